@@ -1,0 +1,77 @@
+// Run descriptions: one YAML file, checked against a table of keys, overridden from the command line.
+//
+// What the user wrote is kept as written, with its place, so that every complaint reads "FILE:LINE: path: what is
+// wrong; what to do" on one line, or starts with the override that is to blame. The order of calls is load, overrides,
+// check, then the getters. Of YAML it takes one document of nested maps and single values; anchors, aliases, tags,
+// several documents, files of more than 1 MiB and nesting beyond 16 are refused (ERR_INPUT, as is all that is wrong
+// with the user's text). Lists are read over and refused by the check, since no key takes one.
+#ifndef TRADEWIND_BASE_CONFIG_H
+#define TRADEWIND_BASE_CONFIG_H
+
+#include "base/err.h"
+
+#include <stdint.h>
+#include <stdio.h>
+
+typedef enum { CONFIG_INT, CONFIG_REAL, CONFIG_BOOL, CONFIG_TEXT, CONFIG_CHOICE, CONFIG_MAP } config_type;
+
+// One row of a table of keys. The sections on the way to a key need no row of their own. A section that means something
+// by being there ("agent") has a CONFIG_MAP row without fallback: config_write then leaves it out unless it was given.
+// A key may have a row for a single value and rows below it; the user then gives either.
+typedef struct {
+    const char *path; // "train.batch_size"; "model.hidden.*" covers any key one level below model.hidden
+    config_type type;
+    const char *fallback; // the value when the user gives none, as written in a file, unquoted; NULL: none
+    double least, most;   // INT, REAL: inclusive, or -INFINITY, INFINITY; a least of 1e-30 or less means "above 0"
+    const char *choices;  // CHOICE: "adamw|sgd"; INT, REAL, BOOL: words taken in place of a value, such as "auto"
+    const char *help;     // one line
+} config_key;
+
+typedef struct config config;
+
+// Reads a description; the table must outlive it. Refuses what is not YAML as described above and keys given twice.
+// NULL on failure. config_read is the same from memory, with `name` for the file in messages. A row that contradicts
+// itself (a fallback out of range) is a programmer's mistake and stops the program.
+config *config_load(const char *path, const config_key *keys, size_t count, err *e);
+config *config_read(const char *name, const char *text, size_t bytes, const config_key *keys, size_t count, err *e);
+void config_free(config *c);
+
+// Sets one value from "train.epochs=4", making the sections that it needs; the text after = is taken as it is. The last
+// one wins. Whether the key exists and the value fits is for config_check to say.
+bool config_override(config *c, const char *assignment, err *e);
+
+// Every key known, every value of its type and in range. Reports the first that is not, in the order of the file.
+bool config_check(const config *c, err *e);
+
+// Whether the user gave a value; whether there is one, given or fallback. The path must be in the table, or be a
+// section.
+bool config_given(const config *c, const char *path);
+bool config_has(const config *c, const char *path);
+
+// Values, after config_check. The path must be in the table with that type (config_text: TEXT and CHOICE). Numbers and
+// booleans must have a value that is not a word; config_text gives NULL where there is none.
+int64_t config_int(const config *c, const char *path);
+double config_real(const config *c, const char *path);
+bool config_bool(const config *c, const char *path);
+const char *config_text(const config *c, const char *path);
+
+// Whether the value is this word: "auto" in place of a number, one of the choices, or a text.
+bool config_is(const config *c, const char *path, const char *word);
+
+// The keys that the user gave below a section, in the order of the file: how many (0 when it is a single value or not
+// given), and the last part of the i-th one's path.
+size_t config_count(const config *c, const char *path);
+const char *config_child(const config *c, const char *path, size_t i);
+
+// ERR_INPUT "FILE:LINE: path: text" for checks that need more than the table. The line is that of the key or of its
+// nearest given parent. Returns false.
+bool config_fail(const config *c, const char *path, err *e, const char *fmt, ...) __attribute__((format(printf, 4, 5)));
+
+// Writes the description, fallbacks filled in, as YAML that config_load reads back to the same values. After
+// config_check. False when `out` takes no more.
+bool config_write(const config *c, FILE *out);
+
+// Writes a table for people: each key, what it takes, its default and its help.
+void config_help(const config_key *keys, size_t count, FILE *out);
+
+#endif

@@ -1,0 +1,53 @@
+#include "base/json.h"
+
+#include "base/term.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+enum { DEPTH_MOST = 64 };
+
+// Whether brackets outside strings never nest deeper than DEPTH_MOST. jansson recurses up to 2048 levels by itself.
+static bool depth_ok(const char *text, size_t bytes) {
+    int depth = 0;
+    bool quoted = false;
+    for (size_t i = 0; i < bytes; i++) {
+        char c = text[i];
+        if (c == '"')
+            quoted = !quoted;
+        else if (quoted && c == '\\')
+            i++;
+        else if (!quoted && (c == '[' || c == '{') && ++depth > DEPTH_MOST)
+            return false;
+        else if (!quoted && (c == ']' || c == '}'))
+            depth--;
+    }
+    return true;
+}
+
+json_t *json_read(const char *text, size_t bytes, err *e) {
+    if (!depth_ok(text, bytes)) {
+        err_input(e, "JSON is nested more than %d deep", DEPTH_MOST);
+        return NULL;
+    }
+    json_error_t why;
+    json_t *value = json_loadb(bytes ? text : "", bytes, JSON_REJECT_DUPLICATES, &why);
+    if (value) return value;
+    err_input(e, "JSON line %d, column %d: %s", why.line, why.column, why.text);
+    if (e) term_one_line(e->text);
+    return NULL;
+}
+
+bool json_line(FILE *out, json_t *object) {
+    if (!object) return false;
+    char *text = json_dumps(object, JSON_COMPACT | JSON_REAL_PRECISION(9));
+    json_decref(object);
+    if (!text) return false;
+    bool ok = fprintf(out, "%s\n", text) > 0 && !fflush(out);
+    free(text);
+    return ok;
+}
+
+json_t *json_number(double v) {
+    return isfinite(v) ? json_real(v) : json_null();
+}

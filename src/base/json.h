@@ -1,0 +1,23 @@
+// JSON, on top of jansson: strict reading of text from outside, and one object a line for --json.
+#ifndef TRADEWIND_BASE_JSON_H
+#define TRADEWIND_BASE_JSON_H
+
+#include "base/err.h"
+
+#include <jansson.h>
+#include <stddef.h>
+#include <stdio.h>
+
+// Parses an object or an array with nothing but white space after it. Refused as ERR_INPUT: syntax errors, duplicate
+// keys, NULs, invalid UTF-8, nesting of more than 64. The text of `e` starts with line and column; the caller knows the
+// file. NULL on failure, otherwise a new reference.
+json_t *json_read(const char *text, size_t bytes, err *e);
+
+// Prints `object` on one line, keys in the order they were added, numbers with 9 digits, and flushes. Takes over the
+// reference, also on failure. False when `object` is NULL (its making ran out of memory) or `out` takes no more.
+bool json_line(FILE *out, json_t *object);
+
+// A number, or null where `v` is not finite, which JSON cannot say.
+json_t *json_number(double v);
+
+#endif

@@ -1,0 +1,63 @@
+// Random numbers from counters: Philox4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", 2011).
+//
+// There is no state to save, share or advance: the same key and counter give the same 128 bits on every device, in any
+// order, on any number of threads. Everything random in tradewind is a pure function of (seed, purpose, position).
+// This header is compiled by C and by nvcc.
+#ifndef TRADEWIND_BASE_RNG_H
+#define TRADEWIND_BASE_RNG_H
+
+#include <stdint.h>
+
+#ifdef __CUDACC__
+#define RNG_FN static __host__ __device__ inline
+#else
+#define RNG_FN static inline
+#endif
+
+typedef struct {
+    uint32_t v[4];
+} rng_block;
+
+// Who draws: the high half of the third counter word, so that no two purposes ever share bits under one seed.
+enum { RNG_DROPOUT = 1, RNG_SHUFFLE = 2, RNG_INIT = 3, RNG_SYNTHETIC = 4, RNG_TEST = 5 };
+
+RNG_FN rng_block rng_philox(uint64_t key, uint32_t c0, uint32_t c1, uint32_t c2, uint32_t c3) {
+    uint32_t k0 = (uint32_t)key, k1 = (uint32_t)(key >> 32);
+    for (int round = 0; round < 10; round++) {
+        uint64_t a = (uint64_t)0xD2511F53u * c0, b = (uint64_t)0xCD9E8D57u * c2;
+        c0 = (uint32_t)(b >> 32) ^ c1 ^ k0;
+        c1 = (uint32_t)b;
+        c2 = (uint32_t)(a >> 32) ^ c3 ^ k1;
+        c3 = (uint32_t)a;
+        k0 += 0x9E3779B9u;
+        k1 += 0xBB67AE85u;
+    }
+    rng_block out = {{c0, c1, c2, c3}};
+    return out;
+}
+
+// A number in [0, 1) with 24 bits, exact in fp32.
+RNG_FN float rng_unit(uint32_t bits) {
+    return (float)(bits >> 8) * 0x1p-24f;
+}
+
+// Position `at` of a pseudo-random permutation of 0..count-1, chosen by `key` and `round`: a four-round Feistel network
+// over the next even power of two, walked until it lands below `count`. No index array; at most 4 walks on average.
+RNG_FN uint64_t rng_permute(uint64_t key, uint32_t round, uint64_t at, uint64_t count) {
+    uint32_t half = 1;
+    while (half < 32 && ((uint64_t)1 << (2 * half)) < count) half++;
+    uint32_t mask = half == 32 ? 0xFFFFFFFFu : ((uint32_t)1 << half) - 1;
+    do {
+        uint32_t left = (uint32_t)(at >> half) & mask, right = (uint32_t)at & mask;
+        for (uint32_t i = 0; i < 4; i++) {
+            uint32_t f = rng_philox(key, right, i, (uint32_t)RNG_SHUFFLE << 16, round).v[0] & mask;
+            uint32_t next = left ^ f;
+            left = right;
+            right = next;
+        }
+        at = ((uint64_t)left << half) | right;
+    } while (at >= count);
+    return at;
+}
+
+#endif

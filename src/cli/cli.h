@@ -1,0 +1,43 @@
+// What the commands share: their table, their options, and how they end.
+//
+// Exit status: 0 done, 1 the run failed, 2 the user's input is wrong. An error is one line on stderr.
+#ifndef TRADEWIND_CLI_CLI_H
+#define TRADEWIND_CLI_CLI_H
+
+#include "base/err.h"
+#include "graph/device.h"
+
+#include <stdint.h>
+
+enum { WORDS_MOST = 64 };
+
+typedef struct {
+    bool json, quiet, verbose, help, no_peer;
+    int threads;        // 0: one per processor
+    const char *device; // "auto", "cpu"
+    const char *isa;    // NULL: the best there is
+    const char *peer;   // bench: the PyTorch script
+    const char *seed;   // NULL: as the description says
+    int64_t batch, steps;
+    int words; // what is not an option
+    const char *word[WORDS_MOST];
+} cli_options;
+
+typedef struct {
+    const char *name;
+    const char *arguments; // "CONFIG [key=value...]"
+    const char *summary;   // one line
+    const char *details;   // further help
+    bool (*run)(const cli_options *o, err *e);
+} cli_command;
+
+extern const cli_command cli_train, cli_plan, cli_doctor, cli_bench;
+
+// The device that --device names, and a queue on it with --threads and --isa.
+bool cli_open_queue(const cli_options *o, const device **d, queue **q, err *e);
+
+// Set once Ctrl-C or SIGTERM has come; the first asks the run to stop, the second ends the program.
+bool cli_interrupted(void);
+void cli_watch_signals(void);
+
+#endif

@@ -1,0 +1,186 @@
+// The program: finds the command, reads the options, and turns an error into one line and an exit status.
+#include "cli/cli.h"
+#include "cpu/cpu.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const cli_command *const commands[] = {&cli_train, &cli_plan, &cli_doctor, &cli_bench};
+enum { COMMANDS = sizeof commands / sizeof *commands };
+
+static volatile sig_atomic_t interrupted;
+
+static void on_signal(int number) {
+    if (interrupted) {
+        signal(number, SIG_DFL);
+        raise(number);
+    }
+    interrupted = 1;
+}
+
+void cli_watch_signals(void) {
+    struct sigaction act = {.sa_handler = on_signal};
+    sigemptyset(&act.sa_mask);
+    sigaction(SIGINT, &act, NULL);
+    sigaction(SIGTERM, &act, NULL);
+}
+
+bool cli_interrupted(void) {
+    return interrupted;
+}
+
+bool cli_open_queue(const cli_options *o, const device **d, queue **q, err *e) {
+    if (strcmp(o->device, "cuda") == 0)
+        return err_run(e, "this build has no CUDA device; use --device cpu or --device auto");
+    if (strcmp(o->device, "auto") != 0 && strcmp(o->device, "cpu") != 0)
+        return err_input(e, "--device %s: unknown device; use cpu or auto", o->device);
+    *d = &cpu_device;
+    *q = (*d)->open(&(queue_options){.threads = o->threads, .isa = o->isa}, e);
+    return *q != NULL;
+}
+
+static void print_options(void) {
+    printf("\noptions of every command:\n"
+           "  --device auto|cpu   where to compute (default auto)\n"
+           "  --threads N         threads on the CPU (default: one per processor)\n"
+           "  --isa NAME          CPU kernels: avx512, avx2 or base (default: the best there is)\n"
+           "  --seed N            in place of the description's train.seed\n"
+           "  --json              one JSON object a line instead of text\n"
+           "  -v, -q              say more, say less\n"
+           "  --help, --version\n");
+}
+
+static void print_help(void) {
+    printf(
+        "tradewind trains market models inside a memory limit.\n\nusage: tradewind COMMAND [ARGUMENTS] [OPTIONS]\n\n");
+    for (int i = 0; i < COMMANDS; i++)
+        printf("  %-8s %-24s %s\n", commands[i]->name, commands[i]->arguments, commands[i]->summary);
+    print_options();
+    printf("\n`tradewind COMMAND --help` says more. Exit status: 0 done, 1 the run failed, 2 the input is wrong.\n");
+}
+
+static void print_command_help(const cli_command *c) {
+    printf("usage: tradewind %s %s [OPTIONS]\n\n%s\n", c->name, c->arguments, c->summary);
+    if (c->details) printf("\n%s", c->details);
+    print_options();
+}
+
+static bool read_number(const char *option, const char *text, int64_t least, int64_t most, int64_t *value, err *e) {
+    char *end;
+    errno = 0;
+    long long v = strtoll(text, &end, 10);
+    if (errno || end == text || *end || v < least || v > most)
+        return err_input(
+            e, "%s %s: must be an integer from %lld to %lld", option, text, (long long)least, (long long)most);
+    *value = v;
+    return true;
+}
+
+static bool read_flag(cli_options *o, const char *arg) {
+    const struct {
+        const char *name;
+        bool *flag;
+    } flags[] = {{"--json", &o->json}, {"-q", &o->quiet}, {"--quiet", &o->quiet}, {"-v", &o->verbose},
+        {"--verbose", &o->verbose}, {"--help", &o->help}, {"-h", &o->help}, {"--no-peer", &o->no_peer}};
+    for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
+        if (strcmp(arg, flags[i].name) == 0) return *flags[i].flag = true;
+    return false;
+}
+
+static bool read_value(cli_options *o, const char *name, const char *value, bool *known, err *e) {
+    const struct {
+        const char *name;
+        const char **text;
+    } texts[] = {{"--device", &o->device}, {"--isa", &o->isa}, {"--peer", &o->peer}, {"--seed", &o->seed}};
+    int64_t n = 0;
+    *known = true;
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        if (strcmp(name, texts[i].name) != 0) continue;
+        *texts[i].text = value;
+        return true;
+    }
+    if (strcmp(name, "--threads") == 0) {
+        if (!read_number(name, value, 1, 1024, &n, e)) return false;
+        o->threads = (int)n;
+        return true;
+    }
+    if (strcmp(name, "--batch") == 0) return read_number(name, value, 1, 10000000, &o->batch, e);
+    if (strcmp(name, "--steps") == 0) return read_number(name, value, 1, 1000000, &o->steps, e);
+    *known = false;
+    return true;
+}
+
+// "--name value" or "--name=value".
+static bool read_option(cli_options *o, int argc, char **argv, int *i, err *e) {
+    char name[64];
+    const char *equals = strchr(argv[*i], '='), *value = equals ? equals + 1 : *i + 1 < argc ? argv[*i + 1] : "";
+    size_t length = equals ? (size_t)(equals - argv[*i]) : strlen(argv[*i]);
+    if (length >= sizeof name) return err_input(e, "%.60s...: unknown option; see --help", argv[*i]);
+    memcpy(name, argv[*i], length);
+    name[length] = 0;
+    bool known;
+    if (!equals && *i + 1 >= argc) {
+        read_value(o, name, "1", &known, e);
+        return known ? err_input(e, "%s needs a value", name) : err_input(e, "%s: unknown option; see --help", name);
+    }
+    if (!read_value(o, name, value, &known, e)) return false;
+    if (!known) return err_input(e, "%s: unknown option; see --help", name);
+    if (!equals) ++*i;
+    return true;
+}
+
+static bool read_options(int argc, char **argv, cli_options *o, err *e) {
+    *o = (cli_options){.device = "auto"};
+    for (int i = 2; i < argc; i++) {
+        if (argv[i][0] != '-' || !argv[i][1]) {
+            if (o->words == WORDS_MOST) return err_input(e, "more than %d arguments", WORDS_MOST);
+            o->word[o->words++] = argv[i];
+        } else if (!read_flag(o, argv[i]) && !read_option(o, argc, argv, &i, e)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static const cli_command *find(const char *name) {
+    for (int i = 0; i < COMMANDS; i++)
+        if (strcmp(commands[i]->name, name) == 0) return commands[i];
+    return NULL;
+}
+
+static int complain(const err *e) {
+    fprintf(stderr, "tradewind: %s\n", e->text);
+    return e->kind == ERR_INPUT ? 2 : 1;
+}
+
+int main(int argc, char **argv) {
+    err e = {0};
+    cli_options o;
+    if (argc < 2 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0) {
+        print_help();
+        return argc < 2 ? 2 : 0;
+    }
+    if (strcmp(argv[1], "--version") == 0) {
+        printf("tradewind %s\n", TRADEWIND_VERSION);
+        return 0;
+    }
+    const cli_command *c = find(argv[1]);
+    if (!c) {
+        err_input(&e, "%s: unknown command; `tradewind --help` lists them", argv[1]);
+        return complain(&e);
+    }
+    if (!read_options(argc, argv, &o, &e)) return complain(&e);
+    if (o.help) {
+        print_command_help(c);
+        return 0;
+    }
+    if (!c->run(&o, &e)) return complain(&e);
+    if (fflush(stdout) != 0 || ferror(stdout)) {
+        err_run(&e, "cannot write the output: %s", strerror(errno));
+        return complain(&e);
+    }
+    return 0;
+}

@@ -1,0 +1,81 @@
+#include "cli/setup.h"
+
+#include "base/arena.h"
+#include "base/term.h"
+#include "graph/exec.h"
+
+#include <string.h>
+
+static bool read_description(setup *s, const cli_options *o, err *e) {
+    if (o->words < 1) return err_input(e, "no run description given; try examples/quickstart.yaml");
+    s->config = config_load(o->word[0], settings_keys, settings_key_count, e);
+    if (!s->config) return false;
+    for (int i = 1; i < o->words; i++)
+        if (!config_override(s->config, o->word[i], e)) return false;
+    if (o->seed) {
+        char assignment[64];
+        snprintf(assignment, sizeof assignment, "train.seed=%.40s", o->seed);
+        if (!config_override(s->config, assignment, e)) return false;
+    }
+    return config_check(s->config, e) && settings_read(s->config, &s->settings, e);
+}
+
+static bool make_data(setup *s, err *e) {
+    s->data = synthetic_new(&s->settings.synthetic, e);
+    if (!s->data) return false;
+    if (!settings_windows(s->config, s->data, s->window, e) || !settings_model(s->config, s->data, &s->model, e))
+        return false;
+    err inner;
+    if (split_make(s->data, &s->settings.split, &s->split, &inner)) return true;
+    return config_fail(s->config, "data.split", e, "%s", inner.text);
+}
+
+bool setup_open(setup *s, const cli_options *o, err *e) {
+    *s = (setup){0};
+    if (read_description(s, o, e) && make_data(s, e) && cli_open_queue(o, &s->device, &s->queue, e)) {
+        job_init(&s->job, s->data, &s->split, &s->settings, &s->model, s->window, PRECISION_FP32);
+        return true;
+    }
+    setup_close(s);
+    return false;
+}
+
+void setup_close(setup *s) {
+    if (s->job.g) job_done(&s->job);
+    if (s->queue) s->device->close(s->queue);
+    dataset_free(s->data);
+    config_free(s->config);
+}
+
+static void print_count(FILE *out, const char *before, double n, const char *after) {
+    char text[32];
+    term_count(text, sizeof text, n);
+    fprintf(out, "%s%s%s", before, text, after);
+}
+
+static void print_data(const setup *s, FILE *out) {
+    print_count(out, "data      ", (double)s->split.train.count, " training and ");
+    print_count(out, "", (double)s->split.validation.count, " validation samples");
+    fprintf(out, " (%s, %lld left out between them), %.1f MB\n", s->data->name, (long long)s->split.dropped,
+        (double)dataset_bytes(s->data) / 1e6);
+}
+
+static void print_memory(const setup *s, FILE *out) {
+    exec_memory m = exec_measure(s->job.g, s->device->kernels(s->queue), s->device->host_memory,
+        &(exec_options){.batch = s->settings.batch_size});
+    fprintf(out, "memory    %.1f MB in one slab: weights %.1f, gradients %.1f, moments %.1f, activations %.1f\n",
+        (double)m.total / 1e6, (double)m.weights / 1e6, (double)m.gradients / 1e6, (double)m.moments / 1e6,
+        (double)m.activations / 1e6);
+}
+
+void setup_print(const setup *s, FILE *out) {
+    char device[128];
+    s->device->describe(s->queue, device, sizeof device);
+    fprintf(out, "device    %s\n", device);
+    print_data(s, out);
+    fprintf(out, "model     %s", model_name(s->model.kind));
+    print_count(out, ", ", (double)graph_parameter_values(s->job.g), " parameters\n");
+    fprintf(out, "batch     %lld x %lld micro-batches = %lld samples a step\n", (long long)s->settings.batch_size,
+        (long long)s->settings.accumulation, (long long)(s->settings.batch_size * s->settings.accumulation));
+    print_memory(s, out);
+}

@@ -1,0 +1,30 @@
+// From a run description to a job on a queue: what train and plan have in common.
+#ifndef TRADEWIND_CLI_SETUP_H
+#define TRADEWIND_CLI_SETUP_H
+
+#include "base/config.h"
+#include "cli/cli.h"
+#include "train/job.h"
+#include "train/settings.h"
+
+typedef struct {
+    config *config;
+    settings settings;
+    dataset *data;
+    split split;
+    model_spec model;
+    int64_t window[STREAMS_MOST];
+    job job;
+    const device *device;
+    queue *queue;
+} setup;
+
+// Reads the description (the first word) and its overrides (the others), makes the data, builds the graph and opens the
+// queue. On failure everything is undone.
+bool setup_open(setup *s, const cli_options *o, err *e);
+void setup_close(setup *s);
+
+// The lines that say what will run.
+void setup_print(const setup *s, FILE *out);
+
+#endif

@@ -1,0 +1,172 @@
+// tradewind train: trains, shows progress, and leaves the best weights, a log and the resolved description in the run's
+// directory.
+#include "base/file.h"
+#include "base/json.h"
+#include "base/log.h"
+#include "base/term.h"
+#include "cli/cli.h"
+#include "cli/setup.h"
+#include "train/metric.h"
+#include "train/trainer.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct {
+    const cli_options *o;
+    const setup *s;
+    log_file *log;
+    progress bar;
+} view;
+
+static bool on_step(void *arg, int64_t epoch, int64_t done, int64_t total) {
+    view *v = arg;
+    double all = (double)(total * v->s->settings.epochs), at = (double)((epoch - 1) * total + done);
+    if (at < all) progress_at(&v->bar, at, "epoch %lld of %lld", (long long)epoch, (long long)v->s->settings.epochs);
+    return !cli_interrupted();
+}
+
+static void print_epoch_json(const epoch_report *r) {
+    json_line(stdout, json_pack("{s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:b}", "epoch",
+                          (json_int_t)r->epoch, "train_loss", json_number(r->train.loss), "train_mcc",
+                          json_number(r->train.mcc), "validation_loss", json_number(r->validation.loss),
+                          "validation_accuracy", json_number(r->validation.accuracy), "validation_mcc",
+                          json_number(r->validation.mcc), "validation_macro_f1", json_number(r->validation.macro_f1),
+                          "grad_norm", json_number(r->grad_norm), "seconds", json_number(r->seconds), "samples_per_s",
+                          json_number(r->samples_per_s), "steps_skipped", (json_int_t)r->skipped, "best", r->best));
+}
+
+static void on_epoch(void *arg, const epoch_report *r) {
+    view *v = arg;
+    char rate[32], line[256];
+    term_count(rate, sizeof rate, r->samples_per_s);
+    int n = snprintf(line, sizeof line,
+        "epoch %3lld  loss %.4f  validation loss %.4f  accuracy %.3f  mcc %.4f%s  %s samples/s", (long long)r->epoch,
+        r->train.loss, r->validation.loss, r->validation.accuracy, r->validation.mcc, r->best ? " *" : "  ", rate);
+    if (r->skipped && n > 0 && (size_t)n < sizeof line)
+        snprintf(line + n, sizeof line - (size_t)n, "  %lld steps skipped (not finite)", (long long)r->skipped);
+    log_line(v->log, "%s", line);
+    if (v->o->json) {
+        print_epoch_json(r);
+    } else if (!v->o->quiet) {
+        progress_done(&v->bar);
+        printf("%s\n", line);
+        fflush(stdout);
+    }
+}
+
+// What the best possible classifier scores on the validation samples, where the data knows it.
+static double best_possible(const dataset *d, span v) {
+    int64_t count[CLASSES_MOST * CLASSES_MOST] = {0};
+    for (int64_t i = v.first; i < v.first + v.count; i++) count[d->label[i] * d->classes + d->best[i]]++;
+    return metric_mcc(count, d->classes);
+}
+
+static void conclude(const view *v, const train_result *r, const char *path) {
+    const setup *s = v->s;
+    double best = s->data->best ? best_possible(s->data, s->split.validation) : 0;
+    log_line(
+        v->log, "best epoch %lld, validation mcc %.4f; weights in %s", (long long)r->best_epoch, r->best_mcc, path);
+    if (v->o->json) {
+        json_line(stdout,
+            json_pack("{s:I, s:o, s:o, s:b, s:b, s:s}", "best_epoch", (json_int_t)r->best_epoch, "validation_mcc",
+                json_number(r->best_mcc), "best_possible_mcc", s->data->best ? json_number(best) : json_null(),
+                "stopped_early", r->stopped_early, "interrupted", r->interrupted, "weights", path));
+        return;
+    }
+    if (v->o->quiet) return;
+    if (r->interrupted) printf("stopped by a signal in epoch %lld\n", (long long)r->epochs + 1);
+    if (r->stopped_early) printf("stopped early: no better epoch in %lld\n", (long long)s->settings.patience);
+    printf("best      epoch %lld, validation MCC %.4f", (long long)r->best_epoch, r->best_mcc);
+    if (s->data->best)
+        printf("; the best possible classifier has %.4f (%.0f %% of it reached)", best, 100 * r->best_mcc / best);
+    printf("\nweights   %s\n", path);
+}
+
+static bool write_description(const setup *s, const char *path, err *e) {
+    char *text = NULL;
+    size_t bytes = 0;
+    FILE *f = open_memstream(&text, &bytes);
+    if (!f) return err_run(e, "out of memory for the description");
+    bool ok = config_write(s->config, f);
+    ok = fclose(f) == 0 && ok;
+    file_writer w;
+    if (!ok) {
+        err_run(e, "out of memory for the description");
+    } else {
+        ok = file_writer_open(&w, path, e) && file_writer_write(&w, text, bytes, e) && file_writer_commit(&w, e);
+        file_writer_abandon(&w);
+    }
+    free(text);
+    return ok;
+}
+
+static char *path_in(const char *dir, const char *name) {
+    size_t n = strlen(dir) + strlen(name) + 2;
+    char *path = malloc(n);
+    CHECK(path, "out of memory for a path");
+    snprintf(path, n, "%s/%s", dir, name);
+    return path;
+}
+
+static bool open_directory(view *v, err *e) {
+    const char *dir = v->s->settings.dir;
+    if (!file_make_dirs(dir, e)) return false;
+    char *log = path_in(dir, "training_log.txt"), *description = path_in(dir, "config.yaml");
+    v->log = log_open(log, e);
+    bool ok = v->log && write_description(v->s, description, e);
+    free(log);
+    free(description);
+    return ok;
+}
+
+static bool train(view *v, trainer *t, err *e) {
+    const setup *s = v->s;
+    char device[128];
+    s->device->describe(s->queue, device, sizeof device);
+    log_line(v->log, "training %s with %lld parameters on %s", model_name(s->model.kind),
+        (long long)graph_parameter_values(s->job.g), device);
+    train_result r;
+    watcher w = {on_step, on_epoch, v};
+    progress_init(
+        &v->bar, stderr, "training", (double)(s->split.train.count * s->settings.epochs), v->o->quiet || v->o->json);
+    cli_watch_signals();
+    bool ok = trainer_run(t, &w, &r, e);
+    progress_done(&v->bar);
+    if (!ok) return false;
+    if (!r.best_epoch) return err_run(e, "stopped before the first epoch was finished; no weights were kept");
+    char *path = path_in(s->settings.dir, "best.safetensors");
+    ok = trainer_save(t, path, e);
+    if (ok) conclude(v, &r, path);
+    free(path);
+    return ok;
+}
+
+static bool run(const cli_options *o, err *e) {
+    setup s;
+    if (!setup_open(&s, o, e)) return false;
+    view v = {.o = o, .s = &s};
+    trainer *t = NULL;
+    bool ok = open_directory(&v, e);
+    if (ok && !o->quiet && !o->json) {
+        setup_print(&s, stdout);
+        fflush(stdout);
+    }
+    if (ok) t = trainer_new(s.device, s.queue, &s.job, s.data, &s.split, &s.settings, e);
+    if (t && o->verbose) plan_print(exec_plan(trainer_exec(t), true), s.job.g, stdout);
+    ok = t && train(&v, t, e);
+    if (log_failed(v.log) && !o->quiet)
+        fprintf(stderr, "tradewind: some lines of training_log.txt could not be written\n");
+    trainer_free(t);
+    log_close(v.log);
+    setup_close(&s);
+    return ok;
+}
+
+const cli_command cli_train = {"train", "CONFIG [key=value...]", "trains the model that a run description describes",
+    "The description is a YAML file; doc/config.md lists its keys. Any key can be set on the command line:\n"
+    "  tradewind train examples/quickstart.yaml train.epochs=4 train.optimizer.lr=3e-4\n"
+    "The run's directory (run.dir) receives best.safetensors, training_log.txt and config.yaml. Ctrl-C finishes the\n"
+    "step and keeps the best weights so far.\n",
+    run};

@@ -1,0 +1,185 @@
+// Queues of the CPU device: a pool of threads and a table of kernels. Playing a recording runs its calls one after the
+// other on the calling thread, which shares each call's items out to the pool.
+#include "cpu/cpu.h"
+
+#include "base/pool.h"
+#include "cpu/blas.h"
+#include "cpu/table.h"
+#include "ops/table.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+struct queue {
+    pool *pool;
+    const char *isa;
+    const kernel *table[OP_COUNT];
+};
+
+struct recording {
+    const call *calls;
+    int count;
+};
+
+const char *const *cpu_instruction_sets(void) {
+    static const char *const all[] = {"avx512", "avx2", "base", NULL};
+#if defined(__x86_64__)
+    __builtin_cpu_init();
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq"))
+        return all;
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return all + 1;
+#endif
+    return all + 2;
+}
+
+static bool choose_isa(queue *q, const char *wanted, err *e) {
+    const char *const *have = cpu_instruction_sets();
+    q->isa = have[0];
+    if (!wanted) return true;
+    for (; *have; have++) {
+        q->isa = *have;
+        if (strcmp(*have, wanted) == 0) return true;
+    }
+    return err_input(e, "this processor has no instruction set %s; leave the choice open", wanted);
+}
+
+static queue *queue_new(const queue_options *o, err *e) {
+    queue *q = calloc(1, sizeof *q);
+    if (!q) {
+        err_run(e, "out of memory for a queue");
+        return NULL;
+    }
+    if (choose_isa(q, o->isa, e)) q->pool = pool_new(o->threads, e);
+    if (q->pool) return q;
+    free(q);
+    return NULL;
+}
+
+static void table_copy(queue *q, const kernel *const *from) {
+    memcpy(q->table, from, sizeof q->table);
+}
+
+static queue *open_fast(const queue_options *o, err *e) {
+    queue *q = queue_new(o, e);
+    if (!q) return NULL;
+    blas_prepare(q->pool);
+#if defined(__x86_64__)
+    if (strcmp(q->isa, "avx512") == 0) return cpu_fill_table_avx512(q->table), q;
+    if (strcmp(q->isa, "avx2") == 0) return cpu_fill_table_avx2(q->table), q;
+#endif
+    cpu_fill_table_base(q->table);
+    return q;
+}
+
+static queue *open_plain(const queue_options *o, err *e) {
+    queue *q = queue_new(o, e);
+    if (!q) return NULL;
+#if defined(__x86_64__)
+    if (strcmp(q->isa, "avx512") == 0) return table_copy(q, ops_table_avx512), q;
+    if (strcmp(q->isa, "avx2") == 0) return table_copy(q, ops_table_avx2), q;
+#endif
+    table_copy(q, ops_table_base);
+    return q;
+}
+
+static queue *open_double(const queue_options *o, err *e) {
+    queue *q = queue_new(o, e);
+    if (!q) return NULL;
+    q->isa = "f64";
+    table_copy(q, ops_table_f64);
+    return q;
+}
+
+static void queue_close(queue *q) {
+    if (!q) return;
+    pool_free(q->pool);
+    free(q);
+}
+
+static const kernel *const *kernels(const queue *q) {
+    return q->table;
+}
+
+static void describe(const queue *q, char *text, size_t bytes) {
+    snprintf(text, bytes, "cpu, %s, %d thread%s", q->isa, pool_threads(q->pool), pool_threads(q->pool) == 1 ? "" : "s");
+}
+
+// Fresh pages from the system: zeroed, page-aligned, and with huge pages where the system offers them.
+static void *allocate(queue *q, size_t bytes, err *e) {
+    (void)q;
+    size_t size = bytes ? bytes : 1;
+    void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (p == MAP_FAILED) {
+        err_run(e, "cannot allocate %.1f MB of memory; use a smaller batch_size", (double)bytes / 1e6);
+        return NULL;
+    }
+    madvise(p, size, MADV_HUGEPAGE);
+    return p;
+}
+
+static void release(queue *q, void *slab, size_t bytes) {
+    (void)q;
+    munmap(slab, bytes ? bytes : 1);
+}
+
+static bool copy(queue *q, void *to, const void *from, size_t bytes, err *e) {
+    (void)q;
+    (void)e;
+    if (bytes) memcpy(to, from, bytes);
+    return true;
+}
+
+static bool fill(queue *q, void *to, int byte, size_t bytes, err *e) {
+    (void)q;
+    (void)e;
+    memset(to, byte, bytes);
+    return true;
+}
+
+static recording *record(queue *q, call *calls, int count, err *e) {
+    recording *r = malloc(sizeof *r);
+    if (!r) {
+        err_run(e, "out of memory for a recording");
+        return NULL;
+    }
+    for (int i = 0; i < count; i++) {
+        CHECK(!calls[i].backward || q->table[calls[i].op]->backward, "%s has no backward", calls[i].name);
+        calls[i].pool = q->pool;
+    }
+    *r = (recording){calls, count};
+    return r;
+}
+
+static void forget(queue *q, recording *r) {
+    (void)q;
+    free(r);
+}
+
+static bool play(queue *q, recording *r, err *e) {
+    (void)e;
+    for (int i = 0; i < r->count; i++) {
+        const call *c = &r->calls[i];
+        const kernel *k = q->table[c->op];
+        c->backward ? k->backward(c) : k->forward(c);
+    }
+    return true;
+}
+
+static bool sync(queue *q, err *e) {
+    (void)q;
+    (void)e;
+    return true;
+}
+
+#define CPU_DEVICE(label, opener)                                                                                      \
+    {                                                                                                                  \
+        .name = label, .host_memory = true, .open = opener, .close = queue_close, .kernels = kernels,                  \
+        .describe = describe, .allocate = allocate, .release = release, .write = copy, .read = copy, .fill = fill,     \
+        .record = record, .forget = forget, .play = play, .sync = sync                                                 \
+    }
+
+const device cpu_device = CPU_DEVICE("cpu", open_fast);
+const device cpu_plain_device = CPU_DEVICE("cpu-plain", open_plain);
+const device cpu_double_device = CPU_DEVICE("cpu-double", open_double);

@@ -1,0 +1,64 @@
+// The inner loops of small matrix products whose operands stay in the first cache levels: `rows` x `vectors`
+// accumulators live in registers while k runs. Element k of row r is a[r][k * step]; row k of the other operand starts
+// at b + k * ldb. Whatever the layout of `a`, its elements are broadcast, so transposed operands cost nothing.
+//
+// TILE_ROWS x 4 vectors and TILE_TALL x 2 vectors are what the variant's registers hold.
+#ifndef TRADEWIND_CPU_TILE_H
+#define TRADEWIND_CPU_TILE_H
+
+#include "cpu/vec.h"
+
+#include <stdbool.h>
+
+#if defined(__AVX512F__)
+enum { TILE_ROWS = 6, TILE_TALL = 8 };
+#else
+enum { TILE_ROWS = 2, TILE_TALL = 4 };
+#endif
+
+#define TILE_UNROLL _Pragma("GCC unroll 8")
+
+typedef struct {
+    const float *a[TILE_TALL];
+    int64_t step;
+} tile_rows;
+
+VEC_FN void tile_product(
+    int rows, int vectors, vec acc[][4], const tile_rows *a, const float *b, int64_t ldb, int64_t count) {
+    for (int64_t k = 0; k < count; k++) {
+        vec column[4];
+        TILE_UNROLL for (int v = 0; v < vectors; v++) column[v] = vec_load(b + k * ldb + v * VEC);
+        TILE_UNROLL for (int r = 0; r < rows; r++) {
+            float x = a->a[r][k * a->step];
+            TILE_UNROLL for (int v = 0; v < vectors; v++) acc[r][v] += x * column[v];
+        }
+    }
+}
+
+// c[rows][vectors] (+)= a b, accumulators taken from and returned to memory.
+VEC_FN void tile_update(int rows, int vectors, bool add, const tile_rows *a, const float *b, int64_t ldb, int64_t count,
+    float *c, int64_t ldc) {
+    vec acc[TILE_TALL][4];
+    TILE_UNROLL for (int r = 0; r < rows; r++) TILE_UNROLL for (int v = 0; v < vectors; v++) acc[r][v] =
+        add ? vec_load(c + r * ldc + v * VEC) : vec_all(0);
+    tile_product(rows, vectors, acc, a, b, ldb, count);
+    TILE_UNROLL for (int r = 0; r < rows; r++) TILE_UNROLL for (int v = 0; v < vectors; v++)
+        vec_store(c + r * ldc + v * VEC, acc[r][v]);
+}
+
+// c[m][4 * VEC] += a b for any m up to TILE_ROWS.
+static inline void tile_wide(
+    int m, const tile_rows *a, const float *b, int64_t ldb, int64_t count, float *c, int64_t ldc) {
+    switch (m) {
+    case 1: tile_update(1, 4, true, a, b, ldb, count, c, ldc); return;
+    case 2: tile_update(2, 4, true, a, b, ldb, count, c, ldc); return;
+#if defined(__AVX512F__)
+    case 3: tile_update(3, 4, true, a, b, ldb, count, c, ldc); return;
+    case 4: tile_update(4, 4, true, a, b, ldb, count, c, ldc); return;
+    case 5: tile_update(5, 4, true, a, b, ldb, count, c, ldc); return;
+    case 6: tile_update(6, 4, true, a, b, ldb, count, c, ldc); return;
+#endif
+    }
+}
+
+#endif

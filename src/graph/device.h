@@ -1,0 +1,93 @@
+// A device: where tensors live and kernels run. Nothing above this header knows which device it is.
+//
+// There are no globals: every call takes a queue, which is a device's stream of work with its own threads or stream.
+// Work enters a queue in order. `record` turns a list of calls into something that `play` repeats at the least cost (a
+// loop on the CPU, a captured graph on a card); after recording, playing allocates nothing. Host and device meet only
+// in write, read and sync. Compiled by C and by nvcc.
+#ifndef TRADEWIND_GRAPH_DEVICE_H
+#define TRADEWIND_GRAPH_DEVICE_H
+
+#include "base/err.h"
+#include "graph/step.h"
+#include "graph/types.h"
+
+typedef struct queue queue;
+typedef struct recording recording;
+typedef struct pool pool;
+
+// A tensor as a kernel sees it: an address and a resolved shape. `data` is NULL where an optional input is absent,
+// where no gradient arrives (read it as zero), or where none is wanted (do not write it).
+typedef struct {
+    void *data;
+    dtype type;
+    shape shape;
+    bool add; // among `din`: add to what is there instead of overwriting it
+} operand;
+
+// One node about to run. The arrays are those of the node, in its order.
+typedef struct call {
+    int op;
+    const char *name;
+    uint32_t node;    // the node's number, part of a random counter
+    int64_t batch;    // rows of the micro-batch
+    bool backward;    // which way
+    bool training;    // false: evaluation, where dropout is the identity
+    bool first;       // the first micro-batch of a step
+    bool keeps;       // backward will run: forward fills `reserve`
+    const void *attr; // the operator's own record
+    int inputs, outputs;
+    operand *in, *out, *din, *dout;
+    void *scratch;      // scratch() bytes, for this call only
+    void *reserve;      // reserve() bytes, from forward to backward; NULL unless `keeps`
+    const step *step;   // device memory
+    step *step_written; // the same record, for `advance` alone
+    pool *pool;         // CPU: the queue's threads, set by record
+    queue *queue;
+} call;
+
+// A kernel record: one implementation of one operator. scratch and reserve may be NULL for none; they see a call with
+// shapes but no addresses, and are asked before anything is allocated.
+typedef struct {
+    void (*forward)(const call *c);
+    void (*backward)(const call *c);
+    size_t (*scratch)(const call *c);
+    size_t (*reserve)(const call *c);
+} kernel;
+
+typedef struct {
+    int threads;     // CPU: 0 for one per processor
+    const char *isa; // CPU: NULL for the best there is
+} queue_options;
+
+typedef struct device {
+    const char *name;
+    bool host_memory; // kernels read the host's memory as it is: constants need no copy
+    queue *(*open)(const queue_options *options, err *e);
+    void (*close)(queue *q);
+    const kernel *const *(*kernels)(const queue *q); // [operators of the catalogue]
+    void (*describe)(const queue *q, char *text, size_t bytes);
+    void *(*allocate)(queue *q, size_t bytes, err *e); // zeroed; the one slab
+    void (*release)(queue *q, void *slab, size_t bytes);
+    bool (*write)(queue *q, void *to, const void *from, size_t bytes, err *e);
+    bool (*read)(queue *q, void *to, const void *from, size_t bytes, err *e);
+    bool (*fill)(queue *q, void *to, int byte, size_t bytes, err *e);
+    recording *(*record)(queue *q, call *calls, int count, err *e); // `calls` must outlive it
+    void (*forget)(queue *q, recording *r);
+    bool (*play)(queue *q, recording *r, err *e);
+    bool (*sync)(queue *q, err *e); // waits, and reports what went wrong in what was played
+} device;
+
+static inline int64_t operand_count(const operand *o) {
+    return shape_count(o->shape);
+}
+
+// Elements in a row (the last dimension), and how many such rows.
+static inline int64_t operand_width(const operand *o) {
+    return o->shape.dim[o->shape.rank - 1];
+}
+
+static inline int64_t operand_rows(const operand *o) {
+    return o->shape.rank > 1 ? shape_count(o->shape) / operand_width(o) : 1;
+}
+
+#endif

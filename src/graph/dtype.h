@@ -1,0 +1,22 @@
+// The precision pass: gives every tensor its element type from its operator's class. Models never cast.
+//
+//   low     results in the run's low type (bf16 or fp16); weights are read through their 16-bit copy
+//   fp32    results in fp32 whatever comes in: losses, statistics, sums
+//   follow  results in the type of the first floating-point input: moves, sums of two, dropout
+//
+// Constants keep the type of their memory, parameters their fp32 master, states the type they were given. tf32 is a way
+// of multiplying, not of storing, so it assigns what fp32 does. fp64 makes every floating-point tensor double; it
+// exists for tests.
+#ifndef TRADEWIND_GRAPH_DTYPE_H
+#define TRADEWIND_GRAPH_DTYPE_H
+
+#include "graph/graph.h"
+
+typedef enum { PRECISION_FP32, PRECISION_TF32, PRECISION_BF16, PRECISION_FP16, PRECISION_FP64 } precision;
+
+const char *precision_name(precision p);
+
+// Runs once, after the forward graph is built and before grad_build.
+void dtype_assign(graph *g, precision p);
+
+#endif

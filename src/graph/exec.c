@@ -1,0 +1,315 @@
+#include "graph/exec.h"
+
+#include "base/err.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { GUARD_BYTE = 0xA5 };
+
+struct exec {
+    const device *d;
+    queue *q;
+    const graph *g;
+    exec_options options;
+    arena arena;
+    plan *train, *evaluate;
+    exec_memory memory;
+    size_t *home; // [tensors + 1] offset of tensors that live for the whole run
+    size_t step_home, slab_home[SLAB_COUNT], planned_home;
+    unsigned char *slab;
+    call *calls[EXEC_PARTS];
+    int count[EXEC_PARTS];
+    recording *recorded[EXEC_PARTS];
+};
+
+static size_t aligned(size_t bytes) {
+    return (bytes + PLAN_ALIGN - 1) / PLAN_ALIGN * PLAN_ALIGN;
+}
+
+static size_t take(size_t *at, size_t bytes) {
+    size_t here = *at;
+    *at += aligned(bytes);
+    return here;
+}
+
+static size_t tensor_bytes(const tensor_info *t, int64_t batch) {
+    return (size_t)shape_count(shape_resolve(t->shape, batch)) * dtype_bytes(t->type);
+}
+
+// A constant is read where the caller has it, unless the device cannot see it or wants another type.
+static bool copied(const tensor_info *t, bool host_memory) {
+    return t->role == ROLE_CONSTANT && (!host_memory || t->type != t->data_type);
+}
+
+// Layout
+
+static void lay_slabs(exec *x, size_t *at) {
+    const graph *g = x->g;
+    dtype type = graph_parameters(g) ? graph_info(g, graph_parameter_at(g, 0))->type : DTYPE_F32;
+    size_t bytes = (size_t)graph_slab_elements(g) * dtype_bytes(type);
+    for (int k = 0; k < SLAB_COUNT; k++) {
+        bool used = k == SLAB_WEIGHTS || (!x->options.inference && graph_uses_slab(g, (slab_kind)k));
+        x->slab_home[k] = take(at, used ? bytes : 0);
+        size_t *sum = k == SLAB_WEIGHTS     ? &x->memory.weights
+                      : k == SLAB_GRADIENTS ? &x->memory.gradients
+                                            : &x->memory.moments;
+        if (used) *sum += aligned(bytes);
+    }
+}
+
+static void lay_tensors(exec *x, bool host_memory, size_t *at) {
+    for (int i = 1; i <= graph_tensors(x->g); i++) {
+        const tensor_info *t = graph_info(x->g, (tensor){i});
+        if (t->role == ROLE_STATE) x->home[i] = take(at, tensor_bytes(t, x->options.batch));
+    }
+    size_t before = *at;
+    for (int i = 1; i <= graph_tensors(x->g); i++) {
+        const tensor_info *t = graph_info(x->g, (tensor){i});
+        if (copied(t, host_memory)) x->home[i] = take(at, tensor_bytes(t, x->options.batch));
+    }
+    x->memory.constants = *at - before;
+}
+
+// Everything that follows from the graph, the kernels and the options; nothing that needs a device.
+static void lay_out(exec *x, const kernel *const *kernels, bool host_memory) {
+    plan_options p = {.batch = x->options.batch, .training = true, .guard = x->options.guard};
+    if (!x->options.inference) x->train = plan_make(x->g, kernels, &p, &x->arena);
+    p.training = false;
+    x->evaluate = plan_make(x->g, kernels, &p, &x->arena);
+    x->home = arena_array(&x->arena, (size_t)graph_tensors(x->g) + 1, sizeof *x->home);
+    size_t at = 0;
+    lay_slabs(x, &at);
+    size_t before = at;
+    x->step_home = take(&at, sizeof(step));
+    lay_tensors(x, host_memory, &at);
+    x->memory.states = at - before - x->memory.constants;
+    x->planned_home = at;
+    size_t peak = x->evaluate->peak;
+    if (x->train && x->train->peak > peak) peak = x->train->peak;
+    x->memory.activations = peak;
+    x->memory.floor = x->train ? x->train->floor : x->evaluate->floor;
+    x->memory.total = at + peak;
+}
+
+exec_memory exec_measure(const graph *g, const kernel *const *kernels, bool host_memory, const exec_options *o) {
+    exec x = {.g = g, .options = *o};
+    arena_init(&x.arena);
+    lay_out(&x, kernels, host_memory);
+    arena_done(&x.arena);
+    return x.memory;
+}
+
+// Addresses
+
+static void *planned(const exec *x, const plan *p, int block) {
+    return block < 0 ? NULL : x->slab + x->planned_home + p->block[block].offset;
+}
+
+static void *address(const exec *x, const plan *p, tensor t) {
+    if (!t.id) return NULL;
+    const tensor_info *info = graph_info(x->g, t);
+    size_t element = dtype_bytes(info->type);
+    switch (info->role) {
+    case ROLE_CONSTANT:
+        return copied(info, x->d->host_memory) ? x->slab + x->home[t.id] : (void *)(uintptr_t)info->data;
+    case ROLE_PARAMETER: return x->slab + x->slab_home[SLAB_WEIGHTS] + (size_t)info->offset * element;
+    case ROLE_PARAMETER_GRADIENT: return x->slab + x->slab_home[SLAB_GRADIENTS] + (size_t)info->offset * element;
+    case ROLE_SLAB: return x->slab + x->slab_home[info->slab];
+    case ROLE_STATE: return x->slab + x->home[t.id];
+    case ROLE_ACTIVATION:
+    case ROLE_GRADIENT: return planned(x, p, p->of_tensor[t.id]);
+    }
+    CHECK(false, "tensor %d has role %d", t.id, (int)info->role);
+}
+
+// Binds the addresses of one call. In a step's first micro-batch, parameter gradients that the graph adds into across
+// micro-batches are overwritten instead.
+static void bind(const exec *x, const plan *p, exec_part part, const node *n, call *c) {
+    for (int i = 0; i < n->inputs; i++) {
+        c->in[i].data = address(x, p, n->input[i]);
+        if (!c->backward || n->flow[i] == FLOW_NONE) continue;
+        tensor d = graph_gradient(x->g, n->input[i]);
+        c->din[i].data = address(x, p, d);
+        bool parameter = graph_info(x->g, d)->role == ROLE_PARAMETER_GRADIENT;
+        c->din[i].add = n->flow[i] == FLOW_ADD || (parameter && part == EXEC_NEXT);
+    }
+    for (int i = 0; i < n->outputs; i++) {
+        c->out[i].data = address(x, p, n->output[i]);
+        if (c->backward) c->dout[i].data = address(x, p, graph_gradient(x->g, n->output[i]));
+    }
+    c->first = part != EXEC_NEXT;
+    c->step_written = (step *)(void *)(x->slab + x->step_home);
+    c->step = c->step_written;
+    c->queue = x->q;
+}
+
+static void bind_micro(exec *x, exec_part part) {
+    const plan *p = part == EXEC_EVALUATE ? x->evaluate : x->train;
+    x->calls[part] = arena_array(&x->arena, (size_t)p->instructions, sizeof(call));
+    for (int i = 0; i < p->instructions; i++) {
+        instruction in = p->program[i];
+        call *c = &x->calls[part][x->count[part]++];
+        plan_call(x->g, in.node, p->batch, in.backward, p->training, &x->arena, c);
+        bind(x, p, part, graph_node(x->g, in.node), c);
+        c->scratch = planned(x, p, p->of_scratch[i]);
+        c->reserve = planned(x, p, p->of_reserve[in.node]);
+    }
+}
+
+static void bind_update(exec *x) {
+    x->calls[EXEC_UPDATE] = arena_array(&x->arena, (size_t)graph_nodes(x->g), sizeof(call));
+    for (int i = 0; i < graph_nodes(x->g); i++) {
+        const node *n = graph_node(x->g, i);
+        if (n->phase != PHASE_UPDATE) continue;
+        call *c = &x->calls[EXEC_UPDATE][x->count[EXEC_UPDATE]++];
+        plan_call(x->g, i, x->options.batch, false, true, &x->arena, c);
+        bind(x, x->train, EXEC_UPDATE, n, c);
+        c->scratch = planned(x, x->train, x->train->update_scratch);
+    }
+}
+
+// Constants on the device
+
+static void widen(double *to, const float *from, int64_t n) {
+    for (int64_t i = 0; i < n; i++) to[i] = from[i];
+}
+
+static bool copy_constant(exec *x, tensor t, err *e) {
+    const tensor_info *info = graph_info(x->g, t);
+    size_t bytes = tensor_bytes(info, x->options.batch);
+    if (info->type == info->data_type) return x->d->write(x->q, x->slab + x->home[t.id], info->data, bytes, e);
+    CHECK(info->type == DTYPE_F64 && info->data_type == DTYPE_F32, "constant %s: no conversion from %s to %s",
+        info->name, dtype_name(info->data_type), dtype_name(info->type));
+    double *wide = malloc(bytes);
+    if (!wide) return err_run(e, "out of memory for %zu bytes of constants", bytes);
+    widen(wide, info->data, shape_count(info->shape));
+    bool ok = x->d->write(x->q, x->slab + x->home[t.id], wide, bytes, e);
+    free(wide);
+    return ok;
+}
+
+static bool copy_constants(exec *x, err *e) {
+    for (int i = 1; i <= graph_tensors(x->g); i++) {
+        if (!copied(graph_info(x->g, (tensor){i}), x->d->host_memory)) continue;
+        if (!copy_constant(x, (tensor){i}, e)) return false;
+    }
+    return true;
+}
+
+static bool record_all(exec *x, err *e) {
+    for (int part = 0; part < EXEC_PARTS; part++) {
+        if (x->options.inference && part != EXEC_EVALUATE) continue;
+        part == EXEC_UPDATE ? bind_update(x) : bind_micro(x, (exec_part)part);
+        x->recorded[part] = x->d->record(x->q, x->calls[part], x->count[part], e);
+        if (!x->recorded[part]) return false;
+    }
+    return true;
+}
+
+exec *exec_new(const device *d, queue *q, const graph *g, const exec_options *o, err *e) {
+    exec *x = calloc(1, sizeof *x);
+    if (!x) {
+        err_run(e, "out of memory for an executor");
+        return NULL;
+    }
+    x->d = d;
+    x->q = q;
+    x->g = g;
+    x->options = *o;
+    arena_init(&x->arena);
+    lay_out(x, d->kernels(q), d->host_memory);
+    x->slab = d->allocate(q, x->memory.total, e);
+    if (x->slab && copy_constants(x, e) && record_all(x, e)) return x;
+    exec_free(x);
+    return NULL;
+}
+
+void exec_free(exec *x) {
+    if (!x) return;
+    for (int part = 0; part < EXEC_PARTS; part++)
+        if (x->recorded[part]) x->d->forget(x->q, x->recorded[part]);
+    if (x->slab) x->d->release(x->q, x->slab, x->memory.total);
+    arena_done(&x->arena);
+    free(x);
+}
+
+exec_memory exec_used(const exec *x) {
+    return x->memory;
+}
+
+const plan *exec_plan(const exec *x, bool training) {
+    return training ? x->train : x->evaluate;
+}
+
+bool exec_play(exec *x, exec_part part, err *e) {
+    CHECK(x->recorded[part], "part %d of an inference graph", (int)part);
+    return x->d->play(x->q, x->recorded[part], e);
+}
+
+// Moving tensors
+
+static const tensor_info *lasting(const exec *x, tensor t) {
+    const tensor_info *info = graph_info(x->g, t);
+    CHECK(info->role != ROLE_ACTIVATION && info->role != ROLE_GRADIENT && info->role != ROLE_CONSTANT,
+        "tensor %d does not outlive a step", t.id);
+    return info;
+}
+
+bool exec_write(exec *x, tensor t, const void *from, err *e) {
+    const tensor_info *info = lasting(x, t);
+    return x->d->write(x->q, address(x, x->evaluate, t), from, tensor_bytes(info, x->options.batch), e);
+}
+
+bool exec_read(exec *x, tensor t, void *to, err *e) {
+    const tensor_info *info = lasting(x, t);
+    return x->d->read(x->q, to, address(x, x->evaluate, t), tensor_bytes(info, x->options.batch), e);
+}
+
+bool exec_peek(exec *x, tensor t, bool training, void *to, err *e) {
+    void *from = address(x, training ? x->train : x->evaluate, t);
+    CHECK(from && graph_info(x->g, t)->kept, "tensor %d is not kept", t.id);
+    return x->d->read(x->q, to, from, tensor_bytes(graph_info(x->g, t), x->options.batch), e);
+}
+
+bool exec_clear(exec *x, tensor t, err *e) {
+    const tensor_info *info = lasting(x, t);
+    return x->d->fill(x->q, address(x, x->evaluate, t), 0, tensor_bytes(info, x->options.batch), e);
+}
+
+bool exec_step_write(exec *x, const step *s, err *e) {
+    return x->d->write(x->q, x->slab + x->step_home, s, sizeof *s, e);
+}
+
+bool exec_step_read(exec *x, step *s, err *e) {
+    return x->d->read(x->q, s, x->slab + x->step_home, sizeof *s, e);
+}
+
+// Guards
+
+bool exec_poison(exec *x, int byte, bool training, err *e) {
+    const plan *p = training ? x->train : x->evaluate;
+    if (!x->d->fill(x->q, x->slab + x->planned_home, GUARD_BYTE, p->peak, e)) return false;
+    for (int i = 0; i < p->blocks; i++)
+        if (!x->d->fill(x->q, planned(x, p, i), byte, p->block[i].used, e)) return false;
+    return true;
+}
+
+static bool guard_whole(exec *x, const plan *p, int i, unsigned char *seen, err *e) {
+    size_t used = p->block[i].used, guard = p->block[i].bytes - used;
+    if (!x->d->read(x->q, seen, (unsigned char *)planned(x, p, i) + used, guard, e)) return false;
+    for (size_t k = 0; k < guard; k++)
+        if (seen[k] != GUARD_BYTE) return err_run(e, "byte %zu behind block %d was written", k, i);
+    return true;
+}
+
+bool exec_guards_whole(exec *x, bool training, err *e) {
+    const plan *p = training ? x->train : x->evaluate;
+    if (!x->options.guard) return true;
+    unsigned char *seen = malloc(x->options.guard + PLAN_ALIGN);
+    if (!seen) return err_run(e, "out of memory for %zu bytes", x->options.guard);
+    bool whole = true;
+    for (int i = 0; whole && i < p->blocks; i++) whole = guard_whole(x, p, i, seen, e);
+    free(seen);
+    return whole;
+}

@@ -1,0 +1,55 @@
+// The executor: one graph on one queue, at one micro-batch size. It lays out one slab, binds every call's addresses,
+// records the parts of a step, and plays them. After exec_new nothing is allocated.
+//
+// A step is: EXEC_FIRST, then EXEC_NEXT for each further micro-batch, then EXEC_UPDATE. In EXEC_FIRST a parameter's
+// gradient overwrites, in EXEC_NEXT it adds. EXEC_EVALUATE is one micro-batch forward, with its own plan in the same
+// memory.
+#ifndef TRADEWIND_GRAPH_EXEC_H
+#define TRADEWIND_GRAPH_EXEC_H
+
+#include "graph/device.h"
+#include "graph/graph.h"
+#include "graph/plan.h"
+
+typedef struct exec exec;
+
+typedef enum { EXEC_FIRST, EXEC_NEXT, EXEC_UPDATE, EXEC_EVALUATE, EXEC_PARTS } exec_part;
+
+typedef struct {
+    int64_t batch;  // rows of a micro-batch
+    bool inference; // forward only: no gradients, no moments, no update
+    size_t guard;   // bytes of 0xA5 behind every planned block, for tests
+} exec_options;
+
+// Bytes of the slab by purpose; total is what one allocation takes. A pure function of its arguments.
+typedef struct {
+    size_t weights, gradients, moments, states, constants, activations, total;
+    size_t floor; // the most planned bytes alive together
+} exec_memory;
+
+exec_memory exec_measure(const graph *g, const kernel *const *kernels, bool host_memory, const exec_options *o);
+
+exec *exec_new(const device *d, queue *q, const graph *g, const exec_options *o, err *e);
+void exec_free(exec *x);
+
+exec_memory exec_used(const exec *x);
+const plan *exec_plan(const exec *x, bool training);
+
+bool exec_play(exec *x, exec_part part, err *e);
+
+// Moves a whole tensor between host and device. Only tensors that outlive a step can be moved: parameters, their
+// gradients, slabs, states. exec_peek reads an activation that graph_keep holds until the end of a micro-batch.
+bool exec_write(exec *x, tensor t, const void *from, err *e);
+bool exec_read(exec *x, tensor t, void *to, err *e);
+bool exec_peek(exec *x, tensor t, bool training, void *to, err *e);
+bool exec_clear(exec *x, tensor t, err *e);
+
+// The step record, as the device has it.
+bool exec_step_write(exec *x, const step *s, err *e);
+bool exec_step_read(exec *x, step *s, err *e);
+
+// For tests: fills the planned memory with `byte` outside the guards; tells whether all guards are whole.
+bool exec_poison(exec *x, int byte, bool training, err *e);
+bool exec_guards_whole(exec *x, bool training, err *e);
+
+#endif

@@ -1,0 +1,214 @@
+#include "graph/graph.h"
+
+#include "base/err.h"
+#include "base/rng.h"
+#include "graph/internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+// Parameters start at multiples of 64 bytes in an fp32 slab, so that vector loads of a parameter are aligned. The
+// padding is zero from the start and no kernel writes it, hence it adds nothing to a norm.
+enum { SLAB_ALIGN = 16 };
+
+graph *graph_new(void) {
+    graph *g = calloc(1, sizeof *g);
+    CHECK(g, "out of memory for a graph");
+    g->real_type = DTYPE_F32;
+    arena_init(&g->arena);
+    graph_tensor_add(g, "none", ROLE_STATE, DTYPE_F32, shape1(0));
+    g->tensors = 0;
+    return g;
+}
+
+void graph_free(graph *g) {
+    if (!g) return;
+    free(g->tensor);
+    free(g->node);
+    free(g->parameter);
+    arena_done(&g->arena);
+    free(g);
+}
+
+static void *grown(void *array, int used, int *room, size_t size) {
+    if (used < *room) return array;
+    *room = *room ? *room * 2 : 64;
+    array = realloc(array, (size_t)*room * size);
+    CHECK(array, "out of memory for a graph of %d entries", *room);
+    return array;
+}
+
+tensor graph_tensor_add(graph *g, const char *name, role r, dtype type, shape s) {
+    int id = g->tensor ? g->tensors + 1 : 0;
+    g->tensor = grown(g->tensor, id, &g->tensor_room, sizeof *g->tensor);
+    tensor_info *t = arena_take(&g->arena, sizeof *t);
+    t->name = arena_text(&g->arena, name);
+    t->role = r;
+    t->type = t->data_type = type == DTYPE_F32 ? g->real_type : type;
+    t->shape = s;
+    t->producer = -1;
+    g->tensor[id] = t;
+    g->tensors = id;
+    return (tensor){id};
+}
+
+tensor_info *graph_edit(graph *g, tensor t) {
+    CHECK(t.id > 0 && t.id <= g->tensors, "tensor %d of %d", t.id, g->tensors);
+    return g->tensor[t.id];
+}
+
+const tensor_info *graph_info(const graph *g, tensor t) {
+    CHECK(t.id > 0 && t.id <= g->tensors, "tensor %d of %d", t.id, g->tensors);
+    return g->tensor[t.id];
+}
+
+tensor graph_constant(graph *g, const char *name, dtype type, shape s, const void *data) {
+    tensor t = graph_tensor_add(g, name, ROLE_CONSTANT, type, s);
+    graph_edit(g, t)->data = data;
+    graph_edit(g, t)->data_type = type;
+    return t;
+}
+
+tensor graph_parameter(graph *g, const char *name, shape s, init begin) {
+    CHECK(!g->sealed, "parameter %s added after a slab was used", name);
+    CHECK(!graph_parameter_named(g, name).id, "two parameters named %s", name);
+    tensor t = graph_tensor_add(g, name, ROLE_PARAMETER, DTYPE_F32, s);
+    tensor_info *info = graph_edit(g, t);
+    info->init = begin;
+    info->offset = g->slab_elements;
+    int64_t n = shape_count(s);
+    CHECK(n > 0, "parameter %s has no elements", name);
+    g->slab_elements += (n + SLAB_ALIGN - 1) / SLAB_ALIGN * SLAB_ALIGN;
+    g->parameter = grown(g->parameter, g->parameters, &g->parameter_room, sizeof *g->parameter);
+    g->parameter[g->parameters++] = t;
+    return t;
+}
+
+tensor graph_state(graph *g, const char *name, dtype type, shape s) {
+    return graph_tensor_add(g, name, ROLE_STATE, type, s);
+}
+
+tensor graph_slab(graph *g, slab_kind kind) {
+    static const char *const names[] = {"weights", "gradients", "moment1", "moment2"};
+    g->sealed = true;
+    if (!g->slab[kind].id) {
+        g->slab[kind] = graph_tensor_add(g, names[kind], ROLE_SLAB, DTYPE_F32, shape1(g->slab_elements));
+        graph_edit(g, g->slab[kind])->slab = kind;
+    }
+    return g->slab[kind];
+}
+
+void graph_keep(graph *g, tensor t) {
+    graph_edit(g, t)->kept = true;
+}
+
+node *graph_node_add(graph *g, int op, const char *name, precision_class precision, const tensor *input, int inputs) {
+    CHECK(inputs <= INPUTS_MOST, "%s has %d inputs", name, inputs);
+    node *n = arena_take(&g->arena, sizeof *n);
+    n->op = op;
+    n->name = name;
+    n->precision = precision;
+    n->inputs = inputs;
+    n->input = arena_array(&g->arena, (size_t)inputs, sizeof *n->input);
+    if (inputs) memcpy(n->input, input, (size_t)inputs * sizeof *input);
+    n->output = arena_array(&g->arena, OUTPUTS_MOST, sizeof *n->output);
+    n->flow = arena_array(&g->arena, (size_t)inputs, sizeof *n->flow);
+    g->node = grown(g->node, g->nodes, &g->node_room, sizeof *g->node);
+    g->node[g->nodes++] = n;
+    return n;
+}
+
+static tensor output_add(graph *g, node *n, const char *name, role r, dtype type, shape s) {
+    CHECK(n->outputs < OUTPUTS_MOST, "%s has too many outputs", n->name);
+    tensor t = graph_tensor_add(g, name, r, type, s);
+    graph_edit(g, t)->producer = g->nodes - 1;
+    n->output[n->outputs++] = t;
+    return t;
+}
+
+tensor graph_output_add(graph *g, node *n, dtype type, shape s) {
+    return output_add(g, n, "", ROLE_ACTIVATION, type, s);
+}
+
+tensor graph_state_output_add(graph *g, node *n, const char *name, dtype type, shape s) {
+    return output_add(g, n, name, ROLE_STATE, type, s);
+}
+
+void *graph_attr_add(graph *g, node *n, const void *attr, size_t bytes) {
+    void *copy = arena_take(&g->arena, bytes);
+    memcpy(copy, attr, bytes);
+    n->attr = copy;
+    return copy;
+}
+
+int graph_tensors(const graph *g) {
+    return g->tensors;
+}
+
+int graph_nodes(const graph *g) {
+    return g->nodes;
+}
+
+const node *graph_node(const graph *g, int i) {
+    CHECK(i >= 0 && i < g->nodes, "node %d of %d", i, g->nodes);
+    return g->node[i];
+}
+
+tensor graph_gradient(const graph *g, tensor t) {
+    return graph_info(g, t)->gradient;
+}
+
+tensor graph_sibling(const graph *g, tensor t, int k) {
+    const node *n = graph_node(g, graph_info(g, t)->producer);
+    CHECK(k >= 0 && k < n->outputs, "output %d of %s, which has %d", k, n->name, n->outputs);
+    return n->output[k];
+}
+
+int graph_parameters(const graph *g) {
+    return g->parameters;
+}
+
+tensor graph_parameter_at(const graph *g, int i) {
+    CHECK(i >= 0 && i < g->parameters, "parameter %d of %d", i, g->parameters);
+    return g->parameter[i];
+}
+
+tensor graph_parameter_named(const graph *g, const char *name) {
+    for (int i = 0; i < g->parameters; i++)
+        if (strcmp(g->tensor[g->parameter[i].id]->name, name) == 0) return g->parameter[i];
+    return TENSOR_NONE;
+}
+
+int64_t graph_parameter_values(const graph *g) {
+    int64_t n = 0;
+    for (int i = 0; i < g->parameters; i++) n += shape_count(g->tensor[g->parameter[i].id]->shape);
+    return n;
+}
+
+int64_t graph_slab_elements(const graph *g) {
+    return g->slab_elements;
+}
+
+bool graph_uses_slab(const graph *g, slab_kind kind) {
+    return g->slab[kind].id != 0;
+}
+
+static void fill_initial(const tensor_info *t, uint64_t seed, uint32_t index, float *w) {
+    int64_t n = shape_count(t->shape);
+    for (int64_t i = 0; i < n; i++) {
+        if (t->init.kind != INIT_UNIFORM) {
+            w[i] = t->init.kind == INIT_ONE ? 1.0f : 0.0f;
+            continue;
+        }
+        rng_block r = rng_philox(seed, (uint32_t)(i >> 2), index, (uint32_t)RNG_INIT << 16, 0);
+        w[i] = (2.0f * rng_unit(r.v[i & 3]) - 1.0f) * t->init.bound;
+    }
+}
+
+void graph_initial(const graph *g, uint64_t seed, float *weights) {
+    memset(weights, 0, (size_t)g->slab_elements * sizeof *weights);
+    for (int i = 0; i < g->parameters; i++) {
+        const tensor_info *t = g->tensor[g->parameter[i].id];
+        fill_initial(t, seed, (uint32_t)i, weights + t->offset);
+    }
+}

@@ -1,0 +1,129 @@
+// The graph: tensors and nodes of one training step, as a description. It owns no tensor data.
+//
+// A model is written once, forward, with the batch size left as the symbol BATCH. Passes then complete the
+// description, in this order: dtype_assign (graph/dtype.h), grad_build (graph/grad.h). After them it is read-only;
+// plan_make (graph/plan.h) and exec_new (graph/exec.h) read it for any batch size.
+//
+// Tensors are dense and row-major, without strides or views. A tensor handle is an index: cheap to copy, valid as long
+// as its graph. Handle 0 means "none" and stands for an optional input that is absent.
+#ifndef TRADEWIND_GRAPH_GRAPH_H
+#define TRADEWIND_GRAPH_GRAPH_H
+
+#include "graph/types.h"
+
+#include <stdbool.h>
+
+typedef struct {
+    int id;
+} tensor;
+
+#define TENSOR_NONE ((tensor){0})
+
+typedef struct graph graph;
+
+// What a tensor is, which decides where it lives.
+typedef enum {
+    ROLE_CONSTANT,   // data of the caller: a series, class weights
+    ROLE_PARAMETER,  // a piece of the parameter slab
+    ROLE_SLAB,       // a whole slab: weights, gradients, moments
+    ROLE_STATE,      // lives across steps: sums, counts, norms
+    ROLE_ACTIVATION, // written by a node, placed by the planner
+    ROLE_GRADIENT,   // of an activation, placed by the planner
+    ROLE_PARAMETER_GRADIENT,
+} role;
+
+// The slabs share one layout: element i of each belongs to the same parameter element.
+typedef enum { SLAB_WEIGHTS, SLAB_GRADIENTS, SLAB_MOMENT1, SLAB_MOMENT2, SLAB_COUNT } slab_kind;
+
+// How a parameter begins.
+typedef enum { INIT_ZERO, INIT_ONE, INIT_UNIFORM } init_kind;
+typedef struct {
+    init_kind kind;
+    float bound; // INIT_UNIFORM: values in [-bound, bound)
+} init;
+
+// When a node runs: in every micro-batch, after its backward pass, or once per optimizer step.
+typedef enum { PHASE_FORWARD, PHASE_AFTER, PHASE_UPDATE } phase;
+
+// How the precision pass treats an operator's results (graph/dtype.h).
+typedef enum { CLASS_LOW, CLASS_FP32, CLASS_FOLLOW } precision_class;
+
+typedef struct {
+    const char *name; // unique among parameters; may be "" for others
+    role role;
+    dtype type;
+    shape shape;
+    int producer;     // node that writes it, or -1
+    tensor gradient;  // none before grad_build, or where no gradient flows
+    int64_t offset;   // ROLE_PARAMETER and its gradient: first element in the slabs
+    slab_kind slab;   // ROLE_SLAB
+    init init;        // ROLE_PARAMETER
+    bool low_copy;    // ROLE_PARAMETER: some operator reads it in 16 bits
+    bool kept;        // ROLE_ACTIVATION: stays readable until the micro-batch ends
+    const void *data; // ROLE_CONSTANT: the caller's memory
+    dtype data_type;  // ROLE_CONSTANT: the type of `data`
+} tensor_info;
+
+// What happens to an input's gradient: nothing, overwrite, or add to what an earlier node left.
+typedef enum { FLOW_NONE, FLOW_WRITE, FLOW_ADD } flow;
+
+typedef struct {
+    int op;           // index into the operator catalogue
+    const char *name; // the operator's
+    precision_class precision;
+    phase phase;
+    int inputs, outputs;
+    tensor *input, *output;
+    const void *attr; // the operator's own record, or NULL
+    uint32_t needs;   // NEEDS_INPUT(i) | NEEDS_OUTPUT(i): what backward reads
+    uint32_t flows;   // bit i: a gradient may flow to input i
+    bool backward;    // set by grad_build: backward runs
+    flow *flow;       // set by grad_build, per input
+} node;
+
+#define NEEDS_INPUT(i)  (1u << (i))
+#define NEEDS_OUTPUT(i) (1u << (16 + (i)))
+enum { INPUTS_MOST = 16, OUTPUTS_MOST = 8 };
+
+graph *graph_new(void);
+void graph_free(graph *g);
+
+// Leaves. A constant's memory stays the caller's and must outlive whatever executes the graph.
+tensor graph_constant(graph *g, const char *name, dtype type, shape s, const void *data);
+tensor graph_parameter(graph *g, const char *name, shape s, init begin);
+tensor graph_state(graph *g, const char *name, dtype type, shape s);
+
+// A whole slab, of as many elements as all parameters take; no parameter can be added afterwards.
+tensor graph_slab(graph *g, slab_kind kind);
+
+// Keeps an activation until the end of its micro-batch, so that the host can read it (exec_peek).
+void graph_keep(graph *g, tensor t);
+
+// Appends a node. For operators' builders only (ops/op.h wraps it); models call those.
+node *graph_node_add(graph *g, int op, const char *name, precision_class precision, const tensor *input, int inputs);
+tensor graph_output_add(graph *g, node *n, dtype type, shape s);
+tensor graph_state_output_add(graph *g, node *n, const char *name, dtype type, shape s);
+void *graph_attr_add(graph *g, node *n, const void *attr, size_t bytes);
+
+// Reading. Tensor ids run from 1 to graph_tensors(g); nodes from 0, in execution order.
+const tensor_info *graph_info(const graph *g, tensor t);
+int graph_tensors(const graph *g);
+int graph_nodes(const graph *g);
+const node *graph_node(const graph *g, int i);
+tensor graph_gradient(const graph *g, tensor t);
+
+// The node's k-th output, found from its first, for operators that return several.
+tensor graph_sibling(const graph *g, tensor t, int k);
+
+// Parameters: how many tensors, how many values (as PyTorch counts them), how many slab elements (padding included).
+int graph_parameters(const graph *g);
+tensor graph_parameter_at(const graph *g, int i);
+tensor graph_parameter_named(const graph *g, const char *name);
+int64_t graph_parameter_values(const graph *g);
+int64_t graph_slab_elements(const graph *g);
+bool graph_uses_slab(const graph *g, slab_kind kind);
+
+// Fills `weights`, of graph_slab_elements(g) values, with the parameters' initial values under `seed`.
+void graph_initial(const graph *g, uint64_t seed, float *weights);
+
+#endif

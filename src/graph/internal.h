@@ -1,0 +1,25 @@
+// The graph's representation, for the passes inside graph/ alone.
+#ifndef TRADEWIND_GRAPH_INTERNAL_H
+#define TRADEWIND_GRAPH_INTERNAL_H
+
+#include "base/arena.h"
+#include "graph/graph.h"
+
+struct graph {
+    arena arena;
+    tensor_info **tensor; // [tensors + 1]; entry 0 is "none"
+    int tensors, tensor_room;
+    node **node;
+    int nodes, node_room;
+    tensor *parameter;
+    int parameters, parameter_room;
+    int64_t slab_elements;
+    tensor slab[SLAB_COUNT];
+    bool sealed;     // a slab was asked for: the layout is final
+    dtype real_type; // what DTYPE_F32 means for tensors added from now on: double in the precision that tests use
+};
+
+tensor_info *graph_edit(graph *g, tensor t);
+tensor graph_tensor_add(graph *g, const char *name, role r, dtype type, shape s);
+
+#endif

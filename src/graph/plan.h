@@ -1,0 +1,73 @@
+// The memory plan: which tensors are alive when, and where each lies in one stretch of memory. Pure: it reads a graph
+// and a table of kernels, and allocates nothing but its own description, so it can be made for any batch size, also for
+// one that would never fit.
+//
+// Placed here: activations, their gradients, what kernels reserve from forward to backward, and their scratch. A block
+// is alive from the instruction that first writes it to the last one that reads it; two blocks whose lives meet never
+// overlap. Parameters, states and constants live for the whole run and are laid out by exec.
+#ifndef TRADEWIND_GRAPH_PLAN_H
+#define TRADEWIND_GRAPH_PLAN_H
+
+#include "base/arena.h"
+#include "graph/device.h"
+#include "graph/graph.h"
+
+#include <stdio.h>
+
+typedef struct {
+    size_t bytes;
+    int first, last; // alive in instructions first..last, both included
+    size_t offset;   // chosen by plan_place
+    size_t used;     // of `bytes`, without alignment and guard
+} plan_block;
+
+enum { PLAN_ALIGN = 64 };
+
+// Chooses offsets, all multiples of PLAN_ALIGN, and returns the bytes needed. Largest blocks first, each at the lowest
+// gap that is free for its whole life.
+size_t plan_place(plan_block *block, int count);
+
+// The most bytes alive together at any instruction: no placement can need less.
+size_t plan_floor(const plan_block *block, int count);
+
+typedef enum { OWNER_TENSOR, OWNER_RESERVE, OWNER_SCRATCH } owner_kind;
+typedef struct {
+    owner_kind kind;
+    int id; // tensor id, node (reserve) or instruction (scratch)
+} plan_owner;
+
+typedef struct {
+    int node;
+    bool backward;
+} instruction;
+
+typedef struct plan {
+    int64_t batch;
+    bool training;
+    int instructions;
+    instruction *program; // one micro-batch: forward, backward, after
+    int blocks;
+    plan_block *block;
+    plan_owner *owner;
+    int *of_tensor;     // [tensors + 1] block of a tensor, or -1
+    int *of_reserve;    // [nodes]
+    int *of_scratch;    // [instructions]
+    int update_scratch; // block that every update node may use, or -1
+    size_t peak, floor; // bytes placed; bytes alive together at most
+} plan;
+
+typedef struct {
+    int64_t batch; // rows of a micro-batch
+    bool training; // false: forward only, nothing kept
+    size_t guard;  // bytes left free behind every block, for tests; guarded blocks share no memory
+} plan_options;
+
+// Fills a call's shapes for node `n`; every address is NULL. For planning and for exec, which adds the addresses.
+void plan_call(const graph *g, int n, int64_t batch, bool backward, bool training, arena *a, call *c);
+
+plan *plan_make(const graph *g, const kernel *const *kernels, const plan_options *o, arena *a);
+
+// The plan as a table: the largest blocks, when they are alive, the peak and where it is.
+void plan_print(const plan *p, const graph *g, FILE *out);
+
+#endif

@@ -1,0 +1,39 @@
+// draw: which samples the micro-batch's rows are, from the step record alone.
+//   -> index [rows] (i32), weight [rows]: 1, or 0 for rows beyond the split's end
+// Row r is sample first + p(position + row + r), where p is the epoch's permutation or, without shuffling, the
+// identity. Rows of weight 0 repeat the split's first sample, so that whatever is gathered for them is valid memory.
+#include "base/rng.h"
+#include "ops/op.h"
+
+#ifdef OP_RULES
+
+tensor op_draw(graph *g, int64_t rows) {
+    node *n = op_node(g, OP_draw, NULL, 0);
+    tensor index = graph_output_add(g, n, DTYPE_I32, shape1(rows));
+    graph_output_add(g, n, DTYPE_F32, shape1(rows));
+    return index;
+}
+
+#else
+
+static void forward_rows(const call *c, int64_t begin, int64_t end) {
+    const step *s = c->step;
+    int32_t *index = c->out[0].data;
+    real *weight = c->out[1].data;
+    for (int64_t r = begin; r < end; r++) {
+        uint64_t at = s->position + s->row + (uint64_t)r;
+        bool inside = at < s->count;
+        uint64_t sample = inside ? at : 0;
+        if (inside && s->shuffle) sample = rng_permute(s->seed, s->epoch, at, s->count);
+        index[r] = (int32_t)(s->first + sample);
+        weight[r] = inside;
+    }
+}
+
+static void forward(const call *c) {
+    op_for(c, operand_count(&c->out[0]), 256, forward_rows);
+}
+
+const kernel KERNEL(draw) = {forward, NULL, NULL, NULL};
+
+#endif

@@ -1,0 +1,148 @@
+#include "train/settings.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ABOVE_0 1e-30
+
+const config_key settings_keys[] = {
+    {"data.set", CONFIG_CHOICE, "synthetic", 0, 0, "synthetic", "what to train on: the built-in market"},
+    {"data.synthetic.bars", CONFIG_INT, "100000", 1000, 5e7, NULL, "five-minute bars in the synthetic market"},
+    {"data.synthetic.seed", CONFIG_INT, "7", 0, 1e15, NULL, "which synthetic market"},
+    {"data.synthetic.strength", CONFIG_REAL, "1.5", 0, 100, NULL, "planted signal against noise"},
+    {"data.windows.*", CONFIG_INT, NULL, 1, 100000, NULL, "bars in a stream's window, by stream"},
+    {"data.split.train", CONFIG_REAL, "0.70", ABOVE_0, 1, NULL, "share of the samples, the earliest"},
+    {"data.split.validation", CONFIG_REAL, "0.15", ABOVE_0, 1, NULL, "share of the samples, after those"},
+    {"data.split.purge", CONFIG_INT, "auto", 0, 1e9, "auto", "samples left out because their labels overlap"},
+    {"data.split.embargo", CONFIG_INT, "50", 0, 1e9, NULL, "further samples left out between the parts"},
+    {"model.kind", CONFIG_CHOICE, "lstm", 0, 0, "lstm|mlp", "the model"},
+    {"model.hidden.*", CONFIG_INT, NULL, 1, 4096, NULL, "lstm: units each way, by stream"},
+    {"model.layers", CONFIG_INT, "1", 1, 16, NULL, "lstm: layers"},
+    {"model.projection", CONFIG_INT, "32", 1, 65536, NULL, "lstm: width that the vector is projected to"},
+    {"model.head", CONFIG_INT, "64", 1, 65536, NULL, "lstm: width of the head's hidden layer"},
+    {"model.widths", CONFIG_TEXT, "512-256", 0, 0, NULL, "mlp: widths of the hidden layers"},
+    {"model.activation", CONFIG_CHOICE, "relu", 0, 0, "relu|gelu|tanh|sigmoid", "mlp: activation"},
+    {"model.dropout", CONFIG_REAL, "0.3", 0, 0.95, NULL, "probability of zeroing a unit in training"},
+    {"train.batch_size", CONFIG_INT, "512", 1, 1e7, NULL, "samples in a micro-batch"},
+    {"train.epochs", CONFIG_INT, "8", 1, 1e6, NULL, "passes over the training samples, at most"},
+    {"train.patience", CONFIG_INT, "4", 1, 1e6, NULL, "epochs without a better metric before stopping"},
+    {"train.metric", CONFIG_CHOICE, "mcc", 0, 0, "mcc", "what decides which epoch is best, on validation"},
+    {"train.optimizer.kind", CONFIG_CHOICE, "adamw", 0, 0, "adamw|sgd", "the optimizer"},
+    {"train.optimizer.lr", CONFIG_REAL, "1.0e-3", ABOVE_0, 100, NULL, "learning rate"},
+    {"train.optimizer.weight_decay", CONFIG_REAL, "0.01", 0, 100, NULL, "weight decay"},
+    {"train.optimizer.beta1", CONFIG_REAL, "0.9", 0, 0.999999, NULL, "adamw: decay of the first moment"},
+    {"train.optimizer.beta2", CONFIG_REAL, "0.999", 0, 0.999999, NULL, "adamw: decay of the second moment"},
+    {"train.optimizer.eps", CONFIG_REAL, "1.0e-8", ABOVE_0, 1, NULL, "adamw: added to the denominator"},
+    {"train.optimizer.momentum", CONFIG_REAL, "0.9", 0, 0.999999, NULL, "sgd: momentum"},
+    {"train.clip_norm", CONFIG_REAL, "1.0", 0, 1e9, NULL, "largest norm of the gradient; 0 for no limit"},
+    {"train.class_weights", CONFIG_CHOICE, "none", 0, 0, "none|balanced", "balanced: rare classes weigh more"},
+    {"train.label_smoothing", CONFIG_REAL, "0", 0, 0.95, NULL, "share of a label spread over all classes"},
+    {"train.seed", CONFIG_INT, "1", 0, 1e15, NULL, "of initial weights, shuffling and dropout"},
+    {"gpu_optimization.gradient_accumulation_steps", CONFIG_INT, "1", 1, 1e6, NULL, "micro-batches in a step"},
+    {"run.dir", CONFIG_TEXT, "runs/last", 0, 0, NULL, "where results go"},
+};
+const size_t settings_key_count = sizeof settings_keys / sizeof *settings_keys;
+
+static void read_data(const config *c, settings *s) {
+    s->synthetic.bars = config_int(c, "data.synthetic.bars");
+    s->synthetic.seed = (uint64_t)config_int(c, "data.synthetic.seed");
+    s->synthetic.strength = config_real(c, "data.synthetic.strength");
+    s->split.train = config_real(c, "data.split.train");
+    s->split.validation = config_real(c, "data.split.validation");
+    s->split.purge = config_is(c, "data.split.purge", "auto") ? -1 : config_int(c, "data.split.purge");
+    s->split.embargo = config_int(c, "data.split.embargo");
+}
+
+static void read_optimizer(const config *c, settings *s) {
+    float decay = (float)config_real(c, "train.optimizer.weight_decay");
+    s->optimizer = config_is(c, "train.optimizer.kind", "sgd") ? OPTIMIZER_SGD : OPTIMIZER_ADAMW;
+    s->lr = config_real(c, "train.optimizer.lr");
+    s->adamw.beta1 = (float)config_real(c, "train.optimizer.beta1");
+    s->adamw.beta2 = (float)config_real(c, "train.optimizer.beta2");
+    s->adamw.eps = (float)config_real(c, "train.optimizer.eps");
+    s->adamw.weight_decay = decay;
+    s->sgd.momentum = (float)config_real(c, "train.optimizer.momentum");
+    s->sgd.weight_decay = decay;
+}
+
+bool settings_read(const config *c, settings *s, err *e) {
+    *s = (settings){0};
+    read_data(c, s);
+    read_optimizer(c, s);
+    s->batch_size = config_int(c, "train.batch_size");
+    s->accumulation = config_int(c, "gpu_optimization.gradient_accumulation_steps");
+    s->epochs = config_int(c, "train.epochs");
+    s->patience = config_int(c, "train.patience");
+    s->seed = (uint64_t)config_int(c, "train.seed");
+    s->max_norm = (float)config_real(c, "train.clip_norm");
+    s->smoothing = (float)config_real(c, "train.label_smoothing");
+    s->class_weights = config_is(c, "train.class_weights", "balanced");
+    s->dir = config_text(c, "run.dir");
+    if (s->split.train + s->split.validation > 1)
+        return config_fail(c, "data.split", e, "train and validation add up to more than 1; lower one of them");
+    if (!s->dir[0]) return config_fail(c, "run.dir", e, "is empty; name a directory");
+    return true;
+}
+
+static bool check_streams(const config *c, const dataset *d, const char *section, err *e) {
+    for (size_t i = 0; i < config_count(c, section); i++) {
+        const char *name = config_child(c, section, i);
+        bool known = false;
+        for (int k = 0; k < d->streams; k++) known |= strcmp(name, d->stream[k].name) == 0;
+        char path[160];
+        snprintf(path, sizeof path, "%s.%s", section, name);
+        if (!known)
+            return config_fail(c, path, e, "the data has no such stream; its streams begin with %s", d->stream[0].name);
+    }
+    return true;
+}
+
+static int64_t by_stream(const config *c, const char *section, const char *name, int64_t otherwise) {
+    char path[160];
+    snprintf(path, sizeof path, "%s.%s", section, name);
+    return config_has(c, path) ? config_int(c, path) : otherwise;
+}
+
+bool settings_windows(const config *c, const dataset *d, int64_t window[STREAMS_MOST], err *e) {
+    for (int i = 0; i < d->streams; i++) window[i] = by_stream(c, "data.windows", d->stream[i].name, i == 0 ? 50 : 20);
+    return check_streams(c, d, "data.windows", e);
+}
+
+// "512-256" to numbers.
+static bool read_widths(const config *c, model_spec *m, err *e) {
+    const char *text = config_text(c, "model.widths");
+    for (const char *at = text;;) {
+        char *end;
+        long long n = *at >= '0' && *at <= '9' ? strtoll(at, &end, 10) : 0;
+        if (n < 1 || n > 65536 || m->widths == MODEL_WIDTHS_MOST || (*end && *end != '-'))
+            return config_fail(
+                c, "model.widths", e, "must be up to %d widths such as 512-256, not %s", MODEL_WIDTHS_MOST, text);
+        m->width[m->widths++] = n;
+        if (!*end) return true;
+        at = end + 1;
+    }
+}
+
+static activation read_activation(const config *c) {
+    static const char *const names[] = {"none", "relu", "gelu", "tanh", "sigmoid"};
+    int a = ACT_RELU;
+    for (int i = ACT_RELU; i <= ACT_SIGMOID; i++)
+        if (config_is(c, "model.activation", names[i])) a = i;
+    return (activation)a;
+}
+
+bool settings_model(const config *c, const dataset *d, model_spec *m, err *e) {
+    *m = (model_spec){.kind = model_find(config_text(c, "model.kind")), .classes = d->classes};
+    m->projection = config_int(c, "model.projection");
+    m->head = config_int(c, "model.head");
+    m->layers = (int)config_int(c, "model.layers");
+    m->dropout = (float)config_real(c, "model.dropout");
+    m->act = read_activation(c);
+    m->streams = d->streams;
+    for (int i = 0; i < d->streams; i++) {
+        m->stream[i].name = d->stream[i].name;
+        m->stream[i].hidden = by_stream(c, "model.hidden", d->stream[i].name, i == 0 ? 32 : 16);
+    }
+    return check_streams(c, d, "model.hidden", e) && read_widths(c, m, e);
+}

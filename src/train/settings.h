@@ -1,0 +1,43 @@
+// What a run description says, as typed values. The table of keys is here and nowhere else: it parses, checks,
+// documents and writes them.
+#ifndef TRADEWIND_TRAIN_SETTINGS_H
+#define TRADEWIND_TRAIN_SETTINGS_H
+
+#include "base/config.h"
+#include "data/dataset.h"
+#include "data/split.h"
+#include "data/synthetic.h"
+#include "model/model.h"
+
+typedef enum { OPTIMIZER_ADAMW, OPTIMIZER_SGD } optimizer_kind;
+
+typedef struct {
+    // data
+    synthetic_options synthetic;
+    split_options split;
+    // train
+    int64_t batch_size; // rows of a micro-batch
+    int64_t accumulation;
+    int64_t epochs, patience;
+    uint64_t seed;
+    optimizer_kind optimizer;
+    double lr;
+    adamw_settings adamw;
+    sgd_settings sgd;
+    float max_norm, smoothing;
+    bool class_weights;
+    // run
+    const char *dir;
+} settings;
+
+extern const config_key settings_keys[];
+extern const size_t settings_key_count;
+
+// Fills `s` from a description that config_check has passed; `c` must outlive it.
+bool settings_read(const config *c, settings *s, err *e);
+
+// The windows' lengths and the model's shape, which need to know the data. `window[i]` is that of stream i.
+bool settings_windows(const config *c, const dataset *d, int64_t window[STREAMS_MOST], err *e);
+bool settings_model(const config *c, const dataset *d, model_spec *m, err *e);
+
+#endif

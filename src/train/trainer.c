@@ -1,0 +1,188 @@
+#include "train/trainer.h"
+
+#include "run/safetensors.h"
+#include "train/metric.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+struct trainer {
+    const device *d;
+    queue *q;
+    const job *j;
+    const dataset *data;
+    split split;
+    settings s;
+    exec *x;
+    uint64_t update; // optimizer steps taken
+    float *weights;  // host copy of the slab, and of the best epoch's
+    float *best;
+};
+
+static size_t slab_bytes(const trainer *t) {
+    return (size_t)graph_slab_elements(t->j->g) * sizeof(float);
+}
+
+static tensor weights_slab(const trainer *t) {
+    return graph_slab(t->j->g, SLAB_WEIGHTS);
+}
+
+static bool set_initial(trainer *t, err *e) {
+    static const float root[2] = {1, 0};
+    graph_initial(t->j->g, t->s.seed, t->weights);
+    return exec_write(t->x, weights_slab(t), t->weights, e) && exec_write(t->x, t->j->seed, root, e);
+}
+
+trainer *trainer_new(
+    const device *d, queue *q, const job *j, const dataset *data, const split *sp, const settings *s, err *e) {
+    CHECK(data->classes <= CLASSES_MOST, "%d classes", data->classes);
+    trainer *t = calloc(1, sizeof *t);
+    if (!t) {
+        err_run(e, "out of memory for a trainer");
+        return NULL;
+    }
+    *t = (trainer){.d = d, .q = q, .j = j, .data = data, .split = *sp, .s = *s};
+    t->weights = malloc(slab_bytes(t));
+    t->best = malloc(slab_bytes(t));
+    bool ok = t->weights && t->best;
+    if (!ok) err_run(e, "out of memory for %zu bytes of weights", 2 * slab_bytes(t));
+    if (ok) t->x = exec_new(d, q, j->g, &(exec_options){.batch = s->batch_size}, e);
+    if (t->x && set_initial(t, e)) return t;
+    trainer_free(t);
+    return NULL;
+}
+
+void trainer_free(trainer *t) {
+    if (!t) return;
+    exec_free(t->x);
+    free(t->weights);
+    free(t->best);
+    free(t);
+}
+
+exec *trainer_exec(trainer *t) {
+    return t->x;
+}
+
+static double now(void) {
+    struct timespec ts;
+    clock_gettime(CLOCK_MONOTONIC, &ts);
+    return (double)ts.tv_sec + (double)ts.tv_nsec * 1e-9;
+}
+
+// Clears the sums and sends the device to the start of a span.
+static bool begin(trainer *t, span samples, uint32_t epoch, bool shuffle, err *e) {
+    step s = {.seed = t->s.seed,
+        .update = t->update,
+        .first = (uint64_t)samples.first,
+        .count = (uint64_t)samples.count,
+        .epoch = epoch,
+        .shuffle = shuffle,
+        .lr = (float)t->s.lr};
+    return exec_step_write(t->x, &s, e) && exec_clear(t->x, t->j->totals, e) && exec_clear(t->x, t->j->confusion, e);
+}
+
+static bool read_score(trainer *t, int64_t samples, score *s, err *e) {
+    double totals[TALLY_COUNT];
+    int K = t->data->classes;
+    if (!t->d->sync(t->q, e) || !exec_read(t->x, t->j->totals, totals, e)) return false;
+    if (!exec_read(t->x, t->j->confusion, s->confusion, e)) return false;
+    s->samples = samples;
+    s->loss = totals[TALLY_NORM] > 0 ? totals[TALLY_SUM] / totals[TALLY_NORM] : 0;
+    s->accuracy = metric_accuracy(s->confusion, K);
+    s->mcc = metric_mcc(s->confusion, K);
+    s->macro_f1 = metric_macro_f1(s->confusion, K);
+    return true;
+}
+
+bool trainer_evaluate(trainer *t, span samples, score *s, err *e) {
+    if (!begin(t, samples, 0, false, e)) return false;
+    for (int64_t done = 0; done < samples.count; done += t->s.batch_size)
+        if (!exec_play(t->x, EXEC_EVALUATE, e)) return false;
+    return read_score(t, samples.count, s, e);
+}
+
+// One optimizer step over the effective batch; micro-batches that lie wholly beyond the epoch's end are left out.
+static bool take_step(trainer *t, int64_t done, err *e) {
+    for (int64_t m = 0; m < t->s.accumulation; m++) {
+        if (m && done + m * t->s.batch_size >= t->split.train.count) break;
+        if (!exec_play(t->x, m ? EXEC_NEXT : EXEC_FIRST, e)) return false;
+    }
+    t->update++;
+    return exec_play(t->x, EXEC_UPDATE, e);
+}
+
+static bool train_epoch(trainer *t, int64_t epoch, const watcher *w, bool *go_on, err *e) {
+    int64_t total = t->split.train.count, effective = t->s.batch_size * t->s.accumulation;
+    if (!begin(t, t->split.train, (uint32_t)epoch, true, e)) return false;
+    for (int64_t done = 0; *go_on && done < total; done += effective) {
+        if (!take_step(t, done, e)) return false;
+        int64_t so_far = done + effective < total ? done + effective : total;
+        if (w->on_step) *go_on = w->on_step(w->arg, epoch, so_far, total);
+    }
+    return true;
+}
+
+static bool finish_epoch(trainer *t, epoch_report *r, double started, err *e) {
+    double clip[CLIP_COUNT];
+    if (!read_score(t, t->split.train.count, &r->train, e) || !exec_read(t->x, t->j->clip, clip, e)) return false;
+    r->seconds = now() - started;
+    r->samples_per_s = (double)t->split.train.count / r->seconds;
+    r->grad_norm = clip[CLIP_NORM];
+    r->skipped = (int64_t)clip[CLIP_NONFINITE];
+    return trainer_evaluate(t, t->split.validation, &r->validation, e);
+}
+
+static bool run_epochs(trainer *t, const watcher *w, train_result *r, epoch_report *report, err *e) {
+    bool go_on = true;
+    for (int64_t epoch = 1; epoch <= t->s.epochs; epoch++) {
+        double started = now();
+        report->epoch = epoch;
+        if (!train_epoch(t, epoch, w, &go_on, e)) return false;
+        r->interrupted = !go_on;
+        if (!go_on) return true;
+        if (!finish_epoch(t, report, started, e)) return false;
+        report->best = !r->best_epoch || report->validation.mcc > r->best_mcc;
+        r->epochs = epoch;
+        if (report->best) {
+            r->best_epoch = epoch;
+            r->best_mcc = report->validation.mcc;
+            if (!exec_read(t->x, weights_slab(t), t->best, e)) return false;
+        }
+        if (w->on_epoch) w->on_epoch(w->arg, report);
+        r->stopped_early = epoch - r->best_epoch >= t->s.patience && epoch < t->s.epochs;
+        if (r->stopped_early) return true;
+    }
+    return true;
+}
+
+bool trainer_run(trainer *t, const watcher *w, train_result *r, err *e) {
+    *r = (train_result){0};
+    epoch_report *report = calloc(1, sizeof *report);
+    if (!report) return err_run(e, "out of memory for a report");
+    bool ok = run_epochs(t, w, r, report, e);
+    free(report);
+    if (ok && r->best_epoch) ok = exec_write(t->x, weights_slab(t), t->best, e);
+    return ok;
+}
+
+bool trainer_save(trainer *t, const char *path, err *e) {
+    const graph *g = t->j->g;
+    int n = graph_parameters(g);
+    safetensors_entry *entries = calloc((size_t)n, sizeof *entries);
+    if (!entries) return err_run(e, "out of memory for %d entries", n);
+    bool ok = exec_read(t->x, weights_slab(t), t->weights, e);
+    for (int i = 0; i < n; i++) {
+        const tensor_info *p = graph_info(g, graph_parameter_at(g, i));
+        safetensors_entry *s = &entries[i];
+        *s = (safetensors_entry){
+            .name = p->name, .type = SAFE_F32, .rank = p->shape.rank, .data = t->weights + p->offset};
+        memcpy(s->dim, p->shape.dim, (size_t)p->shape.rank * sizeof *s->dim);
+        s->bytes = (size_t)shape_count(p->shape) * sizeof(float);
+    }
+    safetensors_note note = {"format", "pt"};
+    ok = ok && safetensors_write(path, entries, n, &note, 1, e);
+    free(entries);
+    return ok;
+}

@@ -1,0 +1,557 @@
+// Every operator, one row or more each: its gradient against finite differences in double precision with a random
+// cotangent; every fp32 device and instruction set against double; gradients overwritten over NaN and added to random
+// values; guard bytes; inputs offset by 10^4; equal bits twice and on any number of threads. Operators without a
+// gradient have a check of their own. An operator of the catalogue without a row fails the test.
+#include "ops/trial.h"
+
+#include "base/rng.h"
+#include "cpu/cpu.h"
+#include "graph/dtype.h"
+#include "graph/grad.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+// Rows with a gradient
+
+static tensor linear_row(trial *t, activation act, bool bias) {
+    int64_t n = t->n, I = n % 19 + 1, O = n % 23 + 2;
+    tensor x = trial_input(t, shape2(n, I), 1), w = trial_weight(t, shape2(O, I), 1);
+    return op_linear(t->g, x, w, bias ? trial_weight(t, shape1(O), 1) : TENSOR_NONE, act);
+}
+
+static tensor linear_none(trial *t) {
+    return linear_row(t, ACT_NONE, false);
+}
+
+static tensor linear_relu(trial *t) {
+    return linear_row(t, ACT_RELU, true);
+}
+
+static tensor linear_gelu(trial *t) {
+    return linear_row(t, ACT_GELU, true);
+}
+
+static tensor linear_tanh(trial *t) {
+    return linear_row(t, ACT_TANH, true);
+}
+
+static tensor linear_sigmoid(trial *t) {
+    return linear_row(t, ACT_SIGMOID, true);
+}
+
+static tensor linear_sequence(trial *t) {
+    tensor x = trial_input(t, shape3(t->n, 3, 5), 1), w = trial_weight(t, shape2(65, 5), 1);
+    return op_linear(t->g, x, w, trial_weight(t, shape1(65), 1), ACT_NONE);
+}
+
+typedef struct {
+    int directions;
+    bool all, start, reset;
+    int64_t T, I, H;
+} lstm_case;
+
+static tensor lstm_row(trial *t, lstm_case k) {
+    int64_t n = t->n;
+    tensor w[8], x = trial_weight(t, shape3(n, k.T, k.I), 1);
+    for (int d = 0; d < k.directions; d++) {
+        w[4 * d] = trial_weight(t, shape2(4 * k.H, k.I), 0.7f);
+        w[4 * d + 1] = trial_weight(t, shape2(4 * k.H, k.H), 0.7f);
+        w[4 * d + 2] = trial_weight(t, shape1(4 * k.H), 0.5f);
+        w[4 * d + 3] = trial_weight(t, shape1(4 * k.H), 0.5f);
+    }
+    tensor none = TENSOR_NONE;
+    tensor h0 = k.start ? trial_weight(t, shape2(n, k.directions * k.H), 1) : none;
+    tensor c0 = k.start ? trial_weight(t, shape2(n, k.directions * k.H), 1) : none;
+    tensor reset = k.reset ? trial_integers(t, shape2(n, k.T), 0, 2) : none;
+    if (k.reset) {
+        float *v = trial_memory(t, (size_t)(n * k.T) * sizeof *v);
+        for (int64_t i = 0; i < n * k.T; i++) v[i] = (float)((const int32_t *)graph_info(t->g, reset)->data)[i];
+        reset = graph_constant(t->g, "reset", DTYPE_F32, shape2(n, k.T), v);
+    }
+    return op_lstm(t->g, x, w, k.directions, h0, c0, reset, k.all);
+}
+
+static tensor lstm_both_last(trial *t) {
+    return lstm_row(t, (lstm_case){.directions = 2, .T = 5, .I = 3, .H = 6});
+}
+
+static tensor lstm_one_all(trial *t) {
+    return lstm_row(
+        t, (lstm_case){.directions = 1, .all = true, .start = true, .reset = true, .T = 4, .I = 7, .H = 17});
+}
+
+static tensor lstm_both_all(trial *t) {
+    return lstm_row(t, (lstm_case){.directions = 2, .all = true, .start = true, .T = 3, .I = 2, .H = 5});
+}
+
+// The cell state and the hidden state both matter, and both have a gradient.
+static tensor lstm_state(trial *t) {
+    tensor h = lstm_row(t, (lstm_case){.directions = 1, .start = true, .reset = true, .T = 3, .I = 4, .H = 16});
+    return op_concat(t->g, (const tensor[]){h, graph_sibling(t->g, h, LSTM_C_LAST)}, 2);
+}
+
+static tensor lstm_one_step(trial *t) {
+    return lstm_row(t, (lstm_case){.directions = 2, .T = 1, .I = 1, .H = 1});
+}
+
+static tensor layernorm_row(trial *t) {
+    int64_t C = t->n % 37 + 2;
+    tensor x = trial_input(t, shape2(t->n, C), 1);
+    return op_layernorm(t->g, x, trial_weight(t, shape1(C), 1), trial_weight(t, shape1(C), 1), 1e-5f);
+}
+
+static tensor dropout_row(trial *t) {
+    return op_dropout(t->g, trial_input(t, shape2(t->n, 13), 1), 0.3f);
+}
+
+static tensor concat_row(trial *t) {
+    tensor a = trial_input(t, shape2(t->n, 3), 1), b = trial_input(t, shape2(t->n, 1), 1);
+    return op_concat(t->g, (const tensor[]){a, b, a}, 3);
+}
+
+static tensor slice_row(trial *t) {
+    return op_slice(t->g, trial_input(t, shape2(t->n, 9), 1), 2, 7);
+}
+
+static tensor axpby_row(trial *t) {
+    tensor x = trial_input(t, shape2(t->n, 5), 1), y = trial_input(t, shape2(t->n, 5), 1);
+    return op_axpby(t->g, x, y, 1.5f, -0.5f);
+}
+
+static tensor axpby_alone(trial *t) {
+    return op_axpby(t->g, trial_input(t, shape2(t->n, 5), 1), TENSOR_NONE, -2.0f, 0);
+}
+
+static tensor axpby_same(trial *t) {
+    tensor x = trial_input(t, shape2(t->n, 5), 1);
+    return op_axpby(t->g, x, x, 3.0f, -1.0f);
+}
+
+static tensor mean_time_row(trial *t) {
+    return op_mean_time(t->g, trial_input(t, shape3(t->n, 6, 5), 1), TENSOR_NONE);
+}
+
+static tensor mean_time_masked(trial *t) {
+    float *mask = trial_memory(t, (size_t)t->n * 6 * sizeof *mask);
+    for (int64_t i = 0; i < t->n * 6; i++) mask[i] = i < 6 ? 0 : trial_random(t) > 0;
+    return op_mean_time(
+        t->g, trial_input(t, shape3(t->n, 6, 5), 1), graph_constant(t->g, "mask", DTYPE_F32, shape2(t->n, 6), mask));
+}
+
+static tensor row_weights(trial *t) {
+    float *w = trial_memory(t, (size_t)t->n * sizeof *w);
+    for (int64_t i = 0; i < t->n; i++) w[i] = i % 5 == 4 ? 0 : 0.5f + 0.25f * trial_random(t);
+    return graph_constant(t->g, "weight", DTYPE_F32, shape1(t->n), w);
+}
+
+static tensor cross_entropy_plain(trial *t) {
+    tensor z = trial_input(t, shape2(t->n, 3), 2), y = trial_integers(t, shape1(t->n), 0, 3);
+    return op_cross_entropy(t->g, z, y, row_weights(t), TENSOR_NONE, 0);
+}
+
+static tensor cross_entropy_full(trial *t) {
+    tensor z = trial_input(t, shape2(t->n, 5), 2), y = trial_integers(t, shape1(t->n), 0, 5);
+    return op_cross_entropy(t->g, z, y, row_weights(t), trial_floats(t, shape1(5), 0.5f, 2), 0.1f);
+}
+
+static tensor mse_row(trial *t) {
+    tensor p = trial_weight(t, shape2(t->n, 7), 1);
+    return op_mse(t->g, p, trial_floats(t, shape2(t->n, 7), -1, 1), row_weights(t));
+}
+
+static tensor mae_row(trial *t) {
+    tensor p = trial_weight(t, shape2(t->n, 7), 1);
+    return op_mae(t->g, p, trial_floats(t, shape2(t->n, 7), -1, 1), row_weights(t));
+}
+
+// Operators without a gradient: each runs on every device, against what it is defined to give
+
+typedef struct {
+    const device *d;
+    const char *isa;
+    bool wide;
+} place;
+
+// All devices: double, plain fp32, and the fast one with every instruction set.
+static int places(place *p) {
+    int n = 0;
+    p[n++] = (place){&cpu_double_device, NULL, true};
+    p[n++] = (place){&cpu_plain_device, NULL, false};
+    for (const char *const *isa = cpu_instruction_sets(); *isa; isa++) p[n++] = (place){&cpu_device, *isa, false};
+    return n;
+}
+
+static void each_place(void (*check)(const place *)) {
+    place p[8];
+    int n = places(p);
+    for (int i = 0; i < n; i++) check(&p[i]);
+}
+
+typedef struct {
+    const place *p;
+    queue *q;
+    graph *g;
+    exec *x;
+} stand;
+
+static stand stand_open(const place *p, graph *g, exec_options o) {
+    err e;
+    stand s = {p, p->d->open(&(queue_options){.threads = 2, .isa = p->isa}, &e), g, NULL};
+    trial_ok(s.q != NULL, &e);
+    s.x = exec_new(p->d, s.q, g, &o, &e);
+    trial_ok(s.x != NULL, &e);
+    return s;
+}
+
+static void stand_close(stand *s) {
+    exec_free(s->x);
+    s->p->d->close(s->q);
+    graph_free(s->g);
+}
+
+static void stand_play(stand *s, exec_part part) {
+    err e;
+    trial_ok(exec_play(s->x, part, &e) && s->p->d->sync(s->q, &e), &e);
+}
+
+static double number(const stand *s, const void *v, int64_t i) {
+    return s->p->wide ? ((const double *)v)[i] : (double)((const float *)v)[i];
+}
+
+static void check_draw(const place *p) {
+    enum { ROWS = 33, COUNT = 50 };
+    err e;
+    graph *g = graph_new();
+    tensor index = op_draw(g, BATCH), weight = graph_sibling(g, index, 1);
+    graph_keep(g, index);
+    graph_keep(g, weight);
+    op_advance(g, PHASE_AFTER);
+    dtype_assign(g, p->wide ? PRECISION_FP64 : PRECISION_FP32);
+    stand s = stand_open(p, g, (exec_options){.batch = ROWS, .inference = true, .guard = 64});
+    for (uint32_t shuffle = 0; shuffle < 2; shuffle++) {
+        step begin = {.seed = 3, .first = 100, .count = COUNT, .epoch = 4, .shuffle = shuffle};
+        trial_ok(exec_step_write(s.x, &begin, &e), &e);
+        int seen[COUNT] = {0};
+        for (int pass = 0; pass < 2; pass++) {
+            int32_t at[ROWS];
+            double w[ROWS];
+            stand_play(&s, EXEC_EVALUATE);
+            trial_ok(exec_peek(s.x, index, false, at, &e) && exec_peek(s.x, weight, false, w, &e), &e);
+            for (int r = 0; r < ROWS; r++) {
+                bool inside = pass * ROWS + r < COUNT;
+                assert_true(at[r] >= 100 && at[r] < 100 + COUNT);
+                assert_true(number(&s, w, r) == (inside ? 1 : 0));
+                if (inside) seen[at[r] - 100]++;
+                if (inside && !shuffle) assert_int_equal(at[r], 100 + pass * ROWS + r);
+            }
+        }
+        for (int i = 0; i < COUNT; i++) assert_int_equal(seen[i], 1);
+        step end;
+        trial_ok(exec_step_read(s.x, &end, &e), &e);
+        assert_int_equal(end.row, 2 * ROWS);
+    }
+    stand_close(&s);
+}
+
+static void check_take(const place *p) {
+    err e;
+    static const float table[] = {1, 2, 3, 4, 5, 6};
+    static const int32_t label[] = {7, 8, 9}, index[] = {2, 0, 2, 1};
+    graph *g = graph_new();
+    tensor i = graph_constant(g, "index", DTYPE_I32, shape1(4), index);
+    tensor wide = op_take(g, graph_constant(g, "table", DTYPE_F32, shape2(3, 2), table), i);
+    tensor narrow = op_take(g, graph_constant(g, "label", DTYPE_I32, shape1(3), label), i);
+    graph_keep(g, wide);
+    graph_keep(g, narrow);
+    dtype_assign(g, p->wide ? PRECISION_FP64 : PRECISION_FP32);
+    stand s = stand_open(p, g, (exec_options){.batch = 1, .inference = true, .guard = 64});
+    stand_play(&s, EXEC_EVALUATE);
+    double v[8];
+    int32_t y[4];
+    trial_ok(exec_peek(s.x, wide, false, v, &e) && exec_peek(s.x, narrow, false, y, &e), &e);
+    for (int r = 0; r < 4; r++) {
+        assert_int_equal(y[r], label[index[r]]);
+        for (int k = 0; k < 2; k++) assert_true(number(&s, v, r * 2 + k) == (double)table[index[r] * 2 + k]);
+    }
+    stand_close(&s);
+}
+
+// Two series in one panel; windows that reach before their series are padded, never filled from its neighbour.
+static void check_window(const place *p) {
+    enum { N = 12, C = 3, T = 4, B = 5 };
+    err e;
+    float series[N * C];
+    for (int i = 0; i < N * C; i++) series[i] = 10000.0f + (float)i * (i % 2 ? -1.0f : 1.0f);
+    static const int32_t row[B] = {3, 0, 6, 11, 8}, first[B] = {0, 0, 6, 6, 6};
+    for (int scaled = 0; scaled < 2; scaled++) {
+        graph *g = graph_new();
+        tensor x = op_window(g, graph_constant(g, "series", DTYPE_F32, shape2(N, C), series),
+            graph_constant(g, "row", DTYPE_I32, shape1(B), row),
+            graph_constant(g, "first", DTYPE_I32, shape1(B), first), T, scaled ? WINDOW_FLAT : WINDOW_STEPS, scaled ? SCALE_MEAN_ABS : SCALE_NONE);
+        for (int k = 0; k < 3; k++) graph_keep(g, graph_sibling(g, x, k));
+        dtype_assign(g, p->wide ? PRECISION_FP64 : PRECISION_FP32);
+        stand s = stand_open(p, g, (exec_options){.batch = 1, .inference = true, .guard = 64});
+        stand_play(&s, EXEC_EVALUATE);
+        double v[B * T * C], mask[B * T], scale[B];
+        trial_ok(exec_peek(s.x, x, false, v, &e) && exec_peek(s.x, graph_sibling(g, x, 1), false, mask, &e) &&
+                     exec_peek(s.x, graph_sibling(g, x, 2), false, scale, &e),
+            &e);
+        for (int b = 0; b < B; b++) {
+            double sum = 0;
+            int have = 0;
+            for (int t = 0; t < T; t++) have += row[b] - T + 1 + t >= first[b];
+            for (int i = 0; i < have * C; i++) sum += fabs((double)series[(row[b] - have + 1) * C + i]);
+            double want = scaled ? sum / (have * C) : 1;
+            assert_true(fabs(number(&s, scale, b) - want) <= 1e-6 * want);
+            for (int t = 0; t < T; t++) {
+                bool inside = t >= T - have;
+                assert_true(number(&s, mask, b * T + t) == (inside ? 1 : 0));
+                for (int k = 0; k < C; k++) {
+                    double at = inside ? (double)series[(row[b] - T + 1 + t) * C + k] / want : 0;
+                    assert_true(fabs(number(&s, v, (b * T + t) * C + k) - at) <= (scaled ? 1e-6 : 0));
+                }
+            }
+        }
+        stand_close(&s);
+    }
+}
+
+static void check_confusion(const place *p) {
+    enum { B = 6, K = 3 };
+    err e;
+    static const float z[B * K] = {1, 2, 0, 5, 5, 1, 0, 0, 1, -3, -2, -1, 9, 1, 1, 0, 1, 0};
+    static const int32_t label[B] = {1, 0, 2, 0, 1, 1};
+    static const float weight[B] = {1, 1, 1, 1, 1, 0};
+    graph *g = graph_new();
+    tensor c = op_confusion(g, graph_constant(g, "z", DTYPE_F32, shape2(B, K), z),
+        graph_constant(g, "label", DTYPE_I32, shape1(B), label), graph_constant(g, "w", DTYPE_F32, shape1(B), weight));
+    dtype_assign(g, p->wide ? PRECISION_FP64 : PRECISION_FP32);
+    stand s = stand_open(p, g, (exec_options){.batch = 1, .inference = true});
+    for (int pass = 0; pass < 2; pass++) stand_play(&s, EXEC_EVALUATE);
+    int64_t count[K * K];
+    static const int64_t want[K * K] = {2, 0, 2, 2, 2, 0, 0, 0, 2};
+    trial_ok(exec_read(s.x, c, count, &e), &e);
+    assert_memory_equal(count, want, sizeof want);
+    stand_close(&s);
+}
+
+// A loss whose gradient is known (mse of the parameters to a target), stepped by hand beside the operators.
+typedef struct {
+    tensor totals, clip, seed;
+    graph *g;
+} descent;
+
+enum { VALUES = 5 };
+static const float descent_target[VALUES] = {1, -2, 3, 0.5f, -0.25f};
+static const float descent_weight[1] = {1};
+
+static descent descent_graph(const place *p, float max_norm, const adamw_settings *adam, const sgd_settings *sgd) {
+    descent d = {.g = graph_new()};
+    tensor w = graph_parameter(d.g, "w", shape2(1, VALUES), (init){INIT_ONE, 0});
+    tensor loss = op_mse(d.g, w, graph_constant(d.g, "target", DTYPE_F32, shape2(1, VALUES), descent_target),
+        graph_constant(d.g, "weight", DTYPE_F32, shape1(1), descent_weight));
+    d.totals = op_tally(d.g, loss);
+    op_advance(d.g, PHASE_AFTER);
+    dtype_assign(d.g, p->wide ? PRECISION_FP64 : PRECISION_FP32);
+    d.seed = grad_build(d.g, loss);
+    d.clip = op_clip(d.g, d.totals, max_norm);
+    if (adam) op_adamw(d.g, d.clip, *adam);
+    if (sgd) op_sgd(d.g, d.clip, *sgd);
+    op_advance(d.g, PHASE_UPDATE);
+    return d;
+}
+
+static void put_numbers(stand *s, tensor t, const double *v, int n) {
+    err e;
+    float narrow[16];
+    for (int i = 0; i < n; i++) narrow[i] = (float)v[i];
+    trial_ok(exec_write(s->x, t, s->p->wide ? (const void *)v : narrow, &e), &e);
+}
+
+typedef struct {
+    double w[VALUES], m[VALUES], v[VALUES], norm;
+} by_hand;
+
+static void hand_gradient(by_hand *h, double max_norm, double *g) {
+    double square = 0;
+    for (int i = 0; i < VALUES; i++) g[i] = 2 * (h->w[i] - (double)descent_target[i]) / VALUES;
+    for (int i = 0; i < VALUES; i++) square += g[i] * g[i];
+    h->norm = sqrt(square);
+    double shrink = max_norm > 0 && max_norm / (h->norm + 1e-6) < 1 ? max_norm / (h->norm + 1e-6) : 1;
+    for (int i = 0; i < VALUES; i++) g[i] *= shrink;
+}
+
+static void hand_adamw(by_hand *h, const adamw_settings *a, double max_norm, double lr, int t) {
+    double g[VALUES], b1 = (double)a->beta1, b2 = (double)a->beta2;
+    hand_gradient(h, max_norm, g);
+    for (int i = 0; i < VALUES; i++) {
+        h->w[i] -= lr * (double)a->weight_decay * h->w[i];
+        h->m[i] = b1 * h->m[i] + (1 - b1) * g[i];
+        h->v[i] = b2 * h->v[i] + (1 - b2) * g[i] * g[i];
+        double mhat = h->m[i] / (1 - pow(b1, t)), vhat = h->v[i] / (1 - pow(b2, t));
+        h->w[i] -= lr * mhat / (sqrt(vhat) + (double)a->eps);
+    }
+}
+
+static void hand_sgd(by_hand *h, const sgd_settings *a, double max_norm, double lr) {
+    double g[VALUES];
+    hand_gradient(h, max_norm, g);
+    for (int i = 0; i < VALUES; i++) {
+        g[i] += (double)a->weight_decay * h->w[i];
+        h->m[i] = (double)a->momentum * h->m[i] + g[i];
+        h->w[i] -= lr * h->m[i];
+    }
+}
+
+static void compare_by_hand(stand *s, const descent *d, const by_hand *h) {
+    err e;
+    double w[16], c[CLIP_COUNT];
+    trial_ok(exec_read(s->x, graph_parameter_at(d->g, 0), w, &e) && exec_read(s->x, d->clip, c, &e), &e);
+    double tolerance = s->p->wide ? 1e-12 : 2e-6;
+    for (int i = 0; i < VALUES; i++) assert_true(fabs(number(s, w, i) - h->w[i]) <= tolerance);
+    assert_true(fabs(c[CLIP_NORM] - h->norm) <= tolerance * 4);
+    assert_true(c[CLIP_NONFINITE] == 0);
+}
+
+// Each step is three micro-batches of the same sample, which must give what one would: sums and normalisers cancel.
+static void check_optimizer(const place *p, float max_norm, const adamw_settings *adam, const sgd_settings *sgd) {
+    err e;
+    static const double lr = 0.125, ones[VALUES] = {1, 1, 1, 1, 1}, scale[2] = {1, 0};
+    descent d = descent_graph(p, max_norm, adam, sgd);
+    stand s = stand_open(p, d.g, (exec_options){.batch = 1, .guard = 64});
+    by_hand h = {.w = {1, 1, 1, 1, 1}};
+    put_numbers(&s, graph_parameter_at(d.g, 0), ones, VALUES);
+    put_numbers(&s, d.seed, scale, 2);
+    step begin = {.lr = (float)lr, .count = 100};
+    trial_ok(exec_step_write(s.x, &begin, &e), &e);
+    for (int t = 1; t <= 10; t++) {
+        stand_play(&s, EXEC_FIRST);
+        stand_play(&s, EXEC_NEXT);
+        stand_play(&s, EXEC_NEXT);
+        stand_play(&s, EXEC_UPDATE);
+        if (adam) hand_adamw(&h, adam, (double)max_norm, lr, t);
+        if (sgd) hand_sgd(&h, sgd, (double)max_norm, lr);
+        compare_by_hand(&s, &d, &h);
+    }
+    step end;
+    double totals[TALLY_COUNT];
+    trial_ok(exec_step_read(s.x, &end, &e) && exec_read(s.x, d.totals, totals, &e), &e);
+    assert_int_equal(end.update, 10);
+    assert_int_equal(end.position, 30);
+    assert_int_equal(end.row, 0);
+    assert_true(totals[TALLY_STEP_NORM] == 3 * VALUES && totals[TALLY_NORM] == 30 * VALUES);
+    stand_close(&s);
+}
+
+static void check_adamw(const place *p) {
+    adamw_settings a = {0.9f, 0.999f, 1e-8f, 0.01f};
+    check_optimizer(p, 0, &a, NULL);
+    check_optimizer(p, 0.25f, &a, NULL);
+}
+
+static void check_sgd(const place *p) {
+    check_optimizer(p, 0, NULL, &(sgd_settings){0, 0});
+    check_optimizer(p, 0.5f, NULL, &(sgd_settings){0.9f, 0.05f});
+}
+
+// A gradient that is not finite changes nothing and is counted.
+static void check_clip(const place *p) {
+    err e;
+    adamw_settings a = {0.9f, 0.999f, 1e-8f, 0.01f};
+    descent d = descent_graph(p, 1, &a, NULL);
+    stand s = stand_open(p, d.g, (exec_options){.batch = 1});
+    double bad[VALUES] = {1, 1, (double)NAN, 1, 1}, scale[2] = {1, 0}, w[16], c[CLIP_COUNT], m[16];
+    put_numbers(&s, graph_parameter_at(d.g, 0), bad, VALUES);
+    put_numbers(&s, d.seed, scale, 2);
+    step begin = {.lr = 1, .count = 1};
+    trial_ok(exec_step_write(s.x, &begin, &e), &e);
+    for (int i = 0; i < 2; i++) {
+        stand_play(&s, EXEC_FIRST);
+        stand_play(&s, EXEC_UPDATE);
+    }
+    trial_ok(exec_read(s.x, graph_parameter_at(d.g, 0), w, &e) && exec_read(s.x, d.clip, c, &e) &&
+                 exec_read(s.x, graph_slab(d.g, SLAB_MOMENT1), m, &e),
+        &e);
+    assert_true(c[CLIP_FACTOR] == 0 && c[CLIP_NONFINITE] == 2 && isnan(c[CLIP_NORM]));
+    assert_true(number(&s, w, 0) == 1 && isnan(number(&s, w, 2)) && number(&s, m, 0) == 0);
+    stand_close(&s);
+}
+
+// The table
+
+typedef struct {
+    op op;
+    const char *name;
+    tensor (*build)(trial *);     // with a gradient
+    void (*check)(const place *); // without
+    bool offset;                  // also with inputs around 10^4
+} row;
+
+static const row rows[] = {
+    {OP_linear, "linear", linear_none, NULL, true},
+    {OP_linear, "linear relu", linear_relu, NULL, true},
+    {OP_linear, "linear gelu", linear_gelu, NULL, false},
+    {OP_linear, "linear tanh", linear_tanh, NULL, false},
+    {OP_linear, "linear sigmoid", linear_sigmoid, NULL, false},
+    {OP_linear, "linear over a sequence", linear_sequence, NULL, true},
+    {OP_lstm, "lstm both ways, last state", lstm_both_last, NULL, false},
+    {OP_lstm, "lstm one way, all states, start, resets", lstm_one_all, NULL, false},
+    {OP_lstm, "lstm both ways, all states, start", lstm_both_all, NULL, false},
+    {OP_lstm, "lstm last h and c, start, resets", lstm_state, NULL, false},
+    {OP_lstm, "lstm of one step and one unit", lstm_one_step, NULL, false},
+    {OP_layernorm, "layernorm", layernorm_row, NULL, true},
+    {OP_dropout, "dropout", dropout_row, NULL, true},
+    {OP_concat, "concat", concat_row, NULL, true},
+    {OP_slice, "slice", slice_row, NULL, true},
+    {OP_axpby, "axpby", axpby_row, NULL, true},
+    {OP_axpby, "axpby of one", axpby_alone, NULL, true},
+    {OP_axpby, "axpby of the same tensor twice", axpby_same, NULL, true},
+    {OP_mean_time, "mean_time", mean_time_row, NULL, true},
+    {OP_mean_time, "mean_time with a mask", mean_time_masked, NULL, true},
+    {OP_cross_entropy, "cross_entropy", cross_entropy_plain, NULL, true},
+    {OP_cross_entropy, "cross_entropy, weights, smoothing", cross_entropy_full, NULL, true},
+    {OP_mse, "mse", mse_row, NULL, false},
+    {OP_mae, "mae", mae_row, NULL, false},
+    {OP_draw, "draw", NULL, check_draw, false},
+    {OP_take, "take", NULL, check_take, false},
+    {OP_window, "window", NULL, check_window, false},
+    {OP_confusion, "confusion", NULL, check_confusion, false},
+    {OP_tally, "tally, over micro-batches", NULL, check_sgd, false},
+    {OP_clip, "clip, not finite", NULL, check_clip, false},
+    {OP_adamw, "adamw", NULL, check_adamw, false},
+    {OP_sgd, "sgd", NULL, check_sgd, false},
+    {OP_advance, "advance", NULL, check_draw, false},
+};
+enum { ROWS = sizeof rows / sizeof *rows };
+
+static void test_row(void **state) {
+    const row *r = *state;
+    if (r->check) {
+        each_place(r->check);
+        return;
+    }
+    trial_check_gradient(r->name, r->build, 0);
+    if (r->offset) trial_check_gradient(r->name, r->build, 1e4f);
+}
+
+static void test_every_operator_has_a_row(void **state) {
+    (void)state;
+    for (int o = 0; o < OP_COUNT; o++) {
+        bool found = false;
+        for (int i = 0; i < ROWS; i++) found |= rows[i].op == (op)o;
+        if (!found) fail_msg("operator %s has no row in test_ops", op_name((op)o));
+    }
+}
+
+int main(void) {
+    struct CMUnitTest tests[ROWS + 1] = {{"every operator has a row", test_every_operator_has_a_row, NULL, NULL, NULL}};
+    for (int i = 0; i < ROWS; i++)
+        tests[i + 1] = (struct CMUnitTest){rows[i].name, test_row, NULL, NULL, (void *)(uintptr_t)&rows[i]};
+    return _cmocka_run_group_tests("operators", tests, ROWS + 1, NULL, NULL);
+}

@@ -1,0 +1,319 @@
+// How a trial is built, run on a device, and compared.
+#include "ops/trial.h"
+
+#include "base/rng.h"
+#include "cpu/cpu.h"
+#include "graph/dtype.h"
+#include "graph/grad.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { GUARD = 64 };
+
+// Trials
+
+void *trial_memory(trial *t, size_t bytes) {
+    assert_true(t->owns < 16);
+    void *p = calloc(1, bytes ? bytes : 1);
+    assert_non_null(p);
+    return t->owned[t->owns++] = p;
+}
+
+float trial_random(trial *t) {
+    uint64_t i = t->draws++;
+    rng_block r = rng_philox(99, (uint32_t)(i >> 2), (uint32_t)t->n, (uint32_t)RNG_TEST << 16, 0);
+    return 2 * rng_unit(r.v[i & 3]) - 1;
+}
+
+tensor trial_weight(trial *t, shape s, float bound) {
+    char name[32];
+    snprintf(name, sizeof name, "p%d", graph_parameters(t->g));
+    return graph_parameter(t->g, name, s, (init){INIT_UNIFORM, bound});
+}
+
+tensor trial_input(trial *t, shape s, float bound) {
+    t->offsets[graph_parameters(t->g)] = t->offset;
+    return trial_weight(t, s, bound);
+}
+
+tensor trial_floats(trial *t, shape s, float low, float high) {
+    int64_t n = shape_count(s);
+    float *v = trial_memory(t, (size_t)n * sizeof *v);
+    for (int64_t i = 0; i < n; i++) v[i] = low + (high - low) * (0.5f * trial_random(t) + 0.5f);
+    return graph_constant(t->g, "floats", DTYPE_F32, s, v);
+}
+
+tensor trial_integers(trial *t, shape s, int low, int high) {
+    int64_t n = shape_count(s);
+    int32_t *v = trial_memory(t, (size_t)n * sizeof *v);
+    for (int64_t i = 0; i < n; i++) v[i] = low + (int32_t)((float)(high - low) * (0.5f * trial_random(t) + 0.5f));
+    return graph_constant(t->g, "integers", DTYPE_I32, s, v);
+}
+
+// Running a trial
+
+typedef struct {
+    int64_t outputs, elements;
+    double *out, *gradient; // [outputs], [slab elements]
+} result;
+
+typedef struct {
+    const device *d;
+    queue *q;
+    exec *x;
+    tensor root, seed;
+    bool wide;
+} bench;
+
+static void fill_values(trial *t) {
+    t->values = calloc((size_t)graph_slab_elements(t->g) + 1, sizeof *t->values);
+    assert_non_null(t->values);
+    for (int i = 0; i < graph_parameters(t->g); i++) {
+        const tensor_info *p = graph_info(t->g, graph_parameter_at(t->g, i));
+        for (int64_t k = 0; k < shape_count(p->shape); k++)
+            t->values[p->offset + k] = trial_random(t) * p->init.bound + t->offsets[i];
+    }
+}
+
+void trial_ok(bool ok, const err *e) {
+    if (!ok) fail_msg("%s", e->text);
+}
+
+static bench bench_open(
+    trial *t, const device *d, const char *isa, int threads, size_t guard, tensor (*build)(trial *)) {
+    err e;
+    bench b = {.d = d, .wide = d == &cpu_double_device};
+    t->g = graph_new();
+    b.root = build(t);
+    graph_keep(t->g, b.root);
+    dtype_assign(t->g, b.wide ? PRECISION_FP64 : PRECISION_FP32);
+    b.seed = grad_build(t->g, b.root);
+    fill_values(t);
+    b.q = d->open(&(queue_options){.threads = threads, .isa = isa}, &e);
+    trial_ok(b.q != NULL, &e);
+    b.x = exec_new(d, b.q, t->g, &(exec_options){.batch = 1, .guard = guard}, &e);
+    trial_ok(b.x != NULL, &e);
+    step s = {.seed = 5, .update = 3, .row = 2};
+    trial_ok(exec_step_write(b.x, &s, &e), &e);
+    return b;
+}
+
+static void bench_close(trial *t, bench *b) {
+    exec_free(b->x);
+    b->d->close(b->q);
+    graph_free(t->g);
+    free(t->values);
+    for (int i = 0; i < t->owns; i++) free(t->owned[i]);
+}
+
+// Writes n values to a floating-point tensor, in the type that the device uses.
+static void put(const bench *b, tensor t, const double *v, int64_t n) {
+    err e;
+    void *narrow = malloc((size_t)(n + 1) * sizeof(double));
+    assert_non_null(narrow);
+    for (int64_t i = 0; i < n; i++) b->wide ? (((double *)narrow)[i] = v[i]) : (((float *)narrow)[i] = (float)v[i]);
+    trial_ok(exec_write(b->x, t, narrow, &e), &e);
+    free(narrow);
+}
+
+static double *get(const trial *t, const bench *b, tensor of, bool kept) {
+    err e;
+    int64_t n = shape_count(graph_info(t->g, of)->shape);
+    double *v = malloc((size_t)(n + 1) * sizeof *v);
+    assert_non_null(v);
+    trial_ok(kept ? exec_peek(b->x, of, true, v, &e) : exec_read(b->x, of, v, &e), &e);
+    for (int64_t i = n - 1; !b->wide && i >= 0; i--) v[i] = ((float *)v)[i];
+    return v;
+}
+
+static double cotangent(int64_t i) {
+    rng_block r = rng_philox(7, (uint32_t)i, 0, (uint32_t)RNG_TEST << 16, 1);
+    return (double)(2 * rng_unit(r.v[0]) - 1);
+}
+
+static double gradient_before(int64_t i) {
+    return (double)(float)(0.25 * cotangent(i + 100000));
+}
+
+static void put_weights(const trial *t, const bench *b, int64_t changed, double by) {
+    int64_t n = graph_slab_elements(t->g);
+    double *v = malloc((size_t)n * sizeof *v);
+    assert_non_null(v);
+    for (int64_t i = 0; i < n; i++) v[i] = (double)t->values[i] + (i == changed ? by : 0);
+    put(b, graph_slab(t->g, SLAB_WEIGHTS), v, n);
+    free(v);
+}
+
+// The loss's second element, its normaliser, gets no cotangent, as in training.
+static bool is_loss(const trial *t, tensor root) {
+    shape s = graph_info(t->g, root)->shape;
+    return s.rank == 1 && s.dim[0] == 2;
+}
+
+static void put_cotangent(const trial *t, const bench *b) {
+    int64_t n = shape_count(graph_info(t->g, b->root)->shape);
+    double *v = malloc((size_t)n * sizeof *v);
+    assert_non_null(v);
+    for (int64_t i = 0; i < n; i++) v[i] = is_loss(t, b->root) ? (i == 0 ? 0.75 : 0) : (double)(float)cotangent(i);
+    put(b, b->seed, v, n);
+    free(v);
+}
+
+static void put_gradients(const trial *t, const bench *b, bool random) {
+    int64_t n = graph_slab_elements(t->g);
+    double *v = malloc((size_t)n * sizeof *v);
+    assert_non_null(v);
+    for (int64_t i = 0; i < n; i++) v[i] = random ? gradient_before(i) : (double)NAN;
+    put(b, graph_slab(t->g, SLAB_GRADIENTS), v, n);
+    free(v);
+}
+
+// One pass over poisoned memory: into gradients of NaN (EXEC_FIRST), or added to random ones (EXEC_NEXT), which are
+// then taken away again.
+static result run_once(trial *t, const bench *b, exec_part part) {
+    err e;
+    put_weights(t, b, -1, 0);
+    put_cotangent(t, b);
+    put_gradients(t, b, part == EXEC_NEXT);
+    trial_ok(exec_poison(b->x, 0xFF, true, &e), &e);
+    trial_ok(exec_play(b->x, part, &e), &e);
+    trial_ok(b->d->sync(b->q, &e), &e);
+    trial_ok(exec_guards_whole(b->x, true, &e), &e);
+    result r = {shape_count(graph_info(t->g, b->root)->shape), graph_slab_elements(t->g), NULL, NULL};
+    r.out = get(t, b, b->root, true);
+    r.gradient = get(t, b, graph_slab(t->g, SLAB_GRADIENTS), false);
+    for (int64_t i = 0; part == EXEC_NEXT && i < r.elements; i++) r.gradient[i] -= gradient_before(i);
+    return r;
+}
+
+static void result_free(result *r) {
+    free(r->out);
+    free(r->gradient);
+}
+
+static double dot_cotangent(const trial *t, const bench *b, const double *out) {
+    double sum = 0;
+    int64_t n = shape_count(graph_info(t->g, b->root)->shape);
+    if (is_loss(t, b->root)) return 0.75 * out[0];
+    for (int64_t i = 0; i < n; i++) sum += out[i] * (double)(float)cotangent(i);
+    return sum;
+}
+
+static double value_at(trial *t, const bench *b, int64_t element, double by) {
+    err e;
+    put_weights(t, b, element, by);
+    trial_ok(exec_play(b->x, EXEC_FIRST, &e), &e);
+    double *out = get(t, b, b->root, true), v = dot_cotangent(t, b, out);
+    free(out);
+    return v;
+}
+
+static double largest(const double *v, int64_t n) {
+    double most = 0;
+    for (int64_t i = 0; i < n; i++) most = fabs(v[i]) > most ? fabs(v[i]) : most;
+    return most;
+}
+
+// Central differences at a few elements of every parameter.
+static void check_differences(trial *t, const bench *b, const result *r, const char *name) {
+    for (int i = 0; i < graph_parameters(t->g); i++) {
+        const tensor_info *p = graph_info(t->g, graph_parameter_at(t->g, i));
+        int64_t n = shape_count(p->shape), stride = n > 12 ? n / 5 : 1;
+        double scale = largest(r->gradient + p->offset, n);
+        for (int64_t k = 0; k < n; k += stride) {
+            double h = 1e-5 * (1 + fabs((double)t->values[p->offset + k]) * 1e-2), at = r->gradient[p->offset + k];
+            double d = (value_at(t, b, p->offset + k, h) - value_at(t, b, p->offset + k, -h)) / (2 * h);
+            if (!(fabs(d - at) <= 1e-6 * (1 + scale)))
+                fail_msg("%s, size %lld, %s[%lld]: differences give %.10g, backward %.10g", name, (long long)t->n,
+                    p->name, (long long)k, d, at);
+        }
+    }
+}
+
+typedef struct {
+    double share, floor; // of the largest magnitude, and absolute
+} limit;
+
+// fp32 sums of products err by a few rounding errors of the largest terms, not of the result: the tolerance is scaled
+// by the largest magnitude in the tensor.
+static void check_close(const char *name, const char *what, const trial *t, const double *a, const double *ref,
+    int64_t n, limit tolerance) {
+    double scale = largest(ref, n);
+    for (int64_t i = 0; i < n; i++)
+        if (!(fabs(a[i] - ref[i]) <= tolerance.share * scale + tolerance.floor))
+            fail_msg("%s, size %lld, %s[%lld]: %.9g instead of %.9g", name, (long long)t->n, what, (long long)i, a[i],
+                ref[i]);
+}
+
+static void check_result(const char *name, trial *t, const result *a, const result *ref, limit tolerance) {
+    check_close(name, "output", t, a->out, ref->out, ref->outputs, tolerance);
+    for (int i = 0; i < graph_parameters(t->g); i++) {
+        const tensor_info *p = graph_info(t->g, graph_parameter_at(t->g, i));
+        check_close(
+            name, p->name, t, a->gradient + p->offset, ref->gradient + p->offset, shape_count(p->shape), tolerance);
+    }
+}
+
+static void check_same_bits(const char *name, trial *t, const result *a, const result *b) {
+    if (memcmp(a->out, b->out, (size_t)a->outputs * sizeof *a->out) != 0)
+        fail_msg("%s, size %lld: outputs differ between equal runs", name, (long long)t->n);
+    for (int i = 0; i < graph_parameters(t->g); i++) {
+        const tensor_info *p = graph_info(t->g, graph_parameter_at(t->g, i));
+        if (memcmp(a->gradient + p->offset, b->gradient + p->offset, (size_t)shape_count(p->shape) * sizeof(double)))
+            fail_msg("%s, size %lld: gradients of %s differ between equal runs", name, (long long)t->n, p->name);
+    }
+}
+
+static trial trial_of(int64_t n, float offset) {
+    return (trial){.n = n, .offset = offset};
+}
+
+static result reference(const char *name, tensor (*build)(trial *), int64_t n, float offset) {
+    trial t = trial_of(n, offset);
+    bench b = bench_open(&t, &cpu_double_device, NULL, 1, GUARD, build);
+    result r = run_once(&t, &b, EXEC_FIRST), added = run_once(&t, &b, EXEC_NEXT);
+    check_result(name, &t, &added, &r, (limit){1e-12, 1e-14});
+    if (offset == 0) check_differences(&t, &b, &r, name);
+    result_free(&added);
+    bench_close(&t, &b);
+    return r;
+}
+
+static void compare_device(const char *name, tensor (*build)(trial *), int64_t n, float offset, const device *d,
+    const char *isa, const result *ref) {
+    trial t = trial_of(n, offset);
+    bench b = bench_open(&t, d, isa, 1, GUARD, build);
+    result first = run_once(&t, &b, EXEC_FIRST), again = run_once(&t, &b, EXEC_FIRST),
+           added = run_once(&t, &b, EXEC_NEXT);
+    check_result(name, &t, &first, ref, (limit){1e-5, 1e-8});
+    check_result(name, &t, &added, ref, (limit){1e-5, 1e-7}); // rounding of the values added to
+    check_same_bits(name, &t, &first, &again);
+    bench_close(&t, &b);
+    // The same with shared memory and several threads: a tensor that backward needs and the plan gave away shows here.
+    trial many = trial_of(n, offset);
+    b = bench_open(&many, d, isa, 3, 0, build);
+    result threads = run_once(&many, &b, EXEC_FIRST);
+    check_same_bits(name, &many, &first, &threads);
+    bench_close(&many, &b);
+    result_free(&first);
+    result_free(&again);
+    result_free(&added);
+    result_free(&threads);
+}
+
+void trial_check_gradient(const char *name, tensor (*build)(trial *), float offset) {
+    static const int64_t sizes[] = {1, 7, 33, 257};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        result ref = reference(name, build, sizes[i], offset);
+        compare_device(name, build, sizes[i], offset, &cpu_plain_device, NULL, &ref);
+        for (const char *const *isa = cpu_instruction_sets(); *isa; isa++)
+            compare_device(name, build, sizes[i], offset, &cpu_device, *isa, &ref);
+        result_free(&ref);
+    }
+}

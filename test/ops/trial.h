@@ -1,0 +1,43 @@
+// A trial: one operator in a small graph, run on several devices and compared.
+//
+// Differentiable inputs are parameters, so that every gradient lands in the gradient slab and the two ways of writing a
+// gradient (overwrite, add) are both exercised by EXEC_FIRST and EXEC_NEXT.
+#ifndef TRADEWIND_TEST_OPS_TRIAL_H
+#define TRADEWIND_TEST_OPS_TRIAL_H
+
+#include "graph/exec.h"
+#include "ops/ops.h"
+
+typedef struct {
+    graph *g;
+    int64_t n;      // the size under test: 1, 7, 33, 257
+    float offset;   // added to inputs made by trial_input
+    uint64_t draws; // random numbers used so far
+    float *values;  // [slab elements] of the inputs
+    float offsets[16];
+    void *owned[16];
+    int owns;
+} trial;
+
+// A random number in [-1, 1), the next of this trial.
+float trial_random(trial *t);
+
+// A differentiable input with values in [-bound, bound) plus the trial's offset; trial_weight leaves the offset out.
+tensor trial_input(trial *t, shape s, float bound);
+tensor trial_weight(trial *t, shape s, float bound);
+
+// A constant of random values in [low, high): floats, or integers.
+tensor trial_floats(trial *t, shape s, float low, float high);
+tensor trial_integers(trial *t, shape s, int low, int high);
+
+// Memory that lives as long as the trial.
+void *trial_memory(trial *t, size_t bytes);
+
+// Fails the test with the error's text.
+void trial_ok(bool ok, const err *e);
+
+// Every check of an operator with a gradient, at all sizes, on all devices, with `offset` added to its inputs. Finite
+// differences are taken where the offset is 0.
+void trial_check_gradient(const char *name, tensor (*build)(trial *), float offset);
+
+#endif

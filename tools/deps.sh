@@ -1,0 +1,146 @@
+#!/bin/sh
+# Finds what the build needs and, on Debian and Ubuntu, installs what is missing; elsewhere it names the packages.
+#
+#   tools/deps.sh demo      a compiler, cmake, make, libyaml, jansson, OpenBLAS
+#   tools/deps.sh test      the same and cmocka (the default)
+#   tools/deps.sh --check   as test, but only says what is missing
+#
+# What counts is whether a program compiles and links, not which packages are there. Silent when nothing is missing.
+# libopenblas-dev brings the OpenBLAS that may be called from several threads; the serial one would save 0.2 MB of 86.
+set -eu
+
+say() { echo "tradewind: $*" >&2; }
+
+kind=${1:-test} install=yes
+case $kind in
+    demo | test) ;;
+    --check) kind=test install=no ;;
+    *) echo "usage: tools/deps.sh [demo|test|--check]" >&2; exit 2 ;;
+esac
+
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+
+# Probes: one line of C per library
+
+compiler=${CC:-$(command -v cc || command -v gcc || echo cc)}
+line_compiler='#include <stdio.h>'
+line_yaml='#include <yaml.h>'
+line_jansson='#include <jansson.h>'
+line_openblas='#include <cblas.h>'
+line_cmocka='#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>'
+use_yaml='yaml_get_version_string();'
+use_jansson='json_decref(json_null());'
+use_openblas='openblas_set_num_threads(1);'
+
+# links NAME...: a program that uses these libraries compiles and links.
+links() {
+    includes=$line_compiler uses='' libraries=''
+    for name; do
+        eval "includes=\"\$includes
+\$line_$name\" uses=\"\$uses\${use_$name-}\""
+        [ "$name" = compiler ] || libraries="$libraries -l$name"
+    done
+    printf '%s\nint main(void) { %s return 0; }\n' "$includes" "$uses" >"$tmp/probe.c"
+    # shellcheck disable=SC2086
+    $compiler -Werror=implicit-function-declaration -idirafter /usr/include/openblas -o "$tmp/probe" "$tmp/probe.c" \
+        $libraries >"$tmp/probe.log" 2>&1
+}
+
+find_missing() {
+    missing=''
+    for tool in cmake make; do command -v $tool >"$tmp/found" || missing="$missing $tool"; done
+    libraries_wanted='yaml jansson openblas'
+    [ $kind = demo ] || libraries_wanted="$libraries_wanted cmocka"
+    # shellcheck disable=SC2086
+    if ! links $libraries_wanted; then
+        links compiler || missing=" compiler$missing"
+        for library in $libraries_wanted; do links "$library" || missing="$missing $library"; done
+    fi
+    missing=${missing# }
+}
+
+# Packages
+
+# package SYSTEM THING: what SYSTEM calls it.
+package() {
+    case $1:$2 in
+        apt-get:compiler) echo gcc libc6-dev ;;
+        apt-get:*make) echo "$2" ;;
+        apt-get:*) echo "lib$2-dev" ;;
+        dnf:compiler | zypper:compiler) echo gcc glibc-devel ;;
+        dnf:yaml | zypper:yaml) echo libyaml-devel ;;
+        dnf:cmocka | zypper:cmocka) echo libcmocka-devel ;;
+        zypper:jansson) echo libjansson-devel ;;
+        zypper:openblas) echo libopenblas_pthreads-devel ;;
+        dnf:jansson | dnf:openblas) echo "$2-devel" ;;
+        pacman:compiler) echo gcc ;;
+        pacman:yaml | brew:yaml) echo libyaml ;;
+        apk:compiler) echo gcc musl-dev ;;
+        apk:yaml | apk:jansson | apk:openblas | apk:cmocka) echo "$2-dev" ;;
+        brew:compiler) echo gcc ;;
+        *) echo "$2" ;;
+    esac
+}
+
+packages_for() {
+    packages=''
+    for thing in $missing; do packages="$packages $(package "$1" "$thing")"; done
+    packages=${packages# }
+}
+
+is_installed() {
+    [ "$(dpkg-query -W -f '${db:Status-Status}' "$1" 2>"$tmp/found")" = installed ]
+}
+
+apt_install() {
+    packages_for apt-get
+    absent=''
+    for name in $packages; do is_installed "$name" || absent="$absent $name"; done
+    absent=${absent# }
+    if [ -z "$absent" ]; then
+        say "$packages: installed, but $compiler cannot use it:"
+        head -n 5 "$tmp/probe.log" >&2
+        exit 1
+    fi
+    sudo=''
+    if [ "$(id -u)" != 0 ] && ! sudo=$(command -v sudo); then
+        say "missing: $missing; as root: apt-get install --no-install-recommends $absent"
+        exit 1
+    fi
+    say "installing $absent"
+    apt="$sudo env DEBIAN_FRONTEND=noninteractive apt-get -qq -o DPkg::Lock::Timeout=120 -o Acquire::Languages=none"
+    # A source that cannot be read need not be one that we need, so only the installation decides.
+    $apt update >"$tmp/apt.log" 2>&1 || true
+    # shellcheck disable=SC2086
+    if ! $apt install -y --no-install-recommends $absent >>"$tmp/apt.log" 2>&1; then
+        grep '^[EW]:' "$tmp/apt.log" | head -n 5 >&2 || tail -n 5 "$tmp/apt.log" >&2
+        say "apt-get could not install $absent; is there a network, and may this user install?"
+        exit 1
+    fi
+    hash -r
+    compiler=${CC:-$(command -v cc || command -v gcc || echo cc)}
+    find_missing
+    [ -z "$missing" ] || { say "still missing after the installation: $missing"; head -n 5 "$tmp/probe.log" >&2; exit 1; }
+}
+
+find_missing
+[ -n "$missing" ] || exit 0
+for system in apt-get dnf zypper pacman apk brew none; do
+    command -v $system >"$tmp/found" && break
+done
+if [ $install = yes ] && [ $system = apt-get ]; then
+    apt_install
+elif [ $system = none ]; then
+    say "missing: $missing; install them with their headers"
+    exit 1
+else
+    packages_for $system
+    case $system in pacman) how='pacman -S' ;; apk) how='apk add' ;; *) how="$system install" ;; esac
+    say "missing: $missing; install with: $how $packages"
+    exit 1
+fi
