@@ -21,44 +21,36 @@ esac
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 
-# Probes: one line of C per library
+# Probes
 
-compiler=${CC:-$(command -v cc || command -v gcc || echo cc)}
-line_compiler='#include <stdio.h>'
-line_yaml='#include <yaml.h>'
-line_jansson='#include <jansson.h>'
-line_openblas='#include <cblas.h>'
-line_cmocka='#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>'
-use_yaml='yaml_get_version_string();'
-use_jansson='json_decref(json_null());'
-use_openblas='openblas_set_num_threads(1);'
+find_compiler() { compiler=${CC:-$(command -v cc || command -v gcc || echo cc)}; }
 
-# links NAME...: a program that uses these libraries compiles and links.
+# links LIBRARY...: a program that includes their headers compiles and links. The call is one that other BLAS lack.
 links() {
-    includes=$line_compiler uses='' libraries=''
+    headers='' libraries='' call=''
     for name; do
-        eval "includes=\"\$includes
-\$line_$name\" uses=\"\$uses\${use_$name-}\""
-        [ "$name" = compiler ] || libraries="$libraries -l$name"
+        libraries="$libraries -l$name"
+        case $name in
+            openblas) headers="$headers cblas.h" call='openblas_set_num_threads(1);' ;;
+            *) headers="$headers $name.h" ;;
+        esac
     done
-    printf '%s\nint main(void) { %s return 0; }\n' "$includes" "$uses" >"$tmp/probe.c"
+    for header in stdarg.h stddef.h setjmp.h stdint.h stdio.h $headers; do echo "#include <$header>"; done >"$tmp/probe.c"
+    echo "int main(void) { $call return 0; }" >>"$tmp/probe.c"
     # shellcheck disable=SC2086
     $compiler -Werror=implicit-function-declaration -idirafter /usr/include/openblas -o "$tmp/probe" "$tmp/probe.c" \
         $libraries >"$tmp/probe.log" 2>&1
 }
 
 find_missing() {
+    find_compiler
     missing=''
     for tool in cmake make; do command -v $tool >"$tmp/found" || missing="$missing $tool"; done
     libraries_wanted='yaml jansson openblas'
-    [ $kind = demo ] || libraries_wanted="$libraries_wanted cmocka"
+    [ "$kind" = demo ] || libraries_wanted="$libraries_wanted cmocka"
     # shellcheck disable=SC2086
     if ! links $libraries_wanted; then
-        links compiler || missing=" compiler$missing"
+        links || missing=" compiler$missing"
         for library in $libraries_wanted; do links "$library" || missing="$missing $library"; done
     fi
     missing=${missing# }
@@ -122,10 +114,11 @@ apt_install() {
         say "apt-get could not install $absent; is there a network, and may this user install?"
         exit 1
     fi
-    hash -r
-    compiler=${CC:-$(command -v cc || command -v gcc || echo cc)}
     find_missing
-    [ -z "$missing" ] || { say "still missing after the installation: $missing"; head -n 5 "$tmp/probe.log" >&2; exit 1; }
+    [ -n "$missing" ] || return 0
+    say "still missing after the installation: $missing"
+    head -n 5 "$tmp/probe.log" >&2
+    exit 1
 }
 
 find_missing
@@ -133,13 +126,13 @@ find_missing
 for system in apt-get dnf zypper pacman apk brew none; do
     command -v $system >"$tmp/found" && break
 done
-if [ $install = yes ] && [ $system = apt-get ]; then
+if [ $install = yes ] && [ "$system" = apt-get ]; then
     apt_install
-elif [ $system = none ]; then
+elif [ "$system" = none ]; then
     say "missing: $missing; install them with their headers"
     exit 1
 else
-    packages_for $system
+    packages_for "$system"
     case $system in pacman) how='pacman -S' ;; apk) how='apk add' ;; *) how="$system install" ;; esac
     say "missing: $missing; install with: $how $packages"
     exit 1

@@ -1,6 +1,251 @@
+// tradewind bench: the timed cases, ours beside PyTorch's in one run.
+//
+// A timed step is all that a training step does: shuffle, gather, forward with dropout, loss, backward, clipping,
+// AdamW, metric sums. Figures are medians after warm-up. A comparison takes PyTorch's fastest variant of this run.
+#include "base/json.h"
+#include "base/pool.h"
+#include "base/rng.h"
+#include "base/term.h"
 #include "cli/cli.h"
-static bool run(const cli_options *o, err *e) {
-    (void)o;
-    return err_run(e, "soon");
+#include "cli/peer.h"
+#include "graph/exec.h"
+#include "train/job.h"
+#include "train/trainer.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+
+typedef struct {
+    const char *name, *peer;
+    int64_t batch;
+    dataset *(*data)(int64_t batch, err *e);
+    const char *description; // of the model
+} bench_case;
+
+// Data
+
+static dataset *market_data(int64_t batch, err *e) {
+    return synthetic_new(&(synthetic_options){.bars = 4 * batch + 240, .seed = 1, .strength = 1.5}, e);
 }
-const cli_command cli_bench = {"bench", "[CASE...]", "timed cases", 0, run};
+
+// A random vector and a random label per sample, and nothing else.
+static dataset *vector_data(int64_t batch, err *e) {
+    enum { WIDTH = 64 };
+    int64_t n = 4 * batch;
+    dataset *d = calloc(1, sizeof *d);
+    if (!d) {
+        err_run(e, "out of memory for a dataset");
+        return NULL;
+    }
+    arena_init(&d->arena);
+    float *v = arena_array(&d->arena, (size_t)(n * WIDTH), sizeof *v);
+    int32_t *label = arena_array(&d->arena, (size_t)n, sizeof *label);
+    for (int64_t i = 0; i < n * WIDTH; i++) {
+        rng_block r = rng_philox(1, (uint32_t)i, (uint32_t)(i >> 32), (uint32_t)RNG_SYNTHETIC << 16, 1);
+        v[i] = 3.4641f * (rng_unit(r.v[0]) - 0.5f);
+        if (i % WIDTH == 0) label[i / WIDTH] = (int32_t)(r.v[1] % 3);
+    }
+    d->name = "random";
+    d->samples = n;
+    d->width = WIDTH;
+    d->vector = v;
+    d->classes = 3;
+    d->label = label;
+    return d;
+}
+
+static const char lstm_model[] = "{model: {kind: lstm, hidden: {fast: 32, slow: 16}, dropout: 0.3}}";
+static const char mlp_model[] = "{model: {kind: mlp, widths: 512-256, dropout: 0}}";
+
+static const bench_case cases[] = {
+    {"lstm", "lstm", 3072, market_data, lstm_model},
+    {"lstm-512", "lstm", 512, market_data, lstm_model},
+    {"mlp", "mlp", 512, vector_data, mlp_model},
+    {"mlp-16384", "mlp", 16384, vector_data, mlp_model},
+};
+enum { CASES = sizeof cases / sizeof *cases };
+
+// Timing
+
+static double now(void) {
+    struct timespec ts;
+    clock_gettime(CLOCK_MONOTONIC, &ts);
+    return (double)ts.tv_sec + (double)ts.tv_nsec * 1e-9;
+}
+
+static int by_value(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static bool one_step(const device *d, queue *q, exec *x, err *e) {
+    return exec_play(x, EXEC_FIRST, e) && exec_play(x, EXEC_UPDATE, e) && d->sync(q, e);
+}
+
+// The median over steps, in milliseconds. The device starts a new epoch before its split runs out.
+static bool time_steps(
+    const device *d, queue *q, exec *x, const dataset *data, int64_t batch, int64_t steps, double *ms, err *e) {
+    enum { WARM = 3 };
+    double *times = calloc((size_t)steps, sizeof *times);
+    if (!times) return err_run(e, "out of memory for %lld timings", (long long)steps);
+    bool ok = true;
+    for (int64_t i = -WARM; ok && i < steps; i++) {
+        step s = {.seed = 1,
+            .count = (uint64_t)data->samples,
+            .epoch = (uint32_t)(i + WARM),
+            .shuffle = 1,
+            .lr = 1e-3f,
+            .update = (uint64_t)(i + WARM),
+            .position = (uint64_t)((i + WARM) % 3 * batch)};
+        ok = exec_step_write(x, &s, e);
+        double t = now();
+        ok = ok && one_step(d, q, x, e);
+        if (ok && i >= 0) times[i] = now() - t;
+    }
+    qsort(times, (size_t)steps, sizeof *times, by_value);
+    *ms = times[steps / 2] * 1e3;
+    free(times);
+    return ok;
+}
+
+// Results
+
+typedef struct {
+    const cli_options *o;
+    const bench_case *c;
+    int64_t batch;
+    double ours, best_peer; // samples a second
+} outcome;
+
+static void print_line(const outcome *r, const char *variant, const char *device, const char *precision, double ms,
+    double rate, double mb) {
+    if (r->o->json) {
+        json_line(stdout, json_pack("{s:s, s:s, s:s, s:s, s:I, s:o, s:o, s:o}", "case", r->c->name, "variant", variant,
+                              "device", device, "precision", precision, "batch", (json_int_t)r->batch, "ms_per_step",
+                              json_number(ms), "samples_per_s", json_number(rate), "memory_mb", json_number(mb)));
+        return;
+    }
+    char text[32];
+    term_count(text, sizeof text, rate);
+    printf("%-10s %-16s %-5s %-9s %7lld %11.3f %13s %9.0f\n", r->c->name, variant, device, precision,
+        (long long)r->batch, ms, text, mb);
+    fflush(stdout);
+}
+
+static const char *text_of(const json_t *line, const char *key) {
+    const char *v = json_string_value(json_object_get(line, key));
+    return v ? v : "?";
+}
+
+static void on_peer_line(void *arg, const json_t *line) {
+    outcome *r = arg;
+    double rate = json_number_value(json_object_get(line, "samples_per_s"));
+    if (rate > r->best_peer) r->best_peer = rate;
+    print_line(r, text_of(line, "variant"), text_of(line, "device"), text_of(line, "precision"),
+        json_number_value(json_object_get(line, "ms_per_step")), rate,
+        json_number_value(json_object_get(line, "memory_mb")));
+}
+
+static double peak_mb(void) {
+    struct rusage u;
+    getrusage(RUSAGE_SELF, &u);
+    return (double)u.ru_maxrss / 1024;
+}
+
+typedef struct {
+    config *config;
+    dataset *data;
+    settings settings;
+    model_spec model;
+    job job;
+    trainer *trainer;
+} rig;
+
+static void rig_close(rig *g) {
+    trainer_free(g->trainer);
+    if (g->job.g) job_done(&g->job);
+    dataset_free(g->data);
+    config_free(g->config);
+}
+
+static bool rig_open(rig *g, const outcome *r, const device *d, queue *q, err *e) {
+    int64_t window[STREAMS_MOST];
+    const char *text = r->c->description;
+    *g = (rig){.data = r->c->data(r->batch, e)};
+    if (!g->data) return false;
+    g->config = config_read(r->c->name, text, strlen(text), settings_keys, settings_key_count, e);
+    if (!g->config || !config_check(g->config, e) || !settings_read(g->config, &g->settings, e)) return false;
+    if (!settings_windows(g->config, g->data, window, e) || !settings_model(g->config, g->data, &g->model, e))
+        return false;
+    g->settings.batch_size = r->batch;
+    split all = {.train = {0, g->data->samples}, .validation = {0, g->data->samples}};
+    job_init(&g->job, g->data, &all, &g->settings, &g->model, window, PRECISION_FP32);
+    g->trainer = trainer_new(d, q, &g->job, g->data, &all, &g->settings, e);
+    return g->trainer != NULL;
+}
+
+static bool run_ours(outcome *r, err *e) {
+    const device *d;
+    queue *q;
+    double ms = 0;
+    if (!cli_open_queue(r->o, &d, &q, e)) return false;
+    rig g;
+    int64_t steps = r->o->steps ? r->o->steps : r->c->batch <= 512 ? 50 : 15;
+    bool ok = rig_open(&g, r, d, q, e);
+    ok = ok && time_steps(d, q, trainer_exec(g.trainer), g.data, r->batch, steps, &ms, e);
+    if (ok) {
+        r->ours = (double)r->batch / ms * 1e3;
+        print_line(r, "tradewind", d->name, "fp32", ms, r->ours, peak_mb());
+    }
+    rig_close(&g);
+    d->close(q);
+    return ok;
+}
+
+static bool run_case(const cli_options *o, const bench_case *c, int threads, bool *peer, err *e) {
+    outcome r = {.o = o, .c = c, .batch = o->batch ? o->batch : c->batch};
+    if (!run_ours(&r, e)) return false;
+    if (!*peer) return true;
+    err why;
+    peer_case p = {o->peer ? o->peer : "bench/peers.py", "cpu", c->peer, threads, r.batch};
+    *peer = peer_run(&p, on_peer_line, &r, &why);
+    if (!*peer) fprintf(stderr, "tradewind: %s\n", why.text);
+    if (*peer && !o->json)
+        printf("%-10s %.2f times PyTorch's fastest here (fp32 beside fp32)\n", c->name, r.ours / r.best_peer);
+    return true;
+}
+
+static const bench_case *find(const char *name) {
+    for (int i = 0; i < CASES; i++)
+        if (strcmp(cases[i].name, name) == 0) return &cases[i];
+    return NULL;
+}
+
+static bool run(const cli_options *o, err *e) {
+    int threads = o->threads ? o->threads : pool_processors();
+    bool peer = !o->no_peer;
+    for (int i = 0; i < o->words; i++)
+        if (!find(o->word[i])) return err_input(e, "%s: unknown case; `tradewind bench --help` lists them", o->word[i]);
+    if (!o->json)
+        printf("%d threads\n%-10s %-16s %-5s %-9s %7s %11s %13s %9s\n", threads, "case", "variant", "on", "precision",
+            "batch", "ms/step", "samples/s", "memory MB");
+    for (int i = 0; i < CASES; i++) {
+        bool chosen = o->words == 0;
+        for (int k = 0; k < o->words; k++) chosen |= find(o->word[k]) == &cases[i];
+        if (chosen && !run_case(o, &cases[i], threads, &peer, e)) return false;
+    }
+    return true;
+}
+
+const cli_command cli_bench = {"bench", "[CASE...]", "timed training steps, beside PyTorch where it is installed",
+    "cases (fp32, dropout on, everything a training step does):\n"
+    "  lstm        reference LSTM, 26,403 parameters, batch 3072\n"
+    "  lstm-512    the same, batch 512\n"
+    "  mlp         64-512-256-3, batch 512\n"
+    "  mlp-16384   the same, batch 16,384\n"
+    "  --batch N   another batch size     --steps N   timed steps\n"
+    "  --peer FILE the PyTorch script (default bench/peers.py)     --no-peer   ours alone\n",
+    run};

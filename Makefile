@@ -1,0 +1,62 @@
+# tradewind: the usual commands. CMake does the work; `make help` lists them.
+
+JOBS  := $(shell nproc 2>/dev/null || echo 2)
+BUILD ?= build
+CTEST  = ctest --output-on-failure --parallel 2
+
+C_FILES = find src test bench -name '*.[ch]'
+# TSan runs what may use threads: everything but these. It needs address randomisation off on newer kernels.
+TSAN_SKIP = test_(arena|config|err|file|json|rng|term)$$
+NO_ASLR   = $(shell setarch -R true 2>/dev/null && echo setarch -R)
+
+# $(call build,FOLDER,OPTIONS): configures and builds.
+build = cmake -S . -B $(1) $(2) --log-level=WARNING && cmake --build $(1) --parallel $(JOBS)
+
+.DEFAULT_GOAL := all
+.PHONY: all demo test test-asan test-tsan bench format lint layers clean help
+
+all: layers $(BUILD)/.deps-demo ## build the program, build/tradewind
+	@$(call build,$(BUILD),-DTRADEWIND_TESTS=OFF)
+
+demo: $(BUILD)/.deps-demo ## build and train on made-up bars
+	@$(call build,$(BUILD),-DTRADEWIND_TESTS=OFF)
+	$(BUILD)/tradewind train examples/quickstart.yaml
+
+test: layers $(BUILD)/.deps-test ## build and run the tests
+	@$(call build,$(BUILD),-DTRADEWIND_TESTS=ON)
+	@cd $(BUILD) && $(CTEST)
+
+test-asan: layers $(BUILD)/.deps-test ## the tests under AddressSanitizer and UBSan
+	@$(call build,$(BUILD)-asan,-DCMAKE_BUILD_TYPE=Debug)
+	@cd $(BUILD)-asan && $(CTEST)
+
+test-tsan: layers $(BUILD)/.deps-test ## the tests that use threads, under ThreadSanitizer
+	@$(call build,$(BUILD)-tsan,-DTRADEWIND_SANITIZE=thread)
+	@cd $(BUILD)-tsan && $(NO_ASLR) $(CTEST) -E '$(TSAN_SKIP)'
+
+bench: all ## run the timed cases
+	$(BUILD)/tradewind bench
+
+format: ## lay out the sources
+	@$(C_FILES) | xargs clang-format -i
+
+lint: layers $(BUILD)/.deps-test ## check layout and layers, and run clang-tidy where it is installed
+	@if command -v clang-format >/dev/null; then $(C_FILES) | xargs clang-format --dry-run -Werror; \
+	else echo "lint: clang-format is not installed, skipped"; fi
+	@if command -v clang-tidy >/dev/null; then cmake -S . -B $(BUILD) -DTRADEWIND_TESTS=ON --log-level=WARNING && \
+	find src -name '*.c' | xargs -P $(JOBS) -n 2 clang-tidy -p $(BUILD) --quiet; \
+	else echo "lint: clang-tidy is not installed, skipped"; fi
+
+layers:
+	@tools/layers.sh
+
+# What is missing is looked for once per build folder.
+$(BUILD)/.deps-%: tools/deps.sh
+	@tools/deps.sh $*
+	@mkdir -p $(BUILD) && touch $@
+
+clean: ## remove everything built
+	rm -rf build build-*
+
+help: ## this list
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 12
