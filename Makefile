@@ -1,5 +1,6 @@
 # tradewind: the usual commands. CMake does the work; `make help` lists them.
 
+MAKEFLAGS += --no-print-directory
 JOBS  := $(shell nproc 2>/dev/null || echo 2)
 BUILD ?= build
 CTEST  = ctest --output-on-failure --parallel 2

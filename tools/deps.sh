@@ -1,12 +1,11 @@
 #!/bin/sh
 # Finds what the build needs and, on Debian and Ubuntu, installs what is missing; elsewhere it names the packages.
 #
-#   tools/deps.sh demo      a compiler, cmake, make, libyaml, jansson, OpenBLAS
+#   tools/deps.sh demo      a compiler, cmake, make, libyaml, jansson
 #   tools/deps.sh test      the same and cmocka (the default)
 #   tools/deps.sh --check   as test, but only says what is missing
 #
 # What counts is whether a program compiles and links, not which packages are there. Silent when nothing is missing.
-# libopenblas-dev brings the OpenBLAS that may be called from several threads; the serial one would save 0.2 MB of 86.
 set -eu
 
 say() { echo "tradewind: $*" >&2; }
@@ -25,31 +24,29 @@ trap 'rm -rf "$tmp"' EXIT
 
 find_compiler() { compiler=${CC:-$(command -v cc || command -v gcc || echo cc)}; }
 
-# links LIBRARY...: a program that includes their headers compiles and links. The call is one that other BLAS lack.
+# links LIBRARY...: a program that includes their headers compiles and links.
 links() {
-    headers='' libraries='' call=''
+    headers='' libraries=''
     for name; do
-        libraries="$libraries -l$name"
-        case $name in
-            openblas) headers="$headers cblas.h" call='openblas_set_num_threads(1);' ;;
-            *) headers="$headers $name.h" ;;
-        esac
+        headers="$headers $name.h" libraries="$libraries -l$name"
     done
-    for header in stdarg.h stddef.h setjmp.h stdint.h stdio.h $headers; do echo "#include <$header>"; done >"$tmp/probe.c"
-    echo "int main(void) { $call return 0; }" >>"$tmp/probe.c"
+    {
+        for header in stdarg.h stddef.h setjmp.h stdint.h stdio.h $headers; do echo "#include <$header>"; done
+        echo "int main(void) { return 0; }"
+    } >"$tmp/probe.c"
     # shellcheck disable=SC2086
-    $compiler -Werror=implicit-function-declaration -idirafter /usr/include/openblas -o "$tmp/probe" "$tmp/probe.c" \
-        $libraries >"$tmp/probe.log" 2>&1
+    $compiler -o "$tmp/probe" "$tmp/probe.c" $libraries >"$tmp/probe.log" 2>&1
 }
 
 find_missing() {
     find_compiler
     missing=''
     for tool in cmake make; do command -v $tool >"$tmp/found" || missing="$missing $tool"; done
-    libraries_wanted='yaml jansson openblas'
+    libraries_wanted='yaml jansson'
     [ "$kind" = demo ] || libraries_wanted="$libraries_wanted cmocka"
     # shellcheck disable=SC2086
     if ! links $libraries_wanted; then
+        cp "$tmp/probe.log" "$tmp/why"
         links || missing=" compiler$missing"
         for library in $libraries_wanted; do links "$library" || missing="$missing $library"; done
     fi
@@ -68,12 +65,11 @@ package() {
         dnf:yaml | zypper:yaml) echo libyaml-devel ;;
         dnf:cmocka | zypper:cmocka) echo libcmocka-devel ;;
         zypper:jansson) echo libjansson-devel ;;
-        zypper:openblas) echo libopenblas_pthreads-devel ;;
-        dnf:jansson | dnf:openblas) echo "$2-devel" ;;
+        dnf:jansson) echo "$2-devel" ;;
         pacman:compiler) echo gcc ;;
         pacman:yaml | brew:yaml) echo libyaml ;;
         apk:compiler) echo gcc musl-dev ;;
-        apk:yaml | apk:jansson | apk:openblas | apk:cmocka) echo "$2-dev" ;;
+        apk:yaml | apk:jansson | apk:cmocka) echo "$2-dev" ;;
         brew:compiler) echo gcc ;;
         *) echo "$2" ;;
     esac
@@ -96,7 +92,7 @@ apt_install() {
     absent=${absent# }
     if [ -z "$absent" ]; then
         say "$packages: installed, but $compiler cannot use it:"
-        head -n 5 "$tmp/probe.log" >&2
+        head -n 5 "$tmp/why" >&2
         exit 1
     fi
     sudo=''
@@ -110,14 +106,15 @@ apt_install() {
     $apt update >"$tmp/apt.log" 2>&1 || true
     # shellcheck disable=SC2086
     if ! $apt install -y --no-install-recommends $absent >>"$tmp/apt.log" 2>&1; then
-        grep '^[EW]:' "$tmp/apt.log" | head -n 5 >&2 || tail -n 5 "$tmp/apt.log" >&2
+        grep '^[EW]:' "$tmp/apt.log" >"$tmp/why" || cp "$tmp/apt.log" "$tmp/why"
+        head -n 3 "$tmp/why" >&2
         say "apt-get could not install $absent; is there a network, and may this user install?"
         exit 1
     fi
     find_missing
     [ -n "$missing" ] || return 0
     say "still missing after the installation: $missing"
-    head -n 5 "$tmp/probe.log" >&2
+    head -n 5 "$tmp/why" >&2
     exit 1
 }
 

@@ -648,7 +648,7 @@ bool config_override(config *c, const char *assignment, err *e) {
     }
     if (c->nodes + depth > NODES_MOST) return fail(c, &here, "", e, "too many keys");
     const char *kept = arena_text(&c->memory, assignment);
-    size_t blocked;
+    size_t blocked = 0;
     node *n = node_make(c, path, kept, &blocked);
     if (n) {
         node_set(n, kept + len + 1, kept);
@@ -882,7 +882,7 @@ static void fill_fallbacks(const config *c, config *full) {
     for (size_t i = 0; i < c->count; i++) {
         const config_key *k = &c->keys[i];
         if (!k->fallback || is_wild(k) || node_find(full, k->path, NULL) || is_left_out(c, k)) continue;
-        size_t blocked;
+        size_t blocked = 0;
         node *n = node_make(full, k->path, NULL, &blocked);
         if (!n) continue;
         node_set(n, k->fallback, NULL);

@@ -248,4 +248,4 @@ const cli_command cli_bench = {"bench", "[CASE...]", "timed training steps, besi
     "  mlp-16384   the same, batch 16,384\n"
     "  --batch N   another batch size     --steps N   timed steps\n"
     "  --peer FILE the PyTorch script (default bench/peers.py)     --no-peer   ours alone\n",
-    run};
+    NULL, run};

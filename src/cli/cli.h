@@ -28,6 +28,7 @@ typedef struct {
     const char *arguments; // "CONFIG [key=value...]"
     const char *summary;   // one line
     const char *details;   // further help
+    void (*more)(void);    // prints what else help should say, or NULL
     bool (*run)(const cli_options *o, err *e);
 } cli_command;
 

@@ -1,9 +1,12 @@
-// tradewind doctor: what this machine can do.
+// tradewind doctor: what this machine can do. Rates are measured with the program's own operators, so they are what
+// training on that device can hope for.
 #include "base/json.h"
 #include "base/pool.h"
 #include "cli/cli.h"
-#include "cpu/blas.h"
 #include "cpu/cpu.h"
+#include "graph/dtype.h"
+#include "graph/exec.h"
+#include "ops/ops.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,86 +38,88 @@ static double memory_gb(void) {
     return (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGE_SIZE) / (1 << 30);
 }
 
-enum { COPY_FLOATS = 4 << 20, SIDE = 512, REPEATS = 5 };
+enum { ROWS = 8192, WIDTH = 1024, REPEATS = 5 };
 
-typedef struct {
-    float *from, *to;
-    int64_t per_item;
-} rates;
-
-static void copy_item(void *arg, int64_t item, int worker) {
-    rates *r = arg;
-    (void)worker;
-    memcpy(r->to + item * r->per_item, r->from + item * r->per_item, (size_t)r->per_item * sizeof(float));
-}
-
-static void matmul_item(void *arg, int64_t item, int worker) {
-    rates *r = arg;
-    (void)worker;
-    blas_gemm(false, false, SIDE, SIDE, SIDE, r->from, SIDE, r->from, SIDE, 0, r->to + item * SIDE * SIDE, SIDE);
+// A product, or a scaled copy, of ROWS x WIDTH values.
+static graph *measured_graph(bool product, const float *x) {
+    graph *g = graph_new();
+    tensor in = graph_constant(g, "x", DTYPE_F32, shape2(ROWS, WIDTH), x);
+    if (product) {
+        tensor w = graph_parameter(g, "w", shape2(WIDTH, WIDTH), (init){INIT_UNIFORM, 1});
+        graph_keep(g, op_linear(g, in, w, TENSOR_NONE, ACT_NONE));
+    } else {
+        graph_keep(g, op_axpby(g, in, TENSOR_NONE, 0.5f, 0));
+    }
+    dtype_assign(g, PRECISION_FP32);
+    return g;
 }
 
 // Seconds of the fastest of a few runs.
-static double fastest(pool *p, int64_t items, pool_fn *fn, rates *r) {
-    double best = 1e30;
-    for (int i = 0; i < REPEATS; i++) {
+static bool fastest(const device *d, queue *q, bool product, const float *x, double *seconds, err *e) {
+    graph *g = measured_graph(product, x);
+    exec *run = exec_new(d, q, g, &(exec_options){.batch = 1, .inference = true}, e);
+    bool ok = run != NULL;
+    *seconds = 1e30;
+    for (int i = 0; ok && i < REPEATS; i++) {
         double t = now();
-        pool_run(p, items, fn, r);
+        ok = exec_play(run, EXEC_EVALUATE, e) && d->sync(q, e);
         t = now() - t;
-        best = t < best ? t : best;
+        *seconds = t < *seconds ? t : *seconds;
     }
-    return best;
+    exec_free(run);
+    graph_free(g);
+    return ok;
 }
 
-// Copy in GB/s, read and written; single-precision matrix products in GFLOP/s; all threads together.
-static bool measure(pool *p, double *copy, double *matmul, err *e) {
-    int64_t threads = pool_threads(p), floats = COPY_FLOATS * threads;
-    rates r = {calloc((size_t)floats, sizeof(float)), calloc((size_t)floats, sizeof(float)), COPY_FLOATS};
-    bool ok = r.from && r.to;
+typedef struct {
+    char processor[256], device[128];
+    double copy, matmul; // GB/s, GFLOP/s
+} findings;
+
+static bool examine(const cli_options *o, findings *f, err *e) {
+    const device *d;
+    queue *q;
+    double copy = 1, product = 1, values = (double)ROWS * WIDTH;
+    float *x = malloc((size_t)ROWS * WIDTH * sizeof *x);
+    if (!x) return err_run(e, "out of memory for a measurement");
+    for (int64_t i = 0; i < (int64_t)ROWS * WIDTH; i++) x[i] = (float)(i % 97) * 0.01f;
+    bool ok = cli_open_queue(o, &d, &q, e);
     if (ok) {
-        for (int64_t i = 0; i < floats; i++) r.from[i] = (float)(i % 97) * 0.01f;
-        double bytes = 2.0 * (double)floats * sizeof(float);
-        *copy = bytes / fastest(p, threads, copy_item, &r) / 1e9;
-        *matmul = 2.0 * SIDE * SIDE * SIDE * (double)threads * 4 / fastest(p, threads * 4, matmul_item, &r) / 1e9;
+        d->describe(q, f->device, sizeof f->device);
+        ok = fastest(d, q, false, x, &copy, e) && fastest(d, q, true, x, &product, e);
+        d->close(q);
     }
-    free(r.from);
-    free(r.to);
-    return ok ? true : err_run(e, "out of memory for a measurement");
+    free(x);
+    processor_name(f->processor, sizeof f->processor);
+    f->copy = 2 * values * sizeof(float) / copy / 1e9;
+    f->matmul = 2 * values * WIDTH / product / 1e9;
+    return ok;
 }
 
-static void print_text(const char *name, int threads, const char *blas, double copy, double matmul) {
+static void print_text(const findings *f) {
     printf("tradewind %s\n\n", TRADEWIND_VERSION);
-    printf("processor  %s\n", name);
-    printf("threads    %d of %ld processors\n", threads, sysconf(_SC_NPROCESSORS_ONLN));
+    printf("processor  %s, %d of %ld usable\n", f->processor, pool_processors(), sysconf(_SC_NPROCESSORS_ONLN));
     printf("memory     %.1f GB\n", memory_gb());
     printf("kernels   ");
-    for (const char *const *isa = cpu_instruction_sets(); *isa; isa++)
-        printf(" %s%s", *isa, isa == cpu_instruction_sets() ? " (used)" : "");
-    printf("\nBLAS       %s\n", blas);
-    printf("copy       %.1f GB/s, read and written\n", copy);
-    printf("matmul     %.0f GFLOP/s in fp32\n", matmul);
+    for (const char *const *isa = cpu_instruction_sets(); *isa; isa++) printf(" %s", *isa);
+    printf("\ndevice     %s\n", f->device);
+    printf("  copy     %.1f GB/s, read and written\n", f->copy);
+    printf("  matmul   %.0f GFLOP/s in fp32\n", f->matmul);
     printf("CUDA       not in this build\n");
 }
 
 static bool run(const cli_options *o, err *e) {
-    char name[256];
-    double copy = 0, matmul = 0;
-    pool *p = pool_new(o->threads, e);
-    if (!p) return false;
-    blas_prepare(p);
-    processor_name(name, sizeof name);
-    bool ok = measure(p, &copy, &matmul, e);
-    int threads = pool_threads(p);
-    pool_free(p);
-    if (!ok) return false;
+    findings f = {0};
+    if (!examine(o, &f, e)) return false;
     if (!o->json) {
-        print_text(name, threads, blas_describe(), copy, matmul);
+        print_text(&f);
         return true;
     }
-    return json_line(stdout,
-        json_pack("{s:s, s:s, s:i, s:o, s:s, s:s, s:o, s:o, s:b}", "version", TRADEWIND_VERSION, "processor", name,
-            "threads", threads, "memory_gb", json_number(memory_gb()), "kernels", cpu_instruction_sets()[0], "blas",
-            blas_describe(), "copy_gb_per_s", json_number(copy), "matmul_gflop_per_s", json_number(matmul), "cuda", 0));
+    return json_line(
+        stdout, json_pack("{s:s, s:s, s:i, s:o, s:s, s:s, s:o, s:o, s:b}", "version", TRADEWIND_VERSION, "processor",
+                    f.processor, "processors", pool_processors(), "memory_gb", json_number(memory_gb()), "kernels",
+                    cpu_instruction_sets()[0], "device", f.device, "copy_gb_per_s", json_number(f.copy),
+                    "matmul_gflop_per_s", json_number(f.matmul), "cuda", 0));
 }
 
-const cli_command cli_doctor = {"doctor", "", "what this machine can do, with measured rates", NULL, run};
+const cli_command cli_doctor = {"doctor", "", "what this machine can do, with measured rates", NULL, NULL, run};

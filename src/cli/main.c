@@ -66,6 +66,7 @@ static void print_command_help(const cli_command *c) {
     printf("usage: tradewind %s %s [OPTIONS]\n\n%s\n", c->name, c->arguments, c->summary);
     if (c->details) printf("\n%s", c->details);
     print_options();
+    if (c->more) c->more();
 }
 
 static bool read_number(const char *option, const char *text, int64_t least, int64_t most, int64_t *value, err *e) {

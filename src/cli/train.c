@@ -164,9 +164,14 @@ static bool run(const cli_options *o, err *e) {
     return ok;
 }
 
+static void print_keys(void) {
+    printf("\nkeys of a description:\n");
+    config_help(settings_keys, settings_key_count, stdout);
+}
+
 const cli_command cli_train = {"train", "CONFIG [key=value...]", "trains the model that a run description describes",
-    "The description is a YAML file; doc/config.md lists its keys. Any key can be set on the command line:\n"
+    "The description is a YAML file whose keys are listed below. Any key can be set on the command line:\n"
     "  tradewind train examples/quickstart.yaml train.epochs=4 train.optimizer.lr=3e-4\n"
     "The run's directory (run.dir) receives best.safetensors, training_log.txt and config.yaml. Ctrl-C finishes the\n"
     "step and keeps the best weights so far.\n",
-    run};
+    print_keys, run};

@@ -3,7 +3,6 @@
 #include "cpu/cpu.h"
 
 #include "base/pool.h"
-#include "cpu/blas.h"
 #include "cpu/table.h"
 #include "ops/table.h"
 
@@ -64,7 +63,6 @@ static void table_copy(queue *q, const kernel *const *from) {
 static queue *open_fast(const queue_options *o, err *e) {
     queue *q = queue_new(o, e);
     if (!q) return NULL;
-    blas_prepare(q->pool);
 #if defined(__x86_64__)
     if (strcmp(q->isa, "avx512") == 0) return cpu_fill_table_avx512(q->table), q;
     if (strcmp(q->isa, "avx2") == 0) return cpu_fill_table_avx2(q->table), q;

@@ -1,107 +1,133 @@
-// linear on the CPU: the products through BLAS, in pieces of rows that are shared out to the pool; bias, activation and
-// its slope fused into each piece while it is in cache. Pieces do not depend on the number of threads.
-#include "cpu/blas.h"
+// linear on the CPU: three products (cpu/gemm.h), with bias, activation and its slope fused into the pieces while they
+// are in cache.
+#include "cpu/gemm.h"
 #include "ops/activation.h"
 #include "ops/op.h"
 
-#include <string.h>
-
 typedef struct {
+    const call *c;
     int64_t rows, I, O;
-    const float *x, *w, *b;
-    float *y;
+    const float *x, *w, *b, *dz;
     activation act;
-} sizes;
+    float *packed; // the packed operand, at the start of scratch
+    gemm product;
+} work;
 
-static sizes sizes_of(const call *c) {
-    return (sizes){operand_rows(&c->out[0]), operand_width(&c->in[0]), operand_width(&c->out[0]), c->in[0].data,
-        c->in[1].data, c->in[2].data, c->out[0].data, ((const linear_attr *)c->attr)->act};
+static work work_of(const call *c) {
+    work w = {.c = c, .rows = operand_rows(&c->out[0]), .I = operand_width(&c->in[0]), .O = operand_width(&c->out[0])};
+    w.x = c->in[0].data;
+    w.w = c->in[1].data;
+    w.b = c->in[2].data;
+    w.act = ((const linear_attr *)c->attr)->act;
+    w.packed = c->scratch;
+    return w;
 }
 
-static void add_bias(float *y, const float *b, int64_t rows, int64_t O) {
-    for (int64_t r = 0; b && r < rows; r++)
-        for (int64_t o = 0; o < O; o++) y[r * O + o] += b[o];
+// Forward: y = act(x W' + b)
+
+static void pack_forward(void *arg, int64_t panel, int worker) {
+    const work *w = arg;
+    (void)worker;
+    gemm_pack(w->w, 1, w->I, w->I, w->O, panel, w->packed);
 }
 
-static void activate(activation act, float *y, int64_t n) {
-    if (act == ACT_NONE) return;
-    if (act == ACT_RELU) {
+static void finish_row(const work *w, float *y, float *kept, const float *bias, int64_t n) {
+    for (int64_t i = 0; bias && i < n; i++) y[i] += bias[i];
+    if (kept) memcpy(kept, y, (size_t)n * sizeof *y);
+    if (w->act == ACT_RELU) {
         for (int64_t i = 0; i < n; i++) y[i] = y[i] > 0 ? y[i] : 0;
-        return;
+    } else if (w->act != ACT_NONE) {
+        for (int64_t i = 0; i < n; i++) y[i] = activation_of(w->act, y[i]);
     }
-    for (int64_t i = 0; i < n; i++) y[i] = activation_of(act, y[i]);
 }
 
-static void forward_rows(const call *c, int64_t begin, int64_t end) {
-    sizes s = sizes_of(c);
-    int64_t n = end - begin;
-    float *y = s.y + begin * s.O;
-    blas_gemm(false, true, n, s.O, s.I, s.x + begin * s.I, s.I, s.w, s.I, 0, y, s.O);
-    add_bias(y, s.b, n, s.O);
-    if (c->reserve) memcpy((float *)c->reserve + begin * s.O, y, (size_t)(n * s.O) * sizeof *y);
-    activate(s.act, y, n * s.O);
-}
-
-// Elements of work per row: op_for then makes pieces of about 128 rows for narrow layers, never less than 16.
-static int64_t row_work(const sizes *s) {
-    int64_t width = s->I > s->O ? s->I : s->O;
-    return width < 128 ? 128 : width > 1024 ? 1024 : width;
+static void forward_item(void *arg, int64_t item, int worker) {
+    const work *w = arg;
+    (void)worker;
+    gemm_part p = gemm_run(&w->product, item);
+    float *kept = w->c->reserve;
+    for (int64_t r = p.row; r < p.row + p.rows; r++) {
+        int64_t at = r * w->O + p.column;
+        finish_row(w, w->product.c + at, kept ? kept + at : NULL, w->b ? w->b + p.column : NULL, p.columns);
+    }
 }
 
 static void forward(const call *c) {
-    sizes s = sizes_of(c);
-    op_for(c, s.rows, row_work(&s), forward_rows);
+    work w = work_of(c);
+    w.product = (gemm){w.rows, w.O, w.I, w.x, w.I, 1, w.packed, c->out[0].data, w.O, false};
+    pool_run(c->pool, gemm_panels(w.O), pack_forward, &w);
+    pool_run(c->pool, gemm_items(&w.product), forward_item, &w);
 }
 
-static const float *slope_source(const call *c) {
-    return ((const linear_attr *)c->attr)->act == ACT_NONE ? c->dout[0].data : c->scratch;
-}
+// Backward: dz = dy act'(z); dx = dz W; dW = dz' x; db = sum of dz over rows
 
-static void apply_slope(const call *c, const sizes *s, int64_t begin, int64_t end) {
-    const float *dy = c->dout[0].data, *y = s->y, *z = c->reserve;
+static void slope_rows(const call *c, int64_t begin, int64_t end) {
+    const linear_attr *a = c->attr;
+    const float *dy = c->dout[0].data, *y = c->out[0].data, *z = c->reserve;
     float *dz = c->scratch;
-    if (s->act == ACT_NONE) return;
-    if (s->act == ACT_RELU) {
-        for (int64_t i = begin; i < end; i++) dz[i] = y[i] > 0 ? dy[i] : 0;
+    int64_t O = operand_width(&c->out[0]);
+    if (a->act == ACT_RELU) {
+        for (int64_t i = begin * O; i < end * O; i++) dz[i] = y[i] > 0 ? dy[i] : 0;
         return;
     }
-    for (int64_t i = begin; i < end; i++) dz[i] = dy[i] * activation_slope(s->act, z ? z[i] : 0, y[i]);
+    for (int64_t i = begin * O; i < end * O; i++) dz[i] = dy[i] * activation_slope(a->act, z ? z[i] : 0, y[i]);
 }
 
-static void backward_rows(const call *c, int64_t begin, int64_t end) {
-    sizes s = sizes_of(c);
-    apply_slope(c, &s, begin * s.O, end * s.O);
-    float *dx = c->din[0].data;
-    if (!dx) return;
-    blas_gemm(false, false, end - begin, s.I, s.O, slope_source(c) + begin * s.O, s.O, s.w, s.I, c->din[0].add ? 1 : 0,
-        dx + begin * s.I, s.I);
+static void pack_weight(void *arg, int64_t panel, int worker) {
+    const work *w = arg;
+    (void)worker;
+    gemm_pack(w->w, w->I, 1, w->O, w->I, panel, w->packed);
 }
 
-// Gradient rows begin..end of the weight: products over all samples.
-static void backward_weights(const call *c, int64_t begin, int64_t end) {
-    sizes s = sizes_of(c);
-    const float *dz = slope_source(c);
-    float *dw = c->din[1].data;
-    if (dw)
-        blas_gemm(true, false, end - begin, s.I, s.rows, dz + begin, s.O, s.x, s.I, c->din[1].add ? 1 : 0,
-            dw + begin * s.I, s.I);
-    if (!c->din[2].data) return;
-    for (int64_t o = begin; o < end; o++) {
-        float sum = 0;
-        for (int64_t r = 0; r < s.rows; r++) sum += dz[r * s.O + o];
-        op_put(&c->din[2], o, sum);
-    }
+static void pack_input(void *arg, int64_t panel, int worker) {
+    const work *w = arg;
+    (void)worker;
+    gemm_pack(w->x, w->I, 1, w->rows, w->I, panel, w->packed);
+}
+
+static void product_item(void *arg, int64_t item, int worker) {
+    const work *w = arg;
+    (void)worker;
+    gemm_run(&w->product, item);
+}
+
+static void bias_item(void *arg, int64_t item, int worker) {
+    const work *w = arg;
+    int64_t begin = item * VEC, end = begin + VEC < w->O ? begin + VEC : w->O;
+    float sum[VEC] = {0};
+    (void)worker;
+    for (int64_t r = 0; r < w->rows; r++)
+        for (int64_t o = begin; o < end; o++) sum[o - begin] += w->dz[r * w->O + o];
+    for (int64_t o = begin; o < end; o++) op_put(&w->c->din[2], o, sum[o - begin]);
+}
+
+static size_t slope_bytes(const call *c) {
+    return ((const linear_attr *)c->attr)->act == ACT_NONE ? 0 : (size_t)operand_count(&c->out[0]) * sizeof(float);
 }
 
 static void backward(const call *c) {
-    sizes s = sizes_of(c);
-    op_for(c, s.rows, row_work(&s), backward_rows);
-    op_for(c, s.O, 512, backward_weights); // 32 rows of the weight a piece
+    work w = work_of(c);
+    bool slope = slope_bytes(c) > 0;
+    if (slope) op_for(c, w.rows, w.O, slope_rows);
+    w.dz = slope ? c->scratch : c->dout[0].data;
+    w.packed = (float *)c->scratch + slope_bytes(c) / sizeof(float);
+    if (c->din[0].data) {
+        w.product = (gemm){w.rows, w.I, w.O, w.dz, w.O, 1, w.packed, c->din[0].data, w.I, c->din[0].add};
+        pool_run(c->pool, gemm_panels(w.I), pack_weight, &w);
+        pool_run(c->pool, gemm_items(&w.product), product_item, &w);
+    }
+    if (c->din[1].data) {
+        w.product = (gemm){w.O, w.I, w.rows, w.dz, 1, w.O, w.packed, c->din[1].data, w.I, c->din[1].add};
+        pool_run(c->pool, gemm_panels(w.I), pack_input, &w);
+        pool_run(c->pool, gemm_items(&w.product), product_item, &w);
+    }
+    if (c->din[2].data) pool_run(c->pool, (w.O + VEC - 1) / VEC, bias_item, &w);
 }
 
 static size_t scratch(const call *c) {
-    if (!c->backward || ((const linear_attr *)c->attr)->act == ACT_NONE) return 0;
-    return (size_t)operand_count(&c->out[0]) * sizeof(float);
+    int64_t rows = operand_rows(&c->out[0]), I = operand_width(&c->in[0]), O = operand_width(&c->out[0]);
+    if (!c->backward) return gemm_packed_bytes(I, O);
+    return slope_bytes(c) + gemm_packed_bytes(rows > O ? rows : O, I);
 }
 
 static size_t reserve(const call *c) {

@@ -11,7 +11,7 @@
 #include "cpu/tile.h"
 #include "ops/op.h"
 
-enum { BLOCK = 48, GROUPS_MOST = 64, KEPT = 6 };
+enum { BLOCK = 48, BLOCKS_WANTED = 32, GROUPS_MOST = 64, KEPT = 6 };
 enum { KEPT_C = 4, KEPT_H = 5 }; // kept per sample and step: i, f, g, o, c, h, each [Hp]
 static const size_t SCRATCH_AIM = (size_t)64 << 20;
 
@@ -45,7 +45,10 @@ static sizes sizes_of(const call *c) {
     s.reset = c->in[at + 2].data;
     s.Ip = up(s.I, VEC);
     s.Hp = up(s.H, VEC);
-    s.block = s.B < BLOCK ? s.B : BLOCK;
+    s.block =
+        up((s.B + BLOCKS_WANTED - 1) / BLOCKS_WANTED, TILE_ROWS); // small batches: smaller blocks for more threads
+    if (s.block > BLOCK) s.block = BLOCK;
+    if (s.block > s.B) s.block = s.B;
     s.blocks = (s.B + s.block - 1) / s.block;
     int64_t forward = (s.I + s.H + 1) * 4 * s.Hp, backward = 4 * s.Hp * (s.Hp + s.Ip);
     s.pack_floats = c->backward ? backward : forward;
@@ -273,29 +276,23 @@ VEC_FN void gates_back(const float *k, const float *c_before, const float *dh_at
     vec_store(dc_at, dc * f);
 }
 
-// c[rows][width] = a b with `width` whole vectors, rows at constant strides: the previous step's dh, and dx.
+// Rows r0 .. of c[rows][width] = a b, for `height` rows (TILE_TALL or 1) and all columns, two vectors at a time.
+VEC_FN void multiply_tile(
+    int height, const float *a, int64_t lda, const float *b, int64_t width, int64_t count, float *c) {
+    tile_rows t = {.step = 1};
+    for (int r = 0; r < height; r++) t.a[r] = a + r * lda;
+    int64_t v = 0;
+    for (; v + 2 * VEC <= width; v += 2 * VEC) tile_update(height, 2, false, &t, b + v, width, count, c + v, width);
+    if (v < width) tile_update(height, 1, false, &t, b + v, width, count, c + v, width);
+}
+
+// c[rows][width] = a b with `width` whole vectors: the previous step's dh, and dx.
 static void multiply_rows(
     const float *a, int64_t lda, const float *b, int64_t width, int64_t count, float *c, int64_t rows) {
-    for (int64_t r0 = 0; r0 < rows; r0 += TILE_TALL) {
-        int64_t at = r0 + TILE_TALL <= rows || rows < TILE_TALL ? r0 : rows - TILE_TALL;
-        bool whole = rows - at >= TILE_TALL;
-        tile_rows t = {.step = 1};
-        for (int r = 0; r < TILE_TALL; r++) t.a[r] = a + (at + (whole || at + r < rows ? r : 0)) * lda;
-        for (int64_t v = 0; v < width; v += 2 * VEC) {
-            bool two = v + 2 * VEC <= width;
-            if (whole && two) {
-                tile_update(TILE_TALL, 2, false, &t, b + v, width, count, c + at * width + v, width);
-            } else if (whole) {
-                tile_update(TILE_TALL, 1, false, &t, b + v, width, count, c + at * width + v, width);
-            } else {
-                for (int64_t r = at; r < rows; r++) {
-                    tile_rows one = {.a = {a + r * lda}, .step = 1};
-                    for (int64_t z = v; z < width && z < v + 2 * VEC; z += VEC)
-                        tile_update(1, 1, false, &one, b + z, width, count, c + r * width + z, width);
-                }
-            }
-        }
-    }
+    int64_t r = 0;
+    for (; r + TILE_TALL <= rows; r += TILE_TALL)
+        multiply_tile(TILE_TALL, a + r * lda, lda, b, width, count, c + r * width);
+    for (; r < rows; r++) multiply_tile(1, a + r * lda, lda, b, width, count, c + r * width);
 }
 
 // dw[rows][4 Hp] += the sum over the block's samples of a[sample][row] dz[sample].
@@ -383,6 +380,7 @@ static void backward_item(void *arg, int64_t item, int worker) {
     int64_t g = item % s->groups;
     work w = work_of(s, item);
     (void)worker;
+    CHECK(w.dw, "partial gradients exist in backward only");
     memset(w.dw, 0, (size_t)dw_floats(s) * sizeof *w.dw);
     for (int64_t b = g * s->blocks / s->groups; b < (g + 1) * s->blocks / s->groups; b++) {
         work_enter(&w, b);
@@ -392,6 +390,7 @@ static void backward_item(void *arg, int64_t item, int worker) {
 
 // The sum over groups of element (k, gate row) of direction d's partial gradients.
 static float sum_groups(const sizes *s, int64_t d, int64_t k, int64_t row) {
+    CHECK(s->c->backward, "partial gradients exist in backward only");
     int64_t at = k * 4 * s->Hp + row / s->H * s->Hp + row % s->H;
     float sum = 0;
     for (int64_t g = 0; g < s->groups; g++) sum += work_of(s, d * s->groups + g).dw[at];

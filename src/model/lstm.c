@@ -4,6 +4,7 @@
 //   streams NAME:  nn.LSTM NAME                                    -> [B, 2 * hidden] each
 //   vector:        strat = Linear, ReLU, Dropout                   -> [B, projection]
 //   head:          Linear, ReLU, Dropout, Linear                   -> [B, classes]
+#include "base/err.h"
 #include "model/builders.h"
 #include "model/layer.h"
 
@@ -18,6 +19,7 @@ tensor model_build_lstm(graph *g, const model_spec *s) {
         tensor p = layer_linear(g, "strat.0", s->vector, s->projection, ACT_RELU);
         parts[count++] = layer_dropout(g, p, s->dropout);
     }
+    CHECK(count > 0, "lstm: a sample has neither a stream nor a vector");
     tensor joined = count > 1 ? op_concat(g, parts, count) : parts[0];
     tensor head = layer_dropout(g, layer_linear(g, "head.0", joined, s->head, ACT_RELU), s->dropout);
     return layer_linear(g, "head.3", head, s->classes, ACT_NONE);

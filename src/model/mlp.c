@@ -2,6 +2,7 @@
 //
 //   net = Linear, activation[, Dropout], ..., Linear -> [B, classes]
 // Numbered as in nn.Sequential: net.0, net.2, ... or, with dropout, net.0, net.3, ...
+#include "base/err.h"
 #include "model/builders.h"
 #include "model/layer.h"
 
@@ -12,6 +13,7 @@ tensor model_build_mlp(graph *g, const model_spec *s) {
     int count = 0, at = 0;
     for (int i = 0; i < s->streams; i++) parts[count++] = s->stream[i].x;
     if (s->vector.id) parts[count++] = s->vector;
+    CHECK(count > 0, "mlp: a sample has neither a stream nor a vector");
     tensor x = count > 1 ? op_concat(g, parts, count) : parts[0];
     for (int i = 0; i <= s->widths; i++) {
         bool last = i == s->widths;

@@ -1,6 +1,7 @@
 // window: the last `length` rows of a series up to and including a given row, gathered from a panel.
 //   series [N, C]; row [B], first [B] (i32): the window's last row, and the first row of the series it belongs to
-//   -> x [B, length, C], or [B, length * C] with WINDOW_FLAT; mask [B, length]: 1, or 0 for padding; scale [B]: what the window was divided by
+//   -> x [B, length, C], or [B, length * C] with WINDOW_FLAT; mask [B, length]: 1, or 0 for padding; scale [B]: what
+//   the window was divided by
 // Rows before the series' first are padding on the left: zeros. With SCALE_MEAN_ABS the window is divided by the mean
 // of its absolute values (1 where that is 0), which is what forecasters normalise by. No gradient flows to a series.
 #include "ops/op.h"
@@ -9,8 +10,8 @@
 
 #ifdef OP_RULES
 
-tensor op_window(graph *g, tensor series, tensor row, tensor first, int64_t length, window_layout layout,
-    window_scale scale) {
+tensor op_window(
+    graph *g, tensor series, tensor row, tensor first, int64_t length, window_layout layout, window_scale scale) {
     shape s = op_shape(g, series), r = op_shape(g, row);
     CHECK(s.rank == 2 && length > 0, "window: a series has 2 dimensions and a window at least 1 row");
     CHECK(shape_equal(r, op_shape(g, first)), "window: row and first differ in shape");

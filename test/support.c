@@ -1,0 +1,162 @@
+#include "support.h"
+
+#include "base/rng.h"
+#include "train/metric.h"
+
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define SANITIZED 1
+#endif
+#endif
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SANITIZED 1
+#endif
+
+bool support_sanitized(void) {
+#ifdef SANITIZED
+    return true;
+#else
+    return false;
+#endif
+}
+
+double support_seconds(void) {
+    struct timespec ts;
+    clock_gettime(CLOCK_MONOTONIC, &ts);
+    return (double)ts.tv_sec + (double)ts.tv_nsec * 1e-9;
+}
+
+void support_ok(bool ok, const err *e) {
+    if (!ok) fail_msg("%s", e->text);
+}
+
+void support_aborts(void (*fn)(void), const char *text) {
+    char said[1024] = "";
+    FILE *f = tmpfile();
+    assert_non_null(f);
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (!child) {
+        dup2(fileno(f), STDERR_FILENO);
+        fn();
+        _exit(0);
+    }
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    rewind(f);
+    size_t n = fread(said, 1, sizeof said - 1, f);
+    fclose(f);
+    if (!WIFSIGNALED(status) || WTERMSIG(status) != SIGABRT) fail_msg("no abort, but status %d: %s", status, said);
+    if (!strstr(said, text)) fail_msg("\"%s\" does not say %s", said, text);
+    assert_ptr_equal(strchr(said, '\n'), said + n - 1);
+}
+
+int support_enter(void **state) {
+    const char *base = getenv("TMPDIR");
+    char *dir = NULL;
+    if (asprintf(&dir, "%s/tradewind.XXXXXX", base ? base : "/tmp") < 0) return -1;
+    *state = dir;
+    return mkdtemp(dir) && !chdir(dir) ? 0 : -1;
+}
+
+int support_leave(void **state) {
+    char command[4200];
+    snprintf(command, sizeof command, "rm -rf '%s'", (char *)*state);
+    int rc = chdir("/") || system(command);
+    free(*state);
+    return rc;
+}
+
+void support_put(const char *path, const void *data, size_t bytes) {
+    FILE *f = fopen(path, "w");
+    assert_non_null(f);
+    assert_int_equal(fwrite(data, 1, bytes, f), bytes);
+    assert_int_equal(fclose(f), 0);
+}
+
+// Choices
+
+static uint32_t dice_bits(dice *d) {
+    uint64_t i = d->draws++;
+    return rng_philox(d->seed, (uint32_t)(i >> 2), (uint32_t)(i >> 34), (uint32_t)RNG_TEST << 16, 2).v[i & 3];
+}
+
+uint64_t dice_below(dice *d, uint64_t most) {
+    uint64_t high = dice_bits(d);
+    return (high << 32 | dice_bits(d)) % most;
+}
+
+float dice_unit(dice *d) {
+    return 2 * rng_unit(dice_bits(d)) - 1;
+}
+
+// The rig
+
+static void assign_all(config *c, const char *assignments) {
+    err e;
+    char *text = strdup(assignments), *rest = NULL;
+    assert_non_null(text);
+    for (char *word = strtok_r(text, " ", &rest); word; word = strtok_r(NULL, " ", &rest))
+        support_ok(config_override(c, word, &e), &e);
+    free(text);
+}
+
+void rig_open(rig *r, const device *d, int threads, const char *assignments) {
+    static const char start[] = "data: {synthetic: {bars: 2000}}\n";
+    err e = {0};
+    *r = (rig){.device = d};
+    r->config = config_read("test", start, sizeof start - 1, settings_keys, settings_key_count, &e);
+    support_ok(r->config != NULL, &e);
+    assign_all(r->config, assignments);
+    support_ok(config_check(r->config, &e) && settings_read(r->config, &r->settings, &e), &e);
+    r->data = synthetic_new(&r->settings.synthetic, &e);
+    support_ok(r->data != NULL, &e);
+    support_ok(settings_windows(r->config, r->data, r->window, &e), &e);
+    support_ok(settings_model(r->config, r->data, &r->model, &e), &e);
+    support_ok(split_make(r->data, &r->settings.split, &r->split, &e), &e);
+    job_init(&r->job, r->data, &r->split, &r->settings, &r->model, r->window, PRECISION_FP32);
+    r->queue = d->open(&(queue_options){.threads = threads}, &e);
+    support_ok(r->queue != NULL, &e);
+}
+
+void rig_close(rig *r) {
+    r->device->close(r->queue);
+    job_done(&r->job);
+    dataset_free(r->data);
+    config_free(r->config);
+}
+
+trainer *rig_trainer(rig *r) {
+    err e = {0};
+    trainer *t = trainer_new(r->device, r->queue, &r->job, r->data, &r->split, &r->settings, &e);
+    support_ok(t != NULL, &e);
+    return t;
+}
+
+float *rig_weights(rig *r, trainer *t) {
+    err e;
+    float *w = malloc((size_t)graph_slab_elements(r->job.g) * sizeof *w);
+    assert_non_null(w);
+    support_ok(exec_read(trainer_exec(t), graph_slab(r->job.g, SLAB_WEIGHTS), w, &e), &e);
+    return w;
+}
+
+double rig_best_mcc(const rig *r, span samples) {
+    const dataset *d = r->data;
+    int64_t count[CLASSES_MOST * CLASSES_MOST] = {0};
+    for (int64_t i = samples.first; i < samples.first + samples.count; i++)
+        count[d->label[i] * d->classes + d->best[i]]++;
+    return metric_mcc(count, d->classes);
+}

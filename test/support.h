@@ -1,0 +1,59 @@
+// What tests share: failing with an error's text, repeatable choices, a directory of its own for a test, programmer's
+// mistakes caught in a child, and a training job made from the keys that users write.
+#ifndef TRADEWIND_TEST_SUPPORT_H
+#define TRADEWIND_TEST_SUPPORT_H
+
+#include "train/trainer.h"
+
+// Whether this binary runs under a sanitizer: sizes are then smaller and times are not judged.
+bool support_sanitized(void);
+
+double support_seconds(void);
+
+// Fails the test with the error's text.
+void support_ok(bool ok, const err *e);
+
+// Runs `fn` in a child, which must abort with one line on stderr that contains `text`.
+void support_aborts(void (*fn)(void), const char *text);
+
+// cmocka's setup and teardown: the test gets an empty directory as its working directory; *state is its path.
+int support_enter(void **state);
+int support_leave(void **state);
+
+// Writes a file of exactly these bytes.
+void support_put(const char *path, const void *data, size_t bytes);
+
+// Repeatable random choices.
+typedef struct {
+    uint64_t seed, draws;
+} dice;
+
+uint64_t dice_below(dice *d, uint64_t most); // 0..most-1
+float dice_unit(dice *d);                    // [-1, 1)
+
+// A synthetic market, its split, a model and the job's graph, and a queue of a device.
+typedef struct {
+    config *config;
+    settings settings;
+    dataset *data;
+    split split;
+    model_spec model;
+    int64_t window[STREAMS_MOST];
+    job job;
+    const device *device;
+    queue *queue;
+} rig;
+
+// `assignments` are keys of a run description with their values, separated by spaces; the rest are defaults, except
+// that the market has 2,000 bars.
+void rig_open(rig *r, const device *d, int threads, const char *assignments);
+void rig_close(rig *r);
+
+// A trainer on the rig; and a copy of its weights, which the caller frees.
+trainer *rig_trainer(rig *r);
+float *rig_weights(rig *r, trainer *t);
+
+// What the market's best possible classifier scores on a span.
+double rig_best_mcc(const rig *r, span samples);
+
+#endif

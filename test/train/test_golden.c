@@ -1,0 +1,383 @@
+// PyTorch's numbers: outputs, loss, gradients and ten AdamW steps of small models, on every CPU device and instruction
+// set. golden/make_golden.py made the dumps and says what is in them.
+//
+// Sums of products err by rounding errors of their largest terms, so tolerances ought to scale with the sum of |a||b|;
+// the largest magnitude of the tensor at hand stands in for it.
+#include "cpu/cpu.h"
+#include "graph/grad.h"
+#include "model/model.h"
+#include "run/safetensors.h"
+#include "support.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { STEPS = 10, OWNED_MOST = 16 };
+
+typedef struct {
+    const char *name;
+    safetensors *file;
+    void *owned[OWNED_MOST]; // copies of inputs, aligned
+    int owns;
+} dump;
+
+typedef struct {
+    const device *d;
+    const char *isa;
+    bool wide;
+} place;
+
+// The dump
+
+static const safetensors_entry *entry(const dump *f, const char *prefix, const char *name) {
+    char full[160];
+    snprintf(full, sizeof full, "%s%s", prefix, name);
+    const safetensors_entry *t = safetensors_find(f->file, full);
+    if (!t) fail_msg("%s has no %s", f->name, full);
+    return t;
+}
+
+static float number(const safetensors_entry *t, int64_t i) {
+    float v;
+    assert_int_equal(t->type, SAFE_F32);
+    assert_true((size_t)(i + 1) * sizeof v <= t->bytes);
+    memcpy(&v, (const char *)t->data + (size_t)i * sizeof v, sizeof v);
+    return v;
+}
+
+static void *copy_of(dump *f, const safetensors_entry *t) {
+    assert_true(f->owns < OWNED_MOST);
+    void *p = malloc(t->bytes);
+    assert_non_null(p);
+    return f->owned[f->owns++] = memcpy(p, t->data, t->bytes);
+}
+
+static shape shape_of(const safetensors_entry *t) {
+    shape s = {.rank = t->rank};
+    memcpy(s.dim, t->dim, (size_t)t->rank * sizeof *s.dim);
+    return s;
+}
+
+static tensor constant(dump *f, graph *g, const char *prefix, const char *name) {
+    const safetensors_entry *t = entry(f, prefix, name);
+    dtype type = t->type == SAFE_I32 ? DTYPE_I32 : DTYPE_F32;
+    return graph_constant(g, name, type, shape_of(t), copy_of(f, t));
+}
+
+static bool has(const dump *f, const char *name) {
+    return safetensors_find(f->file, name) != NULL;
+}
+
+static int64_t rows_of(const dump *f, const char *parameter) {
+    return entry(f, "param.", parameter)->dim[0];
+}
+
+// PyTorch's initial states are [layer * direction, B, H], ours [B, direction * H] for a layer: `name` is "h0.l1".
+static float state_number(const dump *f, const char *prefix, const char *name, int64_t i) {
+    char whole[16];
+    snprintf(whole, sizeof whole, "%.2s", name);
+    const safetensors_entry *t = entry(f, prefix, whole);
+    int64_t layer = name[4] - '0', batch = t->dim[1], H = t->dim[2];
+    int64_t b = i / (2 * H), direction = i / H % 2, u = i % H;
+    return number(t, ((layer * 2 + direction) * batch + b) * H + u);
+}
+
+// Element i of a parameter, or of what belongs to it: "param", "grad64", "param_after".
+static double stored(const dump *f, const char *kind, const tensor_info *p, int64_t i) {
+    char prefix[32];
+    if (strncmp(p->name, "input.", 6) != 0) {
+        snprintf(prefix, sizeof prefix, "%s.", kind);
+        return (double)number(entry(f, prefix, p->name), i);
+    }
+    bool value = strcmp(kind, "param") == 0;
+    snprintf(prefix, sizeof prefix, "%s%sinput.", value ? "" : kind, value ? "" : ".");
+    return (double)state_number(f, prefix, p->name + 6, i);
+}
+
+// Models
+
+static tensor build_lstm(dump *f, graph *g) {
+    model_spec s = {.kind = MODEL_lstm, .streams = 2, .classes = 3, .layers = 1};
+    s.stream[0] = (model_stream){"fast", constant(f, g, "input.", "fast"), rows_of(f, "fast.weight_hh_l0") / 4};
+    s.stream[1] = (model_stream){"slow", constant(f, g, "input.", "slow"), rows_of(f, "slow.weight_hh_l0") / 4};
+    s.vector = constant(f, g, "input.", "vector");
+    s.projection = rows_of(f, "strat.0.weight");
+    s.head = rows_of(f, "head.0.weight");
+    return model_build(g, &s);
+}
+
+static tensor build_mlp(dump *f, graph *g) {
+    model_spec s = {.kind = MODEL_mlp, .streams = 1, .classes = 3, .widths = 2};
+    s.stream[0] = (model_stream){"x", constant(f, g, "input.", "x"), 0};
+    s.width[0] = rows_of(f, "net.0.weight");
+    s.width[1] = rows_of(f, "net.2.weight");
+    s.act = strstr(f->name, "gelu") ? ACT_GELU : ACT_RELU;
+    return model_build(g, &s);
+}
+
+static tensor parameter(const dump *f, graph *g, const char *name) {
+    return graph_parameter(g, name, shape_of(entry(f, "param.", name)), (init){INIT_ZERO, 0});
+}
+
+// A layer's initial state: a parameter where its gradient is wanted, else a constant.
+static tensor initial_state(dump *f, graph *g, const char *which, int layer, bool train) {
+    char name[32];
+    const safetensors_entry *t = entry(f, "input.", which);
+    shape s = shape2(t->dim[1], 2 * t->dim[2]);
+    snprintf(name, sizeof name, "input.%s.l%d", which, layer);
+    if (!train) return graph_parameter(g, name, s, (init){INIT_ZERO, 0});
+    float *v = copy_of(f, t); // as large as both layers
+    for (int64_t i = 0; i < shape_count(s); i++) v[i] = state_number(f, "input.", name + 6, i);
+    return graph_constant(g, name, DTYPE_F32, s, v);
+}
+
+static tensor build_deep(dump *f, graph *g, bool train) {
+    static const char *const parts[] = {"weight_ih", "weight_hh", "bias_ih", "bias_hh"};
+    tensor x = constant(f, g, "input.", "x");
+    for (int layer = 0; layer < 2; layer++) {
+        tensor w[2 * LSTM_PER_DIRECTION];
+        for (int k = 0; k < 2 * LSTM_PER_DIRECTION; k++) {
+            char name[64];
+            snprintf(name, sizeof name, "lstm.%s_l%d%s", parts[k % 4], layer, k < 4 ? "" : "_reverse");
+            w[k] = parameter(f, g, name);
+        }
+        tensor h0 = initial_state(f, g, "h0", layer, train), c0 = initial_state(f, g, "c0", layer, train);
+        x = op_lstm(g, x, w, 2, h0, c0, TENSOR_NONE, true);
+    }
+    return op_linear(
+        g, op_mean_time(g, x, TENSOR_NONE), parameter(f, g, "out.weight"), parameter(f, g, "out.bias"), ACT_NONE);
+}
+
+static tensor build_model(dump *f, graph *g, bool train) {
+    if (strcmp(f->name, "lstm_deep") == 0) return build_deep(f, g, train);
+    return strncmp(f->name, "lstm", 4) == 0 ? build_lstm(f, g) : build_mlp(f, g);
+}
+
+// A model with its loss and optimizer on a device
+
+typedef struct {
+    graph *g;
+    tensor logits, totals, clip, seed;
+    const place *p;
+    queue *q;
+    exec *x;
+} session;
+
+static float smoothing_of(const dump *f) {
+    const char *text = safetensors_metadata(f->file, "label_smoothing");
+    assert_non_null(text);
+    return strtof(text, NULL);
+}
+
+static void build(session *s, dump *f, bool train) {
+    graph *g = s->g = graph_new();
+    s->logits = build_model(f, g, train);
+    tensor balance = has(f, "class_weight") ? constant(f, g, "", "class_weight") : TENSOR_NONE;
+    tensor loss = op_cross_entropy(
+        g, s->logits, constant(f, g, "", "label"), constant(f, g, "", "weight"), balance, smoothing_of(f));
+    s->totals = op_tally(g, loss);
+    op_advance(g, PHASE_AFTER);
+    graph_keep(g, s->logits);
+    dtype_assign(g, s->p->wide ? PRECISION_FP64 : PRECISION_FP32);
+    s->seed = grad_build(g, loss);
+    s->clip = op_clip(g, s->totals, 1);
+    op_adamw(g, s->clip, (adamw_settings){0.9f, 0.999f, 1e-8f, 0.01f});
+    op_advance(g, PHASE_UPDATE);
+}
+
+// Doubles to and from the device's own type.
+static void put(session *s, tensor t, const double *v, int64_t n) {
+    err e;
+    float *narrow = malloc((size_t)n * sizeof *narrow);
+    assert_non_null(narrow);
+    for (int64_t i = 0; i < n; i++) narrow[i] = (float)v[i];
+    support_ok(exec_write(s->x, t, s->p->wide ? (const void *)v : narrow, &e), &e);
+    free(narrow);
+}
+
+static double *get(session *s, tensor t, bool peek) {
+    err e;
+    int64_t n = shape_count(graph_info(s->g, t)->shape);
+    double *v = malloc((size_t)n * sizeof *v);
+    float *narrow = malloc((size_t)n * sizeof *narrow);
+    assert_non_null(v);
+    assert_non_null(narrow);
+    void *to = s->p->wide ? (void *)v : narrow;
+    support_ok(peek ? exec_peek(s->x, t, true, to, &e) : exec_read(s->x, t, to, &e), &e);
+    for (int64_t i = 0; !s->p->wide && i < n; i++) v[i] = (double)narrow[i];
+    free(narrow);
+    return v;
+}
+
+static void load_parameters(session *s, const dump *f) {
+    int64_t n = graph_slab_elements(s->g);
+    double *w = calloc((size_t)n, sizeof *w);
+    assert_non_null(w);
+    for (int i = 0; i < graph_parameters(s->g); i++) {
+        const tensor_info *p = graph_info(s->g, graph_parameter_at(s->g, i));
+        for (int64_t k = 0; k < shape_count(p->shape); k++) w[p->offset + k] = stored(f, "param", p, k);
+    }
+    put(s, graph_slab(s->g, SLAB_WEIGHTS), w, n);
+    free(w);
+}
+
+static session session_open(dump *f, const place *p, bool train) {
+    err e;
+    session s = {.p = p};
+    build(&s, f, train);
+    s.q = p->d->open(&(queue_options){.threads = 1, .isa = p->isa}, &e);
+    support_ok(s.q != NULL, &e);
+    s.x = exec_new(p->d, s.q, s.g, &(exec_options){.batch = entry(f, "", "label")->dim[0]}, &e);
+    support_ok(s.x != NULL, &e);
+    load_parameters(&s, f);
+    put(&s, s.seed, (double[2]){1, 0}, 2);
+    step begin = {.count = 1000, .lr = 1e-3f};
+    support_ok(exec_step_write(s.x, &begin, &e), &e);
+    return s;
+}
+
+static void session_close(session *s) {
+    exec_free(s->x);
+    s->p->d->close(s->q);
+    graph_free(s->g);
+}
+
+static void play(session *s, exec_part part) {
+    err e;
+    support_ok(exec_play(s->x, part, &e), &e);
+}
+
+static double loss_now(session *s) {
+    err e;
+    double totals[TALLY_COUNT];
+    support_ok(exec_read(s->x, s->totals, totals, &e), &e);
+    return totals[TALLY_STEP_SUM] / totals[TALLY_STEP_NORM];
+}
+
+static double normaliser(session *s) {
+    err e;
+    double totals[TALLY_COUNT];
+    support_ok(exec_read(s->x, s->totals, totals, &e), &e);
+    return totals[TALLY_STEP_NORM];
+}
+
+// Comparing
+
+static void check_near(const dump *f, const place *p, const char *what, double is, double want, double tolerance) {
+    if (!(fabs(is - want) <= tolerance))
+        fail_msg("%s on %s %s: %s is %.9g instead of %.9g", f->name, p->d->name, p->isa ? p->isa : "", what, is, want);
+}
+
+static void check_output(session *s, const dump *f, double tolerance) {
+    const safetensors_entry *ref = entry(f, "", "output64");
+    assert_true(shape_equal(graph_info(s->g, s->logits)->shape, shape_of(ref)));
+    double *z = get(s, s->logits, true), scale = 0;
+    int64_t n = ref->dim[0] * ref->dim[1];
+    for (int64_t i = 0; i < n; i++) scale = fmax(scale, fabs((double)number(ref, i)));
+    for (int64_t i = 0; i < n; i++)
+        check_near(f, s->p, "an output", z[i], (double)number(ref, i), tolerance * scale);
+    free(z);
+}
+
+// `v` is a slab, divided by `by`; `kind` names what each of its parameters is compared with.
+static void check_slab(
+    session *s, const dump *f, tensor slab, double by, const char *kind, double share, double floor) {
+    double *v = get(s, slab, false);
+    for (int i = 0; i < graph_parameters(s->g); i++) {
+        const tensor_info *p = graph_info(s->g, graph_parameter_at(s->g, i));
+        int64_t n = shape_count(p->shape);
+        double scale = 0;
+        for (int64_t k = 0; k < n; k++) scale = fmax(scale, fabs(stored(f, kind, p, k)));
+        for (int64_t k = 0; k < n; k++)
+            check_near(f, s->p, p->name, v[p->offset + k] / by, stored(f, kind, p, k), share * scale + floor);
+    }
+    free(v);
+}
+
+static void check_gradients(dump *f, const place *p) {
+    session s = session_open(f, p, false);
+    double tolerance = p->wide ? 2e-7 : 1e-5;
+    play(&s, EXEC_FIRST);
+    check_output(&s, f, tolerance);
+    check_near(f, p, "the loss", loss_now(&s), (double)number(entry(f, "", "loss"), 0), 1e-5);
+    check_slab(&s, f, graph_slab(s.g, SLAB_GRADIENTS), normaliser(&s), "grad64", tolerance, 0);
+    session_close(&s);
+}
+
+static void check_training(dump *f, const place *p) {
+    err e;
+    session s = session_open(f, p, true);
+    const safetensors_entry *losses = entry(f, "", "losses"), *norms = entry(f, "", "grad_norm");
+    for (int i = 0; i < STEPS; i++) {
+        double clip[CLIP_COUNT], norm = (double)number(norms, i);
+        play(&s, EXEC_FIRST);
+        play(&s, EXEC_UPDATE);
+        support_ok(exec_read(s.x, s.clip, clip, &e), &e);
+        check_near(f, p, "a step's loss", loss_now(&s), (double)number(losses, i), 1e-4);
+        check_near(f, p, "a step's gradient norm", clip[CLIP_NORM], norm, 1e-4 * norm);
+    }
+    check_slab(&s, f, graph_slab(s.g, SLAB_WEIGHTS), 1, "param_after", 0, 1e-4);
+    session_close(&s);
+}
+
+static void dump_release(dump *f) {
+    for (int i = 0; i < f->owns; i++) free(f->owned[i]);
+    f->owns = 0;
+}
+
+static void check_place(dump *f, const device *d, const char *isa) {
+    place p = {d, isa, d == &cpu_double_device};
+    check_gradients(f, &p);
+    dump_release(f);
+    check_training(f, &p);
+    dump_release(f);
+}
+
+// Every parameter of the dump is one of the model, under the same name.
+static void check_names(dump *f) {
+    place p = {&cpu_device, NULL, false};
+    session s = session_open(f, &p, true);
+    int named = 0;
+    for (int i = 0; i < safetensors_count(f->file); i++) {
+        const char *name = safetensors_at(f->file, i)->name;
+        if (strncmp(name, "param.", 6) != 0) continue;
+        named++;
+        tensor t = graph_parameter_named(s.g, name + 6);
+        if (!t.id) fail_msg("%s: the model has no parameter %s", f->name, name + 6);
+        assert_true(shape_equal(graph_info(s.g, t)->shape, shape_of(safetensors_at(f->file, i))));
+    }
+    assert_int_equal(named, graph_parameters(s.g));
+    session_close(&s);
+    dump_release(f);
+}
+
+static void agrees_with_pytorch(void **state) {
+    err e;
+    char path[4096];
+    dump f = {.name = *state};
+    snprintf(path, sizeof path, "%s/golden/%s.safetensors", TEST_DIR, f.name);
+    f.file = safetensors_open(path, &e);
+    support_ok(f.file != NULL, &e);
+    check_names(&f);
+    check_place(&f, &cpu_double_device, NULL);
+    for (const char *const *isa = cpu_instruction_sets(); *isa; isa++) {
+        check_place(&f, &cpu_device, *isa);
+        check_place(&f, &cpu_plain_device, *isa);
+    }
+    safetensors_close(f.file);
+}
+
+int main(void) {
+    static char names[][16] = {"lstm_reference", "lstm_small", "lstm_deep", "mlp", "mlp_gelu"};
+    enum { COUNT = sizeof names / sizeof *names };
+    struct CMUnitTest tests[COUNT];
+    for (int i = 0; i < COUNT; i++)
+        tests[i] = (struct CMUnitTest){names[i], agrees_with_pytorch, NULL, NULL, names[i]};
+    return _cmocka_run_group_tests("golden", tests, COUNT, NULL, NULL);
+}

@@ -1,0 +1,194 @@
+// The step: any split of an effective batch into micro-batches gives the same gradient and totals, rows beyond the
+// epoch's end contribute nothing, and dropout depends on seed, update and row alone.
+#include "base/rng.h"
+#include "cpu/cpu.h"
+#include "support.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { EFFECTIVE = 8 };
+#define LEARNING "train.class_weights=balanced train.label_smoothing=0.1 model.dropout=0.3"
+
+// One step, seen before and after the update.
+typedef struct {
+    int64_t elements;
+    float *gradient;
+    double totals[TALLY_COUNT], clip[CLIP_COUNT];
+    step after;
+} outcome;
+
+static void outcome_free(outcome *o) {
+    free(o->gradient);
+}
+
+// A step of `micro` micro-batches of `batch` rows from the given place in the training span.
+static outcome step_with(const char *keys, int64_t batch, int micro, step place) {
+    err e;
+    rig r;
+    char text[512];
+    snprintf(text, sizeof text, "%s train.batch_size=%lld", keys, (long long)batch);
+    rig_open(&r, &cpu_device, 1, text);
+    trainer *t = rig_trainer(&r);
+    exec *x = trainer_exec(t);
+    outcome o = {.elements = graph_slab_elements(r.job.g)};
+    o.gradient = malloc((size_t)o.elements * sizeof *o.gradient);
+    assert_non_null(o.gradient);
+    place.lr = 1e-3f;
+    support_ok(exec_step_write(x, &place, &e), &e);
+    for (int i = 0; i < micro; i++) {
+        support_ok(exec_poison(x, 0xFF, true, &e), &e);
+        support_ok(exec_play(x, i ? EXEC_NEXT : EXEC_FIRST, &e), &e);
+    }
+    support_ok(exec_read(x, graph_slab(r.job.g, SLAB_GRADIENTS), o.gradient, &e), &e);
+    support_ok(exec_play(x, EXEC_UPDATE, &e), &e);
+    support_ok(exec_read(x, r.job.totals, o.totals, &e) && exec_read(x, r.job.clip, o.clip, &e), &e);
+    support_ok(exec_step_read(x, &o.after, &e), &e);
+    trainer_free(t);
+    rig_close(&r);
+    return o;
+}
+
+static double norm_of(const float *v, int64_t n) {
+    double sum = 0;
+    for (int64_t i = 0; i < n; i++) sum += (double)v[i] * (double)v[i];
+    return sqrt(sum);
+}
+
+static double distance(const outcome *a, const outcome *b) {
+    double sum = 0;
+    assert_int_equal(a->elements, b->elements);
+    for (int64_t i = 0; i < a->elements; i++) {
+        double d = (double)a->gradient[i] - (double)b->gradient[i];
+        sum += d * d;
+    }
+    return sqrt(sum) / norm_of(b->gradient, b->elements);
+}
+
+static void check_equal(const outcome *a, const outcome *b) {
+    double d = distance(a, b);
+    if (!(d <= 1e-6)) fail_msg("gradients differ by %g of their norm", d);
+    for (int k = 0; k < TALLY_COUNT; k++) assert_true(fabs(a->totals[k] - b->totals[k]) <= 1e-6 * fabs(b->totals[k]));
+    assert_true(fabs(a->clip[CLIP_NORM] - b->clip[CLIP_NORM]) <= 1e-6 * b->clip[CLIP_NORM]);
+    assert_true(a->clip[CLIP_NONFINITE] == 0);
+}
+
+static void splits_give_equal_gradients(void **state) {
+    (void)state;
+    step place = {.seed = 11, .update = 5, .first = 3, .count = 900, .position = 64, .epoch = 2, .shuffle = 1};
+    outcome whole = step_with(LEARNING, EFFECTIVE, 1, place);
+    assert_true(norm_of(whole.gradient, whole.elements) > 1e-3);
+    for (int micro = 2; micro <= EFFECTIVE; micro *= 2) {
+        outcome split = step_with(LEARNING, EFFECTIVE / micro, micro, place);
+        check_equal(&split, &whole);
+        assert_int_equal(split.after.update, 6);
+        assert_int_equal(split.after.position, 64 + EFFECTIVE);
+        assert_int_equal(split.after.row, 0);
+        outcome_free(&split);
+    }
+    outcome_free(&whole);
+}
+
+// The last effective batch of an epoch of 69 samples has 5: a full shape whose other rows weigh nothing, split or not,
+// with micro-batches that lie wholly beyond the end played or left out, must equal a batch of exactly 5.
+static void tail_rows_contribute_nothing(void **state) {
+    (void)state;
+    step place = {.seed = 11, .update = 5, .first = 3, .count = 69, .position = 64, .epoch = 2, .shuffle = 1};
+    outcome exact = step_with(LEARNING, 5, 1, place);
+    static const int splits[][2] = {{8, 1}, {4, 2}, {2, 3}, {2, 4}, {1, 5}, {1, 8}, {64, 1}};
+    for (size_t i = 0; i < sizeof splits / sizeof *splits; i++) {
+        outcome o = step_with(LEARNING, splits[i][0], splits[i][1], place);
+        check_equal(&o, &exact);
+        outcome_free(&o);
+    }
+    outcome_free(&exact);
+}
+
+// The normaliser is the sum of the drawn samples' class weights: n / (K * count of the class).
+static void normaliser_is_the_sum_of_class_weights(void **state) {
+    (void)state;
+    rig r;
+    rig_open(&r, &cpu_device, 1, LEARNING);
+    span train = r.split.train;
+    step place = {
+        .seed = 4, .first = (uint64_t)train.first, .count = (uint64_t)train.count, .epoch = 1, .shuffle = 1};
+    double count[3] = {0}, want = 0;
+    for (int64_t i = 0; i < train.count; i++) count[r.data->label[train.first + i]]++;
+    for (uint64_t i = 0; i < EFFECTIVE; i++) {
+        uint64_t sample = place.first + rng_permute(place.seed, place.epoch, i, place.count);
+        want += (double)train.count / (3 * count[r.data->label[sample]]);
+    }
+    rig_close(&r);
+    outcome o = step_with(LEARNING, 4, 2, place);
+    assert_true(fabs(o.totals[TALLY_STEP_NORM] - want) <= 1e-6 * want);
+    outcome_free(&o);
+}
+
+// A step wholly beyond the end: no normaliser, nothing learnt, nothing counted as not finite.
+static void empty_step_changes_nothing(void **state) {
+    (void)state;
+    step place = {.seed = 4, .count = 64, .position = 64, .epoch = 1, .shuffle = 1};
+    outcome o = step_with(LEARNING, 4, 2, place);
+    assert_true(norm_of(o.gradient, o.elements) == 0);
+    assert_true(o.totals[TALLY_STEP_SUM] == 0 && o.totals[TALLY_STEP_NORM] == 0);
+    assert_true(o.clip[CLIP_FACTOR] == 0 && o.clip[CLIP_NONFINITE] == 0);
+    outcome_free(&o);
+}
+
+static bool same_bits(const outcome *a, const outcome *b) {
+    return memcmp(a->gradient, b->gradient, (size_t)a->elements * sizeof *a->gradient) == 0;
+}
+
+// Without shuffling the samples stay the same, so that only dropout can change a gradient.
+static void dropout_depends_on_seed_and_update(void **state) {
+    (void)state;
+    step place = {.seed = 11, .update = 5, .count = 900};
+    step updated = place, seeded = place;
+    updated.update = 6;
+    seeded.seed = 12;
+    outcome first = step_with(LEARNING, 4, 2, place), again = step_with(LEARNING, 4, 2, place);
+    outcome later = step_with(LEARNING, 4, 2, updated), other = step_with(LEARNING, 4, 2, seeded);
+    assert_true(same_bits(&first, &again));
+    assert_true(distance(&later, &first) > 0.01);
+    assert_true(distance(&other, &first) > 0.01);
+    outcome_free(&first);
+    outcome_free(&again);
+    outcome_free(&later);
+    outcome_free(&other);
+    outcome dry = step_with("model.dropout=0", 4, 2, place), dry_later = step_with("model.dropout=0", 4, 2, updated);
+    assert_true(same_bits(&dry, &dry_later));
+    outcome_free(&dry);
+    outcome_free(&dry_later);
+}
+
+// Rows of the effective batch have dropout of their own: the same sample twice in a batch is not dropped alike.
+static void dropout_differs_between_rows(void **state) {
+    (void)state;
+    step place = {.seed = 11, .count = 900};
+    outcome first = step_with(LEARNING, 1, 1, place);
+    place.row = 1;
+    place.position = UINT64_MAX; // position + row is sample 0 again
+    outcome second = step_with(LEARNING, 1, 1, place);
+    assert_true(fabs(first.totals[TALLY_STEP_NORM] - second.totals[TALLY_STEP_NORM]) == 0);
+    assert_true(distance(&second, &first) > 0.01);
+    outcome_free(&first);
+    outcome_free(&second);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(splits_give_equal_gradients),
+        cmocka_unit_test(tail_rows_contribute_nothing),
+        cmocka_unit_test(normaliser_is_the_sum_of_class_weights),
+        cmocka_unit_test(empty_step_changes_nothing),
+        cmocka_unit_test(dropout_depends_on_seed_and_update),
+        cmocka_unit_test(dropout_differs_between_rows),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
