@@ -26,7 +26,7 @@ bool err_run(err *e, const char *fmt, ...) __attribute__((format(printf, 2, 3)))
         if (!(cond)) err_abort(__FILE__, __LINE__, #cond, __VA_ARGS__);                                                \
     } while (0)
 
-_Noreturn void err_abort(const char *file, int line, const char *cond, const char *fmt, ...)
-    __attribute__((format(printf, 4, 5)));
+void err_abort(const char *file, int line, const char *cond, const char *fmt, ...)
+    __attribute__((noreturn, format(printf, 4, 5)));
 
 #endif

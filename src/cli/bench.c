@@ -8,6 +8,7 @@
 #include "base/term.h"
 #include "cli/cli.h"
 #include "cli/peer.h"
+#include "graph/dtype.h"
 #include "graph/exec.h"
 #include "train/job.h"
 #include "train/trainer.h"
@@ -117,7 +118,8 @@ typedef struct {
     const cli_options *o;
     const bench_case *c;
     int64_t batch;
-    double ours, best_peer; // samples a second
+    precision precision;
+    double ours, best_peer; // samples a second: our best, PyTorch's best
 } outcome;
 
 static void print_line(const outcome *r, const char *variant, const char *device, const char *precision, double ms,
@@ -182,39 +184,51 @@ static bool rig_open(rig *g, const outcome *r, const device *d, queue *q, err *e
         return false;
     g->settings.batch_size = r->batch;
     split all = {.train = {0, g->data->samples}, .validation = {0, g->data->samples}};
-    job_init(&g->job, g->data, &all, &g->settings, &g->model, window, PRECISION_FP32);
+    job_init(&g->job, g->data, &all, &g->settings, &g->model, window, r->precision);
     g->trainer = trainer_new(d, q, &g->job, g->data, &all, &g->settings, e);
     return g->trainer != NULL;
 }
 
-static bool run_ours(outcome *r, err *e) {
-    const device *d;
-    queue *q;
+static bool run_ours(outcome *r, const device *d, queue *q, err *e) {
     double ms = 0;
-    if (!cli_open_queue(r->o, &d, &q, e)) return false;
     rig g;
     int64_t steps = r->o->steps ? r->o->steps : r->c->batch <= 512 ? 50 : 15;
     bool ok = rig_open(&g, r, d, q, e);
     ok = ok && time_steps(d, q, trainer_exec(g.trainer), g.data, r->batch, steps, &ms, e);
     if (ok) {
-        r->ours = (double)r->batch / ms * 1e3;
-        print_line(r, "tradewind", d->name, "fp32", ms, r->ours, peak_mb());
+        double rate = (double)r->batch / ms * 1e3;
+        if (rate > r->ours) r->ours = rate;
+        print_line(r, "tradewind", d->name, precision_name(r->precision), ms, rate, peak_mb());
     }
     rig_close(&g);
+    return ok;
+}
+
+// Every precision that the device computes.
+static bool run_precisions(outcome *r, const char **where, err *e) {
+    const device *d;
+    queue *q;
+    if (!cli_open_queue(r->o, &d, &q, e)) return false;
+    *where = d->name;
+    bool ok = true;
+    for (int p = PRECISION_FP32; ok && p <= PRECISION_FP16; p++) {
+        r->precision = (precision)p;
+        if (d->computes(q, r->precision)) ok = run_ours(r, d, q, e);
+    }
     d->close(q);
     return ok;
 }
 
 static bool run_case(const cli_options *o, const bench_case *c, int threads, bool *peer, err *e) {
     outcome r = {.o = o, .c = c, .batch = o->batch ? o->batch : c->batch};
-    if (!run_ours(&r, e)) return false;
+    const char *where;
+    if (!run_precisions(&r, &where, e)) return false;
     if (!*peer) return true;
     err why;
-    peer_case p = {o->peer ? o->peer : "bench/peers.py", "cpu", c->peer, threads, r.batch};
+    peer_case p = {o->peer ? o->peer : "bench/peers.py", where, c->peer, threads, r.batch};
     *peer = peer_run(&p, on_peer_line, &r, &why);
     if (!*peer) fprintf(stderr, "tradewind: %s\n", why.text);
-    if (*peer && !o->json)
-        printf("%-10s %.2f times PyTorch's fastest here (fp32 beside fp32)\n", c->name, r.ours / r.best_peer);
+    if (*peer && !o->json) printf("%-10s %.2f times PyTorch's fastest here\n", c->name, r.ours / r.best_peer);
     return true;
 }
 

@@ -1,6 +1,7 @@
 // The program: finds the command, reads the options, and turns an error into one line and an exit status.
 #include "cli/cli.h"
 #include "cpu/cpu.h"
+#include "graph/plugin.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -33,18 +34,26 @@ bool cli_interrupted(void) {
 }
 
 bool cli_open_queue(const cli_options *o, const device **d, queue **q, err *e) {
-    if (strcmp(o->device, "cuda") == 0)
-        return err_run(e, "this build has no CUDA device; use --device cpu or --device auto");
-    if (strcmp(o->device, "auto") != 0 && strcmp(o->device, "cpu") != 0)
-        return err_input(e, "--device %s: unknown device; use cpu or auto", o->device);
+    bool any = strcmp(o->device, "auto") == 0, card = strcmp(o->device, "cuda") == 0;
+    queue_options options = {.threads = o->threads, .isa = o->isa};
+    if (!any && !card && strcmp(o->device, "cpu") != 0)
+        return err_input(e, "--device %s: unknown device; use cuda, cpu or auto", o->device);
+    if (any || card) {
+        *d = plugin_open("tradewind-cuda.so", e);
+        *q = *d ? (*d)->open(&options, e) : NULL;
+        if (*q) return true;
+        if (card) return false;
+        if (!o->quiet && *d) fprintf(stderr, "tradewind: no card: %s; the CPU computes\n", e->text);
+    }
     *d = &cpu_device;
-    *q = (*d)->open(&(queue_options){.threads = o->threads, .isa = o->isa}, e);
+    *q = (*d)->open(&options, e);
     return *q != NULL;
 }
 
 static void print_options(void) {
     printf("\noptions of every command:\n"
-           "  --device auto|cpu   where to compute (default auto)\n"
+           "  --device auto|cuda|cpu\n"
+           "                      where to compute (default auto: the card where there is one)\n"
            "  --threads N         threads on the CPU (default: one per processor)\n"
            "  --isa NAME          CPU kernels: avx512, avx2 or base (default: the best there is)\n"
            "  --seed N            in place of the description's train.seed\n"

@@ -2,6 +2,7 @@
 
 #include "base/arena.h"
 #include "base/term.h"
+#include "graph/dtype.h"
 #include "graph/exec.h"
 
 #include <string.h>
@@ -30,10 +31,24 @@ static bool make_data(setup *s, err *e) {
     return config_fail(s->config, "data.split", e, "%s", inner.text);
 }
 
+// What the description asks for, or the first of bf16, fp16 and fp32 that the device computes.
+static bool choose_precision(setup *s, err *e) {
+    static const precision order[] = {PRECISION_BF16, PRECISION_FP16, PRECISION_FP32};
+    s->precision = s->settings.precision;
+    for (size_t i = 0; s->settings.precision_open && i < sizeof order / sizeof *order; i++) {
+        s->precision = order[i];
+        if (s->device->computes(s->queue, order[i])) break;
+    }
+    if (s->device->computes(s->queue, s->precision)) return true;
+    return config_fail(s->config, "gpu_optimization.use_mixed_precision", e,
+        "%s cannot compute in %s; use true or false", s->device->name, precision_name(s->precision));
+}
+
 bool setup_open(setup *s, const cli_options *o, err *e) {
     *s = (setup){0};
-    if (read_description(s, o, e) && make_data(s, e) && cli_open_queue(o, &s->device, &s->queue, e)) {
-        job_init(&s->job, s->data, &s->split, &s->settings, &s->model, s->window, PRECISION_FP32);
+    if (read_description(s, o, e) && make_data(s, e) && cli_open_queue(o, &s->device, &s->queue, e) &&
+        choose_precision(s, e)) {
+        job_init(&s->job, s->data, &s->split, &s->settings, &s->model, s->window, s->precision);
         return true;
     }
     setup_close(s);
@@ -74,7 +89,8 @@ void setup_print(const setup *s, FILE *out) {
     fprintf(out, "device    %s\n", device);
     print_data(s, out);
     fprintf(out, "model     %s", model_name(s->model.kind));
-    print_count(out, ", ", (double)graph_parameter_values(s->job.g), " parameters\n");
+    print_count(out, ", ", (double)graph_parameter_values(s->job.g), " parameters");
+    fprintf(out, ", %s\n", precision_name(s->precision));
     fprintf(out, "batch     %lld x %lld micro-batches = %lld samples a step\n", (long long)s->settings.batch_size,
         (long long)s->settings.accumulation, (long long)(s->settings.batch_size * s->settings.accumulation));
     print_memory(s, out);

@@ -17,6 +17,7 @@ typedef struct {
     job job;
     const device *device;
     queue *queue;
+    precision precision;
 } setup;
 
 // Reads the description (the first word) and its overrides (the others), makes the data, builds the graph and opens the

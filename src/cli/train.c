@@ -79,8 +79,8 @@ static void conclude(const view *v, const train_result *r, const char *path) {
     if (r->interrupted) printf("stopped by a signal in epoch %lld\n", (long long)r->epochs + 1);
     if (r->stopped_early) printf("stopped early: no better epoch in %lld\n", (long long)s->settings.patience);
     printf("best      epoch %lld, validation MCC %.4f", (long long)r->best_epoch, r->best_mcc);
-    if (s->data->best)
-        printf("; the best possible classifier has %.4f (%.0f %% of it reached)", best, 100 * r->best_mcc / best);
+    if (s->data->best) printf("; the best possible classifier has %.4f", best);
+    if (best > 0) printf(" (%.0f %% of it reached)", 100 * r->best_mcc / best);
     printf("\nweights   %s\n", path);
 }
 

@@ -100,6 +100,11 @@ static const kernel *const *kernels(const queue *q) {
     return q->table;
 }
 
+// The table knows whether it is of doubles; everything else is fp32.
+static bool computes(const queue *q, precision p) {
+    return p == (q->table[0] == ops_table_f64[0] ? PRECISION_FP64 : PRECISION_FP32);
+}
+
 static void describe(const queue *q, char *text, size_t bytes) {
     snprintf(text, bytes, "cpu, %s, %d thread%s", q->isa, pool_threads(q->pool), pool_threads(q->pool) == 1 ? "" : "s");
 }
@@ -174,8 +179,8 @@ static bool sync(queue *q, err *e) {
 #define CPU_DEVICE(label, opener)                                                                                      \
     {                                                                                                                  \
         .name = label, .host_memory = true, .open = opener, .close = queue_close, .kernels = kernels,                  \
-        .describe = describe, .allocate = allocate, .release = release, .write = copy, .read = copy, .fill = fill,     \
-        .record = record, .forget = forget, .play = play, .sync = sync                                                 \
+        .computes = computes, .describe = describe, .allocate = allocate, .release = release, .write = copy,           \
+        .read = copy, .fill = fill, .record = record, .forget = forget, .play = play, .sync = sync                     \
     }
 
 const device cpu_device = CPU_DEVICE("cpu", open_fast);

@@ -61,7 +61,7 @@ static void standardise(double *x, int64_t first, int64_t n) {
     for (int64_t t = first; t < n; t++) sum += x[t];
     double mean = sum / (double)(n - first);
     for (int64_t t = first; t < n; t++) square += (x[t] - mean) * (x[t] - mean);
-    double scale = 1 / sqrt(square / (double)(n - first));
+    double scale = square > 0 ? 1 / sqrt(square / (double)(n - first)) : 0;
     for (int64_t t = first; t < n; t++) x[t] = (x[t] - mean) * scale;
 }
 

@@ -33,15 +33,16 @@ typedef struct call {
     bool backward;    // which way
     bool training;    // false: evaluation, where dropout is the identity
     bool first;       // the first micro-batch of a step
+    bool tf32;        // products of fp32 operands may round them to tf32
     bool keeps;       // backward will run: forward fills `reserve`
     const void *attr; // the operator's own record
     int inputs, outputs;
     operand *in, *out, *din, *dout;
-    void *scratch;      // scratch() bytes, for this call only
-    void *reserve;      // reserve() bytes, from forward to backward; NULL unless `keeps`
-    const step *step;   // device memory
-    step *step_written; // the same record, for `advance` alone
-    pool *pool;         // CPU: the queue's threads, set by record
+    void *scratch;             // scratch() bytes, for this call only
+    void *reserve;             // reserve() bytes, from forward to backward; NULL unless `keeps`
+    const struct step *step;   // device memory
+    struct step *step_written; // the same record, for `advance` alone
+    pool *pool;                // CPU: the queue's threads, set by record
     queue *queue;
 } call;
 
@@ -65,6 +66,7 @@ typedef struct device {
     queue *(*open)(const queue_options *options, err *e);
     void (*close)(queue *q);
     const kernel *const *(*kernels)(const queue *q); // [operators of the catalogue]
+    bool (*computes)(const queue *q, precision p);   // whether it has kernels for it
     void (*describe)(const queue *q, char *text, size_t bytes);
     void *(*allocate)(queue *q, size_t bytes, err *e); // zeroed; the one slab
     void (*release)(queue *q, void *slab, size_t bytes);

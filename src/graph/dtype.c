@@ -37,6 +37,7 @@ static void assign_node(graph *g, const node *n, precision p) {
 }
 
 void dtype_assign(graph *g, precision p) {
+    g->tf32 = p == PRECISION_TF32;
     if (p == PRECISION_FP64) {
         g->real_type = DTYPE_F64;
         for (int i = 1; i <= g->tensors; i++)

@@ -12,8 +12,6 @@
 
 #include "graph/graph.h"
 
-typedef enum { PRECISION_FP32, PRECISION_TF32, PRECISION_BF16, PRECISION_FP16, PRECISION_FP64 } precision;
-
 const char *precision_name(precision p);
 
 // Runs once, after the forward graph is built and before grad_build.

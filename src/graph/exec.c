@@ -183,7 +183,7 @@ static bool copy_constant(exec *x, tensor t, err *e) {
         info->name, dtype_name(info->data_type), dtype_name(info->type));
     double *wide = malloc(bytes);
     if (!wide) return err_run(e, "out of memory for %zu bytes of constants", bytes);
-    widen(wide, info->data, shape_count(info->shape));
+    widen(wide, info->data, shape_count(shape_resolve(info->shape, x->options.batch)));
     bool ok = x->d->write(x->q, x->slab + x->home[t.id], wide, bytes, e);
     free(wide);
     return ok;

@@ -164,6 +164,10 @@ tensor graph_sibling(const graph *g, tensor t, int k) {
     return n->output[k];
 }
 
+bool graph_tf32(const graph *g) {
+    return g->tf32;
+}
+
 int graph_parameters(const graph *g) {
     return g->parameters;
 }

@@ -115,6 +115,9 @@ tensor graph_gradient(const graph *g, tensor t);
 // The node's k-th output, found from its first, for operators that return several.
 tensor graph_sibling(const graph *g, tensor t, int k);
 
+// Whether the precision pass allowed products in tf32.
+bool graph_tf32(const graph *g);
+
 // Parameters: how many tensors, how many values (as PyTorch counts them), how many slab elements (padding included).
 int graph_parameters(const graph *g);
 tensor graph_parameter_at(const graph *g, int i);

@@ -100,6 +100,7 @@ void plan_call(const graph *g, int n, int64_t batch, bool backward, bool trainin
         .backward = backward,
         .training = training,
 
+        .tf32 = graph_tf32(g),
         .keeps = training && d->backward,
         .attr = d->attr,
         .inputs = d->inputs,

@@ -21,6 +21,9 @@ static inline int dtype_is_float(dtype t) {
     return t <= DTYPE_BF16;
 }
 
+// How a run computes (graph/dtype.h says what each means for a tensor's type).
+typedef enum { PRECISION_FP32, PRECISION_TF32, PRECISION_BF16, PRECISION_FP16, PRECISION_FP64 } precision;
+
 enum { RANK_MOST = 4, BATCH = -1 };
 
 typedef struct {

@@ -9,7 +9,7 @@
 tensor op_advance(graph *g, phase when) {
     CHECK(when != PHASE_FORWARD, "advance runs after a micro-batch or in the update");
     node *n = op_node(g, OP_advance, NULL, 0);
-    advance_attr a = {(int)when};
+    advance_attr a = {when == PHASE_AFTER};
     graph_attr_add(g, n, &a, sizeof a);
     n->phase = when;
     return TENSOR_NONE;
@@ -19,7 +19,7 @@ tensor op_advance(graph *g, phase when) {
 
 static void forward(const call *c) {
     step *s = c->step_written;
-    if (((const advance_attr *)c->attr)->phase == PHASE_AFTER) {
+    if (((const advance_attr *)c->attr)->after_micro) {
         s->row += (uint64_t)c->batch;
     } else {
         s->update++;

@@ -69,7 +69,7 @@ typedef struct {
 } sgd_settings;
 
 typedef struct {
-    int phase;
+    bool after_micro; // after a micro-batch; otherwise after an update
 } advance_attr;
 
 // Element k of the state that `tally` keeps.

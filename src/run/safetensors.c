@@ -3,6 +3,7 @@
 #include "base/arena.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/term.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -71,17 +72,32 @@ static int by_offset(const void *a, const void *b) {
     return x->bytes < y->bytes ? -1 : x->bytes > y->bytes;
 }
 
+static bool metadata_ok(json_t *meta) {
+    const char *key;
+    json_t *v;
+    if (!json_is_object(meta)) return false;
+    json_object_foreach(meta, key, v) {
+        if (!json_is_string(v)) return false;
+    }
+    return true;
+}
+
 static bool read_entries(safetensors *s, const char *path, const unsigned char *data, size_t room, err *e) {
     const char *name;
     json_t *v;
     s->entry = arena_array(&s->arena, json_object_size(s->header), sizeof *s->entry);
     json_object_foreach(s->header, name, v) {
-        if (strcmp(name, "__metadata__") == 0) continue;
+        if (strcmp(name, "__metadata__") == 0) {
+            if (!metadata_ok(v)) return err_input(e, "%s: __metadata__ must map texts to texts", path);
+            continue;
+        }
         safetensors_entry *t = &s->entry[s->count++];
         t->name = name;
-        if (!read_entry(v, data, room, t))
-            return err_input(
-                e, "%s: tensor %.200s is described wrongly; the file is damaged or of another kind", path, name);
+        if (!read_entry(v, data, room, t)) {
+            err_input(e, "%s: tensor %.200s is described wrongly; the file is damaged or of another kind", path, name);
+            if (e) term_one_line(e->text);
+            return false;
+        }
     }
     qsort(s->entry, (size_t)s->count, sizeof *s->entry, by_offset);
     const unsigned char *at = data;

@@ -1,6 +1,7 @@
 #include "train/settings.h"
 
-#include <math.h>
+#include "graph/dtype.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -39,6 +40,8 @@ const config_key settings_keys[] = {
     {"train.class_weights", CONFIG_CHOICE, "none", 0, 0, "none|balanced", "balanced: rare classes weigh more"},
     {"train.label_smoothing", CONFIG_REAL, "0", 0, 0.95, NULL, "share of a label spread over all classes"},
     {"train.seed", CONFIG_INT, "1", 0, 1e15, NULL, "of initial weights, shuffling and dropout"},
+    {"gpu_optimization.use_mixed_precision", CONFIG_BOOL, "true", 0, 0, "bf16|fp16|tf32",
+        "16-bit products on a card: true for the best it has; the CPU computes in fp32"},
     {"gpu_optimization.gradient_accumulation_steps", CONFIG_INT, "1", 1, 1e6, NULL, "micro-batches in a step"},
     {"run.dir", CONFIG_TEXT, "runs/last", 0, 0, NULL, "where results go"},
 };
@@ -66,10 +69,23 @@ static void read_optimizer(const config *c, settings *s) {
     s->sgd.weight_decay = decay;
 }
 
+static void read_precision(const config *c, settings *s) {
+    static const char key[] = "gpu_optimization.use_mixed_precision";
+    static const precision words[] = {PRECISION_BF16, PRECISION_FP16, PRECISION_TF32};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        if (!config_is(c, key, precision_name(words[i]))) continue;
+        s->precision = words[i];
+        return;
+    }
+    s->precision_open = config_bool(c, key);
+    s->precision = PRECISION_FP32;
+}
+
 bool settings_read(const config *c, settings *s, err *e) {
     *s = (settings){0};
     read_data(c, s);
     read_optimizer(c, s);
+    read_precision(c, s);
     s->batch_size = config_int(c, "train.batch_size");
     s->accumulation = config_int(c, "gpu_optimization.gradient_accumulation_steps");
     s->epochs = config_int(c, "train.epochs");

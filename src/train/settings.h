@@ -24,6 +24,8 @@ typedef struct {
     double lr;
     adamw_settings adamw;
     sgd_settings sgd;
+    precision precision; // what the description asks for
+    bool precision_open; // or leaves to the device: bf16, fp16 or fp32, the first that it computes
     float max_norm, smoothing;
     bool class_weights;
     // run

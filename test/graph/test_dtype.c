@@ -62,8 +62,7 @@ static void build_inputs(sample *s, tensor *index, tensor *x, tensor *vector) {
     graph *g = s->g;
     *index = expect(s, "index", op_draw(g, BATCH), IS_FIXED, DTYPE_I32);
     expect(s, "row weight", graph_sibling(g, *index, 1), IS_FP32, DTYPE_F32);
-    tensor from = expect(
-        s, "series", graph_constant(g, "series", DTYPE_F32, shape2(8, 3), series), IS_FP32, DTYPE_F32);
+    tensor from = expect(s, "series", graph_constant(g, "series", DTYPE_F32, shape2(8, 3), series), IS_FP32, DTYPE_F32);
     tensor last = expect(s, "rows", graph_constant(g, "rows", DTYPE_I32, shape1(8), rows), IS_FIXED, DTYPE_I32);
     tensor row = expect(s, "taken rows", op_take(g, last, *index), IS_FIXED, DTYPE_I32);
     *x = expect(s, "window", op_window(g, from, row, row, 4, WINDOW_FLAT, SCALE_NONE), IS_FP32, DTYPE_F32);

@@ -171,7 +171,7 @@ static tensor add_any(maker *m) {
 
 // Everything that nobody has used yet goes side by side, so that every parameter reaches the loss.
 static tensor join(maker *m) {
-    tensor parts[INPUTS_MOST];
+    tensor parts[INPUTS_MOST] = {m->made[m->count - 1]};
     int count = 0;
     for (int i = 0; i < m->count; i++) {
         if (m->used[i]) continue;
@@ -418,8 +418,7 @@ static graph *nbeats(int blocks, int64_t width, int64_t lookback, int64_t horizo
     for (int b = 0; b < blocks; b++) {
         tensor h = x;
         for (int i = 0; i < 4; i++)
-            h = op_linear(
-                g, h, parameter(&m, shape2(width, width_of(&m, h))), parameter(&m, shape1(width)), ACT_RELU);
+            h = op_linear(g, h, parameter(&m, shape2(width, width_of(&m, h))), parameter(&m, shape1(width)), ACT_RELU);
         h = op_linear(g, h, parameter(&m, shape2(lookback + horizon, width)), TENSOR_NONE, ACT_NONE);
         tensor ahead = op_slice(g, h, lookback, lookback + horizon);
         if (b < blocks - 1) x = op_axpby(g, x, op_slice(g, h, 0, lookback), 1, -1);

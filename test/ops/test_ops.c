@@ -172,24 +172,10 @@ static tensor mae_row(trial *t) {
 
 // Operators without a gradient: each runs on every device, against what it is defined to give
 
-typedef struct {
-    const device *d;
-    const char *isa;
-    bool wide;
-} place;
-
-// All devices: double, plain fp32, and the fast one with every instruction set.
-static int places(place *p) {
-    int n = 0;
-    p[n++] = (place){&cpu_double_device, NULL, true};
-    p[n++] = (place){&cpu_plain_device, NULL, false};
-    for (const char *const *isa = cpu_instruction_sets(); *isa; isa++) p[n++] = (place){&cpu_device, *isa, false};
-    return n;
-}
-
 static void each_place(void (*check)(const place *)) {
-    place p[8];
-    int n = places(p);
+    place p[PLACES_MOST], wide = {&cpu_double_device, NULL, PRECISION_FP64, 1e-12};
+    int n = trial_places(p);
+    check(&wide);
     for (int i = 0; i < n; i++) check(&p[i]);
 }
 
@@ -202,26 +188,30 @@ typedef struct {
 
 static stand stand_open(const place *p, graph *g, exec_options o) {
     err e;
-    stand s = {p, p->d->open(&(queue_options){.threads = 2, .isa = p->isa}, &e), g, NULL};
+    stand s = {p, p->device->open(&(queue_options){.threads = 2, .isa = p->isa}, &e), g, NULL};
     trial_ok(s.q != NULL, &e);
-    s.x = exec_new(p->d, s.q, g, &o, &e);
+    s.x = exec_new(p->device, s.q, g, &o, &e);
     trial_ok(s.x != NULL, &e);
     return s;
 }
 
 static void stand_close(stand *s) {
     exec_free(s->x);
-    s->p->d->close(s->q);
+    s->p->device->close(s->q);
     graph_free(s->g);
 }
 
 static void stand_play(stand *s, exec_part part) {
     err e;
-    trial_ok(exec_play(s->x, part, &e) && s->p->d->sync(s->q, &e), &e);
+    trial_ok(exec_play(s->x, part, &e) && s->p->device->sync(s->q, &e), &e);
+}
+
+static bool is_wide(const place *p) {
+    return p->precision == PRECISION_FP64;
 }
 
 static double number(const stand *s, const void *v, int64_t i) {
-    return s->p->wide ? ((const double *)v)[i] : (double)((const float *)v)[i];
+    return is_wide(s->p) ? ((const double *)v)[i] : (double)((const float *)v)[i];
 }
 
 static void check_draw(const place *p) {
@@ -232,7 +222,7 @@ static void check_draw(const place *p) {
     graph_keep(g, index);
     graph_keep(g, weight);
     op_advance(g, PHASE_AFTER);
-    dtype_assign(g, p->wide ? PRECISION_FP64 : PRECISION_FP32);
+    dtype_assign(g, p->precision);
     stand s = stand_open(p, g, (exec_options){.batch = ROWS, .inference = true, .guard = 64});
     for (uint32_t shuffle = 0; shuffle < 2; shuffle++) {
         step begin = {.seed = 3, .first = 100, .count = COUNT, .epoch = 4, .shuffle = shuffle};
@@ -269,7 +259,7 @@ static void check_take(const place *p) {
     tensor narrow = op_take(g, graph_constant(g, "label", DTYPE_I32, shape1(3), label), i);
     graph_keep(g, wide);
     graph_keep(g, narrow);
-    dtype_assign(g, p->wide ? PRECISION_FP64 : PRECISION_FP32);
+    dtype_assign(g, p->precision);
     stand s = stand_open(p, g, (exec_options){.batch = 1, .inference = true, .guard = 64});
     stand_play(&s, EXEC_EVALUATE);
     double v[8];
@@ -293,9 +283,10 @@ static void check_window(const place *p) {
         graph *g = graph_new();
         tensor x = op_window(g, graph_constant(g, "series", DTYPE_F32, shape2(N, C), series),
             graph_constant(g, "row", DTYPE_I32, shape1(B), row),
-            graph_constant(g, "first", DTYPE_I32, shape1(B), first), T, scaled ? WINDOW_FLAT : WINDOW_STEPS, scaled ? SCALE_MEAN_ABS : SCALE_NONE);
+            graph_constant(g, "first", DTYPE_I32, shape1(B), first), T, scaled ? WINDOW_FLAT : WINDOW_STEPS,
+            scaled ? SCALE_MEAN_ABS : SCALE_NONE);
         for (int k = 0; k < 3; k++) graph_keep(g, graph_sibling(g, x, k));
-        dtype_assign(g, p->wide ? PRECISION_FP64 : PRECISION_FP32);
+        dtype_assign(g, p->precision);
         stand s = stand_open(p, g, (exec_options){.batch = 1, .inference = true, .guard = 64});
         stand_play(&s, EXEC_EVALUATE);
         double v[B * T * C], mask[B * T], scale[B];
@@ -331,7 +322,7 @@ static void check_confusion(const place *p) {
     graph *g = graph_new();
     tensor c = op_confusion(g, graph_constant(g, "z", DTYPE_F32, shape2(B, K), z),
         graph_constant(g, "label", DTYPE_I32, shape1(B), label), graph_constant(g, "w", DTYPE_F32, shape1(B), weight));
-    dtype_assign(g, p->wide ? PRECISION_FP64 : PRECISION_FP32);
+    dtype_assign(g, p->precision);
     stand s = stand_open(p, g, (exec_options){.batch = 1, .inference = true});
     for (int pass = 0; pass < 2; pass++) stand_play(&s, EXEC_EVALUATE);
     int64_t count[K * K];
@@ -358,7 +349,7 @@ static descent descent_graph(const place *p, float max_norm, const adamw_setting
         graph_constant(d.g, "weight", DTYPE_F32, shape1(1), descent_weight));
     d.totals = op_tally(d.g, loss);
     op_advance(d.g, PHASE_AFTER);
-    dtype_assign(d.g, p->wide ? PRECISION_FP64 : PRECISION_FP32);
+    dtype_assign(d.g, p->precision);
     d.seed = grad_build(d.g, loss);
     d.clip = op_clip(d.g, d.totals, max_norm);
     if (adam) op_adamw(d.g, d.clip, *adam);
@@ -371,7 +362,7 @@ static void put_numbers(stand *s, tensor t, const double *v, int n) {
     err e;
     float narrow[16];
     for (int i = 0; i < n; i++) narrow[i] = (float)v[i];
-    trial_ok(exec_write(s->x, t, s->p->wide ? (const void *)v : narrow, &e), &e);
+    trial_ok(exec_write(s->x, t, is_wide(s->p) ? (const void *)v : narrow, &e), &e);
 }
 
 typedef struct {
@@ -413,7 +404,7 @@ static void compare_by_hand(stand *s, const descent *d, const by_hand *h) {
     err e;
     double w[16], c[CLIP_COUNT];
     trial_ok(exec_read(s->x, graph_parameter_at(d->g, 0), w, &e) && exec_read(s->x, d->clip, c, &e), &e);
-    double tolerance = s->p->wide ? 1e-12 : 2e-6;
+    double tolerance = is_wide(s->p) ? 1e-12 : 2e-6;
     for (int i = 0; i < VALUES; i++) assert_true(fabs(number(s, w, i) - h->w[i]) <= tolerance);
     assert_true(fabs(c[CLIP_NORM] - h->norm) <= tolerance * 4);
     assert_true(c[CLIP_NONFINITE] == 0);

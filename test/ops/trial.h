@@ -5,8 +5,25 @@
 #ifndef TRADEWIND_TEST_OPS_TRIAL_H
 #define TRADEWIND_TEST_OPS_TRIAL_H
 
+#include "graph/dtype.h"
 #include "graph/exec.h"
 #include "ops/ops.h"
+
+enum { PLACES_MOST = 8 };
+
+// Where a trial runs, and how close it must come to double precision there.
+typedef struct {
+    const device *device;
+    const char *isa;
+    precision precision;
+    double tolerance; // of the largest magnitude in a tensor
+} place;
+
+// The places under test: fp32 on the CPU with every instruction set, or the card in every precision.
+int trial_places(place *p);
+
+// Element i of floating-point data.
+double trial_value(dtype type, const void *v, int64_t i);
 
 typedef struct {
     graph *g;

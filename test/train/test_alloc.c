@@ -92,14 +92,11 @@ static void counters_see_the_library(void **state) {
     rig_close(&r);
 }
 
-static void *volatile kept;
-
 static void allocate_one(void *arg, int64_t item, int worker) {
     (void)arg;
     (void)item;
     (void)worker;
-    void *p = malloc(16);
-    kept = p;
+    void *volatile p = malloc(16); // volatile, or the pair may be left out
     free(p);
 }
 

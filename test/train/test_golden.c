@@ -167,7 +167,7 @@ typedef struct {
     const place *p;
     queue *q;
     exec *x;
-} session;
+} stand;
 
 static float smoothing_of(const dump *f) {
     const char *text = safetensors_metadata(f->file, "label_smoothing");
@@ -175,7 +175,7 @@ static float smoothing_of(const dump *f) {
     return strtof(text, NULL);
 }
 
-static void build(session *s, dump *f, bool train) {
+static void build(stand *s, dump *f, bool train) {
     graph *g = s->g = graph_new();
     s->logits = build_model(f, g, train);
     tensor balance = has(f, "class_weight") ? constant(f, g, "", "class_weight") : TENSOR_NONE;
@@ -192,7 +192,7 @@ static void build(session *s, dump *f, bool train) {
 }
 
 // Doubles to and from the device's own type.
-static void put(session *s, tensor t, const double *v, int64_t n) {
+static void put(stand *s, tensor t, const double *v, int64_t n) {
     err e;
     float *narrow = malloc((size_t)n * sizeof *narrow);
     assert_non_null(narrow);
@@ -201,7 +201,7 @@ static void put(session *s, tensor t, const double *v, int64_t n) {
     free(narrow);
 }
 
-static double *get(session *s, tensor t, bool peek) {
+static double *get(stand *s, tensor t, bool peek) {
     err e;
     int64_t n = shape_count(graph_info(s->g, t)->shape);
     double *v = malloc((size_t)n * sizeof *v);
@@ -215,7 +215,7 @@ static double *get(session *s, tensor t, bool peek) {
     return v;
 }
 
-static void load_parameters(session *s, const dump *f) {
+static void load_parameters(stand *s, const dump *f) {
     int64_t n = graph_slab_elements(s->g);
     double *w = calloc((size_t)n, sizeof *w);
     assert_non_null(w);
@@ -227,9 +227,9 @@ static void load_parameters(session *s, const dump *f) {
     free(w);
 }
 
-static session session_open(dump *f, const place *p, bool train) {
+static stand stand_open(dump *f, const place *p, bool train) {
     err e;
-    session s = {.p = p};
+    stand s = {.p = p};
     build(&s, f, train);
     s.q = p->d->open(&(queue_options){.threads = 1, .isa = p->isa}, &e);
     support_ok(s.q != NULL, &e);
@@ -242,25 +242,25 @@ static session session_open(dump *f, const place *p, bool train) {
     return s;
 }
 
-static void session_close(session *s) {
+static void stand_close(stand *s) {
     exec_free(s->x);
     s->p->d->close(s->q);
     graph_free(s->g);
 }
 
-static void play(session *s, exec_part part) {
+static void play(stand *s, exec_part part) {
     err e;
     support_ok(exec_play(s->x, part, &e), &e);
 }
 
-static double loss_now(session *s) {
+static double loss_now(stand *s) {
     err e;
     double totals[TALLY_COUNT];
     support_ok(exec_read(s->x, s->totals, totals, &e), &e);
     return totals[TALLY_STEP_SUM] / totals[TALLY_STEP_NORM];
 }
 
-static double normaliser(session *s) {
+static double normaliser(stand *s) {
     err e;
     double totals[TALLY_COUNT];
     support_ok(exec_read(s->x, s->totals, totals, &e), &e);
@@ -274,20 +274,18 @@ static void check_near(const dump *f, const place *p, const char *what, double i
         fail_msg("%s on %s %s: %s is %.9g instead of %.9g", f->name, p->d->name, p->isa ? p->isa : "", what, is, want);
 }
 
-static void check_output(session *s, const dump *f, double tolerance) {
+static void check_output(stand *s, const dump *f, double tolerance) {
     const safetensors_entry *ref = entry(f, "", "output64");
     assert_true(shape_equal(graph_info(s->g, s->logits)->shape, shape_of(ref)));
     double *z = get(s, s->logits, true), scale = 0;
     int64_t n = ref->dim[0] * ref->dim[1];
     for (int64_t i = 0; i < n; i++) scale = fmax(scale, fabs((double)number(ref, i)));
-    for (int64_t i = 0; i < n; i++)
-        check_near(f, s->p, "an output", z[i], (double)number(ref, i), tolerance * scale);
+    for (int64_t i = 0; i < n; i++) check_near(f, s->p, "an output", z[i], (double)number(ref, i), tolerance * scale);
     free(z);
 }
 
 // `v` is a slab, divided by `by`; `kind` names what each of its parameters is compared with.
-static void check_slab(
-    session *s, const dump *f, tensor slab, double by, const char *kind, double share, double floor) {
+static void check_slab(stand *s, const dump *f, tensor slab, double by, const char *kind, double share, double floor) {
     double *v = get(s, slab, false);
     for (int i = 0; i < graph_parameters(s->g); i++) {
         const tensor_info *p = graph_info(s->g, graph_parameter_at(s->g, i));
@@ -301,18 +299,18 @@ static void check_slab(
 }
 
 static void check_gradients(dump *f, const place *p) {
-    session s = session_open(f, p, false);
+    stand s = stand_open(f, p, false);
     double tolerance = p->wide ? 2e-7 : 1e-5;
     play(&s, EXEC_FIRST);
     check_output(&s, f, tolerance);
     check_near(f, p, "the loss", loss_now(&s), (double)number(entry(f, "", "loss"), 0), 1e-5);
     check_slab(&s, f, graph_slab(s.g, SLAB_GRADIENTS), normaliser(&s), "grad64", tolerance, 0);
-    session_close(&s);
+    stand_close(&s);
 }
 
 static void check_training(dump *f, const place *p) {
     err e;
-    session s = session_open(f, p, true);
+    stand s = stand_open(f, p, true);
     const safetensors_entry *losses = entry(f, "", "losses"), *norms = entry(f, "", "grad_norm");
     for (int i = 0; i < STEPS; i++) {
         double clip[CLIP_COUNT], norm = (double)number(norms, i);
@@ -323,7 +321,7 @@ static void check_training(dump *f, const place *p) {
         check_near(f, p, "a step's gradient norm", clip[CLIP_NORM], norm, 1e-4 * norm);
     }
     check_slab(&s, f, graph_slab(s.g, SLAB_WEIGHTS), 1, "param_after", 0, 1e-4);
-    session_close(&s);
+    stand_close(&s);
 }
 
 static void dump_release(dump *f) {
@@ -342,7 +340,7 @@ static void check_place(dump *f, const device *d, const char *isa) {
 // Every parameter of the dump is one of the model, under the same name.
 static void check_names(dump *f) {
     place p = {&cpu_device, NULL, false};
-    session s = session_open(f, &p, true);
+    stand s = stand_open(f, &p, true);
     int named = 0;
     for (int i = 0; i < safetensors_count(f->file); i++) {
         const char *name = safetensors_at(f->file, i)->name;
@@ -353,7 +351,7 @@ static void check_names(dump *f) {
         assert_true(shape_equal(graph_info(s.g, t)->shape, shape_of(safetensors_at(f->file, i))));
     }
     assert_int_equal(named, graph_parameters(s.g));
-    session_close(&s);
+    stand_close(&s);
     dump_release(f);
 }
 
@@ -377,7 +375,6 @@ int main(void) {
     static char names[][16] = {"lstm_reference", "lstm_small", "lstm_deep", "mlp", "mlp_gelu"};
     enum { COUNT = sizeof names / sizeof *names };
     struct CMUnitTest tests[COUNT];
-    for (int i = 0; i < COUNT; i++)
-        tests[i] = (struct CMUnitTest){names[i], agrees_with_pytorch, NULL, NULL, names[i]};
+    for (int i = 0; i < COUNT; i++) tests[i] = (struct CMUnitTest){names[i], agrees_with_pytorch, NULL, NULL, names[i]};
     return _cmocka_run_group_tests("golden", tests, COUNT, NULL, NULL);
 }

@@ -58,12 +58,16 @@ static train_result run(trainer *t, witness *w) {
 #define SMALL "data.synthetic.bars=1000 data.split.embargo=0 train.batch_size=32 train.epochs=2 train.patience=9 "
 
 static float *trained(const char *keys, int threads, size_t *bytes) {
+    err e;
     rig r;
+    step last;
     witness w = {0};
     rig_open(&r, &cpu_device, threads, keys);
     trainer *t = rig_trainer(&r);
     run(t, &w);
     assert_int_equal(w.epochs, 2);
+    support_ok(exec_step_read(trainer_exec(t), &last, &e), &e);
+    assert_int_equal(last.update, w.steps); // counted on from epoch to epoch
     float *weights = rig_weights(&r, t);
     *bytes = (size_t)graph_slab_elements(r.job.g) * sizeof *weights;
     trainer_free(t);
@@ -145,6 +149,33 @@ static void noise_stays_noise(void **state) {
     trainer *t = rig_trainer(&r);
     train_result result = run(t, &w);
     assert_true(fabs(result.best_mcc) < 0.12);
+    trainer_free(t);
+    rig_close(&r);
+}
+
+static void note_skipped(void *arg, const epoch_report *r) {
+    *(int64_t *)arg = r->skipped;
+}
+
+// Weights that have run away: steps are skipped and counted, and the run goes on to its end.
+static void divergence_is_counted(void **state) {
+    (void)state;
+    err e;
+    rig r;
+    int64_t skipped = 0;
+    train_result result;
+    rig_open(&r, &cpu_device, 1,
+        "model.kind=mlp model.widths=16-16 train.batch_size=64 train.epochs=3 train.clip_norm=0 "
+        "train.optimizer.kind=sgd train.optimizer.lr=100 train.optimizer.weight_decay=0");
+    trainer *t = rig_trainer(&r);
+    float *weights = rig_weights(&r, t);
+    for (int64_t i = 0; i < graph_slab_elements(r.job.g); i++) weights[i] *= 1e20f;
+    support_ok(exec_write(trainer_exec(t), graph_slab(r.job.g, SLAB_WEIGHTS), weights, &e), &e);
+    support_ok(trainer_run(t, &(watcher){NULL, note_skipped, &skipped}, &result, &e), &e);
+    assert_int_equal(result.epochs, 3);
+    assert_int_equal(skipped, 3 * ((r.split.train.count + 63) / 64));
+    assert_int_equal(result.best_epoch, 1);
+    free(weights);
     trainer_free(t);
     rig_close(&r);
 }
@@ -257,9 +288,10 @@ static void saves_what_it_learnt(void **state) {
     rig r;
     static const char *const names[] = {"fast.weight_ih_l0", "fast.weight_hh_l0_reverse", "fast.bias_ih_l1",
         "slow.bias_hh_l1_reverse", "strat.0.weight", "strat.0.bias", "head.0.weight", "head.3.bias"};
-    rig_open(&r, &cpu_device, 1, "model.layers=2 train.batch_size=64");
+    witness w = {0};
+    rig_open(&r, &cpu_device, 1, SMALL "model.layers=2 train.epochs=1");
     trainer *t = rig_trainer(&r);
-    support_ok(exec_play(trainer_exec(t), EXEC_FIRST, &e) && exec_play(trainer_exec(t), EXEC_UPDATE, &e), &e);
+    run(t, &w);
     float *weights = rig_weights(&r, t);
     support_ok(trainer_save(t, "model.safetensors", &e), &e);
     safetensors *f = safetensors_open("model.safetensors", &e);
@@ -280,6 +312,7 @@ int main(void) {
         cmocka_unit_test(one_batch_overfits),
         cmocka_unit_test(reaches_a_known_score),
         cmocka_unit_test(noise_stays_noise),
+        cmocka_unit_test(divergence_is_counted),
         cmocka_unit_test(stops_early),
         cmocka_unit_test(interruption_keeps_the_best),
         cmocka_unit_test(evaluation_counts_every_sample_once),

@@ -1,0 +1,100 @@
+// What the CUDA kernels share: the queue, checked launches, and elements of any floating-point type.
+//
+// Kernels are written in the style of C; templates appear for element types and tile sizes only. Every launch goes
+// through LAUNCH, which notes a failure under the operator's name. Sums are formed in a fixed order: no float atomics.
+#ifndef TRADEWIND_CUDA_CUDA_CUH
+#define TRADEWIND_CUDA_CUDA_CUH
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#include <cuda_runtime.h>
+
+extern "C" {
+#include "base/err.h"
+#include "graph/device.h"
+#include "ops/attr.h"
+}
+
+struct queue {
+    cudaStream_t stream;
+    cudaEvent_t paced[2]; // the host runs ahead of the card by two of these at most
+    int plays, id, sms;
+    int arch;           // 90 for sm_90
+    bool debug;         // eager, with a synchronisation after every node
+    size_t base;        // bytes of the card that were in use before the slab
+    char card[512];
+    char failed[256];   // the first failure of this queue, or ""
+};
+
+#define LAUNCH(c, kernel, grid, block, shared, ...)                                                                    \
+    do {                                                                                                               \
+        kernel<<<(grid), (block), (shared), (c)->queue->stream>>>(__VA_ARGS__);                                        \
+        cuda_launched(c);                                                                                              \
+    } while (0)
+
+void cuda_launched(const call *c);
+
+// A tensor as a kernel sees it.
+struct view {
+    void *data;
+    int type;
+    bool add;
+};
+
+static inline view view_of(const operand *o) {
+    return view{o->data, (int)o->type, o->add};
+}
+
+#define CUDA_FN static __device__ __forceinline__
+
+CUDA_FN float view_load(view v, int64_t i) {
+    switch (v.type) {
+    case DTYPE_BF16: return __bfloat162float(((const __nv_bfloat16 *)v.data)[i]);
+    case DTYPE_F16: return __half2float(((const __half *)v.data)[i]);
+    case DTYPE_I8: return (float)((const signed char *)v.data)[i];
+    default: return ((const float *)v.data)[i];
+    }
+}
+
+CUDA_FN void view_store(view v, int64_t i, float value) {
+    switch (v.type) {
+    case DTYPE_BF16: ((__nv_bfloat16 *)v.data)[i] = __float2bfloat16(value); return;
+    case DTYPE_F16: ((__half *)v.data)[i] = __float2half(value); return;
+    default: ((float *)v.data)[i] = value; return;
+    }
+}
+
+// A gradient's destination takes `value`, overwriting or adding as the graph decided.
+CUDA_FN void view_put(view v, int64_t i, float value) {
+    view_store(v, i, v.add ? view_load(v, i) + value : value);
+}
+
+// The same as calls, for places that run seldom: the choice of a type is not compiled into each of them.
+static __device__ __noinline__ float view_load_call(view v, int64_t i) {
+    return view_load(v, i);
+}
+
+static __device__ __noinline__ void view_put_call(view v, int64_t i, float value) {
+    view_put(v, i, value);
+}
+
+static inline unsigned blocks_for(int64_t items, int threads) {
+    int64_t n = (items + threads - 1) / threads;
+    return (unsigned)(n < 1 ? 1 : n > 65535 * 16 ? 65535 * 16 : n);
+}
+
+#define FOR_EACH(i, n)                                                                                                 \
+    for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < (n); i += (int64_t)gridDim.x * blockDim.x)
+
+// The sum over a block of up to 1024 threads, in a fixed order; every thread gets it. `room` holds 32 values.
+template <typename T> static __device__ T block_sum(T v, T *room) {
+    for (int d = 16; d; d >>= 1) v += __shfl_xor_sync(0xFFFFFFFFu, v, d);
+    __syncthreads();
+    if (threadIdx.x % 32 == 0) room[threadIdx.x / 32] = v;
+    __syncthreads();
+    v = threadIdx.x % 32 < (blockDim.x + 31) / 32 ? room[threadIdx.x % 32] : T(0);
+    for (int d = 16; d; d >>= 1) v += __shfl_xor_sync(0xFFFFFFFFu, v, d);
+    return v;
+}
+
+#endif

@@ -1,0 +1,206 @@
+// The CUDA device: queues, memory, and recordings as captured graphs.
+//
+// Playing launches the graph and returns; the host is held back when it runs more than two paces ahead, so that a signal
+// is answered within a few dozen steps. In debug mode (TRADEWIND_CUDA_DEBUG=1) a recording is a list of calls that are
+// launched one by one with a synchronisation after each, and the first failure names its operator.
+#include "cuda/cuda.cuh"
+#include "cuda/table.cuh"
+
+extern "C" {
+#include "graph/plugin.h"
+}
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { PACE = 64 };
+
+struct recording {
+    cudaGraphExec_t graph;
+    call *calls;
+    int count;
+};
+
+static bool ok(cudaError_t status, const char *what, err *e) {
+    if (status == cudaSuccess) return true;
+    return err_run(e, "cuda: %s: %s", what, cudaGetErrorString(status));
+}
+
+void cuda_launched(const call *c) {
+    queue *q = c->queue;
+    cudaError_t status = cudaGetLastError();
+    if (status == cudaSuccess && q->debug) status = cudaStreamSynchronize(q->stream);
+    if (status == cudaSuccess || q->failed[0]) return;
+    snprintf(q->failed, sizeof q->failed, "cuda: %s %s (node %u): %s", c->name, c->backward ? "backward" : "forward",
+        (unsigned)c->node, cudaGetErrorString(status));
+}
+
+// Queues
+
+static bool describe_card(queue *q, err *e) {
+    cudaDeviceProp p;
+    int driver = 0;
+    size_t free_bytes = 0, total = 0;
+    if (!ok(cudaGetDeviceProperties(&p, q->id), "reading the card", e)) return false;
+    cudaDriverGetVersion(&driver);
+    q->sms = p.multiProcessorCount;
+    q->arch = p.major * 10 + p.minor;
+    if (q->arch < 75) return err_run(e, "%s is too old: sm_75 (Turing) or newer is needed, it has sm_%d", p.name, q->arch);
+    if (!ok(cudaMemGetInfo(&free_bytes, &total), "reading the card's memory", e)) return false;
+    q->base = total - free_bytes;
+    snprintf(q->card, sizeof q->card, "cuda, %s, sm_%d, driver %d.%d, %.1f of %.1f GB free", p.name, q->arch,
+        driver / 1000, driver % 1000 / 10, (double)free_bytes / (1 << 30), (double)total / (1 << 30));
+    return true;
+}
+
+static void queue_close(queue *q) {
+    if (!q) return;
+    for (int i = 0; i < 2; i++)
+        if (q->paced[i]) cudaEventDestroy(q->paced[i]);
+    if (q->stream) cudaStreamDestroy(q->stream);
+    free(q);
+}
+
+static queue *queue_open(const queue_options *o, err *e) {
+    int cards = 0;
+    (void)o;
+    if (!ok(cudaGetDeviceCount(&cards), "looking for a card", e)) return NULL;
+    queue *q = (queue *)calloc(1, sizeof *q);
+    if (!q) {
+        err_run(e, "out of memory for a queue");
+        return NULL;
+    }
+    const char *debug = getenv("TRADEWIND_CUDA_DEBUG");
+    q->debug = debug && debug[0] == '1';
+    bool fine = ok(cudaSetDevice(q->id), "choosing the card", e) &&
+                ok(cudaStreamCreateWithFlags(&q->stream, cudaStreamNonBlocking), "making a stream", e);
+    for (int i = 0; fine && i < 2; i++)
+        fine = ok(cudaEventCreateWithFlags(&q->paced[i], cudaEventDisableTiming), "making an event", e);
+    if (fine && describe_card(q, e)) return q;
+    queue_close(q);
+    return NULL;
+}
+
+static const kernel *const *kernels(const queue *q) {
+    (void)q;
+    return cuda_table;
+}
+
+static bool computes(const queue *q, precision p) {
+    return p == PRECISION_FP32 || p == PRECISION_FP16 || ((p == PRECISION_TF32 || p == PRECISION_BF16) && q->arch >= 80);
+}
+
+static void describe(const queue *q, char *text, size_t bytes) {
+    snprintf(text, bytes, "%s", q->card);
+}
+
+// Memory
+
+static void *allocate(queue *q, size_t bytes, err *e) {
+    void *p = NULL;
+    if (cudaMalloc(&p, bytes ? bytes : 1) != cudaSuccess) {
+        cudaGetLastError();
+        size_t free_bytes = 0, total = 0;
+        cudaMemGetInfo(&free_bytes, &total);
+        err_run(e, "the card has %.1f MB free and the plan needs %.1f MB; use a smaller batch_size",
+            (double)free_bytes / 1e6, (double)bytes / 1e6);
+        return NULL;
+    }
+    if (ok(cudaMemsetAsync(p, 0, bytes, q->stream), "clearing the slab", e) &&
+        ok(cudaStreamSynchronize(q->stream), "clearing the slab", e))
+        return p;
+    cudaFree(p);
+    return NULL;
+}
+
+static void release(queue *q, void *slab, size_t bytes) {
+    (void)bytes;
+    cudaStreamSynchronize(q->stream);
+    cudaFree(slab);
+}
+
+static bool sync(queue *q, err *e) {
+    if (q->failed[0]) return err_run(e, "%s", q->failed);
+    return ok(cudaStreamSynchronize(q->stream), "running a step", e);
+}
+
+static bool move(queue *q, void *to, const void *from, size_t bytes, err *e) {
+    if (!bytes) return true;
+    return ok(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, q->stream), "copying", e) && sync(q, e);
+}
+
+static bool fill(queue *q, void *to, int byte, size_t bytes, err *e) {
+    return ok(cudaMemsetAsync(to, byte, bytes, q->stream), "filling", e);
+}
+
+// Recordings
+
+static void run_calls(const call *calls, int count) {
+    for (int i = 0; i < count; i++) {
+        const kernel *k = cuda_table[calls[i].op];
+        calls[i].backward ? k->backward(&calls[i]) : k->forward(&calls[i]);
+    }
+}
+
+static bool capture(queue *q, recording *r, err *e) {
+    cudaGraph_t graph = NULL;
+    if (!ok(cudaStreamBeginCapture(q->stream, cudaStreamCaptureModeThreadLocal), "recording", e)) return false;
+    run_calls(r->calls, r->count);
+    cudaError_t status = cudaStreamEndCapture(q->stream, &graph);
+    if (q->failed[0]) {
+        if (graph) cudaGraphDestroy(graph);
+        return err_run(e, "%s", q->failed);
+    }
+    if (!ok(status, "recording", e)) return false;
+    status = cudaGraphInstantiate(&r->graph, graph, 0);
+    cudaGraphDestroy(graph);
+    return ok(status, "preparing a recording", e) && ok(cudaGraphUpload(r->graph, q->stream), "preparing a recording", e);
+}
+
+static void forget(queue *q, recording *r) {
+    if (!r) return;
+    cudaStreamSynchronize(q->stream);
+    if (r->graph) cudaGraphExecDestroy(r->graph);
+    free(r);
+}
+
+static recording *record(queue *q, call *calls, int count, err *e) {
+    recording *r = (recording *)calloc(1, sizeof *r);
+    if (!r) {
+        err_run(e, "out of memory for a recording");
+        return NULL;
+    }
+    r->calls = calls;
+    r->count = count;
+    for (int i = 0; i < count; i++) calls[i].queue = q;
+    if (q->debug || count == 0 || capture(q, r, e)) return r;
+    forget(q, r);
+    return NULL;
+}
+
+// Waits until the host is at most two paces ahead of the card.
+static bool keep_pace(queue *q, err *e) {
+    if (++q->plays % PACE) return true;
+    cudaEvent_t event = q->paced[q->plays / PACE % 2];
+    if (q->plays >= 2 * PACE && !ok(cudaEventSynchronize(event), "running a step", e)) return false;
+    return ok(cudaEventRecord(event, q->stream), "running a step", e);
+}
+
+static bool play(queue *q, recording *r, err *e) {
+    if (q->debug) {
+        run_calls(r->calls, r->count);
+        return sync(q, e);
+    }
+    if (r->graph && !ok(cudaGraphLaunch(r->graph, q->stream), "launching a step", e)) return false;
+    return keep_pace(q, e);
+}
+
+static const device cuda_device = {
+    "cuda", false, queue_open, queue_close, kernels, computes, describe, allocate, release, move, move, fill, record, forget, play, sync,
+};
+
+extern "C" __attribute__((visibility("default"))) const plugin *tradewind_plugin(void) {
+    static const plugin p = {PLUGIN_HASH, &cuda_device};
+    return &p;
+}

@@ -1,0 +1,167 @@
+// Tensor-core products of one warp, for four ways of multiplying:
+//
+//   MATH_F32    fp32 operands split into two tf32 halves, three products: fp32's accuracy to about 2^-21
+//   MATH_TF32   operands rounded to tf32
+//   MATH_BF16   operands in bf16
+//   MATH_F16    operands in fp16
+//
+// Sums are fp32 always. A warp multiplies a 16 x MMA_K tile by MMA_K x 8; as in PTX, lane l holds rows l/4 and l/4 + 8 and
+// columns 2 (l%4) and 2 (l%4) + 1 of the result. Operands are `element`s: 4-byte words for the first two, 2-byte for the
+// others. Cards without a product of a kind (bf16 and tf32 before sm_80) are refused when a queue is opened for it.
+#ifndef TRADEWIND_CUDA_MMA_CUH
+#define TRADEWIND_CUDA_MMA_CUH
+
+#include "cuda/cuda.cuh"
+
+enum { MATH_F32, MATH_TF32, MATH_BF16, MATH_F16 };
+
+// The way to multiply for a call: by the type of its low results, or by what the run allows for fp32.
+static inline int math_of(const call *c, dtype t) {
+    if (t == DTYPE_BF16) return MATH_BF16;
+    if (t == DTYPE_F16) return MATH_F16;
+    return c->tf32 ? MATH_TF32 : MATH_F32;
+}
+
+template <int MATH> struct math_type {
+    typedef float element;
+    enum { K = 8 };
+};
+template <> struct math_type<MATH_BF16> {
+    typedef __nv_bfloat16 element;
+    enum { K = 16 };
+};
+template <> struct math_type<MATH_F16> {
+    typedef __half element;
+    enum { K = 16 };
+};
+
+CUDA_FN void convert(float *to, float v) {
+    *to = v;
+}
+CUDA_FN void convert(__nv_bfloat16 *to, float v) {
+    *to = __float2bfloat16(v);
+}
+CUDA_FN void convert(__half *to, float v) {
+    *to = __float2half(v);
+}
+CUDA_FN float widen(float v) {
+    return v;
+}
+CUDA_FN float widen(__nv_bfloat16 v) {
+    return __bfloat162float(v);
+}
+CUDA_FN float widen(__half v) {
+    return __half2float(v);
+}
+
+CUDA_FN uint32_t tf32_bits(float v) {
+#if __CUDA_ARCH__ >= 800
+    uint32_t r;
+    asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(r) : "f"(v));
+    return r;
+#else
+    return __float_as_uint(v);
+#endif
+}
+
+CUDA_FN void mma_tf32(float c[4], const uint32_t a[4], const uint32_t b[2]) {
+#if __CUDA_ARCH__ >= 800
+    asm volatile("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0,%1,%2,%3},{%4,%5,%6,%7},{%8,%9},{%0,%1,%2,%3};"
+                 : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+#else
+    // Without tf32 tensor cores: the same sum by exchanging operands within the warp.
+    int g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
+    for (int k = 0; k < 8; k++) {
+        int from = k % 4;
+        float lo = __uint_as_float(__shfl_sync(0xFFFFFFFFu, k < 4 ? a[0] : a[2], g * 4 + from));
+        float hi = __uint_as_float(__shfl_sync(0xFFFFFFFFu, k < 4 ? a[1] : a[3], g * 4 + from));
+        float b0 = __uint_as_float(__shfl_sync(0xFFFFFFFFu, k < 4 ? b[0] : b[1], (2 * t) * 4 + from));
+        float b1 = __uint_as_float(__shfl_sync(0xFFFFFFFFu, k < 4 ? b[0] : b[1], (2 * t + 1) * 4 + from));
+        c[0] += lo * b0;
+        c[1] += lo * b1;
+        c[2] += hi * b0;
+        c[3] += hi * b1;
+    }
+#endif
+}
+
+CUDA_FN void mma_bf16(float c[4], const uint32_t a[4], const uint32_t b[2]) {
+#if __CUDA_ARCH__ >= 800
+    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3},{%4,%5,%6,%7},{%8,%9},{%0,%1,%2,%3};"
+                 : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+#endif
+}
+
+CUDA_FN void mma_f16(float c[4], const uint32_t a[4], const uint32_t b[2]) {
+#if __CUDA_ARCH__ >= 800
+    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3},{%4,%5,%6,%7},{%8,%9},{%0,%1,%2,%3};"
+                 : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+#else
+    asm volatile("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%0,%1,%2,%3},{%4,%5},{%6},{%0,%1,%2,%3};"
+                 : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+                 : "r"(a[0]), "r"(a[1]), "r"(b[0]));
+    asm volatile("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%0,%1,%2,%3},{%4,%5},{%6},{%0,%1,%2,%3};"
+                 : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+                 : "r"(a[2]), "r"(a[3]), "r"(b[1]));
+#endif
+}
+
+// A lane's share of the two operands, as words. For 2-byte elements word j of A holds columns 2t, 2t+1 (and 8 more) of
+// rows g, g+8; for 4-byte elements columns t and t + 4.
+struct frag_a {
+    uint32_t w[4];
+};
+struct frag_b {
+    uint32_t w[2];
+};
+
+CUDA_FN uint32_t word_at(const void *p) {
+    return *(const uint32_t *)p;
+}
+
+// From row-major memory: A tile with rows `lda` elements apart; B as its transpose, rows of k elements `ldb` apart.
+template <int MATH>
+CUDA_FN frag_a load_a(const typename math_type<MATH>::element *p, int lda) {
+    int g = threadIdx.x % 32 / 4, t = threadIdx.x % 4, s = math_type<MATH>::K == 16 ? 2 : 1;
+    const typename math_type<MATH>::element *lo = p + g * lda + t * s, *hi = lo + 8 * lda;
+    int far = math_type<MATH>::K / 2;
+    return frag_a{{word_at(lo), word_at(hi), word_at(lo + far), word_at(hi + far)}};
+}
+
+template <int MATH>
+CUDA_FN frag_b load_b(const typename math_type<MATH>::element *p, int ldb) {
+    int g = threadIdx.x % 32 / 4, t = threadIdx.x % 4, s = math_type<MATH>::K == 16 ? 2 : 1;
+    const typename math_type<MATH>::element *at = p + g * ldb + t * s;
+    return frag_b{{word_at(at), word_at(at + math_type<MATH>::K / 2)}};
+}
+
+CUDA_FN void split_tf32(uint32_t bits, uint32_t *big, uint32_t *small) {
+    float v = __uint_as_float(bits);
+    *big = tf32_bits(v);
+    *small = tf32_bits(v - __uint_as_float(*big));
+}
+
+template <int MATH> CUDA_FN void mma(float c[4], const frag_a &a, const frag_b &b) {
+    if (MATH == MATH_BF16) {
+        mma_bf16(c, a.w, b.w);
+    } else if (MATH == MATH_F16) {
+        mma_f16(c, a.w, b.w);
+    } else if (MATH == MATH_TF32) {
+        uint32_t ra[4], rb[2];
+        for (int i = 0; i < 4; i++) ra[i] = tf32_bits(__uint_as_float(a.w[i]));
+        for (int i = 0; i < 2; i++) rb[i] = tf32_bits(__uint_as_float(b.w[i]));
+        mma_tf32(c, ra, rb);
+    } else {
+        uint32_t ab[4], as[4], bb[2], bs[2];
+        for (int i = 0; i < 4; i++) split_tf32(a.w[i], &ab[i], &as[i]);
+        for (int i = 0; i < 2; i++) split_tf32(b.w[i], &bb[i], &bs[i]);
+        mma_tf32(c, as, bb);
+        mma_tf32(c, ab, bs);
+        mma_tf32(c, ab, bb);
+    }
+}
+
+#endif

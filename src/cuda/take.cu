@@ -1,0 +1,25 @@
+// take on the card: see ops/take.c. Rows are moved as 4-byte words where they can be.
+#include "cuda/cuda.cuh"
+
+template <typename W>
+static __global__ void forward_kernel(const W *table, const int32_t *index, W *out, int64_t words, int64_t rows) {
+    FOR_EACH(i, rows * words) {
+        int64_t r = i / words;
+        out[i] = table[(int64_t)index[r] * words + i % words];
+    }
+}
+
+static void forward(const call *c) {
+    const operand *t = &c->in[0];
+    int64_t rows = c->in[1].shape.dim[0], bytes = operand_count(t) / t->shape.dim[0] * (int64_t)dtype_bytes(t->type);
+    const int32_t *index = (const int32_t *)c->in[1].data;
+    if (bytes % 4 == 0) {
+        LAUNCH(c, forward_kernel<uint32_t>, blocks_for(rows * bytes / 4, 256), 256, 0, (const uint32_t *)t->data, index,
+            (uint32_t *)c->out[0].data, bytes / 4, rows);
+    } else {
+        LAUNCH(c, forward_kernel<uint8_t>, blocks_for(rows * bytes, 256), 256, 0, (const uint8_t *)t->data, index,
+            (uint8_t *)c->out[0].data, bytes, rows);
+    }
+}
+
+extern "C" const kernel cuda_take = {forward, NULL, NULL, NULL};

@@ -1,0 +1,410 @@
+// The program from outside: what it prints where, and how it exits. Every test runs it in a directory of its own.
+#include "base/json.h"
+#include "run/safetensors.h"
+#include "support.h"
+
+#include <fcntl.h>
+#include <regex.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+enum { ARGUMENTS_MOST = 24 };
+
+#define TINY "data.synthetic.bars=2000", "train.epochs=1", "model.hidden.fast=4", "model.hidden.slow=4"
+
+// Running
+
+static pid_t start(const char *out, const char *const *arguments) {
+    const char *argv[ARGUMENTS_MOST + 2] = {TRADEWIND_BINARY};
+    int n = 0;
+    while (arguments[n] && n < ARGUMENTS_MOST) argv[n + 1] = arguments[n], n++;
+    posix_spawn_file_actions_t files;
+    posix_spawn_file_actions_init(&files);
+    posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
+    posix_spawn_file_actions_addopen(&files, 1, out, O_WRONLY | O_CREAT | O_TRUNC, 0666);
+    posix_spawn_file_actions_addopen(&files, 2, "err", O_WRONLY | O_CREAT | O_TRUNC, 0666);
+    pid_t child;
+    char *const *changeable = (char *const *)(uintptr_t)argv;
+    int rc = posix_spawn(&child, TRADEWIND_BINARY, &files, NULL, changeable, environ);
+    posix_spawn_file_actions_destroy(&files);
+    if (rc) fail_msg("%s: %s", TRADEWIND_BINARY, strerror(rc));
+    return child;
+}
+
+static int finish(pid_t child) {
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    if (!WIFEXITED(status)) fail_msg("ended by signal %d", WTERMSIG(status));
+    return WEXITSTATUS(status);
+}
+
+// The exit status; stdout and stderr are left in the files out and err.
+#define RUN(...) finish(start("out", (const char *const[]){__VA_ARGS__, NULL}))
+
+static char *slurp(const char *path) {
+    size_t bytes;
+    FILE *f = fopen(path, "r");
+    if (!f) fail_msg("%s: cannot be read", path);
+    char *text = calloc(1, 1 << 18);
+    assert_non_null(text);
+    bytes = fread(text, 1, (1 << 18) - 1, f);
+    text[bytes] = 0;
+    fclose(f);
+    return text;
+}
+
+static void matches(const char *path, const char *pattern) {
+    regex_t re;
+    char *text = slurp(path);
+    assert_int_equal(regcomp(&re, pattern, REG_EXTENDED | REG_NOSUB), 0);
+    if (regexec(&re, text, 0, NULL, 0) != 0) fail_msg("%s holds \"%s\", not %s", path, text, pattern);
+    regfree(&re);
+    free(text);
+}
+
+static void is_empty(const char *path) {
+    matches(path, "^$");
+}
+
+static void put_text(const char *path, const char *text) {
+    support_put(path, text, strlen(text));
+}
+
+static void put_description(void) {
+    put_text("run.yaml", "data:\n  synthetic: {bars: 2000}\nmodel:\n  hidden: {fast: 4, slow: 4}\n"
+                         "train:\n  epochs: 2\n  batch_size: 128\nrun:\n  dir: made\n");
+}
+
+// Complaints
+
+// One line on stderr, nothing on stdout, status 2.
+static void complains(int status, const char *pattern) {
+    char whole[512];
+    assert_int_equal(status, 2);
+    snprintf(whole, sizeof whole, "^tradewind: %s\n$", pattern);
+    matches("err", whole);
+    char *text = slurp("err");
+    assert_ptr_equal(strchr(text, '\n'), text + strlen(text) - 1);
+    free(text);
+    is_empty("out");
+}
+
+static void bad_description(const char *text, const char *pattern) {
+    put_text("bad.yaml", text);
+    complains(RUN("train", "bad.yaml"), pattern);
+    complains(RUN("plan", "bad.yaml"), pattern);
+}
+
+static void descriptions_are_checked(void **state) {
+    (void)state;
+    bad_description("data:\n  set: synthetic\ntrain:\n  batch_sise: 3\n",
+        "bad\\.yaml:4: train\\.batch_sise: .*train\\.batch_size.*");
+    bad_description("train:\n  epochs: many\n", "bad\\.yaml:2: train\\.epochs: .*integer.*");
+    bad_description("train:\n\n  batch_size: 0\n", "bad\\.yaml:3: train\\.batch_size: .*from 1 .*");
+    bad_description("train:\n  optimizer:\n    lr: -0.001\n", "bad\\.yaml:3: train\\.optimizer\\.lr: .*above 0.*");
+    bad_description("train: {epochs: [1, 2]}\n", "bad\\.yaml:1: train\\.epochs: .*");
+    bad_description("train: 3\n", "bad\\.yaml:1: train: .*");
+    bad_description("train:\n  epochs: 1\n  epochs: 2\n", "bad\\.yaml:3: .*epochs.*");
+    bad_description("train:\n\tepochs: 1\n", "bad\\.yaml:2: .*");
+    bad_description("model: {kind: oracle}\n", "bad\\.yaml:1: model\\.kind: .*lstm.*");
+    bad_description("model: {kind: mlp, widths: 12--3}\n", "bad\\.yaml:1: model\\.widths: .*");
+    bad_description("data: {windows: {medium: 5}}\n", "bad\\.yaml:1: data\\.windows\\.medium: .*");
+    bad_description("model: {hidden: {medium: 5}}\n", "bad\\.yaml:1: model\\.hidden\\.medium: .*");
+    bad_description("data:\n  split: {train: 0.9, validation: 0.5}\n", "bad\\.yaml:2: data\\.split: .*");
+    bad_description(
+        "data:\n  synthetic: {bars: 1000}\n  split:\n    embargo: 9999\n", "bad\\.yaml:3: data\\.split: .*empty.*");
+    complains(RUN("train", "missing.yaml"), "missing\\.yaml: .*No such file.*");
+    complains(RUN("plan", "missing.yaml"), "missing\\.yaml: .*No such file.*");
+    complains(RUN("train", "."), "\\.: .*directory.*");
+    complains(RUN("train"), ".*description.*");
+}
+
+static void overrides_are_checked(void **state) {
+    (void)state;
+    put_description();
+    complains(RUN("train", "run.yaml", "train.epochs"), "train\\.epochs: .*KEY=VALUE.*");
+    complains(RUN("train", "run.yaml", "train.epochs=0"), "train\\.epochs=0: .*from 1 .*");
+    complains(RUN("train", "run.yaml", "train.epoch=4"), "train\\.epoch=4: .*train\\.epochs.*");
+    complains(RUN("train", "run.yaml", "=4"), "=4: .*");
+    complains(RUN("train", "run.yaml", "train.optimizer.lr=fast"), "train\\.optimizer\\.lr=fast: .*number.*");
+    complains(RUN("train", "run.yaml", "train=4"), "train=4: .*");
+    complains(RUN("train", "run.yaml", "run.dir="), "run\\.dir=: .*");
+    complains(RUN("train", "run.yaml", "run.dir=run.yaml"), "run\\.yaml: is not a directory.*");
+    complains(RUN("train", "run.yaml", "--seed", "one"), ".*train\\.seed.*integer.*");
+    assert_int_equal(access("made", F_OK), -1);
+}
+
+static void options_are_checked(void **state) {
+    (void)state;
+    put_description();
+    complains(RUN("trian", "run.yaml"), "trian: unknown command.*--help.*");
+    complains(RUN("train", "--fast", "run.yaml"), "--fast: unknown option.*");
+    complains(RUN("train", "run.yaml", "--threads", "0"), "--threads 0: .*from 1 .*");
+    complains(RUN("train", "run.yaml", "--threads=two"), "--threads two: .*integer.*");
+    complains(RUN("train", "run.yaml", "--threads"), "--threads needs a value.*");
+    complains(RUN("train", "run.yaml", "--device", "abacus"), "--device abacus: .*");
+    complains(RUN("train", "run.yaml", "--isa=mmx"), ".*mmx.*");
+}
+
+// Help
+
+static void check_help(const char *command) {
+    char usage[128];
+    snprintf(usage, sizeof usage, "^usage: tradewind %s ", command);
+    assert_int_equal(RUN(command, "--help"), 0);
+    matches("out", usage);
+    matches("out", "--json");
+    is_empty("err");
+    assert_int_equal(RUN(command, "-h"), 0);
+    matches("out", usage);
+}
+
+static void every_command_has_help(void **state) {
+    (void)state;
+    int commands = 0;
+    assert_int_equal(RUN("--help"), 0);
+    is_empty("err");
+    matches("out", "usage: tradewind COMMAND");
+    char *text = slurp("out"), *rest = NULL, *end = strstr(text, "\noptions");
+    assert_non_null(end);
+    *end = 0;
+    for (char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
+        char name[32];
+        if (strncmp(line, "  ", 2) != 0 || sscanf(line, "  %31s", name) != 1) continue;
+        check_help(name);
+        commands++;
+    }
+    free(text);
+    assert_true(commands >= 4);
+}
+
+static void version_and_bare(void **state) {
+    (void)state;
+    assert_int_equal(RUN("--version"), 0);
+    matches("out", "^tradewind [0-9]+\\.[0-9]+\\.[0-9]+\n$");
+    is_empty("err");
+    const char *none[] = {NULL};
+    assert_int_equal(finish(start("out", none)), 2);
+    assert_int_equal(RUN("help"), 0);
+    matches("out", "usage: ");
+}
+
+// Training
+
+static void same_weights(const char *a, const char *b, bool same) {
+    char *x = slurp(a), *y = slurp(b);
+    struct stat s, t;
+    assert_int_equal(stat(a, &s) | stat(b, &t), 0);
+    assert_int_equal(s.st_size, t.st_size);
+    assert_true(s.st_size < 1 << 18);
+    assert_int_equal(memcmp(x, y, (size_t)s.st_size) == 0, same);
+    free(x);
+    free(y);
+}
+
+static void train_leaves_its_results(void **state) {
+    (void)state;
+    err e = {0};
+    put_description();
+    assert_int_equal(RUN("train", "run.yaml"), 0);
+    matches("out", "\nepoch +1  loss [0-9.]+  validation loss [0-9.]+  accuracy [0-9.]+  mcc -?[0-9.]+");
+    matches("out", "\nepoch +2  ");
+    matches("out", "\nbest +epoch [12], validation MCC");
+    matches("out", "made/best\\.safetensors\n$");
+    matches("made/training_log.txt", "^[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9:]{8} training lstm with");
+    matches("made/training_log.txt", "epoch +2  loss");
+    matches("made/config.yaml", "epochs: 2");
+    matches("made/config.yaml", "weight_decay: 0.01");
+    safetensors *f = safetensors_open("made/best.safetensors", &e);
+    support_ok(f != NULL, &e);
+    assert_non_null(safetensors_find(f, "head.3.weight"));
+    safetensors_close(f);
+    // The description that was left behind is complete: it gives the same weights.
+    assert_int_equal(RUN("train", "made/config.yaml", "run.dir=a/b/again"), 0);
+    same_weights("made/best.safetensors", "a/b/again/best.safetensors", true);
+    assert_int_equal(RUN("train", "run.yaml", "run.dir=other", "--seed=2", "-q", "--threads", "1"), 0);
+    same_weights("made/best.safetensors", "other/best.safetensors", false);
+    is_empty("out");
+    is_empty("err");
+}
+
+static void a_tiny_run_needs_no_file_but_its_description(void **state) {
+    (void)state;
+    put_text("empty.yaml", "");
+    assert_int_equal(RUN("train", "empty.yaml", TINY, "run.dir=made"), 0);
+    matches("out", "\nepoch +1  ");
+    assert_int_equal(RUN("train", "empty.yaml", TINY, "model.kind=mlp", "model.widths=8-4", "run.dir=mlp", "-v"), 0);
+    matches("out", "blocks over [0-9]+ instructions");
+}
+
+// Calls `check` with every line of the file out, parsed; returns how many there were.
+static int each_json_line(void (*check)(const json_t *line, bool last)) {
+    int lines = 0;
+    char *text = slurp("out"), *rest = NULL;
+    for (char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest), lines++) {
+        err e = {0};
+        json_t *v = json_read(line, strlen(line), &e);
+        if (!v) fail_msg("%s: %s", line, e.text);
+        assert_true(json_is_object(v));
+        check(v, !rest || !*rest);
+        json_decref(v);
+    }
+    free(text);
+    return lines;
+}
+
+static void check_train_line(const json_t *v, bool last) {
+    if (last) {
+        assert_string_equal(json_string_value(json_object_get(v, "weights")), "made/best.safetensors");
+        assert_true(json_is_number(json_object_get(v, "validation_mcc")));
+        assert_true(json_is_false(json_object_get(v, "interrupted")));
+        return;
+    }
+    assert_true(json_is_integer(json_object_get(v, "epoch")));
+    assert_true(json_number_value(json_object_get(v, "train_loss")) > 0);
+    assert_true(json_number_value(json_object_get(v, "samples_per_s")) > 0);
+    assert_true(json_is_boolean(json_object_get(v, "best")));
+}
+
+static void check_plan_line(const json_t *v, bool last) {
+    (void)last;
+    json_int_t slab = json_integer_value(json_object_get(v, "slab_bytes"));
+    assert_int_equal(json_integer_value(json_object_get(v, "batch")), 128);
+    assert_true(slab >= json_integer_value(json_object_get(v, "activation_bytes")) && slab > 0);
+}
+
+static void check_doctor_line(const json_t *v, bool last) {
+    (void)last;
+    assert_true(json_is_string(json_object_get(v, "version")));
+    assert_true(json_number_value(json_object_get(v, "matmul_gflop_per_s")) > 0);
+}
+
+static void json_is_one_object_a_line(void **state) {
+    (void)state;
+    put_description();
+    assert_int_equal(RUN("train", "run.yaml", "--json"), 0);
+    assert_int_equal(each_json_line(check_train_line), 3);
+    is_empty("err");
+    assert_int_equal(RUN("plan", "run.yaml", "--json"), 0);
+    assert_int_equal(each_json_line(check_plan_line), 1);
+    assert_int_equal(RUN("doctor", "--json", "--threads=1"), 0);
+    assert_int_equal(each_json_line(check_doctor_line), 1);
+}
+
+static void plan_runs_nothing(void **state) {
+    (void)state;
+    put_description();
+    assert_int_equal(RUN("plan", "run.yaml", "train.batch_size=5000000"), 0);
+    matches("out", "blocks over [0-9]+ instructions");
+    is_empty("err");
+    assert_int_equal(access("made", F_OK), -1);
+}
+
+// On a market without a signal the best possible classifier scores 0, of which nothing is a share.
+static void no_signal_is_said_plainly(void **state) {
+    (void)state;
+    put_description();
+    assert_int_equal(RUN("train", "run.yaml", "data.synthetic.strength=0", "train.epochs=1"), 0);
+    char *text = slurp("out");
+    assert_null(strstr(text, "inf"));
+    assert_null(strstr(text, "nan"));
+    free(text);
+}
+
+static void a_full_disk_is_told(void **state) {
+    (void)state;
+    put_description();
+    static const char *const commands[][4] = {{"plan", "run.yaml"}, {"plan", "run.yaml", "--json"},
+        {"doctor", "--json"}, {"train", "run.yaml"}, {"train", "run.yaml", "--json"}};
+    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
+        assert_int_equal(finish(start("/dev/full", commands[i])), 1);
+        matches("err", "tradewind: [^\n]*No space left[^\n]*\n$");
+    }
+}
+
+// Signals
+
+static bool file_holds(const char *path, const char *text) {
+    if (access(path, R_OK) != 0) return false;
+    char *all = slurp(path);
+    bool found = strstr(all, text) != NULL;
+    free(all);
+    return found;
+}
+
+static void await_text(pid_t child, const char *path, const char *text) {
+    double until = support_seconds() + 60;
+    while (!file_holds(path, text)) {
+        if (waitpid(child, NULL, WNOHANG) == child) fail_msg("ended before %s held %s", path, text);
+        if (support_seconds() > until) fail_msg("%s does not hold %s", path, text);
+        nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
+    }
+}
+
+static int interrupt(pid_t child, int number) {
+    double began = support_seconds();
+    assert_int_equal(kill(child, number), 0);
+    int status = finish(child);
+    double took = support_seconds() - began;
+    if (took > (support_sanitized() ? 20 : 3)) fail_msg("took %.1f s to stop", took);
+    return status;
+}
+
+static void interruption_keeps_what_there_is(void **state) {
+    (void)state;
+    err e = {0};
+    static const int signals[] = {SIGINT, SIGTERM};
+    for (int i = 0; i < 2; i++) {
+        put_description();
+        const char *train[] = {"train", "run.yaml", "train.epochs=100000", "train.patience=100000", NULL};
+        pid_t child = start("out", train);
+        await_text(child, "out", "epoch   1 ");
+        assert_int_equal(interrupt(child, signals[i]), 0);
+        matches("out", "stopped by a signal");
+        safetensors *f = safetensors_open("made/best.safetensors", &e);
+        support_ok(f != NULL, &e);
+        safetensors_close(f);
+    }
+}
+
+static void interruption_before_the_first_epoch_is_a_failure(void **state) {
+    (void)state;
+    put_text("long.yaml", "data: {synthetic: {bars: 400000}}\ntrain: {batch_size: 64}\nrun: {dir: made}\n");
+    const char *train[] = {"train", "long.yaml", NULL};
+    pid_t child = start("out", train);
+    await_text(child, "made/training_log.txt", "training lstm");
+    nanosleep(&(struct timespec){.tv_nsec = 300000000}, NULL);
+    assert_int_equal(interrupt(child, SIGINT), 1);
+    matches("err", "tradewind: stopped before the first epoch[^\n]*\n$");
+    assert_int_equal(access("made/best.safetensors", F_OK), -1);
+}
+
+int main(void) {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, support_enter, support_leave)
+    const struct CMUnitTest tests[] = {
+        TEST(descriptions_are_checked),
+        TEST(overrides_are_checked),
+        TEST(options_are_checked),
+        TEST(every_command_has_help),
+        TEST(version_and_bare),
+        TEST(train_leaves_its_results),
+        TEST(a_tiny_run_needs_no_file_but_its_description),
+        TEST(json_is_one_object_a_line),
+        TEST(plan_runs_nothing),
+        TEST(no_signal_is_said_plainly),
+        TEST(a_full_disk_is_told),
+        TEST(interruption_keeps_what_there_is),
+        TEST(interruption_before_the_first_epoch_is_a_failure),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

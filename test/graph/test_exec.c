@@ -1,0 +1,153 @@
+// The executor: evaluation, constants in the types of the device, and devices that fail.
+#include "graph/exec.h"
+
+#include "cpu/cpu.h"
+#include "support.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+// A constant with a row per sample, in the precision that tests use.
+static void constants_are_widened(void **state) {
+    (void)state;
+    err e;
+    enum { ROWS = 3 };
+    static const float rows[ROWS] = {1, -2.5f, 3}, fixed[2] = {0.5f, 7};
+    graph *g = graph_new();
+    tensor a = op_axpby(g, graph_constant(g, "a", DTYPE_F32, shape2(BATCH, 1), rows), TENSOR_NONE, 2, 0);
+    tensor b = op_axpby(g, graph_constant(g, "b", DTYPE_F32, shape1(2), fixed), TENSOR_NONE, 1, 0);
+    graph_keep(g, a);
+    graph_keep(g, b);
+    dtype_assign(g, PRECISION_FP64);
+    queue *q = cpu_double_device.open(&(queue_options){.threads = 1}, &e);
+    support_ok(q != NULL, &e);
+    exec *x = exec_new(&cpu_double_device, q, g, &(exec_options){.batch = ROWS, .inference = true}, &e);
+    support_ok(x != NULL, &e);
+    double got[ROWS];
+    support_ok(exec_play(x, EXEC_EVALUATE, &e) && exec_peek(x, a, false, got, &e), &e);
+    for (int i = 0; i < ROWS; i++) assert_true(got[i] == 2 * (double)rows[i]);
+    support_ok(exec_peek(x, b, false, got, &e), &e);
+    assert_true(got[0] == 0.5 && got[1] == 7);
+    exec_free(x);
+    cpu_double_device.close(q);
+    graph_free(g);
+}
+
+// What an executor says of the validation samples' first rows.
+static void evaluate(rig *r, exec *x, float *logits, int64_t *confusion) {
+    err e;
+    float *w = malloc((size_t)graph_slab_elements(r->job.g) * sizeof *w);
+    assert_non_null(w);
+    graph_initial(r->job.g, 5, w);
+    support_ok(exec_write(x, graph_slab(r->job.g, SLAB_WEIGHTS), w, &e), &e);
+    step s = {.first = (uint64_t)r->split.validation.first, .count = (uint64_t)r->split.validation.count};
+    support_ok(exec_step_write(x, &s, &e), &e);
+    support_ok(exec_clear(x, r->job.confusion, &e), &e);
+    support_ok(exec_poison(x, 0xFF, false, &e), &e);
+    support_ok(exec_play(x, EXEC_EVALUATE, &e) && exec_peek(x, r->job.logits, false, logits, &e), &e);
+    support_ok(exec_read(x, r->job.confusion, confusion, &e), &e);
+    free(w);
+}
+
+static void inference_equals_evaluation(void **state) {
+    (void)state;
+    err e;
+    enum { ROWS = 40, CLASSES = 3 };
+    rig r;
+    rig_open(&r, &cpu_device, 2, "");
+    graph_keep(r.job.g, r.job.logits);
+    float full[ROWS * CLASSES], lean[ROWS * CLASSES];
+    int64_t counted[2][CLASSES * CLASSES];
+    for (int inference = 0; inference < 2; inference++) {
+        exec_options o = {.batch = ROWS, .inference = inference};
+        exec *x = exec_new(&cpu_device, r.queue, r.job.g, &o, &e);
+        support_ok(x != NULL, &e);
+        evaluate(&r, x, inference ? lean : full, counted[inference]);
+        exec_memory m = exec_used(x);
+        assert_int_equal(m.gradients == 0 && m.moments == 0, inference);
+        assert_int_equal(exec_plan(x, true) == NULL, inference);
+        exec_free(x);
+    }
+    assert_memory_equal(full, lean, sizeof full);
+    assert_memory_equal(counted[0], counted[1], sizeof counted[0]);
+    rig_close(&r);
+}
+
+// Devices that fail
+
+static int failing_call;
+static int calls_made;
+
+static bool fails(err *e) {
+    if (calls_made++ != failing_call) return false;
+    err_run(e, "the device gave up");
+    return true;
+}
+
+static void *failing_allocate(queue *q, size_t bytes, err *e) {
+    return fails(e) ? NULL : cpu_device.allocate(q, bytes, e);
+}
+
+static bool failing_write(queue *q, void *to, const void *from, size_t bytes, err *e) {
+    return !fails(e) && cpu_device.write(q, to, from, bytes, e);
+}
+
+static recording *failing_record(queue *q, call *calls, int count, err *e) {
+    return fails(e) ? NULL : cpu_device.record(q, calls, count, e);
+}
+
+static bool failing_play(queue *q, recording *p, err *e) {
+    return !fails(e) && cpu_device.play(q, p, e);
+}
+
+static bool failing_read(queue *q, void *to, const void *from, size_t bytes, err *e) {
+    return !fails(e) && cpu_device.read(q, to, from, bytes, e);
+}
+
+static bool train_on(const device *d, rig *r, err *e) {
+    train_result result;
+    trainer *t = trainer_new(d, r->queue, &r->job, r->data, &r->split, &r->settings, e);
+    bool ok = t && trainer_run(t, &(watcher){NULL, NULL, NULL}, &result, e);
+    trainer_free(t);
+    return ok;
+}
+
+// The nth use of the device fails, for every n until all succeed: each is told, none leaks or goes on.
+static void every_failure_is_passed_up(void **state) {
+    (void)state;
+    device d = cpu_device;
+    d.host_memory = false;
+    d.allocate = failing_allocate;
+    d.write = failing_write;
+    d.record = failing_record;
+    d.play = failing_play;
+    d.read = failing_read;
+    rig r;
+    rig_open(&r, &d, 1,
+        "data.synthetic.bars=1000 model.kind=mlp model.widths=4 data.windows.fast=2 data.windows.slow=2 "
+        "train.batch_size=200 train.epochs=2");
+    for (failing_call = 0;; failing_call++) {
+        err e = {0};
+        calls_made = 0;
+        if (train_on(&d, &r, &e)) break;
+        assert_int_equal(e.kind, ERR_RUN);
+        assert_string_equal(e.text, "the device gave up");
+        assert_int_equal(calls_made, failing_call + 1);
+    }
+    assert_true(failing_call > 30);
+    assert_int_equal(calls_made, failing_call);
+    rig_close(&r);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(constants_are_widened),
+        cmocka_unit_test(inference_equals_evaluation),
+        cmocka_unit_test(every_failure_is_passed_up),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,147 @@
+// Models: parameters with PyTorch's names, shapes and initial ranges.
+#include "model/model.h"
+
+#include "support.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static tensor input(graph *g, shape s) {
+    return graph_constant(g, "x", DTYPE_F32, s, NULL);
+}
+
+// The reference model: windows 50x15 and 20x8, a vector of 64.
+static model_spec reference(graph *g) {
+    model_spec s = {
+        .kind = MODEL_lstm, .streams = 2, .classes = 3, .projection = 32, .head = 64, .layers = 1, .dropout = 0.3f};
+    s.stream[0] = (model_stream){"fast", input(g, shape3(BATCH, 50, 15)), 32};
+    s.stream[1] = (model_stream){"slow", input(g, shape3(BATCH, 20, 8)), 16};
+    s.vector = input(g, shape2(BATCH, 64));
+    return s;
+}
+
+static void has_parameter(const graph *g, const char *name, shape s, double fan) {
+    tensor t = graph_parameter_named(g, name);
+    if (!t.id) fail_msg("no parameter %s", name);
+    const tensor_info *p = graph_info(g, t);
+    assert_true(shape_equal(p->shape, s));
+    assert_int_equal(p->init.kind, INIT_UNIFORM);
+    assert_true(fabs((double)p->init.bound - 1 / sqrt(fan)) < 1e-7);
+}
+
+static void lstm_is_the_reference(void **state) {
+    (void)state;
+    graph *g = graph_new();
+    model_spec s = reference(g);
+    tensor logits = model_build(g, &s);
+    assert_true(shape_equal(graph_info(g, logits)->shape, shape2(BATCH, 3)));
+    assert_int_equal(graph_parameter_values(g), 26403);
+    assert_int_equal(graph_parameters(g), 8 + 8 + 2 + 4);
+    has_parameter(g, "fast.weight_ih_l0", shape2(128, 15), 32);
+    has_parameter(g, "fast.weight_hh_l0_reverse", shape2(128, 32), 32);
+    has_parameter(g, "slow.bias_ih_l0", shape1(64), 16);
+    has_parameter(g, "slow.bias_hh_l0_reverse", shape1(64), 16);
+    has_parameter(g, "strat.0.weight", shape2(32, 64), 64);
+    has_parameter(g, "strat.0.bias", shape1(32), 64);
+    has_parameter(g, "head.0.weight", shape2(64, 128), 128);
+    has_parameter(g, "head.3.weight", shape2(3, 64), 64);
+    has_parameter(g, "head.3.bias", shape1(3), 64);
+    graph_free(g);
+}
+
+static void lstm_may_be_deep_and_lack_a_vector(void **state) {
+    (void)state;
+    graph *g = graph_new();
+    model_spec s = reference(g);
+    s.layers = 3;
+    s.streams = 1;
+    s.vector = TENSOR_NONE;
+    model_build(g, &s);
+    has_parameter(g, "fast.weight_ih_l2_reverse", shape2(128, 64), 32);
+    has_parameter(g, "head.0.weight", shape2(64, 64), 64);
+    assert_int_equal(graph_parameter_named(g, "strat.0.weight").id, 0);
+    graph_free(g);
+}
+
+static void mlp_is_numbered_as_a_sequence(void **state) {
+    (void)state;
+    for (int dropout = 0; dropout < 2; dropout++) {
+        graph *g = graph_new();
+        model_spec s = {.kind = MODEL_mlp, .streams = 1, .classes = 3, .widths = 2, .width = {512, 256}};
+        s.stream[0] = (model_stream){"fast", input(g, shape2(BATCH, 30)), 0};
+        s.vector = input(g, shape2(BATCH, 34));
+        s.act = ACT_RELU;
+        s.dropout = dropout ? 0.2f : 0;
+        tensor logits = model_build(g, &s);
+        assert_true(shape_equal(graph_info(g, logits)->shape, shape2(BATCH, 3)));
+        has_parameter(g, "net.0.weight", shape2(512, 64), 64);
+        has_parameter(g, dropout ? "net.3.weight" : "net.2.weight", shape2(256, 512), 512);
+        has_parameter(g, dropout ? "net.6.bias" : "net.4.bias", shape1(3), 256);
+        assert_int_equal(graph_parameters(g), 6);
+        graph_free(g);
+    }
+}
+
+static void names_are_found(void **state) {
+    (void)state;
+    for (int k = 0; k < MODEL_COUNT; k++) assert_int_equal(model_find(model_name((model_kind)k)), k);
+    assert_int_equal(model_find("oracle"), MODEL_COUNT);
+    assert_int_equal(model_layout(MODEL_lstm), WINDOW_STEPS);
+    assert_int_equal(model_layout(MODEL_mlp), WINDOW_FLAT);
+}
+
+// Within its bound, spread over it, different between parameters and seeds, zero in the padding.
+static void check_initial(const graph *g, const float *w, const float *other) {
+    int64_t covered = 0;
+    for (int i = 0; i < graph_parameters(g); i++) {
+        const tensor_info *p = graph_info(g, graph_parameter_at(g, i));
+        int64_t n = shape_count(p->shape);
+        double sum = 0, square = 0, bound = (double)p->init.bound;
+        assert_true(p->offset >= covered);
+        for (; covered < p->offset; covered++) assert_true(w[covered] == 0);
+        for (int64_t k = 0; k < n; k++, covered++) {
+            double v = (double)w[p->offset + k];
+            assert_true(v >= -bound && v < bound);
+            sum += v / bound;
+            square += v * v / (bound * bound);
+        }
+        if (n > 1000) assert_true(fabs(sum / (double)n) < 0.06 && fabs(square / (double)n - 1.0 / 3) < 0.05);
+        assert_memory_not_equal(w + p->offset, other + p->offset, (size_t)n * sizeof *w);
+    }
+}
+
+static void initial_weights_are_pytorchs_kind(void **state) {
+    (void)state;
+    graph *g = graph_new();
+    model_spec s = reference(g);
+    model_build(g, &s);
+    size_t n = (size_t)graph_slab_elements(g);
+    float *w = malloc(3 * n * sizeof *w);
+    assert_non_null(w);
+    graph_initial(g, 1, w);
+    graph_initial(g, 1, w + n);
+    graph_initial(g, 2, w + 2 * n);
+    assert_memory_equal(w, w + n, n * sizeof *w);
+    check_initial(g, w, w + 2 * n);
+    const tensor_info *a = graph_info(g, graph_parameter_named(g, "fast.bias_ih_l0"));
+    const tensor_info *b = graph_info(g, graph_parameter_named(g, "fast.bias_hh_l0"));
+    assert_memory_not_equal(w + a->offset, w + b->offset, 128 * sizeof *w);
+    free(w);
+    graph_free(g);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(lstm_is_the_reference),
+        cmocka_unit_test(lstm_may_be_deep_and_lack_a_vector),
+        cmocka_unit_test(mlp_is_numbered_as_a_sequence),
+        cmocka_unit_test(names_are_found),
+        cmocka_unit_test(initial_weights_are_pytorchs_kind),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
