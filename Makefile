@@ -3,6 +3,7 @@
 MAKEFLAGS += --no-print-directory
 JOBS  := $(shell nproc 2>/dev/null || echo 2)
 BUILD ?= build
+CUDA  ?= AUTO
 CTEST  = ctest --output-on-failure --parallel 2
 
 C_FILES = find src test bench -name '*.[ch]'
@@ -14,26 +15,30 @@ NO_ASLR   = $(shell setarch -R true 2>/dev/null && echo setarch -R)
 build = cmake -S . -B $(1) $(2) --log-level=WARNING && cmake --build $(1) --parallel $(JOBS)
 
 .DEFAULT_GOAL := all
-.PHONY: all demo test test-asan test-tsan bench format lint layers clean help
+.PHONY: all demo test test-asan test-tsan test-gpu bench format lint layers clean help
 
-all: layers $(BUILD)/.deps-demo ## build the program, build/tradewind
-	@$(call build,$(BUILD),-DTRADEWIND_TESTS=OFF)
+all: layers $(BUILD)/.deps-demo ## build the program, build/tradewind, and the CUDA plug-in where nvcc is found
+	@$(call build,$(BUILD),-DTRADEWIND_TESTS=OFF -DTRADEWIND_CUDA=$(CUDA))
 
 demo: $(BUILD)/.deps-demo ## build and train on made-up bars
-	@$(call build,$(BUILD),-DTRADEWIND_TESTS=OFF)
+	@$(call build,$(BUILD),-DTRADEWIND_TESTS=OFF -DTRADEWIND_CUDA=OFF)
 	$(BUILD)/tradewind train examples/quickstart.yaml
 
 test: layers $(BUILD)/.deps-test ## build and run the tests
-	@$(call build,$(BUILD),-DTRADEWIND_TESTS=ON)
+	@$(call build,$(BUILD),-DTRADEWIND_TESTS=ON -DTRADEWIND_CUDA=$(CUDA))
 	@cd $(BUILD) && $(CTEST)
 
 test-asan: layers $(BUILD)/.deps-test ## the tests under AddressSanitizer and UBSan
-	@$(call build,$(BUILD)-asan,-DCMAKE_BUILD_TYPE=Debug)
+	@$(call build,$(BUILD)-asan,-DCMAKE_BUILD_TYPE=Debug -DTRADEWIND_CUDA=OFF)
 	@cd $(BUILD)-asan && $(CTEST)
 
 test-tsan: layers $(BUILD)/.deps-test ## the tests that use threads, under ThreadSanitizer
-	@$(call build,$(BUILD)-tsan,-DTRADEWIND_SANITIZE=thread)
+	@$(call build,$(BUILD)-tsan,-DTRADEWIND_SANITIZE=thread -DTRADEWIND_CUDA=OFF)
 	@cd $(BUILD)-tsan && $(NO_ASLR) $(CTEST) -E '$(TSAN_SKIP)'
+
+test-gpu: layers $(BUILD)/.deps-test ## the operators' tests on the card, in every precision
+	@$(call build,$(BUILD),-DTRADEWIND_TESTS=ON -DTRADEWIND_CUDA=ON)
+	$(BUILD)/gpu_test_ops
 
 bench: all ## run the timed cases
 	$(BUILD)/tradewind bench

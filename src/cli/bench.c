@@ -208,7 +208,8 @@ static bool run_ours(outcome *r, const device *d, queue *q, err *e) {
 static bool run_precisions(outcome *r, const char **where, err *e) {
     const device *d;
     queue *q;
-    if (!cli_open_queue(r->o, &d, &q, e)) return false;
+    err no_card;
+    if (!cli_open_queue(r->o, &d, &q, &no_card, e)) return false;
     *where = d->name;
     bool ok = true;
     for (int p = PRECISION_FP32; ok && p <= PRECISION_FP16; p++) {

@@ -34,8 +34,9 @@ typedef struct {
 
 extern const cli_command cli_train, cli_plan, cli_doctor, cli_bench;
 
-// The device that --device names, and a queue on it with --threads and --isa.
-bool cli_open_queue(const cli_options *o, const device **d, queue **q, err *e);
+// The device that --device names, and a queue on it with --threads and --isa. Where `auto` found a card's plug-in but
+// no usable card, the CPU computes and `why` says the reason; otherwise its text is empty.
+bool cli_open_queue(const cli_options *o, const device **d, queue **q, err *why, err *e);
 
 // Set once Ctrl-C or SIGTERM has come; the first asks the run to stop, the second ends the program.
 bool cli_interrupted(void);

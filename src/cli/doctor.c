@@ -74,6 +74,8 @@ static bool fastest(const device *d, queue *q, bool product, const float *x, dou
 typedef struct {
     char processor[256], device[128];
     double copy, matmul; // GB/s, GFLOP/s
+    err no_card;         // why, where the CPU stands in
+    bool card;
 } findings;
 
 static bool examine(const cli_options *o, findings *f, err *e) {
@@ -83,9 +85,10 @@ static bool examine(const cli_options *o, findings *f, err *e) {
     float *x = malloc((size_t)ROWS * WIDTH * sizeof *x);
     if (!x) return err_run(e, "out of memory for a measurement");
     for (int64_t i = 0; i < (int64_t)ROWS * WIDTH; i++) x[i] = (float)(i % 97) * 0.01f;
-    bool ok = cli_open_queue(o, &d, &q, e);
+    bool ok = cli_open_queue(o, &d, &q, &f->no_card, e);
     if (ok) {
         d->describe(q, f->device, sizeof f->device);
+        f->card = !d->host_memory;
         ok = fastest(d, q, false, x, &copy, e) && fastest(d, q, true, x, &product, e);
         d->close(q);
     }
@@ -105,7 +108,9 @@ static void print_text(const findings *f) {
     printf("\ndevice     %s\n", f->device);
     printf("  copy     %.1f GB/s, read and written\n", f->copy);
     printf("  matmul   %.0f GFLOP/s in fp32\n", f->matmul);
-    printf("CUDA       not in this build\n");
+    if (!f->card)
+        printf("card       %s\n",
+            f->no_card.text[0] ? f->no_card.text : "the plug-in for cards is not beside the program");
 }
 
 static bool run(const cli_options *o, err *e) {
@@ -119,7 +124,7 @@ static bool run(const cli_options *o, err *e) {
         stdout, json_pack("{s:s, s:s, s:i, s:o, s:s, s:s, s:o, s:o, s:b}", "version", TRADEWIND_VERSION, "processor",
                     f.processor, "processors", pool_processors(), "memory_gb", json_number(memory_gb()), "kernels",
                     cpu_instruction_sets()[0], "device", f.device, "copy_gb_per_s", json_number(f.copy),
-                    "matmul_gflop_per_s", json_number(f.matmul), "cuda", 0));
+                    "matmul_gflop_per_s", json_number(f.matmul), "cuda", f.card));
     return true;
 }
 

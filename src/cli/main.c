@@ -33,17 +33,17 @@ bool cli_interrupted(void) {
     return interrupted;
 }
 
-bool cli_open_queue(const cli_options *o, const device **d, queue **q, err *e) {
+bool cli_open_queue(const cli_options *o, const device **d, queue **q, err *why, err *e) {
     bool any = strcmp(o->device, "auto") == 0, card = strcmp(o->device, "cuda") == 0;
     queue_options options = {.threads = o->threads, .isa = o->isa};
     if (!any && !card && strcmp(o->device, "cpu") != 0)
         return err_input(e, "--device %s: unknown device; use cuda, cpu or auto", o->device);
+    why->text[0] = 0;
     if (any || card) {
         *d = plugin_open("tradewind-cuda.so", e);
         *q = *d ? (*d)->open(&options, e) : NULL;
-        if (*q) return true;
-        if (card) return false;
-        if (!o->quiet && *d) fprintf(stderr, "tradewind: no card: %s; the CPU computes\n", e->text);
+        if (*q || card) return *q != NULL;
+        if (*d) *why = *e;
     }
     *d = &cpu_device;
     *q = (*d)->open(&options, e);
@@ -166,31 +166,34 @@ static int complain(const err *e) {
     return e->kind == ERR_INPUT ? 2 : 1;
 }
 
+// Everything that is printed without running a command; false where there is a command to run.
+static bool only_prints(int argc, char **argv) {
+    const char *word = argc < 2 ? "--help" : argv[1];
+    if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0 || strcmp(word, "help") == 0) {
+        print_help();
+        return true;
+    }
+    if (strcmp(word, "--version") != 0) return false;
+    printf("tradewind %s\n", TRADEWIND_VERSION);
+    return true;
+}
+
+static bool run_command(int argc, char **argv, err *e) {
+    cli_options o;
+    const cli_command *c = find(argv[1]);
+    if (!c) return err_input(e, "%s: unknown command; `tradewind --help` lists them", argv[1]);
+    if (!read_options(argc, argv, &o, e)) return false;
+    if (!o.help) return c->run(&o, e);
+    print_command_help(c);
+    return true;
+}
+
 int main(int argc, char **argv) {
     err e = {0};
-    cli_options o;
-    if (argc < 2 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0) {
-        print_help();
-        return argc < 2 ? 2 : 0;
-    }
-    if (strcmp(argv[1], "--version") == 0) {
-        printf("tradewind %s\n", TRADEWIND_VERSION);
-        return 0;
-    }
-    const cli_command *c = find(argv[1]);
-    if (!c) {
-        err_input(&e, "%s: unknown command; `tradewind --help` lists them", argv[1]);
-        return complain(&e);
-    }
-    if (!read_options(argc, argv, &o, &e)) return complain(&e);
-    if (o.help) {
-        print_command_help(c);
-        return 0;
-    }
-    if (!c->run(&o, &e)) return complain(&e);
+    if (!only_prints(argc, argv) && !run_command(argc, argv, &e)) return complain(&e);
     if (fflush(stdout) != 0 || ferror(stdout)) {
         err_run(&e, "cannot write the output: %s", strerror(errno));
         return complain(&e);
     }
-    return 0;
+    return argc < 2 ? 2 : 0;
 }

@@ -46,7 +46,7 @@ static bool choose_precision(setup *s, err *e) {
 
 bool setup_open(setup *s, const cli_options *o, err *e) {
     *s = (setup){0};
-    if (read_description(s, o, e) && make_data(s, e) && cli_open_queue(o, &s->device, &s->queue, e) &&
+    if (read_description(s, o, e) && make_data(s, e) && cli_open_queue(o, &s->device, &s->queue, &s->no_card, e) &&
         choose_precision(s, e)) {
         job_init(&s->job, s->data, &s->split, &s->settings, &s->model, s->window, s->precision);
         return true;
@@ -87,6 +87,7 @@ void setup_print(const setup *s, FILE *out) {
     char device[128];
     s->device->describe(s->queue, device, sizeof device);
     fprintf(out, "device    %s\n", device);
+    if (s->no_card.text[0]) fprintf(out, "          no card: %s\n", s->no_card.text);
     print_data(s, out);
     fprintf(out, "model     %s", model_name(s->model.kind));
     print_count(out, ", ", (double)graph_parameter_values(s->job.g), " parameters");

@@ -18,6 +18,7 @@ typedef struct {
     const device *device;
     queue *queue;
     precision precision;
+    err no_card; // why the CPU stands in for a card, or an empty text
 } setup;
 
 // Reads the description (the first word) and its overrides (the others), makes the data, builds the graph and opens the

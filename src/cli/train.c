@@ -135,7 +135,11 @@ static bool train(view *v, trainer *t, err *e) {
     bool ok = trainer_run(t, &w, &r, e);
     progress_done(&v->bar);
     if (!ok) return false;
-    if (!r.best_epoch) return err_run(e, "stopped before the first epoch was finished; no weights were kept");
+    if (!r.best_epoch && r.interrupted)
+        return err_run(e, "stopped before the first epoch was finished; no weights were kept");
+    if (!r.best_epoch)
+        return err_run(
+            e, "the validation loss was not finite in any epoch; no weights were kept; lower train.optimizer.lr");
     char *path = path_in(s->settings.dir, "best.safetensors");
     ok = trainer_save(t, path, e);
     if (ok) conclude(v, &r, path);

@@ -62,10 +62,21 @@ static void queue_close(queue *q) {
     free(q);
 }
 
+// A driver that is new enough, and a card.
+static bool find_card(err *e) {
+    int driver = 0, cards = 0;
+    if (cudaDriverGetVersion(&driver) != cudaSuccess || driver == 0) return err_run(e, "no NVIDIA driver was found");
+    if (driver < CUDART_VERSION)
+        return err_run(e, "the NVIDIA driver is too old: it serves CUDA %d.%d, this build needs %d.%d; update the driver",
+            driver / 1000, driver % 1000 / 10, CUDART_VERSION / 1000, CUDART_VERSION % 1000 / 10);
+    cudaError_t status = cudaGetDeviceCount(&cards);
+    if (status == cudaErrorNoDevice || (status == cudaSuccess && cards == 0)) return err_run(e, "no NVIDIA card was found");
+    return ok(status, "looking for a card", e);
+}
+
 static queue *queue_open(const queue_options *o, err *e) {
-    int cards = 0;
     (void)o;
-    if (!ok(cudaGetDeviceCount(&cards), "looking for a card", e)) return NULL;
+    if (!find_card(e)) return NULL;
     queue *q = (queue *)calloc(1, sizeof *q);
     if (!q) {
         err_run(e, "out of memory for a queue");

@@ -443,11 +443,10 @@ template <int MATH, int NT> static __device__ void backward_tile(const lstm_args
     float dh[4], dc[4], c[4], h[4], before[4];
     load_gradient(a, s, d, a.dh_last, dh);
     load_gradient(a, s, d, a.dc_last, dc);
-    state_before<MATH>(a, s, d, tile, a.T, h, c);
     for (int64_t i = a.T - 1; i >= 0; i--) {
         int64_t t = time_of(a, d, i);
         float z[4][4];
-        if (i < a.T - 1) recall(kept_at<MATH>(a, d, tile, i, s), h, c);
+        recall(kept_at<MATH>(a, d, tile, i, s), h, c);
         state_before<MATH>(a, s, d, tile, i, h, before);
         put_x(a, tile, t, operand, ld);
         put_h(s, operand, ld, a.KX * layout<MATH>::K, h);

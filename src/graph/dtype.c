@@ -26,7 +26,7 @@ static void assign_node(graph *g, const node *n, precision p) {
     dtype result = n->precision == CLASS_LOW ? low : n->precision == CLASS_FP32 ? DTYPE_F32 : followed(g, n);
     for (int k = 0; k < n->outputs; k++) {
         tensor_info *t = graph_edit(g, n->output[k]);
-        if (t->role == ROLE_ACTIVATION && t->type == DTYPE_F32) t->type = result;
+        if (t->role == ROLE_ACTIVATION && t->type == DTYPE_F32 && !(n->wide >> k & 1)) t->type = result;
     }
     if (n->precision != CLASS_LOW || low == DTYPE_F32) return;
     for (int i = 0; i < n->inputs; i++) {

@@ -77,6 +77,7 @@ typedef struct {
     const void *attr; // the operator's own record, or NULL
     uint32_t needs;   // NEEDS_INPUT(i) | NEEDS_OUTPUT(i): what backward reads
     uint32_t flows;   // bit i: a gradient may flow to input i
+    uint32_t wide;    // bit k: output k stays fp32 in every precision
     bool backward;    // set by grad_build: backward runs
     flow *flow;       // set by grad_build, per input
 } node;

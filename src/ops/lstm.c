@@ -37,6 +37,7 @@ tensor op_lstm(
     graph_attr_add(g, n, &a, sizeof a);
     n->flows = (1u << (at + 2)) - 1;
     n->needs = (1u << (at + 3)) - 1;
+    n->wide = 1u << LSTM_C_LAST;
     tensor h = graph_output_add(g, n, DTYPE_F32, shape2(sx.dim[0], directions * H));
     graph_output_add(g, n, DTYPE_F32, shape2(sx.dim[0], directions * H));
     return all_states ? graph_output_add(g, n, DTYPE_F32, shape3(sx.dim[0], sx.dim[1], directions * H)) : h;

@@ -96,7 +96,7 @@ bool settings_read(const config *c, settings *s, err *e) {
     s->class_weights = config_is(c, "train.class_weights", "balanced");
     s->dir = config_text(c, "run.dir");
     if (s->split.train + s->split.validation > 1)
-        return config_fail(c, "data.split", e, "train and validation add up to more than 1; lower one of them");
+        return config_fail(c, "data.split.train", e, "train and validation add up to more than 1; lower one of them");
     if (!s->dir[0]) return config_fail(c, "run.dir", e, "is empty; name a directory");
     return true;
 }

@@ -3,6 +3,7 @@
 #include "run/safetensors.h"
 #include "train/metric.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -143,7 +144,7 @@ static bool run_epochs(trainer *t, const watcher *w, train_result *r, epoch_repo
         r->interrupted = !go_on;
         if (!go_on) return true;
         if (!finish_epoch(t, report, started, e)) return false;
-        report->best = !r->best_epoch || report->validation.mcc > r->best_mcc;
+        report->best = isfinite(report->validation.loss) && (!r->best_epoch || report->validation.mcc > r->best_mcc);
         r->epochs = epoch;
         if (report->best) {
             r->best_epoch = epoch;
@@ -151,7 +152,7 @@ static bool run_epochs(trainer *t, const watcher *w, train_result *r, epoch_repo
             if (!exec_read(t->x, weights_slab(t), t->best, e)) return false;
         }
         if (w->on_epoch) w->on_epoch(w->arg, report);
-        r->stopped_early = epoch - r->best_epoch >= t->s.patience && epoch < t->s.epochs;
+        r->stopped_early = epoch - r->best_epoch >= t->s.patience && epoch < t->s.epochs; // also where none was best
         if (r->stopped_early) return true;
     }
     return true;

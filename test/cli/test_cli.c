@@ -120,7 +120,7 @@ static void descriptions_are_checked(void **state) {
     bad_description("model: {kind: mlp, widths: 12--3}\n", "bad\\.yaml:1: model\\.widths: .*");
     bad_description("data: {windows: {medium: 5}}\n", "bad\\.yaml:1: data\\.windows\\.medium: .*");
     bad_description("model: {hidden: {medium: 5}}\n", "bad\\.yaml:1: model\\.hidden\\.medium: .*");
-    bad_description("data:\n  split: {train: 0.9, validation: 0.5}\n", "bad\\.yaml:2: data\\.split: .*");
+    bad_description("data:\n  split: {train: 0.9, validation: 0.5}\n", "bad\\.yaml:2: data\\.split\\.train: .*");
     bad_description(
         "data:\n  synthetic: {bars: 1000}\n  split:\n    embargo: 9999\n", "bad\\.yaml:3: data\\.split: .*empty.*");
     complains(RUN("train", "missing.yaml"), "missing\\.yaml: .*No such file.*");

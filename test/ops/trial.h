@@ -32,12 +32,18 @@ typedef struct {
     uint64_t draws; // random numbers used so far
     float *values;  // [slab elements] of the inputs
     float offsets[16];
+    bool grid[16]; // parameters whose values are multiples of 1/8
     void *owned[16];
     int owns;
 } trial;
 
 // A random number in [-1, 1), the next of this trial.
 float trial_random(trial *t);
+
+// A weight whose values are multiples of 1/8, and a bias that keeps their sums away from 0: products of such values are
+// exact in every precision, so that a kink (ReLU) is met on the same side everywhere.
+tensor trial_grid(trial *t, shape s);
+tensor trial_grid_bias(trial *t, shape s);
 
 // A differentiable input with values in [-bound, bound) plus the trial's offset; trial_weight leaves the offset out.
 tensor trial_input(trial *t, shape s, float bound);
