@@ -22,20 +22,22 @@
 typedef struct {
     const char *name, *peer;
     int64_t batch;
-    dataset *(*data)(int64_t batch, err *e);
+    dataset *(*data)(int64_t samples, err *e);
     const char *description; // of the model
 } bench_case;
 
+// Samples of an epoch on a card: the training part of the reference job.
+enum { EPOCH = 343000 };
+
 // Data
 
-static dataset *market_data(int64_t batch, err *e) {
-    return synthetic_new(&(synthetic_options){.bars = 4 * batch + 240, .seed = 1, .strength = 1.5}, e);
+static dataset *market_data(int64_t samples, err *e) {
+    return synthetic_new(&(synthetic_options){.bars = samples + 240, .seed = 1, .strength = 1.5}, e);
 }
 
 // A random vector and a random label per sample, and nothing else.
-static dataset *vector_data(int64_t batch, err *e) {
+static dataset *vector_data(int64_t n, err *e) {
     enum { WIDTH = 64 };
-    int64_t n = 4 * batch;
     dataset *d = calloc(1, sizeof *d);
     if (!d) {
         err_run(e, "out of memory for a dataset");
@@ -82,32 +84,31 @@ static int by_value(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-static bool one_step(const device *d, queue *q, exec *x, err *e) {
-    return exec_play(x, EXEC_FIRST, e) && exec_play(x, EXEC_UPDATE, e) && d->sync(q, e);
+// One timed run: a step on the CPU; a whole epoch, tail included, on a card, where steps follow each other without the
+// host.
+static bool one_run(
+    const device *d, queue *q, exec *x, const dataset *data, int64_t batch, uint32_t run, double *ms, err *e) {
+    int64_t steps = d->host_memory ? 1 : (data->samples + batch - 1) / batch;
+    step s = {.seed = 1, .count = (uint64_t)data->samples, .epoch = run, .shuffle = 1, .lr = 1e-3f, .update = run};
+    if (d->host_memory) s.position = run % 3 * (uint64_t)batch;
+    bool ok = exec_step_write(x, &s, e);
+    double t = now();
+    for (int64_t i = 0; ok && i < steps; i++) ok = exec_play(x, EXEC_FIRST, e) && exec_play(x, EXEC_UPDATE, e);
+    ok = ok && d->sync(q, e);
+    *ms = (now() - t) / (double)steps * 1e3;
+    return ok;
 }
 
-// The median over steps, in milliseconds. The device starts a new epoch before its split runs out.
+// The median over runs, in milliseconds a step.
 static bool time_steps(
-    const device *d, queue *q, exec *x, const dataset *data, int64_t batch, int64_t steps, double *ms, err *e) {
+    const device *d, queue *q, exec *x, const dataset *data, int64_t batch, int64_t runs, double *ms, err *e) {
     enum { WARM = 3 };
-    double *times = calloc((size_t)steps, sizeof *times);
-    if (!times) return err_run(e, "out of memory for %lld timings", (long long)steps);
+    double *times = calloc((size_t)(WARM + runs), sizeof *times);
+    if (!times) return err_run(e, "out of memory for %lld timings", (long long)runs);
     bool ok = true;
-    for (int64_t i = -WARM; ok && i < steps; i++) {
-        step s = {.seed = 1,
-            .count = (uint64_t)data->samples,
-            .epoch = (uint32_t)(i + WARM),
-            .shuffle = 1,
-            .lr = 1e-3f,
-            .update = (uint64_t)(i + WARM),
-            .position = (uint64_t)((i + WARM) % 3 * batch)};
-        ok = exec_step_write(x, &s, e);
-        double t = now();
-        ok = ok && one_step(d, q, x, e);
-        if (ok && i >= 0) times[i] = now() - t;
-    }
-    qsort(times, (size_t)steps, sizeof *times, by_value);
-    *ms = times[steps / 2] * 1e3;
+    for (int64_t i = 0; ok && i < WARM + runs; i++) ok = one_run(d, q, x, data, batch, (uint32_t)i, &times[i], e);
+    qsort(times + WARM, (size_t)runs, sizeof *times, by_value);
+    *ms = times[WARM + runs / 2];
     free(times);
     return ok;
 }
@@ -176,7 +177,7 @@ static void rig_close(rig *g) {
 static bool rig_open(rig *g, const outcome *r, const device *d, queue *q, err *e) {
     int64_t window[STREAMS_MOST];
     const char *text = r->c->description;
-    *g = (rig){.data = r->c->data(r->batch, e)};
+    *g = (rig){.data = r->c->data(d->host_memory ? 4 * r->batch : EPOCH, e)};
     if (!g->data) return false;
     g->config = config_read(r->c->name, text, strlen(text), settings_keys, settings_key_count, e);
     if (!g->config || !config_check(g->config, e) || !settings_read(g->config, &g->settings, e)) return false;
@@ -192,7 +193,7 @@ static bool rig_open(rig *g, const outcome *r, const device *d, queue *q, err *e
 static bool run_ours(outcome *r, const device *d, queue *q, err *e) {
     double ms = 0;
     rig g;
-    int64_t steps = r->o->steps ? r->o->steps : r->c->batch <= 512 ? 50 : 15;
+    int64_t steps = r->o->steps ? r->o->steps : !d->host_memory ? 7 : r->c->batch <= 512 ? 50 : 15;
     bool ok = rig_open(&g, r, d, q, e);
     ok = ok && time_steps(d, q, trainer_exec(g.trainer), g.data, r->batch, steps, &ms, e);
     if (ok) {
@@ -214,7 +215,8 @@ static bool run_precisions(outcome *r, const char **where, err *e) {
     bool ok = true;
     for (int p = PRECISION_FP32; ok && p <= PRECISION_FP16; p++) {
         r->precision = (precision)p;
-        if (d->computes(q, r->precision)) ok = run_ours(r, d, q, e);
+        bool wanted = !r->o->precision || strcmp(r->o->precision, precision_name(r->precision)) == 0;
+        if (wanted && d->computes(q, r->precision)) ok = run_ours(r, d, q, e);
     }
     d->close(q);
     return ok;
@@ -261,6 +263,7 @@ const cli_command cli_bench = {"bench", "[CASE...]", "timed training steps, besi
     "  lstm-512    the same, batch 512\n"
     "  mlp         64-512-256-3, batch 512\n"
     "  mlp-16384   the same, batch 16,384\n"
-    "  --batch N   another batch size     --steps N   timed steps\n"
+    "  --batch N   another batch size     --steps N   timed steps; on a card, timed epochs of 343,000 samples\n"
+    "  --precision NAME   only this one: fp32, tf32, bf16 or fp16\n"
     "  --peer FILE the PyTorch script (default bench/peers.py)     --no-peer   ours alone\n",
     NULL, run};

@@ -13,11 +13,12 @@ enum { WORDS_MOST = 64 };
 
 typedef struct {
     bool json, quiet, verbose, help, no_peer;
-    int threads;        // 0: one per processor
-    const char *device; // "auto", "cpu"
-    const char *isa;    // NULL: the best there is
-    const char *peer;   // bench: the PyTorch script
-    const char *seed;   // NULL: as the description says
+    int threads;           // 0: one per processor
+    const char *device;    // "auto", "cpu"
+    const char *isa;       // NULL: the best there is
+    const char *peer;      // bench: the PyTorch script
+    const char *precision; // bench: NULL for all
+    const char *seed;      // NULL: as the description says
     int64_t batch, steps;
     int words; // what is not an option
     const char *word[WORDS_MOST];

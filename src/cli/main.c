@@ -104,7 +104,8 @@ static bool read_value(cli_options *o, const char *name, const char *value, bool
     const struct {
         const char *name;
         const char **text;
-    } texts[] = {{"--device", &o->device}, {"--isa", &o->isa}, {"--peer", &o->peer}, {"--seed", &o->seed}};
+    } texts[] = {{"--device", &o->device}, {"--isa", &o->isa}, {"--peer", &o->peer}, {"--precision", &o->precision},
+        {"--seed", &o->seed}};
     int64_t n = 0;
     *known = true;
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {

@@ -1,7 +1,9 @@
-// Matrix products on the card: C = op(A B), operands of any type and stride, converted as they are loaded.
+// Matrix products on the card: C = op(A B), operands of any type, either dimension contiguous, converted as they are
+// loaded.
 //
-// A block computes a 64 x 64 tile with four warps of 32 x 32. Where a product has few tiles but a long sum, the sum is cut
-// into a fixed number of parts (by sizes alone) that go to scratch and are added in order.
+// A block computes a 64 x 64 tile with four warps of 32 x 32; the next tile's operands are fetched to registers, four
+// elements at a time where alignment allows, while the present one is multiplied. Where a product has few tiles but a long
+// sum, the sum is cut into a fixed number of parts (by sizes alone) that go to scratch and are added in order.
 #ifndef TRADEWIND_CUDA_GEMM_CUH
 #define TRADEWIND_CUDA_GEMM_CUH
 
@@ -9,7 +11,8 @@
 
 struct gemm_operand {
     view v;
-    int64_t row, step; // element (i, k) is at i * row + k * step; for B, (j, k)
+    int64_t row, step; // element (i, k) is at i * row + k * step, and one of the two is 1; for B, (j, k)
+    bool vectors;      // groups of four along the contiguous dimension may be loaded at once; set by gemm_product
 };
 
 struct gemm_args {
@@ -18,7 +21,8 @@ struct gemm_args {
     int parts;
 };
 
-enum { GEMM_TILE = 64, GEMM_K = 32, GEMM_THREADS = 128, GEMM_PARTS_MOST = 64 };
+enum { GEMM_TILE = 64, GEMM_K = 32, GEMM_THREADS = 128, GEMM_PARTS_MOST = 64, GEMM_LD = GEMM_TILE + 8 };
+enum { GEMM_GROUPS = GEMM_TILE * GEMM_K / 4 / GEMM_THREADS }; // of four elements, per thread
 
 // How many parts the sum is cut into: enough blocks to fill a large card, parts of at least 128.
 static inline int gemm_parts(int64_t m, int64_t n, int64_t k) {
@@ -32,28 +36,80 @@ static inline size_t gemm_scratch(int64_t m, int64_t n, int64_t k) {
     return parts > 1 ? (size_t)(parts * m * n) * sizeof(float) : 0;
 }
 
-// A 64 x 32 tile into shared memory, zeros beyond the edges. Neighbouring threads read neighbouring elements.
-template <typename E>
-static __device__ void gemm_load(E *to, int ld, const gemm_operand &o, int64_t i0, int64_t rows, int64_t k0, int64_t k1) {
-#pragma unroll 4
-    for (int e = threadIdx.x; e < GEMM_TILE * GEMM_K; e += GEMM_THREADS) {
-        int i = o.step == 1 ? e / GEMM_K : e % GEMM_TILE, k = o.step == 1 ? e % GEMM_K : e / GEMM_TILE;
-        bool inside = i0 + i < rows && k0 + k < k1;
-        convert(&to[i * ld + k], inside ? view_load(o.v, (i0 + i) * o.row + (k0 + k) * o.step) : 0.0f);
+CUDA_FN float4 load_four(view v, int64_t i) {
+    if (v.type == DTYPE_F32) return *(const float4 *)((const float *)v.data + i);
+    uint2 w = *(const uint2 *)((const uint16_t *)v.data + i);
+    if (v.type == DTYPE_BF16) {
+        float2 a = __bfloat1622float2(*(__nv_bfloat162 *)&w.x), b = __bfloat1622float2(*(__nv_bfloat162 *)&w.y);
+        return make_float4(a.x, a.y, b.x, b.y);
+    }
+    float2 a = __half22float2(*(__half2 *)&w.x), b = __half22float2(*(__half2 *)&w.y);
+    return make_float4(a.x, a.y, b.x, b.y);
+}
+
+static __device__ __noinline__ float4 load_four_edge(const gemm_operand o, int64_t i, int64_t k, int64_t rows, int64_t k1) {
+    float v[4];
+    for (int e = 0; e < 4; e++) {
+        int64_t row = i + (o.step == 1 ? 0 : e), column = k + (o.step == 1 ? e : 0);
+        v[e] = row < rows && column < k1 ? view_load(o.v, row * o.row + column * o.step) : 0.0f;
+    }
+    return make_float4(v[0], v[1], v[2], v[3]);
+}
+
+// Group g of a thread: where its four elements lie in the tile.
+CUDA_FN void group_place(bool along_k, int g, int *i, int *k) {
+    int e = threadIdx.x + g * GEMM_THREADS;
+    *i = along_k ? e / (GEMM_K / 4) : e % (GEMM_TILE / 4) * 4;
+    *k = along_k ? e % (GEMM_K / 4) * 4 : e / (GEMM_TILE / 4);
+}
+
+// A thread's share of a 64 x 32 tile, zeros beyond the edges.
+CUDA_FN void gemm_fetch(float4 to[GEMM_GROUPS], const gemm_operand &o, int64_t i0, int64_t rows, int64_t k0, int64_t k1) {
+    bool along_k = o.step == 1;
+#pragma unroll
+    for (int g = 0; g < GEMM_GROUPS; g++) {
+        int i, k;
+        group_place(along_k, g, &i, &k);
+        int64_t row = i0 + i, column = k0 + k;
+        bool whole = o.vectors && row + (along_k ? 0 : 3) < rows && column + (along_k ? 3 : 0) < k1;
+        to[g] = whole ? load_four(o.v, row * o.row + column * o.step) : load_four_edge(o, row, column, rows, k1);
     }
 }
 
-// The sum of a block's tile, in registers: acc[m16 tile][n8 tile][4] of the warp's 32 x 32 part.
-template <int MATH> CUDA_FN void gemm_tile(const gemm_args &g, float acc[2][4][4]) {
+template <typename E> CUDA_FN void gemm_put(E *to, int ld, bool along_k, const float4 from[GEMM_GROUPS]) {
+#pragma unroll
+    for (int g = 0; g < GEMM_GROUPS; g++) {
+        int i, k;
+        group_place(along_k, g, &i, &k);
+        E *at = to + i * ld + k;
+        int next = along_k ? 1 : ld;
+        convert(at, from[g].x);
+        convert(at + next, from[g].y);
+        convert(at + 2 * next, from[g].z);
+        convert(at + 3 * next, from[g].w);
+    }
+}
+
+// The sum of a block's tile, in registers: acc[m16 tile][n8 tile][4] of the warp's 32 x 32 part. `room` is the block's
+// shared memory, GEMM_TILE * GEMM_LD floats.
+template <int MATH> CUDA_FN void gemm_tile(const gemm_args &g, float acc[2][4][4], float *room) {
     typedef typename math_type<MATH>::element E;
-    const int pad = sizeof(E) == 2 ? 8 : 4, ld = GEMM_K + pad;
-    __shared__ E sa[GEMM_TILE * (GEMM_K + 8)], sb[GEMM_TILE * (GEMM_K + 8)];
+    const int ld = GEMM_K + (sizeof(E) == 2 ? 8 : 4);
+    E *sa = (E *)room, *sb = sa + GEMM_TILE * ld;
     int warp = threadIdx.x / 32, wm = warp / 2 * 32, wn = warp % 2 * 32;
     int64_t k0 = g.k * blockIdx.z / g.parts, k1 = g.k * (blockIdx.z + 1) / g.parts;
+    int64_t i0 = (int64_t)blockIdx.x * GEMM_TILE, j0 = (int64_t)blockIdx.y * GEMM_TILE;
+    float4 fa[GEMM_GROUPS], fb[GEMM_GROUPS];
+    gemm_fetch(fa, g.a, i0, g.m, k0, k1);
+    gemm_fetch(fb, g.b, j0, g.n, k0, k1);
     for (; k0 < k1; k0 += GEMM_K) {
-        gemm_load(sa, ld, g.a, (int64_t)blockIdx.x * GEMM_TILE, g.m, k0, k1);
-        gemm_load(sb, ld, g.b, (int64_t)blockIdx.y * GEMM_TILE, g.n, k0, k1);
+        gemm_put(sa, ld, g.a.step == 1, fa);
+        gemm_put(sb, ld, g.b.step == 1, fb);
         __syncthreads();
+        if (k0 + GEMM_K < k1) {
+            gemm_fetch(fa, g.a, i0, g.m, k0 + GEMM_K, k1);
+            gemm_fetch(fb, g.b, j0, g.n, k0 + GEMM_K, k1);
+        }
 #pragma unroll
         for (int k = 0; k < GEMM_K; k += math_type<MATH>::K) {
             frag_b b[4];
@@ -70,11 +126,19 @@ template <int MATH> CUDA_FN void gemm_tile(const gemm_args &g, float acc[2][4][4
     }
 }
 
-// Where element e of acc[i][j] lies in C.
-CUDA_FN void gemm_place(int i, int j, int e, int64_t *row, int64_t *column) {
+// The tile to shared memory, row by row, so that what follows is coalesced.
+CUDA_FN void gemm_spread(const float acc[2][4][4], float *room) {
     int warp = threadIdx.x / 32, g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
-    *row = (int64_t)blockIdx.x * GEMM_TILE + warp / 2 * 32 + i * 16 + g + (e / 2) * 8;
-    *column = (int64_t)blockIdx.y * GEMM_TILE + warp % 2 * 32 + j * 8 + t * 2 + e % 2;
+#pragma unroll
+    for (int i = 0; i < 2; i++)
+#pragma unroll
+        for (int j = 0; j < 4; j++)
+#pragma unroll
+            for (int e = 0; e < 4; e++) {
+                int row = warp / 2 * 32 + i * 16 + g + e / 2 * 8, column = warp % 2 * 32 + j * 8 + t * 2 + e % 2;
+                room[row * GEMM_LD + column] = acc[i][j][e];
+            }
+    __syncthreads();
 }
 
 // Products with an epilogue: bias, activation, and overwriting or adding as the destination says.
@@ -95,30 +159,29 @@ struct gemm_finish {
     int act;
 };
 
-static __device__ __noinline__ void gemm_finish_element(const gemm_finish &f, int64_t i, int64_t column, float v) {
+CUDA_FN void gemm_finish_element(const gemm_finish &f, int64_t i, int64_t column, float v) {
     if (f.bias.data) v += view_load(f.bias, column);
     if (f.kept) f.kept[i] = v;
     view_put(f.out, i, activate(f.act, v));
 }
 
-template <int MATH> static __global__ void __launch_bounds__(GEMM_THREADS) gemm_kernel(gemm_args g, gemm_finish f, float *parts) {
+template <int MATH>
+static __global__ void __launch_bounds__(GEMM_THREADS) gemm_kernel(gemm_args g, gemm_finish f, float *parts) {
+    __shared__ float room[GEMM_TILE * GEMM_LD];
     float acc[2][4][4] = {};
-    gemm_tile<MATH>(g, acc);
-#pragma unroll
-    for (int i = 0; i < 2; i++)
-#pragma unroll
-        for (int j = 0; j < 4; j++)
-#pragma unroll
-            for (int e = 0; e < 4; e++) {
-                int64_t row, column;
-                gemm_place(i, j, e, &row, &column);
-                if (row >= g.m || column >= g.n) continue;
-                if (parts) {
-                    parts[(blockIdx.z * g.m + row) * g.n + column] = acc[i][j][e];
-                } else {
-                    gemm_finish_element(f, row * g.n + column, column, acc[i][j][e]);
-                }
-            }
+    gemm_tile<MATH>(g, acc, room);
+    gemm_spread(acc, room);
+#pragma unroll 1
+    for (int e = threadIdx.x; e < GEMM_TILE * GEMM_TILE; e += GEMM_THREADS) {
+        int64_t row = (int64_t)blockIdx.x * GEMM_TILE + e / GEMM_TILE, column = (int64_t)blockIdx.y * GEMM_TILE + e % GEMM_TILE;
+        if (row >= g.m || column >= g.n) continue;
+        float v = room[e / GEMM_TILE * GEMM_LD + e % GEMM_TILE];
+        if (parts) {
+            parts[(blockIdx.z * g.m + row) * g.n + column] = v;
+        } else {
+            gemm_finish_element(f, row * g.n + column, column, v);
+        }
+    }
 }
 
 static __global__ void gemm_add_kernel(const float *parts, int count, int64_t m, int64_t n, gemm_finish f) {
@@ -129,10 +192,21 @@ static __global__ void gemm_add_kernel(const float *parts, int count, int64_t m,
     }
 }
 
+// Whether an operand's groups of four are aligned, wherever they start at a multiple of four.
+static bool gemm_vectors(const gemm_operand *o, int64_t k_start) {
+    size_t bytes = 4 * dtype_bytes((dtype)o->v.type);
+    int64_t other = o->step == 1 ? o->row : o->step;
+    bool starts = o->step != 1 || k_start % 4 == 0;
+    return starts && o->v.type <= DTYPE_BF16 && (uintptr_t)o->v.data % bytes == 0 && other % 4 == 0;
+}
+
 static void gemm_product(const call *c, int math, gemm_args g, const gemm_finish &f, float *parts) {
     g.parts = gemm_parts(g.m, g.n, g.k);
     dim3 grid((unsigned)((g.m + GEMM_TILE - 1) / GEMM_TILE), (unsigned)((g.n + GEMM_TILE - 1) / GEMM_TILE), g.parts);
     float *to = g.parts > 1 ? parts : NULL;
+    int64_t starts = g.parts > 1 && g.k % (4 * g.parts) ? 1 : 0; // parts that start anywhere
+    g.a.vectors = gemm_vectors(&g.a, starts);
+    g.b.vectors = gemm_vectors(&g.b, starts);
     switch (math) {
     case MATH_BF16: LAUNCH(c, gemm_kernel<MATH_BF16>, grid, GEMM_THREADS, 0, g, f, to); break;
     case MATH_F16: LAUNCH(c, gemm_kernel<MATH_F16>, grid, GEMM_THREADS, 0, g, f, to); break;

@@ -24,7 +24,7 @@ static sizes sizes_of(const call *c) {
 
 static void forward(const call *c) {
     sizes s = sizes_of(c);
-    gemm_args g = {{view_of(&c->in[0]), s.I, 1}, {view_of(&c->in[1]), s.I, 1}, s.rows, s.O, s.I, 1};
+    gemm_args g = {{view_of(&c->in[0]), s.I, 1, false}, {view_of(&c->in[1]), s.I, 1, false}, s.rows, s.O, s.I, 1};
     gemm_finish f = {view_of(&c->out[0]), view_of(&c->in[2]), (float *)c->reserve, s.act};
     gemm_product(c, s.math, g, f, (float *)c->scratch);
 }
@@ -63,11 +63,11 @@ static void backward(const call *c) {
     gemm_finish none = {{}, {}, NULL, ACT_NONE};
     if (c->din[0].data) {
         none.out = view_of(&c->din[0]);
-        gemm_product(c, s.math, gemm_args{{dz, s.O, 1}, {view_of(&c->in[1]), 1, s.I}, s.rows, s.I, s.O, 1}, none, parts);
+        gemm_product(c, s.math, gemm_args{{dz, s.O, 1, false}, {view_of(&c->in[1]), 1, s.I, false}, s.rows, s.I, s.O, 1}, none, parts);
     }
     if (c->din[1].data) {
         none.out = view_of(&c->din[1]);
-        gemm_product(c, s.math, gemm_args{{dz, 1, s.O}, {view_of(&c->in[0]), 1, s.I}, s.O, s.I, s.rows, 1}, none, parts);
+        gemm_product(c, s.math, gemm_args{{dz, 1, s.O, false}, {view_of(&c->in[0]), 1, s.I, false}, s.O, s.I, s.rows, 1}, none, parts);
     }
     if (c->din[2].data) {
         column_sums(c, dz, s.rows, s.O, view_of(&c->din[2]), bias);

@@ -2,8 +2,9 @@
 //
 // A block takes 16 samples of one direction through all steps. Warp w owns units 8w .. 8w+7 with all four gates, laid out
 // so that a lane holds i, f, g and o of the same units and the cell needs no exchange; c stays in registers. The operand
-// [x | h] of a step lies in shared memory, double-buffered: one barrier a step. Weights lie in shared memory as fragments,
-// or in scratch where they do not fit.
+// [x | h] of a step lies in shared memory, double-buffered: one barrier a step, and the next step's x is fetched to
+// registers meanwhile. Weights are held in registers as fragments where the operand has up to 48 columns; otherwise they lie
+// in shared memory, or in scratch where they do not fit.
 //
 // Forward keeps h and c (in the operands' type) in the order of the lanes. Backward recomputes the gates, which is cheaper
 // than reading them, and exchanges their gradients dz through shared memory for the previous step's dh. Where the
@@ -119,6 +120,35 @@ CUDA_FN frag_b fragment(const uint2 *f, int i) {
     return frag_b{{v.x, v.y}};
 }
 
+// A warp's weights: N fragments in registers, or with N = 0 where they lie.
+template <int N> struct held {
+    frag_b f[N ? N : 1];
+    const uint2 *at;
+};
+
+template <int N> CUDA_FN void hold(held<N> *w, const uint2 *at) {
+    w->at = at;
+#pragma unroll
+    for (int i = 0; i < N; i++) w->f[i] = fragment(at, i);
+}
+
+// How many tiles of the operand's columns NT tiles of 8 are.
+template <int MATH, int NT> struct tiles {
+    enum { K = NT * 8 / math_type<MATH>::K };
+};
+
+// The operand's 16 x K tile: by one instruction for 2-byte elements.
+template <int MATH> CUDA_FN frag_a operand_a(const typename math_type<MATH>::element *p, int ld) {
+    if (sizeof(typename math_type<MATH>::element) == 4) return load_a<MATH>(p, ld);
+    int lane = threadIdx.x % 32;
+    uint32_t at = (uint32_t)__cvta_generic_to_shared(p + lane % 16 * ld + lane / 16 * 8);
+    frag_a a;
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
+                 : "=r"(a.w[0]), "=r"(a.w[1]), "=r"(a.w[2]), "=r"(a.w[3])
+                 : "r"(at));
+    return a;
+}
+
 // Gates and cells
 
 template <int MATH> CUDA_FN float fast_tanh(float x) {
@@ -138,10 +168,6 @@ struct seat {
     int warp, lane, g, unit; // unit: the first of the two
     int64_t sample;          // of row g
 };
-
-CUDA_FN int row_of(const seat &s, int e) {
-    return s.g + e / 2 * 8;
-}
 
 CUDA_FN seat seat_of(int64_t tile) {
     int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
@@ -166,17 +192,26 @@ CUDA_FN bool is_reset(const lstm_args &a, const seat &s, int64_t t, int e) {
     return a.reset.data && sample < a.B && view_load_call(a.reset, sample * a.T + t) != 0;
 }
 
-template <int MATH> CUDA_FN void gates_of(const lstm_args &a, const typename layout<MATH>::E *operand, int ld,
-    const uint2 *weights, const float bias[4][2], float z[4][4]) {
+template <int MATH, int NT> CUDA_FN void gates_of(const lstm_args &a, const typename layout<MATH>::E *operand, int ld,
+    const held<tiles<MATH, NT>::K * 4> &weights, const float bias[4][2], float z[4][4]) {
 #pragma unroll
     for (int q = 0; q < 4; q++)
 #pragma unroll
         for (int e = 0; e < 4; e++) z[q][e] = bias[q][e % 2];
-#pragma unroll 1
-    for (int k = 0; k < a.KX + a.KH; k++) {
-        frag_a x = load_a<MATH>(operand + k * layout<MATH>::K, ld);
+    if (NT > 0) {
 #pragma unroll
-        for (int q = 0; q < 4; q++) mma<MATH>(z[q], x, fragment(weights, k * 4 + q));
+        for (int k = 0; k < tiles<MATH, NT>::K; k++) {
+            frag_a x = operand_a<MATH>(operand + k * layout<MATH>::K, ld);
+#pragma unroll
+            for (int q = 0; q < 4; q++) mma<MATH>(z[q], x, weights.f[k * 4 + q]);
+        }
+    } else {
+#pragma unroll 1
+        for (int k = 0; k < a.KX + a.KH; k++) {
+            frag_a x = operand_a<MATH>(operand + k * layout<MATH>::K, ld);
+#pragma unroll
+            for (int q = 0; q < 4; q++) mma<MATH>(z[q], x, fragment(weights.at, k * 4 + q));
+        }
     }
 }
 
@@ -190,18 +225,52 @@ CUDA_FN void load_bias(const lstm_args &a, const seat &s, int d, float bias[4][2
         }
 }
 
-// The operand [x | h] of a step: x from memory, one element a thread at a time; h from lanes.
-template <typename E> static __device__ void put_x(const lstm_args &a, int64_t tile, int64_t t, E *operand, int ld) {
-    for (int i = threadIdx.x; i < ROWS * a.I; i += blockDim.x) {
-        int row = i / a.I, k = i % a.I;
-        int64_t sample = tile * ROWS + row;
-        convert(&operand[row * ld + k], sample < a.B ? view_load(a.x, (sample * a.T + t) * a.I + k) : 0.0f);
+// The operand [x | h] of a step: x from memory, h from lanes. A thread fetches up to AHEAD elements of the next step's x
+// before it computes and puts them into place afterwards; what exceeds that is fetched when it is put.
+enum { AHEAD = 4 };
+
+struct fetched {
+    float v[AHEAD];
+};
+
+CUDA_FN int64_t x_index(const lstm_args &a, int64_t tile, int64_t t, int i) {
+    int64_t sample = tile * ROWS + i / a.I;
+    return sample < a.B ? (sample * a.T + t) * a.I + i % a.I : -1;
+}
+
+CUDA_FN void fetch_x(const lstm_args &a, int64_t tile, int64_t t, fetched *f) {
+#pragma unroll
+    for (int n = 0; n < AHEAD; n++) {
+        int i = threadIdx.x + n * blockDim.x;
+        int64_t at = i < ROWS * a.I ? x_index(a, tile, t, i) : -1;
+        f->v[n] = at >= 0 ? view_load(a.x, at) : 0.0f;
     }
 }
 
-template <typename E> CUDA_FN void put_h(const seat &s, E *operand, int ld, int column, const float h[4]) {
+template <typename E> CUDA_FN void put_x(const lstm_args &a, int64_t tile, int64_t t, const fetched &f, E *operand, int ld) {
 #pragma unroll
-    for (int e = 0; e < 4; e++) convert(&operand[row_of(s, e) * ld + column + s.unit + e % 2], h[e]);
+    for (int n = 0; n < AHEAD; n++) {
+        int i = threadIdx.x + n * blockDim.x;
+        if (i < ROWS * a.I) convert(&operand[i / a.I * ld + i % a.I], f.v[n]);
+    }
+    for (int i = threadIdx.x + AHEAD * blockDim.x; i < ROWS * a.I; i += blockDim.x) {
+        int64_t at = x_index(a, tile, t, i);
+        convert(&operand[i / a.I * ld + i % a.I], at >= 0 ? view_load_call(a.x, at) : 0.0f);
+    }
+}
+
+// Two units side by side are one word for 2-byte elements.
+template <int MATH> CUDA_FN void put_h(const seat &s, typename layout<MATH>::E *operand, int ld, int column, const float h[4]) {
+    typename layout<MATH>::E *lo = operand + s.g * ld + column + s.unit, *hi = lo + 8 * ld;
+    if (sizeof(*lo) == 2) {
+        *(uint32_t *)lo = pair_word<MATH>(h[0], h[1]);
+        *(uint32_t *)hi = pair_word<MATH>(h[2], h[3]);
+        return;
+    }
+    convert(lo, h[0]);
+    convert(lo + 1, h[1]);
+    convert(hi, h[2]);
+    convert(hi + 1, h[3]);
 }
 
 template <typename E> static __device__ void clear_operands(E *at, int n) {
@@ -259,21 +328,24 @@ CUDA_FN int64_t time_of(const lstm_args &a, int d, int64_t i) {
 
 // Forward
 
-template <int MATH> static __device__ void forward_tile(const lstm_args &a, int d, int64_t tile, const uint2 *weights,
-    typename layout<MATH>::E *operands, const float bias[4][2]) {
+template <int MATH, int NT> static __device__ void forward_tile(const lstm_args &a, int d, int64_t tile,
+    const held<tiles<MATH, NT>::K * 4> &weights, typename layout<MATH>::E *operands, const float bias[4][2]) {
     int ld = operand_ld<MATH>(a.KX, a.KH), column = a.KX * layout<MATH>::K;
     seat s = seat_of(tile);
     float h[4], c[4];
+    fetched ahead;
     first_state(a, s, d, h, c);
     apply_reset(a, s, time_of(a, d, 0), h, c);
-    put_x(a, tile, time_of(a, d, 0), operands, ld);
-    put_h(s, operands, ld, column, h);
+    fetch_x(a, tile, time_of(a, d, 0), &ahead);
+    put_x(a, tile, time_of(a, d, 0), ahead, operands, ld);
+    put_h<MATH>(s, operands, ld, column, h);
     __syncthreads();
     for (int64_t i = 0; i < a.T; i++) {
         typename layout<MATH>::E *now = operands + (i & 1) * ROWS * ld, *next = operands + (~i & 1) * ROWS * ld;
+        bool last = i + 1 == a.T;
         float z[4][4];
-        if (i + 1 < a.T) put_x(a, tile, time_of(a, d, i + 1), next, ld);
-        gates_of<MATH>(a, now, ld, weights, bias, z);
+        if (!last) fetch_x(a, tile, time_of(a, d, i + 1), &ahead);
+        gates_of<MATH, NT>(a, now, ld, weights, bias, z);
 #pragma unroll
         for (int e = 0; e < 4; e++) {
             float in = fast_sigmoid<MATH>(z[0][e]), f = fast_sigmoid<MATH>(z[1][e]);
@@ -283,9 +355,10 @@ template <int MATH> static __device__ void forward_tile(const lstm_args &a, int 
         if (a.kept) keep(kept_at<MATH>(a, d, tile, i, s), h, c);
         for (int e = 0; e < 4 && a.states.data; e++)
             if (real(a, s, e)) view_put_call(a.states, states_index(a, s, d, time_of(a, d, i), e), h[e]);
-        if (i + 1 == a.T) break;
+        if (last) break;
         apply_reset(a, s, time_of(a, d, i + 1), h, c);
-        put_h(s, next, ld, column, h);
+        put_h<MATH>(s, next, ld, column, h);
+        put_x(a, tile, time_of(a, d, i + 1), ahead, next, ld);
         __syncthreads();
     }
 #pragma unroll
@@ -297,19 +370,22 @@ template <int MATH> static __device__ void forward_tile(const lstm_args &a, int 
     __syncthreads();
 }
 
-template <int MATH> static __global__ void __launch_bounds__(WARPS_MOST * 32) forward_kernel(lstm_args a) {
+template <int MATH, int NT>
+static __global__ void __launch_bounds__((NT ? FUSED_WARPS : WARPS_MOST) * 32) forward_kernel(lstm_args a) {
     extern __shared__ uint4 room[];
     typedef typename layout<MATH>::E E;
     int d = blockIdx.y, warp = threadIdx.x / 32, ld = operand_ld<MATH>(a.KX, a.KH);
     E *operands = (E *)room;
     uint2 *shared = (uint2 *)((char *)room + (size_t)(2 * ROWS * ld) * sizeof(E));
-    const uint2 *weights = own_fragments<MATH>(a, d, warp, false, shared);
+    const uint2 *at = own_fragments<MATH>(a, d, warp, false, shared);
     float bias[4][2];
     load_bias(a, seat_of(0), d, bias);
     clear_operands(operands, 2 * ROWS * ld);
     __syncthreads();
+    held<tiles<MATH, NT>::K * 4> weights;
+    hold(&weights, at);
     for (int64_t tile = blockIdx.x; tile < a.tiles; tile += a.groups)
-        forward_tile<MATH>(a, d, tile, weights, operands, bias);
+        forward_tile<MATH, NT>(a, d, tile, weights, operands, bias);
 }
 
 // Backward
@@ -330,52 +406,62 @@ template <int MATH> CUDA_FN void gates_back(float z[4][4], const float c[4], con
 }
 
 template <int MATH> CUDA_FN void dh_before(const lstm_args &a, const typename layout<MATH>::E *dz, int ld,
-    const uint2 *weights, float dh[4]) {
-    const uint2 *back = weights + (a.KX + a.KH) * 4 * 32;
+    const uint2 *back, float dh[4]) {
+    float even[4] = {}, odd[4] = {};
+    for (int k = 0; k < 4 * a.KH; k += 2) {
+        mma<MATH>(even, operand_a<MATH>(dz + k * layout<MATH>::K, ld), fragment(back, k));
+        mma<MATH>(odd, operand_a<MATH>(dz + (k + 1) * layout<MATH>::K, ld), fragment(back, k + 1));
+    }
 #pragma unroll
-    for (int e = 0; e < 4; e++) dh[e] = 0;
-#pragma unroll 2
-    for (int k = 0; k < 4 * a.KH; k++) mma<MATH>(dh, load_a<MATH>(dz + k * layout<MATH>::K, ld), fragment(back, k));
+    for (int e = 0; e < 4; e++) dh[e] = even[e] + odd[e];
 }
 
-// Transposed operands of the weights' gradients, 16 samples deep. For 2-byte elements the words are pairs of samples.
+// Transposed operands of the weights' gradients, 16 samples deep. For 2-byte elements words are pairs of samples, and the
+// hardware transposes 8 x 8 tiles.
 
-CUDA_FN uint32_t pair_down(const uint16_t *p, int ld) {
-    return (uint32_t)p[0] | (uint32_t)p[ld] << 16;
+CUDA_FN uint32_t turned(uint32_t w) {
+    uint32_t r;
+    asm volatile("movmatrix.sync.aligned.m8n8.trans.b16 %0, %1;" : "=r"(r) : "r"(w));
+    return r;
 }
 
 // A: rows 0-7 are gate q's units of this warp, rows 8-15 gate q+1's; columns are samples s0 ..
-template <int MATH> CUDA_FN frag_a dz_down(const typename layout<MATH>::E *dz, int ld, int per, int q, int warp, int s0) {
+template <int MATH> CUDA_FN frag_a dz_down(const typename layout<MATH>::E *dz, int ld, int per, int q, int warp, int s0,
+    const float z[4][4]) {
+    if (sizeof(typename layout<MATH>::E) == 2)
+        return frag_a{{turned(pair_word<MATH>(z[q][0], z[q][1])), turned(pair_word<MATH>(z[q + 1][0], z[q + 1][1])),
+            turned(pair_word<MATH>(z[q][2], z[q][3])), turned(pair_word<MATH>(z[q + 1][2], z[q + 1][3]))}};
     int g = threadIdx.x % 32 / 4, t = threadIdx.x % 4, lo = q * per + warp * UNITS + g, hi = lo + per;
-    if (sizeof(typename layout<MATH>::E) == 2) {
-        const uint16_t *p = (const uint16_t *)dz + 2 * t * ld;
-        return frag_a{{pair_down(p + lo, ld), pair_down(p + hi, ld), pair_down(p + 8 * ld + lo, ld), pair_down(p + 8 * ld + hi, ld)}};
-    }
     const uint32_t *p = (const uint32_t *)dz + (s0 + t) * ld;
     return frag_a{{p[lo], p[hi], p[4 * ld + lo], p[4 * ld + hi]}};
 }
 
 // B: 8 columns of the operand, from `column`.
 template <int MATH> CUDA_FN frag_b operand_down(const typename layout<MATH>::E *x, int ld, int column, int s0) {
-    int g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
     if (sizeof(typename layout<MATH>::E) == 2) {
-        const uint16_t *p = (const uint16_t *)x + 2 * t * ld + column + g;
-        return frag_b{{pair_down(p, ld), pair_down(p + 8 * ld, ld)}};
+        uint32_t at = (uint32_t)__cvta_generic_to_shared(x + threadIdx.x % 16 * ld + column);
+        frag_b b;
+        asm volatile("ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16 {%0,%1}, [%2];" : "=r"(b.w[0]), "=r"(b.w[1]) : "r"(at));
+        return b;
     }
+    int g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
     const uint32_t *p = (const uint32_t *)x + (s0 + t) * ld + column + g;
     return frag_b{{p[0], p[4 * ld]}};
 }
 
 template <int MATH, int NT> CUDA_FN void add_weights(const lstm_args &a, const typename layout<MATH>::E *dz, int dld,
-    const typename layout<MATH>::E *x, int xld, int warp, float dw[2][NT][4]) {
+    const typename layout<MATH>::E *x, int xld, int warp, const float z[4][4], float dw[2][NT][4]) {
     int per = a.KH * layout<MATH>::K;
 #pragma unroll
     for (int s0 = 0; s0 < ROWS; s0 += layout<MATH>::K) {
+        frag_a rows[2];
 #pragma unroll
-        for (int p = 0; p < 2; p++) {
-            frag_a rows = dz_down<MATH>(dz, dld, per, 2 * p, warp, s0);
+        for (int p = 0; p < 2; p++) rows[p] = dz_down<MATH>(dz, dld, per, 2 * p, warp, s0, z);
 #pragma unroll
-            for (int n = 0; n < NT; n++) mma<MATH>(dw[p][n], rows, operand_down<MATH>(x, xld, n * 8, s0));
+        for (int n = 0; n < NT; n++) {
+            frag_b column = operand_down<MATH>(x, xld, n * 8, s0);
+#pragma unroll
+            for (int p = 0; p < 2; p++) mma<MATH>(dw[p][n], rows[p], column);
         }
     }
 }
@@ -420,14 +506,13 @@ template <int MATH> CUDA_FN void spill(const lstm_args &a, const seat &s, int d,
     }
 }
 
-// The step before step i, as kept, or where the sequence starts; resets applied.
+// The step before step i, as kept or where the sequence starts; resets not applied.
 template <int MATH> CUDA_FN void state_before(const lstm_args &a, const seat &s, int d, int64_t tile, int64_t i, float h[4], float c[4]) {
     if (i > 0) {
         recall(kept_at<MATH>(a, d, tile, i - 1, s), h, c);
     } else {
         first_state(a, s, d, h, c);
     }
-    apply_reset(a, s, time_of(a, d, i), h, c);
 }
 
 CUDA_FN void load_gradient(const lstm_args &a, const seat &s, int d, view from, float v[4]) {
@@ -435,39 +520,59 @@ CUDA_FN void load_gradient(const lstm_args &a, const seat &s, int d, view from, 
     for (int e = 0; e < 4; e++) v[e] = from.data && real(a, s, e) ? view_load_call(from, state_index(a, s, d, e)) : 0;
 }
 
-template <int MATH, int NT> static __device__ void backward_tile(const lstm_args &a, int d, int64_t tile, const uint2 *weights,
-    typename layout<MATH>::E *operand, typename layout<MATH>::E *dzs, const float bias[4][2], float dw[2][NT ? NT : 1][4],
-    float db[4][2]) {
+// Step i needs c of step i, and h and c of the step before; while it computes, the state before that and the next x are
+// fetched. Its operand was put by the step that ran before it; dz is written between the two barriers of a step.
+template <int MATH, int NT> static __device__ void backward_tile(const lstm_args &a, int d, int64_t tile,
+    const held<tiles<MATH, NT>::K * 4> &weights, typename layout<MATH>::E *operands, typename layout<MATH>::E *dzs,
+    const float bias[4][2], float dw[2][NT ? NT : 1][4], float db[4][2]) {
     int ld = operand_ld<MATH>(a.KX, a.KH), zld = dz_ld<MATH>(a.KH), per = a.KH * layout<MATH>::K;
+    int column = a.KX * layout<MATH>::K;
+    const uint2 *back = weights.at + (a.KX + a.KH) * 4 * 32;
     seat s = seat_of(tile);
-    float dh[4], dc[4], c[4], h[4], before[4];
+    float dh[4], dc[4], c[4], h[4], before[4], spare[4];
+    fetched ahead;
     load_gradient(a, s, d, a.dh_last, dh);
     load_gradient(a, s, d, a.dc_last, dc);
+    recall(kept_at<MATH>(a, d, tile, a.T - 1, s), spare, c);
+    state_before<MATH>(a, s, d, tile, a.T - 1, h, before);
+    fetch_x(a, tile, time_of(a, d, a.T - 1), &ahead);
     for (int64_t i = a.T - 1; i >= 0; i--) {
         int64_t t = time_of(a, d, i);
-        float z[4][4];
-        recall(kept_at<MATH>(a, d, tile, i, s), h, c);
-        state_before<MATH>(a, s, d, tile, i, h, before);
-        put_x(a, tile, t, operand, ld);
-        put_h(s, operand, ld, a.KX * layout<MATH>::K, h);
+        typename layout<MATH>::E *operand = operands + (i & 1) * ROWS * ld;
+        float z[4][4], h_next[4] = {}, c_next[4] = {}, start[4];
+        put_x(a, tile, t, ahead, operand, ld);
+#pragma unroll
+        for (int e = 0; e < 4; e++) start[e] = before[e];
+        apply_reset(a, s, t, h, start);
+        put_h<MATH>(s, operand, ld, column, h);
         __syncthreads();
+        if (i > 0) {
+            state_before<MATH>(a, s, d, tile, i - 1, h_next, c_next);
+            fetch_x(a, tile, time_of(a, d, i - 1), &ahead);
+        }
         for (int e = 0; e < 4 && a.dstates.data; e++)
             if (real(a, s, e)) dh[e] += view_load_call(a.dstates, states_index(a, s, d, t, e));
-        gates_of<MATH>(a, operand, ld, weights, bias, z);
-        gates_back<MATH>(z, c, before, dh, dc);
+        gates_of<MATH, NT>(a, operand, ld, weights, bias, z);
+        gates_back<MATH>(z, c, start, dh, dc);
 #pragma unroll
         for (int q = 0; q < 4; q++) {
-            put_h(s, dzs, zld, q * per, z[q]);
+            put_h<MATH>(s, dzs, zld, q * per, z[q]);
 #pragma unroll
             for (int j = 0; j < 2; j++) db[q][j] += z[q][j] + z[q][j + 2];
         }
         if (NT == 0) spill<MATH>(a, s, d, t, z, h);
         __syncthreads();
-        dh_before<MATH>(a, dzs, zld, weights, dh);
-        if (NT > 0) add_weights<MATH, NT ? NT : 1>(a, dzs, zld, operand, ld, s.warp, dw);
+        dh_before<MATH>(a, dzs, zld, back, dh);
+        if (NT > 0) add_weights<MATH, NT ? NT : 1>(a, dzs, zld, operand, ld, s.warp, z, dw);
         apply_reset(a, s, t, dh, dc);
-        __syncthreads();
+#pragma unroll
+        for (int e = 0; e < 4; e++) {
+            c[e] = before[e];
+            before[e] = c_next[e];
+            h[e] = h_next[e];
+        }
     }
+    __syncthreads();
 #pragma unroll
     for (int e = 0; e < 4; e++) {
         if (!real(a, s, e)) continue;
@@ -482,15 +587,17 @@ static __global__ void __launch_bounds__((NT ? FUSED_WARPS : WARPS_MOST) * 32) b
     extern __shared__ uint4 room[];
     typedef typename layout<MATH>::E E;
     int d = blockIdx.y, warp = threadIdx.x / 32, ld = operand_ld<MATH>(a.KX, a.KH), zld = dz_ld<MATH>(a.KH);
-    E *operand = (E *)room, *dzs = operand + ROWS * ld;
-    uint2 *shared = (uint2 *)((char *)room + (size_t)(ROWS * (ld + zld)) * sizeof(E));
-    const uint2 *weights = own_fragments<MATH>(a, d, warp, true, shared);
+    E *operands = (E *)room, *dzs = operands + 2 * ROWS * ld;
+    uint2 *shared = (uint2 *)((char *)room + (size_t)(ROWS * (2 * ld + zld)) * sizeof(E));
+    const uint2 *at = own_fragments<MATH>(a, d, warp, true, shared);
     float bias[4][2], db[4][2] = {}, dw[2][NT ? NT : 1][4] = {};
     load_bias(a, seat_of(0), d, bias);
-    clear_operands(operand, ROWS * (ld + zld));
+    clear_operands(operands, ROWS * (2 * ld + zld));
     __syncthreads();
+    held<tiles<MATH, NT>::K * 4> weights;
+    hold(&weights, at);
     for (int64_t tile = blockIdx.x; tile < a.tiles; tile += a.groups)
-        backward_tile<MATH, NT>(a, d, tile, weights, operand, dzs, bias, dw, db);
+        backward_tile<MATH, NT>(a, d, tile, weights, operands, dzs, bias, dw, db);
     if (NT > 0) store_parts<MATH, NT ? NT : 1>(a, d, seat_of(0), dw, db);
 }
 
@@ -547,6 +654,7 @@ static void fill_sizes(const call *c, plan_of *p) {
     a->UT = (a->H + UNITS - 1) / UNITS;
     a->KX = (a->I + K - 1) / K;
     a->KH = (a->H + K - 1) / K;
+    if (K == 8) a->KH += a->KX + a->KH == 2 || a->KX + a->KH == 5; // to a number of tiles that kernels are made for
     a->tiles = (int)((a->B + ROWS - 1) / ROWS);
     a->groups = a->tiles < GROUPS ? a->tiles : GROUPS;
     CHECK(a->UT <= WARPS_MOST, "lstm: the card takes up to %d units, not %d", WARPS_MOST * UNITS, a->H);
@@ -556,14 +664,19 @@ static size_t operand_bytes(const plan_of *p, bool backward) {
     const lstm_args *a = &p->a;
     int K = p->element == 2 ? 16 : 8, pad = p->element == 2 ? 8 : 4;
     int ld = (a->KX + a->KH) * K + pad, zld = 4 * a->KH * K + pad;
-    return (size_t)(ROWS * (backward ? ld + zld : 2 * ld)) * p->element;
+    return (size_t)(ROWS * (backward ? 2 * ld + zld : 2 * ld)) * p->element;
+}
+
+// Tiles of 8 columns of the operand, where the kernels made for that number can be used; otherwise 0.
+static int tiles_held(const plan_of *p, bool allowed) {
+    int columns = (p->a.KX + p->a.KH) * (p->element == 2 ? 16 : 8);
+    return allowed && columns <= FUSED_K && p->a.UT <= FUSED_WARPS ? columns / 8 : 0;
 }
 
 static plan_of plan_lstm(const call *c) {
     plan_of p = {};
     fill_sizes(c, &p);
     const lstm_args *a = &p.a;
-    int K = p.element == 2 ? 16 : 8;
     size_t fragment_bytes = (size_t)a->UT * fragments(a->KX, a->KH, c->backward) * sizeof(uint2);
     p.shared = operand_bytes(&p, c->backward) + fragment_bytes;
     p.packed = p.shared > SHARED_MOST;
@@ -572,7 +685,7 @@ static plan_of plan_lstm(const call *c) {
         p.pack_bytes = up64(fragment_bytes * a->D);
     }
     if (!c->backward) return p;
-    p.fused = c->din[LSTM_X].shape.rank == 0 && (a->KX + a->KH) * K <= FUSED_K;
+    p.fused = c->din[LSTM_X].shape.rank == 0 && tiles_held(&p, true) > 0;
     int64_t n = a->B * a->T, gates = 4 * a->H;
     if (p.fused) {
         p.parts_bytes = (size_t)a->D * a->groups * gates * (a->I + a->H + 1) * sizeof(float);
@@ -623,6 +736,21 @@ static void pack(const call *c, const plan_of *p, bool backward) {
     BY_MATH(p->math, PACK)
 }
 
+template <int MATH, int NT> static void launch_forward(const call *c, const plan_of *p) {
+    dim3 grid(p->a.groups, p->a.D);
+    allow_shared((const void *)forward_kernel<MATH, NT>, p->shared);
+    LAUNCH(c, (forward_kernel<MATH, NT>), grid, p->a.UT * 32, p->shared, p->a);
+}
+
+template <int MATH> static void choose_forward(const call *c, const plan_of *p) {
+    switch (tiles_held(p, true)) {
+    case 3: launch_forward<MATH, sizeof(typename layout<MATH>::E) == 4 ? 3 : 4>(c, p); return;
+    case 4: launch_forward<MATH, 4>(c, p); return;
+    case 6: launch_forward<MATH, 6>(c, p); return;
+    default: launch_forward<MATH, 0>(c, p); return;
+    }
+}
+
 static void forward(const call *c) {
     plan_of p = plan_lstm(c);
     const lstm_attr *at = (const lstm_attr *)c->attr;
@@ -631,10 +759,7 @@ static void forward(const call *c) {
     p.a.c_last = view_of(&c->out[LSTM_C_LAST]);
     if (at->all_states) p.a.states = view_of(&c->out[LSTM_STATES]);
     pack(c, &p, false);
-    dim3 grid(p.a.groups, p.a.D);
-#define FORWARD(M)                                                                                                     \
-    allow_shared((const void *)forward_kernel<M>, p.shared);                                                           \
-    LAUNCH(c, forward_kernel<M>, grid, p.a.UT * 32, p.shared, p.a)
+#define FORWARD(M) choose_forward<M>(c, &p)
     BY_MATH(p.math, FORWARD)
 }
 
@@ -645,13 +770,11 @@ template <int MATH, int NT> static void launch_backward(const call *c, const pla
 }
 
 template <int MATH> static void choose_backward(const call *c, const plan_of *p) {
-    int columns = (p->a.KX + p->a.KH) * layout<MATH>::K;
-    if (!p->fused) {
-        launch_backward<MATH, 0>(c, p);
-    } else if (columns <= 32) {
-        launch_backward<MATH, 4>(c, p);
-    } else {
-        launch_backward<MATH, 6>(c, p);
+    switch (tiles_held(p, p->fused)) {
+    case 3: launch_backward<MATH, sizeof(typename layout<MATH>::E) == 4 ? 3 : 4>(c, p); return;
+    case 4: launch_backward<MATH, 4>(c, p); return;
+    case 6: launch_backward<MATH, 6>(c, p); return;
+    default: launch_backward<MATH, 0>(c, p); return;
     }
 }
 
@@ -666,15 +789,15 @@ static void products(const call *c, const plan_of *p, float *parts) {
         view hp = {a->hp + (size_t)(d * n * a->H) * p->element, type, false};
         gemm_finish f = {{}, {}, NULL, ACT_NONE};
         f.out = view_of(&dw[0]);
-        if (f.out.data) gemm_product(c, p->math, gemm_args{{dz, 1, gates}, {a->x, 1, a->I}, gates, a->I, n, 1}, f, parts);
+        if (f.out.data) gemm_product(c, p->math, gemm_args{{dz, 1, gates, false}, {a->x, 1, a->I, false}, gates, a->I, n, 1}, f, parts);
         f.out = view_of(&dw[1]);
-        if (f.out.data) gemm_product(c, p->math, gemm_args{{dz, 1, gates}, {hp, 1, a->H}, gates, a->H, n, 1}, f, parts);
+        if (f.out.data) gemm_product(c, p->math, gemm_args{{dz, 1, gates, false}, {hp, 1, a->H, false}, gates, a->H, n, 1}, f, parts);
         for (int k = 2; k < 4; k++)
             if (dw[k].data) column_sums(c, dz, n, gates, view_of(&dw[k]), parts);
         f.out = view_of(&c->din[LSTM_X]);
         f.out.add |= d > 0;
         if (f.out.data)
-            gemm_product(c, p->math, gemm_args{{dz, gates, 1}, {a->w_ih[d], 1, a->I}, n, a->I, gates, 1}, f, parts);
+            gemm_product(c, p->math, gemm_args{{dz, gates, 1, false}, {a->w_ih[d], 1, a->I, false}, n, a->I, gates, 1}, f, parts);
     }
 }
 
