@@ -4,6 +4,7 @@
 // is answered within a few dozen steps. In debug mode (TRADEWIND_CUDA_DEBUG=1) a recording is a list of calls that are
 // launched one by one with a synchronisation after each, and the first failure names its operator.
 #include "cuda/cuda.cuh"
+#include "cuda/schedule.cuh"
 #include "cuda/table.cuh"
 
 extern "C" {
@@ -157,7 +158,7 @@ static void run_calls(const call *calls, int count) {
 static bool capture(queue *q, recording *r, err *e) {
     cudaGraph_t graph = NULL;
     if (!ok(cudaStreamBeginCapture(q->stream, cudaStreamCaptureModeThreadLocal), "recording", e)) return false;
-    run_calls(r->calls, r->count);
+    side_by_side(q, r->calls, r->count, cuda_table);
     cudaError_t status = cudaStreamEndCapture(q->stream, &graph);
     if (q->failed[0]) {
         if (graph) cudaGraphDestroy(graph);

@@ -47,15 +47,6 @@ CUDA_FN float4 load_four(view v, int64_t i) {
     return make_float4(a.x, a.y, b.x, b.y);
 }
 
-static __device__ __noinline__ float4 load_four_edge(const gemm_operand o, int64_t i, int64_t k, int64_t rows, int64_t k1) {
-    float v[4];
-    for (int e = 0; e < 4; e++) {
-        int64_t row = i + (o.step == 1 ? 0 : e), column = k + (o.step == 1 ? e : 0);
-        v[e] = row < rows && column < k1 ? view_load(o.v, row * o.row + column * o.step) : 0.0f;
-    }
-    return make_float4(v[0], v[1], v[2], v[3]);
-}
-
 // Group g of a thread: where its four elements lie in the tile.
 CUDA_FN void group_place(bool along_k, int g, int *i, int *k) {
     int e = threadIdx.x + g * GEMM_THREADS;
@@ -63,16 +54,38 @@ CUDA_FN void group_place(bool along_k, int g, int *i, int *k) {
     *k = along_k ? e % (GEMM_K / 4) * 4 : e / (GEMM_TILE / 4);
 }
 
-// A thread's share of a 64 x 32 tile, zeros beyond the edges.
+// Element by element, for operands whose groups are not aligned or cross an edge.
+static __device__ __noinline__ void gemm_fetch_slowly(float4 to[GEMM_GROUPS], const gemm_operand *o, int64_t i0, int64_t rows,
+    int64_t k0, int64_t k1) {
+    bool along_k = o->step == 1;
+    for (int g = 0; g < GEMM_GROUPS; g++) {
+        int i, k;
+        float v[4];
+        group_place(along_k, g, &i, &k);
+        for (int e = 0; e < 4; e++) {
+            int64_t row = i0 + i + (along_k ? 0 : e), column = k0 + k + (along_k ? e : 0);
+            v[e] = row < rows && column < k1 ? view_load(o->v, row * o->row + column * o->step) : 0.0f;
+        }
+        to[g] = make_float4(v[0], v[1], v[2], v[3]);
+    }
+}
+
+// A thread's share of a 64 x 32 tile, zeros beyond the edges. With `vectors` a group is inside or outside as a whole.
 CUDA_FN void gemm_fetch(float4 to[GEMM_GROUPS], const gemm_operand &o, int64_t i0, int64_t rows, int64_t k0, int64_t k1) {
+    if (!o.vectors) {
+        float4 slow[GEMM_GROUPS];
+        gemm_fetch_slowly(slow, &o, i0, rows, k0, k1);
+#pragma unroll
+        for (int g = 0; g < GEMM_GROUPS; g++) to[g] = slow[g];
+        return;
+    }
     bool along_k = o.step == 1;
 #pragma unroll
     for (int g = 0; g < GEMM_GROUPS; g++) {
         int i, k;
         group_place(along_k, g, &i, &k);
-        int64_t row = i0 + i, column = k0 + k;
-        bool whole = o.vectors && row + (along_k ? 0 : 3) < rows && column + (along_k ? 3 : 0) < k1;
-        to[g] = whole ? load_four(o.v, row * o.row + column * o.step) : load_four_edge(o, row, column, rows, k1);
+        bool inside = i0 + i < rows && k0 + k < k1;
+        to[g] = inside ? load_four(o.v, (i0 + i) * o.row + (k0 + k) * o.step) : make_float4(0, 0, 0, 0);
     }
 }
 
@@ -192,21 +205,22 @@ static __global__ void gemm_add_kernel(const float *parts, int count, int64_t m,
     }
 }
 
-// Whether an operand's groups of four are aligned, wherever they start at a multiple of four.
-static bool gemm_vectors(const gemm_operand *o, int64_t k_start) {
+// Whether an operand's groups of four are aligned and never cross an edge. `along` is its size in the contiguous
+// dimension; parts of a sum must start at multiples of four.
+static bool gemm_vectors(const gemm_operand *o, int64_t rows, int64_t k, int parts) {
     size_t bytes = 4 * dtype_bytes((dtype)o->v.type);
-    int64_t other = o->step == 1 ? o->row : o->step;
-    bool starts = o->step != 1 || k_start % 4 == 0;
-    return starts && o->v.type <= DTYPE_BF16 && (uintptr_t)o->v.data % bytes == 0 && other % 4 == 0;
+    bool along_k = o->step == 1;
+    int64_t other = along_k ? o->row : o->step, along = along_k ? k : rows;
+    if (along_k && parts > 1 && k % (4 * parts)) return false;
+    return o->v.type <= DTYPE_BF16 && (uintptr_t)o->v.data % bytes == 0 && other % 4 == 0 && along % 4 == 0;
 }
 
 static void gemm_product(const call *c, int math, gemm_args g, const gemm_finish &f, float *parts) {
     g.parts = gemm_parts(g.m, g.n, g.k);
     dim3 grid((unsigned)((g.m + GEMM_TILE - 1) / GEMM_TILE), (unsigned)((g.n + GEMM_TILE - 1) / GEMM_TILE), g.parts);
     float *to = g.parts > 1 ? parts : NULL;
-    int64_t starts = g.parts > 1 && g.k % (4 * g.parts) ? 1 : 0; // parts that start anywhere
-    g.a.vectors = gemm_vectors(&g.a, starts);
-    g.b.vectors = gemm_vectors(&g.b, starts);
+    g.a.vectors = gemm_vectors(&g.a, g.m, g.k, g.parts);
+    g.b.vectors = gemm_vectors(&g.b, g.n, g.k, g.parts);
     switch (math) {
     case MATH_BF16: LAUNCH(c, gemm_kernel<MATH_BF16>, grid, GEMM_THREADS, 0, g, f, to); break;
     case MATH_F16: LAUNCH(c, gemm_kernel<MATH_F16>, grid, GEMM_THREADS, 0, g, f, to); break;

@@ -30,6 +30,12 @@ struct lstm_args {
     char *dz, *hp;    // not fused: [D][B * T][4H], [D][B * T][H]
 };
 
+// Threads of a block and blocks that a multiprocessor should hold, for kernels that hold their weights in registers (NT > 0)
+// and others: at 3 blocks of 128 threads a batch of 3072 is one wave on 132 multiprocessors.
+#define LSTM_BOUNDS(MATH, NT)                                                                                          \
+    __launch_bounds__(NT ? (sizeof(typename math_type<MATH>::element) == 2 ? 128 : 160) : WARPS_MOST * 32,             \
+        NT ? (sizeof(typename math_type<MATH>::element) == 2 ? 3 : 2) : 1)
+
 // How the operand's elements are laid out for one way of multiplying.
 template <int MATH> struct layout {
     typedef typename math_type<MATH>::element E;
@@ -229,33 +235,45 @@ CUDA_FN void load_bias(const lstm_args &a, const seat &s, int d, float bias[4][2
 // before it computes and puts them into place afterwards; what exceeds that is fetched when it is put.
 enum { AHEAD = 4 };
 
+// Where a thread's elements of x come from, at step 0, and where they go in the operand; -1 for none.
+struct places {
+    int64_t from[AHEAD];
+    int to[AHEAD];
+};
+
 struct fetched {
     float v[AHEAD];
 };
 
-CUDA_FN int64_t x_index(const lstm_args &a, int64_t tile, int64_t t, int i) {
+CUDA_FN int64_t x_index(const lstm_args &a, int64_t tile, int i) {
     int64_t sample = tile * ROWS + i / a.I;
-    return sample < a.B ? (sample * a.T + t) * a.I + i % a.I : -1;
+    return sample < a.B ? sample * a.T * a.I + i % a.I : -1;
 }
 
-CUDA_FN void fetch_x(const lstm_args &a, int64_t tile, int64_t t, fetched *f) {
+CUDA_FN void places_of(const lstm_args &a, int64_t tile, int ld, places *p) {
 #pragma unroll
     for (int n = 0; n < AHEAD; n++) {
         int i = threadIdx.x + n * blockDim.x;
-        int64_t at = i < ROWS * a.I ? x_index(a, tile, t, i) : -1;
-        f->v[n] = at >= 0 ? view_load(a.x, at) : 0.0f;
+        bool inside = i < ROWS * a.I;
+        p->from[n] = inside ? x_index(a, tile, i) : -1;
+        p->to[n] = inside ? i / a.I * ld + i % a.I : -1;
     }
 }
 
-template <typename E> CUDA_FN void put_x(const lstm_args &a, int64_t tile, int64_t t, const fetched &f, E *operand, int ld) {
+CUDA_FN void fetch_x(const lstm_args &a, const places &p, int64_t t, fetched *f) {
 #pragma unroll
-    for (int n = 0; n < AHEAD; n++) {
-        int i = threadIdx.x + n * blockDim.x;
-        if (i < ROWS * a.I) convert(&operand[i / a.I * ld + i % a.I], f.v[n]);
-    }
+    for (int n = 0; n < AHEAD; n++) f->v[n] = p.from[n] >= 0 ? view_load(a.x, p.from[n] + t * a.I) : 0.0f;
+}
+
+template <typename E>
+CUDA_FN void put_x(const lstm_args &a, const places &p, int64_t tile, int64_t t, const fetched &f, E *operand, int ld) {
+#pragma unroll
+    for (int n = 0; n < AHEAD; n++)
+        if (p.to[n] >= 0) convert(&operand[p.to[n]], f.v[n]);
+    if (ROWS * a.I <= AHEAD * (int)blockDim.x) return;
     for (int i = threadIdx.x + AHEAD * blockDim.x; i < ROWS * a.I; i += blockDim.x) {
-        int64_t at = x_index(a, tile, t, i);
-        convert(&operand[i / a.I * ld + i % a.I], at >= 0 ? view_load_call(a.x, at) : 0.0f);
+        int64_t at = x_index(a, tile, i);
+        convert(&operand[i / a.I * ld + i % a.I], at >= 0 ? view_load_call(a.x, at + t * a.I) : 0.0f);
     }
 }
 
@@ -334,17 +352,19 @@ template <int MATH, int NT> static __device__ void forward_tile(const lstm_args 
     seat s = seat_of(tile);
     float h[4], c[4];
     fetched ahead;
+    places from;
+    places_of(a, tile, ld, &from);
     first_state(a, s, d, h, c);
     apply_reset(a, s, time_of(a, d, 0), h, c);
-    fetch_x(a, tile, time_of(a, d, 0), &ahead);
-    put_x(a, tile, time_of(a, d, 0), ahead, operands, ld);
+    fetch_x(a, from, time_of(a, d, 0), &ahead);
+    put_x(a, from, tile, time_of(a, d, 0), ahead, operands, ld);
     put_h<MATH>(s, operands, ld, column, h);
     __syncthreads();
     for (int64_t i = 0; i < a.T; i++) {
         typename layout<MATH>::E *now = operands + (i & 1) * ROWS * ld, *next = operands + (~i & 1) * ROWS * ld;
         bool last = i + 1 == a.T;
         float z[4][4];
-        if (!last) fetch_x(a, tile, time_of(a, d, i + 1), &ahead);
+        if (!last) fetch_x(a, from, time_of(a, d, i + 1), &ahead);
         gates_of<MATH, NT>(a, now, ld, weights, bias, z);
 #pragma unroll
         for (int e = 0; e < 4; e++) {
@@ -358,7 +378,7 @@ template <int MATH, int NT> static __device__ void forward_tile(const lstm_args 
         if (last) break;
         apply_reset(a, s, time_of(a, d, i + 1), h, c);
         put_h<MATH>(s, next, ld, column, h);
-        put_x(a, tile, time_of(a, d, i + 1), ahead, next, ld);
+        put_x(a, from, tile, time_of(a, d, i + 1), ahead, next, ld);
         __syncthreads();
     }
 #pragma unroll
@@ -371,7 +391,7 @@ template <int MATH, int NT> static __device__ void forward_tile(const lstm_args 
 }
 
 template <int MATH, int NT>
-static __global__ void __launch_bounds__((NT ? FUSED_WARPS : WARPS_MOST) * 32) forward_kernel(lstm_args a) {
+static __global__ void LSTM_BOUNDS(MATH, NT) forward_kernel(lstm_args a) {
     extern __shared__ uint4 room[];
     typedef typename layout<MATH>::E E;
     int d = blockIdx.y, warp = threadIdx.x / 32, ld = operand_ld<MATH>(a.KX, a.KH);
@@ -531,16 +551,18 @@ template <int MATH, int NT> static __device__ void backward_tile(const lstm_args
     seat s = seat_of(tile);
     float dh[4], dc[4], c[4], h[4], before[4], spare[4];
     fetched ahead;
+    places from;
+    places_of(a, tile, ld, &from);
     load_gradient(a, s, d, a.dh_last, dh);
     load_gradient(a, s, d, a.dc_last, dc);
     recall(kept_at<MATH>(a, d, tile, a.T - 1, s), spare, c);
     state_before<MATH>(a, s, d, tile, a.T - 1, h, before);
-    fetch_x(a, tile, time_of(a, d, a.T - 1), &ahead);
+    fetch_x(a, from, time_of(a, d, a.T - 1), &ahead);
     for (int64_t i = a.T - 1; i >= 0; i--) {
         int64_t t = time_of(a, d, i);
         typename layout<MATH>::E *operand = operands + (i & 1) * ROWS * ld;
         float z[4][4], h_next[4] = {}, c_next[4] = {}, start[4];
-        put_x(a, tile, t, ahead, operand, ld);
+        put_x(a, from, tile, t, ahead, operand, ld);
 #pragma unroll
         for (int e = 0; e < 4; e++) start[e] = before[e];
         apply_reset(a, s, t, h, start);
@@ -548,7 +570,7 @@ template <int MATH, int NT> static __device__ void backward_tile(const lstm_args
         __syncthreads();
         if (i > 0) {
             state_before<MATH>(a, s, d, tile, i - 1, h_next, c_next);
-            fetch_x(a, tile, time_of(a, d, i - 1), &ahead);
+            fetch_x(a, from, time_of(a, d, i - 1), &ahead);
         }
         for (int e = 0; e < 4 && a.dstates.data; e++)
             if (real(a, s, e)) dh[e] += view_load_call(a.dstates, states_index(a, s, d, t, e));
@@ -583,7 +605,7 @@ template <int MATH, int NT> static __device__ void backward_tile(const lstm_args
 
 // NT: tiles of 8 operand columns whose gradients are summed in registers; 0: not fused.
 template <int MATH, int NT>
-static __global__ void __launch_bounds__((NT ? FUSED_WARPS : WARPS_MOST) * 32) backward_kernel(lstm_args a) {
+static __global__ void LSTM_BOUNDS(MATH, NT) backward_kernel(lstm_args a) {
     extern __shared__ uint4 room[];
     typedef typename layout<MATH>::E E;
     int d = blockIdx.y, warp = threadIdx.x / 32, ld = operand_ld<MATH>(a.KX, a.KH), zld = dz_ld<MATH>(a.KH);

@@ -5,7 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { GUARD_BYTE = 0xA5 };
+// Devices with their own memory may run independent calls side by side: neighbours must not share scratch.
+enum { GUARD_BYTE = 0xA5, LINGER = 3 };
 
 struct exec {
     const device *d;
@@ -74,6 +75,7 @@ static void lay_tensors(exec *x, bool host_memory, size_t *at) {
 // Everything that follows from the graph, the kernels and the options; nothing that needs a device.
 static void lay_out(exec *x, const kernel *const *kernels, bool host_memory) {
     plan_options p = {.batch = x->options.batch, .training = true, .guard = x->options.guard};
+    p.linger = host_memory ? 0 : LINGER;
     if (!x->options.inference) x->train = plan_make(x->g, kernels, &p, &x->arena);
     p.training = false;
     x->evaluate = plan_make(x->g, kernels, &p, &x->arena);

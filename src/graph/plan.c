@@ -221,6 +221,10 @@ static void add_guards(plan *p, size_t guard) {
     }
 }
 
+static int later(const plan *p, int at, int by) {
+    return at + by < p->instructions ? at + by : p->instructions;
+}
+
 static int *minus_ones(arena *a, int count) {
     int *v = arena_array(a, (size_t)count, sizeof *v);
     for (int i = 0; i < count; i++) v[i] = -1;
@@ -241,6 +245,7 @@ plan *plan_make(const graph *g, const kernel *const *kernels, const plan_options
     p->of_scratch = minus_ones(a, p->instructions);
     for (int i = 0; i < p->instructions; i++) live_at(&b, kernels, i);
     update_scratch(&b, kernels);
+    for (int i = 0; i < p->blocks; i++) p->block[i].last = later(p, p->block[i].last, o->linger);
     if (o->guard) add_guards(p, o->guard);
     p->peak = plan_place(p->block, p->blocks);
     p->floor = plan_floor(p->block, p->blocks);

@@ -59,6 +59,8 @@ typedef struct plan {
 typedef struct {
     int64_t batch; // rows of a micro-batch
     bool training; // false: forward only, nothing kept
+    int linger;    // instructions for which a block's memory stays its own after its last use, so that independent
+                   // calls next to each other can run side by side
     size_t guard;  // bytes left free behind every block, for tests; guarded blocks share no memory
 } plan_options;
 
