@@ -42,20 +42,22 @@ RNG_FN float rng_unit(uint32_t bits) {
 }
 
 // Position `at` of a pseudo-random permutation of 0..count-1, chosen by `key` and `round`: a four-round Feistel network
-// over the next even power of two, walked until it lands below `count`. No index array; at most 4 walks on average.
+// over the next power of two, walked until it lands below `count`. No index array; fewer than two walks on average.
+// Where the number of bits is odd the halves differ by one bit and change places every round.
 RNG_FN uint64_t rng_permute(uint64_t key, uint32_t round, uint64_t at, uint64_t count) {
-    uint32_t half = 1;
-    while (half < 32 && ((uint64_t)1 << (2 * half)) < count) half++;
-    uint32_t mask = half == 32 ? 0xFFFFFFFFu : ((uint32_t)1 << half) - 1;
+    uint32_t bits = 2;
+    while (bits < 64 && ((uint64_t)1 << bits) < count) bits++;
+    uint32_t low = bits / 2, high = bits - low;
     do {
-        uint32_t left = (uint32_t)(at >> half) & mask, right = (uint32_t)at & mask;
+        uint32_t left = (uint32_t)(at >> low), right = (uint32_t)(at & (((uint64_t)1 << low) - 1)), width = high;
         for (uint32_t i = 0; i < 4; i++) {
-            uint32_t f = rng_philox(key, right, i, (uint32_t)RNG_SHUFFLE << 16, round).v[0] & mask;
-            uint32_t next = left ^ f;
+            uint32_t f = rng_philox(key, right, i, (uint32_t)RNG_SHUFFLE << 16, round).v[0];
+            uint32_t next = left ^ (f & (uint32_t)(((uint64_t)1 << width) - 1));
             left = right;
             right = next;
+            width = bits - width;
         }
-        at = ((uint64_t)left << half) | right;
+        at = ((uint64_t)left << low) | right;
     } while (at >= count);
     return at;
 }

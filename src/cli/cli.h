@@ -30,6 +30,8 @@ typedef struct {
     const char *summary;   // one line
     const char *details;   // further help
     void (*more)(void);    // prints what else help should say, or NULL
+    const char *options;   // that it takes beside --device, --threads, --isa, --json, -v, -q: "--seed --batch"
+    int words;             // arguments that it takes at most
     bool (*run)(const cli_options *o, err *e);
 } cli_command;
 

@@ -128,4 +128,5 @@ static bool run(const cli_options *o, err *e) {
     return true;
 }
 
-const cli_command cli_doctor = {"doctor", "", "what this machine can do, with measured rates", NULL, NULL, run};
+const cli_command cli_doctor = {
+    "doctor", "", "what this machine can do, with measured rates", NULL, NULL, NULL, 0, run};

@@ -23,10 +23,11 @@ static void on_signal(int number) {
 }
 
 void cli_watch_signals(void) {
-    struct sigaction act = {.sa_handler = on_signal};
+    struct sigaction act = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
     sigemptyset(&act.sa_mask);
     sigaction(SIGINT, &act, NULL);
     sigaction(SIGTERM, &act, NULL);
+    sigaction(SIGHUP, &act, NULL);
 }
 
 bool cli_interrupted(void) {
@@ -40,10 +41,14 @@ bool cli_open_queue(const cli_options *o, const device **d, queue **q, err *why,
         return err_input(e, "--device %s: unknown device; use cuda, cpu or auto", o->device);
     why->text[0] = 0;
     if (any || card) {
-        *d = plugin_open("tradewind-cuda.so", e);
+        bool found;
+        *d = plugin_open("tradewind-cuda.so", &found, e);
         *q = *d ? (*d)->open(&options, e) : NULL;
-        if (*q || card) return *q != NULL;
-        if (*d) *why = *e;
+        if (*q) return true;
+        if (card && !found)
+            return err_run(e, "the plug-in tradewind-cuda.so is not beside the program; build it with `make CUDA=ON`");
+        if (card) return false;
+        if (found) *why = *e;
     }
     *d = &cpu_device;
     *q = (*d)->open(&options, e);
@@ -56,15 +61,14 @@ static void print_options(void) {
            "                      where to compute (default auto: the card where there is one)\n"
            "  --threads N         threads on the CPU (default: one per processor)\n"
            "  --isa NAME          CPU kernels: avx512, avx2 or base (default: the best there is)\n"
-           "  --seed N            in place of the description's train.seed\n"
            "  --json              one JSON object a line instead of text\n"
            "  -v, -q              say more, say less\n"
            "  --help, --version\n");
 }
 
 static void print_help(void) {
-    printf(
-        "tradewind trains market models inside a memory limit.\n\nusage: tradewind COMMAND [ARGUMENTS] [OPTIONS]\n\n");
+    printf("tradewind trains market models, in memory that is planned before the run.\n\nusage: tradewind COMMAND "
+           "[ARGUMENTS] [OPTIONS]\n\n");
     for (int i = 0; i < COMMANDS; i++)
         printf("  %-8s %-24s %s\n", commands[i]->name, commands[i]->arguments, commands[i]->summary);
     print_options();
@@ -143,12 +147,25 @@ static bool read_option(cli_options *o, int argc, char **argv, int *i, err *e) {
     return true;
 }
 
-static bool read_options(int argc, char **argv, cli_options *o, err *e) {
+// Whether the command takes the option: those of every command, or one of its own.
+static bool takes(const cli_command *c, const char *option) {
+    static const char common[] = " --device --threads --isa --json --quiet -q --verbose -v --help -h ";
+    char own[128], name[64];
+    size_t n = strcspn(option, "=");
+    if (n + 3 > sizeof name) return false;
+    snprintf(name, sizeof name, " %.*s ", (int)n, option);
+    snprintf(own, sizeof own, " %s ", c->options ? c->options : "");
+    return strstr(common, name) || strstr(own, name);
+}
+
+static bool read_options(int argc, char **argv, const cli_command *c, cli_options *o, err *e) {
     *o = (cli_options){.device = "auto"};
     for (int i = 2; i < argc; i++) {
         if (argv[i][0] != '-' || !argv[i][1]) {
-            if (o->words == WORDS_MOST) return err_input(e, "more than %d arguments", WORDS_MOST);
+            if (o->words == c->words) return err_input(e, "%s: %s takes no further argument", argv[i], c->name);
             o->word[o->words++] = argv[i];
+        } else if (!takes(c, argv[i])) {
+            return err_input(e, "%.60s: not an option of %s; see `tradewind %s --help`", argv[i], c->name, c->name);
         } else if (!read_flag(o, argv[i]) && !read_option(o, argc, argv, &i, e)) {
             return false;
         }
@@ -183,7 +200,7 @@ static bool run_command(int argc, char **argv, err *e) {
     cli_options o;
     const cli_command *c = find(argv[1]);
     if (!c) return err_input(e, "%s: unknown command; `tradewind --help` lists them", argv[1]);
-    if (!read_options(argc, argv, &o, e)) return false;
+    if (!read_options(argc, argv, c, &o, e)) return false;
     if (!o.help) return c->run(&o, e);
     print_command_help(c);
     return true;

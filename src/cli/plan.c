@@ -37,5 +37,5 @@ static bool run(const cli_options *o, err *e) {
     return true;
 }
 
-const cli_command cli_plan = {
-    "plan", "CONFIG [key=value...]", "what would run, and the memory it takes; runs nothing", NULL, NULL, run};
+const cli_command cli_plan = {"plan", "CONFIG [key=value...]", "what would run, and the memory it takes; runs nothing",
+    NULL, NULL, "--seed", WORDS_MOST, run};

@@ -71,16 +71,32 @@ static void print_count(FILE *out, const char *before, double n, const char *aft
 static void print_data(const setup *s, FILE *out) {
     print_count(out, "data      ", (double)s->split.train.count, " training and ");
     print_count(out, "", (double)s->split.validation.count, " validation samples");
-    fprintf(out, " (%s, %lld left out between them), %.1f MB\n", s->data->name, (long long)s->split.dropped,
-        (double)dataset_bytes(s->data) / 1e6);
+    int64_t unused = s->data->samples - s->split.train.count - s->split.dropped - s->split.validation.count;
+    fprintf(out, " (%s, %lld left out between them", s->data->name, (long long)s->split.dropped);
+    print_count(out, ", ", (double)unused, " after them not used");
+    fprintf(out, "), %.1f MB\n", (double)dataset_bytes(s->data) / 1e6);
+}
+
+static exec_memory measured(const setup *s) {
+    return exec_measure(s->job.g, s->device->kernels(s->queue), s->device->host_memory,
+        &(exec_options){.batch = s->settings.batch_size});
+}
+
+bool setup_fits(const setup *s, err *e) {
+    size_t need = measured(s).total, have = s->device->available(s->queue);
+    if (need <= have) return true;
+    return err_run(e,
+        "the plan needs %.1f MB and %s has %.1f MB available; use a smaller train.batch_size or smaller windows",
+        (double)need / 1e6, s->device->name, (double)have / 1e6);
 }
 
 static void print_memory(const setup *s, FILE *out) {
-    exec_memory m = exec_measure(s->job.g, s->device->kernels(s->queue), s->device->host_memory,
-        &(exec_options){.batch = s->settings.batch_size});
+    exec_memory m = measured(s);
+    err e;
     fprintf(out, "memory    %.1f MB in one slab: weights %.1f, gradients %.1f, moments %.1f, activations %.1f\n",
         (double)m.total / 1e6, (double)m.weights / 1e6, (double)m.gradients / 1e6, (double)m.moments / 1e6,
         (double)m.activations / 1e6);
+    if (!setup_fits(s, &e)) fprintf(out, "          does not fit: %s\n", e.text);
 }
 
 void setup_print(const setup *s, FILE *out) {
@@ -92,7 +108,9 @@ void setup_print(const setup *s, FILE *out) {
     fprintf(out, "model     %s", model_name(s->model.kind));
     print_count(out, ", ", (double)graph_parameter_values(s->job.g), " parameters");
     fprintf(out, ", %s\n", precision_name(s->precision));
-    fprintf(out, "batch     %lld x %lld micro-batches = %lld samples a step\n", (long long)s->settings.batch_size,
-        (long long)s->settings.accumulation, (long long)(s->settings.batch_size * s->settings.accumulation));
+    int64_t parts = s->settings.accumulation;
+    print_count(out, "batch     ", (double)(s->settings.batch_size * parts), " samples a step");
+    if (parts > 1) print_count(out, ", in ", (double)parts, " micro-batches");
+    fputc('\n', out);
     print_memory(s, out);
 }

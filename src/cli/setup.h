@@ -26,6 +26,9 @@ typedef struct {
 bool setup_open(setup *s, const cli_options *o, err *e);
 void setup_close(setup *s);
 
+// Whether the plan's memory is there now; ERR_RUN with both figures where it is not.
+bool setup_fits(const setup *s, err *e);
+
 // The lines that say what will run.
 void setup_print(const setup *s, FILE *out);
 

@@ -9,22 +9,27 @@
 #include "train/metric.h"
 #include "train/trainer.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 typedef struct {
     const cli_options *o;
     const setup *s;
     log_file *log;
     progress bar;
+    trainer *trainer;
+    char *weights; // path of the best epoch's
+    err unsaved;   // why they could not be written, or ERR_NONE
 } view;
 
 static bool on_step(void *arg, int64_t epoch, int64_t done, int64_t total) {
     view *v = arg;
     double all = (double)(total * v->s->settings.epochs), at = (double)((epoch - 1) * total + done);
     if (at < all) progress_at(&v->bar, at, "epoch %lld of %lld", (long long)epoch, (long long)v->s->settings.epochs);
-    return !cli_interrupted();
+    return !cli_interrupted() && v->unsaved.kind == ERR_NONE;
 }
 
 static void print_epoch_json(const epoch_report *r) {
@@ -37,8 +42,10 @@ static void print_epoch_json(const epoch_report *r) {
                           json_number(r->samples_per_s), "steps_skipped", (json_int_t)r->skipped, "best", r->best));
 }
 
+// The best weights are on the disk from the epoch that made them, so that no end of the run can lose them.
 static void on_epoch(void *arg, const epoch_report *r) {
     view *v = arg;
+    if (r->best && v->unsaved.kind == ERR_NONE) trainer_save(v->trainer, v->weights, &v->unsaved);
     char rate[32], line[256];
     term_count(rate, sizeof rate, r->samples_per_s);
     int n = snprintf(line, sizeof line,
@@ -75,6 +82,7 @@ static void conclude(const view *v, const train_result *r, const char *path) {
                 "stopped_early", r->stopped_early, "interrupted", r->interrupted, "weights", path));
         return;
     }
+    if (r->interrupted) log_line(v->log, "stopped by a signal in epoch %lld", (long long)r->epochs + 1);
     if (v->o->quiet) return;
     if (r->interrupted) printf("stopped by a signal in epoch %lld\n", (long long)r->epochs + 1);
     if (r->stopped_early) printf("stopped early: no better epoch in %lld\n", (long long)s->settings.patience);
@@ -110,12 +118,23 @@ static char *path_in(const char *dir, const char *name) {
     return path;
 }
 
+// Weights of an earlier run in the same directory are moved aside: they are not this run's.
+static bool set_aside(view *v, err *e) {
+    char *old = path_in(v->s->settings.dir, "best.safetensors.old");
+    bool there = access(v->weights, F_OK) == 0, ok = !there || rename(v->weights, old) == 0;
+    if (!ok) err_run(e, "%s: cannot be moved aside: %s", v->weights, strerror(errno));
+    if (ok && there && !v->o->quiet && !v->o->json) printf("earlier   weights of another run here are now %s\n", old);
+    free(old);
+    return ok;
+}
+
 static bool open_directory(view *v, err *e) {
     const char *dir = v->s->settings.dir;
     if (!file_make_dirs(dir, e)) return false;
+    v->weights = path_in(dir, "best.safetensors");
     char *log = path_in(dir, "training_log.txt"), *description = path_in(dir, "config.yaml");
     v->log = log_open(log, e);
-    bool ok = v->log && write_description(v->s, description, e);
+    bool ok = v->log && set_aside(v, e) && write_description(v->s, description, e);
     free(log);
     free(description);
     return ok;
@@ -134,36 +153,39 @@ static bool train(view *v, trainer *t, err *e) {
     cli_watch_signals();
     bool ok = trainer_run(t, &w, &r, e);
     progress_done(&v->bar);
+    if (v->unsaved.kind != ERR_NONE) {
+        *e = v->unsaved;
+        return false;
+    }
     if (!ok) return false;
     if (!r.best_epoch && r.interrupted)
         return err_run(e, "stopped before the first epoch was finished; no weights were kept");
     if (!r.best_epoch)
         return err_run(
             e, "the validation loss was not finite in any epoch; no weights were kept; lower train.optimizer.lr");
-    char *path = path_in(s->settings.dir, "best.safetensors");
-    ok = trainer_save(t, path, e);
-    if (ok) conclude(v, &r, path);
-    free(path);
-    return ok;
+    conclude(v, &r, v->weights);
+    return true;
 }
 
 static bool run(const cli_options *o, err *e) {
     setup s;
     if (!setup_open(&s, o, e)) return false;
     view v = {.o = o, .s = &s};
-    trainer *t = NULL;
-    bool ok = open_directory(&v, e);
+    bool ok = setup_fits(&s, e) && open_directory(&v, e);
     if (ok && !o->quiet && !o->json) {
         setup_print(&s, stdout);
         fflush(stdout);
     }
-    if (ok) t = trainer_new(s.device, s.queue, &s.job, s.data, &s.split, &s.settings, e);
-    if (t && o->verbose) plan_print(exec_plan(trainer_exec(t), true), s.job.g, stdout);
-    ok = t && train(&v, t, e);
+    if (ok) v.trainer = trainer_new(s.device, s.queue, &s.job, s.data, &s.split, &s.settings, e);
+    if (v.trainer && o->verbose && !o->json && !o->quiet)
+        plan_print(exec_plan(trainer_exec(v.trainer), true), s.job.g, stdout);
+    ok = v.trainer && train(&v, v.trainer, e);
+    if (!ok) log_line(v.log, "ended: %s", e->text);
     if (log_failed(v.log) && !o->quiet)
         fprintf(stderr, "tradewind: some lines of training_log.txt could not be written\n");
-    trainer_free(t);
+    trainer_free(v.trainer);
     log_close(v.log);
+    free(v.weights);
     setup_close(&s);
     return ok;
 }
@@ -177,5 +199,5 @@ const cli_command cli_train = {"train", "CONFIG [key=value...]", "trains the mod
     "The description is a YAML file whose keys are listed below. Any key can be set on the command line:\n"
     "  tradewind train examples/quickstart.yaml train.epochs=4 train.optimizer.lr=3e-4\n"
     "The run's directory (run.dir) receives best.safetensors, training_log.txt and config.yaml. Ctrl-C finishes the\n"
-    "step and keeps the best weights so far.\n",
-    print_keys, run};
+    "step and keeps the best weights so far. --seed N stands for train.seed=N.\n",
+    print_keys, "--seed", WORDS_MOST, run};

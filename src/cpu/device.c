@@ -41,7 +41,8 @@ static bool choose_isa(queue *q, const char *wanted, err *e) {
         q->isa = *have;
         if (strcmp(*have, wanted) == 0) return true;
     }
-    return err_input(e, "this processor has no instruction set %s; leave the choice open", wanted);
+    return err_input(e, "--isa %s: not one of the kernels that this processor can run; use %s or leave it open", wanted,
+        cpu_instruction_sets()[0]);
 }
 
 static queue *queue_new(const queue_options *o, err *e) {
@@ -107,6 +108,30 @@ static bool computes(const queue *q, precision p) {
 
 static void describe(const queue *q, char *text, size_t bytes) {
     snprintf(text, bytes, "cpu, %s, %d thread%s", q->isa, pool_threads(q->pool), pool_threads(q->pool) == 1 ? "" : "s");
+}
+
+// A number in a file of one, or `otherwise`.
+static double number_in(const char *path, double otherwise) {
+    double v;
+    FILE *f = fopen(path, "r");
+    if (!f) return otherwise;
+    if (fscanf(f, "%lf", &v) != 1) v = otherwise;
+    fclose(f);
+    return v;
+}
+
+// What the system says is available, within the limit of a container.
+static size_t available(const queue *q) {
+    char line[256];
+    double free_bytes = 1e18, kb, limit = number_in("/sys/fs/cgroup/memory.max", 1e18);
+    double used = number_in("/sys/fs/cgroup/memory.current", 0);
+    (void)q;
+    FILE *f = fopen("/proc/meminfo", "r");
+    while (f && fgets(line, sizeof line, f))
+        if (sscanf(line, "MemAvailable: %lf kB", &kb) == 1) free_bytes = kb * 1024;
+    if (f) fclose(f);
+    if (limit - used < free_bytes) free_bytes = limit > used ? limit - used : 0;
+    return (size_t)free_bytes;
 }
 
 // Fresh pages from the system: zeroed, page-aligned, and with huge pages where the system offers them.
@@ -179,8 +204,8 @@ static bool sync(queue *q, err *e) {
 #define CPU_DEVICE(label, opener)                                                                                      \
     {                                                                                                                  \
         .name = label, .host_memory = true, .open = opener, .close = queue_close, .kernels = kernels,                  \
-        .computes = computes, .describe = describe, .allocate = allocate, .release = release, .write = copy,           \
-        .read = copy, .fill = fill, .record = record, .forget = forget, .play = play, .sync = sync                     \
+        .computes = computes, .describe = describe, .available = available, .allocate = allocate, .release = release,  \
+        .write = copy, .read = copy, .fill = fill, .record = record, .forget = forget, .play = play, .sync = sync      \
     }
 
 const device cpu_device = CPU_DEVICE("cpu", open_fast);

@@ -35,7 +35,7 @@ static void finish_row(const work *w, float *y, float *kept, const float *bias, 
     for (int64_t i = 0; bias && i < n; i++) y[i] += bias[i];
     if (kept) memcpy(kept, y, (size_t)n * sizeof *y);
     if (w->act == ACT_RELU) {
-        for (int64_t i = 0; i < n; i++) y[i] = y[i] > 0 ? y[i] : 0;
+        for (int64_t i = 0; i < n; i++) y[i] = y[i] < 0 ? 0 : y[i]; // a NaN stays one
     } else if (w->act != ACT_NONE) {
         for (int64_t i = 0; i < n; i++) y[i] = activation_of(w->act, y[i]);
     }
@@ -67,10 +67,10 @@ static void slope_rows(const call *c, int64_t begin, int64_t end) {
     float *dz = c->scratch;
     int64_t O = operand_width(&c->out[0]);
     if (a->act == ACT_RELU) {
-        for (int64_t i = begin * O; i < end * O; i++) dz[i] = y[i] > 0 ? dy[i] : 0;
+        for (int64_t i = begin * O; i < end * O; i++) dz[i] = y[i] <= 0 ? 0 : dy[i];
         return;
     }
-    for (int64_t i = begin * O; i < end * O; i++) dz[i] = dy[i] * activation_slope(a->act, z ? z[i] : 0, y[i]);
+    for (int64_t i = begin * O; i < end * O; i++) dz[i] = dy[i] * activation_slope(a->act, z ? z[i] : 0, y ? y[i] : 0);
 }
 
 static void pack_weight(void *arg, int64_t panel, int worker) {

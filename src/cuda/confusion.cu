@@ -9,7 +9,7 @@ static __global__ void forward_kernel(view logits, const int32_t *label, view we
         float top = view_load(logits, b * K);
         for (int64_t k = 1; k < K; k++) {
             float z = view_load(logits, b * K + k);
-            if (z > top) {
+            if (z > top || (top != top && z == z)) {
                 top = z;
                 best = k;
             }

@@ -109,6 +109,13 @@ static void describe(const queue *q, char *text, size_t bytes) {
 
 // Memory
 
+static size_t available(const queue *q) {
+    size_t free_bytes = 0, total = 0;
+    (void)q;
+    cudaMemGetInfo(&free_bytes, &total);
+    return free_bytes;
+}
+
 static void *allocate(queue *q, size_t bytes, err *e) {
     void *p = NULL;
     if (cudaMalloc(&p, bytes ? bytes : 1) != cudaSuccess) {
@@ -209,7 +216,7 @@ static bool play(queue *q, recording *r, err *e) {
 }
 
 static const device cuda_device = {
-    "cuda", false, queue_open, queue_close, kernels, computes, describe, allocate, release, move, move, fill, record, forget, play, sync,
+    "cuda", false, queue_open, queue_close, kernels, computes, describe, available, allocate, release, move, move, fill, record, forget, play, sync,
 };
 
 extern "C" __attribute__((visibility("default"))) const plugin *tradewind_plugin(void) {

@@ -47,11 +47,12 @@ CUDA_FN float4 load_four(view v, int64_t i) {
     return make_float4(a.x, a.y, b.x, b.y);
 }
 
-// Group g of a thread: where its four elements lie in the tile.
+// Group g of a thread: where its four elements lie in the tile. Along rows, neighbouring threads take neighbouring k, so
+// that their stores, which are rows apart in shared memory, fall into different banks.
 CUDA_FN void group_place(bool along_k, int g, int *i, int *k) {
     int e = threadIdx.x + g * GEMM_THREADS;
-    *i = along_k ? e / (GEMM_K / 4) : e % (GEMM_TILE / 4) * 4;
-    *k = along_k ? e % (GEMM_K / 4) * 4 : e / (GEMM_TILE / 4);
+    *i = along_k ? e / (GEMM_K / 4) : e / GEMM_K * 4;
+    *k = along_k ? e % (GEMM_K / 4) * 4 : e % GEMM_K;
 }
 
 // Element by element, for operands whose groups are not aligned or cross an edge.
@@ -158,7 +159,7 @@ CUDA_FN void gemm_spread(const float acc[2][4][4], float *room) {
 
 CUDA_FN float activate(int act, float z) {
     switch (act) {
-    case ACT_RELU: return z > 0 ? z : 0;
+    case ACT_RELU: return z < 0 ? 0 : z; // a NaN stays one
     case ACT_GELU: return 0.5f * z * (1 + erff(z * 0.70710678f));
     case ACT_TANH: return tanhf(z);
     case ACT_SIGMOID: return 1 / (1 + expf(-z));
@@ -172,8 +173,8 @@ struct gemm_finish {
     int act;
 };
 
-CUDA_FN void gemm_finish_element(const gemm_finish &f, int64_t i, int64_t column, float v) {
-    if (f.bias.data) v += view_load(f.bias, column);
+CUDA_FN void gemm_finish_element(const gemm_finish &f, int64_t i, float bias, float v) {
+    v += bias;
     if (f.kept) f.kept[i] = v;
     view_put(f.out, i, activate(f.act, v));
 }
@@ -184,15 +185,19 @@ static __global__ void __launch_bounds__(GEMM_THREADS) gemm_kernel(gemm_args g, 
     float acc[2][4][4] = {};
     gemm_tile<MATH>(g, acc, room);
     gemm_spread(acc, room);
-#pragma unroll 1
-    for (int e = threadIdx.x; e < GEMM_TILE * GEMM_TILE; e += GEMM_THREADS) {
-        int64_t row = (int64_t)blockIdx.x * GEMM_TILE + e / GEMM_TILE, column = (int64_t)blockIdx.y * GEMM_TILE + e % GEMM_TILE;
-        if (row >= g.m || column >= g.n) continue;
-        float v = room[e / GEMM_TILE * GEMM_LD + e % GEMM_TILE];
+    // Threads run down columns: a thread keeps its column, and neighbours write neighbouring elements.
+    int column = threadIdx.x % GEMM_TILE;
+    int64_t to = (int64_t)blockIdx.y * GEMM_TILE + column;
+    float bias = f.bias.data && to < g.n ? view_load(f.bias, to) : 0.0f;
+#pragma unroll 4
+    for (int r = threadIdx.x / GEMM_TILE; r < GEMM_TILE; r += GEMM_THREADS / GEMM_TILE) {
+        int64_t row = (int64_t)blockIdx.x * GEMM_TILE + r;
+        if (row >= g.m || to >= g.n) continue;
+        float v = room[r * GEMM_LD + column];
         if (parts) {
-            parts[(blockIdx.z * g.m + row) * g.n + column] = v;
+            parts[(blockIdx.z * g.m + row) * g.n + to] = v;
         } else {
-            gemm_finish_element(f, row * g.n + column, column, v);
+            gemm_finish_element(f, row * g.n + to, bias, v);
         }
     }
 }
@@ -200,8 +205,9 @@ static __global__ void __launch_bounds__(GEMM_THREADS) gemm_kernel(gemm_args g, 
 static __global__ void gemm_add_kernel(const float *parts, int count, int64_t m, int64_t n, gemm_finish f) {
     FOR_EACH(i, m * n) {
         float sum = 0;
+#pragma unroll 8
         for (int p = 0; p < count; p++) sum += parts[p * m * n + i];
-        gemm_finish_element(f, i, i % n, sum);
+        gemm_finish_element(f, i, f.bias.data ? view_load(f.bias, i % n) : 0.0f, sum);
     }
 }
 
@@ -238,6 +244,7 @@ static __global__ void column_sums_kernel(view dz, float *part, int64_t rows, in
     int64_t o = (int64_t)blockIdx.x * blockDim.x + threadIdx.x, piece = blockIdx.y;
     if (o >= O) return;
     float sum = 0;
+#pragma unroll 8
     for (int64_t r = piece * rows / SUM_PIECES; r < (piece + 1) * rows / SUM_PIECES; r++) sum += view_load(dz, r * O + o);
     part[piece * O + o] = sum;
 }
@@ -245,6 +252,7 @@ static __global__ void column_sums_kernel(view dz, float *part, int64_t rows, in
 static __global__ void column_add_kernel(const float *part, view db, int64_t O) {
     FOR_EACH(o, O) {
         float sum = 0;
+#pragma unroll 16
         for (int p = 0; p < SUM_PIECES; p++) sum += part[p * O + o];
         view_put(db, o, sum);
     }

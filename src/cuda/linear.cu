@@ -4,7 +4,7 @@
 
 CUDA_FN float slope(int act, float z, float y) {
     switch (act) {
-    case ACT_RELU: return y > 0 ? 1 : 0;
+    case ACT_RELU: return y <= 0 ? 0 : 1;
     case ACT_GELU: return 0.5f * (1 + erff(z * 0.70710678f)) + z * 0.39894228f * expf(-0.5f * z * z);
     case ACT_TANH: return 1 - y * y;
     case ACT_SIGMOID: return y * (1 - y);
@@ -32,7 +32,7 @@ static void forward(const call *c) {
 // Backward
 
 static __global__ void slope_kernel(view dy, view y, const float *z, view dz, int act, int64_t n) {
-    FOR_EACH(i, n) view_store(dz, i, view_load(dy, i) * slope(act, z ? z[i] : 0.0f, view_load(y, i)));
+    FOR_EACH(i, n) view_store(dz, i, view_load(dy, i) * slope(act, z ? z[i] : 0.0f, y.data ? view_load(y, i) : 0.0f));
 }
 
 static size_t up64(size_t n) {

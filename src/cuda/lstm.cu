@@ -634,6 +634,7 @@ static __global__ void add_parts_kernel(lstm_args a, gradients to) {
         int d = (int)(i / one), row = (int)(i % one / width), k = (int)(i % width);
         const float *part = a.parts + d * a.groups * one + i % one;
         float sum = 0;
+#pragma unroll 16
         for (int g = 0; g < a.groups; g++) sum += part[g * one];
         if (k < a.I) {
             if (to.w_ih[d].data) view_put(to.w_ih[d], (int64_t)row * a.I + k, sum);

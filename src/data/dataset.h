@@ -6,8 +6,9 @@
 #ifndef TRADEWIND_DATA_DATASET_H
 #define TRADEWIND_DATA_DATASET_H
 
-#include "base/arena.h"
+#include "base/err.h"
 
+#include <stddef.h>
 #include <stdint.h>
 
 enum { STREAMS_MOST = 8 };
@@ -21,7 +22,7 @@ typedef struct {
 } stream;
 
 typedef struct dataset {
-    arena arena; // owns what the pointers point to
+    void *memory; // one block that owns what the pointers point to
     const char *name;
     int64_t samples;
     int streams;
@@ -33,6 +34,13 @@ typedef struct dataset {
     int64_t horizon;      // bars until a label is known
     const int32_t *best;  // [samples] what the best possible classifier answers, where that is known; or NULL
 } dataset;
+
+// A dataset with one zeroed block of `bytes`, to be cut up by dataset_take; NULL, with the reason, where memory is
+// short.
+dataset *dataset_new(size_t bytes, err *e);
+
+// The next `count` items of `size` bytes of the block, from `*at` on; the caller has counted them into its size.
+void *dataset_take(dataset *d, size_t *at, int64_t count, size_t size);
 
 // Bytes of everything that the pointers above point to.
 int64_t dataset_bytes(const dataset *d);

@@ -36,6 +36,7 @@ typedef struct {
     double *flow, *part; // [bars], [hours] first-order autoregressions of unit variance
     double *signal;      // [bars] s, known at the bar's close
     double *ret;         // [bars] returns over sigma
+    double *spare;       // [3][bars]
     float *fast, *slow, *vector;
 } market;
 
@@ -77,8 +78,7 @@ static void fill_vector(market *m, int64_t t) {
 }
 
 static void plant_signal(market *m, int64_t first) {
-    double *a = calloc(3, (size_t)m->bars * sizeof *a), *b = a + m->bars, *c = b + m->bars;
-    CHECK(a, "out of memory for a market of %lld bars", (long long)m->bars);
+    double *a = m->spare, *b = a + m->bars, *c = b + m->bars;
     for (int64_t t = first; t < m->bars; t++) {
         const float *v = m->vector + t * SYNTHETIC_VECTOR;
         int64_t hour = slow_row(t);
@@ -90,7 +90,6 @@ static void plant_signal(market *m, int64_t first) {
     standardise(b, first, m->bars);
     standardise(c, first, m->bars);
     for (int64_t t = first; t < m->bars; t++) m->signal[t] = (a[t] + b[t] + c[t]) / sqrt(3);
-    free(a);
 }
 
 static double returned(const market *m, int64_t t, int64_t n) {
@@ -146,12 +145,12 @@ static int32_t best_class(double mean) {
     return down >= neutral && down >= up ? 0 : up > neutral ? 2 : 1;
 }
 
-static void fill_samples(dataset *d, const market *m, int64_t first) {
-    int32_t *fast = arena_array(&d->arena, (size_t)d->samples, sizeof *fast);
-    int32_t *slow = arena_array(&d->arena, (size_t)d->samples, sizeof *slow);
-    int32_t *zero = arena_array(&d->arena, (size_t)d->samples, sizeof *zero);
-    int32_t *label = arena_array(&d->arena, (size_t)d->samples, sizeof *label);
-    int32_t *best = arena_array(&d->arena, (size_t)d->samples, sizeof *best);
+static void fill_samples(dataset *d, const market *m, int64_t first, size_t *at) {
+    int32_t *fast = dataset_take(d, at, d->samples, sizeof *fast);
+    int32_t *slow = dataset_take(d, at, d->samples, sizeof *slow);
+    int32_t *zero = dataset_take(d, at, d->samples, sizeof *zero);
+    int32_t *label = dataset_take(d, at, d->samples, sizeof *label);
+    int32_t *best = dataset_take(d, at, d->samples, sizeof *best);
     for (int64_t i = 0; i < d->samples; i++) {
         int64_t t = first + i;
         fast[i] = (int32_t)t;
@@ -178,6 +177,26 @@ static void trade(market *m, int64_t first) {
     for (int64_t h = 0; h < m->hours; h++) fill_slow(m, h);
 }
 
+// Bytes of the dataset: series and vector, five numbers a sample, and room for alignment.
+static size_t market_bytes(const market *m) {
+    int64_t words = m->bars * (SYNTHETIC_FAST + SYNTHETIC_VECTOR + 5) + m->hours * SYNTHETIC_SLOW;
+    return (size_t)words * 4 + 16 * 64;
+}
+
+// What the generator needs while it works, in doubles: flow, signal, returns and three parts of the signal;
+// participation.
+static bool market_work(market *m, double **work, err *e) {
+    size_t values = (size_t)(6 * m->bars + m->hours);
+    *work = calloc(values, sizeof **work);
+    if (!*work) return err_run(e, "not enough memory for a market of %lld bars; use fewer", (long long)m->bars);
+    m->flow = *work;
+    m->signal = m->flow + m->bars;
+    m->ret = m->signal + m->bars;
+    m->spare = m->ret + m->bars;
+    m->part = m->spare + 3 * m->bars;
+    return true;
+}
+
 dataset *synthetic_new(const synthetic_options *o, err *e) {
     int64_t first = SLOW_SPAN * SLOW_READY - 1;
     if (o->bars <= first + 1 || o->bars > INT32_MAX / SIGNALS) {
@@ -185,25 +204,23 @@ dataset *synthetic_new(const synthetic_options *o, err *e) {
             (long long)o->bars);
         return NULL;
     }
-    dataset *d = calloc(1, sizeof *d);
     market m = {.o = o, .bars = o->bars, .hours = o->bars / SLOW_SPAN};
-    double *work = calloc((size_t)(3 * m.bars + m.hours), sizeof *work);
-    CHECK(d && work, "out of memory for a market of %lld bars", (long long)m.bars);
-    arena_init(&d->arena);
-    m.flow = work;
-    m.signal = m.flow + m.bars;
-    m.ret = m.signal + m.bars;
-    m.part = m.ret + m.bars;
-    m.fast = arena_array(&d->arena, (size_t)m.bars * SYNTHETIC_FAST, sizeof *m.fast);
-    m.slow = arena_array(&d->arena, (size_t)m.hours * SYNTHETIC_SLOW, sizeof *m.slow);
-    m.vector = arena_array(&d->arena, (size_t)m.bars * SYNTHETIC_VECTOR, sizeof *m.vector);
-    trade(&m, first);
-    d->name = "synthetic";
-    d->samples = m.bars - first - 1;
-    d->width = SYNTHETIC_VECTOR;
-    d->classes = 3;
-    d->horizon = 1;
-    fill_samples(d, &m, first);
+    double *work;
+    if (!market_work(&m, &work, e)) return NULL;
+    dataset *d = dataset_new(market_bytes(&m), e);
+    if (d) {
+        size_t at = 0;
+        m.fast = dataset_take(d, &at, m.bars * SYNTHETIC_FAST, sizeof *m.fast);
+        m.slow = dataset_take(d, &at, m.hours * SYNTHETIC_SLOW, sizeof *m.slow);
+        m.vector = dataset_take(d, &at, m.bars * SYNTHETIC_VECTOR, sizeof *m.vector);
+        trade(&m, first);
+        d->name = "synthetic";
+        d->samples = m.bars - first - 1;
+        d->width = SYNTHETIC_VECTOR;
+        d->classes = 3;
+        d->horizon = 1;
+        fill_samples(d, &m, first, &at);
+    }
     free(work);
     return d;
 }

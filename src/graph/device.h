@@ -68,6 +68,7 @@ typedef struct device {
     const kernel *const *(*kernels)(const queue *q); // [operators of the catalogue]
     bool (*computes)(const queue *q, precision p);   // whether it has kernels for it
     void (*describe)(const queue *q, char *text, size_t bytes);
+    size_t (*available)(const queue *q);               // bytes that a slab could take now
     void *(*allocate)(queue *q, size_t bytes, err *e); // zeroed; the one slab
     void (*release)(queue *q, void *slab, size_t bytes);
     bool (*write)(queue *q, void *to, const void *from, size_t bytes, err *e);

@@ -125,11 +125,11 @@ static void *address(const exec *x, const plan *p, tensor t) {
     CHECK(false, "tensor %d has role %d", t.id, (int)info->role);
 }
 
-// Binds the addresses of one call. In a step's first micro-batch, parameter gradients that the graph adds into across
-// micro-batches are overwritten instead.
+// Binds the addresses of one call. Backward sees only what its node needs: the rest may be gone. In a step's first
+// micro-batch, parameter gradients that the graph adds into across micro-batches are overwritten instead.
 static void bind(const exec *x, const plan *p, exec_part part, const node *n, call *c) {
     for (int i = 0; i < n->inputs; i++) {
-        c->in[i].data = address(x, p, n->input[i]);
+        if (!c->backward || (n->needs & NEEDS_INPUT(i))) c->in[i].data = address(x, p, n->input[i]);
         if (!c->backward || n->flow[i] == FLOW_NONE) continue;
         tensor d = graph_gradient(x->g, n->input[i]);
         c->din[i].data = address(x, p, d);
@@ -137,7 +137,7 @@ static void bind(const exec *x, const plan *p, exec_part part, const node *n, ca
         c->din[i].add = n->flow[i] == FLOW_ADD || (parameter && part == EXEC_NEXT);
     }
     for (int i = 0; i < n->outputs; i++) {
-        c->out[i].data = address(x, p, n->output[i]);
+        if (!c->backward || (n->needs & NEEDS_OUTPUT(i))) c->out[i].data = address(x, p, n->output[i]);
         if (c->backward) c->dout[i].data = address(x, p, graph_gradient(x->g, n->output[i]));
     }
     c->first = part != EXEC_NEXT;

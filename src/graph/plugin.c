@@ -28,9 +28,10 @@ static bool find_beside(const char *name, char *path, size_t room) {
     return false;
 }
 
-const device *plugin_open(const char *name, err *e) {
+const device *plugin_open(const char *name, bool *found, err *e) {
     char path[PATH_ROOM + 64];
-    if (!find_beside(name, path, sizeof path)) {
+    *found = find_beside(name, path, sizeof path);
+    if (!*found) {
         err_run(e, "%s was not found beside the program", name);
         return NULL;
     }

@@ -17,8 +17,8 @@ typedef struct {
 
 typedef const plugin *plugin_entry(void);
 
-// Opens NAME beside the program, or in the lib folder beside it. NULL, with the reason, where it is missing, cannot be
-// loaded or is of another build. It stays loaded until the program ends.
-const device *plugin_open(const char *name, err *e);
+// Opens NAME beside the program, or in the lib folder beside it. NULL, with the reason, where it is missing (*found is
+// false then), cannot be loaded or is of another build. It stays loaded until the program ends.
+const device *plugin_open(const char *name, bool *found, err *e);
 
 #endif

@@ -1,7 +1,7 @@
 // confusion: counts of (true class, predicted class), added to a state that the host clears.
 //   logits [B, K], label [B] (i32), weight [B] -> state [K, K] (i64), rows are true classes
-// The prediction is the first largest logit; a row whose logits are not all finite counts as class 0 and shows in the
-// loss. Rows of weight 0 are left out.
+// The prediction is the first largest logit; a NaN is larger than nothing, so it wins only where all before it and
+// after it are NaN too (class 0). Rows of weight 0 are left out.
 #include "ops/op.h"
 
 #ifdef OP_RULES
@@ -25,7 +25,7 @@ static void forward(const call *c) {
         if (weight[b] == 0) continue;
         const real *z = (const real *)c->in[0].data + b * K;
         int64_t best = 0;
-        for (int64_t k = 1; k < K; k++) best = z[k] > z[best] ? k : best;
+        for (int64_t k = 1; k < K; k++) best = z[k] > z[best] || (z[best] != z[best] && z[k] == z[k]) ? k : best;
         CHECK(label[b] >= 0 && label[b] < K, "confusion: label %d", (int)label[b]);
         count[label[b] * K + best]++;
     }

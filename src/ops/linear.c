@@ -50,7 +50,7 @@ static void backward_rows(const call *c, int64_t begin, int64_t end) {
     int64_t I = operand_width(&c->in[0]), O = operand_width(&c->out[0]);
     const real *w = c->in[1].data, *y = c->out[0].data, *dy = c->dout[0].data, *z = c->reserve;
     real *dz = c->scratch;
-    for (int64_t k = begin * O; k < end * O; k++) dz[k] = dy[k] * activation_slope(a->act, z ? z[k] : 0, y[k]);
+    for (int64_t k = begin * O; k < end * O; k++) dz[k] = dy[k] * activation_slope(a->act, z ? z[k] : 0, y ? y[k] : 0);
     for (int64_t r = begin; c->din[0].data && r < end; r++) {
         for (int64_t i = 0; i < I; i++) {
             real sum = 0;

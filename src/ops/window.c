@@ -18,6 +18,7 @@ tensor op_window(
     node *n = OP_NODE(g, window, series, row, first);
     window_attr a = {length, scale};
     graph_attr_add(g, n, &a, sizeof a);
+    n->wide = 1u << 1 | 1u << 2;
     bool flat = layout == WINDOW_FLAT;
     shape out = flat ? shape2(r.dim[0], length * s.dim[1]) : shape3(r.dim[0], length, s.dim[1]);
     tensor x = graph_output_add(g, n, graph_info(g, series)->type, out);

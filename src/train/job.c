@@ -25,9 +25,15 @@ static tensor vector_input(graph *g, const dataset *d, tensor index) {
 // n / (K * count of the class), over the training samples.
 static float *balanced_weights(const dataset *d, span train) {
     float *w = calloc((size_t)d->classes, sizeof *w);
-    CHECK(w, "out of memory for %d class weights", d->classes);
-    for (int64_t i = 0; i < train.count; i++) w[d->label[train.first + i]] += 1;
-    for (int k = 0; k < d->classes; k++) w[k] = w[k] > 0 ? (float)train.count / ((float)d->classes * w[k]) : 0;
+    int64_t *count = calloc((size_t)d->classes, sizeof *count);
+    CHECK(w && count, "out of memory for %d class weights", d->classes);
+    for (int64_t i = train.first; i < train.first + train.count; i++) {
+        CHECK(d->label[i] >= 0 && d->label[i] < d->classes, "label %d of %d classes", (int)d->label[i], d->classes);
+        count[d->label[i]]++;
+    }
+    for (int k = 0; k < d->classes; k++)
+        w[k] = count[k] ? (float)((double)train.count / ((double)d->classes * (double)count[k])) : 0;
+    free(count);
     return w;
 }
 

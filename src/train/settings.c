@@ -12,13 +12,15 @@ const config_key settings_keys[] = {
     {"data.synthetic.bars", CONFIG_INT, "100000", 1000, 5e7, NULL, "five-minute bars in the synthetic market"},
     {"data.synthetic.seed", CONFIG_INT, "7", 0, 1e15, NULL, "which synthetic market"},
     {"data.synthetic.strength", CONFIG_REAL, "1.5", 0, 100, NULL, "planted signal against noise"},
-    {"data.windows.*", CONFIG_INT, NULL, 1, 100000, NULL, "bars in a stream's window, by stream"},
+    {"data.windows.*", CONFIG_INT, NULL, 1, 100000, NULL,
+        "bars in a stream's window, by stream (50 for the first, 20 for others)"},
     {"data.split.train", CONFIG_REAL, "0.70", ABOVE_0, 1, NULL, "share of the samples, the earliest"},
     {"data.split.validation", CONFIG_REAL, "0.15", ABOVE_0, 1, NULL, "share of the samples, after those"},
     {"data.split.purge", CONFIG_INT, "auto", 0, 1e9, "auto", "samples left out because their labels overlap"},
     {"data.split.embargo", CONFIG_INT, "50", 0, 1e9, NULL, "further samples left out between the parts"},
     {"model.kind", CONFIG_CHOICE, "lstm", 0, 0, "lstm|mlp", "the model"},
-    {"model.hidden.*", CONFIG_INT, NULL, 1, 4096, NULL, "lstm: units each way, by stream"},
+    {"model.hidden.*", CONFIG_INT, NULL, 1, 4096, NULL,
+        "lstm: units each way, by stream (32 for the first, 16 for others)"},
     {"model.layers", CONFIG_INT, "1", 1, 16, NULL, "lstm: layers"},
     {"model.projection", CONFIG_INT, "32", 1, 65536, NULL, "lstm: width that the vector is projected to"},
     {"model.head", CONFIG_INT, "64", 1, 65536, NULL, "lstm: width of the head's hidden layer"},
@@ -101,7 +103,16 @@ bool settings_read(const config *c, settings *s, err *e) {
     return true;
 }
 
+static const char *stream_names(const dataset *d, char *text, size_t room) {
+    size_t at = 0;
+    text[0] = 0;
+    for (int i = 0; i < d->streams && at < room; i++)
+        at += (size_t)snprintf(text + at, room - at, "%s%s", i ? ", " : "", d->stream[i].name);
+    return text;
+}
+
 static bool check_streams(const config *c, const dataset *d, const char *section, err *e) {
+    char names[256];
     for (size_t i = 0; i < config_count(c, section); i++) {
         const char *name = config_child(c, section, i);
         bool known = false;
@@ -109,7 +120,8 @@ static bool check_streams(const config *c, const dataset *d, const char *section
         char path[160];
         snprintf(path, sizeof path, "%s.%s", section, name);
         if (!known)
-            return config_fail(c, path, e, "the data has no such stream; its streams begin with %s", d->stream[0].name);
+            return config_fail(
+                c, path, e, "the data has no such stream; it has %s", stream_names(d, names, sizeof names));
     }
     return true;
 }

@@ -19,6 +19,7 @@ struct trainer {
     uint64_t update; // optimizer steps taken
     float *weights;  // host copy of the slab, and of the best epoch's
     float *best;
+    epoch_report report;
 };
 
 static size_t slab_bytes(const trainer *t) {
@@ -160,10 +161,7 @@ static bool run_epochs(trainer *t, const watcher *w, train_result *r, epoch_repo
 
 bool trainer_run(trainer *t, const watcher *w, train_result *r, err *e) {
     *r = (train_result){0};
-    epoch_report *report = calloc(1, sizeof *report);
-    if (!report) return err_run(e, "out of memory for a report");
-    bool ok = run_epochs(t, w, r, report, e);
-    free(report);
+    bool ok = run_epochs(t, w, r, &t->report, e);
     if (ok && r->best_epoch) ok = exec_write(t->x, weights_slab(t), t->best, e);
     return ok;
 }

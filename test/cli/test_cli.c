@@ -148,12 +148,15 @@ static void options_are_checked(void **state) {
     (void)state;
     put_description();
     complains(RUN("trian", "run.yaml"), "trian: unknown command.*--help.*");
-    complains(RUN("train", "--fast", "run.yaml"), "--fast: unknown option.*");
+    complains(RUN("train", "--fast", "run.yaml"), "--fast: not an option of train.*");
     complains(RUN("train", "run.yaml", "--threads", "0"), "--threads 0: .*from 1 .*");
     complains(RUN("train", "run.yaml", "--threads=two"), "--threads two: .*integer.*");
     complains(RUN("train", "run.yaml", "--threads"), "--threads needs a value.*");
     complains(RUN("train", "run.yaml", "--device", "abacus"), "--device abacus: .*");
     complains(RUN("train", "run.yaml", "--isa=mmx"), ".*mmx.*");
+    complains(RUN("train", "run.yaml", "--batch", "4096"), "--batch: not an option of train.*");
+    complains(RUN("doctor", "--seed=3"), "--seed=3: not an option of doctor.*");
+    complains(RUN("doctor", "now"), "now: .*no further argument.*");
 }
 
 // Help
@@ -232,6 +235,10 @@ static void train_leaves_its_results(void **state) {
     // The description that was left behind is complete: it gives the same weights.
     assert_int_equal(RUN("train", "made/config.yaml", "run.dir=a/b/again"), 0);
     same_weights("made/best.safetensors", "a/b/again/best.safetensors", true);
+    // A second run into the same directory moves the first one's weights aside.
+    assert_int_equal(RUN("train", "made/config.yaml", "run.dir=a/b/again", "train.epochs=1"), 0);
+    matches("out", "best\\.safetensors\\.old");
+    same_weights("made/best.safetensors", "a/b/again/best.safetensors.old", true);
     assert_int_equal(RUN("train", "run.yaml", "run.dir=other", "--seed=2", "-q", "--threads", "1"), 0);
     same_weights("made/best.safetensors", "other/best.safetensors", false);
     is_empty("out");

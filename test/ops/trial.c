@@ -24,8 +24,9 @@ enum { GUARD = 64 };
 // again, over up to five dependent steps in these rows: 8 units of the last place.
 int trial_places(place *p) {
     static const device *card;
+    bool found;
     err e;
-    if (!card) card = plugin_open("tradewind-cuda.so", &e);
+    if (!card) card = plugin_open("tradewind-cuda.so", &found, &e);
     trial_ok(card != NULL, &e);
     p[0] = (place){card, NULL, PRECISION_FP32, 1e-5};
     p[1] = (place){card, NULL, PRECISION_TF32, 8 * 0x1p-11};
