@@ -1,11 +1,12 @@
 #include "base/term.h"
 
+#include "base/clock.h"
+
 #include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <time.h>
 #include <unistd.h>
 
 static const double TTY_EVERY = 0.1, PLAIN_EVERY = 10.0;
@@ -42,12 +43,6 @@ void term_one_line(char *text) {
         if (*c < ' ' || *c == 0x7f) *c = ' ';
 }
 
-static double clock_now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-
 static size_t term_width(FILE *f) {
     struct winsize size;
     bool known = !ioctl(fileno(f), TIOCGWINSZ, &size) && size.ws_col;
@@ -76,7 +71,7 @@ void progress_init(progress *p, FILE *out, const char *title, double total, bool
     snprintf(p->title, sizeof p->title, "%s", title);
     term_one_line(p->title);
     p->tty = term_is_tty(out) && !(kind && !strcmp(kind, "dumb"));
-    p->at = clock_now();
+    p->at = clock_seconds();
     p->next = p->tty ? p->at : p->at + PLAIN_EVERY;
 }
 
@@ -148,7 +143,7 @@ static void line_text(progress *p, double done, const char *tail) {
 }
 
 void progress_at(progress *p, double done, const char *fmt, ...) {
-    double now = clock_now();
+    double now = clock_seconds();
     rate_update(p, now, done);
     if (p->quiet || now < p->next) return;
     char tail[256];

@@ -2,6 +2,7 @@
 //
 // A timed step is all that a training step does: shuffle, gather, forward with dropout, loss, backward, clipping,
 // AdamW, metric sums. Figures are medians after warm-up. A comparison takes PyTorch's fastest variant of this run.
+#include "base/clock.h"
 #include "base/json.h"
 #include "base/pool.h"
 #include "base/rng.h"
@@ -16,7 +17,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 typedef struct {
     const char *name, *peer;
@@ -69,12 +69,6 @@ enum { CASES = sizeof cases / sizeof *cases };
 
 // Timing
 
-static double now(void) {
-    struct timespec ts;
-    clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (double)ts.tv_sec + (double)ts.tv_nsec * 1e-9;
-}
-
 static int by_value(const void *a, const void *b) {
     double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
@@ -88,10 +82,10 @@ static bool one_run(
     step s = {.seed = 1, .count = (uint64_t)data->samples, .epoch = run, .shuffle = 1, .lr = 1e-3f, .update = run};
     if (d->host_memory) s.position = run % 3 * (uint64_t)batch;
     bool ok = exec_step_write(x, &s, e);
-    double t = now();
+    double t = clock_seconds();
     for (int64_t i = 0; ok && i < steps; i++) ok = exec_play(x, EXEC_FIRST, e) && exec_play(x, EXEC_UPDATE, e);
     ok = ok && d->sync(q, e);
-    *ms = (now() - t) / (double)steps * 1e3;
+    *ms = (clock_seconds() - t) / (double)steps * 1e3;
     return ok;
 }
 

@@ -1,5 +1,6 @@
 // tradewind doctor: what this machine can do. Rates are measured with the program's own operators, so they are what
 // training on that device can hope for.
+#include "base/clock.h"
 #include "base/json.h"
 #include "base/pool.h"
 #include "cli/cli.h"
@@ -11,14 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
-
-static double now(void) {
-    struct timespec ts;
-    clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (double)ts.tv_sec + (double)ts.tv_nsec * 1e-9;
-}
 
 static void processor_name(char *name, size_t room) {
     char line[512];
@@ -61,9 +55,9 @@ static bool fastest(const device *d, queue *q, bool product, const float *x, dou
     bool ok = run != NULL;
     *seconds = 1e30;
     for (int i = 0; ok && i < REPEATS; i++) {
-        double t = now();
+        double t = clock_seconds();
         ok = exec_play(run, EXEC_EVALUATE, e) && d->sync(q, e);
-        t = now() - t;
+        t = clock_seconds() - t;
         *seconds = t < *seconds ? t : *seconds;
     }
     exec_free(run);

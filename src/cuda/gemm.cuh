@@ -244,7 +244,6 @@ static __global__ void column_sums_kernel(view dz, float *part, int64_t rows, in
     int64_t o = (int64_t)blockIdx.x * blockDim.x + threadIdx.x, piece = blockIdx.y;
     if (o >= O) return;
     float sum = 0;
-#pragma unroll 8
     for (int64_t r = piece * rows / SUM_PIECES; r < (piece + 1) * rows / SUM_PIECES; r++) sum += view_load(dz, r * O + o);
     part[piece * O + o] = sum;
 }

@@ -188,7 +188,10 @@ static size_t market_bytes(const market *m) {
 static bool market_work(market *m, double **work, err *e) {
     size_t values = (size_t)(6 * m->bars + m->hours);
     *work = calloc(values, sizeof **work);
-    if (!*work) return err_run(e, "not enough memory for a market of %lld bars; use fewer", (long long)m->bars);
+    if (!*work) {
+        err_run(e, "not enough memory for a market of %lld bars; use fewer", (long long)m->bars);
+        return false;
+    }
     m->flow = *work;
     m->signal = m->flow + m->bars;
     m->ret = m->signal + m->bars;

@@ -24,13 +24,9 @@ struct exec {
     recording *recorded[EXEC_PARTS];
 };
 
-static size_t aligned(size_t bytes) {
-    return (bytes + PLAN_ALIGN - 1) / PLAN_ALIGN * PLAN_ALIGN;
-}
-
 static size_t take(size_t *at, size_t bytes) {
     size_t here = *at;
-    *at += aligned(bytes);
+    *at += plan_aligned(bytes);
     return here;
 }
 
@@ -55,7 +51,7 @@ static void lay_slabs(exec *x, size_t *at) {
         size_t *sum = k == SLAB_WEIGHTS     ? &x->memory.weights
                       : k == SLAB_GRADIENTS ? &x->memory.gradients
                                             : &x->memory.moments;
-        if (used) *sum += aligned(bytes);
+        if (used) *sum += plan_aligned(bytes);
     }
 }
 

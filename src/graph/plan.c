@@ -5,10 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static size_t aligned(size_t bytes) {
-    return (bytes + PLAN_ALIGN - 1) / PLAN_ALIGN * PLAN_ALIGN;
-}
-
 // Placement
 
 typedef struct {
@@ -47,7 +43,7 @@ size_t plan_place(plan_block *block, int count) {
     int *placed = malloc((size_t)(count + 1) * sizeof *placed);
     CHECK(order && placed, "out of memory for a plan of %d blocks", count);
     for (int i = 0; i < count; i++) {
-        block[i].bytes = aligned(block[i].bytes);
+        block[i].bytes = plan_aligned(block[i].bytes);
         order[i] = (ranked){&block[i], i};
     }
     qsort(order, (size_t)count, sizeof *order, by_size);
@@ -70,8 +66,8 @@ size_t plan_floor(const plan_block *block, int count) {
     int64_t *change = calloc((size_t)end + 1, sizeof *change);
     CHECK(change, "out of memory for a plan of %d instructions", end);
     for (int i = 0; i < count; i++) {
-        change[block[i].first] += (int64_t)aligned(block[i].bytes);
-        change[block[i].last + 1] -= (int64_t)aligned(block[i].bytes);
+        change[block[i].first] += (int64_t)plan_aligned(block[i].bytes);
+        change[block[i].last + 1] -= (int64_t)plan_aligned(block[i].bytes);
     }
     int64_t live = 0, most = 0;
     for (int i = 0; i < end; i++) {

@@ -23,6 +23,10 @@ typedef struct {
 
 enum { PLAN_ALIGN = 64 };
 
+static inline size_t plan_aligned(size_t bytes) {
+    return (bytes + PLAN_ALIGN - 1) / PLAN_ALIGN * PLAN_ALIGN;
+}
+
 // Chooses offsets, all multiples of PLAN_ALIGN, and returns the bytes needed. Largest blocks first, each at the lowest
 // gap that is free for its whole life.
 size_t plan_place(plan_block *block, int count);

@@ -11,6 +11,7 @@
 
 tensor op_dropout(graph *g, tensor x, float probability) {
     CHECK(probability >= 0 && probability < 1, "dropout of %g", (double)probability);
+    CHECK(graph_nodes(g) < 65536, "dropout: its node's number has 16 bits of the random counter");
     node *n = OP_NODE(g, dropout, x);
     dropout_attr a = {probability};
     graph_attr_add(g, n, &a, sizeof a);

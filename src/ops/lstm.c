@@ -27,6 +27,8 @@ tensor op_lstm(
     int64_t H = shape_last(op_shape(g, weights[1])), I = sx.dim[2];
     tensor in[LSTM_WEIGHTS + 2 * LSTM_PER_DIRECTION + 3] = {x};
     for (int d = 0; d < directions; d++) check_direction(g, weights + d * LSTM_PER_DIRECTION, H, I);
+    for (int k = 0; directions == 2 && k < LSTM_PER_DIRECTION; k++)
+        CHECK(weights[k].id != weights[LSTM_PER_DIRECTION + k].id, "lstm: both directions share a weight");
     int at = lstm_input_h0(directions);
     memcpy(in + LSTM_WEIGHTS, weights, (size_t)(directions * LSTM_PER_DIRECTION) * sizeof *weights);
     in[at] = h0;

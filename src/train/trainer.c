@@ -1,12 +1,12 @@
 #include "train/trainer.h"
 
+#include "base/clock.h"
 #include "run/safetensors.h"
 #include "train/metric.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 struct trainer {
     const device *d;
@@ -67,12 +67,6 @@ exec *trainer_exec(trainer *t) {
     return t->x;
 }
 
-static double now(void) {
-    struct timespec ts;
-    clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (double)ts.tv_sec + (double)ts.tv_nsec * 1e-9;
-}
-
 // Clears the sums and sends the device to the start of a span.
 static bool begin(trainer *t, span samples, uint32_t epoch, bool shuffle, err *e) {
     step s = {.seed = t->s.seed,
@@ -129,7 +123,7 @@ static bool train_epoch(trainer *t, int64_t epoch, const watcher *w, bool *go_on
 static bool finish_epoch(trainer *t, epoch_report *r, double started, err *e) {
     double clip[CLIP_COUNT];
     if (!read_score(t, t->split.train.count, &r->train, e) || !exec_read(t->x, t->j->clip, clip, e)) return false;
-    r->seconds = now() - started;
+    r->seconds = clock_seconds() - started;
     r->samples_per_s = (double)t->split.train.count / r->seconds;
     r->grad_norm = clip[CLIP_NORM];
     r->skipped = (int64_t)clip[CLIP_NONFINITE];
@@ -139,7 +133,7 @@ static bool finish_epoch(trainer *t, epoch_report *r, double started, err *e) {
 static bool run_epochs(trainer *t, const watcher *w, train_result *r, epoch_report *report, err *e) {
     bool go_on = true;
     for (int64_t epoch = 1; epoch <= t->s.epochs; epoch++) {
-        double started = now();
+        double started = clock_seconds();
         report->epoch = epoch;
         if (!train_epoch(t, epoch, w, &go_on, e)) return false;
         r->interrupted = !go_on;
