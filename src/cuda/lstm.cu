@@ -14,7 +14,7 @@
 // Blocks walk over tiles in strides that depend on the sizes alone, so sums have a fixed order.
 #include "cuda/gemm.cuh"
 
-enum { ROWS = 16, UNITS = 8, GROUPS = 192, WARPS_MOST = 16, FUSED_WARPS = 5, FUSED_K = 48 };
+enum { ROWS = 16, UNITS = 8, GROUPS = 192, WARPS_MOST = 16, FUSED_WARPS = 4, FUSED_K = 48 };
 
 struct lstm_args {
     view x, w_ih[2], w_hh[2], b_ih[2], b_hh[2], h0, c0, reset;
@@ -33,8 +33,7 @@ struct lstm_args {
 // Threads of a block and blocks that a multiprocessor should hold, for kernels that hold their weights in registers (NT > 0)
 // and others: at 3 blocks of 128 threads a batch of 3072 is one wave on 132 multiprocessors.
 #define LSTM_BOUNDS(MATH, NT)                                                                                          \
-    __launch_bounds__(NT ? (sizeof(typename math_type<MATH>::element) == 2 ? 128 : 160) : WARPS_MOST * 32,             \
-        NT ? (sizeof(typename math_type<MATH>::element) == 2 ? 3 : 2) : 1)
+    __launch_bounds__((NT ? FUSED_WARPS : WARPS_MOST) * 32, NT ? (sizeof(typename math_type<MATH>::element) == 2 ? 3 : 2) : 1)
 
 // How the operand's elements are laid out for one way of multiplying.
 template <int MATH> struct layout {
@@ -260,9 +259,16 @@ CUDA_FN void places_of(const lstm_args &a, int64_t tile, int ld, places *p) {
     }
 }
 
-CUDA_FN void fetch_x(const lstm_args &a, const places &p, int64_t t, fetched *f) {
+// The choice of x's type stands outside, so that the loads follow each other without a branch.
+CUDA_FN void fetch_x(const lstm_args &a, const places &p, int t, fetched *f) {
+    int64_t shift = (int64_t)t * a.I;
+    if (a.x.type == DTYPE_F32) {
 #pragma unroll
-    for (int n = 0; n < AHEAD; n++) f->v[n] = p.from[n] >= 0 ? view_load(a.x, p.from[n] + t * a.I) : 0.0f;
+        for (int n = 0; n < AHEAD; n++) f->v[n] = p.from[n] >= 0 ? ((const float *)a.x.data)[p.from[n] + shift] : 0.0f;
+    } else {
+#pragma unroll
+        for (int n = 0; n < AHEAD; n++) f->v[n] = p.from[n] >= 0 ? view_load(a.x, p.from[n] + shift) : 0.0f;
+    }
 }
 
 template <typename E>
@@ -340,14 +346,27 @@ CUDA_FN void apply_reset(const lstm_args &a, const seat &s, int64_t t, float h[4
         if (is_reset(a, s, t, e)) h[e] = c[e] = 0;
 }
 
-CUDA_FN int64_t time_of(const lstm_args &a, int d, int64_t i) {
-    return d ? a.T - 1 - i : i;
+CUDA_FN void store_states(const lstm_args &a, const seat &s, int d, int t, const float h[4]) {
+#pragma unroll
+    for (int e = 0; e < 4; e++)
+        if (real(a, s, e)) view_put_call(a.states, states_index(a, s, d, t, e), h[e]);
+}
+
+CUDA_FN void add_states(const lstm_args &a, const seat &s, int d, int t, float dh[4]) {
+#pragma unroll
+    for (int e = 0; e < 4; e++)
+        if (real(a, s, e)) dh[e] += view_load_call(a.dstates, states_index(a, s, d, t, e));
+}
+
+CUDA_FN int time_of(const lstm_args &a, int d, int i) {
+    return d ? (int)a.T - 1 - i : i;
 }
 
 // Forward
 
 template <int MATH, int NT> static __device__ void forward_tile(const lstm_args &a, int d, int64_t tile,
     const held<tiles<MATH, NT>::K * 4> &weights, typename layout<MATH>::E *operands, const float bias[4][2]) {
+    typedef typename layout<MATH>::E E;
     int ld = operand_ld<MATH>(a.KX, a.KH), column = a.KX * layout<MATH>::K;
     seat s = seat_of(tile);
     float h[4], c[4];
@@ -360,9 +379,11 @@ template <int MATH, int NT> static __device__ void forward_tile(const lstm_args 
     put_x(a, from, tile, time_of(a, d, 0), ahead, operands, ld);
     put_h<MATH>(s, operands, ld, column, h);
     __syncthreads();
-    for (int64_t i = 0; i < a.T; i++) {
+    E *kept = a.kept ? kept_at<MATH>(a, d, tile, 0, s) : NULL;
+    const int T = (int)a.T, per_step = a.UT * 32 * 8;
+    for (int i = 0; i < T; i++) {
         typename layout<MATH>::E *now = operands + (i & 1) * ROWS * ld, *next = operands + (~i & 1) * ROWS * ld;
-        bool last = i + 1 == a.T;
+        bool last = i + 1 == T;
         float z[4][4];
         if (!last) fetch_x(a, from, time_of(a, d, i + 1), &ahead);
         gates_of<MATH, NT>(a, now, ld, weights, bias, z);
@@ -372,9 +393,8 @@ template <int MATH, int NT> static __device__ void forward_tile(const lstm_args 
             c[e] = f * c[e] + in * fast_tanh<MATH>(z[2][e]);
             h[e] = fast_sigmoid<MATH>(z[3][e]) * fast_tanh<MATH>(c[e]);
         }
-        if (a.kept) keep(kept_at<MATH>(a, d, tile, i, s), h, c);
-        for (int e = 0; e < 4 && a.states.data; e++)
-            if (real(a, s, e)) view_put_call(a.states, states_index(a, s, d, time_of(a, d, i), e), h[e]);
+        if (kept) keep(kept + (int64_t)i * per_step, h, c);
+        if (a.states.data) store_states(a, s, d, time_of(a, d, i), h);
         if (last) break;
         apply_reset(a, s, time_of(a, d, i + 1), h, c);
         put_h<MATH>(s, next, ld, column, h);
@@ -527,9 +547,10 @@ template <int MATH> CUDA_FN void spill(const lstm_args &a, const seat &s, int d,
 }
 
 // The step before step i, as kept or where the sequence starts; resets not applied.
-template <int MATH> CUDA_FN void state_before(const lstm_args &a, const seat &s, int d, int64_t tile, int64_t i, float h[4], float c[4]) {
+template <typename E> CUDA_FN void state_before(const lstm_args &a, const seat &s, int d, const E *kept, int per_step, int i,
+    float h[4], float c[4]) {
     if (i > 0) {
-        recall(kept_at<MATH>(a, d, tile, i - 1, s), h, c);
+        recall(kept + (int64_t)(i - 1) * per_step, h, c);
     } else {
         first_state(a, s, d, h, c);
     }
@@ -555,11 +576,13 @@ template <int MATH, int NT> static __device__ void backward_tile(const lstm_args
     places_of(a, tile, ld, &from);
     load_gradient(a, s, d, a.dh_last, dh);
     load_gradient(a, s, d, a.dc_last, dc);
-    recall(kept_at<MATH>(a, d, tile, a.T - 1, s), spare, c);
-    state_before<MATH>(a, s, d, tile, a.T - 1, h, before);
-    fetch_x(a, from, time_of(a, d, a.T - 1), &ahead);
-    for (int64_t i = a.T - 1; i >= 0; i--) {
-        int64_t t = time_of(a, d, i);
+    const typename layout<MATH>::E *kept = kept_at<MATH>(a, d, tile, 0, s);
+    const int T = (int)a.T, per_step = a.UT * 32 * 8;
+    recall(kept + (int64_t)(T - 1) * per_step, spare, c);
+    state_before(a, s, d, kept, per_step, T - 1, h, before);
+    fetch_x(a, from, time_of(a, d, T - 1), &ahead);
+    for (int i = T - 1; i >= 0; i--) {
+        int t = time_of(a, d, i);
         typename layout<MATH>::E *operand = operands + (i & 1) * ROWS * ld;
         float z[4][4], h_next[4] = {}, c_next[4] = {}, start[4];
         put_x(a, from, tile, t, ahead, operand, ld);
@@ -569,11 +592,10 @@ template <int MATH, int NT> static __device__ void backward_tile(const lstm_args
         put_h<MATH>(s, operand, ld, column, h);
         __syncthreads();
         if (i > 0) {
-            state_before<MATH>(a, s, d, tile, i - 1, h_next, c_next);
+            state_before(a, s, d, kept, per_step, i - 1, h_next, c_next);
             fetch_x(a, from, time_of(a, d, i - 1), &ahead);
         }
-        for (int e = 0; e < 4 && a.dstates.data; e++)
-            if (real(a, s, e)) dh[e] += view_load_call(a.dstates, states_index(a, s, d, t, e));
+        if (a.dstates.data) add_states(a, s, d, t, dh);
         gates_of<MATH, NT>(a, operand, ld, weights, bias, z);
         gates_back<MATH>(z, c, start, dh, dc);
 #pragma unroll
