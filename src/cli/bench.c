@@ -11,8 +11,9 @@
 #include "cli/peer.h"
 #include "graph/dtype.h"
 #include "graph/exec.h"
+#include "graph/grad.h"
+#include "model/layer.h"
 #include "train/job.h"
-#include "train/trainer.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,7 +23,8 @@ typedef struct {
     const char *name, *peer;
     int64_t batch;
     dataset *(*data)(int64_t samples, err *e);
-    const char *description; // of the model
+    const char *description;                                                 // of the model and its training
+    void (*build)(job *j, const dataset *d, const settings *s, precision p); // the step's graph; NULL: job_init
 } bench_case;
 
 // Samples of an epoch on a card: the training part of the reference job.
@@ -35,35 +37,74 @@ static dataset *market_data(int64_t samples, err *e) {
 }
 
 // A random vector and a random label per sample, and nothing else.
-static dataset *vector_data(int64_t n, err *e) {
-    enum { WIDTH = 64 };
-    dataset *d = dataset_new((size_t)n * (WIDTH + 1) * 4 + 2 * 64, e);
+static dataset *vector_data(int64_t n, int64_t width, err *e) {
+    dataset *d = dataset_new((size_t)(n * (width + 1)) * 4 + 2 * 64, e);
     if (!d) return NULL;
     size_t at = 0;
-    float *v = dataset_take(d, &at, n * WIDTH, sizeof *v);
+    float *v = dataset_take(d, &at, n * width, sizeof *v);
     int32_t *label = dataset_take(d, &at, n, sizeof *label);
-    for (int64_t i = 0; i < n * WIDTH; i++) {
+    for (int64_t i = 0; i < n * width; i++) {
         rng_block r = rng_philox(1, (uint32_t)i, (uint32_t)(i >> 32), (uint32_t)RNG_SYNTHETIC << 16, 1);
         v[i] = 3.4641f * (rng_unit(r.v[0]) - 0.5f);
-        if (i % WIDTH == 0) label[i / WIDTH] = (int32_t)(r.v[1] % 3);
+        if (i % width == 0) label[i / width] = (int32_t)(r.v[1] % 3);
     }
     d->name = "random";
     d->samples = n;
-    d->width = WIDTH;
+    d->width = width;
     d->vector = v;
     d->classes = 3;
     d->label = label;
     return d;
 }
 
+static dataset *features_data(int64_t n, err *e) {
+    return vector_data(n, 64, e);
+}
+
+enum { LOOKBACK = 60, HORIZON = 12 };
+
+static dataset *forecast_data(int64_t n, err *e) {
+    return vector_data(n, LOOKBACK + HORIZON, e);
+}
+
+// N-BEATS, generic: 30 blocks of four layers of 512 and one to backcast and forecast; the mean absolute error.
+static void nbeats_step(job *j, const dataset *d, const settings *s, precision p) {
+    *j = (job){.g = graph_new()};
+    graph *g = j->g;
+    tensor index = op_draw(g, BATCH), weight = graph_sibling(g, index, 1), y = TENSOR_NONE;
+    tensor row = op_take(g, graph_constant(g, "rows", DTYPE_F32, shape2(d->samples, d->width), d->vector), index);
+    tensor x = op_slice(g, row, 0, LOOKBACK), target = op_slice(g, row, LOOKBACK, LOOKBACK + HORIZON);
+    for (int b = 0; b < 30; b++) {
+        char name[32];
+        tensor t = x;
+        for (int layer = 0; layer < 5; layer++) {
+            snprintf(name, sizeof name, "blocks.%d.%d", b, layer);
+            bool last = layer == 4;
+            t = layer_linear(g, name, t, last ? LOOKBACK + HORIZON : 512, last ? ACT_NONE : ACT_RELU);
+        }
+        tensor forecast = op_slice(g, t, LOOKBACK, LOOKBACK + HORIZON);
+        y = y.id ? op_axpby(g, y, forecast, 1, 1) : forecast;
+        if (b < 29) x = op_axpby(g, x, op_slice(g, t, 0, LOOKBACK), 1, -1);
+    }
+    tensor loss = op_mae(g, y, target, weight);
+    j->totals = op_tally(g, loss);
+    op_advance(g, PHASE_AFTER);
+    dtype_assign(g, p);
+    j->seed = grad_build(g, loss);
+    j->clip = op_clip(g, j->totals, s->max_norm);
+    op_adamw(g, j->clip, s->adamw);
+    op_advance(g, PHASE_UPDATE);
+}
+
 static const char lstm_model[] = "{model: {kind: lstm, hidden: {fast: 32, slow: 16}, dropout: 0.3}}";
 static const char mlp_model[] = "{model: {kind: mlp, widths: 512-256, dropout: 0}}";
 
 static const bench_case cases[] = {
-    {"lstm", "lstm", 3072, market_data, lstm_model},
-    {"lstm-512", "lstm", 512, market_data, lstm_model},
-    {"mlp", "mlp", 512, vector_data, mlp_model},
-    {"mlp-16384", "mlp", 16384, vector_data, mlp_model},
+    {"lstm", "lstm", 3072, market_data, lstm_model, NULL},
+    {"lstm-512", "lstm", 512, market_data, lstm_model, NULL},
+    {"mlp", "mlp", 512, features_data, mlp_model, NULL},
+    {"mlp-16384", "mlp", 16384, features_data, mlp_model, NULL},
+    {"nbeats", "nbeats", 1024, forecast_data, mlp_model, nbeats_step},
 };
 enum { CASES = sizeof cases / sizeof *cases };
 
@@ -169,14 +210,25 @@ typedef struct {
     settings settings;
     model_spec model;
     job job;
-    trainer *trainer;
+    exec *exec;
 } rig;
 
 static void rig_close(rig *g) {
-    trainer_free(g->trainer);
+    exec_free(g->exec);
     if (g->job.g) job_done(&g->job);
     dataset_free(g->data);
     config_free(g->config);
+}
+
+static bool set_initial(rig *g, err *e) {
+    static const float root[2] = {1, 0};
+    float *weights = malloc((size_t)graph_slab_elements(g->job.g) * sizeof *weights);
+    if (!weights) return err_run(e, "out of memory for initial weights");
+    graph_initial(g->job.g, g->settings.seed, weights);
+    bool ok = exec_write(g->exec, graph_slab(g->job.g, SLAB_WEIGHTS), weights, e) &&
+              exec_write(g->exec, g->job.seed, root, e);
+    free(weights);
+    return ok;
 }
 
 static bool rig_open(rig *g, const outcome *r, const device *d, queue *q, err *e) {
@@ -190,21 +242,25 @@ static bool rig_open(rig *g, const outcome *r, const device *d, queue *q, err *e
         return false;
     g->settings.batch_size = r->batch;
     split all = {.train = {0, g->data->samples}, .validation = {0, g->data->samples}};
-    job_init(&g->job, g->data, &all, &g->settings, &g->model, window, r->precision);
-    g->trainer = trainer_new(d, q, &g->job, g->data, &all, &g->settings, e);
-    return g->trainer != NULL;
+    if (r->c->build) {
+        r->c->build(&g->job, g->data, &g->settings, r->precision);
+    } else {
+        job_init(&g->job, g->data, &all, &g->settings, &g->model, window, r->precision);
+    }
+    g->exec = exec_new(d, q, g->job.g, &(exec_options){.batch = r->batch}, e);
+    return g->exec && set_initial(g, e);
 }
 
 static bool run_ours(outcome *r, const device *d, queue *q, err *e) {
     double ms = 0;
     rig g;
-    int64_t steps = r->o->steps ? r->o->steps : !d->host_memory ? 7 : r->c->batch <= 512 ? 50 : 15;
+    int64_t steps = r->o->steps ? r->o->steps : !d->host_memory ? 7 : r->c->batch <= 512 ? 50 : r->c->build ? 5 : 15;
     bool ok = rig_open(&g, r, d, q, e);
-    ok = ok && time_steps(d, q, trainer_exec(g.trainer), g.data, r->batch, steps, &ms, e);
+    ok = ok && time_steps(d, q, g.exec, g.data, r->batch, steps, &ms, e);
     if (ok) {
         double rate = (double)r->batch / ms * 1e3;
         r->ours[r->precision] = rate;
-        double bytes = (double)exec_used(trainer_exec(g.trainer)).total + (double)dataset_bytes(g.data);
+        double bytes = (double)exec_used(g.exec).total + (double)dataset_bytes(g.data);
         print_line(r, "tradewind", d->name, precision_name(r->precision), ms, rate, bytes / 1e6);
     }
     rig_close(&g);
@@ -269,6 +325,7 @@ const cli_command cli_bench = {"bench", "[CASE...]", "timed training steps, besi
     "  lstm-512    the same, batch 512\n"
     "  mlp         64-512-256-3, batch 512\n"
     "  mlp-16384   the same, batch 16,384\n"
+    "  nbeats      30 blocks of width 512, lookback 60, horizon 12, batch 1024\n"
     "  --batch N   another batch size     --steps N   timed steps; on a card, timed epochs of 343,000 samples\n"
     "  --precision NAME   only this one: fp32, tf32, bf16 or fp16\n"
     "  --peer FILE the PyTorch script (default bench/peers.py)     --no-peer   ours alone\n",
