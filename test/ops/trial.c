@@ -344,8 +344,8 @@ static void check_close(const char *name, const char *what, const trial *t, cons
 // A sum over samples errs by its terms, which may cancel in one parameter's gradient and not in another's. In fp32 the
 // tolerance covers that; with rounded operands the error is measured against the largest gradient of the trial.
 static void check_result(const char *name, trial *t, const result *a, const result *ref, limit tolerance) {
-    if (tolerance.share > 1e-4) tolerance.floor += tolerance.share * largest(ref->gradient, ref->elements);
     check_close(name, "output", t, a->out, ref->out, ref->outputs, tolerance);
+    if (tolerance.share > 1e-4) tolerance.floor += tolerance.share * largest(ref->gradient, ref->elements);
     for (int i = 0; i < graph_parameters(t->g); i++) {
         const tensor_info *p = graph_info(t->g, graph_parameter_at(t->g, i));
         check_close(
