@@ -59,7 +59,8 @@ static void print_epoch_json(const epoch_report *r) {
 // The best weights are on the disk from the epoch that made them, so that no end of the run can lose them.
 static void on_epoch(void *arg, const epoch_report *r) {
     view *v = arg;
-    if (r->best && v->unsaved.kind == ERR_NONE && trainer_save(v->trainer, v->weights, &v->unsaved)) v->saved = r->epoch;
+    if (r->best && v->unsaved.kind == ERR_NONE && trainer_save(v->trainer, v->weights, &v->unsaved))
+        v->saved = r->epoch;
     char rate[32], line[256];
     term_count(rate, sizeof rate, r->samples_per_s);
     int n = snprintf(line, sizeof line,
@@ -132,11 +133,13 @@ static json_t *result_object(const view *v, const train_result *r, const char *p
     return json_pack("{s:I, s:o, s:o, s:b, s:b, s:s, s:s, s:s?, s:o, s:o, s:o, s:o, s:o, s:s?}", "best_epoch",
         (json_int_t)r->best_epoch, "validation_mcc", json_number(r->best_mcc), "best_possible_mcc", json_number(best),
         "stopped_early", r->stopped_early, "interrupted", r->interrupted, "weights", path, "device", s->device->name,
-        "no_card", s->no_card.text[0] ? s->no_card.text : NULL, "first_step_s",
-        json_number(v->begun - v->o->started), "host_peak_bytes", bytes_or_null(true, (size_t)host_peak()), "slab_bytes",
+        "no_card", s->no_card.text[0] ? s->no_card.text : NULL, "first_step_s", json_number(v->begun - v->o->started),
+        "host_peak_bytes", bytes_or_null(true, (size_t)host_peak()), "slab_bytes",
         bytes_or_null(true, exec_used(trainer_exec(v->trainer)).total), "base_bytes", bytes_or_null(counted, m.base),
         "monitor_bytes", bytes_or_null(counted, m.base + m.slab), "monitor_counts",
-        !counted ? NULL : m.source == MEMORY_OF_PROCESS ? "process" : "card");
+        !counted                        ? NULL
+        : m.source == MEMORY_OF_PROCESS ? "process"
+                                        : "card");
 }
 
 static void conclude(const view *v, const train_result *r, const char *path) {

@@ -69,8 +69,8 @@ typedef enum {
 // What this process takes of a card, as the card's own monitor counts it.
 typedef struct {
     memory_source source;
-    size_t slab; // what `allocate` gave out
-    size_t base; // all else: context, loaded kernels, handles, recordings
+    size_t slab;        // what `allocate` gave out
+    size_t base;        // all else: context, loaded kernels, handles, recordings
     size_t used, total; // of the card, by everyone
 } device_memory;
 
