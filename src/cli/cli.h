@@ -21,7 +21,7 @@ typedef struct {
     const char *seed;      // NULL: as the description says
     int64_t batch, steps;
     double started; // clock_seconds() when the program began
-    int words; // what is not an option
+    int words;      // what is not an option
     const char *word[WORDS_MOST];
 } cli_options;
 
