@@ -20,7 +20,8 @@ mkdir -p "$results"
 "$program" doctor --device cuda --json >"$lines"
 status=0
 "$program" bench --device cuda --json "$@" >>"$lines" || status=$?
-table=$(python3 bench/report.py --commit "$commit" --command "tradewind bench --device cuda $*" --folder "$results" "$lines")
+command="tradewind bench --device cuda $*"
+table=$(python3 bench/report.py --commit "$commit" --command "$command" --folder "$results" "$lines")
 cat "$table"
 echo "written to $table"
 exit $status

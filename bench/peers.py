@@ -4,11 +4,13 @@
 usage: peers.py [--device cpu|cuda] [--threads N] [--batch B] [--steps N] [--warmup N] [--precision P] [--compile]
                 [--way eager|graph|compiled] [--hidden H] [--window T] [--layers L] CASE
 
-CASE is lstm, mlp, nbeats, transformer or ceilings. --hidden, --window and --layers change the lstm: H units in the fast
-stream and half as many in the slow one, windows of T bars in the fast stream, L layers. `ceilings` times no model: it
-gives what the card reaches in one large product (tflop_per_s, by precision) and one large copy (gb_per_s). A timed step is everything that a training step does: shuffle, gather of
-the rows from a set resident on the device, forward with dropout, loss, backward, clipping of the gradient norm at 1,
-fused AdamW, the running sum of the loss. The data are random. Figures are medians over the steps after warm-up.
+CASE is lstm, mlp, nbeats, transformer or ceilings. --hidden, --window and --layers change the lstm: H units in the
+fast stream and half as many in the slow one, windows of T bars in the fast stream, L layers. `ceilings` times no model:
+it gives what the card reaches in one large product (tflop_per_s, by precision) and one large copy (gb_per_s).
+
+A timed step is everything that a training step does: shuffle, gather of the rows from a set resident on the device, forward
+with dropout, loss, backward, clipping of the gradient norm at 1, fused AdamW, the running sum of the loss. The
+data are random. Figures are medians over the steps after warm-up.
 
 Variants: torch_eager; on cuda also torch_graph (the whole step as one CUDA graph) and torch_compiled (torch.compile
 inside that graph); on the cpu torch_compiled with --compile. A variant that fails gives a line with "error"; where
@@ -317,7 +319,8 @@ def parse():
     if args.precision and args.precision not in args.precisions:
         parser.error(f"{args.case} on {args.device} has no {args.precision}; it has {', '.join(args.precisions)}")
     args.precisions = (args.precision,) if args.precision else args.precisions
-    args.ways = (args.way,) if args.way else case.ways if cuda else ("eager", "compiled") if args.compile else ("eager",)
+    args.ways = case.ways if cuda else ("eager", "compiled") if args.compile else ("eager",)
+    args.ways = (args.way,) if args.way else args.ways
     args.batch = args.batch or case.batch
     args.steps = args.steps or (100 if cuda else 8)
     args.warmup = args.warmup or (10 if cuda else 2)

@@ -23,7 +23,8 @@ def read(path):
         if "version" in line:
             doctor = line
         elif line["case"] == "ceilings":
-            ceilings["copy" if "gb_per_s" in line else line["precision"]] = line.get("gb_per_s", line.get("tflop_per_s"))
+            what = "copy" if "gb_per_s" in line else line["precision"]
+            ceilings[what] = line.get("gb_per_s", line.get("tflop_per_s"))
         elif "error" not in line:
             cases.setdefault(line["case"], []).append(line)
     return doctor, ceilings, cases, torch
@@ -48,7 +49,9 @@ def share(value, ceiling):
 
 
 def peer(line):
-    return f"{number(line['ms_per_step'])} ({line['precision']}, {line['variant'].removeprefix('torch_')})" if line else ""
+    if not line:
+        return ""
+    return f"{number(line['ms_per_step'])} ({line['precision']}, {line['variant'].removeprefix('torch_')})"
 
 
 def ratio(mine, other):
@@ -97,11 +100,11 @@ def page(args, doctor, ceilings, cases, torch):
     if ceilings:
         yield ""
         products = ", ".join(f"{p} {number(ceilings[p], 0)}" for p in PRECISIONS if p in ceilings)
-        yield f"Ceilings of this run, by PyTorch: copy {number(ceilings.get('copy'), 0)} GB/s (1 GiB, read and written); " \
-              f"product of 8192 x 8192 in TFLOP/s: {products}."
+        yield f"Ceilings of this run, by PyTorch: copy {number(ceilings.get('copy'), 0)} GB/s (1 GiB, read and " \
+              f"written); product of 8192 x 8192 in TFLOP/s: {products}."
     yield "\n## Fastest beside fastest\n"
-    yield from table(["case", "batch", "ours, ms a step", "an epoch, s", "PyTorch's best, ms a step", "ratio", "fp32 ratio"],
-                     summary(cases))
+    yield from table(["case", "batch", "ours, ms a step", "an epoch, s", "PyTorch's best, ms a step", "ratio",
+                      "fp32 ratio"], summary(cases))
     yield "\n## Every precision\n"
     yield "In brackets the share of the ceiling. TFLOP/s and GB/s are counted as bench/README.md says."
     yield ""

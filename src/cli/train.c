@@ -119,6 +119,7 @@ static void tell_start(const view *v) {
     printf("start     first step done after %.2f s: data %.2f, device %.2f, slab and recordings %.2f, step %.2f\n",
         v->begun - from, made, opened, v->ready - v->s->opened, v->begun - v->ready);
     printf("host      %.1f MB at most\n", host_peak() / 1e6);
+    tell_memory(v);
 }
 
 static json_t *bytes_or_null(bool known, size_t bytes) {

@@ -17,7 +17,8 @@ static double products(const graph *g, const node *n, int64_t batch) {
     }
     if (weights == 0) return 0;
     shape x = shape_resolve(graph_info(g, n->input[0])->shape, batch);
-    return FLOP * weights * (double)(shape_count(x) / shape_last(x));
+    int64_t rows = shape_count(x) / shape_last(x);
+    return FLOP * weights * (double)rows;
 }
 
 static bool gathers(const graph *g, const node *n) {

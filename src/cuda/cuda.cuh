@@ -22,7 +22,7 @@ struct queue {
     int arch;           // 90 for sm_90
     bool debug;         // eager, with a synchronisation after every node
     bool lost;          // an error after which nothing works any more in this process: the rest is left to its end
-    struct nvml *monitor; // of the card, or NULL
+    struct nvml *monitor; // the card's, or NULL
     size_t before;      // bytes of the card in use before this queue
     size_t slab;        // bytes given out by allocate
     char card[512];

@@ -57,8 +57,8 @@ static bool works(queue *q, cudaError_t status, const char *what, err *e) {
     if (status == cudaSuccess) return true;
     if (!stays(status)) return ok(status, what, e);
     q->lost = true;
-    return err_run(e, "the card was lost while %s: %s (%s); `nvidia-smi` shows whether it is well, then start again", what,
-        cudaGetErrorString(status), cudaGetErrorName(status));
+    return err_run(e, "the card was lost while %s: %s (%s); `nvidia-smi` shows whether it is well, then start again",
+        what, cudaGetErrorString(status), cudaGetErrorName(status));
 }
 
 void cuda_launched(const call *c) {
@@ -83,7 +83,8 @@ static bool describe_card(queue *q, err *e) {
     nvml_driver(q->monitor, driver, sizeof driver);
     q->sms = p.multiProcessorCount;
     q->arch = p.major * 10 + p.minor;
-    if (q->arch < 75) return err_run(e, "%s is too old: sm_75 (Turing) or newer is needed, it has sm_%d", p.name, q->arch);
+    if (q->arch < 75)
+        return err_run(e, "%s is too old: sm_75 (Turing) or newer is needed, it has sm_%d", p.name, q->arch);
     if (!ok(cudaMemGetInfo(&free_bytes, &total), "reading the card's memory", e)) return false;
     snprintf(q->card, sizeof q->card, "cuda, %s, sm_%d, driver %s%sCUDA %d.%d, %.1f of %.1f GB free", p.name, q->arch,
         driver, driver[0] ? ", " : "for ", cuda / 1000, cuda % 1000 / 10, (double)free_bytes / (1 << 30),
@@ -128,8 +129,8 @@ static bool take_card(queue *q, err *e) {
         status = cudaEventCreateWithFlags(&q->paced[i], cudaEventDisableTiming);
     size_t used, total;
     if (status == cudaErrorMemoryAllocation && nvml_card(q->monitor, &used, &total))
-        return err_run(e, "the card is full: %.1f of %.1f MB are in use; `nvidia-smi` shows by whom", (double)used / 1e6,
-            (double)total / 1e6);
+        return err_run(e, "the card is full: %.1f of %.1f MB are in use; `nvidia-smi` shows by whom",
+            (double)used / 1e6, (double)total / 1e6);
     if (status == cudaErrorMemoryAllocation)
         return err_run(e, "the card is full: it has no room for a context; `nvidia-smi` shows who uses it");
     if (status == cudaErrorDevicesUnavailable)
@@ -291,7 +292,8 @@ static bool play(queue *q, recording *r, err *e) {
 }
 
 static const device cuda_device = {
-    "cuda", false, queue_open, queue_close, kernels, computes, describe, available, memory, allocate, release, move, move, fill, record, forget, play, sync,
+    "cuda", false, queue_open, queue_close, kernels, computes, describe, available, memory, allocate, release, move, move,
+    fill, record, forget, play, sync,
 };
 
 extern "C" __attribute__((visibility("default"))) const plugin *tradewind_plugin(void) {

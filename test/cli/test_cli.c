@@ -298,6 +298,20 @@ static void check_doctor_line(const json_t *v, bool last) {
     assert_true(json_number_value(json_object_get(v, "matmul_gflop_per_s")) > 0);
 }
 
+// 6 for every weight of 64-512-256-3 and every row.
+static void check_bench_line(const json_t *v, bool last) {
+    (void)last;
+    double ms = json_number_value(json_object_get(v, "ms_per_step"));
+    double flop = json_number_value(json_object_get(v, "tflop_per_s")) * ms * 1e9;
+    assert_string_equal(json_string_value(json_object_get(v, "variant")), "tradewind");
+    assert_string_equal(json_string_value(json_object_get(v, "precision")), "fp32");
+    assert_int_equal(json_integer_value(json_object_get(v, "batch")), 64);
+    assert_true(ms > 0 && json_number_value(json_object_get(v, "samples_per_s")) > 0);
+    assert_true(json_number_value(json_object_get(v, "memory_mb")) > 0);
+    assert_true(json_number_value(json_object_get(v, "gb_per_s")) > 0);
+    assert_float_equal(flop / (6 * (64 * 512 + 512 * 256 + 256 * 3) * 64.0), 1, 1e-5);
+}
+
 static void json_is_one_object_a_line(void **state) {
     (void)state;
     put_description();
@@ -308,6 +322,9 @@ static void json_is_one_object_a_line(void **state) {
     assert_int_equal(each_json_line(check_plan_line), 1);
     assert_int_equal(RUN("doctor", "--json", "--threads=1"), 0);
     assert_int_equal(each_json_line(check_doctor_line), 1);
+    assert_int_equal(RUN("bench", "mlp", "--json", "--device=cpu", "--no-peer", "--batch=64", "--steps=1"), 0);
+    assert_int_equal(each_json_line(check_bench_line), 1);
+    complains(RUN("bench", "oracle"), "oracle: unknown case.*");
 }
 
 static void plan_runs_nothing(void **state) {
