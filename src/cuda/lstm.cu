@@ -56,17 +56,34 @@ static size_t up64(size_t n) {
     return (n + 63) / 64 * 64;
 }
 
-// The tiles of a kernel that holds its weights in registers, or 0 where there is none for these sizes. Wide operands in
-// backward leave room for fewer.
-static int held_tiles(bool narrow, bool backward, int needed, int warps) {
-    static const int narrow_tiles[] = {2, 3, 4, 5, 0}, wide_tiles[] = {3, 4, 6, 8, 10, 0};
-    for (const int *t = narrow ? narrow_tiles : wide_tiles; *t && !(backward && *t > 6); t++)
-        if (*t >= needed && held_warps(narrow, *t) >= warps) return *t;
-    return 0;
+// The smallest kernel that holds its weights in registers and has tiles enough; FH stays 0 where there is none.
+static void choose_form(lstm_plan *p, bool backward, int x_tiles, int h_tiles) {
+    int best = 0;
+#define FORM(narrow, fx, fh)                                                                                           \
+    if (narrow == (p->element == 2) && fx >= x_tiles && fh >= h_tiles && (!best || fx + fh < best)) {                  \
+        best = fx + fh;                                                                                                \
+        p->FX = fx;                                                                                                    \
+        p->FH = fh;                                                                                                    \
+    }
+    LSTM_FORMS(FORM)
+    if (!backward) {
+        LSTM_FORMS_FORWARD(FORM)
+    }
+#undef FORM
 }
 
-static bool has_input(const call *c, int i) {
-    return c->in[i].shape.rank > 0;
+static bool has(const operand *o) {
+    return o->shape.rank > 0;
+}
+
+// Whether kernels that hold their weights can serve the call: no state to start from, no resets, no dx; states for the
+// layer above in pairs of the operand's own type.
+static bool is_plain(const call *c, const lstm_plan *p) {
+    const lstm_args *a = &p->a;
+    int h0 = lstm_input_h0(a->D);
+    if (has(&c->in[h0]) || has(&c->in[h0 + 2]) || (c->backward && has(&c->din[LSTM_X]))) return false;
+    if (!((const lstm_attr *)c->attr)->all_states) return true;
+    return a->H % 2 == 0 && (int)dtype_bytes(c->out[LSTM_STATES].type) == p->element;
 }
 
 static void fill_sizes(const call *c, plan_of *of) {
@@ -87,15 +104,12 @@ static void fill_sizes(const call *c, plan_of *of) {
     a->tiles = (int)((a->B + ROWS - 1) / ROWS);
     a->groups = a->tiles < GROUPS ? a->tiles : GROUPS;
     CHECK(a->UT <= WARPS_MOST, "lstm: the card takes up to %d units, not %d", WARPS_MOST * UNITS, a->H);
-    int h0 = lstm_input_h0(a->D);
-    bool plain = !has_input(c, h0) && !has_input(c, h0 + 2) && !(c->backward && c->din[LSTM_X].shape.rank > 0);
-    int columns = c->backward ? (a->I + K) / K : a->KX; // one more for the bias's gradient
-    p->KT = plain ? held_tiles(p->element == 2, c->backward, columns + a->KH, a->UT) : 0;
-    if (p->KT) {
-        a->KX = columns;
-        a->KH = p->KT - columns;
+    if (is_plain(c, p)) choose_form(p, c->backward, (a->I + K) / K, a->KH); // one more column, for the bias
+    if (p->FH) {
+        a->KX = p->FX;
+        a->KH = p->FH;
     }
-    of->fused = c->backward && p->KT > 0;
+    of->fused = c->backward && p->FH > 0;
 }
 
 // Shared memory, and how many steps of x it holds: as many as leave room for the blocks that a multiprocessor should hold.
@@ -108,7 +122,7 @@ static void fill_shared(const call *c, plan_of *of) {
     a->chunk = steps < 1 ? 1 : steps > (size_t)a->T ? a->T : (int)steps;
     size_t h = row * row_elements(a->KH, p->element), dz = row * row_elements(4 * a->KH, p->element);
     p->shared = a->chunk * slot + (c->backward ? LSTM_RING * h + 2 * dz : 2 * h);
-    int which = p->KT == 0 ? (c->backward ? FOR_GATES | FOR_DH : FOR_GATES) : c->backward && p->element == 4 ? FOR_DH : 0;
+    int which = p->FH == 0 ? (c->backward ? FOR_GATES | FOR_DH : FOR_GATES) : c->backward && p->element == 4 ? FOR_DH : 0;
     size_t bytes = (size_t)a->UT * fragments(a->KX, a->KH, which) * sizeof(uint2);
     if (p->shared + bytes > SHARED_MOST) {
         of->pack_bytes = up64(bytes * a->D);

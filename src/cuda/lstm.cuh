@@ -3,8 +3,9 @@
 // A block takes 16 samples of one direction through all steps. Warp w owns units 8w .. 8w+7 with all four gates, laid out
 // so that a lane holds i, f, g and o of the same units and the cell needs no exchange; c stays in registers. The operand
 // of a step is [x | h]: x lies in shared memory for many steps at once, converted; h is exchanged through shared memory,
-// double-buffered, one barrier a step. Kernels made for KT tiles of the operand's columns hold their weights in registers;
-// with KT = 0 the weights lie in shared memory, or in scratch where they do not fit.
+// double-buffered, one barrier a step. Kernels are made for FX and FH tiles of the operand's columns, x's and h's, and hold
+// their weights in registers; with FH = 0 any number is taken, and the weights lie in shared memory, or in scratch where
+// they do not fit. In the former x has a column of ones after its last, whose gradient is the bias's.
 //
 // In 16-bit modes the weights of i, f and o are halved, which is exact, since sigmoid(z) = tanh(z / 2) / 2 + 1 / 2.
 #ifndef TRADEWIND_CUDA_LSTM_CUH
@@ -34,9 +35,26 @@ struct lstm_args {
 // Which kernel is meant, and what it needs.
 struct lstm_plan {
     lstm_args a;
-    int math, element, KT; // KT: tiles held in registers, or 0
+    int math, element;
+    int FX, FH; // the kernel's tiles
     size_t shared;
 };
+
+// Kernels that are made: FORM(2-byte operands, tiles of x, tiles of h). Wide operands leave backward room for fewer.
+#define LSTM_FORMS(FORM)                                                                                               \
+    FORM(true, 1, 1)                                                                                                   \
+    FORM(true, 1, 2)                                                                                                   \
+    FORM(true, 1, 3)                                                                                                   \
+    FORM(true, 1, 4)                                                                                                   \
+    FORM(true, 2, 1)                                                                                                   \
+    FORM(true, 2, 2)                                                                                                   \
+    FORM(true, 2, 4)                                                                                                   \
+    FORM(false, 2, 2)                                                                                                  \
+    FORM(false, 2, 4)                                                                                                  \
+    FORM(false, 4, 4)
+#define LSTM_FORMS_FORWARD(FORM)                                                                                       \
+    LSTM_FORMS(FORM)                                                                                                   \
+    FORM(false, 2, 8)
 
 void lstm_forward_launch(const call *c, const lstm_plan *p);
 void lstm_backward_launch(const call *c, const lstm_plan *p);
@@ -46,11 +64,9 @@ template <int MATH> struct layout {
     enum { K = math_type<MATH>::K, BYTES = (int)sizeof(E), PAD = sizeof(E) == 2 ? 8 : 4 };
 };
 
-// The most warps of a kernel made for KT tiles: units that leave at least one tile to x.
-static constexpr int held_warps(bool narrow, int KT) {
-    if (KT == 0) return WARPS_MOST;
-    if (narrow) return 2 * (KT - 1);
-    return KT == 3 ? 2 : KT == 4 ? 3 : KT == 6 ? 4 : KT == 8 ? 6 : 8;
+// The most warps of a kernel made for FH tiles of h.
+static constexpr int held_warps(bool narrow, int FH) {
+    return FH == 0 ? (int)WARPS_MOST : narrow ? 2 * FH : FH;
 }
 
 static inline __host__ __device__ int row_elements(int tiles, int bytes) {
@@ -187,8 +203,8 @@ struct weights {
     int I, H, KX, KH;
 };
 
-CUDA_FN weights weights_of(const lstm_args &a, int d) {
-    return weights{d ? a.w_ih[1] : a.w_ih[0], d ? a.w_hh[1] : a.w_hh[0], a.I, a.H, a.KX, a.KH};
+CUDA_FN weights weights_of(const lstm_args &a, int d, int KX, int KH) {
+    return weights{d ? a.w_ih[1] : a.w_ih[0], d ? a.w_hh[1] : a.w_hh[0], a.I, a.H, KX, KH};
 }
 
 template <int MATH> CUDA_FN float forward_weight(const weights &w, int gate, int unit, int k) {
@@ -238,7 +254,7 @@ template <int MATH> static __device__ void pack_tile(const weights &w, int tile,
 
 template <int MATH> static __global__ void pack_kernel(lstm_args a, int which) {
     int d = blockIdx.y, tile = blockIdx.x;
-    pack_tile<MATH>(weights_of(a, d), tile, which, a.packed + (int64_t)(d * a.UT + tile) * fragments(a.KX, a.KH, which));
+    pack_tile<MATH>(weights_of(a, d, a.KX, a.KH), tile, which, a.packed + (int64_t)(d * a.UT + tile) * fragments(a.KX, a.KH, which));
 }
 
 static inline void pack(const call *c, const lstm_plan *p, int which) {
@@ -252,7 +268,7 @@ static inline void pack(const call *c, const lstm_plan *p, int which) {
 template <int MATH> static __device__ const uint2 *own_fragments(const lstm_args &a, int d, int warp, int which, uint2 *shared) {
     int n = fragments(a.KX, a.KH, which);
     if (a.packed) return a.packed + (int64_t)(d * a.UT + warp) * n;
-    pack_tile<MATH>(weights_of(a, d), warp, which, shared + warp * n);
+    pack_tile<MATH>(weights_of(a, d, a.KX, a.KH), warp, which, shared + warp * n);
     return shared + warp * n;
 }
 
@@ -261,16 +277,15 @@ CUDA_FN frag_b fragment(const uint2 *f, int i) {
     return frag_b{{v.x, v.y}};
 }
 
-// A warp's weights of the gates: in registers, or with KT = 0 where they lie.
-template <int KT> struct held {
-    frag_b f[KT ? KT * 4 : 1];
+// A warp's weights of the gates: in registers, or with FH = 0 where they lie.
+template <int FX, int FH> struct held {
+    frag_b f[FH ? (FX + FH) * 4 : 1];
     const uint2 *at;
 };
 
-template <int MATH, int KT> CUDA_FN void hold(held<KT> *w, const lstm_args &a, int d, int warp) {
-    weights from = weights_of(a, d);
+template <int MATH, int FX, int FH> CUDA_FN void hold(held<FX, FH> *w, const weights &from, int warp) {
 #pragma unroll
-    for (int i = 0; i < KT * 4; i++) w->f[i] = forward_fragment<MATH>(from, warp, i / 4, i % 4);
+    for (int i = 0; i < (FX + FH) * 4; i++) w->f[i] = forward_fragment<MATH>(from, warp, i / 4, i % 4);
 }
 
 // Gates and cells
@@ -343,13 +358,13 @@ CUDA_FN void first_state(const lstm_args &a, const seat &s, int d, float h[4], f
 
 // z of the warp's gates. `x` is the place of the operand's first tile; `h` that of its first tile of h, less the tiles of x
 // before it, so that a tile is at the same distance from either.
-template <int MATH, int KT> CUDA_FN void gates_of(const lstm_args &a, uint32_t x, uint32_t x_below, uint32_t h,
-    uint32_t h_below, const held<KT> &w, const float bias[4][2], float z[4][4]) {
+template <int MATH, int FX, int FH> CUDA_FN void gates_of(const lstm_args &a, uint32_t x, uint32_t x_below, uint32_t h,
+    uint32_t h_below, const held<FX, FH> &w, const float bias[4][2], float z[4][4]) {
     const uint32_t width = layout<MATH>::K * layout<MATH>::BYTES;
-    if constexpr (KT > 0) {
+    if constexpr (FH > 0) {
 #pragma unroll
-        for (int k = 0; k < KT; k++) {
-            frag_a o = operand_at<MATH>((k < a.KX ? x : h) + k * width, k < a.KX ? x_below : h_below);
+        for (int k = 0; k < FX + FH; k++) {
+            frag_a o = operand_at<MATH>((k < FX ? x : h) + k * width, k < FX ? x_below : h_below);
 #pragma unroll
             for (int q = 0; q < 4; q++) {
                 if (k == 0) {
@@ -434,8 +449,13 @@ CUDA_FN chunk_of chunk_at(const lstm_args &a, int d, int i) {
     return chunk_of{d ? a.T - first - steps : first, steps};
 }
 
-template <typename E> static __device__ void clear_shared(E *at, int n) {
-    for (int i = threadIdx.x; i < n; i += blockDim.x) convert(&at[i], 0.0f);
+static __device__ void clear_shared(void *at, size_t bytes) {
+    for (int i = threadIdx.x; i < (int)(bytes / 16); i += blockDim.x) ((uint4 *)at)[i] = make_uint4(0, 0, 0, 0);
+}
+
+// The column of ones in the operand's part for x.
+template <typename E> static __device__ void put_ones(E *xs, int rows, int ld, int column) {
+    for (int i = threadIdx.x; i < rows; i += blockDim.x) convert(&xs[i * ld + column], 1.0f);
 }
 
 // A lane's elements into a row-major tile in shared memory; two units side by side are one word for 2-byte elements.
@@ -449,16 +469,31 @@ template <int MATH> CUDA_FN void put_units(uint32_t at, uint32_t below, const fl
     asm volatile("st.shared.v2.f32 [%0], {%1, %2};" ::"r"(at + below), "f"(stored<MATH>(v[2])), "f"(stored<MATH>(v[3])) : "memory");
 }
 
-// Copies of h tiles between shared memory (rows `ld` apart) and `kept_h` (rows side by side), 16 bytes a thread. A thread's
-// first piece is found once; there are more pieces than threads only where columns are padded.
-struct pieces {
-    int count, shared, packed; // bytes
+// Copies of h tiles between shared memory (rows `ld` apart) and `kept_h` (rows side by side), 16 bytes a thread: there are
+// as many pieces as threads, or fewer.
+struct piece {
+    bool mine;
+    uint32_t shared, packed; // bytes
 };
 
-template <int MATH> CUDA_FN pieces piece_at(const lstm_args &a, int ld, int i) {
-    int row_bytes = a.kept_tiles * layout<MATH>::K * layout<MATH>::BYTES, per = row_bytes / 16;
-    return pieces{ROWS * per, i / per * ld * layout<MATH>::BYTES + i % per * 16, i * 16};
+template <int MATH> CUDA_FN piece piece_of(const lstm_args &a, int ld) {
+    int row_bytes = a.kept_tiles * layout<MATH>::K * layout<MATH>::BYTES, per = row_bytes / 16, i = threadIdx.x;
+    return piece{i < ROWS * per, (uint32_t)(i / per * ld * layout<MATH>::BYTES + i % per * 16), (uint32_t)(i * 16)};
 }
+
+// Two and four elements as one word.
+template <int BYTES> struct two {
+    typedef float2 word;
+};
+template <> struct two<2> {
+    typedef uint32_t word;
+};
+template <int BYTES> struct four {
+    typedef float4 word;
+};
+template <> struct four<2> {
+    typedef uint2 word;
+};
 
 // c of a step, by lane.
 template <int MATH> CUDA_FN void keep_c(typename layout<MATH>::E *to, const float c[4]) {
@@ -471,26 +506,38 @@ template <int MATH> CUDA_FN void keep_c(typename layout<MATH>::E *to, const floa
 
 template <int MATH> CUDA_FN void recall_c(const typename layout<MATH>::E *from, float c[4]) {
     typename layout<MATH>::E v[4];
-    if (layout<MATH>::BYTES == 2) {
-        *(uint2 *)v = *(const uint2 *)from;
-    } else {
-        *(float4 *)v = *(const float4 *)from;
-    }
+    *(typename four<sizeof(v[0])>::word *)v = *(const typename four<sizeof(v[0])>::word *)from;
 #pragma unroll
     for (int e = 0; e < 4; e++) c[e] = widen(v[e]);
 }
 
-template <int MATH> CUDA_FN int64_t kept_h_bytes(const lstm_args &a) {
-    return (int64_t)ROWS * a.kept_tiles * layout<MATH>::K * layout<MATH>::BYTES;
+template <int MATH> CUDA_FN int kept_h_bytes(const lstm_args &a) {
+    return ROWS * a.kept_tiles * layout<MATH>::K * layout<MATH>::BYTES;
 }
 
-template <int MATH> CUDA_FN char *kept_h_at(const lstm_args &a, int d, int64_t tile) {
-    return a.kept_h + ((int64_t)d * a.tiles + tile) * a.T * kept_h_bytes<MATH>(a);
+template <int MATH> CUDA_FN char *kept_h_at(const lstm_args &a, int d, int64_t tile, int i) {
+    return a.kept_h + (((int64_t)d * a.tiles + tile) * a.T + i) * kept_h_bytes<MATH>(a);
 }
 
-template <int MATH> CUDA_FN typename layout<MATH>::E *kept_c_at(const lstm_args &a, int d, int64_t tile, const seat &s) {
-    int64_t at = ((int64_t)d * a.tiles + tile) * a.T * a.UT * 32 + s.warp * 32 + s.lane;
+template <int MATH> CUDA_FN typename layout<MATH>::E *kept_c_at(const lstm_args &a, int d, int64_t tile, int i, const seat &s) {
+    int64_t at = (((int64_t)d * a.tiles + tile) * a.T + i) * a.UT * 32 + s.warp * 32 + s.lane;
     return (typename layout<MATH>::E *)a.kept_c + at * 4;
+}
+
+// The states of a step in the operand's own type, two units at a time: where kernels with FH > 0 read and write them. Rows
+// and units that are not real have no place.
+template <int MATH> struct pairs {
+    char *at;        // the lane's pair of row g
+    int below, step; // bytes to row g + 8, and to the next step
+    bool low, high;  // whether row g, and row g + 8, are real
+};
+
+template <int MATH> CUDA_FN pairs<MATH> pairs_at(const lstm_args &a, const seat &s, int d, int i, void *data) {
+    enum { BYTES = layout<MATH>::BYTES };
+    int row = a.D * a.H * BYTES;
+    bool unit = data && s.unit < a.H;
+    return pairs<MATH>{(char *)data + states_index(a, s, d, time_of(a, d, i), 0) * BYTES, 8 * a.T * row, d ? -row : row,
+        unit && s.sample < a.B, unit && s.sample + 8 < a.B};
 }
 
 #endif

@@ -2,13 +2,13 @@
 //
 // A step computes its gates again from x and the kept h, takes their gradients dz, exchanges them through shared memory
 // (two buffers, one barrier a step) and multiplies by w_hh for the previous step's dh. Kept h tiles arrive by asynchronous
-// copies into a ring. Where the weights' gradients of a warp fit its registers and no dx is wanted (KT > 0), they are
-// summed on the way, one partial per block; x has a column of ones after its last, whose gradient is the bias's. Otherwise
-// dz and h go to scratch and products follow.
+// copies into a ring. Where the weights' gradients of a warp fit its registers and no dx is wanted (FH > 0), they are
+// summed on the way, one partial per block. Otherwise dz and h go to scratch and products follow.
 #include "cuda/lstm.cuh"
 
-#define BACKWARD_BOUNDS(MATH, KT)                                                                                      \
-    __launch_bounds__(held_warps(layout<MATH>::BYTES == 2, KT) * 32, KT == 0 ? 1 : KT <= 3 ? 3 : KT == 6 ? 3 : 1)
+#define BACKWARD_BOUNDS(MATH, FX, FH)                                                                                  \
+    __launch_bounds__(held_warps(layout<MATH>::BYTES == 2, FH) * 32,                                                   \
+        FH == 0 ? 1 : layout<MATH>::BYTES == 2 ? (FX + FH <= 3 ? 3 : 1) : (FX + FH <= 6 ? 3 : 1))
 
 CUDA_FN void copy_async(uint32_t to, const void *from) {
 #if __CUDA_ARCH__ >= 800
@@ -32,17 +32,9 @@ template <int left> CUDA_FN void copy_wait() {
 #endif
 }
 
-// h of step i into its place in the ring.
-template <int MATH> CUDA_FN void fetch_h(const lstm_args &a, const char *kept, const pieces &mine, int hld, uint32_t hs, int i) {
-    if (i >= 0) {
-        const char *from = kept + i * kept_h_bytes<MATH>(a);
-        uint32_t to = hs + (i % LSTM_RING) * ROWS * hld * layout<MATH>::BYTES;
-        for (pieces p = mine; p.packed < mine.count * 16;) {
-            copy_async(to + p.shared, from + p.packed);
-            if (mine.count <= (int)blockDim.x) break;
-            p = piece_at<MATH>(a, hld, p.packed / 16 + blockDim.x);
-        }
-    }
+// h of step i into its place in the ring. `kept` and `ring` are this thread's places for step 0.
+template <int MATH> CUDA_FN void fetch_h(const lstm_args &a, const char *kept, const piece &p, uint32_t ring, uint32_t room, int i) {
+    if (i >= 0 && p.mine) copy_async(ring + (i & (LSTM_RING - 1)) * room, kept + (int64_t)i * kept_h_bytes<MATH>(a));
     copy_commit();
 }
 
@@ -63,20 +55,18 @@ template <int MATH> CUDA_FN void gates_back(float z[4][4], const float c[4], con
 }
 
 // dh of the step before, for the warp's units: dz w_hh. Fragments of w_hh' are in registers for 2-byte elements.
-template <int MATH, int KT> CUDA_FN void dh_before(const lstm_args &a, uint32_t dz, uint32_t below, const frag_b *back,
-    const uint2 *at, float dh[4]) {
+template <int MATH, int FH> CUDA_FN void dh_before(int KH, uint32_t dz, uint32_t below, const frag_b *back, const uint2 *at, float dh[4]) {
     const uint32_t width = layout<MATH>::K * layout<MATH>::BYTES;
     float even[4] = {}, odd[4] = {};
-    if (KT > 0 && layout<MATH>::BYTES == 2) {
+    if constexpr (FH > 0 && layout<MATH>::BYTES == 2) {
 #pragma unroll
-        for (int k = 0; k < 4 * (KT - 1); k += 2) {
-            if (k >= 4 * a.KH) break;
+        for (int k = 0; k < 4 * FH; k += 2) {
             product<MATH>(even, operand_at<MATH>(dz + k * width, below), back[k]);
             product<MATH>(odd, operand_at<MATH>(dz + (k + 1) * width, below), back[k + 1]);
         }
     } else {
 #pragma unroll 2
-        for (int k = 0; k < 4 * a.KH; k += 2) {
+        for (int k = 0; k < 4 * KH; k += 2) {
             product<MATH>(even, operand_at<MATH>(dz + k * width, below), fragment(at, k));
             product<MATH>(odd, operand_at<MATH>(dz + (k + 1) * width, below), fragment(at, k + 1));
         }
@@ -94,19 +84,18 @@ CUDA_FN uint32_t turned(uint32_t w) {
     return r;
 }
 
-template <int MATH, int KT> CUDA_FN void add_narrow(const lstm_args &a, const float z[4][4], uint32_t x, uint32_t h,
-    float dw[2][KT * 2][4]) {
+template <int MATH, int FX, int FH> CUDA_FN void add_narrow(const float z[4][4], uint32_t x, uint32_t h, float dw[2][(FX + FH) * 2][4]) {
     frag_a rows[2];
 #pragma unroll
     for (int p = 0; p < 2; p++)
         rows[p] = frag_a{{turned(pair_word<MATH>(z[2 * p][0], z[2 * p][1])), turned(pair_word<MATH>(z[2 * p + 1][0], z[2 * p + 1][1])),
             turned(pair_word<MATH>(z[2 * p][2], z[2 * p][3])), turned(pair_word<MATH>(z[2 * p + 1][2], z[2 * p + 1][3]))}};
 #pragma unroll
-    for (int k = 0; k < KT; k++) {
+    for (int k = 0; k < FX + FH; k++) {
         frag_b lo, hi;
         asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0,%1,%2,%3}, [%4];"
                      : "=r"(lo.w[0]), "=r"(lo.w[1]), "=r"(hi.w[0]), "=r"(hi.w[1])
-                     : "r"((k < a.KX ? x : h) + k * 32));
+                     : "r"((k < FX ? x : h) + k * 32));
 #pragma unroll
         for (int p = 0; p < 2; p++) {
             product<MATH>(dw[p][2 * k], rows[p], lo);
@@ -116,10 +105,10 @@ template <int MATH, int KT> CUDA_FN void add_narrow(const lstm_args &a, const fl
 }
 
 // `dz` is the warp's first column of its buffer, `x` and `h` the operand's parts without a lane's place.
-template <int MATH, int KT> CUDA_FN void add_wide(const lstm_args &a, uint32_t dz, int zld, uint32_t x, int xld, uint32_t h,
-    int hld, float dw[2][KT][4]) {
+template <int MATH, int FX, int FH> CUDA_FN void add_wide(uint32_t dz, int zld, uint32_t x, int xld, uint32_t h, int hld,
+    float dw[2][FX + FH][4]) {
     int g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
-    uint32_t per = a.KH * 8 * 4;
+    const uint32_t per = FH * 8 * 4;
 #pragma unroll
     for (int s0 = 0; s0 < ROWS; s0 += 8) {
         uint32_t down = dz + ((s0 + t) * zld + g) * 4, far = 4 * zld * 4;
@@ -130,9 +119,9 @@ template <int MATH, int KT> CUDA_FN void add_wide(const lstm_args &a, uint32_t d
             rows[p] = frag_a{{shared_word(lo), shared_word(lo + per), shared_word(lo + far), shared_word(lo + per + far)}};
         }
 #pragma unroll
-        for (int k = 0; k < KT; k++) {
-            int ld = k < a.KX ? xld : hld;
-            uint32_t at = (k < a.KX ? x : h) + ((s0 + t) * ld + k * 8 + g) * 4;
+        for (int k = 0; k < FX + FH; k++) {
+            int ld = k < FX ? xld : hld;
+            uint32_t at = (k < FX ? x : h) + ((s0 + t) * ld + k * 8 + g) * 4;
             frag_b column = {{shared_word(at), shared_word(at + 4 * ld * 4)}};
 #pragma unroll
             for (int p = 0; p < 2; p++) product<MATH>(dw[p][k], rows[p], column);
@@ -141,8 +130,8 @@ template <int MATH, int KT> CUDA_FN void add_wide(const lstm_args &a, uint32_t d
 }
 
 // A block's partial gradients: [4H][I + H + 1], the last column for the bias.
-template <int MATH, int KT, int NT> static __device__ void store_parts(const lstm_args &a, int d, const seat &s, float dw[2][NT][4]) {
-    int width = a.I + a.H + 1, xs = a.KX * layout<MATH>::K;
+template <int MATH, int FX, int NT> static __device__ void store_parts(const lstm_args &a, int d, const seat &s, float dw[2][NT][4]) {
+    int width = a.I + a.H + 1, xs = FX * layout<MATH>::K;
     float *to = a.parts + ((int64_t)d * a.groups + blockIdx.x) * 4 * a.H * width;
     int unit = s.warp * UNITS + s.g;
 #pragma unroll
@@ -185,24 +174,23 @@ CUDA_FN void load_gradient(const lstm_args &a, const seat &s, int d, view from, 
     for (int e = 0; e < 4; e++) v[e] = from.data && real(a, s, e) ? view_load_call(from, state_index(a, s, d, e)) : 0;
 }
 
-CUDA_FN void load_dstates(const lstm_args &a, const seat &s, int d, int i, float v[4]) {
-    if (i < 0) return;
+// Adds the gradient of step i's h from the layer above.
+template <int MATH, int FH> CUDA_FN void add_above(const lstm_args &a, const seat &s, int d, int i, float dh[4]) {
+    enum { BYTES = layout<MATH>::BYTES };
+    if constexpr (FH == 0) {
 #pragma unroll
-    for (int e = 0; e < 4; e++)
-        v[e] = real(a, s, e) ? view_load(a.dstates, states_index(a, s, d, time_of(a, d, i), e)) : 0.0f;
-}
-
-// c of step i, or what the sequence starts from.
-template <int MATH, int KT> CUDA_FN void load_c(const lstm_args &a, const seat &s, int d, const typename layout<MATH>::E *kept, int i,
-    float c[4]) {
-    float unused[4];
-    if (i >= 0) {
-        recall_c<MATH>(kept + (int64_t)i * a.UT * 32 * 4, c);
-    } else if (KT == 0) {
-        first_state(a, s, d, unused, c);
-    } else {
-        c[0] = c[1] = c[2] = c[3] = 0;
+        for (int e = 0; e < 4; e++)
+            if (real(a, s, e)) dh[e] += view_load_call(a.dstates, states_index(a, s, d, time_of(a, d, i), e));
+        return;
     }
+    pairs<MATH> p = pairs_at<MATH>(a, s, d, i, a.dstates.data);
+    typename layout<MATH>::E low[2] = {}, high[2] = {};
+    if (p.low) *(typename two<BYTES>::word *)low = *(const typename two<BYTES>::word *)p.at;
+    if (p.high) *(typename two<BYTES>::word *)high = *(const typename two<BYTES>::word *)(p.at + p.below);
+    dh[0] += widen(low[0]);
+    dh[1] += widen(low[1]);
+    dh[2] += widen(high[0]);
+    dh[3] += widen(high[1]);
 }
 
 CUDA_FN void store_first(const lstm_args &a, const seat &s, int d, const float dh[4], const float dc[4]) {
@@ -216,138 +204,136 @@ CUDA_FN void store_first(const lstm_args &a, const seat &s, int d, const float d
 
 template <typename E> struct rooms {
     E *xs, *hs, *dzs;
-    int xld, hld, zld;
 };
 
-template <int MATH, int KT, int NT> CUDA_FN void backward_tile(const lstm_args &a, int d, int64_t tile, const held<KT> &w,
-    const frag_b *back, const uint2 *back_at, const rooms<typename layout<MATH>::E> &r, const float bias[4][2], float dw[2][NT][4]) {
+// c of the step before the one before it is fetched a step ahead.
+template <int MATH, int FX, int FH, int NT> CUDA_FN void backward_tile(const lstm_args &a, int d, int64_t tile,
+    const held<FX, FH> &w, const frag_b *back, const uint2 *back_at, const rooms<typename layout<MATH>::E> &r,
+    const float bias[4][2], float dw[2][NT][4]) {
     typedef typename layout<MATH>::E E;
     enum { BYTES = sizeof(E), TILE = layout<MATH>::K * BYTES };
-    const int per = a.KH * layout<MATH>::K, T = a.T;
-    const uint32_t slot = ROWS * r.xld * BYTES, h_room = ROWS * r.hld * BYTES, z_room = ROWS * r.zld * BYTES;
-    const uint32_t x_below = 8 * r.xld * BYTES, h_below = 8 * r.hld * BYTES, z_below = 8 * r.zld * BYTES;
+    const int KX = FH ? FX : a.KX, KH = FH ? FH : a.KH, per = KH * layout<MATH>::K, T = a.T;
+    const int xld = row_elements(KX, BYTES), hld = row_elements(KH, BYTES), zld = row_elements(4 * KH, BYTES);
+    const uint32_t slot = ROWS * xld * BYTES, h_room = ROWS * hld * BYTES, z_room = ROWS * zld * BYTES;
+    const uint32_t x_below = 8 * xld * BYTES, h_below = 8 * hld * BYTES, z_below = 8 * zld * BYTES;
     const uint32_t xs = shared_address(r.xs), hs = shared_address(r.hs), dzs = shared_address(r.dzs);
-    const uint32_t x_lane = lane_place<MATH>(r.xld), h_lane = lane_place<MATH>(r.hld), z_lane = lane_place<MATH>(r.zld);
+    const uint32_t x_lane = lane_place<MATH>(xld), h_lane = lane_place<MATH>(hld), z_lane = lane_place<MATH>(zld);
+    const bool above = a.dstates.data != NULL;
     seat s = seat_of(tile);
-    const uint32_t z_put = dzs + (s.g * r.zld + s.unit) * BYTES;
-    const pieces mine = piece_at<MATH>(a, r.hld, threadIdx.x);
-    const char *kept_h = kept_h_at<MATH>(a, d, tile);
-    const E *kept_c = kept_c_at<MATH>(a, d, tile, s);
-    float dh[4], dc[4], c[4], before[4], next[4] = {}, dstates[4] = {};
-    for (int k = 1; k < LSTM_RING; k++) fetch_h<MATH>(a, kept_h, mine, r.hld, hs, T - k);
+    const uint32_t z_put = dzs + (s.g * zld + s.unit) * BYTES;
+    const piece mine = piece_of<MATH>(a, hld);
+    const char *kept_h = kept_h_at<MATH>(a, d, tile, 0) + mine.packed;
+    const int c_step = a.UT * 32 * 4;
+    const E *kept_c = kept_c_at<MATH>(a, d, tile, T - 1, s);
+    float dh[4], dc[4], c[4], before[4] = {};
+    for (int k = 1; k < LSTM_RING; k++) fetch_h<MATH>(a, kept_h, mine, hs + mine.shared, h_room, T - k);
     load_gradient(a, s, d, a.dh_last, dh);
     load_gradient(a, s, d, a.dc_last, dc);
-    if (a.dstates.data) load_dstates(a, s, d, T - 1, dstates);
-    load_c<MATH, KT>(a, s, d, kept_c, T - 1, c);
-    load_c<MATH, KT>(a, s, d, kept_c, T - 2, before);
+    recall_c<MATH>(kept_c, c);
+    if (T > 1) recall_c<MATH>(kept_c - c_step, before);
+    kept_c -= 2 * c_step;
     copy_wait<LSTM_RING - 2>();
     uint32_t x = xs;
+    int left = 0; // steps of the chunk that is staged
 #pragma unroll 1
-    for (int i = T - 1; i >= 0; i--, x += d ? slot : -slot) {
-        if (i == T - 1 || (i + 1) % a.chunk == 0) {
+    for (int i = T - 1; i >= 0; i--, left--) {
+        if (left == 0) {
             chunk_of now = chunk_at(a, d, i);
             __syncthreads();
-            stage_x<MATH>(a, tile, now.t0, now.steps, r.xs, r.xld);
+            stage_x<MATH>(a, tile, now.t0, now.steps, r.xs, xld);
             x = xs + (d ? 0 : now.steps - 1) * slot;
+            left = now.steps;
             __syncthreads();
         }
-        const uint32_t h = hs + (i % LSTM_RING) * h_room - a.KX * TILE, odd = i & 1 ? z_room : 0;
-        float z[4][4], start[4];
-        if (i > 0) load_c<MATH, KT>(a, s, d, kept_c, i - 2, next);
-        gates_of<MATH, KT>(a, x + x_lane, x_below, h + h_lane, h_below, w, bias, z);
+        const uint32_t h = hs + (i & (LSTM_RING - 1)) * h_room - KX * TILE, odd = i & 1 ? z_room : 0;
+        float z[4][4], start[4], unused[4];
+        E next[4] = {};
+        if (i > 1) *(typename four<BYTES>::word *)next = *(const typename four<BYTES>::word *)kept_c;
+        kept_c -= c_step;
+        if (FH == 0 && i == 0) first_state(a, s, d, unused, before);
+        if (above) add_above<MATH, FH>(a, s, d, i, dh);
+        gates_of<MATH, FX, FH>(a, x + x_lane, x_below, h + h_lane, h_below, w, bias, z);
 #pragma unroll
         for (int e = 0; e < 4; e++) start[e] = before[e];
-        if (KT == 0) apply_reset(a, s, time_of(a, d, i), start, start);
-        if (a.dstates.data) {
-#pragma unroll
-            for (int e = 0; e < 4; e++) dh[e] += dstates[e];
-            load_dstates(a, s, d, i - 1, dstates);
-        }
+        if (FH == 0) apply_reset(a, s, time_of(a, d, i), start, start);
         gates_back<MATH>(z, c, start, dh, dc);
 #pragma unroll
         for (int q = 0; q < 4; q++) put_units<MATH>(z_put + odd + q * per * BYTES, z_below, z[q]);
         copy_wait<LSTM_RING - 3>();
         __syncthreads();
-        fetch_h<MATH>(a, kept_h, mine, r.hld, hs, i - (LSTM_RING - 1));
-        dh_before<MATH, KT>(a, dzs + odd + z_lane, z_below, back, back_at, dh);
-        if (KT == 0) {
-            spill(a, tile, d, time_of(a, d, i), r.dzs + (i & 1) * ROWS * r.zld, r.zld, per, r.hs + (i % LSTM_RING) * ROWS * r.hld, r.hld);
+        fetch_h<MATH>(a, kept_h, mine, hs + mine.shared, h_room, i - (LSTM_RING - 1));
+        dh_before<MATH, FH>(KH, dzs + odd + z_lane, z_below, back, back_at, dh);
+        if constexpr (FH == 0) {
+            spill(a, tile, d, time_of(a, d, i), r.dzs + (i & 1) * ROWS * zld, zld, per, r.hs + (i & (LSTM_RING - 1)) * ROWS * hld, hld);
             apply_reset(a, s, time_of(a, d, i), dh, dc);
-        } else if constexpr (BYTES == 2 && KT > 0) {
-            add_narrow<MATH, KT>(a, z, x + x_lane, h + h_lane, dw);
+        } else if constexpr (BYTES == 2) {
+            add_narrow<MATH, FX, FH>(z, x + x_lane, h + h_lane, dw);
         } else {
-            add_wide<MATH, NT>(a, dzs + odd + s.warp * UNITS * 4, r.zld, x, r.xld, h, r.hld, dw);
+            add_wide<MATH, FX, FH>(dzs + odd + s.warp * UNITS * 4, zld, x, xld, h, hld, dw);
         }
+        x += d ? slot : -slot;
 #pragma unroll
         for (int e = 0; e < 4; e++) {
             c[e] = before[e];
-            before[e] = next[e];
+            before[e] = widen(next[e]);
         }
     }
     __syncthreads();
-    if (KT == 0) store_first(a, s, d, dh, dc);
+    if (FH == 0) store_first(a, s, d, dh, dc);
 }
 
-template <int MATH, int KT> static __global__ void BACKWARD_BOUNDS(MATH, KT) backward_kernel(lstm_args a) {
+template <int MATH, int FX, int FH> static __global__ void BACKWARD_BOUNDS(MATH, FX, FH) backward_kernel(lstm_args a) {
     extern __shared__ uint4 room[];
     typedef typename layout<MATH>::E E;
-    enum { NARROW = sizeof(E) == 2, NT = KT == 0 ? 1 : NARROW ? 2 * KT : KT, BACK = NARROW && KT > 0 ? 4 * (KT - 1) : 1 };
-    const int d = blockIdx.y, warp = threadIdx.x / 32;
+    enum { NARROW = sizeof(E) == 2, NT = FH == 0 ? 1 : NARROW ? 2 * (FX + FH) : FX + FH };
+    const int d = blockIdx.y, warp = threadIdx.x / 32, KX = FH ? FX : a.KX, KH = FH ? FH : a.KH;
+    const int xld = row_elements(KX, sizeof(E));
     rooms<E> r = {};
-    r.xld = row_elements(a.KX, sizeof(E));
-    r.hld = row_elements(a.KH, sizeof(E));
-    r.zld = row_elements(4 * a.KH, sizeof(E));
     r.xs = (E *)room;
-    r.hs = r.xs + a.chunk * ROWS * r.xld;
-    r.dzs = r.hs + LSTM_RING * ROWS * r.hld;
-    uint2 *packed = (uint2 *)(r.dzs + 2 * ROWS * r.zld);
-    held<KT> w;
-    frag_b back[BACK];
+    r.hs = r.xs + a.chunk * ROWS * xld;
+    r.dzs = r.hs + LSTM_RING * ROWS * row_elements(KH, sizeof(E));
+    uint2 *packed = (uint2 *)(r.dzs + 2 * ROWS * row_elements(4 * KH, sizeof(E)));
+    held<FX, FH> w;
+    frag_b back[NARROW && FH ? 4 * FH : 1];
     const uint2 *back_at = NULL;
     float bias[4][2], dw[2][NT][4] = {};
-    if (KT == 0) {
+    if constexpr (FH == 0) {
         w.at = own_fragments<MATH>(a, d, warp, FOR_GATES | FOR_DH, packed);
         back_at = w.at + (a.KX + a.KH) * 4 * 32;
     } else {
-        hold<MATH, KT>(&w, a, d, warp);
-        if constexpr (NARROW) {
-            weights from = weights_of(a, d);
+        weights from = weights_of(a, d, KX, KH);
+        hold<MATH, FX, FH>(&w, from, warp);
 #pragma unroll
-            for (int k = 0; k < BACK; k++) back[k] = backward_fragment<MATH>(from, warp, k);
-        } else {
-            back_at = own_fragments<MATH>(a, d, warp, FOR_DH, packed);
-        }
+        for (int k = 0; NARROW && k < 4 * FH; k++) back[k] = backward_fragment<MATH>(from, warp, k);
+        if (!NARROW) back_at = own_fragments<MATH>(a, d, warp, FOR_DH, packed);
     }
     load_bias<MATH>(a, seat_of(0), d, bias);
-    clear_shared(r.xs, (int)((E *)packed - r.xs));
+    clear_shared(room, (char *)packed - (char *)room);
     __syncthreads();
-    if constexpr (KT > 0) {
-        for (int i = threadIdx.x; i < a.chunk * ROWS; i += blockDim.x) convert(&r.xs[i * r.xld + a.I], 1.0f);
-    }
+    if (FH > 0) put_ones(r.xs, a.chunk * ROWS, xld, a.I);
     __syncthreads();
     for (int64_t tile = blockIdx.x; tile < a.tiles; tile += a.groups)
-        backward_tile<MATH, KT, NT>(a, d, tile, w, back, back_at, r, bias, dw);
-    if (KT > 0) store_parts<MATH, KT, NT>(a, d, seat_of(0), dw);
+        backward_tile<MATH, FX, FH, NT>(a, d, tile, w, back, back_at, r, bias, dw);
+    if constexpr (FH > 0) store_parts<MATH, FX, NT>(a, d, seat_of(0), dw);
 }
 
-template <int MATH, int KT> static void launch(const call *c, const lstm_plan *p) {
+template <int MATH, int FX, int FH> static void launch(const call *c, const lstm_plan *p) {
     dim3 grid(p->a.groups, p->a.D);
-    if (p->shared > (48 << 10))
-        cudaFuncSetAttribute((const void *)backward_kernel<MATH, KT>, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)p->shared);
-    LAUNCH(c, (backward_kernel<MATH, KT>), grid, p->a.UT * 32, p->shared, p->a);
+    const void *kernel = (const void *)backward_kernel<MATH, FX, FH>;
+    if (p->shared > (48 << 10)) cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)p->shared);
+    LAUNCH(c, (backward_kernel<MATH, FX, FH>), grid, p->a.UT * 32, p->shared, p->a);
 }
 
 template <int MATH> static void choose(const call *c, const lstm_plan *p) {
-    enum { NARROW = layout<MATH>::BYTES == 2 };
-    switch (p->KT) {
-    case 0: launch<MATH, 0>(c, p); return;
-    case 2: launch<MATH, NARROW ? 2 : 0>(c, p); return;
-    case 3: launch<MATH, 3>(c, p); return;
-    case 4: launch<MATH, 4>(c, p); return;
-    case 5: launch<MATH, NARROW ? 5 : 0>(c, p); return;
-    case 6: launch<MATH, NARROW ? 0 : 6>(c, p); return;
-    default: CHECK(false, "lstm: no kernel for %d tiles", p->KT);
+#define FORM(math_is_narrow, fx, fh)                                                                                   \
+    if ((layout<MATH>::BYTES == 2) == math_is_narrow && p->FX == fx && p->FH == fh) {                                  \
+        launch<MATH, (layout<MATH>::BYTES == 2) == math_is_narrow ? fx : 0, (layout<MATH>::BYTES == 2) == math_is_narrow ? fh : 0>(c, p); \
+        return;                                                                                                        \
     }
+    LSTM_FORMS(FORM)
+#undef FORM
+    CHECK(p->FH == 0, "lstm: no kernel for %d and %d tiles", p->FX, p->FH);
+    launch<MATH, 0, 0>(c, p);
 }
 
 void lstm_backward_launch(const call *c, const lstm_plan *p) {
