@@ -186,7 +186,7 @@ static void build(stand *s, dump *f, bool train) {
     graph_keep(g, s->logits);
     dtype_assign(g, s->p->wide ? PRECISION_FP64 : PRECISION_FP32);
     s->seed = grad_build(g, loss);
-    s->clip = op_clip(g, s->totals, 1);
+    s->clip = op_clip(g, s->totals, s->seed, 1, false);
     op_adamw(g, s->clip, (adamw_settings){0.9f, 0.999f, 1e-8f, 0.01f});
     op_advance(g, PHASE_UPDATE);
 }
