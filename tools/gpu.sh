@@ -5,7 +5,8 @@
 #   tools/gpu.sh sanitize FOLDER   operators under compute-sanitizer's memcheck, racecheck and initcheck
 #
 # FOLDER holds tradewind-cuda.so and gpu_test_*, with shared libraries in FOLDER/lib where the machine lacks them.
-# TRADEWIND_TEST_SIZE limits the sizes that operators are tried at (1, 7, 33, 257); sanitize sets 33, and 7 for racecheck.
+# TRADEWIND_TEST_SIZE limits the sizes that operators are tried at (1, 7, 33, 257); sanitize sets 33, for racecheck 7.
+# TRADEWIND_TEST_DIR is the folder test/ where it does not lie beside tools/.
 set -u
 
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -14,7 +15,7 @@ folder=$(cd "${2:-/nonexistent}" 2>/dev/null && pwd) || {
     echo "gpu: no folder of binaries given; usage: tools/gpu.sh test|sanitize FOLDER" >&2
     exit 2
 }
-export TRADEWIND_TEST_DIR="$root/test"
+export TRADEWIND_TEST_DIR="${TRADEWIND_TEST_DIR:-$root/test}"
 [ ! -d "$folder/lib" ] || export LD_LIBRARY_PATH="$folder/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
 
 passed=0

@@ -1,5 +1,5 @@
-// adamw on the card: see ops/adamw.c. Whether the step is taken is known only when clip's state has come from memory, so
-// nothing waits for it: a skipped step writes back what it read.
+// adamw on the card: see ops/adamw.c. Whether the step is taken is known only when clip's state has come from memory,
+// and nothing waits for it: a skipped step writes back what it read.
 #include "cuda/cuda.cuh"
 
 #include <math.h>
@@ -37,8 +37,8 @@ CUDA_FN void update(float &w, float g, float &m, float &v, rates r, adamw_settin
 }
 
 // One thread for every four elements, without a loop: all that is read is asked for at once.
-static __global__ void forward_kernel(const step *s, const double *clip, float4 *w, const float4 *g, float4 *m, float4 *v,
-    adamw_settings a, decay d, int64_t quads) {
+static __global__ void forward_kernel(const step *s, const double *clip, float4 *w, const float4 *g, float4 *m,
+    float4 *v, adamw_settings a, decay d, int64_t quads) {
     int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x;
     if (i >= quads) return;
     float4 wi = w[i], gi = g[i], mi = m[i], vi = v[i];

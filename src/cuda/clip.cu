@@ -1,5 +1,5 @@
-// clip on the card: see ops/clip.c. One launch: a number of blocks that depends on the slab alone sum squares; the block
-// that finishes last adds their sums in order, and leaves its ticket at 0 for the next step.
+// clip on the card: see ops/clip.c. One launch: blocks, as many as the slab's size says, sum squares; the one that
+// finishes last adds their sums in order and leaves the ticket at 0 for the next step.
 #include "cuda/cuda.cuh"
 #include "ops/clip.h"
 

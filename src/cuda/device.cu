@@ -42,8 +42,8 @@ void cuda_launched(const call *c) {
 static __global__ void probe_kernel(void) {
 }
 
-// The card's own architecture, or that of the PTX which the driver compiled for it: kernels have the instructions of the
-// lower of the two.
+// The card's own architecture, or that of the PTX which the driver compiled for it: kernels have the instructions of
+// the lower of the two.
 static bool find_arch(queue *q, int card, err *e) {
     cudaFuncAttributes a;
     if (!ok(cudaFuncGetAttributes(&a, probe_kernel), "loading kernels", e)) return false;

@@ -547,18 +547,11 @@ static float spread(int64_t i) {
     return (float)((uint32_t)(i + 1) * 2654435761u >> 8) * 0x1p-23f - 1;
 }
 
-static float *many_numbers(int64_t n) {
-    float *v = calloc((size_t)n, sizeof *v);
-    assert_non_null(v);
-    for (int64_t i = 0; i < n; i++) v[i] = spread(i);
-    return v;
-}
-
-static descent many_graph(const place *p, int64_t n, const float *target, const adamw_settings *a) {
+static descent many_graph(const place *p, int64_t n, const float *target, const float *ones, const adamw_settings *a) {
     descent d = {.g = graph_new()};
-    tensor w = graph_parameter(d.g, "w", shape2(1, n), (init){INIT_ZERO, 0});
-    tensor loss = op_mse(d.g, w, graph_constant(d.g, "target", DTYPE_F32, shape2(1, n), target),
-        graph_constant(d.g, "weight", DTYPE_F32, shape1(1), descent_weight));
+    tensor w = graph_parameter(d.g, "w", shape2(n, 1), (init){INIT_ZERO, 0});
+    tensor loss = op_mse(d.g, w, graph_constant(d.g, "target", DTYPE_F32, shape2(n, 1), target),
+        graph_constant(d.g, "weight", DTYPE_F32, shape1(n), ones));
     d.totals = op_tally(d.g, loss);
     dtype_assign(d.g, p->precision);
     d.seed = grad_build(d.g, loss);
@@ -572,8 +565,11 @@ static descent many_graph(const place *p, int64_t n, const float *target, const 
 static void check_many_of(const place *p, int64_t n) {
     err e;
     adamw_settings a = {0.9f, 0.999f, 1e-8f, 0};
-    float *target = many_numbers(n);
-    descent d = many_graph(p, n, target, &a);
+    float *target = calloc(2 * (size_t)n, sizeof *target), *ones = target + n;
+    assert_non_null(target);
+    for (int64_t i = 0; i < n; i++) target[i] = spread(i);
+    for (int64_t i = 0; i < n; i++) ones[i] = 1;
+    descent d = many_graph(p, n, target, ones, &a);
     stand s = stand_open(p, d.g, (exec_options){.batch = 1});
     double scale[2] = {4, 0}, square = 0, c[CLIP_COUNT], norm = 0, at;
     put_numbers(&s, d.seed, scale, 2);
