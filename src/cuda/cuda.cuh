@@ -19,7 +19,7 @@ struct queue {
     cudaStream_t stream;
     cudaEvent_t paced[2]; // the host runs ahead of the card by two of these at most
     int plays, id, sms;
-    int arch;           // 90 for sm_90
+    int arch;           // of the loaded kernels: 90 for sm_90, 75 where they come from compute_75 PTX
     bool debug;         // eager, with a synchronisation after every node
     size_t base;        // bytes of the card that were in use before the slab
     char card[512];
