@@ -15,7 +15,7 @@ NO_ASLR   = $(shell setarch -R true 2>/dev/null && echo setarch -R)
 build = cmake -S . -B $(1) $(2) --log-level=WARNING && cmake --build $(1) --parallel $(JOBS)
 
 .DEFAULT_GOAL := all
-.PHONY: all demo test test-asan test-tsan test-gpu bench bench-gpu format lint layers clean help
+.PHONY: all demo test test-asan test-tsan test-gpu sanitize-gpu bench bench-gpu format lint layers clean help
 
 all: layers $(BUILD)/.deps-demo ## build the program, build/tradewind, and the CUDA plug-in where nvcc is found
 	@$(call build,$(BUILD),-DTRADEWIND_TESTS=OFF -DTRADEWIND_CUDA=$(CUDA))
@@ -36,9 +36,13 @@ test-tsan: layers $(BUILD)/.deps-test ## the tests that use threads, under Threa
 	@$(call build,$(BUILD)-tsan,-DTRADEWIND_SANITIZE=thread -DTRADEWIND_CUDA=OFF)
 	@cd $(BUILD)-tsan && $(NO_ASLR) $(CTEST) -E '$(TSAN_SKIP)'
 
-test-gpu: layers $(BUILD)/.deps-test ## the operators' tests on the card, in every precision
+test-gpu: layers $(BUILD)/.deps-test ## the tests on the card, in every precision; fails where there is none
 	@$(call build,$(BUILD),-DTRADEWIND_TESTS=ON -DTRADEWIND_CUDA=ON)
-	$(BUILD)/gpu_test_ops && $(BUILD)/gpu_test_meaning
+	@tools/gpu.sh test $(BUILD)
+
+sanitize-gpu: layers $(BUILD)/.deps-test ## the operators' tests on the card under compute-sanitizer
+	@$(call build,$(BUILD),-DTRADEWIND_TESTS=ON -DTRADEWIND_CUDA=ON)
+	@tools/gpu.sh sanitize $(BUILD)
 
 bench: all ## run the timed cases
 	$(BUILD)/tradewind bench
@@ -69,4 +73,4 @@ clean: ## remove everything built
 	rm -rf build build-*
 
 help: ## this list
-	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 12
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 14

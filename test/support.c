@@ -116,6 +116,10 @@ static void assign_all(config *c, const char *assignments) {
 }
 
 void rig_open(rig *r, const device *d, int threads, const char *assignments) {
+    rig_open_in(r, d, threads, PRECISION_FP32, assignments);
+}
+
+void rig_open_in(rig *r, const device *d, int threads, precision p, const char *assignments) {
     static const char start[] = "data: {synthetic: {bars: 2000}}\n";
     err e = {0};
     *r = (rig){.device = d};
@@ -128,7 +132,7 @@ void rig_open(rig *r, const device *d, int threads, const char *assignments) {
     support_ok(settings_windows(r->config, r->data, r->window, &e), &e);
     support_ok(settings_model(r->config, r->data, &r->model, &e), &e);
     support_ok(split_make(r->data, &r->settings.split, &r->split, &e), &e);
-    job_init(&r->job, r->data, &r->split, &r->settings, &r->model, r->window, PRECISION_FP32);
+    job_init(&r->job, r->data, &r->split, &r->settings, &r->model, r->window, p);
     r->queue = d->open(&(queue_options){.threads = threads}, &e);
     support_ok(r->queue != NULL, &e);
 }

@@ -45,8 +45,9 @@ typedef struct {
 } rig;
 
 // `assignments` are keys of a run description with their values, separated by spaces; the rest are defaults, except
-// that the market has 2,000 bars.
+// that the market has 2,000 bars. rig_open computes in fp32, rig_open_in in the precision given.
 void rig_open(rig *r, const device *d, int threads, const char *assignments);
+void rig_open_in(rig *r, const device *d, int threads, precision p, const char *assignments);
 void rig_close(rig *r);
 
 // A trainer on the rig; and a copy of its weights, which the caller frees.

@@ -93,7 +93,7 @@ static void nbeats_step(job *j, const dataset *d, const settings *s, precision p
     op_advance(g, PHASE_AFTER);
     dtype_assign(g, p);
     j->seed = grad_build(g, loss);
-    j->clip = op_clip(g, j->totals, s->max_norm);
+    j->clip = op_clip(g, j->totals, j->seed, s->max_norm, p == PRECISION_FP16);
     op_adamw(g, j->clip, s->adamw);
     op_advance(g, PHASE_UPDATE);
 }
@@ -280,8 +280,8 @@ static void rig_close(rig *g) {
     config_free(g->config);
 }
 
-static bool set_initial(rig *g, err *e) {
-    static const float root[2] = {1, 0};
+static bool set_initial(rig *g, precision p, err *e) {
+    const float root[2] = {p == PRECISION_FP16 ? LOSS_SCALE_START : 1, 0};
     float *weights = malloc((size_t)graph_slab_elements(g->job.g) * sizeof *weights);
     if (!weights) return err_run(e, "out of memory for initial weights");
     graph_initial(g->job.g, g->settings.seed, weights);
@@ -309,7 +309,7 @@ static bool rig_open(rig *g, const outcome *r, const device *d, queue *q, err *e
         job_init(&g->job, g->data, &all, &g->settings, &g->model, window, r->precision);
     }
     g->exec = exec_new(d, q, g->job.g, &(exec_options){.batch = r->batch}, e);
-    return g->exec && set_initial(g, e);
+    return g->exec && set_initial(g, r->precision, e);
 }
 
 static int64_t timed_runs(const outcome *r) {

@@ -47,13 +47,14 @@ static bool on_step(void *arg, int64_t epoch, int64_t done, int64_t total) {
 }
 
 static void print_epoch_json(const epoch_report *r) {
-    json_line(stdout, json_pack("{s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:b}", "epoch",
-                          (json_int_t)r->epoch, "train_loss", json_number(r->train.loss), "train_mcc",
-                          json_number(r->train.mcc), "validation_loss", json_number(r->validation.loss),
-                          "validation_accuracy", json_number(r->validation.accuracy), "validation_mcc",
-                          json_number(r->validation.mcc), "validation_macro_f1", json_number(r->validation.macro_f1),
-                          "grad_norm", json_number(r->grad_norm), "seconds", json_number(r->seconds), "samples_per_s",
-                          json_number(r->samples_per_s), "steps_skipped", (json_int_t)r->skipped, "best", r->best));
+    json_line(stdout,
+        json_pack("{s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:o, s:b}", "epoch", (json_int_t)r->epoch,
+            "train_loss", json_number(r->train.loss), "train_mcc", json_number(r->train.mcc), "validation_loss",
+            json_number(r->validation.loss), "validation_accuracy", json_number(r->validation.accuracy),
+            "validation_mcc", json_number(r->validation.mcc), "validation_macro_f1",
+            json_number(r->validation.macro_f1), "grad_norm", json_number(r->grad_norm), "seconds",
+            json_number(r->seconds), "samples_per_s", json_number(r->samples_per_s), "steps_skipped",
+            (json_int_t)r->skipped, "loss_scale", json_number((double)r->loss_scale), "best", r->best));
 }
 
 // The best weights are on the disk from the epoch that made them, so that no end of the run can lose them.
@@ -67,7 +68,9 @@ static void on_epoch(void *arg, const epoch_report *r) {
         "epoch %3lld  loss %.4f  validation loss %.4f  accuracy %.3f  mcc %.4f%s  %s samples/s", (long long)r->epoch,
         r->train.loss, r->validation.loss, r->validation.accuracy, r->validation.mcc, r->best ? " *" : "  ", rate);
     if (r->skipped && n > 0 && (size_t)n < sizeof line)
-        snprintf(line + n, sizeof line - (size_t)n, "  %lld steps skipped (not finite)", (long long)r->skipped);
+        n += snprintf(line + n, sizeof line - (size_t)n, "  %lld steps skipped (not finite)", (long long)r->skipped);
+    if (v->s->precision == PRECISION_FP16 && n > 0 && (size_t)n < sizeof line)
+        snprintf(line + n, sizeof line - (size_t)n, "  loss scale %g", (double)r->loss_scale);
     log_line(v->log, "%s", line);
     if (v->o->json) {
         print_epoch_json(r);

@@ -1,38 +1,58 @@
-// clip on the card: see ops/clip.c. Squares are summed by a fixed number of blocks, their sums by one.
+// clip on the card: see ops/clip.c. One launch: blocks, as many as the slab's size says, sum squares; the one that
+// finishes last adds their sums in order and leaves the ticket at 0 for the next step.
 #include "cuda/cuda.cuh"
+#include "ops/clip.h"
 
-enum { BLOCKS = 256, THREADS = 256 };
+enum { BLOCKS_MOST = 1024, THREADS = 256 };
 
-static __global__ void square_kernel(const float *g, int64_t n, double *part) {
-    __shared__ double room[32];
-    double sum = 0;
-    FOR_EACH(i, n) sum += (double)g[i] * (double)g[i];
-    sum = block_sum(sum, room);
-    if (threadIdx.x == 0) part[blockIdx.x] = sum;
+// Whether this block is the last of the launch to come here; what the others wrote before is then visible to it.
+static __device__ bool is_last(unsigned *ticket) {
+    __shared__ bool last;
+    if (threadIdx.x == 0) {
+        __threadfence();
+        last = atomicAdd(ticket, 1u) == gridDim.x - 1;
+        __threadfence();
+    }
+    __syncthreads();
+    return last;
 }
 
-static __global__ void factor_kernel(const double *part, const double *totals, float max_norm, double *out) {
+static __global__ void forward_kernel(const float4 *g, int64_t quads, const double *totals, clip_attr a, double *part,
+    double *state, unsigned *ticket, float *scale) {
     __shared__ double room[32];
-    double square = block_sum(part[threadIdx.x], room);
+    double sum = 0;
+    FOR_EACH(i, quads) {
+        float4 v = g[i];
+        double x = (double)v.x, y = (double)v.y, z = (double)v.z, w = (double)v.w;
+        sum += (x * x + y * y) + (z * z + w * w);
+    }
+    sum = block_sum(sum, room);
+    if (threadIdx.x == 0) part[blockIdx.x] = sum;
+    if (!is_last(ticket)) return;
+    sum = 0;
+    for (unsigned i = threadIdx.x; i < gridDim.x; i += blockDim.x) sum += __ldcg(&part[i]);
+    sum = block_sum(sum, room);
     if (threadIdx.x) return;
-    double normaliser = totals[TALLY_STEP_NORM], norm = sqrt(square);
-    if (normaliser > 0) norm /= normaliser;
-    double shrink = max_norm > 0 ? (double)max_norm / (norm + 1e-6) : 1;
-    out[CLIP_NORM] = norm;
-    out[CLIP_FACTOR] = normaliser > 0 && isfinite(norm) ? (shrink < 1 ? shrink : 1) / normaliser : 0;
-    if (!isfinite(norm)) out[CLIP_NONFINITE] += 1;
+    *scale = (float)clip_settle(a, sum, totals[TALLY_STEP_NORM], (double)*scale, state);
+    *ticket = 0;
+}
+
+static unsigned blocks_of(const call *c) {
+    unsigned n = blocks_for(operand_count(&c->in[1]) / 4, THREADS);
+    return n < BLOCKS_MOST ? n : (unsigned)BLOCKS_MOST;
 }
 
 static void forward(const call *c) {
-    double *part = (double *)c->scratch;
-    LAUNCH(c, square_kernel, BLOCKS, THREADS, 0, (const float *)c->in[1].data, operand_count(&c->in[1]), part);
-    LAUNCH(c, factor_kernel, 1, BLOCKS, 0, part, (const double *)c->in[0].data, ((const clip_attr *)c->attr)->max_norm,
-        (double *)c->out[0].data);
+    int64_t n = operand_count(&c->in[1]);
+    double *state = (double *)c->out[0].data;
+    CHECK(n % 4 == 0, "a slab of %lld elements", (long long)n);
+    LAUNCH(c, forward_kernel, blocks_of(c), THREADS, 0, (const float4 *)c->in[1].data, n / 4,
+        (const double *)c->in[0].data, *(const clip_attr *)c->attr, (double *)c->scratch, state,
+        (unsigned *)&state[CLIP_TICKET], (float *)c->out[1].data);
 }
 
 static size_t scratch(const call *c) {
-    (void)c;
-    return BLOCKS * sizeof(double);
+    return blocks_of(c) * sizeof(double);
 }
 
 extern "C" const kernel cuda_clip = {forward, NULL, scratch, NULL};

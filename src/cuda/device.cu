@@ -73,6 +73,18 @@ void cuda_launched(const call *c) {
 
 // Queues
 
+static __global__ void probe_kernel(void) {
+}
+
+// The card's own architecture, or that of the PTX which the driver compiled for it: kernels have the instructions of
+// the lower of the two.
+static bool find_arch(queue *q, int card, err *e) {
+    cudaFuncAttributes a;
+    if (!ok(cudaFuncGetAttributes(&a, probe_kernel), "loading kernels", e)) return false;
+    q->arch = a.ptxVersion > 0 && a.ptxVersion < card ? a.ptxVersion : card;
+    return true;
+}
+
 static bool describe_card(queue *q, err *e) {
     cudaDeviceProp p;
     int cuda = 0;
@@ -82,12 +94,14 @@ static bool describe_card(queue *q, err *e) {
     cudaDriverGetVersion(&cuda);
     nvml_driver(q->monitor, driver, sizeof driver);
     q->sms = p.multiProcessorCount;
-    q->arch = p.major * 10 + p.minor;
-    if (q->arch < 75)
-        return err_run(e, "%s is too old: sm_75 (Turing) or newer is needed, it has sm_%d", p.name, q->arch);
+    int card = p.major * 10 + p.minor;
+    if (card < 75) return err_run(e, "%s is too old: sm_75 (Turing) or newer is needed, it has sm_%d", p.name, card);
+    if (!find_arch(q, card, e)) return false;
     if (!ok(cudaMemGetInfo(&free_bytes, &total), "reading the card's memory", e)) return false;
-    snprintf(q->card, sizeof q->card, "cuda, %s, sm_%d, driver %s%sCUDA %d.%d, %.1f of %.1f GB free", p.name, q->arch,
-        driver, driver[0] ? ", " : "for ", cuda / 1000, cuda % 1000 / 10, (double)free_bytes / (1 << 30),
+    char from[48] = "";
+    if (q->arch < card) snprintf(from, sizeof from, ", kernels from compute_%d PTX", q->arch);
+    snprintf(q->card, sizeof q->card, "cuda, %s, sm_%d%s, driver %s%sCUDA %d.%d, %.1f of %.1f GB free", p.name, card,
+        from, driver, driver[0] ? ", " : "for ", cuda / 1000, cuda % 1000 / 10, (double)free_bytes / (1 << 30),
         (double)total / (1 << 30));
     return true;
 }

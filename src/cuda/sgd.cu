@@ -4,7 +4,7 @@
 static __global__ void forward_kernel(const step *s, const double *clip, float *w, const float *g, float *m,
     sgd_settings a, int64_t n) {
     float factor = (float)clip[CLIP_FACTOR], lr = s->lr;
-    if (factor == 0) return;
+    if (clip[CLIP_FACTOR] == 0) return;
     FOR_EACH(i, n) {
         float d = g[i] * factor + a.weight_decay * w[i];
         if (m) d = m[i] = a.momentum * m[i] + d;

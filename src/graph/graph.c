@@ -134,6 +134,12 @@ tensor graph_state_output_add(graph *g, node *n, const char *name, dtype type, s
     return output_add(g, n, name, ROLE_STATE, type, s);
 }
 
+void graph_state_written_add(graph *g, node *n, tensor state) {
+    CHECK(n->outputs < OUTPUTS_MOST, "%s has too many outputs", n->name);
+    CHECK(graph_info(g, state)->role == ROLE_STATE, "%s writes tensor %d, which is no state", n->name, state.id);
+    n->output[n->outputs++] = state;
+}
+
 void *graph_attr_add(graph *g, node *n, const void *attr, size_t bytes) {
     void *copy = arena_take(&g->arena, bytes);
     memcpy(copy, attr, bytes);

@@ -104,6 +104,7 @@ void graph_keep(graph *g, tensor t);
 node *graph_node_add(graph *g, int op, const char *name, precision_class precision, const tensor *input, int inputs);
 tensor graph_output_add(graph *g, node *n, dtype type, shape s);
 tensor graph_state_output_add(graph *g, node *n, const char *name, dtype type, shape s);
+void graph_state_written_add(graph *g, node *n, tensor state); // a state that exists, as a further output
 void *graph_attr_add(graph *g, node *n, const void *attr, size_t bytes);
 
 // Reading. Tensor ids run from 1 to graph_tensors(g); nodes from 0, in execution order.

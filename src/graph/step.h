@@ -8,7 +8,7 @@
 
 typedef struct step {
     uint64_t seed;
-    uint64_t update;   // optimizer steps taken so far
+    uint64_t update;   // steps so far, whether or not the optimizer skipped them
     uint64_t first;    // the split: samples first .. first + count - 1
     uint64_t count;    //
     uint64_t position; // in the split, of the effective batch's first row

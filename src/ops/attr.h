@@ -58,7 +58,14 @@ typedef struct {
 
 typedef struct {
     float max_norm; // 0: measure the norm, clip nothing
+    bool moves;     // fp16: the loss scale follows what the gradients bear; otherwise it stays as it is
 } clip_attr;
+
+// The loss scale of a run in fp16. Gradients flow as sums, not means: what reaches the scores of a sample is (p - y)
+// times its weight, at most about 1, whatever the batch. PyTorch starts at 65536 for means, which over a batch of 512
+// is 128 for a sample. Here 1024 leaves a factor of 64 to fp16's largest number for growth on the way back, and keeps
+// gradients down to 6e-11 of a sample. Beyond 32768 a sample that is wholly wrong overflows by itself.
+enum { LOSS_SCALE_START = 1024, LOSS_SCALE_FLOOR = 1, LOSS_SCALE_MOST = 32768, LOSS_SCALE_PATIENCE = 2000 };
 
 typedef struct {
     float beta1, beta2, eps, weight_decay;
@@ -75,8 +82,16 @@ typedef struct {
 // Element k of the state that `tally` keeps.
 enum { TALLY_STEP_SUM, TALLY_STEP_NORM, TALLY_SUM, TALLY_NORM, TALLY_COUNT };
 
-// Element k of the state that `clip` keeps: the gradient's norm after division by the normaliser; the factor by which
-// an optimizer multiplies raw gradient sums; how many steps had a gradient that was not finite.
-enum { CLIP_NORM, CLIP_FACTOR, CLIP_NONFINITE, CLIP_COUNT };
+// Element k of the state that `clip` keeps. It starts as zeros and goes on over epochs.
+enum {
+    CLIP_NORM,      // of the gradient, after division by the loss scale and the normaliser
+    CLIP_FACTOR,    // what an optimizer multiplies raw gradient sums by; 0: the step is skipped
+    CLIP_TAKEN,     // steps that were not skipped, this one included
+    CLIP_NONFINITE, // steps that were skipped because their gradient was not finite
+    CLIP_IN_A_ROW,  // of those, how many the latest steps were
+    CLIP_GOOD,      // steps taken since the loss scale moved or one was skipped
+    CLIP_TICKET,    // for a device that counts its finished blocks here; 0 between steps
+    CLIP_COUNT
+};
 
 #endif

@@ -38,7 +38,7 @@ static float *balanced_weights(const dataset *d, span train) {
 }
 
 static void add_optimizer(job *j, const settings *s) {
-    j->clip = op_clip(j->g, j->totals, s->max_norm);
+    j->clip = op_clip(j->g, j->totals, j->seed, s->max_norm, j->precision == PRECISION_FP16);
     if (s->optimizer == OPTIMIZER_SGD) {
         op_sgd(j->g, j->clip, s->sgd);
     } else {
@@ -49,7 +49,7 @@ static void add_optimizer(job *j, const settings *s) {
 
 void job_init(job *j, const dataset *d, const split *sp, const settings *s, const model_spec *m, const int64_t *window,
     precision p) {
-    *j = (job){.g = graph_new()};
+    *j = (job){.g = graph_new(), .precision = p};
     graph *g = j->g;
     model_spec spec = *m;
     tensor index = op_draw(g, BATCH), weight = graph_sibling(g, index, 1);

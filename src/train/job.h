@@ -9,7 +9,9 @@
 
 typedef struct {
     graph *g;
-    tensor logits, totals, confusion, clip, seed;
+    precision precision;
+    tensor logits, totals, confusion, clip;
+    tensor seed;         // the root gradient, [2]: the loss scale and 0
     float *class_weight; // [classes] or NULL
 } job;
 

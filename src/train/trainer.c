@@ -8,6 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+// fp16 gives up after this many steps in a row without a finite gradient: the loss scale has long been at its floor.
+// The host looks at the end of an epoch and every so many steps.
+enum { OVERFLOWS_MOST = 100, LOOK_EVERY = 4096 };
+
 struct trainer {
     const device *d;
     queue *q;
@@ -16,7 +20,7 @@ struct trainer {
     split split;
     settings s;
     exec *x;
-    uint64_t update; // optimizer steps taken
+    uint64_t update; // steps played
     float *weights;  // host copy of the slab, and of the best epoch's
     float *best;
     epoch_report report;
@@ -31,7 +35,7 @@ static tensor weights_slab(const trainer *t) {
 }
 
 static bool set_initial(trainer *t, err *e) {
-    static const float root[2] = {1, 0};
+    const float root[2] = {t->j->precision == PRECISION_FP16 ? LOSS_SCALE_START : 1, 0};
     graph_initial(t->j->g, t->s.seed, t->weights);
     return exec_write(t->x, weights_slab(t), t->weights, e) && exec_write(t->x, t->j->seed, root, e);
 }
@@ -109,11 +113,29 @@ static bool take_step(trainer *t, int64_t done, err *e) {
     return exec_play(t->x, EXEC_UPDATE, e);
 }
 
+// Reads what clip keeps and the present loss scale; false where fp16 can go no further.
+static bool read_clip(trainer *t, double clip[CLIP_COUNT], float *scale, err *e) {
+    float root[2];
+    if (!exec_read(t->x, t->j->clip, clip, e) || !exec_read(t->x, t->j->seed, root, e)) return false;
+    *scale = root[0];
+    if (t->j->precision != PRECISION_FP16 || clip[CLIP_IN_A_ROW] < OVERFLOWS_MOST) return true;
+    return err_run(e,
+        "fp16 overflows: %.0f steps in a row had a gradient that is not finite, down to a loss scale of %g; set "
+        "gpu_optimization.use_mixed_precision to bf16 or false, or lower train.optimizer.lr",
+        clip[CLIP_IN_A_ROW], (double)*scale);
+}
+
+static bool look(trainer *t, err *e) {
+    double clip[CLIP_COUNT];
+    float scale;
+    return t->j->precision != PRECISION_FP16 || t->update % LOOK_EVERY || read_clip(t, clip, &scale, e);
+}
+
 static bool train_epoch(trainer *t, int64_t epoch, const watcher *w, bool *go_on, err *e) {
     int64_t total = t->split.train.count, effective = t->s.batch_size * t->s.accumulation;
     if (!begin(t, t->split.train, (uint32_t)epoch, true, e)) return false;
     for (int64_t done = 0; *go_on && done < total; done += effective) {
-        if (!take_step(t, done, e)) return false;
+        if (!take_step(t, done, e) || !look(t, e)) return false;
         int64_t so_far = done + effective < total ? done + effective : total;
         if (w->on_step) *go_on = w->on_step(w->arg, epoch, so_far, total);
     }
@@ -122,7 +144,7 @@ static bool train_epoch(trainer *t, int64_t epoch, const watcher *w, bool *go_on
 
 static bool finish_epoch(trainer *t, epoch_report *r, double started, err *e) {
     double clip[CLIP_COUNT];
-    if (!read_score(t, t->split.train.count, &r->train, e) || !exec_read(t->x, t->j->clip, clip, e)) return false;
+    if (!read_score(t, t->split.train.count, &r->train, e) || !read_clip(t, clip, &r->loss_scale, e)) return false;
     r->seconds = clock_seconds() - started;
     r->samples_per_s = (double)t->split.train.count / r->seconds;
     r->grad_norm = clip[CLIP_NORM];

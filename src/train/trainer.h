@@ -20,7 +20,8 @@ typedef struct {
     score train, validation;
     double grad_norm; // of the last step
     double seconds, samples_per_s;
-    int64_t skipped; // steps whose gradient was not finite, since the start
+    int64_t skipped;  // steps whose gradient was not finite, since the start
+    float loss_scale; // of the next step; 1 but in fp16
     bool best;
 } epoch_report;
 

@@ -201,7 +201,7 @@ static maker random_graph(uint64_t seed) {
     op_advance(m.g, PHASE_AFTER);
     dtype_assign(m.g, PRECISION_FP32);
     m.seed = grad_build(m.g, loss);
-    op_adamw(m.g, op_clip(m.g, totals, 1), (adamw_settings){0.9f, 0.999f, 1e-8f, 0.01f});
+    op_adamw(m.g, op_clip(m.g, totals, m.seed, 1, false), (adamw_settings){0.9f, 0.999f, 1e-8f, 0.01f});
     op_advance(m.g, PHASE_UPDATE);
     return m;
 }

@@ -344,7 +344,8 @@ enum { VALUES = 5 };
 static const float descent_target[VALUES] = {1, -2, 3, 0.5f, -0.25f};
 static const float descent_weight[1] = {1};
 
-static descent descent_graph(const place *p, float max_norm, const adamw_settings *adam, const sgd_settings *sgd) {
+static descent descent_graph(
+    const place *p, float max_norm, const adamw_settings *adam, const sgd_settings *sgd, bool moves) {
     descent d = {.g = graph_new()};
     tensor w = graph_parameter(d.g, "w", shape2(1, VALUES), (init){INIT_ONE, 0});
     tensor loss = op_mse(d.g, w, graph_constant(d.g, "target", DTYPE_F32, shape2(1, VALUES), descent_target),
@@ -353,7 +354,7 @@ static descent descent_graph(const place *p, float max_norm, const adamw_setting
     op_advance(d.g, PHASE_AFTER);
     dtype_assign(d.g, p->precision);
     d.seed = grad_build(d.g, loss);
-    d.clip = op_clip(d.g, d.totals, max_norm);
+    d.clip = op_clip(d.g, d.totals, d.seed, max_norm, moves);
     if (adam) op_adamw(d.g, d.clip, *adam);
     if (sgd) op_sgd(d.g, d.clip, *sgd);
     op_advance(d.g, PHASE_UPDATE);
@@ -409,14 +410,14 @@ static void compare_by_hand(stand *s, const descent *d, const by_hand *h) {
     double tolerance = is_wide(s->p) ? 1e-12 : 2e-6;
     for (int i = 0; i < VALUES; i++) assert_true(fabs(number(s, w, i) - h->w[i]) <= tolerance);
     assert_true(fabs(c[CLIP_NORM] - h->norm) <= tolerance * 4);
-    assert_true(c[CLIP_NONFINITE] == 0);
+    assert_true(c[CLIP_IN_A_ROW] == 0 && c[CLIP_TICKET] == 0);
 }
 
 // Each step is three micro-batches of the same sample, which must give what one would: sums and normalisers cancel.
 static void check_optimizer(const place *p, float max_norm, const adamw_settings *adam, const sgd_settings *sgd) {
     err e;
     static const double lr = 0.125, ones[VALUES] = {1, 1, 1, 1, 1}, scale[2] = {1, 0};
-    descent d = descent_graph(p, max_norm, adam, sgd);
+    descent d = descent_graph(p, max_norm, adam, sgd, false);
     stand s = stand_open(p, d.g, (exec_options){.batch = 1, .guard = 64});
     by_hand h = {.w = {1, 1, 1, 1, 1}};
     put_numbers(&s, graph_parameter_at(d.g, 0), ones, VALUES);
@@ -453,27 +454,153 @@ static void check_sgd(const place *p) {
     check_optimizer(p, 0.5f, NULL, &(sgd_settings){0.9f, 0.05f});
 }
 
-// A gradient that is not finite changes nothing and is counted.
+static void clip_state(stand *s, const descent *d, double c[CLIP_COUNT], double *scale) {
+    err e;
+    double root[2];
+    trial_ok(exec_read(s->x, d->clip, c, &e) && exec_read(s->x, d->seed, root, &e), &e);
+    *scale = number(s, root, 0);
+    assert_true(number(s, root, 1) == 0 && c[CLIP_TICKET] == 0);
+}
+
+static void one_step(stand *s) {
+    stand_play(s, EXEC_FIRST);
+    stand_play(s, EXEC_UPDATE);
+}
+
+// A gradient that is not finite changes nothing and is counted; a scale that is not to move stays.
 static void check_clip(const place *p) {
     err e;
     adamw_settings a = {0.9f, 0.999f, 1e-8f, 0.01f};
-    descent d = descent_graph(p, 1, &a, NULL);
+    descent d = descent_graph(p, 1, &a, NULL, false);
     stand s = stand_open(p, d.g, (exec_options){.batch = 1});
-    double bad[VALUES] = {1, 1, (double)NAN, 1, 1}, scale[2] = {1, 0}, w[16], c[CLIP_COUNT], m[16];
+    double bad[VALUES] = {1, 1, (double)NAN, 1, 1}, eight[2] = {8, 0}, w[16], c[CLIP_COUNT], m[16], scale;
     put_numbers(&s, graph_parameter_at(d.g, 0), bad, VALUES);
-    put_numbers(&s, d.seed, scale, 2);
+    put_numbers(&s, d.seed, eight, 2);
     step begin = {.lr = 1, .count = 1};
     trial_ok(exec_step_write(s.x, &begin, &e), &e);
-    for (int i = 0; i < 2; i++) {
-        stand_play(&s, EXEC_FIRST);
-        stand_play(&s, EXEC_UPDATE);
-    }
-    trial_ok(exec_read(s.x, graph_parameter_at(d.g, 0), w, &e) && exec_read(s.x, d.clip, c, &e) &&
-                 exec_read(s.x, graph_slab(d.g, SLAB_MOMENT1), m, &e),
-        &e);
-    assert_true(c[CLIP_FACTOR] == 0 && c[CLIP_NONFINITE] == 2 && isnan(c[CLIP_NORM]));
-    assert_true(number(&s, w, 0) == 1 && isnan(number(&s, w, 2)) && number(&s, m, 0) == 0);
+    for (int i = 0; i < 2; i++) one_step(&s);
+    trial_ok(
+        exec_read(s.x, graph_parameter_at(d.g, 0), w, &e) && exec_read(s.x, graph_slab(d.g, SLAB_MOMENT1), m, &e), &e);
+    clip_state(&s, &d, c, &scale);
+    assert_true(c[CLIP_FACTOR] == 0 && c[CLIP_NONFINITE] == 2 && c[CLIP_TAKEN] == 0 && isnan(c[CLIP_NORM]));
+    assert_true(number(&s, w, 0) == 1 && isnan(number(&s, w, 2)) && number(&s, m, 0) == 0 && scale == 8);
     stand_close(&s);
+}
+
+// Steps with a gradient that is not finite, between which the weights are as they were.
+static void skip_steps(stand *s, const descent *d, const by_hand *h, int count) {
+    double bad[VALUES] = {1, (double)INFINITY, 1, 1, (double)NAN};
+    put_numbers(s, graph_parameter_at(d->g, 0), bad, VALUES);
+    for (int i = 0; i < count; i++) one_step(s);
+    put_numbers(s, graph_parameter_at(d->g, 0), h->w, VALUES);
+}
+
+// After `good` steps in a row at `scale`, one more.
+static double scale_after(stand *s, const descent *d, double good, double scale) {
+    err e;
+    double c[CLIP_COUNT], root[2] = {scale, 0};
+    trial_ok(exec_read(s->x, d->clip, c, &e), &e);
+    c[CLIP_GOOD] = good;
+    trial_ok(exec_write(s->x, d->clip, c, &e), &e);
+    put_numbers(s, d->seed, root, 2);
+    one_step(s);
+    clip_state(s, d, c, &scale);
+    assert_true(c[CLIP_GOOD] == (good + 1 < LOSS_SCALE_PATIENCE ? good + 1 : 0));
+    return scale;
+}
+
+// The loss scale changes no result; it halves at every skipped step, down to its floor, and doubles after enough good
+// ones. Skipped steps do not count in AdamW's bias correction.
+static void check_loss_scale(const place *p) {
+    err e;
+    adamw_settings a = {0.9f, 0.999f, 1e-8f, 0.01f};
+    descent d = descent_graph(p, 0.25f, &a, NULL, true);
+    stand s = stand_open(p, d.g, (exec_options){.batch = 1});
+    double start[2] = {LOSS_SCALE_START, 0}, c[CLIP_COUNT], scale;
+    by_hand h = {.w = {1, 1, 1, 1, 1}};
+    put_numbers(&s, graph_parameter_at(d.g, 0), h.w, VALUES);
+    put_numbers(&s, d.seed, start, 2);
+    step begin = {.lr = 0.125f, .count = 100};
+    trial_ok(exec_step_write(s.x, &begin, &e), &e);
+    for (int t = 1; t <= 6; t++) {
+        if (t == 4) skip_steps(&s, &d, &h, 2);
+        one_step(&s);
+        hand_adamw(&h, &a, 0.25, 0.125, t);
+        compare_by_hand(&s, &d, &h);
+        clip_state(&s, &d, c, &scale);
+        assert_true(scale == LOSS_SCALE_START / (t < 4 ? 1 : 4));
+        assert_true(c[CLIP_TAKEN] == t && c[CLIP_NONFINITE] == (t < 4 ? 0 : 2));
+        assert_true(c[CLIP_GOOD] == (t < 4 ? t : t - 3));
+    }
+    skip_steps(&s, &d, &h, 12);
+    clip_state(&s, &d, c, &scale);
+    assert_true(scale == LOSS_SCALE_FLOOR && c[CLIP_IN_A_ROW] == 12 && c[CLIP_NONFINITE] == 14 && c[CLIP_GOOD] == 0);
+    assert_true(scale_after(&s, &d, LOSS_SCALE_PATIENCE - 2, 1) == 1);
+    assert_true(scale_after(&s, &d, LOSS_SCALE_PATIENCE - 1, 1) == 2);
+    assert_true(scale_after(&s, &d, LOSS_SCALE_PATIENCE - 1, LOSS_SCALE_MOST) == LOSS_SCALE_MOST);
+    stand_close(&s);
+}
+
+// Slabs of many blocks: norm and first AdamW step of every element, and the same norm at every later step.
+
+static float spread(int64_t i) {
+    return (float)((uint32_t)(i + 1) * 2654435761u >> 8) * 0x1p-23f - 1;
+}
+
+static descent many_graph(const place *p, int64_t n, const float *target, const float *ones, const adamw_settings *a) {
+    descent d = {.g = graph_new()};
+    tensor w = graph_parameter(d.g, "w", shape2(n, 1), (init){INIT_ZERO, 0});
+    tensor loss = op_mse(d.g, w, graph_constant(d.g, "target", DTYPE_F32, shape2(n, 1), target),
+        graph_constant(d.g, "weight", DTYPE_F32, shape1(n), ones));
+    d.totals = op_tally(d.g, loss);
+    dtype_assign(d.g, p->precision);
+    d.seed = grad_build(d.g, loss);
+    d.clip = op_clip(d.g, d.totals, d.seed, 0, false);
+    op_adamw(d.g, d.clip, *a);
+    op_advance(d.g, PHASE_UPDATE);
+    return d;
+}
+
+// Weights start at 0, so that the gradient of element i is -2 spread(i) / n.
+static void check_many_of(const place *p, int64_t n) {
+    err e;
+    adamw_settings a = {0.9f, 0.999f, 1e-8f, 0};
+    float *target = calloc(2 * (size_t)n, sizeof *target), *ones = target + n;
+    assert_non_null(target);
+    for (int64_t i = 0; i < n; i++) target[i] = spread(i);
+    for (int64_t i = 0; i < n; i++) ones[i] = 1;
+    descent d = many_graph(p, n, target, ones, &a);
+    stand s = stand_open(p, d.g, (exec_options){.batch = 1});
+    double scale[2] = {4, 0}, square = 0, c[CLIP_COUNT], norm = 0, at;
+    put_numbers(&s, d.seed, scale, 2);
+    double *w = calloc((size_t)n, sizeof *w);
+    assert_non_null(w);
+    for (int t = 0; t < 3; t++) {
+        step begin = {.lr = t == 0 ? 1e-3f : 0, .count = 1};
+        if (t == 1) trial_ok(exec_clear(s.x, graph_slab(d.g, SLAB_WEIGHTS), &e), &e);
+        trial_ok(exec_step_write(s.x, &begin, &e), &e);
+        one_step(&s);
+        clip_state(&s, &d, c, &at);
+        assert_true(c[CLIP_TAKEN] == t + 1 && (t == 0 || c[CLIP_NORM] == norm));
+        norm = c[CLIP_NORM];
+        if (t == 0) trial_ok(exec_read(s.x, graph_parameter_at(d.g, 0), w, &e), &e);
+    }
+    for (int64_t i = 0; i < n; i++) {
+        double g = -2 * (double)target[i] / (double)n;
+        square += g * g;
+        if (!(fabs(number(&s, w, i) + 1e-3 * g / (fabs(g) + 1e-8)) <= 1e-8))
+            fail_msg("%lld elements: %lld is %.9g", (long long)n, (long long)i, number(&s, w, i));
+    }
+    assert_true(fabs(norm - sqrt(square)) <= 1e-6 * norm);
+    free(w);
+    free(target);
+    stand_close(&s);
+}
+
+static void check_many(const place *p) {
+    static const int64_t sizes[] = {1, 5000, 30011, 1200007}; // of one block, of several, of more than there are
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        if (i < 2 || sizes[i] <= trial_size_most()) check_many_of(p, sizes[i]);
 }
 
 // The table
@@ -517,6 +644,8 @@ static const row rows[] = {
     {OP_confusion, "confusion", NULL, check_confusion, false},
     {OP_tally, "tally, over micro-batches", NULL, check_sgd, false},
     {OP_clip, "clip, not finite", NULL, check_clip, false},
+    {OP_clip, "clip and adamw, the loss scale", NULL, check_loss_scale, false},
+    {OP_clip, "clip and adamw, many elements", NULL, check_many, false},
     {OP_adamw, "adamw", NULL, check_adamw, false},
     {OP_sgd, "sgd", NULL, check_sgd, false},
     {OP_advance, "advance", NULL, check_draw, false},

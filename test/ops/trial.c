@@ -21,18 +21,39 @@ enum { GUARD = 64 };
 
 // The card in all four precisions. Tolerances, of the largest magnitude in a tensor: fp32 as on the CPU; otherwise
 // operands are rounded to 11 (tf32, fp16) or 8 (bf16) bits before products, and what an operator passes on is rounded
-// again, over up to five dependent steps in these rows: 8 units of the last place.
-int trial_places(place *p) {
-    static const device *card;
+// again, over up to five dependent steps in these rows: 8 units of the last place. Precisions that the card or its
+// kernels do not have are named once and left out.
+static int find_places(place *p) {
     bool found;
     err e;
-    if (!card) card = plugin_open("tradewind-cuda.so", &found, &e);
+    int count = 0;
+    const device *card = plugin_open("tradewind-cuda.so", &found, &e);
     trial_ok(card != NULL, &e);
-    p[0] = (place){card, NULL, PRECISION_FP32, 1e-5};
-    p[1] = (place){card, NULL, PRECISION_TF32, 8 * 0x1p-11};
-    p[2] = (place){card, NULL, PRECISION_BF16, 8 * 0x1p-8};
-    p[3] = (place){card, NULL, PRECISION_FP16, 8 * 0x1p-11};
-    return 4;
+    queue *q = card->open(&(queue_options){0}, &e);
+    trial_ok(q != NULL, &e);
+    const place all[] = {{card, NULL, PRECISION_FP32, 1e-5}, {card, NULL, PRECISION_TF32, 8 * 0x1p-11},
+        {card, NULL, PRECISION_BF16, 8 * 0x1p-8}, {card, NULL, PRECISION_FP16, 8 * 0x1p-11}};
+    char where[512];
+    card->describe(q, where, sizeof where);
+    print_message("on %s\n", where);
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        if (card->computes(q, all[i].precision)) {
+            p[count++] = all[i];
+        } else {
+            print_message(
+                "SKIPPED: all rows in %s, which these kernels do not compute\n", precision_name(all[i].precision));
+        }
+    }
+    card->close(q);
+    return count;
+}
+
+int trial_places(place *p) {
+    static place places[PLACES_MOST];
+    static int count;
+    if (!count) count = find_places(places);
+    memcpy(p, places, sizeof places);
+    return count;
 }
 
 #else
@@ -402,11 +423,16 @@ static void compare(
     result_free(&threads);
 }
 
+int64_t trial_size_most(void) {
+    const char *text = getenv("TRADEWIND_TEST_SIZE");
+    return text && atoll(text) > 0 ? atoll(text) : INT64_MAX;
+}
+
 void trial_check_gradient(const char *name, tensor (*build)(trial *), float offset) {
     static const int64_t sizes[] = {1, 7, 33, 257};
     place p[PLACES_MOST];
     int count = trial_places(p);
-    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes && sizes[i] <= trial_size_most(); i++) {
         result ref = reference(name, build, sizes[i], offset);
         for (int k = 0; k < count; k++) {
             char where[256];

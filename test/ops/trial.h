@@ -53,6 +53,9 @@ tensor trial_weight(trial *t, shape s, float bound);
 tensor trial_floats(trial *t, shape s, float low, float high);
 tensor trial_integers(trial *t, shape s, int low, int high);
 
+// The largest size to try: TRADEWIND_TEST_SIZE in the environment, for runs under a slow checker; else no limit.
+int64_t trial_size_most(void);
+
 // Memory that lives as long as the trial.
 void *trial_memory(trial *t, size_t bytes);
 

@@ -180,6 +180,56 @@ static void divergence_is_counted(void **state) {
     rig_close(&r);
 }
 
+// The loss scale. The CPU does not compute in fp16, but a job that claims to starts with fp16's scale and is watched.
+
+static float *scaled(precision p, size_t *bytes) {
+    rig r;
+    witness w = {0};
+    rig_open(&r, &cpu_device, 1, SMALL "model.dropout=0.1");
+    r.job.precision = p;
+    trainer *t = rig_trainer(&r);
+    run(t, &w);
+    float *weights = rig_weights(&r, t);
+    *bytes = (size_t)graph_slab_elements(r.job.g) * sizeof *weights;
+    trainer_free(t);
+    rig_close(&r);
+    return weights;
+}
+
+static void loss_scale_changes_no_bit(void **state) {
+    (void)state;
+    size_t bytes;
+    float *plain = scaled(PRECISION_FP32, &bytes), *high = scaled(PRECISION_FP16, &bytes);
+    assert_memory_equal(plain, high, bytes);
+    free(plain);
+    free(high);
+}
+
+static void note_scale(void *arg, const epoch_report *r) {
+    (void)arg;
+    assert_true(r->loss_scale == LOSS_SCALE_START && r->skipped > 0);
+}
+
+static void endless_overflow_ends_the_run(void **state) {
+    (void)state;
+    err e;
+    rig r;
+    train_result result;
+    rig_open(
+        &r, &cpu_device, 1, "model.kind=mlp model.widths=16-16 train.batch_size=64 train.epochs=30 train.patience=30");
+    r.job.precision = PRECISION_FP16;
+    trainer *t = rig_trainer(&r);
+    float *weights = rig_weights(&r, t);
+    weights[0] = NAN;
+    support_ok(exec_write(trainer_exec(t), graph_slab(r.job.g, SLAB_WEIGHTS), weights, &e), &e);
+    assert_false(trainer_run(t, &(watcher){NULL, note_scale, NULL}, &result, &e));
+    assert_non_null(strstr(e.text, "bf16"));
+    assert_true(result.epochs >= 1 && result.epochs < 10);
+    free(weights);
+    trainer_free(t);
+    rig_close(&r);
+}
+
 // Stopping
 
 #define HOPELESS                                                                                                       \
@@ -313,6 +363,8 @@ int main(void) {
         cmocka_unit_test(reaches_a_known_score),
         cmocka_unit_test(noise_stays_noise),
         cmocka_unit_test(divergence_is_counted),
+        cmocka_unit_test(loss_scale_changes_no_bit),
+        cmocka_unit_test(endless_overflow_ends_the_run),
         cmocka_unit_test(stops_early),
         cmocka_unit_test(interruption_keeps_the_best),
         cmocka_unit_test(evaluation_counts_every_sample_once),
