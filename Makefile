@@ -15,7 +15,7 @@ NO_ASLR   = $(shell setarch -R true 2>/dev/null && echo setarch -R)
 build = cmake -S . -B $(1) $(2) --log-level=WARNING && cmake --build $(1) --parallel $(JOBS)
 
 .DEFAULT_GOAL := all
-.PHONY: all demo test test-asan test-tsan test-gpu sanitize-gpu bench format lint layers clean help
+.PHONY: all demo test test-asan test-tsan test-gpu sanitize-gpu bench bench-gpu format lint layers clean help
 
 all: layers $(BUILD)/.deps-demo ## build the program, build/tradewind, and the CUDA plug-in where nvcc is found
 	@$(call build,$(BUILD),-DTRADEWIND_TESTS=OFF -DTRADEWIND_CUDA=$(CUDA))
@@ -46,6 +46,10 @@ sanitize-gpu: layers $(BUILD)/.deps-test ## the operators' tests on the card und
 
 bench: all ## run the timed cases
 	$(BUILD)/tradewind bench
+
+bench-gpu: layers $(BUILD)/.deps-demo ## the timed cases on the card beside PyTorch, as a table in bench/results
+	@$(call build,$(BUILD),-DTRADEWIND_TESTS=OFF -DTRADEWIND_CUDA=ON)
+	bench/gpu.sh $(BUILD)/tradewind
 
 format: ## lay out the sources
 	@$(C_FILES) | xargs clang-format -i

@@ -1,14 +1,20 @@
 #!/usr/bin/env python3
 """The PyTorch side of `tradewind bench`: the same training step, timed, one JSON line for each variant.
 
-usage: peers.py [--device cpu|cuda] [--threads N] [--batch B] [--steps N] [--warmup N] [--precision P] [--compile] CASE
+usage: peers.py [--device cpu|cuda] [--threads N] [--batch B] [--steps N] [--warmup N] [--precision P] [--compile]
+                [--way eager|graph|compiled] [--hidden H] [--window T] [--layers L] CASE
 
-CASE is lstm, mlp, nbeats or transformer. A timed step is everything that a training step does: shuffle, gather of
-the rows from a set resident on the device, forward with dropout, loss, backward, clipping of the gradient norm at 1,
-fused AdamW, the running sum of the loss. The data are random. Figures are medians over the steps after warm-up.
+CASE is lstm, mlp, nbeats, transformer or ceilings. --hidden, --window and --layers change the lstm: H units in the
+fast stream and half as many in the slow one, windows of T bars in the fast stream, L layers. `ceilings` times no model:
+it gives what the card reaches in one large product (tflop_per_s, by precision) and one large copy (gb_per_s).
+
+A timed step is everything that a training step does: shuffle, gather of the rows from a set resident on the device, forward
+with dropout, loss, backward, clipping of the gradient norm at 1, fused AdamW, the running sum of the loss. The
+data are random. Figures are medians over the steps after warm-up.
 
 Variants: torch_eager; on cuda also torch_graph (the whole step as one CUDA graph) and torch_compiled (torch.compile
-inside that graph); on the cpu torch_compiled with --compile. A variant that fails gives a line with "error".
+inside that graph); on the cpu torch_compiled with --compile. A variant that fails gives a line with "error"; where
+--way names one and it fails, torch_eager stands in.
 memory_mb (2^20 bytes) is the process's peak resident size on the cpu and PyTorch's peak allocation on cuda; the
 latter leaves the CUDA context out.
 
@@ -33,17 +39,20 @@ CUDA_ROWS = 343_000     # the training part of the reference job; on the cpu fou
 
 
 class Lstm(nn.Module):
-    def __init__(self, dropout=0.3):
+    def __init__(self, hidden=32, layers=1, dropout=0.3):
         super().__init__()
-        self.fast = nn.LSTM(15, 32, batch_first=True, bidirectional=True)
-        self.slow = nn.LSTM(8, 16, batch_first=True, bidirectional=True)
+        slow = hidden // 2
+        between = dropout if layers > 1 else 0.0
+        self.fast = nn.LSTM(15, hidden, layers, batch_first=True, bidirectional=True, dropout=between)
+        self.slow = nn.LSTM(8, slow, layers, batch_first=True, bidirectional=True, dropout=between)
         self.strat = nn.Sequential(nn.Linear(64, 32), nn.ReLU(), nn.Dropout(dropout))
-        self.head = nn.Sequential(nn.Linear(128, 64), nn.ReLU(), nn.Dropout(dropout), nn.Linear(64, 3))
+        self.head = nn.Sequential(nn.Linear(2 * (hidden + slow) + 32, 64), nn.ReLU(), nn.Dropout(dropout),
+                                  nn.Linear(64, 3))
 
     def forward(self, fast, slow, vector):
         _, (hf, _) = self.fast(fast)
         _, (hs, _) = self.slow(slow)
-        return self.head(torch.cat([hf[0], hf[1], hs[0], hs[1], self.strat(vector)], 1))
+        return self.head(torch.cat([hf[-2], hf[-1], hs[-2], hs[-1], self.strat(vector)], 1))
 
 
 class Mlp(nn.Module):
@@ -212,6 +221,42 @@ def cuda_mark():
     return event
 
 
+def shaped(case, args):
+    """The lstm with other sizes."""
+    hidden, layers = args.hidden or 32, args.layers or 1
+    return case._replace(model=lambda: Lstm(hidden, layers), inputs=((args.window or 50, 15), (20, 8), (64,)))
+
+
+def median_of(run, repeats=10, warmup=3):
+    """Milliseconds of one run on the card."""
+    times = []
+    for i in range(warmup + repeats):
+        a = cuda_mark()
+        run()
+        b = cuda_mark()
+        b.synchronize()
+        if i >= warmup:
+            times.append(a.elapsed_time(b))
+    return statistics.median(times)
+
+
+def ceilings():
+    """Yields a line for a copy of 1 GiB and for a product of 8192 x 8192 in each precision."""
+    x = torch.empty(2**28, device="cuda")
+    y = torch.empty_like(x)
+    line = dict(case="ceilings", device="cuda", torch=str(torch.__version__))
+    yield line | dict(variant="torch_copy", precision="fp32",
+                      gb_per_s=2 * x.numel() * 4 / median_of(lambda: y.copy_(x)) / 1e6)
+    del x, y
+    n = 8192
+    for precision, dtype in (("fp32", torch.float32), ("tf32", torch.float32), ("bf16", torch.bfloat16),
+                             ("fp16", torch.float16)):
+        torch.backends.cuda.matmul.allow_tf32 = precision == "tf32"
+        a, b = (torch.randn(n, n, device="cuda", dtype=dtype) for _ in range(2))
+        yield line | dict(variant="torch_matmul", precision=precision,
+                          tflop_per_s=2 * n**3 / median_of(lambda: torch.mm(a, b)) / 1e9)
+
+
 def measure(args, case, precision, way):
     """One variant; returns the figures of its line."""
     torch.manual_seed(1)
@@ -243,7 +288,8 @@ def positive(text):
 
 def parse():
     parser = Parser(description="Times PyTorch's training step on the cases of tradewind bench; prints JSON lines.")
-    parser.add_argument("case", metavar="CASE", choices=CASES, help=", ".join(CASES))
+    parser.add_argument("case", metavar="CASE", choices=[*CASES, "ceilings"],
+                        help=", ".join([*CASES, "ceilings"]))
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     parser.add_argument("--threads", type=positive, help="threads of the cpu (PyTorch's own choice)")
     parser.add_argument("--batch", type=positive, help="rows a step (3072; mlp 512, nbeats 1024)")
@@ -251,19 +297,46 @@ def parse():
     parser.add_argument("--warmup", type=positive, help="steps before these (2 on cpu, 10 on cuda)")
     parser.add_argument("--precision", choices=("fp32", "tf32", "bf16", "fp16"), help="only this one (all; cpu: fp32)")
     parser.add_argument("--compile", action="store_true", help="on the cpu, time torch.compile as well")
+    parser.add_argument("--way", choices=WAYS, help="on cuda, only this one (all that the case has)")
+    parser.add_argument("--hidden", type=positive, help="lstm: units of the fast stream (32)")
+    parser.add_argument("--window", type=positive, help="lstm: bars in the fast stream's window (50)")
+    parser.add_argument("--layers", type=positive, help="lstm: layers (1)")
     args = parser.parse_args()
-    case, cuda = CASES[args.case], args.device == "cuda"
+    cuda = args.device == "cuda"
     if cuda and not torch.cuda.is_available():
         parser.error("PyTorch sees no CUDA device; use --device cpu")
+    if args.case == "ceilings":
+        if not cuda:
+            parser.error("ceilings are measured on cuda")
+        return args
+    if args.case != "lstm" and (args.hidden or args.window or args.layers):
+        parser.error("--hidden, --window and --layers are for the lstm")
+    if args.way and not cuda:
+        parser.error("--way is for cuda")
+    case = CASES[args.case]
+    args.shape = shaped(case, args) if args.case == "lstm" else case
     args.precisions = case.precisions if cuda else ("fp32",)
     if args.precision and args.precision not in args.precisions:
         parser.error(f"{args.case} on {args.device} has no {args.precision}; it has {', '.join(args.precisions)}")
     args.precisions = (args.precision,) if args.precision else args.precisions
     args.ways = case.ways if cuda else ("eager", "compiled") if args.compile else ("eager",)
+    args.ways = (args.way,) if args.way else args.ways
     args.batch = args.batch or case.batch
     args.steps = args.steps or (100 if cuda else 8)
     args.warmup = args.warmup or (10 if cuda else 2)
     return args
+
+
+def try_variant(args, precision, way):
+    """Prints the variant's line; tells whether it was timed."""
+    line = dict(case=args.case, variant="torch_" + way, device=args.device, precision=precision,
+                batch=args.batch, threads=torch.get_num_threads(), torch=str(torch.__version__))
+    try:
+        line |= measure(args, args.shape, precision, way)
+    except Exception as e:      # whatever PyTorch throws, the other variants are still worth timing
+        line["error"] = f"{type(e).__name__}: {e}".strip().splitlines()[0][:200]
+    print(json.dumps(line), flush=True)
+    return "error" not in line
 
 
 def main():
@@ -271,17 +344,17 @@ def main():
     if args.threads:
         torch.set_num_threads(args.threads)
     torch.backends.cudnn.benchmark = True
+    if args.case == "ceilings":
+        for line in ceilings():
+            print(json.dumps(line), flush=True)
+        return 0
     timed = 0
     for precision in args.precisions:
         for way in args.ways:
-            line = dict(case=args.case, variant="torch_" + way, device=args.device, precision=precision,
-                        batch=args.batch, threads=torch.get_num_threads(), torch=str(torch.__version__))
-            try:
-                line |= measure(args, CASES[args.case], precision, way)
-                timed += 1
-            except Exception as e:      # whatever PyTorch throws, the other variants are still worth timing
-                line["error"] = f"{type(e).__name__}: {e}".strip().splitlines()[0][:200]
-            print(json.dumps(line), flush=True)
+            fine = try_variant(args, precision, way)
+            if not fine and args.way and way != "eager":
+                fine = try_variant(args, precision, "eager")
+            timed += fine
     return 0 if timed else 1
 
 

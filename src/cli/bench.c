@@ -9,6 +9,7 @@
 #include "base/term.h"
 #include "cli/cli.h"
 #include "cli/peer.h"
+#include "cli/work.h"
 #include "graph/dtype.h"
 #include "graph/exec.h"
 #include "graph/grad.h"
@@ -22,8 +23,9 @@
 typedef struct {
     const char *name, *peer;
     int64_t batch;
+    int64_t hidden, window, layers; // lstm: units of the fast stream (the slow one has half), its window, layers
+    bool shape;                     // of the group `shapes`
     dataset *(*data)(int64_t samples, err *e);
-    const char *description;                                                 // of the model and its training
     void (*build)(job *j, const dataset *d, const settings *s, precision p); // the step's graph; NULL: job_init
 } bench_case;
 
@@ -96,17 +98,40 @@ static void nbeats_step(job *j, const dataset *d, const settings *s, precision p
     op_advance(g, PHASE_UPDATE);
 }
 
-static const char lstm_model[] = "{model: {kind: lstm, hidden: {fast: 32, slow: 16}, dropout: 0.3}}";
-static const char mlp_model[] = "{model: {kind: mlp, widths: 512-256, dropout: 0}}";
+#define LSTM(name, batch, hidden, window, layers, shape)                                                               \
+    { name, "lstm", batch, hidden, window, layers, shape, market_data, NULL }
 
 static const bench_case cases[] = {
-    {"lstm", "lstm", 3072, market_data, lstm_model, NULL},
-    {"lstm-512", "lstm", 512, market_data, lstm_model, NULL},
-    {"mlp", "mlp", 512, features_data, mlp_model, NULL},
-    {"mlp-16384", "mlp", 16384, features_data, mlp_model, NULL},
-    {"nbeats", "nbeats", 1024, forecast_data, mlp_model, nbeats_step},
+    LSTM("lstm", 3072, 32, 50, 1, false),
+    LSTM("lstm-512", 512, 32, 50, 1, false),
+    {"mlp", "mlp", 512, 0, 0, 0, false, features_data, NULL},
+    {"mlp-16384", "mlp", 16384, 0, 0, 0, false, features_data, NULL},
+    {"nbeats", "nbeats", 1024, 0, 0, 0, false, forecast_data, nbeats_step},
+    LSTM("hidden-16", 3072, 16, 50, 1, true),
+    LSTM("hidden-24", 3072, 24, 50, 1, true),
+    LSTM("hidden-48", 3072, 48, 50, 1, true),
+    LSTM("hidden-64", 3072, 64, 50, 1, true),
+    LSTM("hidden-96", 3072, 96, 50, 1, true),
+    LSTM("hidden-128", 3072, 128, 50, 1, true),
+    LSTM("window-20", 3072, 32, 20, 1, true),
+    LSTM("window-100", 3072, 32, 100, 1, true),
+    LSTM("window-200", 3072, 32, 200, 1, true),
+    LSTM("batch-1000", 1000, 32, 50, 1, true),
+    LSTM("batch-16384", 16384, 32, 50, 1, true),
+    LSTM("layers-2", 3072, 32, 50, 2, true),
 };
 enum { CASES = sizeof cases / sizeof *cases };
+
+// The run description of a case's model.
+static void describe(const bench_case *c, char *text, size_t room) {
+    if (c->hidden)
+        snprintf(text, room,
+            "{data: {windows: {fast: %lld, slow: 20}}, model: {kind: lstm, hidden: {fast: %lld, slow: %lld}, "
+            "layers: %lld, dropout: 0.3}}",
+            (long long)c->window, (long long)c->hidden, (long long)c->hidden / 2, (long long)c->layers);
+    else
+        snprintf(text, room, "{model: {kind: mlp, widths: 512-256, dropout: 0}}");
+}
 
 // Timing
 
@@ -133,13 +158,13 @@ static bool one_run(
 // The median over runs, in milliseconds a step.
 static bool time_steps(
     const device *d, queue *q, exec *x, const dataset *data, int64_t batch, int64_t runs, double *ms, err *e) {
-    enum { WARM = 3 };
-    double *times = calloc((size_t)(WARM + runs), sizeof *times);
+    int64_t warm = runs < 3 ? runs : 3;
+    double *times = calloc((size_t)(warm + runs), sizeof *times);
     if (!times) return err_run(e, "out of memory for %lld timings", (long long)runs);
     bool ok = true;
-    for (int64_t i = 0; ok && i < WARM + runs; i++) ok = one_run(d, q, x, data, batch, (uint32_t)i, &times[i], e);
-    qsort(times + WARM, (size_t)runs, sizeof *times, by_value);
-    *ms = times[WARM + runs / 2];
+    for (int64_t i = 0; ok && i < warm + runs; i++) ok = one_run(d, q, x, data, batch, (uint32_t)i, &times[i], e);
+    qsort(times + warm, (size_t)runs, sizeof *times, by_value);
+    *ms = times[warm + runs / 2];
     free(times);
     return ok;
 }
@@ -151,23 +176,42 @@ enum { PRECISIONS = PRECISION_FP16 + 1 };
 typedef struct {
     const cli_options *o;
     const bench_case *c;
+    const device *d;
+    queue *q;
     int64_t batch;
     precision precision;
     double ours[PRECISIONS], peer[PRECISIONS]; // samples a second by precision, the best of each; 0: none
 } outcome;
 
-static void print_line(const outcome *r, const char *variant, const char *device, const char *precision, double ms,
-    double rate, double mb) {
+// One variant's figures. `work` is 0 where it is not known.
+typedef struct {
+    const char *variant, *device, *precision;
+    double ms, mb;
+    work work;
+} figures;
+
+static void print_line(const outcome *r, const figures *f) {
+    double rate = (double)r->batch / f->ms * 1e3, tflops = f->work.flop / f->ms / 1e9,
+           gbs = f->work.bytes / f->ms / 1e6;
+    double epoch = EPOCH / rate;
     if (r->o->json) {
-        json_line(stdout, json_pack("{s:s, s:s, s:s, s:s, s:I, s:o, s:o, s:o}", "case", r->c->name, "variant", variant,
-                              "device", device, "precision", precision, "batch", (json_int_t)r->batch, "ms_per_step",
-                              json_number(ms), "samples_per_s", json_number(rate), "memory_mb", json_number(mb)));
+        json_t *line = json_pack("{s:s, s:s, s:s, s:s, s:I, s:o, s:o, s:o, s:o}", "case", r->c->name, "variant",
+            f->variant, "device", f->device, "precision", f->precision, "batch", (json_int_t)r->batch, "ms_per_step",
+            json_number(f->ms), "samples_per_s", json_number(rate), "memory_mb", json_number(f->mb), "epoch_s",
+            json_number(epoch));
+        if (f->work.flop > 0 && line) {
+            json_object_set_new(line, "tflop_per_s", json_number(tflops));
+            json_object_set_new(line, "gb_per_s", json_number(gbs));
+        }
+        json_line(stdout, line);
         return;
     }
     char text[32];
     term_count(text, sizeof text, rate);
-    printf("%-10s %-16s %-5s %-9s %7lld %11.3f %13s %9.0f\n", r->c->name, variant, device, precision,
-        (long long)r->batch, ms, text, mb);
+    printf("%-11s %-14s %-4s %-9s %6lld %10.3f %11s %8.3f %9.0f", r->c->name, f->variant, f->device, f->precision,
+        (long long)r->batch, f->ms, text, epoch, f->mb);
+    if (f->work.flop > 0) printf(" %8.2f %7.0f", tflops, gbs);
+    putchar('\n');
     fflush(stdout);
 }
 
@@ -176,15 +220,31 @@ static const char *text_of(const json_t *line, const char *key) {
     return v ? v : "?";
 }
 
+static double number_of(const json_t *line, const char *key) {
+    return json_number_value(json_object_get(line, key));
+}
+
 static void on_peer_line(void *arg, const json_t *line) {
     outcome *r = arg;
-    double rate = json_number_value(json_object_get(line, "samples_per_s"));
+    double rate = number_of(line, "samples_per_s");
     const char *name = text_of(line, "precision");
+    if (!(rate > 0)) return;
     for (int p = 0; p < PRECISIONS; p++)
         if (strcmp(name, precision_name((precision)p)) == 0 && rate > r->peer[p]) r->peer[p] = rate;
-    print_line(r, text_of(line, "variant"), text_of(line, "device"), name,
-        json_number_value(json_object_get(line, "ms_per_step")), rate,
-        json_number_value(json_object_get(line, "memory_mb")));
+    print_line(r, &(figures){text_of(line, "variant"), text_of(line, "device"), name, number_of(line, "ms_per_step"),
+                      number_of(line, "memory_mb"), {0, 0}});
+}
+
+// What the card reaches at best in one large product, or copy: the ceilings.
+static void on_ceiling(void *arg, const json_t *line) {
+    const cli_options *o = arg;
+    double tflops = number_of(line, "tflop_per_s"), gbs = number_of(line, "gb_per_s");
+    if (o->json)
+        json_line(stdout, json_incref((json_t *)(uintptr_t)line));
+    else if (tflops > 0)
+        printf("%-11s matmul in %s %.1f TFLOP/s\n", "ceilings", text_of(line, "precision"), tflops);
+    else
+        printf("%-11s copy %.0f GB/s, read and written\n", "ceilings", gbs);
 }
 
 static int fastest(const double rate[PRECISIONS]) {
@@ -196,11 +256,11 @@ static int fastest(const double rate[PRECISIONS]) {
 // fp32 beside fp32, and the fastest beside the fastest, both precisions named.
 static void print_ratios(const outcome *r) {
     if (r->ours[PRECISION_FP32] > 0 && r->peer[PRECISION_FP32] > 0)
-        printf("%-10s %.2f times PyTorch's fastest, fp32 beside fp32\n", r->c->name,
+        printf("%-11s %.2f times PyTorch's fastest, fp32 beside fp32\n", r->c->name,
             r->ours[PRECISION_FP32] / r->peer[PRECISION_FP32]);
     int ours = fastest(r->ours), peer = fastest(r->peer);
     if (ours != PRECISION_FP32 || peer != PRECISION_FP32)
-        printf("%-10s %.2f times PyTorch's fastest, %s beside %s\n", r->c->name, r->ours[ours] / r->peer[peer],
+        printf("%-11s %.2f times PyTorch's fastest, %s beside %s\n", r->c->name, r->ours[ours] / r->peer[peer],
             precision_name((precision)ours), precision_name((precision)peer));
 }
 
@@ -233,7 +293,8 @@ static bool set_initial(rig *g, precision p, err *e) {
 
 static bool rig_open(rig *g, const outcome *r, const device *d, queue *q, err *e) {
     int64_t window[STREAMS_MOST];
-    const char *text = r->c->description;
+    char text[256];
+    describe(r->c, text, sizeof text);
     *g = (rig){.data = r->c->data(d->host_memory ? 4 * r->batch : EPOCH, e)};
     if (!g->data) return false;
     g->config = config_read(r->c->name, text, strlen(text), settings_keys, settings_key_count, e);
@@ -251,49 +312,56 @@ static bool rig_open(rig *g, const outcome *r, const device *d, queue *q, err *e
     return g->exec && set_initial(g, r->precision, e);
 }
 
-static bool run_ours(outcome *r, const device *d, queue *q, err *e) {
+static int64_t timed_runs(const outcome *r) {
+    if (r->o->steps) return r->o->steps;
+    if (!r->d->host_memory) return r->c->shape ? 3 : 7;
+    return r->c->batch <= 512 ? 50 : r->c->build ? 5 : 15;
+}
+
+static bool run_ours(outcome *r, err *e) {
     double ms = 0;
     rig g;
-    int64_t steps = r->o->steps ? r->o->steps : !d->host_memory ? 7 : r->c->batch <= 512 ? 50 : r->c->build ? 5 : 15;
-    bool ok = rig_open(&g, r, d, q, e);
-    ok = ok && time_steps(d, q, g.exec, g.data, r->batch, steps, &ms, e);
+    bool ok = rig_open(&g, r, r->d, r->q, e);
+    ok = ok && time_steps(r->d, r->q, g.exec, g.data, r->batch, timed_runs(r), &ms, e);
     if (ok) {
-        double rate = (double)r->batch / ms * 1e3;
-        r->ours[r->precision] = rate;
-        double bytes = (double)exec_used(g.exec).total + (double)dataset_bytes(g.data);
-        print_line(r, "tradewind", d->name, precision_name(r->precision), ms, rate, bytes / 1e6);
+        r->ours[r->precision] = (double)r->batch / ms * 1e3;
+        // A card has the data in its slab; the CPU reads them where they are.
+        size_t bytes = exec_used(g.exec).total + (r->d->host_memory ? (size_t)dataset_bytes(g.data) : 0);
+        print_line(r, &(figures){"tradewind", r->d->name, precision_name(r->precision), ms, (double)bytes / (1 << 20),
+                          work_of_step(g.job.g, exec_plan(g.exec, true))});
     }
     rig_close(&g);
     return ok;
 }
 
 // Every precision that the device computes.
-static bool run_precisions(outcome *r, const char **where, err *e) {
-    const device *d;
-    queue *q;
-    err no_card;
-    if (!cli_open_queue(r->o, &d, &q, &no_card, e)) return false;
-    *where = d->name;
+static bool run_precisions(outcome *r, err *e) {
     bool ok = true;
     for (int p = PRECISION_FP32; ok && p <= PRECISION_FP16; p++) {
         r->precision = (precision)p;
         bool wanted = !r->o->precision || strcmp(r->o->precision, precision_name(r->precision)) == 0;
-        if (wanted && d->computes(q, r->precision)) ok = run_ours(r, d, q, e);
+        if (wanted && r->d->computes(r->q, r->precision)) ok = run_ours(r, e);
     }
-    d->close(q);
     return ok;
 }
 
-static bool run_case(const cli_options *o, const bench_case *c, int threads, bool *peer, err *e) {
-    outcome r = {.o = o, .c = c, .batch = o->batch ? o->batch : c->batch};
-    const char *where;
-    if (!run_precisions(&r, &where, e)) return false;
-    if (!*peer) return true;
+typedef struct {
+    const device *d;
+    queue *q;
+    const char *script; // of the peer; NULL: ours alone
+    int threads;
+} bench;
+
+static bool run_case(const cli_options *o, const bench *b, const bench_case *c, err *e) {
+    outcome r = {.o = o, .c = c, .d = b->d, .q = b->q, .batch = o->batch ? o->batch : c->batch};
+    if (!run_precisions(&r, e)) return false;
+    if (!b->script) return true;
     err why;
-    peer_case p = {o->peer ? o->peer : "bench/peers.py", where, c->peer, threads, r.batch};
-    *peer = peer_run(&p, on_peer_line, &r, &why);
-    if (!*peer) fprintf(stderr, "tradewind: %s\n", why.text);
-    if (*peer && !o->json) print_ratios(&r);
+    peer_case p = {b->script, b->d->name, c->peer, b->threads, r.batch, c->hidden, c->window, c->layers, c->shape};
+    if (!peer_run(&p, on_peer_line, &r, &why))
+        fprintf(stderr, "tradewind: %s\n", why.text);
+    else if (!o->json)
+        print_ratios(&r);
     return true;
 }
 
@@ -303,20 +371,46 @@ static const bench_case *find(const char *name) {
     return NULL;
 }
 
-static bool run(const cli_options *o, err *e) {
-    int threads = o->threads ? o->threads : pool_processors();
-    bool peer = !o->no_peer;
-    for (int i = 0; i < o->words; i++)
-        if (!find(o->word[i])) return err_input(e, "%s: unknown case; `tradewind bench --help` lists them", o->word[i]);
+static bool chosen(const cli_options *o, const bench_case *c) {
+    bool any = o->words == 0 && !c->shape;
+    for (int k = 0; k < o->words; k++)
+        any |= strcmp(o->word[k], c->shape ? "shapes" : "main") == 0 || find(o->word[k]) == c;
+    return any;
+}
+
+static bool run_chosen(const cli_options *o, const bench *b, err *e) {
+    err why;
+    peer_case ceilings = {.script = b->script, .device = b->d->name, .name = "ceilings"};
     if (!o->json)
-        printf("%d threads\n%-10s %-16s %-5s %-9s %7s %11s %13s %9s\n", threads, "case", "variant", "on", "precision",
-            "batch", "ms/step", "samples/s", "memory MB");
+        printf("%d threads\n%-11s %-14s %-4s %-9s %6s %10s %11s %8s %9s %8s %7s\n", b->threads, "case", "variant", "on",
+            "precision", "batch", "ms/step", "samples/s", "epoch s", "memory MB", "TFLOP/s", "GB/s");
+    if (b->script && !b->d->host_memory && !peer_run(&ceilings, on_ceiling, (void *)(uintptr_t)o, &why))
+        fprintf(stderr, "tradewind: %s\n", why.text);
+    int failed = 0;
     for (int i = 0; i < CASES; i++) {
-        bool chosen = o->words == 0;
-        for (int k = 0; k < o->words; k++) chosen |= find(o->word[k]) == &cases[i];
-        if (chosen && !run_case(o, &cases[i], threads, &peer, e)) return false;
+        if (!chosen(o, &cases[i]) || run_case(o, b, &cases[i], &why)) continue;
+        fprintf(stderr, "tradewind: %s: %s\n", cases[i].name, why.text);
+        failed++;
     }
-    return true;
+    return failed == 0 || err_run(e, "%d of the cases could not be timed", failed);
+}
+
+static bool run(const cli_options *o, err *e) {
+    err why;
+    const char *script = o->peer ? o->peer : "bench/peers.py";
+    bench b = {.threads = o->threads ? o->threads : pool_processors()};
+    for (int i = 0; i < o->words; i++)
+        if (!find(o->word[i]) && strcmp(o->word[i], "main") != 0 && strcmp(o->word[i], "shapes") != 0)
+            return err_input(e, "%s: unknown case; `tradewind bench --help` lists them", o->word[i]);
+    if (!cli_open_queue(o, &b.d, &b.q, &why, e)) return false;
+    if (why.text[0]) fprintf(stderr, "tradewind: no card, the CPU computes: %s\n", why.text);
+    if (!o->no_peer && peer_ready(script, &why))
+        b.script = script;
+    else if (!o->no_peer)
+        fprintf(stderr, "tradewind: %s\n", why.text);
+    bool ok = run_chosen(o, &b, e);
+    b.d->close(b.q);
+    return ok;
 }
 
 const cli_command cli_bench = {"bench", "[CASE...]", "timed training steps, beside PyTorch where it is installed",
@@ -326,6 +420,9 @@ const cli_command cli_bench = {"bench", "[CASE...]", "timed training steps, besi
     "  mlp         64-512-256-3, batch 512\n"
     "  mlp-16384   the same, batch 16,384\n"
     "  nbeats      30 blocks of width 512, lookback 60, horizon 12, batch 1024\n"
+    "  main        the five above, which is also what runs without a name\n"
+    "  shapes      lstm with hidden-16, -24, -48, -64, -96, -128, window-20, -100, -200, batch-1000, -16384, layers-2\n"
+    "TFLOP/s counts 6 for every weight and row; GB/s counts every tensor written once and read once (bench/README.md)\n"
     "  --batch N   another batch size     --steps N   timed steps; on a card, timed epochs of 343,000 samples\n"
     "  --precision NAME   only this one: fp32, tf32, bf16 or fp16\n"
     "  --peer FILE the PyTorch script (default bench/peers.py)     --no-peer   ours alone\n",

@@ -20,7 +20,8 @@ typedef struct {
     const char *precision; // bench: NULL for all
     const char *seed;      // NULL: as the description says
     int64_t batch, steps;
-    int words; // what is not an option
+    double started; // clock_seconds() when the program began
+    int words;      // what is not an option
     const char *word[WORDS_MOST];
 } cli_options;
 

@@ -9,6 +9,7 @@
 #include "graph/exec.h"
 #include "ops/ops.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,65 +33,142 @@ static double memory_gb(void) {
     return (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGE_SIZE) / (1 << 30);
 }
 
-enum { ROWS = 8192, WIDTH = 1024, REPEATS = 5 };
+enum { ROWS = 8192, REPEATS = 5, PRECISIONS = PRECISION_FP16 + 1 };
 
-// A product, or a scaled copy, of ROWS x WIDTH values.
-static graph *measured_graph(bool product, const float *x) {
+// What is measured: a chain of products of ROWS x width values, or, with no layers, a scaled copy. A card needs more to
+// do than a processor, and more than its caches hold.
+typedef struct {
+    int64_t width;
+    int layers;
+    precision precision;
+    const float *x;
+} trial;
+
+static graph *trial_graph(const trial *t) {
     graph *g = graph_new();
-    tensor in = graph_constant(g, "x", DTYPE_F32, shape2(ROWS, WIDTH), x);
-    if (product) {
-        tensor w = graph_parameter(g, "w", shape2(WIDTH, WIDTH), (init){INIT_UNIFORM, 1});
-        graph_keep(g, op_linear(g, in, w, TENSOR_NONE, ACT_NONE));
-    } else {
-        graph_keep(g, op_axpby(g, in, TENSOR_NONE, 0.5f, 0));
+    tensor x = graph_constant(g, "x", DTYPE_F32, shape2(ROWS, t->width), t->x);
+    if (!t->layers) x = op_axpby(g, x, TENSOR_NONE, 0.5f, 0);
+    for (int i = 0; i < t->layers; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "w%d", i);
+        init even = {INIT_UNIFORM, (float)sqrt(3.0 / (double)t->width)}; // results as large as inputs
+        tensor w = graph_parameter(g, name, shape2(t->width, t->width), even);
+        x = op_linear(g, x, w, TENSOR_NONE, ACT_NONE);
     }
-    dtype_assign(g, PRECISION_FP32);
+    graph_keep(g, x);
+    dtype_assign(g, t->precision);
     return g;
 }
 
+// Products of zeros are faster than others: they take less power.
+static bool fill_weights(exec *x, graph *g, err *e) {
+    if (!graph_parameters(g)) return true;
+    float *weights = malloc((size_t)graph_slab_elements(g) * sizeof *weights);
+    if (!weights) return err_run(e, "out of memory for a measurement");
+    graph_initial(g, 1, weights);
+    bool ok = exec_write(x, graph_slab(g, SLAB_WEIGHTS), weights, e);
+    free(weights);
+    return ok;
+}
+
 // Seconds of the fastest of a few runs.
-static bool fastest(const device *d, queue *q, bool product, const float *x, double *seconds, err *e) {
-    graph *g = measured_graph(product, x);
-    exec *run = exec_new(d, q, g, &(exec_options){.batch = 1, .inference = true}, e);
-    bool ok = run != NULL;
+static bool fastest(const device *d, queue *q, const trial *t, double *seconds, err *e) {
+    graph *g = trial_graph(t);
+    graph_slab(g, SLAB_WEIGHTS);
+    exec *x = exec_new(d, q, g, &(exec_options){.batch = 1, .inference = true}, e);
+    bool ok = x && fill_weights(x, g, e);
     *seconds = 1e30;
     for (int i = 0; ok && i < REPEATS; i++) {
-        double t = clock_seconds();
-        ok = exec_play(run, EXEC_EVALUATE, e) && d->sync(q, e);
-        t = clock_seconds() - t;
-        *seconds = t < *seconds ? t : *seconds;
+        double began = clock_seconds();
+        ok = exec_play(x, EXEC_EVALUATE, e) && d->sync(q, e);
+        double took = clock_seconds() - began;
+        *seconds = took < *seconds ? took : *seconds;
     }
-    exec_free(run);
+    exec_free(x);
     graph_free(g);
     return ok;
 }
 
 typedef struct {
-    char processor[256], device[128];
-    double copy, matmul; // GB/s, GFLOP/s
-    err no_card;         // why, where the CPU stands in
+    char processor[256], device[256];
+    double copy, to_card, from_card; // GB/s
+    double matmul[PRECISIONS];       // GFLOP/s; 0 where the device does not compute in it
+    device_memory memory;
+    bool counted; // whether the card's monitor gave `memory`
     bool card;
+    err no_card; // why, where the CPU stands in
 } findings;
+
+// Between the host's memory, as it is, and the card's.
+static bool time_moves(const device *d, queue *q, float *x, size_t bytes, findings *f, err *e) {
+    void *there = d->allocate(q, bytes, e);
+    bool ok = there != NULL;
+    for (int i = 0; ok && i < REPEATS; i++) {
+        double began = clock_seconds();
+        ok = d->write(q, there, x, bytes, e) && d->sync(q, e);
+        double between = clock_seconds();
+        ok = ok && d->read(q, x, there, bytes, e);
+        double to = (double)bytes / (between - began) / 1e9, from = (double)bytes / (clock_seconds() - between) / 1e9;
+        f->to_card = to > f->to_card ? to : f->to_card;
+        f->from_card = from > f->from_card ? from : f->from_card;
+    }
+    if (there) d->release(q, there, bytes);
+    return ok;
+}
+
+static bool time_device(const device *d, queue *q, findings *f, err *e) {
+    trial t = {.width = f->card ? 4096 : 1024, .precision = PRECISION_FP32};
+    double seconds = 1, values = (double)ROWS * (double)t.width;
+    float *x = malloc((size_t)values * sizeof *x);
+    if (!x) return err_run(e, "out of memory for a measurement");
+    for (int64_t i = 0; i < (int64_t)values; i++) x[i] = (float)(i % 97 - 48) * 0.02f;
+    t.x = x;
+    bool ok = fastest(d, q, &t, &seconds, e);
+    f->copy = 2 * values * sizeof(float) / seconds / 1e9;
+    t.layers = f->card ? 4 : 1;
+    for (int p = 0; ok && p < PRECISIONS; p++) {
+        t.precision = (precision)p;
+        if (!d->computes(q, t.precision)) continue;
+        ok = fastest(d, q, &t, &seconds, e);
+        f->matmul[p] = 2 * values * (double)t.width * t.layers / seconds / 1e9;
+    }
+    ok = ok && (!f->card || time_moves(d, q, x, (size_t)values * sizeof *x, f, e));
+    free(x);
+    return ok;
+}
 
 static bool examine(const cli_options *o, findings *f, err *e) {
     const device *d;
     queue *q;
-    double copy = 1, product = 1, values = (double)ROWS * WIDTH;
-    float *x = malloc((size_t)ROWS * WIDTH * sizeof *x);
-    if (!x) return err_run(e, "out of memory for a measurement");
-    for (int64_t i = 0; i < (int64_t)ROWS * WIDTH; i++) x[i] = (float)(i % 97) * 0.01f;
-    bool ok = cli_open_queue(o, &d, &q, &f->no_card, e);
-    if (ok) {
-        d->describe(q, f->device, sizeof f->device);
-        f->card = !d->host_memory;
-        ok = fastest(d, q, false, x, &copy, e) && fastest(d, q, true, x, &product, e);
-        d->close(q);
-    }
-    free(x);
     processor_name(f->processor, sizeof f->processor);
-    f->copy = 2 * values * sizeof(float) / copy / 1e9;
-    f->matmul = 2 * values * WIDTH / product / 1e9;
+    if (!cli_open_queue(o, &d, &q, &f->no_card, e)) return false;
+    d->describe(q, f->device, sizeof f->device);
+    f->card = !d->host_memory;
+    f->counted = d->memory(q, &f->memory);
+    bool ok = time_device(d, q, f, e);
+    d->close(q);
+    if (!f->card && !f->no_card.text[0])
+        err_run(&f->no_card, strcmp(o->device, "cpu") == 0 ? "not looked for: --device cpu"
+                                                           : "the plug-in for cards is not beside the program");
     return ok;
+}
+
+static void print_card(const findings *f) {
+    printf("  moves    %.1f GB/s from the host, %.1f GB/s to it\n", f->to_card, f->from_card);
+    if (f->counted)
+        printf("  memory   %.1f MB, of which %.1f MB are in use; a bare context takes %.1f MB\n",
+            (double)f->memory.total / 1e6, (double)f->memory.used / 1e6, (double)f->memory.base / 1e6);
+    else
+        printf("  memory   not known: the card's monitor (libnvidia-ml.so.1) was not found\n");
+}
+
+static void print_matmul(const findings *f) {
+    printf("  matmul  ");
+    for (int p = 0; p < PRECISIONS; p++)
+        if (f->matmul[p] > 0)
+            printf("%s %.*f %s in %s", p ? "," : "", f->card ? 1 : 0, f->card ? f->matmul[p] / 1e3 : f->matmul[p],
+                f->card ? "TFLOP/s" : "GFLOP/s", precision_name((precision)p));
+    putchar('\n');
 }
 
 static void print_text(const findings *f) {
@@ -101,24 +179,39 @@ static void print_text(const findings *f) {
     for (const char *const *isa = cpu_instruction_sets(); *isa; isa++) printf(" %s", *isa);
     printf("\ndevice     %s\n", f->device);
     printf("  copy     %.1f GB/s, read and written\n", f->copy);
-    printf("  matmul   %.0f GFLOP/s in fp32\n", f->matmul);
-    if (!f->card)
-        printf("card       %s\n",
-            f->no_card.text[0] ? f->no_card.text : "the plug-in for cards is not beside the program");
+    print_matmul(f);
+    if (f->card)
+        print_card(f);
+    else
+        printf("card       %s\n", f->no_card.text);
+}
+
+static json_t *json_findings(const findings *f) {
+    json_t *rates = json_object();
+    for (int p = 0; p < PRECISIONS; p++)
+        if (f->matmul[p] > 0) json_object_set_new(rates, precision_name((precision)p), json_number(f->matmul[p] / 1e3));
+    json_t *line = json_pack("{s:s, s:s, s:i, s:o, s:s, s:s, s:o, s:o, s:o, s:b, s:s?}", "version", TRADEWIND_VERSION,
+        "processor", f->processor, "processors", pool_processors(), "memory_gb", json_number(memory_gb()), "kernels",
+        cpu_instruction_sets()[0], "device", f->device, "copy_gb_per_s", json_number(f->copy), "matmul_gflop_per_s",
+        json_number(f->matmul[PRECISION_FP32]), "matmul_tflop_per_s", rates, "cuda", f->card, "no_card",
+        f->card ? NULL : f->no_card.text);
+    if (!line || !f->card) return line;
+    json_object_set_new(line, "host_to_card_gb_per_s", json_number(f->to_card));
+    json_object_set_new(line, "card_to_host_gb_per_s", json_number(f->from_card));
+    if (!f->counted) return line;
+    json_object_set_new(line, "card_bytes", json_integer((json_int_t)f->memory.total));
+    json_object_set_new(line, "card_used_bytes", json_integer((json_int_t)f->memory.used));
+    json_object_set_new(line, "context_bytes", json_integer((json_int_t)f->memory.base));
+    return line;
 }
 
 static bool run(const cli_options *o, err *e) {
     findings f = {0};
     if (!examine(o, &f, e)) return false;
-    if (!o->json) {
+    if (o->json)
+        json_line(stdout, json_findings(&f));
+    else
         print_text(&f);
-        return true;
-    }
-    json_line(
-        stdout, json_pack("{s:s, s:s, s:i, s:o, s:s, s:s, s:o, s:o, s:b}", "version", TRADEWIND_VERSION, "processor",
-                    f.processor, "processors", pool_processors(), "memory_gb", json_number(memory_gb()), "kernels",
-                    cpu_instruction_sets()[0], "device", f.device, "copy_gb_per_s", json_number(f.copy),
-                    "matmul_gflop_per_s", json_number(f.matmul), "cuda", f.card));
     return true;
 }
 

@@ -1,4 +1,5 @@
 // The program: finds the command, reads the options, and turns an error into one line and an exit status.
+#include "base/clock.h"
 #include "cli/cli.h"
 #include "cpu/cpu.h"
 #include "graph/plugin.h"
@@ -196,19 +197,21 @@ static bool only_prints(int argc, char **argv) {
     return true;
 }
 
-static bool run_command(int argc, char **argv, err *e) {
+static bool run_command(int argc, char **argv, double started, err *e) {
     cli_options o;
     const cli_command *c = find(argv[1]);
     if (!c) return err_input(e, "%s: unknown command; `tradewind --help` lists them", argv[1]);
     if (!read_options(argc, argv, c, &o, e)) return false;
+    o.started = started;
     if (!o.help) return c->run(&o, e);
     print_command_help(c);
     return true;
 }
 
 int main(int argc, char **argv) {
+    double started = clock_seconds();
     err e = {0};
-    if (!only_prints(argc, argv) && !run_command(argc, argv, &e)) return complain(&e);
+    if (!only_prints(argc, argv) && !run_command(argc, argv, started, &e)) return complain(&e);
     if (fflush(stdout) != 0 || ferror(stdout)) {
         err_run(&e, "cannot write the output: %s", strerror(errno));
         return complain(&e);

@@ -4,14 +4,21 @@
 
 #include "base/json.h"
 
-// Runs `python3 SCRIPT --device DEVICE --threads THREADS --batch BATCH CASE` and calls `on_line` with every JSON object
-// that it prints. False, with `why` filled, where Python, torch or the script is missing or fails.
+#include <stdint.h>
+
 typedef struct {
     const char *script, *device, *name;
     int threads;
-    int64_t batch;
+    int64_t batch;                  // 0: the case's own
+    int64_t hidden, window, layers; // of an lstm; 0: the case's own
+    bool quick;                     // on a card: few steps, and only as a CUDA graph, the fastest way for an lstm
 } peer_case;
 
+// Whether the script and Python with torch are there; takes seconds.
+bool peer_ready(const char *script, err *why);
+
+// Runs `python3 SCRIPT --device DEVICE ... CASE` and calls `on_line` with every JSON object that it prints. False, with
+// `why` filled, where it fails or prints none that has figures.
 bool peer_run(const peer_case *c, void (*on_line)(void *arg, const json_t *line), void *arg, err *why);
 
 #endif

@@ -1,6 +1,7 @@
 #include "cli/setup.h"
 
 #include "base/arena.h"
+#include "base/clock.h"
 #include "base/term.h"
 #include "graph/dtype.h"
 #include "graph/exec.h"
@@ -44,15 +45,50 @@ static bool choose_precision(setup *s, err *e) {
         "%s cannot compute in %s; use true or false", s->device->name, precision_name(s->precision));
 }
 
+static exec_memory measured(const setup *s) {
+    return exec_measure(s->job.g, s->device->kernels(s->queue), s->device->host_memory,
+        &(exec_options){.batch = s->settings.batch_size});
+}
+
+bool setup_fits(const setup *s, err *e) {
+    size_t need = measured(s).total, have = s->device->available(s->queue);
+    if (need <= have) return true;
+    return err_run(e,
+        "the plan needs %.1f MB and %s has %.1f MB available; use a smaller train.batch_size or smaller windows",
+        (double)need / 1e6, s->device->name, (double)have / 1e6);
+}
+
+static bool build(setup *s, const cli_options *o, err *why, err *e) {
+    if (!cli_open_queue(o, &s->device, &s->queue, why, e) || !choose_precision(s, e)) return false;
+    job_init(&s->job, s->data, &s->split, &s->settings, &s->model, s->window, s->precision);
+    return true;
+}
+
+// Where `auto` chose a card whose memory others hold, the CPU computes. A plan that is larger than the whole card is
+// left to be refused: waiting for the others would not help.
+static bool leave_full_card(setup *s, const cli_options *o, err *e) {
+    device_memory m;
+    err full, unused;
+    if (strcmp(o->device, "auto") != 0 || s->device->host_memory || setup_fits(s, &full)) return true;
+    if (s->device->memory(s->queue, &m) && measured(s).total + m.base > m.total) return true;
+    s->no_card = full;
+    job_done(&s->job);
+    s->job = (job){0};
+    s->device->close(s->queue);
+    s->queue = NULL;
+    cli_options cpu = *o;
+    cpu.device = "cpu";
+    return build(s, &cpu, &unused, e);
+}
+
 bool setup_open(setup *s, const cli_options *o, err *e) {
     *s = (setup){0};
-    if (read_description(s, o, e) && make_data(s, e) && cli_open_queue(o, &s->device, &s->queue, &s->no_card, e) &&
-        choose_precision(s, e)) {
-        job_init(&s->job, s->data, &s->split, &s->settings, &s->model, s->window, s->precision);
-        return true;
-    }
-    setup_close(s);
-    return false;
+    bool ok = read_description(s, o, e) && make_data(s, e);
+    s->made = clock_seconds();
+    ok = ok && build(s, o, &s->no_card, e) && leave_full_card(s, o, e);
+    s->opened = clock_seconds();
+    if (!ok) setup_close(s);
+    return ok;
 }
 
 void setup_close(setup *s) {
@@ -77,25 +113,14 @@ static void print_data(const setup *s, FILE *out) {
     fprintf(out, "), %.1f MB\n", (double)dataset_bytes(s->data) / 1e6);
 }
 
-static exec_memory measured(const setup *s) {
-    return exec_measure(s->job.g, s->device->kernels(s->queue), s->device->host_memory,
-        &(exec_options){.batch = s->settings.batch_size});
-}
-
-bool setup_fits(const setup *s, err *e) {
-    size_t need = measured(s).total, have = s->device->available(s->queue);
-    if (need <= have) return true;
-    return err_run(e,
-        "the plan needs %.1f MB and %s has %.1f MB available; use a smaller train.batch_size or smaller windows",
-        (double)need / 1e6, s->device->name, (double)have / 1e6);
-}
-
 static void print_memory(const setup *s, FILE *out) {
     exec_memory m = measured(s);
     err e;
-    fprintf(out, "memory    %.1f MB in one slab: weights %.1f, gradients %.1f, moments %.1f, activations %.1f\n",
+    fprintf(out, "memory    %.1f MB in one slab: weights %.1f, gradients %.1f, moments %.1f, activations %.1f",
         (double)m.total / 1e6, (double)m.weights / 1e6, (double)m.gradients / 1e6, (double)m.moments / 1e6,
         (double)m.activations / 1e6);
+    if (m.constants) fprintf(out, ", data %.1f", (double)m.constants / 1e6);
+    fputc('\n', out);
     if (!setup_fits(s, &e)) fprintf(out, "          does not fit: %s\n", e.text);
 }
 

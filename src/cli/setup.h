@@ -18,7 +18,8 @@ typedef struct {
     const device *device;
     queue *queue;
     precision precision;
-    err no_card; // why the CPU stands in for a card, or an empty text
+    err no_card;         // why the CPU stands in for a card, or an empty text
+    double made, opened; // when the data were made and the queue was opened, as clock_seconds has it
 } setup;
 
 // Reads the description (the first word) and its overrides (the others), makes the data, builds the graph and opens the

@@ -1,5 +1,6 @@
 // tradewind train: trains, shows progress, and leaves the best weights, a log and the resolved description in the run's
 // directory.
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/log.h"
@@ -10,9 +11,11 @@
 #include "train/trainer.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 typedef struct {
@@ -22,11 +25,22 @@ typedef struct {
     progress bar;
     trainer *trainer;
     char *weights; // path of the best epoch's
+    int64_t saved; // the epoch that they are of; 0 for none yet
     err unsaved;   // why they could not be written, or ERR_NONE
+    double ready;  // when the slab was filled and the step recorded, as clock_seconds has it
+    double begun;  // when the first step was done; 0 before
 } view;
+
+// The one wait in a run: how long the start took is known only when the device is through with a step.
+static void note_first_step(view *v) {
+    err later; // a failure stays and is told by the next call that can fail
+    v->s->device->sync(v->s->queue, &later);
+    v->begun = clock_seconds();
+}
 
 static bool on_step(void *arg, int64_t epoch, int64_t done, int64_t total) {
     view *v = arg;
+    if (v->begun == 0) note_first_step(v);
     double all = (double)(total * v->s->settings.epochs), at = (double)((epoch - 1) * total + done);
     if (at < all) progress_at(&v->bar, at, "epoch %lld of %lld", (long long)epoch, (long long)v->s->settings.epochs);
     return !cli_interrupted() && v->unsaved.kind == ERR_NONE;
@@ -46,7 +60,8 @@ static void print_epoch_json(const epoch_report *r) {
 // The best weights are on the disk from the epoch that made them, so that no end of the run can lose them.
 static void on_epoch(void *arg, const epoch_report *r) {
     view *v = arg;
-    if (r->best && v->unsaved.kind == ERR_NONE) trainer_save(v->trainer, v->weights, &v->unsaved);
+    if (r->best && v->unsaved.kind == ERR_NONE && trainer_save(v->trainer, v->weights, &v->unsaved))
+        v->saved = r->epoch;
     char rate[32], line[256];
     term_count(rate, sizeof rate, r->samples_per_s);
     int n = snprintf(line, sizeof line,
@@ -73,16 +88,71 @@ static double best_possible(const dataset *d, span v) {
     return metric_mcc(count, d->classes);
 }
 
+// Memory and start
+
+static double host_peak(void) {
+    struct rusage r;
+    return getrusage(RUSAGE_SELF, &r) == 0 ? (double)r.ru_maxrss * 1024 : 0;
+}
+
+// What the card holds for this run, and what its monitor says to that.
+static void tell_memory(const view *v) {
+    char line[256];
+    device_memory m;
+    bool counted = v->s->device->memory(v->s->queue, &m);
+    if (v->s->device->host_memory) return;
+    int n = snprintf(line, sizeof line, "base %.1f MB and slab %.1f MB are %.1f MB", (double)m.base / 1e6,
+        (double)m.slab / 1e6, (double)(m.base + m.slab) / 1e6);
+    if (!counted) {
+        snprintf(line, sizeof line, "slab %.1f MB; the card's monitor (libnvidia-ml.so.1) was not found",
+            (double)m.slab / 1e6);
+    } else if (m.source == MEMORY_OF_PROCESS) {
+        snprintf(line + n, sizeof line - (size_t)n, ", which the card's monitor counts for this process");
+    } else {
+        snprintf(line + n, sizeof line - (size_t)n,
+            ", by which the card's use grew to %.1f MB; its monitor does not show this process", (double)m.used / 1e6);
+    }
+    log_line(v->log, "card: %s", line);
+    if (!v->o->quiet && !v->o->json) printf("card      %s\n", line);
+}
+
+// Where the start went and the most memory that the host gave.
+static void tell_start(const view *v) {
+    double from = v->o->started, made = v->s->made - from, opened = v->s->opened - v->s->made;
+    printf("start     first step done after %.2f s: data %.2f, device %.2f, slab and recordings %.2f, step %.2f\n",
+        v->begun - from, made, opened, v->ready - v->s->opened, v->begun - v->ready);
+    printf("host      %.1f MB at most\n", host_peak() / 1e6);
+    tell_memory(v);
+}
+
+static json_t *bytes_or_null(bool known, size_t bytes) {
+    return known ? json_integer((json_int_t)bytes) : json_null();
+}
+
+static json_t *result_object(const view *v, const train_result *r, const char *path) {
+    const setup *s = v->s;
+    device_memory m;
+    bool counted = s->device->memory(s->queue, &m);
+    double best = s->data->best ? best_possible(s->data, s->split.validation) : NAN;
+    return json_pack("{s:I, s:o, s:o, s:b, s:b, s:s, s:s, s:s?, s:o, s:o, s:o, s:o, s:o, s:s?}", "best_epoch",
+        (json_int_t)r->best_epoch, "validation_mcc", json_number(r->best_mcc), "best_possible_mcc", json_number(best),
+        "stopped_early", r->stopped_early, "interrupted", r->interrupted, "weights", path, "device", s->device->name,
+        "no_card", s->no_card.text[0] ? s->no_card.text : NULL, "first_step_s", json_number(v->begun - v->o->started),
+        "host_peak_bytes", bytes_or_null(true, (size_t)host_peak()), "slab_bytes",
+        bytes_or_null(true, exec_used(trainer_exec(v->trainer)).total), "base_bytes", bytes_or_null(counted, m.base),
+        "monitor_bytes", bytes_or_null(counted, m.base + m.slab), "monitor_counts",
+        !counted                        ? NULL
+        : m.source == MEMORY_OF_PROCESS ? "process"
+                                        : "card");
+}
+
 static void conclude(const view *v, const train_result *r, const char *path) {
     const setup *s = v->s;
     double best = s->data->best ? best_possible(s->data, s->split.validation) : 0;
     log_line(
         v->log, "best epoch %lld, validation mcc %.4f; weights in %s", (long long)r->best_epoch, r->best_mcc, path);
     if (v->o->json) {
-        json_line(stdout,
-            json_pack("{s:I, s:o, s:o, s:b, s:b, s:s}", "best_epoch", (json_int_t)r->best_epoch, "validation_mcc",
-                json_number(r->best_mcc), "best_possible_mcc", s->data->best ? json_number(best) : json_null(),
-                "stopped_early", r->stopped_early, "interrupted", r->interrupted, "weights", path));
+        json_line(stdout, result_object(v, r, path));
         return;
     }
     if (r->interrupted) log_line(v->log, "stopped by a signal in epoch %lld", (long long)r->epochs + 1);
@@ -93,6 +163,7 @@ static void conclude(const view *v, const train_result *r, const char *path) {
     if (s->data->best) printf("; the best possible classifier has %.4f", best);
     if (best > 0) printf(" (%.0f %% of it reached)", 100 * r->best_mcc / best);
     printf("\nweights   %s\n", path);
+    if (v->o->verbose) tell_start(v);
 }
 
 static bool write_description(const setup *s, const char *path, err *e) {
@@ -143,6 +214,13 @@ static bool open_directory(view *v, err *e) {
     return ok;
 }
 
+// A run that failed says what it leaves behind. Weights are replaced in one move, so what is there is whole.
+static bool tell_saved(const view *v, err *e) {
+    err why = *e;
+    if (v->saved) return err_run(e, "%s; %s holds epoch %lld", why.text, v->weights, (long long)v->saved);
+    return err_run(e, "%s; no weights were saved yet", why.text);
+}
+
 static bool train(view *v, trainer *t, err *e) {
     const setup *s = v->s;
     char device[128];
@@ -160,7 +238,7 @@ static bool train(view *v, trainer *t, err *e) {
         *e = v->unsaved;
         return false;
     }
-    if (!ok) return false;
+    if (!ok) return tell_saved(v, e);
     if (!r.best_epoch && r.interrupted)
         return err_run(e, "stopped before the first epoch was finished; no weights were kept");
     if (!r.best_epoch)
@@ -180,6 +258,8 @@ static bool run(const cli_options *o, err *e) {
         fflush(stdout);
     }
     if (ok) v.trainer = trainer_new(s.device, s.queue, &s.job, s.data, &s.split, &s.settings, e);
+    v.ready = clock_seconds();
+    if (v.trainer) tell_memory(&v);
     if (v.trainer && o->verbose && !o->json && !o->quiet)
         plan_print(exec_plan(trainer_exec(v.trainer), true), s.job.g, stdout);
     ok = v.trainer && train(&v, v.trainer, e);

@@ -134,6 +134,13 @@ static size_t available(const queue *q) {
     return (size_t)free_bytes;
 }
 
+// The system counts a process, not its devices.
+static bool memory(const queue *q, device_memory *m) {
+    (void)q;
+    *m = (device_memory){0};
+    return false;
+}
+
 // Fresh pages from the system: zeroed, page-aligned, and with huge pages where the system offers them.
 static void *allocate(queue *q, size_t bytes, err *e) {
     (void)q;
@@ -204,8 +211,9 @@ static bool sync(queue *q, err *e) {
 #define CPU_DEVICE(label, opener)                                                                                      \
     {                                                                                                                  \
         .name = label, .host_memory = true, .open = opener, .close = queue_close, .kernels = kernels,                  \
-        .computes = computes, .describe = describe, .available = available, .allocate = allocate, .release = release,  \
-        .write = copy, .read = copy, .fill = fill, .record = record, .forget = forget, .play = play, .sync = sync      \
+        .computes = computes, .describe = describe, .available = available, .memory = memory, .allocate = allocate,    \
+        .release = release, .write = copy, .read = copy, .fill = fill, .record = record, .forget = forget,             \
+        .play = play, .sync = sync                                                                                     \
     }
 
 const device cpu_device = CPU_DEVICE("cpu", open_fast);

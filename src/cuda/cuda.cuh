@@ -21,7 +21,10 @@ struct queue {
     int plays, id, sms;
     int arch;           // of the loaded kernels: 90 for sm_90, 75 where they come from compute_75 PTX
     bool debug;         // eager, with a synchronisation after every node
-    size_t base;        // bytes of the card that were in use before the slab
+    bool lost;          // an error after which nothing works any more in this process: the rest is left to its end
+    struct nvml *monitor; // the card's, or NULL
+    size_t before;      // bytes of the card in use before this queue
+    size_t slab;        // bytes given out by allocate
     char card[512];
     char failed[256];   // the first failure of this queue, or ""
 };

@@ -4,6 +4,7 @@
 // is answered within a few dozen steps. In debug mode (TRADEWIND_CUDA_DEBUG=1) a recording is a list of calls that are
 // launched one by one with a synchronisation after each, and the first failure names its operator.
 #include "cuda/cuda.cuh"
+#include "cuda/nvml.cuh"
 #include "cuda/schedule.cuh"
 #include "cuda/table.cuh"
 
@@ -28,11 +29,44 @@ static bool ok(cudaError_t status, const char *what, err *e) {
     return err_run(e, "cuda: %s: %s", what, cudaGetErrorString(status));
 }
 
+// Errors that stay: the context is gone, and with it everything on the card.
+static bool stays(cudaError_t status) {
+    switch (status) {
+    case cudaErrorIllegalAddress:
+    case cudaErrorIllegalInstruction:
+    case cudaErrorInvalidAddressSpace:
+    case cudaErrorInvalidPc:
+    case cudaErrorMisalignedAddress:
+    case cudaErrorHardwareStackError:
+    case cudaErrorLaunchFailure:
+    case cudaErrorLaunchTimeout:
+    case cudaErrorAssert:
+    case cudaErrorECCUncorrectable:
+    case cudaErrorNvlinkUncorrectable:
+    case cudaErrorDevicesUnavailable:
+    case cudaErrorNoDevice:
+    case cudaErrorExternalDevice:
+    case cudaErrorContextIsDestroyed:
+    case cudaErrorUnknown: return true;
+    default: return false;
+    }
+}
+
+// As ok, for what the queue has under way.
+static bool works(queue *q, cudaError_t status, const char *what, err *e) {
+    if (status == cudaSuccess) return true;
+    if (!stays(status)) return ok(status, what, e);
+    q->lost = true;
+    return err_run(e, "the card was lost while %s: %s (%s); `nvidia-smi` shows whether it is well, then start again",
+        what, cudaGetErrorString(status), cudaGetErrorName(status));
+}
+
 void cuda_launched(const call *c) {
     queue *q = c->queue;
     cudaError_t status = cudaGetLastError();
     if (status == cudaSuccess && q->debug) status = cudaStreamSynchronize(q->stream);
     if (status == cudaSuccess || q->failed[0]) return;
+    q->lost = stays(status);
     snprintf(q->failed, sizeof q->failed, "cuda: %s %s (node %u): %s", c->name, c->backward ? "backward" : "forward",
         (unsigned)c->node, cudaGetErrorString(status));
 }
@@ -53,28 +87,31 @@ static bool find_arch(queue *q, int card, err *e) {
 
 static bool describe_card(queue *q, err *e) {
     cudaDeviceProp p;
-    int driver = 0;
+    int cuda = 0;
+    char driver[80];
     size_t free_bytes = 0, total = 0;
     if (!ok(cudaGetDeviceProperties(&p, q->id), "reading the card", e)) return false;
-    cudaDriverGetVersion(&driver);
+    cudaDriverGetVersion(&cuda);
+    nvml_driver(q->monitor, driver, sizeof driver);
     q->sms = p.multiProcessorCount;
     int card = p.major * 10 + p.minor;
     if (card < 75) return err_run(e, "%s is too old: sm_75 (Turing) or newer is needed, it has sm_%d", p.name, card);
     if (!find_arch(q, card, e)) return false;
     if (!ok(cudaMemGetInfo(&free_bytes, &total), "reading the card's memory", e)) return false;
-    q->base = total - free_bytes;
     char from[48] = "";
     if (q->arch < card) snprintf(from, sizeof from, ", kernels from compute_%d PTX", q->arch);
-    snprintf(q->card, sizeof q->card, "cuda, %s, sm_%d%s, driver %d.%d, %.1f of %.1f GB free", p.name, card, from,
-        driver / 1000, driver % 1000 / 10, (double)free_bytes / (1 << 30), (double)total / (1 << 30));
+    snprintf(q->card, sizeof q->card, "cuda, %s, sm_%d%s, driver %s%sCUDA %d.%d, %.1f of %.1f GB free", p.name, card,
+        from, driver, driver[0] ? ", " : "for ", cuda / 1000, cuda % 1000 / 10, (double)free_bytes / (1 << 30),
+        (double)total / (1 << 30));
     return true;
 }
 
 static void queue_close(queue *q) {
     if (!q) return;
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; !q->lost && i < 2; i++)
         if (q->paced[i]) cudaEventDestroy(q->paced[i]);
-    if (q->stream) cudaStreamDestroy(q->stream);
+    if (!q->lost && q->stream) cudaStreamDestroy(q->stream);
+    nvml_close(q->monitor);
     free(q);
 }
 
@@ -90,6 +127,31 @@ static bool find_card(err *e) {
     return ok(status, "looking for a card", e);
 }
 
+// The monitor is asked before there is a context, so that it can be told what the context takes.
+static void watch_card(queue *q) {
+    char bus[32];
+    size_t total;
+    if (cudaDeviceGetPCIBusId(bus, sizeof bus, q->id) == cudaSuccess) q->monitor = nvml_open(bus);
+    nvml_card(q->monitor, &q->before, &total);
+}
+
+// The first calls that need memory of the card, beginning with its context.
+static bool take_card(queue *q, err *e) {
+    cudaError_t status = cudaSetDevice(q->id);
+    if (status == cudaSuccess) status = cudaStreamCreateWithFlags(&q->stream, cudaStreamNonBlocking);
+    for (int i = 0; status == cudaSuccess && i < 2; i++)
+        status = cudaEventCreateWithFlags(&q->paced[i], cudaEventDisableTiming);
+    size_t used, total;
+    if (status == cudaErrorMemoryAllocation && nvml_card(q->monitor, &used, &total))
+        return err_run(e, "the card is full: %.1f of %.1f MB are in use; `nvidia-smi` shows by whom",
+            (double)used / 1e6, (double)total / 1e6);
+    if (status == cudaErrorMemoryAllocation)
+        return err_run(e, "the card is full: it has no room for a context; `nvidia-smi` shows who uses it");
+    if (status == cudaErrorDevicesUnavailable)
+        return err_run(e, "the card is taken: another program has it for itself; `nvidia-smi` shows which");
+    return ok(status, "opening the card", e);
+}
+
 static queue *queue_open(const queue_options *o, err *e) {
     (void)o;
     if (!find_card(e)) return NULL;
@@ -100,11 +162,8 @@ static queue *queue_open(const queue_options *o, err *e) {
     }
     const char *debug = getenv("TRADEWIND_CUDA_DEBUG");
     q->debug = debug && debug[0] == '1';
-    bool fine = ok(cudaSetDevice(q->id), "choosing the card", e) &&
-                ok(cudaStreamCreateWithFlags(&q->stream, cudaStreamNonBlocking), "making a stream", e);
-    for (int i = 0; fine && i < 2; i++)
-        fine = ok(cudaEventCreateWithFlags(&q->paced[i], cudaEventDisableTiming), "making an event", e);
-    if (fine && describe_card(q, e)) return q;
+    watch_card(q);
+    if (take_card(q, e) && describe_card(q, e)) return q;
     queue_close(q);
     return NULL;
 }
@@ -131,6 +190,19 @@ static size_t available(const queue *q) {
     return free_bytes;
 }
 
+static bool memory(const queue *q, device_memory *m) {
+    size_t mine = 0;
+    *m = device_memory{MEMORY_OF_PROCESS, q->slab, 0, 0, 0};
+    if (!nvml_card(q->monitor, &m->used, &m->total)) return false;
+    // A number that is too small is of a stranger with the same number in another namespace.
+    if (!nvml_process(q->monitor, &mine) || mine < q->slab) {
+        m->source = MEMORY_OF_CARD;
+        mine = m->used > q->before ? m->used - q->before : 0;
+    }
+    m->base = mine > q->slab ? mine - q->slab : 0;
+    return true;
+}
+
 static void *allocate(queue *q, size_t bytes, err *e) {
     void *p = NULL;
     if (cudaMalloc(&p, bytes ? bytes : 1) != cudaSuccess) {
@@ -142,30 +214,33 @@ static void *allocate(queue *q, size_t bytes, err *e) {
         return NULL;
     }
     if (ok(cudaMemsetAsync(p, 0, bytes, q->stream), "clearing the slab", e) &&
-        ok(cudaStreamSynchronize(q->stream), "clearing the slab", e))
+        ok(cudaStreamSynchronize(q->stream), "clearing the slab", e)) {
+        q->slab += bytes;
         return p;
+    }
     cudaFree(p);
     return NULL;
 }
 
 static void release(queue *q, void *slab, size_t bytes) {
-    (void)bytes;
+    q->slab -= bytes;
+    if (q->lost) return;
     cudaStreamSynchronize(q->stream);
     cudaFree(slab);
 }
 
 static bool sync(queue *q, err *e) {
     if (q->failed[0]) return err_run(e, "%s", q->failed);
-    return ok(cudaStreamSynchronize(q->stream), "running a step", e);
+    return works(q, cudaStreamSynchronize(q->stream), "running a step", e);
 }
 
 static bool move(queue *q, void *to, const void *from, size_t bytes, err *e) {
     if (!bytes) return true;
-    return ok(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, q->stream), "copying", e) && sync(q, e);
+    return works(q, cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, q->stream), "copying", e) && sync(q, e);
 }
 
 static bool fill(queue *q, void *to, int byte, size_t bytes, err *e) {
-    return ok(cudaMemsetAsync(to, byte, bytes, q->stream), "filling", e);
+    return works(q, cudaMemsetAsync(to, byte, bytes, q->stream), "filling", e);
 }
 
 // Recordings
@@ -194,8 +269,8 @@ static bool capture(queue *q, recording *r, err *e) {
 
 static void forget(queue *q, recording *r) {
     if (!r) return;
-    cudaStreamSynchronize(q->stream);
-    if (r->graph) cudaGraphExecDestroy(r->graph);
+    if (!q->lost) cudaStreamSynchronize(q->stream);
+    if (!q->lost && r->graph) cudaGraphExecDestroy(r->graph);
     free(r);
 }
 
@@ -217,8 +292,8 @@ static recording *record(queue *q, call *calls, int count, err *e) {
 static bool keep_pace(queue *q, err *e) {
     if (++q->plays % PACE) return true;
     cudaEvent_t event = q->paced[q->plays / PACE % 2];
-    if (q->plays >= 2 * PACE && !ok(cudaEventSynchronize(event), "running a step", e)) return false;
-    return ok(cudaEventRecord(event, q->stream), "running a step", e);
+    if (q->plays >= 2 * PACE && !works(q, cudaEventSynchronize(event), "running a step", e)) return false;
+    return works(q, cudaEventRecord(event, q->stream), "running a step", e);
 }
 
 static bool play(queue *q, recording *r, err *e) {
@@ -226,12 +301,13 @@ static bool play(queue *q, recording *r, err *e) {
         run_calls(r->calls, r->count);
         return sync(q, e);
     }
-    if (r->graph && !ok(cudaGraphLaunch(r->graph, q->stream), "launching a step", e)) return false;
+    if (r->graph && !works(q, cudaGraphLaunch(r->graph, q->stream), "launching a step", e)) return false;
     return keep_pace(q, e);
 }
 
 static const device cuda_device = {
-    "cuda", false, queue_open, queue_close, kernels, computes, describe, available, allocate, release, move, move, fill, record, forget, play, sync,
+    "cuda", false, queue_open, queue_close, kernels, computes, describe, available, memory, allocate, release, move, move,
+    fill, record, forget, play, sync,
 };
 
 extern "C" __attribute__((visibility("default"))) const plugin *tradewind_plugin(void) {

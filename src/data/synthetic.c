@@ -1,5 +1,6 @@
 #include "data/synthetic.h"
 
+#include "base/pool.h"
 #include "base/rng.h"
 
 #include <math.h>
@@ -38,7 +39,29 @@ typedef struct {
     double *ret;         // [bars] returns over sigma
     double *spare;       // [3][bars]
     float *fast, *slow, *vector;
+    pool *pool; // NULL: one thread
 } market;
+
+// Bars are drawn by their number, so that a block of them can be made by any thread.
+enum { BLOCK = 4096 };
+
+typedef struct {
+    market *m;
+    int64_t count;
+    void (*fill)(market *m, int64_t t);
+} blocks;
+
+static void fill_block(void *arg, int64_t item, int worker) {
+    const blocks *b = arg;
+    int64_t end = (item + 1) * BLOCK < b->count ? (item + 1) * BLOCK : b->count;
+    (void)worker;
+    for (int64_t t = item * BLOCK; t < end; t++) b->fill(b->m, t);
+}
+
+static void fill_all(market *m, int64_t count, void (*fill)(market *m, int64_t t)) {
+    blocks b = {m, count, fill};
+    pool_run(m->pool, (count + BLOCK - 1) / BLOCK, fill_block, &b);
+}
 
 // x[t] = keep x[t-1] + sqrt(1 - keep^2) e
 static void autoregress(double *x, int64_t n, double keep, uint64_t seed, int draw) {
@@ -75,6 +98,10 @@ static void fill_vector(market *m, int64_t t) {
         v[2 * i] = u < 0.4 ? -1.0f : u < 0.6 ? 0.0f : 1.0f;
         v[2 * i + 1] = v[2 * i] != 0 ? (float)uniform(m->o->seed, DRAW_STRENGTH, at, 0) : 0.0f;
     }
+}
+
+static void fill_noise(market *m, int64_t t) {
+    m->ret[t] = normal(m->o->seed, DRAW_NOISE, t);
 }
 
 static void plant_signal(market *m, int64_t first) {
@@ -169,12 +196,12 @@ static void fill_samples(dataset *d, const market *m, int64_t first, size_t *at)
 static void trade(market *m, int64_t first) {
     autoregress(m->flow, m->bars, 0.9, m->o->seed, DRAW_FLOW);
     autoregress(m->part, m->hours, 0.8, m->o->seed, DRAW_PART);
-    for (int64_t t = 0; t < m->bars; t++) fill_vector(m, t);
+    fill_all(m, m->bars, fill_vector);
+    fill_all(m, m->bars, fill_noise);
     plant_signal(m, first);
-    for (int64_t t = 0; t < m->bars; t++)
-        m->ret[t] = normal(m->o->seed, DRAW_NOISE, t) + (t > first ? m->o->strength * m->signal[t - 1] : 0);
-    for (int64_t t = 0; t < m->bars; t++) fill_fast(m, t);
-    for (int64_t h = 0; h < m->hours; h++) fill_slow(m, h);
+    for (int64_t t = first + 1; t < m->bars; t++) m->ret[t] += m->o->strength * m->signal[t - 1];
+    fill_all(m, m->bars, fill_fast);
+    fill_all(m, m->hours, fill_slow);
 }
 
 // Bytes of the dataset: series and vector, five numbers a sample, and room for alignment.
@@ -216,7 +243,9 @@ dataset *synthetic_new(const synthetic_options *o, err *e) {
         m.fast = dataset_take(d, &at, m.bars * SYNTHETIC_FAST, sizeof *m.fast);
         m.slow = dataset_take(d, &at, m.hours * SYNTHETIC_SLOW, sizeof *m.slow);
         m.vector = dataset_take(d, &at, m.bars * SYNTHETIC_VECTOR, sizeof *m.vector);
+        m.pool = pool_new(0, NULL);
         trade(&m, first);
+        pool_free(m.pool);
         d->name = "synthetic";
         d->samples = m.bars - first - 1;
         d->width = SYNTHETIC_VECTOR;

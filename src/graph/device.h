@@ -60,6 +60,20 @@ typedef struct {
     const char *isa; // CPU: NULL for the best there is
 } queue_options;
 
+// Who counted the bytes of a device_memory.
+typedef enum {
+    MEMORY_OF_PROCESS, // the card's monitor, for this process
+    MEMORY_OF_CARD,    // the card's monitor shows no processes: what the card's use grew by since the queue was opened
+} memory_source;
+
+// What this process takes of a card, as the card's own monitor counts it.
+typedef struct {
+    memory_source source;
+    size_t slab;        // what `allocate` gave out
+    size_t base;        // all else: context, loaded kernels, handles, recordings
+    size_t used, total; // of the card, by everyone
+} device_memory;
+
 typedef struct device {
     const char *name;
     bool host_memory; // kernels read the host's memory as it is: constants need no copy
@@ -69,6 +83,7 @@ typedef struct device {
     bool (*computes)(const queue *q, precision p);   // whether it has kernels for it
     void (*describe)(const queue *q, char *text, size_t bytes);
     size_t (*available)(const queue *q);               // bytes that a slab could take now
+    bool (*memory)(const queue *q, device_memory *m);  // false where nobody counts
     void *(*allocate)(queue *q, size_t bytes, err *e); // zeroed; the one slab
     void (*release)(queue *q, void *slab, size_t bytes);
     bool (*write)(queue *q, void *to, const void *from, size_t bytes, err *e);

@@ -24,8 +24,10 @@ enum { ARGUMENTS_MOST = 24 };
 
 // Running
 
+static const char *program = TRADEWIND_BINARY;
+
 static pid_t start(const char *out, const char *const *arguments) {
-    const char *argv[ARGUMENTS_MOST + 2] = {TRADEWIND_BINARY};
+    const char *argv[ARGUMENTS_MOST + 2] = {program};
     int n = 0;
     while (arguments[n] && n < ARGUMENTS_MOST) argv[n + 1] = arguments[n], n++;
     posix_spawn_file_actions_t files;
@@ -35,9 +37,9 @@ static pid_t start(const char *out, const char *const *arguments) {
     posix_spawn_file_actions_addopen(&files, 2, "err", O_WRONLY | O_CREAT | O_TRUNC, 0666);
     pid_t child;
     char *const *changeable = (char *const *)(uintptr_t)argv;
-    int rc = posix_spawn(&child, TRADEWIND_BINARY, &files, NULL, changeable, environ);
+    int rc = posix_spawn(&child, program, &files, NULL, changeable, environ);
     posix_spawn_file_actions_destroy(&files);
-    if (rc) fail_msg("%s: %s", TRADEWIND_BINARY, strerror(rc));
+    if (rc) fail_msg("%s: %s", program, strerror(rc));
     return child;
 }
 
@@ -296,6 +298,20 @@ static void check_doctor_line(const json_t *v, bool last) {
     assert_true(json_number_value(json_object_get(v, "matmul_gflop_per_s")) > 0);
 }
 
+// 6 for every weight of 64-512-256-3 and every row.
+static void check_bench_line(const json_t *v, bool last) {
+    (void)last;
+    double ms = json_number_value(json_object_get(v, "ms_per_step"));
+    double flop = json_number_value(json_object_get(v, "tflop_per_s")) * ms * 1e9;
+    assert_string_equal(json_string_value(json_object_get(v, "variant")), "tradewind");
+    assert_string_equal(json_string_value(json_object_get(v, "precision")), "fp32");
+    assert_int_equal(json_integer_value(json_object_get(v, "batch")), 64);
+    assert_true(ms > 0 && json_number_value(json_object_get(v, "samples_per_s")) > 0);
+    assert_true(json_number_value(json_object_get(v, "memory_mb")) > 0);
+    assert_true(json_number_value(json_object_get(v, "gb_per_s")) > 0);
+    assert_float_equal(flop / (6 * (64 * 512 + 512 * 256 + 256 * 3) * 64.0), 1, 1e-5);
+}
+
 static void json_is_one_object_a_line(void **state) {
     (void)state;
     put_description();
@@ -306,6 +322,9 @@ static void json_is_one_object_a_line(void **state) {
     assert_int_equal(each_json_line(check_plan_line), 1);
     assert_int_equal(RUN("doctor", "--json", "--threads=1"), 0);
     assert_int_equal(each_json_line(check_doctor_line), 1);
+    assert_int_equal(RUN("bench", "mlp", "--json", "--device=cpu", "--no-peer", "--batch=64", "--steps=1"), 0);
+    assert_int_equal(each_json_line(check_bench_line), 1);
+    complains(RUN("bench", "oracle"), "oracle: unknown case.*");
 }
 
 static void plan_runs_nothing(void **state) {
@@ -337,6 +356,133 @@ static void a_full_disk_is_told(void **state) {
         assert_int_equal(finish(start("/dev/full", commands[i])), 1);
         matches("err", "tradewind: [^\n]*No space left[^\n]*\n$");
     }
+}
+
+// Cards
+
+static void copy_file(const char *from, const char *to) {
+    char block[65536];
+    FILE *in = fopen(from, "r"), *out = fopen(to, "w");
+    if (!in || !out) fail_msg("%s: cannot be copied to %s", from, to);
+    for (size_t n; (n = fread(block, 1, sizeof block, in)) > 0;) assert_int_equal(fwrite(block, 1, n, out), n);
+    fclose(in);
+    assert_int_equal(fclose(out), 0);
+}
+
+// A copy of the program, with a plug-in beside it or none.
+static void enter_copy(const char *plugin) {
+    copy_file(TRADEWIND_BINARY, "tradewind");
+    assert_int_equal(chmod("tradewind", 0755), 0);
+    if (plugin) copy_file(plugin, "tradewind-cuda.so");
+    program = "./tradewind";
+    put_description();
+}
+
+static int leave_copy(void **state) {
+    program = TRADEWIND_BINARY;
+    unsetenv("FAKE_CARD");
+    return support_leave(state);
+}
+
+// --device cuda ends with status 1 and one line.
+static void refuses(const char *pattern) {
+    char whole[256];
+    snprintf(whole, sizeof whole, "^tradewind: [^\n]*%s[^\n]*\n$", pattern);
+    assert_int_equal(RUN("train", "run.yaml", "--device", "cuda"), 1);
+    matches("err", whole);
+    assert_int_equal(access("made/best.safetensors", F_OK), -1);
+    assert_int_equal(RUN("doctor", "--device", "cuda"), 1);
+    matches("err", whole);
+}
+
+// --device auto trains on the CPU and says why.
+static void stands_in(const char *pattern) {
+    char line[256];
+    snprintf(line, sizeof line, "\n +no card: [^\n]*%s[^\n]*\n", pattern);
+    assert_int_equal(RUN("train", "run.yaml", "train.epochs=1"), 0);
+    matches("out", "^device +cpu");
+    matches("out", line);
+    is_empty("err");
+    assert_int_equal(RUN("train", "run.yaml", "train.epochs=1", "--json"), 0);
+    matches("out", "\"device\":\"cpu\",\"no_card\":\"");
+    matches("out", pattern);
+    assert_int_equal(RUN("doctor"), 0);
+    matches("out", "\ndevice +cpu");
+}
+
+static void no_plugin_is_told(void **state) {
+    (void)state;
+    enter_copy(NULL);
+    refuses("tradewind-cuda\\.so is not beside the program");
+    assert_int_equal(RUN("train", "run.yaml", "train.epochs=1"), 0);
+    matches("out", "^device +cpu");
+}
+
+static void a_plugin_of_another_build_is_told(void **state) {
+    (void)state;
+    enter_copy(FAKE_CARD_OTHER);
+    refuses("tradewind-cuda\\.so is of another build");
+    stands_in("is of another build");
+}
+
+static void a_plugin_that_is_none_is_told(void **state) {
+    (void)state;
+    put_description();
+    enter_copy("run.yaml");
+    refuses("tradewind-cuda\\.so cannot be loaded");
+    stands_in("cannot be loaded");
+}
+
+static void no_driver_is_told(void **state) {
+    (void)state;
+    enter_copy(FAKE_CARD_THIS);
+    setenv("FAKE_CARD", "blind", 1);
+    refuses("no NVIDIA driver");
+    stands_in("no NVIDIA driver");
+}
+
+// Others hold the card: the CPU stands in where the choice is open. A plan that is larger than the card is refused.
+static void a_full_card_is_told(void **state) {
+    (void)state;
+    static const char pattern[] = "^tradewind: the plan needs [0-9.]+ MB and cuda has 0\\.0 MB available; [^\n]*\n$";
+    enter_copy(FAKE_CARD_THIS);
+    setenv("FAKE_CARD", "full", 1);
+    assert_int_equal(RUN("train", "run.yaml", "--device=cuda"), 1);
+    matches("err", pattern);
+    assert_int_equal(RUN("train", "run.yaml", "train.epochs=1"), 0);
+    matches("out", "^device +cpu[^\n]*\n +no card: the plan needs ");
+    setenv("FAKE_CARD", "small", 1);
+    assert_int_equal(RUN("train", "run.yaml"), 1);
+    matches("err", pattern);
+}
+
+static void a_card_counts_its_memory(void **state) {
+    (void)state;
+    enter_copy(FAKE_CARD_THIS);
+    assert_int_equal(RUN("train", "run.yaml", "train.epochs=1", "-v"), 0);
+    matches("out", "\ncard +base 2\\.0 MB and slab 3\\.0 MB are 5\\.0 MB, by which the card's use grew to 7\\.0 MB");
+    matches("out", "\nstart +first step done after [0-9.]+ s: ");
+    matches("out", "\nhost +[0-9.]+ MB at most\n");
+    assert_int_equal(RUN("train", "run.yaml", "train.epochs=1", "--json"), 0);
+    matches("out", "\"base_bytes\":2000000,\"monitor_bytes\":5000000,\"monitor_counts\":\"card\"");
+}
+
+// The best weights so far stay, whole, and the line says so.
+static void a_lost_card_is_told(void **state) {
+    (void)state;
+    err e = {0};
+    enter_copy(FAKE_CARD_THIS);
+    setenv("FAKE_CARD", "lost", 1);
+    assert_int_equal(RUN("train", "run.yaml"), 1);
+    matches("err", "^tradewind: the card was lost [^\n]*; made/best\\.safetensors holds epoch 1\n$");
+    matches("made/training_log.txt", "ended: the card was lost");
+    safetensors *f = safetensors_open("made/best.safetensors", &e);
+    support_ok(f != NULL, &e);
+    safetensors_close(f);
+    setenv("FAKE_CARD", "lost early", 1);
+    assert_int_equal(RUN("train", "run.yaml", "run.dir=early"), 1);
+    matches("err", "^tradewind: the card was lost [^\n]*; no weights were saved yet\n$");
+    assert_int_equal(access("early/best.safetensors", F_OK), -1);
 }
 
 // Signals
@@ -397,7 +543,8 @@ static void interruption_before_the_first_epoch_is_a_failure(void **state) {
 }
 
 int main(void) {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, support_enter, support_leave)
+#define TEST(name)      cmocka_unit_test_setup_teardown(name, support_enter, support_leave)
+#define CARD_TEST(name) cmocka_unit_test_setup_teardown(name, support_enter, leave_copy)
     const struct CMUnitTest tests[] = {
         TEST(descriptions_are_checked),
         TEST(overrides_are_checked),
@@ -410,6 +557,13 @@ int main(void) {
         TEST(plan_runs_nothing),
         TEST(no_signal_is_said_plainly),
         TEST(a_full_disk_is_told),
+        CARD_TEST(no_plugin_is_told),
+        CARD_TEST(a_plugin_of_another_build_is_told),
+        CARD_TEST(a_plugin_that_is_none_is_told),
+        CARD_TEST(no_driver_is_told),
+        CARD_TEST(a_full_card_is_told),
+        CARD_TEST(a_card_counts_its_memory),
+        CARD_TEST(a_lost_card_is_told),
         TEST(interruption_keeps_what_there_is),
         TEST(interruption_before_the_first_epoch_is_a_failure),
     };

@@ -1,0 +1,147 @@
+// A plug-in that stands for a card with a trouble, which FAKE_CARD names: "blind" finds no driver, "full" has its
+// memory taken by others, "small" has too little, "lost" and "lost early" fail in a run. It computes with the plain
+// kernels on memory that it does not call the host's, so that the rest of the program treats it as it treats a card.
+#include "graph/plugin.h"
+#include "ops/table.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct queue {
+    int plays;
+};
+
+struct recording {
+    const call *calls;
+    int count;
+};
+
+static bool trouble(const char *name) {
+    const char *is = getenv("FAKE_CARD");
+    return is && strcmp(is, name) == 0;
+}
+
+static queue *open_queue(const queue_options *o, err *e) {
+    (void)o;
+    if (!trouble("blind")) return calloc(1, sizeof(queue));
+    err_run(e, "no NVIDIA driver was found");
+    return NULL;
+}
+
+static void close_queue(queue *q) {
+    free(q);
+}
+
+static const kernel *const *kernels(const queue *q) {
+    (void)q;
+    return ops_table_base;
+}
+
+static bool computes(const queue *q, precision p) {
+    (void)q;
+    return p == PRECISION_FP32;
+}
+
+static void describe(const queue *q, char *text, size_t bytes) {
+    (void)q;
+    snprintf(text, bytes, "a card of the test");
+}
+
+static size_t available(const queue *q) {
+    (void)q;
+    return trouble("full") || trouble("small") ? 1000 : (size_t)1 << 40;
+}
+
+static bool memory(const queue *q, device_memory *m) {
+    (void)q;
+    *m = (device_memory){MEMORY_OF_CARD, 3000000, 2000000, 7000000, trouble("small") ? 2000000 : (size_t)1 << 40};
+    return true;
+}
+
+static void *allocate(queue *q, size_t bytes, err *e) {
+    (void)q;
+    void *p = calloc(1, bytes + 1);
+    if (!p) err_run(e, "out of memory");
+    return p;
+}
+
+static void release(queue *q, void *slab, size_t bytes) {
+    (void)q;
+    (void)bytes;
+    free(slab);
+}
+
+static bool copy(queue *q, void *to, const void *from, size_t bytes, err *e) {
+    (void)q;
+    (void)e;
+    if (bytes) memcpy(to, from, bytes);
+    return true;
+}
+
+static bool fill(queue *q, void *to, int byte, size_t bytes, err *e) {
+    (void)q;
+    (void)e;
+    memset(to, byte, bytes);
+    return true;
+}
+
+static recording *record(queue *q, call *calls, int count, err *e) {
+    recording *r = calloc(1, sizeof *r);
+    (void)q;
+    if (!r) {
+        err_run(e, "out of memory");
+        return NULL;
+    }
+    *r = (recording){calls, count};
+    return r;
+}
+
+static void forget(queue *q, recording *r) {
+    (void)q;
+    free(r);
+}
+
+static bool play(queue *q, recording *r, err *e) {
+    q->plays++;
+    if ((trouble("lost") && q->plays > 30) || trouble("lost early"))
+        return err_run(e, "the card was lost while running a step");
+    for (int i = 0; i < r->count; i++) {
+        const call *c = &r->calls[i];
+        c->backward ? ops_table_base[c->op]->backward(c) : ops_table_base[c->op]->forward(c);
+    }
+    return true;
+}
+
+static bool finish(queue *q, err *e) {
+    (void)q;
+    (void)e;
+    return true;
+}
+
+static const device fake = {
+    .name = "cuda",
+    .open = open_queue,
+    .close = close_queue,
+    .kernels = kernels,
+    .computes = computes,
+    .describe = describe,
+    .available = available,
+    .memory = memory,
+    .allocate = allocate,
+    .release = release,
+    .write = copy,
+    .read = copy,
+    .fill = fill,
+    .record = record,
+    .forget = forget,
+    .play = play,
+    .sync = finish,
+};
+
+const plugin *tradewind_plugin(void);
+
+const plugin *tradewind_plugin(void) {
+    static const plugin p = {PLUGIN_HASH, &fake};
+    return &p;
+}
