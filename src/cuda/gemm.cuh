@@ -258,11 +258,11 @@ static __global__ void column_add_kernel(const float *part, view db, int64_t O) 
 }
 
 // The sum of each column of v [rows, n] into `to`: fixed pieces of rows to scratch, then their sums.
-static size_t column_sums_scratch(int64_t n) {
+static inline size_t column_sums_scratch(int64_t n) {
     return (size_t)(SUM_PIECES * n) * sizeof(float);
 }
 
-static void column_sums(const call *c, view v, int64_t rows, int64_t n, view to, float *part) {
+static inline void column_sums(const call *c, view v, int64_t rows, int64_t n, view to, float *part) {
     LAUNCH(c, column_sums_kernel, dim3(blocks_for(n, 64), SUM_PIECES), 64, 0, v, part, rows, n);
     LAUNCH(c, column_add_kernel, blocks_for(n, 64), 64, 0, part, to, n);
 }

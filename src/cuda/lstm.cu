@@ -46,8 +46,9 @@ static __global__ void add_parts_kernel(lstm_args a, gradients to) {
 
 struct plan_of {
     lstm_plan p;
+    bool large; // more units than a block has warps for
     bool fused;
-    size_t pack_bytes, dz_bytes, hp_bytes, parts_bytes, products_bytes;
+    size_t pack_bytes, large_bytes, dz_bytes, hp_bytes, parts_bytes, products_bytes;
 };
 
 static const size_t SHARED_MOST = 160 << 10;
@@ -103,7 +104,8 @@ static void fill_sizes(const call *c, plan_of *of) {
     a->KX = (a->I + K - 1) / K;
     a->tiles = (int)((a->B + ROWS - 1) / ROWS);
     a->groups = a->tiles < GROUPS ? a->tiles : GROUPS;
-    CHECK(a->UT <= WARPS_MOST, "lstm: the card takes up to %d units, not %d", WARPS_MOST * UNITS, a->H);
+    of->large = a->UT > WARPS_MOST;
+    if (of->large) return;
     if (is_plain(c, p)) choose_form(p, c->backward, (a->I + K) / K, a->KH); // one more column, for the bias
     if (p->FH) {
         a->KX = p->FX;
@@ -134,7 +136,11 @@ static void fill_shared(const call *c, plan_of *of) {
 static plan_of plan_lstm(const call *c) {
     plan_of of = {};
     fill_sizes(c, &of);
-    fill_shared(c, &of);
+    if (of.large) {
+        of.large_bytes = up64(lstm_large_scratch(&of.p));
+    } else {
+        fill_shared(c, &of);
+    }
     const lstm_args *a = &of.p.a;
     if (!c->backward) return of;
     int64_t n = a->B * a->T, gates = 4 * a->H;
@@ -181,7 +187,7 @@ static void bind_inputs(const call *c, plan_of *of) {
     a->reset = view_of(&c->in[at + 2]);
     if (c->reserve) {
         a->kept_h = (char *)c->reserve;
-        a->kept_c = a->kept_h + kept_h_bytes(&of->p);
+        a->kept_c = a->kept_h + (of->large ? lstm_large_reserve(&of->p) / 2 : kept_h_bytes(&of->p));
     }
     a->packed = of->pack_bytes ? (uint2 *)c->scratch : NULL;
 }
@@ -193,7 +199,7 @@ static void forward(const call *c) {
     a->h_last = view_of(&c->out[LSTM_H_LAST]);
     a->c_last = view_of(&c->out[LSTM_C_LAST]);
     if (((const lstm_attr *)c->attr)->all_states) a->states = view_of(&c->out[LSTM_STATES]);
-    lstm_forward_launch(c, &of.p);
+    of.large ? lstm_large_forward(c, &of.p, (char *)c->scratch) : lstm_forward_launch(c, &of.p);
 }
 
 // dW, db and dx from dz and h in scratch.
@@ -237,7 +243,7 @@ static void backward(const call *c) {
     plan_of of = plan_lstm(c);
     lstm_args *a = &of.p.a;
     int at = lstm_input_h0(a->D);
-    char *room = (char *)c->scratch + of.pack_bytes;
+    char *room = (char *)c->scratch + of.pack_bytes + of.large_bytes;
     bind_inputs(c, &of);
     a->dh_last = view_of(&c->dout[LSTM_H_LAST]);
     a->dc_last = view_of(&c->dout[LSTM_C_LAST]);
@@ -247,7 +253,7 @@ static void backward(const call *c) {
     a->parts = (float *)room;
     a->dz = room;
     a->hp = room + of.dz_bytes;
-    lstm_backward_launch(c, &of.p);
+    of.large ? lstm_large_backward(c, &of.p, (char *)c->scratch) : lstm_backward_launch(c, &of.p);
     if (of.fused) {
         add_parts(c, a);
     } else {
@@ -257,12 +263,12 @@ static void backward(const call *c) {
 
 static size_t scratch(const call *c) {
     plan_of of = plan_lstm(c);
-    return of.pack_bytes + of.parts_bytes + of.dz_bytes + of.hp_bytes + of.products_bytes;
+    return of.pack_bytes + of.large_bytes + of.parts_bytes + of.dz_bytes + of.hp_bytes + of.products_bytes;
 }
 
 static size_t reserve(const call *c) {
     plan_of of = plan_lstm(c);
-    return kept_h_bytes(&of.p) + kept_c_bytes(&of.p);
+    return of.large ? lstm_large_reserve(&of.p) : kept_h_bytes(&of.p) + kept_c_bytes(&of.p);
 }
 
 extern "C" const kernel cuda_lstm = {forward, backward, scratch, reserve};

@@ -59,6 +59,13 @@ struct lstm_plan {
 void lstm_forward_launch(const call *c, const lstm_plan *p);
 void lstm_backward_launch(const call *c, const lstm_plan *p);
 
+// Any hidden size, step by step: cuda/lstm_large.cu. `room` is scratch of lstm_large_scratch bytes; backward fills a.dz and
+// a.hp for the products that follow.
+size_t lstm_large_scratch(const lstm_plan *p);
+size_t lstm_large_reserve(const lstm_plan *p);
+void lstm_large_forward(const call *c, const lstm_plan *p, char *room);
+void lstm_large_backward(const call *c, const lstm_plan *p, char *room);
+
 template <int MATH> struct layout {
     typedef typename math_type<MATH>::element E;
     enum { K = math_type<MATH>::K, BYTES = (int)sizeof(E), PAD = sizeof(E) == 2 ? 8 : 4 };
@@ -402,7 +409,10 @@ template <int MATH> CUDA_FN void load_bias(const lstm_args &a, const seat &s, in
 // Shared memory
 
 // x of 16 samples for some steps, [steps][16][ld], from samples `stride` apart of which the first `rows` are real. A warp
-// takes a sample at a time, whose `n` elements lie side by side, I of them to a step. A call: it runs once in many steps.
+// takes a sample at a time, whose `n` elements lie side by side, I of them to a step, with STAGED loads under way. A call:
+// it runs once in many steps.
+enum { STAGED = 24 };
+
 template <typename S, int MATH> static __device__ __noinline__ void stage_from(const S *x, int64_t stride, int rows, int I, int n,
     typename layout<MATH>::E *to, int ld) {
     int lane = threadIdx.x % 32, dk = 32 % I, dt = 32 / I;
@@ -410,12 +420,12 @@ template <typename S, int MATH> static __device__ __noinline__ void stage_from(c
         const S *from = x + s * stride;
         typename layout<MATH>::E *row = to + s * ld;
         int k = lane % I, t = lane / I, have = s < rows ? n : 0;
-        for (int j = lane; j < n; j += 32 * 8) {
-            float v[8];
+        for (int j = lane; j < n; j += 32 * STAGED) {
+            float v[STAGED];
 #pragma unroll
-            for (int u = 0; u < 8; u++) v[u] = j + 32 * u < have ? widen(from[j + 32 * u]) : 0.0f;
+            for (int u = 0; u < STAGED; u++) v[u] = j + 32 * u < have ? widen(from[j + 32 * u]) : 0.0f;
 #pragma unroll
-            for (int u = 0; u < 8; u++) {
+            for (int u = 0; u < STAGED; u++) {
                 if (j + 32 * u >= n) break;
                 convert(&row[t * ROWS * ld + k], stored<MATH>(v[u]));
                 k += dk;

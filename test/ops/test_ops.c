@@ -55,12 +55,13 @@ static tensor linear_sequence(trial *t) {
 typedef struct {
     int directions;
     bool all, start, reset;
-    int64_t T, I, H;
+    bool data;             // x has no gradient, as in a first layer
+    int64_t T, I, H, most; // most: rows, where it is not 0
 } lstm_case;
 
 static tensor lstm_row(trial *t, lstm_case k) {
-    int64_t n = t->n;
-    tensor w[8], x = trial_weight(t, shape3(n, k.T, k.I), 1);
+    int64_t n = k.most && t->n > k.most ? k.most : t->n;
+    tensor w[8], x = k.data ? trial_floats(t, shape3(n, k.T, k.I), -1, 1) : trial_weight(t, shape3(n, k.T, k.I), 1);
     for (int d = 0; d < k.directions; d++) {
         w[4 * d] = trial_weight(t, shape2(4 * k.H, k.I), 0.7f);
         w[4 * d + 1] = trial_weight(t, shape2(4 * k.H, k.H), 0.7f);
@@ -100,6 +101,45 @@ static tensor lstm_state(trial *t) {
 
 static tensor lstm_one_step(trial *t) {
     return lstm_row(t, (lstm_case){.directions = 2, .T = 1, .I = 1, .H = 1});
+}
+
+// Sizes for which the card has kernels of their own: x narrower and wider than a tile, several tiles of h, sequences
+// that are staged in parts.
+static tensor lstm_data(trial *t) {
+    return lstm_row(t, (lstm_case){.directions = 2, .data = true, .T = 9, .I = 15, .H = 32, .most = 20});
+}
+
+static tensor lstm_data_long(trial *t) {
+    return lstm_row(t, (lstm_case){.directions = 2, .data = true, .T = 70, .I = 8, .H = 16, .most = 20});
+}
+
+static tensor lstm_data_all(trial *t) {
+    return lstm_row(t, (lstm_case){.directions = 2, .all = true, .data = true, .T = 4, .I = 20, .H = 24, .most = 20});
+}
+
+static tensor lstm_data_small(trial *t) {
+    return lstm_row(t, (lstm_case){.directions = 1, .all = true, .data = true, .T = 3, .I = 16, .H = 9, .most = 20});
+}
+
+static tensor lstm_data_48(trial *t) {
+    return lstm_row(t, (lstm_case){.directions = 1, .data = true, .T = 3, .I = 6, .H = 48, .most = 20});
+}
+
+static tensor lstm_data_64(trial *t) {
+    return lstm_row(t, (lstm_case){.directions = 1, .all = true, .data = true, .T = 3, .I = 3, .H = 60, .most = 20});
+}
+
+static tensor lstm_data_wide(trial *t) {
+    return lstm_row(t, (lstm_case){.directions = 1, .data = true, .T = 3, .I = 30, .H = 64, .most = 20});
+}
+
+static tensor lstm_second_layer(trial *t) {
+    return lstm_row(t, (lstm_case){.directions = 2, .T = 3, .I = 20, .H = 40, .most = 20});
+}
+
+static tensor lstm_large(trial *t) {
+    return lstm_row(t,
+        (lstm_case){.directions = 1, .all = true, .start = true, .reset = true, .T = 2, .I = 5, .H = 136, .most = 17});
 }
 
 static tensor layernorm_row(trial *t) {
@@ -625,6 +665,15 @@ static const row rows[] = {
     {OP_lstm, "lstm both ways, all states, start", lstm_both_all, NULL, false},
     {OP_lstm, "lstm last h and c, start, resets", lstm_state, NULL, false},
     {OP_lstm, "lstm of one step and one unit", lstm_one_step, NULL, false},
+    {OP_lstm, "lstm of data", lstm_data, NULL, false},
+    {OP_lstm, "lstm of data, long", lstm_data_long, NULL, false},
+    {OP_lstm, "lstm of data, all states", lstm_data_all, NULL, false},
+    {OP_lstm, "lstm of data, 16 columns, 9 units", lstm_data_small, NULL, false},
+    {OP_lstm, "lstm of data, 48 units", lstm_data_48, NULL, false},
+    {OP_lstm, "lstm of data, 60 units, all states", lstm_data_64, NULL, false},
+    {OP_lstm, "lstm of data, 30 columns, 64 units", lstm_data_wide, NULL, false},
+    {OP_lstm, "lstm of a second layer", lstm_second_layer, NULL, false},
+    {OP_lstm, "lstm of 136 units, all states, start, resets", lstm_large, NULL, false},
     {OP_layernorm, "layernorm", layernorm_row, NULL, true},
     {OP_dropout, "dropout", dropout_row, NULL, true},
     {OP_concat, "concat", concat_row, NULL, true},
