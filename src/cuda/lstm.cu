@@ -48,7 +48,8 @@ struct plan_of {
     lstm_plan p;
     bool large; // more units than a block has warps for
     bool fused;
-    size_t pack_bytes, large_bytes, dz_bytes, hp_bytes, parts_bytes, products_bytes;
+    size_t pack_bytes, large_bytes, dz_bytes, hp_bytes, parts_bytes, dx_bytes;
+    int parts; // of the weights' gradients
 };
 
 static const size_t SHARED_MOST = 160 << 10;
@@ -144,15 +145,12 @@ static plan_of plan_lstm(const call *c) {
     const lstm_args *a = &of.p.a;
     if (!c->backward) return of;
     int64_t n = a->B * a->T, gates = 4 * a->H;
-    if (of.fused) {
-        of.parts_bytes = (size_t)a->D * a->groups * gates * (a->I + a->H + 1) * sizeof(float);
-        return of;
-    }
+    of.parts = of.fused ? a->groups : lstm_weights_parts(a);
+    of.parts_bytes = up64((size_t)a->D * of.parts * gates * (a->I + a->H + 1) * sizeof(float));
+    if (of.fused) return of;
     of.dz_bytes = up64((size_t)(a->D * n * gates) * of.p.element);
     of.hp_bytes = up64((size_t)(a->D * n * a->H) * of.p.element);
-    size_t need[] = {gemm_scratch(gates, a->I, n), gemm_scratch(gates, a->H, n), gemm_scratch(n, a->I, gates),
-        column_sums_scratch(gates)};
-    for (size_t bytes : need) of.products_bytes = bytes > of.products_bytes ? bytes : of.products_bytes;
+    of.dx_bytes = has(&c->din[LSTM_X]) ? gemm_scratch(n, a->I, gates) : 0;
     return of;
 }
 
@@ -202,27 +200,17 @@ static void forward(const call *c) {
     of.large ? lstm_large_forward(c, &of.p, (char *)c->scratch) : lstm_forward_launch(c, &of.p);
 }
 
-// dW, db and dx from dz and h in scratch.
-static void products(const call *c, const lstm_plan *p, float *parts) {
+// dx from dz in scratch, one direction after the other.
+static void dx_products(const call *c, const lstm_plan *p, float *room) {
     const lstm_args *a = &p->a;
     int64_t n = a->B * a->T, gates = 4 * a->H;
     int type = p->math == MATH_BF16 ? DTYPE_BF16 : p->math == MATH_F16 ? DTYPE_F16 : DTYPE_F32;
-    for (int d = 0; d < a->D; d++) {
-        const operand *dw = &c->din[LSTM_WEIGHTS + d * LSTM_PER_DIRECTION];
+    gemm_finish f = {view_of(&c->din[LSTM_X]), {}, NULL, ACT_NONE};
+    for (int d = 0; f.out.data && d < a->D; d++) {
         view dz = {a->dz + (size_t)(d * n * gates) * p->element, type, false};
-        view hp = {a->hp + (size_t)(d * n * a->H) * p->element, type, false};
         view w_ih = view_of(&c->in[LSTM_WEIGHTS + d * LSTM_PER_DIRECTION]);
-        gemm_finish f = {{}, {}, NULL, ACT_NONE};
-        f.out = view_of(&dw[0]);
-        if (f.out.data) gemm_product(c, p->math, gemm_args{{dz, 1, gates, false}, {a->x, 1, a->I, false}, gates, a->I, n, 1}, f, parts);
-        f.out = view_of(&dw[1]);
-        if (f.out.data) gemm_product(c, p->math, gemm_args{{dz, 1, gates, false}, {hp, 1, a->H, false}, gates, a->H, n, 1}, f, parts);
-        for (int k = 2; k < 4; k++)
-            if (dw[k].data) column_sums(c, dz, n, gates, view_of(&dw[k]), parts);
-        f.out = view_of(&c->din[LSTM_X]);
         f.out.add |= d > 0;
-        if (f.out.data)
-            gemm_product(c, p->math, gemm_args{{dz, gates, 1, false}, {w_ih, 1, a->I, false}, n, a->I, gates, 1}, f, parts);
+        gemm_product(c, p->math, gemm_args{{dz, gates, 1, false}, {w_ih, 1, a->I, false}, n, a->I, gates, 1}, f, room);
     }
 }
 
@@ -251,19 +239,20 @@ static void backward(const call *c) {
     a->dh0 = view_of(&c->din[at]);
     a->dc0 = view_of(&c->din[at + 1]);
     a->parts = (float *)room;
-    a->dz = room;
-    a->hp = room + of.dz_bytes;
+    a->dz = room + of.parts_bytes;
+    a->hp = a->dz + of.dz_bytes;
     of.large ? lstm_large_backward(c, &of.p, (char *)c->scratch) : lstm_backward_launch(c, &of.p);
-    if (of.fused) {
-        add_parts(c, a);
-    } else {
-        products(c, &of.p, (float *)(room + of.dz_bytes + of.hp_bytes));
+    if (!of.fused) {
+        a->groups = of.parts;
+        lstm_weights_launch(c, &of.p);
+        dx_products(c, &of.p, (float *)(a->hp + of.hp_bytes));
     }
+    add_parts(c, a);
 }
 
 static size_t scratch(const call *c) {
     plan_of of = plan_lstm(c);
-    return of.pack_bytes + of.large_bytes + of.parts_bytes + of.dz_bytes + of.hp_bytes + of.products_bytes;
+    return of.pack_bytes + of.large_bytes + of.parts_bytes + of.dz_bytes + of.hp_bytes + of.dx_bytes;
 }
 
 static size_t reserve(const call *c) {

@@ -28,7 +28,7 @@ struct lstm_args {
     int tiles, groups;
     char *kept_h, *kept_c; // reserve: h as each step's operand [D][tiles][T][16][kept_tiles * K], c by lane [D][tiles][T][UT][32][4]
     uint2 *packed;         // fragments in scratch, or NULL: in shared memory
-    float *parts;          // fused: [D][groups][4H][I + H + 1]
+    float *parts;          // of the weights' gradients: [D][groups][4H][I + H + 1]
     char *dz, *hp;         // not fused: [D][B * T][4H], [D][B * T][H]
 };
 
@@ -58,6 +58,10 @@ struct lstm_plan {
 
 void lstm_forward_launch(const call *c, const lstm_plan *p);
 void lstm_backward_launch(const call *c, const lstm_plan *p);
+
+// The weights' gradients from a.dz and a.hp, in a.groups = lstm_weights_parts() parts: cuda/lstm_weights.cu.
+int lstm_weights_parts(const lstm_args *a);
+void lstm_weights_launch(const call *c, const lstm_plan *p);
 
 // Any hidden size, step by step: cuda/lstm_large.cu. `room` is scratch of lstm_large_scratch bytes; backward fills a.dz and
 // a.hp for the products that follow.
@@ -411,7 +415,7 @@ template <int MATH> CUDA_FN void load_bias(const lstm_args &a, const seat &s, in
 // x of 16 samples for some steps, [steps][16][ld], from samples `stride` apart of which the first `rows` are real. A warp
 // takes a sample at a time, whose `n` elements lie side by side, I of them to a step, with STAGED loads under way. A call:
 // it runs once in many steps.
-enum { STAGED = 24 };
+enum { STAGED = 8 };
 
 template <typename S, int MATH> static __device__ __noinline__ void stage_from(const S *x, int64_t stride, int rows, int I, int n,
     typename layout<MATH>::E *to, int ld) {

@@ -1,0 +1,145 @@
+// The gradients of a recurrent layer's weights and biases where the recurrence has not summed them: dz' [x | h | 1] over
+// all samples and steps, from the rows that backward spilled.
+//
+// A block takes 128 rows of the gates, 128 columns of [x | h | 1] and a part of the sum; the parts are added afterwards in
+// order (lstm.cu). Eight warps take 16 gates each and all columns.
+#include "cuda/lstm.cuh"
+
+enum { DEEP = 32, WIDE = 128, LD = WIDE + 8, THREADS = 256, FILLS = DEEP * WIDE / THREADS };
+
+// Where a thread's column of [x | h | 1] comes from.
+struct source {
+    const char *at;
+    int64_t stride; // elements from row to row
+    int type;       // -1: ones, -2: nothing
+};
+
+static __device__ source source_of(const lstm_args &a, int d, int element_type, int column) {
+    int64_t first = (int64_t)d * a.B * a.T;
+    if (column < a.I) return source{(const char *)a.x.data + column * (a.x.type == DTYPE_F32 ? 4 : 2), a.I, a.x.type};
+    if (column < a.I + a.H)
+        return source{a.hp + (first * a.H + column - a.I) * (element_type == DTYPE_F32 ? 4 : 2), a.H, element_type};
+    return source{NULL, 0, column == a.I + a.H ? -1 : -2};
+}
+
+CUDA_FN float source_load(const source &s, int64_t row) {
+    switch (s.type) {
+    case DTYPE_F32: return ((const float *)s.at)[row * s.stride];
+    case DTYPE_BF16: return __bfloat162float(((const __nv_bfloat16 *)s.at)[row * s.stride]);
+    case DTYPE_F16: return __half2float(((const __half *)s.at)[row * s.stride]);
+    default: return s.type == -1 ? 1.0f : 0.0f;
+    }
+}
+
+// A tile of DEEP rows: dz's columns and the operand's, each thread one column of both and every other row.
+template <int MATH> struct tile {
+    typename layout<MATH>::E dz[FILLS];
+    float x[FILLS];
+};
+
+template <int MATH> CUDA_FN void fetch(tile<MATH> *f, const typename layout<MATH>::E *dz, int gates, const source &s, int64_t row, int64_t end) {
+#pragma unroll
+    for (int j = 0; j < FILLS; j++) {
+        int64_t r = row + threadIdx.x / WIDE + j * (THREADS / WIDE);
+        convert(&f->dz[j], 0.0f);
+        if (r < end && dz) f->dz[j] = dz[r * gates];
+    }
+#pragma unroll
+    for (int j = 0; j < FILLS; j++) {
+        int64_t r = row + threadIdx.x / WIDE + j * (THREADS / WIDE);
+        f->x[j] = r < end ? source_load(s, r) : 0.0f;
+    }
+}
+
+template <int MATH> CUDA_FN void put(const tile<MATH> &f, typename layout<MATH>::E *a, typename layout<MATH>::E *b) {
+#pragma unroll
+    for (int j = 0; j < FILLS; j++) {
+        int at = (threadIdx.x / WIDE + j * (THREADS / WIDE)) * LD + threadIdx.x % WIDE;
+        a[at] = f.dz[j];
+        convert(&b[at], stored<MATH>(f.x[j]));
+    }
+}
+
+// The products of a tile: the warp's 16 gates by all columns.
+template <int MATH> CUDA_FN void multiply(uint32_t a, uint32_t b, float acc[WIDE / 8][4]) {
+    enum { BYTES = layout<MATH>::BYTES, K = layout<MATH>::K };
+    int lane = threadIdx.x % 32, warp = threadIdx.x / 32, g = lane / 4, t = lane % 4;
+#pragma unroll
+    for (int k = 0; k < DEEP; k += K) {
+        frag_a rows;
+        if constexpr (BYTES == 2) {
+            uint32_t at = a + ((k + lane / 16 * 8 + lane % 8) * LD + warp * 16 + lane / 8 % 2 * 8) * 2;
+            asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0,%1,%2,%3}, [%4];"
+                         : "=r"(rows.w[0]), "=r"(rows.w[1]), "=r"(rows.w[2]), "=r"(rows.w[3])
+                         : "r"(at));
+        } else {
+            uint32_t at = a + ((k + t) * LD + warp * 16 + g) * 4;
+            rows = frag_a{{shared_word(at), shared_word(at + 32), shared_word(at + 16 * LD), shared_word(at + 16 * LD + 32)}};
+        }
+#pragma unroll
+        for (int n = 0; n < WIDE / 8; n += 2) {
+            frag_b lo, hi;
+            if constexpr (BYTES == 2) {
+                uint32_t at = b + ((k + lane % 16) * LD + n * 8 + lane / 16 * 8) * 2;
+                asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0,%1,%2,%3}, [%4];"
+                             : "=r"(lo.w[0]), "=r"(lo.w[1]), "=r"(hi.w[0]), "=r"(hi.w[1])
+                             : "r"(at));
+            } else {
+                uint32_t at = b + ((k + t) * LD + n * 8 + g) * 4;
+                lo = frag_b{{shared_word(at), shared_word(at + 16 * LD)}};
+                hi = frag_b{{shared_word(at + 32), shared_word(at + 16 * LD + 32)}};
+            }
+            product<MATH>(acc[n], rows, lo);
+            product<MATH>(acc[n + 1], rows, hi);
+        }
+    }
+}
+
+template <int MATH> static __global__ void __launch_bounds__(THREADS) weights_kernel(lstm_args a, int element_type) {
+    typedef typename layout<MATH>::E E;
+    __shared__ E sa[DEEP * LD], sb[DEEP * LD];
+    const int gates = 4 * a.H, width = a.I + a.H + 1, d = blockIdx.z % a.D, part = blockIdx.z / a.D;
+    const int gate = blockIdx.x * WIDE + threadIdx.x % WIDE, column = blockIdx.y * WIDE + threadIdx.x % WIDE;
+    const int64_t n = a.B * a.T, end = n * (part + 1) / a.groups;
+    const E *dz = gate < gates ? (const E *)a.dz + d * n * gates + gate : NULL;
+    const source s = source_of(a, d, element_type, column);
+    float acc[WIDE / 8][4] = {};
+    tile<MATH> next;
+    int64_t row = n * part / a.groups;
+    fetch<MATH>(&next, dz, gates, s, row, end);
+    for (; row < end; row += DEEP) {
+        put<MATH>(next, sa, sb);
+        __syncthreads();
+        if (row + DEEP < end) fetch<MATH>(&next, dz, gates, s, row + DEEP, end);
+        multiply<MATH>(shared_address(sa), shared_address(sb), acc);
+        __syncthreads();
+    }
+    float *to = a.parts + ((int64_t)d * a.groups + part) * gates * width;
+    int lane = threadIdx.x % 32, first = blockIdx.x * WIDE + threadIdx.x / 32 * 16 + lane / 4;
+#pragma unroll
+    for (int i = 0; i < WIDE / 8; i++)
+#pragma unroll
+        for (int e = 0; e < 4; e++) {
+            int r = first + e / 2 * 8, k = blockIdx.y * WIDE + i * 8 + lane % 4 * 2 + e % 2;
+            if (r < gates && k < width) to[(int64_t)r * width + k] = acc[i][e];
+        }
+}
+
+static int tiles_of(int n) {
+    return (n + WIDE - 1) / WIDE;
+}
+
+// Enough blocks to fill a large card, parts of at least 256 rows: by sizes alone.
+int lstm_weights_parts(const lstm_args *a) {
+    int64_t blocks = (int64_t)tiles_of(4 * a->H) * tiles_of(a->I + a->H + 1) * a->D, parts = 264 / blocks, most = a->B * a->T / 256;
+    if (parts > most) parts = most;
+    return parts < 1 ? 1 : (int)parts;
+}
+
+void lstm_weights_launch(const call *c, const lstm_plan *p) {
+    const lstm_args *a = &p->a;
+    dim3 grid(tiles_of(4 * a->H), tiles_of(a->I + a->H + 1), a->groups * a->D);
+    int type = p->math == MATH_BF16 ? DTYPE_BF16 : p->math == MATH_F16 ? DTYPE_F16 : DTYPE_F32;
+#define WEIGHTS(M) LAUNCH(c, weights_kernel<M>, grid, THREADS, 0, *a, type)
+    BY_MATH(p->math, WEIGHTS)
+}
