@@ -19,6 +19,7 @@ struct queue {
     cudaStream_t stream;
     cudaEvent_t paced[2]; // the host runs ahead of the card by two of these at most
     int plays, id, sms;
+    size_t shared_most; // bytes of shared memory that a block may have
     int arch;           // of the loaded kernels: 90 for sm_90, 75 where they come from compute_75 PTX
     bool debug;         // eager, with a synchronisation after every node
     bool lost;          // an error after which nothing works any more in this process: the rest is left to its end

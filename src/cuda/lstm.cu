@@ -47,43 +47,50 @@ static __global__ void add_parts_kernel(lstm_args a, gradients to) {
 struct plan_of {
     lstm_plan p;
     bool large; // more units than a block has warps for
-    bool fused;
-    size_t pack_bytes, large_bytes, dz_bytes, hp_bytes, parts_bytes, dx_bytes;
+    bool packed; // fragments lie in scratch
+    size_t pack_bytes, large_bytes, dz_bytes, parts_bytes, dx_bytes, dx_parts_bytes;
     int parts; // of the weights' gradients
 };
-
-static const size_t SHARED_MOST = 160 << 10;
 
 static size_t up64(size_t n) {
     return (n + 63) / 64 * 64;
 }
 
-// The smallest kernel that holds its weights in registers and has tiles enough; FH stays 0 where there is none.
-static void choose_form(lstm_plan *p, bool backward, int x_tiles, int h_tiles) {
-    int best = 0;
-#define FORM(narrow, fx, fh)                                                                                           \
-    if (narrow == (p->element == 2) && fx >= x_tiles && fh >= h_tiles && (!best || fx + fh < best)) {                  \
-        best = fx + fh;                                                                                                \
+// The smallest kernel of a kind that holds its weights in registers and has tiles enough; FH stays 0 where there is none.
+#define SMALLEST(narrow, fx, fh)                                                                                       \
+    if (narrow == (p->element == 2) && fx >= x_tiles && fh >= h_tiles && (!p->FH || fx + fh < p->FX + p->FH)) {        \
         p->FX = fx;                                                                                                    \
         p->FH = fh;                                                                                                    \
     }
-    LSTM_FORMS(FORM)
+
+static void choose_form(lstm_plan *p, bool backward, bool dx, int columns, int h_tiles) {
+    const int K = p->element == 2 ? 16 : 8;
+    int x_tiles = (columns + K) / K; // one more column, for the bias's gradient
+    if (!backward) x_tiles = (columns + K - 1) / K;
     if (!backward) {
-        LSTM_FORMS_FORWARD(FORM)
+        LSTM_FORWARD(SMALLEST)
+        return;
     }
-#undef FORM
+    if (!dx) {
+        LSTM_SUMMING(SMALLEST)
+    }
+    p->sums = p->FH > 0;
+    x_tiles = (columns + K - 1) / K;
+    if (!p->sums) {
+        LSTM_SPILLING(SMALLEST)
+    }
 }
 
 static bool has(const operand *o) {
     return o->shape.rank > 0;
 }
 
-// Whether kernels that hold their weights can serve the call: no state to start from, no resets, no dx; states for the
-// layer above in pairs of the operand's own type.
+// Whether kernels that hold their weights can serve the call: no state to start from, no resets; states for the layer above
+// in pairs of the operand's own type.
 static bool is_plain(const call *c, const lstm_plan *p) {
     const lstm_args *a = &p->a;
     int h0 = lstm_input_h0(a->D);
-    if (has(&c->in[h0]) || has(&c->in[h0 + 2]) || (c->backward && has(&c->din[LSTM_X]))) return false;
+    if (has(&c->in[h0]) || has(&c->in[h0 + 2])) return false;
     if (!((const lstm_attr *)c->attr)->all_states) return true;
     return a->H % 2 == 0 && (int)dtype_bytes(c->out[LSTM_STATES].type) == p->element;
 }
@@ -107,31 +114,34 @@ static void fill_sizes(const call *c, plan_of *of) {
     a->groups = a->tiles < GROUPS ? a->tiles : GROUPS;
     of->large = a->UT > WARPS_MOST;
     if (of->large) return;
-    if (is_plain(c, p)) choose_form(p, c->backward, (a->I + K) / K, a->KH); // one more column, for the bias
+    if (is_plain(c, p)) choose_form(p, c->backward, c->backward && has(&c->din[LSTM_X]), a->I, a->KH);
     if (p->FH) {
         a->KX = p->FX;
         a->KH = p->FH;
     }
-    of->fused = c->backward && p->FH > 0;
 }
 
-// Shared memory, and how many steps of x it holds: as many as leave room for the blocks that a multiprocessor should hold.
+// Shared memory, and how many steps of x it holds: as many as leave room for the blocks that a multiprocessor should hold,
+// and for fragments of weights that are not in registers; those go to scratch where they leave too little. Cards differ in
+// it, and none is known while memory is planned, so that scratch has room for the fragments always.
 static void fill_shared(const call *c, plan_of *of) {
     lstm_plan *p = &of->p;
     lstm_args *a = &p->a;
+    size_t limit = c->queue ? c->queue->shared_most : 227 << 10;
     size_t row = (size_t)ROWS * p->element, slot = row * row_elements(a->KX, p->element);
+    size_t h = row * row_elements(a->KH, p->element), dz = row * row_elements(4 * a->KH, p->element);
+    size_t fixed = c->backward ? LSTM_RING * h + 2 * dz : 2 * h;
+    bool dh_apart = c->backward && (p->element == 4 || p->FH > 4);
+    int which = p->FH == 0 ? (c->backward ? FOR_GATES | FOR_DH : FOR_GATES) : dh_apart ? FOR_DH : 0;
+    size_t bytes = (size_t)a->UT * fragments(a->KX, a->KH, which) * sizeof(uint2);
+    of->pack_bytes = up64(bytes * a->D);
+    of->packed = bytes > 0 && fixed + bytes + 8 * slot > limit;
+    if (!of->packed) fixed += bytes;
     size_t most = p->element == 2 ? 48 << 10 : c->backward ? 26 << 10 : 64 << 10;
+    if (most > limit - fixed) most = limit - fixed;
     size_t steps = most / slot;
     a->chunk = steps < 1 ? 1 : steps > (size_t)a->T ? a->T : (int)steps;
-    size_t h = row * row_elements(a->KH, p->element), dz = row * row_elements(4 * a->KH, p->element);
-    p->shared = a->chunk * slot + (c->backward ? LSTM_RING * h + 2 * dz : 2 * h);
-    int which = p->FH == 0 ? (c->backward ? FOR_GATES | FOR_DH : FOR_GATES) : c->backward && p->element == 4 ? FOR_DH : 0;
-    size_t bytes = (size_t)a->UT * fragments(a->KX, a->KH, which) * sizeof(uint2);
-    if (p->shared + bytes > SHARED_MOST) {
-        of->pack_bytes = up64(bytes * a->D);
-    } else {
-        p->shared += bytes;
-    }
+    p->shared = fixed + a->chunk * slot;
 }
 
 static plan_of plan_lstm(const call *c) {
@@ -145,12 +155,15 @@ static plan_of plan_lstm(const call *c) {
     const lstm_args *a = &of.p.a;
     if (!c->backward) return of;
     int64_t n = a->B * a->T, gates = 4 * a->H;
-    of.parts = of.fused ? a->groups : lstm_weights_parts(a);
+    of.parts = of.p.sums ? a->groups : lstm_weights_parts(a);
     of.parts_bytes = up64((size_t)a->D * of.parts * gates * (a->I + a->H + 1) * sizeof(float));
-    if (of.fused) return of;
-    of.dz_bytes = up64((size_t)(a->D * n * gates) * of.p.element);
-    of.hp_bytes = up64((size_t)(a->D * n * a->H) * of.p.element);
-    of.dx_bytes = has(&c->din[LSTM_X]) ? gemm_scratch(n, a->I, gates) : 0;
+    if (of.p.sums) return of;
+    int64_t rows = of.large ? n : (int64_t)a->tiles * ROWS * a->T;
+    of.dz_bytes = up64((size_t)(a->D * rows * gates) * of.p.element);
+    if (has(&c->din[LSTM_X])) {
+        of.dx_bytes = up64((size_t)(rows * a->I) * sizeof(float));
+        of.dx_parts_bytes = gemm_scratch(rows, a->I, gates);
+    }
     return of;
 }
 
@@ -187,7 +200,7 @@ static void bind_inputs(const call *c, plan_of *of) {
         a->kept_h = (char *)c->reserve;
         a->kept_c = a->kept_h + (of->large ? lstm_large_reserve(&of->p) / 2 : kept_h_bytes(&of->p));
     }
-    a->packed = of->pack_bytes ? (uint2 *)c->scratch : NULL;
+    a->packed = of->packed ? (uint2 *)c->scratch : NULL;
 }
 
 static void forward(const call *c) {
@@ -200,18 +213,31 @@ static void forward(const call *c) {
     of.large ? lstm_large_forward(c, &of.p, (char *)c->scratch) : lstm_forward_launch(c, &of.p);
 }
 
-// dx from dz in scratch, one direction after the other.
-static void dx_products(const call *c, const lstm_plan *p, float *room) {
-    const lstm_args *a = &p->a;
-    int64_t n = a->B * a->T, gates = 4 * a->H;
-    int type = p->math == MATH_BF16 ? DTYPE_BF16 : p->math == MATH_F16 ? DTYPE_F16 : DTYPE_F32;
-    gemm_finish f = {view_of(&c->din[LSTM_X]), {}, NULL, ACT_NONE};
-    for (int d = 0; f.out.data && d < a->D; d++) {
-        view dz = {a->dz + (size_t)(d * n * gates) * p->element, type, false};
-        view w_ih = view_of(&c->in[LSTM_WEIGHTS + d * LSTM_PER_DIRECTION]);
-        f.out.add |= d > 0;
-        gemm_product(c, p->math, gemm_args{{dz, gates, 1, false}, {w_ih, 1, a->I, false}, n, a->I, gates, 1}, f, room);
+// dx's rows from the order in which dz's lie to their own.
+static __global__ void dx_kernel(lstm_args a, const float *from, view dx) {
+    FOR_EACH(n, a.B * a.T * a.I) {
+        int64_t b = n / ((int64_t)a.T * a.I), t = n / a.I % a.T;
+        int64_t at = b / ROWS * a.dz_rows.tile + t * a.dz_rows.step + b % ROWS * a.dz_rows.row;
+        view_put(dx, n, from[at / (4 * a.H) * a.I + n % a.I]);
     }
+}
+
+// dx from dz in scratch, one direction after the other.
+static void dx_products(const call *c, const plan_of *of, char *room) {
+    const lstm_args *a = &of->p.a;
+    view dx = view_of(&c->din[LSTM_X]);
+    if (!dx.data) return;
+    int64_t gates = 4 * a->H, rows = a->dz_direction / gates;
+    int type = of->p.math == MATH_BF16 ? DTYPE_BF16 : of->p.math == MATH_F16 ? DTYPE_F16 : DTYPE_F32;
+    gemm_finish f = {{room, DTYPE_F32, false}, {}, NULL, ACT_NONE};
+    for (int d = 0; d < a->D; d++) {
+        view dz = {a->dz + (size_t)(d * a->dz_direction) * of->p.element, type, false};
+        view w_ih = view_of(&c->in[LSTM_WEIGHTS + d * LSTM_PER_DIRECTION]);
+        f.out.add = d > 0;
+        gemm_product(c, of->p.math, gemm_args{{dz, gates, 1, false}, {w_ih, 1, a->I, false}, rows, a->I, gates, 1}, f,
+            (float *)(room + of->dx_bytes));
+    }
+    LAUNCH(c, dx_kernel, blocks_for(a->B * a->T * a->I, 256), 256, 0, *a, (const float *)room, dx);
 }
 
 static void add_parts(const call *c, const lstm_args *a) {
@@ -240,19 +266,28 @@ static void backward(const call *c) {
     a->dc0 = view_of(&c->din[at + 1]);
     a->parts = (float *)room;
     a->dz = room + of.parts_bytes;
-    a->hp = a->dz + of.dz_bytes;
+    a->h_kept = a->kept_h;
+    if (of.large) {
+        lstm_large_rows(a);
+    } else {
+        int columns = a->kept_tiles * (of.p.element == 2 ? 16 : 8);
+        a->dz_rows = rows_at{(int64_t)a->T * ROWS * 4 * a->H, (int64_t)ROWS * 4 * a->H, 4 * a->H};
+        a->h_rows = rows_at{(int64_t)a->T * ROWS * columns, (int64_t)ROWS * columns, columns};
+        a->dz_direction = a->tiles * a->dz_rows.tile;
+        a->h_direction = a->tiles * a->h_rows.tile;
+    }
     of.large ? lstm_large_backward(c, &of.p, (char *)c->scratch) : lstm_backward_launch(c, &of.p);
-    if (!of.fused) {
+    if (!of.p.sums) {
         a->groups = of.parts;
         lstm_weights_launch(c, &of.p);
-        dx_products(c, &of.p, (float *)(a->hp + of.hp_bytes));
+        dx_products(c, &of, a->dz + of.dz_bytes);
     }
     add_parts(c, a);
 }
 
 static size_t scratch(const call *c) {
     plan_of of = plan_lstm(c);
-    return of.pack_bytes + of.large_bytes + of.parts_bytes + of.dz_bytes + of.hp_bytes + of.dx_bytes;
+    return of.pack_bytes + of.large_bytes + of.parts_bytes + of.dz_bytes + of.dx_bytes + of.dx_parts_bytes;
 }
 
 static size_t reserve(const call *c) {

@@ -5,7 +5,7 @@
 // of a step is [x | h]: x lies in shared memory for many steps at once, converted; h is exchanged through shared memory,
 // double-buffered, one barrier a step. Kernels are made for FX and FH tiles of the operand's columns, x's and h's, and hold
 // their weights in registers; with FH = 0 any number is taken, and the weights lie in shared memory, or in scratch where
-// they do not fit. In the former x has a column of ones after its last, whose gradient is the bias's.
+// they do not fit. Where backward sums the weights' gradients x has a column of ones after its last, for the bias's.
 //
 // In 16-bit modes the weights of i, f and o are halved, which is exact, since sigmoid(z) = tanh(z / 2) / 2 + 1 / 2.
 #ifndef TRADEWIND_CUDA_LSTM_CUH
@@ -14,6 +14,14 @@
 #include "cuda/mma.cuh"
 
 enum { ROWS = 16, UNITS = 8, GROUPS = 192, WARPS_MOST = 16, LSTM_RING = 4 };
+
+// Where rows of a matrix lie that has one for every sample and step: distances in elements from one tile of 16 samples, one
+// step and one sample to the next.
+struct rows_at {
+    int64_t tile;
+    int64_t step;
+    int row;
+};
 
 struct lstm_args {
     view x, h0, c0, reset;
@@ -29,7 +37,9 @@ struct lstm_args {
     char *kept_h, *kept_c; // reserve: h as each step's operand [D][tiles][T][16][kept_tiles * K], c by lane [D][tiles][T][UT][32][4]
     uint2 *packed;         // fragments in scratch, or NULL: in shared memory
     float *parts;          // of the weights' gradients: [D][groups][4H][I + H + 1]
-    char *dz, *hp;         // not fused: [D][B * T][4H], [D][B * T][H]
+    char *dz, *h_kept;     // where gradients are not summed on the way: dz by time, and the h that steps start from, by step
+    rows_at dz_rows, h_rows;
+    int64_t dz_direction, h_direction; // elements from direction to direction
 };
 
 // Which kernel is meant, and what it needs.
@@ -37,11 +47,13 @@ struct lstm_plan {
     lstm_args a;
     int math, element;
     int FX, FH; // the kernel's tiles
+    bool sums;  // backward sums the weights' gradients
     size_t shared;
 };
 
-// Kernels that are made: FORM(2-byte operands, tiles of x, tiles of h). Wide operands leave backward room for fewer.
-#define LSTM_FORMS(FORM)                                                                                               \
+// Kernels that are made: FORM(2-byte operands, tiles of x, tiles of h). Those that sum the weights' gradients in backward;
+// those that have no registers left for them; and forward alone.
+#define LSTM_SUMMING(FORM)                                                                                             \
     FORM(true, 1, 1)                                                                                                   \
     FORM(true, 1, 2)                                                                                                   \
     FORM(true, 1, 3)                                                                                                   \
@@ -52,19 +64,30 @@ struct lstm_plan {
     FORM(false, 2, 2)                                                                                                  \
     FORM(false, 2, 4)                                                                                                  \
     FORM(false, 4, 4)
-#define LSTM_FORMS_FORWARD(FORM)                                                                                       \
-    LSTM_FORMS(FORM)                                                                                                   \
+#define LSTM_SPILLING(FORM)                                                                                            \
+    FORM(true, 1, 6)                                                                                                   \
+    FORM(true, 1, 8)                                                                                                   \
+    FORM(true, 2, 1)                                                                                                   \
+    FORM(true, 4, 2)                                                                                                   \
+    FORM(true, 8, 4)
+#define LSTM_FORWARD(FORM)                                                                                             \
+    LSTM_SUMMING(FORM)                                                                                                 \
+    FORM(true, 1, 6)                                                                                                   \
+    FORM(true, 1, 8)                                                                                                   \
+    FORM(true, 4, 2)                                                                                                   \
+    FORM(true, 8, 4)                                                                                                   \
     FORM(false, 2, 8)
 
 void lstm_forward_launch(const call *c, const lstm_plan *p);
 void lstm_backward_launch(const call *c, const lstm_plan *p);
 
-// The weights' gradients from a.dz and a.hp, in a.groups = lstm_weights_parts() parts: cuda/lstm_weights.cu.
+// The weights' gradients from a.dz and a.h_kept, in a.groups = lstm_weights_parts() parts: cuda/lstm_weights.cu.
 int lstm_weights_parts(const lstm_args *a);
 void lstm_weights_launch(const call *c, const lstm_plan *p);
 
-// Any hidden size, step by step: cuda/lstm_large.cu. `room` is scratch of lstm_large_scratch bytes; backward fills a.dz and
-// a.hp for the products that follow.
+// Any hidden size, step by step: cuda/lstm_large.cu. `room` is scratch of lstm_large_scratch bytes; backward fills a.dz for
+// the products that follow, with rows as lstm_large_rows says.
+void lstm_large_rows(lstm_args *a);
 size_t lstm_large_scratch(const lstm_plan *p);
 size_t lstm_large_reserve(const lstm_plan *p);
 void lstm_large_forward(const call *c, const lstm_plan *p, char *room);

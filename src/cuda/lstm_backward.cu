@@ -2,13 +2,18 @@
 //
 // A step computes its gates again from x and the kept h, takes their gradients dz, exchanges them through shared memory
 // (two buffers, one barrier a step) and multiplies by w_hh for the previous step's dh. Kept h tiles arrive by asynchronous
-// copies into a ring. Where the weights' gradients of a warp fit its registers and no dx is wanted (FH > 0), they are
-// summed on the way, one partial per block. Otherwise dz and h go to scratch and products follow.
+// copies into a ring. Where the weights' gradients of a warp fit its registers and no dx is wanted (SUMS), they are summed on
+// the way, one partial per block. Otherwise dz goes to scratch and products follow.
 #include "cuda/lstm.cuh"
 
-#define BACKWARD_BOUNDS(MATH, FX, FH)                                                                                  \
+// Fragments of w_hh' are held in registers too where warps are few enough.
+template <int MATH, int FH> struct back_held {
+    enum { COUNT = layout<MATH>::BYTES == 2 && FH <= 4 ? 4 * FH : 0 };
+};
+
+#define BACKWARD_BOUNDS(MATH, FX, FH, SUMS)                                                                            \
     __launch_bounds__(held_warps(layout<MATH>::BYTES == 2, FH) * 32,                                                   \
-        FH == 0 ? 1 : layout<MATH>::BYTES == 2 ? (FX + FH <= 3 ? 3 : 1) : (FX + FH <= 6 ? 3 : 1))
+        FH == 0 ? 1 : layout<MATH>::BYTES == 2 ? (FX + FH <= (SUMS ? 3 : 6) && FH <= 2 ? 3 : 1) : (FX + FH <= 6 ? 3 : 1))
 
 CUDA_FN void copy_async(uint32_t to, const void *from) {
 #if __CUDA_ARCH__ >= 800
@@ -58,7 +63,7 @@ template <int MATH> CUDA_FN void gates_back(float z[4][4], const float c[4], con
 template <int MATH, int FH> CUDA_FN void dh_before(int KH, uint32_t dz, uint32_t below, const frag_b *back, const uint2 *at, float dh[4]) {
     const uint32_t width = layout<MATH>::K * layout<MATH>::BYTES;
     float even[4] = {}, odd[4] = {};
-    if constexpr (FH > 0 && layout<MATH>::BYTES == 2) {
+    if constexpr (back_held<MATH, FH>::COUNT > 0) {
 #pragma unroll
         for (int k = 0; k < 4 * FH; k += 2) {
             product<MATH>(even, operand_at<MATH>(dz + k * width, below), back[k]);
@@ -146,27 +151,29 @@ template <int MATH, int FX, int NT> static __device__ void store_parts(const lst
             }
 }
 
-// Where the gradients are not summed on the way: a row of gates, and the h that the step started from, for the products.
-template <typename E> static __device__ void spill_rows(const E *from, int ld, int parts, int part_ld, char *to, int64_t row_stride,
-    int width, int rows) {
-    for (int i = threadIdx.x; i < rows * parts * width; i += blockDim.x) {
-        int r = i / (parts * width), c = i % (parts * width);
-        ((E *)to)[r * row_stride + c] = from[r * ld + c / width * part_ld + c % width];
-    }
+// Where the gradients are not summed on the way: dz's tile, 16 rows of gates side by side, for the products that follow.
+// With a multiple of 8 units a pass of all threads moves 32 or 16 bytes of every gate row's share, so that a thread's place
+// is found once.
+template <int MATH> CUDA_FN uint32_t spill_from(const lstm_args &a, int zld, int per) {
+    enum { BYTES = layout<MATH>::BYTES };
+    int gate_pieces = a.H * BYTES / 16, i = threadIdx.x, r = i / (4 * gate_pieces), c = i % (4 * gate_pieces);
+    return (r * zld + c / gate_pieces * per) * BYTES + c % gate_pieces * 16;
 }
 
-template <typename E> static __device__ void spill(const lstm_args &a, int64_t tile, int d, int t, const E *dz, int zld, int per,
-    const E *h, int hld) {
-    int64_t left = a.B - tile * ROWS, at = (int64_t)d * a.B * a.T + tile * ROWS * a.T + t;
-    int rows = left < ROWS ? (int)left : ROWS;
-    if (a.H * sizeof(E) % 16 == 0) {
-        int n = 16 / sizeof(E);
-        spill_rows((const uint4 *)dz, zld / n, 4, per / n, a.dz + at * 4 * a.H * sizeof(E), (int64_t)a.T * 4 * a.H / n, a.H / n, rows);
-        spill_rows((const uint4 *)h, hld / n, 1, 0, a.hp + at * a.H * sizeof(E), (int64_t)a.T * a.H / n, a.H / n, rows);
-    } else {
-        spill_rows(dz, zld, 4, per, a.dz + at * 4 * a.H * sizeof(E), (int64_t)a.T * 4 * a.H, a.H, rows);
-        spill_rows(h, hld, 1, 0, a.hp + at * a.H * sizeof(E), (int64_t)a.T * a.H, a.H, rows);
+template <typename E> static __device__ __noinline__ void spill_slowly(const E *dz, int zld, int per, int H, E *to) {
+    for (int i = threadIdx.x; i < ROWS * 4 * H; i += blockDim.x) to[i] = dz[i / (4 * H) * zld + i / H % 4 * per + i % H];
+}
+
+template <int MATH> CUDA_FN void spill(const lstm_args &a, const typename layout<MATH>::E *dz, int zld, int per, uint32_t from,
+    typename layout<MATH>::E *to) {
+    enum { BYTES = layout<MATH>::BYTES };
+    if (a.H % 8) {
+        spill_slowly(dz, zld, per, a.H, to);
+        return;
     }
+#pragma unroll
+    for (int j = 0; j < BYTES; j++)
+        ((uint4 *)to)[j * blockDim.x + threadIdx.x] = *(const uint4 *)((const char *)dz + from + j * (16 / BYTES) * zld * BYTES);
 }
 
 CUDA_FN void load_gradient(const lstm_args &a, const seat &s, int d, view from, float v[4]) {
@@ -207,7 +214,7 @@ template <typename E> struct rooms {
 };
 
 // c of the step before the one before it is fetched a step ahead.
-template <int MATH, int FX, int FH, int NT> CUDA_FN void backward_tile(const lstm_args &a, int d, int64_t tile,
+template <int MATH, int FX, int FH, bool SUMS, int NT> CUDA_FN void backward_tile(const lstm_args &a, int d, int64_t tile,
     const held<FX, FH> &w, const frag_b *back, const uint2 *back_at, const rooms<typename layout<MATH>::E> &r,
     const float bias[4][2], float dw[2][NT][4]) {
     typedef typename layout<MATH>::E E;
@@ -224,6 +231,8 @@ template <int MATH, int FX, int FH, int NT> CUDA_FN void backward_tile(const lst
     const piece mine = piece_of<MATH>(a, hld);
     const char *kept_h = kept_h_at<MATH>(a, d, tile, 0) + mine.packed;
     const int c_step = a.UT * 32 * 4;
+    const uint32_t spilled = SUMS ? 0 : spill_from<MATH>(a, zld, per);
+    E *dz_to = SUMS ? NULL : (E *)a.dz + d * a.dz_direction + tile * a.dz_rows.tile;
     const E *kept_c = kept_c_at<MATH>(a, d, tile, T - 1, s);
     float dh[4], dc[4], c[4], before[4] = {};
     for (int k = 1; k < LSTM_RING; k++) fetch_h<MATH>(a, kept_h, mine, hs + mine.shared, h_room, T - k);
@@ -263,9 +272,9 @@ template <int MATH, int FX, int FH, int NT> CUDA_FN void backward_tile(const lst
         __syncthreads();
         fetch_h<MATH>(a, kept_h, mine, hs + mine.shared, h_room, i - (LSTM_RING - 1));
         dh_before<MATH, FH>(KH, dzs + odd + z_lane, z_below, back, back_at, dh);
-        if constexpr (FH == 0) {
-            spill(a, tile, d, time_of(a, d, i), r.dzs + (i & 1) * ROWS * zld, zld, per, r.hs + (i & (LSTM_RING - 1)) * ROWS * hld, hld);
-            apply_reset(a, s, time_of(a, d, i), dh, dc);
+        if (FH == 0) apply_reset(a, s, time_of(a, d, i), dh, dc);
+        if constexpr (!SUMS) {
+            spill<MATH>(a, r.dzs + (i & 1) * ROWS * zld, zld, per, spilled, dz_to + time_of(a, d, i) * a.dz_rows.step);
         } else if constexpr (BYTES == 2) {
             add_narrow<MATH, FX, FH>(z, x + x_lane, h + h_lane, dw);
         } else {
@@ -282,10 +291,10 @@ template <int MATH, int FX, int FH, int NT> CUDA_FN void backward_tile(const lst
     if (FH == 0) store_first(a, s, d, dh, dc);
 }
 
-template <int MATH, int FX, int FH> static __global__ void BACKWARD_BOUNDS(MATH, FX, FH) backward_kernel(lstm_args a) {
+template <int MATH, int FX, int FH, bool SUMS> static __global__ void BACKWARD_BOUNDS(MATH, FX, FH, SUMS) backward_kernel(lstm_args a) {
     extern __shared__ uint4 room[];
     typedef typename layout<MATH>::E E;
-    enum { NARROW = sizeof(E) == 2, NT = FH == 0 ? 1 : NARROW ? 2 * (FX + FH) : FX + FH };
+    enum { NARROW = sizeof(E) == 2, NT = !SUMS ? 1 : NARROW ? 2 * (FX + FH) : FX + FH, BACK = back_held<MATH, FH>::COUNT };
     const int d = blockIdx.y, warp = threadIdx.x / 32, KX = FH ? FX : a.KX, KH = FH ? FH : a.KH;
     const int xld = row_elements(KX, sizeof(E));
     rooms<E> r = {};
@@ -294,7 +303,7 @@ template <int MATH, int FX, int FH> static __global__ void BACKWARD_BOUNDS(MATH,
     r.dzs = r.hs + LSTM_RING * ROWS * row_elements(KH, sizeof(E));
     uint2 *packed = (uint2 *)(r.dzs + 2 * ROWS * row_elements(4 * KH, sizeof(E)));
     held<FX, FH> w;
-    frag_b back[NARROW && FH ? 4 * FH : 1];
+    frag_b back[BACK ? BACK : 1];
     const uint2 *back_at = NULL;
     float bias[4][2], dw[2][NT][4] = {};
     if constexpr (FH == 0) {
@@ -304,40 +313,46 @@ template <int MATH, int FX, int FH> static __global__ void BACKWARD_BOUNDS(MATH,
         weights from = weights_of(a, d, KX, KH);
         hold<MATH, FX, FH>(&w, from, warp);
 #pragma unroll
-        for (int k = 0; NARROW && k < 4 * FH; k++) back[k] = backward_fragment<MATH>(from, warp, k);
-        if (!NARROW) back_at = own_fragments<MATH>(a, d, warp, FOR_DH, packed);
+        for (int k = 0; k < BACK; k++) back[k] = backward_fragment<MATH>(from, warp, k);
+        if (!BACK) back_at = own_fragments<MATH>(a, d, warp, FOR_DH, packed);
     }
     load_bias<MATH>(a, seat_of(0), d, bias);
     clear_shared(room, (char *)packed - (char *)room);
     __syncthreads();
-    if (FH > 0) put_ones(r.xs, a.chunk * ROWS, xld, a.I);
+    if (SUMS) put_ones(r.xs, a.chunk * ROWS, xld, a.I);
     __syncthreads();
     for (int64_t tile = blockIdx.x; tile < a.tiles; tile += a.groups)
-        backward_tile<MATH, FX, FH, NT>(a, d, tile, w, back, back_at, r, bias, dw);
-    if constexpr (FH > 0) store_parts<MATH, FX, NT>(a, d, seat_of(0), dw);
+        backward_tile<MATH, FX, FH, SUMS, NT>(a, d, tile, w, back, back_at, r, bias, dw);
+    if constexpr (SUMS) store_parts<MATH, FX, NT>(a, d, seat_of(0), dw);
 }
 
-template <int MATH, int FX, int FH> static void launch(const call *c, const lstm_plan *p) {
+template <int MATH, int FX, int FH, bool SUMS> static void launch(const call *c, const lstm_plan *p) {
     dim3 grid(p->a.groups, p->a.D);
-    const void *kernel = (const void *)backward_kernel<MATH, FX, FH>;
+    const void *kernel = (const void *)backward_kernel<MATH, FX, FH, SUMS>;
     if (p->shared > (48 << 10)) cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)p->shared);
-    LAUNCH(c, (backward_kernel<MATH, FX, FH>), grid, p->a.UT * 32, p->shared, p->a);
+    LAUNCH(c, (backward_kernel<MATH, FX, FH, SUMS>), grid, p->a.UT * 32, p->shared, p->a);
 }
+
+// Forms of the other width are not made.
+#define FORM_OF(is_narrow, fx, fh, sum)                                                                                \
+    if constexpr ((layout<MATH>::BYTES == 2) == is_narrow) {                                                           \
+        if (p->FX == fx && p->FH == fh && p->sums == sum) {                                                            \
+            launch<MATH, fx, fh, sum>(c, p);                                                                           \
+            return;                                                                                                    \
+        }                                                                                                              \
+    }
+#define SUMMING(is_narrow, fx, fh) FORM_OF(is_narrow, fx, fh, true)
+#define SPILLING(is_narrow, fx, fh) FORM_OF(is_narrow, fx, fh, false)
 
 template <int MATH> static void choose(const call *c, const lstm_plan *p) {
-#define FORM(math_is_narrow, fx, fh)                                                                                   \
-    if ((layout<MATH>::BYTES == 2) == math_is_narrow && p->FX == fx && p->FH == fh) {                                  \
-        launch<MATH, (layout<MATH>::BYTES == 2) == math_is_narrow ? fx : 0, (layout<MATH>::BYTES == 2) == math_is_narrow ? fh : 0>(c, p); \
-        return;                                                                                                        \
-    }
-    LSTM_FORMS(FORM)
-#undef FORM
+    LSTM_SUMMING(SUMMING)
+    LSTM_SPILLING(SPILLING)
     CHECK(p->FH == 0, "lstm: no kernel for %d and %d tiles", p->FX, p->FH);
-    launch<MATH, 0, 0>(c, p);
+    launch<MATH, 0, 0, false>(c, p);
 }
 
 void lstm_backward_launch(const call *c, const lstm_plan *p) {
-    pack(c, p, FOR_GATES | FOR_DH);
+    pack(c, p, p->FH ? FOR_DH : FOR_GATES | FOR_DH);
 #define BACKWARD(M) choose<M>(c, p)
     BY_MATH(p->math, BACKWARD)
 }

@@ -5,9 +5,9 @@
 #include "cuda/lstm.cuh"
 
 // Blocks that a multiprocessor should hold: a batch of 3072 is three blocks of four warps on each of 132.
-#define FORWARD_BOUNDS(MATH, FH)                                                                                       \
+#define FORWARD_BOUNDS(MATH, FX, FH)                                                                                       \
     __launch_bounds__(held_warps(layout<MATH>::BYTES == 2, FH) * 32,                                                   \
-        FH == 0 ? 1 : layout<MATH>::BYTES == 2 ? (FH <= 2 ? 4 : 2) : (FH <= 4 ? 3 : 1))
+        FH == 0 ? 1 : layout<MATH>::BYTES == 2 ? (FX + FH <= 4 && FH <= 2 ? 4 : FX + FH <= 6 && FH <= 4 ? 2 : 1) : (FH <= 4 ? 3 : 1))
 
 // h of a step for the layer above.
 template <int MATH> CUDA_FN void store_pairs(const pairs<MATH> &p, const float h[4]) {
@@ -92,7 +92,7 @@ template <int MATH, int FX, int FH> CUDA_FN void forward_tile(const lstm_args &a
     }
 }
 
-template <int MATH, int FX, int FH> static __global__ void FORWARD_BOUNDS(MATH, FH) forward_kernel(lstm_args a) {
+template <int MATH, int FX, int FH> static __global__ void FORWARD_BOUNDS(MATH, FX, FH) forward_kernel(lstm_args a) {
     extern __shared__ uint4 room[];
     typedef typename layout<MATH>::E E;
     const int d = blockIdx.y, warp = threadIdx.x / 32, KX = FH ? FX : a.KX, KH = FH ? FH : a.KH;
@@ -121,14 +121,17 @@ template <int MATH, int FX, int FH> static void launch(const call *c, const lstm
     LAUNCH(c, (forward_kernel<MATH, FX, FH>), grid, p->a.UT * 32, p->shared, p->a);
 }
 
-template <int MATH> static void choose(const call *c, const lstm_plan *p) {
-#define FORM(math_is_narrow, fx, fh)                                                                                   \
-    if ((layout<MATH>::BYTES == 2) == math_is_narrow && p->FX == fx && p->FH == fh) {                                  \
-        launch<MATH, (layout<MATH>::BYTES == 2) == math_is_narrow ? fx : 0, (layout<MATH>::BYTES == 2) == math_is_narrow ? fh : 0>(c, p); \
-        return;                                                                                                        \
+// Forms of the other width are not made.
+#define FORM(is_narrow, fx, fh)                                                                                        \
+    if constexpr ((layout<MATH>::BYTES == 2) == is_narrow) {                                                           \
+        if (p->FX == fx && p->FH == fh) {                                                                              \
+            launch<MATH, fx, fh>(c, p);                                                                                \
+            return;                                                                                                    \
+        }                                                                                                              \
     }
-    LSTM_FORMS_FORWARD(FORM)
-#undef FORM
+
+template <int MATH> static void choose(const call *c, const lstm_plan *p) {
+    LSTM_FORWARD(FORM)
     CHECK(p->FH == 0, "lstm: no kernel for %d and %d tiles", p->FX, p->FH);
     launch<MATH, 0, 0>(c, p);
 }

@@ -40,6 +40,14 @@ size_t lstm_large_reserve(const lstm_plan *p) {
     return 2 * up64((size_t)(a->D * a->T * a->B * a->H) * p->element);
 }
 
+// dz as [D][T][B][4H]; the h that was kept.
+void lstm_large_rows(lstm_args *a) {
+    a->dz_rows = rows_at{(int64_t)ROWS * 4 * a->H, a->B * 4 * a->H, 4 * a->H};
+    a->h_rows = rows_at{(int64_t)ROWS * a->H, a->B * a->H, a->H};
+    a->dz_direction = a->T * a->B * 4 * a->H;
+    a->h_direction = a->T * a->B * a->H;
+}
+
 static int type_of(const lstm_plan *p) {
     return p->math == MATH_BF16 ? DTYPE_BF16 : p->math == MATH_F16 ? DTYPE_F16 : DTYPE_F32;
 }
@@ -89,14 +97,14 @@ static __global__ void cell_kernel(cell_args k) {
     }
 }
 
-// dz of a step to its rows of a.dz, and its h to a.hp; dc becomes that of the step before.
+// dz of a step to its rows of a.dz; dc becomes that of the step before.
 static __global__ void cell_back_kernel(cell_args k) {
     const lstm_args &a = k.a;
     int t = time_of(a, k.d, k.i), H = a.H;
     bool last = k.i + 1 == a.T;
-    view dz = {a.dz, k.element_type, false}, hp = {a.hp, k.element_type, false};
+    view dz = {a.dz, k.element_type, false};
     FOR_EACH(n, a.B * H) {
-        int64_t b = n / H, row = ((int64_t)k.d * a.B + b) * a.T + t, at = state_at(a, k.d, b, (int)(n % H));
+        int64_t b = n / H, row = ((int64_t)k.d * a.T + t) * a.B + b, at = state_at(a, k.d, b, (int)(n % H));
         int u = (int)(n % H);
         bool cut_after = !last && reset_at(a, b, time_of(a, k.d, k.i + 1)), cut_before = reset_at(a, b, t);
         float dh = last ? (a.dh_last.data ? view_load(a.dh_last, at) : 0.0f) : cut_after ? 0.0f : k.dh[n];
@@ -113,7 +121,6 @@ static __global__ void cell_back_kernel(cell_args k) {
         view_store(dz, row * 4 * H + H + u, cell * before * f * (1 - f));
         view_store(dz, row * 4 * H + 2 * H + u, cell * in * (1 - g * g));
         view_store(dz, row * 4 * H + 3 * H + u, dh * th * o * (1 - o));
-        view_store(hp, row * H + u, view_load(k.h_in, n));
         k.dc[n] = cell * f;
     }
 }
@@ -198,13 +205,13 @@ void lstm_large_backward(const call *c, const lstm_plan *p, char *room) {
         view hh = {(void *)a->w_hh[d], DTYPE_F32, false};
         gemm_finish f = {{k.dh, DTYPE_F32, false}, {}, NULL, ACT_NONE};
         for (k.i = a->T - 1; k.i >= 0; k.i--) {
-            int64_t t = d ? a->T - 1 - k.i : k.i, row = (int64_t)d * a->B * a->T + t;
+            int64_t t = d ? a->T - 1 - k.i : k.i, row = ((int64_t)d * a->T + t) * a->B;
             k.h_in = h_of(p, &at, k.i);
             gates(c, p, &k, at.parts);
             LAUNCH(c, cell_back_kernel, blocks, 256, 0, k);
             view dz = {a->dz + row * 4 * a->H * p->element, type_of(p), false};
             gemm_product(c, p->math,
-                gemm_args{{dz, (int64_t)a->T * 4 * a->H, 1, false}, {hh, 1, a->H, false}, a->B, a->H, 4 * a->H, 1}, f, at.parts);
+                gemm_args{{dz, 4 * a->H, 1, false}, {hh, 1, a->H, false}, a->B, a->H, 4 * a->H, 1}, f, at.parts);
         }
         if (a->dh0.data || a->dc0.data) LAUNCH(c, finish_kernel, blocks, 256, 0, k);
     }

@@ -1,5 +1,5 @@
 // The gradients of a recurrent layer's weights and biases where the recurrence has not summed them: dz' [x | h | 1] over
-// all samples and steps, from the rows that backward spilled.
+// all samples and steps, from the dz that backward spilled and the h that forward kept.
 //
 // A block takes 128 rows of the gates, 128 columns of [x | h | 1] and a part of the sum; the parts are added afterwards in
 // order (lstm.cu). Eight warps take 16 gates each and all columns.
@@ -7,51 +7,64 @@
 
 enum { DEEP = 32, WIDE = 128, LD = WIDE + 8, THREADS = 256, FILLS = DEEP * WIDE / THREADS };
 
-// Where a thread's column of [x | h | 1] comes from.
+// Where a thread's column of [x | h | 1] comes from, as distances in elements.
 struct source {
     const char *at;
-    int64_t stride; // elements from row to row
-    int type;       // -1: ones, -2: nothing
+    rows_at to;
+    int type;     // -1: ones, -2: nothing
+    bool by_step; // rows are counted in the order of the sequence, not in that of time
 };
 
 static __device__ source source_of(const lstm_args &a, int d, int element_type, int column) {
-    int64_t first = (int64_t)d * a.B * a.T;
-    if (column < a.I) return source{(const char *)a.x.data + column * (a.x.type == DTYPE_F32 ? 4 : 2), a.I, a.x.type};
-    if (column < a.I + a.H)
-        return source{a.hp + (first * a.H + column - a.I) * (element_type == DTYPE_F32 ? 4 : 2), a.H, element_type};
-    return source{NULL, 0, column == a.I + a.H ? -1 : -2};
+    if (column < a.I) {
+        rows_at x = {(int64_t)ROWS * a.T * a.I, a.I, a.T * a.I};
+        return source{(const char *)a.x.data + column * (a.x.type == DTYPE_F32 ? 4 : 2), x, a.x.type, false};
+    }
+    int bytes = element_type == DTYPE_F32 ? 4 : 2;
+    if (column < a.I + a.H) return source{a.h_kept + (d * a.h_direction + column - a.I) * bytes, a.h_rows, element_type, true};
+    return source{NULL, {}, column == a.I + a.H ? -1 : -2, false};
 }
 
-CUDA_FN float source_load(const source &s, int64_t row) {
+CUDA_FN float source_load(const source &s, int64_t at) {
     switch (s.type) {
-    case DTYPE_F32: return ((const float *)s.at)[row * s.stride];
-    case DTYPE_BF16: return __bfloat162float(((const __nv_bfloat16 *)s.at)[row * s.stride]);
-    case DTYPE_F16: return __half2float(((const __half *)s.at)[row * s.stride]);
+    case DTYPE_F32: return ((const float *)s.at)[at];
+    case DTYPE_BF16: return __bfloat162float(((const __nv_bfloat16 *)s.at)[at]);
+    case DTYPE_F16: return __half2float(((const __half *)s.at)[at]);
     default: return s.type == -1 ? 1.0f : 0.0f;
     }
 }
 
-// A tile of DEEP rows: dz's columns and the operand's, each thread one column of both and every other row.
-template <int MATH> struct tile {
+// A slice of DEEP rows, two steps of 16 samples: dz's columns and the operand's, each thread one column of both and every
+// other row.
+template <int MATH> struct slice {
     typename layout<MATH>::E dz[FILLS];
     float x[FILLS];
 };
 
-template <int MATH> CUDA_FN void fetch(tile<MATH> *f, const typename layout<MATH>::E *dz, int gates, const source &s, int64_t row, int64_t end) {
+// `pair` counts steps of 16 samples: tile after tile, time after time.
+template <int MATH> CUDA_FN void fetch(slice<MATH> *f, const lstm_args &a, int d, const typename layout<MATH>::E *dz, const source &s,
+    int64_t pair, int64_t end) {
 #pragma unroll
-    for (int j = 0; j < FILLS; j++) {
-        int64_t r = row + threadIdx.x / WIDE + j * (THREADS / WIDE);
-        convert(&f->dz[j], 0.0f);
-        if (r < end && dz) f->dz[j] = dz[r * gates];
-    }
+    for (int half = 0; half < DEEP / ROWS; half++) {
+        int64_t p = pair + half, tile = p / a.T;
+        int t = (int)(p - tile * a.T), i = s.by_step && d ? a.T - 1 - t : t, first = threadIdx.x / WIDE;
+        int64_t from = tile * a.dz_rows.tile + t * a.dz_rows.step, at = tile * s.to.tile + i * s.to.step;
+        int rows = p >= end ? 0 : a.B - tile * ROWS < ROWS ? (int)(a.B - tile * ROWS) : (int)ROWS;
 #pragma unroll
-    for (int j = 0; j < FILLS; j++) {
-        int64_t r = row + threadIdx.x / WIDE + j * (THREADS / WIDE);
-        f->x[j] = r < end ? source_load(s, r) : 0.0f;
+        for (int j = 0; j < FILLS / 2; j++) {
+            int r = first + j * (THREADS / WIDE), k = half * (FILLS / 2) + j;
+            convert(&f->dz[k], 0.0f);
+            if (r < rows && dz) f->dz[k] = dz[from + (int64_t)r * a.dz_rows.row];
+        }
+#pragma unroll
+        for (int j = 0; j < FILLS / 2; j++) {
+            int r = first + j * (THREADS / WIDE), k = half * (FILLS / 2) + j;
+            f->x[k] = r < rows ? source_load(s, at + (int64_t)r * s.to.row) : 0.0f;
+        }
     }
 }
 
-template <int MATH> CUDA_FN void put(const tile<MATH> &f, typename layout<MATH>::E *a, typename layout<MATH>::E *b) {
+template <int MATH> CUDA_FN void put(const slice<MATH> &f, typename layout<MATH>::E *a, typename layout<MATH>::E *b) {
 #pragma unroll
     for (int j = 0; j < FILLS; j++) {
         int at = (threadIdx.x / WIDE + j * (THREADS / WIDE)) * LD + threadIdx.x % WIDE;
@@ -100,17 +113,17 @@ template <int MATH> static __global__ void __launch_bounds__(THREADS) weights_ke
     __shared__ E sa[DEEP * LD], sb[DEEP * LD];
     const int gates = 4 * a.H, width = a.I + a.H + 1, d = blockIdx.z % a.D, part = blockIdx.z / a.D;
     const int gate = blockIdx.x * WIDE + threadIdx.x % WIDE, column = blockIdx.y * WIDE + threadIdx.x % WIDE;
-    const int64_t n = a.B * a.T, end = n * (part + 1) / a.groups;
-    const E *dz = gate < gates ? (const E *)a.dz + d * n * gates + gate : NULL;
+    const int64_t pairs = (int64_t)a.tiles * a.T, end = pairs * (part + 1) / a.groups;
+    const E *dz = gate < gates ? (const E *)a.dz + d * a.dz_direction + gate : NULL;
     const source s = source_of(a, d, element_type, column);
     float acc[WIDE / 8][4] = {};
-    tile<MATH> next;
-    int64_t row = n * part / a.groups;
-    fetch<MATH>(&next, dz, gates, s, row, end);
-    for (; row < end; row += DEEP) {
+    slice<MATH> next;
+    int64_t pair = pairs * part / a.groups;
+    fetch<MATH>(&next, a, d, dz, s, pair, end);
+    for (; pair < end; pair += DEEP / ROWS) {
         put<MATH>(next, sa, sb);
         __syncthreads();
-        if (row + DEEP < end) fetch<MATH>(&next, dz, gates, s, row + DEEP, end);
+        if (pair + DEEP / ROWS < end) fetch<MATH>(&next, a, d, dz, s, pair + DEEP / ROWS, end);
         multiply<MATH>(shared_address(sa), shared_address(sb), acc);
         __syncthreads();
     }
@@ -131,7 +144,8 @@ static int tiles_of(int n) {
 
 // Enough blocks to fill a large card, parts of at least 256 rows: by sizes alone.
 int lstm_weights_parts(const lstm_args *a) {
-    int64_t blocks = (int64_t)tiles_of(4 * a->H) * tiles_of(a->I + a->H + 1) * a->D, parts = 264 / blocks, most = a->B * a->T / 256;
+    int64_t blocks = (int64_t)tiles_of(4 * a->H) * tiles_of(a->I + a->H + 1) * a->D, parts = 264 / blocks;
+    int64_t most = (int64_t)a->tiles * a->T / 16;
     if (parts > most) parts = most;
     return parts < 1 ? 1 : (int)parts;
 }

@@ -137,6 +137,18 @@ static tensor lstm_second_layer(trial *t) {
     return lstm_row(t, (lstm_case){.directions = 2, .T = 3, .I = 20, .H = 40, .most = 20});
 }
 
+static tensor lstm_second_layer_32(trial *t) {
+    return lstm_row(t, (lstm_case){.directions = 2, .T = 3, .I = 64, .H = 32, .most = 20});
+}
+
+static tensor lstm_data_96(trial *t) {
+    return lstm_row(t, (lstm_case){.directions = 1, .data = true, .T = 2, .I = 6, .H = 96, .most = 17});
+}
+
+static tensor lstm_data_121(trial *t) {
+    return lstm_row(t, (lstm_case){.directions = 1, .data = true, .T = 2, .I = 16, .H = 121, .most = 17});
+}
+
 static tensor lstm_large(trial *t) {
     return lstm_row(t,
         (lstm_case){.directions = 1, .all = true, .start = true, .reset = true, .T = 2, .I = 5, .H = 136, .most = 17});
@@ -673,6 +685,9 @@ static const row rows[] = {
     {OP_lstm, "lstm of data, 60 units, all states", lstm_data_64, NULL, false},
     {OP_lstm, "lstm of data, 30 columns, 64 units", lstm_data_wide, NULL, false},
     {OP_lstm, "lstm of a second layer", lstm_second_layer, NULL, false},
+    {OP_lstm, "lstm of a second layer, 64 columns, 32 units", lstm_second_layer_32, NULL, false},
+    {OP_lstm, "lstm of data, 96 units", lstm_data_96, NULL, false},
+    {OP_lstm, "lstm of data, 121 units", lstm_data_121, NULL, false},
     {OP_lstm, "lstm of 136 units, all states, start, resets", lstm_large, NULL, false},
     {OP_layernorm, "layernorm", layernorm_row, NULL, true},
     {OP_dropout, "dropout", dropout_row, NULL, true},
