@@ -21,6 +21,8 @@ struct queue {
     int plays, id, sms;
     int arch;           // 90 for sm_90
     bool debug;         // eager, with a synchronisation after every node
+    bool fuse;          // neighbouring calls share launches
+    unsigned *tickets;  // for the last block of a launch to know that it is; 0 between launches
     size_t base;        // bytes of the card that were in use before the slab
     char card[512];
     char failed[256];   // the first failure of this queue, or ""
