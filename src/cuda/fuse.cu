@@ -42,8 +42,8 @@ static void operands_add(group *g, const operand *o, int count, bool written) {
     for (int i = 0; i < count; i++) operand_add(g, &o[i], written);
 }
 
-// All that a call may touch. An operator without results changes its inputs: an optimizer, or `advance`, which moves the
-// step record on.
+// All that a call may touch. An operator without results changes its inputs: an optimizer, or `advance`, which moves
+// the step record on.
 static void call_add(group *g, const call *c) {
     const kernel *k = cuda_table[c->op];
     CHECK(2 * (c->inputs + c->outputs) + 3 <= RANGES_PER_CALL, "%s has too many operands", c->name);

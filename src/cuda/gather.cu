@@ -36,7 +36,8 @@ CUDA_FN bool is_single(const gather_member &m) {
     return !m.window && !m.bytes && m.units == 1;
 }
 
-static __global__ void __launch_bounds__(GATHER_ROWS *GATHER_LANES) gather_kernel(const __grid_constant__ gather_args g) {
+static __global__ void __launch_bounds__(GATHER_ROWS *GATHER_LANES)
+    gather_kernel(const __grid_constant__ gather_args g) {
     __shared__ int32_t sample[GATHER_ROWS], single[GATHER_ROWS][GATHER_MOST];
     int r = threadIdx.x / GATHER_LANES, lane = threadIdx.x % GATHER_LANES;
     int64_t b = (int64_t)blockIdx.x * GATHER_ROWS + r;
@@ -88,8 +89,10 @@ static bool match_take(const call *c, gather_args *g, gather_member *m) {
 
 // The take of one word that wrote an operand, or -1.
 static int taken(const gather_args *g, const operand *o) {
-    for (int i = 0; i < g->count; i++)
-        if (g->m[i].to == o->data && o->type == DTYPE_I32 && !g->m[i].window && !g->m[i].bytes && g->m[i].units == 1) return i;
+    for (int i = 0; i < g->count; i++) {
+        const gather_member *m = &g->m[i];
+        if (m->to == o->data && o->type == DTYPE_I32 && !m->window && !m->bytes && m->units == 1) return i;
+    }
     return -1;
 }
 

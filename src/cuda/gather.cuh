@@ -1,4 +1,4 @@
-// Gathering a micro-batch in one launch: `draw`, the `take`s by its index, and the `window`s whose rows such takes give.
+// Gathering a micro-batch in one launch: `draw`, the `take`s by its index, the `window`s whose rows such takes give.
 //
 // Every result is written to its home, as the single calls would. Windows that are scaled and series that are not fp32
 // are left to the single calls.

@@ -111,7 +111,8 @@ struct gemm_place {
 };
 
 CUDA_FN gemm_place gemm_place_of(const gemm_args &g, int tile_m, int tile_n, int part) {
-    return gemm_place{(int64_t)tile_m * GEMM_TILE, (int64_t)tile_n * GEMM_TILE, g.k * part / g.parts, g.k * (part + 1) / g.parts};
+    int64_t i0 = (int64_t)tile_m * GEMM_TILE, j0 = (int64_t)tile_n * GEMM_TILE;
+    return gemm_place{i0, j0, g.k * part / g.parts, g.k * (part + 1) / g.parts};
 }
 
 // The sum of a block's tile, in registers: acc[m16 tile][n8 tile][4] of the warp's 32 x 32 part. `room` is the block's

@@ -23,7 +23,10 @@ static void forward(const call *c) {
 // Backward
 
 static __global__ void slope_kernel(view dy, view y, const float *z, view dz, int act, int64_t n) {
-    FOR_EACH(i, n) view_store(dz, i, view_load(dy, i) * activation_slope(act, z ? z[i] : 0.0f, y.data ? view_load(y, i) : 0.0f));
+    FOR_EACH(i, n) {
+        float at = z ? z[i] : 0.0f, result = y.data ? view_load(y, i) : 0.0f;
+        view_store(dz, i, view_load(dy, i) * activation_slope(act, at, result));
+    }
 }
 
 // After dz, the parts of dx and then those of the weights' gradients share the rest of the scratch.

@@ -272,7 +272,7 @@ static bool add_linear_back(rows_compiler *r, const call *c) {
     operand dz;
     rows_tile a;
     if (((const linear_attr *)c->attr)->act == ACT_GELU || !c->dout[0].data || !math_fits(r, c)) return false;
-    if (is_wide(r, operand_width(&c->in[0]), operand_width(&c->out[0]))) return false;
+    if (c->din[0].data && is_wide(r, operand_width(&c->in[0]), operand_width(&c->out[0]))) return false;
     if (!add_slope(r, c, &dz) || !hold_weights(r, c, scratch_of(r, c))) return false;
     if (!c->din[0].data) return true;
     if (!claim_whole(r, &c->in[1], false) || !claim_rows(r, &c->din[0], true, false)) return false;

@@ -1,8 +1,8 @@
 // What runs a row program (cuda/rows.h): a block of eight warps takes its rows through all instructions, with a barrier
 // after each. Products read their left operand from a slot and the weights, in fp32, straight from memory.
 //
-// In a product a lane holds columns 4t .. 4t+3 of every 16 of the sum, where the tensor cores want 2t, 2t+1, 2t+8, 2t+9: a
-// permutation of the sum's terms, the same in both operands, that makes every load a vector. In the same way tile j of
+// In a product a lane holds columns 4t .. 4t+3 of every 16 of the sum, where the tensor cores want 2t, 2t+1, 2t+8, 2t+9:
+// a permutation of the sum's terms, the same in both operands, that makes every load a vector. In the same way tile j of
 // NJ tiles of 8 columns consists of columns j, NJ + j, 2 NJ + j, ..., so that a lane's results are 2 NJ columns side by
 // side. Elements past the edge of the weights are read again from the last row or column and their results dropped.
 #ifndef TRADEWIND_CUDA_ROWS_KERNEL_CUH
@@ -125,7 +125,7 @@ struct rows_weights {
     bool vectors;
 };
 
-// A lane's share of 16 x 8 NJ weights from (k0, n0), all of whose k are inside. Wide products (NJ 4) have aligned weights.
+// A lane's share of 16 x 8 NJ weights from (k0, n0), all of whose k are inside. With NJ 4 the weights are aligned.
 template <int NJ, bool BACK> CUDA_FN void fetch(float b[NJ][4], const rows_weights &m, int k0, int n0) {
     int k = k0 + threadIdx.x % 4 * 4, n = n0 + threadIdx.x % 32 / 4 * NJ;
     if constexpr (BACK && NJ == 4) {
@@ -238,7 +238,8 @@ template <int N> CUDA_FN void finish_run(float v[N], const float bias[N], int ac
 
 // The results of one tile of 16 rows, of which a lane has rows g and g + 8.
 template <int MATH, int NJ, bool BACK>
-CUDA_FN void put_tile(const rows_instr &in, const rows_block &k, const float acc[NJ][4], const float bias[2 * NJ], int row, int c) {
+CUDA_FN void put_tile(const rows_instr &in, const rows_block &k, const float acc[NJ][4], const float bias[2 * NJ],
+    int row, int c) {
     typedef typename math_type<MATH>::element E;
 #pragma unroll
     for (int h = 0; h < 2; h++) {
@@ -274,7 +275,8 @@ template <int MATH, int MT, int NJ, bool BACK> CUDA_FN void linear(const rows_in
         for (int i = 0; i < MT; i++) {
             put_tile<MATH, NJ, BACK>(in, k, acc[0], bias, i * 16 + g, c);
 #pragma unroll
-            for (int n = 0; n < (MT - 1) * NJ * 4; n++) acc[n / (NJ * 4)][n / 4 % NJ][n % 4] = acc[n / (NJ * 4) + 1][n / 4 % NJ][n % 4];
+            for (int n = 0; n < (MT - 1) * NJ * 4; n++)
+                acc[n / (NJ * 4)][n / 4 % NJ][n % 4] = acc[n / (NJ * 4) + 1][n / 4 % NJ][n % 4];
         }
     }
 }
@@ -405,7 +407,8 @@ CUDA_FN void confusion(const rows_instr &in, const rows_block &k) {
     bool live = r < k.rows && ((const float *)in.p[1])[k.row + r] != 0;
     int cell = live ? ((const int32_t *)in.p[0])[k.row + r] * K + largest(row_of(in.a, k, r), K) : -1;
     unsigned peers = __match_any_sync(0xFFFFFFFFu, cell);
-    if (live && __ffs(peers) - 1 == r % 32) atomicAdd((unsigned long long *)in.to.data + cell, (unsigned long long)__popc(peers));
+    if (live && __ffs(peers) - 1 == r % 32)
+        atomicAdd((unsigned long long *)in.to.data + cell, (unsigned long long)__popc(peers));
 }
 
 // The interpreter
@@ -470,7 +473,8 @@ CUDA_FN bool is_last(unsigned *ticket) {
 
 // Programs with wide products take the registers of a whole multiprocessor, others share it.
 template <int MATH, int MT, bool WIDE>
-static __global__ void __launch_bounds__(ROWS_THREADS, WIDE ? 1 : 2) rows_kernel(const __grid_constant__ rows_program p) {
+static __global__ void __launch_bounds__(ROWS_THREADS, WIDE ? 1 : 2)
+    rows_kernel(const __grid_constant__ rows_program p) {
     extern __shared__ __align__(16) char room[];
     rows_block k = {room, (int64_t)blockIdx.x * MT * ROWS_TILE, MT * ROWS_TILE};
     if (k.row + k.rows > p.rows) k.rows = (int)(p.rows - k.row);

@@ -1,6 +1,8 @@
 // Which kernel runs a row program: by its way of multiplying.
 #include "cuda/rows.cuh"
 
+static_assert(sizeof(rows_program) <= 4096, "a program is passed by value");
+
 void rows_launch(const call *c, const rows_program *p) {
     switch (p->low) {
     case DTYPE_BF16: rows_launch_bf16(c, p); break;

@@ -4,8 +4,8 @@
 
 #include "cuda/fuse.cuh"
 
-// Launches the groups, in order, while the queue's stream is being captured. Groups that neither write what another reads
-// nor write the same memory go to different streams; the captured graph then has no edge between them.
+// Launches the groups, in order, while the queue's stream is being captured. Groups that neither write what another
+// reads nor write the same memory go to different streams; the captured graph then has no edge between them.
 void side_by_side(queue *q, const group *groups, int count);
 
 #endif

@@ -15,6 +15,8 @@ struct weights_jobs {
     int count;
 };
 
+static_assert(sizeof(weights_jobs) <= 4096, "jobs are passed by value");
+
 CUDA_FN void put_product(const weights_job &j, const gemm_place &p, int part, const float *room) {
     int column = threadIdx.x % GEMM_TILE;
     int64_t to = p.j0 + column;
@@ -49,7 +51,8 @@ static __global__ void __launch_bounds__(GEMM_THREADS) weights_kernel(const __gr
     int n = 0;
     while (n + 1 < w.count && (int)blockIdx.x >= w.job[n + 1].first) n++;
     const weights_job &j = w.job[n];
-    int b = blockIdx.x - j.first, tile_n = b % j.tiles_n, tile_m = b / j.tiles_n % j.tiles_m, part = b / j.tiles_n / j.tiles_m;
+    int b = blockIdx.x - j.first, tile_n = b % j.tiles_n, tile_m = b / j.tiles_n % j.tiles_m;
+    int part = b / j.tiles_n / j.tiles_m;
     gemm_place p = gemm_place_of(j.g, tile_m, tile_n, part);
     float sum = gemm_tile<MATH>(j.g, p, acc, room, tile_n == 0);
     gemm_spread(acc, room);
@@ -97,7 +100,8 @@ size_t weights_scratch(const call *c) {
 static weights_job job_of(const call *c) {
     int64_t rows = operand_rows(&c->out[0]), I = operand_width(&c->in[0]), O = operand_width(&c->out[0]);
     weights_job j = {};
-    j.g = gemm_args{{weights_dz(c), 1, O, false}, {view_of(&c->in[0]), 1, I, false}, O, I, rows, gemm_parts(O, I, rows)};
+    int parts = gemm_parts(O, I, rows);
+    j.g = gemm_args{{weights_dz(c), 1, O, false}, {view_of(&c->in[0]), 1, I, false}, O, I, rows, parts};
     j.g.a.vectors = gemm_vectors(&j.g.a, O, rows, j.g.parts);
     j.g.b.vectors = gemm_vectors(&j.g.b, I, rows, j.g.parts);
     j.dw = view_of(&c->din[1]);

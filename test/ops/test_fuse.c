@@ -319,15 +319,17 @@ static void same_bits(const char *where, const outcome *a, const outcome *b) {
     if (!same) fail_msg("%s: bits differ between equal runs", where);
 }
 
-// A ReLU is on one side here and on the other there where operands are rounded: such nets are compared with double
-// precision in fp32 alone.
+// A ReLU may be on one side here and on the other there: often where operands are rounded, so that such nets are
+// compared with double precision in fp32 alone, and once in a million elements otherwise, each of which is worth up to
+// a percent.
 static bool kinked(const shape_case *k, const place *p) {
     return k->act == ACT_RELU && p->precision != PRECISION_FP32;
 }
 
 // A mean absolute error has a kink at every element.
 static double share_of(const shape_case *k, const place *p) {
-    return p->tolerance * (k->loss == OP_mae ? 8 : 2);
+    double share = p->tolerance * (k->loss == OP_mae ? 8 : 2);
+    return k->act == ACT_RELU && share < 0.03 ? 0.03 : share;
 }
 
 static void check_place(const shape_case *k, const place *p, const outcome *ref) {
