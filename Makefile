@@ -38,7 +38,7 @@ test-tsan: layers $(BUILD)/.deps-test ## the tests that use threads, under Threa
 
 test-gpu: layers $(BUILD)/.deps-test ## the operators' tests on the card, in every precision
 	@$(call build,$(BUILD),-DTRADEWIND_TESTS=ON -DTRADEWIND_CUDA=ON)
-	$(BUILD)/gpu_test_ops && $(BUILD)/gpu_test_meaning
+	$(BUILD)/gpu_test_ops && $(BUILD)/gpu_test_meaning && $(BUILD)/gpu_test_fuse
 
 bench: all ## run the timed cases
 	$(BUILD)/tradewind bench

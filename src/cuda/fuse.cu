@@ -154,7 +154,7 @@ static int fuse_rows(fuser *f, int first, bool *ok) {
     if (n < 2) return 0;
     group *g = group_add(f, GROUP_ROWS, first, n);
     g->advance = f->rows.closed ? NULL : join_advance(f, first + n);
-    rows_end(&f->rows);
+    rows_end(&f->rows, rows_has_clusters());
     f->rows.program.ticket = f->q->tickets + f->programs++ % TICKETS;
     g->args = copied(&f->rows.program, sizeof f->rows.program);
     *ok = g->args && find_ranges(g);

@@ -11,11 +11,19 @@
 // rows on all multiprocessors, is faster than what a launch costs.
 enum { LARGE_CARD = 132, WEIGHT_BYTES = 640 * 1024 };
 
+// Blocks that fit such a card at once in clusters of four, each of which must lie within 16 or 18 multiprocessors.
+enum { CLUSTERED = 128 };
+
 enum { WIDE = 128 }; // columns of a product that keep eight warps busy with four tiles each, or nearly
 
 int rows_tiles(int64_t rows) {
     int64_t tiles = (rows + ROWS_TILE - 1) / ROWS_TILE;
     return tiles <= 2 * LARGE_CARD ? 1 : 2;
+}
+
+int rows_cluster(int64_t rows) {
+    int64_t blocks = rows_blocks(rows);
+    return blocks * 4 <= CLUSTERED ? 4 : blocks * 2 <= CLUSTERED ? 2 : 1;
 }
 
 void rows_begin(rows_compiler *r, const kernel *const *table, int64_t rows, int limit) {
@@ -405,7 +413,6 @@ static bool loss_reads(rows_compiler *r, const call *c, rows_instr *i) {
 }
 
 static bool add_loss(rows_compiler *r, const call *c) {
-    int64_t blocks = rows_blocks(r->program.rows);
     if (!claim_rows(r, &c->in[0], false, false) || !is_float(&c->out[0])) return false;
     if (!claim_bytes(r, c->scratch, scratch_of(r, c), true) || !claim_last(r, &c->out[0])) return false;
     rows_instr *i = emit(r, c->op == OP_cross_entropy ? ROWS_CROSS_ENTROPY : ROWS_POINTWISE);
@@ -415,7 +422,6 @@ static bool add_loss(rows_compiler *r, const call *c) {
     i = emit(r, ROWS_LOSS_ADD);
     if (!i) return false;
     i->a.data = c->scratch;
-    i->n = (int32_t)blocks;
     i->to.data = c->out[0].data;
     return true;
 }
@@ -515,9 +521,12 @@ bool rows_add(rows_compiler *r, const call *c) {
     return false;
 }
 
-void rows_end(rows_compiler *r) {
+void rows_end(rows_compiler *r, bool clusters) {
     rows_program *p = &r->program;
     p->body = p->count;
+    p->cluster = clusters && p->wide ? rows_cluster(p->rows) : 1;
+    for (int i = 0; i < r->tails; i++)
+        if (r->tail[i].op == ROWS_LOSS_ADD) r->tail[i].n = (int32_t)rows_blocks(p->rows) * p->cluster;
     memcpy(p->code + p->count, r->tail, (size_t)r->tails * sizeof *r->tail);
     p->count += r->tails;
 }

@@ -18,12 +18,36 @@ extern "C" {
 
 enum { ROWS_THREADS = 256, ROWS_WARPS = ROWS_THREADS / 32 };
 
-// Where a block stands: its shared memory, its first row, and how many are real.
+// Where a block stands: its shared memory, its first row, and how many are real. The blocks of a cluster, `size` of them,
+// stand at the same rows. Each computes a part of every result (rows or, in products, columns) and stores it to the slots
+// of all of them.
 struct rows_block {
     char *room;
     int64_t row;
-    int rows;
+    int rows, size, rank;
 };
+
+// The place in another block's shared memory that is `at` in one's own.
+template <typename T> CUDA_FN T *peer_of(T *at, int rank) {
+#if __CUDA_ARCH__ >= 900
+    uint64_t there;
+    asm("mapa.u64 %0, %1, %2;" : "=l"(there) : "l"(at), "r"(rank));
+    return (T *)there;
+#else
+    return at;
+#endif
+}
+
+// Waits for all threads that stand at these rows; what they wrote is then visible.
+CUDA_FN void rows_wait(const rows_block &k) {
+#if __CUDA_ARCH__ >= 900
+    if (k.size > 1) {
+        asm volatile("barrier.cluster.arrive.release;\n\tbarrier.cluster.wait.acquire;" ::: "memory");
+        return;
+    }
+#endif
+    __syncthreads();
+}
 
 // Rows of tiles
 
@@ -46,11 +70,12 @@ CUDA_FN view row_of(const rows_tile &t, const rows_block &k, int r) {
 // A row that is written: its home and its slot, either of which may be none, and what is added to.
 struct row_out {
     view home, slot, old;
+    int peers;
 };
 
 CUDA_FN row_out out_of(const rows_tile &t, const rows_block &k, int r) {
     view none = {NULL, 0, false};
-    row_out o = {t.data ? home_row(t, k, r) : none, t.slot >= 0 ? slot_row(t, k, r) : none, none};
+    row_out o = {t.data ? home_row(t, k, r) : none, t.slot >= 0 ? slot_row(t, k, r) : none, none, k.size};
     if (t.add != ROWS_OVERWRITE) o.old = t.add == ROWS_ADD_SLOT ? o.slot : o.home;
     return o;
 }
@@ -58,10 +83,16 @@ CUDA_FN row_out out_of(const rows_tile &t, const rows_block &k, int r) {
 CUDA_FN void row_put(const row_out &o, int j, float v) {
     if (o.old.data) v += view_load(o.old, j);
     if (o.home.data) view_store(o.home, j, v);
-    if (o.slot.data) view_store(o.slot, j, v);
+    if (!o.slot.data) return;
+    if (o.peers == 1) {
+        view_store(o.slot, j, v);
+    } else {
+        for (int n = 0; n < o.peers; n++) view_store(view{peer_of((char *)o.slot.data, n), o.slot.type, false}, j, v);
+    }
 }
 
-#define ROWS_EACH(r, k)    for (int r = threadIdx.x / 32; r < (k).rows; r += ROWS_WARPS)
+#define ROWS_EACH(r, k)                                                                                                \
+    for (int r = threadIdx.x / 32 * (k).size + (k).rank; r < (k).rows; r += ROWS_WARPS * (k).size)
 #define ROWS_COLUMNS(j, n) for (int j = threadIdx.x % 32; j < (n); j += 32)
 
 // Products
@@ -227,7 +258,12 @@ CUDA_FN void put_run(const rows_tile &t, const rows_block &k, int r, int c, floa
             if (e < left) v[e] += widen(old[e]);
     }
     store_run<T, N>(home, v, t.vectors, left);
-    if (t.slot >= 0) store_run<T, N>(slot, v, t.vectors, left);
+    if (t.slot < 0) return;
+    if (k.size == 1) {
+        store_run<T, N>(slot, v, t.vectors, left);
+    } else {
+        for (int n = 0; n < k.size; n++) store_run<T, N>(peer_of(slot, n), v, t.vectors, left);
+    }
 }
 
 // Bias and activation of a lane's run.
@@ -263,7 +299,7 @@ template <int MATH, int MT, int NJ, bool BACK> CUDA_FN void linear(const rows_in
     const typename math_type<MATH>::element *a = (const typename math_type<MATH>::element *)(k.room + in.a.slot);
     int g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
 #pragma unroll 1
-    for (int n0 = threadIdx.x / 32 * 8 * NJ; n0 < m.N; n0 += ROWS_WARPS * 8 * NJ) {
+    for (int n0 = (threadIdx.x / 32 * k.size + k.rank) * 8 * NJ; n0 < m.N; n0 += ROWS_WARPS * k.size * 8 * NJ) {
         float acc[MT][NJ][4] = {}, bias[2 * NJ];
         int c = n0 + 2 * NJ * t;
         product<MATH, MT, NJ, BACK>(acc, a, m, n0);
@@ -334,6 +370,10 @@ CUDA_FN void axpby(const rows_instr &in, const rows_block &k) {
 
 // Losses and metrics: a thread a row
 
+CUDA_FN bool is_mine(const rows_block &k, int r) {
+    return r < k.rows && r % k.size == k.rank;
+}
+
 CUDA_FN ce_args ce_row_args(const rows_instr &in, const rows_block &k, int r) {
     int64_t row = k.row + r;
     return ce_args{row_of(in.a, k, r), (const int32_t *)in.p[0] + row, view{(float *)in.p[1] + row, DTYPE_F32, false},
@@ -343,7 +383,7 @@ CUDA_FN ce_args ce_row_args(const rows_instr &in, const rows_block &k, int r) {
 CUDA_FN void cross_entropy(const rows_instr &in, const rows_block &k) {
     int r = threadIdx.x;
     loss_sums mine = {0, 0};
-    if (r < k.rows) {
+    if (is_mine(k, r)) {
         ce_args a = ce_row_args(in, k, r);
         mine = row_loss(&a, 0);
     }
@@ -352,7 +392,7 @@ CUDA_FN void cross_entropy(const rows_instr &in, const rows_block &k) {
 
 CUDA_FN void cross_entropy_back(const rows_instr &in, const rows_block &k) {
     int r = threadIdx.x;
-    if (r >= k.rows) return;
+    if (!is_mine(k, r)) return;
     ce_args a = ce_row_args(in, k, r);
     ce_row back = row_back(&a, 0, *(const float *)in.b.data);
     row_out to = out_of(in.to, k, r);
@@ -362,7 +402,7 @@ CUDA_FN void cross_entropy_back(const rows_instr &in, const rows_block &k) {
 CUDA_FN void pointwise(const rows_instr &in, const rows_block &k) {
     int r = threadIdx.x, C = in.a.width;
     loss_sums mine = {0, 0};
-    float w = r < k.rows ? ((const float *)in.p[1])[k.row + r] : 0, sum = 0;
+    float w = is_mine(k, r) ? ((const float *)in.p[1])[k.row + r] : 0, sum = 0;
     if (w != 0) {
         view p = row_of(in.a, k, r), t = row_of(in.b, k, r);
         for (int j = 0; j < C; j++) {
@@ -404,7 +444,7 @@ CUDA_FN int largest(view z, int K) {
 CUDA_FN void confusion(const rows_instr &in, const rows_block &k) {
     int r = threadIdx.x, K = in.a.width;
     if (r / 32 * 32 >= k.rows) return;
-    bool live = r < k.rows && ((const float *)in.p[1])[k.row + r] != 0;
+    bool live = is_mine(k, r) && ((const float *)in.p[1])[k.row + r] != 0;
     int cell = live ? ((const int32_t *)in.p[0])[k.row + r] * K + largest(row_of(in.a, k, r), K) : -1;
     unsigned peers = __match_any_sync(0xFFFFFFFFu, cell);
     if (live && __ffs(peers) - 1 == r % 32)
@@ -476,11 +516,13 @@ template <int MATH, int MT, bool WIDE>
 static __global__ void __launch_bounds__(ROWS_THREADS, WIDE ? 1 : 2)
     rows_kernel(const __grid_constant__ rows_program p) {
     extern __shared__ __align__(16) char room[];
-    rows_block k = {room, (int64_t)blockIdx.x * MT * ROWS_TILE, MT * ROWS_TILE};
+    int size = WIDE ? p.cluster : 1;
+    rows_block k = {room, (int64_t)(blockIdx.x / size) * MT * ROWS_TILE, MT * ROWS_TILE, size, (int)blockIdx.x % size};
     if (k.row + k.rows > p.rows) k.rows = (int)(p.rows - k.row);
+    if (size > 1) rows_wait(k); // until all of them are there to be written to
     for (int i = 0; i < p.body; i++) {
         rows_run<MATH, MT, WIDE>(p.code[i], k, p.step);
-        __syncthreads();
+        rows_wait(k);
     }
     if (p.body == p.count || !is_last(p.ticket)) return;
     for (int i = p.body; i < p.count; i++) {
@@ -492,7 +534,19 @@ static __global__ void __launch_bounds__(ROWS_THREADS, WIDE ? 1 : 2)
 // Shared memory beyond 48 KB must be asked for.
 template <int MATH, int MT, bool WIDE> static void rows_start(const call *c, const rows_program *p) {
     cudaFuncSetAttribute(rows_kernel<MATH, MT, WIDE>, cudaFuncAttributeMaxDynamicSharedMemorySize, p->room);
-    LAUNCH(c, (rows_kernel<MATH, MT, WIDE>), (unsigned)rows_blocks(p->rows), ROWS_THREADS, (size_t)p->room, *p);
+    cudaLaunchAttribute cluster = {};
+    cluster.id = cudaLaunchAttributeClusterDimension;
+    cluster.val.clusterDim.x = (unsigned)p->cluster;
+    cluster.val.clusterDim.y = cluster.val.clusterDim.z = 1;
+    cudaLaunchConfig_t how = {};
+    how.gridDim = dim3((unsigned)(rows_blocks(p->rows) * p->cluster));
+    how.blockDim = dim3(ROWS_THREADS);
+    how.dynamicSmemBytes = (size_t)p->room;
+    how.stream = c->queue->stream;
+    how.attrs = &cluster;
+    how.numAttrs = p->cluster > 1;
+    cudaLaunchKernelEx(&how, rows_kernel<MATH, MT, WIDE>, *p);
+    cuda_launched(c);
 }
 
 template <int MATH> static void rows_start_any(const call *c, const rows_program *p) {
