@@ -22,6 +22,7 @@ struct queue {
     int arch;           // 90 for sm_90
     bool debug;         // eager, with a synchronisation after every node
     bool fuse;          // neighbouring calls share launches
+    bool clusters;      // blocks of a launch may share their rows
     unsigned *tickets;  // for the last block of a launch to know that it is; 0 between launches
     size_t base;        // bytes of the card that were in use before the slab
     char card[512];

@@ -14,9 +14,14 @@ enum { TICKETS = 1024, RANGES_PER_CALL = 72 };
 // Two blocks of a row program fit a large multiprocessor with so much shared memory each; one, with twice that.
 enum { ROOM_SHARED = 100 * 1024, ROOM_ALONE = 200 * 1024, BLOCKS_ALONE = 132 };
 
+static bool is_wanted(const char *name) {
+    const char *value = getenv(name);
+    return !value || value[0] != '0';
+}
+
 bool fuse_open(queue *q, err *e) {
-    const char *wanted = getenv("TRADEWIND_CUDA_FUSE");
-    q->fuse = !wanted || wanted[0] != '0';
+    q->fuse = is_wanted("TRADEWIND_CUDA_FUSE");
+    q->clusters = is_wanted("TRADEWIND_CUDA_CLUSTERS") && rows_has_clusters();
     if (cudaMalloc((void **)&q->tickets, TICKETS * sizeof *q->tickets) == cudaSuccess &&
         cudaMemsetAsync(q->tickets, 0, TICKETS * sizeof *q->tickets, q->stream) == cudaSuccess)
         return true;
@@ -154,7 +159,7 @@ static int fuse_rows(fuser *f, int first, bool *ok) {
     if (n < 2) return 0;
     group *g = group_add(f, GROUP_ROWS, first, n);
     g->advance = f->rows.closed ? NULL : join_advance(f, first + n);
-    rows_end(&f->rows, rows_has_clusters());
+    rows_end(&f->rows, f->q->clusters);
     f->rows.program.ticket = f->q->tickets + f->programs++ % TICKETS;
     g->args = copied(&f->rows.program, sizeof f->rows.program);
     *ok = g->args && find_ranges(g);
