@@ -46,9 +46,9 @@ from_ptx() {
 }
 
 test_all() {
-    for name in meaning ops golden card; do run "gpu_test_$name" "$folder/gpu_test_$name"; done
+    for name in meaning ops fuse golden card; do run "gpu_test_$name" "$folder/gpu_test_$name"; done
     run "kernels from compute_75 PTX" from_ptx
-    for name in meaning ops golden; do
+    for name in meaning ops fuse golden; do
         run "gpu_test_$name, from compute_75 PTX" env CUDA_FORCE_PTX_JIT=1 "$folder/gpu_test_$name"
     done
 }
@@ -61,7 +61,7 @@ sanitize_all() {
     for tool in memcheck racecheck initcheck; do
         size=33
         [ $tool != racecheck ] || size=7
-        for name in meaning ops; do
+        for name in meaning ops fuse; do
             run "$tool, gpu_test_$name" env TRADEWIND_TEST_SIZE="${TRADEWIND_TEST_SIZE:-$size}" \
                 "$sanitizer" --tool $tool --error-exitcode 9 "$folder/gpu_test_$name"
         done

@@ -1,9 +1,10 @@
 // The CUDA device: queues, memory, and recordings as captured graphs.
 //
 // Playing launches the graph and returns; the host is held back when it runs more than two paces ahead, so that a signal
-// is answered within a few dozen steps. In debug mode (TRADEWIND_CUDA_DEBUG=1) a recording is a list of calls that are
+// is answered within a few dozen steps. In debug mode (TRADEWIND_CUDA_DEBUG=1) a recording is a list of groups that are
 // launched one by one with a synchronisation after each, and the first failure names its operator.
 #include "cuda/cuda.cuh"
+#include "cuda/fuse.cuh"
 #include "cuda/nvml.cuh"
 #include "cuda/schedule.cuh"
 #include "cuda/table.cuh"
@@ -20,7 +21,7 @@ enum { PACE = 64 };
 
 struct recording {
     cudaGraphExec_t graph;
-    call *calls;
+    group *groups;
     int count;
 };
 
@@ -112,6 +113,7 @@ static void queue_close(queue *q) {
     for (int i = 0; !q->lost && i < 2; i++)
         if (q->paced[i]) cudaEventDestroy(q->paced[i]);
     if (!q->lost && q->stream) cudaStreamDestroy(q->stream);
+    if (!q->lost) fuse_close(q);
     nvml_close(q->monitor);
     free(q);
 }
@@ -164,7 +166,7 @@ static queue *queue_open(const queue_options *o, err *e) {
     const char *debug = getenv("TRADEWIND_CUDA_DEBUG");
     q->debug = debug && debug[0] == '1';
     watch_card(q);
-    if (take_card(q, e) && describe_card(q, e)) return q;
+    if (take_card(q, e) && fuse_open(q, e) && describe_card(q, e)) return q;
     queue_close(q);
     return NULL;
 }
@@ -246,17 +248,10 @@ static bool fill(queue *q, void *to, int byte, size_t bytes, err *e) {
 
 // Recordings
 
-static void run_calls(const call *calls, int count) {
-    for (int i = 0; i < count; i++) {
-        const kernel *k = cuda_table[calls[i].op];
-        calls[i].backward ? k->backward(&calls[i]) : k->forward(&calls[i]);
-    }
-}
-
 static bool capture(queue *q, recording *r, err *e) {
     cudaGraph_t graph = NULL;
     if (!ok(cudaStreamBeginCapture(q->stream, cudaStreamCaptureModeThreadLocal), "recording", e)) return false;
-    side_by_side(q, r->calls, r->count, cuda_table);
+    side_by_side(q, r->groups, r->count);
     cudaError_t status = cudaStreamEndCapture(q->stream, &graph);
     if (q->failed[0]) {
         if (graph) cudaGraphDestroy(graph);
@@ -272,18 +267,19 @@ static void forget(queue *q, recording *r) {
     if (!r) return;
     if (!q->lost) cudaStreamSynchronize(q->stream);
     if (!q->lost && r->graph) cudaGraphExecDestroy(r->graph);
+    fuse_free(r->groups, r->count);
     free(r);
 }
 
 static recording *record(queue *q, call *calls, int count, err *e) {
     recording *r = (recording *)calloc(1, sizeof *r);
-    if (!r) {
+    for (int i = 0; i < count; i++) calls[i].queue = q;
+    if (r) r->groups = fuse_calls(q, calls, count, &r->count);
+    if (!r || !r->groups) {
         err_run(e, "out of memory for a recording");
+        free(r);
         return NULL;
     }
-    r->calls = calls;
-    r->count = count;
-    for (int i = 0; i < count; i++) calls[i].queue = q;
     if (q->debug || count == 0 || capture(q, r, e)) return r;
     forget(q, r);
     return NULL;
@@ -299,7 +295,7 @@ static bool keep_pace(queue *q, err *e) {
 
 static bool play(queue *q, recording *r, err *e) {
     if (q->debug) {
-        run_calls(r->calls, r->count);
+        for (int i = 0; i < r->count; i++) group_launch(&r->groups[i]);
         return sync(q, e);
     }
     if (r->graph && !works(q, cudaGraphLaunch(r->graph, q->stream), "launching a step", e)) return false;

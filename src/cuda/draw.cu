@@ -1,18 +1,11 @@
 // draw on the card: see ops/draw.c.
-#include "cuda/cuda.cuh"
-
-extern "C" {
-#include "base/rng.h"
-}
+#include "cuda/draw.cuh"
 
 static __global__ void forward_kernel(const step *s, int32_t *index, view weight, int64_t rows) {
     FOR_EACH(r, rows) {
-        uint64_t at = s->position + s->row + (uint64_t)r;
-        bool inside = at < s->count;
-        uint64_t sample = inside ? at : 0;
-        if (inside && s->shuffle) sample = rng_permute(s->seed, s->epoch, at, s->count);
-        index[r] = (int32_t)(s->first + sample);
-        view_store(weight, r, inside ? 1.0f : 0.0f);
+        drawn d = draw_row(s, r);
+        index[r] = d.sample;
+        view_store(weight, r, d.weight);
     }
 }
 

@@ -7,6 +7,7 @@
 #ifndef TRADEWIND_CUDA_GEMM_CUH
 #define TRADEWIND_CUDA_GEMM_CUH
 
+#include "cuda/activation.cuh"
 #include "cuda/mma.cuh"
 
 struct gemm_operand {
@@ -104,25 +105,40 @@ template <typename E> CUDA_FN void gemm_put(E *to, int ld, bool along_k, const f
     }
 }
 
+// A block's tile and its part of the sum.
+struct gemm_place {
+    int64_t i0, j0, k0, k1;
+};
+
+CUDA_FN gemm_place gemm_place_of(const gemm_args &g, int tile_m, int tile_n, int part) {
+    int64_t i0 = (int64_t)tile_m * GEMM_TILE, j0 = (int64_t)tile_n * GEMM_TILE;
+    return gemm_place{i0, j0, g.k * part / g.parts, g.k * (part + 1) / g.parts};
+}
+
 // The sum of a block's tile, in registers: acc[m16 tile][n8 tile][4] of the warp's 32 x 32 part. `room` is the block's
-// shared memory, GEMM_TILE * GEMM_LD floats.
-template <int MATH> CUDA_FN void gemm_tile(const gemm_args &g, float acc[2][4][4], float *room) {
+// shared memory, GEMM_TILE * GEMM_LD floats. With `sums`, the first 64 threads return the sum of a row of A each.
+template <int MATH>
+CUDA_FN float gemm_tile(const gemm_args &g, const gemm_place &p, float acc[2][4][4], float *room, bool sums) {
     typedef typename math_type<MATH>::element E;
     const int ld = GEMM_K + (sizeof(E) == 2 ? 8 : 4);
     E *sa = (E *)room, *sb = sa + GEMM_TILE * ld;
     int warp = threadIdx.x / 32, wm = warp / 2 * 32, wn = warp % 2 * 32;
-    int64_t k0 = g.k * blockIdx.z / g.parts, k1 = g.k * (blockIdx.z + 1) / g.parts;
-    int64_t i0 = (int64_t)blockIdx.x * GEMM_TILE, j0 = (int64_t)blockIdx.y * GEMM_TILE;
+    int64_t i0 = p.i0, j0 = p.j0, k1 = p.k1;
+    float sum = 0;
     float4 fa[GEMM_GROUPS], fb[GEMM_GROUPS];
-    gemm_fetch(fa, g.a, i0, g.m, k0, k1);
-    gemm_fetch(fb, g.b, j0, g.n, k0, k1);
-    for (; k0 < k1; k0 += GEMM_K) {
+    gemm_fetch(fa, g.a, i0, g.m, p.k0, k1);
+    gemm_fetch(fb, g.b, j0, g.n, p.k0, k1);
+    for (int64_t k0 = p.k0; k0 < k1; k0 += GEMM_K) {
         gemm_put(sa, ld, g.a.step == 1, fa);
         gemm_put(sb, ld, g.b.step == 1, fb);
         __syncthreads();
         if (k0 + GEMM_K < k1) {
             gemm_fetch(fa, g.a, i0, g.m, k0 + GEMM_K, k1);
             gemm_fetch(fb, g.b, j0, g.n, k0 + GEMM_K, k1);
+        }
+        if (sums && threadIdx.x < GEMM_TILE) {
+#pragma unroll 8
+            for (int k = 0; k < GEMM_K; k++) sum += widen(sa[threadIdx.x * ld + k]);
         }
 #pragma unroll
         for (int k = 0; k < GEMM_K; k += math_type<MATH>::K) {
@@ -138,6 +154,7 @@ template <int MATH> CUDA_FN void gemm_tile(const gemm_args &g, float acc[2][4][4
         }
         __syncthreads();
     }
+    return sum;
 }
 
 // The tile to shared memory, row by row, so that what follows is coalesced.
@@ -157,16 +174,6 @@ CUDA_FN void gemm_spread(const float acc[2][4][4], float *room) {
 
 // Products with an epilogue: bias, activation, and overwriting or adding as the destination says.
 
-CUDA_FN float activate(int act, float z) {
-    switch (act) {
-    case ACT_RELU: return z < 0 ? 0 : z; // a NaN stays one
-    case ACT_GELU: return 0.5f * z * (1 + erff(z * 0.70710678f));
-    case ACT_TANH: return tanhf(z);
-    case ACT_SIGMOID: return 1 / (1 + expf(-z));
-    default: return z;
-    }
-}
-
 struct gemm_finish {
     view out, bias;
     float *kept; // z, for GELU
@@ -183,7 +190,7 @@ template <int MATH>
 static __global__ void __launch_bounds__(GEMM_THREADS) gemm_kernel(gemm_args g, gemm_finish f, float *parts) {
     __shared__ float room[GEMM_TILE * GEMM_LD];
     float acc[2][4][4] = {};
-    gemm_tile<MATH>(g, acc, room);
+    gemm_tile<MATH>(g, gemm_place_of(g, blockIdx.x, blockIdx.y, blockIdx.z), acc, room, false);
     gemm_spread(acc, room);
     // Threads run down columns: a thread keeps its column, and neighbours write neighbouring elements.
     int column = threadIdx.x % GEMM_TILE;
@@ -213,7 +220,7 @@ static __global__ void gemm_add_kernel(const float *parts, int count, int64_t m,
 
 // Whether an operand's groups of four are aligned and never cross an edge. `along` is its size in the contiguous
 // dimension; parts of a sum must start at multiples of four.
-static bool gemm_vectors(const gemm_operand *o, int64_t rows, int64_t k, int parts) {
+static inline bool gemm_vectors(const gemm_operand *o, int64_t rows, int64_t k, int parts) {
     size_t bytes = 4 * dtype_bytes((dtype)o->v.type);
     bool along_k = o->step == 1;
     int64_t other = along_k ? o->row : o->step, along = along_k ? k : rows;
@@ -221,7 +228,7 @@ static bool gemm_vectors(const gemm_operand *o, int64_t rows, int64_t k, int par
     return o->v.type <= DTYPE_BF16 && (uintptr_t)o->v.data % bytes == 0 && other % 4 == 0 && along % 4 == 0;
 }
 
-static void gemm_product(const call *c, int math, gemm_args g, const gemm_finish &f, float *parts) {
+static inline void gemm_product(const call *c, int math, gemm_args g, const gemm_finish &f, float *parts) {
     g.parts = gemm_parts(g.m, g.n, g.k);
     dim3 grid((unsigned)((g.m + GEMM_TILE - 1) / GEMM_TILE), (unsigned)((g.n + GEMM_TILE - 1) / GEMM_TILE), g.parts);
     float *to = g.parts > 1 ? parts : NULL;

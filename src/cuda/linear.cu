@@ -1,16 +1,7 @@
 // linear on the card: see ops/linear.c. Products on the tensor cores (cuda/gemm.cuh), bias and activation in the epilogue;
-// backward takes the slope of the activation first.
+// backward takes the slope of the activation first. The weights' gradients are in cuda/weights.cu.
 #include "cuda/gemm.cuh"
-
-CUDA_FN float slope(int act, float z, float y) {
-    switch (act) {
-    case ACT_RELU: return y <= 0 ? 0 : 1;
-    case ACT_GELU: return 0.5f * (1 + erff(z * 0.70710678f)) + z * 0.39894228f * expf(-0.5f * z * z);
-    case ACT_TANH: return 1 - y * y;
-    case ACT_SIGMOID: return y * (1 - y);
-    default: return 1;
-    }
-}
+#include "cuda/weights.cuh"
 
 struct sizes {
     int64_t rows, I, O;
@@ -32,52 +23,32 @@ static void forward(const call *c) {
 // Backward
 
 static __global__ void slope_kernel(view dy, view y, const float *z, view dz, int act, int64_t n) {
-    FOR_EACH(i, n) view_store(dz, i, view_load(dy, i) * slope(act, z ? z[i] : 0.0f, y.data ? view_load(y, i) : 0.0f));
+    FOR_EACH(i, n) {
+        float at = z ? z[i] : 0.0f, result = y.data ? view_load(y, i) : 0.0f;
+        view_store(dz, i, view_load(dy, i) * activation_slope(act, at, result));
+    }
 }
 
-static size_t up64(size_t n) {
-    return (n + 63) / 64 * 64;
-}
-
-static size_t slope_bytes(const call *c) {
-    bool none = ((const linear_attr *)c->attr)->act == ACT_NONE;
-    return none ? 0 : up64((size_t)operand_count(&c->out[0]) * dtype_bytes(c->out[0].type));
-}
-
-static size_t products_bytes(const call *c) {
-    sizes s = sizes_of(c);
-    size_t dx = gemm_scratch(s.rows, s.I, s.O), dw = gemm_scratch(s.O, s.I, s.rows);
-    return up64(dx > dw ? dx : dw);
-}
-
+// After dz, the parts of dx and then those of the weights' gradients share the rest of the scratch.
 static void backward(const call *c) {
     sizes s = sizes_of(c);
-    char *at = (char *)c->scratch;
-    view dz = view_of(&c->dout[0]);
-    if (slope_bytes(c)) {
-        dz = view{at, (int)c->out[0].type, false};
+    view dz = weights_dz(c);
+    if (weights_dz_bytes(c))
         LAUNCH(c, slope_kernel, blocks_for(s.rows * s.O, 256), 256, 0, view_of(&c->dout[0]), view_of(&c->out[0]),
             (const float *)c->reserve, dz, s.act, s.rows * s.O);
-    }
-    float *parts = (float *)(at + slope_bytes(c)), *bias = (float *)(at + slope_bytes(c) + products_bytes(c));
-    gemm_finish none = {{}, {}, NULL, ACT_NONE};
     if (c->din[0].data) {
-        none.out = view_of(&c->din[0]);
-        gemm_product(c, s.math, gemm_args{{dz, s.O, 1, false}, {view_of(&c->in[1]), 1, s.I, false}, s.rows, s.I, s.O, 1}, none, parts);
+        gemm_finish f = {view_of(&c->din[0]), {}, NULL, ACT_NONE};
+        gemm_args g = {{dz, s.O, 1, false}, {view_of(&c->in[1]), 1, s.I, false}, s.rows, s.I, s.O, 1};
+        gemm_product(c, s.math, g, f, (float *)((char *)c->scratch + weights_dz_bytes(c)));
     }
-    if (c->din[1].data) {
-        none.out = view_of(&c->din[1]);
-        gemm_product(c, s.math, gemm_args{{dz, 1, s.O, false}, {view_of(&c->in[0]), 1, s.I, false}, s.O, s.I, s.rows, 1}, none, parts);
-    }
-    if (c->din[2].data) {
-        column_sums(c, dz, s.rows, s.O, view_of(&c->din[2]), bias);
-    }
+    weights_launch(&c, 1);
 }
 
 static size_t scratch(const call *c) {
     sizes s = sizes_of(c);
     if (!c->backward) return gemm_scratch(s.rows, s.O, s.I);
-    return slope_bytes(c) + products_bytes(c) + column_sums_scratch(s.O);
+    size_t dx = gemm_scratch(s.rows, s.I, s.O), weights = weights_scratch(c);
+    return weights_dz_bytes(c) + (dx > weights ? dx : weights);
 }
 
 static size_t reserve(const call *c) {

@@ -5,6 +5,10 @@
 
 #include "cuda/cuda.cuh"
 
+extern "C" {
+#include "cuda/rows.h"
+}
+
 enum { LOSS_ROWS = 256 };
 
 struct loss_sums {
@@ -15,8 +19,10 @@ static inline unsigned loss_pieces(const call *c) {
     return (unsigned)((c->in[0].shape.dim[0] + LOSS_ROWS - 1) / LOSS_ROWS);
 }
 
-static size_t loss_scratch(const call *c) {
-    return c->backward ? 0 : loss_pieces(c) * sizeof(loss_sums);
+// Room for the pieces of this launch, or for those of a row program, whose blocks are smaller.
+static inline size_t loss_scratch(const call *c) {
+    int64_t rows = c->in[0].shape.dim[0];
+    return c->backward ? 0 : (size_t)(rows_blocks(rows) * rows_cluster(rows)) * sizeof(loss_sums);
 }
 
 // Each thread brings its row's part.
@@ -26,23 +32,28 @@ CUDA_FN void loss_piece(loss_sums mine, loss_sums *parts) {
     if (threadIdx.x == 0) parts[blockIdx.x] = loss_sums{sum, norm};
 }
 
-static __global__ void loss_add_kernel(const loss_sums *parts, int pieces, view out) {
+// The pieces' sums into `out`, by one block. They may have been written by others of the same launch.
+CUDA_FN void loss_total(const loss_sums *parts, int pieces, float *out) {
     __shared__ double room[32];
     double sum = 0, norm = 0;
     for (int i = threadIdx.x; i < pieces; i += blockDim.x) {
-        sum += parts[i].sum;
-        norm += parts[i].norm;
+        sum += __ldcg(&parts[i].sum);
+        norm += __ldcg(&parts[i].norm);
     }
     sum = block_sum(sum, room);
     norm = block_sum(norm, room);
-    if (threadIdx.x == 0) {
-        view_store(out, 0, (float)sum);
-        view_store(out, 1, (float)norm);
-    }
+    if (threadIdx.x != 0) return;
+    out[0] = (float)sum;
+    out[1] = (float)norm;
 }
 
-static void loss_add(const call *c) {
-    LAUNCH(c, loss_add_kernel, 1, 256, 0, (const loss_sums *)c->scratch, (int)loss_pieces(c), view_of(&c->out[0]));
+static __global__ void loss_add_kernel(const loss_sums *parts, int pieces, float *out) {
+    loss_total(parts, pieces, out);
+}
+
+static inline void loss_add(const call *c) {
+    LAUNCH(c, loss_add_kernel, 1, 256, 0, (const loss_sums *)c->scratch, (int)loss_pieces(c),
+        (float *)c->out[0].data);
 }
 
 #endif

@@ -5,8 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-// Devices with their own memory may run independent calls side by side: neighbours must not share scratch.
-enum { GUARD_BYTE = 0xA5, LINGER = 3 };
+// Devices with their own memory may run independent calls side by side, and join neighbours into one launch: they must
+// not share scratch.
+enum { GUARD_BYTE = 0xA5, LINGER = 3, LINGER_SMALL = 40 };
 
 struct exec {
     const device *d;
@@ -72,6 +73,7 @@ static void lay_tensors(exec *x, bool host_memory, size_t *at) {
 static void lay_out(exec *x, const kernel *const *kernels, bool host_memory) {
     plan_options p = {.batch = x->options.batch, .training = true, .guard = x->options.guard};
     p.linger = host_memory ? 0 : LINGER;
+    p.linger_small = host_memory ? 0 : LINGER_SMALL;
     if (!x->options.inference) x->train = plan_make(x->g, kernels, &p, &x->arena);
     p.training = false;
     x->evaluate = plan_make(x->g, kernels, &p, &x->arena);

@@ -221,6 +221,30 @@ static int later(const plan *p, int at, int by) {
     return at + by < p->instructions ? at + by : p->instructions;
 }
 
+// Places the blocks, each of which stays after its last use, `last`: small ones for `far` instructions, others for
+// `near`.
+static void place_lingering(plan *p, const int *last, int near, int far, size_t guard) {
+    enum { SMALL = 2 << 20 };
+    for (int i = 0; i < p->blocks; i++) {
+        p->block[i].bytes = p->block[i].used;
+        p->block[i].last = later(p, last[i], p->block[i].used < SMALL ? far : near);
+    }
+    if (guard) add_guards(p, guard);
+    p->peak = plan_place(p->block, p->blocks);
+}
+
+// Where it costs a thirty-second, or 4 MB, small blocks stay long enough for a device to join many calls.
+static void place_blocks(plan *p, const plan_options *o, arena *a) {
+    enum { CHEAP = 4 << 20 };
+    int *last = arena_array(a, (size_t)p->blocks, sizeof *last);
+    for (int i = 0; i < p->blocks; i++) last[i] = p->block[i].last;
+    place_lingering(p, last, o->linger, o->linger, o->guard);
+    size_t most = p->peak + p->peak / 32 + CHEAP;
+    if (o->linger_small <= o->linger) return;
+    place_lingering(p, last, o->linger, o->linger_small, o->guard);
+    if (p->peak > most) place_lingering(p, last, o->linger, o->linger, o->guard);
+}
+
 static int *minus_ones(arena *a, int count) {
     int *v = arena_array(a, (size_t)count, sizeof *v);
     for (int i = 0; i < count; i++) v[i] = -1;
@@ -241,9 +265,7 @@ plan *plan_make(const graph *g, const kernel *const *kernels, const plan_options
     p->of_scratch = minus_ones(a, p->instructions);
     for (int i = 0; i < p->instructions; i++) live_at(&b, kernels, i);
     update_scratch(&b, kernels);
-    for (int i = 0; i < p->blocks; i++) p->block[i].last = later(p, p->block[i].last, o->linger);
-    if (o->guard) add_guards(p, o->guard);
-    p->peak = plan_place(p->block, p->blocks);
+    place_blocks(p, o, a);
     p->floor = plan_floor(p->block, p->blocks);
     return p;
 }

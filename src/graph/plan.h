@@ -61,11 +61,12 @@ typedef struct plan {
 } plan;
 
 typedef struct {
-    int64_t batch; // rows of a micro-batch
-    bool training; // false: forward only, nothing kept
-    int linger;    // instructions for which a block's memory stays its own after its last use, so that independent
-                   // calls next to each other can run side by side
-    size_t guard;  // bytes left free behind every block, for tests; guarded blocks share no memory
+    int64_t batch;    // rows of a micro-batch
+    bool training;    // false: forward only, nothing kept
+    int linger;       // instructions for which a block's memory stays its own after its last use, so that independent
+                      // calls next to each other can run side by side
+    int linger_small; // the same for small blocks, where it costs little: calls that share a launch share no memory
+    size_t guard;     // bytes left free behind every block, for tests; guarded blocks share no memory
 } plan_options;
 
 // Fills a call's shapes for node `n`; every address is NULL. For planning and for exec, which adds the addresses.

@@ -1,0 +1,28 @@
+// Activation functions and their slopes on the card: see ops/activation.h.
+#ifndef TRADEWIND_CUDA_ACTIVATION_CUH
+#define TRADEWIND_CUDA_ACTIVATION_CUH
+
+#include "cuda/cuda.cuh"
+
+CUDA_FN float activate(int act, float z) {
+    switch (act) {
+    case ACT_RELU: return z < 0 ? 0 : z; // a NaN stays one
+    case ACT_GELU: return 0.5f * z * (1 + erff(z * 0.70710678f));
+    case ACT_TANH: return tanhf(z);
+    case ACT_SIGMOID: return 1 / (1 + expf(-z));
+    default: return z;
+    }
+}
+
+// The slope at z, where the result was y; only GELU reads z.
+CUDA_FN float activation_slope(int act, float z, float y) {
+    switch (act) {
+    case ACT_RELU: return y <= 0 ? 0 : 1;
+    case ACT_GELU: return 0.5f * (1 + erff(z * 0.70710678f)) + z * 0.39894228f * expf(-0.5f * z * z);
+    case ACT_TANH: return 1 - y * y;
+    case ACT_SIGMOID: return y * (1 - y);
+    default: return 1;
+    }
+}
+
+#endif

@@ -1,0 +1,231 @@
+#include "cuda/fuse.cuh"
+
+#include "cuda/gather.cuh"
+#include "cuda/rows.cuh"
+#include "cuda/table.cuh"
+#include "cuda/weights.cuh"
+
+#include <stdlib.h>
+#include <string.h>
+
+// Programs of one recording take tickets in turn: those that could run at the same time never share one.
+enum { TICKETS = 1024, RANGES_PER_CALL = 72 };
+
+// Two blocks of a row program fit a large multiprocessor with so much shared memory each; one, with twice that.
+enum { ROOM_SHARED = 100 * 1024, ROOM_ALONE = 200 * 1024, BLOCKS_ALONE = 132 };
+
+static bool is_wanted(const char *name) {
+    const char *value = getenv(name);
+    return !value || value[0] != '0';
+}
+
+bool fuse_open(queue *q, err *e) {
+    q->fuse = is_wanted("TRADEWIND_CUDA_FUSE");
+    q->clusters = is_wanted("TRADEWIND_CUDA_CLUSTERS") && rows_has_clusters();
+    if (cudaMalloc((void **)&q->tickets, TICKETS * sizeof *q->tickets) == cudaSuccess &&
+        cudaMemsetAsync(q->tickets, 0, TICKETS * sizeof *q->tickets, q->stream) == cudaSuccess)
+        return true;
+    return err_run(e, "cuda: no memory for the tickets of row programs");
+}
+
+void fuse_close(queue *q) {
+    cudaFree(q->tickets);
+}
+
+// Memory
+
+static void range_add(group *g, const void *at, size_t bytes, bool written) {
+    if (!at || !bytes) return;
+    g->ranges[g->range_count++] = range{(const char *)at, (const char *)at + bytes, written};
+}
+
+static void operand_add(group *g, const operand *o, bool written) {
+    range_add(g, o->data, (size_t)operand_count(o) * dtype_bytes(o->type), written);
+}
+
+static void operands_add(group *g, const operand *o, int count, bool written) {
+    for (int i = 0; i < count; i++) operand_add(g, &o[i], written);
+}
+
+// All that a call may touch. An operator without results changes its inputs: an optimizer, or `advance`, which moves
+// the step record on.
+static void call_add(group *g, const call *c) {
+    const kernel *k = cuda_table[c->op];
+    CHECK(2 * (c->inputs + c->outputs) + 3 <= RANGES_PER_CALL, "%s has too many operands", c->name);
+    operands_add(g, c->in, c->inputs, c->outputs == 0);
+    operands_add(g, c->out, c->outputs, !c->backward);
+    if (c->backward) {
+        operands_add(g, c->dout, c->outputs, false);
+        operands_add(g, c->din, c->inputs, true);
+    }
+    range_add(g, c->step, sizeof(step), c->outputs == 0 && c->inputs == 0);
+    if (c->scratch && k->scratch) range_add(g, c->scratch, k->scratch(c), true);
+    if (c->reserve && k->reserve) range_add(g, c->reserve, k->reserve(c), !c->backward);
+}
+
+// What the gradients of weights touch is less than their calls do, so that they can run beside what follows.
+static void weights_add(group *g, const call *c) {
+    operand_add(g, &c->in[0], false);
+    if (!weights_dz_bytes(c)) operand_add(g, &c->dout[0], false);
+    operand_add(g, &c->din[1], true);
+    operand_add(g, &c->din[2], true);
+    range_add(g, c->scratch, cuda_table[c->op]->scratch(c), true);
+}
+
+static bool find_ranges(group *g) {
+    int calls = g->count + (g->advance != NULL);
+    g->ranges = (range *)malloc((size_t)calls * RANGES_PER_CALL * sizeof *g->ranges);
+    if (!g->ranges) return false;
+    if (g->kind == GROUP_WEIGHTS) {
+        for (int i = 0; i < g->weights; i++) weights_add(g, g->weight[i]);
+        return true;
+    }
+    for (int i = 0; i < g->count; i++) call_add(g, &g->calls[i]);
+    if (g->advance) call_add(g, g->advance);
+    return true;
+}
+
+// Grouping
+
+typedef struct {
+    queue *q;
+    const call *calls;
+    int count;
+    bool *taken; // calls that have joined a group before their turn
+    group *groups;
+    int made, programs;
+    rows_compiler rows;
+} fuser;
+
+static group *group_add(fuser *f, group_kind kind, int first, int count) {
+    group *g = &f->groups[f->made++];
+    *g = group{};
+    g->kind = kind;
+    g->calls = f->calls + first;
+    g->count = count;
+    return g;
+}
+
+static void *copied(const void *from, size_t bytes) {
+    void *to = malloc(bytes);
+    if (to) memcpy(to, from, bytes);
+    return to;
+}
+
+// Operators that look neither at the step record nor change it.
+static bool ignores_step(const call *c) {
+    switch (c->op) {
+    case OP_linear:
+    case OP_lstm:
+    case OP_layernorm:
+    case OP_concat:
+    case OP_slice:
+    case OP_axpby:
+    case OP_mean_time:
+    case OP_take:
+    case OP_window:
+    case OP_cross_entropy:
+    case OP_mse:
+    case OP_mae:
+    case OP_confusion:
+    case OP_tally: return true;
+    default: return false;
+    }
+}
+
+// The first call from `at` on that has to do with the step record joins the program if it is `advance`.
+static const call *join_advance(fuser *f, int at) {
+    while (at < f->count && (f->taken[at] || ignores_step(&f->calls[at]))) at++;
+    if (at == f->count || f->calls[at].op != OP_advance || !rows_add(&f->rows, &f->calls[at])) return NULL;
+    f->taken[at] = true;
+    return &f->calls[at];
+}
+
+static int room_for(int64_t rows) {
+    int most = 48 * 1024, card = 0;
+    cudaGetDevice(&card);
+    cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, card);
+    int wanted = rows_blocks(rows) > BLOCKS_ALONE ? ROOM_SHARED : ROOM_ALONE;
+    return wanted < most - 2048 ? wanted : most - 2048; // beside what the kernel itself has
+}
+
+// A row program from call `first` on, and the gradients of its weights. Returns how many calls it does; 0: none.
+static int fuse_rows(fuser *f, int first, bool *ok) {
+    int64_t rows = rows_of(&f->calls[first]);
+    int n = 0;
+    if (rows <= 0) return 0;
+    rows_begin(&f->rows, cuda_table, rows, room_for(rows));
+    while (first + n < f->count && !f->taken[first + n] && rows_add(&f->rows, &f->calls[first + n])) n++;
+    if (n < 2) return 0;
+    group *g = group_add(f, GROUP_ROWS, first, n);
+    g->advance = f->rows.closed ? NULL : join_advance(f, first + n);
+    rows_end(&f->rows, f->q->clusters);
+    f->rows.program.ticket = f->q->tickets + f->programs++ % TICKETS;
+    g->args = copied(&f->rows.program, sizeof f->rows.program);
+    *ok = g->args && find_ranges(g);
+    if (!*ok || !f->rows.weights) return n;
+    g = group_add(f, GROUP_WEIGHTS, first, n);
+    g->weights = f->rows.weights;
+    memcpy(g->weight, f->rows.weight, sizeof g->weight);
+    *ok = find_ranges(g);
+    return n;
+}
+
+static int fuse_gather(fuser *f, int first, bool *ok) {
+    gather_args args;
+    int n = gather_match(f->calls + first, f->count - first, &args);
+    if (!n) return 0;
+    group *g = group_add(f, GROUP_GATHER, first, n);
+    g->args = copied(&args, sizeof args);
+    *ok = g->args && find_ranges(g);
+    return n;
+}
+
+static bool fuse_all(fuser *f) {
+    bool ok = true;
+    for (int i = 0; ok && i < f->count;) {
+        int n = 0;
+        if (f->q->fuse) n = fuse_gather(f, i, &ok);
+        if (f->q->fuse && !n) n = fuse_rows(f, i, &ok);
+        if (!n && !f->taken[i]) ok = find_ranges(group_add(f, GROUP_CALL, i, 1));
+        i += n ? n : 1;
+    }
+    return ok;
+}
+
+// A call is in at most two groups.
+group *fuse_calls(queue *q, const call *calls, int count, int *groups) {
+    fuser *f = (fuser *)calloc(1, sizeof *f);
+    if (!f) return NULL;
+    f->q = q;
+    f->calls = calls;
+    f->count = count;
+    f->taken = (bool *)calloc((size_t)count + 1, sizeof *f->taken);
+    f->groups = (group *)calloc((size_t)count * 2 + 1, sizeof *f->groups);
+    bool ok = f->taken && f->groups && fuse_all(f);
+    group *made = f->groups;
+    *groups = f->made;
+    free(f->taken);
+    free(f);
+    if (ok) return made;
+    fuse_free(made, *groups);
+    return NULL;
+}
+
+void fuse_free(group *g, int groups) {
+    for (int i = 0; g && i < groups; i++) {
+        free(g[i].args);
+        free(g[i].ranges);
+    }
+    free(g);
+}
+
+void group_launch(const group *g) {
+    const call *c = g->calls;
+    switch (g->kind) {
+    case GROUP_CALL: c->backward ? cuda_table[c->op]->backward(c) : cuda_table[c->op]->forward(c); break;
+    case GROUP_GATHER: gather_launch(c, (const gather_args *)g->args); break;
+    case GROUP_ROWS: rows_launch(c, (const rows_program *)g->args); break;
+    case GROUP_WEIGHTS: weights_launch(g->weight, g->weights); break;
+    }
+}

@@ -1,0 +1,44 @@
+// Fusion: a list of calls as a list of groups, each of which is one launch or a short sequence of them.
+//
+// A group does a run of neighbouring calls: the gathering of a micro-batch (cuda/gather.cuh), a row program
+// (cuda/rows.h) or, right behind it, the gradients of its weights (cuda/weights.cuh); any other call is a group of its
+// own. `advance` may join a row program that stands before it where no call between them looks at the step record.
+// Groups in order do what the calls in order do. TRADEWIND_CUDA_FUSE=0 leaves every call alone;
+// TRADEWIND_CUDA_CLUSTERS=0 makes every block of a row program stand alone.
+#ifndef TRADEWIND_CUDA_FUSE_CUH
+#define TRADEWIND_CUDA_FUSE_CUH
+
+#include "cuda/weights.cuh"
+
+// A stretch of memory that a group may touch.
+struct range {
+    const char *begin, *end;
+    bool written;
+};
+
+typedef enum { GROUP_CALL, GROUP_GATHER, GROUP_ROWS, GROUP_WEIGHTS } group_kind;
+
+struct group {
+    group_kind kind;
+    const call *calls; // the neighbours, in the list
+    int count;
+    const call *advance;              // joined from further on, or NULL
+    const call *weight[WEIGHTS_MOST]; // GROUP_WEIGHTS: which of them
+    int weights;
+    void *args; // gather_args or rows_program
+    range *ranges;
+    int range_count;
+};
+
+// What a queue needs for fusion: the tickets of row programs, and whether it is wanted.
+bool fuse_open(queue *q, err *e);
+void fuse_close(queue *q);
+
+// The groups of a list of calls, which must outlive them. Returns NULL where memory ran out.
+group *fuse_calls(queue *q, const call *calls, int count, int *groups);
+void fuse_free(group *g, int groups);
+
+// Launches a group on the queue's stream.
+void group_launch(const group *g);
+
+#endif

@@ -1,0 +1,147 @@
+#include "cuda/gather.cuh"
+
+#include "cuda/draw.cuh"
+
+extern "C" {
+#include "ops/ops.h"
+}
+
+// A block takes a few rows, each with two warps. One thread a row computes its sample; takes of one word, which windows
+// wait for, are done next, a thread each; then everything else.
+enum { GATHER_ROWS = 4, GATHER_LANES = 64 };
+
+template <typename W> CUDA_FN void copy_units(W *__restrict__ to, const W *__restrict__ from, int64_t n, int lane) {
+#pragma unroll 4
+    for (int64_t i = lane; i < n; i += GATHER_LANES) to[i] = from[i];
+}
+
+CUDA_FN void copy_words(void *to, const void *from, int64_t n, bool vectors, int lane) {
+    if (vectors) {
+        copy_units((uint4 *)to, (const uint4 *)from, n / 4, lane);
+    } else {
+        copy_units((uint32_t *)to, (const uint32_t *)from, n, lane);
+    }
+}
+
+CUDA_FN void gather_window(const gather_member &m, int64_t b, int64_t row, int64_t first, int lane) {
+    int64_t have = row - first + 1 < m.T ? row - first + 1 : m.T, pad = m.T - have;
+    float *to = (float *)m.to + b * m.units;
+    for (int64_t i = lane; i < pad * m.C; i += GATHER_LANES) to[i] = 0;
+    copy_words(to + pad * m.C, (const float *)m.from + (row - have + 1) * m.C, have * m.C, m.vectors, lane);
+    for (int t = lane; t < m.T; t += GATHER_LANES) m.mask[b * m.T + t] = t >= pad ? 1.0f : 0.0f;
+    if (lane == 0) m.scale[b] = 1;
+}
+
+CUDA_FN bool is_single(const gather_member &m) {
+    return !m.window && !m.bytes && m.units == 1;
+}
+
+static __global__ void __launch_bounds__(GATHER_ROWS *GATHER_LANES)
+    gather_kernel(const __grid_constant__ gather_args g) {
+    __shared__ int32_t sample[GATHER_ROWS], single[GATHER_ROWS][GATHER_MOST];
+    int r = threadIdx.x / GATHER_LANES, lane = threadIdx.x % GATHER_LANES;
+    int64_t b = (int64_t)blockIdx.x * GATHER_ROWS + r;
+    bool inside = b < g.rows;
+    if (inside && lane == 0) {
+        drawn d = draw_row(g.step, b);
+        sample[r] = g.index[b] = d.sample;
+        g.weight[b] = d.weight;
+    }
+    __syncthreads();
+    if (inside && lane < g.count && is_single(g.m[lane]))
+        single[r][lane] = ((int32_t *)g.m[lane].to)[b] = ((const int32_t *)g.m[lane].from)[sample[r]];
+    __syncthreads();
+    for (int i = 0; inside && i < g.count; i++) {
+        const gather_member &m = g.m[i];
+        int64_t from = (int64_t)sample[r] * m.units, to = b * m.units;
+        if (m.window) {
+            gather_window(m, b, single[r][m.row], single[r][m.first], lane);
+        } else if (m.bytes) {
+            copy_units((char *)m.to + to, (const char *)m.from + from, m.units, lane);
+        } else if (!is_single(m)) {
+            copy_words((uint32_t *)m.to + to, (const uint32_t *)m.from + from, m.units, m.vectors, lane);
+        }
+    }
+}
+
+void gather_launch(const call *c, const gather_args *g) {
+    LAUNCH(c, gather_kernel, (unsigned)((g->rows + GATHER_ROWS - 1) / GATHER_ROWS), GATHER_ROWS * GATHER_LANES, 0, *g);
+}
+
+// Matching
+
+static bool aligned(const void *p) {
+    return (uintptr_t)p % 16 == 0;
+}
+
+static bool match_take(const call *c, gather_args *g, gather_member *m) {
+    const operand *t = &c->in[0];
+    if (c->op != OP_take || c->in[1].data != g->index || c->in[1].shape.dim[0] != g->rows) return false;
+    int64_t bytes = operand_count(t) / t->shape.dim[0] * (int64_t)dtype_bytes(t->type);
+    if (bytes > INT32_MAX || t->type != c->out[0].type) return false;
+    m->from = t->data;
+    m->to = c->out[0].data;
+    m->bytes = bytes % 4 != 0;
+    m->units = (int)(m->bytes ? bytes : bytes / 4);
+    m->vectors = bytes % 16 == 0 && aligned(m->from) && aligned(m->to);
+    return true;
+}
+
+// The take of one word that wrote an operand, or -1.
+static int taken(const gather_args *g, const operand *o) {
+    for (int i = 0; i < g->count; i++) {
+        const gather_member *m = &g->m[i];
+        if (m->to == o->data && o->type == DTYPE_I32 && !m->window && !m->bytes && m->units == 1) return i;
+    }
+    return -1;
+}
+
+static bool match_window(const call *c, gather_args *g, gather_member *m) {
+    if (c->op != OP_window || c->in[1].shape.dim[0] != g->rows) return false;
+    const window_attr *a = (const window_attr *)c->attr;
+    bool plain = a->scale == SCALE_NONE && c->in[0].type == DTYPE_F32;
+    for (int k = 0; k < 3; k++) plain = plain && c->out[k].type == DTYPE_F32 && c->out[k].data;
+    m->row = taken(g, &c->in[1]);
+    m->first = taken(g, &c->in[2]);
+    if (!plain || m->row < 0 || m->first < 0 || a->length * c->in[0].shape.dim[1] > INT32_MAX) return false;
+    m->window = true;
+    m->from = c->in[0].data;
+    m->to = c->out[0].data;
+    m->mask = (float *)c->out[1].data;
+    m->scale = (float *)c->out[2].data;
+    m->T = (int)a->length;
+    m->C = (int)c->in[0].shape.dim[1];
+    m->units = m->T * m->C;
+    m->vectors = m->C % 4 == 0 && aligned(m->from) && aligned(m->to);
+    return true;
+}
+
+// Results of the same launch may not share memory, not even with what nobody reads any more.
+static bool apart(const call *calls, int i) {
+    for (int k = 0; k < calls[i].outputs; k++) {
+        const operand *a = &calls[i].out[k];
+        const char *begin = (const char *)a->data, *end = begin + operand_count(a) * (int64_t)dtype_bytes(a->type);
+        for (int j = 0; j < i; j++)
+            for (int n = 0; n < calls[j].outputs; n++) {
+                const operand *b = &calls[j].out[n];
+                const char *from = (const char *)b->data, *to = from + operand_count(b) * (int64_t)dtype_bytes(b->type);
+                if (begin < to && from < end) return false;
+            }
+    }
+    return true;
+}
+
+int gather_match(const call *calls, int count, gather_args *g) {
+    const call *d = &calls[0];
+    if (count < 2 || d->op != OP_draw || d->out[1].type != DTYPE_F32) return 0;
+    *g = gather_args{d->step, (int32_t *)d->out[0].data, (float *)d->out[1].data, operand_count(&d->out[0]), 0, {}};
+    int n = 1;
+    for (; n < count && g->count < GATHER_MOST; n++) {
+        gather_member *m = &g->m[g->count];
+        *m = gather_member{};
+        if (!match_take(&calls[n], g, m) && !match_window(&calls[n], g, m)) break;
+        if (!apart(calls, n)) break;
+        g->count++;
+    }
+    return n > 1 ? n : 0;
+}

@@ -1,0 +1,532 @@
+#include "cuda/rows.h"
+
+#include "base/err.h"
+#include "ops/ops.h"
+#include "ops/random.h"
+
+#include <string.h>
+
+// A linear layer joins a program where each multiprocessor of a large card reads at most so many bytes of its weights:
+// 6 us from the second-level cache. Beyond that a product in tiles of both dimensions, which reads them once for 64
+// rows on all multiprocessors, is faster than what a launch costs.
+enum { LARGE_CARD = 132, WEIGHT_BYTES = 640 * 1024 };
+
+// Blocks that fit such a card at once in clusters of four, each of which must lie within 16 or 18 multiprocessors.
+enum { CLUSTERED = 128 };
+
+enum { WIDE = 128 }; // columns of a product that keep eight warps busy with four tiles each, or nearly
+
+int rows_tiles(int64_t rows) {
+    int64_t tiles = (rows + ROWS_TILE - 1) / ROWS_TILE;
+    return tiles <= 2 * LARGE_CARD ? 1 : 2;
+}
+
+int rows_cluster(int64_t rows) {
+    int64_t blocks = rows_blocks(rows);
+    return blocks * 4 <= CLUSTERED ? 4 : blocks * 2 <= CLUSTERED ? 2 : 1;
+}
+
+void rows_begin(rows_compiler *r, const kernel *const *table, int64_t rows, int limit) {
+    *r = (rows_compiler){.table = table, .limit = limit};
+    r->program.rows = rows;
+    r->program.tiles = rows_tiles(rows);
+    r->program.low = DTYPE_F32;
+}
+
+// Claims: what memory the program touches, and how
+
+static bool same(const rows_claim *a, const rows_claim *b) {
+    return a->begin == b->begin && a->end == b->end && a->type == b->type && a->rows == b->rows && a->last == b->last;
+}
+
+// Two tensors of a program may share memory where neither is written. What both are is one tensor: in order within a
+// block, unless it must stay until after the program.
+static bool agree(const rows_claim *old, const rows_claim *now) {
+    if (old->end <= now->begin || now->end <= old->begin || !(old->written || now->written)) return true;
+    return same(old, now) && (now->rows || now->last) && !(old->held && now->written);
+}
+
+static bool claim(rows_compiler *r, rows_claim now) {
+    if (now.begin == now.end) return true;
+    if (r->claims == ROWS_CLAIMS) return false;
+    for (int i = 0; i < r->claims; i++)
+        if (!agree(&r->claim[i], &now)) return false;
+    r->claim[r->claims++] = now;
+    return true;
+}
+
+// A tensor over the rows. A type that is not the program's becomes its own, once.
+static bool claim_rows(rows_compiler *r, const operand *o, bool written, bool held) {
+    if (!o->data || o->shape.rank != 2 || o->shape.dim[0] != r->program.rows) return false;
+    if (o->type != DTYPE_F32 && r->program.low == DTYPE_F32 && !r->full) r->program.low = o->type;
+    if (o->type != DTYPE_F32 && (int)o->type != r->program.low) return false;
+    if (o->type != DTYPE_F32 && o->type != DTYPE_BF16 && o->type != DTYPE_F16) return false;
+    size_t bytes = (size_t)operand_count(o) * dtype_bytes(o->type);
+    return claim(r,
+        (rows_claim){o->data, (const char *)o->data + bytes, o->type, .rows = true, .written = written, .held = held});
+}
+
+static bool claim_bytes(rows_compiler *r, const void *at, size_t bytes, bool written) {
+    if (!at || !bytes) return true;
+    return claim(r, (rows_claim){at, (const char *)at + bytes, -1, .written = written});
+}
+
+static bool claim_whole(rows_compiler *r, const operand *o, bool written) {
+    return claim_bytes(r, o->data, o->data ? (size_t)operand_count(o) * dtype_bytes(o->type) : 0, written);
+}
+
+static bool claim_last(rows_compiler *r, const operand *o) {
+    size_t bytes = (size_t)operand_count(o) * dtype_bytes(o->type);
+    return claim(r, (rows_claim){o->data, (const char *)o->data + bytes, -1, .written = true, .last = true});
+}
+
+static size_t scratch_of(const rows_compiler *r, const call *c) {
+    const kernel *k = r->table[c->op];
+    return c->scratch && k->scratch ? k->scratch(c) : 0;
+}
+
+static bool is_float(const operand *o) {
+    return o->type == DTYPE_F32;
+}
+
+// Slots
+
+static rows_slot *slot_find(rows_compiler *r, const void *home, int type) {
+    for (int i = 0; i < r->slots; i++) {
+        rows_slot *s = &r->slot[i];
+        if (s->home != home || s->type != type) continue;
+        s->used = r->now;
+        return s;
+    }
+    return NULL;
+}
+
+static void slot_drop(rows_compiler *r, int i) {
+    r->slot[i] = r->slot[--r->slots];
+}
+
+static bool slot_drop_oldest(rows_compiler *r) {
+    int oldest = -1;
+    for (int i = 0; i < r->slots; i++)
+        if (r->slot[i].used != r->now && (oldest < 0 || r->slot[i].used < r->slot[oldest].used)) oldest = i;
+    if (oldest >= 0) slot_drop(r, oldest);
+    return oldest >= 0;
+}
+
+// The lowest offset at which so many bytes meet no slot, or -1.
+static int slot_gap(const rows_compiler *r, int bytes) {
+    int at = 0;
+    for (bool moved = true; moved;) {
+        moved = false;
+        for (int i = 0; i < r->slots; i++) {
+            const rows_slot *s = &r->slot[i];
+            if (s->offset + s->bytes <= at || at + bytes <= s->offset) continue;
+            at = s->offset + s->bytes;
+            moved = true;
+        }
+    }
+    return at + bytes <= r->limit ? at : -1;
+}
+
+// A new slot, for which the ones that were used longest ago make room. NULL where what this instruction uses leaves
+// none.
+static rows_slot *slot_take(rows_compiler *r, const void *home, int type, int64_t width) {
+    if (width > 1 << 16) return NULL;
+    int bytes = r->program.tiles * ROWS_TILE * rows_ld((int)width) * (int)dtype_bytes((dtype)type), at;
+    if (bytes > r->limit) return NULL;
+    while ((at = slot_gap(r, bytes)) < 0 || r->slots == ROWS_SLOTS)
+        if (!slot_drop_oldest(r)) return NULL;
+    if (at + bytes > r->program.room) r->program.room = at + bytes;
+    r->slot[r->slots] = (rows_slot){home, type, at, bytes, r->now};
+    return &r->slot[r->slots++];
+}
+
+// Tiles
+
+static rows_tile tile_at(const operand *o, const rows_slot *s) {
+    return (rows_tile){.data = o->data,
+        .slot = s ? s->offset : -1,
+        .width = (int32_t)operand_width(o),
+        .type = (uint8_t)o->type,
+        .slot_type = (uint8_t)(s ? s->type : (int)o->type)};
+}
+
+static const rows_tile no_tile = {.slot = -1};
+
+// Something that is read where it lies.
+static rows_tile tile_read(rows_compiler *r, const operand *o) {
+    return o->data ? tile_at(o, slot_find(r, o->data, o->type)) : no_tile;
+}
+
+// A result. With `whole`, every column is written and a slot is made for it; otherwise the one it has is used.
+static rows_tile tile_write(rows_compiler *r, const operand *o, bool whole) {
+    for (int i = r->slots - 1; i >= 0; i--)
+        if (r->slot[i].home == o->data && r->slot[i].type != (int)o->type) slot_drop(r, i);
+    rows_slot *s = slot_find(r, o->data, o->type);
+    bool resident = s != NULL;
+    if (!s && whole) s = slot_take(r, o->data, o->type, operand_width(o));
+    rows_tile t = tile_at(o, s);
+    t.add = !o->add ? ROWS_OVERWRITE : resident ? ROWS_ADD_SLOT : ROWS_ADD_HOME;
+    return t;
+}
+
+// Instructions
+
+static rows_instr *emit(rows_compiler *r, rows_op op) {
+    if (r->program.count + r->tails == ROWS_MOST) return NULL;
+    rows_instr *i = op >= ROWS_LOSS_ADD ? &r->tail[r->tails++] : &r->program.code[r->program.count++];
+    *i = (rows_instr){.a = no_tile, .b = no_tile, .to = no_tile, .op = (uint8_t)op};
+    r->now++;
+    return i;
+}
+
+// `o` as an operand of products: in a slot, in the program's type.
+static bool load(rows_compiler *r, const operand *o, rows_tile *t) {
+    int type = r->program.low;
+    rows_slot *s = slot_find(r, o->data, type);
+    if (s) {
+        *t = tile_at(o, s);
+        return true;
+    }
+    rows_instr *i = emit(r, ROWS_LOAD);
+    if (!i) return false;
+    i->a = tile_read(r, o);
+    s = slot_take(r, o->data, type, operand_width(o));
+    if (!s) return false;
+    *t = i->to = tile_at(o, s);
+    i->to.data = NULL;
+    i->to.type = (uint8_t)type;
+    return true;
+}
+
+static bool is_wide(const rows_compiler *r, int64_t I, int64_t O) {
+    int64_t rounds = (rows_blocks(r->program.rows) + LARGE_CARD - 1) / LARGE_CARD;
+    return rounds * I * O * (int64_t)sizeof(float) > WEIGHT_BYTES;
+}
+
+// Whether the program multiplies as this layer does.
+static bool math_fits(rows_compiler *r, const call *c) {
+    dtype t = c->out[0].type;
+    if (t == DTYPE_F32 && r->program.low != DTYPE_F32) return false;
+    r->full |= t == DTYPE_F32;
+    r->program.tf32 = c->tf32;
+    return is_float(&c->in[1]) && is_float(&c->in[2]);
+}
+
+// How a product reads its weights w and stores its results `to`: wide ones with four tiles of 8 columns to a warp, of
+// which a lane holds 8 columns side by side, others with one tile and 2 columns.
+static void lay_product(rows_compiler *r, rows_instr *i, const operand *w, const operand *to) {
+    int64_t width = operand_width(to);
+    i->p[0] = w->data;
+    i->vectors = operand_width(w) % 4 == 0 && (uintptr_t)w->data % 16 == 0;
+    i->flag = width > WIDE && i->vectors;
+    r->program.wide |= i->flag;
+    size_t bytes = (i->flag ? 8 : 2) * dtype_bytes(to->type);
+    i->to.vectors = width % (i->flag ? 8 : 2) == 0 && (uintptr_t)to->data % (bytes < 16 ? bytes : 16) == 0;
+}
+
+static bool add_linear(rows_compiler *r, const call *c) {
+    activation act = ((const linear_attr *)c->attr)->act;
+    rows_tile a;
+    if (c->reserve || is_wide(r, operand_width(&c->in[0]), operand_width(&c->out[0])) || !math_fits(r, c)) return false;
+    if (!claim_rows(r, &c->in[0], false, false) || !claim_whole(r, &c->in[1], false) ||
+        !claim_whole(r, &c->in[2], false) || !claim_rows(r, &c->out[0], true, false))
+        return false;
+    if (!load(r, &c->in[0], &a)) return false;
+    rows_instr *i = emit(r, ROWS_LINEAR);
+    if (!i) return false;
+    slot_find(r, c->in[0].data, r->program.low);
+    i->a = a;
+    i->to = tile_write(r, &c->out[0], true);
+    i->p[1] = c->in[2].data;
+    i->act = (uint8_t)act;
+    lay_product(r, i, &c->in[1], &c->out[0]);
+    return true;
+}
+
+// dz, and what is kept of it: in the call's scratch, or dy itself where the activation has no slope.
+static bool add_slope(rows_compiler *r, const call *c, operand *dz) {
+    activation act = ((const linear_attr *)c->attr)->act;
+    *dz = c->dout[0];
+    if (act == ACT_NONE) return claim_rows(r, dz, false, true);
+    *dz = c->out[0];
+    dz->data = c->scratch;
+    dz->add = false;
+    if (!claim_rows(r, &c->dout[0], false, false) || !claim_rows(r, &c->out[0], false, false) ||
+        !claim_rows(r, dz, true, true))
+        return false;
+    rows_instr *i = emit(r, ROWS_SLOPE);
+    if (!i) return false;
+    i->a = tile_read(r, &c->dout[0]);
+    i->b = tile_read(r, &c->out[0]);
+    i->to = tile_write(r, dz, true);
+    i->act = (uint8_t)act;
+    return true;
+}
+
+// The parts of the weights' gradients lie behind dz in the call's scratch, which the launch after the program writes.
+static bool hold_weights(rows_compiler *r, const call *c, size_t scratch) {
+    const operand *out = &c->out[0];
+    bool none = ((const linear_attr *)c->attr)->act == ACT_NONE;
+    size_t dz = none ? 0 : (size_t)operand_count(out) * dtype_bytes(out->type);
+    if (!c->din[1].data && !c->din[2].data) return true;
+    if (r->weights == ROWS_WEIGHTS || !claim_rows(r, &c->in[0], false, true)) return false;
+    if (!claim_whole(r, &c->din[1], true) || !claim_whole(r, &c->din[2], true)) return false;
+    r->weight[r->weights++] = c;
+    return scratch <= dz || claim_bytes(r, (const char *)c->scratch + dz, scratch - dz, true);
+}
+
+static bool add_linear_back(rows_compiler *r, const call *c) {
+    operand dz;
+    rows_tile a;
+    if (((const linear_attr *)c->attr)->act == ACT_GELU || !c->dout[0].data || !math_fits(r, c)) return false;
+    if (c->din[0].data && is_wide(r, operand_width(&c->in[0]), operand_width(&c->out[0]))) return false;
+    if (!add_slope(r, c, &dz) || !hold_weights(r, c, scratch_of(r, c))) return false;
+    if (!c->din[0].data) return true;
+    if (!claim_whole(r, &c->in[1], false) || !claim_rows(r, &c->din[0], true, false)) return false;
+    if (!load(r, &dz, &a)) return false;
+    rows_instr *i = emit(r, ROWS_LINEAR_BACK);
+    if (!i) return false;
+    slot_find(r, dz.data, r->program.low);
+    i->a = a;
+    i->to = tile_write(r, &c->din[0], true);
+    lay_product(r, i, &c->in[1], &c->din[0]);
+    return true;
+}
+
+static bool add_dropout(rows_compiler *r, const call *c) {
+    float p = ((const dropout_attr *)c->attr)->probability;
+    const operand *from = c->backward ? &c->dout[0] : &c->in[0], *to = c->backward ? &c->din[0] : &c->out[0];
+    if (!claim_rows(r, from, false, false) || !claim_rows(r, to, true, false)) return false;
+    rows_instr *i = emit(r, ROWS_DROPOUT);
+    if (!i) return false;
+    i->a = tile_read(r, from);
+    i->to = tile_write(r, to, true);
+    i->node = c->node;
+    i->least = random_threshold(p);
+    i->x = (float)(1.0 / (1.0 - (double)p));
+    i->flag = c->training;
+    r->program.step = c->step;
+    return true;
+}
+
+// n columns of `from`, times x, to n columns of `to`.
+typedef struct {
+    int64_t from, to, n;
+    float x;
+} columns;
+
+static bool add_copy(rows_compiler *r, const operand *from, const operand *to, columns k, bool whole) {
+    rows_instr *i = emit(r, ROWS_COPY);
+    if (!i) return false;
+    i->a = tile_read(r, from);
+    i->to = tile_write(r, to, whole);
+    i->from = (int32_t)k.from;
+    i->at = (int32_t)k.to;
+    i->n = (int32_t)k.n;
+    i->x = k.x;
+    return true;
+}
+
+static bool add_concat(rows_compiler *r, const call *c) {
+    int64_t at = 0;
+    for (int k = 0; k < c->inputs; k++)
+        if (!claim_rows(r, &c->in[k], false, false)) return false;
+    if (!claim_rows(r, &c->out[0], true, false)) return false;
+    for (int k = 0; k < c->inputs; k++) {
+        int64_t n = operand_width(&c->in[k]);
+        if (!add_copy(r, &c->in[k], &c->out[0], (columns){0, at, n, 1}, k == 0)) return false;
+        at += n;
+    }
+    return true;
+}
+
+static bool add_concat_back(rows_compiler *r, const call *c) {
+    int64_t at = 0;
+    if (!claim_rows(r, &c->dout[0], false, false)) return false;
+    for (int k = 0; k < c->inputs; k++) {
+        int64_t n = operand_width(&c->in[k]);
+        if (c->din[k].data && !claim_rows(r, &c->din[k], true, false)) return false;
+        if (c->din[k].data && !add_copy(r, &c->dout[0], &c->din[k], (columns){at, 0, n, 1}, true)) return false;
+        at += n;
+    }
+    return true;
+}
+
+static bool add_slice(rows_compiler *r, const call *c) {
+    const slice_attr *s = c->attr;
+    int64_t n = s->end - s->begin;
+    if (!c->backward) {
+        if (!claim_rows(r, &c->in[0], false, false) || !claim_rows(r, &c->out[0], true, false)) return false;
+        return add_copy(r, &c->in[0], &c->out[0], (columns){s->begin, 0, n, 1}, true);
+    }
+    if (!claim_rows(r, &c->dout[0], false, false) || !claim_rows(r, &c->din[0], true, false)) return false;
+    rows_instr *i = emit(r, ROWS_SLICE_BACK);
+    if (!i) return false;
+    i->a = tile_read(r, &c->dout[0]);
+    i->to = tile_write(r, &c->din[0], true);
+    i->at = (int32_t)s->begin;
+    i->n = (int32_t)n;
+    return true;
+}
+
+static bool add_axpby(rows_compiler *r, const call *c) {
+    const axpby_attr *k = c->attr;
+    if (!claim_rows(r, &c->in[0], false, false) || !claim_rows(r, &c->out[0], true, false)) return false;
+    if (c->in[1].data && !claim_rows(r, &c->in[1], false, false)) return false;
+    rows_instr *i = emit(r, ROWS_AXPBY);
+    if (!i) return false;
+    i->a = tile_read(r, &c->in[0]);
+    i->b = tile_read(r, &c->in[1]);
+    i->to = tile_write(r, &c->out[0], true);
+    i->x = k->a;
+    i->y = k->b;
+    return true;
+}
+
+static bool add_axpby_back(rows_compiler *r, const call *c) {
+    const axpby_attr *k = c->attr;
+    if (!claim_rows(r, &c->dout[0], false, false)) return false;
+    for (int j = 0; j < 2; j++) {
+        const operand *to = &c->din[j];
+        columns all = {0, 0, operand_width(&c->dout[0]), j ? k->b : k->a};
+        if (j >= c->inputs || !to->data) continue;
+        if (!claim_rows(r, to, true, false) || !add_copy(r, &c->dout[0], to, all, true)) return false;
+    }
+    return true;
+}
+
+// What both losses read of the rows besides their first input.
+static bool loss_reads(rows_compiler *r, const call *c, rows_instr *i) {
+    bool pointwise = c->op != OP_cross_entropy;
+    if (!claim_whole(r, &c->in[2], false) || !is_float(&c->in[2])) return false;
+    i->p[1] = c->in[2].data;
+    i->flag = c->op == OP_mse;
+    if (pointwise) {
+        i->b = tile_read(r, &c->in[1]);
+        return claim_rows(r, &c->in[1], false, false);
+    }
+    i->p[0] = c->in[1].data;
+    i->p[2] = c->in[3].data;
+    i->x = ((const cross_entropy_attr *)c->attr)->smoothing;
+    return claim_whole(r, &c->in[1], false) && claim_whole(r, &c->in[3], false) && is_float(&c->in[3]);
+}
+
+static bool add_loss(rows_compiler *r, const call *c) {
+    if (!claim_rows(r, &c->in[0], false, false) || !is_float(&c->out[0])) return false;
+    if (!claim_bytes(r, c->scratch, scratch_of(r, c), true) || !claim_last(r, &c->out[0])) return false;
+    rows_instr *i = emit(r, c->op == OP_cross_entropy ? ROWS_CROSS_ENTROPY : ROWS_POINTWISE);
+    if (!i || !loss_reads(r, c, i)) return false;
+    i->a = tile_read(r, &c->in[0]);
+    i->to.data = c->scratch;
+    i = emit(r, ROWS_LOSS_ADD);
+    if (!i) return false;
+    i->a.data = c->scratch;
+    i->to.data = c->out[0].data;
+    return true;
+}
+
+static bool add_loss_back(rows_compiler *r, const call *c) {
+    bool pointwise = c->op != OP_cross_entropy;
+    if (!claim_rows(r, &c->in[0], false, false) || !claim_rows(r, &c->din[0], true, false)) return false;
+    if (!c->dout[0].data || !is_float(&c->dout[0]) || !claim_whole(r, &c->dout[0], false)) return false;
+    rows_instr *i = emit(r, pointwise ? ROWS_POINTWISE_BACK : ROWS_CROSS_ENTROPY_BACK);
+    if (!i || !loss_reads(r, c, i)) return false;
+    i->a = tile_read(r, &c->in[0]);
+    i->to = tile_write(r, &c->din[0], true);
+    if (pointwise) {
+        i->p[0] = c->dout[0].data;
+    } else {
+        i->b.data = c->dout[0].data;
+    }
+    return true;
+}
+
+static bool add_confusion(rows_compiler *r, const call *c) {
+    if (!claim_rows(r, &c->in[0], false, false) || !is_float(&c->in[2])) return false;
+    if (!claim_whole(r, &c->in[1], false) || !claim_whole(r, &c->in[2], false) || !claim_whole(r, &c->out[0], true))
+        return false;
+    rows_instr *i = emit(r, ROWS_CONFUSION);
+    if (!i) return false;
+    i->a = tile_read(r, &c->in[0]);
+    i->p[0] = c->in[1].data;
+    i->p[1] = c->in[2].data;
+    i->to.data = c->out[0].data;
+    return true;
+}
+
+// A tally belongs to a loss of this program: the last block adds both.
+static bool add_tally(rows_compiler *r, const call *c) {
+    bool own = false;
+    for (int k = 0; k < r->tails; k++) own |= r->tail[k].op == ROWS_LOSS_ADD && r->tail[k].to.data == c->in[0].data;
+    if (!own || !claim_last(r, &c->out[0])) return false;
+    rows_instr *i = emit(r, ROWS_TALLY);
+    if (!i) return false;
+    i->a.data = c->in[0].data;
+    i->to.data = c->out[0].data;
+    i->flag = c->first;
+    return true;
+}
+
+static bool add_advance(rows_compiler *r, const call *c) {
+    if (!((const advance_attr *)c->attr)->after_micro || c->batch > INT32_MAX || !r->program.count) return false;
+    rows_instr *i = emit(r, ROWS_ADVANCE);
+    if (!i) return false;
+    i->n = (int32_t)c->batch;
+    r->program.step_written = c->step_written;
+    r->closed = true;
+    return true;
+}
+
+static bool add_forward(rows_compiler *r, const call *c) {
+    switch (c->op) {
+    case OP_linear: return add_linear(r, c);
+    case OP_dropout: return add_dropout(r, c);
+    case OP_concat: return add_concat(r, c);
+    case OP_slice: return add_slice(r, c);
+    case OP_axpby: return add_axpby(r, c);
+    case OP_cross_entropy:
+    case OP_mse:
+    case OP_mae: return add_loss(r, c);
+    case OP_confusion: return add_confusion(r, c);
+    case OP_tally: return add_tally(r, c);
+    case OP_advance: return add_advance(r, c);
+    default: return false;
+    }
+}
+
+static bool add_backward(rows_compiler *r, const call *c) {
+    switch (c->op) {
+    case OP_linear: return add_linear_back(r, c);
+    case OP_dropout: return add_dropout(r, c);
+    case OP_concat: return add_concat_back(r, c);
+    case OP_slice: return add_slice(r, c);
+    case OP_axpby: return add_axpby_back(r, c);
+    case OP_cross_entropy:
+    case OP_mse:
+    case OP_mae: return add_loss_back(r, c);
+    default: return false;
+    }
+}
+
+int64_t rows_of(const call *c) {
+    if (c->op == OP_draw || c->op == OP_take || c->op == OP_window || !c->inputs || c->in[0].shape.rank != 2) return 0;
+    return c->in[0].shape.dim[0];
+}
+
+bool rows_add(rows_compiler *r, const call *c) {
+    rows_compiler before = *r;
+    if (!r->closed && (c->backward ? add_backward(r, c) : add_forward(r, c))) return true;
+    *r = before;
+    return false;
+}
+
+void rows_end(rows_compiler *r, bool clusters) {
+    rows_program *p = &r->program;
+    p->body = p->count;
+    p->cluster = clusters && p->wide ? rows_cluster(p->rows) : 1;
+    for (int i = 0; i < r->tails; i++)
+        if (r->tail[i].op == ROWS_LOSS_ADD) r->tail[i].n = (int32_t)rows_blocks(p->rows) * p->cluster;
+    memcpy(p->code + p->count, r->tail, (size_t)r->tails * sizeof *r->tail);
+    p->count += r->tails;
+}

@@ -1,0 +1,23 @@
+// Launching a row program.
+#ifndef TRADEWIND_CUDA_ROWS_CUH
+#define TRADEWIND_CUDA_ROWS_CUH
+
+#include "cuda/cuda.cuh"
+
+extern "C" {
+#include "cuda/rows.h"
+}
+
+// `c` is the program's first call, which gives queue and name.
+void rows_launch(const call *c, const rows_program *p);
+
+// Whether the kernels were compiled for cards with clusters (sm_90 and later).
+bool rows_has_clusters(void);
+
+// The same, by the way of multiplying.
+void rows_launch_f32(const call *c, const rows_program *p);
+void rows_launch_tf32(const call *c, const rows_program *p);
+void rows_launch_bf16(const call *c, const rows_program *p);
+void rows_launch_f16(const call *c, const rows_program *p);
+
+#endif

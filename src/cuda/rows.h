@@ -1,0 +1,139 @@
+// Row programs: runs of calls that are local to the rows of a batch (linear, dropout, concat, slice, axpby, losses, and
+// what goes back through them), compiled for one launch. This is the compiler; cuda/rows.cu is what runs its programs.
+//
+// A block of the launch takes 16 or 32 rows through all instructions; where there are few blocks and wide products, a
+// cluster of blocks shares rows and columns out and keeps the same slots. Tiles of tensors lie in slots of shared
+// memory, a cache that the compiler manages: every result is also written to its home in memory, exactly as the single
+// call would, so a slot can be given up at any time and what comes after the program finds everything in its place.
+//
+// Blocks run in any order, so memory that one block writes may not be anything that another still reads: a call whose
+// results overlap a different tensor of the program is refused, and the program is cut there. The same stretch of
+// memory with the same type holds the same rows, which one block reads and writes in order. The gradients of weights
+// are sums over all rows; they are left to a launch after the program (cuda/weights.cuh), until which x and dz must
+// stay: they are held. Pure host code, compiled by C and by nvcc; which calls are joined depends on sizes and addresses
+// alone.
+#ifndef TRADEWIND_CUDA_ROWS_H
+#define TRADEWIND_CUDA_ROWS_H
+
+#include "graph/device.h"
+
+#include <stdbool.h>
+
+enum { ROWS_TILE = 16, ROWS_MOST = 30, ROWS_SLOTS = 64, ROWS_CLAIMS = 256, ROWS_WEIGHTS = 16 };
+
+typedef enum {
+    ROWS_LOAD,               // a to a slot, as an operand of products
+    ROWS_LINEAR,             // to = act(a p0' + p1)
+    ROWS_SLOPE,              // to = a * slope of act at b
+    ROWS_LINEAR_BACK,        // to = a p0
+    ROWS_DROPOUT,            // to = a where kept
+    ROWS_COPY,               // n columns of to, from `at` = x * those of a, from `from`
+    ROWS_SLICE_BACK,         // to = a in n columns from `at`, 0 outside
+    ROWS_AXPBY,              // to = x a + y b
+    ROWS_CROSS_ENTROPY,      // the block's loss of a; p: label, weight, class weights; to: partial sums
+    ROWS_CROSS_ENTROPY_BACK, // b: the gradient of the sum
+    ROWS_POINTWISE,          // the block's loss of a - b: squared, or absolute; p1: weight
+    ROWS_POINTWISE_BACK,     // p0: the gradient of the sum
+    ROWS_CONFUSION,          // p: label, weight; to: counts
+    ROWS_LOSS_ADD,           // from here on by the last block alone: to = the sum of n partial sums a
+    ROWS_TALLY,
+    ROWS_ADVANCE
+} rows_op;
+
+typedef enum { ROWS_OVERWRITE, ROWS_ADD_SLOT, ROWS_ADD_HOME } rows_add_from; // where the value that is added to lies
+
+// A tensor [rows, width] of a program.
+typedef struct {
+    void *data;    // its home, or NULL
+    int32_t slot;  // bytes from the start of shared memory to its tile, or -1
+    int32_t width; //
+    uint8_t type, slot_type;
+    uint8_t add;     // a rows_add_from
+    uint8_t vectors; // products may store a lane's run of columns at once
+} rows_tile;
+
+typedef struct {
+    rows_tile a, b, to;
+    const void *p[3];
+    int32_t from, at, n;
+    uint32_t node, least; // dropout
+    float x, y;
+    uint8_t op, act;
+    uint8_t flag;    // products: four tiles of columns to a warp; dropout: on; pointwise: squared; tally: first
+    uint8_t vectors; // p0 may be read four elements at a time
+} rows_instr;
+
+// What a launch takes by value: below the 4 KB that every driver passes.
+typedef struct {
+    const struct step *step;
+    struct step *step_written;
+    unsigned *ticket; // 0 between launches
+    int64_t rows;
+    int32_t tiles;       // of 16 rows, per block: 1 or 2
+    int32_t body, count; // instructions for every block; and those for the last one
+    int32_t room;        // bytes of shared memory
+    int32_t cluster;     // blocks that share their rows
+    int32_t low;         // the dtype of products' operands
+    uint8_t tf32, wide;  // products that are wide occur
+    rows_instr code[ROWS_MOST];
+} rows_program;
+
+typedef struct {
+    const void *home;
+    int type, offset, bytes, used;
+} rows_slot;
+
+typedef struct {
+    const char *begin, *end;
+    int type;
+    bool rows, written, held, last; // of the rows; by a block; until after the program; by the last block
+} rows_claim;
+
+typedef struct {
+    rows_program program;
+    const kernel *const *table; // asked how much scratch a call has
+    int limit, now;             // bytes of shared memory at most; the instruction being written
+    int slots, claims, weights;
+    bool full, closed; // products in fp32 have been seen; nothing may follow
+    rows_slot slot[ROWS_SLOTS];
+    rows_claim claim[ROWS_CLAIMS];
+    const call *weight[ROWS_WEIGHTS]; // backward calls whose weights' gradients are left to do
+    rows_instr tail[ROWS_MOST];       // for the last block
+    int tails;
+} rows_compiler;
+
+// The rows of a call that a program could hold, or 0.
+int64_t rows_of(const call *c);
+
+// How many tiles of 16 rows a block takes: one until the blocks fill a large card twice; then two, since that reads the
+// weights half as often.
+int rows_tiles(int64_t rows);
+
+static inline int64_t rows_blocks(int64_t rows) {
+    return (rows + (int64_t)rows_tiles(rows) * ROWS_TILE - 1) / ((int64_t)rows_tiles(rows) * ROWS_TILE);
+}
+
+// How many blocks may share rows, so that few rows fill a large card as well: each then reads a part of the weights.
+int rows_cluster(int64_t rows);
+
+// Elements from row to row of a slot: an odd number of 16 columns, which keeps the lanes of a fragment in different
+// banks.
+#ifdef __CUDACC__
+__host__ __device__
+#endif
+    static inline int
+    rows_ld(int width) {
+    return ((width + 15) / 16 | 1) * 16;
+}
+
+// A new program for `rows` rows, in `limit` bytes of shared memory.
+void rows_begin(rows_compiler *r, const kernel *const *table, int64_t rows, int limit);
+
+// Adds a call, or leaves the program as it is and returns false.
+bool rows_add(rows_compiler *r, const call *c);
+
+// Puts the last block's instructions behind the others. After this the program can be launched, with clusters where the
+// card has them.
+void rows_end(rows_compiler *r, bool clusters);
+
+#endif

@@ -1,0 +1,560 @@
+// What runs a row program (cuda/rows.h): a block of eight warps takes its rows through all instructions, with a barrier
+// after each. Products read their left operand from a slot and the weights, in fp32, straight from memory.
+//
+// In a product a lane holds columns 4t .. 4t+3 of every 16 of the sum, where the tensor cores want 2t, 2t+1, 2t+8, 2t+9:
+// a permutation of the sum's terms, the same in both operands, that makes every load a vector. In the same way tile j of
+// NJ tiles of 8 columns consists of columns j, NJ + j, 2 NJ + j, ..., so that a lane's results are 2 NJ columns side by
+// side. Elements past the edge of the weights are read again from the last row or column and their results dropped.
+#ifndef TRADEWIND_CUDA_ROWS_KERNEL_CUH
+#define TRADEWIND_CUDA_ROWS_KERNEL_CUH
+
+#include "cuda/activation.cuh"
+#include "cuda/cross_entropy.cuh"
+#include "cuda/mma.cuh"
+
+extern "C" {
+#include "ops/random.h"
+}
+
+enum { ROWS_THREADS = 256, ROWS_WARPS = ROWS_THREADS / 32 };
+
+// Where a block stands: its shared memory, its first row, and how many are real. The blocks of a cluster, `size` of them,
+// stand at the same rows. Each computes a part of every result (rows or, in products, columns) and stores it to the slots
+// of all of them.
+struct rows_block {
+    char *room;
+    int64_t row;
+    int rows, size, rank;
+};
+
+// The place in another block's shared memory that is `at` in one's own.
+template <typename T> CUDA_FN T *peer_of(T *at, int rank) {
+#if __CUDA_ARCH__ >= 900
+    uint64_t there;
+    asm("mapa.u64 %0, %1, %2;" : "=l"(there) : "l"(at), "r"(rank));
+    return (T *)there;
+#else
+    return at;
+#endif
+}
+
+// Waits for all threads that stand at these rows; what they wrote is then visible.
+CUDA_FN void rows_wait(const rows_block &k) {
+#if __CUDA_ARCH__ >= 900
+    if (k.size > 1) {
+        asm volatile("barrier.cluster.arrive.release;\n\tbarrier.cluster.wait.acquire;" ::: "memory");
+        return;
+    }
+#endif
+    __syncthreads();
+}
+
+// Rows of tiles
+
+CUDA_FN int element_bytes(int type) {
+    return type == DTYPE_F32 ? 4 : 2;
+}
+
+CUDA_FN view home_row(const rows_tile &t, const rows_block &k, int r) {
+    return view{(char *)t.data + (k.row + r) * t.width * element_bytes(t.type), t.type, false};
+}
+
+CUDA_FN view slot_row(const rows_tile &t, const rows_block &k, int r) {
+    return view{k.room + t.slot + r * rows_ld(t.width) * element_bytes(t.slot_type), t.slot_type, false};
+}
+
+CUDA_FN view row_of(const rows_tile &t, const rows_block &k, int r) {
+    return t.slot >= 0 ? slot_row(t, k, r) : home_row(t, k, r);
+}
+
+// A row that is written: its home and its slot, either of which may be none, and what is added to.
+struct row_out {
+    view home, slot, old;
+    int peers;
+};
+
+CUDA_FN row_out out_of(const rows_tile &t, const rows_block &k, int r) {
+    view none = {NULL, 0, false};
+    row_out o = {t.data ? home_row(t, k, r) : none, t.slot >= 0 ? slot_row(t, k, r) : none, none, k.size};
+    if (t.add != ROWS_OVERWRITE) o.old = t.add == ROWS_ADD_SLOT ? o.slot : o.home;
+    return o;
+}
+
+CUDA_FN void row_put(const row_out &o, int j, float v) {
+    if (o.old.data) v += view_load(o.old, j);
+    if (o.home.data) view_store(o.home, j, v);
+    if (!o.slot.data) return;
+    if (o.peers == 1) {
+        view_store(o.slot, j, v);
+    } else {
+        for (int n = 0; n < o.peers; n++) view_store(view{peer_of((char *)o.slot.data, n), o.slot.type, false}, j, v);
+    }
+}
+
+#define ROWS_EACH(r, k)                                                                                                \
+    for (int r = threadIdx.x / 32 * (k).size + (k).rank; r < (k).rows; r += ROWS_WARPS * (k).size)
+#define ROWS_COLUMNS(j, n) for (int j = threadIdx.x % 32; j < (n); j += 32)
+
+// Products
+
+// Four columns of rows g and g + 8 of the left operand, as words.
+struct quad {
+    uint32_t lo[4], hi[4];
+};
+
+template <typename E> CUDA_FN quad load_quad(const E *a, int ld) {
+    const E *lo = a + threadIdx.x % 32 / 4 * ld + threadIdx.x % 4 * 4, *hi = lo + 8 * ld;
+    quad q = {};
+    if (sizeof(E) == 2) {
+        *(uint2 *)q.lo = *(const uint2 *)lo;
+        *(uint2 *)q.hi = *(const uint2 *)hi;
+    } else {
+        *(uint4 *)q.lo = *(const uint4 *)lo;
+        *(uint4 *)q.hi = *(const uint4 *)hi;
+    }
+    return q;
+}
+
+// Zeros for columns at and past `left` of the 16.
+template <typename E> CUDA_FN void cut_quad(quad *q, int left) {
+#pragma unroll
+    for (int e = 0; e < 4; e++) {
+        if ((int)threadIdx.x % 4 * 4 + e < left) continue;
+        uint32_t keep = sizeof(E) == 4 ? 0 : e % 2 ? 0x0000FFFFu : 0xFFFF0000u;
+        int word = sizeof(E) == 4 ? e : e / 2;
+        q->lo[word] &= keep;
+        q->hi[word] &= keep;
+    }
+}
+
+template <int MATH> CUDA_FN uint32_t pair_bits(float a, float b) {
+    if (MATH == MATH_F16) {
+        __half2 v = __floats2half2_rn(a, b);
+        return *(uint32_t *)&v;
+    }
+    __nv_bfloat162 v = __floats2bfloat162_rn(a, b);
+    return *(uint32_t *)&v;
+}
+
+template <int MATH> CUDA_FN void quad_mma(float acc[4], const quad &q, const float b[4]) {
+    if constexpr (math_type<MATH>::K == 16) {
+        frag_b w = {{pair_bits<MATH>(b[0], b[1]), pair_bits<MATH>(b[2], b[3])}};
+        mma<MATH>(acc, frag_a{{q.lo[0], q.hi[0], q.lo[1], q.hi[1]}}, w);
+    } else {
+#pragma unroll
+        for (int e = 0; e < 4; e += 2) {
+            frag_b w = {{__float_as_uint(b[e]), __float_as_uint(b[e + 1])}};
+            mma<MATH>(acc, frag_a{{q.lo[e], q.hi[e], q.lo[e + 1], q.hi[e + 1]}}, w);
+        }
+    }
+}
+
+// The weights of a product: element (k, n) at n * K + k, or with BACK at k * N + n.
+struct rows_weights {
+    const float *w;
+    int K, N;
+    bool vectors;
+};
+
+// A lane's share of 16 x 8 NJ weights from (k0, n0), all of whose k are inside. With NJ 4 the weights are aligned.
+template <int NJ, bool BACK> CUDA_FN void fetch(float b[NJ][4], const rows_weights &m, int k0, int n0) {
+    int k = k0 + threadIdx.x % 4 * 4, n = n0 + threadIdx.x % 32 / 4 * NJ;
+    if constexpr (BACK && NJ == 4) {
+        const float *at = m.w + k * m.N + min(n, m.N - 4);
+#pragma unroll
+        for (int e = 0; e < 4; e++) {
+            float4 v = __ldg((const float4 *)(at + e * m.N));
+            b[0][e] = v.x, b[1][e] = v.y, b[2][e] = v.z, b[3][e] = v.w;
+        }
+    } else if constexpr (BACK) {
+        const float *at = m.w + k * m.N + min(n, m.N - 1);
+#pragma unroll
+        for (int e = 0; e < 4; e++) b[0][e] = __ldg(at + e * m.N);
+    } else if (NJ == 4 || m.vectors) {
+#pragma unroll
+        for (int j = 0; j < NJ; j++) *(float4 *)b[j] = __ldg((const float4 *)(m.w + min(n + j, m.N - 1) * m.K + k));
+    } else {
+#pragma unroll
+        for (int e = 0; e < 4; e++) b[0][e] = __ldg(m.w + min(n, m.N - 1) * m.K + k + e);
+    }
+}
+
+// The same where the sum ends within the 16.
+template <int NJ, bool BACK> CUDA_FN void fetch_end(float b[NJ][4], const rows_weights &m, int k0, int n0) {
+    int k = k0 + threadIdx.x % 4 * 4, n = n0 + threadIdx.x % 32 / 4 * NJ;
+#pragma unroll
+    for (int j = 0; j < NJ; j++) {
+        int column = min(n + j, m.N - 1);
+#pragma unroll
+        for (int e = 0; e < 4; e++)
+            b[j][e] = k + e < m.K ? __ldg(m.w + (BACK ? (k + e) * m.N + column : column * m.K + k + e)) : 0.0f;
+    }
+}
+
+// acc += a (MT tiles of 16 rows) times 8 NJ columns of the weights from n0. DEPTH fetches are under way at any time.
+template <int MATH, int MT, int NJ, bool BACK>
+CUDA_FN void product(float acc[MT][NJ][4], const typename math_type<MATH>::element *a, const rows_weights &m, int n0) {
+    typedef typename math_type<MATH>::element E;
+    const int DEPTH = NJ == 1 ? 8 : 4;
+    int steps = m.K / 16, ld = rows_ld(m.K);
+    float b[DEPTH][NJ][4];
+#pragma unroll
+    for (int d = 0; d < DEPTH; d++)
+        if (d < steps) fetch<NJ, BACK>(b[d], m, d * 16, n0);
+#pragma unroll 1
+    for (int first = 0; first < steps; first += DEPTH) {
+#pragma unroll
+        for (int d = 0; d < DEPTH; d++) {
+            int s = first + d;
+            if (s >= steps) break;
+#pragma unroll
+            for (int i = 0; i < MT; i++) {
+                quad q = load_quad(a + i * 16 * ld + s * 16, ld);
+#pragma unroll
+                for (int j = 0; j < NJ; j++) quad_mma<MATH>(acc[i][j], q, b[d][j]);
+            }
+            if (s + DEPTH < steps) fetch<NJ, BACK>(b[d], m, (s + DEPTH) * 16, n0);
+        }
+    }
+    if (m.K % 16 == 0) return;
+    fetch_end<NJ, BACK>(b[0], m, steps * 16, n0);
+#pragma unroll
+    for (int i = 0; i < MT; i++) {
+        quad q = load_quad(a + i * 16 * ld + steps * 16, ld);
+        cut_quad<E>(&q, m.K - steps * 16);
+#pragma unroll
+        for (int j = 0; j < NJ; j++) quad_mma<MATH>(acc[i][j], q, b[0][j]);
+    }
+}
+
+// N elements side by side, as words where they may be, else those before `left`.
+template <typename T, int N> CUDA_FN void store_run(T *to, const float v[N], bool vectors, int left) {
+    if (!vectors) {
+#pragma unroll
+        for (int e = 0; e < N; e++)
+            if (e < left) convert(to + e, v[e]);
+        return;
+    }
+    const int words = N * (int)sizeof(T) / 4;
+    uint32_t w[words];
+#pragma unroll
+    for (int e = 0; e < N; e++) convert((T *)w + e, v[e]);
+    if (words == 1) *(uint32_t *)to = w[0];
+    if (words == 2) *(uint2 *)to = make_uint2(w[0], w[1 % words]);
+#pragma unroll
+    for (int i = 0; i + 3 < words; i += 4)
+        ((uint4 *)to)[i / 4] = make_uint4(w[i], w[(i + 1) % words], w[(i + 2) % words], w[(i + 3) % words]);
+}
+
+// A lane's results of one row, columns c .. c + N - 1, to the tile's home and slot.
+template <typename T, int N>
+CUDA_FN void put_run(const rows_tile &t, const rows_block &k, int r, int c, float v[N]) {
+    T *home = (T *)t.data + (k.row + r) * t.width + c, *slot = (T *)(k.room + t.slot) + r * rows_ld(t.width) + c;
+    int left = t.width - c;
+    if (t.add != ROWS_OVERWRITE) {
+        const T *old = t.add == ROWS_ADD_SLOT ? slot : home;
+#pragma unroll
+        for (int e = 0; e < N; e++)
+            if (e < left) v[e] += widen(old[e]);
+    }
+    store_run<T, N>(home, v, t.vectors, left);
+    if (t.slot < 0) return;
+    if (k.size == 1) {
+        store_run<T, N>(slot, v, t.vectors, left);
+    } else {
+        for (int n = 0; n < k.size; n++) store_run<T, N>(peer_of(slot, n), v, t.vectors, left);
+    }
+}
+
+// Bias and activation of a lane's run.
+template <int N> CUDA_FN void finish_run(float v[N], const float bias[N], int act) {
+#pragma unroll
+    for (int e = 0; e < N; e++) v[e] = activate(act, v[e] + bias[e]);
+}
+
+// The results of one tile of 16 rows, of which a lane has rows g and g + 8.
+template <int MATH, int NJ, bool BACK>
+CUDA_FN void put_tile(const rows_instr &in, const rows_block &k, const float acc[NJ][4], const float bias[2 * NJ],
+    int row, int c) {
+    typedef typename math_type<MATH>::element E;
+#pragma unroll
+    for (int h = 0; h < 2; h++) {
+        float v[2 * NJ];
+        int r = row + h * 8;
+        if (r >= k.rows) return;
+#pragma unroll
+        for (int e = 0; e < 2 * NJ; e++) v[e] = acc[e % NJ][h * 2 + e / NJ];
+        if (!BACK) finish_run<2 * NJ>(v, bias, in.act);
+        if (BACK && sizeof(E) == 2 && in.to.type == DTYPE_F32) {
+            put_run<float, 2 * NJ>(in.to, k, r, c, v);
+        } else {
+            put_run<E, 2 * NJ>(in.to, k, r, c, v);
+        }
+    }
+}
+
+// Tiles of rows are stored in a loop, the next one moved to the front each time: its code stands here once.
+template <int MATH, int MT, int NJ, bool BACK> CUDA_FN void linear(const rows_instr &in, const rows_block &k) {
+    const rows_weights m = {(const float *)in.p[0], in.a.width, in.to.width, (bool)in.vectors};
+    const typename math_type<MATH>::element *a = (const typename math_type<MATH>::element *)(k.room + in.a.slot);
+    int g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
+#pragma unroll 1
+    for (int n0 = (threadIdx.x / 32 * k.size + k.rank) * 8 * NJ; n0 < m.N; n0 += ROWS_WARPS * k.size * 8 * NJ) {
+        float acc[MT][NJ][4] = {}, bias[2 * NJ];
+        int c = n0 + 2 * NJ * t;
+        product<MATH, MT, NJ, BACK>(acc, a, m, n0);
+        if (c >= m.N) continue;
+#pragma unroll
+        for (int e = 0; e < 2 * NJ; e++)
+            bias[e] = !BACK && in.p[1] && c + e < m.N ? __ldg((const float *)in.p[1] + c + e) : 0.0f;
+#pragma unroll 1
+        for (int i = 0; i < MT; i++) {
+            put_tile<MATH, NJ, BACK>(in, k, acc[0], bias, i * 16 + g, c);
+#pragma unroll
+            for (int n = 0; n < (MT - 1) * NJ * 4; n++)
+                acc[n / (NJ * 4)][n / 4 % NJ][n % 4] = acc[n / (NJ * 4) + 1][n / 4 % NJ][n % 4];
+        }
+    }
+}
+
+// Element by element
+
+CUDA_FN void slope(const rows_instr &in, const rows_block &k) {
+    ROWS_EACH(r, k) {
+        view dy = row_of(in.a, k, r), y = row_of(in.b, k, r);
+        row_out to = out_of(in.to, k, r);
+        ROWS_COLUMNS(j, in.to.width) row_put(to, j, view_load(dy, j) * activation_slope(in.act, 0, view_load(y, j)));
+    }
+}
+
+CUDA_FN void dropout(const rows_instr &in, const rows_block &k, const step *s) {
+    int n = in.to.width;
+    ROWS_EACH(r, k) {
+        view from = row_of(in.a, k, r);
+        row_out to = out_of(in.to, k, r);
+        ROWS_COLUMNS(quad, (n + 3) / 4) {
+            rng_block bits = random_dropout(s, s->row + (uint64_t)(k.row + r), in.node, (uint32_t)quad);
+#pragma unroll
+            for (int e = 0; e < 4; e++) {
+                int j = quad * 4 + e;
+                if (j < n) row_put(to, j, bits.v[e] >= in.least ? view_load(from, j) * in.x : 0.0f);
+            }
+        }
+    }
+}
+
+CUDA_FN void copy(const rows_instr &in, const rows_block &k, int from, int at, int n, float x) {
+    ROWS_EACH(r, k) {
+        view a = row_of(in.a, k, r);
+        row_out to = out_of(in.to, k, r);
+        ROWS_COLUMNS(j, n) row_put(to, at + j, x * view_load(a, from + j));
+    }
+}
+
+CUDA_FN void slice_back(const rows_instr &in, const rows_block &k) {
+    ROWS_EACH(r, k) {
+        view dy = row_of(in.a, k, r);
+        row_out to = out_of(in.to, k, r);
+        ROWS_COLUMNS(j, in.to.width) row_put(to, j, j >= in.at && j < in.at + in.n ? view_load(dy, j - in.at) : 0.0f);
+    }
+}
+
+CUDA_FN void axpby(const rows_instr &in, const rows_block &k) {
+    ROWS_EACH(r, k) {
+        view x = row_of(in.a, k, r), y = row_of(in.b, k, r);
+        row_out to = out_of(in.to, k, r);
+        ROWS_COLUMNS(j, in.to.width)
+            row_put(to, j, in.x * view_load(x, j) + (in.b.data ? in.y * view_load(y, j) : 0.0f));
+    }
+}
+
+// Losses and metrics: a thread a row
+
+CUDA_FN bool is_mine(const rows_block &k, int r) {
+    return r < k.rows && r % k.size == k.rank;
+}
+
+CUDA_FN ce_args ce_row_args(const rows_instr &in, const rows_block &k, int r) {
+    int64_t row = k.row + r;
+    return ce_args{row_of(in.a, k, r), (const int32_t *)in.p[0] + row, view{(float *)in.p[1] + row, DTYPE_F32, false},
+        view{(void *)in.p[2], DTYPE_F32, false}, 1, in.a.width, in.x};
+}
+
+CUDA_FN void cross_entropy(const rows_instr &in, const rows_block &k) {
+    int r = threadIdx.x;
+    loss_sums mine = {0, 0};
+    if (is_mine(k, r)) {
+        ce_args a = ce_row_args(in, k, r);
+        mine = row_loss(&a, 0);
+    }
+    loss_piece(mine, (loss_sums *)in.to.data);
+}
+
+CUDA_FN void cross_entropy_back(const rows_instr &in, const rows_block &k) {
+    int r = threadIdx.x;
+    if (!is_mine(k, r)) return;
+    ce_args a = ce_row_args(in, k, r);
+    ce_row back = row_back(&a, 0, *(const float *)in.b.data);
+    row_out to = out_of(in.to, k, r);
+    for (int j = 0; j < in.to.width; j++) row_put(to, j, row_back_at(&a, &back, 0, j));
+}
+
+CUDA_FN void pointwise(const rows_instr &in, const rows_block &k) {
+    int r = threadIdx.x, C = in.a.width;
+    loss_sums mine = {0, 0};
+    float w = is_mine(k, r) ? ((const float *)in.p[1])[k.row + r] : 0, sum = 0;
+    if (w != 0) {
+        view p = row_of(in.a, k, r), t = row_of(in.b, k, r);
+        for (int j = 0; j < C; j++) {
+            float d = view_load(p, j) - view_load(t, j);
+            sum += in.flag ? d * d : fabsf(d);
+        }
+        mine = loss_sums{(double)(w * sum), (double)(w * (float)C)};
+    }
+    loss_piece(mine, (loss_sums *)in.to.data);
+}
+
+CUDA_FN void pointwise_back(const rows_instr &in, const rows_block &k) {
+    float up = *(const float *)in.p[0];
+    ROWS_EACH(r, k) {
+        view p = row_of(in.a, k, r), t = row_of(in.b, k, r);
+        row_out to = out_of(in.to, k, r);
+        float w = ((const float *)in.p[1])[k.row + r];
+        ROWS_COLUMNS(j, in.to.width) {
+            float d = w != 0 ? view_load(p, j) - view_load(t, j) : 0.0f;
+            row_put(to, j, w != 0 ? up * w * (in.flag ? 2 * d : (float)((d > 0) - (d < 0))) : 0.0f);
+        }
+    }
+}
+
+CUDA_FN int largest(view z, int K) {
+    int best = 0;
+    float top = view_load(z, 0);
+    for (int j = 1; j < K; j++) {
+        float v = view_load(z, j);
+        if (v > top || (top != top && v == v)) {
+            top = v;
+            best = j;
+        }
+    }
+    return best;
+}
+
+// Rows of a warp that fall into the same cell add to it at once.
+CUDA_FN void confusion(const rows_instr &in, const rows_block &k) {
+    int r = threadIdx.x, K = in.a.width;
+    if (r / 32 * 32 >= k.rows) return;
+    bool live = is_mine(k, r) && ((const float *)in.p[1])[k.row + r] != 0;
+    int cell = live ? ((const int32_t *)in.p[0])[k.row + r] * K + largest(row_of(in.a, k, r), K) : -1;
+    unsigned peers = __match_any_sync(0xFFFFFFFFu, cell);
+    if (live && __ffs(peers) - 1 == r % 32)
+        atomicAdd((unsigned long long *)in.to.data + cell, (unsigned long long)__popc(peers));
+}
+
+// The interpreter
+
+template <int MATH, int MT, bool WIDE, bool BACK> CUDA_FN void linear_any(const rows_instr &in, const rows_block &k) {
+    if (WIDE && in.flag) {
+        linear<MATH, MT, 4, BACK>(in, k);
+    } else {
+        linear<MATH, MT, 1, BACK>(in, k);
+    }
+}
+
+template <int MATH, int MT, bool WIDE> CUDA_FN void rows_run(const rows_instr &in, const rows_block &k, const step *s) {
+    switch (in.op) {
+    case ROWS_LOAD: copy(in, k, 0, 0, in.a.width, 1); break;
+    case ROWS_LINEAR: linear_any<MATH, MT, WIDE, false>(in, k); break;
+    case ROWS_SLOPE: slope(in, k); break;
+    case ROWS_LINEAR_BACK: linear_any<MATH, MT, WIDE, true>(in, k); break;
+    case ROWS_DROPOUT: in.flag ? dropout(in, k, s) : copy(in, k, 0, 0, in.a.width, 1); break;
+    case ROWS_COPY: copy(in, k, in.from, in.at, in.n, in.x); break;
+    case ROWS_SLICE_BACK: slice_back(in, k); break;
+    case ROWS_AXPBY: axpby(in, k); break;
+    case ROWS_CROSS_ENTROPY: cross_entropy(in, k); break;
+    case ROWS_CROSS_ENTROPY_BACK: cross_entropy_back(in, k); break;
+    case ROWS_POINTWISE: pointwise(in, k); break;
+    case ROWS_POINTWISE_BACK: pointwise_back(in, k); break;
+    case ROWS_CONFUSION: confusion(in, k); break;
+    }
+}
+
+CUDA_FN void tally(const float *sums, double *total, bool first) {
+    int k = threadIdx.x;
+    if (k >= 2) return;
+    double v = (double)sums[k];
+    total[TALLY_STEP_SUM + k] = first ? v : total[TALLY_STEP_SUM + k] + v;
+    total[TALLY_SUM + k] += v;
+}
+
+CUDA_FN void rows_run_last(const rows_instr &in, step *s) {
+    switch (in.op) {
+    case ROWS_LOSS_ADD: loss_total((const loss_sums *)in.a.data, in.n, (float *)in.to.data); break;
+    case ROWS_TALLY: tally((const float *)in.a.data, (double *)in.to.data, in.flag); break;
+    case ROWS_ADVANCE:
+        if (threadIdx.x == 0) s->row += (uint64_t)in.n;
+        break;
+    }
+}
+
+// Whether all other blocks have come here before: what they wrote is then visible, and what they read is done with.
+CUDA_FN bool is_last(unsigned *ticket) {
+    __shared__ bool last;
+    __threadfence();
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        last = atomicAdd(ticket, 1u) == gridDim.x - 1;
+        if (last) *ticket = 0;
+        __threadfence();
+    }
+    __syncthreads();
+    return last;
+}
+
+// Programs with wide products take the registers of a whole multiprocessor, others share it.
+template <int MATH, int MT, bool WIDE>
+static __global__ void __launch_bounds__(ROWS_THREADS, WIDE ? 1 : 2)
+    rows_kernel(const __grid_constant__ rows_program p) {
+    extern __shared__ __align__(16) char room[];
+    int size = WIDE ? p.cluster : 1;
+    rows_block k = {room, (int64_t)(blockIdx.x / size) * MT * ROWS_TILE, MT * ROWS_TILE, size, (int)blockIdx.x % size};
+    if (k.row + k.rows > p.rows) k.rows = (int)(p.rows - k.row);
+    if (size > 1) rows_wait(k); // until all of them are there to be written to
+    for (int i = 0; i < p.body; i++) {
+        rows_run<MATH, MT, WIDE>(p.code[i], k, p.step);
+        rows_wait(k);
+    }
+    if (p.body == p.count || !is_last(p.ticket)) return;
+    for (int i = p.body; i < p.count; i++) {
+        rows_run_last(p.code[i], p.step_written);
+        __syncthreads();
+    }
+}
+
+// Shared memory beyond 48 KB must be asked for.
+template <int MATH, int MT, bool WIDE> static void rows_start(const call *c, const rows_program *p) {
+    cudaFuncSetAttribute(rows_kernel<MATH, MT, WIDE>, cudaFuncAttributeMaxDynamicSharedMemorySize, p->room);
+    cudaLaunchAttribute cluster = {};
+    cluster.id = cudaLaunchAttributeClusterDimension;
+    cluster.val.clusterDim.x = (unsigned)p->cluster;
+    cluster.val.clusterDim.y = cluster.val.clusterDim.z = 1;
+    cudaLaunchConfig_t how = {};
+    how.gridDim = dim3((unsigned)(rows_blocks(p->rows) * p->cluster));
+    how.blockDim = dim3(ROWS_THREADS);
+    how.dynamicSmemBytes = (size_t)p->room;
+    how.stream = c->queue->stream;
+    how.attrs = &cluster;
+    how.numAttrs = p->cluster > 1;
+    cudaLaunchKernelEx(&how, rows_kernel<MATH, MT, WIDE>, *p);
+    cuda_launched(c);
+}
+
+template <int MATH> static void rows_start_any(const call *c, const rows_program *p) {
+    if (p->tiles == 1) {
+        p->wide ? rows_start<MATH, 1, true>(c, p) : rows_start<MATH, 1, false>(c, p);
+    } else {
+        p->wide ? rows_start<MATH, 2, true>(c, p) : rows_start<MATH, 2, false>(c, p);
+    }
+}
+
+#endif

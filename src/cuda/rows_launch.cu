@@ -1,0 +1,19 @@
+// Which kernel runs a row program: by its way of multiplying.
+#include "cuda/rows.cuh"
+
+static_assert(sizeof(rows_program) <= 4096, "a program is passed by value");
+
+static __global__ void probe_kernel() {}
+
+bool rows_has_clusters(void) {
+    cudaFuncAttributes a;
+    return cudaFuncGetAttributes(&a, probe_kernel) == cudaSuccess && a.ptxVersion >= 90;
+}
+
+void rows_launch(const call *c, const rows_program *p) {
+    switch (p->low) {
+    case DTYPE_BF16: rows_launch_bf16(c, p); break;
+    case DTYPE_F16: rows_launch_f16(c, p); break;
+    default: p->tf32 ? rows_launch_tf32(c, p) : rows_launch_f32(c, p); break;
+    }
+}

@@ -1,0 +1,23 @@
+// Gradients of the weights and biases of linear layers: dW = dz' x, db = the column sums of dz.
+//
+// All layers that are given at once share two launches: products over fixed parts of the rows, by sizes alone, into the
+// calls' own scratch; then the parts, added in order into the gradients. Where a product has tiles enough it is not cut
+// and goes to the gradient at once. No two of the calls may have the same gradient.
+#ifndef TRADEWIND_CUDA_WEIGHTS_CUH
+#define TRADEWIND_CUDA_WEIGHTS_CUH
+
+#include "cuda/cuda.cuh"
+
+enum { WEIGHTS_MOST = 16 };
+
+// dz of a linear call's backward: at the start of its scratch, or dy itself where the activation has no slope.
+view weights_dz(const call *c);
+
+// Bytes of dz in the scratch, and of what weights_launch needs behind it.
+size_t weights_dz_bytes(const call *c);
+size_t weights_scratch(const call *c);
+
+// The weights' gradients of backward calls of linear, up to WEIGHTS_MOST of one way of multiplying. dz must be there.
+void weights_launch(const call *const *calls, int count);
+
+#endif

@@ -1,0 +1,387 @@
+// Whole small graphs, as models make them: gathering, layers, loss, metrics and their backward, over two micro-batches
+// of which the second is only partly real. A device may join neighbouring calls; what it computes then must agree with
+// double precision, with the same device when it joins nothing (TRADEWIND_CUDA_FUSE=0), and to the bit with itself,
+// also when it launches call by call (TRADEWIND_CUDA_DEBUG=1). On the CPU the settings change nothing.
+//
+// Errors are measured over a tensor, root of the sum of squares, against its own size and a tenth of all gradients':
+// single elements may land on the other side of a rounding or of ReLU's kink.
+#include "base/rng.h"
+#include "cpu/cpu.h"
+#include "graph/grad.h"
+#include "ops/trial.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { WIDTHS_MOST = 6, CLASSES_MOST = 8 };
+
+typedef struct net net;
+
+typedef struct {
+    const char *name;
+    tensor (*build)(net *); // from the gathered inputs to scores or a forecast
+    int64_t batch, classes;
+    int64_t vector, width[WIDTHS_MOST]; // columns of the vector; of layers, as the builder reads them
+    int64_t T, C;                       // window
+    activation act;
+    float dropout, smoothing;
+    bool weighted; // classes
+    int loss;      // OP_cross_entropy, OP_mse or OP_mae
+} shape_case;
+
+struct net {
+    const shape_case *k;
+    graph *g;
+    tensor vector, window;
+    tensor scores, totals, confusion, seed;
+    int layers;
+    void *owned[8];
+    int owns;
+};
+
+// Data
+
+static void *net_memory(net *n, size_t bytes) {
+    assert_true(n->owns < 8);
+    void *p = calloc(1, bytes ? bytes : 1);
+    assert_non_null(p);
+    return n->owned[n->owns++] = p;
+}
+
+static float random_at(uint32_t what, int64_t i) {
+    rng_block r = rng_philox(31, (uint32_t)(i >> 2), what, (uint32_t)RNG_TEST << 16, 0);
+    return 2 * rng_unit(r.v[i & 3]) - 1;
+}
+
+static int64_t samples_of(const shape_case *k) {
+    return 2 * k->batch - k->batch / 3; // the second micro-batch is two thirds full
+}
+
+static tensor floats(net *n, uint32_t what, shape s) {
+    float *v = net_memory(n, (size_t)shape_count(s) * sizeof *v);
+    for (int64_t i = 0; i < shape_count(s); i++) v[i] = random_at(what, i);
+    return graph_constant(n->g, "floats", DTYPE_F32, s, v);
+}
+
+static tensor integers(net *n, uint32_t what, shape s, int64_t below) {
+    int32_t *v = net_memory(n, (size_t)shape_count(s) * sizeof *v);
+    for (int64_t i = 0; i < shape_count(s); i++) {
+        int64_t k = (int64_t)((0.5f * random_at(what, i) + 0.5f) * (float)below);
+        v[i] = (int32_t)(k < below ? k : below - 1);
+    }
+    return graph_constant(n->g, "integers", DTYPE_I32, s, v);
+}
+
+// A window of every sample: rows rise with the sample, and the first few have too little history.
+static tensor windows(net *n, tensor index) {
+    int64_t N = samples_of(n->k);
+    int32_t *row = net_memory(n, (size_t)N * sizeof *row), *first = net_memory(n, (size_t)N * sizeof *first);
+    for (int64_t i = 0; i < N; i++) {
+        row[i] = (int32_t)i;
+        first[i] = (int32_t)(i < N / 2 ? 0 : N / 2);
+    }
+    tensor r = op_take(n->g, graph_constant(n->g, "row", DTYPE_I32, shape1(N), row), index);
+    tensor f = op_take(n->g, graph_constant(n->g, "first", DTYPE_I32, shape1(N), first), index);
+    tensor series = floats(n, 4, shape2(N, n->k->C));
+    return op_window(n->g, series, r, f, n->k->T, WINDOW_FLAT, SCALE_NONE);
+}
+
+// Layers
+
+static tensor layer(net *n, tensor x, int64_t O, activation act, bool bias) {
+    char w[16], b[16];
+    int64_t I = shape_last(graph_info(n->g, x)->shape);
+    snprintf(w, sizeof w, "w%d", n->layers);
+    snprintf(b, sizeof b, "b%d", n->layers++);
+    init i = {INIT_UNIFORM, 1.5f / sqrtf((float)I)};
+    tensor weight = graph_parameter(n->g, w, shape2(O, I), i);
+    return op_linear(n->g, x, weight, bias ? graph_parameter(n->g, b, shape1(O), i) : TENSOR_NONE, act);
+}
+
+static tensor drop(net *n, tensor x) {
+    return n->k->dropout > 0 ? op_dropout(n->g, x, n->k->dropout) : x;
+}
+
+static tensor build_mlp(net *n) {
+    tensor x = n->vector;
+    for (int i = 0; n->k->width[i]; i++) x = drop(n, layer(n, x, n->k->width[i], n->k->act, true));
+    return layer(n, x, n->k->classes, ACT_NONE, true);
+}
+
+// The head of the reference model, its sequences' states replaced by layers over windows.
+static tensor build_head(net *n) {
+    const int64_t *w = n->k->width;
+    tensor parts[3] = {layer(n, n->window, w[0], ACT_TANH, true), layer(n, n->window, w[1], ACT_SIGMOID, false),
+        drop(n, layer(n, n->vector, w[2], n->k->act, true))};
+    tensor joined = op_concat(n->g, parts, 3);
+    tensor head = drop(n, layer(n, joined, w[3], n->k->act, true));
+    return layer(n, head, n->k->classes, ACT_NONE, true);
+}
+
+// Residuals, slices, a tensor that is used several times, and layers that cannot be joined.
+static tensor build_residual(net *n) {
+    const int64_t *w = n->k->width;
+    tensor x = layer(n, n->vector, w[0], n->k->act, true), y = layer(n, x, w[0], n->k->act, false);
+    tensor sum = op_axpby(n->g, x, y, 0.75f, -0.5f);
+    tensor some = op_slice(n->g, sum, w[0] / 3, w[0] / 3 + w[1]);
+    tensor smooth = layer(n, drop(n, sum), w[2], ACT_GELU, true);
+    tensor joined = op_concat(n->g, (const tensor[]){some, smooth, some, op_axpby(n->g, x, x, 0.5f, 0.25f)}, 4);
+    tensor halved = op_axpby(n->g, joined, TENSOR_NONE, 0.5f, 0);
+    return layer(n, halved, n->k->classes, ACT_NONE, true);
+}
+
+static tensor loss_of(net *n, tensor index, tensor weight) {
+    const shape_case *k = n->k;
+    int64_t N = samples_of(k);
+    if (k->loss != OP_cross_entropy) {
+        tensor target = op_take(n->g, floats(n, 2, shape2(N, k->classes)), index);
+        return k->loss == OP_mse ? op_mse(n->g, n->scores, target, weight) : op_mae(n->g, n->scores, target, weight);
+    }
+    tensor label = op_take(n->g, integers(n, 2, shape1(N), k->classes), index), balance = TENSOR_NONE;
+    if (k->weighted) {
+        float *w = net_memory(n, (size_t)k->classes * sizeof *w);
+        for (int64_t i = 0; i < k->classes; i++) w[i] = 0.5f + 0.25f * (float)i;
+        balance = graph_constant(n->g, "balance", DTYPE_F32, shape1(k->classes), w);
+    }
+    n->confusion = op_confusion(n->g, n->scores, label, weight);
+    return op_cross_entropy(n->g, n->scores, label, weight, balance, k->smoothing);
+}
+
+static void net_init(net *n, const shape_case *k, precision p) {
+    *n = (net){.k = k, .g = graph_new()};
+    tensor index = op_draw(n->g, BATCH), weight = graph_sibling(n->g, index, 1);
+    if (k->T) n->window = windows(n, index);
+    n->vector = op_take(n->g, floats(n, 1, shape2(samples_of(k), k->vector)), index);
+    n->scores = k->build(n);
+    graph_keep(n->g, n->scores);
+    tensor loss = loss_of(n, index, weight);
+    n->totals = op_tally(n->g, loss);
+    op_advance(n->g, PHASE_AFTER);
+    dtype_assign(n->g, p);
+    n->seed = grad_build(n->g, loss);
+}
+
+static void net_done(net *n) {
+    graph_free(n->g);
+    for (int i = 0; i < n->owns; i++) free(n->owned[i]);
+}
+
+// Running
+
+typedef struct {
+    int64_t scores, elements;
+    double *score[2], *gradient; // of both micro-batches; of their sum
+    double totals[TALLY_COUNT];
+    int64_t confusion[CLASSES_MOST * CLASSES_MOST];
+    step end;
+} outcome;
+
+static double *widened(dtype type, const void *raw, int64_t n) {
+    double *v = calloc((size_t)n + 1, sizeof *v);
+    assert_non_null(v);
+    for (int64_t i = 0; i < n; i++) v[i] = trial_value(type, raw, i);
+    return v;
+}
+
+static double *peek(net *n, exec *x, int64_t count) {
+    err e;
+    void *raw = malloc((size_t)(count + 1) * sizeof(double));
+    assert_non_null(raw);
+    trial_ok(exec_peek(x, n->scores, true, raw, &e), &e);
+    double *v = widened(graph_info(n->g, n->scores)->type, raw, count);
+    free(raw);
+    return v;
+}
+
+static void put_start(net *n, exec *x, bool wide) {
+    err e;
+    int64_t count = graph_slab_elements(n->g);
+    float *w = calloc((size_t)count, sizeof *w), scale[2] = {0.5f, 0};
+    double *d = calloc((size_t)count, sizeof *d), scales[2] = {0.5, 0};
+    assert_true(w && d);
+    graph_initial(n->g, 9, w);
+    for (int64_t i = 0; i < count; i++) d[i] = (double)w[i];
+    trial_ok(exec_write(x, graph_slab(n->g, SLAB_WEIGHTS), wide ? (const void *)d : w, &e), &e);
+    trial_ok(exec_write(x, n->seed, wide ? (const void *)scales : scale, &e), &e);
+    step s = {.seed = 5, .update = 3, .count = (uint64_t)samples_of(n->k), .epoch = 2, .shuffle = 1};
+    trial_ok(exec_step_write(x, &s, &e), &e);
+    trial_ok(exec_clear(x, n->totals, &e), &e);
+    if (n->confusion.id) trial_ok(exec_clear(x, n->confusion, &e), &e);
+    free(w);
+    free(d);
+}
+
+static outcome run_parts(net *n, const device *d, queue *q, exec *x, bool wide) {
+    static const exec_part parts[2] = {EXEC_FIRST, EXEC_NEXT};
+    err e;
+    outcome o = {.scores = n->k->batch * n->k->classes, .elements = graph_slab_elements(n->g)};
+    put_start(n, x, wide);
+    for (int i = 0; i < 2; i++) {
+        trial_ok(exec_poison(x, 0xFF, true, &e), &e);
+        trial_ok(exec_play(x, parts[i], &e), &e);
+        trial_ok(d->sync(q, &e), &e);
+        trial_ok(exec_guards_whole(x, true, &e), &e);
+        o.score[i] = peek(n, x, o.scores);
+    }
+    void *raw = malloc((size_t)o.elements * sizeof(double));
+    assert_non_null(raw);
+    trial_ok(exec_read(x, graph_slab(n->g, SLAB_GRADIENTS), raw, &e), &e);
+    o.gradient = widened(wide ? DTYPE_F64 : DTYPE_F32, raw, o.elements);
+    free(raw);
+    trial_ok(exec_read(x, n->totals, o.totals, &e) && exec_step_read(x, &o.end, &e), &e);
+    if (n->confusion.id) trial_ok(exec_read(x, n->confusion, o.confusion, &e), &e);
+    return o;
+}
+
+typedef struct {
+    const char *fuse, *debug;
+    size_t guard;
+} manner;
+
+static outcome run(const shape_case *k, const place *p, manner m) {
+    err e;
+    net n;
+    net_init(&n, k, p->precision);
+    setenv("TRADEWIND_CUDA_FUSE", m.fuse, 1);
+    setenv("TRADEWIND_CUDA_DEBUG", m.debug, 1);
+    queue *q = p->device->open(&(queue_options){.threads = 1, .isa = p->isa}, &e);
+    trial_ok(q != NULL, &e);
+    exec *x = exec_new(p->device, q, n.g, &(exec_options){.batch = k->batch, .guard = m.guard}, &e);
+    trial_ok(x != NULL, &e);
+    outcome o = run_parts(&n, p->device, q, x, p->precision == PRECISION_FP64);
+    exec_free(x);
+    p->device->close(q);
+    net_done(&n);
+    return o;
+}
+
+static void outcome_free(outcome *o) {
+    free(o->score[0]);
+    free(o->score[1]);
+    free(o->gradient);
+}
+
+// Comparing
+
+static double norm(const double *v, int64_t n) {
+    double sum = 0;
+    for (int64_t i = 0; i < n; i++) sum += v[i] * v[i];
+    return sqrt(sum);
+}
+
+static void near(const char *what, const double *a, const double *ref, int64_t n, double share, double beside) {
+    double sum = 0;
+    for (int64_t i = 0; i < n; i++) sum += (a[i] - ref[i]) * (a[i] - ref[i]);
+    if (!(sqrt(sum) <= share * (norm(ref, n) + beside)))
+        fail_msg(
+            "%s: off by %.3g of %.3g, %.3g allowed", what, sqrt(sum), norm(ref, n), share * (norm(ref, n) + beside));
+}
+
+static void compare(const char *where, const shape_case *k, const outcome *a, const outcome *ref, double share) {
+    char what[320];
+    net n;
+    for (int i = 0; i < 2; i++) {
+        snprintf(what, sizeof what, "%s, scores of micro-batch %d", where, i);
+        near(what, a->score[i], ref->score[i], ref->scores, share, 0);
+    }
+    net_init(&n, k, PRECISION_FP32);
+    double all = norm(ref->gradient, ref->elements);
+    for (int i = 0; i < graph_parameters(n.g); i++) {
+        const tensor_info *p = graph_info(n.g, graph_parameter_at(n.g, i));
+        snprintf(what, sizeof what, "%s, gradient of %s", where, p->name);
+        near(what, a->gradient + p->offset, ref->gradient + p->offset, shape_count(p->shape), share, 0.1 * all);
+    }
+    net_done(&n);
+    snprintf(what, sizeof what, "%s, totals", where);
+    near(what, a->totals, ref->totals, TALLY_COUNT, share, 0);
+    int64_t rows = 0, moved = 0, live = k->loss == OP_cross_entropy ? samples_of(k) : 0;
+    for (int i = 0; i < CLASSES_MOST * CLASSES_MOST; i++) {
+        rows += a->confusion[i];
+        moved += llabs(a->confusion[i] - ref->confusion[i]);
+    }
+    if (rows != live || (double)moved > 2 * (1 + share * 8 * (double)live))
+        fail_msg("%s: %lld rows counted instead of %lld, %lld of them elsewhere", where, (long long)rows,
+            (long long)live, (long long)moved / 2);
+    if (memcmp(&a->end, &ref->end, sizeof a->end) != 0) fail_msg("%s: the step record differs", where);
+}
+
+static void same_bits(const char *where, const outcome *a, const outcome *b) {
+    bool same = memcmp(a->gradient, b->gradient, (size_t)a->elements * sizeof(double)) == 0 &&
+                memcmp(a->totals, b->totals, sizeof a->totals) == 0 &&
+                memcmp(a->confusion, b->confusion, sizeof a->confusion) == 0;
+    for (int i = 0; i < 2; i++)
+        same = same && memcmp(a->score[i], b->score[i], (size_t)a->scores * sizeof(double)) == 0;
+    if (!same) fail_msg("%s: bits differ between equal runs", where);
+}
+
+// A ReLU may be on one side here and on the other there: often where operands are rounded, so that such nets are
+// compared with double precision in fp32 alone, and once in a million elements otherwise, each of which is worth up to
+// a percent.
+static bool kinked(const shape_case *k, const place *p) {
+    return k->act == ACT_RELU && p->precision != PRECISION_FP32;
+}
+
+// A mean absolute error has a kink at every element.
+static double share_of(const shape_case *k, const place *p) {
+    double share = p->tolerance * (k->loss == OP_mae ? 8 : 2);
+    return k->act == ACT_RELU && share < 0.03 ? 0.03 : share;
+}
+
+static void check_place(const shape_case *k, const place *p, const outcome *ref) {
+    char where[256];
+    snprintf(where, sizeof where, "%s, batch %lld, on %s %s", k->name, (long long)k->batch, p->device->name,
+        precision_name(p->precision));
+    outcome fused = run(k, p, (manner){"1", "0", 64}), again = run(k, p, (manner){"1", "0", 64}),
+            eager = run(k, p, (manner){"1", "1", 64}), alone = run(k, p, (manner){"0", "0", 64}),
+            shared = run(k, p, (manner){"1", "0", 0});
+    if (!kinked(k, p)) compare(where, k, &fused, ref, share_of(k, p));
+    if (!kinked(k, p)) compare(where, k, &shared, ref, share_of(k, p));
+    compare(where, k, &fused, &alone, share_of(k, p));
+    compare(where, k, &shared, &alone, share_of(k, p));
+    same_bits(where, &fused, &again);
+    same_bits(where, &fused, &eager);
+    outcome_free(&fused);
+    outcome_free(&again);
+    outcome_free(&eager);
+    outcome_free(&alone);
+    outcome_free(&shared);
+}
+
+static const shape_case cases[] = {
+    {"mlp", build_mlp, 512, 3, 64, {512, 256}, 0, 0, ACT_RELU, 0, 0, false, OP_cross_entropy},
+    {"mlp, tanh", build_mlp, 257, 3, 64, {512, 256}, 0, 0, ACT_TANH, 0.25f, 0.125f, true, OP_cross_entropy},
+    {"mlp of one row", build_mlp, 1, 2, 1, {1, 3}, 0, 0, ACT_TANH, 0.5f, 0, false, OP_cross_entropy},
+    {"mlp of odd widths", build_mlp, 33, 7, 7, {33, 1, 129, 35}, 0, 0, ACT_SIGMOID, 0.25f, 0, true, OP_cross_entropy},
+    {"head", build_head, 1000, 3, 64, {64, 32, 32, 64}, 20, 8, ACT_RELU, 0.25f, 0, true, OP_cross_entropy},
+    {"head, tanh", build_head, 257, 3, 64, {64, 32, 32, 64}, 20, 8, ACT_TANH, 0.25f, 0.125f, false, OP_cross_entropy},
+    {"head, odd", build_head, 7, 5, 3, {5, 2, 9, 17}, 3, 3, ACT_TANH, 0.5f, 0.25f, true, OP_cross_entropy},
+    {"head, two tiles a block", build_head, 4300, 3, 33, {64, 32, 31, 64}, 5, 3, ACT_TANH, 0.25f, 0, false,
+        OP_cross_entropy},
+    {"residual", build_residual, 33, 7, 9, {36, 7, 33}, 0, 0, ACT_TANH, 0.25f, 0, false, OP_mse},
+    {"residual, many rows", build_residual, 1000, 12, 60, {128, 64, 128}, 0, 0, ACT_TANH, 0, 0, false, OP_mse},
+    {"residual, absolute", build_residual, 257, 1, 5, {6, 3, 2}, 0, 0, ACT_SIGMOID, 0.25f, 0, false, OP_mae},
+};
+enum { CASES = sizeof cases / sizeof *cases };
+
+static const place double_place = {&cpu_double_device, NULL, PRECISION_FP64, 1e-12};
+
+static void test_case(void **state) {
+    const shape_case *k = *state;
+    place p[PLACES_MOST];
+    int count = trial_places(p);
+    outcome ref = run(k, &double_place, (manner){"1", "0", 0});
+    for (int i = 0; i < count; i++) check_place(k, &p[i], &ref);
+    outcome_free(&ref);
+}
+
+int main(void) {
+    struct CMUnitTest tests[CASES];
+    for (int i = 0; i < CASES; i++)
+        tests[i] = (struct CMUnitTest){cases[i].name, test_case, NULL, NULL, (void *)(uintptr_t)&cases[i]};
+    return _cmocka_run_group_tests("fused", tests, CASES, NULL, NULL);
+}
