@@ -6,29 +6,37 @@ extern "C" {
 #include "ops/ops.h"
 }
 
-// A block takes a few rows, each with two warps. One thread a row computes its sample; takes of one word, which windows
-// wait for, are done next, a thread each; then everything else.
-enum { GATHER_ROWS = 4, GATHER_LANES = 64 };
+// A block takes a few rows. One thread a row computes its sample; takes of one word, which windows wait for, are done next,
+// a thread each; then every other member of every row by a warp of its own.
+enum { GATHER_ROWS = 4, GATHER_WARPS = 12, GATHER_THREADS = GATHER_WARPS * 32, BATCH_OF_LOADS = 8 };
 
-template <typename W> CUDA_FN void copy_units(W *__restrict__ to, const W *__restrict__ from, int64_t n, int lane) {
-#pragma unroll 4
-    for (int64_t i = lane; i < n; i += GATHER_LANES) to[i] = from[i];
-}
-
-CUDA_FN void copy_words(void *to, const void *from, int64_t n, bool vectors, int lane) {
-    if (vectors) {
-        copy_units((uint4 *)to, (const uint4 *)from, n / 4, lane);
-    } else {
-        copy_units((uint32_t *)to, (const uint32_t *)from, n, lane);
+// Loads go out together before their stores.
+template <typename W> CUDA_FN void copy_units(W *to, const W *from, int n) {
+    for (int i = threadIdx.x % 32; i < n; i += 32 * BATCH_OF_LOADS) {
+        W v[BATCH_OF_LOADS];
+#pragma unroll
+        for (int u = 0; u < BATCH_OF_LOADS; u++)
+            if (i + 32 * u < n) v[u] = __ldg(from + i + 32 * u);
+#pragma unroll
+        for (int u = 0; u < BATCH_OF_LOADS; u++)
+            if (i + 32 * u < n) to[i + 32 * u] = v[u];
     }
 }
 
-CUDA_FN void gather_window(const gather_member &m, int64_t b, int64_t row, int64_t first, int lane) {
-    int64_t have = row - first + 1 < m.T ? row - first + 1 : m.T, pad = m.T - have;
+CUDA_FN void copy_words(void *to, const void *from, int n, bool vectors) {
+    if (vectors) {
+        copy_units((uint4 *)to, (const uint4 *)from, n / 4);
+    } else {
+        copy_units((uint32_t *)to, (const uint32_t *)from, n);
+    }
+}
+
+CUDA_FN void gather_window(const gather_member &m, int64_t b, int row, int first) {
+    int lane = threadIdx.x % 32, have = row - first + 1 < m.T ? row - first + 1 : m.T, pad = m.T - have;
     float *to = (float *)m.to + b * m.units;
-    for (int64_t i = lane; i < pad * m.C; i += GATHER_LANES) to[i] = 0;
-    copy_words(to + pad * m.C, (const float *)m.from + (row - have + 1) * m.C, have * m.C, m.vectors, lane);
-    for (int t = lane; t < m.T; t += GATHER_LANES) m.mask[b * m.T + t] = t >= pad ? 1.0f : 0.0f;
+    for (int i = lane; i < pad * m.C; i += 32) to[i] = 0;
+    copy_words(to + pad * m.C, (const float *)m.from + (int64_t)(row - have + 1) * m.C, have * m.C, m.vectors);
+    for (int t = lane; t < m.T; t += 32) m.mask[b * m.T + t] = t >= pad ? 1.0f : 0.0f;
     if (lane == 0) m.scale[b] = 1;
 }
 
@@ -36,36 +44,41 @@ CUDA_FN bool is_single(const gather_member &m) {
     return !m.window && !m.bytes && m.units == 1;
 }
 
-static __global__ void __launch_bounds__(GATHER_ROWS *GATHER_LANES)
-    gather_kernel(const __grid_constant__ gather_args g) {
+CUDA_FN void gather_one(const gather_member &m, int64_t b, int sample, const int32_t *single) {
+    int64_t from = (int64_t)sample * m.units, to = b * m.units;
+    if (m.window) {
+        gather_window(m, b, single[m.row], single[m.first]);
+    } else if (m.bytes) {
+        copy_units((char *)m.to + to, (const char *)m.from + from, m.units);
+    } else if (!is_single(m)) {
+        copy_words((uint32_t *)m.to + to, (const uint32_t *)m.from + from, m.units, m.vectors);
+    }
+}
+
+static __global__ void __launch_bounds__(GATHER_THREADS) gather_kernel(const __grid_constant__ gather_args g) {
     __shared__ int32_t sample[GATHER_ROWS], single[GATHER_ROWS][GATHER_MOST];
-    int r = threadIdx.x / GATHER_LANES, lane = threadIdx.x % GATHER_LANES;
-    int64_t b = (int64_t)blockIdx.x * GATHER_ROWS + r;
-    bool inside = b < g.rows;
-    if (inside && lane == 0) {
-        drawn d = draw_row(g.step, b);
-        sample[r] = g.index[b] = d.sample;
-        g.weight[b] = d.weight;
+    int64_t first = (int64_t)blockIdx.x * GATHER_ROWS;
+    int rows = g.rows - first < GATHER_ROWS ? (int)(g.rows - first) : GATHER_ROWS, warp = threadIdx.x / 32;
+    if (warp < rows && threadIdx.x % 32 == 0) {
+        drawn d = draw_row(g.step, first + warp);
+        sample[warp] = g.index[first + warp] = d.sample;
+        g.weight[first + warp] = d.weight;
     }
     __syncthreads();
-    if (inside && lane < g.count && is_single(g.m[lane]))
-        single[r][lane] = ((int32_t *)g.m[lane].to)[b] = ((const int32_t *)g.m[lane].from)[sample[r]];
+    if (threadIdx.x < rows * g.count) {
+        int r = threadIdx.x / g.count, i = threadIdx.x % g.count;
+        if (is_single(g.m[i]))
+            single[r][i] = ((int32_t *)g.m[i].to)[first + r] = ((const int32_t *)g.m[i].from)[sample[r]];
+    }
     __syncthreads();
-    for (int i = 0; inside && i < g.count; i++) {
-        const gather_member &m = g.m[i];
-        int64_t from = (int64_t)sample[r] * m.units, to = b * m.units;
-        if (m.window) {
-            gather_window(m, b, single[r][m.row], single[r][m.first], lane);
-        } else if (m.bytes) {
-            copy_units((char *)m.to + to, (const char *)m.from + from, m.units, lane);
-        } else if (!is_single(m)) {
-            copy_words((uint32_t *)m.to + to, (const uint32_t *)m.from + from, m.units, m.vectors, lane);
-        }
+    for (int task = warp; task < rows * g.several; task += GATHER_WARPS) {
+        int r = task / g.several;
+        gather_one(g.m[g.member[task % g.several]], first + r, sample[r], single[r]);
     }
 }
 
 void gather_launch(const call *c, const gather_args *g) {
-    LAUNCH(c, gather_kernel, (unsigned)((g->rows + GATHER_ROWS - 1) / GATHER_ROWS), GATHER_ROWS * GATHER_LANES, 0, *g);
+    LAUNCH(c, gather_kernel, (unsigned)((g->rows + GATHER_ROWS - 1) / GATHER_ROWS), GATHER_THREADS, 0, *g);
 }
 
 // Matching
@@ -134,13 +147,14 @@ static bool apart(const call *calls, int i) {
 int gather_match(const call *calls, int count, gather_args *g) {
     const call *d = &calls[0];
     if (count < 2 || d->op != OP_draw || d->out[1].type != DTYPE_F32) return 0;
-    *g = gather_args{d->step, (int32_t *)d->out[0].data, (float *)d->out[1].data, operand_count(&d->out[0]), 0, {}};
+    *g = gather_args{d->step, (int32_t *)d->out[0].data, (float *)d->out[1].data, operand_count(&d->out[0]), 0, 0, {}, {}};
     int n = 1;
     for (; n < count && g->count < GATHER_MOST; n++) {
         gather_member *m = &g->m[g->count];
         *m = gather_member{};
         if (!match_take(&calls[n], g, m) && !match_window(&calls[n], g, m)) break;
         if (!apart(calls, n)) break;
+        if (m->window || m->bytes || m->units > 1) g->member[g->several++] = (unsigned char)g->count;
         g->count++;
     }
     return n > 1 ? n : 0;

@@ -25,7 +25,8 @@ struct gather_args {
     int32_t *index;
     float *weight;
     int64_t rows;
-    int count;
+    int count, several;                // members, and those of more than one word
+    unsigned char member[GATHER_MOST]; // which those are
     gather_member m[GATHER_MOST];
 };
 

@@ -2,7 +2,8 @@
 // loaded.
 //
 // A block computes a 64 x 64 tile with four warps of 32 x 32; the next tile's operands are fetched to registers, four
-// elements at a time where alignment allows, while the present one is multiplied. Where a product has few tiles but a long
+// elements at a time where alignment allows, while the present one is multiplied, and converted as they are put into shared
+// memory. Where a product has few tiles but a long
 // sum, the sum is cut into a fixed number of parts (by sizes alone) that go to scratch and are added in order.
 #ifndef TRADEWIND_CUDA_GEMM_CUH
 #define TRADEWIND_CUDA_GEMM_CUH
@@ -37,71 +38,144 @@ static inline size_t gemm_scratch(int64_t m, int64_t n, int64_t k) {
     return parts > 1 ? (size_t)(parts * m * n) * sizeof(float) : 0;
 }
 
-CUDA_FN float4 load_four(view v, int64_t i) {
-    if (v.type == DTYPE_F32) return *(const float4 *)((const float *)v.data + i);
-    uint2 w = *(const uint2 *)((const uint16_t *)v.data + i);
-    if (v.type == DTYPE_BF16) {
-        float2 a = __bfloat1622float2(*(__nv_bfloat162 *)&w.x), b = __bfloat1622float2(*(__nv_bfloat162 *)&w.y);
-        return make_float4(a.x, a.y, b.x, b.y);
-    }
-    float2 a = __half22float2(*(__half2 *)&w.x), b = __half22float2(*(__half2 *)&w.y);
-    return make_float4(a.x, a.y, b.x, b.y);
+// A thread's share of an operand's 64 x 32 tile: groups of four elements along the contiguous dimension, as they lie in
+// memory (two words of a group are unused where elements have 2 bytes; bytes are widened). In shared memory a tile is laid
+// out as its operand: rows of k where k is contiguous, else rows of i.
+struct gemm_share {
+    uint4 group[GEMM_GROUPS];
+};
+
+CUDA_FN bool along_k(const gemm_operand &o) {
+    return o.step == 1;
 }
 
-// Group g of a thread: where its four elements lie in the tile. Along rows, neighbouring threads take neighbouring k, so
-// that their stores, which are rows apart in shared memory, fall into different banks.
 CUDA_FN void group_place(bool along_k, int g, int *i, int *k) {
     int e = threadIdx.x + g * GEMM_THREADS;
-    *i = along_k ? e / (GEMM_K / 4) : e / GEMM_K * 4;
-    *k = along_k ? e % (GEMM_K / 4) * 4 : e % GEMM_K;
+    *i = along_k ? e / (GEMM_K / 4) : e % (GEMM_TILE / 4) * 4;
+    *k = along_k ? e % (GEMM_K / 4) * 4 : e / (GEMM_TILE / 4);
+}
+
+// Loads of one type go out together: the choice of a type stands outside.
+template <typename W, typename S>
+CUDA_FN void fetch_groups(gemm_share *to, const gemm_operand &o, int64_t i0, int64_t rows, int64_t k0, int64_t k1) {
+#pragma unroll
+    for (int g = 0; g < GEMM_GROUPS; g++) {
+        int i, k;
+        group_place(along_k(o), g, &i, &k);
+        to->group[g] = make_uint4(0, 0, 0, 0);
+        if (i0 + i < rows && k0 + k < k1) *(W *)&to->group[g] = *(const W *)((const S *)o.v.data + (i0 + i) * o.row + (k0 + k) * o.step);
+    }
 }
 
 // Element by element, for operands whose groups are not aligned or cross an edge.
-static __device__ __noinline__ void gemm_fetch_slowly(float4 to[GEMM_GROUPS], const gemm_operand *o, int64_t i0, int64_t rows,
-    int64_t k0, int64_t k1) {
-    bool along_k = o->step == 1;
+template <typename S>
+CUDA_FN void fetch_elements(gemm_share *to, const gemm_operand &o, int64_t i0, int64_t rows, int64_t k0, int64_t k1) {
+    bool down = !along_k(o);
+#pragma unroll
     for (int g = 0; g < GEMM_GROUPS; g++) {
         int i, k;
-        float v[4];
-        group_place(along_k, g, &i, &k);
+        group_place(!down, g, &i, &k);
+        S v[4];
+#pragma unroll
         for (int e = 0; e < 4; e++) {
-            int64_t row = i0 + i + (along_k ? 0 : e), column = k0 + k + (along_k ? e : 0);
-            v[e] = row < rows && column < k1 ? view_load(o->v, row * o->row + column * o->step) : 0.0f;
+            int64_t row = i0 + i + (down ? e : 0), column = k0 + k + (down ? 0 : e);
+            v[e] = S();
+            if (row < rows && column < k1) v[e] = ((const S *)o.v.data)[row * o.row + column * o.step];
         }
-        to[g] = make_float4(v[0], v[1], v[2], v[3]);
+        to->group[g] = make_uint4(0, 0, 0, 0);
+        memcpy(&to->group[g], v, sizeof v);
     }
 }
 
-// A thread's share of a 64 x 32 tile, zeros beyond the edges. With `vectors` a group is inside or outside as a whole.
-CUDA_FN void gemm_fetch(float4 to[GEMM_GROUPS], const gemm_operand &o, int64_t i0, int64_t rows, int64_t k0, int64_t k1) {
-    if (!o.vectors) {
-        float4 slow[GEMM_GROUPS];
-        gemm_fetch_slowly(slow, &o, i0, rows, k0, k1);
-#pragma unroll
-        for (int g = 0; g < GEMM_GROUPS; g++) to[g] = slow[g];
-        return;
-    }
-    bool along_k = o.step == 1;
-#pragma unroll
-    for (int g = 0; g < GEMM_GROUPS; g++) {
-        int i, k;
-        group_place(along_k, g, &i, &k);
-        bool inside = i0 + i < rows && k0 + k < k1;
-        to[g] = inside ? load_four(o.v, (i0 + i) * o.row + (k0 + k) * o.step) : make_float4(0, 0, 0, 0);
+static __device__ __noinline__ void fetch_bytes(gemm_share *to, gemm_operand o, int64_t i0, int64_t rows, int64_t k0, int64_t k1) {
+    for (int n = 0; n < 4 * GEMM_GROUPS; n++) {
+        int i, k, e = n % 4;
+        group_place(along_k(o), n / 4, &i, &k);
+        int64_t row = i0 + i + (along_k(o) ? 0 : e), column = k0 + k + (along_k(o) ? e : 0);
+        ((float *)to->group)[n] = row < rows && column < k1 ? view_load(o.v, row * o.row + column * o.step) : 0.0f;
     }
 }
 
-template <typename E> CUDA_FN void gemm_put(E *to, int ld, bool along_k, const float4 from[GEMM_GROUPS]) {
+CUDA_FN void gemm_fetch(gemm_share *to, const gemm_operand &o, int64_t i0, int64_t rows, int64_t k0, int64_t k1) {
+    bool narrow = o.v.type == DTYPE_BF16 || o.v.type == DTYPE_F16;
+    if (o.vectors) {
+        narrow ? fetch_groups<uint2, uint16_t>(to, o, i0, rows, k0, k1) : fetch_groups<uint4, float>(to, o, i0, rows, k0, k1);
+    } else if (narrow) {
+        fetch_elements<uint16_t>(to, o, i0, rows, k0, k1);
+    } else if (o.v.type == DTYPE_F32) {
+        fetch_elements<float>(to, o, i0, rows, k0, k1);
+    } else {
+        gemm_share share;
+        fetch_bytes(&share, o, i0, rows, k0, k1);
+        *to = share;
+    }
+}
+
+CUDA_FN float4 decode_group(int type, uint4 w) {
+    if (type == DTYPE_BF16) {
+        float2 a = __bfloat1622float2(*(__nv_bfloat162 *)&w.x), b = __bfloat1622float2(*(__nv_bfloat162 *)&w.y);
+        return make_float4(a.x, a.y, b.x, b.y);
+    }
+    if (type == DTYPE_F16) {
+        float2 a = __half22float2(*(__half2 *)&w.x), b = __half22float2(*(__half2 *)&w.y);
+        return make_float4(a.x, a.y, b.x, b.y);
+    }
+    return *(float4 *)&w;
+}
+
+// Elements of the product's own type go as they are.
+template <int MATH> CUDA_FN void gemm_put(typename math_type<MATH>::element *to, int ld, const gemm_operand &o, const gemm_share &from) {
+    const int own = MATH == MATH_BF16 ? DTYPE_BF16 : MATH == MATH_F16 ? DTYPE_F16 : DTYPE_F32;
 #pragma unroll
     for (int g = 0; g < GEMM_GROUPS; g++) {
         int i, k;
-        group_place(along_k, g, &i, &k);
-        E *at = to + i * ld + k;
-        int next = along_k ? 1 : ld;
-        convert(at, from[g].x);
-        convert(at + next, from[g].y);
-        convert(at + 2 * next, from[g].z);
-        convert(at + 3 * next, from[g].w);
+        group_place(along_k(o), g, &i, &k);
+        void *at = to + (along_k(o) ? i * ld + k : k * ld + i);
+        uint4 w = from.group[g];
+        if (o.v.type != own) {
+            float4 v = decode_group(o.v.type, w);
+            if (sizeof(*to) == 4) w = *(uint4 *)&v;
+            if (sizeof(*to) == 2) w = make_uint4(pair_word<MATH>(v.x, v.y), pair_word<MATH>(v.z, v.w), 0, 0);
+        }
+        if (sizeof(*to) == 4) *(uint4 *)at = w;
+        if (sizeof(*to) == 2) *(uint2 *)at = make_uint2(w.x, w.y);
+    }
+}
+
+// Fragments from a tile in shared memory: 16 rows from `i` of A, 16 columns from `j` of B, both from `k` on.
+template <int MATH> CUDA_FN frag_a gemm_a(uint32_t s, int ld, bool along_k, int i, int k) {
+    int lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
+    frag_a a;
+    if constexpr (math_type<MATH>::K == 16) {
+        if (along_k) {
+            load_matrices(a.w, s + ((i + lane % 16) * ld + k + lane / 16 * 8) * 2);
+        } else {
+            load_matrices_turned(a.w, s + ((k + lane / 16 * 8 + lane % 8) * ld + i + lane / 8 % 2 * 8) * 2);
+        }
+    } else {
+        uint32_t at = s + (along_k ? (i + g) * ld + k + t : (k + t) * ld + i + g) * 4;
+        uint32_t below = along_k ? 8 * ld * 4 : 32, far = along_k ? 16 : 4 * ld * 4;
+        a = frag_a{{shared_word(at), shared_word(at + below), shared_word(at + far), shared_word(at + below + far)}};
+    }
+    return a;
+}
+
+template <int MATH> CUDA_FN void gemm_b(frag_b b[2], uint32_t s, int ld, bool along_k, int j, int k) {
+    int lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
+    if constexpr (math_type<MATH>::K == 16) {
+        uint32_t w[4];
+        if (along_k) {
+            load_matrices(w, s + ((j + lane / 16 * 8 + lane % 8) * ld + k + lane / 8 % 2 * 8) * 2);
+        } else {
+            load_matrices_turned(w, s + ((k + lane % 16) * ld + j + lane / 16 * 8) * 2);
+        }
+        b[0] = frag_b{{w[0], w[1]}};
+        b[1] = frag_b{{w[2], w[3]}};
+    } else {
+        uint32_t at = s + (along_k ? (j + g) * ld + k + t : (k + t) * ld + j + g) * 4;
+        uint32_t next = along_k ? 8 * ld * 4 : 32, far = along_k ? 16 : 4 * ld * 4;
+        b[0] = frag_b{{shared_word(at), shared_word(at + far)}};
+        b[1] = frag_b{{shared_word(at + next), shared_word(at + next + far)}};
     }
 }
 
@@ -120,34 +194,35 @@ CUDA_FN gemm_place gemm_place_of(const gemm_args &g, int tile_m, int tile_n, int
 template <int MATH>
 CUDA_FN float gemm_tile(const gemm_args &g, const gemm_place &p, float acc[2][4][4], float *room, bool sums) {
     typedef typename math_type<MATH>::element E;
-    const int ld = GEMM_K + (sizeof(E) == 2 ? 8 : 4);
-    E *sa = (E *)room, *sb = sa + GEMM_TILE * ld;
+    const int short_ld = GEMM_K + (sizeof(E) == 2 ? 8 : 4), long_ld = GEMM_TILE + 8;
+    const int lda = along_k(g.a) ? short_ld : long_ld, ldb = along_k(g.b) ? short_ld : long_ld;
+    E *sa = (E *)room, *sb = (E *)(room + GEMM_TILE * GEMM_LD / 2);
+    const uint32_t a_at = shared_address(sa), b_at = shared_address(sb);
     int warp = threadIdx.x / 32, wm = warp / 2 * 32, wn = warp % 2 * 32;
-    int64_t i0 = p.i0, j0 = p.j0, k1 = p.k1;
     float sum = 0;
-    float4 fa[GEMM_GROUPS], fb[GEMM_GROUPS];
-    gemm_fetch(fa, g.a, i0, g.m, p.k0, k1);
-    gemm_fetch(fb, g.b, j0, g.n, p.k0, k1);
-    for (int64_t k0 = p.k0; k0 < k1; k0 += GEMM_K) {
-        gemm_put(sa, ld, g.a.step == 1, fa);
-        gemm_put(sb, ld, g.b.step == 1, fb);
+    gemm_share fa, fb;
+    gemm_fetch(&fa, g.a, p.i0, g.m, p.k0, p.k1);
+    gemm_fetch(&fb, g.b, p.j0, g.n, p.k0, p.k1);
+    for (int64_t k0 = p.k0; k0 < p.k1; k0 += GEMM_K) {
+        gemm_put<MATH>(sa, lda, g.a, fa);
+        gemm_put<MATH>(sb, ldb, g.b, fb);
         __syncthreads();
-        if (k0 + GEMM_K < k1) {
-            gemm_fetch(fa, g.a, i0, g.m, k0 + GEMM_K, k1);
-            gemm_fetch(fb, g.b, j0, g.n, k0 + GEMM_K, k1);
+        if (k0 + GEMM_K < p.k1) {
+            gemm_fetch(&fa, g.a, p.i0, g.m, k0 + GEMM_K, p.k1);
+            gemm_fetch(&fb, g.b, p.j0, g.n, k0 + GEMM_K, p.k1);
         }
         if (sums && threadIdx.x < GEMM_TILE) {
 #pragma unroll 8
-            for (int k = 0; k < GEMM_K; k++) sum += widen(sa[threadIdx.x * ld + k]);
+            for (int k = 0; k < GEMM_K; k++) sum += widen(along_k(g.a) ? sa[threadIdx.x * lda + k] : sa[k * lda + threadIdx.x]);
         }
 #pragma unroll
         for (int k = 0; k < GEMM_K; k += math_type<MATH>::K) {
             frag_b b[4];
-#pragma unroll
-            for (int j = 0; j < 4; j++) b[j] = load_b<MATH>(sb + (wn + j * 8) * ld + k, ld);
+            gemm_b<MATH>(b, b_at, ldb, along_k(g.b), wn, k);
+            gemm_b<MATH>(b + 2, b_at, ldb, along_k(g.b), wn + 16, k);
 #pragma unroll
             for (int i = 0; i < 2; i++) {
-                frag_a a = load_a<MATH>(sa + (wm + i * 16) * ld + k, ld);
+                frag_a a = gemm_a<MATH>(a_at, lda, along_k(g.a), wm + i * 16, k);
 #pragma unroll
                 for (int j = 0; j < 4; j++) mma<MATH>(acc[i][j], a, b[j]);
             }
@@ -187,7 +262,7 @@ CUDA_FN void gemm_finish_element(const gemm_finish &f, int64_t i, float bias, fl
 }
 
 template <int MATH>
-static __global__ void __launch_bounds__(GEMM_THREADS) gemm_kernel(gemm_args g, gemm_finish f, float *parts) {
+static __global__ void __launch_bounds__(GEMM_THREADS) gemm_kernel(const __grid_constant__ gemm_args g, const __grid_constant__ gemm_finish f, float *parts) {
     __shared__ float room[GEMM_TILE * GEMM_LD];
     float acc[2][4][4] = {};
     gemm_tile<MATH>(g, gemm_place_of(g, blockIdx.x, blockIdx.y, blockIdx.z), acc, room, false);

@@ -177,45 +177,19 @@ template <int MATH> CUDA_FN void product_from(float c[4], const frag_a &a, const
     product<MATH>(c, a, b);
 }
 
-CUDA_FN uint32_t pack2(float a, float b, __nv_bfloat16) {
-    __nv_bfloat162 v = __floats2bfloat162_rn(a, b);
-    return *(uint32_t *)&v;
-}
-CUDA_FN uint32_t pack2(float a, float b, __half) {
-    __half2 v = __floats2half2_rn(a, b);
-    return *(uint32_t *)&v;
-}
-
-template <int MATH> CUDA_FN uint32_t pair_word(float a, float b) {
-    if (MATH == MATH_F16) return pack2(a, b, __half());
-    return pack2(a, b, __nv_bfloat16());
-}
-
 // Operands in shared memory are addressed in bytes. `lane_place` is a lane's part of a 16 x K tile whose rows are `ld`
 // elements apart.
-CUDA_FN uint32_t shared_address(const void *p) {
-    return (uint32_t)__cvta_generic_to_shared(p);
-}
-
 template <int MATH> CUDA_FN uint32_t lane_place(int ld) {
     int lane = threadIdx.x % 32;
     if (layout<MATH>::BYTES == 2) return (lane % 16 * ld + lane / 16 * 8) * 2;
     return (lane / 4 * ld + lane % 4) * 4;
 }
 
-CUDA_FN uint32_t shared_word(uint32_t at) {
-    uint32_t w;
-    asm volatile("ld.shared.b32 %0, [%1];" : "=r"(w) : "r"(at));
-    return w;
-}
-
 // The tile at `at` (with the lane's place); `below` is the distance of 8 rows in bytes.
 template <int MATH> CUDA_FN frag_a operand_at(uint32_t at, uint32_t below) {
     frag_a a;
     if (layout<MATH>::BYTES == 2) {
-        asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
-                     : "=r"(a.w[0]), "=r"(a.w[1]), "=r"(a.w[2]), "=r"(a.w[3])
-                     : "r"(at));
+        load_matrices(a.w, at);
         return a;
     }
     a.w[0] = shared_word(at);

@@ -97,10 +97,9 @@ template <int MATH, int FX, int FH> CUDA_FN void add_narrow(const float z[4][4],
             turned(pair_word<MATH>(z[2 * p][2], z[2 * p][3])), turned(pair_word<MATH>(z[2 * p + 1][2], z[2 * p + 1][3]))}};
 #pragma unroll
     for (int k = 0; k < FX + FH; k++) {
-        frag_b lo, hi;
-        asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0,%1,%2,%3}, [%4];"
-                     : "=r"(lo.w[0]), "=r"(lo.w[1]), "=r"(hi.w[0]), "=r"(hi.w[1])
-                     : "r"((k < FX ? x : h) + k * 32));
+        uint32_t both[4];
+        load_matrices_turned(both, (k < FX ? x : h) + k * 32);
+        frag_b lo = {{both[0], both[1]}}, hi = {{both[2], both[3]}};
 #pragma unroll
         for (int p = 0; p < 2; p++) {
             product<MATH>(dw[p][2 * k], rows[p], lo);

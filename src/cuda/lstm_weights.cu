@@ -25,12 +25,27 @@ static __device__ source source_of(const lstm_args &a, int d, int element_type, 
     return source{NULL, {}, column == a.I + a.H ? -1 : -2, false};
 }
 
-CUDA_FN float source_load(const source &s, int64_t at) {
+// Every other of 16 rows from `at` on, zeros past `rows`. The choice of a type stands outside, so that loads go out together.
+template <typename S> CUDA_FN void source_load(const source &s, const S *at, int rows, float *to) {
+    S v[FILLS / 2];
+#pragma unroll
+    for (int j = 0; j < FILLS / 2; j++) {
+        int r = threadIdx.x / WIDE + j * (THREADS / WIDE);
+        convert(&v[j], 0.0f);
+        if (r < rows) v[j] = at[(int64_t)r * s.to.row];
+    }
+#pragma unroll
+    for (int j = 0; j < FILLS / 2; j++) to[j] = widen(v[j]);
+}
+
+CUDA_FN void source_any(const source &s, int64_t at, int rows, float *to) {
     switch (s.type) {
-    case DTYPE_F32: return ((const float *)s.at)[at];
-    case DTYPE_BF16: return __bfloat162float(((const __nv_bfloat16 *)s.at)[at]);
-    case DTYPE_F16: return __half2float(((const __half *)s.at)[at]);
-    default: return s.type == -1 ? 1.0f : 0.0f;
+    case DTYPE_F32: source_load(s, (const float *)s.at + at, rows, to); return;
+    case DTYPE_BF16: source_load(s, (const __nv_bfloat16 *)s.at + at, rows, to); return;
+    case DTYPE_F16: source_load(s, (const __half *)s.at + at, rows, to); return;
+    default:
+#pragma unroll
+        for (int j = 0; j < FILLS / 2; j++) to[j] = s.type == -1 ? 1.0f : 0.0f;
     }
 }
 
@@ -56,11 +71,7 @@ template <int MATH> CUDA_FN void fetch(slice<MATH> *f, const lstm_args &a, int d
             convert(&f->dz[k], 0.0f);
             if (r < rows && dz) f->dz[k] = dz[from + (int64_t)r * a.dz_rows.row];
         }
-#pragma unroll
-        for (int j = 0; j < FILLS / 2; j++) {
-            int r = first + j * (THREADS / WIDE), k = half * (FILLS / 2) + j;
-            f->x[k] = r < rows ? source_load(s, at + (int64_t)r * s.to.row) : 0.0f;
-        }
+        source_any(s, at, rows, f->x + half * (FILLS / 2));
     }
 }
 
@@ -82,9 +93,7 @@ template <int MATH> CUDA_FN void multiply(uint32_t a, uint32_t b, float acc[WIDE
         frag_a rows;
         if constexpr (BYTES == 2) {
             uint32_t at = a + ((k + lane / 16 * 8 + lane % 8) * LD + warp * 16 + lane / 8 % 2 * 8) * 2;
-            asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0,%1,%2,%3}, [%4];"
-                         : "=r"(rows.w[0]), "=r"(rows.w[1]), "=r"(rows.w[2]), "=r"(rows.w[3])
-                         : "r"(at));
+            load_matrices_turned(rows.w, at);
         } else {
             uint32_t at = a + ((k + t) * LD + warp * 16 + g) * 4;
             rows = frag_a{{shared_word(at), shared_word(at + 32), shared_word(at + 16 * LD), shared_word(at + 16 * LD + 32)}};
@@ -94,9 +103,10 @@ template <int MATH> CUDA_FN void multiply(uint32_t a, uint32_t b, float acc[WIDE
             frag_b lo, hi;
             if constexpr (BYTES == 2) {
                 uint32_t at = b + ((k + lane % 16) * LD + n * 8 + lane / 16 * 8) * 2;
-                asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0,%1,%2,%3}, [%4];"
-                             : "=r"(lo.w[0]), "=r"(lo.w[1]), "=r"(hi.w[0]), "=r"(hi.w[1])
-                             : "r"(at));
+                uint32_t both[4];
+                load_matrices_turned(both, at);
+                lo = frag_b{{both[0], both[1]}};
+                hi = frag_b{{both[2], both[3]}};
             } else {
                 uint32_t at = b + ((k + t) * LD + n * 8 + g) * 4;
                 lo = frag_b{{shared_word(at), shared_word(at + 16 * LD)}};

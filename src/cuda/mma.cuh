@@ -164,4 +164,39 @@ template <int MATH> CUDA_FN void mma(float c[4], const frag_a &a, const frag_b &
     }
 }
 
+// Shared memory, addressed in bytes.
+
+CUDA_FN uint32_t shared_address(const void *p) {
+    return (uint32_t)__cvta_generic_to_shared(p);
+}
+
+CUDA_FN uint32_t shared_word(uint32_t at) {
+    uint32_t w;
+    asm volatile("ld.shared.b32 %0, [%1];" : "=r"(w) : "r"(at));
+    return w;
+}
+
+// Four 8 x 8 tiles of 2-byte elements, whose rows lie where lanes 0-7, 8-15, ... say; turned, they come transposed.
+CUDA_FN void load_matrices(uint32_t w[4], uint32_t at) {
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
+                 : "=r"(w[0]), "=r"(w[1]), "=r"(w[2]), "=r"(w[3])
+                 : "r"(at));
+}
+
+CUDA_FN void load_matrices_turned(uint32_t w[4], uint32_t at) {
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0,%1,%2,%3}, [%4];"
+                 : "=r"(w[0]), "=r"(w[1]), "=r"(w[2]), "=r"(w[3])
+                 : "r"(at));
+}
+
+// Two 2-byte elements as a word.
+template <int MATH> CUDA_FN uint32_t pair_word(float a, float b) {
+    if (MATH == MATH_F16) {
+        __half2 v = __floats2half2_rn(a, b);
+        return *(uint32_t *)&v;
+    }
+    __nv_bfloat162 v = __floats2bfloat162_rn(a, b);
+    return *(uint32_t *)&v;
+}
+
 #endif

@@ -127,18 +127,9 @@ template <typename E> CUDA_FN void cut_quad(quad *q, int left) {
     }
 }
 
-template <int MATH> CUDA_FN uint32_t pair_bits(float a, float b) {
-    if (MATH == MATH_F16) {
-        __half2 v = __floats2half2_rn(a, b);
-        return *(uint32_t *)&v;
-    }
-    __nv_bfloat162 v = __floats2bfloat162_rn(a, b);
-    return *(uint32_t *)&v;
-}
-
 template <int MATH> CUDA_FN void quad_mma(float acc[4], const quad &q, const float b[4]) {
     if constexpr (math_type<MATH>::K == 16) {
-        frag_b w = {{pair_bits<MATH>(b[0], b[1]), pair_bits<MATH>(b[2], b[3])}};
+        frag_b w = {{pair_word<MATH>(b[0], b[1]), pair_word<MATH>(b[2], b[3])}};
         mma<MATH>(acc, frag_a{{q.lo[0], q.hi[0], q.lo[1], q.hi[1]}}, w);
     } else {
 #pragma unroll
