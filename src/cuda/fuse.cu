@@ -146,7 +146,7 @@ static int room_for(int64_t rows) {
     cudaGetDevice(&card);
     cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, card);
     int wanted = rows_blocks(rows) > BLOCKS_ALONE ? ROOM_SHARED : ROOM_ALONE;
-    return wanted < most - 2048 ? wanted : most - 2048; // beside what the kernel itself has
+    return wanted < most - 6144 ? wanted : most - 6144; // beside what the kernel itself has
 }
 
 // A row program from call `first` on, and the gradients of its weights. Returns how many calls it does; 0: none.
@@ -162,7 +162,7 @@ static int fuse_rows(fuser *f, int first, bool *ok) {
     rows_end(&f->rows, f->q->clusters);
     f->rows.program.ticket = f->q->tickets + f->programs++ % TICKETS;
     g->args = copied(&f->rows.program, sizeof f->rows.program);
-    *ok = g->args && find_ranges(g);
+    *ok = g->args && rows_upload((rows_program *)g->args) && find_ranges(g);
     if (!*ok || !f->rows.weights) return n;
     g = group_add(f, GROUP_WEIGHTS, first, n);
     g->weights = f->rows.weights;
@@ -214,6 +214,7 @@ group *fuse_calls(queue *q, const call *calls, int count, int *groups) {
 
 void fuse_free(group *g, int groups) {
     for (int i = 0; g && i < groups; i++) {
+        if (g[i].kind == GROUP_ROWS && g[i].args) rows_remove((rows_program *)g[i].args);
         free(g[i].args);
         free(g[i].ranges);
     }

@@ -6,19 +6,20 @@ extern "C" {
 #include "ops/ops.h"
 }
 
-// A block takes a few rows. One thread a row computes its sample; takes of one word, which windows wait for, are done next,
+// A block takes a few rows; a batch of 3072 is one wave of five blocks a multiprocessor. One thread a row computes its sample; takes of one word, which windows wait for, are done next,
 // a thread each; then every other member of every row by a warp of its own.
-enum { GATHER_ROWS = 4, GATHER_WARPS = 12, GATHER_THREADS = GATHER_WARPS * 32, BATCH_OF_LOADS = 8 };
+enum { GATHER_ROWS = 5, GATHER_WARPS = 8, GATHER_THREADS = GATHER_WARPS * 32, GATHER_BLOCKS = 5 };
 
 // Loads go out together before their stores.
 template <typename W> CUDA_FN void copy_units(W *to, const W *from, int n) {
-    for (int i = threadIdx.x % 32; i < n; i += 32 * BATCH_OF_LOADS) {
-        W v[BATCH_OF_LOADS];
+    const int batch = sizeof(W) == 16 ? 2 : 8;
+    for (int i = threadIdx.x % 32; i < n; i += 32 * batch) {
+        W v[batch];
 #pragma unroll
-        for (int u = 0; u < BATCH_OF_LOADS; u++)
+        for (int u = 0; u < batch; u++)
             if (i + 32 * u < n) v[u] = __ldg(from + i + 32 * u);
 #pragma unroll
-        for (int u = 0; u < BATCH_OF_LOADS; u++)
+        for (int u = 0; u < batch; u++)
             if (i + 32 * u < n) to[i + 32 * u] = v[u];
     }
 }
@@ -55,7 +56,7 @@ CUDA_FN void gather_one(const gather_member &m, int64_t b, int sample, const int
     }
 }
 
-static __global__ void __launch_bounds__(GATHER_THREADS) gather_kernel(const __grid_constant__ gather_args g) {
+static __global__ void __launch_bounds__(GATHER_THREADS, GATHER_BLOCKS) gather_kernel(const __grid_constant__ gather_args g) {
     __shared__ int32_t sample[GATHER_ROWS], single[GATHER_ROWS][GATHER_MOST];
     int64_t first = (int64_t)blockIdx.x * GATHER_ROWS;
     int rows = g.rows - first < GATHER_ROWS ? (int)(g.rows - first) : GATHER_ROWS, warp = threadIdx.x / 32;

@@ -14,6 +14,9 @@ enum { LARGE_CARD = 132, WEIGHT_BYTES = 640 * 1024 };
 // Blocks that fit such a card at once in clusters of four, each of which must lie within 16 or 18 multiprocessors.
 enum { CLUSTERED = 128 };
 
+// Columns that give all eight warps of a block four tiles each.
+enum { WIDE_WARPS = 256 };
+
 enum { WIDE = 128 }; // columns of a product that keep eight warps busy with four tiles each, or nearly
 
 int rows_tiles(int64_t rows) {
@@ -525,6 +528,11 @@ void rows_end(rows_compiler *r, bool clusters) {
     rows_program *p = &r->program;
     p->body = p->count;
     p->cluster = clusters && p->wide ? rows_cluster(p->rows) : 1;
+    for (int i = 0; i < p->count; i++) {
+        rows_instr *in = &p->code[i];
+        bool product = in->op == ROWS_LINEAR || in->op == ROWS_LINEAR_BACK;
+        if (product && in->to.width / p->cluster < WIDE_WARPS) in->flag = 0; // else some warps had no columns
+    }
     for (int i = 0; i < r->tails; i++)
         if (r->tail[i].op == ROWS_LOSS_ADD) r->tail[i].n = (int32_t)rows_blocks(p->rows) * p->cluster;
     memcpy(p->code + p->count, r->tail, (size_t)r->tails * sizeof *r->tail);

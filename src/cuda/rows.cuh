@@ -8,6 +8,10 @@ extern "C" {
 #include "cuda/rows.h"
 }
 
+// Puts a copy of a program on the card, and takes it away.
+bool rows_upload(rows_program *p);
+void rows_remove(rows_program *p);
+
 // `c` is the program's first call, which gives queue and name.
 void rows_launch(const call *c, const rows_program *p);
 

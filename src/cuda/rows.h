@@ -63,8 +63,9 @@ typedef struct {
     uint8_t vectors; // p0 may be read four elements at a time
 } rows_instr;
 
-// What a launch takes by value: below the 4 KB that every driver passes.
+// What a launch runs. Its blocks read the copy on the card.
 typedef struct {
+    void *on_card;
     const struct step *step;
     struct step *step_written;
     unsigned *ticket; // 0 between launches

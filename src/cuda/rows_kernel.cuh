@@ -67,33 +67,86 @@ CUDA_FN view row_of(const rows_tile &t, const rows_block &k, int r) {
     return t.slot >= 0 ? slot_row(t, k, r) : home_row(t, k, r);
 }
 
-// A row that is written: its home and its slot, either of which may be none, and what is added to.
-struct row_out {
-    view home, slot, old;
-    int peers;
+// Four neighbouring elements of a row, of which `left` are inside it. As one word where they lie so.
+struct four {
+    float v[4];
 };
 
-CUDA_FN row_out out_of(const rows_tile &t, const rows_block &k, int r) {
-    view none = {NULL, 0, false};
-    row_out o = {t.data ? home_row(t, k, r) : none, t.slot >= 0 ? slot_row(t, k, r) : none, none, k.size};
-    if (t.add != ROWS_OVERWRITE) o.old = t.add == ROWS_ADD_SLOT ? o.slot : o.home;
-    return o;
+CUDA_FN four widen_four(int type, uint4 w) {
+    if (type == DTYPE_F32) return *(four *)&w;
+    four r;
+    float2 low = type == DTYPE_BF16 ? __bfloat1622float2(*(__nv_bfloat162 *)&w.x) : __half22float2(*(__half2 *)&w.x);
+    float2 high = type == DTYPE_BF16 ? __bfloat1622float2(*(__nv_bfloat162 *)&w.y) : __half22float2(*(__half2 *)&w.y);
+    r.v[0] = low.x, r.v[1] = low.y, r.v[2] = high.x, r.v[3] = high.y;
+    return r;
 }
 
-CUDA_FN void row_put(const row_out &o, int j, float v) {
-    if (o.old.data) v += view_load(o.old, j);
-    if (o.home.data) view_store(o.home, j, v);
-    if (!o.slot.data) return;
-    if (o.peers == 1) {
-        view_store(o.slot, j, v);
+CUDA_FN uint2 narrow_four(int type, const four &f) {
+    if (type == DTYPE_BF16) return make_uint2(pair_word<MATH_BF16>(f.v[0], f.v[1]), pair_word<MATH_BF16>(f.v[2], f.v[3]));
+    return make_uint2(pair_word<MATH_F16>(f.v[0], f.v[1]), pair_word<MATH_F16>(f.v[2], f.v[3]));
+}
+
+CUDA_FN bool is_word(view row, int j, int left) {
+    uint32_t bytes = element_bytes(row.type);
+    return left >= 4 && (((uint32_t)(uintptr_t)row.data + j * bytes) & (4 * bytes - 1)) == 0;
+}
+
+CUDA_FN four read_four(view row, int j, int left) {
+    four r = {};
+    if (is_word(row, j, left)) {
+        uint4 w = {};
+        if (row.type == DTYPE_F32) {
+            w = *(const uint4 *)((const float *)row.data + j);
+        } else {
+            *(uint2 *)&w = *(const uint2 *)((const uint16_t *)row.data + j);
+        }
+        return widen_four(row.type, w);
+    }
+#pragma unroll 1
+    for (int e = 0; e < 4 && e < left; e++) r.v[e] = view_load_call(row, j + e);
+    return r;
+}
+
+CUDA_FN void write_four(view row, int j, int left, const four &f) {
+    if (!is_word(row, j, left)) {
+#pragma unroll 1
+        for (int e = 0; e < 4 && e < left; e++) view_put_call(row, j + e, f.v[e]);
+    } else if (row.type == DTYPE_F32) {
+        *(float4 *)((float *)row.data + j) = make_float4(f.v[0], f.v[1], f.v[2], f.v[3]);
     } else {
-        for (int n = 0; n < o.peers; n++) view_store(view{peer_of((char *)o.slot.data, n), o.slot.type, false}, j, v);
+        *(uint2 *)((uint16_t *)row.data + j) = narrow_four(row.type, f);
     }
 }
 
-#define ROWS_EACH(r, k)                                                                                                \
-    for (int r = threadIdx.x / 32 * (k).size + (k).rank; r < (k).rows; r += ROWS_WARPS * (k).size)
-#define ROWS_COLUMNS(j, n) for (int j = threadIdx.x % 32; j < (n); j += 32)
+// To a tile's home and its slots, either of which may be none.
+CUDA_FN void put_four(const rows_tile &t, const rows_block &k, int r, int j, int left, four f) {
+    if (t.add != ROWS_OVERWRITE) {
+        four old = read_four(t.add == ROWS_ADD_SLOT ? slot_row(t, k, r) : home_row(t, k, r), j, left);
+#pragma unroll
+        for (int e = 0; e < 4; e++) f.v[e] += old.v[e];
+    }
+    if (t.data) write_four(home_row(t, k, r), j, left, f);
+    if (t.slot < 0) return;
+    view slot = slot_row(t, k, r);
+    char *own = (char *)slot.data;
+#pragma unroll 1
+    for (int n = 0; n < k.size; n++) {
+        if (k.size > 1) slot.data = peer_of(own, n);
+        write_four(slot, j, left, f);
+    }
+}
+
+CUDA_FN void put_one(const rows_tile &t, const rows_block &k, int r, int j, float v) {
+    view home = home_row(t, k, r), slot = slot_row(t, k, r);
+    char *own = (char *)slot.data;
+    if (t.add != ROWS_OVERWRITE) v += view_load_call(t.add == ROWS_ADD_SLOT ? slot : home, j);
+    if (t.data) view_put_call(home, j, v);
+#pragma unroll 1
+    for (int n = 0; t.slot >= 0 && n < k.size; n++) {
+        if (k.size > 1) slot.data = peer_of(own, n);
+        view_put_call(slot, j, v);
+    }
+}
 
 // Products
 
@@ -293,11 +346,11 @@ template <int MATH, int MT, int NJ, bool BACK> CUDA_FN void linear(const rows_in
     for (int n0 = (threadIdx.x / 32 * k.size + k.rank) * 8 * NJ; n0 < m.N; n0 += ROWS_WARPS * k.size * 8 * NJ) {
         float acc[MT][NJ][4] = {}, bias[2 * NJ];
         int c = n0 + 2 * NJ * t;
-        product<MATH, MT, NJ, BACK>(acc, a, m, n0);
-        if (c >= m.N) continue;
 #pragma unroll
         for (int e = 0; e < 2 * NJ; e++)
             bias[e] = !BACK && in.p[1] && c + e < m.N ? __ldg((const float *)in.p[1] + c + e) : 0.0f;
+        product<MATH, MT, NJ, BACK>(acc, a, m, n0);
+        if (c >= m.N) continue;
 #pragma unroll 1
         for (int i = 0; i < MT; i++) {
             put_tile<MATH, NJ, BACK>(in, k, acc[0], bias, i * 16 + g, c);
@@ -308,55 +361,131 @@ template <int MATH, int MT, int NJ, bool BACK> CUDA_FN void linear(const rows_in
     }
 }
 
-// Element by element
+// Element by element, four at a time: all such instructions are one piece of code, which stays small that way.
 
-CUDA_FN void slope(const rows_instr &in, const rows_block &k) {
-    ROWS_EACH(r, k) {
-        view dy = row_of(in.a, k, r), y = row_of(in.b, k, r);
-        row_out to = out_of(in.to, k, r);
-        ROWS_COLUMNS(j, in.to.width) row_put(to, j, view_load(dy, j) * activation_slope(in.act, 0, view_load(y, j)));
-    }
-}
-
-CUDA_FN void dropout(const rows_instr &in, const rows_block &k, const step *s) {
-    int n = in.to.width;
-    ROWS_EACH(r, k) {
-        view from = row_of(in.a, k, r);
-        row_out to = out_of(in.to, k, r);
-        ROWS_COLUMNS(quad, (n + 3) / 4) {
-            rng_block bits = random_dropout(s, s->row + (uint64_t)(k.row + r), in.node, (uint32_t)quad);
+CUDA_FN void dropped(const rows_instr &in, const rows_block &k, const step *s, int r, int quad, four *f) {
+    rng_block bits = random_dropout(s, s->row + (uint64_t)(k.row + r), in.node, (uint32_t)quad);
 #pragma unroll
-            for (int e = 0; e < 4; e++) {
-                int j = quad * 4 + e;
-                if (j < n) row_put(to, j, bits.v[e] >= in.least ? view_load(from, j) * in.x : 0.0f);
-            }
+    for (int e = 0; e < 4; e++) f->v[e] = bits.v[e] >= in.least ? f->v[e] * in.x : 0.0f;
+}
+
+CUDA_FN float difference_slope(const rows_instr &in, float d) {
+    return in.flag ? 2 * d : (float)((d > 0) - (d < 0));
+}
+
+CUDA_FN void combine(const rows_instr &in, const rows_block &k, const step *s, int r, int quad, four *a, const four &b) {
+    float w = 0;
+    switch (in.op) {
+    case ROWS_DROPOUT:
+        if (in.flag) dropped(in, k, s, r, quad, a);
+        return;
+    case ROWS_SLOPE:
+#pragma unroll
+        for (int e = 0; e < 4; e++) a->v[e] *= activation_slope(in.act, 0, b.v[e]);
+        return;
+    case ROWS_COPY:
+    case ROWS_AXPBY:
+#pragma unroll
+        for (int e = 0; e < 4; e++) a->v[e] = in.x * a->v[e] + in.y * b.v[e];
+        return;
+    case ROWS_POINTWISE_BACK:
+        w = ((const float *)in.p[1])[k.row + r];
+#pragma unroll
+        for (int e = 0; e < 4; e++)
+            a->v[e] = w != 0 ? *(const float *)in.p[0] * w * difference_slope(in, a->v[e] - b.v[e]) : 0.0f;
+        return;
+    default: return;
+    }
+}
+
+// Any width, any alignment.
+CUDA_FN void map_slowly(const rows_instr &in, const rows_block &k, const step *s, bool second, int n) {
+    bool copies = in.op == ROWS_COPY, back = in.op == ROWS_SLICE_BACK;
+    int quads = (n + 3) / 4, from = copies ? in.from : 0, at = copies ? in.at : 0;
+    for (unsigned i = threadIdx.x;; i += ROWS_THREADS) {
+        unsigned nth = i / (unsigned)quads;
+        int quad = (int)(i - nth * quads), r = (int)nth * k.size + k.rank, j = quad * 4;
+        if (r >= k.rows) return;
+        view row = row_of(in.a, k, r);
+        four a = {}, b = {};
+        if (!back) {
+            a = read_four(row, from + j, n - j);
+        } else {
+#pragma unroll 1
+            for (int e = 0; e < 4; e++)
+                if (j + e >= in.at && j + e < in.at + in.n) a.v[e] = view_load_call(row, j + e - in.at);
         }
+        if (second) b = read_four(row_of(in.b, k, r), j, n - j);
+        combine(in, k, s, r, quad, &a, b);
+        put_four(in.to, k, r, at + j, n - j, a);
     }
 }
 
-CUDA_FN void copy(const rows_instr &in, const rows_block &k, int from, int at, int n, float x) {
-    ROWS_EACH(r, k) {
-        view a = row_of(in.a, k, r);
-        row_out to = out_of(in.to, k, r);
-        ROWS_COLUMNS(j, n) row_put(to, at + j, x * view_load(a, from + j));
+// Where a thread has the same four columns of every so-many-th row, all of them words: the usual case.
+struct column_words {
+    char *at;
+    uint32_t apart; // bytes from one of the thread's rows to the next
+    int type;
+    bool words; // the same for all threads
+};
+
+CUDA_FN column_words column_of(const rows_tile &t, const rows_block &k, bool slot, int j, int r, int apart) {
+    int type = slot ? t.slot_type : t.type, bytes = element_bytes(type);
+    uint32_t row = (uint32_t)((slot ? rows_ld(t.width) : t.width) * bytes);
+    char *start = slot ? k.room + t.slot : (char *)t.data + k.row * row;
+    bool words = ((((uint32_t)(uintptr_t)start + j * bytes) | row) & (4 * bytes - 1)) == 0;
+    return column_words{start + (uint32_t)r * row + j * bytes, row * apart, type, words};
+}
+
+CUDA_FN four read_words(const column_words &c) {
+    uint4 w = {};
+    if (c.type == DTYPE_F32) {
+        w = *(const uint4 *)c.at;
+    } else {
+        *(uint2 *)&w = *(const uint2 *)c.at;
+    }
+    return widen_four(c.type, w);
+}
+
+CUDA_FN void write_words(const column_words &c, char *at, const four &f) {
+    if (c.type == DTYPE_F32) {
+        *(float4 *)at = make_float4(f.v[0], f.v[1], f.v[2], f.v[3]);
+    } else {
+        *(uint2 *)at = narrow_four(c.type, f);
     }
 }
 
-CUDA_FN void slice_back(const rows_instr &in, const rows_block &k) {
-    ROWS_EACH(r, k) {
-        view dy = row_of(in.a, k, r);
-        row_out to = out_of(in.to, k, r);
-        ROWS_COLUMNS(j, in.to.width) row_put(to, j, j >= in.at && j < in.at + in.n ? view_load(dy, j - in.at) : 0.0f);
+// Returns false, with nothing done, where it is another case.
+CUDA_FN bool map_words(const rows_instr &in, const rows_block &k, const step *s, bool second, int n) {
+    if (n % 4 || ROWS_THREADS % (n / 4) || in.op == ROWS_SLICE_BACK || in.to.add == ROWS_ADD_HOME) return false;
+    bool copies = in.op == ROWS_COPY, home = in.to.data, slot = in.to.slot >= 0, adds = in.to.add == ROWS_ADD_SLOT;
+    int quads = n / 4, quad = threadIdx.x % quads, r = threadIdx.x / quads * k.size + k.rank, apart = ROWS_THREADS / quads * k.size;
+    int j = quad * 4, at = j + (copies ? in.at : 0);
+    column_words a = column_of(in.a, k, in.a.slot >= 0, j + (copies ? in.from : 0), r, apart), b = a, h = a, t = a;
+    if (second) b = column_of(in.b, k, in.b.slot >= 0, j, r, apart);
+    if (home) h = column_of(in.to, k, false, at, r, apart);
+    if (slot) t = column_of(in.to, k, true, at, r, apart);
+    if (!a.words || !b.words || !h.words || !t.words) return false;
+    for (; r < k.rows; r += apart, a.at += a.apart, b.at += b.apart, h.at += h.apart, t.at += t.apart) {
+        four x = read_words(a), y = {};
+        if (second) y = read_words(b);
+        combine(in, k, s, r, quad, &x, y);
+        if (adds) {
+            four old = read_words(t);
+#pragma unroll
+            for (int e = 0; e < 4; e++) x.v[e] += old.v[e];
+        }
+        if (home) write_words(h, h.at, x);
+        if (slot && k.size == 1) write_words(t, t.at, x);
+        for (int m = 0; slot && k.size > 1 && m < k.size; m++) write_words(t, peer_of(t.at, m), x);
     }
+    return true;
 }
 
-CUDA_FN void axpby(const rows_instr &in, const rows_block &k) {
-    ROWS_EACH(r, k) {
-        view x = row_of(in.a, k, r), y = row_of(in.b, k, r);
-        row_out to = out_of(in.to, k, r);
-        ROWS_COLUMNS(j, in.to.width)
-            row_put(to, j, in.x * view_load(x, j) + (in.b.data ? in.y * view_load(y, j) : 0.0f));
-    }
+CUDA_FN void map(const rows_instr &in, const rows_block &k, const step *s) {
+    bool second = in.b.data && (in.op == ROWS_SLOPE || in.op == ROWS_AXPBY || in.op == ROWS_POINTWISE_BACK);
+    int n = in.op == ROWS_COPY ? in.n : in.to.width;
+    if (!map_words(in, k, s, second, n)) map_slowly(in, k, s, second, n);
 }
 
 // Losses and metrics: a thread a row
@@ -381,13 +510,16 @@ CUDA_FN void cross_entropy(const rows_instr &in, const rows_block &k) {
     loss_piece(mine, (loss_sums *)in.to.data);
 }
 
+// A thread a logit: rows are few.
 CUDA_FN void cross_entropy_back(const rows_instr &in, const rows_block &k) {
-    int r = threadIdx.x;
-    if (!is_mine(k, r)) return;
-    ce_args a = ce_row_args(in, k, r);
-    ce_row back = row_back(&a, 0, *(const float *)in.b.data);
-    row_out to = out_of(in.to, k, r);
-    for (int j = 0; j < in.to.width; j++) row_put(to, j, row_back_at(&a, &back, 0, j));
+    unsigned K = (unsigned)in.to.width;
+    for (unsigned i = threadIdx.x; i < k.rows * K; i += ROWS_THREADS) {
+        int r = (int)(i / K), j = (int)(i - r * K);
+        if (r % k.size != k.rank) continue;
+        ce_args a = ce_row_args(in, k, r);
+        ce_row back = row_back(&a, 0, *(const float *)in.b.data);
+        put_one(in.to, k, r, j, row_back_at(&a, &back, 0, j));
+    }
 }
 
 CUDA_FN void pointwise(const rows_instr &in, const rows_block &k) {
@@ -403,19 +535,6 @@ CUDA_FN void pointwise(const rows_instr &in, const rows_block &k) {
         mine = loss_sums{(double)(w * sum), (double)(w * (float)C)};
     }
     loss_piece(mine, (loss_sums *)in.to.data);
-}
-
-CUDA_FN void pointwise_back(const rows_instr &in, const rows_block &k) {
-    float up = *(const float *)in.p[0];
-    ROWS_EACH(r, k) {
-        view p = row_of(in.a, k, r), t = row_of(in.b, k, r);
-        row_out to = out_of(in.to, k, r);
-        float w = ((const float *)in.p[1])[k.row + r];
-        ROWS_COLUMNS(j, in.to.width) {
-            float d = w != 0 ? view_load(p, j) - view_load(t, j) : 0.0f;
-            row_put(to, j, w != 0 ? up * w * (in.flag ? 2 * d : (float)((d > 0) - (d < 0))) : 0.0f);
-        }
-    }
 }
 
 CUDA_FN int largest(view z, int K) {
@@ -454,19 +573,13 @@ template <int MATH, int MT, bool WIDE, bool BACK> CUDA_FN void linear_any(const 
 
 template <int MATH, int MT, bool WIDE> CUDA_FN void rows_run(const rows_instr &in, const rows_block &k, const step *s) {
     switch (in.op) {
-    case ROWS_LOAD: copy(in, k, 0, 0, in.a.width, 1); break;
     case ROWS_LINEAR: linear_any<MATH, MT, WIDE, false>(in, k); break;
-    case ROWS_SLOPE: slope(in, k); break;
     case ROWS_LINEAR_BACK: linear_any<MATH, MT, WIDE, true>(in, k); break;
-    case ROWS_DROPOUT: in.flag ? dropout(in, k, s) : copy(in, k, 0, 0, in.a.width, 1); break;
-    case ROWS_COPY: copy(in, k, in.from, in.at, in.n, in.x); break;
-    case ROWS_SLICE_BACK: slice_back(in, k); break;
-    case ROWS_AXPBY: axpby(in, k); break;
     case ROWS_CROSS_ENTROPY: cross_entropy(in, k); break;
     case ROWS_CROSS_ENTROPY_BACK: cross_entropy_back(in, k); break;
     case ROWS_POINTWISE: pointwise(in, k); break;
-    case ROWS_POINTWISE_BACK: pointwise_back(in, k); break;
     case ROWS_CONFUSION: confusion(in, k); break;
+    default: map(in, k, s); break;
     }
 }
 
@@ -505,14 +618,21 @@ CUDA_FN bool is_last(unsigned *ticket) {
 // Programs with wide products take the registers of a whole multiprocessor, others share it.
 template <int MATH, int MT, bool WIDE>
 static __global__ void __launch_bounds__(ROWS_THREADS, WIDE ? 1 : 2)
-    rows_kernel(const __grid_constant__ rows_program p) {
+    rows_kernel(const rows_program *program) {
     extern __shared__ __align__(16) char room[];
+    __shared__ rows_program p; // near, and so is the step record: every instruction looks at them, once
+    __shared__ step now;
+    for (int i = threadIdx.x; i < (int)(sizeof p / sizeof(uint2)); i += ROWS_THREADS)
+        ((uint2 *)&p)[i] = ((const uint2 *)program)[i];
+    __syncthreads();
+    if (threadIdx.x == 0 && p.step) now = *p.step;
+    __syncthreads();
     int size = WIDE ? p.cluster : 1;
     rows_block k = {room, (int64_t)(blockIdx.x / size) * MT * ROWS_TILE, MT * ROWS_TILE, size, (int)blockIdx.x % size};
     if (k.row + k.rows > p.rows) k.rows = (int)(p.rows - k.row);
     if (size > 1) rows_wait(k); // until all of them are there to be written to
     for (int i = 0; i < p.body; i++) {
-        rows_run<MATH, MT, WIDE>(p.code[i], k, p.step);
+        rows_run<MATH, MT, WIDE>(p.code[i], k, &now);
         rows_wait(k);
     }
     if (p.body == p.count || !is_last(p.ticket)) return;
@@ -536,7 +656,7 @@ template <int MATH, int MT, bool WIDE> static void rows_start(const call *c, con
     how.stream = c->queue->stream;
     how.attrs = &cluster;
     how.numAttrs = p->cluster > 1;
-    cudaLaunchKernelEx(&how, rows_kernel<MATH, MT, WIDE>, *p);
+    cudaLaunchKernelEx(&how, rows_kernel<MATH, MT, WIDE>, (const rows_program *)p->on_card);
     cuda_launched(c);
 }
 

@@ -1,7 +1,16 @@
 // Which kernel runs a row program: by its way of multiplying.
 #include "cuda/rows.cuh"
 
-static_assert(sizeof(rows_program) <= 4096, "a program is passed by value");
+static_assert(sizeof(rows_program) % sizeof(uint2) == 0, "a program is copied in words");
+
+bool rows_upload(rows_program *p) {
+    return cudaMalloc(&p->on_card, sizeof *p) == cudaSuccess &&
+           cudaMemcpy(p->on_card, p, sizeof *p, cudaMemcpyHostToDevice) == cudaSuccess;
+}
+
+void rows_remove(rows_program *p) {
+    cudaFree(p->on_card);
+}
 
 static __global__ void probe_kernel() {}
 
