@@ -27,7 +27,6 @@ struct queue {
     size_t before;      // bytes of the card in use before this queue
     size_t slab;        // bytes given out by allocate
     bool fuse;          // neighbouring calls share launches
-    bool clusters;      // blocks of a launch may share their rows
     unsigned *tickets;  // for the last block of a launch to know that it is; 0 between launches
     char card[512];
     char failed[256];   // the first failure of this queue, or ""

@@ -21,7 +21,6 @@ static bool is_wanted(const char *name) {
 
 bool fuse_open(queue *q, err *e) {
     q->fuse = is_wanted("TRADEWIND_CUDA_FUSE");
-    q->clusters = is_wanted("TRADEWIND_CUDA_CLUSTERS") && rows_has_clusters();
     if (cudaMalloc((void **)&q->tickets, TICKETS * sizeof *q->tickets) == cudaSuccess &&
         cudaMemsetAsync(q->tickets, 0, TICKETS * sizeof *q->tickets, q->stream) == cudaSuccess)
         return true;
@@ -159,7 +158,7 @@ static int fuse_rows(fuser *f, int first, bool *ok) {
     if (n < 2) return 0;
     group *g = group_add(f, GROUP_ROWS, first, n);
     g->advance = f->rows.closed ? NULL : join_advance(f, first + n);
-    rows_end(&f->rows, f->q->clusters);
+    rows_end(&f->rows);
     f->rows.program.ticket = f->q->tickets + f->programs++ % TICKETS;
     g->args = copied(&f->rows.program, sizeof f->rows.program);
     *ok = g->args && rows_upload((rows_program *)g->args) && find_ranges(g);

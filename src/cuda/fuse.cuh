@@ -3,8 +3,7 @@
 // A group does a run of neighbouring calls: the gathering of a micro-batch (cuda/gather.cuh), a row program
 // (cuda/rows.h) or, right behind it, the gradients of its weights (cuda/weights.cuh); any other call is a group of its
 // own. `advance` may join a row program that stands before it where no call between them looks at the step record.
-// Groups in order do what the calls in order do. TRADEWIND_CUDA_FUSE=0 leaves every call alone;
-// TRADEWIND_CUDA_CLUSTERS=0 makes every block of a row program stand alone.
+// Groups in order do what the calls in order do. TRADEWIND_CUDA_FUSE=0 leaves every call alone.
 #ifndef TRADEWIND_CUDA_FUSE_CUH
 #define TRADEWIND_CUDA_FUSE_CUH
 

@@ -22,7 +22,7 @@ static inline unsigned loss_pieces(const call *c) {
 // Room for the pieces of this launch, or for those of a row program, whose blocks are smaller.
 static inline size_t loss_scratch(const call *c) {
     int64_t rows = c->in[0].shape.dim[0];
-    return c->backward ? 0 : (size_t)(rows_blocks(rows) * rows_cluster(rows)) * sizeof(loss_sums);
+    return c->backward ? 0 : (size_t)rows_blocks(rows) * sizeof(loss_sums);
 }
 
 // Each thread brings its row's part.

@@ -11,22 +11,11 @@
 // rows on all multiprocessors, is faster than what a launch costs.
 enum { LARGE_CARD = 132, WEIGHT_BYTES = 640 * 1024 };
 
-// Blocks that fit such a card at once in clusters of four, each of which must lie within 16 or 18 multiprocessors.
-enum { CLUSTERED = 128 };
-
-// Columns that give all eight warps of a block four tiles each.
-enum { WIDE_WARPS = 256 };
-
-enum { WIDE = 128 }; // columns of a product that keep eight warps busy with four tiles each, or nearly
+enum { WIDE = 256 }; // columns of a product that give all eight warps of a block four tiles each
 
 int rows_tiles(int64_t rows) {
     int64_t tiles = (rows + ROWS_TILE - 1) / ROWS_TILE;
     return tiles <= 2 * LARGE_CARD ? 1 : 2;
-}
-
-int rows_cluster(int64_t rows) {
-    int64_t blocks = rows_blocks(rows);
-    return blocks * 4 <= CLUSTERED ? 4 : blocks * 2 <= CLUSTERED ? 2 : 1;
 }
 
 void rows_begin(rows_compiler *r, const kernel *const *table, int64_t rows, int limit) {
@@ -222,7 +211,7 @@ static void lay_product(rows_compiler *r, rows_instr *i, const operand *w, const
     int64_t width = operand_width(to);
     i->p[0] = w->data;
     i->vectors = operand_width(w) % 4 == 0 && (uintptr_t)w->data % 16 == 0;
-    i->flag = width > WIDE && i->vectors;
+    i->flag = width >= WIDE && i->vectors;
     r->program.wide |= i->flag;
     size_t bytes = (i->flag ? 8 : 2) * dtype_bytes(to->type);
     i->to.vectors = width % (i->flag ? 8 : 2) == 0 && (uintptr_t)to->data % (bytes < 16 ? bytes : 16) == 0;
@@ -524,17 +513,11 @@ bool rows_add(rows_compiler *r, const call *c) {
     return false;
 }
 
-void rows_end(rows_compiler *r, bool clusters) {
+void rows_end(rows_compiler *r) {
     rows_program *p = &r->program;
     p->body = p->count;
-    p->cluster = clusters && p->wide ? rows_cluster(p->rows) : 1;
-    for (int i = 0; i < p->count; i++) {
-        rows_instr *in = &p->code[i];
-        bool product = in->op == ROWS_LINEAR || in->op == ROWS_LINEAR_BACK;
-        if (product && in->to.width / p->cluster < WIDE_WARPS) in->flag = 0; // else some warps had no columns
-    }
     for (int i = 0; i < r->tails; i++)
-        if (r->tail[i].op == ROWS_LOSS_ADD) r->tail[i].n = (int32_t)rows_blocks(p->rows) * p->cluster;
+        if (r->tail[i].op == ROWS_LOSS_ADD) r->tail[i].n = (int32_t)rows_blocks(p->rows);
     memcpy(p->code + p->count, r->tail, (size_t)r->tails * sizeof *r->tail);
     p->count += r->tails;
 }

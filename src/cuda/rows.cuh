@@ -15,9 +15,6 @@ void rows_remove(rows_program *p);
 // `c` is the program's first call, which gives queue and name.
 void rows_launch(const call *c, const rows_program *p);
 
-// Whether the kernels were compiled for cards with clusters (sm_90 and later).
-bool rows_has_clusters(void);
-
 // The same, by the way of multiplying.
 void rows_launch_f32(const call *c, const rows_program *p);
 void rows_launch_tf32(const call *c, const rows_program *p);

@@ -1,10 +1,9 @@
 // Row programs: runs of calls that are local to the rows of a batch (linear, dropout, concat, slice, axpby, losses, and
 // what goes back through them), compiled for one launch. This is the compiler; cuda/rows.cu is what runs its programs.
 //
-// A block of the launch takes 16 or 32 rows through all instructions; where there are few blocks and wide products, a
-// cluster of blocks shares rows and columns out and keeps the same slots. Tiles of tensors lie in slots of shared
-// memory, a cache that the compiler manages: every result is also written to its home in memory, exactly as the single
-// call would, so a slot can be given up at any time and what comes after the program finds everything in its place.
+// A block of the launch takes 16 or 32 rows through all instructions. Tiles of tensors lie in slots of shared memory, a
+// cache that the compiler manages: every result is also written to its home in memory, exactly as the single call
+// would, so a slot can be given up at any time and what comes after the program finds everything in its place.
 //
 // Blocks run in any order, so memory that one block writes may not be anything that another still reads: a call whose
 // results overlap a different tensor of the program is refused, and the program is cut there. The same stretch of
@@ -73,7 +72,6 @@ typedef struct {
     int32_t tiles;       // of 16 rows, per block: 1 or 2
     int32_t body, count; // instructions for every block; and those for the last one
     int32_t room;        // bytes of shared memory
-    int32_t cluster;     // blocks that share their rows
     int32_t low;         // the dtype of products' operands
     uint8_t tf32, wide;  // products that are wide occur
     rows_instr code[ROWS_MOST];
@@ -114,9 +112,6 @@ static inline int64_t rows_blocks(int64_t rows) {
     return (rows + (int64_t)rows_tiles(rows) * ROWS_TILE - 1) / ((int64_t)rows_tiles(rows) * ROWS_TILE);
 }
 
-// How many blocks may share rows, so that few rows fill a large card as well: each then reads a part of the weights.
-int rows_cluster(int64_t rows);
-
 // Elements from row to row of a slot: an odd number of 16 columns, which keeps the lanes of a fragment in different
 // banks.
 #ifdef __CUDACC__
@@ -133,8 +128,7 @@ void rows_begin(rows_compiler *r, const kernel *const *table, int64_t rows, int 
 // Adds a call, or leaves the program as it is and returns false.
 bool rows_add(rows_compiler *r, const call *c);
 
-// Puts the last block's instructions behind the others. After this the program can be launched, with clusters where the
-// card has them.
-void rows_end(rows_compiler *r, bool clusters);
+// Puts the last block's instructions behind the others. After this the program can be launched.
+void rows_end(rows_compiler *r);
 
 #endif

@@ -18,36 +18,12 @@ extern "C" {
 
 enum { ROWS_THREADS = 256, ROWS_WARPS = ROWS_THREADS / 32 };
 
-// Where a block stands: its shared memory, its first row, and how many are real. The blocks of a cluster, `size` of them,
-// stand at the same rows. Each computes a part of every result (rows or, in products, columns) and stores it to the slots
-// of all of them.
+// Where a block stands: its shared memory, its first row, and how many are real.
 struct rows_block {
     char *room;
     int64_t row;
-    int rows, size, rank;
+    int rows;
 };
-
-// The place in another block's shared memory that is `at` in one's own.
-template <typename T> CUDA_FN T *peer_of(T *at, int rank) {
-#if __CUDA_ARCH__ >= 900
-    uint64_t there;
-    asm("mapa.u64 %0, %1, %2;" : "=l"(there) : "l"(at), "r"(rank));
-    return (T *)there;
-#else
-    return at;
-#endif
-}
-
-// Waits for all threads that stand at these rows; what they wrote is then visible.
-CUDA_FN void rows_wait(const rows_block &k) {
-#if __CUDA_ARCH__ >= 900
-    if (k.size > 1) {
-        asm volatile("barrier.cluster.arrive.release;\n\tbarrier.cluster.wait.acquire;" ::: "memory");
-        return;
-    }
-#endif
-    __syncthreads();
-}
 
 // Rows of tiles
 
@@ -118,7 +94,7 @@ CUDA_FN void write_four(view row, int j, int left, const four &f) {
     }
 }
 
-// To a tile's home and its slots, either of which may be none.
+// To a tile's home and its slot, either of which may be none.
 CUDA_FN void put_four(const rows_tile &t, const rows_block &k, int r, int j, int left, four f) {
     if (t.add != ROWS_OVERWRITE) {
         four old = read_four(t.add == ROWS_ADD_SLOT ? slot_row(t, k, r) : home_row(t, k, r), j, left);
@@ -126,26 +102,14 @@ CUDA_FN void put_four(const rows_tile &t, const rows_block &k, int r, int j, int
         for (int e = 0; e < 4; e++) f.v[e] += old.v[e];
     }
     if (t.data) write_four(home_row(t, k, r), j, left, f);
-    if (t.slot < 0) return;
-    view slot = slot_row(t, k, r);
-    char *own = (char *)slot.data;
-#pragma unroll 1
-    for (int n = 0; n < k.size; n++) {
-        if (k.size > 1) slot.data = peer_of(own, n);
-        write_four(slot, j, left, f);
-    }
+    if (t.slot >= 0) write_four(slot_row(t, k, r), j, left, f);
 }
 
 CUDA_FN void put_one(const rows_tile &t, const rows_block &k, int r, int j, float v) {
     view home = home_row(t, k, r), slot = slot_row(t, k, r);
-    char *own = (char *)slot.data;
     if (t.add != ROWS_OVERWRITE) v += view_load_call(t.add == ROWS_ADD_SLOT ? slot : home, j);
     if (t.data) view_put_call(home, j, v);
-#pragma unroll 1
-    for (int n = 0; t.slot >= 0 && n < k.size; n++) {
-        if (k.size > 1) slot.data = peer_of(own, n);
-        view_put_call(slot, j, v);
-    }
+    if (t.slot >= 0) view_put_call(slot, j, v);
 }
 
 // Products
@@ -302,12 +266,7 @@ CUDA_FN void put_run(const rows_tile &t, const rows_block &k, int r, int c, floa
             if (e < left) v[e] += widen(old[e]);
     }
     store_run<T, N>(home, v, t.vectors, left);
-    if (t.slot < 0) return;
-    if (k.size == 1) {
-        store_run<T, N>(slot, v, t.vectors, left);
-    } else {
-        for (int n = 0; n < k.size; n++) store_run<T, N>(peer_of(slot, n), v, t.vectors, left);
-    }
+    if (t.slot >= 0) store_run<T, N>(slot, v, t.vectors, left);
 }
 
 // Bias and activation of a lane's run.
@@ -343,7 +302,7 @@ template <int MATH, int MT, int NJ, bool BACK> CUDA_FN void linear(const rows_in
     const typename math_type<MATH>::element *a = (const typename math_type<MATH>::element *)(k.room + in.a.slot);
     int g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
 #pragma unroll 1
-    for (int n0 = (threadIdx.x / 32 * k.size + k.rank) * 8 * NJ; n0 < m.N; n0 += ROWS_WARPS * k.size * 8 * NJ) {
+    for (int n0 = threadIdx.x / 32 * 8 * NJ; n0 < m.N; n0 += ROWS_WARPS * 8 * NJ) {
         float acc[MT][NJ][4] = {}, bias[2 * NJ];
         int c = n0 + 2 * NJ * t;
 #pragma unroll
@@ -404,7 +363,7 @@ CUDA_FN void map_slowly(const rows_instr &in, const rows_block &k, const step *s
     int quads = (n + 3) / 4, from = copies ? in.from : 0, at = copies ? in.at : 0;
     for (unsigned i = threadIdx.x;; i += ROWS_THREADS) {
         unsigned nth = i / (unsigned)quads;
-        int quad = (int)(i - nth * quads), r = (int)nth * k.size + k.rank, j = quad * 4;
+        int quad = (int)(i - nth * quads), r = (int)nth, j = quad * 4;
         if (r >= k.rows) return;
         view row = row_of(in.a, k, r);
         four a = {}, b = {};
@@ -459,7 +418,7 @@ CUDA_FN void write_words(const column_words &c, char *at, const four &f) {
 CUDA_FN bool map_words(const rows_instr &in, const rows_block &k, const step *s, bool second, int n) {
     if (n % 4 || ROWS_THREADS % (n / 4) || in.op == ROWS_SLICE_BACK || in.to.add == ROWS_ADD_HOME) return false;
     bool copies = in.op == ROWS_COPY, home = in.to.data, slot = in.to.slot >= 0, adds = in.to.add == ROWS_ADD_SLOT;
-    int quads = n / 4, quad = threadIdx.x % quads, r = threadIdx.x / quads * k.size + k.rank, apart = ROWS_THREADS / quads * k.size;
+    int quads = n / 4, quad = threadIdx.x % quads, r = threadIdx.x / quads, apart = ROWS_THREADS / quads;
     int j = quad * 4, at = j + (copies ? in.at : 0);
     column_words a = column_of(in.a, k, in.a.slot >= 0, j + (copies ? in.from : 0), r, apart), b = a, h = a, t = a;
     if (second) b = column_of(in.b, k, in.b.slot >= 0, j, r, apart);
@@ -476,8 +435,7 @@ CUDA_FN bool map_words(const rows_instr &in, const rows_block &k, const step *s,
             for (int e = 0; e < 4; e++) x.v[e] += old.v[e];
         }
         if (home) write_words(h, h.at, x);
-        if (slot && k.size == 1) write_words(t, t.at, x);
-        for (int m = 0; slot && k.size > 1 && m < k.size; m++) write_words(t, peer_of(t.at, m), x);
+        if (slot) write_words(t, t.at, x);
     }
     return true;
 }
@@ -490,10 +448,6 @@ CUDA_FN void map(const rows_instr &in, const rows_block &k, const step *s) {
 
 // Losses and metrics: a thread a row
 
-CUDA_FN bool is_mine(const rows_block &k, int r) {
-    return r < k.rows && r % k.size == k.rank;
-}
-
 CUDA_FN ce_args ce_row_args(const rows_instr &in, const rows_block &k, int r) {
     int64_t row = k.row + r;
     return ce_args{row_of(in.a, k, r), (const int32_t *)in.p[0] + row, view{(float *)in.p[1] + row, DTYPE_F32, false},
@@ -503,7 +457,7 @@ CUDA_FN ce_args ce_row_args(const rows_instr &in, const rows_block &k, int r) {
 CUDA_FN void cross_entropy(const rows_instr &in, const rows_block &k) {
     int r = threadIdx.x;
     loss_sums mine = {0, 0};
-    if (is_mine(k, r)) {
+    if (r < k.rows) {
         ce_args a = ce_row_args(in, k, r);
         mine = row_loss(&a, 0);
     }
@@ -515,7 +469,6 @@ CUDA_FN void cross_entropy_back(const rows_instr &in, const rows_block &k) {
     unsigned K = (unsigned)in.to.width;
     for (unsigned i = threadIdx.x; i < k.rows * K; i += ROWS_THREADS) {
         int r = (int)(i / K), j = (int)(i - r * K);
-        if (r % k.size != k.rank) continue;
         ce_args a = ce_row_args(in, k, r);
         ce_row back = row_back(&a, 0, *(const float *)in.b.data);
         put_one(in.to, k, r, j, row_back_at(&a, &back, 0, j));
@@ -525,7 +478,7 @@ CUDA_FN void cross_entropy_back(const rows_instr &in, const rows_block &k) {
 CUDA_FN void pointwise(const rows_instr &in, const rows_block &k) {
     int r = threadIdx.x, C = in.a.width;
     loss_sums mine = {0, 0};
-    float w = is_mine(k, r) ? ((const float *)in.p[1])[k.row + r] : 0, sum = 0;
+    float w = r < k.rows ? ((const float *)in.p[1])[k.row + r] : 0, sum = 0;
     if (w != 0) {
         view p = row_of(in.a, k, r), t = row_of(in.b, k, r);
         for (int j = 0; j < C; j++) {
@@ -554,7 +507,7 @@ CUDA_FN int largest(view z, int K) {
 CUDA_FN void confusion(const rows_instr &in, const rows_block &k) {
     int r = threadIdx.x, K = in.a.width;
     if (r / 32 * 32 >= k.rows) return;
-    bool live = is_mine(k, r) && ((const float *)in.p[1])[k.row + r] != 0;
+    bool live = r < k.rows && ((const float *)in.p[1])[k.row + r] != 0;
     int cell = live ? ((const int32_t *)in.p[0])[k.row + r] * K + largest(row_of(in.a, k, r), K) : -1;
     unsigned peers = __match_any_sync(0xFFFFFFFFu, cell);
     if (live && __ffs(peers) - 1 == r % 32)
@@ -627,13 +580,11 @@ static __global__ void __launch_bounds__(ROWS_THREADS, WIDE ? 1 : 2)
     __syncthreads();
     if (threadIdx.x == 0 && p.step) now = *p.step;
     __syncthreads();
-    int size = WIDE ? p.cluster : 1;
-    rows_block k = {room, (int64_t)(blockIdx.x / size) * MT * ROWS_TILE, MT * ROWS_TILE, size, (int)blockIdx.x % size};
+    rows_block k = {room, (int64_t)blockIdx.x * MT * ROWS_TILE, MT * ROWS_TILE};
     if (k.row + k.rows > p.rows) k.rows = (int)(p.rows - k.row);
-    if (size > 1) rows_wait(k); // until all of them are there to be written to
     for (int i = 0; i < p.body; i++) {
         rows_run<MATH, MT, WIDE>(p.code[i], k, &now);
-        rows_wait(k);
+        __syncthreads();
     }
     if (p.body == p.count || !is_last(p.ticket)) return;
     for (int i = p.body; i < p.count; i++) {
@@ -645,19 +596,8 @@ static __global__ void __launch_bounds__(ROWS_THREADS, WIDE ? 1 : 2)
 // Shared memory beyond 48 KB must be asked for.
 template <int MATH, int MT, bool WIDE> static void rows_start(const call *c, const rows_program *p) {
     cudaFuncSetAttribute(rows_kernel<MATH, MT, WIDE>, cudaFuncAttributeMaxDynamicSharedMemorySize, p->room);
-    cudaLaunchAttribute cluster = {};
-    cluster.id = cudaLaunchAttributeClusterDimension;
-    cluster.val.clusterDim.x = (unsigned)p->cluster;
-    cluster.val.clusterDim.y = cluster.val.clusterDim.z = 1;
-    cudaLaunchConfig_t how = {};
-    how.gridDim = dim3((unsigned)(rows_blocks(p->rows) * p->cluster));
-    how.blockDim = dim3(ROWS_THREADS);
-    how.dynamicSmemBytes = (size_t)p->room;
-    how.stream = c->queue->stream;
-    how.attrs = &cluster;
-    how.numAttrs = p->cluster > 1;
-    cudaLaunchKernelEx(&how, rows_kernel<MATH, MT, WIDE>, (const rows_program *)p->on_card);
-    cuda_launched(c);
+    LAUNCH(c, (rows_kernel<MATH, MT, WIDE>), (unsigned)rows_blocks(p->rows), ROWS_THREADS, (size_t)p->room,
+        (const rows_program *)p->on_card);
 }
 
 template <int MATH> static void rows_start_any(const call *c, const rows_program *p) {

@@ -12,13 +12,6 @@ void rows_remove(rows_program *p) {
     cudaFree(p->on_card);
 }
 
-static __global__ void probe_kernel() {}
-
-bool rows_has_clusters(void) {
-    cudaFuncAttributes a;
-    return cudaFuncGetAttributes(&a, probe_kernel) == cudaSuccess && a.ptxVersion >= 90;
-}
-
 void rows_launch(const call *c, const rows_program *p) {
     switch (p->low) {
     case DTYPE_BF16: rows_launch_bf16(c, p); break;

@@ -109,7 +109,7 @@ static void test_layers_stay_in_shared_memory(void **state) {
     assert_true(rows_add(&l->r, linear(l, &relu, tensor_at(1, 64, DTYPE_F32), x_at(2, 32), 100)));
     assert_true(rows_add(&l->r, dropout(l, x_at(2, 32), x_at(3, 32))));
     assert_true(rows_add(&l->r, linear(l, &plain, x_at(3, 32), x_at(4, 3), 101)));
-    rows_end(&l->r, true);
+    rows_end(&l->r);
     static const rows_op want[] = {ROWS_LOAD, ROWS_LINEAR, ROWS_DROPOUT, ROWS_LINEAR};
     assert_int_equal(l->r.program.count, 4);
     for (int i = 0; i < 4; i++) assert_int_equal(instr(l, i)->op, want[i]);
@@ -167,7 +167,7 @@ static void test_gives_up_the_oldest_slot(void **state) {
     // The newest are there, the first has lost its slot and comes from its home.
     assert_true(rows_add(&l->r, dropout(l, x_at(5, 64), x_at(6, 64))));
     assert_true(rows_add(&l->r, dropout(l, x_at(2, 64), x_at(7, 64))));
-    rows_end(&l->r, true);
+    rows_end(&l->r);
     assert_true(instr(l, 4)->a.slot >= 0);
     assert_int_equal(instr(l, 5)->a.slot, -1);
     for (int i = 0; i < l->r.program.count; i++) assert_true(instr(l, i)->a.slot != instr(l, i)->to.slot);
@@ -209,7 +209,7 @@ static void test_ends_where_it_is_full(void **state) {
         if (!rows_add(&l->r, &c)) break;
     }
     assert_int_equal(n, ROWS_MOST);
-    rows_end(&l->r, true);
+    rows_end(&l->r);
     assert_int_equal(l->r.program.count, ROWS_MOST);
     assert_true(sizeof(rows_program) <= 4096);
     free(l);
