@@ -25,4 +25,33 @@ CUDA_FN float activation_slope(int act, float z, float y) {
     }
 }
 
+// A thread's run of N elements, with one choice for all of them.
+template <int N> CUDA_FN void activate_run(int act, float z[N]) {
+#define RUN(kind)                                                                                                      \
+    case kind:                                                                                                         \
+        for (int e = 0; e < N; e++) z[e] = activate(kind, z[e]);                                                       \
+        break
+    switch (act) {
+        RUN(ACT_RELU);
+        RUN(ACT_GELU);
+        RUN(ACT_TANH);
+        RUN(ACT_SIGMOID);
+    }
+#undef RUN
+}
+
+// The same for d *= slope where the result was y. Not for GELU.
+template <int N> CUDA_FN void slope_run(int act, float d[N], const float y[N]) {
+#define RUN(kind)                                                                                                      \
+    case kind:                                                                                                         \
+        for (int e = 0; e < N; e++) d[e] *= activation_slope(kind, 0, y[e]);                                           \
+        break
+    switch (act) {
+        RUN(ACT_RELU);
+        RUN(ACT_TANH);
+        RUN(ACT_SIGMOID);
+    }
+#undef RUN
+}
+
 #endif

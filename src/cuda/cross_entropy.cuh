@@ -4,70 +4,70 @@
 
 #include "cuda/loss.cuh"
 
-struct ce_args {
-    view logits;
-    const int32_t *label;
-    view weight, class_weight;
-    int64_t B, K;
-    float smoothing;
+// A row without its logits, of which there are K. Label and weight are read together before anything depends on them; the
+// label of a row of weight 0 means nothing, and is 0 here.
+struct ce_row {
+    view class_weight;
+    int K;
+    float smoothing, weight;
+    int y;
 };
+
+CUDA_FN ce_row ce_row_of(view class_weight, int K, float smoothing, float weight, int32_t label) {
+    return ce_row{class_weight, K, smoothing, weight, weight != 0 ? label : 0};
+}
 
 struct softmax {
     float top, log_sum;
 };
 
-CUDA_FN softmax softmax_of(const ce_args *a, int64_t b) {
-    float top = view_load(a->logits, b * a->K), sum = 0;
-    for (int64_t k = 1; k < a->K; k++) {
-        float z = view_load(a->logits, b * a->K + k);
-        top = z > top ? z : top;
+template <typename T> CUDA_FN softmax softmax_of(const T *z, int K) {
+    float top = widen(z[0]), sum = 0;
+    for (int k = 1; k < K; k++) {
+        float v = widen(z[k]);
+        top = v > top ? v : top;
     }
-    for (int64_t k = 0; k < a->K; k++) sum += expf(view_load(a->logits, b * a->K + k) - top);
+    for (int k = 0; k < K; k++) sum += expf(widen(z[k]) - top);
     return softmax{top, logf(sum)};
 }
 
-CUDA_FN float log_p(const ce_args *a, softmax m, int64_t b, int64_t k) {
-    return view_load(a->logits, b * a->K + k) - m.top - m.log_sum;
+CUDA_FN float log_p(softmax m, float z) {
+    return z - m.top - m.log_sum;
 }
 
-CUDA_FN float class_weight(const ce_args *a, int64_t k) {
-    return a->class_weight.data ? view_load(a->class_weight, k) : 1.0f;
+CUDA_FN float class_weight(const ce_row *r, int k) {
+    return r->class_weight.data ? view_load(r->class_weight, k) : 1.0f;
 }
 
-CUDA_FN loss_sums row_loss(const ce_args *a, int64_t b) {
-    float w = view_load(a->weight, b), s = a->smoothing;
-    if (w == 0) return loss_sums{0, 0};
-    softmax m = softmax_of(a, b);
-    int32_t y = a->label[b];
-    float loss = (1 - s) * class_weight(a, y) * -log_p(a, m, b, y);
-    for (int64_t k = 0; s > 0 && k < a->K; k++) loss += s / (float)a->K * class_weight(a, k) * -log_p(a, m, b, k);
-    return loss_sums{(double)(w * loss), (double)(w * class_weight(a, y))};
+template <typename T> CUDA_FN loss_sums row_loss(const ce_row *r, const T *z) {
+    float s = r->smoothing, mine = class_weight(r, r->y), each = s / (float)r->K;
+    if (r->weight == 0) return loss_sums{0, 0};
+    softmax m = softmax_of(z, r->K);
+    float loss = (1 - s) * mine * -log_p(m, widen(z[r->y]));
+    for (int k = 0; s > 0 && k < r->K; k++) loss += each * class_weight(r, k) * -log_p(m, widen(z[k]));
+    return loss_sums{(double)(r->weight * loss), (double)(r->weight * mine)};
 }
 
 // What the gradients of a row's logits share.
-struct ce_row {
+struct ce_back {
     softmax m;
-    float scale, total;
-    int32_t y;
-    bool live;
+    float scale, total, mine, each;
 };
 
-CUDA_FN ce_row row_back(const ce_args *a, int64_t b, float up) {
-    float w = view_load(a->weight, b), s = a->smoothing;
-    ce_row r = {softmax{0, 0}, up * w, 0, 0, w != 0};
-    if (r.live) {
-        r.m = softmax_of(a, b);
-        r.y = a->label[b];
-    }
-    r.total = (1 - s) * class_weight(a, r.y);
-    for (int64_t k = 0; k < a->K; k++) r.total += s / (float)a->K * class_weight(a, k);
-    return r;
+template <typename T> CUDA_FN ce_back row_back(const ce_row *r, const T *z, float up) {
+    float s = r->smoothing, mine = (1 - s) * class_weight(r, r->y), each = s / (float)r->K;
+    ce_back b = {softmax{0, 0}, up * r->weight, mine, mine, each};
+    if (r->weight == 0) return b;
+    b.m = softmax_of(z, r->K);
+    for (int k = 0; s > 0 && k < r->K; k++) b.total += each * class_weight(r, k);
+    return b;
 }
 
-CUDA_FN float row_back_at(const ce_args *a, const ce_row *r, int64_t b, int64_t k) {
-    float s = a->smoothing;
-    float target = s / (float)a->K * class_weight(a, k) + (k == r->y ? (1 - s) * class_weight(a, r->y) : 0.0f);
-    return r->live ? r->scale * (r->total * expf(log_p(a, r->m, b, k)) - target) : 0.0f;
+CUDA_FN float row_back_at(const ce_row *r, const ce_back *b, float z, int k) {
+    if (r->weight == 0) return 0;
+    float target = k == r->y ? b->mine : 0;
+    if (r->smoothing > 0) target += b->each * class_weight(r, k);
+    return b->scale * (b->total * expf(log_p(b->m, z)) - target);
 }
 
 #endif

@@ -84,6 +84,26 @@ static __device__ __noinline__ void view_put_call(view v, int64_t i, float value
     view_put(v, i, value);
 }
 
+// Elements whose type is known where the kernel is compiled.
+CUDA_FN void convert(float *to, float v) {
+    *to = v;
+}
+CUDA_FN void convert(__nv_bfloat16 *to, float v) {
+    *to = __float2bfloat16(v);
+}
+CUDA_FN void convert(__half *to, float v) {
+    *to = __float2half(v);
+}
+CUDA_FN float widen(float v) {
+    return v;
+}
+CUDA_FN float widen(__nv_bfloat16 v) {
+    return __bfloat162float(v);
+}
+CUDA_FN float widen(__half v) {
+    return __half2float(v);
+}
+
 static inline unsigned blocks_for(int64_t items, int threads) {
     int64_t n = (items + threads - 1) / threads;
     return (unsigned)(n < 1 ? 1 : n > 65535 * 16 ? 65535 * 16 : n);

@@ -32,6 +32,15 @@ CUDA_FN void loss_piece(loss_sums mine, loss_sums *parts) {
     if (threadIdx.x == 0) parts[blockIdx.x] = loss_sums{sum, norm};
 }
 
+// The same for a block whose rows are those of its first warp, which alone calls this.
+CUDA_FN void loss_warp_piece(loss_sums mine, loss_sums *parts) {
+    for (int d = 16; d; d >>= 1) {
+        mine.sum += __shfl_xor_sync(0xFFFFFFFFu, mine.sum, d);
+        mine.norm += __shfl_xor_sync(0xFFFFFFFFu, mine.norm, d);
+    }
+    if (threadIdx.x == 0) parts[blockIdx.x] = mine;
+}
+
 // The pieces' sums into `out`, by one block. They may have been written by others of the same launch.
 CUDA_FN void loss_total(const loss_sums *parts, int pieces, float *out) {
     __shared__ double room[32];

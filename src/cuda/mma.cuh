@@ -35,25 +35,6 @@ template <> struct math_type<MATH_F16> {
     enum { K = 16 };
 };
 
-CUDA_FN void convert(float *to, float v) {
-    *to = v;
-}
-CUDA_FN void convert(__nv_bfloat16 *to, float v) {
-    *to = __float2bfloat16(v);
-}
-CUDA_FN void convert(__half *to, float v) {
-    *to = __float2half(v);
-}
-CUDA_FN float widen(float v) {
-    return v;
-}
-CUDA_FN float widen(__nv_bfloat16 v) {
-    return __bfloat162float(v);
-}
-CUDA_FN float widen(__half v) {
-    return __half2float(v);
-}
-
 CUDA_FN uint32_t tf32_bits(float v) {
 #if __CUDA_ARCH__ >= 800
     uint32_t r;

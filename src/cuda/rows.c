@@ -50,6 +50,7 @@ static bool claim(rows_compiler *r, rows_claim now) {
 // A tensor over the rows. A type that is not the program's becomes its own, once.
 static bool claim_rows(rows_compiler *r, const operand *o, bool written, bool held) {
     if (!o->data || o->shape.rank != 2 || o->shape.dim[0] != r->program.rows) return false;
+    if (operand_width(o) > ROWS_WIDTH) return false; // would fit no slot
     if (o->type != DTYPE_F32 && r->program.low == DTYPE_F32 && !r->full) r->program.low = o->type;
     if (o->type != DTYPE_F32 && (int)o->type != r->program.low) return false;
     if (o->type != DTYPE_F32 && o->type != DTYPE_BF16 && o->type != DTYPE_F16) return false;
@@ -123,7 +124,6 @@ static int slot_gap(const rows_compiler *r, int bytes) {
 // A new slot, for which the ones that were used longest ago make room. NULL where what this instruction uses leaves
 // none.
 static rows_slot *slot_take(rows_compiler *r, const void *home, int type, int64_t width) {
-    if (width > 1 << 16) return NULL;
     int bytes = r->program.tiles * ROWS_TILE * rows_ld((int)width) * (int)dtype_bytes((dtype)type), at;
     if (bytes > r->limit) return NULL;
     while ((at = slot_gap(r, bytes)) < 0 || r->slots == ROWS_SLOTS)
@@ -136,11 +136,14 @@ static rows_slot *slot_take(rows_compiler *r, const void *home, int type, int64_
 // Tiles
 
 static rows_tile tile_at(const operand *o, const rows_slot *s) {
+    int width = (int)operand_width(o), slot_type = s ? s->type : (int)o->type;
     return (rows_tile){.data = o->data,
         .slot = s ? s->offset : -1,
-        .width = (int32_t)operand_width(o),
+        .width = width,
+        .home_row = (uint32_t)width * (uint32_t)dtype_bytes(o->type),
+        .slot_row = (uint32_t)rows_ld(width) * (uint32_t)dtype_bytes((dtype)slot_type),
         .type = (uint8_t)o->type,
-        .slot_type = (uint8_t)(s ? s->type : (int)o->type)};
+        .slot_type = (uint8_t)slot_type};
 }
 
 static const rows_tile no_tile = {.slot = -1};
@@ -313,8 +316,8 @@ static bool add_copy(rows_compiler *r, const operand *from, const operand *to, c
     if (!i) return false;
     i->a = tile_read(r, from);
     i->to = tile_write(r, to, whole);
-    i->from = (int32_t)k.from;
-    i->at = (int32_t)k.to;
+    i->a.column = (int32_t)k.from;
+    i->to.column = (int32_t)k.to;
     i->n = (int32_t)k.n;
     i->x = k.x;
     return true;
@@ -347,18 +350,16 @@ static bool add_concat_back(rows_compiler *r, const call *c) {
 
 static bool add_slice(rows_compiler *r, const call *c) {
     const slice_attr *s = c->attr;
-    int64_t n = s->end - s->begin;
     if (!c->backward) {
         if (!claim_rows(r, &c->in[0], false, false) || !claim_rows(r, &c->out[0], true, false)) return false;
-        return add_copy(r, &c->in[0], &c->out[0], (columns){s->begin, 0, n, 1}, true);
+        return add_copy(r, &c->in[0], &c->out[0], (columns){s->begin, 0, s->end - s->begin, 1}, true);
     }
     if (!claim_rows(r, &c->dout[0], false, false) || !claim_rows(r, &c->din[0], true, false)) return false;
     rows_instr *i = emit(r, ROWS_SLICE_BACK);
     if (!i) return false;
     i->a = tile_read(r, &c->dout[0]);
     i->to = tile_write(r, &c->din[0], true);
-    i->at = (int32_t)s->begin;
-    i->n = (int32_t)n;
+    i->a.column = (int32_t)-s->begin;
     return true;
 }
 
@@ -503,7 +504,7 @@ static bool add_backward(rows_compiler *r, const call *c) {
 
 int64_t rows_of(const call *c) {
     if (c->op == OP_draw || c->op == OP_take || c->op == OP_window || !c->inputs || c->in[0].shape.rank != 2) return 0;
-    return c->in[0].shape.dim[0];
+    return c->in[0].shape.dim[0] <= INT32_MAX ? c->in[0].shape.dim[0] : 0;
 }
 
 bool rows_add(rows_compiler *r, const call *c) {
@@ -513,9 +514,47 @@ bool rows_add(rows_compiler *r, const call *c) {
     return false;
 }
 
+// Whether fours of a tile's columns are words. Slots and their rows are aligned.
+static bool words_at(const rows_tile *t, bool home) {
+    size_t word = 4 * dtype_bytes((dtype)t->type);
+    return t->column % 4 == 0 && (!home || ((uintptr_t)t->data % word == 0 && t->home_row % word == 0));
+}
+
+static bool words_of(const rows_instr *i) {
+    bool a = words_at(&i->a, i->a.slot < 0), b = !i->b.data || words_at(&i->b, i->b.slot < 0);
+    bool whole = i->op == ROWS_COPY || i->a.width % 4 == 0;
+    return i->n % 4 == 0 && whole && a && b && words_at(&i->to, i->to.data);
+}
+
+// How the threads of a block share out columns. With at most 32 rows of ROWS_WIDTH cells, the nth cell's row is exactly
+// n * inverse / 2^31.
+static void lay_cells(rows_instr *i) {
+    bool loss = i->op == ROWS_CROSS_ENTROPY_BACK;
+    if (i->op != ROWS_COPY) i->n = i->to.width;
+    i->vectors = !loss && words_of(i);
+    i->cells = (uint32_t)i->n / (i->vectors ? 4 : 1);
+    i->inverse = i->cells ? ((1u << 31) + i->cells - 1) / i->cells : 0;
+}
+
+static bool has_cells(int op) {
+    switch (op) {
+    case ROWS_LOAD:
+    case ROWS_SLOPE:
+    case ROWS_DROPOUT:
+    case ROWS_COPY:
+    case ROWS_SLICE_BACK:
+    case ROWS_AXPBY:
+    case ROWS_CROSS_ENTROPY_BACK:
+    case ROWS_POINTWISE_BACK: return true;
+    default: return false;
+    }
+}
+
 void rows_end(rows_compiler *r) {
     rows_program *p = &r->program;
     p->body = p->count;
+    for (int i = 0; i < p->body; i++)
+        if (has_cells(p->code[i].op)) lay_cells(&p->code[i]);
     for (int i = 0; i < r->tails; i++)
         if (r->tail[i].op == ROWS_LOSS_ADD) r->tail[i].n = (int32_t)rows_blocks(p->rows);
     memcpy(p->code + p->count, r->tail, (size_t)r->tails * sizeof *r->tail);

@@ -16,9 +16,10 @@
 
 #include "graph/device.h"
 
+#include <stdalign.h>
 #include <stdbool.h>
 
-enum { ROWS_TILE = 16, ROWS_MOST = 30, ROWS_SLOTS = 64, ROWS_CLAIMS = 256, ROWS_WEIGHTS = 16 };
+enum { ROWS_TILE = 16, ROWS_WIDTH = 8191, ROWS_MOST = 30, ROWS_SLOTS = 64, ROWS_CLAIMS = 256, ROWS_WEIGHTS = 16 };
 
 typedef enum {
     ROWS_LOAD,               // a to a slot, as an operand of products
@@ -26,8 +27,8 @@ typedef enum {
     ROWS_SLOPE,              // to = a * slope of act at b
     ROWS_LINEAR_BACK,        // to = a p0
     ROWS_DROPOUT,            // to = a where kept
-    ROWS_COPY,               // n columns of to, from `at` = x * those of a, from `from`
-    ROWS_SLICE_BACK,         // to = a in n columns from `at`, 0 outside
+    ROWS_COPY,               // n columns of to = x * those of a
+    ROWS_SLICE_BACK,         // to = a, 0 outside of it
     ROWS_AXPBY,              // to = x a + y b
     ROWS_CROSS_ENTROPY,      // the block's loss of a; p: label, weight, class weights; to: partial sums
     ROWS_CROSS_ENTROPY_BACK, // b: the gradient of the sum
@@ -41,11 +42,14 @@ typedef enum {
 
 typedef enum { ROWS_OVERWRITE, ROWS_ADD_SLOT, ROWS_ADD_HOME } rows_add_from; // where the value that is added to lies
 
-// A tensor [rows, width] of a program.
+// A tensor [rows, width] of a program. What blocks would have to work out is here already: they run every instruction
+// once, so that all they work out costs as much as what it is for.
 typedef struct {
-    void *data;    // its home, or NULL
-    int32_t slot;  // bytes from the start of shared memory to its tile, or -1
-    int32_t width; //
+    alignas(16) void *data; // its home, or NULL
+    int32_t slot;           // bytes from the start of shared memory to its tile, or -1
+    int32_t width;
+    uint32_t home_row, slot_row; // bytes from row to row
+    int32_t column;              // where the first of n columns is: element by element only
     uint8_t type, slot_type;
     uint8_t add;     // a rows_add_from
     uint8_t vectors; // products may store a lane's run of columns at once
@@ -54,12 +58,13 @@ typedef struct {
 typedef struct {
     rows_tile a, b, to;
     const void *p[3];
-    int32_t from, at, n;
-    uint32_t node, least; // dropout
+    int32_t n;               // columns, element by element
+    uint32_t cells, inverse; // a row's columns or fours of them, and 2^31 / cells, rounded up
+    uint32_t node, least;    // dropout
     float x, y;
     uint8_t op, act;
     uint8_t flag;    // products: four tiles of columns to a warp; dropout: on; pointwise: squared; tally: first
-    uint8_t vectors; // p0 may be read four elements at a time
+    uint8_t vectors; // four elements at a time: products, of p0; element by element, of everything
 } rows_instr;
 
 // What a launch runs. Its blocks read the copy on the card.

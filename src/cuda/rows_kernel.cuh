@@ -21,95 +21,97 @@ enum { ROWS_THREADS = 256, ROWS_WARPS = ROWS_THREADS / 32 };
 // Where a block stands: its shared memory, its first row, and how many are real.
 struct rows_block {
     char *room;
-    int64_t row;
-    int rows;
+    int row, rows;
 };
 
 // Rows of tiles
 
-CUDA_FN int element_bytes(int type) {
-    return type == DTYPE_F32 ? 4 : 2;
-}
-
-CUDA_FN view home_row(const rows_tile &t, const rows_block &k, int r) {
-    return view{(char *)t.data + (k.row + r) * t.width * element_bytes(t.type), t.type, false};
-}
-
-CUDA_FN view slot_row(const rows_tile &t, const rows_block &k, int r) {
-    return view{k.room + t.slot + r * rows_ld(t.width) * element_bytes(t.slot_type), t.slot_type, false};
-}
-
-CUDA_FN view row_of(const rows_tile &t, const rows_block &k, int r) {
-    return t.slot >= 0 ? slot_row(t, k, r) : home_row(t, k, r);
-}
-
-// Four neighbouring elements of a row, of which `left` are inside it. As one word where they lie so.
-struct four {
-    float v[4];
+// A tile's rows, at home or in its slot: those of the block, from its first one.
+struct place {
+    char *at;
+    uint32_t row; // bytes from row to row
+    bool full;    // fp32; else the program's own type
 };
 
-CUDA_FN four widen_four(int type, uint4 w) {
-    if (type == DTYPE_F32) return *(four *)&w;
-    four r;
-    float2 low = type == DTYPE_BF16 ? __bfloat1622float2(*(__nv_bfloat162 *)&w.x) : __half22float2(*(__half2 *)&w.x);
-    float2 high = type == DTYPE_BF16 ? __bfloat1622float2(*(__nv_bfloat162 *)&w.y) : __half22float2(*(__half2 *)&w.y);
-    r.v[0] = low.x, r.v[1] = low.y, r.v[2] = high.x, r.v[3] = high.y;
-    return r;
+template <int MATH> CUDA_FN bool is_full(int type) {
+    return sizeof(typename math_type<MATH>::element) == 4 || type == DTYPE_F32;
 }
 
-CUDA_FN uint2 narrow_four(int type, const four &f) {
-    if (type == DTYPE_BF16) return make_uint2(pair_word<MATH_BF16>(f.v[0], f.v[1]), pair_word<MATH_BF16>(f.v[2], f.v[3]));
-    return make_uint2(pair_word<MATH_F16>(f.v[0], f.v[1]), pair_word<MATH_F16>(f.v[2], f.v[3]));
+CUDA_FN char *home_row(const rows_tile &t, int row) {
+    return (char *)t.data + (uint64_t)(uint32_t)row * t.home_row;
 }
 
-CUDA_FN bool is_word(view row, int j, int left) {
-    uint32_t bytes = element_bytes(row.type);
-    return left >= 4 && (((uint32_t)(uintptr_t)row.data + j * bytes) & (4 * bytes - 1)) == 0;
+template <int MATH> CUDA_FN place home_of(const rows_tile &t, const rows_block &k) {
+    return place{home_row(t, k.row), t.home_row, is_full<MATH>(t.type)};
 }
 
-CUDA_FN four read_four(view row, int j, int left) {
-    four r = {};
-    if (is_word(row, j, left)) {
-        uint4 w = {};
-        if (row.type == DTYPE_F32) {
-            w = *(const uint4 *)((const float *)row.data + j);
-        } else {
-            *(uint2 *)&w = *(const uint2 *)((const uint16_t *)row.data + j);
-        }
-        return widen_four(row.type, w);
-    }
-#pragma unroll 1
-    for (int e = 0; e < 4 && e < left; e++) r.v[e] = view_load_call(row, j + e);
-    return r;
+template <int MATH> CUDA_FN place slot_of(const rows_tile &t, const rows_block &k) {
+    return place{k.room + t.slot, t.slot_row, is_full<MATH>(t.slot_type)};
 }
 
-CUDA_FN void write_four(view row, int j, int left, const four &f) {
-    if (!is_word(row, j, left)) {
-#pragma unroll 1
-        for (int e = 0; e < 4 && e < left; e++) view_put_call(row, j + e, f.v[e]);
-    } else if (row.type == DTYPE_F32) {
-        *(float4 *)((float *)row.data + j) = make_float4(f.v[0], f.v[1], f.v[2], f.v[3]);
+// Where a tile is read.
+template <int MATH> CUDA_FN place place_of(const rows_tile &t, const rows_block &k) {
+    return t.slot >= 0 ? slot_of<MATH>(t, k) : home_of<MATH>(t, k);
+}
+
+CUDA_FN char *element_at(const place &p, int r, int c) {
+    return p.at + ((uint32_t)r * p.row + ((uint32_t)c << (p.full ? 2 : 1)));
+}
+
+// N elements side by side: 4, which are a word, or 1.
+template <int MATH, int N> CUDA_FN void read_run(float v[N], const place &p, int r, int c) {
+    const char *at = element_at(p, r, c);
+    if constexpr (N == 1) {
+        v[0] = p.full ? *(const float *)at : widen(*(const typename math_type<MATH>::element *)at);
+    } else if (p.full) {
+        *(float4 *)v = *(const float4 *)at;
     } else {
-        *(uint2 *)((uint16_t *)row.data + j) = narrow_four(row.type, f);
-    }
-}
-
-// To a tile's home and its slot, either of which may be none.
-CUDA_FN void put_four(const rows_tile &t, const rows_block &k, int r, int j, int left, four f) {
-    if (t.add != ROWS_OVERWRITE) {
-        four old = read_four(t.add == ROWS_ADD_SLOT ? slot_row(t, k, r) : home_row(t, k, r), j, left);
+        typename math_type<MATH>::element e[4];
+        *(uint2 *)e = *(const uint2 *)at;
 #pragma unroll
-        for (int e = 0; e < 4; e++) f.v[e] += old.v[e];
+        for (int i = 0; i < 4; i++) v[i] = widen(e[i]);
     }
-    if (t.data) write_four(home_row(t, k, r), j, left, f);
-    if (t.slot >= 0) write_four(slot_row(t, k, r), j, left, f);
 }
 
-CUDA_FN void put_one(const rows_tile &t, const rows_block &k, int r, int j, float v) {
-    view home = home_row(t, k, r), slot = slot_row(t, k, r);
-    if (t.add != ROWS_OVERWRITE) v += view_load_call(t.add == ROWS_ADD_SLOT ? slot : home, j);
-    if (t.data) view_put_call(home, j, v);
-    if (t.slot >= 0) view_put_call(slot, j, v);
+template <int MATH, int N> CUDA_FN void write_run(const float v[N], const place &p, int r, int c) {
+    char *at = element_at(p, r, c);
+    if constexpr (N == 1) {
+        if (p.full) {
+            *(float *)at = v[0];
+        } else {
+            convert((typename math_type<MATH>::element *)at, v[0]);
+        }
+    } else if (p.full) {
+        *(float4 *)at = make_float4(v[0], v[1], v[2], v[3]);
+    } else {
+        *(uint2 *)at = make_uint2(pair_word<MATH>(v[0], v[1]), pair_word<MATH>(v[2], v[3]));
+    }
+}
+
+// A result's two places, either of which may be none.
+struct places {
+    place home, slot;
+    int add;
+    bool has_home, has_slot;
+};
+
+template <int MATH> CUDA_FN places places_of(const rows_tile &t, const rows_block &k) {
+    return places{home_of<MATH>(t, k), slot_of<MATH>(t, k), t.add, t.data != NULL, t.slot >= 0};
+}
+
+template <int MATH, int N> CUDA_FN void put_run(float v[N], const places &to, int r, int c) {
+    if (to.add != ROWS_OVERWRITE) {
+        float old[N];
+        if (to.add == ROWS_ADD_SLOT) {
+            read_run<MATH, N>(old, to.slot, r, c);
+        } else {
+            read_run<MATH, N>(old, to.home, r, c);
+        }
+#pragma unroll
+        for (int e = 0; e < N; e++) v[e] += old[e];
+    }
+    if (to.has_home) write_run<MATH, N>(v, to.home, r, c);
+    if (to.has_slot) write_run<MATH, N>(v, to.slot, r, c);
 }
 
 // Products
@@ -256,8 +258,8 @@ template <typename T, int N> CUDA_FN void store_run(T *to, const float v[N], boo
 
 // A lane's results of one row, columns c .. c + N - 1, to the tile's home and slot.
 template <typename T, int N>
-CUDA_FN void put_run(const rows_tile &t, const rows_block &k, int r, int c, float v[N]) {
-    T *home = (T *)t.data + (k.row + r) * t.width + c, *slot = (T *)(k.room + t.slot) + r * rows_ld(t.width) + c;
+CUDA_FN void put_product(const rows_tile &t, const rows_block &k, int r, int c, float v[N]) {
+    T *home = (T *)home_row(t, k.row + r) + c, *slot = (T *)(k.room + t.slot + r * t.slot_row) + c;
     int left = t.width - c;
     if (t.add != ROWS_OVERWRITE) {
         const T *old = t.add == ROWS_ADD_SLOT ? slot : home;
@@ -267,12 +269,6 @@ CUDA_FN void put_run(const rows_tile &t, const rows_block &k, int r, int c, floa
     }
     store_run<T, N>(home, v, t.vectors, left);
     if (t.slot >= 0) store_run<T, N>(slot, v, t.vectors, left);
-}
-
-// Bias and activation of a lane's run.
-template <int N> CUDA_FN void finish_run(float v[N], const float bias[N], int act) {
-#pragma unroll
-    for (int e = 0; e < N; e++) v[e] = activate(act, v[e] + bias[e]);
 }
 
 // The results of one tile of 16 rows, of which a lane has rows g and g + 8.
@@ -286,12 +282,12 @@ CUDA_FN void put_tile(const rows_instr &in, const rows_block &k, const float acc
         int r = row + h * 8;
         if (r >= k.rows) return;
 #pragma unroll
-        for (int e = 0; e < 2 * NJ; e++) v[e] = acc[e % NJ][h * 2 + e / NJ];
-        if (!BACK) finish_run<2 * NJ>(v, bias, in.act);
+        for (int e = 0; e < 2 * NJ; e++) v[e] = acc[e % NJ][h * 2 + e / NJ] + bias[e];
+        if (!BACK) activate_run<2 * NJ>(in.act, v);
         if (BACK && sizeof(E) == 2 && in.to.type == DTYPE_F32) {
-            put_run<float, 2 * NJ>(in.to, k, r, c, v);
+            put_product<float, 2 * NJ>(in.to, k, r, c, v);
         } else {
-            put_run<E, 2 * NJ>(in.to, k, r, c, v);
+            put_product<E, 2 * NJ>(in.to, k, r, c, v);
         }
     }
 }
@@ -320,181 +316,143 @@ template <int MATH, int MT, int NJ, bool BACK> CUDA_FN void linear(const rows_in
     }
 }
 
-// Element by element, four at a time: all such instructions are one piece of code, which stays small that way.
+// Element by element: all such instructions are one piece of code, which stays small that way
 
-CUDA_FN void dropped(const rows_instr &in, const rows_block &k, const step *s, int r, int quad, four *f) {
-    rng_block bits = random_dropout(s, s->row + (uint64_t)(k.row + r), in.node, (uint32_t)quad);
+// Row and column of the nth of a block's cells.
+struct cell {
+    int r, c;
+};
+
+CUDA_FN cell cell_of(const rows_instr &in, unsigned n) {
+    unsigned r = __umulhi(2 * n, in.inverse);
+    return cell{(int)r, (int)(n - r * in.cells)};
+}
+
+// The four elements of a quad share their random words.
+template <int N> CUDA_FN void dropped(const rows_instr &in, const rows_block &k, const step *s, int r, int j, float a[N]) {
+    rng_block bits = random_dropout(s, s->row + (uint64_t)(k.row + r), in.node, (uint32_t)j / 4);
+    if (N == 1) bits.v[0] = j & 2 ? (j & 1 ? bits.v[3] : bits.v[2]) : (j & 1 ? bits.v[1] : bits.v[0]);
 #pragma unroll
-    for (int e = 0; e < 4; e++) f->v[e] = bits.v[e] >= in.least ? f->v[e] * in.x : 0.0f;
+    for (int e = 0; e < N; e++) a[e] = bits.v[e] >= in.least ? a[e] * in.x : 0.0f;
 }
 
-CUDA_FN float difference_slope(const rows_instr &in, float d) {
-    return in.flag ? 2 * d : (float)((d > 0) - (d < 0));
+template <int N>
+CUDA_FN void differences_back(const rows_instr &in, const rows_block &k, int r, float a[N], const float b[N]) {
+    float w = ((const float *)in.p[1])[k.row + r], scale = *(const float *)in.p[0] * w;
+#pragma unroll
+    for (int e = 0; e < N; e++) {
+        float d = a[e] - b[e], slope = in.flag ? 2 * d : (float)((d > 0) - (d < 0));
+        a[e] = w != 0 ? scale * slope : 0.0f;
+    }
 }
 
-CUDA_FN void combine(const rows_instr &in, const rows_block &k, const step *s, int r, int quad, four *a, const four &b) {
-    float w = 0;
+template <int N>
+CUDA_FN void combine(const rows_instr &in, const rows_block &k, const step *s, cell at, float a[N], const float b[N]) {
     switch (in.op) {
-    case ROWS_DROPOUT:
-        if (in.flag) dropped(in, k, s, r, quad, a);
-        return;
-    case ROWS_SLOPE:
-#pragma unroll
-        for (int e = 0; e < 4; e++) a->v[e] *= activation_slope(in.act, 0, b.v[e]);
-        return;
     case ROWS_COPY:
     case ROWS_AXPBY:
 #pragma unroll
-        for (int e = 0; e < 4; e++) a->v[e] = in.x * a->v[e] + in.y * b.v[e];
+        for (int e = 0; e < N; e++) a[e] = in.x * a[e] + in.y * b[e];
         return;
-    case ROWS_POINTWISE_BACK:
-        w = ((const float *)in.p[1])[k.row + r];
-#pragma unroll
-        for (int e = 0; e < 4; e++)
-            a->v[e] = w != 0 ? *(const float *)in.p[0] * w * difference_slope(in, a->v[e] - b.v[e]) : 0.0f;
+    case ROWS_DROPOUT:
+        if (in.flag) dropped<N>(in, k, s, at.r, at.c * N, a);
         return;
+    case ROWS_SLOPE: slope_run<N>(in.act, a, b); return;
+    case ROWS_POINTWISE_BACK: differences_back<N>(in, k, at.r, a, b); return;
     default: return;
     }
 }
 
-// Any width, any alignment.
-CUDA_FN void map_slowly(const rows_instr &in, const rows_block &k, const step *s, bool second, int n) {
-    bool copies = in.op == ROWS_COPY, back = in.op == ROWS_SLICE_BACK;
-    int quads = (n + 3) / 4, from = copies ? in.from : 0, at = copies ? in.at : 0;
-    for (unsigned i = threadIdx.x;; i += ROWS_THREADS) {
-        unsigned nth = i / (unsigned)quads;
-        int quad = (int)(i - nth * quads), r = (int)nth, j = quad * 4;
-        if (r >= k.rows) return;
-        view row = row_of(in.a, k, r);
-        four a = {}, b = {};
-        if (!back) {
-            a = read_four(row, from + j, n - j);
-        } else {
+// A thread has every 256th cell of N columns. Outside of a, where a slice's gradient is wider, there are zeros.
+template <int MATH, int N> CUDA_FN void map_cells(const rows_instr &in, const rows_block &k, const step *s) {
+    place a = place_of<MATH>(in.a, k), b = a;
+    places to = places_of<MATH>(in.to, k);
+    bool second = in.b.data;
+    int from = in.a.column, at = in.to.column, width = in.a.width;
+    if (second) b = place_of<MATH>(in.b, k);
 #pragma unroll 1
-            for (int e = 0; e < 4; e++)
-                if (j + e >= in.at && j + e < in.at + in.n) a.v[e] = view_load_call(row, j + e - in.at);
-        }
-        if (second) b = read_four(row_of(in.b, k, r), j, n - j);
-        combine(in, k, s, r, quad, &a, b);
-        put_four(in.to, k, r, at + j, n - j, a);
+    for (unsigned n = threadIdx.x;; n += ROWS_THREADS) {
+        cell i = cell_of(in, n);
+        if (i.r >= k.rows) return;
+        int c = i.c * N;
+        alignas(16) float x[N] = {}, y[N] = {};
+        if ((unsigned)(c + from) < (unsigned)width) read_run<MATH, N>(x, a, i.r, c + from);
+        if (second) read_run<MATH, N>(y, b, i.r, c);
+        combine<N>(in, k, s, i, x, y);
+        put_run<MATH, N>(x, to, i.r, c + at);
     }
 }
 
-// Where a thread has the same four columns of every so-many-th row, all of them words: the usual case.
-struct column_words {
-    char *at;
-    uint32_t apart; // bytes from one of the thread's rows to the next
-    int type;
-    bool words; // the same for all threads
-};
-
-CUDA_FN column_words column_of(const rows_tile &t, const rows_block &k, bool slot, int j, int r, int apart) {
-    int type = slot ? t.slot_type : t.type, bytes = element_bytes(type);
-    uint32_t row = (uint32_t)((slot ? rows_ld(t.width) : t.width) * bytes);
-    char *start = slot ? k.room + t.slot : (char *)t.data + k.row * row;
-    bool words = ((((uint32_t)(uintptr_t)start + j * bytes) | row) & (4 * bytes - 1)) == 0;
-    return column_words{start + (uint32_t)r * row + j * bytes, row * apart, type, words};
-}
-
-CUDA_FN four read_words(const column_words &c) {
-    uint4 w = {};
-    if (c.type == DTYPE_F32) {
-        w = *(const uint4 *)c.at;
+template <int MATH> CUDA_FN void map(const rows_instr &in, const rows_block &k, const step *s) {
+    if (in.vectors) {
+        map_cells<MATH, 4>(in, k, s);
     } else {
-        *(uint2 *)&w = *(const uint2 *)c.at;
-    }
-    return widen_four(c.type, w);
-}
-
-CUDA_FN void write_words(const column_words &c, char *at, const four &f) {
-    if (c.type == DTYPE_F32) {
-        *(float4 *)at = make_float4(f.v[0], f.v[1], f.v[2], f.v[3]);
-    } else {
-        *(uint2 *)at = narrow_four(c.type, f);
+        map_cells<MATH, 1>(in, k, s);
     }
 }
 
-// Returns false, with nothing done, where it is another case.
-CUDA_FN bool map_words(const rows_instr &in, const rows_block &k, const step *s, bool second, int n) {
-    if (n % 4 || ROWS_THREADS % (n / 4) || in.op == ROWS_SLICE_BACK || in.to.add == ROWS_ADD_HOME) return false;
-    bool copies = in.op == ROWS_COPY, home = in.to.data, slot = in.to.slot >= 0, adds = in.to.add == ROWS_ADD_SLOT;
-    int quads = n / 4, quad = threadIdx.x % quads, r = threadIdx.x / quads, apart = ROWS_THREADS / quads;
-    int j = quad * 4, at = j + (copies ? in.at : 0);
-    column_words a = column_of(in.a, k, in.a.slot >= 0, j + (copies ? in.from : 0), r, apart), b = a, h = a, t = a;
-    if (second) b = column_of(in.b, k, in.b.slot >= 0, j, r, apart);
-    if (home) h = column_of(in.to, k, false, at, r, apart);
-    if (slot) t = column_of(in.to, k, true, at, r, apart);
-    if (!a.words || !b.words || !h.words || !t.words) return false;
-    for (; r < k.rows; r += apart, a.at += a.apart, b.at += b.apart, h.at += h.apart, t.at += t.apart) {
-        four x = read_words(a), y = {};
-        if (second) y = read_words(b);
-        combine(in, k, s, r, quad, &x, y);
-        if (adds) {
-            four old = read_words(t);
-#pragma unroll
-            for (int e = 0; e < 4; e++) x.v[e] += old.v[e];
-        }
-        if (home) write_words(h, h.at, x);
-        if (slot) write_words(t, t.at, x);
-    }
-    return true;
+// Losses and metrics: a thread a row, all of which the first warp has
+
+static_assert(2 * ROWS_TILE <= 32, "the rows of a block are those of a warp");
+
+CUDA_FN ce_row ce_row_at(const rows_instr &in, const rows_block &k, int r) {
+    float weight = ((const float *)in.p[1])[k.row + r];
+    int32_t label = ((const int32_t *)in.p[0])[k.row + r];
+    return ce_row_of(view{(void *)in.p[2], DTYPE_F32, false}, in.a.width, in.x, weight, label);
 }
 
-CUDA_FN void map(const rows_instr &in, const rows_block &k, const step *s) {
-    bool second = in.b.data && (in.op == ROWS_SLOPE || in.op == ROWS_AXPBY || in.op == ROWS_POINTWISE_BACK);
-    int n = in.op == ROWS_COPY ? in.n : in.to.width;
-    if (!map_words(in, k, s, second, n)) map_slowly(in, k, s, second, n);
-}
-
-// Losses and metrics: a thread a row
-
-CUDA_FN ce_args ce_row_args(const rows_instr &in, const rows_block &k, int r) {
-    int64_t row = k.row + r;
-    return ce_args{row_of(in.a, k, r), (const int32_t *)in.p[0] + row, view{(float *)in.p[1] + row, DTYPE_F32, false},
-        view{(void *)in.p[2], DTYPE_F32, false}, 1, in.a.width, in.x};
-}
-
-CUDA_FN void cross_entropy(const rows_instr &in, const rows_block &k) {
+template <int MATH> CUDA_FN void cross_entropy(const rows_instr &in, const rows_block &k) {
+    typedef typename math_type<MATH>::element E;
     int r = threadIdx.x;
     loss_sums mine = {0, 0};
+    if (r >= 32) return;
     if (r < k.rows) {
-        ce_args a = ce_row_args(in, k, r);
-        mine = row_loss(&a, 0);
+        place p = place_of<MATH>(in.a, k);
+        const char *z = element_at(p, r, 0);
+        ce_row row = ce_row_at(in, k, r);
+        mine = p.full ? row_loss(&row, (const float *)z) : row_loss(&row, (const E *)z);
     }
-    loss_piece(mine, (loss_sums *)in.to.data);
+    loss_warp_piece(mine, (loss_sums *)in.to.data);
 }
 
 // A thread a logit: rows are few.
-CUDA_FN void cross_entropy_back(const rows_instr &in, const rows_block &k) {
-    unsigned K = (unsigned)in.to.width;
-    for (unsigned i = threadIdx.x; i < k.rows * K; i += ROWS_THREADS) {
-        int r = (int)(i / K), j = (int)(i - r * K);
-        ce_args a = ce_row_args(in, k, r);
-        ce_row back = row_back(&a, 0, *(const float *)in.b.data);
-        put_one(in.to, k, r, j, row_back_at(&a, &back, 0, j));
+template <int MATH> CUDA_FN void cross_entropy_back(const rows_instr &in, const rows_block &k) {
+    typedef typename math_type<MATH>::element E;
+    place p = place_of<MATH>(in.a, k);
+    places to = places_of<MATH>(in.to, k);
+#pragma unroll 1
+    for (unsigned n = threadIdx.x;; n += ROWS_THREADS) {
+        cell i = cell_of(in, n);
+        if (i.r >= k.rows) return;
+        const char *z = element_at(p, i.r, 0);
+        float up = *(const float *)in.b.data, v;
+        ce_row row = ce_row_at(in, k, i.r);
+        ce_back back = p.full ? row_back(&row, (const float *)z, up) : row_back(&row, (const E *)z, up);
+        read_run<MATH, 1>(&v, p, i.r, i.c);
+        v = row_back_at(&row, &back, v, i.c);
+        put_run<MATH, 1>(&v, to, i.r, i.c);
     }
 }
 
-CUDA_FN void pointwise(const rows_instr &in, const rows_block &k) {
+template <int MATH> CUDA_FN void pointwise(const rows_instr &in, const rows_block &k) {
     int r = threadIdx.x, C = in.a.width;
-    loss_sums mine = {0, 0};
+    if (r >= 32) return;
     float w = r < k.rows ? ((const float *)in.p[1])[k.row + r] : 0, sum = 0;
-    if (w != 0) {
-        view p = row_of(in.a, k, r), t = row_of(in.b, k, r);
-        for (int j = 0; j < C; j++) {
-            float d = view_load(p, j) - view_load(t, j);
-            sum += in.flag ? d * d : fabsf(d);
-        }
-        mine = loss_sums{(double)(w * sum), (double)(w * (float)C)};
+    place p = place_of<MATH>(in.a, k), t = place_of<MATH>(in.b, k);
+    for (int j = 0; w != 0 && j < C; j++) {
+        float x, y;
+        read_run<MATH, 1>(&x, p, r, j);
+        read_run<MATH, 1>(&y, t, r, j);
+        sum += in.flag ? (x - y) * (x - y) : fabsf(x - y);
     }
-    loss_piece(mine, (loss_sums *)in.to.data);
+    loss_warp_piece(loss_sums{(double)(w * sum), (double)(w * (float)C)}, (loss_sums *)in.to.data);
 }
 
-CUDA_FN int largest(view z, int K) {
+template <typename T> CUDA_FN int largest(const T *z, int K) {
     int best = 0;
-    float top = view_load(z, 0);
+    float top = widen(z[0]);
     for (int j = 1; j < K; j++) {
-        float v = view_load(z, j);
+        float v = widen(z[j]);
         if (v > top || (top != top && v == v)) {
             top = v;
             best = j;
@@ -503,14 +461,21 @@ CUDA_FN int largest(view z, int K) {
     return best;
 }
 
-// Rows of a warp that fall into the same cell add to it at once.
-CUDA_FN void confusion(const rows_instr &in, const rows_block &k) {
-    int r = threadIdx.x, K = in.a.width;
-    if (r / 32 * 32 >= k.rows) return;
-    bool live = r < k.rows && ((const float *)in.p[1])[k.row + r] != 0;
-    int cell = live ? ((const int32_t *)in.p[0])[k.row + r] * K + largest(row_of(in.a, k, r), K) : -1;
+// Rows that fall into the same cell add to it at once.
+template <int MATH> CUDA_FN void confusion(const rows_instr &in, const rows_block &k) {
+    typedef typename math_type<MATH>::element E;
+    int r = threadIdx.x, K = in.a.width, cell = -1;
+    if (r >= 32) return;
+    if (r < k.rows) {
+        float w = ((const float *)in.p[1])[k.row + r];
+        int32_t label = ((const int32_t *)in.p[0])[k.row + r];
+        place p = place_of<MATH>(in.a, k);
+        const char *z = element_at(p, r, 0);
+        int best = p.full ? largest((const float *)z, K) : largest((const E *)z, K);
+        if (w != 0) cell = label * K + best;
+    }
     unsigned peers = __match_any_sync(0xFFFFFFFFu, cell);
-    if (live && __ffs(peers) - 1 == r % 32)
+    if (cell >= 0 && __ffs(peers) - 1 == r)
         atomicAdd((unsigned long long *)in.to.data + cell, (unsigned long long)__popc(peers));
 }
 
@@ -528,11 +493,11 @@ template <int MATH, int MT, bool WIDE> CUDA_FN void rows_run(const rows_instr &i
     switch (in.op) {
     case ROWS_LINEAR: linear_any<MATH, MT, WIDE, false>(in, k); break;
     case ROWS_LINEAR_BACK: linear_any<MATH, MT, WIDE, true>(in, k); break;
-    case ROWS_CROSS_ENTROPY: cross_entropy(in, k); break;
-    case ROWS_CROSS_ENTROPY_BACK: cross_entropy_back(in, k); break;
-    case ROWS_POINTWISE: pointwise(in, k); break;
-    case ROWS_CONFUSION: confusion(in, k); break;
-    default: map(in, k, s); break;
+    case ROWS_CROSS_ENTROPY: cross_entropy<MATH>(in, k); break;
+    case ROWS_CROSS_ENTROPY_BACK: cross_entropy_back<MATH>(in, k); break;
+    case ROWS_POINTWISE: pointwise<MATH>(in, k); break;
+    case ROWS_CONFUSION: confusion<MATH>(in, k); break;
+    default: map<MATH>(in, k, s); break;
     }
 }
 
@@ -571,16 +536,15 @@ CUDA_FN bool is_last(unsigned *ticket) {
 // Programs with wide products take the registers of a whole multiprocessor, others share it.
 template <int MATH, int MT, bool WIDE>
 static __global__ void __launch_bounds__(ROWS_THREADS, WIDE ? 1 : 2)
-    rows_kernel(const rows_program *program) {
+    rows_kernel(const rows_program *program, const step *s) {
     extern __shared__ __align__(16) char room[];
     __shared__ rows_program p; // near, and so is the step record: every instruction looks at them, once
     __shared__ step now;
-    for (int i = threadIdx.x; i < (int)(sizeof p / sizeof(uint2)); i += ROWS_THREADS)
-        ((uint2 *)&p)[i] = ((const uint2 *)program)[i];
+    for (int i = threadIdx.x; i < (int)(sizeof p / sizeof(uint4)); i += ROWS_THREADS)
+        ((uint4 *)&p)[i] = ((const uint4 *)program)[i];
+    if (threadIdx.x == 0 && s) now = *s;
     __syncthreads();
-    if (threadIdx.x == 0 && p.step) now = *p.step;
-    __syncthreads();
-    rows_block k = {room, (int64_t)blockIdx.x * MT * ROWS_TILE, MT * ROWS_TILE};
+    rows_block k = {room, (int)blockIdx.x * MT * ROWS_TILE, MT * ROWS_TILE};
     if (k.row + k.rows > p.rows) k.rows = (int)(p.rows - k.row);
     for (int i = 0; i < p.body; i++) {
         rows_run<MATH, MT, WIDE>(p.code[i], k, &now);
@@ -597,7 +561,7 @@ static __global__ void __launch_bounds__(ROWS_THREADS, WIDE ? 1 : 2)
 template <int MATH, int MT, bool WIDE> static void rows_start(const call *c, const rows_program *p) {
     cudaFuncSetAttribute(rows_kernel<MATH, MT, WIDE>, cudaFuncAttributeMaxDynamicSharedMemorySize, p->room);
     LAUNCH(c, (rows_kernel<MATH, MT, WIDE>), (unsigned)rows_blocks(p->rows), ROWS_THREADS, (size_t)p->room,
-        (const rows_program *)p->on_card);
+        (const rows_program *)p->on_card, p->step);
 }
 
 template <int MATH> static void rows_start_any(const call *c, const rows_program *p) {

@@ -1,7 +1,7 @@
 // Which kernel runs a row program: by its way of multiplying.
 #include "cuda/rows.cuh"
 
-static_assert(sizeof(rows_program) % sizeof(uint2) == 0, "a program is copied in words");
+static_assert(sizeof(rows_program) % sizeof(uint4) == 0, "a program is copied in words");
 
 bool rows_upload(rows_program *p) {
     return cudaMalloc(&p->on_card, sizeof *p) == cudaSuccess &&
