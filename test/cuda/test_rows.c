@@ -194,6 +194,43 @@ static void test_refuses(void **state) {
     free(l);
 }
 
+// The nth cell's row is n * inverse / 2^31 for every cell of a block.
+static void assert_cells(const rows_instr *i, uint32_t cells) {
+    assert_int_equal(i->cells, cells);
+    for (uint64_t n = 0; n < 2 * ROWS_TILE * (uint64_t)cells; n++) assert_int_equal(n * i->inverse >> 31, n / cells);
+}
+
+// Everything that a block needs to know of columns is worked out once, here.
+static void test_lays_columns_out(void **state) {
+    (void)state;
+    list *l = list_new();
+    operand odd = x_at(5, 32), part = x_at(7, 8);
+    slice_attr middle = {12, 20};
+    odd.data = (char *)odd.data + 2;
+    assert_true(rows_add(&l->r, dropout(l, tensor_at(1, 96, DTYPE_F32), x_at(2, 96))));
+    assert_true(rows_add(&l->r, dropout(l, x_at(3, 30), x_at(4, 30))));
+    assert_true(rows_add(&l->r, dropout(l, odd, x_at(6, 32))));
+    call *c = call_new(l, OP_slice, &middle, true, 1);
+    c->dout[0] = part;
+    c->din[0] = x_at(8, 64);
+    assert_true(rows_add(&l->r, c));
+    assert_true(rows_add(&l->r, dropout(l, x_at(9, 1), x_at(10, 1))));
+    assert_true(rows_add(&l->r, dropout(l, x_at(11, ROWS_WIDTH), x_at(12, ROWS_WIDTH))));
+    assert_false(rows_add(&l->r, dropout(l, x_at(13, ROWS_WIDTH + 1), x_at(14, ROWS_WIDTH + 1))));
+    rows_end(&l->r);
+    static const bool words[] = {true, false, false, true, false, false};
+    static const uint32_t cells[] = {24, 30, 32, 16, 1, ROWS_WIDTH};
+    for (int i = 0; i < 6; i++) {
+        assert_int_equal(instr(l, i)->vectors, words[i]);
+        assert_cells(instr(l, i), cells[i]);
+    }
+    assert_int_equal(instr(l, 0)->a.home_row, 96 * 4);
+    assert_int_equal(instr(l, 0)->to.home_row, 96 * 2);
+    assert_int_equal(instr(l, 0)->to.slot_row, rows_ld(96) * 2);
+    assert_int_equal(instr(l, 3)->a.column, -12);
+    free(l);
+}
+
 static void test_ends_where_it_is_full(void **state) {
     (void)state;
     list *l = list_new();
@@ -211,7 +248,7 @@ static void test_ends_where_it_is_full(void **state) {
     assert_int_equal(n, ROWS_MOST);
     rows_end(&l->r);
     assert_int_equal(l->r.program.count, ROWS_MOST);
-    assert_true(sizeof(rows_program) <= 4096);
+    assert_true(sizeof(rows_program) <= 5 * 1024); // shared memory of every block
     free(l);
 }
 
@@ -222,6 +259,7 @@ int main(void) {
         cmocka_unit_test(test_holds_what_weights_need),
         cmocka_unit_test(test_gives_up_the_oldest_slot),
         cmocka_unit_test(test_refuses),
+        cmocka_unit_test(test_lays_columns_out),
         cmocka_unit_test(test_ends_where_it_is_full),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
