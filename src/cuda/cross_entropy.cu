@@ -11,7 +11,7 @@ struct ce_args {
 };
 
 CUDA_FN ce_row row_at(const ce_args *a, int64_t b) {
-    return ce_row_of(a->class_weight, a->K, a->smoothing, view_load(a->weight, b), a->label[b]);
+    return ce_row{a->class_weight, a->K, a->smoothing, view_load(a->weight, b), a->label[b]};
 }
 
 template <typename T> static __global__ void forward_kernel(ce_args a, loss_sums *parts) {

@@ -50,7 +50,7 @@ static bool claim(rows_compiler *r, rows_claim now) {
 // A tensor over the rows. A type that is not the program's becomes its own, once.
 static bool claim_rows(rows_compiler *r, const operand *o, bool written, bool held) {
     if (!o->data || o->shape.rank != 2 || o->shape.dim[0] != r->program.rows) return false;
-    if (operand_width(o) > ROWS_WIDTH) return false; // would fit no slot
+    if (operand_width(o) < 1 || operand_width(o) > ROWS_WIDTH) return false; // wider ones would fit no slot
     if (o->type != DTYPE_F32 && r->program.low == DTYPE_F32 && !r->full) r->program.low = o->type;
     if (o->type != DTYPE_F32 && (int)o->type != r->program.low) return false;
     if (o->type != DTYPE_F32 && o->type != DTYPE_BF16 && o->type != DTYPE_F16) return false;

@@ -38,7 +38,9 @@ template <int MATH> CUDA_FN bool is_full(int type) {
 }
 
 CUDA_FN char *home_row(const rows_tile &t, int row) {
-    return (char *)t.data + (uint64_t)(uint32_t)row * t.home_row;
+    char *at;
+    asm("mad.wide.u32 %0, %1, %2, %3;" : "=l"(at) : "r"(row), "r"(t.home_row), "l"(t.data));
+    return at;
 }
 
 template <int MATH> CUDA_FN place home_of(const rows_tile &t, const rows_block &k) {
@@ -66,7 +68,7 @@ template <int MATH, int N> CUDA_FN void read_run(float v[N], const place &p, int
     } else if (p.full) {
         *(float4 *)v = *(const float4 *)at;
     } else {
-        typename math_type<MATH>::element e[4];
+        alignas(8) typename math_type<MATH>::element e[4];
         *(uint2 *)e = *(const uint2 *)at;
 #pragma unroll
         for (int i = 0; i < 4; i++) v[i] = widen(e[i]);
@@ -101,7 +103,7 @@ template <int MATH> CUDA_FN places places_of(const rows_tile &t, const rows_bloc
 
 template <int MATH, int N> CUDA_FN void put_run(float v[N], const places &to, int r, int c) {
     if (to.add != ROWS_OVERWRITE) {
-        float old[N];
+        alignas(16) float old[N];
         if (to.add == ROWS_ADD_SLOT) {
             read_run<MATH, N>(old, to.slot, r, c);
         } else {
@@ -271,6 +273,13 @@ CUDA_FN void put_product(const rows_tile &t, const rows_block &k, int r, int c, 
     if (t.slot >= 0) store_run<T, N>(slot, v, t.vectors, left);
 }
 
+// Bias and activation of a lane's run.
+template <int N> CUDA_FN void finish_run(float v[N], const float bias[N], int act) {
+#pragma unroll
+    for (int e = 0; e < N; e++) v[e] += bias[e];
+    activate_run<N>(act, v);
+}
+
 // The results of one tile of 16 rows, of which a lane has rows g and g + 8.
 template <int MATH, int NJ, bool BACK>
 CUDA_FN void put_tile(const rows_instr &in, const rows_block &k, const float acc[NJ][4], const float bias[2 * NJ],
@@ -282,8 +291,8 @@ CUDA_FN void put_tile(const rows_instr &in, const rows_block &k, const float acc
         int r = row + h * 8;
         if (r >= k.rows) return;
 #pragma unroll
-        for (int e = 0; e < 2 * NJ; e++) v[e] = acc[e % NJ][h * 2 + e / NJ] + bias[e];
-        if (!BACK) activate_run<2 * NJ>(in.act, v);
+        for (int e = 0; e < 2 * NJ; e++) v[e] = acc[e % NJ][h * 2 + e / NJ];
+        if (!BACK) finish_run<2 * NJ>(v, bias, in.act);
         if (BACK && sizeof(E) == 2 && in.to.type == DTYPE_F32) {
             put_product<float, 2 * NJ>(in.to, k, r, c, v);
         } else {
@@ -363,8 +372,9 @@ CUDA_FN void combine(const rows_instr &in, const rows_block &k, const step *s, c
     }
 }
 
-// A thread has every 256th cell of N columns. Outside of a, where a slice's gradient is wider, there are zeros.
-template <int MATH, int N> CUDA_FN void map_cells(const rows_instr &in, const rows_block &k, const step *s) {
+// A thread has every 256th cell of N columns. Outside of a, where a slice's gradient is wider, there are zeros. The
+// instruction is a copy: nothing that is stored can change it, so that it is read once and all at the start.
+template <int MATH, int N> CUDA_FN void map_cells(const rows_instr in, const rows_block &k, const step *s) {
     place a = place_of<MATH>(in.a, k), b = a;
     places to = places_of<MATH>(in.to, k);
     bool second = in.b.data;
@@ -398,7 +408,7 @@ static_assert(2 * ROWS_TILE <= 32, "the rows of a block are those of a warp");
 CUDA_FN ce_row ce_row_at(const rows_instr &in, const rows_block &k, int r) {
     float weight = ((const float *)in.p[1])[k.row + r];
     int32_t label = ((const int32_t *)in.p[0])[k.row + r];
-    return ce_row_of(view{(void *)in.p[2], DTYPE_F32, false}, in.a.width, in.x, weight, label);
+    return ce_row{view{(void *)in.p[2], DTYPE_F32, false}, in.a.width, in.x, weight, label};
 }
 
 template <int MATH> CUDA_FN void cross_entropy(const rows_instr &in, const rows_block &k) {
@@ -446,19 +456,6 @@ template <int MATH> CUDA_FN void pointwise(const rows_instr &in, const rows_bloc
         sum += in.flag ? (x - y) * (x - y) : fabsf(x - y);
     }
     loss_warp_piece(loss_sums{(double)(w * sum), (double)(w * (float)C)}, (loss_sums *)in.to.data);
-}
-
-template <typename T> CUDA_FN int largest(const T *z, int K) {
-    int best = 0;
-    float top = widen(z[0]);
-    for (int j = 1; j < K; j++) {
-        float v = widen(z[j]);
-        if (v > top || (top != top && v == v)) {
-            top = v;
-            best = j;
-        }
-    }
-    return best;
 }
 
 // Rows that fall into the same cell add to it at once.
