@@ -1,5 +1,5 @@
 // Row programs: runs of calls that are local to the rows of a batch (linear, dropout, concat, slice, axpby, losses, and
-// what goes back through them), compiled for one launch. This is the compiler; cuda/rows.cu is what runs its programs.
+// what goes back through them), compiled for one launch. This is the compiler; cuda/rows_kernel.cuh runs its programs.
 //
 // A block of the launch takes 16 or 32 rows through all instructions. Tiles of tensors lie in slots of shared memory, a
 // cache that the compiler manages: every result is also written to its home in memory, exactly as the single call

@@ -338,7 +338,8 @@ CUDA_FN cell cell_of(const rows_instr &in, unsigned n) {
 }
 
 // The four elements of a quad share their random words.
-template <int N> CUDA_FN void dropped(const rows_instr &in, const rows_block &k, const step *s, int r, int j, float a[N]) {
+template <int N>
+CUDA_FN void dropped(const rows_instr &in, const rows_block &k, const step *s, int r, int j, float a[N]) {
     rng_block bits = random_dropout(s, s->row + (uint64_t)(k.row + r), in.node, (uint32_t)j / 4);
     if (N == 1) bits.v[0] = j & 2 ? (j & 1 ? bits.v[3] : bits.v[2]) : (j & 1 ? bits.v[1] : bits.v[0]);
 #pragma unroll
