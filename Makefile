@@ -8,7 +8,7 @@ CTEST  = ctest --output-on-failure --parallel 2
 
 C_FILES = find src test bench -name '*.[ch]'
 # TSan runs what may use threads: everything but these. It needs address randomisation off on newer kernels.
-TSAN_SKIP = test_(arena|config|err|file|json|rng|term)$$
+TSAN_SKIP = test_(arena|config|err|file|fuse|json|rng|rows|term)$$
 NO_ASLR   = $(shell setarch -R true 2>/dev/null && echo setarch -R)
 
 # $(call build,FOLDER,OPTIONS): configures and builds.
@@ -34,7 +34,7 @@ test-asan: layers $(BUILD)/.deps-test ## the tests under AddressSanitizer and UB
 
 test-tsan: layers $(BUILD)/.deps-test ## the tests that use threads, under ThreadSanitizer
 	@$(call build,$(BUILD)-tsan,-DTRADEWIND_SANITIZE=thread -DTRADEWIND_CUDA=OFF)
-	@cd $(BUILD)-tsan && $(NO_ASLR) $(CTEST) -E '$(TSAN_SKIP)'
+	@cd $(BUILD)-tsan && TRADEWIND_TEST_SIZE=7 $(NO_ASLR) $(CTEST) -E '$(TSAN_SKIP)'
 
 test-gpu: layers $(BUILD)/.deps-test ## the tests on the card, in every precision; fails where there is none
 	@$(call build,$(BUILD),-DTRADEWIND_TESTS=ON -DTRADEWIND_CUDA=ON)
