@@ -203,6 +203,15 @@ static void bind_inputs(const call *c, plan_of *of) {
     a->packed = of->packed ? (uint2 *)c->scratch : NULL;
 }
 
+static void recurrence(const call *c, const lstm_plan *p) {
+    switch (p->math) {
+    case MATH_BF16: c->backward ? lstm_backward_bf16(c, p) : lstm_forward_bf16(c, p); break;
+    case MATH_F16: c->backward ? lstm_backward_f16(c, p) : lstm_forward_f16(c, p); break;
+    case MATH_TF32: c->backward ? lstm_backward_tf32(c, p) : lstm_forward_tf32(c, p); break;
+    default: c->backward ? lstm_backward_f32(c, p) : lstm_forward_f32(c, p); break;
+    }
+}
+
 static void forward(const call *c) {
     plan_of of = plan_lstm(c);
     lstm_args *a = &of.p.a;
@@ -210,7 +219,7 @@ static void forward(const call *c) {
     a->h_last = view_of(&c->out[LSTM_H_LAST]);
     a->c_last = view_of(&c->out[LSTM_C_LAST]);
     if (((const lstm_attr *)c->attr)->all_states) a->states = view_of(&c->out[LSTM_STATES]);
-    of.large ? lstm_large_forward(c, &of.p, (char *)c->scratch) : lstm_forward_launch(c, &of.p);
+    of.large ? lstm_large_forward(c, &of.p, (char *)c->scratch) : recurrence(c, &of.p);
 }
 
 // dx's rows from the order in which dz's lie to their own.
@@ -276,7 +285,7 @@ static void backward(const call *c) {
         a->dz_direction = a->tiles * a->dz_rows.tile;
         a->h_direction = a->tiles * a->h_rows.tile;
     }
-    of.large ? lstm_large_backward(c, &of.p, (char *)c->scratch) : lstm_backward_launch(c, &of.p);
+    of.large ? lstm_large_backward(c, &of.p, (char *)c->scratch) : recurrence(c, &of.p);
     if (!of.p.sums) {
         a->groups = of.parts;
         lstm_weights_launch(c, &of.p);

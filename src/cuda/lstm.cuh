@@ -78,8 +78,15 @@ struct lstm_plan {
     FORM(true, 8, 4)                                                                                                   \
     FORM(false, 2, 8)
 
-void lstm_forward_launch(const call *c, const lstm_plan *p);
-void lstm_backward_launch(const call *c, const lstm_plan *p);
+// The recurrence in one launch, by the way of multiplying: cuda/lstm_forward.cuh and cuda/lstm_backward.cuh.
+void lstm_forward_f32(const call *c, const lstm_plan *p);
+void lstm_forward_tf32(const call *c, const lstm_plan *p);
+void lstm_forward_bf16(const call *c, const lstm_plan *p);
+void lstm_forward_f16(const call *c, const lstm_plan *p);
+void lstm_backward_f32(const call *c, const lstm_plan *p);
+void lstm_backward_tf32(const call *c, const lstm_plan *p);
+void lstm_backward_bf16(const call *c, const lstm_plan *p);
+void lstm_backward_f16(const call *c, const lstm_plan *p);
 
 // The weights' gradients from a.dz and a.h_kept, in a.groups = lstm_weights_parts() parts: cuda/lstm_weights.cu.
 int lstm_weights_parts(const lstm_args *a);
@@ -265,11 +272,9 @@ template <int MATH> static __global__ void pack_kernel(lstm_args a, int which) {
     pack_tile<MATH>(weights_of(a, d, a.KX, a.KH), tile, which, a.packed + (int64_t)(d * a.UT + tile) * fragments(a.KX, a.KH, which));
 }
 
-static inline void pack(const call *c, const lstm_plan *p, int which) {
-    if (!p->a.packed) return;
+template <int MATH> static inline void pack(const call *c, const lstm_plan *p, int which) {
     dim3 grid(p->a.UT, p->a.D);
-#define PACK(M) LAUNCH(c, pack_kernel<M>, grid, 32, 0, p->a, which)
-    BY_MATH(p->math, PACK)
+    if (p->a.packed) LAUNCH(c, pack_kernel<MATH>, grid, 32, 0, p->a, which);
 }
 
 // This warp's fragments where they are not held in registers: packed into shared memory now, or in scratch already.

@@ -4,6 +4,9 @@
 // (two buffers, one barrier a step) and multiplies by w_hh for the previous step's dh. Kept h tiles arrive by asynchronous
 // copies into a ring. Where the weights' gradients of a warp fit its registers and no dx is wanted (SUMS), they are summed on
 // the way, one partial per block. Otherwise dz goes to scratch and products follow.
+#ifndef TRADEWIND_CUDA_LSTM_BACKWARD_CUH
+#define TRADEWIND_CUDA_LSTM_BACKWARD_CUH
+
 #include "cuda/lstm.cuh"
 
 // Fragments of w_hh' are held in registers too where warps are few enough.
@@ -325,7 +328,7 @@ template <int MATH, int FX, int FH, bool SUMS> static __global__ void BACKWARD_B
     if constexpr (SUMS) store_parts<MATH, FX, NT>(a, d, seat_of(0), dw);
 }
 
-template <int MATH, int FX, int FH, bool SUMS> static void launch(const call *c, const lstm_plan *p) {
+template <int MATH, int FX, int FH, bool SUMS> static void launch_backward(const call *c, const lstm_plan *p) {
     dim3 grid(p->a.groups, p->a.D);
     const void *kernel = (const void *)backward_kernel<MATH, FX, FH, SUMS>;
     if (p->shared > (48 << 10)) cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)p->shared);
@@ -336,22 +339,19 @@ template <int MATH, int FX, int FH, bool SUMS> static void launch(const call *c,
 #define FORM_OF(is_narrow, fx, fh, sum)                                                                                \
     if constexpr ((layout<MATH>::BYTES == 2) == is_narrow) {                                                           \
         if (p->FX == fx && p->FH == fh && p->sums == sum) {                                                            \
-            launch<MATH, fx, fh, sum>(c, p);                                                                           \
+            launch_backward<MATH, fx, fh, sum>(c, p);                                                                           \
             return;                                                                                                    \
         }                                                                                                              \
     }
 #define SUMMING(is_narrow, fx, fh) FORM_OF(is_narrow, fx, fh, true)
 #define SPILLING(is_narrow, fx, fh) FORM_OF(is_narrow, fx, fh, false)
 
-template <int MATH> static void choose(const call *c, const lstm_plan *p) {
+template <int MATH> static void choose_backward(const call *c, const lstm_plan *p) {
+    pack<MATH>(c, p, p->FH ? FOR_DH : FOR_GATES | FOR_DH);
     LSTM_SUMMING(SUMMING)
     LSTM_SPILLING(SPILLING)
     CHECK(p->FH == 0, "lstm: no kernel for %d and %d tiles", p->FX, p->FH);
-    launch<MATH, 0, 0, false>(c, p);
+    launch_backward<MATH, 0, 0, false>(c, p);
 }
 
-void lstm_backward_launch(const call *c, const lstm_plan *p) {
-    pack(c, p, p->FH ? FOR_DH : FOR_GATES | FOR_DH);
-#define BACKWARD(M) choose<M>(c, p)
-    BY_MATH(p->math, BACKWARD)
-}
+#endif

@@ -2,6 +2,9 @@
 //
 // For backward a step keeps the h that it starts from, as its operand, and the c that it ends with; the gates are cheaper
 // to compute again than to read.
+#ifndef TRADEWIND_CUDA_LSTM_FORWARD_CUH
+#define TRADEWIND_CUDA_LSTM_FORWARD_CUH
+
 #include "cuda/lstm.cuh"
 
 // Blocks that a multiprocessor should hold: a batch of 3072 is three blocks of four warps on each of 132.
@@ -114,7 +117,7 @@ template <int MATH, int FX, int FH> static __global__ void FORWARD_BOUNDS(MATH, 
     }
 }
 
-template <int MATH, int FX, int FH> static void launch(const call *c, const lstm_plan *p) {
+template <int MATH, int FX, int FH> static void launch_forward(const call *c, const lstm_plan *p) {
     dim3 grid(p->a.groups, p->a.D);
     const void *kernel = (const void *)forward_kernel<MATH, FX, FH>;
     if (p->shared > (48 << 10)) cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)p->shared);
@@ -122,22 +125,19 @@ template <int MATH, int FX, int FH> static void launch(const call *c, const lstm
 }
 
 // Forms of the other width are not made.
-#define FORM(is_narrow, fx, fh)                                                                                        \
+#define FORWARD_FORM(is_narrow, fx, fh)                                                                                        \
     if constexpr ((layout<MATH>::BYTES == 2) == is_narrow) {                                                           \
         if (p->FX == fx && p->FH == fh) {                                                                              \
-            launch<MATH, fx, fh>(c, p);                                                                                \
+            launch_forward<MATH, fx, fh>(c, p);                                                                                \
             return;                                                                                                    \
         }                                                                                                              \
     }
 
-template <int MATH> static void choose(const call *c, const lstm_plan *p) {
-    LSTM_FORWARD(FORM)
+template <int MATH> static void choose_forward(const call *c, const lstm_plan *p) {
+    pack<MATH>(c, p, FOR_GATES);
+    LSTM_FORWARD(FORWARD_FORM)
     CHECK(p->FH == 0, "lstm: no kernel for %d and %d tiles", p->FX, p->FH);
-    launch<MATH, 0, 0>(c, p);
+    launch_forward<MATH, 0, 0>(c, p);
 }
 
-void lstm_forward_launch(const call *c, const lstm_plan *p) {
-    pack(c, p, FOR_GATES);
-#define FORWARD(M) choose<M>(c, p)
-    BY_MATH(p->math, FORWARD)
-}
+#endif
