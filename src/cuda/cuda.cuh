@@ -18,7 +18,8 @@ extern "C" {
 struct queue {
     cudaStream_t stream;
     cudaEvent_t paced[2]; // the host runs ahead of the card by two of these at most
-    int plays, id, sms;
+    uint64_t plays;
+    int id;
     size_t shared_most; // bytes of shared memory that a block may have
     int arch;           // of the loaded kernels: 90 for sm_90, 75 where they come from compute_75 PTX
     bool debug;         // eager, with a synchronisation after every node
@@ -39,6 +40,9 @@ struct queue {
     } while (0)
 
 void cuda_launched(const call *c);
+
+// Notes that a call cannot be launched on this card, and why.
+void cuda_refused(const call *c, const char *why);
 
 // A tensor as a kernel sees it.
 struct view {

@@ -67,9 +67,14 @@ void cuda_launched(const call *c) {
     cudaError_t status = cudaGetLastError();
     if (status == cudaSuccess && q->debug) status = cudaStreamSynchronize(q->stream);
     if (status == cudaSuccess || q->failed[0]) return;
-    q->lost = stays(status);
+    q->lost |= stays(status);
     snprintf(q->failed, sizeof q->failed, "cuda: %s %s (node %u): %s", c->name, c->backward ? "backward" : "forward",
         (unsigned)c->node, cudaGetErrorString(status));
+}
+
+void cuda_refused(const call *c, const char *why) {
+    queue *q = c->queue;
+    if (!q->failed[0]) snprintf(q->failed, sizeof q->failed, "cuda: %s: %s", c->name, why);
 }
 
 // Queues
@@ -94,7 +99,6 @@ static bool describe_card(queue *q, err *e) {
     if (!ok(cudaGetDeviceProperties(&p, q->id), "reading the card", e)) return false;
     cudaDriverGetVersion(&cuda);
     nvml_driver(q->monitor, driver, sizeof driver);
-    q->sms = p.multiProcessorCount;
     q->shared_most = p.sharedMemPerBlockOptin;
     int card = p.major * 10 + p.minor;
     if (card < 75) return err_run(e, "%s is too old: sm_75 (Turing) or newer is needed, it has sm_%d", p.name, card);
@@ -250,24 +254,25 @@ static bool fill(queue *q, void *to, int byte, size_t bytes, err *e) {
 
 static bool capture(queue *q, recording *r, err *e) {
     cudaGraph_t graph = NULL;
-    if (!ok(cudaStreamBeginCapture(q->stream, cudaStreamCaptureModeThreadLocal), "recording", e)) return false;
+    if (!works(q, cudaStreamBeginCapture(q->stream, cudaStreamCaptureModeThreadLocal), "recording", e)) return false;
     side_by_side(q, r->groups, r->count);
     cudaError_t status = cudaStreamEndCapture(q->stream, &graph);
     if (q->failed[0]) {
         if (graph) cudaGraphDestroy(graph);
         return err_run(e, "%s", q->failed);
     }
-    if (!ok(status, "recording", e)) return false;
+    if (!works(q, status, "recording", e)) return false;
     status = cudaGraphInstantiate(&r->graph, graph, 0);
     cudaGraphDestroy(graph);
-    return ok(status, "preparing a recording", e) && ok(cudaGraphUpload(r->graph, q->stream), "preparing a recording", e);
+    return works(q, status, "preparing a recording", e) &&
+           works(q, cudaGraphUpload(r->graph, q->stream), "preparing a recording", e);
 }
 
 static void forget(queue *q, recording *r) {
     if (!r) return;
     if (!q->lost) cudaStreamSynchronize(q->stream);
     if (!q->lost && r->graph) cudaGraphExecDestroy(r->graph);
-    fuse_free(r->groups, r->count);
+    fuse_free(q, r->groups, r->count);
     free(r);
 }
 
@@ -276,7 +281,8 @@ static recording *record(queue *q, call *calls, int count, err *e) {
     for (int i = 0; i < count; i++) calls[i].queue = q;
     if (r) r->groups = fuse_calls(q, calls, count, &r->count);
     if (!r || !r->groups) {
-        err_run(e, "out of memory for a recording");
+        cudaGetLastError();
+        err_run(e, "out of memory, on the host or on the card, for a recording; use a smaller batch_size");
         free(r);
         return NULL;
     }

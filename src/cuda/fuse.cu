@@ -152,16 +152,16 @@ static int room_for(int64_t rows) {
 static int fuse_rows(fuser *f, int first, bool *ok) {
     int64_t rows = rows_of(&f->calls[first]);
     int n = 0;
-    if (rows <= 0) return 0;
+    if (rows <= 0 || f->programs == TICKETS) return 0;
     rows_begin(&f->rows, cuda_table, rows, room_for(rows));
     while (first + n < f->count && !f->taken[first + n] && rows_add(&f->rows, &f->calls[first + n])) n++;
     if (n < 2) return 0;
     group *g = group_add(f, GROUP_ROWS, first, n);
     g->advance = f->rows.closed ? NULL : join_advance(f, first + n);
     rows_end(&f->rows);
-    f->rows.program.ticket = f->q->tickets + f->programs++ % TICKETS;
+    f->rows.program.ticket = f->q->tickets + f->programs++;
     g->args = copied(&f->rows.program, sizeof f->rows.program);
-    *ok = g->args && rows_upload((rows_program *)g->args) && find_ranges(g);
+    *ok = g->args && rows_upload(f->q, (rows_program *)g->args) && find_ranges(g);
     if (!*ok || !f->rows.weights) return n;
     g = group_add(f, GROUP_WEIGHTS, first, n);
     g->weights = f->rows.weights;
@@ -207,13 +207,13 @@ group *fuse_calls(queue *q, const call *calls, int count, int *groups) {
     free(f->taken);
     free(f);
     if (ok) return made;
-    fuse_free(made, *groups);
+    fuse_free(q, made, *groups);
     return NULL;
 }
 
-void fuse_free(group *g, int groups) {
+void fuse_free(const queue *q, group *g, int groups) {
     for (int i = 0; g && i < groups; i++) {
-        if (g[i].kind == GROUP_ROWS && g[i].args) rows_remove((rows_program *)g[i].args);
+        if (g[i].kind == GROUP_ROWS && g[i].args && !q->lost) rows_remove((rows_program *)g[i].args);
         free(g[i].args);
         free(g[i].ranges);
     }

@@ -318,35 +318,4 @@ static inline void gemm_product(const call *c, int math, gemm_args g, const gemm
     if (to) LAUNCH(c, gemm_add_kernel, blocks_for(g.m * g.n, 256), 256, 0, to, g.parts, g.m, g.n, f);
 }
 
-// Column sums
-
-enum { SUM_PIECES = 64 };
-
-static __global__ void column_sums_kernel(view dz, float *part, int64_t rows, int64_t O) {
-    int64_t o = (int64_t)blockIdx.x * blockDim.x + threadIdx.x, piece = blockIdx.y;
-    if (o >= O) return;
-    float sum = 0;
-    for (int64_t r = piece * rows / SUM_PIECES; r < (piece + 1) * rows / SUM_PIECES; r++) sum += view_load(dz, r * O + o);
-    part[piece * O + o] = sum;
-}
-
-static __global__ void column_add_kernel(const float *part, view db, int64_t O) {
-    FOR_EACH(o, O) {
-        float sum = 0;
-#pragma unroll 16
-        for (int p = 0; p < SUM_PIECES; p++) sum += part[p * O + o];
-        view_put(db, o, sum);
-    }
-}
-
-// The sum of each column of v [rows, n] into `to`: fixed pieces of rows to scratch, then their sums.
-static inline size_t column_sums_scratch(int64_t n) {
-    return (size_t)(SUM_PIECES * n) * sizeof(float);
-}
-
-static inline void column_sums(const call *c, view v, int64_t rows, int64_t n, view to, float *part) {
-    LAUNCH(c, column_sums_kernel, dim3(blocks_for(n, 64), SUM_PIECES), 64, 0, v, part, rows, n);
-    LAUNCH(c, column_add_kernel, blocks_for(n, 64), 64, 0, part, to, n);
-}
-
 #endif

@@ -1,5 +1,5 @@
-// What the losses share on the card: rows in fixed pieces, one block a piece, and the pieces added by the block that
-// finishes them in order. See ops/loss.h.
+// What the losses share on the card: rows in fixed pieces, one block a piece, and the pieces added in order by
+// one block, of a second launch or the last of a row program. See ops/loss.h.
 #ifndef TRADEWIND_CUDA_LOSS_CUH
 #define TRADEWIND_CUDA_LOSS_CUH
 

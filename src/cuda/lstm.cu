@@ -1,4 +1,5 @@
-// lstm on the card: see ops/lstm.c. The recurrence runs in one launch each way (cuda/lstm.cuh); here are its sizes, and what
+// lstm on the card: see ops/lstm.c. The recurrence runs in one launch each way (cuda/lstm.cuh), or step by step where it is
+// too large for that (cuda/lstm_large.cu); here are its sizes, and what
 // follows it: the sum of the blocks' partial gradients, or products of what was spilled.
 //
 // Blocks walk over tiles in strides that depend on the sizes alone, so sums have a fixed order.
@@ -95,6 +96,22 @@ static bool is_plain(const call *c, const lstm_plan *p) {
     return a->H % 2 == 0 && (int)dtype_bytes(c->out[LSTM_STATES].type) == p->element;
 }
 
+// The shared memory of a large card. What needs more at the least goes step by step; a smaller card may refuse what does not.
+enum { SHARED_LARGE = 227 << 10 };
+
+static size_t least_shared(const lstm_plan *p) {
+    const lstm_args *a = &p->a;
+    size_t row = (size_t)ROWS * p->element, slot = row * row_elements(a->KX + 1, p->element);
+    return slot + row * (LSTM_RING * row_elements(a->KH, p->element) + 2 * row_elements(4 * a->KH, p->element));
+}
+
+// Distances within a sequence are 32-bit.
+static void check_sizes(const lstm_args *a) {
+    int64_t most = INT32_MAX, T = a->T, I = a->I, H = a->H;
+    CHECK(T * I <= most && 32 * T * a->D * H <= most && 4 * H * (I + H + 1) <= most, "lstm: %d steps of %d columns, %d units",
+        a->T, a->I, a->H);
+}
+
 static void fill_sizes(const call *c, plan_of *of) {
     shape x = c->in[LSTM_X].shape;
     lstm_plan *p = &of->p;
@@ -112,7 +129,8 @@ static void fill_sizes(const call *c, plan_of *of) {
     a->KX = (a->I + K - 1) / K;
     a->tiles = (int)((a->B + ROWS - 1) / ROWS);
     a->groups = a->tiles < GROUPS ? a->tiles : GROUPS;
-    of->large = a->UT > WARPS_MOST;
+    check_sizes(a);
+    of->large = a->UT > WARPS_MOST || least_shared(p) > SHARED_LARGE;
     if (of->large) return;
     if (is_plain(c, p)) choose_form(p, c->backward, c->backward && has(&c->din[LSTM_X]), a->I, a->KH);
     if (p->FH) {
@@ -127,7 +145,7 @@ static void fill_sizes(const call *c, plan_of *of) {
 static void fill_shared(const call *c, plan_of *of) {
     lstm_plan *p = &of->p;
     lstm_args *a = &p->a;
-    size_t limit = c->queue ? c->queue->shared_most : 227 << 10;
+    size_t limit = c->queue ? c->queue->shared_most : (size_t)SHARED_LARGE;
     size_t row = (size_t)ROWS * p->element, slot = row * row_elements(a->KX, p->element);
     size_t h = row * row_elements(a->KH, p->element), dz = row * row_elements(4 * a->KH, p->element);
     size_t fixed = c->backward ? LSTM_RING * h + 2 * dz : 2 * h;
@@ -138,7 +156,7 @@ static void fill_shared(const call *c, plan_of *of) {
     of->packed = bytes > 0 && fixed + bytes + 8 * slot > limit;
     if (!of->packed) fixed += bytes;
     size_t most = p->element == 2 ? 48 << 10 : c->backward ? 26 << 10 : 64 << 10;
-    if (most > limit - fixed) most = limit - fixed;
+    if (fixed + most > limit) most = limit > fixed ? limit - fixed : 0;
     size_t steps = most / slot;
     a->chunk = steps < 1 ? 1 : steps > (size_t)a->T ? a->T : (int)steps;
     p->shared = fixed + a->chunk * slot;
@@ -204,6 +222,10 @@ static void bind_inputs(const call *c, plan_of *of) {
 }
 
 static void recurrence(const call *c, const lstm_plan *p) {
+    if (p->shared > c->queue->shared_most) {
+        cuda_refused(c, "this card has too little shared memory for so many units or columns; use fewer, or 16-bit precision");
+        return;
+    }
     switch (p->math) {
     case MATH_BF16: c->backward ? lstm_backward_bf16(c, p) : lstm_forward_bf16(c, p); break;
     case MATH_F16: c->backward ? lstm_backward_f16(c, p) : lstm_forward_f16(c, p); break;

@@ -62,7 +62,7 @@ template <int MATH> CUDA_FN void gates_back(float z[4][4], const float c[4], con
     }
 }
 
-// dh of the step before, for the warp's units: dz w_hh. Fragments of w_hh' are in registers for 2-byte elements.
+// dh of the step before, for the warp's units: dz w_hh.
 template <int MATH, int FH> CUDA_FN void dh_before(int KH, uint32_t dz, uint32_t below, const frag_b *back, const uint2 *at, float dh[4]) {
     const uint32_t width = layout<MATH>::K * layout<MATH>::BYTES;
     float even[4] = {}, odd[4] = {};

@@ -99,26 +99,6 @@ struct frag_b {
     uint32_t w[2];
 };
 
-CUDA_FN uint32_t word_at(const void *p) {
-    return *(const uint32_t *)p;
-}
-
-// From row-major memory: A tile with rows `lda` elements apart; B as its transpose, rows of k elements `ldb` apart.
-template <int MATH>
-CUDA_FN frag_a load_a(const typename math_type<MATH>::element *p, int lda) {
-    int g = threadIdx.x % 32 / 4, t = threadIdx.x % 4, s = math_type<MATH>::K == 16 ? 2 : 1;
-    const typename math_type<MATH>::element *lo = p + g * lda + t * s, *hi = lo + 8 * lda;
-    int far = math_type<MATH>::K / 2;
-    return frag_a{{word_at(lo), word_at(hi), word_at(lo + far), word_at(hi + far)}};
-}
-
-template <int MATH>
-CUDA_FN frag_b load_b(const typename math_type<MATH>::element *p, int ldb) {
-    int g = threadIdx.x % 32 / 4, t = threadIdx.x % 4, s = math_type<MATH>::K == 16 ? 2 : 1;
-    const typename math_type<MATH>::element *at = p + g * ldb + t * s;
-    return frag_b{{word_at(at), word_at(at + math_type<MATH>::K / 2)}};
-}
-
 CUDA_FN void split_tf32(uint32_t bits, uint32_t *big, uint32_t *small) {
     float v = __uint_as_float(bits);
     *big = tf32_bits(v);

@@ -9,7 +9,7 @@ extern "C" {
 }
 
 // Puts a copy of a program on the card, and takes it away.
-bool rows_upload(rows_program *p);
+bool rows_upload(queue *q, rows_program *p);
 void rows_remove(rows_program *p);
 
 // `c` is the program's first call, which gives queue and name.

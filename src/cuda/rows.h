@@ -9,8 +9,8 @@
 // results overlap a different tensor of the program is refused, and the program is cut there. The same stretch of
 // memory with the same type holds the same rows, which one block reads and writes in order. The gradients of weights
 // are sums over all rows; they are left to a launch after the program (cuda/weights.cuh), until which x and dz must
-// stay: they are held. Pure host code, compiled by C and by nvcc; which calls are joined depends on sizes and addresses
-// alone.
+// stay: they are held. Pure host code, compiled by C and by nvcc; which calls are joined depends on sizes, addresses
+// and the card's shared memory.
 #ifndef TRADEWIND_CUDA_ROWS_H
 #define TRADEWIND_CUDA_ROWS_H
 

@@ -3,9 +3,9 @@
 
 static_assert(sizeof(rows_program) % sizeof(uint4) == 0, "a program is copied in words");
 
-bool rows_upload(rows_program *p) {
+bool rows_upload(queue *q, rows_program *p) {
     return cudaMalloc(&p->on_card, sizeof *p) == cudaSuccess &&
-           cudaMemcpy(p->on_card, p, sizeof *p, cudaMemcpyHostToDevice) == cudaSuccess;
+           cudaMemcpyAsync(p->on_card, p, sizeof *p, cudaMemcpyHostToDevice, q->stream) == cudaSuccess;
 }
 
 void rows_remove(rows_program *p) {
