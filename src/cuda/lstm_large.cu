@@ -167,17 +167,23 @@ static view h_of(const lstm_plan *p, const places *at, int i) {
     return view{at->kept_h ? at->kept_h + i * step : at->h[i & 1], type_of(p), false};
 }
 
+static cell_args cell_of(const lstm_plan *p, const places *at, int d) {
+    cell_args k = {};
+    k.a = p->a;
+    k.d = d;
+    k.element_type = type_of(p);
+    k.z = at->z;
+    k.kept_c = view{at->kept_c, type_of(p), false};
+    return k;
+}
+
 void lstm_large_forward(const call *c, const lstm_plan *p, char *room) {
     const lstm_args *a = &p->a;
     unsigned blocks = blocks_for(a->B * a->H, 256);
     for (int d = 0; d < a->D; d++) {
         places at = places_of(p, room, d);
-        cell_args k = {};
-        k.a = *a;
-        k.d = d;
-        k.z = at.z;
+        cell_args k = cell_of(p, &at, d);
         k.c = at.c;
-        k.kept_c = view{at.kept_c, type_of(p), false};
         k.h_out = h_of(p, &at, 0);
         LAUNCH(c, start_kernel, blocks, 256, 0, k);
         for (k.i = 0; k.i < a->T; k.i++) {
@@ -194,14 +200,9 @@ void lstm_large_backward(const call *c, const lstm_plan *p, char *room) {
     unsigned blocks = blocks_for(a->B * a->H, 256);
     for (int d = 0; d < a->D; d++) {
         places at = places_of(p, room, d);
-        cell_args k = {};
-        k.a = *a;
-        k.d = d;
-        k.element_type = type_of(p);
-        k.z = at.z;
+        cell_args k = cell_of(p, &at, d);
         k.dc = at.c;
         k.dh = at.dh;
-        k.kept_c = view{at.kept_c, type_of(p), false};
         view hh = {(void *)a->w_hh[d], DTYPE_F32, false};
         gemm_finish f = {{k.dh, DTYPE_F32, false}, {}, NULL, ACT_NONE};
         for (k.i = a->T - 1; k.i >= 0; k.i--) {

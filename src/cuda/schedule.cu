@@ -1,5 +1,6 @@
 #include "cuda/schedule.cuh"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 enum { STREAMS = 4 };
@@ -40,6 +41,13 @@ static void merge(slot *to, const slot *from) {
         if (from->after[s] > to->after[s]) to->after[s] = from->after[s];
 }
 
+// A missing stream or event would be a missing dependency: the recording then fails.
+static void note(queue *q, cudaError_t status) {
+    if (status == cudaSuccess) return;
+    cudaGetLastError();
+    if (!q->failed[0]) snprintf(q->failed, sizeof q->failed, "cuda: putting calls side by side: %s", cudaGetErrorString(status));
+}
+
 // Makes group i wait for what it needs and does not follow already, then launches it.
 static void launch(queue *q, cudaStream_t *streams, const group *groups, slot *slots, int i, const int need[STREAMS],
     int last[STREAMS]) {
@@ -49,12 +57,12 @@ static void launch(queue *q, cudaStream_t *streams, const group *groups, slot *s
     if (last[me->stream] >= 0) merge(me, &slots[last[me->stream]]);
     for (int s = 0; s < STREAMS; s++) {
         if (need[s] <= me->after[s]) continue;
-        cudaStreamWaitEvent(streams[me->stream], slots[need[s]].done, 0);
+        note(q, cudaStreamWaitEvent(streams[me->stream], slots[need[s]].done, 0));
         merge(me, &slots[need[s]]);
     }
     q->stream = streams[me->stream];
     group_launch(&groups[i]);
-    cudaEventRecord(me->done, q->stream);
+    note(q, cudaEventRecord(me->done, q->stream));
     me->after[me->stream] = last[me->stream] = i;
 }
 
@@ -64,22 +72,22 @@ void side_by_side(queue *q, const group *groups, int count) {
     int last[STREAMS] = {-1, -1, -1, -1};
     slot *slots = (slot *)calloc((size_t)count, sizeof *slots);
     CHECK(slots, "out of memory for a schedule of %d groups", count);
-    cudaEventCreateWithFlags(&start, cudaEventDisableTiming);
-    cudaEventRecord(start, q->stream);
+    note(q, cudaEventCreateWithFlags(&start, cudaEventDisableTiming));
+    note(q, cudaEventRecord(start, q->stream));
     for (int s = 1; s < STREAMS; s++) {
-        cudaStreamCreateWithFlags(&streams[s], cudaStreamNonBlocking);
-        cudaStreamWaitEvent(streams[s], start, 0);
+        note(q, cudaStreamCreateWithFlags(&streams[s], cudaStreamNonBlocking));
+        note(q, cudaStreamWaitEvent(streams[s], start, 0));
     }
     for (int i = 0; i < count; i++) {
         int need[STREAMS];
-        cudaEventCreateWithFlags(&slots[i].done, cudaEventDisableTiming);
+        note(q, cudaEventCreateWithFlags(&slots[i].done, cudaEventDisableTiming));
         find_needs(groups, slots, i, need);
         launch(q, streams, groups, slots, i, need, last);
     }
     q->stream = streams[0];
     for (int s = 1; s < STREAMS; s++) {
-        cudaEventRecord(start, streams[s]);
-        cudaStreamWaitEvent(streams[0], start, 0);
+        note(q, cudaEventRecord(start, streams[s]));
+        note(q, cudaStreamWaitEvent(streams[0], start, 0));
         cudaStreamDestroy(streams[s]);
     }
     for (int i = 0; i < count; i++) cudaEventDestroy(slots[i].done);

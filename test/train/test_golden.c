@@ -313,27 +313,29 @@ static void check_gradients(dump *f, const place *p) {
     stand_close(&s);
 }
 
-// Ten steps err by ten times what one does. In less than fp32 the loss is held to the rounding of what it is made from;
-// a gradient may then be nearer to 0 than its error, and AdamW steps by its sign.
+// Ten steps err by ten times what one does; fp32's losses by 1e-4 at most, on a card too. In less than fp32 the loss is
+// held to the rounding of what it is made from; a gradient may then be nearer to 0 than its error, and AdamW steps by
+// its sign.
 static void check_training(dump *f, const place *p) {
     err e;
     stand s = stand_open(f, p, true);
     const safetensors_entry *losses = entry(f, "", "losses"), *norms = entry(f, "", "grad_norm");
-    double bound = is_low(p) ? p->tolerance : fmax(1e-4, 10 * p->tolerance), most = 0;
+    double bound = is_low(p) ? p->tolerance : fmax(1e-4, 10 * p->tolerance), loss_bound = is_low(p) ? bound : 1e-4;
+    double most = 0;
     for (int i = 0; i < STEPS; i++) {
         double clip[CLIP_COUNT], norm = (double)number(norms, i), loss = (double)number(losses, i);
         play(&s, EXEC_FIRST);
         play(&s, EXEC_UPDATE);
         support_ok(exec_read(s.x, s.clip, clip, &e), &e);
         most = fmax(most, fabs(loss_now(&s) - loss));
-        check_near(f, p, "a step's loss", loss_now(&s), loss, bound);
+        check_near(f, p, "a step's loss", loss_now(&s), loss, loss_bound);
         assert_true(clip[CLIP_TAKEN] == i + 1);
         if (!is_low(p)) check_near(f, p, "a step's gradient norm", clip[CLIP_NORM], norm, bound * norm);
     }
     if (!is_low(p)) check_slab(&s, f, graph_slab(s.g, SLAB_WEIGHTS), 1, "param_after", 0, bound);
     if (!p->device->host_memory)
         print_message("%s in %s: losses within %.2g of PyTorch's, %.2g allowed\n", f->name,
-            precision_name(p->precision), most, bound);
+            precision_name(p->precision), most, loss_bound);
     stand_close(&s);
 }
 
