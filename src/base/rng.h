@@ -14,6 +14,12 @@
 #define RNG_FN static inline
 #endif
 
+#ifdef __CUDA_ARCH__
+#define RNG_CLZ(x) __clzll((long long)(x))
+#else
+#define RNG_CLZ(x) __builtin_clzll(x)
+#endif
+
 typedef struct {
     uint32_t v[4];
 } rng_block;
@@ -41,17 +47,26 @@ RNG_FN float rng_unit(uint32_t bits) {
     return (float)(bits >> 8) * 0x1p-24f;
 }
 
-// Position `at` of a pseudo-random permutation of 0..count-1, chosen by `key` and `round`: a four-round Feistel network
-// over the next power of two, walked until it lands below `count`. No index array; fewer than two walks on average.
-// Where the number of bits is odd the halves differ by one bit and change places every round.
+// 32 bits, every one of which depends on all bits of x: two multiplications, the constants those of Ettinger's search
+// for hashes of low bias.
+RNG_FN uint32_t rng_mix(uint32_t x) {
+    x = (x ^ x >> 16) * 0x21F0AAADu;
+    x = (x ^ x >> 15) * 0x735A2D97u;
+    return x ^ x >> 15;
+}
+
+// Position `at` of a pseudo-random permutation of 0..count-1, chosen by `key` and `round`: a six-round Feistel network
+// over the next power of two, walked until it lands below `count`. No index array; fewer than two walks on average. One
+// Philox block keys the rounds, whose own function is short: a card's step waits for it. Where the number of bits is
+// odd the halves differ by one bit and change places every round.
 RNG_FN uint64_t rng_permute(uint64_t key, uint32_t round, uint64_t at, uint64_t count) {
-    uint32_t bits = 2;
-    while (bits < 64 && ((uint64_t)1 << bits) < count) bits++;
+    rng_block keys = rng_philox(key, round, 0, (uint32_t)RNG_SHUFFLE << 16, 0);
+    uint32_t bits = count > 4 ? 64 - (uint32_t)RNG_CLZ(count - 1) : 2;
     uint32_t low = bits / 2, high = bits - low;
     do {
         uint32_t left = (uint32_t)(at >> low), right = (uint32_t)(at & (((uint64_t)1 << low) - 1)), width = high;
-        for (uint32_t i = 0; i < 4; i++) {
-            uint32_t f = rng_philox(key, right, i, (uint32_t)RNG_SHUFFLE << 16, round).v[0];
+        for (uint32_t i = 0; i < 6; i++) {
+            uint32_t f = rng_mix(right + keys.v[i & 3] + (i >> 2) * 0x9E3779B9u);
             uint32_t next = left ^ (f & (uint32_t)(((uint64_t)1 << width) - 1));
             left = right;
             right = next;

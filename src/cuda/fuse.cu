@@ -1,15 +1,18 @@
 #include "cuda/fuse.cuh"
 
 #include "cuda/gather.cuh"
+#include "cuda/pack.cuh"
 #include "cuda/rows.cuh"
+#include "cuda/settle.cuh"
 #include "cuda/table.cuh"
 #include "cuda/weights.cuh"
 
 #include <stdlib.h>
 #include <string.h>
 
-// Programs of one recording take tickets in turn: those that could run at the same time never share one.
-enum { TICKETS = 1024, RANGES_PER_CALL = 72 };
+// Programs of one recording take tickets in turn: those that could run at the same time never share one. A step
+// ends once at a time: its two words stand behind the tickets.
+enum { TICKETS = 1024, WORDS = TICKETS + 2, RANGES_PER_CALL = 72 };
 
 // Two blocks of a row program fit a large multiprocessor with so much shared memory each; one, with twice that.
 enum { ROOM_SHARED = 100 * 1024, ROOM_ALONE = 200 * 1024, BLOCKS_ALONE = 132 };
@@ -21,8 +24,8 @@ static bool is_wanted(const char *name) {
 
 bool fuse_open(queue *q, err *e) {
     q->fuse = is_wanted("TRADEWIND_CUDA_FUSE");
-    if (cudaMalloc((void **)&q->tickets, TICKETS * sizeof *q->tickets) == cudaSuccess &&
-        cudaMemsetAsync(q->tickets, 0, TICKETS * sizeof *q->tickets, q->stream) == cudaSuccess)
+    if (cudaMalloc((void **)&q->tickets, WORDS * sizeof *q->tickets) == cudaSuccess &&
+        cudaMemsetAsync(q->tickets, 0, WORDS * sizeof *q->tickets, q->stream) == cudaSuccess)
         return true;
     return err_run(e, "cuda: no memory for the tickets of row programs");
 }
@@ -71,10 +74,22 @@ static void weights_add(group *g, const call *c) {
     range_add(g, c->scratch, cuda_table[c->op]->scratch(c), true);
 }
 
+// A packing reads the weights of its program and writes memory of its own.
+static void packs_add(group *g, const pack_args *p) {
+    for (int i = 0; i < p->count; i++)
+        range_add(g, p->pack[i].weights, (size_t)p->pack[i].K * (size_t)p->pack[i].N * sizeof(float), false);
+    range_add(g, p->to, p->bytes, true);
+}
+
 static bool find_ranges(group *g) {
-    int calls = g->count + (g->advance != NULL);
+    int calls = g->count + (g->advance != NULL) + (g->packed != NULL);
     g->ranges = (range *)malloc((size_t)calls * RANGES_PER_CALL * sizeof *g->ranges);
     if (!g->ranges) return false;
+    if (g->kind == GROUP_PACK) {
+        packs_add(g, (const pack_args *)g->args);
+        return true;
+    }
+    if (g->packed) range_add(g, g->packed->to, g->packed->bytes, false);
     if (g->kind == GROUP_WEIGHTS) {
         for (int i = 0; i < g->weights; i++) weights_add(g, g->weight[i]);
         return true;
@@ -148,6 +163,20 @@ static int room_for(int64_t rows) {
     return wanted < most - 6144 ? wanted : most - 6144; // beside what the kernel itself has
 }
 
+// The packing of the present program's weights.
+static const pack_args *fuse_pack(fuser *f, int first, int n, bool *ok) {
+    group *g = group_add(f, GROUP_PACK, first, n);
+    pack_args *p = (pack_args *)malloc(sizeof *p);
+    *ok = p && pack_make(p, &f->rows);
+    if (!*ok) {
+        free(p);
+        return NULL;
+    }
+    g->args = p;
+    *ok = find_ranges(g);
+    return p;
+}
+
 // A row program from call `first` on, and the gradients of its weights. Returns how many calls it does; 0: none.
 static int fuse_rows(fuser *f, int first, bool *ok) {
     int64_t rows = rows_of(&f->calls[first]);
@@ -156,9 +185,13 @@ static int fuse_rows(fuser *f, int first, bool *ok) {
     rows_begin(&f->rows, cuda_table, rows, room_for(rows));
     while (first + n < f->count && !f->taken[first + n] && rows_add(&f->rows, &f->calls[first + n])) n++;
     if (n < 2) return 0;
-    group *g = group_add(f, GROUP_ROWS, first, n);
-    g->advance = f->rows.closed ? NULL : join_advance(f, first + n);
+    const call *advance = f->rows.closed ? NULL : join_advance(f, first + n);
     rows_end(&f->rows);
+    const pack_args *packed = f->rows.packs ? fuse_pack(f, first, n, ok) : NULL;
+    if (!*ok) return n;
+    group *g = group_add(f, GROUP_ROWS, first, n);
+    g->advance = advance;
+    g->packed = packed;
     f->rows.program.ticket = f->q->tickets + f->programs++;
     g->args = copied(&f->rows.program, sizeof f->rows.program);
     *ok = g->args && rows_upload(f->q, (rows_program *)g->args) && find_ranges(g);
@@ -180,19 +213,30 @@ static int fuse_gather(fuser *f, int first, bool *ok) {
     return n;
 }
 
+static int fuse_settle(fuser *f, int first, bool *ok) {
+    settle_args args;
+    int n = settle_match(f->calls + first, f->count - first, &args, f->q->tickets + TICKETS);
+    if (!n) return 0;
+    group *g = group_add(f, GROUP_SETTLE, first, n);
+    g->args = copied(&args, sizeof args);
+    *ok = g->args && find_ranges(g);
+    return n;
+}
+
 static bool fuse_all(fuser *f) {
     bool ok = true;
     for (int i = 0; ok && i < f->count;) {
         int n = 0;
         if (f->q->fuse) n = fuse_gather(f, i, &ok);
         if (f->q->fuse && !n) n = fuse_rows(f, i, &ok);
+        if (f->q->fuse && !n) n = fuse_settle(f, i, &ok);
         if (!n && !f->taken[i]) ok = find_ranges(group_add(f, GROUP_CALL, i, 1));
         i += n ? n : 1;
     }
     return ok;
 }
 
-// A call is in at most two groups.
+// A call is in at most three groups.
 group *fuse_calls(queue *q, const call *calls, int count, int *groups) {
     fuser *f = (fuser *)calloc(1, sizeof *f);
     if (!f) return NULL;
@@ -200,7 +244,7 @@ group *fuse_calls(queue *q, const call *calls, int count, int *groups) {
     f->calls = calls;
     f->count = count;
     f->taken = (bool *)calloc((size_t)count + 1, sizeof *f->taken);
-    f->groups = (group *)calloc((size_t)count * 2 + 1, sizeof *f->groups);
+    f->groups = (group *)calloc((size_t)count * 3 + 1, sizeof *f->groups);
     bool ok = f->taken && f->groups && fuse_all(f);
     group *made = f->groups;
     *groups = f->made;
@@ -214,6 +258,7 @@ group *fuse_calls(queue *q, const call *calls, int count, int *groups) {
 void fuse_free(const queue *q, group *g, int groups) {
     for (int i = 0; g && i < groups; i++) {
         if (g[i].kind == GROUP_ROWS && g[i].args && !q->lost) rows_remove((rows_program *)g[i].args);
+        if (g[i].kind == GROUP_PACK && g[i].args && !q->lost) pack_remove((pack_args *)g[i].args);
         free(g[i].args);
         free(g[i].ranges);
     }
@@ -225,7 +270,9 @@ void group_launch(const group *g) {
     switch (g->kind) {
     case GROUP_CALL: c->backward ? cuda_table[c->op]->backward(c) : cuda_table[c->op]->forward(c); break;
     case GROUP_GATHER: gather_launch(c, (const gather_args *)g->args); break;
+    case GROUP_PACK: pack_launch(c, (const pack_args *)g->args); break;
     case GROUP_ROWS: rows_launch(c, (const rows_program *)g->args); break;
     case GROUP_WEIGHTS: weights_launch(g->weight, g->weights); break;
+    case GROUP_SETTLE: settle_launch(c, (const settle_args *)g->args); break;
     }
 }

@@ -1,8 +1,8 @@
 // Fusion: a list of calls as a list of groups, each of which is one launch or a short sequence of them.
 //
 // A group does a run of neighbouring calls: the gathering of a micro-batch (cuda/gather.cuh), a row program
-// (cuda/rows.h) or, right behind it, the gradients of its weights (cuda/weights.cuh); any other call is a group of its
-// own. `advance` may join a row program that stands before it where no call between them looks at the step record.
+// (cuda/rows.h), right before it the packing of its weights (cuda/pack.cuh) or, right behind it, their gradients
+// (cuda/weights.cuh), or the end of a step (cuda/settle.cuh); any other call is a group of its own. `advance` may join a row program that stands before it where no call between them looks at the step record.
 // Groups in order do what the calls in order do. TRADEWIND_CUDA_FUSE=0 leaves every call alone.
 #ifndef TRADEWIND_CUDA_FUSE_CUH
 #define TRADEWIND_CUDA_FUSE_CUH
@@ -15,7 +15,7 @@ struct range {
     bool written;
 };
 
-typedef enum { GROUP_CALL, GROUP_GATHER, GROUP_ROWS, GROUP_WEIGHTS } group_kind;
+typedef enum { GROUP_CALL, GROUP_GATHER, GROUP_PACK, GROUP_ROWS, GROUP_WEIGHTS, GROUP_SETTLE } group_kind;
 
 struct group {
     group_kind kind;
@@ -24,7 +24,8 @@ struct group {
     const call *advance;              // joined from further on, or NULL
     const call *weight[WEIGHTS_MOST]; // GROUP_WEIGHTS: which of them
     int weights;
-    void *args; // gather_args or rows_program
+    void *args; // gather_args, pack_args, rows_program or settle_args
+    const struct pack_args *packed; // GROUP_ROWS: what it reads, or NULL
     range *ranges;
     int range_count;
 };

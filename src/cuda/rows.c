@@ -196,7 +196,7 @@ static bool load(rows_compiler *r, const operand *o, rows_tile *t) {
 
 static bool is_wide(const rows_compiler *r, int64_t I, int64_t O) {
     int64_t rounds = (rows_blocks(r->program.rows) + LARGE_CARD - 1) / LARGE_CARD;
-    return rounds * I * O * (int64_t)sizeof(float) > WEIGHT_BYTES;
+    return rounds * I * O * (int64_t)dtype_bytes((dtype)r->program.low) > WEIGHT_BYTES;
 }
 
 // Whether the program multiplies as this layer does.
@@ -208,14 +208,27 @@ static bool math_fits(rows_compiler *r, const call *c) {
     return is_float(&c->in[1]) && is_float(&c->in[2]);
 }
 
+size_t rows_pack_bytes(const rows_pack *p, int low) {
+    int columns = 8 * (p->wide ? ROWS_WIDE : 1);
+    size_t groups = (size_t)((p->N + columns - 1) / columns), runs = (size_t)((p->K + ROWS_TERMS - 1) / ROWS_TERMS);
+    return groups * runs * (size_t)columns * ROWS_TERMS * dtype_bytes((dtype)low);
+}
+
 // How a product reads its weights w and stores its results `to`: wide ones with four tiles of 8 columns to a warp, of
 // which a lane holds 8 columns side by side, others with one tile and 2 columns.
 static void lay_product(rows_compiler *r, rows_instr *i, const operand *w, const operand *to) {
     int64_t width = operand_width(to);
-    i->p[0] = w->data;
-    i->vectors = operand_width(w) % 4 == 0 && (uintptr_t)w->data % 16 == 0;
-    i->flag = width >= WIDE && i->vectors;
+    rows_pack *p = &r->pack[r->packs++];
+    i->flag = width >= WIDE;
     r->program.wide |= i->flag;
+    *p = (rows_pack){.weights = w->data,
+        .offset = (uint32_t)r->packed,
+        .K = i->a.width,
+        .N = (int32_t)width,
+        .back = i->op == ROWS_LINEAR_BACK,
+        .wide = i->flag,
+        .instr = (uint8_t)(i - r->program.code)};
+    r->packed += rows_pack_bytes(p, r->program.low);
     size_t bytes = (i->flag ? 8 : 2) * dtype_bytes(to->type);
     i->to.vectors = width % (i->flag ? 8 : 2) == 0 && (uintptr_t)to->data % (bytes < 16 ? bytes : 16) == 0;
 }
@@ -548,6 +561,10 @@ static bool has_cells(int op) {
     case ROWS_POINTWISE_BACK: return true;
     default: return false;
     }
+}
+
+void rows_place(rows_compiler *r, void *at) {
+    for (int i = 0; i < r->packs; i++) r->program.code[r->pack[i].instr].p[0] = (char *)at + r->pack[i].offset;
 }
 
 void rows_end(rows_compiler *r) {

@@ -64,8 +64,18 @@ typedef struct {
     float x, y;
     uint8_t op, act;
     uint8_t flag;    // products: four tiles of columns to a warp; dropout: on; pointwise: squared; tally: first
-    uint8_t vectors; // four elements at a time: products, of p0; element by element, of everything
+    uint8_t vectors; // element by element: four at a time
 } rows_instr;
+
+// The weights of a product as its warps read them: in the type of its operands, a lane's share of every 16 terms side by
+// side, the lanes one after another, zeros past the edges (cuda/pack.cuh). Weights [N][K], or with `back` [K][N].
+typedef struct {
+    const float *weights;
+    uint32_t offset; // bytes into the program's packed weights
+    int32_t K, N;
+    uint8_t back, wide;
+    uint8_t instr; // whose p[0] it becomes
+} rows_pack;
 
 // What a launch runs. Its blocks read the copy on the card.
 typedef struct {
@@ -104,6 +114,9 @@ typedef struct {
     const call *weight[ROWS_WEIGHTS]; // backward calls whose weights' gradients are left to do
     rows_instr tail[ROWS_MOST];       // for the last block
     int tails;
+    rows_pack pack[ROWS_MOST];
+    int packs;
+    size_t packed; // bytes
 } rows_compiler;
 
 // The rows of a call that a program could hold, or 0.
@@ -133,7 +146,13 @@ void rows_begin(rows_compiler *r, const kernel *const *table, int64_t rows, int 
 // Adds a call, or leaves the program as it is and returns false.
 bool rows_add(rows_compiler *r, const call *c);
 
-// Puts the last block's instructions behind the others. After this the program can be launched.
+// Puts the last block's instructions behind the others. After this the program can be launched, once its weights have a
+// place: rows_place makes that r->packed bytes at `at`.
 void rows_end(rows_compiler *r);
+void rows_place(rows_compiler *r, void *at);
+
+// Tiles of 8 columns that a warp has, of a product that is wide or not; runs of terms; and bytes of its packed weights.
+enum { ROWS_WIDE = 4, ROWS_TERMS = 16 };
+size_t rows_pack_bytes(const rows_pack *p, int low);
 
 #endif

@@ -1,10 +1,10 @@
 // What runs a row program (cuda/rows.h): a block of eight warps takes its rows through all instructions, with a barrier
-// after each. Products read their left operand from a slot and the weights, in fp32, straight from memory.
+// after each. Products read their left operand from a slot and the weights, packed for them, straight from memory.
 //
 // In a product a lane holds columns 4t .. 4t+3 of every 16 of the sum, where the tensor cores want 2t, 2t+1, 2t+8, 2t+9:
 // a permutation of the sum's terms, the same in both operands, that makes every load a vector. In the same way tile j of
 // NJ tiles of 8 columns consists of columns j, NJ + j, 2 NJ + j, ..., so that a lane's results are 2 NJ columns side by
-// side. Elements past the edge of the weights are read again from the last row or column and their results dropped.
+// side. Past the edges the packed weights are zeros.
 #ifndef TRADEWIND_CUDA_ROWS_KERNEL_CUH
 #define TRADEWIND_CUDA_ROWS_KERNEL_CUH
 
@@ -148,94 +148,59 @@ template <typename E> CUDA_FN void cut_quad(quad *q, int left) {
     }
 }
 
-template <int MATH> CUDA_FN void quad_mma(float acc[4], const quad &q, const float b[4]) {
-    if constexpr (math_type<MATH>::K == 16) {
-        frag_b w = {{pair_word<MATH>(b[0], b[1]), pair_word<MATH>(b[2], b[3])}};
-        mma<MATH>(acc, frag_a{{q.lo[0], q.hi[0], q.lo[1], q.hi[1]}}, w);
-    } else {
-#pragma unroll
-        for (int e = 0; e < 4; e += 2) {
-            frag_b w = {{__float_as_uint(b[e]), __float_as_uint(b[e + 1])}};
-            mma<MATH>(acc, frag_a{{q.lo[e], q.hi[e], q.lo[e + 1], q.hi[e + 1]}}, w);
-        }
-    }
-}
-
-// The weights of a product: element (k, n) at n * K + k, or with BACK at k * N + n.
-struct rows_weights {
-    const float *w;
-    int K, N;
-    bool vectors;
+// A lane's share of 16 x 8 weights: two words of pairs, or four words.
+template <int MATH> struct weights_type {
+    enum { WORDS = math_type<MATH>::K == 16 ? 2 : 4 };
 };
 
-// A lane's share of 16 x 8 NJ weights from (k0, n0), all of whose k are inside. With NJ 4 the weights are aligned.
-template <int NJ, bool BACK> CUDA_FN void fetch(float b[NJ][4], const rows_weights &m, int k0, int n0) {
-    int k = k0 + threadIdx.x % 4 * 4, n = n0 + threadIdx.x % 32 / 4 * NJ;
-    if constexpr (BACK && NJ == 4) {
-        const float *at = m.w + k * m.N + min(n, m.N - 4);
-#pragma unroll
-        for (int e = 0; e < 4; e++) {
-            float4 v = __ldg((const float4 *)(at + e * m.N));
-            b[0][e] = v.x, b[1][e] = v.y, b[2][e] = v.z, b[3][e] = v.w;
-        }
-    } else if constexpr (BACK) {
-        const float *at = m.w + k * m.N + min(n, m.N - 1);
-#pragma unroll
-        for (int e = 0; e < 4; e++) b[0][e] = __ldg(at + e * m.N);
-    } else if (NJ == 4 || m.vectors) {
-#pragma unroll
-        for (int j = 0; j < NJ; j++) *(float4 *)b[j] = __ldg((const float4 *)(m.w + min(n + j, m.N - 1) * m.K + k));
+template <int MATH> CUDA_FN void quad_mma(float acc[4], const quad &q, const uint32_t *w) {
+    if constexpr (math_type<MATH>::K == 16) {
+        mma<MATH>(acc, frag_a{{q.lo[0], q.hi[0], q.lo[1], q.hi[1]}}, frag_b{{w[0], w[1]}});
     } else {
 #pragma unroll
-        for (int e = 0; e < 4; e++) b[0][e] = __ldg(m.w + min(n, m.N - 1) * m.K + k + e);
+        for (int e = 0; e < 4; e += 2)
+            mma<MATH>(acc, frag_a{{q.lo[e], q.hi[e], q.lo[e + 1], q.hi[e + 1]}}, frag_b{{w[e], w[e + 1]}});
     }
 }
 
-// The same where the sum ends within the 16.
-template <int NJ, bool BACK> CUDA_FN void fetch_end(float b[NJ][4], const rows_weights &m, int k0, int n0) {
-    int k = k0 + threadIdx.x % 4 * 4, n = n0 + threadIdx.x % 32 / 4 * NJ;
+// A lane's WORDS words of one run of terms, as cuda/pack.cuh lays them.
+template <int WORDS> CUDA_FN void fetch(uint32_t w[WORDS], const uint32_t *run) {
+    int lane = threadIdx.x % 32;
+    if constexpr (WORDS == 2) {
+        *(uint2 *)w = __ldg((const uint2 *)run + lane);
+    } else {
 #pragma unroll
-    for (int j = 0; j < NJ; j++) {
-        int column = min(n + j, m.N - 1);
-#pragma unroll
-        for (int e = 0; e < 4; e++)
-            b[j][e] = k + e < m.K ? __ldg(m.w + (BACK ? (k + e) * m.N + column : column * m.K + k + e)) : 0.0f;
+        for (int q = 0; q < WORDS / 4; q++) *(uint4 *)(w + 4 * q) = __ldg((const uint4 *)run + q * 32 + lane);
     }
 }
 
-// acc += a (MT tiles of 16 rows) times 8 NJ columns of the weights from n0. DEPTH fetches are under way at any time.
-template <int MATH, int MT, int NJ, bool BACK>
-CUDA_FN void product(float acc[MT][NJ][4], const typename math_type<MATH>::element *a, const rows_weights &m, int n0) {
+// acc += a (MT tiles of 16 rows, K columns) times 8 NJ columns of packed weights. DEPTH fetches are under way at any
+// time.
+template <int MATH, int MT, int NJ>
+CUDA_FN void product(
+    float acc[MT][NJ][4], const typename math_type<MATH>::element *a, const uint32_t *packed, int K) {
     typedef typename math_type<MATH>::element E;
-    const int DEPTH = NJ == 1 ? 8 : 4;
-    int steps = m.K / 16, ld = rows_ld(m.K);
-    float b[DEPTH][NJ][4];
+    const int WORDS = NJ * weights_type<MATH>::WORDS, RUN = 32 * WORDS, DEPTH = NJ == 1 ? 32 / WORDS : 64 / WORDS;
+    int runs = (K + ROWS_TERMS - 1) / ROWS_TERMS, ld = rows_ld(K);
+    alignas(16) uint32_t w[DEPTH][WORDS];
 #pragma unroll
     for (int d = 0; d < DEPTH; d++)
-        if (d < steps) fetch<NJ, BACK>(b[d], m, d * 16, n0);
+        if (d < runs) fetch<WORDS>(w[d], packed + d * RUN);
 #pragma unroll 1
-    for (int first = 0; first < steps; first += DEPTH) {
+    for (int first = 0; first < runs; first += DEPTH) {
 #pragma unroll
         for (int d = 0; d < DEPTH; d++) {
             int s = first + d;
-            if (s >= steps) break;
+            if (s >= runs) break;
 #pragma unroll
             for (int i = 0; i < MT; i++) {
-                quad q = load_quad(a + i * 16 * ld + s * 16, ld);
+                quad q = load_quad(a + i * 16 * ld + s * ROWS_TERMS, ld);
+                if (K - s * ROWS_TERMS < ROWS_TERMS) cut_quad<E>(&q, K - s * ROWS_TERMS);
 #pragma unroll
-                for (int j = 0; j < NJ; j++) quad_mma<MATH>(acc[i][j], q, b[d][j]);
+                for (int j = 0; j < NJ; j++) quad_mma<MATH>(acc[i][j], q, w[d] + j * weights_type<MATH>::WORDS);
             }
-            if (s + DEPTH < steps) fetch<NJ, BACK>(b[d], m, (s + DEPTH) * 16, n0);
+            if (s + DEPTH < runs) fetch<WORDS>(w[d], packed + (s + DEPTH) * RUN);
         }
-    }
-    if (m.K % 16 == 0) return;
-    fetch_end<NJ, BACK>(b[0], m, steps * 16, n0);
-#pragma unroll
-    for (int i = 0; i < MT; i++) {
-        quad q = load_quad(a + i * 16 * ld + steps * 16, ld);
-        cut_quad<E>(&q, m.K - steps * 16);
-#pragma unroll
-        for (int j = 0; j < NJ; j++) quad_mma<MATH>(acc[i][j], q, b[0][j]);
     }
 }
 
@@ -303,18 +268,19 @@ CUDA_FN void put_tile(const rows_instr &in, const rows_block &k, const float acc
 
 // Tiles of rows are stored in a loop, the next one moved to the front each time: its code stands here once.
 template <int MATH, int MT, int NJ, bool BACK> CUDA_FN void linear(const rows_instr &in, const rows_block &k) {
-    const rows_weights m = {(const float *)in.p[0], in.a.width, in.to.width, (bool)in.vectors};
+    const int RUN = 32 * NJ * weights_type<MATH>::WORDS;
     const typename math_type<MATH>::element *a = (const typename math_type<MATH>::element *)(k.room + in.a.slot);
-    int g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
+    int g = threadIdx.x % 32 / 4, t = threadIdx.x % 4, K = in.a.width, N = in.to.width;
+    int runs = (K + ROWS_TERMS - 1) / ROWS_TERMS;
 #pragma unroll 1
-    for (int n0 = threadIdx.x / 32 * 8 * NJ; n0 < m.N; n0 += ROWS_WARPS * 8 * NJ) {
+    for (int group = threadIdx.x / 32; group * 8 * NJ < N; group += ROWS_WARPS) {
         float acc[MT][NJ][4] = {}, bias[2 * NJ];
-        int c = n0 + 2 * NJ * t;
+        int c = group * 8 * NJ + 2 * NJ * t;
 #pragma unroll
         for (int e = 0; e < 2 * NJ; e++)
-            bias[e] = !BACK && in.p[1] && c + e < m.N ? __ldg((const float *)in.p[1] + c + e) : 0.0f;
-        product<MATH, MT, NJ, BACK>(acc, a, m, n0);
-        if (c >= m.N) continue;
+            bias[e] = !BACK && in.p[1] && c + e < N ? __ldg((const float *)in.p[1] + c + e) : 0.0f;
+        product<MATH, MT, NJ>(acc, a, (const uint32_t *)in.p[0] + (int64_t)group * runs * RUN, K);
+        if (c >= N) continue;
 #pragma unroll 1
         for (int i = 0; i < MT; i++) {
             put_tile<MATH, NJ, BACK>(in, k, acc[0], bias, i * 16 + g, c);

@@ -1,63 +1,251 @@
 #include "cuda/weights.cuh"
 
-#include "cuda/gemm.cuh"
+#include "cuda/mma.cuh"
+
+// A block of eight warps has a tile of 32 x 32 gradients, or of 64 x 64 where there are rows enough to fill a card with
+// those. A warp has a quadrant of 32 x 32 and a slice of the rows; the slices are added in shared memory at the end.
+// Rows pass through shared memory in chunks, the next one on its way while the present one is multiplied. db is the
+// product of dz with a column of ones.
+enum { THREADS = 256, WARPS = THREADS / 32, SIDE = 32, PAD = 8, PART_ROWS = 512, BLOCKS = 264 };
+
+struct weights_operand {
+    const void *data; // [rows][width]
+    int type, width;
+    bool vectors; // four elements are a word that can be loaded at once
+};
 
 struct weights_job {
-    gemm_args g;
+    weights_operand dz, x;
     view dw, db;
-    float *parts;                // [parts][O][I], then [parts][O]
-    int first, add_first;        // block of either launch
-    int tiles_m, tiles_n;
+    float *sums;          // [parts][O][I], then [parts][O]
+    int first, add_first; // block of either launch
+    int tiles_m, tiles_n, parts;
 };
 
 struct weights_jobs {
     weights_job job[WEIGHTS_MOST];
-    int count;
+    int count, rows;
 };
 
 static_assert(sizeof(weights_jobs) <= 4096, "jobs are passed by value");
 
-CUDA_FN void put_product(const weights_job &j, const gemm_place &p, int part, const float *room) {
-    int column = threadIdx.x % GEMM_TILE;
-    int64_t to = p.j0 + column;
-    if (to >= j.g.n) return;
-#pragma unroll 4
-    for (int r = threadIdx.x / GEMM_TILE; r < GEMM_TILE; r += GEMM_THREADS / GEMM_TILE) {
-        int64_t row = p.i0 + r;
-        if (row >= j.g.m) break;
-        if (j.g.parts > 1) {
-            j.parts[((int64_t)part * j.g.m + row) * j.g.n + to] = room[r * GEMM_LD + column];
-        } else if (j.dw.data) {
-            view_put(j.dw, row * j.g.n + to, room[r * GEMM_LD + column]);
+// A block's tile, in units of T x 32, and its rows.
+struct weights_place {
+    int m0, n0, row, end;
+};
+
+// T: tiles of 32 along each side of a block's. Rows of a chunk; elements from row to row in shared memory; groups of
+// four of one operand that a thread loads.
+template <int MATH, int T> struct weights_shape {
+    enum {
+        CHUNK = 128 / T,
+        PITCH = SIDE * T + PAD,
+        GROUPS = CHUNK * SIDE * T / 4 / THREADS,
+        SLICES = WARPS / (T * T),
+    };
+};
+
+struct weights_group {
+    uint4 w; // four elements as they lie in memory: 16 bytes, or 8
+};
+
+// Loads of one type go out together: the choice of a type stands outside.
+template <typename S, int MATH, int T>
+CUDA_FN void fetch_groups(weights_group *to, const weights_operand &o, int c0, int row, int end) {
+    const int across = SIDE * T / 4;
+#pragma unroll
+    for (int i = 0; i < weights_shape<MATH, T>::GROUPS; i++) {
+        int n = threadIdx.x + i * THREADS, r = row + n / across, c = c0 + n % across * 4;
+        const S *at = (const S *)o.data + (int64_t)r * o.width + c;
+        to[i].w = make_uint4(0, 0, 0, 0);
+        if (r >= end) continue;
+        if (o.vectors) {
+            if (c < o.width && sizeof(S) == 4) to[i].w = *(const uint4 *)at;
+            if (c < o.width && sizeof(S) == 2) *(uint2 *)&to[i].w = *(const uint2 *)at;
+        } else {
+#pragma unroll
+            for (int e = 0; e < 4; e++)
+                if (c + e < o.width) ((S *)&to[i].w)[e] = at[e];
         }
     }
 }
 
-CUDA_FN void put_sums(const weights_job &j, const gemm_place &p, int part, float sum) {
-    int64_t row = p.i0 + threadIdx.x;
-    if (threadIdx.x >= GEMM_TILE || row >= j.g.m) return;
-    if (j.g.parts > 1) {
-        j.parts[j.g.parts * j.g.m * j.g.n + part * j.g.m + row] = sum;
+template <int MATH, int T>
+CUDA_FN void fetch(weights_group *to, const weights_operand &o, int c0, int row, int end) {
+    switch (o.type) {
+    case DTYPE_BF16: fetch_groups<__nv_bfloat16, MATH, T>(to, o, c0, row, end); break;
+    case DTYPE_F16: fetch_groups<__half, MATH, T>(to, o, c0, row, end); break;
+    default: fetch_groups<float, MATH, T>(to, o, c0, row, end); break;
+    }
+}
+
+// A chunk's groups to shared memory, in the type of the products.
+template <int MATH, int T>
+CUDA_FN void stage(typename math_type<MATH>::element *room, const weights_group *from, bool full) {
+    typedef typename math_type<MATH>::element E;
+    const int across = SIDE * T / 4;
+#pragma unroll
+    for (int i = 0; i < weights_shape<MATH, T>::GROUPS; i++) {
+        int n = threadIdx.x + i * THREADS;
+        E *to = room + n / across * weights_shape<MATH, T>::PITCH + n % across * 4;
+        const float *v = (const float *)&from[i].w;
+        if (sizeof(E) == 4) {
+            *(uint4 *)to = from[i].w;
+        } else if (full) {
+            *(uint2 *)to = make_uint2(pair_word<MATH>(v[0], v[1]), pair_word<MATH>(v[2], v[3]));
+        } else {
+            *(uint2 *)to = make_uint2(from[i].w.x, from[i].w.y);
+        }
+    }
+}
+
+// Both operands lie with their rows, the terms of the sum, one after another: fragments come transposed. `at` is term 0
+// and column 0 of 16 columns of dz, or of 16 columns of x, which are two tiles of 8.
+template <int MATH, int PITCH> CUDA_FN frag_a fragment_dz(const typename math_type<MATH>::element *at) {
+    int lane = threadIdx.x % 32;
+    frag_a a;
+    if constexpr (math_type<MATH>::K == 16) {
+        load_matrices_turned(a.w, shared_address(at + (lane / 16 * 8 + lane % 8) * PITCH + lane / 8 % 2 * 8));
+    } else {
+#pragma unroll
+        for (int i = 0; i < 4; i++) a.w[i] = __float_as_uint(at[(lane % 4 + i / 2 * 4) * PITCH + lane / 4 + i % 2 * 8]);
+    }
+    return a;
+}
+
+template <int MATH, int PITCH> CUDA_FN void fragments_x(frag_b b[2], const typename math_type<MATH>::element *at) {
+    int lane = threadIdx.x % 32;
+    if constexpr (math_type<MATH>::K == 16) {
+        uint32_t w[4];
+        load_matrices_turned(w, shared_address(at + (lane / 8 % 2 * 8 + lane % 8) * PITCH + lane / 16 * 8));
+        b[0] = frag_b{{w[0], w[1]}};
+        b[1] = frag_b{{w[2], w[3]}};
+    } else {
+#pragma unroll
+        for (int i = 0; i < 4; i++)
+            b[i / 2].w[i % 2] = __float_as_uint(at[(lane % 4 + i % 2 * 4) * PITCH + lane / 4 + i / 2 * 8]);
+    }
+}
+
+template <int MATH> CUDA_FN frag_b ones() {
+    uint32_t one = math_type<MATH>::K == 16 ? pair_word<MATH>(1, 1) : __float_as_uint(1.0f);
+    return frag_b{{one, one}};
+}
+
+// A warp's quadrant of gradients, and of sums of dz in column 0.
+struct weights_sum {
+    float dw[2][4][4], db[2][4];
+};
+
+// One step of the products: K rows from `dz` and `x` on.
+template <int MATH, int PITCH>
+CUDA_FN void multiply(weights_sum *s, const typename math_type<MATH>::element *dz,
+    const typename math_type<MATH>::element *x, bool bias) {
+    frag_a a[2];
+    frag_b b[4];
+#pragma unroll
+    for (int i = 0; i < 2; i++) a[i] = fragment_dz<MATH, PITCH>(dz + i * 16);
+#pragma unroll
+    for (int j = 0; j < 4; j += 2) fragments_x<MATH, PITCH>(b + j, x + j * 8);
+#pragma unroll
+    for (int i = 0; i < 2; i++) {
+#pragma unroll
+        for (int j = 0; j < 4; j++) mma<MATH>(s->dw[i][j], a[i], b[j]);
+        if (bias) mma<MATH>(s->db[i], a[i], ones<MATH>());
+    }
+}
+
+// The block's sum over its rows; every warp has its quadrant's over its slice of each chunk.
+template <int MATH, int T>
+CUDA_FN void sum_rows(weights_sum *s, const weights_job &j, const weights_place &p, void *memory, bool bias) {
+    typedef typename math_type<MATH>::element E;
+    typedef weights_shape<MATH, T> S;
+    int warp = threadIdx.x / 32, slice = warp / (T * T), qm = warp / T % T, qn = warp % T;
+    E *dz = (E *)memory, *x = dz + S::CHUNK * S::PITCH;
+    weights_group gd[S::GROUPS], gx[S::GROUPS];
+    fetch<MATH, T>(gd, j.dz, p.m0, p.row, p.end);
+    fetch<MATH, T>(gx, j.x, p.n0, p.row, p.end);
+    for (int row = p.row; row < p.end; row += S::CHUNK) {
+        stage<MATH, T>(dz, gd, j.dz.type == DTYPE_F32);
+        stage<MATH, T>(x, gx, j.x.type == DTYPE_F32);
+        __syncthreads();
+        if (row + S::CHUNK < p.end) {
+            fetch<MATH, T>(gd, j.dz, p.m0, row + S::CHUNK, p.end);
+            fetch<MATH, T>(gx, j.x, p.n0, row + S::CHUNK, p.end);
+        }
+#pragma unroll 4
+        for (int k = slice * math_type<MATH>::K; k < S::CHUNK; k += S::SLICES * math_type<MATH>::K)
+            multiply<MATH, S::PITCH>(s, dz + k * S::PITCH + qm * SIDE, x + k * S::PITCH + qn * SIDE, bias);
+        __syncthreads();
+    }
+}
+
+// A warp's sums to shared memory, [slice][row][column].
+template <int PITCH> CUDA_FN void spread(const weights_sum &s, float *room, int qm, int qn) {
+    int g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
+#pragma unroll
+    for (int n = 0; n < 2 * 4 * 2; n++) {
+        int i = n / 8, c = n / 2 % 4, h = n % 2;
+        *(float2 *)(room + (qm * SIDE + i * 16 + h * 8 + g) * PITCH + qn * SIDE + c * 8 + 2 * t) =
+            make_float2(s.dw[i][c][2 * h], s.dw[i][c][2 * h + 1]);
+    }
+}
+
+template <int T, int SLICES>
+CUDA_FN void put_products(const weights_job &j, const weights_place &p, int part, const float *room) {
+    const int side = SIDE * T, pitch = side + PAD;
+    int64_t I = j.x.width, O = j.dz.width;
+    for (int n = threadIdx.x; n < side * side; n += THREADS) {
+        int64_t row = p.m0 + n / side, column = p.n0 + n % side;
+        float sum = 0;
+        if (row >= O || column >= I) continue;
+#pragma unroll
+        for (int s = 0; s < SLICES; s++) sum += room[(s * side + n / side) * pitch + n % side];
+        if (j.parts > 1) {
+            j.sums[(part * O + row) * I + column] = sum;
+        } else if (j.dw.data) {
+            view_put(j.dw, row * I + column, sum);
+        }
+    }
+}
+
+template <int T, int SLICES>
+CUDA_FN void put_biases(const weights_job &j, const weights_place &p, int part, const float *room) {
+    int64_t I = j.x.width, O = j.dz.width, row = p.m0 + threadIdx.x;
+    float sum = 0;
+    if (threadIdx.x >= SIDE * T || row >= O) return;
+#pragma unroll
+    for (int s = 0; s < SLICES; s++) sum += room[s * SIDE * T + threadIdx.x];
+    if (j.parts > 1) {
+        j.sums[j.parts * O * I + part * O + row] = sum;
     } else if (j.db.data) {
         view_put(j.db, row, sum);
     }
 }
 
 // Blocks of a job: its tiles along x, along dz, and the parts. The first tile along x sums the columns of dz as well.
-template <int MATH>
-static __global__ void __launch_bounds__(GEMM_THREADS) weights_kernel(const __grid_constant__ weights_jobs w) {
-    __shared__ float room[GEMM_TILE * GEMM_LD];
-    float acc[2][4][4] = {};
+template <int MATH, int T>
+static __global__ void __launch_bounds__(THREADS, 2) weights_kernel(const __grid_constant__ weights_jobs w) {
+    typedef weights_shape<MATH, T> S;
+    __shared__ __align__(16) float memory[2 * S::CHUNK * S::PITCH]; // a chunk of both operands, then the slices' sums
+    __shared__ float biases[WARPS * SIDE];
+    static_assert(2 * S::CHUNK >= S::SLICES * SIDE * T, "the slices fit");
     int n = 0;
     while (n + 1 < w.count && (int)blockIdx.x >= w.job[n + 1].first) n++;
     const weights_job &j = w.job[n];
     int b = blockIdx.x - j.first, tile_n = b % j.tiles_n, tile_m = b / j.tiles_n % j.tiles_m;
-    int part = b / j.tiles_n / j.tiles_m;
-    gemm_place p = gemm_place_of(j.g, tile_m, tile_n, part);
-    float sum = gemm_tile<MATH>(j.g, p, acc, room, tile_n == 0);
-    gemm_spread(acc, room);
-    put_product(j, p, part, room);
-    if (tile_n == 0) put_sums(j, p, part, sum);
+    int part = b / j.tiles_n / j.tiles_m, length = (w.rows + j.parts - 1) / j.parts;
+    weights_place p = {tile_m * SIDE * T, tile_n * SIDE * T, part * length, min(w.rows, (part + 1) * length)};
+    int warp = threadIdx.x / 32, slice = warp / (T * T), qm = warp / T % T, qn = warp % T, lane = threadIdx.x % 32;
+    weights_sum s = {};
+    sum_rows<MATH, T>(&s, j, p, memory, tile_n == 0 && qn == 0);
+    spread<S::PITCH>(s, memory + slice * SIDE * T * S::PITCH, qm, qn);
+    if (qn == 0 && lane % 4 == 0)
+        for (int i = 0; i < 4; i++)
+            biases[(slice * T + qm) * SIDE + i * 8 + lane / 4] = s.db[i / 2][i % 2 * 2];
+    __syncthreads();
+    put_products<T, S::SLICES>(j, p, part, memory);
+    if (tile_n == 0) put_biases<T, S::SLICES>(j, p, part, biases);
 }
 
 enum { ADD_THREADS = 256 };
@@ -66,15 +254,16 @@ static __global__ void weights_add_kernel(const __grid_constant__ weights_jobs w
     int n = 0;
     while (n + 1 < w.count && (int)blockIdx.x >= w.job[n + 1].add_first) n++;
     const weights_job &j = w.job[n];
-    int64_t i = (int64_t)(blockIdx.x - j.add_first) * ADD_THREADS + threadIdx.x, products = j.g.m * j.g.n;
+    int64_t O = j.dz.width, products = O * j.x.width;
+    int64_t i = (int64_t)(blockIdx.x - j.add_first) * ADD_THREADS + threadIdx.x;
     bool bias = i >= products;
     view to = bias ? j.db : j.dw;
-    if (i >= products + j.g.m || !to.data) return;
-    const float *from = j.parts + (bias ? j.g.parts * products + (i - products) : i);
-    int64_t apart = bias ? j.g.m : products;
+    if (i >= products + O || !to.data) return;
+    const float *from = j.sums + (bias ? j.parts * products + (i - products) : i);
+    int64_t apart = bias ? O : products;
     float sum = 0;
 #pragma unroll 8
-    for (int p = 0; p < j.g.parts; p++) sum += from[p * apart];
+    for (int p = 0; p < j.parts; p++) sum += from[p * apart];
     view_put(to, bias ? i - products : i, sum);
 }
 
@@ -91,51 +280,81 @@ view weights_dz(const call *c) {
     return is_plain(c) ? view_of(&c->dout[0]) : view{c->scratch, (int)c->out[0].type, false};
 }
 
+// Tiles of a layer's gradients, of T x 32 a side; how many parts its rows are cut into, by sizes alone: enough blocks to
+// fill a large card, of PART_ROWS rows at least; and whether large tiles fill it.
+static int64_t tiles_of(int64_t O, int64_t I, int T) {
+    return (O + SIDE * T - 1) / (SIDE * T) * ((I + SIDE * T - 1) / (SIDE * T));
+}
+
+static int large_of(int64_t O, int64_t I, int64_t rows) {
+    return tiles_of(O, I, 2) * (rows / PART_ROWS) >= BLOCKS ? 2 : 1;
+}
+
+static int parts_of(int64_t O, int64_t I, int64_t rows) {
+    int64_t parts = BLOCKS / tiles_of(O, I, large_of(O, I, rows));
+    if (parts > rows / PART_ROWS) parts = rows / PART_ROWS;
+    return parts < 1 ? 1 : (int)parts;
+}
+
 size_t weights_scratch(const call *c) {
     int64_t rows = operand_rows(&c->out[0]), I = operand_width(&c->in[0]), O = operand_width(&c->out[0]);
-    int parts = gemm_parts(O, I, rows);
+    int parts = parts_of(O, I, rows);
     return parts > 1 ? (size_t)(parts * O * (I + 1)) * sizeof(float) : 0;
 }
 
-static weights_job job_of(const call *c) {
+static weights_operand operand_of(view v, int64_t width) {
+    size_t word = v.type == DTYPE_F32 ? 16 : 8;
+    return weights_operand{v.data, v.type, (int)width, width % 4 == 0 && (uintptr_t)v.data % word == 0};
+}
+
+static weights_job job_of(const call *c, int T) {
     int64_t rows = operand_rows(&c->out[0]), I = operand_width(&c->in[0]), O = operand_width(&c->out[0]);
     weights_job j = {};
-    int parts = gemm_parts(O, I, rows);
-    j.g = gemm_args{{weights_dz(c), 1, O, false}, {view_of(&c->in[0]), 1, I, false}, O, I, rows, parts};
-    j.g.a.vectors = gemm_vectors(&j.g.a, O, rows, j.g.parts);
-    j.g.b.vectors = gemm_vectors(&j.g.b, I, rows, j.g.parts);
+    j.dz = operand_of(weights_dz(c), O);
+    j.x = operand_of(view_of(&c->in[0]), I);
     j.dw = view_of(&c->din[1]);
     j.db = view_of(&c->din[2]);
-    j.parts = (float *)((char *)c->scratch + weights_dz_bytes(c));
-    j.tiles_m = (int)((O + GEMM_TILE - 1) / GEMM_TILE);
-    j.tiles_n = (int)((I + GEMM_TILE - 1) / GEMM_TILE);
+    j.sums = (float *)((char *)c->scratch + weights_dz_bytes(c));
+    j.tiles_m = (int)((O + SIDE * T - 1) / (SIDE * T));
+    j.tiles_n = (int)((I + SIDE * T - 1) / (SIDE * T));
+    j.parts = parts_of(O, I, rows);
     return j;
 }
 
-static void launch_products(const call *c, const weights_jobs &w, unsigned blocks) {
+template <int T> static void launch_products(const call *c, const weights_jobs &w, unsigned blocks) {
     switch (math_of(c, c->out[0].type)) {
-    case MATH_BF16: LAUNCH(c, weights_kernel<MATH_BF16>, blocks, GEMM_THREADS, 0, w); break;
-    case MATH_F16: LAUNCH(c, weights_kernel<MATH_F16>, blocks, GEMM_THREADS, 0, w); break;
-    case MATH_TF32: LAUNCH(c, weights_kernel<MATH_TF32>, blocks, GEMM_THREADS, 0, w); break;
-    default: LAUNCH(c, weights_kernel<MATH_F32>, blocks, GEMM_THREADS, 0, w); break;
+    case MATH_BF16: LAUNCH(c, (weights_kernel<MATH_BF16, T>), blocks, THREADS, 0, w); break;
+    case MATH_F16: LAUNCH(c, (weights_kernel<MATH_F16, T>), blocks, THREADS, 0, w); break;
+    case MATH_TF32: LAUNCH(c, (weights_kernel<MATH_TF32, T>), blocks, THREADS, 0, w); break;
+    default: LAUNCH(c, (weights_kernel<MATH_F32, T>), blocks, THREADS, 0, w); break;
     }
 }
 
-void weights_launch(const call *const *calls, int count) {
+// The layers whose tiles have one size, in one launch for the products and one for what is cut.
+static void launch_size(const call *const *calls, int count, int T) {
     weights_jobs w = {}, cut = {};
     int blocks = 0, adds = 0;
-    CHECK(count <= WEIGHTS_MOST, "the gradients of %d layers at once", count);
     for (int i = 0; i < count; i++) {
-        weights_job j = job_of(calls[i]);
-        if (!j.dw.data && !j.db.data) continue;
+        const operand *out = &calls[i]->out[0];
+        int64_t rows = operand_rows(out);
+        weights_job j = job_of(calls[i], T);
+        if (large_of(j.dz.width, j.x.width, rows) != T || (!j.dw.data && !j.db.data)) continue;
         j.first = blocks;
         j.add_first = adds;
-        blocks += j.tiles_m * j.tiles_n * j.g.parts;
+        blocks += j.tiles_m * j.tiles_n * j.parts;
+        w.rows = (int)rows;
         w.job[w.count++] = j;
-        if (j.g.parts == 1) continue;
-        adds += (int)((j.g.m * (j.g.n + 1) + ADD_THREADS - 1) / ADD_THREADS);
+        if (j.parts == 1) continue;
+        adds += (int)(((int64_t)j.dz.width * (j.x.width + 1) + ADD_THREADS - 1) / ADD_THREADS);
         cut.job[cut.count++] = j;
     }
-    if (w.count) launch_products(calls[0], w, (unsigned)blocks);
+    if (!w.count) return;
+    T == 2 ? launch_products<2>(calls[0], w, (unsigned)blocks) : launch_products<1>(calls[0], w, (unsigned)blocks);
     if (cut.count) LAUNCH(calls[0], weights_add_kernel, (unsigned)adds, ADD_THREADS, 0, cut);
+}
+
+void weights_launch(const call *const *calls, int count) {
+    CHECK(count <= WEIGHTS_MOST, "the gradients of %d layers at once", count);
+    launch_size(calls, count, 1);
+    launch_size(calls, count, 2);
 }

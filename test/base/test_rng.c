@@ -94,6 +94,35 @@ static void permute_depends_on_round_and_key(void **state) {
     assert_true(fixed < 20);
 }
 
+// Over many rounds every element stands at every place about as often: chi-square over the cells of a 13 x 13 table, of
+// 144 degrees of freedom, is above 220 by chance about once in 20,000 keys.
+static void permute_is_even(void **state) {
+    enum { COUNT = 13, ROUNDS = 26000 };
+    static int seen[COUNT][COUNT];
+    double expected = (double)ROUNDS / COUNT, chi = 0;
+    (void)state;
+    for (uint32_t round = 0; round < ROUNDS; round++)
+        for (uint64_t at = 0; at < COUNT; at++) seen[at][rng_permute(77, round, at, COUNT)]++;
+    for (int i = 0; i < COUNT * COUNT; i++) {
+        double d = seen[i / COUNT][i % COUNT] - expected;
+        chi += d * d / expected;
+    }
+    assert_true(chi > 70 && chi < 220);
+}
+
+// Neighbours in the order are no nearer in the data than chance has them: the mean distance of two of n is n / 3.
+static void permute_parts_neighbours(void **state) {
+    enum { COUNT = 100003 };
+    double sum = 0;
+    (void)state;
+    for (uint64_t at = 0; at + 1 < COUNT; at++) {
+        double d = (double)rng_permute(3, 1, at, COUNT) - (double)rng_permute(3, 1, at + 1, COUNT);
+        sum += d < 0 ? -d : d;
+    }
+    double mean = sum / (COUNT - 1) / COUNT;
+    assert_true(mean > 0.327 && mean < 0.340);
+}
+
 static void permute_takes_large_counts(void **state) {
     (void)state;
     uint64_t count = ((uint64_t)1 << 62) + 12345;
@@ -107,6 +136,8 @@ int main(void) {
         cmocka_unit_test(unit_is_uniform),
         cmocka_unit_test(permute_is_a_bijection),
         cmocka_unit_test(permute_depends_on_round_and_key),
+        cmocka_unit_test(permute_is_even),
+        cmocka_unit_test(permute_parts_neighbours),
         cmocka_unit_test(permute_takes_large_counts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,91 @@
+#include "cuda/pack.cuh"
+
+#include "cuda/mma.cuh"
+
+enum { THREADS = 128 };
+
+static_assert(sizeof(pack_args) <= 4096, "packs are passed by value");
+
+// A lane's four terms of one column, as words of the program's type.
+template <int MATH> CUDA_FN void put_terms(uint32_t *to, const float v[4]) {
+    if constexpr (math_type<MATH>::K == 16) {
+        to[0] = pair_word<MATH>(v[0], v[1]);
+        to[1] = pair_word<MATH>(v[2], v[3]);
+    } else {
+#pragma unroll
+        for (int e = 0; e < 4; e++) to[e] = __float_as_uint(v[e]);
+    }
+}
+
+CUDA_FN float weight_at(const rows_pack &p, int k, int n) {
+    if (k >= p.K || n >= p.N) return 0;
+    return __ldg(p.weights + (p.back ? (int64_t)k * p.N + n : (int64_t)n * p.K + k));
+}
+
+// A lane's share of a run: `at` counts lanes, then runs, then groups.
+template <int MATH, int NJ> CUDA_FN void pack_share(const rows_pack &p, char *to, int64_t at) {
+    const int WORDS = NJ * (math_type<MATH>::K == 16 ? 2 : 4);
+    int runs = (p.K + ROWS_TERMS - 1) / ROWS_TERMS, lane = (int)(at % 32), run = (int)(at / 32 % runs);
+    int64_t group = at / 32 / runs;
+    if (group * 8 * NJ >= p.N) return;
+    int k = run * ROWS_TERMS + lane % 4 * 4, n = (int)group * 8 * NJ + lane / 4 * NJ;
+    float v[NJ][4];
+#pragma unroll
+    for (int i = 0; i < NJ * 4; i++) {
+        int e = p.back ? i / NJ : i % 4, j = p.back ? i % NJ : i / 4;
+        v[j][e] = weight_at(p, k + e, n + j);
+    }
+    alignas(16) uint32_t w[WORDS];
+#pragma unroll
+    for (int j = 0; j < NJ; j++) put_terms<MATH>(w + j * WORDS / NJ, v[j]);
+    uint32_t *out = (uint32_t *)(to + p.offset) + (at / 32) * 32 * WORDS;
+    if constexpr (WORDS == 2) {
+        ((uint2 *)out)[lane] = *(uint2 *)w;
+    } else {
+#pragma unroll
+        for (int q = 0; q < WORDS / 4; q++) ((uint4 *)out)[q * 32 + lane] = *(uint4 *)(w + 4 * q);
+    }
+}
+
+template <int MATH> static __global__ void __launch_bounds__(THREADS) pack_kernel(const __grid_constant__ pack_args a) {
+    int n = 0;
+    while (n + 1 < a.count && (int)blockIdx.x >= a.first[n + 1]) n++;
+    int64_t at = (int64_t)(blockIdx.x - a.first[n]) * THREADS + threadIdx.x;
+    if (a.pack[n].wide) {
+        pack_share<MATH, ROWS_WIDE>(a.pack[n], a.to, at);
+    } else {
+        pack_share<MATH, 1>(a.pack[n], a.to, at);
+    }
+}
+
+static int64_t shares(const rows_pack *p) {
+    int columns = 8 * (p->wide ? ROWS_WIDE : 1);
+    return (int64_t)((p->N + columns - 1) / columns) * ((p->K + ROWS_TERMS - 1) / ROWS_TERMS) * 32;
+}
+
+bool pack_make(pack_args *p, rows_compiler *r) {
+    *p = pack_args{};
+    p->low = r->program.low;
+    p->bytes = r->packed;
+    if (cudaMalloc((void **)&p->to, p->bytes) != cudaSuccess) return false;
+    for (int i = 0; i < r->packs; i++) {
+        p->pack[i] = r->pack[i];
+        p->first[i] = p->blocks;
+        p->blocks += (int)((shares(&r->pack[i]) + THREADS - 1) / THREADS);
+    }
+    p->count = r->packs;
+    rows_place(r, p->to);
+    return true;
+}
+
+void pack_remove(pack_args *p) {
+    cudaFree(p->to);
+}
+
+void pack_launch(const call *c, const pack_args *p) {
+    switch (p->low) {
+    case DTYPE_BF16: LAUNCH(c, pack_kernel<MATH_BF16>, (unsigned)p->blocks, THREADS, 0, *p); break;
+    case DTYPE_F16: LAUNCH(c, pack_kernel<MATH_F16>, (unsigned)p->blocks, THREADS, 0, *p); break;
+    default: LAUNCH(c, pack_kernel<MATH_F32>, (unsigned)p->blocks, THREADS, 0, *p); break;
+    }
+}

@@ -1,0 +1,28 @@
+// Packing: weights as the products of row programs read them (cuda/rows.h), in a launch before the program.
+//
+// For every group of 8 NJ columns and every run of 16 terms, lane l of a warp has terms 4 (l%4) .. + 3 of columns
+// NJ (l/4) .. + NJ - 1, one column after another; in shared order the lanes' first 16 bytes stand first, then their
+// second, and so on, so that a warp's load is one stretch. The launch depends on the weights alone and runs beside the
+// gathering of the micro-batch.
+#ifndef TRADEWIND_CUDA_PACK_CUH
+#define TRADEWIND_CUDA_PACK_CUH
+
+#include "cuda/rows.cuh"
+
+struct pack_args {
+    rows_pack pack[ROWS_MOST];
+    int first[ROWS_MOST]; // block
+    int count, blocks;
+    int low; // dtype of the packed weights
+    char *to;
+    size_t bytes;
+};
+
+// The packs of a compiled program, with memory of their own on the card; its instructions are then placed. False where
+// memory is short.
+bool pack_make(pack_args *p, rows_compiler *r);
+void pack_remove(pack_args *p);
+
+void pack_launch(const call *c, const pack_args *p);
+
+#endif

@@ -1,0 +1,34 @@
+// The end of a step in one launch: clip, adamw, and the update's `advance` where it follows (ops/clip.c, ops/adamw.c,
+// ops/advance.c).
+//
+// The norm of the whole gradient comes before the first update of a weight, so the blocks wait for each other once: they
+// are no more than the card's multiprocessors, all of which run at the same time. What a thread will need afterwards is
+// on its way meanwhile.
+#ifndef TRADEWIND_CUDA_SETTLE_CUH
+#define TRADEWIND_CUDA_SETTLE_CUH
+
+#include "cuda/cuda.cuh"
+
+struct settle_args {
+    const float4 *g;
+    float4 *w, *m, *v;
+    int64_t quads;
+    const double *totals;
+    double *state, *part; // clip's; sums of the blocks
+    float *scale;
+    clip_attr clip;
+    adamw_settings adamw;
+    float log1, log2;
+    const struct step *step;
+    struct step *advanced; // or NULL
+    unsigned *meeting;     // two words: arrived blocks, 0 between launches; and how often they met
+    int blocks;
+};
+
+// The calls from the first one on that one launch does: 0, 2 or 3. `meeting` is two words that start as 0 and
+// that no launch at the same time has.
+int settle_match(const call *calls, int count, settle_args *a, unsigned *meeting);
+
+void settle_launch(const call *c, const settle_args *a);
+
+#endif
