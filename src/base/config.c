@@ -65,6 +65,30 @@ const char *config_text(const config *c, const char *path) {
     return value_text(c, k, path);
 }
 
+// The words of a list, given or fallback.
+static const char *const *need_list(const config *c, const char *path, size_t *count) {
+    const config_key *k = need_row(c, path);
+    CHECK(k->type == CONFIG_LIST, "%s is of another type", path);
+    const node *n = node_find(c, path, NULL);
+    const items *list = n ? &n->list : &c->fallbacks[k - c->keys];
+    bool one = n && n->kind == NODE_SCALAR;
+    *count = one ? 1 : list->count;
+    return one ? &n->text : list->item;
+}
+
+size_t config_items(const config *c, const char *path) {
+    size_t count;
+    need_list(c, path, &count);
+    return count;
+}
+
+const char *config_item(const config *c, const char *path, size_t i) {
+    size_t count;
+    const char *const *item = need_list(c, path, &count);
+    CHECK(i < count, "%s has fewer words", path);
+    return item[i];
+}
+
 bool config_is(const config *c, const char *path, const char *word) {
     const config_key *k = need_row(c, path);
     CHECK(k->type == CONFIG_TEXT || choice_has(k->choices, word), "%s can never be %s", path, word);

@@ -74,7 +74,7 @@ static void put_found(const node *n, words *w) {
 static bool fail_value(
     const config *c, const node *n, const config_key *k, const char *path, const char *hint, err *e) {
     words w = {0};
-    bool vowel = k->type == CONFIG_INT, article = vowel || k->type == CONFIG_REAL;
+    bool vowel = k->type == CONFIG_INT, article = vowel || k->type == CONFIG_REAL || k->type == CONFIG_LIST;
     words_put(&w, "must be %s", !article ? "" : vowel ? "an " : "a ");
     row_put_type(&w, k);
     put_found(n, &w);
@@ -85,9 +85,16 @@ static bool fail_value(
     return tree_fail(c, n, path, e, "%s", w.text);
 }
 
+static bool check_list(const config *c, const node *n, const char *path, err *e) {
+    if (!n->list.problem) return true;
+    node here = {.line = n->list.line, .assignment = n->assignment};
+    return tree_fail(c, &here, path, e, "%s", n->list.problem);
+}
+
 static bool check_value(const config *c, const node *n, const config_key *k, const char *path, err *e) {
     value v;
     const char *hint = NULL;
+    if (n->kind == NODE_LIST && k->type == CONFIG_LIST) return check_list(c, n, path, e);
     if (n->kind == NODE_SCALAR && !node_is_null(n) && row_parse(k, n->text, n->quoted, &v, &hint)) return true;
     if (n->kind != NODE_SCALAR || node_is_null(n)) hint = NULL;
     return fail_value(c, n, k, path, hint, e);

@@ -94,6 +94,7 @@ void row_put_type(words *w, const config_key *k) {
     if (k->type == CONFIG_TEXT) words_put(w, "text");
     if (k->type == CONFIG_INT) put_number(w, k, "integer");
     if (k->type == CONFIG_REAL) put_number(w, k, "number");
+    if (k->type == CONFIG_LIST) words_put(w, "list of words");
     if (k->type == CONFIG_BOOL) {
         words_item(w, 0, n, "true", 4);
         words_item(w, 1, n, "false", 5);
@@ -153,9 +154,21 @@ static bool in_range(const config_key *k, double v) {
     return v >= k->least && v <= k->most;
 }
 
+// Whether a scalar may stand for a list of one.
+static bool parse_one(const char *text, bool quoted, const char **hint) {
+    if (strlen(text) > ITEM_MOST)
+        *hint = "a word has at most 255 bytes";
+    else if (!quoted && strchr(text, ','))
+        *hint = "write it in brackets, or in quotes if it is one word";
+    else
+        return true;
+    return false;
+}
+
 bool row_parse(const config_key *k, const char *text, bool quoted, value *v, const char **hint) {
     *v = (value){0};
     if (k->type == CONFIG_TEXT) return true;
+    if (k->type == CONFIG_LIST) return parse_one(text, quoted, hint);
     if (choice_has(k->choices, text)) {
         v->word = true;
         return true;
@@ -186,8 +199,9 @@ void row_check(const config_key *keys, size_t at) {
     CHECK(depth && depth <= DEPTH_MOST, "%s: bad path", k->path);
     CHECK(!number || k->least < k->most, "%s: no bounds", k->path);
     CHECK(k->type != CONFIG_CHOICE || choice_count(k->choices), "%s: no choices", k->path);
+    CHECK(k->type != CONFIG_LIST || !k->choices, "%s: a list has no choices", k->path);
     for (size_t i = 0; i < at; i++) CHECK(strcmp(keys[i].path, k->path) != 0, "%s: two rows", k->path);
-    if (!k->fallback || k->type == CONFIG_MAP) return;
+    if (!k->fallback || k->type == CONFIG_MAP || k->type == CONFIG_LIST) return; // whoever reads a list checks it
     value v;
     const char *hint = "";
     CHECK(row_parse(k, k->fallback, false, &v, &hint), "%s: bad fallback %s", k->path, k->fallback);

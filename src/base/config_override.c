@@ -1,4 +1,5 @@
 // Overrides: "train.epochs=4" from the command line put into the tree.
+#include "base/config_keys.h"
 #include "base/config_tree.h"
 
 #include <stdint.h>
@@ -24,30 +25,47 @@ static bool utf8_ok(const char *text) {
     return true;
 }
 
-bool config_override(config *c, const char *assignment, err *e) {
+// Takes the path out of an assignment. What is wrong with it, or NULL.
+static const char *take_path(const char *assignment, char path[PATH_ROOM], size_t *depth) {
     const char *equals = strchr(assignment, '=');
-    node here = {.assignment = assignment};
-    if (!equals) return tree_fail(c, &here, "", e, "not an override; write KEY=VALUE, such as train.epochs=4");
-    if (!utf8_ok(assignment)) return tree_fail(c, &here, "", e, "not valid UTF-8; check the spelling");
-    char path[PATH_ROOM];
-    size_t len = (size_t)(equals - assignment), depth = 1;
-    for (size_t i = 0; i < len; i++) depth += assignment[i] == '.';
-    if (depth > DEPTH_MOST || len >= sizeof path) return tree_fail(c, &here, "", e, "the key is too long; check it");
+    if (!equals) return "not an override; write KEY=VALUE, such as train.epochs=4";
+    if (!utf8_ok(assignment)) return "not valid UTF-8; check the spelling";
+    size_t len = (size_t)(equals - assignment);
+    *depth = 1;
+    for (size_t i = 0; i < len; i++) *depth += assignment[i] == '.';
+    if (*depth > DEPTH_MOST || len >= PATH_ROOM) return "the key is too long; check it";
     memcpy(path, assignment, len);
     path[len] = 0;
     const char *p = path;
-    for (size_t i = 0; i < depth; i++, p = part_next(p)) {
+    for (size_t i = 0; i < *depth; i++, p = part_next(p)) {
         const char *problem = key_problem(p, part_length(p));
-        if (problem) return tree_fail(c, &here, "", e, "%s", problem);
+        if (problem) return problem;
     }
-    if (c->nodes + depth > NODES_MOST) return tree_fail(c, &here, "", e, "too many keys");
-    const char *kept = arena_text(&c->memory, assignment);
-    size_t blocked = 0;
+    return NULL;
+}
+
+bool config_override(config *c, const char *assignment, err *e) {
+    node here = {.assignment = assignment};
+    char path[PATH_ROOM];
+    size_t depth, blocked = 0;
+    const char *problem = take_path(assignment, path, &depth);
+    if (!problem && c->nodes + depth > NODES_MOST) problem = "too many keys";
+    if (problem) return tree_fail(c, &here, "", e, "%s", problem);
+    const char *kept = arena_text(&c->memory, assignment), *text = kept + strlen(path) + 1;
+    const config_key *k = row_find(c, path);
+    bool takes_list = k && k->type == CONFIG_LIST;
+    if (takes_list) text += strspn(text, " ");
+    bool is_list = takes_list && !text_is_null(text);
+    items list = {0};
+    if (is_list && !items_read(c, text, &list))
+        return tree_fail(c, &here, path, e, "not a list; write [a, b] or a,b, with quotes around odd words");
     node *n = node_make(c, path, kept, &blocked);
     if (n) {
-        node_set(n, kept + len + 1, kept);
+        node_set(n, text, kept);
+        if (is_list) node_set_list(n, &list, kept);
         return true;
     }
     path[blocked] = 0;
-    return tree_fail(c, &here, path, e, "is a single value, so it has no keys below it; override %s itself", path);
+    const char *what = node_find(c, path, NULL)->kind == NODE_LIST ? "list" : "single value";
+    return tree_fail(c, &here, path, e, "is a %s, so it has no keys below it; override %s itself", what, path);
 }

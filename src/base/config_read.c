@@ -91,16 +91,37 @@ static bool read_map(reader *r, node *n, const char *path, int depth) {
     }
 }
 
-// Reads over a list: no key takes one, but the check says so better, with the key's name.
-static bool skip_list(reader *r, const char *path, int depth) {
+static const char *item_problem(const yaml_event_t *v) {
+    if (v->type == YAML_SEQUENCE_START_EVENT) return "a list stands in the list; write single words";
+    if (v->type == YAML_MAPPING_START_EVENT) return "a section stands in the list; write single words";
+    const char *text = (const char *)v->data.scalar.value;
+    bool quoted = v->data.scalar.style != YAML_PLAIN_SCALAR_STYLE;
+    if (!quoted && text_is_null(text)) return "a word of the list is empty; remove it, or quote it";
+    if (strlen(text) != v->data.scalar.length) return "a word of the list has a NUL in it; remove it";
+    return v->data.scalar.length > ITEM_MOST ? "a word of the list is longer than 255 bytes; shorten it" : NULL;
+}
+
+// The current event starts an item.
+static void take_item(reader *r, items *list) {
+    if (list->problem) return;
+    list->problem = item_problem(&r->event);
+    if (!list->problem && list->count == ITEMS_MOST) list->problem = "the list has more than 4096 words; shorten it";
+    if (list->problem)
+        list->line = r->event.start_mark.line + 1;
+    else
+        items_add(r->c, list, (const char *)r->event.data.scalar.value);
+}
+
+static bool read_list(reader *r, items *list, const char *path, int depth) {
     int start = depth;
     for (;;) {
         if (!advance(r)) return false;
         yaml_event_type_t type = r->event.type;
+        bool ends = type == YAML_SEQUENCE_END_EVENT || type == YAML_MAPPING_END_EVENT;
+        if (depth == start && !ends) take_item(r, list);
         if (type == YAML_SEQUENCE_START_EVENT || type == YAML_MAPPING_START_EVENT) depth++;
         if (depth > DEPTH_MOST) return fail_here(r, path, "nested more than 16 deep; is it the right file?");
-        if (type != YAML_SEQUENCE_END_EVENT && type != YAML_MAPPING_END_EVENT) continue;
-        if (depth-- == start) return true;
+        if (ends && depth-- == start) return true;
     }
 }
 
@@ -109,7 +130,7 @@ static bool read_node(reader *r, node *n, const char *path, int depth) {
     if (r->event.type == YAML_MAPPING_START_EVENT) return read_map(r, n, path, depth);
     if (r->event.type == YAML_SEQUENCE_START_EVENT) {
         n->kind = NODE_LIST;
-        return skip_list(r, path, depth);
+        return read_list(r, &n->list, path, depth);
     }
     const char *text = (const char *)r->event.data.scalar.value;
     if (strlen(text) != r->event.data.scalar.length) return fail_here(r, path, "has a NUL in it; remove it");
@@ -135,21 +156,48 @@ static bool read_document(reader *r) {
     return fail_here(r, "", "a second document starts; keep one in a file");
 }
 
+static void reader_start(reader *r, size_t bytes) {
+    CHECK(yaml_parser_initialize(&r->parser), "out of memory for a YAML parser");
+    yaml_parser_set_encoding(&r->parser, YAML_UTF8_ENCODING);
+    yaml_parser_set_input_string(&r->parser, (const unsigned char *)(bytes ? r->text : ""), bytes);
+}
+
+static void reader_stop(reader *r) {
+    yaml_event_delete(&r->event);
+    yaml_parser_delete(&r->parser);
+}
+
+bool items_read(config *c, const char *text, items *list) {
+    bool bare = *text != '[';
+    reader r = {.c = c, .text = arena_format(&c->memory, "%s%s%s", bare ? "[" : "", text, bare ? "]" : "")};
+    reader_start(&r, strlen(r.text));
+    bool ok = advance(&r) && advance(&r) && advance(&r); // the stream's start, the document's, the list's
+    ok = ok && r.event.type == YAML_SEQUENCE_START_EVENT && read_list(&r, list, "", 0);
+    ok = ok && advance(&r) && advance(&r) && r.event.type == YAML_STREAM_END_EVENT;
+    reader_stop(&r);
+    return ok;
+}
+
+static void read_fallback(config *c, size_t row) {
+    const config_key *k = &c->keys[row];
+    items *list = &c->fallbacks[row];
+    if (k->type != CONFIG_LIST || !k->fallback) return;
+    CHECK(items_read(c, k->fallback, list) && !list->problem, "%s: bad fallback %s", k->path, k->fallback);
+}
+
 config *config_read(const char *name, const char *text, size_t bytes, const config_key *keys, size_t count, err *e) {
     for (size_t i = 0; i < count; i++) row_check(keys, i);
     config *c = tree_new(name, keys, count);
+    for (size_t i = 0; i < count; i++) read_fallback(c, i);
     reader r = {.c = c, .text = text, .e = e};
     bool ok = false;
     if (bytes > FILE_MOST) {
         tree_fail(c, NULL, "", e, "larger than 1 MiB; is it the right file?");
         goto done;
     }
-    CHECK(yaml_parser_initialize(&r.parser), "out of memory for a YAML parser");
-    yaml_parser_set_encoding(&r.parser, YAML_UTF8_ENCODING);
-    yaml_parser_set_input_string(&r.parser, (const unsigned char *)(bytes ? text : ""), bytes);
+    reader_start(&r, bytes);
     ok = read_document(&r);
-    yaml_event_delete(&r.event);
-    yaml_parser_delete(&r.parser);
+    reader_stop(&r);
 done:
     if (ok) return c;
     config_free(c);

@@ -44,6 +44,7 @@ config *tree_new(const char *name, const config_key *keys, size_t count) {
     c->name = arena_text(&c->memory, name);
     c->keys = keys;
     c->count = count;
+    c->fallbacks = arena_array(&c->memory, count, sizeof *c->fallbacks);
     c->root = arena_take(&c->memory, sizeof *c->root);
     c->root->kind = NODE_MAP;
     c->root->key = c->root->text = "";
@@ -101,7 +102,25 @@ void node_set(node *n, const char *text, const char *assignment) {
     n->text = text;
     n->quoted = false;
     n->assignment = assignment;
+    n->list = (items){0};
     n->first = n->last = NULL;
+}
+
+void node_set_list(node *n, const items *list, const char *assignment) {
+    node_set(n, "", assignment);
+    n->kind = NODE_LIST;
+    n->list = *list;
+}
+
+void items_add(config *c, items *list, const char *text) {
+    if (list->count == list->room) {
+        size_t room = list->room ? 2 * list->room : 8;
+        const char **larger = arena_array(&c->memory, room, sizeof *larger);
+        if (list->count) memcpy(larger, list->item, list->count * sizeof *larger);
+        list->item = larger;
+        list->room = room;
+    }
+    list->item[list->count++] = arena_text(&c->memory, text);
 }
 
 static void put_place(const config *c, const node *n, words *w) {

@@ -1,6 +1,7 @@
 // What the user wrote: a tree of keys, each with its place, and the messages that blame one. For base/config*.c alone.
 //
-// The tree knows no types: a value is the text as written. Everything in it lives in the arena of its config.
+// The tree knows no types: a value is the text as written, or a list of them. Everything in it lives in the arena of
+// its config.
 #ifndef TRADEWIND_BASE_CONFIG_TREE_H
 #define TRADEWIND_BASE_CONFIG_TREE_H
 
@@ -13,15 +14,27 @@ enum {
     NODES_MOST = 4096, // keys in all; siblings are compared pairwise
     DEPTH_MOST = 16,
     KEY_MOST = 64,
+    ITEMS_MOST = 4096, // in a list
+    ITEM_MOST = 255,   // bytes of one
     PATH_ROOM = DEPTH_MOST * (KEY_MOST + 1) + 1,
 };
 
 typedef enum { NODE_SCALAR, NODE_MAP, NODE_LIST } node_kind;
 
+// A list. The first thing that is wrong with it is kept, since the check, which knows the key, says it better: a key
+// that takes no list needs no word about a list's items.
+typedef struct {
+    const char **item;
+    size_t count, room;
+    const char *problem; // what is wrong and what to do; NULL: nothing
+    size_t line;         // of the problem
+} items;
+
 typedef struct node {
     node_kind kind;
     const char *key;
     const char *text;       // of a scalar
+    items list;             // of a list
     bool quoted;            // written in quotes, or as a block of text
     size_t line;            // of the key; 0 when an override made it
     const char *assignment; // the override that set it, or NULL
@@ -35,6 +48,7 @@ struct config {
     size_t count;
     node *root;
     size_t nodes;
+    items *fallbacks; // [count]: those of rows that take a list
 };
 
 // An empty description; config_free frees it. The table is kept, not looked at.
@@ -63,8 +77,15 @@ node *node_find(const config *c, const char *path, const node **last);
 // the first `*blocked` bytes of the path.
 node *node_make(config *c, const char *path, const char *assignment, size_t *blocked);
 
-// Makes a node a single value, whatever it was.
+// Makes a node a single value or a list, whatever it was.
 void node_set(node *n, const char *text, const char *assignment);
+void node_set_list(node *n, const items *list, const char *assignment);
+
+// Adds a copy of a text to a list.
+void items_add(config *c, items *list, const char *text);
+
+// Reads "a, b" or "[a, b]" as a YAML file has it in brackets. False when that is no list; a list with a problem is one.
+bool items_read(config *c, const char *text, items *list);
 
 // ERR_INPUT "PLACE: path: text", or without the path where it is "". Blames node `n`, which may be NULL for the file as
 // a whole. Both return false.

@@ -10,6 +10,7 @@ static void copy_children(config *to, node *into, const node *from) {
         node *twin = node_add(to, into, n->key, strlen(n->key));
         twin->kind = n->kind;
         twin->text = n->text;
+        twin->list = n->list;
         twin->quoted = n->quoted;
         copy_children(to, twin, n);
     }
@@ -35,6 +36,7 @@ static void fill_fallbacks(const config *c, config *full) {
         node_set(n, k->fallback, NULL);
         n->quoted = text_is_null(n->text);
         if (k->type == CONFIG_MAP) n->kind = NODE_MAP;
+        if (k->type == CONFIG_LIST) node_set_list(n, &c->fallbacks[i], NULL);
     }
 }
 
@@ -60,9 +62,17 @@ static bool emit_text(yaml_emitter_t *out, const char *text, bool quoted) {
         yaml_scalar_event_initialize(&v, NULL, NULL, (const unsigned char *)text, (int)strlen(text), 1, 1, style));
 }
 
-static bool emit_node(yaml_emitter_t *out, const node *n) {
-    CHECK(n->kind != NODE_LIST, "config_write before config_check");
+static bool emit_list(yaml_emitter_t *out, const items *list) {
+    CHECK(!list->problem, "config_write before config_check");
     yaml_event_t v;
+    bool ok = emit(out, &v, yaml_sequence_start_event_initialize(&v, NULL, NULL, 1, YAML_FLOW_SEQUENCE_STYLE));
+    for (size_t i = 0; ok && i < list->count; i++) ok = emit_text(out, list->item[i], text_is_null(list->item[i]));
+    return ok && emit(out, &v, yaml_sequence_end_event_initialize(&v));
+}
+
+static bool emit_node(yaml_emitter_t *out, const node *n) {
+    yaml_event_t v;
+    if (n->kind == NODE_LIST) return emit_list(out, &n->list);
     if (n->kind == NODE_SCALAR && !node_is_null(n)) return emit_text(out, n->text, n->quoted);
     bool ok = emit(out, &v, yaml_mapping_start_event_initialize(&v, NULL, NULL, 1, YAML_BLOCK_MAPPING_STYLE));
     for (const node *child = n->first; ok && child; child = child->next)
