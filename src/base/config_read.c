@@ -96,7 +96,7 @@ static const char *item_problem(const yaml_event_t *v) {
     if (v->type == YAML_MAPPING_START_EVENT) return "a section stands in the list; write single words";
     const char *text = (const char *)v->data.scalar.value;
     bool quoted = v->data.scalar.style != YAML_PLAIN_SCALAR_STYLE;
-    if (!quoted && text_is_null(text)) return "a word of the list is empty; remove it, or quote it";
+    if (!quoted && text_is_null(text)) return "a word of the list has no value; remove it, or quote it";
     if (strlen(text) != v->data.scalar.length) return "a word of the list has a NUL in it; remove it";
     return v->data.scalar.length > ITEM_MOST ? "a word of the list is longer than 255 bytes; shorten it" : NULL;
 }

@@ -533,9 +533,9 @@ static void wrong_lists(void **state) {
     refuse("data:\n  symbols: [a, {}]\n", "run.yaml:2: data.symbols: a section stands in the list; write single words");
     refuse("data:\n  symbols: [a: b]\n", "run.yaml:2: data.symbols: a section stands in the list; write single words");
     refuse("data:\n  symbols: [a,\n   ~]\n",
-        "run.yaml:3: data.symbols: a word of the list is empty; remove it, or quote it");
+        "run.yaml:3: data.symbols: a word of the list has no value; remove it, or quote it");
     refuse("data:\n  symbols:\n    -\n    - a\n",
-        "run.yaml:3: data.symbols: a word of the list is empty; remove it, or quote it");
+        "run.yaml:3: data.symbols: a word of the list has no value; remove it, or quote it");
     refuse(
         "data:\n  symbols: [\"a\\0b\"]\n", "run.yaml:2: data.symbols: a word of the list has a NUL in it; remove it");
     refuse("data:\n  symbols: [a, *b]\n", "run.yaml:2: aliases are not supported; repeat the value, or quote it");
@@ -634,7 +634,7 @@ static void wrong_lists_on_the_command_line(void **state) {
     refuse_override(
         "data.symbols={}", "data.symbols={}: data.symbols: a section stands in the list; write single words");
     refuse_override(
-        "data.symbols=a,~", "data.symbols=a,~: data.symbols: a word of the list is empty; remove it, or quote it");
+        "data.symbols=a,~", "data.symbols=a,~: data.symbols: a word of the list has no value; remove it, or quote it");
     refuse_override("data.symbols=", "data.symbols=: data.symbols: must be a list of words, but has no value; what is "
                                      "traded (default XAU, EURUSD)");
     refuse_override("data.symbols= ",
