@@ -6,16 +6,18 @@ BUILD ?= build
 CUDA  ?= AUTO
 CTEST  = ctest --output-on-failure --parallel 2
 
-C_FILES = find src test bench -name '*.[ch]'
+FUZZ_SECONDS ?= 20
+
+C_FILES = find src test bench fuzz -name '*.[ch]'
 # TSan runs what may use threads: everything but these. It needs address randomisation off on newer kernels.
 TSAN_SKIP = test_(arena|config|err|file|fuse|json|rng|rows|term)$$
 NO_ASLR   = $(shell setarch -R true 2>/dev/null && echo setarch -R)
 
-# $(call build,FOLDER,OPTIONS): configures and builds.
-build = cmake -S . -B $(1) $(2) --log-level=WARNING && cmake --build $(1) --parallel $(JOBS)
+# $(call build,FOLDER,OPTIONS,TARGET): configures and builds; everything where no target is named.
+build = cmake -S . -B $(1) $(2) --log-level=WARNING && cmake --build $(1) --parallel $(JOBS) $(if $(3),--target $(3))
 
 .DEFAULT_GOAL := all
-.PHONY: all demo test test-asan test-tsan test-gpu sanitize-gpu bench bench-gpu format lint layers clean help
+.PHONY: all demo test test-asan test-tsan fuzz test-gpu sanitize-gpu bench bench-gpu format lint layers clean help
 
 all: layers $(BUILD)/.deps-demo ## build the program, build/tradewind, and the CUDA plug-in where nvcc is found
 	@$(call build,$(BUILD),-DTRADEWIND_TESTS=OFF -DTRADEWIND_CUDA=$(CUDA))
@@ -35,6 +37,11 @@ test-asan: layers $(BUILD)/.deps-test ## the tests under AddressSanitizer and UB
 test-tsan: layers $(BUILD)/.deps-test ## the tests that use threads, under ThreadSanitizer
 	@$(call build,$(BUILD)-tsan,-DTRADEWIND_SANITIZE=thread -DTRADEWIND_CUDA=OFF)
 	@cd $(BUILD)-tsan && TRADEWIND_TEST_SIZE=7 $(NO_ASLR) $(CTEST) -E '$(TSAN_SKIP)'
+
+fuzz: $(BUILD)/.deps-demo ## each reader on made-up bytes for FUZZ_SECONDS=20 (needs clang); crashes stay in build-fuzz
+	@$(call build,$(BUILD)-fuzz,-DCMAKE_C_COMPILER=clang -DTRADEWIND_FUZZ=ON -DTRADEWIND_FUZZ_SECONDS=$(FUZZ_SECONDS) \
+	-DTRADEWIND_TESTS=OFF -DTRADEWIND_CUDA=OFF,fuzz)
+	@cd $(BUILD)-fuzz && $(CTEST)
 
 test-gpu: layers $(BUILD)/.deps-test ## the tests on the card, in every precision; fails where there is none
 	@$(call build,$(BUILD),-DTRADEWIND_TESTS=ON -DTRADEWIND_CUDA=ON)

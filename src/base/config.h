@@ -2,9 +2,9 @@
 //
 // What the user wrote is kept as written, with its place, so that every complaint reads "FILE:LINE: path: what is
 // wrong; what to do" on one line, or starts with the override that is to blame. The order of calls is load, overrides,
-// check, then the getters. Of YAML it takes one document of nested maps and single values; anchors, aliases, tags,
-// several documents, files of more than 1 MiB and nesting beyond 16 are refused (ERR_INPUT, as is all that is wrong
-// with the user's text). Lists are read over and refused by the check, since no key takes one.
+// check, then the getters. Of YAML it takes one document of nested maps, single values and lists of single values;
+// anchors, aliases, tags, several documents, files of more than 1 MiB and nesting beyond 16 are refused (ERR_INPUT, as
+// is all that is wrong with the user's text).
 #ifndef TRADEWIND_BASE_CONFIG_H
 #define TRADEWIND_BASE_CONFIG_H
 
@@ -13,15 +13,19 @@
 #include <stdint.h>
 #include <stdio.h>
 
-typedef enum { CONFIG_INT, CONFIG_REAL, CONFIG_BOOL, CONFIG_TEXT, CONFIG_CHOICE, CONFIG_MAP } config_type;
+typedef enum { CONFIG_INT, CONFIG_REAL, CONFIG_BOOL, CONFIG_TEXT, CONFIG_CHOICE, CONFIG_LIST, CONFIG_MAP } config_type;
 
 // One row of a table of keys. The sections on the way to a key need no row of their own. A section that means something
 // by being there ("agent") has a CONFIG_MAP row without fallback: config_write then leaves it out unless it was given.
-// A key may have a row for a single value and rows below it; the user then gives either.
+// A key may have a row for a single value or a list and rows below it; the user then gives either.
+//
+// A list is "[a, b]" or lines of "- a": up to 4096 words of up to 255 bytes each. It may be empty, and words may
+// repeat. A single value is a list of one, but unquoted it has no comma, since "a, b" without brackets is most likely
+// meant as two. Which words make sense is for the caller to say, with config_fail.
 typedef struct {
     const char *path; // "train.batch_size"; "model.hidden.*" covers any key one level below model.hidden
     config_type type;
-    const char *fallback; // the value when the user gives none, as written in a file, unquoted; NULL: none
+    const char *fallback; // the value when the user gives none, as in a file, unquoted ("a, b" for a list); NULL: none
     double least, most;   // INT, REAL: inclusive, or -INFINITY, INFINITY; a least of 1e-30 or less means "above 0"
     const char *choices;  // CHOICE: "adamw|sgd"; INT, REAL, BOOL: words taken in place of a value, such as "auto"
     const char *help;     // one line
@@ -36,8 +40,9 @@ config *config_load(const char *path, const config_key *keys, size_t count, err 
 config *config_read(const char *name, const char *text, size_t bytes, const config_key *keys, size_t count, err *e);
 void config_free(config *c);
 
-// Sets one value from "train.epochs=4", making the sections that it needs; the text after = is taken as it is. The last
-// one wins. Whether the key exists and the value fits is for config_check to say.
+// Sets one value from "train.epochs=4", making the sections that it needs; the text after = is taken as it is. A key of
+// the table that takes a list is set from "data.features.fast=a,b" or "=[a, b]", quotes as in a file; "=[]" is the
+// empty list. The last one wins. Whether the key exists and the value fits is for config_check to say.
 bool config_override(config *c, const char *assignment, err *e);
 
 // Every key known, every value of its type and in range. Reports the first that is not, in the order of the file.
@@ -54,6 +59,10 @@ int64_t config_int(const config *c, const char *path);
 double config_real(const config *c, const char *path);
 bool config_bool(const config *c, const char *path);
 const char *config_text(const config *c, const char *path);
+
+// The words of a list, in their order: how many, 0 when there is no value, and the i-th.
+size_t config_items(const config *c, const char *path);
+const char *config_item(const config *c, const char *path, size_t i);
 
 // Whether the value is this word: "auto" in place of a number, one of the choices, or a text.
 bool config_is(const config *c, const char *path, const char *word);

@@ -18,6 +18,9 @@
 
 static const config_key keys[] = {
     {"data.set", CONFIG_TEXT, NULL, 0, 0, NULL, "a dataset, or synthetic"},
+    {"data.bars.*", CONFIG_TEXT, NULL, 0, 0, NULL, "a file of bars"},
+    {"data.features.*", CONFIG_LIST, NULL, 0, 0, NULL, "columns of a branch"},
+    {"data.symbols", CONFIG_LIST, "XAU, EURUSD", 0, 0, NULL, "what is traded"},
     {"data.windows.*", CONFIG_INT, NULL, 1, 100000, NULL, "bars in a window"},
     {"data.split.train", CONFIG_REAL, "0.70", TINY, 1, NULL, "share of the samples to train on"},
     {"data.split.purge", CONFIG_INT, "auto", 0, INFINITY, "auto", "samples dropped between the parts"},
@@ -60,6 +63,15 @@ static const char sample[] = "# a run\n"
                              "gpu:\n"
                              "  mixed: bf16\n"
                              "  monitor: Yes\n";
+
+static const char sample_lists[] = "data:\n"
+                                   "  bars: {fast: XAUUSD_M5.csv, slow: XAUUSD_H1.csv}\n"
+                                   "  features:\n"
+                                   "    fast: [log_return_1, rsi_14, macd_12_26_9]\n"
+                                   "    slow:\n"
+                                   "      - log_return_1\n"
+                                   "      - 'a, \xc3\xa9'   # a comment\n"
+                                   "  symbols: []\n";
 
 static config *read_ok(const char *text) {
     err e = {0};
@@ -396,6 +408,22 @@ static void assert_same_values(const config *a, const config *b) {
         assert_string_equal(config_child(a, "data.windows", i), config_child(b, "data.windows", i));
 }
 
+static void assert_same_list(const config *a, const config *b, const char *path) {
+    assert_int_equal(config_items(a, path), config_items(b, path));
+    for (size_t i = 0; i < config_items(a, path); i++)
+        assert_string_equal(config_item(a, path, i), config_item(b, path, i));
+}
+
+static void assert_same_lists(const config *a, const config *b) {
+    assert_same_list(a, b, "data.symbols");
+    assert_int_equal(config_count(a, "data.features"), config_count(b, "data.features"));
+    for (size_t i = 0; i < config_count(a, "data.features"); i++) {
+        char path[100];
+        snprintf(path, sizeof path, "data.features.%s", config_child(a, "data.features", i));
+        assert_same_list(a, b, path);
+    }
+}
+
 // What is written must read back to the same values, and then be written the same.
 static void assert_round_trip(const config *c) {
     size_t bytes, bytes_again;
@@ -404,6 +432,7 @@ static void assert_round_trip(const config *c) {
     config *again = config_read("again.yaml", text, bytes, keys, COUNT, &e);
     if (!again || !config_check(again, &e)) fail_msg("%s in:\n%s", e.text, text);
     assert_same_values(c, again);
+    assert_same_lists(c, again);
     char *text_again = written(again, &bytes_again);
     assert_string_equal(text, text_again);
     free(text_again);
@@ -432,6 +461,226 @@ static void writes_what_it_reads(void **state) {
     config_free(c);
 }
 
+// The words of a list with a bar between them must be `want`.
+static void assert_list(const config *c, const char *path, const char *want) {
+    char got[1024] = "";
+    size_t used = 0;
+    for (size_t i = 0; i < config_items(c, path); i++)
+        used += (size_t)snprintf(got + used, sizeof got - used, "%s%s", i ? "|" : "", config_item(c, path, i));
+    assert_true(used < sizeof got);
+    assert_string_equal(got, want);
+}
+
+static void given_lists(void **state) {
+    (void)state;
+    config *c = check_ok(sample_lists);
+    assert_list(c, "data.features.fast", "log_return_1|rsi_14|macd_12_26_9");
+    assert_list(c, "data.features.slow", "log_return_1|a, \xc3\xa9");
+    assert_int_equal(config_items(c, "data.features.fast"), 3);
+    assert_string_equal(config_text(c, "data.bars.slow"), "XAUUSD_H1.csv");
+    assert_true(config_given(c, "data.symbols"));
+    assert_int_equal(config_items(c, "data.symbols"), 0);
+    assert_false(config_has(c, "data.features.other"));
+    assert_int_equal(config_items(c, "data.features.other"), 0);
+    assert_int_equal(config_count(c, "data.features"), 2);
+    config_free(c);
+    c = check_ok("");
+    assert_list(c, "data.symbols", "XAU|EURUSD");
+    assert_true(config_has(c, "data.symbols"));
+    assert_false(config_given(c, "data.symbols"));
+    config_free(c);
+}
+
+static void odd_lists(void **state) {
+    (void)state;
+    static const struct {
+        const char *text, *want;
+    } cases[] = {
+        {"[a, b,]", "a|b"},
+        {"[]", ""},
+        {"[ ]", ""},
+        {"[a]", "a"},
+        {"a", "a"},
+        {"a b", "a b"},
+        {"'a, b'", "a, b"},
+        {"\"\"", ""},
+        {"[\"a, b\", 'it''s', \"[x]\", \"\", \"null\"]", "a, b|it's|[x]||null"},
+        {"[a b, 1, true, -1.5, 1e3, a:b]", "a b|1|true|-1.5|1e3|a:b"},
+        {"[\xc3\xa9t\xc3\xa9, \"\\u4e2d\", \xf0\x9f\x98\x80]", "\xc3\xa9t\xc3\xa9|\xe4\xb8\xad|\xf0\x9f\x98\x80"},
+        {"[a,\n    b # one\n    , c]", "a|b|c"},
+        {"\n  - a, b\n  - \"- c\"\n  - a", "a, b|- c|a"},
+        {"\n  - |\n    two\n    lines\n  - b", "two\nlines\n|b"},
+        {"\n  -   a\n", "a"},
+    };
+    char text[256];
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        snprintf(text, sizeof text, "data:\n  symbols: %s\n", cases[i].text);
+        config *c = check_ok(text);
+        assert_list(c, "data.symbols", cases[i].want);
+        assert_true(config_given(c, "data.symbols"));
+        config_free(c);
+    }
+}
+
+static void wrong_lists(void **state) {
+    (void)state;
+    refuse(
+        "data:\n  symbols: [a,\n    [b]]\n", "run.yaml:3: data.symbols: a list stands in the list; write single words");
+    refuse("data:\n  symbols:\n    - a\n    - - b\n",
+        "run.yaml:4: data.symbols: a list stands in the list; write single words");
+    refuse("data:\n  features:\n    fast:\n    - a\n    - b: 1\n",
+        "run.yaml:5: data.features.fast: a section stands in the list; write single words");
+    refuse("data:\n  symbols: [a, {}]\n", "run.yaml:2: data.symbols: a section stands in the list; write single words");
+    refuse("data:\n  symbols: [a: b]\n", "run.yaml:2: data.symbols: a section stands in the list; write single words");
+    refuse("data:\n  symbols: [a,\n   ~]\n",
+        "run.yaml:3: data.symbols: a word of the list has no value; remove it, or quote it");
+    refuse("data:\n  symbols:\n    -\n    - a\n",
+        "run.yaml:3: data.symbols: a word of the list has no value; remove it, or quote it");
+    refuse(
+        "data:\n  symbols: [\"a\\0b\"]\n", "run.yaml:2: data.symbols: a word of the list has a NUL in it; remove it");
+    refuse("data:\n  symbols: [a, *b]\n", "run.yaml:2: aliases are not supported; repeat the value, or quote it");
+    refuse("data:\n  symbols: [&a b]\n", "run.yaml:2: anchors are not supported; remove the &, or quote the value");
+    refuse("data:\n  symbols: [!!str a]\n", "run.yaml:2: tags are not supported; remove the !, or quote the value");
+    refuse("data:\n  symbols: [a,, b]\n",
+        "run.yaml:2: not valid YAML: did not find expected node content; check indentation, colons and quotes");
+    refuse("data:\n  symbols: [a, b\n",
+        "run.yaml:3: not valid YAML: did not find expected ',' or ']' while parsing a flow sequence that starts in "
+        "line 2; check indentation, colons and quotes");
+    refuse("data:\n  symbols: {a: 1}\n", "run.yaml:2: data.symbols: must be a list of words, not a section; what is "
+                                         "traded (default XAU, EURUSD)");
+    refuse("data:\n  symbols:\n", "run.yaml:2: data.symbols: must be a list of words, but has no value; what is traded "
+                                  "(default XAU, EURUSD)");
+    refuse("data:\n  symbols: XAU, EURUSD\n",
+        "run.yaml:2: data.symbols: must be a list of words, not XAU, EURUSD; write it in brackets, or in quotes if "
+        "it is one word");
+    refuse("data:\n  features: {fast: {a: b}}\n",
+        "run.yaml:2: data.features.fast: must be a list of words, not a section; columns of a branch");
+    refuse("data:\n  features: [a, b]\n",
+        "run.yaml:2: data.features: must be a section, not a list; data.features takes any name");
+    refuse("data:\n  bars: {fast: [a, [b]]}\n", "run.yaml:2: data.bars.fast: must be text, not a list; a file of bars");
+    refuse("data:\n  windows:\n    fast:\n    - 5\n",
+        "run.yaml:3: data.windows.fast: must be an integer from 1 to 100000, not a list; bars in a window");
+}
+
+static void lists_are_bounded(void **state) {
+    (void)state;
+    enum { ROOM = 1 << 16 };
+    static char text[ROOM], word[257];
+    size_t used = (size_t)sprintf(text, "data:\n  symbols:\n");
+    for (int i = 0; i < 4096; i++) used += (size_t)sprintf(text + used, "  - w%d\n", i);
+    config *c = check_ok(text);
+    assert_int_equal(config_items(c, "data.symbols"), 4096);
+    assert_string_equal(config_item(c, "data.symbols", 4095), "w4095");
+    config_free(c);
+    for (int i = 4096; i < 5000; i++) used += (size_t)sprintf(text + used, "  - w%d\n", i);
+    refuse(text, "run.yaml:4099: data.symbols: the list has more than 4096 words; shorten it");
+    memset(word, 'w', 255);
+    sprintf(text, "data:\n  symbols: [%s]\n  features: {fast: %s}\n", word, word);
+    c = check_ok(text);
+    assert_string_equal(config_item(c, "data.symbols", 0), word);
+    assert_string_equal(config_item(c, "data.features.fast", 0), word);
+    config_free(c);
+    memset(word, 'w', 256);
+    sprintf(text, "data:\n  symbols: [a,\n    %s]\n", word);
+    refuse(text, "run.yaml:3: data.symbols: a word of the list is longer than 255 bytes; shorten it");
+    sprintf(text, "data:\n  symbols: %s\n", word);
+    refuse(text, "run.yaml:2: data.symbols: must be a list of words, not "
+                 "wwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwww...; a word has at most 255 bytes");
+    used = (size_t)sprintf(text, "data:\n  symbols: ");
+    for (int i = 0; i < 20; i++) text[used++] = '[';
+    refuse_bytes(text, used, "run.yaml:2: data.symbols: nested more than 16 deep; is it the right file?");
+}
+
+static void lists_on_the_command_line(void **state) {
+    (void)state;
+    static const struct {
+        const char *text, *want;
+    } cases[] = {{"data.symbols=a,b", "a|b"}, {"data.symbols=[a, b]", "a|b"}, {"data.symbols= a , b c ", "a|b c"},
+        {"data.symbols= [a, b] ", "a|b"}, {"data.symbols=a", "a"}, {"data.symbols=[]", ""},
+        {"data.symbols='a, b', c=d", "a, b|c=d"}, {"data.symbols=[\"\\u00e9,\"]", "\xc3\xa9,"},
+        {"data.symbols=a,b,", "a|b"}, {"data.symbols=\"\"", ""}, {"data.symbols=C:\\x,y#z", "C:\\x|y#z"}};
+    err e = {0};
+    config *c = read_ok("data: {symbols: {a: 1}, features: {fast: [a]}}");
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        if (!config_override(c, cases[i].text, &e) || !config_check(c, &e)) fail_msg("refused: %s", e.text);
+        assert_list(c, "data.symbols", cases[i].want);
+        assert_round_trip(c);
+    }
+    assert_true(config_override(c, "data.features.slow=x,y", &e));
+    assert_true(config_override(c, "data.features.fast=z", &e));
+    assert_true(config_check(c, &e));
+    assert_list(c, "data.features.slow", "x|y");
+    assert_list(c, "data.features.fast", "z");
+    config_free(c);
+}
+
+static void wrong_lists_on_the_command_line(void **state) {
+    (void)state;
+    static const char *const none[] = {"[a, b", "a]", "[a],b", "[a] b", "a,,b", ",a", "*a", "&a b", "!!x a", "a #b",
+        "a,#b", "\"a", "[a]\n---\n[b]", "\x01", "%a", "[[[[[[[[[[[[[[[[[["};
+    char text[64], want[256];
+    for (size_t i = 0; i < sizeof none / sizeof *none; i++) {
+        snprintf(text, sizeof text, "data.symbols=%s", none[i]);
+        snprintf(
+            want, sizeof want, "%s: data.symbols: not a list; write [a, b] or a,b, with quotes around odd words", text);
+        for (char *c = want; *c; c++)
+            if ((unsigned char)*c < ' ') *c = ' ';
+        refuse_override(text, want);
+    }
+    refuse_override(
+        "data.symbols=[a, [b]]", "data.symbols=[a, [b]]: data.symbols: a list stands in the list; write single words");
+    refuse_override(
+        "data.symbols=a: b", "data.symbols=a: b: data.symbols: a section stands in the list; write single words");
+    refuse_override(
+        "data.symbols={}", "data.symbols={}: data.symbols: a section stands in the list; write single words");
+    refuse_override(
+        "data.symbols=a,~", "data.symbols=a,~: data.symbols: a word of the list has no value; remove it, or quote it");
+    refuse_override("data.symbols=", "data.symbols=: data.symbols: must be a list of words, but has no value; what is "
+                                     "traded (default XAU, EURUSD)");
+    refuse_override("data.symbols= ",
+        "data.symbols= : data.symbols: must be a list of words, but has no value; what is "
+        "traded (default XAU, EURUSD)");
+    refuse_override("data.features=a,b",
+        "data.features=a,b: data.features: must be a section, not a,b; data.features takes any name");
+    refuse_override("train.epochs=[1, 2]",
+        "train.epochs=[1, 2]: train.epochs: must be an integer from 1 to 1000000, not [1, 2]; passes over the samples "
+        "(default 8)");
+    err e = {0};
+    config *c = read_ok("data: {symbols: [a]}");
+    assert_false(config_override(c, "data.symbols.a=1", &e));
+    assert_string_equal(e.text, "data.symbols.a=1: data.symbols: is a list, so it has no keys below it; override "
+                                "data.symbols itself");
+    assert_false(config_override(c, "data.symbols=[", &e));
+    assert_list(c, "data.symbols", "a");
+    config_free(c);
+}
+
+static void writes_lists_as_it_reads_them(void **state) {
+    (void)state;
+    size_t bytes;
+    config *c = check_ok("data:\n"
+                         "  features:\n"
+                         "    a: [x, 'y, z', '', 'null', \"~\", \"\\x01\", \"\\u2028\", 'it''s', '- b', '[c]', 1]\n"
+                         "    b: [two words,]\n"
+                         "    c: one\n"
+                         "    d: 'one, two'\n"
+                         "    e: []\n");
+    assert_round_trip(c);
+    char *text = written(c, &bytes);
+    assert_non_null(strstr(text, "    a: [x, \"y, z\", \"\", \"null\", \"~\", \"\\x01\", \"\\L\", \"it's\", "
+                                 "\"- b\", \"[c]\", 1]\n"
+                                 "    b: [\"two words\"]\n"
+                                 "    c: one\n"
+                                 "    d: \"one, two\"\n"
+                                 "    e: []\n"
+                                 "  symbols: [XAU, EURUSD]\n"));
+    free(text);
+    config_free(c);
+    c = check_ok(sample_lists);
+    assert_round_trip(c);
+    config_free(c);
+}
+
 static void written_text(void **state) {
     (void)state;
     size_t bytes;
@@ -452,6 +701,7 @@ static void written_text(void **state) {
                               "  kind: lstm\n"
                               "  dropout: 0\n"
                               "data:\n"
+                              "  symbols: [XAU, EURUSD]\n"
                               "  split:\n"
                               "    train: 0.70\n"
                               "    purge: auto\n"
@@ -536,6 +786,30 @@ static void use_bad_row(const config *c) {
     config_read("x", "", 0, &bad, 1, NULL);
 }
 
+static void use_bad_list(const config *c) {
+    (void)c;
+    static const config_key bad = {"a", CONFIG_LIST, "[a, b", 0, 0, NULL, NULL};
+    config_read("x", "", 0, &bad, 1, NULL);
+}
+
+static void use_bad_item(const config *c) {
+    (void)c;
+    static const config_key bad = {"a", CONFIG_LIST, "a, [b]", 0, 0, NULL, NULL};
+    config_read("x", "", 0, &bad, 1, NULL);
+}
+
+static void ask_list_of_text(const config *c) {
+    config_items(c, "run.dir");
+}
+
+static void ask_text_of_list(const config *c) {
+    config_text(c, "data.symbols");
+}
+
+static void ask_past_the_end(const config *c) {
+    config_item(c, "data.symbols", 2);
+}
+
 static void mistakes_of_the_program_stop_it(void **state) {
     (void)state;
     assert_aborts(ask_unknown);
@@ -544,6 +818,11 @@ static void mistakes_of_the_program_stop_it(void **state) {
     assert_aborts(ask_number_of_a_word);
     assert_aborts(ask_impossible_word);
     assert_aborts(use_bad_row);
+    assert_aborts(use_bad_list);
+    assert_aborts(use_bad_item);
+    assert_aborts(ask_list_of_text);
+    assert_aborts(ask_text_of_list);
+    assert_aborts(ask_past_the_end);
 }
 
 static void help_has_a_line_for_each_key(void **state) {
@@ -560,6 +839,8 @@ static void help_has_a_line_for_each_key(void **state) {
     assert_non_null(
         strstr(text, "train.batch_size      integer of at least 1             512          samples in a b"));
     assert_non_null(
+        strstr(text, "data.symbols          list of words                     XAU, EURUSD  what is traded"));
+    assert_non_null(
         strstr(text, "gpu.limit             number above 0                    -            hard limit in GB"));
     assert_non_null(
         strstr(text, "train.note            text                              \"\"           kept with the run"));
@@ -574,7 +855,7 @@ static uint32_t draw(uint32_t *at, uint32_t below) {
 static size_t mutate(char *text, size_t bytes, size_t room, uint32_t *at) {
     static const char *const pieces[] = {":", " ", "\n", "\n  ", "{", "}", "[", "]", ",", "\"", "'", "&a ", "*a",
         "!!x ", "|", ">", "---", "...", "#", "- ", "? ", "%", "\t", "\r", "~", "null", "1e9", "\\u2028", "\xc3\xa9",
-        "train:", "epochs: ", "hidden: ", "a: 1", "<<: ", "-", "0", "\xef\xbb\xbf", "\xff"};
+        "train:", "epochs: ", "features: ", "- a", "hidden: ", "a: 1", "<<: ", "-", "0", "\xef\xbb\xbf", "\xff"};
     for (uint32_t i = 1 + draw(at, 4); i; i--) {
         size_t pos = bytes ? draw(at, (uint32_t)bytes) : 0, left = bytes - pos;
         size_t cut = draw(at, 3) ? 0 : draw(at, (uint32_t)(left < 12 ? left + 1 : 12));
@@ -605,7 +886,8 @@ static void survives_mutated_input(void **state) {
     char text[ROOM];
     size_t bytes = 0;
     for (int i = 0; i < ROUNDS; i++) {
-        if (i % 4 == 0) memcpy(text, sample, bytes = sizeof sample - 1);
+        if (i % 8 == 0) memcpy(text, sample, bytes = sizeof sample - 1);
+        if (i % 8 == 4) memcpy(text, sample_lists, bytes = sizeof sample_lists - 1);
         bytes = mutate(text, bytes, ROOM, &at);
         char *exact = malloc(bytes ? bytes : 1); // of the exact size, so that reading on is noticed
         assert_non_null(exact);
@@ -630,8 +912,8 @@ static void survives_mutated_input(void **state) {
 static void survives_mutated_overrides(void **state) {
     (void)state;
     enum { ROUNDS = 5000, ROOM = 200 };
-    static const char *const seeds[] = {
-        "train.epochs=4", "model.hidden.fast=3", "run.dir=a b", "gpu.mixed=bf16", "agent.x.y=1"};
+    static const char *const seeds[] = {"train.epochs=4", "model.hidden.fast=3", "run.dir=a b", "gpu.mixed=bf16",
+        "agent.x.y=1", "data.features.fast=[a, 'b, c']", "data.symbols=a,b"};
     uint32_t at = 1u << 30;
     config *c = read_ok(sample);
     for (int i = 0; i < ROUNDS; i++) {
@@ -665,6 +947,13 @@ int main(void) {
         cmocka_unit_test(sizes_are_bounded),
         cmocka_unit_test(overrides),
         cmocka_unit_test(wrong_overrides),
+        cmocka_unit_test(given_lists),
+        cmocka_unit_test(odd_lists),
+        cmocka_unit_test(wrong_lists),
+        cmocka_unit_test(lists_are_bounded),
+        cmocka_unit_test(lists_on_the_command_line),
+        cmocka_unit_test(wrong_lists_on_the_command_line),
+        cmocka_unit_test(writes_lists_as_it_reads_them),
         cmocka_unit_test(config_fail_names_the_place),
         cmocka_unit_test(writes_what_it_reads),
         cmocka_unit_test(written_text),
