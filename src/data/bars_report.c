@@ -55,13 +55,15 @@ __attribute__((format(printf, 3, 4))) static void say(FILE *out, const char *lab
     fputc('\n', out);
 }
 
-// The findings of one side; the label stands before the first. Returns how many there were.
+// The findings of one side, less those that have a line of their own; the label stands before the first. Returns how
+// many there were.
 static int print_findings(FILE *out, const bars_report *p, bool left_out) {
     int shown = 0;
     for (bars_finding f = 0; f < BARS_FINDINGS; f++) {
         char count[32];
         const bars_tally *t = &p->tally[f];
-        bool told = f == BARS_COARSE || f == BARS_GAP;
+        bool told = f == BARS_COARSE || f == BARS_GAP || (f == BARS_NO_VOLUME && !p->has_volume) ||
+                    (f == BARS_NO_SPREAD && !p->has_spread);
         if (!t->count || told || bars_left_out(f) != left_out) continue;
         const char *label = shown++ ? "" : left_out ? "left out" : "noted";
         say(out, label, "%9s  %s, first in line %lld", count_text(count, sizeof count, t->count), findings[f].text,
