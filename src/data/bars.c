@@ -18,7 +18,7 @@ static when_zone *zone_of(bars_report *p, const layout *l, const bars_options *o
     p->zone_assumed = !tz && l->format != FORMAT_BINANCE;
     if (l->format == FORMAT_BINANCE) tz = "UTC";
     if (!tz) tz = l->format == FORMAT_HISTDATA ? "EST" : "UTC";
-    text_show(p->zone, sizeof p->zone, (text){tz, strlen(tz)});
+    bars_text_show(p->zone, sizeof p->zone, (text){tz, strlen(tz)});
     err why = {0};
     when_zone *z = when_zone_new(tz, &why);
     if (!z && why.kind == ERR_INPUT) err_input(e, "%s: %s", name, why.text);
@@ -43,6 +43,7 @@ static bool enough(const rows *r, err *e) {
 
 // Turns the rows' memory into an array of bars.
 static void settle(bars *b, rows *r) {
+    CHECK(r->count, "no rows to settle");
     for (size_t i = 0; i < r->count; i++) memmove((char *)r->row + i * sizeof(bar), &r->row[i].bar, sizeof(bar));
     bar *less = realloc(r->row, r->count * sizeof(bar));
     b->bar = less ? less : (bar *)(void *)r->row;
@@ -59,18 +60,19 @@ bool bars_parse(bars *b, const char *name, const char *data, size_t size, const 
     char *owned = NULL;
     when_zone *z = NULL;
     layout *l = malloc(sizeof *l);
-    bool ok = l ? text_decode(&all, name, &owned, e) : err_run(e, "%s: no memory to read it", name);
-    ok = ok && layout_find(l, name, all, e);
+    if (!l) return err_run(e, "%s: no memory to read it", name);
+    bool ok = bars_text_decode(&all, name, &owned, e);
+    ok = ok && bars_layout_find(l, name, all, e);
     ok = ok && (z = zone_of(&b->report, l, o, name, e)) != NULL;
-    ok = ok && rows_read(&r, l, o, e) && enough(&r, e);
+    ok = ok && bars_rows_read(&r, l, o, e) && enough(&r, e);
     if (ok) {
         note_own_offsets(&r, l);
-        rows_order(&r, z);
+        bars_rows_order(&r, z);
     }
-    ok = ok && enough(&r, e) && rows_frame(&r, z, o->keep_coarse, &b->span, e);
-    ok = ok && rows_survey(&r, l, z, b->span, o->written, e);
+    ok = ok && enough(&r, e) && bars_rows_frame(&r, z, o->keep_coarse, &b->span, e);
+    ok = ok && bars_rows_survey(&r, l, z, b->span, o->written, e);
     if (ok) {
-        b->format = layout_format(l->format);
+        b->format = bars_layout_format(l->format);
         settle(b, &r);
     }
     free(r.row);

@@ -76,7 +76,7 @@ static bool straddles(const rows *r, size_t at, int64_t coarse) {
 }
 
 static void drop(rows *r, size_t from, size_t n, bars_finding f) {
-    for (size_t i = from; i < from + n; i++) rows_tally(r, f, (int64_t)r->row[i].line);
+    for (size_t i = from; i < from + n; i++) bars_rows_tally(r, f, (int64_t)r->row[i].line);
     memmove(r->row + from, r->row + from + n, (r->count - from - n) * sizeof *r->row);
     r->count -= n;
 }
@@ -99,10 +99,10 @@ static bool cut(rows *r, const int64_t *step, size_t start, int64_t fine, bool k
     return true;
 }
 
-bool rows_frame(rows *r, const when_zone *z, bool keep_coarse, int64_t *span, err *e) {
+bool bars_rows_frame(rows *r, const when_zone *z, bool keep_coarse, int64_t *span, err *e) {
     CHECK(r->count >= 2, "the frame of %zu rows", r->count);
     size_t n = r->count - 1, tail = n / 4 > TAIL_LEAST ? n / 4 : n < TAIL_LEAST ? n : TAIL_LEAST, dropped;
-    int64_t whole, late, *step = steps_new(r, z, e);
+    int64_t whole = 0, late = 0, *step = steps_new(r, z, e);
     bool ok = step && most_common(step, n, &whole, r->name, e) && most_common(step + n - tail, tail, &late, r->name, e);
     if (ok) {
         *span = whole < late ? whole : late;

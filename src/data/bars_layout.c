@@ -7,7 +7,7 @@
 
 enum { NAME_ROOM = 24 };
 
-const char *layout_format(bars_format f) {
+const char *bars_layout_format(bars_format f) {
     static const char *const names[] = {
         [FORMAT_MT5_TERMINAL] = "MetaTrader 5 terminal",
         [FORMAT_MT5_BARE] = "MetaTrader terminal without a header",
@@ -23,13 +23,13 @@ const char *layout_format(bars_format f) {
     return names[f];
 }
 
-const char *layout_role(column_role r) {
+const char *bars_layout_role(column_role r) {
     static const char *const names[ROLES] = {
         "", "time", "date", "time", "open", "high", "low", "close", "volume", "spread"};
     return names[r];
 }
 
-// A header's names, in the form of text_name.
+// A header's names, in the form of bars_text_name.
 typedef struct {
     int columns;
     char name[COLUMNS_MOST][NAME_ROOM];
@@ -60,7 +60,7 @@ static bool split(text line, char separator, text *cell, int *count) {
     bool more = true;
     for (*count = 0; more; ++*count) {
         if (*count == COLUMNS_MOST) return false;
-        cell[*count] = text_cell(&line, separator, &more);
+        cell[*count] = bars_text_cell(&line, separator, &more);
     }
     return true;
 }
@@ -72,7 +72,7 @@ static void set_role(layout *l, int column, column_role r) {
 
 // The next line that is not blank.
 static bool next_line(layout *l, text *line) {
-    while (text_line(&l->rest, line)) {
+    while (bars_text_line(&l->rest, line)) {
         l->lines++;
         if (line->size) return true;
     }
@@ -109,14 +109,14 @@ static bool find_time(layout *l, const header *h, const char *name, err *e) {
 
 static bool find_prices(layout *l, const header *h, const char *name, err *e) {
     for (column_role r = ROLE_OPEN; r <= ROLE_CLOSE; r++) {
-        int column = header_at(h, layout_role(r));
+        int column = header_at(h, bars_layout_role(r));
         if (column < 0)
             return err_input(e, "%s:%lld: has no column named %s; a bar file needs open, high, low and close", name,
-                (long long)l->lines, layout_role(r));
+                (long long)l->lines, bars_layout_role(r));
         for (int i = column + 1; i < h->columns; i++)
-            if (!strcmp(h->name[i], layout_role(r)))
+            if (!strcmp(h->name[i], bars_layout_role(r)))
                 return err_input(e, "%s:%lld: has two columns named %s; keep the columns of one market", name,
-                    (long long)l->lines, layout_role(r));
+                    (long long)l->lines, bars_layout_role(r));
         set_role(l, column, r);
     }
     return true;
@@ -146,8 +146,8 @@ static bool is_yfinance(const layout *l, const header *h) {
     text rest = l->rest, line, cell[COLUMNS_MOST];
     char word[NAME_ROOM];
     int count;
-    if (!text_line(&rest, &line) || !split(line, l->separator, cell, &count)) return false;
-    text_name(word, sizeof word, cell[0]);
+    if (!bars_text_line(&rest, &line) || !split(line, l->separator, cell, &count)) return false;
+    bars_text_name(word, sizeof word, cell[0]);
     return !strcmp(word, "ticker");
 }
 
@@ -159,7 +159,7 @@ static void skip_yfinance(layout *l) {
         char word[NAME_ROOM];
         int count;
         if (!next_line(l, &line) || !split(line, l->separator, cell, &count)) return;
-        text_name(word, sizeof word, cell[0]);
+        bars_text_name(word, sizeof word, cell[0]);
         if (strcmp(word, "ticker") != 0 && strcmp(word, "date") != 0 && strcmp(word, "datetime") != 0) {
             *l = before;
             return;
@@ -169,7 +169,7 @@ static void skip_yfinance(layout *l) {
 
 static bool by_header(layout *l, const char *name, text line, const text *cell, err *e) {
     header h = {.columns = l->columns};
-    for (int i = 0; i < h.columns; i++) text_name(h.name[i], NAME_ROOM, cell[i]);
+    for (int i = 0; i < h.columns; i++) bars_text_name(h.name[i], NAME_ROOM, cell[i]);
     if (header_has(&h, "bid") && header_has(&h, "ask") && !header_has(&h, "open")) return refuse_ticks(name, &h, e);
     if (!find_prices(l, &h, name, e)) return false;
     find_rest(l, &h);
@@ -193,9 +193,11 @@ static bool by_order(layout *l, const char *name, const text *cell, const when_s
     int64_t clock;
     bool dated = first->shape == WHEN_DATE && l->columns > 1 && when_read_clock(cell[1].at, cell[1].size, &clock);
     set_role(l, 0, dated ? ROLE_DATE : ROLE_STAMP);
-    if (dated) set_role(l, at++, ROLE_CLOCK);
     if (first->shape == WHEN_TICK)
         return err_input(e, "%s: is a HistData tick file, not bars; take their 1-minute bars", name);
+    if (dated && memchr(cell[1].at, '.', cell[1].size))
+        return err_input(e, "%s: is a MetaTrader 5 tick export (times with milliseconds), not bars; export bars", name);
+    if (dated) set_role(l, at++, ROLE_CLOCK);
     int figures = l->columns - at;
     while (figures && !cell[at + figures - 1].size) figures--; // a separator at the end of the line
     if (figures < 4) return refuse_bare(name, l->lines, "it needs a time, open, high, low and close", e);
@@ -217,7 +219,7 @@ static bool by_order(layout *l, const char *name, const text *cell, const when_s
     return true;
 }
 
-bool layout_find(layout *l, const char *name, text all, err *e) {
+bool bars_layout_find(layout *l, const char *name, text all, err *e) {
     *l = (layout){.rest = all};
     text line, cell[COLUMNS_MOST];
     do {
@@ -238,7 +240,7 @@ bool layout_find(layout *l, const char *name, text all, err *e) {
     if (l->columns > 1 && cell[1].size && bars_number(cell[1].at, cell[1].size, &v) == NUMBER_OK) {
         char shown[40];
         return err_input(e, "%s:%lld: '%s' is not a time; write 2024-01-31 or 2024-01-31 09:30:00", name,
-            (long long)l->lines, text_show(shown, sizeof shown, cell[0]));
+            (long long)l->lines, bars_text_show(shown, sizeof shown, cell[0]));
     }
     return by_header(l, name, line, cell, e);
 }

@@ -43,10 +43,10 @@ typedef struct {
     int64_t lines; // before it
 } layout;
 
-const char *layout_format(bars_format f);
-const char *layout_role(column_role r); // "close"
+const char *bars_layout_format(bars_format f);
+const char *bars_layout_role(column_role r); // "close"
 
 // Recognises `all`. ERR_INPUT where it is no bar file, says what it looks like.
-bool layout_find(layout *l, const char *name, text all, err *e);
+bool bars_layout_find(layout *l, const char *name, text all, err *e);
 
 #endif

@@ -28,8 +28,8 @@ static void to_utc(rows *r, const when_zone *z) {
         row *w = &r->row[i];
         when_kind kind = WHEN_PLAIN;
         if (!w->utc) w->bar.time = when_utc(z, w->bar.time, before, &hint, &kind);
-        if (kind == WHEN_AMBIGUOUS) rows_tally(r, BARS_REPEATED, (int64_t)w->line);
-        if (kind == WHEN_SKIPPED) rows_tally(r, BARS_SKIPPED, (int64_t)w->line);
+        if (kind == WHEN_AMBIGUOUS) bars_rows_tally(r, BARS_REPEATED, (int64_t)w->line);
+        if (kind == WHEN_SKIPPED) bars_rows_tally(r, BARS_SKIPPED, (int64_t)w->line);
         before = w->bar.time;
     }
 }
@@ -44,7 +44,7 @@ static void sort(rows *r) {
     int64_t latest = INT64_MIN;
     for (size_t i = 0; i < r->count; i++) {
         int64_t t = r->row[i].bar.time;
-        if (t < latest) rows_tally(r, BARS_UNSORTED, (int64_t)r->row[i].line);
+        if (t < latest) bars_rows_tally(r, BARS_UNSORTED, (int64_t)r->row[i].line);
         if (t > latest) latest = t;
     }
     if (r->report->tally[BARS_UNSORTED].count) qsort(r->row, r->count, sizeof *r->row, compare);
@@ -65,14 +65,14 @@ static void unite(rows *r) {
         for (size_t k = i; k < next; k++) {
             if (k == last) continue;
             bool equal = same(&r->row[k].bar, &r->row[last].bar);
-            rows_tally(r, equal ? BARS_DUPLICATE : BARS_CONFLICT, (int64_t)r->row[k].line);
+            bars_rows_tally(r, equal ? BARS_DUPLICATE : BARS_CONFLICT, (int64_t)r->row[k].line);
         }
         r->row[kept++] = r->row[last];
     }
     r->count = kept;
 }
 
-void rows_order(rows *r, const when_zone *z) {
+void bars_rows_order(rows *r, const when_zone *z) {
     r->report->turned = runs_backwards(r);
     if (r->report->turned) turn(r);
     to_utc(r, z);

@@ -116,30 +116,31 @@ static json_t *tallies_json(const bars_report *p) {
     json_t *all = json_object();
     for (bars_finding f = 0; f < BARS_FINDINGS; f++) {
         const bars_tally *t = &p->tally[f];
-        json_t *one = json_pack("{s:I, s:I}", "count", (json_int_t)t->count, "line", (json_int_t)t->line);
-        if (t->count) json_object_set_new(all, findings[f].key, one);
-        if (!t->count) json_decref(one);
+        if (!t->count) continue;
+        json_object_set_new(
+            all, findings[f].key, json_pack("{s:I, s:I}", "count", (json_int_t)t->count, "line", (json_int_t)t->line));
     }
     return all;
 }
 
 json_t *bars_report_json(const char *name, const bars *b) {
-    static const char *const last[] = {"finished", "open_when_written", "thin"};
+    static const char *const last_bar[] = {"finished", "open_when_written", "thin"};
     const bars_report *p = &b->report;
-    char first_text[32], last_text[32];
+    char first[32], last[32], until[32], from[32];
     json_t *j = json_pack("{s:s, s:s, s:I, s:I, s:I, s:s, s:s, s:s, s:b, s:b, s:s, s:b, s:b}", "file", name, "format",
         b->format, "span", (json_int_t)b->span, "rows", (json_int_t)p->rows, "bars", (json_int_t)b->count, "first",
-        when_text(first_text, sizeof first_text, p->first), "last", when_text(last_text, sizeof last_text, p->last),
-        "zone", p->zone, "zone_assumed", p->zone_assumed, "turned", p->turned, "last_bar", last[p->last_bar],
-        "has_volume", p->has_volume, "has_spread", p->has_spread);
-    if (!j) return NULL;
-    json_t *coarse = json_pack("{s:I, s:I, s:I}", "rows", (json_int_t)p->coarse_rows, "span",
-        (json_int_t)p->coarse_span, "until", (json_int_t)p->coarse_until);
-    json_t *gaps = json_pack("{s:I, s:I, s:I}", "missing", (json_int_t)p->missing, "longest", (json_int_t)p->longest,
-        "longest_at", (json_int_t)p->longest_at);
-    bool ok = !p->coarse_rows ? (json_decref(coarse), true) : !json_object_set_new(j, "coarse", coarse);
-    ok &= !p->missing ? (json_decref(gaps), true) : !json_object_set_new(j, "gap", gaps);
-    ok &= !json_object_set_new(j, "findings", tallies_json(p));
+        when_text(first, sizeof first, p->first), "last", when_text(last, sizeof last, p->last), "zone", p->zone,
+        "zone_assumed", p->zone_assumed, "turned", p->turned, "last_bar", last_bar[p->last_bar], "has_volume",
+        p->has_volume, "has_spread", p->has_spread);
+    bool ok = j && !json_object_set_new(j, "findings", tallies_json(p));
+    if (ok && p->coarse_rows)
+        ok = !json_object_set_new(j, "coarse",
+            json_pack("{s:I, s:I, s:s}", "rows", (json_int_t)p->coarse_rows, "span", (json_int_t)p->coarse_span,
+                "until", when_text(until, sizeof until, p->coarse_until)));
+    if (ok && p->missing)
+        ok = !json_object_set_new(j, "gap",
+            json_pack("{s:I, s:I, s:s}", "missing", (json_int_t)p->missing, "longest", (json_int_t)p->longest, "from",
+                when_text(from, sizeof from, p->longest_at)));
     if (ok) return j;
     json_decref(j);
     return NULL;

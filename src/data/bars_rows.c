@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-void rows_tally(rows *r, bars_finding f, int64_t line) {
+void bars_rows_tally(rows *r, bars_finding f, int64_t line) {
     bars_tally *t = &r->report->tally[f];
     if (!t->count++ || line < t->line) t->line = line;
 }
@@ -36,9 +36,9 @@ static bool bad_cell(const rows *r, int64_t line, column_role role, text cell, c
     char shown[40];
     if (!cell.size)
         return err_input(
-            e, "%s:%lld: %s is empty; fill it or remove the row", r->name, (long long)line, layout_role(role));
-    return err_input(e, "%s:%lld: %s '%s' is not a %s; %s", r->name, (long long)line, layout_role(role),
-        text_show(shown, sizeof shown, cell), role <= ROLE_CLOCK ? "time" : "finite number", advice);
+            e, "%s:%lld: %s is empty; fill it or remove the row", r->name, (long long)line, bars_layout_role(role));
+    return err_input(e, "%s:%lld: %s '%s' is not a %s; %s", r->name, (long long)line, bars_layout_role(role),
+        bars_text_show(shown, sizeof shown, cell), role <= ROLE_CLOCK ? "time" : "finite number", advice);
 }
 
 static const char *time_advice(text cell) {
@@ -86,7 +86,7 @@ static bool read_line(const rows *r, const layout *l, reading *g, text line, err
     bool more = true;
     int column = 0;
     for (; more; column++) {
-        text cell = text_cell(&line, l->separator, &more);
+        text cell = bars_text_cell(&line, l->separator, &more);
         if (column >= l->columns) {
             if (!cell.size) continue;
             return err_input(e, "%s:%lld: has more than %d columns; correct or remove the row", r->name,
@@ -119,7 +119,7 @@ static bool add(rows *r, const layout *l, const bars_options *o, reading *g, err
     }
     bars_finding f = judge(g, l, o);
     if (f != BARS_FINDINGS) {
-        rows_tally(r, f, g->line);
+        bars_rows_tally(r, f, g->line);
         return true;
     }
     if (!grow(r, l->rest.size, e)) return false;
@@ -135,9 +135,9 @@ static bool add(rows *r, const layout *l, const bars_options *o, reading *g, err
     return true;
 }
 
-bool rows_read(rows *r, const layout *l, const bars_options *o, err *e) {
+bool bars_rows_read(rows *r, const layout *l, const bars_options *o, err *e) {
     text rest = l->rest, line;
-    for (int64_t number = l->lines + 1; text_line(&rest, &line); number++) {
+    for (int64_t number = l->lines + 1; bars_text_line(&rest, &line); number++) {
         if (!line.size) continue;
         reading g = {.line = number};
         r->report->rows++;

@@ -70,7 +70,7 @@ static int64_t hours_between(const hours *h, place a, place b) {
 static void note_gap(rows *r, size_t i, int64_t missing) {
     bars_report *p = r->report;
     int64_t length = r->row[i].bar.time - r->row[i - 1].bar.time;
-    rows_tally(r, BARS_GAP, (int64_t)r->row[i].line);
+    bars_rows_tally(r, BARS_GAP, (int64_t)r->row[i].line);
     p->missing += missing;
     if (length <= p->longest) return;
     p->longest = length;
@@ -118,20 +118,20 @@ static void find_short_steps(rows *r, const when_zone *z, int64_t span) {
         if (to - from >= span) continue;
         // A day on which clocks go forward is shorter, but not on the clock.
         if (when_local(z, to, &hint) - when_local(z, from, &hint) < span)
-            rows_tally(r, BARS_SHORT_STEP, (int64_t)r->row[i].line);
+            bars_rows_tally(r, BARS_SHORT_STEP, (int64_t)r->row[i].line);
     }
 }
 
-bool rows_survey(rows *r, const layout *l, const when_zone *z, int64_t span, int64_t written, err *e) {
+bool bars_rows_survey(rows *r, const layout *l, const when_zone *z, int64_t span, int64_t written, err *e) {
     bars_report *p = r->report;
     size_t hint = 0;
     for (size_t i = 0; i < r->count; i++) {
         const bar *b = &r->row[i].bar;
         int64_t line = (int64_t)r->row[i].line;
-        if (when_weekday(when_local(z, b->time, &hint)) >= 5) rows_tally(r, BARS_WEEKEND, line);
-        if (b->high == b->low) rows_tally(r, BARS_FLAT, line);
-        if (l->has[ROLE_VOLUME] && b->volume == 0) rows_tally(r, BARS_NO_VOLUME, line);
-        if (l->has[ROLE_SPREAD] && b->spread == 0) rows_tally(r, BARS_NO_SPREAD, line);
+        if (when_weekday(when_local(z, b->time, &hint)) >= 5) bars_rows_tally(r, BARS_WEEKEND, line);
+        if (b->high == b->low) bars_rows_tally(r, BARS_FLAT, line);
+        if (l->has[ROLE_VOLUME] && b->volume == 0) bars_rows_tally(r, BARS_NO_VOLUME, line);
+        if (l->has[ROLE_SPREAD] && b->spread == 0) bars_rows_tally(r, BARS_NO_SPREAD, line);
         p->has_volume |= b->volume > 0;
         p->has_spread |= b->spread > 0;
     }

@@ -26,9 +26,27 @@ static bool narrow(text *t, size_t low, char **owned, const char *name, err *e) 
     return true;
 }
 
-bool text_decode(text *t, const char *name, char **owned, err *e) {
+// What is no text, from its first bytes.
+static const char *foreign(text t) {
+    static const struct {
+        const char *mark, *what;
+        size_t bytes;
+    } known[] = {
+        {"PK\3\4", "a zip archive or a workbook; unpack it, or save the sheet as CSV", 4},
+        {"\x1f\x8b", "compressed with gzip; unpack it first", 2},
+        {"\x93NUMPY", "a NumPy array; bars are read from text", 6},
+        {"PAR1", "a Parquet file; export it as CSV", 4},
+        {"\x89HDF", "an HDF5 file; export it as CSV", 4},
+    };
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (t.size >= known[i].bytes && !memcmp(t.at, known[i].mark, known[i].bytes)) return known[i].what;
+    return NULL;
+}
+
+bool bars_text_decode(text *t, const char *name, char **owned, err *e) {
     const unsigned char *p = (const unsigned char *)t->at;
     *owned = NULL;
+    if (foreign(*t)) return err_input(e, "%s: is %s", name, foreign(*t));
     if (t->size >= 3 && !memcmp(p, "\xEF\xBB\xBF", 3)) {
         *t = (text){t->at + 3, t->size - 3};
         return true;
@@ -53,7 +71,7 @@ static text trim(text t) {
     return t;
 }
 
-bool text_line(text *rest, text *line) {
+bool bars_text_line(text *rest, text *line) {
     if (!rest->size) return false;
     const char *end = memchr(rest->at, '\n', rest->size);
     size_t size = end ? (size_t)(end - rest->at) : rest->size;
@@ -64,7 +82,7 @@ bool text_line(text *rest, text *line) {
     return true;
 }
 
-text text_cell(text *line, char separator, bool *more) {
+text bars_text_cell(text *line, char separator, bool *more) {
     const char *p = line->at, *end = p + line->size;
     while (p < end && is_blank(*p)) p++;
     if (p < end && *p == '"') {
@@ -85,7 +103,7 @@ text text_cell(text *line, char separator, bool *more) {
     return trim((text){from, (size_t)(p - from)});
 }
 
-char *text_show(char *buf, size_t n, text t) {
+char *bars_text_show(char *buf, size_t n, text t) {
     size_t used = 0;
     for (; used + 1 < n && used < t.size; used++) {
         unsigned char c = (unsigned char)t.at[used];
@@ -96,7 +114,7 @@ char *text_show(char *buf, size_t n, text t) {
     return buf;
 }
 
-void text_name(char *buf, size_t n, text t) {
+void bars_text_name(char *buf, size_t n, text t) {
     size_t used = 0;
     for (size_t i = 0; i < t.size && used + 1 < n; i++) {
         char c = t.at[i];

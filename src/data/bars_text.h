@@ -14,22 +14,23 @@ typedef struct {
 } text;
 
 // Takes a UTF-8 mark off, or turns UTF-16 (with a mark, or plain from its zero bytes) into bytes, with '?' for what is
-// not ASCII. `*owned` is then the memory behind `t`, which the caller frees. Other text comes back as it is.
-bool text_decode(text *t, const char *name, char **owned, err *e);
+// not ASCII. `*owned` is then the memory behind `t`, which the caller frees. Other text comes back as it is; archives
+// and binary formats that people confuse with it are refused by name.
+bool bars_text_decode(text *t, const char *name, char **owned, err *e);
 
 // The next line of `rest`, without its end (LF or CR LF) and without blanks around it. False at the end. Blank lines
 // come out empty.
-bool text_line(text *rest, text *line);
+bool bars_text_line(text *rest, text *line);
 
 // The next cell of a line, without blanks and quotes around it; `*more` says whether a separator followed. The line
 // moves on behind it. Quotes inside a quoted cell are not supported.
-text text_cell(text *line, char separator, bool *more);
+text bars_text_cell(text *line, char separator, bool *more);
 
 // Copies a cell for a message: cut to what fits, control characters as spaces. Returns `buf`.
-char *text_show(char *buf, size_t n, text t);
+char *bars_text_show(char *buf, size_t n, text t);
 
 // Puts a column's name into the form in which names are compared: lower-case letters and digits only, so that <TICKVOL>
 // is tickvol and "Adj Close" adjclose. Longer names are cut.
-void text_name(char *buf, size_t n, text t);
+void bars_text_name(char *buf, size_t n, text t);
 
 #endif

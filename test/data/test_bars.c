@@ -223,6 +223,10 @@ static void refuses_ticks_by_name(void **state) {
     assert_string_equal(
         e.text, SAMPLES "histdata_ticks.csv: is a HistData tick file, not bars; take their 1-minute bars");
     assert_null(b.bar);
+    static const char bare[] = "2024.01.02\t03:00:00.123\t1.10000\t1.10007\t\t\t6\n";
+    assert_false(bars_parse(&b, "t.csv", bare, strlen(bare), NULL, &e));
+    assert_string_equal(
+        e.text, "t.csv: is a MetaTrader 5 tick export (times with milliseconds), not bars; export bars");
     assert_false(bars_read(&b, SAMPLES "missing.csv", NULL, &e));
     assert_int_equal(e.kind, ERR_INPUT);
 }
@@ -725,6 +729,8 @@ static void errors_name_file_and_files_shape(void **state) {
     refuse("2024-01-02,a,b,c,d\n",
         "t.csv:1: has no header, and its first row is not a bar: open, high, low and close must be numbers");
     refuse_bytes("time,op\0n,high\n", 15, "t.csv:1: contains zero bytes; this is no text file");
+    refuse("PK\3\4....", "t.csv: is a zip archive or a workbook; unpack it, or save the sheet as CSV");
+    refuse("\x1f\x8b\x08", "t.csv: is compressed with gzip; unpack it first");
     sheet s = {0};
     put(&s, "time,open,high,low,close");
     for (int i = 0; i < 4000; i++) put(&s, ",x%d", i);

@@ -172,7 +172,8 @@ static void zones_are_libcs(void **state) {
         tzset();
         size_t hint = 0, back = 0;
         int64_t before = INT64_MIN;
-        for (int64_t t = at(1925, 1, 1, 0, 0); t < at(2120, 1, 1, 0, 0); t += 3 * 3600 + 1800) {
+        for (int64_t t = at(1925, 1, 1, 0, 0); t < at(2120, 1, 1, 0, 0);
+             t += support_sanitized() ? 11 * 3600 : 3 * 3600 + 1800) {
             time_t given = (time_t)t;
             struct tm shown;
             localtime_r(&given, &shown);
