@@ -180,6 +180,7 @@ static bool by_header(layout *l, const char *name, text line, const text *cell, 
         return true;
     }
     l->format = format_of(&h, line);
+    l->utc = l->format == FORMAT_BINANCE || header_has(&h, "gmttime") || header_has(&h, "utctime");
     return find_time(l, &h, name, e);
 }
 
@@ -209,10 +210,10 @@ static bool by_order(layout *l, const char *name, const text *cell, const when_s
     }
     if (!ok) return refuse_bare(name, l->lines, "open, high, low and close must be numbers", e);
     if (figures > 4) set_role(l, at + 4, ROLE_VOLUME);
-    bool day_first = cell[0].size >= 3 && cell[0].at[2] == '.';
-    bool dots = !day_first && cell[0].size >= 5 && cell[0].at[4] == '.';
+    bool dots = cell[0].size >= 5 && cell[0].at[4] == '.'; // 2024.01.02
     l->format = FORMAT_TABLE_BARE;
     if (first->shape == WHEN_EPOCH && l->columns == 12) l->format = FORMAT_BINANCE;
+    l->utc = l->format == FORMAT_BINANCE;
     if (first->shape == WHEN_COMPACT) l->format = FORMAT_HISTDATA;
     if (dated || dots) l->format = FORMAT_MT5_BARE;
     if (l->format == FORMAT_MT5_BARE && figures == 7) set_role(l, at + 6, ROLE_SPREAD);

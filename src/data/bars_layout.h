@@ -39,6 +39,7 @@ typedef struct {
     int columns;
     unsigned char role[COLUMNS_MOST];
     bool has[ROLES];
+    bool utc;      // format or header say that stamps are UTC
     text rest;     // from the first row on
     int64_t lines; // before it
 } layout;

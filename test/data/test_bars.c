@@ -194,6 +194,7 @@ static void formats_report_their_zone(void **state) {
         {"mt5_python_epoch.csv", "mt5", "mt5", false, 1},
         {"histdata.csv", NULL, "EST", true, 8},
         {"histdata.csv", "UTC", "UTC", false, 3},
+        {"dukascopy.csv", NULL, "UTC", false, 3},
         {"binance_futures.csv", NULL, "UTC", false, 3},
         {"binance_futures.csv", "mt5", "UTC", false, 3},
         {"yahoo_intraday.csv", "+3", "as stamped", false, 8},
@@ -238,8 +239,7 @@ static void reads_variants(void **state) {
         "time,open,high,low,close\n2024-01-02,10,12,9,11\n2024-01-03,10,12,9,11",
         "\xEF\xBB\xBFtime,open,high,low,close\n2024-01-02,10,12,9,11\n2024-01-03,10,12,9,11\n",
         "\r\n\n time , open ,high,low,close \r\n\r\n2024-01-02, 10 ,12,9,11\r\n2024-01-03,10,12,9,11\r\n\r\n\n\n",
-        "\"Time\",\"Open\",\"High\",\"Low\",\"Close\"\n\"2024-01-02\",\"10\",\"12\",\"9\",\"11\"\n\"2024-01-03\",10,12,"
-        "9,11",
+        "\"Time\",\"Open\",High,\"Low\",\"Close\"\n\"2024-01-02\",\"10\",12,\"9\",11\n\"2024-01-03\",10,12,9,\"11\"",
         "close\tLOW\t<high>\tOpen\tDate\n11\t9\t12\t10\t2024.01.02\n11\t9\t12\t10\t03.01.2024\n",
         "sep=;\ntimestamp;open;high;low;close;note\n20240102;10;12;9;11;a,b\n20240103;+10.0;1.2e1;9.;11.000;\n",
         "2024-01-02,10,12,9,11\n2024-01-03,10,12,9,11\n",
