@@ -69,7 +69,7 @@ bool bars_parse(bars *b, const char *name, const char *data, size_t size, const 
         note_own_offsets(&r, l);
         bars_rows_order(&r, z);
     }
-    ok = ok && enough(&r, e) && bars_rows_frame(&r, z, o->keep_coarse, &b->span, e);
+    ok = ok && enough(&r, e) && bars_rows_frame(&r, o->keep_coarse, &b->span, e);
     ok = ok && bars_rows_survey(&r, l, z, b->span, o->written, e);
     if (ok) {
         b->format = bars_layout_format(l->format);

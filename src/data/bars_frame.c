@@ -36,19 +36,11 @@ static bool most_common(const int64_t *step, size_t n, int64_t *value, const cha
     return true;
 }
 
-// Steps between neighbours. Those of about a day and more are taken on the file's clock, where days are equally long.
-static int64_t *steps_new(const rows *r, const when_zone *z, err *e) {
-    size_t n = r->count - 1, hint = 0;
+static int64_t *steps_new(const rows *r, err *e) {
+    size_t n = r->count - 1;
     int64_t *step = calloc(n, sizeof *step);
-    if (!step) {
-        err_run(e, "%s: no memory for %zu steps", r->name, n);
-        return NULL;
-    }
-    for (size_t i = 0; i < n; i++) {
-        int64_t from = r->row[i].bar.time, to = r->row[i + 1].bar.time;
-        step[i] = to - from;
-        if (step[i] >= 23 * 3600) step[i] = when_local(z, to, &hint) - when_local(z, from, &hint);
-    }
+    if (!step) err_run(e, "%s: no memory for %zu steps", r->name, n);
+    for (size_t i = 0; step && i < n; i++) step[i] = r->row[i + 1].bar.time - r->row[i].bar.time;
     return step;
 }
 
@@ -99,10 +91,10 @@ static bool cut(rows *r, const int64_t *step, size_t start, int64_t fine, bool k
     return true;
 }
 
-bool bars_rows_frame(rows *r, const when_zone *z, bool keep_coarse, int64_t *span, err *e) {
+bool bars_rows_frame(rows *r, bool keep_coarse, int64_t *span, err *e) {
     CHECK(r->count >= 2, "the frame of %zu rows", r->count);
     size_t n = r->count - 1, tail = n / 4 > TAIL_LEAST ? n / 4 : n < TAIL_LEAST ? n : TAIL_LEAST, dropped;
-    int64_t whole = 0, late = 0, *step = steps_new(r, z, e);
+    int64_t whole = 0, late = 0, *step = steps_new(r, e);
     bool ok = step && most_common(step, n, &whole, r->name, e) && most_common(step + n - tail, tail, &late, r->name, e);
     if (ok) {
         *span = whole < late ? whole : late;

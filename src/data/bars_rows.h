@@ -30,7 +30,7 @@ bool bars_rows_read(rows *r, const layout *l, const bars_options *o, err *e);
 void bars_rows_order(rows *r, const when_zone *z);
 
 // Finds the span, and drops the coarse beginning where told. False where memory is short. Needs two rows; leaves two.
-bool bars_rows_frame(rows *r, const when_zone *z, bool keep_coarse, int64_t *span, err *e);
+bool bars_rows_frame(rows *r, bool keep_coarse, int64_t *span, err *e);
 
 // Counts what is odd in the bars that stay: weekends, flat bars, gaps, ... False where memory is short.
 bool bars_rows_survey(rows *r, const layout *l, const when_zone *z, int64_t span, int64_t written, err *e);

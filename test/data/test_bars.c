@@ -470,14 +470,35 @@ static void skipped_hours_are_noted(void **state) {
 // Daily bars on a clock with daylight saving: days of 23 and 25 hours are days.
 static void days_are_days_on_the_clock(void **state) {
     (void)state;
+    for (int week = 5; week <= 7; week += 2) {
+        sheet s = {0};
+        put(&s, head);
+        for (int64_t day = when_day(2023, 1, 2); day < when_day(2024, 12, 30); day++)
+            if (when_weekday(day * WHEN_DAY) < week) put_bar(&s, day * WHEN_DAY);
+        bars b;
+        parse_sheet(&b, &s, (bars_options){.tz = "mt5"});
+        assert_int_equal(b.span, WHEN_DAY);
+        assert_int_equal(b.count, 104 * week);
+        expect_only(&b, BARS_WEEKEND, 104 * (week - 5), BARS_FINDINGS);
+        bars_done(&b);
+    }
+}
+
+// Hours that a clock skips or shows twice are no gaps of a market that never closes.
+static void changes_of_the_clock_are_no_gaps(void **state) {
+    (void)state;
     sheet s = {0};
+    err e = {0};
+    when_zone *z = when_zone_new("mt5", &e);
+    support_ok(z != NULL, &e);
+    size_t hint = 0;
     put(&s, head);
-    for (int64_t day = when_day(2023, 1, 1); day < when_day(2025, 1, 1); day++)
-        if (when_weekday(day * WHEN_DAY) < 5) put_bar(&s, day * WHEN_DAY);
+    for (int64_t t = at(2024, 1, 1, 0, 0); t < at(2024, 12, 30, 0, 0); t += 3600) put_bar(&s, when_local(z, t, &hint));
+    when_zone_free(z);
     bars b;
     parse_sheet(&b, &s, (bars_options){.tz = "mt5"});
-    assert_int_equal(b.span, WHEN_DAY);
-    expect_only(&b, BARS_FINDINGS);
+    assert_int_equal(b.count, 364 * 24);
+    expect_only(&b, BARS_REPEATED, 2, BARS_WEEKEND, 52 * 48, BARS_FINDINGS);
     bars_done(&b);
 }
 
@@ -568,6 +589,22 @@ static void thin_markets_are_kept(void **state) {
     assert_int_equal(b.span, 60);
     assert_int_equal(b.count, rows);
     expect_only(&b, BARS_FINDINGS);
+    bars_done(&b);
+}
+
+static void thin_bars_after_coarse_ones(void **state) {
+    (void)state;
+    dice d = {.seed = 6};
+    sheet s = {0};
+    int64_t t = at(2024, 1, 1, 0, 0);
+    put(&s, head);
+    put_weekdays(&s, &t, WHEN_DAY, 100);
+    for (int64_t end = t + 6 * WHEN_DAY; t < end; t += 60)
+        if (end - t < WHEN_DAY || !dice_below(&d, 4)) put_bar(&s, t);
+    bars b;
+    parse_sheet(&b, &s, (bars_options){0});
+    assert_int_equal(b.span, 60);
+    assert_in_range(b.report.coarse_rows, 100, 110); // a few thin bars until the first two neighbours
     bars_done(&b);
 }
 
@@ -1010,10 +1047,12 @@ int main(void) {
         cmocka_unit_test(repeated_hours_keep_their_order),
         cmocka_unit_test(skipped_hours_are_noted),
         cmocka_unit_test(days_are_days_on_the_clock),
+        cmocka_unit_test(changes_of_the_clock_are_no_gaps),
         cmocka_unit_test(coarse_beginnings_are_dropped),
         cmocka_unit_test(first_fine_bar_stays),
         cmocka_unit_test(several_frames),
         cmocka_unit_test(thin_markets_are_kept),
+        cmocka_unit_test(thin_bars_after_coarse_ones),
         cmocka_unit_test(short_steps_are_noted),
         cmocka_unit_test(gaps_are_not_closures),
         cmocka_unit_test(gaps_are_as_defined),
