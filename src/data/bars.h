@@ -1,0 +1,123 @@
+// Bar files: what trading platforms and data sellers export, read into one array of bars in time order.
+//
+// The format is recognised from the content, never from the file's name. Known are: MetaTrader 5 terminal exports
+// (tabs, commas or semicolons; with and without a header; daily ones without a time), the MetaTrader 5 Python API,
+// Binance klines, Yahoo and yfinance, Dukascopy, HistData, a pandas index, and any table whose header names open, high,
+// low, close and a time. Tick exports are refused by name. UTF-8 with or without a mark and UTF-16 are read.
+//
+// Rows are never invented. A row is left out, and counted, where
+//   - all four prices are missing (empty, null, NaN), as Yahoo writes holidays;
+//   - a price is zero or negative, or high and low do not enclose open and close;
+//   - another row with the same stamp follows it: of several the last one in the file stays;
+//   - it belongs to the coarser bars that long MetaTrader histories begin with (unless keep_coarse);
+//   - it is flat without volume in a Dukascopy file, which is how Dukascopy fills closed hours (unless keep_filled).
+// Everything else that is odd is kept and counted. A row that cannot be read (a stamp or number that is none, some
+// prices missing, an infinity, a column too few) is an error that names its line: what is wrong there is not known.
+//
+// Files that run from new to old are turned round. Otherwise rows out of place are sorted; rows of the same stamp keep
+// the order of the file.
+//
+// The close is the traded one: Yahoo's "Adj Close" is not used. The volume is the tick volume where there are two.
+#ifndef TRADEWIND_DATA_BARS_H
+#define TRADEWIND_DATA_BARS_H
+
+#include "base/err.h"
+#include "base/json.h"
+#include "data/bar.h"
+
+#include <stdio.h>
+
+typedef struct {
+    const char *tz;   // the zone of the file's clock, as when.h names them; NULL: UTC, for HistData EST. Binance's
+                      // stamps and those that name their own offset are UTC whatever is given here
+    bool keep_coarse; // keep the coarser bars at the beginning
+    bool keep_filled; // keep Dukascopy's bars of closed hours
+    int64_t written;  // when the file was written, to tell whether its last bar was over; 0: bars_read asks the file
+} bars_options;
+
+typedef enum {
+    // Rows left out:
+    BARS_EMPTY,        // all prices missing
+    BARS_NOT_POSITIVE, // a price of zero or less
+    BARS_HIGH_LOW,     // high or low does not enclose open and close
+    BARS_FILLED,       // Dukascopy: flat, no volume
+    BARS_DUPLICATE,    // equal to a later row, its stamp too
+    BARS_CONFLICT,     // the stamp of a later row, other figures
+    BARS_COARSE,       // of the coarser stretch at the beginning
+    BARS_STRADDLING,   // the first row after it, where it still holds the range of a whole coarse bar: the future
+    // Rows and steps that are kept:
+    BARS_UNSORTED,   // earlier than a row before it in the file (once a file from new to old is turned round)
+    BARS_REPEATED,   // shown twice by a clock that went back
+    BARS_SKIPPED,    // never shown by a clock that went forward: is the zone right?
+    BARS_WEEKEND,    // opened on a Saturday or Sunday of the file's clock
+    BARS_FLAT,       // open, high, low and close are equal
+    BARS_NO_VOLUME,  // a volume column that says 0, less, or nothing
+    BARS_NO_SPREAD,  // a spread column that says 0, less, or nothing: unknown
+    BARS_SHORT_STEP, // sooner after the bar before it than the span
+    BARS_GAP,        // bars are missing before it: see bars_report
+    BARS_FINDINGS
+} bars_finding;
+
+typedef struct {
+    int64_t count;
+    int64_t line; // of the first case, counted from 1; 0 where there is none
+} bars_tally;
+
+typedef enum {
+    BARS_FINISHED,
+    BARS_OPEN_WHEN_WRITTEN, // the file was written before the last bar was over
+    BARS_THIN,              // the last bar's volume is below a tenth of the median of the 50 before it
+} bars_last;
+
+// A gap is a step over at least one slot in which the market is usually open. A slot is a place on the day's grid of
+// spans; it is usually open where bars are there on three quarters of such days from the first to the last, with
+// Mondays, Tuesdays to Thursdays, Fridays, Saturdays and Sundays told apart, on the file's clock. So weekends and
+// nights are no gaps, holidays and interruptions are. Of spans over a day, a step of two spans is a gap.
+typedef struct {
+    int64_t rows; // read, blank lines and headers not counted
+    bars_tally tally[BARS_FINDINGS];
+    bool turned;                 // the file ran from new to old
+    int64_t missing;             // bars, in all gaps
+    int64_t longest, longest_at; // seconds of the longest gap from bar to bar, and the bar before it
+    int64_t coarse_rows;         // at the beginning, kept or not; 0: none
+    int64_t coarse_span;         // their usual step
+    int64_t coarse_until;        // the last of them
+    int64_t first, last;         // bars
+    bars_last last_bar;
+    bool has_volume, has_spread; // columns that say something: all zero is as good as none
+    char zone[72];               // of the file's clock; "as stamped" where the stamps say
+    bool zone_assumed;
+} bars_report;
+
+typedef struct {
+    bar *bar; // [count], times strictly ascending
+    int64_t count;
+    int64_t span;       // seconds: the usual step between bars
+    const char *format; // "Binance klines"; static
+    bars_report report;
+} bars;
+
+// Reads a file. On failure `b` is empty. ERR_INPUT with "FILE:LINE: ..." where the content is at fault; fewer than two
+// bars are refused, as they have no span.
+bool bars_read(bars *b, const char *path, const bars_options *o, err *e);
+
+// The same from memory; `name` stands for the file in messages. `o` may be NULL in both.
+bool bars_parse(bars *b, const char *name, const char *text, size_t size, const bars_options *o, err *e);
+
+// Safe to call twice.
+void bars_done(bars *b);
+
+// Whether rows of this kind were left out rather than kept.
+bool bars_left_out(bars_finding f);
+
+// A finding in a word ("high_low") and in a few ("high or low does not enclose open and close").
+const char *bars_finding_key(bars_finding f);
+const char *bars_finding_text(bars_finding f);
+
+// What was read, for people: a few aligned lines, findings with a count of zero left out.
+void bars_report_print(FILE *out, const char *name, const bars *b);
+
+// The same for --json; NULL where memory is short or `name` is not UTF-8.
+json_t *bars_report_json(const char *name, const bars *b);
+
+#endif

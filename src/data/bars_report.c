@@ -1,0 +1,147 @@
+// What was read, told to people and to programs.
+#include "data/bars.h"
+
+#include "base/term.h"
+#include "data/when.h"
+
+#include <stdarg.h>
+#include <string.h>
+
+static const struct {
+    const char *key, *text;
+} findings[BARS_FINDINGS] = {
+    [BARS_EMPTY] = {"empty", "all prices missing"},
+    [BARS_NOT_POSITIVE] = {"not_positive", "a price of zero or less"},
+    [BARS_HIGH_LOW] = {"high_low", "high or low does not enclose open and close"},
+    [BARS_FILLED] = {"filled", "flat filling of closed hours"},
+    [BARS_DUPLICATE] = {"duplicates", "equal to another row"},
+    [BARS_CONFLICT] = {"conflicts", "the stamp of a later row, other figures"},
+    [BARS_COARSE] = {"coarse", "coarser bars at the beginning"},
+    [BARS_STRADDLING] = {"straddling", "holds the range of a coarse bar"},
+    [BARS_UNSORTED] = {"unsorted", "rows out of place, sorted"},
+    [BARS_REPEATED] = {"repeated_hour", "in an hour that the clock showed twice"},
+    [BARS_SKIPPED] = {"skipped_hour", "in an hour that the clock skipped; is the zone right?"},
+    [BARS_WEEKEND] = {"weekend", "on a weekend"},
+    [BARS_FLAT] = {"flat", "flat (open, high, low and close equal)"},
+    [BARS_NO_VOLUME] = {"no_volume", "without volume"},
+    [BARS_NO_SPREAD] = {"no_spread", "without a spread"},
+    [BARS_SHORT_STEP] = {"short_steps", "sooner than a span after the bar before"},
+    [BARS_GAP] = {"gaps", "gaps"},
+};
+
+bool bars_left_out(bars_finding f) {
+    return f <= BARS_STRADDLING;
+}
+
+const char *bars_finding_key(bars_finding f) {
+    return findings[f].key;
+}
+
+const char *bars_finding_text(bars_finding f) {
+    return findings[f].text;
+}
+
+static const char *count_text(char *buf, size_t n, int64_t v) {
+    term_count(buf, n, (double)v);
+    return buf;
+}
+
+__attribute__((format(printf, 3, 4))) static void say(FILE *out, const char *label, const char *fmt, ...) {
+    va_list args;
+    fprintf(out, "  %-10s ", label);
+    va_start(args, fmt);
+    vfprintf(out, fmt, args);
+    va_end(args);
+    fputc('\n', out);
+}
+
+// The findings of one side, less those that have a line of their own; the label stands before the first. Returns how
+// many there were.
+static int print_findings(FILE *out, const bars_report *p, bool left_out) {
+    int shown = 0;
+    for (bars_finding f = 0; f < BARS_FINDINGS; f++) {
+        char count[32];
+        const bars_tally *t = &p->tally[f];
+        bool told = f == BARS_COARSE || f == BARS_GAP || (f == BARS_NO_VOLUME && !p->has_volume) ||
+                    (f == BARS_NO_SPREAD && !p->has_spread);
+        if (!t->count || told || bars_left_out(f) != left_out) continue;
+        const char *label = shown++ ? "" : left_out ? "left out" : "noted";
+        say(out, label, "%9s  %s, first in line %lld", count_text(count, sizeof count, t->count), findings[f].text,
+            (long long)t->line);
+    }
+    return shown;
+}
+
+static void print_gaps(FILE *out, const bars_report *p) {
+    char count[32], missing[32], length[32], at[32];
+    const bars_tally *t = &p->tally[BARS_GAP];
+    if (!t->count) return;
+    say(out, "gaps", "%9s  with %s bars missing, first before line %lld; the longest is %s from %s",
+        count_text(count, sizeof count, t->count), count_text(missing, sizeof missing, p->missing), (long long)t->line,
+        when_span_text(length, sizeof length, p->longest), when_text(at, sizeof at, p->longest_at));
+}
+
+static void print_coarse(FILE *out, const bars_report *p) {
+    char count[32], span[32], until[32];
+    if (!p->coarse_rows) return;
+    say(out, "coarse", "%9s  rows at the beginning are of %s, until %s: %s",
+        count_text(count, sizeof count, p->coarse_rows), when_span_text(span, sizeof span, p->coarse_span),
+        when_text(until, sizeof until, p->coarse_until), p->tally[BARS_COARSE].count ? "left out" : "kept");
+}
+
+static void print_last(FILE *out, const bars_report *p) {
+    if (p->last_bar == BARS_OPEN_WHEN_WRITTEN)
+        say(out, "last bar", "not over when the file was written; it is unfinished, or the zone is not %s", p->zone);
+    if (p->last_bar == BARS_THIN) say(out, "last bar", "has hardly any volume; it may be unfinished");
+}
+
+void bars_report_print(FILE *out, const char *name, const bars *b) {
+    const bars_report *p = &b->report;
+    char a[32], c[32];
+    fprintf(out, "%s: %s, bars of %s\n", name, b->format, when_span_text(a, sizeof a, b->span));
+    say(out, "bars", "%9s  of %s rows", count_text(a, sizeof a, b->count), count_text(c, sizeof c, p->rows));
+    say(out, "time", "%s to %s UTC", when_text(a, sizeof a, p->first), when_text(c, sizeof c, p->last));
+    say(out, "zone", "%s%s", p->zone, p->zone_assumed ? " (assumed; --tz names another)" : "");
+    if (p->turned) say(out, "order", "from new to old; turned round");
+    print_coarse(out, p);
+    int findings_shown = print_findings(out, p, true) + print_findings(out, p, false);
+    print_gaps(out, p);
+    if (!p->has_volume) say(out, "volume", "unknown");
+    if (!p->has_spread) say(out, "spread", "unknown");
+    print_last(out, p);
+    if (!findings_shown && !p->tally[BARS_GAP].count && !p->coarse_rows) say(out, "findings", "none");
+}
+
+static json_t *tallies_json(const bars_report *p) {
+    json_t *all = json_object();
+    for (bars_finding f = 0; f < BARS_FINDINGS; f++) {
+        const bars_tally *t = &p->tally[f];
+        if (!t->count) continue;
+        json_object_set_new(
+            all, findings[f].key, json_pack("{s:I, s:I}", "count", (json_int_t)t->count, "line", (json_int_t)t->line));
+    }
+    return all;
+}
+
+json_t *bars_report_json(const char *name, const bars *b) {
+    static const char *const last_bar[] = {"finished", "open_when_written", "thin"};
+    const bars_report *p = &b->report;
+    char first[32], last[32], until[32], from[32];
+    json_t *j = json_pack("{s:s, s:s, s:I, s:I, s:I, s:s, s:s, s:s, s:b, s:b, s:s, s:b, s:b}", "file", name, "format",
+        b->format, "span", (json_int_t)b->span, "rows", (json_int_t)p->rows, "bars", (json_int_t)b->count, "first",
+        when_text(first, sizeof first, p->first), "last", when_text(last, sizeof last, p->last), "zone", p->zone,
+        "zone_assumed", p->zone_assumed, "turned", p->turned, "last_bar", last_bar[p->last_bar], "has_volume",
+        p->has_volume, "has_spread", p->has_spread);
+    bool ok = j && !json_object_set_new(j, "findings", tallies_json(p));
+    if (ok && p->coarse_rows)
+        ok = !json_object_set_new(j, "coarse",
+            json_pack("{s:I, s:I, s:s}", "rows", (json_int_t)p->coarse_rows, "span", (json_int_t)p->coarse_span,
+                "until", when_text(until, sizeof until, p->coarse_until)));
+    if (ok && p->missing)
+        ok = !json_object_set_new(j, "gap",
+            json_pack("{s:I, s:I, s:s}", "missing", (json_int_t)p->missing, "longest", (json_int_t)p->longest, "from",
+                when_text(from, sizeof from, p->longest_at)));
+    if (ok) return j;
+    json_decref(j);
+    return NULL;
+}

@@ -1,0 +1,147 @@
+// The one loop over a file's text. It allocates only to grow the array of rows.
+#include "data/bars_rows.h"
+
+#include "data/bars_number.h"
+
+#include <stdlib.h>
+
+void bars_rows_tally(rows *r, bars_finding f, int64_t line) {
+    bars_tally *t = &r->report->tally[f];
+    if (!t->count++ || line < t->line) t->line = line;
+}
+
+// Room for one more. The first guess comes from the bytes left and the length of a short row, so that growing is rare.
+static bool grow(rows *r, size_t bytes_left, err *e) {
+    enum { SHORT_ROW = 48, FIRST = 64 };
+    if (r->count < r->room) return true;
+    size_t room = r->room ? r->room + r->room / 2 : bytes_left / SHORT_ROW + FIRST, bytes;
+    row *more = NULL;
+    if (!__builtin_mul_overflow(room, sizeof *more, &bytes)) more = realloc(r->row, bytes);
+    if (!more) return err_run(e, "%s: no memory for %zu rows", r->name, room);
+    r->row = more;
+    r->room = room;
+    return true;
+}
+
+// What a line says, and what is wrong with it.
+typedef struct {
+    int64_t line;
+    int64_t clock;
+    int missing;     // a bit for each price
+    double price[4]; // open, high, low, close
+    row row;
+} reading;
+
+static bool bad_cell(const rows *r, int64_t line, column_role role, text cell, const char *advice, err *e) {
+    char shown[40];
+    if (!cell.size)
+        return err_input(
+            e, "%s:%lld: %s is empty; fill it or remove the row", r->name, (long long)line, bars_layout_role(role));
+    return err_input(e, "%s:%lld: %s '%s' is not a %s; %s", r->name, (long long)line, bars_layout_role(role),
+        bars_text_show(shown, sizeof shown, cell), role <= ROLE_CLOCK ? "time" : "finite number", advice);
+}
+
+static const char *time_advice(text cell) {
+    for (size_t i = 0; i < cell.size && i < 3; i++)
+        if (cell.at[i] == '/') return "the order of day and month is unclear; write 2024-01-31";
+    return "write 2024-01-31 or 2024-01-31 09:30:00";
+}
+
+static const char *number_advice(text cell) {
+    bool comma = false;
+    for (size_t i = 0; i < cell.size; i++) {
+        if (cell.at[i] == ',') comma = true;
+        if (cell.at[i] != ',' && (cell.at[i] < '0' || cell.at[i] > '9')) return "correct or remove the row";
+    }
+    return comma ? "export with decimal points" : "correct or remove the row";
+}
+
+static bool read_stamp(const rows *r, reading *g, column_role role, text cell, err *e) {
+    when_stamp s;
+    if (!when_read(cell.at, cell.size, &s) || (role == ROLE_DATE && s.shape != WHEN_DATE))
+        return bad_cell(r, g->line, role, cell, time_advice(cell), e);
+    g->row.bar.time = s.time;
+    g->row.utc = s.utc;
+    return true;
+}
+
+static bool read_cell(const rows *r, reading *g, column_role role, text cell, err *e) {
+    double v;
+    if (role <= ROLE_DATE) return read_stamp(r, g, role, cell, e);
+    if (role == ROLE_CLOCK)
+        return when_read_clock(cell.at, cell.size, &g->clock) || bad_cell(r, g->line, role, cell, "write 09:30:00", e);
+    number_kind kind = bars_number(cell.at, cell.size, &v);
+    if (kind == NUMBER_BAD) return bad_cell(r, g->line, role, cell, number_advice(cell), e);
+    if (role == ROLE_VOLUME)
+        g->row.bar.volume = v > 0 ? v : 0; // some sources say -1 for none
+    else if (role == ROLE_SPREAD)
+        g->row.bar.spread = v > 0 ? v : 0;
+    else
+        g->price[role - ROLE_OPEN] = v;
+    g->missing |= kind == NUMBER_MISSING && role <= ROLE_CLOSE ? 1 << (role - ROLE_OPEN) : 0;
+    return true;
+}
+
+static bool read_line(const rows *r, const layout *l, reading *g, text line, err *e) {
+    bool more = true;
+    int column = 0;
+    for (; more; column++) {
+        text cell = bars_text_cell(&line, l->separator, &more);
+        if (column >= l->columns) {
+            if (!cell.size) continue;
+            return err_input(e, "%s:%lld: has more than %d columns; correct or remove the row", r->name,
+                (long long)g->line, l->columns);
+        }
+        column_role role = (column_role)l->role[column];
+        if (role != ROLE_NONE && !read_cell(r, g, role, cell, e)) return false;
+    }
+    if (column >= l->columns) return true;
+    return err_input(e, "%s:%lld: has %d column%s, not %d; is the file cut short?", r->name, (long long)g->line, column,
+        column == 1 ? "" : "s", l->columns);
+}
+
+// The row that was read, or why it is left out: BARS_FINDINGS where it is not.
+static bars_finding judge(const reading *g, const layout *l, const bars_options *o) {
+    const double open = g->price[0], high = g->price[1], low = g->price[2], close = g->price[3];
+    if (g->missing) return BARS_EMPTY;
+    if (open <= 0 || high <= 0 || low <= 0 || close <= 0) return BARS_NOT_POSITIVE;
+    if (low > open || low > close || high < open || high < close) return BARS_HIGH_LOW;
+    bool filled = l->format == FORMAT_DUKASCOPY && high == low && g->row.bar.volume == 0;
+    return filled && !o->keep_filled ? BARS_FILLED : BARS_FINDINGS;
+}
+
+static bool add(rows *r, const layout *l, const bars_options *o, reading *g, err *e) {
+    enum { ALL = 15 };
+    if (g->missing && g->missing != ALL) {
+        column_role role = ROLE_OPEN;
+        while (!(g->missing & 1 << (role - ROLE_OPEN))) role++;
+        return bad_cell(r, g->line, role, (text){0}, "", e);
+    }
+    bars_finding f = judge(g, l, o);
+    if (f != BARS_FINDINGS) {
+        bars_rows_tally(r, f, g->line);
+        return true;
+    }
+    if (!grow(r, l->rest.size, e)) return false;
+    bar *b = &g->row.bar;
+    b->time += g->clock;
+    b->open = g->price[0];
+    b->high = g->price[1];
+    b->low = g->price[2];
+    b->close = g->price[3];
+    g->row.utc |= l->format == FORMAT_BINANCE;
+    g->row.line = (uint64_t)g->line & (UINT64_MAX >> 1);
+    r->row[r->count++] = g->row;
+    return true;
+}
+
+bool bars_rows_read(rows *r, const layout *l, const bars_options *o, err *e) {
+    text rest = l->rest, line;
+    for (int64_t number = l->lines + 1; bars_text_line(&rest, &line); number++) {
+        if (!line.size) continue;
+        reading g = {.line = number};
+        r->report->rows++;
+        if (!read_line(r, l, &g, line, e) || !add(r, l, o, &g, e)) return false;
+    }
+    return true;
+}

@@ -1,0 +1,82 @@
+// Moments: the calendar, time stamps as files write them, and the zones that their clocks show.
+//
+// A moment is seconds since 1970, in UTC or on some clock ("local"); years 1900 to 2199 are accepted from outside. A
+// zone is read once and never changes afterwards, so threads may share it. Nothing here asks libc for the time zone or
+// the locale, and nothing asks what time it is now.
+#ifndef TRADEWIND_DATA_WHEN_H
+#define TRADEWIND_DATA_WHEN_H
+
+#include "base/err.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum { WHEN_DAY = 86400, WHEN_YEAR_FIRST = 1900, WHEN_YEAR_LAST = 2199 };
+
+typedef struct {
+    int year, month, day; // 1..12, 1..31
+    int hour, minute, second;
+    int weekday; // 0 is Monday, 6 Sunday
+} when_parts;
+
+// Days since 1970-01-01 of a date of the Gregorian calendar; any year.
+int64_t when_day(int year, int month, int day);
+bool when_date_ok(int year, int month, int day);
+when_parts when_split(int64_t time);
+int when_weekday(int64_t time);
+
+// "2024-01-02", with " 03:05" unless it is midnight, with seconds where there are any. Returns `buf`.
+char *when_text(char *buf, size_t n, int64_t time);
+
+// A duration as people say it, in its largest unit: "5 min", "1 h", "2.5 days". Returns `buf`.
+char *when_span_text(char *buf, size_t n, int64_t seconds);
+
+typedef enum {
+    WHEN_DATE,    // 2024.01.02, 2024-01-02, 2024/01/02, 02.01.2024 or 20240102
+    WHEN_TIME,    // a date of these forms and a time of day
+    WHEN_COMPACT, // 20240102 170000, as HistData writes it
+    WHEN_TICK,    // 20240102 170000123, as HistData writes ticks
+    WHEN_EPOCH,   // a count since 1970: seconds, milli-, micro- or nanoseconds by its number of digits
+} when_shape;
+
+typedef struct {
+    int64_t time; // whole seconds; a fraction is cut off
+    bool utc;     // the stamp names its own offset (Z, +02:00, GMT+0200), which is already taken off
+    when_shape shape;
+} when_stamp;
+
+// Reads a stamp of exactly `n` bytes. False where it is none, also for dates like 03/04/2024, whose order is anyone's
+// guess. Digits alone are a date (8), a date and time (14), or an epoch (9 to 11 seconds, 12 and 13 milliseconds, 15
+// and 16 microseconds, 18 and 19 nanoseconds); a negative count of 7 to 11 digits is seconds before 1970.
+bool when_read(const char *text, size_t n, when_stamp *s);
+
+// Reads a time of day, HH:MM or HH:MM:SS with or without a fraction, as seconds since midnight.
+bool when_read_clock(const char *text, size_t n, int64_t *seconds);
+
+typedef struct when_zone when_zone;
+
+// A zone by name; NULL, with the reason, where there is none.
+//   "UTC", "GMT", "EST" (five hours behind all year), "+2", "-05:30", "UTC+2"
+//   "mt5": what most MetaTrader servers show, New York's clock and seven hours: UTC+2, or UTC+3 while the United States
+//          have daylight saving (their rules since 1967), so that the trading day ends at midnight
+//   "Europe/Berlin" and all else: the system's zoneinfo ($TZDIR or /usr/share/zoneinfo), whose last rule is taken to
+//          hold to the end of WHEN_YEAR_LAST
+when_zone *when_zone_new(const char *name, err *e);
+void when_zone_free(when_zone *z);
+
+typedef enum {
+    WHEN_PLAIN,
+    WHEN_AMBIGUOUS, // shown twice, as clocks went back
+    WHEN_SKIPPED,   // never shown, as clocks went forward
+} when_kind;
+
+// The UTC moment at which the zone's clock shows `local`. A time shown twice is the earlier moment, unless `before`,
+// the moment of the row before it, is already that late: then it is the later one, so that both passes of a repeated
+// hour keep their order. A time never shown is read with the offset before the change: 02:30 in a skipped hour is what
+// 03:30 is called. `*hint` starts at 0 and makes neighbouring calls fast; give each thread its own.
+int64_t when_utc(const when_zone *z, int64_t local, int64_t before, size_t *hint, when_kind *kind);
+
+// What the zone's clock shows at a UTC moment.
+int64_t when_local(const when_zone *z, int64_t utc, size_t *hint);
+
+#endif
