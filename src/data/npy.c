@@ -317,8 +317,8 @@ static bool read_order(literal *l) {
 // The dict; `*seen` gets a bit for each of its three keys.
 static bool read_dict(literal *l, unsigned *seen) {
     static const char *const KEYS[] = {"descr", "fortran_order", "shape"};
-    const char *text;
-    size_t bytes;
+    const char *text = NULL;
+    size_t bytes = 0;
     if (!take(l, '{')) return wrong(l, "it is not a dict");
     while (!take(l, '}')) {
         if (*seen && !take(l, ',')) return wrong(l, "a comma is missing");
@@ -467,7 +467,7 @@ static void widen_floats(npy_type from, const block *b, int n, double *out) {
 static int widen_whole(npy_type from, const block *b, int n, int64_t *out) {
     switch (from) {
     case NPY_I8:
-        for (int i = 0; i < n; i++) out[i] = b->i8[i];
+        for (int i = 0; i < n; i++) out[i] = (int)b->i8[i];
         break;
     case NPY_I16:
         for (int i = 0; i < n; i++) out[i] = b->i16[i];

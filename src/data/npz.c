@@ -14,7 +14,7 @@ enum {
 
 // Listing
 
-// Whether the content at the beginning of a member is an array header, in `head`: from the map where it is stored.
+// Reads the array header that a member begins with: where it lies if stored, otherwise unpacked into `buffer`.
 static bool read_head(npz *z, const zip_member *m, unsigned char *buffer, const char *name, npy_header *h, err *e) {
     if (!m->deflated) {
         uint64_t n = m->size < NPY_HEAD_MOST ? m->size : NPY_HEAD_MOST;
@@ -195,7 +195,10 @@ static bool choose_value(npz_stream *s, const char *field, err *e) {
     if (n->kind != NPZ_RECORDS)
         return !field || err_input(e, "%s: %s has no fields, so no %s", s->npz->path, n->name, field);
     for (int i = 0; i < h->fields; i++) {
-        if (field && !strcmp(h->field[i].name, field)) return s->value = h->field[i], true;
+        if (field && !strcmp(h->field[i].name, field)) {
+            s->value = h->field[i];
+            return true;
+        }
         size_t used = strlen(names);
         snprintf(names + used, sizeof names - used, "%s%s", i ? ", " : "", h->field[i].name);
     }
@@ -360,8 +363,8 @@ const char *const *npz_read_text(const npz *z, const npz_entry *n, arena *a, err
     if (!ok) goto done;
     data = malloc((size_t)(h->head + h->bytes));
     s = zip_stream_open(&z->zip, n->member, e);
-    ok = s && (data || err_run(e, "%s: no memory to read %s", z->path, n->name)) &&
-         zip_stream_read(s, data, (uint64_t)(h->head + h->bytes), e);
+    if (!data) err_run(e, "%s: no memory to read %s", z->path, n->name);
+    ok = s && data && zip_stream_read(s, data, (uint64_t)(h->head + h->bytes), e);
     if (!ok) goto done;
     text = arena_array(a, (size_t)h->count, sizeof *text);
     for (int64_t i = 0; ok && i < h->count; i++) {

@@ -53,8 +53,11 @@ static bool next_cell(reader *r, cell *c) {
     while (n && !quoted && c->text[n - 1] == ' ') n--;
     c->text[n] = 0;
     while (r->at < r->end && *r->at == ' ') r->at++;
-    c->last = true;
-    if (r->at < r->end && *r->at == ',') return r->at++, c->last = false, true;
+    c->last = r->at >= r->end || *r->at != ',';
+    if (!c->last) {
+        r->at++;
+        return true;
+    }
     if (r->at < r->end && *r->at == '\r') r->at++;
     if (r->at < r->end && *r->at++ != '\n') return wrong(r, "a comma is missing behind a cell");
     return true;
@@ -99,13 +102,16 @@ static bool read_values(reader *r, bool open) {
 // Counts the header's cells and passes it; where the first row is a series, nothing is passed.
 static bool read_header(reader *r) {
     const char *start = r->at;
-    cell c;
+    cell c = {0};
     double v;
     if (!next_cell(r, &c)) return false;
     bool header = !c.last;
     if (header && !next_cell(r, &c)) return false;
     header = header && !is_empty(c.text) && !number(c.text, &v);
-    if (!header) return r->at = start, true;
+    if (!header) {
+        r->at = start;
+        return true;
+    }
     for (r->columns = 2; !c.last; r->columns++)
         if (!next_cell(r, &c)) return false;
     r->line++;
@@ -124,7 +130,7 @@ static bool read_rows(reader *r) {
     if (!read_header(r)) return false;
     for (; r->at < r->end; r->line++) {
         if (take_line_end(r)) continue;
-        cell c;
+        cell c = {0};
         if (!next_cell(r, &c)) return false;
         if (!*c.text) return wrong(r, "the series has no name");
         r->name[r->series] = r->text;
@@ -139,7 +145,7 @@ static int by_name(const void *a, const void *b) {
 }
 
 static bool check_names(reader *r) {
-    const char **order = malloc((size_t)r->series * sizeof *order), *twice = NULL;
+    const char **order = malloc((size_t)(r->series + 1) * sizeof *order), *twice = NULL;
     if (!order) return err_run(r->e, "%s: no memory for its names", r->path);
     memcpy(order, r->name, (size_t)r->series * sizeof *order);
     qsort(order, (size_t)r->series, sizeof *order, by_name);

@@ -76,7 +76,8 @@ static bool find_end(const zip *z, uint64_t *at, err *e) {
         uint64_t least = z->size > END_BYTES + FULL16 ? z->size - END_BYTES - FULL16 : 0;
         for (uint64_t i = z->size - END_BYTES;; i--) {
             const unsigned char *p = z->bytes + i;
-            if (get32(p) == END && i + END_BYTES + get16(p + 20) == z->size) return *at = i, true;
+            *at = i;
+            if (get32(p) == END && i + END_BYTES + get16(p + 20) == z->size) return true;
             if (i == least) break;
         }
     }
@@ -122,7 +123,8 @@ static const unsigned char *find_extra(const unsigned char *p, size_t room, uint
     while (room >= 4) {
         size_t length = get16(p + 2);
         if (length > room - 4) return NULL;
-        if (get16(p) == id) return *bytes = length, p + 4;
+        *bytes = length;
+        if (get16(p) == id) return p + 4;
         p += 4 + length;
         room -= 4 + length;
     }
@@ -404,14 +406,15 @@ static bool append(zip_writer *w, const void *data, uint64_t bytes, err *e) {
     return true;
 }
 
-// General purpose flags, and the version that a reader needs: names of ASCII need no flag, zip64 is version 4.5.
+// A name beyond ASCII is marked as UTF-8.
 static uint16_t flags_of(const char *name) {
     for (; *name; name++)
         if ((unsigned char)*name >= 0x80) return UTF8;
     return 0;
 }
 
-// What local and central header share: version, flags, method, time (none: 1980-01-01), CRC-32 and sizes.
+// What local and central header share: version (4.5, for zip64), flags, method, time (none: 1980-01-01), CRC-32 and
+// sizes.
 static unsigned char *put_common(unsigned char *p, const struct zip_written *m, uint32_t packed, uint32_t size) {
     p = put(p, 45, 2);
     p = put(p, flags_of(m->name), 2);
@@ -463,6 +466,7 @@ bool zip_writer_begin(zip_writer *w, const char *name, uint64_t head, err *e) {
 
 bool zip_writer_write(zip_writer *w, const void *data, uint64_t bytes, err *e) {
     CHECK(w->open, "a write outside a member");
+    if (!bytes) return true; // crc32_z takes a NULL for a new beginning
     w->last->crc = (uint32_t)crc32_z(w->last->crc, data, bytes);
     w->last->size += bytes;
     return append(w, data, bytes, e);

@@ -152,7 +152,7 @@ static void made_end(made *m, bool wide) {
     add(m, 0, 2);
 }
 
-// An array of `count` floats 0.5, 1.5, ... as the content of a .npy; the caller frees it.
+// The content of a .npy; the caller frees it.
 static unsigned char *npy_of(const char *descr, const char *shape, const void *data, size_t bytes, size_t *size) {
     char dict[256];
     int n = snprintf(dict, sizeof dict, "{'descr': '%s', 'fortran_order': False, 'shape': %s, }", descr, shape);
@@ -162,7 +162,7 @@ static unsigned char *npy_of(const char *descr, const char *shape, const void *d
     memcpy(p, "\x93NUMPY\x01\x00\x76\x00", 10);
     memcpy(p + 10, dict, (size_t)n);
     p[127] = '\n';
-    memcpy(p + 128, data, bytes);
+    if (bytes) memcpy(p + 128, data, bytes);
     *size = 128 + bytes;
     return p;
 }
@@ -646,6 +646,7 @@ static void files_are_written(void **state) {
     support_ok(npz_writer_open(&w, "set.npz", &e), &e);
     support_ok(npz_writer_begin(&w, "series", NPY_F32, 2, (int64_t[]){-1, 3}, &e), &e);
     for (int i = 0; i < 1000; i++) support_ok(npz_writer_write(&w, series[i], sizeof series[i], &e), &e);
+    support_ok(npz_writer_write(&w, NULL, 0, &e), &e);
     support_ok(npz_writer_end(&w, &e), &e);
     support_ok(npz_writer_text(&w, "names", names, 4, &e), &e);
     support_ok(npz_writer_array(&w, "one", NPY_I64, 0, NULL, &(int64_t){77}, &e), &e);
