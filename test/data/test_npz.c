@@ -619,6 +619,34 @@ static void streams_give_the_same(void **state) {
     free(wide);
 }
 
+// Only what is deflated and in Fortran order must be in memory as a whole; above a limit it is refused before it is.
+static void large_fortran_order_is_refused(void **state) {
+    (void)state;
+    enum { NOISE = 300000 };
+    static unsigned char noise[NOISE];
+    dice d = {.seed = 4};
+    for (int i = 0; i < NOISE; i++) noise[i] = (unsigned char)dice_below(&d, 256);
+    size_t size, full = 128 + (size_t)8192 * 8193 * 4;
+    unsigned char *p = npy_of("<f4", "(8192, 8193)", noise, NOISE, &size);
+    char *order = strstr((char *)p + 10, "False");
+    assert_non_null(order);
+    memcpy(order, "True ", 5);
+    made m = {0};
+    made_member(&m, "a.npy", p, size, DEFLATE);
+    m.member[0].full = full;
+    set(&m, m.member[0].local + 22, full, 4);
+    made_end(&m, false);
+    npz z;
+    err e = {0};
+    support_ok(npz_open_memory(&z, "f.npz", m.data, m.size, &e), &e);
+    assert_null(npz_stream_open(&z, &z.entry[0], NULL, &e));
+    assert_int_equal(e.kind, ERR_INPUT);
+    assert_non_null(strstr(e.text, "numpy.ascontiguousarray"));
+    npz_close(&z);
+    free(m.data);
+    free(p);
+}
+
 static void values_that_do_not_fit_are_named(void **state) {
     (void)state;
     npz z;
@@ -878,6 +906,7 @@ int main(void) {
         cmocka_unit_test(numpy_files_are_read),
         cmocka_unit_test(records_are_read_by_field),
         cmocka_unit_test(streams_give_the_same),
+        cmocka_unit_test(large_fortran_order_is_refused),
         cmocka_unit_test(values_that_do_not_fit_are_named),
         IN_ITS_OWN_DIRECTORY(files_are_written),
         IN_ITS_OWN_DIRECTORY(text_must_be_utf8),
