@@ -1,7 +1,7 @@
 #!/bin/sh
 # Finds what the build needs and, on Debian and Ubuntu, installs what is missing; elsewhere it names the packages.
 #
-#   tools/deps.sh demo      a compiler, cmake, make, libyaml, jansson
+#   tools/deps.sh demo      a compiler, cmake, make, libyaml, jansson, zlib
 #   tools/deps.sh test      the same and cmocka (the default)
 #   tools/deps.sh --check   as test, but only says what is missing
 #
@@ -28,7 +28,8 @@ find_compiler() { compiler=${CC:-$(command -v cc || command -v gcc || echo cc)};
 links() {
     headers='' libraries=''
     for name; do
-        headers="$headers $name.h" libraries="$libraries -l$name"
+        headers="$headers $name.h"
+        case $name in zlib) libraries="$libraries -lz" ;; *) libraries="$libraries -l$name" ;; esac
     done
     {
         for header in stdarg.h stddef.h setjmp.h stdint.h stdio.h $headers; do echo "#include <$header>"; done
@@ -42,7 +43,7 @@ find_missing() {
     find_compiler
     missing=''
     for tool in cmake make; do command -v $tool >"$tmp/found" || missing="$missing $tool"; done
-    libraries_wanted='yaml jansson'
+    libraries_wanted='yaml jansson zlib'
     [ "$kind" = demo ] || libraries_wanted="$libraries_wanted cmocka"
     # shellcheck disable=SC2086
     if ! links $libraries_wanted; then
@@ -59,17 +60,18 @@ find_missing() {
 package() {
     case $1:$2 in
         apt-get:compiler) echo gcc libc6-dev ;;
+        apt-get:zlib) echo zlib1g-dev ;;
         apt-get:*make) echo "$2" ;;
         apt-get:*) echo "lib$2-dev" ;;
         dnf:compiler | zypper:compiler) echo gcc glibc-devel ;;
         dnf:yaml | zypper:yaml) echo libyaml-devel ;;
         dnf:cmocka | zypper:cmocka) echo libcmocka-devel ;;
         zypper:jansson) echo libjansson-devel ;;
-        dnf:jansson) echo "$2-devel" ;;
+        dnf:jansson | dnf:zlib | zypper:zlib) echo "$2-devel" ;;
         pacman:compiler) echo gcc ;;
         pacman:yaml | brew:yaml) echo libyaml ;;
         apk:compiler) echo gcc musl-dev ;;
-        apk:yaml | apk:jansson | apk:cmocka) echo "$2-dev" ;;
+        apk:yaml | apk:jansson | apk:zlib | apk:cmocka) echo "$2-dev" ;;
         brew:compiler) echo gcc ;;
         *) echo "$2" ;;
     esac

@@ -170,6 +170,26 @@ bool file_writer_write(file_writer *w, const void *data, size_t bytes, err *e) {
     return true;
 }
 
+bool file_writer_patch(file_writer *w, int64_t at, const void *data, size_t bytes, err *e) {
+    CHECK(w->fd >= 0, "patch of a file_writer that is not open");
+    off_t end = lseek(w->fd, 0, SEEK_CUR);
+    CHECK(end >= 0 && at >= 0 && at <= end && bytes <= (uint64_t)(end - at), "patch of bytes that were not written");
+    const char *from = data;
+    while (bytes) {
+        ssize_t n = pwrite(w->fd, from, bytes, at);
+        if (n < 0 && errno == EINTR) continue;
+        if (n <= 0) {
+            fail_run(e, w->path, "cannot be written", n ? errno : ENOSPC);
+            file_writer_abandon(w);
+            return false;
+        }
+        from += n;
+        at += n;
+        bytes -= (size_t)n;
+    }
+    return true;
+}
+
 static bool sync_fd(int fd) {
     int rc;
     do rc = fsync(fd);

@@ -9,6 +9,7 @@
 #include "base/err.h"
 
 #include <stddef.h>
+#include <stdint.h>
 
 // A file's bytes, read-only. `data` is never NULL while open, also for an empty file.
 typedef struct {
@@ -39,6 +40,10 @@ bool file_writer_open(file_writer *w, const char *path, err *e);
 
 // Appends. On failure the temporary is gone and the old file untouched; the writer can then only be abandoned.
 bool file_writer_write(file_writer *w, const void *data, size_t bytes, err *e);
+
+// Writes over bytes that were appended before, for headers that are known only after what they describe. On failure as
+// file_writer_write.
+bool file_writer_patch(file_writer *w, int64_t at, const void *data, size_t bytes, err *e);
 
 // Puts the new file in place and on the disk: readers see the old file or the whole new one, also after a power cut.
 // On failure the temporary is gone.

@@ -1,4 +1,5 @@
 #include "base/file.h"
+#include "support.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -137,6 +138,27 @@ static void writer_replaces(void **state) {
     assert_int_equal(st.st_mode & 0777, 0640);
 }
 
+static void patch_beyond_the_end(void) {
+    err e;
+    file_writer w;
+    if (file_writer_open(&w, "b", &e) && file_writer_write(&w, "abc", 3, &e)) file_writer_patch(&w, 2, "xy", 2, &e);
+}
+
+static void writer_patches(void **state) {
+    (void)state;
+    err e = {0};
+    file_writer w;
+    assert_true(file_writer_open(&w, "a", &e));
+    assert_true(file_writer_write(&w, "?? world", 8, &e));
+    assert_true(file_writer_patch(&w, 0, "My", 2, &e));
+    assert_true(file_writer_patch(&w, 8, NULL, 0, &e));
+    assert_true(file_writer_write(&w, "!", 1, &e));
+    assert_true(file_writer_patch(&w, 8, ".", 1, &e));
+    assert_true(file_writer_commit(&w, &e));
+    assert_holds("a", "My world.");
+    support_aborts(patch_beyond_the_end, "not written");
+}
+
 static void writer_makes_with_the_usual_mode(void **state) {
     (void)state;
     err e = {0};
@@ -266,6 +288,7 @@ int main(void) {
         TEST(map_refuses_what_is_no_file),
         TEST(reads_small_files),
         TEST(writer_replaces),
+        TEST(writer_patches),
         TEST(writer_makes_with_the_usual_mode),
         TEST(writer_abandons),
         TEST(writers_of_one_file_do_not_meet),
