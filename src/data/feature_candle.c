@@ -3,9 +3,9 @@
 
 #include <math.h>
 
-static void plan_nothing(feature *x, gauge *f) {
+static void plan_nothing(feature *x, gauge *g) {
     (void)x;
-    (void)f;
+    (void)g;
 }
 
 static double value_direction(const feature *x, const double *v) {
@@ -43,8 +43,8 @@ static double value_close_position(const feature *x, const double *v) {
 
 RULE(close_position) = {plan_nothing, value_close_position};
 
-static void plan_atr(feature *x, gauge *f) {
-    x->slot[0] = gauge_wilder(f, GAUGE_TRUE_RANGE, feature_bars(x, 0));
+static void plan_atr(feature *x, gauge *g) {
+    x->slot[0] = gauge_wilder(g, GAUGE_TRUE_RANGE, feature_bars(x, 0));
 }
 
 static double value_body_atr(const feature *x, const double *v) {
@@ -53,8 +53,8 @@ static double value_body_atr(const feature *x, const double *v) {
 
 RULE(body_atr) = {plan_atr, value_body_atr};
 
-static void plan_gap(feature *x, gauge *f) {
-    (void)f;
+static void plan_gap(feature *x, gauge *g) {
+    (void)g;
     x->slot[0] = GAUGE_BEFORE;
 }
 

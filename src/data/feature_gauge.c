@@ -41,36 +41,36 @@ struct gauge {
 
 gauge *gauge_new(int64_t span, int most, err *e) {
     CHECK(span > 0 && most >= 0 && most <= 1 << 20, "%lld, %d", (long long)span, most);
-    gauge *f = calloc(1, sizeof *f);
+    gauge *g = calloc(1, sizeof *g);
     size_t slots = GAUGE_BASES + (size_t)most + 1;
-    if (!f) goto done;
-    f->span = span;
-    f->most = most;
-    f->node = calloc(slots, sizeof *f->node);
-    f->value = calloc(slots, sizeof *f->value);
-    f->first = calloc(slots, sizeof *f->first);
-    f->settled = calloc(slots, sizeof *f->settled);
-    if (!f->node || !f->value || !f->first || !f->settled) goto done;
-    f->slots = GAUGE_BASES;
-    for (int s = GAUGE_BEFORE; s < GAUGE_BASES; s++) f->first[s] = f->settled[s] = 1;
-    f->first[GAUGE_RETURN_CROSS] = f->settled[GAUGE_RETURN_CROSS] = 2;
-    for (int m = 0; m < DAY_MINUTES; m++) f->sine[m] = sin(2 * PI * m / DAY_MINUTES);
-    f->day = INT64_MIN;
-    return f;
+    if (!g) goto done;
+    g->span = span;
+    g->most = most;
+    g->node = calloc(slots, sizeof *g->node);
+    g->value = calloc(slots, sizeof *g->value);
+    g->first = calloc(slots, sizeof *g->first);
+    g->settled = calloc(slots, sizeof *g->settled);
+    if (!g->node || !g->value || !g->first || !g->settled) goto done;
+    g->slots = GAUGE_BASES;
+    for (int s = GAUGE_BEFORE; s < GAUGE_BASES; s++) g->first[s] = g->settled[s] = 1;
+    g->first[GAUGE_RETURN_CROSS] = g->settled[GAUGE_RETURN_CROSS] = 2;
+    for (int m = 0; m < DAY_MINUTES; m++) g->sine[m] = sin(2 * PI * m / DAY_MINUTES);
+    g->day = INT64_MIN;
+    return g;
 done:
-    gauge_free(f);
+    gauge_free(g);
     err_run(e, "no memory for %d running quantities; use fewer features", most);
     return NULL;
 }
 
-void gauge_free(gauge *f) {
-    if (!f) return;
-    free(f->node);
-    free(f->value);
-    free(f->first);
-    free(f->settled);
-    free(f->window);
-    free(f);
+void gauge_free(gauge *g) {
+    if (!g) return;
+    free(g->node);
+    free(g->value);
+    free(g->first);
+    free(g->settled);
+    free(g->window);
+    free(g);
 }
 
 // Building
@@ -79,7 +79,7 @@ static int operands(node_kind kind) {
     return kind == POSITION ? 3 : kind == LESS || kind == CONTRAST || kind == ABOUT ? 2 : 1;
 }
 
-// The latest of a node's operands by `at`, which is f->first or f->settled.
+// The latest of a node's operands by `at`, which is g->first or g->settled.
 static int64_t latest(const int64_t *at, const node *n) {
     int64_t most = 0;
     for (int i = 0; i < operands(n->kind); i++) most = at[n->of[i]] > most ? at[n->of[i]] : most;
@@ -97,78 +97,78 @@ static int64_t wait_settled(const node *n) {
     return n->kind == EMA ? ((int64_t)n->bars + 1) * 7 / 2 : n->kind == WILDER ? (int64_t)n->bars * 7 : 0;
 }
 
-static int add(gauge *f, node n) {
-    CHECK(!f->window, "the gauge has started");
+static int add(gauge *g, node n) {
+    CHECK(!g->window, "the gauge has started");
     CHECK(n.bars >= 1 && n.bars <= GAUGE_WINDOW_MOST, "a window of %d bars", n.bars);
-    for (int i = 0; i < OPERANDS; i++) CHECK(n.of[i] >= 0 && n.of[i] < f->slots, "slot %d", n.of[i]);
-    for (int i = 0; i < f->nodes; i++) {
-        const node *o = &f->node[i];
+    for (int i = 0; i < OPERANDS; i++) CHECK(n.of[i] >= 0 && n.of[i] < g->slots, "slot %d", n.of[i]);
+    for (int i = 0; i < g->nodes; i++) {
+        const node *o = &g->node[i];
         if (o->kind == n.kind && o->bars == n.bars && !memcmp(o->of, n.of, sizeof n.of)) return o->out;
     }
     int yields = n.kind == MOMENTS ? 2 : 1;
-    CHECK(f->slots + yields <= GAUGE_BASES + f->most, "more than %d slots", f->most);
-    n.out = f->slots;
-    n.first = latest(f->first, &n);
+    CHECK(g->slots + yields <= GAUGE_BASES + g->most, "more than %d slots", g->most);
+    n.out = g->slots;
+    n.first = latest(g->first, &n);
     n.alpha = n.kind == EMA ? 2.0 / (n.bars + 1) : 1.0 / n.bars;
     for (int i = 0; i < yields; i++) {
-        f->first[n.out + i] = n.first + wait_first(&n);
-        f->settled[n.out + i] = latest(f->settled, &n) + wait_first(&n) + wait_settled(&n);
+        g->first[n.out + i] = n.first + wait_first(&n);
+        g->settled[n.out + i] = latest(g->settled, &n) + wait_first(&n) + wait_settled(&n);
     }
-    f->node[f->nodes++] = n;
-    f->slots += yields;
+    g->node[g->nodes++] = n;
+    g->slots += yields;
     return n.out;
 }
 
-int gauge_ema(gauge *f, int of, int bars) {
-    return add(f, (node){.kind = EMA, .of = {of}, .bars = bars});
+int gauge_ema(gauge *g, int of, int bars) {
+    return add(g, (node){.kind = EMA, .of = {of}, .bars = bars});
 }
 
-int gauge_wilder(gauge *f, int of, int bars) {
-    return add(f, (node){.kind = WILDER, .of = {of}, .bars = bars});
+int gauge_wilder(gauge *g, int of, int bars) {
+    return add(g, (node){.kind = WILDER, .of = {of}, .bars = bars});
 }
 
-int gauge_mean(gauge *f, int of, int bars) {
-    return add(f, (node){.kind = MOMENTS, .of = {of}, .bars = bars});
+int gauge_mean(gauge *g, int of, int bars) {
+    return add(g, (node){.kind = MOMENTS, .of = {of}, .bars = bars});
 }
 
-int gauge_variance(gauge *f, int of, int bars) {
-    return gauge_mean(f, of, bars) + 1;
+int gauge_variance(gauge *g, int of, int bars) {
+    return gauge_mean(g, of, bars) + 1;
 }
 
-int gauge_highest(gauge *f, int of, int bars) {
-    return add(f, (node){.kind = HIGHEST, .of = {of}, .bars = bars});
+int gauge_highest(gauge *g, int of, int bars) {
+    return add(g, (node){.kind = HIGHEST, .of = {of}, .bars = bars});
 }
 
-int gauge_lowest(gauge *f, int of, int bars) {
-    return add(f, (node){.kind = LOWEST, .of = {of}, .bars = bars});
+int gauge_lowest(gauge *g, int of, int bars) {
+    return add(g, (node){.kind = LOWEST, .of = {of}, .bars = bars});
 }
 
-int gauge_lag(gauge *f, int of, int bars) {
-    return add(f, (node){.kind = LAG, .of = {of}, .bars = bars});
+int gauge_lag(gauge *g, int of, int bars) {
+    return add(g, (node){.kind = LAG, .of = {of}, .bars = bars});
 }
 
 // The window of values starts with the operand, before the mean is defined: it is filled from the operand's first bar.
-int gauge_spread_about(gauge *f, int of, int bars) {
-    int mean = gauge_mean(f, of, bars), nodes = f->nodes,
-        slot = add(f, (node){.kind = ABOUT, .of = {of, mean}, .bars = bars});
-    if (f->nodes > nodes) {
-        f->node[nodes].first = f->first[of];
-        f->first[slot] = f->first[mean];
-        f->settled[slot] = f->settled[mean];
+int gauge_spread_about(gauge *g, int of, int bars) {
+    int mean = gauge_mean(g, of, bars), nodes = g->nodes,
+        slot = add(g, (node){.kind = ABOUT, .of = {of, mean}, .bars = bars});
+    if (g->nodes > nodes) {
+        g->node[nodes].first = g->first[of];
+        g->first[slot] = g->first[mean];
+        g->settled[slot] = g->settled[mean];
     }
     return slot;
 }
 
-int gauge_less(gauge *f, int a, int b) {
-    return add(f, (node){.kind = LESS, .of = {a, b}, .bars = 1});
+int gauge_less(gauge *g, int a, int b) {
+    return add(g, (node){.kind = LESS, .of = {a, b}, .bars = 1});
 }
 
-int gauge_position(gauge *f, int of, int low, int high) {
-    return add(f, (node){.kind = POSITION, .of = {of, low, high}, .bars = 1});
+int gauge_position(gauge *g, int of, int low, int high) {
+    return add(g, (node){.kind = POSITION, .of = {of, low, high}, .bars = 1});
 }
 
-int gauge_contrast(gauge *f, int a, int b) {
-    return add(f, (node){.kind = CONTRAST, .of = {a, b}, .bars = 1});
+int gauge_contrast(gauge *g, int a, int b) {
+    return add(g, (node){.kind = CONTRAST, .of = {a, b}, .bars = 1});
 }
 
 // Doubles that a node keeps a bar of its window.
@@ -176,29 +176,29 @@ static size_t kept(node_kind kind) {
     return kind == MOMENTS ? 3 : kind == HIGHEST || kind == LOWEST ? 2 : kind == LAG || kind == ABOUT ? 1 : 0;
 }
 
-bool gauge_start(gauge *f, err *e) {
+bool gauge_start(gauge *g, err *e) {
     size_t doubles = 1;
-    for (int i = 0; i < f->nodes; i++) doubles += kept(f->node[i].kind) * (size_t)f->node[i].bars;
-    f->window = calloc(doubles, sizeof *f->window);
-    if (!f->window) return err_run(e, "no memory for windows of %zu numbers; use shorter windows", doubles);
-    double *at = f->window;
-    for (int i = 0; i < f->nodes; i++) {
-        node *n = &f->node[i];
+    for (int i = 0; i < g->nodes; i++) doubles += kept(g->node[i].kind) * (size_t)g->node[i].bars;
+    g->window = calloc(doubles, sizeof *g->window);
+    if (!g->window) return err_run(e, "no memory for windows of %zu numbers; use shorter windows", doubles);
+    double *at = g->window;
+    for (int i = 0; i < g->nodes; i++) {
+        node *n = &g->node[i];
         n->block = at;
         n->suffix = at + n->bars;
         n->suffix_square = at + 2 * n->bars;
         at += kept(n->kind) * (size_t)n->bars;
     }
-    gauge_reset(f);
+    gauge_reset(g);
     return true;
 }
 
-void gauge_reset(gauge *f) {
-    f->count = 0;
-    f->day = INT64_MIN;
-    memset(f->value, 0, sizeof *f->value * (size_t)f->slots);
-    for (int i = 0; i < f->nodes; i++) {
-        node *n = &f->node[i];
+void gauge_reset(gauge *g) {
+    g->count = 0;
+    g->day = INT64_MIN;
+    memset(g->value, 0, sizeof *g->value * (size_t)g->slots);
+    for (int i = 0; i < g->nodes; i++) {
+        node *n = &g->node[i];
         n->at = 0;
         n->full = false;
         n->anchor = n->sum = n->square = 0;
@@ -234,11 +234,11 @@ static bar repaired(const bar *b) {
     return r;
 }
 
-static void push_day(gauge *f, int64_t day) {
-    double *v = f->value;
+static void push_day(gauge *g, int64_t day) {
+    double *v = g->value;
     int64_t weekday = ((day + 3) % 7 + 7) % 7; // 1970-01-01 was a Thursday
     double year = 2 * PI * fmod((double)day, YEAR_DAYS) / YEAR_DAYS;
-    f->day = day;
+    g->day = day;
     v[GAUGE_DAY] = (double)day;
     v[GAUGE_WEEKDAY] = (double)weekday;
     v[GAUGE_WEEKDAY_SIN] = sin(2 * PI * (double)weekday / 7);
@@ -247,16 +247,16 @@ static void push_day(gauge *f, int64_t day) {
     v[GAUGE_YEAR_COS] = cos(year);
 }
 
-static void push_time(gauge *f, int64_t time) {
+static void push_time(gauge *g, int64_t time) {
     int64_t second = time % DAY, day = time / DAY - (second < 0), minute = (second + (second < 0) * DAY) / 60;
-    if (day != f->day) push_day(f, day);
-    f->value[GAUGE_HOUR] = (double)minute / 60;
-    f->value[GAUGE_HOUR_SIN] = f->sine[minute];
-    f->value[GAUGE_HOUR_COS] = f->sine[(minute + DAY_MINUTES / 4) % DAY_MINUTES];
+    if (day != g->day) push_day(g, day);
+    g->value[GAUGE_HOUR] = (double)minute / 60;
+    g->value[GAUGE_HOUR_SIN] = g->sine[minute];
+    g->value[GAUGE_HOUR_COS] = g->sine[(minute + DAY_MINUTES / 4) % DAY_MINUTES];
 }
 
-static void push_alone(gauge *f, const bar *b) {
-    double *v = f->value, range = b->high - b->low, relative = log(b->high / b->low);
+static void push_alone(gauge *g, const bar *b) {
+    double *v = g->value, range = b->high - b->low, relative = log(b->high / b->low);
     v[GAUGE_OPEN] = b->open;
     v[GAUGE_HIGH] = b->high;
     v[GAUGE_LOW] = b->low;
@@ -273,25 +273,25 @@ static void push_alone(gauge *f, const bar *b) {
 }
 
 // `log_close`, `typical`, `ret` are those of the bar before.
-static void push_pair(gauge *f, const bar *b, double log_close, double typical, double ret) {
-    double *v = f->value, change = b->close - f->before.close;
-    double rise = b->high - f->before.high, fall = f->before.low - b->low, streak = v[GAUGE_STREAK];
-    v[GAUGE_BEFORE] = f->before.close;
+static void push_pair(gauge *g, const bar *b, double log_close, double typical, double ret) {
+    double *v = g->value, change = b->close - g->before.close;
+    double rise = b->high - g->before.high, fall = g->before.low - b->low, streak = v[GAUGE_STREAK];
+    v[GAUGE_BEFORE] = g->before.close;
     // Times are subtracted as doubles: a file may hold any 64-bit numbers.
-    v[GAUGE_MISSED] = more(((double)b->time - (double)f->before.time) / (double)f->span - 1, 0);
+    v[GAUGE_MISSED] = more(((double)b->time - (double)g->before.time) / (double)g->span - 1, 0);
     v[GAUGE_RETURN] = v[GAUGE_LOG_CLOSE] - log_close;
     v[GAUGE_CHANGE] = change;
     v[GAUGE_TRAVEL] = fabs(change);
     v[GAUGE_GAIN] = more(change, 0);
     v[GAUGE_LOSS] = more(-change, 0);
-    v[GAUGE_TRUE_RANGE] = more(b->high, f->before.close) - fewer(b->low, f->before.close);
+    v[GAUGE_TRUE_RANGE] = more(b->high, g->before.close) - fewer(b->low, g->before.close);
     v[GAUGE_RISE] = rise > fall && rise > 0 ? rise : 0;
     v[GAUGE_FALL] = fall > rise && fall > 0 ? fall : 0;
     v[GAUGE_VOLUME_SIDE] = sign(change) * b->volume;
     v[GAUGE_MONEY_UP] = v[GAUGE_TYPICAL] > typical ? v[GAUGE_MONEY] : 0;
     v[GAUGE_MONEY_DOWN] = v[GAUGE_TYPICAL] < typical ? v[GAUGE_MONEY] : 0;
     v[GAUGE_STREAK] = change > 0 ? more(streak, 0) + 1 : change < 0 ? fewer(streak, 0) - 1 : 0;
-    v[GAUGE_RETURN_CROSS] = f->count > 1 ? v[GAUGE_RETURN] * ret : 0;
+    v[GAUGE_RETURN_CROSS] = g->count > 1 ? v[GAUGE_RETURN] * ret : 0;
 }
 
 // Windows
@@ -385,31 +385,45 @@ static void push_node(node *n, double *v) {
     }
 }
 
-void gauge_push(gauge *f, const bar *b) {
-    CHECK(f->window, "gauge_start first");
-    double *v = f->value, log_close = v[GAUGE_LOG_CLOSE], typical = v[GAUGE_TYPICAL], ret = v[GAUGE_RETURN];
+void gauge_push(gauge *g, const bar *b) {
+    CHECK(g->window, "gauge_start first");
+    double *v = g->value, log_close = v[GAUGE_LOG_CLOSE], typical = v[GAUGE_TYPICAL], ret = v[GAUGE_RETURN];
     bar r = repaired(b);
-    push_time(f, r.time);
-    push_alone(f, &r);
-    if (f->count) push_pair(f, &r, log_close, typical, ret);
-    for (int i = 0; i < f->nodes; i++)
-        if (f->count >= f->node[i].first) push_node(&f->node[i], v);
-    f->before = r;
-    f->count++;
+    push_time(g, r.time);
+    push_alone(g, &r);
+    if (g->count) push_pair(g, &r, log_close, typical, ret);
+    for (int i = 0; i < g->nodes; i++)
+        if (g->count >= g->node[i].first) push_node(&g->node[i], v);
+    g->before = r;
+    g->count++;
 }
 
-const double *gauge_values(const gauge *f) {
-    return f->value;
+const double *gauge_values(const gauge *g) {
+    return g->value;
 }
 
-int64_t gauge_count(const gauge *f) {
-    return f->count;
+int64_t gauge_count(const gauge *g) {
+    return g->count;
 }
 
-int64_t gauge_first(const gauge *f, int slot) {
-    return f->first[slot];
+int64_t gauge_first(const gauge *g, int slot) {
+    return g->first[slot];
 }
 
-int64_t gauge_settled(const gauge *f, int slot) {
-    return f->settled[slot];
+int64_t gauge_settled(const gauge *g, int slot) {
+    return g->settled[slot];
+}
+
+static int64_t largest(const int64_t *at, int count) {
+    int64_t most = 0;
+    for (int i = 0; i < count; i++) most = at[i] > most ? at[i] : most;
+    return most;
+}
+
+int64_t gauge_first_of_all(const gauge *g) {
+    return largest(g->first, g->slots);
+}
+
+int64_t gauge_settled_of_all(const gauge *g) {
+    return largest(g->settled, g->slots);
 }

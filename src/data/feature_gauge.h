@@ -67,37 +67,41 @@ enum { GAUGE_WINDOW_MOST = 10000 };
 
 // A gauge of bars of `span` seconds, with room for `most` more slots. NULL where memory is short.
 gauge *gauge_new(int64_t span, int most, err *e);
-void gauge_free(gauge *f);
+void gauge_free(gauge *g);
 
 // Slots, each from another slot and a window of 1..GAUGE_WINDOW_MOST bars.
-int gauge_ema(gauge *f, int of, int bars);    // weight 2 / (bars + 1)
-int gauge_wilder(gauge *f, int of, int bars); // weight 1 / bars
-int gauge_mean(gauge *f, int of, int bars);
-int gauge_variance(gauge *f, int of, int bars); // population
-int gauge_highest(gauge *f, int of, int bars);
-int gauge_lowest(gauge *f, int of, int bars);
-int gauge_lag(gauge *f, int of, int bars);
-int gauge_spread_about(gauge *f, int of, int bars); // mean absolute deviation from the window's mean; costs its length
+int gauge_ema(gauge *g, int of, int bars);    // weight 2 / (bars + 1)
+int gauge_wilder(gauge *g, int of, int bars); // weight 1 / bars
+int gauge_mean(gauge *g, int of, int bars);
+int gauge_variance(gauge *g, int of, int bars); // population
+int gauge_highest(gauge *g, int of, int bars);
+int gauge_lowest(gauge *g, int of, int bars);
+int gauge_lag(gauge *g, int of, int bars);
+int gauge_spread_about(gauge *g, int of, int bars); // mean absolute deviation from the window's mean; costs its length
 
 // Slots from other slots.
-int gauge_less(gauge *f, int a, int b);                  // a - b
-int gauge_position(gauge *f, int of, int low, int high); // (of - low) / (high - low); 0.5 where they are equal
-int gauge_contrast(gauge *f, int a, int b);              // |a - b| / (a + b); 0 where both are 0
+int gauge_less(gauge *g, int a, int b);                  // a - b
+int gauge_position(gauge *g, int of, int low, int high); // (of - low) / (high - low); 0.5 where they are equal
+int gauge_contrast(gauge *g, int a, int b);              // |a - b| / (a + b); 0 where both are 0
 
 // Ends building: allocates the windows. False where memory is short.
-bool gauge_start(gauge *f, err *e);
+bool gauge_start(gauge *g, err *e);
 
 // Takes the next closed bar. Times must not fall.
-void gauge_push(gauge *f, const bar *b);
+void gauge_push(gauge *g, const bar *b);
 
 // As if no bar had been pushed.
-void gauge_reset(gauge *f);
+void gauge_reset(gauge *g);
 
 // The slots' values after the last push; bars pushed so far; and when a slot is defined and settled, counting bars
 // from 0.
-const double *gauge_values(const gauge *f);
-int64_t gauge_count(const gauge *f);
-int64_t gauge_first(const gauge *f, int slot);
-int64_t gauge_settled(const gauge *f, int slot);
+const double *gauge_values(const gauge *g);
+int64_t gauge_count(const gauge *g);
+int64_t gauge_first(const gauge *g, int slot);
+int64_t gauge_settled(const gauge *g, int slot);
+
+// When the last of all slots is.
+int64_t gauge_first_of_all(const gauge *g);
+int64_t gauge_settled_of_all(const gauge *g);
 
 #endif

@@ -3,8 +3,8 @@
 
 #include <math.h>
 
-static void plan_return(feature *x, gauge *f) {
-    x->slot[0] = gauge_lag(f, GAUGE_CLOSE, feature_bars(x, 0));
+static void plan_return(feature *x, gauge *g) {
+    x->slot[0] = gauge_lag(g, GAUGE_CLOSE, feature_bars(x, 0));
 }
 
 static double value_return(const feature *x, const double *v) {
@@ -14,8 +14,8 @@ static double value_return(const feature *x, const double *v) {
 RULE(return ) = {plan_return, value_return};
 RULE(roc) = {plan_return, value_return};
 
-static void plan_log_return(feature *x, gauge *f) {
-    x->slot[0] = gauge_lag(f, GAUGE_LOG_CLOSE, feature_bars(x, 0));
+static void plan_log_return(feature *x, gauge *g) {
+    x->slot[0] = gauge_lag(g, GAUGE_LOG_CLOSE, feature_bars(x, 0));
 }
 
 static double value_log_return(const feature *x, const double *v) {
@@ -24,9 +24,9 @@ static double value_log_return(const feature *x, const double *v) {
 
 RULE(log_return) = {plan_log_return, value_log_return};
 
-static void plan_momentum(feature *x, gauge *f) {
-    x->slot[0] = gauge_lag(f, GAUGE_CLOSE, feature_bars(x, 0));
-    x->slot[1] = gauge_mean(f, GAUGE_TRUE_RANGE, feature_bars(x, 0));
+static void plan_momentum(feature *x, gauge *g) {
+    x->slot[0] = gauge_lag(g, GAUGE_CLOSE, feature_bars(x, 0));
+    x->slot[1] = gauge_mean(g, GAUGE_TRUE_RANGE, feature_bars(x, 0));
 }
 
 static double value_momentum(const feature *x, const double *v) {
@@ -35,9 +35,9 @@ static double value_momentum(const feature *x, const double *v) {
 
 RULE(momentum) = {plan_momentum, value_momentum};
 
-static void plan_efficiency(feature *x, gauge *f) {
-    x->slot[0] = gauge_lag(f, GAUGE_CLOSE, feature_bars(x, 0));
-    x->slot[1] = gauge_mean(f, GAUGE_TRAVEL, feature_bars(x, 0));
+static void plan_efficiency(feature *x, gauge *g) {
+    x->slot[0] = gauge_lag(g, GAUGE_CLOSE, feature_bars(x, 0));
+    x->slot[1] = gauge_mean(g, GAUGE_TRAVEL, feature_bars(x, 0));
 }
 
 static double value_efficiency(const feature *x, const double *v) {
@@ -46,8 +46,8 @@ static double value_efficiency(const feature *x, const double *v) {
 
 RULE(efficiency) = {plan_efficiency, value_efficiency};
 
-static void plan_streak(feature *x, gauge *f) {
-    (void)f;
+static void plan_streak(feature *x, gauge *g) {
+    (void)g;
     x->slot[0] = GAUGE_STREAK;
 }
 
@@ -57,8 +57,8 @@ static double value_streak(const feature *x, const double *v) {
 
 RULE(streak) = {plan_streak, value_streak};
 
-static void plan_up_share(feature *x, gauge *f) {
-    x->slot[0] = gauge_mean(f, GAUGE_DIRECTION, feature_bars(x, 0));
+static void plan_up_share(feature *x, gauge *g) {
+    x->slot[0] = gauge_mean(g, GAUGE_DIRECTION, feature_bars(x, 0));
 }
 
 static double value_slot(const feature *x, const double *v) {
@@ -67,10 +67,10 @@ static double value_slot(const feature *x, const double *v) {
 
 RULE(up_share) = {plan_up_share, value_slot};
 
-static void plan_autocorrelation(feature *x, gauge *f) {
-    x->slot[0] = gauge_mean(f, GAUGE_RETURN_CROSS, feature_bars(x, 0));
-    x->slot[1] = gauge_mean(f, GAUGE_RETURN, feature_bars(x, 0));
-    x->slot[2] = gauge_variance(f, GAUGE_RETURN, feature_bars(x, 0));
+static void plan_autocorrelation(feature *x, gauge *g) {
+    x->slot[0] = gauge_mean(g, GAUGE_RETURN_CROSS, feature_bars(x, 0));
+    x->slot[1] = gauge_mean(g, GAUGE_RETURN, feature_bars(x, 0));
+    x->slot[2] = gauge_variance(g, GAUGE_RETURN, feature_bars(x, 0));
 }
 
 static double value_autocorrelation(const feature *x, const double *v) {
@@ -80,14 +80,14 @@ static double value_autocorrelation(const feature *x, const double *v) {
 
 RULE(autocorrelation) = {plan_autocorrelation, value_autocorrelation};
 
-static void plan_drawdown(feature *x, gauge *f) {
-    x->slot[0] = gauge_highest(f, GAUGE_CLOSE, feature_bars(x, 0));
+static void plan_drawdown(feature *x, gauge *g) {
+    x->slot[0] = gauge_highest(g, GAUGE_CLOSE, feature_bars(x, 0));
 }
 
 RULE(drawdown) = {plan_drawdown, value_return};
 
-static void plan_rally(feature *x, gauge *f) {
-    x->slot[0] = gauge_lowest(f, GAUGE_CLOSE, feature_bars(x, 0));
+static void plan_rally(feature *x, gauge *g) {
+    x->slot[0] = gauge_lowest(g, GAUGE_CLOSE, feature_bars(x, 0));
 }
 
 RULE(rally) = {plan_rally, value_return};

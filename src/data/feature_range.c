@@ -5,9 +5,9 @@
 
 static const double LN2 = 0.69314718055994530942;
 
-static void plan_nothing(feature *x, gauge *f) {
+static void plan_nothing(feature *x, gauge *g) {
     (void)x;
-    (void)f;
+    (void)g;
 }
 
 static double value_of_close(const feature *x, const double *v) {
@@ -21,15 +21,15 @@ static double value_range(const feature *x, const double *v) {
 
 RULE(range) = {plan_nothing, value_range};
 
-static void plan_true_range(feature *x, gauge *f) {
-    (void)f;
+static void plan_true_range(feature *x, gauge *g) {
+    (void)g;
     x->slot[0] = GAUGE_TRUE_RANGE;
 }
 
 RULE(true_range) = {plan_true_range, value_of_close};
 
-static void plan_range_ratio(feature *x, gauge *f) {
-    x->slot[0] = gauge_mean(f, GAUGE_RANGE, feature_bars(x, 0));
+static void plan_range_ratio(feature *x, gauge *g) {
+    x->slot[0] = gauge_mean(g, GAUGE_RANGE, feature_bars(x, 0));
 }
 
 static double value_range_ratio(const feature *x, const double *v) {
@@ -38,8 +38,8 @@ static double value_range_ratio(const feature *x, const double *v) {
 
 RULE(range_ratio) = {plan_range_ratio, value_range_ratio};
 
-static void plan_atr(feature *x, gauge *f) {
-    x->slot[0] = gauge_wilder(f, GAUGE_TRUE_RANGE, feature_bars(x, 0));
+static void plan_atr(feature *x, gauge *g) {
+    x->slot[0] = gauge_wilder(g, GAUGE_TRUE_RANGE, feature_bars(x, 0));
 }
 
 static double value_atr(const feature *x, const double *v) {
@@ -49,9 +49,9 @@ static double value_atr(const feature *x, const double *v) {
 RULE(atr) = {plan_atr, value_atr};
 RULE(natr) = {plan_atr, value_of_close};
 
-static void plan_atr_ratio(feature *x, gauge *f) {
-    x->slot[0] = gauge_wilder(f, GAUGE_TRUE_RANGE, feature_bars(x, 0));
-    x->slot[1] = gauge_wilder(f, GAUGE_TRUE_RANGE, feature_bars(x, 1));
+static void plan_atr_ratio(feature *x, gauge *g) {
+    x->slot[0] = gauge_wilder(g, GAUGE_TRUE_RANGE, feature_bars(x, 0));
+    x->slot[1] = gauge_wilder(g, GAUGE_TRUE_RANGE, feature_bars(x, 1));
 }
 
 static double value_atr_ratio(const feature *x, const double *v) {
@@ -60,9 +60,9 @@ static double value_atr_ratio(const feature *x, const double *v) {
 
 RULE(atr_ratio) = {plan_atr_ratio, value_atr_ratio};
 
-static void plan_volatility(feature *x, gauge *f) {
-    x->slot[0] = gauge_mean(f, GAUGE_RETURN, feature_bars(x, 0));
-    x->slot[1] = gauge_variance(f, GAUGE_RETURN, feature_bars(x, 0));
+static void plan_volatility(feature *x, gauge *g) {
+    x->slot[0] = gauge_mean(g, GAUGE_RETURN, feature_bars(x, 0));
+    x->slot[1] = gauge_variance(g, GAUGE_RETURN, feature_bars(x, 0));
 }
 
 static double mean_square(const double *v, int mean, int variance) {
@@ -75,10 +75,10 @@ static double value_volatility(const feature *x, const double *v) {
 
 RULE(volatility) = {plan_volatility, value_volatility};
 
-static void plan_volatility_ratio(feature *x, gauge *f) {
-    plan_volatility(x, f);
-    x->slot[2] = gauge_mean(f, GAUGE_RETURN, feature_bars(x, 1));
-    x->slot[3] = gauge_variance(f, GAUGE_RETURN, feature_bars(x, 1));
+static void plan_volatility_ratio(feature *x, gauge *g) {
+    plan_volatility(x, g);
+    x->slot[2] = gauge_mean(g, GAUGE_RETURN, feature_bars(x, 1));
+    x->slot[3] = gauge_variance(g, GAUGE_RETURN, feature_bars(x, 1));
 }
 
 static double value_volatility_ratio(const feature *x, const double *v) {
@@ -88,8 +88,8 @@ static double value_volatility_ratio(const feature *x, const double *v) {
 
 RULE(volatility_ratio) = {plan_volatility_ratio, value_volatility_ratio};
 
-static void plan_parkinson(feature *x, gauge *f) {
-    x->slot[0] = gauge_mean(f, GAUGE_LOG_RANGE, feature_bars(x, 0));
+static void plan_parkinson(feature *x, gauge *g) {
+    x->slot[0] = gauge_mean(g, GAUGE_LOG_RANGE, feature_bars(x, 0));
 }
 
 static double value_parkinson(const feature *x, const double *v) {
@@ -98,9 +98,9 @@ static double value_parkinson(const feature *x, const double *v) {
 
 RULE(parkinson) = {plan_parkinson, value_parkinson};
 
-static void plan_moments(feature *x, gauge *f) {
-    x->slot[0] = gauge_mean(f, GAUGE_CLOSE, feature_bars(x, 0));
-    x->slot[1] = gauge_variance(f, GAUGE_CLOSE, feature_bars(x, 0));
+static void plan_moments(feature *x, gauge *g) {
+    x->slot[0] = gauge_mean(g, GAUGE_CLOSE, feature_bars(x, 0));
+    x->slot[1] = gauge_variance(g, GAUGE_CLOSE, feature_bars(x, 0));
 }
 
 static double value_zscore(const feature *x, const double *v) {
@@ -121,9 +121,9 @@ static double value_bollinger_width(const feature *x, const double *v) {
 
 RULE(bollinger_width) = {plan_moments, value_bollinger_width};
 
-static void plan_keltner_position(feature *x, gauge *f) {
-    x->slot[0] = gauge_ema(f, GAUGE_CLOSE, feature_bars(x, 0));
-    x->slot[1] = gauge_wilder(f, GAUGE_TRUE_RANGE, feature_bars(x, 0));
+static void plan_keltner_position(feature *x, gauge *g) {
+    x->slot[0] = gauge_ema(g, GAUGE_CLOSE, feature_bars(x, 0));
+    x->slot[1] = gauge_wilder(g, GAUGE_TRUE_RANGE, feature_bars(x, 0));
 }
 
 static double value_keltner_position(const feature *x, const double *v) {

@@ -15,7 +15,7 @@ typedef struct {
 } feature;
 
 typedef struct {
-    void (*plan)(feature *x, gauge *f);
+    void (*plan)(feature *x, gauge *g);
     double (*value)(const feature *x, const double *v);
 } feature_rule;
 

@@ -3,9 +3,9 @@
 
 #include <math.h>
 
-static void plan_nothing(feature *x, gauge *f) {
+static void plan_nothing(feature *x, gauge *g) {
     (void)x;
-    (void)f;
+    (void)g;
 }
 
 // A function that yields an expression of the slots, and its rule.
@@ -31,8 +31,8 @@ TIME(weekday_cos, v[GAUGE_WEEKDAY_COS])
 TIME(year_sin, v[GAUGE_YEAR_SIN])
 TIME(year_cos, v[GAUGE_YEAR_COS])
 
-static void plan_missed_bars(feature *x, gauge *f) {
-    (void)f;
+static void plan_missed_bars(feature *x, gauge *g) {
+    (void)g;
     x->slot[0] = GAUGE_MISSED;
 }
 

@@ -16,42 +16,42 @@ static double value_cross(const feature *x, const double *v) {
     return (v[x->slot[0]] - v[x->slot[1]]) / v[x->slot[1]];
 }
 
-static void plan_ema_distance(feature *x, gauge *f) {
-    x->slot[0] = gauge_ema(f, GAUGE_CLOSE, feature_bars(x, 0));
+static void plan_ema_distance(feature *x, gauge *g) {
+    x->slot[0] = gauge_ema(g, GAUGE_CLOSE, feature_bars(x, 0));
 }
 
 RULE(ema_distance) = {plan_ema_distance, value_distance};
 
-static void plan_sma_distance(feature *x, gauge *f) {
-    x->slot[0] = gauge_mean(f, GAUGE_CLOSE, feature_bars(x, 0));
+static void plan_sma_distance(feature *x, gauge *g) {
+    x->slot[0] = gauge_mean(g, GAUGE_CLOSE, feature_bars(x, 0));
 }
 
 RULE(sma_distance) = {plan_sma_distance, value_distance};
 
-static void plan_ema_cross(feature *x, gauge *f) {
-    x->slot[0] = gauge_ema(f, GAUGE_CLOSE, feature_bars(x, 0));
-    x->slot[1] = gauge_ema(f, GAUGE_CLOSE, feature_bars(x, 1));
+static void plan_ema_cross(feature *x, gauge *g) {
+    x->slot[0] = gauge_ema(g, GAUGE_CLOSE, feature_bars(x, 0));
+    x->slot[1] = gauge_ema(g, GAUGE_CLOSE, feature_bars(x, 1));
 }
 
 RULE(ema_cross) = {plan_ema_cross, value_cross};
 
-static void plan_sma_cross(feature *x, gauge *f) {
-    x->slot[0] = gauge_mean(f, GAUGE_CLOSE, feature_bars(x, 0));
-    x->slot[1] = gauge_mean(f, GAUGE_CLOSE, feature_bars(x, 1));
+static void plan_sma_cross(feature *x, gauge *g) {
+    x->slot[0] = gauge_mean(g, GAUGE_CLOSE, feature_bars(x, 0));
+    x->slot[1] = gauge_mean(g, GAUGE_CLOSE, feature_bars(x, 1));
 }
 
 RULE(sma_cross) = {plan_sma_cross, value_cross};
 
-static void plan_ema_slope(feature *x, gauge *f) {
-    x->slot[0] = gauge_ema(f, GAUGE_CLOSE, feature_bars(x, 0));
-    x->slot[1] = gauge_lag(f, x->slot[0], 1);
+static void plan_ema_slope(feature *x, gauge *g) {
+    x->slot[0] = gauge_ema(g, GAUGE_CLOSE, feature_bars(x, 0));
+    x->slot[1] = gauge_lag(g, x->slot[0], 1);
 }
 
 RULE(ema_slope) = {plan_ema_slope, value_cross};
 
-static void plan_macd(feature *x, gauge *f) {
+static void plan_macd(feature *x, gauge *g) {
     x->slot[0] =
-        gauge_less(f, gauge_ema(f, GAUGE_CLOSE, feature_bars(x, 0)), gauge_ema(f, GAUGE_CLOSE, feature_bars(x, 1)));
+        gauge_less(g, gauge_ema(g, GAUGE_CLOSE, feature_bars(x, 0)), gauge_ema(g, GAUGE_CLOSE, feature_bars(x, 1)));
 }
 
 static double value_of_close(const feature *x, const double *v) {
@@ -60,16 +60,16 @@ static double value_of_close(const feature *x, const double *v) {
 
 RULE(macd) = {plan_macd, value_of_close};
 
-static void plan_macd_signal(feature *x, gauge *f) {
-    plan_macd(x, f);
-    x->slot[0] = gauge_ema(f, x->slot[0], feature_bars(x, 2));
+static void plan_macd_signal(feature *x, gauge *g) {
+    plan_macd(x, g);
+    x->slot[0] = gauge_ema(g, x->slot[0], feature_bars(x, 2));
 }
 
 RULE(macd_signal) = {plan_macd_signal, value_of_close};
 
-static void plan_macd_histogram(feature *x, gauge *f) {
-    plan_macd(x, f);
-    x->slot[1] = gauge_ema(f, x->slot[0], feature_bars(x, 2));
+static void plan_macd_histogram(feature *x, gauge *g) {
+    plan_macd(x, g);
+    x->slot[1] = gauge_ema(g, x->slot[0], feature_bars(x, 2));
 }
 
 static double value_macd_histogram(const feature *x, const double *v) {
@@ -78,9 +78,9 @@ static double value_macd_histogram(const feature *x, const double *v) {
 
 RULE(macd_histogram) = {plan_macd_histogram, value_macd_histogram};
 
-static void plan_rsi(feature *x, gauge *f) {
-    x->slot[0] = gauge_wilder(f, GAUGE_GAIN, feature_bars(x, 0));
-    x->slot[1] = gauge_wilder(f, GAUGE_LOSS, feature_bars(x, 0));
+static void plan_rsi(feature *x, gauge *g) {
+    x->slot[0] = gauge_wilder(g, GAUGE_GAIN, feature_bars(x, 0));
+    x->slot[1] = gauge_wilder(g, GAUGE_LOSS, feature_bars(x, 0));
 }
 
 static double value_rsi(const feature *x, const double *v) {
@@ -89,25 +89,25 @@ static double value_rsi(const feature *x, const double *v) {
 
 RULE(rsi) = {plan_rsi, value_rsi};
 
-static int place(gauge *f, int bars) {
-    return gauge_position(f, GAUGE_CLOSE, gauge_lowest(f, GAUGE_LOW, bars), gauge_highest(f, GAUGE_HIGH, bars));
+static int place(gauge *g, int bars) {
+    return gauge_position(g, GAUGE_CLOSE, gauge_lowest(g, GAUGE_LOW, bars), gauge_highest(g, GAUGE_HIGH, bars));
 }
 
-static void plan_stochastic_k(feature *x, gauge *f) {
-    x->slot[0] = gauge_mean(f, place(f, feature_bars(x, 0)), feature_bars(x, 1));
+static void plan_stochastic_k(feature *x, gauge *g) {
+    x->slot[0] = gauge_mean(g, place(g, feature_bars(x, 0)), feature_bars(x, 1));
 }
 
 RULE(stochastic_k) = {plan_stochastic_k, value_slot};
 
-static void plan_stochastic_d(feature *x, gauge *f) {
-    plan_stochastic_k(x, f);
-    x->slot[0] = gauge_mean(f, x->slot[0], feature_bars(x, 2));
+static void plan_stochastic_d(feature *x, gauge *g) {
+    plan_stochastic_k(x, g);
+    x->slot[0] = gauge_mean(g, x->slot[0], feature_bars(x, 2));
 }
 
 RULE(stochastic_d) = {plan_stochastic_d, value_slot};
 
-static void plan_place(feature *x, gauge *f) {
-    x->slot[0] = place(f, feature_bars(x, 0));
+static void plan_place(feature *x, gauge *g) {
+    x->slot[0] = place(g, feature_bars(x, 0));
 }
 
 static double value_williams(const feature *x, const double *v) {
@@ -117,16 +117,16 @@ static double value_williams(const feature *x, const double *v) {
 RULE(williams) = {plan_place, value_williams};
 RULE(donchian_position) = {plan_place, value_slot};
 
-static void plan_donchian_width(feature *x, gauge *f) {
+static void plan_donchian_width(feature *x, gauge *g) {
     x->slot[0] =
-        gauge_less(f, gauge_highest(f, GAUGE_HIGH, feature_bars(x, 0)), gauge_lowest(f, GAUGE_LOW, feature_bars(x, 0)));
+        gauge_less(g, gauge_highest(g, GAUGE_HIGH, feature_bars(x, 0)), gauge_lowest(g, GAUGE_LOW, feature_bars(x, 0)));
 }
 
 RULE(donchian_width) = {plan_donchian_width, value_of_close};
 
-static void plan_cci(feature *x, gauge *f) {
-    x->slot[0] = gauge_mean(f, GAUGE_TYPICAL, feature_bars(x, 0));
-    x->slot[1] = gauge_spread_about(f, GAUGE_TYPICAL, feature_bars(x, 0));
+static void plan_cci(feature *x, gauge *g) {
+    x->slot[0] = gauge_mean(g, GAUGE_TYPICAL, feature_bars(x, 0));
+    x->slot[1] = gauge_spread_about(g, GAUGE_TYPICAL, feature_bars(x, 0));
 }
 
 // Equal typical prices leave a deviation of rounding errors: less than 1e-13 of the price is none.
@@ -137,9 +137,9 @@ static double value_cci(const feature *x, const double *v) {
 
 RULE(cci) = {plan_cci, value_cci};
 
-static void plan_di(feature *x, gauge *f) {
-    x->slot[0] = gauge_wilder(f, GAUGE_RISE, feature_bars(x, 0));
-    x->slot[1] = gauge_wilder(f, GAUGE_FALL, feature_bars(x, 0));
+static void plan_di(feature *x, gauge *g) {
+    x->slot[0] = gauge_wilder(g, GAUGE_RISE, feature_bars(x, 0));
+    x->slot[1] = gauge_wilder(g, GAUGE_FALL, feature_bars(x, 0));
 }
 
 static double value_di(const feature *x, const double *v) {
@@ -148,17 +148,17 @@ static double value_di(const feature *x, const double *v) {
 
 RULE(di) = {plan_di, value_di};
 
-static void plan_adx(feature *x, gauge *f) {
-    plan_di(x, f);
-    x->slot[0] = gauge_wilder(f, gauge_contrast(f, x->slot[0], x->slot[1]), feature_bars(x, 0));
+static void plan_adx(feature *x, gauge *g) {
+    plan_di(x, g);
+    x->slot[0] = gauge_wilder(g, gauge_contrast(g, x->slot[0], x->slot[1]), feature_bars(x, 0));
 }
 
 RULE(adx) = {plan_adx, value_slot};
 
-static void plan_ichimoku(feature *x, gauge *f) {
+static void plan_ichimoku(feature *x, gauge *g) {
     for (int i = 0; i < 2; i++) {
-        x->slot[2 * i] = gauge_highest(f, GAUGE_HIGH, feature_bars(x, i));
-        x->slot[2 * i + 1] = gauge_lowest(f, GAUGE_LOW, feature_bars(x, i));
+        x->slot[2 * i] = gauge_highest(g, GAUGE_HIGH, feature_bars(x, i));
+        x->slot[2 * i + 1] = gauge_lowest(g, GAUGE_LOW, feature_bars(x, i));
     }
 }
 

@@ -3,9 +3,9 @@
 // in doc/features.md.
 #include "data/feature.h"
 
-#include "base/arena.h"
 #include "base/file.h"
 #include "data/feature_gauge.h"
+#include "data/plain.h"
 #include "data/walk.h"
 #include "support.h"
 
@@ -21,102 +21,13 @@
 
 enum { SPAN = 300 };
 
-// The reference. A series is an array of doubles, NAN where it is not defined; NAN spreads through what uses it.
-
-typedef struct {
-    arena memory;
-    int64_t n;
-    const bar *bars;
-    double *o, *h, *l, *c, *v, *s, *range, *typical, *change, *ret, *tr;
-} world;
-
-static double *fresh(world *w) {
-    double *x = arena_array(&w->memory, (size_t)w->n, sizeof *x);
-    for (int64_t t = 0; t < w->n; t++) x[t] = NAN;
-    return x;
-}
-
-// A series of an expression of t, from bar `from` on.
-#define SERIES(x, from, expression)                                                                                    \
-    double *x = fresh(w);                                                                                              \
-    for (int64_t t = (from); t < w->n; t++) (x)[t] = (expression)
-
 #define EACH(from, expression)                                                                                         \
     for (int64_t t = (from); t < w->n; t++) out[t] = (expression)
-
-static void world_open(world *w, const bar *bars, int64_t n) {
-    arena_init(&w->memory);
-    w->n = n;
-    w->bars = bars;
-    SERIES(o, 0, bars[t].open);
-    SERIES(h, 0, bars[t].high);
-    SERIES(l, 0, bars[t].low);
-    SERIES(c, 0, bars[t].close);
-    SERIES(v, 0, bars[t].volume);
-    SERIES(s, 0, bars[t].spread);
-    SERIES(range, 0, h[t] - l[t]);
-    SERIES(typical, 0, (h[t] + l[t] + c[t]) / 3);
-    SERIES(change, 1, c[t] - c[t - 1]);
-    SERIES(ret, 1, log(c[t] / c[t - 1]));
-    SERIES(tr, 1, fmax(h[t] - l[t], fmax(fabs(h[t] - c[t - 1]), fabs(l[t] - c[t - 1]))));
-    w->o = o, w->h = h, w->l = l, w->c = c, w->v = v, w->s = s, w->range = range, w->typical = typical;
-    w->change = change, w->ret = ret, w->tr = tr;
-}
-
-static double sum(const double *x, int64_t t, double n) {
-    double total = 0;
-    if (t + 1 < (int64_t)n) return NAN;
-    for (int64_t i = t - (int64_t)n + 1; i <= t; i++) total += x[i];
-    return total;
-}
-
-static double mean(const double *x, int64_t t, double n) {
-    return sum(x, t, n) / n;
-}
-
-static double deviation(const double *x, int64_t t, double n) {
-    double m = mean(x, t, n), total = 0;
-    if (isnan(m)) return NAN;
-    for (int64_t i = t - (int64_t)n + 1; i <= t; i++) total += (x[i] - m) * (x[i] - m);
-    return sqrt(total / n);
-}
-
-static double extreme(const double *x, int64_t t, double n, double side) {
-    double most = -INFINITY;
-    if (t + 1 < (int64_t)n) return NAN;
-    for (int64_t i = t - (int64_t)n + 1; i <= t; i++) most = fmax(most, side * x[i]);
-    return side * most;
-}
-
-static double lag(const double *x, int64_t t, double n) {
-    return t < (int64_t)n ? NAN : x[t - (int64_t)n];
-}
-
-static double *average(world *w, const double *x, double n, double alpha) {
-    double *y = fresh(w);
-    int64_t t = 0;
-    while (t < w->n && isnan(mean(x, t, n))) t++;
-    if (t < w->n) y[t] = mean(x, t, n);
-    for (t++; t < w->n; t++) y[t] = alpha * x[t] + (1 - alpha) * y[t - 1];
-    return y;
-}
-
-static double *ema(world *w, const double *x, double n) {
-    return average(w, x, n, 2 / (n + 1));
-}
-
-static double *wilder(world *w, const double *x, double n) {
-    return average(w, x, n, 1 / n);
-}
-
-static double over(double a, double b, double otherwise) {
-    return isnan(b) ? NAN : b > 0 ? a / b : isnan(a) ? NAN : otherwise;
-}
 
 typedef void reference(world *w, const double *p, double *out);
 
 static void ref_return(world *w, const double *p, double *out) {
-    EACH(0, w->c[t] / lag(w->c, t, p[0]) - 1);
+    EACH(0, w->c[t] / plain_lag(w->c, t, p[0]) - 1);
 }
 
 static void ref_roc(world *w, const double *p, double *out) {
@@ -124,16 +35,16 @@ static void ref_roc(world *w, const double *p, double *out) {
 }
 
 static void ref_log_return(world *w, const double *p, double *out) {
-    EACH(0, log(w->c[t] / lag(w->c, t, p[0])));
+    EACH(0, log(w->c[t] / plain_lag(w->c, t, p[0])));
 }
 
 static void ref_momentum(world *w, const double *p, double *out) {
-    EACH(0, over(w->c[t] - lag(w->c, t, p[0]), sum(w->tr, t, p[0]), 0));
+    EACH(0, plain_over(w->c[t] - plain_lag(w->c, t, p[0]), plain_sum(w->tr, t, p[0]), 0));
 }
 
 static void ref_efficiency(world *w, const double *p, double *out) {
     SERIES(travel, 0, fabs(w->change[t]));
-    EACH(0, over(fabs(w->c[t] - lag(w->c, t, p[0])), sum(travel, t, p[0]), 0));
+    EACH(0, plain_over(fabs(w->c[t] - plain_lag(w->c, t, p[0])), plain_sum(travel, t, p[0]), 0));
 }
 
 static void ref_streak(world *w, const double *p, double *out) {
@@ -159,54 +70,54 @@ static void ref_direction(world *w, const double *p, double *out) {
 
 static void ref_up_share(world *w, const double *p, double *out) {
     double *d = directions(w);
-    EACH(0, mean(d, t, p[0]));
+    EACH(0, plain_mean(d, t, p[0]));
 }
 
 static void ref_autocorrelation(world *w, const double *p, double *out) {
     SERIES(pair, 1, w->ret[t] * w->ret[t - 1]);
     SERIES(square, 1, w->ret[t] * w->ret[t]);
-    EACH(0, over(mean(pair, t, p[0]), mean(square, t, p[0]), 0));
+    EACH(0, plain_over(plain_mean(pair, t, p[0]), plain_mean(square, t, p[0]), 0));
     for (int64_t t = 0; t < w->n; t++)
         if (!isnan(out[t])) out[t] = fmax(-3, fmin(3, out[t]));
 }
 
 static void ref_drawdown(world *w, const double *p, double *out) {
-    EACH(0, w->c[t] / extreme(w->c, t, p[0], 1) - 1);
+    EACH(0, w->c[t] / plain_highest(w->c, t, p[0]) - 1);
 }
 
 static void ref_rally(world *w, const double *p, double *out) {
-    EACH(0, w->c[t] / extreme(w->c, t, p[0], -1) - 1);
+    EACH(0, w->c[t] / plain_lowest(w->c, t, p[0]) - 1);
 }
 
 static void ref_zscore(world *w, const double *p, double *out) {
-    EACH(0, over(w->c[t] - mean(w->c, t, p[0]), deviation(w->c, t, p[0]), 0));
+    EACH(0, plain_over(w->c[t] - plain_mean(w->c, t, p[0]), plain_deviation(w->c, t, p[0]), 0));
 }
 
 static void ref_ema_distance(world *w, const double *p, double *out) {
-    double *e = ema(w, w->c, p[0]);
+    double *e = plain_ema(w, w->c, p[0]);
     EACH(0, w->c[t] / e[t] - 1);
 }
 
 static void ref_sma_distance(world *w, const double *p, double *out) {
-    EACH(0, w->c[t] / mean(w->c, t, p[0]) - 1);
+    EACH(0, w->c[t] / plain_mean(w->c, t, p[0]) - 1);
 }
 
 static void ref_ema_cross(world *w, const double *p, double *out) {
-    double *a = ema(w, w->c, p[0]), *b = ema(w, w->c, p[1]);
+    double *a = plain_ema(w, w->c, p[0]), *b = plain_ema(w, w->c, p[1]);
     EACH(0, a[t] / b[t] - 1);
 }
 
 static void ref_sma_cross(world *w, const double *p, double *out) {
-    EACH(0, mean(w->c, t, p[0]) / mean(w->c, t, p[1]) - 1);
+    EACH(0, plain_mean(w->c, t, p[0]) / plain_mean(w->c, t, p[1]) - 1);
 }
 
 static void ref_ema_slope(world *w, const double *p, double *out) {
-    double *e = ema(w, w->c, p[0]);
+    double *e = plain_ema(w, w->c, p[0]);
     EACH(1, e[t] / e[t - 1] - 1);
 }
 
 static double *macd_line(world *w, const double *p) {
-    double *a = ema(w, w->c, p[0]), *b = ema(w, w->c, p[1]);
+    double *a = plain_ema(w, w->c, p[0]), *b = plain_ema(w, w->c, p[1]);
     SERIES(line, 0, a[t] - b[t]);
     return line;
 }
@@ -217,89 +128,71 @@ static void ref_macd(world *w, const double *p, double *out) {
 }
 
 static void ref_macd_signal(world *w, const double *p, double *out) {
-    double *signal = ema(w, macd_line(w, p), p[2]);
+    double *signal = plain_ema(w, macd_line(w, p), p[2]);
     EACH(0, signal[t] / w->c[t]);
 }
 
 static void ref_macd_histogram(world *w, const double *p, double *out) {
-    double *line = macd_line(w, p), *signal = ema(w, line, p[2]);
+    double *line = macd_line(w, p), *signal = plain_ema(w, line, p[2]);
     EACH(0, (line[t] - signal[t]) / w->c[t]);
 }
 
 static void ref_rsi(world *w, const double *p, double *out) {
     SERIES(gain, 1, fmax(w->change[t], 0));
     SERIES(loss, 1, fmax(-w->change[t], 0));
-    double *g = wilder(w, gain, p[0]), *l = wilder(w, loss, p[0]);
+    double *g = plain_wilder(w, gain, p[0]), *l = plain_wilder(w, loss, p[0]);
     EACH(0, isnan(g[t]) ? NAN : l[t] > 0 ? 1 - 1 / (1 + g[t] / l[t]) : g[t] > 0 ? 1 : 0.5);
 }
 
-static double *place(world *w, double n) {
-    double *out = fresh(w);
-    for (int64_t t = 0; t < w->n; t++) {
-        double low = extreme(w->l, t, n, -1), high = extreme(w->h, t, n, 1);
-        out[t] = over(w->c[t] - low, high - low, 0.5);
-    }
-    return out;
-}
-
 static void ref_stochastic_k(world *w, const double *p, double *out) {
-    double *k = place(w, p[0]);
-    EACH(0, mean(k, t, p[1]));
+    double *k = plain_place(w, p[0]);
+    EACH(0, plain_mean(k, t, p[1]));
 }
 
 static void ref_stochastic_d(world *w, const double *p, double *out) {
-    double *k = place(w, p[0]);
-    SERIES(slow, 0, mean(k, t, p[1]));
-    EACH(0, mean(slow, t, p[2]));
+    double *k = plain_place(w, p[0]);
+    SERIES(slow, 0, plain_mean(k, t, p[1]));
+    EACH(0, plain_mean(slow, t, p[2]));
 }
 
 static void ref_williams(world *w, const double *p, double *out) {
-    double *k = place(w, p[0]);
+    double *k = plain_place(w, p[0]);
     EACH(0, k[t] - 1);
 }
 
 static void ref_donchian_position(world *w, const double *p, double *out) {
-    double *k = place(w, p[0]);
+    double *k = plain_place(w, p[0]);
     EACH(0, k[t]);
 }
 
 static void ref_donchian_width(world *w, const double *p, double *out) {
-    EACH(0, (extreme(w->h, t, p[0], 1) - extreme(w->l, t, p[0], -1)) / w->c[t]);
+    EACH(0, (plain_highest(w->h, t, p[0]) - plain_lowest(w->l, t, p[0])) / w->c[t]);
 }
 
 static void ref_cci(world *w, const double *p, double *out) {
     for (int64_t t = (int64_t)p[0] - 1; t < w->n; t++) {
-        double m = mean(w->typical, t, p[0]), about = 0;
+        double m = plain_mean(w->typical, t, p[0]), about = 0;
         for (int64_t i = 0; i < (int64_t)p[0]; i++) about += fabs(w->typical[t - i] - m) / p[0];
         out[t] = about > 1e-9 ? (w->typical[t] - m) / (0.015 * about) / 100 : 0;
     }
 }
 
-static void moves(world *w, double n, double **up, double **down) {
-    SERIES(rise, 1, w->h[t] - w->h[t - 1]);
-    SERIES(fall, 1, w->l[t - 1] - w->l[t]);
-    SERIES(plus, 1, rise[t] > 0 && rise[t] > fall[t] ? rise[t] : 0);
-    SERIES(minus, 1, fall[t] > 0 && fall[t] > rise[t] ? fall[t] : 0);
-    *up = wilder(w, plus, n);
-    *down = wilder(w, minus, n);
-}
-
 static void ref_di(world *w, const double *p, double *out) {
     double *up, *down;
-    moves(w, p[0], &up, &down);
-    EACH(0, over(up[t] - down[t], up[t] + down[t], 0));
+    plain_moves(w, p[0], &up, &down);
+    EACH(0, plain_over(up[t] - down[t], up[t] + down[t], 0));
 }
 
 static void ref_adx(world *w, const double *p, double *out) {
     double *up, *down;
-    moves(w, p[0], &up, &down);
-    SERIES(dx, 0, over(fabs(up[t] - down[t]), up[t] + down[t], 0));
-    double *adx = wilder(w, dx, p[0]);
+    plain_moves(w, p[0], &up, &down);
+    SERIES(dx, 0, plain_over(fabs(up[t] - down[t]), up[t] + down[t], 0));
+    double *adx = plain_wilder(w, dx, p[0]);
     EACH(0, adx[t]);
 }
 
 static double middle(world *w, int64_t t, double n) {
-    return (extreme(w->h, t, n, 1) + extreme(w->l, t, n, -1)) / 2;
+    return (plain_highest(w->h, t, n) + plain_lowest(w->l, t, n)) / 2;
 }
 
 static void ref_ichimoku(world *w, const double *p, double *out) {
@@ -317,116 +210,116 @@ static void ref_true_range(world *w, const double *p, double *out) {
 }
 
 static void ref_range_ratio(world *w, const double *p, double *out) {
-    EACH(0, over(w->range[t], mean(w->range, t, p[0]), 1));
+    EACH(0, plain_over(w->range[t], plain_mean(w->range, t, p[0]), 1));
 }
 
 static void ref_atr(world *w, const double *p, double *out) {
-    double *atr = wilder(w, w->tr, p[0]);
+    double *atr = plain_wilder(w, w->tr, p[0]);
     EACH(0, atr[t]);
 }
 
 static void ref_natr(world *w, const double *p, double *out) {
-    double *atr = wilder(w, w->tr, p[0]);
+    double *atr = plain_wilder(w, w->tr, p[0]);
     EACH(0, atr[t] / w->c[t]);
 }
 
 static void ref_atr_ratio(world *w, const double *p, double *out) {
-    double *a = wilder(w, w->tr, p[0]), *b = wilder(w, w->tr, p[1]);
-    EACH(0, over(a[t], b[t], 1));
+    double *a = plain_wilder(w, w->tr, p[0]), *b = plain_wilder(w, w->tr, p[1]);
+    EACH(0, plain_over(a[t], b[t], 1));
 }
 
 static void ref_volatility(world *w, const double *p, double *out) {
     SERIES(square, 0, w->ret[t] * w->ret[t]);
-    EACH(0, sqrt(mean(square, t, p[0])));
+    EACH(0, sqrt(plain_mean(square, t, p[0])));
 }
 
 static void ref_volatility_ratio(world *w, const double *p, double *out) {
     SERIES(square, 0, w->ret[t] * w->ret[t]);
-    EACH(0, over(sqrt(mean(square, t, p[0])), sqrt(mean(square, t, p[1])), 1));
+    EACH(0, plain_over(sqrt(plain_mean(square, t, p[0])), sqrt(plain_mean(square, t, p[1])), 1));
 }
 
 static void ref_parkinson(world *w, const double *p, double *out) {
     SERIES(square, 0, pow(log(w->h[t]) - log(w->l[t]), 2));
-    EACH(0, sqrt(mean(square, t, p[0]) / (4 * log(2))));
+    EACH(0, sqrt(plain_mean(square, t, p[0]) / (4 * log(2))));
 }
 
 static void ref_bollinger_position(world *w, const double *p, double *out) {
-    EACH(0, over(w->c[t] - mean(w->c, t, p[0]), p[1] * deviation(w->c, t, p[0]), 0));
+    EACH(0, plain_over(w->c[t] - plain_mean(w->c, t, p[0]), p[1] * plain_deviation(w->c, t, p[0]), 0));
 }
 
 static void ref_bollinger_width(world *w, const double *p, double *out) {
-    EACH(0, 2 * p[1] * deviation(w->c, t, p[0]) / mean(w->c, t, p[0]));
+    EACH(0, 2 * p[1] * plain_deviation(w->c, t, p[0]) / plain_mean(w->c, t, p[0]));
 }
 
 static void ref_keltner_position(world *w, const double *p, double *out) {
-    double *e = ema(w, w->c, p[0]), *atr = wilder(w, w->tr, p[0]);
-    EACH(0, over(w->c[t] - e[t], p[1] * atr[t], 0));
+    double *e = plain_ema(w, w->c, p[0]), *atr = plain_wilder(w, w->tr, p[0]);
+    EACH(0, plain_over(w->c[t] - e[t], p[1] * atr[t], 0));
 }
 
 static void ref_volume_ratio(world *w, const double *p, double *out) {
-    EACH(0, over(w->v[t], mean(w->v, t, p[0]), 1));
+    EACH(0, plain_over(w->v[t], plain_mean(w->v, t, p[0]), 1));
 }
 
 static void ref_volume_zscore(world *w, const double *p, double *out) {
-    EACH(0, over(w->v[t] - mean(w->v, t, p[0]), deviation(w->v, t, p[0]), 0));
+    EACH(0, plain_over(w->v[t] - plain_mean(w->v, t, p[0]), plain_deviation(w->v, t, p[0]), 0));
 }
 
 static void ref_volume_trend(world *w, const double *p, double *out) {
-    EACH(0, over(mean(w->v, t, p[0]), mean(w->v, t, p[1]), 1));
+    EACH(0, plain_over(plain_mean(w->v, t, p[0]), plain_mean(w->v, t, p[1]), 1));
 }
 
 static void ref_volume_flow(world *w, const double *p, double *out) {
     SERIES(side, 1, w->change[t] > 0 ? w->v[t] : w->change[t] < 0 ? -w->v[t] : 0);
-    EACH(0, over(sum(side, t, p[0]), sum(w->v, t, p[0]), 0));
+    EACH(0, plain_over(plain_sum(side, t, p[0]), plain_sum(w->v, t, p[0]), 0));
 }
 
 static void ref_money_flow(world *w, const double *p, double *out) {
     SERIES(up, 1, w->typical[t] > w->typical[t - 1] ? w->typical[t] * w->v[t] : 0);
     SERIES(down, 1, w->typical[t] < w->typical[t - 1] ? w->typical[t] * w->v[t] : 0);
-    EACH(0, over(sum(up, t, p[0]), sum(up, t, p[0]) + sum(down, t, p[0]), 0.5));
+    EACH(0, plain_over(plain_sum(up, t, p[0]), plain_sum(up, t, p[0]) + plain_sum(down, t, p[0]), 0.5));
 }
 
 static void ref_chaikin(world *w, const double *p, double *out) {
-    SERIES(gauge, 0, over(2 * w->c[t] - w->h[t] - w->l[t], w->range[t], 0) * w->v[t]);
-    EACH(0, over(sum(gauge, t, p[0]), sum(w->v, t, p[0]), 0));
+    SERIES(gauge, 0, plain_over(2 * w->c[t] - w->h[t] - w->l[t], w->range[t], 0) * w->v[t]);
+    EACH(0, plain_over(plain_sum(gauge, t, p[0]), plain_sum(w->v, t, p[0]), 0));
 }
 
 static void ref_vwap_distance(world *w, const double *p, double *out) {
     SERIES(money, 0, w->typical[t] * w->v[t]);
-    EACH(0, over(w->c[t], over(sum(money, t, p[0]), sum(w->v, t, p[0]), w->c[t]), 1) - 1);
+    EACH(0, plain_over(w->c[t], plain_over(plain_sum(money, t, p[0]), plain_sum(w->v, t, p[0]), w->c[t]), 1) - 1);
 }
 
 static void ref_spread_ratio(world *w, const double *p, double *out) {
-    EACH(0, over(w->s[t], mean(w->s, t, p[0]), 1));
+    EACH(0, plain_over(w->s[t], plain_mean(w->s, t, p[0]), 1));
 }
 
 static void ref_spread_zscore(world *w, const double *p, double *out) {
-    EACH(0, over(w->s[t] - mean(w->s, t, p[0]), deviation(w->s, t, p[0]), 0));
+    EACH(0, plain_over(w->s[t] - plain_mean(w->s, t, p[0]), plain_deviation(w->s, t, p[0]), 0));
 }
 
 static void ref_body(world *w, const double *p, double *out) {
     (void)p;
-    EACH(0, over(w->c[t] - w->o[t], w->range[t], 0));
+    EACH(0, plain_over(w->c[t] - w->o[t], w->range[t], 0));
 }
 
 static void ref_upper_wick(world *w, const double *p, double *out) {
     (void)p;
-    EACH(0, over(w->h[t] - (w->c[t] > w->o[t] ? w->c[t] : w->o[t]), w->range[t], 0));
+    EACH(0, plain_over(w->h[t] - (w->c[t] > w->o[t] ? w->c[t] : w->o[t]), w->range[t], 0));
 }
 
 static void ref_lower_wick(world *w, const double *p, double *out) {
     (void)p;
-    EACH(0, over((w->c[t] < w->o[t] ? w->c[t] : w->o[t]) - w->l[t], w->range[t], 0));
+    EACH(0, plain_over((w->c[t] < w->o[t] ? w->c[t] : w->o[t]) - w->l[t], w->range[t], 0));
 }
 
 static void ref_close_position(world *w, const double *p, double *out) {
     (void)p;
-    EACH(0, over(w->c[t] - w->l[t], w->range[t], 0.5));
+    EACH(0, plain_over(w->c[t] - w->l[t], w->range[t], 0.5));
 }
 
 static void ref_body_atr(world *w, const double *p, double *out) {
-    double *atr = wilder(w, w->tr, p[0]);
-    EACH(0, over(w->c[t] - w->o[t], atr[t], 0));
+    double *atr = plain_wilder(w, w->tr, p[0]);
+    EACH(0, plain_over(w->c[t] - w->o[t], atr[t], 0));
 }
 
 static void ref_gap(world *w, const double *p, double *out) {
@@ -435,8 +328,8 @@ static void ref_gap(world *w, const double *p, double *out) {
 }
 
 static void ref_gap_atr(world *w, const double *p, double *out) {
-    double *atr = wilder(w, w->tr, p[0]);
-    EACH(1, over(w->o[t] - w->c[t - 1], atr[t], 0));
+    double *atr = plain_wilder(w, w->tr, p[0]);
+    EACH(1, plain_over(w->o[t] - w->c[t - 1], atr[t], 0));
 }
 
 static double hour(const world *w, int64_t t) {
@@ -517,7 +410,7 @@ static void check_column(const char *spec, int kind, const double *p, const bar 
     feature_list *l = feature_list_new(&spec, 1, SPAN, &e);
     support_ok(l != NULL, &e);
     world_open(&w, bars, n);
-    double *want = fresh(&w);
+    double *want = plain_series(&w);
     float *got = arena_array(&w.memory, (size_t)n, sizeof *got);
     references[kind](&w, p, want);
     feature_list_run(l, bars, n, got);
@@ -530,7 +423,7 @@ static void check_column(const char *spec, int kind, const double *p, const bar 
             fail_msg("%s at bar %lld: %.9g, not %.9g", spec, (long long)t, got[t], want[t]);
     }
     assert_true(defined > 0);
-    arena_done(&w.memory);
+    world_close(&w);
     feature_list_free(l);
 }
 
@@ -705,10 +598,10 @@ static void does_not_drift(void **state) {
         for (int i = 0; i < SOURCES * WINDOWS; i++) {
             const double *y = x[i / WINDOWS], *got = &v[slot[i / WINDOWS][i % WINDOWS]];
             int size = bars_of[i % WINDOWS];
-            double sd = deviation(y, t, size), m = mean(y, t, size);
+            double sd = plain_deviation(y, t, size), m = plain_mean(y, t, size);
             worst = fmax(worst, fabs(got[0] - m) / (fabs(m) + DBL_MIN));
             worst = fmax(worst, fabs(got[1] - sd * sd) / (sd * sd + DBL_MIN));
-            assert_true(got[2] == extreme(y, t, size, 1) && got[3] == extreme(y, t, size, -1));
+            assert_true(got[2] == plain_highest(y, t, size) && got[3] == plain_lowest(y, t, size));
         }
     }
     print_message("largest relative error of a window's mean or variance: %.2g\n", worst);
