@@ -10,7 +10,7 @@
 
 // For each fast bar the row of the last slow bar that has closed when it closes, or -1. Both series are in order of
 // time, equal stamps allowed; spans are in seconds, more than 0. The slow bar may be old: after a hole in the slow
-// series it is the one before the hole. Linear time. At most INT32_MAX slow bars.
+// series it is the one before the hole. Linear time. At most INT32_MAX slow bars; times and spans within 2^61 seconds.
 void align_rows(const bar *fast, int64_t fast_count, int64_t fast_span, const bar *slow, int64_t slow_count,
     int64_t slow_span, int32_t *row);
 

@@ -26,9 +26,12 @@ verdict strategy_rule_gap(moment *m) {
     return fabs(gap) > 0.25 ? strategy_say(gap, fabs(gap) / 2) : (verdict){0, 0};
 }
 
-// Prices and ranges lie within 1e-60 and 1e60, so the step is an ordinary number.
+// The step is the smallest power of ten that 5 ATR do not exceed; it is kept because logarithms are slow. Prices and
+// ranges lie within 1e-60 and 1e60, so it is an ordinary number.
 verdict strategy_rule_round_number(moment *m) {
-    double step = pow(10, ceil(log10(5 * m->atr))), level = floor(m->close / step) * step;
+    double least = 5 * m->atr;
+    if (least > m->step || least <= m->step / 10) m->step = pow(10, ceil(log10(least)));
+    double step = m->step, level = floor(m->close / step) * step;
     if (level > 0 && m->bars[0].low < level) return strategy_say(1, (m->close - level) / m->atr);
     level += step;
     if (m->bars[0].high > level) return strategy_say(-1, (level - m->close) / m->atr);

@@ -32,6 +32,8 @@ typedef struct {
     int64_t squeezed, released;
     // The opening range: its day (NAN before the first), high and low.
     double day, range_high, range_low;
+    // The distance of round numbers.
+    double step;
 } moment;
 
 typedef verdict strategy_rule(moment *m);
