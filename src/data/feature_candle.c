@@ -3,55 +3,46 @@
 
 #include <math.h>
 
-static void plan_nothing(feature *x, gauge *g) {
-    (void)x;
-    (void)g;
-}
-
 static double value_direction(const feature *x, const double *v) {
     (void)x;
     return v[GAUGE_DIRECTION];
 }
 
-RULE(direction) = {plan_nothing, value_direction};
+RULE(direction) = {feature_plan_nothing, value_direction};
 
 static double value_body(const feature *x, const double *v) {
     (void)x;
     return feature_ratio(v[GAUGE_CLOSE] - v[GAUGE_OPEN], v[GAUGE_RANGE], 0);
 }
 
-RULE(body) = {plan_nothing, value_body};
+RULE(body) = {feature_plan_nothing, value_body};
 
 static double value_upper_wick(const feature *x, const double *v) {
     (void)x;
     return feature_ratio(v[GAUGE_HIGH] - fmax(v[GAUGE_OPEN], v[GAUGE_CLOSE]), v[GAUGE_RANGE], 0);
 }
 
-RULE(upper_wick) = {plan_nothing, value_upper_wick};
+RULE(upper_wick) = {feature_plan_nothing, value_upper_wick};
 
 static double value_lower_wick(const feature *x, const double *v) {
     (void)x;
     return feature_ratio(fmin(v[GAUGE_OPEN], v[GAUGE_CLOSE]) - v[GAUGE_LOW], v[GAUGE_RANGE], 0);
 }
 
-RULE(lower_wick) = {plan_nothing, value_lower_wick};
+RULE(lower_wick) = {feature_plan_nothing, value_lower_wick};
 
 static double value_close_position(const feature *x, const double *v) {
     (void)x;
     return feature_ratio(v[GAUGE_CLOSE] - v[GAUGE_LOW], v[GAUGE_RANGE], 0.5);
 }
 
-RULE(close_position) = {plan_nothing, value_close_position};
-
-static void plan_atr(feature *x, gauge *g) {
-    x->slot[0] = gauge_wilder(g, GAUGE_TRUE_RANGE, feature_bars(x, 0));
-}
+RULE(close_position) = {feature_plan_nothing, value_close_position};
 
 static double value_body_atr(const feature *x, const double *v) {
     return feature_ratio(v[GAUGE_CLOSE] - v[GAUGE_OPEN], v[x->slot[0]], 0);
 }
 
-RULE(body_atr) = {plan_atr, value_body_atr};
+RULE(body_atr) = {feature_plan_atr, value_body_atr};
 
 static void plan_gap(feature *x, gauge *g) {
     (void)g;
@@ -68,4 +59,4 @@ static double value_gap_atr(const feature *x, const double *v) {
     return feature_ratio(v[GAUGE_OPEN] - v[GAUGE_BEFORE], v[x->slot[0]], 0);
 }
 
-RULE(gap_atr) = {plan_atr, value_gap_atr};
+RULE(gap_atr) = {feature_plan_atr, value_gap_atr};

@@ -7,12 +7,8 @@ static void plan_return(feature *x, gauge *g) {
     x->slot[0] = gauge_lag(g, GAUGE_CLOSE, feature_bars(x, 0));
 }
 
-static double value_return(const feature *x, const double *v) {
-    return (v[GAUGE_CLOSE] - v[x->slot[0]]) / v[x->slot[0]];
-}
-
-RULE(return ) = {plan_return, value_return};
-RULE(roc) = {plan_return, value_return};
+RULE(return ) = {plan_return, feature_value_distance};
+RULE(roc) = {plan_return, feature_value_distance};
 
 static void plan_log_return(feature *x, gauge *g) {
     x->slot[0] = gauge_lag(g, GAUGE_LOG_CLOSE, feature_bars(x, 0));
@@ -61,11 +57,7 @@ static void plan_up_share(feature *x, gauge *g) {
     x->slot[0] = gauge_mean(g, GAUGE_DIRECTION, feature_bars(x, 0));
 }
 
-static double value_slot(const feature *x, const double *v) {
-    return v[x->slot[0]];
-}
-
-RULE(up_share) = {plan_up_share, value_slot};
+RULE(up_share) = {plan_up_share, feature_value_slot};
 
 static void plan_autocorrelation(feature *x, gauge *g) {
     x->slot[0] = gauge_mean(g, GAUGE_RETURN_CROSS, feature_bars(x, 0));
@@ -84,10 +76,10 @@ static void plan_drawdown(feature *x, gauge *g) {
     x->slot[0] = gauge_highest(g, GAUGE_CLOSE, feature_bars(x, 0));
 }
 
-RULE(drawdown) = {plan_drawdown, value_return};
+RULE(drawdown) = {plan_drawdown, feature_value_distance};
 
 static void plan_rally(feature *x, gauge *g) {
     x->slot[0] = gauge_lowest(g, GAUGE_CLOSE, feature_bars(x, 0));
 }
 
-RULE(rally) = {plan_rally, value_return};
+RULE(rally) = {plan_rally, feature_value_distance};

@@ -5,28 +5,19 @@
 
 static const double LN2 = 0.69314718055994530942;
 
-static void plan_nothing(feature *x, gauge *g) {
-    (void)x;
-    (void)g;
-}
-
-static double value_of_close(const feature *x, const double *v) {
-    return v[x->slot[0]] / v[GAUGE_CLOSE];
-}
-
 static double value_range(const feature *x, const double *v) {
     (void)x;
     return v[GAUGE_RANGE] / v[GAUGE_CLOSE];
 }
 
-RULE(range) = {plan_nothing, value_range};
+RULE(range) = {feature_plan_nothing, value_range};
 
 static void plan_true_range(feature *x, gauge *g) {
     (void)g;
     x->slot[0] = GAUGE_TRUE_RANGE;
 }
 
-RULE(true_range) = {plan_true_range, value_of_close};
+RULE(true_range) = {plan_true_range, feature_value_of_close};
 
 static void plan_range_ratio(feature *x, gauge *g) {
     x->slot[0] = gauge_mean(g, GAUGE_RANGE, feature_bars(x, 0));
@@ -38,16 +29,8 @@ static double value_range_ratio(const feature *x, const double *v) {
 
 RULE(range_ratio) = {plan_range_ratio, value_range_ratio};
 
-static void plan_atr(feature *x, gauge *g) {
-    x->slot[0] = gauge_wilder(g, GAUGE_TRUE_RANGE, feature_bars(x, 0));
-}
-
-static double value_atr(const feature *x, const double *v) {
-    return v[x->slot[0]];
-}
-
-RULE(atr) = {plan_atr, value_atr};
-RULE(natr) = {plan_atr, value_of_close};
+RULE(atr) = {feature_plan_atr, feature_value_slot};
+RULE(natr) = {feature_plan_atr, feature_value_of_close};
 
 static void plan_atr_ratio(feature *x, gauge *g) {
     x->slot[0] = gauge_wilder(g, GAUGE_TRUE_RANGE, feature_bars(x, 0));

@@ -30,6 +30,31 @@ static inline int feature_bars(const feature *x, int i) {
     return (int)x->number[i];
 }
 
+// What several rules share.
+
+static inline void feature_plan_nothing(feature *x, gauge *g) {
+    (void)x;
+    (void)g;
+}
+
+// Slot 0: the average true range.
+static inline void feature_plan_atr(feature *x, gauge *g) {
+    x->slot[0] = gauge_wilder(g, GAUGE_TRUE_RANGE, feature_bars(x, 0));
+}
+
+static inline double feature_value_slot(const feature *x, const double *v) {
+    return v[x->slot[0]];
+}
+
+static inline double feature_value_of_close(const feature *x, const double *v) {
+    return v[x->slot[0]] / v[GAUGE_CLOSE];
+}
+
+// close / slot 0 - 1, which is a price and so positive.
+static inline double feature_value_distance(const feature *x, const double *v) {
+    return (v[GAUGE_CLOSE] - v[x->slot[0]]) / v[x->slot[0]];
+}
+
 // a / b, or `otherwise` where b is not positive.
 static inline double feature_ratio(double a, double b, double otherwise) {
     return b > 0 ? a / b : otherwise;

@@ -3,18 +3,13 @@
 
 #include <math.h>
 
-static void plan_nothing(feature *x, gauge *g) {
-    (void)x;
-    (void)g;
-}
-
 // A function that yields an expression of the slots, and its rule.
 #define TIME(name, expression)                                                                                         \
     static double value_##name(const feature *x, const double *v) {                                                    \
         (void)x;                                                                                                       \
         return expression;                                                                                             \
     }                                                                                                                  \
-    RULE(name) = {plan_nothing, value_##name};
+    RULE(name) = {feature_plan_nothing, value_##name};
 
 static double within(double hour, double from, double to) {
     return hour >= from && hour < to;

@@ -3,15 +3,6 @@
 
 #include <math.h>
 
-static double value_slot(const feature *x, const double *v) {
-    return v[x->slot[0]];
-}
-
-// Prices and their averages are positive.
-static double value_distance(const feature *x, const double *v) {
-    return (v[GAUGE_CLOSE] - v[x->slot[0]]) / v[x->slot[0]];
-}
-
 static double value_cross(const feature *x, const double *v) {
     return (v[x->slot[0]] - v[x->slot[1]]) / v[x->slot[1]];
 }
@@ -20,13 +11,13 @@ static void plan_ema_distance(feature *x, gauge *g) {
     x->slot[0] = gauge_ema(g, GAUGE_CLOSE, feature_bars(x, 0));
 }
 
-RULE(ema_distance) = {plan_ema_distance, value_distance};
+RULE(ema_distance) = {plan_ema_distance, feature_value_distance};
 
 static void plan_sma_distance(feature *x, gauge *g) {
     x->slot[0] = gauge_mean(g, GAUGE_CLOSE, feature_bars(x, 0));
 }
 
-RULE(sma_distance) = {plan_sma_distance, value_distance};
+RULE(sma_distance) = {plan_sma_distance, feature_value_distance};
 
 static void plan_ema_cross(feature *x, gauge *g) {
     x->slot[0] = gauge_ema(g, GAUGE_CLOSE, feature_bars(x, 0));
@@ -54,18 +45,14 @@ static void plan_macd(feature *x, gauge *g) {
         gauge_less(g, gauge_ema(g, GAUGE_CLOSE, feature_bars(x, 0)), gauge_ema(g, GAUGE_CLOSE, feature_bars(x, 1)));
 }
 
-static double value_of_close(const feature *x, const double *v) {
-    return v[x->slot[0]] / v[GAUGE_CLOSE];
-}
-
-RULE(macd) = {plan_macd, value_of_close};
+RULE(macd) = {plan_macd, feature_value_of_close};
 
 static void plan_macd_signal(feature *x, gauge *g) {
     plan_macd(x, g);
     x->slot[0] = gauge_ema(g, x->slot[0], feature_bars(x, 2));
 }
 
-RULE(macd_signal) = {plan_macd_signal, value_of_close};
+RULE(macd_signal) = {plan_macd_signal, feature_value_of_close};
 
 static void plan_macd_histogram(feature *x, gauge *g) {
     plan_macd(x, g);
@@ -97,14 +84,14 @@ static void plan_stochastic_k(feature *x, gauge *g) {
     x->slot[0] = gauge_mean(g, place(g, feature_bars(x, 0)), feature_bars(x, 1));
 }
 
-RULE(stochastic_k) = {plan_stochastic_k, value_slot};
+RULE(stochastic_k) = {plan_stochastic_k, feature_value_slot};
 
 static void plan_stochastic_d(feature *x, gauge *g) {
     plan_stochastic_k(x, g);
     x->slot[0] = gauge_mean(g, x->slot[0], feature_bars(x, 2));
 }
 
-RULE(stochastic_d) = {plan_stochastic_d, value_slot};
+RULE(stochastic_d) = {plan_stochastic_d, feature_value_slot};
 
 static void plan_place(feature *x, gauge *g) {
     x->slot[0] = place(g, feature_bars(x, 0));
@@ -115,14 +102,14 @@ static double value_williams(const feature *x, const double *v) {
 }
 
 RULE(williams) = {plan_place, value_williams};
-RULE(donchian_position) = {plan_place, value_slot};
+RULE(donchian_position) = {plan_place, feature_value_slot};
 
 static void plan_donchian_width(feature *x, gauge *g) {
     x->slot[0] =
         gauge_less(g, gauge_highest(g, GAUGE_HIGH, feature_bars(x, 0)), gauge_lowest(g, GAUGE_LOW, feature_bars(x, 0)));
 }
 
-RULE(donchian_width) = {plan_donchian_width, value_of_close};
+RULE(donchian_width) = {plan_donchian_width, feature_value_of_close};
 
 static void plan_cci(feature *x, gauge *g) {
     x->slot[0] = gauge_mean(g, GAUGE_TYPICAL, feature_bars(x, 0));
@@ -153,7 +140,7 @@ static void plan_adx(feature *x, gauge *g) {
     x->slot[0] = gauge_wilder(g, gauge_contrast(g, x->slot[0], x->slot[1]), feature_bars(x, 0));
 }
 
-RULE(adx) = {plan_adx, value_slot};
+RULE(adx) = {plan_adx, feature_value_slot};
 
 static void plan_ichimoku(feature *x, gauge *g) {
     for (int i = 0; i < 2; i++) {

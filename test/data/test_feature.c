@@ -599,12 +599,12 @@ static void varies_on_gold(void **state) {
 static void does_not_drift(void **state) {
     (void)state;
     int64_t n = support_sanitized() ? 100000 : 1000000;
-    static const int sources[] = {GAUGE_CLOSE, GAUGE_VOLUME, GAUGE_TRUE_RANGE, GAUGE_LOG_CLOSE},
+    static const int sources[] = {GAUGE_CLOSE, GAUGE_VOLUME, GAUGE_TRUE_RANGE, GAUGE_LOG_CLOSE, GAUGE_RETURN},
                      bars_of[] = {1, 20, 500};
-    enum { SOURCES = 4, WINDOWS = 3 };
+    enum { SOURCES = 5, WINDOWS = 3 };
     err e = {0};
     int slot[SOURCES][WINDOWS];
-    gauge *f = gauge_new(SPAN, 64, &e);
+    gauge *f = gauge_new(SPAN, 80, &e);
     support_ok(f != NULL, &e);
     for (int i = 0; i < SOURCES * WINDOWS; i++) {
         int *s = &slot[i / WINDOWS][i % WINDOWS], of = sources[i / WINDOWS], size = bars_of[i % WINDOWS];
@@ -626,7 +626,7 @@ static void does_not_drift(void **state) {
             const double *y = x[i / WINDOWS], *got = &v[slot[i / WINDOWS][i % WINDOWS]];
             int size = bars_of[i % WINDOWS];
             double sd = plain_deviation(y, t, size), m = plain_mean(y, t, size);
-            worst = fmax(worst, fabs(got[0] - m) / (fabs(m) + DBL_MIN));
+            worst = fmax(worst, fabs(got[0] - m) / (fabs(m) + sd + DBL_MIN));
             worst = fmax(worst, fabs(got[1] - sd * sd) / (sd * sd + DBL_MIN));
             assert_true(got[2] == plain_highest(y, t, size) && got[3] == plain_lowest(y, t, size));
         }
