@@ -333,10 +333,11 @@ static void push_moments(node *n, double *v, double x) {
     v[n->out + 1] = more((n->suffix_square[n->at] + n->square) * n->alpha - mean * mean, 0);
 }
 
-// The highest of `side` times the values; `sum` is the prefix's.
+// The highest of `side` times the values. `sum` is the prefix's, begun with the old block's newest value, which is in
+// the window as long as the block is.
 static void push_extreme(node *n, double *v, double x, double side) {
     x *= side;
-    n->sum = n->at ? more(n->sum, x) : x;
+    n->sum = more(n->sum, x);
     n->block[n->at++] = x;
     if (n->at == n->bars) {
         double most = x;
