@@ -25,19 +25,19 @@ CUDA_FN float activation_slope(int act, float z, float y) {
     }
 }
 
-// A thread's run of N elements, with one choice for all of them.
+static __device__ __noinline__ float activate_call(int act, float z) {
+    return activate(act, z);
+}
+
+// A thread's run of N elements, with one choice for all of them. The long ones are calls: their code stands once.
 template <int N> CUDA_FN void activate_run(int act, float z[N]) {
-#define RUN(kind)                                                                                                      \
-    case kind:                                                                                                         \
-        for (int e = 0; e < N; e++) z[e] = activate(kind, z[e]);                                                       \
-        break
-    switch (act) {
-        RUN(ACT_RELU);
-        RUN(ACT_GELU);
-        RUN(ACT_TANH);
-        RUN(ACT_SIGMOID);
+    if (act == ACT_RELU) {
+#pragma unroll
+        for (int e = 0; e < N; e++) z[e] = activate(ACT_RELU, z[e]);
+    } else if (act != ACT_NONE) {
+#pragma unroll
+        for (int e = 0; e < N; e++) z[e] = activate_call(act, z[e]);
     }
-#undef RUN
 }
 
 // The same for d *= slope where the result was y. Not for GELU.

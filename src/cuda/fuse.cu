@@ -11,11 +11,12 @@
 #include <string.h>
 
 // Programs of one recording take tickets in turn: those that could run at the same time never share one. A step
-// ends once at a time: its two words stand behind the tickets.
-enum { TICKETS = 1024, WORDS = TICKETS + 2, RANGES_PER_CALL = 72 };
+// ends once at a time: its words stand behind the tickets.
+enum { TICKETS = 1024, WORDS = TICKETS + SETTLE_WORDS, RANGES_PER_CALL = 72 };
 
 // Two blocks of a row program fit a large multiprocessor with so much shared memory each; one, with twice that.
-enum { ROOM_SHARED = 100 * 1024, ROOM_ALONE = 200 * 1024, BLOCKS_ALONE = 132 };
+// The kernel itself has up to ROOM_OWN.
+enum { ROOM_SHARED = 88 * 1024, ROOM_ALONE = 192 * 1024, ROOM_OWN = 24 * 1024, BLOCKS_ALONE = 132 };
 
 static bool is_wanted(const char *name) {
     const char *value = getenv(name);
@@ -78,6 +79,7 @@ static void weights_add(group *g, const call *c) {
 static void packs_add(group *g, const pack_args *p) {
     for (int i = 0; i < p->count; i++)
         range_add(g, p->pack[i].weights, (size_t)p->pack[i].K * (size_t)p->pack[i].N * sizeof(float), false);
+    for (int i = 0; i < p->count; i++) range_add(g, p->pack[i].bias, (size_t)p->pack[i].N * sizeof(float), false);
     range_add(g, p->to, p->bytes, true);
 }
 
@@ -160,7 +162,7 @@ static int room_for(int64_t rows) {
     cudaGetDevice(&card);
     cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, card);
     int wanted = rows_blocks(rows) > BLOCKS_ALONE ? ROOM_SHARED : ROOM_ALONE;
-    return wanted < most - 6144 ? wanted : most - 6144; // beside what the kernel itself has
+    return wanted < most - ROOM_OWN ? wanted : most - ROOM_OWN;
 }
 
 // The packing of the present program's weights.

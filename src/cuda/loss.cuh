@@ -32,13 +32,13 @@ CUDA_FN void loss_piece(loss_sums mine, loss_sums *parts) {
     if (threadIdx.x == 0) parts[blockIdx.x] = loss_sums{sum, norm};
 }
 
-// The same for a block whose rows are those of its first warp, which alone calls this.
+// The same for a block whose rows are those of one warp, which alone calls this.
 CUDA_FN void loss_warp_piece(loss_sums mine, loss_sums *parts) {
     for (int d = 16; d; d >>= 1) {
         mine.sum += __shfl_xor_sync(0xFFFFFFFFu, mine.sum, d);
         mine.norm += __shfl_xor_sync(0xFFFFFFFFu, mine.norm, d);
     }
-    if (threadIdx.x == 0) parts[blockIdx.x] = mine;
+    if (threadIdx.x % 32 == 0) parts[blockIdx.x] = mine;
 }
 
 // The pieces' sums into `out`, by one block. They may have been written by others of the same launch.

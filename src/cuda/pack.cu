@@ -47,6 +47,12 @@ template <int MATH, int NJ> CUDA_FN void pack_share(const rows_pack &p, char *to
     }
 }
 
+// A column's bias behind the weights, zeros past the edge.
+CUDA_FN void pack_bias(const rows_pack &p, char *to, size_t weights, int64_t at, int columns) {
+    if (!p.bias || at >= (p.N + columns - 1) / columns * columns) return;
+    ((float *)(to + p.offset + weights))[at] = at < p.N ? p.bias[at] : 0.0f;
+}
+
 template <int MATH> static __global__ void __launch_bounds__(THREADS) pack_kernel(const __grid_constant__ pack_args a) {
     int n = 0;
     while (n + 1 < a.count && (int)blockIdx.x >= a.first[n + 1]) n++;
@@ -56,6 +62,7 @@ template <int MATH> static __global__ void __launch_bounds__(THREADS) pack_kerne
     } else {
         pack_share<MATH, 1>(a.pack[n], a.to, at);
     }
+    pack_bias(a.pack[n], a.to, a.weights[n], at, 8 * (a.pack[n].wide ? ROWS_WIDE : 1));
 }
 
 static int64_t shares(const rows_pack *p) {
@@ -70,6 +77,7 @@ bool pack_make(pack_args *p, rows_compiler *r) {
     if (cudaMalloc((void **)&p->to, p->bytes) != cudaSuccess) return false;
     for (int i = 0; i < r->packs; i++) {
         p->pack[i] = r->pack[i];
+        p->weights[i] = rows_pack_bytes(&r->pack[i], p->low);
         p->first[i] = p->blocks;
         p->blocks += (int)((shares(&r->pack[i]) + THREADS - 1) / THREADS);
     }

@@ -2,7 +2,7 @@
 //
 // For every group of 8 NJ columns and every run of 16 terms, lane l of a warp has terms 4 (l%4) .. + 3 of columns
 // NJ (l/4) .. + NJ - 1, one column after another; in shared order the lanes' first 16 bytes stand first, then their
-// second, and so on, so that a warp's load is one stretch. The launch depends on the weights alone and runs beside the
+// second, and so on, so that a warp's load is one stretch. Biases follow in fp32. The launch depends on the weights alone and runs beside the
 // gathering of the micro-batch.
 #ifndef TRADEWIND_CUDA_PACK_CUH
 #define TRADEWIND_CUDA_PACK_CUH
@@ -11,7 +11,8 @@
 
 struct pack_args {
     rows_pack pack[ROWS_MOST];
-    int first[ROWS_MOST]; // block
+    size_t weights[ROWS_MOST]; // bytes, without the bias
+    int first[ROWS_MOST];      // block
     int count, blocks;
     int low; // dtype of the packed weights
     char *to;

@@ -208,29 +208,40 @@ static bool math_fits(rows_compiler *r, const call *c) {
     return is_float(&c->in[1]) && is_float(&c->in[2]);
 }
 
+static int group_columns(const rows_pack *p) {
+    return 8 * (p->wide ? ROWS_WIDE : 1);
+}
+
 size_t rows_pack_bytes(const rows_pack *p, int low) {
-    int columns = 8 * (p->wide ? ROWS_WIDE : 1);
+    int columns = group_columns(p);
     size_t groups = (size_t)((p->N + columns - 1) / columns), runs = (size_t)((p->K + ROWS_TERMS - 1) / ROWS_TERMS);
     return groups * runs * (size_t)columns * ROWS_TERMS * dtype_bytes((dtype)low);
 }
 
-// How a product reads its weights w and stores its results `to`: wide ones with four tiles of 8 columns to a warp, of
-// which a lane holds 8 columns side by side, others with one tile and 2 columns.
+size_t rows_pack_bytes_all(const rows_pack *p, int low) {
+    size_t columns = (size_t)((p->N + group_columns(p) - 1) / group_columns(p)) * (size_t)group_columns(p);
+    return rows_pack_bytes(p, low) + (p->bias ? (columns * sizeof(float) + 255) / 256 * 256 : 0);
+}
+
+// How a product reads its weights w and stores its results `to`: wide ones with four tiles of 8 columns to a warp,
+// of which a lane holds 8 columns side by side, others with one tile and 2 columns.
 static void lay_product(rows_compiler *r, rows_instr *i, const operand *w, const operand *to) {
     int64_t width = operand_width(to);
     rows_pack *p = &r->pack[r->packs++];
     i->flag = width >= WIDE;
     r->program.wide |= i->flag;
     *p = (rows_pack){.weights = w->data,
+        .bias = i->p[1],
         .offset = (uint32_t)r->packed,
         .K = i->a.width,
         .N = (int32_t)width,
         .back = i->op == ROWS_LINEAR_BACK,
         .wide = i->flag,
         .instr = (uint8_t)(i - r->program.code)};
-    r->packed += rows_pack_bytes(p, r->program.low);
-    size_t bytes = (i->flag ? 8 : 2) * dtype_bytes(to->type);
-    i->to.vectors = width % (i->flag ? 8 : 2) == 0 && (uintptr_t)to->data % (bytes < 16 ? bytes : 16) == 0;
+    r->packed += rows_pack_bytes_all(p, r->program.low);
+    int run = i->flag ? 2 * ROWS_WIDE : 2;
+    size_t bytes = (size_t)run * dtype_bytes(to->type);
+    i->to.vectors = width % run == 0 && (uintptr_t)to->data % (bytes < 16 ? bytes : 16) == 0;
 }
 
 static bool add_linear(rows_compiler *r, const call *c) {
@@ -564,12 +575,73 @@ static bool has_cells(int op) {
 }
 
 void rows_place(rows_compiler *r, void *at) {
-    for (int i = 0; i < r->packs; i++) r->program.code[r->pack[i].instr].p[0] = (char *)at + r->pack[i].offset;
+    for (int i = 0; i < r->packs; i++) {
+        const rows_pack *p = &r->pack[i];
+        rows_instr *to = &r->program.code[p->instr];
+        to->p[0] = (char *)at + p->offset;
+        if (p->bias) to->p[1] = (char *)at + p->offset + rows_pack_bytes(p, r->program.low);
+    }
+}
+
+// Whether two tiles' slots share memory.
+static bool slots_meet(const rows_program *p, const rows_tile *a, const rows_tile *b) {
+    int rows = p->tiles * ROWS_TILE;
+    if (a->slot < 0 || b->slot < 0) return false;
+    return a->slot < b->slot + rows * (int)b->slot_row && b->slot < a->slot + rows * (int)a->slot_row;
+}
+
+// Whether a run of a product's columns is words of a tile.
+static bool runs_of(const rows_instr *product, const rows_tile *t, bool home) {
+    int run = product->flag ? 2 * ROWS_WIDE : 2;
+    size_t bytes = (size_t)run * dtype_bytes((dtype)t->type), word = bytes < 16 ? bytes : 16;
+    return t->width % run == 0 && t->column == 0 && (!home || (uintptr_t)t->data % word == 0);
+}
+
+// Whether an instruction can go on with a product's results while other warps are still at the product: it reads where
+// it writes, and takes no slot that anything before it uses.
+static bool chains(const rows_program *p, const rows_instr *product, const rows_instr *next) {
+    const rows_instr *before = next - 1;
+    bool kind = next->op == ROWS_DROPOUT || (next->op == ROWS_SLOPE && next->act != ACT_GELU);
+    if (!kind || next->a.data != before->to.data || next->a.type != before->to.type) return false;
+    if (next->to.width != product->to.width || !runs_of(product, &next->to, next->to.data)) return false;
+    if (next->b.data && !runs_of(product, &next->b, next->b.slot < 0)) return false;
+    if (slots_meet(p, &next->to, &product->a)) return false;
+    for (const rows_instr *i = product; i < next; i++)
+        if (slots_meet(p, &next->to, &i->to) || (i > product && slots_meet(p, &next->to, &i->b))) return false;
+    return !slots_meet(p, &next->to, &next->b);
+}
+
+static void chain_products(rows_program *p) {
+    for (int i = 0; i < p->body; i += 1 + p->code[i].chain) {
+        rows_instr *product = &p->code[i];
+        bool is = product->op == ROWS_LINEAR || product->op == ROWS_LINEAR_BACK;
+        while (is && product->to.vectors && i + 1 + product->chain < p->body &&
+               chains(p, product, product + 1 + product->chain))
+            product->chain++;
+    }
+}
+
+// A loss or a metric reads rows and writes none: what follows it can run beside it, on other warps, as long as that is
+// of their kind too. (Anything else might take the slot that it reads.)
+static bool only_reads(int op) {
+    return op == ROWS_CROSS_ENTROPY || op == ROWS_POINTWISE || op == ROWS_CONFUSION;
+}
+
+static void open_losses(rows_program *p) {
+    for (int i = 0; i + 1 < p->body; i++) {
+        rows_instr *now = &p->code[i], *next = now + 1;
+        bool back = next->op == ROWS_CROSS_ENTROPY_BACK || next->op == ROWS_POINTWISE_BACK;
+        if (!only_reads(now->op) || !(only_reads(next->op) || back)) continue;
+        now->open = 1;
+        next->warp = (uint8_t)(now->warp + 1);
+    }
 }
 
 void rows_end(rows_compiler *r) {
     rows_program *p = &r->program;
     p->body = p->count;
+    open_losses(p);
+    chain_products(p);
     for (int i = 0; i < p->body; i++)
         if (has_cells(p->code[i].op)) lay_cells(&p->code[i]);
     for (int i = 0; i < r->tails; i++)

@@ -63,18 +63,21 @@ typedef struct {
     uint32_t node, least;    // dropout
     float x, y;
     uint8_t op, act;
-    uint8_t flag;    // products: four tiles of columns to a warp; dropout: on; pointwise: squared; tally: first
+    uint8_t flag;    // products: ROWS_WIDE tiles of columns to a warp; dropout: on; pointwise: squared; tally: first
     uint8_t vectors; // element by element: four at a time
+    uint8_t open;    // the next instruction need not wait for this one
+    uint8_t warp;    // losses and metrics: which warp's rows
+    uint8_t chain;   // products: so many instructions that follow are done to their results at once
 } rows_instr;
 
 // The weights of a product as its warps read them: in the type of its operands, a lane's share of every 16 terms side by
 // side, the lanes one after another, zeros past the edges (cuda/pack.cuh). Weights [N][K], or with `back` [K][N].
 typedef struct {
-    const float *weights;
-    uint32_t offset; // bytes into the program's packed weights
+    const float *weights, *bias; // bias may be NULL
+    uint32_t offset;             // bytes into the program's packed weights; the bias follows them
     int32_t K, N;
     uint8_t back, wide;
-    uint8_t instr; // whose p[0] it becomes
+    uint8_t instr; // whose p[0] it becomes, and p[1] the bias
 } rows_pack;
 
 // What a launch runs. Its blocks read the copy on the card.
@@ -151,8 +154,10 @@ bool rows_add(rows_compiler *r, const call *c);
 void rows_end(rows_compiler *r);
 void rows_place(rows_compiler *r, void *at);
 
-// Tiles of 8 columns that a warp has, of a product that is wide or not; runs of terms; and bytes of its packed weights.
+// Tiles of 8 columns that a warp has, of a product that is wide; terms of a run; bytes of packed weights, and with their
+// bias.
 enum { ROWS_WIDE = 4, ROWS_TERMS = 16 };
 size_t rows_pack_bytes(const rows_pack *p, int low);
+size_t rows_pack_bytes_all(const rows_pack *p, int low);
 
 #endif

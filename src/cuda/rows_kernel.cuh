@@ -1,5 +1,5 @@
-// What runs a row program (cuda/rows.h): a block of eight warps takes its rows through all instructions, with a barrier
-// after each. Products read their left operand from a slot and the weights, packed for them, straight from memory.
+// What runs a row program (cuda/rows.h): a block of eight warps takes its rows through all instructions, with a
+// barrier after each that others wait for. Products read their left operand from a slot and the weights, packed for them, straight from memory.
 //
 // In a product a lane holds columns 4t .. 4t+3 of every 16 of the sum, where the tensor cores want 2t, 2t+1, 2t+8, 2t+9:
 // a permutation of the sum's terms, the same in both operands, that makes every load a vector. In the same way tile j of
@@ -21,6 +21,8 @@ enum { ROWS_THREADS = 256, ROWS_WARPS = ROWS_THREADS / 32 };
 // Where a block stands: its shared memory, its first row, and how many are real.
 struct rows_block {
     char *room;
+    float *slices; // of products: 128 sums a warp and tile of rows
+    const step *now;
     int row, rows;
 };
 
@@ -60,18 +62,33 @@ CUDA_FN char *element_at(const place &p, int r, int c) {
     return p.at + ((uint32_t)r * p.row + ((uint32_t)c << (p.full ? 2 : 1)));
 }
 
-// N elements side by side: 4, which are a word, or 1.
+// N elements side by side: 1, or more that are words.
+template <int N> CUDA_FN void read_words(uint32_t w[N], const char *at) {
+#pragma unroll
+    for (int i = 0; i < N / 4; i++) *(uint4 *)(w + 4 * i) = ((const uint4 *)at)[i];
+    if (N == 2) *(uint2 *)w = *(const uint2 *)at;
+    if (N == 1) *w = *(const uint32_t *)at;
+}
+
+template <int N> CUDA_FN void write_words(char *at, const uint32_t w[N]) {
+#pragma unroll
+    for (int i = 0; i < N / 4; i++) ((uint4 *)at)[i] = *(const uint4 *)(w + 4 * i);
+    if (N == 2) *(uint2 *)at = *(const uint2 *)w;
+    if (N == 1) *(uint32_t *)at = *w;
+}
+
 template <int MATH, int N> CUDA_FN void read_run(float v[N], const place &p, int r, int c) {
+    typedef typename math_type<MATH>::element E;
     const char *at = element_at(p, r, c);
     if constexpr (N == 1) {
-        v[0] = p.full ? *(const float *)at : widen(*(const typename math_type<MATH>::element *)at);
+        v[0] = p.full ? *(const float *)at : widen(*(const E *)at);
     } else if (p.full) {
-        *(float4 *)v = *(const float4 *)at;
+        read_words<N>((uint32_t *)v, at);
     } else {
-        alignas(8) typename math_type<MATH>::element e[4];
-        *(uint2 *)e = *(const uint2 *)at;
+        alignas(16) E e[N];
+        read_words<N / 2>((uint32_t *)e, at);
 #pragma unroll
-        for (int i = 0; i < 4; i++) v[i] = widen(e[i]);
+        for (int i = 0; i < N; i++) v[i] = widen(e[i]);
     }
 }
 
@@ -84,9 +101,12 @@ template <int MATH, int N> CUDA_FN void write_run(const float v[N], const place 
             convert((typename math_type<MATH>::element *)at, v[0]);
         }
     } else if (p.full) {
-        *(float4 *)at = make_float4(v[0], v[1], v[2], v[3]);
+        write_words<N>(at, (const uint32_t *)v);
     } else {
-        *(uint2 *)at = make_uint2(pair_word<MATH>(v[0], v[1]), pair_word<MATH>(v[2], v[3]));
+        alignas(16) uint32_t w[N / 2];
+#pragma unroll
+        for (int i = 0; i < N / 2; i++) w[i] = pair_word<MATH>(v[2 * i], v[2 * i + 1]);
+        write_words<N / 2>(at, w);
     }
 }
 
@@ -174,121 +194,165 @@ template <int WORDS> CUDA_FN void fetch(uint32_t w[WORDS], const uint32_t *run) 
     }
 }
 
-// acc += a (MT tiles of 16 rows, K columns) times 8 NJ columns of packed weights. DEPTH fetches are under way at any
-// time.
+// acc += a run of terms of `a` times its weights; with `left` below 16, of so many terms.
 template <int MATH, int MT, int NJ>
-CUDA_FN void product(
-    float acc[MT][NJ][4], const typename math_type<MATH>::element *a, const uint32_t *packed, int K) {
-    typedef typename math_type<MATH>::element E;
-    const int WORDS = NJ * weights_type<MATH>::WORDS, RUN = 32 * WORDS, DEPTH = NJ == 1 ? 32 / WORDS : 64 / WORDS;
-    int runs = (K + ROWS_TERMS - 1) / ROWS_TERMS, ld = rows_ld(K);
+CUDA_FN void product_run(float acc[MT][NJ][4], const typename math_type<MATH>::element *a, int ld, const uint32_t *w,
+    int left) {
+#pragma unroll
+    for (int i = 0; i < MT; i++) {
+        quad q = load_quad(a + i * 16 * ld, ld);
+        if (left < ROWS_TERMS) cut_quad<typename math_type<MATH>::element>(&q, left);
+#pragma unroll
+        for (int j = 0; j < NJ; j++) quad_mma<MATH>(acc[i][j], q, w + j * weights_type<MATH>::WORDS);
+    }
+}
+
+// acc += a (MT tiles of 16 rows, K columns) times 8 NJ columns of packed weights: every `step`th run of terms from
+// `first` on. DEPTH fetches are under way at any time; past the last run it is fetched again.
+template <int MATH, int MT, int NJ>
+CUDA_FN void product(float acc[MT][NJ][4], const typename math_type<MATH>::element *a, const uint32_t *packed, int K,
+    int first, int step) {
+    const int WORDS = NJ * weights_type<MATH>::WORDS, RUN = 32 * WORDS, DEPTH = NJ == 1 ? 4 : 64 / WORDS;
+    int whole = K / ROWS_TERMS, last = (K - 1) / ROWS_TERMS, ld = rows_ld(K), s = first;
     alignas(16) uint32_t w[DEPTH][WORDS];
 #pragma unroll
-    for (int d = 0; d < DEPTH; d++)
-        if (d < runs) fetch<WORDS>(w[d], packed + d * RUN);
+    for (int d = 0; d < DEPTH; d++) fetch<WORDS>(w[d], packed + min(s + d * step, last) * RUN);
 #pragma unroll 1
-    for (int first = 0; first < runs; first += DEPTH) {
+    for (; s + (DEPTH - 1) * step < whole; s += DEPTH * step) {
 #pragma unroll
         for (int d = 0; d < DEPTH; d++) {
-            int s = first + d;
-            if (s >= runs) break;
-#pragma unroll
-            for (int i = 0; i < MT; i++) {
-                quad q = load_quad(a + i * 16 * ld + s * ROWS_TERMS, ld);
-                if (K - s * ROWS_TERMS < ROWS_TERMS) cut_quad<E>(&q, K - s * ROWS_TERMS);
-#pragma unroll
-                for (int j = 0; j < NJ; j++) quad_mma<MATH>(acc[i][j], q, w[d] + j * weights_type<MATH>::WORDS);
-            }
-            if (s + DEPTH < runs) fetch<WORDS>(w[d], packed + (s + DEPTH) * RUN);
+            product_run<MATH, MT, NJ>(acc, a + (s + d * step) * ROWS_TERMS, ld, w[d], ROWS_TERMS);
+            fetch<WORDS>(w[d], packed + min(s + (d + DEPTH) * step, last) * RUN);
         }
     }
+#pragma unroll
+    for (int d = 0; d < DEPTH - 1; d++)
+        if (s + d * step < whole)
+            product_run<MATH, MT, NJ>(acc, a + (s + d * step) * ROWS_TERMS, ld, w[d], ROWS_TERMS);
+    if (last < whole || last % step != first) return;
+    fetch<WORDS>(w[0], packed + last * RUN);
+    product_run<MATH, MT, NJ>(acc, a + last * ROWS_TERMS, ld, w[0], K - last * ROWS_TERMS);
 }
 
-// N elements side by side, as words where they may be, else those before `left`.
-template <typename T, int N> CUDA_FN void store_run(T *to, const float v[N], bool vectors, int left) {
-    if (!vectors) {
+// Element by element, of results in registers
+
+// The four elements of a quad share their random words; N elements from column j on.
+template <int N>
+CUDA_FN void dropped(const rows_instr &in, const rows_block &k, const step *s, int r, int j, float a[N]) {
 #pragma unroll
-        for (int e = 0; e < N; e++)
-            if (e < left) convert(to + e, v[e]);
-        return;
+    for (int q = 0; q < N; q += 4) {
+        rng_block bits = random_dropout(s, s->row + (uint64_t)(k.row + r), in.node, (uint32_t)(j + q) / 4);
+        if (N <= 2 && j & 2) bits.v[0] = bits.v[2], bits.v[1] = bits.v[3];
+        if (N == 1 && j & 1) bits.v[0] = bits.v[1];
+#pragma unroll
+        for (int e = 0; e < 4 && q + e < N; e++) a[q + e] = bits.v[e] >= in.least ? a[q + e] * in.x : 0.0f;
     }
-    const int words = N * (int)sizeof(T) / 4;
-    uint32_t w[words];
-#pragma unroll
-    for (int e = 0; e < N; e++) convert((T *)w + e, v[e]);
-    if (words == 1) *(uint32_t *)to = w[0];
-    if (words == 2) *(uint2 *)to = make_uint2(w[0], w[1 % words]);
-#pragma unroll
-    for (int i = 0; i + 3 < words; i += 4)
-        ((uint4 *)to)[i / 4] = make_uint4(w[i], w[(i + 1) % words], w[(i + 2) % words], w[(i + 3) % words]);
 }
 
-// A lane's results of one row, columns c .. c + N - 1, to the tile's home and slot.
-template <typename T, int N>
-CUDA_FN void put_product(const rows_tile &t, const rows_block &k, int r, int c, float v[N]) {
-    T *home = (T *)home_row(t, k.row + r) + c, *slot = (T *)(k.room + t.slot + r * t.slot_row) + c;
-    int left = t.width - c;
-    if (t.add != ROWS_OVERWRITE) {
-        const T *old = t.add == ROWS_ADD_SLOT ? slot : home;
-#pragma unroll
-        for (int e = 0; e < N; e++)
-            if (e < left) v[e] += widen(old[e]);
-    }
-    store_run<T, N>(home, v, t.vectors, left);
-    if (t.slot >= 0) store_run<T, N>(slot, v, t.vectors, left);
-}
-
-// Bias and activation of a lane's run.
-template <int N> CUDA_FN void finish_run(float v[N], const float bias[N], int act) {
-#pragma unroll
-    for (int e = 0; e < N; e++) v[e] += bias[e];
-    activate_run<N>(act, v);
-}
-
-// The results of one tile of 16 rows, of which a lane has rows g and g + 8.
-template <int MATH, int NJ, bool BACK>
-CUDA_FN void put_tile(const rows_instr &in, const rows_block &k, const float acc[NJ][4], const float bias[2 * NJ],
-    int row, int c) {
+// The instructions behind a product that go on with its results: a slope or a dropout each, whose result is the next
+// one's input, rounded as it would be in memory.
+template <int MATH, int N>
+CUDA_FN void chained(const rows_instr *in, int count, const rows_block &k, int r, int c, float v[N]) {
     typedef typename math_type<MATH>::element E;
+#pragma unroll 1
+    for (; count; count--, in++) {
+        if (sizeof(E) == 2 && !is_full<MATH>(in->a.type)) {
 #pragma unroll
-    for (int h = 0; h < 2; h++) {
-        float v[2 * NJ];
-        int r = row + h * 8;
-        if (r >= k.rows) return;
+            for (int e = 0; e < N; e++) {
+                E low;
+                convert(&low, v[e]);
+                v[e] = widen(low);
+            }
+        }
+        if (in->op == ROWS_SLOPE) {
+            alignas(16) float y[N];
+            read_run<MATH, N>(y, place_of<MATH>(in->b, k), r, c);
+            slope_run<N>(in->act, v, y);
+        } else if (in->flag) {
+            dropped<N>(*in, k, k.now, r, c, v);
+        }
+        put_run<MATH, N>(v, places_of<MATH>(in->to, k), r, c);
+    }
+}
+
+// One element of a result whose columns are no words.
+template <int MATH>
+static __device__ __noinline__ void put_one(const rows_tile *t, const rows_block *k, int r, int c, float v) {
+    if (c < t->width) put_run<MATH, 1>(&v, places_of<MATH>(*t, *k), r, c);
+}
+
+// A product's results: a lane's runs of 2 NJ columns, of rows g and g + 8 of every tile, one after another, the next one
+// moved to the front each time.
+template <int MATH, int MT, int NJ>
+CUDA_FN void put_tiles(const rows_instr *in, const rows_block &k, float acc[MT][NJ][4], int c) {
+    const int N = 2 * NJ;
+    alignas(16) float bias[N] = {}, v[N];
+    if (c >= in->to.width) return;
+    if (in->p[1]) read_words<N>((uint32_t *)bias, (const char *)((const float *)in->p[1] + c));
+    places to = places_of<MATH>(in->to, k);
+#pragma unroll 1
+    for (int r = threadIdx.x % 32 / 4; r < k.rows; r += 8) {
 #pragma unroll
-        for (int e = 0; e < 2 * NJ; e++) v[e] = acc[e % NJ][h * 2 + e / NJ];
-        if (!BACK) finish_run<2 * NJ>(v, bias, in.act);
-        if (BACK && sizeof(E) == 2 && in.to.type == DTYPE_F32) {
-            put_product<float, 2 * NJ>(in.to, k, r, c, v);
+        for (int e = 0; e < N; e++) v[e] = acc[0][e % NJ][e / NJ] + bias[e];
+        if (in->act != ACT_NONE) activate_run<N>(in->act, v);
+        if (in->to.vectors) {
+            put_run<MATH, N>(v, to, r, c);
+            if (in->chain) chained<MATH, N>(in + 1, in->chain, k, r, c, v);
         } else {
-            put_product<E, 2 * NJ>(in.to, k, r, c, v);
+#pragma unroll
+            for (int e = 0; e < N; e++) put_one<MATH>(&in->to, &k, r, c + e, v[e]);
+        }
+#pragma unroll
+        for (int j = 0; j < NJ; j++) {
+#pragma unroll
+            for (int n = 0; n < MT * 4 - 2; n++)
+                acc[n / 4][j][n % 4] = acc[(n + 2) / 4][j][(n + 2) % 4];
         }
     }
 }
 
-// Tiles of rows are stored in a loop, the next one moved to the front each time: its code stands here once.
-template <int MATH, int MT, int NJ, bool BACK> CUDA_FN void linear(const rows_instr &in, const rows_block &k) {
+// The warp's number, the same register in all its lanes.
+CUDA_FN int warp_of() {
+    return __shfl_sync(0xFFFFFFFFu, (int)threadIdx.x / 32, 0);
+}
+
+// Every warp has groups of 8 NJ columns.
+template <int MATH, int MT, int NJ> CUDA_FN void linear(const rows_instr *in, const rows_block &k) {
     const int RUN = 32 * NJ * weights_type<MATH>::WORDS;
-    const typename math_type<MATH>::element *a = (const typename math_type<MATH>::element *)(k.room + in.a.slot);
-    int g = threadIdx.x % 32 / 4, t = threadIdx.x % 4, K = in.a.width, N = in.to.width;
-    int runs = (K + ROWS_TERMS - 1) / ROWS_TERMS;
+    const typename math_type<MATH>::element *a = (const typename math_type<MATH>::element *)(k.room + in->a.slot);
+    int K = in->a.width, runs = (K + ROWS_TERMS - 1) / ROWS_TERMS;
 #pragma unroll 1
-    for (int group = threadIdx.x / 32; group * 8 * NJ < N; group += ROWS_WARPS) {
-        float acc[MT][NJ][4] = {}, bias[2 * NJ];
-        int c = group * 8 * NJ + 2 * NJ * t;
+    for (int group = warp_of(); group * 8 * NJ < in->to.width; group += ROWS_WARPS) {
+        float acc[MT][NJ][4] = {};
+        product<MATH, MT, NJ>(acc, a, (const uint32_t *)in->p[0] + group * runs * RUN, K, 0, 1);
+        put_tiles<MATH, MT, NJ>(in, k, acc, group * 8 * NJ + 2 * NJ * (threadIdx.x % 4));
+    }
+}
+
+// Where there are fewer groups of 8 columns than warps, several share one, each with a slice of the terms; the first of
+// them adds the slices in order.
+template <int MATH, int MT> CUDA_FN void linear_sliced(const rows_instr *in, const rows_block &k) {
+    const int RUN = 32 * weights_type<MATH>::WORDS;
+    const typename math_type<MATH>::element *a = (const typename math_type<MATH>::element *)(k.room + in->a.slot);
+    int K = in->a.width, runs = (K + ROWS_TERMS - 1) / ROWS_TERMS, groups = (in->to.width + 7) / 8;
+    int warp = warp_of(), slices = ROWS_WARPS / groups, group = warp % groups, slice = warp / groups;
+    float acc[MT][1][4] = {};
+    float4 *mine = (float4 *)k.slices + threadIdx.x % 32;
+    if (slice < slices)
+        product<MATH, MT, 1>(acc, a, (const uint32_t *)in->p[0] + group * runs * RUN, K, slice, slices);
 #pragma unroll
-        for (int e = 0; e < 2 * NJ; e++)
-            bias[e] = !BACK && in.p[1] && c + e < N ? __ldg((const float *)in.p[1] + c + e) : 0.0f;
-        product<MATH, MT, NJ>(acc, a, (const uint32_t *)in.p[0] + (int64_t)group * runs * RUN, K);
-        if (c >= N) continue;
-#pragma unroll 1
+    for (int i = 0; i < MT; i++)
+        if (slice) mine[(warp * MT + i) * 32] = *(const float4 *)acc[i][0];
+    __syncthreads();
+    if (slice) return;
+    for (int n = 1; n < slices && n < runs; n++) {
+#pragma unroll
         for (int i = 0; i < MT; i++) {
-            put_tile<MATH, NJ, BACK>(in, k, acc[0], bias, i * 16 + g, c);
-#pragma unroll
-            for (int n = 0; n < (MT - 1) * NJ * 4; n++)
-                acc[n / (NJ * 4)][n / 4 % NJ][n % 4] = acc[n / (NJ * 4) + 1][n / 4 % NJ][n % 4];
+            float4 v = mine[((n * groups + warp) * MT + i) * 32];
+            acc[i][0][0] += v.x, acc[i][0][1] += v.y, acc[i][0][2] += v.z, acc[i][0][3] += v.w;
         }
     }
+    put_tiles<MATH, MT, 1>(in, k, acc, group * 8 + 2 * (threadIdx.x % 4));
 }
 
 // Element by element: all such instructions are one piece of code, which stays small that way
@@ -303,15 +367,6 @@ CUDA_FN cell cell_of(const rows_instr &in, unsigned n) {
     return cell{(int)r, (int)(n - r * in.cells)};
 }
 
-// The four elements of a quad share their random words.
-template <int N>
-CUDA_FN void dropped(const rows_instr &in, const rows_block &k, const step *s, int r, int j, float a[N]) {
-    rng_block bits = random_dropout(s, s->row + (uint64_t)(k.row + r), in.node, (uint32_t)j / 4);
-    if (N == 1) bits.v[0] = j & 2 ? (j & 1 ? bits.v[3] : bits.v[2]) : (j & 1 ? bits.v[1] : bits.v[0]);
-#pragma unroll
-    for (int e = 0; e < N; e++) a[e] = bits.v[e] >= in.least ? a[e] * in.x : 0.0f;
-}
-
 template <int N>
 CUDA_FN void differences_back(const rows_instr &in, const rows_block &k, int r, float a[N], const float b[N]) {
     float w = ((const float *)in.p[1])[k.row + r], scale = *(const float *)in.p[0] * w;
@@ -323,7 +378,7 @@ CUDA_FN void differences_back(const rows_instr &in, const rows_block &k, int r, 
 }
 
 template <int N>
-CUDA_FN void combine(const rows_instr &in, const rows_block &k, const step *s, cell at, float a[N], const float b[N]) {
+CUDA_FN void combine(const rows_instr &in, const rows_block &k, cell at, float a[N], const float b[N]) {
     switch (in.op) {
     case ROWS_COPY:
     case ROWS_AXPBY:
@@ -331,7 +386,7 @@ CUDA_FN void combine(const rows_instr &in, const rows_block &k, const step *s, c
         for (int e = 0; e < N; e++) a[e] = in.x * a[e] + in.y * b[e];
         return;
     case ROWS_DROPOUT:
-        if (in.flag) dropped<N>(in, k, s, at.r, at.c * N, a);
+        if (in.flag) dropped<N>(in, k, k.now, at.r, at.c * N, a);
         return;
     case ROWS_SLOPE: slope_run<N>(in.act, a, b); return;
     case ROWS_POINTWISE_BACK: differences_back<N>(in, k, at.r, a, b); return;
@@ -341,7 +396,7 @@ CUDA_FN void combine(const rows_instr &in, const rows_block &k, const step *s, c
 
 // A thread has every 256th cell of N columns. Outside of a, where a slice's gradient is wider, there are zeros. The
 // instruction is a copy: nothing that is stored can change it, so that it is read once and all at the start.
-template <int MATH, int N> CUDA_FN void map_cells(const rows_instr in, const rows_block &k, const step *s) {
+template <int MATH, int N> CUDA_FN void map_cells(const rows_instr in, const rows_block &k) {
     place a = place_of<MATH>(in.a, k), b = a;
     places to = places_of<MATH>(in.to, k);
     bool second = in.b.data;
@@ -355,20 +410,21 @@ template <int MATH, int N> CUDA_FN void map_cells(const rows_instr in, const row
         alignas(16) float x[N] = {}, y[N] = {};
         if ((unsigned)(c + from) < (unsigned)width) read_run<MATH, N>(x, a, i.r, c + from);
         if (second) read_run<MATH, N>(y, b, i.r, c);
-        combine<N>(in, k, s, i, x, y);
+        combine<N>(in, k, i, x, y);
         put_run<MATH, N>(x, to, i.r, c + at);
     }
 }
 
-template <int MATH> CUDA_FN void map(const rows_instr &in, const rows_block &k, const step *s) {
+template <int MATH> CUDA_FN void map(const rows_instr &in, const rows_block &k) {
     if (in.vectors) {
-        map_cells<MATH, 4>(in, k, s);
+        map_cells<MATH, 4>(in, k);
     } else {
-        map_cells<MATH, 1>(in, k, s);
+        map_cells<MATH, 1>(in, k);
     }
 }
 
-// Losses and metrics: a thread a row, all of which the first warp has
+// Losses and metrics: a thread a row, all of which one warp has; those that follow each other run at the same time, with
+// a warp each
 
 static_assert(2 * ROWS_TILE <= 32, "the rows of a block are those of a warp");
 
@@ -378,11 +434,16 @@ CUDA_FN ce_row ce_row_at(const rows_instr &in, const rows_block &k, int r) {
     return ce_row{view{(void *)in.p[2], DTYPE_F32, false}, in.a.width, in.x, weight, label};
 }
 
+// The row of a thread of the instruction's warp; others have none.
+CUDA_FN int row_in_warp(const rows_instr &in) {
+    return threadIdx.x / 32 == in.warp ? (int)(threadIdx.x % 32) : -1;
+}
+
 template <int MATH> CUDA_FN void cross_entropy(const rows_instr &in, const rows_block &k) {
     typedef typename math_type<MATH>::element E;
-    int r = threadIdx.x;
+    int r = row_in_warp(in);
     loss_sums mine = {0, 0};
-    if (r >= 32) return;
+    if (r < 0) return;
     if (r < k.rows) {
         place p = place_of<MATH>(in.a, k);
         const char *z = element_at(p, r, 0);
@@ -392,13 +453,13 @@ template <int MATH> CUDA_FN void cross_entropy(const rows_instr &in, const rows_
     loss_warp_piece(mine, (loss_sums *)in.to.data);
 }
 
-// A thread a logit: rows are few.
+// A thread a logit, from the instruction's warp on: rows are few.
 template <int MATH> CUDA_FN void cross_entropy_back(const rows_instr &in, const rows_block &k) {
     typedef typename math_type<MATH>::element E;
     place p = place_of<MATH>(in.a, k);
     places to = places_of<MATH>(in.to, k);
 #pragma unroll 1
-    for (unsigned n = threadIdx.x;; n += ROWS_THREADS) {
+    for (unsigned n = (threadIdx.x + ROWS_THREADS - 32u * in.warp) % ROWS_THREADS;; n += ROWS_THREADS) {
         cell i = cell_of(in, n);
         if (i.r >= k.rows) return;
         const char *z = element_at(p, i.r, 0);
@@ -412,8 +473,8 @@ template <int MATH> CUDA_FN void cross_entropy_back(const rows_instr &in, const 
 }
 
 template <int MATH> CUDA_FN void pointwise(const rows_instr &in, const rows_block &k) {
-    int r = threadIdx.x, C = in.a.width;
-    if (r >= 32) return;
+    int r = row_in_warp(in), C = in.a.width;
+    if (r < 0) return;
     float w = r < k.rows ? ((const float *)in.p[1])[k.row + r] : 0, sum = 0;
     place p = place_of<MATH>(in.a, k), t = place_of<MATH>(in.b, k);
     for (int j = 0; w != 0 && j < C; j++) {
@@ -428,8 +489,8 @@ template <int MATH> CUDA_FN void pointwise(const rows_instr &in, const rows_bloc
 // Rows that fall into the same cell add to it at once.
 template <int MATH> CUDA_FN void confusion(const rows_instr &in, const rows_block &k) {
     typedef typename math_type<MATH>::element E;
-    int r = threadIdx.x, K = in.a.width, cell = -1;
-    if (r >= 32) return;
+    int r = row_in_warp(in), K = in.a.width, cell = -1;
+    if (r < 0) return;
     if (r < k.rows) {
         float w = ((const float *)in.p[1])[k.row + r];
         int32_t label = ((const int32_t *)in.p[0])[k.row + r];
@@ -445,23 +506,25 @@ template <int MATH> CUDA_FN void confusion(const rows_instr &in, const rows_bloc
 
 // The interpreter
 
-template <int MATH, int MT, bool WIDE, bool BACK> CUDA_FN void linear_any(const rows_instr &in, const rows_block &k) {
-    if (WIDE && in.flag) {
-        linear<MATH, MT, 4, BACK>(in, k);
+template <int MATH, int MT, bool WIDE> CUDA_FN void linear_any(const rows_instr *in, const rows_block &k) {
+    if (WIDE && in->flag) {
+        linear<MATH, MT, ROWS_WIDE>(in, k);
+    } else if (in->to.width <= 8 * ROWS_WARPS / 2 && in->a.width > ROWS_TERMS) {
+        linear_sliced<MATH, MT>(in, k);
     } else {
-        linear<MATH, MT, 1, BACK>(in, k);
+        linear<MATH, MT, 1>(in, k);
     }
 }
 
-template <int MATH, int MT, bool WIDE> CUDA_FN void rows_run(const rows_instr &in, const rows_block &k, const step *s) {
-    switch (in.op) {
-    case ROWS_LINEAR: linear_any<MATH, MT, WIDE, false>(in, k); break;
-    case ROWS_LINEAR_BACK: linear_any<MATH, MT, WIDE, true>(in, k); break;
-    case ROWS_CROSS_ENTROPY: cross_entropy<MATH>(in, k); break;
-    case ROWS_CROSS_ENTROPY_BACK: cross_entropy_back<MATH>(in, k); break;
-    case ROWS_POINTWISE: pointwise<MATH>(in, k); break;
-    case ROWS_CONFUSION: confusion<MATH>(in, k); break;
-    default: map<MATH>(in, k, s); break;
+template <int MATH, int MT, bool WIDE> CUDA_FN void rows_run(const rows_instr *in, const rows_block &k) {
+    switch (in->op) {
+    case ROWS_LINEAR:
+    case ROWS_LINEAR_BACK: linear_any<MATH, MT, WIDE>(in, k); break;
+    case ROWS_CROSS_ENTROPY: cross_entropy<MATH>(*in, k); break;
+    case ROWS_CROSS_ENTROPY_BACK: cross_entropy_back<MATH>(*in, k); break;
+    case ROWS_POINTWISE: pointwise<MATH>(*in, k); break;
+    case ROWS_CONFUSION: confusion<MATH>(*in, k); break;
+    default: map<MATH>(*in, k); break;
     }
 }
 
@@ -504,15 +567,16 @@ static __global__ void __launch_bounds__(ROWS_THREADS, WIDE ? 1 : 2)
     extern __shared__ __align__(16) char room[];
     __shared__ rows_program p; // near, and so is the step record: every instruction looks at them, once
     __shared__ step now;
+    __shared__ __align__(16) float slices[ROWS_WARPS * MT * 128];
     for (int i = threadIdx.x; i < (int)(sizeof p / sizeof(uint4)); i += ROWS_THREADS)
         ((uint4 *)&p)[i] = ((const uint4 *)program)[i];
     if (threadIdx.x == 0 && s) now = *s;
     __syncthreads();
-    rows_block k = {room, (int)blockIdx.x * MT * ROWS_TILE, MT * ROWS_TILE};
+    rows_block k = {room, slices, &now, (int)blockIdx.x * MT * ROWS_TILE, MT * ROWS_TILE};
     if (k.row + k.rows > p.rows) k.rows = (int)(p.rows - k.row);
-    for (int i = 0; i < p.body; i++) {
-        rows_run<MATH, MT, WIDE>(p.code[i], k, &now);
-        __syncthreads();
+    for (int i = 0; i < p.body; i += 1 + p.code[i].chain) {
+        rows_run<MATH, MT, WIDE>(&p.code[i], k);
+        if (!p.code[i].open) __syncthreads();
     }
     if (p.body == p.count || !is_last(p.ticket)) return;
     for (int i = p.body; i < p.count; i++) {

@@ -15,45 +15,80 @@ CUDA_FN double squares(float4 g) {
     return (x * x + y * y) + (z * z + w * w);
 }
 
-// The last block to arrive settles the step; the others wait until it has.
-CUDA_FN void meet(const settle_args &a, double sum, double *room) {
-    __shared__ unsigned last;
-    unsigned met = 0;
+// Half of a sum and the number of its meeting, written and read at once.
+CUDA_FN void post(unsigned *at, unsigned half, unsigned number) {
+    *(volatile uint64_t *)at = (uint64_t)number << 32 | half;
+}
+
+CUDA_FN unsigned receive(const unsigned *at, unsigned number) {
+    uint64_t word;
+    do {
+        word = *(const volatile uint64_t *)at;
+    } while ((unsigned)(word >> 32) != number);
+    return (unsigned)word;
+}
+
+// The sum over all blocks, the same in each.
+CUDA_FN double meet(const settle_args &a, double sum, unsigned number, double *room) {
     if (threadIdx.x == 0) {
-        met = *(volatile unsigned *)&a.meeting[1];
-        a.part[blockIdx.x] = sum;
-        __threadfence();
-        last = atomicAdd(&a.meeting[0], 1u) == gridDim.x - 1;
-        __threadfence();
+        unsigned *mine = a.meeting + 4 + 4 * blockIdx.x;
+        __threadfence(); // what this block has read, the first one may now overwrite
+        post(mine, (unsigned)__double2loint(sum), number);
+        post(mine + 2, (unsigned)__double2hiint(sum), number);
     }
-    __syncthreads();
-    if (last) {
-        sum = 0;
-        for (unsigned i = threadIdx.x; i < gridDim.x; i += THREADS) sum += __ldcg(&a.part[i]);
-        sum = block_sum(sum, room);
-        if (threadIdx.x) return;
-        *a.scale = (float)clip_settle(a.clip, sum, a.totals[TALLY_STEP_NORM], (double)*a.scale, a.state);
-        if (a.advanced) {
-            a.advanced->update++;
-            a.advanced->position += a.advanced->row;
-            a.advanced->row = 0;
-        }
-        a.meeting[0] = 0;
-        __threadfence();
-        *(volatile unsigned *)&a.meeting[1] = met + 1;
-    } else if (threadIdx.x == 0) {
-        while (*(volatile unsigned *)&a.meeting[1] == met) {}
-        __threadfence();
+    sum = 0;
+    if (threadIdx.x < gridDim.x) {
+        const unsigned *from = a.meeting + 4 + 4 * threadIdx.x;
+        sum = __hiloint2double((int)receive(from + 2, number), (int)receive(from, number));
     }
+    return block_sum(sum, room);
+}
+
+// What the step's end depends on besides the gradient, read before the blocks meet, by one thread of each.
+struct before {
+    double state[CLIP_COUNT], norm;
+    float scale;
+};
+
+CUDA_FN before read_before(const settle_args &a) {
+    before b;
+#pragma unroll
+    for (int i = 0; i < CLIP_COUNT; i++) b.state[i] = a.state[i];
+    b.norm = a.totals[TALLY_STEP_NORM];
+    b.scale = *a.scale;
+    return b;
+}
+
+// The rates of the update; the first block puts the new state in place.
+CUDA_FN adamw_rates settle(const settle_args &a, before b, double sum, float lr, unsigned number) {
+    float scale = (float)clip_settle(a.clip, sum, b.norm, (double)b.scale, b.state);
+    if (blockIdx.x == 0) {
+#pragma unroll
+        for (int i = 0; i < CLIP_COUNT; i++) a.state[i] = b.state[i];
+        *a.scale = scale;
+        *(volatile unsigned *)a.meeting = number;
+    }
+    return adamw_rates_of(lr, b.state[CLIP_FACTOR], b.state[CLIP_TAKEN], a.adamw, adamw_decay{a.log1, a.log2});
+}
+
+CUDA_FN void advance(const settle_args &a) {
+    if (!a.advanced || blockIdx.x) return;
+    a.advanced->update++;
+    a.advanced->position += a.advanced->row;
+    a.advanced->row = 0;
 }
 
 static __global__ void __launch_bounds__(THREADS) settle_kernel(const __grid_constant__ settle_args a) {
     __shared__ double room[32];
+    __shared__ adamw_rates rates;
     int64_t first = (int64_t)blockIdx.x * THREADS + threadIdx.x, stride = (int64_t)gridDim.x * THREADS;
     float4 g[HELD];
     adamw_quad q[HELD];
     double sum = 0;
+    before b = {};
+    unsigned number = *(volatile unsigned *)a.meeting + 1;
     float lr = a.step->lr;
+    if (threadIdx.x == 0) b = read_before(a);
 #pragma unroll
     for (int k = 0; k < HELD; k++) {
         int64_t i = first + k * stride;
@@ -68,10 +103,13 @@ static __global__ void __launch_bounds__(THREADS) settle_kernel(const __grid_con
     for (int k = 0; k < HELD; k++) sum += squares(g[k]);
 #pragma unroll 4
     for (int64_t i = first + HELD * stride; i < a.quads; i += stride) sum += squares(a.g[i]);
-    meet(a, block_sum(sum, room), room);
+    sum = meet(a, block_sum(sum, room), number, room);
+    if (threadIdx.x == 0) {
+        rates = settle(a, b, sum, lr, number);
+        advance(a);
+    }
     __syncthreads();
-    adamw_rates r = adamw_rates_of(lr, __ldcg(&a.state[CLIP_FACTOR]), __ldcg(&a.state[CLIP_TAKEN]), a.adamw,
-        adamw_decay{a.log1, a.log2});
+    adamw_rates r = rates;
 #pragma unroll
     for (int k = 0; k < HELD; k++) {
         int64_t i = first + k * stride;
@@ -87,13 +125,15 @@ static __global__ void __launch_bounds__(THREADS) settle_kernel(const __grid_con
     }
 }
 
-// Every block a multiprocessor of its own at most, and no more than the slab keeps busy: clip's scratch holds a sum for
-// each of those.
+static_assert((int)SETTLE_BLOCKS <= (int)THREADS, "a thread reads a block's sum");
+
+// Every block a multiprocessor of its own at most, and no more than the slab keeps busy.
 static int blocks_of(int64_t quads) {
     int card = 0, most = 1;
     cudaGetDevice(&card);
     cudaDeviceGetAttribute(&most, cudaDevAttrMultiProcessorCount, card);
     int64_t wanted = (quads + THREADS - 1) / THREADS;
+    if (most > SETTLE_BLOCKS) most = SETTLE_BLOCKS;
     return (int)(wanted < most ? wanted : most);
 }
 
@@ -114,7 +154,6 @@ int settle_match(const call *calls, int count, settle_args *a, unsigned *meeting
     a->quads = n / 4;
     a->totals = (const double *)clip->in[0].data;
     a->state = (double *)clip->out[0].data;
-    a->part = (double *)clip->scratch;
     a->scale = (float *)clip->out[1].data;
     a->clip = *(const clip_attr *)clip->attr;
     a->adamw = *s;

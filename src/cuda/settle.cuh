@@ -2,8 +2,9 @@
 // ops/advance.c).
 //
 // The norm of the whole gradient comes before the first update of a weight, so the blocks wait for each other once: they
-// are no more than the card's multiprocessors, all of which run at the same time. What a thread will need afterwards is
-// on its way meanwhile.
+// are no more than the card's multiprocessors, all of which run at the same time. Every block posts its sum of squares,
+// reads those of all, and settles the step for itself; the first block alone writes what came of it. What a thread will
+// need afterwards is on its way meanwhile.
 #ifndef TRADEWIND_CUDA_SETTLE_CUH
 #define TRADEWIND_CUDA_SETTLE_CUH
 
@@ -14,18 +15,22 @@ struct settle_args {
     float4 *w, *m, *v;
     int64_t quads;
     const double *totals;
-    double *state, *part; // clip's; sums of the blocks
+    double *state; // clip's
     float *scale;
     clip_attr clip;
     adamw_settings adamw;
     float log1, log2;
     const struct step *step;
     struct step *advanced; // or NULL
-    unsigned *meeting;     // two words: arrived blocks, 0 between launches; and how often they met
+    unsigned *meeting;
     int blocks;
 };
 
-// The calls from the first one on that one launch does: 0, 2 or 3. `meeting` is two words that start as 0 and
+// Words of a meeting: how often there was one; then, for every block, the two halves of its sum, each with the number of
+// the meeting that it is for.
+enum { SETTLE_BLOCKS = 256, SETTLE_WORDS = 4 + 4 * SETTLE_BLOCKS };
+
+// The calls from the first one on that one launch does: 0, 2 or 3. `meeting` is SETTLE_WORDS words that start as 0 and
 // that no launch at the same time has.
 int settle_match(const call *calls, int count, settle_args *a, unsigned *meeting);
 

@@ -16,7 +16,8 @@ struct weights_operand {
 
 struct weights_job {
     weights_operand dz, x;
-    view dw, db;
+    float *dw, *db;       // or NULL
+    bool add_dw, add_db;  // to what is there
     float *sums;          // [parts][O][I], then [parts][O]
     int first, add_first; // block of either launch
     int tiles_m, tiles_n, parts;
@@ -28,6 +29,10 @@ struct weights_jobs {
 };
 
 static_assert(sizeof(weights_jobs) <= 4096, "jobs are passed by value");
+
+CUDA_FN void put(float *to, bool add, int64_t i, float v) {
+    to[i] = add ? to[i] + v : v;
+}
 
 // A block's tile, in units of T x 32, and its rows.
 struct weights_place {
@@ -49,33 +54,57 @@ struct weights_group {
     uint4 w; // four elements as they lie in memory: 16 bytes, or 8
 };
 
-// Loads of one type go out together: the choice of a type stands outside.
-template <typename S, int MATH, int T>
-CUDA_FN void fetch_groups(weights_group *to, const weights_operand &o, int c0, int row, int end) {
-    const int across = SIDE * T / 4;
-#pragma unroll
-    for (int i = 0; i < weights_shape<MATH, T>::GROUPS; i++) {
-        int n = threadIdx.x + i * THREADS, r = row + n / across, c = c0 + n % across * 4;
-        const S *at = (const S *)o.data + (int64_t)r * o.width + c;
-        to[i].w = make_uint4(0, 0, 0, 0);
-        if (r >= end) continue;
-        if (o.vectors) {
-            if (c < o.width && sizeof(S) == 4) to[i].w = *(const uint4 *)at;
-            if (c < o.width && sizeof(S) == 2) *(uint2 *)&to[i].w = *(const uint2 *)at;
-        } else {
-#pragma unroll
-            for (int e = 0; e < 4; e++)
-                if (c + e < o.width) ((S *)&to[i].w)[e] = at[e];
-        }
+// Where a thread reads an operand: every STEP rows, four elements of its column.
+struct weights_reader {
+    const char *at; // in row 0
+    int row_bytes, left; // left: elements of the row from its column on
+    bool full, vectors;
+};
+
+template <int T> CUDA_FN weights_reader reader_of(const weights_operand &o, int c0) {
+    int c = c0 + threadIdx.x % (SIDE * T / 4) * 4, size = o.type == DTYPE_F32 ? 4 : 2;
+    return weights_reader{(const char *)o.data + (int64_t)c * size, o.width * size, o.width - c, size == 4, o.vectors};
+}
+
+CUDA_FN void fetch_vector(uint4 *to, const char *at, bool full) {
+    if (full) {
+        *to = *(const uint4 *)at;
+    } else {
+        *(uint2 *)to = *(const uint2 *)at;
     }
 }
 
-template <int MATH, int T>
-CUDA_FN void fetch(weights_group *to, const weights_operand &o, int c0, int row, int end) {
-    switch (o.type) {
-    case DTYPE_BF16: fetch_groups<__nv_bfloat16, MATH, T>(to, o, c0, row, end); break;
-    case DTYPE_F16: fetch_groups<__half, MATH, T>(to, o, c0, row, end); break;
-    default: fetch_groups<float, MATH, T>(to, o, c0, row, end); break;
+// Elements one by one, for columns that are no words.
+static __device__ __noinline__ uint4 fetch_elements(const char *at, int left, bool full) {
+    uint32_t w[4] = {};
+#pragma unroll
+    for (int e = 0; e < 4; e++) {
+        if (e >= left) continue;
+        if (full) w[e] = ((const uint32_t *)at)[e];
+        if (!full) w[e / 2] |= (uint32_t)((const uint16_t *)at)[e] << e % 2 * 16;
+    }
+    return make_uint4(w[0], w[1], w[2], w[3]);
+}
+
+// A thread's share of the rows from `row` on, of which there are `end`. A chunk that is whole is loaded without looking.
+template <int MATH, int T> CUDA_FN void fetch(weights_group *to, const weights_reader &r, int row, int end) {
+    const int across = SIDE * T / 4, down = THREADS / across, groups = weights_shape<MATH, T>::GROUPS;
+    const char *at = r.at + (int64_t)(row + (int)threadIdx.x / across) * r.row_bytes;
+    int64_t step = (int64_t)down * r.row_bytes;
+    if (r.vectors && r.left > 0 && row + weights_shape<MATH, T>::CHUNK <= end) {
+        if (r.full) {
+#pragma unroll
+            for (int i = 0; i < groups; i++) fetch_vector(&to[i].w, at + i * step, true);
+        } else {
+#pragma unroll
+            for (int i = 0; i < groups; i++) fetch_vector(&to[i].w, at + i * step, false);
+        }
+        return;
+    }
+#pragma unroll
+    for (int i = 0; i < groups; i++) {
+        bool inside = row + (int)threadIdx.x / across + i * down < end && r.left > 0;
+        to[i].w = inside ? fetch_elements(at + i * step, r.left, r.full) : make_uint4(0, 0, 0, 0);
     }
 }
 
@@ -83,19 +112,15 @@ CUDA_FN void fetch(weights_group *to, const weights_operand &o, int c0, int row,
 template <int MATH, int T>
 CUDA_FN void stage(typename math_type<MATH>::element *room, const weights_group *from, bool full) {
     typedef typename math_type<MATH>::element E;
-    const int across = SIDE * T / 4;
+    const int across = SIDE * T / 4, down = THREADS / across, pitch = weights_shape<MATH, T>::PITCH;
+    E *to = room + threadIdx.x / across * pitch + threadIdx.x % across * 4;
 #pragma unroll
     for (int i = 0; i < weights_shape<MATH, T>::GROUPS; i++) {
-        int n = threadIdx.x + i * THREADS;
-        E *to = room + n / across * weights_shape<MATH, T>::PITCH + n % across * 4;
         const float *v = (const float *)&from[i].w;
-        if (sizeof(E) == 4) {
-            *(uint4 *)to = from[i].w;
-        } else if (full) {
-            *(uint2 *)to = make_uint2(pair_word<MATH>(v[0], v[1]), pair_word<MATH>(v[2], v[3]));
-        } else {
-            *(uint2 *)to = make_uint2(from[i].w.x, from[i].w.y);
-        }
+        uint2 low = make_uint2(from[i].w.x, from[i].w.y);
+        if (sizeof(E) == 2 && full) low = make_uint2(pair_word<MATH>(v[0], v[1]), pair_word<MATH>(v[2], v[3]));
+        if (sizeof(E) == 4) *(uint4 *)(to + i * down * pitch) = from[i].w;
+        if (sizeof(E) == 2) *(uint2 *)(to + i * down * pitch) = low;
     }
 }
 
@@ -155,27 +180,31 @@ CUDA_FN void multiply(weights_sum *s, const typename math_type<MATH>::element *d
     }
 }
 
-// The block's sum over its rows; every warp has its quadrant's over its slice of each chunk.
+// The block's sum over its rows; every warp has its quadrant's over its slice of each chunk. A chunk is on its way while
+// the one before it is multiplied.
 template <int MATH, int T>
 CUDA_FN void sum_rows(weights_sum *s, const weights_job &j, const weights_place &p, void *memory, bool bias) {
     typedef typename math_type<MATH>::element E;
     typedef weights_shape<MATH, T> S;
     int warp = threadIdx.x / 32, slice = warp / (T * T), qm = warp / T % T, qn = warp % T;
     E *dz = (E *)memory, *x = dz + S::CHUNK * S::PITCH;
+    weights_reader rd = reader_of<T>(j.dz, p.m0), rx = reader_of<T>(j.x, p.n0);
     weights_group gd[S::GROUPS], gx[S::GROUPS];
-    fetch<MATH, T>(gd, j.dz, p.m0, p.row, p.end);
-    fetch<MATH, T>(gx, j.x, p.n0, p.row, p.end);
-    for (int row = p.row; row < p.end; row += S::CHUNK) {
-        stage<MATH, T>(dz, gd, j.dz.type == DTYPE_F32);
-        stage<MATH, T>(x, gx, j.x.type == DTYPE_F32);
-        __syncthreads();
-        if (row + S::CHUNK < p.end) {
-            fetch<MATH, T>(gd, j.dz, p.m0, row + S::CHUNK, p.end);
-            fetch<MATH, T>(gx, j.x, p.n0, row + S::CHUNK, p.end);
+#pragma unroll 1
+    for (int row = p.row;; row += S::CHUNK) {
+        if (row < p.end) {
+            fetch<MATH, T>(gd, rd, row, p.end);
+            fetch<MATH, T>(gx, rx, row, p.end);
         }
-#pragma unroll 4
-        for (int k = slice * math_type<MATH>::K; k < S::CHUNK; k += S::SLICES * math_type<MATH>::K)
-            multiply<MATH, S::PITCH>(s, dz + k * S::PITCH + qm * SIDE, x + k * S::PITCH + qn * SIDE, bias);
+        if (row > p.row) {
+#pragma unroll 1
+            for (int k = slice * math_type<MATH>::K; k < S::CHUNK; k += S::SLICES * math_type<MATH>::K)
+                multiply<MATH, S::PITCH>(s, dz + k * S::PITCH + qm * SIDE, x + k * S::PITCH + qn * SIDE, bias);
+            __syncthreads();
+        }
+        if (row >= p.end) return;
+        stage<MATH, T>(dz, gd, rd.full);
+        stage<MATH, T>(x, gx, rx.full);
         __syncthreads();
     }
 }
@@ -203,8 +232,8 @@ CUDA_FN void put_products(const weights_job &j, const weights_place &p, int part
         for (int s = 0; s < SLICES; s++) sum += room[(s * side + n / side) * pitch + n % side];
         if (j.parts > 1) {
             j.sums[(part * O + row) * I + column] = sum;
-        } else if (j.dw.data) {
-            view_put(j.dw, row * I + column, sum);
+        } else if (j.dw) {
+            put(j.dw, j.add_dw, row * I + column, sum);
         }
     }
 }
@@ -218,8 +247,8 @@ CUDA_FN void put_biases(const weights_job &j, const weights_place &p, int part, 
     for (int s = 0; s < SLICES; s++) sum += room[s * SIDE * T + threadIdx.x];
     if (j.parts > 1) {
         j.sums[j.parts * O * I + part * O + row] = sum;
-    } else if (j.db.data) {
-        view_put(j.db, row, sum);
+    } else if (j.db) {
+        put(j.db, j.add_db, row, sum);
     }
 }
 
@@ -257,14 +286,14 @@ static __global__ void weights_add_kernel(const __grid_constant__ weights_jobs w
     int64_t O = j.dz.width, products = O * j.x.width;
     int64_t i = (int64_t)(blockIdx.x - j.add_first) * ADD_THREADS + threadIdx.x;
     bool bias = i >= products;
-    view to = bias ? j.db : j.dw;
-    if (i >= products + O || !to.data) return;
+    float *to = bias ? j.db : j.dw;
+    if (i >= products + O || !to) return;
     const float *from = j.sums + (bias ? j.parts * products + (i - products) : i);
     int64_t apart = bias ? O : products;
     float sum = 0;
 #pragma unroll 8
     for (int p = 0; p < j.parts; p++) sum += from[p * apart];
-    view_put(to, bias ? i - products : i, sum);
+    put(to, bias ? j.add_db : j.add_dw, bias ? i - products : i, sum);
 }
 
 static bool is_plain(const call *c) {
@@ -302,18 +331,21 @@ size_t weights_scratch(const call *c) {
     return parts > 1 ? (size_t)(parts * O * (I + 1)) * sizeof(float) : 0;
 }
 
-static weights_operand operand_of(view v, int64_t width) {
+static weights_operand operand_of(view v, int64_t width, dtype low) {
+    CHECK(v.type == DTYPE_F32 || v.type == (int)low, "an operand that is neither fp32 nor of the layer's type");
     size_t word = v.type == DTYPE_F32 ? 16 : 8;
     return weights_operand{v.data, v.type, (int)width, width % 4 == 0 && (uintptr_t)v.data % word == 0};
 }
 
 static weights_job job_of(const call *c, int T) {
     int64_t rows = operand_rows(&c->out[0]), I = operand_width(&c->in[0]), O = operand_width(&c->out[0]);
+    CHECK(rows <= INT32_MAX, "%lld rows", (long long)rows);
     weights_job j = {};
-    j.dz = operand_of(weights_dz(c), O);
-    j.x = operand_of(view_of(&c->in[0]), I);
-    j.dw = view_of(&c->din[1]);
-    j.db = view_of(&c->din[2]);
+    j.dz = operand_of(weights_dz(c), O, c->out[0].type);
+    j.x = operand_of(view_of(&c->in[0]), I, c->out[0].type);
+    CHECK(c->din[1].type == DTYPE_F32 && c->din[2].type == DTYPE_F32, "gradients of weights are fp32");
+    j.dw = (float *)c->din[1].data, j.add_dw = c->din[1].add;
+    j.db = (float *)c->din[2].data, j.add_db = c->din[2].add;
     j.sums = (float *)((char *)c->scratch + weights_dz_bytes(c));
     j.tiles_m = (int)((O + SIDE * T - 1) / (SIDE * T));
     j.tiles_n = (int)((I + SIDE * T - 1) / (SIDE * T));
@@ -338,7 +370,7 @@ static void launch_size(const call *const *calls, int count, int T) {
         const operand *out = &calls[i]->out[0];
         int64_t rows = operand_rows(out);
         weights_job j = job_of(calls[i], T);
-        if (large_of(j.dz.width, j.x.width, rows) != T || (!j.dw.data && !j.db.data)) continue;
+        if (large_of(j.dz.width, j.x.width, rows) != T || (!j.dw && !j.db)) continue;
         j.first = blocks;
         j.add_first = adds;
         blocks += j.tiles_m * j.tiles_n * j.parts;
