@@ -28,8 +28,11 @@ static bool make_data(setup *s, err *e) {
     if (!settings_windows(s->config, s->data, s->window, e) || !settings_model(s->config, s->data, &s->model, e))
         return false;
     err inner;
-    if (split_make(s->data, &s->settings.split, &s->split, &inner)) return true;
-    return config_fail(s->config, "data.split", e, "%s", inner.text);
+    if (!split_make(s->data, s->window, &s->settings.split, &s->split, &inner))
+        return config_fail(s->config, "data.split", e, "%s", inner.text);
+    if (!settings_scales(&s->settings, s->data)) return true;
+    s->scaler = scaler_fit(s->data, s->split.train, s->window, e);
+    return s->scaler != NULL;
 }
 
 // What the description asks for, or the first of bf16, fp16 and fp32 that the device computes.
@@ -58,9 +61,20 @@ bool setup_fits(const setup *s, err *e) {
         (double)need / 1e6, s->device->name, (double)have / 1e6);
 }
 
+static void make_job(setup *s, const settings *chosen) {
+    job_init(&s->job, s->data, &s->split, chosen, &s->model, s->window, s->scaler, s->precision);
+}
+
+// Data whose place is left open go to the device; those of a card that they do not fit into stay on the host.
 static bool build(setup *s, const cli_options *o, err *why, err *e) {
     if (!cli_open_queue(o, &s->device, &s->queue, why, e) || !choose_precision(s, e)) return false;
-    job_init(&s->job, s->data, &s->split, &s->settings, &s->model, s->window, s->precision);
+    settings chosen = s->settings;
+    err unused;
+    make_job(s, &chosen);
+    if (chosen.residency != RESIDENCY_AUTO || s->device->host_memory || setup_fits(s, &unused)) return true;
+    job_done(&s->job);
+    chosen.residency = RESIDENCY_HOST;
+    make_job(s, &chosen);
     return true;
 }
 
@@ -94,6 +108,7 @@ bool setup_open(setup *s, const cli_options *o, err *e) {
 void setup_close(setup *s) {
     if (s->job.g) job_done(&s->job);
     if (s->queue) s->device->close(s->queue);
+    scaler_free(s->scaler);
     dataset_free(s->data);
     config_free(s->config);
 }
@@ -107,10 +122,9 @@ static void print_count(FILE *out, const char *before, double n, const char *aft
 static void print_data(const setup *s, FILE *out) {
     print_count(out, "data      ", (double)s->split.train.count, " training and ");
     print_count(out, "", (double)s->split.validation.count, " validation samples");
-    int64_t unused = s->data->samples - s->split.train.count - s->split.dropped - s->split.validation.count;
-    fprintf(out, " (%s, %lld left out between them", s->data->name, (long long)s->split.dropped);
-    print_count(out, ", ", (double)unused, " after them not used");
-    fprintf(out, "), %.1f MB\n", (double)dataset_bytes(s->data) / 1e6);
+    fprintf(out, " (%s, %lld left out between parts", s->data->name, (long long)s->split.dropped);
+    print_count(out, ", ", (double)s->split.test.count, " kept for a test");
+    fprintf(out, "), %.1f MB%s\n", (double)dataset_bytes(s->data) / 1e6, s->scaler ? ", scaled" : "");
 }
 
 static void print_memory(const setup *s, FILE *out) {
@@ -121,6 +135,10 @@ static void print_memory(const setup *s, FILE *out) {
         (double)m.activations / 1e6);
     if (m.constants) fprintf(out, ", data %.1f", (double)m.constants / 1e6);
     fputc('\n', out);
+    loader_options from = job_loader(&s->job, &s->settings);
+    if (s->job.host)
+        fprintf(out, "loader    %d thread%s on the host, %d batches ahead, %.1f MB\n", from.workers,
+            from.workers == 1 ? "" : "s", from.prefetch, (double)loader_measure(s->data, &from) / 1e6);
     if (!setup_fits(s, &e)) fprintf(out, "          does not fit: %s\n", e.text);
 }
 

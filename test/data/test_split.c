@@ -12,15 +12,15 @@ static void splits_by_time(void **state) {
     err e = {0};
     split s;
     dataset d = {.samples = 1000, .horizon = 3};
-    assert_true(split_make(&d, &(split_options){0.7, 0.2, -1, 10}, &s, &e));
+    assert_true(split_make(&d, NULL, &(split_options){0.7, 0.2, -1, 10}, &s, &e));
     assert_int_equal(s.train.first, 0);
     assert_int_equal(s.train.count, 700);
     assert_int_equal(s.validation.first, 713); // horizon 3, embargo 10
     assert_int_equal(s.validation.count, 200);
     assert_int_equal(s.dropped, 13);
-    assert_true(split_make(&d, &(split_options){0.7, 0.2, 5, 0}, &s, &e));
+    assert_true(split_make(&d, NULL, &(split_options){0.7, 0.2, 5, 0}, &s, &e));
     assert_int_equal(s.validation.first, 705);
-    assert_true(split_make(&d, &(split_options){0.7, 0.2, 0, 0}, &s, &e));
+    assert_true(split_make(&d, NULL, &(split_options){0.7, 0.2, 0, 0}, &s, &e));
     assert_int_equal(s.validation.first, 700);
 }
 
@@ -29,7 +29,7 @@ static void gap_comes_out_of_validation(void **state) {
     err e = {0};
     split s;
     dataset d = {.samples = 1000, .horizon = 1};
-    assert_true(split_make(&d, &(split_options){0.8, 0.2, -1, 50}, &s, &e));
+    assert_true(split_make(&d, NULL, &(split_options){0.8, 0.2, -1, 50}, &s, &e));
     assert_int_equal(s.train.count, 800);
     assert_int_equal(s.validation.first, 851);
     assert_int_equal(s.validation.count, 149);
@@ -44,7 +44,7 @@ static void parts_never_meet(void **state) {
             dataset d = {.samples = samples, .horizon = 1 + i % 3};
             split_options o = {0.1 + 0.16 * (i % 6), 0.05 + 0.18 * (i / 6 % 6), i % 2 ? -1 : i % 5, i / 36 * 17};
             int64_t gap = (o.purge < 0 ? d.horizon : o.purge) + o.embargo;
-            if (!split_make(&d, &o, &s, &e)) {
+            if (!split_make(&d, NULL, &o, &s, &e)) {
                 assert_int_equal(e.kind, ERR_INPUT);
                 continue;
             }
@@ -60,7 +60,7 @@ static void refuse(int64_t samples, split_options o) {
     err e = {0};
     split s;
     dataset d = {.samples = samples, .horizon = 1};
-    assert_false(split_make(&d, &o, &s, &e));
+    assert_false(split_make(&d, NULL, &o, &s, &e));
     assert_int_equal(e.kind, ERR_INPUT);
     assert_non_null(strstr(e.text, "leaves a part empty"));
     assert_null(strchr(e.text, '\n'));

@@ -88,7 +88,7 @@ static tensor windows(net *n, tensor index) {
     tensor r = op_take(n->g, graph_constant(n->g, "row", DTYPE_I32, shape1(N), row), index);
     tensor f = op_take(n->g, graph_constant(n->g, "first", DTYPE_I32, shape1(N), first), index);
     tensor series = floats(n, 4, shape2(N, n->k->C));
-    return op_window(n->g, series, r, f, n->k->T, WINDOW_FLAT, SCALE_NONE);
+    return op_window(n->g, &series, 1, r, f, TENSOR_NONE, (window_shape){n->k->T, WINDOW_FLAT, SCALE_NONE});
 }
 
 // Layers

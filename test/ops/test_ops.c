@@ -335,10 +335,10 @@ static void check_window(const place *p) {
     static const int32_t row[B] = {3, 0, 6, 11, 8}, first[B] = {0, 0, 6, 6, 6};
     for (int scaled = 0; scaled < 2; scaled++) {
         graph *g = graph_new();
-        tensor x = op_window(g, graph_constant(g, "series", DTYPE_F32, shape2(N, C), series),
-            graph_constant(g, "row", DTYPE_I32, shape1(B), row),
-            graph_constant(g, "first", DTYPE_I32, shape1(B), first), T, scaled ? WINDOW_FLAT : WINDOW_STEPS,
-            scaled ? SCALE_MEAN_ABS : SCALE_NONE);
+        tensor from = graph_constant(g, "series", DTYPE_F32, shape2(N, C), series);
+        window_shape size = {T, scaled ? WINDOW_FLAT : WINDOW_STEPS, scaled ? SCALE_MEAN_ABS : SCALE_NONE};
+        tensor x = op_window(g, &from, 1, graph_constant(g, "row", DTYPE_I32, shape1(B), row),
+            graph_constant(g, "first", DTYPE_I32, shape1(B), first), TENSOR_NONE, size);
         for (int k = 0; k < 3; k++) graph_keep(g, graph_sibling(g, x, k));
         dtype_assign(g, p->precision);
         stand s = stand_open(p, g, (exec_options){.batch = 1, .inference = true, .guard = 64});
