@@ -1,6 +1,7 @@
 // Both sides gather the same samples in the same order, shuffled anew in every pass, and take turns pass by pass, so
 // that a machine that is busy or throttled weighs on both. The copies are what any loader must at least do: per sample
-// one memcpy a window, one of the vector, and the label; no range checks, no padding, no permutation.
+// one memcpy a window, one of the vector, and the label, always into the same buffers; no range checks, no padding, no
+// permutation, no ring.
 #include "cli/gathering.h"
 
 #include "base/clock.h"
@@ -11,34 +12,34 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { THREADS = 2, AHEAD = 2, BUFFERS = AHEAD + 1, SEED = 1, PIECE = 128 };
+enum { THREADS = 2, AHEAD = 2, SEED = 1, PIECE = 128 };
 
 typedef struct {
     const dataset *d;
     const int64_t *window;
     int64_t batch, from, count; // samples that have whole windows
     int32_t *index;             // [count] of this pass
-    float *x[BUFFERS][STREAMS_MOST], *vector[BUFFERS];
-    int32_t *label[BUFFERS];
+    float *x[STREAMS_MOST], *vector;
+    int32_t *label;
     int64_t at; // the present batch
 } copying;
 
 static void copy_rows(void *arg, int64_t item, int worker) {
     const copying *c = arg;
     const dataset *d = c->d;
-    int64_t end = (item + 1) * PIECE < c->batch ? (item + 1) * PIECE : c->batch, b = c->at % BUFFERS;
+    int64_t end = (item + 1) * PIECE < c->batch ? (item + 1) * PIECE : c->batch;
     (void)worker;
     for (int64_t r = item * PIECE; r < end; r++) {
         int64_t sample = c->index[c->at * c->batch + r];
         for (int i = 0; i < d->streams; i++) {
             int64_t C = d->stream[i].series.width, values = c->window[i] * C;
             const float *series = table_floats(&d->stream[i].series);
-            memcpy(c->x[b][i] + r * values, series + (d->stream[i].row[sample] + 1) * C - values,
+            memcpy(c->x[i] + r * values, series + (d->stream[i].row[sample] + 1) * C - values,
                 (size_t)values * sizeof(float));
         }
-        memcpy(c->vector[b] + r * d->vector.width, table_floats(&d->vector) + sample * d->vector.width,
+        memcpy(c->vector + r * d->vector.width, table_floats(&d->vector) + sample * d->vector.width,
             (size_t)d->vector.width * sizeof(float));
-        c->label[b][r] = d->label[sample];
+        c->label[r] = d->label[sample];
     }
 }
 
@@ -74,19 +75,16 @@ static bool copying_open(copying *c, float **block, err *e) {
     const dataset *d = c->d;
     int64_t each = d->vector.width + 1;
     for (int i = 0; i < d->streams; i++) each += c->window[i] * d->stream[i].series.width;
-    *block = malloc((size_t)(each * c->batch * BUFFERS) * sizeof **block);
+    *block = malloc((size_t)(each * c->batch) * sizeof **block);
     c->index = malloc((size_t)c->count * sizeof *c->index);
     if (!*block || !c->index) return err_run(e, "out of memory for batches of %lld", (long long)c->batch);
     float *at = *block;
-    for (int b = 0; b < BUFFERS; b++) {
-        for (int i = 0; i < d->streams; i++) {
-            c->x[b][i] = at;
-            at += c->batch * c->window[i] * d->stream[i].series.width;
-        }
-        c->vector[b] = at;
-        c->label[b] = (int32_t *)(void *)(at + c->batch * d->vector.width);
-        at += c->batch * (d->vector.width + 1);
+    for (int i = 0; i < d->streams; i++) {
+        c->x[i] = at;
+        at += c->batch * c->window[i] * d->stream[i].series.width;
     }
+    c->vector = at;
+    c->label = (int32_t *)(void *)(at + c->batch * d->vector.width);
     return true;
 }
 
