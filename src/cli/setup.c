@@ -53,8 +53,14 @@ static exec_memory measured(const setup *s) {
         &(exec_options){.batch = s->settings.batch_size});
 }
 
+static size_t ring_bytes(const setup *s) {
+    loader_options from = job_loader(&s->job, &s->settings);
+    return s->job.host ? loader_measure(s->data, &from) : 0;
+}
+
 bool setup_fits(const setup *s, err *e) {
     size_t need = measured(s).total, have = s->device->available(s->queue);
+    if (s->device->host_memory) need += ring_bytes(s);
     if (need <= have) return true;
     return err_run(e,
         "the plan needs %.1f MB and %s has %.1f MB available; use a smaller train.batch_size or smaller windows",
@@ -135,10 +141,9 @@ static void print_memory(const setup *s, FILE *out) {
         (double)m.activations / 1e6);
     if (m.constants) fprintf(out, ", data %.1f", (double)m.constants / 1e6);
     fputc('\n', out);
-    loader_options from = job_loader(&s->job, &s->settings);
     if (s->job.host)
-        fprintf(out, "loader    %d thread%s on the host, %d batches ahead, %.1f MB\n", from.workers,
-            from.workers == 1 ? "" : "s", from.prefetch, (double)loader_measure(s->data, &from) / 1e6);
+        fprintf(out, "loader    %d thread%s on the host, %d batches ahead, %.1f MB\n", s->settings.workers,
+            s->settings.workers == 1 ? "" : "s", s->settings.prefetch, (double)ring_bytes(s) / 1e6);
     if (!setup_fits(s, &e)) fprintf(out, "          does not fit: %s\n", e.text);
 }
 

@@ -42,6 +42,12 @@ static bool set_initial(trainer *t, err *e) {
     return exec_write(t->x, weights_slab(t), t->weights, e) && exec_write(t->x, t->j->seed, root, e);
 }
 
+static bool start_loader(trainer *t, err *e) {
+    loader_options o = job_loader(t->j, &t->s);
+    t->loader = loader_new(t->data, &o, e);
+    return t->loader != NULL;
+}
+
 trainer *trainer_new(
     const device *d, queue *q, const job *j, const dataset *data, const split *sp, const settings *s, err *e) {
     CHECK(data->classes <= CLASSES_MOST, "%d classes", data->classes);
@@ -55,10 +61,11 @@ trainer *trainer_new(
     t->best = malloc(slab_bytes(t));
     bool ok = t->weights && t->best;
     if (!ok) err_run(e, "out of memory for %zu bytes of weights", 2 * slab_bytes(t));
+    if (!j->host) dataset_advise(data);
     if (ok) t->x = exec_new(d, q, j->g, &(exec_options){.batch = s->batch_size}, e);
-    loader_options from = job_loader(j, s);
-    if (t->x && j->host) t->loader = loader_new(data, &from, e);
-    if (t->x && !t->loader == !j->host && set_initial(t, e)) return t;
+    ok = t->x != NULL;
+    if (ok && j->host) ok = start_loader(t, e);
+    if (ok && set_initial(t, e)) return t;
     trainer_free(t);
     return NULL;
 }
