@@ -74,6 +74,14 @@ static void matches(const char *path, const char *pattern) {
     free(text);
 }
 
+static bool file_holds(const char *path, const char *text) {
+    if (access(path, R_OK) != 0) return false;
+    char *all = slurp(path);
+    bool found = strstr(all, text) != NULL;
+    free(all);
+    return found;
+}
+
 static void is_empty(const char *path) {
     matches(path, "^$");
 }
@@ -312,6 +320,18 @@ static void check_bench_line(const json_t *v, bool last) {
     assert_float_equal(flop / (6 * (64 * 512 + 512 * 256 + 256 * 3) * 64.0), 1, 1e-5);
 }
 
+// The loader, then the copies, of which it has a share.
+static void check_loader_line(const json_t *v, bool last) {
+    const char *variant = json_string_value(json_object_get(v, "variant"));
+    double rate = json_number_value(json_object_get(v, "samples_per_s"));
+    assert_string_equal(json_string_value(json_object_get(v, "case")), "loader");
+    assert_string_equal(variant, last ? "memcpy" : "tradewind");
+    assert_int_equal(json_integer_value(json_object_get(v, "batch")), 3072);
+    assert_true(rate > 0 && json_number_value(json_object_get(v, "memory_mb")) > 0);
+    assert_float_equal(json_number_value(json_object_get(v, "ms_per_step")) * rate, 3072e3, 1);
+    assert_true(json_number_value(json_object_get(v, "ratio")) > 0.2);
+}
+
 static void json_is_one_object_a_line(void **state) {
     (void)state;
     put_description();
@@ -324,6 +344,10 @@ static void json_is_one_object_a_line(void **state) {
     assert_int_equal(each_json_line(check_doctor_line), 1);
     assert_int_equal(RUN("bench", "mlp", "--json", "--device=cpu", "--no-peer", "--batch=64", "--steps=1"), 0);
     assert_int_equal(each_json_line(check_bench_line), 1);
+    if (!support_sanitized()) {
+        assert_int_equal(RUN("bench", "loader", "--json", "--device=cpu", "--no-peer", "--steps=1"), 0);
+        assert_int_equal(each_json_line(check_loader_line), 2);
+    }
     complains(RUN("bench", "oracle"), "oracle: unknown case.*");
 }
 
@@ -456,6 +480,22 @@ static void a_full_card_is_told(void **state) {
     matches("err", pattern);
 }
 
+// Data that a card has no room for stay on the host, unless told otherwise; small ones go to the card.
+static void a_tight_card_leaves_data_on_the_host(void **state) {
+    (void)state;
+    enter_copy(FAKE_CARD_THIS);
+    setenv("FAKE_CARD", "tight", 1);
+    assert_int_equal(RUN("plan", "run.yaml"), 0);
+    matches("out", "^device +a card of the test\n");
+    assert_false(file_holds("out", "loader"));
+    assert_int_equal(RUN("train", "run.yaml", "data.synthetic.bars=30000", "train.epochs=1"), 0);
+    matches("out", "^device +a card of the test\n");
+    matches("out", "\nloader +2 threads on the host, 2 batches ahead, [0-9.]+ MB\n");
+    assert_int_equal(
+        RUN("train", "run.yaml", "data.synthetic.bars=30000", "data.residency=device", "--device=cuda"), 1);
+    matches("err", "^tradewind: the plan needs [^\n]*\n$");
+}
+
 static void a_card_counts_its_memory(void **state) {
     (void)state;
     enter_copy(FAKE_CARD_THIS);
@@ -486,14 +526,6 @@ static void a_lost_card_is_told(void **state) {
 }
 
 // Signals
-
-static bool file_holds(const char *path, const char *text) {
-    if (access(path, R_OK) != 0) return false;
-    char *all = slurp(path);
-    bool found = strstr(all, text) != NULL;
-    free(all);
-    return found;
-}
 
 static void await_text(pid_t child, const char *path, const char *text) {
     double until = support_seconds() + 60;
@@ -562,6 +594,7 @@ int main(void) {
         CARD_TEST(a_plugin_that_is_none_is_told),
         CARD_TEST(no_driver_is_told),
         CARD_TEST(a_full_card_is_told),
+        CARD_TEST(a_tight_card_leaves_data_on_the_host),
         CARD_TEST(a_card_counts_its_memory),
         CARD_TEST(a_lost_card_is_told),
         TEST(interruption_keeps_what_there_is),
