@@ -150,8 +150,7 @@ static bool one_run(
     if (d->host_memory) s.position = run % 3 * (uint64_t)batch;
     bool ok = exec_step_write(x, &s, e);
     double t = clock_seconds();
-    for (int64_t i = 0; ok && i < steps; i++) ok = exec_play(x, EXEC_FIRST, e) && exec_play(x, EXEC_UPDATE, e);
-    ok = ok && d->sync(q, e);
+    ok = ok && exec_play_steps(x, steps, e) && d->sync(q, e);
     *ms = (clock_seconds() - t) / (double)steps * 1e3;
     return ok;
 }
@@ -309,7 +308,8 @@ static bool rig_open(rig *g, const outcome *r, const device *d, queue *q, err *e
     } else {
         job_init(&g->job, g->data, &all, &g->settings, &g->model, window, NULL, r->precision);
     }
-    g->exec = exec_new(d, q, g->job.g, &(exec_options){.batch = r->batch}, e);
+    g->exec = exec_new(
+        d, q, g->job.g, &(exec_options){.batch = r->batch, .together = exec_together(d, g->job.g, r->batch)}, e);
     return g->exec && set_initial(g, r->precision, e);
 }
 

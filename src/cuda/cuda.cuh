@@ -28,6 +28,7 @@ struct queue {
     size_t before;      // bytes of the card in use before this queue
     size_t slab;        // bytes given out by allocate
     bool fuse;          // neighbouring calls share launches
+    bool early;         // launches may begin before the one before them ends
     unsigned *tickets;  // for the last block of a launch to know that it is; 0 between launches
     char card[512];
     char failed[256];   // the first failure of this queue, or ""
@@ -38,6 +39,18 @@ struct queue {
         kernel<<<(grid), (block), (shared), (c)->queue->stream>>>(__VA_ARGS__);                                        \
         cuda_launched(c);                                                                                              \
     } while (0)
+
+// The same for a kernel that starts with cuda_begin: it may be put on the card while what comes before it in the stream is
+// still running, and waits there. (From sm_90 on.)
+#define LAUNCH_EARLY(c, kernel, grid, block, shared, ...)                                                              \
+    do {                                                                                                               \
+        cudaLaunchAttribute early_;                                                                                    \
+        cudaLaunchConfig_t config_ = cuda_early((c), &early_, (grid), (block), (shared));                               \
+        cudaLaunchKernelEx(&config_, kernel, __VA_ARGS__);                                                             \
+        cuda_launched(c);                                                                                              \
+    } while (0)
+
+cudaLaunchConfig_t cuda_early(const call *c, cudaLaunchAttribute *early, dim3 grid, dim3 block, size_t shared);
 
 void cuda_launched(const call *c);
 
@@ -56,6 +69,15 @@ static inline view view_of(const operand *o) {
 }
 
 #define CUDA_FN static __device__ __forceinline__
+
+// The first thing that a kernel of LAUNCH_EARLY does: lets the next one be put on the card, and waits until all that it
+// depends on is done and visible.
+CUDA_FN void cuda_begin() {
+#if __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
 
 CUDA_FN float view_load(view v, int64_t i) {
     switch (v.type) {

@@ -17,7 +17,7 @@ extern "C" {
 #include <stdlib.h>
 #include <string.h>
 
-enum { PACE = 64 };
+enum { PACE = 16 };
 
 struct recording {
     cudaGraphExec_t graph;
@@ -62,6 +62,19 @@ static bool works(queue *q, cudaError_t status, const char *what, err *e) {
         what, cudaGetErrorString(status), cudaGetErrorName(status));
 }
 
+// Small batches leave multiprocessors free, which independent kernels share out among themselves: blocks that wait there
+// would be in their way.
+cudaLaunchConfig_t cuda_early(const call *c, cudaLaunchAttribute *early, dim3 grid, dim3 block, size_t shared) {
+    enum { ROWS_LEAST = 2048 };
+    cudaLaunchConfig_t config = {};
+    config.gridDim = grid, config.blockDim = block, config.dynamicSmemBytes = shared, config.stream = c->queue->stream;
+    early->id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    early->val.programmaticStreamSerializationAllowed = 1;
+    config.attrs = early;
+    config.numAttrs = c->queue->early && c->batch >= ROWS_LEAST ? 1 : 0;
+    return config;
+}
+
 void cuda_launched(const call *c) {
     queue *q = c->queue;
     cudaError_t status = cudaGetLastError();
@@ -88,6 +101,8 @@ static bool find_arch(queue *q, int card, err *e) {
     cudaFuncAttributes a;
     if (!ok(cudaFuncGetAttributes(&a, probe_kernel), "loading kernels", e)) return false;
     q->arch = a.ptxVersion > 0 && a.ptxVersion < card ? a.ptxVersion : card;
+    const char *early = getenv("TRADEWIND_CUDA_EARLY");
+    q->early = q->arch >= 90 && !(early && early[0] == '0');
     return true;
 }
 

@@ -16,7 +16,7 @@ enum { TICKETS = 1024, WORDS = TICKETS + SETTLE_WORDS, RANGES_PER_CALL = 72 };
 
 // Two blocks of a row program fit a large multiprocessor with so much shared memory each; one, with twice that.
 // The kernel itself has up to ROOM_OWN.
-enum { ROOM_SHARED = 88 * 1024, ROOM_ALONE = 192 * 1024, ROOM_OWN = 24 * 1024, BLOCKS_ALONE = 132 };
+enum { ROOM_SHARED = 92 * 1024, ROOM_ALONE = 180 * 1024, ROOM_OWN = 40 * 1024, BLOCKS_ALONE = 132 };
 
 static bool is_wanted(const char *name) {
     const char *value = getenv(name);

@@ -57,6 +57,7 @@ CUDA_FN void gather_one(const gather_member &m, int64_t b, int sample, const int
 }
 
 static __global__ void __launch_bounds__(GATHER_THREADS, GATHER_BLOCKS) gather_kernel(const __grid_constant__ gather_args g) {
+    cuda_begin();
     __shared__ int32_t sample[GATHER_ROWS], single[GATHER_ROWS][GATHER_MOST];
     int64_t first = (int64_t)blockIdx.x * GATHER_ROWS;
     int rows = g.rows - first < GATHER_ROWS ? (int)(g.rows - first) : GATHER_ROWS, warp = threadIdx.x / 32;
@@ -79,7 +80,7 @@ static __global__ void __launch_bounds__(GATHER_THREADS, GATHER_BLOCKS) gather_k
 }
 
 void gather_launch(const call *c, const gather_args *g) {
-    LAUNCH(c, gather_kernel, (unsigned)((g->rows + GATHER_ROWS - 1) / GATHER_ROWS), GATHER_THREADS, 0, *g);
+    LAUNCH_EARLY(c, gather_kernel, (unsigned)((g->rows + GATHER_ROWS - 1) / GATHER_ROWS), GATHER_THREADS, 0, *g);
 }
 
 // Matching

@@ -1,5 +1,5 @@
 // What the losses share on the card: rows in fixed pieces, one block a piece, and the pieces added in order by
-// one block, of a second launch or the last of a row program. See ops/loss.h.
+// one warp, of a second launch or of the last block of a row program. See ops/loss.h.
 #ifndef TRADEWIND_CUDA_LOSS_CUH
 #define TRADEWIND_CUDA_LOSS_CUH
 
@@ -41,16 +41,18 @@ CUDA_FN void loss_warp_piece(loss_sums mine, loss_sums *parts) {
     if (threadIdx.x % 32 == 0) parts[blockIdx.x] = mine;
 }
 
-// The pieces' sums into `out`, by one block. They may have been written by others of the same launch.
+// The pieces' sums into `out`, by one warp. They may have been written by others of the same launch.
 CUDA_FN void loss_total(const loss_sums *parts, int pieces, float *out) {
-    __shared__ double room[32];
     double sum = 0, norm = 0;
-    for (int i = threadIdx.x; i < pieces; i += blockDim.x) {
+#pragma unroll 4
+    for (int i = threadIdx.x; i < pieces; i += 32) {
         sum += __ldcg(&parts[i].sum);
         norm += __ldcg(&parts[i].norm);
     }
-    sum = block_sum(sum, room);
-    norm = block_sum(norm, room);
+    for (int d = 16; d; d >>= 1) {
+        sum += __shfl_xor_sync(0xFFFFFFFFu, sum, d);
+        norm += __shfl_xor_sync(0xFFFFFFFFu, norm, d);
+    }
     if (threadIdx.x != 0) return;
     out[0] = (float)sum;
     out[1] = (float)norm;
@@ -61,7 +63,7 @@ static __global__ void loss_add_kernel(const loss_sums *parts, int pieces, float
 }
 
 static inline void loss_add(const call *c) {
-    LAUNCH(c, loss_add_kernel, 1, 256, 0, (const loss_sums *)c->scratch, (int)loss_pieces(c),
+    LAUNCH(c, loss_add_kernel, 1, 32, 0, (const loss_sums *)c->scratch, (int)loss_pieces(c),
         (float *)c->out[0].data);
 }
 

@@ -27,6 +27,7 @@ CUDA_FN void put_gradient(const lstm_args &a, const gradients &to, int d, int ro
 }
 
 static __global__ void add_parts_kernel(lstm_args a, gradients to) {
+    cuda_begin();
     __shared__ float room[PART_SLICES][32];
     int width = a.I + a.H + 1, one = 4 * a.H * width, i = blockIdx.x * 32 + threadIdx.x, d = blockIdx.y;
     const float *part = a.parts + (int64_t)d * a.groups * one + i;
@@ -281,7 +282,7 @@ static void add_parts(const call *c, const lstm_args *a) {
         to.b_hh[d] = view_of(&dw[3]);
     }
     dim3 grid(blocks_for((int64_t)4 * a->H * (a->I + a->H + 1), 32), a->D);
-    LAUNCH(c, add_parts_kernel, grid, dim3(32, PART_SLICES), 0, *a, to);
+    LAUNCH_EARLY(c, add_parts_kernel, grid, dim3(32, PART_SLICES), 0, *a, to);
 }
 
 static void backward(const call *c) {

@@ -268,13 +268,14 @@ template <int MATH> static __device__ void pack_tile(const weights &w, int tile,
 }
 
 template <int MATH> static __global__ void pack_kernel(lstm_args a, int which) {
+    cuda_begin();
     int d = blockIdx.y, tile = blockIdx.x;
     pack_tile<MATH>(weights_of(a, d, a.KX, a.KH), tile, which, a.packed + (int64_t)(d * a.UT + tile) * fragments(a.KX, a.KH, which));
 }
 
 template <int MATH> static inline void pack(const call *c, const lstm_plan *p, int which) {
     dim3 grid(p->a.UT, p->a.D);
-    if (p->a.packed) LAUNCH(c, pack_kernel<MATH>, grid, 32, 0, p->a, which);
+    if (p->a.packed) LAUNCH_EARLY(c, pack_kernel<MATH>, grid, 32, 0, p->a, which);
 }
 
 // This warp's fragments where they are not held in registers: packed into shared memory now, or in scratch already.

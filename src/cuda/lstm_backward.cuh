@@ -294,6 +294,7 @@ template <int MATH, int FX, int FH, bool SUMS, int NT> CUDA_FN void backward_til
 }
 
 template <int MATH, int FX, int FH, bool SUMS> static __global__ void BACKWARD_BOUNDS(MATH, FX, FH, SUMS) backward_kernel(lstm_args a) {
+    cuda_begin();
     extern __shared__ uint4 room[];
     typedef typename layout<MATH>::E E;
     enum { NARROW = sizeof(E) == 2, NT = !SUMS ? 1 : NARROW ? 2 * (FX + FH) : FX + FH, BACK = back_held<MATH, FH>::COUNT };
@@ -332,7 +333,7 @@ template <int MATH, int FX, int FH, bool SUMS> static void launch_backward(const
     dim3 grid(p->a.groups, p->a.D);
     const void *kernel = (const void *)backward_kernel<MATH, FX, FH, SUMS>;
     if (p->shared > (48 << 10)) cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)p->shared);
-    LAUNCH(c, (backward_kernel<MATH, FX, FH, SUMS>), grid, p->a.UT * 32, p->shared, p->a);
+    LAUNCH_EARLY(c, (backward_kernel<MATH, FX, FH, SUMS>), grid, p->a.UT * 32, p->shared, p->a);
 }
 
 // Forms of the other width are not made.

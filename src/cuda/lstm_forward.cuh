@@ -96,6 +96,7 @@ template <int MATH, int FX, int FH> CUDA_FN void forward_tile(const lstm_args &a
 }
 
 template <int MATH, int FX, int FH> static __global__ void FORWARD_BOUNDS(MATH, FX, FH) forward_kernel(lstm_args a) {
+    cuda_begin();
     extern __shared__ uint4 room[];
     typedef typename layout<MATH>::E E;
     const int d = blockIdx.y, warp = threadIdx.x / 32, KX = FH ? FX : a.KX, KH = FH ? FH : a.KH;
@@ -121,7 +122,7 @@ template <int MATH, int FX, int FH> static void launch_forward(const call *c, co
     dim3 grid(p->a.groups, p->a.D);
     const void *kernel = (const void *)forward_kernel<MATH, FX, FH>;
     if (p->shared > (48 << 10)) cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)p->shared);
-    LAUNCH(c, (forward_kernel<MATH, FX, FH>), grid, p->a.UT * 32, p->shared, p->a);
+    LAUNCH_EARLY(c, (forward_kernel<MATH, FX, FH>), grid, p->a.UT * 32, p->shared, p->a);
 }
 
 // Forms of the other width are not made.

@@ -28,12 +28,13 @@ template <int MATH, int NJ> CUDA_FN void pack_share(const rows_pack &p, char *to
     int runs = (p.K + ROWS_TERMS - 1) / ROWS_TERMS, lane = (int)(at % 32), run = (int)(at / 32 % runs);
     int64_t group = at / 32 / runs;
     if (group * 8 * NJ >= p.N) return;
-    int k = run * ROWS_TERMS + lane % 4 * 4, n = (int)group * 8 * NJ + lane / 4 * NJ;
+    bool pairs = math_type<MATH>::K == 16;
+    int k = run * ROWS_TERMS + lane % 4 * (pairs ? 2 : 4), n = (int)group * 8 * NJ + lane / 4 * NJ;
     float v[NJ][4];
 #pragma unroll
     for (int i = 0; i < NJ * 4; i++) {
         int e = p.back ? i / NJ : i % 4, j = p.back ? i % NJ : i / 4;
-        v[j][e] = weight_at(p, k + e, n + j);
+        v[j][e] = weight_at(p, k + (pairs ? e % 2 + e / 2 * 8 : e), n + j);
     }
     alignas(16) uint32_t w[WORDS];
 #pragma unroll
@@ -54,6 +55,7 @@ CUDA_FN void pack_bias(const rows_pack &p, char *to, size_t weights, int64_t at,
 }
 
 template <int MATH> static __global__ void __launch_bounds__(THREADS) pack_kernel(const __grid_constant__ pack_args a) {
+    cuda_begin();
     int n = 0;
     while (n + 1 < a.count && (int)blockIdx.x >= a.first[n + 1]) n++;
     int64_t at = (int64_t)(blockIdx.x - a.first[n]) * THREADS + threadIdx.x;
@@ -92,8 +94,8 @@ void pack_remove(pack_args *p) {
 
 void pack_launch(const call *c, const pack_args *p) {
     switch (p->low) {
-    case DTYPE_BF16: LAUNCH(c, pack_kernel<MATH_BF16>, (unsigned)p->blocks, THREADS, 0, *p); break;
-    case DTYPE_F16: LAUNCH(c, pack_kernel<MATH_F16>, (unsigned)p->blocks, THREADS, 0, *p); break;
-    default: LAUNCH(c, pack_kernel<MATH_F32>, (unsigned)p->blocks, THREADS, 0, *p); break;
+    case DTYPE_BF16: LAUNCH_EARLY(c, pack_kernel<MATH_BF16>, (unsigned)p->blocks, THREADS, 0, *p); break;
+    case DTYPE_F16: LAUNCH_EARLY(c, pack_kernel<MATH_F16>, (unsigned)p->blocks, THREADS, 0, *p); break;
+    default: LAUNCH_EARLY(c, pack_kernel<MATH_F32>, (unsigned)p->blocks, THREADS, 0, *p); break;
     }
 }

@@ -1,7 +1,7 @@
 // Packing: weights as the products of row programs read them (cuda/rows.h), in a launch before the program.
 //
-// For every group of 8 NJ columns and every run of 16 terms, lane l of a warp has terms 4 (l%4) .. + 3 of columns
-// NJ (l/4) .. + NJ - 1, one column after another; in shared order the lanes' first 16 bytes stand first, then their
+// For every group of 8 NJ columns and every run of 16 terms, lane l of a warp has four terms (4t .. 4t+3 where t is l%4,
+// or, of 2-byte weights, 2t, 2t+1, 2t+8, 2t+9) of columns NJ (l/4) .. + NJ - 1, one column after another; in shared order the lanes' first 16 bytes stand first, then their
 // second, and so on, so that a warp's load is one stretch. Biases follow in fp32. The launch depends on the weights alone and runs beside the
 // gathering of the micro-batch.
 #ifndef TRADEWIND_CUDA_PACK_CUH

@@ -11,7 +11,7 @@
 // rows on all multiprocessors, is faster than what a launch costs.
 enum { LARGE_CARD = 132, WEIGHT_BYTES = 640 * 1024 };
 
-enum { WIDE = 256 }; // columns of a product that give all eight warps of a block four tiles each
+enum { WIDE = 256 }; // columns of a product that give eight warps of a block four tiles each
 
 int rows_tiles(int64_t rows) {
     int64_t tiles = (rows + ROWS_TILE - 1) / ROWS_TILE;

@@ -35,7 +35,7 @@ typedef enum {
     ROWS_POINTWISE,          // the block's loss of a - b: squared, or absolute; p1: weight
     ROWS_POINTWISE_BACK,     // p0: the gradient of the sum
     ROWS_CONFUSION,          // p: label, weight; to: counts
-    ROWS_LOSS_ADD,           // from here on by the last block alone: to = the sum of n partial sums a
+    ROWS_LOSS_ADD,           // from here on by a warp of the last block: to = the sum of n partial sums a
     ROWS_TALLY,
     ROWS_ADVANCE
 } rows_op;
@@ -70,8 +70,8 @@ typedef struct {
     uint8_t chain;   // products: so many instructions that follow are done to their results at once
 } rows_instr;
 
-// The weights of a product as its warps read them: in the type of its operands, a lane's share of every 16 terms side by
-// side, the lanes one after another, zeros past the edges (cuda/pack.cuh). Weights [N][K], or with `back` [K][N].
+// The weights of a product as its warps read them: in the type of its operands, a lane's share of every 16 terms side
+// by side, the lanes one after another, zeros past the edges (cuda/pack.cuh). Weights [N][K], or with `back` [K][N].
 typedef struct {
     const float *weights, *bias; // bias may be NULL
     uint32_t offset;             // bytes into the program's packed weights; the bias follows them
@@ -133,14 +133,14 @@ static inline int64_t rows_blocks(int64_t rows) {
     return (rows + (int64_t)rows_tiles(rows) * ROWS_TILE - 1) / ((int64_t)rows_tiles(rows) * ROWS_TILE);
 }
 
-// Elements from row to row of a slot: an odd number of 16 columns, which keeps the lanes of a fragment in different
+// Elements from row to row of a slot: half of 16 more than the columns, which keeps the rows of a fragment in different
 // banks.
 #ifdef __CUDACC__
 __host__ __device__
 #endif
     static inline int
     rows_ld(int width) {
-    return ((width + 15) / 16 | 1) * 16;
+    return (width + 15) / 16 * 16 + 8;
 }
 
 // A new program for `rows` rows, in `limit` bytes of shared memory.
@@ -154,8 +154,8 @@ bool rows_add(rows_compiler *r, const call *c);
 void rows_end(rows_compiler *r);
 void rows_place(rows_compiler *r, void *at);
 
-// Tiles of 8 columns that a warp has, of a product that is wide; terms of a run; bytes of packed weights, and with their
-// bias.
+// Tiles of 8 columns that a warp has, of a product that is wide; terms of a run; bytes of packed weights, and with
+// their bias.
 enum { ROWS_WIDE = 4, ROWS_TERMS = 16 };
 size_t rows_pack_bytes(const rows_pack *p, int low);
 size_t rows_pack_bytes_all(const rows_pack *p, int low);

@@ -1,10 +1,10 @@
-// What runs a row program (cuda/rows.h): a block of eight warps takes its rows through all instructions, with a
+// What runs a row program (cuda/rows.h): a block of 8 or 16 warps takes its rows through all instructions, with a
 // barrier after each that others wait for. Products read their left operand from a slot and the weights, packed for them, straight from memory.
 //
-// In a product a lane holds columns 4t .. 4t+3 of every 16 of the sum, where the tensor cores want 2t, 2t+1, 2t+8, 2t+9:
-// a permutation of the sum's terms, the same in both operands, that makes every load a vector. In the same way tile j of
-// NJ tiles of 8 columns consists of columns j, NJ + j, 2 NJ + j, ..., so that a lane's results are 2 NJ columns side by
-// side. Past the edges the packed weights are zeros.
+// Of every 16 terms of a sum of 4-byte operands a lane holds 4t .. 4t+3, where the tensor cores want t and t+4 of every 8:
+// a permutation, the same in both operands, that makes every load a vector. In the same way tile j of NJ tiles of 8
+// columns consists of columns j, NJ + j, 2 NJ + j, ..., so that a lane's results are 2 NJ columns side by side. Past the
+// edges the packed weights are zeros.
 #ifndef TRADEWIND_CUDA_ROWS_KERNEL_CUH
 #define TRADEWIND_CUDA_ROWS_KERNEL_CUH
 
@@ -16,7 +16,11 @@ extern "C" {
 #include "ops/random.h"
 }
 
-enum { ROWS_THREADS = 256, ROWS_WARPS = ROWS_THREADS / 32 };
+// Programs with wide products have the warps of a whole multiprocessor; others share it. Products of few columns are cut
+// into slices, one a warp: so many sums of theirs must be kept.
+template <int MT, bool WIDE> struct rows_shape {
+    enum { THREADS = WIDE ? 512 : 256, SLICED = THREADS * 4 * (WIDE && MT == 1 ? 4 : MT) };
+};
 
 // Where a block stands: its shared memory, its first row, and how many are real.
 struct rows_block {
@@ -138,33 +142,37 @@ template <int MATH, int N> CUDA_FN void put_run(float v[N], const places &to, in
 
 // Products
 
-// Four columns of rows g and g + 8 of the left operand, as words.
-struct quad {
-    uint32_t lo[4], hi[4];
+// 16 rows and 16 terms of the left operand, as the tensor cores take them. 2-byte elements come as fragments; of 4-byte
+// elements a lane has terms 4t .. 4t + 3 of rows g and g + 8.
+struct terms {
+    uint32_t lo[4], hi[4]; // of 2-byte elements, lo alone
 };
 
-template <typename E> CUDA_FN quad load_quad(const E *a, int ld) {
-    const E *lo = a + threadIdx.x % 32 / 4 * ld + threadIdx.x % 4 * 4, *hi = lo + 8 * ld;
-    quad q = {};
-    if (sizeof(E) == 2) {
-        *(uint2 *)q.lo = *(const uint2 *)lo;
-        *(uint2 *)q.hi = *(const uint2 *)hi;
+template <int MATH> CUDA_FN terms load_terms(const typename math_type<MATH>::element *a, int ld) {
+    int lane = threadIdx.x % 32;
+    terms q = {};
+    if constexpr (math_type<MATH>::K == 16) {
+        load_matrices(q.lo, shared_address(a + lane % 16 * ld + lane / 16 * 8));
     } else {
+        const float *lo = a + lane / 4 * ld + lane % 4 * 4, *hi = lo + 8 * ld;
         *(uint4 *)q.lo = *(const uint4 *)lo;
         *(uint4 *)q.hi = *(const uint4 *)hi;
     }
     return q;
 }
 
-// Zeros for columns at and past `left` of the 16.
-template <typename E> CUDA_FN void cut_quad(quad *q, int left) {
+// Zeros for terms at and past `left` of the 16.
+template <int MATH> CUDA_FN void cut_terms(terms *q, int left) {
+    int t = threadIdx.x % 4;
 #pragma unroll
     for (int e = 0; e < 4; e++) {
-        if ((int)threadIdx.x % 4 * 4 + e < left) continue;
-        uint32_t keep = sizeof(E) == 4 ? 0 : e % 2 ? 0x0000FFFFu : 0xFFFF0000u;
-        int word = sizeof(E) == 4 ? e : e / 2;
-        q->lo[word] &= keep;
-        q->hi[word] &= keep;
+        if constexpr (math_type<MATH>::K == 16) {
+            int first = 2 * t + e / 2 * 8; // word e: terms first and first + 1 of row g or g + 8
+            if (first + 1 >= left) q->lo[e] &= 0x0000FFFFu;
+            if (first >= left) q->lo[e] = 0;
+        } else if (4 * t + e >= left) {
+            q->lo[e] = q->hi[e] = 0;
+        }
     }
 }
 
@@ -173,9 +181,9 @@ template <int MATH> struct weights_type {
     enum { WORDS = math_type<MATH>::K == 16 ? 2 : 4 };
 };
 
-template <int MATH> CUDA_FN void quad_mma(float acc[4], const quad &q, const uint32_t *w) {
+template <int MATH> CUDA_FN void terms_mma(float acc[4], const terms &q, const uint32_t *w) {
     if constexpr (math_type<MATH>::K == 16) {
-        mma<MATH>(acc, frag_a{{q.lo[0], q.hi[0], q.lo[1], q.hi[1]}}, frag_b{{w[0], w[1]}});
+        mma<MATH>(acc, frag_a{{q.lo[0], q.lo[1], q.lo[2], q.lo[3]}}, frag_b{{w[0], w[1]}});
     } else {
 #pragma unroll
         for (int e = 0; e < 4; e += 2)
@@ -200,10 +208,10 @@ CUDA_FN void product_run(float acc[MT][NJ][4], const typename math_type<MATH>::e
     int left) {
 #pragma unroll
     for (int i = 0; i < MT; i++) {
-        quad q = load_quad(a + i * 16 * ld, ld);
-        if (left < ROWS_TERMS) cut_quad<typename math_type<MATH>::element>(&q, left);
+        terms q = load_terms<MATH>(a + i * 16 * ld, ld);
+        if (left < ROWS_TERMS) cut_terms<MATH>(&q, left);
 #pragma unroll
-        for (int j = 0; j < NJ; j++) quad_mma<MATH>(acc[i][j], q, w + j * weights_type<MATH>::WORDS);
+        for (int j = 0; j < NJ; j++) terms_mma<MATH>(acc[i][j], q, w + j * weights_type<MATH>::WORDS);
     }
 }
 
@@ -212,7 +220,7 @@ CUDA_FN void product_run(float acc[MT][NJ][4], const typename math_type<MATH>::e
 template <int MATH, int MT, int NJ>
 CUDA_FN void product(float acc[MT][NJ][4], const typename math_type<MATH>::element *a, const uint32_t *packed, int K,
     int first, int step) {
-    const int WORDS = NJ * weights_type<MATH>::WORDS, RUN = 32 * WORDS, DEPTH = NJ == 1 ? 4 : 64 / WORDS;
+    const int WORDS = NJ * weights_type<MATH>::WORDS, RUN = 32 * WORDS, DEPTH = 4;
     int whole = K / ROWS_TERMS, last = (K - 1) / ROWS_TERMS, ld = rows_ld(K), s = first;
     alignas(16) uint32_t w[DEPTH][WORDS];
 #pragma unroll
@@ -226,12 +234,10 @@ CUDA_FN void product(float acc[MT][NJ][4], const typename math_type<MATH>::eleme
         }
     }
 #pragma unroll
-    for (int d = 0; d < DEPTH - 1; d++)
-        if (s + d * step < whole)
-            product_run<MATH, MT, NJ>(acc, a + (s + d * step) * ROWS_TERMS, ld, w[d], ROWS_TERMS);
-    if (last < whole || last % step != first) return;
-    fetch<WORDS>(w[0], packed + last * RUN);
-    product_run<MATH, MT, NJ>(acc, a + last * ROWS_TERMS, ld, w[0], K - last * ROWS_TERMS);
+    for (int d = 0; d < DEPTH; d++)
+        if (s + d * step <= last)
+            product_run<MATH, MT, NJ>(
+                acc, a + (s + d * step) * ROWS_TERMS, ld, w[d], K - (s + d * step) * ROWS_TERMS);
 }
 
 // Element by element, of results in registers
@@ -249,65 +255,77 @@ CUDA_FN void dropped(const rows_instr &in, const rows_block &k, const step *s, i
     }
 }
 
-// The instructions behind a product that go on with its results: a slope or a dropout each, whose result is the next
-// one's input, rounded as it would be in memory.
-template <int MATH, int N>
-CUDA_FN void chained(const rows_instr *in, int count, const rows_block &k, int r, int c, float v[N]) {
+template <int MATH, int N> CUDA_FN void round_run(float v[N]) {
     typedef typename math_type<MATH>::element E;
-#pragma unroll 1
-    for (; count; count--, in++) {
-        if (sizeof(E) == 2 && !is_full<MATH>(in->a.type)) {
 #pragma unroll
-            for (int e = 0; e < N; e++) {
-                E low;
-                convert(&low, v[e]);
-                v[e] = widen(low);
-            }
-        }
-        if (in->op == ROWS_SLOPE) {
-            alignas(16) float y[N];
-            read_run<MATH, N>(y, place_of<MATH>(in->b, k), r, c);
-            slope_run<N>(in->act, v, y);
-        } else if (in->flag) {
-            dropped<N>(*in, k, k.now, r, c, v);
-        }
-        put_run<MATH, N>(v, places_of<MATH>(in->to, k), r, c);
+    for (int e = 0; e < N; e++) {
+        E low;
+        convert(&low, v[e]);
+        v[e] = widen(low);
     }
+}
+
+// An instruction behind a product that goes on with its results, a slope or a dropout, on a lane's runs of two rows. What
+// it reads is rounded as it would be in memory.
+template <int MATH, int N>
+CUDA_FN void chained(const rows_instr in, const rows_block &k, int r, int c, float v[2][N]) {
+    places to = places_of<MATH>(in.to, k);
+    if (sizeof(typename math_type<MATH>::element) == 2 && in.a.type != DTYPE_F32) {
+        round_run<MATH, N>(v[0]);
+        round_run<MATH, N>(v[1]);
+    }
+    if (in.op == ROWS_SLOPE) {
+        alignas(16) float y[2][N] = {};
+        place b = place_of<MATH>(in.b, k);
+#pragma unroll
+        for (int h = 0; h < 2; h++)
+            if (r + 8 * h < k.rows) read_run<MATH, N>(y[h], b, r + 8 * h, c);
+#pragma unroll
+        for (int h = 0; h < 2; h++) slope_run<N>(in.act, v[h], y[h]);
+    } else if (in.flag) {
+#pragma unroll
+        for (int h = 0; h < 2; h++) dropped<N>(in, k, k.now, r + 8 * h, c, v[h]);
+    }
+#pragma unroll
+    for (int h = 0; h < 2; h++)
+        if (r + 8 * h < k.rows) put_run<MATH, N>(v[h], to, r + 8 * h, c);
 }
 
 // One element of a result whose columns are no words.
 template <int MATH>
 static __device__ __noinline__ void put_one(const rows_tile *t, const rows_block *k, int r, int c, float v) {
-    if (c < t->width) put_run<MATH, 1>(&v, places_of<MATH>(*t, *k), r, c);
+    if (c < t->width && r < k->rows) put_run<MATH, 1>(&v, places_of<MATH>(*t, *k), r, c);
 }
 
-// A product's results: a lane's runs of 2 NJ columns, of rows g and g + 8 of every tile, one after another, the next one
-// moved to the front each time.
+// A product's results: a lane's runs of 2 NJ columns, of rows g and g + 8 of a tile, one tile after another, the next one
+// moved to the front each time. `in` is a copy, so that its fields come at once and nothing that is stored can change
+// them; `next` are the instructions that are chained to it.
 template <int MATH, int MT, int NJ>
-CUDA_FN void put_tiles(const rows_instr *in, const rows_block &k, float acc[MT][NJ][4], int c) {
+CUDA_FN void put_tiles(const rows_instr &in, const rows_instr *next, const rows_block &k, float acc[MT][NJ][4],
+    const float bias[2 * NJ], int c) {
     const int N = 2 * NJ;
-    alignas(16) float bias[N] = {}, v[N];
-    if (c >= in->to.width) return;
-    if (in->p[1]) read_words<N>((uint32_t *)bias, (const char *)((const float *)in->p[1] + c));
-    places to = places_of<MATH>(in->to, k);
+    alignas(16) float v[2][N];
+    places to = places_of<MATH>(in.to, k);
 #pragma unroll 1
-    for (int r = threadIdx.x % 32 / 4; r < k.rows; r += 8) {
+    for (int i = 0; i < MT; i++) {
+        int r = i * 16 + threadIdx.x % 32 / 4;
 #pragma unroll
-        for (int e = 0; e < N; e++) v[e] = acc[0][e % NJ][e / NJ] + bias[e];
-        if (in->act != ACT_NONE) activate_run<N>(in->act, v);
-        if (in->to.vectors) {
-            put_run<MATH, N>(v, to, r, c);
-            if (in->chain) chained<MATH, N>(in + 1, in->chain, k, r, c, v);
-        } else {
+        for (int n = 0; n < 2 * N; n++) v[n / N][n % N] = acc[0][n % NJ][n / NJ] + bias[n % N];
 #pragma unroll
-            for (int e = 0; e < N; e++) put_one<MATH>(&in->to, &k, r, c + e, v[e]);
+        for (int h = 0; h < 2; h++) {
+            activate_run<N>(in.act, v[h]);
+            if (in.to.vectors) {
+                if (r + 8 * h < k.rows) put_run<MATH, N>(v[h], to, r + 8 * h, c);
+            } else {
+#pragma unroll
+                for (int e = 0; e < N; e++) put_one<MATH>(&next[-1].to, &k, r + 8 * h, c + e, v[h][e]);
+            }
         }
+#pragma unroll 1
+        for (int n = 0; n < in.chain; n++) chained<MATH, N>(next[n], k, r, c, v);
 #pragma unroll
-        for (int j = 0; j < NJ; j++) {
-#pragma unroll
-            for (int n = 0; n < MT * 4 - 2; n++)
-                acc[n / 4][j][n % 4] = acc[(n + 2) / 4][j][(n + 2) % 4];
-        }
+        for (int n = 0; n < (MT - 1) * NJ * 4; n++)
+            acc[n / (NJ * 4)][n / 4 % NJ][n % 4] = acc[n / (NJ * 4) + 1][n / 4 % NJ][n % 4];
     }
 }
 
@@ -316,43 +334,49 @@ CUDA_FN int warp_of() {
     return __shfl_sync(0xFFFFFFFFu, (int)threadIdx.x / 32, 0);
 }
 
-// Every warp has groups of 8 NJ columns.
-template <int MATH, int MT, int NJ> CUDA_FN void linear(const rows_instr *in, const rows_block &k) {
-    const int RUN = 32 * NJ * weights_type<MATH>::WORDS;
-    const typename math_type<MATH>::element *a = (const typename math_type<MATH>::element *)(k.room + in->a.slot);
-    int K = in->a.width, runs = (K + ROWS_TERMS - 1) / ROWS_TERMS;
+// The sums of a group's slices, which its first warp adds in order. All warps of the block come here.
+template <int MT, int NJ>
+CUDA_FN void add_slices(float acc[MT][NJ][4], float *room, int warp, int groups, int slices) {
+    float4 *mine = (float4 *)room + threadIdx.x % 32;
+    int group = warp % groups;
+#pragma unroll
+    for (int i = 0; i < MT * NJ; i++)
+        if (warp >= groups) mine[(warp * MT * NJ + i) * 32] = *(const float4 *)acc[i / NJ][i % NJ];
+    __syncthreads();
+    if (warp >= groups) return;
 #pragma unroll 1
-    for (int group = warp_of(); group * 8 * NJ < in->to.width; group += ROWS_WARPS) {
-        float acc[MT][NJ][4] = {};
-        product<MATH, MT, NJ>(acc, a, (const uint32_t *)in->p[0] + group * runs * RUN, K, 0, 1);
-        put_tiles<MATH, MT, NJ>(in, k, acc, group * 8 * NJ + 2 * NJ * (threadIdx.x % 4));
+    for (int n = 1; n < slices; n++) {
+#pragma unroll
+        for (int i = 0; i < MT * NJ; i++) {
+            float4 v = mine[((n * groups + group) * MT * NJ + i) * 32];
+            float *a = acc[i / NJ][i % NJ];
+            a[0] += v.x, a[1] += v.y, a[2] += v.z, a[3] += v.w;
+        }
     }
 }
 
-// Where there are fewer groups of 8 columns than warps, several share one, each with a slice of the terms; the first of
-// them adds the slices in order.
-template <int MATH, int MT> CUDA_FN void linear_sliced(const rows_instr *in, const rows_block &k) {
-    const int RUN = 32 * weights_type<MATH>::WORDS;
-    const typename math_type<MATH>::element *a = (const typename math_type<MATH>::element *)(k.room + in->a.slot);
-    int K = in->a.width, runs = (K + ROWS_TERMS - 1) / ROWS_TERMS, groups = (in->to.width + 7) / 8;
-    int warp = warp_of(), slices = ROWS_WARPS / groups, group = warp % groups, slice = warp / groups;
-    float acc[MT][1][4] = {};
-    float4 *mine = (float4 *)k.slices + threadIdx.x % 32;
-    if (slice < slices)
-        product<MATH, MT, 1>(acc, a, (const uint32_t *)in->p[0] + group * runs * RUN, K, slice, slices);
-#pragma unroll
-    for (int i = 0; i < MT; i++)
-        if (slice) mine[(warp * MT + i) * 32] = *(const float4 *)acc[i][0];
-    __syncthreads();
-    if (slice) return;
-    for (int n = 1; n < slices && n < runs; n++) {
-#pragma unroll
-        for (int i = 0; i < MT; i++) {
-            float4 v = mine[((n * groups + warp) * MT + i) * 32];
-            acc[i][0][0] += v.x, acc[i][0][1] += v.y, acc[i][0][2] += v.z, acc[i][0][3] += v.w;
-        }
+// A warp has groups of 8 NJ columns; where there are fewer groups than warps, several warps share one, each with a slice
+// of the terms.
+template <int MATH, int MT, int NJ> CUDA_FN void linear(const rows_instr *at, const rows_block &k) {
+    const int RUN = 32 * NJ * weights_type<MATH>::WORDS;
+    const rows_instr in = *at;
+    const typename math_type<MATH>::element *a = (const typename math_type<MATH>::element *)(k.room + in.a.slot);
+    int K = in.a.width, runs = (K + ROWS_TERMS - 1) / ROWS_TERMS, groups = (in.to.width + 8 * NJ - 1) / (8 * NJ);
+    int warps = blockDim.x / 32, warp = warp_of(), slices = MT * NJ <= 4 ? min(warps / groups, runs) : 1;
+    bool cut = slices > 1;
+#pragma unroll 1
+    for (int first = 0; first < groups; first += warps) {
+        int group = cut ? warp % groups : first + warp, slice = cut ? warp / groups : 0;
+        int c = group * 8 * NJ + 2 * NJ * (threadIdx.x % 4);
+        float acc[MT][NJ][4] = {};
+        alignas(16) float bias[2 * NJ] = {};
+        bool mine = slice == 0 && c < in.to.width;
+        if (mine && in.p[1]) read_words<2 * NJ>((uint32_t *)bias, (const char *)((const float *)in.p[1] + c));
+        if (group < groups && slice < max(slices, 1))
+            product<MATH, MT, NJ>(acc, a, (const uint32_t *)in.p[0] + group * runs * RUN, K, slice, max(slices, 1));
+        if (cut) add_slices<MT, NJ>(acc, k.slices, warp, groups, slices);
+        if (mine) put_tiles<MATH, MT, NJ>(in, at + 1, k, acc, bias, c);
     }
-    put_tiles<MATH, MT, 1>(in, k, acc, group * 8 + 2 * (threadIdx.x % 4));
 }
 
 // Element by element: all such instructions are one piece of code, which stays small that way
@@ -394,7 +418,7 @@ CUDA_FN void combine(const rows_instr &in, const rows_block &k, cell at, float a
     }
 }
 
-// A thread has every 256th cell of N columns. Outside of a, where a slice's gradient is wider, there are zeros. The
+// A thread has cells of N columns, as many apart as there are threads. Outside of a, where a slice's gradient is wider, there are zeros. The
 // instruction is a copy: nothing that is stored can change it, so that it is read once and all at the start.
 template <int MATH, int N> CUDA_FN void map_cells(const rows_instr in, const rows_block &k) {
     place a = place_of<MATH>(in.a, k), b = a;
@@ -403,7 +427,7 @@ template <int MATH, int N> CUDA_FN void map_cells(const rows_instr in, const row
     int from = in.a.column, at = in.to.column, width = in.a.width;
     if (second) b = place_of<MATH>(in.b, k);
 #pragma unroll 1
-    for (unsigned n = threadIdx.x;; n += ROWS_THREADS) {
+    for (unsigned n = threadIdx.x;; n += blockDim.x) {
         cell i = cell_of(in, n);
         if (i.r >= k.rows) return;
         int c = i.c * N;
@@ -459,7 +483,7 @@ template <int MATH> CUDA_FN void cross_entropy_back(const rows_instr &in, const 
     place p = place_of<MATH>(in.a, k);
     places to = places_of<MATH>(in.to, k);
 #pragma unroll 1
-    for (unsigned n = (threadIdx.x + ROWS_THREADS - 32u * in.warp) % ROWS_THREADS;; n += ROWS_THREADS) {
+    for (unsigned n = (threadIdx.x + blockDim.x - 32u * in.warp) % blockDim.x;; n += blockDim.x) {
         cell i = cell_of(in, n);
         if (i.r >= k.rows) return;
         const char *z = element_at(p, i.r, 0);
@@ -509,8 +533,6 @@ template <int MATH> CUDA_FN void confusion(const rows_instr &in, const rows_bloc
 template <int MATH, int MT, bool WIDE> CUDA_FN void linear_any(const rows_instr *in, const rows_block &k) {
     if (WIDE && in->flag) {
         linear<MATH, MT, ROWS_WIDE>(in, k);
-    } else if (in->to.width <= 8 * ROWS_WARPS / 2 && in->a.width > ROWS_TERMS) {
-        linear_sliced<MATH, MT>(in, k);
     } else {
         linear<MATH, MT, 1>(in, k);
     }
@@ -560,16 +582,16 @@ CUDA_FN bool is_last(unsigned *ticket) {
     return last;
 }
 
-// Programs with wide products take the registers of a whole multiprocessor, others share it.
 template <int MATH, int MT, bool WIDE>
-static __global__ void __launch_bounds__(ROWS_THREADS, WIDE ? 1 : 2)
+static __global__ void __launch_bounds__(rows_shape<MT, WIDE>::THREADS, WIDE ? 1 : 2)
     rows_kernel(const rows_program *program, const step *s) {
     extern __shared__ __align__(16) char room[];
     __shared__ rows_program p; // near, and so is the step record: every instruction looks at them, once
     __shared__ step now;
-    __shared__ __align__(16) float slices[ROWS_WARPS * MT * 128];
-    for (int i = threadIdx.x; i < (int)(sizeof p / sizeof(uint4)); i += ROWS_THREADS)
-        ((uint4 *)&p)[i] = ((const uint4 *)program)[i];
+    __shared__ __align__(16) float slices[rows_shape<MT, WIDE>::SLICED];
+    for (int i = threadIdx.x; i < (int)(sizeof p / sizeof(uint4)); i += blockDim.x)
+        ((uint4 *)&p)[i] = ((const uint4 *)program)[i]; // constant: it need not wait for anything
+    cuda_begin();
     if (threadIdx.x == 0 && s) now = *s;
     __syncthreads();
     rows_block k = {room, slices, &now, (int)blockIdx.x * MT * ROWS_TILE, MT * ROWS_TILE};
@@ -578,17 +600,17 @@ static __global__ void __launch_bounds__(ROWS_THREADS, WIDE ? 1 : 2)
         rows_run<MATH, MT, WIDE>(&p.code[i], k);
         if (!p.code[i].open) __syncthreads();
     }
-    if (p.body == p.count || !is_last(p.ticket)) return;
+    if (p.body == p.count || !is_last(p.ticket) || threadIdx.x >= 32) return;
     for (int i = p.body; i < p.count; i++) {
         rows_run_last(p.code[i], p.step_written);
-        __syncthreads();
+        __syncwarp();
     }
 }
 
 // Shared memory beyond 48 KB must be asked for.
 template <int MATH, int MT, bool WIDE> static void rows_start(const call *c, const rows_program *p) {
     cudaFuncSetAttribute(rows_kernel<MATH, MT, WIDE>, cudaFuncAttributeMaxDynamicSharedMemorySize, p->room);
-    LAUNCH(c, (rows_kernel<MATH, MT, WIDE>), (unsigned)rows_blocks(p->rows), ROWS_THREADS, (size_t)p->room,
+    LAUNCH_EARLY(c, (rows_kernel<MATH, MT, WIDE>), (unsigned)rows_blocks(p->rows), (rows_shape<MT, WIDE>::THREADS), (size_t)p->room,
         (const rows_program *)p->on_card, p->step);
 }
 

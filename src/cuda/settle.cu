@@ -79,6 +79,7 @@ CUDA_FN void advance(const settle_args &a) {
 }
 
 static __global__ void __launch_bounds__(THREADS) settle_kernel(const __grid_constant__ settle_args a) {
+    cuda_begin();
     __shared__ double room[32];
     __shared__ adamw_rates rates;
     int64_t first = (int64_t)blockIdx.x * THREADS + threadIdx.x, stride = (int64_t)gridDim.x * THREADS;
@@ -166,5 +167,5 @@ int settle_match(const call *calls, int count, settle_args *a, unsigned *meeting
 }
 
 void settle_launch(const call *c, const settle_args *a) {
-    LAUNCH(c, settle_kernel, (unsigned)a->blocks, THREADS, 0, *a);
+    LAUNCH_EARLY(c, settle_kernel, (unsigned)a->blocks, THREADS, 0, *a);
 }

@@ -256,6 +256,7 @@ CUDA_FN void put_biases(const weights_job &j, const weights_place &p, int part, 
 template <int MATH, int T>
 static __global__ void __launch_bounds__(THREADS, 2) weights_kernel(const __grid_constant__ weights_jobs w) {
     typedef weights_shape<MATH, T> S;
+    cuda_begin();
     __shared__ __align__(16) float memory[2 * S::CHUNK * S::PITCH]; // a chunk of both operands, then the slices' sums
     __shared__ float biases[WARPS * SIDE];
     static_assert(2 * S::CHUNK >= S::SLICES * SIDE * T, "the slices fit");
@@ -280,6 +281,7 @@ static __global__ void __launch_bounds__(THREADS, 2) weights_kernel(const __grid
 enum { ADD_THREADS = 256 };
 
 static __global__ void weights_add_kernel(const __grid_constant__ weights_jobs w) {
+    cuda_begin();
     int n = 0;
     while (n + 1 < w.count && (int)blockIdx.x >= w.job[n + 1].add_first) n++;
     const weights_job &j = w.job[n];
@@ -355,10 +357,10 @@ static weights_job job_of(const call *c, int T) {
 
 template <int T> static void launch_products(const call *c, const weights_jobs &w, unsigned blocks) {
     switch (math_of(c, c->out[0].type)) {
-    case MATH_BF16: LAUNCH(c, (weights_kernel<MATH_BF16, T>), blocks, THREADS, 0, w); break;
-    case MATH_F16: LAUNCH(c, (weights_kernel<MATH_F16, T>), blocks, THREADS, 0, w); break;
-    case MATH_TF32: LAUNCH(c, (weights_kernel<MATH_TF32, T>), blocks, THREADS, 0, w); break;
-    default: LAUNCH(c, (weights_kernel<MATH_F32, T>), blocks, THREADS, 0, w); break;
+    case MATH_BF16: LAUNCH_EARLY(c, (weights_kernel<MATH_BF16, T>), blocks, THREADS, 0, w); break;
+    case MATH_F16: LAUNCH_EARLY(c, (weights_kernel<MATH_F16, T>), blocks, THREADS, 0, w); break;
+    case MATH_TF32: LAUNCH_EARLY(c, (weights_kernel<MATH_TF32, T>), blocks, THREADS, 0, w); break;
+    default: LAUNCH_EARLY(c, (weights_kernel<MATH_F32, T>), blocks, THREADS, 0, w); break;
     }
 }
 
@@ -382,7 +384,7 @@ static void launch_size(const call *const *calls, int count, int T) {
     }
     if (!w.count) return;
     T == 2 ? launch_products<2>(calls[0], w, (unsigned)blocks) : launch_products<1>(calls[0], w, (unsigned)blocks);
-    if (cut.count) LAUNCH(calls[0], weights_add_kernel, (unsigned)adds, ADD_THREADS, 0, cut);
+    if (cut.count) LAUNCH_EARLY(calls[0], weights_add_kernel, (unsigned)adds, ADD_THREADS, 0, cut);
 }
 
 void weights_launch(const call *const *calls, int count) {

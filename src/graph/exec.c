@@ -169,6 +169,18 @@ static void bind_update(exec *x) {
     }
 }
 
+// The calls of FIRST and UPDATE, over and over.
+static void repeat_steps(exec *x) {
+    int micro = x->count[EXEC_FIRST], update = x->count[EXEC_UPDATE], each = micro + update;
+    call *to = arena_array(&x->arena, (size_t)each * (size_t)x->options.together, sizeof *to);
+    for (int i = 0; i < x->options.together; i++) {
+        memcpy(to + i * each, x->calls[EXEC_FIRST], (size_t)micro * sizeof *to);
+        memcpy(to + i * each + micro, x->calls[EXEC_UPDATE], (size_t)update * sizeof *to);
+    }
+    x->calls[EXEC_TOGETHER] = to;
+    x->count[EXEC_TOGETHER] = each * x->options.together;
+}
+
 // Constants on the device
 
 static void widen(double *to, const float *from, int64_t n) {
@@ -197,10 +209,19 @@ static bool copy_constants(exec *x, err *e) {
     return true;
 }
 
+static void bind_part(exec *x, exec_part part) {
+    switch (part) {
+    case EXEC_UPDATE: bind_update(x); break;
+    case EXEC_TOGETHER: repeat_steps(x); break;
+    default: bind_micro(x, part); break;
+    }
+}
+
 static bool record_all(exec *x, err *e) {
     for (int part = 0; part < EXEC_PARTS; part++) {
         if (x->options.inference && part != EXEC_EVALUATE) continue;
-        part == EXEC_UPDATE ? bind_update(x) : bind_micro(x, (exec_part)part);
+        if (part == EXEC_TOGETHER && !x->options.together) continue;
+        bind_part(x, (exec_part)part);
         x->recorded[part] = x->d->record(x->q, x->calls[part], x->count[part], e);
         if (!x->recorded[part]) return false;
     }
@@ -243,8 +264,22 @@ const plan *exec_plan(const exec *x, bool training) {
 }
 
 bool exec_play(exec *x, exec_part part, err *e) {
-    CHECK(x->recorded[part], "part %d of an inference graph", (int)part);
+    CHECK(x->recorded[part], "part %d is not there", (int)part);
     return x->d->play(x->q, x->recorded[part], e);
+}
+
+// Weights times rows is a rough measure of a step's time: 1e9 of them are about a millisecond of a fast card.
+int exec_together(const device *d, const graph *g, int64_t batch) {
+    enum { TOGETHER = 8 };
+    return !d->host_memory && (double)batch * (double)graph_slab_elements(g) < 1e9 ? TOGETHER : 0;
+}
+
+bool exec_play_steps(exec *x, int64_t steps, err *e) {
+    for (int n = x->options.together; n && steps >= n; steps -= n)
+        if (!exec_play(x, EXEC_TOGETHER, e)) return false;
+    for (; steps > 0; steps--)
+        if (!exec_play(x, EXEC_FIRST, e) || !exec_play(x, EXEC_UPDATE, e)) return false;
+    return true;
 }
 
 // Moving tensors

@@ -3,7 +3,7 @@
 //
 // A step is: EXEC_FIRST, then EXEC_NEXT for each further micro-batch, then EXEC_UPDATE. In EXEC_FIRST a parameter's
 // gradient overwrites, in EXEC_NEXT it adds. EXEC_EVALUATE is one micro-batch forward, with its own plan in the same
-// memory.
+// memory. EXEC_TOGETHER is several steps of one micro-batch each, for devices to which starting one is dear.
 #ifndef TRADEWIND_GRAPH_EXEC_H
 #define TRADEWIND_GRAPH_EXEC_H
 
@@ -13,12 +13,13 @@
 
 typedef struct exec exec;
 
-typedef enum { EXEC_FIRST, EXEC_NEXT, EXEC_UPDATE, EXEC_EVALUATE, EXEC_PARTS } exec_part;
+typedef enum { EXEC_FIRST, EXEC_NEXT, EXEC_UPDATE, EXEC_EVALUATE, EXEC_TOGETHER, EXEC_PARTS } exec_part;
 
 typedef struct {
     int64_t batch;  // rows of a micro-batch
     bool inference; // forward only: no gradients, no moments, no update
     size_t guard;   // bytes of 0xA5 behind every planned block, for tests
+    int together;   // steps in EXEC_TOGETHER; 0: there is no such part
 } exec_options;
 
 // Bytes of the slab by purpose; total is what one allocation takes. A pure function of its arguments.
@@ -36,6 +37,13 @@ exec_memory exec_used(const exec *x);
 const plan *exec_plan(const exec *x, bool training);
 
 bool exec_play(exec *x, exec_part part, err *e);
+
+// How many steps of one micro-batch each to put together on a device: a number for which they take well under 50 ms, so
+// that the host can still say stop; 0 where it does not pay.
+int exec_together(const device *d, const graph *g, int64_t batch);
+
+// Takes that many steps of one micro-batch each, together as far as options.together goes.
+bool exec_play_steps(exec *x, int64_t steps, err *e);
 
 // Moves a whole tensor between host and device. Only tensors that outlive a step can be moved: parameters, their
 // gradients, slabs, states. exec_peek reads an activation that graph_keep holds until the end of a micro-batch.

@@ -23,6 +23,8 @@ struct trainer {
     exec *x;
     loader *loader;  // where batches come from the host, or NULL
     uint64_t update; // steps played
+    uint64_t looked; // the step at which the host last looked at the loss scale
+    int together;    // steps that can be played at once
     float *weights;  // host copy of the slab, and of the best epoch's
     float *best;
     epoch_report report;
@@ -62,7 +64,8 @@ trainer *trainer_new(
     bool ok = t->weights && t->best;
     if (!ok) err_run(e, "out of memory for %zu bytes of weights", 2 * slab_bytes(t));
     if (!j->host) dataset_advise(data);
-    if (ok) t->x = exec_new(d, q, j->g, &(exec_options){.batch = s->batch_size}, e);
+    if (s->accumulation == 1 && !j->host) t->together = exec_together(d, j->g, s->batch_size);
+    if (ok) t->x = exec_new(d, q, j->g, &(exec_options){.batch = s->batch_size, .together = t->together}, e);
     ok = t->x != NULL;
     if (ok && j->host) ok = start_loader(t, e);
     if (ok && set_initial(t, e)) return t;
@@ -133,12 +136,20 @@ bool trainer_evaluate(trainer *t, span samples, score *s, err *e) {
 
 // One optimizer step over the effective batch; micro-batches that lie wholly beyond the epoch's end are left out.
 static bool take_step(trainer *t, int64_t done, err *e) {
+    t->update++;
     for (int64_t m = 0; m < t->s.accumulation; m++) {
         if (m && done + m * t->s.batch_size >= t->split.train.count) break;
         if (!play(t, m ? EXEC_NEXT : EXEC_FIRST, e)) return false;
     }
-    t->update++;
     return exec_play(t->x, EXEC_UPDATE, e);
+}
+
+// The next steps of an epoch of which `done` samples are done: several at once, or one. Returns how many, 0 on failure.
+static int64_t take_steps(trainer *t, int64_t done, int64_t effective, err *e) {
+    int64_t left = (t->split.train.count - done + effective - 1) / effective;
+    if (!t->together || left < t->together) return take_step(t, done, e);
+    t->update += (uint64_t)t->together;
+    return exec_play_steps(t->x, t->together, e) ? t->together : 0;
 }
 
 // Reads what clip keeps and the present loss scale; false where fp16 can go no further.
@@ -156,16 +167,19 @@ static bool read_clip(trainer *t, double clip[CLIP_COUNT], float *scale, err *e)
 static bool look(trainer *t, err *e) {
     double clip[CLIP_COUNT];
     float scale;
-    return t->j->precision != PRECISION_FP16 || t->update % LOOK_EVERY || read_clip(t, clip, &scale, e);
+    if (t->j->precision != PRECISION_FP16 || t->update - t->looked < LOOK_EVERY) return true;
+    t->looked = t->update;
+    return read_clip(t, clip, &scale, e);
 }
 
 static bool train_epoch(trainer *t, int64_t epoch, const watcher *w, bool *go_on, err *e) {
     int64_t total = t->split.train.count, effective = t->s.batch_size * t->s.accumulation;
     if (!begin(t, t->split.train, (uint32_t)epoch, true, e)) return false;
-    for (int64_t done = 0; *go_on && done < total; done += effective) {
-        if (!take_step(t, done, e) || !look(t, e)) return false;
-        int64_t so_far = done + effective < total ? done + effective : total;
-        if (w->on_step) *go_on = w->on_step(w->arg, epoch, so_far, total);
+    for (int64_t done = 0; *go_on && done < total;) {
+        int64_t steps = take_steps(t, done, effective, e);
+        if (!steps || !look(t, e)) return false;
+        done += steps * effective;
+        if (w->on_step) *go_on = w->on_step(w->arg, epoch, done < total ? done : total, total);
     }
     return true;
 }
