@@ -131,8 +131,12 @@ void rig_open_in(rig *r, const device *d, int threads, precision p, const char *
     support_ok(r->data != NULL, &e);
     support_ok(settings_windows(r->config, r->data, r->window, &e), &e);
     support_ok(settings_model(r->config, r->data, &r->model, &e), &e);
-    support_ok(split_make(r->data, &r->settings.split, &r->split, &e), &e);
-    job_init(&r->job, r->data, &r->split, &r->settings, &r->model, r->window, p);
+    support_ok(split_make(r->data, r->window, &r->settings.split, &r->split, &e), &e);
+    if (settings_scales(&r->settings, r->data)) {
+        r->scaler = scaler_fit(r->data, r->split.train, r->window, &e);
+        support_ok(r->scaler != NULL, &e);
+    }
+    job_init(&r->job, r->data, &r->split, &r->settings, &r->model, r->window, r->scaler, p);
     r->queue = d->open(&(queue_options){.threads = threads}, &e);
     support_ok(r->queue != NULL, &e);
 }
@@ -140,6 +144,7 @@ void rig_open_in(rig *r, const device *d, int threads, precision p, const char *
 void rig_close(rig *r) {
     r->device->close(r->queue);
     job_done(&r->job);
+    scaler_free(r->scaler);
     dataset_free(r->data);
     config_free(r->config);
 }

@@ -39,6 +39,7 @@ typedef struct {
     split split;
     model_spec model;
     int64_t window[STREAMS_MOST];
+    scaler *scaler;
     job job;
     const device *device;
     queue *queue;

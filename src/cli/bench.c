@@ -8,6 +8,7 @@
 #include "base/rng.h"
 #include "base/term.h"
 #include "cli/cli.h"
+#include "cli/gathering.h"
 #include "cli/peer.h"
 #include "cli/work.h"
 #include "graph/dtype.h"
@@ -52,8 +53,7 @@ static dataset *vector_data(int64_t n, int64_t width, err *e) {
     }
     d->name = "random";
     d->samples = n;
-    d->width = width;
-    d->vector = v;
+    d->vector = table_of(COLUMN_F32, n, width, v);
     d->classes = 3;
     d->label = label;
     return d;
@@ -74,7 +74,8 @@ static void nbeats_step(job *j, const dataset *d, const settings *s, precision p
     *j = (job){.g = graph_new()};
     graph *g = j->g;
     tensor index = op_draw(g, BATCH), weight = graph_sibling(g, index, 1), y = TENSOR_NONE;
-    tensor row = op_take(g, graph_constant(g, "rows", DTYPE_F32, shape2(d->samples, d->width), d->vector), index);
+    const float *rows = table_floats(&d->vector);
+    tensor row = op_take(g, graph_constant(g, "rows", DTYPE_F32, shape2(d->samples, d->vector.width), rows), index);
     tensor x = op_slice(g, row, 0, LOOKBACK), target = op_slice(g, row, LOOKBACK, LOOKBACK + HORIZON);
     for (int b = 0; b < 30; b++) {
         char name[32];
@@ -306,7 +307,7 @@ static bool rig_open(rig *g, const outcome *r, const device *d, queue *q, err *e
     if (r->c->build) {
         r->c->build(&g->job, g->data, &g->settings, r->precision);
     } else {
-        job_init(&g->job, g->data, &all, &g->settings, &g->model, window, r->precision);
+        job_init(&g->job, g->data, &all, &g->settings, &g->model, window, NULL, r->precision);
     }
     g->exec = exec_new(d, q, g->job.g, &(exec_options){.batch = r->batch}, e);
     return g->exec && set_initial(g, r->precision, e);
@@ -378,6 +379,46 @@ static bool chosen(const cli_options *o, const bench_case *c) {
     return any;
 }
 
+// The loader: no training step, but batches gathered on the host.
+
+enum { LOADER_BATCH = 3072, LOADER_PASSES = 9 };
+
+static void print_gathering(const cli_options *o, int64_t batch, const gathering *g) {
+    const char *const variant[] = {"tradewind", "memcpy"};
+    const double rate[] = {g->loader, g->copies};
+    for (int i = 0; i < 2; i++) {
+        double ms = (double)batch / rate[i] * 1e3;
+        char text[32];
+        term_count(text, sizeof text, rate[i]);
+        if (o->json)
+            json_line(stdout, json_pack("{s:s, s:s, s:s, s:s, s:I, s:o, s:o, s:o, s:o}", "case", "loader", "variant",
+                                  variant[i], "device", "cpu", "precision", "fp32", "batch", (json_int_t)batch,
+                                  "ms_per_step", json_number(ms), "samples_per_s", json_number(rate[i]), "memory_mb",
+                                  json_number(g->megabytes), "ratio", json_number(rate[i] / g->copies)));
+        else
+            printf("%-11s %-14s %-4s %-9s %6lld %10.3f %11s %8.3f %9.0f\n", "loader", variant[i], "cpu", "fp32",
+                (long long)batch, ms, text, EPOCH / rate[i], g->megabytes);
+    }
+    if (!o->json) printf("%-11s %.2f times two threads that only copy\n", "loader", g->loader / g->copies);
+}
+
+static bool run_loader(const cli_options *o, err *e) {
+    static const int64_t window[] = {50, 20};
+    gathering g = {0};
+    int64_t batch = o->batch ? o->batch : LOADER_BATCH;
+    dataset *d = market_data(EPOCH, e);
+    bool ok = d && gathering_measure(d, window, batch, o->steps ? o->steps : LOADER_PASSES, &g, e);
+    if (ok) print_gathering(o, batch, &g);
+    dataset_free(d);
+    return ok;
+}
+
+static bool is_named(const cli_options *o, const char *name) {
+    for (int i = 0; i < o->words; i++)
+        if (strcmp(o->word[i], name) == 0) return true;
+    return false;
+}
+
 static bool run_chosen(const cli_options *o, const bench *b, err *e) {
     err why;
     peer_case ceilings = {.script = b->script, .device = b->d->name, .name = "ceilings"};
@@ -392,7 +433,15 @@ static bool run_chosen(const cli_options *o, const bench *b, err *e) {
         fprintf(stderr, "tradewind: %s: %s\n", cases[i].name, why.text);
         failed++;
     }
+    if (is_named(o, "loader") && !run_loader(o, &why)) {
+        fprintf(stderr, "tradewind: loader: %s\n", why.text);
+        failed++;
+    }
     return failed == 0 || err_run(e, "%d of the cases could not be timed", failed);
+}
+
+static bool is_group(const char *word) {
+    return strcmp(word, "main") == 0 || strcmp(word, "shapes") == 0 || strcmp(word, "loader") == 0;
 }
 
 static bool run(const cli_options *o, err *e) {
@@ -400,7 +449,7 @@ static bool run(const cli_options *o, err *e) {
     const char *script = o->peer ? o->peer : "bench/peers.py";
     bench b = {.threads = o->threads ? o->threads : pool_processors()};
     for (int i = 0; i < o->words; i++)
-        if (!find(o->word[i]) && strcmp(o->word[i], "main") != 0 && strcmp(o->word[i], "shapes") != 0)
+        if (!find(o->word[i]) && !is_group(o->word[i]))
             return err_input(e, "%s: unknown case; `tradewind bench --help` lists them", o->word[i]);
     if (!cli_open_queue(o, &b.d, &b.q, &why, e)) return false;
     if (why.text[0]) fprintf(stderr, "tradewind: no card, the CPU computes: %s\n", why.text);
@@ -422,6 +471,8 @@ const cli_command cli_bench = {"bench", "[CASE...]", "timed training steps, besi
     "  nbeats      30 blocks of width 512, lookback 60, horizon 12, batch 1024\n"
     "  main        the five above, which is also what runs without a name\n"
     "  shapes      lstm with hidden-16, -24, -48, -64, -96, -128, window-20, -100, -200, batch-1000, -16384, layers-2\n"
+    "  loader      batches gathered on the host by two threads, beside two threads that only copy the same samples;\n"
+    "              windows 50x15 and 20x8, vector 64, batch 3072; --steps counts passes over 343,000 samples\n"
     "TFLOP/s counts 6 for every weight and row; GB/s counts every tensor written once and read once (bench/README.md)\n"
     "  --batch N   another batch size     --steps N   timed steps; on a card, timed epochs of 343,000 samples\n"
     "  --precision NAME   only this one: fp32, tf32, bf16 or fp16\n"

@@ -28,8 +28,11 @@ static bool make_data(setup *s, err *e) {
     if (!settings_windows(s->config, s->data, s->window, e) || !settings_model(s->config, s->data, &s->model, e))
         return false;
     err inner;
-    if (split_make(s->data, &s->settings.split, &s->split, &inner)) return true;
-    return config_fail(s->config, "data.split", e, "%s", inner.text);
+    if (!split_make(s->data, s->window, &s->settings.split, &s->split, &inner))
+        return config_fail(s->config, "data.split", e, "%s", inner.text);
+    if (!settings_scales(&s->settings, s->data)) return true;
+    s->scaler = scaler_fit(s->data, s->split.train, s->window, e);
+    return s->scaler != NULL;
 }
 
 // What the description asks for, or the first of bf16, fp16 and fp32 that the device computes.
@@ -50,17 +53,34 @@ static exec_memory measured(const setup *s) {
         &(exec_options){.batch = s->settings.batch_size});
 }
 
+static size_t ring_bytes(const setup *s) {
+    loader_options from = job_loader(&s->job, &s->settings);
+    return s->job.host ? loader_measure(s->data, &from) : 0;
+}
+
 bool setup_fits(const setup *s, err *e) {
     size_t need = measured(s).total, have = s->device->available(s->queue);
+    if (s->device->host_memory) need += ring_bytes(s);
     if (need <= have) return true;
     return err_run(e,
         "the plan needs %.1f MB and %s has %.1f MB available; use a smaller train.batch_size or smaller windows",
         (double)need / 1e6, s->device->name, (double)have / 1e6);
 }
 
+static void make_job(setup *s, const settings *chosen) {
+    job_init(&s->job, s->data, &s->split, chosen, &s->model, s->window, s->scaler, s->precision);
+}
+
+// Data whose place is left open go to the device; those of a card that they do not fit into stay on the host.
 static bool build(setup *s, const cli_options *o, err *why, err *e) {
     if (!cli_open_queue(o, &s->device, &s->queue, why, e) || !choose_precision(s, e)) return false;
-    job_init(&s->job, s->data, &s->split, &s->settings, &s->model, s->window, s->precision);
+    settings chosen = s->settings;
+    err unused;
+    make_job(s, &chosen);
+    if (chosen.residency != RESIDENCY_AUTO || s->device->host_memory || setup_fits(s, &unused)) return true;
+    job_done(&s->job);
+    chosen.residency = RESIDENCY_HOST;
+    make_job(s, &chosen);
     return true;
 }
 
@@ -94,6 +114,7 @@ bool setup_open(setup *s, const cli_options *o, err *e) {
 void setup_close(setup *s) {
     if (s->job.g) job_done(&s->job);
     if (s->queue) s->device->close(s->queue);
+    scaler_free(s->scaler);
     dataset_free(s->data);
     config_free(s->config);
 }
@@ -107,10 +128,9 @@ static void print_count(FILE *out, const char *before, double n, const char *aft
 static void print_data(const setup *s, FILE *out) {
     print_count(out, "data      ", (double)s->split.train.count, " training and ");
     print_count(out, "", (double)s->split.validation.count, " validation samples");
-    int64_t unused = s->data->samples - s->split.train.count - s->split.dropped - s->split.validation.count;
-    fprintf(out, " (%s, %lld left out between them", s->data->name, (long long)s->split.dropped);
-    print_count(out, ", ", (double)unused, " after them not used");
-    fprintf(out, "), %.1f MB\n", (double)dataset_bytes(s->data) / 1e6);
+    fprintf(out, " (%s, %lld left out between parts", s->data->name, (long long)s->split.dropped);
+    print_count(out, ", ", (double)s->split.test.count, " kept for a test");
+    fprintf(out, "), %.1f MB%s\n", (double)dataset_bytes(s->data) / 1e6, s->scaler ? ", scaled" : "");
 }
 
 static void print_memory(const setup *s, FILE *out) {
@@ -121,6 +141,9 @@ static void print_memory(const setup *s, FILE *out) {
         (double)m.activations / 1e6);
     if (m.constants) fprintf(out, ", data %.1f", (double)m.constants / 1e6);
     fputc('\n', out);
+    if (s->job.host)
+        fprintf(out, "loader    %d thread%s on the host, %d batches ahead, %.1f MB\n", s->settings.workers,
+            s->settings.workers == 1 ? "" : "s", s->settings.prefetch, (double)ring_bytes(s) / 1e6);
     if (!setup_fits(s, &e)) fprintf(out, "          does not fit: %s\n", e.text);
 }
 

@@ -14,6 +14,7 @@ typedef struct {
     split split;
     model_spec model;
     int64_t window[STREAMS_MOST];
+    scaler *scaler; // NULL: none
     job job;
     const device *device;
     queue *queue;

@@ -113,7 +113,8 @@ static int taken(const gather_args *g, const operand *o) {
 static bool match_window(const call *c, gather_args *g, gather_member *m) {
     if (c->op != OP_window || c->in[1].shape.dim[0] != g->rows) return false;
     const window_attr *a = (const window_attr *)c->attr;
-    bool plain = a->scale == SCALE_NONE && c->in[0].type == DTYPE_F32;
+    bool plain = a->scale == SCALE_NONE && c->in[0].type == DTYPE_F32 && window_parts(c->inputs) == 1;
+    plain = plain && !c->in[WINDOW_SCALER].data;
     for (int k = 0; k < 3; k++) plain = plain && c->out[k].type == DTYPE_F32 && c->out[k].data;
     m->row = taken(g, &c->in[1]);
     m->first = taken(g, &c->in[2]);

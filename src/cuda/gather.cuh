@@ -1,7 +1,7 @@
 // Gathering a micro-batch in one launch: `draw`, the `take`s by its index, the `window`s whose rows such takes give.
 //
-// Every result is written to its home, as the single calls would. Windows that are scaled and series that are not fp32
-// are left to the single calls.
+// Every result is written to its home, as the single calls would. Windows that are scaled, and tables and
+// series that are not fp32 or have several parts, are left to the single calls.
 #ifndef TRADEWIND_CUDA_GATHER_CUH
 #define TRADEWIND_CUDA_GATHER_CUH
 

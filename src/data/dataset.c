@@ -1,6 +1,11 @@
 #include "data/dataset.h"
 
+#include "base/half.h"
+
 #include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 enum { ALIGN = 64 };
 
@@ -13,20 +18,184 @@ dataset *dataset_new(size_t bytes, err *e) {
     return NULL;
 }
 
-void *dataset_take(dataset *d, size_t *at, int64_t count, size_t size) {
-    void *p = (char *)d->memory + *at;
-    *at += ((size_t)count * size + ALIGN - 1) / ALIGN * ALIGN;
-    return p;
+dataset *dataset_new_of(void *owner, void (*release)(void *owner), err *e) {
+    dataset *d = calloc(1, sizeof *d);
+    if (d) {
+        d->owner = owner;
+        d->release = release;
+        return d;
+    }
+    if (release) release(owner);
+    err_run(e, "not enough memory for a dataset");
+    return NULL;
 }
 
-int64_t dataset_bytes(const dataset *d) {
-    int64_t words = d->samples * (d->width + 1 + (d->best ? 1 : 0));
-    for (int i = 0; i < d->streams; i++) words += d->stream[i].rows * d->stream[i].features + 2 * d->samples;
-    return words * 4;
+size_t dataset_room(int64_t count, size_t size) {
+    return ((size_t)count * size + ALIGN - 1) / ALIGN * ALIGN;
+}
+
+void *dataset_take(dataset *d, size_t *at, int64_t count, size_t size) {
+    void *p = (char *)d->memory + *at;
+    *at += dataset_room(count, size);
+    return p;
 }
 
 void dataset_free(dataset *d) {
     if (!d) return;
+    if (d->release) d->release(d->owner);
     free(d->memory);
     free(d);
+}
+
+static int64_t table_bytes(const table *t) {
+    int64_t bytes = 0;
+    for (int k = 0; k < t->parts; k++) bytes += t->rows * t->part[k].width * (int64_t)column_bytes(t->part[k].type);
+    return bytes;
+}
+
+int64_t dataset_bytes(const dataset *d) {
+    int64_t each = 0; // of a sample
+    each += d->label ? 4 : 0;
+    each += d->best ? 4 : 0;
+    each += d->price ? 4 : 0;
+    each += d->time ? 8 : 0;
+    each += d->end ? 8 : 0;
+    each += d->target ? 4 * d->target_width : 0;
+    int64_t bytes = table_bytes(&d->vector) + d->samples * each;
+    for (int i = 0; i < d->streams; i++) bytes += table_bytes(&d->stream[i].series) + 8 * d->samples;
+    return bytes;
+}
+
+// Advice is best-effort: a system that does not take it reads as it always does.
+static void advise_table(const table *t, int advice) {
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    for (int k = 0; k < t->parts; k++) {
+        uintptr_t from = (uintptr_t)t->part[k].data, to = from;
+        to += (uintptr_t)(t->rows * t->part[k].width) * column_bytes(t->part[k].type);
+        from -= from % page;
+        (void)madvise((void *)from, to - from, advice);
+    }
+}
+
+void dataset_advise(const dataset *d) {
+    if (!d->owner) return;
+    int64_t memory = (int64_t)sysconf(_SC_PHYS_PAGES) * (int64_t)sysconf(_SC_PAGESIZE);
+    int advice = dataset_bytes(d) < memory / 2 ? MADV_WILLNEED : MADV_RANDOM;
+    for (int i = 0; i < d->streams; i++) advise_table(&d->stream[i].series, advice);
+    advise_table(&d->vector, advice);
+}
+
+// Tables
+
+size_t column_bytes(column_type t) {
+    return t == COLUMN_F32 ? 4 : t == COLUMN_F16 ? 2 : 1;
+}
+
+const char *column_name(column_type t) {
+    return t == COLUMN_F32 ? "f32" : t == COLUMN_F16 ? "f16" : "i8";
+}
+
+table table_of(column_type type, int64_t rows, int64_t width, const void *data) {
+    table t = {.rows = rows};
+    table_add(&t, type, width, data);
+    return t;
+}
+
+void table_add(table *t, column_type type, int64_t width, const void *data) {
+    CHECK(t->parts < PARTS_MOST, "a table of more than %d parts", PARTS_MOST);
+    t->part[t->parts++] = (table_part){type, width, data};
+    t->width += width;
+}
+
+const float *table_floats(const table *t) {
+    return t->parts == 1 && t->part[0].type == COLUMN_F32 ? t->part[0].data : NULL;
+}
+
+static void part_read(const table_part *p, int64_t row, int64_t rows, float *to, int64_t stride) {
+    int64_t width = p->width;
+    const float *floats = (const float *)p->data + row * width;
+    const uint16_t *halves = (const uint16_t *)p->data + row * width;
+    const int8_t *bytes = (const int8_t *)p->data + row * width;
+    for (int64_t r = 0; r < rows; r++, to += stride) {
+        if (p->type == COLUMN_F32) memcpy(to, floats + r * width, (size_t)width * sizeof *to);
+        if (p->type == COLUMN_F16)
+            for (int64_t i = 0; i < width; i++) to[i] = half_widen(halves[r * width + i]);
+        if (p->type == COLUMN_I8)
+            for (int64_t i = 0; i < width; i++) to[i] = (float)bytes[r * width + i];
+    }
+}
+
+void table_read(const table *t, int64_t row, int64_t rows, float *to) {
+    const float *floats = table_floats(t);
+    if (floats) {
+        memcpy(to, floats + row * t->width, (size_t)(rows * t->width) * sizeof *to);
+        return;
+    }
+    for (int k = 0; k < t->parts; k++) {
+        part_read(&t->part[k], row, rows, to, t->width);
+        to += t->part[k].width;
+    }
+}
+
+// Checking
+
+static bool check_table(const table *t, const char *what, const char *name, err *e) {
+    int64_t width = 0, cells;
+    for (int k = 0; k < t->parts; k++) {
+        const table_part *p = &t->part[k];
+        bool sized = p->width > 0 && p->data && !__builtin_mul_overflow(t->rows, p->width * 4, &cells);
+        if (!sized || (uintptr_t)p->data % column_bytes(p->type))
+            return err_input(
+                e, "%s: part %d of %s is empty, too large or not aligned; make the file again", what, k + 1, name);
+        width += p->width;
+    }
+    if (t->rows < 0 || t->rows > INT32_MAX || t->parts < 0 || width != t->width)
+        return err_input(e, "%s: %s has %lld rows of %lld columns, which cannot be; make the file again", what, name,
+            (long long)t->rows, (long long)t->width);
+    return true;
+}
+
+static bool check_stream(const dataset *d, const stream *s, const char *what, err *e) {
+    if (!s->name || !s->name[0] || !s->series.width || !s->row || !s->first)
+        return err_input(e, "%s: a stream lacks its name, features or rows; make the file again", what);
+    if (!check_table(&s->series, what, s->name, e)) return false;
+    for (int64_t i = 0; i < d->samples; i++) {
+        if (s->first[i] >= 0 && s->first[i] <= s->row[i] && s->row[i] < s->series.rows) continue;
+        return err_input(e, "%s: sample %lld points to rows %d..%d of %s, which has %lld; make the file again", what,
+            (long long)i, (int)s->first[i], (int)s->row[i], s->name, (long long)s->series.rows);
+    }
+    return true;
+}
+
+static bool check_samples(const dataset *d, const char *what, err *e) {
+    for (int64_t i = 0; i < d->samples; i++) {
+        if (d->label && (d->label[i] < 0 || d->label[i] >= d->classes))
+            return err_input(e, "%s: sample %lld has label %d; labels are 0 to %d", what, (long long)i,
+                (int)d->label[i], d->classes - 1);
+        if (d->time && i && d->time[i] < d->time[i - 1])
+            return err_input(
+                e, "%s: sample %lld is earlier than the one before it; sort samples by time", what, (long long)i);
+        if (d->end && d->end[i] < d->time[i])
+            return err_input(
+                e, "%s: the label of sample %lld ends before the sample; make the labels again", what, (long long)i);
+    }
+    return true;
+}
+
+bool dataset_check(const dataset *d, const char *what, err *e) {
+    if (d->samples < 1 || d->samples > INT32_MAX || d->streams < 0 || d->streams > STREAMS_MOST)
+        return err_input(e, "%s: %lld samples of %d streams; at least 1 sample and at most %d streams are needed", what,
+            (long long)d->samples, d->streams, STREAMS_MOST);
+    if (!d->streams && !d->vector.width)
+        return err_input(e, "%s: neither a stream nor a vector; a model needs something to see", what);
+    if (!(d->label && d->classes > 0) && !(d->target && d->target_width > 0))
+        return err_input(e, "%s: neither labels nor targets; label the samples first", what);
+    if (d->end && !d->time) return err_input(e, "%s: labels have ends but samples no times; make the file again", what);
+    if (d->vector.width && d->vector.rows != d->samples)
+        return err_input(e, "%s: %lld samples but %lld vectors; make the file again", what, (long long)d->samples,
+            (long long)d->vector.rows);
+    if (d->vector.parts && !check_table(&d->vector, what, "the vector", e)) return false;
+    for (int i = 0; i < d->streams; i++)
+        if (!check_stream(d, &d->stream[i], what, e)) return false;
+    return check_samples(d, what, e);
 }

@@ -2,7 +2,13 @@
 //
 // Every stream is a panel: rows of features, series after series. A sample names, per stream, the last row of its
 // window and the first row of the series that row belongs to; windows are never materialised. Samples are in time
-// order.
+// order; where a panel has several series, samples of all of them interleave.
+//
+// Columns have the type they need. A table is made of parts, each of one type; its columns are those of the parts, one
+// part after the other. What is read from a table is fp32 whatever the type.
+//
+// The pointers point into one block of the dataset's own (dataset_new), or into something that an owner keeps, such as
+// a mapped file (dataset_new_of).
 #ifndef TRADEWIND_DATA_DATASET_H
 #define TRADEWIND_DATA_DATASET_H
 
@@ -11,40 +17,92 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { STREAMS_MOST = 8 };
+enum { STREAMS_MOST = 8, PARTS_MOST = 8 };
+
+typedef enum { COLUMN_F32, COLUMN_F16, COLUMN_I8 } column_type;
+
+typedef struct {
+    column_type type;
+    int64_t width;
+    const void *data; // [rows, width]
+} table_part;
+
+typedef struct {
+    int64_t rows, width; // width: of all parts together; 0 for no table
+    int parts;
+    table_part part[PARTS_MOST];
+    const char *const *columns; // [width] their names, or NULL
+} table;
 
 typedef struct {
     const char *name;
-    int64_t rows, features;
-    const float *series;  // [rows, features]
+    table series;
     const int32_t *row;   // [samples] the window's last row
     const int32_t *first; // [samples] the first row of its series
 } stream;
 
 typedef struct dataset {
-    void *memory; // one block that owns what the pointers point to
     const char *name;
     int64_t samples;
     int streams;
     stream stream[STREAMS_MOST];
-    int64_t width;        // of the vector; 0 for none
-    const float *vector;  // [samples, width]
-    int classes;          //
-    const int32_t *label; // [samples]
-    int64_t horizon;      // bars until a label is known
-    const int32_t *best;  // [samples] what the best possible classifier answers, where that is known; or NULL
+    table vector;                   // a row a sample; may be none
+    bool raw;                       // features are as measured: to be scaled before a model sees them
+    int classes;                    // 0 where there are targets alone
+    const int32_t *label;           // [samples]; NULL where there are targets alone
+    const char *const *class_names; // [classes], or NULL
+    int64_t target_width;           //
+    const float *target;            // [samples, target_width] what a regression is to give, or NULL
+    const int64_t *time;            // [samples] when the sample is known, UTC seconds, never falling; or NULL
+    const int64_t *end;             // [samples] when its label is known, as `time` counts; or NULL; needs `time`
+    const float *price;             // [samples] what one could trade at when the sample is known, or NULL
+    int64_t horizon;                // bars of the first stream until a label is known, where `end` is not there
+    const int32_t *best;            // [samples] what the best possible classifier answers, where known; or NULL
+    void *memory;                   // the dataset's own block, or NULL
+    void *owner;                    // what keeps the memory otherwise
+    void (*release)(void *owner);   // called once by dataset_free; NULL: nothing to do
 } dataset;
 
 // A dataset with one zeroed block of `bytes`, to be cut up by dataset_take; NULL, with the reason, where memory is
 // short.
 dataset *dataset_new(size_t bytes, err *e);
 
-// The next `count` items of `size` bytes of the block, from `*at` on; the caller has counted them into its size.
-void *dataset_take(dataset *d, size_t *at, int64_t count, size_t size);
+// A dataset whose memory is kept by `owner` until dataset_free calls `release`; also where this fails.
+dataset *dataset_new_of(void *owner, void (*release)(void *owner), err *e);
 
-// Bytes of everything that the pointers above point to.
+// The next `count` items of `size` bytes of the block, from `*at` on; the caller has counted them into its size.
+// dataset_room is what they take of it, alignment included.
+void *dataset_take(dataset *d, size_t *at, int64_t count, size_t size);
+size_t dataset_room(int64_t count, size_t size);
+
+// Whether everything points where it may and is what it says: sizes, rows within their series, labels within the
+// classes, times that never fall, ends not before their samples. A dataset from outside is not used before this has
+// passed. ERR_INPUT names what is wrong; `what` (a file's name) stands before it.
+bool dataset_check(const dataset *d, const char *what, err *e);
+
+// Bytes of everything that the pointers above point to, names left out.
 int64_t dataset_bytes(const dataset *d);
 
+// Tells the system how tables that an owner keeps will be read: all soon where they fit into memory, or here and there.
+void dataset_advise(const dataset *d);
+
 void dataset_free(dataset *d);
+
+// Tables
+
+size_t column_bytes(column_type t);
+const char *column_name(column_type t);
+
+// A table of one part.
+table table_of(column_type type, int64_t rows, int64_t width, const void *data);
+
+// Appends a part to a table whose rows are set.
+void table_add(table *t, column_type type, int64_t width, const void *data);
+
+// The data of a table that is one part of f32, which is the common case; NULL for any other.
+const float *table_floats(const table *t);
+
+// `rows` rows from `row` on, as fp32 [rows, width].
+void table_read(const table *t, int64_t row, int64_t rows, float *to);
 
 #endif

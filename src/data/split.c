@@ -1,18 +1,76 @@
 #include "data/split.h"
 
-bool split_make(const dataset *d, const split_options *o, split *s, err *e) {
-    int64_t gap = (o->purge < 0 ? d->horizon : o->purge) + o->embargo;
-    int64_t train = (int64_t)((double)d->samples * o->train),
+#include <stdlib.h>
+
+static int64_t after(span s) {
+    return s.first + s.count;
+}
+
+// The first sample behind the part whose time lies beyond every label's end.
+static int64_t past_ends(const dataset *d, span part) {
+    int64_t last = d->end[part.first], at = after(part);
+    for (int64_t i = part.first; i < after(part); i++) last = d->end[i] > last ? d->end[i] : last;
+    while (at < d->samples && d->time[at] <= last) at++;
+    return at;
+}
+
+// One behind the last sample whose row, less `back`, is not beyond the latest row that its series has in the part. A
+// series is known by its first row. Rows of a series rise with time.
+static bool past_rows(const dataset *d, const stream *s, span part, int64_t back, int64_t *past, err *e) {
+    int64_t at = after(part);
+    int32_t *latest = malloc((size_t)s->series.rows * sizeof *latest);
+    if (!latest) return err_run(e, "out of memory for the rows of %s", s->name);
+    for (int64_t i = 0; i < s->series.rows; i++) latest[i] = -1;
+    for (int64_t i = part.first; i < after(part); i++)
+        if (s->row[i] > latest[s->first[i]]) latest[s->first[i]] = s->row[i];
+    for (int64_t i = after(part); i < d->samples; i++)
+        if (latest[s->first[i]] >= 0 && s->row[i] - back <= latest[s->first[i]]) at = i + 1;
+    free(latest);
+    *past = at > *past ? at : *past;
+    return true;
+}
+
+bool split_past(const dataset *d, span part, const int64_t *window, int64_t *past, err *e) {
+    *past = after(part);
+    if (part.count < 1) return true;
+    if (d->end) {
+        *past = past_ends(d, part);
+    } else if (d->streams) {
+        if (!past_rows(d, &d->stream[0], part, d->horizon, past, e)) return false;
+    } else {
+        *past = *past + d->horizon < d->samples ? *past + d->horizon : d->samples;
+    }
+    // The samples that labels reach stand for the bars that labels reach.
+    span seen = {part.first, *past - part.first};
+    for (int i = 0; window && i < d->streams; i++)
+        if (!past_rows(d, &d->stream[i], seen, window[i] - 1, past, e)) return false;
+    return true;
+}
+
+// Where the next part begins; it may lie beyond the last sample.
+static bool next_part(
+    const dataset *d, const int64_t *window, const split_options *o, span part, int64_t *first, err *e) {
+    *first = after(part) + o->purge;
+    if (o->purge < 0 && !split_past(d, part, o->purge == PURGE_WINDOWS ? window : NULL, first, e)) return false;
+    *first += o->embargo;
+    return true;
+}
+
+bool split_make(const dataset *d, const int64_t *window, const split_options *o, split *s, err *e) {
+    int64_t train = (int64_t)((double)d->samples * o->train), first, test,
             validation = (int64_t)((double)d->samples * o->validation);
-    if (train + gap + validation > d->samples) validation = d->samples - train - gap;
+    *s = (split){.train = {0, train}};
+    if (!next_part(d, window, o, s->train, &first, e)) return false;
+    if (first + validation > d->samples) validation = d->samples - first;
     if (train < 1 || validation < 1)
         return err_input(e,
             "a split of %lld samples into %.0f %% training, a gap of %lld and %.0f %% validation leaves a part empty; "
-            "use "
-            "more data or a smaller embargo",
-            (long long)d->samples, o->train * 100, (long long)gap, o->validation * 100);
-    s->train = (span){0, train};
-    s->validation = (span){train + gap, validation};
-    s->dropped = gap;
+            "use more data or a smaller embargo",
+            (long long)d->samples, o->train * 100, (long long)(first - train), o->validation * 100);
+    s->validation = (span){first, validation};
+    if (!next_part(d, window, o, s->validation, &test, e)) return false;
+    if (test > d->samples) test = d->samples;
+    s->test = (span){test, d->samples - test};
+    s->dropped = first - train + test - after(s->validation);
     return true;
 }

@@ -1,7 +1,16 @@
-// Splits samples by time into training and validation, with a gap in between.
+// Splits samples by time into training, validation and test, with gaps in between.
 //
-// A training sample's label is known `horizon` bars later; samples whose label reaches into the validation span are
-// purged, and an embargo leaves out further samples, so that what is validated was not seen through overlapping labels.
+// A part's labels are known some time after its samples. The next part begins with the first sample that none of these
+// labels reaches, and an embargo leaves out further samples: what is validated or tested was then not seen through
+// overlapping labels. What is left out is left out of the later part, so that training keeps the share that was asked
+// for. Where a label ends says `end` of the dataset; without it, `horizon` bars of the first stream, counted in the
+// sample's own series; without streams, `horizon` samples.
+//
+// Samples of several series interleave in time. Parts are spans of samples, so all series change parts at the same
+// moment; a gap is as long as the series that needs the longest.
+//
+// Windows look back, never ahead: a sample of an earlier part cannot see a later one. A later part may see bars of an
+// earlier one, which by then are the past; `purge: windows` forbids that too.
 #ifndef TRADEWIND_DATA_SPLIT_H
 #define TRADEWIND_DATA_SPLIT_H
 
@@ -12,18 +21,26 @@ typedef struct {
     int64_t first, count;
 } span;
 
+enum { PURGE_LABELS = -1, PURGE_WINDOWS = -2 };
+
 typedef struct {
-    double train, validation; // shares of the samples
-    int64_t purge;            // samples; -1: as many as the label's horizon
+    double train, validation; // shares of the samples; the rest is test
+    int64_t purge;            // samples; PURGE_LABELS: as labels reach; PURGE_WINDOWS: and windows
     int64_t embargo;          // samples
 } split_options;
 
 typedef struct {
-    span train, validation;
-    int64_t dropped; // by purge and embargo
+    span train, validation, test; // test may be empty
+    int64_t dropped;              // by purge and embargo
 } split;
 
-// ERR_INPUT where a part would be empty.
-bool split_make(const dataset *d, const split_options *o, split *s, err *e);
+// `window` gives the length of each stream's window, in bars; only PURGE_WINDOWS looks at it. ERR_INPUT where training
+// or validation would be empty.
+bool split_make(const dataset *d, const int64_t *window, const split_options *o, split *s, err *e);
+
+// The first sample after `part` that shares nothing with it: no label of the part reaches it and, where `window` is
+// not NULL, its own windows see no bar of the part or of its labels. It and all later samples may be trained on where
+// `part` is a test. ERR_RUN where memory is short.
+bool split_past(const dataset *d, span part, const int64_t *window, int64_t *past, err *e);
 
 #endif

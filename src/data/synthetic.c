@@ -185,10 +185,10 @@ static void fill_samples(dataset *d, const market *m, int64_t first, size_t *at)
         label[i] = class_of(m->ret[t + 1]);
         best[i] = best_class(m->o->strength * m->signal[t]);
     }
-    d->stream[0] = (stream){"fast", m->bars, SYNTHETIC_FAST, m->fast, fast, zero};
-    d->stream[1] = (stream){"slow", m->hours, SYNTHETIC_SLOW, m->slow, slow, zero};
+    d->stream[0] = (stream){"fast", table_of(COLUMN_F32, m->bars, SYNTHETIC_FAST, m->fast), fast, zero};
+    d->stream[1] = (stream){"slow", table_of(COLUMN_F32, m->hours, SYNTHETIC_SLOW, m->slow), slow, zero};
     d->streams = 2;
-    d->vector = m->vector + first * SYNTHETIC_VECTOR;
+    d->vector = table_of(COLUMN_F32, d->samples, SYNTHETIC_VECTOR, m->vector + first * SYNTHETIC_VECTOR);
     d->label = label;
     d->best = best;
 }
@@ -248,7 +248,6 @@ dataset *synthetic_new(const synthetic_options *o, err *e) {
         pool_free(m.pool);
         d->name = "synthetic";
         d->samples = m.bars - first - 1;
-        d->width = SYNTHETIC_VECTOR;
         d->classes = 3;
         d->horizon = 1;
         fill_samples(d, &m, first, &at);

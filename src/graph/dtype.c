@@ -41,7 +41,7 @@ void dtype_assign(graph *g, precision p) {
     if (p == PRECISION_FP64) {
         g->real_type = DTYPE_F64;
         for (int i = 1; i <= g->tensors; i++)
-            if (dtype_is_float(g->tensor[i]->type)) g->tensor[i]->type = DTYPE_F64;
+            if (g->tensor[i]->type == DTYPE_F32) g->tensor[i]->type = DTYPE_F64;
         return;
     }
     for (int i = 0; i < g->nodes; i++) assign_node(g, g->node[i], p);

@@ -5,8 +5,8 @@
 //   follow  results in the type of the first floating-point input: moves, sums of two, dropout
 //
 // Constants keep the type of their memory, parameters their fp32 master, states the type they were given. tf32 is a way
-// of multiplying, not of storing, so it assigns what fp32 does. fp64 makes every floating-point tensor double; it
-// exists for tests.
+// of multiplying, not of storing, so it assigns what fp32 does. fp64 makes every fp32 tensor double; it exists for
+// tests.
 #ifndef TRADEWIND_GRAPH_DTYPE_H
 #define TRADEWIND_GRAPH_DTYPE_H
 

@@ -102,11 +102,16 @@ void graph_keep(graph *g, tensor t) {
     graph_edit(g, t)->kept = true;
 }
 
+void graph_number_from(graph *g, uint32_t number) {
+    g->number = number;
+}
+
 node *graph_node_add(graph *g, int op, const char *name, precision_class precision, const tensor *input, int inputs) {
     CHECK(inputs <= INPUTS_MOST, "%s has %d inputs", name, inputs);
     node *n = arena_take(&g->arena, sizeof *n);
     n->op = op;
     n->name = name;
+    n->number = g->number++;
     n->precision = precision;
     n->inputs = inputs;
     n->input = arena_array(&g->arena, (size_t)inputs, sizeof *n->input);

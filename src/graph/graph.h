@@ -70,6 +70,7 @@ typedef enum { FLOW_NONE, FLOW_WRITE, FLOW_ADD } flow;
 typedef struct {
     int op;           // index into the operator catalogue
     const char *name; // the operator's
+    uint32_t number;  // part of random counters
     precision_class precision;
     phase phase;
     int inputs, outputs;
@@ -99,6 +100,10 @@ tensor graph_slab(graph *g, slab_kind kind);
 
 // Keeps an activation until the end of its micro-batch, so that the host can read it (exec_peek).
 void graph_keep(graph *g, tensor t);
+
+// Nodes carry numbers, which are part of random counters: 0, 1, 2 in the order of their making, or on from the one set
+// here. A model whose first node always has the same number draws the same bits wherever its inputs come from.
+void graph_number_from(graph *g, uint32_t number);
 
 // Appends a node. For operators' builders only (ops/op.h wraps it); models call those.
 node *graph_node_add(graph *g, int op, const char *name, precision_class precision, const tensor *input, int inputs);

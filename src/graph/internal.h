@@ -11,6 +11,7 @@ struct graph {
     int tensors, tensor_room;
     node **node;
     int nodes, node_room;
+    uint32_t number; // of the next node
     tensor *parameter;
     int parameters, parameter_room;
     int64_t slab_elements;

@@ -91,7 +91,7 @@ void plan_call(const graph *g, int n, int64_t batch, bool backward, bool trainin
     const node *d = graph_node(g, n);
     *c = (call){.op = d->op,
         .name = d->name,
-        .node = (uint32_t)n,
+        .node = d->number,
         .batch = batch,
         .backward = backward,
         .training = training,

@@ -49,8 +49,25 @@ typedef enum { WINDOW_STEPS, WINDOW_FLAT } window_layout;
 
 typedef struct {
     int64_t length;
+    window_layout layout;
+    window_scale scale;
+} window_shape;
+
+typedef struct {
+    int64_t length;
     window_scale scale;
 } window_attr;
+
+// Inputs of the node: the series' first part, row, first, scaler, then the series' other parts.
+enum { WINDOW_SERIES = 0, WINDOW_ROW = 1, WINDOW_FIRST = 2, WINDOW_SCALER = 3, WINDOW_MORE = 4, WINDOW_PARTS_MOST = 8 };
+
+static inline int window_input(int part) {
+    return part ? WINDOW_MORE + part - 1 : WINDOW_SERIES;
+}
+
+static inline int window_parts(int inputs) {
+    return inputs - WINDOW_MORE + 1;
+}
 
 typedef struct {
     float smoothing;

@@ -4,22 +4,66 @@
 #include "graph/grad.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 static tensor column(graph *g, const char *name, const int32_t *data, int64_t n, tensor index) {
     return op_take(g, graph_constant(g, name, DTYPE_I32, shape1(n), data), index);
 }
 
+static dtype dtype_of(column_type t) {
+    return t == COLUMN_F32 ? DTYPE_F32 : t == COLUMN_F16 ? DTYPE_F16 : DTYPE_I8;
+}
+
+static tensor part_constant(graph *g, const char *name, const table *t, int k) {
+    return graph_constant(g, name, dtype_of(t->part[k].type), shape2(t->rows, t->part[k].width), t->part[k].data);
+}
+
 // The sample's window of a stream.
-static tensor stream_input(
-    graph *g, const dataset *d, const stream *s, tensor index, int64_t length, window_layout layout) {
-    tensor series = graph_constant(g, s->name, DTYPE_F32, shape2(s->rows, s->features), s->series);
+static tensor stream_input(job *j, const dataset *d, int i, tensor index, window_layout layout) {
+    graph *g = j->g;
+    const stream *s = &d->stream[i];
+    tensor part[PARTS_MOST], scaler = TENSOR_NONE;
+    for (int k = 0; k < s->series.parts; k++) part[k] = part_constant(g, s->name, &s->series, k);
     tensor row = column(g, "row", s->row, d->samples, index), first = column(g, "first", s->first, d->samples, index);
-    return op_window(g, series, row, first, length, layout, SCALE_NONE);
+    if (j->scaler) scaler = graph_constant(g, "scaler", DTYPE_F32, shape2(2, s->series.width), j->scaler->value[i]);
+    return op_window(g, part, s->series.parts, row, first, scaler, (window_shape){j->window[i], layout, SCALE_NONE});
 }
 
 static tensor vector_input(graph *g, const dataset *d, tensor index) {
-    if (!d->width) return TENSOR_NONE;
-    return op_take(g, graph_constant(g, "vector", DTYPE_F32, shape2(d->samples, d->width), d->vector), index);
+    tensor part[PARTS_MOST];
+    if (!d->vector.width) return TENSOR_NONE;
+    for (int k = 0; k < d->vector.parts; k++) part[k] = op_take(g, part_constant(g, "vector", &d->vector, k), index);
+    return d->vector.parts == 1 ? part[0] : op_concat(g, part, d->vector.parts);
+}
+
+// The micro-batch, drawn and gathered by the graph.
+static job_inputs drawn_inputs(job *j, const dataset *d, window_layout layout) {
+    job_inputs in = {0};
+    tensor index = op_draw(j->g, BATCH);
+    in.weight = graph_sibling(j->g, index, 1);
+    for (int i = 0; i < d->streams; i++) in.x[i] = stream_input(j, d, i, index, layout);
+    in.vector = vector_input(j->g, d, index);
+    in.label = column(j->g, "label", d->label, d->samples, index);
+    return in;
+}
+
+// The micro-batch, written by the host.
+static job_inputs written_inputs(job *j, const dataset *d, window_layout layout) {
+    job_inputs in = {0};
+    for (int i = 0; i < d->streams; i++) {
+        int64_t T = j->window[i], C = d->stream[i].series.width;
+        shape s = layout == WINDOW_FLAT ? shape2(BATCH, T * C) : shape3(BATCH, T, C);
+        in.x[i] = graph_state(j->g, d->stream[i].name, DTYPE_F32, s);
+    }
+    if (d->vector.width) in.vector = graph_state(j->g, "vector", DTYPE_F32, shape2(BATCH, d->vector.width));
+    in.label = graph_state(j->g, "label", DTYPE_I32, shape1(BATCH));
+    in.weight = graph_state(j->g, "weight", DTYPE_F32, shape1(BATCH));
+    return in;
+}
+
+// The number of the model's first node: behind what draws and gathers single tables, whether or not that is there.
+static uint32_t first_number(const dataset *d) {
+    return (uint32_t)(2 + 3 * d->streams + (d->vector.width > 0));
 }
 
 // n / (K * count of the class), over the training samples.
@@ -48,23 +92,25 @@ static void add_optimizer(job *j, const settings *s) {
 }
 
 void job_init(job *j, const dataset *d, const split *sp, const settings *s, const model_spec *m, const int64_t *window,
-    precision p) {
-    *j = (job){.g = graph_new(), .precision = p};
+    const scaler *sc, precision p) {
+    *j = (job){.g = graph_new(), .precision = p, .scaler = sc, .host = s->residency == RESIDENCY_HOST};
     graph *g = j->g;
     model_spec spec = *m;
-    tensor index = op_draw(g, BATCH), weight = graph_sibling(g, index, 1);
-    for (int i = 0; i < d->streams; i++)
-        spec.stream[i].x = stream_input(g, d, &d->stream[i], index, window[i], model_layout(m->kind));
-    spec.vector = vector_input(g, d, index);
-    tensor label = column(g, "label", d->label, d->samples, index), balance = TENSOR_NONE;
+    tensor balance = TENSOR_NONE;
+    for (int i = 0; i < d->streams; i++) j->window[i] = window[i];
+    job_inputs in = j->host ? written_inputs(j, d, model_layout(m->kind)) : drawn_inputs(j, d, model_layout(m->kind));
+    if (j->host) j->input = in;
+    for (int i = 0; i < d->streams; i++) spec.stream[i].x = in.x[i];
+    spec.vector = in.vector;
     if (s->class_weights) {
         j->class_weight = balanced_weights(d, sp->train);
         balance = graph_constant(g, "class weights", DTYPE_F32, shape1(d->classes), j->class_weight);
     }
+    graph_number_from(g, first_number(d));
     j->logits = model_build(g, &spec);
-    tensor loss = op_cross_entropy(g, j->logits, label, weight, balance, s->smoothing);
+    tensor loss = op_cross_entropy(g, j->logits, in.label, in.weight, balance, s->smoothing);
     j->totals = op_tally(g, loss);
-    j->confusion = op_confusion(g, j->logits, label, weight);
+    j->confusion = op_confusion(g, j->logits, in.label, in.weight);
     op_advance(g, PHASE_AFTER);
     dtype_assign(g, p);
     j->seed = grad_build(g, loss);
@@ -74,4 +120,11 @@ void job_init(job *j, const dataset *d, const split *sp, const settings *s, cons
 void job_done(job *j) {
     graph_free(j->g);
     free(j->class_weight);
+}
+
+loader_options job_loader(const job *j, const settings *s) {
+    loader_options o = {.batch = s->batch_size, .seed = s->seed, .workers = s->workers, .prefetch = s->prefetch};
+    memcpy(o.window, j->window, sizeof o.window);
+    o.scaler = j->scaler;
+    return o;
 }

@@ -14,9 +14,16 @@ const config_key settings_keys[] = {
     {"data.synthetic.strength", CONFIG_REAL, "1.5", 0, 100, NULL, "planted signal against noise"},
     {"data.windows.*", CONFIG_INT, NULL, 1, 100000, NULL,
         "bars in a stream's window, by stream (50 for the first, 20 for others)"},
+    {"data.scale", CONFIG_CHOICE, "auto", 0, 0, "auto|none|standard",
+        "standard: streams' columns less their mean, by their deviation; auto: where the data are raw"},
+    {"data.residency", CONFIG_CHOICE, "auto", 0, 0, "auto|device|host",
+        "where the data lie: all on the device, or on the host, whose threads gather batches"},
+    {"data.num_workers", CONFIG_INT, "2", 0, 256, NULL, "threads that gather batches on the host"},
+    {"data.prefetch_factor", CONFIG_INT, "2", 1, 1000, NULL, "batches that they gather ahead"},
     {"data.split.train", CONFIG_REAL, "0.70", ABOVE_0, 1, NULL, "share of the samples, the earliest"},
-    {"data.split.validation", CONFIG_REAL, "0.15", ABOVE_0, 1, NULL, "share of the samples, after those"},
-    {"data.split.purge", CONFIG_INT, "auto", 0, 1e9, "auto", "samples left out because their labels overlap"},
+    {"data.split.validation", CONFIG_REAL, "0.15", ABOVE_0, 1, NULL, "share after those; what is left is for a test"},
+    {"data.split.purge", CONFIG_INT, "auto", 0, 1e9, "auto|windows",
+        "samples left out between parts; auto: as far as labels reach; windows: and no window looks back"},
     {"data.split.embargo", CONFIG_INT, "50", 0, 1e9, NULL, "further samples left out between the parts"},
     {"model.kind", CONFIG_CHOICE, "lstm", 0, 0, "lstm|mlp", "the model"},
     {"model.hidden.*", CONFIG_INT, NULL, 1, 4096, NULL,
@@ -55,8 +62,26 @@ static void read_data(const config *c, settings *s) {
     s->synthetic.strength = config_real(c, "data.synthetic.strength");
     s->split.train = config_real(c, "data.split.train");
     s->split.validation = config_real(c, "data.split.validation");
-    s->split.purge = config_is(c, "data.split.purge", "auto") ? -1 : config_int(c, "data.split.purge");
     s->split.embargo = config_int(c, "data.split.embargo");
+    if (config_is(c, "data.split.purge", "auto"))
+        s->split.purge = PURGE_LABELS;
+    else if (config_is(c, "data.split.purge", "windows"))
+        s->split.purge = PURGE_WINDOWS;
+    else
+        s->split.purge = config_int(c, "data.split.purge");
+}
+
+static void read_loading(const config *c, settings *s) {
+    s->scale = config_is(c, "data.scale", "standard") ? SCALE_DATA : SCALE_RAW_DATA;
+    if (config_is(c, "data.scale", "none")) s->scale = SCALE_NO_DATA;
+    s->residency = config_is(c, "data.residency", "host") ? RESIDENCY_HOST : RESIDENCY_AUTO;
+    if (config_is(c, "data.residency", "device")) s->residency = RESIDENCY_DEVICE;
+    s->workers = (int)config_int(c, "data.num_workers");
+    s->prefetch = (int)config_int(c, "data.prefetch_factor");
+}
+
+bool settings_scales(const settings *s, const dataset *d) {
+    return s->scale == SCALE_DATA || (s->scale == SCALE_RAW_DATA && d->raw);
 }
 
 static void read_optimizer(const config *c, settings *s) {
@@ -86,6 +111,7 @@ static void read_precision(const config *c, settings *s) {
 bool settings_read(const config *c, settings *s, err *e) {
     *s = (settings){0};
     read_data(c, s);
+    read_loading(c, s);
     read_optimizer(c, s);
     read_precision(c, s);
     s->batch_size = config_int(c, "train.batch_size");

@@ -11,10 +11,19 @@
 
 typedef enum { OPTIMIZER_ADAMW, OPTIMIZER_SGD } optimizer_kind;
 
+// Which data are scaled: where they are raw, none, all.
+typedef enum { SCALE_RAW_DATA, SCALE_NO_DATA, SCALE_DATA } data_scale;
+
+// Where the data lie while training: whichever fits, on the device, on the host.
+typedef enum { RESIDENCY_AUTO, RESIDENCY_DEVICE, RESIDENCY_HOST } residency;
+
 typedef struct {
     // data
     synthetic_options synthetic;
     split_options split;
+    data_scale scale;
+    residency residency;
+    int workers, prefetch; // of the loader, where data stay on the host
     // train
     int64_t batch_size; // rows of a micro-batch
     int64_t accumulation;
@@ -37,6 +46,9 @@ extern const size_t settings_key_count;
 
 // Fills `s` from a description that config_check has passed; `c` must outlive it.
 bool settings_read(const config *c, settings *s, err *e);
+
+// Whether streams of this dataset are to be scaled.
+bool settings_scales(const settings *s, const dataset *d);
 
 // The windows' lengths and the model's shape, which need to know the data. `window[i]` is that of stream i.
 bool settings_windows(const config *c, const dataset *d, int64_t window[STREAMS_MOST], err *e);

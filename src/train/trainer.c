@@ -1,5 +1,6 @@
 #include "train/trainer.h"
 
+#include "base/arena.h"
 #include "base/clock.h"
 #include "run/safetensors.h"
 #include "train/metric.h"
@@ -20,6 +21,7 @@ struct trainer {
     split split;
     settings s;
     exec *x;
+    loader *loader;  // where batches come from the host, or NULL
     uint64_t update; // steps played
     float *weights;  // host copy of the slab, and of the best epoch's
     float *best;
@@ -40,6 +42,12 @@ static bool set_initial(trainer *t, err *e) {
     return exec_write(t->x, weights_slab(t), t->weights, e) && exec_write(t->x, t->j->seed, root, e);
 }
 
+static bool start_loader(trainer *t, err *e) {
+    loader_options o = job_loader(t->j, &t->s);
+    t->loader = loader_new(t->data, &o, e);
+    return t->loader != NULL;
+}
+
 trainer *trainer_new(
     const device *d, queue *q, const job *j, const dataset *data, const split *sp, const settings *s, err *e) {
     CHECK(data->classes <= CLASSES_MOST, "%d classes", data->classes);
@@ -53,14 +61,18 @@ trainer *trainer_new(
     t->best = malloc(slab_bytes(t));
     bool ok = t->weights && t->best;
     if (!ok) err_run(e, "out of memory for %zu bytes of weights", 2 * slab_bytes(t));
+    if (!j->host) dataset_advise(data);
     if (ok) t->x = exec_new(d, q, j->g, &(exec_options){.batch = s->batch_size}, e);
-    if (t->x && set_initial(t, e)) return t;
+    ok = t->x != NULL;
+    if (ok && j->host) ok = start_loader(t, e);
+    if (ok && set_initial(t, e)) return t;
     trainer_free(t);
     return NULL;
 }
 
 void trainer_free(trainer *t) {
     if (!t) return;
+    loader_free(t->loader);
     exec_free(t->x);
     free(t->weights);
     free(t->best);
@@ -80,7 +92,23 @@ static bool begin(trainer *t, span samples, uint32_t epoch, bool shuffle, err *e
         .epoch = epoch,
         .shuffle = shuffle,
         .lr = (float)t->s.lr};
+    if (t->loader) loader_seek(t->loader, &(loader_range){samples, shuffle, epoch, 0});
     return exec_step_write(t->x, &s, e) && exec_clear(t->x, t->j->totals, e) && exec_clear(t->x, t->j->confusion, e);
+}
+
+// Writes the loader's next batch to the step's inputs.
+static bool feed(trainer *t, err *e) {
+    const job_inputs *in = &t->j->input;
+    loader_batch b;
+    CHECK(loader_next(t->loader, &b), "a step beyond the end of its samples");
+    bool ok = exec_write(t->x, in->label, b.label, e) && exec_write(t->x, in->weight, b.weight, e);
+    for (int i = 0; ok && i < t->data->streams; i++) ok = exec_write(t->x, in->x[i], b.x[i], e);
+    return ok && (!in->vector.id || exec_write(t->x, in->vector, b.vector, e));
+}
+
+// One micro-batch.
+static bool play(trainer *t, exec_part part, err *e) {
+    return (!t->loader || feed(t, e)) && exec_play(t->x, part, e);
 }
 
 static bool read_score(trainer *t, int64_t samples, score *s, err *e) {
@@ -99,7 +127,7 @@ static bool read_score(trainer *t, int64_t samples, score *s, err *e) {
 bool trainer_evaluate(trainer *t, span samples, score *s, err *e) {
     if (!begin(t, samples, 0, false, e)) return false;
     for (int64_t done = 0; done < samples.count; done += t->s.batch_size)
-        if (!exec_play(t->x, EXEC_EVALUATE, e)) return false;
+        if (!play(t, EXEC_EVALUATE, e)) return false;
     return read_score(t, samples.count, s, e);
 }
 
@@ -107,7 +135,7 @@ bool trainer_evaluate(trainer *t, span samples, score *s, err *e) {
 static bool take_step(trainer *t, int64_t done, err *e) {
     for (int64_t m = 0; m < t->s.accumulation; m++) {
         if (m && done + m * t->s.batch_size >= t->split.train.count) break;
-        if (!exec_play(t->x, m ? EXEC_NEXT : EXEC_FIRST, e)) return false;
+        if (!play(t, m ? EXEC_NEXT : EXEC_FIRST, e)) return false;
     }
     t->update++;
     return exec_play(t->x, EXEC_UPDATE, e);
@@ -182,13 +210,9 @@ bool trainer_run(trainer *t, const watcher *w, train_result *r, err *e) {
     return ok;
 }
 
-bool trainer_save(trainer *t, const char *path, err *e) {
+static void list_weights(const trainer *t, safetensors_entry *entries) {
     const graph *g = t->j->g;
-    int n = graph_parameters(g);
-    safetensors_entry *entries = calloc((size_t)n, sizeof *entries);
-    if (!entries) return err_run(e, "out of memory for %d entries", n);
-    bool ok = exec_read(t->x, weights_slab(t), t->weights, e);
-    for (int i = 0; i < n; i++) {
+    for (int i = 0; i < graph_parameters(g); i++) {
         const tensor_info *p = graph_info(g, graph_parameter_at(g, i));
         safetensors_entry *s = &entries[i];
         *s = (safetensors_entry){
@@ -196,8 +220,33 @@ bool trainer_save(trainer *t, const char *path, err *e) {
         memcpy(s->dim, p->shape.dim, (size_t)p->shape.rank * sizeof *s->dim);
         s->bytes = (size_t)shape_count(p->shape) * sizeof(float);
     }
+}
+
+// "scaler.STREAM.mean" and "scaler.STREAM.std", each [C], for every stream.
+static void list_scaler(const trainer *t, safetensors_entry *entries, arena *a) {
+    const scaler *sc = t->j->scaler;
+    for (int i = 0; i < sc->streams; i++) {
+        size_t bytes = (size_t)sc->width[i] * sizeof(float);
+        const char *name = t->data->stream[i].name;
+        safetensors_entry each = {.type = SAFE_F32, .rank = 1, .dim = {sc->width[i]}, .bytes = bytes};
+        entries[2 * i] = entries[2 * i + 1] = each;
+        entries[2 * i].name = arena_format(a, "scaler.%s.mean", name);
+        entries[2 * i].data = sc->mean[i];
+        entries[2 * i + 1].name = arena_format(a, "scaler.%s.std", name);
+        entries[2 * i + 1].data = sc->std[i];
+    }
+}
+
+bool trainer_save(trainer *t, const char *path, err *e) {
+    int n = graph_parameters(t->j->g), more = t->j->scaler ? 2 * t->j->scaler->streams : 0;
+    if (!exec_read(t->x, weights_slab(t), t->weights, e)) return false;
+    arena a;
+    arena_init(&a);
+    safetensors_entry *entries = arena_array(&a, (size_t)(n + more), sizeof *entries);
     safetensors_note note = {"format", "pt"};
-    ok = ok && safetensors_write(path, entries, n, &note, 1, e);
-    free(entries);
+    list_weights(t, entries);
+    if (more) list_scaler(t, entries + n, &a);
+    bool ok = safetensors_write(path, entries, n + more, &note, 1, e);
+    arena_done(&a);
     return ok;
 }

@@ -40,7 +40,8 @@ typedef struct {
 
 typedef struct trainer trainer;
 
-// Allocates the slab and sets the initial weights; the job and the queue must outlive the trainer.
+// Allocates the slab and sets the initial weights, and starts the loader of a job whose batches come from the host; the
+// job and the queue must outlive the trainer.
 trainer *trainer_new(
     const device *d, queue *q, const job *j, const dataset *data, const split *sp, const settings *s, err *e);
 void trainer_free(trainer *t);
@@ -53,7 +54,8 @@ bool trainer_run(trainer *t, const watcher *w, train_result *r, err *e);
 // Scores the present weights on a span of samples.
 bool trainer_evaluate(trainer *t, span samples, score *s, err *e);
 
-// Writes the present weights as safetensors, under PyTorch's names.
+// Writes the present weights as safetensors, under PyTorch's names, and the scaler where there is one, as
+// "scaler.STREAM.mean" and "scaler.STREAM.std".
 bool trainer_save(trainer *t, const char *path, err *e);
 
 #endif

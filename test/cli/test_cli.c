@@ -312,6 +312,18 @@ static void check_bench_line(const json_t *v, bool last) {
     assert_float_equal(flop / (6 * (64 * 512 + 512 * 256 + 256 * 3) * 64.0), 1, 1e-5);
 }
 
+// The loader, then the copies, of which it has a share.
+static void check_loader_line(const json_t *v, bool last) {
+    const char *variant = json_string_value(json_object_get(v, "variant"));
+    double rate = json_number_value(json_object_get(v, "samples_per_s"));
+    assert_string_equal(json_string_value(json_object_get(v, "case")), "loader");
+    assert_string_equal(variant, last ? "memcpy" : "tradewind");
+    assert_int_equal(json_integer_value(json_object_get(v, "batch")), 3072);
+    assert_true(rate > 0 && json_number_value(json_object_get(v, "memory_mb")) > 0);
+    assert_float_equal(json_number_value(json_object_get(v, "ms_per_step")) * rate, 3072e3, 1);
+    assert_true(json_number_value(json_object_get(v, "ratio")) > 0.2);
+}
+
 static void json_is_one_object_a_line(void **state) {
     (void)state;
     put_description();
@@ -324,6 +336,10 @@ static void json_is_one_object_a_line(void **state) {
     assert_int_equal(each_json_line(check_doctor_line), 1);
     assert_int_equal(RUN("bench", "mlp", "--json", "--device=cpu", "--no-peer", "--batch=64", "--steps=1"), 0);
     assert_int_equal(each_json_line(check_bench_line), 1);
+    if (!support_sanitized()) {
+        assert_int_equal(RUN("bench", "loader", "--json", "--device=cpu", "--no-peer", "--steps=1"), 0);
+        assert_int_equal(each_json_line(check_loader_line), 2);
+    }
     complains(RUN("bench", "oracle"), "oracle: unknown case.*");
 }
 

@@ -1,4 +1,5 @@
-// Splits: training before validation, with the asked gap between them, and an error where a part would be empty.
+// Splits: training before validation before test, with gaps between them as labels, windows and numbers ask for, and an
+// error where a part would be empty.
 #include "data/split.h"
 
 #include <setjmp.h>
@@ -12,15 +13,17 @@ static void splits_by_time(void **state) {
     err e = {0};
     split s;
     dataset d = {.samples = 1000, .horizon = 3};
-    assert_true(split_make(&d, &(split_options){0.7, 0.2, -1, 10}, &s, &e));
+    assert_true(split_make(&d, NULL, &(split_options){0.7, 0.2, -1, 10}, &s, &e));
     assert_int_equal(s.train.first, 0);
     assert_int_equal(s.train.count, 700);
     assert_int_equal(s.validation.first, 713); // horizon 3, embargo 10
     assert_int_equal(s.validation.count, 200);
-    assert_int_equal(s.dropped, 13);
-    assert_true(split_make(&d, &(split_options){0.7, 0.2, 5, 0}, &s, &e));
+    assert_int_equal(s.test.first, 926);
+    assert_int_equal(s.test.count, 74);
+    assert_int_equal(s.dropped, 26);
+    assert_true(split_make(&d, NULL, &(split_options){0.7, 0.2, 5, 0}, &s, &e));
     assert_int_equal(s.validation.first, 705);
-    assert_true(split_make(&d, &(split_options){0.7, 0.2, 0, 0}, &s, &e));
+    assert_true(split_make(&d, NULL, &(split_options){0.7, 0.2, 0, 0}, &s, &e));
     assert_int_equal(s.validation.first, 700);
 }
 
@@ -29,10 +32,12 @@ static void gap_comes_out_of_validation(void **state) {
     err e = {0};
     split s;
     dataset d = {.samples = 1000, .horizon = 1};
-    assert_true(split_make(&d, &(split_options){0.8, 0.2, -1, 50}, &s, &e));
+    assert_true(split_make(&d, NULL, &(split_options){0.8, 0.2, -1, 50}, &s, &e));
     assert_int_equal(s.train.count, 800);
     assert_int_equal(s.validation.first, 851);
     assert_int_equal(s.validation.count, 149);
+    assert_int_equal(s.test.count, 0);
+    assert_int_equal(s.dropped, 51);
 }
 
 static void parts_never_meet(void **state) {
@@ -44,14 +49,17 @@ static void parts_never_meet(void **state) {
             dataset d = {.samples = samples, .horizon = 1 + i % 3};
             split_options o = {0.1 + 0.16 * (i % 6), 0.05 + 0.18 * (i / 6 % 6), i % 2 ? -1 : i % 5, i / 36 * 17};
             int64_t gap = (o.purge < 0 ? d.horizon : o.purge) + o.embargo;
-            if (!split_make(&d, &o, &s, &e)) {
+            if (!split_make(&d, NULL, &o, &s, &e)) {
                 assert_int_equal(e.kind, ERR_INPUT);
                 continue;
             }
             assert_true(s.train.first == 0 && s.train.count > 0 && s.validation.count > 0);
             assert_int_equal(s.validation.first, s.train.count + gap);
-            assert_int_equal(s.dropped, gap);
-            assert_true(s.validation.first + s.validation.count <= samples);
+            int64_t end = s.validation.first + s.validation.count;
+            assert_true(end <= samples);
+            assert_int_equal(s.test.first, end + gap < samples ? end + gap : samples);
+            assert_int_equal(s.test.first + s.test.count, samples);
+            assert_int_equal(s.dropped, gap + s.test.first - end);
         }
     }
 }
@@ -60,7 +68,7 @@ static void refuse(int64_t samples, split_options o) {
     err e = {0};
     split s;
     dataset d = {.samples = samples, .horizon = 1};
-    assert_false(split_make(&d, &o, &s, &e));
+    assert_false(split_make(&d, NULL, &o, &s, &e));
     assert_int_equal(e.kind, ERR_INPUT);
     assert_non_null(strstr(e.text, "leaves a part empty"));
     assert_null(strchr(e.text, '\n'));
@@ -77,12 +85,176 @@ static void empty_parts_are_refused(void **state) {
     refuse(100, (split_options){0.7, 0.2, 1000000000, 1000000000});
 }
 
+// Labels that know their ends
+
+enum { MANY = 100 };
+
+typedef struct {
+    dataset d;
+    int64_t time[MANY], end[MANY];
+    int32_t row[2][MANY], first[2][MANY];
+} made;
+
+// A sample a minute; labels take three.
+static void make_timed(made *m) {
+    *m = (made){.d = {.samples = MANY, .horizon = 1, .time = m->time, .end = m->end}};
+    for (int i = 0; i < MANY; i++) {
+        m->time[i] = 60 * i;
+        m->end[i] = 60 * (i + 3);
+    }
+}
+
+static split split_of(const made *m, const int64_t *window, split_options o) {
+    err e;
+    split s;
+    if (!split_make(&m->d, window, &o, &s, &e)) fail_msg("%s", e.text);
+    return s;
+}
+
+static void ends_decide_where_they_are_known(void **state) {
+    (void)state;
+    made m;
+    make_timed(&m);
+    split s = split_of(&m, NULL, (split_options){0.5, 0.2, PURGE_LABELS, 0});
+    assert_int_equal(s.train.count, 50);
+    assert_int_equal(s.validation.first, 53); // sample 49 is known at minute 52
+    assert_int_equal(s.test.first, 76);
+    m.end[10] = 60 * 60; // one early sample whose label takes long
+    s = split_of(&m, NULL, (split_options){0.5, 0.2, PURGE_LABELS, 4});
+    assert_int_equal(s.validation.first, 65);
+    assert_int_equal(s.validation.count, 20);
+    assert_int_equal(s.test.first, 92);
+    assert_int_equal(s.test.count, 8);
+    assert_int_equal(s.dropped, 15 + 7);
+    s = split_of(&m, NULL, (split_options){0.5, 0.2, 2, 0}); // a number is taken at its word
+    assert_int_equal(s.validation.first, 52);
+}
+
+static void equal_times_stay_together(void **state) {
+    (void)state;
+    made m;
+    make_timed(&m);
+    for (int i = 0; i < MANY; i++) {
+        m.time[i] = 60 * (i / 4); // four series, a sample of each a minute
+        m.end[i] = m.time[i] + 60;
+    }
+    split s = split_of(&m, NULL, (split_options){0.5, 0.2, PURGE_LABELS, 0});
+    assert_int_equal(s.train.count, 50); // up to minute 12, known at 13
+    assert_int_equal(s.validation.first, 56);
+    for (int64_t i = 0; i < s.train.count; i++) assert_true(m.end[i] < m.time[s.validation.first]);
+}
+
+static void labels_beyond_the_last_sample(void **state) {
+    (void)state;
+    err e = {0};
+    split s;
+    made m;
+    make_timed(&m);
+    m.end[0] = 60 * MANY;
+    assert_false(split_make(&m.d, NULL, &(split_options){0.5, 0.2, PURGE_LABELS, 0}, &s, &e));
+    assert_int_equal(e.kind, ERR_INPUT);
+    int64_t past = 0;
+    assert_true(split_past(&m.d, (span){0, 1}, NULL, &past, &e));
+    assert_int_equal(past, MANY);
+    assert_true(split_past(&m.d, (span){7, 0}, NULL, &past, &e));
+    assert_int_equal(past, 7);
+}
+
+// Panels
+
+// Series a has a sample every time, b every fourth: a a a b a a a b. Rows of a are 0.., of b 200..; the second stream
+// has a row for every second sample of a.
+static void make_panel(made *m) {
+    *m = (made){.d = {.samples = MANY, .streams = 2, .horizon = 5}};
+    for (int i = 0; i < MANY; i++) {
+        bool b = i % 4 == 3;
+        m->row[0][i] = b ? 200 + i / 4 : i - i / 4;
+        m->first[0][i] = b ? 200 : 0;
+        m->row[1][i] = m->row[0][i] / 2;
+        m->first[1][i] = m->first[0][i] / 2;
+    }
+    m->d.stream[0] = (stream){"fast", {.rows = 300, .width = 1}, m->row[0], m->first[0]};
+    m->d.stream[1] = (stream){"slow", {.rows = 300, .width = 1}, m->row[1], m->first[1]};
+}
+
+// Whether sample j's label or bars meet those of a sample of the part, looked at one by one.
+static bool touches(const made *m, span part, const int64_t *window, int64_t j, int64_t past_labels) {
+    for (int64_t i = part.first; i < part.first + part.count; i++) {
+        if (m->first[0][i] != m->first[0][j]) continue;
+        if (m->row[0][i] + m->d.horizon >= m->row[0][j]) return true;
+    }
+    for (int64_t i = part.first; window && i < past_labels; i++)
+        for (int k = 0; k < 2; k++)
+            if (m->first[k][i] == m->first[k][j] && m->row[k][j] - window[k] + 1 <= m->row[k][i]) return true;
+    return false;
+}
+
+static void every_series_keeps_its_distance(void **state) {
+    (void)state;
+    static const int64_t windows[][2] = {{1, 1}, {4, 1}, {1, 5}, {6, 3}};
+    err e;
+    made m;
+    make_panel(&m);
+    for (int64_t first = 0; first < 40; first += 13)
+        for (int64_t count = 1; count < 30; count += 3) {
+            span part = {first, count};
+            int64_t labels, past;
+            assert_true(split_past(&m.d, part, NULL, &labels, &e));
+            for (int64_t j = labels; j < MANY; j++) assert_false(touches(&m, part, NULL, j, labels));
+            assert_true(labels == first + count || touches(&m, part, NULL, labels - 1, labels));
+            for (size_t k = 0; k < 4; k++) {
+                assert_true(split_past(&m.d, part, windows[k], &past, &e));
+                assert_true(past >= labels);
+                for (int64_t j = past; j < MANY; j++) assert_false(touches(&m, part, windows[k], j, labels));
+                assert_true(past == labels || touches(&m, part, windows[k], past - 1, labels));
+            }
+        }
+}
+
+// Sample 49 of a has row 37, its label is known with row 42; sample 47 of b has row 211, its with row 216, which is
+// that of sample 67.
+static void the_slowest_series_decides(void **state) {
+    (void)state;
+    made m;
+    make_panel(&m);
+    split s = split_of(&m, NULL, (split_options){0.5, 0.2, PURGE_LABELS, 0});
+    assert_int_equal(s.validation.first, 68);
+    static const int64_t window[2] = {3, 1};
+    s = split_of(&m, window, (split_options){0.5, 0.1, PURGE_WINDOWS, 0});
+    assert_int_equal(s.validation.first, 76); // b's windows of three rows are clear of row 216
+}
+
+// One series, a sample a row: a label of one bar, then windows that would look back into training.
+static void windows_push_the_next_part_away(void **state) {
+    (void)state;
+    made m;
+    make_panel(&m);
+    for (int i = 0; i < MANY; i++) {
+        m.row[0][i] = i;
+        m.row[1][i] = i / 4;
+        m.first[0][i] = m.first[1][i] = 0;
+    }
+    m.d.horizon = 1;
+    static const int64_t fast[2] = {10, 1}, slow[2] = {10, 3};
+    assert_int_equal(split_of(&m, fast, (split_options){0.5, 0.2, PURGE_LABELS, 0}).validation.first, 51);
+    assert_int_equal(split_of(&m, fast, (split_options){0.5, 0.2, PURGE_WINDOWS, 0}).validation.first, 60);
+    split s = split_of(&m, slow, (split_options){0.5, 0.2, PURGE_WINDOWS, 2});
+    assert_int_equal(s.validation.first, 62); // row 50 / 4 is 12; 15 - 2 is beyond it
+    assert_int_equal(s.test.first, 94);       // labels reach row 82; 92 - 9 is beyond it, as 23 - 2 is beyond 20
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(splits_by_time),
         cmocka_unit_test(gap_comes_out_of_validation),
         cmocka_unit_test(parts_never_meet),
         cmocka_unit_test(empty_parts_are_refused),
+        cmocka_unit_test(ends_decide_where_they_are_known),
+        cmocka_unit_test(equal_times_stay_together),
+        cmocka_unit_test(labels_beyond_the_last_sample),
+        cmocka_unit_test(every_series_keeps_its_distance),
+        cmocka_unit_test(the_slowest_series_decides),
+        cmocka_unit_test(windows_push_the_next_part_away),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -26,12 +26,16 @@ static void shapes(void **state) {
     assert_string_equal(d->name, "synthetic");
     assert_int_equal(d->streams, 2);
     assert_string_equal(d->stream[0].name, "fast");
-    assert_int_equal(d->stream[0].rows, 5000);
-    assert_int_equal(d->stream[0].features, SYNTHETIC_FAST);
+    assert_int_equal(d->stream[0].series.rows, 5000);
+    assert_int_equal(d->stream[0].series.width, SYNTHETIC_FAST);
     assert_string_equal(d->stream[1].name, "slow");
-    assert_int_equal(d->stream[1].rows, 5000 / SPAN);
-    assert_int_equal(d->stream[1].features, SYNTHETIC_SLOW);
-    assert_int_equal(d->width, SYNTHETIC_VECTOR);
+    assert_int_equal(d->stream[1].series.rows, 5000 / SPAN);
+    assert_int_equal(d->stream[1].series.width, SYNTHETIC_SLOW);
+    assert_int_equal(d->vector.rows, d->samples);
+    assert_int_equal(d->vector.width, SYNTHETIC_VECTOR);
+    assert_false(d->raw);
+    err e = {0};
+    assert_true(dataset_check(d, "synthetic", &e));
     assert_int_equal(d->classes, 3);
     assert_int_equal(d->horizon, 1);
     assert_int_equal(d->samples, 5000 - SPAN * SLOW_LONG);
@@ -44,11 +48,13 @@ static void shapes(void **state) {
 static bool equal_panels(const dataset *a, const dataset *b) {
     bool same = a->samples == b->samples;
     for (int i = 0; same && i < a->streams; i++) {
-        const stream *s = &a->stream[i], *t = &b->stream[i];
-        same = s->rows == t->rows && !memcmp(s->series, t->series, (size_t)(s->rows * s->features) * sizeof(float));
+        const table *s = &a->stream[i].series, *t = &b->stream[i].series;
+        size_t bytes = (size_t)(s->rows * s->width) * sizeof(float);
+        same = s->rows == t->rows && !memcmp(table_floats(s), table_floats(t), bytes);
     }
     size_t n = (size_t)a->samples;
-    return same && !memcmp(a->vector, b->vector, n * (size_t)a->width * sizeof(float)) &&
+    return same &&
+           !memcmp(table_floats(&a->vector), table_floats(&b->vector), n * (size_t)a->vector.width * sizeof(float)) &&
            !memcmp(a->label, b->label, n * sizeof *a->label) && !memcmp(a->best, b->best, n * sizeof *a->best);
 }
 
@@ -65,10 +71,11 @@ static void same_seed_same_market(void **state) {
 static void check_values(int64_t bars) {
     dataset *d = market(bars, 3, 1.5);
     for (int i = 0; i < d->streams; i++)
-        for (int64_t k = 0; k < d->stream[i].rows * d->stream[i].features; k++)
-            assert_true(fabsf(d->stream[i].series[k]) < 20);
-    for (int64_t k = 0; k < d->samples * d->width; k += 2) {
-        float signal = d->vector[k], strength = d->vector[k + 1];
+        for (int64_t k = 0; k < d->stream[i].series.rows * d->stream[i].series.width; k++)
+            assert_true(fabsf(table_floats(&d->stream[i].series)[k]) < 20);
+    const float *vector = table_floats(&d->vector);
+    for (int64_t k = 0; k < d->samples * d->vector.width; k += 2) {
+        float signal = vector[k], strength = vector[k + 1];
         assert_true(signal == -1 || signal == 0 || signal == 1);
         assert_true(strength >= 0 && strength <= 1 && (signal != 0 || strength == 0));
     }
@@ -88,15 +95,15 @@ static void samples_look_back_only(void **state) {
     for (int64_t i = 0; i < d->samples; i++) {
         int64_t fast = d->stream[0].row[i], slow = d->stream[1].row[i];
         assert_int_equal(fast, d->stream[0].row[0] + i);
-        assert_true(fast + 1 < d->stream[0].rows); // the bar that its label needs exists
-        assert_true(slow >= 0 && slow < d->stream[1].rows);
+        assert_true(fast + 1 < d->stream[0].series.rows); // the bar that its label needs exists
+        assert_true(slow >= 0 && slow < d->stream[1].series.rows);
         assert_true(slow * SPAN + SPAN <= fast + 1);
         assert_true((slow + 1) * SPAN + SPAN > fast + 1); // and the newest of those
         assert_int_equal(d->stream[0].first[i], 0);
         assert_int_equal(d->stream[1].first[i], 0);
     }
     assert_true(d->stream[1].row[0] + 1 >= SLOW_LONG);
-    assert_int_equal(d->stream[0].row[d->samples - 1], d->stream[0].rows - 2);
+    assert_int_equal(d->stream[0].row[d->samples - 1], d->stream[0].series.rows - 2);
     dataset_free(d);
 }
 
@@ -109,7 +116,7 @@ static void labels_are_the_next_bars(void **state) {
         assert_true(d->label[i] >= 0 && d->label[i] < 3);
         assert_true(d->best[i] >= 0 && d->best[i] < 3);
         count[d->label[i]]++;
-        float next = d->stream[0].series[(d->stream[0].row[i] + 1) * SYNTHETIC_FAST];
+        float next = table_floats(&d->stream[0].series)[(d->stream[0].row[i] + 1) * SYNTHETIC_FAST];
         if (fabs(fabs((double)next) - 0.6) < 1e-6) continue; // rounding
         assert_int_equal(d->label[i], next < -0.6f ? 0 : next > 0.6f ? 2 : 1);
     }
@@ -168,16 +175,16 @@ static void signal_is_in_the_sample(void **state) {
     double *a = calloc((size_t)(5 * n), sizeof *a), *b = a + n, *c = b + n, *next = c + n, *noise = next + n;
     assert_non_null(a);
     const stream *fast = &d->stream[0], *slow = &d->stream[1];
+    const float *quick = table_floats(&fast->series), *lazy = table_floats(&slow->series);
     for (int64_t i = 0; i < n; i++) {
         int64_t f = fast->row[i], s = slow->row[i];
-        const float *v = d->vector + i * d->width;
-        a[i] = mean_back(fast->series, f, fast->features, FLOW, SHORT) -
-               mean_back(fast->series, f, fast->features, FLOW, LONG);
-        b[i] = mean_back(slow->series, s, slow->features, PART, SLOW_SHORT) -
-               mean_back(slow->series, s, slow->features, PART, SLOW_LONG);
+        const float *v = table_floats(&d->vector) + i * d->vector.width;
+        a[i] = mean_back(quick, f, SYNTHETIC_FAST, FLOW, SHORT) - mean_back(quick, f, SYNTHETIC_FAST, FLOW, LONG);
+        b[i] =
+            mean_back(lazy, s, SYNTHETIC_SLOW, PART, SLOW_SHORT) - mean_back(lazy, s, SYNTHETIC_SLOW, PART, SLOW_LONG);
         c[i] = (double)(v[0] * v[1] + v[2] * v[3]);
-        next[i] = (double)fast->series[(f + 1) * fast->features];
-        noise[i] = (double)fast->series[f * fast->features + 5]; // the volume
+        next[i] = (double)quick[(f + 1) * SYNTHETIC_FAST];
+        noise[i] = (double)quick[f * SYNTHETIC_FAST + 5]; // the volume
     }
     divide_by_deviation(a, n);
     divide_by_deviation(b, n);

@@ -59,18 +59,24 @@ static void build_inputs(sample *s, tensor *index, tensor *x, tensor *vector) {
     static const float series[8 * 3];
     static const int32_t rows[8];
     static const int8_t bytes[8];
+    static const uint16_t half[8];
     graph *g = s->g;
     *index = expect(s, "index", op_draw(g, BATCH), IS_FIXED, DTYPE_I32);
     expect(s, "row weight", graph_sibling(g, *index, 1), IS_FP32, DTYPE_F32);
     tensor from = expect(s, "series", graph_constant(g, "series", DTYPE_F32, shape2(8, 3), series), IS_FP32, DTYPE_F32);
     tensor last = expect(s, "rows", graph_constant(g, "rows", DTYPE_I32, shape1(8), rows), IS_FIXED, DTYPE_I32);
     tensor row = expect(s, "taken rows", op_take(g, last, *index), IS_FIXED, DTYPE_I32);
-    *x = expect(s, "window", op_window(g, from, row, row, 4, WINDOW_FLAT, SCALE_NONE), IS_FP32, DTYPE_F32);
+    window_shape size = {4, WINDOW_FLAT, SCALE_NONE};
+    *x = expect(s, "window", op_window(g, &from, 1, row, row, TENSOR_NONE, size), IS_FP32, DTYPE_F32);
     expect(s, "mask", graph_sibling(g, *x, 1), IS_FP32, DTYPE_F32);
     expect(s, "scale", graph_sibling(g, *x, 2), IS_FP32, DTYPE_F32);
     *vector = expect(s, "taken vector", op_take(g, from, *index), IS_FP32, DTYPE_F32);
     tensor narrow = graph_constant(g, "bytes", DTYPE_I8, shape1(8), bytes);
-    expect(s, "taken bytes", op_take(g, narrow, *index), IS_FIXED, DTYPE_I8);
+    expect(s, "bytes", narrow, IS_FIXED, DTYPE_I8);
+    expect(s, "taken bytes", op_take(g, narrow, *index), IS_FP32, DTYPE_F32);
+    tensor halves = graph_constant(g, "halves", DTYPE_F16, shape1(8), half);
+    expect(s, "halves", halves, IS_FIXED, DTYPE_F16);
+    expect(s, "taken halves", op_take(g, halves, *index), IS_FP32, DTYPE_F32);
 }
 
 static tensor build_model(sample *s, tensor x, tensor vector) {

@@ -5,6 +5,7 @@
 //
 // Errors are measured over a tensor, root of the sum of squares, against its own size and a tenth of all gradients':
 // single elements may land on the other side of a rounding or of ReLU's kink.
+#include "base/half.h"
 #include "base/rng.h"
 #include "cpu/cpu.h"
 #include "graph/grad.h"
@@ -32,6 +33,7 @@ typedef struct {
     float dropout, smoothing;
     bool weighted; // classes
     int loss;      // OP_cross_entropy, OP_mse or OP_mae
+    bool typed;    // the vector is i8 and f16; the window has an f16 part and a scaler
 } shape_case;
 
 struct net {
@@ -40,14 +42,14 @@ struct net {
     tensor vector, window;
     tensor scores, totals, confusion, seed;
     int layers;
-    void *owned[8];
+    void *owned[16];
     int owns;
 };
 
 // Data
 
 static void *net_memory(net *n, size_t bytes) {
-    assert_true(n->owns < 8);
+    assert_true(n->owns < 16);
     void *p = calloc(1, bytes ? bytes : 1);
     assert_non_null(p);
     return n->owned[n->owns++] = p;
@@ -77,6 +79,25 @@ static tensor integers(net *n, uint32_t what, shape s, int64_t below) {
     return graph_constant(n->g, "integers", DTYPE_I32, s, v);
 }
 
+// Random values as i8, or as halves.
+static tensor narrow(net *n, uint32_t what, shape s, bool half) {
+    int8_t *bytes = net_memory(n, (size_t)shape_count(s));
+    uint16_t *halves = net_memory(n, (size_t)shape_count(s) * sizeof *halves);
+    for (int64_t i = 0; i < shape_count(s); i++) {
+        bytes[i] = (int8_t)(1.5f * random_at(what, i));
+        halves[i] = half_narrow(random_at(what, i));
+    }
+    return graph_constant(n->g, "narrow", half ? DTYPE_F16 : DTYPE_I8, s, half ? (const void *)halves : bytes);
+}
+
+static tensor vector_of(net *n, tensor index) {
+    int64_t N = samples_of(n->k), C = n->k->vector;
+    if (!n->k->typed) return op_take(n->g, floats(n, 1, shape2(N, C)), index);
+    tensor parts[2] = {op_take(n->g, narrow(n, 1, shape2(N, C / 2), false), index),
+        op_take(n->g, narrow(n, 5, shape2(N, C - C / 2), true), index)};
+    return op_concat(n->g, parts, 2);
+}
+
 // A window of every sample: rows rise with the sample, and the first few have too little history.
 static tensor windows(net *n, tensor index) {
     int64_t N = samples_of(n->k);
@@ -87,8 +108,12 @@ static tensor windows(net *n, tensor index) {
     }
     tensor r = op_take(n->g, graph_constant(n->g, "row", DTYPE_I32, shape1(N), row), index);
     tensor f = op_take(n->g, graph_constant(n->g, "first", DTYPE_I32, shape1(N), first), index);
-    tensor series = floats(n, 4, shape2(N, n->k->C));
-    return op_window(n->g, series, r, f, n->k->T, WINDOW_FLAT, SCALE_NONE);
+    tensor series[2] = {floats(n, 4, shape2(N, n->k->C))}, scaler = TENSOR_NONE;
+    if (n->k->typed) {
+        series[1] = narrow(n, 6, shape2(N, 2), true);
+        scaler = floats(n, 7, shape2(2, n->k->C + 2));
+    }
+    return op_window(n->g, series, n->k->typed ? 2 : 1, r, f, scaler, (window_shape){n->k->T, WINDOW_FLAT, SCALE_NONE});
 }
 
 // Layers
@@ -156,7 +181,7 @@ static void net_init(net *n, const shape_case *k, precision p) {
     *n = (net){.k = k, .g = graph_new()};
     tensor index = op_draw(n->g, BATCH), weight = graph_sibling(n->g, index, 1);
     if (k->T) n->window = windows(n, index);
-    n->vector = op_take(n->g, floats(n, 1, shape2(samples_of(k), k->vector)), index);
+    n->vector = vector_of(n, index);
     n->scores = k->build(n);
     graph_keep(n->g, n->scores);
     tensor loss = loss_of(n, index, weight);
@@ -353,18 +378,22 @@ static void check_place(const shape_case *k, const place *p, const outcome *ref)
 }
 
 static const shape_case cases[] = {
-    {"mlp", build_mlp, 512, 3, 64, {512, 256}, 0, 0, ACT_RELU, 0, 0, false, OP_cross_entropy},
-    {"mlp, tanh", build_mlp, 257, 3, 64, {512, 256}, 0, 0, ACT_TANH, 0.25f, 0.125f, true, OP_cross_entropy},
-    {"mlp of one row", build_mlp, 1, 2, 1, {1, 3}, 0, 0, ACT_TANH, 0.5f, 0, false, OP_cross_entropy},
-    {"mlp of odd widths", build_mlp, 33, 7, 7, {33, 1, 129, 35}, 0, 0, ACT_SIGMOID, 0.25f, 0, true, OP_cross_entropy},
-    {"head", build_head, 1000, 3, 64, {64, 32, 32, 64}, 20, 8, ACT_RELU, 0.25f, 0, true, OP_cross_entropy},
-    {"head, tanh", build_head, 257, 3, 64, {64, 32, 32, 64}, 20, 8, ACT_TANH, 0.25f, 0.125f, false, OP_cross_entropy},
-    {"head, odd", build_head, 7, 5, 3, {5, 2, 9, 17}, 3, 3, ACT_TANH, 0.5f, 0.25f, true, OP_cross_entropy},
+    {"mlp", build_mlp, 512, 3, 64, {512, 256}, 0, 0, ACT_RELU, 0, 0, false, OP_cross_entropy, false},
+    {"mlp, tanh", build_mlp, 257, 3, 64, {512, 256}, 0, 0, ACT_TANH, 0.25f, 0.125f, true, OP_cross_entropy, false},
+    {"mlp of one row", build_mlp, 1, 2, 1, {1, 3}, 0, 0, ACT_TANH, 0.5f, 0, false, OP_cross_entropy, false},
+    {"mlp of odd widths", build_mlp, 33, 7, 7, {33, 1, 129, 35}, 0, 0, ACT_SIGMOID, 0.25f, 0, true, OP_cross_entropy,
+        false},
+    {"head", build_head, 1000, 3, 64, {64, 32, 32, 64}, 20, 8, ACT_RELU, 0.25f, 0, true, OP_cross_entropy, false},
+    {"head, tanh", build_head, 257, 3, 64, {64, 32, 32, 64}, 20, 8, ACT_TANH, 0.25f, 0.125f, false, OP_cross_entropy,
+        false},
+    {"head, odd", build_head, 7, 5, 3, {5, 2, 9, 17}, 3, 3, ACT_TANH, 0.5f, 0.25f, true, OP_cross_entropy, false},
     {"head, two tiles a block", build_head, 4300, 3, 33, {64, 32, 31, 64}, 5, 3, ACT_TANH, 0.25f, 0, false,
-        OP_cross_entropy},
-    {"residual", build_residual, 33, 7, 9, {36, 7, 33}, 0, 0, ACT_TANH, 0.25f, 0, false, OP_mse},
-    {"residual, many rows", build_residual, 1000, 12, 60, {128, 64, 128}, 0, 0, ACT_TANH, 0, 0, false, OP_mse},
-    {"residual, absolute", build_residual, 257, 1, 5, {6, 3, 2}, 0, 0, ACT_SIGMOID, 0.25f, 0, false, OP_mae},
+        OP_cross_entropy, false},
+    {"residual", build_residual, 33, 7, 9, {36, 7, 33}, 0, 0, ACT_TANH, 0.25f, 0, false, OP_mse, false},
+    {"residual, many rows", build_residual, 1000, 12, 60, {128, 64, 128}, 0, 0, ACT_TANH, 0, 0, false, OP_mse, false},
+    {"residual, absolute", build_residual, 257, 1, 5, {6, 3, 2}, 0, 0, ACT_SIGMOID, 0.25f, 0, false, OP_mae, false},
+    {"head, typed columns", build_head, 257, 3, 9, {64, 32, 32, 64}, 5, 4, ACT_TANH, 0.25f, 0, false, OP_cross_entropy,
+        true},
 };
 enum { CASES = sizeof cases / sizeof *cases };
 

@@ -4,6 +4,7 @@
 // gradient have a check of their own. An operator of the catalogue without a row fails the test.
 #include "ops/trial.h"
 
+#include "base/half.h"
 #include "base/rng.h"
 #include "cpu/cpu.h"
 #include "graph/dtype.h"
@@ -326,6 +327,39 @@ static void check_take(const place *p) {
     stand_close(&s);
 }
 
+// Tables of small types give the values that they stand for.
+static void check_take_typed(const place *p) {
+    enum { N = 5, C = 3, R = 7 };
+    err e;
+    static const int8_t bytes[N * C] = {-128, 127, 0, 1, -1, 2, -2, 3, -3, 4, -4, 5, -5, 6, -6},
+                                  one[N] = {9, 8, 7, 6, -5};
+    static const int32_t index[R] = {4, 0, 2, 2, 1, 3, 4};
+    uint16_t halves[N * C];
+    for (int i = 0; i < N * C; i++) halves[i] = half_narrow(0.3f * (float)(i - 7));
+    halves[4] = 0x0001; // the least there is
+    halves[5] = 0xFBFF; // -65504
+    graph *g = graph_new();
+    tensor i = graph_constant(g, "index", DTYPE_I32, shape1(R), index);
+    tensor out[3] = {op_take(g, graph_constant(g, "bytes", DTYPE_I8, shape2(N, C), bytes), i),
+        op_take(g, graph_constant(g, "halves", DTYPE_F16, shape2(N, C), halves), i),
+        op_take(g, graph_constant(g, "one", DTYPE_I8, shape1(N), one), i)};
+    for (int k = 0; k < 3; k++) graph_keep(g, out[k]);
+    dtype_assign(g, p->precision);
+    stand s = stand_open(p, g, (exec_options){.batch = 1, .inference = true, .guard = 64});
+    stand_play(&s, EXEC_EVALUATE);
+    double v[3][R * C];
+    for (int k = 0; k < 3; k++) trial_ok(exec_peek(s.x, out[k], false, v[k], &e), &e);
+    for (int r = 0; r < R; r++) {
+        assert_true(number(&s, v[2], r) == one[index[r]]);
+        for (int c = 0; c < C; c++) {
+            int at = index[r] * C + c;
+            assert_true(number(&s, v[0], r * C + c) == bytes[at]);
+            assert_true(number(&s, v[1], r * C + c) == (double)half_widen(halves[at]));
+        }
+    }
+    stand_close(&s);
+}
+
 // Two series in one panel; windows that reach before their series are padded, never filled from its neighbour.
 static void check_window(const place *p) {
     enum { N = 12, C = 3, T = 4, B = 5 };
@@ -335,10 +369,10 @@ static void check_window(const place *p) {
     static const int32_t row[B] = {3, 0, 6, 11, 8}, first[B] = {0, 0, 6, 6, 6};
     for (int scaled = 0; scaled < 2; scaled++) {
         graph *g = graph_new();
-        tensor x = op_window(g, graph_constant(g, "series", DTYPE_F32, shape2(N, C), series),
-            graph_constant(g, "row", DTYPE_I32, shape1(B), row),
-            graph_constant(g, "first", DTYPE_I32, shape1(B), first), T, scaled ? WINDOW_FLAT : WINDOW_STEPS,
-            scaled ? SCALE_MEAN_ABS : SCALE_NONE);
+        tensor from = graph_constant(g, "series", DTYPE_F32, shape2(N, C), series);
+        window_shape size = {T, scaled ? WINDOW_FLAT : WINDOW_STEPS, scaled ? SCALE_MEAN_ABS : SCALE_NONE};
+        tensor x = op_window(g, &from, 1, graph_constant(g, "row", DTYPE_I32, shape1(B), row),
+            graph_constant(g, "first", DTYPE_I32, shape1(B), first), TENSOR_NONE, size);
         for (int k = 0; k < 3; k++) graph_keep(g, graph_sibling(g, x, k));
         dtype_assign(g, p->precision);
         stand s = stand_open(p, g, (exec_options){.batch = 1, .inference = true, .guard = 64});
@@ -363,6 +397,80 @@ static void check_window(const place *p) {
                 }
             }
         }
+        stand_close(&s);
+    }
+}
+
+// A series of parts of every type, with a scaler and without; padding stays 0.
+enum { PANEL = 12, PANEL_C = 6, PANEL_T = 4, PANEL_B = 5 };
+
+typedef struct {
+    int8_t bytes[PANEL * 2];
+    float floats[PANEL];
+    uint16_t halves[PANEL * 3];
+    double value[PANEL * PANEL_C]; // side by side
+    float scaler[2 * PANEL_C];
+} panel;
+
+static void panel_init(panel *n) {
+    for (int r = 0; r < PANEL; r++) {
+        double *v = n->value + r * PANEL_C;
+        for (int i = 0; i < 2; i++) v[i] = n->bytes[r * 2 + i] = (int8_t)(r * 37 * (i ? -1 : 1));
+        v[2] = (double)(n->floats[r] = 10000.0f + (float)r * 0.5f);
+        for (int i = 0; i < 3; i++)
+            v[3 + i] = (double)half_widen(n->halves[r * 3 + i] = half_narrow((float)(r + 1) * 0.37f - (float)i));
+    }
+    for (int c = 0; c < PANEL_C; c++) {
+        n->scaler[c] = c == 2 ? 10003 : 0.75f * (float)c;
+        n->scaler[PANEL_C + c] = 0.5f + (float)c;
+    }
+}
+
+static void compare_typed(
+    stand *s, tensor x, const panel *n, const int32_t *row, const int32_t *first, bool scaled, bool divided) {
+    err e;
+    double v[PANEL_B * PANEL_T * PANEL_C], scale[PANEL_B];
+    trial_ok(exec_peek(s->x, x, false, v, &e) && exec_peek(s->x, graph_sibling(s->g, x, 2), false, scale, &e), &e);
+    for (int b = 0; b < PANEL_B; b++) {
+        double want[PANEL_T * PANEL_C] = {0}, sum = 0, by = 1, count = 0;
+        for (int i = 0; i < PANEL_T * PANEL_C; i++) {
+            int r = row[b] - PANEL_T + 1 + i / PANEL_C, c = i % PANEL_C;
+            if (r < first[b]) continue;
+            want[i] = n->value[r * PANEL_C + c];
+            if (scaled) want[i] = (want[i] - (double)n->scaler[c]) * (double)n->scaler[PANEL_C + c];
+            sum += fabs(want[i]);
+            count++;
+        }
+        if (divided) by = sum / count;
+        assert_true(fabs(number(s, scale, b) - by) <= 1e-6 * by);
+        for (int i = 0; i < PANEL_T * PANEL_C; i++) {
+            double is = number(s, v, b * PANEL_T * PANEL_C + i),
+                   bound = scaled || divided ? 2e-6 * fabs(want[i] / by) : 0;
+            assert_true(fabs(is - want[i] / by) <= bound);
+        }
+    }
+}
+
+static void check_window_typed(const place *p) {
+    static const int32_t row[PANEL_B] = {3, 0, 6, 11, 8}, first[PANEL_B] = {0, 0, 6, 6, 6};
+    panel n;
+    panel_init(&n);
+    for (int kind = 0; kind < 4; kind++) {
+        bool scaled = kind & 1, divided = kind & 2;
+        graph *g = graph_new();
+        tensor part[3] = {graph_constant(g, "bytes", DTYPE_I8, shape2(PANEL, 2), n.bytes),
+            graph_constant(g, "floats", DTYPE_F32, shape2(PANEL, 1), n.floats),
+            graph_constant(g, "halves", DTYPE_F16, shape2(PANEL, 3), n.halves)};
+        tensor scaler = graph_constant(g, "scaler", DTYPE_F32, shape2(2, PANEL_C), n.scaler);
+        window_shape size = {PANEL_T, scaled ? WINDOW_FLAT : WINDOW_STEPS, divided ? SCALE_MEAN_ABS : SCALE_NONE};
+        tensor x = op_window(g, part, 3, graph_constant(g, "row", DTYPE_I32, shape1(PANEL_B), row),
+            graph_constant(g, "first", DTYPE_I32, shape1(PANEL_B), first), scaled ? scaler : TENSOR_NONE, size);
+        graph_keep(g, x);
+        graph_keep(g, graph_sibling(g, x, 2));
+        dtype_assign(g, p->precision);
+        stand s = stand_open(p, g, (exec_options){.batch = 1, .inference = true, .guard = 64});
+        stand_play(&s, EXEC_EVALUATE);
+        compare_typed(&s, x, &n, row, first, scaled, divided);
         stand_close(&s);
     }
 }
@@ -704,7 +812,9 @@ static const row rows[] = {
     {OP_mae, "mae", mae_row, NULL, false},
     {OP_draw, "draw", NULL, check_draw, false},
     {OP_take, "take", NULL, check_take, false},
+    {OP_take, "take of i8 and f16", NULL, check_take_typed, false},
     {OP_window, "window", NULL, check_window, false},
+    {OP_window, "window of parts, with a scaler", NULL, check_window_typed, false},
     {OP_confusion, "confusion", NULL, check_confusion, false},
     {OP_tally, "tally, over micro-batches", NULL, check_sgd, false},
     {OP_clip, "clip, not finite", NULL, check_clip, false},

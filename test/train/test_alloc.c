@@ -144,6 +144,7 @@ static void steps_allocate_nothing(void **state) {
     for (int threads = 1; threads <= 2; threads++) {
         check_nothing_allocated("model.kind=lstm model.layers=2 train.class_weights=balanced", threads);
         check_nothing_allocated("model.kind=mlp model.activation=gelu", threads);
+        check_nothing_allocated("model.kind=mlp data.residency=host data.scale=standard", threads);
         check_nothing_allocated("model.kind=mlp train.optimizer.kind=sgd train.batch_size=7", threads);
     }
 }

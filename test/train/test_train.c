@@ -2,6 +2,7 @@
 // best weights behind.
 #include "train/trainer.h"
 
+#include "base/half.h"
 #include "cpu/cpu.h"
 #include "run/safetensors.h"
 #include "support.h"
@@ -95,6 +96,82 @@ static void equal_seeds_give_equal_bits(void **state) {
         SMALL "model.kind=mlp gpu_optimization.gradient_accumulation_steps=3 train.seed=2");
     check_exact(SMALL "model.kind=mlp train.optimizer.kind=sgd model.activation=gelu",
         SMALL "model.kind=mlp train.optimizer.kind=sgd model.activation=gelu train.seed=2");
+}
+
+// Where the data lie and how their columns are stored makes no difference
+
+static void check_residencies(const char *keys) {
+    static const char *const places[] = {"data.residency=device", "data.residency=host",
+        "data.residency=host data.num_workers=0", "data.residency=host data.num_workers=3 data.prefetch_factor=1"};
+    size_t bytes;
+    float *first = NULL;
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+        char all[512];
+        snprintf(all, sizeof all, "%s %s", keys, places[i]);
+        float *weights = trained(all, 2, &bytes);
+        if (first) assert_memory_equal(first, weights, bytes);
+        if (first) free(weights);
+        first = first ? first : weights;
+    }
+    free(first);
+}
+
+static void residency_changes_no_bit(void **state) {
+    (void)state;
+    check_residencies(SMALL);
+    check_residencies(SMALL "data.scale=standard train.class_weights=balanced");
+    check_residencies(SMALL "model.kind=mlp model.widths=32 gpu_optimization.gradient_accumulation_steps=3");
+    check_residencies(SMALL "model.kind=mlp model.widths=32 train.batch_size=1000 data.scale=standard");
+}
+
+// Rounds a table's values to halves, in place or as a table of halves and floats.
+static void store(table *t, bool typed) {
+    int64_t n = t->rows * t->width, left = t->width / 2, right = t->width - left;
+    float *values = (float *)(uintptr_t)table_floats(t);
+    for (int64_t i = 0; i < n; i++) values[i] = half_widen(half_narrow(values[i]));
+    if (!typed) return;
+    uint16_t *halves = malloc((size_t)(t->rows * left) * sizeof *halves);
+    float *floats = malloc((size_t)(t->rows * right) * sizeof *floats);
+    assert_true(halves && floats);
+    for (int64_t r = 0; r < t->rows; r++) {
+        for (int64_t c = 0; c < left; c++) halves[r * left + c] = half_narrow(values[r * t->width + c]);
+        memcpy(floats + r * right, values + r * t->width + left, (size_t)right * sizeof *floats);
+    }
+    *t = (table){.rows = t->rows};
+    table_add(t, COLUMN_F16, left, halves);
+    table_add(t, COLUMN_F32, right, floats);
+}
+
+static float *trained_from(const char *keys, bool typed, size_t *bytes) {
+    rig r;
+    witness w = {0};
+    rig_open(&r, &cpu_device, 2, keys);
+    job_done(&r.job);
+    table *tables[3] = {&r.data->stream[0].series, &r.data->stream[1].series, &r.data->vector};
+    for (int i = 0; i < 3; i++) store(tables[i], typed);
+    job_init(&r.job, r.data, &r.split, &r.settings, &r.model, r.window, r.scaler, PRECISION_FP32);
+    trainer *t = rig_trainer(&r);
+    run(t, &w);
+    float *weights = rig_weights(&r, t);
+    *bytes = (size_t)graph_slab_elements(r.job.g) * sizeof *weights;
+    trainer_free(t);
+    for (int i = 0; typed && i < 3; i++)
+        for (int k = 0; k < 2; k++) free((void *)(uintptr_t)tables[i]->part[k].data);
+    rig_close(&r);
+    return weights;
+}
+
+static void storage_changes_no_bit(void **state) {
+    (void)state;
+    static const char *const keys[] = {SMALL, SMALL "data.residency=host", SMALL "data.scale=standard",
+        SMALL "model.kind=mlp model.widths=32", SMALL "model.kind=mlp model.widths=32 data.residency=host"};
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        size_t bytes;
+        float *plain = trained_from(keys[i], false, &bytes), *typed = trained_from(keys[i], true, &bytes);
+        assert_memory_equal(plain, typed, bytes);
+        free(plain);
+        free(typed);
+    }
 }
 
 // Learning
@@ -356,9 +433,37 @@ static void saves_what_it_learnt(void **state) {
     rig_close(&r);
 }
 
+// The weights' file alone tells how inputs were scaled.
+static void saves_the_scaler(void **state) {
+    (void)state;
+    err e;
+    rig r;
+    rig_open(&r, &cpu_device, 1, SMALL "data.scale=standard");
+    trainer *t = rig_trainer(&r);
+    support_ok(trainer_save(t, "model.safetensors", &e), &e);
+    safetensors *f = safetensors_open("model.safetensors", &e);
+    support_ok(f != NULL, &e);
+    assert_int_equal(safetensors_count(f), graph_parameters(r.job.g) + 4);
+    for (int i = 0; i < 2; i++) {
+        char name[64];
+        for (int k = 0; k < 2; k++) {
+            snprintf(name, sizeof name, "scaler.%s.%s", r.data->stream[i].name, k ? "std" : "mean");
+            const safetensors_entry *s = safetensors_find(f, name);
+            assert_non_null(s);
+            assert_true(s->rank == 1 && s->dim[0] == r.data->stream[i].series.width);
+            assert_memory_equal(s->data, k ? r.scaler->std[i] : r.scaler->mean[i], s->bytes);
+        }
+    }
+    safetensors_close(f);
+    trainer_free(t);
+    rig_close(&r);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(equal_seeds_give_equal_bits),
+        cmocka_unit_test(residency_changes_no_bit),
+        cmocka_unit_test(storage_changes_no_bit),
         cmocka_unit_test(one_batch_overfits),
         cmocka_unit_test(reaches_a_known_score),
         cmocka_unit_test(noise_stays_noise),
@@ -369,6 +474,7 @@ int main(void) {
         cmocka_unit_test(interruption_keeps_the_best),
         cmocka_unit_test(evaluation_counts_every_sample_once),
         cmocka_unit_test_setup_teardown(saves_what_it_learnt, support_enter, support_leave),
+        cmocka_unit_test_setup_teardown(saves_the_scaler, support_enter, support_leave),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

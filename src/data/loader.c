@@ -1,0 +1,312 @@
+// Work is handed out in pieces of rows under one lock, in the order of batches; a piece is long enough that the lock is
+// never waited for. A batch is ready when all its pieces are done. Its slot is free again when the caller asks for the
+// next one.
+#include "data/loader.h"
+
+#include "base/rng.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+enum { PIECE = 128, AHEAD = 4, ALIGN = 64, WORKERS_MOST = 256 };
+
+typedef struct {
+    float *x[STREAMS_MOST], *vector, *target, *weight;
+    int32_t *label, *index;
+    int64_t done; // pieces
+} slot;
+
+struct loader {
+    const dataset *d;
+    loader_options o;
+    loader_memory memory;
+    void *ring;
+    size_t bytes;
+    slot *slot;
+    int slots;
+    int64_t pieces; // of a batch
+    pthread_t *threads;
+    int started;
+    pthread_mutex_t lock;
+    pthread_cond_t work, ready;
+    // Under the lock. The range changes only while nobody gathers.
+    loader_range range;
+    int64_t batches; // of the range
+    int64_t item;    // the next piece to hand out, counted through all batches
+    int64_t given;   // batches that the caller was given
+    int64_t freed;   // batches whose slots are free again
+    int busy;        // pieces being gathered
+    bool stop;
+};
+
+// Gathering
+
+static int64_t sample_at(const loader *l, int64_t position) {
+    const loader_range *r = &l->range;
+    if (position >= r->samples.count) return r->samples.first;
+    if (!r->shuffle) return r->samples.first + position;
+    return r->samples.first + (int64_t)rng_permute(l->o.seed, r->epoch, (uint64_t)position, (uint64_t)r->samples.count);
+}
+
+static void scale(const float *value, float *x, int64_t rows, int64_t C) {
+    for (int64_t t = 0; t < rows; t++, x += C)
+        for (int64_t c = 0; c < C; c++) x[c] = (x[c] - value[c]) * value[C + c];
+}
+
+static void gather_window(const loader *l, int i, int64_t sample, float *x) {
+    const stream *s = &l->d->stream[i];
+    int64_t row = s->row[sample], first = s->first[sample], T = l->o.window[i], C = s->series.width;
+    CHECK(first >= 0 && first <= row && row < s->series.rows, "sample %lld of %s: rows %lld..%lld", (long long)sample,
+        s->name, (long long)first, (long long)row);
+    int64_t have = row - first + 1 < T ? row - first + 1 : T, pad = T - have;
+    if (pad) memset(x, 0, (size_t)(pad * C) * sizeof *x);
+    table_read(&s->series, row - have + 1, have, x + pad * C);
+    if (l->o.scaler) scale(l->o.scaler->value[i], x + pad * C, have, C);
+}
+
+// The rows of a window lie anywhere in memory: its first lines are asked for some samples before they are copied, the
+// processor's own prefetching then goes on.
+static void fetch(const loader *l, int64_t sample) {
+    const dataset *d = l->d;
+    for (int i = 0; i < d->streams; i++) {
+        const table *t = &d->stream[i].series;
+        int64_t from = d->stream[i].row[sample] - l->o.window[i] + 1;
+        for (int k = 0; k < t->parts; k++) {
+            const char *at = (const char *)t->part[k].data;
+            at += (size_t)((from > 0 ? from : 0) * t->part[k].width) * column_bytes(t->part[k].type);
+            for (int n = 0; n < 4; n++) __builtin_prefetch(at + (ptrdiff_t)n * ALIGN);
+        }
+    }
+    for (int k = 0; k < d->vector.parts; k++) {
+        const table_part *p = &d->vector.part[k];
+        const char *at = (const char *)p->data + (size_t)(sample * p->width) * column_bytes(p->type);
+        for (int n = 0; n < 4; n++) __builtin_prefetch(at + (ptrdiff_t)n * ALIGN);
+    }
+}
+
+static void gather_row(const loader *l, const slot *s, int64_t r, int64_t sample) {
+    const dataset *d = l->d;
+    for (int i = 0; i < d->streams; i++)
+        gather_window(l, i, sample, s->x[i] + r * l->o.window[i] * d->stream[i].series.width);
+    if (s->vector) table_read(&d->vector, sample, 1, s->vector + r * d->vector.width);
+    if (s->label) s->label[r] = d->label[sample];
+    if (s->target)
+        memcpy(s->target + r * d->target_width, d->target + sample * d->target_width,
+            (size_t)d->target_width * sizeof *s->target);
+}
+
+// Rows of one piece of the range's `batch`-th batch.
+static void gather_piece(const loader *l, const slot *s, int64_t batch, int64_t piece) {
+    int64_t first = piece * PIECE, count = l->o.batch - first < PIECE ? l->o.batch - first : PIECE;
+    int64_t position = l->range.position + batch * l->o.batch, sample[PIECE];
+    for (int64_t k = 0; k < count; k++) {
+        int64_t at = position + first + k;
+        sample[k] = sample_at(l, at);
+        s->index[first + k] = (int32_t)sample[k];
+        s->weight[first + k] = at < l->range.samples.count ? 1.0f : 0.0f;
+        for (int i = 0; i < l->d->streams; i++) __builtin_prefetch(&l->d->stream[i].row[sample[k]]);
+    }
+    for (int64_t k = 0; k < count; k++) {
+        if (k + AHEAD < count) fetch(l, sample[k + AHEAD]);
+        gather_row(l, s, first + k, sample[k]);
+    }
+}
+
+// Handing out
+
+static bool available(const loader *l) {
+    int64_t batch = l->item / l->pieces;
+    return batch < l->batches && batch < l->freed + l->slots;
+}
+
+// Gathers the next piece, with the lock given back meanwhile.
+static void do_piece(loader *l) {
+    int64_t item = l->item++, batch = item / l->pieces;
+    slot *s = &l->slot[batch % l->slots];
+    l->busy++;
+    pthread_mutex_unlock(&l->lock);
+    gather_piece(l, s, batch, item % l->pieces);
+    pthread_mutex_lock(&l->lock);
+    l->busy--;
+    s->done++;
+    if (s->done == l->pieces || !l->busy) pthread_cond_broadcast(&l->ready);
+}
+
+static void *worker(void *arg) {
+    loader *l = arg;
+    pthread_mutex_lock(&l->lock);
+    while (!l->stop) {
+        if (available(l))
+            do_piece(l);
+        else
+            pthread_cond_wait(&l->work, &l->lock);
+    }
+    pthread_mutex_unlock(&l->lock);
+    return NULL;
+}
+
+// Gives the slot of the caller's present batch back.
+static void free_given(loader *l) {
+    if (l->freed == l->given) return;
+    l->slot[l->freed % l->slots].done = 0;
+    l->freed++;
+    pthread_cond_broadcast(&l->work);
+}
+
+void loader_seek(loader *l, const loader_range *r) {
+    CHECK(r->samples.first >= 0 && r->samples.count >= 0 && r->samples.first + r->samples.count <= l->d->samples,
+        "samples %lld and %lld more of %lld", (long long)r->samples.first, (long long)r->samples.count,
+        (long long)l->d->samples);
+    CHECK(r->position >= 0, "position %lld", (long long)r->position);
+    pthread_mutex_lock(&l->lock);
+    l->batches = 0;
+    while (l->busy) pthread_cond_wait(&l->ready, &l->lock);
+    int64_t left = r->samples.count - r->position;
+    l->range = *r;
+    l->batches = left > 0 ? (left + l->o.batch - 1) / l->o.batch : 0;
+    l->item = l->given = l->freed = 0;
+    for (int i = 0; i < l->slots; i++) l->slot[i].done = 0;
+    pthread_cond_broadcast(&l->work);
+    pthread_mutex_unlock(&l->lock);
+}
+
+bool loader_next(loader *l, loader_batch *b) {
+    pthread_mutex_lock(&l->lock);
+    free_given(l);
+    bool more = l->given < l->batches;
+    const slot *s = &l->slot[l->given % l->slots];
+    while (more && s->done < l->pieces) {
+        if (!l->started)
+            do_piece(l);
+        else
+            pthread_cond_wait(&l->ready, &l->lock);
+    }
+    int64_t position = l->range.position + l->given * l->o.batch;
+    l->given += more;
+    pthread_mutex_unlock(&l->lock);
+    *b = (loader_batch){0};
+    if (!more) return false;
+    int64_t left = l->range.samples.count - position;
+    for (int i = 0; i < l->d->streams; i++) b->x[i] = s->x[i];
+    b->vector = s->vector;
+    b->label = s->label;
+    b->target = s->target;
+    b->weight = s->weight;
+    b->index = s->index;
+    b->position = position;
+    b->rows = left < l->o.batch ? left : l->o.batch;
+    return true;
+}
+
+// Making
+
+static void *system_take(void *arg, size_t bytes) {
+    (void)arg;
+    void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (p == MAP_FAILED) return NULL;
+    madvise(p, bytes, MADV_HUGEPAGE);
+    return p;
+}
+
+static void system_give(void *arg, void *memory, size_t bytes) {
+    (void)arg;
+    munmap(memory, bytes);
+}
+
+// The next `width` four-byte elements a row, from *at on; without memory it only counts.
+static void *cut(const loader *l, size_t *at, int64_t width) {
+    void *p = l->ring && width ? (char *)l->ring + *at : NULL;
+    *at += ((size_t)(l->o.batch * width) * 4 + ALIGN - 1) / ALIGN * ALIGN;
+    return p;
+}
+
+static void lay_slot(const loader *l, slot *s, size_t *at) {
+    const dataset *d = l->d;
+    for (int i = 0; i < d->streams; i++) s->x[i] = cut(l, at, l->o.window[i] * d->stream[i].series.width);
+    s->vector = cut(l, at, d->vector.width);
+    s->target = cut(l, at, d->target ? d->target_width : 0);
+    s->label = cut(l, at, d->label ? 1 : 0);
+    s->weight = cut(l, at, 1);
+    s->index = cut(l, at, 1);
+}
+
+// Whether a slot's bytes can be counted: batch times width stays far below what a size holds.
+static bool counts(const dataset *d, const loader_options *o) {
+    int64_t width = d->vector.width + d->target_width + 3, each, most;
+    for (int i = 0; i < d->streams; i++) {
+        if (__builtin_mul_overflow(o->window[i], d->stream[i].series.width, &each)) return false;
+        if (__builtin_add_overflow(width, each, &width)) return false;
+    }
+    return !__builtin_mul_overflow(width, o->batch, &most) && !__builtin_mul_overflow(most, (int64_t)64 << 10, &most);
+}
+
+size_t loader_measure(const dataset *d, const loader_options *o) {
+    loader l = {.d = d, .o = *o};
+    slot probe;
+    size_t each = 0;
+    lay_slot(&l, &probe, &each);
+    return each * (size_t)(o->prefetch + 1);
+}
+
+static bool make_ring(loader *l, err *e) {
+    size_t at = 0;
+    l->bytes = loader_measure(l->d, &l->o);
+    l->slot = calloc((size_t)l->slots, sizeof *l->slot);
+    if (l->slot) l->ring = l->memory.take(l->memory.arg, l->bytes);
+    if (!l->ring)
+        return err_run(e, "not enough memory for %d batches, %.1f MB; lower train.batch_size or data.prefetch_factor",
+            l->slots, (double)l->bytes / 1e6);
+    for (int i = 0; i < l->slots; i++) lay_slot(l, &l->slot[i], &at);
+    return true;
+}
+
+static bool start_workers(loader *l, err *e) {
+    l->threads = calloc((size_t)l->o.workers + 1, sizeof *l->threads);
+    if (!l->threads) return err_run(e, "out of memory for a loader");
+    for (; l->started < l->o.workers; l->started++)
+        if (pthread_create(&l->threads[l->started], NULL, worker, l))
+            return err_run(e, "cannot start %d threads; lower data.num_workers", l->o.workers);
+    return true;
+}
+
+loader *loader_new(const dataset *d, const loader_options *o, err *e) {
+    CHECK(o->batch > 0 && o->prefetch > 0 && o->prefetch < 1 << 15, "batch %lld, %d ahead", (long long)o->batch,
+        o->prefetch);
+    CHECK(o->workers >= 0 && o->workers <= WORKERS_MOST, "%d workers", o->workers);
+    for (int i = 0; i < d->streams; i++) CHECK(o->window[i] > 0, "no window for %s", d->stream[i].name);
+    loader *l = counts(d, o) ? calloc(1, sizeof *l) : NULL;
+    if (!l) {
+        err_run(e, "not enough memory for batches of %lld; lower train.batch_size", (long long)o->batch);
+        return NULL;
+    }
+    l->d = d;
+    l->o = *o;
+    l->memory = o->memory ? *o->memory : (loader_memory){system_take, system_give, NULL};
+    l->slots = o->prefetch + 1;
+    l->pieces = (o->batch + PIECE - 1) / PIECE;
+    pthread_mutex_init(&l->lock, NULL);
+    pthread_cond_init(&l->work, NULL);
+    pthread_cond_init(&l->ready, NULL);
+    dataset_advise(d);
+    if (make_ring(l, e) && start_workers(l, e)) return l;
+    loader_free(l);
+    return NULL;
+}
+
+void loader_free(loader *l) {
+    if (!l) return;
+    pthread_mutex_lock(&l->lock);
+    l->stop = true;
+    pthread_cond_broadcast(&l->work);
+    pthread_mutex_unlock(&l->lock);
+    for (int i = 0; i < l->started; i++) pthread_join(l->threads[i], NULL);
+    if (l->ring) l->memory.give(l->memory.arg, l->ring, l->bytes);
+    pthread_mutex_destroy(&l->lock);
+    pthread_cond_destroy(&l->work);
+    pthread_cond_destroy(&l->ready);
+    free(l->threads);
+    free(l->slot);
+    free(l);
+}

@@ -1,0 +1,140 @@
+#include "data/scaler.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+static const double TINY = 1e-30, TINY_SHARE = 1e-12;
+
+scaler *scaler_new(const dataset *d, err *e) {
+    int64_t total = 0;
+    for (int i = 0; i < d->streams; i++) total += d->stream[i].series.width;
+    scaler *s = calloc(1, sizeof *s);
+    if (s) s->memory = calloc((size_t)(4 * total) + 1, sizeof *s->memory);
+    if (!s || !s->memory) {
+        free(s);
+        err_run(e, "out of memory for a scaler of %lld columns", (long long)total);
+        return NULL;
+    }
+    float *at = s->memory;
+    s->streams = d->streams;
+    for (int i = 0; i < d->streams; i++) {
+        int64_t width = s->width[i] = d->stream[i].series.width;
+        s->mean[i] = at;
+        s->std[i] = at + width;
+        s->value[i] = at + 2 * width;
+        at += 4 * width;
+        for (int64_t c = 0; c < width; c++) scaler_set(s, i, c, 0, 1);
+    }
+    return s;
+}
+
+void scaler_free(scaler *s) {
+    if (!s) return;
+    free(s->memory);
+    free(s);
+}
+
+void scaler_set(scaler *s, int stream, int64_t column, float mean, float std) {
+    CHECK(stream < s->streams && column < s->width[stream], "column %lld of stream %d", (long long)column, stream);
+    s->mean[stream][column] = mean;
+    s->std[stream][column] = std;
+    s->value[stream][column] = mean;
+    s->value[stream][s->width[stream] + column] = (float)(1 / (double)std);
+}
+
+// Sums over the rows that are seen, by column.
+typedef struct {
+    const stream *from;
+    const int32_t *change; // [rows + 1]: how many windows more cover this row than the one before
+    float *row;            // [width]
+    double *first, *sum, *square;
+    int64_t rows;
+} fitting;
+
+static bool not_finite(const fitting *f, int64_t row, int64_t column, err *e) {
+    const char *const *names = f->from->series.columns;
+    return err_input(e, "%s: row %lld, column %lld (%s) is not a finite number; clean the data or leave the column out",
+        f->from->name, (long long)row, (long long)column + 1, names ? names[column] : "no name");
+}
+
+static void first_pass(fitting *f) {
+    for (int64_t c = 0; c < f->from->series.width; c++) {
+        if (!f->rows) f->first[c] = (double)f->row[c];
+        f->sum[c] += (double)f->row[c] - f->first[c];
+    }
+    f->rows++;
+}
+
+// After the first pass `sum` is the mean, less the first value.
+static void second_pass(fitting *f) {
+    for (int64_t c = 0; c < f->from->series.width; c++) {
+        double off = (double)f->row[c] - f->first[c] - f->sum[c];
+        f->square[c] += off * off;
+    }
+}
+
+static bool each_row(fitting *f, bool second, err *e) {
+    const table *t = &f->from->series;
+    int64_t covered = 0;
+    for (int64_t r = 0; r < t->rows; r++) {
+        covered += f->change[r];
+        if (!covered) continue;
+        table_read(t, r, 1, f->row);
+        for (int64_t c = 0; !second && c < t->width; c++)
+            if (!isfinite(f->row[c])) return not_finite(f, r, c, e);
+        second ? second_pass(f) : first_pass(f);
+    }
+    return true;
+}
+
+static bool fit(fitting *f, scaler *s, int stream, err *e) {
+    int64_t width = f->from->series.width;
+    if (!each_row(f, false, e)) return false;
+    for (int64_t c = 0; c < width && f->rows; c++) f->sum[c] /= (double)f->rows;
+    if (!each_row(f, true, e)) return false;
+    for (int64_t c = 0; c < width && f->rows; c++) {
+        double mean = f->first[c] + f->sum[c], std = sqrt(f->square[c] / (double)f->rows);
+        bool still = std < TINY || std < TINY_SHARE * fabs(mean);
+        scaler_set(s, stream, c, (float)mean, still ? 1 : (float)std);
+    }
+    return true;
+}
+
+static void cover(const stream *s, span train, int64_t window, int32_t *change) {
+    for (int64_t i = train.first; i < train.first + train.count; i++) {
+        int64_t from = s->row[i] - window + 1;
+        change[from > s->first[i] ? from : s->first[i]]++;
+        change[s->row[i] + 1]--;
+    }
+}
+
+static bool fit_stream(const dataset *d, int stream, span train, int64_t window, scaler *s, err *e) {
+    fitting f = {.from = &d->stream[stream]};
+    size_t rows = (size_t)f.from->series.rows, width = (size_t)f.from->series.width;
+    int32_t *change = calloc(rows + 1, sizeof *change);
+    double *sums = calloc(3 * width, sizeof *sums);
+    f.row = calloc(width, sizeof *f.row);
+    bool ok = change && sums && f.row;
+    if (!ok) err_run(e, "out of memory to fit a scaler to %s", f.from->name);
+    if (ok) {
+        f.first = sums;
+        f.sum = sums + width;
+        f.square = sums + 2 * width;
+        f.change = change;
+        cover(f.from, train, window, change);
+        ok = fit(&f, s, stream, e);
+    }
+    free(change);
+    free(sums);
+    free(f.row);
+    return ok;
+}
+
+scaler *scaler_fit(const dataset *d, span train, const int64_t *window, err *e) {
+    scaler *s = scaler_new(d, e);
+    bool ok = s != NULL;
+    for (int i = 0; ok && i < d->streams; i++) ok = fit_stream(d, i, train, window[i], s, e);
+    if (ok) return s;
+    scaler_free(s);
+    return NULL;
+}

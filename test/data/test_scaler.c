@@ -1,0 +1,168 @@
+// The scaler: fitted on what training windows see and on nothing else, right at large offsets, and strict about NaN.
+#include "data/scaler.h"
+
+#include "base/half.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { ROWS = 40, C = 3, SAMPLES = 30 };
+
+// Two series, rows 0..19 and 20..39; samples take turns. Column 0 is a price around 10^4, column 1 does not change.
+typedef struct {
+    dataset d;
+    float series[ROWS * C];
+    int32_t row[SAMPLES], first[SAMPLES];
+} made;
+
+static made *make(void) {
+    static const char *const names[C] = {"close", "constant", "volume"};
+    made *m = calloc(1, sizeof *m);
+    assert_non_null(m);
+    for (int r = 0; r < ROWS; r++) {
+        m->series[r * C] = 10000 + 0.25f * (float)(r * 7 % 11);
+        m->series[r * C + 1] = 12345.678f;
+        m->series[r * C + 2] = (float)(r * r % 13) - 5;
+    }
+    for (int i = 0; i < SAMPLES; i++) {
+        m->first[i] = i % 2 ? 20 : 0;
+        m->row[i] = m->first[i] + 2 + i / 2;
+    }
+    m->d = (dataset){.samples = SAMPLES, .streams = 1};
+    m->d.stream[0] = (stream){"fast", table_of(COLUMN_F32, ROWS, C, m->series), m->row, m->first};
+    m->d.stream[0].series.columns = names;
+    return m;
+}
+
+static scaler *fitted(const made *m, span train, int64_t window) {
+    err e;
+    scaler *s = scaler_fit(&m->d, train, &window, &e);
+    if (!s) fail_msg("%s", e.text);
+    return s;
+}
+
+static void by_hand(const made *m, span train, int64_t window, int column, double *mean, double *std) {
+    double sum = 0, square = 0, n = 0;
+    for (int pass = 0; pass < 2; pass++)
+        for (int r = 0; r < ROWS; r++) {
+            bool seen = false;
+            for (int64_t i = train.first; i < train.first + train.count; i++)
+                seen |= r <= m->row[i] && r > m->row[i] - window && r >= m->first[i];
+            double v = (double)m->series[r * C + column] - 10000;
+            if (!seen) continue;
+            n += pass == 0;
+            sum += pass ? 0 : v;
+            square += pass ? (v - sum / n) * (v - sum / n) : 0;
+        }
+    *mean = 10000 + sum / n;
+    *std = sqrt(square / n);
+}
+
+static void fits_what_windows_see(void **state) {
+    (void)state;
+    made *m = make();
+    static const span spans[] = {{0, SAMPLES}, {0, 1}, {0, 7}, {5, 10}, {29, 1}};
+    for (size_t k = 0; k < sizeof spans / sizeof *spans; k++)
+        for (int64_t window = 1; window < 12; window += 5) {
+            scaler *s = fitted(m, spans[k], window);
+            for (int c = 0; c < C; c++) {
+                double mean, std;
+                by_hand(m, spans[k], window, c, &mean, &std);
+                if (std < 1e-9) std = 1;
+                assert_true(fabs((double)s->mean[0][c] - mean) <= 1e-3 + 1e-7 * fabs(mean));
+                assert_true(fabs((double)s->std[0][c] - std) <= 1e-6 * std);
+                assert_true(s->value[0][c] == s->mean[0][c]);
+                assert_true(s->value[0][C + c] == (float)(1 / (double)s->std[0][c]));
+            }
+            scaler_free(s);
+        }
+    free(m);
+}
+
+// What lies beyond the training part may be anything.
+static void the_future_changes_nothing(void **state) {
+    (void)state;
+    made *m = make();
+    span train = {0, 12}; // rows up to 7 and 27
+    scaler *before = fitted(m, train, 4);
+    for (int r = 0; r < ROWS; r++)
+        for (int c = 0; c < C; c++)
+            if ((r > 7 && r < 20) || r > 27) m->series[r * C + c] = NAN;
+    scaler *after = fitted(m, train, 4);
+    assert_memory_equal(before->memory, after->memory, 4 * C * sizeof(float));
+    scaler_free(before);
+    scaler_free(after);
+    free(m);
+}
+
+static void what_is_not_finite_is_named(void **state) {
+    (void)state;
+    static const float bad[] = {NAN, INFINITY, -INFINITY};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        err e;
+        int64_t window = 4;
+        made *m = make();
+        m->series[5 * C + 2] = bad[i];
+        assert_null(scaler_fit(&m->d, (span){0, SAMPLES}, &window, &e));
+        assert_int_equal(e.kind, ERR_INPUT);
+        assert_non_null(strstr(e.text, "fast: row 5, column 3 (volume)"));
+        m->d.stream[0].series.columns = NULL;
+        assert_null(scaler_fit(&m->d, (span){0, SAMPLES}, &window, &e));
+        assert_non_null(strstr(e.text, "row 5, column 3"));
+        free(m);
+    }
+}
+
+// Raw prices over many rows, where sums of squares in fp32 or without an offset would have lost all digits.
+static void large_offsets_keep_their_digits(void **state) {
+    (void)state;
+    enum { MANY = 100000 };
+    err e;
+    float *x = malloc(MANY * sizeof *x);
+    int32_t row = MANY - 1, first = 0;
+    int64_t window = MANY;
+    assert_non_null(x);
+    for (int i = 0; i < MANY; i++) x[i] = 16777216.0f + (float)(2 * (i % 2));
+    dataset d = {.samples = 1, .streams = 1};
+    d.stream[0] = (stream){"fast", table_of(COLUMN_F32, MANY, 1, x), &row, &first};
+    scaler *s = scaler_fit(&d, (span){0, 1}, &window, &e);
+    assert_non_null(s);
+    assert_true(fabs((double)s->std[0][0] - 1) < 1e-6);
+    scaler_free(s);
+    free(x);
+}
+
+static void typed_columns(void **state) {
+    (void)state;
+    static const int8_t bytes[4] = {-1, 1, -1, 1};
+    static const int32_t row = 3, first = 0;
+    static uint16_t halves[4];
+    err e;
+    int64_t window = 4;
+    for (int i = 0; i < 4; i++) halves[i] = half_narrow(i < 2 ? 0.5f : 1.5f);
+    dataset d = {.samples = 1, .streams = 1};
+    d.stream[0] = (stream){"fast", table_of(COLUMN_I8, 4, 1, bytes), &row, &first};
+    table_add(&d.stream[0].series, COLUMN_F16, 1, halves);
+    scaler *s = scaler_fit(&d, (span){0, 1}, &window, &e);
+    assert_non_null(s);
+    assert_true(s->mean[0][0] == 0 && s->std[0][0] == 1 && s->mean[0][1] == 1 && s->std[0][1] == 0.5f);
+    assert_true(s->value[0][3] == 2);
+    scaler_free(s);
+    scaler_free(NULL);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(fits_what_windows_see),
+        cmocka_unit_test(the_future_changes_nothing),
+        cmocka_unit_test(what_is_not_finite_is_named),
+        cmocka_unit_test(large_offsets_keep_their_digits),
+        cmocka_unit_test(typed_columns),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
