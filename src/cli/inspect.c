@@ -1,5 +1,5 @@
 // tradewind inspect: what a dataset or an .npz holds, for people and for programs.
-#include "base/arena.h"
+#include "base/clock.h"
 #include "base/json.h"
 #include "base/term.h"
 #include "cli/cli.h"
@@ -254,10 +254,11 @@ static void print_samples(const dataset *d, const gaps *g) {
     if (d->label) print_spark("label", d, label_at);
 }
 
-static bool print_set(const dataset *d, size_t file, err *e) {
+static bool print_set(const dataset *d, size_t file, double opened, err *e) {
     gaps g;
     if (!find_gaps(d, &g, e)) return false;
-    printf("%s: dataset, %.1f MB%s\n", d->name, (double)file / 1e6, d->raw ? ", scaled when trained on" : "");
+    printf("%s: dataset, %.1f MB, mapped in %.1f ms%s\n", d->name, (double)file / 1e6, 1e3 * opened,
+        d->raw ? ", scaled when trained on" : "");
     print_samples(d, &g);
     double all = (double)dataset_bytes(d) / 1e6;
     printf("memory    %.1f MB mapped on the CPU, none of it copied; %.1f MB on a card; %.1f MB of host memory for "
@@ -269,7 +270,7 @@ static bool print_set(const dataset *d, size_t file, err *e) {
     return ok && (!d->vector.width || show_table(&d->vector, "vector", NULL, e));
 }
 
-static bool print_set_json(const dataset *d, size_t file, err *e) {
+static bool print_set_json(const dataset *d, size_t file, double opened, err *e) {
     gaps g;
     char a[32], b[32];
     int64_t count[SET_CLASSES_MOST] = {0};
@@ -281,9 +282,9 @@ static bool print_set_json(const dataset *d, size_t file, err *e) {
     count_classes(d, count);
     for (int k = 0; k < d->classes; k++)
         json_object_set_new(classes, class_name(d, k, a, sizeof a), json_integer((json_int_t)count[k]));
-    json_t *all = json_pack("{s:s, s:I, s:I, s:s?, s:s?, s:I, s:I, s:I, s:b, s:o, s:I, s:I, s:I, s:o, s:O}", "set",
-        d->name, "file_bytes", (json_int_t)file, "samples", (json_int_t)d->samples, "first",
-        d->time ? when_text(a, sizeof a, d->time[0]) : NULL, "last",
+    json_t *all = json_pack("{s:s, s:I, s:o, s:I, s:s?, s:s?, s:I, s:I, s:I, s:b, s:o, s:I, s:I, s:I, s:o, s:O}", "set",
+        d->name, "file_bytes", (json_int_t)file, "map_ms", json_number(1e3 * opened), "samples", (json_int_t)d->samples,
+        "first", d->time ? when_text(a, sizeof a, d->time[0]) : NULL, "last",
         d->time ? when_text(b, sizeof b, d->time[d->samples - 1]) : NULL, "step", (json_int_t)g.step, "gaps",
         (json_int_t)g.gaps, "longest_gap", (json_int_t)g.longest, "raw", d->raw, "classes", classes, "targets",
         (json_int_t)d->target_width, "data_bytes", (json_int_t)dataset_bytes(d), "ring_bytes",
@@ -304,10 +305,12 @@ static bool run(const cli_options *o, err *e) {
     if (ok && !is_set) show_entries(&z, o->json);
     npz_close(&z);
     if (!ok || !is_set) return ok;
+    double before = clock_seconds();
     dataset *d = set_open(o->word[0], e);
+    double opened = clock_seconds() - before;
     if (!d) return false;
     stat(o->word[0], &st);
-    ok = o->json ? print_set_json(d, (size_t)st.st_size, e) : print_set(d, (size_t)st.st_size, e);
+    ok = o->json ? print_set_json(d, (size_t)st.st_size, opened, e) : print_set(d, (size_t)st.st_size, opened, e);
     dataset_free(d);
     return ok;
 }
