@@ -26,7 +26,8 @@ struct loader {
     size_t bytes;
     slot *slot;
     int slots;
-    int64_t pieces; // of a batch
+    int64_t pieces;                    // of a batch
+    float *tiles, *tile[STREAMS_MOST]; // the scaler's two rows, each repeated over a stream's window; or NULL
     pthread_t *threads;
     int started;
     pthread_mutex_t lock;
@@ -50,9 +51,20 @@ static int64_t sample_at(const loader *l, int64_t position) {
     return r->samples.first + (int64_t)rng_permute(l->o.seed, r->epoch, (uint64_t)position, (uint64_t)r->samples.count);
 }
 
-static void scale(const float *value, float *x, int64_t rows, int64_t C) {
-    for (int64_t t = 0; t < rows; t++, x += C)
-        for (int64_t c = 0; c < C; c++) x[c] = (x[c] - value[c]) * value[C + c];
+typedef float four __attribute__((vector_size(16)));
+
+// n values of a window's rows, less `shift`, times `factor`; x may be `from`.
+static void scale(float *x, const float *from, const float *shift, const float *factor, int64_t n) {
+    int64_t i = 0;
+    for (; i + 4 <= n; i += 4) {
+        four v, s, f;
+        memcpy(&v, from + i, sizeof v);
+        memcpy(&s, shift + i, sizeof s);
+        memcpy(&f, factor + i, sizeof f);
+        v = (v - s) * f;
+        memcpy(x + i, &v, sizeof v);
+    }
+    for (; i < n; i++) x[i] = (from[i] - shift[i]) * factor[i];
 }
 
 static void gather_window(const loader *l, int i, int64_t sample, float *x) {
@@ -62,8 +74,11 @@ static void gather_window(const loader *l, int i, int64_t sample, float *x) {
         s->name, (long long)first, (long long)row);
     int64_t have = row - first + 1 < T ? row - first + 1 : T, pad = T - have;
     if (pad) memset(x, 0, (size_t)(pad * C) * sizeof *x);
-    table_read(&s->series, row - have + 1, have, x + pad * C);
-    if (l->o.scaler) scale(l->o.scaler->value[i], x + pad * C, have, C);
+    x += pad * C;
+    const float *from = table_floats(&s->series), *tile = l->tile[i];
+    from = from && tile ? from + (row - have + 1) * C : x;
+    if (from == x) table_read(&s->series, row - have + 1, have, x);
+    if (tile) scale(x, from, tile, tile + T * C, have * C);
 }
 
 // The rows of a window lie anywhere in memory: its first lines are asked for some samples before they are copied, the
@@ -262,6 +277,22 @@ static bool make_ring(loader *l, err *e) {
     return true;
 }
 
+static bool make_tiles(loader *l, err *e) {
+    const scaler *s = l->o.scaler;
+    int64_t values = 0;
+    if (!s) return true;
+    for (int i = 0; i < s->streams; i++) values += 2 * l->o.window[i] * s->width[i];
+    float *at = l->tiles = malloc((size_t)(values + 1) * sizeof *at);
+    if (!at) return err_run(e, "out of memory for a loader");
+    for (int i = 0; i < s->streams; i++) {
+        l->tile[i] = at;
+        for (int k = 0; k < 2; k++)
+            for (int64_t t = 0; t < l->o.window[i]; t++, at += s->width[i])
+                memcpy(at, s->value[i] + k * s->width[i], (size_t)s->width[i] * sizeof *at);
+    }
+    return true;
+}
+
 static bool start_workers(loader *l, err *e) {
     l->threads = calloc((size_t)l->o.workers + 1, sizeof *l->threads);
     if (!l->threads) return err_run(e, "out of memory for a loader");
@@ -290,7 +321,7 @@ loader *loader_new(const dataset *d, const loader_options *o, err *e) {
     pthread_cond_init(&l->work, NULL);
     pthread_cond_init(&l->ready, NULL);
     dataset_advise(d);
-    if (make_ring(l, e) && start_workers(l, e)) return l;
+    if (make_ring(l, e) && make_tiles(l, e) && start_workers(l, e)) return l;
     loader_free(l);
     return NULL;
 }
@@ -306,6 +337,7 @@ void loader_free(loader *l) {
     pthread_mutex_destroy(&l->lock);
     pthread_cond_destroy(&l->work);
     pthread_cond_destroy(&l->ready);
+    free(l->tiles);
     free(l->threads);
     free(l->slot);
     free(l);

@@ -1,6 +1,7 @@
 // A plug-in that stands for a card with a trouble, which FAKE_CARD names: "blind" finds no driver, "full" has its
-// memory taken by others, "small" has too little, "lost" and "lost early" fail in a run. It computes with the plain
-// kernels on memory that it does not call the host's, so that the rest of the program treats it as it treats a card.
+// memory taken by others, "small" has too little, "tight" has 8 MB left, "lost" and "lost early" fail in a run. It
+// computes with the plain kernels on memory that it does not call the host's, so that the rest of the program treats it
+// as it treats a card.
 #include "graph/plugin.h"
 #include "ops/table.h"
 
@@ -50,6 +51,7 @@ static void describe(const queue *q, char *text, size_t bytes) {
 
 static size_t available(const queue *q) {
     (void)q;
+    if (trouble("tight")) return 8 << 20;
     return trouble("full") || trouble("small") ? 1000 : (size_t)1 << 40;
 }
 

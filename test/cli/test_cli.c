@@ -74,6 +74,14 @@ static void matches(const char *path, const char *pattern) {
     free(text);
 }
 
+static bool file_holds(const char *path, const char *text) {
+    if (access(path, R_OK) != 0) return false;
+    char *all = slurp(path);
+    bool found = strstr(all, text) != NULL;
+    free(all);
+    return found;
+}
+
 static void is_empty(const char *path) {
     matches(path, "^$");
 }
@@ -472,6 +480,22 @@ static void a_full_card_is_told(void **state) {
     matches("err", pattern);
 }
 
+// Data that a card has no room for stay on the host, unless told otherwise; small ones go to the card.
+static void a_tight_card_leaves_data_on_the_host(void **state) {
+    (void)state;
+    enter_copy(FAKE_CARD_THIS);
+    setenv("FAKE_CARD", "tight", 1);
+    assert_int_equal(RUN("plan", "run.yaml"), 0);
+    matches("out", "^device +a card of the test\n");
+    assert_false(file_holds("out", "loader"));
+    assert_int_equal(RUN("train", "run.yaml", "data.synthetic.bars=30000", "train.epochs=1"), 0);
+    matches("out", "^device +a card of the test\n");
+    matches("out", "\nloader +2 threads on the host, 2 batches ahead, [0-9.]+ MB\n");
+    assert_int_equal(
+        RUN("train", "run.yaml", "data.synthetic.bars=30000", "data.residency=device", "--device=cuda"), 1);
+    matches("err", "^tradewind: the plan needs [^\n]*\n$");
+}
+
 static void a_card_counts_its_memory(void **state) {
     (void)state;
     enter_copy(FAKE_CARD_THIS);
@@ -502,14 +526,6 @@ static void a_lost_card_is_told(void **state) {
 }
 
 // Signals
-
-static bool file_holds(const char *path, const char *text) {
-    if (access(path, R_OK) != 0) return false;
-    char *all = slurp(path);
-    bool found = strstr(all, text) != NULL;
-    free(all);
-    return found;
-}
 
 static void await_text(pid_t child, const char *path, const char *text) {
     double until = support_seconds() + 60;
@@ -578,6 +594,7 @@ int main(void) {
         CARD_TEST(a_plugin_that_is_none_is_told),
         CARD_TEST(no_driver_is_told),
         CARD_TEST(a_full_card_is_told),
+        CARD_TEST(a_tight_card_leaves_data_on_the_host),
         CARD_TEST(a_card_counts_its_memory),
         CARD_TEST(a_lost_card_is_told),
         TEST(interruption_keeps_what_there_is),
