@@ -103,7 +103,7 @@ static bool print_records(const npz *z, npz_stream **s, FILE *out, err *e) {
         for (int i = 1; i < FIELDS; i++) {
             double v = 0;
             if (s[i] && !npz_stream_read(s[i], NPY_F64, &v, 1, e)) return false;
-            fprintf(out, ",%.15g", v);
+            fprintf(out, ",%.17g", v);
         }
         fputc('\n', out);
     }
