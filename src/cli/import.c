@@ -279,9 +279,12 @@ static bool on_progress(void *arg, double done, double total) {
 }
 
 static void tell_windows(const job *j, const npz *z, const windows_report *r) {
-    for (int64_t i = 0; i < z->entries; i++)
-        if (z->entry[i].kind == NPZ_PICKLE && says(j))
-            printf("skipped   %s: a pickle, which is never loaded\n", z->entry[i].name);
+    for (int64_t i = 0; i < z->entries; i++) {
+        const char *name = z->entry[i].name;
+        if (z->entry[i].kind != NPZ_PICKLE) continue;
+        if (says(j)) printf("skipped   %s: a pickle, which is never loaded\n", name);
+        if (j->o->json) json_line(stdout, json_pack("{s:s, s:s}", "skipped", name, "why", "pickle"));
+    }
     for (int i = 0; i < r->found.streams && says(j); i++) {
         const npy_header *h = &r->found.stream[i]->header;
         char n[32], m[32];

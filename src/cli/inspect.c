@@ -30,22 +30,33 @@ static const char *shape_text(const npy_header *h, char *out, size_t room) {
     return out;
 }
 
+static const char *size_text(uint64_t bytes, char *out, size_t room) {
+    if (bytes < 100000)
+        snprintf(out, room, "%llu bytes", (unsigned long long)bytes);
+    else
+        snprintf(out, room, "%.1f MB", (double)bytes / 1e6);
+    return out;
+}
+
+static void show_entry(const npz_entry *n, bool json) {
+    char shape[256], size[32];
+    bool known = n->kind <= NPZ_RECORDS;
+    shape_text(&n->header, shape, sizeof shape);
+    if (json) {
+        json_line(stdout, json_pack("{s:s, s:s, s:s?, s:s?, s:b, s:I}", "name", n->name, "kind", kind_name(n), "type",
+                              known ? npy_type_name(n->header.type) : NULL, "shape", known ? shape : NULL, "deflated",
+                              n->member->deflated, "bytes", (json_int_t)n->member->size));
+        return;
+    }
+    printf("  %-20s %-8s %-22s %12s", n->name, known ? npy_type_name(n->header.type) : "", known ? shape : "",
+        size_text(n->member->size, size, sizeof size));
+    printf("%s%s%s\n", n->member->deflated ? "  deflated" : "", n->kind == NPZ_ARRAY ? "" : "  ",
+        n->kind == NPZ_ARRAY ? "" : kind_name(n));
+}
+
 static void show_entries(const npz *z, bool json) {
     if (!json) printf("%s: %lld entries; not a dataset\n", z->path, (long long)z->entries);
-    for (int64_t i = 0; i < z->entries; i++) {
-        const npz_entry *n = &z->entry[i];
-        char shape[256];
-        bool known = n->kind <= NPZ_RECORDS;
-        shape_text(&n->header, shape, sizeof shape);
-        if (json)
-            json_line(stdout, json_pack("{s:s, s:s, s:s?, s:s?, s:b, s:I}", "name", n->name, "kind", kind_name(n),
-                                  "type", known ? npy_type_name(n->header.type) : NULL, "shape", known ? shape : NULL,
-                                  "deflated", n->member->deflated, "bytes", (json_int_t)n->member->size));
-        else
-            printf("  %-20s %-8s %-22s %10.1f MB%s  %s\n", n->name, known ? npy_type_name(n->header.type) : "",
-                known ? shape : "", (double)n->member->size / 1e6, n->member->deflated ? " (deflated)" : "",
-                n->kind == NPZ_ARRAY ? "" : kind_name(n));
-    }
+    for (int64_t i = 0; i < z->entries; i++) show_entry(&z->entry[i], json);
 }
 
 // Columns

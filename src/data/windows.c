@@ -101,7 +101,20 @@ static bool check_rank(const npz *z, const npz_entry *n, int least, int most, co
         n->header.rank, npy_type_name(n->header.type));
 }
 
+// Whether what is missing is there as a pickle: an entry of this name or, where it ends with _, of this beginning.
+static bool is_pickled(const npz *z, const char *name, err *e) {
+    size_t n = strlen(name);
+    for (int64_t i = 0; i < z->entries; i++) {
+        const npz_entry *x = &z->entry[i];
+        bool meant = name[n - 1] == '_' ? !strncmp(x->name, name, n) : !strcmp(x->name, name);
+        if (meant && x->kind == NPZ_PICKLE) return !npz_want(z, x->name, e);
+    }
+    return false;
+}
+
 static bool check_shapes(windows *w, const npz *z, err *e) {
+    if (!w->streams && !w->vector && is_pickled(z, "x_", e)) return false;
+    if (!w->label && !w->target && is_pickled(z, "labels", e)) return false;
     if (!w->streams && !w->vector)
         return err_input(e,
             "%s: holds no windows: no array x_NAME of [samples, steps, columns]; say which arrays are what with "
