@@ -15,12 +15,16 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 enum { FRAMES_MOST = 8, HISTORY = 1, PANEL_HORIZON = 1, WINDOWS_HORIZON = 1 };
 
 typedef struct {
     const cli_options *o;
     const char *out;
+    int files, features;
+    const char *file[WORDS_MOST];
+    const char *feature[WORDS_MOST + OWN_MOST]; // "fast=a,b"
     build_options build;
     bars_options bars;
     int64_t horizon, history, classes; // 0: not given
@@ -112,14 +116,29 @@ static bool read_words(job *j, err *e) {
     return true;
 }
 
+// Words are files, but for further lists of features: --features fast=a,b slow=c.
+static void read_arguments(job *j) {
+    for (int i = 0; i < j->o->owns; i++)
+        if (strncmp(j->o->own[i].name, "--features", 10) == 0) j->feature[j->features++] = j->o->own[i].value;
+    bool any = j->features > 0;
+    for (int i = 0; i < j->o->words; i++) {
+        const char *word = j->o->word[i];
+        if (any && strchr(word, '=') && access(word, F_OK) != 0)
+            j->feature[j->features++] = word;
+        else
+            j->file[j->files++] = word;
+    }
+}
+
 static bool read_options(job *j, err *e) {
     j->build = build_defaults;
-    if (j->o->words < 1) return err_input(e, "no file given; name bar files, an .npz of windows or a panel");
+    read_arguments(j);
+    if (j->files < 1) return err_input(e, "no file given; name bar files, an .npz of windows or a panel");
     j->out = cli_given(j->o, "-o --output");
     if (!j->out || !*j->out) return err_input(e, "no output given; add -o SET.npz");
-    for (int i = 0; i < j->o->words; i++) {
+    for (int i = 0; i < j->files; i++) {
         struct stat a, b;
-        if (stat(j->o->word[i], &a) == 0 && stat(j->out, &b) == 0 && a.st_ino == b.st_ino && a.st_dev == b.st_dev)
+        if (stat(j->file[i], &a) == 0 && stat(j->out, &b) == 0 && a.st_ino == b.st_ino && a.st_dev == b.st_dev)
             return err_input(e, "%s: is both input and output; name another output", j->out);
     }
     return read_numbers(j, e) && read_words(j, e);
@@ -139,17 +158,14 @@ static build_stream *stream_named(sources *s, const char *name, size_t n) {
     return NULL;
 }
 
-// Every --features STREAM=a,b.
 static bool set_features(job *j, sources *s, err *e) {
-    for (int i = 0; i < j->o->owns; i++) {
-        const cli_own *own = &j->o->own[i];
-        if (strncmp(own->name, "--features", 10) != 0) continue;
-        const char *equals = strchr(own->value, '=');
-        build_stream *to = equals ? stream_named(s, own->value, (size_t)(equals - own->value)) : NULL;
-        if (!equals) return err_input(e, "--features %.60s: write STREAM=a,b such as fast=rsi_14,body", own->value);
+    for (int i = 0; i < j->features; i++) {
+        const char *text = j->feature[i], *equals = strchr(text, '=');
+        build_stream *to = equals ? stream_named(s, text, (size_t)(equals - text)) : NULL;
+        if (!equals) return err_input(e, "--features %.60s: write STREAM=a,b such as fast=rsi_14,body", text);
         if (!to)
-            return err_input(e, "--features %.60s: no such stream; the streams are %s%s%s", own->value,
-                s->stream[0].name, s->streams > 1 ? " to " : "", s->streams > 1 ? s->stream[s->streams - 1].name : "");
+            return err_input(e, "--features %.60s: no such stream; the streams are %s%s%s", text, s->stream[0].name,
+                s->streams > 1 ? " to " : "", s->streams > 1 ? s->stream[s->streams - 1].name : "");
         const char **list = arena_array(&j->arena, FEATURE_LIST_MOST, sizeof *list);
         to->feature_count = split_list(j, equals + 1, list, FEATURE_LIST_MOST);
         to->features = list;
@@ -212,7 +228,7 @@ static bool summarise(const job *j, err *e) {
 
 static json_t *sources_json(const job *j, const char *made_of) {
     json_t *files = json_array();
-    for (int i = 0; i < j->o->words; i++) json_array_append_new(files, json_string(j->o->word[i]));
+    for (int i = 0; i < j->files; i++) json_array_append_new(files, json_string(j->file[i]));
     return json_pack("{s:s, s:o}", "made_of", made_of, "sources", files);
 }
 
@@ -237,6 +253,12 @@ static void tell_build(const job *j, const sources *s, const build_report *r) {
     printf("left out  %s bars to warm up", n);
     term_count(n, sizeof n, (double)r->unlabelled);
     printf(", %s without a label\n", n);
+    for (int i = 0; i < s->streams; i++) {
+        term_count(n, sizeof n, (double)r->stale[i]);
+        if (r->stale[i])
+            printf("stale     %s samples see a bar of %s that is over 4 days old; do the files cover the same time?\n",
+                n, s->stream[i].name);
+    }
     if (j->build.label != BUILD_BARRIER) return;
     printf(
         "barriers  %lld up, %lld down, %lld at the time limit; %lld by a bar that touched both (the stop is taken)\n",
@@ -260,7 +282,7 @@ static bool import_bars(job *j, err *e) {
     sources s;
     build_report r;
     if (cli_given(j->o, "--names")) return err_input(e, "--names: is for an .npz of windows, not for bars");
-    if (!sources_read(&s, j->o->word, NULL, j->o->words, &j->bars, frames, n, e)) return false;
+    if (!sources_read(&s, j->file, NULL, j->files, &j->bars, frames, n, e)) return false;
     bool ok = set_features(j, &s, e) && write_bars(j, &s, &r, e);
     if (ok) {
         tell_files(j, &s);
@@ -316,8 +338,8 @@ static bool import_arrays(job *j, err *e) {
         .horizon = j->horizon ? j->horizon : WINDOWS_HORIZON,
         .on_progress = on_progress,
         .arg = j};
-    if (j->o->words > 1) return err_input(e, "%s: is imported by itself; leave the other files out", j->o->word[0]);
-    if (!npz_open(&z, j->o->word[0], e)) return false;
+    if (j->files > 1) return err_input(e, "%s: is imported by itself; leave the other files out", j->file[0]);
+    if (!npz_open(&z, j->file[0], e)) return false;
     bool ok = !npz_find(&z, set_mark) || err_input(e, "%s: is a dataset already; train on it", z.path);
     json_t *about = sources_json(j, "windows");
     if (ok && !about) ok = err_input(e, "the file's name is not UTF-8; rename the file");
@@ -336,12 +358,11 @@ static bool import_panel(job *j, err *e) {
     panel p;
     int64_t held = 0;
     build_panel_options o = {j->horizon ? j->horizon : PANEL_HORIZON, j->history ? j->history : HISTORY};
-    if (j->o->words > 1) return err_input(e, "%s: is imported by itself; leave the other files out", j->o->word[0]);
+    if (j->files > 1) return err_input(e, "%s: is imported by itself; leave the other files out", j->file[0]);
     if (!j->horizon)
-        return err_input(
-            e, "%s: is a panel of series; say how many values to forecast with --horizon N", j->o->word[0]);
-    if (!panel_read(&p, j->o->word[0], e)) return false;
-    dataset *d = build_panel(&p, j->o->word[0], &o, &held, e);
+        return err_input(e, "%s: is a panel of series; say how many values to forecast with --horizon N", j->file[0]);
+    if (!panel_read(&p, j->file[0], e)) return false;
+    dataset *d = build_panel(&p, j->file[0], &o, &held, e);
     json_t *about = sources_json(j, "panel");
     bool ok = d && about;
     if (d && !about) err_input(e, "the file's name is not UTF-8; rename the file");
@@ -353,7 +374,7 @@ static bool import_panel(job *j, err *e) {
     }
     if (ok && says(j))
         printf("%s: panel\n  series     %lld with %lld values; the last %lld values of %lld series are held out\n",
-            j->o->word[0], (long long)p.series, (long long)p.offset[p.series], (long long)o.horizon, (long long)held);
+            j->file[0], (long long)p.series, (long long)p.offset[p.series], (long long)o.horizon, (long long)held);
     json_decref(about);
     dataset_free(d);
     panel_done(&p);
@@ -365,7 +386,7 @@ static bool run(const cli_options *o, err *e) {
     source_kind kind;
     arena_init(&j.arena);
     cli_watch_signals();
-    bool ok = read_options(&j, e) && source_kind_of(o->word[0], &kind, e);
+    bool ok = read_options(&j, e) && source_kind_of(j.file[0], &kind, e);
     ok = ok && (kind == SOURCE_ARRAYS     ? import_arrays(&j, e)
                    : kind == SOURCE_PANEL ? import_panel(&j, e)
                                           : import_bars(&j, e));
@@ -391,7 +412,7 @@ const cli_command cli_import = {"import", "FILE... -o SET.npz",
     "of bars:\n"
     "  --tz ZONE           the files' clock: UTC, mt5, EST, +2, Europe/Berlin (default UTC)\n"
     "  --frames 5m,1h      coarser streams, made of the finest bars\n"
-    "  --features S=a,b    features of stream S, from doc/features.md; may be repeated\n"
+    "  --features S=a,b    features of stream S, from doc/features.md; further ones may follow: slow=c,d\n"
     "  --no-vector         leave the vector of 32 strategies out\n"
     "  --label KIND        direction (default), barrier or forecast\n"
     "  --band X            direction: moves within X are NEUTRAL, in units of volatility (default 0.5)\n"

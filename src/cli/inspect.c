@@ -82,7 +82,8 @@ static bool measure_table(const table *t, range *r, err *e) {
             }
             x->least = fmin(x->least, v);
             x->most = fmax(x->most, v);
-            x->mean += off / (double)(row + i / t->width + 1 - x->not_finite);
+            int64_t nth = row + i / t->width + 1 - x->not_finite;
+            x->mean += off / (double)nth;
             x->square += off * (v - x->mean);
         }
     }

@@ -172,6 +172,13 @@ static const char *put_text(char **at, const char *text) {
     return here;
 }
 
+// Whether the last closed bar of a coarser stream is older than weekends and holidays explain.
+static bool is_stale(const build *b, int i, int64_t t) {
+    const build_stream *fast = &b->from[0], *s = &b->from[i];
+    int64_t age = fast->bar[t].time + fast->span - s->bar[b->row[i][t]].time - s->span;
+    return age > s->span + 4 * WHEN_DAY;
+}
+
 static void fill_stream(build *b, int i, size_t *at, char **text) {
     const build_stream *from = &b->from[i];
     stream *s = &b->d->stream[i];
@@ -187,8 +194,11 @@ static void fill_stream(build *b, int i, size_t *at, char **text) {
     // Rows before the warm-up all go to the place of the first that is kept.
     for (int64_t t = 0; t < bars; t++)
         feature_list_push(b->list[i], &from->bar[t], data + (t < b->warm_up[i] ? 0 : t - b->warm_up[i]) * width);
-    for (int64_t t = b->first; t < b->count; t++)
-        if (b->end[t] >= 0) row[k++] = (int32_t)((i ? b->row[i][t] : t) - b->warm_up[i]);
+    for (int64_t t = b->first; t < b->count; t++) {
+        if (b->end[t] < 0) continue;
+        row[k++] = (int32_t)((i ? b->row[i][t] : t) - b->warm_up[i]);
+        b->report.stale[i] += i && is_stale(b, i, t);
+    }
     s->series = table_of(COLUMN_F32, rows, width, data);
     s->series.columns = columns;
 }

@@ -45,9 +45,10 @@ typedef struct {
 extern const build_options build_defaults;
 
 typedef struct {
-    int64_t warm_up;              // bars of the finest stream before the first sample
-    int64_t unlabelled;           // bars after that without a label
-    label_barrier_counts barrier; // of all bars
+    int64_t warm_up;                   // bars of the finest stream before the first sample
+    int64_t unlabelled;                // bars after that without a label
+    int64_t stale[BUILD_STREAMS_MOST]; // samples whose bar of this stream closed more than its span and 4 days ago
+    label_barrier_counts barrier;      // of all bars
 } build_report;
 
 // `streams` from fine to coarse, spans rising. `r` may be NULL. NULL on failure: ERR_INPUT where options are out of

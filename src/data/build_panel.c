@@ -57,12 +57,12 @@ dataset *build_panel(const panel *p, const char *name, const build_panel_options
             samples - *held, *held);
         return NULL;
     }
-    size_t at = 0, bytes = dataset_room((int64_t)strlen(name) + 1, 1) + dataset_room(values, sizeof(float)) +
-                           2 * dataset_room(samples, sizeof(int32_t)) +
-                           dataset_room(samples * o->horizon, sizeof(float));
+    size_t at = 0, named = strlen(name) + 1,
+           bytes = dataset_room((int64_t)named, 1) + dataset_room(values, sizeof(float)) +
+                   2 * dataset_room(samples, sizeof(int32_t)) + dataset_room(samples * o->horizon, sizeof(float));
     dataset *d = dataset_new(bytes, e);
     if (!d) return NULL;
-    d->name = strcpy(dataset_take(d, &at, (int64_t)strlen(name) + 1, 1), name);
+    d->name = memcpy(dataset_take(d, &at, (int64_t)named, 1), name, named);
     float *value = dataset_take(d, &at, values, sizeof *value);
     int32_t *row = dataset_take(d, &at, samples, sizeof *row), *first = dataset_take(d, &at, samples, sizeof *first);
     float *target = dataset_take(d, &at, samples * o->horizon, sizeof *target);

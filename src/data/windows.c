@@ -195,6 +195,7 @@ static int to_classes(const windows *w, const int64_t *value, const int64_t *fou
 
 int windows_labels(const windows *w, const npz *z, bool three, int32_t *label, const char ***names, arena *a, err *e) {
     static const char *const ways[] = {"DOWN", "NEUTRAL", "UP"};
+    CHECK(w->samples > 0, "labels of no samples");
     int64_t found[SET_CLASSES_MOST + 1], *value = malloc((size_t)w->samples * sizeof *value);
     int n = 0, classes = 0;
     if (!value) err_run(e, "%s: no memory for %" PRId64 " labels", z->path, w->samples);

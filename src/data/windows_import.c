@@ -183,7 +183,7 @@ static bool import_vector(job *j, err *e) {
     narrowing v = {.width = n->header.dim[1]};
     v.whole = malloc((size_t)v.width);
     v.half = malloc((size_t)v.width);
-    v.out = malloc((size_t)j->room * sizeof(float));
+    v.out = malloc((size_t)j->room * column_bytes(COLUMN_F32));
     bool ok = v.whole && v.half && v.out;
     if (ok) {
         memset(v.whole, 1, (size_t)v.width);

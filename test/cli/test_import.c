@@ -84,8 +84,8 @@ static void options_are_taken(void **state) {
     (void)state;
     put_bars("m5.csv", BARS, 1);
     assert_int_equal(RUN("import", "m5.csv", "-o", "set.npz", "--frames", "15m,1h", "--features", "fast=rsi_14,body",
-                         "--features=slow=return,range", "--features", "slower=return", "--label", "barrier",
-                         "--limit=12", "--types", "compact", "--tz", "mt5", "--json"),
+                         "slow=return,range", "--features=slower=return", "--label", "barrier", "--limit=12", "--types",
+                         "compact", "--tz", "mt5", "--json"),
         0);
     char *text = slurp("out"), *rest = NULL;
     int lines = 0;

@@ -206,6 +206,23 @@ static void every_kind_of_label(void **state) {
     market_close(&m);
 }
 
+// A coarse file that ends early leaves its last bar in use, which is told.
+static void old_bars_are_counted(void **state) {
+    (void)state;
+    market m;
+    build_report r;
+    market_open(&m, walk_bars(N, SPAN, 9));
+    dataset_free(built(&m, &build_defaults, &r));
+    assert_int_equal(r.stale[1], 0);
+    m.stream[1].count -= 70;
+    dataset *d = built(&m, &build_defaults, &r);
+    int64_t late = 0, known = m.slow[m.slow_count - 71].time + SLOW;
+    for (int64_t i = 0; i < d->samples; i++) late += d->time[i] > known + SLOW + 4 * 86400;
+    assert_int_equal(r.stale[1], late);
+    dataset_free(d);
+    market_close(&m);
+}
+
 static void fails(const build_stream *s, int streams, const build_options *o, const char *why) {
     err e = {0};
     if (build_bars(s, streams, o, NULL, &e)) fail_msg("is built, but %s", why);
@@ -447,6 +464,7 @@ int main(void) {
         TEST(samples_are_made_of_their_parts),
         TEST(compact_vectors_are_the_same_rounded),
         TEST(every_kind_of_label),
+        TEST(old_bars_are_counted),
         TEST(too_little_is_refused),
         TEST(does_not_see_the_future),
         TEST(panels_become_samples),
