@@ -212,12 +212,15 @@ static void old_bars_are_counted(void **state) {
     market m;
     build_report r;
     market_open(&m, walk_bars(N, SPAN, 9));
+    m.stream[1].features = (const char *const[]){"return"};
+    m.stream[1].feature_count = 1;
     dataset_free(built(&m, &build_defaults, &r));
     assert_int_equal(r.stale[1], 0);
-    m.stream[1].count -= 70;
+    m.stream[1].count -= 200;
     dataset *d = built(&m, &build_defaults, &r);
-    int64_t late = 0, known = m.slow[m.slow_count - 71].time + SLOW;
+    int64_t late = 0, known = m.slow[m.slow_count - 201].time + SLOW;
     for (int64_t i = 0; i < d->samples; i++) late += d->time[i] > known + SLOW + 4 * 86400;
+    assert_true(late > 0);
     assert_int_equal(r.stale[1], late);
     dataset_free(d);
     market_close(&m);
