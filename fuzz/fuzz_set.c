@@ -1,5 +1,7 @@
-// Dataset files: any bytes are opened or refused; whatever is opened is read to its end. So are archives of windows.
+// Dataset files: any bytes are opened or refused; whatever is opened is read to its end. So are archives of windows,
+// and what kind of file it is can always be said.
 #include "data/set.h"
+#include "data/sources.h"
 #include "data/windows.h"
 
 #include <stdlib.h>
@@ -39,6 +41,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     void *copy = aligned_alloc(64, (size + 64) / 64 * 64);
     if (!copy) return 0;
     memcpy(copy, data, size);
+    source_kind_in(data, size);
     dataset *d = set_open_memory("fuzz.npz", copy, size, &e);
     for (int i = 0; d && i < d->streams; i++) read_table(&d->stream[i].series);
     if (d) read_table(&d->vector);

@@ -191,7 +191,8 @@ static void print_spark(const char *name, const dataset *d, double (*at)(const d
     printf("%-9s ", name);
     for (int k = 0; k < n; k++) {
         double place = most > least ? (mean[k] - least) / (most - least) : 0.5;
-        putchar(heights[(int)(place * (double)(sizeof heights - 2) + 0.5)]);
+        bool finite = place >= 0 && place <= 1;
+        putchar(finite ? heights[(int)(place * (double)(sizeof heights - 2) + 0.5)] : '?');
     }
     printf("  %.5g to %.5g\n", least, most);
 }
@@ -294,9 +295,9 @@ static bool print_set_json(const dataset *d, size_t file, double opened, err *e)
     count_classes(d, count);
     for (int k = 0; k < d->classes; k++)
         json_object_set_new(classes, class_name(d, k, a, sizeof a), json_integer((json_int_t)count[k]));
-    json_t *all = json_pack("{s:s, s:I, s:o, s:I, s:s?, s:s?, s:I, s:I, s:I, s:b, s:o, s:I, s:I, s:I, s:o, s:O}", "set",
-        d->name, "file_bytes", (json_int_t)file, "map_ms", json_number(1e3 * opened), "samples", (json_int_t)d->samples,
-        "first", d->time ? when_text(a, sizeof a, d->time[0]) : NULL, "last",
+    json_t *all = json_pack("{s:s, s:I, s:o, s:I, s:s?, s:s?, s:I, s:I, s:I, s:b, s:o, s:I, s:I, s:I, s:o, s:O?}",
+        "set", d->name, "file_bytes", (json_int_t)file, "map_ms", json_number(1e3 * opened), "samples",
+        (json_int_t)d->samples, "first", d->time ? when_text(a, sizeof a, d->time[0]) : NULL, "last",
         d->time ? when_text(b, sizeof b, d->time[d->samples - 1]) : NULL, "step", (json_int_t)g.step, "gaps",
         (json_int_t)g.gaps, "longest_gap", (json_int_t)g.longest, "raw", d->raw, "classes", classes, "targets",
         (json_int_t)d->target_width, "data_bytes", (json_int_t)dataset_bytes(d), "ring_bytes",

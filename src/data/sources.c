@@ -13,32 +13,39 @@
 
 // Kinds of files
 
-// The length of a line's first cell, quotes taken off, and where the second begins; NULL where there is no second.
-static const char *cells(const char *line, const char *end, const char **first, size_t *n) {
-    const char *comma = memchr(line, ',', (size_t)(end - line));
-    if (!comma) return NULL;
-    *first = line;
-    *n = (size_t)(comma - line);
-    if (*n >= 2 && line[0] == '"' && comma[-1] == '"') {
-        ++*first;
+// Cuts the next cell off a line, quotes taken off. False where the line is over.
+static bool next_cell(const char **line, const char *end, const char **cell, size_t *n) {
+    if (*line >= end) return false;
+    const char *comma = memchr(*line, ',', (size_t)(end - *line)), *stop = comma ? comma : end;
+    *cell = *line;
+    *n = (size_t)(stop - *line);
+    *line = comma ? comma + 1 : end;
+    if (*n >= 2 && (*cell)[0] == '"' && (*cell)[*n - 1] == '"') {
+        ++*cell;
         *n -= 2;
     }
-    return comma[1] == '"' ? comma + 2 : comma + 1;
+    return true;
 }
 
-static bool starts_number(const char *at, const char *end) {
-    if (at < end && (*at == '-' || *at == '+')) at++;
-    return at < end && *at >= '0' && *at <= '9';
+// Whether a cell holds a number and nothing else; a day such as 20240102 is none.
+static bool is_number(const char *cell, size_t n) {
+    when_stamp stamp;
+    bool digit = false;
+    for (size_t i = 0; i < n; i++) {
+        if (!cell[i] || !strchr("0123456789+-.eE", cell[i])) return false;
+        digit |= cell[i] >= '0' && cell[i] <= '9';
+    }
+    return digit && !(when_read(cell, n, &stamp) && stamp.shape != WHEN_EPOCH);
 }
 
 // A panel's row is a name, which is neither a number nor a time, and a number.
 static bool panel_row(const char *line, const char *end) {
-    const char *first;
-    size_t n;
+    const char *name, *value;
+    size_t n, m;
     when_stamp stamp;
-    const char *second = cells(line, end, &first, &n);
-    return second && n && !starts_number(first, first + n) && !when_read(first, n, &stamp) &&
-           starts_number(second, end);
+    if (end > line && end[-1] == '\r') end--;
+    if (!next_cell(&line, end, &name, &n) || !next_cell(&line, end, &value, &m)) return false;
+    return n && !(name[0] >= '0' && name[0] <= '9') && !when_read(name, n, &stamp) && is_number(value, m);
 }
 
 static bool looks_like_panel(const char *text, size_t bytes) {
@@ -49,17 +56,17 @@ static bool looks_like_panel(const char *text, size_t bytes) {
     return panel_row(line, next ? next : end);
 }
 
-static source_kind kind_of(const unsigned char *data, size_t bytes) {
+source_kind source_kind_in(const void *data, size_t bytes) {
     if (bytes >= 4 && memcmp(data, "PK\3\4", 4) == 0) return SOURCE_ARRAYS;
     if (bytes >= 4 && memcmp(data, "PK\5\6", 4) == 0) return SOURCE_ARRAYS;
     if (bytes >= 6 && memcmp(data, "\x93NUMPY", 6) == 0) return SOURCE_RECORDS;
-    return looks_like_panel((const char *)data, bytes) ? SOURCE_PANEL : SOURCE_BARS;
+    return bytes && looks_like_panel(data, bytes) ? SOURCE_PANEL : SOURCE_BARS;
 }
 
 bool source_kind_of(const char *path, source_kind *kind, err *e) {
     file_map m;
     if (!file_map_open(&m, path, e)) return false;
-    *kind = kind_of(m.data, m.size);
+    *kind = source_kind_in(m.data, m.size);
     file_map_close(&m);
     return true;
 }

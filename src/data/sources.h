@@ -36,5 +36,6 @@ void sources_done(sources *s);
 typedef enum { SOURCE_BARS, SOURCE_ARRAYS, SOURCE_RECORDS, SOURCE_PANEL } source_kind;
 
 bool source_kind_of(const char *path, source_kind *kind, err *e);
+source_kind source_kind_in(const void *data, size_t bytes);
 
 #endif

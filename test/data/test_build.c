@@ -407,6 +407,28 @@ static void streams_are_put_in_order(void **state) {
     free(fine);
 }
 
+static void kinds_are_told_apart(void **state) {
+    (void)state;
+    static const struct {
+        const char *text;
+        source_kind kind;
+    } files[] = {{"PK\3\4...", SOURCE_ARRAYS}, {"\x93NUMPY.", SOURCE_RECORDS}, {"", SOURCE_BARS}, {",", SOURCE_BARS},
+        {"V1,V2,V3\nH1,5,6\n", SOURCE_PANEL}, {"\"V1\",\"V2\"\r\n\"H1\",\"5.5\"\r\n", SOURCE_PANEL},
+        {"H1,5", SOURCE_PANEL}, {"a,", SOURCE_BARS}, {"time,open\n1700000000,5\n", SOURCE_BARS},
+        {",Open,High\n2017-04-19 09:00:00,1.0716,1\n", SOURCE_BARS}, {"2024.01.02,00:00,1,2,0.5,1\n", SOURCE_BARS},
+        {"ticker,date,open\nEURUSD,20240102,1.1\n", SOURCE_BARS},
+        {"ticker,date,open\nEURUSD,2024-01-02,1.1\n", SOURCE_BARS}};
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        // In a block of its own size, so that reading beyond it is seen.
+        size_t n = strlen(files[i].text);
+        char *text = malloc(n ? n : 1);
+        assert_non_null(text);
+        memcpy(text, files[i].text, n);
+        if (source_kind_in(text, n) != files[i].kind) fail_msg("\"%s\" is mistaken", files[i].text);
+        free(text);
+    }
+}
+
 // MetaTrader's rates as numpy saves them: packed records.
 static void put_rates(const char *path, const bar *bars, int count) {
     char text[448];
@@ -471,6 +493,7 @@ int main(void) {
         TEST(too_little_is_refused),
         TEST(does_not_see_the_future),
         TEST(panels_become_samples),
+        TEST(kinds_are_told_apart),
         TEST(streams_are_put_in_order),
         TEST(records_are_bars),
     };
