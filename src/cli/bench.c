@@ -477,4 +477,4 @@ const cli_command cli_bench = {"bench", "[CASE...]", "timed training steps, besi
     "  --batch N   another batch size     --steps N   timed steps; on a card, timed epochs of 343,000 samples\n"
     "  --precision NAME   only this one: fp32, tf32, bf16 or fp16\n"
     "  --peer FILE the PyTorch script (default bench/peers.py)     --no-peer   ours alone\n",
-    NULL, "--batch --steps --peer --no-peer --precision", WORDS_MOST, run};
+    NULL, "--batch --steps --peer --no-peer --precision", WORDS_MOST, run, NULL, NULL};

@@ -9,7 +9,12 @@
 
 #include <stdint.h>
 
-enum { WORDS_MOST = 64 };
+enum { WORDS_MOST = 64, OWN_MOST = 64 };
+
+// An option of one command alone, as given.
+typedef struct {
+    const char *name, *value; // value: NULL for a flag
+} cli_own;
 
 typedef struct {
     bool json, quiet, verbose, help, no_peer;
@@ -23,6 +28,8 @@ typedef struct {
     double started; // clock_seconds() when the program began
     int words;      // what is not an option
     const char *word[WORDS_MOST];
+    int owns; // what the command's own `values` and `flags` were given, in their order
+    cli_own own[OWN_MOST];
 } cli_options;
 
 typedef struct {
@@ -34,9 +41,13 @@ typedef struct {
     const char *options;   // that it takes beside --device, --threads, --isa, --json, -v, -q: "--seed --batch"
     int words;             // arguments that it takes at most
     bool (*run)(const cli_options *o, err *e);
+    const char *values, *flags; // options that no other command has, with a value and without: "-o --tz"; or NULL
 } cli_command;
 
-extern const cli_command cli_train, cli_plan, cli_doctor, cli_bench;
+extern const cli_command cli_import, cli_inspect, cli_train, cli_plan, cli_doctor, cli_bench;
+
+// The value that an option of the command's own was last given, a flag's being ""; NULL where it was not given.
+const char *cli_given(const cli_options *o, const char *name);
 
 // The device that --device names, and a queue on it with --threads and --isa. Where `auto` found a card's plug-in but
 // no usable card, the CPU computes and `why` says the reason; otherwise its text is empty.

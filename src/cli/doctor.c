@@ -216,4 +216,4 @@ static bool run(const cli_options *o, err *e) {
 }
 
 const cli_command cli_doctor = {
-    "doctor", "", "what this machine can do, with measured rates", NULL, NULL, NULL, 0, run};
+    "doctor", "", "what this machine can do, with measured rates", NULL, NULL, NULL, 0, run, NULL, NULL};

@@ -10,7 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const cli_command *const commands[] = {&cli_train, &cli_plan, &cli_doctor, &cli_bench};
+static const cli_command *const commands[] = {
+    &cli_import, &cli_inspect, &cli_train, &cli_plan, &cli_doctor, &cli_bench};
 enum { COMMANDS = sizeof commands / sizeof *commands };
 
 static volatile sig_atomic_t interrupted;
@@ -148,15 +149,42 @@ static bool read_option(cli_options *o, int argc, char **argv, int *i, err *e) {
     return true;
 }
 
+// Whether a list of options, separated by spaces, has this one, which may be "--name=value".
+static bool listed(const char *list, const char *option) {
+    size_t n = strcspn(option, "=");
+    for (const char *at = list; at && *at;) {
+        size_t length = strcspn(at, " ");
+        if (length == n && strncmp(at, option, n) == 0) return true;
+        at += length + strspn(at + length, " ");
+    }
+    return false;
+}
+
 // Whether the command takes the option: those of every command, or one of its own.
 static bool takes(const cli_command *c, const char *option) {
-    static const char common[] = " --device --threads --isa --json --quiet -q --verbose -v --help -h ";
-    char own[128], name[64];
-    size_t n = strcspn(option, "=");
-    if (n + 3 > sizeof name) return false;
-    snprintf(name, sizeof name, " %.*s ", (int)n, option);
-    snprintf(own, sizeof own, " %s ", c->options ? c->options : "");
-    return strstr(common, name) || strstr(own, name);
+    return listed("--device --threads --isa --json --quiet -q --verbose -v --help -h", option) ||
+           listed(c->options, option);
+}
+
+static bool read_own(cli_options *o, const cli_command *c, int argc, char **argv, int *i, err *e) {
+    const char *arg = argv[*i], *equals = strchr(arg, '='), *value = NULL;
+    if (o->owns == OWN_MOST) return err_input(e, "%.60s: more than %d options", arg, OWN_MOST);
+    if (listed(c->flags, arg)) {
+        if (equals) return err_input(e, "%.60s: takes no value", arg);
+    } else if (equals) {
+        value = equals + 1;
+    } else {
+        if (*i + 1 >= argc) return err_input(e, "%s needs a value", arg);
+        value = argv[++*i];
+    }
+    o->own[o->owns++] = (cli_own){arg, value};
+    return true;
+}
+
+const char *cli_given(const cli_options *o, const char *name) {
+    for (int i = o->owns - 1; i >= 0; i--)
+        if (listed(name, o->own[i].name)) return o->own[i].value ? o->own[i].value : "";
+    return NULL;
 }
 
 static bool read_options(int argc, char **argv, const cli_command *c, cli_options *o, err *e) {
@@ -165,6 +193,8 @@ static bool read_options(int argc, char **argv, const cli_command *c, cli_option
         if (argv[i][0] != '-' || !argv[i][1]) {
             if (o->words == c->words) return err_input(e, "%s: %s takes no further argument", argv[i], c->name);
             o->word[o->words++] = argv[i];
+        } else if (listed(c->values, argv[i]) || listed(c->flags, argv[i])) {
+            if (!read_own(o, c, argc, argv, &i, e)) return false;
         } else if (!takes(c, argv[i])) {
             return err_input(e, "%.60s: not an option of %s; see `tradewind %s --help`", argv[i], c->name, c->name);
         } else if (!read_flag(o, argv[i]) && !read_option(o, argc, argv, &i, e)) {

@@ -38,4 +38,4 @@ static bool run(const cli_options *o, err *e) {
 }
 
 const cli_command cli_plan = {"plan", "CONFIG [key=value...]", "what would run, and the memory it takes; runs nothing",
-    NULL, NULL, "--seed", WORDS_MOST, run};
+    NULL, NULL, "--seed", WORDS_MOST, run, NULL, NULL};

@@ -3,8 +3,12 @@
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/term.h"
+#include "data/set.h"
+#include "data/sources.h"
+#include "data/windows.h"
 #include "graph/dtype.h"
 #include "graph/exec.h"
+#include "train/trainer.h"
 
 #include <string.h>
 
@@ -22,9 +26,96 @@ static bool read_description(setup *s, const cli_options *o, err *e) {
     return config_check(s->config, e) && settings_read(s->config, &s->settings, e);
 }
 
-static bool make_data(setup *s, err *e) {
-    s->data = synthetic_new(&s->settings.synthetic, e);
+// Data
+
+// Puts the user's mistake behind its place in the description.
+static bool blame(const setup *s, const char *key, const err *why, err *e) {
+    if (why->kind == ERR_INPUT) return config_fail(s->config, key, e, "%s", why->text);
+    *e = *why;
+    return false;
+}
+
+static bool set_features(const setup *s, sources *from, err *e) {
+    for (size_t i = 0; i < config_count(s->config, "data.features"); i++) {
+        const char *name = config_child(s->config, "data.features", i);
+        build_stream *to = NULL;
+        char path[160];
+        snprintf(path, sizeof path, "data.features.%s", name);
+        for (int k = 0; k < from->streams; k++)
+            if (strcmp(from->stream[k].name, name) == 0) to = &from->stream[k];
+        if (!to) return config_fail(s->config, path, e, "the data has no such stream; data.bars names them");
+        int n = (int)config_items(s->config, path);
+        const char **list = arena_array(&from->arena, (size_t)n + 1, sizeof *list);
+        for (int k = 0; k < n; k++) list[k] = config_item(s->config, path, (size_t)k);
+        to->features = list;
+        to->feature_count = n;
+    }
+    return true;
+}
+
+static dataset *from_bars(setup *s, err *e) {
+    const char *path[BUILD_STREAMS_MOST], *name[BUILD_STREAMS_MOST], *frame[BUILD_STREAMS_MOST];
+    size_t files = config_count(s->config, "data.bars"), frames = config_items(s->config, "data.frames");
+    char key[160];
+    sources from;
+    if (files + frames > BUILD_STREAMS_MOST) {
+        config_fail(s->config, "data.bars", e, "%zu streams; use up to %d", files + frames, BUILD_STREAMS_MOST);
+        return NULL;
+    }
+    for (size_t i = 0; i < files; i++) {
+        name[i] = config_child(s->config, "data.bars", i);
+        snprintf(key, sizeof key, "data.bars.%s", name[i]);
+        path[i] = config_text(s->config, key);
+    }
+    for (size_t i = 0; i < frames; i++) frame[i] = config_item(s->config, "data.frames", i);
+    err why = {0};
+    dataset *d = NULL;
+    if (!sources_read(&from, path, name, (int)files, &s->settings.bars, frame, (int)frames, &why)) {
+        blame(s, "data.bars", &why, e);
+        return NULL;
+    }
+    if (set_features(s, &from, e)) {
+        d = build_bars(from.stream, from.streams, &s->settings.build, NULL, &why);
+        if (!d) blame(s, "data.bars", &why, e);
+    }
+    sources_done(&from);
+    return d;
+}
+
+static dataset *open_file(const char *path, err *e) {
+    npz z;
+    source_kind kind;
+    if (!source_kind_of(path, &kind, e)) return NULL;
+    if (kind != SOURCE_ARRAYS) {
+        err_input(
+            e, "%s: is not an .npz; make a dataset of it with `tradewind import`, or name bars as data.bars", path);
+        return NULL;
+    }
+    if (!npz_open(&z, path, e)) return NULL;
+    bool made = npz_find(&z, set_mark) != NULL;
+    npz_close(&z);
+    return made ? set_open(path, e) : windows_open(path, e);
+}
+
+static dataset *from_file(const setup *s, err *e) {
+    err why = {0};
+    dataset *d = open_file(s->settings.set, &why);
+    if (!d) blame(s, "data.set", &why, e);
+    return d;
+}
+
+static bool open_data(setup *s, err *e) {
+    bool bars = config_count(s->config, "data.bars") > 0, made_up = strcmp(s->settings.set, "synthetic") == 0;
+    if (bars && !made_up) return config_fail(s->config, "data.set", e, "data.bars is given too; leave one of them out");
+    s->data = bars ? from_bars(s, e) : made_up ? synthetic_new(&s->settings.synthetic, e) : from_file(s, e);
     if (!s->data) return false;
+    if (s->data->label && s->data->classes <= CLASSES_MOST) return true;
+    return config_fail(s->config, bars ? "data.bars" : "data.set", e,
+        "has no labels of 2 to %d classes, which the models need", CLASSES_MOST);
+}
+
+static bool make_data(setup *s, err *e) {
+    if (!open_data(s, e)) return false;
     if (!settings_windows(s->config, s->data, s->window, e) || !settings_model(s->config, s->data, &s->model, e))
         return false;
     err inner;

@@ -283,4 +283,4 @@ const cli_command cli_train = {"train", "CONFIG [key=value...]", "trains the mod
     "  tradewind train examples/quickstart.yaml train.epochs=4 train.optimizer.lr=3e-4\n"
     "The run's directory (run.dir) receives best.safetensors, training_log.txt and config.yaml. Ctrl-C finishes the\n"
     "step and keeps the best weights so far. --seed N stands for train.seed=N.\n",
-    print_keys, "--seed", WORDS_MOST, run};
+    print_keys, "--seed", WORDS_MOST, run, NULL, NULL};

@@ -46,6 +46,7 @@ typedef struct dataset {
     int64_t samples;
     int streams;
     stream stream[STREAMS_MOST];
+    int64_t window[STREAMS_MOST];   // steps of the windows that a stream was made of, the most one can have; 0: any
     table vector;                   // a row a sample; may be none
     bool raw;                       // features are as measured: to be scaled before a model sees them
     int classes;                    // 0 where there are targets alone

@@ -1,5 +1,6 @@
 #include "train/settings.h"
 
+#include "data/set.h"
 #include "graph/dtype.h"
 
 #include <stdlib.h>
@@ -8,12 +9,38 @@
 #define ABOVE_0 1e-30
 
 const config_key settings_keys[] = {
-    {"data.set", CONFIG_CHOICE, "synthetic", 0, 0, "synthetic", "what to train on: the built-in market"},
+    {"data.set", CONFIG_TEXT, "synthetic", 0, 0, NULL,
+        "what to train on: synthetic (the built-in market), a dataset from import, or an .npz of windows"},
     {"data.synthetic.bars", CONFIG_INT, "100000", 1000, 5e7, NULL, "five-minute bars in the synthetic market"},
     {"data.synthetic.seed", CONFIG_INT, "7", 0, 1e15, NULL, "which synthetic market"},
     {"data.synthetic.strength", CONFIG_REAL, "1.5", 0, 100, NULL, "planted signal against noise"},
+    {"data.bars.*", CONFIG_TEXT, NULL, 0, 0, NULL, "in place of a set: bar files, by stream; the finest is the clock"},
+    {"data.frames", CONFIG_LIST, NULL, 0, 0, NULL, "bars: coarser streams made of the finest, such as 1h"},
+    {"data.features.*", CONFIG_LIST, NULL, 0, 0, NULL,
+        "bars: features, by stream (doc/features.md; default: the usual)"},
+    {"data.vector", CONFIG_BOOL, "true", 0, 0, NULL, "bars: with the vector of 32 strategies"},
+    {"data.types", CONFIG_CHOICE, "f32", 0, 0, "f32|compact", "bars: compact holds the vector as i8 and f16"},
+    {"data.tz", CONFIG_TEXT, NULL, 0, 0, NULL, "bars: the files' clock, such as mt5, EST, +2 (default UTC)"},
+    {"data.keep_coarse", CONFIG_BOOL, "false", 0, 0, NULL, "bars: keep coarser ones at the beginning of a file"},
+    {"data.keep_filled", CONFIG_BOOL, "false", 0, 0, NULL, "bars: keep Dukascopy's flat ones of closed hours"},
+    {"data.label.kind", CONFIG_CHOICE, "direction", 0, 0, "direction|barrier|forecast",
+        "bars: what is to be predicted"},
+    {"data.label.horizon", CONFIG_INT, "auto", 1, LABEL_BARS_MOST, "auto", "bars ahead (direction 1, forecast 12)"},
+    {"data.label.band", CONFIG_REAL, "0.5", 0, 1e6, NULL, "direction: moves within it are NEUTRAL"},
+    {"data.label.volatility", CONFIG_INT, "100", 0, LABEL_BARS_MOST, NULL,
+        "bars of the volatility that band, up and down are multiples of; 0: they are returns"},
+    {"data.label.classes", CONFIG_INT, "3", 3, 5, NULL, "direction: 3, or 5 with strong moves apart"},
+    {"data.label.strong", CONFIG_REAL, "2", 1, 1e6, NULL, "direction: bands that make a move strong"},
+    {"data.label.up", CONFIG_REAL, "2", ABOVE_0, 1e6, NULL, "barrier: distance of the upper one"},
+    {"data.label.down", CONFIG_REAL, "2", ABOVE_0, 1e6, NULL, "barrier: distance of the lower one"},
+    {"data.label.limit", CONFIG_INT, "24", 1, LABEL_BARS_MOST, NULL, "barrier: bars until time is up"},
+    {"data.label.timeout", CONFIG_CHOICE, "neutral", 0, 0, "neutral|sign", "barrier: the label when it is"},
+    {"data.label.side", CONFIG_CHOICE, "long", 0, 0, "long|short",
+        "barrier: whose stop counts where a bar touches both"},
+    {"data.label.value", CONFIG_CHOICE, "path", 0, 0, "close|step|path",
+        "forecast: closes, log returns bar by bar, or log returns since the sample"},
     {"data.windows.*", CONFIG_INT, NULL, 1, 100000, NULL,
-        "bars in a stream's window, by stream (50 for the first, 20 for others)"},
+        "bars in a stream's window, by stream (50 for the first, 20 for others; a set of windows has its own)"},
     {"data.scale", CONFIG_CHOICE, "auto", 0, 0, "auto|none|standard",
         "standard: streams' columns less their mean, by their deviation; auto: where the data are raw"},
     {"data.residency", CONFIG_CHOICE, "auto", 0, 0, "auto|device|host",
@@ -57,6 +84,7 @@ const config_key settings_keys[] = {
 const size_t settings_key_count = sizeof settings_keys / sizeof *settings_keys;
 
 static void read_data(const config *c, settings *s) {
+    s->set = config_text(c, "data.set");
     s->synthetic.bars = config_int(c, "data.synthetic.bars");
     s->synthetic.seed = (uint64_t)config_int(c, "data.synthetic.seed");
     s->synthetic.strength = config_real(c, "data.synthetic.strength");
@@ -69,6 +97,31 @@ static void read_data(const config *c, settings *s) {
         s->split.purge = PURGE_WINDOWS;
     else
         s->split.purge = config_int(c, "data.split.purge");
+}
+
+static void read_bars(const config *c, settings *s) {
+    build_options *b = &s->build;
+    *b = build_defaults;
+    s->bars.tz = config_text(c, "data.tz");
+    s->bars.keep_coarse = config_bool(c, "data.keep_coarse");
+    s->bars.keep_filled = config_bool(c, "data.keep_filled");
+    b->vector = config_bool(c, "data.vector");
+    b->compact = config_is(c, "data.types", "compact");
+    b->label = config_is(c, "data.label.kind", "barrier") ? BUILD_BARRIER : BUILD_DIRECTION;
+    if (config_is(c, "data.label.kind", "forecast")) b->label = BUILD_FORECAST;
+    if (!config_is(c, "data.label.horizon", "auto"))
+        b->horizon = b->direction.horizon = config_int(c, "data.label.horizon");
+    b->direction.band = config_real(c, "data.label.band");
+    b->direction.volatility_bars = b->barrier.volatility_bars = config_int(c, "data.label.volatility");
+    b->direction.classes = (int)config_int(c, "data.label.classes");
+    b->direction.strong = config_real(c, "data.label.strong");
+    b->barrier.up = config_real(c, "data.label.up");
+    b->barrier.down = config_real(c, "data.label.down");
+    b->barrier.limit = config_int(c, "data.label.limit");
+    b->barrier.timeout = config_is(c, "data.label.timeout", "sign") ? LABEL_TIMEOUT_SIGN : LABEL_TIMEOUT_NEUTRAL;
+    b->barrier.side = config_is(c, "data.label.side", "short") ? -1 : 1;
+    b->value = config_is(c, "data.label.value", "path") ? LABEL_PATH : LABEL_CLOSE;
+    if (config_is(c, "data.label.value", "step")) b->value = LABEL_STEP;
 }
 
 static void read_loading(const config *c, settings *s) {
@@ -111,6 +164,7 @@ static void read_precision(const config *c, settings *s) {
 bool settings_read(const config *c, settings *s, err *e) {
     *s = (settings){0};
     read_data(c, s);
+    read_bars(c, s);
     read_loading(c, s);
     read_optimizer(c, s);
     read_precision(c, s);
@@ -159,7 +213,14 @@ static int64_t by_stream(const config *c, const char *section, const char *name,
 }
 
 bool settings_windows(const config *c, const dataset *d, int64_t window[STREAMS_MOST], err *e) {
-    for (int i = 0; i < d->streams; i++) window[i] = by_stream(c, "data.windows", d->stream[i].name, i == 0 ? 50 : 20);
+    for (int i = 0; i < d->streams; i++) {
+        char path[160];
+        window[i] = by_stream(c, "data.windows", d->stream[i].name, set_window(d, i));
+        if (!d->window[i] || window[i] <= d->window[i]) continue;
+        snprintf(path, sizeof path, "data.windows.%s", d->stream[i].name);
+        return config_fail(
+            c, path, e, "the set was made of windows of %lld steps; use no more", (long long)d->window[i]);
+    }
     return check_streams(c, d, "data.windows", e);
 }
 

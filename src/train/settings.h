@@ -4,6 +4,8 @@
 #define TRADEWIND_TRAIN_SETTINGS_H
 
 #include "base/config.h"
+#include "data/bars.h"
+#include "data/build.h"
 #include "data/dataset.h"
 #include "data/split.h"
 #include "data/synthetic.h"
@@ -19,7 +21,10 @@ typedef enum { RESIDENCY_AUTO, RESIDENCY_DEVICE, RESIDENCY_HOST } residency;
 
 typedef struct {
     // data
+    const char *set; // "synthetic", or a file; not looked at where data.bars is given
     synthetic_options synthetic;
+    bars_options bars; // how bar files are read and what is made of them
+    build_options build;
     split_options split;
     data_scale scale;
     residency residency;

@@ -1,13 +1,11 @@
 // The program from outside: what it prints where, and how it exits. Every test runs it in a directory of its own.
 #include "base/json.h"
+#include "cli/program.h"
 #include "run/safetensors.h"
 #include "support.h"
 
-#include <fcntl.h>
-#include <regex.h>
 #include <setjmp.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,77 +16,7 @@
 
 #include <cmocka.h>
 
-enum { ARGUMENTS_MOST = 24 };
-
 #define TINY "data.synthetic.bars=2000", "train.epochs=1", "model.hidden.fast=4", "model.hidden.slow=4"
-
-// Running
-
-static const char *program = TRADEWIND_BINARY;
-
-static pid_t start(const char *out, const char *const *arguments) {
-    const char *argv[ARGUMENTS_MOST + 2] = {program};
-    int n = 0;
-    while (arguments[n] && n < ARGUMENTS_MOST) argv[n + 1] = arguments[n], n++;
-    posix_spawn_file_actions_t files;
-    posix_spawn_file_actions_init(&files);
-    posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
-    posix_spawn_file_actions_addopen(&files, 1, out, O_WRONLY | O_CREAT | O_TRUNC, 0666);
-    posix_spawn_file_actions_addopen(&files, 2, "err", O_WRONLY | O_CREAT | O_TRUNC, 0666);
-    pid_t child;
-    char *const *changeable = (char *const *)(uintptr_t)argv;
-    int rc = posix_spawn(&child, program, &files, NULL, changeable, environ);
-    posix_spawn_file_actions_destroy(&files);
-    if (rc) fail_msg("%s: %s", program, strerror(rc));
-    return child;
-}
-
-static int finish(pid_t child) {
-    int status;
-    assert_int_equal(waitpid(child, &status, 0), child);
-    if (!WIFEXITED(status)) fail_msg("ended by signal %d", WTERMSIG(status));
-    return WEXITSTATUS(status);
-}
-
-// The exit status; stdout and stderr are left in the files out and err.
-#define RUN(...) finish(start("out", (const char *const[]){__VA_ARGS__, NULL}))
-
-static char *slurp(const char *path) {
-    size_t bytes;
-    FILE *f = fopen(path, "r");
-    if (!f) fail_msg("%s: cannot be read", path);
-    char *text = calloc(1, 1 << 18);
-    assert_non_null(text);
-    bytes = fread(text, 1, (1 << 18) - 1, f);
-    text[bytes] = 0;
-    fclose(f);
-    return text;
-}
-
-static void matches(const char *path, const char *pattern) {
-    regex_t re;
-    char *text = slurp(path);
-    assert_int_equal(regcomp(&re, pattern, REG_EXTENDED | REG_NOSUB), 0);
-    if (regexec(&re, text, 0, NULL, 0) != 0) fail_msg("%s holds \"%s\", not %s", path, text, pattern);
-    regfree(&re);
-    free(text);
-}
-
-static bool file_holds(const char *path, const char *text) {
-    if (access(path, R_OK) != 0) return false;
-    char *all = slurp(path);
-    bool found = strstr(all, text) != NULL;
-    free(all);
-    return found;
-}
-
-static void is_empty(const char *path) {
-    matches(path, "^$");
-}
-
-static void put_text(const char *path, const char *text) {
-    support_put(path, text, strlen(text));
-}
 
 static void put_description(void) {
     put_text("run.yaml", "data:\n  synthetic: {bars: 2000}\nmodel:\n  hidden: {fast: 4, slow: 4}\n"
@@ -96,18 +24,6 @@ static void put_description(void) {
 }
 
 // Complaints
-
-// One line on stderr, nothing on stdout, status 2.
-static void complains(int status, const char *pattern) {
-    char whole[512];
-    assert_int_equal(status, 2);
-    snprintf(whole, sizeof whole, "^tradewind: %s\n$", pattern);
-    matches("err", whole);
-    char *text = slurp("err");
-    assert_ptr_equal(strchr(text, '\n'), text + strlen(text) - 1);
-    free(text);
-    is_empty("out");
-}
 
 static void bad_description(const char *text, const char *pattern) {
     put_text("bad.yaml", text);
@@ -207,7 +123,7 @@ static void version_and_bare(void **state) {
     matches("out", "^tradewind [0-9]+\\.[0-9]+\\.[0-9]+\n$");
     is_empty("err");
     const char *none[] = {NULL};
-    assert_int_equal(finish(start("out", none)), 2);
+    assert_int_equal(program_finish(program_start("out", none)), 2);
     assert_int_equal(RUN("help"), 0);
     matches("out", "usage: ");
 }
@@ -377,7 +293,7 @@ static void a_full_disk_is_told(void **state) {
     static const char *const commands[][4] = {{"plan", "run.yaml"}, {"plan", "run.yaml", "--json"},
         {"doctor", "--json"}, {"train", "run.yaml"}, {"train", "run.yaml", "--json"}};
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
-        assert_int_equal(finish(start("/dev/full", commands[i])), 1);
+        assert_int_equal(program_finish(program_start("/dev/full", commands[i])), 1);
         matches("err", "tradewind: [^\n]*No space left[^\n]*\n$");
     }
 }
@@ -398,12 +314,12 @@ static void enter_copy(const char *plugin) {
     copy_file(TRADEWIND_BINARY, "tradewind");
     assert_int_equal(chmod("tradewind", 0755), 0);
     if (plugin) copy_file(plugin, "tradewind-cuda.so");
-    program = "./tradewind";
+    program_use("./tradewind");
     put_description();
 }
 
 static int leave_copy(void **state) {
-    program = TRADEWIND_BINARY;
+    program_use(TRADEWIND_BINARY);
     unsetenv("FAKE_CARD");
     return support_leave(state);
 }
@@ -539,7 +455,7 @@ static void await_text(pid_t child, const char *path, const char *text) {
 static int interrupt(pid_t child, int number) {
     double began = support_seconds();
     assert_int_equal(kill(child, number), 0);
-    int status = finish(child);
+    int status = program_finish(child);
     double took = support_seconds() - began;
     if (took > (support_sanitized() ? 20 : 3)) fail_msg("took %.1f s to stop", took);
     return status;
@@ -552,7 +468,7 @@ static void interruption_keeps_what_there_is(void **state) {
     for (int i = 0; i < 2; i++) {
         put_description();
         const char *train[] = {"train", "run.yaml", "train.epochs=100000", "train.patience=100000", NULL};
-        pid_t child = start("out", train);
+        pid_t child = program_start("out", train);
         await_text(child, "out", "epoch   1 ");
         assert_int_equal(interrupt(child, signals[i]), 0);
         matches("out", "stopped by a signal");
@@ -566,7 +482,7 @@ static void interruption_before_the_first_epoch_is_a_failure(void **state) {
     (void)state;
     put_text("long.yaml", "data: {synthetic: {bars: 400000}}\ntrain: {batch_size: 64}\nrun: {dir: made}\n");
     const char *train[] = {"train", "long.yaml", NULL};
-    pid_t child = start("out", train);
+    pid_t child = program_start("out", train);
     await_text(child, "made/training_log.txt", "training lstm");
     nanosleep(&(struct timespec){.tv_nsec = 300000000}, NULL);
     assert_int_equal(interrupt(child, SIGINT), 1);
@@ -575,6 +491,7 @@ static void interruption_before_the_first_epoch_is_a_failure(void **state) {
 }
 
 int main(void) {
+    program_use(TRADEWIND_BINARY);
 #define TEST(name)      cmocka_unit_test_setup_teardown(name, support_enter, support_leave)
 #define CARD_TEST(name) cmocka_unit_test_setup_teardown(name, support_enter, leave_copy)
     const struct CMUnitTest tests[] = {

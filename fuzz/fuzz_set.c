@@ -1,0 +1,52 @@
+// Dataset files: any bytes are opened or refused; whatever is opened is read to its end. So are archives of windows,
+// and what kind of file it is can always be said.
+#include "data/set.h"
+#include "data/sources.h"
+#include "data/windows.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+enum { ROWS_MOST = 256, WIDTH_MOST = 4096 };
+
+static void read_table(const table *t) {
+    static float row[WIDTH_MOST];
+    for (int64_t r = 0; t->width <= WIDTH_MOST && r < t->rows && r < ROWS_MOST; r++) table_read(t, r, 1, row);
+}
+
+static void find_windows(const void *data, size_t size) {
+    npz z;
+    err e;
+    arena a;
+    windows w;
+    const char **names;
+    if (!npz_open_memory(&z, "fuzz.npz", data, size, &e)) return;
+    arena_init(&a);
+    if (windows_find(&w, &z, NULL, &a, &e) && w.samples <= 1 << 16) {
+        int32_t *label = malloc((size_t)w.samples * sizeof *label);
+        int64_t *time = malloc(2 * (size_t)w.samples * sizeof *time);
+        if (w.label && label) windows_labels(&w, &z, size % 2, label, &names, &a, &e);
+        if (w.time && time) windows_times(&w, &z, 3, time, time + w.samples, &e);
+        free(label);
+        free(time);
+    }
+    arena_done(&a);
+    npz_close(&z);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    err e;
+    void *copy = aligned_alloc(64, (size + 64) / 64 * 64);
+    if (!copy) return 0;
+    memcpy(copy, data, size);
+    source_kind_in(data, size);
+    dataset *d = set_open_memory("fuzz.npz", copy, size, &e);
+    for (int i = 0; d && i < d->streams; i++) read_table(&d->stream[i].series);
+    if (d) read_table(&d->vector);
+    dataset_free(d);
+    find_windows(copy, size);
+    free(copy);
+    return 0;
+}

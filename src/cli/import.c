@@ -1,0 +1,436 @@
+// tradewind import: bars, windows or a panel of series to a dataset file.
+#include "base/clock.h"
+#include "base/json.h"
+#include "base/term.h"
+#include "cli/cli.h"
+#include "data/feature.h"
+#include "data/panel.h"
+#include "data/set.h"
+#include "data/sources.h"
+#include "data/when.h"
+#include "data/windows.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { FRAMES_MOST = 8, HISTORY = 1, PANEL_HORIZON = 1, WINDOWS_HORIZON = 1 };
+
+typedef struct {
+    const cli_options *o;
+    const char *out;
+    int files, features;
+    const char *file[WORDS_MOST];
+    const char *feature[WORDS_MOST + OWN_MOST]; // "fast=a,b"
+    build_options build;
+    bars_options bars;
+    int64_t horizon, history, classes; // 0: not given
+    arena arena;
+    progress bar;
+} job;
+
+// Options
+
+static bool read_real(const char *name, const char *text, double *value, err *e) {
+    char *end;
+    errno = 0;
+    *value = strtod(text, &end);
+    if (!errno && end != text && !*end && *value >= 0 && *value <= 1e6) return true;
+    return err_input(e, "%s %.40s: must be a number from 0 to 1000000", name, text);
+}
+
+static bool read_count(const char *name, const char *text, int64_t least, int64_t *value, err *e) {
+    char *end;
+    errno = 0;
+    long long v = strtoll(text, &end, 10);
+    *value = v;
+    if (!errno && end != text && !*end && v >= least && v <= LABEL_BARS_MOST) return true;
+    return err_input(e, "%s %.40s: must be an integer from %lld to %d", name, text, (long long)least, LABEL_BARS_MOST);
+}
+
+// One of the words of "a|b|c", as its number.
+static bool read_word(const char *name, const char *text, const char *words, int *value, err *e) {
+    size_t n = strlen(text);
+    *value = 0;
+    for (const char *at = words; n;) {
+        size_t length = strcspn(at, "|");
+        if (length == n && strncmp(at, text, n) == 0) return true;
+        if (!at[length]) break;
+        at += length + 1;
+        ++*value;
+    }
+    return err_input(e, "%s %.40s: must be one of %s", name, text, words);
+}
+
+static bool read_numbers(job *j, err *e) {
+    build_options *b = &j->build;
+    const struct {
+        const char *name;
+        double *to;
+    } reals[] = {{"--band", &b->direction.band}, {"--strong", &b->direction.strong}, {"--up", &b->barrier.up},
+        {"--down", &b->barrier.down}};
+    const struct {
+        const char *name;
+        int64_t least, *to;
+    } counts[] = {{"--horizon", 1, &j->horizon}, {"--limit", 1, &b->barrier.limit}, {"--history", 1, &j->history},
+        {"--volatility", 0, &b->direction.volatility_bars}, {"--classes", 3, &j->classes}};
+    for (size_t i = 0; i < sizeof reals / sizeof *reals; i++) {
+        const char *text = cli_given(j->o, reals[i].name);
+        if (text && !read_real(reals[i].name, text, reals[i].to, e)) return false;
+    }
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
+        const char *text = cli_given(j->o, counts[i].name);
+        if (text && !read_count(counts[i].name, text, counts[i].least, counts[i].to, e)) return false;
+    }
+    if (j->classes && j->classes != 3 && j->classes != 5)
+        return err_input(e, "--classes %lld: must be 3 or 5", (long long)j->classes);
+    b->barrier.volatility_bars = b->direction.volatility_bars;
+    if (j->horizon) b->direction.horizon = b->horizon = j->horizon;
+    if (j->classes) b->direction.classes = (int)j->classes;
+    return true;
+}
+
+static bool read_words(job *j, err *e) {
+    build_options *b = &j->build;
+    const struct {
+        const char *name, *words;
+    } choices[] = {{"--label", "direction|barrier|forecast"}, {"--types", "f32|compact"}, {"--side", "long|short"},
+        {"--timeout", "neutral|sign"}, {"--value", "close|step|path"}};
+    int chosen[] = {BUILD_DIRECTION, 0, 0, LABEL_TIMEOUT_NEUTRAL, LABEL_PATH};
+    for (size_t i = 0; i < sizeof choices / sizeof *choices; i++) {
+        const char *text = cli_given(j->o, choices[i].name);
+        if (text && !read_word(choices[i].name, text, choices[i].words, &chosen[i], e)) return false;
+    }
+    b->label = (build_label)chosen[0];
+    b->compact = chosen[1] == 1;
+    b->barrier.side = chosen[2] ? -1 : 1;
+    b->barrier.timeout = (label_timeout)chosen[3];
+    b->value = (label_value)chosen[4];
+    b->vector = !cli_given(j->o, "--no-vector");
+    j->bars.tz = cli_given(j->o, "--tz");
+    j->bars.keep_coarse = cli_given(j->o, "--keep-coarse") != NULL;
+    j->bars.keep_filled = cli_given(j->o, "--keep-filled") != NULL;
+    return true;
+}
+
+// Words are files, but for further lists of features: --features fast=a,b slow=c.
+static void read_arguments(job *j) {
+    for (int i = 0; i < j->o->owns; i++)
+        if (strncmp(j->o->own[i].name, "--features", 10) == 0) j->feature[j->features++] = j->o->own[i].value;
+    bool any = j->features > 0;
+    for (int i = 0; i < j->o->words; i++) {
+        const char *word = j->o->word[i];
+        if (any && strchr(word, '=') && access(word, F_OK) != 0)
+            j->feature[j->features++] = word;
+        else
+            j->file[j->files++] = word;
+    }
+}
+
+static bool read_options(job *j, err *e) {
+    j->build = build_defaults;
+    read_arguments(j);
+    if (j->files < 1) return err_input(e, "no file given; name bar files, an .npz of windows or a panel");
+    j->out = cli_given(j->o, "-o --output");
+    if (!j->out || !*j->out) return err_input(e, "no output given; add -o SET.npz");
+    for (int i = 0; i < j->files; i++) {
+        struct stat a, b;
+        if (stat(j->file[i], &a) == 0 && stat(j->out, &b) == 0 && a.st_ino == b.st_ino && a.st_dev == b.st_dev)
+            return err_input(e, "%s: is both input and output; name another output", j->out);
+    }
+    return read_numbers(j, e) && read_words(j, e);
+}
+
+// "a,b" to words.
+static int split_list(job *j, const char *text, const char **to, int most) {
+    char *rest = NULL, *copy = arena_text(&j->arena, text);
+    int n = 0;
+    for (char *word = strtok_r(copy, ",", &rest); word && n < most; word = strtok_r(NULL, ",", &rest)) to[n++] = word;
+    return n;
+}
+
+static build_stream *stream_named(sources *s, const char *name, size_t n) {
+    for (int i = 0; i < s->streams; i++)
+        if (strlen(s->stream[i].name) == n && memcmp(s->stream[i].name, name, n) == 0) return &s->stream[i];
+    return NULL;
+}
+
+static bool set_features(job *j, sources *s, err *e) {
+    for (int i = 0; i < j->features; i++) {
+        const char *text = j->feature[i], *equals = strchr(text, '=');
+        build_stream *to = equals ? stream_named(s, text, (size_t)(equals - text)) : NULL;
+        if (!equals) return err_input(e, "--features %.60s: write STREAM=a,b such as fast=rsi_14,body", text);
+        if (!to)
+            return err_input(e, "--features %.60s: no such stream; the streams are %s%s%s", text, s->stream[0].name,
+                s->streams > 1 ? " to " : "", s->streams > 1 ? s->stream[s->streams - 1].name : "");
+        const char **list = arena_array(&j->arena, FEATURE_LIST_MOST, sizeof *list);
+        to->feature_count = split_list(j, equals + 1, list, FEATURE_LIST_MOST);
+        to->features = list;
+    }
+    return true;
+}
+
+// What is told
+
+static bool says(const job *j) {
+    return !j->o->json && !j->o->quiet;
+}
+
+static void print_classes(const char *const *names, const int64_t *count, int classes, int64_t samples) {
+    if (!classes) return;
+    printf("classes  ");
+    for (int k = 0; k < classes && k < 12; k++) {
+        char n[32];
+        term_count(n, sizeof n, (double)count[k]);
+        printf("%s %s %s (%.1f %%)", k ? "," : "", names[k], n, 100 * (double)count[k] / (double)samples);
+    }
+    puts(classes > 12 ? ", ..." : "");
+}
+
+static json_t *classes_json(const char *const *names, const int64_t *count, int classes) {
+    json_t *all = json_object();
+    for (int k = 0; k < classes; k++) json_object_set_new(all, names[k], json_integer((json_int_t)count[k]));
+    return all;
+}
+
+// The summary of a dataset that has been written, read back from the file.
+static bool summarise(const job *j, err *e) {
+    struct stat st = {0};
+    char from[32] = "", to[32] = "", n[32];
+    int64_t count[SET_CLASSES_MOST] = {0};
+    dataset *d = set_open(j->out, e);
+    if (!d) return false;
+    stat(j->out, &st);
+    for (int64_t i = 0; d->label && i < d->samples; i++) count[d->label[i]]++;
+    if (d->time) when_text(from, sizeof from, d->time[0]);
+    if (d->time) when_text(to, sizeof to, d->time[d->samples - 1]);
+    double seconds = clock_seconds() - j->o->started;
+    if (j->o->json) {
+        json_line(
+            stdout, json_pack("{s:s, s:I, s:i, s:s?, s:s?, s:o, s:I, s:I, s:o}", "set", j->out, "samples",
+                        (json_int_t)d->samples, "streams", d->streams, "first", d->time ? from : NULL, "last",
+                        d->time ? to : NULL, "classes", classes_json(d->class_names, count, d->classes), "targets",
+                        (json_int_t)d->target_width, "bytes", (json_int_t)st.st_size, "seconds", json_number(seconds)));
+    } else if (!j->o->quiet) {
+        term_count(n, sizeof n, (double)d->samples);
+        printf("samples   %s", n);
+        if (d->time) printf(", %s to %s UTC", from, to);
+        putchar('\n');
+        print_classes(d->class_names, count, d->classes, d->samples);
+        printf("written   %s, %.1f MB, in %.2f s\n", j->out, (double)st.st_size / 1e6, seconds);
+    }
+    dataset_free(d);
+    return true;
+}
+
+static json_t *sources_json(const job *j, const char *made_of) {
+    json_t *files = json_array();
+    for (int i = 0; i < j->files; i++) json_array_append_new(files, json_string(j->file[i]));
+    return json_pack("{s:s, s:o}", "made_of", made_of, "sources", files);
+}
+
+// Bars
+
+static void tell_files(const job *j, const sources *s) {
+    for (int i = 0; i < s->files; i++) {
+        if (says(j)) bars_report_print(stdout, s->file[i].path, &s->file[i].bars);
+        if (j->o->json) json_line(stdout, bars_report_json(s->file[i].path, &s->file[i].bars));
+    }
+}
+
+static void tell_build(const job *j, const sources *s, const build_report *r) {
+    char n[32], span[32];
+    if (!says(j)) return;
+    for (int i = 0; i < s->streams; i++) {
+        term_count(n, sizeof n, (double)s->stream[i].count);
+        printf("stream    %-8s %s bars of %s (%s)\n", s->stream[i].name, n,
+            when_span_text(span, sizeof span, s->stream[i].span), s->stream[i].file);
+    }
+    term_count(n, sizeof n, (double)r->warm_up);
+    printf("left out  %s bars to warm up", n);
+    term_count(n, sizeof n, (double)r->unlabelled);
+    printf(", %s without a label\n", n);
+    for (int i = 0; i < s->streams; i++) {
+        term_count(n, sizeof n, (double)r->stale[i]);
+        if (r->stale[i])
+            printf("stale     %s samples see a bar of %s that is over 4 days old; do the files cover the same time?\n",
+                n, s->stream[i].name);
+    }
+    if (j->build.label != BUILD_BARRIER) return;
+    printf(
+        "barriers  %lld up, %lld down, %lld at the time limit; %lld by a bar that touched both (the stop is taken)\n",
+        (long long)r->barrier.up, (long long)r->barrier.down, (long long)r->barrier.timeout,
+        (long long)r->barrier.both);
+}
+
+static bool write_bars(job *j, sources *s, build_report *r, err *e) {
+    dataset *d = build_bars(s->stream, s->streams, &j->build, r, e);
+    if (!d) return false;
+    json_t *about = build_about(s->stream, s->streams, &j->build);
+    bool ok = about ? set_write(d, about, j->out, e) : err_input(e, "a file's name is not UTF-8; rename the file");
+    json_decref(about);
+    dataset_free(d);
+    return ok;
+}
+
+static bool import_bars(job *j, err *e) {
+    const char *frames[FRAMES_MOST], *list = cli_given(j->o, "--frames");
+    int n = list ? split_list(j, list, frames, FRAMES_MOST) : 0;
+    sources s;
+    build_report r;
+    if (cli_given(j->o, "--names")) return err_input(e, "--names: is for an .npz of windows, not for bars");
+    if (!sources_read(&s, j->file, NULL, j->files, &j->bars, frames, n, e)) return false;
+    bool ok = set_features(j, &s, e) && write_bars(j, &s, &r, e);
+    if (ok) {
+        tell_files(j, &s);
+        tell_build(j, &s, &r);
+    }
+    sources_done(&s);
+    return ok && summarise(j, e);
+}
+
+// Windows
+
+static bool on_progress(void *arg, double done, double total) {
+    job *j = arg;
+    if (done < total) progress_at(&j->bar, done / 1e6, "MB read");
+    return !cli_interrupted();
+}
+
+static void tell_windows(const job *j, const npz *z, const windows_report *r) {
+    for (int64_t i = 0; i < z->entries; i++) {
+        const char *name = z->entry[i].name;
+        if (z->entry[i].kind != NPZ_PICKLE) continue;
+        if (says(j)) printf("skipped   %s: a pickle, which is never loaded\n", name);
+        if (j->o->json) json_line(stdout, json_pack("{s:s, s:s}", "skipped", name, "why", "pickle"));
+    }
+    for (int i = 0; i < r->found.streams && says(j); i++) {
+        const npy_header *h = &r->found.stream[i]->header;
+        char n[32], m[32];
+        term_count(n, sizeof n, (double)h->dim[0]);
+        term_count(m, sizeof m, (double)r->fold[i].rows);
+        printf("stream    %-8s %s windows of %lld steps, %lld columns: %s rows in %lld run%s (%s)\n", r->found.name[i],
+            n, (long long)h->dim[1], (long long)h->dim[2], m, (long long)r->fold[i].runs,
+            r->fold[i].runs == 1 ? "" : "s", r->found.stream[i]->name);
+    }
+    if (r->found.vector && says(j))
+        printf("vector    %lld columns (%s)\n", (long long)r->found.vector->header.dim[1], r->found.vector->name);
+    if (!j->horizon && says(j))
+        printf("labels    taken to be known %d step later; --horizon says otherwise\n", WINDOWS_HORIZON);
+}
+
+static double array_bytes(const npz *z) {
+    double bytes = 0;
+    for (int64_t i = 0; i < z->entries; i++)
+        if (z->entry[i].header.bytes > 0) bytes += (double)z->entry[i].header.bytes;
+    return bytes;
+}
+
+static bool import_arrays(job *j, err *e) {
+    npz z;
+    windows_report r;
+    windows_options o = {.names = cli_given(j->o, "--names"),
+        .to_three = j->classes == 3,
+        .compact = j->build.compact,
+        .horizon = j->horizon ? j->horizon : WINDOWS_HORIZON,
+        .on_progress = on_progress,
+        .arg = j};
+    if (j->files > 1) return err_input(e, "%s: is imported by itself; leave the other files out", j->file[0]);
+    if (!npz_open(&z, j->file[0], e)) return false;
+    bool ok = !npz_find(&z, set_mark) || err_input(e, "%s: is a dataset already; train on it", z.path);
+    json_t *about = sources_json(j, "windows");
+    if (ok && !about) ok = err_input(e, "the file's name is not UTF-8; rename the file");
+    progress_init(&j->bar, stderr, "importing", array_bytes(&z) / 1e6, j->o->quiet || j->o->json);
+    ok = ok && windows_import(&z, &o, about, j->out, &r, &j->arena, e);
+    progress_done(&j->bar);
+    json_decref(about);
+    if (ok) tell_windows(j, &z, &r);
+    npz_close(&z);
+    return ok && summarise(j, e);
+}
+
+// Panels
+
+static bool import_panel(job *j, err *e) {
+    panel p;
+    int64_t held = 0;
+    build_panel_options o = {j->horizon ? j->horizon : PANEL_HORIZON, j->history ? j->history : HISTORY};
+    if (j->files > 1) return err_input(e, "%s: is imported by itself; leave the other files out", j->file[0]);
+    if (!j->horizon)
+        return err_input(e, "%s: is a panel of series; say how many values to forecast with --horizon N", j->file[0]);
+    if (!panel_read(&p, j->file[0], e)) return false;
+    dataset *d = build_panel(&p, j->file[0], &o, &held, e);
+    json_t *about = sources_json(j, "panel");
+    bool ok = d && about;
+    if (d && !about) err_input(e, "the file's name is not UTF-8; rename the file");
+    if (ok) {
+        json_object_set_new(about, "held_out", json_integer((json_int_t)held));
+        json_object_set_new(about, "series", json_integer((json_int_t)p.series));
+        json_object_set_new(about, "horizon", json_integer((json_int_t)o.horizon));
+        ok = set_write(d, about, j->out, e);
+    }
+    if (ok && says(j))
+        printf("%s: panel\n  series     %lld with %lld values; the last %lld values of %lld series are held out\n",
+            j->file[0], (long long)p.series, (long long)p.offset[p.series], (long long)o.horizon, (long long)held);
+    json_decref(about);
+    dataset_free(d);
+    panel_done(&p);
+    return ok && summarise(j, e);
+}
+
+static bool run(const cli_options *o, err *e) {
+    job j = {.o = o};
+    source_kind kind;
+    arena_init(&j.arena);
+    cli_watch_signals();
+    bool ok = read_options(&j, e) && source_kind_of(j.file[0], &kind, e);
+    ok = ok && (kind == SOURCE_ARRAYS     ? import_arrays(&j, e)
+                   : kind == SOURCE_PANEL ? import_panel(&j, e)
+                                          : import_bars(&j, e));
+    arena_done(&j.arena);
+    return ok;
+}
+
+const cli_command cli_import = {"import", "FILE... -o SET.npz",
+    "bars, windows or series to a dataset; reports what is odd",
+    "What a FILE holds is recognised from its content:\n"
+    "  bars      one file or several of different spans (MetaTrader, Binance, Yahoo, Dukascopy, HistData, pandas, or "
+    "an\n"
+    "            .npy of MetaTrader's rates); the finest are the samples' clock, streams are named fast, slow, "
+    "slower,\n"
+    "            slowest\n"
+    "  windows   an .npz with arrays x_NAME of [samples, steps, columns], x_NAME of [samples, columns], labels\n"
+    "  panel     a CSV with one series a row, its name first (M4)\n"
+    "\noptions:\n"
+    "  -o, --output FILE   the dataset to write (required)\n"
+    "  --types f32|compact compact: the vector as i8 signals and f16 strengths (default f32)\n"
+    "  --horizon N         bars, steps or values until the label is known (default 1; forecast 12; required of a "
+    "panel)\n"
+    "of bars:\n"
+    "  --tz ZONE           the files' clock: UTC, mt5, EST, +2, Europe/Berlin (default UTC)\n"
+    "  --frames 5m,1h      coarser streams, made of the finest bars\n"
+    "  --features S=a,b    features of stream S, from doc/features.md; further ones may follow: slow=c,d\n"
+    "  --no-vector         leave the vector of 32 strategies out\n"
+    "  --label KIND        direction (default), barrier or forecast\n"
+    "  --band X            direction: moves within X are NEUTRAL, in units of volatility (default 0.5)\n"
+    "  --volatility N      bars that volatility is taken over; 0: bands and barriers are plain returns (default 100)\n"
+    "  --classes 3|5       direction: 5 tells moves beyond --strong bands (default 2) apart; windows: 3 joins 5 "
+    "classes\n"
+    "  --up X --down X     barrier: distances, in units of volatility (default 2)\n"
+    "  --limit N           barrier: bars until it times out (default 24), as --timeout neutral|sign; --side "
+    "long|short\n"
+    "  --value V           forecast: path (log returns since the sample, default), step (bar by bar) or close\n"
+    "  --keep-coarse       keep coarser bars at the beginning of a file\n"
+    "  --keep-filled       keep Dukascopy's flat bars of closed hours\n"
+    "of windows:\n"
+    "  --names LIST        fast=ARRAY,slow=ARRAY,vector=ARRAY,label=ARRAY,target=ARRAY,time=ARRAY\n"
+    "of a panel:\n"
+    "  --history N         values that a sample has seen at least (default 1)\n"
+    "\nWith an error no file is written. doc/data.md has the rules and what is in the file.\n",
+    NULL, NULL, WORDS_MOST, run,
+    "-o --output --types --horizon --tz --frames --features --label --band --volatility --classes --strong --up --down "
+    "--limit --timeout --side --value --names --history",
+    "--no-vector --keep-coarse --keep-filled"};

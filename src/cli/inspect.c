@@ -1,0 +1,335 @@
+// tradewind inspect: what a dataset or an .npz holds, for people and for programs.
+#include "base/clock.h"
+#include "base/json.h"
+#include "base/term.h"
+#include "cli/cli.h"
+#include "data/loader.h"
+#include "data/set.h"
+#include "data/when.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum { ROWS = 1024, SPARK = 64, BATCH_ROWS = 512, AHEAD = 2 };
+
+// Plain archives
+
+static const char *kind_name(const npz_entry *n) {
+    static const char *const names[] = {"array", "text", "records", "pickle, never loaded", "not an array"};
+    return names[n->kind];
+}
+
+static const char *shape_text(const npy_header *h, char *out, size_t room) {
+    size_t at = (size_t)snprintf(out, room, "[");
+    for (int i = 0; i < h->rank && at < room; i++)
+        at += (size_t)snprintf(out + at, room - at, "%s%lld", i ? ", " : "", (long long)h->dim[i]);
+    if (at < room) snprintf(out + at, room - at, "]");
+    return out;
+}
+
+static const char *size_text(uint64_t bytes, char *out, size_t room) {
+    if (bytes < 100000)
+        snprintf(out, room, "%llu bytes", (unsigned long long)bytes);
+    else
+        snprintf(out, room, "%.1f MB", (double)bytes / 1e6);
+    return out;
+}
+
+static void show_entry(const npz_entry *n, bool json) {
+    char shape[256], size[32];
+    bool known = n->kind <= NPZ_RECORDS;
+    shape_text(&n->header, shape, sizeof shape);
+    if (json) {
+        json_line(stdout, json_pack("{s:s, s:s, s:s?, s:s?, s:b, s:I}", "name", n->name, "kind", kind_name(n), "type",
+                              known ? npy_type_name(n->header.type) : NULL, "shape", known ? shape : NULL, "deflated",
+                              n->member->deflated, "bytes", (json_int_t)n->member->size));
+        return;
+    }
+    printf("  %-20s %-8s %-22s %12s", n->name, known ? npy_type_name(n->header.type) : "", known ? shape : "",
+        size_text(n->member->size, size, sizeof size));
+    printf("%s%s%s\n", n->member->deflated ? "  deflated" : "", n->kind == NPZ_ARRAY ? "" : "  ",
+        n->kind == NPZ_ARRAY ? "" : kind_name(n));
+}
+
+static void show_entries(const npz *z, bool json) {
+    if (!json) printf("%s: %lld entries; not a dataset\n", z->path, (long long)z->entries);
+    for (int64_t i = 0; i < z->entries; i++) show_entry(&z->entry[i], json);
+}
+
+// Columns
+
+typedef struct {
+    double least, most, mean, square; // square: sum of squares about the mean
+    int64_t not_finite;
+} range;
+
+static bool measure_table(const table *t, range *r, err *e) {
+    float *rows = malloc((size_t)(ROWS * t->width) * sizeof *rows);
+    if (!rows) return err_run(e, "out of memory for %lld columns", (long long)t->width);
+    for (int64_t c = 0; c < t->width; c++) r[c] = (range){.least = INFINITY, .most = -INFINITY};
+    for (int64_t row = 0, n; row < t->rows; row += n) {
+        n = t->rows - row < ROWS ? t->rows - row : ROWS;
+        table_read(t, row, n, rows);
+        for (int64_t i = 0; i < n * t->width; i++) {
+            range *x = &r[i % t->width];
+            double v = (double)rows[i], off = v - x->mean;
+            if (!isfinite(v)) {
+                x->not_finite++;
+                continue;
+            }
+            x->least = fmin(x->least, v);
+            x->most = fmax(x->most, v);
+            int64_t nth = row + i / t->width + 1 - x->not_finite;
+            x->mean += off / (double)nth;
+            x->square += off * (v - x->mean);
+        }
+    }
+    free(rows);
+    return true;
+}
+
+static double deviation(const table *t, const range *r) {
+    int64_t n = t->rows - r->not_finite;
+    return n > 0 ? sqrt(r->square / (double)n) : 0;
+}
+
+static const char *types_text(const table *t, char *out, size_t room) {
+    size_t at = 0;
+    out[0] = 0;
+    for (int k = 0; k < t->parts && at < room; k++)
+        at += (size_t)snprintf(out + at, room - at, "%s%lld %s", k ? " + " : "", (long long)t->part[k].width,
+            column_name(t->part[k].type));
+    return out;
+}
+
+static void print_columns(const table *t, const range *r) {
+    printf("  %-28s %12s %12s %12s %12s\n", "column", "min", "mean", "max", "std");
+    for (int64_t c = 0; c < t->width; c++) {
+        char number[32];
+        snprintf(number, sizeof number, "%lld", (long long)c);
+        printf("  %-28s %12.5g %12.5g %12.5g %12.5g", t->columns ? t->columns[c] : number, r[c].least, r[c].mean,
+            r[c].most, deviation(t, &r[c]));
+        if (r[c].not_finite) printf("  %lld not finite", (long long)r[c].not_finite);
+        putchar('\n');
+    }
+}
+
+static json_t *columns_json(const table *t, const range *r) {
+    json_t *all = json_array();
+    for (int64_t c = 0; c < t->width; c++)
+        json_array_append_new(
+            all, json_pack("{s:s?, s:o, s:o, s:o, s:o, s:I}", "name", t->columns ? t->columns[c] : NULL, "min",
+                     json_number(r[c].least), "mean", json_number(r[c].mean), "max", json_number(r[c].most), "std",
+                     json_number(deviation(t, &r[c])), "not_finite", (json_int_t)r[c].not_finite));
+    return all;
+}
+
+// A table's line and its columns; into `out` where that is not NULL.
+static bool show_table(const table *t, const char *name, json_t *out, err *e) {
+    char types[160], n[32];
+    range *r = calloc((size_t)t->width, sizeof *r);
+    if (!r) return err_run(e, "out of memory for %lld columns", (long long)t->width);
+    bool ok = measure_table(t, r, e);
+    if (ok && out) {
+        json_object_set_new(out, name,
+            json_pack("{s:I, s:s, s:o}", "rows", (json_int_t)t->rows, "types", types_text(t, types, sizeof types),
+                "columns", columns_json(t, r)));
+    } else if (ok) {
+        term_count(n, sizeof n, (double)t->rows);
+        printf("%-9s %s rows of %lld columns (%s)\n", name, n, (long long)t->width, types_text(t, types, sizeof types));
+        print_columns(t, r);
+    }
+    free(r);
+    return ok;
+}
+
+// Samples
+
+typedef struct {
+    int64_t step, gaps, longest, longest_at; // the usual step between samples, and longer ones
+} gaps;
+
+static int by_value(const void *a, const void *b) {
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+// The usual step is the median.
+static bool find_gaps(const dataset *d, gaps *g, err *e) {
+    *g = (gaps){0};
+    if (!d->time || d->samples < 2) return true;
+    int64_t n = d->samples - 1, *step = malloc((size_t)n * sizeof *step);
+    if (!step) return err_run(e, "out of memory for %lld steps", (long long)n);
+    for (int64_t i = 0; i < n; i++) step[i] = d->time[i + 1] - d->time[i];
+    for (int64_t i = 0; i < n; i++)
+        if (step[i] > g->longest) {
+            g->longest = step[i];
+            g->longest_at = d->time[i];
+        }
+    qsort(step, (size_t)n, sizeof *step, by_value);
+    g->step = step[n / 2];
+    for (int64_t i = n; i-- > 0 && step[i] > g->step;) g->gaps++;
+    free(step);
+    return true;
+}
+
+// Means over SPARK stretches of samples, as nine heights.
+static void print_spark(const char *name, const dataset *d, double (*at)(const dataset *d, int64_t i)) {
+    static const char heights[] = "_.,-~:=+*#";
+    double mean[SPARK], least = INFINITY, most = -INFINITY;
+    int n = d->samples < SPARK ? (int)d->samples : SPARK;
+    for (int k = 0; k < n; k++) {
+        int64_t from = d->samples * k / n, to = d->samples * (k + 1) / n;
+        mean[k] = 0;
+        for (int64_t i = from; i < to; i++) mean[k] += at(d, i) / (double)(to - from);
+        least = fmin(least, mean[k]);
+        most = fmax(most, mean[k]);
+    }
+    printf("%-9s ", name);
+    for (int k = 0; k < n; k++) {
+        double place = most > least ? (mean[k] - least) / (most - least) : 0.5;
+        bool finite = place >= 0 && place <= 1;
+        putchar(finite ? heights[(int)(place * (double)(sizeof heights - 2) + 0.5)] : '?');
+    }
+    printf("  %.5g to %.5g\n", least, most);
+}
+
+static double price_at(const dataset *d, int64_t i) {
+    return (double)d->price[i];
+}
+
+static double label_at(const dataset *d, int64_t i) {
+    return (double)d->label[i];
+}
+
+// Memory
+
+static size_t ring_bytes(const dataset *d) {
+    loader_options o = {.batch = BATCH_ROWS, .prefetch = AHEAD, .workers = AHEAD};
+    for (int i = 0; i < d->streams; i++) o.window[i] = set_window(d, i);
+    return loader_measure(d, &o);
+}
+
+static void count_classes(const dataset *d, int64_t *count) {
+    for (int64_t i = 0; d->label && i < d->samples; i++) count[d->label[i]]++;
+}
+
+static const char *class_name(const dataset *d, int k, char *text, size_t room) {
+    snprintf(text, room, "%d", k);
+    return d->class_names ? d->class_names[k] : text;
+}
+
+// Every stored byte against its CRC-32.
+static bool check_bytes(const npz *z, err *e) {
+    unsigned char *block = malloc(1 << 16);
+    if (!block) return err_run(e, "out of memory");
+    bool ok = true;
+    for (int64_t i = 0; ok && i < z->entries; i++) {
+        zip_stream *s = z->entry[i].member->refused ? NULL : zip_stream_open(&z->zip, z->entry[i].member, e);
+        ok = s || z->entry[i].member->refused;
+        for (uint64_t left; ok && s && (left = zip_stream_left(s));)
+            ok = zip_stream_read(s, block, left < 1 << 16 ? left : 1 << 16, e);
+        zip_stream_close(s);
+    }
+    free(block);
+    return ok;
+}
+
+static void print_samples(const dataset *d, const gaps *g) {
+    char a[32], b[32];
+    int64_t count[SET_CLASSES_MOST] = {0};
+    term_count(a, sizeof a, (double)d->samples);
+    printf("samples   %s", a);
+    if (d->time)
+        printf(", %s to %s UTC", when_text(a, sizeof a, d->time[0]), when_text(b, sizeof b, d->time[d->samples - 1]));
+    putchar('\n');
+    if (d->time) printf("steps     usually %s; ", when_span_text(a, sizeof a, g->step));
+    if (d->time) {
+        term_count(b, sizeof b, (double)g->gaps);
+        printf("%s longer (nights, weekends, gaps)", b);
+        if (g->gaps)
+            printf(", the longest %s from %s", when_span_text(a, sizeof a, g->longest),
+                when_text(b, sizeof b, g->longest_at));
+        putchar('\n');
+    }
+    count_classes(d, count);
+    for (int k = 0; k < d->classes; k++) {
+        term_count(b, sizeof b, (double)count[k]);
+        printf("%s%s %s (%.1f %%)", k ? ", " : "classes   ", class_name(d, k, a, sizeof a), b,
+            100 * (double)count[k] / (double)d->samples);
+    }
+    if (d->classes) putchar('\n');
+    if (d->target) printf("targets   %lld a sample\n", (long long)d->target_width);
+    if (d->price) print_spark("price", d, price_at);
+    if (d->label) print_spark("label", d, label_at);
+}
+
+static bool print_set(const dataset *d, size_t file, double opened, err *e) {
+    gaps g;
+    if (!find_gaps(d, &g, e)) return false;
+    printf("%s: dataset, %.1f MB, mapped in %.1f ms%s\n", d->name, (double)file / 1e6, 1e3 * opened,
+        d->raw ? ", scaled when trained on" : "");
+    print_samples(d, &g);
+    double all = (double)dataset_bytes(d) / 1e6;
+    printf("memory    %.1f MB mapped on the CPU, none of it copied; %.1f MB on a card; %.1f MB of host memory for "
+           "batches of "
+           "%d\n",
+        all, all, (double)ring_bytes(d) / 1e6, BATCH_ROWS);
+    bool ok = true;
+    for (int i = 0; ok && i < d->streams; i++) ok = show_table(&d->stream[i].series, d->stream[i].name, NULL, e);
+    return ok && (!d->vector.width || show_table(&d->vector, "vector", NULL, e));
+}
+
+static bool print_set_json(const dataset *d, size_t file, double opened, err *e) {
+    gaps g;
+    char a[32], b[32];
+    int64_t count[SET_CLASSES_MOST] = {0};
+    if (!find_gaps(d, &g, e)) return false;
+    json_t *tables = json_object(), *classes = json_object();
+    bool ok = true;
+    for (int i = 0; ok && i < d->streams; i++) ok = show_table(&d->stream[i].series, d->stream[i].name, tables, e);
+    ok = ok && (!d->vector.width || show_table(&d->vector, "vector", tables, e));
+    count_classes(d, count);
+    for (int k = 0; k < d->classes; k++)
+        json_object_set_new(classes, class_name(d, k, a, sizeof a), json_integer((json_int_t)count[k]));
+    json_t *all = json_pack("{s:s, s:I, s:o, s:I, s:s?, s:s?, s:I, s:I, s:I, s:b, s:o, s:I, s:I, s:I, s:o, s:O?}",
+        "set", d->name, "file_bytes", (json_int_t)file, "map_ms", json_number(1e3 * opened), "samples",
+        (json_int_t)d->samples, "first", d->time ? when_text(a, sizeof a, d->time[0]) : NULL, "last",
+        d->time ? when_text(b, sizeof b, d->time[d->samples - 1]) : NULL, "step", (json_int_t)g.step, "gaps",
+        (json_int_t)g.gaps, "longest_gap", (json_int_t)g.longest, "raw", d->raw, "classes", classes, "targets",
+        (json_int_t)d->target_width, "data_bytes", (json_int_t)dataset_bytes(d), "ring_bytes",
+        (json_int_t)ring_bytes(d), "tables", tables, "about", set_about(d));
+    if (!ok) {
+        json_decref(all);
+        return false;
+    }
+    return json_line(stdout, all) || err_run(e, "out of memory for the summary");
+}
+
+static bool run(const cli_options *o, err *e) {
+    struct stat st = {0};
+    npz z;
+    if (o->words < 1) return err_input(e, "no file given; name a dataset or an .npz");
+    if (!npz_open(&z, o->word[0], e)) return false;
+    bool is_set = npz_find(&z, set_mark) != NULL, ok = check_bytes(&z, e);
+    if (ok && !is_set) show_entries(&z, o->json);
+    npz_close(&z);
+    if (!ok || !is_set) return ok;
+    double before = clock_seconds();
+    dataset *d = set_open(o->word[0], e);
+    double opened = clock_seconds() - before;
+    if (!d) return false;
+    stat(o->word[0], &st);
+    ok = o->json ? print_set_json(d, (size_t)st.st_size, opened, e) : print_set(d, (size_t)st.st_size, opened, e);
+    dataset_free(d);
+    return ok;
+}
+
+const cli_command cli_inspect = {"inspect", "FILE", "what a dataset or an .npz holds",
+    "Of a dataset: its samples, classes, steps of time, a line of price and label, the memory it takes, and the range "
+    "of\n"
+    "every column. Of another .npz or .npy: its arrays. Every byte is checked against the file's sums.\n",
+    NULL, NULL, 1, run, NULL, NULL};

@@ -1,0 +1,50 @@
+// A dataset file: an .npz of stored arrays, each at a multiple of 64 bytes, that numpy opens and we map.
+//
+// The arrays are the dataset's own tables and lists (doc/data.md lists them), so opening one copies nothing: a file
+// is mapped, its directory and its lists are checked, and the tables are not read. Their bytes are believed as they
+// lie; npz_read checks a table's CRC-32 where that is wanted. One entry, `tradewind`, is JSON: the version, the
+// streams, and whatever the maker tells of where the data come from.
+#ifndef TRADEWIND_DATA_SET_H
+#define TRADEWIND_DATA_SET_H
+
+#include "base/json.h"
+#include "data/dataset.h"
+#include "data/npz.h"
+#include "data/split.h"
+
+enum { SET_VERSION = 1, SET_CLASSES_MOST = 64, SET_NAME_MOST = 31 };
+
+// The entry that makes an .npz a dataset.
+extern const char set_mark[];
+
+// What training takes where a description says nothing else: the share of the samples, and the windows' lengths. The
+// scaler in a file is fitted on them; training fits its own.
+extern const double set_train_share;
+int64_t set_window(const dataset *d, int stream);
+
+// Whether a stream may have this name: up to SET_NAME_MOST letters, digits, _ and -.
+bool set_name_ok(const char *name);
+
+// Writes a dataset; `about` is an object that tells of its making, and stays the caller's. The file appears whole or
+// not at all. A raw dataset gets the mean and deviation of its columns (ERR_INPUT where a number is not finite).
+bool set_write(const dataset *d, const json_t *about, const char *path, err *e);
+
+// The same in steps, for tables that never are in memory as a whole. First the parts of all tables, in any order: each
+// begins here, grows by npz_writer_write, and ends by npz_writer_end. `table` is a stream's name, or NULL for the
+// vector. Then everything else: of the tables only their shapes are read, so their data may be NULL; a raw dataset is
+// not scaled. The caller commits or abandons the writer.
+bool set_part_begin(npz_writer *w, const char *table, int part, column_type type, int64_t width, err *e);
+bool set_write_rest(npz_writer *w, const dataset *d, const json_t *about, err *e);
+
+// Maps a file. NULL on failure: ERR_INPUT where it is no dataset, one of another version, or damaged. Lists are checked
+// as dataset_check does; tables are not read.
+dataset *set_open(const char *path, err *e);
+
+// The same of bytes that stay where they are, at an address that is a multiple of 64.
+dataset *set_open_memory(const char *path, const void *data, size_t bytes, err *e);
+
+// What the maker told, and the file's arrays; both live as long as the dataset. NULL for one that is not from set_open.
+const json_t *set_about(const dataset *d);
+const npz *set_arrays(const dataset *d);
+
+#endif

@@ -1,0 +1,223 @@
+#include "data/sources.h"
+
+#include "base/file.h"
+#include "data/frame.h"
+#include "data/npz.h"
+#include "data/set.h"
+#include "data/when.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+// Kinds of files
+
+// Cuts the next cell off a line, quotes taken off. False where the line is over.
+static bool next_cell(const char **line, const char *end, const char **cell, size_t *n) {
+    if (*line >= end) return false;
+    const char *comma = memchr(*line, ',', (size_t)(end - *line)), *stop = comma ? comma : end;
+    *cell = *line;
+    *n = (size_t)(stop - *line);
+    *line = comma ? comma + 1 : end;
+    if (*n >= 2 && (*cell)[0] == '"' && (*cell)[*n - 1] == '"') {
+        ++*cell;
+        *n -= 2;
+    }
+    return true;
+}
+
+// Whether a cell holds a number and nothing else; a day such as 20240102 is none.
+static bool is_number(const char *cell, size_t n) {
+    when_stamp stamp;
+    bool digit = false;
+    for (size_t i = 0; i < n; i++) {
+        if (!cell[i] || !strchr("0123456789+-.eE", cell[i])) return false;
+        digit |= cell[i] >= '0' && cell[i] <= '9';
+    }
+    return digit && !(when_read(cell, n, &stamp) && stamp.shape != WHEN_EPOCH);
+}
+
+// A panel's row is a name, which is neither a number nor a time, and a number.
+static bool panel_row(const char *line, const char *end) {
+    const char *name, *value;
+    size_t n, m;
+    when_stamp stamp;
+    if (end > line && end[-1] == '\r') end--;
+    if (!next_cell(&line, end, &name, &n) || !next_cell(&line, end, &value, &m)) return false;
+    return n && !(name[0] >= '0' && name[0] <= '9') && !when_read(name, n, &stamp) && is_number(value, m);
+}
+
+static bool looks_like_panel(const char *text, size_t bytes) {
+    const char *end = text + bytes, *line = memchr(text, '\n', bytes);
+    if (panel_row(text, line ? line : end)) return true;
+    if (!line || ++line == end) return false;
+    const char *next = memchr(line, '\n', (size_t)(end - line));
+    return panel_row(line, next ? next : end);
+}
+
+source_kind source_kind_in(const void *data, size_t bytes) {
+    if (bytes >= 4 && memcmp(data, "PK\3\4", 4) == 0) return SOURCE_ARRAYS;
+    if (bytes >= 4 && memcmp(data, "PK\5\6", 4) == 0) return SOURCE_ARRAYS;
+    if (bytes >= 6 && memcmp(data, "\x93NUMPY", 6) == 0) return SOURCE_RECORDS;
+    return bytes && looks_like_panel(data, bytes) ? SOURCE_PANEL : SOURCE_BARS;
+}
+
+bool source_kind_of(const char *path, source_kind *kind, err *e) {
+    file_map m;
+    if (!file_map_open(&m, path, e)) return false;
+    *kind = source_kind_in(m.data, m.size);
+    file_map_close(&m);
+    return true;
+}
+
+// Records
+
+enum { FIELDS = 7, FIELDS_NEEDED = 5 };
+
+// A field by the first of its names that is there; NULL where none is.
+static const char *field_of(const npy_header *h, const char *const *names) {
+    for (; *names; names++)
+        for (int i = 0; i < h->fields; i++)
+            if (!strcmp(h->field[i].name, *names)) return *names;
+    return NULL;
+}
+
+static bool open_fields(const npz *z, npz_stream **s, err *e) {
+    static const char *const names[FIELDS][3] = {
+        {"time"}, {"open"}, {"high"}, {"low"}, {"close"}, {"tick_volume", "volume"}, {"spread"}};
+    const npz_entry *n = &z->entry[0];
+    if (z->entries != 1 || n->kind != NPZ_RECORDS)
+        return err_input(
+            e, "%s: is an array without names; save windows and labels with numpy.savez, or bars as records", z->path);
+    for (int i = 0; i < FIELDS; i++) {
+        const char *field = field_of(&n->header, names[i]);
+        if (!field && i < FIELDS_NEEDED)
+            return err_input(
+                e, "%s: its records have no field %s; bars have time, open, high, low and close", z->path, names[i][0]);
+        if (field && !(s[i] = npz_stream_open(z, n, field, e))) return false;
+    }
+    return true;
+}
+
+// Records as the text that MetaTrader's Python users save, so that they pass the same checks as any file.
+static bool print_records(const npz *z, npz_stream **s, FILE *out, err *e) {
+    fputs("time,open,high,low,close,tick_volume,spread\n", out);
+    for (int64_t r = 0; r < z->entry[0].header.count; r++) {
+        int64_t time;
+        if (!npz_stream_read(s[0], NPY_I64, &time, 1, e)) return false;
+        fprintf(out, "%" PRId64, time);
+        for (int i = 1; i < FIELDS; i++) {
+            double v = 0;
+            if (s[i] && !npz_stream_read(s[i], NPY_F64, &v, 1, e)) return false;
+            fprintf(out, ",%.17g", v);
+        }
+        fputc('\n', out);
+    }
+    return true;
+}
+
+static bool read_records(bars *b, const char *path, const bars_options *o, err *e) {
+    npz z;
+    npz_stream *s[FIELDS] = {0};
+    char *text = NULL;
+    size_t bytes = 0;
+    if (!npz_open(&z, path, e)) return false;
+    FILE *out = open_memstream(&text, &bytes);
+    bool ok =
+        out ? open_fields(&z, s, e) && print_records(&z, s, out, e) : err_run(e, "%s: no memory to read it", path);
+    if (out && fclose(out) != 0 && ok) ok = err_run(e, "%s: no memory to read it", path);
+    ok = ok && bars_parse(b, path, text, bytes, o, e);
+    for (int i = 0; i < FIELDS; i++) npz_stream_close(s[i]);
+    free(text);
+    npz_close(&z);
+    return ok;
+}
+
+// Streams
+
+static bool read_file(sources *s, const char *path, const bars_options *o, err *e) {
+    source_kind kind;
+    bars *b = &s->file[s->files].bars;
+    if (!source_kind_of(path, &kind, e)) return false;
+    if (kind == SOURCE_ARRAYS || kind == SOURCE_PANEL)
+        return err_input(e, "%s: holds %s, not bars; import it by itself", path,
+            kind == SOURCE_PANEL ? "a panel of series" : "arrays");
+    if (!(kind == SOURCE_RECORDS ? read_records(b, path, o, e) : bars_read(b, path, o, e))) return false;
+    s->file[s->files++].path = path;
+    if (b->report.last_bar == BARS_OPEN_WHEN_WRITTEN && b->count > 1) b->count--;
+    return true;
+}
+
+static bool add(sources *s, build_stream stream, err *e) {
+    if (s->streams == BUILD_STREAMS_MOST)
+        return err_input(e, "%s: one stream too many; use up to %d", stream.file, BUILD_STREAMS_MOST);
+    int at = s->streams++;
+    for (; at && s->stream[at - 1].span >= stream.span; at--) {
+        const build_stream *other = &s->stream[at - 1];
+        if (other->span == stream.span)
+            return err_input(e, "%s: has bars of the same span as %s; give each span once", stream.file, other->file);
+        s->stream[at] = s->stream[at - 1];
+    }
+    s->stream[at] = stream;
+    return true;
+}
+
+static bool add_frame(sources *s, const build_stream *finest, const char *text, err *e) {
+    int64_t span, n;
+    build_stream made = {.name = text, .file = arena_format(&s->arena, "%s (%s)", finest->file, text)};
+    if (!frame_read(text, strlen(text), &span))
+        return err_input(e, "\"%s\" is no frame; write 5m, 1h, 4h or 1d, up to a day", text);
+    if (s->frames == BUILD_STREAMS_MOST) return err_input(e, "%s: one frame too many", text);
+    if (!frame_make(finest->bar, finest->count, finest->span, span, finest->file, &s->made[s->frames], &n, e))
+        return false;
+    made.bar = s->made[s->frames++];
+    made.count = n;
+    made.span = span;
+    return add(s, made, e);
+}
+
+static bool name_streams(sources *s, bool named, err *e) {
+    for (int i = 0; i < s->streams; i++) {
+        if (!named) s->stream[i].name = build_stream_names[i];
+        const char *name = s->stream[i].name;
+        if (!set_name_ok(name))
+            return err_input(e, "\"%.40s\" cannot name a stream; use letters, digits, _ and -", name);
+        for (int k = 0; k < i; k++)
+            if (!strcmp(s->stream[k].name, name)) return err_input(e, "two streams are named %s; rename one", name);
+    }
+    return true;
+}
+
+static bool read_all(sources *s, const char *const *paths, const char *const *names, int count, const bars_options *o,
+    const char *const *frames, int frame_count, err *e) {
+    if (count > BUILD_STREAMS_MOST)
+        return err_input(e, "%s: one bar file too many; use up to %d", paths[BUILD_STREAMS_MOST], BUILD_STREAMS_MOST);
+    for (int i = 0; i < count; i++) {
+        if (!read_file(s, paths[i], o, e)) return false;
+        const bars *b = &s->file[i].bars;
+        build_stream stream = {.name = names ? names[i] : "", .file = paths[i], .bar = b->bar, b->count, b->span};
+        if (!add(s, stream, e)) return false;
+    }
+    build_stream finest = s->stream[0];
+    for (int i = 0; i < frame_count; i++)
+        if (!add_frame(s, &finest, frames[i], e)) return false;
+    return name_streams(s, names != NULL, e);
+}
+
+bool sources_read(sources *s, const char *const *paths, const char *const *names, int count, const bars_options *o,
+    const char *const *frames, int frame_count, err *e) {
+    CHECK(count > 0, "no bar files");
+    *s = (sources){0};
+    arena_init(&s->arena);
+    if (read_all(s, paths, names, count, o, frames, frame_count, e)) return true;
+    sources_done(s);
+    return false;
+}
+
+void sources_done(sources *s) {
+    for (int i = 0; i < s->files; i++) bars_done(&s->file[i].bars);
+    for (int i = 0; i < s->frames; i++) free(s->made[i]);
+    arena_done(&s->arena);
+    *s = (sources){0};
+}

@@ -1,0 +1,96 @@
+#include "cli/program.h"
+
+#include "support.h"
+
+#include <fcntl.h>
+#include <regex.h>
+#include <setjmp.h>
+#include <spawn.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+enum { ARGUMENTS_MOST = 24 };
+
+static const char *program;
+
+void program_use(const char *path) {
+    program = path;
+}
+
+pid_t program_start(const char *out, const char *const *arguments) {
+    const char *argv[ARGUMENTS_MOST + 2] = {program};
+    int n = 0;
+    while (arguments[n] && n < ARGUMENTS_MOST) argv[n + 1] = arguments[n], n++;
+    posix_spawn_file_actions_t files;
+    posix_spawn_file_actions_init(&files);
+    posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
+    posix_spawn_file_actions_addopen(&files, 1, out, O_WRONLY | O_CREAT | O_TRUNC, 0666);
+    posix_spawn_file_actions_addopen(&files, 2, "err", O_WRONLY | O_CREAT | O_TRUNC, 0666);
+    pid_t child;
+    char *const *changeable = (char *const *)(uintptr_t)argv;
+    int rc = posix_spawn(&child, program, &files, NULL, changeable, environ);
+    posix_spawn_file_actions_destroy(&files);
+    if (rc) fail_msg("%s: %s", program, strerror(rc));
+    return child;
+}
+
+int program_finish(pid_t child) {
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    if (!WIFEXITED(status)) fail_msg("ended by signal %d", WTERMSIG(status));
+    return WEXITSTATUS(status);
+}
+
+char *slurp(const char *path) {
+    size_t bytes;
+    FILE *f = fopen(path, "r");
+    if (!f) fail_msg("%s: cannot be read", path);
+    char *text = calloc(1, 1 << 18);
+    assert_non_null(text);
+    bytes = fread(text, 1, (1 << 18) - 1, f);
+    text[bytes] = 0;
+    fclose(f);
+    return text;
+}
+
+void matches(const char *path, const char *pattern) {
+    regex_t re;
+    char *text = slurp(path);
+    assert_int_equal(regcomp(&re, pattern, REG_EXTENDED | REG_NOSUB), 0);
+    if (regexec(&re, text, 0, NULL, 0) != 0) fail_msg("%s holds \"%s\", not %s", path, text, pattern);
+    regfree(&re);
+    free(text);
+}
+
+bool file_holds(const char *path, const char *text) {
+    if (access(path, R_OK) != 0) return false;
+    char *all = slurp(path);
+    bool found = strstr(all, text) != NULL;
+    free(all);
+    return found;
+}
+
+void is_empty(const char *path) {
+    matches(path, "^$");
+}
+
+void put_text(const char *path, const char *text) {
+    support_put(path, text, strlen(text));
+}
+
+void complains(int status, const char *pattern) {
+    char whole[512];
+    assert_int_equal(status, 2);
+    snprintf(whole, sizeof whole, "^tradewind: %s\n$", pattern);
+    matches("err", whole);
+    char *text = slurp("err");
+    assert_ptr_equal(strchr(text, '\n'), text + strlen(text) - 1);
+    free(text);
+    is_empty("out");
+}

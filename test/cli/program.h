@@ -1,0 +1,35 @@
+// The program run from a test: started in the test's own directory, its output left in the files out and err.
+#ifndef TRADEWIND_TEST_CLI_PROGRAM_H
+#define TRADEWIND_TEST_CLI_PROGRAM_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+// Which program to run from now on.
+void program_use(const char *path);
+
+// Starts it with arguments that end with NULL; stdout goes to the file `out`, stderr to err.
+pid_t program_start(const char *out, const char *const *arguments);
+
+// Waits for it and gives its exit status; a signal that ended it fails the test.
+int program_finish(pid_t child);
+
+// The exit status; stdout and stderr are left in the files out and err.
+#define RUN(...) program_finish(program_start("out", (const char *const[]){__VA_ARGS__, NULL}))
+
+// A file's text, which the caller frees.
+char *slurp(const char *path);
+
+// Whether a file is there and holds a text.
+bool file_holds(const char *path, const char *text);
+
+// Fail the test unless the file matches a regular expression, or is empty.
+void matches(const char *path, const char *pattern);
+void is_empty(const char *path);
+
+void put_text(const char *path, const char *text);
+
+// Fails the test unless the program ended with status 2, one line on stderr that matches, and nothing on stdout.
+void complains(int status, const char *pattern);
+
+#endif

@@ -1,0 +1,283 @@
+// import and inspect from outside, and training on what they make.
+#include "base/file.h"
+#include "base/json.h"
+#include "cli/program.h"
+#include "data/npz.h"
+#include "data/set.h"
+#include "data/walk.h"
+#include "support.h"
+
+#include <dirent.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+enum { BARS = 3000, SPAN = 300 };
+
+static void put_bars(const char *path, int count, uint64_t seed) {
+    bar *bars = walk_bars(count, SPAN, seed);
+    FILE *f = fopen(path, "w");
+    assert_non_null(f);
+    fputs("time,open,high,low,close,tick_volume,spread\n", f);
+    for (int i = 0; i < count; i++)
+        fprintf(f, "%lld,%.9g,%.9g,%.9g,%.9g,%.0f,%.0f\n", (long long)bars[i].time, bars[i].open, bars[i].high,
+            bars[i].low, bars[i].close, bars[i].volume, bars[i].spread);
+    fclose(f);
+    free(bars);
+}
+
+static int files_here(void) {
+    int n = 0;
+    DIR *d = opendir(".");
+    assert_non_null(d);
+    for (struct dirent *f; (f = readdir(d));) n += f->d_name[0] != '.' || strlen(f->d_name) > 2;
+    closedir(d);
+    return n;
+}
+
+// A refusal is one line, status 2, and leaves no file, also no temporary one.
+#define REFUSED(pattern, ...)                                                                                          \
+    do {                                                                                                               \
+        put_text("out", ""), put_text("err", "");                                                                      \
+        int before = files_here();                                                                                     \
+        complains(RUN("import", __VA_ARGS__), pattern);                                                                \
+        assert_int_equal(files_here(), before);                                                                        \
+    } while (0)
+
+static void same_files(const char *a, const char *b) {
+    size_t n, m;
+    err e = {0};
+    char *x = file_read(a, 1 << 26, &n, &e), *y = file_read(b, 1 << 26, &m, &e);
+    support_ok(x && y, &e);
+    assert_int_equal(n, m);
+    assert_memory_equal(x, y, n);
+    free(x);
+    free(y);
+}
+
+// Importing
+
+static void bars_need_no_options(void **state) {
+    (void)state;
+    put_bars("m5.csv", BARS, 1);
+    assert_int_equal(RUN("import", "m5.csv", "-o", "set.npz"), 0);
+    matches("out", "^m5\\.csv: .*bars of 5 min");
+    matches("out", "zone +UTC \\(assumed");
+    matches("out", "\nsamples +[0-9],[0-9]+, 20.* UTC\nclasses +DOWN .*NEUTRAL .*UP .*%");
+    matches("out", "\nwritten +set\\.npz, .* MB, in .* s\n$");
+    is_empty("err");
+    assert_int_equal(RUN("inspect", "set.npz"), 0);
+    matches("out", "^set\\.npz: dataset, .* MB, mapped in .* ms, scaled");
+    matches("out", "\nsteps +usually 5 min");
+    matches("out", "\nprice +[^ ]+ ");
+    matches("out", "\nmemory .*mapped.* on a card.*host");
+    matches("out", "\n +log_return_1 ");
+    assert_int_equal(RUN("import", "m5.csv", "-o", "set.npz", "-q"), 0);
+    is_empty("out");
+}
+
+static void options_are_taken(void **state) {
+    (void)state;
+    put_bars("m5.csv", BARS, 1);
+    assert_int_equal(RUN("import", "m5.csv", "-o", "set.npz", "--frames", "15m,1h", "--features", "fast=rsi_14,body",
+                         "slow=return,range", "--features=slower=return", "--label", "barrier", "--limit=12", "--types",
+                         "compact", "--tz", "mt5", "--json"),
+        0);
+    char *text = slurp("out"), *rest = NULL;
+    int lines = 0;
+    for (char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest), lines++) {
+        err e = {0};
+        json_t *v = json_read(line, strlen(line), &e);
+        support_ok(v != NULL, &e);
+        if (lines) assert_true(json_integer_value(json_object_get(v, "samples")) > 500);
+        json_decref(v);
+    }
+    assert_int_equal(lines, 2);
+    free(text);
+    err e = {0};
+    dataset *d = set_open("set.npz", &e);
+    support_ok(d != NULL, &e);
+    assert_int_equal(d->streams, 3);
+    assert_int_equal(d->stream[0].series.width, 2);
+    assert_int_equal(d->vector.parts, 2);
+    assert_string_equal(json_string_value(json_object_get(json_object_get(set_about(d), "label"), "kind")), "barrier");
+    dataset_free(d);
+    assert_int_equal(RUN("inspect", "set.npz", "--json"), 0);
+    matches("out", "\"about\":");
+    assert_int_equal(
+        RUN("import", "m5.csv", "-o", "set.npz", "--label", "forecast", "--horizon", "6", "--no-vector"), 0);
+    assert_int_equal(RUN("inspect", "set.npz"), 0);
+    matches("out", "\ntargets +6 a sample");
+}
+
+static void panels_are_imported(void **state) {
+    (void)state;
+    put_text("p.csv", "V1,V2,V3,V4,V5,V6,V7,V8,V9\nA,1,2,3,4,5,6,7,8\nB,11,12,13,14,15\n");
+    assert_int_equal(RUN("import", "p.csv", "-o", "set.npz", "--horizon", "2"), 0);
+    matches("out", "p\\.csv: panel\n +series +2 with 13 values; the last 2 values of 2 series are held out\n");
+    put_text("run.yaml", "data: {set: set.npz}\n");
+    complains(RUN("train", "run.yaml"), "run\\.yaml:1: data\\.set: has no labels.*");
+}
+
+static void mistakes_leave_nothing(void **state) {
+    (void)state;
+    put_bars("m5.csv", BARS, 1);
+    put_bars("short.csv", 50, 1);
+    put_text("bad.csv", "time,open,high,low,close\n2024-01-02 00:00:00,1,2,0.5,1\n2024-01-02 00:05:00,1,x,0.5,1\n");
+    put_text("p.csv", "V1,V2\nA,1\n");
+    put_text("junk", "PK\3\4 and nothing more");
+    REFUSED("no file given.*", "-o", "set.npz");
+    REFUSED("no output given.*", "m5.csv");
+    REFUSED("none\\.csv: .*No such file.*", "none.csv", "-o", "set.npz");
+    REFUSED("bad\\.csv:3: .*", "bad.csv", "-o", "set.npz");
+    REFUSED("junk: .*", "junk", "-o", "set.npz");
+    REFUSED("short\\.csv: 50 bars, but .*", "short.csv", "-o", "set.npz");
+    REFUSED("m5\\.csv: has bars of the same span.*", "m5.csv", "m5.csv", "-o", "set.npz");
+    REFUSED("p\\.csv: is a panel.*--horizon N", "p.csv", "-o", "set.npz");
+    REFUSED("p\\.csv: .*samples.*", "p.csv", "-o", "set.npz", "--horizon", "3");
+    REFUSED("p\\.csv: holds a panel.*", "m5.csv", "p.csv", "-o", "set.npz");
+    REFUSED("m5\\.csv: is both input and output.*", "m5.csv", "-o", "m5.csv");
+    REFUSED("fast: feature rsy is not known; did you mean rsi\\?", "m5.csv", "-o", "set.npz", "--features", "fast=rsy");
+    REFUSED("--features slow=rsi: no such stream.*", "m5.csv", "-o", "set.npz", "--features", "slow=rsi");
+    REFUSED("--label up: must be one of direction.*", "m5.csv", "-o", "set.npz", "--label", "up");
+    REFUSED("--horizon 0: must be an integer from 1.*", "m5.csv", "-o", "set.npz", "--horizon", "0");
+    REFUSED("--band x: must be a number.*", "m5.csv", "-o", "set.npz", "--band=x");
+    REFUSED("--classes 4: must be 3 or 5", "m5.csv", "-o", "set.npz", "--classes", "4");
+    REFUSED("--frames needs a value", "m5.csv", "-o", "set.npz", "--frames");
+    REFUSED("--keep-coarse=1: takes no value", "m5.csv", "-o", "set.npz", "--keep-coarse=1");
+    REFUSED("\"7x\" is no frame.*", "m5.csv", "-o", "set.npz", "--frames", "7x");
+    REFUSED(".*nowhere.*", "m5.csv", "-o", "set.npz", "--tz", "nowhere");
+    REFUSED("--fast: not an option of import.*", "m5.csv", "--fast");
+    REFUSED("no/where/set\\.npz: .*", "m5.csv", "-o", "no/where/set.npz");
+    complains(RUN("inspect", "m5.csv"), "m5\\.csv: is neither an \\.npz nor an \\.npy file");
+    complains(RUN("inspect"), "no file given.*");
+}
+
+// Training
+
+static void put_run(const char *data) {
+    char text[512];
+    snprintf(text, sizeof text,
+        "data: {%s}\nmodel: {hidden: {fast: 4, slow: 4}}\ntrain: {epochs: 1, batch_size: 128}\nrun: {dir: made}\n",
+        data);
+    put_text("run.yaml", text);
+}
+
+// A dataset file and the same bars named in a description train to the same bits.
+static void a_file_and_its_bars_are_the_same(void **state) {
+    (void)state;
+    put_bars("m5.csv", BARS, 1);
+    assert_int_equal(RUN("import", "m5.csv", "-o", "set.npz", "--frames", "1h"), 0);
+    put_run("set: set.npz, windows: {fast: 20, slow: 8}");
+    assert_int_equal(RUN("train", "run.yaml", "--device", "cpu"), 0);
+    matches("out", "\nweights +made/best\\.safetensors\n");
+    put_run("bars: {fast: m5.csv}, frames: [1h], windows: {fast: 20}");
+    complains(
+        RUN("train", "run.yaml", "data.windows.slow=8"), "data.windows.slow=8: .*no such stream; it has fast, 1h");
+    put_run("bars: {fast: m5.csv, slow: h1.csv}, windows: {fast: 20, slow: 8}");
+    complains(RUN("train", "run.yaml"), "run\\.yaml:1: data\\.bars: h1\\.csv: .*No such file.*");
+    complains(RUN("train", "run.yaml", "data.set=set.npz"), "data.set=set\\.npz: .*data\\.bars is given too.*");
+    put_text("single.yaml", "data: {bars: {fast: m5.csv}}\nmodel: {hidden: {fast: 4}}\n"
+                            "train: {epochs: 1, batch_size: 128}\nrun: {dir: from_bars}\n");
+    assert_int_equal(RUN("train", "single.yaml", "--device", "cpu"), 0);
+    assert_int_equal(RUN("import", "m5.csv", "-o", "one.npz"), 0);
+    put_text("one.yaml", "data: {set: one.npz}\nmodel: {hidden: {fast: 4}}\n"
+                         "train: {epochs: 1, batch_size: 128}\nrun: {dir: from_file}\n");
+    assert_int_equal(RUN("train", "one.yaml", "--device", "cpu"), 0);
+    same_files("from_bars/best.safetensors", "from_file/best.safetensors");
+    assert_int_equal(RUN("train", "from_bars/config.yaml", "run.dir=again", "--device", "cpu"), 0);
+    same_files("from_bars/best.safetensors", "again/best.safetensors");
+}
+
+enum { SAMPLES = 1500, T = 10, C = 3, V = 4 };
+
+static void put_windows(const char *path) {
+    static float series[(SAMPLES + T) * C], x[SAMPLES * T * C], vector[SAMPLES * V];
+    static int8_t label[SAMPLES];
+    dice d = {.seed = 2};
+    npz_writer w;
+    err e = {0};
+    for (size_t i = 0; i < sizeof series / sizeof *series; i++) series[i] = dice_unit(&d);
+    for (size_t i = 0; i < sizeof vector / sizeof *vector; i++) vector[i] = dice_unit(&d);
+    for (int i = 0; i < SAMPLES; i++) {
+        memcpy(x + i * T * C, series + i * C, T * C * sizeof *x);
+        label[i] = (int8_t)((series[(i + T - 1) * C] > 0.3f) - (series[(i + T - 1) * C] < -0.3f));
+    }
+    bool ok = npz_writer_open(&w, path, &e);
+    ok = ok && npz_writer_array(&w, "x_fast", NPY_F32, 3, (int64_t[]){SAMPLES, T, C}, x, &e);
+    ok = ok && npz_writer_array(&w, "x_strategy", NPY_F32, 2, (int64_t[]){SAMPLES, V}, vector, &e);
+    ok = ok && npz_writer_array(&w, "labels", NPY_I8, 1, (int64_t[]){SAMPLES}, label, &e);
+    support_ok(ok && npz_writer_commit(&w, &e), &e);
+}
+
+// Folded or not, on the device or gathered by the host: the same bits.
+static void folded_and_unfolded_train_alike(void **state) {
+    (void)state;
+    put_windows("windows.npz");
+    assert_int_equal(RUN("import", "windows.npz", "-o", "set.npz"), 0);
+    matches("out", "stream +fast +1,500 windows of 10 steps, 3 columns: 1,509 rows in 1 run \\(x_fast\\)");
+    matches("out", "classes +-1 .*, 0 .*, 1 ");
+    assert_int_equal(RUN("inspect", "windows.npz"), 0);
+    matches("out", "3 entries; not a dataset\n +x_fast +f32 +\\[1500, 10, 3\\]");
+    put_text("run.yaml", "model: {hidden: {fast: 4}}\ntrain: {epochs: 1, batch_size: 128}\n");
+    assert_int_equal(RUN("train", "run.yaml", "--device=cpu", "data.set=set.npz", "run.dir=folded"), 0);
+    assert_int_equal(RUN("train", "run.yaml", "--device=cpu", "data.set=windows.npz", "run.dir=lying"), 0);
+    assert_int_equal(
+        RUN("train", "run.yaml", "--device=cpu", "data.set=set.npz", "run.dir=host", "data.residency=host"), 0);
+    same_files("folded/best.safetensors", "lying/best.safetensors");
+    same_files("folded/best.safetensors", "host/best.safetensors");
+    complains(RUN("train", "run.yaml", "data.set=set.npz", "data.windows.fast=11"),
+        "data\\.windows\\.fast=11: .*windows of 10 steps.*");
+    complains(RUN("train", "run.yaml", "data.set=none.npz"), "data\\.set=none\\.npz: .*No such file.*");
+    complains(RUN("train", "run.yaml", "data.set=run.yaml"), "data\\.set=run\\.yaml: .*is not an \\.npz.*");
+    REFUSED("set\\.npz: is a dataset already.*", "set.npz", "-o", "more.npz");
+    REFUSED("windows\\.npz: is imported by itself.*", "windows.npz", "set.npz", "-o", "more.npz");
+}
+
+// Real files, where they are
+
+static const char *real(const char *name, char *path, size_t room) {
+    const char *folder = getenv("TRADEWIND_DATA");
+    snprintf(path, room, "%s/%s", folder ? folder : TEST_DIR "/../../shared/data", name);
+    return access(path, R_OK) == 0 ? path : NULL;
+}
+
+static void real_files_are_imported(void **state) {
+    (void)state;
+    static const char *const names[] = {"EURUSD_M5.csv", "EURUSD_hourly_pandas.csv", "XAUUSD_D1.csv", "XAUUSD_H1.csv",
+        "XAUUSD_H4.csv", "XAUUSD_M15.csv", "XAUUSD_M5.csv"};
+    char path[4096], slow[4096];
+    if (!real("XAUUSD_M5.csv", path, sizeof path)) skip();
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        if (!real(names[i], path, sizeof path)) continue;
+        assert_int_equal(RUN("import", path, "-o", "set.npz"), 0);
+        matches("out", "\nsamples +[0-9]");
+    }
+    real("XAUUSD_M5.csv", path, sizeof path);
+    if (!real("XAUUSD_H1.csv", slow, sizeof slow)) skip();
+    assert_int_equal(RUN("import", slow, path, "-o", "gold.npz"), 0);
+    put_run("set: gold.npz");
+    assert_int_equal(RUN("train", "run.yaml", "--device", "cpu"), 0);
+    if (!real("M4-Weekly-train.csv", path, sizeof path)) skip();
+    assert_int_equal(RUN("import", path, "-o", "m4.npz", "--horizon", "13"), 0);
+    matches("out", "359 with .* the last 13 values of 359 series are held out");
+}
+
+int main(void) {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, support_enter, support_leave)
+    program_use(TRADEWIND_BINARY);
+    const struct CMUnitTest tests[] = {
+        TEST(bars_need_no_options),
+        TEST(options_are_taken),
+        TEST(panels_are_imported),
+        TEST(mistakes_leave_nothing),
+        TEST(a_file_and_its_bars_are_the_same),
+        TEST(folded_and_unfolded_train_alike),
+        TEST(real_files_are_imported),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
