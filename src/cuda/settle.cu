@@ -8,7 +8,7 @@ extern "C" {
 }
 
 // A thread keeps HELD groups of four elements in registers; slabs that have more are read again for the rest.
-enum { THREADS = 256, HELD = 3 };
+enum { THREADS = 256, HELD = 3, PATIENCE = 50000000 };
 
 CUDA_FN double squares(float4 g) {
     double x = (double)g.x, y = (double)g.y, z = (double)g.z, w = (double)g.w;
@@ -20,16 +20,19 @@ CUDA_FN void post(unsigned *at, unsigned half, unsigned number) {
     *(volatile uint64_t *)at = (uint64_t)number << 32 | half;
 }
 
+// Blocks that never come, because others hold the multiprocessors that they need, end the launch with an error.
 CUDA_FN unsigned receive(const unsigned *at, unsigned number) {
     uint64_t word;
+    unsigned tries = 0;
     do {
         word = *(const volatile uint64_t *)at;
+        if (++tries == PATIENCE) __trap();
     } while ((unsigned)(word >> 32) != number);
     return (unsigned)word;
 }
 
-// The sum over all blocks, the same in each.
-CUDA_FN double meet(const settle_args &a, double sum, unsigned number, double *room) {
+// The sum over all blocks, the same in each, by one warp, whose first lane has the block's.
+CUDA_FN double meet(const settle_args &a, double sum, unsigned number) {
     if (threadIdx.x == 0) {
         unsigned *mine = a.meeting + 4 + 4 * blockIdx.x;
         __threadfence(); // what this block has read, the first one may now overwrite
@@ -37,11 +40,22 @@ CUDA_FN double meet(const settle_args &a, double sum, unsigned number, double *r
         post(mine + 2, (unsigned)__double2hiint(sum), number);
     }
     sum = 0;
-    if (threadIdx.x < gridDim.x) {
-        const unsigned *from = a.meeting + 4 + 4 * threadIdx.x;
-        sum = __hiloint2double((int)receive(from + 2, number), (int)receive(from, number));
+    for (unsigned i = threadIdx.x; i < gridDim.x; i += 32) {
+        const unsigned *from = a.meeting + 4 + 4 * i;
+        sum += __hiloint2double((int)receive(from + 2, number), (int)receive(from, number));
     }
-    return block_sum(sum, room);
+    for (int d = 16; d; d >>= 1) sum += __shfl_xor_sync(0xFFFFFFFFu, sum, d);
+    return sum;
+}
+
+// The block's sum, in its first thread: by warps, then one after another.
+CUDA_FN double block_squares(double sum, double *room) {
+    for (int d = 16; d; d >>= 1) sum += __shfl_xor_sync(0xFFFFFFFFu, sum, d);
+    if (threadIdx.x % 32 == 0) room[threadIdx.x / 32] = sum;
+    __syncthreads();
+    sum = 0;
+    for (int i = 0; threadIdx.x == 0 && i < THREADS / 32; i++) sum += room[i];
+    return sum;
 }
 
 // What the step's end depends on besides the gradient, read before the blocks meet, by one thread of each.
@@ -80,15 +94,16 @@ CUDA_FN void advance(const settle_args &a) {
 
 static __global__ void __launch_bounds__(THREADS) settle_kernel(const __grid_constant__ settle_args a) {
     cuda_begin();
-    __shared__ double room[32];
+    __shared__ double room[THREADS / 32];
     __shared__ adamw_rates rates;
     int64_t first = (int64_t)blockIdx.x * THREADS + threadIdx.x, stride = (int64_t)gridDim.x * THREADS;
     float4 g[HELD];
     adamw_quad q[HELD];
     double sum = 0;
     before b = {};
-    unsigned number = *(volatile unsigned *)a.meeting + 1;
+    unsigned number = 0;
     float lr = a.step->lr;
+    if (threadIdx.x < 32) number = *(volatile unsigned *)a.meeting + 1;
     if (threadIdx.x == 0) b = read_before(a);
 #pragma unroll
     for (int k = 0; k < HELD; k++) {
@@ -104,7 +119,8 @@ static __global__ void __launch_bounds__(THREADS) settle_kernel(const __grid_con
     for (int k = 0; k < HELD; k++) sum += squares(g[k]);
 #pragma unroll 4
     for (int64_t i = first + HELD * stride; i < a.quads; i += stride) sum += squares(a.g[i]);
-    sum = meet(a, block_sum(sum, room), number, room);
+    sum = block_squares(sum, room);
+    if (threadIdx.x < 32) sum = meet(a, sum, number);
     if (threadIdx.x == 0) {
         rates = settle(a, b, sum, lr, number);
         advance(a);
@@ -125,8 +141,6 @@ static __global__ void __launch_bounds__(THREADS) settle_kernel(const __grid_con
         a.w[i] = e.w, a.m[i] = e.m, a.v[i] = e.v;
     }
 }
-
-static_assert((int)SETTLE_BLOCKS <= (int)THREADS, "a thread reads a block's sum");
 
 // Every block a multiprocessor of its own at most, and no more than the slab keeps busy.
 static int blocks_of(int64_t quads) {
