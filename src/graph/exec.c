@@ -277,8 +277,8 @@ static double products(const graph *g, int64_t batch) {
         shape x = shape_resolve(graph_info(g, n->input[0])->shape, batch);
         double rows = (double)shape_count(x) / (double)shape_last(x);
         for (int k = 1; k < n->inputs; k++) {
-            const tensor_info *t = graph_info(g, n->input[k]);
-            if (n->input[k].id && t->role == ROLE_PARAMETER) sum += rows * (double)shape_count(t->shape);
+            const tensor_info *t = n->input[k].id ? graph_info(g, n->input[k]) : NULL;
+            if (t && t->role == ROLE_PARAMETER) sum += rows * (double)shape_count(t->shape);
         }
     }
     return sum;
