@@ -195,10 +195,10 @@ template <int MATH> CUDA_FN void terms_mma(float acc[4], const terms &q, const u
 template <int WORDS> CUDA_FN void fetch(uint32_t w[WORDS], const uint32_t *run) {
     int lane = threadIdx.x % 32;
     if constexpr (WORDS == 2) {
-        *(uint2 *)w = __ldcg((const uint2 *)run + lane);
+        *(uint2 *)w = ((const uint2 *)run)[lane];
     } else {
 #pragma unroll
-        for (int q = 0; q < WORDS / 4; q++) *(uint4 *)(w + 4 * q) = __ldcg((const uint4 *)run + q * 32 + lane);
+        for (int q = 0; q < WORDS / 4; q++) *(uint4 *)(w + 4 * q) = ((const uint4 *)run)[q * 32 + lane];
     }
 }
 

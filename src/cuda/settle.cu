@@ -20,15 +20,34 @@ CUDA_FN void post(unsigned *at, unsigned half, unsigned number) {
     *(volatile uint64_t *)at = (uint64_t)number << 32 | half;
 }
 
-// Blocks that never come, because others hold the multiprocessors that they need, end the launch with an error.
-CUDA_FN unsigned receive(const unsigned *at, unsigned number) {
-    uint64_t word;
-    unsigned tries = 0;
-    do {
-        word = *(const volatile uint64_t *)at;
-        if (++tries == PATIENCE) __trap();
-    } while ((unsigned)(word >> 32) != number);
-    return (unsigned)word;
+// Whether both halves of a sum are those of the meeting.
+CUDA_FN bool is_here(uint64_t low, uint64_t high, unsigned number) {
+    return (unsigned)(low >> 32) == number && (unsigned)(high >> 32) == number;
+}
+
+// A lane's share of the other blocks' sums: every 32nd. All of them are asked for at once, until all are here. Blocks that
+// never come, because others hold the multiprocessors that they need, end the launch with an error.
+CUDA_FN double receive(const unsigned *meeting, unsigned number) {
+    const int EACH = SETTLE_BLOCKS / 32;
+    uint64_t low[EACH], high[EACH];
+    bool here = false;
+    for (unsigned tries = 0; !here; tries++) {
+        if (tries == PATIENCE) __trap();
+        here = true;
+#pragma unroll
+        for (int i = 0; i < EACH; i++) {
+            unsigned block = threadIdx.x + 32 * i;
+            const volatile uint64_t *at = (const volatile uint64_t *)(meeting + 4 + 4 * block);
+            low[i] = high[i] = (uint64_t)number << 32;
+            if (block < gridDim.x) low[i] = at[0], high[i] = at[1];
+        }
+#pragma unroll
+        for (int i = 0; i < EACH; i++) here = here && is_here(low[i], high[i], number);
+    }
+    double sum = 0;
+#pragma unroll
+    for (int i = 0; i < EACH; i++) sum += __hiloint2double((int)(unsigned)high[i], (int)(unsigned)low[i]);
+    return sum;
 }
 
 // The sum over all blocks, the same in each, by one warp, whose first lane has the block's.
@@ -39,12 +58,9 @@ CUDA_FN double meet(const settle_args &a, double sum, unsigned number) {
         post(mine, (unsigned)__double2loint(sum), number);
         post(mine + 2, (unsigned)__double2hiint(sum), number);
     }
-    sum = 0;
-    for (unsigned i = threadIdx.x; i < gridDim.x; i += 32) {
-        const unsigned *from = a.meeting + 4 + 4 * i;
-        sum += __hiloint2double((int)receive(from + 2, number), (int)receive(from, number));
-    }
+    sum = receive(a.meeting, number);
     for (int d = 16; d; d >>= 1) sum += __shfl_xor_sync(0xFFFFFFFFu, sum, d);
+    if (blockIdx.x == 0) __threadfence(); // before it overwrites what the others have read
     return sum;
 }
 
