@@ -264,7 +264,7 @@ const plan *exec_plan(const exec *x, bool training) {
 }
 
 bool exec_play(exec *x, exec_part part, err *e) {
-    CHECK(x->recorded[part], "part %d is not there", (int)part);
+    CHECK(x->recorded[part], "part %d of an inference graph, or one that was not asked for", (int)part);
     return x->d->play(x->q, x->recorded[part], e);
 }
 
