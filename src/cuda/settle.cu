@@ -85,10 +85,11 @@ static __global__ void __launch_bounds__(THREADS) settle_kernel(const __grid_con
     int64_t first = (int64_t)blockIdx.x * THREADS + threadIdx.x, stride = (int64_t)gridDim.x * THREADS;
     float4 g[HELD];
     adamw_quad q[HELD];
+    bool decays[HELD];
     double sum = 0;
     before b = {};
     unsigned number = *(volatile unsigned *)a.meeting + 1;
-    float lr = a.step->lr;
+    float lr = 0;
     if (threadIdx.x == 0) b = read_before(a);
 #pragma unroll
     for (int k = 0; k < HELD; k++) {
@@ -99,7 +100,9 @@ static __global__ void __launch_bounds__(THREADS) settle_kernel(const __grid_con
     for (int k = 0; k < HELD; k++) {
         int64_t i = first + k * stride;
         if (i < a.quads) q[k] = adamw_quad{a.w[i], a.m[i], a.v[i]};
+        decays[k] = i >= a.quads || quad_decays(a.decays, i);
     }
+    if (threadIdx.x == 0) lr = scheduled_rate(a.adamw.schedule, a.step);
 #pragma unroll
     for (int k = 0; k < HELD; k++) sum += squares(g[k]);
 #pragma unroll 4
@@ -115,13 +118,13 @@ static __global__ void __launch_bounds__(THREADS) settle_kernel(const __grid_con
     for (int k = 0; k < HELD; k++) {
         int64_t i = first + k * stride;
         if (i >= a.quads) return;
-        adamw_step(q[k], g[k], r, a.adamw);
+        adamw_step(q[k], g[k], decays[k], r, a.adamw);
         a.w[i] = q[k].w, a.m[i] = q[k].m, a.v[i] = q[k].v;
     }
 #pragma unroll 2
     for (int64_t i = first + HELD * stride; i < a.quads; i += stride) {
         adamw_quad e = {a.w[i], a.m[i], a.v[i]};
-        adamw_step(e, a.g[i], r, a.adamw);
+        adamw_step(e, a.g[i], quad_decays(a.decays, i), r, a.adamw);
         a.w[i] = e.w, a.m[i] = e.m, a.v[i] = e.v;
     }
 }
@@ -141,7 +144,7 @@ static int blocks_of(int64_t quads) {
 int settle_match(const call *calls, int count, settle_args *a, unsigned *meeting) {
     const call *clip = &calls[0], *adamw = &calls[1];
     if (count < 2 || clip->op != OP_clip || adamw->op != OP_adamw) return 0;
-    if (adamw->in[0].data != clip->out[0].data || adamw->in[2].data != clip->in[1].data) return 0;
+    if (adamw->in[ADAMW_CLIP].data != clip->out[0].data || adamw->in[ADAMW_GRADIENTS].data != clip->in[1].data) return 0;
     int64_t n = operand_count(&clip->in[1]);
     if (n % 4) return 0;
     const adamw_settings *s = (const adamw_settings *)adamw->attr;
@@ -149,9 +152,10 @@ int settle_match(const call *calls, int count, settle_args *a, unsigned *meeting
     bool advances = count > 2 && calls[2].op == OP_advance && !((const advance_attr *)calls[2].attr)->after_micro;
     *a = settle_args{};
     a->g = (const float4 *)clip->in[1].data;
-    a->w = (float4 *)adamw->in[1].data;
-    a->m = (float4 *)adamw->in[3].data;
-    a->v = (float4 *)adamw->in[4].data;
+    a->w = (float4 *)adamw->in[ADAMW_WEIGHTS].data;
+    a->m = (float4 *)adamw->in[ADAMW_MOMENT1].data;
+    a->v = (float4 *)adamw->in[ADAMW_MOMENT2].data;
+    a->decays = (const int8_t *)adamw->in[ADAMW_DECAYS].data;
     a->quads = n / 4;
     a->totals = (const double *)clip->in[0].data;
     a->state = (double *)clip->out[0].data;
