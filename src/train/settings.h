@@ -10,6 +10,7 @@
 #include "data/split.h"
 #include "data/synthetic.h"
 #include "model/model.h"
+#include "train/schedule.h"
 
 typedef enum { OPTIMIZER_ADAMW, OPTIMIZER_SGD } optimizer_kind;
 
@@ -38,6 +39,7 @@ typedef struct {
     double lr;
     adamw_settings adamw;
     sgd_settings sgd;
+    rate_options rate;   // the optimizers' own schedules are made of it when the job is built
     precision precision; // what the description asks for
     bool precision_open; // or leaves to the device: bf16, fp16 or fp32, the first that it computes
     float max_norm, smoothing;
