@@ -127,6 +127,17 @@ typedef struct {
 // Element k of the state that `tally` keeps.
 enum { TALLY_STEP_SUM, TALLY_STEP_NORM, TALLY_SUM, TALLY_NORM, TALLY_COUNT };
 
+// Element k of the state that `errors` keeps. Weights count elements, not rows.
+enum {
+    ERRORS_WEIGHT,
+    ERRORS_ABSOLUTE,
+    ERRORS_SQUARE,
+    ERRORS_SMAPE,
+    ERRORS_SCALED,        // of rows that have a scale
+    ERRORS_SCALED_WEIGHT, //
+    ERRORS_COUNT
+};
+
 // Element k of the state that `clip` keeps. It starts as zeros and goes on over epochs.
 enum {
     CLIP_NORM,      // of the gradient, after division by the loss scale and the normaliser

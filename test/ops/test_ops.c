@@ -494,6 +494,55 @@ static void check_confusion(const place *p) {
     stand_close(&s);
 }
 
+// Sums of forecasts by their definition, with rows of weight 0 full of NaN.
+static void check_errors_of(const place *p, int rows, bool scaled) {
+    enum { MOST = 600, H = 5 };
+    static float f[MOST * H], y[MOST * H], weight[MOST], scale[MOST];
+    double want[ERRORS_COUNT] = {0}, is[ERRORS_COUNT];
+    err e;
+    for (int b = 0; b < rows; b++) {
+        weight[b] = b % 4 == 3 ? 0 : 0.5f + (float)(b % 3);
+        scale[b] = b % 5 == 2 ? 0 : 0.25f + (float)(b % 7);
+        for (int i = b * H; i < (b + 1) * H; i++) {
+            f[i] = weight[b] == 0 ? NAN : (float)(i * 37 % 101 - 50) * 0.25f;
+            y[i] = i % 11 == 0 ? f[i] : (float)(i * 53 % 97 - 40) * 0.5f;
+            if (i % 13 == 0 && weight[b] != 0) f[i] = y[i] = 0;
+            if (weight[b] == 0) continue;
+            double w = (double)weight[b], d = fabs((double)f[i] - (double)y[i]);
+            double size = fabs((double)f[i]) + fabs((double)y[i]);
+            want[ERRORS_WEIGHT] += w;
+            want[ERRORS_ABSOLUTE] += w * d;
+            want[ERRORS_SQUARE] += w * d * d;
+            want[ERRORS_SMAPE] += size > 0 ? w * 200 * d / size : 0;
+            if (!scaled || scale[b] == 0) continue;
+            want[ERRORS_SCALED] += w * d / (double)scale[b];
+            want[ERRORS_SCALED_WEIGHT] += w;
+        }
+    }
+    graph *g = graph_new();
+    tensor t = op_errors(g, graph_constant(g, "f", DTYPE_F32, shape2(rows, H), f),
+        graph_constant(g, "y", DTYPE_F32, shape2(rows, H), y), graph_constant(g, "w", DTYPE_F32, shape1(rows), weight),
+        scaled ? graph_constant(g, "scale", DTYPE_F32, shape1(rows), scale) : TENSOR_NONE);
+    dtype_assign(g, p->precision);
+    stand s = stand_open(p, g, (exec_options){.batch = 1, .inference = true, .guard = 64});
+    for (int pass = 1; pass <= 2; pass++) {
+        stand_play(&s, EXEC_EVALUATE);
+        trial_ok(exec_read(s.x, t, is, &e), &e);
+        for (int k = 0; k < ERRORS_COUNT; k++)
+            if (!(fabs(is[k] - pass * want[k]) <= 1e-6 * pass * want[k]))
+                fail_msg("sum %d of %d rows is %.12g, not %.12g", k, rows, is[k], pass * want[k]);
+    }
+    stand_close(&s);
+}
+
+static void check_errors(const place *p) {
+    static const int rows[] = {1, 7, 33, 600};
+    for (int i = 0; i < 4; i++) {
+        check_errors_of(p, rows[i], false);
+        check_errors_of(p, rows[i], true);
+    }
+}
+
 // A loss whose gradient is known (mse of the parameters to a target), stepped by hand beside the operators.
 typedef struct {
     tensor totals, clip, seed;
@@ -946,6 +995,7 @@ static const row rows[] = {
     {OP_window, "window", NULL, check_window, false},
     {OP_window, "window of parts, with a scaler", NULL, check_window_typed, false},
     {OP_confusion, "confusion", NULL, check_confusion, false},
+    {OP_errors, "errors", NULL, check_errors, false},
     {OP_tally, "tally, over micro-batches", NULL, check_sgd, false},
     {OP_clip, "clip, not finite", NULL, check_clip, false},
     {OP_clip, "clip and adamw, the loss scale", NULL, check_loss_scale, false},
