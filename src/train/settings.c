@@ -64,7 +64,9 @@ const config_key settings_keys[] = {
     {"train.batch_size", CONFIG_INT, "512", 1, 1e7, NULL, "samples in a micro-batch"},
     {"train.epochs", CONFIG_INT, "8", 1, 1e6, NULL, "passes over the training samples, at most"},
     {"train.patience", CONFIG_INT, "4", 1, 1e6, NULL, "epochs without a better metric before stopping"},
-    {"train.metric", CONFIG_CHOICE, "mcc", 0, 0, "mcc", "what decides which epoch is best, on validation"},
+    {"train.metric", CONFIG_CHOICE, "auto", 0, 0,
+        "auto|mcc|accuracy|balanced_accuracy|macro_f1|smape|mase|owa|mae|rmse|loss",
+        "what decides which epoch is best, on validation; auto: mcc for classes, smape for forecasts"},
     {"train.optimizer.kind", CONFIG_CHOICE, "adamw", 0, 0, "adamw|adam|sgd", "the optimizer"},
     {"train.optimizer.lr", CONFIG_REAL, "1.0e-3", ABOVE_0, 100, NULL, "learning rate"},
     {"train.optimizer.weight_decay", CONFIG_REAL, "0.01", 0, 100, NULL, "weight decay"},
@@ -245,6 +247,17 @@ bool settings_read(const config *c, settings *s, err *e) {
         return config_fail(c, "data.split.train", e, "train and validation add up to more than 1; lower one of them");
     if (!s->dir[0]) return config_fail(c, "run.dir", e, "is empty; name a directory");
     return true;
+}
+
+const metric *settings_metric(const config *c, unsigned task, err *e) {
+    static const char key[] = "train.metric";
+    if (config_is(c, key, "auto")) return metric_usual(task);
+    const metric *m = metric_find(config_text(c, key));
+    CHECK(m, "no metric named %s", config_text(c, key));
+    if (m->tasks & task) return m;
+    config_fail(c, key, e, "%s is for %s; use %s or loss", m->name, task & METRIC_CLASSES ? "forecasts" : "classes",
+        metric_usual(task)->name);
+    return NULL;
 }
 
 static const char *stream_names(const dataset *d, char *text, size_t room) {

@@ -82,6 +82,31 @@ static void contradictions(void **state) {
     refuse("train.schedule.kind=cosin", "train.schedule.kind");
 }
 
+static const metric *metric_of(const char *key, unsigned task, err *e) {
+    static const char nothing[] = "data: {}\n";
+    config *c = config_read("test", nothing, sizeof nothing - 1, settings_keys, settings_key_count, e);
+    assert_non_null(c);
+    support_ok(config_override(c, key, e) && config_check(c, e), e);
+    const metric *m = settings_metric(c, task, e);
+    config_free(c);
+    return m;
+}
+
+static void any_metric_decides(void **state) {
+    (void)state;
+    err e = {0};
+    char key[64];
+    for (int i = 0; metric_at(i); i++) {
+        snprintf(key, sizeof key, "train.metric=%s", metric_at(i)->name);
+        for (unsigned task = METRIC_CLASSES; task <= METRIC_FORECASTS; task++)
+            assert_ptr_equal(metric_of(key, task, &e), metric_at(i)->tasks & task ? metric_at(i) : NULL);
+    }
+    assert_ptr_equal(metric_of("train.metric=auto", METRIC_CLASSES, &e), metric_find("mcc"));
+    assert_ptr_equal(metric_of("train.metric=auto", METRIC_FORECASTS, &e), metric_find("smape"));
+    assert_null(metric_of("train.metric=rmse", METRIC_CLASSES, &e));
+    assert_non_null(strstr(e.text, "train.metric: rmse is for forecasts; use mcc or loss"));
+}
+
 // The distance that a first step goes.
 static double first_step(const char *keys) {
     char text[512] = SMALL "model.dropout=0 train.clip_norm=0 ";
@@ -133,6 +158,7 @@ int main(void) {
         cmocka_unit_test(exponential_by_epochs),
         cmocka_unit_test(one_cycle_of_the_run),
         cmocka_unit_test(contradictions),
+        cmocka_unit_test(any_metric_decides),
         cmocka_unit_test(a_job_follows_its_schedule),
         cmocka_unit_test(what_decays_matters),
     };
