@@ -9,6 +9,7 @@
 #include "cpu/cpu.h"
 #include "graph/dtype.h"
 #include "graph/grad.h"
+#include "ops/schedule.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -793,6 +794,49 @@ static void check_decay(const place *p) {
     }
 }
 
+// The rate itself, to the bit: with weights of 0 and gradients of 1, a step leaves its negative.
+static void check_rate_of(const place *p, const lr_schedule *schedule) {
+    err e;
+    tensor totals, seed;
+    sgd_settings a = {.schedule = *schedule};
+    graph *g = still_graph(NULL, &a, &totals, &seed);
+    dtype_assign(g, p->precision);
+    stand s = stand_open(p, g, (exec_options){.batch = 1});
+    int64_t n = graph_slab_elements(g);
+    float *ones = calloc((size_t)n, sizeof *ones);
+    double *wide = calloc((size_t)n, sizeof *wide), scale[2] = {1, 0}, w[64];
+    assert_true(ones && wide);
+    for (int64_t i = 0; i < n; i++) wide[i] = ones[i] = 1;
+    put_numbers(&s, seed, scale, 2);
+    trial_ok(exec_write(s.x, totals, (const double[TALLY_COUNT]){0, 1, 0, 1}, &e), &e);
+    trial_ok(exec_write(s.x, graph_slab(g, SLAB_GRADIENTS), is_wide(p) ? (const void *)wide : ones, &e), &e);
+    trial_ok(exec_step_write(s.x, &(step){.lr = 3.3e-4f}, &e), &e);
+    for (uint64_t update = 0; update < 40; update++) {
+        double rate = schedule_rate(schedule, 3.3e-4f, update);
+        trial_ok(exec_clear(s.x, graph_slab(g, SLAB_WEIGHTS), &e), &e);
+        stand_play(&s, EXEC_UPDATE);
+        trial_ok(exec_read(s.x, graph_parameter_at(g, 0), w, &e), &e);
+        if (number(&s, w, 0) != (is_wide(p) ? -rate : (double)(float)-rate))
+            fail_msg("update %d: a rate of %.17g, not %.17g", (int)update, -number(&s, w, 0), rate);
+    }
+    free(wide);
+    free(ones);
+    stand_close(&s);
+}
+
+static void check_rate(const place *p) {
+    static const lr_schedule schedules[] = {
+        {.kind = SCHEDULE_CONSTANT},
+        {.kind = SCHEDULE_CONSTANT, .warmup = 7, .start = 0.01},
+        {.kind = SCHEDULE_COSINE, .warmup = 5, .total = 33, .start = 0.01, .end = 0.003},
+        {.kind = SCHEDULE_LINEAR, .warmup = 5, .total = 33, .start = 0.01, .end = 0.003},
+        {.kind = SCHEDULE_STEP, .warmup = 5, .every = 3, .start = 0.01, .gamma = 0.77},
+        {.kind = SCHEDULE_STEP, .every = 1, .gamma = 0.977},
+        {.kind = SCHEDULE_ONE_CYCLE, .total = 37, .start = 1.0 / 25, .end = 1.0 / 25e4, .peak = 0.3 * 37 - 1},
+    };
+    for (size_t i = 0; i < sizeof schedules / sizeof *schedules; i++) check_rate_of(p, &schedules[i]);
+}
+
 static void clip_state(stand *s, const descent *d, double c[CLIP_COUNT], double *scale) {
     err e;
     double root[2];
@@ -1005,6 +1049,7 @@ static const row rows[] = {
     {OP_adamw, "adamw, adam and sgd, a schedule", NULL, check_schedule, false},
     {OP_adamw, "adamw, adam and sgd, what decays", NULL, check_decay, false},
     {OP_sgd, "sgd", NULL, check_sgd, false},
+    {OP_sgd, "sgd, the rate to the bit", NULL, check_rate, false},
     {OP_advance, "advance", NULL, check_draw, false},
 };
 enum { ROWS = sizeof rows / sizeof *rows };
