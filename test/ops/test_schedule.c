@@ -39,7 +39,7 @@ static void powers_keep_their_digits(void **state) {
 
 static void constant_is_one(void **state) {
     (void)state;
-    lr_schedule s = {SCHEDULE_CONSTANT};
+    lr_schedule s = {.kind = SCHEDULE_CONSTANT};
     static const uint64_t at[] = {0, 1, 1000, UINT64_MAX};
     for (int i = 0; i < 4; i++) assert_true(schedule_factor(&s, at[i]) == 1);
     assert_true(schedule_rate(&s, 1e-3f, 7) == (double)1e-3f);
