@@ -17,7 +17,8 @@ static __global__ void forward_kernel(const step *s, const double *clip, float4 
         decay = quad_decays(decays, i);
     }
     if (threadIdx.x == 0)
-        rates = adamw_rates_of(scheduled_rate(a.schedule, s), clip[CLIP_FACTOR], clip[CLIP_TAKEN], a, d);
+        rates = adamw_rates_of(
+            scheduled_rate(a.schedule, s->lr, s->update), clip[CLIP_FACTOR], clip[CLIP_TAKEN], a, d);
     __syncthreads();
     if (i >= quads) return;
     adamw_step(q, gi, decay, rates, a);

@@ -27,8 +27,8 @@ struct adamw_rates {
 };
 
 // The rate of the step at hand, for one thread of a block: it takes a while.
-CUDA_FN float scheduled_rate(const lr_schedule &s, const step *at) {
-    return s.kind == SCHEDULE_CONSTANT && !s.warmup ? at->lr : (float)schedule_rate(&s, at->lr, at->update);
+CUDA_FN float scheduled_rate(const lr_schedule &s, float lr, uint64_t update) {
+    return s.kind == SCHEDULE_CONSTANT && !s.warmup ? lr : (float)schedule_rate(&s, lr, update);
 }
 
 CUDA_FN adamw_rates adamw_rates_of(float lr, double factor, double taken, const adamw_settings &a, adamw_decay d) {

@@ -6,7 +6,7 @@ static __global__ void forward_kernel(const step *s, const double *clip, float *
     __shared__ float rate;
     float factor = (float)clip[CLIP_FACTOR];
     if (clip[CLIP_FACTOR] == 0) return;
-    if (threadIdx.x == 0) rate = scheduled_rate(a.schedule, s);
+    if (threadIdx.x == 0) rate = scheduled_rate(a.schedule, s->lr, s->update);
     __syncthreads();
     float lr = rate;
     FOR_EACH(i, n) {
