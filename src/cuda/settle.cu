@@ -50,15 +50,17 @@ CUDA_FN double receive(const unsigned *meeting, unsigned number) {
     return sum;
 }
 
-// The sum over all blocks, the same in each, by one warp, whose first lane has the block's.
-CUDA_FN double meet(const settle_args &a, double sum, unsigned number) {
-    if (threadIdx.x == 0) {
-        unsigned *mine = a.meeting + 4 + 4 * blockIdx.x;
-        __threadfence(); // what this block has read, the first one may now overwrite
-        post(mine, (unsigned)__double2loint(sum), number);
-        post(mine + 2, (unsigned)__double2hiint(sum), number);
-    }
-    sum = receive(a.meeting, number);
+// Tells the other blocks this one's sum, by one thread.
+CUDA_FN void announce(const settle_args &a, double sum, unsigned number) {
+    unsigned *mine = a.meeting + 4 + 4 * blockIdx.x;
+    __threadfence(); // what this block has read, the first one may now overwrite
+    post(mine, (unsigned)__double2loint(sum), number);
+    post(mine + 2, (unsigned)__double2hiint(sum), number);
+}
+
+// The sum over all blocks, the same in each, by one warp.
+CUDA_FN double meet(const settle_args &a, unsigned number) {
+    double sum = receive(a.meeting, number);
     for (int d = 16; d; d >>= 1) sum += __shfl_xor_sync(0xFFFFFFFFu, sum, d);
     if (blockIdx.x == 0) __threadfence(); // before it overwrites what the others have read
     return sum;
@@ -77,7 +79,8 @@ CUDA_FN double block_squares(double sum, double *room) {
 // What the step's end depends on besides the gradient, read before the blocks meet, by one thread of each.
 struct before {
     double state[CLIP_COUNT], norm;
-    float scale;
+    uint64_t update;
+    float scale, lr;
 };
 
 CUDA_FN before read_before(const settle_args &a) {
@@ -86,6 +89,8 @@ CUDA_FN before read_before(const settle_args &a) {
     for (int i = 0; i < CLIP_COUNT; i++) b.state[i] = a.state[i];
     b.norm = a.totals[TALLY_STEP_NORM];
     b.scale = *a.scale;
+    b.update = a.step->update;
+    b.lr = a.step->lr;
     return b;
 }
 
@@ -115,10 +120,11 @@ static __global__ void __launch_bounds__(THREADS) settle_kernel(const __grid_con
     int64_t first = (int64_t)blockIdx.x * THREADS + threadIdx.x, stride = (int64_t)gridDim.x * THREADS;
     float4 g[HELD];
     adamw_quad q[HELD];
+    bool decays[HELD];
     double sum = 0;
     before b = {};
     unsigned number = 0;
-    float lr = a.step->lr;
+    float lr = 0;
     if (threadIdx.x < 32) number = *(volatile unsigned *)a.meeting + 1;
     if (threadIdx.x == 0) b = read_before(a);
 #pragma unroll
@@ -130,13 +136,19 @@ static __global__ void __launch_bounds__(THREADS) settle_kernel(const __grid_con
     for (int k = 0; k < HELD; k++) {
         int64_t i = first + k * stride;
         if (i < a.quads) q[k] = adamw_quad{a.w[i], a.m[i], a.v[i]};
+        decays[k] = i >= a.quads || quad_decays(a.decays, i);
     }
 #pragma unroll
     for (int k = 0; k < HELD; k++) sum += squares(g[k]);
 #pragma unroll 4
     for (int64_t i = first + HELD * stride; i < a.quads; i += stride) sum += squares(a.g[i]);
     sum = block_squares(sum, room);
-    if (threadIdx.x < 32) sum = meet(a, sum, number);
+    if (threadIdx.x == 0) {
+        announce(a, sum, number);
+        lr = scheduled_rate(a.adamw.schedule, b.lr, b.update); // while the sums are on their way
+    }
+    __syncwarp();
+    if (threadIdx.x < 32) sum = meet(a, number);
     if (threadIdx.x == 0) {
         rates = settle(a, b, sum, lr, number);
         advance(a);
@@ -147,13 +159,13 @@ static __global__ void __launch_bounds__(THREADS) settle_kernel(const __grid_con
     for (int k = 0; k < HELD; k++) {
         int64_t i = first + k * stride;
         if (i >= a.quads) return;
-        adamw_step(q[k], g[k], r, a.adamw);
+        adamw_step(q[k], g[k], decays[k], r, a.adamw);
         a.w[i] = q[k].w, a.m[i] = q[k].m, a.v[i] = q[k].v;
     }
 #pragma unroll 2
     for (int64_t i = first + HELD * stride; i < a.quads; i += stride) {
         adamw_quad e = {a.w[i], a.m[i], a.v[i]};
-        adamw_step(e, a.g[i], r, a.adamw);
+        adamw_step(e, a.g[i], quad_decays(a.decays, i), r, a.adamw);
         a.w[i] = e.w, a.m[i] = e.m, a.v[i] = e.v;
     }
 }
@@ -171,7 +183,7 @@ static int blocks_of(int64_t quads) {
 int settle_match(const call *calls, int count, settle_args *a, unsigned *meeting) {
     const call *clip = &calls[0], *adamw = &calls[1];
     if (count < 2 || clip->op != OP_clip || adamw->op != OP_adamw) return 0;
-    if (adamw->in[0].data != clip->out[0].data || adamw->in[2].data != clip->in[1].data) return 0;
+    if (adamw->in[ADAMW_CLIP].data != clip->out[0].data || adamw->in[ADAMW_GRADIENTS].data != clip->in[1].data) return 0;
     int64_t n = operand_count(&clip->in[1]);
     if (n % 4) return 0;
     const adamw_settings *s = (const adamw_settings *)adamw->attr;
@@ -179,9 +191,10 @@ int settle_match(const call *calls, int count, settle_args *a, unsigned *meeting
     bool advances = count > 2 && calls[2].op == OP_advance && !((const advance_attr *)calls[2].attr)->after_micro;
     *a = settle_args{};
     a->g = (const float4 *)clip->in[1].data;
-    a->w = (float4 *)adamw->in[1].data;
-    a->m = (float4 *)adamw->in[3].data;
-    a->v = (float4 *)adamw->in[4].data;
+    a->w = (float4 *)adamw->in[ADAMW_WEIGHTS].data;
+    a->m = (float4 *)adamw->in[ADAMW_MOMENT1].data;
+    a->v = (float4 *)adamw->in[ADAMW_MOMENT2].data;
+    a->decays = (const int8_t *)adamw->in[ADAMW_DECAYS].data;
     a->quads = n / 4;
     a->totals = (const double *)clip->in[0].data;
     a->state = (double *)clip->out[0].data;

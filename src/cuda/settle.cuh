@@ -14,6 +14,7 @@
 struct settle_args {
     const float4 *g;
     float4 *w, *m, *v;
+    const int8_t *decays; // or NULL
     int64_t quads;
     const double *totals;
     double *state; // clip's
