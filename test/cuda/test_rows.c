@@ -439,8 +439,8 @@ static void test_losses_run_side_by_side(void **state) {
     assert_true(rows_add(&l->r, cross_entropy(l, scores, 30)));
     assert_true(rows_add(&l->r, cross_entropy_back(l, scores, x_at(2, CLASSES))));
     assert_true(rows_add(&l->r, mse(l, other, x_at(5, CLASSES), 32)));
-    assert_true(rows_add(&l->r, mse_back(l, other, x_at(5, CLASSES), x_at(4, CLASSES))));
-    assert_true(rows_add(&l->r, dropout(l, x_at(4, CLASSES), x_at(6, CLASSES))));
+    assert_true(rows_add(&l->r, mse_back(l, other, x_at(5, CLASSES), scores))); // which nothing beside it reads
+    assert_true(rows_add(&l->r, dropout(l, scores, x_at(6, CLASSES))));
     rows_end(&l->r);
     assert_int_equal(l->r.program.body, 6);
     assert_beside(l, 0, ROWS_CONFUSION, 0, 1);

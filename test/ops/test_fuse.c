@@ -479,18 +479,20 @@ enum { CASES = sizeof cases / sizeof *cases };
 
 static const place double_place = {&cpu_double_device, NULL, PRECISION_FP64, 1e-12};
 
-// Under a slow checker, which sets a size, the case with the least work stands for what takes so many rows.
-static bool is_left_out(const shape_case *k) {
-    return trial_size_most() < k->batch && k->batch * k->vector > 200000;
+// Large cases are for cards: the CPU takes them with its best instruction set. Under a slow checker, which sets a size,
+// the case with the least work stands for what takes so many rows.
+static bool is_large(const shape_case *k) {
+    return k->batch * k->vector > 200000;
 }
 
 static void test_case(void **state) {
     const shape_case *k = *state;
-    if (is_left_out(k)) skip();
+    if (is_large(k) && trial_size_most() < k->batch) skip();
     place p[PLACES_MOST];
     int count = trial_places(p);
     outcome ref = run(k, &double_place, (manner){"1", "0", 0});
-    for (int i = 0; i < count; i++) check_place(k, &p[i], &ref);
+    for (int i = 0; i < count; i++)
+        if (!is_large(k) || !p[i].device->host_memory || i == 0) check_place(k, &p[i], &ref);
     outcome_free(&ref);
 }
 
