@@ -164,6 +164,97 @@ float *rig_weights(rig *r, trainer *t) {
     return w;
 }
 
+// Steps together
+
+enum { LEFT_MOST = 16 };
+
+typedef struct {
+    size_t bytes[LEFT_MOST];
+    void *data[LEFT_MOST];
+    int count, plays;
+    step after;
+} left;
+
+static const device *counted_device;
+static int counted_plays;
+
+static bool counted_play(queue *q, recording *p, err *e) {
+    counted_plays++;
+    return counted_device->play(q, p, e);
+}
+
+static void leave(left *l, rig *r, exec *x, tensor t) {
+    err e;
+    const tensor_info *info = graph_info(r->job.g, t);
+    int i = l->count++;
+    assert_true(i < LEFT_MOST);
+    l->bytes[i] = (size_t)shape_count(info->shape) * dtype_bytes(info->type);
+    l->data[i] = malloc(l->bytes[i] + 1);
+    assert_non_null(l->data[i]);
+    support_ok(exec_read(x, t, l->data[i], &e), &e);
+}
+
+static void put_start(rig *r, exec *x) {
+    err e;
+    const float root[2] = {r->job.precision == PRECISION_FP16 ? LOSS_SCALE_START : 1, 0};
+    step s = {.seed = 3,
+        .first = (uint64_t)r->split.train.first,
+        .count = (uint64_t)r->split.train.count,
+        .epoch = 1,
+        .shuffle = 1,
+        .lr = 1e-2f};
+    float *w = malloc((size_t)graph_slab_elements(r->job.g) * sizeof *w);
+    assert_non_null(w);
+    graph_initial(r->job.g, 5, w);
+    support_ok(exec_write(x, graph_slab(r->job.g, SLAB_WEIGHTS), w, &e), &e);
+    support_ok(exec_write(x, r->job.seed, root, &e) && exec_step_write(x, &s, &e), &e);
+    support_ok(exec_clear(x, r->job.totals, &e) && exec_clear(x, r->job.confusion, &e), &e);
+    free(w);
+}
+
+static left steps_played(rig *r, int64_t steps, int together) {
+    err e;
+    left l = {0};
+    device d = *r->device;
+    counted_device = r->device;
+    counted_plays = 0;
+    d.play = counted_play;
+    exec *x =
+        exec_new(&d, r->queue, r->job.g, &(exec_options){.batch = r->settings.batch_size, .together = together}, &e);
+    support_ok(x != NULL, &e);
+    put_start(r, x);
+    support_ok(exec_play_steps(x, steps, &e) && d.sync(r->queue, &e), &e);
+    for (int k = 0; k < SLAB_COUNT; k++)
+        if (graph_uses_slab(r->job.g, (slab_kind)k)) leave(&l, r, x, graph_slab(r->job.g, (slab_kind)k));
+    leave(&l, r, x, r->job.totals);
+    leave(&l, r, x, r->job.clip);
+    leave(&l, r, x, r->job.confusion);
+    leave(&l, r, x, r->job.seed);
+    support_ok(exec_step_read(x, &l.after, &e), &e);
+    l.plays = counted_plays;
+    exec_free(x);
+    return l;
+}
+
+void rig_check_together(const device *d, precision p, const char *assignments) {
+    enum { STEPS = 19, TOGETHER = 8 };
+    rig r;
+    rig_open_in(&r, d, 1, p, assignments);
+    left one = steps_played(&r, STEPS, 0), many = steps_played(&r, STEPS, TOGETHER);
+    assert_int_equal(one.plays, 2 * STEPS);
+    assert_int_equal(many.plays, STEPS / TOGETHER + 2 * (STEPS % TOGETHER));
+    assert_int_equal(one.count, many.count);
+    assert_int_equal(one.after.update, STEPS);
+    assert_memory_equal(&one.after, &many.after, sizeof one.after);
+    for (int i = 0; i < one.count; i++) {
+        if (memcmp(one.data[i], many.data[i], one.bytes[i]) != 0)
+            fail_msg("%s, %s: tensor %d of %d differs", precision_name(p), assignments, i, one.count);
+        free(one.data[i]);
+        free(many.data[i]);
+    }
+    rig_close(&r);
+}
+
 double rig_best_mcc(const rig *r, span samples) {
     const dataset *d = r->data;
     int64_t count[CLASSES_MOST * CLASSES_MOST] = {0};

@@ -55,6 +55,10 @@ void rig_close(rig *r);
 trainer *rig_trainer(rig *r);
 float *rig_weights(rig *r, trainer *t);
 
+// Fails unless 19 steps of one micro-batch each leave the same behind, to the bit, whether they are played 8 at a time
+// or one by one: weights, gradients, moments, loss scale, what clip keeps, totals, confusion and the step record.
+void rig_check_together(const device *d, precision p, const char *assignments);
+
 // What the market's best possible classifier scores on a span.
 double rig_best_mcc(const rig *r, span samples);
 

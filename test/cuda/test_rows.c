@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-enum { ROWS = 40, CALLS = 24, OPERANDS = 8, ROOM = 100 * 1024 };
+enum { ROWS = 40, CALLS = 24, OPERANDS = 8, ROOM = 100 * 1024, CLASSES = 3 };
 
 static size_t some_scratch(const call *c) {
     (void)c;
@@ -31,6 +31,7 @@ typedef struct {
 
 static linear_attr plain = {ACT_NONE}, relu = {ACT_RELU}, gelu = {ACT_GELU};
 static dropout_attr half = {0.5f};
+static cross_entropy_attr smooth = {0.125f};
 static advance_attr after = {true};
 static struct step record;
 
@@ -96,6 +97,76 @@ static call *dropout(list *l, operand x, operand y) {
     call *c = call_new(l, OP_dropout, &half, false, 1);
     c->in[0] = x;
     c->out[0] = y;
+    return c;
+}
+
+static call *dropout_back(list *l, operand dx, operand dy) {
+    call *c = call_new(l, OP_dropout, &half, true, 1);
+    c->din[0] = dx;
+    c->dout[0] = dy;
+    return c;
+}
+
+static operand floats_at(uintptr_t megabyte, int64_t n) {
+    return (operand){.data = (void *)(megabyte << 20), .type = DTYPE_F32, .shape = shape1(n)};
+}
+
+static operand labels_at(uintptr_t megabyte) {
+    return (operand){.data = (void *)(megabyte << 20), .type = DTYPE_I32, .shape = shape1(ROWS)};
+}
+
+enum { LABELS = 800, SAMPLE_WEIGHTS, SEED }; // where they lie
+
+static call *confusion(list *l, operand scores, uintptr_t counts) {
+    call *c = call_new(l, OP_confusion, NULL, false, 3);
+    c->in[0] = scores;
+    c->in[1] = labels_at(LABELS);
+    c->in[2] = floats_at(SAMPLE_WEIGHTS, ROWS);
+    c->out[0] = (operand){.data = (void *)(counts << 20), .type = DTYPE_I64, .shape = shape2(CLASSES, CLASSES)};
+    return c;
+}
+
+// The loss goes to `sum`, its parts to the megabyte after that.
+static call *cross_entropy(list *l, operand scores, uintptr_t sum) {
+    call *c = call_new(l, OP_cross_entropy, &smooth, false, 4);
+    c->in[0] = scores;
+    c->in[1] = labels_at(LABELS);
+    c->in[2] = floats_at(SAMPLE_WEIGHTS, ROWS);
+    c->out[0] = floats_at(sum, 2);
+    c->scratch = (void *)((sum + 1) << 20);
+    return c;
+}
+
+static call *cross_entropy_back(list *l, operand scores, operand gradient) {
+    call *c = cross_entropy(l, scores, 700);
+    c->backward = true;
+    c->scratch = NULL;
+    c->din[0] = gradient;
+    c->dout[0] = floats_at(SEED, 2);
+    return c;
+}
+
+static call *mse(list *l, operand forecast, operand target, uintptr_t sum) {
+    call *c = cross_entropy(l, forecast, sum);
+    c->op = OP_mse;
+    c->inputs = 3;
+    c->in[1] = target;
+    return c;
+}
+
+static call *mse_back(list *l, operand forecast, operand target, operand gradient) {
+    call *c = cross_entropy_back(l, forecast, gradient);
+    c->op = OP_mse;
+    c->inputs = 3;
+    c->in[1] = target;
+    return c;
+}
+
+static call *tally(list *l, operand loss, operand totals, bool first) {
+    call *c = call_new(l, OP_tally, NULL, false, 1);
+    c->in[0] = loss;
+    c->out[0] = totals;
+    c->first = first;
     return c;
 }
 
@@ -252,6 +323,296 @@ static void test_ends_where_it_is_full(void **state) {
     free(l);
 }
 
+// The instruction that does `op`, of those the first.
+static const rows_instr *first_of(const list *l, rows_op op) {
+    for (int i = 0; i < l->r.program.count; i++)
+        if (instr(l, i)->op == op) return instr(l, i);
+    fail_msg("no instruction %d", (int)op);
+    return NULL;
+}
+
+// What follows a product on its result is done by the warps that have the result.
+static void test_chains_to_a_product(void **state) {
+    (void)state;
+    list *l = list_new();
+    assert_true(rows_add(&l->r, linear(l, &relu, x_at(1, 64), x_at(2, 32), 100)));
+    assert_true(rows_add(&l->r, dropout(l, x_at(2, 32), x_at(3, 32))));
+    assert_true(rows_add(&l->r, dropout(l, x_at(3, 32), x_at(4, 32))));
+    assert_true(rows_add(&l->r, linear(l, &plain, x_at(4, 32), x_at(5, 8), 101)));
+    rows_end(&l->r);
+    assert_int_equal(first_of(l, ROWS_LINEAR)->chain, 2);
+    assert_int_equal(instr(l, l->r.program.count - 1)->chain, 0);
+    free(l);
+}
+
+static void test_chains_backward(void **state) {
+    (void)state;
+    list *l = list_new();
+    assert_true(rows_add(&l->r, linear_back(l, &relu, x_at(1, 32), x_at(2, 16), x_at(3, 32), x_at(4, 16), 10)));
+    assert_true(rows_add(&l->r, dropout_back(l, x_at(5, 32), x_at(3, 32))));
+    assert_true(rows_add(&l->r, linear_back(l, &relu, x_at(6, 64), x_at(7, 32), x_at(8, 64), x_at(5, 32), 12)));
+    assert_true(rows_add(&l->r, linear_back(l, &plain, x_at(9, 16), x_at(6, 64), x_at(13, 16), x_at(8, 64), 14)));
+    rows_end(&l->r);
+    static const rows_op want[] = {
+        ROWS_SLOPE, ROWS_LINEAR_BACK, ROWS_DROPOUT, ROWS_SLOPE, ROWS_LINEAR_BACK, ROWS_LINEAR_BACK};
+    static const int chain[] = {0, 2, 0, 0, 0, 0}; // a product ends the chain, and has none of its own here
+    assert_int_equal(l->r.program.count, 6);
+    for (int i = 0; i < 6; i++) {
+        assert_int_equal(instr(l, i)->op, want[i]);
+        assert_int_equal(instr(l, i)->chain, chain[i]);
+    }
+    free(l);
+}
+
+// How long the chain of a product of `width` columns is that a dropout of `from` to `to` follows, in so much memory.
+static int chain_of(int64_t width, operand from, operand to, int limit, bool wide) {
+    list *l = list_new();
+    rows_begin(&l->r, table, ROWS, limit, wide);
+    assert_true(rows_add(&l->r, linear(l, &plain, x_at(1, 32), x_at(2, width), 100)));
+    assert_true(rows_add(&l->r, dropout(l, from, to)));
+    rows_end(&l->r);
+    int chain = first_of(l, ROWS_LINEAR)->chain;
+    free(l);
+    return chain;
+}
+
+static operand moved(operand o, int bytes) {
+    o.data = (char *)o.data + bytes;
+    return o;
+}
+
+static void test_chains_no_further(void **state) {
+    (void)state;
+    int tile = ROWS_TILE * rows_ld(32) * 2;
+    assert_int_equal(chain_of(32, x_at(2, 32), x_at(3, 32), 3 * tile, true), 1);
+    assert_int_equal(chain_of(32, x_at(2, 32), x_at(3, 32), 2 * tile, true), 0); // takes the slot of the operand
+    assert_int_equal(chain_of(32, x_at(2, 32), x_at(2, 32), 3 * tile, true), 0); // that of the result
+    assert_int_equal(chain_of(32, x_at(4, 32), x_at(3, 32), 3 * tile, true), 0); // is of another tensor
+    assert_int_equal(chain_of(32, x_at(2, 32), tensor_at(3, 32, DTYPE_F32), ROOM, true), 1);
+    assert_int_equal(chain_of(31, x_at(2, 31), x_at(3, 31), ROOM, true), 0); // half a run
+    assert_int_equal(chain_of(32, x_at(2, 32), moved(x_at(3, 32), 4), ROOM, true), 1);
+    assert_int_equal(chain_of(32, x_at(2, 32), moved(x_at(3, 32), 2), ROOM, true), 0);
+    assert_int_equal(chain_of(256, x_at(2, 256), x_at(3, 256), ROOM, true), 1);
+    assert_int_equal(chain_of(256, x_at(2, 256), moved(x_at(3, 256), 4), ROOM, true), 0); // runs of 8 columns
+    assert_int_equal(chain_of(256, x_at(2, 256), moved(x_at(3, 256), 4), ROOM, false), 1);
+}
+
+// Of a chain, the part is kept that can be.
+static void test_chains_the_first_part(void **state) {
+    (void)state;
+    list *l = list_new();
+    assert_true(rows_add(&l->r, linear(l, &plain, x_at(1, 32), x_at(2, 32), 100)));
+    assert_true(rows_add(&l->r, dropout(l, x_at(2, 32), x_at(3, 32))));
+    assert_true(rows_add(&l->r, dropout(l, x_at(3, 32), x_at(3, 32)))); // where the one before it still reads
+    assert_true(rows_add(&l->r, dropout(l, x_at(3, 32), x_at(4, 32))));
+    rows_end(&l->r);
+    assert_int_equal(first_of(l, ROWS_LINEAR)->chain, 1);
+    free(l);
+}
+
+// A slope reads its layer's result where that lies: whole runs of it, or none.
+static void test_slopes_chain_by_alignment(void **state) {
+    (void)state;
+    for (int bytes = 0; bytes <= 4; bytes += 2) {
+        list *l = list_new();
+        operand y = moved(x_at(7, 32), bytes);
+        assert_true(rows_add(&l->r, linear_back(l, &relu, x_at(1, 32), x_at(2, 16), x_at(3, 32), x_at(4, 16), 10)));
+        assert_true(rows_add(&l->r, linear_back(l, &relu, x_at(6, 64), y, x_at(8, 64), x_at(3, 32), 12)));
+        rows_end(&l->r);
+        assert_int_equal(first_of(l, ROWS_LINEAR_BACK)->chain, bytes % 4 == 0);
+        free(l);
+    }
+}
+
+static void assert_beside(const list *l, int i, rows_op op, int warp, int open) {
+    assert_int_equal(instr(l, i)->op, op);
+    assert_int_equal(instr(l, i)->warp, warp);
+    assert_int_equal(instr(l, i)->open, open);
+}
+
+// Losses, metrics and their gradients run side by side, those of another head apart from the first one's.
+static void test_losses_run_side_by_side(void **state) {
+    (void)state;
+    list *l = list_new();
+    operand scores = x_at(1, CLASSES), other = x_at(3, CLASSES);
+    assert_true(rows_add(&l->r, confusion(l, scores, 20)));
+    assert_true(rows_add(&l->r, cross_entropy(l, scores, 30)));
+    assert_true(rows_add(&l->r, cross_entropy_back(l, scores, x_at(2, CLASSES))));
+    assert_true(rows_add(&l->r, mse(l, other, x_at(5, CLASSES), 32)));
+    assert_true(rows_add(&l->r, mse_back(l, other, x_at(5, CLASSES), scores))); // which nothing beside it reads
+    assert_true(rows_add(&l->r, dropout(l, scores, x_at(6, CLASSES))));
+    rows_end(&l->r);
+    assert_int_equal(l->r.program.body, 6);
+    assert_beside(l, 0, ROWS_CONFUSION, 0, 1);
+    assert_beside(l, 1, ROWS_CROSS_ENTROPY, 1, 1);
+    assert_beside(l, 2, ROWS_CROSS_ENTROPY_BACK, 2, 0);
+    assert_beside(l, 3, ROWS_POINTWISE, 0, 1);
+    assert_beside(l, 4, ROWS_POINTWISE_BACK, 1, 0);
+    assert_beside(l, 5, ROWS_DROPOUT, 0, 0);
+    free(l);
+}
+
+// A gradient waits that is written where something beside it reads: its home, or a slot that it has been given.
+static void test_gradients_wait_for_readers(void **state) {
+    (void)state;
+    list *l = list_new();
+    operand scores = x_at(1, CLASSES), target = x_at(5, CLASSES);
+    assert_true(rows_add(&l->r, confusion(l, scores, 20)));
+    assert_true(rows_add(&l->r, cross_entropy(l, scores, 30)));
+    assert_true(rows_add(&l->r, cross_entropy_back(l, scores, scores)));
+    assert_true(rows_add(&l->r, mse(l, x_at(3, CLASSES), target, 32)));
+    assert_true(rows_add(&l->r, mse_back(l, x_at(3, CLASSES), target, target)));
+    rows_end(&l->r);
+    assert_beside(l, 0, ROWS_CONFUSION, 0, 1);
+    assert_beside(l, 1, ROWS_CROSS_ENTROPY, 1, 0);
+    assert_beside(l, 2, ROWS_CROSS_ENTROPY_BACK, 0, 0);
+    assert_beside(l, 3, ROWS_POINTWISE, 0, 0);
+    assert_beside(l, 4, ROWS_POINTWISE_BACK, 0, 0);
+    free(l);
+}
+
+static void test_gradients_wait_for_slots(void **state) {
+    (void)state;
+    int tile = ROWS_TILE * rows_ld(CLASSES) * 2;
+    for (int tiles = 2; tiles <= 3; tiles++) {
+        list *l = list_new();
+        rows_begin(&l->r, table, ROWS, tiles * tile, true);
+        assert_true(rows_add(&l->r, dropout(l, x_at(1, CLASSES), x_at(2, CLASSES))));
+        assert_true(rows_add(&l->r, dropout(l, x_at(3, CLASSES), x_at(4, CLASSES))));
+        assert_true(rows_add(&l->r, confusion(l, x_at(2, CLASSES), 20)));
+        assert_true(rows_add(&l->r, cross_entropy(l, x_at(4, CLASSES), 30)));
+        assert_true(rows_add(&l->r, cross_entropy_back(l, x_at(4, CLASSES), x_at(5, CLASSES))));
+        rows_end(&l->r);
+        assert_int_equal(instr(l, 4)->to.slot == instr(l, 2)->a.slot, tiles == 2);
+        assert_beside(l, 2, ROWS_CONFUSION, 0, 1);
+        assert_beside(l, 3, ROWS_CROSS_ENTROPY, 1, tiles == 3);
+        assert_beside(l, 4, ROWS_CROSS_ENTROPY_BACK, tiles == 3 ? 2 : 0, 0);
+        free(l);
+    }
+}
+
+static void test_warps_run_out(void **state) {
+    (void)state;
+    enum { METRICS = 11, TOGETHER = 8 };
+    list *l = list_new();
+    for (int i = 0; i < METRICS; i++) assert_true(rows_add(&l->r, confusion(l, x_at(1, CLASSES), 20 + (uintptr_t)i)));
+    assert_true(rows_add(&l->r, dropout(l, x_at(1, CLASSES), x_at(2, CLASSES))));
+    rows_end(&l->r);
+    for (int i = 0; i < METRICS; i++)
+        assert_beside(l, i, ROWS_CONFUSION, i % TOGETHER, i % TOGETHER != TOGETHER - 1 && i != METRICS - 1);
+    free(l);
+}
+
+// The last block adds a loss and tallies it at once; each loss has one tally.
+static void test_tally_joins_its_loss(void **state) {
+    (void)state;
+    list *l = list_new();
+    operand totals = {.data = (void *)(uintptr_t)(60 << 20), .type = DTYPE_F64, .shape = shape1(TALLY_COUNT)},
+            more = {.data = (void *)(uintptr_t)(61 << 20), .type = DTYPE_F64, .shape = shape1(TALLY_COUNT)};
+    assert_false(rows_add(&l->r, tally(l, floats_at(30, 2), totals, true))); // of no loss that is here
+    assert_true(rows_add(&l->r, cross_entropy(l, x_at(1, CLASSES), 30)));
+    assert_true(rows_add(&l->r, mse(l, x_at(3, CLASSES), x_at(5, CLASSES), 40)));
+    assert_false(rows_add(&l->r, tally(l, floats_at(50, 2), totals, true)));
+    assert_true(rows_add(&l->r, tally(l, floats_at(40, 2), totals, true)));
+    assert_false(rows_add(&l->r, tally(l, floats_at(40, 2), more, true)));
+    assert_true(rows_add(&l->r, tally(l, floats_at(30, 2), more, false)));
+    rows_end(&l->r);
+    assert_int_equal(l->r.program.body, 2);
+    assert_int_equal(l->r.program.count, 4);
+    const rows_instr *entropy = instr(l, 2), *squares = instr(l, 3);
+    assert_true(entropy->op == ROWS_LOSS_ADD && squares->op == ROWS_LOSS_ADD);
+    assert_ptr_equal(entropy->p[0], more.data);
+    assert_ptr_equal(squares->p[0], totals.data);
+    assert_int_equal(entropy->flag, false);
+    assert_int_equal(squares->flag, true);
+    assert_ptr_equal(entropy->a.data, instr(l, 0)->to.data);
+    assert_int_equal(entropy->n, rows_blocks(ROWS));
+    free(l);
+}
+
+// Packs
+
+static size_t up(size_t n, size_t to) {
+    return (n + to - 1) / to * to;
+}
+
+// A pack of K terms and N columns, of which `group` are a warp's, begins where the one before it ends.
+static size_t assert_pack(const list *l, int i, int K, int N, bool wide, size_t begins) {
+    const rows_pack *p = &l->r.pack[i];
+    size_t columns = up((size_t)N, wide ? 32 : 8), bytes = up((size_t)K, 16) * columns * 2;
+    assert_int_equal(p->K, K);
+    assert_int_equal(p->N, N);
+    assert_int_equal(p->wide, wide);
+    assert_int_equal(p->offset, begins);
+    assert_int_equal(p->offset % 256, 0);
+    assert_int_equal(rows_columns(p), wide ? 32 : 8);
+    assert_int_equal(rows_pack_bytes(p, DTYPE_BF16), bytes);
+    assert_int_equal(rows_pack_bytes(p, DTYPE_F32), 2 * bytes);
+    assert_int_equal(rows_pack_room(p, DTYPE_BF16), bytes + (p->bias ? up(columns * sizeof(float), 256) : 0));
+    assert_int_equal(instr(l, p->instr)->flag, wide);
+    return begins + rows_pack_room(p, DTYPE_BF16);
+}
+
+static const rows_pack *assert_placed(const list *l, int i, char *at) {
+    const rows_pack *p = &l->r.pack[i];
+    const rows_instr *to = instr(l, p->instr);
+    assert_int_equal(to->op, p->back ? ROWS_LINEAR_BACK : ROWS_LINEAR);
+    assert_ptr_equal(to->p[0], at + p->offset);
+    assert_ptr_equal(to->p[1], p->bias ? at + p->offset + rows_pack_bytes(p, DTYPE_BF16) : NULL);
+    return p;
+}
+
+static void test_packs_weights(void **state) {
+    (void)state;
+    list *l = list_new();
+    call *biased = linear(l, &plain, x_at(1, 40), x_at(2, 21), 100);
+    biased->in[2] = floats_at(101, 21);
+    assert_true(rows_add(&l->r, biased));
+    assert_true(rows_add(&l->r, linear(l, &relu, x_at(2, 21), x_at(3, 264), 102)));
+    call *back = linear_back(l, &relu, x_at(2, 21), x_at(3, 264), x_at(4, 21), x_at(5, 264), 10);
+    back->in[2] = floats_at(103, 264); // a bias has no part in what goes back
+    assert_true(rows_add(&l->r, back));
+    call *first = linear_back(l, &plain, x_at(1, 40), x_at(2, 21), (operand){0}, x_at(4, 21), 14);
+    assert_true(rows_add(&l->r, first)); // nor has a layer of data a product
+    rows_end(&l->r);
+    assert_int_equal(l->r.packs, 3);
+    size_t end = assert_pack(l, 0, 40, 21, false, 0);
+    end = assert_pack(l, 1, 21, 264, true, end);
+    end = assert_pack(l, 2, 264, 21, false, end);
+    assert_int_equal(l->r.packed, end);
+    char *at = (char *)(uintptr_t)(400 << 20);
+    rows_place(&l->r, at);
+    assert_ptr_equal(assert_placed(l, 0, at)->weights, biased->in[1].data);
+    assert_ptr_equal(l->r.pack[0].bias, biased->in[2].data);
+    assert_null(assert_placed(l, 1, at)->bias);
+    assert_true(assert_placed(l, 2, at)->back);
+    assert_ptr_equal(l->r.pack[2].weights, back->in[1].data);
+    free(l);
+}
+
+// Products are wide by their columns, forward and back, on cards that have the memory.
+static void test_packs_are_wide_by_columns(void **state) {
+    (void)state;
+    static const struct {
+        int64_t width;
+        bool wide;
+    } cases[] = {{248, false}, {256, true}, {260, false}, {264, true}, {512, true}};
+    for (size_t i = 0; i < 2 * sizeof cases / sizeof *cases; i++) {
+        list *l = list_new();
+        int64_t width = cases[i / 2].width;
+        bool allowed = i % 2, wide = allowed && cases[i / 2].wide;
+        rows_begin(&l->r, table, ROWS, ROOM, allowed);
+        assert_true(rows_add(&l->r, linear(l, &plain, x_at(1, 30), x_at(2, width), 100)));
+        assert_true(
+            rows_add(&l->r, linear_back(l, &plain, x_at(2, width), x_at(3, 5), x_at(4, width), x_at(5, 5), 10)));
+        rows_end(&l->r);
+        size_t end = assert_pack(l, 0, 30, (int)width, wide, 0);
+        assert_pack(l, 1, 5, (int)width, wide, end);
+        assert_int_equal(l->r.program.wide, wide);
+        free(l);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_layers_stay_in_shared_memory),
@@ -261,6 +622,18 @@ int main(void) {
         cmocka_unit_test(test_refuses),
         cmocka_unit_test(test_lays_columns_out),
         cmocka_unit_test(test_ends_where_it_is_full),
+        cmocka_unit_test(test_chains_to_a_product),
+        cmocka_unit_test(test_chains_backward),
+        cmocka_unit_test(test_chains_no_further),
+        cmocka_unit_test(test_chains_the_first_part),
+        cmocka_unit_test(test_slopes_chain_by_alignment),
+        cmocka_unit_test(test_losses_run_side_by_side),
+        cmocka_unit_test(test_gradients_wait_for_readers),
+        cmocka_unit_test(test_gradients_wait_for_slots),
+        cmocka_unit_test(test_warps_run_out),
+        cmocka_unit_test(test_tally_joins_its_loss),
+        cmocka_unit_test(test_packs_weights),
+        cmocka_unit_test(test_packs_are_wide_by_columns),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

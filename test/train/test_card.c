@@ -1,6 +1,7 @@
 // Training on the card as a whole: a replayed graph gives the bits that launching one by one gives, equal runs give
-// equal bits, every precision follows the CPU's loss, and fp16 survives an overflow or says that it cannot. Built as
-// gpu_test_card only. With --card it just says which card there is, and fails where there is none.
+// equal bits, steps played together give the bits of single ones, every precision follows the CPU's loss, and fp16
+// survives an overflow or says that it cannot. Built as gpu_test_card only. With --card it just says which card there
+// is, and fails where there is none.
 #include "cpu/cpu.h"
 #include "graph/plugin.h"
 #include "support.h"
@@ -133,6 +134,15 @@ static void equal_runs_give_equal_bits(void **state) {
     }
 }
 
+// Recorded together, the end of a step and the start of the next may run side by side where a single one would wait.
+static void together_equals_single_steps(void **state) {
+    (void)state;
+    for (int k = 0; k < PRECISIONS; k++) {
+        if (!computed(all[k])) continue;
+        for (int i = 0; i < MODELS; i++) rig_check_together(card_device(), all[k], models[i]);
+    }
+}
+
 // The loss after an epoch, with the same samples and the same dropout as on the CPU, within 1 % of it.
 static void check_loss(const char *keys) {
     outcome *cpu = trained(&cpu_device, PRECISION_FP32, keys);
@@ -219,6 +229,7 @@ int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(graph_equals_eager),
         cmocka_unit_test(equal_runs_give_equal_bits),
+        cmocka_unit_test(together_equals_single_steps),
         cmocka_unit_test(losses_follow_the_cpu),
         cmocka_unit_test(fp16_comes_down_from_an_overflow),
         cmocka_unit_test(fp16_says_when_it_cannot),

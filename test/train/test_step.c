@@ -1,5 +1,6 @@
 // The step: any split of an effective batch into micro-batches gives the same gradient and totals, rows beyond the
-// epoch's end contribute nothing, and dropout depends on seed, update and row alone.
+// epoch's end contribute nothing, dropout depends on seed, update and row alone, and steps played together are the same
+// steps.
 #include "base/rng.h"
 #include "cpu/cpu.h"
 #include "support.h"
@@ -180,6 +181,81 @@ static void dropout_differs_between_rows(void **state) {
     outcome_free(&second);
 }
 
+static void steps_together_are_the_same_steps(void **state) {
+    (void)state;
+    rig_check_together(&cpu_device, PRECISION_FP32, LEARNING " train.batch_size=48");
+    rig_check_together(&cpu_device, PRECISION_FP32, "model.kind=mlp train.optimizer.kind=sgd train.batch_size=100");
+}
+
+// Epochs through the trainer
+
+static int plays;
+
+static bool count_play(queue *q, recording *p, err *e) {
+    plays++;
+    return cpu_device.play(q, p, e);
+}
+
+typedef struct {
+    int64_t told, last;
+} progress;
+
+static bool tell(void *arg, int64_t epoch, int64_t done, int64_t total) {
+    progress *p = arg;
+    (void)epoch;
+    assert_true(done > (done == total ? 0 : p->last) && done <= total);
+    p->told++;
+    p->last = done == total ? 0 : done;
+    return true;
+}
+
+typedef struct {
+    int64_t steps, checks; // of an epoch; micro-batches of an evaluation
+    int plays;
+    progress progress;
+    float *weights;
+    size_t bytes;
+} epochs;
+
+static epochs train_with(const device *d, const char *keys) {
+    err e;
+    rig r;
+    train_result result;
+    epochs o = {0};
+    rig_open(&r, d, 1, keys);
+    trainer *t = rig_trainer(&r);
+    plays = 0;
+    support_ok(trainer_run(t, &(watcher){tell, NULL, &o.progress}, &result, &e), &e);
+    o.plays = plays;
+    o.steps = (r.split.train.count + r.settings.batch_size - 1) / r.settings.batch_size;
+    o.checks = (r.split.validation.count + r.settings.batch_size - 1) / r.settings.batch_size;
+    o.weights = rig_weights(&r, t);
+    o.bytes = (size_t)graph_slab_elements(r.job.g) * sizeof *o.weights;
+    trainer_free(t);
+    rig_close(&r);
+    return o;
+}
+
+// A device with memory of its own takes steps 8 at a time as far as an epoch has so many, and then one by one.
+static void epochs_end_with_single_steps(void **state) {
+    (void)state;
+    enum { TOGETHER = 8, EPOCHS = 2 };
+    static const char keys[] = "model.kind=mlp train.batch_size=61 train.epochs=2 train.patience=9";
+    device near = cpu_device, far = cpu_device;
+    near.play = far.play = count_play;
+    far.host_memory = false;
+    epochs one = train_with(&near, keys), many = train_with(&far, keys);
+    int64_t runs = one.steps / TOGETHER, rest = one.steps % TOGETHER;
+    assert_true(runs > 1 && rest > 0);
+    assert_int_equal(one.progress.told, EPOCHS * one.steps);
+    assert_int_equal(many.progress.told, EPOCHS * (runs + rest));
+    assert_int_equal(one.plays, EPOCHS * (2 * one.steps + one.checks));
+    assert_int_equal(many.plays, EPOCHS * (runs + 2 * rest + one.checks));
+    assert_memory_equal(one.weights, many.weights, one.bytes);
+    free(one.weights);
+    free(many.weights);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(splits_give_equal_gradients),
@@ -188,6 +264,8 @@ int main(void) {
         cmocka_unit_test(empty_step_changes_nothing),
         cmocka_unit_test(dropout_depends_on_seed_and_update),
         cmocka_unit_test(dropout_differs_between_rows),
+        cmocka_unit_test(steps_together_are_the_same_steps),
+        cmocka_unit_test(epochs_end_with_single_steps),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
