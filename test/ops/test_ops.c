@@ -161,6 +161,48 @@ static tensor layernorm_row(trial *t) {
     return op_layernorm(t->g, x, trial_weight(t, shape1(C), 1), trial_weight(t, shape1(C), 1), 1e-5f);
 }
 
+// A mask that leaves out every third key, and all keys of the first sample.
+static tensor key_mask(trial *t, int64_t B, int64_t T) {
+    float *mask = trial_memory(t, (size_t)(B * T) * sizeof *mask);
+    for (int64_t i = 0; i < B * T; i++) mask[i] = i < T || i % 3 == 1 ? 0 : 1;
+    return graph_constant(t->g, "mask", DTYPE_F32, shape2(B, T), mask);
+}
+
+typedef struct {
+    int64_t B, T, d;
+    bool masked;
+    attention_settings settings;
+} attention_case;
+
+static tensor attention_row(trial *t, attention_case k) {
+    tensor qkv = trial_weight(t, shape3(k.B, k.T, 3 * k.d * k.settings.heads), 1);
+    return op_attention(t->g, qkv, k.masked ? key_mask(t, k.B, k.T) : TENSOR_NONE, k.settings);
+}
+
+static tensor attention_full(trial *t) {
+    return attention_row(t, (attention_case){t->n, 5, 3, false, {2, false, 0}});
+}
+
+static tensor attention_long(trial *t) {
+    return attention_row(t, (attention_case){2, t->n < 60 ? t->n : 60, 5, false, {1, false, 0}});
+}
+
+static tensor attention_causal(trial *t) {
+    return attention_row(t, (attention_case){3, t->n < 40 ? t->n : 40, 4, false, {3, true, 0}});
+}
+
+static tensor attention_masked(trial *t) {
+    return attention_row(t, (attention_case){t->n < 40 ? t->n : 40, 7, 1, true, {5, false, 0}});
+}
+
+static tensor attention_dropout(trial *t) {
+    return attention_row(t, (attention_case){t->n < 40 ? t->n : 40, 7, 3, true, {2, true, 0.4f}});
+}
+
+static tensor position_row(trial *t) {
+    return op_position(t->g, trial_input(t, shape3(t->n, 5, 7), 1), trial_weight(t, shape2(5, 7), 1));
+}
+
 static tensor dropout_row(trial *t) {
     return op_dropout(t->g, trial_input(t, shape2(t->n, 13), 1), 0.3f);
 }
@@ -199,6 +241,14 @@ static tensor mean_time_masked(trial *t) {
         t->g, trial_input(t, shape3(t->n, 6, 5), 1), graph_constant(t->g, "mask", DTYPE_F32, shape2(t->n, 6), mask));
 }
 
+static tensor last_time_row(trial *t) {
+    return op_last_time(t->g, trial_input(t, shape3(t->n, 4, 5), 1));
+}
+
+static tensor basis_row(trial *t) {
+    return op_basis(t->g, trial_weight(t, shape2(t->n, 5), 1), trial_floats(t, shape2(5, 13), -1, 1));
+}
+
 static tensor row_weights(trial *t) {
     float *w = trial_memory(t, (size_t)t->n * sizeof *w);
     for (int64_t i = 0; i < t->n; i++) w[i] = i % 5 == 4 ? 0 : 0.5f + 0.25f * trial_random(t);
@@ -215,6 +265,17 @@ static tensor cross_entropy_full(trial *t) {
     return op_cross_entropy(t->g, z, y, row_weights(t), trial_floats(t, shape1(5), 0.5f, 2), 0.1f);
 }
 
+static tensor focal_plain(trial *t) {
+    tensor z = trial_input(t, shape2(t->n, 3), 2), y = trial_integers(t, shape1(t->n), 0, 3);
+    return op_focal(t->g, z, y, row_weights(t), TENSOR_NONE, (focal_settings){2, 0});
+}
+
+static tensor focal_full(trial *t) {
+    tensor z = trial_input(t, shape2(t->n, 5), 2), y = trial_integers(t, shape1(t->n), 0, 5);
+    tensor of = trial_floats(t, shape1(5), 0.5f, 2);
+    return op_focal(t->g, z, y, row_weights(t), of, (focal_settings){0.5f, 0.1f});
+}
+
 static tensor mse_row(trial *t) {
     tensor p = trial_weight(t, shape2(t->n, 7), 1);
     return op_mse(t->g, p, trial_floats(t, shape2(t->n, 7), -1, 1), row_weights(t));
@@ -223,6 +284,30 @@ static tensor mse_row(trial *t) {
 static tensor mae_row(trial *t) {
     tensor p = trial_weight(t, shape2(t->n, 7), 1);
     return op_mae(t->g, p, trial_floats(t, shape2(t->n, 7), -1, 1), row_weights(t));
+}
+
+static tensor huber_row(trial *t) {
+    tensor p = trial_weight(t, shape2(t->n, 7), 1);
+    return op_huber(t->g, p, trial_floats(t, shape2(t->n, 7), -1, 1), row_weights(t), 0.5f);
+}
+
+static tensor quantile_row(trial *t) {
+    tensor p = trial_weight(t, shape2(t->n, 3 * 7), 1);
+    quantile_settings levels = {3, {0.1f, 0.5f, 0.75f}};
+    return op_quantile(t->g, p, trial_floats(t, shape2(t->n, 7), -1, 1), row_weights(t), levels);
+}
+
+static tensor smape_row(trial *t) {
+    tensor p = trial_weight(t, shape2(t->n, 7), 1);
+    return op_smape(t->g, p, trial_floats(t, shape2(t->n, 7), 0.5f, 2), row_weights(t));
+}
+
+static tensor mase_row(trial *t) {
+    tensor p = trial_weight(t, shape2(t->n, 7), 1);
+    float *scale = trial_memory(t, (size_t)t->n * sizeof *scale);
+    for (int64_t i = 0; i < t->n; i++) scale[i] = i % 7 == 3 ? 0 : 1.5f + trial_random(t);
+    return op_mase(t->g, p, trial_floats(t, shape2(t->n, 7), -1, 1), row_weights(t),
+        graph_constant(t->g, "scale", DTYPE_F32, shape1(t->n), scale));
 }
 
 // Operators without a gradient: each runs on every device, against what it is defined to give
@@ -798,6 +883,12 @@ static const row rows[] = {
     {OP_lstm, "lstm of data, 121 units", lstm_data_121, NULL, false},
     {OP_lstm, "lstm of 136 units, all states, start, resets", lstm_large, NULL, false},
     {OP_layernorm, "layernorm", layernorm_row, NULL, true},
+    {OP_attention, "attention", attention_full, NULL, false},
+    {OP_attention, "attention, long", attention_long, NULL, false},
+    {OP_attention, "attention, causal", attention_causal, NULL, false},
+    {OP_attention, "attention, masked", attention_masked, NULL, false},
+    {OP_attention, "attention, causal, masked, dropout", attention_dropout, NULL, false},
+    {OP_position, "position", position_row, NULL, true},
     {OP_dropout, "dropout", dropout_row, NULL, true},
     {OP_concat, "concat", concat_row, NULL, true},
     {OP_slice, "slice", slice_row, NULL, true},
@@ -806,10 +897,18 @@ static const row rows[] = {
     {OP_axpby, "axpby of the same tensor twice", axpby_same, NULL, true},
     {OP_mean_time, "mean_time", mean_time_row, NULL, true},
     {OP_mean_time, "mean_time with a mask", mean_time_masked, NULL, true},
+    {OP_last_time, "last_time", last_time_row, NULL, true},
+    {OP_basis, "basis", basis_row, NULL, false},
     {OP_cross_entropy, "cross_entropy", cross_entropy_plain, NULL, true},
     {OP_cross_entropy, "cross_entropy, weights, smoothing", cross_entropy_full, NULL, true},
+    {OP_focal, "focal", focal_plain, NULL, true},
+    {OP_focal, "focal, weights, smoothing", focal_full, NULL, true},
     {OP_mse, "mse", mse_row, NULL, false},
     {OP_mae, "mae", mae_row, NULL, false},
+    {OP_huber, "huber", huber_row, NULL, false},
+    {OP_quantile, "quantile", quantile_row, NULL, false},
+    {OP_smape, "smape", smape_row, NULL, false},
+    {OP_mase, "mase", mase_row, NULL, false},
     {OP_draw, "draw", NULL, check_draw, false},
     {OP_take, "take", NULL, check_take, false},
     {OP_take, "take of i8 and f16", NULL, check_take_typed, false},
