@@ -36,10 +36,10 @@ typedef enum {
 typedef enum { SLAB_WEIGHTS, SLAB_GRADIENTS, SLAB_MOMENT1, SLAB_MOMENT2, SLAB_COUNT } slab_kind;
 
 // How a parameter begins.
-typedef enum { INIT_ZERO, INIT_ONE, INIT_UNIFORM } init_kind;
+typedef enum { INIT_ZERO, INIT_ONE, INIT_UNIFORM, INIT_NORMAL } init_kind;
 typedef struct {
     init_kind kind;
-    float bound; // INIT_UNIFORM: values in [-bound, bound)
+    float bound; // INIT_UNIFORM: values in [-bound, bound); INIT_NORMAL: their standard deviation
 } init;
 
 // When a node runs: in every micro-batch, after its backward pass, or once per optimizer step.
@@ -94,6 +94,9 @@ void graph_free(graph *g);
 tensor graph_constant(graph *g, const char *name, dtype type, shape s, const void *data);
 tensor graph_parameter(graph *g, const char *name, shape s, init begin);
 tensor graph_state(graph *g, const char *name, dtype type, shape s);
+
+// Memory that lives as long as the graph, for constants that a model makes itself.
+void *graph_memory(graph *g, size_t bytes);
 
 // A whole slab, of as many elements as all parameters take; no parameter can be added afterwards.
 tensor graph_slab(graph *g, slab_kind kind);

@@ -107,10 +107,14 @@ static double stored(const dump *f, const char *kind, const tensor_info *p, int6
 
 // Models
 
+static model_stream stream_of(dump *f, graph *g, const char *name, int64_t hidden) {
+    return (model_stream){.name = name, .x = constant(f, g, "input.", name), .hidden = hidden};
+}
+
 static tensor build_lstm(dump *f, graph *g) {
     model_spec s = {.kind = MODEL_lstm, .streams = 2, .classes = 3, .layers = 1};
-    s.stream[0] = (model_stream){"fast", constant(f, g, "input.", "fast"), rows_of(f, "fast.weight_hh_l0") / 4};
-    s.stream[1] = (model_stream){"slow", constant(f, g, "input.", "slow"), rows_of(f, "slow.weight_hh_l0") / 4};
+    s.stream[0] = stream_of(f, g, "fast", rows_of(f, "fast.weight_hh_l0") / 4);
+    s.stream[1] = stream_of(f, g, "slow", rows_of(f, "slow.weight_hh_l0") / 4);
     s.vector = constant(f, g, "input.", "vector");
     s.projection = rows_of(f, "strat.0.weight");
     s.head = rows_of(f, "head.0.weight");
@@ -119,7 +123,7 @@ static tensor build_lstm(dump *f, graph *g) {
 
 static tensor build_mlp(dump *f, graph *g) {
     model_spec s = {.kind = MODEL_mlp, .streams = 1, .classes = 3, .widths = 2};
-    s.stream[0] = (model_stream){"x", constant(f, g, "input.", "x"), 0};
+    s.stream[0] = stream_of(f, g, "x", 0);
     s.width[0] = rows_of(f, "net.0.weight");
     s.width[1] = rows_of(f, "net.2.weight");
     s.act = strstr(f->name, "gelu") ? ACT_GELU : ACT_RELU;
