@@ -43,7 +43,7 @@ typedef struct {
     activation act;                   // mlp; transformer: ReLU or GELU
     float dropout;
     int heads;       // transformer
-    int64_t ff;      // transformer: width between the two layers behind attention
+    int64_t ff;      // transformer: width between the two layers behind attention; 0: 4 times hidden
     bool causal;     // transformer: a step sees none after it
     pooling pooling; // transformer
     int stacks;      // nbeats

@@ -76,6 +76,17 @@ static inline int window_parts(int inputs) {
     return inputs - WINDOW_MORE + 1;
 }
 
+typedef enum { LEVEL_MEAN, LEVEL_NAIVE } level_kind;
+
+typedef struct {
+    level_kind kind;
+    int64_t season; // LEVEL_NAIVE: steps
+} level_settings;
+
+typedef struct {
+    bool divide;
+} scale_rows_attr;
+
 typedef struct {
     float smoothing;
 } cross_entropy_attr;

@@ -794,6 +794,28 @@ static void check_mean_time(const place *p) {
     }
 }
 
+// scale_rows
+
+static void check_scale_rows(const place *p) {
+    enum { B = 4, C = 6, N = B * C };
+    static const float scale[B] = {2, -0.75f, 10000, 3};
+    float x[N];
+    fill(x, N, 81, 1);
+    for (int k = 0; k < 4; k++) {
+        double want[N];
+        for (int i = 0; i < N; i++) {
+            double by = (double)scale[i / C];
+            want[i] = (double)x[i] * (k & 1 ? 1 / by : by);
+        }
+        scene s = scene_of("scale_rows", p);
+        tensor in = given(&s, k & 2 ? shape3(B, 2, C / 2) : shape2(B, C), x);
+        tensor y = op_scale_rows(s.g, in, graph_constant(s.g, "scale", DTYPE_F32, shape1(B), scale), k & 1);
+        scene_open(&s, y, (step){0});
+        expect(&s, y, want);
+        scene_close(&s);
+    }
+}
+
 // Losses: {sum, normaliser}, each by itself; and the gradient of a loss scaled by 1
 
 static void expect_loss(scene *s, tensor loss, tensor of, const double want[2], const double *slope) {
@@ -1107,6 +1129,7 @@ static const row rows[] = {
     {OP_last_time, "last_time", check_last_time},
     {OP_basis, "basis", check_basis},
     {OP_cross_entropy, "cross_entropy", check_cross_entropy},
+    {OP_scale_rows, "scale_rows", check_scale_rows},
     {OP_focal, "focal", check_focal},
     {OP_mse, "mse", check_mse},
     {OP_mae, "mae", check_mae},
@@ -1128,7 +1151,8 @@ static void test_row(void **state) {
 
 // Operators that no gradient passes through are checked against their definition in test_ops.
 static void test_every_operator_has_a_row(void **state) {
-    static const op elsewhere[] = {OP_draw, OP_take, OP_window, OP_tally, OP_clip, OP_adamw, OP_sgd, OP_advance};
+    static const op elsewhere[] = {
+        OP_draw, OP_take, OP_window, OP_level, OP_tally, OP_clip, OP_adamw, OP_sgd, OP_advance};
     (void)state;
     for (int o = 0; o < OP_COUNT; o++) {
         bool found = false;

@@ -265,6 +265,16 @@ static tensor cross_entropy_full(trial *t) {
     return op_cross_entropy(t->g, z, y, row_weights(t), trial_floats(t, shape1(5), 0.5f, 2), 0.1f);
 }
 
+static tensor scale_rows_times(trial *t) {
+    tensor x = trial_input(t, shape3(t->n, 3, 5), 1);
+    return op_scale_rows(t->g, x, trial_floats(t, shape1(t->n), 0.5f, 2), false);
+}
+
+static tensor scale_rows_divided(trial *t) {
+    tensor x = trial_input(t, shape2(t->n, 7), 1);
+    return op_scale_rows(t->g, x, trial_floats(t, shape1(t->n), 0.5f, 2), true);
+}
+
 static tensor focal_plain(trial *t) {
     tensor z = trial_input(t, shape2(t->n, 3), 2), y = trial_integers(t, shape1(t->n), 0, 3);
     return op_focal(t->g, z, y, row_weights(t), TENSOR_NONE, (focal_settings){2, 0});
@@ -556,6 +566,29 @@ static void check_window_typed(const place *p) {
         stand s = stand_open(p, g, (exec_options){.batch = 1, .inference = true, .guard = 64});
         stand_play(&s, EXEC_EVALUATE);
         compare_typed(&s, x, &n, row, first, scaled, divided);
+        stand_close(&s);
+    }
+}
+
+// Zeros at the beginning are padding; a season may be longer than what is left.
+static void check_level(const place *p) {
+    enum { B = 4, T = 6 };
+    err e;
+    static const float x[B * T] = {0, 0, 10000, 10002, 0, 9999, 1, -3, 5, 2, 2, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, -7};
+    static const double want[3][B] = {{30001.0 / 4, 17.0 / 6, 1, 7},
+        {(2 + 10002.0 + 9999) / 3, (4.0 + 8 + 3 + 0 + 2) / 5, 0, 0}, {0, (1.0 + 7) / 2, 0, 0}};
+    static const level_settings kinds[3] = {{LEVEL_MEAN, 1}, {LEVEL_NAIVE, 1}, {LEVEL_NAIVE, 4}};
+    for (int k = 0; k < 3; k++) {
+        graph *g = graph_new();
+        tensor in = graph_constant(g, "x", DTYPE_F32, k ? shape3(B, T, 1) : shape2(B, T), x);
+        tensor y = op_level(g, in, kinds[k]);
+        graph_keep(g, y);
+        dtype_assign(g, p->precision);
+        stand s = stand_open(p, g, (exec_options){.batch = 1, .inference = true, .guard = 64});
+        stand_play(&s, EXEC_EVALUATE);
+        double v[B];
+        trial_ok(exec_peek(s.x, y, false, v, &e), &e);
+        for (int b = 0; b < B; b++) assert_true(fabs(number(&s, v, b) - want[k][b]) <= 1e-6 * want[k][b]);
         stand_close(&s);
     }
 }
@@ -914,6 +947,9 @@ static const row rows[] = {
     {OP_take, "take of i8 and f16", NULL, check_take_typed, false},
     {OP_window, "window", NULL, check_window, false},
     {OP_window, "window of parts, with a scaler", NULL, check_window_typed, false},
+    {OP_level, "level", NULL, check_level, false},
+    {OP_scale_rows, "scale_rows", scale_rows_times, NULL, true},
+    {OP_scale_rows, "scale_rows, divided", scale_rows_divided, NULL, true},
     {OP_confusion, "confusion", NULL, check_confusion, false},
     {OP_tally, "tally, over micro-batches", NULL, check_sgd, false},
     {OP_clip, "clip, not finite", NULL, check_clip, false},
