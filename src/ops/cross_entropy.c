@@ -16,12 +16,9 @@ tensor op_cross_entropy(graph *g, tensor logits, tensor label, tensor weight, te
 
 #else
 
-static real smoothing_of(const call *c) {
-    return (real)((const cross_entropy_attr *)c->attr)->smoothing;
-}
-
 static void forward_pieces(const call *c, int64_t begin, int64_t end) {
     int64_t K = c->in[0].shape.dim[1];
+    real s = (real)((const cross_entropy_attr *)c->attr)->smoothing;
     const real *weight = c->in[2].data;
     for (int64_t piece = begin; piece < end; piece++) {
         loss_sums part = {0, 0};
@@ -29,7 +26,10 @@ static void forward_pieces(const call *c, int64_t begin, int64_t end) {
             if (weight[b] == 0) continue;
             const real *z = (const real *)c->in[0].data + b * K;
             int32_t y = label_of(c, b);
-            part.sum += (double)(weight[b] * row_loss(c, z, y, softmax_of(z, K), smoothing_of(c)));
+            softmax m = softmax_of(z, K);
+            real loss = (1 - s) * class_weight(c, y) * -log_p(m, z[y]);
+            for (int64_t k = 0; s > 0 && k < K; k++) loss += s / (real)K * class_weight(c, k) * -log_p(m, z[k]);
+            part.sum += (double)(weight[b] * loss);
             part.norm += (double)(weight[b] * class_weight(c, y));
         }
         ((loss_sums *)c->scratch)[piece] = part;
@@ -42,16 +42,18 @@ static void forward(const call *c) {
 
 static void backward_rows(const call *c, int64_t begin, int64_t end) {
     int64_t K = c->in[0].shape.dim[1];
-    real s = smoothing_of(c), up = ((const real *)c->dout[0].data)[0];
+    real s = (real)((const cross_entropy_attr *)c->attr)->smoothing, up = ((const real *)c->dout[0].data)[0];
     const real *weight = c->in[2].data;
     for (int64_t b = begin; b < end; b++) {
         const real *z = (const real *)c->in[0].data + b * K;
         bool live = weight[b] != 0;
         int32_t y = live ? label_of(c, b) : 0;
         softmax m = live ? softmax_of(z, K) : (softmax){0, 0};
-        real total = row_total(c, y, s), scale = up * weight[b];
+        real total = (1 - s) * class_weight(c, y), scale = up * weight[b];
+        for (int64_t k = 0; k < K; k++) total += s / (real)K * class_weight(c, k);
         for (int64_t k = 0; k < K; k++) {
-            real d = live ? scale * (total * (real)exp((double)log_p(m, z[k])) - row_target(c, y, k, s)) : 0;
+            real target = s / (real)K * class_weight(c, k) + (k == y ? (1 - s) * class_weight(c, y) : 0);
+            real d = live ? scale * (total * (real)exp((double)log_p(m, z[k])) - target) : 0;
             op_put(&c->din[0], b * K + k, d);
         }
     }

@@ -15,6 +15,26 @@ tensor op_focal(graph *g, tensor logits, tensor label, tensor weight, tensor cla
 
 #else
 
+// A row's cross-entropy, before its weight, with smoothing s.
+static real row_loss(const call *c, const real *z, int32_t y, softmax m, real s) {
+    int64_t K = c->in[0].shape.dim[1];
+    real loss = (1 - s) * class_weight(c, y) * -log_p(m, z[y]);
+    for (int64_t k = 0; s > 0 && k < K; k++) loss += s / (real)K * class_weight(c, k) * -log_p(m, z[k]);
+    return loss;
+}
+
+// Its gradient at logit k is total * p_k - target_k, where total is the sum of all targets.
+static real row_target(const call *c, int32_t y, int64_t k, real s) {
+    return s / (real)c->in[0].shape.dim[1] * class_weight(c, k) + (k == y ? (1 - s) * class_weight(c, y) : 0);
+}
+
+static real row_total(const call *c, int32_t y, real s) {
+    int64_t K = c->in[0].shape.dim[1];
+    real total = (1 - s) * class_weight(c, y);
+    for (int64_t k = 0; k < K; k++) total += s / (real)K * class_weight(c, k);
+    return total;
+}
+
 // 1 - p_y as the sum of the others, which keeps its digits where p_y is near 1.
 static real missing(const real *z, int64_t K, int32_t y, softmax m) {
     real sum = 0;

@@ -1,6 +1,5 @@
-// What losses over classes share: a row's softmax, and its cross-entropy with class weights and label smoothing, as
-// ops/cross_entropy.c defines it. Inputs of the call: logits [B, K], label [B] (i32), weight [B], class_weight [K] or
-// none.
+// What losses over classes share: their rule, and a row's softmax. Inputs of the call: logits [B, K], label [B] (i32),
+// weight [B], class_weight [K] or none.
 #ifndef TRADEWIND_OPS_SOFTMAX_H
 #define TRADEWIND_OPS_SOFTMAX_H
 
@@ -53,26 +52,6 @@ static inline int32_t label_of(const call *c, int64_t b) {
     int32_t y = ((const int32_t *)c->in[1].data)[b];
     CHECK(y >= 0 && y < c->in[0].shape.dim[1], "%s: label %d", c->name, (int)y);
     return y;
-}
-
-// A row's cross-entropy, before its weight, with smoothing s.
-static inline real row_loss(const call *c, const real *z, int32_t y, softmax m, real s) {
-    int64_t K = c->in[0].shape.dim[1];
-    real loss = (1 - s) * class_weight(c, y) * -log_p(m, z[y]);
-    for (int64_t k = 0; s > 0 && k < K; k++) loss += s / (real)K * class_weight(c, k) * -log_p(m, z[k]);
-    return loss;
-}
-
-// Its gradient at logit k is total * p_k - target_k, where total is the sum of all targets.
-static inline real row_target(const call *c, int32_t y, int64_t k, real s) {
-    return s / (real)c->in[0].shape.dim[1] * class_weight(c, k) + (k == y ? (1 - s) * class_weight(c, y) : 0);
-}
-
-static inline real row_total(const call *c, int32_t y, real s) {
-    int64_t K = c->in[0].shape.dim[1];
-    real total = (1 - s) * class_weight(c, y);
-    for (int64_t k = 0; k < K; k++) total += s / (real)K * class_weight(c, k);
-    return total;
 }
 
 #endif
