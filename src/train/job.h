@@ -22,7 +22,8 @@ typedef struct {
     tensor label, target; // one of the two
 } job_inputs;
 
-// What is counted of a forecast: tallies of absolute and squared errors, sMAPE / 100 and MASE.
+// What is counted of a forecast: tallies of absolute and squared errors, sMAPE / 100, and MASE by the naive forecast's
+// error within the window.
 enum { FORECAST_MAE, FORECAST_MSE, FORECAST_SMAPE, FORECAST_MASE, FORECAST_METRICS };
 
 typedef struct {
