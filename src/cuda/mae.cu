@@ -1,12 +1,17 @@
 // mae on the card: see ops/mae.c.
 #include "cuda/pointwise.cuh"
 
-CUDA_FN float value(float d) {
-    return fabsf(d);
+static float setting(const call *c) {
+    (void)c;
+    return 0;
 }
 
-CUDA_FN float slope(float d) {
-    return (float)((d > 0) - (d < 0));
+CUDA_FN float value(float p, float t, float) {
+    return fabsf(p - t);
+}
+
+CUDA_FN float slope(float p, float t, float) {
+    return (float)((p > t) - (p < t));
 }
 
 POINTWISE_KERNEL(mae);

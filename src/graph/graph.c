@@ -4,6 +4,7 @@
 #include "base/rng.h"
 #include "graph/internal.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -219,15 +220,25 @@ bool graph_uses_slab(const graph *g, slab_kind kind) {
     return g->slab[kind].id != 0;
 }
 
+// Two uniform numbers to one normal (Box and Muller).
+static float normal_of(uint32_t a, uint32_t b) {
+    double u = ((double)a + 1) * 0x1p-32, turn = (double)b * 0x1p-32 * 6.283185307179586;
+    return (float)(sqrt(-2 * log(u)) * cos(turn));
+}
+
 static void fill_initial(const tensor_info *t, uint64_t seed, uint32_t index, float *w) {
     int64_t n = shape_count(t->shape);
     for (int64_t i = 0; i < n; i++) {
-        if (t->init.kind != INIT_UNIFORM) {
+        if (t->init.kind == INIT_ZERO || t->init.kind == INIT_ONE) {
             w[i] = t->init.kind == INIT_ONE ? 1.0f : 0.0f;
             continue;
         }
         rng_block r = rng_philox(seed, (uint32_t)(i >> 2), index, (uint32_t)RNG_INIT << 16, 0);
-        w[i] = (2.0f * rng_unit(r.v[i & 3]) - 1.0f) * t->init.bound;
+        if (t->init.kind == INIT_UNIFORM) w[i] = (2.0f * rng_unit(r.v[i & 3]) - 1.0f) * t->init.bound;
+        if (t->init.kind == INIT_NORMAL) {
+            rng_block more = rng_philox(seed, (uint32_t)(i >> 2), index, (uint32_t)RNG_INIT << 16, 1);
+            w[i] = normal_of(r.v[i & 3], more.v[i & 3]) * t->init.bound;
+        }
     }
 }
 

@@ -36,10 +36,10 @@ typedef enum {
 typedef enum { SLAB_WEIGHTS, SLAB_GRADIENTS, SLAB_MOMENT1, SLAB_MOMENT2, SLAB_COUNT } slab_kind;
 
 // How a parameter begins.
-typedef enum { INIT_ZERO, INIT_ONE, INIT_UNIFORM } init_kind;
+typedef enum { INIT_ZERO, INIT_ONE, INIT_UNIFORM, INIT_NORMAL } init_kind;
 typedef struct {
     init_kind kind;
-    float bound; // INIT_UNIFORM: values in [-bound, bound)
+    float bound; // INIT_UNIFORM: values in [-bound, bound); INIT_NORMAL: their standard deviation
 } init;
 
 // When a node runs: in every micro-batch, after its backward pass, or once per optimizer step.

@@ -4,6 +4,8 @@
 
 #include "ops/ops.h"
 
+enum { LAYER_NAME_MOST = 160 };
+
 // nn.Linear: NAME.weight [width, inputs], NAME.bias [width], both uniform within 1 / sqrt(inputs).
 tensor layer_linear(graph *g, const char *name, tensor x, int64_t width, activation act);
 
@@ -13,5 +15,21 @@ tensor layer_dropout(graph *g, tensor x, float probability);
 // nn.LSTM(hidden, num_layers, bidirectional=True, batch_first=True, dropout): NAME.weight_ih_l0 and so on, uniform
 // within 1 / sqrt(hidden). Returns the last states of the last layer, both directions side by side: [B, 2 * hidden].
 tensor layer_bilstm(graph *g, const char *name, tensor x, int64_t hidden, int layers, float dropout);
+
+// nn.LayerNorm: NAME.weight of ones and NAME.bias of zeros, over the last dimension; eps 1e-5.
+tensor layer_norm(graph *g, const char *name, tensor x);
+
+// A learned position for every step of x [B, T, D]: NAME.position [T, D], normal with a deviation of 0.02, added.
+tensor layer_position(graph *g, const char *name, tensor x);
+
+typedef struct {
+    attention_settings attention; // its dropout is that of the whole layer
+    int64_t ff;
+    activation act;
+    tensor mask; // [B, T] or none: keys that are padding
+} layer_encoder_options;
+
+// nn.TransformerEncoderLayer(norm_first=True, batch_first=True): NAME.self_attn.in_proj_weight and so on.
+tensor layer_encoder(graph *g, const char *name, tensor x, const layer_encoder_options *o);
 
 #endif

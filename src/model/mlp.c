@@ -1,6 +1,6 @@
 // A multi-layer perceptron over everything a sample has: its windows laid flat, and its vector.
 //
-//   net = Linear, activation[, Dropout], ..., Linear -> [B, classes]
+//   net = Linear, activation[, Dropout], ..., Linear -> [B, outputs]
 // Numbered as in nn.Sequential: net.0, net.2, ... or, with dropout, net.0, net.3, ...
 #include "base/err.h"
 #include "model/builders.h"
@@ -19,7 +19,7 @@ tensor model_build_mlp(graph *g, const model_spec *s) {
         bool last = i == s->widths;
         char name[16];
         snprintf(name, sizeof name, "net.%d", at);
-        x = layer_linear(g, name, x, last ? s->classes : s->width[i], last ? ACT_NONE : s->act);
+        x = layer_linear(g, name, x, last ? model_outputs(s) : s->width[i], last ? ACT_NONE : s->act);
         if (!last) x = layer_dropout(g, x, s->dropout);
         at += s->dropout > 0 ? 3 : 2;
     }

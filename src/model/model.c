@@ -20,6 +20,10 @@ tensor model_build(graph *g, const model_spec *s) {
     return models[s->kind].build(g, s);
 }
 
+int64_t model_outputs(const model_spec *s) {
+    return s->classes ? s->classes : s->horizon * (s->quantiles ? s->quantiles : 1);
+}
+
 model_kind model_find(const char *name) {
     int k = 0;
     while (k < MODEL_COUNT && strcmp(models[k].name, name) != 0) k++;

@@ -33,6 +33,13 @@ typedef struct {
     float probability;
 } dropout_attr;
 
+// Self-attention: D columns are shared out among the heads; causal: a step sees itself and what is before it.
+typedef struct {
+    int heads;
+    bool causal;
+    float dropout; // of the probabilities
+} attention_settings;
+
 typedef struct {
     int64_t begin, end;
 } slice_attr;
@@ -69,9 +76,36 @@ static inline int window_parts(int inputs) {
     return inputs - WINDOW_MORE + 1;
 }
 
+typedef enum { LEVEL_MEAN, LEVEL_NAIVE } level_kind;
+
+typedef struct {
+    level_kind kind;
+    int64_t season; // LEVEL_NAIVE: steps
+} level_settings;
+
+typedef struct {
+    bool divide;
+} scale_rows_attr;
+
 typedef struct {
     float smoothing;
 } cross_entropy_attr;
+
+typedef struct {
+    float gamma; // how much rows that are right already count for less; 0: not at all
+    float smoothing;
+} focal_settings;
+
+typedef struct {
+    float delta;
+} huber_attr;
+
+enum { QUANTILES_MOST = 16 };
+
+typedef struct {
+    int count;
+    float level[QUANTILES_MOST]; // each between 0 and 1
+} quantile_settings;
 
 typedef struct {
     float max_norm; // 0: measure the norm, clip nothing

@@ -3,56 +3,18 @@
 // With w the class weights, y the label, s the smoothing and p the softmax, a row's loss is
 //   (1 - s) w_y (-log p_y) + s / K * sum over k of w_k (-log p_k)
 // and the normaliser is the sum of w_y; both are multiplied by the row's weight. A row of weight 0 is never read.
-#include "ops/loss.h"
-
-#include <math.h>
+#include "ops/softmax.h"
 
 #ifdef OP_RULES
 
 tensor op_cross_entropy(graph *g, tensor logits, tensor label, tensor weight, tensor class_weight, float smoothing) {
-    shape s = op_shape(g, logits);
-    CHECK(s.rank == 2 && smoothing >= 0 && smoothing < 1, "cross_entropy: logits need 2 dimensions");
-    CHECK(shape_equal(op_shape(g, label), shape1(s.dim[0])), "cross_entropy: labels do not fit");
-    CHECK(shape_equal(op_shape(g, weight), shape1(s.dim[0])), "cross_entropy: row weights do not fit");
-    CHECK(!class_weight.id || shape_equal(op_shape(g, class_weight), shape1(s.dim[1])),
-        "cross_entropy: class weights do not fit");
-    node *n = OP_NODE(g, cross_entropy, logits, label, weight, class_weight);
+    node *n = classes_node(g, OP_cross_entropy, logits, label, weight, class_weight, smoothing);
     cross_entropy_attr a = {smoothing};
     graph_attr_add(g, n, &a, sizeof a);
-    n->flows = 1;
-    n->needs = NEEDS_INPUT(0) | NEEDS_INPUT(1) | NEEDS_INPUT(2) | NEEDS_INPUT(3);
-    return graph_output_add(g, n, DTYPE_F32, shape1(2));
+    return n->output[0];
 }
 
 #else
-
-static real class_weight(const call *c, int64_t k) {
-    const real *w = c->in[3].data;
-    return w ? w[k] : 1;
-}
-
-// A row's softmax: log p_k = z_k - top - log_sum. The two are kept apart, since their sum would round away the digits
-// of log_sum where logits are large.
-typedef struct {
-    real top, log_sum;
-} softmax;
-
-static softmax softmax_of(const real *z, int64_t K) {
-    real top = z[0], sum = 0;
-    for (int64_t k = 1; k < K; k++) top = z[k] > top ? z[k] : top;
-    for (int64_t k = 0; k < K; k++) sum += (real)exp((double)(z[k] - top));
-    return (softmax){top, (real)log((double)sum)};
-}
-
-static real log_p(softmax m, real z) {
-    return z - m.top - m.log_sum;
-}
-
-static int32_t label_of(const call *c, int64_t b) {
-    int32_t y = ((const int32_t *)c->in[1].data)[b];
-    CHECK(y >= 0 && y < c->in[0].shape.dim[1], "cross_entropy: label %d", (int)y);
-    return y;
-}
 
 static void forward_pieces(const call *c, int64_t begin, int64_t end) {
     int64_t K = c->in[0].shape.dim[1];

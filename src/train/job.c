@@ -3,6 +3,7 @@
 #include "base/err.h"
 #include "graph/grad.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -43,7 +44,11 @@ static job_inputs drawn_inputs(job *j, const dataset *d, window_layout layout) {
     in.weight = graph_sibling(j->g, index, 1);
     for (int i = 0; i < d->streams; i++) in.x[i] = stream_input(j, d, i, index, layout);
     in.vector = vector_input(j->g, d, index);
-    in.label = column(j->g, "label", d->label, d->samples, index);
+    if (j->forecasts)
+        in.target = op_take(
+            j->g, graph_constant(j->g, "target", DTYPE_F32, shape2(d->samples, d->target_width), d->target), index);
+    else
+        in.label = column(j->g, "label", d->label, d->samples, index);
     return in;
 }
 
@@ -56,7 +61,10 @@ static job_inputs written_inputs(job *j, const dataset *d, window_layout layout)
         in.x[i] = graph_state(j->g, d->stream[i].name, DTYPE_F32, s);
     }
     if (d->vector.width) in.vector = graph_state(j->g, "vector", DTYPE_F32, shape2(BATCH, d->vector.width));
-    in.label = graph_state(j->g, "label", DTYPE_I32, shape1(BATCH));
+    if (j->forecasts)
+        in.target = graph_state(j->g, "target", DTYPE_F32, shape2(BATCH, d->target_width));
+    else
+        in.label = graph_state(j->g, "label", DTYPE_I32, shape1(BATCH));
     in.weight = graph_state(j->g, "weight", DTYPE_F32, shape1(BATCH));
     return in;
 }
@@ -100,27 +108,90 @@ static void add_optimizer(job *j, const settings *s) {
     op_advance(j->g, PHASE_UPDATE);
 }
 
-void job_init(job *j, const dataset *d, const split *sp, const settings *s, const model_spec *m, const int64_t *window,
-    const scaler *sc, precision p) {
-    *j = (job){.g = graph_new(), .precision = p, .scaler = sc, .host = s->residency == RESIDENCY_HOST};
+// Of classes: scores, loss and confusion matrix.
+static tensor add_classes(
+    job *j, const dataset *d, const split *sp, const settings *s, const model_spec *m, const job_inputs *in) {
     graph *g = j->g;
-    j->schedule = rate_schedule(&s->rate, s->epochs, updates_of(sp, s));
-    model_spec spec = *m;
     tensor balance = TENSOR_NONE;
-    for (int i = 0; i < d->streams; i++) j->window[i] = window[i];
-    job_inputs in = j->host ? written_inputs(j, d, model_layout(m->kind)) : drawn_inputs(j, d, model_layout(m->kind));
-    if (j->host) j->input = in;
-    for (int i = 0; i < d->streams; i++) spec.stream[i].x = in.x[i];
-    spec.vector = in.vector;
     if (s->class_weights) {
         j->class_weight = balanced_weights(d, sp->train);
         balance = graph_constant(g, "class weights", DTYPE_F32, shape1(d->classes), j->class_weight);
     }
     graph_number_from(g, first_number(d));
-    j->logits = model_build(g, &spec);
-    tensor loss = op_cross_entropy(g, j->logits, in.label, in.weight, balance, s->smoothing);
+    j->logits = model_build(g, m);
+    focal_settings focal = {s->gamma, s->smoothing};
+    tensor loss = s->loss == LOSS_FOCAL ? op_focal(g, j->logits, in->label, in->weight, balance, focal)
+                                        : op_cross_entropy(g, j->logits, in->label, in->weight, balance, s->smoothing);
     j->totals = op_tally(g, loss);
-    j->confusion = op_confusion(g, j->logits, in.label, in.weight);
+    j->confusion = op_confusion(g, j->logits, in->label, in->weight);
+    return loss;
+}
+
+static tensor forecast_loss(graph *g, const settings *s, tensor y, tensor target, tensor weight, tensor naive) {
+    switch (s->loss) {
+    case LOSS_MSE: return op_mse(g, y, target, weight);
+    case LOSS_HUBER: return op_huber(g, y, target, weight, s->delta);
+    case LOSS_QUANTILE: return op_quantile(g, y, target, weight, s->quantiles);
+    case LOSS_SMAPE: return op_smape(g, y, target, weight);
+    case LOSS_MASE: return op_mase(g, y, target, weight, naive);
+    default: return op_mae(g, y, target, weight);
+    }
+}
+
+// The forecasts of the quantile nearest to the median.
+static tensor median_of(graph *g, const settings *s, const model_spec *m, tensor y) {
+    int best = 0;
+    if (m->quantiles < 2) return y;
+    for (int i = 1; i < s->quantiles.count; i++)
+        if (fabsf(s->quantiles.level[i] - 0.5f) < fabsf(s->quantiles.level[best] - 0.5f)) best = i;
+    return op_slice(g, y, best * m->horizon, (best + 1) * m->horizon);
+}
+
+static void add_forecast_metrics(job *j, const settings *s, const model_spec *m, const job_inputs *in, tensor series) {
+    graph *g = j->g;
+    tensor y = median_of(g, s, m, j->forecast);
+    j->metric[FORECAST_MAE] = op_tally(g, op_mae(g, y, in->target, in->weight));
+    j->metric[FORECAST_MSE] = op_tally(g, op_mse(g, y, in->target, in->weight));
+    j->metric[FORECAST_SMAPE] = op_tally(g, op_smape(g, y, in->target, in->weight));
+    if (!series.id) return;
+    tensor naive = op_level(g, series, (level_settings){LEVEL_NAIVE, s->season});
+    j->metric[FORECAST_MASE] = op_tally(g, op_mase(g, y, in->target, in->weight, naive));
+}
+
+// Of forecasts: what the model gives, loss and metrics.
+static tensor add_forecast(job *j, const dataset *d, const settings *s, model_spec *m, const job_inputs *in) {
+    graph *g = j->g;
+    bool levels = settings_levels(s, d), series = d->streams == 1 && d->stream[0].series.width == 1;
+    tensor level = TENSOR_NONE, naive = TENSOR_NONE, target = in->target, raw = series ? in->x[0] : TENSOR_NONE;
+    if (levels) {
+        level = op_level(g, in->x[0], (level_settings){LEVEL_MEAN, 1});
+        m->stream[0].x = op_scale_rows(g, in->x[0], level, true);
+        target = op_scale_rows(g, target, level, true);
+    }
+    if (s->loss == LOSS_MASE) naive = op_level(g, m->stream[0].x, (level_settings){LEVEL_NAIVE, s->season});
+    graph_number_from(g, first_number(d));
+    j->logits = model_build(g, m);
+    tensor loss = forecast_loss(g, s, j->logits, target, in->weight, naive);
+    j->totals = op_tally(g, loss);
+    j->forecast = levels ? op_scale_rows(g, j->logits, level, false) : j->logits;
+    graph_keep(g, j->forecast);
+    add_forecast_metrics(j, s, m, in, raw);
+    return loss;
+}
+
+void job_init(job *j, const dataset *d, const split *sp, const settings *s, const model_spec *m, const int64_t *window,
+    const scaler *sc, precision p) {
+    *j = (job){.g = graph_new(), .precision = p, .scaler = sc, .host = s->residency == RESIDENCY_HOST};
+    j->forecasts = settings_forecasts(s, d);
+    j->schedule = rate_schedule(&s->rate, s->epochs, updates_of(sp, s));
+    graph *g = j->g;
+    model_spec spec = *m;
+    for (int i = 0; i < d->streams; i++) j->window[i] = window[i];
+    job_inputs in = j->host ? written_inputs(j, d, model_layout(m->kind)) : drawn_inputs(j, d, model_layout(m->kind));
+    if (j->host) j->input = in;
+    for (int i = 0; i < d->streams; i++) spec.stream[i].x = in.x[i];
+    spec.vector = in.vector;
+    tensor loss = j->forecasts ? add_forecast(j, d, s, &spec, &in) : add_classes(j, d, sp, s, &spec, &in);
     op_advance(g, PHASE_AFTER);
     dtype_assign(g, p);
     j->seed = grad_build(g, loss);

@@ -1,6 +1,10 @@
 // A training job: the whole graph of a step, from drawing samples to the optimizer, and the tensors that the trainer
 // talks to.
 //
+// A job tells classes or forecasts targets (settings_forecasts). A forecast may be made relative to the level of its
+// window (settings_levels): window and targets are then divided by it before the model and the loss see them, and what
+// the model gives is multiplied with it again; metrics are in the data's units.
+//
 // Samples come in one of two ways. On the device: the graph draws, takes and windows from constants. From the host:
 // inputs are states that the trainer writes before every micro-batch, from a loader. The model's nodes have the same
 // numbers either way and whatever the columns' types, so that the same samples give the same bits.
@@ -14,17 +18,27 @@
 
 // States that hold a micro-batch; none where the data are on the device.
 typedef struct {
-    tensor x[STREAMS_MOST], vector, label, weight;
+    tensor x[STREAMS_MOST], vector, weight;
+    tensor label, target; // one of the two
 } job_inputs;
+
+// What is counted of a forecast: tallies of absolute and squared errors, sMAPE / 100, and MASE by the naive forecast's
+// error within the window.
+enum { FORECAST_MAE, FORECAST_MSE, FORECAST_SMAPE, FORECAST_MASE, FORECAST_METRICS };
 
 typedef struct {
     graph *g;
     precision precision;
-    tensor logits, totals, confusion, clip;
-    tensor seed;          // the root gradient, [2]: the loss scale and 0
-    lr_schedule schedule; // of the learning rate: schedule_rate (ops/schedule.h) gives an update's
-    float *class_weight;  // [classes] or NULL
-    bool host;            // batches come from the host
+    tensor logits; // what the model gives: scores, or forecasts before their level
+    tensor totals, clip;
+    tensor confusion;                // of classes; none where the job forecasts
+    tensor forecast;                 // [B, quantiles * horizon] in the data's units; none for classes
+    tensor metric[FORECAST_METRICS]; // of the forecast nearest to the median; none for classes; MASE of a series only
+    tensor seed;                     // the root gradient, [2]: the loss scale and 0
+    lr_schedule schedule;            // of the learning rate: schedule_rate (ops/schedule.h) gives an update's
+    float *class_weight;             // [classes] or NULL
+    bool forecasts;                  // targets, not classes
+    bool host;                       // batches come from the host
     job_inputs input;
     int64_t window[STREAMS_MOST];
     const scaler *scaler; // or NULL

@@ -8,6 +8,9 @@
 
 #define ABOVE_0 1e-30
 
+// Steps of a window that a transformer takes: what it does grows with their square.
+enum { STEPS_MOST = 4096 };
+
 const config_key settings_keys[] = {
     {"data.set", CONFIG_TEXT, "synthetic", 0, 0, NULL,
         "what to train on: synthetic (the built-in market), a dataset from import, or an .npz of windows"},
@@ -43,6 +46,8 @@ const config_key settings_keys[] = {
         "bars in a stream's window, by stream (50 for the first, 20 for others; a set of windows has its own)"},
     {"data.scale", CONFIG_CHOICE, "auto", 0, 0, "auto|none|standard",
         "standard: streams' columns less their mean, by their deviation; auto: where the data are raw"},
+    {"data.level", CONFIG_CHOICE, "auto", 0, 0, "auto|none|mean",
+        "forecasts: mean divides a window and its targets by the window's mean size; auto: for series by themselves"},
     {"data.residency", CONFIG_CHOICE, "auto", 0, 0, "auto|device|host",
         "where the data lie: all on the device, or on the host, whose threads gather batches"},
     {"data.num_workers", CONFIG_INT, "2", 0, 256, NULL, "threads that gather batches on the host"},
@@ -52,15 +57,27 @@ const config_key settings_keys[] = {
     {"data.split.purge", CONFIG_INT, "auto", 0, 1e9, "auto|windows",
         "samples left out between parts; auto: as far as labels reach; windows: and no window looks back"},
     {"data.split.embargo", CONFIG_INT, "50", 0, 1e9, NULL, "further samples left out between the parts"},
-    {"model.kind", CONFIG_CHOICE, "lstm", 0, 0, "lstm|mlp", "the model"},
+    {"model.kind", CONFIG_CHOICE, "lstm", 0, 0, "lstm|mlp|transformer|nbeats", "the model"},
     {"model.hidden.*", CONFIG_INT, NULL, 1, 4096, NULL,
-        "lstm: units each way, by stream (32 for the first, 16 for others)"},
-    {"model.layers", CONFIG_INT, "1", 1, 16, NULL, "lstm: layers"},
-    {"model.projection", CONFIG_INT, "32", 1, 65536, NULL, "lstm: width that the vector is projected to"},
-    {"model.head", CONFIG_INT, "64", 1, 65536, NULL, "lstm: width of the head's hidden layer"},
+        "by stream; lstm: units each way (32 for the first, 16 for others); transformer: width (128)"},
+    {"model.layers", CONFIG_INT, "auto", 1, 16, "auto", "lstm, transformer: layers (1, 3); nbeats: of a block (4)"},
+    {"model.projection", CONFIG_INT, "32", 1, 65536, NULL, "lstm, transformer: width that the vector is projected to"},
+    {"model.head", CONFIG_INT, "64", 0, 65536, NULL,
+        "lstm, transformer, nbeats with classes: width of the head's hidden layer; 0 for none"},
     {"model.widths", CONFIG_TEXT, "512-256", 0, 0, NULL, "mlp: widths of the hidden layers"},
-    {"model.activation", CONFIG_CHOICE, "relu", 0, 0, "relu|gelu|tanh|sigmoid", "mlp: activation"},
-    {"model.dropout", CONFIG_REAL, "0.3", 0, 0.95, NULL, "probability of zeroing a unit in training"},
+    {"model.activation", CONFIG_CHOICE, "relu", 0, 0, "relu|gelu|tanh|sigmoid",
+        "mlp; transformer (relu or gelu): activation"},
+    {"model.dropout", CONFIG_REAL, "0.3", 0, 0.95, NULL,
+        "probability of zeroing a unit in training; not in the blocks of nbeats"},
+    {"model.heads", CONFIG_INT, "8", 1, 256, NULL, "transformer: heads that share a layer's width"},
+    {"model.ff", CONFIG_INT, "auto", 1, 65536, "auto", "transformer: width inside a layer (4 times its own)"},
+    {"model.causal", CONFIG_BOOL, "false", 0, 0, NULL, "transformer: a step sees none after it"},
+    {"model.pooling", CONFIG_CHOICE, "mean", 0, 0, "mean|last", "transformer: what is kept of the steps"},
+    {"model.stacks", CONFIG_LIST, "generic", 0, 0, NULL, "nbeats: generic, trend, seasonality, in any order"},
+    {"model.blocks", CONFIG_INT, "3", 1, 200, NULL, "nbeats: blocks of a stack"},
+    {"model.width", CONFIG_INT, "512", 1, 65536, NULL, "nbeats: width of a block's layers"},
+    {"model.degree", CONFIG_INT, "2", 0, 8, NULL, "nbeats: highest power of a trend"},
+    {"model.horizon", CONFIG_INT, "12", 1, 4096, NULL, "nbeats: steps of the forecast that classes are told from"},
     {"train.batch_size", CONFIG_INT, "512", 1, 1e7, NULL, "samples in a micro-batch"},
     {"train.epochs", CONFIG_INT, "8", 1, 1e6, NULL, "passes over the training samples, at most"},
     {"train.patience", CONFIG_INT, "4", 1, 1e6, NULL, "epochs without a better metric before stopping"},
@@ -97,6 +114,12 @@ const config_key settings_keys[] = {
     {"train.schedule.threshold", CONFIG_REAL, "1.0e-4", 0, 1, NULL,
         "plateau: share by which a better metric is better"},
     {"train.schedule.least", CONFIG_REAL, "0", 0, 100, NULL, "plateau: the lowest rate"},
+    {"train.loss", CONFIG_CHOICE, "auto", 0, 0, "auto|cross_entropy|focal|mse|mae|huber|quantile|smape|mase",
+        "of classes or of forecasts; auto: cross_entropy where the data have labels, else mae"},
+    {"train.focal_gamma", CONFIG_REAL, "2", 0, 100, NULL, "focal: how much less what is right already counts"},
+    {"train.huber_delta", CONFIG_REAL, "1", ABOVE_0, 1e9, NULL, "huber: where squares end and distances begin"},
+    {"train.quantiles", CONFIG_LIST, "0.1, 0.5, 0.9", 0, 0, NULL, "quantile: which, rising"},
+    {"train.season", CONFIG_INT, "1", 1, 100000, NULL, "mase: steps back to the value of a naive forecast"},
     {"train.clip_norm", CONFIG_REAL, "1.0", 0, 1e9, NULL, "largest norm of the gradient; 0 for no limit"},
     {"train.class_weights", CONFIG_CHOICE, "none", 0, 0, "none|balanced", "balanced: rare classes weigh more"},
     {"train.label_smoothing", CONFIG_REAL, "0", 0, 0.95, NULL, "share of a label spread over all classes"},
@@ -162,6 +185,20 @@ bool settings_scales(const settings *s, const dataset *d) {
     return s->scale == SCALE_DATA || (s->scale == SCALE_RAW_DATA && d->raw);
 }
 
+bool settings_forecasts(const settings *s, const dataset *d) {
+    return s->loss >= LOSS_MSE || (s->loss == LOSS_AUTO && !d->label);
+}
+
+// Whether the data are one series of which the targets are the next values.
+static bool is_series(const dataset *d) {
+    return d->streams == 1 && d->stream[0].series.width == 1;
+}
+
+bool settings_levels(const settings *s, const dataset *d) {
+    if (!settings_forecasts(s, d) || !is_series(d) || s->level == LEVEL_OFF) return false;
+    return s->level == LEVEL_ON || !settings_scales(s, d);
+}
+
 static bool read_optimizer(const config *c, settings *s, err *e) {
     float weight_decay = (float)config_real(c, "train.optimizer.weight_decay");
     decay_scope decay = config_is(c, "train.optimizer.decay", "weights") ? DECAY_WEIGHTS : DECAY_ALL;
@@ -215,6 +252,32 @@ static bool read_schedule(const config *c, settings *s, err *e) {
     return true;
 }
 
+static bool read_quantiles(const config *c, settings *s, err *e) {
+    static const char key[] = "train.quantiles";
+    for (size_t i = 0; i < config_items(c, key); i++) {
+        char *end;
+        float v = strtof(config_item(c, key, i), &end);
+        if (*end || !(v > 0 && v < 1) || i == QUANTILES_MOST || (i && v <= s->quantiles.level[i - 1]))
+            return config_fail(
+                c, key, e, "must be up to %d rising numbers between 0 and 1, such as [0.1, 0.5, 0.9]", QUANTILES_MOST);
+        s->quantiles.level[s->quantiles.count++] = v;
+    }
+    return s->quantiles.count > 0 || config_fail(c, key, e, "is empty; name a quantile such as 0.5");
+}
+
+static bool read_loss(const config *c, settings *s, err *e) {
+    static const char *const names[] = {
+        "auto", "cross_entropy", "focal", "mse", "mae", "huber", "quantile", "smape", "mase"};
+    for (int i = 0; i < LOSS_COUNT; i++)
+        if (config_is(c, "train.loss", names[i])) s->loss = (loss_kind)i;
+    s->level = config_is(c, "data.level", "mean") ? LEVEL_ON : LEVEL_AUTO;
+    if (config_is(c, "data.level", "none")) s->level = LEVEL_OFF;
+    s->gamma = (float)config_real(c, "train.focal_gamma");
+    s->delta = (float)config_real(c, "train.huber_delta");
+    s->season = config_int(c, "train.season");
+    return read_quantiles(c, s, e);
+}
+
 static void read_precision(const config *c, settings *s) {
     static const char key[] = "gpu_optimization.use_mixed_precision";
     static const precision words[] = {PRECISION_BF16, PRECISION_FP16, PRECISION_TF32};
@@ -246,7 +309,7 @@ bool settings_read(const config *c, settings *s, err *e) {
     if (s->split.train + s->split.validation > 1)
         return config_fail(c, "data.split.train", e, "train and validation add up to more than 1; lower one of them");
     if (!s->dir[0]) return config_fail(c, "run.dir", e, "is empty; name a directory");
-    return true;
+    return read_loss(c, s, e);
 }
 
 const metric *settings_metric(const config *c, unsigned task, err *e) {
@@ -293,8 +356,10 @@ bool settings_windows(const config *c, const dataset *d, int64_t window[STREAMS_
     for (int i = 0; i < d->streams; i++) {
         char path[160];
         window[i] = by_stream(c, "data.windows", d->stream[i].name, set_window(d, i));
-        if (!d->window[i] || window[i] <= d->window[i]) continue;
         snprintf(path, sizeof path, "data.windows.%s", d->stream[i].name);
+        if (config_is(c, "model.kind", "transformer") && window[i] > STEPS_MOST)
+            return config_fail(c, path, e, "a transformer takes %d steps at most", STEPS_MOST);
+        if (!d->window[i] || window[i] <= d->window[i]) continue;
         return config_fail(
             c, path, e, "the set was made of windows of %lld steps; use no more", (long long)d->window[i]);
     }
@@ -324,17 +389,78 @@ static activation read_activation(const config *c) {
     return (activation)a;
 }
 
+static bool read_transformer(const config *c, const dataset *d, model_spec *m, err *e) {
+    m->heads = (int)config_int(c, "model.heads");
+    m->ff = config_is(c, "model.ff", "auto") ? 0 : config_int(c, "model.ff");
+    m->causal = config_bool(c, "model.causal");
+    m->pooling = config_is(c, "model.pooling", "last") ? POOL_LAST : POOL_MEAN;
+    if (m->kind != MODEL_transformer) return true;
+    if (m->act != ACT_RELU && m->act != ACT_GELU)
+        return config_fail(c, "model.activation", e, "a transformer has relu or gelu");
+    for (int i = 0; i < d->streams; i++)
+        if (m->stream[i].hidden % m->heads != 0)
+            return config_fail(c, "model.heads", e, "%d do not share the width %lld of stream %s evenly", m->heads,
+                (long long)m->stream[i].hidden, d->stream[i].name);
+    return true;
+}
+
+static bool read_stacks(const config *c, const dataset *d, model_spec *m, err *e) {
+    static const char key[] = "model.stacks", *const names[] = {"generic", "trend", "seasonality"};
+    size_t count = config_items(c, key);
+    bool fixed = false;
+    for (size_t i = 0; i < count && i < MODEL_STACKS_MOST; i++) {
+        int k = 0;
+        while (k < 3 && strcmp(config_item(c, key, i), names[k]) != 0) k++;
+        if (k == 3) return config_fail(c, key, e, "%s is not generic, trend or seasonality", config_item(c, key, i));
+        m->stack[m->stacks++] = (stack_kind)k;
+        fixed |= k != STACK_GENERIC;
+    }
+    if (count < 1 || count > MODEL_STACKS_MOST)
+        return config_fail(c, key, e, "must name 1 to %d stacks", MODEL_STACKS_MOST);
+    if (m->kind == MODEL_nbeats && d->streams == 0) return config_fail(c, "model.kind", e, "nbeats needs a stream");
+    if (m->kind != MODEL_nbeats || !fixed || is_series(d)) return true;
+    return config_fail(c, key, e, "trend and seasonality are of one series alone; these data have more; use generic");
+}
+
+static bool read_nbeats(const config *c, const dataset *d, model_spec *m, err *e) {
+    m->blocks = (int)config_int(c, "model.blocks");
+    m->degree = (int)config_int(c, "model.degree");
+    if (m->classes) m->horizon = config_int(c, "model.horizon");
+    if (m->kind == MODEL_nbeats) m->width[0] = config_int(c, "model.width");
+    return read_stacks(c, d, m, e);
+}
+
+// What the model is to give, as loss and data have it.
+static bool read_outputs(const config *c, const dataset *d, model_spec *m, err *e) {
+    settings s = {0};
+    if (!read_loss(c, &s, e)) return false;
+    bool forecasts = settings_forecasts(&s, d);
+    if (!forecasts && !d->label) return config_fail(c, "train.loss", e, "is for classes; the data have only targets");
+    if (forecasts && !d->target) return config_fail(c, "train.loss", e, "is for forecasts; the data have no targets");
+    if (forecasts && s.level == LEVEL_ON && !is_series(d))
+        return config_fail(c, "data.level", e, "is of one series alone; these data have more");
+    if (s.loss == LOSS_MASE && !is_series(d))
+        return config_fail(c, "train.loss", e, "mase needs one series, whose naive forecast it is measured by");
+    m->classes = forecasts ? 0 : d->classes;
+    m->horizon = forecasts ? d->target_width : 0;
+    m->quantiles = s.loss == LOSS_QUANTILE ? s.quantiles.count : 1;
+    return true;
+}
+
 bool settings_model(const config *c, const dataset *d, model_spec *m, err *e) {
-    *m = (model_spec){.kind = model_find(config_text(c, "model.kind")), .classes = d->classes};
+    static const int layers[] = {[MODEL_lstm] = 1, [MODEL_mlp] = 1, [MODEL_transformer] = 3, [MODEL_nbeats] = 4};
+    *m = (model_spec){.kind = model_find(config_text(c, "model.kind"))};
     m->projection = config_int(c, "model.projection");
     m->head = config_int(c, "model.head");
-    m->layers = (int)config_int(c, "model.layers");
+    m->layers = config_is(c, "model.layers", "auto") ? layers[m->kind] : (int)config_int(c, "model.layers");
     m->dropout = (float)config_real(c, "model.dropout");
     m->act = read_activation(c);
     m->streams = d->streams;
     for (int i = 0; i < d->streams; i++) {
+        int64_t usual = m->kind == MODEL_transformer ? 128 : i == 0 ? 32 : 16;
         m->stream[i].name = d->stream[i].name;
-        m->stream[i].hidden = by_stream(c, "model.hidden", d->stream[i].name, i == 0 ? 32 : 16);
+        m->stream[i].hidden = by_stream(c, "model.hidden", d->stream[i].name, usual);
     }
-    return check_streams(c, d, "model.hidden", e) && read_widths(c, m, e);
+    return check_streams(c, d, "model.hidden", e) && read_widths(c, m, e) && read_outputs(c, d, m, e) &&
+           read_transformer(c, d, m, e) && read_nbeats(c, d, m, e);
 }

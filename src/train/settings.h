@@ -21,6 +21,23 @@ typedef enum { SCALE_RAW_DATA, SCALE_NO_DATA, SCALE_DATA } data_scale;
 // Where the data lie while training: whichever fits, on the device, on the host.
 typedef enum { RESIDENCY_AUTO, RESIDENCY_DEVICE, RESIDENCY_HOST } residency;
 
+// What is minimised: of classes, then of forecasts. LOSS_AUTO is cross-entropy or, without labels, the absolute error.
+typedef enum {
+    LOSS_AUTO,
+    LOSS_CROSS_ENTROPY,
+    LOSS_FOCAL,
+    LOSS_MSE,
+    LOSS_MAE,
+    LOSS_HUBER,
+    LOSS_QUANTILE,
+    LOSS_SMAPE,
+    LOSS_MASE,
+    LOSS_COUNT
+} loss_kind;
+
+// Whether windows and targets are divided by the window's level: where the data are a series, never, always.
+typedef enum { LEVEL_AUTO, LEVEL_OFF, LEVEL_ON } level_use;
+
 typedef struct {
     // data
     const char *set; // "synthetic", or a file; not looked at where data.bars is given
@@ -29,6 +46,7 @@ typedef struct {
     build_options build;
     split_options split;
     data_scale scale;
+    level_use level;
     residency residency;
     int workers, prefetch; // of the loader, where data stay on the host
     // train
@@ -45,6 +63,10 @@ typedef struct {
     bool precision_open; // or leaves to the device: bf16, fp16 or fp32, the first that it computes
     float max_norm, smoothing;
     bool class_weights;
+    loss_kind loss;
+    float gamma, delta; // of focal, of huber
+    quantile_settings quantiles;
+    int64_t season; // of mase
     // run
     const char *dir;
 } settings;
@@ -61,6 +83,11 @@ const metric *settings_metric(const config *c, unsigned task, err *e);
 
 // Whether streams of this dataset are to be scaled.
 bool settings_scales(const settings *s, const dataset *d);
+
+// Whether a run on this dataset forecasts its targets, rather than tell classes; and whether windows and targets are
+// then divided by the window's level.
+bool settings_forecasts(const settings *s, const dataset *d);
+bool settings_levels(const settings *s, const dataset *d);
 
 // The windows' lengths and the model's shape, which need to know the data. `window[i]` is that of stream i.
 bool settings_windows(const config *c, const dataset *d, int64_t window[STREAMS_MOST], err *e);

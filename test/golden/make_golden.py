@@ -1,16 +1,18 @@
 #!/usr/bin/env python3
 """Makes the PyTorch dumps that test_golden compares with: CASE.safetensors for every case below.
 
-usage: make_golden.py OUTDIR        needs torch and safetensors; runs on the CPU in a few seconds
+usage: make_golden.py OUTDIR [CASE...]   needs torch and safetensors; runs on the CPU in a few seconds
 
 Every file holds, in float32 unless said otherwise:
   input.NAME         the inputs of the model
-  label              int32 [B]
+  label              int32 [B], of classes; or
+  target             [B,H], of forecasts
   weight             [B], the weight of each row; the last rows have 0, as the tail of an epoch has
   class_weight       [K], where the case uses it
   param.NAME         the initial parameters under their state_dict names
-  output, output64   logits [B,K] computed in float32, and in float64 then rounded
-  loss               scalar: sum_b weight_b * ce_b / sum_b weight_b * class_weight[label_b]
+  output, output64   logits [B,K] or forecasts [B,H] computed in float32, and in float64 then rounded
+  loss               scalar: sum_b weight_b * ce_b / sum_b weight_b * class_weight[label_b], or of forecasts
+                     sum_b weight_b * sum_h error_bh / sum_b weight_b * H
   grad.NAME          the gradient of loss in float32; grad.input.NAME where inputs are differentiated
   grad64.NAME        the same computed in float64, then rounded
   losses, grad_norm  [10]: loss and gradient norm (before clipping) of ten AdamW steps on this batch
@@ -18,6 +20,7 @@ Every file holds, in float32 unless said otherwise:
 
 ce_b already contains class_weight: it is F.cross_entropy(reduction="none", weight=class_weight), so with label
 smoothing s it is -(1-s) * cw[label] * logp[label] - s/K * sum_k cw[k] * logp[k].
+error is F.l1_loss (objective mae) or F.huber_loss with delta 0.5 (objective huber), element by element.
 The metadata hold the settings. Dropout has probability 0: the project draws its own random numbers.
 lstm_reference has no grad.NAME, which keeps the file under the size limit; grad64.NAME is the better reference.
 """
@@ -80,6 +83,100 @@ class Mlp(nn.Module):
         return self.net(x)
 
 
+class Stream(nn.Module):
+    """A projection, learned positions and a pre-norm encoder; the mean over its steps, or the last."""
+
+    def __init__(self, steps, features, width, heads, layers, ff, activation, causal, pooling):
+        super().__init__()
+        self.input = nn.Linear(features, width)
+        self.position = nn.Parameter(torch.randn(steps, width) * 0.02)
+        layer = nn.TransformerEncoderLayer(width, heads, ff, dropout=0.0, activation=activation, batch_first=True,
+                                           norm_first=True)
+        self.encoder = nn.TransformerEncoder(layer, layers, enable_nested_tensor=False)
+        self.causal, self.pooling = causal, pooling
+
+    def forward(self, x):
+        later = torch.ones(x.shape[1], x.shape[1], dtype=torch.bool).triu(1) if self.causal else None
+        y = self.encoder(self.input(x) + self.position, mask=later, is_causal=self.causal)
+        return y.mean(1) if self.pooling == "mean" else y[:, -1]
+
+
+class Transformer(nn.Module):
+    """An encoder a stream, beside a projected vector where there is one, into a head of two layers or one."""
+
+    def __init__(self, streams, heads, layers, ff, activation, causal, pooling, vector=0, projection=0, head=0,
+                 classes=3):
+        super().__init__()
+        self.names = tuple(streams)
+        for name, (steps, features, width) in streams.items():
+            setattr(self, name, Stream(steps, features, width, heads, layers, ff, activation, causal, pooling))
+        joined = sum(width for _, _, width in streams.values()) + projection
+        if vector:
+            self.strat = nn.Sequential(nn.Linear(vector, projection), nn.ReLU(), nn.Dropout(0.0))
+        if head:
+            self.head = nn.Sequential(nn.Linear(joined, head), nn.ReLU(), nn.Dropout(0.0), nn.Linear(head, classes))
+        else:
+            self.head = nn.Sequential(nn.Linear(joined, classes))
+
+    def forward(self, *inputs):
+        parts = [getattr(self, name)(x) for name, x in zip(self.names, inputs)]
+        if len(inputs) > len(self.names):
+            parts.append(self.strat(inputs[-1]))
+        return self.head(torch.cat(parts, 1))
+
+
+def trend(degree, steps):
+    """[degree + 1, steps]: the powers of i / steps."""
+    return (torch.arange(steps).double() / steps) ** torch.arange(degree + 1).double()[:, None]
+
+
+def seasonality(period, first, steps):
+    """[1 + 2 * waves, steps]: 1, then cosines, then sines of 2 pi k i / period, k = 1 .. waves, i from first on."""
+    turn = 2 * torch.pi * torch.arange(first, first + steps).double() / period
+    waves = torch.arange(1, (period - 1) // 2 + 1).double()[:, None]
+    return torch.cat([torch.ones(1, steps).double(), torch.cos(waves * turn), torch.sin(waves * turn)])
+
+
+class Block(nn.Module):
+    def __init__(self, kind, lookback, horizon, width, layers, degree):
+        super().__init__()
+        sizes = [lookback] + [width] * layers
+        self.fc = nn.Sequential(*(m for a, b in zip(sizes, sizes[1:]) for m in (nn.Linear(a, b), nn.ReLU())))
+        if kind == "generic":
+            self.split, back, fore = lookback, None, None
+        elif kind == "trend":
+            self.split, back, fore = degree + 1, trend(degree, lookback), trend(degree, horizon)
+        else:
+            back, fore = seasonality(horizon, -lookback, lookback), seasonality(horizon, 0, horizon)
+            self.split = len(fore)
+        self.theta = nn.Linear(width, lookback + horizon if kind == "generic" else 2 * self.split)
+        # The program holds the functions in float32; so does the reference, in both precisions.
+        self.register_buffer("back", back.float() if back is not None else None, persistent=False)
+        self.register_buffer("fore", fore.float() if fore is not None else None, persistent=False)
+
+    def forward(self, x):
+        theta = self.theta(self.fc(x))
+        back, fore = theta[:, :self.split], theta[:, self.split:]
+        return (back, fore) if self.back is None else (back @ self.back, fore @ self.fore)
+
+
+class NBeats(nn.Module):
+    def __init__(self, stacks, blocks, lookback, horizon, width, layers, degree=2, head=0, classes=0):
+        super().__init__()
+        self.blocks = nn.ModuleList(Block(kind, lookback, horizon, width, layers, degree)
+                                    for kind in stacks for _ in range(blocks))
+        if classes:
+            self.head = nn.Sequential(nn.Linear(horizon, head), nn.ReLU(), nn.Dropout(0.0), nn.Linear(head, classes))
+        self.classes = classes
+
+    def forward(self, x):
+        y = 0
+        for block in self.blocks:
+            back, fore = block(x)
+            x, y = x - back, y + fore
+        return self.head(y) if self.classes else y
+
+
 @dataclasses.dataclass(frozen=True)
 class Case:
     name: str
@@ -94,6 +191,10 @@ class Case:
     gain: float = 1.0               # factor on the initial parameters; large enough, clipping is at work
     input_grads: tuple = ()         # inputs whose gradients are stored as well
     keep_grad: bool = True          # store grad.NAME beside grad64.NAME
+    jitter: float = 0.0             # normal noise on the initial parameters, so that none stays at 0 or 1
+    objective: str = "cross_entropy"
+    horizon: int = 0                # of forecasts
+    settings: dict = dataclasses.field(default_factory=dict)  # metadata that test_golden reads
 
 
 CASES = (
@@ -116,6 +217,32 @@ CASES = (
          lambda: Mlp(nn.GELU),
          dict(x=(33, 13)), batch=33, tail=4, seed=5,
          class_weight=(0.75, 1.5, 1.0), label_smoothing=0.1),
+    Case("transformer", "an encoder of 2 layers over 9x5, width 12, 3 heads, ff 20, ReLU; mean of steps; linear 12-3",
+         lambda: Transformer(dict(fast=(9, 5, 12)), 3, 2, 20, "relu", False, "mean"),
+         dict(fast=(7, 9, 5)), batch=7, tail=2, seed=6, class_weight=(0.75, 1.5, 1.0), jitter=0.1,
+         settings=dict(heads="3", layers="2", activation="relu", causal="0", pooling="mean")),
+    Case("transformer_causal", "the same, causal, with GELU; the last step; head 12-10-3",
+         lambda: Transformer(dict(fast=(9, 5, 12)), 3, 2, 20, "gelu", True, "last", head=10),
+         dict(fast=(7, 9, 5)), batch=7, tail=2, seed=7, jitter=0.1,
+         settings=dict(heads="3", layers="2", activation="gelu", causal="1", pooling="last")),
+    Case("transformer_two", "encoders over 11x5 of width 16 and 4x3 of width 8, 4 heads, vector 6 to 4, head 28-10-3",
+         lambda: Transformer(dict(fast=(11, 5, 16), slow=(4, 3, 8)), 4, 1, 24, "gelu", False, "mean", vector=6,
+                             projection=4, head=10),
+         dict(fast=(5, 11, 5), slow=(5, 4, 3), vector=(5, 6)), batch=5, tail=1, seed=8,
+         class_weight=(1.25, 0.5, 1.75), label_smoothing=0.1, jitter=0.1,
+         settings=dict(heads="4", layers="1", activation="gelu", causal="0", pooling="mean")),
+    Case("nbeats", "3 generic blocks of 4 layers of 16, 10 steps to 4; the absolute error",
+         lambda: NBeats(("generic",), 3, 10, 4, 16, 4),
+         dict(fast=(9, 10)), batch=9, tail=2, seed=9, objective="mae", horizon=4,
+         settings=dict(stacks="generic", blocks="3", layers="4", horizon="4", degree="2")),
+    Case("nbeats_basis", "2 blocks of trend and 2 of seasonality, 3 layers of 16, 13 steps to 7; Huber's loss",
+         lambda: NBeats(("trend", "seasonality"), 2, 13, 7, 16, 3, degree=3),
+         dict(fast=(9, 13)), batch=9, tail=2, seed=10, objective="huber", horizon=7,
+         settings=dict(stacks="trend seasonality", blocks="2", layers="3", horizon="7", degree="3")),
+    Case("nbeats_class", "2 generic blocks and one of trend, 2 layers of 16, 10 steps to 5; head 5-8-3",
+         lambda: NBeats(("generic", "generic", "trend"), 1, 10, 5, 16, 2, degree=2, head=8, classes=3),
+         dict(fast=(9, 10)), batch=9, tail=2, seed=11, class_weight=(0.75, 1.5, 1.0), label_smoothing=0.1,
+         settings=dict(stacks="generic generic trend", blocks="1", layers="2", horizon="5", degree="2")),
 )
 
 
@@ -125,10 +252,11 @@ class Batch:
     label: torch.Tensor
     weight: torch.Tensor
     class_weight: torch.Tensor
+    target: torch.Tensor = None
 
     def double(self):
         return Batch({k: v.double() for k, v in self.inputs.items()}, self.label, self.weight.double(),
-                     self.class_weight.double())
+                     self.class_weight.double(), None if self.target is None else self.target.double())
 
 
 def make_batch(case, classes):
@@ -138,10 +266,15 @@ def make_batch(case, classes):
     weight = torch.ones(case.batch)
     weight[1] = 0.5
     weight[case.batch - case.tail:] = 0.0
-    return Batch(inputs, label, weight, torch.tensor(case.class_weight or (1.0,) * classes))
+    target = torch.randn(case.batch, case.horizon) if case.horizon else None
+    return Batch(inputs, label, weight, torch.tensor(case.class_weight or (1.0,) * classes), target)
 
 
 def loss_of(case, output, batch):
+    if case.objective != "cross_entropy":
+        error = F.l1_loss(output, batch.target, reduction="none") if case.objective == "mae" else \
+            F.huber_loss(output, batch.target, reduction="none", delta=0.5)
+        return (error.sum(1) * batch.weight).sum() / (batch.weight.sum() * case.horizon)
     ce = F.cross_entropy(output, batch.label, weight=batch.class_weight, reduction="none",
                          label_smoothing=case.label_smoothing)
     return (ce * batch.weight).sum() / (batch.weight * batch.class_weight[batch.label]).sum()
@@ -179,11 +312,13 @@ def metadata_of(case):
         "torch": str(torch.__version__),
         "seed": str(case.seed),
         "label_smoothing": str(case.label_smoothing),
-        "loss": "sum(weight * ce) / sum(weight * class_weight[label])",
+        "objective": case.objective,
+        "loss": "sum(weight * ce) / sum(weight * class_weight[label])" if case.objective == "cross_entropy" else
+                "sum(weight * error) / (sum(weight) * horizon)",
         "optimizer": "adamw lr 1e-3 betas 0.9 0.999 eps 1e-8 weight_decay 0.01",
         "clip_norm": str(CLIP_NORM),
         "steps": str(STEPS),
-    }
+    } | case.settings
 
 
 def make(case, directory):
@@ -192,9 +327,12 @@ def make(case, directory):
     with torch.no_grad():
         for p in model.parameters():
             p.mul_(case.gain)
+            if case.jitter:
+                p.add_(case.jitter * torch.randn(p.shape))
     batch = make_batch(case, classes=3)
     tensors = {"input." + k: v for k, v in batch.inputs.items()}
-    tensors |= {"label": batch.label.int(), "weight": batch.weight}
+    tensors |= {"weight": batch.weight}
+    tensors |= {"label": batch.label.int()} if batch.target is None else {"target": batch.target}
     if case.class_weight:
         tensors["class_weight"] = batch.class_weight
     tensors |= {"param." + k: v.detach().clone() for k, v in model.named_parameters()}
@@ -221,15 +359,19 @@ def make(case, directory):
 
 
 def main():
-    if len(sys.argv) != 2:
-        print("make_golden.py: one argument is needed: the directory to write to", file=sys.stderr)
+    wanted = sys.argv[2:] or [case.name for case in CASES]
+    unknown = set(wanted) - {case.name for case in CASES}
+    if len(sys.argv) < 2 or unknown:
+        what = f"no case {', '.join(sorted(unknown))}" if unknown else "the directory to write to is needed"
+        print(f"make_golden.py: {what}", file=sys.stderr)
         return 2
     torch.use_deterministic_algorithms(True)
     torch.set_num_threads(1)
     directory = pathlib.Path(sys.argv[1])
     directory.mkdir(parents=True, exist_ok=True)
     for case in CASES:
-        make(case, directory)
+        if case.name in wanted:
+            make(case, directory)
     return 0
 
 

@@ -19,8 +19,8 @@ static tensor input(graph *g, shape s) {
 static model_spec reference(graph *g) {
     model_spec s = {
         .kind = MODEL_lstm, .streams = 2, .classes = 3, .projection = 32, .head = 64, .layers = 1, .dropout = 0.3f};
-    s.stream[0] = (model_stream){"fast", input(g, shape3(BATCH, 50, 15)), 32};
-    s.stream[1] = (model_stream){"slow", input(g, shape3(BATCH, 20, 8)), 16};
+    s.stream[0] = (model_stream){.name = "fast", .x = input(g, shape3(BATCH, 50, 15)), .hidden = 32};
+    s.stream[1] = (model_stream){.name = "slow", .x = input(g, shape3(BATCH, 20, 8)), .hidden = 16};
     s.vector = input(g, shape2(BATCH, 64));
     return s;
 }
@@ -73,7 +73,7 @@ static void mlp_is_numbered_as_a_sequence(void **state) {
     for (int dropout = 0; dropout < 2; dropout++) {
         graph *g = graph_new();
         model_spec s = {.kind = MODEL_mlp, .streams = 1, .classes = 3, .widths = 2, .width = {512, 256}};
-        s.stream[0] = (model_stream){"fast", input(g, shape2(BATCH, 30)), 0};
+        s.stream[0] = (model_stream){.name = "fast", .x = input(g, shape2(BATCH, 30)), .hidden = 0};
         s.vector = input(g, shape2(BATCH, 34));
         s.act = ACT_RELU;
         s.dropout = dropout ? 0.2f : 0;
@@ -87,12 +87,86 @@ static void mlp_is_numbered_as_a_sequence(void **state) {
     }
 }
 
+static void begins_as(const graph *g, const char *name, shape s, init_kind kind, double bound) {
+    tensor t = graph_parameter_named(g, name);
+    if (!t.id) fail_msg("no parameter %s", name);
+    const tensor_info *p = graph_info(g, t);
+    assert_true(shape_equal(p->shape, s));
+    assert_int_equal(p->init.kind, kind);
+    assert_true(fabs((double)p->init.bound - bound) < 1e-7);
+}
+
+// The timed case: width 128, 8 heads, 3 layers, 512 between, windows 50x15: 0.60 M parameters.
+static void transformer_is_pytorchs(void **state) {
+    (void)state;
+    graph *g = graph_new();
+    model_spec s = {.kind = MODEL_transformer, .streams = 1, .classes = 3, .layers = 3, .heads = 8, .ff = 512};
+    s.stream[0] = (model_stream){.name = "fast", .x = input(g, shape3(BATCH, 50, 15)), .hidden = 128};
+    s.act = ACT_GELU;
+    s.dropout = 0.1f;
+    tensor logits = model_build(g, &s);
+    assert_true(shape_equal(graph_info(g, logits)->shape, shape2(BATCH, 3)));
+    assert_int_equal(graph_parameter_values(g), 603651);
+    assert_int_equal(graph_parameters(g), 2 + 1 + 3 * 12 + 2);
+    has_parameter(g, "fast.input.weight", shape2(128, 15), 15);
+    begins_as(g, "fast.position", shape2(50, 128), INIT_NORMAL, 0.02);
+    begins_as(g, "fast.encoder.layers.0.self_attn.in_proj_weight", shape2(384, 128), INIT_UNIFORM, sqrt(6.0 / 512));
+    begins_as(g, "fast.encoder.layers.1.self_attn.in_proj_bias", shape1(384), INIT_ZERO, 0);
+    has_parameter(g, "fast.encoder.layers.2.self_attn.out_proj.weight", shape2(128, 128), 128);
+    begins_as(g, "fast.encoder.layers.2.self_attn.out_proj.bias", shape1(128), INIT_ZERO, 0);
+    has_parameter(g, "fast.encoder.layers.0.linear1.weight", shape2(512, 128), 128);
+    has_parameter(g, "fast.encoder.layers.0.linear2.bias", shape1(128), 512);
+    begins_as(g, "fast.encoder.layers.1.norm1.weight", shape1(128), INIT_ONE, 0);
+    begins_as(g, "fast.encoder.layers.1.norm2.bias", shape1(128), INIT_ZERO, 0);
+    has_parameter(g, "head.0.weight", shape2(3, 128), 128);
+    graph_free(g);
+}
+
+// The timed case: 30 blocks of width 512, 60 steps to 12: 25.7 M parameters.
+static void nbeats_is_the_reference(void **state) {
+    (void)state;
+    graph *g = graph_new();
+    model_spec s = {.kind = MODEL_nbeats, .streams = 1, .horizon = 12, .layers = 4, .stacks = 1, .blocks = 30};
+    s.stream[0] = (model_stream){.name = "series", .x = input(g, shape2(BATCH, 60))};
+    s.width[0] = 512;
+    tensor y = model_build(g, &s);
+    assert_true(shape_equal(graph_info(g, y)->shape, shape2(BATCH, 12)));
+    assert_int_equal(graph_parameter_values(g), 25684080);
+    assert_int_equal(graph_parameters(g), 30 * 10);
+    has_parameter(g, "blocks.0.fc.0.weight", shape2(512, 60), 60);
+    has_parameter(g, "blocks.29.fc.6.bias", shape1(512), 512);
+    has_parameter(g, "blocks.29.theta.weight", shape2(72, 512), 512);
+    graph_free(g);
+}
+
+static void normal_weights_are_normal(void **state) {
+    enum { N = 40000 };
+    (void)state;
+    graph *g = graph_new();
+    graph_parameter(g, "p", shape1(N), (init){INIT_NORMAL, 0.5f});
+    float *w = malloc((size_t)graph_slab_elements(g) * sizeof *w);
+    assert_non_null(w);
+    graph_initial(g, 3, w);
+    double sum = 0, square = 0, fourth = 0;
+    for (int i = 0; i < N; i++) {
+        double z = (double)w[i] / 0.5;
+        sum += z / N;
+        square += z * z / N;
+        fourth += z * z * z * z / N;
+    }
+    assert_true(fabs(sum) < 0.02 && fabs(square - 1) < 0.03 && fabs(fourth - 3) < 0.2);
+    free(w);
+    graph_free(g);
+}
+
 static void names_are_found(void **state) {
     (void)state;
     for (int k = 0; k < MODEL_COUNT; k++) assert_int_equal(model_find(model_name((model_kind)k)), k);
     assert_int_equal(model_find("oracle"), MODEL_COUNT);
     assert_int_equal(model_layout(MODEL_lstm), WINDOW_STEPS);
     assert_int_equal(model_layout(MODEL_mlp), WINDOW_FLAT);
+    assert_int_equal(model_layout(MODEL_transformer), WINDOW_STEPS);
+    assert_int_equal(model_layout(MODEL_nbeats), WINDOW_FLAT);
 }
 
 // Within its bound, spread over it, different between parameters and seeds, zero in the padding.
@@ -140,6 +214,9 @@ int main(void) {
         cmocka_unit_test(lstm_is_the_reference),
         cmocka_unit_test(lstm_may_be_deep_and_lack_a_vector),
         cmocka_unit_test(mlp_is_numbered_as_a_sequence),
+        cmocka_unit_test(transformer_is_pytorchs),
+        cmocka_unit_test(nbeats_is_the_reference),
+        cmocka_unit_test(normal_weights_are_normal),
         cmocka_unit_test(names_are_found),
         cmocka_unit_test(initial_weights_are_pytorchs_kind),
     };

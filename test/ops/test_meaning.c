@@ -400,6 +400,166 @@ static void check_layernorm(const place *p) {
         }
 }
 
+// attention
+
+typedef struct {
+    int64_t B, T, d;
+    int heads;
+    bool causal, masked;
+} attention_case;
+
+// One query of one head, from the definition: the probability of each key, 0 for what it may not see.
+static void attention_query(const attention_case *k, const float *x, const float *mask, int64_t i, double *prob) {
+    int64_t row = 3 * k->d * k->heads;
+    double top = -HUGE_VAL, sum = 0;
+    for (int64_t j = 0; j < k->T; j++) {
+        double s = 0;
+        for (int64_t c = 0; c < k->d; c++) s += (double)x[i * row + c] * (double)x[j * row + row / 3 + c];
+        bool seen = (!k->masked || mask[j] != 0) && (!k->causal || j <= i);
+        prob[j] = seen ? s / sqrt((double)k->d) : -HUGE_VAL;
+        if (seen) top = fmax(top, prob[j]);
+    }
+    for (int64_t j = 0; j < k->T; j++) sum += prob[j] = prob[j] == -HUGE_VAL ? 0 : exp(prob[j] - top);
+    for (int64_t j = 0; j < k->T && sum > 0; j++) prob[j] /= sum;
+}
+
+static void attention_want(const attention_case *k, const float *x, const float *mask, double *want) {
+    int64_t D = k->d * k->heads;
+    double prob[64];
+    for (int64_t at = 0; at < k->B * k->T * k->heads; at++) {
+        int64_t b = at / (k->T * k->heads), i = at / k->heads % k->T, h = at % k->heads;
+        const float *head = x + b * k->T * 3 * D + h * k->d;
+        attention_query(k, head, mask + b * k->T, i, prob);
+        for (int64_t c = 0; c < k->d; c++) {
+            double y = 0;
+            for (int64_t j = 0; j < k->T; j++)
+                if (prob[j] != 0) y += prob[j] * (double)head[j * 3 * D + 2 * D + c];
+            want[(b * k->T + i) * D + h * k->d + c] = y;
+        }
+    }
+}
+
+// Padding is not read as a key or as a value: it holds NaN there. Large scores do not overflow. The first sample is all
+// padding, and gives 0.
+static void attention_of(const place *p, attention_case k, float bound) {
+    int64_t D = k.d * k.heads, n = k.B * k.T * 3 * D;
+    float *x = calloc((size_t)n, sizeof *x), *mask = calloc((size_t)(k.B * k.T), sizeof *mask);
+    double *want = calloc((size_t)(k.B * k.T * D), sizeof *want);
+    assert_non_null(x);
+    assert_non_null(mask);
+    assert_non_null(want);
+    fill(x, n, 33, bound);
+    for (int64_t i = 0; i < n && bound > 1; i++) x[i] = rintf(x[i]); // exact in 16 bits too
+    for (int64_t i = 0; i < k.B * k.T; i++) {
+        mask[i] = i < k.T || i % 3 == 1 ? 0 : 1 + (float)(i % 2);
+        for (int64_t c = D; c < 3 * D && k.masked && mask[i] == 0; c++) x[i * 3 * D + c] = NAN;
+    }
+    attention_want(&k, x, mask, want);
+    scene s = scene_of("attention", p);
+    tensor in = given(&s, shape3(k.B, k.T, 3 * D), x);
+    tensor m = k.masked ? graph_constant(s.g, "mask", DTYPE_F32, shape2(k.B, k.T), mask) : TENSOR_NONE;
+    tensor y = op_attention(s.g, in, m, (attention_settings){k.heads, k.causal, 0});
+    scene_open(&s, y, (step){0});
+    expect_within(&s, y, want, s.p->tolerance * (bound > 1 ? 10 : 1));
+    scene_close(&s);
+    free(x);
+    free(mask);
+    free(want);
+}
+
+// Values that are the identity show the probabilities themselves: in training each is 0 or larger by what is kept.
+// Which ones depends on the seed, the update and the row in the effective batch.
+enum { KEYS = 16, ATTENTION_ROWS = 24, PROBABILITIES = ATTENTION_ROWS * KEYS * KEYS };
+
+static double *attention_kept(const place *p, const float *x, float dropout, step at, bool training) {
+    scene s = scene_of("attention with dropout", p);
+    tensor in = given(&s, shape3(ATTENTION_ROWS, KEYS, 3 * KEYS), x);
+    tensor y = op_attention(s.g, in, TENSOR_NONE, (attention_settings){1, false, dropout});
+    scene_open(&s, y, at);
+    double *is = output(&s, y, training);
+    scene_close(&s);
+    return is;
+}
+
+static void check_attention_dropout(const place *p) {
+    float *x = calloc(3 * PROBABILITIES, sizeof *x);
+    assert_non_null(x);
+    fill(x, 3 * PROBABILITIES, 34, 1);
+    for (int i = 0; i < ATTENTION_ROWS * KEYS; i++)
+        for (int c = 0; c < KEYS; c++) x[i * 3 * KEYS + 2 * KEYS + c] = i % KEYS == c;
+    step first = {.seed = 8, .update = 2}, later = {.seed = 8, .update = 2, .row = 3}, other = {.seed = 9, .update = 2};
+    double *all = attention_kept(p, x, 0.25f, first, false), *kept = attention_kept(p, x, 0.25f, first, true);
+    double *shifted = attention_kept(p, x, 0.25f, later, true), *reseeded = attention_kept(p, x, 0.25f, other, true);
+    int64_t zeros = 0, differ = 0, rows = (ATTENTION_ROWS - 3) * KEYS * KEYS;
+    for (int i = 0; i < PROBABILITIES; i++) {
+        double want = kept[i] == 0 ? 0 : all[i] / 0.75;
+        assert_true(all[i] > 0 && fabs(kept[i] - want) <= 4 * p->tolerance);
+        zeros += kept[i] == 0;
+        differ += (kept[i] == 0) != (reseeded[i] == 0);
+    }
+    assert_true(fabs((double)zeros / PROBABILITIES - 0.25) < 0.02);
+    assert_true(fabs((double)differ / PROBABILITIES - 0.375) < 0.03);
+    for (int64_t i = 0; i < rows; i++) assert_int_equal(shifted[i] == 0, kept[i + 3 * KEYS * KEYS] == 0);
+    double *made[] = {all, kept, shifted, reseeded};
+    for (int i = 0; i < 4; i++) free(made[i]);
+    free(x);
+}
+
+static void check_attention(const place *p) {
+    for (int kind = 0; kind < 4; kind++) {
+        attention_of(p, (attention_case){3, 7, 5, 2, kind & 1, kind & 2}, 1);
+        attention_of(p, (attention_case){2, 33, 16, 3, kind & 1, kind & 2}, 1);
+        attention_of(p, (attention_case){2, 6, 4, 1, kind & 1, kind & 2}, 12);
+    }
+    attention_of(p, (attention_case){1, 1, 1, 1, false, false}, 1);
+    check_attention_dropout(p);
+}
+
+// position, last_time, basis
+
+static void check_position(const place *p) {
+    enum { B = 3, T = 4, C = 5, N = T * C };
+    float x[B * N], table[N];
+    double want[B * N];
+    fill(x, (int64_t)B * N, 35, 1);
+    fill(table, N, 36, 1);
+    for (int i = 0; i < B * N; i++) want[i] = (double)x[i] + (double)table[i % N];
+    scene s = scene_of("position", p);
+    tensor y = op_position(s.g, given(&s, shape3(B, T, C), x), given(&s, shape2(T, C), table));
+    scene_open(&s, y, (step){0});
+    expect(&s, y, want);
+    scene_close(&s);
+}
+
+static void check_last_time(const place *p) {
+    enum { B = 3, T = 4, C = 5 };
+    float x[B * T * C];
+    double want[B * C];
+    fill(x, (int64_t)B * T * C, 37, 1);
+    for (int i = 0; i < B * C; i++) want[i] = (double)x[(i / C * T + T - 1) * C + i % C];
+    x[0] = x[C] = NAN; // of steps before the last
+    scene s = scene_of("last_time", p);
+    tensor y = op_last_time(s.g, given(&s, shape3(B, T, C), x));
+    scene_open(&s, y, (step){0});
+    expect_within(&s, y, want, 0);
+    scene_close(&s);
+}
+
+static void check_basis(const place *p) {
+    enum { B = 5, K = 4, H = 7 };
+    float theta[B * K], f[K * H];
+    double want[B * H] = {0};
+    fill(theta, (int64_t)B * K, 38, 1);
+    fill(f, (int64_t)K * H, 39, 1);
+    for (int i = 0; i < B * H; i++)
+        for (int k = 0; k < K; k++) want[i] += (double)theta[i / H * K + k] * (double)f[k * H + i % H];
+    scene s = scene_of("basis", p);
+    tensor y = op_basis(s.g, given(&s, shape2(B, K), theta), graph_constant(s.g, "basis", DTYPE_F32, shape2(K, H), f));
+    scene_open(&s, y, (step){0});
+    expect(&s, y, want);
+    scene_close(&s);
+}
+
 // dropout
 
 enum { DROP_ROWS = 1000, DROP_WIDTH = 200, DROP_ALL = DROP_ROWS * DROP_WIDTH };
@@ -634,6 +794,28 @@ static void check_mean_time(const place *p) {
     }
 }
 
+// scale_rows
+
+static void check_scale_rows(const place *p) {
+    enum { B = 4, C = 6, N = B * C };
+    static const float scale[B] = {2, -0.75f, 10000, 3};
+    float x[N];
+    fill(x, N, 81, 1);
+    for (int k = 0; k < 4; k++) {
+        double want[N];
+        for (int i = 0; i < N; i++) {
+            double by = (double)scale[i / C];
+            want[i] = (double)x[i] * (k & 1 ? 1 / by : by);
+        }
+        scene s = scene_of("scale_rows", p);
+        tensor in = given(&s, k & 2 ? shape3(B, 2, C / 2) : shape2(B, C), x);
+        tensor y = op_scale_rows(s.g, in, graph_constant(s.g, "scale", DTYPE_F32, shape1(B), scale), k & 1);
+        scene_open(&s, y, (step){0});
+        expect(&s, y, want);
+        scene_close(&s);
+    }
+}
+
 // Losses: {sum, normaliser}, each by itself; and the gradient of a loss scaled by 1
 
 static void expect_loss(scene *s, tensor loss, tensor of, const double want[2], const double *slope) {
@@ -718,32 +900,176 @@ static void check_cross_entropy(const place *p) {
     for (int i = 0; i < 8; i++) cross_entropy_case(p, bounds[i / 4], i % 2, i / 2 % 2 ? 0.1f : 0);
 }
 
-static void pointwise_case(const place *p, const char *name, bool squared) {
+// (1 - p_y)^gamma times the cross-entropy, and its gradient by central differences of that.
+static double focal_value(const double *z, int32_t y, const double *class_weight, double smoothing, double gamma) {
+    double top = z[0], total = 0, loss = 0, rest = 0;
+    for (int k = 1; k < LOSS_WIDTH; k++) top = fmax(top, z[k]);
+    for (int k = 0; k < LOSS_WIDTH; k++) total += exp(z[k] - top);
+    for (int k = 0; k < LOSS_WIDTH; k++) {
+        double share = class_weight[k] * ((k == y ? 1 - smoothing : 0) + smoothing / LOSS_WIDTH);
+        loss += share * (top + log(total) - z[k]);
+        if (k != y) rest += exp(z[k] - top) / total;
+    }
+    return pow(rest, gamma) * loss;
+}
+
+static void focal_case(const place *p, bool classes, focal_settings settings) {
+    static const float given_weight[LOSS_WIDTH] = {0.5f, 2, 1, 0.25f, 3};
+    double class_weight[LOSS_WIDTH], want[2] = {0, 0}, s = (double)settings.smoothing, gamma = (double)settings.gamma;
+    loss_data *v = loss_rows(3);
+    for (int k = 0; k < LOSS_WIDTH; k++) class_weight[k] = classes ? (double)given_weight[k] : 1;
+    for (int b = 0; b < LOSS_ROWS; b++) {
+        double z[LOSS_WIDTH], w = (double)v->weight[b], h = 1e-5;
+        if (w == 0) continue;
+        for (int k = 0; k < LOSS_WIDTH; k++) z[k] = (double)v->z[b * LOSS_WIDTH + k];
+        want[0] += w * focal_value(z, v->label[b], class_weight, s, gamma);
+        want[1] += w * class_weight[v->label[b]];
+        for (int k = 0; k < LOSS_WIDTH; k++) {
+            double at = z[k];
+            z[k] = at + h;
+            double above = focal_value(z, v->label[b], class_weight, s, gamma);
+            z[k] = at - h;
+            double below = focal_value(z, v->label[b], class_weight, s, gamma);
+            z[k] = at;
+            v->slope[b * LOSS_WIDTH + k] = w * (above - below) / (2 * h);
+        }
+    }
+    place near = *p; // differences have ten digits
+    near.tolerance = fmax(p->tolerance, 1e-9);
+    scene sc = scene_of("focal", &near);
+    tensor z = given(&sc, shape2(LOSS_ROWS, LOSS_WIDTH), v->z);
+    tensor label = graph_constant(sc.g, "label", DTYPE_I32, shape1(LOSS_ROWS), v->label);
+    tensor weight = graph_constant(sc.g, "weight", DTYPE_F32, shape1(LOSS_ROWS), v->weight);
+    tensor of = classes ? graph_constant(sc.g, "class", DTYPE_F32, shape1(LOSS_WIDTH), given_weight) : TENSOR_NONE;
+    expect_loss(&sc, op_focal(sc.g, z, label, weight, of, settings), z, want, v->slope);
+    free(v);
+}
+
+// A row that is wholly right costs nothing and has no slope, whatever gamma.
+static void focal_certain(const place *p) {
+    static const float z[3] = {200, -200, 0}, one = 1, gammas[] = {0, 0.5f, 1, 2};
+    static const int32_t label = 0;
+    static const double want[2] = {0, 1}, slope[3] = {0, 0, 0};
+    for (int i = 0; i < 4; i++) {
+        scene s = scene_of("focal of a certain row", p);
+        tensor in = given(&s, shape2(1, 3), z), y = graph_constant(s.g, "label", DTYPE_I32, shape1(1), &label);
+        tensor weight = graph_constant(s.g, "weight", DTYPE_F32, shape1(1), &one);
+        expect_loss(&s, op_focal(s.g, in, y, weight, TENSOR_NONE, (focal_settings){gammas[i], 0}), in, want, slope);
+    }
+}
+
+static void check_focal(const place *p) {
+    static const float gammas[] = {0, 1, 2, 3.5f};
+    for (int i = 0; i < 16; i++) focal_case(p, i & 1, (focal_settings){gammas[i / 4], i & 2 ? 0.1f : 0});
+    focal_certain(p);
+}
+
+typedef enum { KIN_MSE, KIN_MAE, KIN_HUBER, KIN_SMAPE, KIN_MASE } kin;
+
+static double kin_value(kin k, double p, double t) {
+    double d = p - t, size = fabs(p) + fabs(t);
+    switch (k) {
+    case KIN_MSE: return d * d;
+    case KIN_HUBER: return fabs(d) <= 0.75 ? d * d / 2 : 0.75 * (fabs(d) - 0.375);
+    case KIN_SMAPE: return size > 0 ? 2 * fabs(d) / size : 0;
+    default: return fabs(d);
+    }
+}
+
+static double kin_slope(kin k, double p, double t) {
+    double d = p - t, size = fabs(p) + fabs(t), sign = (d > 0) - (d < 0);
+    switch (k) {
+    case KIN_MSE: return 2 * d;
+    case KIN_HUBER: return fabs(d) <= 0.75 ? d : 0.75 * sign;
+    case KIN_SMAPE: return size > 0 ? 2 * sign / size - 2 * fabs(d) / (size * size) * ((p > 0) - (p < 0)) : 0;
+    default: return sign;
+    }
+}
+
+static tensor kin_loss(graph *g, kin k, tensor z, tensor target, tensor weight, tensor scale) {
+    switch (k) {
+    case KIN_MSE: return op_mse(g, z, target, weight);
+    case KIN_HUBER: return op_huber(g, z, target, weight, 0.75f);
+    case KIN_SMAPE: return op_smape(g, z, target, weight);
+    case KIN_MASE: return op_mase(g, z, target, weight, scale);
+    default: return op_mae(g, z, target, weight);
+    }
+}
+
+// Every seventh row of mase has a scale of 0, and is left out.
+static void pointwise_case(const place *p, const char *name, kin k) {
     double want[2] = {0, 0};
+    float scale[LOSS_ROWS];
     loss_data *v = loss_rows(2);
     v->z[3] = v->target[3]; // no error: no slope either
+    v->z[4] = v->target[4] = 0;
+    for (int b = 0; b < LOSS_ROWS; b++) scale[b] = b % 7 == 3 ? 0 : 0.5f + (float)(b % 5);
     for (int i = 0; i < LOSS_ALL; i++) {
-        double w = (double)v->weight[i / LOSS_WIDTH], d = (double)v->z[i] - (double)v->target[i];
-        if (w == 0) continue;
-        want[0] += w * (squared ? d * d : fabs(d));
+        int b = i / LOSS_WIDTH;
+        double w = (double)v->weight[b], by = k == KIN_MASE ? (double)scale[b] : 1;
+        if (w == 0 || by == 0) continue;
+        want[0] += w / by * kin_value(k, (double)v->z[i], (double)v->target[i]);
         want[1] += w;
-        v->slope[i] = w * (squared ? 2 * d : (d > 0) - (d < 0));
+        v->slope[i] = w / by * kin_slope(k, (double)v->z[i], (double)v->target[i]);
     }
     scene s = scene_of(name, p);
     shape all = shape2(LOSS_ROWS, LOSS_WIDTH);
     tensor z = given(&s, all, v->z), target = graph_constant(s.g, "target", DTYPE_F32, all, v->target);
     tensor weight = graph_constant(s.g, "weight", DTYPE_F32, shape1(LOSS_ROWS), v->weight);
-    tensor loss = squared ? op_mse(s.g, z, target, weight) : op_mae(s.g, z, target, weight);
-    expect_loss(&s, loss, z, want, v->slope);
+    tensor by = graph_constant(s.g, "scale", DTYPE_F32, shape1(LOSS_ROWS), scale);
+    expect_loss(&s, kin_loss(s.g, k, z, target, weight, by), z, want, v->slope);
     free(v);
 }
 
 static void check_mse(const place *p) {
-    pointwise_case(p, "mse", true);
+    pointwise_case(p, "mse", KIN_MSE);
 }
 
 static void check_mae(const place *p) {
-    pointwise_case(p, "mae", false);
+    pointwise_case(p, "mae", KIN_MAE);
+}
+
+static void check_huber(const place *p) {
+    pointwise_case(p, "huber", KIN_HUBER);
+}
+
+static void check_smape(const place *p) {
+    pointwise_case(p, "smape", KIN_SMAPE);
+}
+
+static void check_mase(const place *p) {
+    pointwise_case(p, "mase", KIN_MASE);
+}
+
+// Three quantiles of five values; the targets of loss_rows stand for all of them.
+static void check_quantile(const place *p) {
+    enum { Q = 3, WIDE = Q * LOSS_WIDTH, ALL = LOSS_ROWS * WIDE };
+    static const quantile_settings levels = {Q, {0.1f, 0.5f, 0.9f}};
+    double want[2] = {0, 0}, *slope = calloc(ALL, sizeof *slope);
+    float *z = calloc(ALL, sizeof *z);
+    loss_data *v = loss_rows(2);
+    assert_non_null(slope);
+    assert_non_null(z);
+    fill(z, ALL, 93, 2);
+    z[3] = v->target[3];
+    for (int i = 0; i < ALL; i++) {
+        int b = i / WIDE, column = i % WIDE;
+        double w = (double)v->weight[b], a = (double)levels.level[column / LOSS_WIDTH];
+        if (w == 0) z[i] = NAN;
+        if (w == 0) continue;
+        double d = (double)v->target[b * LOSS_WIDTH + column % LOSS_WIDTH] - (double)z[i];
+        want[0] += w * fmax(a * d, (a - 1) * d);
+        want[1] += w;
+        slope[i] = d == 0 ? 0 : w * (d > 0 ? -a : 1 - a);
+    }
+    scene s = scene_of("quantile", p);
+    tensor in = given(&s, shape2(LOSS_ROWS, WIDE), z);
+    tensor target = graph_constant(s.g, "target", DTYPE_F32, shape2(LOSS_ROWS, LOSS_WIDTH), v->target);
+    tensor weight = graph_constant(s.g, "weight", DTYPE_F32, shape1(LOSS_ROWS), v->weight);
+    expect_loss(&s, op_quantile(s.g, in, target, weight, levels), in, want, slope);
+    free(v);
+    free(z);
+    free(slope);
 }
 
 // confusion of logits that are not finite: the first largest wins, a NaN never over a number
@@ -793,14 +1119,24 @@ static const row rows[] = {
     {OP_lstm, "lstm", check_lstm},
     {OP_lstm, "lstm of a NaN", check_lstm_nan},
     {OP_layernorm, "layernorm", check_layernorm},
+    {OP_attention, "attention", check_attention},
+    {OP_position, "position", check_position},
     {OP_dropout, "dropout", check_dropout},
     {OP_concat, "concat", check_concat},
     {OP_slice, "slice", check_slice},
     {OP_axpby, "axpby", check_axpby},
     {OP_mean_time, "mean_time", check_mean_time},
+    {OP_last_time, "last_time", check_last_time},
+    {OP_basis, "basis", check_basis},
     {OP_cross_entropy, "cross_entropy", check_cross_entropy},
+    {OP_scale_rows, "scale_rows", check_scale_rows},
+    {OP_focal, "focal", check_focal},
     {OP_mse, "mse", check_mse},
     {OP_mae, "mae", check_mae},
+    {OP_huber, "huber", check_huber},
+    {OP_quantile, "quantile", check_quantile},
+    {OP_smape, "smape", check_smape},
+    {OP_mase, "mase", check_mase},
     {OP_confusion, "confusion", check_confusion},
 };
 enum { ROWS = sizeof rows / sizeof *rows };
@@ -816,7 +1152,7 @@ static void test_row(void **state) {
 // Operators that no gradient passes through are checked against their definition in test_ops.
 static void test_every_operator_has_a_row(void **state) {
     static const op elsewhere[] = {
-        OP_draw, OP_take, OP_window, OP_errors, OP_tally, OP_clip, OP_adamw, OP_sgd, OP_advance};
+        OP_draw, OP_take, OP_window, OP_level, OP_errors, OP_tally, OP_clip, OP_adamw, OP_sgd, OP_advance};
     (void)state;
     for (int o = 0; o < OP_COUNT; o++) {
         bool found = false;

@@ -162,6 +162,48 @@ static tensor layernorm_row(trial *t) {
     return op_layernorm(t->g, x, trial_weight(t, shape1(C), 1), trial_weight(t, shape1(C), 1), 1e-5f);
 }
 
+// A mask that leaves out every third key, and all keys of the first sample.
+static tensor key_mask(trial *t, int64_t B, int64_t T) {
+    float *mask = trial_memory(t, (size_t)(B * T) * sizeof *mask);
+    for (int64_t i = 0; i < B * T; i++) mask[i] = i < T || i % 3 == 1 ? 0 : 1;
+    return graph_constant(t->g, "mask", DTYPE_F32, shape2(B, T), mask);
+}
+
+typedef struct {
+    int64_t B, T, d;
+    bool masked;
+    attention_settings settings;
+} attention_case;
+
+static tensor attention_row(trial *t, attention_case k) {
+    tensor qkv = trial_weight(t, shape3(k.B, k.T, 3 * k.d * k.settings.heads), 1);
+    return op_attention(t->g, qkv, k.masked ? key_mask(t, k.B, k.T) : TENSOR_NONE, k.settings);
+}
+
+static tensor attention_full(trial *t) {
+    return attention_row(t, (attention_case){t->n, 5, 3, false, {2, false, 0}});
+}
+
+static tensor attention_long(trial *t) {
+    return attention_row(t, (attention_case){2, t->n < 60 ? t->n : 60, 5, false, {1, false, 0}});
+}
+
+static tensor attention_causal(trial *t) {
+    return attention_row(t, (attention_case){3, t->n < 40 ? t->n : 40, 4, false, {3, true, 0}});
+}
+
+static tensor attention_masked(trial *t) {
+    return attention_row(t, (attention_case){t->n < 40 ? t->n : 40, 7, 1, true, {5, false, 0}});
+}
+
+static tensor attention_dropout(trial *t) {
+    return attention_row(t, (attention_case){t->n < 40 ? t->n : 40, 7, 3, true, {2, true, 0.4f}});
+}
+
+static tensor position_row(trial *t) {
+    return op_position(t->g, trial_input(t, shape3(t->n, 5, 7), 1), trial_weight(t, shape2(5, 7), 1));
+}
+
 static tensor dropout_row(trial *t) {
     return op_dropout(t->g, trial_input(t, shape2(t->n, 13), 1), 0.3f);
 }
@@ -200,6 +242,14 @@ static tensor mean_time_masked(trial *t) {
         t->g, trial_input(t, shape3(t->n, 6, 5), 1), graph_constant(t->g, "mask", DTYPE_F32, shape2(t->n, 6), mask));
 }
 
+static tensor last_time_row(trial *t) {
+    return op_last_time(t->g, trial_input(t, shape3(t->n, 4, 5), 1));
+}
+
+static tensor basis_row(trial *t) {
+    return op_basis(t->g, trial_weight(t, shape2(t->n, 5), 1), trial_floats(t, shape2(5, 13), -1, 1));
+}
+
 static tensor row_weights(trial *t) {
     float *w = trial_memory(t, (size_t)t->n * sizeof *w);
     for (int64_t i = 0; i < t->n; i++) w[i] = i % 5 == 4 ? 0 : 0.5f + 0.25f * trial_random(t);
@@ -216,6 +266,27 @@ static tensor cross_entropy_full(trial *t) {
     return op_cross_entropy(t->g, z, y, row_weights(t), trial_floats(t, shape1(5), 0.5f, 2), 0.1f);
 }
 
+static tensor scale_rows_times(trial *t) {
+    tensor x = trial_input(t, shape3(t->n, 3, 5), 1);
+    return op_scale_rows(t->g, x, trial_floats(t, shape1(t->n), 0.5f, 2), false);
+}
+
+static tensor scale_rows_divided(trial *t) {
+    tensor x = trial_input(t, shape2(t->n, 7), 1);
+    return op_scale_rows(t->g, x, trial_floats(t, shape1(t->n), 0.5f, 2), true);
+}
+
+static tensor focal_plain(trial *t) {
+    tensor z = trial_input(t, shape2(t->n, 3), 2), y = trial_integers(t, shape1(t->n), 0, 3);
+    return op_focal(t->g, z, y, row_weights(t), TENSOR_NONE, (focal_settings){2, 0});
+}
+
+static tensor focal_full(trial *t) {
+    tensor z = trial_input(t, shape2(t->n, 5), 2), y = trial_integers(t, shape1(t->n), 0, 5);
+    tensor of = trial_floats(t, shape1(5), 0.5f, 2);
+    return op_focal(t->g, z, y, row_weights(t), of, (focal_settings){0.5f, 0.1f});
+}
+
 static tensor mse_row(trial *t) {
     tensor p = trial_weight(t, shape2(t->n, 7), 1);
     return op_mse(t->g, p, trial_floats(t, shape2(t->n, 7), -1, 1), row_weights(t));
@@ -224,6 +295,30 @@ static tensor mse_row(trial *t) {
 static tensor mae_row(trial *t) {
     tensor p = trial_weight(t, shape2(t->n, 7), 1);
     return op_mae(t->g, p, trial_floats(t, shape2(t->n, 7), -1, 1), row_weights(t));
+}
+
+static tensor huber_row(trial *t) {
+    tensor p = trial_weight(t, shape2(t->n, 7), 1);
+    return op_huber(t->g, p, trial_floats(t, shape2(t->n, 7), -1, 1), row_weights(t), 0.5f);
+}
+
+static tensor quantile_row(trial *t) {
+    tensor p = trial_weight(t, shape2(t->n, 3 * 7), 1);
+    quantile_settings levels = {3, {0.1f, 0.5f, 0.75f}};
+    return op_quantile(t->g, p, trial_floats(t, shape2(t->n, 7), -1, 1), row_weights(t), levels);
+}
+
+static tensor smape_row(trial *t) {
+    tensor p = trial_weight(t, shape2(t->n, 7), 1);
+    return op_smape(t->g, p, trial_floats(t, shape2(t->n, 7), 0.5f, 2), row_weights(t));
+}
+
+static tensor mase_row(trial *t) {
+    tensor p = trial_weight(t, shape2(t->n, 7), 1);
+    float *scale = trial_memory(t, (size_t)t->n * sizeof *scale);
+    for (int64_t i = 0; i < t->n; i++) scale[i] = i % 7 == 3 ? 0 : 1.5f + trial_random(t);
+    return op_mase(t->g, p, trial_floats(t, shape2(t->n, 7), -1, 1), row_weights(t),
+        graph_constant(t->g, "scale", DTYPE_F32, shape1(t->n), scale));
 }
 
 // Operators without a gradient: each runs on every device, against what it is defined to give
@@ -482,6 +577,29 @@ static void check_window_typed(const place *p) {
         stand s = stand_open(p, g, (exec_options){.batch = 1, .inference = true, .guard = 64});
         stand_play(&s, EXEC_EVALUATE);
         compare_typed(&s, x, &n, row, first, scaled, divided);
+        stand_close(&s);
+    }
+}
+
+// Zeros at the beginning are padding; a season may be longer than what is left.
+static void check_level(const place *p) {
+    enum { B = 4, T = 6 };
+    err e;
+    static const float x[B * T] = {0, 0, 10000, 10002, 0, 9999, 1, -3, 5, 2, 2, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, -7};
+    static const double want[3][B] = {{30001.0 / 4, 17.0 / 6, 1, 7},
+        {(2 + 10002.0 + 9999) / 3, (4.0 + 8 + 3 + 0 + 2) / 5, 0, 0}, {0, (1.0 + 7) / 2, 0, 0}};
+    static const level_settings kinds[3] = {{LEVEL_MEAN, 1}, {LEVEL_NAIVE, 1}, {LEVEL_NAIVE, 4}};
+    for (int k = 0; k < 3; k++) {
+        graph *g = graph_new();
+        tensor in = graph_constant(g, "x", DTYPE_F32, k ? shape3(B, T, 1) : shape2(B, T), x);
+        tensor y = op_level(g, in, kinds[k]);
+        graph_keep(g, y);
+        dtype_assign(g, p->precision);
+        stand s = stand_open(p, g, (exec_options){.batch = 1, .inference = true, .guard = 64});
+        stand_play(&s, EXEC_EVALUATE);
+        double v[B];
+        trial_ok(exec_peek(s.x, y, false, v, &e), &e);
+        for (int b = 0; b < B; b++) assert_true(fabs(number(&s, v, b) - want[k][b]) <= 1e-6 * want[k][b]);
         stand_close(&s);
     }
 }
@@ -1031,6 +1149,12 @@ static const row rows[] = {
     {OP_lstm, "lstm of data, 121 units", lstm_data_121, NULL, false},
     {OP_lstm, "lstm of 136 units, all states, start, resets", lstm_large, NULL, false},
     {OP_layernorm, "layernorm", layernorm_row, NULL, true},
+    {OP_attention, "attention", attention_full, NULL, false},
+    {OP_attention, "attention, long", attention_long, NULL, false},
+    {OP_attention, "attention, causal", attention_causal, NULL, false},
+    {OP_attention, "attention, masked", attention_masked, NULL, false},
+    {OP_attention, "attention, causal, masked, dropout", attention_dropout, NULL, false},
+    {OP_position, "position", position_row, NULL, true},
     {OP_dropout, "dropout", dropout_row, NULL, true},
     {OP_concat, "concat", concat_row, NULL, true},
     {OP_slice, "slice", slice_row, NULL, true},
@@ -1039,15 +1163,26 @@ static const row rows[] = {
     {OP_axpby, "axpby of the same tensor twice", axpby_same, NULL, true},
     {OP_mean_time, "mean_time", mean_time_row, NULL, true},
     {OP_mean_time, "mean_time with a mask", mean_time_masked, NULL, true},
+    {OP_last_time, "last_time", last_time_row, NULL, true},
+    {OP_basis, "basis", basis_row, NULL, false},
     {OP_cross_entropy, "cross_entropy", cross_entropy_plain, NULL, true},
     {OP_cross_entropy, "cross_entropy, weights, smoothing", cross_entropy_full, NULL, true},
+    {OP_focal, "focal", focal_plain, NULL, true},
+    {OP_focal, "focal, weights, smoothing", focal_full, NULL, true},
     {OP_mse, "mse", mse_row, NULL, false},
     {OP_mae, "mae", mae_row, NULL, false},
+    {OP_huber, "huber", huber_row, NULL, false},
+    {OP_quantile, "quantile", quantile_row, NULL, false},
+    {OP_smape, "smape", smape_row, NULL, false},
+    {OP_mase, "mase", mase_row, NULL, false},
     {OP_draw, "draw", NULL, check_draw, false},
     {OP_take, "take", NULL, check_take, false},
     {OP_take, "take of i8 and f16", NULL, check_take_typed, false},
     {OP_window, "window", NULL, check_window, false},
     {OP_window, "window of parts, with a scaler", NULL, check_window_typed, false},
+    {OP_level, "level", NULL, check_level, false},
+    {OP_scale_rows, "scale_rows", scale_rows_times, NULL, true},
+    {OP_scale_rows, "scale_rows, divided", scale_rows_divided, NULL, true},
     {OP_confusion, "confusion", NULL, check_confusion, false},
     {OP_errors, "errors", NULL, check_errors, false},
     {OP_tally, "tally, over micro-batches", NULL, check_sgd, false},

@@ -1,0 +1,341 @@
+// Jobs that forecast: every loss is learnt, forecasts come back in the data's units, metrics are what their definitions
+// say, host and device give the same bits; and what a description may not ask for. Also the transformer's step: any
+// split of a batch gives the same gradient, dropout of attention included.
+#include "cpu/cpu.h"
+#include "support.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum {
+    SERIES = 4,
+    LENGTH = 120,
+    HORIZON = 4,
+    WINDOW = 12,
+    PER_SERIES = LENGTH - HORIZON - 1,
+    SAMPLES = SERIES * PER_SERIES
+};
+
+static struct {
+    float value[SERIES * LENGTH], target[SAMPLES * HORIZON];
+    int32_t row[SAMPLES], first[SAMPLES];
+    dataset d;
+} market;
+
+// Waves of very different sizes; samples of all series interleave, from each series' second value on.
+static const dataset *series_data(void) {
+    for (int s = 0; s < SERIES; s++)
+        for (int t = 0; t < LENGTH; t++)
+            market.value[s * LENGTH + t] =
+                powf(20, (float)s) * (2 + sinf((float)t * 0.5f + (float)s) + 0.3f * sinf((float)t * 1.7f));
+    for (int i = 0; i < SAMPLES; i++) {
+        int s = i % SERIES, t = 1 + i / SERIES;
+        market.row[i] = s * LENGTH + t;
+        market.first[i] = s * LENGTH;
+        memcpy(market.target + i * HORIZON, market.value + s * LENGTH + t + 1, HORIZON * sizeof(float));
+    }
+    dataset *d = &market.d;
+    *d = (dataset){.name = "waves", .samples = SAMPLES, .streams = 1, .target_width = HORIZON, .target = market.target};
+    d->horizon = HORIZON;
+    d->stream[0] = (stream){.name = "series", .row = market.row, .first = market.first};
+    d->stream[0].series = table_of(COLUMN_F32, SERIES * LENGTH, 1, market.value);
+    return d;
+}
+
+// A forecasting job on a device
+
+typedef struct {
+    config *config;
+    settings settings;
+    model_spec model;
+    split split;
+    int64_t window[STREAMS_MOST];
+    job job;
+    queue *queue;
+    exec *x;
+} stand;
+
+static config *read_keys(const char *assignments) {
+    err e = {0};
+    char text[1024], *rest = NULL;
+    config *c = config_read("test", "", 0, settings_keys, settings_key_count, &e);
+    support_ok(c != NULL, &e);
+    snprintf(text, sizeof text, "%s", assignments);
+    for (char *word = strtok_r(text, " ", &rest); word; word = strtok_r(NULL, " ", &rest))
+        support_ok(config_override(c, word, &e), &e);
+    support_ok(config_check(c, &e), &e);
+    return c;
+}
+
+#define SMALL "model.kind=nbeats model.width=24 model.blocks=2 data.windows.series=12 train.batch_size=64 "
+
+static stand stand_open(const dataset *d, const char *assignments) {
+    err e = {0};
+    stand s = {.config = read_keys(assignments)};
+    support_ok(settings_read(s.config, &s.settings, &e), &e);
+    support_ok(settings_windows(s.config, d, s.window, &e) && settings_model(s.config, d, &s.model, &e), &e);
+    s.split.train = (span){0, SAMPLES};
+    job_init(&s.job, d, &s.split, &s.settings, &s.model, s.window, NULL, PRECISION_FP32);
+    graph_keep(s.job.g, s.job.logits);
+    s.queue = cpu_device.open(&(queue_options){.threads = 2}, &e);
+    support_ok(s.queue != NULL, &e);
+    s.x = exec_new(&cpu_device, s.queue, s.job.g, &(exec_options){.batch = s.settings.batch_size}, &e);
+    support_ok(s.x != NULL, &e);
+    float *w = malloc((size_t)graph_slab_elements(s.job.g) * sizeof *w);
+    assert_non_null(w);
+    graph_initial(s.job.g, s.settings.seed, w);
+    const float scale[2] = {1, 0};
+    support_ok(exec_write(s.x, graph_slab(s.job.g, SLAB_WEIGHTS), w, &e), &e);
+    support_ok(exec_write(s.x, s.job.seed, scale, &e), &e);
+    free(w);
+    return s;
+}
+
+static void stand_close(stand *s) {
+    exec_free(s->x);
+    cpu_device.close(s->queue);
+    job_done(&s->job);
+    config_free(s->config);
+}
+
+static void begin(stand *s, uint32_t epoch, bool shuffle) {
+    err e;
+    step at = {.seed = 1, .count = SAMPLES, .epoch = epoch, .shuffle = shuffle, .lr = 3e-3f};
+    support_ok(exec_step_write(s->x, &at, &e) && exec_clear(s->x, s->job.totals, &e), &e);
+    for (int k = 0; k < FORECAST_METRICS; k++)
+        if (s->job.metric[k].id) support_ok(exec_clear(s->x, s->job.metric[k], &e), &e);
+}
+
+static double mean_of(stand *s, tensor tally) {
+    err e;
+    double v[TALLY_COUNT];
+    support_ok(exec_read(s->x, tally, v, &e), &e);
+    return v[TALLY_SUM] / v[TALLY_NORM];
+}
+
+static int steps_of(const stand *s) {
+    return (int)((SAMPLES + s->settings.batch_size - 1) / s->settings.batch_size);
+}
+
+static double epoch(stand *s, uint32_t number) {
+    err e;
+    begin(s, number, true);
+    for (int i = 0; i < steps_of(s); i++)
+        support_ok(exec_play(s->x, EXEC_FIRST, &e) && exec_play(s->x, EXEC_UPDATE, &e), &e);
+    return mean_of(s, s->job.totals);
+}
+
+static void every_loss_is_learnt(void **state) {
+    static const char *const losses[] = {"mse", "mae", "huber", "quantile", "smape", "mase"};
+    (void)state;
+    for (size_t i = 0; i < sizeof losses / sizeof *losses; i++) {
+        char keys[256];
+        snprintf(keys, sizeof keys, SMALL "train.loss=%s", losses[i]);
+        stand s = stand_open(series_data(), keys);
+        assert_true(s.job.forecasts && !s.job.confusion.id);
+        double first = epoch(&s, 0), last = 0;
+        for (uint32_t k = 1; k < 30; k++) last = epoch(&s, k);
+        if (!(last < 0.35 * first)) fail_msg("%s: from %g to %g", losses[i], first, last);
+        stand_close(&s);
+    }
+}
+
+static void every_model_forecasts(void **state) {
+    static const char *const models[] = {"model.kind=mlp model.widths=32",
+        "model.kind=lstm model.hidden.series=8 model.head=0",
+        "model.kind=transformer model.hidden.series=8 model.heads=2 model.layers=1",
+        "model.kind=nbeats model.stacks=trend,seasonality model.width=16 model.blocks=1"};
+    (void)state;
+    for (size_t i = 0; i < sizeof models / sizeof *models; i++) {
+        char keys[256];
+        snprintf(keys, sizeof keys, "data.windows.series=12 train.batch_size=64 model.dropout=0 %s", models[i]);
+        stand s = stand_open(series_data(), keys);
+        double first = epoch(&s, 0), last = 0;
+        for (uint32_t k = 1; k < 10; k++) last = epoch(&s, k);
+        if (!(last < 0.8 * first)) fail_msg("%s: from %g to %g", models[i], first, last);
+        stand_close(&s);
+    }
+}
+
+// What the metrics of one batch of the first samples in order must be, from its forecasts.
+static void by_hand(const float *forecast, int64_t width, int64_t at, double want[FORECAST_METRICS]) {
+    double count = 0, sum[FORECAST_METRICS] = {0};
+    for (int b = 0; b < 64; b++) {
+        double naive = 0;
+        int row = market.row[b], first = market.first[b], begin = row - WINDOW + 1 > first ? row - WINDOW + 1 : first;
+        for (int t = begin + 1; t <= row; t++) naive += fabs((double)market.value[t] - (double)market.value[t - 1]);
+        naive /= row - begin;
+        for (int h = 0; h < HORIZON; h++, count++) {
+            double y = (double)forecast[b * width + at + h], t = (double)market.target[b * HORIZON + h];
+            sum[FORECAST_MAE] += fabs(y - t);
+            sum[FORECAST_MSE] += (y - t) * (y - t);
+            sum[FORECAST_SMAPE] += 2 * fabs(y - t) / (fabs(y) + fabs(t));
+            sum[FORECAST_MASE] += fabs(y - t) / naive;
+        }
+    }
+    for (int k = 0; k < FORECAST_METRICS; k++) want[k] = sum[k] / count;
+}
+
+// In the data's units: a forecast is what the model gives times the level of its window.
+static void forecasts_are_in_the_datas_units(void **state) {
+    (void)state;
+    for (int kind = 0; kind < 2; kind++) {
+        err e;
+        stand s = stand_open(series_data(), kind ? SMALL "train.loss=quantile train.quantiles=0.2,0.6,0.9" : SMALL);
+        int64_t width = kind ? 3 * HORIZON : HORIZON;
+        float y[64 * 3 * HORIZON], z[64 * 3 * HORIZON];
+        double want[FORECAST_METRICS];
+        epoch(&s, 0);
+        begin(&s, 0, false);
+        support_ok(exec_play(s.x, EXEC_EVALUATE, &e), &e);
+        support_ok(exec_peek(s.x, s.job.forecast, false, y, &e) && exec_peek(s.x, s.job.logits, false, z, &e), &e);
+        for (int b = 0; b < 64; b++) {
+            double level = 0;
+            int row = market.row[b], first = market.first[b],
+                count = row - first + 1 < WINDOW ? row - first + 1 : WINDOW;
+            for (int t = row - count + 1; t <= row; t++) level += fabs((double)market.value[t]) / count;
+            for (int64_t i = b * width; i < (b + 1) * width; i++)
+                assert_true(fabs((double)y[i] - (double)z[i] * level) <= 1e-5 * level * (1 + fabs((double)z[i])));
+        }
+        by_hand(y, width, kind ? HORIZON : 0, want);
+        for (int k = 0; k < FORECAST_METRICS; k++)
+            assert_true(fabs(mean_of(&s, s.job.metric[k]) - want[k]) <= 1e-5 * want[k]);
+        stand_close(&s);
+    }
+}
+
+static float *trained_weights(const char *keys, size_t *bytes) {
+    err e = {0};
+    stand s = stand_open(series_data(), keys);
+    loader *l = NULL;
+    if (s.job.host) {
+        loader_options o = job_loader(&s.job, &s.settings);
+        l = loader_new(&market.d, &o, &e);
+        support_ok(l != NULL, &e);
+        loader_seek(l, &(loader_range){{0, SAMPLES}, true, 3, 0});
+    }
+    begin(&s, 3, true);
+    for (int i = 0; i < steps_of(&s); i++) {
+        loader_batch b;
+        const job_inputs *in = &s.job.input;
+        if (l) assert_true(loader_next(l, &b));
+        if (l) support_ok(exec_write(s.x, in->x[0], b.x[0], &e) && exec_write(s.x, in->target, b.target, &e), &e);
+        if (l) support_ok(exec_write(s.x, in->weight, b.weight, &e), &e);
+        support_ok(exec_play(s.x, EXEC_FIRST, &e) && exec_play(s.x, EXEC_UPDATE, &e), &e);
+    }
+    *bytes = (size_t)graph_slab_elements(s.job.g) * sizeof(float);
+    float *w = malloc(*bytes);
+    assert_non_null(w);
+    support_ok(exec_read(s.x, graph_slab(s.job.g, SLAB_WEIGHTS), w, &e), &e);
+    loader_free(l);
+    stand_close(&s);
+    return w;
+}
+
+static void host_and_device_agree(void **state) {
+    static const char *const models[] = {"model.kind=nbeats model.width=8 model.blocks=2",
+        "model.kind=transformer model.hidden.series=8 model.heads=2 model.layers=1 model.dropout=0.3"};
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        char keys[256];
+        float *w[2];
+        size_t bytes = 0;
+        for (int host = 0; host < 2; host++) {
+            snprintf(keys, sizeof keys, "data.windows.series=12 train.batch_size=64 %s data.residency=%s", models[i],
+                host ? "host" : "device");
+            w[host] = trained_weights(keys, &bytes);
+        }
+        assert_memory_equal(w[0], w[1], bytes);
+        free(w[0]);
+        free(w[1]);
+    }
+}
+
+// What a description may not ask for
+
+static void refuses(const dataset *d, const char *keys, const char *text) {
+    err e = {0};
+    settings s;
+    model_spec m;
+    int64_t window[STREAMS_MOST];
+    config *c = read_keys(keys);
+    bool ok = settings_read(c, &s, &e) && settings_windows(c, d, window, &e) && settings_model(c, d, &m, &e);
+    if (ok || !strstr(e.text, text)) fail_msg("%s: \"%s\" does not say \"%s\"", keys, ok ? "" : e.text, text);
+    config_free(c);
+}
+
+static void what_cannot_be_is_told(void **state) {
+    (void)state;
+    const dataset *d = series_data();
+    refuses(d, "train.loss=focal", "is for classes; the data have only targets");
+    refuses(d, "model.kind=transformer model.heads=7", "7 do not share the width 128 of stream series evenly");
+    refuses(d, "model.kind=transformer model.activation=tanh", "a transformer has relu or gelu");
+    refuses(d, "model.kind=transformer data.windows.series=5000", "a transformer takes 4096 steps at most");
+    refuses(d, "model.kind=nbeats model.stacks=trend,wave", "wave is not generic, trend or seasonality");
+    refuses(d, "model.kind=nbeats model.stacks=[]", "must name 1 to 16 stacks");
+    refuses(d, "train.quantiles=0.5,0.4", "rising numbers between 0 and 1");
+    refuses(d, "train.quantiles=0.5,x", "rising numbers between 0 and 1");
+    refuses(d, "train.quantiles=[]", "is empty");
+    dataset wide = *d;
+    wide.stream[0].series = table_of(COLUMN_F32, SERIES * LENGTH / 2, 2, market.value);
+    refuses(&wide, "train.loss=mase", "mase needs one series");
+    refuses(&wide, "data.level=mean", "is of one series alone");
+    refuses(&wide, "model.kind=nbeats model.stacks=seasonality", "are of one series alone");
+    wide.target = NULL;
+    wide.label = market.row;
+    wide.classes = 3;
+    refuses(&wide, "train.loss=mae", "is for forecasts; the data have no targets");
+}
+
+// The transformer's step
+
+static float *gradient_of(int64_t batch, int micro) {
+    err e = {0};
+    rig r;
+    char keys[256];
+    snprintf(keys, sizeof keys,
+        "model.kind=transformer model.hidden.fast=8 model.hidden.slow=8 model.heads=2 "
+        "model.dropout=0.3 train.loss=focal train.batch_size=%lld",
+        (long long)batch);
+    rig_open(&r, &cpu_device, 2, keys);
+    trainer *t = rig_trainer(&r);
+    step at = {.seed = 3, .update = 5, .count = 100, .epoch = 1, .shuffle = 1};
+    support_ok(exec_step_write(trainer_exec(t), &at, &e), &e);
+    for (int i = 0; i < micro; i++) support_ok(exec_play(trainer_exec(t), i ? EXEC_NEXT : EXEC_FIRST, &e), &e);
+    float *g = malloc((size_t)graph_slab_elements(r.job.g) * sizeof *g);
+    assert_non_null(g);
+    support_ok(exec_read(trainer_exec(t), graph_slab(r.job.g, SLAB_GRADIENTS), g, &e), &e);
+    trainer_free(t);
+    rig_close(&r);
+    return g;
+}
+
+static void any_split_gives_the_transformers_gradient(void **state) {
+    enum { CHECKED = 1000 };
+    (void)state;
+    float *whole = gradient_of(12, 1), *parts = gradient_of(3, 4);
+    double most = 0;
+    for (int i = 0; i < CHECKED; i++) most = fmax(most, fabs((double)whole[i]));
+    assert_true(most > 0);
+    for (int i = 0; i < CHECKED; i++) assert_true(fabs((double)whole[i] - (double)parts[i]) <= 1e-5 * most);
+    free(whole);
+    free(parts);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_loss_is_learnt),
+        cmocka_unit_test(every_model_forecasts),
+        cmocka_unit_test(forecasts_are_in_the_datas_units),
+        cmocka_unit_test(host_and_device_agree),
+        cmocka_unit_test(what_cannot_be_is_told),
+        cmocka_unit_test(any_split_gives_the_transformers_gradient),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
