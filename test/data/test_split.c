@@ -64,25 +64,28 @@ static void parts_never_meet(void **state) {
     }
 }
 
-static void refuse(int64_t samples, split_options o) {
+static void refuse(int64_t samples, int64_t horizon, split_options o, const char *remedy) {
     err e = {0};
     split s;
-    dataset d = {.samples = samples, .horizon = 1};
+    dataset d = {.samples = samples, .horizon = horizon};
     assert_false(split_make(&d, NULL, &o, &s, &e));
     assert_int_equal(e.kind, ERR_INPUT);
     assert_non_null(strstr(e.text, "leaves a part empty"));
+    if (!strstr(e.text, remedy)) fail_msg("%s: not %s", e.text, remedy);
     assert_null(strchr(e.text, '\n'));
 }
 
 static void empty_parts_are_refused(void **state) {
     (void)state;
-    refuse(0, (split_options){0.7, 0.2, -1, 0});
-    refuse(1, (split_options){0.7, 0.2, -1, 0});
-    refuse(100, (split_options){0.001, 0.2, -1, 0});
-    refuse(100, (split_options){0.7, 0.001, -1, 0});
-    refuse(100, (split_options){1.0, 0.2, 0, 0});
-    refuse(100, (split_options){0.7, 0.2, -1, 50});
-    refuse(100, (split_options){0.7, 0.2, 1000000000, 1000000000});
+    refuse(0, 1, (split_options){0.7, 0.2, -1, 0}, "use more data");
+    refuse(1, 1, (split_options){0.7, 0.2, -1, 0}, "use more data");
+    refuse(100, 1, (split_options){0.001, 0.2, -1, 0}, "larger shares");
+    refuse(100, 1, (split_options){0.7, 0.001, -1, 0}, "larger shares");
+    refuse(100, 1, (split_options){1.0, 0.2, 0, 0}, "use more data");
+    refuse(100, 1, (split_options){0.7, 0.2, -1, 50}, "a smaller embargo");
+    refuse(100, 1, (split_options){0.7, 0.2, 1000000000, 1000000000}, "a smaller embargo");
+    refuse(2000, 5000, (split_options){0.7, 0.15, PURGE_LABELS, 50}, "a shorter label horizon");
+    refuse(2000, 1, (split_options){0.7, 0.15, 700, 50}, "a smaller purge");
 }
 
 // Labels that know their ends
