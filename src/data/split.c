@@ -6,6 +6,10 @@ static int64_t after(span s) {
     return s.first + s.count;
 }
 
+static int64_t least(int64_t a, int64_t b) {
+    return a < b ? a : b;
+}
+
 // The first sample behind the part whose time lies beyond every label's end.
 static int64_t past_ends(const dataset *d, span part) {
     int64_t last = d->end[part.first], at = after(part);
@@ -37,8 +41,10 @@ bool split_past(const dataset *d, span part, const int64_t *window, int64_t *pas
         *past = past_ends(d, part);
     } else if (d->streams) {
         if (!past_rows(d, &d->stream[0], part, d->horizon, past, e)) return false;
+        // Windows that share no rows are series of their own, whose rows say nothing of each other's labels.
+        if (d->window[0] && *past < after(part) + d->horizon) *past = least(after(part) + d->horizon, d->samples);
     } else {
-        *past = *past + d->horizon < d->samples ? *past + d->horizon : d->samples;
+        *past = least(*past + d->horizon, d->samples);
     }
     // The samples that labels reach stand for the bars that labels reach.
     span seen = {part.first, *past - part.first};

@@ -66,10 +66,10 @@ static bool find_x(windows *w, const npz *z, const npz_entry *n, bool vector_giv
     if (is_table(n, 3)) return add_stream(w, z, n->name + 2, n, e);
     if (!is_table(n, 2))
         return err_input(e,
-            "%s: %s is %s %s, neither [samples, steps, columns] nor [samples, columns] of numbers; change it, or "
+            "%s: %s is %s of %s, neither [samples, steps, columns] nor [samples, columns] of numbers; change it, or "
             "import with --names skip=%s",
-            z->path, n->name, n->header.head ? npy_type_name(n->header.type) : "no array",
-            n->header.head ? shape_text(&n->header, shape, sizeof shape) : "", n->name);
+            z->path, n->name, shape_text(&n->header, shape, sizeof shape),
+            n->kind == NPZ_OTHER ? "a type that is not read" : npy_type_name(n->header.type), n->name);
     if (vector_given) return true;
     if (w->vector)
         return err_input(e, "%s: %s and %s could both be the vector; import with --names vector=ARRAY", z->path,

@@ -562,10 +562,10 @@ static void small_imports(const char *names, const char *labels) {
 static void arrays_that_cannot_be_used_are_named(void **state) {
     (void)state;
     put_pieces((piece[]){X_FAST, LABELS, {"x_more", NPY_F32, 4, {FEW, 2, 1, 1}, numbers}}, 3, NULL);
-    small_fails(NULL, "x_more is f32 [6, 2, 1, 1], neither");
+    small_fails(NULL, "x_more is [6, 2, 1, 1] of f32, neither");
     small_imports("skip=x_more", "0 1 2 012012");
     put_pieces((piece[]){X_FAST, LABELS, {"x_flat", NPY_F32, 1, {FEW}, numbers}}, 3, NULL);
-    small_fails(NULL, "x_flat is f32 [6], neither");
+    small_fails(NULL, "x_flat is [6] of f32, neither");
     put_pieces(
         (piece[]){X_FAST, {"x_slow", NPY_F32, 3, {FEW, 2, 1}, numbers}, {"labels", NPY_I8, 1, {FEW - 1}, classes}}, 3,
         NULL);

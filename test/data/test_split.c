@@ -216,6 +216,23 @@ static void every_series_keeps_its_distance(void **state) {
 
 // Sample 49 of a has row 37, its label is known with row 42; sample 47 of b has row 211, its with row 216, which is
 // that of sample 67.
+// Windows that were not folded are a series each; their labels reach as many samples as those of folded ones.
+static void windows_apart_are_purged_by_samples(void **state) {
+    (void)state;
+    made m = {.d = {.samples = MANY, .streams = 1, .horizon = 7}};
+    for (int apart = 0; apart < 2; apart++) {
+        for (int i = 0; i < MANY; i++) {
+            m.row[0][i] = apart ? 5 * i + 4 : i + 4;
+            m.first[0][i] = apart ? 5 * i : 0;
+        }
+        m.d.stream[0] = (stream){.name = "fast", .row = m.row[0], .first = m.first[0]};
+        m.d.stream[0].series.rows = apart ? 5 * MANY : MANY + 4;
+        m.d.window[0] = 5;
+        split s = split_of(&m, NULL, (split_options){0.5, 0.2, PURGE_LABELS, 0});
+        assert_int_equal(s.validation.first, 57);
+    }
+}
+
 static void the_slowest_series_decides(void **state) {
     (void)state;
     made m;
@@ -256,6 +273,7 @@ int main(void) {
         cmocka_unit_test(equal_times_stay_together),
         cmocka_unit_test(labels_beyond_the_last_sample),
         cmocka_unit_test(every_series_keeps_its_distance),
+        cmocka_unit_test(windows_apart_are_purged_by_samples),
         cmocka_unit_test(the_slowest_series_decides),
         cmocka_unit_test(windows_push_the_next_part_away),
     };
