@@ -235,6 +235,20 @@ static void warnings_are_never_lost(void **state) {
     matches("out", "\"format\": ?\"panel\", ?\"series\": ?1");
 }
 
+// Until the program catches SIGINT, as the kernel has it.
+static void wait_until_it_watches(pid_t child) {
+    char path[64], line[256];
+    unsigned long long caught = 0;
+    snprintf(path, sizeof path, "/proc/%ld/status", (long)child);
+    for (int tries = 0; !(caught >> (SIGINT - 1) & 1) && tries < 5000; tries++, usleep(1000)) {
+        FILE *f = fopen(path, "r");
+        assert_non_null(f);
+        while (fgets(line, sizeof line, f)) sscanf(line, "SigCgt: %llx", &caught);
+        fclose(f);
+    }
+    assert_true(caught >> (SIGINT - 1) & 1);
+}
+
 // A signal ends the import of bars and of panels, and nothing is written.
 static void signals_are_heard(void **state) {
     (void)state;
@@ -253,7 +267,7 @@ static void signals_are_heard(void **state) {
     int before = files_here();
     for (int i = 0; i < 2; i++) {
         pid_t child = program_start("out", runs[i]);
-        usleep(60000);
+        wait_until_it_watches(child);
         kill(child, i ? SIGTERM : SIGINT);
         assert_int_equal(program_finish(child), 1);
         matches("err", "^tradewind: stopped; nothing was written\n$");
