@@ -5,7 +5,6 @@
 #include "cli/cli.h"
 #include "data/loader.h"
 #include "data/set.h"
-#include "data/sources.h"
 #include "data/when.h"
 
 #include <math.h>
@@ -345,20 +344,11 @@ static bool print_set_json(const dataset *d, size_t file, double opened, err *e)
     return json_line(stdout, all) || err_run(e, "out of memory for the summary");
 }
 
-// Bars and panels are to be imported before they can be looked at.
-static bool open_arrays(npz *z, const char *path, err *e) {
-    source_kind kind;
-    if (!source_kind_of(path, &kind, e)) return false;
-    if (kind == SOURCE_ARRAYS || kind == SOURCE_RECORDS) return npz_open(z, path, e);
-    return err_input(
-        e, "%s: is neither an .npz nor an .npy file; import it first: tradewind import %s -o SET.npz", path, path);
-}
-
 static bool run(const cli_options *o, err *e) {
     struct stat st = {0};
     npz z;
     if (o->words < 1) return err_input(e, "no file given; name a dataset or an .npz");
-    if (!open_arrays(&z, o->word[0], e)) return false;
+    if (!npz_open(&z, o->word[0], e)) return false;
     bool is_set = npz_find(&z, set_mark) != NULL, ok = check_bytes(&z, e);
     if (ok && !is_set) show_entries(&z, o->json);
     npz_close(&z);

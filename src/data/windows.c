@@ -340,7 +340,7 @@ int windows_labels(const windows *w, const npz *z, bool three, int32_t *label, c
     static const char *const ways[] = {"DOWN", "NEUTRAL", "UP"};
     CHECK(w->samples > 0, "labels of no samples");
     const char *text[SET_CLASSES_MOST + 1];
-    int64_t found[SET_CLASSES_MOST + 1], *value = malloc((size_t)w->samples * sizeof *value);
+    int64_t found[SET_CLASSES_MOST + 1], *value = calloc((size_t)w->samples, sizeof *value);
     int n = 0, classes = 0;
     bool words = w->label->kind == NPZ_TEXT;
     if (!value) err_run(e, "%s: no memory for %" PRId64 " labels", z->path, w->samples);

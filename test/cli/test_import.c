@@ -175,7 +175,7 @@ static void mistakes_leave_nothing(void **state) {
     REFUSED(".*nowhere.*", "m5.csv", "-o", "set.npz", "--tz", "nowhere");
     REFUSED("--fast: not an option of import.*", "m5.csv", "--fast");
     REFUSED("no/where/set\\.npz: .*", "m5.csv", "-o", "no/where/set.npz");
-    complains(RUN("inspect", "m5.csv"), "m5\\.csv: is neither .*; import it first.*");
+    complains(RUN("inspect", "m5.csv"), "m5\\.csv: is neither .*imported first");
     complains(RUN("inspect"), "no file given.*");
 }
 
