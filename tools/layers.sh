@@ -43,7 +43,8 @@ check() {
             # The lines of a guard, which are no content.
             guard = "^[ \\t]*#[ \\t]*(ifndef|define [A-Z_0-9]+_H$|endif|pragma once)"
 
-            split("tree keys near words", part, " "); for (i in part) only("base/config_" part[i] ".h", "base")
+            split("tree keys words", part, " "); for (i in part) only("base/config_" part[i] ".h", "base")
+            only("base/config_near.h", "base cli")
             only("graph/internal.h", "graph")
             only("ops/ops.h", "*")
             only("ops/ops.def", "*")

@@ -1,13 +1,17 @@
 #include "base/file.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 // Fills `e` from an errno value, of the kind that the head of file.h promises.
@@ -118,6 +122,43 @@ done:
     return NULL;
 }
 
+// The process that a temporary of `name` was made by: NAME.PID.N.tmp. 0 where it is none.
+static pid_t maker_of(const char *temp, const char *name) {
+    size_t n = strlen(name);
+    char *end;
+    if (strncmp(temp, name, n) != 0 || temp[n] != '.' || temp[n + 1] < '1' || temp[n + 1] > '9') return 0;
+    long pid = strtol(temp + n + 1, &end, 10);
+    if (end[0] != '.' || end[1] < '0' || end[1] > '9' || pid > INT32_MAX) return 0;
+    strtol(end + 1, &end, 10);
+    return strcmp(end, ".tmp") == 0 ? (pid_t)pid : 0;
+}
+
+// Removes a temporary whose maker was killed. A maker on this machine is known by its number. One that shares the
+// directory from elsewhere holds a lock, and for the moments without one its file is young.
+static void remove_stale(int dir, const char *temp, pid_t maker) {
+    enum { YOUNG = 60 };
+    struct stat st;
+    if (!kill(maker, 0) || errno != ESRCH) return;
+    int fd = openat(dir, temp, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0) return;
+    bool stale = !fstat(fd, &st) && S_ISREG(st.st_mode) && time(NULL) - st.st_mtime > YOUNG;
+    if (stale && !flock(fd, LOCK_EX | LOCK_NB)) unlinkat(dir, temp, 0);
+    close(fd);
+}
+
+// What killed processes left of earlier tries to write `path`. Nothing depends on it, so failures are passed over.
+static void sweep(const char *path) {
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    char *folder = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
+    DIR *d = folder ? opendir(folder) : NULL;
+    for (struct dirent *f; d && (f = readdir(d));) {
+        pid_t maker = maker_of(f->d_name, name);
+        if (maker) remove_stale(dirfd(d), f->d_name, maker);
+    }
+    if (d) closedir(d);
+    free(folder);
+}
+
 // Creates PATH.PID.N.tmp for the first N that is free; on failure temp stays NULL, so that nobody's file is removed.
 // Not mkstemp: its mode ignores the umask.
 static bool temp_open(file_writer *w, err *e) {
@@ -128,7 +169,10 @@ static bool temp_open(file_writer *w, err *e) {
     for (int i = 0; i < TRIES; i++) {
         snprintf(w->temp, room, "%s.%ld.%d.tmp", w->path, (long)getpid(), i);
         w->fd = open_retry(w->temp, O_WRONLY | O_CREAT | O_EXCL, 0666);
-        if (w->fd >= 0) return true;
+        if (w->fd >= 0) {
+            flock(w->fd, LOCK_EX | LOCK_NB); // for remove_stale; not every file system has locks
+            return true;
+        }
         if (errno == EEXIST) continue;
         fail(e, w->path, "cannot be written", errno);
         goto done;
@@ -146,6 +190,7 @@ bool file_writer_open(file_writer *w, const char *path, err *e) {
     bool replaces = !stat(path, &old);
     if (replaces && S_ISDIR(old.st_mode)) return err_input(e, "%s: is a directory; name a file in it", path);
     if (replaces && !S_ISREG(old.st_mode)) return err_input(e, "%s: is not a regular file; name another", path);
+    sweep(path);
     w->path = strdup(path);
     bool ok = w->path ? temp_open(w, e) : fail_run(e, path, "cannot be written", ENOMEM);
     if (ok && replaces && fchmod(w->fd, old.st_mode & 0777)) ok = fail(e, path, "cannot be written", errno);

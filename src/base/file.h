@@ -36,6 +36,7 @@ typedef struct {
 
 // Starts a temporary file in the directory of `path`. The new file gets the mode of the one it replaces, or the usual
 // one. A symbolic link at `path` is replaced by the file; anything else that is not a regular file is refused.
+// Temporaries that killed processes left for the same path are removed.
 bool file_writer_open(file_writer *w, const char *path, err *e);
 
 // Appends. On failure the temporary is gone and the old file untouched; the writer can then only be abandoned.

@@ -11,6 +11,7 @@
 #include "data/windows.h"
 
 #include <errno.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -144,6 +145,39 @@ static bool read_options(job *j, err *e) {
     return read_numbers(j, e) && read_words(j, e);
 }
 
+// What an option can mean: of which kinds of files, and of which labels of bars.
+enum { OF_DIRECTION = 1, OF_BARRIER = 2, OF_FORECAST = 4, OF_BARS = 7, OF_WINDOWS = 8, OF_PANEL = 16 };
+
+static bool means_something(const job *j, source_kind kind, err *e) {
+    static const struct {
+        const char *name;
+        int of;
+    } all[] = {{"--types", OF_BARS | OF_WINDOWS}, {"--horizon", OF_DIRECTION | OF_FORECAST | OF_WINDOWS | OF_PANEL},
+        {"--tz", OF_BARS}, {"--frames", OF_BARS}, {"--features", OF_BARS}, {"--no-vector", OF_BARS},
+        {"--label", OF_BARS}, {"--band", OF_DIRECTION}, {"--volatility", OF_DIRECTION | OF_BARRIER},
+        {"--classes", OF_DIRECTION | OF_WINDOWS}, {"--strong", OF_DIRECTION}, {"--up", OF_BARRIER},
+        {"--down", OF_BARRIER}, {"--limit", OF_BARRIER}, {"--timeout", OF_BARRIER}, {"--side", OF_BARRIER},
+        {"--value", OF_FORECAST}, {"--keep-coarse", OF_BARS}, {"--keep-filled", OF_BARS}, {"--names", OF_WINDOWS},
+        {"--history", OF_PANEL}};
+    static const char *const labels[] = {"labels of direction", "labels of barriers", "forecasts"};
+    int here = kind == SOURCE_ARRAYS ? OF_WINDOWS : kind == SOURCE_PANEL ? OF_PANEL : 1 << j->build.label;
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        if (!cli_given(j->o, all[i].name) || all[i].of & here) continue;
+        bool other_label = all[i].of & OF_BARS && here & OF_BARS;
+        return err_input(e, "%s: means nothing to %s; leave it out%s", all[i].name,
+            here == OF_WINDOWS ? "windows"
+            : here == OF_PANEL ? "a panel"
+            : other_label      ? labels[j->build.label]
+                               : "bars",
+            other_label ? ", or choose another --label" : "");
+    }
+    if (cli_given(j->o, "--strong") && j->classes != 5)
+        return err_input(e, "--strong: means nothing to 3 classes; add --classes 5");
+    if (here == OF_WINDOWS && j->classes == 5)
+        return err_input(e, "--classes 5: windows keep the classes of their labels; leave it out, or join 5 with 3");
+    return true;
+}
+
 // "a,b" to words.
 static int split_list(job *j, const char *text, const char **to, int most) {
     char *rest = NULL, *copy = arena_text(&j->arena, text);
@@ -179,6 +213,35 @@ static bool says(const job *j) {
     return !j->o->json && !j->o->quiet;
 }
 
+// What the user should know also with --json and -q.
+__attribute__((format(printf, 3, 4))) static void warn(const job *j, const char *label, const char *fmt, ...) {
+    char text[512];
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(text, sizeof text, fmt, args);
+    va_end(args);
+    if (j->o->json)
+        json_line(stdout, json_pack("{s:s, s:s}", "warning", label, "text", text));
+    else if (j->o->quiet)
+        fprintf(stderr, "tradewind: %s: %s\n", label, text);
+    else
+        printf("%-9s %s\n", label, text);
+}
+
+static const char *count_text(char text[32], int64_t n) {
+    term_count(text, 32, (double)n);
+    return text;
+}
+
+// A model that always answers the one class would seem to be right.
+static void warn_of_classes(const job *j, const dataset *d, const int64_t *count) {
+    for (int k = 0; k < d->classes; k++)
+        if ((double)count[k] > 0.99 * (double)d->samples)
+            warn(j, "unequal", "%.1f %% of the samples are %s; %s", 100 * (double)count[k] / (double)d->samples,
+                d->class_names[k],
+                j->build.label == BUILD_DIRECTION ? "are --band and --volatility right?" : "is that meant?");
+}
+
 static void print_classes(const char *const *names, const int64_t *count, int classes, int64_t samples) {
     if (!classes) return;
     printf("classes  ");
@@ -196,32 +259,47 @@ static json_t *classes_json(const char *const *names, const int64_t *count, int 
     return all;
 }
 
-// The summary of a dataset that has been written, read back from the file.
-static bool summarise(const job *j, err *e) {
+static json_t *stream_names(const dataset *d) {
+    json_t *all = json_array();
+    for (int i = 0; i < d->streams; i++) json_array_append_new(all, json_string(d->stream[i].name));
+    return all;
+}
+
+// The summary of a dataset that has been written, read back from the file. `made` is what else --json tells, or NULL;
+// it is taken over.
+static bool summarise(const job *j, json_t *made, err *e) {
     struct stat st = {0};
     char from[32] = "", to[32] = "", n[32];
     int64_t count[SET_CLASSES_MOST] = {0};
     dataset *d = set_open(j->out, e);
-    if (!d) return false;
+    if (!d) {
+        json_decref(made);
+        return false;
+    }
     stat(j->out, &st);
     for (int64_t i = 0; d->label && i < d->samples; i++) count[d->label[i]]++;
     if (d->time) when_text(from, sizeof from, d->time[0]);
     if (d->time) when_text(to, sizeof to, d->time[d->samples - 1]);
     double seconds = clock_seconds() - j->o->started;
+    warn_of_classes(j, d, count);
     if (j->o->json) {
-        json_line(
-            stdout, json_pack("{s:s, s:I, s:i, s:s?, s:s?, s:o, s:I, s:I, s:o}", "set", j->out, "samples",
-                        (json_int_t)d->samples, "streams", d->streams, "first", d->time ? from : NULL, "last",
-                        d->time ? to : NULL, "classes", classes_json(d->class_names, count, d->classes), "targets",
-                        (json_int_t)d->target_width, "bytes", (json_int_t)st.st_size, "seconds", json_number(seconds)));
+        json_t *all = json_pack("{s:s, s:I, s:i, s:o, s:s?, s:s?, s:o, s:I, s:I, s:o, s:O?}", "set", j->out, "samples",
+            (json_int_t)d->samples, "streams", d->streams, "stream_names", stream_names(d), "first",
+            d->time ? from : NULL, "last", d->time ? to : NULL, "classes",
+            classes_json(d->class_names, count, d->classes), "targets", (json_int_t)d->target_width, "bytes",
+            (json_int_t)st.st_size, "seconds", json_number(seconds), "about", set_about(d));
+        if (all && made) json_object_update(all, made);
+        json_line(stdout, all);
     } else if (!j->o->quiet) {
         term_count(n, sizeof n, (double)d->samples);
         printf("samples   %s", n);
         if (d->time) printf(", %s to %s UTC", from, to);
         putchar('\n');
         print_classes(d->class_names, count, d->classes, d->samples);
+        if (d->target) printf("targets   %lld a sample\n", (long long)d->target_width);
         printf("written   %s, %.1f MB, in %.2f s\n", j->out, (double)st.st_size / 1e6, seconds);
     }
+    json_decref(made);
     dataset_free(d);
     return true;
 }
@@ -242,28 +320,39 @@ static void tell_files(const job *j, const sources *s) {
 }
 
 static void tell_build(const job *j, const sources *s, const build_report *r) {
-    char n[32], span[32];
-    if (!says(j)) return;
-    for (int i = 0; i < s->streams; i++) {
-        term_count(n, sizeof n, (double)s->stream[i].count);
-        printf("stream    %-8s %s bars of %s (%s)\n", s->stream[i].name, n,
+    char n[32], m[32], span[32];
+    for (int i = 0; i < s->streams && says(j); i++)
+        printf("stream    %-8s %s bars of %s (%s)\n", s->stream[i].name, count_text(n, s->stream[i].count),
             when_span_text(span, sizeof span, s->stream[i].span), s->stream[i].file);
+    if (says(j)) {
+        printf("left out  %s bars at the beginning to warm up, %s at the end without a label",
+            count_text(n, r->warm_up), count_text(m, r->unlabelled_end));
+        if (r->unlabelled > r->unlabelled_end)
+            printf(", %s without one in between", count_text(n, r->unlabelled - r->unlabelled_end));
+        putchar('\n');
     }
-    term_count(n, sizeof n, (double)r->warm_up);
-    printf("left out  %s bars to warm up", n);
-    term_count(n, sizeof n, (double)r->unlabelled);
-    printf(", %s without a label\n", n);
-    for (int i = 0; i < s->streams; i++) {
-        term_count(n, sizeof n, (double)r->stale[i]);
+    for (int i = 0; i < s->streams; i++)
         if (r->stale[i])
-            printf("stale     %s samples see a bar of %s that is over 4 days old; do the files cover the same time?\n",
-                n, s->stream[i].name);
-    }
-    if (j->build.label != BUILD_BARRIER) return;
-    printf(
-        "barriers  %lld up, %lld down, %lld at the time limit; %lld by a bar that touched both (the stop is taken)\n",
-        (long long)r->barrier.up, (long long)r->barrier.down, (long long)r->barrier.timeout,
-        (long long)r->barrier.both);
+            warn(j, "stale", "%s samples see a bar of %s that is over 4 days old; do the files cover the same time?",
+                count_text(n, r->stale[i]), s->stream[i].name);
+    if (j->build.label != BUILD_BARRIER || !says(j)) return;
+    printf("barriers  %s samples up, ", count_text(n, r->barrier.up));
+    printf("%s down, %s at the time limit; ", count_text(n, r->barrier.down), count_text(m, r->barrier.timeout));
+    printf("%s by a bar that touched both (the stop is taken)\n", count_text(n, r->barrier.both));
+}
+
+static json_t *build_json(const job *j, const sources *s, const build_report *r) {
+    json_t *stale = json_object(), *all = json_pack("{s:{s:I, s:I}}", "left_out", "warm_up", (json_int_t)r->warm_up,
+                                       "unlabelled", (json_int_t)r->unlabelled);
+    for (int i = 0; i < s->streams; i++)
+        if (r->stale[i]) json_object_set_new(stale, s->stream[i].name, json_integer((json_int_t)r->stale[i]));
+    json_object_set_new(all, "stale", stale);
+    if (j->build.label == BUILD_BARRIER)
+        json_object_set_new(all, "barriers",
+            json_pack("{s:I, s:I, s:I, s:I, s:I}", "up", (json_int_t)r->barrier.up, "down", (json_int_t)r->barrier.down,
+                "timeout", (json_int_t)r->barrier.timeout, "both", (json_int_t)r->barrier.both, "gap",
+                (json_int_t)r->barrier.gap));
+    return all;
 }
 
 static bool write_bars(job *j, sources *s, build_report *r, err *e) {
@@ -281,15 +370,16 @@ static bool import_bars(job *j, err *e) {
     int n = list ? split_list(j, list, frames, FRAMES_MOST) : 0;
     sources s;
     build_report r;
-    if (cli_given(j->o, "--names")) return err_input(e, "--names: is for an .npz of windows, not for bars");
+    json_t *made = NULL;
     if (!sources_read(&s, j->file, NULL, j->files, &j->bars, frames, n, e)) return false;
     bool ok = set_features(j, &s, e) && write_bars(j, &s, &r, e);
     if (ok) {
         tell_files(j, &s);
         tell_build(j, &s, &r);
+        made = build_json(j, &s, &r);
     }
     sources_done(&s);
-    return ok && summarise(j, e);
+    return ok && summarise(j, made, e);
 }
 
 // Windows
@@ -303,9 +393,11 @@ static bool on_progress(void *arg, double done, double total) {
 static void tell_windows(const job *j, const npz *z, const windows_report *r) {
     for (int64_t i = 0; i < z->entries; i++) {
         const char *name = z->entry[i].name;
-        if (z->entry[i].kind != NPZ_PICKLE) continue;
-        if (says(j)) printf("skipped   %s: a pickle, which is never loaded\n", name);
-        if (j->o->json) json_line(stdout, json_pack("{s:s, s:s}", "skipped", name, "why", "pickle"));
+        bool pickle = z->entry[i].kind == NPZ_PICKLE;
+        if (windows_uses(&r->found, &z->entry[i])) continue;
+        if (says(j)) printf("skipped   %s%s\n", name, pickle ? ": a pickle, which is never loaded" : "");
+        if (j->o->json)
+            json_line(stdout, json_pack("{s:s, s:s}", "skipped", name, "why", pickle ? "pickle" : "unused"));
     }
     for (int i = 0; i < r->found.streams && says(j); i++) {
         const npy_header *h = &r->found.stream[i]->header;
@@ -349,10 +441,21 @@ static bool import_arrays(job *j, err *e) {
     json_decref(about);
     if (ok) tell_windows(j, &z, &r);
     npz_close(&z);
-    return ok && summarise(j, e);
+    return ok && summarise(j, NULL, e);
 }
 
 // Panels
+
+static void tell_panel(const job *j, const panel *p, int64_t horizon, int64_t held) {
+    int64_t values = p->offset[p->series];
+    char a[32], b[32], c[32];
+    if (says(j))
+        printf("%s: panel\n  series     %s with %s values; the last %lld values of %s series are held out\n",
+            j->file[0], count_text(a, p->series), count_text(b, values), (long long)horizon, count_text(c, held));
+    if (j->o->json)
+        json_line(stdout, json_pack("{s:s, s:s, s:I, s:I, s:I}", "file", j->file[0], "format", "panel", "series",
+                              (json_int_t)p->series, "values", (json_int_t)values, "held_out", (json_int_t)held));
+}
 
 static bool import_panel(job *j, err *e) {
     panel p;
@@ -372,13 +475,11 @@ static bool import_panel(job *j, err *e) {
         json_object_set_new(about, "horizon", json_integer((json_int_t)o.horizon));
         ok = set_write(d, about, j->out, e);
     }
-    if (ok && says(j))
-        printf("%s: panel\n  series     %lld with %lld values; the last %lld values of %lld series are held out\n",
-            j->file[0], (long long)p.series, (long long)p.offset[p.series], (long long)o.horizon, (long long)held);
+    if (ok) tell_panel(j, &p, o.horizon, held);
     json_decref(about);
     dataset_free(d);
     panel_done(&p);
-    return ok && summarise(j, e);
+    return ok && summarise(j, NULL, e);
 }
 
 static bool run(const cli_options *o, err *e) {
@@ -386,7 +487,7 @@ static bool run(const cli_options *o, err *e) {
     source_kind kind;
     arena_init(&j.arena);
     cli_watch_signals();
-    bool ok = read_options(&j, e) && source_kind_of(j.file[0], &kind, e);
+    bool ok = read_options(&j, e) && source_kind_of(j.file[0], &kind, e) && means_something(&j, kind, e);
     ok = ok && (kind == SOURCE_ARRAYS     ? import_arrays(&j, e)
                    : kind == SOURCE_PANEL ? import_panel(&j, e)
                                           : import_bars(&j, e));
@@ -426,7 +527,8 @@ const cli_command cli_import = {"import", "FILE... -o SET.npz",
     "  --keep-coarse       keep coarser bars at the beginning of a file\n"
     "  --keep-filled       keep Dukascopy's flat bars of closed hours\n"
     "of windows:\n"
-    "  --names LIST        fast=ARRAY,slow=ARRAY,vector=ARRAY,label=ARRAY,target=ARRAY,time=ARRAY\n"
+    "  --names LIST        what is not named x_NAME, labels, targets or time: fast=ARRAY,vector=ARRAY,label=ARRAY,\n"
+    "                      target=ARRAY,time=ARRAY; skip=ARRAY leaves one out\n"
     "of a panel:\n"
     "  --history N         values that a sample has seen at least (default 1)\n"
     "\nWith an error no file is written. doc/data.md has the rules and what is in the file.\n",

@@ -19,7 +19,7 @@ enum { ROWS = 1024, SPARK = 64, BATCH_ROWS = 512, AHEAD = 2 };
 
 static const char *kind_name(const npz_entry *n) {
     static const char *const names[] = {"array", "text", "records", "pickle, never loaded", "not an array"};
-    return names[n->kind];
+    return n->kind == NPZ_OTHER && n->header.head ? "an array of a type that is not read" : names[n->kind];
 }
 
 static const char *shape_text(const npy_header *h, char *out, size_t room) {
@@ -38,7 +38,7 @@ static const char *size_text(uint64_t bytes, char *out, size_t room) {
     return out;
 }
 
-static void show_entry(const npz_entry *n, bool json) {
+static void show_entry(const npz_entry *n, int wide, bool json) {
     char shape[256], size[32];
     bool known = n->kind <= NPZ_RECORDS;
     shape_text(&n->header, shape, sizeof shape);
@@ -48,7 +48,7 @@ static void show_entry(const npz_entry *n, bool json) {
                               n->member->deflated, "bytes", (json_int_t)n->member->size));
         return;
     }
-    printf("  %-20s %-8s %-22s %12s", n->name, known ? npy_type_name(n->header.type) : "", known ? shape : "",
+    printf("  %-*s %-8s %-22s %12s", wide, n->name, known ? npy_type_name(n->header.type) : "", known ? shape : "",
         size_text(n->member->size, size, sizeof size));
     printf("%s%s%s\n", n->member->deflated ? "  deflated" : "", n->kind == NPZ_ARRAY ? "" : "  ",
         n->kind == NPZ_ARRAY ? "" : kind_name(n));
@@ -56,7 +56,12 @@ static void show_entry(const npz_entry *n, bool json) {
 
 static void show_entries(const npz *z, bool json) {
     if (!json) printf("%s: %lld entries; not a dataset\n", z->path, (long long)z->entries);
-    for (int64_t i = 0; i < z->entries; i++) show_entry(&z->entry[i], json);
+    int wide = 20;
+    for (int64_t i = 0; i < z->entries; i++) {
+        size_t length = strlen(z->entry[i].name);
+        if (length > (size_t)wide) wide = length < 60 ? (int)length : 60;
+    }
+    for (int64_t i = 0; i < z->entries; i++) show_entry(&z->entry[i], wide, json);
 }
 
 // Columns
@@ -106,11 +111,16 @@ static const char *types_text(const table *t, char *out, size_t room) {
 }
 
 static void print_columns(const table *t, const range *r) {
-    printf("  %-28s %12s %12s %12s %12s\n", "column", "min", "mean", "max", "std");
+    int wide = 28;
+    for (int64_t c = 0; t->columns && c < t->width; c++) {
+        size_t length = strlen(t->columns[c]);
+        if (length > (size_t)wide) wide = length < 60 ? (int)length : 60;
+    }
+    printf("  %-*s %12s %12s %12s %12s\n", wide, "column", "min", "mean", "max", "std");
     for (int64_t c = 0; c < t->width; c++) {
         char number[32];
         snprintf(number, sizeof number, "%lld", (long long)c);
-        printf("  %-28s %12.5g %12.5g %12.5g %12.5g", t->columns ? t->columns[c] : number, r[c].least, r[c].mean,
+        printf("  %-*s %12.5g %12.5g %12.5g %12.5g", wide, t->columns ? t->columns[c] : number, r[c].least, r[c].mean,
             r[c].most, deviation(t, &r[c]));
         if (r[c].not_finite) printf("  %lld not finite", (long long)r[c].not_finite);
         putchar('\n');
@@ -176,25 +186,40 @@ static bool find_gaps(const dataset *d, gaps *g, err *e) {
     return true;
 }
 
-// Means over SPARK stretches of samples, as nine heights.
-static void print_spark(const char *name, const dataset *d, double (*at)(const dataset *d, int64_t i)) {
+typedef struct {
+    double least, most; // of the samples, and of the means that are drawn
+    double least_mean, most_mean;
+} drawn;
+
+// Means over SPARK stretches of samples, as heights from the least to the most. Where all samples are equal, their
+// means are too, whatever the sums were rounded to.
+static drawn print_spark(const char *name, const dataset *d, double (*at)(const dataset *d, int64_t i)) {
     static const char heights[] = "_.,-~:=+*#";
     double mean[SPARK], least = INFINITY, most = -INFINITY;
+    drawn r = {INFINITY, -INFINITY, 0, 0};
     int n = d->samples < SPARK ? (int)d->samples : SPARK;
     for (int k = 0; k < n; k++) {
         int64_t from = d->samples * k / n, to = d->samples * (k + 1) / n;
         mean[k] = 0;
-        for (int64_t i = from; i < to; i++) mean[k] += at(d, i) / (double)(to - from);
+        for (int64_t i = from; i < to; i++) {
+            mean[k] += at(d, i);
+            r.least = fmin(r.least, at(d, i));
+            r.most = fmax(r.most, at(d, i));
+        }
+        mean[k] /= (double)(to - from);
         least = fmin(least, mean[k]);
         most = fmax(most, mean[k]);
     }
+    for (int k = 0; r.least == r.most && k < n; k++) least = most = mean[k] = r.least;
+    r.least_mean = least;
+    r.most_mean = most;
     printf("%-9s ", name);
     for (int k = 0; k < n; k++) {
         double place = most > least ? (mean[k] - least) / (most - least) : 0.5;
         bool finite = place >= 0 && place <= 1;
         putchar(finite ? heights[(int)(place * (double)(sizeof heights - 2) + 0.5)] : '?');
     }
-    printf("  %.5g to %.5g\n", least, most);
+    return r;
 }
 
 static double price_at(const dataset *d, int64_t i) {
@@ -263,8 +288,18 @@ static void print_samples(const dataset *d, const gaps *g) {
     }
     if (d->classes) putchar('\n');
     if (d->target) printf("targets   %lld a sample\n", (long long)d->target_width);
-    if (d->price) print_spark("price", d, price_at);
-    if (d->label) print_spark("label", d, label_at);
+    if (d->price) {
+        drawn r = print_spark("price", d, price_at);
+        printf("  %.7g to %.7g\n", r.least, r.most);
+    }
+    if (!d->label) return;
+    drawn r = print_spark("label", d, label_at);
+    if (r.least == r.most)
+        printf("  all are %s\n", class_name(d, (int)r.least, a, sizeof a));
+    else
+        printf("  mean number of the class (0 is %s, %d is %s): %.3g to %.3g over time\n",
+            class_name(d, 0, a, sizeof a), d->classes - 1, class_name(d, d->classes - 1, b, sizeof b), r.least_mean,
+            r.most_mean);
 }
 
 static bool print_set(const dataset *d, size_t file, double opened, err *e) {

@@ -1,5 +1,7 @@
 // The program: finds the command, reads the options, and turns an error into one line and an exit status.
 #include "base/clock.h"
+#include "base/config_near.h"
+#include "base/stop.h"
 #include "cli/cli.h"
 #include "cpu/cpu.h"
 #include "graph/plugin.h"
@@ -14,14 +16,12 @@ static const cli_command *const commands[] = {
     &cli_import, &cli_inspect, &cli_train, &cli_plan, &cli_doctor, &cli_bench};
 enum { COMMANDS = sizeof commands / sizeof *commands };
 
-static volatile sig_atomic_t interrupted;
-
 static void on_signal(int number) {
-    if (interrupted) {
+    if (stop_asked()) {
         signal(number, SIG_DFL);
         raise(number);
     }
-    interrupted = 1;
+    stop_ask();
 }
 
 void cli_watch_signals(void) {
@@ -33,7 +33,7 @@ void cli_watch_signals(void) {
 }
 
 bool cli_interrupted(void) {
-    return interrupted;
+    return stop_asked();
 }
 
 bool cli_open_queue(const cli_options *o, const device **d, queue **q, err *why, err *e) {
@@ -160,10 +160,11 @@ static bool listed(const char *list, const char *option) {
     return false;
 }
 
+static const char every_option[] = "--device --threads --isa --json --quiet -q --verbose -v --help -h";
+
 // Whether the command takes the option: those of every command, or one of its own.
 static bool takes(const cli_command *c, const char *option) {
-    return listed("--device --threads --isa --json --quiet -q --verbose -v --help -h", option) ||
-           listed(c->options, option);
+    return listed(every_option, option) || listed(c->options, option);
 }
 
 static bool read_own(cli_options *o, const cli_command *c, int argc, char **argv, int *i, err *e) {
@@ -174,7 +175,11 @@ static bool read_own(cli_options *o, const cli_command *c, int argc, char **argv
     } else if (equals) {
         value = equals + 1;
     } else {
-        if (*i + 1 >= argc) return err_input(e, "%s needs a value", arg);
+        bool option = *i + 1 < argc &&
+                      (listed(c->values, argv[*i + 1]) || listed(c->flags, argv[*i + 1]) || takes(c, argv[*i + 1]));
+        if (*i + 1 >= argc || option)
+            return err_input(e, "%s needs a value%s%.60s", arg, option ? "; the next word is the option " : "",
+                option ? argv[*i + 1] : "");
         value = argv[++*i];
     }
     o->own[o->owns++] = (cli_own){arg, value};
@@ -187,6 +192,28 @@ const char *cli_given(const cli_options *o, const char *name) {
     return NULL;
 }
 
+static void try_list(nearest *n, const char *list) {
+    for (const char *at = list; at && *at;) {
+        size_t length = strcspn(at, " ");
+        nearest_try(n, at, at, length);
+        at += length + strspn(at + length, " ");
+    }
+}
+
+static bool unknown(const cli_command *c, const char *option, err *e) {
+    char name[64];
+    snprintf(name, sizeof name, "%.*s", (int)strcspn(option, "="), option);
+    nearest n = nearest_to(name);
+    try_list(&n, every_option);
+    try_list(&n, c->options);
+    try_list(&n, c->values);
+    try_list(&n, c->flags);
+    if (n.path)
+        return err_input(
+            e, "%.60s: not an option of %s; did you mean %.*s?", option, c->name, (int)(n.end - n.path), n.path);
+    return err_input(e, "%.60s: not an option of %s; see `tradewind %s --help`", option, c->name, c->name);
+}
+
 static bool read_options(int argc, char **argv, const cli_command *c, cli_options *o, err *e) {
     *o = (cli_options){.device = "auto"};
     for (int i = 2; i < argc; i++) {
@@ -196,7 +223,7 @@ static bool read_options(int argc, char **argv, const cli_command *c, cli_option
         } else if (listed(c->values, argv[i]) || listed(c->flags, argv[i])) {
             if (!read_own(o, c, argc, argv, &i, e)) return false;
         } else if (!takes(c, argv[i])) {
-            return err_input(e, "%.60s: not an option of %s; see `tradewind %s --help`", argv[i], c->name, c->name);
+            return unknown(c, argv[i], e);
         } else if (!read_flag(o, argv[i]) && !read_option(o, argc, argv, &i, e)) {
             return false;
         }

@@ -10,6 +10,7 @@
 #include "graph/exec.h"
 #include "train/trainer.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static bool read_description(setup *s, const cli_options *o, err *e) {
@@ -53,7 +54,21 @@ static bool set_features(const setup *s, sources *from, err *e) {
     return true;
 }
 
-static dataset *from_bars(setup *s, err *e) {
+// What the files hold, in a line and its warnings, or all of it with -v. A report that finds no memory is left out.
+static void tell_bars(setup *s, const cli_options *o, const sources *from, const build_report *r) {
+    size_t bytes;
+    FILE *out = o->quiet || o->json ? NULL : open_memstream(&s->told, &bytes);
+    if (!out) return;
+    for (int i = 0; i < from->files; i++)
+        (o->verbose ? bars_report_print : bars_report_brief)(out, from->file[i].path, &from->file[i].bars);
+    for (int i = 0; i < from->streams; i++)
+        if (r->stale[i])
+            fprintf(out, "stale     %lld samples see a bar of %s that is over 4 days old\n", (long long)r->stale[i],
+                from->stream[i].name);
+    fclose(out);
+}
+
+static dataset *from_bars(setup *s, const cli_options *o, err *e) {
     const char *path[BUILD_STREAMS_MOST], *name[BUILD_STREAMS_MOST], *frame[BUILD_STREAMS_MOST];
     size_t files = config_count(s->config, "data.bars"), frames = config_items(s->config, "data.frames");
     char key[160];
@@ -75,8 +90,10 @@ static dataset *from_bars(setup *s, err *e) {
         return NULL;
     }
     if (set_features(s, &from, e)) {
-        d = build_bars(from.stream, from.streams, &s->settings.build, NULL, &why);
+        build_report r;
+        d = build_bars(from.stream, from.streams, &s->settings.build, &r, &why);
         if (!d) blame(s, "data.bars", &why, e);
+        if (d) tell_bars(s, o, &from, &r);
     }
     sources_done(&from);
     return d;
@@ -104,18 +121,18 @@ static dataset *from_file(const setup *s, err *e) {
     return d;
 }
 
-static bool open_data(setup *s, err *e) {
+static bool open_data(setup *s, const cli_options *o, err *e) {
     bool bars = config_count(s->config, "data.bars") > 0, made_up = strcmp(s->settings.set, "synthetic") == 0;
     if (bars && !made_up) return config_fail(s->config, "data.set", e, "data.bars is given too; leave one of them out");
-    s->data = bars ? from_bars(s, e) : made_up ? synthetic_new(&s->settings.synthetic, e) : from_file(s, e);
+    s->data = bars ? from_bars(s, o, e) : made_up ? synthetic_new(&s->settings.synthetic, e) : from_file(s, e);
     if (!s->data) return false;
     if (s->data->label && s->data->classes <= CLASSES_MOST) return true;
     return config_fail(s->config, bars ? "data.bars" : "data.set", e,
         "has no labels of 2 to %d classes, which the models need", CLASSES_MOST);
 }
 
-static bool make_data(setup *s, err *e) {
-    if (!open_data(s, e)) return false;
+static bool make_data(setup *s, const cli_options *o, err *e) {
+    if (!open_data(s, o, e)) return false;
     if (!settings_windows(s->config, s->data, s->window, e) || !settings_model(s->config, s->data, &s->model, e))
         return false;
     err inner;
@@ -194,7 +211,7 @@ static bool leave_full_card(setup *s, const cli_options *o, err *e) {
 
 bool setup_open(setup *s, const cli_options *o, err *e) {
     *s = (setup){0};
-    bool ok = read_description(s, o, e) && make_data(s, e);
+    bool ok = read_description(s, o, e) && make_data(s, o, e);
     s->made = clock_seconds();
     ok = ok && build(s, o, &s->no_card, e) && leave_full_card(s, o, e);
     s->opened = clock_seconds();
@@ -208,6 +225,7 @@ void setup_close(setup *s) {
     scaler_free(s->scaler);
     dataset_free(s->data);
     config_free(s->config);
+    free(s->told);
 }
 
 static void print_count(FILE *out, const char *before, double n, const char *after) {
@@ -222,6 +240,7 @@ static void print_data(const setup *s, FILE *out) {
     fprintf(out, " (%s, %lld left out between parts", s->data->name, (long long)s->split.dropped);
     print_count(out, ", ", (double)s->split.test.count, " kept for a test");
     fprintf(out, "), %.1f MB%s\n", (double)dataset_bytes(s->data) / 1e6, s->scaler ? ", scaled" : "");
+    settings_print_unused(s->config, s->data, out);
 }
 
 static void print_memory(const setup *s, FILE *out) {
@@ -243,6 +262,7 @@ void setup_print(const setup *s, FILE *out) {
     s->device->describe(s->queue, device, sizeof device);
     fprintf(out, "device    %s\n", device);
     if (s->no_card.text[0]) fprintf(out, "          no card: %s\n", s->no_card.text);
+    if (s->told) fputs(s->told, out);
     print_data(s, out);
     fprintf(out, "model     %s", model_name(s->model.kind));
     print_count(out, ", ", (double)graph_parameter_values(s->job.g), " parameters");
@@ -250,6 +270,7 @@ void setup_print(const setup *s, FILE *out) {
     int64_t parts = s->settings.accumulation;
     print_count(out, "batch     ", (double)(s->settings.batch_size * parts), " samples a step");
     if (parts > 1) print_count(out, ", in ", (double)parts, " micro-batches");
+    if (s->settings.batch_size > s->split.train.count) fputs(", more than there are for training", out);
     fputc('\n', out);
     print_memory(s, out);
 }

@@ -19,6 +19,7 @@ typedef struct {
     const device *device;
     queue *queue;
     precision precision;
+    char *told;          // what the bar files' report says and -q and --json leave out, or NULL
     err no_card;         // why the CPU stands in for a card, or an empty text
     double made, opened; // when the data were made and the queue was opened, as clock_seconds has it
 } setup;

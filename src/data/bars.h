@@ -117,6 +117,9 @@ const char *bars_finding_text(bars_finding f);
 // What was read, for people: a few aligned lines, findings with a count of zero left out.
 void bars_report_print(FILE *out, const char *name, const bars *b);
 
+// The same in a line, and further lines where something is left out, unclear or unfinished.
+void bars_report_brief(FILE *out, const char *name, const bars *b);
+
 // The same for --json; NULL where memory is short or `name` is not UTF-8.
 json_t *bars_report_json(const char *name, const bars *b);
 

@@ -86,7 +86,8 @@ static void print_coarse(FILE *out, const bars_report *p) {
     if (!p->coarse_rows) return;
     say(out, "coarse", "%9s  rows at the beginning are of %s, until %s: %s",
         count_text(count, sizeof count, p->coarse_rows), when_span_text(span, sizeof span, p->coarse_span),
-        when_text(until, sizeof until, p->coarse_until), p->tally[BARS_COARSE].count ? "left out" : "kept");
+        when_text(until, sizeof until, p->coarse_until),
+        p->tally[BARS_COARSE].count ? "left out" : "kept; gaps are those after them");
 }
 
 static void print_last(FILE *out, const bars_report *p) {
@@ -101,7 +102,7 @@ void bars_report_print(FILE *out, const char *name, const bars *b) {
     fprintf(out, "%s: %s, bars of %s\n", name, b->format, when_span_text(a, sizeof a, b->span));
     say(out, "bars", "%9s  of %s rows", count_text(a, sizeof a, b->count), count_text(c, sizeof c, p->rows));
     say(out, "time", "%s to %s UTC", when_text(a, sizeof a, p->first), when_text(c, sizeof c, p->last));
-    say(out, "zone", "%s%s", p->zone, p->zone_assumed ? " (assumed; --tz names another)" : "");
+    say(out, "zone", "%s%s", p->zone, p->zone_assumed ? " (assumed; --tz or data.tz names another)" : "");
     if (p->turned) say(out, "order", "from new to old; turned round");
     print_coarse(out, p);
     int findings_shown = print_findings(out, p, true) + print_findings(out, p, false);
@@ -110,6 +111,26 @@ void bars_report_print(FILE *out, const char *name, const bars *b) {
     if (!p->has_spread) say(out, "spread", "unknown");
     print_last(out, p);
     if (!findings_shown && !p->tally[BARS_GAP].count && !p->coarse_rows) say(out, "findings", "none");
+}
+
+void bars_report_brief(FILE *out, const char *name, const bars *b) {
+    const bars_report *p = &b->report;
+    int64_t left_out = 0;
+    char a[32], c[32];
+    for (bars_finding f = 0; f < BARS_FINDINGS; f++) left_out += bars_left_out(f) ? p->tally[f].count : 0;
+    fprintf(out, "bars      %s: %s bars of %s", name, count_text(a, sizeof a, b->count),
+        when_span_text(c, sizeof c, b->span));
+    fprintf(out, ", %s to %s UTC", when_text(a, sizeof a, p->first), when_text(c, sizeof c, p->last));
+    fprintf(out, "; %s rows left out, %s gaps", count_text(a, sizeof a, left_out),
+        count_text(c, sizeof c, p->tally[BARS_GAP].count));
+    if (p->missing) fprintf(out, " with %s bars missing", count_text(a, sizeof a, p->missing));
+    fprintf(out, "; zone %s%s\n", p->zone, p->zone_assumed ? " (assumed)" : "");
+    print_coarse(out, p);
+    print_findings(out, p, true);
+    if (p->tally[BARS_SKIPPED].count)
+        say(out, "noted", "%9s  %s", count_text(a, sizeof a, p->tally[BARS_SKIPPED].count),
+            findings[BARS_SKIPPED].text);
+    print_last(out, p);
 }
 
 static json_t *tallies_json(const bars_report *p) {

@@ -1,6 +1,7 @@
 // The one loop over a file's text. It allocates only to grow the array of rows.
 #include "data/bars_rows.h"
 
+#include "base/stop.h"
 #include "data/bars_number.h"
 
 #include <stdlib.h>
@@ -115,7 +116,8 @@ static bool add(rows *r, const layout *l, const bars_options *o, reading *g, err
     if (g->missing && g->missing != ALL) {
         column_role role = ROLE_OPEN;
         while (!(g->missing & 1 << (role - ROLE_OPEN))) role++;
-        return bad_cell(r, g->line, role, (text){0}, "", e);
+        return err_input(e, "%s:%lld: %s is missing (empty, NaN or null); fill it or remove the row", r->name,
+            (long long)g->line, bars_layout_role(role));
     }
     bars_finding f = judge(g, l, o);
     if (f != BARS_FINDINGS) {
@@ -136,11 +138,12 @@ static bool add(rows *r, const layout *l, const bars_options *o, reading *g, err
 }
 
 bool bars_rows_read(rows *r, const layout *l, const bars_options *o, err *e) {
+    enum { ROWS_BETWEEN = 4096 };
     text rest = l->rest, line;
     for (int64_t number = l->lines + 1; bars_text_line(&rest, &line); number++) {
         if (!line.size) continue;
         reading g = {.line = number};
-        r->report->rows++;
+        if (r->report->rows++ % ROWS_BETWEEN == 0 && !stop_go_on(e)) return false;
         if (!read_line(r, l, &g, line, e) || !add(r, l, o, &g, e)) return false;
     }
     return true;

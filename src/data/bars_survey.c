@@ -32,16 +32,16 @@ static int64_t *hours_of(const hours *h, int kind) {
     return h->open + kind * (h->slots + 1);
 }
 
-static bool hours_init(hours *h, const rows *r, const when_zone *z, int64_t span, err *e) {
+static bool hours_init(hours *h, const rows *r, size_t from, const when_zone *z, int64_t span, err *e) {
     h->slots = (WHEN_DAY + span - 1) / span;
     h->open = calloc((size_t)(DAY_KINDS * (h->slots + 1)), sizeof *h->open);
     if (!h->open) return err_run(e, "%s: no memory for its hours", r->name);
     size_t hint = 0;
     place first = {0}, last = {-1, -1};
-    for (size_t i = 0; i < r->count; i++) {
+    for (size_t i = from; i < r->count; i++) {
         place p = place_of(when_local(z, r->row[i].bar.time, &hint), span);
-        if (!i) first = p;
-        if (!i || p.day != last.day || p.slot != last.slot) hours_of(h, day_kind(p.day))[p.slot]++;
+        if (i == from) first = p;
+        if (i == from || p.day != last.day || p.slot != last.slot) hours_of(h, day_kind(p.day))[p.slot]++;
         last = p;
     }
     int64_t days[DAY_KINDS] = {0};
@@ -79,9 +79,11 @@ static void note_gap(rows *r, size_t i, int64_t missing) {
 
 static bool find_gaps(rows *r, const when_zone *z, int64_t span, err *e) {
     hours h = {0};
-    if (span <= WHEN_DAY && !hours_init(&h, r, z, span, e)) return false;
-    size_t hint = 0;
-    for (size_t i = 1; i < r->count; i++) {
+    // Coarse bars that were kept would all be gaps, and hide when the market is open.
+    bool kept = r->report->coarse_rows && !r->report->tally[BARS_COARSE].count;
+    size_t hint = 0, start = kept ? (size_t)r->report->coarse_rows : 0;
+    if (span <= WHEN_DAY && !hours_init(&h, r, start, z, span, e)) return false;
+    for (size_t i = start + 1; i < r->count; i++) {
         int64_t from = r->row[i - 1].bar.time, to = r->row[i].bar.time, missing = 0;
         if (to - from <= span) continue;
         int64_t a = when_local(z, from, &hint), b = when_local(z, to, &hint);

@@ -1,6 +1,7 @@
 #include "data/build.h"
 
 #include "base/half.h"
+#include "base/stop.h"
 #include "data/align.h"
 #include "data/feature.h"
 #include "data/strategy.h"
@@ -23,6 +24,8 @@ const build_options build_defaults = {
 
 static const char *const three[] = {"DOWN", "NEUTRAL", "UP"};
 static const char *const five[] = {"STRONG_DOWN", "DOWN", "NEUTRAL", "UP", "STRONG_UP"};
+
+enum { BETWEEN = 4096 }; // bars between two looks at whether to stop
 
 typedef struct {
     const build_stream *from;
@@ -97,6 +100,8 @@ static bool make_labels(build *b, err *e) {
     const build_options *o = b->o;
     const bar *bars = b->from[0].bar;
     size_t n = (size_t)b->count;
+    label_barrier_options barrier = o->barrier;
+    barrier.count_from = b->first;
     bool targets = o->label == BUILD_FORECAST && o->horizon >= 1 && o->horizon <= LABEL_BARS_MOST;
     b->label = malloc(n * sizeof *b->label);
     b->end = malloc(n * sizeof *b->end);
@@ -105,7 +110,7 @@ static bool make_labels(build *b, err *e) {
         return err_run(e, "%s: no memory for the labels of %" PRId64 " bars", b->from[0].file, b->count);
     bool ok = o->label == BUILD_DIRECTION ? label_direction(bars, b->count, &o->direction, b->label, b->end, e)
               : o->label == BUILD_BARRIER
-                  ? label_barrier(bars, b->count, &o->barrier, b->label, b->end, &b->report.barrier, e)
+                  ? label_barrier(bars, b->count, &barrier, b->label, b->end, &b->report.barrier, e)
                   : label_forecast(bars, b->count, o->horizon, o->value, b->target, b->end, e);
     if (ok && o->label == BUILD_DIRECTION && o->to_three && o->direction.classes == 5)
         label_to_three(b->label, b->count);
@@ -120,6 +125,7 @@ static bool count_samples(build *b, err *e) {
     }
     b->report.warm_up = b->first;
     b->report.unlabelled = b->count - b->first - b->samples;
+    b->report.unlabelled_end = b->samples ? b->count - 1 - b->last : b->report.unlabelled;
     if (b->samples) return true;
     return err_input(e,
         "%s: %" PRId64 " bars, of which %" PRId64
@@ -179,7 +185,7 @@ static bool is_stale(const build *b, int i, int64_t t) {
     return age > s->span + 4 * WHEN_DAY;
 }
 
-static void fill_stream(build *b, int i, size_t *at, char **text) {
+static bool fill_stream(build *b, int i, size_t *at, char **text, err *e) {
     const build_stream *from = &b->from[i];
     stream *s = &b->d->stream[i];
     int width = feature_list_width(b->list[i]);
@@ -192,8 +198,10 @@ static void fill_stream(build *b, int i, size_t *at, char **text) {
     s->name = put_text(text, from->name);
     for (int c = 0; c < width; c++) columns[c] = put_text(text, feature_list_name(b->list[i], c));
     // Rows before the warm-up all go to the place of the first that is kept.
-    for (int64_t t = 0; t < bars; t++)
+    for (int64_t t = 0; t < bars; t++) {
+        if (t % BETWEEN == 0 && !stop_go_on(e)) return false;
         feature_list_push(b->list[i], &from->bar[t], data + (t < b->warm_up[i] ? 0 : t - b->warm_up[i]) * width);
+    }
     for (int64_t t = b->first; t < b->count; t++) {
         if (b->end[t] < 0) continue;
         row[k++] = (int32_t)((i ? b->row[i][t] : t) - b->warm_up[i]);
@@ -201,9 +209,10 @@ static void fill_stream(build *b, int i, size_t *at, char **text) {
     }
     s->series = table_of(COLUMN_F32, rows, width, data);
     s->series.columns = columns;
+    return true;
 }
 
-static void fill_vector(build *b, size_t *at) {
+static bool fill_vector(build *b, size_t *at, err *e) {
     bool compact = b->o->compact;
     int64_t k = 0;
     int8_t *signals = NULL, signal[STRATEGIES];
@@ -218,6 +227,7 @@ static void fill_vector(build *b, size_t *at) {
     const char **columns = dataset_take(b->d, at, STRATEGY_COLUMNS, sizeof *columns);
     for (int c = 0; c < STRATEGY_COLUMNS; c++) columns[c] = strategy_name(c);
     for (int64_t t = 0; t < b->count; t++) {
+        if (t % BETWEEN == 0 && !stop_go_on(e)) return false;
         strategy_push(b->strategy, &b->from[0].bar[t], signal, strength);
         if (t < b->first || b->end[t] < 0) continue;
         for (int i = 0; i < STRATEGIES && compact; i++) halves[k * STRATEGIES + i] = half_narrow(strength[i]);
@@ -230,10 +240,11 @@ static void fill_vector(build *b, size_t *at) {
     b->d->vector.columns = columns;
     if (!compact) {
         table_add(&b->d->vector, COLUMN_F32, STRATEGY_COLUMNS, floats);
-        return;
+        return true;
     }
     table_add(&b->d->vector, COLUMN_I8, STRATEGIES, signals);
     table_add(&b->d->vector, COLUMN_F16, STRATEGIES, halves);
+    return true;
 }
 
 static void fill_lists(build *b, size_t *at) {
@@ -272,8 +283,9 @@ static bool fill(build *b, err *e) {
     b->d->raw = true;
     b->d->classes = classes_of(b->o);
     b->d->class_names = b->d->classes == 5 ? five : b->d->classes ? three : NULL;
-    for (int i = 0; i < b->streams; i++) fill_stream(b, i, &at, &text);
-    if (b->o->vector) fill_vector(b, &at);
+    for (int i = 0; i < b->streams; i++)
+        if (!fill_stream(b, i, &at, &text, e)) return false;
+    if (b->o->vector && !fill_vector(b, &at, e)) return false;
     fill_lists(b, &at);
     return true;
 }
@@ -297,7 +309,9 @@ dataset *build_bars(const build_stream *from, int streams, const build_options *
     bool ok = make_lists(&b, e) && align(&b, e) && make_labels(&b, e) && count_samples(&b, e) && fill(&b, e);
     if (ok && r) *r = b.report;
     done(&b);
-    return ok ? b.d : NULL;
+    if (ok) return b.d;
+    dataset_free(b.d);
+    return NULL;
 }
 
 // What is told of it

@@ -47,8 +47,9 @@ extern const build_options build_defaults;
 typedef struct {
     int64_t warm_up;                   // bars of the finest stream before the first sample
     int64_t unlabelled;                // bars after that without a label
+    int64_t unlabelled_end;            // of these, those behind the last sample
     int64_t stale[BUILD_STREAMS_MOST]; // samples whose bar of this stream closed more than its span and 4 days ago
-    label_barrier_counts barrier;      // of all bars
+    label_barrier_counts barrier;      // of the samples' labels
 } build_report;
 
 // `streams` from fine to coarse, spans rising. `r` may be NULL. NULL on failure: ERR_INPUT where options are out of

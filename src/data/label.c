@@ -156,6 +156,7 @@ bool label_barrier(const bar *bars, int64_t count, const label_barrier_options *
             label[t] = run_to_barrier(bars, count, t, o, &x, &n, &end_row[t]);
         }
         n.none += label[t] == LABEL_NONE;
+        if (t < o->count_from) n = (label_barrier_counts){0};
     }
     gauge_free(m.gauge);
     if (counts) *counts = n;

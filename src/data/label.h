@@ -42,6 +42,7 @@ typedef struct {
     int64_t limit;           // bars, 1..LABEL_BARS_MOST
     int side;                // 1: a long position, whose stop is the lower barrier; -1: a short one
     label_timeout timeout;   // what a row is that touched neither: NEUTRAL, or by the sign of its return
+    int64_t count_from;      // the first row that is counted; all get their labels
 } label_barrier_options;
 
 // How many rows ended how. `both`: of those touched, by a bar that reached both barriers, so that the order is not

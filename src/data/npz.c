@@ -91,7 +91,7 @@ static bool list(npz *z, const unsigned char *p, size_t bytes, err *e) {
         return zip_open(&z->zip, &z->arena, z->path, p, bytes, e) && list_all(z, false, e);
     if (bytes >= 2 && p[0] == 0x80 && p[1] >= 2 && p[1] <= 5)
         return err_input(e, "%s: is a pickle, which is never loaded; save the arrays with numpy.savez", z->path);
-    return err_input(e, "%s: is neither an .npz nor an .npy file", z->path);
+    return err_input(e, "%s: is neither an .npz nor an .npy file; bars and series are to be imported first", z->path);
 }
 
 bool npz_open_memory(npz *z, const char *path, const void *data, size_t bytes, err *e) {

@@ -1,6 +1,7 @@
 #include "data/panel.h"
 
 #include "base/file.h"
+#include "base/stop.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -129,6 +130,7 @@ static bool take_line_end(reader *r) {
 static bool read_rows(reader *r) {
     if (!read_header(r)) return false;
     for (; r->at < r->end; r->line++) {
+        if (!stop_go_on(r->e)) return false;
         if (take_line_end(r)) continue;
         cell c = {0};
         if (!next_cell(r, &c)) return false;

@@ -1,5 +1,6 @@
 #include "data/set.h"
 
+#include "base/stop.h"
 #include "data/scaler.h"
 
 #include <stdlib.h>
@@ -43,11 +44,21 @@ bool set_part_begin(npz_writer *w, const char *table, int part, column_type type
     return npz_writer_begin(w, part_name(name, table, part), npy_of(type), 2, (int64_t[]){-1, width}, e);
 }
 
+// In pieces, between which a wish to stop is heard.
+static bool write_data(npz_writer *w, const char *data, size_t bytes, err *e) {
+    enum { PIECE = 1 << 22 };
+    for (size_t at = 0, n; at < bytes; at += n) {
+        n = bytes - at < PIECE ? bytes - at : PIECE;
+        if (!stop_go_on(e) || !npz_writer_write(w, data + at, n, e)) return false;
+    }
+    return true;
+}
+
 static bool write_table(npz_writer *w, const char *name, const table *t, err *e) {
     for (int k = 0; k < t->parts; k++) {
         const table_part *p = &t->part[k];
         size_t bytes = (size_t)(t->rows * p->width) * column_bytes(p->type);
-        if (!set_part_begin(w, name, k, p->type, p->width, e) || !npz_writer_write(w, p->data, bytes, e) ||
+        if (!set_part_begin(w, name, k, p->type, p->width, e) || !write_data(w, p->data, bytes, e) ||
             !npz_writer_end(w, e))
             return false;
     }
@@ -129,7 +140,7 @@ bool set_write(const dataset *d, const json_t *about, const char *path, err *e) 
     bool ok = true;
     for (int i = 0; ok && i < d->streams; i++) ok = write_table(&w, d->stream[i].name, &d->stream[i].series, e);
     ok = ok && write_table(&w, NULL, &d->vector, e) && set_write_rest(&w, d, about, e);
-    ok = ok && (!d->raw || write_scaler(&w, d, e)) && npz_writer_commit(&w, e);
+    ok = ok && (!d->raw || write_scaler(&w, d, e)) && stop_go_on(e) && npz_writer_commit(&w, e);
     npz_writer_abandon(&w);
     return ok;
 }

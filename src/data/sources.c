@@ -165,7 +165,7 @@ static bool add(sources *s, build_stream stream, err *e) {
 
 static bool add_frame(sources *s, const build_stream *finest, const char *text, err *e) {
     int64_t span, n;
-    build_stream made = {.name = text, .file = arena_format(&s->arena, "%s (%s)", finest->file, text)};
+    build_stream made = {.name = NULL, .file = arena_format(&s->arena, "%s (%s)", finest->file, text)};
     if (!frame_read(text, strlen(text), &span))
         return err_input(e, "\"%s\" is no frame; write 5m, 1h, 4h or 1d, up to a day", text);
     if (s->frames == BUILD_STREAMS_MOST) return err_input(e, "%s: one frame too many", text);
@@ -177,9 +177,24 @@ static bool add_frame(sources *s, const build_stream *finest, const char *text, 
     return add(s, made, e);
 }
 
-static bool name_streams(sources *s, bool named, err *e) {
+static bool is_taken(const sources *s, const char *name) {
+    for (int i = 0; i < s->streams; i++)
+        if (s->stream[i].name && !strcmp(s->stream[i].name, name)) return true;
+    return false;
+}
+
+// The usual name of its place or, where the user gave that to another, the next one.
+static const char *free_name(const sources *s, int place) {
+    for (int k = 0; k < BUILD_STREAMS_MOST; k++) {
+        const char *name = build_stream_names[(place + k) % BUILD_STREAMS_MOST];
+        if (!is_taken(s, name)) return name;
+    }
+    return build_stream_names[place];
+}
+
+static bool name_streams(sources *s, err *e) {
     for (int i = 0; i < s->streams; i++) {
-        if (!named) s->stream[i].name = build_stream_names[i];
+        if (!s->stream[i].name) s->stream[i].name = free_name(s, i);
         const char *name = s->stream[i].name;
         if (!set_name_ok(name))
             return err_input(e, "\"%.40s\" cannot name a stream; use letters, digits, _ and -", name);
@@ -196,13 +211,13 @@ static bool read_all(sources *s, const char *const *paths, const char *const *na
     for (int i = 0; i < count; i++) {
         if (!read_file(s, paths[i], o, e)) return false;
         const bars *b = &s->file[i].bars;
-        build_stream stream = {.name = names ? names[i] : "", .file = paths[i], .bar = b->bar, b->count, b->span};
+        build_stream stream = {.name = names ? names[i] : NULL, .file = paths[i], .bar = b->bar, b->count, b->span};
         if (!add(s, stream, e)) return false;
     }
     build_stream finest = s->stream[0];
     for (int i = 0; i < frame_count; i++)
         if (!add_frame(s, &finest, frames[i], e)) return false;
-    return name_streams(s, names != NULL, e);
+    return name_streams(s, e);
 }
 
 bool sources_read(sources *s, const char *const *paths, const char *const *names, int count, const bars_options *o,

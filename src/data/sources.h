@@ -24,7 +24,8 @@ typedef struct {
 } sources;
 
 // Reads `count` files, 1 or more, and makes the coarser `frames` ("1h") of the finest of them. `names` gives the
-// stream of each file; frames are then named as they are written. Where it is NULL, streams are named by their order.
+// stream of each file. Streams without a name, which are frames and, where it is NULL, all, get that of their order
+// (build_stream_names).
 // On failure everything is undone. ERR_INPUT where two streams have the same span or name, or there are too many.
 bool sources_read(sources *s, const char *const *paths, const char *const *names, int count, const bars_options *o,
     const char *const *frames, int frame_count, err *e);

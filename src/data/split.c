@@ -6,6 +6,10 @@ static int64_t after(span s) {
     return s.first + s.count;
 }
 
+static int64_t least(int64_t a, int64_t b) {
+    return a < b ? a : b;
+}
+
 // The first sample behind the part whose time lies beyond every label's end.
 static int64_t past_ends(const dataset *d, span part) {
     int64_t last = d->end[part.first], at = after(part);
@@ -37,8 +41,10 @@ bool split_past(const dataset *d, span part, const int64_t *window, int64_t *pas
         *past = past_ends(d, part);
     } else if (d->streams) {
         if (!past_rows(d, &d->stream[0], part, d->horizon, past, e)) return false;
+        // Windows that share no rows are series of their own, whose rows say nothing of each other's labels.
+        if (d->window[0] && *past < after(part) + d->horizon) *past = least(after(part) + d->horizon, d->samples);
     } else {
-        *past = *past + d->horizon < d->samples ? *past + d->horizon : d->samples;
+        *past = least(*past + d->horizon, d->samples);
     }
     // The samples that labels reach stand for the bars that labels reach.
     span seen = {part.first, *past - part.first};
@@ -56,17 +62,33 @@ static bool next_part(
     return true;
 }
 
+// The larger share of the gap is what to change.
+static bool part_empty(const dataset *d, const split_options *o, int64_t train, int64_t gap, err *e) {
+    int64_t purge = gap - o->embargo;
+    bool shares = train < 1 || (double)d->samples * o->validation < 1;
+    const char *reach = o->purge == PURGE_WINDOWS  ? "as far as labels and windows reach"
+                        : o->purge == PURGE_LABELS ? "as far as labels reach"
+                                                   : "of purge",
+               *remedy = shares                      ? "larger shares"
+                         : purge <= o->embargo       ? "a smaller embargo"
+                         : o->purge == PURGE_WINDOWS ? "a shorter label horizon or shorter windows"
+                         : o->purge == PURGE_LABELS  ? "a shorter label horizon"
+                                                     : "a smaller purge";
+    return err_input(e,
+        "a split of %lld samples into %lld for training (%.0f %%), a gap of %lld (%lld %s, %lld of embargo) and %.0f "
+        "%% "
+        "for validation leaves a part empty; use more data or %s",
+        (long long)d->samples, (long long)train, o->train * 100, (long long)gap, (long long)purge, reach,
+        (long long)o->embargo, o->validation * 100, remedy);
+}
+
 bool split_make(const dataset *d, const int64_t *window, const split_options *o, split *s, err *e) {
     int64_t train = (int64_t)((double)d->samples * o->train), first, test,
             validation = (int64_t)((double)d->samples * o->validation);
     *s = (split){.train = {0, train}};
     if (!next_part(d, window, o, s->train, &first, e)) return false;
     if (first + validation > d->samples) validation = d->samples - first;
-    if (train < 1 || validation < 1)
-        return err_input(e,
-            "a split of %lld samples into %.0f %% training, a gap of %lld and %.0f %% validation leaves a part empty; "
-            "use more data or a smaller embargo",
-            (long long)d->samples, o->train * 100, (long long)(first - train), o->validation * 100);
+    if (train < 1 || validation < 1) return part_empty(d, o, train, first - train, e);
     s->validation = (span){first, validation};
     if (!next_part(d, window, o, s->validation, &test, e)) return false;
     if (test > d->samples) test = d->samples;

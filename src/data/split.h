@@ -4,7 +4,7 @@
 // labels reaches, and an embargo leaves out further samples: what is validated or tested was then not seen through
 // overlapping labels. What is left out is left out of the later part, so that training keeps the share that was asked
 // for. Where a label ends says `end` of the dataset; without it, `horizon` bars of the first stream, counted in the
-// sample's own series; without streams, `horizon` samples.
+// sample's own series, and where that was made of windows also `horizon` samples; without streams, `horizon` samples.
 //
 // Samples of several series interleave in time. Parts are spans of samples, so all series change parts at the same
 // moment; a gap is as long as the series that needs the longest.

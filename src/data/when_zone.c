@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 enum { FILE_MOST = 1 << 20, CHANGES_MOST = 8192, OFFSET_MOST = 26 * 3600, ROOM_OF_RULE = 2 * 300 };
 
@@ -319,7 +320,7 @@ static when_zone *zone_mt5(err *e) {
 
 // "+2", "-05:30", "+0530", with or without UTC or GMT before it.
 static bool fixed_offset(const char *name, int32_t *offset) {
-    bool named = !strncmp(name, "UTC", 3) || !strncmp(name, "GMT", 3);
+    bool named = !strncasecmp(name, "UTC", 3) || !strncasecmp(name, "GMT", 3);
     if (named) name += 3;
     if (!*name) return (*offset = 0, named);
     bool west = *name == '-';
@@ -340,9 +341,9 @@ static bool fixed_offset(const char *name, int32_t *offset) {
 
 when_zone *when_zone_new(const char *name, err *e) {
     int32_t offset;
-    if (!strcmp(name, "mt5")) return zone_mt5(e);
-    if (!strcmp(name, "EST")) return zone_alloc(0, -5 * 3600, e);
-    if (!strcmp(name, "Z")) return zone_alloc(0, 0, e);
+    if (!strcasecmp(name, "mt5")) return zone_mt5(e);
+    if (!strcasecmp(name, "EST")) return zone_alloc(0, -5 * 3600, e);
+    if (!strcasecmp(name, "Z")) return zone_alloc(0, 0, e);
     if (fixed_offset(name, &offset)) return zone_alloc(0, offset, e);
     return zone_file(name, e);
 }

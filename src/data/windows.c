@@ -4,8 +4,10 @@
 #include "data/set.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 // Finding
 
@@ -15,7 +17,8 @@ static bool is_table(const npz_entry *n, int rank) {
 
 static bool add_stream(windows *w, const npz *z, const char *name, const npz_entry *n, err *e) {
     if (w->streams == STREAMS_MOST)
-        return err_input(e, "%s: more than %d streams; name those that are wanted with --names", z->path, STREAMS_MOST);
+        return err_input(
+            e, "%s: more than %d streams; import with --names skip=ARRAY to leave some out", z->path, STREAMS_MOST);
     if (!set_name_ok(name))
         return err_input(e, "%s: \"%.40s\" cannot name a stream; use up to %d letters, digits, _ and -", z->path, name,
             SET_NAME_MOST);
@@ -26,41 +29,87 @@ static bool add_stream(windows *w, const npz *z, const char *name, const npz_ent
     return true;
 }
 
-static const npz_entry *first_of(const npz *z, const char *const *names, size_t count) {
+static bool is_list(const npz_entry *n) {
+    return n->kind == NPZ_ARRAY || n->kind == NPZ_TEXT;
+}
+
+static bool is_used(const windows *w, const npz_entry *n) {
+    for (int i = 0; i < w->streams; i++)
+        if (w->stream[i] == n) return true;
+    for (int i = 0; i < w->skips; i++)
+        if (w->skip[i] == n) return true;
+    return n == w->vector || n == w->label || n == w->target || n == w->time;
+}
+
+// The first that is there and has no other role.
+static const npz_entry *first_of(const windows *w, const npz *z, const char *const *names, size_t count) {
     for (size_t i = 0; i < count; i++) {
         const npz_entry *n = npz_find(z, names[i]);
-        if (n && n->kind == NPZ_ARRAY) return n;
+        if (n && is_list(n) && !is_used(w, n)) return n;
     }
     return NULL;
 }
 
+static const char *shape_text(const npy_header *h, char *out, size_t room) {
+    size_t at = (size_t)snprintf(out, room, "[");
+    for (int i = 0; i < h->rank && at < room; i++)
+        at += (size_t)snprintf(out + at, room - at, "%s%" PRId64, i ? ", " : "", h->dim[i]);
+    if (at < room) snprintf(out + at, room - at, "]");
+    return out;
+}
+
+// x_NAME that nobody gave a role: a stream or the vector, by its shape.
+static bool find_x(windows *w, const npz *z, const npz_entry *n, bool vector_given, err *e) {
+    char shape[256];
+    for (int i = 0; i < w->streams; i++)
+        if (w->given[i] && !strcmp(w->name[i], n->name + 2)) return true;
+    if (is_table(n, 3)) return add_stream(w, z, n->name + 2, n, e);
+    if (!is_table(n, 2))
+        return err_input(e,
+            "%s: %s is %s of %s, neither [samples, steps, columns] nor [samples, columns] of numbers; change it, or "
+            "import with --names skip=%s",
+            z->path, n->name, shape_text(&n->header, shape, sizeof shape),
+            n->kind == NPZ_OTHER ? "a type that is not read" : npy_type_name(n->header.type), n->name);
+    if (vector_given) return true;
+    if (w->vector)
+        return err_input(e, "%s: %s and %s could both be the vector; import with --names vector=ARRAY", z->path,
+            w->vector->name, n->name);
+    w->vector = n;
+    return true;
+}
+
+// What is left to recognise by its name.
 static bool find_usual(windows *w, const npz *z, err *e) {
     static const char *const label[] = {"labels", "label", "y"}, *const target[] = {"targets", "target"},
                              *const time[] = {"time", "times", "timestamps"};
+    bool vector_given = w->vector != NULL;
     for (int64_t i = 0; i < z->entries; i++) {
         const npz_entry *n = &z->entry[i];
-        if (strncmp(n->name, "x_", 2) != 0) continue;
-        if (is_table(n, 3) && !add_stream(w, z, n->name + 2, n, e)) return false;
-        if (is_table(n, 2) && w->vector)
-            return err_input(e, "%s: %s and %s could both be the vector; say which with --names vector=ARRAY,...",
-                z->path, w->vector->name, n->name);
-        if (is_table(n, 2)) w->vector = n;
+        if (strncmp(n->name, "x_", 2) != 0 || n->kind == NPZ_PICKLE || is_used(w, n)) continue;
+        if (!find_x(w, z, n, vector_given, e)) return false;
     }
-    w->label = first_of(z, label, sizeof label / sizeof *label);
-    w->target = first_of(z, target, sizeof target / sizeof *target);
-    w->time = first_of(z, time, sizeof time / sizeof *time);
+    if (!w->label) w->label = first_of(w, z, label, sizeof label / sizeof *label);
+    if (!w->target) w->target = first_of(w, z, target, sizeof target / sizeof *target);
+    if (!w->time) w->time = first_of(w, z, time, sizeof time / sizeof *time);
     return true;
 }
 
 // One "role=array".
 static bool find_named(windows *w, const npz *z, const char *role, const char *array, err *e) {
-    const npz_entry *n = npz_want(z, array, e);
-    if (!n) return false;
+    const npz_entry *n = !strcmp(role, "skip") ? npz_find(z, array) : npz_want(z, array, e);
     const struct {
         const char *role;
         const npz_entry **to;
     } lists[] = {{"label", &w->label}, {"labels", &w->label}, {"target", &w->target}, {"time", &w->time},
         {"vector", &w->vector}};
+    if (!strcmp(role, "skip")) {
+        if (!n || w->skips == WINDOWS_SKIPS_MOST)
+            return err_input(
+                e, "%s: --names skip=%s: %s", z->path, array, n ? "one too many" : "there is no such array");
+        w->skip[w->skips++] = n;
+        return true;
+    }
+    if (!n) return false;
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
         if (strcmp(role, lists[i].role) != 0) continue;
         *lists[i].to = n;
@@ -69,7 +118,9 @@ static bool find_named(windows *w, const npz *z, const char *role, const char *a
     if (!is_table(n, 3))
         return err_input(
             e, "%s: %s is to be stream %s, but it is not [samples, steps, columns] of numbers", z->path, array, role);
-    return add_stream(w, z, role, n, e);
+    if (!add_stream(w, z, role, n, e)) return false;
+    w->given[w->streams - 1] = true;
+    return true;
 }
 
 static bool find_all_named(windows *w, const npz *z, const char *names, arena *a, err *e) {
@@ -85,12 +136,37 @@ static bool find_all_named(windows *w, const npz *z, const char *names, arena *a
     return true;
 }
 
+bool windows_uses(const windows *w, const npz_entry *n) {
+    for (int i = 0; i < w->skips; i++)
+        if (w->skip[i] == n) return false;
+    return is_used(w, n);
+}
+
 // Shapes
 
-static bool same_samples(const windows *w, const npz *z, const npz_entry *n, err *e) {
-    if (!n || n->header.dim[0] == w->samples) return true;
-    return err_input(e, "%s: %s has %" PRId64 " samples and others %" PRId64 "; all must have the same", z->path,
-        n->name, n->header.dim[0], w->samples);
+enum { ROLES_MOST = STREAMS_MOST + 4 };
+
+// All arrays must have as many samples as most of them have; the first that has not is to blame.
+static bool count_samples(windows *w, const npz *z, err *e) {
+    const npz_entry *all[ROLES_MOST] = {w->vector, w->label, w->target, w->time}, *most = NULL;
+    int most_votes = 0;
+    for (int i = 0; i < w->streams; i++) all[4 + i] = w->stream[i];
+    for (int i = ROLES_MOST; i-- > 0;) {
+        int votes = 0;
+        for (int k = 0; all[i] && k < ROLES_MOST; k++)
+            votes += all[k] && all[k]->header.dim[0] == all[i]->header.dim[0];
+        if (votes <= most_votes) continue;
+        most_votes = votes;
+        most = all[i];
+    }
+    CHECK(most, "windows without arrays");
+    w->samples = most->header.dim[0];
+    for (int i = 0; i < ROLES_MOST; i++)
+        if (all[i] && all[i]->header.dim[0] != w->samples)
+            return err_input(e, "%s: %s has %" PRId64 " samples and %s has %" PRId64 "; all must have the same",
+                z->path, all[i]->name, all[i]->header.dim[0], most->name, w->samples);
+    if (w->samples >= 1 && w->samples <= INT32_MAX) return true;
+    return err_input(e, "%s: %" PRId64 " samples; 1 to %d can be used", z->path, w->samples, INT32_MAX);
 }
 
 static bool check_rank(const npz *z, const npz_entry *n, int least, int most, const char *what, err *e) {
@@ -112,26 +188,29 @@ static bool is_pickled(const npz *z, const char *name, err *e) {
     return false;
 }
 
-static bool check_shapes(windows *w, const npz *z, err *e) {
+// Whether there is something to learn from and something to learn.
+static bool check_there(const windows *w, const npz *z, err *e) {
     if (!w->streams && !w->vector && is_pickled(z, "x_", e)) return false;
     if (!w->label && !w->target && is_pickled(z, "labels", e)) return false;
     if (!w->streams && !w->vector)
         return err_input(e,
-            "%s: holds no windows: no array x_NAME of [samples, steps, columns]; say which arrays are what with "
-            "--names fast=ARRAY,label=ARRAY",
+            "%s: holds no windows: no array x_NAME of [samples, steps, columns]; import with --names "
+            "fast=ARRAY,label=ARRAY to say which arrays are what",
             z->path);
     if (!w->label && !w->target)
-        return err_input(e,
-            "%s: holds no array named labels; say which arrays are what with --names fast=ARRAY,label=ARRAY", z->path);
-    if (!check_rank(z, w->vector, 2, 2, "vector", e) || !check_rank(z, w->label, 1, 1, "labels", e) ||
+        return err_input(
+            e, "%s: holds no array named labels, label, y or targets; import with --names label=ARRAY", z->path);
+    return true;
+}
+
+static bool check_shapes(windows *w, const npz *z, err *e) {
+    bool text = w->label && w->label->kind == NPZ_TEXT && w->label->header.rank == 1;
+    if (!check_there(w, z, e)) return false;
+    if (!check_rank(z, w->vector, 2, 2, "vector", e) || (!text && !check_rank(z, w->label, 1, 1, "labels", e)) ||
         !check_rank(z, w->target, 1, 2, "targets", e) || !check_rank(z, w->time, 1, 1, "times", e))
         return false;
-    w->samples = (w->label ? w->label : w->target)->header.dim[0];
-    if (w->samples < 1 || w->samples > INT32_MAX)
-        return err_input(e, "%s: %" PRId64 " samples; 1 to %d can be used", z->path, w->samples, INT32_MAX);
     for (int i = 0; i < w->streams; i++) {
         const npy_header *h = &w->stream[i]->header;
-        if (!same_samples(w, z, w->stream[i], e)) return false;
         if (h->dim[1] < 1 || h->dim[2] < 1 || h->dim[1] > 100000 || h->dim[2] > 65536)
             return err_input(e, "%s: %s has windows of %" PRId64 " steps of %" PRId64 " columns, which cannot be used",
                 z->path, w->stream[i]->name, h->dim[1], h->dim[2]);
@@ -139,13 +218,13 @@ static bool check_shapes(windows *w, const npz *z, err *e) {
     if (w->vector && (w->vector->header.dim[1] < 1 || w->vector->header.dim[1] > 65536))
         return err_input(e, "%s: %s has %" PRId64 " columns, which cannot be used", z->path, w->vector->name,
             w->vector->header.dim[1]);
-    return same_samples(w, z, w->vector, e) && same_samples(w, z, w->target, e) && same_samples(w, z, w->time, e);
+    return count_samples(w, z, e);
 }
 
 bool windows_find(windows *w, const npz *z, const char *names, arena *a, err *e) {
     *w = (windows){0};
-    if (!(names ? find_all_named(w, z, names, a, e) : find_usual(w, z, e))) return false;
-    return check_shapes(w, z, e);
+    if (names && !find_all_named(w, z, names, a, e)) return false;
+    return find_usual(w, z, e) && check_shapes(w, z, e);
 }
 
 // Labels
@@ -193,13 +272,79 @@ static int to_classes(const windows *w, const int64_t *value, const int64_t *fou
     return n;
 }
 
+// Strings
+
+// The order that names of directions have.
+static int way_of(const char *text) {
+    static const char *const ways[] = {"STRONG_DOWN", "DOWN", "NEUTRAL", "UP", "STRONG_UP"};
+    for (int k = 0; k < 5; k++)
+        if (!strcasecmp(text, ways[k])) return k;
+    return -1;
+}
+
+static int by_letters(const void *a, const void *b) {
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static int by_text(const void *a, const void *b) {
+    const char *x = *(const char *const *)a, *y = *(const char *const *)b;
+    int i = way_of(x), k = way_of(y);
+    return i >= 0 && k >= 0 && i != k ? i - k : strcmp(x, y);
+}
+
+// The different strings: directions from down to up, where all are such, others by their letters.
+static int distinct_texts(const char *const *text, int64_t count, const char **found) {
+    int n = 0;
+    for (int64_t i = 0; i < count && n <= SET_CLASSES_MOST; i++) {
+        int k = 0;
+        while (k < n && strcmp(found[k], text[i]) != 0) k++;
+        if (k == n) found[n++] = text[i];
+    }
+    bool ways = true;
+    for (int k = 0; k < n; k++) ways &= way_of(found[k]) >= 0;
+    qsort(found, (size_t)n, sizeof *found, ways ? by_text : by_letters);
+    return n;
+}
+
+// Strings as whole numbers that rise with their order; directions as 0..4. Their names stay in `a`.
+static bool read_texts(
+    const windows *w, const npz *z, bool three, int64_t *value, const char **found, arena *a, err *e) {
+    err why = {0};
+    const char *const *text = npz_read_text(z, w->label, a, &why);
+    if (!text && why.kind == ERR_INPUT) return err_input(e, "%s; save the labels as whole numbers", why.text);
+    if (!text) return err_run(e, "%s", why.text);
+    int n = distinct_texts(text, w->samples, found);
+    for (int64_t i = 0; n <= SET_CLASSES_MOST && i < w->samples; i++) {
+        int way = way_of(text[i]), k = 0;
+        if (three && way < 0)
+            return err_input(e, "%s: --classes 3: label \"%.40s\" is none of STRONG_DOWN, DOWN, NEUTRAL, UP, STRONG_UP",
+                z->path, text[i]);
+        while (strcmp(found[k], text[i]) != 0) k++;
+        value[i] = three ? way : k;
+    }
+    for (int64_t i = 0; n > SET_CLASSES_MOST && i < w->samples; i++) value[i] = i;
+    return true;
+}
+
+static bool read_numbers(const windows *w, const npz *z, int64_t *value, err *e) {
+    err why = {0};
+    npy_type type = w->label->header.type;
+    if (npz_read(z, w->label, NULL, NPY_I64, value, &why)) return true;
+    if (why.kind == ERR_INPUT && (type == NPY_F16 || type == NPY_F32 || type == NPY_F64))
+        return err_input(e, "%s; values to forecast are taken with import --names target=%s", why.text, w->label->name);
+    *e = why;
+    return false;
+}
+
 int windows_labels(const windows *w, const npz *z, bool three, int32_t *label, const char ***names, arena *a, err *e) {
     static const char *const ways[] = {"DOWN", "NEUTRAL", "UP"};
     CHECK(w->samples > 0, "labels of no samples");
-    int64_t found[SET_CLASSES_MOST + 1], *value = malloc((size_t)w->samples * sizeof *value);
+    const char *text[SET_CLASSES_MOST + 1];
+    int64_t found[SET_CLASSES_MOST + 1], *value = calloc((size_t)w->samples, sizeof *value);
     int n = 0, classes = 0;
+    bool words = w->label->kind == NPZ_TEXT;
     if (!value) err_run(e, "%s: no memory for %" PRId64 " labels", z->path, w->samples);
-    if (!value || !npz_read(z, w->label, NULL, NPY_I64, value, e)) goto done;
+    if (!value || !(words ? read_texts(w, z, three, value, text, a, e) : read_numbers(w, z, value, e))) goto done;
     n = distinct(value, w->samples, found);
     if (n < 2 || n > SET_CLASSES_MOST) {
         err_input(e, "%s: %s has %s different values; labels are 2 to %d classes", z->path, w->label->name,
@@ -208,7 +353,8 @@ int windows_labels(const windows *w, const npz *z, bool three, int32_t *label, c
     }
     classes = three ? to_three(w, z, value, found, n, label, e) : to_classes(w, value, found, n, label);
     *names = arena_array(a, (size_t)classes, sizeof **names);
-    for (int k = 0; k < classes; k++) (*names)[k] = three ? ways[k] : arena_format(a, "%" PRId64, found[k]);
+    for (int k = 0; k < classes; k++)
+        (*names)[k] = three ? ways[k] : words ? text[k] : arena_format(a, "%" PRId64, found[k]);
 done:
     free(value);
     return classes;
@@ -268,11 +414,38 @@ static void release(void *owner) {
     free(o);
 }
 
+bool windows_not_finite(const npz *z, const npz_entry *n, int64_t at, err *e) {
+    const npy_header *h = &n->header;
+    char place[96];
+    int64_t row = at / h->dim[h->rank - 1], column = at % h->dim[h->rank - 1];
+    snprintf(place, sizeof place, "%" PRId64 ", %" PRId64, row, column);
+    if (h->rank == 3)
+        snprintf(place, sizeof place, "%" PRId64 ", %" PRId64 ", %" PRId64, row / h->dim[1], row % h->dim[1], column);
+    if (h->rank == 1) snprintf(place, sizeof place, "%" PRId64, at);
+    return err_input(e, "%s: %s[%s] is not a finite number of f32; clean the data first", z->path, n->name, place);
+}
+
+// By their bits and in blocks, so that the look costs little more than reading the file.
+static bool all_finite(const npz *z, const npz_entry *n, const float *x, err *e) {
+    enum { BLOCK = 1 << 14 };
+    for (int64_t at = 0, step; at < n->header.count; at += step) {
+        step = n->header.count - at < BLOCK ? n->header.count - at : BLOCK;
+        uint32_t bits, odd = 0;
+        for (int64_t i = at; i < at + step; i++) {
+            memcpy(&bits, &x[i], sizeof bits);
+            odd |= (bits & 0x7f800000u) == 0x7f800000u;
+        }
+        for (int64_t i = at; odd && i < at + step; i++)
+            if (!isfinite(x[i])) return windows_not_finite(z, n, i, e);
+    }
+    return true;
+}
+
 static const void *lying(const npz *z, const npz_entry *n, err *e) {
     const npy_header *h = &n->header;
     const void *data = npz_data(z, n);
     bool plain = data && h->type == NPY_F32 && !h->swapped && !h->fortran && (uintptr_t)data % sizeof(float) == 0;
-    if (plain) return data;
+    if (plain) return all_finite(z, n, data, e) ? data : NULL;
     err_input(e,
         "%s: %s is not f32, stored and aligned, so it cannot be trained on where it lies; run `tradewind import %s -o "
         "SET.npz` and train on SET.npz",

@@ -23,22 +23,11 @@ typedef struct {
 
 // Reading
 
-static bool not_finite(const job *j, const npz_entry *n, int64_t at, err *e) {
-    const npy_header *h = &n->header;
-    char place[96];
-    int64_t row = at / h->dim[h->rank - 1], column = at % h->dim[h->rank - 1];
-    snprintf(place, sizeof place, "%" PRId64 ", %" PRId64, row, column);
-    if (h->rank == 3)
-        snprintf(place, sizeof place, "%" PRId64 ", %" PRId64 ", %" PRId64, row / h->dim[1], row % h->dim[1], column);
-    if (h->rank == 1) snprintf(place, sizeof place, "%" PRId64, at);
-    return err_input(e, "%s: %s[%s] is not a finite number of f32; clean the data first", j->z->path, n->name, place);
-}
-
 // Reads `count` numbers that begin with number `at` of the array; all must be finite.
 static bool read_block(job *j, npz_stream *s, const npz_entry *n, int64_t at, int64_t count, err *e) {
     if (!npz_stream_read(s, NPY_F32, j->block, count, e)) return false;
     for (int64_t i = 0; i < count; i++)
-        if (!isfinite(j->block[i])) return not_finite(j, n, at + i, e);
+        if (!isfinite(j->block[i])) return windows_not_finite(j->z, n, at + i, e);
     j->done += (double)count * (double)n->header.item;
     if (!j->o->on_progress || j->o->on_progress(j->o->arg, j->done, j->total)) return true;
     return err_run(e, "stopped; nothing was written");

@@ -3,6 +3,7 @@
 #include "data/set.h"
 #include "graph/dtype.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -331,19 +332,39 @@ static const char *stream_names(const dataset *d, char *text, size_t room) {
     return text;
 }
 
+static bool has_stream(const dataset *d, const char *name) {
+    for (int k = 0; k < d->streams; k++)
+        if (strcmp(name, d->stream[k].name) == 0) return true;
+    return false;
+}
+
+// A description may speak of usual streams that the data at hand have not; any other name is a slip.
+static bool is_usual(const char *name) {
+    for (int k = 0; k < BUILD_STREAMS_MOST; k++)
+        if (strcmp(name, build_stream_names[k]) == 0) return true;
+    return false;
+}
+
 static bool check_streams(const config *c, const dataset *d, const char *section, err *e) {
     char names[256];
     for (size_t i = 0; i < config_count(c, section); i++) {
         const char *name = config_child(c, section, i);
-        bool known = false;
-        for (int k = 0; k < d->streams; k++) known |= strcmp(name, d->stream[k].name) == 0;
         char path[160];
         snprintf(path, sizeof path, "%s.%s", section, name);
-        if (!known)
-            return config_fail(
-                c, path, e, "the data has no such stream; it has %s", stream_names(d, names, sizeof names));
+        if (!has_stream(d, name) && !is_usual(name))
+            return config_fail(c, path, e, "the data has no such stream; it has %s; name one of them or remove the key",
+                stream_names(d, names, sizeof names));
     }
     return true;
+}
+
+void settings_print_unused(const config *c, const dataset *d, FILE *out) {
+    static const char *const sections[] = {"data.windows", "model.hidden"};
+    for (size_t k = 0; k < sizeof sections / sizeof *sections; k++)
+        for (size_t i = 0; i < config_count(c, sections[k]); i++) {
+            const char *name = config_child(c, sections[k], i);
+            if (!has_stream(d, name)) fprintf(out, "unused    %s.%s: the data has no such stream\n", sections[k], name);
+        }
 }
 
 static int64_t by_stream(const config *c, const char *section, const char *name, int64_t otherwise) {

@@ -93,4 +93,7 @@ bool settings_levels(const settings *s, const dataset *d);
 bool settings_windows(const config *c, const dataset *d, int64_t window[STREAMS_MOST], err *e);
 bool settings_model(const config *c, const dataset *d, model_spec *m, err *e);
 
+// A line for each key of these two that speaks of a usual stream (fast, slow, ...) that the data has not.
+void settings_print_unused(const config *c, const dataset *d, FILE *out);
+
 #endif

@@ -202,6 +202,44 @@ static void writers_of_one_file_do_not_meet(void **state) {
     assert_int_equal(entries("."), 1);
 }
 
+// The number of a process that is no more.
+static pid_t dead(void) {
+    pid_t child = fork();
+    if (!child) _exit(0);
+    assert_int_equal(waitpid(child, NULL, 0), child);
+    return child;
+}
+
+static void put_old(const char *path) {
+    const struct timespec long_ago[2] = {{.tv_sec = 1000000000}, {.tv_sec = 1000000000}};
+    put(path, "left behind");
+    assert_int_equal(utimensat(AT_FDCWD, path, long_ago, 0), 0);
+}
+
+static void writer_sweeps_what_the_dead_left(void **state) {
+    (void)state;
+    char stale[64], young[64], alive[64], other[64];
+    pid_t pid = dead();
+    snprintf(stale, sizeof stale, "f.%ld.0.tmp", (long)pid);
+    snprintf(young, sizeof young, "f.%ld.1.tmp", (long)pid);
+    snprintf(alive, sizeof alive, "f.%ld.7.tmp", (long)getppid());
+    snprintf(other, sizeof other, "g.%ld.0.tmp", (long)pid);
+    put_old(stale);
+    put(young, "");
+    put_old(alive);
+    put_old(other);
+    put_old("f.notes.tmp");
+    file_writer w;
+    err e = {0};
+    assert_true(file_writer_open(&w, "./f", &e));
+    file_writer_abandon(&w);
+    assert_int_equal(access(stale, F_OK), -1);
+    assert_int_equal(access(young, F_OK), 0);
+    assert_int_equal(access(alive, F_OK), 0);
+    assert_int_equal(access(other, F_OK), 0);
+    assert_int_equal(access("f.notes.tmp", F_OK), 0);
+}
+
 static void refuse_writer(const char *path, const char *reason) {
     file_writer w;
     err e = {0};
@@ -292,6 +330,7 @@ int main(void) {
         TEST(writer_makes_with_the_usual_mode),
         TEST(writer_abandons),
         TEST(writers_of_one_file_do_not_meet),
+        TEST(writer_sweeps_what_the_dead_left),
         TEST(writer_refuses_what_is_no_file),
         TEST(full_disk_leaves_the_old_file),
         TEST(failed_commit_leaves_nothing),

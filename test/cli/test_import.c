@@ -9,6 +9,7 @@
 
 #include <dirent.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,6 +29,27 @@ static void put_bars(const char *path, int count, uint64_t seed) {
             bars[i].low, bars[i].close, bars[i].volume, bars[i].spread);
     fclose(f);
     free(bars);
+}
+
+enum { SAMPLES = 1500, T = 10, C = 3, V = 4 };
+
+static void put_windows(const char *path) {
+    static float series[(SAMPLES + T) * C], x[SAMPLES * T * C], vector[SAMPLES * V];
+    static int8_t label[SAMPLES];
+    dice d = {.seed = 2};
+    npz_writer w;
+    err e = {0};
+    for (size_t i = 0; i < sizeof series / sizeof *series; i++) series[i] = dice_unit(&d);
+    for (size_t i = 0; i < sizeof vector / sizeof *vector; i++) vector[i] = dice_unit(&d);
+    for (int i = 0; i < SAMPLES; i++) {
+        memcpy(x + i * T * C, series + i * C, T * C * sizeof *x);
+        label[i] = (int8_t)((series[(i + T - 1) * C] > 0.3f) - (series[(i + T - 1) * C] < -0.3f));
+    }
+    bool ok = npz_writer_open(&w, path, &e);
+    ok = ok && npz_writer_array(&w, "x_fast", NPY_F32, 3, (int64_t[]){SAMPLES, T, C}, x, &e);
+    ok = ok && npz_writer_array(&w, "x_strategy", NPY_F32, 2, (int64_t[]){SAMPLES, V}, vector, &e);
+    ok = ok && npz_writer_array(&w, "labels", NPY_I8, 1, (int64_t[]){SAMPLES}, label, &e);
+    support_ok(ok && npz_writer_commit(&w, &e), &e);
 }
 
 static int files_here(void) {
@@ -153,8 +175,105 @@ static void mistakes_leave_nothing(void **state) {
     REFUSED(".*nowhere.*", "m5.csv", "-o", "set.npz", "--tz", "nowhere");
     REFUSED("--fast: not an option of import.*", "m5.csv", "--fast");
     REFUSED("no/where/set\\.npz: .*", "m5.csv", "-o", "no/where/set.npz");
-    complains(RUN("inspect", "m5.csv"), "m5\\.csv: is neither an \\.npz nor an \\.npy file");
+    complains(RUN("inspect", "m5.csv"), "m5\\.csv: is neither .*imported first");
     complains(RUN("inspect"), "no file given.*");
+}
+
+// An option that would change nothing is a mistake, not a wish that is passed over.
+static void options_mean_something(void **state) {
+    (void)state;
+    put_bars("m5.csv", BARS, 1);
+    put_text("p.csv", "V1,V2,V3,V4,V5,V6\nA,1,2,3,4,5\n");
+    put_windows("windows.npz");
+    REFUSED("--band: means nothing to labels of barriers.*", "m5.csv", "-o", "s.npz", "--label", "barrier", "--band=3");
+    REFUSED("--horizon: means nothing to labels of b.*", "m5.csv", "-o", "s.npz", "--label=barrier", "--horizon", "5");
+    REFUSED("--limit: means nothing to labels of direction.*", "m5.csv", "-o", "s.npz", "--limit", "5");
+    REFUSED("--strong: means nothing to 3 classes.*", "m5.csv", "-o", "s.npz", "--strong", "3");
+    REFUSED("--names: means nothing to bars.*", "m5.csv", "-o", "s.npz", "--names", "fast=a");
+    REFUSED("--tz: means nothing to windows.*", "windows.npz", "-o", "s.npz", "--tz", "mt5");
+    REFUSED("--frames: means nothing to windows.*", "windows.npz", "-o", "s.npz", "--frames", "1h");
+    REFUSED("--label: means nothing to windows.*", "windows.npz", "-o", "s.npz", "--label", "barrier");
+    REFUSED("--classes 5: windows keep.*", "windows.npz", "-o", "s.npz", "--classes", "5");
+    REFUSED("--tz: means nothing to a panel.*", "p.csv", "-o", "s.npz", "--tz", "mt5", "--horizon", "1");
+    REFUSED("--frames needs a value; the next word is the option -o", "m5.csv", "--frames", "-o", "s.npz");
+    REFUSED("--lable=barrier: not an option of import; did you mean --label\\?", "m5.csv", "-o", "s.npz",
+        "--lable=barrier");
+    assert_int_equal(RUN("import", "m5.csv", "-o", "s.npz", "--tz", "utc", "--volatility", "0", "--band", "0.5"), 0);
+    matches("out", "\nunequal +100.0 % of the samples are NEUTRAL; are --band and --volatility right\\?\n");
+    assert_int_equal(RUN("inspect", "s.npz"), 0);
+    matches("out", "\nlabel +:+  all are NEUTRAL\n");
+    matches("out", "\nprice +[^ ]+  [0-9.]+ to [0-9.]+\n");
+}
+
+// Bars of the slow file end long before the fast ones: what is warned of is also warned of with -q and --json.
+static void warnings_are_never_lost(void **state) {
+    (void)state;
+    bar *bars = walk_bars(400, 3600, 1);
+    put_bars("m5.csv", 6000, 1);
+    FILE *f = fopen("h1.csv", "w");
+    assert_non_null(f);
+    fputs("time,open,high,low,close\n", f);
+    for (int i = 0; i < 250; i++)
+        fprintf(f, "%lld,%.9g,%.9g,%.9g,%.9g\n", (long long)bars[i].time, bars[i].open, bars[i].high, bars[i].low,
+            bars[i].close);
+    fclose(f);
+    free(bars);
+    assert_int_equal(RUN("import", "m5.csv", "h1.csv", "-o", "s.npz", "--label", "barrier"), 0);
+    matches("out", "\nstale +[0-9,]+ samples see a bar of slow");
+    matches("out", "\nleft out +[0-9,]+ bars at the beginning to warm up, [0-9]+ at the end without a label");
+    assert_int_equal(RUN("import", "m5.csv", "h1.csv", "-o", "s.npz", "-q"), 0);
+    is_empty("out");
+    matches("err", "^tradewind: stale: ");
+    assert_int_equal(RUN("import", "m5.csv", "h1.csv", "-o", "s.npz", "--label", "barrier", "--json"), 0);
+    matches("out", "\"warning\": ?\"stale\"");
+    matches("out", "\"left_out\": ?\\{\"warm_up\": ?[0-9]+");
+    matches("out", "\"barriers\": ?\\{\"up\": ?[0-9]+");
+    matches("out", "\"stream_names\": ?\\[\"fast\", ?\"slow\"\\]");
+    matches("out", "\"span\": ?3600");
+    put_text("p.csv", "V1,V2,V3,V4,V5,V6\nA,1,2,3,4,5\n");
+    assert_int_equal(RUN("import", "p.csv", "-o", "s.npz", "--horizon", "1", "--json"), 0);
+    matches("out", "\"format\": ?\"panel\", ?\"series\": ?1");
+}
+
+// Until the program catches SIGINT, as the kernel has it.
+static void wait_until_it_watches(pid_t child) {
+    char path[64], line[256];
+    unsigned long long caught = 0;
+    snprintf(path, sizeof path, "/proc/%ld/status", (long)child);
+    for (int tries = 0; !(caught >> (SIGINT - 1) & 1) && tries < 5000; tries++, usleep(1000)) {
+        FILE *f = fopen(path, "r");
+        assert_non_null(f);
+        while (fgets(line, sizeof line, f)) sscanf(line, "SigCgt: %llx", &caught);
+        fclose(f);
+    }
+    assert_true(caught >> (SIGINT - 1) & 1);
+}
+
+// A signal ends the import of bars and of panels, and nothing is written.
+static void signals_are_heard(void **state) {
+    (void)state;
+    put_bars("m1.csv", 400000, 1);
+    FILE *f = fopen("p.csv", "w");
+    assert_non_null(f);
+    for (int i = 0; i < 40000; i++) {
+        fprintf(f, "S%d", i);
+        for (int k = 0; k < 60; k++) fprintf(f, ",%d.%d", 100 + k, i % 97);
+        fputc('\n', f);
+    }
+    fclose(f);
+    const char *const *runs[] = {(const char *const[]){"import", "m1.csv", "--frames", "15m,1h", "-o", "s.npz", NULL},
+        (const char *const[]){"import", "p.csv", "--horizon", "6", "-o", "s.npz", NULL}};
+    put_text("out", ""), put_text("err", "");
+    int before = files_here();
+    for (int i = 0; i < 2; i++) {
+        pid_t child = program_start("out", runs[i]);
+        wait_until_it_watches(child);
+        kill(child, i ? SIGTERM : SIGINT);
+        assert_int_equal(program_finish(child), 1);
+        matches("err", "^tradewind: stopped; nothing was written\n$");
+        is_empty("out");
+        assert_int_equal(files_here(), before);
+    }
 }
 
 // Training
@@ -175,9 +294,15 @@ static void a_file_and_its_bars_are_the_same(void **state) {
     put_run("set: set.npz, windows: {fast: 20, slow: 8}");
     assert_int_equal(RUN("train", "run.yaml", "--device", "cpu"), 0);
     matches("out", "\nweights +made/best\\.safetensors\n");
-    put_run("bars: {fast: m5.csv}, frames: [1h], windows: {fast: 20}");
-    complains(
-        RUN("train", "run.yaml", "data.windows.slow=8"), "data.windows.slow=8: .*no such stream; it has fast, 1h");
+    assert_int_equal(rename("made/best.safetensors", "kept"), 0);
+    put_run("bars: {fast: m5.csv}, frames: [1h], windows: {fast: 20, slow: 8}");
+    assert_int_equal(RUN("train", "run.yaml", "--device", "cpu"), 0);
+    matches("out", "\nbars +m5\\.csv: 3,000 bars of 5 min, .* rows left out, .* gaps.*; zone UTC \\(assumed\\)\n");
+    same_files("made/best.safetensors", "kept");
+    assert_int_equal(RUN("train", "run.yaml", "--device", "cpu", "-v"), 0);
+    matches("out", "\nm5\\.csv: .*bars of 5 min\n +bars +3,000");
+    complains(RUN("train", "run.yaml", "data.windows.fsat=8"),
+        "data.windows.fsat=8: .*no such stream; it has fast, slow; .*remove the key");
     put_run("bars: {fast: m5.csv, slow: h1.csv}, windows: {fast: 20, slow: 8}");
     complains(RUN("train", "run.yaml"), "run\\.yaml:1: data\\.bars: h1\\.csv: .*No such file.*");
     complains(RUN("train", "run.yaml", "data.set=set.npz"), "data.set=set\\.npz: .*data\\.bars is given too.*");
@@ -191,27 +316,6 @@ static void a_file_and_its_bars_are_the_same(void **state) {
     same_files("from_bars/best.safetensors", "from_file/best.safetensors");
     assert_int_equal(RUN("train", "from_bars/config.yaml", "run.dir=again", "--device", "cpu"), 0);
     same_files("from_bars/best.safetensors", "again/best.safetensors");
-}
-
-enum { SAMPLES = 1500, T = 10, C = 3, V = 4 };
-
-static void put_windows(const char *path) {
-    static float series[(SAMPLES + T) * C], x[SAMPLES * T * C], vector[SAMPLES * V];
-    static int8_t label[SAMPLES];
-    dice d = {.seed = 2};
-    npz_writer w;
-    err e = {0};
-    for (size_t i = 0; i < sizeof series / sizeof *series; i++) series[i] = dice_unit(&d);
-    for (size_t i = 0; i < sizeof vector / sizeof *vector; i++) vector[i] = dice_unit(&d);
-    for (int i = 0; i < SAMPLES; i++) {
-        memcpy(x + i * T * C, series + i * C, T * C * sizeof *x);
-        label[i] = (int8_t)((series[(i + T - 1) * C] > 0.3f) - (series[(i + T - 1) * C] < -0.3f));
-    }
-    bool ok = npz_writer_open(&w, path, &e);
-    ok = ok && npz_writer_array(&w, "x_fast", NPY_F32, 3, (int64_t[]){SAMPLES, T, C}, x, &e);
-    ok = ok && npz_writer_array(&w, "x_strategy", NPY_F32, 2, (int64_t[]){SAMPLES, V}, vector, &e);
-    ok = ok && npz_writer_array(&w, "labels", NPY_I8, 1, (int64_t[]){SAMPLES}, label, &e);
-    support_ok(ok && npz_writer_commit(&w, &e), &e);
 }
 
 // Folded or not, on the device or gathered by the host: the same bits.
@@ -230,6 +334,11 @@ static void folded_and_unfolded_train_alike(void **state) {
         RUN("train", "run.yaml", "--device=cpu", "data.set=set.npz", "run.dir=host", "data.residency=host"), 0);
     same_files("folded/best.safetensors", "lying/best.safetensors");
     same_files("folded/best.safetensors", "host/best.safetensors");
+    assert_int_equal(RUN("train", "run.yaml", "--device=cpu", "data.set=set.npz", "run.dir=extra",
+                         "data.windows.slow=20", "model.hidden.slow=16", "train.batch_size=5000"),
+        0);
+    matches("out", "\nunused +data\\.windows\\.slow: .*\nunused +model\\.hidden\\.slow: .*no such stream\n");
+    matches("out", "\nbatch +5,000 samples a step, more than there are for training\n");
     complains(RUN("train", "run.yaml", "data.set=set.npz", "data.windows.fast=11"),
         "data\\.windows\\.fast=11: .*windows of 10 steps.*");
     complains(RUN("train", "run.yaml", "data.set=none.npz"), "data\\.set=none\\.npz: .*No such file.*");
@@ -275,6 +384,9 @@ int main(void) {
         TEST(options_are_taken),
         TEST(panels_are_imported),
         TEST(mistakes_leave_nothing),
+        TEST(options_mean_something),
+        TEST(warnings_are_never_lost),
+        TEST(signals_are_heard),
         TEST(a_file_and_its_bars_are_the_same),
         TEST(folded_and_unfolded_train_alike),
         TEST(real_files_are_imported),

@@ -542,6 +542,26 @@ static void coarse_beginnings_are_dropped(void **state) {
     }
 }
 
+// The hours of the market are those of the fine bars, so that a gap among them is found, kept or not.
+static void coarse_beginnings_hide_no_gaps(void **state) {
+    (void)state;
+    for (int keep = 0; keep < 2; keep++) {
+        sheet s = {0};
+        int64_t t = at(2020, 1, 6, 0, 0);
+        put(&s, head);
+        put_weekdays(&s, &t, WHEN_DAY, 600);
+        put_weekdays(&s, &t, 3600, 250);
+        t += 5 * 3600;
+        put_weekdays(&s, &t, 3600, 250);
+        bars b;
+        parse_sheet(&b, &s, (bars_options){.keep_coarse = keep});
+        assert_int_equal(b.report.coarse_rows, 600);
+        assert_int_equal(count_of(&b, BARS_GAP), 1);
+        assert_int_equal(b.report.missing, 5);
+        bars_done(&b);
+    }
+}
+
 static void first_fine_bar_stays(void **state) {
     (void)state;
     sheet s = {0};
@@ -786,8 +806,8 @@ static void errors_name_line_and_column(void **state) {
         {",1,1,1,1,1,1", "time is empty; fill it or remove the row"},
         {"2024-01-03,1,1,1,abc,1,1", "close 'abc' is not a finite number; correct or remove the row"},
         {"2024-01-03,1,inf,1,1,1,1", "high 'inf' is not a finite number; correct or remove the row"},
-        {"2024-01-03,1,1,,1,1,1", "low is empty; fill it or remove the row"},
-        {"2024-01-03,nan,1,1,1,1,1", "open is empty; fill it or remove the row"},
+        {"2024-01-03,1,1,,1,1,1", "low is missing (empty, NaN or null); fill it or remove the row"},
+        {"2024-01-03,nan,1,1,1,1,1", "open is missing (empty, NaN or null); fill it or remove the row"},
         {"2024-01-03,1,1,1,1,many,1", "volume 'many' is not a finite number; correct or remove the row"},
         {"2024-01-03,1,1,1,1,1,wide", "spread 'wide' is not a finite number; correct or remove the row"},
         {"2024-01-03,1,1", "has 3 columns, not 7; is the file cut short?"},
@@ -883,7 +903,7 @@ static void report_is_plain(void **state) {
         "t.csv: table with named columns, bars of 1 h\n"
         "  bars               3  of 5 rows\n"
         "  time       2024-01-02 to 2024-01-02 02:00 UTC\n"
-        "  zone       UTC (assumed; --tz names another)\n"
+        "  zone       UTC (assumed; --tz or data.tz names another)\n"
         "  left out           1  a price of zero or less, first in line 6\n"
         "                     1  the stamp of a later row, other figures, first in line 3\n"
         "  noted              1  flat (open, high, low and close equal), first in line 5\n"
@@ -902,7 +922,7 @@ static void report_is_plain(void **state) {
     assert_string_equal(printed(&b), "t.csv: table with named columns, bars of 1 day\n"
                                      "  bars               2  of 2 rows\n"
                                      "  time       2024-01-02 to 2024-01-03 UTC\n"
-                                     "  zone       UTC (assumed; --tz names another)\n"
+                                     "  zone       UTC (assumed; --tz or data.tz names another)\n"
                                      "  order      from new to old; turned round\n"
                                      "  findings   none\n");
     bars_done(&b);
@@ -1049,6 +1069,7 @@ int main(void) {
         cmocka_unit_test(days_are_days_on_the_clock),
         cmocka_unit_test(changes_of_the_clock_are_no_gaps),
         cmocka_unit_test(coarse_beginnings_are_dropped),
+        cmocka_unit_test(coarse_beginnings_hide_no_gaps),
         cmocka_unit_test(first_fine_bar_stays),
         cmocka_unit_test(several_frames),
         cmocka_unit_test(thin_markets_are_kept),

@@ -182,7 +182,11 @@ static void every_kind_of_label(void **state) {
     o.label = BUILD_BARRIER;
     dataset *d = built(&m, &o, &r);
     assert_int_equal(d->classes, 3);
-    assert_int_equal(r.barrier.up + r.barrier.down + r.barrier.timeout + r.barrier.none, N);
+    assert_int_equal(r.barrier.up + r.barrier.down + r.barrier.timeout, d->samples);
+    assert_int_equal(r.barrier.none, r.unlabelled);
+    int64_t ups = 0;
+    for (int64_t i = 0; i < d->samples; i++) ups += d->label[i] == LABEL_UP;
+    assert_int_equal(r.barrier.up, ups);
     dataset_free(d);
     o = build_defaults;
     o.label = BUILD_FORECAST;
@@ -397,6 +401,16 @@ static void streams_are_put_in_order(void **state) {
     assert_string_equal(s.stream[0].name, "fast");
     assert_string_equal(s.stream[2].name, "slower");
     sources_done(&s);
+    sources_done(&s);
+    // Frames have the same names, whether or not the files have theirs.
+    support_ok(sources_read(&s, paths + 1, (const char *const[]){"fast"}, 1, NULL, frames, 2, &e), &e);
+    assert_string_equal(s.stream[1].name, "slow");
+    assert_string_equal(s.stream[2].name, "slower");
+    sources_done(&s);
+    support_ok(sources_read(&s, paths, (const char *const[]){"slow", "m5"}, 2, NULL, frames, 1, &e), &e);
+    assert_string_equal(s.stream[0].name, "m5");
+    assert_string_equal(s.stream[1].name, "slower");
+    assert_string_equal(s.stream[2].name, "slow");
     sources_done(&s);
     assert_false(sources_read(&s, paths + 1, NULL, 2, NULL, NULL, 0, &e));
     assert_non_null(strstr(e.text, "the same span"));

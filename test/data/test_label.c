@@ -107,11 +107,11 @@ static int32_t plain_barrier(const bar *bars, int64_t t, const label_barrier_opt
 static void labels_first_touches(void **state) {
     (void)state;
     static const label_barrier_options options[] = {
-        {2, 2, 20, 12, 1, LABEL_TIMEOUT_NEUTRAL},
-        {0.5, 0.5, 50, 24, -1, LABEL_TIMEOUT_SIGN},
-        {0.5, 0.5, 50, 24, 1, LABEL_TIMEOUT_SIGN},
-        {3, 1, 100, 100, 1, LABEL_TIMEOUT_SIGN},
-        {0.002, 0.003, 0, 50, 1, LABEL_TIMEOUT_NEUTRAL},
+        {2, 2, 20, 12, 1, LABEL_TIMEOUT_NEUTRAL, 0},
+        {0.5, 0.5, 50, 24, -1, LABEL_TIMEOUT_SIGN, 0},
+        {0.5, 0.5, 50, 24, 1, LABEL_TIMEOUT_SIGN, 0},
+        {3, 1, 100, 100, 1, LABEL_TIMEOUT_SIGN, 0},
+        {0.002, 0.003, 0, 50, 1, LABEL_TIMEOUT_NEUTRAL, 0},
     };
     bar *bars = walk_bars(N, SPAN, 42);
     int32_t label[N], end[N];
@@ -140,7 +140,7 @@ static void decides_hard_bars(void **state) {
     err e = {0};
     label_barrier_counts n;
     int32_t label[5], end[5];
-    label_barrier_options o = {log(1.1), log(1.1), 0, 2, 1, LABEL_TIMEOUT_SIGN};
+    label_barrier_options o = {log(1.1), log(1.1), 0, 2, 1, LABEL_TIMEOUT_SIGN, 0};
     // Row 0 meets a bar that reaches both barriers; row 1 one that opens above and falls through both; row 2 times out.
     bar bars[5] = {
         {.open = 100, .high = 100, .low = 100, .close = 100},
@@ -209,9 +209,9 @@ static void refuses_options(void **state) {
         assert_false(label_direction(bars, 2, &wrong[i], label, end, &e));
         assert_int_equal(e.kind, ERR_INPUT);
     }
-    static const label_barrier_options bad[] = {{0, 1, 5, 5, 1, LABEL_TIMEOUT_SIGN},
-        {1, 0, 5, 5, 1, LABEL_TIMEOUT_SIGN}, {1, 1, 10001, 5, 1, LABEL_TIMEOUT_SIGN},
-        {1, 1, 5, 0, 1, LABEL_TIMEOUT_SIGN}, {NAN, 1, 5, 1, 1, LABEL_TIMEOUT_SIGN}};
+    static const label_barrier_options bad[] = {{0, 1, 5, 5, 1, LABEL_TIMEOUT_SIGN, 0},
+        {1, 0, 5, 5, 1, LABEL_TIMEOUT_SIGN, 0}, {1, 1, 10001, 5, 1, LABEL_TIMEOUT_SIGN, 0},
+        {1, 1, 5, 0, 1, LABEL_TIMEOUT_SIGN, 0}, {NAN, 1, 5, 1, 1, LABEL_TIMEOUT_SIGN, 0}};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         e.kind = ERR_NONE;
         assert_false(label_barrier(bars, 2, &bad[i], label, end, NULL, &e));

@@ -70,7 +70,7 @@ static void compute(outcome *o, const bar *bars, const bar *slow) {
     strategy_free(s);
     align_rows(bars, N, SPAN, slow, HOURS, 3600, o->row);
     label_direction_options way = {6, LABEL_LOG, 0.5, 30, 3, 0};
-    label_barrier_options barrier = {2, 2, 30, 24, 1, LABEL_TIMEOUT_SIGN};
+    label_barrier_options barrier = {2, 2, 30, 24, 1, LABEL_TIMEOUT_SIGN, 0};
     support_ok(label_direction(bars, N, &way, o->label[0], o->end[0], &e), &e);
     support_ok(label_barrier(bars, N, &barrier, o->label[1], o->end[1], NULL, &e), &e);
     support_ok(label_forecast(bars, N, H, LABEL_PATH, o->target, o->end[2], &e), &e);

@@ -497,12 +497,119 @@ static void bad_windows_are_refused(void **state) {
     for (int i = 0; i < W; i++) a.label[i] = i;
     import_fails(&a, &(windows_options){0}, "too many different values");
     arrays_make(&a);
-    import_fails(&a, &(windows_options){.names = "fast=x_fast"}, "no array named labels");
-    import_fails(&a, &(windows_options){.names = "label=labels"}, "holds no windows");
+    import_fails(&a, &(windows_options){.names = "skip=labels"}, "no array named labels");
+    import_fails(&a, &(windows_options){.names = "skip=x_fast,skip=x_slow,skip=x_strategy"}, "holds no windows");
+    import_fails(&a, &(windows_options){.names = "skip=x_quick"}, "no such array");
     import_fails(&a, &(windows_options){.names = "fast=x_quick,label=labels"}, "no array x_quick");
     import_fails(&a, &(windows_options){.names = "fast,label=labels"}, "is not ROLE=ARRAY");
     import_fails(&a, &(windows_options){.names = "fast=x_strategy,label=labels"}, "not [samples, steps, columns]");
     import_fails(&a, &(windows_options){.names = "fast=x_fast,vector=x_slow,label=labels"}, "cannot be the vector");
+}
+
+// Small files, array by array
+
+typedef struct {
+    const char *name;
+    npy_type type;
+    int rank;
+    int64_t dim[4];
+    const void *data;
+} piece;
+
+enum { FEW = 6 };
+static const float numbers[FEW * 4] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9};
+static const int8_t classes[FEW] = {0, 1, 2, 0, 1, 2};
+#define X_FAST                                                                                                         \
+    { "x_fast", NPY_F32, 3, {FEW, 2, 2}, numbers }
+#define LABELS                                                                                                         \
+    { "labels", NPY_I8, 1, {FEW}, classes }
+
+static void put_pieces(const piece *p, int count, const char *const *label_text) {
+    npz_writer w;
+    err e = {0};
+    bool ok = npz_writer_open(&w, "small.npz", &e);
+    for (int i = 0; ok && i < count; i++)
+        ok = npz_writer_array(&w, p[i].name, p[i].type, p[i].rank, p[i].dim, p[i].data, &e);
+    if (ok && label_text) ok = npz_writer_text(&w, "labels", label_text, FEW, &e);
+    support_ok(ok && npz_writer_commit(&w, &e), &e);
+}
+
+// Neither imported nor trained on where it lies.
+static void small_fails(const char *names, const char *why) {
+    windows_report r;
+    err e = {0}, f = {0};
+    assert_false(import("small.npz", &(windows_options){.names = names, .horizon = 1}, "none.npz", &r, &e));
+    if (e.kind != ERR_INPUT || !strstr(e.text, why)) fail_msg("\"%s\" does not say %s", e.text, why);
+    if (names) return;
+    assert_null(windows_open("small.npz", &f));
+    assert_string_equal(f.text, e.text);
+}
+
+static void small_imports(const char *names, const char *labels) {
+    windows_report r;
+    err e = {0};
+    char text[256] = "";
+    support_ok(import("small.npz", &(windows_options){.names = names, .horizon = 1}, "set.npz", &r, &e), &e);
+    dataset *d = set_open("set.npz", &e);
+    support_ok(d != NULL, &e);
+    for (int k = 0; k < d->classes; k++) snprintf(text + strlen(text), 64, "%s ", d->class_names[k]);
+    for (int64_t i = 0; d->label && i < d->samples; i++) snprintf(text + strlen(text), 16, "%d", (int)d->label[i]);
+    if (d->target) snprintf(text, sizeof text, "%lld targets", (long long)d->target_width);
+    assert_string_equal(text, labels);
+    dataset_free(d);
+}
+
+static void arrays_that_cannot_be_used_are_named(void **state) {
+    (void)state;
+    put_pieces((piece[]){X_FAST, LABELS, {"x_more", NPY_F32, 4, {FEW, 2, 1, 1}, numbers}}, 3, NULL);
+    small_fails(NULL, "x_more is [6, 2, 1, 1] of f32, neither");
+    small_imports("skip=x_more", "0 1 2 012012");
+    put_pieces((piece[]){X_FAST, LABELS, {"x_flat", NPY_F32, 1, {FEW}, numbers}}, 3, NULL);
+    small_fails(NULL, "x_flat is [6] of f32, neither");
+    put_pieces(
+        (piece[]){X_FAST, {"x_slow", NPY_F32, 3, {FEW, 2, 1}, numbers}, {"labels", NPY_I8, 1, {FEW - 1}, classes}}, 3,
+        NULL);
+    small_fails(NULL, "labels has 5 samples and x_slow has 6");
+}
+
+static void names_add_to_what_is_known(void **state) {
+    (void)state;
+    put_pieces((piece[]){X_FAST, {"kind", NPY_I8, 1, {FEW}, classes}}, 2, NULL);
+    small_fails(NULL, "no array named labels");
+    small_imports("label=kind", "0 1 2 012012");
+    static const float y[FEW] = {0.5f, 1, 2, 3, 4, 5};
+    put_pieces((piece[]){X_FAST, {"y", NPY_F32, 1, {FEW}, y}}, 2, NULL);
+    small_fails(NULL, "--names target=y");
+    small_imports("target=y", "1 targets");
+    put_pieces((piece[]){X_FAST, LABELS, {"a", NPY_F32, 3, {FEW, 1, 2}, numbers}}, 3, NULL);
+    small_imports("fast=a", "0 1 2 012012");
+}
+
+static void strings_are_classes(void **state) {
+    (void)state;
+    piece x = X_FAST;
+    put_pieces(&x, 1, (const char *const[]){"UP", "DOWN", "NEUTRAL", "UP", "DOWN", "DOWN"});
+    small_imports(NULL, "DOWN NEUTRAL UP 201200");
+    put_pieces(&x, 1, (const char *const[]){"sell", "buy", "hold", "sell", "UP", "hold"});
+    small_imports(NULL, "UP buy hold sell 312302");
+    err e = {0};
+    dataset *d = windows_open("small.npz", &e);
+    support_ok(d != NULL, &e);
+    assert_int_equal(d->classes, 4);
+    dataset_free(d);
+    put_pieces(&x, 1, (const char *const[]){"a", "a", "a", "a", "a", "a"});
+    small_fails(NULL, "less than 2 different values");
+}
+
+static void what_lies_there_is_finite(void **state) {
+    (void)state;
+    float x[FEW * 4] = {0};
+    x[3 * 4 + 1] = NAN;
+    put_pieces((piece[]){{"x_fast", NPY_F32, 3, {FEW, 2, 2}, x}, LABELS}, 2, NULL);
+    small_fails(NULL, "x_fast[3, 0, 1] is not a finite number");
+    x[3 * 4 + 1] = -INFINITY;
+    put_pieces((piece[]){X_FAST, LABELS, {"x_v", NPY_F32, 2, {FEW, 4}, x}}, 3, NULL);
+    small_fails(NULL, "x_v[3, 1] is not a finite number");
 }
 
 int main(void) {
@@ -518,6 +625,10 @@ int main(void) {
         TEST(windows_fold),
         TEST(windows_are_used_where_they_lie),
         TEST(bad_windows_are_refused),
+        TEST(arrays_that_cannot_be_used_are_named),
+        TEST(names_add_to_what_is_known),
+        TEST(strings_are_classes),
+        TEST(what_lies_there_is_finite),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

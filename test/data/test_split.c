@@ -64,25 +64,28 @@ static void parts_never_meet(void **state) {
     }
 }
 
-static void refuse(int64_t samples, split_options o) {
+static void refuse(int64_t samples, int64_t horizon, split_options o, const char *remedy) {
     err e = {0};
     split s;
-    dataset d = {.samples = samples, .horizon = 1};
+    dataset d = {.samples = samples, .horizon = horizon};
     assert_false(split_make(&d, NULL, &o, &s, &e));
     assert_int_equal(e.kind, ERR_INPUT);
     assert_non_null(strstr(e.text, "leaves a part empty"));
+    if (!strstr(e.text, remedy)) fail_msg("%s: not %s", e.text, remedy);
     assert_null(strchr(e.text, '\n'));
 }
 
 static void empty_parts_are_refused(void **state) {
     (void)state;
-    refuse(0, (split_options){0.7, 0.2, -1, 0});
-    refuse(1, (split_options){0.7, 0.2, -1, 0});
-    refuse(100, (split_options){0.001, 0.2, -1, 0});
-    refuse(100, (split_options){0.7, 0.001, -1, 0});
-    refuse(100, (split_options){1.0, 0.2, 0, 0});
-    refuse(100, (split_options){0.7, 0.2, -1, 50});
-    refuse(100, (split_options){0.7, 0.2, 1000000000, 1000000000});
+    refuse(0, 1, (split_options){0.7, 0.2, -1, 0}, "use more data");
+    refuse(1, 1, (split_options){0.7, 0.2, -1, 0}, "use more data");
+    refuse(100, 1, (split_options){0.001, 0.2, -1, 0}, "larger shares");
+    refuse(100, 1, (split_options){0.7, 0.001, -1, 0}, "larger shares");
+    refuse(100, 1, (split_options){1.0, 0.2, 0, 0}, "use more data");
+    refuse(100, 1, (split_options){0.7, 0.2, -1, 50}, "a smaller embargo");
+    refuse(100, 1, (split_options){0.7, 0.2, 1000000000, 1000000000}, "a smaller embargo");
+    refuse(2000, 5000, (split_options){0.7, 0.15, PURGE_LABELS, 50}, "a shorter label horizon");
+    refuse(2000, 1, (split_options){0.7, 0.15, 700, 50}, "a smaller purge");
 }
 
 // Labels that know their ends
@@ -213,6 +216,23 @@ static void every_series_keeps_its_distance(void **state) {
 
 // Sample 49 of a has row 37, its label is known with row 42; sample 47 of b has row 211, its with row 216, which is
 // that of sample 67.
+// Windows that were not folded are a series each; their labels reach as many samples as those of folded ones.
+static void windows_apart_are_purged_by_samples(void **state) {
+    (void)state;
+    made m = {.d = {.samples = MANY, .streams = 1, .horizon = 7}};
+    for (int apart = 0; apart < 2; apart++) {
+        for (int i = 0; i < MANY; i++) {
+            m.row[0][i] = apart ? 5 * i + 4 : i + 4;
+            m.first[0][i] = apart ? 5 * i : 0;
+        }
+        m.d.stream[0] = (stream){.name = "fast", .row = m.row[0], .first = m.first[0]};
+        m.d.stream[0].series.rows = apart ? 5 * MANY : MANY + 4;
+        m.d.window[0] = 5;
+        split s = split_of(&m, NULL, (split_options){0.5, 0.2, PURGE_LABELS, 0});
+        assert_int_equal(s.validation.first, 57);
+    }
+}
+
 static void the_slowest_series_decides(void **state) {
     (void)state;
     made m;
@@ -253,6 +273,7 @@ int main(void) {
         cmocka_unit_test(equal_times_stay_together),
         cmocka_unit_test(labels_beyond_the_last_sample),
         cmocka_unit_test(every_series_keeps_its_distance),
+        cmocka_unit_test(windows_apart_are_purged_by_samples),
         cmocka_unit_test(the_slowest_series_decides),
         cmocka_unit_test(windows_push_the_next_part_away),
     };
