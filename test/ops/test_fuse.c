@@ -195,7 +195,7 @@ static tensor loss_of(net *n, tensor index, tensor weight) {
 // are errors of updates and no larger. The rate changes scores by half and more, which old weights would not.
 static void add_update(net *n) {
     n->clip = op_clip(n->g, n->totals, n->seed, 0.5f, false);
-    op_adamw(n->g, n->clip, (adamw_settings){0.9f, 0.999f, 1, 0.01f});
+    op_adamw(n->g, n->clip, (adamw_settings){.beta1 = 0.9f, .beta2 = 0.999f, .eps = 1, .weight_decay = 0.01f});
     op_advance(n->g, PHASE_UPDATE);
 }
 
