@@ -228,7 +228,7 @@ static bool train(view *v, trainer *t, err *e) {
     log_line(v->log, "training %s with %lld parameters on %s", model_name(s->model.kind),
         (long long)graph_parameter_values(s->job.g), device);
     train_result r;
-    watcher w = {on_step, on_epoch, v};
+    watcher w = {.on_step = on_step, .on_epoch = on_epoch, .arg = v};
     progress_init(
         &v->bar, stderr, "training", (double)(s->split.train.count * s->settings.epochs), v->o->quiet || v->o->json);
     cli_watch_signals();

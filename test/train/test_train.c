@@ -50,7 +50,7 @@ static void on_epoch(void *arg, const epoch_report *r) {
 static train_result run(trainer *t, witness *w) {
     err e;
     train_result result;
-    support_ok(trainer_run(t, &(watcher){on_step, on_epoch, w}, &result, &e), &e);
+    support_ok(trainer_run(t, &(watcher){.on_step = on_step, .on_epoch = on_epoch, .arg = w}, &result, &e), &e);
     return result;
 }
 
@@ -248,7 +248,7 @@ static void divergence_is_counted(void **state) {
     float *weights = rig_weights(&r, t);
     for (int64_t i = 0; i < graph_slab_elements(r.job.g); i++) weights[i] *= 1e20f;
     support_ok(exec_write(trainer_exec(t), graph_slab(r.job.g, SLAB_WEIGHTS), weights, &e), &e);
-    support_ok(trainer_run(t, &(watcher){NULL, note_skipped, &skipped}, &result, &e), &e);
+    support_ok(trainer_run(t, &(watcher){.on_epoch = note_skipped, .arg = &skipped}, &result, &e), &e);
     assert_int_equal(result.epochs, 3);
     assert_int_equal(skipped, 3 * ((r.split.train.count + 63) / 64));
     assert_int_equal(result.best_epoch, 0);
@@ -299,7 +299,7 @@ static void endless_overflow_ends_the_run(void **state) {
     float *weights = rig_weights(&r, t);
     weights[0] = NAN;
     support_ok(exec_write(trainer_exec(t), graph_slab(r.job.g, SLAB_WEIGHTS), weights, &e), &e);
-    assert_false(trainer_run(t, &(watcher){NULL, note_scale, NULL}, &result, &e));
+    assert_false(trainer_run(t, &(watcher){.on_epoch = note_scale}, &result, &e));
     assert_non_null(strstr(e.text, "bf16"));
     assert_true(result.epochs >= 1 && result.epochs < 10);
     free(weights);
