@@ -106,7 +106,7 @@ static void forget(queue *q, recording *r) {
 
 static bool play(queue *q, recording *r, err *e) {
     q->plays++;
-    if ((trouble("lost") && q->plays > 30) || trouble("lost early"))
+    if ((trouble("lost") && q->plays > 12) || trouble("lost early"))
         return err_run(e, "the card was lost while running a step");
     for (int i = 0; i < r->count; i++) {
         const call *c = &r->calls[i];
