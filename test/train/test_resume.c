@@ -1,12 +1,16 @@
 // A run that is saved between any two steps and taken up again ends with the same bits as one never stopped.
+#include "cli/program.h"
 #include "cpu/cpu.h"
 #include "run/checkpoint.h"
 #include "support.h"
 
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <time.h>
 
 #include <cmocka.h>
 
@@ -200,6 +204,48 @@ static void other_jobs_are_refused(void **state) {
     refuse(MLP "data.split.train=0.6", "other samples");
 }
 
+// The program, killed
+
+static void sleep_seconds(double s) {
+    nanosleep(&(struct timespec){.tv_sec = (time_t)s, .tv_nsec = (long)((s - (double)(time_t)s) * 1e9)}, NULL);
+}
+
+// Waits until the run has saved itself, then kills it at a random moment; false where it ended before that.
+static bool kill_somewhen(pid_t child, const char *first, dice *d) {
+    double until = support_seconds() + 60;
+    while (first && !file_holds("killed/training_log.txt", first) && support_seconds() < until) sleep_seconds(0.002);
+    sleep_seconds((support_sanitized() ? 0.4 : 0.1) * (double)(1 + dice_unit(d)));
+    kill(child, SIGKILL);
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    if (WIFEXITED(status)) assert_int_equal(WEXITSTATUS(status), 0);
+    return WIFSIGNALED(status);
+}
+
+static void check_killed(const char *model, const char *more, uint64_t seed) {
+    dice d = {.seed = seed};
+    put_text("run.yaml",
+        "data: {synthetic: {bars: 4000}, windows: {fast: 16, slow: 8}}\nmodel: {hidden: {fast: 6, slow: 4}, widths: "
+        "64}\n"
+        "train: {epochs: 12, patience: 20, batch_size: 16, checkpoint_minutes: 0.0004, checkpoint_every: 2}\n");
+    assert_int_equal(RUN("train", "run.yaml", "run.dir=whole", "--threads=1", model, more), 0);
+    const char *first[] = {"train", "run.yaml", "run.dir=killed", "--threads=1", model, more, NULL},
+               *next[] = {"train", "run.yaml", "run.dir=killed", "--threads=2", model, more, "--resume", NULL};
+    int kills = kill_somewhen(program_start("out", first), "checkpoint ", &d);
+    for (int i = 0; i < 5; i++) kills += kill_somewhen(program_start("out", next), NULL, &d);
+    assert_int_equal(program_finish(program_start("out", next)), 0);
+    print_message("%d kills\n", kills);
+    assert_true(kills >= 2);
+    same_files("whole/last.safetensors", "killed/last.safetensors");
+    same_files("whole/best.safetensors", "killed/best.safetensors");
+}
+
+static void a_killed_run_loses_nothing(void **state) {
+    (void)state;
+    check_killed("model.kind=lstm", "model.dropout=0.2", 1);
+    check_killed("model.kind=mlp", "data.residency=host", 2);
+}
+
 // Weights as a start
 
 static void expect_load(const char *keys, const char *path, const char *text) {
@@ -229,6 +275,7 @@ static void weights_are_taken(void **state) {
 }
 
 int main(void) {
+    program_use(TRADEWIND_BINARY);
 #define TEST(name) cmocka_unit_test_setup_teardown(name, support_enter, support_leave)
     const struct CMUnitTest tests[] = {
         TEST(any_step_will_do),
@@ -237,6 +284,7 @@ int main(void) {
         TEST(early_stopping_goes_on),
         TEST(an_ended_run_can_be_made_longer),
         TEST(other_jobs_are_refused),
+        TEST(a_killed_run_loses_nothing),
         TEST(weights_are_taken),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
