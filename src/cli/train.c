@@ -45,6 +45,11 @@ static bool on_step(void *arg, int64_t epoch, int64_t done, int64_t total) {
     return false;
 }
 
+static void on_steps(void *arg, const step_report *r) {
+    view *v = arg;
+    keeper_steps(v->keeper, r);
+}
+
 static void print_epoch_json(const epoch_report *r) {
     json_line(stdout,
         json_pack("{s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:o, s:b}", "epoch", (json_int_t)r->epoch,
@@ -217,6 +222,7 @@ static bool prepare(view *v, err *e) {
     v->keeper = keeper_new(&(keeper_options){.run = v->run,
         .trainer = v->trainer,
         .settings = &s->settings,
+        .classes = s->data->classes,
         .config = v->config,
         .plan = v->plan,
         .version = TRADEWIND_VERSION});
@@ -238,7 +244,7 @@ static bool train(view *v, err *e) {
     const setup *s = v->s;
     train_result r;
     int64_t epoch;
-    watcher w = {.on_step = on_step, .on_epoch = on_epoch, .arg = v};
+    watcher w = {.on_step = on_step, .on_epoch = on_epoch, .on_steps = on_steps, .arg = v};
     progress_init(
         &v->bar, stderr, "training", (double)(s->split.train.count * s->settings.epochs), v->o->quiet || v->o->json);
     cli_watch_signals();
@@ -256,6 +262,14 @@ static bool train(view *v, err *e) {
     return true;
 }
 
+// What the run lost on the side; it is no failure.
+static void warn(view *v) {
+    err why;
+    if (v->o->quiet) return;
+    if (log_failed(v->log)) fprintf(stderr, "tradewind: some lines of training_log.txt could not be written\n");
+    if (v->keeper && keeper_trouble(v->keeper, &why)) fprintf(stderr, "tradewind: warning: %s\n", why.text);
+}
+
 static bool run_train(const cli_options *o, err *e) {
     setup s;
     if (!setup_open(&s, o, e)) return false;
@@ -266,9 +280,8 @@ static bool run_train(const cli_options *o, err *e) {
         tell_memory(&v);
         ok = train(&v, e);
     }
-    if (!ok) log_line(v.log, "ended: %s", e->text);
-    if (log_failed(v.log) && !o->quiet)
-        fprintf(stderr, "tradewind: some lines of training_log.txt could not be written\n");
+    if (!ok && v.keeper) keeper_fail(v.keeper, e->text);
+    warn(&v);
     keeper_free(v.keeper);
     run_close(v.run);
     trainer_free(v.trainer);
@@ -286,7 +299,7 @@ static void print_keys(void) {
 const cli_command cli_train = {"train", "CONFIG [key=value...]", "trains the model that a run description describes",
     "The description is a YAML file whose keys are listed below. Any key can be set on the command line:\n"
     "  tradewind train examples/quickstart.yaml train.epochs=4 train.optimizer.lr=3e-4\n"
-    "The run's directory (run.dir) receives best.safetensors, checkpoints, training_log.txt, config.yaml, plan.yaml.\n"
+    "The run's directory (run.dir) receives best.safetensors, checkpoints, run.db, a log and config.yaml.\n"
     "Ctrl-C or SIGTERM finishes the step, writes a checkpoint, says how to go on and exits with 0; a second one ends\n"
     "the program at once. --resume goes on exactly where the newest whole checkpoint of run.dir stands:\n"
     "  tradewind train runs/quickstart/config.yaml --resume\n"

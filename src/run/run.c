@@ -17,6 +17,7 @@ struct run {
     char *dir;
     int lock;
     log_file *log;
+    store *store;
     bool moved;
 };
 
@@ -131,12 +132,14 @@ static run *open_run(const char *dir, bool begins, err *e) {
     r->lock = -1;
     r->dir = strdup(dir);
     CHECK(r->dir, "out of memory for a path");
-    char *log = run_path(dir, "training_log.txt"), *aside = run_path(dir, "earlier");
+    char *log = run_path(dir, "training_log.txt"), *db = run_path(dir, "run.db"), *aside = run_path(dir, "earlier");
     bool ok = take_lock(r, e);
     if (ok) remove_leftovers(r);
     if (ok && begins) ok = each_file(dir, move_aside, r, aside, e);
     if (ok) r->log = log_open(log, e);
+    if (r->log) r->store = store_open(db);
     free(log);
+    free(db);
     free(aside);
     if (r->log) return r;
     run_close(r);
@@ -156,6 +159,7 @@ run *run_resume(const char *dir, err *e) {
 
 void run_close(run *r) {
     if (!r) return;
+    store_close(r->store);
     log_close(r->log);
     if (r->lock >= 0) close(r->lock);
     free(r->dir);
@@ -168,6 +172,10 @@ const char *run_dir(const run *r) {
 
 log_file *run_log(run *r) {
     return r->log;
+}
+
+store *run_store(run *r) {
+    return r->store;
 }
 
 bool run_moved(const run *r) {
@@ -190,4 +198,13 @@ bool run_is(const char *path) {
     bool is = stat(path, &st) == 0 && S_ISDIR(st.st_mode) && access(config, F_OK) == 0;
     free(config);
     return is;
+}
+
+bool run_is_locked(const char *dir) {
+    char *path = run_path(dir, "lock");
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    free(path);
+    bool locked = fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+    if (fd >= 0) close(fd);
+    return locked;
 }

@@ -4,6 +4,7 @@
 //   config.yaml          the description, complete
 //   plan.yaml            what follows from it and the machine: device, precision, batch, samples
 //   training_log.txt     a line an event
+//   run.db               numbers of steps and epochs (run/store.h)
 //   best.safetensors     the best epoch's weights
 //   last.safetensors, checkpoint_*.safetensors   (run/checkpoint.h)
 //   earlier/             what another run had left here
@@ -12,6 +13,7 @@
 
 #include "base/err.h"
 #include "base/log.h"
+#include "run/store.h"
 
 typedef struct run run;
 
@@ -25,6 +27,7 @@ void run_close(run *r);
 
 const char *run_dir(const run *r);
 log_file *run_log(run *r);
+store *run_store(run *r);
 
 // Whether an earlier run's files were moved.
 bool run_moved(const run *r);
@@ -35,7 +38,8 @@ char *run_path(const char *dir, const char *name);
 // Puts a text file in place, whole.
 bool run_write(const run *r, const char *name, const char *text, err *e);
 
-// Whether a path is a directory that a run has been in.
+// Whether a path is a directory that a run has been in; whether a process trains there now.
 bool run_is(const char *path);
+bool run_is_locked(const char *dir);
 
 #endif

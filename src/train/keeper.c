@@ -14,7 +14,7 @@ struct keeper {
     char *best, *newest;
     int64_t best_epoch;
     uint64_t newest_update;
-    bool resumed;
+    bool resumed, warned;
     double due; // when the next checkpoint is
     err failure;
 };
@@ -40,6 +40,8 @@ void keeper_free(keeper *k) {
 }
 
 bool keeper_describe(keeper *k, err *e) {
+    store_run(run_store(k->o.run), k->o.version, k->o.config, k->o.plan);
+    if (!k->resumed) store_event(run_store(k->o.run), 0, "start", "");
     return run_write(k->o.run, "config.yaml", k->o.config, e) && run_write(k->o.run, "plan.yaml", k->o.plan, e);
 }
 
@@ -63,6 +65,7 @@ static bool save(keeper *k, checkpoint_kind kind, uint64_t number) {
     char where[128];
     int64_t epoch, done;
     char *path = checkpoint_path(run_dir(k->o.run), kind, number);
+    store_sync(run_store(k->o.run));
     if (!trainer_checkpoint(k->o.trainer, path, notes, sizeof notes / sizeof *notes, &k->failure)) {
         free(path);
         return false;
@@ -73,6 +76,7 @@ static bool save(keeper *k, checkpoint_kind kind, uint64_t number) {
     checkpoint_rotate(run_dir(k->o.run), kind, k->o.settings->keep_checkpoints);
     log_line(run_log(k->o.run), "checkpoint %s: %s (%.0f ms)", path, place(k, where, sizeof where),
         1e3 * (clock_seconds() - began));
+    store_event(run_store(k->o.run), k->newest_update, "checkpoint", path);
     set_due(k);
     return true;
 }
@@ -81,6 +85,7 @@ bool keeper_step(keeper *k) {
     uint64_t update;
     int64_t epoch, done;
     if (k->failure.kind != ERR_NONE) return false;
+    store_tick(run_store(k->o.run));
     if (k->o.settings->checkpoint_minutes <= 0 || clock_seconds() < k->due) return true;
     trainer_stands(k->o.trainer, &update, &epoch, &done);
     return save(k, CHECKPOINT_STEP, update);
@@ -94,7 +99,49 @@ static bool save_last(keeper *k, bool ended) {
     return true;
 }
 
+// The confusion matrix as JSON, rows are true classes; cut where it does not fit.
+static const char *matrix_text(const int64_t *count, int K, char *text, size_t room) {
+    size_t at = 0;
+    for (int i = 0; i < K * K && at < room; i++)
+        at += (size_t)snprintf(text + at, room - at, "%s%" PRId64 "%s",
+            i == 0  ? "[["
+            : i % K ? ", "
+                    : "], [",
+            count[i], i == K * K - 1 ? "]]" : "");
+    return text;
+}
+
+// Once, so that whoever reads the log need not wait for the end to learn that run.db is behind.
+static void warn_of_store(keeper *k) {
+    err why;
+    if (k->warned || !store_trouble(run_store(k->o.run), &why)) return;
+    k->warned = true;
+    log_line(run_log(k->o.run), "warning: %s", why.text);
+}
+
+static void store_report(keeper *k, const epoch_report *r) {
+    static char matrix[CLASSES_MOST * CLASSES_MOST * 24];
+    const score *t = &r->train, *v = &r->validation;
+    const store_metric metrics[] = {{"train", "loss", t->loss}, {"train", "accuracy", t->accuracy},
+        {"train", "mcc", t->mcc}, {"train", "macro_f1", t->macro_f1}, {"validation", "loss", v->loss},
+        {"validation", "accuracy", v->accuracy}, {"validation", "mcc", v->mcc}, {"validation", "macro_f1", v->macro_f1},
+        {"", "grad_norm", r->grad_norm}, {"", "lr", r->lr}, {"", "steps_skipped", (double)r->skipped},
+        {"", "loss_scale", (double)r->loss_scale}};
+    store_epoch_row row = {r->epoch, r->update, r->seconds, r->samples_per_s, r->best, NULL};
+    row.confusion = matrix_text(v->confusion, k->o.classes, matrix, sizeof matrix);
+    store_epoch(run_store(k->o.run), &row, metrics, sizeof metrics / sizeof *metrics);
+    store_tick(run_store(k->o.run));
+    warn_of_store(k);
+}
+
+void keeper_steps(keeper *k, const step_report *r) {
+    store_steps_row row = {
+        r->update, r->epoch, r->done, r->steps, r->loss_min, r->loss_mean, r->loss_max, r->grad_norm, r->lr};
+    store_steps(run_store(k->o.run), &row);
+}
+
 bool keeper_epoch(keeper *k, const epoch_report *r) {
+    store_report(k, r);
     if (k->failure.kind != ERR_NONE) return false;
     if (r->best) {
         if (!trainer_save(k->o.trainer, k->best, &k->failure)) return false;
@@ -105,14 +152,30 @@ bool keeper_epoch(keeper *k, const epoch_report *r) {
 }
 
 bool keeper_leave(keeper *k) {
-    return k->failure.kind == ERR_NONE && save_last(k, false);
+    if (k->failure.kind != ERR_NONE || !save_last(k, false)) return false;
+    store_event(run_store(k->o.run), k->newest_update, "stop", "by a signal");
+    return true;
 }
 
 bool keeper_conclude(keeper *k, const train_result *r) {
     if (k->failure.kind != ERR_NONE) return false;
-    if (!k->resumed || !r->best_epoch || k->best_epoch == r->best_epoch) return true;
-    k->best_epoch = r->best_epoch;
-    return trainer_save(k->o.trainer, k->best, &k->failure);
+    if (k->resumed && r->best_epoch && k->best_epoch != r->best_epoch) {
+        k->best_epoch = r->best_epoch;
+        if (!trainer_save(k->o.trainer, k->best, &k->failure)) return false;
+    }
+    store_status(run_store(k->o.run), r->interrupted ? "stopped" : "done", r->stopped_early ? "stopped early" : "");
+    store_sync(run_store(k->o.run));
+    return true;
+}
+
+void keeper_fail(keeper *k, const char *why) {
+    log_line(run_log(k->o.run), "ended: %s", why);
+    store_status(run_store(k->o.run), "failed", why);
+    store_sync(run_store(k->o.run));
+}
+
+bool keeper_trouble(keeper *k, err *why) {
+    return store_trouble(run_store(k->o.run), why);
 }
 
 // Resuming
@@ -134,6 +197,7 @@ typedef struct {
 } teller;
 
 static void tell(const teller *t, const char *line) {
+    store_event(run_store(t->k->o.run), t->k->newest_update, "resume", line);
     log_line(run_log(t->k->o.run), "resume %s", line);
     if (t->tell) t->tell(t->arg, line);
 }
@@ -176,6 +240,7 @@ bool keeper_resume(keeper *k, void (*to)(void *arg, const char *line), void *arg
     k->newest = path;
     k->resumed = true;
     trainer_stands(k->o.trainer, &k->newest_update, &epoch, &done);
+    store_rewind(run_store(k->o.run), k->newest_update, epoch);
     snprintf(line, sizeof line, "from %.400s: %s", path, place(k, where, sizeof where));
     tell(&t, line);
     return true;

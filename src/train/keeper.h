@@ -1,4 +1,4 @@
-// The keeper of a run: writes checkpoints when they are due, the best weights when they are found, and the log.
+// The keeper of a run: writes checkpoints when they are due, the best weights when they are found, the log and run.db.
 //
 // It is told of steps and epochs by whoever watches the trainer. A write that fails is final: from then on every call
 // returns false and keeper_failure says why; what was written before stays.
@@ -16,6 +16,7 @@ typedef struct {
     run *run;
     trainer *trainer;
     const settings *settings;
+    int classes;
     const char *config, *plan, *version;
 } keeper_options;
 
@@ -36,11 +37,21 @@ bool keeper_step(keeper *k);
 // After an epoch: the best weights, and a checkpoint every train.checkpoint_every epochs and at the end.
 bool keeper_epoch(keeper *k, const epoch_report *r);
 
+// What some steps had, for run.db.
+void keeper_steps(keeper *k, const step_report *r);
+
 // Before leaving early: the last checkpoint.
 bool keeper_leave(keeper *k);
 
-// Once the best weights are back in place, at the end of a run that was resumed: its file is theirs again.
+// Once the best weights are back in place: at the end of a run that was resumed their file is theirs again. Says in
+// run.db that the run is done or stopped.
 bool keeper_conclude(keeper *k, const train_result *r);
+
+// Says in the log and in run.db that the run has failed.
+void keeper_fail(keeper *k, const char *why);
+
+// Whether run.db has rows that could not be written, and why.
+bool keeper_trouble(keeper *k, err *why);
 
 const err *keeper_failure(const keeper *k); // kind ERR_NONE: none
 

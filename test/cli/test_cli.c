@@ -563,8 +563,10 @@ static void a_full_disk_ends_the_run(void **state) {
         _exit(status);
     }
     assert_int_equal(program_finish(child), 1);
-    matches("err", "^tradewind: made/best\\.safetensors: [^\n]*; no weights were saved yet\n$");
+    matches("err", "(^|\n)tradewind: made/best\\.safetensors: [^\n]*; no weights were saved yet\n$");
+    matches("err", "^tradewind: warning: made/run\\.db: ");
     assert_int_equal(access("made/best.safetensors", F_OK), -1);
+    matches("made/training_log.txt", "warning: made/run\\.db: ");
     matches("made/training_log.txt", "ended: made/best\\.safetensors: ");
 }
 

@@ -6,7 +6,9 @@
 
 #include <setjmp.h>
 #include <signal.h>
+#include <sqlite3.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -222,6 +224,37 @@ static bool kill_somewhen(pid_t child, const char *first, dice *d) {
     return WIFSIGNALED(status);
 }
 
+// All rows of a query, as text; the caller frees it.
+static char *rows_of(const char *path, const char *query) {
+    sqlite3 *db;
+    sqlite3_stmt *st;
+    char *text = NULL;
+    size_t bytes;
+    FILE *f = open_memstream(&text, &bytes);
+    assert_non_null(f);
+    assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+    assert_int_equal(sqlite3_prepare_v2(db, query, -1, &st, NULL), SQLITE_OK);
+    while (sqlite3_step(st) == SQLITE_ROW)
+        for (int i = 0; i < sqlite3_column_count(st); i++) {
+            if (sqlite3_column_type(st, i) == SQLITE_FLOAT)
+                fprintf(f, "%a ", sqlite3_column_double(st, i));
+            else
+                fprintf(f, "%s ", (const char *)sqlite3_column_text(st, i));
+        }
+    sqlite3_finalize(st);
+    sqlite3_close(db);
+    assert_int_equal(fclose(f), 0);
+    return text;
+}
+
+static void same_rows(const char *query) {
+    char *a = rows_of("whole/run.db", query), *b = rows_of("killed/run.db", query);
+    assert_true(strlen(a) > 0);
+    assert_string_equal(a, b);
+    free(a);
+    free(b);
+}
+
 static void check_killed(const char *model, const char *more, uint64_t seed) {
     dice d = {.seed = seed};
     put_text("run.yaml",
@@ -238,6 +271,9 @@ static void check_killed(const char *model, const char *more, uint64_t seed) {
     assert_true(kills >= 2);
     same_files("whole/last.safetensors", "killed/last.safetensors");
     same_files("whole/best.safetensors", "killed/best.safetensors");
+    same_rows("SELECT epoch, step, best, confusion FROM epochs ORDER BY epoch");
+    same_rows("SELECT epoch, part, name, value FROM metrics ORDER BY epoch, part, name");
+    same_rows("SELECT version, plan, status, note FROM run");
 }
 
 static void a_killed_run_loses_nothing(void **state) {
