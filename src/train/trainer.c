@@ -362,14 +362,19 @@ bool trainer_checkpoint(trainer *t, const char *path, const safetensors_note *no
     return snapshot_save(&s, path, notes, note_count, e);
 }
 
+// Whether the device's record stands where the checkpoint says, among this job's samples.
+static bool record_fits(const trainer *t) {
+    const step *p = &t->at.step;
+    bool ours = p->seed == t->s.seed && p->update == t->at.update && p->epoch == t->at.epoch && p->shuffle &&
+                p->first == (uint64_t)t->split.train.first && p->count == (uint64_t)t->split.train.count;
+    return ours && !p->row && (t->at.done >= t->split.train.count || p->position == (uint64_t)t->at.done);
+}
+
 bool trainer_restore(trainer *t, const safetensors *from, const char *path, err *e) {
     snapshot s = whole(t);
     if (!snapshot_load(&s, from, path, e)) return false;
-    const step *p = &t->at.step;
     t->looked = t->at.update;
-    if (!t->at.done || (p->seed == t->s.seed && p->update == t->at.update && p->epoch == t->at.epoch &&
-                           p->first == (uint64_t)t->split.train.first && p->count == (uint64_t)t->split.train.count))
-        return true;
+    if (!t->at.done || record_fits(t)) return true;
     return err_input(e, "%s: stands among other samples, or under another seed", path);
 }
 
