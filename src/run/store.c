@@ -37,17 +37,18 @@ typedef enum {
     ROW_KINDS
 } row_kind;
 
+// Parentheses around what takes two lines, so that no comma is missed.
 static const char *const statements[ROW_KINDS] = {
-    "INSERT INTO run VALUES (1, ?1, ?2, ?3, ?4, ?4, 'running', '') ON CONFLICT (id) DO UPDATE SET version = ?1,"
-    "  config = ?2, plan = ?3, changed = ?4, status = 'running', note = ''",
-    "DELETE FROM steps WHERE step > ?1",
-    "DELETE FROM epochs WHERE epoch >= ?1",
-    "DELETE FROM metrics WHERE epoch >= ?1",
-    "UPDATE run SET status = ?1, note = ?2, changed = ?3",
-    "INSERT OR REPLACE INTO epochs VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
-    "INSERT OR REPLACE INTO metrics VALUES (?1, ?2, ?3, ?4)",
-    "INSERT OR REPLACE INTO steps VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
-    "INSERT INTO events (time, step, kind, text) VALUES (?1, ?2, ?3, ?4)",
+    [ROW_RUN] = ("INSERT INTO run VALUES (1, ?1, ?2, ?3, ?4, ?4, 'running', '') ON CONFLICT (id) DO UPDATE SET"
+                 "  version = ?1, config = ?2, plan = ?3, changed = ?4, status = 'running', note = ''"),
+    [ROW_FORGET_STEPS] = "DELETE FROM steps WHERE step > ?1",
+    [ROW_FORGET_EPOCHS] = "DELETE FROM epochs WHERE epoch >= ?1",
+    [ROW_FORGET_METRICS] = "DELETE FROM metrics WHERE epoch >= ?1",
+    [ROW_STATUS] = "UPDATE run SET status = ?1, note = ?2, changed = ?3",
+    [ROW_EPOCH] = "INSERT OR REPLACE INTO epochs VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+    [ROW_METRIC] = "INSERT OR REPLACE INTO metrics VALUES (?1, ?2, ?3, ?4)",
+    [ROW_STEPS] = "INSERT OR REPLACE INTO steps VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
+    [ROW_EVENT] = "INSERT INTO events (time, step, kind, text) VALUES (?1, ?2, ?3, ?4)",
 };
 
 typedef enum { FIELD_NULL, FIELD_INT, FIELD_REAL, FIELD_TEXT } field_kind;

@@ -94,8 +94,7 @@ bool keeper_step(keeper *k) {
 // Once the run is at its end one of those of steps is enough, should this one be damaged.
 static bool save_last(keeper *k, bool ended) {
     if (!save(k, CHECKPOINT_LAST, 0)) return false;
-    if (!ended) return true;
-    checkpoint_rotate(run_dir(k->o.run), CHECKPOINT_STEP, 1);
+    if (ended && k->o.settings->keep_checkpoints) checkpoint_rotate(run_dir(k->o.run), CHECKPOINT_STEP, 1);
     return true;
 }
 

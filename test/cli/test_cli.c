@@ -425,6 +425,39 @@ static void a_card_counts_its_memory(void **state) {
     matches("out", "\"base_bytes\":2000000,\"monitor_bytes\":5000000,\"monitor_counts\":\"card\"");
 }
 
+// All tensors of two checkpoints but the times.
+static void same_state(const char *a, const char *b) {
+    err e = {0};
+    safetensors *x = safetensors_open(a, &e), *y = safetensors_open(b, &e);
+    support_ok(x && y, &e);
+    assert_int_equal(safetensors_count(x), safetensors_count(y));
+    for (int i = 0; i < safetensors_count(x); i++) {
+        const safetensors_entry *s = safetensors_at(x, i), *t = safetensors_find(y, s->name);
+        if (strcmp(s->name, "trainer.values") == 0) continue;
+        if (!t || s->bytes != t->bytes || memcmp(s->data, t->data, s->bytes) != 0) fail_msg("%s differs", s->name);
+    }
+    safetensors_close(x);
+    safetensors_close(y);
+}
+
+// A card plays several steps at once; only whole ones are saved, and any of them will do.
+static void a_card_goes_on_exactly(void **state) {
+    (void)state;
+    enter_copy(FAKE_CARD_THIS);
+#define SAVED "run.yaml", "train.checkpoint_minutes=1e-9", "train.keep_checkpoints=0", "train.batch_size=32"
+    assert_int_equal(RUN("train", SAVED, "run.dir=whole"), 0);
+    matches("out", "^device +a card of the test\n");
+    assert_int_equal(RUN("train", SAVED, "run.dir=made"), 0);
+    same_state("whole/last.safetensors", "made/last.safetensors");
+    int gone = system("cd made && rm last.safetensors best.safetensors && ls checkpoint_step_* | sort -t_ -k3n | "
+                      "tail -n +4 | xargs rm");
+    assert_int_equal(gone, 0);
+    assert_int_equal(RUN("train", SAVED, "run.dir=made", "--resume"), 0);
+    matches("out", "^resume +from made/checkpoint_step_[0-9]+\\.safetensors: step [0-9]+, in epoch 1 after ");
+    same_state("whole/last.safetensors", "made/last.safetensors");
+    same_weights("whole/best.safetensors", "made/best.safetensors", true);
+}
+
 // The best weights so far stay, whole, and the line says so.
 static void a_lost_card_is_told(void **state) {
     (void)state;
@@ -614,6 +647,7 @@ int main(void) {
         CARD_TEST(a_full_card_is_told),
         CARD_TEST(a_tight_card_leaves_data_on_the_host),
         CARD_TEST(a_card_counts_its_memory),
+        CARD_TEST(a_card_goes_on_exactly),
         CARD_TEST(a_lost_card_is_told),
         TEST(interruption_keeps_what_there_is),
         TEST(interruption_before_the_first_epoch_is_saved),
