@@ -189,6 +189,22 @@ static bool may_change(const char *path) {
     return false;
 }
 
+// A rate that follows a schedule over all epochs makes their number part of every step.
+static bool epochs_matter(const char *config) {
+    static const char *const kinds[] = {"cosine", "linear", "one_cycle"};
+    char *kind = outline_value(config, "train.schedule.kind"), *total = outline_value(config, "train.schedule.total");
+    bool matter = false;
+    for (size_t i = 0; kind && i < sizeof kinds / sizeof *kinds; i++) matter |= strcmp(kind, kinds[i]) == 0;
+    matter = matter && total && strcmp(total, "auto") == 0;
+    free(kind);
+    free(total);
+    return matter;
+}
+
+static bool may_change_but_epochs(const char *path) {
+    return strcmp(path, "train.epochs") != 0 && may_change(path);
+}
+
 typedef struct {
     keeper *k;
     void (*tell)(void *arg, const char *line);
@@ -211,7 +227,8 @@ static bool check_same(const keeper *k, const safetensors *s, const char *path, 
     const char *config = safetensors_metadata(s, "config"), *plan = safetensors_metadata(s, "plan");
     char text[700], line[800];
     if (!config || !plan) return err_input(e, "%s: does not say under which description it was made", path);
-    if (outline_compare(config, k->o.config, may_change, text, sizeof text))
+    if (outline_compare(
+            config, k->o.config, epochs_matter(config) ? may_change_but_epochs : may_change, text, sizeof text))
         return err_input(
             e, "%s: was made under another description: %s; put that back, or train without --resume", path, text);
     if (outline_compare(plan, k->o.plan, NULL, text, sizeof text))

@@ -65,19 +65,19 @@ static float *take_slab(const snapshot *s, err *e) {
     return slab;
 }
 
-// States: whatever lives across steps and is not a batch that the host writes.
+// States: whatever lives across steps. Those with a row a sample are batches, which the host writes before each.
 
-static bool is_input(const job *j, tensor t) {
-    const job_inputs *in = &j->input;
-    bool is = t.id == in->vector.id || t.id == in->label.id || t.id == in->weight.id;
-    for (int i = 0; i < STREAMS_MOST; i++) is |= t.id == in->x[i].id;
-    return is;
+static bool is_batch(const tensor_info *t) {
+    for (int i = 0; i < t->shape.rank; i++)
+        if (t->shape.dim[i] == BATCH) return true;
+    return false;
 }
 
-static int list_states(const job *j, tensor *list) {
+static int list_states(const graph *g, tensor *list) {
     int n = 0;
-    for (int i = 1; i <= graph_tensors(j->g); i++) {
-        if (graph_info(j->g, (tensor){i})->role != ROLE_STATE || is_input(j, (tensor){i})) continue;
+    for (int i = 1; i <= graph_tensors(g); i++) {
+        const tensor_info *t = graph_info(g, (tensor){i});
+        if (t->role != ROLE_STATE || is_batch(t)) continue;
         CHECK(n < STATES_MOST, "more than %d states", STATES_MOST);
         list[n++] = (tensor){i};
     }
@@ -87,8 +87,6 @@ static int list_states(const job *j, tensor *list) {
 // Bytes as they are: a state is read back only into the same graph.
 static shape state_shape(const graph *g, tensor t) {
     const tensor_info *info = graph_info(g, t);
-    for (int i = 0; i < info->shape.rank; i++)
-        CHECK(info->shape.dim[i] != BATCH, "state %s has the batch in its shape", info->name);
     return shape1((int64_t)((size_t)shape_count(info->shape) * dtype_bytes(info->type)));
 }
 
@@ -99,7 +97,7 @@ static const char *state_name(arena *a, const graph *g, int k, tensor t) {
 static bool add_states(gathered *to, const snapshot *s, err *e) {
     tensor list[STATES_MOST];
     const graph *g = s->j->g;
-    int n = list_states(s->j, list);
+    int n = list_states(s->j->g, list);
     for (int k = 0; k < n; k++) {
         shape bytes = state_shape(g, list[k]);
         void *data = arena_take(&to->arena, (size_t)bytes.dim[0]);
@@ -113,7 +111,7 @@ static bool load_states(const snapshot *s, const safetensors *from, const char *
     tensor list[STATES_MOST];
     arena a;
     bool ok = true;
-    int n = list_states(s->j, list);
+    int n = list_states(s->j->g, list);
     arena_init(&a);
     for (int k = 0; ok && k < n; k++) {
         const char *name = state_name(&a, s->j->g, k, list[k]);
