@@ -5,6 +5,10 @@
 
 #include "cuda/cuda.cuh"
 
+extern "C" {
+#include "ops/schedule.h"
+}
+
 #include <math.h>
 
 // Logarithms of the betas: 1 - beta^t is -expm1(t log beta), exact enough in fp32 for every t.
@@ -17,16 +21,23 @@ static inline adamw_decay adamw_decay_of(const adamw_settings *a) {
 }
 
 struct adamw_rates {
-    float factor, keep, rate, root;
+    float factor, rate, root;
+    float keep, pull; // decay: what is left of a weight, what of it joins its gradient
     bool taken;
 };
 
-CUDA_FN adamw_rates adamw_rates_of(float lr, double factor, double taken, adamw_settings a, adamw_decay d) {
+// The rate of the step at hand, for one thread of a block: it takes a while.
+CUDA_FN float scheduled_rate(const lr_schedule &s, float lr, uint64_t update) {
+    return s.kind == SCHEDULE_CONSTANT && !s.warmup ? lr : (float)schedule_rate(&s, lr, update);
+}
+
+CUDA_FN adamw_rates adamw_rates_of(float lr, double factor, double taken, const adamw_settings &a, adamw_decay d) {
     float t = (float)taken;
     adamw_rates r;
     r.factor = (float)factor;
     r.taken = factor != 0;
-    r.keep = 1 - lr * a.weight_decay;
+    r.keep = a.coupled ? 1 : 1 - lr * a.weight_decay;
+    r.pull = a.coupled ? a.weight_decay : 0;
     r.rate = lr / -expm1f(t * d.log1);
     r.root = 1 / sqrtf(-expm1f(t * d.log2));
     return r;
@@ -40,8 +51,8 @@ CUDA_FN float short_root(float v) {
     return r;
 }
 
-CUDA_FN void adamw_element(float &w, float g, float &m, float &v, adamw_rates r, adamw_settings a) {
-    float d = g * r.factor;
+CUDA_FN void adamw_element(float &w, float g, float &m, float &v, adamw_rates r, const adamw_settings &a) {
+    float d = g * r.factor + r.pull * w;
     float m1 = a.beta1 * m + (1 - a.beta1) * d, v1 = a.beta2 * v + (1 - a.beta2) * d * d;
     float w1 = w * r.keep - __fdividef(r.rate * m1, short_root(v1) * r.root + a.eps);
     w = r.taken ? w1 : w;
@@ -53,7 +64,14 @@ struct adamw_quad {
     float4 w, m, v;
 };
 
-CUDA_FN void adamw_step(adamw_quad &q, float4 g, adamw_rates r, adamw_settings a) {
+// Whether the i-th four elements decay: SLAB_ALIGN elements share a byte of the table, which may be missing.
+CUDA_FN bool quad_decays(const int8_t *decays, int64_t i) {
+    return !decays || decays[i / (SLAB_ALIGN / 4)];
+}
+
+CUDA_FN void adamw_step(adamw_quad &q, float4 g, bool decays, adamw_rates r, const adamw_settings &a) {
+    r.keep = decays ? r.keep : 1;
+    r.pull = decays ? r.pull : 0;
     adamw_element(q.w.x, g.x, q.m.x, q.v.x, r, a);
     adamw_element(q.w.y, g.y, q.m.y, q.v.y, r, a);
     adamw_element(q.w.z, g.z, q.m.z, q.v.z, r, a);

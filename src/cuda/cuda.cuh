@@ -18,7 +18,7 @@ extern "C" {
 struct queue {
     cudaStream_t stream;
     cudaEvent_t paced[2]; // the host runs ahead of the card by two of these at most
-    uint64_t plays;
+    uint64_t ahead, paces; // groups launched since the last pace; paces
     int id;
     size_t shared_most; // bytes of shared memory that a block may have
     int arch;           // of the loaded kernels: 90 for sm_90, 75 where they come from compute_75 PTX
@@ -30,6 +30,7 @@ struct queue {
     bool fuse;          // neighbouring calls share launches
     bool early;         // launches may begin before the one before them ends
     unsigned *tickets;  // for the last block of a launch to know that it is; 0 between launches
+    struct pack_memory *packs; // of its row programs
     char card[512];
     char failed[256];   // the first failure of this queue, or ""
 };
@@ -40,8 +41,8 @@ struct queue {
         cuda_launched(c);                                                                                              \
     } while (0)
 
-// The same for a kernel that starts with cuda_begin: it may be put on the card while what comes before it in the stream is
-// still running, and waits there. (From sm_90 on.)
+// The same for a kernel that calls cuda_begin before it touches what another launch writes: it may be put on the card while
+// what comes before it in the stream is still running, and waits there. (From sm_90 on; TRADEWIND_CUDA_EARLY=0: never.)
 #define LAUNCH_EARLY(c, kernel, grid, block, shared, ...)                                                              \
     do {                                                                                                               \
         cudaLaunchAttribute early_;                                                                                    \
@@ -70,7 +71,7 @@ static inline view view_of(const operand *o) {
 
 #define CUDA_FN static __device__ __forceinline__
 
-// The first thing that a kernel of LAUNCH_EARLY does: lets the next one be put on the card, and waits until all that it
+// What a kernel of LAUNCH_EARLY begins with: lets the next one be put on the card, and waits until all that it
 // depends on is done and visible.
 CUDA_FN void cuda_begin() {
 #if __CUDA_ARCH__ >= 900

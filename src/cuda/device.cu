@@ -17,7 +17,7 @@ extern "C" {
 #include <stdlib.h>
 #include <string.h>
 
-enum { PACE = 16 };
+enum { PACE = 256 }; // groups of calls: a few dozen steps of a small model
 
 struct recording {
     cudaGraphExec_t graph;
@@ -307,10 +307,12 @@ static recording *record(queue *q, call *calls, int count, err *e) {
 }
 
 // Waits until the host is at most two paces ahead of the card.
-static bool keep_pace(queue *q, err *e) {
-    if (++q->plays % PACE) return true;
-    cudaEvent_t event = q->paced[q->plays / PACE % 2];
-    if (q->plays >= 2 * PACE && !works(q, cudaEventSynchronize(event), "running a step", e)) return false;
+static bool keep_pace(queue *q, int groups, err *e) {
+    q->ahead += (uint64_t)groups;
+    if (q->ahead < PACE) return true;
+    q->ahead = 0;
+    cudaEvent_t event = q->paced[++q->paces % 2];
+    if (q->paces > 2 && !works(q, cudaEventSynchronize(event), "running a step", e)) return false;
     return works(q, cudaEventRecord(event, q->stream), "running a step", e);
 }
 
@@ -320,7 +322,7 @@ static bool play(queue *q, recording *r, err *e) {
         return sync(q, e);
     }
     if (r->graph && !works(q, cudaGraphLaunch(r->graph, q->stream), "launching a step", e)) return false;
-    return keep_pace(q, e);
+    return keep_pace(q, r->count, e);
 }
 
 static const device cuda_device = {

@@ -14,9 +14,9 @@
 // ends once at a time: its words stand behind the tickets.
 enum { TICKETS = 1024, WORDS = TICKETS + SETTLE_WORDS, RANGES_PER_CALL = 72 };
 
-// Two blocks of a row program fit a large multiprocessor with so much shared memory each; one, with twice that.
-// The kernel itself has up to ROOM_OWN.
-enum { ROOM_SHARED = 92 * 1024, ROOM_ALONE = 180 * 1024, ROOM_OWN = 40 * 1024, BLOCKS_ALONE = 132 };
+// Two blocks of a row program without wide products fit a large multiprocessor with so much shared memory each; one, with
+// the rest. Cards with less than MUCH have no wide products.
+enum { ROOM_SHARED = 92 * 1024, ROOM_ALONE = 180 * 1024, MUCH = 128 * 1024, BLOCKS_ALONE = 132 };
 
 static bool is_wanted(const char *name) {
     const char *value = getenv(name);
@@ -144,6 +144,7 @@ static bool ignores_step(const call *c) {
     case OP_mse:
     case OP_mae:
     case OP_confusion:
+    case OP_errors:
     case OP_tally: return true;
     default: return false;
     }
@@ -157,19 +158,21 @@ static const call *join_advance(fuser *f, int at) {
     return &f->calls[at];
 }
 
-static int room_for(int64_t rows) {
-    int most = 48 * 1024, card = 0;
-    cudaGetDevice(&card);
-    cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, card);
+static bool is_large(const queue *q) {
+    return q->shared_most >= MUCH;
+}
+
+static int room_for(const queue *q, int64_t rows) {
+    int most = (int)q->shared_most - (is_large(q) ? ROWS_OWN_WIDE : ROWS_OWN);
     int wanted = rows_blocks(rows) > BLOCKS_ALONE ? ROOM_SHARED : ROOM_ALONE;
-    return wanted < most - ROOM_OWN ? wanted : most - ROOM_OWN;
+    return wanted < most ? wanted : most;
 }
 
 // The packing of the present program's weights.
 static const pack_args *fuse_pack(fuser *f, int first, int n, bool *ok) {
     group *g = group_add(f, GROUP_PACK, first, n);
     pack_args *p = (pack_args *)malloc(sizeof *p);
-    *ok = p && pack_make(p, &f->rows);
+    *ok = p && pack_make(f->q, p, &f->rows);
     if (!*ok) {
         free(p);
         return NULL;
@@ -184,7 +187,7 @@ static int fuse_rows(fuser *f, int first, bool *ok) {
     int64_t rows = rows_of(&f->calls[first]);
     int n = 0;
     if (rows <= 0 || f->programs == TICKETS) return 0;
-    rows_begin(&f->rows, cuda_table, rows, room_for(rows));
+    rows_begin(&f->rows, cuda_table, rows, room_for(f->q, rows), is_large(f->q));
     while (first + n < f->count && !f->taken[first + n] && rows_add(&f->rows, &f->calls[first + n])) n++;
     if (n < 2) return 0;
     const call *advance = f->rows.closed ? NULL : join_advance(f, first + n);
@@ -257,10 +260,10 @@ group *fuse_calls(queue *q, const call *calls, int count, int *groups) {
     return NULL;
 }
 
-void fuse_free(const queue *q, group *g, int groups) {
+void fuse_free(queue *q, group *g, int groups) {
     for (int i = 0; g && i < groups; i++) {
         if (g[i].kind == GROUP_ROWS && g[i].args && !q->lost) rows_remove((rows_program *)g[i].args);
-        if (g[i].kind == GROUP_PACK && g[i].args && !q->lost) pack_remove((pack_args *)g[i].args);
+        if (g[i].kind == GROUP_PACK && g[i].args) pack_remove(q, (pack_args *)g[i].args);
         free(g[i].args);
         free(g[i].ranges);
     }

@@ -36,7 +36,7 @@ void fuse_close(queue *q);
 
 // The groups of a list of calls, which must outlive them. Returns NULL where memory ran out.
 group *fuse_calls(queue *q, const call *calls, int count, int *groups);
-void fuse_free(const queue *q, group *g, int groups);
+void fuse_free(queue *q, group *g, int groups);
 
 // Launches a group on the queue's stream.
 void group_launch(const group *g);

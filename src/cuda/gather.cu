@@ -72,8 +72,8 @@ static __global__ void __launch_bounds__(GATHER_THREADS, GATHER_BLOCKS) gather_k
         if (is_single(g.m[i]))
             single[r][i] = ((int32_t *)g.m[i].to)[first + r] = ((const int32_t *)g.m[i].from)[sample[r]];
     }
-    __syncthreads();
-    for (int task = warp; task < rows * g.several; task += GATHER_WARPS) {
+    if (g.windows) __syncthreads();
+    for (int task = GATHER_WARPS - 1 - warp; task < rows * g.several; task += GATHER_WARPS) {
         int r = task / g.several;
         gather_one(g.m[g.member[task % g.several]], first + r, sample[r], single[r]);
     }
@@ -150,13 +150,14 @@ static bool apart(const call *calls, int i) {
 int gather_match(const call *calls, int count, gather_args *g) {
     const call *d = &calls[0];
     if (count < 2 || d->op != OP_draw || d->out[1].type != DTYPE_F32) return 0;
-    *g = gather_args{d->step, (int32_t *)d->out[0].data, (float *)d->out[1].data, operand_count(&d->out[0]), 0, 0, {}, {}};
+    *g = gather_args{d->step, (int32_t *)d->out[0].data, (float *)d->out[1].data, operand_count(&d->out[0]), 0, 0, false, {}, {}};
     int n = 1;
     for (; n < count && g->count < GATHER_MOST; n++) {
         gather_member *m = &g->m[g->count];
         *m = gather_member{};
         if (!match_take(&calls[n], g, m) && !match_window(&calls[n], g, m)) break;
         if (!apart(calls, n)) break;
+        g->windows |= m->window;
         if (m->window || m->bytes || m->units > 1) g->member[g->several++] = (unsigned char)g->count;
         g->count++;
     }

@@ -26,6 +26,7 @@ struct gather_args {
     float *weight;
     int64_t rows;
     int count, several;                // members, and those of more than one word
+    bool windows;                      // there are some among them
     unsigned char member[GATHER_MOST]; // which those are
     gather_member m[GATHER_MOST];
 };

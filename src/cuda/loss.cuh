@@ -32,30 +32,35 @@ CUDA_FN void loss_piece(loss_sums mine, loss_sums *parts) {
     if (threadIdx.x == 0) parts[blockIdx.x] = loss_sums{sum, norm};
 }
 
-// The same for a block whose rows are those of one warp, which alone calls this.
+// The same for a block whose rows are those of one warp, which alone calls this. The sum of at most 32 rows is formed in
+// fp32: the block waits for it.
 CUDA_FN void loss_warp_piece(loss_sums mine, loss_sums *parts) {
-    for (int d = 16; d; d >>= 1) {
-        mine.sum += __shfl_xor_sync(0xFFFFFFFFu, mine.sum, d);
-        mine.norm += __shfl_xor_sync(0xFFFFFFFFu, mine.norm, d);
-    }
-    if (threadIdx.x % 32 == 0) parts[blockIdx.x] = mine;
-}
-
-// The pieces' sums into `out`, by one warp. They may have been written by others of the same launch.
-CUDA_FN void loss_total(const loss_sums *parts, int pieces, float *out) {
-    double sum = 0, norm = 0;
-#pragma unroll 4
-    for (int i = threadIdx.x; i < pieces; i += 32) {
-        sum += __ldcg(&parts[i].sum);
-        norm += __ldcg(&parts[i].norm);
-    }
+    float sum = (float)mine.sum, norm = (float)mine.norm;
     for (int d = 16; d; d >>= 1) {
         sum += __shfl_xor_sync(0xFFFFFFFFu, sum, d);
         norm += __shfl_xor_sync(0xFFFFFFFFu, norm, d);
     }
-    if (threadIdx.x != 0) return;
-    out[0] = (float)sum;
-    out[1] = (float)norm;
+    if (threadIdx.x % 32 == 0) parts[blockIdx.x] = loss_sums{(double)sum, (double)norm};
+}
+
+// The pieces' sums into `out`, by one warp, each lane of which gets them. They may have been written by others of the same
+// launch.
+CUDA_FN loss_sums loss_total(const loss_sums *parts, int pieces, float *out) {
+    loss_sums s = {0, 0};
+#pragma unroll 4
+    for (int i = threadIdx.x; i < pieces; i += 32) {
+        s.sum += __ldcg(&parts[i].sum);
+        s.norm += __ldcg(&parts[i].norm);
+    }
+    for (int d = 16; d; d >>= 1) {
+        s.sum += __shfl_xor_sync(0xFFFFFFFFu, s.sum, d);
+        s.norm += __shfl_xor_sync(0xFFFFFFFFu, s.norm, d);
+    }
+    if (threadIdx.x == 0) {
+        out[0] = (float)s.sum;
+        out[1] = (float)s.norm;
+    }
+    return s;
 }
 
 static __global__ void loss_add_kernel(const loss_sums *parts, int pieces, float *out) {

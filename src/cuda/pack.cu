@@ -2,6 +2,9 @@
 
 #include "cuda/mma.cuh"
 
+#include <stdlib.h>
+#include <string.h>
+
 enum { THREADS = 128 };
 
 static_assert(sizeof(pack_args) <= 4096, "packs are passed by value");
@@ -19,7 +22,7 @@ template <int MATH> CUDA_FN void put_terms(uint32_t *to, const float v[4]) {
 
 CUDA_FN float weight_at(const rows_pack &p, int k, int n) {
     if (k >= p.K || n >= p.N) return 0;
-    return __ldg(p.weights + (p.back ? (int64_t)k * p.N + n : (int64_t)n * p.K + k));
+    return __ldcg(p.weights + (p.back ? (int64_t)k * p.N + n : (int64_t)n * p.K + k)); // written while we were waiting
 }
 
 // A lane's share of a run: `at` counts lanes, then runs, then groups.
@@ -51,7 +54,7 @@ template <int MATH, int NJ> CUDA_FN void pack_share(const rows_pack &p, char *to
 // A column's bias behind the weights, zeros past the edge.
 CUDA_FN void pack_bias(const rows_pack &p, char *to, size_t weights, int64_t at, int columns) {
     if (!p.bias || at >= (p.N + columns - 1) / columns * columns) return;
-    ((float *)(to + p.offset + weights))[at] = at < p.N ? p.bias[at] : 0.0f;
+    ((float *)(to + p.offset + weights))[at] = at < p.N ? __ldcg(p.bias + at) : 0.0f;
 }
 
 template <int MATH> static __global__ void __launch_bounds__(THREADS) pack_kernel(const __grid_constant__ pack_args a) {
@@ -64,19 +67,58 @@ template <int MATH> static __global__ void __launch_bounds__(THREADS) pack_kerne
     } else {
         pack_share<MATH, 1>(a.pack[n], a.to, at);
     }
-    pack_bias(a.pack[n], a.to, a.weights[n], at, 8 * (a.pack[n].wide ? ROWS_WIDE : 1));
+    pack_bias(a.pack[n], a.to, a.weights[n], at, rows_columns(&a.pack[n]));
 }
 
 static int64_t shares(const rows_pack *p) {
-    int columns = 8 * (p->wide ? ROWS_WIDE : 1);
+    int columns = rows_columns(p);
     return (int64_t)((p->N + columns - 1) / columns) * ((p->K + ROWS_TERMS - 1) / ROWS_TERMS) * 32;
 }
 
-bool pack_make(pack_args *p, rows_compiler *r) {
+// Memory of packs, in a list of the queue's.
+struct pack_memory {
+    pack_memory *next;
+    rows_pack pack[ROWS_MOST];
+    int count, low, users;
+    char *to;
+};
+
+static bool is_same(const rows_pack *a, const rows_pack *b) {
+    return a->weights == b->weights && a->bias == b->bias && a->offset == b->offset && a->K == b->K && a->N == b->N &&
+           a->back == b->back && a->wide == b->wide;
+}
+
+static bool serves(const pack_memory *m, const rows_compiler *r) {
+    if (m->count != r->packs || m->low != r->program.low) return false;
+    for (int i = 0; i < m->count; i++)
+        if (!is_same(&m->pack[i], &r->pack[i])) return false;
+    return true;
+}
+
+static pack_memory *memory_for(queue *q, const rows_compiler *r) {
+    for (pack_memory *m = q->packs; m; m = m->next)
+        if (serves(m, r)) return m;
+    pack_memory *m = (pack_memory *)calloc(1, sizeof *m);
+    if (!m || cudaMalloc((void **)&m->to, r->packed) != cudaSuccess) {
+        free(m);
+        return NULL;
+    }
+    memcpy(m->pack, r->pack, sizeof m->pack);
+    m->count = r->packs;
+    m->low = r->program.low;
+    m->next = q->packs;
+    q->packs = m;
+    return m;
+}
+
+bool pack_make(queue *q, pack_args *p, rows_compiler *r) {
     *p = pack_args{};
     p->low = r->program.low;
     p->bytes = r->packed;
-    if (cudaMalloc((void **)&p->to, p->bytes) != cudaSuccess) return false;
+    p->memory = memory_for(q, r);
+    if (!p->memory) return false;
+    p->memory->users++;
+    p->to = p->memory->to;
     for (int i = 0; i < r->packs; i++) {
         p->pack[i] = r->pack[i];
         p->weights[i] = rows_pack_bytes(&r->pack[i], p->low);
@@ -88,8 +130,13 @@ bool pack_make(pack_args *p, rows_compiler *r) {
     return true;
 }
 
-void pack_remove(pack_args *p) {
-    cudaFree(p->to);
+void pack_remove(queue *q, pack_args *p) {
+    pack_memory *m = p->memory, **at = &q->packs;
+    if (--m->users) return;
+    while (*at != m) at = &(*at)->next;
+    *at = m->next;
+    if (!q->lost) cudaFree(m->to);
+    free(m);
 }
 
 void pack_launch(const call *c, const pack_args *p) {

@@ -17,12 +17,14 @@ struct pack_args {
     int low; // dtype of the packed weights
     char *to;
     size_t bytes;
+    struct pack_memory *memory; // whose `to` is
 };
 
-// The packs of a compiled program, with memory of their own on the card; its instructions are then placed. False where
-// memory is short.
-bool pack_make(pack_args *p, rows_compiler *r);
-void pack_remove(pack_args *p);
+// The packs of a compiled program, with memory on the card; its instructions are then placed. Programs of a queue with the
+// same packs share it: every step packs anew, and the schedule orders who writes behind who reads. False where memory is
+// short.
+bool pack_make(queue *q, pack_args *p, rows_compiler *r);
+void pack_remove(queue *q, pack_args *p);
 
 void pack_launch(const call *c, const pack_args *p);
 

@@ -11,15 +11,15 @@
 // rows on all multiprocessors, is faster than what a launch costs.
 enum { LARGE_CARD = 132, WEIGHT_BYTES = 640 * 1024 };
 
-enum { WIDE = 256 }; // columns of a product that give eight warps of a block four tiles each
+enum { WIDE = 256 }; // columns of a product that give half the warps of a block four tiles each
 
 int rows_tiles(int64_t rows) {
     int64_t tiles = (rows + ROWS_TILE - 1) / ROWS_TILE;
     return tiles <= 2 * LARGE_CARD ? 1 : 2;
 }
 
-void rows_begin(rows_compiler *r, const kernel *const *table, int64_t rows, int limit) {
-    *r = (rows_compiler){.table = table, .limit = limit};
+void rows_begin(rows_compiler *r, const kernel *const *table, int64_t rows, int limit, bool wide) {
+    *r = (rows_compiler){.table = table, .limit = limit, .wide = wide};
     r->program.rows = rows;
     r->program.tiles = rows_tiles(rows);
     r->program.low = DTYPE_F32;
@@ -196,7 +196,7 @@ static bool load(rows_compiler *r, const operand *o, rows_tile *t) {
 
 static bool is_wide(const rows_compiler *r, int64_t I, int64_t O) {
     int64_t rounds = (rows_blocks(r->program.rows) + LARGE_CARD - 1) / LARGE_CARD;
-    return rounds * I * O * (int64_t)dtype_bytes((dtype)r->program.low) > WEIGHT_BYTES;
+    return rounds * I * O * (int64_t)sizeof(float) > WEIGHT_BYTES;
 }
 
 // Whether the program multiplies as this layer does.
@@ -208,18 +208,14 @@ static bool math_fits(rows_compiler *r, const call *c) {
     return is_float(&c->in[1]) && is_float(&c->in[2]);
 }
 
-static int group_columns(const rows_pack *p) {
-    return 8 * (p->wide ? ROWS_WIDE : 1);
-}
-
 size_t rows_pack_bytes(const rows_pack *p, int low) {
-    int columns = group_columns(p);
+    int columns = rows_columns(p);
     size_t groups = (size_t)((p->N + columns - 1) / columns), runs = (size_t)((p->K + ROWS_TERMS - 1) / ROWS_TERMS);
     return groups * runs * (size_t)columns * ROWS_TERMS * dtype_bytes((dtype)low);
 }
 
-size_t rows_pack_bytes_all(const rows_pack *p, int low) {
-    size_t columns = (size_t)((p->N + group_columns(p) - 1) / group_columns(p)) * (size_t)group_columns(p);
+size_t rows_pack_room(const rows_pack *p, int low) {
+    size_t columns = (size_t)((p->N + rows_columns(p) - 1) / rows_columns(p)) * (size_t)rows_columns(p);
     return rows_pack_bytes(p, low) + (p->bias ? (columns * sizeof(float) + 255) / 256 * 256 : 0);
 }
 
@@ -228,7 +224,7 @@ size_t rows_pack_bytes_all(const rows_pack *p, int low) {
 static void lay_product(rows_compiler *r, rows_instr *i, const operand *w, const operand *to) {
     int64_t width = operand_width(to);
     rows_pack *p = &r->pack[r->packs++];
-    i->flag = width >= WIDE;
+    i->flag = r->wide && width >= WIDE && width % (2 * ROWS_WIDE) == 0;
     r->program.wide |= i->flag;
     *p = (rows_pack){.weights = w->data,
         .bias = i->p[1],
@@ -238,7 +234,7 @@ static void lay_product(rows_compiler *r, rows_instr *i, const operand *w, const
         .back = i->op == ROWS_LINEAR_BACK,
         .wide = i->flag,
         .instr = (uint8_t)(i - r->program.code)};
-    r->packed += rows_pack_bytes_all(p, r->program.low);
+    r->packed += rows_pack_room(p, r->program.low);
     int run = i->flag ? 2 * ROWS_WIDE : 2;
     size_t bytes = (size_t)run * dtype_bytes(to->type);
     i->to.vectors = width % run == 0 && (uintptr_t)to->data % (bytes < 16 ? bytes : 16) == 0;
@@ -472,16 +468,14 @@ static bool add_confusion(rows_compiler *r, const call *c) {
     return true;
 }
 
-// A tally belongs to a loss of this program: the last block adds both.
+// A tally belongs to a loss of this program, whose sum the last block has in hand.
 static bool add_tally(rows_compiler *r, const call *c) {
-    bool own = false;
-    for (int k = 0; k < r->tails; k++) own |= r->tail[k].op == ROWS_LOSS_ADD && r->tail[k].to.data == c->in[0].data;
-    if (!own || !claim_last(r, &c->out[0])) return false;
-    rows_instr *i = emit(r, ROWS_TALLY);
-    if (!i) return false;
-    i->a.data = c->in[0].data;
-    i->to.data = c->out[0].data;
-    i->flag = c->first;
+    rows_instr *loss = NULL;
+    for (int k = 0; k < r->tails; k++)
+        if (r->tail[k].op == ROWS_LOSS_ADD && r->tail[k].to.data == c->in[0].data) loss = &r->tail[k];
+    if (!loss || loss->p[0] || !claim_last(r, &c->out[0])) return false;
+    loss->p[0] = c->out[0].data;
+    loss->flag = c->first;
     return true;
 }
 
@@ -490,6 +484,7 @@ static bool add_advance(rows_compiler *r, const call *c) {
     rows_instr *i = emit(r, ROWS_ADVANCE);
     if (!i) return false;
     i->n = (int32_t)c->batch;
+    r->program.step = c->step;
     r->program.step_written = c->step_written;
     r->closed = true;
     return true;
@@ -621,17 +616,33 @@ static void chain_products(rows_program *p) {
     }
 }
 
-// A loss or a metric reads rows and writes none: what follows it can run beside it, on other warps, as long as that is
-// of their kind too. (Anything else might take the slot that it reads.)
+// A loss or a metric reads rows and writes none: what follows it can run beside it, on another warp, as long as that is
+// of their kind or their gradient, and writes nothing that those before it still read.
+enum { LAST_WARP = 7 };
+
 static bool only_reads(int op) {
     return op == ROWS_CROSS_ENTROPY || op == ROWS_POINTWISE || op == ROWS_CONFUSION;
 }
 
+static bool reads(const rows_program *p, const rows_instr *i, const rows_tile *written) {
+    if (!written->data) return false;
+    return slots_meet(p, written, &i->a) || slots_meet(p, written, &i->b) || written->data == i->a.data ||
+           written->data == i->b.data;
+}
+
+static bool opens(const rows_program *p, const rows_instr *first, const rows_instr *next) {
+    bool back = next->op == ROWS_CROSS_ENTROPY_BACK || next->op == ROWS_POINTWISE_BACK;
+    if (only_reads(next->op)) return true;
+    for (const rows_instr *i = first; back && i < next; i++) back = !reads(p, i, &next->to);
+    return back;
+}
+
 static void open_losses(rows_program *p) {
+    rows_instr *first = p->code; // of those that run side by side
     for (int i = 0; i + 1 < p->body; i++) {
         rows_instr *now = &p->code[i], *next = now + 1;
-        bool back = next->op == ROWS_CROSS_ENTROPY_BACK || next->op == ROWS_POINTWISE_BACK;
-        if (!only_reads(now->op) || !(only_reads(next->op) || back)) continue;
+        if (!now->warp) first = now;
+        if (!only_reads(now->op) || now->warp == LAST_WARP || !opens(p, first, next)) continue;
         now->open = 1;
         next->warp = (uint8_t)(now->warp + 1);
     }

@@ -35,8 +35,7 @@ typedef enum {
     ROWS_POINTWISE,          // the block's loss of a - b: squared, or absolute; p1: weight
     ROWS_POINTWISE_BACK,     // p0: the gradient of the sum
     ROWS_CONFUSION,          // p: label, weight; to: counts
-    ROWS_LOSS_ADD,           // from here on by a warp of the last block: to = the sum of n partial sums a
-    ROWS_TALLY,
+    ROWS_LOSS_ADD, // from here on by a warp of the last block: to = the sum of n partial sums a, tallied in p0 if there
     ROWS_ADVANCE
 } rows_op;
 
@@ -63,7 +62,7 @@ typedef struct {
     uint32_t node, least;    // dropout
     float x, y;
     uint8_t op, act;
-    uint8_t flag;    // products: ROWS_WIDE tiles of columns to a warp; dropout: on; pointwise: squared; tally: first
+    uint8_t flag; // products: ROWS_WIDE tiles of columns to a warp; dropout: on; pointwise: squared; loss: tallied anew
     uint8_t vectors; // element by element: four at a time
     uint8_t open;    // the next instruction need not wait for this one
     uint8_t warp;    // losses and metrics: which warp's rows
@@ -79,6 +78,9 @@ typedef struct {
     uint8_t back, wide;
     uint8_t instr; // whose p[0] it becomes, and p[1] the bias
 } rows_pack;
+
+// Bytes of shared memory that the kernel takes besides the slots, of programs with and without wide products.
+enum { ROWS_OWN = 16 * 1024, ROWS_OWN_WIDE = 40 * 1024 };
 
 // What a launch runs. Its blocks read the copy on the card.
 typedef struct {
@@ -112,6 +114,7 @@ typedef struct {
     int limit, now;             // bytes of shared memory at most; the instruction being written
     int slots, claims, weights;
     bool full, closed; // products in fp32 have been seen; nothing may follow
+    bool wide;         // products may be
     rows_slot slot[ROWS_SLOTS];
     rows_claim claim[ROWS_CLAIMS];
     const call *weight[ROWS_WEIGHTS]; // backward calls whose weights' gradients are left to do
@@ -143,8 +146,9 @@ __host__ __device__
     return (width + 15) / 16 * 16 + 8;
 }
 
-// A new program for `rows` rows, in `limit` bytes of shared memory.
-void rows_begin(rows_compiler *r, const kernel *const *table, int64_t rows, int limit);
+// A new program for `rows` rows, in `limit` bytes of shared memory. Wide products take more of it besides: they are for
+// cards that have it.
+void rows_begin(rows_compiler *r, const kernel *const *table, int64_t rows, int limit, bool wide);
 
 // Adds a call, or leaves the program as it is and returns false.
 bool rows_add(rows_compiler *r, const call *c);
@@ -154,10 +158,18 @@ bool rows_add(rows_compiler *r, const call *c);
 void rows_end(rows_compiler *r);
 void rows_place(rows_compiler *r, void *at);
 
-// Tiles of 8 columns that a warp has, of a product that is wide; terms of a run; bytes of packed weights, and with
-// their bias.
+// Tiles of 8 columns that a warp has, of a product that is wide; terms of a run; columns of a warp; bytes of packed
+// weights, and with their bias.
 enum { ROWS_WIDE = 4, ROWS_TERMS = 16 };
+#ifdef __CUDACC__
+__host__ __device__
+#endif
+    static inline int
+    rows_columns(const rows_pack *p) {
+    return 8 * (p->wide ? ROWS_WIDE : 1);
+}
+
 size_t rows_pack_bytes(const rows_pack *p, int low);
-size_t rows_pack_bytes_all(const rows_pack *p, int low);
+size_t rows_pack_room(const rows_pack *p, int low);
 
 #endif

@@ -25,7 +25,7 @@ template <int MT, bool WIDE> struct rows_shape {
 // Where a block stands: its shared memory, its first row, and how many are real.
 struct rows_block {
     char *room;
-    float *slices; // of products: 128 sums a warp and tile of rows
+    float *slices; // of products: 128 sums of every warp for each of its tiles
     const step *now;
     int row, rows;
 };
@@ -195,10 +195,10 @@ template <int MATH> CUDA_FN void terms_mma(float acc[4], const terms &q, const u
 template <int WORDS> CUDA_FN void fetch(uint32_t w[WORDS], const uint32_t *run) {
     int lane = threadIdx.x % 32;
     if constexpr (WORDS == 2) {
-        *(uint2 *)w = __ldg((const uint2 *)run + lane);
+        *(uint2 *)w = ((const uint2 *)run)[lane];
     } else {
 #pragma unroll
-        for (int q = 0; q < WORDS / 4; q++) *(uint4 *)(w + 4 * q) = __ldg((const uint4 *)run + q * 32 + lane);
+        for (int q = 0; q < WORDS / 4; q++) *(uint4 *)(w + 4 * q) = ((const uint4 *)run)[q * 32 + lane];
     }
 }
 
@@ -220,7 +220,7 @@ CUDA_FN void product_run(float acc[MT][NJ][4], const typename math_type<MATH>::e
 template <int MATH, int MT, int NJ>
 CUDA_FN void product(float acc[MT][NJ][4], const typename math_type<MATH>::element *a, const uint32_t *packed, int K,
     int first, int step) {
-    const int WORDS = NJ * weights_type<MATH>::WORDS, RUN = 32 * WORDS, DEPTH = 4;
+    const int WORDS = NJ * weights_type<MATH>::WORDS, RUN = 32 * WORDS, DEPTH = WORDS > 8 ? 2 : 4;
     int whole = K / ROWS_TERMS, last = (K - 1) / ROWS_TERMS, ld = rows_ld(K), s = first;
     alignas(16) uint32_t w[DEPTH][WORDS];
 #pragma unroll
@@ -298,10 +298,10 @@ static __device__ __noinline__ void put_one(const rows_tile *t, const rows_block
 }
 
 // A product's results: a lane's runs of 2 NJ columns, of rows g and g + 8 of a tile, one tile after another, the next one
-// moved to the front each time. `in` is a copy, so that its fields come at once and nothing that is stored can change
-// them; `next` are the instructions that are chained to it.
+// moved to the front each time. `in` is a copy of what is at `at`, so that its fields come at once and nothing that is
+// stored can change them; the instructions that are chained to it follow there.
 template <int MATH, int MT, int NJ>
-CUDA_FN void put_tiles(const rows_instr &in, const rows_instr *next, const rows_block &k, float acc[MT][NJ][4],
+CUDA_FN void put_tiles(const rows_instr &in, const rows_instr *at, const rows_block &k, float acc[MT][NJ][4],
     const float bias[2 * NJ], int c) {
     const int N = 2 * NJ;
     alignas(16) float v[2][N];
@@ -318,11 +318,11 @@ CUDA_FN void put_tiles(const rows_instr &in, const rows_instr *next, const rows_
                 if (r + 8 * h < k.rows) put_run<MATH, N>(v[h], to, r + 8 * h, c);
             } else {
 #pragma unroll
-                for (int e = 0; e < N; e++) put_one<MATH>(&next[-1].to, &k, r + 8 * h, c + e, v[h][e]);
+                for (int e = 0; e < N; e++) put_one<MATH>(&at->to, &k, r + 8 * h, c + e, v[h][e]);
             }
         }
 #pragma unroll 1
-        for (int n = 0; n < in.chain; n++) chained<MATH, N>(next[n], k, r, c, v);
+        for (int n = 0; n < in.chain; n++) chained<MATH, N>(at[1 + n], k, r, c, v);
 #pragma unroll
         for (int n = 0; n < (MT - 1) * NJ * 4; n++)
             acc[n / (NJ * 4)][n / 4 % NJ][n % 4] = acc[n / (NJ * 4) + 1][n / 4 % NJ][n % 4];
@@ -375,7 +375,7 @@ template <int MATH, int MT, int NJ> CUDA_FN void linear(const rows_instr *at, co
         if (group < groups && slice < max(slices, 1))
             product<MATH, MT, NJ>(acc, a, (const uint32_t *)in.p[0] + group * runs * RUN, K, slice, max(slices, 1));
         if (cut) add_slices<MT, NJ>(acc, k.slices, warp, groups, slices);
-        if (mine) put_tiles<MATH, MT, NJ>(in, at + 1, k, acc, bias, c);
+        if (mine) put_tiles<MATH, MT, NJ>(in, at, k, acc, bias, c);
     }
 }
 
@@ -550,22 +550,23 @@ template <int MATH, int MT, bool WIDE> CUDA_FN void rows_run(const rows_instr *i
     }
 }
 
-CUDA_FN void tally(const float *sums, double *total, bool first) {
+// A loss's sum and normaliser, and what they add to in the tally: lane 0 has the one, lane 1 the other.
+CUDA_FN void loss_end(const rows_instr &in) {
+    double *total = (double *)in.p[0], step = 0, all = 0;
     int k = threadIdx.x;
-    if (k >= 2) return;
-    double v = (double)sums[k];
-    total[TALLY_STEP_SUM + k] = first ? v : total[TALLY_STEP_SUM + k] + v;
-    total[TALLY_SUM + k] += v;
+    bool tallies = total && k < 2;
+    if (tallies) all = total[TALLY_SUM + k];
+    if (tallies && !in.flag) step = total[TALLY_STEP_SUM + k];
+    loss_sums s = loss_total((const loss_sums *)in.a.data, in.n, (float *)in.to.data);
+    double v = (double)(float)(k ? s.norm : s.sum);
+    if (!tallies) return;
+    total[TALLY_STEP_SUM + k] = step + v;
+    total[TALLY_SUM + k] = all + v;
 }
 
-CUDA_FN void rows_run_last(const rows_instr &in, step *s) {
-    switch (in.op) {
-    case ROWS_LOSS_ADD: loss_total((const loss_sums *)in.a.data, in.n, (float *)in.to.data); break;
-    case ROWS_TALLY: tally((const float *)in.a.data, (double *)in.to.data, in.flag); break;
-    case ROWS_ADVANCE:
-        if (threadIdx.x == 0) s->row += (uint64_t)in.n;
-        break;
-    }
+CUDA_FN void rows_run_last(const rows_instr &in, const step *now, step *written) {
+    if (in.op == ROWS_LOSS_ADD) loss_end(in);
+    if (in.op == ROWS_ADVANCE && threadIdx.x == 0) written->row = now->row + (uint64_t)in.n;
 }
 
 // Whether all other blocks have come here before: what they wrote is then visible, and what they read is done with.
@@ -589,6 +590,7 @@ static __global__ void __launch_bounds__(rows_shape<MT, WIDE>::THREADS, WIDE ? 1
     __shared__ rows_program p; // near, and so is the step record: every instruction looks at them, once
     __shared__ step now;
     __shared__ __align__(16) float slices[rows_shape<MT, WIDE>::SLICED];
+    static_assert(sizeof p + sizeof now + sizeof slices + 64 <= (WIDE ? ROWS_OWN_WIDE : ROWS_OWN), "what rows.h says");
     for (int i = threadIdx.x; i < (int)(sizeof p / sizeof(uint4)); i += blockDim.x)
         ((uint4 *)&p)[i] = ((const uint4 *)program)[i]; // constant: it need not wait for anything
     cuda_begin();
@@ -602,8 +604,7 @@ static __global__ void __launch_bounds__(rows_shape<MT, WIDE>::THREADS, WIDE ? 1
     }
     if (p.body == p.count || !is_last(p.ticket) || threadIdx.x >= 32) return;
     for (int i = p.body; i < p.count; i++) {
-        rows_run_last(p.code[i], p.step_written);
-        __syncwarp();
+        rows_run_last(p.code[i], &now, p.step_written);
     }
 }
 

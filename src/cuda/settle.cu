@@ -8,7 +8,7 @@ extern "C" {
 }
 
 // A thread keeps HELD groups of four elements in registers; slabs that have more are read again for the rest.
-enum { THREADS = 256, HELD = 3 };
+enum { THREADS = 256, HELD = 3, PATIENCE = 50000000 };
 
 CUDA_FN double squares(float4 g) {
     double x = (double)g.x, y = (double)g.y, z = (double)g.z, w = (double)g.w;
@@ -20,34 +20,67 @@ CUDA_FN void post(unsigned *at, unsigned half, unsigned number) {
     *(volatile uint64_t *)at = (uint64_t)number << 32 | half;
 }
 
-CUDA_FN unsigned receive(const unsigned *at, unsigned number) {
-    uint64_t word;
-    do {
-        word = *(const volatile uint64_t *)at;
-    } while ((unsigned)(word >> 32) != number);
-    return (unsigned)word;
+// Whether both halves of a sum are those of the meeting.
+CUDA_FN bool is_here(uint64_t low, uint64_t high, unsigned number) {
+    return (unsigned)(low >> 32) == number && (unsigned)(high >> 32) == number;
 }
 
-// The sum over all blocks, the same in each.
-CUDA_FN double meet(const settle_args &a, double sum, unsigned number, double *room) {
-    if (threadIdx.x == 0) {
-        unsigned *mine = a.meeting + 4 + 4 * blockIdx.x;
-        __threadfence(); // what this block has read, the first one may now overwrite
-        post(mine, (unsigned)__double2loint(sum), number);
-        post(mine + 2, (unsigned)__double2hiint(sum), number);
+// A lane's share of the other blocks' sums: every 32nd. All of them are asked for at once, until all are here. Blocks that
+// never come, because others hold the multiprocessors that they need, end the launch with an error.
+CUDA_FN double receive(const unsigned *meeting, unsigned number) {
+    const int EACH = SETTLE_BLOCKS / 32;
+    uint64_t low[EACH], high[EACH];
+    bool here = false;
+    for (unsigned tries = 0; !here; tries++) {
+        if (tries == PATIENCE) __trap();
+        here = true;
+#pragma unroll
+        for (int i = 0; i < EACH; i++) {
+            unsigned block = threadIdx.x + 32 * i;
+            const volatile uint64_t *at = (const volatile uint64_t *)(meeting + 4 + 4 * block);
+            low[i] = high[i] = (uint64_t)number << 32;
+            if (block < gridDim.x) low[i] = at[0], high[i] = at[1];
+        }
+#pragma unroll
+        for (int i = 0; i < EACH; i++) here = here && is_here(low[i], high[i], number);
     }
+    double sum = 0;
+#pragma unroll
+    for (int i = 0; i < EACH; i++) sum += __hiloint2double((int)(unsigned)high[i], (int)(unsigned)low[i]);
+    return sum;
+}
+
+// Tells the other blocks this one's sum, by one thread.
+CUDA_FN void announce(const settle_args &a, double sum, unsigned number) {
+    unsigned *mine = a.meeting + 4 + 4 * blockIdx.x;
+    __threadfence(); // what this block has read, the first one may now overwrite
+    post(mine, (unsigned)__double2loint(sum), number);
+    post(mine + 2, (unsigned)__double2hiint(sum), number);
+}
+
+// The sum over all blocks, the same in each, by one warp.
+CUDA_FN double meet(const settle_args &a, unsigned number) {
+    double sum = receive(a.meeting, number);
+    for (int d = 16; d; d >>= 1) sum += __shfl_xor_sync(0xFFFFFFFFu, sum, d);
+    if (blockIdx.x == 0) __threadfence(); // before it overwrites what the others have read
+    return sum;
+}
+
+// The block's sum, in its first thread: by warps, then one after another.
+CUDA_FN double block_squares(double sum, double *room) {
+    for (int d = 16; d; d >>= 1) sum += __shfl_xor_sync(0xFFFFFFFFu, sum, d);
+    if (threadIdx.x % 32 == 0) room[threadIdx.x / 32] = sum;
+    __syncthreads();
     sum = 0;
-    if (threadIdx.x < gridDim.x) {
-        const unsigned *from = a.meeting + 4 + 4 * threadIdx.x;
-        sum = __hiloint2double((int)receive(from + 2, number), (int)receive(from, number));
-    }
-    return block_sum(sum, room);
+    for (int i = 0; threadIdx.x == 0 && i < THREADS / 32; i++) sum += room[i];
+    return sum;
 }
 
 // What the step's end depends on besides the gradient, read before the blocks meet, by one thread of each.
 struct before {
     double state[CLIP_COUNT], norm;
-    float scale;
+    uint64_t update;
+    float scale, lr;
 };
 
 CUDA_FN before read_before(const settle_args &a) {
@@ -56,6 +89,8 @@ CUDA_FN before read_before(const settle_args &a) {
     for (int i = 0; i < CLIP_COUNT; i++) b.state[i] = a.state[i];
     b.norm = a.totals[TALLY_STEP_NORM];
     b.scale = *a.scale;
+    b.update = a.step->update;
+    b.lr = a.step->lr;
     return b;
 }
 
@@ -80,15 +115,17 @@ CUDA_FN void advance(const settle_args &a) {
 
 static __global__ void __launch_bounds__(THREADS) settle_kernel(const __grid_constant__ settle_args a) {
     cuda_begin();
-    __shared__ double room[32];
+    __shared__ double room[THREADS / 32];
     __shared__ adamw_rates rates;
     int64_t first = (int64_t)blockIdx.x * THREADS + threadIdx.x, stride = (int64_t)gridDim.x * THREADS;
     float4 g[HELD];
     adamw_quad q[HELD];
+    bool decays[HELD];
     double sum = 0;
     before b = {};
-    unsigned number = *(volatile unsigned *)a.meeting + 1;
-    float lr = a.step->lr;
+    unsigned number = 0;
+    float lr = 0;
+    if (threadIdx.x < 32) number = *(volatile unsigned *)a.meeting + 1;
     if (threadIdx.x == 0) b = read_before(a);
 #pragma unroll
     for (int k = 0; k < HELD; k++) {
@@ -99,12 +136,19 @@ static __global__ void __launch_bounds__(THREADS) settle_kernel(const __grid_con
     for (int k = 0; k < HELD; k++) {
         int64_t i = first + k * stride;
         if (i < a.quads) q[k] = adamw_quad{a.w[i], a.m[i], a.v[i]};
+        decays[k] = i >= a.quads || quad_decays(a.decays, i);
     }
 #pragma unroll
     for (int k = 0; k < HELD; k++) sum += squares(g[k]);
 #pragma unroll 4
     for (int64_t i = first + HELD * stride; i < a.quads; i += stride) sum += squares(a.g[i]);
-    sum = meet(a, block_sum(sum, room), number, room);
+    sum = block_squares(sum, room);
+    if (threadIdx.x == 0) {
+        announce(a, sum, number);
+        lr = scheduled_rate(a.adamw.schedule, b.lr, b.update); // while the sums are on their way
+    }
+    __syncwarp();
+    if (threadIdx.x < 32) sum = meet(a, number);
     if (threadIdx.x == 0) {
         rates = settle(a, b, sum, lr, number);
         advance(a);
@@ -115,18 +159,16 @@ static __global__ void __launch_bounds__(THREADS) settle_kernel(const __grid_con
     for (int k = 0; k < HELD; k++) {
         int64_t i = first + k * stride;
         if (i >= a.quads) return;
-        adamw_step(q[k], g[k], r, a.adamw);
+        adamw_step(q[k], g[k], decays[k], r, a.adamw);
         a.w[i] = q[k].w, a.m[i] = q[k].m, a.v[i] = q[k].v;
     }
 #pragma unroll 2
     for (int64_t i = first + HELD * stride; i < a.quads; i += stride) {
         adamw_quad e = {a.w[i], a.m[i], a.v[i]};
-        adamw_step(e, a.g[i], r, a.adamw);
+        adamw_step(e, a.g[i], quad_decays(a.decays, i), r, a.adamw);
         a.w[i] = e.w, a.m[i] = e.m, a.v[i] = e.v;
     }
 }
-
-static_assert((int)SETTLE_BLOCKS <= (int)THREADS, "a thread reads a block's sum");
 
 // Every block a multiprocessor of its own at most, and no more than the slab keeps busy.
 static int blocks_of(int64_t quads) {
@@ -141,7 +183,7 @@ static int blocks_of(int64_t quads) {
 int settle_match(const call *calls, int count, settle_args *a, unsigned *meeting) {
     const call *clip = &calls[0], *adamw = &calls[1];
     if (count < 2 || clip->op != OP_clip || adamw->op != OP_adamw) return 0;
-    if (adamw->in[0].data != clip->out[0].data || adamw->in[2].data != clip->in[1].data) return 0;
+    if (adamw->in[ADAMW_CLIP].data != clip->out[0].data || adamw->in[ADAMW_GRADIENTS].data != clip->in[1].data) return 0;
     int64_t n = operand_count(&clip->in[1]);
     if (n % 4) return 0;
     const adamw_settings *s = (const adamw_settings *)adamw->attr;
@@ -149,9 +191,10 @@ int settle_match(const call *calls, int count, settle_args *a, unsigned *meeting
     bool advances = count > 2 && calls[2].op == OP_advance && !((const advance_attr *)calls[2].attr)->after_micro;
     *a = settle_args{};
     a->g = (const float4 *)clip->in[1].data;
-    a->w = (float4 *)adamw->in[1].data;
-    a->m = (float4 *)adamw->in[3].data;
-    a->v = (float4 *)adamw->in[4].data;
+    a->w = (float4 *)adamw->in[ADAMW_WEIGHTS].data;
+    a->m = (float4 *)adamw->in[ADAMW_MOMENT1].data;
+    a->v = (float4 *)adamw->in[ADAMW_MOMENT2].data;
+    a->decays = (const int8_t *)adamw->in[ADAMW_DECAYS].data;
     a->quads = n / 4;
     a->totals = (const double *)clip->in[0].data;
     a->state = (double *)clip->out[0].data;

@@ -2,7 +2,8 @@
 // ops/advance.c).
 //
 // The norm of the whole gradient comes before the first update of a weight, so the blocks wait for each other once: they
-// are no more than the card's multiprocessors, all of which run at the same time. Every block posts its sum of squares,
+// are no more than the card's multiprocessors, all of which run at the same time. (Where processes share multiprocessors
+// through MPS and want more than there are, they may wait for each other: after some seconds the launch gives up.) Every block posts its sum of squares,
 // reads those of all, and settles the step for itself; the first block alone writes what came of it. What a thread will
 // need afterwards is on its way meanwhile.
 #ifndef TRADEWIND_CUDA_SETTLE_CUH
@@ -13,6 +14,7 @@
 struct settle_args {
     const float4 *g;
     float4 *w, *m, *v;
+    const int8_t *decays; // or NULL
     int64_t quads;
     const double *totals;
     double *state; // clip's

@@ -1,21 +1,29 @@
 // sgd on the card: see ops/sgd.c.
-#include "cuda/cuda.cuh"
+#include "cuda/adamw.cuh"
 
 static __global__ void forward_kernel(const step *s, const double *clip, float *w, const float *g, float *m,
-    sgd_settings a, int64_t n) {
-    float factor = (float)clip[CLIP_FACTOR], lr = s->lr;
+    const int8_t *decays, const __grid_constant__ sgd_settings a, int64_t n) {
+    __shared__ float rate;
+    float factor = (float)clip[CLIP_FACTOR];
     if (clip[CLIP_FACTOR] == 0) return;
+    if (threadIdx.x == 0) rate = scheduled_rate(a.schedule, s->lr, s->update);
+    __syncthreads();
+    float lr = rate;
     FOR_EACH(i, n) {
-        float d = g[i] * factor + a.weight_decay * w[i];
-        if (m) d = m[i] = a.momentum * m[i] + d;
+        float d = g[i] * factor + (quad_decays(decays, i / 4) ? a.weight_decay : 0) * w[i];
+        if (m) {
+            float m1 = m[i] = a.momentum * m[i] + d;
+            d = a.nesterov ? d + a.momentum * m1 : m1;
+        }
         w[i] -= lr * d;
     }
 }
 
 static void forward(const call *c) {
-    int64_t n = operand_count(&c->in[1]);
-    LAUNCH(c, forward_kernel, blocks_for(n, 256), 256, 0, c->step, (const double *)c->in[0].data, (float *)c->in[1].data,
-        (const float *)c->in[2].data, (float *)c->in[3].data, *(const sgd_settings *)c->attr, n);
+    int64_t n = operand_count(&c->in[SGD_WEIGHTS]);
+    LAUNCH(c, forward_kernel, blocks_for(n, 256), 256, 0, c->step, (const double *)c->in[SGD_CLIP].data,
+        (float *)c->in[SGD_WEIGHTS].data, (const float *)c->in[SGD_GRADIENTS].data, (float *)c->in[SGD_MOMENT].data,
+        (const int8_t *)c->in[SGD_DECAYS].data, *(const sgd_settings *)c->attr, n);
 }
 
 extern "C" const kernel cuda_sgd = {forward, NULL, NULL, NULL};

@@ -264,14 +264,30 @@ const plan *exec_plan(const exec *x, bool training) {
 }
 
 bool exec_play(exec *x, exec_part part, err *e) {
-    CHECK(x->recorded[part], "part %d is not there", (int)part);
+    CHECK(x->recorded[part], "part %d of an inference graph, or one that was not asked for", (int)part);
     return x->d->play(x->q, x->recorded[part], e);
 }
 
-// Weights times rows is a rough measure of a step's time: 1e9 of them are about a millisecond of a fast card.
+// Multiplications of a step's forward pass: the values of every parameter times the rows that its node applies it to.
+static double products(const graph *g, int64_t batch) {
+    double sum = 0;
+    for (int i = 0; i < graph_nodes(g); i++) {
+        const node *n = graph_node(g, i);
+        if (n->phase != PHASE_FORWARD || !n->inputs || !n->input[0].id) continue;
+        shape x = shape_resolve(graph_info(g, n->input[0])->shape, batch);
+        double rows = (double)shape_count(x) / (double)shape_last(x);
+        for (int k = 1; k < n->inputs; k++) {
+            const tensor_info *t = n->input[k].id ? graph_info(g, n->input[k]) : NULL;
+            if (t && t->role == ROLE_PARAMETER) sum += rows * (double)shape_count(t->shape);
+        }
+    }
+    return sum;
+}
+
+// 8e9 of them are a millisecond or two of a fast card, and twenty of a slow one.
 int exec_together(const device *d, const graph *g, int64_t batch) {
     enum { TOGETHER = 8 };
-    return !d->host_memory && (double)batch * (double)graph_slab_elements(g) < 1e9 ? TOGETHER : 0;
+    return !d->host_memory && products(g, batch) < 8e9 ? TOGETHER : 0;
 }
 
 bool exec_play_steps(exec *x, int64_t steps, err *e) {

@@ -7,10 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-// Parameters start at multiples of 64 bytes in an fp32 slab, so that vector loads of a parameter are aligned. The
-// padding is zero from the start and no kernel writes it, hence it adds nothing to a norm.
-enum { SLAB_ALIGN = 16 };
-
 graph *graph_new(void) {
     graph *g = calloc(1, sizeof *g);
     CHECK(g, "out of memory for a graph");
@@ -78,10 +74,25 @@ tensor graph_parameter(graph *g, const char *name, shape s, init begin) {
     info->offset = g->slab_elements;
     int64_t n = shape_count(s);
     CHECK(n > 0, "parameter %s has no elements", name);
+    // Padding is zero from the start and no kernel writes it, hence it adds nothing to a norm.
     g->slab_elements += (n + SLAB_ALIGN - 1) / SLAB_ALIGN * SLAB_ALIGN;
     g->parameter = grown(g->parameter, g->parameters, &g->parameter_room, sizeof *g->parameter);
     g->parameter[g->parameters++] = t;
     return t;
+}
+
+void graph_undecayed(graph *g, tensor parameter) {
+    CHECK(graph_info(g, parameter)->role == ROLE_PARAMETER, "tensor %d is no parameter", parameter.id);
+    graph_edit(g, parameter)->undecayed = true;
+}
+
+bool graph_decays(const graph *g, tensor parameter) {
+    const tensor_info *t = graph_info(g, parameter);
+    return t->shape.rank > 1 && !t->undecayed;
+}
+
+void *graph_memory(graph *g, size_t bytes) {
+    return arena_take(&g->arena, bytes);
 }
 
 tensor graph_state(graph *g, const char *name, dtype type, shape s) {

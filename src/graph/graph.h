@@ -58,6 +58,7 @@ typedef struct {
     int64_t offset;   // ROLE_PARAMETER and its gradient: first element in the slabs
     slab_kind slab;   // ROLE_SLAB
     init init;        // ROLE_PARAMETER
+    bool undecayed;   // ROLE_PARAMETER: graph_undecayed was called
     bool low_copy;    // ROLE_PARAMETER: some operator reads it in 16 bits
     bool kept;        // ROLE_ACTIVATION: stays readable until the micro-batch ends
     const void *data; // ROLE_CONSTANT: the caller's memory
@@ -94,6 +95,14 @@ void graph_free(graph *g);
 tensor graph_constant(graph *g, const char *name, dtype type, shape s, const void *data);
 tensor graph_parameter(graph *g, const char *name, shape s, init begin);
 tensor graph_state(graph *g, const char *name, dtype type, shape s);
+
+// Whether weight decay acts on a parameter where it is told to act on weights only: biases and gains, which have one
+// dimension, stay out, and so does what graph_undecayed marks, such as embeddings of positions.
+void graph_undecayed(graph *g, tensor parameter);
+bool graph_decays(const graph *g, tensor parameter);
+
+// Zeroed memory that lives as long as the graph, for constants that a builder makes.
+void *graph_memory(graph *g, size_t bytes);
 
 // A whole slab, of as many elements as all parameters take; no parameter can be added afterwards.
 tensor graph_slab(graph *g, slab_kind kind);

@@ -26,6 +26,9 @@ typedef enum { PRECISION_FP32, PRECISION_TF32, PRECISION_BF16, PRECISION_FP16, P
 
 enum { RANK_MOST = 4, BATCH = -1 };
 
+// Parameters start at multiples of 64 bytes in an fp32 slab, so that vector loads of a parameter are aligned.
+enum { SLAB_ALIGN = 16 };
+
 typedef struct {
     int rank;
     int64_t dim[RANK_MOST]; // BATCH stands for the micro-batch's rows

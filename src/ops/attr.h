@@ -84,13 +84,41 @@ typedef struct {
 // gradients down to 6e-11 of a sample. Beyond 32768 a sample that is wholly wrong overflows by itself.
 enum { LOSS_SCALE_START = 1024, LOSS_SCALE_FLOOR = 1, LOSS_SCALE_MOST = 32768, LOSS_SCALE_PATIENCE = 2000 };
 
+// How the learning rate goes (ops/schedule.h). All zeros is a constant one.
+typedef enum { SCHEDULE_CONSTANT, SCHEDULE_COSINE, SCHEDULE_LINEAR, SCHEDULE_STEP, SCHEDULE_ONE_CYCLE } schedule_kind;
+
+typedef struct {
+    schedule_kind kind;
+    uint64_t warmup; // updates, before the kind begins; 0 for a one-cycle, which has its own
+    uint64_t total;  // cosine, linear, one-cycle: updates of the run, warm-up included
+    uint64_t every;  // step: updates between two falls
+    double gamma;    // step: what a fall multiplies by
+    double start;    // the factor of the first update: of a warm-up, of a one-cycle
+    double end;      // cosine, linear, one-cycle: the factor at the end, kept from there on
+    double peak;     // one-cycle: the update at which the factor is 1, need not be whole
+} lr_schedule;
+
+// Which parameters weight decay acts on: all, as PyTorch's optimizers, or those that graph_decays says.
+typedef enum { DECAY_ALL, DECAY_WEIGHTS } decay_scope;
+
 typedef struct {
     float beta1, beta2, eps, weight_decay;
+    bool coupled; // Adam: the decay is part of the gradient; otherwise AdamW
+    decay_scope decay;
+    lr_schedule schedule;
 } adamw_settings;
 
 typedef struct {
     float momentum, weight_decay;
+    bool nesterov;
+    decay_scope decay;
+    lr_schedule schedule;
 } sgd_settings;
+
+// Inputs of the optimizers' nodes. The last, where it is there, has a byte for every SLAB_ALIGN elements of the slabs:
+// whether they decay.
+enum { ADAMW_CLIP, ADAMW_WEIGHTS, ADAMW_GRADIENTS, ADAMW_MOMENT1, ADAMW_MOMENT2, ADAMW_DECAYS };
+enum { SGD_CLIP, SGD_WEIGHTS, SGD_GRADIENTS, SGD_MOMENT, SGD_DECAYS };
 
 typedef struct {
     bool after_micro; // after a micro-batch; otherwise after an update
@@ -98,6 +126,17 @@ typedef struct {
 
 // Element k of the state that `tally` keeps.
 enum { TALLY_STEP_SUM, TALLY_STEP_NORM, TALLY_SUM, TALLY_NORM, TALLY_COUNT };
+
+// Element k of the state that `errors` keeps. Weights count elements, not rows.
+enum {
+    ERRORS_WEIGHT,
+    ERRORS_ABSOLUTE,
+    ERRORS_SQUARE,
+    ERRORS_SMAPE,
+    ERRORS_SCALED,        // of rows that have a scale
+    ERRORS_SCALED_WEIGHT, //
+    ERRORS_COUNT
+};
 
 // Element k of the state that `clip` keeps. It starts as zeros and goes on over epochs.
 enum {

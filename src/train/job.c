@@ -81,12 +81,21 @@ static float *balanced_weights(const dataset *d, span train) {
     return w;
 }
 
+// Updates in an epoch.
+static int64_t updates_of(const split *sp, const settings *s) {
+    int64_t effective = s->batch_size * s->accumulation, n = (sp->train.count + effective - 1) / effective;
+    return n > 0 ? n : 1;
+}
+
 static void add_optimizer(job *j, const settings *s) {
+    adamw_settings adamw = s->adamw;
+    sgd_settings sgd = s->sgd;
+    adamw.schedule = sgd.schedule = j->schedule;
     j->clip = op_clip(j->g, j->totals, j->seed, s->max_norm, j->precision == PRECISION_FP16);
     if (s->optimizer == OPTIMIZER_SGD) {
-        op_sgd(j->g, j->clip, s->sgd);
+        op_sgd(j->g, j->clip, sgd);
     } else {
-        op_adamw(j->g, j->clip, s->adamw);
+        op_adamw(j->g, j->clip, adamw);
     }
     op_advance(j->g, PHASE_UPDATE);
 }
@@ -95,6 +104,7 @@ void job_init(job *j, const dataset *d, const split *sp, const settings *s, cons
     const scaler *sc, precision p) {
     *j = (job){.g = graph_new(), .precision = p, .scaler = sc, .host = s->residency == RESIDENCY_HOST};
     graph *g = j->g;
+    j->schedule = rate_schedule(&s->rate, s->epochs, updates_of(sp, s));
     model_spec spec = *m;
     tensor balance = TENSOR_NONE;
     for (int i = 0; i < d->streams; i++) j->window[i] = window[i];

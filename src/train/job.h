@@ -21,9 +21,10 @@ typedef struct {
     graph *g;
     precision precision;
     tensor logits, totals, confusion, clip;
-    tensor seed;         // the root gradient, [2]: the loss scale and 0
-    float *class_weight; // [classes] or NULL
-    bool host;           // batches come from the host
+    tensor seed;          // the root gradient, [2]: the loss scale and 0
+    lr_schedule schedule; // of the learning rate: schedule_rate (ops/schedule.h) gives an update's
+    float *class_weight;  // [classes] or NULL
+    bool host;            // batches come from the host
     job_inputs input;
     int64_t window[STREAMS_MOST];
     const scaler *scaler; // or NULL

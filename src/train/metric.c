@@ -1,6 +1,9 @@
 #include "train/metric.h"
 
+#include "ops/attr.h"
+
 #include <math.h>
+#include <string.h>
 
 static double ratio(double a, double b) {
     return b > 0 ? a / b : 0;
@@ -45,4 +48,121 @@ double metric_macro_f1(const int64_t *count, int K) {
     for (int k = 0; k < K; k++)
         sum += ratio(2 * (double)count[k * K + k], row_sum(count, K, k) + column_sum(count, K, k));
     return K > 0 ? sum / K : 0;
+}
+
+class_score metric_of_class(const int64_t *count, int K, int k) {
+    double right = (double)count[k * K + k], is = row_sum(count, K, k), said = column_sum(count, K, k);
+    return (class_score){ratio(right, said), ratio(right, is), ratio(2 * right, is + said), (int64_t)is};
+}
+
+double metric_balanced_accuracy(const int64_t *count, int K) {
+    double sum = 0, present = 0;
+    for (int k = 0; k < K; k++) {
+        class_score c = metric_of_class(count, K, k);
+        sum += c.recall;
+        present += c.support > 0;
+    }
+    return ratio(sum, present);
+}
+
+static double mean(double sum, double weight) {
+    return weight > 0 ? sum / weight : (double)NAN;
+}
+
+double metric_mae(const double *errors) {
+    return mean(errors[ERRORS_ABSOLUTE], errors[ERRORS_WEIGHT]);
+}
+
+double metric_rmse(const double *errors) {
+    return sqrt(mean(errors[ERRORS_SQUARE], errors[ERRORS_WEIGHT]));
+}
+
+double metric_smape(const double *errors) {
+    return mean(errors[ERRORS_SMAPE], errors[ERRORS_WEIGHT]);
+}
+
+double metric_mase(const double *errors) {
+    return mean(errors[ERRORS_SCALED], errors[ERRORS_SCALED_WEIGHT]);
+}
+
+double metric_owa(double smape, double mase, double naive2_smape, double naive2_mase) {
+    return (mean(smape, naive2_smape) + mean(mase, naive2_mase)) / 2;
+}
+
+static double loss_value(const metric_score *s) {
+    return s->loss;
+}
+
+static double accuracy_value(const metric_score *s) {
+    return metric_accuracy(s->confusion, s->classes);
+}
+
+static double mcc_value(const metric_score *s) {
+    return metric_mcc(s->confusion, s->classes);
+}
+
+static double macro_f1_value(const metric_score *s) {
+    return metric_macro_f1(s->confusion, s->classes);
+}
+
+static double balanced_value(const metric_score *s) {
+    return metric_balanced_accuracy(s->confusion, s->classes);
+}
+
+static double mae_value(const metric_score *s) {
+    return metric_mae(s->errors);
+}
+
+static double rmse_value(const metric_score *s) {
+    return metric_rmse(s->errors);
+}
+
+static double smape_value(const metric_score *s) {
+    return metric_smape(s->errors);
+}
+
+static double mase_value(const metric_score *s) {
+    return metric_mase(s->errors);
+}
+
+static double owa_value(const metric_score *s) {
+    return metric_owa(metric_smape(s->errors), metric_mase(s->errors), s->naive2_smape, s->naive2_mase);
+}
+
+static const metric metrics[] = {
+    {"mcc", true, METRIC_CLASSES, mcc_value},
+    {"accuracy", true, METRIC_CLASSES, accuracy_value},
+    {"balanced_accuracy", true, METRIC_CLASSES, balanced_value},
+    {"macro_f1", true, METRIC_CLASSES, macro_f1_value},
+    {"smape", false, METRIC_FORECASTS, smape_value},
+    {"mase", false, METRIC_FORECASTS, mase_value},
+    {"owa", false, METRIC_FORECASTS, owa_value},
+    {"mae", false, METRIC_FORECASTS, mae_value},
+    {"rmse", false, METRIC_FORECASTS, rmse_value},
+    {"loss", false, METRIC_CLASSES | METRIC_FORECASTS, loss_value},
+};
+enum { METRICS = sizeof metrics / sizeof *metrics };
+
+const metric *metric_at(int i) {
+    return i >= 0 && i < METRICS ? &metrics[i] : NULL;
+}
+
+const metric *metric_find(const char *name) {
+    for (int i = 0; i < METRICS; i++)
+        if (strcmp(metrics[i].name, name) == 0) return &metrics[i];
+    return NULL;
+}
+
+const metric *metric_usual(unsigned task) {
+    return metric_find(task & METRIC_CLASSES ? "mcc" : "smape");
+}
+
+double metric_value(const metric *m, const metric_score *s) {
+    bool known = (m->tasks & METRIC_CLASSES && s->confusion) || (m->tasks & METRIC_FORECASTS && s->errors);
+    return known || m->value == loss_value ? m->value(s) : (double)NAN;
+}
+
+bool metric_better(const metric *m, double value, double best) {
+    if (isnan(value) || isnan(best)) return !isnan(value);
+    return m->higher ? value > best : value < best;
 }

@@ -64,14 +64,39 @@ const config_key settings_keys[] = {
     {"train.batch_size", CONFIG_INT, "512", 1, 1e7, NULL, "samples in a micro-batch"},
     {"train.epochs", CONFIG_INT, "8", 1, 1e6, NULL, "passes over the training samples, at most"},
     {"train.patience", CONFIG_INT, "4", 1, 1e6, NULL, "epochs without a better metric before stopping"},
-    {"train.metric", CONFIG_CHOICE, "mcc", 0, 0, "mcc", "what decides which epoch is best, on validation"},
-    {"train.optimizer.kind", CONFIG_CHOICE, "adamw", 0, 0, "adamw|sgd", "the optimizer"},
+    {"train.metric", CONFIG_CHOICE, "auto", 0, 0,
+        "auto|mcc|accuracy|balanced_accuracy|macro_f1|smape|mase|owa|mae|rmse|loss",
+        "what decides which epoch is best, on validation; auto: mcc for classes, smape for forecasts"},
+    {"train.optimizer.kind", CONFIG_CHOICE, "adamw", 0, 0, "adamw|adam|sgd", "the optimizer"},
     {"train.optimizer.lr", CONFIG_REAL, "1.0e-3", ABOVE_0, 100, NULL, "learning rate"},
     {"train.optimizer.weight_decay", CONFIG_REAL, "0.01", 0, 100, NULL, "weight decay"},
-    {"train.optimizer.beta1", CONFIG_REAL, "0.9", 0, 0.999999, NULL, "adamw: decay of the first moment"},
-    {"train.optimizer.beta2", CONFIG_REAL, "0.999", 0, 0.999999, NULL, "adamw: decay of the second moment"},
-    {"train.optimizer.eps", CONFIG_REAL, "1.0e-8", ABOVE_0, 1, NULL, "adamw: added to the denominator"},
+    {"train.optimizer.decay", CONFIG_CHOICE, "all", 0, 0, "all|weights",
+        "what decays: all parameters, as in PyTorch, or weights but not biases, gains and positions"},
+    {"train.optimizer.beta1", CONFIG_REAL, "0.9", 0, 0.999999, NULL, "adamw, adam: decay of the first moment"},
+    {"train.optimizer.beta2", CONFIG_REAL, "0.999", 0, 0.999999, NULL, "adamw, adam: decay of the second moment"},
+    {"train.optimizer.eps", CONFIG_REAL, "1.0e-8", ABOVE_0, 1, NULL, "adamw, adam: added to the denominator"},
     {"train.optimizer.momentum", CONFIG_REAL, "0.9", 0, 0.999999, NULL, "sgd: momentum"},
+    {"train.optimizer.nesterov", CONFIG_BOOL, "false", 0, 0, NULL, "sgd: Nesterov's momentum"},
+    {"train.schedule.kind", CONFIG_CHOICE, "constant", 0, 0,
+        "constant|cosine|linear|step|exponential|one_cycle|plateau", "how the learning rate goes"},
+    {"train.schedule.warmup", CONFIG_INT, "0", 0, 1e12, NULL, "updates in which the rate rises to its full height"},
+    {"train.schedule.start", CONFIG_REAL, "0.01", 0, 1, NULL, "share of the rate at which the warm-up starts"},
+    {"train.schedule.end", CONFIG_REAL, "0", 0, 1, NULL, "cosine, linear: share of the rate at the end"},
+    {"train.schedule.total", CONFIG_INT, "auto", 1, 1e12, "auto",
+        "cosine, linear, one_cycle: updates until the end, warm-up included; auto: those of all epochs"},
+    {"train.schedule.every", CONFIG_INT, "auto", 1, 1e12, "auto",
+        "step, exponential: updates after which the rate has been multiplied by gamma; auto: those of an epoch"},
+    {"train.schedule.gamma", CONFIG_REAL, "auto", ABOVE_0, 1, "auto", "step (auto: 0.1), exponential (auto: 0.95)"},
+    {"train.schedule.rise", CONFIG_REAL, "0.3", 0, 1, NULL, "one_cycle: share of the updates in which the rate rises"},
+    {"train.schedule.divide", CONFIG_REAL, "25", 1, 1e9, NULL,
+        "one_cycle: the first rate is the largest divided by it"},
+    {"train.schedule.divide_by", CONFIG_REAL, "1.0e4", 1, 1e12, NULL,
+        "one_cycle: the last rate is the first divided by it"},
+    {"train.schedule.factor", CONFIG_REAL, "0.1", ABOVE_0, 0.999999, NULL, "plateau: what a fall multiplies by"},
+    {"train.schedule.patience", CONFIG_INT, "2", 0, 1e6, NULL, "plateau: epochs without a better metric before a fall"},
+    {"train.schedule.threshold", CONFIG_REAL, "1.0e-4", 0, 1, NULL,
+        "plateau: share by which a better metric is better"},
+    {"train.schedule.least", CONFIG_REAL, "0", 0, 100, NULL, "plateau: the lowest rate"},
     {"train.clip_norm", CONFIG_REAL, "1.0", 0, 1e9, NULL, "largest norm of the gradient; 0 for no limit"},
     {"train.class_weights", CONFIG_CHOICE, "none", 0, 0, "none|balanced", "balanced: rare classes weigh more"},
     {"train.label_smoothing", CONFIG_REAL, "0", 0, 0.95, NULL, "share of a label spread over all classes"},
@@ -141,16 +166,57 @@ bool settings_scales(const settings *s, const dataset *d) {
     return s->scale == SCALE_DATA || (s->scale == SCALE_RAW_DATA && d->raw);
 }
 
-static void read_optimizer(const config *c, settings *s) {
-    float decay = (float)config_real(c, "train.optimizer.weight_decay");
+static bool read_optimizer(const config *c, settings *s, err *e) {
+    float weight_decay = (float)config_real(c, "train.optimizer.weight_decay");
+    decay_scope decay = config_is(c, "train.optimizer.decay", "weights") ? DECAY_WEIGHTS : DECAY_ALL;
     s->optimizer = config_is(c, "train.optimizer.kind", "sgd") ? OPTIMIZER_SGD : OPTIMIZER_ADAMW;
     s->lr = config_real(c, "train.optimizer.lr");
-    s->adamw.beta1 = (float)config_real(c, "train.optimizer.beta1");
-    s->adamw.beta2 = (float)config_real(c, "train.optimizer.beta2");
-    s->adamw.eps = (float)config_real(c, "train.optimizer.eps");
-    s->adamw.weight_decay = decay;
-    s->sgd.momentum = (float)config_real(c, "train.optimizer.momentum");
-    s->sgd.weight_decay = decay;
+    s->adamw = (adamw_settings){
+        .beta1 = (float)config_real(c, "train.optimizer.beta1"),
+        .beta2 = (float)config_real(c, "train.optimizer.beta2"),
+        .eps = (float)config_real(c, "train.optimizer.eps"),
+        .weight_decay = weight_decay,
+        .coupled = config_is(c, "train.optimizer.kind", "adam"),
+        .decay = decay,
+    };
+    s->sgd = (sgd_settings){
+        .momentum = (float)config_real(c, "train.optimizer.momentum"),
+        .weight_decay = weight_decay,
+        .nesterov = config_bool(c, "train.optimizer.nesterov"),
+        .decay = decay,
+    };
+    if (s->optimizer == OPTIMIZER_SGD && s->sgd.nesterov && !(s->sgd.momentum > 0))
+        return config_fail(c, "train.optimizer.nesterov", e, "needs a momentum; raise train.optimizer.momentum");
+    return true;
+}
+
+static int64_t int_or_0(const config *c, const char *path) {
+    return config_is(c, path, "auto") ? 0 : config_int(c, path);
+}
+
+static bool read_schedule(const config *c, settings *s, err *e) {
+    rate_options *r = &s->rate;
+    for (int k = 0; k < RATE_KINDS; k++)
+        if (config_is(c, "train.schedule.kind", rate_name((rate_kind)k))) r->kind = (rate_kind)k;
+    r->warmup = config_int(c, "train.schedule.warmup");
+    r->start = config_real(c, "train.schedule.start");
+    r->end = config_real(c, "train.schedule.end");
+    r->total = int_or_0(c, "train.schedule.total");
+    r->every = int_or_0(c, "train.schedule.every");
+    r->gamma = r->kind == RATE_EXPONENTIAL ? 0.95 : 0.1;
+    if (!config_is(c, "train.schedule.gamma", "auto")) r->gamma = config_real(c, "train.schedule.gamma");
+    r->rise = config_real(c, "train.schedule.rise");
+    r->divide = config_real(c, "train.schedule.divide");
+    r->divide_by = config_real(c, "train.schedule.divide_by");
+    r->plateau.factor = config_real(c, "train.schedule.factor");
+    r->plateau.patience = config_int(c, "train.schedule.patience");
+    r->plateau.threshold = config_real(c, "train.schedule.threshold");
+    r->plateau.least = config_real(c, "train.schedule.least");
+    if (r->kind == RATE_ONE_CYCLE && r->warmup > 0)
+        return config_fail(c, "train.schedule.warmup", e, "one_cycle rises by itself; use train.schedule.rise");
+    if (r->total && r->total <= r->warmup)
+        return config_fail(c, "train.schedule.warmup", e, "is as long as the schedule; lower it or raise total");
+    return true;
 }
 
 static void read_precision(const config *c, settings *s) {
@@ -170,7 +236,6 @@ bool settings_read(const config *c, settings *s, err *e) {
     read_data(c, s);
     read_bars(c, s);
     read_loading(c, s);
-    read_optimizer(c, s);
     read_precision(c, s);
     s->batch_size = config_int(c, "train.batch_size");
     s->accumulation = config_int(c, "gpu_optimization.gradient_accumulation_steps");
@@ -185,10 +250,22 @@ bool settings_read(const config *c, settings *s, err *e) {
     s->checkpoint_minutes = config_real(c, "train.checkpoint_minutes");
     s->keep_checkpoints = config_int(c, "train.keep_checkpoints");
     s->init_from = config_text(c, "train.init_from");
+    if (!read_optimizer(c, s, e) || !read_schedule(c, s, e)) return false;
     if (s->split.train + s->split.validation > 1)
         return config_fail(c, "data.split.train", e, "train and validation add up to more than 1; lower one of them");
     if (!s->dir[0]) return config_fail(c, "run.dir", e, "is empty; name a directory");
     return true;
+}
+
+const metric *settings_metric(const config *c, unsigned task, err *e) {
+    static const char key[] = "train.metric";
+    if (config_is(c, key, "auto")) return metric_usual(task);
+    const metric *m = metric_find(config_text(c, key));
+    CHECK(m, "no metric named %s", config_text(c, key));
+    if (m->tasks & task) return m;
+    config_fail(c, key, e, "%s is for %s; use %s or loss", m->name, task & METRIC_CLASSES ? "forecasts" : "classes",
+        metric_usual(task)->name);
+    return NULL;
 }
 
 static const char *stream_names(const dataset *d, char *text, size_t room) {

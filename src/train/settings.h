@@ -10,6 +10,8 @@
 #include "data/split.h"
 #include "data/synthetic.h"
 #include "model/model.h"
+#include "train/metric.h"
+#include "train/schedule.h"
 
 typedef enum { OPTIMIZER_ADAMW, OPTIMIZER_SGD } optimizer_kind;
 
@@ -38,6 +40,7 @@ typedef struct {
     double lr;
     adamw_settings adamw;
     sgd_settings sgd;
+    rate_options rate;   // the optimizers' own schedules are made of it when the job is built
     precision precision; // what the description asks for
     bool precision_open; // or leaves to the device: bf16, fp16 or fp32, the first that it computes
     float max_norm, smoothing;
@@ -55,6 +58,10 @@ extern const size_t settings_key_count;
 
 // Fills `s` from a description that config_check has passed; `c` must outlive it.
 bool settings_read(const config *c, settings *s, err *e);
+
+// What decides which epoch is best: METRIC_CLASSES or METRIC_FORECASTS says what the data are for. NULL where
+// train.metric does not fit them.
+const metric *settings_metric(const config *c, unsigned task, err *e);
 
 // Whether streams of this dataset are to be scaled.
 bool settings_scales(const settings *s, const dataset *d);

@@ -9,8 +9,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { COUNT_EPOCH, COUNT_DONE, COUNT_BEST_EPOCH, COUNT_BAD, COUNT_BEST_IS_NOW, COUNT_STEP, COUNTS = COUNT_STEP + 8 };
-enum { VALUE_SECONDS, VALUE_BEST, VALUE_LR, VALUES };
+enum {
+    COUNT_EPOCH,
+    COUNT_DONE,
+    COUNT_BEST_EPOCH,
+    COUNT_BAD,
+    COUNT_BEST_IS_NOW,
+    COUNT_WAITING,
+    COUNT_FALLS,
+    COUNT_STEP,
+    COUNTS = COUNT_STEP + 8
+};
+enum { VALUE_SECONDS, VALUE_BEST, VALUE_LR, VALUE_PLATEAU_LR, VALUE_PLATEAU_BEST, VALUES };
 enum { STATES_MOST = 256, NOTES_MOST = 16 };
 
 // Entries being gathered; all that they point to lives in the arena or with the caller.
@@ -137,10 +147,14 @@ static void add_standing(gathered *to, const standing *at) {
     count[COUNT_BEST_EPOCH] = at->stop.best_epoch;
     count[COUNT_BAD] = at->stop.bad;
     count[COUNT_BEST_IS_NOW] = at->best_is_now;
+    count[COUNT_WAITING] = at->plateau.waiting;
+    count[COUNT_FALLS] = at->plateau.falls;
     memcpy(count + COUNT_STEP, record, sizeof record);
     value[VALUE_SECONDS] = at->seconds;
     value[VALUE_BEST] = at->stop.best;
     value[VALUE_LR] = (double)p->lr;
+    value[VALUE_PLATEAU_LR] = at->plateau.lr;
+    value[VALUE_PLATEAU_BEST] = at->plateau.best;
     add(to, "trainer.counts", SAFE_I64, sizeof *count, shape1(COUNTS), count);
     add(to, "trainer.values", SAFE_F64, sizeof *value, shape1(VALUES), value);
 }
@@ -159,6 +173,8 @@ static bool load_standing(standing *at, const safetensors *from, const char *pat
     *at = (standing){.epoch = count[COUNT_EPOCH], .done = count[COUNT_DONE], .seconds = value[VALUE_SECONDS]};
     at->stop = (stop){before.patience, before.lower, count[COUNT_BEST_EPOCH], value[VALUE_BEST], count[COUNT_BAD]};
     at->best_is_now = count[COUNT_BEST_IS_NOW] != 0;
+    at->plateau =
+        (plateau){value[VALUE_PLATEAU_LR], value[VALUE_PLATEAU_BEST], count[COUNT_WAITING], count[COUNT_FALLS]};
     at->step = (step){.seed = (uint64_t)p[0],
         .update = (uint64_t)p[1],
         .first = (uint64_t)p[2],

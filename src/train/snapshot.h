@@ -10,6 +10,7 @@
 #include "graph/exec.h"
 #include "run/safetensors.h"
 #include "train/job.h"
+#include "train/plateau.h"
 #include "train/stop.h"
 
 // Where training stands.
@@ -20,6 +21,7 @@ typedef struct {
     double seconds;   // spent in it
     bool best_is_now; // the weights are the best epoch's
     stop stop;        // patience and direction are not saved: they are the description's
+    plateau plateau;  // where the rate falls by the metric
     step step;        // the device's record; of no meaning where the epoch has not begun
 } standing;
 

@@ -77,6 +77,7 @@ trainer *trainer_new(
     }
     *t = (trainer){.d = d, .q = q, .j = j, .data = data, .split = *sp, .s = *s};
     t->at = (standing){.epoch = 1, .stop.patience = s->patience};
+    plateau_init(&t->at.plateau, s->lr);
     t->weights = malloc(slab_bytes(t));
     t->best = malloc(slab_bytes(t));
     bool ok = t->weights && t->best;
@@ -104,6 +105,11 @@ exec *trainer_exec(trainer *t) {
     return t->x;
 }
 
+// What the device multiplies its schedule's factor with: the rate that the description gives, or where it fell to.
+static double rate(const trainer *t) {
+    return t->s.rate.kind == RATE_PLATEAU ? t->at.plateau.lr : t->s.lr;
+}
+
 // Clears the sums and sends the device to the start of a span.
 static bool begin(trainer *t, span samples, uint32_t epoch, bool shuffle, err *e) {
     step s = {.seed = t->s.seed,
@@ -112,7 +118,7 @@ static bool begin(trainer *t, span samples, uint32_t epoch, bool shuffle, err *e
         .count = (uint64_t)samples.count,
         .epoch = epoch,
         .shuffle = shuffle,
-        .lr = (float)t->s.lr};
+        .lr = (float)rate(t)};
     if (t->loader) loader_seek(t->loader, &(loader_range){samples, shuffle, epoch, 0});
     return exec_step_write(t->x, &s, e) && exec_clear(t->x, t->j->totals, e) && exec_clear(t->x, t->j->confusion, e);
 }
@@ -222,7 +228,7 @@ static bool report_steps(trainer *t, const watcher *w, int64_t steps, bool ends,
     r.loss_mean = s->norm > 0 ? s->sum / s->norm : 0;
     r.loss_max = s->most;
     r.grad_norm = clip[CLIP_NORM];
-    r.lr = t->s.lr;
+    r.lr = rate(t);
     *s = (steps_seen){.reported = now, .looked = now, .sum_before = s->sum_before, .norm_before = s->norm_before};
     w->on_steps(w->arg, &r);
     return true;
@@ -268,7 +274,7 @@ static bool finish_epoch(trainer *t, epoch_report *r, err *e) {
     r->seconds = clock_seconds() - t->began;
     r->samples_per_s = (double)t->split.train.count / r->seconds;
     r->grad_norm = clip[CLIP_NORM];
-    r->lr = t->s.lr;
+    r->lr = rate(t);
     r->skipped = (int64_t)clip[CLIP_NONFINITE];
     return trainer_evaluate(t, t->split.validation, &r->validation, e);
 }
@@ -277,7 +283,10 @@ static bool finish_epoch(trainer *t, epoch_report *r, err *e) {
 static bool end_epoch(trainer *t, epoch_report *r, err *e) {
     standing *at = &t->at;
     double value = isfinite(r->validation.loss) ? r->validation.mcc : NAN;
+    plateau_options o = t->s.rate.plateau;
+    o.higher = !at->stop.lower;
     r->best = stop_see(&at->stop, at->epoch, value);
+    if (t->s.rate.kind == RATE_PLATEAU) plateau_take(&at->plateau, &o, value);
     if (r->best && !exec_read(t->x, weights_slab(t), t->best, e)) return false;
     at->best_is_now = r->best;
     r->last = at->epoch >= t->s.epochs || stop_now(&at->stop);

@@ -38,7 +38,7 @@ static list *list_new(void) {
     for (int i = 0; i < OP_COUNT; i++) table[i] = i == OP_linear || i == OP_cross_entropy ? &scratched : &none;
     list *l = calloc(1, sizeof *l);
     assert_non_null(l);
-    rows_begin(&l->r, table, ROWS, ROOM);
+    rows_begin(&l->r, table, ROWS, ROOM, true);
     return l;
 }
 
@@ -161,7 +161,7 @@ static void test_gives_up_the_oldest_slot(void **state) {
     (void)state;
     list *l = list_new();
     int tile = ROWS_TILE * rows_ld(64) * 2;
-    rows_begin(&l->r, table, ROWS, 3 * tile);
+    rows_begin(&l->r, table, ROWS, 3 * tile, true);
     for (uintptr_t i = 1; i < 5; i++) assert_true(rows_add(&l->r, dropout(l, x_at(i, 64), x_at(i + 1, 64))));
     assert_true(l->r.program.room <= 3 * tile);
     // The newest are there, the first has lost its slot and comes from its home.

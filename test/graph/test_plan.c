@@ -201,7 +201,8 @@ static maker random_graph(uint64_t seed) {
     op_advance(m.g, PHASE_AFTER);
     dtype_assign(m.g, PRECISION_FP32);
     m.seed = grad_build(m.g, loss);
-    op_adamw(m.g, op_clip(m.g, totals, m.seed, 1, false), (adamw_settings){0.9f, 0.999f, 1e-8f, 0.01f});
+    op_adamw(m.g, op_clip(m.g, totals, m.seed, 1, false),
+        (adamw_settings){.beta1 = 0.9f, .beta2 = 0.999f, .eps = 1e-8f, .weight_decay = 0.01f});
     op_advance(m.g, PHASE_UPDATE);
     return m;
 }

@@ -9,6 +9,7 @@
 #include "cpu/cpu.h"
 #include "graph/dtype.h"
 #include "graph/grad.h"
+#include "ops/schedule.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -494,11 +495,62 @@ static void check_confusion(const place *p) {
     stand_close(&s);
 }
 
+// Sums of forecasts by their definition, with rows of weight 0 full of NaN.
+static void check_errors_of(const place *p, int rows, bool scaled) {
+    enum { MOST = 600, H = 5 };
+    static float f[MOST * H], y[MOST * H], weight[MOST], scale[MOST];
+    double want[ERRORS_COUNT] = {0}, is[ERRORS_COUNT];
+    err e;
+    for (int b = 0; b < rows; b++) {
+        weight[b] = b % 4 == 3 ? 0 : 0.5f + (float)(b % 3);
+        scale[b] = b % 5 == 2 ? 0 : 0.25f + (float)(b % 7);
+        for (int i = b * H; i < (b + 1) * H; i++) {
+            f[i] = weight[b] == 0 ? NAN : (float)(i * 37 % 101 - 50) * 0.25f;
+            y[i] = i % 11 == 0 ? f[i] : (float)(i * 53 % 97 - 40) * 0.5f;
+            if (i % 13 == 0 && weight[b] != 0) f[i] = y[i] = 0;
+            if (weight[b] == 0) continue;
+            double w = (double)weight[b], d = fabs((double)f[i] - (double)y[i]);
+            double size = fabs((double)f[i]) + fabs((double)y[i]);
+            want[ERRORS_WEIGHT] += w;
+            want[ERRORS_ABSOLUTE] += w * d;
+            want[ERRORS_SQUARE] += w * d * d;
+            want[ERRORS_SMAPE] += size > 0 ? w * 200 * d / size : 0;
+            if (!scaled || scale[b] == 0) continue;
+            want[ERRORS_SCALED] += w * d / (double)scale[b];
+            want[ERRORS_SCALED_WEIGHT] += w;
+        }
+    }
+    graph *g = graph_new();
+    tensor t = op_errors(g, graph_constant(g, "f", DTYPE_F32, shape2(rows, H), f),
+        graph_constant(g, "y", DTYPE_F32, shape2(rows, H), y), graph_constant(g, "w", DTYPE_F32, shape1(rows), weight),
+        scaled ? graph_constant(g, "scale", DTYPE_F32, shape1(rows), scale) : TENSOR_NONE);
+    dtype_assign(g, p->precision);
+    stand s = stand_open(p, g, (exec_options){.batch = 1, .inference = true, .guard = 64});
+    for (int pass = 1; pass <= 2; pass++) {
+        stand_play(&s, EXEC_EVALUATE);
+        trial_ok(exec_read(s.x, t, is, &e), &e);
+        for (int k = 0; k < ERRORS_COUNT; k++)
+            if (!(fabs(is[k] - pass * want[k]) <= 1e-6 * pass * want[k]))
+                fail_msg("sum %d of %d rows is %.12g, not %.12g", k, rows, is[k], pass * want[k]);
+    }
+    stand_close(&s);
+}
+
+static void check_errors(const place *p) {
+    static const int rows[] = {1, 7, 33, 600};
+    for (int i = 0; i < 4; i++) {
+        check_errors_of(p, rows[i], false);
+        check_errors_of(p, rows[i], true);
+    }
+}
+
 // A loss whose gradient is known (mse of the parameters to a target), stepped by hand beside the operators.
 typedef struct {
     tensor totals, clip, seed;
     graph *g;
 } descent;
+
+#define ADAMW_USUAL .beta1 = 0.9f, .beta2 = 0.999f, .eps = 1e-8f
 
 enum { VALUES = 5 };
 static const float descent_target[VALUES] = {1, -2, 3, 0.5f, -0.25f};
@@ -542,10 +594,11 @@ static void hand_gradient(by_hand *h, double max_norm, double *g) {
 }
 
 static void hand_adamw(by_hand *h, const adamw_settings *a, double max_norm, double lr, int t) {
-    double g[VALUES], b1 = (double)a->beta1, b2 = (double)a->beta2;
+    double g[VALUES], b1 = (double)a->beta1, b2 = (double)a->beta2, decay = (double)a->weight_decay;
     hand_gradient(h, max_norm, g);
     for (int i = 0; i < VALUES; i++) {
-        h->w[i] -= lr * (double)a->weight_decay * h->w[i];
+        if (a->coupled) g[i] += decay * h->w[i];
+        if (!a->coupled) h->w[i] -= lr * decay * h->w[i];
         h->m[i] = b1 * h->m[i] + (1 - b1) * g[i];
         h->v[i] = b2 * h->v[i] + (1 - b2) * g[i] * g[i];
         double mhat = h->m[i] / (1 - pow(b1, t)), vhat = h->v[i] / (1 - pow(b2, t));
@@ -554,13 +607,22 @@ static void hand_adamw(by_hand *h, const adamw_settings *a, double max_norm, dou
 }
 
 static void hand_sgd(by_hand *h, const sgd_settings *a, double max_norm, double lr) {
-    double g[VALUES];
+    double g[VALUES], momentum = (double)a->momentum;
     hand_gradient(h, max_norm, g);
     for (int i = 0; i < VALUES; i++) {
         g[i] += (double)a->weight_decay * h->w[i];
-        h->m[i] = (double)a->momentum * h->m[i] + g[i];
-        h->w[i] -= lr * h->m[i];
+        h->m[i] = momentum * h->m[i] + g[i];
+        h->w[i] -= lr * (a->nesterov ? g[i] + momentum * h->m[i] : h->m[i]);
     }
+}
+
+// A warm-up over three updates, then a cosine down to 0.1 at the eighth.
+static const lr_schedule hand_schedule = {.kind = SCHEDULE_COSINE, .warmup = 3, .total = 8, .start = 0.25, .end = 0.1};
+
+static double hand_factor(const lr_schedule *s, int update) {
+    if (s->kind == SCHEDULE_CONSTANT) return 1;
+    if (update < 3) return 0.25 + 0.75 * update / 3;
+    return update < 8 ? 0.1 + 0.9 * (1 + cos(acos(-1) * (update - 3) / 5)) / 2 : 0.1;
 }
 
 static void compare_by_hand(stand *s, const descent *d, const by_hand *h) {
@@ -589,8 +651,8 @@ static void check_optimizer(const place *p, float max_norm, const adamw_settings
         stand_play(&s, EXEC_NEXT);
         stand_play(&s, EXEC_NEXT);
         stand_play(&s, EXEC_UPDATE);
-        if (adam) hand_adamw(&h, adam, (double)max_norm, lr, t);
-        if (sgd) hand_sgd(&h, sgd, (double)max_norm, lr);
+        if (adam) hand_adamw(&h, adam, (double)max_norm, lr * hand_factor(&adam->schedule, t - 1), t);
+        if (sgd) hand_sgd(&h, sgd, (double)max_norm, lr * hand_factor(&sgd->schedule, t - 1));
         compare_by_hand(&s, &d, &h);
     }
     step end;
@@ -604,14 +666,175 @@ static void check_optimizer(const place *p, float max_norm, const adamw_settings
 }
 
 static void check_adamw(const place *p) {
-    adamw_settings a = {0.9f, 0.999f, 1e-8f, 0.01f};
+    adamw_settings a = {ADAMW_USUAL, .weight_decay = 0.01f};
+    check_optimizer(p, 0, &a, NULL);
+    check_optimizer(p, 0.25f, &a, NULL);
+}
+
+static void check_adam(const place *p) {
+    adamw_settings a = {ADAMW_USUAL, .weight_decay = 0.05f, .coupled = true};
     check_optimizer(p, 0, &a, NULL);
     check_optimizer(p, 0.25f, &a, NULL);
 }
 
 static void check_sgd(const place *p) {
-    check_optimizer(p, 0, NULL, &(sgd_settings){0, 0});
-    check_optimizer(p, 0.5f, NULL, &(sgd_settings){0.9f, 0.05f});
+    check_optimizer(p, 0, NULL, &(sgd_settings){.momentum = 0});
+    check_optimizer(p, 0.5f, NULL, &(sgd_settings){.momentum = 0.9f, .weight_decay = 0.05f});
+    check_optimizer(p, 0.5f, NULL, &(sgd_settings){.momentum = 0.9f, .weight_decay = 0.05f, .nesterov = true});
+}
+
+static void check_schedule(const place *p) {
+    adamw_settings a = {ADAMW_USUAL, .weight_decay = 0.01f, .schedule = hand_schedule};
+    check_optimizer(p, 0, &a, NULL);
+    a.coupled = true;
+    check_optimizer(p, 0, &a, NULL);
+    check_optimizer(p, 0, NULL, &(sgd_settings){.momentum = 0.9f, .schedule = hand_schedule});
+}
+
+// Parameters without a gradient: what changes them is the decay alone.
+
+typedef struct {
+    const char *name;
+    shape shape;
+    bool weight; // decays where only weights do
+} still;
+
+static const still stills[] = {
+    {"bias", {1, {37}}, false},
+    {"one", {1, {1}}, false},
+    {"matrix", {2, {3, 7}}, true},
+    {"position", {2, {2, 20}}, false},
+    {"cube", {3, {2, 2, 2}}, true},
+    {"large", {2, {130, 200}}, true},
+    {"gain", {1, {20001}}, false},
+    {"last", {2, {1, 16}}, true},
+};
+enum { STILLS = sizeof stills / sizeof *stills };
+
+// Only an update; what a loss would leave to it is set by hand.
+static graph *still_graph(const adamw_settings *adam, const sgd_settings *sgd, tensor *totals, tensor *seed) {
+    graph *g = graph_new();
+    *totals = graph_state(g, "totals", DTYPE_F64, shape1(TALLY_COUNT));
+    for (int i = 0; i < STILLS; i++) {
+        tensor t = graph_parameter(g, stills[i].name, stills[i].shape, (init){INIT_ONE, 0});
+        if (strcmp(stills[i].name, "position") == 0) graph_undecayed(g, t);
+        assert_true(graph_decays(g, t) == stills[i].weight);
+    }
+    *seed = graph_state(g, "root", DTYPE_F32, shape1(2));
+    tensor clip = op_clip(g, *totals, *seed, 0, false);
+    if (adam) op_adamw(g, clip, *adam);
+    if (sgd) op_sgd(g, clip, *sgd);
+    op_advance(g, PHASE_UPDATE);
+    return g;
+}
+
+static void compare_still(const stand *s, const void *slab, decay_scope scope, double decayed) {
+    double tolerance = is_wide(s->p) ? 1e-12 : 2e-6;
+    for (int i = 0; i < STILLS; i++) {
+        const tensor_info *t = graph_info(s->g, graph_parameter_at(s->g, i));
+        int64_t n = shape_count(t->shape), padded = (n + SLAB_ALIGN - 1) / SLAB_ALIGN * SLAB_ALIGN;
+        double want = scope == DECAY_ALL || stills[i].weight ? decayed : 1;
+        for (int64_t k = 0; k < padded; k++) {
+            double is = number(s, slab, t->offset + k);
+            if (!(fabs(is - (k < n ? want : 0)) <= tolerance))
+                fail_msg("%s: element %lld is %.9g, not %.9g", t->name, (long long)k, is, want);
+        }
+    }
+}
+
+// `decayed` is what a weight of 1 is after two steps.
+static void check_still(const place *p, const adamw_settings *adam, const sgd_settings *sgd, double decayed) {
+    err e;
+    tensor totals, seed;
+    graph *g = still_graph(adam, sgd, &totals, &seed);
+    dtype_assign(g, p->precision);
+    stand s = stand_open(p, g, (exec_options){.batch = 1, .guard = 64});
+    int64_t n = graph_slab_elements(g);
+    float *ones = calloc((size_t)n, sizeof *ones);
+    double *slab = calloc((size_t)n, sizeof *slab), scale[2] = {1, 0};
+    assert_true(ones && slab);
+    graph_initial(g, 1, ones);
+    for (int64_t i = 0; i < n; i++) slab[i] = (double)ones[i];
+    tensor weights = graph_slab(g, SLAB_WEIGHTS);
+    trial_ok(exec_write(s.x, weights, is_wide(p) ? (const void *)slab : ones, &e), &e);
+    put_numbers(&s, seed, scale, 2);
+    trial_ok(exec_write(s.x, totals, (const double[TALLY_COUNT]){0, 1, 0, 1}, &e), &e);
+    trial_ok(exec_step_write(s.x, &(step){.lr = 0.125f, .count = 100}, &e), &e);
+    for (int t = 0; t < 2; t++) stand_play(&s, EXEC_UPDATE);
+    trial_ok(exec_read(s.x, weights, slab, &e), &e);
+    compare_still(&s, slab, adam ? adam->decay : sgd->decay, decayed);
+    free(slab);
+    free(ones);
+    stand_close(&s);
+}
+
+// One weight from 1 on, with no gradient but its decay, under Adam.
+static double adam_alone(const adamw_settings *a, double lr) {
+    double w = 1, m = 0, v = 0, b1 = (double)a->beta1, b2 = (double)a->beta2;
+    for (int t = 1; t <= 2; t++) {
+        double g = (double)a->weight_decay * w;
+        m = b1 * m + (1 - b1) * g;
+        v = b2 * v + (1 - b2) * g * g;
+        w -= lr * (m / (1 - pow(b1, t))) / (sqrt(v / (1 - pow(b2, t))) + (double)a->eps);
+    }
+    return w;
+}
+
+static void check_decay(const place *p) {
+    double fall = 1 - 0.125 * 0.25;
+    for (int scope = DECAY_ALL; scope <= DECAY_WEIGHTS; scope++) {
+        adamw_settings a = {ADAMW_USUAL, .weight_decay = 0.25f, .decay = (decay_scope)scope};
+        check_still(p, &a, NULL, fall * fall);
+        a.coupled = true;
+        check_still(p, &a, NULL, adam_alone(&a, 0.125));
+        sgd_settings plain = {.weight_decay = 0.25f, .decay = (decay_scope)scope};
+        check_still(p, NULL, &plain, fall * fall);
+        plain.momentum = 0.5f;
+        check_still(p, NULL, &plain, fall - 0.125 * (0.25 * fall + 0.5 * 0.25));
+    }
+}
+
+// The rate itself, to the bit: with weights of 0 and gradients of 1, a step leaves its negative.
+static void check_rate_of(const place *p, const lr_schedule *schedule) {
+    err e;
+    tensor totals, seed;
+    sgd_settings a = {.schedule = *schedule};
+    graph *g = still_graph(NULL, &a, &totals, &seed);
+    dtype_assign(g, p->precision);
+    stand s = stand_open(p, g, (exec_options){.batch = 1});
+    int64_t n = graph_slab_elements(g);
+    float *ones = calloc((size_t)n, sizeof *ones);
+    double *wide = calloc((size_t)n, sizeof *wide), scale[2] = {1, 0}, w[64];
+    assert_true(ones && wide);
+    for (int64_t i = 0; i < n; i++) wide[i] = ones[i] = 1;
+    put_numbers(&s, seed, scale, 2);
+    trial_ok(exec_write(s.x, totals, (const double[TALLY_COUNT]){0, 1, 0, 1}, &e), &e);
+    trial_ok(exec_write(s.x, graph_slab(g, SLAB_GRADIENTS), is_wide(p) ? (const void *)wide : ones, &e), &e);
+    trial_ok(exec_step_write(s.x, &(step){.lr = 3.3e-4f}, &e), &e);
+    for (uint64_t update = 0; update < 40; update++) {
+        double rate = schedule_rate(schedule, 3.3e-4f, update);
+        trial_ok(exec_clear(s.x, graph_slab(g, SLAB_WEIGHTS), &e), &e);
+        stand_play(&s, EXEC_UPDATE);
+        trial_ok(exec_read(s.x, graph_parameter_at(g, 0), w, &e), &e);
+        if (number(&s, w, 0) != (is_wide(p) ? -rate : (double)(float)-rate))
+            fail_msg("update %d: a rate of %.17g, not %.17g", (int)update, -number(&s, w, 0), rate);
+    }
+    free(wide);
+    free(ones);
+    stand_close(&s);
+}
+
+static void check_rate(const place *p) {
+    static const lr_schedule schedules[] = {
+        {.kind = SCHEDULE_CONSTANT},
+        {.kind = SCHEDULE_CONSTANT, .warmup = 7, .start = 0.01},
+        {.kind = SCHEDULE_COSINE, .warmup = 5, .total = 33, .start = 0.01, .end = 0.003},
+        {.kind = SCHEDULE_LINEAR, .warmup = 5, .total = 33, .start = 0.01, .end = 0.003},
+        {.kind = SCHEDULE_STEP, .warmup = 5, .every = 3, .start = 0.01, .gamma = 0.77},
+        {.kind = SCHEDULE_STEP, .every = 1, .gamma = 0.977},
+        {.kind = SCHEDULE_ONE_CYCLE, .total = 37, .start = 1.0 / 25, .end = 1.0 / 25e4, .peak = 0.3 * 37 - 1},
+    };
+    for (size_t i = 0; i < sizeof schedules / sizeof *schedules; i++) check_rate_of(p, &schedules[i]);
 }
 
 static void clip_state(stand *s, const descent *d, double c[CLIP_COUNT], double *scale) {
@@ -630,7 +853,7 @@ static void one_step(stand *s) {
 // A gradient that is not finite changes nothing and is counted; a scale that is not to move stays.
 static void check_clip(const place *p) {
     err e;
-    adamw_settings a = {0.9f, 0.999f, 1e-8f, 0.01f};
+    adamw_settings a = {ADAMW_USUAL, .weight_decay = 0.01f};
     descent d = descent_graph(p, 1, &a, NULL, false);
     stand s = stand_open(p, d.g, (exec_options){.batch = 1});
     double bad[VALUES] = {1, 1, (double)NAN, 1, 1}, eight[2] = {8, 0}, w[16], c[CLIP_COUNT], m[16], scale;
@@ -673,7 +896,7 @@ static double scale_after(stand *s, const descent *d, double good, double scale)
 // ones. Skipped steps do not count in AdamW's bias correction.
 static void check_loss_scale(const place *p) {
     err e;
-    adamw_settings a = {0.9f, 0.999f, 1e-8f, 0.01f};
+    adamw_settings a = {ADAMW_USUAL, .weight_decay = 0.01f};
     descent d = descent_graph(p, 0.25f, &a, NULL, true);
     stand s = stand_open(p, d.g, (exec_options){.batch = 1});
     double start[2] = {LOSS_SCALE_START, 0}, c[CLIP_COUNT], scale;
@@ -724,7 +947,7 @@ static descent many_graph(const place *p, int64_t n, const float *target, const 
 // Weights start at 0, so that the gradient of element i is -2 spread(i) / n.
 static void check_many_of(const place *p, int64_t n) {
     err e;
-    adamw_settings a = {0.9f, 0.999f, 1e-8f, 0};
+    adamw_settings a = {ADAMW_USUAL};
     float *target = calloc(2 * (size_t)n, sizeof *target), *ones = target + n;
     assert_non_null(target);
     for (int64_t i = 0; i < n; i++) target[i] = spread(i);
@@ -816,12 +1039,17 @@ static const row rows[] = {
     {OP_window, "window", NULL, check_window, false},
     {OP_window, "window of parts, with a scaler", NULL, check_window_typed, false},
     {OP_confusion, "confusion", NULL, check_confusion, false},
+    {OP_errors, "errors", NULL, check_errors, false},
     {OP_tally, "tally, over micro-batches", NULL, check_sgd, false},
     {OP_clip, "clip, not finite", NULL, check_clip, false},
     {OP_clip, "clip and adamw, the loss scale", NULL, check_loss_scale, false},
     {OP_clip, "clip and adamw, many elements", NULL, check_many, false},
     {OP_adamw, "adamw", NULL, check_adamw, false},
+    {OP_adamw, "adam", NULL, check_adam, false},
+    {OP_adamw, "adamw, adam and sgd, a schedule", NULL, check_schedule, false},
+    {OP_adamw, "adamw, adam and sgd, what decays", NULL, check_decay, false},
     {OP_sgd, "sgd", NULL, check_sgd, false},
+    {OP_sgd, "sgd, the rate to the bit", NULL, check_rate, false},
     {OP_advance, "advance", NULL, check_draw, false},
 };
 enum { ROWS = sizeof rows / sizeof *rows };

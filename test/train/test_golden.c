@@ -192,7 +192,7 @@ static void build(stand *s, dump *f, bool train) {
     dtype_assign(g, s->p->precision);
     s->seed = grad_build(g, loss);
     s->clip = op_clip(g, s->totals, s->seed, 1, s->p->precision == PRECISION_FP16);
-    op_adamw(g, s->clip, (adamw_settings){0.9f, 0.999f, 1e-8f, 0.01f});
+    op_adamw(g, s->clip, (adamw_settings){.beta1 = 0.9f, .beta2 = 0.999f, .eps = 1e-8f, .weight_decay = 0.01f});
     op_advance(g, PHASE_UPDATE);
 }
 

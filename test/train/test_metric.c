@@ -1,5 +1,7 @@
 #include "train/metric.h"
 
+#include "ops/attr.h"
+
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -66,6 +68,83 @@ static void large_counts_keep_their_digits(void **state) {
     near(metric_macro_f1(count, 3), metric_macro_f1(small, 3));
 }
 
+static void each_class_by_hand(void **state) {
+    (void)state;
+    const int64_t count[] = {6, 3, 1, 2, 7, 3, 0, 0, 0};
+    class_score a = metric_of_class(count, 3, 0), c = metric_of_class(count, 3, 2);
+    near(a.precision, 6.0 / 8);
+    near(a.recall, 0.6);
+    near(a.f1, 2 * 0.75 * 0.6 / 1.35);
+    assert_int_equal(a.support, 10);
+    near(c.precision, 0);
+    near(c.recall, 0);
+    near(c.f1, 0);
+    assert_int_equal(c.support, 0);
+    near(metric_balanced_accuracy(count, 3), (0.6 + 7.0 / 12) / 2); // the third class has no samples
+    near(metric_balanced_accuracy((const int64_t[]){0, 0, 0, 0}, 2), 0);
+    const int64_t full[] = {6, 3, 1, 2, 7, 3, 1, 2, 5};
+    double f1 = 0;
+    for (int k = 0; k < 3; k++) f1 += metric_of_class(full, 3, k).f1 / 3;
+    near(f1, metric_macro_f1(full, 3));
+}
+
+static void forecasts_by_hand(void **state) {
+    (void)state;
+    const double errors[ERRORS_COUNT] = {[ERRORS_WEIGHT] = 8,
+        [ERRORS_ABSOLUTE] = 12,
+        [ERRORS_SQUARE] = 32,
+        [ERRORS_SMAPE] = 80,
+        [ERRORS_SCALED] = 6,
+        [ERRORS_SCALED_WEIGHT] = 4};
+    near(metric_mae(errors), 1.5);
+    near(metric_rmse(errors), 2);
+    near(metric_smape(errors), 10);
+    near(metric_mase(errors), 1.5);
+    near(metric_owa(10, 1.5, 20, 1), 1);
+    const double none[ERRORS_COUNT] = {0};
+    assert_true(isnan(metric_mae(none)) && isnan(metric_rmse(none)) && isnan(metric_smape(none)));
+    assert_true(isnan(metric_mase(none)) && isnan(metric_owa(10, 1.5, 0, 1)) && isnan(metric_owa(10, 1.5, 20, 0)));
+}
+
+static void metrics_by_name(void **state) {
+    (void)state;
+    const int64_t count[] = {50, 10, 5, 35};
+    const double errors[ERRORS_COUNT] = {4, 2, 16, 40, 2, 4};
+    metric_score classes = {.loss = 0.7, .confusion = count, .classes = 2};
+    metric_score forecasts = {.loss = 0.2, .errors = errors, .naive2_smape = 20, .naive2_mase = 1};
+    near(metric_value(metric_find("mcc"), &classes), metric_mcc(count, 2));
+    near(metric_value(metric_find("accuracy"), &classes), 0.85);
+    near(metric_value(metric_find("balanced_accuracy"), &classes), (50.0 / 60 + 35.0 / 40) / 2);
+    near(metric_value(metric_find("macro_f1"), &classes), metric_macro_f1(count, 2));
+    near(metric_value(metric_find("loss"), &classes), 0.7);
+    near(metric_value(metric_find("loss"), &forecasts), 0.2);
+    near(metric_value(metric_find("mae"), &forecasts), 0.5);
+    near(metric_value(metric_find("rmse"), &forecasts), 2);
+    near(metric_value(metric_find("smape"), &forecasts), 10);
+    near(metric_value(metric_find("mase"), &forecasts), 0.5);
+    near(metric_value(metric_find("owa"), &forecasts), 0.5);
+    assert_true(isnan(metric_value(metric_find("mcc"), &forecasts)));
+    assert_true(isnan(metric_value(metric_find("rmse"), &classes)));
+    assert_null(metric_find("mc"));
+    for (int i = 0; metric_at(i); i++) {
+        assert_ptr_equal(metric_find(metric_at(i)->name), metric_at(i));
+        assert_true(metric_at(i)->higher == (metric_at(i)->tasks == METRIC_CLASSES));
+    }
+    assert_null(metric_at(-1));
+    assert_string_equal(metric_usual(METRIC_CLASSES)->name, "mcc");
+    assert_string_equal(metric_usual(METRIC_FORECASTS)->name, "smape");
+}
+
+static void which_is_better(void **state) {
+    (void)state;
+    const metric *up = metric_find("mcc"), *down = metric_find("loss");
+    double nan = (double)NAN;
+    assert_true(metric_better(up, 0.2, 0.1) && !metric_better(up, 0.1, 0.1) && !metric_better(up, 0.1, 0.2));
+    assert_true(metric_better(down, 0.1, 0.2) && !metric_better(down, 0.1, 0.1) && !metric_better(down, 0.2, 0.1));
+    assert_true(metric_better(up, -1, nan) && metric_better(down, 1e9, nan));
+    assert_false(metric_better(up, nan, nan) || metric_better(down, nan, 1) || metric_better(up, nan, 1));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(two_classes_by_hand),
@@ -73,6 +152,10 @@ int main(void) {
         cmocka_unit_test(perfect_and_opposite),
         cmocka_unit_test(undefined_is_zero),
         cmocka_unit_test(large_counts_keep_their_digits),
+        cmocka_unit_test(each_class_by_hand),
+        cmocka_unit_test(forecasts_by_hand),
+        cmocka_unit_test(metrics_by_name),
+        cmocka_unit_test(which_is_better),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

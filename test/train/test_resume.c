@@ -148,6 +148,16 @@ static void any_step_will_do(void **state) {
     check(MLP "train.optimizer.kind=sgd data.scale=standard", 5, false);
 }
 
+static void any_schedule_will_do(void **state) {
+    (void)state;
+    check(MLP "train.schedule.kind=cosine train.schedule.warmup=7", 5, false);
+    check(MLP "train.schedule.kind=one_cycle train.optimizer.kind=adam", 1, true);
+    static const char falls[] = MLP "train.schedule.kind=plateau train.schedule.patience=0 train.schedule.factor=0.5 "
+                                    "train.epochs=10 data.synthetic.strength=0";
+    check(falls, 9, false);
+    check(falls, 1, true);
+}
+
 static void any_residency_will_do(void **state) {
     (void)state;
     check(SMALL "data.residency=host data.scale=standard", 8, false);
@@ -315,6 +325,7 @@ int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, support_enter, support_leave)
     const struct CMUnitTest tests[] = {
         TEST(any_step_will_do),
+        TEST(any_schedule_will_do),
         TEST(any_residency_will_do),
         TEST(the_boundary_will_do),
         TEST(early_stopping_goes_on),

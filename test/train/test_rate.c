@@ -1,0 +1,166 @@
+// What a description says of optimizer and learning rate, down to the numbers on the device, and that training follows.
+#include "cpu/cpu.h"
+#include "ops/schedule.h"
+#include "support.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define SMALL "model.kind=mlp model.widths=8 train.batch_size=256 train.epochs=3 "
+
+static lr_schedule schedule_of(const char *keys) {
+    char text[512] = SMALL;
+    rig r;
+    strncat(text, keys, sizeof text - strlen(text) - 1);
+    rig_open(&r, &cpu_device, 1, text);
+    lr_schedule s = r.job.schedule;
+    int64_t updates = (r.split.train.count + 255) / 256;
+    if (s.kind != SCHEDULE_CONSTANT) assert_true(s.total == 3 * (uint64_t)updates || s.total == 1000);
+    rig_close(&r);
+    return s;
+}
+
+static void kinds(void **state) {
+    (void)state;
+    lr_schedule s = schedule_of("");
+    assert_true(s.kind == SCHEDULE_CONSTANT && s.warmup == 0);
+    s = schedule_of("train.schedule.kind=cosine train.schedule.warmup=4 train.schedule.end=0.1");
+    assert_true(s.kind == SCHEDULE_COSINE && s.warmup == 4 && s.end == 0.1 && s.start == 0.01);
+    s = schedule_of("train.schedule.kind=linear train.schedule.total=1000");
+    assert_true(s.kind == SCHEDULE_LINEAR && s.total == 1000 && s.end == 0);
+    s = schedule_of("train.schedule.kind=step train.schedule.every=7");
+    assert_true(s.kind == SCHEDULE_STEP && s.every == 7 && s.gamma == 0.1);
+    s = schedule_of("train.schedule.kind=plateau train.schedule.warmup=2");
+    assert_true(s.kind == SCHEDULE_CONSTANT && s.warmup == 2);
+}
+
+// The rate has fallen by gamma at the end of every epoch, a little at every update.
+static void exponential_by_epochs(void **state) {
+    (void)state;
+    lr_schedule s = schedule_of("train.schedule.kind=exponential train.schedule.gamma=0.5");
+    uint64_t epoch = s.total / 3;
+    assert_true(fabs(schedule_factor(&s, epoch) - 0.5) < 1e-12 && fabs(schedule_factor(&s, 2 * epoch) - 0.25) < 1e-12);
+    assert_true(schedule_factor(&s, 1) < 1);
+    s = schedule_of("train.schedule.kind=step train.schedule.gamma=0.5");
+    assert_true(schedule_factor(&s, epoch - 1) == 1 && schedule_factor(&s, epoch) == 0.5);
+}
+
+static void one_cycle_of_the_run(void **state) {
+    (void)state;
+    lr_schedule s = schedule_of("train.schedule.kind=one_cycle");
+    assert_true(fabs(schedule_factor(&s, 0) - 1.0 / 25) < 1e-15);
+    assert_true(fabs(schedule_factor(&s, s.total - 1) - 1.0 / 25e4) < 1e-15);
+    assert_true(fabs(s.peak - (0.3 * (double)s.total - 1)) < 1e-12);
+}
+
+static void refuse(const char *keys, const char *text) {
+    static const char nothing[] = "data: {}\n";
+    err e = {0};
+    settings s;
+    config *c = config_read("test", nothing, sizeof nothing - 1, settings_keys, settings_key_count, &e);
+    assert_non_null(c);
+    char copy[256], *save = NULL;
+    strncpy(copy, keys, sizeof copy - 1);
+    copy[sizeof copy - 1] = 0;
+    for (char *k = strtok_r(copy, " ", &save); k; k = strtok_r(NULL, " ", &save))
+        support_ok(config_override(c, k, &e), &e);
+    assert_false(config_check(c, &e) && settings_read(c, &s, &e));
+    assert_non_null(strstr(e.text, text));
+    config_free(c);
+}
+
+static void contradictions(void **state) {
+    (void)state;
+    refuse("train.schedule.kind=one_cycle train.schedule.warmup=5", "one_cycle rises by itself");
+    refuse("train.schedule.kind=cosine train.schedule.warmup=5 train.schedule.total=5", "as long as the schedule");
+    refuse("train.optimizer.kind=sgd train.optimizer.nesterov=true train.optimizer.momentum=0", "needs a momentum");
+    refuse("train.schedule.kind=cosin", "train.schedule.kind");
+}
+
+static const metric *metric_of(const char *key, unsigned task, err *e) {
+    static const char nothing[] = "data: {}\n";
+    config *c = config_read("test", nothing, sizeof nothing - 1, settings_keys, settings_key_count, e);
+    assert_non_null(c);
+    support_ok(config_override(c, key, e) && config_check(c, e), e);
+    const metric *m = settings_metric(c, task, e);
+    config_free(c);
+    return m;
+}
+
+static void any_metric_decides(void **state) {
+    (void)state;
+    err e = {0};
+    char key[64];
+    for (int i = 0; metric_at(i); i++) {
+        snprintf(key, sizeof key, "train.metric=%s", metric_at(i)->name);
+        for (unsigned task = METRIC_CLASSES; task <= METRIC_FORECASTS; task++)
+            assert_ptr_equal(metric_of(key, task, &e), metric_at(i)->tasks & task ? metric_at(i) : NULL);
+    }
+    assert_ptr_equal(metric_of("train.metric=auto", METRIC_CLASSES, &e), metric_find("mcc"));
+    assert_ptr_equal(metric_of("train.metric=auto", METRIC_FORECASTS, &e), metric_find("smape"));
+    assert_null(metric_of("train.metric=rmse", METRIC_CLASSES, &e));
+    assert_non_null(strstr(e.text, "train.metric: rmse is for forecasts; use mcc or loss"));
+}
+
+// The distance that a first step goes.
+static double first_step(const char *keys) {
+    char text[512] = SMALL "model.dropout=0 train.clip_norm=0 ";
+    rig r;
+    err e;
+    strncat(text, keys, sizeof text - strlen(text) - 1);
+    rig_open(&r, &cpu_device, 1, text);
+    trainer *t = rig_trainer(&r);
+    float *before = rig_weights(&r, t);
+    step s = {.seed = 1, .count = (uint64_t)r.split.train.count, .lr = 1e-3f};
+    support_ok(exec_step_write(trainer_exec(t), &s, &e), &e);
+    support_ok(exec_play(trainer_exec(t), EXEC_FIRST, &e) && exec_play(trainer_exec(t), EXEC_UPDATE, &e), &e);
+    float *after = rig_weights(&r, t);
+    double sum = 0;
+    for (int64_t i = 0; i < graph_slab_elements(r.job.g); i++) sum += fabs((double)after[i] - (double)before[i]);
+    free(before);
+    free(after);
+    trainer_free(t);
+    rig_close(&r);
+    return sum;
+}
+
+static void a_job_follows_its_schedule(void **state) {
+    (void)state;
+    double full = first_step("train.optimizer.weight_decay=0");
+    double warm = first_step("train.optimizer.weight_decay=0 train.schedule.warmup=10 train.schedule.start=0.25");
+    assert_true(fabs(warm / full - 0.25) < 1e-3);
+    double cycle = first_step("train.optimizer.weight_decay=0 train.schedule.kind=one_cycle");
+    assert_true(fabs(cycle / full - 0.04) < 1e-3);
+    full = first_step("train.optimizer.kind=sgd");
+    warm = first_step("train.optimizer.kind=sgd train.schedule.warmup=10 train.schedule.start=0.25");
+    assert_true(fabs(warm / full - 0.25) < 1e-3);
+    assert_true(fabs(first_step("train.optimizer.kind=sgd train.optimizer.nesterov=true") / full - 1.9) < 1e-3);
+}
+
+static void what_decays_matters(void **state) {
+    (void)state;
+    double all = first_step("train.optimizer.weight_decay=1"), some;
+    some = first_step("train.optimizer.weight_decay=1 train.optimizer.decay=weights");
+    assert_true(all != some && fabs(all - some) < 0.2 * all);
+    assert_true(first_step("train.optimizer.weight_decay=0") ==
+                first_step("train.optimizer.weight_decay=0 train.optimizer.decay=weights"));
+    assert_true(first_step("train.optimizer.weight_decay=1 train.optimizer.kind=adam") != all);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(kinds),
+        cmocka_unit_test(exponential_by_epochs),
+        cmocka_unit_test(one_cycle_of_the_run),
+        cmocka_unit_test(contradictions),
+        cmocka_unit_test(any_metric_decides),
+        cmocka_unit_test(a_job_follows_its_schedule),
+        cmocka_unit_test(what_decays_matters),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
