@@ -23,8 +23,9 @@ typedef struct {
     keeper *keeper;
     progress bar;
     trainer *trainer;
-    double ready; // when the slab was filled and the step recorded, as clock_seconds has it
-    double begun; // when the first step was done; 0 before
+    const metric *metric; // what decides which epoch is best
+    double ready;         // when the slab was filled and the step recorded, as clock_seconds has it
+    double begun;         // when the first step was done; 0 before
 } view;
 
 // The one wait in a run: how long the start took is known only when the device is through with a step.
@@ -132,6 +133,10 @@ static json_t *bytes_or_null(bool known, size_t bytes) {
     return known ? json_integer((json_int_t)bytes) : json_null();
 }
 
+static bool is_mcc(const view *v) {
+    return v->metric == metric_find("mcc");
+}
+
 // How to go on, for people to copy.
 static const char *resume_command(const view *v, char *text, size_t room) {
     snprintf(text, room, "tradewind train %s/config.yaml --resume", run_dir(v->run));
@@ -145,11 +150,13 @@ static json_t *result_object(const view *v, const train_result *r, const char *p
     bool counted = s->device->memory(s->queue, &m);
     double best = s->data->best ? best_possible(s->data, s->split.validation) : NAN;
     resume_command(v, resume, sizeof resume);
-    return json_pack("{s:I, s:o, s:o, s:b, s:b, s:s?, s:s?, s:s, s:s?, s:o, s:o, s:o, s:o, s:o, s:s?}", "best_epoch",
-        (json_int_t)r->best_epoch, "validation_mcc", json_number(r->best_epoch ? r->best_mcc : NAN),
-        "best_possible_mcc", json_number(best), "stopped_early", r->stopped_early, "interrupted", r->interrupted,
-        "resume", r->interrupted ? resume : NULL, "weights", r->best_epoch ? path : NULL, "device", s->device->name,
-        "no_card", s->no_card.text[0] ? s->no_card.text : NULL, "first_step_s", json_number(v->begun - v->o->started),
+    return json_pack("{s:I, s:s, s:o, s:o, s:o, s:b, s:b, s:s?, s:s?, s:s, s:s?, s:o, s:o, s:o, s:o, s:o, s:s?}",
+        "best_epoch", (json_int_t)r->best_epoch, "metric", v->metric->name, "validation_best",
+        json_number(r->best_epoch ? r->best : NAN), "validation_mcc",
+        json_number(r->best_epoch && is_mcc(v) ? r->best : NAN), "best_possible_mcc", json_number(best),
+        "stopped_early", r->stopped_early, "interrupted", r->interrupted, "resume", r->interrupted ? resume : NULL,
+        "weights", r->best_epoch ? path : NULL, "device", s->device->name, "no_card",
+        s->no_card.text[0] ? s->no_card.text : NULL, "first_step_s", json_number(v->begun - v->o->started),
         "host_peak_bytes", bytes_or_null(true, (size_t)host_peak()), "slab_bytes",
         bytes_or_null(true, exec_used(trainer_exec(v->trainer)).total), "base_bytes", bytes_or_null(counted, m.base),
         "monitor_bytes", bytes_or_null(counted, m.base + m.slab), "monitor_counts",
@@ -160,10 +167,12 @@ static json_t *result_object(const view *v, const train_result *r, const char *p
 
 static void print_best(const view *v, const train_result *r, const char *path) {
     const setup *s = v->s;
-    double best = s->data->best ? best_possible(s->data, s->split.validation) : 0;
-    printf("best      epoch %lld, validation MCC %.4f", (long long)r->best_epoch, r->best_mcc);
-    if (s->data->best) printf("; the best possible classifier has %.4f", best);
-    if (best > 0) printf(" (%.0f %% of it reached)", 100 * r->best_mcc / best);
+    bool known = s->data->best && is_mcc(v);
+    double best = known ? best_possible(s->data, s->split.validation) : 0;
+    printf("best      epoch %lld, validation %s %.4f", (long long)r->best_epoch, is_mcc(v) ? "MCC" : v->metric->name,
+        r->best);
+    if (known) printf("; the best possible classifier has %.4f", best);
+    if (best > 0) printf(" (%.0f %% of it reached)", 100 * r->best / best);
     printf("\nweights   %s\n", path);
 }
 
@@ -171,8 +180,8 @@ static void conclude(const view *v, const train_result *r, const char *path) {
     char resume[512];
     resume_command(v, resume, sizeof resume);
     if (r->best_epoch)
-        log_line(
-            v->log, "best epoch %lld, validation mcc %.4f; weights in %s", (long long)r->best_epoch, r->best_mcc, path);
+        log_line(v->log, "best epoch %lld, validation %s %.4f; weights in %s", (long long)r->best_epoch,
+            v->metric->name, r->best, path);
     if (r->interrupted)
         log_line(v->log, "stopped by a signal in epoch %lld; go on with: %s", (long long)r->epochs + 1, resume);
     else
@@ -213,7 +222,9 @@ static bool prepare(view *v, err *e) {
     v->config = texts_config(s, e);
     v->plan = v->config ? texts_plan(s, e) : NULL;
     v->trainer = v->plan ? trainer_new(s->device, s->queue, &s->job, s->data, &s->split, &s->settings, e) : NULL;
-    if (!v->trainer) return false;
+    v->metric = v->trainer ? settings_metric(s->config, METRIC_CLASSES, e) : NULL;
+    if (!v->metric) return false;
+    trainer_judge_by(v->trainer, v->metric);
     if (s->settings.init_from && !resume && !trainer_load(v->trainer, s->settings.init_from, e)) return false;
     v->ready = clock_seconds();
     v->run = resume ? run_resume(s->settings.dir, e) : run_begin(s->settings.dir, e);

@@ -2,7 +2,6 @@
 
 #include "base/clock.h"
 #include "base/half.h"
-#include "train/metric.h"
 #include "train/snapshot.h"
 
 #include <math.h>
@@ -31,6 +30,7 @@ struct trainer {
     const dataset *data;
     split split;
     settings s;
+    const metric *metric;
     exec *x;
     loader *loader;  // where batches come from the host, or NULL
     uint64_t looked; // the step at which the host last looked at the loss scale
@@ -78,6 +78,7 @@ trainer *trainer_new(
     *t = (trainer){.d = d, .q = q, .j = j, .data = data, .split = *sp, .s = *s};
     t->at = (standing){.epoch = 1, .stop.patience = s->patience};
     plateau_init(&t->at.plateau, s->lr);
+    trainer_judge_by(t, metric_usual(METRIC_CLASSES));
     t->weights = malloc(slab_bytes(t));
     t->best = malloc(slab_bytes(t));
     bool ok = t->weights && t->best;
@@ -103,6 +104,11 @@ void trainer_free(trainer *t) {
 
 exec *trainer_exec(trainer *t) {
     return t->x;
+}
+
+void trainer_judge_by(trainer *t, const metric *m) {
+    t->metric = m;
+    t->at.stop.lower = !m->higher;
 }
 
 // What the device multiplies its schedule's factor with: the rate that the description gives, or where it fell to.
@@ -282,7 +288,9 @@ static bool finish_epoch(trainer *t, epoch_report *r, err *e) {
 // Judges the epoch that has ended, and stands before the next one.
 static bool end_epoch(trainer *t, epoch_report *r, err *e) {
     standing *at = &t->at;
-    double value = isfinite(r->validation.loss) ? r->validation.mcc : NAN;
+    const score *v = &r->validation;
+    metric_score of = {.loss = v->loss, .confusion = v->confusion, .classes = t->data->classes};
+    double value = isfinite(v->loss) ? metric_value(t->metric, &of) : NAN;
     plateau_options o = t->s.rate.plateau;
     o.higher = !at->stop.lower;
     r->best = stop_see(&at->stop, at->epoch, value);
@@ -309,7 +317,7 @@ static bool run_epochs(trainer *t, const watcher *w, bool *go_on, err *e) {
 bool trainer_run(trainer *t, const watcher *w, train_result *r, err *e) {
     const stop *s = &t->at.stop;
     bool go_on = true, ok = run_epochs(t, w, &go_on, e);
-    *r = (train_result){.epochs = t->at.epoch - 1, .best_epoch = s->best_epoch, .best_mcc = s->best};
+    *r = (train_result){.epochs = t->at.epoch - 1, .best_epoch = s->best_epoch, .best = s->best};
     r->interrupted = !go_on;
     r->stopped_early = ok && go_on && stop_now(s) && r->epochs < t->s.epochs;
     if (ok && s->best_epoch) ok = exec_write(t->x, weights_slab(t), t->best, e);

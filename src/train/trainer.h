@@ -8,6 +8,7 @@
 #include "graph/exec.h"
 #include "run/safetensors.h"
 #include "train/job.h"
+#include "train/metric.h"
 #include "train/stop.h"
 
 enum { CLASSES_MOST = 64 };
@@ -50,7 +51,7 @@ typedef struct {
 
 typedef struct {
     int64_t epochs, best_epoch; // 0 where no epoch finished
-    double best_mcc;
+    double best;                // the metric's value then, on validation
     bool stopped_early, interrupted;
 } train_result;
 
@@ -63,6 +64,9 @@ trainer *trainer_new(
 void trainer_free(trainer *t);
 
 exec *trainer_exec(trainer *t);
+
+// What decides which epoch is best, before trainer_run and trainer_restore; otherwise it is what is usual for classes.
+void trainer_judge_by(trainer *t, const metric *m);
 
 // Trains to the end, then puts the best epoch's weights back.
 // After trainer_restore it goes on from there; `r` then tells of the whole run.

@@ -173,6 +173,16 @@ static void train_leaves_its_results(void **state) {
     is_empty("err");
 }
 
+static void any_metric_decides(void **state) {
+    (void)state;
+    put_description();
+    assert_int_equal(RUN("train", "run.yaml", "train.metric=loss"), 0);
+    matches("out", "\nbest +epoch [12], validation loss [0-9.]+\n");
+    assert_int_equal(RUN("train", "run.yaml", "train.metric=macro_f1", "--json"), 0);
+    matches("out", "\"metric\":\"macro_f1\",\"validation_best\":0\\.[0-9]+,\"validation_mcc\":null");
+    complains(RUN("train", "run.yaml", "train.metric=smape"), ".*train\\.metric.*");
+}
+
 static void a_tiny_run_needs_no_file_but_its_description(void **state) {
     (void)state;
     put_text("empty.yaml", "");
@@ -635,6 +645,7 @@ int main(void) {
         TEST(every_command_has_help),
         TEST(version_and_bare),
         TEST(train_leaves_its_results),
+        TEST(any_metric_decides),
         TEST(a_tiny_run_needs_no_file_but_its_description),
         TEST(json_is_one_object_a_line),
         TEST(plan_runs_nothing),

@@ -120,7 +120,7 @@ static void same_history(const history *a, const history *b) {
         assert_true(x->skipped == y->skipped && x->update == y->update && x->loss_scale == y->loss_scale);
     }
     assert_int_equal(a->result.best_epoch, b->result.best_epoch);
-    assert_true(a->result.best_mcc == b->result.best_mcc);
+    assert_true(a->result.best == b->result.best);
     assert_int_equal(a->result.stopped_early, b->result.stopped_early);
     assert_int_equal(a->result.epochs, b->result.epochs);
 }
