@@ -1,8 +1,9 @@
-// tradewind inspect: what a dataset or an .npz holds, for people and for programs.
+// tradewind inspect: what a dataset, an .npz, a run or a checkpoint holds, for people and for programs.
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/term.h"
 #include "cli/cli.h"
+#include "cli/look.h"
 #include "data/loader.h"
 #include "data/set.h"
 #include "data/when.h"
@@ -344,10 +345,18 @@ static bool print_set_json(const dataset *d, size_t file, double opened, err *e)
     return json_line(stdout, all) || err_run(e, "out of memory for the summary");
 }
 
+static bool is_weights(const char *path) {
+    static const char ending[] = ".safetensors";
+    size_t n = strlen(path), m = sizeof ending - 1;
+    return n > m && strcmp(path + n - m, ending) == 0;
+}
+
 static bool run(const cli_options *o, err *e) {
     struct stat st = {0};
     npz z;
-    if (o->words < 1) return err_input(e, "no file given; name a dataset or an .npz");
+    if (o->words < 1) return err_input(e, "no file given; name a dataset, an .npz, a run or a checkpoint");
+    if (stat(o->word[0], &st) == 0 && S_ISDIR(st.st_mode)) return look_print_run(o->word[0], o->json, e);
+    if (is_weights(o->word[0])) return look_print_weights(o->word[0], o->json, e);
     if (!npz_open(&z, o->word[0], e)) return false;
     bool is_set = npz_find(&z, set_mark) != NULL, ok = check_bytes(&z, e);
     if (ok && !is_set) show_entries(&z, o->json);
@@ -363,8 +372,11 @@ static bool run(const cli_options *o, err *e) {
     return ok;
 }
 
-const cli_command cli_inspect = {"inspect", "FILE", "what a dataset or an .npz holds",
+const cli_command cli_inspect = {"inspect", "FILE|RUN", "what a dataset, an .npz, a run or a checkpoint holds",
     "Of a dataset: its samples, classes, steps of time, a line of price and label, the memory it takes, and the range "
     "of\n"
-    "every column. Of another .npz or .npy: its arrays. Every byte is checked against the file's sums.\n",
+    "every column. Of another .npz or .npy: its arrays. Every byte is checked against the file's sums.\n"
+    "Of a run's directory: how it stands, its best epoch and its files. Of .safetensors: the weights; of a checkpoint "
+    "also\n"
+    "where it stands, its bytes checked against their sum.\n",
     NULL, NULL, 1, run, NULL, NULL};

@@ -13,7 +13,7 @@
 #include <string.h>
 
 static const cli_command *const commands[] = {
-    &cli_import, &cli_inspect, &cli_train, &cli_plan, &cli_doctor, &cli_bench};
+    &cli_import, &cli_inspect, &cli_plan, &cli_train, &cli_evaluate, &cli_predict, &cli_runs, &cli_doctor, &cli_bench};
 enum { COMMANDS = sizeof commands / sizeof *commands };
 
 static void on_signal(int number) {

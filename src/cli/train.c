@@ -1,34 +1,31 @@
-// tradewind train: trains, shows progress, and leaves the best weights, a log and the resolved description in the run's
-// directory.
+// tradewind train: trains or goes on with a run, shows progress, and leaves everything in the run's directory.
 #include "base/clock.h"
-#include "base/file.h"
 #include "base/json.h"
-#include "base/log.h"
 #include "base/term.h"
 #include "cli/cli.h"
 #include "cli/setup.h"
+#include "cli/texts.h"
+#include "train/keeper.h"
 #include "train/metric.h"
-#include "train/trainer.h"
 
-#include <errno.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
-#include <unistd.h>
 
 typedef struct {
     const cli_options *o;
     const setup *s;
-    log_file *log;
+    char *config, *plan; // as the directory and checkpoints have them
+    run *run;
+    log_file *log; // the run's
+    keeper *keeper;
     progress bar;
     trainer *trainer;
-    char *weights; // path of the best epoch's
-    int64_t saved; // the epoch that they are of; 0 for none yet
-    err unsaved;   // why they could not be written, or ERR_NONE
-    double ready;  // when the slab was filled and the step recorded, as clock_seconds has it
-    double begun;  // when the first step was done; 0 before
+    const metric *metric; // what decides which epoch is best
+    double ready;         // when the slab was filled and the step recorded, as clock_seconds has it
+    double begun;         // when the first step was done; 0 before
 } view;
 
 // The one wait in a run: how long the start took is known only when the device is through with a step.
@@ -43,7 +40,15 @@ static bool on_step(void *arg, int64_t epoch, int64_t done, int64_t total) {
     if (v->begun == 0) note_first_step(v);
     double all = (double)(total * v->s->settings.epochs), at = (double)((epoch - 1) * total + done);
     if (at < all) progress_at(&v->bar, at, "epoch %lld of %lld", (long long)epoch, (long long)v->s->settings.epochs);
-    return !cli_interrupted() && v->unsaved.kind == ERR_NONE;
+    if (!keeper_step(v->keeper)) return false;
+    if (!cli_interrupted()) return true;
+    keeper_leave(v->keeper);
+    return false;
+}
+
+static void on_steps(void *arg, const step_report *r) {
+    view *v = arg;
+    keeper_steps(v->keeper, r);
 }
 
 static void print_epoch_json(const epoch_report *r) {
@@ -57,11 +62,9 @@ static void print_epoch_json(const epoch_report *r) {
             (json_int_t)r->skipped, "loss_scale", json_number((double)r->loss_scale), "best", r->best));
 }
 
-// The best weights are on the disk from the epoch that made them, so that no end of the run can lose them.
+// The line comes first: should saving fail, the log ends with the reason.
 static void on_epoch(void *arg, const epoch_report *r) {
     view *v = arg;
-    if (r->best && v->unsaved.kind == ERR_NONE && trainer_save(v->trainer, v->weights, &v->unsaved))
-        v->saved = r->epoch;
     char rate[32], line[256];
     term_count(rate, sizeof rate, r->samples_per_s);
     int n = snprintf(line, sizeof line,
@@ -79,6 +82,7 @@ static void on_epoch(void *arg, const epoch_report *r) {
         printf("%s\n", line);
         fflush(stdout);
     }
+    keeper_epoch(v->keeper, r);
 }
 
 // What the best possible classifier scores on the validation samples, where the data knows it.
@@ -129,15 +133,30 @@ static json_t *bytes_or_null(bool known, size_t bytes) {
     return known ? json_integer((json_int_t)bytes) : json_null();
 }
 
+static bool is_mcc(const view *v) {
+    return v->metric == metric_find("mcc");
+}
+
+// How to go on, for people to copy.
+static const char *resume_command(const view *v, char *text, size_t room) {
+    snprintf(text, room, "tradewind train %s/config.yaml --resume", run_dir(v->run));
+    return text;
+}
+
 static json_t *result_object(const view *v, const train_result *r, const char *path) {
     const setup *s = v->s;
     device_memory m;
+    char resume[512];
     bool counted = s->device->memory(s->queue, &m);
     double best = s->data->best ? best_possible(s->data, s->split.validation) : NAN;
-    return json_pack("{s:I, s:o, s:o, s:b, s:b, s:s, s:s, s:s?, s:o, s:o, s:o, s:o, s:o, s:s?}", "best_epoch",
-        (json_int_t)r->best_epoch, "validation_mcc", json_number(r->best_mcc), "best_possible_mcc", json_number(best),
-        "stopped_early", r->stopped_early, "interrupted", r->interrupted, "weights", path, "device", s->device->name,
-        "no_card", s->no_card.text[0] ? s->no_card.text : NULL, "first_step_s", json_number(v->begun - v->o->started),
+    resume_command(v, resume, sizeof resume);
+    return json_pack("{s:I, s:s, s:o, s:o, s:o, s:b, s:b, s:s?, s:s?, s:s, s:s?, s:o, s:o, s:o, s:o, s:o, s:s?}",
+        "best_epoch", (json_int_t)r->best_epoch, "metric", v->metric->name, "validation_best",
+        json_number(r->best_epoch ? r->best : NAN), "validation_mcc",
+        json_number(r->best_epoch && is_mcc(v) ? r->best : NAN), "best_possible_mcc", json_number(best),
+        "stopped_early", r->stopped_early, "interrupted", r->interrupted, "resume", r->interrupted ? resume : NULL,
+        "weights", r->best_epoch ? path : NULL, "device", s->device->name, "no_card",
+        s->no_card.text[0] ? s->no_card.text : NULL, "first_step_s", json_number(v->begun - v->o->started),
         "host_peak_bytes", bytes_or_null(true, (size_t)host_peak()), "slab_bytes",
         bytes_or_null(true, exec_used(trainer_exec(v->trainer)).total), "base_bytes", bytes_or_null(counted, m.base),
         "monitor_bytes", bytes_or_null(counted, m.base + m.slab), "monitor_counts",
@@ -146,129 +165,139 @@ static json_t *result_object(const view *v, const train_result *r, const char *p
                                         : "card");
 }
 
-static void conclude(const view *v, const train_result *r, const char *path) {
+static void print_best(const view *v, const train_result *r, const char *path) {
     const setup *s = v->s;
-    double best = s->data->best ? best_possible(s->data, s->split.validation) : 0;
-    log_line(
-        v->log, "best epoch %lld, validation mcc %.4f; weights in %s", (long long)r->best_epoch, r->best_mcc, path);
+    bool known = s->data->best && is_mcc(v);
+    double best = known ? best_possible(s->data, s->split.validation) : 0;
+    printf("best      epoch %lld, validation %s %.4f", (long long)r->best_epoch, is_mcc(v) ? "MCC" : v->metric->name,
+        r->best);
+    if (known) printf("; the best possible classifier has %.4f", best);
+    if (best > 0) printf(" (%.0f %% of it reached)", 100 * r->best / best);
+    printf("\nweights   %s\n", path);
+}
+
+static void conclude(const view *v, const train_result *r, const char *path) {
+    char resume[512];
+    resume_command(v, resume, sizeof resume);
+    if (r->best_epoch)
+        log_line(v->log, "best epoch %lld, validation %s %.4f; weights in %s", (long long)r->best_epoch,
+            v->metric->name, r->best, path);
+    if (r->interrupted)
+        log_line(v->log, "stopped by a signal in epoch %lld; go on with: %s", (long long)r->epochs + 1, resume);
+    else
+        log_line(v->log, "done after %lld epochs%s", (long long)r->epochs, r->stopped_early ? ", stopped early" : "");
     if (v->o->json) {
         json_line(stdout, result_object(v, r, path));
         return;
     }
-    if (r->interrupted) log_line(v->log, "stopped by a signal in epoch %lld", (long long)r->epochs + 1);
     if (v->o->quiet) return;
-    if (r->interrupted) printf("stopped by a signal in epoch %lld\n", (long long)r->epochs + 1);
-    if (r->stopped_early) printf("stopped early: no better epoch in %lld\n", (long long)s->settings.patience);
-    printf("best      epoch %lld, validation MCC %.4f", (long long)r->best_epoch, r->best_mcc);
-    if (s->data->best) printf("; the best possible classifier has %.4f", best);
-    if (best > 0) printf(" (%.0f %% of it reached)", 100 * r->best_mcc / best);
-    printf("\nweights   %s\n", path);
-    if (v->o->verbose) tell_start(v);
+    if (r->interrupted) printf("stopped by a signal in epoch %lld\nresume    %s\n", (long long)r->epochs + 1, resume);
+    if (r->stopped_early) printf("stopped early: no better epoch in %lld\n", (long long)v->s->settings.patience);
+    if (r->best_epoch) print_best(v, r, path);
+    if (v->o->verbose && v->begun > 0) tell_start(v);
 }
 
-static bool write_description(const setup *s, const char *path, err *e) {
-    char *text = NULL;
-    size_t bytes = 0;
-    FILE *f = open_memstream(&text, &bytes);
-    if (!f) return err_run(e, "out of memory for the description");
-    bool ok = config_write(s->config, f);
-    ok = fclose(f) == 0 && ok;
-    file_writer w;
-    if (!ok) {
-        err_run(e, "out of memory for the description");
-    } else {
-        ok = file_writer_open(&w, path, e) && file_writer_write(&w, text, bytes, e) && file_writer_commit(&w, e);
-        file_writer_abandon(&w);
-    }
-    free(text);
-    return ok;
-}
-
-static char *path_in(const char *dir, const char *name) {
-    size_t n = strlen(dir) + strlen(name) + 2;
-    char *path = malloc(n);
-    CHECK(path, "out of memory for a path");
-    snprintf(path, n, "%s/%s", dir, name);
-    return path;
-}
-
-// Weights of an earlier run in the same directory are moved aside: they are not this run's.
-static bool set_aside(view *v, err *e) {
-    char *old = path_in(v->s->settings.dir, "best.safetensors.old");
-    bool there = access(v->weights, F_OK) == 0, ok = !there || rename(v->weights, old) == 0;
-    if (!ok) err_run(e, "%s: cannot be moved aside: %s", v->weights, strerror(errno));
-    if (ok && there && !v->o->quiet && !v->o->json) printf("earlier   weights of another run here are now %s\n", old);
-    free(old);
-    return ok;
-}
-
-static bool open_directory(view *v, err *e) {
-    const char *dir = v->s->settings.dir;
-    if (!file_make_dirs(dir, e)) return false;
-    v->weights = path_in(dir, "best.safetensors");
-    char *log = path_in(dir, "training_log.txt"), *description = path_in(dir, "config.yaml");
-    v->log = log_open(log, e);
-    bool ok = v->log && set_aside(v, e) && write_description(v->s, description, e);
-    free(log);
-    free(description);
-    return ok;
-}
-
-// A run that failed says what it leaves behind. Weights are replaced in one move, so what is there is whole.
+// A run that failed says what it leaves behind. Files are replaced in one move, so what is there is whole.
 static bool tell_saved(const view *v, err *e) {
     err why = *e;
-    if (v->saved) return err_run(e, "%s; %s holds epoch %lld", why.text, v->weights, (long long)v->saved);
+    int64_t epoch;
+    uint64_t update;
+    const char *best = keeper_best(v->keeper, &epoch), *newest = keeper_newest(v->keeper, &update);
+    if (newest) return err_run(e, "%s; --resume goes on from %s, step %" PRIu64, why.text, newest, update);
+    if (epoch) return err_run(e, "%s; %s holds epoch %lld", why.text, best, (long long)epoch);
     return err_run(e, "%s; no weights were saved yet", why.text);
 }
 
-static bool train(view *v, trainer *t, err *e) {
+static void tell_line(void *arg, const char *line) {
+    const view *v = arg;
+    if (v->o->json || v->o->quiet) return;
+    printf("resume    %s\n", line);
+}
+
+// Everything before the first step.
+static bool prepare(view *v, err *e) {
     const setup *s = v->s;
+    bool resume = cli_given(v->o, "--resume") != NULL;
     char device[128];
+    v->config = texts_config(s, e);
+    v->plan = v->config ? texts_plan(s, e) : NULL;
+    v->trainer = v->plan ? trainer_new(s->device, s->queue, &s->job, s->data, &s->split, &s->settings, e) : NULL;
+    v->metric = v->trainer ? settings_metric(s->config, METRIC_CLASSES, e) : NULL;
+    if (!v->metric) return false;
+    trainer_judge_by(v->trainer, v->metric);
+    if (s->settings.init_from && !resume && !trainer_load(v->trainer, s->settings.init_from, e)) return false;
+    v->ready = clock_seconds();
+    v->run = resume ? run_resume(s->settings.dir, e) : run_begin(s->settings.dir, e);
+    if (!v->run) return false;
+    v->log = run_log(v->run);
+    v->keeper = keeper_new(&(keeper_options){.run = v->run,
+        .trainer = v->trainer,
+        .settings = &s->settings,
+        .classes = s->data->classes,
+        .config = v->config,
+        .plan = v->plan,
+        .version = TRADEWIND_VERSION});
     s->device->describe(s->queue, device, sizeof device);
     log_line(v->log, "training %s with %lld parameters on %s", model_name(s->model.kind),
         (long long)graph_parameter_values(s->job.g), device);
+    return (!resume || keeper_resume(v->keeper, tell_line, v, e)) && keeper_describe(v->keeper, e);
+}
+
+static void print_start(const view *v) {
+    if (v->o->quiet || v->o->json) return;
+    setup_print(v->s, stdout);
+    if (run_moved(v->run)) printf("earlier   files of another run here are now in %s/earlier\n", run_dir(v->run));
+    if (v->o->verbose) plan_print(exec_plan(trainer_exec(v->trainer), true), v->s->job.g, stdout);
+    fflush(stdout);
+}
+
+static bool train(view *v, err *e) {
+    const setup *s = v->s;
     train_result r;
-    watcher w = {on_step, on_epoch, v};
+    int64_t epoch;
+    watcher w = {.on_step = on_step, .on_epoch = on_epoch, .on_steps = on_steps, .arg = v};
     progress_init(
         &v->bar, stderr, "training", (double)(s->split.train.count * s->settings.epochs), v->o->quiet || v->o->json);
     cli_watch_signals();
-    bool ok = trainer_run(t, &w, &r, e);
+    bool ok = trainer_run(v->trainer, &w, &r, e);
     progress_done(&v->bar);
-    if (v->unsaved.kind != ERR_NONE) {
-        *e = v->unsaved;
-        return false;
+    if (ok && !keeper_conclude(v->keeper, &r)) {
+        *e = *keeper_failure(v->keeper);
+        ok = false;
     }
     if (!ok) return tell_saved(v, e);
-    if (!r.best_epoch && r.interrupted)
-        return err_run(e, "stopped before the first epoch was finished; no weights were kept");
-    if (!r.best_epoch)
+    if (!r.best_epoch && !r.interrupted)
         return err_run(
             e, "the validation loss was not finite in any epoch; no weights were kept; lower train.optimizer.lr");
-    conclude(v, &r, v->weights);
+    conclude(v, &r, keeper_best(v->keeper, &epoch));
     return true;
 }
 
-static bool run(const cli_options *o, err *e) {
+// What the run lost on the side; it is no failure.
+static void warn(view *v) {
+    err why;
+    if (v->o->quiet) return;
+    if (log_failed(v->log)) fprintf(stderr, "tradewind: some lines of training_log.txt could not be written\n");
+    if (v->keeper && keeper_trouble(v->keeper, &why)) fprintf(stderr, "tradewind: warning: %s\n", why.text);
+}
+
+static bool run_train(const cli_options *o, err *e) {
     setup s;
     if (!setup_open(&s, o, e)) return false;
     view v = {.o = o, .s = &s};
-    bool ok = setup_fits(&s, e) && open_directory(&v, e);
-    if (ok && !o->quiet && !o->json) {
-        setup_print(&s, stdout);
-        fflush(stdout);
+    bool ok = setup_fits(&s, e) && prepare(&v, e);
+    if (ok) {
+        print_start(&v);
+        tell_memory(&v);
+        ok = train(&v, e);
     }
-    if (ok) v.trainer = trainer_new(s.device, s.queue, &s.job, s.data, &s.split, &s.settings, e);
-    v.ready = clock_seconds();
-    if (v.trainer) tell_memory(&v);
-    if (v.trainer && o->verbose && !o->json && !o->quiet)
-        plan_print(exec_plan(trainer_exec(v.trainer), true), s.job.g, stdout);
-    ok = v.trainer && train(&v, v.trainer, e);
-    if (!ok) log_line(v.log, "ended: %s", e->text);
-    if (log_failed(v.log) && !o->quiet)
-        fprintf(stderr, "tradewind: some lines of training_log.txt could not be written\n");
+    if (!ok && v.keeper) keeper_fail(v.keeper, e->text);
+    warn(&v);
+    keeper_free(v.keeper);
+    run_close(v.run);
     trainer_free(v.trainer);
-    log_close(v.log);
-    free(v.weights);
+    free(v.config);
+    free(v.plan);
     setup_close(&s);
     return ok;
 }
@@ -281,6 +310,9 @@ static void print_keys(void) {
 const cli_command cli_train = {"train", "CONFIG [key=value...]", "trains the model that a run description describes",
     "The description is a YAML file whose keys are listed below. Any key can be set on the command line:\n"
     "  tradewind train examples/quickstart.yaml train.epochs=4 train.optimizer.lr=3e-4\n"
-    "The run's directory (run.dir) receives best.safetensors, training_log.txt and config.yaml. Ctrl-C finishes the\n"
-    "step and keeps the best weights so far. --seed N stands for train.seed=N.\n",
-    print_keys, "--seed", WORDS_MOST, run, NULL, NULL};
+    "The run's directory (run.dir) receives best.safetensors, checkpoints, run.db, a log and config.yaml.\n"
+    "Ctrl-C or SIGTERM finishes the step, writes a checkpoint, says how to go on and exits with 0; a second one ends\n"
+    "the program at once. --resume goes on exactly where the newest whole checkpoint of run.dir stands:\n"
+    "  tradewind train runs/quickstart/config.yaml --resume\n"
+    "--seed N stands for train.seed=N.\n",
+    print_keys, "--seed", WORDS_MOST, run_train, NULL, "--resume"};

@@ -162,6 +162,18 @@ const char *safetensors_metadata(const safetensors *s, const char *key) {
     return json_string_value(json_object_get(json_object_get(s->header, "__metadata__"), key));
 }
 
+int safetensors_notes(const safetensors *s) {
+    return (int)json_object_size(json_object_get(s->header, "__metadata__"));
+}
+
+safetensors_note safetensors_note_at(const safetensors *s, int i) {
+    json_t *meta = json_object_get(s->header, "__metadata__");
+    void *at = json_object_iter(meta);
+    for (; at && i > 0; i--) at = json_object_iter_next(meta, at);
+    CHECK(at, "a note beyond the last");
+    return (safetensors_note){json_object_iter_key(at), json_string_value(json_object_iter_value(at))};
+}
+
 // Writing
 
 static json_t *describe(const safetensors_entry *t, size_t begin) {

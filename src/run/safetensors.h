@@ -40,6 +40,10 @@ typedef struct {
     const char *key, *value;
 } safetensors_note;
 
+// All of the metadata, in the file's order.
+int safetensors_notes(const safetensors *s);
+safetensors_note safetensors_note_at(const safetensors *s, int i);
+
 bool safetensors_write(const char *path, const safetensors_entry *entries, int count, const safetensors_note *notes,
     int note_count, err *e);
 

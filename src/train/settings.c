@@ -129,6 +129,10 @@ const config_key settings_keys[] = {
         "16-bit products on a card: true for the best it has; the CPU computes in fp32"},
     {"gpu_optimization.gradient_accumulation_steps", CONFIG_INT, "1", 1, 1e6, NULL, "micro-batches in a step"},
     {"run.dir", CONFIG_TEXT, "runs/last", 0, 0, NULL, "where results go"},
+    {"train.checkpoint_every", CONFIG_INT, "50", 1, 1e6, NULL, "epochs from one checkpoint to the next"},
+    {"train.checkpoint_minutes", CONFIG_REAL, "5", 0, 1e6, NULL, "and minutes; 0 for epochs alone"},
+    {"train.keep_checkpoints", CONFIG_INT, "3", 0, 1e6, NULL, "newest ones kept, of each kind; 0 keeps all"},
+    {"train.init_from", CONFIG_TEXT, NULL, 0, 0, NULL, "weights to start from: FILE.safetensors"},
 };
 const size_t settings_key_count = sizeof settings_keys / sizeof *settings_keys;
 
@@ -306,6 +310,10 @@ bool settings_read(const config *c, settings *s, err *e) {
     s->smoothing = (float)config_real(c, "train.label_smoothing");
     s->class_weights = config_is(c, "train.class_weights", "balanced");
     s->dir = config_text(c, "run.dir");
+    s->checkpoint_every = config_int(c, "train.checkpoint_every");
+    s->checkpoint_minutes = config_real(c, "train.checkpoint_minutes");
+    s->keep_checkpoints = config_int(c, "train.keep_checkpoints");
+    s->init_from = config_text(c, "train.init_from");
     if (!read_optimizer(c, s, e) || !read_schedule(c, s, e)) return false;
     if (s->split.train + s->split.validation > 1)
         return config_fail(c, "data.split.train", e, "train and validation add up to more than 1; lower one of them");

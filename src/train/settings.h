@@ -69,6 +69,10 @@ typedef struct {
     int64_t season; // of mase
     // run
     const char *dir;
+    int64_t checkpoint_every; // epochs
+    double checkpoint_minutes;
+    int64_t keep_checkpoints;
+    const char *init_from; // NULL: initial weights by the seed
 } settings;
 
 extern const config_key settings_keys[];

@@ -1,9 +1,8 @@
 #include "train/trainer.h"
 
-#include "base/arena.h"
 #include "base/clock.h"
-#include "run/safetensors.h"
-#include "train/metric.h"
+#include "base/half.h"
+#include "train/snapshot.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -13,6 +12,17 @@
 // The host looks at the end of an epoch and every so many steps.
 enum { OVERFLOWS_MOST = 100, LOOK_EVERY = 4096 };
 
+// Seconds between two reports of steps, and between two looks at a card, which make the host wait for it.
+static const double report_every = 0.02, look_at_card_every = 0.1;
+
+// Steps since the last report. The device's sums go on over an epoch; what they were at the last look is kept here.
+typedef struct {
+    double reported, looked; // when
+    double sum, norm, least, most;
+    double sum_before, norm_before;
+    int64_t steps;
+} steps_seen;
+
 struct trainer {
     const device *d;
     queue *q;
@@ -20,13 +30,16 @@ struct trainer {
     const dataset *data;
     split split;
     settings s;
+    const metric *metric;
     exec *x;
     loader *loader;  // where batches come from the host, or NULL
-    uint64_t update; // steps played
     uint64_t looked; // the step at which the host last looked at the loss scale
     int together;    // steps that can be played at once
     float *weights;  // host copy of the slab, and of the best epoch's
     float *best;
+    standing at;
+    double began; // when the running epoch would have begun had it never been interrupted
+    steps_seen seen;
     epoch_report report;
 };
 
@@ -36,6 +49,10 @@ static size_t slab_bytes(const trainer *t) {
 
 static tensor weights_slab(const trainer *t) {
     return graph_slab(t->j->g, SLAB_WEIGHTS);
+}
+
+static snapshot whole(trainer *t) {
+    return (snapshot){.x = t->x, .j = t->j, .data = t->data, .best = t->best, .at = &t->at};
 }
 
 static bool set_initial(trainer *t, err *e) {
@@ -59,6 +76,9 @@ trainer *trainer_new(
         return NULL;
     }
     *t = (trainer){.d = d, .q = q, .j = j, .data = data, .split = *sp, .s = *s};
+    t->at = (standing){.epoch = 1, .stop.patience = s->patience};
+    plateau_init(&t->at.plateau, s->lr);
+    trainer_judge_by(t, metric_usual(METRIC_CLASSES));
     t->weights = malloc(slab_bytes(t));
     t->best = malloc(slab_bytes(t));
     bool ok = t->weights && t->best;
@@ -86,15 +106,25 @@ exec *trainer_exec(trainer *t) {
     return t->x;
 }
 
+void trainer_judge_by(trainer *t, const metric *m) {
+    t->metric = m;
+    t->at.stop.lower = !m->higher;
+}
+
+// What the device multiplies its schedule's factor with: the rate that the description gives, or where it fell to.
+static double rate(const trainer *t) {
+    return t->s.rate.kind == RATE_PLATEAU ? t->at.plateau.lr : t->s.lr;
+}
+
 // Clears the sums and sends the device to the start of a span.
 static bool begin(trainer *t, span samples, uint32_t epoch, bool shuffle, err *e) {
     step s = {.seed = t->s.seed,
-        .update = t->update,
+        .update = t->at.update,
         .first = (uint64_t)samples.first,
         .count = (uint64_t)samples.count,
         .epoch = epoch,
         .shuffle = shuffle,
-        .lr = (float)t->s.lr};
+        .lr = (float)rate(t)};
     if (t->loader) loader_seek(t->loader, &(loader_range){samples, shuffle, epoch, 0});
     return exec_step_write(t->x, &s, e) && exec_clear(t->x, t->j->totals, e) && exec_clear(t->x, t->j->confusion, e);
 }
@@ -136,7 +166,7 @@ bool trainer_evaluate(trainer *t, span samples, score *s, err *e) {
 
 // One optimizer step over the effective batch; micro-batches that lie wholly beyond the epoch's end are left out.
 static bool take_step(trainer *t, int64_t done, err *e) {
-    t->update++;
+    t->at.update++;
     for (int64_t m = 0; m < t->s.accumulation; m++) {
         if (m && done + m * t->s.batch_size >= t->split.train.count) break;
         if (!play(t, m ? EXEC_NEXT : EXEC_FIRST, e)) return false;
@@ -148,7 +178,7 @@ static bool take_step(trainer *t, int64_t done, err *e) {
 static int64_t take_steps(trainer *t, int64_t done, int64_t effective, err *e) {
     int64_t left = (t->split.train.count - done + effective - 1) / effective;
     if (!t->together || left < t->together) return take_step(t, done, e);
-    t->update += (uint64_t)t->together;
+    t->at.update += (uint64_t)t->together;
     return exec_play_steps(t->x, t->together, e) ? t->together : 0;
 }
 
@@ -167,100 +197,206 @@ static bool read_clip(trainer *t, double clip[CLIP_COUNT], float *scale, err *e)
 static bool look(trainer *t, err *e) {
     double clip[CLIP_COUNT];
     float scale;
-    if (t->j->precision != PRECISION_FP16 || t->update - t->looked < LOOK_EVERY) return true;
-    t->looked = t->update;
+    if (t->j->precision != PRECISION_FP16 || t->at.update - t->looked < LOOK_EVERY) return true;
+    t->looked = t->at.update;
     return read_clip(t, clip, &scale, e);
 }
 
-static bool train_epoch(trainer *t, int64_t epoch, const watcher *w, bool *go_on, err *e) {
+// Reports of steps
+
+// What the device has summed since the last look, and the last step's loss.
+static bool look_at_steps(trainer *t, double now, err *e) {
+    double totals[TALLY_COUNT];
+    steps_seen *s = &t->seen;
+    if (!exec_read(t->x, t->j->totals, totals, e)) return false;
+    double loss = totals[TALLY_STEP_NORM] > 0 ? totals[TALLY_STEP_SUM] / totals[TALLY_STEP_NORM] : 0;
+    s->least = s->norm > 0 ? fmin(s->least, loss) : loss;
+    s->most = s->norm > 0 ? fmax(s->most, loss) : loss;
+    s->sum += totals[TALLY_SUM] - s->sum_before;
+    s->norm += totals[TALLY_NORM] - s->norm_before;
+    s->sum_before = totals[TALLY_SUM];
+    s->norm_before = totals[TALLY_NORM];
+    s->looked = now;
+    return true;
+}
+
+static bool report_steps(trainer *t, const watcher *w, int64_t steps, bool ends, err *e) {
+    steps_seen *s = &t->seen;
+    double now = clock_seconds(), clip[CLIP_COUNT];
+    float scale;
+    s->steps += steps;
+    if (!w->on_steps || (!ends && !t->d->host_memory && now - s->looked < look_at_card_every)) return true;
+    if (!look_at_steps(t, now, e)) return false;
+    if (now - s->reported < report_every || !s->steps) return true;
+    if (!read_clip(t, clip, &scale, e)) return false;
+    step_report r = {.update = t->at.update, .epoch = t->at.epoch, .done = t->at.done, .steps = s->steps};
+    r.loss_min = s->least;
+    r.loss_mean = s->norm > 0 ? s->sum / s->norm : 0;
+    r.loss_max = s->most;
+    r.grad_norm = clip[CLIP_NORM];
+    r.lr = rate(t);
+    *s = (steps_seen){.reported = now, .looked = now, .sum_before = s->sum_before, .norm_before = s->norm_before};
+    w->on_steps(w->arg, &r);
+    return true;
+}
+
+// Epochs
+
+// Starts the running epoch, or goes on where a restored one was left.
+static bool begin_epoch(trainer *t, err *e) {
+    double totals[TALLY_COUNT] = {0};
+    t->began = clock_seconds() - t->at.seconds;
+    if (!t->at.done && !begin(t, t->split.train, (uint32_t)t->at.epoch, true, e)) return false;
+    if (t->at.done && t->loader && t->at.done < t->split.train.count)
+        loader_seek(
+            t->loader, &(loader_range){t->split.train, true, (uint32_t)t->at.epoch, (int64_t)t->at.step.position});
+    if (t->at.done && !exec_read(t->x, t->j->totals, totals, e)) return false;
+    t->seen.sum_before = totals[TALLY_SUM];
+    t->seen.norm_before = totals[TALLY_NORM];
+    return true;
+}
+
+static bool train_epoch(trainer *t, const watcher *w, bool *go_on, err *e) {
     int64_t total = t->split.train.count, effective = t->s.batch_size * t->s.accumulation;
-    if (!begin(t, t->split.train, (uint32_t)epoch, true, e)) return false;
-    for (int64_t done = 0; *go_on && done < total;) {
-        int64_t steps = take_steps(t, done, effective, e);
+    standing *at = &t->at;
+    if (!begin_epoch(t, e)) return false;
+    while (*go_on && at->done < total) {
+        int64_t steps = take_steps(t, at->done, effective, e);
         if (!steps || !look(t, e)) return false;
-        done += steps * effective;
-        if (w->on_step) *go_on = w->on_step(w->arg, epoch, done < total ? done : total, total);
+        at->done += steps * effective;
+        at->seconds = clock_seconds() - t->began;
+        at->best_is_now = false;
+        if (!report_steps(t, w, steps, at->done >= total, e)) return false;
+        if (w->on_step) *go_on = w->on_step(w->arg, at->epoch, at->done < total ? at->done : total, total);
     }
     return true;
 }
 
-static bool finish_epoch(trainer *t, epoch_report *r, double started, err *e) {
+static bool finish_epoch(trainer *t, epoch_report *r, err *e) {
     double clip[CLIP_COUNT];
     if (!read_score(t, t->split.train.count, &r->train, e) || !read_clip(t, clip, &r->loss_scale, e)) return false;
-    r->seconds = clock_seconds() - started;
+    r->epoch = t->at.epoch;
+    r->update = t->at.update;
+    r->seconds = clock_seconds() - t->began;
     r->samples_per_s = (double)t->split.train.count / r->seconds;
     r->grad_norm = clip[CLIP_NORM];
+    r->lr = rate(t);
     r->skipped = (int64_t)clip[CLIP_NONFINITE];
     return trainer_evaluate(t, t->split.validation, &r->validation, e);
 }
 
-static bool run_epochs(trainer *t, const watcher *w, train_result *r, epoch_report *report, err *e) {
-    bool go_on = true;
-    for (int64_t epoch = 1; epoch <= t->s.epochs; epoch++) {
-        double started = clock_seconds();
-        report->epoch = epoch;
-        if (!train_epoch(t, epoch, w, &go_on, e)) return false;
-        r->interrupted = !go_on;
-        if (!go_on) return true;
-        if (!finish_epoch(t, report, started, e)) return false;
-        report->best = isfinite(report->validation.loss) && (!r->best_epoch || report->validation.mcc > r->best_mcc);
-        r->epochs = epoch;
-        if (report->best) {
-            r->best_epoch = epoch;
-            r->best_mcc = report->validation.mcc;
-            if (!exec_read(t->x, weights_slab(t), t->best, e)) return false;
-        }
-        if (w->on_epoch) w->on_epoch(w->arg, report);
-        r->stopped_early = epoch - r->best_epoch >= t->s.patience && epoch < t->s.epochs; // also where none was best
-        if (r->stopped_early) return true;
+// Judges the epoch that has ended, and stands before the next one.
+static bool end_epoch(trainer *t, epoch_report *r, err *e) {
+    standing *at = &t->at;
+    const score *v = &r->validation;
+    metric_score of = {.loss = v->loss, .confusion = v->confusion, .classes = t->data->classes};
+    double value = isfinite(v->loss) ? metric_value(t->metric, &of) : NAN;
+    plateau_options o = t->s.rate.plateau;
+    o.higher = !at->stop.lower;
+    r->best = stop_see(&at->stop, at->epoch, value);
+    if (t->s.rate.kind == RATE_PLATEAU) plateau_take(&at->plateau, &o, value);
+    if (r->best && !exec_read(t->x, weights_slab(t), t->best, e)) return false;
+    at->best_is_now = r->best;
+    r->last = at->epoch >= t->s.epochs || stop_now(&at->stop);
+    at->epoch++;
+    at->done = 0;
+    at->seconds = 0;
+    return true;
+}
+
+static bool run_epochs(trainer *t, const watcher *w, bool *go_on, err *e) {
+    while (t->at.epoch <= t->s.epochs && (t->at.done || !stop_now(&t->at.stop))) {
+        if (!train_epoch(t, w, go_on, e)) return false;
+        if (!*go_on) return true;
+        if (!finish_epoch(t, &t->report, e) || !end_epoch(t, &t->report, e)) return false;
+        if (w->on_epoch) w->on_epoch(w->arg, &t->report);
     }
     return true;
 }
 
 bool trainer_run(trainer *t, const watcher *w, train_result *r, err *e) {
-    *r = (train_result){0};
-    bool ok = run_epochs(t, w, r, &t->report, e);
-    if (ok && r->best_epoch) ok = exec_write(t->x, weights_slab(t), t->best, e);
+    const stop *s = &t->at.stop;
+    bool go_on = true, ok = run_epochs(t, w, &go_on, e);
+    *r = (train_result){.epochs = t->at.epoch - 1, .best_epoch = s->best_epoch, .best = s->best};
+    r->interrupted = !go_on;
+    r->stopped_early = ok && go_on && stop_now(s) && r->epochs < t->s.epochs;
+    if (ok && s->best_epoch) ok = exec_write(t->x, weights_slab(t), t->best, e);
     return ok;
 }
 
-static void list_weights(const trainer *t, safetensors_entry *entries) {
-    const graph *g = t->j->g;
-    for (int i = 0; i < graph_parameters(g); i++) {
-        const tensor_info *p = graph_info(g, graph_parameter_at(g, i));
-        safetensors_entry *s = &entries[i];
-        *s = (safetensors_entry){
-            .name = p->name, .type = SAFE_F32, .rank = p->shape.rank, .data = t->weights + p->offset};
-        memcpy(s->dim, p->shape.dim, (size_t)p->shape.rank * sizeof *s->dim);
-        s->bytes = (size_t)shape_count(p->shape) * sizeof(float);
+// Probabilities
+
+static float logit_at(const unsigned char *data, dtype type, int64_t i) {
+    float v;
+    uint16_t bits;
+    if (type == DTYPE_F32) {
+        memcpy(&v, data + 4 * i, sizeof v);
+        return v;
     }
+    memcpy(&bits, data + 2 * i, sizeof bits);
+    if (type == DTYPE_F16) return half_widen(bits);
+    uint32_t wide = (uint32_t)bits << 16;
+    memcpy(&v, &wide, sizeof v);
+    return v;
 }
 
-// "scaler.STREAM.mean" and "scaler.STREAM.std", each [C], for every stream.
-static void list_scaler(const trainer *t, safetensors_entry *entries, arena *a) {
-    const scaler *sc = t->j->scaler;
-    for (int i = 0; i < sc->streams; i++) {
-        size_t bytes = (size_t)sc->width[i] * sizeof(float);
-        const char *name = t->data->stream[i].name;
-        safetensors_entry each = {.type = SAFE_F32, .rank = 1, .dim = {sc->width[i]}, .bytes = bytes};
-        entries[2 * i] = entries[2 * i + 1] = each;
-        entries[2 * i].name = arena_format(a, "scaler.%s.mean", name);
-        entries[2 * i].data = sc->mean[i];
-        entries[2 * i + 1].name = arena_format(a, "scaler.%s.std", name);
-        entries[2 * i + 1].data = sc->std[i];
-    }
+// Softmax of a row.
+static void probabilities(const unsigned char *logits, dtype type, int64_t row, int K, float *to) {
+    double most = -INFINITY, sum = 0, e[CLASSES_MOST];
+    for (int k = 0; k < K; k++) most = fmax(most, (double)logit_at(logits, type, row * K + k));
+    for (int k = 0; k < K; k++) sum += e[k] = exp((double)logit_at(logits, type, row * K + k) - most);
+    for (int k = 0; k < K; k++) to[k] = (float)(e[k] / sum);
 }
+
+bool trainer_predict(trainer *t, span samples, float *probability, err *e) {
+    int K = t->data->classes;
+    dtype type = graph_info(t->j->g, t->j->logits)->type;
+    unsigned char *logits = malloc((size_t)t->s.batch_size * (size_t)K * dtype_bytes(type));
+    bool ok = logits ? begin(t, samples, 0, false, e) : err_run(e, "out of memory for a batch of scores");
+    for (int64_t done = 0; ok && done < samples.count; done += t->s.batch_size) {
+        ok = play(t, EXEC_EVALUATE, e) && exec_peek(t->x, t->j->logits, false, logits, e);
+        for (int64_t i = 0; ok && i < t->s.batch_size && done + i < samples.count; i++)
+            probabilities(logits, type, i, K, probability + (done + i) * K);
+    }
+    free(logits);
+    return ok;
+}
+
+// Saving
 
 bool trainer_save(trainer *t, const char *path, err *e) {
-    int n = graph_parameters(t->j->g), more = t->j->scaler ? 2 * t->j->scaler->streams : 0;
-    if (!exec_read(t->x, weights_slab(t), t->weights, e)) return false;
-    arena a;
-    arena_init(&a);
-    safetensors_entry *entries = arena_array(&a, (size_t)(n + more), sizeof *entries);
-    safetensors_note note = {"format", "pt"};
-    list_weights(t, entries);
-    if (more) list_scaler(t, entries + n, &a);
-    bool ok = safetensors_write(path, entries, n + more, &note, 1, e);
-    arena_done(&a);
-    return ok;
+    snapshot s = whole(t);
+    return snapshot_save_weights(&s, path, e);
+}
+
+bool trainer_load(trainer *t, const char *path, err *e) {
+    snapshot s = whole(t);
+    return snapshot_load_weights(&s, path, e);
+}
+
+bool trainer_checkpoint(trainer *t, const char *path, const safetensors_note *notes, int note_count, err *e) {
+    snapshot s = whole(t);
+    return snapshot_save(&s, path, notes, note_count, e);
+}
+
+// Whether the device's record stands where the checkpoint says, among this job's samples.
+static bool record_fits(const trainer *t) {
+    const step *p = &t->at.step;
+    bool ours = p->seed == t->s.seed && p->update == t->at.update && p->epoch == t->at.epoch && p->shuffle &&
+                p->first == (uint64_t)t->split.train.first && p->count == (uint64_t)t->split.train.count;
+    return ours && !p->row && (t->at.done >= t->split.train.count || p->position == (uint64_t)t->at.done);
+}
+
+bool trainer_restore(trainer *t, const safetensors *from, const char *path, err *e) {
+    snapshot s = whole(t);
+    if (!snapshot_load(&s, from, path, e)) return false;
+    t->looked = t->at.update;
+    if (!t->at.done || record_fits(t)) return true;
+    return err_input(e, "%s: stands among other samples, or under another seed", path);
+}
+
+void trainer_stands(const trainer *t, uint64_t *update, int64_t *epoch, int64_t *done) {
+    *update = t->at.update;
+    *epoch = t->at.epoch;
+    *done = t->at.done;
 }

@@ -1,11 +1,15 @@
 // The trainer: epochs of steps on one queue, evaluation after each, early stopping, and the best weights kept.
 //
 // It prints nothing. A watcher is told of progress and may ask for a stop, which takes effect after the step at hand.
+// Between steps a run can be saved whole; put into another trainer of the same job, it goes on to the same bits.
 #ifndef TRADEWIND_TRAIN_TRAINER_H
 #define TRADEWIND_TRAIN_TRAINER_H
 
 #include "graph/exec.h"
+#include "run/safetensors.h"
 #include "train/job.h"
+#include "train/metric.h"
+#include "train/stop.h"
 
 enum { CLASSES_MOST = 64 };
 
@@ -16,25 +20,38 @@ typedef struct {
 } score;
 
 typedef struct {
-    int64_t epoch; // from 1
+    int64_t epoch;   // from 1
+    uint64_t update; // steps taken
     score train, validation;
     double grad_norm; // of the last step
+    double lr;        // of the last step
     double seconds, samples_per_s;
     int64_t skipped;  // steps whose gradient was not finite, since the start
     float loss_scale; // of the next step; 1 but in fp16
     bool best;
+    bool last; // the run ends here
 } epoch_report;
+
+// Some steps, one after the other. On a card the host looks at some of them only: then least and most are of those.
+typedef struct {
+    uint64_t update; // steps taken, these included
+    int64_t epoch, done, steps;
+    double loss_min, loss_mean, loss_max;
+    double grad_norm, lr; // of the last one
+} step_report;
 
 typedef struct {
     // Called after every step; `done` of `total` samples of the epoch. Returning false stops the run.
     bool (*on_step)(void *arg, int64_t epoch, int64_t done, int64_t total);
     void (*on_epoch)(void *arg, const epoch_report *r);
     void *arg;
+    // Called at most fifty times a second, with what happened since; or NULL.
+    void (*on_steps)(void *arg, const step_report *r);
 } watcher;
 
 typedef struct {
     int64_t epochs, best_epoch; // 0 where no epoch finished
-    double best_mcc;
+    double best;                // the metric's value then, on validation
     bool stopped_early, interrupted;
 } train_result;
 
@@ -48,14 +65,35 @@ void trainer_free(trainer *t);
 
 exec *trainer_exec(trainer *t);
 
+// What decides which epoch is best, before trainer_run and trainer_restore; otherwise it is what is usual for classes.
+void trainer_judge_by(trainer *t, const metric *m);
+
 // Trains to the end, then puts the best epoch's weights back.
+// After trainer_restore it goes on from there; `r` then tells of the whole run.
 bool trainer_run(trainer *t, const watcher *w, train_result *r, err *e);
 
 // Scores the present weights on a span of samples.
 bool trainer_evaluate(trainer *t, span samples, score *s, err *e);
 
+// The classes' probabilities of a span of samples, [count, classes], by the present weights. The job's logits must have
+// been kept (graph_keep) before trainer_new.
+bool trainer_predict(trainer *t, span samples, float *probability, err *e);
+
 // Writes the present weights as safetensors, under PyTorch's names, and the scaler where there is one, as
 // "scaler.STREAM.mean" and "scaler.STREAM.std".
 bool trainer_save(trainer *t, const char *path, err *e);
+
+// Takes weights from a file (train/snapshot.h says of what kind), in place of the initial ones.
+bool trainer_load(trainer *t, const char *path, err *e);
+
+// Writes a checkpoint with the notes given. From on_step it stands after that step; from on_epoch, before the next
+// epoch; after trainer_run, where the last of these stood, but with the best weights in place.
+bool trainer_checkpoint(trainer *t, const char *path, const safetensors_note *notes, int note_count, err *e);
+
+// Takes up where a checkpoint stands, before trainer_run.
+bool trainer_restore(trainer *t, const safetensors *from, const char *path, err *e);
+
+// Where it stands: steps taken, the running epoch (from 1) and how many of its samples are done.
+void trainer_stands(const trainer *t, uint64_t *update, int64_t *epoch, int64_t *done);
 
 #endif

@@ -9,6 +9,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -161,14 +162,25 @@ static void train_leaves_its_results(void **state) {
     // The description that was left behind is complete: it gives the same weights.
     assert_int_equal(RUN("train", "made/config.yaml", "run.dir=a/b/again"), 0);
     same_weights("made/best.safetensors", "a/b/again/best.safetensors", true);
-    // A second run into the same directory moves the first one's weights aside.
+    // A second run into the same directory moves the first one's files aside.
     assert_int_equal(RUN("train", "made/config.yaml", "run.dir=a/b/again", "train.epochs=1"), 0);
-    matches("out", "best\\.safetensors\\.old");
-    same_weights("made/best.safetensors", "a/b/again/best.safetensors.old", true);
+    matches("out", "\nearlier +[^\n]*a/b/again/earlier\n");
+    same_weights("made/best.safetensors", "a/b/again/earlier/best.safetensors", true);
+    matches("a/b/again/earlier/training_log.txt", "epoch +2  loss");
     assert_int_equal(RUN("train", "run.yaml", "run.dir=other", "--seed=2", "-q", "--threads", "1"), 0);
     same_weights("made/best.safetensors", "other/best.safetensors", false);
     is_empty("out");
     is_empty("err");
+}
+
+static void any_metric_decides(void **state) {
+    (void)state;
+    put_description();
+    assert_int_equal(RUN("train", "run.yaml", "train.metric=loss"), 0);
+    matches("out", "\nbest +epoch [12], validation loss [0-9.]+\n");
+    assert_int_equal(RUN("train", "run.yaml", "train.metric=macro_f1", "--json"), 0);
+    matches("out", "\"metric\":\"macro_f1\",\"validation_best\":0\\.[0-9]+,\"validation_mcc\":null");
+    complains(RUN("train", "run.yaml", "train.metric=smape"), ".*train\\.metric.*");
 }
 
 static void a_tiny_run_needs_no_file_but_its_description(void **state) {
@@ -423,6 +435,39 @@ static void a_card_counts_its_memory(void **state) {
     matches("out", "\"base_bytes\":2000000,\"monitor_bytes\":5000000,\"monitor_counts\":\"card\"");
 }
 
+// All tensors of two checkpoints but the times.
+static void same_state(const char *a, const char *b) {
+    err e = {0};
+    safetensors *x = safetensors_open(a, &e), *y = safetensors_open(b, &e);
+    support_ok(x && y, &e);
+    assert_int_equal(safetensors_count(x), safetensors_count(y));
+    for (int i = 0; i < safetensors_count(x); i++) {
+        const safetensors_entry *s = safetensors_at(x, i), *t = safetensors_find(y, s->name);
+        if (strcmp(s->name, "trainer.values") == 0) continue;
+        if (!t || s->bytes != t->bytes || memcmp(s->data, t->data, s->bytes) != 0) fail_msg("%s differs", s->name);
+    }
+    safetensors_close(x);
+    safetensors_close(y);
+}
+
+// A card plays several steps at once; only whole ones are saved, and any of them will do.
+static void a_card_goes_on_exactly(void **state) {
+    (void)state;
+    enter_copy(FAKE_CARD_THIS);
+#define SAVED "run.yaml", "train.checkpoint_minutes=1e-9", "train.keep_checkpoints=0", "train.batch_size=32"
+    assert_int_equal(RUN("train", SAVED, "run.dir=whole"), 0);
+    matches("out", "^device +a card of the test\n");
+    assert_int_equal(RUN("train", SAVED, "run.dir=made"), 0);
+    same_state("whole/last.safetensors", "made/last.safetensors");
+    int gone = system("cd made && rm last.safetensors best.safetensors && ls checkpoint_step_* | sort -t_ -k3n | "
+                      "tail -n +4 | xargs rm");
+    assert_int_equal(gone, 0);
+    assert_int_equal(RUN("train", SAVED, "run.dir=made", "--resume"), 0);
+    matches("out", "^resume +from made/checkpoint_step_[0-9]+\\.safetensors: step [0-9]+, in epoch 1 after ");
+    same_state("whole/last.safetensors", "made/last.safetensors");
+    same_weights("whole/best.safetensors", "made/best.safetensors", true);
+}
+
 // The best weights so far stay, whole, and the line says so.
 static void a_lost_card_is_told(void **state) {
     (void)state;
@@ -461,6 +506,7 @@ static int interrupt(pid_t child, int number) {
     return status;
 }
 
+// A weight file and a checkpoint; the run goes on to its end with what it was told to type.
 static void interruption_keeps_what_there_is(void **state) {
     (void)state;
     err e = {0};
@@ -471,23 +517,121 @@ static void interruption_keeps_what_there_is(void **state) {
         pid_t child = program_start("out", train);
         await_text(child, "out", "epoch   1 ");
         assert_int_equal(interrupt(child, signals[i]), 0);
-        matches("out", "stopped by a signal");
+        matches("out", "stopped by a signal in epoch [0-9]+\nresume +tradewind train made/config.yaml --resume\n");
+        matches("made/training_log.txt", "stopped by a signal in epoch [0-9]+; go on with: tradewind train ");
         safetensors *f = safetensors_open("made/best.safetensors", &e);
         support_ok(f != NULL, &e);
         safetensors_close(f);
+        assert_int_equal(RUN("train", "made/config.yaml", "--resume", "train.epochs=2"), 0);
+        matches("out", "resume +changed: train.epochs is 2, was 100000");
+        matches("out", "resume +from made/last.safetensors: step [0-9]+, in epoch [0-9]+ after [0-9]+ samples\n");
     }
 }
 
-static void interruption_before_the_first_epoch_is_a_failure(void **state) {
+static void interruption_before_the_first_epoch_is_saved(void **state) {
     (void)state;
     put_text("long.yaml", "data: {synthetic: {bars: 400000}}\ntrain: {batch_size: 64}\nrun: {dir: made}\n");
-    const char *train[] = {"train", "long.yaml", NULL};
+    const char *train[] = {"train", "long.yaml", "--json", NULL};
     pid_t child = program_start("out", train);
     await_text(child, "made/training_log.txt", "training lstm");
     nanosleep(&(struct timespec){.tv_nsec = 300000000}, NULL);
-    assert_int_equal(interrupt(child, SIGINT), 1);
-    matches("err", "tradewind: stopped before the first epoch[^\n]*\n$");
+    assert_int_equal(interrupt(child, SIGINT), 0);
+    matches("out", "\"interrupted\":true,\"resume\":\"tradewind train made/config.yaml --resume\",\"weights\":null");
     assert_int_equal(access("made/best.safetensors", F_OK), -1);
+    assert_int_equal(access("made/last.safetensors", F_OK), 0);
+}
+
+static void two_interruptions_end_at_once(void **state) {
+    (void)state;
+    put_description();
+    const char *train[] = {"train", "run.yaml", "train.epochs=100000", "train.patience=100000", NULL};
+    pid_t child = program_start("out", train);
+    await_text(child, "out", "epoch   1 ");
+    int status;
+    kill(child, SIGSTOP); // so that both arrive before the next step is done
+    kill(child, SIGINT);
+    kill(child, SIGTERM);
+    kill(child, SIGCONT);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFSIGNALED(status) && (WTERMSIG(status) == SIGINT || WTERMSIG(status) == SIGTERM));
+}
+
+// Resuming
+
+static void resume_is_checked(void **state) {
+    (void)state;
+    put_description();
+    complains(RUN("train", "run.yaml", "--resume"), "made: there is no run to resume; .*");
+    assert_int_equal(RUN("train", "run.yaml"), 0);
+    complains(RUN("train", "run.yaml", "--resume", "train.batch_size=64"),
+        "made/last\\.safetensors: was made under another description: train\\.batch_size is 64, was 128; .*");
+    complains(RUN("train", "run.yaml", "--resume", "--isa=base"),
+        "made/last\\.safetensors: was made under another plan: device is cpu, base, was cpu, .*");
+    assert_int_equal(RUN("train", "run.yaml", "--resume", "--threads=1"), 0);
+    matches("out", "^resume +from made/last\\.safetensors: step [0-9]+, after epoch 2\n");
+    put_text("made/last.safetensors", "cut off");
+    assert_int_equal(RUN("train", "run.yaml", "--resume"), 2);
+    matches("err", "^tradewind: made: has no whole checkpoint to go on from\n$");
+    matches("out", "^resume +passed over: made/last\\.safetensors: too short ");
+    matches("made/training_log.txt", "passed over: made/last\\.safetensors: too short ");
+}
+
+static void a_locked_directory_is_told(void **state) {
+    (void)state;
+    put_description();
+    const char *train[] = {"train", "run.yaml", "train.epochs=100000", "train.patience=100000", NULL};
+    pid_t child = program_start("long", train);
+    await_text(child, "long", "epoch   1 ");
+    static const char *const ways[] = {"--resume", "-v"};
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(RUN("train", "run.yaml", ways[i]), 1);
+        char pattern[128];
+        snprintf(
+            pattern, sizeof pattern, "^tradewind: made: another process \\(%ld\\) trains here; [^\n]*\n$", (long)child);
+        matches("err", pattern);
+    }
+    interrupt(child, SIGINT);
+}
+
+// No place for weights: the run ends with status 1 and one line, and what was there stays.
+static void a_full_disk_ends_the_run(void **state) {
+    (void)state;
+    put_description();
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (!child) {
+        signal(SIGXFSZ, SIG_IGN);
+        setrlimit(RLIMIT_FSIZE, &(struct rlimit){16384, 16384});
+        int status = RUN("train", "run.yaml");
+        _exit(status);
+    }
+    assert_int_equal(program_finish(child), 1);
+    matches("err", "(^|\n)tradewind: made/best\\.safetensors: [^\n]*; no weights were saved yet\n$");
+    matches("err", "^tradewind: warning: made/run\\.db: ");
+    assert_int_equal(access("made/best.safetensors", F_OK), -1);
+    matches("made/training_log.txt", "warning: made/run\\.db: ");
+    matches("made/training_log.txt", "ended: made/best\\.safetensors: ");
+}
+
+static void a_directory_that_cannot_be_written_is_told(void **state) {
+    (void)state;
+    put_description();
+    complains(RUN("train", "run.yaml", "run.dir=/proc/self/made"), "/proc/self/made: .*");
+    if (geteuid() == 0) skip(); // root writes anywhere
+    assert_int_equal(mkdir("made", 0555), 0);
+    complains(RUN("train", "run.yaml"), "made/lock: cannot be written: .*");
+}
+
+static void weights_can_be_a_start(void **state) {
+    (void)state;
+    put_description();
+    assert_int_equal(RUN("train", "run.yaml"), 0);
+    assert_int_equal(RUN("train", "run.yaml", "run.dir=next", "train.init_from=made/best.safetensors"), 0);
+    same_weights("made/best.safetensors", "next/best.safetensors", false);
+    complains(RUN("train", "run.yaml", "run.dir=none", "train.init_from=made/best.safetensors", "model.head=9"),
+        "made/best\\.safetensors: does not fit the model; of another shape or type head\\.0\\.weight.*");
+    complains(RUN("train", "run.yaml", "run.dir=none", "train.init_from=missing"), "missing: .*");
+    assert_int_equal(access("none", F_OK), -1);
 }
 
 int main(void) {
@@ -501,6 +645,7 @@ int main(void) {
         TEST(every_command_has_help),
         TEST(version_and_bare),
         TEST(train_leaves_its_results),
+        TEST(any_metric_decides),
         TEST(a_tiny_run_needs_no_file_but_its_description),
         TEST(json_is_one_object_a_line),
         TEST(plan_runs_nothing),
@@ -513,9 +658,16 @@ int main(void) {
         CARD_TEST(a_full_card_is_told),
         CARD_TEST(a_tight_card_leaves_data_on_the_host),
         CARD_TEST(a_card_counts_its_memory),
+        CARD_TEST(a_card_goes_on_exactly),
         CARD_TEST(a_lost_card_is_told),
         TEST(interruption_keeps_what_there_is),
-        TEST(interruption_before_the_first_epoch_is_a_failure),
+        TEST(interruption_before_the_first_epoch_is_saved),
+        TEST(two_interruptions_end_at_once),
+        TEST(resume_is_checked),
+        TEST(a_locked_directory_is_told),
+        TEST(a_full_disk_ends_the_run),
+        TEST(a_directory_that_cannot_be_written_is_told),
+        TEST(weights_can_be_a_start),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

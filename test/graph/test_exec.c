@@ -111,7 +111,7 @@ static bool failing_read(queue *q, void *to, const void *from, size_t bytes, err
 static bool train_on(const device *d, rig *r, err *e) {
     train_result result;
     trainer *t = trainer_new(d, r->queue, &r->job, r->data, &r->split, &r->settings, e);
-    bool ok = t && trainer_run(t, &(watcher){NULL, NULL, NULL}, &result, e);
+    bool ok = t && trainer_run(t, &(watcher){.arg = NULL}, &result, e);
     trainer_free(t);
     return ok;
 }

@@ -67,7 +67,7 @@ static outcome *trained(const device *d, precision p, const char *keys) {
     assert_non_null(o);
     rig_open_in(&r, d, 0, p, keys);
     trainer *t = rig_trainer(&r);
-    support_ok(trainer_run(t, &(watcher){NULL, note, o}, &result, &e), &e);
+    support_ok(trainer_run(t, &(watcher){.on_epoch = note, .arg = o}, &result, &e), &e);
     o->weights = rig_weights(&r, t);
     o->bytes = (size_t)graph_slab_elements(r.job.g) * sizeof *o->weights;
     trainer_free(t);
@@ -181,7 +181,7 @@ static void fp16_comes_down_from_an_overflow(void **state) {
         "data.synthetic.bars=6000 train.batch_size=64 train.epochs=2 train.optimizer.lr=2e-3");
     trainer *t = rig_trainer(&r);
     support_ok(exec_write(trainer_exec(t), r.job.seed, high, &e), &e);
-    support_ok(trainer_run(t, &(watcher){NULL, note, &o}, &result, &e), &e);
+    support_ok(trainer_run(t, &(watcher){.on_epoch = note, .arg = &o}, &result, &e), &e);
     print_message("%lld steps skipped, loss scale %g, training loss %.4f\n", (long long)o.last.skipped,
         (double)o.last.loss_scale, o.last.train.loss);
     assert_true(o.last.skipped >= 10 && o.last.skipped <= 30);
@@ -201,7 +201,7 @@ static void fp16_says_when_it_cannot(void **state) {
     float *weights = rig_weights(&r, t);
     weights[0] = NAN;
     support_ok(exec_write(trainer_exec(t), graph_slab(r.job.g, SLAB_WEIGHTS), weights, &e), &e);
-    assert_false(trainer_run(t, &(watcher){NULL, NULL, NULL}, &result, &e));
+    assert_false(trainer_run(t, &(watcher){.arg = NULL}, &result, &e));
     print_message("%s\n", e.text);
     assert_non_null(strstr(e.text, "bf16"));
     assert_non_null(strstr(e.text, "loss scale of 1;"));

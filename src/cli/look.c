@@ -1,0 +1,193 @@
+#include "cli/look.h"
+
+#include "base/file.h"
+#include "base/json.h"
+#include "base/term.h"
+#include "data/when.h"
+#include "run/checkpoint.h"
+#include "run/outline.h"
+#include "run/run.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { TEXT_MOST = 1 << 20 };
+
+// A value of a YAML file in a directory; empty where there is none.
+static void value_of(const char *dir, const char *file, const char *key, char *to, size_t room) {
+    err unused;
+    size_t bytes;
+    char *path = run_path(dir, file), *text = file_read(path, TEXT_MOST, &bytes, &unused);
+    char *value = text ? outline_value(text, key) : NULL;
+    snprintf(to, room, "%s", value ? value : "");
+    free(value);
+    free(text);
+    free(path);
+}
+
+static void note_metric(void *arg, const char *part, const char *name, double value) {
+    look *l = arg;
+    if (strcmp(part, "validation") != 0) return;
+    if (strcmp(name, "loss") == 0) l->loss = value;
+    if (strcmp(name, "mcc") == 0) l->mcc = value;
+}
+
+bool look_at_run(const char *dir, look *l, err *e) {
+    *l = (look){.loss = NAN, .mcc = NAN};
+    if (!run_is(dir)) return err_input(e, "%s: is no run's directory; it has no config.yaml", dir);
+    char *db = run_path(dir, "run.db");
+    bool ok = store_read(db, &l->sum, e);
+    if (ok && l->sum.best_epoch) ok = store_read_metrics(db, l->sum.best_epoch, note_metric, l, e);
+    free(db);
+    value_of(dir, "config.yaml", "model.kind", l->model, sizeof l->model);
+    value_of(dir, "plan.yaml", "device", l->device, sizeof l->device);
+    l->status = l->sum.status;
+    if (strcmp(l->status, "running") == 0 && !run_is_locked(dir)) l->status = "killed";
+    return ok;
+}
+
+// A run
+
+static json_t *checkpoints_json(char **name, int count) {
+    json_t *all = json_array();
+    for (int i = 0; i < count; i++) json_array_append_new(all, json_string(name[i]));
+    return all;
+}
+
+static int by_version(const void *a, const void *b) {
+    return strverscmp(*(char *const *)a, *(char *const *)b);
+}
+
+// The names of a directory's checkpoints and weights, in order; the caller frees them.
+static char **list_files(const char *dir, int *count) {
+    char **name = NULL;
+    checkpoint_kind kind;
+    uint64_t number;
+    *count = 0;
+    DIR *d = opendir(dir);
+    for (const struct dirent *each; d && (each = readdir(d));) {
+        if (strcmp(each->d_name, "best.safetensors") != 0 && !checkpoint_named(each->d_name, &kind, &number)) continue;
+        name = realloc(name, (size_t)(*count + 1) * sizeof *name);
+        CHECK(name && (name[*count] = strdup(each->d_name)), "out of memory for a list of files");
+        ++*count;
+    }
+    if (d) closedir(d);
+    if (*count) qsort(name, (size_t)*count, sizeof *name, by_version);
+    return name;
+}
+
+static void print_run_json(const char *dir, const look *l, char **name, int count) {
+    const store_summary *s = &l->sum;
+    json_line(stdout, json_pack("{s:s, s:s, s:s, s:s, s:s, s:o, s:o, s:I, s:I, s:I, s:o, s:o, s:o, s:o}", "run", dir,
+                          "status", l->status, "model", l->model, "device", l->device, "version", s->version, "started",
+                          json_number(s->started), "changed", json_number(s->changed), "steps", (json_int_t)s->step,
+                          "epochs", (json_int_t)s->epochs, "best_epoch", (json_int_t)s->best_epoch, "validation_loss",
+                          json_number(l->loss), "validation_mcc", json_number(l->mcc), "seconds",
+                          json_number(s->seconds), "files", checkpoints_json(name, count)));
+}
+
+static void print_run(const char *dir, const look *l, char **name, int count) {
+    const store_summary *s = &l->sum;
+    char from[32], to[32];
+    printf("run       %s: %s, %s on %s, by tradewind %s\n", dir, l->status, l->model, l->device, s->version);
+    printf("time      %s to %s UTC\n", when_text(from, sizeof from, (int64_t)s->started),
+        when_text(to, sizeof to, (int64_t)s->changed));
+    term_count(from, sizeof from, (double)s->step);
+    printf("epochs    %lld, %s steps, %.1f s\n", (long long)s->epochs, from, s->seconds);
+    if (s->best_epoch)
+        printf("best      epoch %lld, validation loss %.4f, MCC %.4f\n", (long long)s->best_epoch, l->loss, l->mcc);
+    for (int i = 0; i < count; i++) printf("%s%s\n", i ? "          " : "files     ", name[i]);
+    if (strcmp(l->status, "killed") == 0 || strcmp(l->status, "stopped") == 0)
+        printf("resume    tradewind train %s/config.yaml --resume\n", dir);
+}
+
+bool look_print_run(const char *dir, bool json, err *e) {
+    look l;
+    int count;
+    if (!look_at_run(dir, &l, e)) return false;
+    char **name = list_files(dir, &count);
+    json ? print_run_json(dir, &l, name, count) : print_run(dir, &l, name, count);
+    for (int i = 0; i < count; i++) free(name[i]);
+    free(name);
+    return true;
+}
+
+// Weights
+
+static const char *type_name(safetensors_type t) {
+    static const char *const names[] = {"f32", "f64", "f16", "bf16", "i8", "i32", "i64", "u8"};
+    return names[t];
+}
+
+static const char *shape_text(const safetensors_entry *t, char *out, size_t room) {
+    size_t at = (size_t)snprintf(out, room, "[");
+    for (int i = 0; i < t->rank && at < room; i++)
+        at += (size_t)snprintf(out + at, room - at, "%s%lld", i ? ", " : "", (long long)t->dim[i]);
+    if (at < room) snprintf(out + at, room - at, "]");
+    return out;
+}
+
+// Whether a tensor is a weight of the model, not one of those that a checkpoint or the scaler adds.
+static bool is_weight(const char *name) {
+    static const char *const others[] = {"moment1.", "moment2.", "best.", "state.", "trainer.", "scaler."};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (strncmp(name, others[i], strlen(others[i])) == 0) return false;
+    return true;
+}
+
+static int64_t values_of(const safetensors_entry *t) {
+    int64_t n = 1;
+    for (int i = 0; i < t->rank; i++) n *= t->dim[i];
+    return n;
+}
+
+static void print_tensor(const safetensors_entry *t, bool json) {
+    char shape[256], name[256];
+    shape_text(t, shape, sizeof shape);
+    snprintf(name, sizeof name, "%s", t->name);
+    term_one_line(name);
+    if (json)
+        json_line(stdout, json_pack("{s:s, s:s, s:s, s:I}", "name", t->name, "type", type_name(t->type), "shape", shape,
+                              "bytes", (json_int_t)t->bytes));
+    else
+        printf("  %-44s %-5s %s\n", name, type_name(t->type), shape);
+}
+
+static void print_weights_head(const safetensors *f, const char *path, const char *what) {
+    char n[32];
+    int64_t values = 0;
+    for (int i = 0; i < safetensors_count(f); i++)
+        if (is_weight(safetensors_at(f, i)->name)) values += values_of(safetensors_at(f, i));
+    term_count(n, sizeof n, (double)values);
+    printf("%s: %s, %d tensors, %s parameters\n", path, what, safetensors_count(f), n);
+    for (int i = 0; i < safetensors_notes(f); i++) {
+        safetensors_note note = safetensors_note_at(f, i);
+        char value[128];
+        if (strcmp(note.key, "sum") == 0 || strcmp(note.key, "checkpoint") == 0) continue;
+        if (strchr(note.value, '\n') || strlen(note.value) >= sizeof value) continue;
+        snprintf(value, sizeof value, "%s", note.value);
+        term_one_line(value);
+        printf("  %.40s: %s\n", note.key, value);
+    }
+}
+
+bool look_print_weights(const char *path, bool json, err *e) {
+    safetensors *f = safetensors_open(path, e);
+    if (!f) return false;
+    bool checkpoint = safetensors_metadata(f, "checkpoint") != NULL;
+    if (checkpoint) { // its bytes are checked against their sum
+        safetensors_close(f);
+        f = checkpoint_open(path, e);
+        if (!f) return false;
+    }
+    if (!json) print_weights_head(f, path, checkpoint ? "checkpoint, whole" : "weights");
+    for (int i = 0; i < safetensors_count(f); i++) {
+        const safetensors_entry *t = safetensors_at(f, i);
+        if (json || is_weight(t->name)) print_tensor(t, json);
+    }
+    safetensors_close(f);
+    return true;
+}

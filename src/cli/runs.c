@@ -1,0 +1,97 @@
+// tradewind runs: the runs below a directory, a line each.
+#include "base/json.h"
+#include "cli/cli.h"
+#include "cli/look.h"
+#include "data/when.h"
+#include "run/run.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum { DEPTH_MOST = 4, RUNS_MOST = 100000 };
+
+typedef struct {
+    char **dir;
+    int count;
+} found;
+
+static bool is_directory(const char *path) {
+    struct stat st;
+    return lstat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+// Runs hold no runs, but for what an earlier one left.
+static void search(const char *dir, int depth, found *f) {
+    if (run_is(dir) && f->count < RUNS_MOST) {
+        f->dir = realloc(f->dir, (size_t)(f->count + 1) * sizeof *f->dir);
+        CHECK(f->dir && (f->dir[f->count] = strdup(dir)), "out of memory for a list of runs");
+        f->count++;
+        return;
+    }
+    DIR *d = depth < DEPTH_MOST ? opendir(dir) : NULL;
+    for (const struct dirent *each; d && (each = readdir(d));) {
+        if (each->d_name[0] == '.') continue;
+        char *path = run_path(dir, each->d_name);
+        if (is_directory(path)) search(path, depth + 1, f);
+        free(path);
+    }
+    if (d) closedir(d);
+}
+
+static int by_name(const void *a, const void *b) {
+    return strverscmp(*(char *const *)a, *(char *const *)b);
+}
+
+static void print_look(const char *dir, const look *l, bool json) {
+    const store_summary *s = &l->sum;
+    char when[32];
+    when_text(when, sizeof when, (int64_t)s->started / 60 * 60);
+    if (json)
+        json_line(stdout, json_pack("{s:s, s:s, s:s, s:o, s:I, s:I, s:o, s:o, s:o}", "run", dir, "status", l->status,
+                              "model", l->model, "started", json_number(s->started), "epochs", (json_int_t)s->epochs,
+                              "best_epoch", (json_int_t)s->best_epoch, "validation_loss", json_number(l->loss),
+                              "validation_mcc", json_number(l->mcc), "seconds", json_number(s->seconds)));
+    else if (s->best_epoch)
+        printf("%-32s %-8s %-12s %7lld %6lld %10.4f %8.4f %10.1f  %s\n", dir, l->status, l->model, (long long)s->epochs,
+            (long long)s->best_epoch, l->loss, l->mcc, s->seconds, when);
+    else
+        printf("%-32s %-8s %-12s %7lld %6s %10s %8s %10.1f  %s\n", dir, l->status, l->model, (long long)s->epochs, "-",
+            "-", "-", s->seconds, when);
+}
+
+// A run that cannot be read is a line like the others.
+static void print_run(const char *dir, bool json) {
+    look l;
+    err why;
+    if (look_at_run(dir, &l, &why))
+        print_look(dir, &l, json);
+    else if (json)
+        json_line(stdout, json_pack("{s:s, s:s, s:s}", "run", dir, "status", "unreadable", "why", why.text));
+    else
+        printf("%-32s %s\n", dir, why.text);
+}
+
+static bool list(const cli_options *o, err *e) {
+    const char *dir = o->words ? o->word[0] : "runs";
+    found f = {0};
+    struct stat st;
+    if (stat(dir, &st) != 0) return err_input(e, "%s: cannot be read: %s", dir, strerror(errno));
+    if (!S_ISDIR(st.st_mode)) return err_input(e, "%s: is not a directory", dir);
+    search(dir, 0, &f);
+    if (f.count) qsort(f.dir, (size_t)f.count, sizeof *f.dir, by_name);
+    if (f.count && !o->json)
+        printf("%-32s %-8s %-12s %7s %6s %10s %8s %10s  %s\n", "run", "status", "model", "epochs", "best", "val. loss",
+            "val. MCC", "seconds", "started (UTC)");
+    for (int i = 0; i < f.count; i++) print_run(f.dir[i], o->json);
+    for (int i = 0; i < f.count; i++) free(f.dir[i]);
+    free(f.dir);
+    return f.count > 0 || err_input(e, "%s: no runs found in it", dir);
+}
+
+const cli_command cli_runs = {"runs", "[DIR]", "a table of the runs below a directory (default: runs)",
+    "Status is running, done, stopped (by a signal), failed, or killed (ended without a word).\n", NULL, NULL, 1, list,
+    NULL, NULL};

@@ -1,0 +1,14 @@
+// What a run's directory says about the run: its description and its plan, as YAML.
+#ifndef TRADEWIND_CLI_TEXTS_H
+#define TRADEWIND_CLI_TEXTS_H
+
+#include "cli/setup.h"
+
+// The description, complete; the caller frees it. NULL on failure.
+char *texts_config(const setup *s, err *e);
+
+// All that decides the bits of a run beside its description: device and instruction set, precision, batch, the data's
+// size and labels. The number of threads does not. The caller frees it. NULL on failure.
+char *texts_plan(const setup *s, err *e);
+
+#endif

@@ -1,0 +1,232 @@
+#include "run/checkpoint.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <zlib.h>
+
+enum { NOTES_MOST = 32, FILES_MOST = 65536 };
+
+static const char ending[] = ".safetensors";
+static const char *const stems[CHECKPOINT_KINDS] = {"checkpoint_epoch_", "checkpoint_step_", "last"};
+
+// Names
+
+char *checkpoint_path(const char *dir, checkpoint_kind kind, uint64_t number) {
+    size_t room = strlen(dir) + 64;
+    char *path = malloc(room);
+    CHECK(path, "out of memory for a path");
+    if (kind == CHECKPOINT_LAST)
+        snprintf(path, room, "%s/%s%s", dir, stems[kind], ending);
+    else
+        snprintf(path, room, "%s/%s%" PRIu64 "%s", dir, stems[kind], number, ending);
+    return path;
+}
+
+bool checkpoint_named(const char *name, checkpoint_kind *kind, uint64_t *number) {
+    for (int k = 0; k < CHECKPOINT_KINDS; k++) {
+        size_t n = strlen(stems[k]);
+        if (strncmp(name, stems[k], n) != 0) continue;
+        char *end = (char *)(uintptr_t)name + n;
+        *number = 0;
+        if (k != CHECKPOINT_LAST) {
+            if (*end < '0' || *end > '9') continue;
+            errno = 0;
+            *number = strtoull(end, &end, 10);
+            if (errno) continue;
+        }
+        *kind = (checkpoint_kind)k;
+        if (strcmp(end, ending) == 0) return true;
+    }
+    return false;
+}
+
+// Sums
+
+static uLong sum_bytes(uLong sum, const void *data, size_t bytes) {
+    const unsigned char *at = data;
+    while (bytes) {
+        uInt n = bytes < 1u << 30 ? (uInt)bytes : 1u << 30;
+        sum = crc32(sum, at, n);
+        at += n;
+        bytes -= n;
+    }
+    return sum;
+}
+
+static uLong sum_text(uLong sum, const char *text) {
+    return sum_bytes(sum, text, strlen(text) + 1);
+}
+
+static int by_key(const void *a, const void *b) {
+    return strcmp(((const safetensors_note *)a)->key, ((const safetensors_note *)b)->key);
+}
+
+// Of all notes but the sum itself, by rising key, then of every tensor's name and bytes in the file's order.
+static uLong sum_all(safetensors_note *notes, int note_count, const safetensors_entry *entries, int count) {
+    uLong sum = crc32(0, NULL, 0);
+    qsort(notes, (size_t)note_count, sizeof *notes, by_key);
+    for (int i = 0; i < note_count; i++) sum = sum_text(sum_text(sum, notes[i].key), notes[i].value);
+    for (int i = 0; i < count; i++) {
+        if (!entries[i].bytes) continue; // empty ones have no place in the order
+        sum = sum_bytes(sum_text(sum, entries[i].name), entries[i].data, entries[i].bytes);
+    }
+    return sum;
+}
+
+// Writing
+
+bool checkpoint_write(const char *path, uint64_t step, const safetensors_entry *entries, int count,
+    const safetensors_note *notes, int note_count, err *e) {
+    safetensors_note all[NOTES_MOST];
+    char version[16], steps[32], sum[16];
+    int n = 0;
+    CHECK(note_count + 3 <= NOTES_MOST, "%d notes", note_count);
+    snprintf(version, sizeof version, "%d", CHECKPOINT_VERSION);
+    snprintf(steps, sizeof steps, "%" PRIu64, step);
+    for (; n < note_count; n++) all[n] = notes[n];
+    all[n++] = (safetensors_note){"checkpoint", version};
+    all[n++] = (safetensors_note){"step", steps};
+    snprintf(sum, sizeof sum, "%08lx", sum_all(all, n, entries, count));
+    all[n++] = (safetensors_note){"sum", sum};
+    return safetensors_write(path, entries, count, all, n, e);
+}
+
+// Reading
+
+static bool is_checkpoint(const safetensors *s, const char *path, err *e) {
+    const char *version = safetensors_metadata(s, "checkpoint");
+    if (!version || !safetensors_metadata(s, "step") || !safetensors_metadata(s, "sum"))
+        return err_input(e, "%s: holds weights, but is no checkpoint of a run", path);
+    if (strtol(version, NULL, 10) == CHECKPOINT_VERSION) return true;
+    return err_input(
+        e, "%s: is a checkpoint of version %.16s; this program reads %d", path, version, CHECKPOINT_VERSION);
+}
+
+static bool is_whole(const safetensors *s, const char *path, err *e) {
+    safetensors_note notes[NOTES_MOST];
+    int n = 0;
+    for (int i = 0; i < safetensors_notes(s); i++) {
+        safetensors_note note = safetensors_note_at(s, i);
+        if (strcmp(note.key, "sum") == 0) continue;
+        if (n == NOTES_MOST) return err_input(e, "%s: has more than %d notes; it is damaged", path, NOTES_MOST);
+        notes[n++] = note;
+    }
+    uLong sum = sum_all(notes, n, safetensors_count(s) ? safetensors_at(s, 0) : NULL, safetensors_count(s));
+    if (sum == strtoul(safetensors_metadata(s, "sum"), NULL, 16)) return true;
+    return err_input(e, "%s: its sum does not fit its bytes; the file is damaged", path);
+}
+
+safetensors *checkpoint_open(const char *path, err *e) {
+    safetensors *s = safetensors_open(path, e);
+    if (s && is_checkpoint(s, path, e) && is_whole(s, path, e)) return s;
+    safetensors_close(s);
+    return NULL;
+}
+
+uint64_t checkpoint_step(const safetensors *s) {
+    return strtoull(safetensors_metadata(s, "step"), NULL, 10);
+}
+
+// A directory's checkpoints
+
+typedef struct {
+    char *path;
+    checkpoint_kind kind;
+    uint64_t number; // of its name
+    uint64_t step;
+} found;
+
+typedef struct {
+    found *file;
+    int count;
+} listing;
+
+static void listing_done(listing *l) {
+    for (int i = 0; i < l->count; i++) free(l->file[i].path);
+    free(l->file);
+}
+
+static void add_file(listing *l, const char *dir, const char *name) {
+    found f = {0};
+    if (l->count == FILES_MOST || !checkpoint_named(name, &f.kind, &f.number)) return;
+    size_t room = strlen(dir) + strlen(name) + 2;
+    l->file = realloc(l->file, (size_t)(l->count + 1) * sizeof *l->file);
+    f.path = malloc(room);
+    CHECK(l->file && f.path, "out of memory for a list of files");
+    snprintf(f.path, room, "%s/%s", dir, name);
+    l->file[l->count++] = f;
+}
+
+static bool list_files(const char *dir, listing *l, err *e) {
+    *l = (listing){0};
+    DIR *d = opendir(dir);
+    if (!d) return err_input(e, "%s: cannot be read: %s", dir, strerror(errno));
+    for (const struct dirent *each; (each = readdir(d));) add_file(l, dir, each->d_name);
+    closedir(d);
+    return true;
+}
+
+static int by_step_falling(const void *a, const void *b) {
+    const found *x = a, *y = b;
+    if (x->step != y->step) return x->step < y->step ? 1 : -1;
+    return strcmp(x->path, y->path);
+}
+
+static int by_number_falling(const void *a, const void *b) {
+    uint64_t x = ((const found *)a)->number, y = ((const found *)b)->number;
+    return x < y ? 1 : x > y ? -1 : 0;
+}
+
+// Keeps the files whose head can be read, with their steps.
+static void read_heads(listing *l, void (*damaged)(void *arg, const char *why), void *arg) {
+    int kept = 0;
+    for (int i = 0; i < l->count; i++) {
+        err why;
+        safetensors *s = safetensors_open(l->file[i].path, &why);
+        if (s && is_checkpoint(s, l->file[i].path, &why)) {
+            l->file[i].step = checkpoint_step(s);
+            l->file[kept++] = l->file[i];
+        } else {
+            if (damaged) damaged(arg, why.text);
+            free(l->file[i].path);
+        }
+        safetensors_close(s);
+    }
+    l->count = kept;
+}
+
+safetensors *checkpoint_newest(
+    const char *dir, void (*damaged)(void *arg, const char *why), void *arg, char **path, err *e) {
+    listing l;
+    safetensors *s = NULL;
+    *path = NULL;
+    if (!list_files(dir, &l, e)) return NULL;
+    read_heads(&l, damaged, arg);
+    if (l.count) qsort(l.file, (size_t)l.count, sizeof *l.file, by_step_falling);
+    for (int i = 0; i < l.count && !s; i++) {
+        err why;
+        s = checkpoint_open(l.file[i].path, &why);
+        if (!s && damaged) damaged(arg, why.text);
+        if (!s) continue;
+        *path = l.file[i].path;
+        l.file[i].path = NULL;
+    }
+    listing_done(&l);
+    if (!s) err_input(e, "%s: has no whole checkpoint to go on from", dir);
+    return s;
+}
+
+void checkpoint_rotate(const char *dir, checkpoint_kind kind, int64_t keep) {
+    listing l;
+    err unused;
+    if (!keep || !list_files(dir, &l, &unused)) return;
+    if (l.count) qsort(l.file, (size_t)l.count, sizeof *l.file, by_number_falling);
+    for (int i = 0; i < l.count; i++)
+        if (l.file[i].kind == kind && keep-- <= 0) unlink(l.file[i].path);
+    listing_done(&l);
+}

@@ -1,0 +1,18 @@
+// Descriptions compared: what differs between two YAML texts, by path.
+//
+// It reads what config_write and the makers of plans write: a line a value, sections by two spaces of indent. It is no
+// reader of YAML from elsewhere.
+#ifndef TRADEWIND_RUN_OUTLINE_H
+#define TRADEWIND_RUN_OUTLINE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+// How many paths of the two differ, those aside for which `skip` (or NULL) is true. `text` gets the first few:
+// "train.seed is 2, was 1; train.epochs is 9, was 8".
+int outline_compare(const char *was, const char *is, bool (*skip)(const char *path), char *text, size_t room);
+
+// The value of a path, which the caller frees; NULL where there is none.
+char *outline_value(const char *text, const char *path);
+
+#endif

@@ -1,0 +1,210 @@
+#include "run/run.h"
+
+#include "base/file.h"
+#include "run/checkpoint.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+struct run {
+    char *dir;
+    int lock;
+    log_file *log;
+    store *store;
+    bool moved;
+};
+
+static const char *const files[] = {
+    "config.yaml", "plan.yaml", "training_log.txt", "best.safetensors", "run.db", "run.db-wal", "run.db-shm"};
+enum { FILES = sizeof files / sizeof *files };
+
+char *run_path(const char *dir, const char *name) {
+    size_t n = strlen(dir) + strlen(name) + 2;
+    char *path = malloc(n);
+    CHECK(path, "out of memory for a path");
+    snprintf(path, n, "%s/%s", dir, name);
+    return path;
+}
+
+static bool is_ours(const char *name) {
+    checkpoint_kind kind;
+    uint64_t number;
+    for (int i = 0; i < FILES; i++)
+        if (strcmp(files[i], name) == 0) return true;
+    return checkpoint_named(name, &kind, &number);
+}
+
+// Whether a name is that of a file of ours that was never finished: NAME.PID.N.tmp.
+static bool is_leftover(const char *name) {
+    size_t n = strlen(name);
+    char stem[256];
+    if (n < 8 || n >= sizeof stem || strcmp(name + n - 4, ".tmp") != 0) return false;
+    memcpy(stem, name, n + 1);
+    for (int dots = 0; dots < 3; dots++) {
+        char *dot = strrchr(stem, '.');
+        if (!dot) return false;
+        *dot = 0;
+    }
+    return is_ours(stem);
+}
+
+// The lock
+
+static bool take_lock(run *r, err *e) {
+    char *path = run_path(r->dir, "lock"), holder[32] = "";
+    r->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    bool ok = r->lock >= 0 || err_input(e, "%s: cannot be written: %s; choose another run.dir", path, strerror(errno));
+    if (ok && flock(r->lock, LOCK_EX | LOCK_NB) != 0) {
+        ssize_t n = read(r->lock, holder, sizeof holder - 1);
+        holder[n > 0 ? strspn(holder, "0123456789") : 0] = 0;
+        ok = err_run(e, "%s: another process (%s) trains here; wait for it or choose another run.dir", r->dir,
+            holder[0] ? holder : "unknown");
+    } else if (ok) {
+        // Who holds it, for the line above; the lock itself does not need it.
+        int n = snprintf(holder, sizeof holder, "%ld\n", (long)getpid());
+        if (ftruncate(r->lock, 0) == 0 && pwrite(r->lock, holder, (size_t)n, 0) != n) holder[0] = 0;
+    }
+    free(path);
+    return ok;
+}
+
+// What is there
+
+static void remove_leftovers(const run *r) {
+    DIR *d = opendir(r->dir);
+    for (const struct dirent *each; d && (each = readdir(d));) {
+        char *path = run_path(r->dir, each->d_name);
+        if (is_leftover(each->d_name)) unlink(path);
+        free(path);
+    }
+    if (d) closedir(d);
+}
+
+static bool move_file(const run *r, const char *aside, const char *name, err *e) {
+    char *from = run_path(r->dir, name), *to = run_path(aside, name);
+    bool ok = rename(from, to) == 0 || err_run(e, "%s: cannot be moved aside: %s", from, strerror(errno));
+    free(from);
+    free(to);
+    return ok;
+}
+
+// Files of a directory that are ours are given to `use`, which may remove them; false where it is.
+static bool each_file(const char *dir, bool (*use)(run *r, const char *aside, const char *name, err *e), run *r,
+    const char *aside, err *e) {
+    bool ok = true;
+    DIR *d = opendir(dir);
+    for (const struct dirent *each; ok && d && (each = readdir(d));)
+        if (is_ours(each->d_name)) ok = use(r, aside, each->d_name, e);
+    if (d) closedir(d);
+    return ok;
+}
+
+static bool remove_aside(run *r, const char *aside, const char *name, err *e) {
+    (void)r;
+    (void)e;
+    char *path = run_path(aside, name);
+    unlink(path);
+    free(path);
+    return true;
+}
+
+// The first file that is moved makes the directory, and empties it of what an even earlier run left.
+static bool move_aside(run *r, const char *aside, const char *name, err *e) {
+    if (!r->moved) {
+        if (!file_make_dirs(aside, e) || !each_file(aside, remove_aside, r, aside, e)) return false;
+        r->moved = true;
+    }
+    return move_file(r, aside, name, e);
+}
+
+// Opening
+
+static run *open_run(const char *dir, bool begins, err *e) {
+    run *r = calloc(1, sizeof *r);
+    CHECK(r, "out of memory for a run");
+    r->lock = -1;
+    r->dir = strdup(dir);
+    CHECK(r->dir, "out of memory for a path");
+    char *log = run_path(dir, "training_log.txt"), *db = run_path(dir, "run.db"), *aside = run_path(dir, "earlier");
+    bool ok = take_lock(r, e);
+    if (ok) remove_leftovers(r);
+    if (ok && begins) ok = each_file(dir, move_aside, r, aside, e);
+    if (ok) r->log = log_open(log, e);
+    if (r->log) r->store = store_open(db);
+    free(log);
+    free(db);
+    free(aside);
+    if (r->log) return r;
+    run_close(r);
+    return NULL;
+}
+
+run *run_begin(const char *dir, err *e) {
+    return file_make_dirs(dir, e) ? open_run(dir, true, e) : NULL;
+}
+
+run *run_resume(const char *dir, err *e) {
+    struct stat st;
+    if (stat(dir, &st) == 0 && S_ISDIR(st.st_mode)) return open_run(dir, false, e);
+    err_input(e, "%s: there is no run to resume; leave --resume out to begin one", dir);
+    return NULL;
+}
+
+void run_close(run *r) {
+    if (!r) return;
+    store_close(r->store);
+    log_close(r->log);
+    if (r->lock >= 0) close(r->lock);
+    free(r->dir);
+    free(r);
+}
+
+const char *run_dir(const run *r) {
+    return r->dir;
+}
+
+log_file *run_log(run *r) {
+    return r->log;
+}
+
+store *run_store(run *r) {
+    return r->store;
+}
+
+bool run_moved(const run *r) {
+    return r->moved;
+}
+
+bool run_write(const run *r, const char *name, const char *text, err *e) {
+    file_writer w;
+    char *path = run_path(r->dir, name);
+    bool ok =
+        file_writer_open(&w, path, e) && file_writer_write(&w, text, strlen(text), e) && file_writer_commit(&w, e);
+    file_writer_abandon(&w);
+    free(path);
+    return ok;
+}
+
+bool run_is(const char *path) {
+    struct stat st;
+    char *config = run_path(path, "config.yaml");
+    bool is = stat(path, &st) == 0 && S_ISDIR(st.st_mode) && access(config, F_OK) == 0;
+    free(config);
+    return is;
+}
+
+bool run_is_locked(const char *dir) {
+    char *path = run_path(dir, "lock");
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    free(path);
+    bool locked = fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+    if (fd >= 0) close(fd);
+    return locked;
+}

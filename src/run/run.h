@@ -1,0 +1,45 @@
+// The run's directory: who may write to it, its log, and the files that say what runs.
+//
+// One process trains in a directory at a time; the file `lock` is held as long as it does. Files:
+//   config.yaml          the description, complete
+//   plan.yaml            what follows from it and the machine: device, precision, batch, samples
+//   training_log.txt     a line an event
+//   run.db               numbers of steps and epochs (run/store.h)
+//   best.safetensors     the best epoch's weights
+//   last.safetensors, checkpoint_*.safetensors   (run/checkpoint.h)
+//   earlier/             what another run had left here
+#ifndef TRADEWIND_RUN_RUN_H
+#define TRADEWIND_RUN_RUN_H
+
+#include "base/err.h"
+#include "base/log.h"
+#include "run/store.h"
+
+typedef struct run run;
+
+// Opens a directory for a run that begins: makes it, and moves what an earlier run left to earlier/. ERR_RUN where
+// another process trains in it. NULL on failure.
+run *run_begin(const char *dir, err *e);
+
+// Opens a directory for a run that goes on. ERR_INPUT where there is no such directory.
+run *run_resume(const char *dir, err *e);
+void run_close(run *r);
+
+const char *run_dir(const run *r);
+log_file *run_log(run *r);
+store *run_store(run *r);
+
+// Whether an earlier run's files were moved.
+bool run_moved(const run *r);
+
+// "DIR/NAME", which the caller frees.
+char *run_path(const char *dir, const char *name);
+
+// Puts a text file in place, whole.
+bool run_write(const run *r, const char *name, const char *text, err *e);
+
+// Whether a path is a directory that a run has been in; whether a process trains there now.
+bool run_is(const char *path);
+bool run_is_locked(const char *dir);
+
+#endif

@@ -1,0 +1,355 @@
+#include "run/store.h"
+
+#include "base/clock.h"
+
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { WAITING_MOST = 8192, FIELDS_MOST = 10, BUSY_MS = 20 };
+
+static const double write_every = 0.5;
+
+static const char schema[] =
+    "PRAGMA user_version = 1;"
+    "CREATE TABLE IF NOT EXISTS run (id INTEGER PRIMARY KEY CHECK (id = 1), version TEXT, config TEXT, plan TEXT,"
+    "  started REAL, changed REAL, status TEXT, note TEXT);"
+    "CREATE TABLE IF NOT EXISTS epochs (epoch INTEGER PRIMARY KEY, step INTEGER, finished REAL, seconds REAL,"
+    "  samples_per_s REAL, best INTEGER, confusion TEXT);"
+    "CREATE TABLE IF NOT EXISTS metrics (epoch INTEGER, part TEXT, name TEXT, value REAL,"
+    "  PRIMARY KEY (epoch, part, name)) WITHOUT ROWID;"
+    "CREATE TABLE IF NOT EXISTS steps (step INTEGER PRIMARY KEY, epoch INTEGER, done INTEGER, steps INTEGER, time REAL,"
+    "  loss_min REAL, loss_mean REAL, loss_max REAL, grad_norm REAL, lr REAL);"
+    "CREATE TABLE IF NOT EXISTS events (id INTEGER PRIMARY KEY, time REAL, step INTEGER, kind TEXT, text TEXT);";
+
+// What can wait in the queue, and how it is written.
+typedef enum {
+    ROW_RUN,
+    ROW_FORGET_STEPS,
+    ROW_FORGET_EPOCHS,
+    ROW_FORGET_METRICS,
+    ROW_STATUS,
+    ROW_EPOCH,
+    ROW_METRIC,
+    ROW_STEPS,
+    ROW_EVENT,
+    ROW_KINDS
+} row_kind;
+
+// Parentheses around what takes two lines, so that no comma is missed.
+static const char *const statements[ROW_KINDS] = {
+    [ROW_RUN] = ("INSERT INTO run VALUES (1, ?1, ?2, ?3, ?4, ?4, 'running', '') ON CONFLICT (id) DO UPDATE SET"
+                 "  version = ?1, config = ?2, plan = ?3, changed = ?4, status = 'running', note = ''"),
+    [ROW_FORGET_STEPS] = "DELETE FROM steps WHERE step > ?1",
+    [ROW_FORGET_EPOCHS] = "DELETE FROM epochs WHERE epoch >= ?1",
+    [ROW_FORGET_METRICS] = "DELETE FROM metrics WHERE epoch >= ?1",
+    [ROW_STATUS] = "UPDATE run SET status = ?1, note = ?2, changed = ?3",
+    [ROW_EPOCH] = "INSERT OR REPLACE INTO epochs VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+    [ROW_METRIC] = "INSERT OR REPLACE INTO metrics VALUES (?1, ?2, ?3, ?4)",
+    [ROW_STEPS] = "INSERT OR REPLACE INTO steps VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
+    [ROW_EVENT] = "INSERT INTO events (time, step, kind, text) VALUES (?1, ?2, ?3, ?4)",
+};
+
+typedef enum { FIELD_NULL, FIELD_INT, FIELD_REAL, FIELD_TEXT } field_kind;
+
+typedef struct {
+    field_kind kind;
+    int64_t number;
+    double real;
+    char *text;
+} field;
+
+typedef struct {
+    row_kind kind;
+    int fields;
+    field field[FIELDS_MOST];
+} row;
+
+struct store {
+    char *path;
+    sqlite3 *db; // NULL: could not be opened
+    sqlite3_stmt *statement[ROW_KINDS];
+    row *waiting;
+    int count;
+    int64_t lost;
+    double tried; // when rows were last written, or tried to be
+    err why;      // ERR_NONE: the last writing succeeded
+};
+
+static double now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_REALTIME, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+// Opening
+
+static bool note_trouble(store *s) {
+    err_run(&s->why, "%s: %s", s->path, s->db ? sqlite3_errmsg(s->db) : "out of memory");
+    return false;
+}
+
+static bool prepare_all(store *s) {
+    for (int i = 0; i < ROW_KINDS; i++)
+        if (sqlite3_prepare_v2(s->db, statements[i], -1, &s->statement[i], NULL) != SQLITE_OK) return false;
+    return true;
+}
+
+static bool open_file(store *s) {
+    int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
+    if (sqlite3_open_v2(s->path, &s->db, flags, NULL) != SQLITE_OK) return note_trouble(s);
+    sqlite3_busy_timeout(s->db, 50 * BUSY_MS);
+    bool ok =
+        sqlite3_exec(s->db, "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;", NULL, NULL, NULL) == SQLITE_OK &&
+        sqlite3_exec(s->db, schema, NULL, NULL, NULL) == SQLITE_OK && prepare_all(s);
+    sqlite3_busy_timeout(s->db, BUSY_MS);
+    return ok || note_trouble(s);
+}
+
+static void close_file(store *s) {
+    for (int i = 0; i < ROW_KINDS; i++) sqlite3_finalize(s->statement[i]);
+    sqlite3_close(s->db);
+    s->db = NULL;
+}
+
+store *store_open(const char *path) {
+    store *s = calloc(1, sizeof *s);
+    CHECK(s, "out of memory for a store");
+    s->waiting = calloc(WAITING_MOST, sizeof *s->waiting);
+    s->path = strdup(path);
+    CHECK(s->waiting && s->path, "out of memory for a store");
+    if (!open_file(s)) close_file(s);
+    return s;
+}
+
+// The queue
+
+static void drop(store *s, int n) {
+    for (int i = 0; i < n; i++)
+        for (int k = 0; k < s->waiting[i].fields; k++) free(s->waiting[i].field[k].text);
+    memmove(s->waiting, s->waiting + n, (size_t)(s->count - n) * sizeof *s->waiting);
+    s->count -= n;
+}
+
+static bool write_row(store *s, const row *r) {
+    sqlite3_stmt *st = s->statement[r->kind];
+    for (int i = 0; i < r->fields; i++) {
+        const field *f = &r->field[i];
+        switch (f->kind) {
+        case FIELD_INT: sqlite3_bind_int64(st, i + 1, f->number); break;
+        case FIELD_REAL: sqlite3_bind_double(st, i + 1, f->real); break;
+        case FIELD_TEXT: sqlite3_bind_text(st, i + 1, f->text, -1, SQLITE_STATIC); break;
+        case FIELD_NULL: sqlite3_bind_null(st, i + 1); break;
+        }
+    }
+    bool ok = sqlite3_step(st) == SQLITE_DONE;
+    sqlite3_reset(st);
+    sqlite3_clear_bindings(st);
+    return ok;
+}
+
+// All that waits, in one transaction or not at all.
+static void write_waiting(store *s) {
+    s->tried = clock_seconds();
+    if (!s->db || !s->count) return;
+    bool ok = sqlite3_exec(s->db, "BEGIN IMMEDIATE", NULL, NULL, NULL) == SQLITE_OK;
+    for (int i = 0; ok && i < s->count; i++) ok = write_row(s, &s->waiting[i]);
+    ok = ok && sqlite3_exec(s->db, "COMMIT", NULL, NULL, NULL) == SQLITE_OK;
+    if (ok) {
+        s->why.kind = ERR_NONE;
+        drop(s, s->count);
+        return;
+    }
+    note_trouble(s);
+    if (!sqlite3_get_autocommit(s->db)) sqlite3_exec(s->db, "ROLLBACK", NULL, NULL, NULL);
+}
+
+static row *add(store *s, row_kind kind) {
+    if (s->count == WAITING_MOST) write_waiting(s);
+    if (s->count == WAITING_MOST) {
+        s->lost += WAITING_MOST / 4;
+        drop(s, WAITING_MOST / 4);
+    }
+    row *r = &s->waiting[s->count++];
+    *r = (row){.kind = kind};
+    return r;
+}
+
+static field *next(row *r, field_kind kind) {
+    CHECK(r->fields < FIELDS_MOST, "more than %d fields", FIELDS_MOST);
+    field *f = &r->field[r->fields++];
+    *f = (field){.kind = kind};
+    return f;
+}
+
+static void put_int(row *r, int64_t v) {
+    next(r, FIELD_INT)->number = v;
+}
+
+static void put_real(row *r, double v) {
+    next(r, FIELD_REAL)->real = v;
+}
+
+static void put_text(row *r, const char *text) {
+    field *f = next(r, text ? FIELD_TEXT : FIELD_NULL);
+    if (!text) return;
+    f->text = strdup(text);
+    CHECK(f->text, "out of memory for a text");
+}
+
+// Rows
+
+void store_run(store *s, const char *version, const char *config, const char *plan) {
+    row *r = add(s, ROW_RUN);
+    put_text(r, version);
+    put_text(r, config);
+    put_text(r, plan);
+    put_real(r, now());
+    write_waiting(s);
+}
+
+void store_rewind(store *s, uint64_t step, int64_t epoch) {
+    put_int(add(s, ROW_FORGET_STEPS), (int64_t)step);
+    put_int(add(s, ROW_FORGET_EPOCHS), epoch);
+    put_int(add(s, ROW_FORGET_METRICS), epoch);
+    write_waiting(s);
+}
+
+void store_status(store *s, const char *status, const char *note) {
+    row *r = add(s, ROW_STATUS);
+    put_text(r, status);
+    put_text(r, note);
+    put_real(r, now());
+}
+
+void store_epoch(store *s, const store_epoch_row *e, const store_metric *metrics, int count) {
+    row *r = add(s, ROW_EPOCH);
+    put_int(r, e->epoch);
+    put_int(r, (int64_t)e->step);
+    put_real(r, now());
+    put_real(r, e->seconds);
+    put_real(r, e->samples_per_s);
+    put_int(r, e->best);
+    put_text(r, e->confusion);
+    for (int i = 0; i < count; i++) {
+        r = add(s, ROW_METRIC);
+        put_int(r, e->epoch);
+        put_text(r, metrics[i].part);
+        put_text(r, metrics[i].name);
+        put_real(r, metrics[i].value);
+    }
+}
+
+void store_steps(store *s, const store_steps_row *e) {
+    row *r = add(s, ROW_STEPS);
+    put_int(r, (int64_t)e->step);
+    put_int(r, e->epoch);
+    put_int(r, e->done);
+    put_int(r, e->steps);
+    put_real(r, now());
+    put_real(r, e->loss_min);
+    put_real(r, e->loss_mean);
+    put_real(r, e->loss_max);
+    put_real(r, e->grad_norm);
+    put_real(r, e->lr);
+}
+
+void store_event(store *s, uint64_t step, const char *kind, const char *text) {
+    row *r = add(s, ROW_EVENT);
+    put_real(r, now());
+    put_int(r, (int64_t)step);
+    put_text(r, kind);
+    put_text(r, text);
+}
+
+// Writing
+
+void store_tick(store *s) {
+    if (s->count && clock_seconds() - s->tried >= write_every) write_waiting(s);
+}
+
+void store_sync(store *s) {
+    if (!s->db) return;
+    sqlite3_exec(s->db, "PRAGMA synchronous = FULL", NULL, NULL, NULL);
+    write_waiting(s);
+    sqlite3_exec(s->db, "PRAGMA synchronous = NORMAL", NULL, NULL, NULL);
+}
+
+bool store_trouble(const store *s, err *why) {
+    *why = s->why;
+    if (s->why.kind == ERR_NONE && s->lost)
+        err_run(why, "%s: %lld rows were lost while it could not be written", s->path, (long long)s->lost);
+    return why->kind != ERR_NONE;
+}
+
+void store_close(store *s) {
+    if (!s) return;
+    write_waiting(s);
+    drop(s, s->count);
+    close_file(s);
+    free(s->waiting);
+    free(s->path);
+    free(s);
+}
+
+// Reading
+
+static sqlite3 *open_reader(const char *path, err *e) {
+    sqlite3 *db = NULL;
+    bool ok = sqlite3_open_v2(path, &db, SQLITE_OPEN_READONLY, NULL) == SQLITE_OK;
+    if (ok) sqlite3_busy_timeout(db, 50 * BUSY_MS);
+    if (ok && sqlite3_exec(db, "SELECT count(*) FROM run", NULL, NULL, NULL) == SQLITE_OK) return db;
+    err_input(e, "%s: is not the database of a run: %s", path, db ? sqlite3_errmsg(db) : "out of memory");
+    sqlite3_close(db);
+    return NULL;
+}
+
+static void copy_text(char *to, size_t room, sqlite3_stmt *st, int column) {
+    const unsigned char *text = sqlite3_column_text(st, column);
+    snprintf(to, room, "%s", text ? (const char *)text : "");
+}
+
+bool store_read(const char *path, store_summary *out, err *e) {
+    static const char query[] =
+        "SELECT status, version, started, changed, (SELECT coalesce(max(epoch), 0) FROM epochs),"
+        " (SELECT coalesce(max(epoch), 0) FROM epochs WHERE best), (SELECT coalesce(max(step), 0) FROM epochs),"
+        " (SELECT coalesce(sum(seconds), 0) FROM epochs) FROM run";
+    *out = (store_summary){0};
+    sqlite3 *db = open_reader(path, e);
+    sqlite3_stmt *st = NULL;
+    if (!db) return false;
+    bool ok = sqlite3_prepare_v2(db, query, -1, &st, NULL) == SQLITE_OK && sqlite3_step(st) == SQLITE_ROW;
+    if (ok) {
+        copy_text(out->status, sizeof out->status, st, 0);
+        copy_text(out->version, sizeof out->version, st, 1);
+        out->started = sqlite3_column_double(st, 2);
+        out->changed = sqlite3_column_double(st, 3);
+        out->epochs = sqlite3_column_int64(st, 4);
+        out->best_epoch = sqlite3_column_int64(st, 5);
+        out->step = (uint64_t)sqlite3_column_int64(st, 6);
+        out->seconds = sqlite3_column_double(st, 7);
+    } else {
+        err_input(e, "%s: is not the database of a run: %s", path, sqlite3_errmsg(db));
+    }
+    sqlite3_finalize(st);
+    sqlite3_close(db);
+    return ok;
+}
+
+bool store_read_metrics(const char *path, int64_t epoch,
+    void (*use)(void *arg, const char *part, const char *name, double value), void *arg, err *e) {
+    static const char query[] = "SELECT part, name, value FROM metrics WHERE epoch = ?1";
+    sqlite3 *db = open_reader(path, e);
+    sqlite3_stmt *st = NULL;
+    if (!db) return false;
+    bool ok = sqlite3_prepare_v2(db, query, -1, &st, NULL) == SQLITE_OK;
+    if (ok) sqlite3_bind_int64(st, 1, epoch);
+    while (ok && sqlite3_step(st) == SQLITE_ROW)
+        use(arg, (const char *)sqlite3_column_text(st, 0), (const char *)sqlite3_column_text(st, 1),
+            sqlite3_column_double(st, 2));
+    if (!ok) err_input(e, "%s: %s", path, sqlite3_errmsg(db));
+    sqlite3_finalize(st);
+    sqlite3_close(db);
+    return ok;
+}

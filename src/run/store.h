@@ -1,0 +1,83 @@
+// run.db: what a run measured, in SQLite, for everyone who wants to look while it goes on.
+//
+// One process writes, any number read (WAL). Rows are queued and written in short transactions, twice a second at most.
+// Nothing here can fail a run: where the file is locked, full or lost, rows wait, then the oldest are dropped, and
+// store_trouble tells. Times are seconds since 1970.
+//
+//   run      one row: version, config, plan, started, changed, status (running, done, stopped, failed), note
+//   epochs   epoch, step, finished, seconds, samples_per_s, best (0 or 1), confusion (of validation, as JSON)
+//   metrics  epoch, part (train, validation or empty), name, value; every number that an epoch has
+//   steps    step, epoch, done, steps, time, loss_min, loss_mean, loss_max, grad_norm, lr: of `steps` steps up to
+//   `step` events   time, step, kind, text
+#ifndef TRADEWIND_RUN_STORE_H
+#define TRADEWIND_RUN_STORE_H
+
+#include "base/err.h"
+
+#include <stdint.h>
+
+enum { STORE_VERSION = 1 };
+
+typedef struct store store;
+
+typedef struct {
+    int64_t epoch;
+    uint64_t step;
+    double seconds, samples_per_s;
+    bool best;
+    const char *confusion; // or NULL
+} store_epoch_row;
+
+typedef struct {
+    const char *part, *name;
+    double value;
+} store_metric;
+
+typedef struct {
+    uint64_t step;
+    int64_t epoch, done, steps;
+    double loss_min, loss_mean, loss_max, grad_norm, lr;
+} store_steps_row;
+
+// Opens or makes the file. It always gives a store: one that could not be opened takes rows and loses them.
+store *store_open(const char *path);
+void store_close(store *s);
+
+// A run that begins, or goes on under this description.
+void store_run(store *s, const char *version, const char *config, const char *plan);
+
+// Forgets what comes after a step and from an epoch on: a run that goes on from there will write it again.
+void store_rewind(store *s, uint64_t step, int64_t epoch);
+
+void store_status(store *s, const char *status, const char *note);
+void store_epoch(store *s, const store_epoch_row *row, const store_metric *metrics, int count);
+void store_steps(store *s, const store_steps_row *row);
+void store_event(store *s, uint64_t step, const char *kind, const char *text);
+
+// Writes what waits, if it is time.
+void store_tick(store *s);
+
+// Writes what waits now, and on the disk; a checkpoint that follows finds its past there.
+void store_sync(store *s);
+
+// Whether rows were lost or cannot be written now, and why.
+bool store_trouble(const store *s, err *why);
+
+// Reading
+
+typedef struct {
+    char status[16], version[32];
+    double started, changed;
+    int64_t epochs, best_epoch; // 0 where there is none
+    uint64_t step;              // of the last epoch
+    double seconds;             // of all epochs
+} store_summary;
+
+// The summary of a run.db that may be in use. ERR_INPUT where it is none.
+bool store_read(const char *path, store_summary *out, err *e);
+
+// Calls `use` with every metric of an epoch.
+bool store_read_metrics(const char *path, int64_t epoch,
+    void (*use)(void *arg, const char *part, const char *name, double value), void *arg, err *e);
+
+#endif

@@ -1,0 +1,279 @@
+#include "train/keeper.h"
+
+#include "base/clock.h"
+#include "run/checkpoint.h"
+#include "run/outline.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct keeper {
+    keeper_options o;
+    char *best, *newest;
+    int64_t best_epoch;
+    uint64_t newest_update;
+    bool resumed, warned;
+    double due; // when the next checkpoint is
+    err failure;
+};
+
+static void set_due(keeper *k) {
+    k->due = clock_seconds() + 60 * k->o.settings->checkpoint_minutes;
+}
+
+keeper *keeper_new(const keeper_options *o) {
+    keeper *k = calloc(1, sizeof *k);
+    CHECK(k, "out of memory for a keeper");
+    k->o = *o;
+    k->best = run_path(run_dir(o->run), "best.safetensors");
+    set_due(k);
+    return k;
+}
+
+void keeper_free(keeper *k) {
+    if (!k) return;
+    free(k->best);
+    free(k->newest);
+    free(k);
+}
+
+bool keeper_describe(keeper *k, err *e) {
+    store_run(run_store(k->o.run), k->o.version, k->o.config, k->o.plan);
+    if (!k->resumed) store_event(run_store(k->o.run), 0, "start", "");
+    return run_write(k->o.run, "config.yaml", k->o.config, e) && run_write(k->o.run, "plan.yaml", k->o.plan, e);
+}
+
+// "step 40, in epoch 2 after 1280 samples", or "step 44, after epoch 2".
+static const char *place(const keeper *k, char *text, size_t room) {
+    uint64_t update;
+    int64_t epoch, done;
+    trainer_stands(k->o.trainer, &update, &epoch, &done);
+    if (done)
+        snprintf(text, room, "step %" PRIu64 ", in epoch %" PRId64 " after %" PRId64 " samples", update, epoch, done);
+    else
+        snprintf(text, room, "step %" PRIu64 ", after epoch %" PRId64, update, epoch - 1);
+    return text;
+}
+
+// Saving
+
+static bool save(keeper *k, checkpoint_kind kind, uint64_t number) {
+    const safetensors_note notes[] = {{"config", k->o.config}, {"plan", k->o.plan}, {"version", k->o.version}};
+    double began = clock_seconds();
+    char where[128];
+    int64_t epoch, done;
+    char *path = checkpoint_path(run_dir(k->o.run), kind, number);
+    store_sync(run_store(k->o.run));
+    if (!trainer_checkpoint(k->o.trainer, path, notes, sizeof notes / sizeof *notes, &k->failure)) {
+        free(path);
+        return false;
+    }
+    free(k->newest);
+    k->newest = path;
+    trainer_stands(k->o.trainer, &k->newest_update, &epoch, &done);
+    checkpoint_rotate(run_dir(k->o.run), kind, k->o.settings->keep_checkpoints);
+    log_line(run_log(k->o.run), "checkpoint %s: %s (%.0f ms)", path, place(k, where, sizeof where),
+        1e3 * (clock_seconds() - began));
+    store_event(run_store(k->o.run), k->newest_update, "checkpoint", path);
+    set_due(k);
+    return true;
+}
+
+bool keeper_step(keeper *k) {
+    uint64_t update;
+    int64_t epoch, done;
+    if (k->failure.kind != ERR_NONE) return false;
+    store_tick(run_store(k->o.run));
+    if (k->o.settings->checkpoint_minutes <= 0 || clock_seconds() < k->due) return true;
+    trainer_stands(k->o.trainer, &update, &epoch, &done);
+    return save(k, CHECKPOINT_STEP, update);
+}
+
+// Once the run is at its end one of those of steps is enough, should this one be damaged.
+static bool save_last(keeper *k, bool ended) {
+    if (!save(k, CHECKPOINT_LAST, 0)) return false;
+    if (ended && k->o.settings->keep_checkpoints) checkpoint_rotate(run_dir(k->o.run), CHECKPOINT_STEP, 1);
+    return true;
+}
+
+// The confusion matrix as JSON, rows are true classes; cut where it does not fit.
+static const char *matrix_text(const int64_t *count, int K, char *text, size_t room) {
+    size_t at = 0;
+    for (int i = 0; i < K * K && at < room; i++)
+        at += (size_t)snprintf(text + at, room - at, "%s%" PRId64 "%s",
+            i == 0  ? "[["
+            : i % K ? ", "
+                    : "], [",
+            count[i], i == K * K - 1 ? "]]" : "");
+    return text;
+}
+
+// Once, so that whoever reads the log need not wait for the end to learn that run.db is behind.
+static void warn_of_store(keeper *k) {
+    err why;
+    if (k->warned || !store_trouble(run_store(k->o.run), &why)) return;
+    k->warned = true;
+    log_line(run_log(k->o.run), "warning: %s", why.text);
+}
+
+static void store_report(keeper *k, const epoch_report *r) {
+    static char matrix[CLASSES_MOST * CLASSES_MOST * 24];
+    const score *t = &r->train, *v = &r->validation;
+    const store_metric metrics[] = {{"train", "loss", t->loss}, {"train", "accuracy", t->accuracy},
+        {"train", "mcc", t->mcc}, {"train", "macro_f1", t->macro_f1}, {"validation", "loss", v->loss},
+        {"validation", "accuracy", v->accuracy}, {"validation", "mcc", v->mcc}, {"validation", "macro_f1", v->macro_f1},
+        {"", "grad_norm", r->grad_norm}, {"", "lr", r->lr}, {"", "steps_skipped", (double)r->skipped},
+        {"", "loss_scale", (double)r->loss_scale}};
+    store_epoch_row row = {r->epoch, r->update, r->seconds, r->samples_per_s, r->best, NULL};
+    row.confusion = matrix_text(v->confusion, k->o.classes, matrix, sizeof matrix);
+    store_epoch(run_store(k->o.run), &row, metrics, sizeof metrics / sizeof *metrics);
+    store_tick(run_store(k->o.run));
+    warn_of_store(k);
+}
+
+void keeper_steps(keeper *k, const step_report *r) {
+    store_steps_row row = {
+        r->update, r->epoch, r->done, r->steps, r->loss_min, r->loss_mean, r->loss_max, r->grad_norm, r->lr};
+    store_steps(run_store(k->o.run), &row);
+}
+
+bool keeper_epoch(keeper *k, const epoch_report *r) {
+    store_report(k, r);
+    if (k->failure.kind != ERR_NONE) return false;
+    if (r->best) {
+        if (!trainer_save(k->o.trainer, k->best, &k->failure)) return false;
+        k->best_epoch = r->epoch;
+    }
+    if (r->epoch % k->o.settings->checkpoint_every == 0 && !save(k, CHECKPOINT_EPOCH, (uint64_t)r->epoch)) return false;
+    return !r->last || save_last(k, true);
+}
+
+bool keeper_leave(keeper *k) {
+    if (k->failure.kind != ERR_NONE || !save_last(k, false)) return false;
+    store_event(run_store(k->o.run), k->newest_update, "stop", "by a signal");
+    return true;
+}
+
+bool keeper_conclude(keeper *k, const train_result *r) {
+    if (k->failure.kind != ERR_NONE) return false;
+    if (k->resumed && r->best_epoch && k->best_epoch != r->best_epoch) {
+        k->best_epoch = r->best_epoch;
+        if (!trainer_save(k->o.trainer, k->best, &k->failure)) return false;
+    }
+    store_status(run_store(k->o.run), r->interrupted ? "stopped" : "done", r->stopped_early ? "stopped early" : "");
+    store_sync(run_store(k->o.run));
+    return true;
+}
+
+void keeper_fail(keeper *k, const char *why) {
+    log_line(run_log(k->o.run), "ended: %s", why);
+    store_status(run_store(k->o.run), "failed", why);
+    store_sync(run_store(k->o.run));
+}
+
+bool keeper_trouble(keeper *k, err *why) {
+    return store_trouble(run_store(k->o.run), why);
+}
+
+// Resuming
+
+// Keys that may change: they move no bit of what was trained so far, nor of what the next step does.
+static bool may_change(const char *path) {
+    static const char *const keys[] = {"train.epochs", "train.patience", "train.checkpoint_every",
+        "train.checkpoint_minutes", "train.keep_checkpoints", "train.init_from", "data.num_workers",
+        "data.prefetch_factor", "data.residency", "run.dir"};
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        if (strcmp(path, keys[i]) == 0) return true;
+    return false;
+}
+
+// A rate that follows a schedule over all epochs makes their number part of every step.
+static bool epochs_matter(const char *config) {
+    static const char *const kinds[] = {"cosine", "linear", "one_cycle"};
+    char *kind = outline_value(config, "train.schedule.kind"), *total = outline_value(config, "train.schedule.total");
+    bool matter = false;
+    for (size_t i = 0; kind && i < sizeof kinds / sizeof *kinds; i++) matter |= strcmp(kind, kinds[i]) == 0;
+    matter = matter && total && strcmp(total, "auto") == 0;
+    free(kind);
+    free(total);
+    return matter;
+}
+
+static bool may_change_but_epochs(const char *path) {
+    return strcmp(path, "train.epochs") != 0 && may_change(path);
+}
+
+typedef struct {
+    keeper *k;
+    void (*tell)(void *arg, const char *line);
+    void *arg;
+} teller;
+
+static void tell(const teller *t, const char *line) {
+    store_event(run_store(t->k->o.run), t->k->newest_update, "resume", line);
+    log_line(run_log(t->k->o.run), "resume %s", line);
+    if (t->tell) t->tell(t->arg, line);
+}
+
+static void tell_damaged(void *arg, const char *why) {
+    char line[1200];
+    snprintf(line, sizeof line, "passed over: %s", why);
+    tell(arg, line);
+}
+
+static bool check_same(const keeper *k, const safetensors *s, const char *path, const teller *t, err *e) {
+    const char *config = safetensors_metadata(s, "config"), *plan = safetensors_metadata(s, "plan");
+    char text[700], line[800];
+    if (!config || !plan) return err_input(e, "%s: does not say under which description it was made", path);
+    if (outline_compare(
+            config, k->o.config, epochs_matter(config) ? may_change_but_epochs : may_change, text, sizeof text))
+        return err_input(
+            e, "%s: was made under another description: %s; put that back, or train without --resume", path, text);
+    if (outline_compare(plan, k->o.plan, NULL, text, sizeof text))
+        return err_input(
+            e, "%s: was made under another plan: %s; a run goes on exactly only under its own", path, text);
+    if (outline_compare(config, k->o.config, NULL, text, sizeof text)) {
+        snprintf(line, sizeof line, "changed: %s", text);
+        tell(t, line);
+    }
+    return true;
+}
+
+bool keeper_resume(keeper *k, void (*to)(void *arg, const char *line), void *arg, err *e) {
+    teller t = {k, to, arg};
+    char *path, line[700], where[128];
+    int64_t epoch, done;
+    safetensors *s = checkpoint_newest(run_dir(k->o.run), tell_damaged, &t, &path, e);
+    if (!s) return false;
+    bool ok = check_same(k, s, path, &t, e) && trainer_restore(k->o.trainer, s, path, e);
+    safetensors_close(s);
+    if (!ok) {
+        free(path);
+        return false;
+    }
+    k->newest = path;
+    k->resumed = true;
+    trainer_stands(k->o.trainer, &k->newest_update, &epoch, &done);
+    store_rewind(run_store(k->o.run), k->newest_update, epoch);
+    snprintf(line, sizeof line, "from %.400s: %s", path, place(k, where, sizeof where));
+    tell(&t, line);
+    return true;
+}
+
+// Reading
+
+const err *keeper_failure(const keeper *k) {
+    return &k->failure;
+}
+
+const char *keeper_newest(const keeper *k, uint64_t *update) {
+    *update = k->newest_update;
+    return k->newest;
+}
+
+const char *keeper_best(const keeper *k, int64_t *epoch) {
+    *epoch = k->best_epoch;
+    return k->best;
+}

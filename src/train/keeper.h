@@ -1,0 +1,64 @@
+// The keeper of a run: writes checkpoints when they are due, the best weights when they are found, the log and run.db.
+//
+// It is told of steps and epochs by whoever watches the trainer. A write that fails is final: from then on every call
+// returns false and keeper_failure says why; what was written before stays.
+#ifndef TRADEWIND_TRAIN_KEEPER_H
+#define TRADEWIND_TRAIN_KEEPER_H
+
+#include "run/run.h"
+#include "train/trainer.h"
+
+typedef struct keeper keeper;
+
+// What the keeper works on and what checkpoints carry: the resolved description, the plan and the program's version.
+// All must outlive it.
+typedef struct {
+    run *run;
+    trainer *trainer;
+    const settings *settings;
+    int classes;
+    const char *config, *plan, *version;
+} keeper_options;
+
+keeper *keeper_new(const keeper_options *o);
+void keeper_free(keeper *k);
+
+// Writes config.yaml and plan.yaml.
+bool keeper_describe(keeper *k, err *e);
+
+// Takes the run up where the newest whole checkpoint of its directory stands; damaged ones are logged, and told to
+// `tell` (or NULL) as is everything that changed in the description and may. ERR_INPUT where there is no whole
+// checkpoint, or the description or the plan is another one: the text says what differs.
+bool keeper_resume(keeper *k, void (*tell)(void *arg, const char *line), void *arg, err *e);
+
+// After a step: a checkpoint where train.checkpoint_minutes have passed since the last.
+bool keeper_step(keeper *k);
+
+// After an epoch: the best weights, and a checkpoint every train.checkpoint_every epochs and at the end.
+bool keeper_epoch(keeper *k, const epoch_report *r);
+
+// What some steps had, for run.db.
+void keeper_steps(keeper *k, const step_report *r);
+
+// Before leaving early: the last checkpoint.
+bool keeper_leave(keeper *k);
+
+// Once the best weights are back in place: at the end of a run that was resumed their file is theirs again. Says in
+// run.db that the run is done or stopped.
+bool keeper_conclude(keeper *k, const train_result *r);
+
+// Says in the log and in run.db that the run has failed.
+void keeper_fail(keeper *k, const char *why);
+
+// Whether run.db has rows that could not be written, and why.
+bool keeper_trouble(keeper *k, err *why);
+
+const err *keeper_failure(const keeper *k); // kind ERR_NONE: none
+
+// The newest checkpoint's path and steps; NULL and 0 where none was written or taken up.
+const char *keeper_newest(const keeper *k, uint64_t *update);
+
+// The path of the best weights; and the epoch that they are of, as far as this process knows, or 0.
+const char *keeper_best(const keeper *k, int64_t *epoch);
+
+#endif

@@ -1,0 +1,373 @@
+#include "train/snapshot.h"
+
+#include "base/arena.h"
+#include "base/half.h"
+#include "run/checkpoint.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    COUNT_EPOCH,
+    COUNT_DONE,
+    COUNT_BEST_EPOCH,
+    COUNT_BAD,
+    COUNT_BEST_IS_NOW,
+    COUNT_WAITING,
+    COUNT_FALLS,
+    COUNT_STEP,
+    COUNTS = COUNT_STEP + 8
+};
+enum { VALUE_SECONDS, VALUE_BEST, VALUE_LR, VALUE_PLATEAU_LR, VALUE_PLATEAU_BEST, VALUES };
+enum { STATES_MOST = 256, NOTES_MOST = 16 };
+
+// Entries being gathered; all that they point to lives in the arena or with the caller.
+typedef struct {
+    arena arena;
+    safetensors_entry *entry;
+    int count, room;
+} gathered;
+
+static void gathered_init(gathered *g, const snapshot *s) {
+    arena_init(&g->arena);
+    g->room = 4 * graph_parameters(s->j->g) + STATES_MOST + 2 * STREAMS_MOST + 2;
+    g->entry = arena_array(&g->arena, (size_t)g->room, sizeof *g->entry);
+    g->count = 0;
+}
+
+static safetensors_entry *add(
+    gathered *g, const char *name, safetensors_type type, size_t element, shape s, const void *data) {
+    CHECK(g->count < g->room, "more than %d tensors", g->room);
+    safetensors_entry *t = &g->entry[g->count++];
+    *t = (safetensors_entry){.name = name, .type = type, .rank = s.rank, .data = data};
+    memcpy(t->dim, s.dim, (size_t)s.rank * sizeof *t->dim);
+    t->bytes = (size_t)shape_count(s) * element;
+    return t;
+}
+
+static size_t slab_bytes(const graph *g) {
+    return (size_t)graph_slab_elements(g) * sizeof(float);
+}
+
+// A slab's parameters, each under its name with `prefix` before it.
+static void add_slab(gathered *to, const graph *g, const char *prefix, const float *slab) {
+    for (int i = 0; i < graph_parameters(g); i++) {
+        const tensor_info *p = graph_info(g, graph_parameter_at(g, i));
+        add(to, arena_format(&to->arena, "%s%s", prefix, p->name), SAFE_F32, sizeof(float), p->shape, slab + p->offset);
+    }
+}
+
+static void add_scaler(gathered *to, const snapshot *s) {
+    const scaler *sc = s->j->scaler;
+    for (int i = 0; sc && i < sc->streams; i++) {
+        const char *name = s->data->stream[i].name;
+        shape each = shape1(sc->width[i]);
+        add(to, arena_format(&to->arena, "scaler.%s.mean", name), SAFE_F32, sizeof(float), each, sc->mean[i]);
+        add(to, arena_format(&to->arena, "scaler.%s.std", name), SAFE_F32, sizeof(float), each, sc->std[i]);
+    }
+}
+
+static float *take_slab(const snapshot *s, err *e) {
+    float *slab = malloc(slab_bytes(s->j->g) + 1);
+    if (!slab) err_run(e, "out of memory for %zu bytes of weights", slab_bytes(s->j->g));
+    return slab;
+}
+
+// States: whatever lives across steps. Those with a row a sample are batches, which the host writes before each.
+
+static bool is_batch(const tensor_info *t) {
+    for (int i = 0; i < t->shape.rank; i++)
+        if (t->shape.dim[i] == BATCH) return true;
+    return false;
+}
+
+static int list_states(const graph *g, tensor *list) {
+    int n = 0;
+    for (int i = 1; i <= graph_tensors(g); i++) {
+        const tensor_info *t = graph_info(g, (tensor){i});
+        if (t->role != ROLE_STATE || is_batch(t)) continue;
+        CHECK(n < STATES_MOST, "more than %d states", STATES_MOST);
+        list[n++] = (tensor){i};
+    }
+    return n;
+}
+
+// Bytes as they are: a state is read back only into the same graph.
+static shape state_shape(const graph *g, tensor t) {
+    const tensor_info *info = graph_info(g, t);
+    return shape1((int64_t)((size_t)shape_count(info->shape) * dtype_bytes(info->type)));
+}
+
+static const char *state_name(arena *a, const graph *g, int k, tensor t) {
+    return arena_format(a, "state.%d.%s", k, graph_info(g, t)->name);
+}
+
+static bool add_states(gathered *to, const snapshot *s, err *e) {
+    tensor list[STATES_MOST];
+    const graph *g = s->j->g;
+    int n = list_states(s->j->g, list);
+    for (int k = 0; k < n; k++) {
+        shape bytes = state_shape(g, list[k]);
+        void *data = arena_take(&to->arena, (size_t)bytes.dim[0]);
+        if (!exec_read(s->x, list[k], data, e)) return false;
+        add(to, state_name(&to->arena, g, k, list[k]), SAFE_U8, 1, bytes, data);
+    }
+    return true;
+}
+
+static bool load_states(const snapshot *s, const safetensors *from, const char *path, err *e) {
+    tensor list[STATES_MOST];
+    arena a;
+    bool ok = true;
+    int n = list_states(s->j->g, list);
+    arena_init(&a);
+    for (int k = 0; ok && k < n; k++) {
+        const char *name = state_name(&a, s->j->g, k, list[k]);
+        const safetensors_entry *t = safetensors_find(from, name);
+        size_t bytes = (size_t)state_shape(s->j->g, list[k]).dim[0];
+        ok = t && t->bytes == bytes ? exec_write(s->x, list[k], t->data, e)
+                                    : err_input(e, "%s: %s is missing or of another size", path, name);
+    }
+    arena_done(&a);
+    return ok;
+}
+
+// Where training stands
+
+static void add_standing(gathered *to, const standing *at) {
+    int64_t *count = arena_array(&to->arena, COUNTS, sizeof *count);
+    double *value = arena_array(&to->arena, VALUES, sizeof *value);
+    const step *p = &at->step;
+    const int64_t record[8] = {(int64_t)p->seed, (int64_t)p->update, (int64_t)p->first, (int64_t)p->count,
+        (int64_t)p->position, (int64_t)p->row, p->epoch, p->shuffle};
+    count[COUNT_EPOCH] = at->epoch;
+    count[COUNT_DONE] = at->done;
+    count[COUNT_BEST_EPOCH] = at->stop.best_epoch;
+    count[COUNT_BAD] = at->stop.bad;
+    count[COUNT_BEST_IS_NOW] = at->best_is_now;
+    count[COUNT_WAITING] = at->plateau.waiting;
+    count[COUNT_FALLS] = at->plateau.falls;
+    memcpy(count + COUNT_STEP, record, sizeof record);
+    value[VALUE_SECONDS] = at->seconds;
+    value[VALUE_BEST] = at->stop.best;
+    value[VALUE_LR] = (double)p->lr;
+    value[VALUE_PLATEAU_LR] = at->plateau.lr;
+    value[VALUE_PLATEAU_BEST] = at->plateau.best;
+    add(to, "trainer.counts", SAFE_I64, sizeof *count, shape1(COUNTS), count);
+    add(to, "trainer.values", SAFE_F64, sizeof *value, shape1(VALUES), value);
+}
+
+static bool load_standing(standing *at, const safetensors *from, const char *path, err *e) {
+    int64_t count[COUNTS];
+    double value[VALUES];
+    const safetensors_entry *c = safetensors_find(from, "trainer.counts"),
+                            *v = safetensors_find(from, "trainer.values");
+    if (!c || !v || c->bytes != sizeof count || v->bytes != sizeof value)
+        return err_input(e, "%s: does not say where the run stood", path);
+    memcpy(count, c->data, sizeof count);
+    memcpy(value, v->data, sizeof value);
+    const int64_t *p = count + COUNT_STEP;
+    stop before = at->stop;
+    *at = (standing){.epoch = count[COUNT_EPOCH], .done = count[COUNT_DONE], .seconds = value[VALUE_SECONDS]};
+    at->stop = (stop){before.patience, before.lower, count[COUNT_BEST_EPOCH], value[VALUE_BEST], count[COUNT_BAD]};
+    at->best_is_now = count[COUNT_BEST_IS_NOW] != 0;
+    at->plateau =
+        (plateau){value[VALUE_PLATEAU_LR], value[VALUE_PLATEAU_BEST], count[COUNT_WAITING], count[COUNT_FALLS]};
+    at->step = (step){.seed = (uint64_t)p[0],
+        .update = (uint64_t)p[1],
+        .first = (uint64_t)p[2],
+        .count = (uint64_t)p[3],
+        .position = (uint64_t)p[4],
+        .row = (uint64_t)p[5],
+        .epoch = (uint32_t)p[6],
+        .shuffle = (uint32_t)p[7],
+        .lr = (float)value[VALUE_LR]};
+    at->update = checkpoint_step(from);
+    if (at->epoch >= 1 && at->done >= 0 && at->stop.best_epoch >= 0 && at->stop.best_epoch < at->epoch) return true;
+    return err_input(e, "%s: says that it stands in epoch %" PRId64 "; it is damaged", path, at->epoch);
+}
+
+// Saving
+
+static bool write_gathered(
+    const gathered *g, const snapshot *s, const char *path, const safetensors_note *notes, int note_count, err *e) {
+    safetensors_note all[NOTES_MOST];
+    char epoch[32], done[32], best[32];
+    int n = 0;
+    CHECK(note_count + 4 <= NOTES_MOST, "%d notes", note_count);
+    snprintf(epoch, sizeof epoch, "%" PRId64, s->at->epoch);
+    snprintf(done, sizeof done, "%" PRId64, s->at->done);
+    snprintf(best, sizeof best, "%" PRId64, s->at->stop.best_epoch);
+    for (; n < note_count; n++) all[n] = notes[n];
+    all[n++] = (safetensors_note){"format", "pt"};
+    all[n++] = (safetensors_note){"epoch", epoch};
+    all[n++] = (safetensors_note){"done", done};
+    all[n++] = (safetensors_note){"best_epoch", best};
+    return checkpoint_write(path, s->at->update, g->entry, g->count, all, n, e);
+}
+
+// Reads a slab of the device and lists it; false on failure. The memory is the caller's to free.
+static bool gather_slab(gathered *g, const snapshot *s, slab_kind kind, const char *prefix, float **memory, err *e) {
+    graph *of = s->j->g;
+    if (kind != SLAB_WEIGHTS && !graph_uses_slab(of, kind)) return true;
+    *memory = take_slab(s, e);
+    if (!*memory || !exec_read(s->x, graph_slab(of, kind), *memory, e)) return false;
+    add_slab(g, of, prefix, *memory);
+    return true;
+}
+
+bool snapshot_save(const snapshot *s, const char *path, const safetensors_note *notes, int note_count, err *e) {
+    gathered g;
+    float *slab[3] = {0};
+    gathered_init(&g, s);
+    bool ok = exec_step_read(s->x, &s->at->step, e) && gather_slab(&g, s, SLAB_WEIGHTS, "", &slab[0], e) &&
+              gather_slab(&g, s, SLAB_MOMENT1, "moment1.", &slab[1], e) &&
+              gather_slab(&g, s, SLAB_MOMENT2, "moment2.", &slab[2], e);
+    if (ok && s->at->stop.best_epoch && !s->at->best_is_now) add_slab(&g, s->j->g, "best.", s->best);
+    ok = ok && add_states(&g, s, e);
+    if (ok) add_scaler(&g, s);
+    if (ok) add_standing(&g, s->at);
+    ok = ok && write_gathered(&g, s, path, notes, note_count, e);
+    for (int i = 0; i < 3; i++) free(slab[i]);
+    arena_done(&g.arena);
+    return ok;
+}
+
+bool snapshot_save_weights(const snapshot *s, const char *path, err *e) {
+    static const safetensors_note note = {"format", "pt"};
+    gathered g;
+    float *slab = NULL;
+    gathered_init(&g, s);
+    bool ok = gather_slab(&g, s, SLAB_WEIGHTS, "", &slab, e);
+    if (ok) add_scaler(&g, s);
+    ok = ok && safetensors_write(path, g.entry, g.count, &note, 1, e);
+    free(slab);
+    arena_done(&g.arena);
+    return ok;
+}
+
+// Loading
+
+static bool same_shape(const safetensors_entry *t, shape s) {
+    if (t->rank != s.rank) return false;
+    for (int i = 0; i < s.rank; i++)
+        if (t->dim[i] != s.dim[i]) return false;
+    return true;
+}
+
+static bool fill_slab(
+    const graph *g, const safetensors *from, const char *prefix, const char *path, float *slab, err *e) {
+    memset(slab, 0, slab_bytes(g));
+    for (int i = 0; i < graph_parameters(g); i++) {
+        const tensor_info *p = graph_info(g, graph_parameter_at(g, i));
+        char name[512];
+        snprintf(name, sizeof name, "%s%s", prefix, p->name);
+        const safetensors_entry *t = safetensors_find(from, name);
+        if (!t || t->type != SAFE_F32 || !same_shape(t, p->shape))
+            return err_input(e, "%s: tensor %s is missing or of another shape; it is of another model", path, name);
+        memcpy(slab + p->offset, t->data, t->bytes);
+    }
+    return true;
+}
+
+static bool load_slab(
+    const snapshot *s, const safetensors *from, slab_kind kind, const char *prefix, const char *path, err *e) {
+    graph *g = s->j->g;
+    if (kind != SLAB_WEIGHTS && !graph_uses_slab(g, kind)) return true;
+    float *slab = take_slab(s, e);
+    bool ok = slab && fill_slab(g, from, prefix, path, slab, e) && exec_write(s->x, graph_slab(g, kind), slab, e);
+    free(slab);
+    return ok;
+}
+
+bool snapshot_load(const snapshot *s, const safetensors *from, const char *path, err *e) {
+    if (!load_standing(s->at, from, path, e)) return false;
+    if (!load_slab(s, from, SLAB_WEIGHTS, "", path, e) || !load_slab(s, from, SLAB_MOMENT1, "moment1.", path, e) ||
+        !load_slab(s, from, SLAB_MOMENT2, "moment2.", path, e) || !load_states(s, from, path, e))
+        return false;
+    if (s->at->stop.best_epoch && !fill_slab(s->j->g, from, s->at->best_is_now ? "" : "best.", path, s->best, e))
+        return false;
+    return exec_step_write(s->x, &s->at->step, e);
+}
+
+// Weights from elsewhere
+
+static float value_at(const safetensors_entry *t, int64_t i) {
+    const unsigned char *data = t->data;
+    uint16_t bits;
+    float v = 0;
+    double wide;
+    switch (t->type) {
+    case SAFE_F32: memcpy(&v, data + 4 * i, 4); break;
+    case SAFE_F64:
+        memcpy(&wide, data + 8 * i, 8);
+        v = (float)wide;
+        break;
+    case SAFE_F16:
+        memcpy(&bits, data + 2 * i, 2);
+        v = half_widen(bits);
+        break;
+    case SAFE_BF16: memcpy((unsigned char *)&v + 2, data + 2 * i, 2); break;
+    default: CHECK(false, "type %d holds no numbers of a model", (int)t->type);
+    }
+    return v;
+}
+
+// A few names, and how many more there are.
+typedef struct {
+    char text[300];
+    int count;
+} names;
+
+static void note_name(names *n, const char *name) {
+    size_t used = strlen(n->text);
+    if (n->count++ < 4) snprintf(n->text + used, sizeof n->text - used, "%s%.60s", used ? ", " : "", name);
+}
+
+static const char *names_text(names *n, const char *what, char *out, size_t room) {
+    out[0] = 0;
+    if (n->count > 4)
+        snprintf(out, room, "; %s %s and %d more", what, n->text, n->count - 4);
+    else if (n->count)
+        snprintf(out, room, "; %s %s", what, n->text);
+    return out;
+}
+
+static bool of_checkpoint(const char *name) {
+    static const char *const prefixes[] = {"moment1.", "moment2.", "best.", "state.", "trainer.", "scaler."};
+    for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++)
+        if (strncmp(name, prefixes[i], strlen(prefixes[i])) == 0) return true;
+    return false;
+}
+
+static bool take_weights(const graph *g, const safetensors *from, const char *path, float *slab, err *e) {
+    names missing = {0}, other = {0}, extra = {0};
+    char a[400], b[400], c[400];
+    for (int i = 0; i < graph_parameters(g); i++) {
+        const tensor_info *p = graph_info(g, graph_parameter_at(g, i));
+        const safetensors_entry *t = safetensors_find(from, p->name);
+        bool fits = t && same_shape(t, p->shape) && t->type <= SAFE_BF16;
+        if (!fits) note_name(t ? &other : &missing, p->name);
+        for (int64_t k = 0; fits && k < shape_count(p->shape); k++) slab[p->offset + k] = value_at(t, k);
+    }
+    for (int i = 0; i < safetensors_count(from); i++) {
+        const char *name = safetensors_at(from, i)->name;
+        if (!graph_parameter_named(g, name).id && !of_checkpoint(name)) note_name(&extra, name);
+    }
+    if (!missing.count && !other.count && !extra.count) return true;
+    return err_input(e, "%s: does not fit the model%s%s%s", path, names_text(&missing, "missing", a, sizeof a),
+        names_text(&other, "of another shape or type", b, sizeof b), names_text(&extra, "unknown", c, sizeof c));
+}
+
+bool snapshot_load_weights(const snapshot *s, const char *path, err *e) {
+    graph *g = s->j->g;
+    safetensors *from = safetensors_open(path, e);
+    float *slab = from ? take_slab(s, e) : NULL;
+    if (slab) memset(slab, 0, slab_bytes(g));
+    bool ok = slab && take_weights(g, from, path, slab, e) && exec_write(s->x, graph_slab(g, SLAB_WEIGHTS), slab, e);
+    free(slab);
+    safetensors_close(from);
+    return ok;
+}

@@ -1,0 +1,52 @@
+// A run between two steps, as tensors: all that a trainer needs to go on to the same bits.
+//
+// Under the parameters' own names stand the weights, which PyTorch takes as they are. Beside them, in a checkpoint:
+// "moment1.NAME" and "moment2.NAME" of the optimizer, "best.NAME" of the best epoch where that is not this one,
+// "state.K.NAME" of everything else that lives across steps on the device (sums of the epoch, clip, loss scale),
+// "trainer.counts" and "trainer.values"; and "scaler.STREAM.mean" and "scaler.STREAM.std" where inputs are scaled.
+#ifndef TRADEWIND_TRAIN_SNAPSHOT_H
+#define TRADEWIND_TRAIN_SNAPSHOT_H
+
+#include "graph/exec.h"
+#include "run/safetensors.h"
+#include "train/job.h"
+#include "train/plateau.h"
+#include "train/stop.h"
+
+// Where training stands.
+typedef struct {
+    uint64_t update;  // steps taken
+    int64_t epoch;    // the running one, from 1
+    int64_t done;     // samples of it; 0: it has not begun
+    double seconds;   // spent in it
+    bool best_is_now; // the weights are the best epoch's
+    stop stop;        // patience and direction are not saved: they are the description's
+    plateau plateau;  // where the rate falls by the metric
+    step step;        // the device's record; of no meaning where the epoch has not begun
+} standing;
+
+// What a snapshot is of. `best` is a slab of the best epoch's weights.
+typedef struct {
+    exec *x;
+    const job *j;
+    const dataset *data;
+    float *best;
+    standing *at;
+} snapshot;
+
+// Reads everything from the device (the step record into `at` too) and writes a checkpoint (run/checkpoint.h), with
+// notes "epoch", "done" and "best_epoch" beside those given.
+bool snapshot_save(const snapshot *s, const char *path, const safetensors_note *notes, int note_count, err *e);
+
+// Puts everything back; ERR_INPUT where the tensors are not those of this job. `path` is for messages. After a failure
+// the device holds a mixture.
+bool snapshot_load(const snapshot *s, const safetensors *from, const char *path, err *e);
+
+// The weights alone, with the scaler where there is one.
+bool snapshot_save_weights(const snapshot *s, const char *path, err *e);
+
+// Weights of another run or of PyTorch, of type F32, F16, BF16 or F64: every parameter must be there in its shape, and
+// nothing that is not a parameter or part of a checkpoint. ERR_INPUT names what is missing, different or too much.
+bool snapshot_load_weights(const snapshot *s, const char *path, err *e);
+
+#endif

@@ -1,0 +1,207 @@
+// Checkpoint files: whole or refused, the newest whole one found, the oldest removed, and a disk that takes no more.
+#include "run/checkpoint.h"
+
+#include "support.h"
+
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static const float numbers[6] = {1, 2, 3, 4, 5, 6};
+static const safetensors_note notes[] = {{"format", "pt"}, {"config", "a: 1\nb: \"two\"\n"}};
+
+static bool put(const char *path, uint64_t step, err *e) {
+    safetensors_entry t[2] = {{.name = "w", .type = SAFE_F32, .rank = 2, .dim = {2, 3}, .data = numbers, .bytes = 24},
+        {.name = "none", .type = SAFE_F32, .rank = 1, .dim = {0}, .data = numbers, .bytes = 0}};
+    return checkpoint_write(path, step, t, 2, notes, 2, e);
+}
+
+static void put_one(checkpoint_kind kind, uint64_t number, uint64_t step) {
+    err e;
+    char *path = checkpoint_path(".", kind, number);
+    support_ok(put(path, step, &e), &e);
+    free(path);
+}
+
+static unsigned char *bytes_of(const char *path, size_t *n) {
+    struct stat st;
+    FILE *f = fopen(path, "r");
+    assert_true(f && !stat(path, &st));
+    unsigned char *data = malloc((size_t)st.st_size);
+    assert_non_null(data);
+    *n = fread(data, 1, (size_t)st.st_size, f);
+    assert_int_equal(*n, st.st_size);
+    fclose(f);
+    return data;
+}
+
+typedef struct {
+    int count;
+    char text[1024];
+} complaints;
+
+static void damaged(void *arg, const char *why) {
+    complaints *c = arg;
+    c->count++;
+    snprintf(c->text, sizeof c->text, "%s", why);
+}
+
+// The steps of the newest whole one; 0 where there is none.
+static uint64_t newest(complaints *c) {
+    err e;
+    char *path;
+    *c = (complaints){0};
+    safetensors *s = checkpoint_newest(".", damaged, c, &path, &e);
+    uint64_t step = s ? checkpoint_step(s) : 0;
+    safetensors_close(s);
+    free(path);
+    return step;
+}
+
+static void comes_back_as_written(void **state) {
+    (void)state;
+    err e;
+    support_ok(put("last.safetensors", 77, &e), &e);
+    safetensors *s = checkpoint_open("last.safetensors", &e);
+    support_ok(s != NULL, &e);
+    assert_int_equal(checkpoint_step(s), 77);
+    assert_string_equal(safetensors_metadata(s, "config"), notes[1].value);
+    const safetensors_entry *t = safetensors_find(s, "w");
+    assert_non_null(t);
+    assert_memory_equal(t->data, numbers, sizeof numbers);
+    safetensors_close(s);
+}
+
+static void names_are_read(void **state) {
+    (void)state;
+    checkpoint_kind kind;
+    uint64_t n;
+    assert_true(checkpoint_named("checkpoint_epoch_50.safetensors", &kind, &n));
+    assert_true(kind == CHECKPOINT_EPOCH && n == 50);
+    assert_true(checkpoint_named("checkpoint_step_18446744073709551615.safetensors", &kind, &n));
+    assert_true(kind == CHECKPOINT_STEP && n == UINT64_MAX);
+    assert_true(checkpoint_named("last.safetensors", &kind, &n) && kind == CHECKPOINT_LAST);
+    static const char *const others[] = {"best.safetensors", "last.safetensors.4.0.tmp", "last", "lastly.safetensors",
+        "checkpoint_epoch_.safetensors", "checkpoint_epoch_-1.safetensors", "checkpoint_epoch_5",
+        "checkpoint_step_18446744073709551616.safetensors", "checkpoint_step_5.safetensors.old"};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) assert_false(checkpoint_named(others[i], &kind, &n));
+}
+
+// Cut at every length and with any one byte changed: refused, and the one before it is used.
+static void damage_is_found(void **state) {
+    (void)state;
+    err e;
+    complaints c;
+    size_t n;
+    put_one(CHECKPOINT_EPOCH, 2, 20);
+    put_one(CHECKPOINT_STEP, 30, 30);
+    assert_int_equal(newest(&c), 30);
+    assert_int_equal(c.count, 0);
+    unsigned char *data = bytes_of("checkpoint_step_30.safetensors", &n);
+    for (size_t cut = 0; cut < n; cut++) {
+        support_put("checkpoint_step_30.safetensors", data, cut);
+        assert_null(checkpoint_open("checkpoint_step_30.safetensors", &e));
+        assert_int_equal(e.kind, ERR_INPUT);
+        assert_int_equal(newest(&c), 20);
+        assert_int_equal(c.count, 1);
+        assert_non_null(strstr(c.text, "checkpoint_step_30.safetensors: "));
+    }
+    for (size_t i = n - sizeof numbers; i < n; i++) {
+        data[i] ^= 1;
+        support_put("checkpoint_step_30.safetensors", data, n);
+        assert_int_equal(newest(&c), 20);
+        assert_int_equal(c.count, 1);
+        data[i] ^= 1;
+    }
+    free(data);
+}
+
+static void other_files_are_no_checkpoints(void **state) {
+    (void)state;
+    err e;
+    complaints c;
+    safetensors_entry t = {.name = "w", .type = SAFE_F32, .rank = 1, .dim = {6}, .data = numbers, .bytes = 24};
+    assert_int_equal(newest(&c), 0);
+    assert_true(safetensors_write("last.safetensors", &t, 1, notes, 1, &e));
+    assert_int_equal(newest(&c), 0);
+    assert_int_equal(c.count, 1);
+    assert_non_null(strstr(c.text, "no checkpoint"));
+    char *path;
+    assert_null(checkpoint_newest("missing", damaged, &c, &path, &e));
+    assert_non_null(strstr(e.text, "missing: "));
+}
+
+static void the_newest_is_that_with_most_steps(void **state) {
+    (void)state;
+    complaints c;
+    put_one(CHECKPOINT_EPOCH, 9, 90);
+    put_one(CHECKPOINT_STEP, 123, 123);
+    put_one(CHECKPOINT_LAST, 0, 77);
+    assert_int_equal(newest(&c), 123);
+    put_one(CHECKPOINT_LAST, 0, 124);
+    assert_int_equal(newest(&c), 124);
+}
+
+static void old_ones_are_removed(void **state) {
+    (void)state;
+    for (uint64_t i = 1; i <= 12; i++) put_one(CHECKPOINT_EPOCH, i, 10 * i);
+    put_one(CHECKPOINT_STEP, 5, 5);
+    checkpoint_rotate(".", CHECKPOINT_EPOCH, 0);
+    assert_int_equal(access("checkpoint_epoch_1.safetensors", F_OK), 0);
+    checkpoint_rotate(".", CHECKPOINT_EPOCH, 2);
+    assert_int_equal(access("checkpoint_step_5.safetensors", F_OK), 0);
+    for (uint64_t i = 1; i <= 12; i++) {
+        char *path = checkpoint_path(".", CHECKPOINT_EPOCH, i);
+        assert_int_equal(access(path, F_OK) == 0, i > 10);
+        free(path);
+    }
+    checkpoint_rotate("missing", CHECKPOINT_EPOCH, 2);
+}
+
+// A disk that takes no more than some bytes: the file that is there stays as it is, and nothing else is left.
+static void a_full_disk_leaves_the_old_one(void **state) {
+    (void)state;
+    put_one(CHECKPOINT_LAST, 0, 1);
+    struct stat st;
+    assert_int_equal(stat("last.safetensors", &st), 0);
+    for (rlim_t room = 0; room < (rlim_t)st.st_size; room += 37) {
+        pid_t child = fork();
+        assert_true(child >= 0);
+        if (!child) {
+            err e;
+            signal(SIGXFSZ, SIG_IGN);
+            setrlimit(RLIMIT_FSIZE, &(struct rlimit){room, room});
+            bool ok = put("last.safetensors", 2, &e);
+            _exit(!ok && e.kind == ERR_RUN && strstr(e.text, "last.safetensors: ") ? 0 : 1);
+        }
+        int status;
+        assert_int_equal(waitpid(child, &status, 0), child);
+        assert_int_equal(status, 0);
+        complaints c;
+        assert_int_equal(newest(&c), 1);
+        assert_int_equal(system("test \"$(ls)\" = last.safetensors"), 0);
+    }
+}
+
+int main(void) {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, support_enter, support_leave)
+    const struct CMUnitTest tests[] = {
+        TEST(comes_back_as_written),
+        TEST(names_are_read),
+        TEST(damage_is_found),
+        TEST(other_files_are_no_checkpoints),
+        TEST(the_newest_is_that_with_most_steps),
+        TEST(old_ones_are_removed),
+        TEST(a_full_disk_leaves_the_old_one),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

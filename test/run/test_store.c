@@ -1,0 +1,188 @@
+// run.db: rows arrive, a run that goes on replaces what it had written beyond its checkpoint, and trouble stops nobody.
+#include "run/store.h"
+
+#include "support.h"
+
+#include <setjmp.h>
+#include <signal.h>
+#include <sqlite3.h>
+#include <stdarg.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static int64_t number(const char *query) {
+    sqlite3 *db;
+    sqlite3_stmt *st;
+    assert_int_equal(sqlite3_open("run.db", &db), SQLITE_OK);
+    assert_int_equal(sqlite3_prepare_v2(db, query, -1, &st, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_step(st), SQLITE_ROW);
+    int64_t n = sqlite3_column_int64(st, 0);
+    sqlite3_finalize(st);
+    sqlite3_close(db);
+    return n;
+}
+
+static void add_epochs(store *s, int64_t from, int64_t to) {
+    for (int64_t i = from; i <= to; i++) {
+        const store_metric metrics[] = {{"train", "loss", 1.0 / (double)i}, {"validation", "mcc", (double)i}};
+        store_epoch_row row = {i, (uint64_t)(10 * i), 0.5, 100, i % 2 == 1, "[[1]]"};
+        store_epoch(s, &row, metrics, 2);
+        store_steps(s, &(store_steps_row){.step = (uint64_t)(10 * i), .epoch = i, .steps = 10});
+        store_steps(s, &(store_steps_row){.step = (uint64_t)(10 * i + 5), .epoch = i + 1, .steps = 5});
+    }
+}
+
+static void no_trouble(const store *s) {
+    err e;
+    if (store_trouble(s, &e)) fail_msg("%s", e.text);
+}
+
+static void note_mcc(void *arg, const char *part, const char *name, double value) {
+    if (strcmp(part, "validation") == 0 && strcmp(name, "mcc") == 0) *(double *)arg = value;
+}
+
+static void rows_arrive(void **state) {
+    (void)state;
+    err e;
+    store_summary sum;
+    double mcc = 0;
+    store *s = store_open("run.db");
+    store_run(s, "0.1", "a: 1\n", "b: 2\n");
+    add_epochs(s, 1, 4);
+    store_event(s, 40, "checkpoint", "it's \"quoted\"");
+    store_sync(s);
+    no_trouble(s);
+    // A reader sees them while the writer has the file.
+    support_ok(store_read("run.db", &sum, &e), &e);
+    assert_string_equal(sum.status, "running");
+    assert_true(sum.epochs == 4 && sum.best_epoch == 3 && sum.step == 40 && sum.seconds == 2);
+    assert_true(sum.started > 1e9 && sum.changed >= sum.started);
+    support_ok(store_read_metrics("run.db", 3, note_mcc, &mcc, &e), &e);
+    assert_true(mcc == 3);
+    assert_int_equal(number("SELECT count(*) FROM steps"), 8);
+    store_status(s, "done", "");
+    store_close(s);
+    support_ok(store_read("run.db", &sum, &e), &e);
+    assert_string_equal(sum.status, "done");
+    assert_int_equal(number("SELECT count(*) FROM events WHERE text = 'it''s \"quoted\"'"), 1);
+}
+
+static void going_on_leaves_no_row_twice(void **state) {
+    (void)state;
+    store *s = store_open("run.db");
+    store_run(s, "0.1", "a: 1\n", "b: 2\n");
+    add_epochs(s, 1, 6);
+    store_close(s);
+    double started = (double)number("SELECT started FROM run");
+    s = store_open("run.db");
+    store_rewind(s, 30, 4); // after epoch 3
+    assert_int_equal(number("SELECT count(*) FROM epochs"), 3);
+    assert_int_equal(number("SELECT max(step) FROM steps"), 30);
+    assert_int_equal(number("SELECT max(epoch) FROM metrics"), 3);
+    store_run(s, "0.2", "a: 2\n", "b: 2\n");
+    add_epochs(s, 4, 6);
+    store_close(s);
+    assert_int_equal(number("SELECT count(*) FROM epochs"), 6);
+    assert_int_equal(number("SELECT count(*) FROM metrics"), 12);
+    assert_int_equal(number("SELECT count(*) FROM run"), 1);
+    assert_true((double)number("SELECT started FROM run") == started);
+}
+
+// Another writer holds the file: nobody waits for long, and the rows arrive when it lets go.
+static void a_locked_file_stops_nobody(void **state) {
+    (void)state;
+    err e;
+    sqlite3 *other;
+    store *s = store_open("run.db");
+    store_run(s, "0.1", "a: 1\n", "b: 2\n");
+    assert_int_equal(sqlite3_open("run.db", &other), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(other, "BEGIN IMMEDIATE", NULL, NULL, NULL), SQLITE_OK);
+    double began = support_seconds();
+    add_epochs(s, 1, 10);
+    store_sync(s);
+    assert_true(support_seconds() - began < 2);
+    assert_true(store_trouble(s, &e) && strstr(e.text, "locked"));
+    assert_int_equal(sqlite3_exec(other, "COMMIT", NULL, NULL, NULL), SQLITE_OK);
+    sqlite3_close(other);
+    store_sync(s);
+    no_trouble(s);
+    assert_int_equal(number("SELECT count(*) FROM epochs"), 10);
+    store_close(s);
+}
+
+// More rows than can wait: the oldest go, and that is told.
+static void too_many_rows_are_dropped(void **state) {
+    (void)state;
+    err e;
+    sqlite3 *other;
+    store *s = store_open("run.db");
+    store_run(s, "0.1", "a: 1\n", "b: 2\n");
+    assert_int_equal(sqlite3_open("run.db", &other), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(other, "BEGIN IMMEDIATE", NULL, NULL, NULL), SQLITE_OK);
+    for (uint64_t i = 1; i <= 20000; i++) store_steps(s, &(store_steps_row){.step = i, .steps = 1});
+    sqlite3_exec(other, "COMMIT", NULL, NULL, NULL);
+    sqlite3_close(other);
+    store_sync(s);
+    assert_true(store_trouble(s, &e) && strstr(e.text, "rows were lost"));
+    assert_int_equal(number("SELECT max(step) FROM steps"), 20000);
+    store_close(s);
+}
+
+static void what_cannot_be_opened_takes_rows(void **state) {
+    (void)state;
+    err e;
+    store_summary sum;
+    support_put("run.db", "this is not a database at all, but a text of some length\n", 57);
+    store *s = store_open("run.db");
+    assert_true(store_trouble(s, &e));
+    store_run(s, "0.1", "a: 1\n", "b: 2\n");
+    add_epochs(s, 1, 3);
+    store_tick(s);
+    store_sync(s);
+    store_close(s);
+    assert_false(store_read("run.db", &sum, &e));
+    assert_false(store_read("missing.db", &sum, &e));
+    assert_int_equal(e.kind, ERR_INPUT);
+    s = store_open("missing/run.db");
+    assert_true(store_trouble(s, &e));
+    store_close(s);
+}
+
+static void a_full_disk_stops_nobody(void **state) {
+    (void)state;
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (!child) {
+        err e;
+        store *s = store_open("run.db");
+        store_run(s, "0.1", "a: 1\n", "b: 2\n");
+        signal(SIGXFSZ, SIG_IGN);
+        setrlimit(RLIMIT_FSIZE, &(struct rlimit){65536, 65536});
+        for (int64_t i = 0; i < 40; i++) add_epochs(s, 10 * i + 1, 10 * i + 10), store_sync(s);
+        bool told = store_trouble(s, &e);
+        store_close(s);
+        _exit(told ? 0 : 1);
+    }
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    assert_int_equal(number("SELECT count(*) FROM run"), 1);
+    assert_int_equal(number("SELECT count(*) = max(epoch) FROM epochs"), 1); // no transaction is half there
+}
+
+int main(void) {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, support_enter, support_leave)
+    const struct CMUnitTest tests[] = {
+        TEST(rows_arrive),
+        TEST(going_on_leaves_no_row_twice),
+        TEST(a_locked_file_stops_nobody),
+        TEST(too_many_rows_are_dropped),
+        TEST(what_cannot_be_opened_takes_rows),
+        TEST(a_full_disk_stops_nobody),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
