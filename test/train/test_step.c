@@ -225,7 +225,7 @@ static epochs train_with(const device *d, const char *keys) {
     rig_open(&r, d, 1, keys);
     trainer *t = rig_trainer(&r);
     plays = 0;
-    support_ok(trainer_run(t, &(watcher){tell, NULL, &o.progress}, &result, &e), &e);
+    support_ok(trainer_run(t, &(watcher){.on_step = tell, .arg = &o.progress}, &result, &e), &e);
     o.plays = plays;
     o.steps = (r.split.train.count + r.settings.batch_size - 1) / r.settings.batch_size;
     o.checks = (r.split.validation.count + r.settings.batch_size - 1) / r.settings.batch_size;
