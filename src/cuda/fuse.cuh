@@ -1,8 +1,9 @@
 // Fusion: a list of calls as a list of groups, each of which is one launch or a short sequence of them.
 //
-// A group does a run of neighbouring calls: the gathering of a micro-batch (cuda/gather.cuh), a row program
-// (cuda/rows.h), right before it the packing of its weights (cuda/pack.cuh) or, right behind it, their gradients
-// (cuda/weights.cuh), or the end of a step (cuda/settle.cuh); any other call is a group of its own. `advance` may join a row program that stands before it where no call between them looks at the step record.
+// A group does a run of neighbouring calls: the gathering of a micro-batch (cuda/gather.cuh); a row program (cuda/rows.h),
+// with a group before it that packs its weights (cuda/pack.cuh) and one behind it for their gradients (cuda/weights.cuh);
+// or the end of a step (cuda/settle.cuh). Any other call is a group of its own. `advance` may join a row program that
+// stands before it where no call between them looks at the step record.
 // Groups in order do what the calls in order do. TRADEWIND_CUDA_FUSE=0 leaves every call alone.
 #ifndef TRADEWIND_CUDA_FUSE_CUH
 #define TRADEWIND_CUDA_FUSE_CUH

@@ -6,7 +6,8 @@ extern "C" {
 #include "ops/ops.h"
 }
 
-// A block takes a few rows; a batch of 3072 is one wave of five blocks a multiprocessor. One thread a row computes its sample; takes of one word, which windows wait for, are done next,
+// A block takes a few rows; a batch of 3072 is one wave of five blocks a multiprocessor. One thread a row computes its
+// sample; takes of one word, which windows wait for, are done next,
 // a thread each; then every other member of every row by a warp of its own.
 enum { GATHER_ROWS = 5, GATHER_WARPS = 8, GATHER_THREADS = GATHER_WARPS * 32, GATHER_BLOCKS = 5 };
 

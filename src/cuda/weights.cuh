@@ -1,8 +1,8 @@
 // Gradients of the weights and biases of linear layers: dW = dz' x, db = the column sums of dz.
 //
-// All layers that are given at once share two launches: products over fixed parts of the rows, by sizes alone, into the
-// calls' own scratch; then the parts, added in order into the gradients. Where a product has tiles enough it is not cut
-// and goes to the gradient at once. No two of the calls may have the same gradient.
+// All layers that are given at once share their launches, one for those with small tiles and one for those with large ones.
+// Where a product has too few tiles to fill a card, its rows are cut into parts, by sizes alone, that go to the calls' own
+// scratch, and a further launch adds them in order. No two of the calls may have the same gradient.
 #ifndef TRADEWIND_CUDA_WEIGHTS_CUH
 #define TRADEWIND_CUDA_WEIGHTS_CUH
 
