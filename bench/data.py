@@ -2,7 +2,7 @@
 """What bench/data.sh needs: made-up files of the reference job's size, and a command's memory watched from outside.
 
     data.py windows FILE SAMPLES [deflate]   an .npz of windows 50x15, 20x8 and a vector of 64, as numpy.savez writes it
-    data.py bars FILE BARS                   one-minute bars as MetaTrader's Python API gives them
+    data.py bars FILE BARS [SECONDS]         bars of a minute, or so many seconds, as MetaTrader's Python API gives them
     data.py watch COMMAND...                 runs it; prints seconds, CPU seconds and the peak of anonymous memory
 
 It needs nothing but Python itself.
@@ -70,7 +70,7 @@ def make_windows(path, samples, deflate):
             out.write(header("<i8", (samples,)) + labels.tobytes())
 
 
-def make_bars(path, bars):
+def make_bars(path, bars, span=60):
     rng = random.Random(5)
     price, stamp = 1900.0, 1420070400
     with open(path, "w") as out:
@@ -79,7 +79,7 @@ def make_bars(path, bars):
             close = price * (1 + rng.gauss(0, 3e-4))
             high, low = max(price, close) + rng.random() * 0.3, min(price, close) - rng.random() * 0.3
             out.write("%d,%.2f,%.2f,%.2f,%.2f,%d,%d,0\n" % (stamp, price, high, low, close, rng.randrange(10, 900), 12))
-            price, stamp = round(close, 2), stamp + 60
+            price, stamp = round(close, 2), stamp + span
 
 
 def anonymous(pid):
@@ -110,7 +110,7 @@ def main():
     if what == "windows":
         make_windows(rest[0], int(rest[1]), "deflate" in rest[2:])
     elif what == "bars":
-        make_bars(rest[0], int(rest[1]))
+        make_bars(rest[0], int(rest[1]), *map(int, rest[2:]))
     elif what == "watch":
         sys.exit(watch(rest))
     else:

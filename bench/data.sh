@@ -38,9 +38,22 @@ line "  import" "$(tool watch "$program" import stored.npz -o set2.npz)"
 cmp set.npz set2.npz && line "  dataset" "the same bytes" || line "  dataset" "other bytes: a mistake"
 rm -f stored.npz set2.npz
 
+five=$((samples + 2740)) # what warms up is left out
+tool bars bars.csv "$five" 300
+line "five-minute bars" "$(size bars.csv), $five bars"
+for types in f32 compact; do
+    line "  import --frames 1h --types $types" "$(tool watch "$program" import bars.csv -o bars.npz --frames 1h --types $types)"
+    line "  dataset of $("$program" inspect bars.npz --json | sed -n 's/.*"samples": *\([0-9]*\).*/\1/p' | head -n 1) samples" "$(size bars.npz), mapped in $(mapped bars.npz)"
+    line "  training an epoch, micro-batch 512" "$(tool watch "$program" train run.yaml --device cpu data.set=bars.npz)"
+done
+
 tool bars bars.csv "$bars"
 line "one-minute bars" "$(size bars.csv), $bars bars"
 line "  import --frames 5m,1h" "$(tool watch "$program" import bars.csv -o bars.npz --frames 5m,1h)"
 line "  dataset in f32" "$(size bars.npz), mapped in $(mapped bars.npz)"
 line "  import, compact" "$(tool watch "$program" import bars.csv -o bars.npz --frames 5m,1h --types compact)"
 line "  dataset in compact types" "$(size bars.npz), mapped in $(mapped bars.npz)"
+features=$(sed -n 's/^FEATURE(\([a-z0-9_]*\),.*/\1/p' "$here/../src/data/feature.def" | paste -sd,)
+line "  import, the whole catalogue in every frame" "$(tool watch "$program" import bars.csv -o bars.npz --frames 5m,1h \
+    --features "fast=$features" "slow=$features" "slower=$features")"
+line "  dataset in f32" "$(size bars.npz), mapped in $(mapped bars.npz)"
