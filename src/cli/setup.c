@@ -128,13 +128,17 @@ static bool open_data(setup *s, const cli_options *o, err *e) {
     if (!s->data) return false;
     if (s->data->label && s->data->classes <= CLASSES_MOST) return true;
     return config_fail(s->config, bars ? "data.bars" : "data.set", e,
-        "has no labels of 2 to %d classes, which the models need", CLASSES_MOST);
+        "has no labels of 2 to %d classes, and forecasts cannot be trained yet; import with --label direction",
+        CLASSES_MOST);
 }
 
 static bool make_data(setup *s, const cli_options *o, err *e) {
     if (!open_data(s, o, e)) return false;
     if (!settings_windows(s->config, s->data, s->window, e) || !settings_model(s->config, s->data, &s->model, e))
         return false;
+    if (settings_forecasts(&s->settings, s->data))
+        return config_fail(s->config, "train.loss", e,
+            "is for forecasts, which cannot be trained yet; use cross_entropy or focal on the data's labels");
     err inner;
     if (!split_make(s->data, s->window, &s->settings.split, &s->split, &inner))
         return config_fail(s->config, "data.split", e, "%s", inner.text);

@@ -343,6 +343,10 @@ static void folded_and_unfolded_train_alike(void **state) {
         "data\\.windows\\.fast=11: .*windows of 10 steps.*");
     complains(RUN("train", "run.yaml", "data.set=none.npz"), "data\\.set=none\\.npz: .*No such file.*");
     complains(RUN("train", "run.yaml", "data.set=run.yaml"), "data\\.set=run\\.yaml: .*is not an \\.npz.*");
+    assert_int_equal(RUN("import", "windows.npz", "--names", "target=x_strategy", "-o", "both.npz"), 0);
+    complains(RUN("train", "run.yaml", "data.set=both.npz", "train.loss=mae", "model.kind=nbeats", "run.dir=forecast"),
+        "train\\.loss=mae: train\\.loss: is for forecasts, which cannot be trained yet; .*");
+    assert_int_equal(access("forecast", F_OK), -1);
     REFUSED("set\\.npz: is a dataset already.*", "set.npz", "-o", "more.npz");
     REFUSED("windows\\.npz: is imported by itself.*", "windows.npz", "set.npz", "-o", "more.npz");
 }
