@@ -29,7 +29,7 @@ struct queue {
     size_t slab;        // bytes given out by allocate
     bool fuse;          // neighbouring calls share launches
     bool early;         // launches may begin before the one before them ends
-    unsigned *tickets;  // for the last block of a launch to know that it is; 0 between launches
+    unsigned *meeting;  // of the blocks that end a step (cuda/settle.cuh)
     struct pack_memory *packs; // of its row programs
     char card[512];
     char failed[256];   // the first failure of this queue, or ""

@@ -10,9 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-// Programs of one recording take tickets in turn: those that could run at the same time never share one. A step
-// ends once at a time: its words stand behind the tickets.
-enum { TICKETS = 1024, WORDS = TICKETS + SETTLE_WORDS, RANGES_PER_CALL = 72 };
+enum { RANGES_PER_CALL = 72 };
 
 // Two blocks of a row program without wide products fit a large multiprocessor with so much shared memory each; one, with
 // the rest. Cards with less than MUCH have no wide products.
@@ -25,14 +23,14 @@ static bool is_wanted(const char *name) {
 
 bool fuse_open(queue *q, err *e) {
     q->fuse = is_wanted("TRADEWIND_CUDA_FUSE");
-    if (cudaMalloc((void **)&q->tickets, WORDS * sizeof *q->tickets) == cudaSuccess &&
-        cudaMemsetAsync(q->tickets, 0, WORDS * sizeof *q->tickets, q->stream) == cudaSuccess)
+    if (cudaMalloc((void **)&q->meeting, SETTLE_WORDS * sizeof *q->meeting) == cudaSuccess &&
+        cudaMemsetAsync(q->meeting, 0, SETTLE_WORDS * sizeof *q->meeting, q->stream) == cudaSuccess)
         return true;
-    return err_run(e, "cuda: no memory for the tickets of row programs");
+    return err_run(e, "cuda: no memory for the blocks that end a step");
 }
 
 void fuse_close(queue *q) {
-    cudaFree(q->tickets);
+    cudaFree(q->meeting);
 }
 
 // Memory
@@ -75,6 +73,13 @@ static void weights_add(group *g, const call *c) {
     range_add(g, c->scratch, cuda_table[c->op]->scratch(c), true);
 }
 
+// What is summed behind a program: its losses, their tallies, and the moving on of the step.
+static void sums_add(group *g, const call *c) {
+    bool loss = !c->backward && (c->op == OP_cross_entropy || c->op == OP_mse || c->op == OP_mae);
+    if (!loss && c->op != OP_tally && c->op != OP_advance) return;
+    call_add(g, c);
+}
+
 // A packing reads the weights of its program and writes memory of its own.
 static void packs_add(group *g, const pack_args *p) {
     for (int i = 0; i < p->count; i++)
@@ -96,7 +101,8 @@ static bool find_ranges(group *g) {
         for (int i = 0; i < g->weights; i++) weights_add(g, g->weight[i]);
         return true;
     }
-    for (int i = 0; i < g->count; i++) call_add(g, &g->calls[i]);
+    for (int i = 0; i < g->count; i++)
+        g->kind == GROUP_SUMS ? sums_add(g, &g->calls[i]) : call_add(g, &g->calls[i]);
     if (g->advance) call_add(g, g->advance);
     return true;
 }
@@ -109,7 +115,7 @@ typedef struct {
     int count;
     bool *taken; // calls that have joined a group before their turn
     group *groups;
-    int made, programs;
+    int made;
     rows_compiler rows;
 } fuser;
 
@@ -182,11 +188,27 @@ static const pack_args *fuse_pack(fuser *f, int first, int n, bool *ok) {
     return p;
 }
 
-// A row program from call `first` on, and the gradients of its weights. Returns how many calls it does; 0: none.
+// The gradients of the weights of the program of group `rows`.
+static bool fuse_weights(fuser *f, const group *rows) {
+    group *g = group_add(f, GROUP_WEIGHTS, (int)(rows->calls - f->calls), rows->count);
+    g->weights = f->rows.weights;
+    memcpy(g->weight, f->rows.weight, sizeof g->weight);
+    return find_ranges(g);
+}
+
+// What is summed behind the program of group `rows`.
+static bool fuse_sums(fuser *f, const group *rows) {
+    group *g = group_add(f, GROUP_SUMS, (int)(rows->calls - f->calls), rows->count);
+    g->advance = rows->advance;
+    g->args = copied(rows->args, sizeof(rows_program));
+    return g->args && find_ranges(g);
+}
+
+// A row program from call `first` on, the gradients of its weights, and its sums. Returns how many calls it does; 0: none.
 static int fuse_rows(fuser *f, int first, bool *ok) {
     int64_t rows = rows_of(&f->calls[first]);
     int n = 0;
-    if (rows <= 0 || f->programs == TICKETS) return 0;
+    if (rows <= 0) return 0;
     rows_begin(&f->rows, cuda_table, rows, room_for(f->q, rows), is_large(f->q));
     while (first + n < f->count && !f->taken[first + n] && rows_add(&f->rows, &f->calls[first + n])) n++;
     if (n < 2) return 0;
@@ -197,14 +219,10 @@ static int fuse_rows(fuser *f, int first, bool *ok) {
     group *g = group_add(f, GROUP_ROWS, first, n);
     g->advance = advance;
     g->packed = packed;
-    f->rows.program.ticket = f->q->tickets + f->programs++;
     g->args = copied(&f->rows.program, sizeof f->rows.program);
     *ok = g->args && rows_upload(f->q, (rows_program *)g->args) && find_ranges(g);
-    if (!*ok || !f->rows.weights) return n;
-    g = group_add(f, GROUP_WEIGHTS, first, n);
-    g->weights = f->rows.weights;
-    memcpy(g->weight, f->rows.weight, sizeof g->weight);
-    *ok = find_ranges(g);
+    if (*ok && f->rows.weights) *ok = fuse_weights(f, g);
+    if (*ok && f->rows.tails) *ok = fuse_sums(f, g);
     return n;
 }
 
@@ -220,7 +238,7 @@ static int fuse_gather(fuser *f, int first, bool *ok) {
 
 static int fuse_settle(fuser *f, int first, bool *ok) {
     settle_args args;
-    int n = settle_match(f->calls + first, f->count - first, &args, f->q->tickets + TICKETS);
+    int n = settle_match(f->calls + first, f->count - first, &args, f->q->meeting);
     if (!n) return 0;
     group *g = group_add(f, GROUP_SETTLE, first, n);
     g->args = copied(&args, sizeof args);
@@ -241,7 +259,7 @@ static bool fuse_all(fuser *f) {
     return ok;
 }
 
-// A call is in at most three groups.
+// A call is in at most three groups, or in four with another one.
 group *fuse_calls(queue *q, const call *calls, int count, int *groups) {
     fuser *f = (fuser *)calloc(1, sizeof *f);
     if (!f) return NULL;
@@ -277,6 +295,7 @@ void group_launch(const group *g) {
     case GROUP_GATHER: gather_launch(c, (const gather_args *)g->args); break;
     case GROUP_PACK: pack_launch(c, (const pack_args *)g->args); break;
     case GROUP_ROWS: rows_launch(c, (const rows_program *)g->args); break;
+    case GROUP_SUMS: rows_launch_sums(c, (const rows_program *)g->args); break;
     case GROUP_WEIGHTS: weights_launch(g->weight, g->weights); break;
     case GROUP_SETTLE: settle_launch(c, (const settle_args *)g->args); break;
     }

@@ -1,8 +1,8 @@
 // Fusion: a list of calls as a list of groups, each of which is one launch or a short sequence of them.
 //
 // A group does a run of neighbouring calls: the gathering of a micro-batch (cuda/gather.cuh); a row program (cuda/rows.h),
-// with a group before it that packs its weights (cuda/pack.cuh) and one behind it for their gradients (cuda/weights.cuh);
-// or the end of a step (cuda/settle.cuh). Any other call is a group of its own. `advance` may join a row program that
+// with a group before it that packs its weights (cuda/pack.cuh) and two behind it, side by side, for their gradients
+// (cuda/weights.cuh) and for what is summed over all rows; or the end of a step (cuda/settle.cuh). Any other call is a group of its own. `advance` may join a row program that
 // stands before it where no call between them looks at the step record.
 // Groups in order do what the calls in order do. TRADEWIND_CUDA_FUSE=0 leaves every call alone.
 #ifndef TRADEWIND_CUDA_FUSE_CUH
@@ -16,7 +16,7 @@ struct range {
     bool written;
 };
 
-typedef enum { GROUP_CALL, GROUP_GATHER, GROUP_PACK, GROUP_ROWS, GROUP_WEIGHTS, GROUP_SETTLE } group_kind;
+typedef enum { GROUP_CALL, GROUP_GATHER, GROUP_PACK, GROUP_ROWS, GROUP_WEIGHTS, GROUP_SUMS, GROUP_SETTLE } group_kind;
 
 struct group {
     group_kind kind;
@@ -31,7 +31,7 @@ struct group {
     int range_count;
 };
 
-// What a queue needs for fusion: the tickets of row programs, and whether it is wanted.
+// What a queue needs for fusion: where the blocks that end a step meet, and whether it is wanted.
 bool fuse_open(queue *q, err *e);
 void fuse_close(queue *q);
 

@@ -12,8 +12,10 @@ extern "C" {
 bool rows_upload(queue *q, rows_program *p);
 void rows_remove(rows_program *p);
 
-// `c` is the program's first call, which gives queue and name.
+// `c` is the program's first call, which gives queue and name. What comes behind the body, sums over all rows, is a launch
+// of its own, beside which others can run.
 void rows_launch(const call *c, const rows_program *p);
+void rows_launch_sums(const call *c, const rows_program *p);
 
 // The same, by the way of multiplying.
 void rows_launch_f32(const call *c, const rows_program *p);

@@ -35,7 +35,7 @@ typedef enum {
     ROWS_POINTWISE,          // the block's loss of a - b: squared, or absolute; p1: weight
     ROWS_POINTWISE_BACK,     // p0: the gradient of the sum
     ROWS_CONFUSION,          // p: label, weight; to: counts
-    ROWS_LOSS_ADD, // from here on by a warp of the last block: to = the sum of n partial sums a, tallied in p0 if there
+    ROWS_LOSS_ADD, // from here on behind the program: to = the sum of n partial sums a, tallied in p0 if there
     ROWS_ADVANCE
 } rows_op;
 
@@ -87,10 +87,9 @@ typedef struct {
     void *on_card;
     const struct step *step;
     struct step *step_written;
-    unsigned *ticket; // 0 between launches
     int64_t rows;
     int32_t tiles;       // of 16 rows, per block: 1 or 2
-    int32_t body, count; // instructions for every block; and those for the last one
+    int32_t body, count; // instructions for every block; and those behind them
     int32_t room;        // bytes of shared memory
     int32_t low;         // the dtype of products' operands
     uint8_t tf32, wide;  // products that are wide occur
@@ -105,7 +104,7 @@ typedef struct {
 typedef struct {
     const char *begin, *end;
     int type;
-    bool rows, written, held, last; // of the rows; by a block; until after the program; by the last block
+    bool rows, written, held, last; // of the rows; by a block; until after the program; behind it
 } rows_claim;
 
 typedef struct {
@@ -118,7 +117,7 @@ typedef struct {
     rows_slot slot[ROWS_SLOTS];
     rows_claim claim[ROWS_CLAIMS];
     const call *weight[ROWS_WEIGHTS]; // backward calls whose weights' gradients are left to do
-    rows_instr tail[ROWS_MOST];       // for the last block
+    rows_instr tail[ROWS_MOST];       // for behind the blocks
     int tails;
     rows_pack pack[ROWS_MOST];
     int packs;
@@ -153,7 +152,7 @@ void rows_begin(rows_compiler *r, const kernel *const *table, int64_t rows, int 
 // Adds a call, or leaves the program as it is and returns false.
 bool rows_add(rows_compiler *r, const call *c);
 
-// Puts the last block's instructions behind the others. After this the program can be launched, once its weights have a
+// Puts what comes last behind the other instructions. After this the program can be launched, once its weights have a
 // place: rows_place makes that r->packed bytes at `at`.
 void rows_end(rows_compiler *r);
 void rows_place(rows_compiler *r, void *at);

@@ -550,39 +550,6 @@ template <int MATH, int MT, bool WIDE> CUDA_FN void rows_run(const rows_instr *i
     }
 }
 
-// A loss's sum and normaliser, and what they add to in the tally: lane 0 has the one, lane 1 the other.
-CUDA_FN void loss_end(const rows_instr &in) {
-    double *total = (double *)in.p[0], step = 0, all = 0;
-    int k = threadIdx.x;
-    bool tallies = total && k < 2;
-    if (tallies) all = total[TALLY_SUM + k];
-    if (tallies && !in.flag) step = total[TALLY_STEP_SUM + k];
-    loss_sums s = loss_total((const loss_sums *)in.a.data, in.n, (float *)in.to.data);
-    double v = (double)(float)(k ? s.norm : s.sum);
-    if (!tallies) return;
-    total[TALLY_STEP_SUM + k] = step + v;
-    total[TALLY_SUM + k] = all + v;
-}
-
-CUDA_FN void rows_run_last(const rows_instr &in, const step *now, step *written) {
-    if (in.op == ROWS_LOSS_ADD) loss_end(in);
-    if (in.op == ROWS_ADVANCE && threadIdx.x == 0) written->row = now->row + (uint64_t)in.n;
-}
-
-// Whether all other blocks have come here before: what they wrote is then visible, and what they read is done with.
-CUDA_FN bool is_last(unsigned *ticket) {
-    __shared__ bool last;
-    __threadfence();
-    __syncthreads();
-    if (threadIdx.x == 0) {
-        last = atomicAdd(ticket, 1u) == gridDim.x - 1;
-        if (last) *ticket = 0;
-        __threadfence();
-    }
-    __syncthreads();
-    return last;
-}
-
 template <int MATH, int MT, bool WIDE>
 static __global__ void __launch_bounds__(rows_shape<MT, WIDE>::THREADS, WIDE ? 1 : 2)
     rows_kernel(const rows_program *program, const step *s) {
@@ -601,10 +568,6 @@ static __global__ void __launch_bounds__(rows_shape<MT, WIDE>::THREADS, WIDE ? 1
     for (int i = 0; i < p.body; i += 1 + p.code[i].chain) {
         rows_run<MATH, MT, WIDE>(&p.code[i], k);
         if (!p.code[i].open) __syncthreads();
-    }
-    if (p.body == p.count || !is_last(p.ticket) || threadIdx.x >= 32) return;
-    for (int i = p.body; i < p.count; i++) {
-        rows_run_last(p.code[i], &now, p.step_written);
     }
 }
 
