@@ -31,6 +31,7 @@ struct queue {
     bool early;         // launches may begin before the one before them ends
     unsigned *tickets;  // for the last block of a launch to know that it is; 0 between launches
     struct pack_memory *packs; // of its row programs
+    struct blaslt *blaslt;     // for large products, or NULL
     char card[512];
     char failed[256];   // the first failure of this queue, or ""
 };

@@ -1,6 +1,7 @@
 #include "cuda/fuse.cuh"
 
 #include "cuda/gather.cuh"
+#include "cuda/large.cuh"
 #include "cuda/pack.cuh"
 #include "cuda/rows.cuh"
 #include "cuda/settle.cuh"
@@ -188,7 +189,9 @@ static int fuse_rows(fuser *f, int first, bool *ok) {
     int n = 0;
     if (rows <= 0 || f->programs == TICKETS) return 0;
     rows_begin(&f->rows, cuda_table, rows, room_for(f->q, rows), is_large(f->q));
-    while (first + n < f->count && !f->taken[first + n] && rows_add(&f->rows, &f->calls[first + n])) n++;
+    while (first + n < f->count && !f->taken[first + n] && !large_takes(&f->calls[first + n]) &&
+           rows_add(&f->rows, &f->calls[first + n]))
+        n++;
     if (n < 2) return 0;
     const call *advance = f->rows.closed ? NULL : join_advance(f, first + n);
     rows_end(&f->rows);

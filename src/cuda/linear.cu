@@ -1,6 +1,8 @@
 // linear on the card: see ops/linear.c. Products on the tensor cores (cuda/gemm.cuh), bias and activation in the epilogue;
-// backward takes the slope of the activation first. The weights' gradients are in cuda/weights.cu.
+// backward takes the slope of the activation first. The weights' gradients are in cuda/weights.cu. Layers with large
+// products are in cuda/large.cu.
 #include "cuda/gemm.cuh"
+#include "cuda/large.cuh"
 #include "cuda/weights.cuh"
 
 struct sizes {
@@ -15,6 +17,7 @@ static sizes sizes_of(const call *c) {
 
 static void forward(const call *c) {
     sizes s = sizes_of(c);
+    if (large_takes(c)) return large_forward(c);
     gemm_args g = {{view_of(&c->in[0]), s.I, 1, false}, {view_of(&c->in[1]), s.I, 1, false}, s.rows, s.O, s.I, 1};
     gemm_finish f = {view_of(&c->out[0]), view_of(&c->in[2]), (float *)c->reserve, s.act};
     gemm_product(c, s.math, g, f, (float *)c->scratch);
@@ -32,6 +35,7 @@ static __global__ void slope_kernel(view dy, view y, const float *z, view dz, in
 // After dz, the parts of dx and then those of the weights' gradients share the rest of the scratch.
 static void backward(const call *c) {
     sizes s = sizes_of(c);
+    if (large_takes(c)) return large_backward(c);
     view dz = weights_dz(c);
     if (weights_dz_bytes(c))
         LAUNCH(c, slope_kernel, blocks_for(s.rows * s.O, 256), 256, 0, view_of(&c->dout[0]), view_of(&c->out[0]),
@@ -44,11 +48,15 @@ static void backward(const call *c) {
     weights_launch(&c, 1);
 }
 
+static size_t most(size_t a, size_t b) {
+    return a > b ? a : b;
+}
+
 static size_t scratch(const call *c) {
     sizes s = sizes_of(c);
-    if (!c->backward) return gemm_scratch(s.rows, s.O, s.I);
-    size_t dx = gemm_scratch(s.rows, s.I, s.O), weights = weights_scratch(c);
-    return weights_dz_bytes(c) + (dx > weights ? dx : weights);
+    if (!c->backward) return most(gemm_scratch(s.rows, s.O, s.I), large_scratch(c));
+    size_t own = weights_dz_bytes(c) + most(gemm_scratch(s.rows, s.I, s.O), weights_scratch(c));
+    return most(own, large_scratch(c));
 }
 
 static size_t reserve(const call *c) {
