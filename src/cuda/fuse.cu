@@ -1,7 +1,6 @@
 #include "cuda/fuse.cuh"
 
 #include "cuda/gather.cuh"
-#include "cuda/large.cuh"
 #include "cuda/pack.cuh"
 #include "cuda/rows.cuh"
 #include "cuda/settle.cuh"
@@ -95,6 +94,10 @@ static bool find_ranges(group *g) {
     if (g->packed) range_add(g, g->packed->to, g->packed->bytes, false);
     if (g->kind == GROUP_WEIGHTS) {
         for (int i = 0; i < g->weights; i++) weights_add(g, g->weight[i]);
+        return true;
+    }
+    if (g->kind == GROUP_LARGE) {
+        g->range_count = large_ranges(g->calls, g->stage, g->ranges);
         return true;
     }
     for (int i = 0; i < g->count; i++) call_add(g, &g->calls[i]);
@@ -221,6 +224,19 @@ static int fuse_gather(fuser *f, int first, bool *ok) {
     return n;
 }
 
+// The stages of a layer with large products.
+static int fuse_large(fuser *f, int at, bool *ok) {
+    const call *c = &f->calls[at];
+    if (!large_takes(c)) return 0;
+    for (int s = 0; *ok && s < LARGE_STAGES; s++) {
+        if (!large_has(c, (large_stage)s)) continue;
+        group *g = group_add(f, GROUP_LARGE, at, 1);
+        g->stage = (large_stage)s;
+        *ok = find_ranges(g);
+    }
+    return 1;
+}
+
 static int fuse_settle(fuser *f, int first, bool *ok) {
     settle_args args;
     int n = settle_match(f->calls + first, f->count - first, &args, f->q->tickets + TICKETS);
@@ -234,8 +250,8 @@ static int fuse_settle(fuser *f, int first, bool *ok) {
 static bool fuse_all(fuser *f) {
     bool ok = true;
     for (int i = 0; ok && i < f->count;) {
-        int n = 0;
-        if (f->q->fuse) n = fuse_gather(f, i, &ok);
+        int n = fuse_large(f, i, &ok);
+        if (f->q->fuse && !n) n = fuse_gather(f, i, &ok);
         if (f->q->fuse && !n) n = fuse_rows(f, i, &ok);
         if (f->q->fuse && !n) n = fuse_settle(f, i, &ok);
         if (!n && !f->taken[i]) ok = find_ranges(group_add(f, GROUP_CALL, i, 1));
@@ -281,6 +297,7 @@ void group_launch(const group *g) {
     case GROUP_PACK: pack_launch(c, (const pack_args *)g->args); break;
     case GROUP_ROWS: rows_launch(c, (const rows_program *)g->args); break;
     case GROUP_WEIGHTS: weights_launch(g->weight, g->weights); break;
+    case GROUP_LARGE: large_launch(c, g->stage); break;
     case GROUP_SETTLE: settle_launch(c, (const settle_args *)g->args); break;
     }
 }

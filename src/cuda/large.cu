@@ -46,8 +46,8 @@ static bool is_large(const call *c) {
 
 static blaslt_shape shape_forward(const call *c) {
     sizes s = sizes_of(c);
-    dtype to = c->reserve ? DTYPE_F32 : s.type;
-    return blaslt_shape{s.rows, s.O, s.I, s.type, to, false, false, c->in[2].data != NULL, s.act == ACT_RELU};
+    dtype to = s.act == ACT_GELU && c->reserve ? DTYPE_F32 : s.type;
+    return blaslt_shape{s.rows, s.O, s.I, s.type, to, false, false, c->in[2].shape.rank > 0, s.act == ACT_RELU};
 }
 
 static blaslt_shape shape_dx(const call *c) {
@@ -60,13 +60,105 @@ static blaslt_shape shape_dw(const call *c) {
     return blaslt_shape{s.O, s.I, s.rows, s.type, DTYPE_F32, true, true, false, false};
 }
 
+// Backward reads what forward has converted: it is taken only where forward was.
 bool large_takes(const call *c) {
     if (c->op != OP_linear || !is_large(c)) return false;
     blaslt_shape forward = shape_forward(c);
-    if (!c->backward) return blaslt_has(c->queue, &forward);
+    if (!blaslt_has(c->queue, &forward)) return false;
+    if (!c->backward) return true;
     blaslt_shape dx = shape_dx(c), dw = shape_dw(c);
     return c->dout[0].data && (!c->din[0].data || blaslt_has(c->queue, &dx)) &&
            (!c->din[1].data || blaslt_has(c->queue, &dw));
+}
+
+// Memory: reserve holds z where the activation is GELU, then the low weights and bias; where backward will not run, these
+// are in the scratch. All of it lies at multiples of 64 bytes.
+
+struct places {
+    float *z;
+    void *w, *bias, *x, *dz; // copies in the products' type
+    float *sums;             // [parts][O]
+    void *room, *other_room;
+};
+
+static size_t up(size_t bytes) {
+    return (bytes + 63) / 64 * 64;
+}
+
+static size_t copy_bytes(const operand *o, dtype type) {
+    return o->type == type ? 0 : up((size_t)operand_count(o) * dtype_bytes(type));
+}
+
+static size_t weights_bytes(const call *c) {
+    return copy_bytes(&c->in[1], c->out[0].type) + copy_bytes(&c->in[2], c->out[0].type);
+}
+
+static size_t z_bytes(const call *c) {
+    return sizes_of(c).act == ACT_GELU ? up((size_t)operand_count(&c->out[0]) * sizeof(float)) : 0;
+}
+
+static char *room_at(const char *p) {
+    return (char *)(((uintptr_t)p + 255) / 256 * 256);
+}
+
+enum { ROOM_BYTES = BLASLT_ROOM + 256 };
+
+// A block of the slope takes 128 columns of a part of the rows, a thread eight of them of every sixteenth row, two rows at
+// a time so that their loads are on their way together.
+enum { ACROSS = 16, STRIP = 8 * ACROSS, DOWN = 16, THREADS = ACROSS * DOWN, AT_ONCE = 2, PARTS_MOST = 256, BLOCKS = 264 };
+
+// How many parts the rows are cut into, by sizes alone: enough blocks to fill a large card, of 32 rows at least.
+static int64_t parts_of(const sizes &s) {
+    int64_t parts = BLOCKS / ((s.O + STRIP - 1) / STRIP);
+    if (parts > s.rows / (DOWN * AT_ONCE)) parts = s.rows / (DOWN * AT_ONCE);
+    return parts < 1 ? 1 : parts > PARTS_MOST ? (int64_t)PARTS_MOST : parts;
+}
+
+static size_t sums_bytes(const call *c) {
+    sizes s = sizes_of(c);
+    return up((size_t)(parts_of(s) * s.O) * sizeof(float));
+}
+
+// dz is dy where the activation has no slope and dy is of the products' type.
+static bool has_dz(const call *c) {
+    return sizes_of(c).act != ACT_NONE || c->dout[0].type != c->out[0].type;
+}
+
+static size_t dz_bytes(const call *c) {
+    return has_dz(c) ? up((size_t)operand_count(&c->out[0]) * dtype_bytes(c->out[0].type)) : 0;
+}
+
+static places places_of(const call *c) {
+    dtype type = c->out[0].type;
+    places p = {};
+    char *at = (char *)c->scratch, *kept = (char *)c->reserve;
+    if (z_bytes(c)) p.z = (float *)kept;
+    char **weights = kept ? &kept : &at;
+    if (kept) kept += z_bytes(c);
+    p.w = *weights;
+    p.bias = *weights += copy_bytes(&c->in[1], type);
+    *weights += copy_bytes(&c->in[2], type);
+    p.x = at;
+    at += copy_bytes(&c->in[0], type);
+    if (c->backward) {
+        p.dz = has_dz(c) ? at : c->dout[0].data;
+        p.sums = (float *)(at + dz_bytes(c));
+        at += dz_bytes(c) + sums_bytes(c);
+    }
+    p.room = room_at(at);
+    p.other_room = room_at(at + ROOM_BYTES);
+    return p;
+}
+
+size_t large_scratch(const call *c) {
+    if (!is_large(c)) return 0;
+    size_t x = copy_bytes(&c->in[0], c->out[0].type);
+    if (!c->backward) return x + (c->keeps ? 0 : weights_bytes(c)) + ROOM_BYTES;
+    return x + dz_bytes(c) + sums_bytes(c) + 2 * (size_t)ROOM_BYTES;
+}
+
+size_t large_reserve(const call *c) {
+    return is_large(c) ? weights_bytes(c) : 0;
 }
 
 // Runs of eight elements, which are aligned
@@ -124,25 +216,33 @@ static __global__ void narrow_kernel(const __grid_constant__ narrow_jobs j) {
     }
 }
 
-// A tensor in the products' type: itself, or a copy to be made at `*room`, which moves on.
-static const void *narrowed(narrow_jobs *j, const operand *o, dtype type, char **room) {
-    if (!o->data || o->type == type) return o->data;
-    int64_t n = operand_count(o);
-    void *to = *room;
+// Adds a tensor that is there and not of the type, to be copied.
+static void narrow_add(narrow_jobs *j, const operand *o, dtype type, void *to) {
+    if (!o->data || o->type == type) return;
     j->from[j->count] = view_of(o);
     j->to[j->count] = view{to, (int)type, false};
-    j->end[j->count] = n / 8 + (j->count ? j->end[j->count - 1] : 0);
+    j->end[j->count] = operand_count(o) / 8 + (j->count ? j->end[j->count - 1] : 0);
     j->count++;
-    *room += (n * (int64_t)dtype_bytes(type) + 255) / 256 * 256;
-    return to;
 }
 
-static void narrow(const call *c, const narrow_jobs &j) {
+// Where it is then.
+static const void *narrowed(const operand *o, dtype type, const void *to) {
+    return !o->data || o->type == type ? o->data : to;
+}
+
+static void narrow_weights(narrow_jobs *j, const call *c, const places &p) {
+    narrow_add(j, &c->in[1], c->out[0].type, p.w);
+    narrow_add(j, &c->in[2], shape_forward(c).to_type, p.bias);
+}
+
+static void narrow_launch(const call *c, const narrow_jobs &j) {
     if (j.count) LAUNCH_EARLY(c, narrow_kernel, blocks_for(j.end[j.count - 1], 256), 256, 0, j);
 }
 
-static size_t narrow_bytes(const operand *o, dtype type) {
-    return o->type == type ? 0 : ((size_t)operand_count(o) * dtype_bytes(type) + 255) / 256 * 256;
+static void narrow(const call *c) {
+    narrow_jobs j = {};
+    narrow_weights(&j, c, places_of(c));
+    narrow_launch(c, j);
 }
 
 // Forward
@@ -161,33 +261,25 @@ static __global__ void activate_kernel(view z, view y, int act, int64_t runs) {
     }
 }
 
-static char *aligned(void *p) {
-    return (char *)(((uintptr_t)p + 255) / 256 * 256);
-}
-
-void large_forward(const call *c) {
+static void forward(const call *c) {
     sizes s = sizes_of(c);
-    blaslt_shape p = shape_forward(c);
+    places p = places_of(c);
+    blaslt_shape shape = shape_forward(c);
     narrow_jobs j = {};
-    char *room = aligned(c->scratch);
-    blaslt_data d = {};
-    d.a = narrowed(&j, &c->in[0], s.type, &room);
-    d.b = narrowed(&j, &c->in[1], s.type, &room);
-    d.bias = narrowed(&j, &c->in[2], p.to_type, &room);
-    d.to = c->reserve ? c->reserve : c->out[0].data;
-    narrow(c, j);
-    blaslt_multiply(c, &p, &d, room);
+    narrow_add(&j, &c->in[0], s.type, p.x);
+    if (!c->reserve) narrow_weights(&j, c, p);
+    narrow_launch(c, j);
+    void *to = p.z ? p.z : c->out[0].data;
+    blaslt_data d = {narrowed(&c->in[0], s.type, p.x), narrowed(&c->in[1], s.type, p.w),
+        narrowed(&c->in[2], shape.to_type, p.bias), to, false};
+    blaslt_multiply(c, &shape, &d, p.room);
     if (s.act == ACT_NONE || s.act == ACT_RELU) return;
     int64_t runs = s.rows * s.O / 8;
-    LAUNCH_EARLY(c, activate_kernel, blocks_for(runs, 256), 256, 0, view{d.to, (int)p.to_type, false},
-        view_of(&c->out[0]), s.act, runs);
+    view z = {to, (int)shape.to_type, false};
+    LAUNCH_EARLY(c, activate_kernel, blocks_for(runs, 256), 256, 0, z, view_of(&c->out[0]), s.act, runs);
 }
 
 // Backward
-
-// A block takes 128 columns of a part of the rows, a thread eight of them of every sixteenth row, two rows at a time so
-// that their loads are on their way together.
-enum { ACROSS = 16, STRIP = 8 * ACROSS, DOWN = 16, THREADS = ACROSS * DOWN, AT_ONCE = 2, PARTS_MOST = 256, BLOCKS = 264 };
 
 struct slope_args {
     view dy, seen, dz; // seen: z for GELU, else y; dz without data: dy is what is wanted
@@ -258,58 +350,103 @@ static __global__ void bias_kernel(const float *sums, int parts, int width, view
     view_put(db, column, sum);
 }
 
-// How many parts the rows are cut into, by sizes alone: enough blocks to fill a large card, of 32 rows at least.
-static int64_t parts_of(const sizes &s) {
-    int64_t parts = BLOCKS / ((s.O + STRIP - 1) / STRIP);
-    if (parts > s.rows / (DOWN * AT_ONCE)) parts = s.rows / (DOWN * AT_ONCE);
-    return parts < 1 ? 1 : parts > PARTS_MOST ? (int64_t)PARTS_MOST : parts;
-}
-
-static bool has_dz(const call *c) {
-    return sizes_of(c).act != ACT_NONE || c->dout[0].type != c->out[0].type;
-}
-
-static size_t dz_bytes(const call *c) {
-    size_t bytes = (size_t)operand_count(&c->out[0]) * dtype_bytes(c->out[0].type);
-    return has_dz(c) ? (bytes + 255) / 256 * 256 : 0;
-}
-
-static size_t sums_bytes(const sizes &s) {
-    return ((size_t)(parts_of(s) * s.O) * sizeof(float) + 255) / 256 * 256;
-}
-
-// dz, which is put at `room` unless it is dy, and db.
-static const void *take_slope(const call *c, char *room) {
+static void slope(const call *c) {
     sizes s = sizes_of(c);
-    slope_args a = {view_of(&c->dout[0]), view_of(&c->out[0]), view{has_dz(c) ? room : NULL, (int)s.type, false}, s.act,
-        (int)s.O, s.rows, c->din[2].data ? (float *)(room + dz_bytes(c)) : NULL};
-    if (s.act == ACT_GELU) a.seen = view{c->reserve, DTYPE_F32, false};
+    places p = places_of(c);
+    view seen = p.z ? view{p.z, DTYPE_F32, false} : view_of(&c->out[0]);
+    slope_args a = {view_of(&c->dout[0]), seen, view{has_dz(c) ? p.dz : NULL, (int)s.type, false}, s.act, (int)s.O,
+        s.rows, c->din[2].data ? p.sums : NULL};
     dim3 grid((unsigned)((s.O + STRIP - 1) / STRIP), (unsigned)parts_of(s));
-    if (a.dz.data || a.sums) LAUNCH_EARLY(c, slope_kernel, grid, THREADS, 0, a);
-    if (a.sums)
-        LAUNCH_EARLY(c, bias_kernel, (unsigned)((s.O + ADD_ACROSS - 1) / ADD_ACROSS), dim3(ADD_ACROSS, ADD_DOWN), 0,
-            (const float *)a.sums, (int)parts_of(s), (int)s.O, view_of(&c->din[2]));
-    return a.dz.data ? a.dz.data : c->dout[0].data;
+    LAUNCH_EARLY(c, slope_kernel, grid, THREADS, 0, a);
 }
 
-void large_backward(const call *c) {
-    sizes s = sizes_of(c);
-    blaslt_shape dx = shape_dx(c), dw = shape_dw(c);
+static void input_gradient(const call *c) {
+    places p = places_of(c);
+    blaslt_shape shape = shape_dx(c);
+    blaslt_data d = {p.dz, narrowed(&c->in[1], shape.type, p.w), NULL, c->din[0].data, c->din[0].add};
+    blaslt_multiply(c, &shape, &d, p.room);
+}
+
+static void weights_gradient(const call *c) {
+    places p = places_of(c);
+    blaslt_shape shape = shape_dw(c);
     narrow_jobs j = {};
-    char *start = aligned(c->scratch), *room = start + dz_bytes(c) + sums_bytes(s);
-    const void *w = c->din[0].data ? narrowed(&j, &c->in[1], s.type, &room) : NULL;
-    const void *x = c->din[1].data ? narrowed(&j, &c->in[0], s.type, &room) : NULL;
-    narrow(c, j);
-    const void *dz = take_slope(c, start);
-    blaslt_data to_dx = {dz, w, NULL, c->din[0].data, c->din[0].add};
-    blaslt_data to_dw = {dz, x, NULL, c->din[1].data, c->din[1].add};
-    if (c->din[0].data) blaslt_multiply(c, &dx, &to_dx, room);
-    if (c->din[1].data) blaslt_multiply(c, &dw, &to_dw, room);
+    if (c->din[1].data) narrow_add(&j, &c->in[0], shape.type, p.x);
+    narrow_launch(c, j);
+    blaslt_data d = {p.dz, narrowed(&c->in[0], shape.type, p.x), NULL, c->din[1].data, c->din[1].add};
+    if (c->din[1].data) blaslt_multiply(c, &shape, &d, p.other_room);
+    if (!c->din[2].data) return;
+    unsigned blocks = (unsigned)((shape.m + ADD_ACROSS - 1) / ADD_ACROSS);
+    int parts = (int)parts_of(sizes_of(c));
+    LAUNCH_EARLY(c, bias_kernel, blocks, dim3(ADD_ACROSS, ADD_DOWN), 0, (const float *)p.sums, parts, (int)shape.m,
+        view_of(&c->din[2]));
 }
 
-size_t large_scratch(const call *c) {
-    if (!is_large(c)) return 0;
-    sizes s = sizes_of(c);
-    size_t own = c->backward ? dz_bytes(c) + sums_bytes(s) : narrow_bytes(&c->in[2], s.type);
-    return own + narrow_bytes(&c->in[0], s.type) + narrow_bytes(&c->in[1], s.type) + BLASLT_ROOM + 256;
+// Stages
+
+bool large_has(const call *c, large_stage s) {
+    switch (s) {
+    case LARGE_NARROW: return !c->backward && c->reserve && weights_bytes(c);
+    case LARGE_FORWARD: return !c->backward;
+    case LARGE_SLOPE: return c->backward && (has_dz(c) || c->din[2].data);
+    case LARGE_INPUT: return c->backward && c->din[0].data;
+    case LARGE_WEIGHTS: return c->backward && (c->din[1].data || c->din[2].data);
+    default: return false;
+    }
+}
+
+void large_launch(const call *c, large_stage s) {
+    switch (s) {
+    case LARGE_NARROW: narrow(c); break;
+    case LARGE_FORWARD: forward(c); break;
+    case LARGE_SLOPE: slope(c); break;
+    case LARGE_INPUT: input_gradient(c); break;
+    default: weights_gradient(c); break;
+    }
+}
+
+struct touched {
+    range *to;
+    int count;
+};
+
+static void touch(touched *t, const void *at, size_t bytes, bool written) {
+    if (!at || !bytes) return;
+    CHECK(t->count < LARGE_RANGES, "a stage of a layer touches too much");
+    t->to[t->count++] = range{(const char *)at, (const char *)at + bytes, written};
+}
+
+static void touch_operand(touched *t, const operand *o, bool written) {
+    touch(t, o->data, (size_t)operand_count(o) * dtype_bytes(o->type), written);
+}
+
+static void touch_weights(touched *t, const call *c, const places &p, bool written) {
+    if (c->reserve) touch(t, p.w, weights_bytes(c), written);
+}
+
+int large_ranges(const call *c, large_stage s, range *to) {
+    places p = places_of(c);
+    touched t = {to, 0};
+    if (s == LARGE_NARROW || s == LARGE_FORWARD || s == LARGE_INPUT) {
+        touch_operand(&t, &c->in[1], false);
+        touch_operand(&t, &c->in[2], false);
+        touch_weights(&t, c, p, s == LARGE_NARROW);
+    }
+    if (s == LARGE_FORWARD || s == LARGE_WEIGHTS) touch_operand(&t, &c->in[0], false);
+    if (s == LARGE_FORWARD) touch_operand(&t, &c->out[0], true);
+    if (s == LARGE_FORWARD) touch(&t, c->scratch, large_scratch(c), true);
+    if (s == LARGE_FORWARD || s == LARGE_SLOPE) touch(&t, p.z, z_bytes(c), s == LARGE_FORWARD);
+    if (!c->backward) return t.count;
+    if (s == LARGE_SLOPE) touch_operand(&t, &c->out[0], false);
+    if (s == LARGE_SLOPE || !has_dz(c)) touch_operand(&t, &c->dout[0], false);
+    if (has_dz(c)) touch(&t, p.dz, dz_bytes(c), s == LARGE_SLOPE);
+    if (s != LARGE_INPUT) touch(&t, p.sums, sums_bytes(c), s == LARGE_SLOPE);
+    if (s == LARGE_INPUT) touch_operand(&t, &c->din[0], true);
+    if (s == LARGE_INPUT) touch(&t, p.room, BLASLT_ROOM, true);
+    if (s != LARGE_WEIGHTS) return t.count;
+    touch_operand(&t, &c->din[1], true);
+    touch_operand(&t, &c->din[2], true);
+    touch(&t, p.x, copy_bytes(&c->in[0], c->out[0].type), true);
+    touch(&t, p.other_room, BLASLT_ROOM, true);
+    return t.count;
 }

@@ -1,6 +1,6 @@
 // linear on the card: see ops/linear.c. Products on the tensor cores (cuda/gemm.cuh), bias and activation in the epilogue;
 // backward takes the slope of the activation first. The weights' gradients are in cuda/weights.cu. Layers with large
-// products are in cuda/large.cu.
+// products are in cuda/large.cu, where cuBLASLt is there; these plan their memory here.
 #include "cuda/gemm.cuh"
 #include "cuda/large.cuh"
 #include "cuda/weights.cuh"
@@ -15,11 +15,15 @@ static sizes sizes_of(const call *c) {
         (int)((const linear_attr *)c->attr)->act, math_of(c, c->out[0].type)};
 }
 
+// What is kept of the sums, for GELU alone.
+static float *z_of(const call *c) {
+    return ((const linear_attr *)c->attr)->act == ACT_GELU ? (float *)c->reserve : NULL;
+}
+
 static void forward(const call *c) {
     sizes s = sizes_of(c);
-    if (large_takes(c)) return large_forward(c);
     gemm_args g = {{view_of(&c->in[0]), s.I, 1, false}, {view_of(&c->in[1]), s.I, 1, false}, s.rows, s.O, s.I, 1};
-    gemm_finish f = {view_of(&c->out[0]), view_of(&c->in[2]), (float *)c->reserve, s.act};
+    gemm_finish f = {view_of(&c->out[0]), view_of(&c->in[2]), z_of(c), s.act};
     gemm_product(c, s.math, g, f, (float *)c->scratch);
 }
 
@@ -35,11 +39,10 @@ static __global__ void slope_kernel(view dy, view y, const float *z, view dz, in
 // After dz, the parts of dx and then those of the weights' gradients share the rest of the scratch.
 static void backward(const call *c) {
     sizes s = sizes_of(c);
-    if (large_takes(c)) return large_backward(c);
     view dz = weights_dz(c);
     if (weights_dz_bytes(c))
         LAUNCH(c, slope_kernel, blocks_for(s.rows * s.O, 256), 256, 0, view_of(&c->dout[0]), view_of(&c->out[0]),
-            (const float *)c->reserve, dz, s.act, s.rows * s.O);
+            (const float *)z_of(c), dz, s.act, s.rows * s.O);
     if (c->din[0].data) {
         gemm_finish f = {view_of(&c->din[0]), {}, NULL, ACT_NONE};
         gemm_args g = {{dz, s.O, 1, false}, {view_of(&c->in[1]), 1, s.I, false}, s.rows, s.I, s.O, 1};
@@ -60,7 +63,9 @@ static size_t scratch(const call *c) {
 }
 
 static size_t reserve(const call *c) {
-    return ((const linear_attr *)c->attr)->act == ACT_GELU ? (size_t)operand_count(&c->out[0]) * sizeof(float) : 0;
+    bool kept = ((const linear_attr *)c->attr)->act == ACT_GELU;
+    size_t z = kept ? (size_t)operand_count(&c->out[0]) * sizeof(float) : 0;
+    return (z + 63) / 64 * 64 + large_reserve(c);
 }
 
 extern "C" const kernel cuda_linear = {forward, backward, scratch, reserve};
