@@ -91,7 +91,7 @@ static bool fastest(const device *d, queue *q, const trial *t, double *seconds, 
 
 typedef struct {
     char processor[256], device[256];
-    char *products; // what computes them, where the device says so: its last part
+    char *products;                  // what computes them, where the device says so: its last part
     double copy, to_card, from_card; // GB/s
     double matmul[PRECISIONS];       // GFLOP/s; 0 where the device does not compute in it
     device_memory memory;
