@@ -46,8 +46,7 @@ static bool is_large(const call *c) {
 
 static blaslt_shape shape_forward(const call *c) {
     sizes s = sizes_of(c);
-    dtype to = s.act == ACT_GELU && c->reserve ? DTYPE_F32 : s.type;
-    return blaslt_shape{s.rows, s.O, s.I, s.type, to, false, false, c->in[2].shape.rank > 0, s.act == ACT_RELU};
+    return blaslt_shape{s.rows, s.O, s.I, s.type, s.type, false, false, c->in[2].shape.rank > 0, s.act == ACT_RELU};
 }
 
 static blaslt_shape shape_dx(const call *c) {
@@ -75,8 +74,7 @@ bool large_takes(const call *c) {
 // are in the scratch. All of it lies at multiples of 64 bytes.
 
 struct places {
-    float *z;
-    void *w, *bias, *x, *dz; // copies in the products' type
+    void *z, *w, *bias, *x, *dz; // in the products' type
     float *sums;             // [parts][O]
     void *room, *other_room;
 };
@@ -94,7 +92,7 @@ static size_t weights_bytes(const call *c) {
 }
 
 static size_t z_bytes(const call *c) {
-    return sizes_of(c).act == ACT_GELU ? up((size_t)operand_count(&c->out[0]) * sizeof(float)) : 0;
+    return sizes_of(c).act == ACT_GELU ? up((size_t)operand_count(&c->out[0]) * dtype_bytes(c->out[0].type)) : 0;
 }
 
 static char *room_at(const char *p) {
@@ -132,7 +130,7 @@ static places places_of(const call *c) {
     dtype type = c->out[0].type;
     places p = {};
     char *at = (char *)c->scratch, *kept = (char *)c->reserve;
-    if (z_bytes(c)) p.z = (float *)kept;
+    if (z_bytes(c)) p.z = kept;
     char **weights = kept ? &kept : &at;
     if (kept) kept += z_bytes(c);
     p.w = *weights;
@@ -232,7 +230,7 @@ static const void *narrowed(const operand *o, dtype type, const void *to) {
 
 static void narrow_weights(narrow_jobs *j, const call *c, const places &p) {
     narrow_add(j, &c->in[1], c->out[0].type, p.w);
-    narrow_add(j, &c->in[2], shape_forward(c).to_type, p.bias);
+    narrow_add(j, &c->in[2], c->out[0].type, p.bias);
 }
 
 static void narrow_launch(const call *c, const narrow_jobs &j) {
@@ -247,15 +245,12 @@ static void narrow(const call *c) {
 
 // Forward
 
-// Activations in place, or from what is kept. In fp16 a sum may have overflowed, where the activation would not: GELU of
-// minus infinity is no number.
+// Activations in place, or from what is kept.
 static __global__ void activate_kernel(view z, view y, int act, int64_t runs) {
     cuda_begin();
     FOR_EACH(i, runs) {
         alignas(16) float v[8];
         run_load(v, z, i * 8);
-#pragma unroll
-        for (int e = 0; e < 8; e++) v[e] = v[e] == -INFINITY ? -65504.0f : v[e];
         activate_run<8>(act, v);
         run_store(y, i * 8, v);
     }
@@ -271,11 +266,11 @@ static void forward(const call *c) {
     narrow_launch(c, j);
     void *to = p.z ? p.z : c->out[0].data;
     blaslt_data d = {narrowed(&c->in[0], s.type, p.x), narrowed(&c->in[1], s.type, p.w),
-        narrowed(&c->in[2], shape.to_type, p.bias), to, false};
+        narrowed(&c->in[2], s.type, p.bias), to, false};
     blaslt_multiply(c, &shape, &d, p.room);
     if (s.act == ACT_NONE || s.act == ACT_RELU) return;
     int64_t runs = s.rows * s.O / 8;
-    view z = {to, (int)shape.to_type, false};
+    view z = {to, (int)s.type, false};
     LAUNCH_EARLY(c, activate_kernel, blocks_for(runs, 256), 256, 0, z, view_of(&c->out[0]), s.act, runs);
 }
 
@@ -353,7 +348,7 @@ static __global__ void bias_kernel(const float *sums, int parts, int width, view
 static void slope(const call *c) {
     sizes s = sizes_of(c);
     places p = places_of(c);
-    view seen = p.z ? view{p.z, DTYPE_F32, false} : view_of(&c->out[0]);
+    view seen = p.z ? view{p.z, (int)s.type, false} : view_of(&c->out[0]);
     slope_args a = {view_of(&c->dout[0]), seen, view{has_dz(c) ? p.dz : NULL, (int)s.type, false}, s.act, (int)s.O,
         s.rows, c->din[2].data ? p.sums : NULL};
     dim3 grid((unsigned)((s.O + STRIP - 1) / STRIP), (unsigned)parts_of(s));
