@@ -75,7 +75,7 @@ bool large_takes(const call *c) {
 
 struct places {
     void *z, *w, *bias, *x, *dz; // in the products' type
-    float *sums;             // [parts][O]
+    float *sums;                 // [parts][O]
     void *room, *other_room;
 };
 
