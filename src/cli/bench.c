@@ -21,12 +21,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+typedef enum { GROUP_MAIN, GROUP_SHAPES, GROUP_NONE } case_group;
+
 typedef struct {
     const char *name, *peer;
     int64_t batch;
     int64_t hidden, window, layers; // lstm: units of the fast stream (the slow one has half), its window, layers
-    bool shape;                     // of the group `shapes`
+    case_group group;
     dataset *(*data)(int64_t samples, err *e);
+    const char *model; // as a run description has it; NULL: an lstm of the sizes above
     void (*build)(job *j, const dataset *d, const settings *s, precision p); // the step's graph; NULL: job_init
 } bench_case;
 
@@ -37,6 +40,15 @@ enum { EPOCH = 343000 };
 
 static dataset *market_data(int64_t samples, err *e) {
     return synthetic_new(&(synthetic_options){.bars = samples + 240, .seed = 1, .strength = 1.5}, e);
+}
+
+// The first stream alone.
+static dataset *stream_data(int64_t samples, err *e) {
+    dataset *d = market_data(samples, e);
+    if (!d) return NULL;
+    d->streams = 1;
+    d->vector = (table){0};
+    return d;
 }
 
 // A random vector and a random label per sample, and nothing else.
@@ -99,39 +111,49 @@ static void nbeats_step(job *j, const dataset *d, const settings *s, precision p
     op_advance(g, PHASE_UPDATE);
 }
 
-#define LSTM(name, batch, hidden, window, layers, shape)                                                               \
-    { name, "lstm", batch, hidden, window, layers, shape, market_data, NULL }
+#define LSTM(name, batch, hidden, window, layers, group)                                                               \
+    { name, "lstm", batch, hidden, window, layers, group, market_data, NULL, NULL }
+#define OTHER(name, peer, batch, group, data, model, build)                                                            \
+    { name, peer, batch, 0, 0, 0, group, data, model, build }
+
+#define MLP "{model: {kind: mlp, widths: 512-256, dropout: 0}}"
+#define TRANSFORMER                                                                                                    \
+    "{data: {windows: {fast: 50}}, model: {kind: transformer, hidden: {fast: 128}, layers: 3, heads: 8, ff: 512, "     \
+    "activation: gelu, head: 0, dropout: 0.1}}"
 
 static const bench_case cases[] = {
-    LSTM("lstm", 3072, 32, 50, 1, false),
-    LSTM("lstm-512", 512, 32, 50, 1, false),
-    {"mlp", "mlp", 512, 0, 0, 0, false, features_data, NULL},
-    {"mlp-16384", "mlp", 16384, 0, 0, 0, false, features_data, NULL},
-    {"nbeats", "nbeats", 1024, 0, 0, 0, false, forecast_data, nbeats_step},
-    LSTM("hidden-16", 3072, 16, 50, 1, true),
-    LSTM("hidden-24", 3072, 24, 50, 1, true),
-    LSTM("hidden-48", 3072, 48, 50, 1, true),
-    LSTM("hidden-64", 3072, 64, 50, 1, true),
-    LSTM("hidden-96", 3072, 96, 50, 1, true),
-    LSTM("hidden-128", 3072, 128, 50, 1, true),
-    LSTM("window-20", 3072, 32, 20, 1, true),
-    LSTM("window-100", 3072, 32, 100, 1, true),
-    LSTM("window-200", 3072, 32, 200, 1, true),
-    LSTM("batch-1000", 1000, 32, 50, 1, true),
-    LSTM("batch-16384", 16384, 32, 50, 1, true),
-    LSTM("layers-2", 3072, 32, 50, 2, true),
+    LSTM("lstm", 3072, 32, 50, 1, GROUP_MAIN),
+    LSTM("lstm-512", 512, 32, 50, 1, GROUP_MAIN),
+    OTHER("mlp", "mlp", 512, GROUP_MAIN, features_data, MLP, NULL),
+    OTHER("mlp-16384", "mlp", 16384, GROUP_MAIN, features_data, MLP, NULL),
+    OTHER("nbeats", "nbeats", 1024, GROUP_MAIN, forecast_data, MLP, nbeats_step),
+    OTHER("nbeats-8192", "nbeats", 8192, GROUP_NONE, forecast_data, MLP, nbeats_step),
+    OTHER("transformer", "transformer", 3072, GROUP_NONE, stream_data, TRANSFORMER, NULL),
+    OTHER("transformer-512", "transformer", 512, GROUP_NONE, stream_data, TRANSFORMER, NULL),
+    LSTM("hidden-16", 3072, 16, 50, 1, GROUP_SHAPES),
+    LSTM("hidden-24", 3072, 24, 50, 1, GROUP_SHAPES),
+    LSTM("hidden-48", 3072, 48, 50, 1, GROUP_SHAPES),
+    LSTM("hidden-64", 3072, 64, 50, 1, GROUP_SHAPES),
+    LSTM("hidden-96", 3072, 96, 50, 1, GROUP_SHAPES),
+    LSTM("hidden-128", 3072, 128, 50, 1, GROUP_SHAPES),
+    LSTM("window-20", 3072, 32, 20, 1, GROUP_SHAPES),
+    LSTM("window-100", 3072, 32, 100, 1, GROUP_SHAPES),
+    LSTM("window-200", 3072, 32, 200, 1, GROUP_SHAPES),
+    LSTM("batch-1000", 1000, 32, 50, 1, GROUP_SHAPES),
+    LSTM("batch-16384", 16384, 32, 50, 1, GROUP_SHAPES),
+    LSTM("layers-2", 3072, 32, 50, 2, GROUP_SHAPES),
 };
 enum { CASES = sizeof cases / sizeof *cases };
 
 // The run description of a case's model.
 static void describe(const bench_case *c, char *text, size_t room) {
-    if (c->hidden)
+    if (c->model)
+        snprintf(text, room, "%s", c->model);
+    else
         snprintf(text, room,
             "{data: {windows: {fast: %lld, slow: 20}}, model: {kind: lstm, hidden: {fast: %lld, slow: %lld}, "
             "layers: %lld, dropout: 0.3}}",
             (long long)c->window, (long long)c->hidden, (long long)c->hidden / 2, (long long)c->layers);
-    else
-        snprintf(text, room, "{model: {kind: mlp, widths: 512-256, dropout: 0}}");
 }
 
 // Timing
@@ -315,7 +337,7 @@ static bool rig_open(rig *g, const outcome *r, const device *d, queue *q, err *e
 
 static int64_t timed_runs(const outcome *r) {
     if (r->o->steps) return r->o->steps;
-    if (!r->d->host_memory) return r->c->shape ? 3 : 7;
+    if (!r->d->host_memory) return r->c->group == GROUP_MAIN ? 7 : 3;
     return r->c->batch <= 512 ? 50 : r->c->build ? 5 : 15;
 }
 
@@ -358,7 +380,8 @@ static bool run_case(const cli_options *o, const bench *b, const bench_case *c, 
     if (!run_precisions(&r, e)) return false;
     if (!b->script) return true;
     err why;
-    peer_case p = {b->script, b->d->name, c->peer, b->threads, r.batch, c->hidden, c->window, c->layers, c->shape};
+    peer_case p = {
+        b->script, b->d->name, c->peer, b->threads, r.batch, c->hidden, c->window, c->layers, c->group == GROUP_SHAPES};
     if (!peer_run(&p, on_peer_line, &r, &why))
         fprintf(stderr, "tradewind: %s\n", why.text);
     else if (!o->json)
@@ -373,9 +396,9 @@ static const bench_case *find(const char *name) {
 }
 
 static bool chosen(const cli_options *o, const bench_case *c) {
-    bool any = o->words == 0 && !c->shape;
-    for (int k = 0; k < o->words; k++)
-        any |= strcmp(o->word[k], c->shape ? "shapes" : "main") == 0 || find(o->word[k]) == c;
+    static const char *const groups[] = {"main", "shapes", ""};
+    bool any = o->words == 0 && c->group == GROUP_MAIN;
+    for (int k = 0; k < o->words; k++) any |= strcmp(o->word[k], groups[c->group]) == 0 || find(o->word[k]) == c;
     return any;
 }
 
@@ -470,6 +493,8 @@ const cli_command cli_bench = {"bench", "[CASE...]", "timed training steps, besi
     "  mlp-16384   the same, batch 16,384\n"
     "  nbeats      30 blocks of width 512, lookback 60, horizon 12, batch 1024\n"
     "  main        the five above, which is also what runs without a name\n"
+    "  nbeats-8192 the same, batch 8192\n"
+    "  transformer one stream of 50 bars, width 128, 8 heads, 3 layers, dropout 0.1, batch 3072; -512: batch 512\n"
     "  shapes      lstm with hidden-16, -24, -48, -64, -96, -128, window-20, -100, -200, batch-1000, -16384, layers-2\n"
     "  loader      batches gathered on the host by two threads, beside two threads that only copy the same samples;\n"
     "              windows 50x15 and 20x8, vector 64, batch 3072; --steps counts passes over 343,000 samples\n"

@@ -4,10 +4,14 @@
 
 #include "cuda/cuda.cuh"
 
+// Below this GELU and its slope are 0 in fp32. Asked for, since their formulas give no number for minus infinity, which a
+// sum that is kept in fp16 may have become.
+#define GELU_FLOOR -16.0f
+
 CUDA_FN float activate(int act, float z) {
     switch (act) {
     case ACT_RELU: return z < 0 ? 0 : z; // a NaN stays one
-    case ACT_GELU: return 0.5f * z * (1 + erff(z * 0.70710678f));
+    case ACT_GELU: return z < GELU_FLOOR ? 0 : 0.5f * z * (1 + erff(z * 0.70710678f));
     case ACT_TANH: return tanhf(z);
     case ACT_SIGMOID: return 1 / (1 + expf(-z));
     default: return z;
@@ -18,7 +22,9 @@ CUDA_FN float activate(int act, float z) {
 CUDA_FN float activation_slope(int act, float z, float y) {
     switch (act) {
     case ACT_RELU: return y <= 0 ? 0 : 1;
-    case ACT_GELU: return 0.5f * (1 + erff(z * 0.70710678f)) + z * 0.39894228f * expf(-0.5f * z * z);
+    case ACT_GELU:
+        if (z < GELU_FLOOR) return 0;
+        return 0.5f * (1 + erff(z * 0.70710678f)) + z * 0.39894228f * expf(-0.5f * z * z);
     case ACT_TANH: return 1 - y * y;
     case ACT_SIGMOID: return y * (1 - y);
     default: return 1;

@@ -31,6 +31,7 @@ struct queue {
     bool early;         // launches may begin before the one before them ends
     unsigned *meeting;  // of the blocks that end a step (cuda/settle.cuh)
     struct pack_memory *packs; // of its row programs
+    struct blaslt *blaslt;     // for large products, or NULL
     char card[512];
     char failed[256];   // the first failure of this queue, or ""
 };

@@ -3,6 +3,7 @@
 // Playing launches the graph and returns; the host is held back when it runs more than two paces ahead, so that a signal
 // is answered within a few dozen steps. In debug mode (TRADEWIND_CUDA_DEBUG=1) a recording is a list of groups that are
 // launched one by one with a synchronisation after each, and the first failure names its operator.
+#include "cuda/blaslt.cuh"
 #include "cuda/cuda.cuh"
 #include "cuda/fuse.cuh"
 #include "cuda/nvml.cuh"
@@ -133,6 +134,7 @@ static void queue_close(queue *q) {
         if (q->paced[i]) cudaEventDestroy(q->paced[i]);
     if (!q->lost && q->stream) cudaStreamDestroy(q->stream);
     if (!q->lost) fuse_close(q);
+    blaslt_close(q);
     nvml_close(q->monitor);
     free(q);
 }
@@ -200,7 +202,9 @@ static bool computes(const queue *q, precision p) {
 }
 
 static void describe(const queue *q, char *text, size_t bytes) {
-    snprintf(text, bytes, "%s", q->card);
+    char products[96];
+    blaslt_describe(q, products, sizeof products);
+    snprintf(text, bytes, "%s%s%s", q->card, products[0] ? "; products by " : "", products);
 }
 
 // Memory

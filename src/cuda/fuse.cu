@@ -101,6 +101,10 @@ static bool find_ranges(group *g) {
         for (int i = 0; i < g->weights; i++) weights_add(g, g->weight[i]);
         return true;
     }
+    if (g->kind == GROUP_LARGE) {
+        g->range_count = large_ranges(g->calls, g->stage, g->ranges);
+        return true;
+    }
     for (int i = 0; i < g->count; i++)
         g->kind == GROUP_SUMS ? sums_add(g, &g->calls[i]) : call_add(g, &g->calls[i]);
     if (g->advance) call_add(g, g->advance);
@@ -210,7 +214,9 @@ static int fuse_rows(fuser *f, int first, bool *ok) {
     int n = 0;
     if (rows <= 0) return 0;
     rows_begin(&f->rows, cuda_table, rows, room_for(f->q, rows), is_large(f->q));
-    while (first + n < f->count && !f->taken[first + n] && rows_add(&f->rows, &f->calls[first + n])) n++;
+    while (first + n < f->count && !f->taken[first + n] && !large_takes(&f->calls[first + n]) &&
+           rows_add(&f->rows, &f->calls[first + n]))
+        n++;
     if (n < 2) return 0;
     const call *advance = f->rows.closed ? NULL : join_advance(f, first + n);
     rows_end(&f->rows);
@@ -236,6 +242,19 @@ static int fuse_gather(fuser *f, int first, bool *ok) {
     return n;
 }
 
+// The stages of a layer with large products.
+static int fuse_large(fuser *f, int at, bool *ok) {
+    const call *c = &f->calls[at];
+    if (!large_takes(c)) return 0;
+    for (int s = 0; *ok && s < LARGE_STAGES; s++) {
+        if (!large_has(c, (large_stage)s)) continue;
+        group *g = group_add(f, GROUP_LARGE, at, 1);
+        g->stage = (large_stage)s;
+        *ok = find_ranges(g);
+    }
+    return 1;
+}
+
 static int fuse_settle(fuser *f, int first, bool *ok) {
     settle_args args;
     int n = settle_match(f->calls + first, f->count - first, &args, f->q->meeting);
@@ -249,8 +268,8 @@ static int fuse_settle(fuser *f, int first, bool *ok) {
 static bool fuse_all(fuser *f) {
     bool ok = true;
     for (int i = 0; ok && i < f->count;) {
-        int n = 0;
-        if (f->q->fuse) n = fuse_gather(f, i, &ok);
+        int n = fuse_large(f, i, &ok);
+        if (f->q->fuse && !n) n = fuse_gather(f, i, &ok);
         if (f->q->fuse && !n) n = fuse_rows(f, i, &ok);
         if (f->q->fuse && !n) n = fuse_settle(f, i, &ok);
         if (!n && !f->taken[i]) ok = find_ranges(group_add(f, GROUP_CALL, i, 1));
@@ -297,6 +316,7 @@ void group_launch(const group *g) {
     case GROUP_ROWS: rows_launch(c, (const rows_program *)g->args); break;
     case GROUP_SUMS: rows_launch_sums(c, (const rows_program *)g->args); break;
     case GROUP_WEIGHTS: weights_launch(g->weight, g->weights); break;
+    case GROUP_LARGE: large_launch(c, g->stage); break;
     case GROUP_SETTLE: settle_launch(c, (const settle_args *)g->args); break;
     }
 }

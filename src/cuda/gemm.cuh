@@ -251,13 +251,13 @@ CUDA_FN void gemm_spread(const float acc[2][4][4], float *room) {
 
 struct gemm_finish {
     view out, bias;
-    float *kept; // z, for GELU
+    void *kept; // z, for GELU, in the type of `out`
     int act;
 };
 
 CUDA_FN void gemm_finish_element(const gemm_finish &f, int64_t i, float bias, float v) {
     v += bias;
-    if (f.kept) f.kept[i] = v;
+    if (f.kept) view_store(view{f.kept, f.out.type, false}, i, v);
     view_put(f.out, i, activate(f.act, v));
 }
 

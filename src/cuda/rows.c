@@ -243,7 +243,8 @@ static void lay_product(rows_compiler *r, rows_instr *i, const operand *w, const
 static bool add_linear(rows_compiler *r, const call *c) {
     activation act = ((const linear_attr *)c->attr)->act;
     rows_tile a;
-    if (c->reserve || is_wide(r, operand_width(&c->in[0]), operand_width(&c->out[0])) || !math_fits(r, c)) return false;
+    bool kept = act == ACT_GELU && c->reserve; // its sums, for which a program has no place
+    if (kept || is_wide(r, operand_width(&c->in[0]), operand_width(&c->out[0])) || !math_fits(r, c)) return false;
     if (!claim_rows(r, &c->in[0], false, false) || !claim_whole(r, &c->in[1], false) ||
         !claim_whole(r, &c->in[2], false) || !claim_rows(r, &c->out[0], true, false))
         return false;

@@ -474,6 +474,12 @@ static const shape_case cases[] = {
     {"two steps, head", build_head, 100, 5, 9, {33, 7, 32, 40}, 5, 3, ACT_TANH, 0.25f, 0.125f, false, OP_cross_entropy,
         false, 2},
     {"two steps, forecast", build_residual, 33, 7, 9, {36, 7, 33}, 0, 0, ACT_TANH, 0.25f, 0, false, OP_mse, false, 2},
+#ifdef TEST_CUDA // products that the card leaves to cuBLASLt, between others; minutes for a CPU's plain kernels
+    {"large products", build_residual, 2048, 12, 384, {384, 128, 256}, 0, 0, ACT_TANH, 0.25f, 0, false, OP_mse, false,
+        2},
+    {"large products, relu", build_mlp, 4096, 3, 64, {512, 256}, 0, 0, ACT_RELU, 0, 0, false, OP_cross_entropy, false,
+        2},
+#endif
 };
 enum { CASES = sizeof cases / sizeof *cases };
 

@@ -54,6 +54,46 @@ static tensor linear_sequence(trial *t) {
     return op_linear(t->g, x, w, trial_weight(t, shape1(65), 1), ACT_NONE);
 }
 
+#ifdef TEST_CUDA
+
+// Products that a card leaves to cuBLASLt at the largest size, 2,056 rows, and computes itself at the others; and one
+// whose width it must compute itself at any size.
+enum { LARGE_ROWS = 8, LARGE = 256 };
+
+static tensor large_row(trial *t, activation act, bool bias, int64_t O) {
+    tensor x = trial_weight(t, shape2(LARGE_ROWS * t->n, LARGE), 1), w = trial_weight(t, shape2(O, LARGE), 0.1f);
+    return op_linear(t->g, x, w, bias ? trial_weight(t, shape1(O), 1) : TENSOR_NONE, act);
+}
+
+static tensor large_none(trial *t) {
+    return large_row(t, ACT_NONE, false, LARGE);
+}
+
+static tensor large_gelu(trial *t) {
+    return large_row(t, ACT_GELU, true, LARGE);
+}
+
+static tensor large_odd(trial *t) {
+    return large_row(t, ACT_SIGMOID, true, LARGE + 3);
+}
+
+static tensor large_relu(trial *t) {
+    tensor x = trial_grid(t, shape2(LARGE_ROWS * t->n, LARGE)), w = trial_grid(t, shape2(LARGE, LARGE));
+    return op_linear(t->g, x, w, trial_grid_bias(t, shape1(LARGE)), ACT_RELU);
+}
+
+// Between layers tensors have the low type; the gradient of the one in the middle is written, then added to.
+static tensor large_between(trial *t) {
+    tensor x = trial_weight(t, shape3(4 * t->n, 2, LARGE), 1), w[3];
+    for (int i = 0; i < 3; i++) w[i] = trial_weight(t, shape2(LARGE, LARGE), 0.1f);
+    tensor b = trial_weight(t, shape1(LARGE), 1);
+    tensor h = op_linear(t->g, x, w[0], b, ACT_TANH);
+    return op_axpby(
+        t->g, op_linear(t->g, h, w[1], TENSOR_NONE, ACT_NONE), op_linear(t->g, h, w[2], b, ACT_SIGMOID), 1, -0.5f);
+}
+
+#endif
+
 typedef struct {
     int directions;
     bool all, start, reset;
@@ -1210,6 +1250,36 @@ static void test_row(void **state) {
     if (r->offset) trial_check_gradient(r->name, r->build, 1e4f);
 }
 
+#ifdef TEST_CUDA
+
+typedef struct {
+    const char *name;
+    tensor (*build)(trial *);
+} large;
+
+static const large larges[] = {
+    {"linear, large", large_none},
+    {"linear gelu, large", large_gelu},
+    {"linear sigmoid, large and odd", large_odd},
+    {"linear relu, large", large_relu},
+    {"linear, three large layers", large_between},
+};
+enum { LARGES = sizeof larges / sizeof *larges };
+
+// The offset, which these rows do not have, leaves out finite differences, which would take minutes: the rows above
+// have them.
+static void test_large(void **state) {
+    const large *l = *state;
+    trial_check_gradient(l->name, l->build, 1);
+    setenv("TRADEWIND_CUDA_BLASLT", "0", 1);
+    trial_check_gradient(l->name, l->build, 1);
+    unsetenv("TRADEWIND_CUDA_BLASLT");
+}
+
+#else
+enum { LARGES = 0 };
+#endif
+
 static void test_every_operator_has_a_row(void **state) {
     (void)state;
     for (int o = 0; o < OP_COUNT; o++) {
@@ -1220,8 +1290,14 @@ static void test_every_operator_has_a_row(void **state) {
 }
 
 int main(void) {
-    struct CMUnitTest tests[ROWS + 1] = {{"every operator has a row", test_every_operator_has_a_row, NULL, NULL, NULL}};
+    struct CMUnitTest tests[ROWS + LARGES + 1] = {
+        {"every operator has a row", test_every_operator_has_a_row, NULL, NULL, NULL}};
     for (int i = 0; i < ROWS; i++)
         tests[i + 1] = (struct CMUnitTest){rows[i].name, test_row, NULL, NULL, (void *)(uintptr_t)&rows[i]};
-    return _cmocka_run_group_tests("operators", tests, ROWS + 1, NULL, NULL);
+#ifdef TEST_CUDA
+    for (int i = 0; i < LARGES; i++)
+        tests[ROWS + 1 + i] =
+            (struct CMUnitTest){larges[i].name, test_large, NULL, NULL, (void *)(uintptr_t)&larges[i]};
+#endif
+    return _cmocka_run_group_tests("operators", tests, ROWS + LARGES + 1, NULL, NULL);
 }

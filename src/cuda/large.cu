@@ -1,0 +1,447 @@
+#include "cuda/large.cuh"
+
+#include "cuda/activation.cuh"
+#include "cuda/blaslt.cuh"
+
+extern "C" {
+#include "ops/ops.h"
+}
+
+// The rule, by sizes and types alone. From 2^27 multiplications on a product keeps a large card busy for longer than a
+// launch takes, and sides of 64 fill the tiles that the library multiplies on; below that our own products, which convert
+// as they load and join others in one launch, are faster. Rows of multiples of 8 elements lie at multiples of 16 bytes,
+// as the card's copy engine wants them. fp32 without tf32 stays with us: the library has no tensor cores for it.
+enum { PRODUCTS_LEAST = 1 << 27, SIDE_LEAST = 64, SIDE_STEP = 8 };
+
+struct sizes {
+    int64_t rows, I, O;
+    dtype type; // of products' operands
+    int act;
+};
+
+static sizes sizes_of(const call *c) {
+    return sizes{operand_rows(&c->out[0]), operand_width(&c->in[0]), operand_width(&c->out[0]), c->out[0].type,
+        (int)((const linear_attr *)c->attr)->act};
+}
+
+static bool is_side(int64_t n) {
+    return n >= SIDE_LEAST && n % SIDE_STEP == 0;
+}
+
+// An operand that is of the products' type, or becomes so.
+static bool is_source(const operand *o, dtype type) {
+    return o->type == type || o->type == DTYPE_F32;
+}
+
+static bool is_large(const call *c) {
+    sizes s = sizes_of(c);
+    bool low = s.type == DTYPE_BF16 || s.type == DTYPE_F16;
+    if (!low && !(s.type == DTYPE_F32 && c->tf32)) return false;
+    if (!is_source(&c->in[0], s.type) || c->in[1].type != DTYPE_F32 || c->in[2].type != DTYPE_F32) return false;
+    if (c->backward && (!is_source(&c->dout[0], s.type) || !is_source(&c->din[0], s.type))) return false;
+    return is_side(s.I) && is_side(s.O) && s.rows >= SIDE_LEAST && s.rows * s.I * s.O >= PRODUCTS_LEAST;
+}
+
+// Products
+
+static blaslt_shape shape_forward(const call *c) {
+    sizes s = sizes_of(c);
+    return blaslt_shape{s.rows, s.O, s.I, s.type, s.type, false, false, c->in[2].shape.rank > 0, s.act == ACT_RELU};
+}
+
+static blaslt_shape shape_dx(const call *c) {
+    sizes s = sizes_of(c);
+    return blaslt_shape{s.rows, s.I, s.O, s.type, c->din[0].type, false, true, false, false};
+}
+
+static blaslt_shape shape_dw(const call *c) {
+    sizes s = sizes_of(c);
+    return blaslt_shape{s.O, s.I, s.rows, s.type, DTYPE_F32, true, true, false, false};
+}
+
+// Backward reads what forward has converted: it is taken only where forward was.
+bool large_takes(const call *c) {
+    if (c->op != OP_linear || !is_large(c)) return false;
+    blaslt_shape forward = shape_forward(c);
+    if (!blaslt_has(c->queue, &forward)) return false;
+    if (!c->backward) return true;
+    blaslt_shape dx = shape_dx(c), dw = shape_dw(c);
+    return c->dout[0].data && (!c->din[0].data || blaslt_has(c->queue, &dx)) &&
+           (!c->din[1].data || blaslt_has(c->queue, &dw));
+}
+
+// Memory: reserve holds z where the activation is GELU, then the low weights and bias; where backward will not run, these
+// are in the scratch. All of it lies at multiples of 64 bytes.
+
+struct places {
+    void *z, *w, *bias, *x, *dz; // in the products' type
+    float *sums;                 // [parts][O]
+    void *room, *other_room;
+};
+
+static size_t up(size_t bytes) {
+    return (bytes + 63) / 64 * 64;
+}
+
+static size_t copy_bytes(const operand *o, dtype type) {
+    return o->type == type ? 0 : up((size_t)operand_count(o) * dtype_bytes(type));
+}
+
+static size_t weights_bytes(const call *c) {
+    return copy_bytes(&c->in[1], c->out[0].type) + copy_bytes(&c->in[2], c->out[0].type);
+}
+
+static size_t z_bytes(const call *c) {
+    return sizes_of(c).act == ACT_GELU ? up((size_t)operand_count(&c->out[0]) * dtype_bytes(c->out[0].type)) : 0;
+}
+
+static char *room_at(const char *p) {
+    return (char *)(((uintptr_t)p + 255) / 256 * 256);
+}
+
+enum { ROOM_BYTES = BLASLT_ROOM + 256 };
+
+// A block of the slope takes 128 columns of a part of the rows, a thread eight of them of every sixteenth row, two rows at
+// a time so that their loads are on their way together.
+enum { ACROSS = 16, STRIP = 8 * ACROSS, DOWN = 16, THREADS = ACROSS * DOWN, AT_ONCE = 2, PARTS_MOST = 256, BLOCKS = 264 };
+
+// How many parts the rows are cut into, by sizes alone: enough blocks to fill a large card, of 32 rows at least.
+static int64_t parts_of(const sizes &s) {
+    int64_t parts = BLOCKS / ((s.O + STRIP - 1) / STRIP);
+    if (parts > s.rows / (DOWN * AT_ONCE)) parts = s.rows / (DOWN * AT_ONCE);
+    return parts < 1 ? 1 : parts > PARTS_MOST ? (int64_t)PARTS_MOST : parts;
+}
+
+static size_t sums_bytes(const call *c) {
+    sizes s = sizes_of(c);
+    return up((size_t)(parts_of(s) * s.O) * sizeof(float));
+}
+
+// dz is dy where the activation has no slope and dy is of the products' type.
+static bool has_dz(const call *c) {
+    return sizes_of(c).act != ACT_NONE || c->dout[0].type != c->out[0].type;
+}
+
+static size_t dz_bytes(const call *c) {
+    return has_dz(c) ? up((size_t)operand_count(&c->out[0]) * dtype_bytes(c->out[0].type)) : 0;
+}
+
+static places places_of(const call *c) {
+    dtype type = c->out[0].type;
+    places p = {};
+    char *at = (char *)c->scratch, *kept = (char *)c->reserve;
+    if (z_bytes(c)) p.z = kept;
+    char **weights = kept ? &kept : &at;
+    if (kept) kept += z_bytes(c);
+    p.w = *weights;
+    p.bias = *weights += copy_bytes(&c->in[1], type);
+    *weights += copy_bytes(&c->in[2], type);
+    p.x = at;
+    at += copy_bytes(&c->in[0], type);
+    if (c->backward) {
+        p.dz = has_dz(c) ? at : c->dout[0].data;
+        p.sums = (float *)(at + dz_bytes(c));
+        at += dz_bytes(c) + sums_bytes(c);
+    }
+    p.room = room_at(at);
+    p.other_room = room_at(at + ROOM_BYTES);
+    return p;
+}
+
+size_t large_scratch(const call *c) {
+    if (!is_large(c)) return 0;
+    size_t x = copy_bytes(&c->in[0], c->out[0].type);
+    if (!c->backward) return x + (c->keeps ? 0 : weights_bytes(c)) + ROOM_BYTES;
+    return x + dz_bytes(c) + sums_bytes(c) + 2 * (size_t)ROOM_BYTES;
+}
+
+size_t large_reserve(const call *c) {
+    return is_large(c) ? weights_bytes(c) : 0;
+}
+
+// Runs of eight elements, which are aligned
+
+CUDA_FN void run_load(float v[8], const view &from, int64_t i) {
+    if (from.type == DTYPE_F32) {
+        *(float4 *)v = *(const float4 *)((const float *)from.data + i);
+        *(float4 *)(v + 4) = *(const float4 *)((const float *)from.data + i + 4);
+        return;
+    }
+    uint4 w = *(const uint4 *)((const uint16_t *)from.data + i);
+    const uint32_t *pair = (const uint32_t *)&w;
+#pragma unroll
+    for (int p = 0; p < 4; p++) {
+        float2 f = from.type == DTYPE_BF16 ? __bfloat1622float2(*(const __nv_bfloat162 *)&pair[p])
+                                           : __half22float2(*(const __half2 *)&pair[p]);
+        v[2 * p] = f.x;
+        v[2 * p + 1] = f.y;
+    }
+}
+
+CUDA_FN void run_store(const view &to, int64_t i, const float v[8]) {
+    if (to.type == DTYPE_F32) {
+        *(float4 *)((float *)to.data + i) = *(const float4 *)v;
+        *(float4 *)((float *)to.data + i + 4) = *(const float4 *)(v + 4);
+        return;
+    }
+    uint4 w;
+    uint32_t *pair = (uint32_t *)&w;
+#pragma unroll
+    for (int p = 0; p < 4; p++) {
+        if (to.type == DTYPE_BF16) *(__nv_bfloat162 *)&pair[p] = __floats2bfloat162_rn(v[2 * p], v[2 * p + 1]);
+        if (to.type == DTYPE_F16) *(__half2 *)&pair[p] = __floats2half2_rn(v[2 * p], v[2 * p + 1]);
+    }
+    *(uint4 *)((uint16_t *)to.data + i) = w;
+}
+
+// Conversions: up to three tensors in one launch
+
+struct narrow_jobs {
+    view from[3], to[3];
+    int64_t end[3]; // of its runs, counted through all tensors
+    int count;
+};
+
+static __global__ void narrow_kernel(const __grid_constant__ narrow_jobs j) {
+    cuda_begin();
+    int n = 0;
+    FOR_EACH(i, j.end[j.count - 1]) {
+        while (i >= j.end[n]) n++;
+        int64_t at = (i - (n ? j.end[n - 1] : 0)) * 8;
+        alignas(16) float v[8];
+        run_load(v, j.from[n], at);
+        run_store(j.to[n], at, v);
+    }
+}
+
+// Adds a tensor that is there and not of the type, to be copied.
+static void narrow_add(narrow_jobs *j, const operand *o, dtype type, void *to) {
+    if (!o->data || o->type == type) return;
+    j->from[j->count] = view_of(o);
+    j->to[j->count] = view{to, (int)type, false};
+    j->end[j->count] = operand_count(o) / 8 + (j->count ? j->end[j->count - 1] : 0);
+    j->count++;
+}
+
+// Where it is then.
+static const void *narrowed(const operand *o, dtype type, const void *to) {
+    return !o->data || o->type == type ? o->data : to;
+}
+
+static void narrow_weights(narrow_jobs *j, const call *c, const places &p) {
+    narrow_add(j, &c->in[1], c->out[0].type, p.w);
+    narrow_add(j, &c->in[2], c->out[0].type, p.bias);
+}
+
+static void narrow_launch(const call *c, const narrow_jobs &j) {
+    if (j.count) LAUNCH_EARLY(c, narrow_kernel, blocks_for(j.end[j.count - 1], 256), 256, 0, j);
+}
+
+static void narrow(const call *c) {
+    narrow_jobs j = {};
+    narrow_weights(&j, c, places_of(c));
+    narrow_launch(c, j);
+}
+
+// Forward
+
+// Activations in place, or from what is kept.
+static __global__ void activate_kernel(view z, view y, int act, int64_t runs) {
+    cuda_begin();
+    FOR_EACH(i, runs) {
+        alignas(16) float v[8];
+        run_load(v, z, i * 8);
+        activate_run<8>(act, v);
+        run_store(y, i * 8, v);
+    }
+}
+
+static void forward(const call *c) {
+    sizes s = sizes_of(c);
+    places p = places_of(c);
+    blaslt_shape shape = shape_forward(c);
+    narrow_jobs j = {};
+    narrow_add(&j, &c->in[0], s.type, p.x);
+    if (!c->reserve) narrow_weights(&j, c, p);
+    narrow_launch(c, j);
+    void *to = p.z ? p.z : c->out[0].data;
+    blaslt_data d = {narrowed(&c->in[0], s.type, p.x), narrowed(&c->in[1], s.type, p.w),
+        narrowed(&c->in[2], s.type, p.bias), to, false};
+    blaslt_multiply(c, &shape, &d, p.room);
+    if (s.act == ACT_NONE || s.act == ACT_RELU) return;
+    int64_t runs = s.rows * s.O / 8;
+    view z = {to, (int)s.type, false};
+    LAUNCH_EARLY(c, activate_kernel, blocks_for(runs, 256), 256, 0, z, view_of(&c->out[0]), s.act, runs);
+}
+
+// Backward
+
+struct slope_args {
+    view dy, seen, dz; // seen: z for GELU, else y; dz without data: dy is what is wanted
+    int act, width;
+    int64_t rows;
+    float *sums; // [parts][width], or NULL
+};
+
+CUDA_FN void slope_seen(int act, float d[8], const float seen[8]) {
+    if (act == ACT_GELU) {
+#pragma unroll
+        for (int e = 0; e < 8; e++) d[e] *= activation_slope(ACT_GELU, seen[e], 0);
+    } else {
+        slope_run<8>(act, d, seen);
+    }
+}
+
+static __global__ void __launch_bounds__(THREADS) slope_kernel(const __grid_constant__ slope_args a) {
+    cuda_begin();
+    __shared__ float room[DOWN][STRIP];
+    int tx = threadIdx.x % ACROSS, ty = threadIdx.x / ACROSS, column = blockIdx.x * STRIP + tx * 8;
+    int64_t row = a.rows * blockIdx.y / gridDim.y + ty, end = a.rows * (blockIdx.y + 1) / gridDim.y;
+    float sum[8] = {};
+    for (; column < a.width && row < end; row += DOWN * AT_ONCE) {
+        alignas(16) float d[AT_ONCE][8] = {}, seen[AT_ONCE][8] = {};
+#pragma unroll
+        for (int r = 0; r < AT_ONCE; r++) {
+            int64_t i = (row + r * DOWN) * a.width + column;
+            if (row + r * DOWN >= end) continue;
+            run_load(d[r], a.dy, i);
+            if (a.act != ACT_NONE) run_load(seen[r], a.seen, i);
+        }
+#pragma unroll
+        for (int r = 0; r < AT_ONCE; r++) {
+            slope_seen(a.act, d[r], seen[r]);
+            if (a.dz.data && row + r * DOWN < end) run_store(a.dz, (row + r * DOWN) * a.width + column, d[r]);
+#pragma unroll
+            for (int e = 0; e < 8; e++) sum[e] += d[r][e];
+        }
+    }
+    if (!a.sums) return;
+#pragma unroll
+    for (int e = 0; e < 8; e++) room[ty][tx * 8 + e] = sum[e];
+    __syncthreads();
+    int to = blockIdx.x * STRIP + threadIdx.x;
+    if (threadIdx.x >= STRIP || to >= a.width) return;
+    float total = 0;
+#pragma unroll
+    for (int r = 0; r < DOWN; r++) total += room[r][threadIdx.x];
+    a.sums[(int64_t)blockIdx.y * a.width + to] = total;
+}
+
+enum { ADD_ACROSS = 32, ADD_DOWN = 8 };
+
+static __global__ void bias_kernel(const float *sums, int parts, int width, view db) {
+    cuda_begin();
+    __shared__ float room[ADD_DOWN][ADD_ACROSS];
+    int column = blockIdx.x * ADD_ACROSS + threadIdx.x;
+    float sum = 0;
+    if (column < width) {
+#pragma unroll 8
+        for (int p = threadIdx.y; p < parts; p += ADD_DOWN) sum += sums[(int64_t)p * width + column];
+    }
+    room[threadIdx.y][threadIdx.x] = sum;
+    __syncthreads();
+    if (threadIdx.y || column >= width) return;
+    for (int r = 1; r < ADD_DOWN; r++) sum += room[r][threadIdx.x];
+    view_put(db, column, sum);
+}
+
+static void slope(const call *c) {
+    sizes s = sizes_of(c);
+    places p = places_of(c);
+    view seen = p.z ? view{p.z, (int)s.type, false} : view_of(&c->out[0]);
+    slope_args a = {view_of(&c->dout[0]), seen, view{has_dz(c) ? p.dz : NULL, (int)s.type, false}, s.act, (int)s.O,
+        s.rows, c->din[2].data ? p.sums : NULL};
+    dim3 grid((unsigned)((s.O + STRIP - 1) / STRIP), (unsigned)parts_of(s));
+    LAUNCH_EARLY(c, slope_kernel, grid, THREADS, 0, a);
+}
+
+static void input_gradient(const call *c) {
+    places p = places_of(c);
+    blaslt_shape shape = shape_dx(c);
+    blaslt_data d = {p.dz, narrowed(&c->in[1], shape.type, p.w), NULL, c->din[0].data, c->din[0].add};
+    blaslt_multiply(c, &shape, &d, p.room);
+}
+
+static void weights_gradient(const call *c) {
+    places p = places_of(c);
+    blaslt_shape shape = shape_dw(c);
+    narrow_jobs j = {};
+    if (c->din[1].data) narrow_add(&j, &c->in[0], shape.type, p.x);
+    narrow_launch(c, j);
+    blaslt_data d = {p.dz, narrowed(&c->in[0], shape.type, p.x), NULL, c->din[1].data, c->din[1].add};
+    if (c->din[1].data) blaslt_multiply(c, &shape, &d, p.other_room);
+    if (!c->din[2].data) return;
+    unsigned blocks = (unsigned)((shape.m + ADD_ACROSS - 1) / ADD_ACROSS);
+    int parts = (int)parts_of(sizes_of(c));
+    LAUNCH_EARLY(c, bias_kernel, blocks, dim3(ADD_ACROSS, ADD_DOWN), 0, (const float *)p.sums, parts, (int)shape.m,
+        view_of(&c->din[2]));
+}
+
+// Stages
+
+bool large_has(const call *c, large_stage s) {
+    switch (s) {
+    case LARGE_NARROW: return !c->backward && c->reserve && weights_bytes(c);
+    case LARGE_FORWARD: return !c->backward;
+    case LARGE_SLOPE: return c->backward && (has_dz(c) || c->din[2].data);
+    case LARGE_INPUT: return c->backward && c->din[0].data;
+    case LARGE_WEIGHTS: return c->backward && (c->din[1].data || c->din[2].data);
+    default: return false;
+    }
+}
+
+void large_launch(const call *c, large_stage s) {
+    switch (s) {
+    case LARGE_NARROW: narrow(c); break;
+    case LARGE_FORWARD: forward(c); break;
+    case LARGE_SLOPE: slope(c); break;
+    case LARGE_INPUT: input_gradient(c); break;
+    default: weights_gradient(c); break;
+    }
+}
+
+struct touched {
+    range *to;
+    int count;
+};
+
+static void touch(touched *t, const void *at, size_t bytes, bool written) {
+    if (!at || !bytes) return;
+    CHECK(t->count < LARGE_RANGES, "a stage of a layer touches too much");
+    t->to[t->count++] = range{(const char *)at, (const char *)at + bytes, written};
+}
+
+static void touch_operand(touched *t, const operand *o, bool written) {
+    touch(t, o->data, (size_t)operand_count(o) * dtype_bytes(o->type), written);
+}
+
+static void touch_weights(touched *t, const call *c, const places &p, bool written) {
+    if (c->reserve) touch(t, p.w, weights_bytes(c), written);
+}
+
+int large_ranges(const call *c, large_stage s, range *to) {
+    places p = places_of(c);
+    touched t = {to, 0};
+    if (s == LARGE_NARROW || s == LARGE_FORWARD || s == LARGE_INPUT) {
+        touch_operand(&t, &c->in[1], false);
+        touch_operand(&t, &c->in[2], false);
+        touch_weights(&t, c, p, s == LARGE_NARROW);
+    }
+    if (s == LARGE_FORWARD || s == LARGE_WEIGHTS) touch_operand(&t, &c->in[0], false);
+    if (s == LARGE_FORWARD) touch_operand(&t, &c->out[0], true);
+    if (s == LARGE_FORWARD) touch(&t, c->scratch, large_scratch(c), true);
+    if (s == LARGE_FORWARD || s == LARGE_SLOPE) touch(&t, p.z, z_bytes(c), s == LARGE_FORWARD);
+    if (!c->backward) return t.count;
+    if (s == LARGE_SLOPE) touch_operand(&t, &c->out[0], false);
+    if (s == LARGE_SLOPE || !has_dz(c)) touch_operand(&t, &c->dout[0], false);
+    if (has_dz(c)) touch(&t, p.dz, dz_bytes(c), s == LARGE_SLOPE);
+    if (s != LARGE_INPUT) touch(&t, p.sums, sums_bytes(c), s == LARGE_SLOPE);
+    if (s == LARGE_INPUT) touch_operand(&t, &c->din[0], true);
+    if (s == LARGE_INPUT) touch(&t, p.room, BLASLT_ROOM, true);
+    if (s != LARGE_WEIGHTS) return t.count;
+    touch_operand(&t, &c->din[1], true);
+    touch_operand(&t, &c->din[2], true);
+    touch(&t, p.x, copy_bytes(&c->in[0], c->out[0].type), true);
+    touch(&t, p.other_room, BLASLT_ROOM, true);
+    return t.count;
+}
