@@ -13,7 +13,8 @@ CUDA_FN float value(float p, float t, float) {
 
 CUDA_FN float slope(float p, float t, float) {
     float size = fabsf(p) + fabsf(t), away = (float)((p > t) - (p < t)), sign = (float)((p > 0) - (p < 0));
-    return size == 0 ? 0.0f : 2 * (away - fabsf(p - t) / size * sign) / size;
+    bool apart = p * t < 0;
+    return size == 0 ? 0.0f : 2 * (apart ? away : away - fabsf(p - t) / size * sign) / size;
 }
 
 POINTWISE_KERNEL(smape);

@@ -981,7 +981,9 @@ static double kin_slope(kin k, double p, double t) {
     switch (k) {
     case KIN_MSE: return 2 * d;
     case KIN_HUBER: return fabs(d) <= 0.75 ? d : 0.75 * sign;
-    case KIN_SMAPE: return size > 0 ? 2 * sign / size - 2 * fabs(d) / (size * size) * ((p > 0) - (p < 0)) : 0;
+    case KIN_SMAPE:
+        if (p * t < 0) return 2 * sign / size; // of a fixed denominator: the value itself is 2 everywhere
+        return size > 0 ? 2 * sign / size - 2 * fabs(d) / (size * size) * ((p > 0) - (p < 0)) : 0;
     default: return sign;
     }
 }

@@ -348,8 +348,10 @@ static tensor quantile_row(trial *t) {
     return op_quantile(t->g, p, trial_floats(t, shape2(t->n, 7), -1, 1), row_weights(t), levels);
 }
 
+// Predictions of the targets' sign: where signs differ, the slope is not that of the value (see ops/smape.c).
 static tensor smape_row(trial *t) {
-    tensor p = trial_weight(t, shape2(t->n, 7), 1);
+    tensor x = trial_weight(t, shape2(t->n, 7), 0.4f),
+           p = op_axpby(t->g, x, trial_floats(t, shape2(t->n, 7), 1, 2), 1, 1);
     return op_smape(t->g, p, trial_floats(t, shape2(t->n, 7), 0.5f, 2), row_weights(t));
 }
 
