@@ -357,7 +357,7 @@ static void panels_become_samples(void **state) {
     err e = {0};
     int64_t held;
     support_ok(panel_parse(&p, "p.csv", text, strlen(text), &e), &e);
-    dataset *d = build_panel(&p, "p.csv", &(build_panel_options){2, 1}, &held, &e);
+    dataset *d = build_panel(&p, "p.csv", &(build_panel_options){2, 1, 0}, &held, &e);
     support_ok(d && dataset_check(d, "p.csv", &e), &e);
     // A has 6 values before its last 2, which are held out; seen up to 1..4 its targets lie before them. B likewise has
     // 3, and one other. C is too short.
@@ -370,8 +370,8 @@ static void panels_become_samples(void **state) {
     assert_memory_equal(d->target + 5 * 2, last, sizeof last);
     assert_int_equal(d->horizon, 2);
     dataset_free(d);
-    assert_null(build_panel(&p, "p.csv", &(build_panel_options){8, 1}, &held, &e));
-    assert_null(build_panel(&p, "p.csv", &(build_panel_options){0, 1}, &held, &e));
+    assert_null(build_panel(&p, "p.csv", &(build_panel_options){8, 1, 0}, &held, &e));
+    assert_null(build_panel(&p, "p.csv", &(build_panel_options){0, 1, 0}, &held, &e));
     panel_done(&p);
 }
 
