@@ -115,10 +115,10 @@ static void release(void *owner) {
 }
 
 dataset *build_ends(dataset *from, err *e) {
-    int64_t n = from->panel, width = from->target_width;
+    int64_t n = from->target ? from->panel : 0, width = from->target_width;
     size_t at = 0, bytes = 2 * dataset_room(n, sizeof(int32_t)) + dataset_room(n * width, sizeof(float));
     dataset *d = n ? dataset_new(bytes, e) : NULL;
-    if (!n) err_input(e, "%s: holds no series by name; import a panel (one series a row)", from->name);
+    if (!n) err_input(e, "%s: holds no series with names and targets; import a panel (one series a row)", from->name);
     if (!d) {
         dataset_free(from);
         return NULL;
