@@ -459,25 +459,24 @@ static void tell_panel(const job *j, const panel *p, int64_t horizon, int64_t he
 
 static bool import_panel(job *j, err *e) {
     panel p;
-    int64_t held = 0;
     build_panel_options o = {j->horizon ? j->horizon : PANEL_HORIZON, j->history ? j->history : HISTORY, j->recent};
     if (j->files > 1) return err_input(e, "%s: is imported by itself; leave the other files out", j->file[0]);
     if (!j->horizon)
         return err_input(e, "%s: is a panel of series; say how many values to forecast with --horizon N", j->file[0]);
     if (!panel_read(&p, j->file[0], e)) return false;
-    dataset *d = build_panel(&p, j->file[0], &o, &held, e);
+    dataset *d = build_panel(&p, j->file[0], &o, e);
     json_t *about = sources_json(j, "panel");
     bool ok = d && about;
     if (d && !about) err_input(e, "the file's name is not UTF-8; rename the file");
     if (ok) {
-        json_object_set_new(about, "held_out", json_integer((json_int_t)held));
+        json_object_set_new(about, "held_out", json_integer((json_int_t)d->held));
         json_object_set_new(about, "series", json_integer((json_int_t)p.series));
         json_object_set_new(about, "horizon", json_integer((json_int_t)o.horizon));
         json_object_set_new(about, "history", json_integer((json_int_t)o.history));
         json_object_set_new(about, "recent", json_integer((json_int_t)o.recent));
         ok = set_write(d, about, j->out, e);
     }
-    if (ok) tell_panel(j, &p, o.horizon, held);
+    if (ok) tell_panel(j, &p, o.horizon, d->held);
     json_decref(about);
     dataset_free(d);
     panel_done(&p);

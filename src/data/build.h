@@ -67,10 +67,10 @@ typedef struct {
 
 // A panel to one stream, "series", of one column. Samples are (series, t) with `history` values up to t and `horizon`
 // targets behind it, ordered by how far t is from the end of its series: earlier first. The last sample of every series
-// has the last `horizon` values as its targets: these are held out, `*held` of them, at the dataset's end; all others
+// has the last `horizon` values as its targets: these are held out, `held` of them, at the dataset's end; all others
 // have their targets before those. Series that are too short have no samples, but are there with their names. ERR_INPUT
 // where none is left.
-dataset *build_panel(const panel *p, const char *name, const build_panel_options *o, int64_t *held, err *e);
+dataset *build_panel(const panel *p, const char *name, const build_panel_options *o, err *e);
 
 // The ends of a panel's series: one sample for each, which has seen all of its values; its targets, which nobody knows
 // yet, are zeros. `from` is kept by the new dataset, and freed with it or, on failure, at once.

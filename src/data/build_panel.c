@@ -71,13 +71,13 @@ static size_t names_room(const panel *p) {
     return bytes;
 }
 
-dataset *build_panel(const panel *p, const char *name, const build_panel_options *o, int64_t *held, err *e) {
+dataset *build_panel(const panel *p, const char *name, const build_panel_options *o, err *e) {
     static const char *const column[] = {"value"};
     if (!check(p, name, o, e)) return NULL;
-    int64_t values = p->offset[p->series], samples = place(p, o, NULL, NULL, NULL, NULL, held);
-    if (samples - *held < 1 || samples > INT32_MAX) {
+    int64_t values = p->offset[p->series], held, samples = place(p, o, NULL, NULL, NULL, NULL, &held);
+    if (samples - held < 1 || samples > INT32_MAX) {
         err_input(e, "%s: %" PRId64 " samples beside the %" PRId64 " that are held out; use another horizon", name,
-            samples - *held, *held);
+            samples - held, held);
         return NULL;
     }
     size_t at = 0, named = strlen(name) + 1,
@@ -97,7 +97,7 @@ dataset *build_panel(const panel *p, const char *name, const build_panel_options
         dataset_free(d);
         return NULL;
     }
-    place(p, o, d, target, row, first, held);
+    place(p, o, d, target, row, first, &held);
     d->samples = samples;
     d->streams = 1;
     d->stream[0] = (stream){.name = "series", .row = row, .first = first};
@@ -105,7 +105,7 @@ dataset *build_panel(const panel *p, const char *name, const build_panel_options
     d->stream[0].series.columns = column;
     d->target = target;
     d->target_width = d->horizon = o->horizon;
-    d->held = *held;
+    d->held = held;
     take_names(d, p, &at);
     return d;
 }

@@ -355,14 +355,13 @@ static void panels_become_samples(void **state) {
     static const char text[] = "V1,V2,V3,V4,V5,V6,V7,V8,V9\nA,1,2,3,4,5,6,7,8\nB,11,12,13,14,15\nC,21,22\n";
     panel p;
     err e = {0};
-    int64_t held;
     support_ok(panel_parse(&p, "p.csv", text, strlen(text), &e), &e);
-    dataset *d = build_panel(&p, "p.csv", &(build_panel_options){2, 1, 0}, &held, &e);
+    dataset *d = build_panel(&p, "p.csv", &(build_panel_options){2, 1, 0}, &e);
     support_ok(d && dataset_check(d, "p.csv", &e), &e);
     // A has 6 values before its last 2, which are held out; seen up to 1..4 its targets lie before them. B likewise has
     // 3, and one other. C is too short.
     static const int32_t row[] = {0, 1, 2, 3, 8, 5, 10}, first[] = {0, 0, 0, 0, 8, 0, 8};
-    assert_int_equal(held, 2);
+    assert_int_equal(d->held, 2);
     assert_int_equal(d->samples, 7);
     assert_memory_equal(d->stream[0].row, row, sizeof row);
     assert_memory_equal(d->stream[0].first, first, sizeof first);
@@ -372,14 +371,14 @@ static void panels_become_samples(void **state) {
     dataset_free(d);
     // Of the targets before those held out only the last three: A is seen up to its rows 2 and 3, B to its first.
     static const int32_t recent[] = {2, 3, 8, 5, 10};
-    d = build_panel(&p, "p.csv", &(build_panel_options){2, 1, 3}, &held, &e);
+    d = build_panel(&p, "p.csv", &(build_panel_options){2, 1, 3}, &e);
     support_ok(d != NULL, &e);
     assert_int_equal(d->samples, 5);
     assert_memory_equal(d->stream[0].row, recent, sizeof recent);
     dataset_free(d);
-    assert_null(build_panel(&p, "p.csv", &(build_panel_options){8, 1, 0}, &held, &e));
-    assert_null(build_panel(&p, "p.csv", &(build_panel_options){0, 1, 0}, &held, &e));
-    assert_null(build_panel(&p, "p.csv", &(build_panel_options){2, 1, 1}, &held, &e));
+    assert_null(build_panel(&p, "p.csv", &(build_panel_options){8, 1, 0}, &e));
+    assert_null(build_panel(&p, "p.csv", &(build_panel_options){0, 1, 0}, &e));
+    assert_null(build_panel(&p, "p.csv", &(build_panel_options){2, 1, 1}, &e));
     panel_done(&p);
 }
 
@@ -389,10 +388,9 @@ static void panels_keep_their_series(void **state) {
     static const char text[] = "A,1,2,3,4,5,6,7,8\n\"B, too\",11,12,13,14,15\nC,21,22\n";
     panel p;
     err e = {0};
-    int64_t held;
     split sp;
     support_ok(panel_parse(&p, "p.csv", text, strlen(text), &e), &e);
-    dataset *made = build_panel(&p, "p.csv", &(build_panel_options){2, 1, 0}, &held, &e);
+    dataset *made = build_panel(&p, "p.csv", &(build_panel_options){2, 1, 0}, &e);
     json_t *about = json_object();
     support_ok(made && set_write(made, about, "p.npz", &e), &e);
     json_decref(about);

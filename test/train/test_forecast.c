@@ -270,7 +270,6 @@ static dataset *panel_data(void) {
     static char text[1 << 16];
     size_t at = 0;
     panel p;
-    int64_t held;
     dice d = {.seed = 4};
     for (int s = 0; s < PANEL_SERIES; s++) {
         at += (size_t)snprintf(text + at, sizeof text - at, "S%d", s);
@@ -283,9 +282,9 @@ static dataset *panel_data(void) {
         assert_true(at < sizeof text);
     }
     support_ok(panel_parse(&p, "made up", text, at, &e), &e);
-    dataset *made = build_panel(&p, "made up", &(build_panel_options){PANEL_HORIZON, 8, 0}, &held, &e);
+    dataset *made = build_panel(&p, "made up", &(build_panel_options){PANEL_HORIZON, 8, 0}, &e);
     support_ok(made != NULL, &e);
-    assert_int_equal(held, PANEL_SERIES);
+    assert_int_equal(made->held, PANEL_SERIES);
     panel_done(&p);
     return made;
 }
