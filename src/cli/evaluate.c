@@ -94,8 +94,9 @@ static bool score_members(trained *t, score *s, err *e) {
     const dataset *d = t->s.data;
     float *all = trained_predict(t, e);
     int K = d->classes;
+    if (!all) return false;
     *s = (score){.samples = t->samples.count};
-    for (int64_t i = 0; all && i < s->samples; i++) {
+    for (int64_t i = 0; i < s->samples; i++) {
         const float *p = all + i * K;
         int32_t label = d->label[t->samples.first + i], answer = 0;
         for (int k = 1; k < K; k++)
@@ -107,7 +108,7 @@ static bool score_members(trained *t, score *s, err *e) {
     s->mcc = metric_mcc(s->confusion, K);
     s->macro_f1 = metric_macro_f1(s->confusion, K);
     free(all);
-    return all != NULL;
+    return true;
 }
 
 static bool evaluate_classes(trained *t, bool json, err *e) {
@@ -252,14 +253,13 @@ static bool run(const cli_options *o, err *e) {
 }
 
 const cli_command cli_evaluate = {"evaluate", "RUN [key=value...]", "metrics of a trained run",
-    "RUN is a run's directory, whose best weights are taken, a file of weights or a checkpoint in one, or an "
-    "ensemble's\n"
-    "directory, whose members answer together: probabilities by their mean, forecasts by their median.\n"
+    "RUN is a run's directory, whose best weights are taken, or a file of weights or a checkpoint in one; or an\n"
+    "ensemble's directory, whose members answer together: probabilities by their mean, forecasts by their median.\n"
     "  --data SET          other data than the run's, whole; a run on bar files takes data.bars.STREAM=FILE instead\n"
     "  --part PART         train, validation, test or all (default: the test where there is one, all of other data)\n"
-    "  --test FILE         of a panel: the values that came after its series, with the same names "
-    "(M4-Weekly-test.csv);\n"
-    "                      forecasts are made from the very ends of the series\n"
+    "  --test FILE         of a panel: what came after its series, with the same names (M4-Weekly-test.csv); "
+    "forecasts\n"
+    "                      are made from the very ends of the series\n"
     "Of classes: loss, accuracy, MCC, macro F1 and the confusion matrix. Of forecasts: loss, MAE, RMSE, sMAPE; of\n"
     "series also MASE and OWA as in the M4 competition, with seasons of train.season steps: MASE by the naive error\n"
     "over all values that were known, OWA against the naive2 forecasts from the same values.\n"

@@ -201,13 +201,12 @@ static bool run(const cli_options *o, err *e) {
 
 const cli_command cli_predict = {"predict", "RUN -o FILE",
     "probabilities or forecasts of a trained run, sample by sample",
-    "RUN is a run's directory, whose best weights are taken, a file of weights or a checkpoint in one, or an "
-    "ensemble's\n"
-    "directory, whose members answer together: probabilities by their mean, forecasts by their median.\n"
-    "  -o FILE             where to: .npz or .csv. Of classes: probability, prediction, label; of forecasts: forecast\n"
-    "                      [samples, horizon] (with quantiles [samples, quantiles, horizon]), target; and sample, "
-    "time\n"
-    "                      and series where they are known\n"
+    "RUN is a run's directory, whose best weights are taken, or a file of weights or a checkpoint in one; or an\n"
+    "ensemble's directory, whose members answer together: probabilities by their mean, forecasts by their median.\n"
+    "  -o FILE             where to: .npz or .csv. Of classes: probability, prediction, label; of forecasts: target "
+    "and\n"
+    "                      forecast [samples, horizon], with quantiles [samples, quantiles, horizon]; and sample,\n"
+    "                      time and series where they are known\n"
     "  --data SET          other data than the run's, whole; a run on bar files takes data.bars.STREAM=FILE instead\n"
     "  --part PART         train, validation, test or all (default: the test where there is one, all of other data);\n"
     "                      future: of a panel, from the very ends of its series, one forecast each\n"

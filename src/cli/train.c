@@ -402,15 +402,15 @@ static void tell_member(const cli_options *o, const membership *m, uint64_t seed
 
 // Trains one member, or goes on with it, or passes it over where that has been done.
 static bool train_member(const cli_options *o, const setup *all, const membership *m, bool *interrupted, err *e) {
-    char seed[64], dir[2100];
+    char seed[64], dir[4352];
     char *path = members_dir(m->dir, m->number);
     uint64_t own = all->settings.seed + (uint64_t)m->number - 1;
     cli_options as = *o;
     setup described;
     snprintf(seed, sizeof seed, "train.seed=%llu", (unsigned long long)own);
-    snprintf(dir, sizeof dir, "run.dir=%s", path);
+    bool fits = (size_t)snprintf(dir, sizeof dir, "run.dir=%s", path) < sizeof dir && o->words + 3 <= WORDS_MOST;
+    bool ok = fits || err_input(e, "too many words, or too long a run.dir");
     as.seed = NULL;
-    bool ok = o->words + 3 <= WORDS_MOST || err_input(e, "too many words");
     if (ok) {
         as.word[as.words++] = seed;
         as.word[as.words++] = dir;
@@ -435,10 +435,19 @@ static void conclude_ensemble(const cli_options *o, const membership *m, bool in
         printf("ensemble  %s: %d members, which evaluate and predict take together\n", m->dir, m->of);
 }
 
+// A mistake in the description is found before the directory is touched.
+static bool could_run(const cli_options *o, err *e) {
+    setup s;
+    if (!setup_open(&s, o, e)) return false;
+    bool ok = setup_fits(&s, e) && settings_metric(s.config, settings_task(&s.settings, s.data), e);
+    setup_close(&s);
+    return ok;
+}
+
 static bool train_ensemble(const cli_options *o, const setup *all, err *e) {
     membership m = {.dir = all->settings.dir, .of = all->settings.ensemble};
     bool interrupted = false, resume = cli_given(o, "--resume") != NULL;
-    char *config = texts_config(all, e);
+    char *config = could_run(o, e) ? texts_config(all, e) : NULL;
     run *r = !config ? NULL : resume ? run_resume(m.dir, e) : run_begin(m.dir, e);
     bool ok = r && run_write(r, "config.yaml", config, e);
     if (ok) store_run(run_store(r), TRADEWIND_VERSION, config, "");
@@ -475,7 +484,6 @@ const cli_command cli_train = {"train", "CONFIG [key=value...]", "trains the mod
     "the program at once. --resume goes on exactly where the newest whole checkpoint of run.dir stands:\n"
     "  tradewind train runs/quickstart/config.yaml --resume\n"
     "--seed N stands for train.seed=N.\n"
-    "train.ensemble: N trains N members, with seeds from train.seed on, as runs in run.dir/member_1 and so on; "
-    "--resume\n"
-    "passes over those that are done. evaluate and predict take run.dir as one.\n",
+    "train.ensemble: N trains N members, with seeds from train.seed on, as runs in run.dir/member_1 and so on;\n"
+    "--resume passes over those that are done. evaluate and predict take run.dir as one.\n",
     print_keys, "--seed", WORDS_MOST, run_train, NULL, "--resume"};
