@@ -28,7 +28,7 @@ typedef struct {
     const char *feature[WORDS_MOST + OWN_MOST]; // "fast=a,b"
     build_options build;
     bars_options bars;
-    int64_t horizon, history, classes; // 0: not given
+    int64_t horizon, history, recent, classes; // 0: not given
     arena arena;
     progress bar;
 } job;
@@ -77,7 +77,7 @@ static bool read_numbers(job *j, err *e) {
         const char *name;
         int64_t least, *to;
     } counts[] = {{"--horizon", 1, &j->horizon}, {"--limit", 1, &b->barrier.limit}, {"--history", 1, &j->history},
-        {"--volatility", 0, &b->direction.volatility_bars}, {"--classes", 3, &j->classes}};
+        {"--recent", 1, &j->recent}, {"--volatility", 0, &b->direction.volatility_bars}, {"--classes", 3, &j->classes}};
     for (size_t i = 0; i < sizeof reals / sizeof *reals; i++) {
         const char *text = cli_given(j->o, reals[i].name);
         if (text && !read_real(reals[i].name, text, reals[i].to, e)) return false;
@@ -158,7 +158,7 @@ static bool means_something(const job *j, source_kind kind, err *e) {
         {"--classes", OF_DIRECTION | OF_WINDOWS}, {"--strong", OF_DIRECTION}, {"--up", OF_BARRIER},
         {"--down", OF_BARRIER}, {"--limit", OF_BARRIER}, {"--timeout", OF_BARRIER}, {"--side", OF_BARRIER},
         {"--value", OF_FORECAST}, {"--keep-coarse", OF_BARS}, {"--keep-filled", OF_BARS}, {"--names", OF_WINDOWS},
-        {"--history", OF_PANEL}};
+        {"--history", OF_PANEL}, {"--recent", OF_PANEL}};
     static const char *const labels[] = {"labels of direction", "labels of barriers", "forecasts"};
     int here = kind == SOURCE_ARRAYS ? OF_WINDOWS : kind == SOURCE_PANEL ? OF_PANEL : 1 << j->build.label;
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
@@ -459,23 +459,24 @@ static void tell_panel(const job *j, const panel *p, int64_t horizon, int64_t he
 
 static bool import_panel(job *j, err *e) {
     panel p;
-    int64_t held = 0;
-    build_panel_options o = {j->horizon ? j->horizon : PANEL_HORIZON, j->history ? j->history : HISTORY};
+    build_panel_options o = {j->horizon ? j->horizon : PANEL_HORIZON, j->history ? j->history : HISTORY, j->recent};
     if (j->files > 1) return err_input(e, "%s: is imported by itself; leave the other files out", j->file[0]);
     if (!j->horizon)
         return err_input(e, "%s: is a panel of series; say how many values to forecast with --horizon N", j->file[0]);
     if (!panel_read(&p, j->file[0], e)) return false;
-    dataset *d = build_panel(&p, j->file[0], &o, &held, e);
+    dataset *d = build_panel(&p, j->file[0], &o, e);
     json_t *about = sources_json(j, "panel");
     bool ok = d && about;
     if (d && !about) err_input(e, "the file's name is not UTF-8; rename the file");
     if (ok) {
-        json_object_set_new(about, "held_out", json_integer((json_int_t)held));
+        json_object_set_new(about, "held_out", json_integer((json_int_t)d->held));
         json_object_set_new(about, "series", json_integer((json_int_t)p.series));
         json_object_set_new(about, "horizon", json_integer((json_int_t)o.horizon));
+        json_object_set_new(about, "history", json_integer((json_int_t)o.history));
+        json_object_set_new(about, "recent", json_integer((json_int_t)o.recent));
         ok = set_write(d, about, j->out, e);
     }
-    if (ok) tell_panel(j, &p, o.horizon, held);
+    if (ok) tell_panel(j, &p, o.horizon, d->held);
     json_decref(about);
     dataset_free(d);
     panel_done(&p);
@@ -531,8 +532,11 @@ const cli_command cli_import = {"import", "FILE... -o SET.npz",
     "                      target=ARRAY,time=ARRAY; skip=ARRAY leaves one out\n"
     "of a panel:\n"
     "  --history N         values that a sample has seen at least (default 1)\n"
+    "  --recent N          train on targets among the last N values of a series only (default: all)\n"
+    "  The last --horizon values of every series are held out: they are what training is validated on, whatever\n"
+    "  data.split says. All values and the names are in the set; evaluate --test and predict --part future use them.\n"
     "\nWith an error no file is written. doc/data.md has the rules and what is in the file.\n",
     NULL, NULL, WORDS_MOST, run,
     "-o --output --types --horizon --tz --frames --features --label --band --volatility --classes --strong --up --down "
-    "--limit --timeout --side --value --names --history",
+    "--limit --timeout --side --value --names --history --recent",
     "--no-vector --keep-coarse --keep-filled"};

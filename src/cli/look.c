@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/term.h"
+#include "cli/members.h"
 #include "data/when.h"
 #include "run/checkpoint.h"
 #include "run/outline.h"
@@ -33,17 +34,30 @@ static void note_metric(void *arg, const char *part, const char *name, double va
     if (strcmp(part, "validation") != 0) return;
     if (strcmp(name, "loss") == 0) l->loss = value;
     if (strcmp(name, "mcc") == 0) l->mcc = value;
+    if (strcmp(name, "smape") == 0) l->smape = value;
+    if (strcmp(name, "mase") == 0) l->mase = value;
+    if (strcmp(name, "mae") == 0) l->mae = value;
+}
+
+// What is usual for what the run did.
+static void choose_metric(look *l) {
+    bool classes = !isnan(l->mcc), series = !isnan(l->mase);
+    l->metric = metric_usual(classes ? METRIC_CLASSES : series ? METRIC_SERIES : METRIC_FORECASTS);
+    l->value = classes ? l->mcc : series ? l->smape : l->mae;
+    if (isnan(l->value)) l->metric = NULL;
 }
 
 bool look_at_run(const char *dir, look *l, err *e) {
-    *l = (look){.loss = NAN, .mcc = NAN};
+    *l = (look){.loss = NAN, .mcc = NAN, .smape = NAN, .mase = NAN, .mae = NAN};
     if (!run_is(dir)) return err_input(e, "%s: is no run's directory; it has no config.yaml", dir);
     char *db = run_path(dir, "run.db");
     bool ok = store_read(db, &l->sum, e);
     if (ok && l->sum.best_epoch) ok = store_read_metrics(db, l->sum.best_epoch, note_metric, l, e);
     free(db);
+    choose_metric(l);
     value_of(dir, "config.yaml", "model.kind", l->model, sizeof l->model);
     value_of(dir, "plan.yaml", "device", l->device, sizeof l->device);
+    l->members = members_of(dir);
     l->status = l->sum.status;
     if (strcmp(l->status, "running") == 0 && !run_is_locked(dir)) l->status = "killed";
     return ok;
@@ -79,14 +93,49 @@ static char **list_files(const char *dir, int *count) {
     return name;
 }
 
+void look_add_json(const look *l, json_t *to) {
+    json_t *more = json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "validation_loss", json_number(l->loss),
+        "validation_mcc", json_number(l->mcc), "validation_smape", json_number(l->smape), "validation_mase",
+        json_number(l->mase), "validation_mae", json_number(l->mae), "seconds", json_number(l->sum.seconds));
+    if (to && more) json_object_update(to, more);
+    json_decref(more);
+}
+
 static void print_run_json(const char *dir, const look *l, char **name, int count) {
     const store_summary *s = &l->sum;
-    json_line(stdout, json_pack("{s:s, s:s, s:s, s:s, s:s, s:o, s:o, s:I, s:I, s:I, s:o, s:o, s:o, s:o}", "run", dir,
-                          "status", l->status, "model", l->model, "device", l->device, "version", s->version, "started",
-                          json_number(s->started), "changed", json_number(s->changed), "steps", (json_int_t)s->step,
-                          "epochs", (json_int_t)s->epochs, "best_epoch", (json_int_t)s->best_epoch, "validation_loss",
-                          json_number(l->loss), "validation_mcc", json_number(l->mcc), "seconds",
-                          json_number(s->seconds), "files", checkpoints_json(name, count)));
+    json_t *all = json_pack("{s:s, s:s, s:s, s:s, s:s, s:o, s:o, s:I, s:I, s:I}", "run", dir, "status", l->status,
+        "model", l->model, "device", l->device, "version", s->version, "started", json_number(s->started), "changed",
+        json_number(s->changed), "steps", (json_int_t)s->step, "epochs", (json_int_t)s->epochs, "best_epoch",
+        (json_int_t)s->best_epoch);
+    look_add_json(l, all);
+    if (all && l->members) json_object_set_new(all, "members", json_integer(l->members));
+    if (all) json_object_set_new(all, "files", checkpoints_json(name, count));
+    json_line(stdout, all);
+}
+
+static void print_member(const char *dir, int k) {
+    look l;
+    err why;
+    char *path = members_dir(dir, k);
+    if (!look_at_run(path, &l, &why))
+        printf("member    %d: not begun\n", k);
+    else if (l.metric)
+        printf("member    %d: %s, best epoch %lld of %lld, validation %s %.4g\n", k, l.status,
+            (long long)l.sum.best_epoch, (long long)l.sum.epochs, l.metric->title, l.value);
+    else
+        printf("member    %d: %s\n", k, l.status);
+    free(path);
+}
+
+static void print_resume(const char *dir, const look *l) {
+    if (strcmp(l->status, "killed") == 0 || strcmp(l->status, "stopped") == 0)
+        printf("resume    tradewind train %s/config.yaml --resume\n", dir);
+}
+
+static void print_ensemble(const char *dir, const look *l) {
+    printf("ensemble  %s: %s, %d members, %s, by tradewind %s\n", dir, l->status, l->members, l->model, l->sum.version);
+    for (int k = 1; k <= l->members; k++) print_member(dir, k);
+    print_resume(dir, l);
 }
 
 static void print_run(const char *dir, const look *l, char **name, int count) {
@@ -97,11 +146,11 @@ static void print_run(const char *dir, const look *l, char **name, int count) {
         when_text(to, sizeof to, (int64_t)s->changed));
     term_count(from, sizeof from, (double)s->step);
     printf("epochs    %lld, %s steps, %.1f s\n", (long long)s->epochs, from, s->seconds);
-    if (s->best_epoch)
-        printf("best      epoch %lld, validation loss %.4f, MCC %.4f\n", (long long)s->best_epoch, l->loss, l->mcc);
+    if (s->best_epoch) printf("best      epoch %lld, validation loss %.4g", (long long)s->best_epoch, l->loss);
+    if (s->best_epoch && l->metric) printf(", %s %.4g", l->metric->title, l->value);
+    if (s->best_epoch) putchar('\n');
     for (int i = 0; i < count; i++) printf("%s%s\n", i ? "          " : "files     ", name[i]);
-    if (strcmp(l->status, "killed") == 0 || strcmp(l->status, "stopped") == 0)
-        printf("resume    tradewind train %s/config.yaml --resume\n", dir);
+    print_resume(dir, l);
 }
 
 bool look_print_run(const char *dir, bool json, err *e) {
@@ -109,7 +158,12 @@ bool look_print_run(const char *dir, bool json, err *e) {
     int count;
     if (!look_at_run(dir, &l, e)) return false;
     char **name = list_files(dir, &count);
-    json ? print_run_json(dir, &l, name, count) : print_run(dir, &l, name, count);
+    if (json)
+        print_run_json(dir, &l, name, count);
+    else if (l.members)
+        print_ensemble(dir, &l);
+    else
+        print_run(dir, &l, name, count);
     for (int i = 0; i < count; i++) free(name[i]);
     free(name);
     return true;

@@ -2,17 +2,26 @@
 #ifndef TRADEWIND_CLI_LOOK_H
 #define TRADEWIND_CLI_LOOK_H
 
+#include "base/json.h"
 #include "run/store.h"
+#include "train/metric.h"
 
 typedef struct {
     store_summary sum;
     char model[32], device[128];
-    const char *status; // as run.db has it, but "killed" where it says running and nobody trains there
-    double loss, mcc;   // of the best epoch, on validation; NAN where there is none
+    int members;                  // of an ensemble, which has neither epochs nor figures of its own; 0: a run
+    const char *status;           // as run.db has it, but "killed" where it says running and nobody trains there
+    double loss;                  // of the best epoch, on validation; NAN where there is none
+    double mcc, smape, mase, mae; // likewise, where the run tells classes or forecasts
+    const metric *metric;         // the one of these that tells most, or NULL
+    double value;                 // its value
 } look;
 
 // What there is to know of a run's directory; ERR_INPUT where it is none.
 bool look_at_run(const char *dir, look *l, err *e);
+
+// Adds the best epoch's figures and the seconds to an object, which may be NULL.
+void look_add_json(const look *l, json_t *to);
 
 // Prints a run's directory, with its checkpoints, or a file of weights or a checkpoint, with its tensors.
 bool look_print_run(const char *dir, bool json, err *e);

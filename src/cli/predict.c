@@ -1,4 +1,4 @@
-// tradewind predict: a trained run's probabilities, sample by sample, as .npz or .csv.
+// tradewind predict: a trained run's probabilities or forecasts, sample by sample, as .npz or .csv.
 #include "base/file.h"
 #include "base/json.h"
 #include "base/term.h"
@@ -12,11 +12,15 @@
 #include <string.h>
 
 typedef struct {
+    const trained *t;
     const dataset *data;
     span samples;
-    float *probability; // [count, classes]
-    int32_t *answer;    // [count] the likeliest class
-    int64_t *sample;    // [count]
+    bool future;       // there are no targets yet
+    int64_t width;     // columns of an answer: classes, or quantiles times horizon
+    float *answer;     // [count, width] probabilities or forecasts
+    int32_t *choice;   // [count] the likeliest class
+    int64_t *sample;   // [count]
+    const char **name; // [count] of the sample's series, or NULL
 } answers;
 
 static bool ends_with(const char *path, const char *ending) {
@@ -26,42 +30,80 @@ static bool ends_with(const char *path, const char *ending) {
 
 static bool take_memory(answers *a, err *e) {
     size_t n = (size_t)a->samples.count;
-    a->probability = malloc(n * (size_t)a->data->classes * sizeof *a->probability);
-    a->answer = malloc(n * sizeof *a->answer);
+    a->choice = malloc(n * sizeof *a->choice);
     a->sample = malloc(n * sizeof *a->sample);
-    return (a->probability && a->answer && a->sample) || err_run(e, "out of memory for %zu samples", n);
+    a->name = malloc(n * sizeof *a->name);
+    return (a->choice && a->sample && a->name) || err_run(e, "out of memory for %zu samples", n);
 }
 
 static void choose(answers *a) {
-    int K = a->data->classes;
     for (int64_t i = 0; i < a->samples.count; i++) {
-        const float *p = a->probability + i * K;
-        a->answer[i] = 0;
-        for (int k = 1; k < K; k++)
-            if (p[k] > p[a->answer[i]]) a->answer[i] = k;
+        const float *p = a->answer + i * a->width;
+        a->choice[i] = 0;
+        for (int k = 1; k < a->width; k++)
+            if (p[k] > p[a->choice[i]]) a->choice[i] = k;
         a->sample[i] = a->samples.first + i;
+        if (a->data->panel) a->name[i] = a->data->panel_names[dataset_panel_of(a->data, a->sample[i])];
     }
 }
 
 // Files
 
+static bool write_classes(npz_writer *w, const answers *a, err *e) {
+    const dataset *d = a->data;
+    int64_t dim[2] = {a->samples.count, a->width};
+    bool ok = npz_writer_array(w, "probability", NPY_F32, 2, dim, a->answer, e) &&
+              npz_writer_array(w, "prediction", NPY_I32, 1, dim, a->choice, e);
+    if (ok && d->label) ok = npz_writer_array(w, "label", NPY_I32, 1, dim, d->label + a->samples.first, e);
+    return ok && (!d->class_names || npz_writer_text(w, "classes", d->class_names, d->classes, e));
+}
+
+// [samples, horizon], or with quantiles [samples, quantiles, horizon].
+static bool write_forecasts(npz_writer *w, const answers *a, err *e) {
+    const dataset *d = a->data;
+    const quantile_settings *q = &a->t->s.settings.quantiles;
+    int64_t H = d->target_width, Q = a->width / H, flat[2] = {a->samples.count, H}, deep[3] = {a->samples.count, Q, H};
+    bool ok = npz_writer_array(w, "forecast", NPY_F32, Q > 1 ? 3 : 2, Q > 1 ? deep : flat, a->answer, e);
+    if (ok && Q > 1) ok = npz_writer_array(w, "quantiles", NPY_F32, 1, &Q, q->level, e);
+    if (ok && !a->future) ok = npz_writer_array(w, "target", NPY_F32, 2, flat, d->target + a->samples.first * H, e);
+    return ok;
+}
+
 static bool write_npz(const answers *a, const char *path, err *e) {
     const dataset *d = a->data;
-    int64_t dim[2] = {a->samples.count, d->classes}, first = a->samples.first;
+    int64_t n = a->samples.count;
     npz_writer w;
-    bool ok = npz_writer_open(&w, path, e) && npz_writer_array(&w, "probability", NPY_F32, 2, dim, a->probability, e) &&
-              npz_writer_array(&w, "prediction", NPY_I32, 1, dim, a->answer, e) &&
-              npz_writer_array(&w, "sample", NPY_I64, 1, dim, a->sample, e);
-    if (ok && d->label) ok = npz_writer_array(&w, "label", NPY_I32, 1, dim, d->label + first, e);
-    if (ok && d->time) ok = npz_writer_array(&w, "time", NPY_I64, 1, dim, d->time + first, e);
-    if (ok && d->class_names) ok = npz_writer_text(&w, "classes", d->class_names, d->classes, e);
+    bool ok = npz_writer_open(&w, path, e);
+    ok = ok && (a->t->s.job.forecasts ? write_forecasts(&w, a, e) : write_classes(&w, a, e));
+    if (ok && !a->future) ok = npz_writer_array(&w, "sample", NPY_I64, 1, &n, a->sample, e);
+    if (ok && d->time) ok = npz_writer_array(&w, "time", NPY_I64, 1, &n, d->time + a->samples.first, e);
+    if (ok && d->panel) ok = npz_writer_text(&w, "series", a->name, n, e);
     ok = ok && npz_writer_commit(&w, e);
     npz_writer_abandon(&w);
     return ok;
 }
 
-static void print_head(const dataset *d, FILE *f) {
-    fprintf(f, "sample%s%s,prediction", d->time ? ",time" : "", d->label ? ",label" : "");
+static void print_forecast_head(const answers *a, FILE *f) {
+    int64_t H = a->data->target_width, Q = a->width / H;
+    for (int64_t h = 0; !a->future && h < H; h++) fprintf(f, ",target_%lld", (long long)h + 1);
+    for (int64_t i = 0; i < a->width; i++) {
+        if (Q > 1) fprintf(f, ",q%g_%lld", (double)a->t->s.settings.quantiles.level[i / H], (long long)(i % H) + 1);
+        if (Q == 1) fprintf(f, ",forecast_%lld", (long long)i + 1);
+    }
+    fputc('\n', f);
+}
+
+static void print_head(const answers *a, FILE *f) {
+    const dataset *d = a->data;
+    fprintf(f, "%s%s%s", a->future ? "" : "sample", d->time ? ",time" : "",
+        !d->panel   ? ""
+        : a->future ? "series"
+                    : ",series");
+    if (a->t->s.job.forecasts) {
+        print_forecast_head(a, f);
+        return;
+    }
+    fprintf(f, "%s,prediction", d->label ? ",label" : "");
     for (int k = 0; k < d->classes; k++) {
         if (d->class_names)
             fprintf(f, ",p_%s", d->class_names[k]);
@@ -71,14 +113,32 @@ static void print_head(const dataset *d, FILE *f) {
     fputc('\n', f);
 }
 
+// Quoted where it must be.
+static void print_name(const char *name, FILE *f) {
+    if (!name[strcspn(name, ",\" ")]) {
+        fputs(name, f);
+        return;
+    }
+    fputc('"', f);
+    for (; *name; name++) fprintf(f, *name == '"' ? "\"%c" : "%c", *name);
+    fputc('"', f);
+}
+
 static void print_row(const answers *a, int64_t i, FILE *f) {
     const dataset *d = a->data;
+    int64_t sample = a->sample[i], H = d->target_width;
     char when[32];
-    fprintf(f, "%lld", (long long)a->sample[i]);
-    if (d->time) fprintf(f, ",%s", when_text(when, sizeof when, d->time[a->sample[i]]));
-    if (d->label) fprintf(f, ",%d", (int)d->label[a->sample[i]]);
-    fprintf(f, ",%d", (int)a->answer[i]);
-    for (int k = 0; k < d->classes; k++) fprintf(f, ",%.9g", (double)a->probability[i * d->classes + k]);
+    if (!a->future) fprintf(f, "%lld", (long long)sample);
+    if (d->time) fprintf(f, ",%s", when_text(when, sizeof when, d->time[sample]));
+    if (d->panel && !a->future) fputc(',', f);
+    if (d->panel) print_name(a->name[i], f);
+    if (!a->t->s.job.forecasts) {
+        if (d->label) fprintf(f, ",%d", (int)d->label[sample]);
+        fprintf(f, ",%d", (int)a->choice[i]);
+    } else if (!a->future) {
+        for (int64_t h = 0; h < H; h++) fprintf(f, ",%.9g", (double)d->target[sample * H + h]);
+    }
+    for (int64_t k = 0; k < a->width; k++) fprintf(f, ",%.9g", (double)a->answer[i * a->width + k]);
     fputc('\n', f);
 }
 
@@ -91,7 +151,7 @@ static bool write_csv(const answers *a, const char *path, err *e) {
         char *text = NULL;
         size_t bytes = 0;
         FILE *f = open_memstream(&text, &bytes);
-        if (f && i == 0) print_head(a->data, f);
+        if (f && i == 0) print_head(a, f);
         for (int64_t k = i; f && k < i + ROWS && k < a->samples.count; k++) print_row(a, k, f);
         ok = (f && fclose(f) == 0) || err_run(e, "%s: out of memory", path);
         ok = ok && file_writer_write(&w, text, bytes, e);
@@ -102,16 +162,20 @@ static bool write_csv(const answers *a, const char *path, err *e) {
     return ok;
 }
 
-static void tell(const cli_options *o, const trained *t, const char *path) {
+static void tell(const cli_options *o, const answers *a, const char *path) {
+    const trained *t = a->t;
+    bool forecasts = t->s.job.forecasts;
     char n[32];
+    int64_t each = forecasts ? a->data->target_width : a->width;
     term_count(n, sizeof n, (double)t->samples.count);
     if (o->json)
-        json_line(
-            stdout, json_pack("{s:s, s:s, s:s, s:I, s:i, s:s}", "weights", t->weights, "data", t->s.data->name, "part",
-                        t->part, "samples", (json_int_t)t->samples.count, "classes", t->s.data->classes, "file", path));
+        json_line(stdout,
+            json_pack("{s:s, s:i, s:s, s:s, s:I, s:I, s:s}", "weights", t->weights, "members",
+                t->members ? t->members : 1, "data", a->data->name, "part", t->part, "samples",
+                (json_int_t)t->samples.count, forecasts ? "horizon" : "classes", (json_int_t)each, "file", path));
     else if (!o->quiet)
-        printf("%s: probabilities of %d classes for %s samples (%s, %s) by %s\n", path, t->s.data->classes, n,
-            t->s.data->name, t->part, t->weights);
+        printf("%s: %s of %lld %s for %s samples (%s, %s) by %s\n", path, forecasts ? "forecasts" : "probabilities",
+            (long long)each, forecasts ? "values" : "classes", n, a->data->name, t->part, t->weights);
 }
 
 static bool run(const cli_options *o, err *e) {
@@ -120,23 +184,31 @@ static bool run(const cli_options *o, err *e) {
     if (!path) return err_input(e, "no file to write given; name one with -o FILE.npz or -o FILE.csv");
     bool npz = ends_with(path, ".npz");
     if (!npz && !ends_with(path, ".csv")) return err_input(e, "-o %s: must end in .npz or .csv", path);
-    if (!trained_open(&t, o, true, e)) return false;
-    answers a = {.data = t.s.data, .samples = t.samples};
-    bool ok = take_memory(&a, e) && trainer_predict(t.trainer, t.samples, a.probability, e);
+    if (!trained_open(&t, o, e)) return false;
+    answers a = {.t = &t, .data = t.s.data, .samples = t.samples, .future = strcmp(t.part, "future") == 0};
+    a.width = trainer_width(t.trainer);
+    bool ok = take_memory(&a, e) && (a.answer = trained_predict(&t, e));
     if (ok) choose(&a);
     ok = ok && (npz ? write_npz(&a, path, e) : write_csv(&a, path, e));
-    if (ok) tell(o, &t, path);
-    free(a.probability);
+    if (ok) tell(o, &a, path);
     free(a.answer);
+    free(a.choice);
     free(a.sample);
+    free(a.name);
     trained_close(&t);
     return ok;
 }
 
-const cli_command cli_predict = {"predict", "RUN -o FILE", "probabilities of a trained run, sample by sample",
-    "RUN is a run's directory, whose best weights are taken, or a file of weights or a checkpoint in one.\n"
-    "  -o FILE             where to: .npz (probability, prediction, sample, label, time) or .csv\n"
+const cli_command cli_predict = {"predict", "RUN -o FILE",
+    "probabilities or forecasts of a trained run, sample by sample",
+    "RUN is a run's directory, whose best weights are taken, or a file of weights or a checkpoint in one; or an\n"
+    "ensemble's directory, whose members answer together: probabilities by their mean, forecasts by their median.\n"
+    "  -o FILE             where to: .npz or .csv. Of classes: probability, prediction, label; of forecasts: target "
+    "and\n"
+    "                      forecast [samples, horizon], with quantiles [samples, quantiles, horizon]; and sample,\n"
+    "                      time and series where they are known\n"
     "  --data SET          other data than the run's, whole; a run on bar files takes data.bars.STREAM=FILE instead\n"
-    "  --part PART         train, validation, test or all (default: the test where there is one, all of other data)\n"
+    "  --part PART         train, validation, test or all (default: the test where there is one, all of other data);\n"
+    "                      future: of a panel, from the very ends of its series, one forecast each\n"
     "Inputs are scaled as in training. Further words change the run's description.\n",
     NULL, NULL, WORDS_MOST, run, "-o --data --part", NULL};

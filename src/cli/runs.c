@@ -46,20 +46,28 @@ static int by_name(const void *a, const void *b) {
     return strverscmp(*(char *const *)a, *(char *const *)b);
 }
 
+static void print_json(const char *dir, const look *l) {
+    const store_summary *s = &l->sum;
+    json_t *all = json_pack("{s:s, s:s, s:s, s:o, s:I, s:I}", "run", dir, "status", l->status, "model", l->model,
+        "started", json_number(s->started), "epochs", (json_int_t)s->epochs, "best_epoch", (json_int_t)s->best_epoch);
+    look_add_json(l, all);
+    json_line(stdout, all);
+}
+
 static void print_look(const char *dir, const look *l, bool json) {
     const store_summary *s = &l->sum;
-    char when[32];
+    char when[32], model[48];
+    snprintf(model, sizeof model, "%s", l->model);
+    if (l->members) snprintf(model, sizeof model, "%s x%d", l->model, l->members);
     when_text(when, sizeof when, (int64_t)s->started / 60 * 60);
     if (json)
-        json_line(stdout, json_pack("{s:s, s:s, s:s, s:o, s:I, s:I, s:o, s:o, s:o}", "run", dir, "status", l->status,
-                              "model", l->model, "started", json_number(s->started), "epochs", (json_int_t)s->epochs,
-                              "best_epoch", (json_int_t)s->best_epoch, "validation_loss", json_number(l->loss),
-                              "validation_mcc", json_number(l->mcc), "seconds", json_number(s->seconds)));
+        print_json(dir, l);
     else if (s->best_epoch)
-        printf("%-32s %-8s %-12s %7lld %6lld %10.4f %8.4f %10.1f  %s\n", dir, l->status, l->model, (long long)s->epochs,
-            (long long)s->best_epoch, l->loss, l->mcc, s->seconds, when);
+        printf("%-32s %-8s %-12s %7lld %6lld %10.4g %5s %8.4g %10.1f  %s\n", dir, l->status, model,
+            (long long)s->epochs, (long long)s->best_epoch, l->loss, l->metric ? l->metric->title : "", l->value,
+            s->seconds, when);
     else
-        printf("%-32s %-8s %-12s %7lld %6s %10s %8s %10.1f  %s\n", dir, l->status, l->model, (long long)s->epochs, "-",
+        printf("%-32s %-8s %-12s %7lld %6s %10s %14s %10.1f  %s\n", dir, l->status, model, (long long)s->epochs, "-",
             "-", "-", s->seconds, when);
 }
 
@@ -84,8 +92,8 @@ static bool list(const cli_options *o, err *e) {
     search(dir, 0, &f);
     if (f.count) qsort(f.dir, (size_t)f.count, sizeof *f.dir, by_name);
     if (f.count && !o->json)
-        printf("%-32s %-8s %-12s %7s %6s %10s %8s %10s  %s\n", "run", "status", "model", "epochs", "best", "val. loss",
-            "val. MCC", "seconds", "started (UTC)");
+        printf("%-32s %-8s %-12s %7s %6s %10s %14s %10s  %s\n", "run", "status", "model", "epochs", "best", "val. loss",
+            "val. metric", "seconds", "started (UTC)");
     for (int i = 0; i < f.count; i++) print_run(f.dir[i], o->json);
     for (int i = 0; i < f.count; i++) free(f.dir[i]);
     free(f.dir);

@@ -126,22 +126,24 @@ static bool open_data(setup *s, const cli_options *o, err *e) {
     if (bars && !made_up) return config_fail(s->config, "data.set", e, "data.bars is given too; leave one of them out");
     s->data = bars ? from_bars(s, o, e) : made_up ? synthetic_new(&s->settings.synthetic, e) : from_file(s, e);
     if (!s->data) return false;
-    if (s->data->label && s->data->classes <= CLASSES_MOST) return true;
-    return config_fail(s->config, bars ? "data.bars" : "data.set", e,
-        "has no labels of 2 to %d classes, and forecasts cannot be trained yet; import with --label direction",
-        CLASSES_MOST);
+    if (s->data->classes <= CLASSES_MOST) return true;
+    return config_fail(
+        s->config, bars ? "data.bars" : "data.set", e, "has labels of more than %d classes; join some", CLASSES_MOST);
 }
 
-static bool make_data(setup *s, const cli_options *o, err *e) {
-    if (!open_data(s, o, e)) return false;
+static bool make_split(setup *s, bool ends, err *e) {
+    err why;
+    span all = {0, s->data->samples};
+    s->split = (split){.train = all, .validation = all, .test = all};
+    if (ends || split_make(s->data, s->window, &s->settings.split, &s->split, &why)) return true;
+    return config_fail(s->config, "data.split", e, "%s", why.text);
+}
+
+static bool make_data(setup *s, const cli_options *o, bool ends, err *e) {
+    if (!open_data(s, o, e) || (ends && !(s->data = build_ends(s->data, e)))) return false;
     if (!settings_windows(s->config, s->data, s->window, e) || !settings_model(s->config, s->data, &s->model, e))
         return false;
-    if (settings_forecasts(&s->settings, s->data))
-        return config_fail(s->config, "train.loss", e,
-            "is for forecasts, which cannot be trained yet; use cross_entropy or focal on the data's labels");
-    err inner;
-    if (!split_make(s->data, s->window, &s->settings.split, &s->split, &inner))
-        return config_fail(s->config, "data.split", e, "%s", inner.text);
+    if (!make_split(s, ends, e)) return false;
     if (!settings_scales(&s->settings, s->data)) return true;
     s->scaler = scaler_fit(s->data, s->split.train, s->window, e);
     return s->scaler != NULL;
@@ -213,14 +215,29 @@ static bool leave_full_card(setup *s, const cli_options *o, err *e) {
     return build(s, &cpu, &unused, e);
 }
 
-bool setup_open(setup *s, const cli_options *o, err *e) {
+bool setup_describe(setup *s, const cli_options *o, err *e) {
     *s = (setup){0};
-    bool ok = read_description(s, o, e) && make_data(s, o, e);
+    if (read_description(s, o, e)) return true;
+    setup_close(s);
+    return false;
+}
+
+static bool open_all(setup *s, const cli_options *o, bool ends, err *e) {
+    *s = (setup){0};
+    bool ok = read_description(s, o, e) && make_data(s, o, ends, e);
     s->made = clock_seconds();
     ok = ok && build(s, o, &s->no_card, e) && leave_full_card(s, o, e);
     s->opened = clock_seconds();
     if (!ok) setup_close(s);
     return ok;
+}
+
+bool setup_open(setup *s, const cli_options *o, err *e) {
+    return open_all(s, o, false, e);
+}
+
+bool setup_open_ends(setup *s, const cli_options *o, err *e) {
+    return open_all(s, o, true, e);
 }
 
 void setup_close(setup *s) {
@@ -241,8 +258,13 @@ static void print_count(FILE *out, const char *before, double n, const char *aft
 static void print_data(const setup *s, FILE *out) {
     print_count(out, "data      ", (double)s->split.train.count, " training and ");
     print_count(out, "", (double)s->split.validation.count, " validation samples");
-    fprintf(out, " (%s, %lld left out between parts", s->data->name, (long long)s->split.dropped);
-    print_count(out, ", ", (double)s->split.test.count, " kept for a test");
+    fprintf(out, " (%s, ", s->data->name);
+    if (s->data->held) {
+        fprintf(out, "which holds the last %lld values of each series out", (long long)s->data->target_width);
+    } else {
+        fprintf(out, "%lld left out between parts", (long long)s->split.dropped);
+        print_count(out, ", ", (double)s->split.test.count, " kept for a test");
+    }
     fprintf(out, "), %.1f MB%s\n", (double)dataset_bytes(s->data) / 1e6, s->scaler ? ", scaled" : "");
     settings_print_unused(s->config, s->data, out);
 }
@@ -271,6 +293,11 @@ void setup_print(const setup *s, FILE *out) {
     fprintf(out, "model     %s", model_name(s->model.kind));
     print_count(out, ", ", (double)graph_parameter_values(s->job.g), " parameters");
     fprintf(out, ", %s\n", precision_name(s->precision));
+    if (s->job.forecasts) {
+        print_count(out, "forecast  ", (double)s->data->target_width, " values");
+        if (s->model.quantiles > 1) fprintf(out, ", %lld quantiles of each", (long long)s->model.quantiles);
+        fputs(settings_levels(&s->settings, s->data) ? ", relative to the mean size of the window\n" : "\n", out);
+    }
     int64_t parts = s->settings.accumulation;
     print_count(out, "batch     ", (double)(s->settings.batch_size * parts), " samples a step");
     if (parts > 1) print_count(out, ", in ", (double)parts, " micro-batches");

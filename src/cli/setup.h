@@ -27,6 +27,12 @@ typedef struct {
 // Reads the description (the first word) and its overrides (the others), makes the data, builds the graph and opens the
 // queue. On failure everything is undone.
 bool setup_open(setup *s, const cli_options *o, err *e);
+
+// The same, but the samples are the ends of a panel's series (build_ends), and all parts of the split are all of them.
+bool setup_open_ends(setup *s, const cli_options *o, err *e);
+
+// The description alone, and what it says; to be closed too.
+bool setup_describe(setup *s, const cli_options *o, err *e);
 void setup_close(setup *s);
 
 // Whether the plan's memory is there now; ERR_RUN with both figures where it is not.

@@ -1,23 +1,36 @@
 // tradewind train: trains or goes on with a run, shows progress, and leaves everything in the run's directory.
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/json.h"
 #include "base/term.h"
 #include "cli/cli.h"
+#include "cli/members.h"
 #include "cli/setup.h"
 #include "cli/texts.h"
+#include "run/checkpoint.h"
+#include "run/outline.h"
 #include "train/keeper.h"
 #include "train/metric.h"
+#include "train/series.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/resource.h>
+
+// Which member of an ensemble is trained; its directory is that of the ensemble. A run by itself is of none.
+typedef struct {
+    const char *dir;
+    int number, of;
+} membership;
 
 typedef struct {
     const cli_options *o;
     const setup *s;
-    char *config, *plan; // as the directory and checkpoints have them
+    const membership *member; // or NULL
+    char *config, *plan;      // as the directory and checkpoints have them
     run *run;
     log_file *log; // the run's
     keeper *keeper;
@@ -26,6 +39,7 @@ typedef struct {
     const metric *metric; // what decides which epoch is best
     double ready;         // when the slab was filled and the step recorded, as clock_seconds has it
     double begun;         // when the first step was done; 0 before
+    bool interrupted;     // it was asked to stop
 } view;
 
 // The one wait in a run: how long the start took is known only when the device is through with a step.
@@ -51,32 +65,58 @@ static void on_steps(void *arg, const step_report *r) {
     keeper_steps(v->keeper, r);
 }
 
-static void print_epoch_json(const epoch_report *r) {
-    json_line(stdout,
-        json_pack("{s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:o, s:b}", "epoch", (json_int_t)r->epoch,
-            "train_loss", json_number(r->train.loss), "train_mcc", json_number(r->train.mcc), "validation_loss",
-            json_number(r->validation.loss), "validation_accuracy", json_number(r->validation.accuracy),
-            "validation_mcc", json_number(r->validation.mcc), "validation_macro_f1",
-            json_number(r->validation.macro_f1), "grad_norm", json_number(r->grad_norm), "seconds",
-            json_number(r->seconds), "samples_per_s", json_number(r->samples_per_s), "steps_skipped",
-            (json_int_t)r->skipped, "loss_scale", json_number((double)r->loss_scale), "best", r->best));
+static json_t *epoch_scores(const view *v, const epoch_report *r) {
+    const score *t = &r->train, *of = &r->validation;
+    if (v->s->job.forecasts)
+        return json_pack("{s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "epoch", (json_int_t)r->epoch, "train_loss",
+            json_number(t->loss), "train_smape", json_number(t->smape), "validation_loss", json_number(of->loss),
+            "validation_mae", json_number(of->mae), "validation_rmse", json_number(of->rmse), "validation_smape",
+            json_number(of->smape), "validation_mase", json_number(of->mase));
+    return json_pack("{s:I, s:o, s:o, s:o, s:o, s:o, s:o}", "epoch", (json_int_t)r->epoch, "train_loss",
+        json_number(t->loss), "train_mcc", json_number(t->mcc), "validation_loss", json_number(of->loss),
+        "validation_accuracy", json_number(of->accuracy), "validation_mcc", json_number(of->mcc), "validation_macro_f1",
+        json_number(of->macro_f1));
+}
+
+static void print_epoch_json(const view *v, const epoch_report *r) {
+    json_t *all = epoch_scores(v, r),
+           *rest = json_pack("{s:o, s:o, s:o, s:I, s:o, s:b}", "grad_norm", json_number(r->grad_norm), "seconds",
+               json_number(r->seconds), "samples_per_s", json_number(r->samples_per_s), "steps_skipped",
+               (json_int_t)r->skipped, "loss_scale", json_number((double)r->loss_scale), "best", r->best);
+    if (all) json_object_update(all, rest);
+    json_decref(rest);
+    json_line(stdout, all);
+}
+
+// Losses and metrics of an epoch, for people. Those of forecasts have any size.
+static void write_scores(const epoch_report *r, bool forecasts, char *text, size_t room) {
+    const score *of = &r->validation;
+    if (!forecasts)
+        snprintf(text, room, "loss %.4f  validation loss %.4f  accuracy %.3f  mcc %.4f", r->train.loss, of->loss,
+            of->accuracy, of->mcc);
+    else if (isnan(of->mase))
+        snprintf(text, room, "loss %.4g  validation loss %.4g  MAE %.5g  RMSE %.5g  sMAPE %.3f", r->train.loss,
+            of->loss, of->mae, of->rmse, of->smape);
+    else
+        snprintf(text, room, "loss %.4g  validation loss %.4g  sMAPE %.3f  MASE %.3f", r->train.loss, of->loss,
+            of->smape, of->mase);
 }
 
 // The line comes first: should saving fail, the log ends with the reason.
 static void on_epoch(void *arg, const epoch_report *r) {
     view *v = arg;
-    char rate[32], line[256];
+    char rate[32], scores[160], line[384];
     term_count(rate, sizeof rate, r->samples_per_s);
-    int n = snprintf(line, sizeof line,
-        "epoch %3lld  loss %.4f  validation loss %.4f  accuracy %.3f  mcc %.4f%s  %s samples/s", (long long)r->epoch,
-        r->train.loss, r->validation.loss, r->validation.accuracy, r->validation.mcc, r->best ? " *" : "  ", rate);
+    write_scores(r, v->s->job.forecasts, scores, sizeof scores);
+    int n = snprintf(
+        line, sizeof line, "epoch %3lld  %s%s  %s samples/s", (long long)r->epoch, scores, r->best ? " *" : "  ", rate);
     if (r->skipped && n > 0 && (size_t)n < sizeof line)
         n += snprintf(line + n, sizeof line - (size_t)n, "  %lld steps skipped (not finite)", (long long)r->skipped);
     if (v->s->precision == PRECISION_FP16 && n > 0 && (size_t)n < sizeof line)
         snprintf(line + n, sizeof line - (size_t)n, "  loss scale %g", (double)r->loss_scale);
     log_line(v->log, "%s", line);
     if (v->o->json) {
-        print_epoch_json(r);
+        print_epoch_json(v, r);
     } else if (!v->o->quiet) {
         progress_done(&v->bar);
         printf("%s\n", line);
@@ -85,9 +125,12 @@ static void on_epoch(void *arg, const epoch_report *r) {
     keeper_epoch(v->keeper, r);
 }
 
-// What the best possible classifier scores on the validation samples, where the data knows it.
-static double best_possible(const dataset *d, span v) {
+// The MCC of the best possible classifier on the validation samples; NaN where the data do not know it.
+static double best_possible(const setup *s) {
+    const dataset *d = s->data;
+    span v = s->split.validation;
     int64_t count[CLASSES_MOST * CLASSES_MOST] = {0};
+    if (s->job.forecasts || !d->best) return NAN;
     for (int64_t i = v.first; i < v.first + v.count; i++) count[d->label[i] * d->classes + d->best[i]]++;
     return metric_mcc(count, d->classes);
 }
@@ -139,7 +182,7 @@ static bool is_mcc(const view *v) {
 
 // How to go on, for people to copy.
 static const char *resume_command(const view *v, char *text, size_t room) {
-    snprintf(text, room, "tradewind train %s/config.yaml --resume", run_dir(v->run));
+    snprintf(text, room, "tradewind train %s/config.yaml --resume", v->member ? v->member->dir : run_dir(v->run));
     return text;
 }
 
@@ -148,12 +191,11 @@ static json_t *result_object(const view *v, const train_result *r, const char *p
     device_memory m;
     char resume[512];
     bool counted = s->device->memory(s->queue, &m);
-    double best = s->data->best ? best_possible(s->data, s->split.validation) : NAN;
     resume_command(v, resume, sizeof resume);
     return json_pack("{s:I, s:s, s:o, s:o, s:o, s:b, s:b, s:s?, s:s?, s:s, s:s?, s:o, s:o, s:o, s:o, s:o, s:s?}",
         "best_epoch", (json_int_t)r->best_epoch, "metric", v->metric->name, "validation_best",
         json_number(r->best_epoch ? r->best : NAN), "validation_mcc",
-        json_number(r->best_epoch && is_mcc(v) ? r->best : NAN), "best_possible_mcc", json_number(best),
+        json_number(r->best_epoch && is_mcc(v) ? r->best : NAN), "best_possible_mcc", json_number(best_possible(s)),
         "stopped_early", r->stopped_early, "interrupted", r->interrupted, "resume", r->interrupted ? resume : NULL,
         "weights", r->best_epoch ? path : NULL, "device", s->device->name, "no_card",
         s->no_card.text[0] ? s->no_card.text : NULL, "first_step_s", json_number(v->begun - v->o->started),
@@ -166,12 +208,9 @@ static json_t *result_object(const view *v, const train_result *r, const char *p
 }
 
 static void print_best(const view *v, const train_result *r, const char *path) {
-    const setup *s = v->s;
-    bool known = s->data->best && is_mcc(v);
-    double best = known ? best_possible(s->data, s->split.validation) : 0;
-    printf("best      epoch %lld, validation %s %.4f", (long long)r->best_epoch, is_mcc(v) ? "MCC" : v->metric->name,
-        r->best);
-    if (known) printf("; the best possible classifier has %.4f", best);
+    double best = is_mcc(v) ? best_possible(v->s) : NAN;
+    printf("best      epoch %lld, validation %s %.4f", (long long)r->best_epoch, v->metric->title, r->best);
+    if (!isnan(best)) printf("; the best possible classifier has %.4f", best);
     if (best > 0) printf(" (%.0f %% of it reached)", 100 * r->best / best);
     printf("\nweights   %s\n", path);
 }
@@ -214,6 +253,21 @@ static void tell_line(void *arg, const char *line) {
     printf("resume    %s\n", line);
 }
 
+// Which epoch is best. OWA is measured by what naive2 scores on the same samples, its MASE by the window's scale.
+static bool choose_metric(view *v, err *e) {
+    const setup *s = v->s;
+    series_score naive = {0};
+    double naive2[2];
+    v->metric = settings_metric(s->config, settings_task(&s->settings, s->data), e);
+    if (!v->metric) return false;
+    if (v->metric == metric_find("owa") &&
+        !series_add_span(&naive, s->data, s->split.validation, s->window[0], s->settings.season, NULL, 0, 0, e))
+        return false;
+    series_naive2(&naive, naive2);
+    trainer_judge_by(v->trainer, v->metric, naive2);
+    return true;
+}
+
 // Everything before the first step.
 static bool prepare(view *v, err *e) {
     const setup *s = v->s;
@@ -222,9 +276,7 @@ static bool prepare(view *v, err *e) {
     v->config = texts_config(s, e);
     v->plan = v->config ? texts_plan(s, e) : NULL;
     v->trainer = v->plan ? trainer_new(s->device, s->queue, &s->job, s->data, &s->split, &s->settings, e) : NULL;
-    v->metric = v->trainer ? settings_metric(s->config, METRIC_CLASSES, e) : NULL;
-    if (!v->metric) return false;
-    trainer_judge_by(v->trainer, v->metric);
+    if (!v->trainer || !choose_metric(v, e)) return false;
     if (s->settings.init_from && !resume && !trainer_load(v->trainer, s->settings.init_from, e)) return false;
     v->ready = clock_seconds();
     v->run = resume ? run_resume(s->settings.dir, e) : run_begin(s->settings.dir, e);
@@ -233,7 +285,7 @@ static bool prepare(view *v, err *e) {
     v->keeper = keeper_new(&(keeper_options){.run = v->run,
         .trainer = v->trainer,
         .settings = &s->settings,
-        .classes = s->data->classes,
+        .classes = s->job.forecasts ? 0 : s->data->classes,
         .config = v->config,
         .plan = v->plan,
         .version = TRADEWIND_VERSION});
@@ -266,6 +318,7 @@ static bool train(view *v, err *e) {
         ok = false;
     }
     if (!ok) return tell_saved(v, e);
+    v->interrupted = r.interrupted;
     if (!r.best_epoch && !r.interrupted)
         return err_run(
             e, "the validation loss was not finite in any epoch; no weights were kept; lower train.optimizer.lr");
@@ -281,10 +334,11 @@ static void warn(view *v) {
     if (v->keeper && keeper_trouble(v->keeper, &why)) fprintf(stderr, "tradewind: warning: %s\n", why.text);
 }
 
-static bool run_train(const cli_options *o, err *e) {
+// One run, from its description to its end.
+static bool train_run(const cli_options *o, const membership *member, bool *interrupted, err *e) {
     setup s;
     if (!setup_open(&s, o, e)) return false;
-    view v = {.o = o, .s = &s};
+    view v = {.o = o, .s = &s, .member = member};
     bool ok = setup_fits(&s, e) && prepare(&v, e);
     if (ok) {
         print_start(&v);
@@ -293,12 +347,127 @@ static bool run_train(const cli_options *o, err *e) {
     }
     if (!ok && v.keeper) keeper_fail(v.keeper, e->text);
     warn(&v);
+    *interrupted = v.interrupted;
     keeper_free(v.keeper);
     run_close(v.run);
     trainer_free(v.trainer);
     free(v.config);
     free(v.plan);
     setup_close(&s);
+    return ok;
+}
+
+// Ensembles
+
+static void pass_over(void *arg, const char *why) {
+    (void)arg;
+    (void)why;
+}
+
+static bool has_checkpoint(const char *dir) {
+    err unused;
+    char *path = NULL;
+    safetensors *f = run_is(dir) ? checkpoint_newest(dir, pass_over, NULL, &path, &unused) : NULL;
+    bool there = f != NULL;
+    if (f) safetensors_close(f);
+    free(path);
+    return there;
+}
+
+// A member under the same description gives the same bits: it need not be trained again.
+static bool is_done(const char *dir, const setup *described) {
+    store_summary sum;
+    err unused;
+    size_t bytes;
+    char differs[64], *db = run_path(dir, "run.db"), *path = run_path(dir, "config.yaml");
+    char *was = file_read(path, 1 << 20, &bytes, &unused), *is = texts_config(described, &unused);
+    bool done = was && is && store_read(db, &sum, &unused) && strcmp(sum.status, "done") == 0 &&
+                outline_compare(was, is, NULL, differs, sizeof differs) == 0;
+    free(db);
+    free(path);
+    free(was);
+    free(is);
+    return done;
+}
+
+static void tell_member(const cli_options *o, const membership *m, uint64_t seed, bool done) {
+    if (o->json)
+        json_line(stdout, json_pack("{s:i, s:i, s:I, s:b}", "member", m->number, "of", m->of, "seed", (json_int_t)seed,
+                              "already_done", done));
+    else if (!o->quiet)
+        printf("member    %d of %d, seed %llu%s\n", m->number, m->of, (unsigned long long)seed,
+            done ? ": trained already" : "");
+    fflush(stdout);
+}
+
+// Trains one member, or goes on with it, or passes it over where that has been done.
+static bool train_member(const cli_options *o, const setup *all, const membership *m, bool *interrupted, err *e) {
+    char seed[64], dir[4352];
+    char *path = members_dir(m->dir, m->number);
+    uint64_t own = all->settings.seed + (uint64_t)m->number - 1;
+    cli_options as = *o;
+    setup described;
+    snprintf(seed, sizeof seed, "train.seed=%llu", (unsigned long long)own);
+    bool fits = (size_t)snprintf(dir, sizeof dir, "run.dir=%s", path) < sizeof dir && o->words + 3 <= WORDS_MOST;
+    bool ok = fits || err_input(e, "too many words, or too long a run.dir");
+    as.seed = NULL;
+    if (ok) {
+        as.word[as.words++] = seed;
+        as.word[as.words++] = dir;
+        as.word[as.words++] = "train.ensemble=1";
+    }
+    if (ok && (ok = setup_describe(&described, &as, e))) {
+        bool resume = cli_given(o, "--resume") && has_checkpoint(path), done = resume && is_done(path, &described);
+        setup_close(&described);
+        tell_member(o, m, own, done);
+        if (!resume) as.owns = 0; // --resume, the one option of its own, would find nothing here
+        ok = done || train_run(&as, m, interrupted, e);
+    }
+    free(path);
+    return ok;
+}
+
+static void conclude_ensemble(const cli_options *o, const membership *m, bool interrupted) {
+    if (o->json)
+        json_line(
+            stdout, json_pack("{s:s, s:i, s:b}", "ensemble", m->dir, "members", m->of, "interrupted", interrupted));
+    else if (!o->quiet && !interrupted)
+        printf("ensemble  %s: %d members, which evaluate and predict take together\n", m->dir, m->of);
+}
+
+// A mistake in the description is found before the directory is touched.
+static bool could_run(const cli_options *o, err *e) {
+    setup s;
+    if (!setup_open(&s, o, e)) return false;
+    bool ok = setup_fits(&s, e) && settings_metric(s.config, settings_task(&s.settings, s.data), e);
+    setup_close(&s);
+    return ok;
+}
+
+static bool train_ensemble(const cli_options *o, const setup *all, err *e) {
+    membership m = {.dir = all->settings.dir, .of = all->settings.ensemble};
+    bool interrupted = false, resume = cli_given(o, "--resume") != NULL;
+    char *config = could_run(o, e) ? texts_config(all, e) : NULL;
+    run *r = !config ? NULL : resume ? run_resume(m.dir, e) : run_begin(m.dir, e);
+    bool ok = r && run_write(r, "config.yaml", config, e);
+    if (ok) store_run(run_store(r), TRADEWIND_VERSION, config, "");
+    while (ok && !interrupted && m.number < m.of) {
+        m.number++;
+        ok = train_member(o, all, &m, &interrupted, e);
+    }
+    if (r) store_status(run_store(r), !ok ? "failed" : interrupted ? "stopped" : "done", ok ? "" : e->text);
+    if (ok) conclude_ensemble(o, &m, interrupted);
+    run_close(r);
+    free(config);
+    return ok;
+}
+
+static bool run_train(const cli_options *o, err *e) {
+    setup described;
+    bool interrupted = false;
+    if (!setup_describe(&described, o, e)) return false;
+    bool ok = described.settings.ensemble > 1 ? train_ensemble(o, &described, e) : train_run(o, NULL, &interrupted, e);
+    setup_close(&described);
     return ok;
 }
 
@@ -314,5 +483,7 @@ const cli_command cli_train = {"train", "CONFIG [key=value...]", "trains the mod
     "Ctrl-C or SIGTERM finishes the step, writes a checkpoint, says how to go on and exits with 0; a second one ends\n"
     "the program at once. --resume goes on exactly where the newest whole checkpoint of run.dir stands:\n"
     "  tradewind train runs/quickstart/config.yaml --resume\n"
-    "--seed N stands for train.seed=N.\n",
+    "--seed N stands for train.seed=N.\n"
+    "train.ensemble: N trains N members, with seeds from train.seed on, as runs in run.dir/member_1 and so on;\n"
+    "--resume passes over those that are done. evaluate and predict take run.dir as one.\n",
     print_keys, "--seed", WORDS_MOST, run_train, NULL, "--resume"};

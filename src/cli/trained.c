@@ -1,6 +1,8 @@
 #include "cli/trained.h"
 
+#include "cli/members.h"
 #include "run/run.h"
+#include "train/ensemble.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -31,6 +33,35 @@ static bool find_run(const char *word, char **dir, char **weights, err *e) {
     return err_input(e, "%s: is no run's directory; it has no config.yaml", *dir);
 }
 
+static char *member_weights(const char *ensemble, int k) {
+    char *dir = members_dir(ensemble, k), *path = run_path(dir, "best.safetensors");
+    free(dir);
+    return path;
+}
+
+// An ensemble's first member stands for all until the others are asked.
+static bool find_members(trained *t, const char *word, char **dir, char **weights, err *e) {
+    struct stat st;
+    store_summary sum;
+    char *db = run_path(word, "run.db");
+    bool read = store_read(db, &sum, e);
+    free(db);
+    if (!read) return false;
+    if (strcmp(sum.status, "done") != 0)
+        return err_input(
+            e, "%s: its members are not all trained; go on with `tradewind train %s/config.yaml --resume`", word, word);
+    for (int k = 1; k <= t->members; k++) {
+        char *path = member_weights(word, k);
+        bool there = stat(path, &st) == 0;
+        if (!there) err_input(e, "%s: is not there; train the ensemble to its end with --resume", path);
+        free(path);
+        if (!there) return false;
+    }
+    *dir = members_dir(word, 1);
+    *weights = member_weights(word, 1);
+    return true;
+}
+
 static bool has_scaler(const safetensors *f) {
     for (int i = 0; i < safetensors_count(f); i++)
         if (strncmp(safetensors_at(f, i)->name, "scaler.", 7) == 0) return true;
@@ -39,7 +70,13 @@ static bool has_scaler(const safetensors *f) {
 
 static const char *part_asked(const cli_options *o) {
     const char *part = cli_given(o, "--part");
+    if (cli_given(o, "--test")) return "future";
     return part ? part : cli_given(o, "--data") ? "all" : NULL;
+}
+
+static bool is_future(const cli_options *o) {
+    const char *part = part_asked(o);
+    return part && strcmp(part, "future") == 0;
 }
 
 // The description of the run with what the command line changes. A whole set needs no gap between parts.
@@ -61,13 +98,13 @@ static bool open_setup(trained *t, const cli_options *o, const char *dir, bool s
     }
     for (int i = 1; ok && i < o->words; i++) as.word[n++] = o->word[i];
     as.words = n;
-    ok = ok && setup_open(&t->s, &as, e);
+    ok = ok && (is_future(o) ? setup_open_ends(&t->s, &as, e) : setup_open(&t->s, &as, e));
     free(config);
     return ok;
 }
 
 // Puts the training's scaler in place of the one that was fitted on this data.
-static bool take_scaler(trained *t, const safetensors *f, err *e) {
+static bool take_scaler(trained *t, const safetensors *f, const char *weights, err *e) {
     scaler *sc = t->s.scaler;
     for (int i = 0; sc && i < sc->streams; i++) {
         char name[2][96];
@@ -76,7 +113,7 @@ static bool take_scaler(trained *t, const safetensors *f, err *e) {
             snprintf(name[k], sizeof name[k], "scaler.%.64s.%s", t->s.data->stream[i].name, k ? "std" : "mean");
             v[k] = safetensors_find(f, name[k]);
             if (!v[k] || v[k]->type != SAFE_F32 || v[k]->bytes != (size_t)sc->width[i] * sizeof(float))
-                return err_input(e, "%s: %s does not fit the data, whose stream has %lld columns", t->weights, name[k],
+                return err_input(e, "%s: %s does not fit the data, whose stream has %lld columns", weights, name[k],
                     (long long)sc->width[i]);
         }
         for (int64_t c = 0; c < sc->width[i]; c++) {
@@ -96,8 +133,8 @@ static bool choose_part(trained *t, const cli_options *o, err *e) {
     const struct {
         const char *name;
         span samples;
-    } parts[] = {
-        {"train", sp->train}, {"validation", sp->validation}, {"test", sp->test}, {"all", {0, t->s.data->samples}}};
+    } parts[] = {{"train", sp->train}, {"validation", sp->validation}, {"test", sp->test},
+        {"all", {0, t->s.data->samples}}, {"future", {0, t->s.data->samples}}};
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
         if (strcmp(part, parts[i].name) != 0) continue;
         t->part = parts[i].name;
@@ -105,28 +142,33 @@ static bool choose_part(trained *t, const cli_options *o, err *e) {
         if (t->samples.count) return true;
         return err_input(e, "--part %s: has no samples; data.split leaves none for it", part);
     }
-    return err_input(e, "--part %s: unknown part; use train, validation, test or all", part);
+    return err_input(e, "--part %s: unknown part; use train, validation, test, all or future", part);
 }
 
-static bool open_trainer(trained *t, bool scores, err *e) {
+static bool open_trainer(trained *t, const char *weights, err *e) {
     setup *s = &t->s;
-    if (scores) graph_keep(s->job.g, s->job.logits);
+    if (!s->job.forecasts) graph_keep(s->job.g, s->job.logits);
     if (!setup_fits(s, e)) return false;
     t->trainer = trainer_new(s->device, s->queue, &s->job, s->data, &s->split, &s->settings, e);
-    return t->trainer && trainer_load(t->trainer, t->weights, e);
+    return t->trainer && trainer_load(t->trainer, weights, e);
 }
 
-bool trained_open(trained *t, const cli_options *o, bool scores, err *e) {
+bool trained_open(trained *t, const cli_options *o, err *e) {
     *t = (trained){0};
-    char *dir = NULL;
+    char *dir = NULL, *weights = NULL;
     safetensors *f = NULL;
     bool opened = false;
     if (o->words < 1) return err_input(e, "no run given; name its directory");
-    bool ok = find_run(o->word[0], &dir, &t->weights, e) && (f = safetensors_open(t->weights, e));
+    t->members = members_of(o->word[0]);
+    bool ok = t->members ? find_members(t, o->word[0], &dir, &weights, e) : find_run(o->word[0], &dir, &weights, e);
+    ok = ok && (f = safetensors_open(weights, e));
     ok = ok && (opened = open_setup(t, o, dir, has_scaler(f), e));
-    ok = ok && take_scaler(t, f, e) && choose_part(t, o, e) && open_trainer(t, scores, e);
+    ok = ok && take_scaler(t, f, weights, e) && choose_part(t, o, e) && open_trainer(t, weights, e);
     safetensors_close(f);
     free(dir);
+    t->weights = strdup(t->members || !weights ? o->word[0] : weights);
+    CHECK(t->weights, "out of memory for a path");
+    free(weights);
     if (ok) return true;
     trainer_free(t->trainer);
     if (opened) setup_close(&t->s);
@@ -138,4 +180,28 @@ void trained_close(trained *t) {
     trainer_free(t->trainer);
     setup_close(&t->s);
     free(t->weights);
+}
+
+// Members are of the same graph and data, so that each needs no more than its weights.
+static bool predict_members(trained *t, float *all, int64_t n, err *e) {
+    const float *member[MEMBERS_MOST];
+    bool ok = true;
+    for (int k = 0; ok && k < t->members; k++) {
+        char *weights = member_weights(t->weights, k + 1);
+        member[k] = all + k * n;
+        ok = trainer_load(t->trainer, weights, e) && trainer_predict(t->trainer, t->samples, all + k * n, e);
+        free(weights);
+    }
+    if (ok) (t->s.job.forecasts ? ensemble_median : ensemble_mean)(member, t->members, n, all);
+    return ok;
+}
+
+float *trained_predict(trained *t, err *e) {
+    int64_t n = t->samples.count * trainer_width(t->trainer);
+    float *out = malloc((size_t)n * (size_t)(t->members ? t->members : 1) * sizeof *out);
+    if (!out) err_run(e, "out of memory for the predictions of %lld samples", (long long)t->samples.count);
+    bool ok = out && (t->members ? predict_members(t, out, n, e) : trainer_predict(t->trainer, t->samples, out, e));
+    if (ok) return out;
+    free(out);
+    return NULL;
 }

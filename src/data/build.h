@@ -62,12 +62,18 @@ json_t *build_about(const build_stream *from, int streams, const build_options *
 typedef struct {
     int64_t horizon; // values to forecast, 1..LABEL_BARS_MOST
     int64_t history; // values that a sample has seen at least, 1 or more
+    int64_t recent;  // values before those held out among which the targets of all others lie; 0: all
 } build_panel_options;
 
 // A panel to one stream, "series", of one column. Samples are (series, t) with `history` values up to t and `horizon`
 // targets behind it, ordered by how far t is from the end of its series: earlier first. The last sample of every series
-// has the last `horizon` values as its targets: these are held out, `*held` of them, at the dataset's end; all others
-// have their targets before those. Series that are too short have no samples. ERR_INPUT where none is left.
-dataset *build_panel(const panel *p, const char *name, const build_panel_options *o, int64_t *held, err *e);
+// has the last `horizon` values as its targets: these are held out, `held` of them, at the dataset's end; all others
+// have their targets before those. Series that are too short have no samples, but are there with their names. ERR_INPUT
+// where none is left.
+dataset *build_panel(const panel *p, const char *name, const build_panel_options *o, err *e);
+
+// The ends of a panel's series: one sample for each, which has seen all of its values; its targets, which nobody knows
+// yet, are zeros. `from` is kept by the new dataset, and freed with it or, on failure, at once.
+dataset *build_ends(dataset *from, err *e);
 
 #endif

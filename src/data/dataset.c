@@ -47,6 +47,19 @@ void dataset_free(dataset *d) {
     free(d);
 }
 
+int64_t dataset_panel_of(const dataset *d, int64_t sample) {
+    int64_t low = 0, high = d->panel; // it is from low on and before high
+    if (!d->panel) return -1;
+    while (high - low > 1) {
+        int64_t middle = (low + high) / 2;
+        if (d->panel_first[middle] <= d->stream[0].row[sample])
+            low = middle;
+        else
+            high = middle;
+    }
+    return low;
+}
+
 static int64_t table_bytes(const table *t) {
     int64_t bytes = 0;
     for (int k = 0; k < t->parts; k++) bytes += t->rows * t->part[k].width * (int64_t)column_bytes(t->part[k].type);
@@ -182,6 +195,16 @@ static bool check_samples(const dataset *d, const char *what, err *e) {
     return true;
 }
 
+static bool check_panel(const dataset *d, const char *what, err *e) {
+    bool ok = d->held >= 0 && d->held < d->samples && d->panel >= 0;
+    if (ok && d->panel) {
+        ok = d->streams > 0 && d->panel_names && d->panel_first && d->panel_first[0] == 0 &&
+             d->panel_first[d->panel] == d->stream[0].series.rows;
+        for (int64_t i = 0; ok && i < d->panel; i++) ok = d->panel_first[i] < d->panel_first[i + 1];
+    }
+    return ok || err_input(e, "%s: its series or what is held out of them cannot be; make the file again", what);
+}
+
 bool dataset_check(const dataset *d, const char *what, err *e) {
     if (d->samples < 1 || d->samples > INT32_MAX || d->streams < 0 || d->streams > STREAMS_MOST)
         return err_input(e, "%s: %lld samples of %d streams; at least 1 sample and at most %d streams are needed", what,
@@ -197,5 +220,5 @@ bool dataset_check(const dataset *d, const char *what, err *e) {
     if (d->vector.parts && !check_table(&d->vector, what, "the vector", e)) return false;
     for (int i = 0; i < d->streams; i++)
         if (!check_stream(d, &d->stream[i], what, e)) return false;
-    return check_samples(d, what, e);
+    return check_panel(d, what, e) && check_samples(d, what, e);
 }

@@ -58,6 +58,10 @@ typedef struct dataset {
     const int64_t *end;             // [samples] when its label is known, as `time` counts; or NULL; needs `time`
     const float *price;             // [samples] what one could trade at when the sample is known, or NULL
     int64_t horizon;                // bars of the first stream until a label is known, where `end` is not there
+    int64_t held;                   // samples at the end that are held out for validation; 0: the split is by shares
+    int64_t panel;                  // series of the first stream that are known by name; 0: none
+    const char *const *panel_names; // [panel]
+    const int64_t *panel_first;     // [panel + 1] where each begins in the first stream, one behind the other
     const int32_t *best;            // [samples] what the best possible classifier answers, where known; or NULL
     void *memory;                   // the dataset's own block, or NULL
     void *owner;                    // what keeps the memory otherwise
@@ -80,6 +84,9 @@ size_t dataset_room(int64_t count, size_t size);
 // classes, times that never fall, ends not before their samples. A dataset from outside is not used before this has
 // passed. ERR_INPUT names what is wrong; `what` (a file's name) stands before it.
 bool dataset_check(const dataset *d, const char *what, err *e);
+
+// Which of the named series a sample is of; -1 where there are none.
+int64_t dataset_panel_of(const dataset *d, int64_t sample);
 
 // Bytes of everything that the pointers above point to, names left out.
 int64_t dataset_bytes(const dataset *d);

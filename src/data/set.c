@@ -108,8 +108,9 @@ static json_t *streams_json(const dataset *d) {
 
 // The maker's words, with what the arrays do not say put before them.
 static bool write_mark(npz_writer *w, const dataset *d, const json_t *about, err *e) {
-    json_t *mark = json_pack("{s:i, s:o, s:i, s:b, s:i, s:I}", "version", SET_VERSION, "streams", streams_json(d),
-        "vector_parts", d->vector.parts, "raw", d->raw, "classes", d->classes, "horizon", (json_int_t)d->horizon);
+    json_t *mark = json_pack("{s:i, s:o, s:i, s:b, s:i, s:I, s:I}", "version", SET_VERSION, "streams", streams_json(d),
+        "vector_parts", d->vector.parts, "raw", d->raw, "classes", d->classes, "horizon", (json_int_t)d->horizon,
+        "held_out", (json_int_t)d->held);
     bool ok = mark && json_object_set_new(mark, "about", json_deep_copy(about)) == 0;
     char *text = ok ? json_dumps(mark, JSON_REAL_PRECISION(9)) : NULL;
     json_decref(mark);
@@ -131,6 +132,9 @@ bool set_write_rest(npz_writer *w, const dataset *d, const json_t *about, err *e
     if (ok && d->target)
         ok = npz_writer_array(w, "target", NPY_F32, 2, (int64_t[]){d->samples, d->target_width}, d->target, e);
     if (ok && d->class_names) ok = npz_writer_text(w, "class_names", d->class_names, d->classes, e);
+    if (ok && d->panel)
+        ok = npz_writer_text(w, "panel_names", d->panel_names, d->panel, e) &&
+             write_list(w, "panel_first", NPY_I64, d->panel + 1, d->panel_first, e);
     return ok;
 }
 
@@ -284,6 +288,17 @@ static bool read_lists(opened *o, dataset *d, err *e) {
     return d->target != NULL;
 }
 
+static bool read_panel(opened *o, dataset *d, err *e) {
+    const npz_entry *names = npz_find(&o->npz, "panel_names");
+    d->held = json_integer_value(json_object_get(o->mark, "held_out"));
+    if (!names) return true;
+    if (names->header.rank != 1) return wrong(o, "panel_names", "is no list", e);
+    d->panel = names->header.count;
+    d->panel_names = npz_read_text(&o->npz, names, &o->arena, e);
+    if (d->panel_names) d->panel_first = lying(o, "panel_first", NPY_I64, 1, d->panel + 1, e);
+    return d->panel_first != NULL;
+}
+
 // How many samples there are: labels or targets have one row each.
 static int64_t count_samples(const opened *o) {
     const npz_entry *n = npz_find(&o->npz, "label");
@@ -320,7 +335,7 @@ static dataset *read_set(opened *o, err *e) {
     d->horizon = json_integer_value(json_object_get(o->mark, "horizon"));
     bool ok = d->horizon >= 0 && d->horizon <= INT32_MAX;
     if (!ok) wrong(o, set_mark, "has a horizon that cannot be", e);
-    ok = ok && read_streams(o, d, e) && read_classes(o, d, e) && read_lists(o, d, e);
+    ok = ok && read_streams(o, d, e) && read_classes(o, d, e) && read_lists(o, d, e) && read_panel(o, d, e);
     if (ok && dataset_check(d, o->npz.path, e)) return d;
     dataset_free(d);
     return NULL;

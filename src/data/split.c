@@ -83,6 +83,9 @@ static bool part_empty(const dataset *d, const split_options *o, int64_t train, 
 }
 
 bool split_make(const dataset *d, const int64_t *window, const split_options *o, split *s, err *e) {
+    int64_t open = d->samples - d->held;
+    *s = (split){.train = {0, open}, .validation = {open, d->held}, .test = {d->samples, 0}};
+    if (d->held) return true;
     int64_t train = (int64_t)((double)d->samples * o->train), first, test,
             validation = (int64_t)((double)d->samples * o->validation);
     *s = (split){.train = {0, train}};

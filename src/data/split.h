@@ -9,6 +9,9 @@
 // Samples of several series interleave in time. Parts are spans of samples, so all series change parts at the same
 // moment; a gap is as long as the series that needs the longest.
 //
+// A dataset that holds samples out (a panel) is split as it says: these are validated, all others are for training,
+// none is left for a test, and shares, purge and embargo do not matter.
+//
 // Windows look back, never ahead: a sample of an earlier part cannot see a later one. A later part may see bars of an
 // earlier one, which by then are the past; `purge: windows` forbids that too.
 #ifndef TRADEWIND_DATA_SPLIT_H

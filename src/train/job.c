@@ -3,7 +3,6 @@
 #include "base/err.h"
 #include "graph/grad.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -138,13 +137,9 @@ static tensor forecast_loss(graph *g, const settings *s, tensor y, tensor target
     }
 }
 
-// The forecasts of the quantile nearest to the median.
 static tensor median_of(graph *g, const settings *s, const model_spec *m, tensor y) {
-    int best = 0;
-    if (m->quantiles < 2) return y;
-    for (int i = 1; i < s->quantiles.count; i++)
-        if (fabsf(s->quantiles.level[i] - 0.5f) < fabsf(s->quantiles.level[best] - 0.5f)) best = i;
-    return op_slice(g, y, best * m->horizon, (best + 1) * m->horizon);
+    int at = settings_median(s);
+    return m->quantiles < 2 ? y : op_slice(g, y, at * m->horizon, (at + 1) * m->horizon);
 }
 
 static void add_forecast_metrics(job *j, const settings *s, const model_spec *m, const job_inputs *in, tensor series) {
@@ -161,7 +156,7 @@ static void add_forecast_metrics(job *j, const settings *s, const model_spec *m,
 // Of forecasts: what the model gives, loss and metrics.
 static tensor add_forecast(job *j, const dataset *d, const settings *s, model_spec *m, const job_inputs *in) {
     graph *g = j->g;
-    bool levels = settings_levels(s, d), series = d->streams == 1 && d->stream[0].series.width == 1;
+    bool levels = settings_levels(s, d), series = settings_task(s, d) == METRIC_SERIES;
     tensor level = TENSOR_NONE, naive = TENSOR_NONE, target = in->target, raw = series ? in->x[0] : TENSOR_NONE;
     if (levels) {
         level = op_level(g, in->x[0], (level_settings){LEVEL_MEAN, 1});

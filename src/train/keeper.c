@@ -5,6 +5,7 @@
 #include "run/outline.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -118,17 +119,24 @@ static void warn_of_store(keeper *k) {
     log_line(run_log(k->o.run), "warning: %s", why.text);
 }
 
+// What a score has, behind `count` others; their number then.
+static int list_metrics(const score *s, const char *part, store_metric *list, int count) {
+    const store_metric all[] = {{part, "accuracy", s->accuracy}, {part, "mcc", s->mcc}, {part, "macro_f1", s->macro_f1},
+        {part, "mae", s->mae}, {part, "rmse", s->rmse}, {part, "smape", s->smape}, {part, "mase", s->mase}};
+    list[count++] = (store_metric){part, "loss", s->loss};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (!isnan(all[i].value)) list[count++] = all[i];
+    return count;
+}
+
 static void store_report(keeper *k, const epoch_report *r) {
     static char matrix[CLASSES_MOST * CLASSES_MOST * 24];
-    const score *t = &r->train, *v = &r->validation;
-    const store_metric metrics[] = {{"train", "loss", t->loss}, {"train", "accuracy", t->accuracy},
-        {"train", "mcc", t->mcc}, {"train", "macro_f1", t->macro_f1}, {"validation", "loss", v->loss},
-        {"validation", "accuracy", v->accuracy}, {"validation", "mcc", v->mcc}, {"validation", "macro_f1", v->macro_f1},
-        {"", "grad_norm", r->grad_norm}, {"", "lr", r->lr}, {"", "steps_skipped", (double)r->skipped},
-        {"", "loss_scale", (double)r->loss_scale}};
+    store_metric metrics[32] = {{"", "grad_norm", r->grad_norm}, {"", "lr", r->lr},
+        {"", "steps_skipped", (double)r->skipped}, {"", "loss_scale", (double)r->loss_scale}};
+    int count = list_metrics(&r->validation, "validation", metrics, list_metrics(&r->train, "train", metrics, 4));
     store_epoch_row row = {r->epoch, r->update, r->seconds, r->samples_per_s, r->best, NULL};
-    row.confusion = matrix_text(v->confusion, k->o.classes, matrix, sizeof matrix);
-    store_epoch(run_store(k->o.run), &row, metrics, sizeof metrics / sizeof *metrics);
+    if (k->o.classes) row.confusion = matrix_text(r->validation.confusion, k->o.classes, matrix, sizeof matrix);
+    store_epoch(run_store(k->o.run), &row, metrics, count);
     store_tick(run_store(k->o.run));
     warn_of_store(k);
 }

@@ -16,7 +16,7 @@ typedef struct {
     run *run;
     trainer *trainer;
     const settings *settings;
-    int classes;
+    int classes; // 0: the run forecasts
     const char *config, *plan, *version;
 } keeper_options;
 

@@ -130,16 +130,16 @@ static double owa_value(const metric_score *s) {
 }
 
 static const metric metrics[] = {
-    {"mcc", true, METRIC_CLASSES, mcc_value},
-    {"accuracy", true, METRIC_CLASSES, accuracy_value},
-    {"balanced_accuracy", true, METRIC_CLASSES, balanced_value},
-    {"macro_f1", true, METRIC_CLASSES, macro_f1_value},
-    {"smape", false, METRIC_FORECASTS, smape_value},
-    {"mase", false, METRIC_FORECASTS, mase_value},
-    {"owa", false, METRIC_FORECASTS, owa_value},
-    {"mae", false, METRIC_FORECASTS, mae_value},
-    {"rmse", false, METRIC_FORECASTS, rmse_value},
-    {"loss", false, METRIC_CLASSES | METRIC_FORECASTS, loss_value},
+    {"mcc", "MCC", true, METRIC_CLASSES, mcc_value},
+    {"accuracy", "accuracy", true, METRIC_CLASSES, accuracy_value},
+    {"balanced_accuracy", "balanced accuracy", true, METRIC_CLASSES, balanced_value},
+    {"macro_f1", "macro F1", true, METRIC_CLASSES, macro_f1_value},
+    {"smape", "sMAPE", false, METRIC_FORECASTS | METRIC_SERIES, smape_value},
+    {"mase", "MASE", false, METRIC_SERIES, mase_value},
+    {"owa", "OWA", false, METRIC_SERIES, owa_value},
+    {"mae", "MAE", false, METRIC_FORECASTS | METRIC_SERIES, mae_value},
+    {"rmse", "RMSE", false, METRIC_FORECASTS | METRIC_SERIES, rmse_value},
+    {"loss", "loss", false, METRIC_CLASSES | METRIC_FORECASTS | METRIC_SERIES, loss_value},
 };
 enum { METRICS = sizeof metrics / sizeof *metrics };
 
@@ -154,11 +154,11 @@ const metric *metric_find(const char *name) {
 }
 
 const metric *metric_usual(unsigned task) {
-    return metric_find(task & METRIC_CLASSES ? "mcc" : "smape");
+    return metric_find(task & METRIC_CLASSES ? "mcc" : task & METRIC_SERIES ? "smape" : "mae");
 }
 
 double metric_value(const metric *m, const metric_score *s) {
-    bool known = (m->tasks & METRIC_CLASSES && s->confusion) || (m->tasks & METRIC_FORECASTS && s->errors);
+    bool known = m->tasks & METRIC_CLASSES ? s->confusion != NULL : s->errors != NULL;
     return known || m->value == loss_value ? m->value(s) : (double)NAN;
 }
 

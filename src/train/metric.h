@@ -42,7 +42,8 @@ double metric_owa(double smape, double mase, double naive2_smape, double naive2_
 
 // The registry
 
-enum { METRIC_CLASSES = 1, METRIC_FORECASTS = 2 };
+// What predictions are of: classes, targets, or the next values of series, of which more is known.
+enum { METRIC_CLASSES = 1, METRIC_FORECASTS = 2, METRIC_SERIES = 4 };
 
 // What is known of a set of predictions. Parts that are not known are NULL or 0.
 typedef struct {
@@ -54,9 +55,10 @@ typedef struct {
 } metric_score;
 
 typedef struct {
-    const char *name; // as in train.metric
-    bool higher;      // is better
-    unsigned tasks;   // METRIC_CLASSES | METRIC_FORECASTS: where it has a meaning
+    const char *name;  // as in train.metric
+    const char *title; // as people write it
+    bool higher;       // is better
+    unsigned tasks;    // METRIC_CLASSES and so on, or-ed: where it has a meaning
     double (*value)(const metric_score *s);
 } metric;
 
@@ -64,7 +66,8 @@ typedef struct {
 const metric *metric_find(const char *name);
 const metric *metric_at(int i);
 
-// What decides where nothing else was asked for: mcc for classes, smape for forecasts.
+// What decides where nothing else was asked for: mcc for classes, smape for series, mae for other targets, which may
+// lie around 0.
 const metric *metric_usual(unsigned task);
 
 // NaN where the score lacks what the metric needs.

@@ -3,6 +3,7 @@
 #include "data/set.h"
 #include "graph/dtype.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -53,7 +54,8 @@ const config_key settings_keys[] = {
         "where the data lie: all on the device, or on the host, whose threads gather batches"},
     {"data.num_workers", CONFIG_INT, "2", 0, 256, NULL, "threads that gather batches on the host"},
     {"data.prefetch_factor", CONFIG_INT, "2", 1, 1000, NULL, "batches that they gather ahead"},
-    {"data.split.train", CONFIG_REAL, "0.70", ABOVE_0, 1, NULL, "share of the samples, the earliest"},
+    {"data.split.train", CONFIG_REAL, "0.70", ABOVE_0, 1, NULL,
+        "share of the samples, the earliest; not of a panel, which holds samples out itself"},
     {"data.split.validation", CONFIG_REAL, "0.15", ABOVE_0, 1, NULL, "share after those; what is left is for a test"},
     {"data.split.purge", CONFIG_INT, "auto", 0, 1e9, "auto|windows",
         "samples left out between parts; auto: as far as labels reach; windows: and no window looks back"},
@@ -84,7 +86,7 @@ const config_key settings_keys[] = {
     {"train.patience", CONFIG_INT, "4", 1, 1e6, NULL, "epochs without a better metric before stopping"},
     {"train.metric", CONFIG_CHOICE, "auto", 0, 0,
         "auto|mcc|accuracy|balanced_accuracy|macro_f1|smape|mase|owa|mae|rmse|loss",
-        "what decides which epoch is best, on validation; auto: mcc for classes, smape for forecasts"},
+        "what decides which epoch is best, on validation; auto: mcc for classes, smape for series, mae for others"},
     {"train.optimizer.kind", CONFIG_CHOICE, "adamw", 0, 0, "adamw|adam|sgd", "the optimizer"},
     {"train.optimizer.lr", CONFIG_REAL, "1.0e-3", ABOVE_0, 100, NULL, "learning rate"},
     {"train.optimizer.weight_decay", CONFIG_REAL, "0.01", 0, 100, NULL, "weight decay"},
@@ -120,10 +122,13 @@ const config_key settings_keys[] = {
     {"train.focal_gamma", CONFIG_REAL, "2", 0, 100, NULL, "focal: how much less what is right already counts"},
     {"train.huber_delta", CONFIG_REAL, "1", ABOVE_0, 1e9, NULL, "huber: where squares end and distances begin"},
     {"train.quantiles", CONFIG_LIST, "0.1, 0.5, 0.9", 0, 0, NULL, "quantile: which, rising"},
-    {"train.season", CONFIG_INT, "1", 1, 100000, NULL, "mase: steps back to the value of a naive forecast"},
+    {"train.season", CONFIG_INT, "1", 1, 100000, NULL,
+        "series: steps of a season, for mase and the naive forecasts (24 for hourly series)"},
     {"train.clip_norm", CONFIG_REAL, "1.0", 0, 1e9, NULL, "largest norm of the gradient; 0 for no limit"},
     {"train.class_weights", CONFIG_CHOICE, "none", 0, 0, "none|balanced", "balanced: rare classes weigh more"},
     {"train.label_smoothing", CONFIG_REAL, "0", 0, 0.95, NULL, "share of a label spread over all classes"},
+    {"train.ensemble", CONFIG_INT, "1", 1, 1000, NULL,
+        "members trained one after another, with seeds from train.seed on, and used together"},
     {"train.seed", CONFIG_INT, "1", 0, 1e15, NULL, "of initial weights, shuffling and dropout"},
     {"gpu_optimization.use_mixed_precision", CONFIG_BOOL, "true", 0, 0, "bf16|fp16|tf32",
         "16-bit products on a card: true for the best it has; the CPU computes in fp32"},
@@ -194,9 +199,22 @@ bool settings_forecasts(const settings *s, const dataset *d) {
     return s->loss >= LOSS_MSE || (s->loss == LOSS_AUTO && !d->label);
 }
 
-// Whether the data are one series of which the targets are the next values.
+// Whether the data are one series of which the targets are the next values. Of bars a column is a feature.
 static bool is_series(const dataset *d) {
-    return d->streams == 1 && d->stream[0].series.width == 1;
+    return d->streams == 1 && d->stream[0].series.width == 1 && !d->price;
+}
+
+unsigned settings_task(const settings *s, const dataset *d) {
+    if (!settings_forecasts(s, d)) return METRIC_CLASSES;
+    return is_series(d) ? METRIC_SERIES : METRIC_FORECASTS;
+}
+
+int settings_median(const settings *s) {
+    int best = 0;
+    if (s->loss != LOSS_QUANTILE) return 0;
+    for (int i = 1; i < s->quantiles.count; i++)
+        if (fabsf(s->quantiles.level[i] - 0.5f) < fabsf(s->quantiles.level[best] - 0.5f)) best = i;
+    return best;
 }
 
 bool settings_levels(const settings *s, const dataset *d) {
@@ -305,6 +323,7 @@ bool settings_read(const config *c, settings *s, err *e) {
     s->accumulation = config_int(c, "gpu_optimization.gradient_accumulation_steps");
     s->epochs = config_int(c, "train.epochs");
     s->patience = config_int(c, "train.patience");
+    s->ensemble = (int)config_int(c, "train.ensemble");
     s->seed = (uint64_t)config_int(c, "train.seed");
     s->max_norm = (float)config_real(c, "train.clip_norm");
     s->smoothing = (float)config_real(c, "train.label_smoothing");
@@ -327,7 +346,10 @@ const metric *settings_metric(const config *c, unsigned task, err *e) {
     const metric *m = metric_find(config_text(c, key));
     CHECK(m, "no metric named %s", config_text(c, key));
     if (m->tasks & task) return m;
-    config_fail(c, key, e, "%s is for %s; use %s or loss", m->name, task & METRIC_CLASSES ? "forecasts" : "classes",
+    config_fail(c, key, e, "%s is for %s; use %s or loss", m->name,
+        m->tasks & METRIC_CLASSES     ? "classes"
+        : m->tasks & METRIC_FORECASTS ? "forecasts"
+                                      : "forecasts of series",
         metric_usual(task)->name);
     return NULL;
 }

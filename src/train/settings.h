@@ -53,6 +53,7 @@ typedef struct {
     int64_t batch_size; // rows of a micro-batch
     int64_t accumulation;
     int64_t epochs, patience;
+    int ensemble; // members; each is trained as a run of its own
     uint64_t seed;
     optimizer_kind optimizer;
     double lr;
@@ -81,8 +82,8 @@ extern const size_t settings_key_count;
 // Fills `s` from a description that config_check has passed; `c` must outlive it.
 bool settings_read(const config *c, settings *s, err *e);
 
-// What decides which epoch is best: METRIC_CLASSES or METRIC_FORECASTS says what the data are for. NULL where
-// train.metric does not fit them.
+// What decides which epoch is best: METRIC_CLASSES, METRIC_FORECASTS or METRIC_SERIES (train/metric.h) says what the
+// data are for. NULL where train.metric does not fit them.
 const metric *settings_metric(const config *c, unsigned task, err *e);
 
 // Whether streams of this dataset are to be scaled.
@@ -92,6 +93,12 @@ bool settings_scales(const settings *s, const dataset *d);
 // then divided by the window's level.
 bool settings_forecasts(const settings *s, const dataset *d);
 bool settings_levels(const settings *s, const dataset *d);
+
+// What its predictions are of, as METRIC_CLASSES and so on.
+unsigned settings_task(const settings *s, const dataset *d);
+
+// Which of the forecasts of a step stands for all: that of the quantile nearest to the median.
+int settings_median(const settings *s);
 
 // The windows' lengths and the model's shape, which need to know the data. `window[i]` is that of stream i.
 bool settings_windows(const config *c, const dataset *d, int64_t window[STREAMS_MOST], err *e);

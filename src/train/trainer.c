@@ -31,6 +31,7 @@ struct trainer {
     split split;
     settings s;
     const metric *metric;
+    double naive2[2]; // sMAPE and MASE of the naive2 forecasts, or NaN
     exec *x;
     loader *loader;  // where batches come from the host, or NULL
     uint64_t looked; // the step at which the host last looked at the loss scale
@@ -78,7 +79,7 @@ trainer *trainer_new(
     *t = (trainer){.d = d, .q = q, .j = j, .data = data, .split = *sp, .s = *s};
     t->at = (standing){.epoch = 1, .stop.patience = s->patience};
     plateau_init(&t->at.plateau, s->lr);
-    trainer_judge_by(t, metric_usual(METRIC_CLASSES));
+    trainer_judge_by(t, metric_usual(settings_task(s, data)), NULL);
     t->weights = malloc(slab_bytes(t));
     t->best = malloc(slab_bytes(t));
     bool ok = t->weights && t->best;
@@ -106,14 +107,23 @@ exec *trainer_exec(trainer *t) {
     return t->x;
 }
 
-void trainer_judge_by(trainer *t, const metric *m) {
+void trainer_judge_by(trainer *t, const metric *m, const double naive2[2]) {
     t->metric = m;
+    for (int k = 0; k < 2; k++) t->naive2[k] = naive2 ? naive2[k] : NAN;
     t->at.stop.lower = !m->higher;
 }
 
 // What the device multiplies its schedule's factor with: the rate that the description gives, or where it fell to.
 static double rate(const trainer *t) {
     return t->s.rate.kind == RATE_PLATEAU ? t->at.plateau.lr : t->s.lr;
+}
+
+// Clears what is counted of classes or forecasts.
+static bool clear_sums(trainer *t, err *e) {
+    const job *j = t->j;
+    bool ok = exec_clear(t->x, j->totals, e) && (!j->confusion.id || exec_clear(t->x, j->confusion, e));
+    for (int k = 0; ok && k < FORECAST_METRICS; k++) ok = !j->metric[k].id || exec_clear(t->x, j->metric[k], e);
+    return ok;
 }
 
 // Clears the sums and sends the device to the start of a span.
@@ -126,7 +136,7 @@ static bool begin(trainer *t, span samples, uint32_t epoch, bool shuffle, err *e
         .shuffle = shuffle,
         .lr = (float)rate(t)};
     if (t->loader) loader_seek(t->loader, &(loader_range){samples, shuffle, epoch, 0});
-    return exec_step_write(t->x, &s, e) && exec_clear(t->x, t->j->totals, e) && exec_clear(t->x, t->j->confusion, e);
+    return exec_step_write(t->x, &s, e) && clear_sums(t, e);
 }
 
 // Writes the loader's next batch to the step's inputs.
@@ -134,7 +144,8 @@ static bool feed(trainer *t, err *e) {
     const job_inputs *in = &t->j->input;
     loader_batch b;
     CHECK(loader_next(t->loader, &b), "a step beyond the end of its samples");
-    bool ok = exec_write(t->x, in->label, b.label, e) && exec_write(t->x, in->weight, b.weight, e);
+    bool ok = t->j->forecasts ? exec_write(t->x, in->target, b.target, e) : exec_write(t->x, in->label, b.label, e);
+    ok = ok && exec_write(t->x, in->weight, b.weight, e);
     for (int i = 0; ok && i < t->data->streams; i++) ok = exec_write(t->x, in->x[i], b.x[i], e);
     return ok && (!in->vector.id || exec_write(t->x, in->vector, b.vector, e));
 }
@@ -144,17 +155,39 @@ static bool play(trainer *t, exec_part part, err *e) {
     return (!t->loader || feed(t, e)) && exec_play(t->x, part, e);
 }
 
-static bool read_score(trainer *t, int64_t samples, score *s, err *e) {
-    double totals[TALLY_COUNT];
+static bool score_classes(trainer *t, score *s, err *e) {
     int K = t->data->classes;
-    if (!t->d->sync(t->q, e) || !exec_read(t->x, t->j->totals, totals, e)) return false;
     if (!exec_read(t->x, t->j->confusion, s->confusion, e)) return false;
-    s->samples = samples;
-    s->loss = totals[TALLY_NORM] > 0 ? totals[TALLY_SUM] / totals[TALLY_NORM] : 0;
     s->accuracy = metric_accuracy(s->confusion, K);
     s->mcc = metric_mcc(s->confusion, K);
     s->macro_f1 = metric_macro_f1(s->confusion, K);
     return true;
+}
+
+static bool score_forecasts(trainer *t, score *s, err *e) {
+    double sums[FORECAST_METRICS][TALLY_COUNT] = {0};
+    for (int k = 0; k < FORECAST_METRICS; k++)
+        if (t->j->metric[k].id && !exec_read(t->x, t->j->metric[k], sums[k], e)) return false;
+    s->errors[ERRORS_WEIGHT] = sums[FORECAST_MAE][TALLY_NORM];
+    s->errors[ERRORS_ABSOLUTE] = sums[FORECAST_MAE][TALLY_SUM];
+    s->errors[ERRORS_SQUARE] = sums[FORECAST_MSE][TALLY_SUM];
+    s->errors[ERRORS_SMAPE] = 100 * sums[FORECAST_SMAPE][TALLY_SUM];
+    s->errors[ERRORS_SCALED] = sums[FORECAST_MASE][TALLY_SUM];
+    s->errors[ERRORS_SCALED_WEIGHT] = sums[FORECAST_MASE][TALLY_NORM];
+    s->mae = metric_mae(s->errors);
+    s->rmse = metric_rmse(s->errors);
+    s->smape = metric_smape(s->errors);
+    s->mase = metric_mase(s->errors);
+    return true;
+}
+
+static bool read_score(trainer *t, int64_t samples, score *s, err *e) {
+    double totals[TALLY_COUNT];
+    *s = (score){.samples = samples};
+    s->accuracy = s->mcc = s->macro_f1 = s->mae = s->rmse = s->smape = s->mase = NAN;
+    if (!t->d->sync(t->q, e) || !exec_read(t->x, t->j->totals, totals, e)) return false;
+    s->loss = totals[TALLY_NORM] > 0 ? totals[TALLY_SUM] / totals[TALLY_NORM] : 0;
+    return t->j->forecasts ? score_forecasts(t, s, e) : score_classes(t, s, e);
 }
 
 bool trainer_evaluate(trainer *t, span samples, score *s, err *e) {
@@ -289,7 +322,10 @@ static bool finish_epoch(trainer *t, epoch_report *r, err *e) {
 static bool end_epoch(trainer *t, epoch_report *r, err *e) {
     standing *at = &t->at;
     const score *v = &r->validation;
-    metric_score of = {.loss = v->loss, .confusion = v->confusion, .classes = t->data->classes};
+    metric_score of = {.loss = v->loss, .naive2_smape = t->naive2[0], .naive2_mase = t->naive2[1]};
+    of.classes = t->data->classes;
+    of.confusion = t->j->forecasts ? NULL : v->confusion;
+    of.errors = t->j->forecasts ? v->errors : NULL;
     double value = isfinite(v->loss) ? metric_value(t->metric, &of) : NAN;
     plateau_options o = t->s.rate.plateau;
     o.higher = !at->stop.lower;
@@ -324,9 +360,9 @@ bool trainer_run(trainer *t, const watcher *w, train_result *r, err *e) {
     return ok;
 }
 
-// Probabilities
+// Predicting
 
-static float logit_at(const unsigned char *data, dtype type, int64_t i) {
+static float value_at(const unsigned char *data, dtype type, int64_t i) {
     float v;
     uint16_t bits;
     if (type == DTYPE_F32) {
@@ -343,22 +379,29 @@ static float logit_at(const unsigned char *data, dtype type, int64_t i) {
 // Softmax of a row.
 static void probabilities(const unsigned char *logits, dtype type, int64_t row, int K, float *to) {
     double most = -INFINITY, sum = 0, e[CLASSES_MOST];
-    for (int k = 0; k < K; k++) most = fmax(most, (double)logit_at(logits, type, row * K + k));
-    for (int k = 0; k < K; k++) sum += e[k] = exp((double)logit_at(logits, type, row * K + k) - most);
+    for (int k = 0; k < K; k++) most = fmax(most, (double)value_at(logits, type, row * K + k));
+    for (int k = 0; k < K; k++) sum += e[k] = exp((double)value_at(logits, type, row * K + k) - most);
     for (int k = 0; k < K; k++) to[k] = (float)(e[k] / sum);
 }
 
-bool trainer_predict(trainer *t, span samples, float *probability, err *e) {
-    int K = t->data->classes;
-    dtype type = graph_info(t->j->g, t->j->logits)->type;
-    unsigned char *logits = malloc((size_t)t->s.batch_size * (size_t)K * dtype_bytes(type));
-    bool ok = logits ? begin(t, samples, 0, false, e) : err_run(e, "out of memory for a batch of scores");
+int64_t trainer_width(const trainer *t) {
+    return shape_last(graph_info(t->j->g, t->j->logits)->shape);
+}
+
+bool trainer_predict(trainer *t, span samples, float *out, err *e) {
+    int64_t K = trainer_width(t);
+    tensor from = t->j->forecasts ? t->j->forecast : t->j->logits;
+    dtype type = graph_info(t->j->g, from)->type;
+    unsigned char *batch = malloc((size_t)t->s.batch_size * (size_t)K * dtype_bytes(type));
+    bool ok = batch ? begin(t, samples, 0, false, e) : err_run(e, "out of memory for a batch of predictions");
     for (int64_t done = 0; ok && done < samples.count; done += t->s.batch_size) {
-        ok = play(t, EXEC_EVALUATE, e) && exec_peek(t->x, t->j->logits, false, logits, e);
-        for (int64_t i = 0; ok && i < t->s.batch_size && done + i < samples.count; i++)
-            probabilities(logits, type, i, K, probability + (done + i) * K);
+        int64_t rows = samples.count - done < t->s.batch_size ? samples.count - done : t->s.batch_size;
+        ok = play(t, EXEC_EVALUATE, e) && exec_peek(t->x, from, false, batch, e);
+        for (int64_t i = 0; ok && !t->j->forecasts && i < rows; i++)
+            probabilities(batch, type, i, (int)K, out + (done + i) * K);
+        for (int64_t i = 0; ok && t->j->forecasts && i < rows * K; i++) out[done * K + i] = value_at(batch, type, i);
     }
-    free(logits);
+    free(batch);
     return ok;
 }
 

@@ -13,9 +13,13 @@
 
 enum { CLASSES_MOST = 64 };
 
+// Of classes or of forecasts: what does not fit is NaN, and zeros in the lists.
 typedef struct {
     int64_t samples;
-    double loss, accuracy, mcc, macro_f1;
+    double loss;
+    double accuracy, mcc, macro_f1;
+    double mae, rmse, smape, mase; // in the data's units; sMAPE in percent; MASE of series, by the window's naive error
+    double errors[ERRORS_COUNT];   // what these four come from
     int64_t confusion[CLASSES_MOST * CLASSES_MOST];
 } score;
 
@@ -65,8 +69,9 @@ void trainer_free(trainer *t);
 
 exec *trainer_exec(trainer *t);
 
-// What decides which epoch is best, before trainer_run and trainer_restore; otherwise it is what is usual for classes.
-void trainer_judge_by(trainer *t, const metric *m);
+// What decides which epoch is best, before trainer_run and trainer_restore; otherwise it is what is usual for classes
+// or forecasts. `naive2` is what OWA compares with, as sMAPE and MASE, or NULL.
+void trainer_judge_by(trainer *t, const metric *m, const double naive2[2]);
 
 // Trains to the end, then puts the best epoch's weights back.
 // After trainer_restore it goes on from there; `r` then tells of the whole run.
@@ -75,9 +80,13 @@ bool trainer_run(trainer *t, const watcher *w, train_result *r, err *e);
 // Scores the present weights on a span of samples.
 bool trainer_evaluate(trainer *t, span samples, score *s, err *e);
 
-// The classes' probabilities of a span of samples, [count, classes], by the present weights. The job's logits must have
-// been kept (graph_keep) before trainer_new.
-bool trainer_predict(trainer *t, span samples, float *probability, err *e);
+// What the present weights give for a span of samples: the classes' probabilities, [count, classes], for which the
+// job's logits must have been kept (graph_keep) before trainer_new; or forecasts in the data's units, [count, quantiles
+// * horizon].
+bool trainer_predict(trainer *t, span samples, float *out, err *e);
+
+// Columns of that.
+int64_t trainer_width(const trainer *t);
 
 // Writes the present weights as safetensors, under PyTorch's names, and the scaler where there is one, as
 // "scaler.STREAM.mean" and "scaler.STREAM.std".

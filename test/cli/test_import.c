@@ -141,8 +141,17 @@ static void panels_are_imported(void **state) {
     put_text("p.csv", "V1,V2,V3,V4,V5,V6,V7,V8,V9\nA,1,2,3,4,5,6,7,8\nB,11,12,13,14,15\n");
     assert_int_equal(RUN("import", "p.csv", "-o", "set.npz", "--horizon", "2"), 0);
     matches("out", "p\\.csv: panel\n +series +2 with 13 values; the last 2 values of 2 series are held out\n");
-    put_text("run.yaml", "data: {set: set.npz}\n");
-    complains(RUN("train", "run.yaml"), "run\\.yaml:1: data\\.set: has no labels.*");
+    assert_int_equal(RUN("import", "p.csv", "-o", "recent.npz", "--horizon", "2", "--recent", "3"), 0);
+    matches(
+        "out", "\nsamples +5\n"); // one at a distance of 2 and of 3 from the end of A, of 2 of B, and the last of both
+    REFUSED("p\\.csv: the last 1 values have no room for 2 targets; .*", "p.csv", "-o", "no.npz", "--horizon=2",
+        "--recent=1");
+    put_text("run.yaml", "data: {set: set.npz}\nmodel: {kind: mlp, widths: 4}\ntrain: {epochs: 1}\n");
+    assert_int_equal(RUN("train", "run.yaml", "data.split.train=0.2"), 0);
+    matches("out", "\ndata +5 training and 2 validation samples \\(set\\.npz, which holds the last 2 values of each");
+    complains(RUN("train", "run.yaml", "train.loss=focal"), "train\\.loss=focal: .*the data have only targets");
+    complains(
+        RUN("train", "run.yaml", "train.metric=mcc"), "train\\.metric=mcc: .*mcc is for classes; use smape or loss");
 }
 
 static void mistakes_leave_nothing(void **state) {
@@ -344,9 +353,11 @@ static void folded_and_unfolded_train_alike(void **state) {
     complains(RUN("train", "run.yaml", "data.set=none.npz"), "data\\.set=none\\.npz: .*No such file.*");
     complains(RUN("train", "run.yaml", "data.set=run.yaml"), "data\\.set=run\\.yaml: .*is not an \\.npz.*");
     assert_int_equal(RUN("import", "windows.npz", "--names", "target=x_strategy", "-o", "both.npz"), 0);
-    complains(RUN("train", "run.yaml", "data.set=both.npz", "train.loss=mae", "model.kind=nbeats", "run.dir=forecast"),
-        "train\\.loss=mae: train\\.loss: is for forecasts, which cannot be trained yet; .*");
-    assert_int_equal(access("forecast", F_OK), -1);
+    assert_int_equal(
+        RUN("train", "run.yaml", "data.set=both.npz", "train.loss=mae", "model.kind=nbeats", "run.dir=forecast"), 0);
+    matches("out", "\nepoch +1  loss [0-9.e-]+  validation loss [0-9.e-]+  MAE [0-9.e-]+  RMSE [0-9.e-]+  sMAPE ");
+    complains(RUN("train", "run.yaml", "data.set=both.npz", "train.loss=mae", "train.metric=owa"),
+        "train\\.metric=owa: .*owa is for forecasts of series; use mae or loss");
     REFUSED("set\\.npz: is a dataset already.*", "set.npz", "-o", "more.npz");
     REFUSED("windows\\.npz: is imported by itself.*", "windows.npz", "set.npz", "-o", "more.npz");
 }

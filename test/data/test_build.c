@@ -355,14 +355,13 @@ static void panels_become_samples(void **state) {
     static const char text[] = "V1,V2,V3,V4,V5,V6,V7,V8,V9\nA,1,2,3,4,5,6,7,8\nB,11,12,13,14,15\nC,21,22\n";
     panel p;
     err e = {0};
-    int64_t held;
     support_ok(panel_parse(&p, "p.csv", text, strlen(text), &e), &e);
-    dataset *d = build_panel(&p, "p.csv", &(build_panel_options){2, 1}, &held, &e);
+    dataset *d = build_panel(&p, "p.csv", &(build_panel_options){2, 1, 0}, &e);
     support_ok(d && dataset_check(d, "p.csv", &e), &e);
     // A has 6 values before its last 2, which are held out; seen up to 1..4 its targets lie before them. B likewise has
     // 3, and one other. C is too short.
     static const int32_t row[] = {0, 1, 2, 3, 8, 5, 10}, first[] = {0, 0, 0, 0, 8, 0, 8};
-    assert_int_equal(held, 2);
+    assert_int_equal(d->held, 2);
     assert_int_equal(d->samples, 7);
     assert_memory_equal(d->stream[0].row, row, sizeof row);
     assert_memory_equal(d->stream[0].first, first, sizeof first);
@@ -370,9 +369,58 @@ static void panels_become_samples(void **state) {
     assert_memory_equal(d->target + 5 * 2, last, sizeof last);
     assert_int_equal(d->horizon, 2);
     dataset_free(d);
-    assert_null(build_panel(&p, "p.csv", &(build_panel_options){8, 1}, &held, &e));
-    assert_null(build_panel(&p, "p.csv", &(build_panel_options){0, 1}, &held, &e));
+    // Of the targets before those held out only the last three: A is seen up to its rows 2 and 3, B to its first.
+    static const int32_t recent[] = {2, 3, 8, 5, 10};
+    d = build_panel(&p, "p.csv", &(build_panel_options){2, 1, 3}, &e);
+    support_ok(d != NULL, &e);
+    assert_int_equal(d->samples, 5);
+    assert_memory_equal(d->stream[0].row, recent, sizeof recent);
+    dataset_free(d);
+    assert_null(build_panel(&p, "p.csv", &(build_panel_options){8, 1, 0}, &e));
+    assert_null(build_panel(&p, "p.csv", &(build_panel_options){0, 1, 0}, &e));
+    assert_null(build_panel(&p, "p.csv", &(build_panel_options){2, 1, 1}, &e));
     panel_done(&p);
+}
+
+// The file says what is held out, and keeps the series with their names; their ends can be forecast from.
+static void panels_keep_their_series(void **state) {
+    (void)state;
+    static const char text[] = "A,1,2,3,4,5,6,7,8\n\"B, too\",11,12,13,14,15\nC,21,22\n";
+    panel p;
+    err e = {0};
+    split sp;
+    support_ok(panel_parse(&p, "p.csv", text, strlen(text), &e), &e);
+    dataset *made = build_panel(&p, "p.csv", &(build_panel_options){2, 1, 0}, &e);
+    json_t *about = json_object();
+    support_ok(made && set_write(made, about, "p.npz", &e), &e);
+    json_decref(about);
+    dataset_free(made);
+    panel_done(&p);
+    dataset *d = set_open("p.npz", &e);
+    support_ok(d != NULL, &e);
+    assert_int_equal(d->held, 2);
+    assert_int_equal(d->panel, 3);
+    assert_string_equal(d->panel_names[1], "B, too");
+    assert_int_equal(d->panel_first[3], 15);
+    for (int64_t i = 0; i < d->samples; i++) assert_int_equal(dataset_panel_of(d, i), d->stream[0].first[i] == 8);
+    split_options shares = {.train = 0.1, .validation = 0.1, .purge = PURGE_LABELS, .embargo = 1000};
+    support_ok(split_make(d, NULL, &shares, &sp, &e), &e);
+    assert_true(sp.train.first == 0 && sp.train.count == 5 && sp.validation.first == 5 && sp.validation.count == 2);
+    assert_true(sp.test.count == 0 && sp.dropped == 0);
+    d = build_ends(d, &e);
+    support_ok(d && dataset_check(d, "ends", &e), &e);
+    static const int32_t row[] = {7, 12, 14}, first[] = {0, 8, 13};
+    assert_int_equal(d->samples, 3);
+    assert_memory_equal(d->stream[0].row, row, sizeof row);
+    assert_memory_equal(d->stream[0].first, first, sizeof first);
+    assert_int_equal(d->target_width, 2);
+    for (int64_t i = 0; i < 3; i++) assert_int_equal(dataset_panel_of(d, i), i);
+    d->held = 3;
+    assert_false(dataset_check(d, "ends", &e));
+    dataset_free(d);
+    d = build_ends(synthetic_new(&(synthetic_options){.bars = 1000, .seed = 1, .strength = 1}, &e), &e);
+    assert_null(d);
+    assert_non_null(strstr(e.text, "holds no series with names and targets"));
 }
 
 // Files
@@ -507,6 +555,7 @@ int main(void) {
         TEST(too_little_is_refused),
         TEST(does_not_see_the_future),
         TEST(panels_become_samples),
+        TEST(panels_keep_their_series),
         TEST(kinds_are_told_apart),
         TEST(streams_are_put_in_order),
         TEST(records_are_bars),

@@ -27,7 +27,7 @@ typedef struct {
     int8_t fast8[ROWS * 2], vector8[N * 3];
     uint16_t slow[SLOW * 4];
     int32_t row[2][N], first[2][N], label[N], best[N];
-    int64_t time[N], end[N];
+    int64_t time[N], end[N], panel[3];
 } market;
 
 static void fill_floats(float *x, size_t n, dice *d) {
@@ -35,7 +35,8 @@ static void fill_floats(float *x, size_t n, dice *d) {
 }
 
 static void market_make(market *m) {
-    static const char *const fast[] = {"a", "b", "c", "d", "\xc3\xa9"}, *const classes[] = {"DOWN", "NEUTRAL", "UP"};
+    static const char *const fast[] = {"a", "b", "c", "d", "\xc3\xa9"}, *const classes[] = {"DOWN", "NEUTRAL", "UP"},
+                             *const panel[] = {"first", "second"};
     dice d = {.seed = 1};
     *m = (market){0};
     fill_floats(m->fast, ROWS * 3, &d);
@@ -67,7 +68,13 @@ static void market_make(market *m) {
         .price = m->price,
         .horizon = 8,
         .best = m->best,
-        .window = {20, 0}};
+        .window = {20, 0},
+        .held = 20,
+        .panel = 2,
+        .panel_names = panel,
+        .panel_first = m->panel};
+    m->panel[1] = ROWS / 2;
+    m->panel[2] = ROWS;
     m->d.stream[0] = (stream){"fast", table_of(COLUMN_F32, ROWS, 3, m->fast), m->row[0], m->first[0]};
     m->d.stream[1] = (stream){"slow", table_of(COLUMN_F16, SLOW, 4, m->slow), m->row[1], m->first[1]};
     table_add(&m->d.stream[0].series, COLUMN_I8, 2, m->fast8);
@@ -131,6 +138,11 @@ static void comes_back_as_it_was(void **state) {
     assert_memory_equal(d->price, m.price, sizeof m.price);
     assert_memory_equal(d->time, m.time, sizeof m.time);
     assert_memory_equal(d->end, m.end, sizeof m.end);
+    assert_int_equal(d->held, 20);
+    assert_int_equal(d->panel, 2);
+    assert_string_equal(d->panel_names[1], "second");
+    assert_memory_equal(d->panel_first, m.panel, sizeof m.panel);
+    for (int64_t i = 0; i < N; i++) assert_int_equal(dataset_panel_of(d, i), m.row[0][i] >= ROWS / 2);
     assert_string_equal(json_string_value(json_object_get(set_about(d), "by")), "a test");
     assert_null(set_about(&m.d));
     dataset_free(d);
@@ -236,6 +248,7 @@ static void what_is_no_dataset_is_refused(void **state) {
     refused_without("fast.series1", "no array fast.series1");
     refused_without("vector0", "no array vector0");
     refused_without("time", "ends but samples no times");
+    refused_without("panel_first", "no array panel_first");
     refused_with_mark("no JSON", "is not a dataset's description");
     refused_with_mark("{\"version\": 2}", "version 2 and this program reads version 1");
     refused_with_mark("{\"version\": 1}", "does not list its streams");
@@ -271,6 +284,10 @@ static void wrong_arrays_are_refused(void **state) {
     refused("does not name every class");
     rewrite("fast.columns", NPY_TEXT, 1, (int64_t[]){2}, (const char *const[]){"a", "b"});
     refused("does not name every column");
+    rewrite("panel_names", NPY_TEXT, 1, (int64_t[]){1}, (const char *const[]){"a"});
+    refused("panel_first has another type or shape");
+    rewrite("panel_first", NPY_I64, 1, (int64_t[]){3}, (const int64_t[]){0, ROWS + 1, ROWS});
+    refused("its series or what is held out of them cannot be");
     support_put("bad.npz", "time,open\n", 10);
     refused("neither an .npz nor an .npy");
 }
@@ -300,6 +317,7 @@ static void damage_is_survived(void **state) {
         dataset *d = set_open_memory("damaged", changed, n, &e);
         for (int64_t r = 0; d && r < d->stream[0].series.rows && d->stream[0].series.width == 5; r++)
             table_read(&d->stream[0].series, r, 1, row);
+        for (int64_t r = 0; d && r < d->samples; r++) assert_true(dataset_panel_of(d, r) < d->panel || !d->panel);
         dataset_free(d);
     }
     free(whole);

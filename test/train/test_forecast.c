@@ -1,8 +1,11 @@
 // Jobs that forecast: every loss is learnt, forecasts come back in the data's units, metrics are what their definitions
-// say, host and device give the same bits; and what a description may not ask for. Also the transformer's step: any
-// split of a batch gives the same gradient, dropout of attention included.
+// say, host and device give the same bits, a panel is trained on and a run that was stopped goes on to the same bits;
+// and what a description may not ask for. Also the transformer's step: any split of a batch gives the same gradient,
+// dropout of attention included.
 #include "cpu/cpu.h"
+#include "run/checkpoint.h"
 #include "support.h"
+#include "train/series.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -257,6 +260,221 @@ static void host_and_device_agree(void **state) {
     }
 }
 
+// Training on a panel
+
+enum { PANEL_SERIES = 12, PANEL_HORIZON = 6 };
+
+// Series of any size with a trend and a season of 6, of different lengths; the caller frees it.
+static dataset *panel_data(void) {
+    err e = {0};
+    static char text[1 << 16];
+    size_t at = 0;
+    panel p;
+    dice d = {.seed = 4};
+    for (int s = 0; s < PANEL_SERIES; s++) {
+        at += (size_t)snprintf(text + at, sizeof text - at, "S%d", s);
+        for (int t = 0; t < 60 + 7 * s; t++) {
+            double trend = 10 * pow(3, s % 5) * (1 + 0.01 * (s + 1) * t);
+            double v = trend * (1 + 0.3 * sin(t * 3.14159265 / 3 + s) + 0.02 * (double)dice_unit(&d));
+            at += (size_t)snprintf(text + at, sizeof text - at, ",%.6g", v);
+        }
+        at += (size_t)snprintf(text + at, sizeof text - at, "\n");
+        assert_true(at < sizeof text);
+    }
+    support_ok(panel_parse(&p, "made up", text, at, &e), &e);
+    dataset *made = build_panel(&p, "made up", &(build_panel_options){PANEL_HORIZON, 8, 0}, &e);
+    support_ok(made != NULL, &e);
+    assert_int_equal(made->held, PANEL_SERIES);
+    panel_done(&p);
+    return made;
+}
+
+// A trainer on it, and what its epochs told.
+typedef struct {
+    config *config;
+    settings settings;
+    dataset *data;
+    split split;
+    model_spec model;
+    int64_t window[STREAMS_MOST];
+    job job;
+    queue *queue;
+    trainer *t;
+    int64_t steps, stop_after; // 0: never
+    const char *path;          // of the checkpoint at the stop
+    epoch_report report[32];
+    int64_t epochs;
+    train_result result;
+} course;
+
+#define LEARNER                                                                                                        \
+    "model.kind=nbeats model.width=32 model.blocks=2 data.windows.series=18 train.batch_size=64 train.patience=30 "
+
+static void course_open(course *c, const char *keys) {
+    err e = {0};
+    *c = (course){.config = read_keys(keys), .data = panel_data()};
+    support_ok(settings_read(c->config, &c->settings, &e), &e);
+    support_ok(settings_windows(c->config, c->data, c->window, &e), &e);
+    support_ok(settings_model(c->config, c->data, &c->model, &e), &e);
+    support_ok(split_make(c->data, c->window, &c->settings.split, &c->split, &e), &e);
+    job_init(&c->job, c->data, &c->split, &c->settings, &c->model, c->window, NULL, PRECISION_FP32);
+    c->queue = cpu_device.open(&(queue_options){.threads = 2}, &e);
+    support_ok(c->queue != NULL, &e);
+    c->t = trainer_new(&cpu_device, c->queue, &c->job, c->data, &c->split, &c->settings, &e);
+    support_ok(c->t != NULL, &e);
+}
+
+static void course_close(course *c) {
+    trainer_free(c->t);
+    cpu_device.close(c->queue);
+    job_done(&c->job);
+    dataset_free(c->data);
+    config_free(c->config);
+}
+
+static bool on_step(void *arg, int64_t epoch, int64_t done, int64_t total) {
+    course *c = arg;
+    err e;
+    (void)epoch;
+    (void)done;
+    (void)total;
+    if (!c->stop_after || ++c->steps < c->stop_after) return true;
+    support_ok(trainer_checkpoint(c->t, c->path, NULL, 0, &e), &e);
+    return false;
+}
+
+static void on_epoch(void *arg, const epoch_report *r) {
+    course *c = arg;
+    assert_true(r->epoch <= 32);
+    c->report[r->epoch - 1] = *r;
+    c->epochs = r->epoch;
+}
+
+static void course_run(course *c) {
+    err e;
+    watcher w = {.on_step = on_step, .on_epoch = on_epoch, .arg = c};
+    support_ok(trainer_run(c->t, &w, &c->result, &e), &e);
+}
+
+static series_score judged(course *c, span samples, const float *forecast, int64_t width, int64_t at) {
+    err e;
+    series_score s = {0};
+    support_ok(series_add_span(&s, c->data, samples, c->window[0], c->settings.season, forecast, width, at, &e), &e);
+    return s;
+}
+
+// The validation is what the panel holds out; forecasts of it get better than naive2's.
+static void a_panel_is_learnt(void **state) {
+    (void)state;
+    static course c;
+    course_open(&c, LEARNER "train.epochs=24 train.optimizer.lr=3e-3 train.schedule.kind=cosine train.metric=owa");
+    assert_int_equal(c.split.validation.count, PANEL_SERIES);
+    assert_int_equal(c.split.train.count + PANEL_SERIES, c.data->samples);
+    assert_int_equal(c.split.test.count, 0);
+    series_score naive = judged(&c, c.split.validation, NULL, 0, 0);
+    double naive2[2];
+    series_naive2(&naive, naive2);
+    trainer_judge_by(c.t, metric_find("owa"), naive2);
+    course_run(&c);
+    const score *first = &c.report[0].train, *last = &c.report[c.epochs - 1].train;
+    assert_true(last->loss < 0.4 * first->loss && last->smape < first->smape);
+    assert_true(isnan(last->mcc) && isnan(last->accuracy));
+    const score *best = &c.report[c.result.best_epoch - 1].validation;
+    assert_true(best->smape < naive2[0] && best->mase < naive2[1] && c.result.best < 1);
+    assert_true(fabs(c.result.best - metric_owa(best->smape, best->mase, naive2[0], naive2[1])) < 1e-9);
+    course_close(&c);
+}
+
+// What trainer_predict gives, judged on the host, is what the device counted.
+static void predictions_are_what_is_scored(void **state) {
+    static const char *const losses[] = {"train.loss=mae", "train.loss=quantile train.quantiles=0.2,0.4,0.9"};
+    (void)state;
+    for (int k = 0; k < 2; k++) {
+        err e;
+        static course c;
+        char keys[512];
+        snprintf(keys, sizeof keys, LEARNER "train.epochs=2 %s", losses[k]);
+        course_open(&c, keys);
+        course_run(&c);
+        int64_t width = trainer_width(c.t), n = c.split.validation.count;
+        assert_int_equal(width, k ? 3 * PANEL_HORIZON : PANEL_HORIZON);
+        float *all = malloc((size_t)(n * width) * sizeof *all);
+        score *s = calloc(1, sizeof *s);
+        assert_true(all && s);
+        support_ok(trainer_predict(c.t, c.split.validation, all, &e), &e);
+        support_ok(trainer_evaluate(c.t, c.split.validation, s, &e), &e);
+        series_score host = judged(&c, c.split.validation, all, width, k ? PANEL_HORIZON : 0);
+        assert_int_equal(host.forecasts, n);
+        // Sums of f32 over 72 values.
+        assert_true(fabs(series_mae(&host) - s->mae) <= 1e-5 * s->mae);
+        assert_true(fabs(series_rmse(&host) - s->rmse) <= 1e-5 * s->rmse);
+        assert_true(fabs(series_smape(&host) - s->smape) <= 1e-5 * s->smape);
+        assert_true(fabs(series_mase(&host) - s->mase) <= 1e-5 * s->mase);
+        free(all);
+        free(s);
+        course_close(&c);
+    }
+}
+
+static void same_course(const course *a, const course *b) {
+    assert_int_equal(a->epochs, b->epochs);
+    for (int64_t i = 0; i < a->epochs; i++) {
+        assert_memory_equal(&a->report[i].train, &b->report[i].train, sizeof(score));
+        assert_memory_equal(&a->report[i].validation, &b->report[i].validation, sizeof(score));
+    }
+    err e;
+    size_t bytes = (size_t)graph_slab_elements(a->job.g) * sizeof(float);
+    float *w[2] = {malloc(bytes), malloc(bytes)};
+    assert_true(w[0] && w[1]);
+    support_ok(exec_read(trainer_exec(a->t), graph_slab(a->job.g, SLAB_WEIGHTS), w[0], &e), &e);
+    support_ok(exec_read(trainer_exec(b->t), graph_slab(b->job.g, SLAB_WEIGHTS), w[1], &e), &e);
+    assert_memory_equal(w[0], w[1], bytes);
+    free(w[0]);
+    free(w[1]);
+}
+
+#define SHORT LEARNER "train.epochs=3 train.loss=mase train.season=6 "
+
+static void host_and_device_train_alike(void **state) {
+    (void)state;
+    static course a, b;
+    course_open(&a, SHORT);
+    course_open(&b, SHORT "data.residency=host");
+    assert_true(b.job.host);
+    course_run(&a);
+    course_run(&b);
+    same_course(&a, &b);
+    course_close(&a);
+    course_close(&b);
+}
+
+// Left within an epoch, where sums of errors are under way, and taken up again by another trainer.
+static void a_stopped_run_goes_on_to_the_same_bits(void **state) {
+    (void)state;
+    for (int host = 0; host < 2; host++) {
+        err e;
+        static course whole, left, again;
+        const char *keys = host ? SHORT "data.residency=host" : SHORT;
+        course_open(&whole, keys);
+        course_run(&whole);
+        course_open(&left, keys);
+        left.stop_after = 17;
+        left.path = "left";
+        course_run(&left);
+        assert_true(left.result.interrupted && left.epochs < 3);
+        course_open(&again, keys);
+        memcpy(again.report, left.report, sizeof left.report);
+        safetensors *f = checkpoint_open("left", &e);
+        support_ok(f && trainer_restore(again.t, f, "left", &e), &e);
+        safetensors_close(f);
+        course_run(&again);
+        same_course(&whole, &again);
+        course_close(&whole);
+        course_close(&left);
+        course_close(&again);
+    }
+}
+
 // What a description may not ask for
 
 static void refuses(const dataset *d, const char *keys, const char *text) {
@@ -334,6 +552,10 @@ int main(void) {
         cmocka_unit_test(every_model_forecasts),
         cmocka_unit_test(forecasts_are_in_the_datas_units),
         cmocka_unit_test(host_and_device_agree),
+        cmocka_unit_test(a_panel_is_learnt),
+        cmocka_unit_test(predictions_are_what_is_scored),
+        cmocka_unit_test(host_and_device_train_alike),
+        cmocka_unit_test_setup_teardown(a_stopped_run_goes_on_to_the_same_bits, support_enter, support_leave),
         cmocka_unit_test(what_cannot_be_is_told),
         cmocka_unit_test(any_split_gives_the_transformers_gradient),
     };

@@ -132,7 +132,8 @@ static void metrics_by_name(void **state) {
     }
     assert_null(metric_at(-1));
     assert_string_equal(metric_usual(METRIC_CLASSES)->name, "mcc");
-    assert_string_equal(metric_usual(METRIC_FORECASTS)->name, "smape");
+    assert_string_equal(metric_usual(METRIC_FORECASTS)->name, "mae");
+    assert_string_equal(metric_usual(METRIC_SERIES)->name, "smape");
 }
 
 static void which_is_better(void **state) {

@@ -98,11 +98,14 @@ static void any_metric_decides(void **state) {
     char key[64];
     for (int i = 0; metric_at(i); i++) {
         snprintf(key, sizeof key, "train.metric=%s", metric_at(i)->name);
-        for (unsigned task = METRIC_CLASSES; task <= METRIC_FORECASTS; task++)
+        for (unsigned task = METRIC_CLASSES; task <= METRIC_SERIES; task *= 2)
             assert_ptr_equal(metric_of(key, task, &e), metric_at(i)->tasks & task ? metric_at(i) : NULL);
     }
     assert_ptr_equal(metric_of("train.metric=auto", METRIC_CLASSES, &e), metric_find("mcc"));
-    assert_ptr_equal(metric_of("train.metric=auto", METRIC_FORECASTS, &e), metric_find("smape"));
+    assert_ptr_equal(metric_of("train.metric=auto", METRIC_FORECASTS, &e), metric_find("mae"));
+    assert_ptr_equal(metric_of("train.metric=auto", METRIC_SERIES, &e), metric_find("smape"));
+    assert_null(metric_of("train.metric=owa", METRIC_FORECASTS, &e));
+    assert_non_null(strstr(e.text, "train.metric: owa is for forecasts of series; use mae or loss"));
     assert_null(metric_of("train.metric=rmse", METRIC_CLASSES, &e));
     assert_non_null(strstr(e.text, "train.metric: rmse is for forecasts; use mcc or loss"));
 }
