@@ -39,7 +39,7 @@ def read_value(text):
 
 
 def read_description(path):
-    """A run's config.yaml as nested dicts of strings and lists. The program writes it: a key a line, two spaces a level."""
+    """A run's config.yaml as nested dicts of strings and lists. It is as the program writes it: a key a line."""
     root = {}
     levels = [root]
     for line in pathlib.Path(path).read_text().splitlines():
@@ -210,7 +210,7 @@ def build_model(description, data):
     outputs = quantiles * horizon if told else data.classes
     vector = data.vector.shape[1] if data.vector is not None else 0
     fuse = dict(vector=vector, projection=int(m["projection"]), head=int(m["head"]), outputs=outputs)
-    layers = {"lstm": 1, "transformer": 3, "nbeats": 4, "mlp": 1}[m["kind"]] if m["layers"] == "auto" else int(m["layers"])
+    layers = dict(lstm=1, transformer=3, nbeats=4, mlp=0)[m["kind"]] if m["layers"] == "auto" else int(m["layers"])
     flat = sum(s.steps * s.columns for s in data.streams)
     hidden = {s.name: int(m.get("hidden", {}).get(s.name, 128 if m["kind"] == "transformer" else 16 if i else 32))
               for i, s in enumerate(data.streams)}
@@ -220,8 +220,8 @@ def build_model(description, data):
         sizes = (flat + vector, *map(int, m["widths"].split("-")), outputs)
         return Mlp(sizes, ACTIVATIONS[m["activation"]], float(m["dropout"]))
     if m["kind"] == "transformer":
-        return Transformer({s.name: (s.steps, s.columns, hidden[s.name]) for s in data.streams}, int(m["heads"]), layers,
-                           0 if m["ff"] == "auto" else int(m["ff"]), m["activation"], m["causal"] == "true",
+        return Transformer({s.name: (s.steps, s.columns, hidden[s.name]) for s in data.streams}, int(m["heads"]),
+                           layers, 0 if m["ff"] == "auto" else int(m["ff"]), m["activation"], m["causal"] == "true",
                            m["pooling"], **fuse)
     return NBeats(m["stacks"], int(m["blocks"]), flat, horizon, int(m["width"]), layers, int(m["degree"]),
                   int(m["head"]), 0 if told else data.classes, vector, quantiles)

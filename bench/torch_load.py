@@ -8,11 +8,12 @@ Of every case, on made-up data:
           load_state_dict(strict=True), once the scaler's tensors are taken out
   theirs  a module with random weights is written as .safetensors and given to tradewind as train.init_from, with a
           learning rate too small to move a weight
-Then `tradewind predict --part all` is compared with what the module gives for the same samples, whose windows numpy makes
-(mirror.py). PyTorch computes on the CPU in float32, tradewind in fp32.
+Then `tradewind predict --part all` is compared with what the module gives for the same samples, whose windows numpy
+makes (mirror.py). PyTorch computes on the CPU in float32, tradewind in fp32.
 
-The largest difference, of probabilities or of forecasts as a share of the largest one, must be below 1e-5, and the spread,
-the standard deviation of an answer over the samples, above 1e-3: a model that says the same of all would prove nothing.
+The largest difference, of probabilities or of forecasts as a share of the sample's largest one, must be below 1e-5, and
+the spread, the standard deviation of an answer over the samples, above 1e-3: a model that says the same of all would
+prove nothing.
 Exit status: 0 all agree, 1 some do not or the program failed, 2 the arguments are wrong.
 """
 import argparse
@@ -126,7 +127,7 @@ class Trial:
         (folder / "run.yaml").write_text("data:\n  set: set.npz\n")
 
     def train(self, name, *settings):
-        """The run's directory. Batches that do not divide the samples, few steps."""
+        """The run's directory. The batch does not divide the samples."""
         run = self.folder / name
         mirror.tradewind(self.program, "train", self.folder / "run.yaml", f"data.set={self.folder / 'set.npz'}",
                          f"run.dir={run}", "train.batch_size=48", "data.split.embargo=5",
@@ -148,9 +149,9 @@ class Trial:
         told, _ = mirror.forecasts(data, description)
         ours = given["forecast" if told else "probability"].reshape(data.samples, -1)
         theirs = mirror.answers(model, data, description, np.arange(data.samples), mirror.saved_scaler(weights))
-        scale = np.abs(theirs).max() if told else 1.0
-        return Row(sum(p.numel() for p in model.parameters()), len(ours), float(theirs.std(0).max() / scale),
-                   float(np.abs(ours - theirs).max() / scale))
+        scale = np.abs(theirs).max(1, keepdims=True) if told else 1.0
+        return Row(sum(p.numel() for p in model.parameters()), len(ours), float((theirs / scale).std(0).max()),
+                   float(np.abs((ours - theirs) / scale).max()))
 
     def ours(self):
         return self.compare(self.train("ours", "train.epochs=2"))

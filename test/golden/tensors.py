@@ -30,8 +30,9 @@ def save(tensors, path, metadata=None):
     names = {np.dtype(code): name for name, code in TYPES.items()}
     header, at = {"__metadata__": metadata or {"format": "pt"}}, 0
     for name, value in tensors.items():
-        header[name] = {"dtype": names[value.dtype], "shape": list(value.shape), "data_offsets": [at, at + value.nbytes]}
-        at += value.nbytes
+        end = at + value.nbytes
+        header[name] = {"dtype": names[value.dtype], "shape": list(value.shape), "data_offsets": [at, end]}
+        at = end
     text = json.dumps(header).encode()
     text += b" " * (-len(text) % 8)
     with open(path, "wb") as f:
