@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """The reference LSTM on real gold bars, by tradewind and by PyTorch: the same validation losses, the same score.
 
-usage: gold.py [DATA] [key=value...] [--program FILE] [--device cpu|cuda] [--epochs N] [--samples N] [--keep DIR]
+usage: gold.py [DATA] [key=value...] [--program FILE] [--device cpu|cuda] [--epochs N] [--samples N]
+               [--double] [--keep DIR]
 
 DATA (or TRADEWIND_DATA) is a folder with XAUUSD_H1.csv and XAUUSD_H4.csv. Both sides train examples/gold.yaml in fp32,
 without dropout, whose random numbers are each program's own. tradewind runs as its users run it, after `tradewind
@@ -12,7 +13,7 @@ label_smoothing and seed, and the numbers of AdamW.
 
 Two runs that differ by rounding drift apart. The validation loss must be the same within 0.005 % after the first epoch
 (another order of samples alone moves it by 0.2 %), within 1 % after every further one, and the MCC on the test part
-after the last epoch within 0.01.
+after the last epoch within 0.01. --double lets PyTorch compute in float64: what each fp32 run drifts from.
 Exit status: 0 they agree, 1 they do not or the program failed, 2 the arguments are wrong.
 """
 import argparse
@@ -77,13 +78,13 @@ class Theirs:
         self.data = mirror.Data(ours.folder / "gold.npz", self.d)
         self.train, self.validation, self.test = mirror.split_samples(self.data, self.d)
         self.scaler = mirror.fit_scaler(self.data, self.train)
-        self.classes, self.device = self.data.classes, torch.device(a.device)
-        self.weight = torch.ones(self.classes, device=self.device)
+        self.classes, self.place = self.data.classes, dict(device=a.device, dtype=a.type)
+        self.weight = torch.ones(self.classes).to(**self.place)
         if self.d["train"]["class_weights"] == "balanced":
-            self.weight = mirror.class_weights(self.data, self.train, self.classes).to(self.device)
+            self.weight = mirror.class_weights(self.data, self.train, self.classes).to(**self.place)
         self.model = mirror.build_model(self.d, self.data)
         mirror.load_weights(self.model, mirror.load(ours.start / "best.safetensors"))
-        self.model.to(self.device)
+        self.model.to(**self.place)
         t = self.d["train"]
         o = t["optimizer"]
         self.optimizer = torch.optim.AdamW(self.model.parameters(), lr=float(o["lr"]), eps=float(o["eps"]),
@@ -94,8 +95,8 @@ class Theirs:
 
     def loss(self, samples):
         """Scores, the sum of weighted losses and the sum of the weights."""
-        label = torch.from_numpy(self.data.label[samples].astype(np.int64)).to(self.device)
-        scores = self.model(*(x.to(self.device) for x in self.data.inputs(samples, self.scaler)))
+        label = torch.from_numpy(self.data.label[samples].astype(np.int64)).to(self.place["device"])
+        scores = self.model(*(x.to(**self.place) for x in self.data.inputs(samples, self.scaler)))
         loss = F.cross_entropy(scores, label, self.weight, reduction="sum", label_smoothing=self.smoothing)
         return scores, loss, self.weight[label].sum()
 
@@ -158,9 +159,9 @@ def compare(folder, a):
     test = ours.test()
     theirs = Theirs(ours, a)
     off = check_inputs(ours, theirs, test)
-    print(f"tradewind in fp32 and PyTorch {torch.__version__}, both on {a.device}; {theirs.data.samples:,} samples: "
-          f"{len(theirs.train):,} to train, {len(theirs.validation):,} to validate, {len(theirs.test):,} to test; "
-          f"scalers differ by {off:.0e}\n")
+    print(f"tradewind in fp32 and PyTorch {torch.__version__} in {str(a.type)[6:]}, both on {a.device}; "
+          f"{theirs.data.samples:,} samples: {len(theirs.train):,} to train, {len(theirs.validation):,} to validate, "
+          f"{len(theirs.test):,} to test; scalers differ by {off:.0e}\n")
     began = time.perf_counter()
     differences = compare_curves(ours, theirs)
     seconds = time.perf_counter() - began
@@ -185,6 +186,8 @@ def parse():
     p.add_argument("--device", default="cpu", choices=("cpu", "cuda"), help="where both compute")
     p.add_argument("--epochs", type=int, default=5, help="default: 5")
     p.add_argument("--samples", type=int, default=0, help="take the last so many hours, about (default: all)")
+    p.add_argument("--double", dest="type", action="store_const", const=torch.float64, default=torch.float32,
+                   help="PyTorch in float64")
     p.add_argument("--keep", type=pathlib.Path, metavar="DIR", help="keep the set and the runs there")
     a = p.parse_args()
     a.settings = [word for word in a.words if "=" in word]
