@@ -189,7 +189,7 @@ def parse():
     p.add_argument("--double", dest="type", action="store_const", const=torch.float64, default=torch.float32,
                    help="PyTorch in float64")
     p.add_argument("--keep", type=pathlib.Path, metavar="DIR", help="keep the set and the runs there")
-    a = p.parse_args()
+    a = p.parse_intermixed_args()
     a.settings = [word for word in a.words if "=" in word]
     folders = [word for word in a.words if "=" not in word] or [os.environ.get("TRADEWIND_DATA")]
     if len(folders) > 1 or not folders[0]:

@@ -182,7 +182,7 @@ def parse():
     p.add_argument("--device", default="cpu", choices=("cpu", "cuda"), help="where tradewind computes")
     p.add_argument("--keep", type=pathlib.Path, metavar="DIR", help="keep sets and runs there")
     p.add_argument("case", nargs="*", metavar="CASE", help="default: all of " + ", ".join(c.name for c in CASES))
-    a = p.parse_args()
+    a = p.parse_intermixed_args()
     unknown = set(a.case) - {c.name for c in CASES}
     if unknown:
         p.error(f"no case {', '.join(sorted(unknown))}")
