@@ -234,21 +234,25 @@ def load_weights(model, weights):
 
 
 def answers(model, data, description, samples, scaler):
-    """Probabilities, or forecasts in the data's units, of a model in evaluation."""
+    """Probabilities, or forecasts in the data's units, of a model in evaluation; and the unit that it computes them in.
+
+    That is 1, or for series by themselves the level of a sample's window [samples, 1].
+    """
     told, _ = forecasts(data, description)
     level, series = description["data"]["level"], len(data.streams) == 1 and data.streams[0].columns == 1
     levels = told and series and (level == "mean" or level == "auto" and not scaler)
     model.eval()
-    out = []
+    out, units = [], []
     with torch.no_grad():
         for part in np.array_split(np.asarray(samples), max(len(samples) // 512, 1)):
             x = data.inputs(part, scaler)
-            scale = level_of(x[0]) if levels else None
+            unit = level_of(x[0]) if levels else torch.ones(len(part))
             if levels:
-                x[0] = x[0] / scale[:, None, None]
+                x[0] = x[0] / unit[:, None, None]
             y = model(*x)
-            out.append(y * scale[:, None] if levels else y if told else torch.softmax(y, 1))
-    return torch.cat(out).numpy()
+            out.append(y * unit[:, None] if told else torch.softmax(y, 1))
+            units.append(unit[:, None])
+    return torch.cat(out).numpy(), torch.cat(units).numpy()
 
 
 def level_of(x):
