@@ -128,10 +128,9 @@ class Theirs:
 def check_inputs(ours, theirs, test):
     """The scaler and the test part must be the same before anything is worth comparing."""
     saved = mirror.saved_scaler(mirror.load(ours.run / "best.safetensors"))
-    off = max(float(np.abs(a / b - 1).max()) for name in saved for a, b in
-              [(theirs.scaler[name][1], saved[name][1]),
-               (1 + theirs.scaler[name][0] / saved[name][1], 1 + saved[name][0] / saved[name][1])])
-    if off > 1e-5:
+    off = max(float(np.abs((a - b) / saved[name][1]).max()) for name in saved
+              for a, b in zip(theirs.scaler[name], saved[name]))
+    if off > 1e-6:
         sys.exit(f"gold.py: the scaler differs by {off:.1e} of a deviation")
     if list(theirs.test) != test["sample"].tolist():
         sys.exit("gold.py: the test part is of other samples")
