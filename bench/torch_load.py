@@ -62,6 +62,7 @@ class Windows:
 @dataclasses.dataclass(frozen=True)
 class Bars:
     """Five-minute bars through `tradewind import`: its features and strategies, a slow stream, raw columns, padding."""
+    options: tuple = ()
 
     def make(self, folder, program):
         rng = np.random.default_rng(6)
@@ -72,7 +73,25 @@ class Bars:
                          np.minimum(first, close) - spread[1], close, rng.integers(50, 900, 5000)], 1)
         np.savetxt(folder / "bars.csv", rows, "%d,%.2f,%.2f,%.2f,%.2f,%d", comments="",
                    header="time,open,high,low,close,tick_volume")
-        mirror.tradewind(program, "import", folder / "bars.csv", "--frames", "1h", "-o", folder / "set.npz")
+        mirror.tradewind(program, "import", folder / "bars.csv", "--frames", "1h", "-o", folder / "set.npz",
+                         *self.options)
+        return folder / "set.npz"
+
+
+@dataclasses.dataclass(frozen=True)
+class Panel:
+    """Series of different lengths and sizes, as M4 has them, through `tradewind import`: forecasts of their values."""
+    horizon: int
+
+    def make(self, folder, program):
+        rng = np.random.default_rng(7)
+        lines = ["V1," + ",".join(f"V{i}" for i in range(2, 142))]
+        for k in range(12):
+            n = 60 + 7 * k
+            values = 10.0 ** (k % 5) * (5 + np.sin(np.arange(n) * np.pi / 6 + k) + 0.2 * rng.standard_normal(n))
+            lines.append(f"S{k}," + ",".join([f"{v:.6g}" for v in values] + [""] * (140 - n)))
+        (folder / "panel.csv").write_text("\n".join(lines) + "\n")
+        mirror.tradewind(program, "import", folder / "panel.csv", "--horizon", self.horizon, "-o", folder / "set.npz")
         return folder / "set.npz"
 
 
@@ -107,6 +126,18 @@ CASES = (
     Case("nbeats-waves", Windows(dict(fast=(24, 1))),
          ("model.kind=nbeats", "model.stacks=[trend, seasonality]", "model.blocks=2", "model.width=32",
           "model.layers=3", "model.horizon=12", "model.degree=3", "model.head=0")),
+    Case("nbeats-generic", Panel(6),
+         ("model.kind=nbeats", "model.stacks=[generic]", "model.blocks=3", "model.width=48", "data.windows.series=24")),
+    Case("nbeats-basis", Panel(12),
+         ("model.kind=nbeats", "model.stacks=[trend, seasonality]", "model.blocks=2", "model.width=48",
+          "data.windows.series=30", "train.loss=smape")),
+    Case("nbeats-quantile", Panel(6),
+         ("model.kind=nbeats", "model.stacks=[generic, trend]", "model.blocks=1", "model.width=48",
+          "data.windows.series=24", "train.loss=quantile")),
+    Case("lstm-forecast", Bars(("--label", "forecast", "--horizon", 5)), ("model.kind=lstm", "train.loss=huber")),
+    Case("transformer-forecast", Bars(("--label", "forecast", "--horizon", 5)),
+         ("model.kind=transformer", "model.hidden.fast=32", "model.hidden.slow=16", "model.heads=4", "model.layers=1",
+          "train.loss=quantile", "train.quantiles=[0.2, 0.5, 0.8]")),
 )
 
 
