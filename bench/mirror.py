@@ -87,11 +87,9 @@ class Data:
 
     def __init__(self, path, description):
         z = np.load(path)
-        self.raw, self.classes = False, 0
         steps = description["data"].get("windows", {})
         if "tradewind" in z.files:
             about = json.loads(str(z["tradewind"].reshape(-1)[0]))
-            self.raw = bool(about["raw"])
             self.streams = [self.stream_of(z, s, steps, i) for i, s in enumerate(about["streams"])]
             parts = [z[f"vector{k}"].astype(np.float32) for k in range(about["vector_parts"])]
             self.vector = np.concatenate(parts, 1) if parts else None
@@ -203,7 +201,7 @@ def forecasts(data, description):
 
 
 def build_model(description, data):
-    """The module that a run's description describes; dropout is for training, which this does not do."""
+    """The module that a run's description describes, for evaluation, or for training without dropout."""
     m = description["model"]
     told, quantiles = forecasts(data, description)
     horizon = data.target.shape[1] if told else int(m["horizon"])
