@@ -330,8 +330,8 @@ static bool rig_open(rig *g, const outcome *r, const device *d, queue *q, err *e
     } else {
         job_init(&g->job, g->data, &all, &g->settings, &g->model, window, NULL, r->precision);
     }
-    g->exec = exec_new(
-        d, q, g->job.g, &(exec_options){.batch = r->batch, .together = exec_together(d, g->job.g, r->batch)}, e);
+    int together = exec_together(d, g->job.g, r->batch, (g->data->samples + r->batch - 1) / r->batch);
+    g->exec = exec_new(d, q, g->job.g, &(exec_options){.batch = r->batch, .together = together}, e);
     return g->exec && set_initial(g, r->precision, e);
 }
 

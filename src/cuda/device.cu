@@ -63,16 +63,13 @@ static bool works(queue *q, cudaError_t status, const char *what, err *e) {
         what, cudaGetErrorString(status), cudaGetErrorName(status));
 }
 
-// Small batches leave multiprocessors free, which independent kernels share out among themselves: blocks that wait there
-// would be in their way.
 cudaLaunchConfig_t cuda_early(const call *c, cudaLaunchAttribute *early, dim3 grid, dim3 block, size_t shared) {
-    enum { ROWS_LEAST = 2048 };
     cudaLaunchConfig_t config = {};
     config.gridDim = grid, config.blockDim = block, config.dynamicSmemBytes = shared, config.stream = c->queue->stream;
     early->id = cudaLaunchAttributeProgrammaticStreamSerialization;
     early->val.programmaticStreamSerializationAllowed = 1;
     config.attrs = early;
-    config.numAttrs = c->queue->early && c->batch >= ROWS_LEAST ? 1 : 0;
+    config.numAttrs = c->queue->early ? 1 : 0;
     return config;
 }
 
@@ -102,8 +99,6 @@ static bool find_arch(queue *q, int card, err *e) {
     cudaFuncAttributes a;
     if (!ok(cudaFuncGetAttributes(&a, probe_kernel), "loading kernels", e)) return false;
     q->arch = a.ptxVersion > 0 && a.ptxVersion < card ? a.ptxVersion : card;
-    const char *early = getenv("TRADEWIND_CUDA_EARLY");
-    q->early = q->arch >= 90 && !(early && early[0] == '0');
     return true;
 }
 
@@ -295,9 +290,20 @@ static void forget(queue *q, recording *r) {
     free(r);
 }
 
+// Whether launches of these calls may begin before the ones before them end. Small batches leave multiprocessors free,
+// which the directions and streams of an LSTM share out among themselves: blocks that wait there would be in their way.
+static bool begins_early(const queue *q, const call *calls, int count) {
+    enum { ROWS_LEAST = 2048 };
+    const char *wanted = getenv("TRADEWIND_CUDA_EARLY");
+    bool shares = false;
+    for (int i = 0; i < count; i++) shares |= calls[i].op == OP_lstm && calls[i].batch < ROWS_LEAST;
+    return q->arch >= 90 && !shares && !(wanted && wanted[0] == '0');
+}
+
 static recording *record(queue *q, call *calls, int count, err *e) {
     recording *r = (recording *)calloc(1, sizeof *r);
     for (int i = 0; i < count; i++) calls[i].queue = q;
+    q->early = begins_early(q, calls, count);
     if (r) r->groups = fuse_calls(q, calls, count, &r->count);
     if (!r || !r->groups) {
         cudaGetLastError();

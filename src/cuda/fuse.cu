@@ -48,6 +48,28 @@ static void operands_add(group *g, const operand *o, int count, bool written) {
     for (int i = 0; i < count; i++) operand_add(g, &o[i], written);
 }
 
+// Operators that look neither at the step record nor change it.
+static bool ignores_step(const call *c) {
+    switch (c->op) {
+    case OP_linear:
+    case OP_lstm:
+    case OP_layernorm:
+    case OP_concat:
+    case OP_slice:
+    case OP_axpby:
+    case OP_mean_time:
+    case OP_take:
+    case OP_window:
+    case OP_cross_entropy:
+    case OP_mse:
+    case OP_mae:
+    case OP_confusion:
+    case OP_errors:
+    case OP_tally: return true;
+    default: return false;
+    }
+}
+
 // All that a call may touch. An operator without results changes its inputs: an optimizer, or `advance`, which moves
 // the step record on.
 static void call_add(group *g, const call *c) {
@@ -59,7 +81,7 @@ static void call_add(group *g, const call *c) {
         operands_add(g, c->dout, c->outputs, false);
         operands_add(g, c->din, c->inputs, true);
     }
-    range_add(g, c->step, sizeof(step), c->outputs == 0 && c->inputs == 0);
+    if (!ignores_step(c)) range_add(g, c->step, sizeof(step), c->outputs == 0 && c->inputs == 0);
     if (c->scratch && k->scratch) range_add(g, c->scratch, k->scratch(c), true);
     if (c->reserve && k->reserve) range_add(g, c->reserve, k->reserve(c), !c->backward);
 }
@@ -136,28 +158,6 @@ static void *copied(const void *from, size_t bytes) {
     void *to = malloc(bytes);
     if (to) memcpy(to, from, bytes);
     return to;
-}
-
-// Operators that look neither at the step record nor change it.
-static bool ignores_step(const call *c) {
-    switch (c->op) {
-    case OP_linear:
-    case OP_lstm:
-    case OP_layernorm:
-    case OP_concat:
-    case OP_slice:
-    case OP_axpby:
-    case OP_mean_time:
-    case OP_take:
-    case OP_window:
-    case OP_cross_entropy:
-    case OP_mse:
-    case OP_mae:
-    case OP_confusion:
-    case OP_errors:
-    case OP_tally: return true;
-    default: return false;
-    }
 }
 
 // The first call from `at` on that has to do with the step record joins the program if it is `advance`.

@@ -88,8 +88,7 @@ static float *balanced_weights(const dataset *d, span train) {
     return w;
 }
 
-// Updates in an epoch.
-static int64_t updates_of(const split *sp, const settings *s) {
+int64_t job_updates(const split *sp, const settings *s) {
     int64_t effective = s->batch_size * s->accumulation, n = (sp->train.count + effective - 1) / effective;
     return n > 0 ? n : 1;
 }
@@ -178,7 +177,7 @@ void job_init(job *j, const dataset *d, const split *sp, const settings *s, cons
     const scaler *sc, precision p) {
     *j = (job){.g = graph_new(), .precision = p, .scaler = sc, .host = s->residency == RESIDENCY_HOST};
     j->forecasts = settings_forecasts(s, d);
-    j->schedule = rate_schedule(&s->rate, s->epochs, updates_of(sp, s));
+    j->schedule = rate_schedule(&s->rate, s->epochs, job_updates(sp, s));
     graph *g = j->g;
     model_spec spec = *m;
     for (int i = 0; i < d->streams; i++) j->window[i] = window[i];

@@ -50,6 +50,9 @@ void job_init(job *j, const dataset *d, const split *sp, const settings *s, cons
     const scaler *sc, precision p);
 void job_done(job *j);
 
+// Updates in an epoch.
+int64_t job_updates(const split *sp, const settings *s);
+
 // The loader of a job whose batches come from the host.
 loader_options job_loader(const job *j, const settings *s);
 

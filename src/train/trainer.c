@@ -85,7 +85,7 @@ trainer *trainer_new(
     bool ok = t->weights && t->best;
     if (!ok) err_run(e, "out of memory for %zu bytes of weights", 2 * slab_bytes(t));
     if (!j->host) dataset_advise(data);
-    if (s->accumulation == 1 && !j->host) t->together = exec_together(d, j->g, s->batch_size);
+    if (s->accumulation == 1 && !j->host) t->together = exec_together(d, j->g, s->batch_size, job_updates(sp, s));
     if (ok) t->x = exec_new(d, q, j->g, &(exec_options){.batch = s->batch_size, .together = t->together}, e);
     ok = t->x != NULL;
     if (ok && j->host) ok = start_loader(t, e);
