@@ -146,8 +146,9 @@ bool keeper_epoch(keeper *k, const epoch_report *r) {
         if (!trainer_save(k->o.trainer, k->best, &k->failure)) return false;
         k->best_epoch = r->epoch;
     }
-    if (r->epoch % k->o.settings->checkpoint_every == 0 && !save(k, CHECKPOINT_EPOCH, (uint64_t)r->epoch)) return false;
-    return !r->last || save_last(k, true);
+    // The last one first: a run that is killed behind it has ended, and what ended is not saved again.
+    if (r->last && !save_last(k, true)) return false;
+    return r->epoch % k->o.settings->checkpoint_every != 0 || save(k, CHECKPOINT_EPOCH, (uint64_t)r->epoch);
 }
 
 bool keeper_leave(keeper *k) {
