@@ -234,7 +234,7 @@ static bool check_same(const keeper *k, const safetensors *s, const char *path, 
             e, "%s: was made under another description: %s; put that back, or train without --resume", path, text);
     if (outline_compare(plan, k->o.plan, NULL, text, sizeof text))
         return err_input(
-            e, "%s: was made under another plan: %s; a run goes on exactly only under its own", path, text);
+            e, "%s: was made under another plan: %s; put that back, or train without --resume", path, text);
     if (outline_compare(config, k->o.config, NULL, text, sizeof text)) {
         snprintf(line, sizeof line, "changed: %s", text);
         tell(t, line);
