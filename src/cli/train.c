@@ -208,6 +208,18 @@ static bool tell_saved(const view *v, err *e) {
     return err_run(e, "%s; no weights were saved yet", why.text);
 }
 
+// The loss is not finite any more.
+static bool tell_diverged(const view *v, const train_result *r, err *e) {
+    int64_t epoch;
+    if (!r->best_epoch)
+        return err_run(
+            e, "the validation loss was not finite in any epoch; no weights were kept; lower train.optimizer.lr");
+    return err_run(e,
+        "the loss is not finite any more: epoch %lld had no step with a finite gradient; %s holds epoch %lld; lower "
+        "train.optimizer.lr",
+        (long long)r->epochs, keeper_best(v->keeper, &epoch), (long long)r->best_epoch);
+}
+
 static void tell_line(void *arg, const char *line) {
     const view *v = arg;
     if (v->o->json || v->o->quiet) return;
@@ -266,9 +278,7 @@ static bool train(view *v, err *e) {
         ok = false;
     }
     if (!ok) return tell_saved(v, e);
-    if (!r.best_epoch && !r.interrupted)
-        return err_run(
-            e, "the validation loss was not finite in any epoch; no weights were kept; lower train.optimizer.lr");
+    if (r.diverged || (!r.best_epoch && !r.interrupted)) return tell_diverged(v, &r, e);
     conclude(v, &r, keeper_best(v->keeper, &epoch));
     return true;
 }
