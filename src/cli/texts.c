@@ -57,6 +57,6 @@ char *texts_plan(const setup *s, err *e) {
         s->split.train.count, s->split.train.first);
     fprintf(f, "  validation: %" PRId64 " from %" PRId64 "\n", s->split.validation.count, s->split.validation.first);
     if (d->label) fprintf(f, "  labels: %016" PRIx64 "\n", hash(d->label, (size_t)d->samples * sizeof *d->label));
-    if (d->sum) fprintf(f, "  data: %08" PRIx32 "\n", d->sum);
+    if (d->sum) fprintf(f, "  data_sum: %08" PRIx32 "\n", d->sum);
     return finish(f, &text, !ferror(f), e);
 }

@@ -3,13 +3,13 @@
 #include "cpu/cpu.h"
 #include "data/walk.h"
 #include "run/checkpoint.h"
+#include "run/same.h"
 #include "support.h"
 
 #include <dirent.h>
 #include <poll.h>
 #include <setjmp.h>
 #include <signal.h>
-#include <sqlite3.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -94,33 +94,6 @@ static bool go(
     trainer_free(w.t);
     rig_close(&r);
     return ended;
-}
-
-static void same_notes(const safetensors *a, const safetensors *b) {
-    static const char *const keys[] = {"step", "epoch", "done", "best_epoch", "plan", "version"};
-    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
-        const char *x = safetensors_metadata(a, keys[i]), *y = safetensors_metadata(b, keys[i]);
-        assert_int_equal(x != NULL, y != NULL);
-        if (x) assert_string_equal(x, y);
-    }
-}
-
-// Same tensors, bit for bit, and notes; of the values, the time spent aside.
-static void same_files(const char *a, const char *b) {
-    err e;
-    safetensors *x = safetensors_open(a, &e), *y = safetensors_open(b, &e);
-    support_ok(x && y, &e);
-    assert_int_equal(safetensors_count(x), safetensors_count(y));
-    for (int i = 0; i < safetensors_count(x); i++) {
-        const safetensors_entry *s = safetensors_at(x, i), *t = safetensors_find(y, s->name);
-        if (!t || s->bytes != t->bytes) fail_msg("%s: not in both", s->name);
-        size_t skip = strcmp(s->name, "trainer.values") == 0 ? sizeof(double) : 0;
-        if (memcmp((const char *)s->data + skip, (const char *)t->data + skip, s->bytes - skip) != 0)
-            fail_msg("%s differs", s->name);
-    }
-    same_notes(x, y);
-    safetensors_close(x);
-    safetensors_close(y);
 }
 
 static void same_score(const score *a, const score *b) {
@@ -338,62 +311,6 @@ static bool kill_once(killer *k, const char **arguments, int words, moment m) {
     return false;
 }
 
-// All rows of a query, as text; the caller frees it.
-static char *rows_of(const char *path, const char *query) {
-    sqlite3 *db;
-    sqlite3_stmt *st;
-    char *text = NULL;
-    size_t bytes;
-    FILE *f = open_memstream(&text, &bytes);
-    assert_non_null(f);
-    assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
-    assert_int_equal(sqlite3_exec(db, "ATTACH 'whole/run.db' AS whole", NULL, NULL, NULL), SQLITE_OK);
-    assert_int_equal(sqlite3_prepare_v2(db, query, -1, &st, NULL), SQLITE_OK);
-    while (sqlite3_step(st) == SQLITE_ROW)
-        for (int i = 0; i < sqlite3_column_count(st); i++) {
-            if (sqlite3_column_type(st, i) == SQLITE_FLOAT)
-                fprintf(f, "%a ", sqlite3_column_double(st, i));
-            else
-                fprintf(f, "%s ", (const char *)sqlite3_column_text(st, i));
-        }
-    sqlite3_finalize(st);
-    sqlite3_close(db);
-    assert_int_equal(fclose(f), 0);
-    return text;
-}
-
-static void same_rows(const char *query) {
-    char *a = rows_of("whole/run.db", query), *b = rows_of("killed/run.db", query);
-    assert_true(strlen(a) > 0);
-    assert_string_equal(a, b);
-    free(a);
-    free(b);
-}
-
-// Which steps have a row depends on the clock. No step is told of twice, and what both runs tell of one is the same.
-static void rows_of_steps_fit(void) {
-    static const char twice[] = "SELECT count(*) - count(DISTINCT step) FROM main.steps",
-                      many[] = "SELECT sum(steps) <= max(step) FROM main.steps",
-                      other[] = "SELECT count(*) FROM main.steps a JOIN whole.steps b USING (step) WHERE a.epoch <> "
-                                "b.epoch OR a.done <> b.done OR a.grad_norm <> b.grad_norm OR a.lr <> b.lr";
-    const struct { const char *query, *answer; } checks[] = {{twice, "0 "}, {many, "1 "}, {other, "0 "}};
-    for (size_t i = 0; i < sizeof checks / sizeof *checks; i++) {
-        char *text = rows_of("killed/run.db", checks[i].query);
-        assert_string_equal(text, checks[i].answer);
-        free(text);
-    }
-}
-
-static void same_runs(void) {
-    same_files("whole/last.safetensors", "killed/last.safetensors");
-    same_files("whole/best.safetensors", "killed/best.safetensors");
-    same_rows("SELECT epoch, step, best, confusion FROM main.epochs ORDER BY epoch");
-    same_rows("SELECT epoch, part, name, value FROM main.metrics ORDER BY epoch, part, name");
-    same_rows("SELECT version, plan, status, note FROM main.run");
-    rows_of_steps_fit();
-    assert_int_equal(count_files("killed", ".tmp"), 0);
-}
-
 static int fill_arguments(const char **to, const char *dir, const char *threads, const killed_case *c) {
     int n = 0;
     to[n++] = "train";
@@ -426,7 +343,8 @@ static void check_killed(killer *k, const killed_case *c) {
     inotify_rm_watch(k->events, watch);
     print_message("%s: %d kills\n", c->keys[0], k->kills - before);
     assert_true(k->kills - before >= 2);
-    same_runs();
+    same_runs("whole", "killed");
+    assert_int_equal(count_files("killed", ".tmp"), 0);
 }
 
 static void a_killed_run_loses_nothing(void **state) {
