@@ -41,7 +41,6 @@ enum { ROOM_FOR_LOG = 4096, ROOM_FOR_BEST = 8192, ROOM_FOR_CHECKPOINT = 20480 };
 // A run of files that are no longer than `bytes`.
 static int run_limited(rlim_t bytes, const char *const *arguments) {
     struct rlimit old;
-    signal(SIGXFSZ, SIG_IGN); // the program inherits it: writing then fails
     assert_int_equal(getrlimit(RLIMIT_FSIZE, &old), 0);
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &(struct rlimit){bytes, old.rlim_max}), 0);
     pid_t child = program_start("out", arguments);
@@ -364,6 +363,22 @@ static void changed_data_are_refused(void **state) {
     same_runs("whole", "made");
 }
 
+// While it is read, too: what was saved is whole.
+static void a_set_that_is_cut_short_in_use_is_told(void **state) {
+    (void)state;
+    put_description();
+    walk_put("bars.csv", 1500, 300, 1);
+    put_set("bars.csv");
+    const char *train[] = {SET, "train.epochs=100000", "train.patience=100000", "train.checkpoint_every=5", "-q", NULL};
+    pid_t child = program_start("out", train);
+    double until = support_seconds() + 60;
+    while (!file_holds("made/training_log.txt", "checkpoint_epoch_5") && support_seconds() < until) usleep(10000);
+    assert_int_equal(truncate("set.npz", 1000), 0);
+    fails(
+        program_finish(child), 1, "a file was cut short while it was read[^\n]*; put it back, then start again[^\n]*");
+    all_are_whole("made");
+}
+
 // Row 700 with one of its fields another.
 static void put_bad_bars(int field, const char *value) {
     char command[256];
@@ -496,6 +511,7 @@ int main(void) {
         DISK_TEST(places_that_cannot_be_written_are_told),
         TEST(damaged_checkpoints_are_passed_over),
         TEST(changed_data_are_refused),
+        TEST(a_set_that_is_cut_short_in_use_is_told),
         TEST(bars_that_are_no_numbers_are_told),
         TEST(panels_that_are_no_numbers_are_told),
         TEST(windows_that_are_no_numbers_are_told),
