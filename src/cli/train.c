@@ -301,7 +301,8 @@ static bool run_train(const cli_options *o, err *e) {
         tell_memory(&v);
         ok = train(&v, e);
     }
-    if (!ok && v.keeper) keeper_fail(v.keeper, e->text);
+    // A description that does not fit is no failure of the run that is there.
+    if (!ok && v.keeper && e->kind == ERR_RUN) keeper_fail(v.keeper, e->text);
     warn(&v);
     keeper_free(v.keeper);
     run_close(v.run);

@@ -357,6 +357,8 @@ static void changed_data_are_refused(void **state) {
     complains(RUN(SET, "--resume", "train.epochs=5"), ".*: was made under another plan: samples\\.all is .*");
     assert_int_equal(unlink("set.npz"), 0);
     complains(RUN(SET, "--resume", "train.epochs=5"), ".*set\\.npz: cannot be read: No such file [^\n]*; check .*");
+    assert_int_equal(RUN("runs", "."), 0);
+    matches("out", "\n\\./made +done ");
     // Put back, by the same import, the run goes on.
     put_set("bars.csv");
     assert_int_equal(RUN(SET, "--resume", "train.epochs=5"), 0);
