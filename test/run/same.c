@@ -65,10 +65,11 @@ static char *rows_of(sqlite3 *db, const char *query) {
     if (sqlite3_prepare_v2(db, query, -1, &st, NULL) != SQLITE_OK) fail_msg("%s: %s", query, sqlite3_errmsg(db));
     while (sqlite3_step(st) == SQLITE_ROW)
         for (int i = 0; i < sqlite3_column_count(st); i++) {
-            if (sqlite3_column_type(st, i) == SQLITE_FLOAT)
+            int type = sqlite3_column_type(st, i);
+            if (type == SQLITE_FLOAT)
                 fprintf(f, "%a ", sqlite3_column_double(st, i));
             else
-                fprintf(f, "%s ", (const char *)sqlite3_column_text(st, i));
+                fprintf(f, "%s ", type == SQLITE_NULL ? "NULL" : (const char *)sqlite3_column_text(st, i));
         }
     sqlite3_finalize(st);
     assert_int_equal(fclose(f), 0);
