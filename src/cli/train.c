@@ -208,12 +208,9 @@ static bool tell_saved(const view *v, err *e) {
     return err_run(e, "%s; no weights were saved yet", why.text);
 }
 
-// The loss is not finite any more.
+// Of a run that had a best epoch before its loss ran away.
 static bool tell_diverged(const view *v, const train_result *r, err *e) {
     int64_t epoch;
-    if (!r->best_epoch)
-        return err_run(
-            e, "the validation loss was not finite in any epoch; no weights were kept; lower train.optimizer.lr");
     return err_run(e,
         "the loss is not finite any more: epoch %lld had no step with a finite gradient; %s holds epoch %lld; lower "
         "train.optimizer.lr",
@@ -277,8 +274,11 @@ static bool train(view *v, err *e) {
         *e = *keeper_failure(v->keeper);
         ok = false;
     }
+    if (ok && r.diverged && r.best_epoch) return tell_diverged(v, &r, e);
     if (!ok) return tell_saved(v, e);
-    if (r.diverged || (!r.best_epoch && !r.interrupted)) return tell_diverged(v, &r, e);
+    if (!r.best_epoch && !r.interrupted)
+        return err_run(
+            e, "the validation loss was not finite in any epoch; no weights were kept; lower train.optimizer.lr");
     conclude(v, &r, keeper_best(v->keeper, &epoch));
     return true;
 }

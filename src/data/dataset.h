@@ -43,6 +43,7 @@ typedef struct {
 
 typedef struct dataset {
     const char *name;
+    uint32_t sum; // of the file or the bars that it was read from; 0: it comes from no file
     int64_t samples;
     int streams;
     stream stream[STREAMS_MOST];
@@ -58,7 +59,6 @@ typedef struct dataset {
     const int64_t *end;             // [samples] when its label is known, as `time` counts; or NULL; needs `time`
     const float *price;             // [samples] what one could trade at when the sample is known, or NULL
     int64_t horizon;                // bars of the first stream until a label is known, where `end` is not there
-    uint32_t sum;                   // of the file or the bars that it was read from; 0: it comes from no file
     const int32_t *best;            // [samples] what the best possible classifier answers, where known; or NULL
     void *memory;                   // the dataset's own block, or NULL
     void *owner;                    // what keeps the memory otherwise
