@@ -14,6 +14,25 @@
 #include <time.h>
 #include <unistd.h>
 
+// What to do about an errno value, with the separator before it; empty where nothing is known to help.
+static const char *advice(int code) {
+    switch (code) {
+    case ENOSPC: return "; free some space";
+    case EDQUOT: return "; free some of your space";
+    case EFBIG: return "; raise the limit on a file's size (ulimit -f)";
+    case ENOENT:
+    case ENOTDIR: return "; check the path";
+    case EACCES:
+    case EPERM: return "; check the permissions";
+    case EROFS: return "; choose another place";
+    default: return "";
+    }
+}
+
+static bool fail_run(err *e, const char *path, const char *what, int code) {
+    return err_run(e, "%s: %s: %s%s", path, what, strerror(code), advice(code));
+}
+
 // Fills `e` from an errno value, of the kind that the head of file.h promises.
 static bool fail(err *e, const char *path, const char *what, int code) {
     switch (code) {
@@ -22,14 +41,9 @@ static bool fail(err *e, const char *path, const char *what, int code) {
     case EIO:
     case ENOMEM:
     case EMFILE:
-    case ENFILE: return err_run(e, "%s: %s: %s", path, what, strerror(code));
-    case ENOENT: return err_input(e, "%s: %s: %s; check the path", path, what, strerror(code));
-    default: return err_input(e, "%s: %s: %s", path, what, strerror(code));
+    case ENFILE: return fail_run(e, path, what, code);
+    default: return err_input(e, "%s: %s: %s%s", path, what, strerror(code), advice(code));
     }
-}
-
-static bool fail_run(err *e, const char *path, const char *what, int code) {
-    return err_run(e, "%s: %s: %s", path, what, strerror(code));
 }
 
 static int open_retry(const char *path, int flags, mode_t mode) {

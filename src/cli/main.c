@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static const cli_command *const commands[] = {
     &cli_import, &cli_inspect, &cli_plan, &cli_train, &cli_evaluate, &cli_predict, &cli_runs, &cli_doctor, &cli_bench};
@@ -265,9 +266,22 @@ static bool run_command(int argc, char **argv, double started, err *e) {
     return true;
 }
 
+// Where a mapped file is read that someone has cut short meanwhile: nothing is left to go on with but the line.
+static void on_lost_file(int number) {
+    static const char line[] =
+        "tradewind: a file was cut short while it was read, or its disk fails; put it back, then "
+        "start again, train with --resume\n";
+    ssize_t written = write(STDERR_FILENO, line, sizeof line - 1);
+    (void)number;
+    (void)written;
+    _exit(1);
+}
+
 int main(int argc, char **argv) {
     double started = clock_seconds();
     err e = {0};
+    signal(SIGXFSZ, SIG_IGN); // a file that is too long is then an error of the write
+    signal(SIGBUS, on_lost_file);
     if (!only_prints(argc, argv) && !run_command(argc, argv, started, &e)) return complain(&e);
     if (fflush(stdout) != 0 || ferror(stdout)) {
         err_run(&e, "cannot write the output: %s", strerror(errno));

@@ -53,6 +53,7 @@ char *texts_plan(const setup *s, err *e) {
     fprintf(
         f, "micro_batch: %" PRId64 "\naccumulation: %" PRId64 "\n", s->settings.batch_size, s->settings.accumulation);
     fprintf(f, "parameters: %" PRId64 "\n", graph_parameter_values(s->job.g));
+    if (d->sum) fprintf(f, "data_sum: %08" PRIx32 "\n", d->sum);
     fprintf(f, "samples:\n  all: %" PRId64 "\n  train: %" PRId64 " from %" PRId64 "\n", d->samples,
         s->split.train.count, s->split.train.first);
     fprintf(f, "  validation: %" PRId64 " from %" PRId64 "\n", s->split.validation.count, s->split.validation.first);

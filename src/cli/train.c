@@ -247,6 +247,15 @@ static bool tell_saved(const view *v, err *e) {
     return err_run(e, "%s; no weights were saved yet", why.text);
 }
 
+// Of a run that had a best epoch before its loss ran away.
+static bool tell_diverged(const view *v, const train_result *r, err *e) {
+    int64_t epoch;
+    return err_run(e,
+        "the loss is not finite any more: epoch %lld had no step with a finite gradient; %s holds epoch %lld; lower "
+        "train.optimizer.lr",
+        (long long)r->epochs, keeper_best(v->keeper, &epoch), (long long)r->best_epoch);
+}
+
 static void tell_line(void *arg, const char *line) {
     const view *v = arg;
     if (v->o->json || v->o->quiet) return;
@@ -317,6 +326,7 @@ static bool train(view *v, err *e) {
         *e = *keeper_failure(v->keeper);
         ok = false;
     }
+    if (ok && r.diverged && r.best_epoch) return tell_diverged(v, &r, e);
     if (!ok) return tell_saved(v, e);
     v->interrupted = r.interrupted;
     if (!r.best_epoch && !r.interrupted)
@@ -345,7 +355,8 @@ static bool train_run(const cli_options *o, const membership *member, bool *inte
         tell_memory(&v);
         ok = train(&v, e);
     }
-    if (!ok && v.keeper) keeper_fail(v.keeper, e->text);
+    // A description that does not fit is no failure of the run that is there.
+    if (!ok && v.keeper && e->kind == ERR_RUN) keeper_fail(v.keeper, e->text);
     warn(&v);
     *interrupted = v.interrupted;
     keeper_free(v.keeper);

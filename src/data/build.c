@@ -10,6 +10,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <zlib.h>
 
 const char *const build_stream_names[BUILD_STREAMS_MOST] = {"fast", "slow", "slower", "slowest"};
 
@@ -301,12 +302,20 @@ static void done(build *b) {
     free(b->target);
 }
 
+static uint32_t sum_bars(const build_stream *from, int streams) {
+    uLong sum = crc32(0, NULL, 0);
+    for (int i = 0; i < streams; i++)
+        sum = crc32_z(sum, (const unsigned char *)from[i].bar, (size_t)from[i].count * sizeof *from[i].bar);
+    return (uint32_t)sum;
+}
+
 dataset *build_bars(const build_stream *from, int streams, const build_options *o, build_report *r, err *e) {
     CHECK(streams >= 1 && streams <= BUILD_STREAMS_MOST, "%d streams", streams);
     for (int i = 1; i < streams; i++) CHECK(from[i].span > from[i - 1].span, "stream %d is not coarser", i);
     for (int i = 0; i < streams; i++) CHECK(from[i].count > 0 && from[i].count <= INT32_MAX, "stream %d is empty", i);
     build b = {.from = from, .streams = streams, .o = o, .count = from[0].count};
     bool ok = make_lists(&b, e) && align(&b, e) && make_labels(&b, e) && count_samples(&b, e) && fill(&b, e);
+    if (ok) b.d->sum = sum_bars(from, streams);
     if (ok && r) *r = b.report;
     done(&b);
     if (ok) return b.d;

@@ -43,6 +43,7 @@ typedef struct {
 
 typedef struct dataset {
     const char *name;
+    uint32_t sum; // of the file or the bars that it was read from; 0: it comes from no file
     int64_t samples;
     int streams;
     stream stream[STREAMS_MOST];

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <zlib.h>
 
 enum {
     STAGE = 1 << 16,        // bytes of a stream's buffers
@@ -119,6 +120,15 @@ void npz_close(npz *z) {
     file_map_close(&z->map);
     arena_done(&z->arena);
     *z = (npz){0};
+}
+
+uint32_t npz_sum(const npz *z) {
+    uLong sum = crc32(0, NULL, 0);
+    for (int64_t i = 0; i < z->zip.members; i++) {
+        const uint64_t m[] = {z->zip.member[i].crc, z->zip.member[i].size};
+        sum = crc32_z(sum, (const unsigned char *)m, sizeof m);
+    }
+    return (uint32_t)sum;
 }
 
 const npz_entry *npz_find(const npz *z, const char *name) {

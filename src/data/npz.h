@@ -51,6 +51,10 @@ bool npz_open_memory(npz *z, const char *path, const void *data, size_t bytes, e
 // Safe to call twice.
 void npz_close(npz *z);
 
+// Of the CRC-32 and the sizes that the directory names, so that a file with other arrays has another one; no array is
+// read.
+uint32_t npz_sum(const npz *z);
+
 // NULL where there is none.
 const npz_entry *npz_find(const npz *z, const char *name);
 

@@ -78,21 +78,23 @@ static bool number(const char *text, double *out) {
 
 // The values of a row whose name has been read; `open` says that the row goes on.
 static bool read_values(reader *r, bool open) {
-    int64_t columns = 1, first = r->values;
-    bool ended = false;
+    int64_t columns = 1, first = r->values, empty = 0; // the first column without a value
     cell c = {.last = !open};
     while (!c.last) {
         if (!next_cell(r, &c)) return false;
         columns++;
         if (is_empty(c.text)) {
-            ended = true;
+            if (!empty) empty = columns;
             continue;
         }
         if (r->columns && columns > r->columns) return wrong(r, "the row is longer than the header");
-        if (ended) return wrong(r, "an empty cell comes before a value; fill it or shorten the series");
+        if (empty)
+            return err_input(r->e,
+                "%s:%" PRId64 ": column %" PRId64 " is empty and a value follows; fill it, or shorten the series",
+                r->path, r->line, empty);
         if (!number(c.text, &r->value[r->values]))
-            return err_input(r->e, "%s:%" PRId64 ": column %" PRId64 ", \"%.40s\", is not a number", r->path, r->line,
-                columns, c.text);
+            return err_input(r->e, "%s:%" PRId64 ": column %" PRId64 ", \"%.40s\", is not a number; correct it",
+                r->path, r->line, columns, c.text);
         r->values++;
     }
     if (r->values == first) return wrong(r, "the series has no values; remove the row");

@@ -331,6 +331,7 @@ static dataset *read_set(opened *o, err *e) {
     if (!d) return NULL;
     d->name = arena_text(&o->arena, o->npz.path);
     d->samples = count_samples(o);
+    d->sum = npz_sum(&o->npz);
     d->raw = json_is_true(json_object_get(o->mark, "raw"));
     d->horizon = json_integer_value(json_object_get(o->mark, "horizon"));
     bool ok = d->horizon >= 0 && d->horizon <= INT32_MAX;

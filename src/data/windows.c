@@ -526,6 +526,7 @@ dataset *windows_open(const char *path, err *e) {
     d->release = release;
     d->name = o->npz.path;
     d->samples = w.samples;
+    d->sum = npz_sum(&o->npz);
     d->horizon = 1;
     bool ok = open_streams(d, &o->npz, &w, &at, e) && open_rest(d, o, &w, &at, e) && dataset_check(d, path, e);
     if (ok) return d;

@@ -200,6 +200,19 @@ static void read_heads(listing *l, void (*damaged)(void *arg, const char *why), 
     l->count = kept;
 }
 
+static bool has_checkpoints(const char *dir, const char *below) {
+    size_t room = strlen(dir) + strlen(below) + 2;
+    char *path = malloc(room);
+    CHECK(path, "out of memory for a path");
+    snprintf(path, room, "%s/%s", dir, below);
+    listing l;
+    err unused;
+    bool has = list_files(path, &l, &unused) && l.count;
+    listing_done(&l);
+    free(path);
+    return has;
+}
+
 safetensors *checkpoint_newest(
     const char *dir, void (*damaged)(void *arg, const char *why), void *arg, char **path, err *e) {
     listing l;
@@ -217,8 +230,15 @@ safetensors *checkpoint_newest(
         l.file[i].path = NULL;
     }
     listing_done(&l);
-    if (!s) err_input(e, "%s: has no whole checkpoint to go on from", dir);
-    return s;
+    if (s) return s;
+    if (has_checkpoints(dir, "earlier"))
+        err_input(e,
+            "%s: has no whole checkpoint to go on from; %s/earlier has those of the run before: move its files back, "
+            "or leave --resume out to begin anew",
+            dir, dir);
+    else
+        err_input(e, "%s: has no whole checkpoint to go on from; leave --resume out to begin anew", dir);
+    return NULL;
 }
 
 void checkpoint_rotate(const char *dir, checkpoint_kind kind, int64_t keep) {

@@ -106,22 +106,40 @@ static bool each_file(const char *dir, bool (*use)(run *r, const char *aside, co
     return ok;
 }
 
-static bool remove_aside(run *r, const char *aside, const char *name, err *e) {
+static bool remove_file(run *r, const char *dir, const char *name, err *e) {
     (void)r;
     (void)e;
-    char *path = run_path(aside, name);
+    char *path = run_path(dir, name);
     unlink(path);
     free(path);
     return true;
 }
 
+// Is not true of a file of weights, so that it ends a walk over files.
+static bool holds_no_weights(run *r, const char *dir, const char *name, err *e) {
+    (void)r;
+    (void)dir;
+    checkpoint_kind kind;
+    uint64_t number;
+    if (strcmp(name, "best.safetensors") != 0 && !checkpoint_named(name, &kind, &number)) return true;
+    return err_run(e, "%s: holds weights", name);
+}
+
 // The first file that is moved makes the directory, and empties it of what an even earlier run left.
 static bool move_aside(run *r, const char *aside, const char *name, err *e) {
     if (!r->moved) {
-        if (!file_make_dirs(aside, e) || !each_file(aside, remove_aside, r, aside, e)) return false;
+        if (!file_make_dirs(aside, e) || !each_file(aside, remove_file, r, aside, e)) return false;
         r->moved = true;
     }
     return move_file(r, aside, name, e);
+}
+
+// Makes place for a run that begins. One that has saved no weights is not worth the place of the one before it, which
+// earlier/ may hold: it is removed.
+static bool clear(run *r, const char *aside, err *e) {
+    err unused;
+    if (each_file(r->dir, holds_no_weights, r, r->dir, &unused)) return each_file(r->dir, remove_file, r, r->dir, e);
+    return each_file(r->dir, move_aside, r, aside, e);
 }
 
 // Opening
@@ -135,7 +153,7 @@ static run *open_run(const char *dir, bool begins, err *e) {
     char *log = run_path(dir, "training_log.txt"), *db = run_path(dir, "run.db"), *aside = run_path(dir, "earlier");
     bool ok = take_lock(r, e);
     if (ok) remove_leftovers(r);
-    if (ok && begins) ok = each_file(dir, move_aside, r, aside, e);
+    if (ok && begins) ok = clear(r, aside, e);
     if (ok) r->log = log_open(log, e);
     if (r->log) r->store = store_open(db);
     free(log);

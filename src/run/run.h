@@ -17,8 +17,8 @@
 
 typedef struct run run;
 
-// Opens a directory for a run that begins: makes it, and moves what an earlier run left to earlier/. ERR_RUN where
-// another process trains in it. NULL on failure.
+// Opens a directory for a run that begins: makes it, and moves what an earlier run left to earlier/, or removes it
+// where that run has saved no weights. ERR_RUN where another process trains in it. NULL on failure.
 run *run_begin(const char *dir, err *e);
 
 // Opens a directory for a run that goes on. ERR_INPUT where there is no such directory.

@@ -86,7 +86,8 @@ static double now(void) {
 // Opening
 
 static bool note_trouble(store *s) {
-    err_run(&s->why, "%s: %s", s->path, s->db ? sqlite3_errmsg(s->db) : "out of memory");
+    err_run(&s->why, "%s: %s; numbers of the run are missing in it", s->path,
+        s->db ? sqlite3_errmsg(s->db) : "out of memory");
     return false;
 }
 
@@ -319,7 +320,9 @@ bool store_read(const char *path, store_summary *out, err *e) {
     sqlite3 *db = open_reader(path, e);
     sqlite3_stmt *st = NULL;
     if (!db) return false;
-    bool ok = sqlite3_prepare_v2(db, query, -1, &st, NULL) == SQLITE_OK && sqlite3_step(st) == SQLITE_ROW;
+    int rc = sqlite3_prepare_v2(db, query, -1, &st, NULL);
+    if (rc == SQLITE_OK) rc = sqlite3_step(st);
+    bool ok = rc == SQLITE_ROW;
     if (ok) {
         copy_text(out->status, sizeof out->status, st, 0);
         copy_text(out->version, sizeof out->version, st, 1);
@@ -329,6 +332,8 @@ bool store_read(const char *path, store_summary *out, err *e) {
         out->best_epoch = sqlite3_column_int64(st, 5);
         out->step = (uint64_t)sqlite3_column_int64(st, 6);
         out->seconds = sqlite3_column_double(st, 7);
+    } else if (rc == SQLITE_DONE) {
+        err_input(e, "%s: is empty; the run could not write to it", path);
     } else {
         err_input(e, "%s: is not the database of a run: %s", path, sqlite3_errmsg(db));
     }

@@ -154,8 +154,9 @@ bool keeper_epoch(keeper *k, const epoch_report *r) {
         if (!trainer_save(k->o.trainer, k->best, &k->failure)) return false;
         k->best_epoch = r->epoch;
     }
-    if (r->epoch % k->o.settings->checkpoint_every == 0 && !save(k, CHECKPOINT_EPOCH, (uint64_t)r->epoch)) return false;
-    return !r->last || save_last(k, true);
+    // The last one first: a run that is killed behind it has ended, and what ended is not saved again.
+    if (r->last && !save_last(k, true)) return false;
+    return r->epoch % k->o.settings->checkpoint_every != 0 || save(k, CHECKPOINT_EPOCH, (uint64_t)r->epoch);
 }
 
 bool keeper_leave(keeper *k) {
@@ -241,7 +242,7 @@ static bool check_same(const keeper *k, const safetensors *s, const char *path, 
             e, "%s: was made under another description: %s; put that back, or train without --resume", path, text);
     if (outline_compare(plan, k->o.plan, NULL, text, sizeof text))
         return err_input(
-            e, "%s: was made under another plan: %s; a run goes on exactly only under its own", path, text);
+            e, "%s: was made under another plan: %s; put that back, or train without --resume", path, text);
     if (outline_compare(config, k->o.config, NULL, text, sizeof text)) {
         snprintf(line, sizeof line, "changed: %s", text);
         tell(t, line);

@@ -42,6 +42,7 @@ struct trainer {
     double began; // when the running epoch would have begun had it never been interrupted
     steps_seen seen;
     epoch_report report;
+    bool diverged; // in the epoch that was last finished
 };
 
 static size_t slab_bytes(const trainer *t) {
@@ -305,6 +306,13 @@ static bool train_epoch(trainer *t, const watcher *w, bool *go_on, err *e) {
     return true;
 }
 
+// No step of the epoch had a finite gradient: none changed the weights, and none will. fp16 has its own rule.
+static bool has_diverged(const trainer *t, const double clip[CLIP_COUNT], const score *validation) {
+    int64_t effective = t->s.batch_size * t->s.accumulation, steps = (t->split.train.count + effective - 1) / effective;
+    if (t->j->precision == PRECISION_FP16 || isfinite(validation->loss)) return false;
+    return clip[CLIP_IN_A_ROW] >= (double)steps;
+}
+
 static bool finish_epoch(trainer *t, epoch_report *r, err *e) {
     double clip[CLIP_COUNT];
     if (!read_score(t, t->split.train.count, &r->train, e) || !read_clip(t, clip, &r->loss_scale, e)) return false;
@@ -315,7 +323,9 @@ static bool finish_epoch(trainer *t, epoch_report *r, err *e) {
     r->grad_norm = clip[CLIP_NORM];
     r->lr = rate(t);
     r->skipped = (int64_t)clip[CLIP_NONFINITE];
-    return trainer_evaluate(t, t->split.validation, &r->validation, e);
+    bool ok = trainer_evaluate(t, t->split.validation, &r->validation, e);
+    t->diverged = ok && has_diverged(t, clip, &r->validation);
+    return ok;
 }
 
 // Judges the epoch that has ended, and stands before the next one.
@@ -333,7 +343,7 @@ static bool end_epoch(trainer *t, epoch_report *r, err *e) {
     if (t->s.rate.kind == RATE_PLATEAU) plateau_take(&at->plateau, &o, value);
     if (r->best && !exec_read(t->x, weights_slab(t), t->best, e)) return false;
     at->best_is_now = r->best;
-    r->last = at->epoch >= t->s.epochs || stop_now(&at->stop);
+    r->last = at->epoch >= t->s.epochs || stop_now(&at->stop) || t->diverged;
     at->epoch++;
     at->done = 0;
     at->seconds = 0;
@@ -341,7 +351,7 @@ static bool end_epoch(trainer *t, epoch_report *r, err *e) {
 }
 
 static bool run_epochs(trainer *t, const watcher *w, bool *go_on, err *e) {
-    while (t->at.epoch <= t->s.epochs && (t->at.done || !stop_now(&t->at.stop))) {
+    while (t->at.epoch <= t->s.epochs && (t->at.done || !stop_now(&t->at.stop)) && !t->diverged) {
         if (!train_epoch(t, w, go_on, e)) return false;
         if (!*go_on) return true;
         if (!finish_epoch(t, &t->report, e) || !end_epoch(t, &t->report, e)) return false;
@@ -355,6 +365,7 @@ bool trainer_run(trainer *t, const watcher *w, train_result *r, err *e) {
     bool go_on = true, ok = run_epochs(t, w, &go_on, e);
     *r = (train_result){.epochs = t->at.epoch - 1, .best_epoch = s->best_epoch, .best = s->best};
     r->interrupted = !go_on;
+    r->diverged = t->diverged;
     r->stopped_early = ok && go_on && stop_now(s) && r->epochs < t->s.epochs;
     if (ok && s->best_epoch) ok = exec_write(t->x, weights_slab(t), t->best, e);
     return ok;

@@ -57,6 +57,7 @@ typedef struct {
     int64_t epochs, best_epoch; // 0 where no epoch finished
     double best;                // the metric's value then, on validation
     bool stopped_early, interrupted;
+    bool diverged; // ended after an epoch that had no step with a finite gradient
 } train_result;
 
 typedef struct trainer trainer;

@@ -279,7 +279,7 @@ static void full_disk_leaves_the_old_file(void **state) {
     assert_true(opened && first);
     assert_false(second);
     assert_int_equal(e.kind, ERR_RUN);
-    assert_string_equal(e.text, "a: cannot be written: File too large");
+    assert_string_equal(e.text, "a: cannot be written: File too large; raise the limit on a file's size (ulimit -f)");
     assert_int_equal(entries("."), 1);
     assert_holds("a", "old");
     file_writer_abandon(&w);

@@ -571,7 +571,7 @@ static void resume_is_checked(void **state) {
     matches("out", "^resume +from made/last\\.safetensors: step [0-9]+, after epoch 2\n");
     put_text("made/last.safetensors", "cut off");
     assert_int_equal(RUN("train", "run.yaml", "--resume"), 2);
-    matches("err", "^tradewind: made: has no whole checkpoint to go on from\n$");
+    matches("err", "^tradewind: made: has no whole checkpoint to go on from; leave --resume out to begin anew\n$");
     matches("out", "^resume +passed over: made/last\\.safetensors: too short ");
     matches("made/training_log.txt", "passed over: made/last\\.safetensors: too short ");
 }

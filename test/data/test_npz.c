@@ -784,7 +784,8 @@ static void full_disk_leaves_nothing(void **state) {
         if (late < 2) {
             assert_false(ok);
             assert_int_equal(e.kind, ERR_RUN);
-            assert_string_equal(e.text, "set.npz: cannot be written: File too large");
+            assert_string_equal(
+                e.text, "set.npz: cannot be written: File too large; raise the limit on a file's size (ulimit -f)");
             assert_int_equal(files_here(), 0);
         } else {
             support_ok(ok, &e);

@@ -58,9 +58,9 @@ static void mistakes_are_named(void **state) {
     (void)state;
     refuse("", "f.csv: holds no series");
     refuse("V1,V2,V3\n", "f.csv: holds no series");
-    refuse("V1,V2,V3,V4\nH1,1,2\nH2,1,,2\n", "f.csv:3: an empty cell comes before a value");
-    refuse("V1,V2,V3\nH1,,2\n", "f.csv:2: an empty cell comes before a value");
-    refuse("V1,V2,V3\nH1,NA,2\n", "f.csv:2: an empty cell comes before a value");
+    refuse("V1,V2,V3,V4\nH1,1,2\nH2,1,,2\n", "f.csv:3: column 3 is empty and a value follows");
+    refuse("V1,V2,V3\nH1,,2\n", "f.csv:2: column 2 is empty and a value follows");
+    refuse("V1,V2,V3\nH1,NA,2\n", "f.csv:2: column 2 is empty and a value follows");
     refuse("V1,V2,V3\n\nH1,1,2,3\n", "f.csv:3: the row is longer than the header");
     refuse("V1,V2\nH1,1\nH2,,\n", "f.csv:3: the series has no values");
     refuse("V1,V2\nH1\n", "f.csv:2: the series has no values");

@@ -55,6 +55,18 @@ bar *walk_bars(int64_t count, int64_t span, uint64_t seed) {
     return bars;
 }
 
+void walk_put(const char *path, int64_t count, int64_t span, uint64_t seed) {
+    bar *bars = walk_bars(count, span, seed);
+    FILE *f = fopen(path, "w");
+    if (!f) abort();
+    fputs("time,open,high,low,close,tick_volume,spread\n", f);
+    for (const bar *b = bars; b < bars + count; b++)
+        fprintf(f, "%lld,%.9g,%.9g,%.9g,%.9g,%.0f,%.0f\n", (long long)b->time, b->open, b->high, b->low, b->close,
+            b->volume, b->spread);
+    if (fclose(f)) abort();
+    free(bars);
+}
+
 void walk_scramble(bar *b, uint64_t seed) {
     double open = 1 + 5000 * unit(seed, b->time, 20), close = 1 + 5000 * unit(seed, b->time, 21);
     b->open = open;

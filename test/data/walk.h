@@ -12,6 +12,9 @@
 // comes in waves.
 bar *walk_bars(int64_t count, int64_t span, uint64_t seed);
 
+// Writes such bars as MetaTrader's Python API has them.
+void walk_put(const char *path, int64_t count, int64_t span, uint64_t seed);
+
 // Makes a bar's prices, volume and spread others, at random; its time stays.
 void walk_scramble(bar *b, uint64_t seed);
 
