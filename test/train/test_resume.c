@@ -224,6 +224,7 @@ static const killed_case killed_cases[] = {
     {{"model.kind=mlp", "data.residency=host"}},
     {{"model.kind=transformer", "data.bars.fast=bars.csv", "model.hidden.fast=8"}},
     {{"model.kind=nbeats", "gpu_optimization.gradient_accumulation_steps=2", "train.schedule.kind=plateau"}},
+    {{"model.kind=nbeats", "data.bars.fast=bars.csv", "data.label.kind=forecast"}},
 };
 
 // When a run is killed: some time after its start, while it writes a file, or as soon as a file is in place.
