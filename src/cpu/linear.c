@@ -1,5 +1,5 @@
 // linear on the CPU: three products (cpu/gemm.h), with bias, activation and its slope fused into the pieces while they
-// are in cache.
+// are in cache. Forward keeps GELU's slope, not what it was given: the exponential serves both.
 #include "cpu/gemm.h"
 #include "ops/activation.h"
 #include "ops/op.h"
@@ -31,11 +31,21 @@ static void pack_forward(void *arg, int64_t panel, int worker) {
     gemm_pack(w->w, 1, w->I, w->I, w->O, panel, w->packed);
 }
 
-static void finish_row(const work *w, float *y, float *kept, const float *bias, int64_t n) {
+// GELU's value and, where backward will run, its slope: both come of one exponential.
+static void gelu_row(float *y, float *slope, int64_t n) {
+    for (int64_t i = 0; i < n; i += VEC) {
+        vec density, z = vec_load_some(y + i, n - i), share = vec_normal(z, &density);
+        vec_store_some(y + i, z * share, n - i);
+        if (slope) vec_store_some(slope + i, share + z * density, n - i);
+    }
+}
+
+static void finish_row(const work *w, float *y, float *slope, const float *bias, int64_t n) {
     for (int64_t i = 0; bias && i < n; i++) y[i] += bias[i];
-    if (kept) memcpy(kept, y, (size_t)n * sizeof *y);
     if (w->act == ACT_RELU) {
         for (int64_t i = 0; i < n; i++) y[i] = y[i] < 0 ? 0 : y[i]; // a NaN stays one
+    } else if (w->act == ACT_GELU) {
+        gelu_row(y, slope, n);
     } else if (w->act != ACT_NONE) {
         for (int64_t i = 0; i < n; i++) y[i] = activation_of(w->act, y[i]);
     }
@@ -45,10 +55,10 @@ static void forward_item(void *arg, int64_t item, int worker) {
     const work *w = arg;
     (void)worker;
     gemm_part p = gemm_run(&w->product, item);
-    float *kept = w->c->reserve;
+    float *slope = w->c->reserve;
     for (int64_t r = p.row; r < p.row + p.rows; r++) {
         int64_t at = r * w->O + p.column;
-        finish_row(w, w->product.c + at, kept ? kept + at : NULL, w->b ? w->b + p.column : NULL, p.columns);
+        finish_row(w, w->product.c + at, slope ? slope + at : NULL, w->b ? w->b + p.column : NULL, p.columns);
     }
 }
 
@@ -63,14 +73,16 @@ static void forward(const call *c) {
 
 static void slope_rows(const call *c, int64_t begin, int64_t end) {
     const linear_attr *a = c->attr;
-    const float *dy = c->dout[0].data, *y = c->out[0].data, *z = c->reserve;
+    const float *dy = c->dout[0].data, *y = c->out[0].data, *slope = c->reserve;
     float *dz = c->scratch;
     int64_t O = operand_width(&c->out[0]);
     if (a->act == ACT_RELU) {
         for (int64_t i = begin * O; i < end * O; i++) dz[i] = y[i] <= 0 ? 0 : dy[i];
-        return;
+    } else if (a->act == ACT_GELU) {
+        for (int64_t i = begin * O; i < end * O; i++) dz[i] = dy[i] * slope[i];
+    } else {
+        for (int64_t i = begin * O; i < end * O; i++) dz[i] = dy[i] * activation_slope(a->act, 0, y[i]);
     }
-    for (int64_t i = begin * O; i < end * O; i++) dz[i] = dy[i] * activation_slope(a->act, z ? z[i] : 0, y ? y[i] : 0);
 }
 
 static void pack_weight(void *arg, int64_t panel, int worker) {

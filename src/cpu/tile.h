@@ -8,8 +8,6 @@
 
 #include "cpu/vec.h"
 
-#include <stdbool.h>
-
 #if defined(__AVX512F__)
 enum { TILE_ROWS = 6, TILE_TALL = 8 };
 #else
