@@ -89,20 +89,22 @@ static void copy_line(const work *w, const float *from, float scale, float *to) 
     for (int64_t i = 0; i < w->d; i += VEC) vec_store_some(to + i, vec_load_some(from + i, w->d - i) * scale, w->d - i);
 }
 
-static void copy_steps(const work *w, int part, float *to) {
-    for (int64_t t = 0; t < w->T; t++) {
-        const float *from = step_of(w, t, part);
-        for (int64_t i = 0; i < w->d; i++) to[i * w->Tp + t] = w->live[t] ? from[i] : 0;
-    }
-}
-
 // Keys or values line by line; the lines of padding are never read.
 static void copy_lines(const work *w, int part) {
     for (int64_t t = 0; t < w->T; t++) {
         float *to = w->lines + t * w->dp;
-        memset(to, 0, (size_t)w->dp * sizeof *to);
-        if (w->live[t]) copy_line(w, step_of(w, t, part), 1, to);
+        if (w->live[t]) {
+            copy_line(w, step_of(w, t, part), 1, to);
+        } else {
+            memset(to, 0, (size_t)w->dp * sizeof *to);
+        }
     }
+}
+
+// The lines with steps innermost.
+static void turn_lines(const work *w, float *to) {
+    for (int64_t i = 0; i < w->d; i++)
+        for (int64_t t = 0; t < w->T; t++) to[i * w->Tp + t] = w->lines[t * w->dp + i];
 }
 
 static void enter_head(work *w, int64_t item) {
@@ -113,9 +115,13 @@ static void enter_head(work *w, int64_t item) {
     w->kept = w->c->reserve ? (softmax *)w->c->reserve + item * w->T : NULL;
     if (w->drops) w->random = keep_of(w->c, w->b, w->a->dropout);
     for (int64_t t = 0; t < w->T; t++) w->live[t] = !mask || mask[w->b * w->T + t] != 0 ? -1 : 0;
-    copy_steps(w, 1, w->k_steps);
-    if (w->c->backward) copy_steps(w, 2, w->v_steps);
-    copy_lines(w, w->c->backward ? 1 : 2);
+    if (w->c->backward) {
+        copy_lines(w, 2);
+        turn_lines(w, w->v_steps);
+    }
+    copy_lines(w, 1);
+    turn_lines(w, w->k_steps);
+    if (!w->c->backward) copy_lines(w, 2);
 }
 
 // Enters a block: its queries, what they score, and what dropout keeps of them.

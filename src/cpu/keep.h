@@ -67,14 +67,13 @@ static inline uint32_t keep_bits(const keep *k, int64_t quad) {
     keep_lanes lane;
     for (int i = 0; i < VEC / 2; i++) lane[i] = (uint64_t)i;
     keep_lanes c0 = lane + keep_all((uint32_t)quad), c1 = keep_all(k->row), c2 = keep_all(k->node),
-               c3 = keep_all(k->update);
-    uint32_t k0 = (uint32_t)k->seed, k1 = (uint32_t)(k->seed >> 32);
+               c3 = keep_all(k->update), k0 = keep_all((uint32_t)k->seed), k1 = keep_all((uint32_t)(k->seed >> 32));
 #pragma GCC unroll 10
     for (int round = 0; round < 10; round++) {
         keep_lanes a = keep_multiply(c0, 0xD2511F53u), b = keep_multiply(c2, 0xCD9E8D57u);
-        c0 = (b >> 32) ^ c1 ^ keep_all(k0);
+        c0 = (b >> 32) ^ c1 ^ k0;
         c1 = b;
-        c2 = (a >> 32) ^ c3 ^ keep_all(k1);
+        c2 = (a >> 32) ^ c3 ^ k1;
         c3 = a;
         k0 += 0x9E3779B9u;
         k1 += 0xBB67AE85u;

@@ -94,11 +94,15 @@ VEC_FN veci vec_mask(uint32_t bits) {
 
 // The sum of all lanes, in an order that the number of lanes decides.
 VEC_FN float vec_sum(vec v) {
+#if defined(__AVX512F__)
+    return _mm512_reduce_add_ps((__m512)v);
+#else
     float lane[VEC];
     vec_store(lane, v);
     for (int half = VEC / 2; half > 0; half /= 2)
         for (int i = 0; i < half; i++) lane[i] += lane[i + half];
     return lane[0];
+#endif
 }
 
 // The larger of each pair; of a NaN and a number the number.
@@ -106,12 +110,17 @@ VEC_FN vec vec_larger(vec a, vec b) {
     return vec_choose(a > b, a, b);
 }
 
+// The largest of all lanes, none of them a NaN.
 VEC_FN float vec_largest(vec v) {
+#if defined(__AVX512F__)
+    return _mm512_reduce_max_ps((__m512)v);
+#else
     float lane[VEC];
     vec_store(lane, v);
     for (int half = VEC / 2; half > 0; half /= 2)
         for (int i = 0; i < half; i++) lane[i] = lane[i] > lane[i + half] ? lane[i] : lane[i + half];
     return lane[0];
+#endif
 }
 
 // Within [low, high]; a NaN stays one.

@@ -200,6 +200,19 @@ static tensor attention_dropout(trial *t) {
     return attention_row(t, (attention_case){t->n < 40 ? t->n : 40, 7, 3, true, {2, true, 0.4f}});
 }
 
+// Sizes for which the CPU's kernel takes several blocks of queries, and heads of several vectors of columns.
+static tensor attention_blocks(trial *t) {
+    return attention_row(t, (attention_case){2, t->n < 130 ? t->n : 130, 9, true, {2, false, 0.2f}});
+}
+
+static tensor attention_causal_blocks(trial *t) {
+    return attention_row(t, (attention_case){2, t->n < 100 ? t->n : 100, 21, false, {1, true, 0.1f}});
+}
+
+static tensor attention_wide(trial *t) {
+    return attention_row(t, (attention_case){2, t->n < 37 ? t->n : 37, 90, true, {1, true, 0}});
+}
+
 static tensor position_row(trial *t) {
     return op_position(t->g, trial_input(t, shape3(t->n, 5, 7), 1), trial_weight(t, shape2(5, 7), 1));
 }
@@ -1154,6 +1167,9 @@ static const row rows[] = {
     {OP_attention, "attention, causal", attention_causal, NULL, false},
     {OP_attention, "attention, masked", attention_masked, NULL, false},
     {OP_attention, "attention, causal, masked, dropout", attention_dropout, NULL, false},
+    {OP_attention, "attention, several blocks", attention_blocks, NULL, false},
+    {OP_attention, "attention, causal, several blocks", attention_causal_blocks, NULL, false},
+    {OP_attention, "attention, wide heads", attention_wide, NULL, false},
     {OP_position, "position", position_row, NULL, true},
     {OP_dropout, "dropout", dropout_row, NULL, true},
     {OP_concat, "concat", concat_row, NULL, true},
