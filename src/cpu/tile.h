@@ -44,17 +44,17 @@ VEC_FN void tile_update(int rows, int vectors, bool add, const tile_rows *a, con
         vec_store(c + r * ldc + v * VEC, acc[r][v]);
 }
 
-// c[m][4 * VEC] += a b for any m up to TILE_ROWS.
+// c[m][4 * VEC] (+)= a b for any m up to TILE_ROWS.
 static inline void tile_wide(
-    int m, const tile_rows *a, const float *b, int64_t ldb, int64_t count, float *c, int64_t ldc) {
+    int m, bool add, const tile_rows *a, const float *b, int64_t ldb, int64_t count, float *c, int64_t ldc) {
     switch (m) {
-    case 1: tile_update(1, 4, true, a, b, ldb, count, c, ldc); return;
-    case 2: tile_update(2, 4, true, a, b, ldb, count, c, ldc); return;
+    case 1: tile_update(1, 4, add, a, b, ldb, count, c, ldc); return;
+    case 2: tile_update(2, 4, add, a, b, ldb, count, c, ldc); return;
 #if defined(__AVX512F__)
-    case 3: tile_update(3, 4, true, a, b, ldb, count, c, ldc); return;
-    case 4: tile_update(4, 4, true, a, b, ldb, count, c, ldc); return;
-    case 5: tile_update(5, 4, true, a, b, ldb, count, c, ldc); return;
-    case 6: tile_update(6, 4, true, a, b, ldb, count, c, ldc); return;
+    case 3: tile_update(3, 4, add, a, b, ldb, count, c, ldc); return;
+    case 4: tile_update(4, 4, add, a, b, ldb, count, c, ldc); return;
+    case 5: tile_update(5, 4, add, a, b, ldb, count, c, ldc); return;
+    case 6: tile_update(6, 4, add, a, b, ldb, count, c, ldc); return;
 #endif
     }
 }

@@ -54,6 +54,12 @@ static tensor linear_sequence(trial *t) {
     return op_linear(t->g, x, w, trial_weight(t, shape1(65), 1), ACT_NONE);
 }
 
+// Enough rows for the CPU's kernel to sum the gradients of weights by groups of them.
+static tensor linear_many_rows(trial *t) {
+    tensor x = trial_input(t, shape3(t->n, 5, 9), 1), w = trial_weight(t, shape2(33, 9), 1);
+    return op_linear(t->g, x, w, trial_weight(t, shape1(33), 1), ACT_GELU);
+}
+
 typedef struct {
     int directions;
     bool all, start, reset;
@@ -1144,6 +1150,7 @@ static const row rows[] = {
     {OP_linear, "linear tanh", linear_tanh, NULL, false},
     {OP_linear, "linear sigmoid", linear_sigmoid, NULL, false},
     {OP_linear, "linear over a sequence", linear_sequence, NULL, true},
+    {OP_linear, "linear, many rows", linear_many_rows, NULL, true},
     {OP_lstm, "lstm both ways, last state", lstm_both_last, NULL, false},
     {OP_lstm, "lstm one way, all states, start, resets", lstm_one_all, NULL, false},
     {OP_lstm, "lstm both ways, all states, start", lstm_both_all, NULL, false},
