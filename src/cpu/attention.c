@@ -14,6 +14,7 @@
 #include <math.h>
 
 enum { PIECES = 64, BLOCK = 64, BLOCK_CAUSAL = 32 };
+enum { QUERIES, KEYS, VALUES }; // parts of a step
 
 // What is kept of a query: the largest score, and 1 / the sum of exp(score - largest); 0 for a query without any key.
 typedef struct {
@@ -69,7 +70,7 @@ static int64_t lay_out(work *w, float *room) {
     float **part[] = {&w->k_steps, &w->v_steps, &w->lines, &w->q, &w->dy, &w->y, &w->dk, &w->dv, &w->s, &w->ds};
     int64_t size[] = {w->d * w->Tp, w->d * w->Tp, w->T * w->dp, block * w->dp, block * w->dp, block * w->dp, T * w->dp,
         T * w->dp, block * w->lds, block * w->lds};
-    for (int i = 0; i < 10; i++) {
+    for (size_t i = 0; i < sizeof size / sizeof *size; i++) {
         if (room) *part[i] = room + at;
         at += up(size[i], 16);
     }
@@ -116,12 +117,12 @@ static void enter_head(work *w, int64_t item) {
     if (w->drops) w->random = keep_of(w->c, w->b, w->a->dropout);
     for (int64_t t = 0; t < w->T; t++) w->live[t] = !mask || mask[w->b * w->T + t] != 0 ? -1 : 0;
     if (w->c->backward) {
-        copy_lines(w, 2);
+        copy_lines(w, VALUES);
         turn_lines(w, w->v_steps);
     }
-    copy_lines(w, 1);
+    copy_lines(w, KEYS);
     turn_lines(w, w->k_steps);
-    if (!w->c->backward) copy_lines(w, 2);
+    if (!w->c->backward) copy_lines(w, VALUES);
 }
 
 // Enters a block: its queries, what they score, and what dropout keeps of them.
@@ -131,7 +132,7 @@ static void enter_block(work *w, int64_t first) {
     w->keys = w->a->causal ? first + w->rows : w->T;
     w->width = up(w->keys, VEC);
     for (int64_t r = 0; r < w->rows; r++)
-        copy_line(w, step_of(w, first + r, 0), (float)(1 / sqrt((double)w->d)), w->q + r * w->dp);
+        copy_line(w, step_of(w, first + r, QUERIES), (float)(1 / sqrt((double)w->d)), w->q + r * w->dp);
     tile_multiply(w->rows, w->width, w->d, (tile_matrix){w->q, w->dp, 1}, w->k_steps, w->Tp, false, w->s, w->lds);
     if (!w->drops) return;
     int64_t element = (w->h * w->T + first) * w->T;
@@ -219,7 +220,7 @@ static void backward_block(const work *w) {
     tile_multiply(keys, w->dp, w->rows, (tile_matrix){w->ds, 1, w->lds}, w->q, w->dp, true, w->dk, w->dp);
     tile_multiply(w->rows, w->dp, w->keys, (tile_matrix){w->ds, w->lds, 1}, w->lines, w->dp, false, w->y, w->dp);
     for (int64_t r = 0; r < w->rows; r++)
-        put_line(w, w->first + r, 0, w->y + r * w->dp, (float)(1 / sqrt((double)w->d)));
+        put_line(w, w->first + r, QUERIES, w->y + r * w->dp, (float)(1 / sqrt((double)w->d)));
 }
 
 static void backward_head(work *w) {
@@ -231,8 +232,8 @@ static void backward_head(work *w) {
         backward_block(w);
     }
     for (int64_t t = 0; t < w->T; t++) {
-        put_line(w, t, 1, w->dk + t * w->dp, 1);
-        put_line(w, t, 2, w->dv + t * w->dp, 1);
+        put_line(w, t, KEYS, w->dk + t * w->dp, 1);
+        put_line(w, t, VALUES, w->dv + t * w->dp, 1);
     }
 }
 
