@@ -68,8 +68,8 @@ static inline int gemm_tile_height(int vectors) {
 static inline void gemm_tile(
     int rows, int vectors, bool add, const tile_rows *t, const float *b, int64_t depth, float *c, int64_t ldc) {
     int64_t ldb = vectors * VEC;
-    if (rows == gemm_tile_height(vectors) && vectors == 4) {
-        tile_update(TILE_ROWS, 4, add, t, b, ldb, depth, c, ldc);
+    if (vectors == 4) {
+        tile_wide(rows, add, t, b, ldb, depth, c, ldc);
     } else if (rows == TILE_TALL && vectors == 2) {
         tile_update(TILE_TALL, 2, add, t, b, ldb, depth, c, ldc);
     } else if (rows == TILE_TALL) {

@@ -303,7 +303,7 @@ static void add_outer(const work *w, const float *a, int64_t stride, int64_t row
         tile_rows t = {.step = stride};
         for (int r = 0; r < TILE_ROWS; r++) t.a[r] = a + k + (r < m ? r : 0);
         for (int64_t v = 0; v < width; v += 4 * VEC)
-            tile_wide(m, &t, w->dz + v, width, w->rows, dw + k * width + v, width);
+            tile_wide(m, true, &t, w->dz + v, width, w->rows, dw + k * width + v, width);
     }
 }
 

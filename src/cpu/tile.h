@@ -8,8 +8,6 @@
 
 #include "cpu/vec.h"
 
-#include <stdbool.h>
-
 #if defined(__AVX512F__)
 enum { TILE_ROWS = 6, TILE_TALL = 8 };
 #else
@@ -46,18 +44,52 @@ VEC_FN void tile_update(int rows, int vectors, bool add, const tile_rows *a, con
         vec_store(c + r * ldc + v * VEC, acc[r][v]);
 }
 
-// c[m][4 * VEC] += a b for any m up to TILE_ROWS.
+// c[m][4 * VEC] (+)= a b for any m up to TILE_ROWS.
 static inline void tile_wide(
-    int m, const tile_rows *a, const float *b, int64_t ldb, int64_t count, float *c, int64_t ldc) {
+    int m, bool add, const tile_rows *a, const float *b, int64_t ldb, int64_t count, float *c, int64_t ldc) {
     switch (m) {
-    case 1: tile_update(1, 4, true, a, b, ldb, count, c, ldc); return;
-    case 2: tile_update(2, 4, true, a, b, ldb, count, c, ldc); return;
+    case 1: tile_update(1, 4, add, a, b, ldb, count, c, ldc); return;
+    case 2: tile_update(2, 4, add, a, b, ldb, count, c, ldc); return;
 #if defined(__AVX512F__)
-    case 3: tile_update(3, 4, true, a, b, ldb, count, c, ldc); return;
-    case 4: tile_update(4, 4, true, a, b, ldb, count, c, ldc); return;
-    case 5: tile_update(5, 4, true, a, b, ldb, count, c, ldc); return;
-    case 6: tile_update(6, 4, true, a, b, ldb, count, c, ldc); return;
+    case 3: tile_update(3, 4, add, a, b, ldb, count, c, ldc); return;
+    case 4: tile_update(4, 4, add, a, b, ldb, count, c, ldc); return;
+    case 5: tile_update(5, 4, add, a, b, ldb, count, c, ldc); return;
+    case 6: tile_update(6, 4, add, a, b, ldb, count, c, ldc); return;
 #endif
+    }
+}
+
+// Element (r, k) is at[r * row + k * step].
+typedef struct {
+    const float *at;
+    int64_t row, step;
+} tile_matrix;
+
+// Rows of a tile from `first` on; those past the last repeat it.
+static inline tile_rows tile_rows_of(tile_matrix a, int64_t first, int64_t rows, int height) {
+    tile_rows t = {.step = a.step};
+    for (int r = 0; r < height; r++) t.a[r] = a.at + (first + r < rows ? first + r : rows - 1) * a.row;
+    return t;
+}
+
+// c[rows][width] (+)= a b, `width` in whole vectors. All tiles have their full height, so c has room for TILE_TALL more
+// rows, whose values mean nothing. With `add` they are untouched where `rows` is a multiple of TILE_TALL.
+static inline void tile_multiply(int64_t rows, int64_t width, int64_t count, tile_matrix a, const float *b, int64_t ldb,
+    bool add, float *c, int64_t ldc) {
+    int64_t v = 0;
+    for (; !add && v + 4 * VEC <= width; v += 4 * VEC)
+        for (int64_t r = 0; r < rows; r += TILE_ROWS) {
+            tile_rows t = tile_rows_of(a, r, rows, TILE_ROWS);
+            tile_update(TILE_ROWS, 4, false, &t, b + v, ldb, count, c + r * ldc + v, ldc);
+        }
+    for (; v + 2 * VEC <= width; v += 2 * VEC)
+        for (int64_t r = 0; r < rows; r += TILE_TALL) {
+            tile_rows t = tile_rows_of(a, r, rows, TILE_TALL);
+            tile_update(TILE_TALL, 2, add, &t, b + v, ldb, count, c + r * ldc + v, ldc);
+        }
+    for (int64_t r = 0; v < width && r < rows; r += TILE_TALL) {
+        tile_rows t = tile_rows_of(a, r, rows, TILE_TALL);
+        tile_update(TILE_TALL, 1, add, &t, b + v, ldb, count, c + r * ldc + v, ldc);
     }
 }
 

@@ -94,6 +94,12 @@ static tensor large_between(trial *t) {
 
 #endif
 
+// Enough rows for the CPU's kernel to sum the gradients of weights by groups of them.
+static tensor linear_many_rows(trial *t) {
+    tensor x = trial_input(t, shape3(t->n, 5, 9), 1), w = trial_weight(t, shape2(33, 9), 1);
+    return op_linear(t->g, x, w, trial_weight(t, shape1(33), 1), ACT_GELU);
+}
+
 typedef struct {
     int directions;
     bool all, start, reset;
@@ -238,6 +244,19 @@ static tensor attention_masked(trial *t) {
 
 static tensor attention_dropout(trial *t) {
     return attention_row(t, (attention_case){t->n < 40 ? t->n : 40, 7, 3, true, {2, true, 0.4f}});
+}
+
+// Sizes for which the CPU's kernel takes several blocks of queries, and heads of several vectors of columns.
+static tensor attention_blocks(trial *t) {
+    return attention_row(t, (attention_case){2, t->n < 130 ? t->n : 130, 9, true, {2, false, 0.2f}});
+}
+
+static tensor attention_causal_blocks(trial *t) {
+    return attention_row(t, (attention_case){2, t->n < 100 ? t->n : 100, 21, false, {1, true, 0.1f}});
+}
+
+static tensor attention_wide(trial *t) {
+    return attention_row(t, (attention_case){2, t->n < 37 ? t->n : 37, 90, true, {1, true, 0}});
 }
 
 static tensor position_row(trial *t) {
@@ -1173,6 +1192,7 @@ static const row rows[] = {
     {OP_linear, "linear tanh", linear_tanh, NULL, false},
     {OP_linear, "linear sigmoid", linear_sigmoid, NULL, false},
     {OP_linear, "linear over a sequence", linear_sequence, NULL, true},
+    {OP_linear, "linear, many rows", linear_many_rows, NULL, true},
     {OP_lstm, "lstm both ways, last state", lstm_both_last, NULL, false},
     {OP_lstm, "lstm one way, all states, start, resets", lstm_one_all, NULL, false},
     {OP_lstm, "lstm both ways, all states, start", lstm_both_all, NULL, false},
@@ -1196,6 +1216,9 @@ static const row rows[] = {
     {OP_attention, "attention, causal", attention_causal, NULL, false},
     {OP_attention, "attention, masked", attention_masked, NULL, false},
     {OP_attention, "attention, causal, masked, dropout", attention_dropout, NULL, false},
+    {OP_attention, "attention, several blocks", attention_blocks, NULL, false},
+    {OP_attention, "attention, causal, several blocks", attention_causal_blocks, NULL, false},
+    {OP_attention, "attention, wide heads", attention_wide, NULL, false},
     {OP_position, "position", position_row, NULL, true},
     {OP_dropout, "dropout", dropout_row, NULL, true},
     {OP_concat, "concat", concat_row, NULL, true},
