@@ -38,8 +38,8 @@ const plan *exec_plan(const exec *x, bool training);
 
 bool exec_play(exec *x, exec_part part, err *e);
 
-// How many of the `steps` of an epoch, of one micro-batch each, to put together on a device: a number for which they take
-// well under 50 ms, so that the host can still say stop; 0 where it does not pay.
+// How many of the `steps` of an epoch, of one micro-batch each, to put together on a device: a number for which they
+// take well under 50 ms, so that the host can still say stop; 0 where it does not pay.
 int exec_together(const device *d, const graph *g, int64_t batch, int64_t steps);
 
 // Takes that many steps of one micro-batch each, together as far as options.together goes.

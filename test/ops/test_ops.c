@@ -1324,5 +1324,6 @@ int main(void) {
         tests[ROWS + 1 + i] =
             (struct CMUnitTest){larges[i].name, test_large, NULL, NULL, (void *)(uintptr_t)&larges[i]};
 #endif
+    if (getenv("TRADEWIND_TEST_ONLY")) cmocka_set_test_filter(getenv("TRADEWIND_TEST_ONLY"));
     return _cmocka_run_group_tests("operators", tests, ROWS + LARGES + 1, NULL, NULL);
 }
