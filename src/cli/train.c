@@ -52,7 +52,7 @@ static void note_first_step(view *v) {
 static bool on_step(void *arg, int64_t epoch, int64_t done, int64_t total) {
     view *v = arg;
     if (v->begun == 0) note_first_step(v);
-    double all = (double)(total * v->s->settings.epochs), at = (double)((epoch - 1) * total + done);
+    double all = (double)job_all_samples(&v->s->split, &v->s->settings), at = (double)((epoch - 1) * total + done);
     if (at < all) progress_at(&v->bar, at, "epoch %lld of %lld", (long long)epoch, (long long)v->s->settings.epochs);
     if (!keeper_step(v->keeper)) return false;
     if (!cli_interrupted()) return true;
@@ -318,7 +318,7 @@ static bool train(view *v, err *e) {
     int64_t epoch;
     watcher w = {.on_step = on_step, .on_epoch = on_epoch, .on_steps = on_steps, .arg = v};
     progress_init(
-        &v->bar, stderr, "training", (double)(s->split.train.count * s->settings.epochs), v->o->quiet || v->o->json);
+        &v->bar, stderr, "training", (double)job_all_samples(&s->split, &s->settings), v->o->quiet || v->o->json);
     cli_watch_signals();
     bool ok = trainer_run(v->trainer, &w, &r, e);
     progress_done(&v->bar);

@@ -93,6 +93,17 @@ int64_t job_updates(const split *sp, const settings *s) {
     return n > 0 ? n : 1;
 }
 
+int64_t job_all_updates(const split *sp, const settings *s) {
+    int64_t each = job_updates(sp, s), all = s->epochs > INT64_MAX / each ? INT64_MAX : s->epochs * each;
+    return s->steps && s->steps < all ? s->steps : all;
+}
+
+int64_t job_all_samples(const split *sp, const settings *s) {
+    int64_t each = job_updates(sp, s), all = job_all_updates(sp, s),
+            rest = all % each * s->batch_size * s->accumulation;
+    return all / each * sp->train.count + rest;
+}
+
 static void add_optimizer(job *j, const settings *s) {
     adamw_settings adamw = s->adamw;
     sgd_settings sgd = s->sgd;
@@ -177,7 +188,7 @@ void job_init(job *j, const dataset *d, const split *sp, const settings *s, cons
     const scaler *sc, precision p) {
     *j = (job){.g = graph_new(), .precision = p, .scaler = sc, .host = s->residency == RESIDENCY_HOST};
     j->forecasts = settings_forecasts(s, d);
-    j->schedule = rate_schedule(&s->rate, s->epochs, job_updates(sp, s));
+    j->schedule = rate_schedule(&s->rate, job_all_updates(sp, s), job_updates(sp, s));
     graph *g = j->g;
     model_spec spec = *m;
     for (int i = 0; i < d->streams; i++) j->window[i] = window[i];

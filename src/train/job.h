@@ -50,8 +50,10 @@ void job_init(job *j, const dataset *d, const split *sp, const settings *s, cons
     const scaler *sc, precision p);
 void job_done(job *j);
 
-// Updates in an epoch.
+// Updates in an epoch, and in a run that nothing stops early; samples that such a run takes.
 int64_t job_updates(const split *sp, const settings *s);
+int64_t job_all_updates(const split *sp, const settings *s);
+int64_t job_all_samples(const split *sp, const settings *s);
 
 // The loader of a job whose batches come from the host.
 loader_options job_loader(const job *j, const settings *s);

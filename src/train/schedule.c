@@ -21,14 +21,9 @@ static schedule_kind kind_of(rate_kind k) {
     }
 }
 
-static int64_t product(int64_t a, int64_t b) {
-    return a > INT64_MAX / b ? INT64_MAX : a * b;
-}
-
-lr_schedule rate_schedule(const rate_options *o, int64_t epochs, int64_t updates) {
-    CHECK(epochs > 0 && updates > 0, "a schedule over %lld epochs of %lld updates", (long long)epochs,
-        (long long)updates);
-    int64_t total = o->total ? o->total : product(epochs, updates), every = o->every ? o->every : updates;
+lr_schedule rate_schedule(const rate_options *o, int64_t all, int64_t updates) {
+    CHECK(all > 0 && updates > 0, "a schedule over %lld updates, %lld in an epoch", (long long)all, (long long)updates);
+    int64_t total = o->total ? o->total : all, every = o->every ? o->every : updates;
     lr_schedule s = {.kind = kind_of(o->kind), .warmup = (uint64_t)o->warmup, .total = (uint64_t)total};
     s.start = o->start;
     s.end = o->end;

@@ -34,7 +34,7 @@ typedef struct {
 // "constant" and so on; NULL for a kind that does not exist.
 const char *rate_name(rate_kind k);
 
-// The schedule of a run of `epochs` epochs of `updates` updates each.
-lr_schedule rate_schedule(const rate_options *o, int64_t epochs, int64_t updates);
+// The schedule of a run of `all` updates, in epochs of `updates` each.
+lr_schedule rate_schedule(const rate_options *o, int64_t all, int64_t updates);
 
 #endif

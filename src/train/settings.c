@@ -83,6 +83,8 @@ const config_key settings_keys[] = {
     {"model.horizon", CONFIG_INT, "12", 1, 4096, NULL, "nbeats: steps of the forecast that classes are told from"},
     {"train.batch_size", CONFIG_INT, "512", 1, 1e7, NULL, "samples in a micro-batch"},
     {"train.epochs", CONFIG_INT, "8", 1, 1e6, NULL, "passes over the training samples, at most"},
+    {"train.steps", CONFIG_INT, "auto", 1, 1e15, "auto",
+        "updates, at most: the epoch that they end in is cut short (auto: as many as the epochs have)"},
     {"train.patience", CONFIG_INT, "4", 1, 1e6, NULL, "epochs without a better metric before stopping"},
     {"train.metric", CONFIG_CHOICE, "auto", 0, 0,
         "auto|mcc|accuracy|balanced_accuracy|macro_f1|smape|mase|owa|mae|rmse|loss",
@@ -322,6 +324,7 @@ bool settings_read(const config *c, settings *s, err *e) {
     s->batch_size = config_int(c, "train.batch_size");
     s->accumulation = config_int(c, "gpu_optimization.gradient_accumulation_steps");
     s->epochs = config_int(c, "train.epochs");
+    s->steps = int_or_0(c, "train.steps");
     s->patience = config_int(c, "train.patience");
     s->ensemble = (int)config_int(c, "train.ensemble");
     s->seed = (uint64_t)config_int(c, "train.seed");

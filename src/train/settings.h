@@ -53,7 +53,8 @@ typedef struct {
     int64_t batch_size; // rows of a micro-batch
     int64_t accumulation;
     int64_t epochs, patience;
-    int ensemble; // members; each is trained as a run of its own
+    int64_t steps; // updates at most; 0: as many as the epochs have
+    int ensemble;  // members; each is trained as a run of its own
     uint64_t seed;
     optimizer_kind optimizer;
     double lr;

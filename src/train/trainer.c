@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/half.h"
+#include "ops/schedule.h"
 #include "train/snapshot.h"
 
 #include <math.h>
@@ -127,6 +128,21 @@ static bool clear_sums(trainer *t, err *e) {
     return ok;
 }
 
+// The rate of the last step taken.
+static double last_rate(const trainer *t) {
+    return schedule_rate(&t->j->schedule, (float)rate(t), t->at.update ? t->at.update - 1 : 0);
+}
+
+// Updates that the run may still take.
+static int64_t updates_left(const trainer *t) {
+    return t->s.steps ? t->s.steps - (int64_t)t->at.update : INT64_MAX;
+}
+
+// Samples of the running epoch that were trained on: its last step may reach beyond its end.
+static int64_t samples_done(const trainer *t) {
+    return t->at.done < t->split.train.count ? t->at.done : t->split.train.count;
+}
+
 // Clears the sums and sends the device to the start of a span.
 static bool begin(trainer *t, span samples, uint32_t epoch, bool shuffle, err *e) {
     step s = {.seed = t->s.seed,
@@ -211,6 +227,7 @@ static bool take_step(trainer *t, int64_t done, err *e) {
 // The next steps of an epoch of which `done` samples are done: several at once, or one. Returns how many, 0 on failure.
 static int64_t take_steps(trainer *t, int64_t done, int64_t effective, err *e) {
     int64_t left = (t->split.train.count - done + effective - 1) / effective;
+    if (left > updates_left(t)) left = updates_left(t);
     if (!t->together || left < t->together) return take_step(t, done, e);
     t->at.update += (uint64_t)t->together;
     return exec_play_steps(t->x, t->together, e) ? t->together : 0;
@@ -268,7 +285,7 @@ static bool report_steps(trainer *t, const watcher *w, int64_t steps, bool ends,
     r.loss_mean = s->norm > 0 ? s->sum / s->norm : 0;
     r.loss_max = s->most;
     r.grad_norm = clip[CLIP_NORM];
-    r.lr = rate(t);
+    r.lr = last_rate(t);
     *s = (steps_seen){.reported = now, .looked = now, .sum_before = s->sum_before, .norm_before = s->norm_before};
     w->on_steps(w->arg, &r);
     return true;
@@ -294,14 +311,14 @@ static bool train_epoch(trainer *t, const watcher *w, bool *go_on, err *e) {
     int64_t total = t->split.train.count, effective = t->s.batch_size * t->s.accumulation;
     standing *at = &t->at;
     if (!begin_epoch(t, e)) return false;
-    while (*go_on && at->done < total) {
+    while (*go_on && at->done < total && updates_left(t) > 0) {
         int64_t steps = take_steps(t, at->done, effective, e);
         if (!steps || !look(t, e)) return false;
         at->done += steps * effective;
         at->seconds = clock_seconds() - t->began;
         at->best_is_now = false;
-        if (!report_steps(t, w, steps, at->done >= total, e)) return false;
-        if (w->on_step) *go_on = w->on_step(w->arg, at->epoch, at->done < total ? at->done : total, total);
+        if (!report_steps(t, w, steps, at->done >= total || updates_left(t) <= 0, e)) return false;
+        if (w->on_step) *go_on = w->on_step(w->arg, at->epoch, samples_done(t), total);
     }
     return true;
 }
@@ -315,13 +332,13 @@ static bool has_diverged(const trainer *t, const double clip[CLIP_COUNT], const 
 
 static bool finish_epoch(trainer *t, epoch_report *r, err *e) {
     double clip[CLIP_COUNT];
-    if (!read_score(t, t->split.train.count, &r->train, e) || !read_clip(t, clip, &r->loss_scale, e)) return false;
+    if (!read_score(t, samples_done(t), &r->train, e) || !read_clip(t, clip, &r->loss_scale, e)) return false;
     r->epoch = t->at.epoch;
     r->update = t->at.update;
     r->seconds = clock_seconds() - t->began;
-    r->samples_per_s = (double)t->split.train.count / r->seconds;
+    r->samples_per_s = (double)samples_done(t) / r->seconds;
     r->grad_norm = clip[CLIP_NORM];
-    r->lr = rate(t);
+    r->lr = last_rate(t);
     r->skipped = (int64_t)clip[CLIP_NONFINITE];
     bool ok = trainer_evaluate(t, t->split.validation, &r->validation, e);
     t->diverged = ok && has_diverged(t, clip, &r->validation);
@@ -343,7 +360,7 @@ static bool end_epoch(trainer *t, epoch_report *r, err *e) {
     if (t->s.rate.kind == RATE_PLATEAU) plateau_take(&at->plateau, &o, value);
     if (r->best && !exec_read(t->x, weights_slab(t), t->best, e)) return false;
     at->best_is_now = r->best;
-    r->last = at->epoch >= t->s.epochs || stop_now(&at->stop) || t->diverged;
+    r->last = at->epoch >= t->s.epochs || stop_now(&at->stop) || t->diverged || updates_left(t) <= 0;
     at->epoch++;
     at->done = 0;
     at->seconds = 0;
@@ -351,7 +368,9 @@ static bool end_epoch(trainer *t, epoch_report *r, err *e) {
 }
 
 static bool run_epochs(trainer *t, const watcher *w, bool *go_on, err *e) {
-    while (t->at.epoch <= t->s.epochs && (t->at.done || !stop_now(&t->at.stop)) && !t->diverged) {
+    while (t->at.epoch <= t->s.epochs && !t->diverged) {
+        bool ended = stop_now(&t->at.stop) || updates_left(t) <= 0;
+        if (ended && !t->at.done) return true;
         if (!train_epoch(t, w, go_on, e)) return false;
         if (!*go_on) return true;
         if (!finish_epoch(t, &t->report, e) || !end_epoch(t, &t->report, e)) return false;

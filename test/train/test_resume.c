@@ -171,6 +171,25 @@ static void early_stopping_goes_on(void **state) {
     check(keys, 1, true);
 }
 
+// Steps that end within the second epoch: it is cut short, scored on what it had, and the rate's schedule ends there.
+static void a_run_of_steps_ends_there(void **state) {
+    (void)state;
+    static history h;
+    static const char keys[] = MLP "train.steps=17 train.schedule.kind=cosine train.optimizer.lr=1e-3 ";
+    check(keys, 3, false);
+    check(keys, 1, true);
+    check(MLP "train.steps=17 data.residency=host gpu_optimization.gradient_accumulation_steps=2", 4, false);
+    memset(&h, 0, sizeof h);
+    assert_true(go(keys, 1, NULL, 0, false, "whole", &h));
+    const epoch_report *last = &h.report[1];
+    assert_int_equal(h.epochs, 2);
+    assert_true(last->last && last->update == 17 && !h.report[0].last);
+    assert_int_equal(last->train.samples, (17 - (int64_t)h.report[0].update) * 64);
+    assert_true(
+        last->lr < 0.02e-3 && h.report[0].lr > last->lr); // of the 17th of 17 updates: (1 + cos(16 pi / 17)) / 2
+    assert_true(h.report[0].train.samples > last->train.samples && !h.result.stopped_early);
+}
+
 // A run that has ended ends again, and goes on where more epochs are asked for.
 static void an_ended_run_can_be_made_longer(void **state) {
     (void)state;
@@ -403,6 +422,7 @@ int main(void) {
         TEST(any_residency_will_do),
         TEST(the_boundary_will_do),
         TEST(early_stopping_goes_on),
+        TEST(a_run_of_steps_ends_there),
         TEST(an_ended_run_can_be_made_longer),
         TEST(other_jobs_are_refused),
         TEST(a_killed_run_loses_nothing),
