@@ -2,6 +2,7 @@
 
 #include "cuda/gather.cuh"
 #include "cuda/pack.cuh"
+#include "cuda/residual.cuh"
 #include "cuda/rows.cuh"
 #include "cuda/settle.cuh"
 #include "cuda/table.cuh"
@@ -255,6 +256,16 @@ static int fuse_large(fuser *f, int at, bool *ok) {
     return 1;
 }
 
+static int fuse_residual(fuser *f, int first, bool *ok) {
+    residual_args args;
+    if (f->taken[first] || (first + 1 < f->count && f->taken[first + 1])) return 0;
+    if (!residual_match(f->calls + first, f->count - first, &args)) return 0;
+    group *g = group_add(f, GROUP_RESIDUAL, first, 2);
+    g->args = copied(&args, sizeof args);
+    *ok = g->args && find_ranges(g);
+    return 2;
+}
+
 static int fuse_settle(fuser *f, int first, bool *ok) {
     settle_args args;
     int n = settle_match(f->calls + first, f->count - first, &args, f->q->meeting);
@@ -271,6 +282,7 @@ static bool fuse_all(fuser *f) {
         int n = fuse_large(f, i, &ok);
         if (f->q->fuse && !n) n = fuse_gather(f, i, &ok);
         if (f->q->fuse && !n) n = fuse_rows(f, i, &ok);
+        if (f->q->fuse && !n) n = fuse_residual(f, i, &ok);
         if (f->q->fuse && !n) n = fuse_settle(f, i, &ok);
         if (!n && !f->taken[i]) ok = find_ranges(group_add(f, GROUP_CALL, i, 1));
         i += n ? n : 1;
@@ -317,6 +329,7 @@ void group_launch(const group *g) {
     case GROUP_SUMS: rows_launch_sums(c, (const rows_program *)g->args); break;
     case GROUP_WEIGHTS: weights_launch(g->weight, g->weights); break;
     case GROUP_LARGE: large_launch(c, g->stage); break;
+    case GROUP_RESIDUAL: residual_launch(c, (const residual_args *)g->args); break;
     case GROUP_SETTLE: settle_launch(c, (const settle_args *)g->args); break;
     }
 }
