@@ -302,9 +302,10 @@ CUDA_FN uint32_t seen_by(const attention_args &a, const uint32_t *keys, int i, i
     return i < first ? 0 : word & ((2u << (i - first)) - 1);
 }
 
-// Whether queries from `row` on see all 8 keys of a tile.
-CUDA_FN bool all_seen(const attention_args &a, const uint32_t *keys, int row, int first) {
-    return (keys[first / 32] >> first % 32 & 0xFF) == 0xFF && !(a.causal && first + 7 > row);
+// How many tiles of keys from `first` on all queries from `row` on see whole; at least so many.
+CUDA_FN int whole_tiles(const attention_args &a, int row, int first) {
+    int end = a.causal && row + 1 < a.T ? row + 1 : a.T;
+    return a.mask.data ? 0 : (end - first) / 8;
 }
 
 // Bits of a lane's two rows for a chunk of columns, beginning with those of the lane.
@@ -336,9 +337,10 @@ template <int MATH, int NT> CUDA_FN row_bits<NT> seen_bits(const attention_args 
 template <int MATH, int NT>
 CUDA_FN void hide(const attention_args &a, const heads<MATH> &w, float s[NT][4], int row, int first, int tiles, float value) {
     row_bits<NT> seen = seen_bits<MATH, NT>(a, w, row, first);
+    int whole = whole_tiles(a, row, first);
 #pragma unroll
     for (int n = 0; n < NT; n++) {
-        if (n < tiles && all_seen(a, w.keys, row, first + n * 8)) continue;
+        if (n < whole) continue;
 #pragma unroll
         for (int e = 0; e < 4; e++)
             if (n >= tiles || !row_bit<NT>(seen, n, e)) s[n][e] = value;
@@ -418,7 +420,8 @@ CUDA_FN void forward_rows(const attention_args &a, const heads<MATH> &w, int h, 
 }
 
 template <int MATH, int DN, int NT>
-static __global__ void __launch_bounds__(ATTENTION_THREADS, DN == 2 ? 3 : DN == 4 ? 2 : 1) forward_kernel(const __grid_constant__ attention_args a) {
+static __global__ void __launch_bounds__(ATTENTION_THREADS, DN > 4 ? 1 : DN == 2 && math_type<MATH>::K == 16 ? 3 : 2)
+    forward_kernel(const __grid_constant__ attention_args a) {
     extern __shared__ uint4 room[];
     cuda_begin();
     heads<MATH> w = heads_of<MATH>(a, room, 3);
@@ -519,11 +522,18 @@ CUDA_FN void turn_back(const attention_args &a, const heads<MATH> &w, float p[NT
         for (int i = 0; i < 2; i++)
             if (a.drops) stay[i] = (uint32_t)((const uint16_t *)w.bits)[(at + i) * 2 * a.words + row / 16] >> l.g;
 #pragma unroll
+        for (int e = 0; e < 4; e++) p[n][e] = exp2_fast(p[n][e] * by - (e % 2 ? kept.y : kept.x));
+        if (a.causal && first + n * 8 < row + 16) {
+#pragma unroll
+            for (int e = 0; e < 4; e++)
+                if (row + l.g + e / 2 * 8 > query + e % 2) p[n][e] = 0;
+        }
+#pragma unroll
         for (int e = 0; e < 4; e++) {
-            bool stays = stay[e % 2] >> e / 2 * 8 & 1, seen = !a.causal || row + l.g + e / 2 * 8 <= query + e % 2;
-            float was = seen ? exp2_fast(p[n][e] * by - (e % 2 ? kept.y : kept.x)) : 0.0f;
-            p[n][e] = stays ? was : 0.0f;
-            dp[n][e] = was * ((stays ? dp[n][e] * keep : 0.0f) - (e % 2 ? mean.y : mean.x));
+            bool stays = stay[e % 2] >> e / 2 * 8 & 1;
+            float d = stays ? dp[n][e] : 0.0f;
+            dp[n][e] = p[n][e] * (d * keep - (e % 2 ? mean.y : mean.x));
+            p[n][e] = stays ? p[n][e] : 0.0f;
         }
     }
 }

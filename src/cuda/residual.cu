@@ -1,57 +1,9 @@
 #include "cuda/residual.cuh"
 
-#include "cuda/range.cuh"
-#include "cuda/table.cuh"
+#include "cuda/life.cuh"
 
 extern "C" {
 #include "ops/ops.h"
-}
-
-// Who reads what
-
-static range range_of(const operand *o) {
-    return range{(const char *)o->data, (const char *)o->data + (size_t)operand_count(o) * dtype_bytes(o->type), false};
-}
-
-static bool meets(const range &r, const void *data, size_t bytes) {
-    return data && r.begin < (const char *)data + bytes && (const char *)data < r.end;
-}
-
-static bool meets_operand(const range &r, const operand *o) {
-    return o->data && meets(r, o->data, (size_t)operand_count(o) * dtype_bytes(o->type));
-}
-
-static bool meets_any(const range &r, const operand *o, int count) {
-    for (int i = 0; i < count; i++)
-        if (meets_operand(r, &o[i])) return true;
-    return false;
-}
-
-static bool reads(const call *c, const range &r) {
-    const kernel *k = cuda_table[c->op];
-    if (meets_any(r, c->in, c->inputs)) return true;
-    if (!c->backward) return false;
-    for (int i = 0; i < c->inputs; i++)
-        if (c->din[i].add && meets_operand(r, &c->din[i])) return true;
-    return meets_any(r, c->out, c->outputs) || meets_any(r, c->dout, c->outputs) ||
-           (k->reserve && meets(r, c->reserve, k->reserve(c)));
-}
-
-static bool writes(const call *c, const range &r) {
-    const kernel *k = cuda_table[c->op];
-    if (k->scratch && meets(r, c->scratch, k->scratch(c))) return true;
-    if (c->backward) return meets_any(r, c->din, c->inputs);
-    return meets_any(r, c->out, c->outputs) || (k->reserve && meets(r, c->reserve, k->reserve(c)));
-}
-
-// Whether nobody reads a tensor any more: its memory is given to another before.
-static bool is_dead(const operand *o, const call *calls, int count) {
-    range r = range_of(o);
-    for (int i = 0; i < count; i++) {
-        if (reads(&calls[i], r)) return false;
-        if (writes(&calls[i], r)) return true;
-    }
-    return false;
 }
 
 // Matching. One launch reads and writes in no order, so what the second call writes must not lie where the first one reads.
@@ -59,7 +11,7 @@ static bool is_dead(const operand *o, const call *calls, int count) {
 static bool match_forward(const call *drop, const call *sum, residual_args *a) {
     if (drop->op != OP_dropout || drop->backward || !drop->training || sum->op != OP_axpby || sum->backward) return false;
     if (sum->in[1].data != drop->out[0].data || !sum->in[0].data || sum->in[0].data == sum->in[1].data) return false;
-    if (meets_operand(range_of(&sum->out[0]), &drop->in[0])) return false;
+    if (life_meet(&sum->out[0], &drop->in[0])) return false;
     a->x = view_of(&sum->in[0]);
     a->y = view_of(&drop->in[0]);
     a->z = view_of(&sum->out[0]);
@@ -71,7 +23,7 @@ static bool match_backward(const call *sum, const call *drop, residual_args *a) 
     if (drop->op != OP_dropout || !drop->backward || sum->op != OP_axpby || !sum->backward) return false;
     if (!sum->din[1].data || sum->din[1].add || sum->din[1].data != drop->dout[0].data) return false;
     if (sum->din[0].data == sum->din[1].data || !sum->dout[0].data || !drop->din[0].data) return false;
-    if (meets_operand(range_of(&drop->din[0]), &sum->dout[0])) return false;
+    if (life_meet(&drop->din[0], &sum->dout[0])) return false;
     a->x = view_of(&sum->din[0]);
     a->y = view_of(&drop->din[0]);
     a->z = view_of(&sum->dout[0]);
@@ -89,7 +41,7 @@ bool residual_match(const call *calls, int count, residual_args *a) {
     a->b = k->b;
     if (a->drop.n % QUAD) return false;
     const operand *between = a->backward ? &calls[0].din[1] : &calls[0].out[0];
-    if (is_dead(between, calls + 2, count - 2)) a->between.data = NULL;
+    if (life_over(between, calls + 2, count - 2)) a->between.data = NULL;
     return true;
 }
 

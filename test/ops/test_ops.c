@@ -73,6 +73,10 @@ static tensor large_gelu(trial *t) {
     return large_row(t, ACT_GELU, true, LARGE);
 }
 
+static tensor large_dropout(trial *t) {
+    return op_dropout(t->g, large_row(t, ACT_GELU, true, LARGE), 0.2f);
+}
+
 static tensor large_odd(trial *t) {
     return large_row(t, ACT_SIGMOID, true, LARGE + 3);
 }
@@ -1346,6 +1350,7 @@ typedef struct {
 static const large larges[] = {
     {"linear, large", large_none},
     {"linear gelu, large", large_gelu},
+    {"linear gelu, large, dropout", large_dropout},
     {"linear sigmoid, large and odd", large_odd},
     {"linear relu, large", large_relu},
     {"linear, three large layers", large_between},

@@ -1,0 +1,14 @@
+// Who still reads a tensor, seen from a list of calls: what joins two of them need not write what nobody else reads.
+#ifndef TRADEWIND_CUDA_LIFE_CUH
+#define TRADEWIND_CUDA_LIFE_CUH
+
+#include "cuda/cuda.cuh"
+
+// Whether two tensors share memory.
+bool life_meet(const operand *a, const operand *b);
+
+// Whether none of the calls that follow reads a tensor before its memory is given to another. Where they end without
+// either, somebody behind them may.
+bool life_over(const operand *o, const call *calls, int count);
+
+#endif
