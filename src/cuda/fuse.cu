@@ -273,12 +273,14 @@ static int fuse_large(fuser *f, int at, bool *ok) {
 
 static int fuse_residual(fuser *f, int first, bool *ok) {
     residual_args args;
-    if (f->taken[first] || (first + 1 < f->count && f->taken[first + 1])) return 0;
-    if (!residual_match(f->calls + first, f->count - first, &args)) return 0;
-    group *g = group_add(f, GROUP_RESIDUAL, first, 2);
+    int n = residual_match(f->calls + first, f->count - first, &args);
+    for (int i = 0; i < n; i++)
+        if (f->taken[first + i]) return 0;
+    if (!n) return 0;
+    group *g = group_add(f, GROUP_RESIDUAL, first, n);
     g->args = copied(&args, sizeof args);
     *ok = g->args && find_ranges(g);
-    return 2;
+    return n;
 }
 
 static int fuse_settle(fuser *f, int first, bool *ok) {

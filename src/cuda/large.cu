@@ -266,14 +266,10 @@ static bool joins_forward(const call *c, const call *drop) {
 // The gradient that dropout gives is the layer's alone, so that dz can lie there. The slope's sums are written while what
 // dropout is given is read: they must not share memory.
 static bool joins_backward(const call *c, const call *drop) {
-    operand sums = {};
     large_drop none = {};
     if (!drop->backward || !drop->dout[0].data || drop->din[0].add || drop->din[0].data != c->dout[0].data) return false;
     if (c->dout[0].type != c->out[0].type || drop->dout[0].type != c->out[0].type) return false;
-    sums.data = places_of(c, &none).sums;
-    sums.type = DTYPE_F32;
-    sums.shape = shape1((int64_t)(sums_bytes(c) / sizeof(float)));
-    return !life_meet(&sums, &drop->dout[0]);
+    return !life_meet_bytes(&drop->dout[0], places_of(c, &none).sums, sums_bytes(c));
 }
 
 bool large_joins(const call *c, const call *drop, const call *following, int count, large_drop *d) {

@@ -1,7 +1,11 @@
 // layernorm on the card: see ops/layernorm.c. A warp a row, whose values stay in registers; in backward a block takes a
 // part of the rows and sums its columns as it goes, and the parts are added in order. Rows that are no multiple of four
-// wide, or very wide, are read again for each use.
-#include "cuda/quad.cuh"
+// wide, or very wide, are read again for each use. A residual connection may be joined: see cuda/residual.cuh.
+#include "cuda/residual.cuh"
+
+extern "C" {
+#include "ops/ops.h"
+}
 
 enum { WARPS = 8, PARTS_MOST = 528, WIDE = 1024, ADD_ACROSS = 32, ADD_DOWN = 16 };
 
@@ -55,11 +59,18 @@ template <int QUADS> CUDA_FN float centre(columns<QUADS> *x, int C, float eps) {
     return 1.0f / sqrtf(warp_sum(square) / (float)C + eps);
 }
 
-template <int QUADS> static __global__ void __launch_bounds__(WARPS * 32) forward_kernel(const __grid_constant__ norm_args a) {
+// JOINED: x is the result of the residual connection.
+template <int QUADS, bool JOINED>
+static __global__ void __launch_bounds__(WARPS * 32)
+    forward_kernel(const __grid_constant__ norm_args a, const __grid_constant__ residual_args j) {
     cuda_begin();
     columns<QUADS> gain = row_load<QUADS>(a.gain, 0, a.C), bias = row_load<QUADS>(a.bias, 0, a.C);
+    step s = JOINED ? drop_step(j.drop) : step{};
     for (int64_t r = (int64_t)blockIdx.x * WARPS + threadIdx.y; r < a.rows; r += (int64_t)gridDim.x * WARPS) {
-        columns<QUADS> x = row_load<QUADS>(a.x, r * a.C, a.C);
+        columns<QUADS> x = row_load<QUADS>(JOINED ? j.x : a.x, r * a.C, a.C);
+#pragma unroll
+        for (int k = 0; JOINED && k < QUADS; k++)
+            if (column_of(k) < a.C) x.q[k] = residual_forward(j, s, (r * a.C + column_of(k)) / QUAD, x.q[k]);
         float scale = centre<QUADS>(&x, a.C, a.eps);
 #pragma unroll
         for (int k = 0; k < QUADS; k++) {
@@ -84,8 +95,12 @@ template <int QUADS> CUDA_FN void add_warps(const columns<QUADS> &sum, float (*r
     }
 }
 
-template <int QUADS> static __global__ void __launch_bounds__(WARPS * 32) backward_kernel(const __grid_constant__ norm_args a) {
+// JOINED: dx goes on into the residual connection; where nobody else reads it, it is not written.
+template <int QUADS, bool JOINED>
+static __global__ void __launch_bounds__(WARPS * 32)
+    backward_kernel(const __grid_constant__ norm_args a, const __grid_constant__ residual_args j) {
     cuda_begin();
+    step s = JOINED ? drop_step(j.drop) : step{};
     __shared__ float room[WARPS][QUADS * 32 * QUAD];
     columns<QUADS> gain = row_load<QUADS>(a.gain, 0, a.C), dgain = {}, dbias = {};
     int64_t end = a.rows * (blockIdx.x + 1) / gridDim.x;
@@ -108,7 +123,15 @@ template <int QUADS> static __global__ void __launch_bounds__(WARPS * 32) backwa
         for (int k = 0; k < QUADS; k++) {
 #pragma unroll
             for (int e = 0; e < QUAD; e++) dy.q[k].v[e] = scale * (dy.q[k].v[e] - (sum + x.q[k].v[e] * dot));
-            if (a.dx.data && column_of(k) < a.C) quad_put(a.dx, r * a.C + column_of(k), dy.q[k]);
+            int64_t at = r * a.C + column_of(k);
+            if (column_of(k) >= a.C) continue;
+            if (JOINED) {
+                if (a.dx.add) dy.q[k] = quad_add(dy.q[k], quad_load(a.dx, at));
+                if (!j.alone) quad_store(a.dx, at, dy.q[k]);
+                residual_backward(j, s, at / QUAD, dy.q[k]);
+            } else if (a.dx.data) {
+                quad_put(a.dx, at, dy.q[k]);
+            }
         }
     }
     add_warps<QUADS>(dgain, room, a.part + (int64_t)blockIdx.x * 2 * a.C, a.C);
@@ -218,48 +241,75 @@ static unsigned blocks_of(const norm_args &a) {
     return (unsigned)((a.rows + WARPS - 1) / WARPS);
 }
 
-#define LAUNCH_WIDTHS(c, kernel, blocks, a)                                                                            \
+#define LAUNCH_WIDTHS(c, kernel, joined, blocks, a, j)                                                                 \
     do {                                                                                                               \
         if ((a).C <= WIDE / 8)                                                                                         \
-            LAUNCH_EARLY(c, kernel<1>, blocks, dim3(32, WARPS), 0, a);                                                 \
+            LAUNCH_EARLY(c, (kernel<1, joined>), blocks, dim3(32, WARPS), 0, a, j);                                    \
         else if ((a).C <= WIDE / 4)                                                                                    \
-            LAUNCH_EARLY(c, kernel<2>, blocks, dim3(32, WARPS), 0, a);                                                 \
+            LAUNCH_EARLY(c, (kernel<2, joined>), blocks, dim3(32, WARPS), 0, a, j);                                    \
         else if ((a).C <= WIDE / 2)                                                                                    \
-            LAUNCH_EARLY(c, kernel<4>, blocks, dim3(32, WARPS), 0, a);                                                 \
+            LAUNCH_EARLY(c, (kernel<4, joined>), blocks, dim3(32, WARPS), 0, a, j);                                    \
         else                                                                                                           \
-            LAUNCH_EARLY(c, kernel<8>, blocks, dim3(32, WARPS), 0, a);                                                 \
+            LAUNCH_EARLY(c, (kernel<8, joined>), blocks, dim3(32, WARPS), 0, a, j);                                    \
     } while (0)
+
+static unsigned forward_blocks(const norm_args &a) {
+    unsigned rows = blocks_of(a), most = 4 * PARTS_MOST;
+    return rows < most ? rows : most;
+}
 
 static void forward(const call *c) {
     norm_args a = args_of(c);
     a.y = view_of(&c->out[0]);
-    if (is_quads(a)) {
-        unsigned rows = blocks_of(a), most = 4 * PARTS_MOST;
-        LAUNCH_WIDTHS(c, forward_kernel, rows < most ? rows : most, a);
-    } else {
+    if (is_quads(a))
+        LAUNCH_WIDTHS(c, forward_kernel, false, forward_blocks(a), a, residual_args{});
+    else
         LAUNCH_EARLY(c, forward_any, blocks_of(a), dim3(32, WARPS), 0, a);
-    }
 }
 
 static size_t moments_bytes(const norm_args &a) {
     return is_quads(a) ? 0 : ((size_t)a.rows * sizeof(moments) + 63) / 64 * 64;
 }
 
-static void backward(const call *c) {
+static norm_args backward_args(const call *c) {
     norm_args a = args_of(c);
-    moments *kept = (moments *)c->scratch;
-    int parts = parts_of(a);
     a.y = view_of(&c->dout[0]);
     a.dx = view_of(&c->din[0]);
     a.part = (float *)((char *)c->scratch + moments_bytes(a));
+    return a;
+}
+
+static void add_parts(const call *c, const norm_args &a) {
+    LAUNCH_EARLY(c, add_kernel, blocks_for(2 * a.C, ADD_ACROSS), dim3(ADD_ACROSS, ADD_DOWN), 0, a.part, parts_of(a),
+        view_of(&c->din[1]), view_of(&c->din[2]), a.C);
+}
+
+static void backward(const call *c) {
+    norm_args a = backward_args(c);
+    moments *kept = (moments *)c->scratch;
+    unsigned parts = (unsigned)parts_of(a);
     if (is_quads(a)) {
-        LAUNCH_WIDTHS(c, backward_kernel, (unsigned)parts, a);
+        LAUNCH_WIDTHS(c, backward_kernel, false, parts, a, residual_args{});
     } else {
         LAUNCH_EARLY(c, backward_any, blocks_of(a), dim3(32, WARPS), 0, a, kept);
-        LAUNCH_EARLY(c, columns_any, dim3(blocks_for(a.C, 64), (unsigned)parts), 64, 0, a, kept);
+        LAUNCH_EARLY(c, columns_any, dim3(blocks_for(a.C, 64), parts), 64, 0, a, kept);
     }
-    LAUNCH_EARLY(c, add_kernel, blocks_for(2 * a.C, ADD_ACROSS), dim3(ADD_ACROSS, ADD_DOWN), 0, a.part, parts,
-        view_of(&c->din[1]), view_of(&c->din[2]), a.C);
+    add_parts(c, a);
+}
+
+bool layernorm_joins(const call *c) {
+    return c->op == OP_layernorm && is_quads(args_of(c)) && (!c->backward || c->din[0].data);
+}
+
+void layernorm_launch_joined(const call *c, const residual_args *j) {
+    norm_args a = c->backward ? backward_args(c) : args_of(c);
+    if (c->backward) {
+        LAUNCH_WIDTHS(c, backward_kernel, true, (unsigned)parts_of(a), a, *j);
+        add_parts(c, a);
+    } else {
+        a.y = view_of(&c->out[0]);
+        LAUNCH_WIDTHS(c, forward_kernel, true, forward_blocks(a), a, *j);
+    }
 }
 
 static size_t scratch(const call *c) {

@@ -42,6 +42,10 @@ bool life_meet(const operand *a, const operand *b) {
     return a->data && meets_operand(range_of(a), b);
 }
 
+bool life_meet_bytes(const operand *a, const void *at, size_t bytes) {
+    return a->data && meets(range_of(a), at, bytes);
+}
+
 bool life_over(const operand *o, const call *calls, int count) {
     range r = range_of(o);
     for (int i = 0; i < count; i++) {

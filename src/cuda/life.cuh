@@ -4,8 +4,9 @@
 
 #include "cuda/cuda.cuh"
 
-// Whether two tensors share memory.
+// Whether two tensors share memory, or a tensor and so many bytes.
 bool life_meet(const operand *a, const operand *b);
+bool life_meet_bytes(const operand *a, const void *at, size_t bytes);
 
 // Whether none of the calls that follow reads a tensor before its memory is given to another. Where they end without
 // either, somebody behind them may.

@@ -337,6 +337,12 @@ static tensor residual_fours(trial *t) {
     return residual_row(t, 8);
 }
 
+static tensor residual_norm(trial *t) {
+    tensor z = residual_row(t, 8);
+    tensor n = op_layernorm(t->g, z, trial_weight(t, shape1(8), 1), trial_weight(t, shape1(8), 1), 1e-5f);
+    return op_axpby(t->g, z, op_dropout(t->g, n, 0.2f), 1, 1);
+}
+
 static tensor residual_odd(trial *t) {
     return residual_row(t, 5);
 }
@@ -1290,6 +1296,7 @@ static const row rows[] = {
     {OP_axpby, "axpby of the same tensor twice", axpby_same, NULL, true},
     {OP_axpby, "residual, multiples of 4", residual_fours, NULL, true},
     {OP_axpby, "residual", residual_odd, NULL, true},
+    {OP_axpby, "residual, layernorm, residual", residual_norm, NULL, false},
     {OP_mean_time, "mean_time", mean_time_row, NULL, true},
     {OP_mean_time, "mean_time, multiples of 4", mean_time_fours, NULL, true},
     {OP_mean_time, "mean_time with a mask", mean_time_masked, NULL, true},
