@@ -277,7 +277,7 @@ bool large_joins(const call *c, const call *drop, const call *following, int cou
     if (drop->op != OP_dropout || sizes_of(c).act != ACT_GELU || drop_args_of(drop).n % 8) return false;
     if (!(c->backward ? joins_backward(c, drop) : joins_forward(c, drop))) return false;
     d->call = drop;
-    d->alone = !c->backward && life_over(&c->out[0], following, count);
+    d->alone = !c->backward && life_over(&c->out[0], false, following, count);
     return true;
 }
 

@@ -46,11 +46,11 @@ bool life_meet_bytes(const operand *a, const void *at, size_t bytes) {
     return a->data && meets(range_of(a), at, bytes);
 }
 
-bool life_over(const operand *o, const call *calls, int count) {
+bool life_over(const operand *o, bool gradient, const call *calls, int count) {
     range r = range_of(o);
     for (int i = 0; i < count; i++) {
         if (reads(&calls[i], r)) return false;
         if (writes(&calls[i], r)) return true;
     }
-    return false;
+    return gradient;
 }

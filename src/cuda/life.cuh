@@ -9,7 +9,7 @@ bool life_meet(const operand *a, const operand *b);
 bool life_meet_bytes(const operand *a, const void *at, size_t bytes);
 
 // Whether none of the calls that follow reads a tensor before its memory is given to another. Where they end without
-// either, somebody behind them may.
-bool life_over(const operand *o, const call *calls, int count);
+// either, somebody behind them may read a value, but never a gradient that is no parameter's.
+bool life_over(const operand *o, bool gradient, const call *calls, int count);
 
 #endif

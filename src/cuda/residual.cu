@@ -44,7 +44,7 @@ static bool match_pair(const call *calls, int count, residual_args *a) {
     a->b = k->b;
     if (a->drop.n % QUAD) return false;
     const operand *between = a->backward ? &calls[0].din[1] : &calls[0].out[0];
-    if (life_over(between, calls + 2, count - 2)) a->between.data = NULL;
+    if (life_over(between, a->backward, calls + 2, count - 2)) a->between.data = NULL;
     return true;
 }
 
@@ -74,7 +74,7 @@ static bool match_norm_backward(const call *calls, int count, residual_args *a) 
     if (!is_apart(&sum->din[0], norm) || !is_apart(&drop->din[0], norm)) return false;
     if (a->between.data && !is_apart(&sum->din[1], norm)) return false;
     a->norm = norm;
-    a->alone = life_over(&norm->din[0], calls + 3, count - 3);
+    a->alone = life_over(&norm->din[0], true, calls + 3, count - 3);
     return true;
 }
 
