@@ -566,7 +566,8 @@ CUDA_FN void backward_keys(const attention_args &a, const heads<MATH> &w, int h,
 }
 
 template <int MATH, int DN, int NT>
-static __global__ void __launch_bounds__(ATTENTION_THREADS, DN <= 4 ? 2 : 1) backward_kernel(const __grid_constant__ attention_args a) {
+static __global__ void __launch_bounds__(ATTENTION_THREADS, DN <= 4 ? 2 : 1)
+    backward_kernel(const __grid_constant__ attention_args a) {
     extern __shared__ uint4 room[];
     cuda_begin();
     heads<MATH> w = heads_of<MATH>(a, room, 4);

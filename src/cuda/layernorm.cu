@@ -127,6 +127,7 @@ static __global__ void __launch_bounds__(WARPS * 32)
             if (column_of(k) >= a.C) continue;
             if (JOINED) {
                 if (a.dx.add) dy.q[k] = quad_add(dy.q[k], quad_load(a.dx, at));
+                dy.q[k] = quad_rounded(a.dx.type, dy.q[k]);
                 if (!j.alone) quad_store(a.dx, at, dy.q[k]);
                 residual_backward(j, s, at / QUAD, dy.q[k]);
             } else if (a.dx.data) {

@@ -52,6 +52,18 @@ CUDA_FN void quad_put(const view &to, int64_t i, quad q) {
     quad_store(to, i, q);
 }
 
+// What an element is after it was stored and loaded.
+CUDA_FN float rounded(int type, float v) {
+    if (type == DTYPE_BF16) return __bfloat162float(__float2bfloat16(v));
+    return type == DTYPE_F16 ? __half2float(__float2half(v)) : v;
+}
+
+CUDA_FN quad quad_rounded(int type, quad x) {
+#pragma unroll
+    for (int e = 0; e < QUAD; e++) x.v[e] = rounded(type, x.v[e]);
+    return x;
+}
+
 CUDA_FN quad quad_add(quad x, const quad &y) {
 #pragma unroll
     for (int e = 0; e < QUAD; e++) x.v[e] += y.v[e];
