@@ -1,222 +1,135 @@
-// attention on the card: see ops/attention.c. A warp a query, whose probabilities are in shared memory; backward a second
-// pass with a warp a key. Lanes share out steps for scores and columns for sums, so every sum is formed in one order.
-#include "cuda/cuda.cuh"
+#include "cuda/attention.cuh"
+
+#include "cuda/mma.cuh"
 
 extern "C" {
 #include "ops/random.h"
 }
 
-struct softmax {
-    float top, sum;
-};
+// A block takes heads until their rows are whole lines of memory, as long as several blocks share a multiprocessor.
+enum { WIDTH_MOST = 128, LINE = 128, ROOM_SHARED = 72 * 1024, SHARED_LEAST = 48 * 1024, COLUMNS_MOST = 1024 };
 
-// What all launches of a call share. Item (b * heads + h) * T + i is step i of head h of sample b.
-struct attention_args {
-    view qkv, mask;
-    const step *at;
-    softmax *kept;
-    float *mean; // [items], backward
-    int64_t items, T, D, d;
-    int heads;
-    bool causal, drops;
-    uint32_t node, least;
-    float keep, scale;
-};
-
-struct place {
-    int64_t b, h, i, head;
-    int64_t q; // of step i's query in qkv
-};
-
-CUDA_FN place place_of(const attention_args *a, int64_t item) {
-    place p;
-    p.i = item % a->T;
-    p.head = item / a->T;
-    p.h = p.head % a->heads;
-    p.b = p.head / a->heads;
-    p.q = (p.b * a->T + p.i) * 3 * a->D + p.h * a->d;
-    return p;
+static const attention_settings *settings_of(const call *c) {
+    return (const attention_settings *)c->attr;
 }
 
-CUDA_FN float warp_sum(float v) {
-    for (int d = 16; d; d >>= 1) v += __shfl_xor_sync(0xFFFFFFFFu, v, d);
-    return v;
+static int64_t items_of(const call *c) {
+    return c->in[0].shape.dim[0] * settings_of(c)->heads * c->in[0].shape.dim[1];
 }
 
-CUDA_FN float warp_max(float v) {
-    for (int d = 16; d; d >>= 1) v = fmaxf(v, __shfl_xor_sync(0xFFFFFFFFu, v, d));
-    return v;
-}
-
-CUDA_FN bool is_key(const attention_args *a, int64_t b, int64_t j) {
-    return !a->mask.data || view_load(a->mask, b * a->T + j) != 0;
-}
-
-CUDA_FN float dot(view x, int64_t at, view y, int64_t to, int64_t n) {
-    float sum = 0;
-    for (int64_t k = 0; k < n; k++) sum += view_load(x, at + k) * view_load(y, to + k);
-    return sum;
-}
-
-// The score of key j for the query at `q`, where p is any step of their head.
-CUDA_FN float score(const attention_args *a, const place *p, int64_t q, int64_t j) {
-    return a->scale * dot(a->qkv, q, a->qkv, (p->b * a->T + j) * 3 * a->D + a->D + p->h * a->d, a->d);
-}
-
-// What dropout multiplies the probability of query i and key j with.
-CUDA_FN float keep_of(const attention_args *a, const place *p, int64_t i, int64_t j) {
-    if (!a->drops) return 1.0f;
-    int64_t e = (p->h * a->T + i) * a->T + j;
-    rng_block r = random_dropout(a->at, a->at->row + (uint64_t)p->b, a->node, (uint32_t)(e >> 2));
-    return r.v[e & 3] >= a->least ? a->keep : 0.0f;
-}
-
-CUDA_FN float probability(softmax m, float s) {
-    return m.sum != 0 ? expf(s - m.top) / m.sum : 0.0f;
-}
-
-static __global__ void forward_kernel(attention_args a, view y) {
-    extern __shared__ float p[]; // [T]
-    for (int64_t item = blockIdx.x; item < a.items; item += gridDim.x) {
-        place at = place_of(&a, item);
-        int64_t n = a.causal ? at.i + 1 : a.T;
-        float top = -INFINITY, sum = 0;
-        for (int64_t j = threadIdx.x; j < n; j += 32) {
-            p[j] = is_key(&a, at.b, j) ? score(&a, &at, at.q, j) : -INFINITY;
-            top = fmaxf(top, p[j]);
-        }
-        top = warp_max(top);
-        for (int64_t j = threadIdx.x; j < n; j += 32) sum += is_key(&a, at.b, j) ? expf(p[j] - top) : 0.0f;
-        softmax m = {top, warp_sum(sum)};
-        if (a.kept && threadIdx.x == 0) a.kept[item] = m;
-        for (int64_t j = threadIdx.x; j < n; j += 32)
-            p[j] = is_key(&a, at.b, j) ? probability(m, p[j]) * keep_of(&a, &at, at.i, j) : 0.0f;
-        __syncwarp();
-        for (int64_t k = threadIdx.x; k < a.d; k += 32) {
-            float out = 0;
-            for (int64_t j = 0; j < n; j++)
-                if (is_key(&a, at.b, j))
-                    out += p[j] * view_load(a.qkv, (at.b * a.T + j) * 3 * a.D + 2 * a.D + at.h * a.d + k);
-            view_store(y, (at.b * a.T + at.i) * a.D + at.h * a.d + k, out);
-        }
-        __syncwarp();
-    }
-}
-
-// dq, and each query's mean of dp under p.
-static __global__ void query_kernel(attention_args a, view dy, view dx) {
-    extern __shared__ float room[]; // p [T], dp [T]
-    float *p = room, *dp = room + a.T;
-    for (int64_t item = blockIdx.x; item < a.items; item += gridDim.x) {
-        place at = place_of(&a, item);
-        int64_t n = a.causal ? at.i + 1 : a.T, out = (at.b * a.T + at.i) * a.D + at.h * a.d;
-        float mean = 0;
-        for (int64_t j = threadIdx.x; j < n; j += 32) {
-            p[j] = dp[j] = 0;
-            if (!is_key(&a, at.b, j)) continue;
-            p[j] = probability(a.kept[item], score(&a, &at, at.q, j));
-            int64_t v = (at.b * a.T + j) * 3 * a.D + 2 * a.D + at.h * a.d;
-            dp[j] = keep_of(&a, &at, at.i, j) * dot(dy, out, a.qkv, v, a.d);
-            mean += p[j] * dp[j];
-        }
-        mean = warp_sum(mean);
-        if (threadIdx.x == 0) a.mean[item] = mean;
-        __syncwarp();
-        for (int64_t k = threadIdx.x; k < a.d; k += 32) {
-            float dq = 0;
-            for (int64_t j = 0; j < n; j++)
-                if (is_key(&a, at.b, j))
-                    dq += p[j] * (dp[j] - mean) * a.scale *
-                          view_load(a.qkv, (at.b * a.T + j) * 3 * a.D + a.D + at.h * a.d + k);
-            view_put(dx, at.q + k, dq);
-        }
-        __syncwarp();
-    }
-}
-
-// dk and dv: the key's part of every query that sees it.
-static __global__ void key_kernel(attention_args a, view dy, view dx) {
-    extern __shared__ float room[]; // ds [T], p after dropout [T]
-    float *ds = room, *p = room + a.T;
-    for (int64_t item = blockIdx.x; item < a.items; item += gridDim.x) {
-        place at = place_of(&a, item);
-        int64_t j = at.i, first = a.causal ? j : 0, end = is_key(&a, at.b, j) ? a.T : first;
-        for (int64_t i = first + threadIdx.x; i < end; i += 32) {
-            int64_t query = at.head * a.T + i, out = (at.b * a.T + i) * a.D + at.h * a.d;
-            float prob = probability(a.kept[query], score(&a, &at, (at.b * a.T + i) * 3 * a.D + at.h * a.d, j));
-            float keep = keep_of(&a, &at, i, j), dp = keep * dot(dy, out, a.qkv, at.q + 2 * a.D, a.d);
-            p[i] = prob * keep;
-            ds[i] = prob * (dp - a.mean[query]) * a.scale;
-        }
-        __syncwarp();
-        for (int64_t k = threadIdx.x; k < a.d; k += 32) {
-            float dk = 0, dv = 0;
-            for (int64_t i = first; i < end; i++) {
-                dk += ds[i] * view_load(a.qkv, (at.b * a.T + i) * 3 * a.D + at.h * a.d + k);
-                dv += p[i] * view_load(dy, (at.b * a.T + i) * a.D + at.h * a.d + k);
-            }
-            view_put(dx, at.q + a.D + k, dk);
-            view_put(dx, at.q + 2 * a.D + k, dv);
-        }
-        __syncwarp();
-    }
+static int words_of(int64_t T) {
+    return (int)((T + 63) / 64 * 2);
 }
 
 static attention_args args_of(const call *c) {
-    const attention_settings *s = (const attention_settings *)c->attr;
+    const attention_settings *s = settings_of(c);
     shape x = c->in[0].shape;
-    int64_t D = x.dim[2] / 3, d = D / s->heads;
     attention_args a = {};
     a.qkv = view_of(&c->in[0]);
     a.mask = view_of(&c->in[1]);
     a.at = c->step;
-    a.kept = (softmax *)c->reserve;
-    a.mean = (float *)c->scratch;
-    a.items = x.dim[0] * s->heads * x.dim[1];
-    a.T = x.dim[1];
-    a.D = D;
-    a.d = d;
+    a.T = (int)x.dim[1];
+    a.D = x.dim[2] / 3;
     a.heads = s->heads;
+    a.d = (int)(a.D / s->heads);
+    a.rows = (a.T + 15) / 16 * 16;
+    a.slot = (a.d + 15) / 16 * 16;
+    a.words = words_of(a.T);
     a.causal = s->causal;
     a.drops = c->training && s->dropout > 0;
+    a.kept = (float *)c->reserve;
+    a.bits = a.kept && a.drops ? (uint32_t *)(a.kept + items_of(c)) : NULL;
     a.node = c->node;
     a.least = random_threshold(s->dropout);
     a.keep = (float)(1.0 / (1.0 - (double)s->dropout));
-    a.scale = (float)(1 / sqrt((double)d));
+    a.scale = (float)(1 / sqrt((double)a.d));
     return a;
 }
 
-// Whether a warp's rows fit into the shared memory that every card has.
-static bool fits(const call *c) {
-    if (c->in[0].shape.dim[1] <= 48 * 1024 / (2 * (int64_t)sizeof(float))) return true;
-    cuda_refused(c, "attention over more than 6144 steps");
-    return false;
+// Bytes of shared memory: see `heads` in cuda/attention_kernel.cuh.
+static size_t shared_of(const attention_args *a, size_t bytes, bool backward) {
+    size_t rows = (size_t)a->group * (size_t)a->rows, words = (size_t)a->words;
+    size_t tiles = (backward ? 4 : 3) * (size_t)a->rows * (size_t)a->stride * bytes + words * 4;
+    if (backward) return tiles + 2 * rows * sizeof(float) + (a->drops ? rows * words * 4 : 0);
+    if (!a->drops) return tiles;
+    return tiles + ((size_t)a->group * (size_t)a->T * (size_t)a->T / 32 + words + 3) * 4; // read past the end by a row
+}
+
+static void set_group(attention_args *a, int group, size_t bytes) {
+    a->group = group;
+    a->stride = group * a->slot + 16 / (int)bytes;
+}
+
+static void choose_group(attention_args *a, size_t bytes) {
+    int best = 1;
+    for (int g = 1; g <= a->heads; g++) {
+        set_group(a, g, bytes);
+        if (a->heads % g || g * a->slot > COLUMNS_MOST || shared_of(a, bytes, true) > ROOM_SHARED) continue;
+        best = g;
+        if ((size_t)g * (size_t)a->d * bytes >= LINE) break;
+    }
+    set_group(a, best, bytes);
+}
+
+// By sizes, types and the card's shared memory: the same answer forward and backward. Small multiprocessors may have
+// less shared memory than backward of one head takes.
+static bool plan(const call *c, attention_plan *p) {
+    size_t bytes = dtype_bytes(c->out[0].type);
+    attention_args *a = &p->a;
+    *p = attention_plan{};
+    if (c->in[0].shape.dim[1] > 4096) return false;
+    *a = args_of(c);
+    if (a->d % 8 || a->d > WIDTH_MOST) return false;
+    choose_group(a, bytes);
+    size_t most = shared_of(a, bytes, true);
+    if (most > c->queue->shared_most) return false;
+    p->shared = shared_of(a, bytes, c->backward);
+    p->blocks = (unsigned)(c->in[0].shape.dim[0] * (a->heads / a->group));
+    p->threads = a->group * (a->rows / 16) <= 16 ? ATTENTION_THREADS / 2 : ATTENTION_THREADS;
+    return true;
 }
 
 static void forward(const call *c) {
-    attention_args a = args_of(c);
-    if (!fits(c)) return;
-    LAUNCH(c, forward_kernel, blocks_for(a.items, 1), 32, (size_t)a.T * sizeof(float), a, view_of(&c->out[0]));
+    attention_plan p;
+    if (!plan(c, &p)) {
+        attention_plain_forward(c);
+        return;
+    }
+    p.a.y = view_of(&c->out[0]);
+    p.a.y.add = false;
+    switch (math_of(c, c->out[0].type)) {
+    case MATH_F32: attention_forward_f32(c, &p); break;
+    case MATH_TF32: attention_forward_tf32(c, &p); break;
+    case MATH_BF16: attention_forward_bf16(c, &p); break;
+    default: attention_forward_f16(c, &p); break;
+    }
 }
 
 static void backward(const call *c) {
-    attention_args a = args_of(c);
-    size_t room = 2 * (size_t)a.T * sizeof(float);
-    if (!fits(c)) return;
-    LAUNCH(c, query_kernel, blocks_for(a.items, 1), 32, room, a, view_of(&c->dout[0]), view_of(&c->din[0]));
-    LAUNCH(c, key_kernel, blocks_for(a.items, 1), 32, room, a, view_of(&c->dout[0]), view_of(&c->din[0]));
+    attention_plan p;
+    if (!plan(c, &p)) {
+        attention_plain_backward(c);
+        return;
+    }
+    p.a.y = view_of(&c->dout[0]);
+    p.a.dx = view_of(&c->din[0]);
+    switch (math_of(c, c->out[0].type)) {
+    case MATH_F32: attention_backward_f32(c, &p); break;
+    case MATH_TF32: attention_backward_tf32(c, &p); break;
+    case MATH_BF16: attention_backward_bf16(c, &p); break;
+    default: attention_backward_f16(c, &p); break;
+    }
 }
 
-static int64_t items_of(const call *c) {
-    return c->in[0].shape.dim[0] * ((const attention_settings *)c->attr)->heads * c->in[0].shape.dim[1];
-}
-
+// Asked before there is a queue: enough for either way.
 static size_t scratch(const call *c) {
-    return c->backward ? (size_t)items_of(c) * sizeof(float) : 0;
+    return attention_plain_scratch(c);
 }
 
 static size_t reserve(const call *c) {
-    return (size_t)items_of(c) * sizeof(softmax);
+    size_t words = settings_of(c)->dropout > 0 ? (size_t)words_of(c->in[0].shape.dim[1]) : 0;
+    size_t own = (size_t)items_of(c) * (sizeof(float) + words * sizeof(uint32_t)), plain = attention_plain_reserve(c);
+    return own > plain ? own : plain;
 }
 
 extern "C" const kernel cuda_attention = {forward, backward, scratch, reserve};

@@ -2,6 +2,7 @@
 
 #include "cuda/gather.cuh"
 #include "cuda/pack.cuh"
+#include "cuda/residual.cuh"
 #include "cuda/rows.cuh"
 #include "cuda/settle.cuh"
 #include "cuda/table.cuh"
@@ -124,7 +125,7 @@ static bool find_ranges(group *g) {
         return true;
     }
     if (g->kind == GROUP_LARGE) {
-        g->range_count = large_ranges(g->calls, g->stage, g->ranges);
+        g->range_count = large_ranges(g->calls, g->stage, &g->drop, g->ranges);
         return true;
     }
     for (int i = 0; i < g->count; i++)
@@ -242,17 +243,44 @@ static int fuse_gather(fuser *f, int first, bool *ok) {
     return n;
 }
 
-// The stages of a layer with large products.
+// The layer with large products that begins at `at`, and the dropout that it does too: behind it, or backward before it.
+static const call *find_large(fuser *f, int at, large_drop *d) {
+    const call *c = &f->calls[at], *next = c + 1;
+    int following = f->count - at - 2;
+    bool pair = f->q->fuse && following >= 0 && !f->taken[at] && !f->taken[at + 1];
+    *d = large_drop{};
+    if (pair && c->op == OP_dropout && c->backward && large_takes(next) && large_joins(next, c, next + 1, following, d))
+        return next;
+    if (!large_takes(c)) return NULL;
+    if (pair && !c->backward) large_joins(c, next, next + 1, following, d);
+    return c;
+}
+
+// The stages of such a layer.
 static int fuse_large(fuser *f, int at, bool *ok) {
-    const call *c = &f->calls[at];
-    if (!large_takes(c)) return 0;
+    large_drop d;
+    const call *c = find_large(f, at, &d);
+    if (!c) return 0;
     for (int s = 0; *ok && s < LARGE_STAGES; s++) {
         if (!large_has(c, (large_stage)s)) continue;
-        group *g = group_add(f, GROUP_LARGE, at, 1);
+        group *g = group_add(f, GROUP_LARGE, (int)(c - f->calls), 1);
         g->stage = (large_stage)s;
+        g->drop = d;
         *ok = find_ranges(g);
     }
-    return 1;
+    return d.call ? 2 : 1;
+}
+
+static int fuse_residual(fuser *f, int first, bool *ok) {
+    residual_args args;
+    int n = residual_match(f->calls + first, f->count - first, &args);
+    for (int i = 0; i < n; i++)
+        if (f->taken[first + i]) return 0;
+    if (!n) return 0;
+    group *g = group_add(f, GROUP_RESIDUAL, first, n);
+    g->args = copied(&args, sizeof args);
+    *ok = g->args && find_ranges(g);
+    return n;
 }
 
 static int fuse_settle(fuser *f, int first, bool *ok) {
@@ -271,6 +299,7 @@ static bool fuse_all(fuser *f) {
         int n = fuse_large(f, i, &ok);
         if (f->q->fuse && !n) n = fuse_gather(f, i, &ok);
         if (f->q->fuse && !n) n = fuse_rows(f, i, &ok);
+        if (f->q->fuse && !n) n = fuse_residual(f, i, &ok);
         if (f->q->fuse && !n) n = fuse_settle(f, i, &ok);
         if (!n && !f->taken[i]) ok = find_ranges(group_add(f, GROUP_CALL, i, 1));
         i += n ? n : 1;
@@ -316,7 +345,8 @@ void group_launch(const group *g) {
     case GROUP_ROWS: rows_launch(c, (const rows_program *)g->args); break;
     case GROUP_SUMS: rows_launch_sums(c, (const rows_program *)g->args); break;
     case GROUP_WEIGHTS: weights_launch(g->weight, g->weights); break;
-    case GROUP_LARGE: large_launch(c, g->stage); break;
+    case GROUP_LARGE: large_launch(c, g->stage, &g->drop); break;
+    case GROUP_RESIDUAL: residual_launch(c, (const residual_args *)g->args); break;
     case GROUP_SETTLE: settle_launch(c, (const settle_args *)g->args); break;
     }
 }

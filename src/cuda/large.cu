@@ -2,6 +2,8 @@
 
 #include "cuda/activation.cuh"
 #include "cuda/blaslt.cuh"
+#include "cuda/dropout.cuh"
+#include "cuda/life.cuh"
 
 extern "C" {
 #include "ops/ops.h"
@@ -126,7 +128,8 @@ static size_t dz_bytes(const call *c) {
     return has_dz(c) ? up((size_t)operand_count(&c->out[0]) * dtype_bytes(c->out[0].type)) : 0;
 }
 
-static places places_of(const call *c) {
+// With a dropout, dz takes the place of its result's gradient, which then nobody needs.
+static places places_of(const call *c, const large_drop *d) {
     dtype type = c->out[0].type;
     places p = {};
     char *at = (char *)c->scratch, *kept = (char *)c->reserve;
@@ -139,7 +142,7 @@ static places places_of(const call *c) {
     p.x = at;
     at += copy_bytes(&c->in[0], type);
     if (c->backward) {
-        p.dz = has_dz(c) ? at : c->dout[0].data;
+        p.dz = has_dz(c) && !d->call ? at : c->dout[0].data;
         p.sums = (float *)(at + dz_bytes(c));
         at += dz_bytes(c) + sums_bytes(c);
     }
@@ -237,13 +240,86 @@ static void narrow_launch(const call *c, const narrow_jobs &j) {
     if (j.count) LAUNCH_EARLY(c, narrow_kernel, blocks_for(j.end[j.count - 1], 256), 256, 0, j);
 }
 
-static void narrow(const call *c) {
+static void narrow(const call *c, const large_drop *d) {
     narrow_jobs j = {};
-    narrow_weights(&j, c, places_of(c));
+    narrow_weights(&j, c, places_of(c, d));
     narrow_launch(c, j);
 }
 
+// Dropout
+
+// Of eight elements at i, a multiple of eight. What passes to dropout, or from it, is rounded as if it were stored.
+CUDA_FN void drop_run(const drop_args &a, const step &s, int64_t i, float v[8]) {
+#pragma unroll
+    for (int k = 0; k < 2; k++) {
+        quad q = drop(quad{{v[4 * k], v[4 * k + 1], v[4 * k + 2], v[4 * k + 3]}}, drop_factors(a, s, i / QUAD + k));
+#pragma unroll
+        for (int e = 0; e < QUAD; e++) v[4 * k + e] = q.v[e];
+    }
+}
+
+static bool joins_forward(const call *c, const call *drop) {
+    return !drop->backward && drop->training && c->reserve && drop->in[0].data == c->out[0].data &&
+           drop->out[0].type == c->out[0].type;
+}
+
+// The gradient that dropout gives is the layer's alone, so that dz can lie there. The slope's sums are written while what
+// dropout is given is read: they must not share memory.
+static bool joins_backward(const call *c, const call *drop) {
+    large_drop none = {};
+    if (!drop->backward || !drop->dout[0].data || drop->din[0].add || drop->din[0].data != c->dout[0].data) return false;
+    if (c->dout[0].type != c->out[0].type || drop->dout[0].type != c->out[0].type) return false;
+    return !life_meet_bytes(&drop->dout[0], places_of(c, &none).sums, sums_bytes(c));
+}
+
+bool large_joins(const call *c, const call *drop, const call *following, int count, large_drop *d) {
+    *d = large_drop{};
+    if (drop->op != OP_dropout || sizes_of(c).act != ACT_GELU || drop_args_of(drop).n % 8) return false;
+    if (!(c->backward ? joins_backward(c, drop) : joins_forward(c, drop))) return false;
+    d->call = drop;
+    d->alone = !c->backward && life_over(&c->out[0], false, following, count);
+    return true;
+}
+
+// GELU
+
+// The normal distribution at z and its density. The tail is density * polynomial (Abramowitz and Stegun, "Handbook of
+// Mathematical Functions", 26.2.17): to 1e-7, far beneath what these layers' types round to, in half of erff's time, which
+// would be more than the memory's.
+CUDA_FN float normal(float z, float *density) {
+    float t = __fdividef(1.0f, fmaf(0.2316419f, fabsf(z), 1.0f));
+    *density = 0.39894228f * exp2f(-0.72134752f * z * z);
+    float tail = fmaf(fmaf(fmaf(fmaf(1.330274429f, t, -1.821255978f), t, 1.781477937f), t, -0.356563782f), t, 0.319381530f);
+    tail *= t * *density;
+    return z < 0 ? tail : 1 - tail;
+}
+
+CUDA_FN float gelu(float z) {
+    float density, below = normal(z, &density);
+    return z < GELU_FLOOR ? 0 : z * below;
+}
+
+CUDA_FN float gelu_slope(float z) {
+    float density, below = normal(z, &density);
+    return z < GELU_FLOOR ? 0 : below + z * density;
+}
+
 // Forward
+
+// GELU of what is kept, and dropout; y without data is not wanted.
+static __global__ void activate_drop_kernel(view z, view y, view dropped, const __grid_constant__ drop_args a, int64_t runs) {
+    cuda_begin();
+    step s = drop_step(a);
+    FOR_EACH(i, runs) {
+        alignas(16) float v[8];
+        run_load(v, z, i * 8);
+#pragma unroll
+        for (int e = 0; e < 8; e++) v[e] = rounded(y.type, gelu(v[e]));
+        if (y.data) run_store(y, i * 8, v);
+        drop_run(a, s, i * 8, v);
+        run_store(dropped, i * 8, v);
+    }
+}
 
 // Activations in place, or from what is kept.
 static __global__ void activate_kernel(view z, view y, int act, int64_t runs) {
@@ -251,14 +327,19 @@ static __global__ void activate_kernel(view z, view y, int act, int64_t runs) {
     FOR_EACH(i, runs) {
         alignas(16) float v[8];
         run_load(v, z, i * 8);
-        activate_run<8>(act, v);
+        if (act == ACT_GELU) {
+#pragma unroll
+            for (int e = 0; e < 8; e++) v[e] = gelu(v[e]);
+        } else {
+            activate_run<8>(act, v);
+        }
         run_store(y, i * 8, v);
     }
 }
 
-static void forward(const call *c) {
+static void forward(const call *c, const large_drop *drop) {
     sizes s = sizes_of(c);
-    places p = places_of(c);
+    places p = places_of(c, drop);
     blaslt_shape shape = shape_forward(c);
     narrow_jobs j = {};
     narrow_add(&j, &c->in[0], s.type, p.x);
@@ -271,6 +352,13 @@ static void forward(const call *c) {
     if (s.act == ACT_NONE || s.act == ACT_RELU) return;
     int64_t runs = s.rows * s.O / 8;
     view z = {to, (int)s.type, false};
+    if (drop->call) {
+        view y = view_of(&c->out[0]);
+        if (drop->alone) y.data = NULL;
+        LAUNCH_EARLY(c, activate_drop_kernel, blocks_for(runs, 256), 256, 0, z, y, view_of(&drop->call->out[0]),
+            drop_args_of(drop->call), runs);
+        return;
+    }
     LAUNCH_EARLY(c, activate_kernel, blocks_for(runs, 256), 256, 0, z, view_of(&c->out[0]), s.act, runs);
 }
 
@@ -281,19 +369,21 @@ struct slope_args {
     int act, width;
     int64_t rows;
     float *sums; // [parts][width], or NULL
+    drop_args drop; // DROPS: dy is dropout's, and goes through it first
 };
 
 CUDA_FN void slope_seen(int act, float d[8], const float seen[8]) {
     if (act == ACT_GELU) {
 #pragma unroll
-        for (int e = 0; e < 8; e++) d[e] *= activation_slope(ACT_GELU, seen[e], 0);
+        for (int e = 0; e < 8; e++) d[e] *= gelu_slope(seen[e]);
     } else {
         slope_run<8>(act, d, seen);
     }
 }
 
-static __global__ void __launch_bounds__(THREADS) slope_kernel(const __grid_constant__ slope_args a) {
+template <bool DROPS> static __global__ void __launch_bounds__(THREADS) slope_kernel(const __grid_constant__ slope_args a) {
     cuda_begin();
+    step s = DROPS ? drop_step(a.drop) : step{};
     __shared__ float room[DOWN][STRIP];
     int tx = threadIdx.x % ACROSS, ty = threadIdx.x / ACROSS, column = blockIdx.x * STRIP + tx * 8;
     int64_t row = a.rows * blockIdx.y / gridDim.y + ty, end = a.rows * (blockIdx.y + 1) / gridDim.y;
@@ -305,6 +395,9 @@ static __global__ void __launch_bounds__(THREADS) slope_kernel(const __grid_cons
             int64_t i = (row + r * DOWN) * a.width + column;
             if (row + r * DOWN >= end) continue;
             run_load(d[r], a.dy, i);
+            if (DROPS) drop_run(a.drop, s, i, d[r]);
+#pragma unroll
+            for (int e = 0; DROPS && e < 8; e++) d[r][e] = rounded(a.dz.type, d[r][e]);
             if (a.act != ACT_NONE) run_load(seen[r], a.seen, i);
         }
 #pragma unroll
@@ -345,25 +438,31 @@ static __global__ void bias_kernel(const float *sums, int parts, int width, view
     view_put(db, column, sum);
 }
 
-static void slope(const call *c) {
+static void slope(const call *c, const large_drop *drop) {
     sizes s = sizes_of(c);
-    places p = places_of(c);
+    places p = places_of(c, drop);
     view seen = p.z ? view{p.z, (int)s.type, false} : view_of(&c->out[0]);
     slope_args a = {view_of(&c->dout[0]), seen, view{has_dz(c) ? p.dz : NULL, (int)s.type, false}, s.act, (int)s.O,
-        s.rows, c->din[2].data ? p.sums : NULL};
+        s.rows, c->din[2].data ? p.sums : NULL, drop_args{}};
     dim3 grid((unsigned)((s.O + STRIP - 1) / STRIP), (unsigned)parts_of(s));
-    LAUNCH_EARLY(c, slope_kernel, grid, THREADS, 0, a);
+    if (drop->call) {
+        a.dy = view_of(&drop->call->dout[0]);
+        a.drop = drop_args_of(drop->call);
+        LAUNCH_EARLY(c, slope_kernel<true>, grid, THREADS, 0, a);
+    } else {
+        LAUNCH_EARLY(c, slope_kernel<false>, grid, THREADS, 0, a);
+    }
 }
 
-static void input_gradient(const call *c) {
-    places p = places_of(c);
+static void input_gradient(const call *c, const large_drop *drop) {
+    places p = places_of(c, drop);
     blaslt_shape shape = shape_dx(c);
     blaslt_data d = {p.dz, narrowed(&c->in[1], shape.type, p.w), NULL, c->din[0].data, c->din[0].add};
     blaslt_multiply(c, &shape, &d, p.room);
 }
 
-static void weights_gradient(const call *c) {
-    places p = places_of(c);
+static void weights_gradient(const call *c, const large_drop *drop) {
+    places p = places_of(c, drop);
     blaslt_shape shape = shape_dw(c);
     narrow_jobs j = {};
     if (c->din[1].data) narrow_add(&j, &c->in[0], shape.type, p.x);
@@ -390,13 +489,13 @@ bool large_has(const call *c, large_stage s) {
     }
 }
 
-void large_launch(const call *c, large_stage s) {
+void large_launch(const call *c, large_stage s, const large_drop *d) {
     switch (s) {
-    case LARGE_NARROW: narrow(c); break;
-    case LARGE_FORWARD: forward(c); break;
-    case LARGE_SLOPE: slope(c); break;
-    case LARGE_INPUT: input_gradient(c); break;
-    default: weights_gradient(c); break;
+    case LARGE_NARROW: narrow(c, d); break;
+    case LARGE_FORWARD: forward(c, d); break;
+    case LARGE_SLOPE: slope(c, d); break;
+    case LARGE_INPUT: input_gradient(c, d); break;
+    default: weights_gradient(c, d); break;
     }
 }
 
@@ -419,9 +518,12 @@ static void touch_weights(touched *t, const call *c, const places &p, bool writt
     if (c->reserve) touch(t, p.w, weights_bytes(c), written);
 }
 
-int large_ranges(const call *c, large_stage s, range *to) {
-    places p = places_of(c);
+int large_ranges(const call *c, large_stage s, const large_drop *d, range *to) {
+    places p = places_of(c, d);
     touched t = {to, 0};
+    if (d->call && s == LARGE_FORWARD) touch_operand(&t, &d->call->out[0], true);
+    if (d->call && s == LARGE_SLOPE) touch_operand(&t, &d->call->dout[0], false);
+    if (d->call && (s == LARGE_FORWARD || s == LARGE_SLOPE)) touch(&t, d->call->step, sizeof(step), false);
     if (s == LARGE_NARROW || s == LARGE_FORWARD || s == LARGE_INPUT) {
         touch_operand(&t, &c->in[1], false);
         touch_operand(&t, &c->in[2], false);

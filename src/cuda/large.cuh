@@ -3,7 +3,8 @@
 //
 // The library computes products of operands of one type, with a bias of the result's, so that fp32 weights are converted
 // once a step, x and dy where they are fp32. Its GELU is not ours (it takes tanh for erf), so GELU, tanh and sigmoid are a
-// pass of their own over the results; so is the slope, which sums the columns of dz for the bias on its way.
+// pass of their own over the results; so is the slope, which sums the columns of dz for the bias on its way. Where dropout
+// follows GELU, these passes do it too.
 // A call is done in stages, each a group of its own (cuda/fuse.cuh): weights are converted beside what comes before the
 // layer, and the gradients of x and of the weights are computed side by side.
 #ifndef TRADEWIND_CUDA_LARGE_CUH
@@ -21,7 +22,7 @@ typedef enum {
     LARGE_STAGES
 } large_stage;
 
-enum { LARGE_RANGES = 8 };
+enum { LARGE_RANGES = 10 };
 
 // Whether a call of any operator, forward or backward, is computed here. Such a layer joins no row program, which would
 // read its weights once for every 16 or 32 rows.
@@ -32,9 +33,19 @@ bool large_takes(const call *c);
 size_t large_scratch(const call *c);
 size_t large_reserve(const call *c);
 
+// A dropout that the passes of a call do too.
+struct large_drop {
+    const call *call; // NULL: none
+    bool alone;       // forward: nobody else reads what it drops out of, which is not written
+};
+
+// Whether they can: `drop` is the neighbour of a call that is taken, behind it forward and before it backward; the calls
+// that follow both tell who reads what.
+bool large_joins(const call *c, const call *drop, const call *following, int count, large_drop *d);
+
 // Of calls that are taken: whether a stage is one of the call's; what it may touch, LARGE_RANGES at most; and its launches.
 bool large_has(const call *c, large_stage s);
-int large_ranges(const call *c, large_stage s, range *to);
-void large_launch(const call *c, large_stage s);
+int large_ranges(const call *c, large_stage s, const large_drop *d, range *to);
+void large_launch(const call *c, large_stage s, const large_drop *d);
 
 #endif

@@ -454,7 +454,7 @@ static void same_state(const char *a, const char *b) {
 static void a_card_goes_on_exactly(void **state) {
     (void)state;
     enter_copy(FAKE_CARD_THIS);
-#define SAVED "run.yaml", "train.checkpoint_minutes=1e-9", "train.keep_checkpoints=0", "train.batch_size=32"
+#define SAVED "run.yaml", "train.checkpoint_minutes=1e-9", "train.keep_checkpoints=0", "train.batch_size=4"
     assert_int_equal(RUN("train", SAVED, "run.dir=whole"), 0);
     matches("out", "^device +a card of the test\n");
     assert_int_equal(RUN("train", SAVED, "run.dir=made"), 0);

@@ -85,10 +85,10 @@ static tensor build_model(sample *s, tensor x, tensor vector) {
     tensor h = expect(s, "linear", op_linear(g, x, w, b, ACT_RELU), IS_LOW, 0);
     tensor d = expect(s, "dropout of linear", op_dropout(g, h, 0.5f), IS_LOW, 0);
     expect(s, "slice of dropout", op_slice(g, d, 0, 2), IS_LOW, 0);
-    tensor gain = weight(s, "gain", shape1(5), false), bias = weight(s, "bias", shape1(5), false);
+    tensor gain = weight(s, "gain", shape1(5), false), bias = weight(s, "bias", shape1(5), true);
     tensor twice = expect(s, "axpby of a parameter", op_axpby(g, gain, TENSOR_NONE, 2, 0), IS_FP32, 0);
-    tensor n = expect(s, "layernorm", op_layernorm(g, d, twice, bias, 1e-5f), IS_FP32, 0);
-    expect(s, "dropout of layernorm", op_dropout(g, n, 0.5f), IS_FP32, 0);
+    tensor n = expect(s, "layernorm", op_layernorm(g, d, twice, bias, 1e-5f), IS_LOW, 0);
+    expect(s, "dropout of layernorm", op_dropout(g, n, 0.5f), IS_LOW, 0);
     tensor parts[3] = {d, n, vector}, wide[2] = {vector, d};
     tensor joined = expect(s, "concat, first low", op_concat(g, parts, 3), IS_LOW, 0);
     expect(s, "concat, first fp32", op_concat(g, wide, 2), IS_FP32, 0);

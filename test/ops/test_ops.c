@@ -73,6 +73,10 @@ static tensor large_gelu(trial *t) {
     return large_row(t, ACT_GELU, true, LARGE);
 }
 
+static tensor large_dropout(trial *t) {
+    return op_dropout(t->g, large_row(t, ACT_GELU, true, LARGE), 0.2f);
+}
+
 static tensor large_odd(trial *t) {
     return large_row(t, ACT_SIGMOID, true, LARGE + 3);
 }
@@ -208,6 +212,24 @@ static tensor layernorm_row(trial *t) {
     return op_layernorm(t->g, x, trial_weight(t, shape1(C), 1), trial_weight(t, shape1(C), 1), 1e-5f);
 }
 
+// Widths that a card takes four columns at a time, in one to eight such runs a lane, or one by one.
+static tensor layernorm_of(trial *t, int64_t C) {
+    tensor x = trial_input(t, shape2(t->n, C), 1);
+    return op_layernorm(t->g, x, trial_weight(t, shape1(C), 1), trial_weight(t, shape1(C), 1), 1e-5f);
+}
+
+static tensor layernorm_fours(trial *t) {
+    return layernorm_of(t, 4 * t->n);
+}
+
+static tensor layernorm_twelves(trial *t) {
+    return layernorm_of(t, 12 * t->n % 1024);
+}
+
+static tensor layernorm_wide(trial *t) {
+    return layernorm_of(t, 24 * t->n % 1024);
+}
+
 // A mask that leaves out every third key, and all keys of the first sample.
 static tensor key_mask(trial *t, int64_t B, int64_t T) {
     float *mask = trial_memory(t, (size_t)(B * T) * sizeof *mask);
@@ -259,12 +281,46 @@ static tensor attention_wide(trial *t) {
     return attention_row(t, (attention_case){2, t->n < 37 ? t->n : 37, 90, true, {1, true, 0}});
 }
 
+// Widths that tensor cores take: steps that are no multiple of a tile, heads of one tile of columns or more, sequences
+// of one piece or several.
+static tensor attention_heads(trial *t) {
+    return attention_row(t, (attention_case){t->n < 3 ? t->n : 3, 50, 16, false, {8, false, 0.1f}});
+}
+
+static tensor attention_heads_causal(trial *t) {
+    return attention_row(t, (attention_case){3, 50, 16, true, {8, true, 0.1f}});
+}
+
+static tensor attention_8(trial *t) {
+    return attention_row(t, (attention_case){t->n < 20 ? t->n : 20, 17, 8, true, {3, false, 0.3f}});
+}
+
+static tensor attention_24(trial *t) {
+    return attention_row(t, (attention_case){2, t->n < 70 ? t->n : 70, 24, true, {3, true, 0.2f}});
+}
+
+static tensor attention_64(trial *t) {
+    return attention_row(t, (attention_case){2, t->n < 70 ? t->n : 70, 64, true, {1, false, 0.2f}});
+}
+
+static tensor attention_72(trial *t) {
+    return attention_row(t, (attention_case){2, t->n < 45 ? t->n : 45, 72, false, {1, true, 0}});
+}
+
 static tensor position_row(trial *t) {
     return op_position(t->g, trial_input(t, shape3(t->n, 5, 7), 1), trial_weight(t, shape2(5, 7), 1));
 }
 
+static tensor position_fours(trial *t) {
+    return op_position(t->g, trial_input(t, shape3(t->n, 3, 20), 1), trial_weight(t, shape2(3, 20), 1));
+}
+
 static tensor dropout_row(trial *t) {
     return op_dropout(t->g, trial_input(t, shape2(t->n, 13), 1), 0.3f);
+}
+
+static tensor dropout_fours(trial *t) {
+    return op_dropout(t->g, trial_input(t, shape3(t->n, 3, 12), 1), 0.3f);
 }
 
 static tensor concat_row(trial *t) {
@@ -288,6 +344,30 @@ static tensor axpby_alone(trial *t) {
 static tensor axpby_same(trial *t) {
     tensor x = trial_input(t, shape2(t->n, 5), 1);
     return op_axpby(t->g, x, x, 3.0f, -1.0f);
+}
+
+// A residual connection, as in an encoder's layers.
+static tensor residual_row(trial *t, int64_t width) {
+    tensor x = trial_input(t, shape3(t->n, 3, width), 1), y = trial_input(t, shape3(t->n, 3, width), 1);
+    return op_axpby(t->g, x, op_dropout(t->g, y, 0.3f), 1, 0.5f);
+}
+
+static tensor residual_fours(trial *t) {
+    return residual_row(t, 8);
+}
+
+static tensor residual_norm(trial *t) {
+    tensor z = residual_row(t, 8);
+    tensor n = op_layernorm(t->g, z, trial_weight(t, shape1(8), 1), trial_weight(t, shape1(8), 1), 1e-5f);
+    return op_axpby(t->g, z, op_dropout(t->g, n, 0.2f), 1, 1);
+}
+
+static tensor residual_odd(trial *t) {
+    return residual_row(t, 5);
+}
+
+static tensor mean_time_fours(trial *t) {
+    return op_mean_time(t->g, trial_input(t, shape3(t->n, 11, 8), 1), TENSOR_NONE);
 }
 
 static tensor mean_time_row(trial *t) {
@@ -1211,6 +1291,9 @@ static const row rows[] = {
     {OP_lstm, "lstm of data, 121 units", lstm_data_121, NULL, false},
     {OP_lstm, "lstm of 136 units, all states, start, resets", lstm_large, NULL, false},
     {OP_layernorm, "layernorm", layernorm_row, NULL, true},
+    {OP_layernorm, "layernorm, multiples of 4", layernorm_fours, NULL, true},
+    {OP_layernorm, "layernorm, multiples of 12", layernorm_twelves, NULL, true},
+    {OP_layernorm, "layernorm, multiples of 24", layernorm_wide, NULL, true},
     {OP_attention, "attention", attention_full, NULL, false},
     {OP_attention, "attention, long", attention_long, NULL, false},
     {OP_attention, "attention, causal", attention_causal, NULL, false},
@@ -1219,14 +1302,26 @@ static const row rows[] = {
     {OP_attention, "attention, several blocks", attention_blocks, NULL, false},
     {OP_attention, "attention, causal, several blocks", attention_causal_blocks, NULL, false},
     {OP_attention, "attention, wide heads", attention_wide, NULL, false},
+    {OP_attention, "attention, 8 heads of 16 columns", attention_heads, NULL, false},
+    {OP_attention, "attention, 8 heads of 16 columns, causal, masked", attention_heads_causal, NULL, false},
+    {OP_attention, "attention, 8 columns", attention_8, NULL, false},
+    {OP_attention, "attention, 24 columns", attention_24, NULL, false},
+    {OP_attention, "attention, 64 columns", attention_64, NULL, false},
+    {OP_attention, "attention, 72 columns", attention_72, NULL, false},
     {OP_position, "position", position_row, NULL, true},
+    {OP_position, "position, multiples of 4", position_fours, NULL, true},
     {OP_dropout, "dropout", dropout_row, NULL, true},
+    {OP_dropout, "dropout, multiples of 4", dropout_fours, NULL, true},
     {OP_concat, "concat", concat_row, NULL, true},
     {OP_slice, "slice", slice_row, NULL, true},
     {OP_axpby, "axpby", axpby_row, NULL, true},
     {OP_axpby, "axpby of one", axpby_alone, NULL, true},
     {OP_axpby, "axpby of the same tensor twice", axpby_same, NULL, true},
+    {OP_axpby, "residual, multiples of 4", residual_fours, NULL, true},
+    {OP_axpby, "residual", residual_odd, NULL, true},
+    {OP_axpby, "residual, layernorm, residual", residual_norm, NULL, false},
     {OP_mean_time, "mean_time", mean_time_row, NULL, true},
+    {OP_mean_time, "mean_time, multiples of 4", mean_time_fours, NULL, true},
     {OP_mean_time, "mean_time with a mask", mean_time_masked, NULL, true},
     {OP_last_time, "last_time", last_time_row, NULL, true},
     {OP_basis, "basis", basis_row, NULL, false},
@@ -1285,6 +1380,7 @@ typedef struct {
 static const large larges[] = {
     {"linear, large", large_none},
     {"linear gelu, large", large_gelu},
+    {"linear gelu, large, dropout", large_dropout},
     {"linear sigmoid, large and odd", large_odd},
     {"linear relu, large", large_relu},
     {"linear, three large layers", large_between},
