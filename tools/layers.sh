@@ -49,6 +49,7 @@ check() {
             only("ops/ops.h", "*")
             only("ops/ops.def", "*")
             only("ops/attr.h", "*")
+            only("ops/schedule.h", "ops cpu cuda train test")
             only("ops/*", "ops cpu cuda test")
         }
 

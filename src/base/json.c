@@ -40,7 +40,7 @@ json_t *json_read(const char *text, size_t bytes, err *e) {
 
 bool json_line(FILE *out, json_t *object) {
     if (!object) return false;
-    char *text = json_dumps(object, JSON_COMPACT | JSON_REAL_PRECISION(9));
+    char *text = json_dumps(object, JSON_COMPACT | JSON_REAL_PRECISION(13));
     json_decref(object);
     if (!text) return false;
     bool ok = fprintf(out, "%s\n", text) > 0 && !fflush(out);

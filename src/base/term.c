@@ -77,7 +77,8 @@ void progress_init(progress *p, FILE *out, const char *title, double total, bool
 
 static void rate_update(progress *p, double now, double done) {
     double passed = now - p->at, steps = done - p->done;
-    if (steps < 0) { // the count began anew
+    if (steps < 0 || !p->begun) { // the count began, or began anew
+        p->begun = true;
         p->at = now;
         p->done = done;
         return;

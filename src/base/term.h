@@ -26,6 +26,7 @@ typedef struct {
     double next;     // when the line may be written again
     double at, done; // the last sample of the rate
     double rate;     // smoothed, a second; 0 until known
+    bool begun;      // what was done before the first call was not done in this time
     char text[512];  // the line on the terminal; empty when none is
 } progress;
 

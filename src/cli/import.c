@@ -532,7 +532,7 @@ const cli_command cli_import = {"import", "FILE... -o SET.npz",
     "                      target=ARRAY,time=ARRAY; skip=ARRAY leaves one out\n"
     "of a panel:\n"
     "  --history N         values that a sample has seen at least (default 1)\n"
-    "  --recent N          train on targets among the last N values of a series only (default: all)\n"
+    "  --recent N          train on targets among the last N values before those only (default: all)\n"
     "  The last --horizon values of every series are held out: they are what training is validated on, whatever\n"
     "  data.split says. All values and the names are in the set; evaluate --test and predict --part future use them.\n"
     "\nWith an error no file is written. doc/data.md has the rules and what is in the file.\n",

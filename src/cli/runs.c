@@ -2,6 +2,7 @@
 #include "base/json.h"
 #include "cli/cli.h"
 #include "cli/look.h"
+#include "cli/members.h"
 #include "data/when.h"
 #include "run/run.h"
 
@@ -24,12 +25,27 @@ static bool is_directory(const char *path) {
     return lstat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
-// Runs hold no runs, but for what an earlier one left.
+static void add_run(const char *dir, found *f) {
+    if (f->count == RUNS_MOST) return;
+    f->dir = realloc(f->dir, (size_t)(f->count + 1) * sizeof *f->dir);
+    CHECK(f->dir && (f->dir[f->count] = strdup(dir)), "out of memory for a list of runs");
+    f->count++;
+}
+
+// A run, and the members of an ensemble.
+static void add_members(const char *dir, found *f) {
+    add_run(dir, f);
+    for (int k = 1, members = members_of(dir); k <= members; k++) {
+        char *path = members_dir(dir, k);
+        if (run_is(path)) add_run(path, f);
+        free(path);
+    }
+}
+
+// Runs hold no other runs than their members, but for what an earlier one left.
 static void search(const char *dir, int depth, found *f) {
-    if (run_is(dir) && f->count < RUNS_MOST) {
-        f->dir = realloc(f->dir, (size_t)(f->count + 1) * sizeof *f->dir);
-        CHECK(f->dir && (f->dir[f->count] = strdup(dir)), "out of memory for a list of runs");
-        f->count++;
+    if (run_is(dir)) {
+        add_members(dir, f);
         return;
     }
     DIR *d = depth < DEPTH_MOST ? opendir(dir) : NULL;

@@ -193,15 +193,20 @@ static bool fits(const call *c) {
     return false;
 }
 
+// Bytes of so many floats: whole words of four, which is how the compiler loads them.
+static size_t room_for(int64_t floats) {
+    return (size_t)(floats + 3) / 4 * 4 * sizeof(float);
+}
+
 void attention_plain_forward(const call *c) {
     plain_args a = args_of(c);
     if (!fits(c)) return;
-    LAUNCH(c, forward_kernel, blocks_for(a.items, 1), 32, (size_t)a.T * sizeof(float), a, view_of(&c->out[0]));
+    LAUNCH(c, forward_kernel, blocks_for(a.items, 1), 32, room_for(a.T), a, view_of(&c->out[0]));
 }
 
 void attention_plain_backward(const call *c) {
     plain_args a = args_of(c);
-    size_t room = 2 * (size_t)a.T * sizeof(float);
+    size_t room = room_for(2 * a.T);
     if (!fits(c)) return;
     LAUNCH(c, query_kernel, blocks_for(a.items, 1), 32, room, a, view_of(&c->dout[0]), view_of(&c->din[0]));
     LAUNCH(c, key_kernel, blocks_for(a.items, 1), 32, room, a, view_of(&c->dout[0]), view_of(&c->din[0]));

@@ -1,7 +1,7 @@
 // The CUDA device: queues, memory, and recordings as captured graphs.
 //
 // Playing launches the graph and returns; the host is held back when it runs more than two paces ahead, so that a signal
-// is answered within a few dozen steps. In debug mode (TRADEWIND_CUDA_DEBUG=1) a recording is a list of groups that are
+// is answered within two recordings, or some hundred launches of small ones. In debug mode (TRADEWIND_CUDA_DEBUG=1) a recording is a list of groups that are
 // launched one by one with a synchronisation after each, and the first failure names its operator.
 #include "cuda/blaslt.cuh"
 #include "cuda/cuda.cuh"
@@ -18,7 +18,7 @@ extern "C" {
 #include <stdlib.h>
 #include <string.h>
 
-enum { PACE = 256 }; // groups of calls: a few dozen steps of a small model
+enum { PACE = 256 }; // groups of calls: a few dozen steps of a small model, or one recording of more
 
 struct recording {
     cudaGraphExec_t graph;

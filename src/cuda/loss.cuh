@@ -1,5 +1,5 @@
 // What the losses share on the card: rows in fixed pieces, one block a piece, and the pieces added in order by
-// one warp, of a second launch or of the last block of a row program. See ops/loss.h.
+// one warp of a second launch (cuda/rows_launch.cu has that of row programs). See ops/loss.h.
 #ifndef TRADEWIND_CUDA_LOSS_CUH
 #define TRADEWIND_CUDA_LOSS_CUH
 
@@ -43,8 +43,7 @@ CUDA_FN void loss_warp_piece(loss_sums mine, loss_sums *parts) {
     if (threadIdx.x % 32 == 0) parts[blockIdx.x] = loss_sums{(double)sum, (double)norm};
 }
 
-// The pieces' sums into `out`, by one warp, each lane of which gets them. They may have been written by others of the same
-// launch.
+// The pieces' sums into `out`, by one warp, each lane of which gets them.
 CUDA_FN loss_sums loss_total(const loss_sums *parts, int pieces, float *out) {
     loss_sums s = {0, 0};
 #pragma unroll 4

@@ -469,7 +469,7 @@ static bool add_confusion(rows_compiler *r, const call *c) {
     return true;
 }
 
-// A tally belongs to a loss of this program, whose sum the last block has in hand.
+// A tally belongs to a loss of this program, whose sum is formed behind it.
 static bool add_tally(rows_compiler *r, const call *c) {
     rows_instr *loss = NULL;
     for (int k = 0; k < r->tails; k++)

@@ -284,12 +284,12 @@ static double products(const graph *g, int64_t batch) {
     return sum;
 }
 
-// 6.4e10 of them are ten milliseconds of a fast card, and two hundred of a slow one. As many steps as leave the fewest
+// 4e10 of them are some six milliseconds of a fast card, and fifty of a slow one. As many steps as leave the fewest
 // recordings to start, single steps among them.
 int exec_together(const device *d, const graph *g, int64_t batch, int64_t steps) {
     enum { MOST = 64, LEAST = 8 };
     double all = products(g, batch);
-    int64_t most = all * MOST < 6.4e10 ? MOST : (int64_t)(6.4e10 / all), best = 0, fewest = steps;
+    int64_t most = all * MOST < 4e10 ? MOST : (int64_t)(4e10 / all), best = 0, fewest = steps;
     for (int64_t n = 2; n <= most && most >= LEAST; n++) {
         if (steps / n + steps % n >= fewest) continue;
         fewest = steps / n + steps % n;

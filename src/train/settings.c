@@ -491,6 +491,10 @@ static bool read_outputs(const config *c, const dataset *d, model_spec *m, err *
     bool forecasts = settings_forecasts(&s, d);
     if (!forecasts && !d->label) return config_fail(c, "train.loss", e, "is for classes; the data have only targets");
     if (forecasts && !d->target) return config_fail(c, "train.loss", e, "is for forecasts; the data have no targets");
+    if (forecasts && config_is(c, "train.class_weights", "balanced"))
+        return config_fail(c, "train.class_weights", e, "weighs classes, and this run forecasts; leave it out");
+    if (forecasts && config_real(c, "train.label_smoothing") > 0)
+        return config_fail(c, "train.label_smoothing", e, "is of classes, and this run forecasts; leave it out");
     if (forecasts && s.level == LEVEL_ON && !is_series(d))
         return config_fail(c, "data.level", e, "is of one series alone; these data have more");
     if (s.loss == LOSS_MASE && !is_series(d))

@@ -325,7 +325,7 @@ static bool train_epoch(trainer *t, const watcher *w, bool *go_on, err *e) {
 
 // No step of the epoch had a finite gradient: none changed the weights, and none will. fp16 has its own rule.
 static bool has_diverged(const trainer *t, const double clip[CLIP_COUNT], const score *validation) {
-    int64_t effective = t->s.batch_size * t->s.accumulation, steps = (t->split.train.count + effective - 1) / effective;
+    int64_t effective = t->s.batch_size * t->s.accumulation, steps = (samples_done(t) + effective - 1) / effective;
     if (t->j->precision == PRECISION_FP16 || isfinite(validation->loss)) return false;
     return clip[CLIP_IN_A_ROW] >= (double)steps;
 }

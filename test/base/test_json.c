@@ -87,7 +87,7 @@ static void prints_one_line(void **state) {
     size_t n = fread(text, 1, sizeof text - 1, f);
     text[n] = 0;
     assert_string_equal(
-        text, "{\"zeta\":0.1,\"alpha\":0.333333333,\"bad\":null,\"worse\":null,\"n\":343000,\"text\":\"a\\nb\"}\n");
+        text, "{\"zeta\":0.1,\"alpha\":0.3333333333333,\"bad\":null,\"worse\":null,\"n\":343000,\"text\":\"a\\nb\"}\n");
     fclose(f);
 }
 

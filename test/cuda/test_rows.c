@@ -505,7 +505,7 @@ static void test_warps_run_out(void **state) {
     free(l);
 }
 
-// The last block adds a loss and tallies it at once; each loss has one tally.
+// A loss is added and tallied behind the program; each loss has one tally.
 static void test_tally_joins_its_loss(void **state) {
     (void)state;
     list *l = list_new();

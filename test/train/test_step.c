@@ -264,8 +264,27 @@ static void epochs_end_with_single_steps(void **state) {
     free(many.weights);
 }
 
+// How many steps a recording has, for small products and for large ones.
+static void recordings_are_few(void **state) {
+    (void)state;
+    device far = cpu_device;
+    rig r;
+    far.host_memory = false;
+    rig_open(&r, &cpu_device, 1, "model.kind=mlp train.batch_size=64");
+    for (int64_t steps = 0; steps < 300; steps++) {
+        int64_t runs, rest, n = exec_together(&far, r.job.g, 64, steps);
+        fewest_plays(steps, &runs, &rest);
+        assert_int_equal(n ? steps / n + steps % n : steps, runs + rest);
+    }
+    assert_int_equal(exec_together(&far, r.job.g, 64, INT64_MAX / 64 * 64), 64);
+    assert_int_equal(exec_together(&far, r.job.g, 100000000, 300), 0);
+    assert_int_equal(exec_together(&cpu_device, r.job.g, 64, 300), 0);
+    rig_close(&r);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(recordings_are_few),
         cmocka_unit_test(splits_give_equal_gradients),
         cmocka_unit_test(tail_rows_contribute_nothing),
         cmocka_unit_test(normaliser_is_the_sum_of_class_weights),
