@@ -2,6 +2,8 @@
 #ifndef TRADEWIND_TEST_CLI_PROGRAM_H
 #define TRADEWIND_TEST_CLI_PROGRAM_H
 
+#include "base/json.h"
+
 #include <stdbool.h>
 #include <sys/types.h>
 
@@ -28,6 +30,10 @@ void matches(const char *path, const char *pattern);
 void is_empty(const char *path);
 
 void put_text(const char *path, const char *text);
+
+// The last line of the file out, parsed, which the caller gives back; and a number of it, which must be there.
+json_t *last_line(void);
+double number(const char *key);
 
 // Fails the test unless the program ended with status 2, one line on stderr that matches, and nothing on stdout.
 void complains(int status, const char *pattern);
