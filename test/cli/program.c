@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -74,6 +75,19 @@ bool file_holds(const char *path, const char *text) {
     bool found = strstr(all, text) != NULL;
     free(all);
     return found;
+}
+
+void same_bytes(const char *a, const char *b) {
+    char command[256];
+    snprintf(command, sizeof command, "cmp -s %s %s", a, b);
+    if (system(command) != 0) fail_msg("%s and %s differ", a, b);
+}
+
+void wait_for(const char *path, const char *text) {
+    double until = support_seconds() + 120;
+    while (!file_holds(path, text) && support_seconds() < until)
+        nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
+    if (!file_holds(path, text)) fail_msg("%s never held %s", path, text);
 }
 
 void is_empty(const char *path) {

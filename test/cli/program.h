@@ -29,6 +29,12 @@ bool file_holds(const char *path, const char *text);
 void matches(const char *path, const char *pattern);
 void is_empty(const char *path);
 
+// Fails the test unless two files are the same.
+void same_bytes(const char *a, const char *b);
+
+// Waits until a file holds a text; after two minutes it fails the test.
+void wait_for(const char *path, const char *text);
+
 void put_text(const char *path, const char *text);
 
 // The last line of the file out, parsed, which the caller gives back; and a number of it, which must be there.
