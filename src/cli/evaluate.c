@@ -117,8 +117,8 @@ static bool score_members(trained *t, score *s, err *e) {
 
 static bool evaluate_classes(trained *t, bool json, err *e) {
     score *s = calloc(1, sizeof *s);
-    bool ok = s || err_run(e, "out of memory for a score");
-    ok = ok && (t->members ? score_members(t, s, e) : trainer_evaluate(t->trainer, t->samples, s, e));
+    if (!s) return err_run(e, "out of memory for a score");
+    bool ok = t->members ? score_members(t, s, e) : trainer_evaluate(t->trainer, t->samples, s, e);
     if (ok && json)
         print_json(t, s);
     else if (ok)
@@ -206,7 +206,8 @@ static bool judge_test(trained *t, const panel *p, series_score *of, err *e) {
     const setup *s = &t->s;
     int64_t H = s->data->target_width, width = trainer_width(t->trainer);
     float *future = malloc((size_t)(s->data->samples * H) * sizeof *future), *all = trained_predict(t, e);
-    bool ok = all && (future || err_run(e, "out of memory for the test"));
+    bool ok = all && future;
+    if (!future) err_run(e, "out of memory for the test");
     for (int64_t i = 0; ok && i < s->data->samples; i++) {
         const double *value = p->value + p->offset[panel_find(p, s->data->panel_names[i])];
         for (int64_t h = 0; h < H; h++) future[i * H + h] = (float)value[h];

@@ -138,7 +138,7 @@ static void print_row(const answers *a, int64_t i, FILE *f) {
     if (d->time) fprintf(f, ",%s", when_text(when, sizeof when, d->time[sample]));
     if (d->panel && !a->future) fputc(',', f);
     if (d->panel) print_name(a->name[i], f);
-    if (!a->t->s.job.forecasts) {
+    if (a->choice) {
         if (d->label) fprintf(f, ",%d", (int)d->label[sample]);
         fprintf(f, ",%d", (int)a->choice[i]);
     } else if (!a->future) {

@@ -438,6 +438,15 @@ static void conclude_ensemble(const cli_options *o, const membership *m, bool in
         printf("ensemble  %s: %d members, which evaluate and predict take together\n", m->dir, m->of);
 }
 
+static bool could_train(const setup *s, bool begins, err *e) {
+    if (!setup_fits(s, e) || !settings_metric(s->config, settings_task(&s->settings, s->data), e)) return false;
+    if (!begins || !s->settings.init_from) return true;
+    trainer *t = trainer_new(s->device, s->queue, &s->job, s->data, &s->split, &s->settings, e);
+    bool ok = t && trainer_load(t, s->settings.init_from, e);
+    trainer_free(t);
+    return ok;
+}
+
 // What follows from the description and the machine, the same for all members. A mistake in the description is found
 // here, before the directory is touched: also a seed of the last member that no description may have.
 static char *plan_ensemble(const cli_options *o, const setup *all, err *e) {
@@ -449,8 +458,7 @@ static char *plan_ensemble(const cli_options *o, const setup *all, err *e) {
     if (!give_orders(&by, o, all, &last, e)) return NULL;
     if (!(config = describe(&by.o, &why))) err_input(e, "member %d: %s", last.number, why.text);
     if (config && setup_open(&s, o, e)) {
-        bool ok = setup_fits(&s, e) && settings_metric(s.config, settings_task(&s.settings, s.data), e);
-        plan = ok ? texts_plan(&s, e) : NULL;
+        plan = could_train(&s, !cli_given(o, "--resume"), e) ? texts_plan(&s, e) : NULL;
         setup_close(&s);
     }
     free(config);
@@ -490,7 +498,7 @@ static bool goes_on(const cli_options *o, const setup *all, const char *plan, er
     as.word[as.words++] = word;
     char *config = describe(&as, e);
     bool ok = config && members_same(m.dir, config, NULL, e);
-    for (m.number = 1; ok && m.number <= m.of; m.number++) ok = member_goes_on(o, all, &m, plan, e);
+    for (m.number = 1; ok && m.number <= all->settings.ensemble; m.number++) ok = member_goes_on(o, all, &m, plan, e);
     free(config);
     return ok;
 }

@@ -366,7 +366,7 @@ static const char *const *decode_all(const npz *z, const npz_entry *n, zip_strea
     const npy_header *h = &n->header;
     const char **text = arena_array(a, (size_t)h->count, sizeof *text);
     int64_t item = h->count ? h->item : 0; // a list of none may claim any size for it
-    unsigned char *data = malloc((size_t)(item > h->head ? item : h->head));
+    unsigned char *data = malloc((size_t)(item > h->head ? item : h->head) + 1);
     char *out = malloc((size_t)(h->type == NPY_TEXT ? item : 4 * item) + 1);
     bool ok = (data && out) || err_run(e, "%s: no memory to read %s", z->path, n->name);
     ok = ok && zip_stream_read(s, data, (uint64_t)h->head, e);

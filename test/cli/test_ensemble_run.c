@@ -94,6 +94,8 @@ static void beginning_anew_moves_everything(void **state) {
     put_description();
     assert_int_equal(RUN("train", "run.yaml", "-q"), 0);
     shell("cp -r made was");
+    complains(RUN("train", "run.yaml", "train.init_from=none.safetensors"), ".*none\\.safetensors: .*No such file.*");
+    same_bytes("made/member_3/best.safetensors", "was/member_3/best.safetensors");
     const char *anew[] = {
         "train", "run.yaml", "train.ensemble=2", "train.epochs=20000", "train.patience=20000", "train.seed=8", NULL};
     pid_t child = program_start("one", anew);
