@@ -50,12 +50,16 @@ static json_t *matrix_json(const score *s, int K) {
     return all;
 }
 
+static int member_count(const trained *t) {
+    return t->members ? t->members : 1;
+}
+
 static void print_json(const trained *t, const score *s) {
-    json_line(stdout,
-        json_pack("{s:s, s:s, s:s, s:I, s:o, s:o, s:o, s:o, s:o, s:o}", "weights", t->weights, "data", t->s.data->name,
-            "part", t->part, "samples", (json_int_t)s->samples, "loss", json_number(s->loss), "accuracy",
-            json_number(s->accuracy), "mcc", json_number(s->mcc), "macro_f1", json_number(s->macro_f1), "classes",
-            classes_json(t->s.data, s), "confusion", matrix_json(s, t->s.data->classes)));
+    json_line(stdout, json_pack("{s:s, s:i, s:s, s:s, s:I, s:o, s:o, s:o, s:o, s:o, s:o}", "weights", t->weights,
+                          "members", member_count(t), "data", t->s.data->name, "part", t->part, "samples",
+                          (json_int_t)s->samples, "loss", json_number(s->loss), "accuracy", json_number(s->accuracy),
+                          "mcc", json_number(s->mcc), "macro_f1", json_number(s->macro_f1), "classes",
+                          classes_json(t->s.data, s), "confusion", matrix_json(s, t->s.data->classes)));
 }
 
 static void print_matrix(const dataset *d, const score *s) {
@@ -113,8 +117,8 @@ static bool score_members(trained *t, score *s, err *e) {
 
 static bool evaluate_classes(trained *t, bool json, err *e) {
     score *s = calloc(1, sizeof *s);
-    bool ok = s || err_run(e, "out of memory for a score");
-    ok = ok && (t->members ? score_members(t, s, e) : trainer_evaluate(t->trainer, t->samples, s, e));
+    if (!s) return err_run(e, "out of memory for a score");
+    bool ok = t->members ? score_members(t, s, e) : trainer_evaluate(t->trainer, t->samples, s, e);
     if (ok && json)
         print_json(t, s);
     else if (ok)
@@ -165,9 +169,8 @@ static bool evaluate_forecasts(trained *t, bool json, err *e) {
     ok = ok && (t->members || trainer_evaluate(t->trainer, t->samples, whole, e));
     double loss = t->members || !ok ? NAN : whole->loss;
     if (ok && json) {
-        json_t *line = json_pack("{s:s, s:i, s:s, s:s, s:I, s:o}", "weights", t->weights, "members",
-            t->members ? t->members : 1, "data", s->data->name, "part", t->part, "samples",
-            (json_int_t)t->samples.count, "loss", json_number(loss));
+        json_t *line = json_pack("{s:s, s:i, s:s, s:s, s:I, s:o}", "weights", t->weights, "members", member_count(t),
+            "data", s->data->name, "part", t->part, "samples", (json_int_t)t->samples.count, "loss", json_number(loss));
         tell_forecasts_json(line, &of);
     } else if (ok) {
         print_head(t);
@@ -203,7 +206,8 @@ static bool judge_test(trained *t, const panel *p, series_score *of, err *e) {
     const setup *s = &t->s;
     int64_t H = s->data->target_width, width = trainer_width(t->trainer);
     float *future = malloc((size_t)(s->data->samples * H) * sizeof *future), *all = trained_predict(t, e);
-    bool ok = all && (future || err_run(e, "out of memory for the test"));
+    bool ok = all && future;
+    if (!future) err_run(e, "out of memory for the test");
     for (int64_t i = 0; ok && i < s->data->samples; i++) {
         const double *value = p->value + p->offset[panel_find(p, s->data->panel_names[i])];
         for (int64_t h = 0; h < H; h++) future[i * H + h] = (float)value[h];
@@ -224,8 +228,8 @@ static bool evaluate_test(trained *t, const char *path, bool json, err *e) {
     bool ok = check_test(t, &p, path, e) && judge_test(t, &p, &of, e);
     if (ok && json)
         tell_forecasts_json(json_pack("{s:s, s:i, s:s, s:s, s:I, s:I}", "weights", t->weights, "members",
-                                t->members ? t->members : 1, "data", t->s.data->name, "test", path, "series",
-                                (json_int_t)p.series, "horizon", (json_int_t)t->s.data->target_width),
+                                member_count(t), "data", t->s.data->name, "test", path, "series", (json_int_t)p.series,
+                                "horizon", (json_int_t)t->s.data->target_width),
             &of);
     if (ok && !json) {
         printf("weights   %s", t->weights);

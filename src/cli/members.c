@@ -1,23 +1,32 @@
 #include "cli/members.h"
 
 #include "base/file.h"
+#include "run/checkpoint.h"
 #include "run/outline.h"
-#include "run/run.h"
+#include "train/keeper.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
-enum { CONFIG_MOST = 1 << 20 };
+enum { TEXT_MOST = 1 << 20 };
 
-int members_of(const char *dir) {
+// A text of a directory, which the caller frees; NULL where it cannot be read.
+static char *text_of(const char *dir, const char *name) {
     err unused;
     size_t bytes;
-    char *path = run_path(dir, "config.yaml"), *text = file_read(path, CONFIG_MOST, &bytes, &unused);
+    char *path = run_path(dir, name), *text = file_read(path, TEXT_MOST, &bytes, &unused);
+    free(path);
+    return text;
+}
+
+int members_of(const char *dir) {
+    char *text = text_of(dir, "config.yaml");
     char *value = text ? outline_value(text, "train.ensemble") : NULL;
     int n = value ? atoi(value) : 0;
     free(value);
     free(text);
-    free(path);
     return n > 1 && n <= MEMBERS_MOST ? n : 0;
 }
 
@@ -25,4 +34,47 @@ char *members_dir(const char *dir, int k) {
     char name[32];
     snprintf(name, sizeof name, "member_%d", k);
     return run_path(dir, name);
+}
+
+static void pass_over(void *arg, const char *why) {
+    (void)arg;
+    (void)why;
+}
+
+bool members_begun(const char *dir) {
+    err unused;
+    char *path = NULL;
+    safetensors *f = run_is(dir) ? checkpoint_newest(dir, pass_over, NULL, &path, &unused) : NULL;
+    bool there = f != NULL;
+    if (f) safetensors_close(f);
+    free(path);
+    return there;
+}
+
+bool members_done(const char *dir, const char *config, const char *plan) {
+    store_summary sum;
+    err unused;
+    char differs[64], *db = run_path(dir, "run.db"), *weights = run_path(dir, "best.safetensors");
+    char *was = text_of(dir, "config.yaml"), *planned = text_of(dir, "plan.yaml");
+    bool done = was && planned && access(weights, F_OK) == 0 && store_read(db, &sum, &unused) &&
+                strcmp(sum.status, "done") == 0 && outline_compare(was, config, NULL, differs, sizeof differs) == 0 &&
+                outline_compare(planned, plan, NULL, differs, sizeof differs) == 0;
+    free(db);
+    free(weights);
+    free(was);
+    free(planned);
+    return done;
+}
+
+bool members_same(const char *dir, const char *config, const char *plan, err *e) {
+    char differs[700], *was = text_of(dir, "config.yaml"), *planned = plan ? text_of(dir, "plan.yaml") : NULL;
+    const char *of = NULL;
+    if (was && keeper_differs(was, config, differs, sizeof differs))
+        of = "description";
+    else if (planned && outline_compare(planned, plan, NULL, differs, sizeof differs))
+        of = "plan";
+    free(was);
+    free(planned);
+    return !of || err_input(e, "%s: was made under another %s: %s; put that back, or train without --resume", dir, of,
+                      differs);
 }

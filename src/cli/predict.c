@@ -18,7 +18,7 @@ typedef struct {
     bool future;       // there are no targets yet
     int64_t width;     // columns of an answer: classes, or quantiles times horizon
     float *answer;     // [count, width] probabilities or forecasts
-    int32_t *choice;   // [count] the likeliest class
+    int32_t *choice;   // [count] the likeliest class; NULL of forecasts
     int64_t *sample;   // [count]
     const char **name; // [count] of the sample's series, or NULL
 } answers;
@@ -30,10 +30,11 @@ static bool ends_with(const char *path, const char *ending) {
 
 static bool take_memory(answers *a, err *e) {
     size_t n = (size_t)a->samples.count;
-    a->choice = malloc(n * sizeof *a->choice);
+    bool classes = !a->t->s.job.forecasts;
+    if (classes) a->choice = malloc(n * sizeof *a->choice);
     a->sample = malloc(n * sizeof *a->sample);
     a->name = malloc(n * sizeof *a->name);
-    return (a->choice && a->sample && a->name) || err_run(e, "out of memory for %zu samples", n);
+    return ((a->choice || !classes) && a->sample && a->name) || err_run(e, "out of memory for %zu samples", n);
 }
 
 static void choose(answers *a) {
@@ -42,6 +43,11 @@ static void choose(answers *a) {
         a->choice[i] = 0;
         for (int k = 1; k < a->width; k++)
             if (p[k] > p[a->choice[i]]) a->choice[i] = k;
+    }
+}
+
+static void name_samples(answers *a) {
+    for (int64_t i = 0; i < a->samples.count; i++) {
         a->sample[i] = a->samples.first + i;
         if (a->data->panel) a->name[i] = a->data->panel_names[dataset_panel_of(a->data, a->sample[i])];
     }
@@ -132,7 +138,7 @@ static void print_row(const answers *a, int64_t i, FILE *f) {
     if (d->time) fprintf(f, ",%s", when_text(when, sizeof when, d->time[sample]));
     if (d->panel && !a->future) fputc(',', f);
     if (d->panel) print_name(a->name[i], f);
-    if (!a->t->s.job.forecasts) {
+    if (a->choice) {
         if (d->label) fprintf(f, ",%d", (int)d->label[sample]);
         fprintf(f, ",%d", (int)a->choice[i]);
     } else if (!a->future) {
@@ -188,7 +194,8 @@ static bool run(const cli_options *o, err *e) {
     answers a = {.t = &t, .data = t.s.data, .samples = t.samples, .future = strcmp(t.part, "future") == 0};
     a.width = trainer_width(t.trainer);
     bool ok = take_memory(&a, e) && (a.answer = trained_predict(&t, e));
-    if (ok) choose(&a);
+    if (ok && a.choice) choose(&a);
+    if (ok) name_samples(&a);
     ok = ok && (npz ? write_npz(&a, path, e) : write_csv(&a, path, e));
     if (ok) tell(o, &a, path);
     free(a.answer);

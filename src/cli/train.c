@@ -1,14 +1,11 @@
 // tradewind train: trains or goes on with a run, shows progress, and leaves everything in the run's directory.
 #include "base/clock.h"
-#include "base/file.h"
 #include "base/json.h"
 #include "base/term.h"
 #include "cli/cli.h"
 #include "cli/members.h"
 #include "cli/setup.h"
 #include "cli/texts.h"
-#include "run/checkpoint.h"
-#include "run/outline.h"
 #include "train/keeper.h"
 #include "train/metric.h"
 #include "train/series.h"
@@ -304,10 +301,15 @@ static bool prepare(view *v, err *e) {
     return (!resume || keeper_resume(v->keeper, tell_line, v, e)) && keeper_describe(v->keeper, e);
 }
 
+static void tell_moved(const cli_options *o, const run *r) {
+    if (!run_moved(r) || o->quiet || o->json) return;
+    printf("earlier   files of another run here are now in %s/earlier\n", run_dir(r));
+}
+
 static void print_start(const view *v) {
     if (v->o->quiet || v->o->json) return;
     setup_print(v->s, stdout);
-    if (run_moved(v->run)) printf("earlier   files of another run here are now in %s/earlier\n", run_dir(v->run));
+    tell_moved(v->o, v->run);
     if (v->o->verbose) plan_print(exec_plan(trainer_exec(v->trainer), true), v->s->job.g, stdout);
     fflush(stdout);
 }
@@ -370,35 +372,8 @@ static bool train_run(const cli_options *o, const membership *member, bool *inte
 
 // Ensembles
 
-static void pass_over(void *arg, const char *why) {
-    (void)arg;
-    (void)why;
-}
-
-static bool has_checkpoint(const char *dir) {
-    err unused;
-    char *path = NULL;
-    safetensors *f = run_is(dir) ? checkpoint_newest(dir, pass_over, NULL, &path, &unused) : NULL;
-    bool there = f != NULL;
-    if (f) safetensors_close(f);
-    free(path);
-    return there;
-}
-
-// A member under the same description gives the same bits: it need not be trained again.
-static bool is_done(const char *dir, const setup *described) {
-    store_summary sum;
-    err unused;
-    size_t bytes;
-    char differs[64], *db = run_path(dir, "run.db"), *path = run_path(dir, "config.yaml");
-    char *was = file_read(path, 1 << 20, &bytes, &unused), *is = texts_config(described, &unused);
-    bool done = was && is && store_read(db, &sum, &unused) && strcmp(sum.status, "done") == 0 &&
-                outline_compare(was, is, NULL, differs, sizeof differs) == 0;
-    free(db);
-    free(path);
-    free(was);
-    free(is);
-    return done;
+static uint64_t member_seed(const setup *all, const membership *m) {
+    return all->settings.seed + (uint64_t)m->number - 1;
 }
 
 static void tell_member(const cli_options *o, const membership *m, uint64_t seed, bool done) {
@@ -411,31 +386,48 @@ static void tell_member(const cli_options *o, const membership *m, uint64_t seed
     fflush(stdout);
 }
 
-// Trains one member, or goes on with it, or passes it over where that has been done.
-static bool train_member(const cli_options *o, const setup *all, const membership *m, bool *interrupted, err *e) {
+// What a member is trained by: the ensemble's words and its own behind them, which point into it.
+typedef struct {
+    cli_options o;
     char seed[64], dir[4352];
+} orders;
+
+static bool give_orders(orders *to, const cli_options *o, const setup *all, const membership *m, err *e) {
+    const char *const own[] = {to->seed, to->dir, "train.ensemble=1"};
+    const int count = sizeof own / sizeof *own;
     char *path = members_dir(m->dir, m->number);
-    uint64_t own = all->settings.seed + (uint64_t)m->number - 1;
-    cli_options as = *o;
-    setup described;
-    snprintf(seed, sizeof seed, "train.seed=%llu", (unsigned long long)own);
-    bool fits = (size_t)snprintf(dir, sizeof dir, "run.dir=%s", path) < sizeof dir && o->words + 3 <= WORDS_MOST;
-    bool ok = fits || err_input(e, "too many words, or too long a run.dir");
-    as.seed = NULL;
-    if (ok) {
-        as.word[as.words++] = seed;
-        as.word[as.words++] = dir;
-        as.word[as.words++] = "train.ensemble=1";
-    }
-    if (ok && (ok = setup_describe(&described, &as, e))) {
-        bool resume = cli_given(o, "--resume") && has_checkpoint(path), done = resume && is_done(path, &described);
-        setup_close(&described);
-        tell_member(o, m, own, done);
-        if (!resume) as.owns = 0; // --resume, the one option of its own, would find nothing here
-        ok = done || train_run(&as, m, interrupted, e);
-    }
+    to->o = *o;
+    to->o.seed = NULL;
+    snprintf(to->seed, sizeof to->seed, "train.seed=%llu", (unsigned long long)member_seed(all, m));
+    bool fits = (size_t)snprintf(to->dir, sizeof to->dir, "run.dir=%s", path) < sizeof to->dir;
     free(path);
-    return ok;
+    if (!fits || o->words + count > WORDS_MOST) return err_input(e, "too many words, or too long a run.dir");
+    for (int i = 0; i < count; i++) to->o.word[to->o.words++] = own[i];
+    return true;
+}
+
+// The description that words ask for, complete; the caller frees it.
+static char *describe(const cli_options *o, err *e) {
+    setup s;
+    if (!setup_describe(&s, o, e)) return NULL;
+    char *text = texts_config(&s, e);
+    setup_close(&s);
+    return text;
+}
+
+// Trains one member, or goes on with it, or passes it over where that has been done.
+static bool train_member(
+    const cli_options *o, const setup *all, const membership *m, const char *plan, bool *interrupted, err *e) {
+    orders by;
+    char *config = give_orders(&by, o, all, m, e) ? describe(&by.o, e) : NULL;
+    if (!config) return false;
+    char *dir = members_dir(m->dir, m->number);
+    bool resume = cli_given(o, "--resume") && members_begun(dir), done = resume && members_done(dir, config, plan);
+    free(dir);
+    free(config);
+    tell_member(o, m, member_seed(all, m), done);
+    if (!resume) by.o.owns = 0; // --resume, the one option of its own, would find nothing here
+    return done || train_run(&by.o, m, interrupted, e);
 }
 
 static void conclude_ensemble(const cli_options *o, const membership *m, bool interrupted) {
@@ -446,30 +438,102 @@ static void conclude_ensemble(const cli_options *o, const membership *m, bool in
         printf("ensemble  %s: %d members, which evaluate and predict take together\n", m->dir, m->of);
 }
 
-// A mistake in the description is found before the directory is touched.
-static bool could_run(const cli_options *o, err *e) {
+static bool could_train(const setup *s, bool begins, err *e) {
+    if (!setup_fits(s, e) || !settings_metric(s->config, settings_task(&s->settings, s->data), e)) return false;
+    if (!begins || !s->settings.init_from) return true;
+    trainer *t = trainer_new(s->device, s->queue, &s->job, s->data, &s->split, &s->settings, e);
+    bool ok = t && trainer_load(t, s->settings.init_from, e);
+    trainer_free(t);
+    return ok;
+}
+
+// What follows from the description and the machine, the same for all members. A mistake in the description is found
+// here, before the directory is touched: also a seed of the last member that no description may have.
+static char *plan_ensemble(const cli_options *o, const setup *all, err *e) {
+    membership last = {.dir = all->settings.dir, .number = all->settings.ensemble, .of = all->settings.ensemble};
+    orders by;
     setup s;
-    if (!setup_open(&s, o, e)) return false;
-    bool ok = setup_fits(&s, e) && settings_metric(s.config, settings_task(&s.settings, s.data), e);
-    setup_close(&s);
+    err why;
+    char *config = NULL, *plan = NULL;
+    if (!give_orders(&by, o, all, &last, e)) return NULL;
+    if (!(config = describe(&by.o, &why))) err_input(e, "member %d: %s", last.number, why.text);
+    if (config && setup_open(&s, o, e)) {
+        plan = could_train(&s, !cli_given(o, "--resume"), e) ? texts_plan(&s, e) : NULL;
+        setup_close(&s);
+    }
+    free(config);
+    return plan;
+}
+
+// Whether what a member has saved is of its description and the plan. Where it cannot go on anyway it begins anew.
+static bool member_goes_on(const cli_options *o, const setup *all, const membership *m, const char *plan, err *e) {
+    orders by;
+    err why;
+    char *config = give_orders(&by, o, all, m, e) ? describe(&by.o, e) : NULL, *dir = members_dir(m->dir, m->number);
+    bool ok = config != NULL;
+    if (ok && !members_same(dir, config, plan, &why) && members_begun(dir)) {
+        *e = why;
+        ok = false;
+    }
+    free(config);
+    free(dir);
+    return ok;
+}
+
+// Whether the directory holds an ensemble that can go on like this: under its own description, but for keys that may
+// change and for members added.
+static bool goes_on(const cli_options *o, const setup *all, const char *plan, err *e) {
+    membership m = {.dir = all->settings.dir, .of = members_of(all->settings.dir)};
+    char word[64];
+    cli_options as = *o;
+    if (!m.of && run_is(m.dir))
+        return err_input(e, "%s: holds a single run; set train.ensemble back to 1, or train without --resume", m.dir);
+    if (!m.of) return err_input(e, "%s: there is no run to resume; leave --resume out to begin one", m.dir);
+    if (all->settings.ensemble < m.of)
+        return err_input(e,
+            "%s: has %d members, to which more can be added; leave train.ensemble=%d out, or train "
+            "without --resume",
+            m.dir, m.of, all->settings.ensemble);
+    snprintf(word, sizeof word, "train.ensemble=%d", m.of);
+    as.word[as.words++] = word;
+    char *config = describe(&as, e);
+    bool ok = config && members_same(m.dir, config, NULL, e);
+    for (m.number = 1; ok && m.number <= all->settings.ensemble; m.number++) ok = member_goes_on(o, all, &m, plan, e);
+    free(config);
+    return ok;
+}
+
+static bool train_members(const cli_options *o, const setup *all, run *r, const char *plan, err *e) {
+    membership m = {.dir = all->settings.dir, .of = all->settings.ensemble};
+    bool ok = true, interrupted = false;
+    char *description = run_path(m.dir, "config.yaml");
+    cli_options by = *o;
+    by.word[0] = description; // the file that was given may change, or may have been moved, before the last member
+    while (ok && !interrupted && m.number < m.of) {
+        m.number++;
+        ok = train_member(&by, all, &m, plan, &interrupted, e);
+    }
+    free(description);
+    const char *failed = !ok && e->kind == ERR_RUN ? "failed" : "stopped";
+    store_status(run_store(r), ok && !interrupted ? "done" : failed, ok ? "" : e->text);
+    if (ok) conclude_ensemble(o, &m, interrupted);
     return ok;
 }
 
 static bool train_ensemble(const cli_options *o, const setup *all, err *e) {
-    membership m = {.dir = all->settings.dir, .of = all->settings.ensemble};
-    bool interrupted = false, resume = cli_given(o, "--resume") != NULL;
-    char *config = could_run(o, e) ? texts_config(all, e) : NULL;
-    run *r = !config ? NULL : resume ? run_resume(m.dir, e) : run_begin(m.dir, e);
-    bool ok = r && run_write(r, "config.yaml", config, e);
-    if (ok) store_run(run_store(r), TRADEWIND_VERSION, config, "");
-    while (ok && !interrupted && m.number < m.of) {
-        m.number++;
-        ok = train_member(o, all, &m, &interrupted, e);
+    const char *dir = all->settings.dir;
+    bool resume = cli_given(o, "--resume") != NULL;
+    char *plan = plan_ensemble(o, all, e), *config = plan ? texts_config(all, e) : NULL;
+    run *r = !config ? NULL : resume ? run_resume(dir, e) : run_begin(dir, e);
+    bool ok = r && (!resume || goes_on(o, all, plan, e)) && run_write(r, "config.yaml", config, e);
+    if (ok) {
+        store_run(run_store(r), TRADEWIND_VERSION, config, "");
+        tell_moved(o, r);
+        ok = train_members(o, all, r, plan, e);
     }
-    if (r) store_status(run_store(r), !ok ? "failed" : interrupted ? "stopped" : "done", ok ? "" : e->text);
-    if (ok) conclude_ensemble(o, &m, interrupted);
     run_close(r);
     free(config);
+    free(plan);
     return ok;
 }
 

@@ -39,24 +39,32 @@ static char *member_weights(const char *ensemble, int k) {
     return path;
 }
 
+// Whether a run.db says that its run is not at its end. One that cannot be read says nothing: it may be lost.
+static bool is_unfinished(const char *dir) {
+    store_summary sum;
+    err unused;
+    char *db = run_path(dir, "run.db");
+    bool unfinished = store_read(db, &sum, &unused) && strcmp(sum.status, "done") != 0;
+    free(db);
+    return unfinished;
+}
+
+static bool is_trained(const char *ensemble, int k) {
+    struct stat st;
+    char *dir = members_dir(ensemble, k), *weights = member_weights(ensemble, k);
+    bool is = stat(weights, &st) == 0 && !is_unfinished(dir);
+    free(dir);
+    free(weights);
+    return is;
+}
+
 // An ensemble's first member stands for all until the others are asked.
 static bool find_members(trained *t, const char *word, char **dir, char **weights, err *e) {
-    struct stat st;
-    store_summary sum;
-    char *db = run_path(word, "run.db");
-    bool read = store_read(db, &sum, e);
-    free(db);
-    if (!read) return false;
-    if (strcmp(sum.status, "done") != 0)
+    bool all = !is_unfinished(word);
+    for (int k = 1; all && k <= t->members; k++) all = is_trained(word, k);
+    if (!all)
         return err_input(
             e, "%s: its members are not all trained; go on with `tradewind train %s/config.yaml --resume`", word, word);
-    for (int k = 1; k <= t->members; k++) {
-        char *path = member_weights(word, k);
-        bool there = stat(path, &st) == 0;
-        if (!there) err_input(e, "%s: is not there; train the ensemble to its end with --resume", path);
-        free(path);
-        if (!there) return false;
-    }
     *dir = members_dir(word, 1);
     *weights = member_weights(word, 1);
     return true;

@@ -9,7 +9,7 @@
 enum {
     STAGE = 1 << 16,        // bytes of a stream's buffers
     HELD_MOST = 256 << 20,  // of an array that must be in memory to be put in order
-    TEXT_MOST = 16 << 20,   // of strings
+    TEXT_MOST = 16 << 20,   // of strings that are packed into a smaller file
     STRINGS_MOST = 1 << 20, // and how many
 };
 
@@ -345,46 +345,52 @@ bool npz_read(const npz *z, const npz_entry *n, const char *field, npy_type to, 
 
 // Strings
 
-// One string of `item` bytes, without the NULs behind it, as UTF-8.
-static const char *decode(const unsigned char *p, const npy_header *h, arena *a) {
+// One string of `item` bytes, without the NULs behind it, as UTF-8 in `out`, where a character takes 4 bytes at most.
+static bool decode(const unsigned char *p, const npy_header *h, char *out) {
     int64_t step = h->type == NPY_TEXT ? 4 : 1, length = h->item / step, used = 0;
-    char *out = arena_take(a, (size_t)length * 4 + 1);
     for (int64_t i = 0; i < length; i++) {
         const unsigned char *q = p + i * step;
         uint32_t c = q[0];
         if (step == 4) npy_convert(NPY_U32, h->swapped, q, NPY_U32, &c, 1);
         int n = npy_utf8_put(c, out + used);
-        if (!n) return NULL;
+        if (!n) return false;
         used += n;
     }
     while (used && !out[used - 1]) used--;
-    return (int64_t)strlen(out) == used ? out : NULL;
+    out[used] = 0;
+    return (int64_t)strlen(out) == used;
+}
+
+// The strings one after the other, so that memory is taken for what they are, not for the longest as often.
+static const char *const *decode_all(const npz *z, const npz_entry *n, zip_stream *s, arena *a, err *e) {
+    const npy_header *h = &n->header;
+    const char **text = arena_array(a, (size_t)h->count, sizeof *text);
+    int64_t item = h->count ? h->item : 0; // a list of none may claim any size for it
+    unsigned char *data = malloc((size_t)(item > h->head ? item : h->head) + 1);
+    char *out = malloc((size_t)(h->type == NPY_TEXT ? item : 4 * item) + 1);
+    bool ok = (data && out) || err_run(e, "%s: no memory to read %s", z->path, n->name);
+    ok = ok && zip_stream_read(s, data, (uint64_t)h->head, e);
+    for (int64_t i = 0; ok && i < h->count; i++) {
+        ok = !item || zip_stream_read(s, data, (uint64_t)item, e);
+        if (ok && !decode(data, h, out))
+            ok = err_input(e, "%s: string %" PRId64 " of %s is not text", z->path, i, n->name);
+        if (ok) text[i] = arena_text(a, out);
+    }
+    free(data);
+    free(out);
+    return ok ? text : NULL;
 }
 
 const char *const *npz_read_text(const npz *z, const npz_entry *n, arena *a, err *e) {
     const npy_header *h = &n->header;
-    const char **text = NULL;
-    unsigned char *data = NULL;
-    zip_stream *s = NULL;
     bool ok = check_readable(z, n, e);
     if (ok && (n->kind != NPZ_TEXT || h->fortran)) ok = err_input(e, "%s: %s is no list of strings", z->path, n->name);
-    if (ok && (h->bytes > TEXT_MOST || h->count > STRINGS_MOST))
+    if (ok && ((h->bytes > TEXT_MOST && (uint64_t)h->bytes > z->zip.size) || h->count > STRINGS_MOST))
         ok = err_input(e, "%s: %s holds more text than a list of names", z->path, n->name);
-    if (!ok) goto done;
-    data = malloc((size_t)(h->head + h->bytes));
-    s = zip_stream_open(&z->zip, n->member, e);
-    if (!data) err_run(e, "%s: no memory to read %s", z->path, n->name);
-    ok = s && data && zip_stream_read(s, data, (uint64_t)(h->head + h->bytes), e);
-    if (!ok) goto done;
-    text = arena_array(a, (size_t)h->count, sizeof *text);
-    for (int64_t i = 0; ok && i < h->count; i++) {
-        text[i] = decode(data + h->head + i * h->item, h, a);
-        if (!text[i]) ok = err_input(e, "%s: string %" PRId64 " of %s is not text", z->path, i, n->name);
-    }
-done:
+    zip_stream *s = ok ? zip_stream_open(&z->zip, n->member, e) : NULL;
+    const char *const *text = s ? decode_all(z, n, s, a, e) : NULL;
     zip_stream_close(s);
-    free(data);
-    return ok ? text : NULL;
+    return text;
 }
 
 // Writing
@@ -474,6 +480,9 @@ static bool write_string(npz_writer *w, const char *text, int64_t most, err *e) 
 
 bool npz_writer_text(npz_writer *w, const char *name, const char *const *text, int64_t count, err *e) {
     int64_t most = 1;
+    if (count > STRINGS_MOST)
+        return err_input(
+            e, "%s: has %" PRId64 " names and a file holds %d at most; leave some out", name, count, STRINGS_MOST);
     for (int64_t i = 0; i < count; i++) {
         int64_t n = characters(text[i]);
         if (n < 0) return err_input(e, "%s: string %" PRId64 " is not UTF-8; save the file as UTF-8", name, i);

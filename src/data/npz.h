@@ -79,7 +79,8 @@ int64_t npz_stream_left(const npz_stream *s);
 // All elements at once: opens a stream, reads and closes it. `out` has room for the header's count.
 bool npz_read(const npz *z, const npz_entry *n, const char *field, npy_type to, void *out, err *e);
 
-// The strings of an NPZ_TEXT entry, header.count of them, in `a`; at most 16 MiB. NULL on failure.
+// The strings of an NPZ_TEXT entry, header.count of them, in `a`; at most 1,048,576. Where they are more than 16 MiB
+// they must be no more than the file itself is, which those of npz_writer_text never are. NULL on failure.
 const char *const *npz_read_text(const npz *z, const npz_entry *n, arena *a, err *e);
 
 // A file being written: stored arrays, each beginning at a multiple of 64 bytes. In the caller's memory; its fields are
@@ -102,7 +103,8 @@ bool npz_writer_write(npz_writer *w, const void *data, size_t bytes, err *e);
 // All bytes must be there.
 bool npz_writer_end(npz_writer *w, err *e);
 
-// A whole array; and an array of `count` strings, which are UTF-8 (ERR_INPUT if not).
+// A whole array; and an array of `count` strings. They are UTF-8 and no more than npz_read_text takes: ERR_INPUT if
+// not.
 bool npz_writer_array(
     npz_writer *w, const char *name, npy_type type, int rank, const int64_t *dim, const void *data, err *e);
 bool npz_writer_text(npz_writer *w, const char *name, const char *const *text, int64_t count, err *e);

@@ -24,6 +24,7 @@ typedef struct {
     double *value;
     int64_t *offset;
     const char **name;
+    panel_place *order;
     char *text; // where the next name goes
     err *e;
 } reader;
@@ -145,17 +146,15 @@ static bool read_rows(reader *r) {
 }
 
 static int by_name(const void *a, const void *b) {
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
+    return strcmp(((const panel_place *)a)->name, ((const panel_place *)b)->name);
 }
 
-static bool check_names(reader *r) {
-    const char **order = malloc((size_t)(r->series + 1) * sizeof *order), *twice = NULL;
-    if (!order) return err_run(r->e, "%s: no memory for its names", r->path);
-    memcpy(order, r->name, (size_t)r->series * sizeof *order);
-    qsort(order, (size_t)r->series, sizeof *order, by_name);
+static bool order_names(reader *r) {
+    const char *twice = NULL;
+    for (int64_t i = 0; i < r->series; i++) r->order[i] = (panel_place){r->name[i], i};
+    qsort(r->order, (size_t)r->series, sizeof *r->order, by_name);
     for (int64_t i = 1; i < r->series; i++)
-        if (!strcmp(order[i - 1], order[i])) twice = order[i];
-    free(order);
+        if (!strcmp(r->order[i - 1].name, r->order[i].name)) twice = r->order[i].name;
     return !twice || err_input(r->e, "%s: has two series named %s; rename one", r->path, twice);
 }
 
@@ -167,7 +166,8 @@ static void *make_room(reader *r, size_t bytes) {
         values += r->at[i] == ',';
         lines += r->at[i] == '\n' && i && r->at[i - 1] != '\n';
     }
-    char *block = malloc(values * sizeof *r->value + (lines + 1) * (sizeof *r->offset + sizeof *r->name) + bytes + 1);
+    size_t each = sizeof *r->offset + sizeof *r->name + sizeof *r->order;
+    char *block = malloc(values * sizeof *r->value + (lines + 1) * each + bytes + 1);
     if (!block) {
         err_run(r->e, "%s: no memory for its %zu values", r->path, values);
         return NULL;
@@ -175,7 +175,8 @@ static void *make_room(reader *r, size_t bytes) {
     r->value = (void *)block;
     r->offset = (void *)(r->value + values);
     r->name = (void *)(r->offset + lines + 1);
-    r->text = (void *)(r->name + lines + 1);
+    r->order = (void *)(r->name + lines + 1);
+    r->text = (void *)(r->order + lines + 1);
     r->offset[0] = 0;
     return block;
 }
@@ -188,11 +189,12 @@ bool panel_parse(panel *p, const char *path, const char *text, size_t bytes, err
     }
     reader r = {.path = path, .at = text, .end = text + bytes, .line = 1, .e = e};
     p->memory = make_room(&r, bytes);
-    bool ok = p->memory && read_rows(&r) && check_names(&r);
+    bool ok = p->memory && read_rows(&r) && order_names(&r);
     p->series = r.series;
     p->name = r.name;
     p->offset = r.offset;
     p->value = r.value;
+    p->order = r.order;
     if (!ok) panel_done(p);
     return ok;
 }
@@ -212,7 +214,7 @@ void panel_done(panel *p) {
 }
 
 int64_t panel_find(const panel *p, const char *name) {
-    for (int64_t i = 0; i < p->series; i++)
-        if (!strcmp(p->name[i], name)) return i;
-    return -1;
+    panel_place wanted = {.name = name};
+    const panel_place *at = p->series ? bsearch(&wanted, p->order, (size_t)p->series, sizeof wanted, by_name) : NULL;
+    return at ? at->series : -1;
 }

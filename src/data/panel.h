@@ -11,12 +11,19 @@
 #include <stddef.h>
 #include <stdint.h>
 
+// A name and which series has it.
+typedef struct {
+    const char *name;
+    int64_t series;
+} panel_place;
+
 typedef struct {
     int64_t series;
     const char *const *name; // [series]
     const int64_t *offset;   // [series + 1] where each begins in `value`
     const double *value;
-    void *memory; // one block that owns what the pointers point to
+    const panel_place *order; // [series] by name, for panel_find
+    void *memory;             // one block that owns what the pointers point to
 } panel;
 
 // ERR_INPUT with "FILE:LINE:" where the file is wrong. On failure `p` is empty.

@@ -41,6 +41,13 @@ static bool is_ours(const char *name) {
     return checkpoint_named(name, &kind, &number);
 }
 
+// Whether a name is that of the directory of an ensemble's member.
+static bool is_member(const char *name) {
+    static const char stem[] = "member_";
+    const char *number = name + sizeof stem - 1;
+    return strncmp(name, stem, sizeof stem - 1) == 0 && *number && !number[strspn(number, "0123456789")];
+}
+
 // Whether a name is that of a file of ours that was never finished: NAME.PID.N.tmp.
 static bool is_leftover(const char *name) {
     size_t n = strlen(name);
@@ -77,10 +84,10 @@ static bool take_lock(run *r, err *e) {
 
 // What is there
 
-static void remove_leftovers(const run *r) {
-    DIR *d = opendir(r->dir);
+static void remove_leftovers(const char *dir) {
+    DIR *d = opendir(dir);
     for (const struct dirent *each; d && (each = readdir(d));) {
-        char *path = run_path(r->dir, each->d_name);
+        char *path = run_path(dir, each->d_name);
         if (is_leftover(each->d_name)) unlink(path);
         free(path);
     }
@@ -95,32 +102,64 @@ static bool move_file(const run *r, const char *aside, const char *name, err *e)
     return ok;
 }
 
-// Files of a directory that are ours are given to `use`, which may remove them; false where it is.
+// Files of a directory that are ours, and members' directories, are given to `use`, which may remove them; false where
+// it is.
 static bool each_file(const char *dir, bool (*use)(run *r, const char *aside, const char *name, err *e), run *r,
     const char *aside, err *e) {
     bool ok = true;
     DIR *d = opendir(dir);
     for (const struct dirent *each; ok && d && (each = readdir(d));)
-        if (is_ours(each->d_name)) ok = use(r, aside, each->d_name, e);
+        if (is_ours(each->d_name) || is_member(each->d_name)) ok = use(r, aside, each->d_name, e);
     if (d) closedir(d);
     return ok;
 }
 
+static bool remove_file(run *r, const char *dir, const char *name, err *e);
+
+// A member goes with its directory, unless there are files in it that are not ours.
+static bool remove_member(run *r, const char *dir, err *e) {
+    char *lock = run_path(dir, "lock"), *aside = run_path(dir, "earlier");
+    bool ok = each_file(aside, remove_file, r, aside, e) && each_file(dir, remove_file, r, dir, e);
+    remove_leftovers(dir);
+    rmdir(aside);
+    unlink(lock);
+    if (ok && rmdir(dir) != 0)
+        ok = err_run(e, "%s: cannot be removed: %s; move it away or choose another run.dir", dir, strerror(errno));
+    free(lock);
+    free(aside);
+    return ok;
+}
+
 static bool remove_file(run *r, const char *dir, const char *name, err *e) {
-    (void)r;
-    (void)e;
     char *path = run_path(dir, name);
-    unlink(path);
+    bool ok = true;
+    if (is_member(name))
+        ok = remove_member(r, path, e);
+    else
+        unlink(path);
     free(path);
-    return true;
+    return ok;
+}
+
+static bool is_free(run *r, const char *dir, const char *name, err *e) {
+    (void)r;
+    char *path = run_path(dir, name);
+    bool locked = is_member(name) && run_is_locked(path);
+    if (locked) err_run(e, "%s: another process trains here; wait for it or choose another run.dir", path);
+    free(path);
+    return !locked;
 }
 
 // Is not true of a file of weights, so that it ends a walk over files.
 static bool holds_no_weights(run *r, const char *dir, const char *name, err *e) {
-    (void)r;
-    (void)dir;
     checkpoint_kind kind;
     uint64_t number;
+    if (is_member(name)) {
+        char *path = run_path(dir, name);
+        bool none = each_file(path, holds_no_weights, r, path, e);
+        free(path);
+        return none;
+    }
     if (strcmp(name, "best.safetensors") != 0 && !checkpoint_named(name, &kind, &number)) return true;
     return err_run(e, "%s: holds weights", name);
 }
@@ -138,6 +177,7 @@ static bool move_aside(run *r, const char *aside, const char *name, err *e) {
 // earlier/ may hold: it is removed.
 static bool clear(run *r, const char *aside, err *e) {
     err unused;
+    if (!each_file(r->dir, is_free, r, r->dir, e)) return false;
     if (each_file(r->dir, holds_no_weights, r, r->dir, &unused)) return each_file(r->dir, remove_file, r, r->dir, e);
     return each_file(r->dir, move_aside, r, aside, e);
 }
@@ -152,7 +192,7 @@ static run *open_run(const char *dir, bool begins, err *e) {
     CHECK(r->dir, "out of memory for a path");
     char *log = run_path(dir, "training_log.txt"), *db = run_path(dir, "run.db"), *aside = run_path(dir, "earlier");
     bool ok = take_lock(r, e);
-    if (ok) remove_leftovers(r);
+    if (ok) remove_leftovers(dir);
     if (ok && begins) ok = clear(r, aside, e);
     if (ok) r->log = log_open(log, e);
     if (r->log) r->store = store_open(db);

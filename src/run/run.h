@@ -8,6 +8,7 @@
 //   best.safetensors     the best epoch's weights
 //   last.safetensors, checkpoint_*.safetensors   (run/checkpoint.h)
 //   earlier/             what another run had left here
+//   member_1/ and so on  runs of an ensemble, whose directory this is then
 #ifndef TRADEWIND_RUN_RUN_H
 #define TRADEWIND_RUN_RUN_H
 
@@ -17,8 +18,9 @@
 
 typedef struct run run;
 
-// Opens a directory for a run that begins: makes it, and moves what an earlier run left to earlier/, or removes it
-// where that run has saved no weights. ERR_RUN where another process trains in it. NULL on failure.
+// Opens a directory for a run that begins: makes it, and moves what an earlier run left, the members of an ensemble
+// too, to earlier/, or removes it where that run has saved no weights. ERR_RUN where another process trains in it or in
+// a member. NULL on failure.
 run *run_begin(const char *dir, err *e);
 
 // Opens a directory for a run that goes on. ERR_INPUT where there is no such directory.

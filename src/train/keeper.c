@@ -214,6 +214,10 @@ static bool may_change_but_epochs(const char *path) {
     return strcmp(path, "train.epochs") != 0 && may_change(path);
 }
 
+int keeper_differs(const char *was, const char *is, char *text, size_t room) {
+    return outline_compare(was, is, epochs_matter(was) ? may_change_but_epochs : may_change, text, room);
+}
+
 typedef struct {
     keeper *k;
     void (*tell)(void *arg, const char *line);
@@ -236,8 +240,7 @@ static bool check_same(const keeper *k, const safetensors *s, const char *path, 
     const char *config = safetensors_metadata(s, "config"), *plan = safetensors_metadata(s, "plan");
     char text[700], line[800];
     if (!config || !plan) return err_input(e, "%s: does not say under which description it was made", path);
-    if (outline_compare(
-            config, k->o.config, epochs_matter(config) ? may_change_but_epochs : may_change, text, sizeof text))
+    if (keeper_differs(config, k->o.config, text, sizeof text))
         return err_input(
             e, "%s: was made under another description: %s; put that back, or train without --resume", path, text);
     if (outline_compare(plan, k->o.plan, NULL, text, sizeof text))

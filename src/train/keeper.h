@@ -31,6 +31,10 @@ bool keeper_describe(keeper *k, err *e);
 // checkpoint, or the description or the plan is another one: the text says what differs.
 bool keeper_resume(keeper *k, void (*tell)(void *arg, const char *line), void *arg, err *e);
 
+// How many keys of two descriptions differ that may not change where a run goes on; `text` gets the first few of them,
+// as outline_compare has it.
+int keeper_differs(const char *was, const char *is, char *text, size_t room);
+
 // After a step: a checkpoint where train.checkpoint_minutes have passed since the last.
 bool keeper_step(keeper *k);
 

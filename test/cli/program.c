@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -76,12 +77,44 @@ bool file_holds(const char *path, const char *text) {
     return found;
 }
 
+void same_bytes(const char *a, const char *b) {
+    char command[256];
+    snprintf(command, sizeof command, "cmp -s %s %s", a, b);
+    if (system(command) != 0) fail_msg("%s and %s differ", a, b);
+}
+
+void wait_for(const char *path, const char *text) {
+    double until = support_seconds() + 120;
+    while (!file_holds(path, text) && support_seconds() < until)
+        nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
+    if (!file_holds(path, text)) fail_msg("%s never held %s", path, text);
+}
+
 void is_empty(const char *path) {
     matches(path, "^$");
 }
 
 void put_text(const char *path, const char *text) {
     support_put(path, text, strlen(text));
+}
+
+json_t *last_line(void) {
+    err e = {0};
+    char *text = slurp("out"), *rest = NULL, *last = NULL;
+    for (char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) last = line;
+    assert_non_null(last);
+    json_t *v = json_read(last, strlen(last), &e);
+    if (!v) fail_msg("%s: %s", last, e.text);
+    free(text);
+    return v;
+}
+
+double number(const char *key) {
+    json_t *v = last_line();
+    double n = json_number_value(json_object_get(v, key));
+    if (!json_is_number(json_object_get(v, key))) fail_msg("no number %s", key);
+    json_decref(v);
+    return n;
 }
 
 void complains(int status, const char *pattern) {

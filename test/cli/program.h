@@ -2,6 +2,8 @@
 #ifndef TRADEWIND_TEST_CLI_PROGRAM_H
 #define TRADEWIND_TEST_CLI_PROGRAM_H
 
+#include "base/json.h"
+
 #include <stdbool.h>
 #include <sys/types.h>
 
@@ -27,7 +29,17 @@ bool file_holds(const char *path, const char *text);
 void matches(const char *path, const char *pattern);
 void is_empty(const char *path);
 
+// Fails the test unless two files are the same.
+void same_bytes(const char *a, const char *b);
+
+// Waits until a file holds a text; after two minutes it fails the test.
+void wait_for(const char *path, const char *text);
+
 void put_text(const char *path, const char *text);
+
+// The last line of the file out, parsed, which the caller gives back; and a number of it, which must be there.
+json_t *last_line(void);
+double number(const char *key);
 
 // Fails the test unless the program ended with status 2, one line on stderr that matches, and nothing on stdout.
 void complains(int status, const char *pattern);

@@ -19,18 +19,6 @@
 
 enum { BARS = 3000, SPAN = 300 };
 
-static void put_bars(const char *path, int count, uint64_t seed) {
-    bar *bars = walk_bars(count, SPAN, seed);
-    FILE *f = fopen(path, "w");
-    assert_non_null(f);
-    fputs("time,open,high,low,close,tick_volume,spread\n", f);
-    for (int i = 0; i < count; i++)
-        fprintf(f, "%lld,%.9g,%.9g,%.9g,%.9g,%.0f,%.0f\n", (long long)bars[i].time, bars[i].open, bars[i].high,
-            bars[i].low, bars[i].close, bars[i].volume, bars[i].spread);
-    fclose(f);
-    free(bars);
-}
-
 enum { SAMPLES = 1500, T = 10, C = 3, V = 4 };
 
 static void put_windows(const char *path) {
@@ -85,7 +73,7 @@ static void same_files(const char *a, const char *b) {
 
 static void bars_need_no_options(void **state) {
     (void)state;
-    put_bars("m5.csv", BARS, 1);
+    walk_put("m5.csv", BARS, SPAN, 1);
     assert_int_equal(RUN("import", "m5.csv", "-o", "set.npz"), 0);
     matches("out", "^m5\\.csv: .*bars of 5 min");
     matches("out", "zone +UTC \\(assumed");
@@ -104,7 +92,7 @@ static void bars_need_no_options(void **state) {
 
 static void options_are_taken(void **state) {
     (void)state;
-    put_bars("m5.csv", BARS, 1);
+    walk_put("m5.csv", BARS, SPAN, 1);
     assert_int_equal(RUN("import", "m5.csv", "-o", "set.npz", "--frames", "15m,1h", "--features", "fast=rsi_14,body",
                          "slow=return,range", "--features=slower=return", "--label", "barrier", "--limit=12", "--types",
                          "compact", "--tz", "mt5", "--json"),
@@ -156,8 +144,8 @@ static void panels_are_imported(void **state) {
 
 static void mistakes_leave_nothing(void **state) {
     (void)state;
-    put_bars("m5.csv", BARS, 1);
-    put_bars("short.csv", 50, 1);
+    walk_put("m5.csv", BARS, SPAN, 1);
+    walk_put("short.csv", 50, SPAN, 1);
     put_text("bad.csv", "time,open,high,low,close\n2024-01-02 00:00:00,1,2,0.5,1\n2024-01-02 00:05:00,1,x,0.5,1\n");
     put_text("p.csv", "V1,V2\nA,1\n");
     put_text("junk", "PK\3\4 and nothing more");
@@ -191,7 +179,7 @@ static void mistakes_leave_nothing(void **state) {
 // An option that would change nothing is a mistake, not a wish that is passed over.
 static void options_mean_something(void **state) {
     (void)state;
-    put_bars("m5.csv", BARS, 1);
+    walk_put("m5.csv", BARS, SPAN, 1);
     put_text("p.csv", "V1,V2,V3,V4,V5,V6\nA,1,2,3,4,5\n");
     put_windows("windows.npz");
     REFUSED("--band: means nothing to labels of barriers.*", "m5.csv", "-o", "s.npz", "--label", "barrier", "--band=3");
@@ -218,7 +206,7 @@ static void options_mean_something(void **state) {
 static void warnings_are_never_lost(void **state) {
     (void)state;
     bar *bars = walk_bars(400, 3600, 1);
-    put_bars("m5.csv", 6000, 1);
+    walk_put("m5.csv", 6000, SPAN, 1);
     FILE *f = fopen("h1.csv", "w");
     assert_non_null(f);
     fputs("time,open,high,low,close\n", f);
@@ -261,7 +249,7 @@ static void wait_until_it_watches(pid_t child) {
 // A signal ends the import of bars and of panels, and nothing is written.
 static void signals_are_heard(void **state) {
     (void)state;
-    put_bars("m1.csv", 400000, 1);
+    walk_put("m1.csv", 400000, SPAN, 1);
     FILE *f = fopen("p.csv", "w");
     assert_non_null(f);
     for (int i = 0; i < 40000; i++) {
@@ -298,7 +286,7 @@ static void put_run(const char *data) {
 // A dataset file and the same bars named in a description train to the same bits.
 static void a_file_and_its_bars_are_the_same(void **state) {
     (void)state;
-    put_bars("m5.csv", BARS, 1);
+    walk_put("m5.csv", BARS, SPAN, 1);
     assert_int_equal(RUN("import", "m5.csv", "-o", "set.npz", "--frames", "1h"), 0);
     put_run("set: set.npz, windows: {fast: 20, slow: 8}");
     assert_int_equal(RUN("train", "run.yaml", "--device", "cpu"), 0);

@@ -53,25 +53,6 @@ static void put_all(void) {
     assert_int_equal(RUN("import", "p.csv", "-o", "p.npz", "--horizon", "6", "--history", "12", "-q"), 0);
 }
 
-static json_t *last_line(void) {
-    err e = {0};
-    char *text = slurp("out"), *rest = NULL, *last = NULL;
-    for (char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) last = line;
-    assert_non_null(last);
-    json_t *v = json_read(last, strlen(last), &e);
-    if (!v) fail_msg("%s: %s", last, e.text);
-    free(text);
-    return v;
-}
-
-static double number(const char *key) {
-    json_t *v = last_line();
-    double n = json_number_value(json_object_get(v, key));
-    if (!json_is_number(json_object_get(v, key))) fail_msg("no number %s", key);
-    json_decref(v);
-    return n;
-}
-
 static float *read_floats(const char *path, const char *name, int rank, const int64_t *dim) {
     err e = {0};
     npz z;
@@ -130,6 +111,8 @@ static void parts_are_evaluated_and_predicted(void **state) {
     assert_int_equal(RUN("train", "run.yaml", "train.epochs=3", "--json"), 0);
     double best = number("validation_best");
     assert_int_equal(RUN("evaluate", "made", "--json"), 0);
+    // Training has an error in fp32, evaluate in fp64: of values up to 200 a rounding is 200 * 2^-24, or 1.2e-5, and
+    // each has passed a handful of them.
     assert_float_equal(number("smape"), best, 1e-4);
     assert_true(number("loss") > 0 && number("mae") > 0 && number("rmse") > 0 && number("mase") > 0);
     assert_int_equal(RUN("evaluate", "made", "--json", "data.residency=host"), 0);
@@ -182,12 +165,6 @@ static void mistakes_are_told(void **state) {
 
 // Ensembles
 
-static void same_bytes(const char *a, const char *b) {
-    char command[256];
-    snprintf(command, sizeof command, "cmp -s %s %s", a, b);
-    if (system(command) != 0) fail_msg("%s and %s differ", a, b);
-}
-
 static int by_size(const void *a, const void *b) {
     float x = *(const float *)a, y = *(const float *)b;
     return (x > y) - (x < y);
@@ -227,7 +204,7 @@ static void members_answer_together(void **state) {
     assert_int_equal(RUN("train", "classes.yaml", "-q"), 0);
     assert_int_equal(RUN("evaluate", "classes", "--json"), 0);
     double accuracy = number("accuracy"), samples = number("samples");
-    assert_true(number("loss") > 0 && samples > 100);
+    assert_true(number("loss") > 0 && samples > 100 && number("members") == 2);
     assert_int_equal(RUN("predict", "classes", "-o", "c.npz"), 0);
     float *p = read_floats("c.npz", "probability", 2, (const int64_t[]){(int64_t)samples, 3}),
           *label = read_floats("c.npz", "label", 1, (const int64_t[]){(int64_t)samples});
@@ -240,13 +217,6 @@ static void members_answer_together(void **state) {
     assert_float_equal(right / samples, accuracy, 1e-8);
     free(p);
     free(label);
-}
-
-static void wait_for(const char *path, const char *text) {
-    double until = support_seconds() + 120;
-    while (!file_holds(path, text) && support_seconds() < until)
-        nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
-    if (!file_holds(path, text)) fail_msg("%s never held %s", path, text);
 }
 
 #define LONG "train.ensemble=3", "train.epochs=40", "train.patience=40", "train.checkpoint_every=2"
@@ -282,22 +252,10 @@ static void ensembles_go_on(void **state) {
 
 // Bars
 
-static void put_bars(const char *path, int count) {
-    bar *bars = walk_bars(count, 300, 3);
-    FILE *f = fopen(path, "w");
-    assert_non_null(f);
-    fputs("time,open,high,low,close,tick_volume,spread\n", f);
-    for (int i = 0; i < count; i++)
-        fprintf(f, "%lld,%.9g,%.9g,%.9g,%.9g,%.0f,%.0f\n", (long long)bars[i].time, bars[i].open, bars[i].high,
-            bars[i].low, bars[i].close, bars[i].volume, bars[i].spread);
-    fclose(f);
-    free(bars);
-}
-
 static void bars_are_forecast_by_every_model(void **state) {
     static const char *const models[] = {"lstm", "mlp", "transformer", "nbeats"};
     (void)state;
-    put_bars("m5.csv", 4000);
+    walk_put("m5.csv", 4000, 300, 3);
     put_text("run.yaml", "data: {bars: {fast: m5.csv}, frames: [1h], label: {kind: forecast, horizon: 4},\n"
                          "  windows: {fast: 8, slow: 4}}\n"
                          "model: {hidden: {fast: 8, slow: 8}, heads: 2, layers: 1, width: 16, widths: 16}\n"
@@ -309,7 +267,7 @@ static void bars_are_forecast_by_every_model(void **state) {
         double best = number("validation_best");
         matches("out", "\"metric\":\"mae\"");
         assert_int_equal(RUN("evaluate", "made", "--part=validation", "--json"), 0);
-        assert_true(fabs(number("mae") - best) <= 1e-5 * best);
+        assert_true(fabs(number("mae") - best) <= 1e-5 * best); // fp32 and fp64, as above
         matches("out", "\"mase\":null,\"owa\":null");
         assert_int_equal(RUN("evaluate", "made", "--part=validation"), 0);
         matches("out", "\nMAE +[0-9.e-]+\nRMSE +[0-9.e-]+\nsMAPE +[0-9.]+\n$");
@@ -341,6 +299,7 @@ static void the_competitions_files(void **state) {
     assert_float_equal(number("naive2_smape"), 9.161, 0.002);
     assert_float_equal(number("naive2_mase"), 2.777, 0.002);
     print_message("sMAPE %.3f, MASE %.3f, OWA %.3f\n", number("smape"), number("mase"), number("owa"));
+    // This description reaches 0.85 and naive2 has 1; half the way is left to other instruction sets' rounding.
     assert_true(brief || number("owa") < 0.95);
 }
 

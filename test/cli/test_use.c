@@ -28,26 +28,6 @@ static void put_description(const char *more) {
     put_text("run.yaml", text);
 }
 
-// The last line of the file out, parsed; the caller gives it back.
-static json_t *last_line(void) {
-    err e = {0};
-    char *text = slurp("out"), *rest = NULL, *last = NULL;
-    for (char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) last = line;
-    assert_non_null(last);
-    json_t *v = json_read(last, strlen(last), &e);
-    if (!v) fail_msg("%s: %s", last, e.text);
-    free(text);
-    return v;
-}
-
-static double number(const char *key) {
-    json_t *v = last_line();
-    double n = json_number_value(json_object_get(v, key));
-    if (!json_is_number(json_object_get(v, key))) fail_msg("no number %s", key);
-    json_decref(v);
-    return n;
-}
-
 // Evaluating
 
 static void check_evaluate(const char *more) {

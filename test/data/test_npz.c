@@ -723,6 +723,55 @@ static void text_must_be_utf8(void **state) {
     assert_int_equal(access("set.npz", F_OK), -1);
 }
 
+// As many and as long names as a large panel has: above 16 MiB, and nearly all of it zeros.
+static void long_lists_of_names_are_read_back(void **state) {
+    (void)state;
+    enum { COUNT = 48000, LONG = 91 };
+    char longest[LONG + 1], (*name)[8] = malloc(COUNT * sizeof *name);
+    const char **text = malloc(COUNT * sizeof *text);
+    npz_writer w;
+    npz z;
+    err e = {0};
+    assert_true(name && text);
+    memset(longest, 'x', LONG);
+    longest[LONG] = 0;
+    for (int i = 0; i < COUNT; i++) {
+        snprintf(name[i], sizeof name[i], "S%d", i);
+        text[i] = i == 7 ? longest : name[i];
+    }
+    support_ok(npz_writer_open(&w, "set.npz", &e) && npz_writer_text(&w, "names", text, COUNT, &e), &e);
+    support_ok(npz_writer_commit(&w, &e), &e);
+    npz_writer_abandon(&w);
+    support_ok(npz_open(&z, "set.npz", &e), &e);
+    assert_true(npz_find(&z, "names")->header.bytes > 16 << 20);
+    arena a;
+    arena_init(&a);
+    const char *const *back = npz_read_text(&z, npz_find(&z, "names"), &a, &e);
+    support_ok(back != NULL, &e);
+    for (int i = 0; i < COUNT; i++) assert_string_equal(back[i], text[i]);
+    arena_done(&a);
+    npz_close(&z);
+    free(text);
+    free(name);
+}
+
+// What npz_read_text would not take is not written.
+static void too_many_names_are_refused(void **state) {
+    (void)state;
+    enum { COUNT = (1 << 20) + 1 };
+    const char **text = malloc(COUNT * sizeof *text);
+    npz_writer w;
+    err e = {0};
+    assert_non_null(text);
+    for (int i = 0; i < COUNT; i++) text[i] = "a";
+    support_ok(npz_writer_open(&w, "set.npz", &e), &e);
+    assert_false(npz_writer_text(&w, "names", text, COUNT, &e));
+    assert_int_equal(e.kind, ERR_INPUT);
+    assert_non_null(strstr(e.text, "names: has 1048577 names"));
+    npz_writer_abandon(&w);
+    free(text);
+}
+
 static void write_twice(void) {
     npz_writer w;
     err e;
@@ -911,6 +960,8 @@ int main(void) {
         cmocka_unit_test(values_that_do_not_fit_are_named),
         IN_ITS_OWN_DIRECTORY(files_are_written),
         IN_ITS_OWN_DIRECTORY(text_must_be_utf8),
+        IN_ITS_OWN_DIRECTORY(long_lists_of_names_are_read_back),
+        IN_ITS_OWN_DIRECTORY(too_many_names_are_refused),
         IN_ITS_OWN_DIRECTORY(misuse_stops_the_program),
         IN_ITS_OWN_DIRECTORY(full_disk_leaves_nothing),
         IN_ITS_OWN_DIRECTORY(memory_does_not_grow_with_arrays),

@@ -44,6 +44,29 @@ static void layouts_are_read(void **state) {
     check("\xef\xbb\xbfV1,V2,V3,V4\n\nH1,605,-586.25,1e-3\n\r\n\"H,\"\"2\"\"\",7,NA,NaN,,,\nH3,0.5,2,\"\"\n\n");
 }
 
+// Names in no order, as many as a large panel has: each is found, and what lies between two is not.
+static void every_name_is_found(void **state) {
+    (void)state;
+    enum { COUNT = 20011, STEP = 7919 }; // without a common factor
+    char *text = NULL, name[16];
+    size_t bytes;
+    FILE *f = open_memstream(&text, &bytes);
+    assert_non_null(f);
+    for (int i = 0; i < COUNT; i++) fprintf(f, "S%d,%d\n", (int)((int64_t)i * STEP % COUNT), i);
+    fclose(f);
+    panel p = accept(text);
+    for (int i = 0; i < COUNT; i++) {
+        int number = (int)((int64_t)i * STEP % COUNT);
+        snprintf(name, sizeof name, "S%d", number);
+        assert_int_equal(panel_find(&p, name), i);
+        snprintf(name, sizeof name, "S%d-", number);
+        assert_int_equal(panel_find(&p, name), -1);
+    }
+    panel_done(&p);
+    assert_int_equal(panel_find(&p, "S1"), -1);
+    free(text);
+}
+
 static void refuse(const char *text, const char *why) {
     panel p;
     err e = {0};
@@ -130,6 +153,7 @@ static void competition_files_are_read(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(layouts_are_read),
+        cmocka_unit_test(every_name_is_found),
         cmocka_unit_test(mistakes_are_named),
         cmocka_unit_test(cut_files_are_survived),
         cmocka_unit_test(competition_files_are_read),
