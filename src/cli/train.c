@@ -204,20 +204,28 @@ static json_t *result_object(const view *v, const train_result *r, const char *p
                                         : "card");
 }
 
+// Errors of returns are small: figures count, not decimals.
+static const char *value_text(char *text, size_t room, double v) {
+    snprintf(text, room, fabs(v) < 0.01 ? "%.4g" : "%.4f", v);
+    return text;
+}
+
 static void print_best(const view *v, const train_result *r, const char *path) {
     double best = is_mcc(v) ? best_possible(v->s) : NAN;
-    printf("best      epoch %lld, validation %s %.4f", (long long)r->best_epoch, v->metric->title, r->best);
+    char value[32];
+    printf("best      epoch %lld, validation %s %s", (long long)r->best_epoch, v->metric->title,
+        value_text(value, sizeof value, r->best));
     if (!isnan(best)) printf("; the best possible classifier has %.4f", best);
     if (best > 0) printf(" (%.0f %% of it reached)", 100 * r->best / best);
     printf("\nweights   %s\n", path);
 }
 
 static void conclude(const view *v, const train_result *r, const char *path) {
-    char resume[512];
+    char resume[512], value[32];
     resume_command(v, resume, sizeof resume);
     if (r->best_epoch)
-        log_line(v->log, "best epoch %lld, validation %s %.4f; weights in %s", (long long)r->best_epoch,
-            v->metric->name, r->best, path);
+        log_line(v->log, "best epoch %lld, validation %s %s; weights in %s", (long long)r->best_epoch, v->metric->name,
+            value_text(value, sizeof value, r->best), path);
     if (r->interrupted)
         log_line(v->log, "stopped by a signal in epoch %lld; go on with: %s", (long long)r->epochs + 1, resume);
     else

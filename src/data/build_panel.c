@@ -76,8 +76,10 @@ dataset *build_panel(const panel *p, const char *name, const build_panel_options
     if (!check(p, name, o, e)) return NULL;
     int64_t values = p->offset[p->series], held, samples = place(p, o, NULL, NULL, NULL, NULL, &held);
     if (samples - held < 1 || samples > INT32_MAX) {
-        err_input(e, "%s: %" PRId64 " samples beside the %" PRId64 " that are held out; use another --horizon, --history or --recent", name,
-            samples - held, held);
+        err_input(e,
+            "%s: %" PRId64 " samples beside the %" PRId64
+            " that are held out; use another --horizon, --history or --recent",
+            name, samples - held, held);
         return NULL;
     }
     size_t at = 0, named = strlen(name) + 1,
