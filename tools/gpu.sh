@@ -60,8 +60,8 @@ epochs() {
     grep -o 'epoch .* mcc [-0-9.]*' "$1/training_log.txt" | grep '^epoch *[0-9]*  loss' | sort -u
 }
 
-resumes() {
-    runs=$(mktemp -d)
+resumes_in() {
+    runs=$1
     kills=0
     (lstm "$runs/whole") || return 1
     for wait in 2 2.7 1.6 3.1 2.3; do
@@ -78,8 +78,13 @@ resumes() {
     echo "killed $kills times, resumed $(grep -c 'resum' "$runs/killed/training_log.txt") times, $(wc -l <"$runs/b") epochs"
     [ $kills -ge 2 ] && [ -s "$runs/a" ] && cmp "$runs/a" "$runs/b" &&
         cmp "$runs/whole/best.safetensors" "$runs/killed/best.safetensors"
+}
+
+resumes() {
+    folder_of_runs=$(mktemp -d)
+    resumes_in "$folder_of_runs"
     status=$?
-    rm -rf "$runs"
+    rm -rf "$folder_of_runs"
     return $status
 }
 
