@@ -264,6 +264,15 @@ static bool fill(queue *q, void *to, int byte, size_t bytes, err *e) {
     return works(q, cudaMemsetAsync(to, byte, bytes, q->stream), "filling", e);
 }
 
+static __global__ void narrow_kernel(view to, const float *from, int64_t count) {
+    FOR_EACH(i, count) view_store(to, i, from[i]);
+}
+
+static bool narrow(queue *q, void *to, dtype type, const float *from, size_t count, err *e) {
+    narrow_kernel<<<blocks_for((int64_t)count, 256), 256, 0, q->stream>>>(view{to, (int)type, false}, from, (int64_t)count);
+    return works(q, cudaGetLastError(), "converting weights", e);
+}
+
 // Recordings
 
 static bool capture(queue *q, recording *r, err *e) {
@@ -337,7 +346,7 @@ static bool play(queue *q, recording *r, err *e) {
 
 static const device cuda_device = {
     "cuda", false, queue_open, queue_close, kernels, computes, describe, available, memory, allocate, release, move, move,
-    fill, record, forget, play, sync,
+    fill, narrow, record, forget, play, sync,
 };
 
 extern "C" __attribute__((visibility("default"))) const plugin *tradewind_plugin(void) {

@@ -43,6 +43,7 @@ static void range_add(group *g, const void *at, size_t bytes, bool written) {
 
 static void operand_add(group *g, const operand *o, bool written) {
     range_add(g, o->data, (size_t)operand_count(o) * dtype_bytes(o->type), written);
+    range_add(g, o->low, (size_t)operand_count(o) * dtype_bytes(o->low_type), written);
 }
 
 static void operands_add(group *g, const operand *o, int count, bool written) {

@@ -35,11 +35,16 @@ static bool is_source(const operand *o, dtype type) {
     return o->type == type || o->type == DTYPE_F32;
 }
 
+// A parameter that is there in the products' type, or a bias that is not there.
+static bool is_weight(const operand *o, dtype type) {
+    return !o->shape.rank || (o->type == DTYPE_F32 && (type == DTYPE_F32 || o->low_type == type));
+}
+
 static bool is_large(const call *c) {
     sizes s = sizes_of(c);
     bool low = s.type == DTYPE_BF16 || s.type == DTYPE_F16;
     if (!low && !(s.type == DTYPE_F32 && c->tf32)) return false;
-    if (!is_source(&c->in[0], s.type) || c->in[1].type != DTYPE_F32 || c->in[2].type != DTYPE_F32) return false;
+    if (!is_source(&c->in[0], s.type) || !is_weight(&c->in[1], s.type) || !is_weight(&c->in[2], s.type)) return false;
     if (c->backward && (!is_source(&c->dout[0], s.type) || !is_source(&c->din[0], s.type))) return false;
     return is_side(s.I) && is_side(s.O) && s.rows >= SIDE_LEAST && s.rows * s.I * s.O >= PRODUCTS_LEAST;
 }
@@ -61,7 +66,7 @@ static blaslt_shape shape_dw(const call *c) {
     return blaslt_shape{s.O, s.I, s.rows, s.type, DTYPE_F32, true, true, false, false};
 }
 
-// Backward reads what forward has converted: it is taken only where forward was.
+// Backward reads what forward has kept: it is taken only where forward was.
 bool large_takes(const call *c) {
     if (c->op != OP_linear || !is_large(c)) return false;
     blaslt_shape forward = shape_forward(c);
@@ -72,11 +77,10 @@ bool large_takes(const call *c) {
            (!c->din[1].data || blaslt_has(c->queue, &dw));
 }
 
-// Memory: reserve holds z where the activation is GELU, then the low weights and bias; where backward will not run, these
-// are in the scratch. All of it lies at multiples of 64 bytes.
+// Memory: reserve holds z where the activation is GELU. All of it lies at multiples of 64 bytes.
 
 struct places {
-    void *z, *w, *bias, *x, *dz; // in the products' type
+    void *z, *x, *dz;            // in the products' type
     float *sums;                 // [parts][O]
     void *room, *other_room;
 };
@@ -89,8 +93,9 @@ static size_t copy_bytes(const operand *o, dtype type) {
     return o->type == type ? 0 : up((size_t)operand_count(o) * dtype_bytes(type));
 }
 
-static size_t weights_bytes(const call *c) {
-    return copy_bytes(&c->in[1], c->out[0].type) + copy_bytes(&c->in[2], c->out[0].type);
+// A parameter in the products' type.
+static const void *weights_of(const operand *o, dtype type) {
+    return type == DTYPE_F32 ? o->data : o->low;
 }
 
 static size_t z_bytes(const call *c) {
@@ -132,13 +137,8 @@ static size_t dz_bytes(const call *c) {
 static places places_of(const call *c, const large_drop *d) {
     dtype type = c->out[0].type;
     places p = {};
-    char *at = (char *)c->scratch, *kept = (char *)c->reserve;
-    if (z_bytes(c)) p.z = kept;
-    char **weights = kept ? &kept : &at;
-    if (kept) kept += z_bytes(c);
-    p.w = *weights;
-    p.bias = *weights += copy_bytes(&c->in[1], type);
-    *weights += copy_bytes(&c->in[2], type);
+    char *at = (char *)c->scratch;
+    if (z_bytes(c)) p.z = c->reserve;
     p.x = at;
     at += copy_bytes(&c->in[0], type);
     if (c->backward) {
@@ -154,12 +154,8 @@ static places places_of(const call *c, const large_drop *d) {
 size_t large_scratch(const call *c) {
     if (!is_large(c)) return 0;
     size_t x = copy_bytes(&c->in[0], c->out[0].type);
-    if (!c->backward) return x + (c->keeps ? 0 : weights_bytes(c)) + ROOM_BYTES;
+    if (!c->backward) return x + ROOM_BYTES;
     return x + dz_bytes(c) + sums_bytes(c) + 2 * (size_t)ROOM_BYTES;
-}
-
-size_t large_reserve(const call *c) {
-    return is_large(c) ? weights_bytes(c) : 0;
 }
 
 // Runs of eight elements, which are aligned
@@ -197,53 +193,25 @@ CUDA_FN void run_store(const view &to, int64_t i, const float v[8]) {
     *(uint4 *)((uint16_t *)to.data + i) = w;
 }
 
-// Conversions: up to three tensors in one launch
+// Conversion of x
 
-struct narrow_jobs {
-    view from[3], to[3];
-    int64_t end[3]; // of its runs, counted through all tensors
-    int count;
-};
-
-static __global__ void narrow_kernel(const __grid_constant__ narrow_jobs j) {
+static __global__ void narrow_kernel(view from, view to, int64_t runs) {
     cuda_begin();
-    int n = 0;
-    FOR_EACH(i, j.end[j.count - 1]) {
-        while (i >= j.end[n]) n++;
-        int64_t at = (i - (n ? j.end[n - 1] : 0)) * 8;
+    FOR_EACH(i, runs) {
         alignas(16) float v[8];
-        run_load(v, j.from[n], at);
-        run_store(j.to[n], at, v);
+        run_load(v, from, i * 8);
+        run_store(to, i * 8, v);
     }
 }
 
-// Adds a tensor that is there and not of the type, to be copied.
-static void narrow_add(narrow_jobs *j, const operand *o, dtype type, void *to) {
-    if (!o->data || o->type == type) return;
-    j->from[j->count] = view_of(o);
-    j->to[j->count] = view{to, (int)type, false};
-    j->end[j->count] = operand_count(o) / 8 + (j->count ? j->end[j->count - 1] : 0);
-    j->count++;
-}
-
-// Where it is then.
-static const void *narrowed(const operand *o, dtype type, const void *to) {
-    return !o->data || o->type == type ? o->data : to;
-}
-
-static void narrow_weights(narrow_jobs *j, const call *c, const places &p) {
-    narrow_add(j, &c->in[1], c->out[0].type, p.w);
-    narrow_add(j, &c->in[2], c->out[0].type, p.bias);
-}
-
-static void narrow_launch(const call *c, const narrow_jobs &j) {
-    if (j.count) LAUNCH_EARLY(c, narrow_kernel, blocks_for(j.end[j.count - 1], 256), 256, 0, j);
-}
-
-static void narrow(const call *c, const large_drop *d) {
-    narrow_jobs j = {};
-    narrow_weights(&j, c, places_of(c, d));
-    narrow_launch(c, j);
+// x in the products' type, copied to `to` where it is of another.
+static const void *narrow(const call *c, void *to) {
+    const operand *x = &c->in[0];
+    dtype type = c->out[0].type;
+    int64_t runs = operand_count(x) / 8;
+    if (x->type == type) return x->data;
+    LAUNCH_EARLY(c, narrow_kernel, blocks_for(runs, 256), 256, 0, view_of(x), view{to, (int)type, false}, runs);
+    return to;
 }
 
 // Dropout
@@ -341,13 +309,9 @@ static void forward(const call *c, const large_drop *drop) {
     sizes s = sizes_of(c);
     places p = places_of(c, drop);
     blaslt_shape shape = shape_forward(c);
-    narrow_jobs j = {};
-    narrow_add(&j, &c->in[0], s.type, p.x);
-    if (!c->reserve) narrow_weights(&j, c, p);
-    narrow_launch(c, j);
     void *to = p.z ? p.z : c->out[0].data;
-    blaslt_data d = {narrowed(&c->in[0], s.type, p.x), narrowed(&c->in[1], s.type, p.w),
-        narrowed(&c->in[2], s.type, p.bias), to, false};
+    blaslt_data d = {
+        narrow(c, p.x), weights_of(&c->in[1], s.type), weights_of(&c->in[2], s.type), to, false};
     blaslt_multiply(c, &shape, &d, p.room);
     if (s.act == ACT_NONE || s.act == ACT_RELU) return;
     int64_t runs = s.rows * s.O / 8;
@@ -457,18 +421,17 @@ static void slope(const call *c, const large_drop *drop) {
 static void input_gradient(const call *c, const large_drop *drop) {
     places p = places_of(c, drop);
     blaslt_shape shape = shape_dx(c);
-    blaslt_data d = {p.dz, narrowed(&c->in[1], shape.type, p.w), NULL, c->din[0].data, c->din[0].add};
+    blaslt_data d = {p.dz, weights_of(&c->in[1], shape.type), NULL, c->din[0].data, c->din[0].add};
     blaslt_multiply(c, &shape, &d, p.room);
 }
 
 static void weights_gradient(const call *c, const large_drop *drop) {
     places p = places_of(c, drop);
     blaslt_shape shape = shape_dw(c);
-    narrow_jobs j = {};
-    if (c->din[1].data) narrow_add(&j, &c->in[0], shape.type, p.x);
-    narrow_launch(c, j);
-    blaslt_data d = {p.dz, narrowed(&c->in[0], shape.type, p.x), NULL, c->din[1].data, c->din[1].add};
-    if (c->din[1].data) blaslt_multiply(c, &shape, &d, p.other_room);
+    if (c->din[1].data) {
+        blaslt_data d = {p.dz, narrow(c, p.x), NULL, c->din[1].data, c->din[1].add};
+        blaslt_multiply(c, &shape, &d, p.other_room);
+    }
     if (!c->din[2].data) return;
     unsigned blocks = (unsigned)((shape.m + ADD_ACROSS - 1) / ADD_ACROSS);
     int parts = (int)parts_of(sizes_of(c));
@@ -480,7 +443,6 @@ static void weights_gradient(const call *c, const large_drop *drop) {
 
 bool large_has(const call *c, large_stage s) {
     switch (s) {
-    case LARGE_NARROW: return !c->backward && c->reserve && weights_bytes(c);
     case LARGE_FORWARD: return !c->backward;
     case LARGE_SLOPE: return c->backward && (has_dz(c) || c->din[2].data);
     case LARGE_INPUT: return c->backward && c->din[0].data;
@@ -491,7 +453,6 @@ bool large_has(const call *c, large_stage s) {
 
 void large_launch(const call *c, large_stage s, const large_drop *d) {
     switch (s) {
-    case LARGE_NARROW: narrow(c, d); break;
     case LARGE_FORWARD: forward(c, d); break;
     case LARGE_SLOPE: slope(c, d); break;
     case LARGE_INPUT: input_gradient(c, d); break;
@@ -514,8 +475,9 @@ static void touch_operand(touched *t, const operand *o, bool written) {
     touch(t, o->data, (size_t)operand_count(o) * dtype_bytes(o->type), written);
 }
 
-static void touch_weights(touched *t, const call *c, const places &p, bool written) {
-    if (c->reserve) touch(t, p.w, weights_bytes(c), written);
+static void touch_weights(touched *t, const operand *o) {
+    touch_operand(t, o, false);
+    touch(t, o->low, (size_t)operand_count(o) * dtype_bytes(o->low_type), false);
 }
 
 int large_ranges(const call *c, large_stage s, const large_drop *d, range *to) {
@@ -524,10 +486,9 @@ int large_ranges(const call *c, large_stage s, const large_drop *d, range *to) {
     if (d->call && s == LARGE_FORWARD) touch_operand(&t, &d->call->out[0], true);
     if (d->call && s == LARGE_SLOPE) touch_operand(&t, &d->call->dout[0], false);
     if (d->call && (s == LARGE_FORWARD || s == LARGE_SLOPE)) touch(&t, d->call->step, sizeof(step), false);
-    if (s == LARGE_NARROW || s == LARGE_FORWARD || s == LARGE_INPUT) {
-        touch_operand(&t, &c->in[1], false);
-        touch_operand(&t, &c->in[2], false);
-        touch_weights(&t, c, p, s == LARGE_NARROW);
+    if (s == LARGE_FORWARD || s == LARGE_INPUT) {
+        touch_weights(&t, &c->in[1]);
+        touch_weights(&t, &c->in[2]);
     }
     if (s == LARGE_FORWARD || s == LARGE_WEIGHTS) touch_operand(&t, &c->in[0], false);
     if (s == LARGE_FORWARD) touch_operand(&t, &c->out[0], true);

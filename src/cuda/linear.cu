@@ -66,7 +66,7 @@ static size_t scratch(const call *c) {
 static size_t reserve(const call *c) {
     bool kept = ((const linear_attr *)c->attr)->act == ACT_GELU;
     size_t z = kept ? (size_t)operand_count(&c->out[0]) * dtype_bytes(c->out[0].type) : 0;
-    return (z + 63) / 64 * 64 + large_reserve(c);
+    return (z + 63) / 64 * 64;
 }
 
 extern "C" const kernel cuda_linear = {forward, backward, scratch, reserve};

@@ -21,7 +21,9 @@ typedef struct {
     void *data;
     dtype type;
     shape shape;
-    bool add; // among `din`: add to what is there instead of overwriting it
+    bool add;       // among `din`: add to what is there instead of overwriting it
+    dtype low_type; // of a parameter, or of the slab of all: of its 16-bit copy; DTYPE_F32: it has none
+    void *low;      // that copy, which whoever changes the parameter changes too
 } operand;
 
 // One node about to run. The arrays are those of the node, in its order.
@@ -89,6 +91,8 @@ typedef struct device {
     bool (*write)(queue *q, void *to, const void *from, size_t bytes, err *e);
     bool (*read)(queue *q, void *to, const void *from, size_t bytes, err *e);
     bool (*fill)(queue *q, void *to, int byte, size_t bytes, err *e);
+    // Between two places of the device, to a 16-bit type; NULL where it computes in none.
+    bool (*narrow)(queue *q, void *to, dtype type, const float *from, size_t count, err *e);
     recording *(*record)(queue *q, call *calls, int count, err *e); // `calls` must outlive it
     void (*forget)(queue *q, recording *r);
     bool (*play)(queue *q, recording *r, err *e);

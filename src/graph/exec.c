@@ -18,7 +18,7 @@ struct exec {
     plan *train, *evaluate;
     exec_memory memory;
     size_t *home; // [tensors + 1] offset of tensors that live for the whole run
-    size_t step_home, slab_home[SLAB_COUNT], planned_home;
+    size_t step_home, slab_home[SLAB_COUNT], low_home, planned_home;
     unsigned char *slab;
     call *calls[EXEC_PARTS];
     int count[EXEC_PARTS];
@@ -42,6 +42,10 @@ static bool copied(const tensor_info *t, bool host_memory) {
 
 // Layout
 
+static bool has_low(const exec *x) {
+    return graph_low_type(x->g) != DTYPE_F32;
+}
+
 static void lay_slabs(exec *x, size_t *at) {
     const graph *g = x->g;
     dtype type = graph_parameters(g) ? graph_info(g, graph_parameter_at(g, 0))->type : DTYPE_F32;
@@ -54,6 +58,9 @@ static void lay_slabs(exec *x, size_t *at) {
                                             : &x->memory.moments;
         if (used) *sum += plan_aligned(bytes);
     }
+    size_t low = has_low(x) ? (size_t)graph_slab_elements(g) * dtype_bytes(graph_low_type(g)) : 0;
+    x->low_home = take(at, low);
+    x->memory.weights += plan_aligned(low);
 }
 
 static void lay_tensors(exec *x, bool host_memory, size_t *at) {
@@ -123,11 +130,20 @@ static void *address(const exec *x, const plan *p, tensor t) {
     CHECK(false, "tensor %d has role %d", t.id, (int)info->role);
 }
 
+// The 16-bit copy of a parameter, or of the slab of all.
+static void *low_address(const exec *x, tensor t) {
+    const tensor_info *info = t.id ? graph_info(x->g, t) : NULL;
+    bool all = info && info->role == ROLE_SLAB && info->slab == SLAB_WEIGHTS, one = info && info->low_copy;
+    if (!has_low(x) || !(all || one)) return NULL;
+    return x->slab + x->low_home + (one ? (size_t)info->offset * dtype_bytes(graph_low_type(x->g)) : 0);
+}
+
 // Binds the addresses of one call. Backward sees only what its node needs: the rest may be gone. In a step's first
 // micro-batch, parameter gradients that the graph adds into across micro-batches are overwritten instead.
 static void bind(const exec *x, const plan *p, exec_part part, const node *n, call *c) {
     for (int i = 0; i < n->inputs; i++) {
         if (!c->backward || (n->needs & NEEDS_INPUT(i))) c->in[i].data = address(x, p, n->input[i]);
+        c->in[i].low = low_address(x, n->input[i]);
         if (!c->backward || n->flow[i] == FLOW_NONE) continue;
         tensor d = graph_gradient(x->g, n->input[i]);
         c->din[i].data = address(x, p, d);
@@ -315,9 +331,18 @@ static const tensor_info *lasting(const exec *x, tensor t) {
     return info;
 }
 
+// What a parameter's 16-bit copy is after the host has changed it.
+static bool write_low(exec *x, tensor t, err *e) {
+    void *low = low_address(x, t);
+    const tensor_info *info = graph_info(x->g, t);
+    size_t count = (size_t)shape_count(shape_resolve(info->shape, x->options.batch));
+    return !low || x->d->narrow(x->q, low, graph_low_type(x->g), address(x, x->evaluate, t), count, e);
+}
+
 bool exec_write(exec *x, tensor t, const void *from, err *e) {
     const tensor_info *info = lasting(x, t);
-    return x->d->write(x->q, address(x, x->evaluate, t), from, tensor_bytes(info, x->options.batch), e);
+    return x->d->write(x->q, address(x, x->evaluate, t), from, tensor_bytes(info, x->options.batch), e) &&
+           write_low(x, t, e);
 }
 
 bool exec_read(exec *x, tensor t, void *to, err *e) {
@@ -333,7 +358,8 @@ bool exec_peek(exec *x, tensor t, bool training, void *to, err *e) {
 
 bool exec_clear(exec *x, tensor t, err *e) {
     const tensor_info *info = lasting(x, t);
-    return x->d->fill(x->q, address(x, x->evaluate, t), 0, tensor_bytes(info, x->options.batch), e);
+    return x->d->fill(x->q, address(x, x->evaluate, t), 0, tensor_bytes(info, x->options.batch), e) &&
+           write_low(x, t, e);
 }
 
 bool exec_step_write(exec *x, const step *s, err *e) {

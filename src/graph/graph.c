@@ -11,7 +11,7 @@
 graph *graph_new(void) {
     graph *g = calloc(1, sizeof *g);
     CHECK(g, "out of memory for a graph");
-    g->real_type = DTYPE_F32;
+    g->real_type = g->low_type = DTYPE_F32;
     arena_init(&g->arena);
     graph_tensor_add(g, "none", ROLE_STATE, DTYPE_F32, shape1(0));
     g->tensors = 0;
@@ -189,6 +189,10 @@ tensor graph_sibling(const graph *g, tensor t, int k) {
 
 bool graph_tf32(const graph *g) {
     return g->tf32;
+}
+
+dtype graph_low_type(const graph *g) {
+    return g->low_type;
 }
 
 int graph_parameters(const graph *g) {

@@ -134,6 +134,9 @@ tensor graph_sibling(const graph *g, tensor t, int k);
 // Whether the precision pass allowed products in tf32.
 bool graph_tf32(const graph *g);
 
+// The 16-bit type that parameters marked low_copy are read in; DTYPE_F32 where there are none.
+dtype graph_low_type(const graph *g);
+
 // Parameters: how many tensors, how many values (as PyTorch counts them), how many slab elements (padding included).
 int graph_parameters(const graph *g);
 tensor graph_parameter_at(const graph *g, int i);

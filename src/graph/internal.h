@@ -18,6 +18,7 @@ struct graph {
     tensor slab[SLAB_COUNT];
     bool sealed;     // a slab was asked for: the layout is final
     bool tf32;       // the precision pass allowed it
+    dtype low_type;  // of parameters' 16-bit copies
     dtype real_type; // what DTYPE_F32 means for tensors added from now on: double in the precision that tests use
 };
 

@@ -85,6 +85,8 @@ static void operand_of(const graph *g, tensor t, int64_t batch, operand *o) {
     const tensor_info *info = graph_info(g, t);
     o->type = info->type;
     o->shape = shape_resolve(info->shape, batch);
+    bool all = info->role == ROLE_SLAB && info->slab == SLAB_WEIGHTS;
+    o->low_type = all || info->low_copy ? graph_low_type(g) : DTYPE_F32;
 }
 
 void plan_call(const graph *g, int n, int64_t batch, bool backward, bool training, arena *a, call *c) {
