@@ -81,6 +81,7 @@ static void lay_out(exec *x, const kernel *const *kernels, bool host_memory) {
     plan_options p = {.batch = x->options.batch, .training = true, .guard = x->options.guard};
     p.linger = host_memory ? 0 : LINGER;
     p.linger_small = host_memory ? 0 : LINGER_SMALL;
+    p.again = x->options.again;
     if (!x->options.inference) x->train = plan_make(x->g, kernels, &p, &x->arena);
     p.training = false;
     x->evaluate = plan_make(x->g, kernels, &p, &x->arena);
@@ -113,7 +114,7 @@ static void *planned(const exec *x, const plan *p, int block) {
     return block < 0 ? NULL : x->slab + x->planned_home + p->block[block].offset;
 }
 
-static void *address(const exec *x, const plan *p, tensor t) {
+static void *address(const exec *x, const plan *p, instruction in, tensor t) {
     if (!t.id) return NULL;
     const tensor_info *info = graph_info(x->g, t);
     size_t element = dtype_bytes(info->type);
@@ -125,7 +126,7 @@ static void *address(const exec *x, const plan *p, tensor t) {
     case ROLE_SLAB: return x->slab + x->slab_home[info->slab];
     case ROLE_STATE: return x->slab + x->home[t.id];
     case ROLE_ACTIVATION:
-    case ROLE_GRADIENT: return planned(x, p, p->of_tensor[t.id]);
+    case ROLE_GRADIENT: return planned(x, p, plan_block_of(p, x->g, in, t));
     }
     CHECK(false, "tensor %d has role %d", t.id, (int)info->role);
 }
@@ -140,19 +141,20 @@ static void *low_address(const exec *x, tensor t) {
 
 // Binds the addresses of one call. Backward sees only what its node needs: the rest may be gone. In a step's first
 // micro-batch, parameter gradients that the graph adds into across micro-batches are overwritten instead.
-static void bind(const exec *x, const plan *p, exec_part part, const node *n, call *c) {
+static void bind(const exec *x, const plan *p, exec_part part, instruction in, call *c) {
+    const node *n = graph_node(x->g, in.node);
     for (int i = 0; i < n->inputs; i++) {
-        if (!c->backward || (n->needs & NEEDS_INPUT(i))) c->in[i].data = address(x, p, n->input[i]);
+        if (!c->backward || (n->needs & NEEDS_INPUT(i))) c->in[i].data = address(x, p, in, n->input[i]);
         c->in[i].low = low_address(x, n->input[i]);
         if (!c->backward || n->flow[i] == FLOW_NONE) continue;
         tensor d = graph_gradient(x->g, n->input[i]);
-        c->din[i].data = address(x, p, d);
+        c->din[i].data = address(x, p, in, d);
         bool parameter = graph_info(x->g, d)->role == ROLE_PARAMETER_GRADIENT;
         c->din[i].add = n->flow[i] == FLOW_ADD || (parameter && part == EXEC_NEXT);
     }
     for (int i = 0; i < n->outputs; i++) {
-        if (!c->backward || (n->needs & NEEDS_OUTPUT(i))) c->out[i].data = address(x, p, n->output[i]);
-        if (c->backward) c->dout[i].data = address(x, p, graph_gradient(x->g, n->output[i]));
+        if (!c->backward || (n->needs & NEEDS_OUTPUT(i))) c->out[i].data = address(x, p, in, n->output[i]);
+        if (c->backward) c->dout[i].data = address(x, p, in, graph_gradient(x->g, n->output[i]));
     }
     c->first = part != EXEC_NEXT;
     c->step_written = (step *)(void *)(x->slab + x->step_home);
@@ -166,10 +168,10 @@ static void bind_micro(exec *x, exec_part part) {
     for (int i = 0; i < p->instructions; i++) {
         instruction in = p->program[i];
         call *c = &x->calls[part][x->count[part]++];
-        plan_call(x->g, in.node, p->batch, in.backward, p->training, &x->arena, c);
-        bind(x, p, part, graph_node(x->g, in.node), c);
+        plan_call(p, x->g, in, &x->arena, c);
+        bind(x, p, part, in, c);
         c->scratch = planned(x, p, p->of_scratch[i]);
-        c->reserve = planned(x, p, p->of_reserve[in.node]);
+        c->reserve = c->keeps ? planned(x, p, p->of_reserve[in.node]) : NULL;
     }
 }
 
@@ -179,8 +181,9 @@ static void bind_update(exec *x) {
         const node *n = graph_node(x->g, i);
         if (n->phase != PHASE_UPDATE) continue;
         call *c = &x->calls[EXEC_UPDATE][x->count[EXEC_UPDATE]++];
-        plan_call(x->g, i, x->options.batch, false, true, &x->arena, c);
-        bind(x, x->train, EXEC_UPDATE, n, c);
+        instruction in = {.node = i};
+        plan_call(x->train, x->g, in, &x->arena, c);
+        bind(x, x->train, EXEC_UPDATE, in, c);
         c->scratch = planned(x, x->train, x->train->update_scratch);
     }
 }
@@ -324,6 +327,10 @@ bool exec_play_steps(exec *x, int64_t steps, err *e) {
 
 // Moving tensors
 
+static void *lasting_address(const exec *x, tensor t) {
+    return address(x, x->evaluate, (instruction){0}, t);
+}
+
 static const tensor_info *lasting(const exec *x, tensor t) {
     const tensor_info *info = graph_info(x->g, t);
     CHECK(info->role != ROLE_ACTIVATION && info->role != ROLE_GRADIENT && info->role != ROLE_CONSTANT,
@@ -336,30 +343,30 @@ static bool write_low(exec *x, tensor t, err *e) {
     void *low = low_address(x, t);
     const tensor_info *info = graph_info(x->g, t);
     size_t count = (size_t)shape_count(shape_resolve(info->shape, x->options.batch));
-    return !low || x->d->narrow(x->q, low, graph_low_type(x->g), address(x, x->evaluate, t), count, e);
+    return !low || x->d->narrow(x->q, low, graph_low_type(x->g), lasting_address(x, t), count, e);
 }
 
 bool exec_write(exec *x, tensor t, const void *from, err *e) {
     const tensor_info *info = lasting(x, t);
-    return x->d->write(x->q, address(x, x->evaluate, t), from, tensor_bytes(info, x->options.batch), e) &&
+    return x->d->write(x->q, lasting_address(x, t), from, tensor_bytes(info, x->options.batch), e) &&
            write_low(x, t, e);
 }
 
 bool exec_read(exec *x, tensor t, void *to, err *e) {
     const tensor_info *info = lasting(x, t);
-    return x->d->read(x->q, to, address(x, x->evaluate, t), tensor_bytes(info, x->options.batch), e);
+    return x->d->read(x->q, to, lasting_address(x, t), tensor_bytes(info, x->options.batch), e);
 }
 
 bool exec_peek(exec *x, tensor t, bool training, void *to, err *e) {
-    void *from = address(x, training ? x->train : x->evaluate, t);
+    const plan *p = training ? x->train : x->evaluate;
+    void *from = planned(x, p, p->of_tensor[t.id]);
     CHECK(from && graph_info(x->g, t)->kept, "tensor %d is not kept", t.id);
     return x->d->read(x->q, to, from, tensor_bytes(graph_info(x->g, t), x->options.batch), e);
 }
 
 bool exec_clear(exec *x, tensor t, err *e) {
     const tensor_info *info = lasting(x, t);
-    return x->d->fill(x->q, address(x, x->evaluate, t), 0, tensor_bytes(info, x->options.batch), e) &&
-           write_low(x, t, e);
+    return x->d->fill(x->q, lasting_address(x, t), 0, tensor_bytes(info, x->options.batch), e) && write_low(x, t, e);
 }
 
 bool exec_step_write(exec *x, const step *s, err *e) {

@@ -20,6 +20,7 @@ typedef struct {
     bool inference; // forward only: no gradients, no moments, no update
     size_t guard;   // bytes of 0xA5 behind every planned block, for tests
     int together;   // steps in EXEC_TOGETHER; 0: there is no such part
+    int again;      // segments, from the first on, whose activations are computed again for backward
 } exec_options;
 
 // Bytes of the slab by purpose; total is what one allocation takes. A pure function of its arguments.

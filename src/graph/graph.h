@@ -74,6 +74,7 @@ typedef struct {
     uint32_t number;  // part of random counters
     precision_class precision;
     phase phase;
+    int segment; // 1, 2, ..; 0: none
     int inputs, outputs;
     tensor *input, *output;
     const void *attr; // the operator's own record, or NULL
@@ -113,6 +114,13 @@ void graph_keep(graph *g, tensor t);
 // Nodes carry numbers, which are part of random counters: 0, 1, 2 in the order of their making, or on from the one set
 // here. A model whose first node always has the same number draws the same bits wherever its inputs come from.
 void graph_number_from(graph *g, uint32_t number);
+
+// Segments: stretches of the forward pass, a layer or a block each, whose activations a plan may compute a second time
+// in the backward pass instead of keeping them (plan_options). A segment ends where the next begins or at
+// graph_segment_end; what it computes must follow from its inputs, parameters and the step record alone.
+void graph_segment_begin(graph *g);
+void graph_segment_end(graph *g);
+int graph_segments(const graph *g);
 
 // Appends a node. For operators' builders only (ops/op.h wraps it); models call those.
 node *graph_node_add(graph *g, int op, const char *name, precision_class precision, const tensor *input, int inputs);

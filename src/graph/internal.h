@@ -12,6 +12,8 @@ struct graph {
     node **node;
     int nodes, node_room;
     uint32_t number; // of the next node
+    int segments;
+    bool in_segment;
     tensor *parameter;
     int parameters, parameter_room;
     int64_t slab_elements;
