@@ -1,4 +1,4 @@
-#include "slow_card.h"
+#include "train/slow_card.h"
 
 #include "cpu/cpu.h"
 

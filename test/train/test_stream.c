@@ -3,8 +3,8 @@
 // checkpoint; and staging that is planned.
 #include "cpu/cpu.h"
 #include "run/checkpoint.h"
-#include "slow_card.h"
 #include "support.h"
+#include "train/slow_card.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
