@@ -1,7 +1,7 @@
 // Training on the card as a whole: a replayed graph gives the bits that launching one by one gives, equal runs give
-// equal bits, steps played together give the bits of single ones, every precision follows the CPU's loss, and fp16
-// survives an overflow or says that it cannot. Built as gpu_test_card only. With --card it just says which card there
-// is, and fails where there is none.
+// equal bits, steps played together give the bits of single ones, batches streamed from the host those of data on the
+// card, every precision follows the CPU's loss, and fp16 survives an overflow or says that it cannot. Built as
+// gpu_test_card only. With --card it just says which card there is, and fails where there is none.
 #include "cpu/cpu.h"
 #include "graph/plugin.h"
 #include "support.h"
@@ -143,6 +143,36 @@ static void together_equals_single_steps(void **state) {
     }
 }
 
+// Batches that are copied in beside the steps that read them: many small steps, in which the host runs far ahead, and
+// batches large enough that a copy and a step take turns at being the slower one.
+static void streaming_changes_no_bit(void **state) {
+    (void)state;
+    static const char *const runs[] = {
+        "data.synthetic.bars=30000 train.batch_size=16 train.epochs=2 model.kind=mlp model.widths=32",
+        "data.synthetic.bars=30000 train.batch_size=16 train.epochs=1 model.kind=mlp model.widths=32 "
+        "gpu_optimization.gradient_accumulation_steps=2",
+        "data.synthetic.bars=60000 train.batch_size=3072 train.epochs=4 train.patience=9",
+        "data.synthetic.bars=60000 train.batch_size=1000 train.epochs=2 data.scale=standard "
+        "gpu_optimization.gradient_accumulation_steps=2",
+        "data.synthetic.bars=20000 train.batch_size=256 train.epochs=1 model.kind=transformer",
+    };
+    static const precision modes[] = {PRECISION_FP32, PRECISION_BF16};
+    for (size_t i = 0; i < 2 * sizeof runs / sizeof *runs; i++) {
+        char keys[512];
+        precision p = modes[i % 2];
+        if (!computed(p)) continue;
+        snprintf(keys, sizeof keys, "%s data.residency=device", runs[i / 2]);
+        outcome *there = trained(card_device(), p, keys);
+        snprintf(keys, sizeof keys, "%s data.residency=host data.num_workers=6", runs[i / 2]);
+        outcome *fed = trained(card_device(), p, keys), *again = trained(card_device(), p, keys);
+        check_same("device and host", p, keys, there, fed);
+        check_same("host, two runs", p, keys, fed, again);
+        outcome_free(there);
+        outcome_free(fed);
+        outcome_free(again);
+    }
+}
+
 // The loss after an epoch, with the same samples and the same dropout as on the CPU, within 1 % of it.
 static void check_loss(const char *keys) {
     outcome *cpu = trained(&cpu_device, PRECISION_FP32, keys);
@@ -230,6 +260,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(graph_equals_eager),
         cmocka_unit_test(equal_runs_give_equal_bits),
         cmocka_unit_test(together_equals_single_steps),
+        cmocka_unit_test(streaming_changes_no_bit),
         cmocka_unit_test(losses_follow_the_cpu),
         cmocka_unit_test(fp16_comes_down_from_an_overflow),
         cmocka_unit_test(fp16_says_when_it_cannot),
