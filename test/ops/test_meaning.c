@@ -594,13 +594,19 @@ static void expect_independent(const scene *s, const double *y, int distance, do
         fail_at(s, "agreement at a distance", distance, agree / pairs, share);
 }
 
+// The share that is dropped: 16 bits tell it.
+static double dropped_share(float probability) {
+    double share = round((double)probability * 65536) / 65536;
+    return probability > 0 ? fmin(fmax(share, 1.0 / 65536), 65535.0 / 65536) : 0;
+}
+
 static void check_dropout_values(const place *p) {
-    static const float probabilities[] = {0, 0.1f, 0.5f, 0.75f};
+    static const float probabilities[] = {0, 1e-7f, 0.1f, 0.5f, 0.75f, 0.95f};
     float *x = dropout_input();
-    for (int k = 0; k < 4; k++) {
+    for (int k = 0; k < 6; k++) {
         scene s;
         dropout_scene(&s, p, x, probabilities[k], (step){.seed = 8, .update = 2});
-        double *y = output(&s, s.root, true), drop = (double)probabilities[k], kept = 0;
+        double *y = output(&s, s.root, true), drop = dropped_share(probabilities[k]), kept = 0;
         for (int i = 0; i < DROP_ALL; i++) {
             double want = (double)x[i] / (1 - drop);
             if (y[i] != 0 && !(fabs(y[i] - want) <= 1e-6 * fabs(want))) fail_at(&s, "kept value", i, y[i], want);
@@ -608,8 +614,8 @@ static void check_dropout_values(const place *p) {
         }
         double sigma = sqrt(drop * (1 - drop) / DROP_ALL);
         if (!(fabs(kept / DROP_ALL - (1 - drop)) <= 5 * sigma)) fail_at(&s, "kept share", k, kept / DROP_ALL, 1 - drop);
-        static const int distances[] = {1, 2, 3, 4, 8, DROP_WIDTH, 2 * DROP_WIDTH};
-        for (int i = 0; i < 7; i++) expect_independent(&s, y, distances[i], drop);
+        static const int distances[] = {1, 2, 3, 4, 5, 6, 7, 8, 16, DROP_WIDTH, 2 * DROP_WIDTH};
+        for (int i = 0; i < 11; i++) expect_independent(&s, y, distances[i], drop);
         free(y);
         scene_close(&s);
     }
