@@ -4,6 +4,7 @@
 // judges.
 #include "ops/trial.h"
 
+#include "base/rng.h"
 #include "cpu/cpu.h"
 #include "graph/grad.h"
 
@@ -622,6 +623,32 @@ static void check_dropout_values(const place *p) {
     free(x);
 }
 
+// Whether an element of a row is kept by a node, from the definition: eight neighbours share four words.
+static bool is_kept(step at, uint32_t node, int64_t row, int64_t i, double share) {
+    uint32_t purpose = (uint32_t)RNG_DROPOUT << 16 | node;
+    rng_block r = rng_philox_rounds(
+        7, at.seed, (uint32_t)(i / 8), (uint32_t)(at.row + (uint64_t)row), purpose, (uint32_t)at.update);
+    uint32_t word = r.v[i % 8 / 2], bits = i % 2 ? word >> 16 : word & 0xFFFF;
+    return bits >= 65536 * share;
+}
+
+// Which node it is the test does not know: all elements agree for one number, which cannot be chance.
+static void check_dropout_bits(const place *p) {
+    float *x = dropout_input();
+    step at = {.seed = 8ull << 32 | 5, .update = 2, .row = 64};
+    double *y = dropout_training(p, x, 0.1f, at);
+    int found = 0;
+    for (uint32_t node = 0; node < 64; node++) {
+        int64_t i = 0;
+        while (i < DROP_ALL && (y[i] != 0) == is_kept(at, node, i / DROP_WIDTH, i % DROP_WIDTH, dropped_share(0.1f)))
+            i++;
+        found += i == DROP_ALL;
+    }
+    assert_int_equal(found, 1);
+    free(x);
+    free(y);
+}
+
 // Backward lets through exactly what forward did, scaled alike.
 static void check_dropout_backward(const place *p) {
     float *x = dropout_input(), *up = dropout_input();
@@ -700,6 +727,7 @@ static void check_dropout_nodes(const place *p) {
 
 static void check_dropout(const place *p) {
     check_dropout_values(p);
+    check_dropout_bits(p);
     check_dropout_backward(p);
     check_dropout_evaluation(p);
     check_dropout_counter(p);
