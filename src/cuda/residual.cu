@@ -42,7 +42,7 @@ static bool match_pair(const call *calls, int count, residual_args *a) {
     a->drop = drop_args_of(&calls[a->backward ? 1 : 0]);
     a->a = k->a;
     a->b = k->b;
-    if (a->drop.n % QUAD) return false;
+    if (a->drop.n % OCTET) return false;
     const operand *between = a->backward ? &calls[0].din[1] : &calls[0].out[0];
     if (life_over(between, a->backward, calls + 2, count - 2)) a->between.data = NULL;
     return true;
@@ -88,20 +88,28 @@ int residual_match(const call *calls, int count, residual_args *a) {
 
 // Launches
 
+static __host__ __device__ inline int64_t octets_of(const residual_args &a) {
+    return a.drop.rows * (a.drop.n / OCTET);
+}
+
 static __global__ void forward_kernel(const __grid_constant__ residual_args a) {
     cuda_begin();
     step s = drop_step(a.drop);
-    FOR_EACH(k, a.drop.rows * a.drop.quads) residual_forward(a, s, k, quad_load(a.x, k * QUAD));
+    FOR_EACH(k, octets_of(a)) {
+        octet x = octet_load<TYPE_ANY>(a.x, k * OCTET), y = octet_load<TYPE_ANY>(a.y, k * OCTET);
+        residual_forward<TYPE_ANY, TYPE_ANY>(a, s, k * OCTET, x, y);
+    }
 }
 
 static __global__ void backward_kernel(const __grid_constant__ residual_args a) {
     cuda_begin();
     step s = drop_step(a.drop);
-    FOR_EACH(k, a.drop.rows * a.drop.quads) residual_backward(a, s, k, quad_load(a.z, k * QUAD));
+    FOR_EACH(k, octets_of(a))
+    residual_backward<TYPE_ANY, TYPE_ANY>(a, s, k * OCTET, octet_load<TYPE_ANY>(a.z, k * OCTET));
 }
 
 void residual_launch(const call *c, const residual_args *a) {
-    unsigned blocks = blocks_for(a->drop.rows * a->drop.quads, 256);
+    unsigned blocks = blocks_for(octets_of(*a), 256);
     if (a->norm) {
         layernorm_launch_joined(a->norm, a);
     } else if (a->backward) {

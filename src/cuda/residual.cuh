@@ -4,6 +4,7 @@
 #define TRADEWIND_CUDA_RESIDUAL_CUH
 
 #include "cuda/dropout.cuh"
+#include "cuda/octet.cuh"
 
 struct residual_args {
     drop_args drop;
@@ -25,22 +26,38 @@ void residual_launch(const call *c, const residual_args *args);
 bool layernorm_joins(const call *c);
 void layernorm_launch_joined(const call *c, const residual_args *args);
 
-// Four elements at quad k, counted through all rows: z from x, which is stored; and what dz gives. The bits are those of
-// the single calls: what passes between them is rounded to its type also where it is not written.
+// Eight elements at `at`, a multiple of eight: z from x and y, which is stored; and what dz gives. The bits are those of
+// the single calls: what passes between them is rounded to its type also where it is not written. X is the type of x and z,
+// Y that of y and of what passes (cuda/octet.cuh).
 
-CUDA_FN quad residual_forward(const residual_args &a, const step &s, int64_t k, const quad &x) {
-    quad y = quad_rounded(a.between.type, drop(quad_load(a.y, k * QUAD), drop_factors(a.drop, s, k)));
-    if (a.between.data) quad_store(a.between, k * QUAD, y);
-    quad z = quad_rounded(a.z.type, quad_add(quad_times(x, a.a), quad_times(y, a.b)));
-    quad_store(a.z, k * QUAD, z);
+// A loop over rows must not keep the keys of all rounds that follow from the seed in registers: the compiler is told that it
+// is another one each time.
+CUDA_FN octet residual_drop(const residual_args &a, step s, int64_t at, octet x) {
+    asm volatile("" : "+l"(s.seed));
+#pragma unroll
+    for (int h = 0; h < OCTET; h += QUAD) {
+        quad q = drop(quad{{x.v[h], x.v[h + 1], x.v[h + 2], x.v[h + 3]}}, drop_factors(a.drop, s, (at + h) / QUAD));
+#pragma unroll
+        for (int e = 0; e < QUAD; e++) x.v[h + e] = q.v[e];
+    }
+    return x;
+}
+
+template <int X, int Y>
+CUDA_FN octet residual_forward(const residual_args &a, const step &s, int64_t at, const octet &x, octet y) {
+    y = octet_rounded<Y>(a.between, residual_drop(a, s, at, y));
+    if (a.between.data) octet_store<Y>(a.between, at, y);
+    octet z = octet_rounded<X>(a.z, octet_add(octet_times(x, a.a), octet_times(y, a.b)));
+    octet_store<X>(a.z, at, z);
     return z;
 }
 
-CUDA_FN void residual_backward(const residual_args &a, const step &s, int64_t k, const quad &dz) {
-    quad dy = quad_rounded(a.between.type, quad_times(dz, a.b)), factor = drop_factors(a.drop, s, k);
-    if (a.x.data) quad_put(a.x, k * QUAD, quad_times(dz, a.a));
-    if (a.between.data) quad_store(a.between, k * QUAD, dy);
-    quad_put(a.y, k * QUAD, drop(dy, factor));
+template <int X, int Y>
+CUDA_FN void residual_backward(const residual_args &a, const step &s, int64_t at, const octet &dz) {
+    octet dy = octet_rounded<Y>(a.between, octet_times(dz, a.b));
+    if (a.x.data) octet_put<X>(a.x, at, octet_times(dz, a.a));
+    if (a.between.data) octet_store<Y>(a.between, at, dy);
+    octet_put<Y>(a.y, at, residual_drop(a, s, at, dy));
 }
 
 #endif
