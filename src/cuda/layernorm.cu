@@ -342,14 +342,9 @@ static void launch_typed(const call *c, const norm_args &a, const residual_args 
     }
 }
 
-static bool is_type(const view &v, int type) {
-    return !v.data || v.type == type;
-}
-
 // Whether all tensors of a launch have the types that a kernel is compiled for.
 static bool are_types(const norm_args &a, const residual_args *j, int x, int y) {
-    if (a.x.type != x || a.y.type != y || !is_type(a.dx, x)) return false;
-    return !j || (is_type(j->x, x) && is_type(j->z, x) && j->y.type == y && j->between.type == y);
+    return a.x.type == x && a.y.type == y && (!a.dx.data || a.dx.type == x) && (!j || residual_types(j, x, y));
 }
 
 template <int LANES> static void launch_narrow(const call *c, const norm_args &a, const residual_args *j) {
@@ -393,6 +388,7 @@ static norm_args backward_args(const call *c) {
     norm_args a = args_of(c);
     a.y = view_of(&c->dout[0]);
     a.dx = view_of(&c->din[0]);
+    if (!a.dx.data) a.dx.add = false;
     a.part = (float *)((char *)c->scratch + moments_bytes(a));
     return a;
 }

@@ -1,5 +1,6 @@
-// Residual connections with dropout, z = a x + b dropout(y), in one pass each way; with the layer norm of z, where that
-// follows, and backward what that gives. What passes between these calls is written only where somebody else reads it.
+// Residual connections with dropout, z = a x + b dropout(y), in one pass each way; with the layer norm of z, or its mean over
+// time, where that follows, and backward what that gives. What passes between these calls is written only where somebody
+// else reads it.
 #ifndef TRADEWIND_CUDA_RESIDUAL_CUH
 #define TRADEWIND_CUDA_RESIDUAL_CUH
 
@@ -14,7 +15,13 @@ struct residual_args {
     bool backward;
     const call *norm; // the layer norm that is joined, or NULL
     bool alone;       // with a norm, backward: nobody else reads dz
+    const call *mean; // the mean over time that is joined, or NULL: nobody else reads z, dz, or what passes between
 };
+
+// Whether x and z have one type, and y and what passes between another: the X and Y that kernels are compiled for.
+static inline bool residual_types(const residual_args *a, int x, int y) {
+    return (!a->x.data || a->x.type == x) && a->z.type == x && a->y.type == y && a->between.type == y;
+}
 
 // How many of the calls of a list, the next that run, are such a connection: 3, 2 or 0. The list is looked at for who
 // reads what.
@@ -22,11 +29,13 @@ int residual_match(const call *calls, int count, residual_args *args);
 
 void residual_launch(const call *c, const residual_args *args);
 
-// Whether a layer norm has kernels that do a residual connection too; and these (cuda/layernorm.cu).
+// Whether a call has kernels that do a residual connection too; and these (cuda/layernorm.cu, cuda/mean_time.cu).
 bool layernorm_joins(const call *c);
 void layernorm_launch_joined(const call *c, const residual_args *args);
+bool mean_time_joins(const call *c);
+void mean_time_launch_joined(const call *c, const residual_args *args);
 
-// Eight elements at `at`, a multiple of eight: z from x and y, which is stored; and what dz gives. The bits are those of
+// Eight elements at `at`, a multiple of eight: z from x and y; the same, stored; and what dz gives. The bits are those of
 // the single calls: what passes between them is rounded to its type also where it is not written. X is the type of x and z,
 // Y that of y and of what passes (cuda/octet.cuh).
 
@@ -44,10 +53,15 @@ CUDA_FN octet residual_drop(const residual_args &a, step s, int64_t at, octet x)
 }
 
 template <int X, int Y>
-CUDA_FN octet residual_forward(const residual_args &a, const step &s, int64_t at, const octet &x, octet y) {
+CUDA_FN octet residual_sum(const residual_args &a, const step &s, int64_t at, const octet &x, octet y) {
     y = octet_rounded<Y>(a.between, residual_drop(a, s, at, y));
     if (a.between.data) octet_store<Y>(a.between, at, y);
-    octet z = octet_rounded<X>(a.z, octet_add(octet_times(x, a.a), octet_times(y, a.b)));
+    return octet_rounded<X>(a.z, octet_add(octet_times(x, a.a), octet_times(y, a.b)));
+}
+
+template <int X, int Y>
+CUDA_FN octet residual_forward(const residual_args &a, const step &s, int64_t at, const octet &x, const octet &y) {
+    octet z = residual_sum<X, Y>(a, s, at, x, y);
     octet_store<X>(a.z, at, z);
     return z;
 }
