@@ -58,12 +58,6 @@ CUDA_FN float rounded(int type, float v) {
     return type == DTYPE_F16 ? __half2float(__float2half(v)) : v;
 }
 
-CUDA_FN quad quad_rounded(int type, quad x) {
-#pragma unroll
-    for (int e = 0; e < QUAD; e++) x.v[e] = rounded(type, x.v[e]);
-    return x;
-}
-
 CUDA_FN quad quad_add(quad x, const quad &y) {
 #pragma unroll
     for (int e = 0; e < QUAD; e++) x.v[e] += y.v[e];

@@ -42,7 +42,7 @@ static bool match_pair(const call *calls, int count, residual_args *a) {
     a->drop = drop_args_of(&calls[a->backward ? 1 : 0]);
     a->a = k->a;
     a->b = k->b;
-    if (a->drop.n % OCTET) return false;
+    if (a->drop.n % OCTET || !a->drop.small) return false;
     const operand *between = a->backward ? &calls[0].din[1] : &calls[0].out[0];
     if (life_over(between, a->backward, calls + 2, count - 2)) a->between.data = NULL;
     return true;

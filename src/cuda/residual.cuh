@@ -43,12 +43,9 @@ void mean_time_launch_joined(const call *c, const residual_args *args);
 // is another one each time.
 CUDA_FN octet residual_drop(const residual_args &a, step s, int64_t at, octet x) {
     asm volatile("" : "+l"(s.seed));
+    rng_block r = drop_draw(a.drop, s, drop_place_of(a.drop, at));
 #pragma unroll
-    for (int h = 0; h < OCTET; h += QUAD) {
-        quad q = drop(quad{{x.v[h], x.v[h + 1], x.v[h + 2], x.v[h + 3]}}, drop_factors(a.drop, s, (at + h) / QUAD));
-#pragma unroll
-        for (int e = 0; e < QUAD; e++) x.v[h + e] = q.v[e];
-    }
+    for (int e = 0; e < OCTET; e++) x.v[e] = drop_one(a.drop, r.v, e, x.v[e]);
     return x;
 }
 
