@@ -70,17 +70,4 @@ CUDA_FN quad quad_times(quad x, float by) {
     return x;
 }
 
-// For kernels that do four elements at a time, or one where a width is no multiple of four: a part of a tensor.
-template <int WIDTH> CUDA_FN quad part_load(const view &from, int64_t i) {
-    return WIDTH == QUAD ? quad_load(from, i) : quad{{view_load(from, i), 0, 0, 0}};
-}
-
-template <int WIDTH> CUDA_FN void part_put(const view &to, int64_t i, const quad &q) {
-    if (WIDTH == QUAD) {
-        quad_put(to, i, q);
-    } else {
-        view_put(to, i, q.v[0]);
-    }
-}
-
 #endif

@@ -393,6 +393,10 @@ static tensor position_fours(trial *t) {
     return op_position(t->g, trial_input(t, shape3(t->n, 3, 20), 1), trial_weight(t, shape2(3, 20), 1));
 }
 
+static tensor position_eights(trial *t) {
+    return op_position(t->g, trial_input(t, shape3(t->n, 3, 40), 1), trial_weight(t, shape2(3, 40), 1));
+}
+
 static tensor dropout_row(trial *t) {
     return op_dropout(t->g, trial_input(t, shape2(t->n, 13), 1), 0.3f);
 }
@@ -1434,6 +1438,7 @@ static const row rows[] = {
     {OP_attention, "attention, 72 columns", attention_72, NULL, false},
     {OP_position, "position", position_row, NULL, true},
     {OP_position, "position, multiples of 4", position_fours, NULL, true},
+    {OP_position, "position, multiples of 8", position_eights, NULL, true},
     {OP_dropout, "dropout", dropout_row, NULL, true},
     {OP_dropout, "dropout, multiples of 4", dropout_fours, NULL, true},
     {OP_dropout, "dropout, multiples of 8", dropout_eights, NULL, true},
