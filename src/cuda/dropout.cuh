@@ -63,22 +63,4 @@ CUDA_FN float drop_one(const drop_args &a, const uint32_t *words, int e, float x
     return (e & 1 ? words[e / 2] : words[e / 2] << 16) >= a.least ? x * a.scale : 0.0f;
 }
 
-// The words of four neighbours, half of a block.
-struct drop_words {
-    uint32_t w[2];
-};
-
-// Of those at i, a multiple of four.
-CUDA_FN drop_words drop_draw_quad(const drop_args &a, const step &s, int64_t i) {
-    drop_place p = drop_place_of(a, i);
-    rng_block r = drop_draw(a, s, p);
-    return p.column & QUAD ? drop_words{{r.v[2], r.v[3]}} : drop_words{{r.v[0], r.v[1]}};
-}
-
-CUDA_FN quad drop(const drop_args &a, const drop_words &bits, quad x) {
-#pragma unroll
-    for (int e = 0; e < QUAD; e++) x.v[e] = drop_one(a, bits.w, e, x.v[e]);
-    return x;
-}
-
 #endif
