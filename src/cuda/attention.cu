@@ -41,7 +41,7 @@ static attention_args args_of(const call *c) {
     a.bits = a.kept && a.drops ? (uint32_t *)(a.kept + (items_of(c) + 1) / 2 * 2) : NULL;
     a.node = c->node;
     a.least = random_threshold(s->dropout);
-    a.keep = (float)(1.0 / (1.0 - (double)s->dropout));
+    a.keep = (float)random_scale(s->dropout);
     a.scale = (float)(1 / sqrt((double)a.d));
     return a;
 }

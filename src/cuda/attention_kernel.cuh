@@ -356,29 +356,27 @@ CUDA_FN void put_tile(const view &to, int64_t base, int first, int stride, int r
 
 // Bits
 
-// Which of the group's probabilities stay, one bit after another from `drawn_bit` of the first on: eight a thread.
+// Which of the group's probabilities stay, one bit after another from `drawn_bit` of the first on: a thread has the eight
+// of a random block.
 template <int MATH> CUDA_FN void draw_bits(const attention_args &a, const heads<MATH> &w) {
     step s = {};
     s.seed = a.at->seed;
     s.update = a.at->update;
     uint64_t row = a.at->row + (uint64_t)w.sample, first = (uint64_t)w.first * a.T * a.T;
-    uint32_t quad = (uint32_t)(first >> 2);
-    int bytes = ((int)(first & 3) + a.group * a.T * a.T + 7) / 8;
+    uint32_t octet = (uint32_t)(first / RANDOM_OCTET);
+    int bytes = ((int)(first % RANDOM_OCTET) + a.group * a.T * a.T + 7) / 8;
     for (int i = threadIdx.x; i < bytes; i += blockDim.x) {
+        rng_block r = random_dropout(&s, row, a.node, octet + i);
         uint32_t byte = 0;
 #pragma unroll
-        for (int half = 0; half < 2; half++) {
-            rng_block r = random_dropout(&s, row, a.node, quad + 2 * i + half);
-#pragma unroll
-            for (int e = 0; e < 4; e++) byte |= (uint32_t)(r.v[e] >= a.least) << (4 * half + e);
-        }
+        for (int e = 0; e < RANDOM_OCTET; e++) byte |= (uint32_t)(random_bits(&r, e) >= a.least) << e;
         ((uint8_t *)w.bits)[i] = (uint8_t)byte;
     }
 }
 
 // Where the bits of query i of the group's head h begin.
 template <int MATH> CUDA_FN int drawn_bit(const attention_args &a, const heads<MATH> &w, int h, int i) {
-    int first = (int)((uint64_t)w.first * a.T * a.T & 3);
+    int first = (int)((uint64_t)w.first * a.T * a.T % RANDOM_OCTET);
     return first + (h * a.T + (i < a.T ? i : a.T - 1)) * a.T;
 }
 

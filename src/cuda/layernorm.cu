@@ -59,6 +59,44 @@ template <int QUADS> CUDA_FN float centre(columns<QUADS> *x, int C, float eps) {
     return 1.0f / sqrtf(warp_sum(square) / (float)C + eps);
 }
 
+// The random words of a lane's quads at i and at j, of rows C wide. Where C is a multiple of eight, two neighbouring lanes
+// share the random blocks of both: each draws one, and they exchange halves. All lanes come here.
+CUDA_FN void draw_two(const drop_args &d, const step &s, int C, int64_t i, int64_t j, drop_words two[2]) {
+    if (C % RANDOM_OCTET) {
+        two[0] = drop_draw_quad(d, s, i);
+        two[1] = drop_draw_quad(d, s, j);
+        return;
+    }
+    bool odd = threadIdx.x % 2;
+    rng_block r = drop_draw(d, s, drop_place_of(d, odd ? j : i));
+#pragma unroll
+    for (int k = 0; k < 2; k++) {
+        uint32_t mine = odd ? r.v[2 + k] : r.v[k];
+        uint32_t others = __shfl_xor_sync(0xFFFFFFFFu, odd ? r.v[k] : r.v[2 + k], 1);
+        two[0].w[k] = odd ? others : mine;
+        two[1].w[k] = odd ? mine : others;
+    }
+}
+
+// Of all its quads of row r, `next` rows before the warp's next one: a single quad is drawn together with that row's.
+template <int QUADS> struct row_words {
+    drop_words q[QUADS > 1 ? QUADS : 2];
+    bool ahead; // a single one's is there already
+};
+
+template <int QUADS>
+CUDA_FN void row_draw(row_words<QUADS> *w, const drop_args &d, const step &s, int64_t r, int64_t next, int C) {
+    if (QUADS == 1 && w->ahead) {
+        w->q[0] = w->q[1];
+    } else if (QUADS == 1) {
+        draw_two(d, s, C, r * C + column_of(0), (r + next) * C + column_of(0), w->q);
+    } else {
+#pragma unroll
+        for (int k = 0; k < QUADS; k += 2) draw_two(d, s, C, r * C + column_of(k), r * C + column_of(k + 1), w->q + k);
+    }
+    w->ahead = !w->ahead;
+}
+
 // JOINED: x is the result of the residual connection.
 template <int QUADS, bool JOINED>
 static __global__ void __launch_bounds__(WARPS * 32)
@@ -66,11 +104,14 @@ static __global__ void __launch_bounds__(WARPS * 32)
     cuda_begin();
     columns<QUADS> gain = row_load<QUADS>(a.gain, 0, a.C), bias = row_load<QUADS>(a.bias, 0, a.C);
     step s = JOINED ? drop_step(j.drop) : step{};
-    for (int64_t r = (int64_t)blockIdx.x * WARPS + threadIdx.y; r < a.rows; r += (int64_t)gridDim.x * WARPS) {
+    row_words<QUADS> bits = {};
+    int64_t next = (int64_t)gridDim.x * WARPS;
+    for (int64_t r = (int64_t)blockIdx.x * WARPS + threadIdx.y; r < a.rows; r += next) {
         columns<QUADS> x = row_load<QUADS>(JOINED ? j.x : a.x, r * a.C, a.C);
+        if (JOINED) row_draw<QUADS>(&bits, j.drop, s, r, next, a.C);
 #pragma unroll
         for (int k = 0; JOINED && k < QUADS; k++)
-            if (column_of(k) < a.C) x.q[k] = residual_forward(j, s, (r * a.C + column_of(k)) / QUAD, x.q[k]);
+            if (column_of(k) < a.C) x.q[k] = residual_forward(j, bits.q[k], r * a.C + column_of(k), x.q[k]);
         float scale = centre<QUADS>(&x, a.C, a.eps);
 #pragma unroll
         for (int k = 0; k < QUADS; k++) {
@@ -101,11 +142,13 @@ static __global__ void __launch_bounds__(WARPS * 32)
     backward_kernel(const __grid_constant__ norm_args a, const __grid_constant__ residual_args j) {
     cuda_begin();
     step s = JOINED ? drop_step(j.drop) : step{};
+    row_words<QUADS> bits = {};
     __shared__ float room[WARPS][QUADS * 32 * QUAD];
     columns<QUADS> gain = row_load<QUADS>(a.gain, 0, a.C), dgain = {}, dbias = {};
     int64_t end = a.rows * (blockIdx.x + 1) / gridDim.x;
     for (int64_t r = a.rows * blockIdx.x / gridDim.x + threadIdx.y; r < end; r += WARPS) {
         columns<QUADS> x = row_load<QUADS>(a.x, r * a.C, a.C), dy = row_load<QUADS>(a.y, r * a.C, a.C);
+        if (JOINED) row_draw<QUADS>(&bits, j.drop, s, r, WARPS, a.C);
         float scale = centre<QUADS>(&x, a.C, a.eps), sum = 0, dot = 0;
 #pragma unroll
         for (int i = 0; i < QUADS * QUAD; i++) {
@@ -129,7 +172,7 @@ static __global__ void __launch_bounds__(WARPS * 32)
                 if (a.dx.add) dy.q[k] = quad_add(dy.q[k], quad_load(a.dx, at));
                 dy.q[k] = quad_rounded(a.dx.type, dy.q[k]);
                 if (!j.alone) quad_store(a.dx, at, dy.q[k]);
-                residual_backward(j, s, at / QUAD, dy.q[k]);
+                residual_backward(j, bits.q[k], at, dy.q[k]);
             } else if (a.dx.data) {
                 quad_put(a.dx, at, dy.q[k]);
             }

@@ -42,7 +42,7 @@ static bool match_pair(const call *calls, int count, residual_args *a) {
     a->drop = drop_args_of(&calls[a->backward ? 1 : 0]);
     a->a = k->a;
     a->b = k->b;
-    if (a->drop.n % QUAD) return false;
+    if (a->drop.n % QUAD || !a->drop.small) return false;
     const operand *between = a->backward ? &calls[0].din[1] : &calls[0].out[0];
     if (life_over(between, a->backward, calls + 2, count - 2)) a->between.data = NULL;
     return true;
@@ -88,25 +88,50 @@ int residual_match(const call *calls, int count, residual_args *a) {
 
 // Launches
 
-static __global__ void forward_kernel(const __grid_constant__ residual_args a) {
+// A thread has the eight elements of a random block, or four where rows are no multiples of eight wide.
+template <int QUADS, bool BACKWARD>
+static __global__ void residual_kernel(const __grid_constant__ residual_args a, int64_t items) {
     cuda_begin();
     step s = drop_step(a.drop);
-    FOR_EACH(k, a.drop.rows * a.drop.quads) residual_forward(a, s, k, quad_load(a.x, k * QUAD));
+    FOR_EACH(k, items) {
+        int64_t at = k * QUADS * QUAD;
+        quad q[QUADS];
+        drop_words bits[QUADS];
+#pragma unroll
+        for (int h = 0; h < QUADS; h++) q[h] = quad_load(BACKWARD ? a.z : a.x, at + h * QUAD);
+        if (QUADS == 1) {
+            bits[0] = drop_draw_quad(a.drop, s, at);
+        } else {
+            rng_block r = drop_draw(a.drop, s, drop_place_of(a.drop, at));
+#pragma unroll
+            for (int h = 0; h < QUADS; h++) bits[h] = drop_words{{r.v[2 * h], r.v[2 * h + 1]}};
+        }
+#pragma unroll
+        for (int h = 0; h < QUADS; h++) {
+            if (BACKWARD) {
+                residual_backward(a, bits[h], at + h * QUAD, q[h]);
+            } else {
+                residual_forward(a, bits[h], at + h * QUAD, q[h]);
+            }
+        }
+    }
 }
 
-static __global__ void backward_kernel(const __grid_constant__ residual_args a) {
-    cuda_begin();
-    step s = drop_step(a.drop);
-    FOR_EACH(k, a.drop.rows * a.drop.quads) residual_backward(a, s, k, quad_load(a.z, k * QUAD));
+template <int QUADS> static void launch_pair(const call *c, const residual_args *a) {
+    int64_t items = a->drop.rows * a->drop.n / (QUADS * QUAD);
+    if (a->backward) {
+        LAUNCH_EARLY(c, (residual_kernel<QUADS, true>), blocks_for(items, 256), 256, 0, *a, items);
+    } else {
+        LAUNCH_EARLY(c, (residual_kernel<QUADS, false>), blocks_for(items, 256), 256, 0, *a, items);
+    }
 }
 
 void residual_launch(const call *c, const residual_args *a) {
-    unsigned blocks = blocks_for(a->drop.rows * a->drop.quads, 256);
     if (a->norm) {
         layernorm_launch_joined(a->norm, a);
-    } else if (a->backward) {
-        LAUNCH_EARLY(c, backward_kernel, blocks, 256, 0, *a);
+    } else if (a->drop.n % RANDOM_OCTET == 0) {
+        launch_pair<RANDOM_OCTET / QUAD>(c, a);
     } else {
-        LAUNCH_EARLY(c, forward_kernel, blocks, 256, 0, *a);
+        launch_pair<1>(c, a);
     }
 }

@@ -25,22 +25,22 @@ void residual_launch(const call *c, const residual_args *args);
 bool layernorm_joins(const call *c);
 void layernorm_launch_joined(const call *c, const residual_args *args);
 
-// Four elements at quad k, counted through all rows: z from x, which is stored; and what dz gives. The bits are those of
-// the single calls: what passes between them is rounded to its type also where it is not written.
+// Four elements at i, counted through all rows, with their random words: z from x, which is stored; and what dz gives. The
+// bits are those of the single calls: what passes between them is rounded to its type also where it is not written.
 
-CUDA_FN quad residual_forward(const residual_args &a, const step &s, int64_t k, const quad &x) {
-    quad y = quad_rounded(a.between.type, drop(quad_load(a.y, k * QUAD), drop_factors(a.drop, s, k)));
-    if (a.between.data) quad_store(a.between, k * QUAD, y);
+CUDA_FN quad residual_forward(const residual_args &a, const drop_words &bits, int64_t i, const quad &x) {
+    quad y = quad_rounded(a.between.type, drop(a.drop, bits, quad_load(a.y, i)));
+    if (a.between.data) quad_store(a.between, i, y);
     quad z = quad_rounded(a.z.type, quad_add(quad_times(x, a.a), quad_times(y, a.b)));
-    quad_store(a.z, k * QUAD, z);
+    quad_store(a.z, i, z);
     return z;
 }
 
-CUDA_FN void residual_backward(const residual_args &a, const step &s, int64_t k, const quad &dz) {
-    quad dy = quad_rounded(a.between.type, quad_times(dz, a.b)), factor = drop_factors(a.drop, s, k);
-    if (a.x.data) quad_put(a.x, k * QUAD, quad_times(dz, a.a));
-    if (a.between.data) quad_store(a.between, k * QUAD, dy);
-    quad_put(a.y, k * QUAD, drop(dy, factor));
+CUDA_FN void residual_backward(const residual_args &a, const drop_words &bits, int64_t i, const quad &dz) {
+    quad dy = quad_rounded(a.between.type, quad_times(dz, a.b));
+    if (a.x.data) quad_put(a.x, i, quad_times(dz, a.a));
+    if (a.between.data) quad_store(a.between, i, dy);
+    quad_put(a.y, i, drop(a.drop, bits, dy));
 }
 
 #endif

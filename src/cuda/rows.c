@@ -320,7 +320,7 @@ static bool add_dropout(rows_compiler *r, const call *c) {
     i->to = tile_write(r, to, true);
     i->node = c->node;
     i->least = random_threshold(p);
-    i->x = (float)(1.0 / (1.0 - (double)p));
+    i->x = (float)random_scale(p);
     i->flag = c->training;
     r->program.step = c->step;
     return true;

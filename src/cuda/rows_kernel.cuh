@@ -242,17 +242,16 @@ CUDA_FN void product(float acc[MT][NJ][4], const typename math_type<MATH>::eleme
 
 // Element by element, of results in registers
 
-// The four elements of a quad share their random words; N elements from column j on.
+// N elements from column j on, a multiple of N: all of the eight that share random words, or a part of them.
 template <int N>
 CUDA_FN void dropped(const rows_instr &in, const rows_block &k, const step *s, int r, int j, float a[N]) {
+    static_assert(N == 1 || N == 2 || N == 4 || N == RANDOM_OCTET, "parts of eight elements");
+    rng_block bits = random_dropout(s, s->row + (uint64_t)(k.row + r), in.node, (uint32_t)j / RANDOM_OCTET);
+    if (N <= 4 && j & 4) bits.v[0] = bits.v[2], bits.v[1] = bits.v[3];
+    if (N <= 2 && j & 2) bits.v[0] = bits.v[1];
+    if (N == 1 && j & 1) bits.v[0] >>= 16;
 #pragma unroll
-    for (int q = 0; q < N; q += 4) {
-        rng_block bits = random_dropout(s, s->row + (uint64_t)(k.row + r), in.node, (uint32_t)(j + q) / 4);
-        if (N <= 2 && j & 2) bits.v[0] = bits.v[2], bits.v[1] = bits.v[3];
-        if (N == 1 && j & 1) bits.v[0] = bits.v[1];
-#pragma unroll
-        for (int e = 0; e < 4 && q + e < N; e++) a[q + e] = bits.v[e] >= in.least ? a[q + e] * in.x : 0.0f;
-    }
+    for (int e = 0; e < N; e++) a[e] = random_bits(&bits, e) >= in.least ? a[e] * in.x : 0.0f;
 }
 
 template <int MATH, int N> CUDA_FN void round_run(float v[N]) {

@@ -77,6 +77,11 @@ static tensor large_dropout(trial *t) {
     return op_dropout(t->g, large_row(t, ACT_GELU, true, LARGE), 0.2f);
 }
 
+static tensor large_dropout_steps(trial *t) {
+    tensor x = trial_weight(t, shape3(t->n, LARGE_ROWS, LARGE), 1), w = trial_weight(t, shape2(LARGE, LARGE), 0.1f);
+    return op_dropout(t->g, op_linear(t->g, x, w, trial_weight(t, shape1(LARGE), 1), ACT_GELU), 0.2f);
+}
+
 static tensor large_odd(trial *t) {
     return large_row(t, ACT_SIGMOID, true, LARGE + 3);
 }
@@ -323,6 +328,10 @@ static tensor dropout_fours(trial *t) {
     return op_dropout(t->g, trial_input(t, shape3(t->n, 3, 12), 1), 0.3f);
 }
 
+static tensor dropout_eights(trial *t) {
+    return op_dropout(t->g, trial_input(t, shape3(t->n, 3, 16), 1), 0.3f);
+}
+
 static tensor concat_row(trial *t) {
     tensor a = trial_input(t, shape2(t->n, 3), 1), b = trial_input(t, shape2(t->n, 1), 1);
     return op_concat(t->g, (const tensor[]){a, b, a}, 3);
@@ -347,23 +356,52 @@ static tensor axpby_same(trial *t) {
 }
 
 // A residual connection, as in an encoder's layers.
-static tensor residual_row(trial *t, int64_t width) {
-    tensor x = trial_input(t, shape3(t->n, 3, width), 1), y = trial_input(t, shape3(t->n, 3, width), 1);
+static tensor residual_row(trial *t, int64_t steps, int64_t width) {
+    tensor x = trial_input(t, shape3(t->n, steps, width), 1), y = trial_input(t, shape3(t->n, steps, width), 1);
     return op_axpby(t->g, x, op_dropout(t->g, y, 0.3f), 1, 0.5f);
 }
 
 static tensor residual_fours(trial *t) {
-    return residual_row(t, 8);
+    return residual_row(t, 3, 12);
 }
 
-static tensor residual_norm(trial *t) {
-    tensor z = residual_row(t, 8);
-    tensor n = op_layernorm(t->g, z, trial_weight(t, shape1(8), 1), trial_weight(t, shape1(8), 1), 1e-5f);
+static tensor residual_eights(trial *t) {
+    return residual_row(t, 3, 8);
+}
+
+static tensor residual_norm(trial *t, int64_t steps, int64_t width) {
+    tensor z = residual_row(t, steps, width), gain = trial_weight(t, shape1(width), 1);
+    tensor n = op_layernorm(t->g, z, gain, trial_weight(t, shape1(width), 1), 1e-5f);
     return op_axpby(t->g, z, op_dropout(t->g, n, 0.2f), 1, 1);
 }
 
+static tensor residual_norm_fours(trial *t) {
+    return residual_norm(t, 3, 12);
+}
+
+// Eights of elements that begin in one step and end in the next.
+static tensor residual_norm_across(trial *t) {
+    return residual_norm(t, 2, 12);
+}
+
+static tensor residual_norm_eights(trial *t) {
+    return residual_norm(t, 3, 8);
+}
+
+#ifdef TEST_CUDA
+// More than a card has warps for at a time: at the largest size one takes several rows.
+static tensor residual_norm_many(trial *t) {
+    return residual_norm(t, 72, 8);
+}
+#endif
+
+// Wider than a warp's lanes have quads.
+static tensor residual_norm_wide(trial *t) {
+    return residual_norm(t, 2, 136);
+}
+
 static tensor residual_odd(trial *t) {
-    return residual_row(t, 5);
+    return residual_row(t, 3, 5);
 }
 
 static tensor mean_time_fours(trial *t) {
@@ -1312,14 +1350,19 @@ static const row rows[] = {
     {OP_position, "position, multiples of 4", position_fours, NULL, true},
     {OP_dropout, "dropout", dropout_row, NULL, true},
     {OP_dropout, "dropout, multiples of 4", dropout_fours, NULL, true},
+    {OP_dropout, "dropout, multiples of 8", dropout_eights, NULL, true},
     {OP_concat, "concat", concat_row, NULL, true},
     {OP_slice, "slice", slice_row, NULL, true},
     {OP_axpby, "axpby", axpby_row, NULL, true},
     {OP_axpby, "axpby of one", axpby_alone, NULL, true},
     {OP_axpby, "axpby of the same tensor twice", axpby_same, NULL, true},
     {OP_axpby, "residual, multiples of 4", residual_fours, NULL, true},
+    {OP_axpby, "residual, multiples of 8", residual_eights, NULL, true},
     {OP_axpby, "residual", residual_odd, NULL, true},
-    {OP_axpby, "residual, layernorm, residual", residual_norm, NULL, false},
+    {OP_axpby, "residual, layernorm, residual, multiples of 4", residual_norm_fours, NULL, false},
+    {OP_axpby, "residual, layernorm, residual, eights across steps", residual_norm_across, NULL, false},
+    {OP_axpby, "residual, layernorm, residual, multiples of 8", residual_norm_eights, NULL, false},
+    {OP_axpby, "residual, layernorm, residual, 136 columns", residual_norm_wide, NULL, false},
     {OP_mean_time, "mean_time", mean_time_row, NULL, true},
     {OP_mean_time, "mean_time, multiples of 4", mean_time_fours, NULL, true},
     {OP_mean_time, "mean_time with a mask", mean_time_masked, NULL, true},
@@ -1381,9 +1424,11 @@ static const large larges[] = {
     {"linear, large", large_none},
     {"linear gelu, large", large_gelu},
     {"linear gelu, large, dropout", large_dropout},
+    {"linear gelu, large, of steps, dropout", large_dropout_steps},
     {"linear sigmoid, large and odd", large_odd},
     {"linear relu, large", large_relu},
     {"linear, three large layers", large_between},
+    {"residual, layernorm, residual, many rows", residual_norm_many},
 };
 enum { LARGES = sizeof larges / sizeof *larges };
 
