@@ -7,7 +7,7 @@ extern "C" {
 }
 
 // A block takes heads until their rows are whole lines of memory, as long as several blocks share a multiprocessor.
-enum { WIDTH_MOST = 128, LINE = 128, ROOM_SHARED = 72 * 1024, SHARED_LEAST = 48 * 1024, COLUMNS_MOST = 1024, WARPS_MOST = 4 };
+enum { WIDTH_MOST = 128, LINE = 128, ROOM_SHARED = 72 * 1024, SHARED_LEAST = 48 * 1024, COLUMNS_MOST = 1024 };
 
 static const attention_settings *settings_of(const call *c) {
     return (const attention_settings *)c->attr;
@@ -75,7 +75,9 @@ static void choose_group(attention_args *a, size_t bytes) {
 static void choose_whole(const call *c, attention_plan *p, size_t bytes) {
     const attention_args *a = &p->a;
     p->whole = !a->mask.data && !a->causal && a->slot == 16 && a->T > 8 && a->T <= 64 && (!c->backward || bytes == 2);
-    if (p->whole && c->backward) p->threads = 32 * (a->group < WARPS_MOST ? a->group : WARPS_MOST);
+    if (!p->whole) return;
+    int least = 32 * a->group;
+    p->threads = c->backward && least < ATTENTION_WHOLE_THREADS ? least : ATTENTION_WHOLE_THREADS;
 }
 
 // By sizes, types and the card's shared memory: the same answer forward and backward. Small multiprocessors may have
@@ -136,7 +138,8 @@ static size_t scratch(const call *c) {
 
 static size_t reserve(const call *c) {
     size_t words = settings_of(c)->dropout > 0 ? (size_t)words_of(c->in[0].shape.dim[1]) : 0;
-    size_t own = (size_t)(items_of(c) + 1) * (sizeof(float) + words * sizeof(uint32_t)), plain = attention_plain_reserve(c);
+    size_t own = (size_t)(items_of(c) + 1) * (sizeof(float) + words * sizeof(uint32_t)),
+           plain = attention_plain_reserve(c);
     return own > plain ? own : plain;
 }
 

@@ -3,8 +3,8 @@
 // Shared memory has the block's heads side by side, a tile each of queries, keys, values and, backward, gradients of y:
 // [rows][stride], zeros past the edges and for keys that are padding. A warp takes 16 rows of a head at a time. Scores,
 // probabilities and their gradients stay in registers, 16 rows by 8 NT columns: the result of one product is the left
-// operand of the next. Forward and dq go by queries; dk and dv by keys, from scores computed the other way round. So every
-// sum has one owner and one order, and there are no atomics.
+// operand of the next. Forward and dq go by queries; dk and dv by keys, from scores computed the other way round. So
+// every sum has one owner and one order, and there are no atomics.
 // Rows are an odd number of 16-byte units apart, which keeps lanes out of each other's banks.
 #ifndef TRADEWIND_CUDA_ATTENTION_KERNEL_CUH
 #define TRADEWIND_CUDA_ATTENTION_KERNEL_CUH
@@ -33,8 +33,8 @@ CUDA_FN lane_place lane_of() {
 
 // Operands from shared memory
 
-// Where a lane begins to read, in elements from where its warp does: a left operand; a right one whose columns are rows in
-// memory; one whose columns are columns there.
+// Where a lane begins to read, in elements from where its warp does: a left operand; a right one whose columns are rows
+// in memory; one whose columns are columns there.
 struct lane_start {
     int left, rows, columns;
 };
@@ -71,7 +71,8 @@ template <int MATH> CUDA_FN void load_b_rows(frag_b f[2], const element_of<MATH>
     }
 }
 
-// Here a column is a column of x: K rows, 16 columns. With 4-byte elements the K terms come in the order that left_of has.
+// Here a column is a column of x: K rows, 16 columns. With 4-byte elements the K terms come in the order that left_of
+// has.
 template <int MATH> CUDA_FN void load_b_columns(frag_b f[2], const element_of<MATH> *x, int stride) {
     if constexpr (math_type<MATH>::K == 16) {
         uint32_t w[4];
@@ -155,8 +156,8 @@ CUDA_FN void multiply_rows(float c[NT][4], const element_of<MATH> *x, const elem
     }
 }
 
-// c += p y, where `stay`, if any, says which of p are not 0: 8 * tiles rows of y, and as many columns of it as c has and
-// `columns` leaves.
+// c += p y, where `stay`, if any, says which of p are not 0: 8 * tiles rows of y, and as many columns of it as c has
+// and `columns` leaves.
 template <int MATH, int NT, int LEAST, int DN>
 CUDA_FN void multiply_columns(float c[DN][4], const float p[NT][4], const row_bits<NT> *stay, const element_of<MATH> *y,
     const heads<MATH> &w, int stride, int tiles, int columns) {
@@ -251,21 +252,20 @@ CUDA_FN bool is_type(const __half *, int type) {
     return type == DTYPE_F16;
 }
 
-// Eight elements, or zeros, on their way to shared memory. SAME: memory has them in the type wanted.
-template <bool SAME, typename E> CUDA_FN void fetch_run(E *to, const view &from, int64_t i, bool live) {
+// Eight elements on their way to shared memory, or zeros. SAME: memory has them in the type wanted.
+template <bool SAME, typename E> CUDA_FN void fetch_run(E *to, const view &from, int64_t i) {
     enum { UNIT = 16 / sizeof(E) };
-    if (live && !SAME) {
-        for (int k = 0; k < 8; k++) convert(&to[k], view_load_call(from, i + k));
-        return;
-    }
+    if constexpr (SAME) {
 #pragma unroll
-    for (int k = 0; k < 8; k += UNIT) {
-        if (live) {
-            __pipeline_memcpy_async(to + k, (const E *)from.data + i + k, 16);
-        } else {
-            *(uint4 *)(to + k) = uint4{0, 0, 0, 0};
-        }
+        for (int k = 0; k < 8; k += UNIT) __pipeline_memcpy_async(to + k, (const E *)from.data + i + k, 16);
+    } else {
+        for (int k = 0; k < 8; k++) convert(&to[k], view_load_call(from, i + k));
     }
+}
+
+template <typename E> CUDA_FN void clear_run(E *to) {
+#pragma unroll
+    for (int k = 0; k < 8 * (int)sizeof(E) / 16; k++) ((uint4 *)to)[k] = uint4{0, 0, 0, 0};
 }
 
 template <int MATH, bool BACKWARD, bool WHOLE, bool SAME>
@@ -274,19 +274,29 @@ CUDA_FN void fetch_rows(const attention_args &a, const heads<MATH> &w) {
     unsigned run = threadIdx.x % across, h = run / runs, k = run % runs * 8;
     int t = threadIdx.x / across, to = t * a.stride + h * a.slot + k, column = (w.first + h) * a.d + k;
     if (t >= (int)down) return;
-    int64_t row = w.sample * a.T;
-    int64_t from = row * 3 * a.D + t * 3 * a.D + column, from_y = row * a.D + t * a.D + column;
-    for (; t < a.rows; t += down, to += down * a.stride, from += down * 3 * a.D, from_y += down * a.D) {
-        bool live = t < a.T && (int)k < a.d, key = live && (WHOLE || has_bit(w.keys, t));
-        fetch_run<SAME>(w.q + to, a.qkv, from, live);
-        fetch_run<SAME>(w.k + to, a.qkv, from + a.D, key);
-        fetch_run<SAME>(w.v + to, a.qkv, from + 2 * a.D, key);
-        if (BACKWARD) fetch_run<SAME>(w.dy + to, a.y, from_y, live);
+    int64_t from = w.sample * a.T * 3 * a.D + t * 3 * a.D + column, from_y = w.sample * a.T * a.D + t * a.D + column;
+    int end = (int)k < a.d ? a.T : 0;
+    for (; t < end; t += down, to += down * a.stride, from += down * 3 * a.D, from_y += down * a.D) {
+        fetch_run<SAME>(w.q + to, a.qkv, from);
+        if (BACKWARD) fetch_run<SAME>(w.dy + to, a.y, from_y);
+        if (WHOLE || has_bit(w.keys, t)) {
+            fetch_run<SAME>(w.k + to, a.qkv, from + a.D);
+            fetch_run<SAME>(w.v + to, a.qkv, from + 2 * a.D);
+        } else {
+            clear_run(w.k + to);
+            clear_run(w.v + to);
+        }
+    }
+    for (; t < a.rows; t += down, to += down * a.stride) {
+        clear_run(w.q + to);
+        clear_run(w.k + to);
+        clear_run(w.v + to);
+        if (BACKWARD) clear_run(w.dy + to);
     }
 }
 
-// A thread fetches one run of columns of every so many rows. Queries and gradients of y are read for all steps, keys and
-// values for those that are keys: WHOLE, all.
+// A thread fetches one run of columns of every so many rows. Queries and gradients of y are read for all steps, keys
+// and values for those that are keys: WHOLE, all.
 template <int MATH, bool BACKWARD, bool WHOLE> CUDA_FN void fetch_tiles(const attention_args &a, const heads<MATH> &w) {
     if (is_type(w.q, a.qkv.type) && (!BACKWARD || is_type(w.q, a.y.type))) {
         fetch_rows<MATH, BACKWARD, WHOLE, true>(a, w);
@@ -308,38 +318,42 @@ CUDA_FN void put_pair(const view &to, int64_t i, float x, float y) {
     }
 }
 
-// Whether results of 2 bytes leave by way of shared memory, in runs of 16 bytes: they must be kept as they are multiplied.
+// Whether results of 2 bytes leave by way of shared memory, in runs of 16 bytes: they must be kept as they are
+// multiplied.
 template <typename E> CUDA_FN bool by_runs(const E *room, const view &to) {
-    return sizeof(E) == 2 && room && is_type(room, to.type) && !to.add;
+    return sizeof(E) == 2 && is_type(room, to.type) && !to.add;
 }
 
 // As many of 16 rows of 8 * DN columns as there are, from shared memory, where the warp has written them.
 template <int DN, typename E>
-CUDA_FN void put_runs(const view &to, int64_t base, int first, int stride, int rows, int columns, const E *room, int pitch) {
+CUDA_FN void put_runs(
+    const view &to, int64_t base, int first, int stride, int rows, int columns, const E *room, int pitch) {
     E *data = (E *)to.data + base;
     __syncwarp();
 #pragma unroll
     for (int i = 0; i < DN; i += 2) {
         int run = threadIdx.x % 32 + 16 * i, r = run / DN, k = run % DN * 8;
-        if (r < rows && k < columns) *(uint4 *)(data + (first + r * stride + k)) = *(const uint4 *)(room + r * pitch + k);
+        if (r < rows && k < columns)
+            *(uint4 *)(data + (first + r * stride + k)) = *(const uint4 *)(room + r * pitch + k);
     }
 }
 
-// A tile of results, `factor` times, whose row 0 has its columns at `first` from `base` on; rows from `rows` on are left
-// out. Where there is `room`, a tile of shared memory that this warp alone still needs, rows `pitch` apart, it may go by
-// way of it.
-template <int MATH, int DN>
+// A tile of results, `factor` times, whose row 0 has its columns at `first` from `base` on; rows from `rows` on are
+// left out. With ROOM it may go by way of `room`, a tile of shared memory that this warp alone still needs, rows
+// `pitch` apart.
+template <int MATH, int DN, bool ROOM>
 CUDA_FN void put_tile(const view &to, int64_t base, int first, int stride, int rows, int columns, const float c[DN][4],
     const float factor[2], element_of<MATH> *room, int pitch) {
     lane_place l = lane_of();
-    if (by_runs(room, to)) {
+    if (ROOM && by_runs(room, to)) {
         element_of<MATH> *mine = room + l.g * pitch + 2 * l.t;
         __syncwarp();
 #pragma unroll
         for (int i = 0; i < 2 * DN; i++) {
             int r = i % 2, n = i / 2;
             if (n && n * 8 >= columns) continue;
-            *(uint32_t *)(mine + r * 8 * pitch + n * 8) = pair_word<MATH>(c[n][2 * r] * factor[r], c[n][2 * r + 1] * factor[r]);
+            *(uint32_t *)(mine + r * 8 * pitch + n * 8) =
+                pair_word<MATH>(c[n][2 * r] * factor[r], c[n][2 * r + 1] * factor[r]);
         }
         put_runs<DN>(to, base, first, stride, rows, columns, room, pitch);
         return;
@@ -356,8 +370,8 @@ CUDA_FN void put_tile(const view &to, int64_t base, int first, int stride, int r
 
 // Bits
 
-// Which of the group's probabilities stay, one bit after another from `drawn_bit` of the first on: a thread has the eight
-// of a random block.
+// Which of the group's probabilities stay, one bit after another from `drawn_bit` of the first on: a thread has the
+// eight of a random block.
 template <int MATH> CUDA_FN void draw_bits(const attention_args &a, const heads<MATH> &w) {
     step s = {};
     s.seed = a.at->seed;
@@ -405,7 +419,8 @@ CUDA_FN int tiles_of(int columns, int most) {
 
 // Forward
 
-template <int MATH, int NT> CUDA_FN row_bits<NT> seen_bits(const attention_args &a, const heads<MATH> &w, int row, int first) {
+template <int MATH, int NT>
+CUDA_FN row_bits<NT> seen_bits(const attention_args &a, const heads<MATH> &w, int row, int first) {
     lane_place l = lane_of();
     row_bits<NT> b;
 #pragma unroll
@@ -416,7 +431,8 @@ template <int MATH, int NT> CUDA_FN row_bits<NT> seen_bits(const attention_args 
 
 // Scores that a query does not see, and tiles past the last, become `value`.
 template <int MATH, int NT>
-CUDA_FN void hide(const attention_args &a, const heads<MATH> &w, float s[NT][4], int row, int first, int tiles, float value) {
+CUDA_FN void hide(
+    const attention_args &a, const heads<MATH> &w, float s[NT][4], int row, int first, int tiles, float value) {
     row_bits<NT> seen = seen_bits<MATH, NT>(a, w, row, first);
     int whole = whole_tiles(a, row, first);
 #pragma unroll
@@ -430,12 +446,12 @@ CUDA_FN void hide(const attention_args &a, const heads<MATH> &w, float s[NT][4],
 
 // The same for columns that a sequence in one piece does not have: those of its last two tiles at most.
 template <int NT> CUDA_FN void hide_past(const attention_args &a, float s[NT][4], float value) {
-    lane_place l = lane_of();
+    int left = a.T - 2 * lane_of().t;
 #pragma unroll
     for (int n = NT > 2 ? NT - 2 : 0; n < NT; n++)
 #pragma unroll
         for (int e = 0; e < 4; e++)
-            if (n * 8 + 2 * l.t + e % 2 >= a.T) s[n][e] = value;
+            if (n * 8 + e % 2 >= left) s[n][e] = value;
 }
 
 // Which probabilities stay, kept for backward: row g by the first lane of four, row g + 8 by the second.
@@ -445,28 +461,30 @@ CUDA_FN row_bits<NT> stay_bits(const attention_args &a, const heads<MATH> &w, in
     lane_place l = lane_of();
     row_bits<NT> stay;
 #pragma unroll
-    for (int r = 0; r < 2; r++) {
-        int query = row + l.g + r * 8;
-        uint32_t at = drawn_bit(a, w, h, query) + first;
-#pragma unroll
-        for (int i = 0; i < WORDS; i++) stay.w[r][i] = bits_from(w.bits + i, at);
-        if (a.bits && l.t == r && query < a.T) {
-            uint32_t *to = a.bits + w.item * a.words + (h * a.T + query) * a.words + first / 32;
-            if constexpr (WORDS == 2) {
-                *(uint2 *)to = uint2{stay.w[r][0], stay.w[r][1]};
-            } else {
-                *to = stay.w[r][0];
-            }
-        }
-#pragma unroll
-        for (int i = 0; i < WORDS; i++) stay.w[r][i] >>= 2 * l.t;
+    for (int i = 0; i < 2 * WORDS; i++) {
+        uint32_t at = drawn_bit(a, w, h, row + l.g + i % 2 * 8) + first;
+        stay.w[i % 2][i / 2] = bits_from(w.bits + i / 2, at);
     }
+    int query = row + l.g + l.t * 8;
+    if (a.bits && l.t < 2 && query < a.T) {
+        uint32_t *to = a.bits + w.item * a.words + ((h * a.T + query) * a.words + first / 32);
+        uint32_t low = stay.w[0][0], high = stay.w[0][WORDS - 1];
+        if (l.t) low = stay.w[1][0], high = stay.w[1][WORDS - 1];
+        if (WORDS == 2) {
+            *(uint2 *)to = uint2{low, high};
+        } else {
+            *to = low;
+        }
+    }
+#pragma unroll
+    for (int i = 0; i < 2 * WORDS; i++) stay.w[i % 2][i / 2] >>= 2 * l.t;
     return stay;
 }
 
 // Scores become probabilities times the sum of those seen so far, which grows; what was summed before is brought to the
 // new largest score. WHOLE: nothing was.
-template <int NT, int DN, bool WHOLE> CUDA_FN void soften(float s[NT][4], float top[2], float sum[2], float o[DN][4], float by) {
+template <int NT, int DN, bool WHOLE>
+CUDA_FN void soften(float s[NT][4], float top[2], float sum[2], float o[DN][4], float by) {
 #pragma unroll
     for (int r = 0; r < 2; r++) {
         float most = top[r];
@@ -500,7 +518,7 @@ template <int MATH, int DN, int NT, bool WHOLE>
 CUDA_FN void forward_rows(const attention_args &a, const heads<MATH> &w, int h, int row) {
     lane_place l = lane_of();
     float top[2] = {-INFINITY, -INFINITY}, sum[2] = {0, 0}, o[DN][4] = {}, by = a.scale * LOG2_E;
-    int depth = DN == 2 ? 16 : a.slot, column = h * a.slot, end = a.causal && row + 16 < a.T ? row + 16 : a.T;
+    int depth = DN == 2 ? 16 : a.slot, column = h * a.slot, end = !WHOLE && a.causal && row + 16 < a.T ? row + 16 : a.T;
     element_of<MATH> *q = w.q + row * a.stride + column;
     enum { LEAST = WHOLE ? NT - 1 : 0 };
     for (int first = 0; first < (WHOLE ? 1 : end); first += 8 * NT) {
@@ -525,15 +543,17 @@ CUDA_FN void forward_rows(const attention_args &a, const heads<MATH> &w, int h, 
     float factor[2];
 #pragma unroll
     for (int r = 0; r < 2; r++) {
-        int query = row + l.g + r * 8;
         sum[r] = quad_sum(sum[r]);
-        factor[r] = sum[r] != 0 ? divide<MATH>(a.drops ? a.keep : 1.0f, sum[r]) : 0.0f; // a NaN stays one
-        if (a.kept && l.t == r && query < a.T)
-            (a.kept + w.item)[h * a.T + query] =
-                sum[r] != 0 ? top[r] * by + log2_of<MATH>(sum[r]) : 0.0f;
+        factor[r] = divide<MATH>(a.drops ? a.keep : 1.0f, sum[r]);
+        if (!WHOLE && sum[r] == 0) factor[r] = 0;
     }
-    put_tile<MATH, DN>(a.y, w.sample * a.T * a.D, row * a.D + (w.first + h) * a.d, a.D, a.T - row, a.d, o, factor, q,
-        a.stride);
+    int query = row + l.g + l.t * 8;
+    if (a.kept && l.t < 2 && query < a.T) {
+        float of = l.t ? sum[1] : sum[0], most = l.t ? top[1] : top[0];
+        (a.kept + w.item)[h * a.T + query] = WHOLE || of != 0 ? most * by + log2_of<MATH>(of) : 0.0f;
+    }
+    put_tile<MATH, DN, true>(
+        a.y, w.sample * a.T * a.D, row * a.D + (w.first + h) * a.d, a.D, a.T - row, a.d, o, factor, q, a.stride);
 }
 
 // Tiles of 16 rows of the block's heads, shared out among its warps.
@@ -551,9 +571,19 @@ CUDA_FN turn_of first_turn(const attention_args &a) {
     return next_turn(a, turn_of{0, 0}, threadIdx.x / 32);
 }
 
+// Threads and blocks that a multiprocessor should have room for.
+template <int MATH, int DN, bool WHOLE> struct forward_bounds {
+    enum {
+        SMALL = math_type<MATH>::K == 16,
+        THREADS = WHOLE ? ATTENTION_WHOLE_THREADS : ATTENTION_THREADS,
+        PIECES = DN > 4 ? 1 : DN == 2 && SMALL ? 3 : 2, // blocks, where a sequence may have several
+        BLOCKS = WHOLE ? (SMALL ? 7 : 4) : PIECES
+    };
+};
+
 template <int MATH, int DN, int NT, bool WHOLE>
-static __global__ void __launch_bounds__(ATTENTION_THREADS, DN > 4 ? 1 : DN == 2 && math_type<MATH>::K == 16 ? 3 : 2)
-    forward_kernel(const __grid_constant__ attention_args a) {
+static __global__ void __launch_bounds__(forward_bounds<MATH, DN, WHOLE>::THREADS,
+    forward_bounds<MATH, DN, WHOLE>::BLOCKS) forward_kernel(const __grid_constant__ attention_args a) {
     extern __shared__ uint4 room[];
     cuda_begin();
     heads<MATH> w = heads_of<MATH>(a, room, 3);
@@ -635,8 +665,8 @@ CUDA_FN void backward_queries(const attention_args &a, const heads<MATH> &w, int
         multiply_columns<MATH, NT, 0, DN>(dq, p, NULL, w.k + first * a.stride + column, w, a.stride, tiles, depth);
     }
     float factor[2] = {a.scale, a.scale};
-    put_tile<MATH, DN>(a.dx, w.sample * a.T * 3 * a.D, row * 3 * a.D + (w.first + h) * a.d, 3 * a.D, a.T - row, a.d, dq,
-        factor, NULL, 0); // the keys' turn needs the queries
+    put_tile<MATH, DN, false>(a.dx, w.sample * a.T * 3 * a.D, row * 3 * a.D + (w.first + h) * a.d, 3 * a.D, a.T - row,
+        a.d, dq, factor, NULL, 0); // the keys' turn needs the queries
 }
 
 // For 16 keys from `row` on and a chunk of queries: scores in p become probabilities after dropout, without its factor;
@@ -696,8 +726,8 @@ CUDA_FN void backward_keys(const attention_args &a, const heads<MATH> &w, int h,
     }
     int64_t base = w.sample * a.T * 3 * a.D;
     int to = row * 3 * a.D + (w.first + h) * a.d;
-    put_tile<MATH, DN>(a.dx, base, to + a.D, 3 * a.D, a.T - row, a.d, dk, k_factor, w.k + at, a.stride);
-    put_tile<MATH, DN>(a.dx, base, to + 2 * a.D, 3 * a.D, a.T - row, a.d, dv, v_factor, w.v + at, a.stride);
+    put_tile<MATH, DN, true>(a.dx, base, to + a.D, 3 * a.D, a.T - row, a.d, dk, k_factor, w.k + at, a.stride);
+    put_tile<MATH, DN, true>(a.dx, base, to + 2 * a.D, 3 * a.D, a.T - row, a.d, dv, v_factor, w.v + at, a.stride);
 }
 
 template <int MATH, int DN, int NT>

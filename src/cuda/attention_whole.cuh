@@ -1,5 +1,5 @@
-// attention backward for short sequences of narrow heads with 2-byte elements: all keys of a query at once, none of them
-// hidden (no mask, not causal), heads of 16 columns at most. See cuda/attention.cuh.
+// attention backward for short sequences of narrow heads with 2-byte elements: all keys of a query at once, none of
+// them hidden (no mask, not causal), heads of 16 columns at most. See cuda/attention.cuh.
 //
 // A warp owns a head. It takes 16 queries at a time and computes scores and their gradients once: dq is done with them,
 // dk and dv are sums in registers from one 16 queries to the next, so that each has one order. They are formed turned
@@ -19,8 +19,8 @@ CUDA_FN uint32_t turn_over(uint32_t w) {
 
 // c += x' p, where `stay`, if any, says which of p are not 0: 16 rows of x and of p.
 template <int MATH, int NT>
-CUDA_FN void multiply_turned(float c[NT][4], const element_of<MATH> *x, const heads<MATH> &w, const float p[NT][4],
-    const row_bits<NT> *stay) {
+CUDA_FN void multiply_turned(
+    float c[NT][4], const element_of<MATH> *x, const heads<MATH> &w, const float p[NT][4], const row_bits<NT> *stay) {
     frag_a a;
     load_matrices_turned(a.w, shared_address(x + w.start.rows));
 #pragma unroll
@@ -28,8 +28,8 @@ CUDA_FN void multiply_turned(float c[NT][4], const element_of<MATH> *x, const he
         frag_b b;
 #pragma unroll
         for (int r = 0; r < 2; r++) {
-            uint32_t w = pair_word<MATH>(p[n][2 * r], p[n][2 * r + 1]);
-            b.w[r] = turn_over(stay ? w & pair_mask<NT>(*stay, n, r) : w);
+            uint32_t word = pair_word<MATH>(p[n][2 * r], p[n][2 * r + 1]);
+            b.w[r] = turn_over(stay ? word & pair_mask<NT>(*stay, n, r) : word);
         }
         mma<MATH>(c[n], a, b);
     }
@@ -47,7 +47,8 @@ template <int MATH> CUDA_FN void fetch_kept_head(const attention_args &a, const 
     }
 }
 
-template <int MATH, int NT> CUDA_FN row_bits<NT> kept_bits(const attention_args &a, const heads<MATH> &w, int h, int row) {
+template <int MATH, int NT>
+CUDA_FN row_bits<NT> kept_bits(const attention_args &a, const heads<MATH> &w, int h, int row) {
     lane_place l = lane_of();
     row_bits<NT> stay;
 #pragma unroll
@@ -79,8 +80,8 @@ template <int NT> CUDA_FN void score_gradients(float p[NT][4], float dp[NT][4], 
 
 // dq of 16 queries, and their part of dk and dv, without their factors.
 template <int MATH, int NT>
-CUDA_FN void whole_queries(const attention_args &a, const heads<MATH> &w, float dk[NT][4], float dv[NT][4], int h, int row,
-    int tiles, float factor) {
+CUDA_FN void whole_queries(const attention_args &a, const heads<MATH> &w, float dk[NT][4], float dv[NT][4], int h,
+    int row, int tiles, float factor) {
     lane_place l = lane_of();
     int column = h * a.slot, at = row * a.stride + column;
     float p[NT][4], dp[NT][4], dq[2][4] = {}, by = a.scale * LOG2_E, both[2] = {factor, factor};
@@ -97,13 +98,14 @@ CUDA_FN void whole_queries(const attention_args &a, const heads<MATH> &w, float 
     score_gradients<NT>(p, dp, stay);
     multiply_turned<MATH, NT>(dk, w.q + at, w, p, NULL);
     multiply_columns<MATH, NT, NT - 1, 2>(dq, p, NULL, w.k + column, w, a.stride, tiles, 16);
-    put_tile<MATH, 2>(a.dx, w.sample * a.T * 3 * a.D, row * 3 * a.D + (w.first + h) * a.d, 3 * a.D, a.T - row, a.d, dq,
-        both, w.q + at, a.stride);
+    put_tile<MATH, 2, true>(a.dx, w.sample * a.T * 3 * a.D, row * 3 * a.D + (w.first + h) * a.d, 3 * a.D, a.T - row,
+        a.d, dq, both, w.q + at, a.stride);
 }
 
 // Gradients of a head's keys or values, `factor` times, element by element.
 template <int NT>
-static __device__ __noinline__ void put_turned_slowly(const attention_args &a, const float (*c)[4], float factor, int64_t first) {
+static __device__ __noinline__ void put_turned_slowly(
+    const attention_args &a, const float (*c)[4], float factor, int64_t first) {
     lane_place l = lane_of();
 #pragma unroll
     for (int n = 0; n < NT; n++)
@@ -116,8 +118,8 @@ static __device__ __noinline__ void put_turned_slowly(const attention_args &a, c
 
 // The same by way of `room`, their own tile, where they may go so.
 template <int MATH, int NT>
-CUDA_FN void put_turned(const attention_args &a, const float c[NT][4], float factor, int64_t base, int first,
-    element_of<MATH> *room) {
+CUDA_FN void put_turned(
+    const attention_args &a, const float c[NT][4], float factor, int64_t base, int first, element_of<MATH> *room) {
     lane_place l = lane_of();
     element_of<MATH> *mine = room + l.g * a.stride + 2 * l.t;
     if (!by_runs(room, a.dx)) {
@@ -137,7 +139,8 @@ CUDA_FN void put_turned(const attention_args &a, const float c[NT][4], float fac
 }
 
 template <int MATH, int NT>
-static __global__ void __launch_bounds__(ATTENTION_THREADS / 2, 3) whole_backward_kernel(const __grid_constant__ attention_args a) {
+static __global__ void __launch_bounds__(ATTENTION_WHOLE_THREADS, 3)
+    whole_backward_kernel(const __grid_constant__ attention_args a) {
     extern __shared__ uint4 room[];
     cuda_begin();
     heads<MATH> w = heads_of<MATH>(a, room, 4);
