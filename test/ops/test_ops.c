@@ -365,6 +365,19 @@ static tensor attention_heads(trial *t) {
     return attention_row(t, (attention_case){t->n < 3 ? t->n : 3, 50, 16, false, {8, false, 0.1f}});
 }
 
+// Steps of one tile of keys and a bit, of several, of as many as a piece has.
+static int64_t steps_of_piece(const trial *t) {
+    return t->n < 2 ? 9 : t->n < 30 ? 20 : t->n < 64 ? t->n : 64;
+}
+
+static tensor attention_piece(trial *t) {
+    return attention_row(t, (attention_case){2, steps_of_piece(t), 16, false, {3, false, 0.1f}});
+}
+
+static tensor attention_piece_8(trial *t) {
+    return attention_row(t, (attention_case){3, steps_of_piece(t), 8, false, {5, false, 0}});
+}
+
 static tensor attention_heads_causal(trial *t) {
     return attention_row(t, (attention_case){3, 50, 16, true, {8, true, 0.1f}});
 }
@@ -1432,6 +1445,8 @@ static const row rows[] = {
     {OP_attention, "attention, wide heads", attention_wide, NULL, false},
     {OP_attention, "attention, 8 heads of 16 columns", attention_heads, NULL, false},
     {OP_attention, "attention, 8 heads of 16 columns, causal, masked", attention_heads_causal, NULL, false},
+    {OP_attention, "attention, one piece", attention_piece, NULL, false},
+    {OP_attention, "attention, one piece of 8 columns", attention_piece_8, NULL, false},
     {OP_attention, "attention, 8 columns", attention_8, NULL, false},
     {OP_attention, "attention, 24 columns", attention_24, NULL, false},
     {OP_attention, "attention, 64 columns", attention_64, NULL, false},
