@@ -142,7 +142,7 @@ judge() {
         part=$((part + 1))
     done
     line="$2, gpu_test_$3: $(errors_in "$1/$2.$3".*.out) errors in $parts parts"
-    [ $late = 0 ] || line="$line, $late of them NOT FINISHED within $TRADEWIND_SANITIZE_SECONDS s"
+    [ $late = 0 ] || line="$line, $late of them NOT FINISHED (killed${TRADEWIND_SANITIZE_SECONDS:+ after $TRADEWIND_SANITIZE_SECONDS s})"
     [ -z "$bad" ] || line="$line, FAILED:$bad"
     echo "$line"
     for part in $bad; do
