@@ -162,32 +162,38 @@ static bool choose_precision(setup *s, err *e) {
         "%s cannot compute in %s; use true or false", s->device->name, precision_name(s->precision));
 }
 
-static exec_memory measured(const setup *s) {
-    return exec_measure(s->job.g, s->device->kernels(s->queue), s->device->host_memory,
-        &(exec_options){.batch = s->settings.batch_size});
+exec_memory setup_memory(const setup *s) {
+    exec_options o = job_exec(&s->job, &s->settings);
+    return exec_measure(s->job.g, s->device->kernels(s->queue), s->device->host_memory, &o);
 }
 
-static size_t ring_bytes(const setup *s) {
-    loader_options from = job_loader(&s->job, &s->settings);
+static loader_options loading(const setup *s) {
+    return job_loader(&s->job, &s->settings, !s->device->host_memory);
+}
+
+size_t setup_ring(const setup *s) {
+    loader_options from = loading(s);
     return s->job.host ? loader_measure(s->data, &from) : 0;
 }
 
+// What the slab takes, and on the CPU the ring, which is in the same memory.
+static size_t needed(const setup *s) {
+    return setup_memory(s).total + (s->device->host_memory ? setup_ring(s) : 0);
+}
+
 bool setup_fits(const setup *s, err *e) {
-    size_t need = measured(s).total, have = s->device->available(s->queue);
-    if (s->device->host_memory) need += ring_bytes(s);
-    if (need <= have) return true;
-    return err_run(e,
-        "the plan needs %.1f MB and %s has %.1f MB available; use a smaller train.batch_size or smaller windows",
-        (double)need / 1e6, s->device->name, (double)have / 1e6);
+    return budget_fits(&s->budget, needed(s), s->device->name, e);
 }
 
 static void make_job(setup *s, const settings *chosen) {
     job_init(&s->job, s->data, &s->split, chosen, &s->model, s->window, s->scaler, s->precision);
 }
 
-// Data whose place is left open go to the device; those of a card that they do not fit into stay on the host.
+// Data whose place is left open go to the device; those that do not fit into a card, or under its limit, stay on the
+// host.
 static bool build(setup *s, const cli_options *o, err *why, err *e) {
     if (!cli_open_queue(o, &s->device, &s->queue, why, e) || !choose_precision(s, e)) return false;
+    if (!budget_make(&s->budget, s->config, &s->settings, s->device, s->queue, e)) return false;
     settings chosen = s->settings;
     err unused;
     make_job(s, &chosen);
@@ -198,13 +204,14 @@ static bool build(setup *s, const cli_options *o, err *why, err *e) {
     return true;
 }
 
-// Where `auto` chose a card whose memory others hold, the CPU computes. A plan that is larger than the whole card is
-// left to be refused: waiting for the others would not help.
+// Where `auto` chose a card whose memory others hold, the CPU computes. A plan that is larger than the whole card or
+// the limit is left to be refused: waiting for the others would not help.
 static bool leave_full_card(setup *s, const cli_options *o, err *e) {
     device_memory m;
     err full, unused;
     if (strcmp(o->device, "auto") != 0 || s->device->host_memory || setup_fits(s, &full)) return true;
-    if (s->device->memory(s->queue, &m) && measured(s).total + m.base > m.total) return true;
+    if (budget_is_low(&s->budget, needed(s))) return true;
+    if (s->device->memory(s->queue, &m) && needed(s) + m.base > m.total) return true;
     s->no_card = full;
     job_done(&s->job);
     s->job = (job){0};
@@ -265,21 +272,40 @@ static void print_data(const setup *s, FILE *out) {
         fprintf(out, "%lld left out between parts", (long long)s->split.dropped);
         print_count(out, ", ", (double)s->split.test.count, " kept for a test");
     }
-    fprintf(out, "), %.1f MB%s\n", (double)dataset_bytes(s->data) / 1e6, s->scaler ? ", scaled" : "");
+    fprintf(out, "), %.1f MB%s", (double)dataset_bytes(s->data) / 1e6, s->scaler ? ", scaled" : "");
+    fprintf(out, "%s\n", s->device->host_memory ? "" : s->job.host ? ", streamed from the host" : ", on the card");
     settings_print_unused(s->config, s->data, out);
 }
 
+// What a card's monitor will count, and the limit.
+static void print_limit(const setup *s, size_t slab, FILE *out) {
+    const budget *b = &s->budget;
+    if (s->device->host_memory) return;
+    if (b->limited)
+        fprintf(out, "limit     %.1f MB (%.2f GB)", (double)b->limit / 1e6, (double)b->limit / 0x1p30);
+    else
+        fprintf(out, "limit     none");
+    if (b->counted)
+        fprintf(out, "; base %.1f MB and slab %.1f MB are %.1f MB", (double)b->base / 1e6, (double)slab / 1e6,
+            (double)(b->base + slab) / 1e6);
+    fputc('\n', out);
+}
+
 static void print_memory(const setup *s, FILE *out) {
-    exec_memory m = measured(s);
+    exec_memory m = setup_memory(s);
     err e;
     fprintf(out, "memory    %.1f MB in one slab: weights %.1f, gradients %.1f, moments %.1f, activations %.1f",
         (double)m.total / 1e6, (double)m.weights / 1e6, (double)m.gradients / 1e6, (double)m.moments / 1e6,
         (double)m.activations / 1e6);
     if (m.constants) fprintf(out, ", data %.1f", (double)m.constants / 1e6);
+    if (m.staging) fprintf(out, ", staging %.1f", (double)m.staging / 1e6);
     fputc('\n', out);
+    print_limit(s, m.total, out);
+    int workers = loading(s).workers;
     if (s->job.host)
-        fprintf(out, "loader    %d thread%s on the host, %d batches ahead, %.1f MB\n", s->settings.workers,
-            s->settings.workers == 1 ? "" : "s", s->settings.prefetch, (double)ring_bytes(s) / 1e6);
+        fprintf(out, "loader    %d thread%s on the host, %d batches ahead, %.1f MB%s\n", workers,
+            workers == 1 ? "" : "s", s->settings.prefetch, (double)setup_ring(s) / 1e6,
+            s->device->host_memory ? "" : " pinned");
     if (!setup_fits(s, &e)) fprintf(out, "          does not fit: %s\n", e.text);
 }
 

@@ -4,6 +4,7 @@
 
 #include "base/config.h"
 #include "cli/cli.h"
+#include "train/budget.h"
 #include "train/job.h"
 #include "train/settings.h"
 
@@ -18,6 +19,7 @@ typedef struct {
     job job;
     const device *device;
     queue *queue;
+    budget budget; // before there was a slab
     precision precision;
     char *told;          // what the bar files' report says and -q and --json leave out, or NULL
     err no_card;         // why the CPU stands in for a card, or an empty text
@@ -35,8 +37,12 @@ bool setup_open_ends(setup *s, const cli_options *o, err *e);
 bool setup_describe(setup *s, const cli_options *o, err *e);
 void setup_close(setup *s);
 
-// Whether the plan's memory is there now; ERR_RUN with both figures where it is not.
+// The plan's memory, and whether it is there and within the limit; ERR_RUN with the figures where it is not.
+exec_memory setup_memory(const setup *s);
 bool setup_fits(const setup *s, err *e);
+
+// Bytes of the loader's ring; 0 where the data are on the device.
+size_t setup_ring(const setup *s);
 
 // The lines that say what will run.
 void setup_print(const setup *s, FILE *out);

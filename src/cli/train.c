@@ -290,7 +290,7 @@ static bool prepare(view *v, err *e) {
     v->config = texts_config(s, e);
     v->plan = v->config ? texts_plan(s, e) : NULL;
     v->trainer = v->plan ? trainer_new(s->device, s->queue, &s->job, s->data, &s->split, &s->settings, e) : NULL;
-    if (!v->trainer || !choose_metric(v, e)) return false;
+    if (!v->trainer || !budget_holds(&s->budget, s->device, s->queue, e) || !choose_metric(v, e)) return false;
     if (s->settings.init_from && !resume && !trainer_load(v->trainer, s->settings.init_from, e)) return false;
     v->ready = clock_seconds();
     v->run = resume ? run_resume(s->settings.dir, e) : run_begin(s->settings.dir, e);

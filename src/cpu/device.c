@@ -166,6 +166,24 @@ static bool copy(queue *q, void *to, const void *from, size_t bytes, err *e) {
     return true;
 }
 
+static void *pin(queue *q, size_t bytes) {
+    err unused;
+    return allocate(q, bytes, &unused);
+}
+
+// Playing has ended when it returns, so there is nothing to run beside.
+static bool feed(queue *q, int lane, void *to, const void *from, size_t bytes, err *e) {
+    (void)lane;
+    return copy(q, to, from, bytes, e);
+}
+
+static bool fed(queue *q, int lane, err *e) {
+    (void)q;
+    (void)lane;
+    (void)e;
+    return true;
+}
+
 static bool fill(queue *q, void *to, int byte, size_t bytes, err *e) {
     (void)q;
     (void)e;
@@ -212,8 +230,8 @@ static bool sync(queue *q, err *e) {
     {                                                                                                                  \
         .name = label, .host_memory = true, .open = opener, .close = queue_close, .kernels = kernels,                  \
         .computes = computes, .describe = describe, .available = available, .memory = memory, .allocate = allocate,    \
-        .release = release, .write = copy, .read = copy, .fill = fill, .record = record, .forget = forget,             \
-        .play = play, .sync = sync                                                                                     \
+        .release = release, .write = copy, .read = copy, .fill = fill, .pin = pin, .unpin = release, .feed = feed,     \
+        .fed = fed, .record = record, .forget = forget, .play = play, .sync = sync                                     \
     }
 
 const device cpu_device = CPU_DEVICE("cpu", open_fast);

@@ -15,8 +15,17 @@ extern "C" {
 #include "ops/attr.h"
 }
 
+// A way in for batches from the host.
+struct queue_lane {
+    cudaStream_t stream;
+    cudaEvent_t arrived; // its last copy is done
+    cudaEvent_t left;    // what reads that copy is done
+};
+
 struct queue {
     cudaStream_t stream;
+    queue_lane lane[LANES];
+    int fed;              // the lane of the last feed
     cudaEvent_t paced[2]; // the host runs ahead of the card by two of these at most
     uint64_t ahead, paces; // groups launched since the last pace; paces
     int id;

@@ -123,8 +123,15 @@ static bool describe_card(queue *q, err *e) {
     return true;
 }
 
+static void lane_close(queue_lane *l) {
+    if (l->stream) cudaStreamDestroy(l->stream);
+    if (l->arrived) cudaEventDestroy(l->arrived);
+    if (l->left) cudaEventDestroy(l->left);
+}
+
 static void queue_close(queue *q) {
     if (!q) return;
+    for (int i = 0; !q->lost && i < LANES; i++) lane_close(&q->lane[i]);
     for (int i = 0; !q->lost && i < 2; i++)
         if (q->paced[i]) cudaEventDestroy(q->paced[i]);
     if (!q->lost && q->stream) cudaStreamDestroy(q->stream);
@@ -154,12 +161,20 @@ static void watch_card(queue *q) {
     nvml_card(q->monitor, &q->before, &total);
 }
 
+static cudaError_t lane_open(queue_lane *l) {
+    cudaError_t status = cudaStreamCreateWithFlags(&l->stream, cudaStreamNonBlocking);
+    if (status == cudaSuccess) status = cudaEventCreateWithFlags(&l->arrived, cudaEventDisableTiming);
+    if (status == cudaSuccess) status = cudaEventCreateWithFlags(&l->left, cudaEventDisableTiming);
+    return status;
+}
+
 // The first calls that need memory of the card, beginning with its context.
 static bool take_card(queue *q, err *e) {
     cudaError_t status = cudaSetDevice(q->id);
     if (status == cudaSuccess) status = cudaStreamCreateWithFlags(&q->stream, cudaStreamNonBlocking);
     for (int i = 0; status == cudaSuccess && i < 2; i++)
         status = cudaEventCreateWithFlags(&q->paced[i], cudaEventDisableTiming);
+    for (int i = 0; status == cudaSuccess && i < LANES; i++) status = lane_open(&q->lane[i]);
     size_t used, total;
     if (status == cudaErrorMemoryAllocation && nvml_card(q->monitor, &used, &total))
         return err_run(e, "the card is full: %.1f of %.1f MB are in use; `nvidia-smi` shows by whom",
@@ -264,6 +279,40 @@ static bool fill(queue *q, void *to, int byte, size_t bytes, err *e) {
     return works(q, cudaMemsetAsync(to, byte, bytes, q->stream), "filling", e);
 }
 
+// Feeding: each lane copies in a stream of its own, and events keep its copies and the steps that read them apart. A lane
+// may be overwritten when the steps are done that were played before the feed of the next lane, which notes them.
+
+static void *pin(queue *q, size_t bytes) {
+    void *p = NULL;
+    (void)q;
+    if (cudaHostAlloc(&p, bytes ? bytes : 1, cudaHostAllocDefault) == cudaSuccess) return p;
+    cudaGetLastError();
+    return NULL;
+}
+
+static void unpin(queue *q, void *memory, size_t bytes) {
+    (void)bytes;
+    if (q->lost) return;
+    for (int i = 0; i < LANES; i++) cudaStreamSynchronize(q->lane[i].stream);
+    cudaFreeHost(memory);
+}
+
+static bool feed(queue *q, int lane, void *to, const void *from, size_t bytes, err *e) {
+    static const char what[] = "feeding a batch";
+    queue_lane *l = &q->lane[lane];
+    cudaEvent_t left = q->lane[q->fed].left;
+    q->fed = lane;
+    return works(q, cudaEventRecord(left, q->stream), what, e) &&
+           works(q, cudaStreamWaitEvent(l->stream, l->left, 0), what, e) &&
+           works(q, cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, l->stream), what, e) &&
+           works(q, cudaEventRecord(l->arrived, l->stream), what, e) &&
+           works(q, cudaStreamWaitEvent(q->stream, l->arrived, 0), what, e);
+}
+
+static bool fed(queue *q, int lane, err *e) {
+    return works(q, cudaEventSynchronize(q->lane[lane].arrived), "feeding a batch", e);
+}
+
 // Recordings
 
 static bool capture(queue *q, recording *r, err *e) {
@@ -337,7 +386,7 @@ static bool play(queue *q, recording *r, err *e) {
 
 static const device cuda_device = {
     "cuda", false, queue_open, queue_close, kernels, computes, describe, available, memory, allocate, release, move, move,
-    fill, record, forget, play, sync,
+    fill, pin, unpin, feed, fed, record, forget, play, sync,
 };
 
 extern "C" __attribute__((visibility("default"))) const plugin *tradewind_plugin(void) {

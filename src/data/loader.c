@@ -1,6 +1,6 @@
 // Work is handed out in pieces of rows under one lock, in the order of batches; a piece is long enough that the lock is
-// never waited for. A batch is ready when all its pieces are done. Its slot is free again when the caller asks for the
-// next one.
+// never waited for. A batch is ready when all its pieces are done. Its slot is free again when the caller asks for more
+// batches than it may hold.
 #include "data/loader.h"
 
 #include "base/rng.h"
@@ -13,6 +13,7 @@
 enum { PIECE = 128, AHEAD = 4, ALIGN = 64, WORKERS_MOST = 256 };
 
 typedef struct {
+    char *block;
     float *x[STREAMS_MOST], *vector, *target, *weight;
     int32_t *label, *index;
     int64_t done; // pieces
@@ -22,7 +23,7 @@ struct loader {
     const dataset *d;
     loader_options o;
     loader_memory memory;
-    void *ring;
+    char *ring;
     size_t bytes;
     slot *slot;
     int slots;
@@ -162,9 +163,9 @@ static void *worker(void *arg) {
     return NULL;
 }
 
-// Gives the slot of the caller's present batch back.
+// Gives the slot of the oldest batch back where the caller holds as many as it may.
 static void free_given(loader *l) {
-    if (l->freed == l->given) return;
+    if (l->given - l->freed < l->o.hold) return;
     l->slot[l->freed % l->slots].done = 0;
     l->freed++;
     pthread_cond_broadcast(&l->work);
@@ -204,6 +205,7 @@ bool loader_next(loader *l, loader_batch *b) {
     *b = (loader_batch){0};
     if (!more) return false;
     int64_t left = l->range.samples.count - position;
+    b->block = s->block;
     for (int i = 0; i < l->d->streams; i++) b->x[i] = s->x[i];
     b->vector = s->vector;
     b->label = s->label;
@@ -230,21 +232,37 @@ static void system_give(void *arg, void *memory, size_t bytes) {
     munmap(memory, bytes);
 }
 
-// The next `width` four-byte elements a row, from *at on; without memory it only counts.
-static void *cut(const loader *l, size_t *at, int64_t width) {
-    void *p = l->ring && width ? (char *)l->ring + *at : NULL;
-    *at += ((size_t)(l->o.batch * width) * 4 + ALIGN - 1) / ALIGN * ALIGN;
-    return p;
+// The next `width` four-byte elements a row, from the block's end on.
+static size_t cut(loader_layout *y, int64_t batch, int64_t width) {
+    size_t at = y->bytes;
+    y->bytes += ((size_t)(batch * width) * 4 + ALIGN - 1) / ALIGN * ALIGN;
+    return at;
 }
 
-static void lay_slot(const loader *l, slot *s, size_t *at) {
+loader_layout loader_layout_of(const dataset *d, const loader_options *o) {
+    loader_layout y = {0};
+    for (int i = 0; i < d->streams; i++) y.x[i] = cut(&y, o->batch, o->window[i] * d->stream[i].series.width);
+    y.vector = cut(&y, o->batch, d->vector.width);
+    y.target = cut(&y, o->batch, d->target ? d->target_width : 0);
+    y.label = cut(&y, o->batch, d->label ? 1 : 0);
+    y.weight = cut(&y, o->batch, 1);
+    y.index = cut(&y, o->batch, 1);
+    return y;
+}
+
+static void *within(const slot *s, size_t at) {
+    return s->block + at;
+}
+
+static void lay_slot(const loader *l, const loader_layout *y, slot *s, char *block) {
     const dataset *d = l->d;
-    for (int i = 0; i < d->streams; i++) s->x[i] = cut(l, at, l->o.window[i] * d->stream[i].series.width);
-    s->vector = cut(l, at, d->vector.width);
-    s->target = cut(l, at, d->target ? d->target_width : 0);
-    s->label = cut(l, at, d->label ? 1 : 0);
-    s->weight = cut(l, at, 1);
-    s->index = cut(l, at, 1);
+    s->block = block;
+    for (int i = 0; i < d->streams; i++) s->x[i] = within(s, y->x[i]);
+    if (d->vector.width) s->vector = within(s, y->vector);
+    if (d->target) s->target = within(s, y->target);
+    if (d->label) s->label = within(s, y->label);
+    s->weight = within(s, y->weight);
+    s->index = within(s, y->index);
 }
 
 // Whether a slot's bytes can be counted: batch times width stays far below what a size holds.
@@ -257,23 +275,23 @@ static bool counts(const dataset *d, const loader_options *o) {
     return !__builtin_mul_overflow(width, o->batch, &most) && !__builtin_mul_overflow(most, (int64_t)64 << 10, &most);
 }
 
+static int slots_of(const loader_options *o) {
+    return o->prefetch + (o->hold ? o->hold : 1);
+}
+
 size_t loader_measure(const dataset *d, const loader_options *o) {
-    loader l = {.d = d, .o = *o};
-    slot probe;
-    size_t each = 0;
-    lay_slot(&l, &probe, &each);
-    return each * (size_t)(o->prefetch + 1);
+    return loader_layout_of(d, o).bytes * (size_t)slots_of(o);
 }
 
 static bool make_ring(loader *l, err *e) {
-    size_t at = 0;
+    loader_layout y = loader_layout_of(l->d, &l->o);
     l->bytes = loader_measure(l->d, &l->o);
     l->slot = calloc((size_t)l->slots, sizeof *l->slot);
     if (l->slot) l->ring = l->memory.take(l->memory.arg, l->bytes);
     if (!l->ring)
         return err_run(e, "not enough memory for %d batches, %.1f MB; lower train.batch_size or data.prefetch_factor",
             l->slots, (double)l->bytes / 1e6);
-    for (int i = 0; i < l->slots; i++) lay_slot(l, &l->slot[i], &at);
+    for (int i = 0; i < l->slots; i++) lay_slot(l, &y, &l->slot[i], l->ring + (size_t)i * y.bytes);
     return true;
 }
 
@@ -305,6 +323,7 @@ static bool start_workers(loader *l, err *e) {
 loader *loader_new(const dataset *d, const loader_options *o, err *e) {
     CHECK(o->batch > 0 && o->prefetch > 0 && o->prefetch < 1 << 15, "batch %lld, %d ahead", (long long)o->batch,
         o->prefetch);
+    CHECK(o->hold >= 0 && o->hold < 1 << 10, "a hold of %d batches", o->hold);
     CHECK(o->workers >= 0 && o->workers <= WORKERS_MOST, "%d workers", o->workers);
     for (int i = 0; i < d->streams; i++) CHECK(o->window[i] > 0, "no window for %s", d->stream[i].name);
     loader *l = counts(d, o) ? calloc(1, sizeof *l) : NULL;
@@ -315,7 +334,8 @@ loader *loader_new(const dataset *d, const loader_options *o, err *e) {
     l->d = d;
     l->o = *o;
     l->memory = o->memory ? *o->memory : (loader_memory){system_take, system_give, NULL};
-    l->slots = o->prefetch + 1;
+    l->o.hold = o->hold ? o->hold : 1;
+    l->slots = slots_of(o);
     l->pieces = (o->batch + PIECE - 1) / PIECE;
     pthread_mutex_init(&l->lock, NULL);
     pthread_cond_init(&l->work, NULL);

@@ -7,6 +7,8 @@
 //
 // The series are read where they lie, in memory or in a mapped file, however large. Rows beyond the range's end repeat
 // its first sample with weight 0, as the operator `draw` has it. Nothing is allocated after loader_new.
+//
+// A batch is one block, so that it can travel in one copy: its arrays lie in it one behind the other (loader_layout).
 #ifndef TRADEWIND_DATA_LOADER_H
 #define TRADEWIND_DATA_LOADER_H
 
@@ -25,6 +27,7 @@ typedef struct {
     uint64_t seed;                // of shuffles
     int workers;                  // threads; 0: the caller gathers when it asks
     int prefetch;                 // batches gathered ahead, at least 1
+    int hold;                     // batches that the caller may hold; 0: one
     const scaler *scaler;         // applied to streams, or NULL; must outlive the loader
     const loader_memory *memory;  // NULL: pages from the system
 } loader_options;
@@ -38,6 +41,7 @@ typedef struct {
 } loader_range;
 
 typedef struct {
+    const void *block;            // all of it, as loader_layout_of says
     const float *x[STREAMS_MOST]; // [B, T, C]
     const float *vector;          // [B, width], or NULL
     const int32_t *label;         // [B], or NULL
@@ -48,6 +52,13 @@ typedef struct {
     int64_t position;             // of its first row in the range
 } loader_batch;
 
+// Where the arrays of a batch lie in its block, in bytes: each at a multiple of 64, as the block itself. Arrays that
+// are not there take none. `index`, which is of use to the host alone, comes last.
+typedef struct {
+    size_t x[STREAMS_MOST], vector, target, label, weight, index;
+    size_t bytes; // of the block
+} loader_layout;
+
 typedef struct loader loader;
 
 // The dataset must outlive the loader. It stands before an empty range. NULL on failure.
@@ -57,8 +68,10 @@ void loader_free(loader *l);
 // Goes to a range; batches that were gathered ahead are forgotten.
 void loader_seek(loader *l, const loader_range *r);
 
-// The next batch, valid until the next call of any function here; false at the range's end.
+// The next batch; false at the range's end. It is valid until `hold` further ones have been asked for, or loader_seek.
 bool loader_next(loader *l, loader_batch *b);
+
+loader_layout loader_layout_of(const dataset *d, const loader_options *o);
 
 // Bytes of the ring that loader_new would take.
 size_t loader_measure(const dataset *d, const loader_options *o);

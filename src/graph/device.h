@@ -3,7 +3,10 @@
 // There are no globals: every call takes a queue, which is a device's stream of work with its own threads or stream.
 // Work enters a queue in order. `record` turns a list of calls into something that `play` repeats at the least cost (a
 // loop on the CPU, a captured graph on a card); after recording, playing allocates nothing. Host and device meet only
-// in write, read and sync. Compiled by C and by nvcc.
+// in write, read, fed and sync. Compiled by C and by nvcc.
+//
+// Batches from the host are fed: they come in lanes, which take turns. Each lane is a piece of the slab, with
+// recordings that read it. A copy into one runs beside what is played from the other, and the host waits for neither.
 #ifndef TRADEWIND_GRAPH_DEVICE_H
 #define TRADEWIND_GRAPH_DEVICE_H
 
@@ -74,6 +77,8 @@ typedef struct {
     size_t used, total; // of the card, by everyone
 } device_memory;
 
+enum { LANES = 2 };
+
 typedef struct device {
     const char *name;
     bool host_memory; // kernels read the host's memory as it is: constants need no copy
@@ -89,6 +94,13 @@ typedef struct device {
     bool (*write)(queue *q, void *to, const void *from, size_t bytes, err *e);
     bool (*read)(queue *q, void *to, const void *from, size_t bytes, err *e);
     bool (*fill)(queue *q, void *to, int byte, size_t bytes, err *e);
+    void *(*pin)(queue *q, size_t bytes); // memory of the host that `feed` reads at the full rate; NULL: there is none
+    void (*unpin)(queue *q, void *memory, size_t bytes);
+    // Copies to a lane's piece of the slab. What is played from here on sees it. The copy begins when all that was
+    // played before the last feed of another lane is done, so a lane must be read by nothing that comes after that.
+    // Returns at once: `from`, which came from `pin`, stays as it is until `fed`.
+    bool (*feed)(queue *q, int lane, void *to, const void *from, size_t bytes, err *e);
+    bool (*fed)(queue *q, int lane, err *e); // waits until the lane's last feed has been read from the host
     recording *(*record)(queue *q, call *calls, int count, err *e); // `calls` must outlive it
     void (*forget)(queue *q, recording *r);
     bool (*play)(queue *q, recording *r, err *e);

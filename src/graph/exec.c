@@ -17,12 +17,15 @@ struct exec {
     arena arena;
     plan *train, *evaluate;
     exec_memory memory;
-    size_t *home; // [tensors + 1] offset of tensors that live for the whole run
-    size_t step_home, slab_home[SLAB_COUNT], planned_home;
+    size_t *home; // [tensors + 1] offset of tensors that live for the whole run; of fed ones, in lane 0
+    bool *fed;    // [tensors + 1]
+    size_t step_home, slab_home[SLAB_COUNT], planned_home, lane_home, lane_bytes;
     unsigned char *slab;
-    call *calls[EXEC_PARTS];
-    int count[EXEC_PARTS];
-    recording *recorded[EXEC_PARTS];
+    int lanes;
+    int lane; // that calls are bound to, then that the last feed went to
+    call *calls[LANES][EXEC_PARTS];
+    int count[LANES][EXEC_PARTS];
+    recording *recorded[LANES][EXEC_PARTS];
 };
 
 static size_t take(size_t *at, size_t bytes) {
@@ -56,10 +59,28 @@ static void lay_slabs(exec *x, size_t *at) {
     }
 }
 
+// What is fed, in one block a lane.
+static void lay_lanes(exec *x, bool host_memory, size_t *at) {
+    const exec_options *o = &x->options;
+    CHECK(!o->inputs || !o->together, "steps together of inputs that are fed one by one");
+    x->lanes = o->inputs && !host_memory ? LANES : 1;
+    x->lane_bytes = plan_aligned(o->input_bytes);
+    x->lane_home = take(at, (size_t)x->lanes * x->lane_bytes);
+    x->memory.staging = *at - x->lane_home;
+    for (int i = 0; i < o->inputs; i++) {
+        const exec_input *in = &o->input[i];
+        const tensor_info *t = graph_info(x->g, in->state);
+        CHECK(t->role == ROLE_STATE && in->at % PLAN_ALIGN == 0 && in->at + tensor_bytes(t, o->batch) <= o->input_bytes,
+            "%s cannot be fed from byte %zu of %zu", t->name, in->at, o->input_bytes);
+        x->home[in->state.id] = x->lane_home + in->at;
+        x->fed[in->state.id] = true;
+    }
+}
+
 static void lay_tensors(exec *x, bool host_memory, size_t *at) {
     for (int i = 1; i <= graph_tensors(x->g); i++) {
         const tensor_info *t = graph_info(x->g, (tensor){i});
-        if (t->role == ROLE_STATE) x->home[i] = take(at, tensor_bytes(t, x->options.batch));
+        if (t->role == ROLE_STATE && !x->fed[i]) x->home[i] = take(at, tensor_bytes(t, x->options.batch));
     }
     size_t before = *at;
     for (int i = 1; i <= graph_tensors(x->g); i++) {
@@ -78,8 +99,10 @@ static void lay_out(exec *x, const kernel *const *kernels, bool host_memory) {
     p.training = false;
     x->evaluate = plan_make(x->g, kernels, &p, &x->arena);
     x->home = arena_array(&x->arena, (size_t)graph_tensors(x->g) + 1, sizeof *x->home);
+    x->fed = arena_array(&x->arena, (size_t)graph_tensors(x->g) + 1, sizeof *x->fed);
     size_t at = 0;
     lay_slabs(x, &at);
+    lay_lanes(x, host_memory, &at);
     size_t before = at;
     x->step_home = take(&at, sizeof(step));
     lay_tensors(x, host_memory, &at);
@@ -116,7 +139,7 @@ static void *address(const exec *x, const plan *p, tensor t) {
     case ROLE_PARAMETER: return x->slab + x->slab_home[SLAB_WEIGHTS] + (size_t)info->offset * element;
     case ROLE_PARAMETER_GRADIENT: return x->slab + x->slab_home[SLAB_GRADIENTS] + (size_t)info->offset * element;
     case ROLE_SLAB: return x->slab + x->slab_home[info->slab];
-    case ROLE_STATE: return x->slab + x->home[t.id];
+    case ROLE_STATE: return x->slab + x->home[t.id] + (x->fed[t.id] ? (size_t)x->lane * x->lane_bytes : 0);
     case ROLE_ACTIVATION:
     case ROLE_GRADIENT: return planned(x, p, p->of_tensor[t.id]);
     }
@@ -146,10 +169,10 @@ static void bind(const exec *x, const plan *p, exec_part part, const node *n, ca
 
 static void bind_micro(exec *x, exec_part part) {
     const plan *p = part == EXEC_EVALUATE ? x->evaluate : x->train;
-    x->calls[part] = arena_array(&x->arena, (size_t)p->instructions, sizeof(call));
+    x->calls[x->lane][part] = arena_array(&x->arena, (size_t)p->instructions, sizeof(call));
     for (int i = 0; i < p->instructions; i++) {
         instruction in = p->program[i];
-        call *c = &x->calls[part][x->count[part]++];
+        call *c = &x->calls[x->lane][part][x->count[x->lane][part]++];
         plan_call(x->g, in.node, p->batch, in.backward, p->training, &x->arena, c);
         bind(x, p, part, graph_node(x->g, in.node), c);
         c->scratch = planned(x, p, p->of_scratch[i]);
@@ -158,11 +181,11 @@ static void bind_micro(exec *x, exec_part part) {
 }
 
 static void bind_update(exec *x) {
-    x->calls[EXEC_UPDATE] = arena_array(&x->arena, (size_t)graph_nodes(x->g), sizeof(call));
+    x->calls[x->lane][EXEC_UPDATE] = arena_array(&x->arena, (size_t)graph_nodes(x->g), sizeof(call));
     for (int i = 0; i < graph_nodes(x->g); i++) {
         const node *n = graph_node(x->g, i);
         if (n->phase != PHASE_UPDATE) continue;
-        call *c = &x->calls[EXEC_UPDATE][x->count[EXEC_UPDATE]++];
+        call *c = &x->calls[x->lane][EXEC_UPDATE][x->count[x->lane][EXEC_UPDATE]++];
         plan_call(x->g, i, x->options.batch, false, true, &x->arena, c);
         bind(x, x->train, EXEC_UPDATE, n, c);
         c->scratch = planned(x, x->train, x->train->update_scratch);
@@ -171,14 +194,14 @@ static void bind_update(exec *x) {
 
 // The calls of FIRST and UPDATE, over and over.
 static void repeat_steps(exec *x) {
-    int micro = x->count[EXEC_FIRST], update = x->count[EXEC_UPDATE], each = micro + update;
+    int micro = x->count[x->lane][EXEC_FIRST], update = x->count[x->lane][EXEC_UPDATE], each = micro + update;
     call *to = arena_array(&x->arena, (size_t)each * (size_t)x->options.together, sizeof *to);
     for (int i = 0; i < x->options.together; i++) {
-        memcpy(to + i * each, x->calls[EXEC_FIRST], (size_t)micro * sizeof *to);
-        memcpy(to + i * each + micro, x->calls[EXEC_UPDATE], (size_t)update * sizeof *to);
+        memcpy(to + i * each, x->calls[x->lane][EXEC_FIRST], (size_t)micro * sizeof *to);
+        memcpy(to + i * each + micro, x->calls[x->lane][EXEC_UPDATE], (size_t)update * sizeof *to);
     }
-    x->calls[EXEC_TOGETHER] = to;
-    x->count[EXEC_TOGETHER] = each * x->options.together;
+    x->calls[x->lane][EXEC_TOGETHER] = to;
+    x->count[x->lane][EXEC_TOGETHER] = each * x->options.together;
 }
 
 // Constants on the device
@@ -217,15 +240,29 @@ static void bind_part(exec *x, exec_part part) {
     }
 }
 
-static bool record_all(exec *x, err *e) {
+// Whether a part reads what is fed, and so is recorded for every lane.
+static bool reads_lane(exec_part part) {
+    return part == EXEC_FIRST || part == EXEC_NEXT || part == EXEC_EVALUATE;
+}
+
+static bool record_lane(exec *x, err *e) {
     for (int part = 0; part < EXEC_PARTS; part++) {
         if (x->options.inference && part != EXEC_EVALUATE) continue;
         if (part == EXEC_TOGETHER && !x->options.together) continue;
+        if (x->lane && !reads_lane((exec_part)part)) continue;
         bind_part(x, (exec_part)part);
-        x->recorded[part] = x->d->record(x->q, x->calls[part], x->count[part], e);
-        if (!x->recorded[part]) return false;
+        recording *r = x->d->record(x->q, x->calls[x->lane][part], x->count[x->lane][part], e);
+        if (!r) return false;
+        x->recorded[x->lane][part] = r;
     }
     return true;
+}
+
+static bool record_all(exec *x, err *e) {
+    bool ok = true;
+    for (x->lane = 0; ok && x->lane < x->lanes; x->lane++) ok = record_lane(x, e);
+    x->lane = 0;
+    return ok;
 }
 
 exec *exec_new(const device *d, queue *q, const graph *g, const exec_options *o, err *e) {
@@ -248,8 +285,10 @@ exec *exec_new(const device *d, queue *q, const graph *g, const exec_options *o,
 
 void exec_free(exec *x) {
     if (!x) return;
-    for (int part = 0; part < EXEC_PARTS; part++)
-        if (x->recorded[part]) x->d->forget(x->q, x->recorded[part]);
+    for (int i = 0; i < LANES * EXEC_PARTS; i++) {
+        recording *r = x->recorded[i / EXEC_PARTS][i % EXEC_PARTS];
+        if (r) x->d->forget(x->q, r);
+    }
     if (x->slab) x->d->release(x->q, x->slab, x->memory.total);
     arena_done(&x->arena);
     free(x);
@@ -264,8 +303,24 @@ const plan *exec_plan(const exec *x, bool training) {
 }
 
 bool exec_play(exec *x, exec_part part, err *e) {
-    CHECK(x->recorded[part], "part %d of an inference graph, or one that was not asked for", (int)part);
-    return x->d->play(x->q, x->recorded[part], e);
+    recording *r = x->recorded[reads_lane(part) ? x->lane : 0][part];
+    CHECK(r, "part %d of an inference graph, or one that was not asked for", (int)part);
+    return x->d->play(x->q, r, e);
+}
+
+bool exec_feed(exec *x, const void *from, err *e) {
+    CHECK(x->options.inputs, "a feed of no inputs");
+    x->lane = (x->lane + 1) % x->lanes;
+    unsigned char *to = x->slab + x->lane_home + (size_t)x->lane * x->lane_bytes;
+    return x->d->feed(x->q, x->lane, to, from, x->options.input_bytes, e);
+}
+
+bool exec_fed(exec *x, bool but_last, err *e) {
+    for (int lane = 0; lane < x->lanes; lane++) {
+        if (but_last && lane == x->lane) continue;
+        if (!x->d->fed(x->q, lane, e)) return false;
+    }
+    return true;
 }
 
 // Multiplications of a step's forward pass: the values of every parameter times the rows that its node applies it to.
@@ -312,6 +367,7 @@ static const tensor_info *lasting(const exec *x, tensor t) {
     const tensor_info *info = graph_info(x->g, t);
     CHECK(info->role != ROLE_ACTIVATION && info->role != ROLE_GRADIENT && info->role != ROLE_CONSTANT,
         "tensor %d does not outlive a step", t.id);
+    CHECK(!x->fed[t.id], "tensor %d is fed", t.id);
     return info;
 }
 

@@ -4,6 +4,12 @@
 // A step is: EXEC_FIRST, then EXEC_NEXT for each further micro-batch, then EXEC_UPDATE. In EXEC_FIRST a parameter's
 // gradient overwrites, in EXEC_NEXT it adds. EXEC_EVALUATE is one micro-batch forward, with its own plan in the same
 // memory. EXEC_TOGETHER is several steps of one micro-batch each, for devices to which starting one is dear.
+//
+// Inputs may come from the host, micro-batch by micro-batch (exec_feed). On a device with memory of its own they then
+// lie there twice, one behind the other in one block each time, and the parts of a step are recorded once for each
+// block: while a step reads one, the next micro-batch is copied to the other. (One block and a copy on the device would
+// do with one recording of each part, but the copy stands in every step's way, and may wait for the copy from the
+// host.)
 #ifndef TRADEWIND_GRAPH_EXEC_H
 #define TRADEWIND_GRAPH_EXEC_H
 
@@ -15,16 +21,25 @@ typedef struct exec exec;
 
 typedef enum { EXEC_FIRST, EXEC_NEXT, EXEC_UPDATE, EXEC_EVALUATE, EXEC_TOGETHER, EXEC_PARTS } exec_part;
 
+// A state that comes from the host, and where it lies in the bytes of a micro-batch: at a multiple of PLAN_ALIGN.
 typedef struct {
-    int64_t batch;  // rows of a micro-batch
-    bool inference; // forward only: no gradients, no moments, no update
-    size_t guard;   // bytes of 0xA5 behind every planned block, for tests
-    int together;   // steps in EXEC_TOGETHER; 0: there is no such part
+    tensor state;
+    size_t at;
+} exec_input;
+
+typedef struct {
+    int64_t batch;           // rows of a micro-batch
+    bool inference;          // forward only: no gradients, no moments, no update
+    size_t guard;            // bytes of 0xA5 behind every planned block, for tests
+    int together;            // steps in EXEC_TOGETHER; 0: there is no such part, as there is none where inputs are fed
+    const exec_input *input; // what is fed; looked at by exec_new and exec_measure only
+    int inputs;
+    size_t input_bytes; // of a micro-batch as exec_feed takes it
 } exec_options;
 
 // Bytes of the slab by purpose; total is what one allocation takes. A pure function of its arguments.
 typedef struct {
-    size_t weights, gradients, moments, states, constants, activations, total;
+    size_t weights, gradients, moments, states, constants, staging, activations, total;
     size_t floor; // the most planned bytes alive together
 } exec_memory;
 
@@ -45,8 +60,14 @@ int exec_together(const device *d, const graph *g, int64_t batch, int64_t steps)
 // Takes that many steps of one micro-batch each, together as far as options.together goes.
 bool exec_play_steps(exec *x, int64_t steps, err *e);
 
+// Gives what is played next its inputs: options.input_bytes from memory that the device pinned. Returns while they are
+// still being read; exec_fed waits until they have been, of all feeds or of all but the last.
+bool exec_feed(exec *x, const void *from, err *e);
+bool exec_fed(exec *x, bool but_last, err *e);
+
 // Moves a whole tensor between host and device. Only tensors that outlive a step can be moved: parameters, their
-// gradients, slabs, states. exec_peek reads an activation that graph_keep holds until the end of a micro-batch.
+// gradients, slabs, states that are not fed. exec_peek reads an activation that graph_keep holds until the end of a
+// micro-batch.
 bool exec_write(exec *x, tensor t, const void *from, err *e);
 bool exec_read(exec *x, tensor t, void *to, err *e);
 bool exec_peek(exec *x, tensor t, bool training, void *to, err *e);

@@ -1,6 +1,7 @@
 #include "train/job.h"
 
 #include "base/err.h"
+#include "base/pool.h"
 #include "graph/grad.h"
 
 #include <stdlib.h>
@@ -51,7 +52,7 @@ static job_inputs drawn_inputs(job *j, const dataset *d, window_layout layout) {
     return in;
 }
 
-// The micro-batch, written by the host.
+// The micro-batch, fed by the host.
 static job_inputs written_inputs(job *j, const dataset *d, window_layout layout) {
     job_inputs in = {0};
     for (int i = 0; i < d->streams; i++) {
@@ -66,6 +67,22 @@ static job_inputs written_inputs(job *j, const dataset *d, window_layout layout)
         in.label = graph_state(j->g, "label", DTYPE_I32, shape1(BATCH));
     in.weight = graph_state(j->g, "weight", DTYPE_F32, shape1(BATCH));
     return in;
+}
+
+static void add_feed(job *j, tensor t, size_t at) {
+    if (t.id) j->feed[j->feeds++] = (exec_input){t, at};
+}
+
+// Where the loader puts the inputs, the device has them.
+static void lay_feeds(job *j, const dataset *d, const settings *s) {
+    loader_options o = job_loader(j, s, false);
+    loader_layout y = loader_layout_of(d, &o);
+    for (int i = 0; i < d->streams; i++) add_feed(j, j->input.x[i], y.x[i]);
+    add_feed(j, j->input.vector, y.vector);
+    add_feed(j, j->input.target, y.target);
+    add_feed(j, j->input.label, y.label);
+    add_feed(j, j->input.weight, y.weight);
+    j->feed_bytes = y.index;
 }
 
 // The number of the model's first node: behind what draws and gathers single tables, whether or not that is there.
@@ -193,7 +210,10 @@ void job_init(job *j, const dataset *d, const split *sp, const settings *s, cons
     model_spec spec = *m;
     for (int i = 0; i < d->streams; i++) j->window[i] = window[i];
     job_inputs in = j->host ? written_inputs(j, d, model_layout(m->kind)) : drawn_inputs(j, d, model_layout(m->kind));
-    if (j->host) j->input = in;
+    if (j->host) {
+        j->input = in;
+        lay_feeds(j, d, s);
+    }
     for (int i = 0; i < d->streams; i++) spec.stream[i].x = in.x[i];
     spec.vector = in.vector;
     tensor loss = j->forecasts ? add_forecast(j, d, s, &spec, &in) : add_classes(j, d, sp, s, &spec, &in);
@@ -208,8 +228,21 @@ void job_done(job *j) {
     free(j->class_weight);
 }
 
-loader_options job_loader(const job *j, const settings *s) {
-    loader_options o = {.batch = s->batch_size, .seed = s->seed, .workers = s->workers, .prefetch = s->prefetch};
+exec_options job_exec(const job *j, const settings *s) {
+    return (exec_options){.batch = s->batch_size, .input = j->feed, .inputs = j->feeds, .input_bytes = j->feed_bytes};
+}
+
+// A card takes batches as fast as they can be gathered; the CPU needs its processors to compute.
+static int usual_workers(bool card) {
+    enum { MOST = 32 };
+    int n = pool_processors() - 1;
+    return !card || n < 2 ? 2 : n < MOST ? n : MOST;
+}
+
+loader_options job_loader(const job *j, const settings *s, bool card) {
+    loader_options o = {.batch = s->batch_size, .seed = s->seed, .prefetch = s->prefetch};
+    o.workers = s->workers < 0 ? usual_workers(card) : s->workers;
+    o.hold = card ? LANES : 1;
     memcpy(o.window, j->window, sizeof o.window);
     o.scaler = j->scaler;
     return o;

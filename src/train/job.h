@@ -6,21 +6,24 @@
 // the model gives is multiplied with it again; metrics are in the data's units.
 //
 // Samples come in one of two ways. On the device: the graph draws, takes and windows from constants. From the host:
-// inputs are states that the trainer writes before every micro-batch, from a loader. The model's nodes have the same
-// numbers either way and whatever the columns' types, so that the same samples give the same bits.
+// inputs are states that the trainer feeds before every micro-batch, from a loader (exec_feed). The model's nodes have
+// the same numbers either way and whatever the columns' types, so that the same samples give the same bits.
 #ifndef TRADEWIND_TRAIN_JOB_H
 #define TRADEWIND_TRAIN_JOB_H
 
 #include "data/dataset.h"
 #include "data/loader.h"
 #include "graph/dtype.h"
+#include "graph/exec.h"
 #include "train/settings.h"
 
-// States that hold a micro-batch; none where the data are on the device.
+// What holds a micro-batch.
 typedef struct {
     tensor x[STREAMS_MOST], vector, weight;
     tensor label, target; // one of the two
 } job_inputs;
+
+enum { JOB_FEEDS_MOST = STREAMS_MOST + 3 };
 
 // What is counted of a forecast: tallies of absolute and squared errors, sMAPE / 100, and MASE by the naive forecast's
 // error within the window.
@@ -39,7 +42,10 @@ typedef struct {
     float *class_weight;             // [classes] or NULL
     bool forecasts;                  // targets, not classes
     bool host;                       // batches come from the host
-    job_inputs input;
+    job_inputs input;                // states; none where the data are on the device
+    exec_input feed[JOB_FEEDS_MOST]; // the same, as they lie in a loader's block
+    int feeds;
+    size_t feed_bytes;
     int64_t window[STREAMS_MOST];
     const scaler *scaler; // or NULL
 } job;
@@ -55,7 +61,11 @@ int64_t job_updates(const split *sp, const settings *s);
 int64_t job_all_updates(const split *sp, const settings *s);
 int64_t job_all_samples(const split *sp, const settings *s);
 
-// The loader of a job whose batches come from the host.
-loader_options job_loader(const job *j, const settings *s);
+// How the job's graph is executed; steps are not put together.
+exec_options job_exec(const job *j, const settings *s);
+
+// The loader of a job whose batches come from the host, for a device that keeps `card` memory of its own: it holds the
+// batches that are being copied there.
+loader_options job_loader(const job *j, const settings *s, bool card);
 
 #endif

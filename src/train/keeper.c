@@ -192,7 +192,8 @@ bool keeper_trouble(keeper *k, err *why) {
 static bool may_change(const char *path) {
     static const char *const keys[] = {"train.epochs", "train.patience", "train.checkpoint_every",
         "train.checkpoint_minutes", "train.keep_checkpoints", "train.init_from", "data.num_workers",
-        "data.prefetch_factor", "data.residency", "run.dir"};
+        "data.prefetch_factor", "data.residency", "gpu_optimization.max_memory_gb", "gpu_optimization.memory_fraction",
+        "run.dir"};
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         if (strcmp(path, keys[i]) == 0) return true;
     return false;

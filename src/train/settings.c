@@ -52,8 +52,9 @@ const config_key settings_keys[] = {
         "forecasts: mean divides a window and its targets by the window's mean size; auto: for series by themselves"},
     {"data.residency", CONFIG_CHOICE, "auto", 0, 0, "auto|device|host",
         "where the data lie: all on the device, or on the host, whose threads gather batches"},
-    {"data.num_workers", CONFIG_INT, "2", 0, 256, NULL, "threads that gather batches on the host"},
-    {"data.prefetch_factor", CONFIG_INT, "2", 1, 1000, NULL, "batches that they gather ahead"},
+    {"data.num_workers", CONFIG_INT, "auto", 0, 256, "auto",
+        "threads that gather batches on the host (auto: 2; for a card, one per processor but one)"},
+    {"data.prefetch_factor", CONFIG_INT, "4", 1, 1000, NULL, "batches that they gather ahead"},
     {"data.split.train", CONFIG_REAL, "0.70", ABOVE_0, 1, NULL,
         "share of the samples, the earliest; not of a panel, which holds samples out itself"},
     {"data.split.validation", CONFIG_REAL, "0.15", ABOVE_0, 1, NULL, "share after those; what is left is for a test"},
@@ -134,6 +135,10 @@ const config_key settings_keys[] = {
     {"train.seed", CONFIG_INT, "1", 0, 1e15, NULL, "of initial weights, shuffling and dropout"},
     {"gpu_optimization.use_mixed_precision", CONFIG_BOOL, "true", 0, 0, "bf16|fp16|tf32",
         "16-bit products on a card: true for the best it has; the CPU computes in fp32"},
+    {"gpu_optimization.max_memory_gb", CONFIG_REAL, NULL, ABOVE_0, 1e6, NULL,
+        "hard limit of a card's memory, in 2^30 bytes, for all that its monitor counts: context, data, everything"},
+    {"gpu_optimization.memory_fraction", CONFIG_REAL, NULL, ABOVE_0, 1, NULL,
+        "the same limit as a share of the card's memory, such as 0.8"},
     {"gpu_optimization.gradient_accumulation_steps", CONFIG_INT, "1", 1, 1e6, NULL, "micro-batches in a step"},
     {"run.dir", CONFIG_TEXT, "runs/last", 0, 0, NULL, "where results go"},
     {"train.checkpoint_every", CONFIG_INT, "50", 1, 1e6, NULL, "epochs from one checkpoint to the next"},
@@ -189,7 +194,7 @@ static void read_loading(const config *c, settings *s) {
     if (config_is(c, "data.scale", "none")) s->scale = SCALE_NO_DATA;
     s->residency = config_is(c, "data.residency", "host") ? RESIDENCY_HOST : RESIDENCY_AUTO;
     if (config_is(c, "data.residency", "device")) s->residency = RESIDENCY_DEVICE;
-    s->workers = (int)config_int(c, "data.num_workers");
+    s->workers = config_is(c, "data.num_workers", "auto") ? -1 : (int)config_int(c, "data.num_workers");
     s->prefetch = (int)config_int(c, "data.prefetch_factor");
 }
 
@@ -315,6 +320,14 @@ static void read_precision(const config *c, settings *s) {
     s->precision = PRECISION_FP32;
 }
 
+static bool read_limit(const config *c, settings *s, err *e) {
+    static const char gb[] = "gpu_optimization.max_memory_gb", fraction[] = "gpu_optimization.memory_fraction";
+    if (config_has(c, gb)) s->max_memory = config_real(c, gb) * 0x1p30;
+    if (config_has(c, fraction)) s->memory_fraction = config_real(c, fraction);
+    if (!config_has(c, gb) || !config_has(c, fraction)) return true;
+    return config_fail(c, fraction, e, "max_memory_gb is given too; leave one of them out");
+}
+
 bool settings_read(const config *c, settings *s, err *e) {
     *s = (settings){0};
     read_data(c, s);
@@ -336,7 +349,7 @@ bool settings_read(const config *c, settings *s, err *e) {
     s->checkpoint_minutes = config_real(c, "train.checkpoint_minutes");
     s->keep_checkpoints = config_int(c, "train.keep_checkpoints");
     s->init_from = config_text(c, "train.init_from");
-    if (!read_optimizer(c, s, e) || !read_schedule(c, s, e)) return false;
+    if (!read_limit(c, s, e) || !read_optimizer(c, s, e) || !read_schedule(c, s, e)) return false;
     if (s->split.train + s->split.validation > 1)
         return config_fail(c, "data.split.train", e, "train and validation add up to more than 1; lower one of them");
     if (!s->dir[0]) return config_fail(c, "run.dir", e, "is empty; name a directory");

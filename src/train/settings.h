@@ -48,7 +48,9 @@ typedef struct {
     data_scale scale;
     level_use level;
     residency residency;
-    int workers, prefetch; // of the loader, where data stay on the host
+    int workers, prefetch; // of the loader, where data stay on the host; -1 workers: as many as suit the device
+    // a card's memory: bytes, or a share of what it has; 0: not given. At most one of them is
+    double max_memory, memory_fraction;
     // train
     int64_t batch_size; // rows of a micro-batch
     int64_t accumulation;

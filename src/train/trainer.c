@@ -64,8 +64,19 @@ static bool set_initial(trainer *t, err *e) {
     return exec_write(t->x, weights_slab(t), t->weights, e) && exec_write(t->x, t->j->seed, root, e);
 }
 
+static void *take_pinned(void *arg, size_t bytes) {
+    const trainer *t = arg;
+    return t->d->pin(t->q, bytes);
+}
+
+static void give_pinned(void *arg, void *memory, size_t bytes) {
+    const trainer *t = arg;
+    t->d->unpin(t->q, memory, bytes);
+}
+
 static bool start_loader(trainer *t, err *e) {
-    loader_options o = job_loader(t->j, &t->s);
+    loader_options o = job_loader(t->j, &t->s, !t->d->host_memory);
+    o.memory = &(loader_memory){take_pinned, give_pinned, t};
     t->loader = loader_new(t->data, &o, e);
     return t->loader != NULL;
 }
@@ -88,7 +99,9 @@ trainer *trainer_new(
     if (!ok) err_run(e, "out of memory for %zu bytes of weights", 2 * slab_bytes(t));
     if (!j->host) dataset_advise(data);
     if (s->accumulation == 1 && !j->host) t->together = exec_together(d, j->g, s->batch_size, job_updates(sp, s));
-    if (ok) t->x = exec_new(d, q, j->g, &(exec_options){.batch = s->batch_size, .together = t->together}, e);
+    exec_options o = job_exec(j, s);
+    o.together = t->together;
+    if (ok) t->x = exec_new(d, q, j->g, &o, e);
     ok = t->x != NULL;
     if (ok && j->host) ok = start_loader(t, e);
     if (ok && set_initial(t, e)) return t;
@@ -143,6 +156,14 @@ static int64_t samples_done(const trainer *t) {
     return t->at.done < t->split.train.count ? t->at.done : t->split.train.count;
 }
 
+// Sends the loader to a range, once the device has read what it was given.
+static bool seek(trainer *t, loader_range r, err *e) {
+    if (!t->loader) return true;
+    if (!exec_fed(t->x, false, e)) return false;
+    loader_seek(t->loader, &r);
+    return true;
+}
+
 // Clears the sums and sends the device to the start of a span.
 static bool begin(trainer *t, span samples, uint32_t epoch, bool shuffle, err *e) {
     step s = {.seed = t->s.seed,
@@ -152,19 +173,16 @@ static bool begin(trainer *t, span samples, uint32_t epoch, bool shuffle, err *e
         .epoch = epoch,
         .shuffle = shuffle,
         .lr = (float)rate(t)};
-    if (t->loader) loader_seek(t->loader, &(loader_range){samples, shuffle, epoch, 0});
-    return exec_step_write(t->x, &s, e) && clear_sums(t, e);
+    return seek(t, (loader_range){samples, shuffle, epoch, 0}, e) && exec_step_write(t->x, &s, e) && clear_sums(t, e);
 }
 
-// Writes the loader's next batch to the step's inputs.
+// Feeds the loader's next batch to the step. The loader holds the last batch and this one, which the device may still
+// be reading; what came before is given back.
 static bool feed(trainer *t, err *e) {
-    const job_inputs *in = &t->j->input;
     loader_batch b;
+    if (!exec_fed(t->x, true, e)) return false;
     CHECK(loader_next(t->loader, &b), "a step beyond the end of its samples");
-    bool ok = t->j->forecasts ? exec_write(t->x, in->target, b.target, e) : exec_write(t->x, in->label, b.label, e);
-    ok = ok && exec_write(t->x, in->weight, b.weight, e);
-    for (int i = 0; ok && i < t->data->streams; i++) ok = exec_write(t->x, in->x[i], b.x[i], e);
-    return ok && (!in->vector.id || exec_write(t->x, in->vector, b.vector, e));
+    return exec_feed(t->x, b.block, e);
 }
 
 // One micro-batch.
@@ -298,9 +316,8 @@ static bool begin_epoch(trainer *t, err *e) {
     double totals[TALLY_COUNT] = {0};
     t->began = clock_seconds() - t->at.seconds;
     if (!t->at.done && !begin(t, t->split.train, (uint32_t)t->at.epoch, true, e)) return false;
-    if (t->at.done && t->loader && t->at.done < t->split.train.count)
-        loader_seek(
-            t->loader, &(loader_range){t->split.train, true, (uint32_t)t->at.epoch, (int64_t)t->at.step.position});
+    loader_range rest = {t->split.train, true, (uint32_t)t->at.epoch, (int64_t)t->at.step.position};
+    if (t->at.done && t->at.done < t->split.train.count && !seek(t, rest, e)) return false;
     if (t->at.done && !exec_read(t->x, t->j->totals, totals, e)) return false;
     t->seen.sum_before = totals[TALLY_SUM];
     t->seen.norm_before = totals[TALLY_NORM];

@@ -1,5 +1,6 @@
 // A plug-in that stands for a card with a trouble, which FAKE_CARD names: "blind" finds no driver, "full" has its
-// memory taken by others, "small" has too little, "tight" has 8 MB left, "lost" and "lost early" fail in a run. It
+// memory taken by others, "small" has too little, "tight" has 8 MB left, "unseen" has no monitor, "swollen" takes more
+// than it said, "lost" and "lost early" fail in a run. It
 // computes with the plain kernels on memory that it does not call the host's, so that the rest of the program treats it
 // as it treats a card.
 #include "graph/plugin.h"
@@ -14,6 +15,7 @@ enum { LOST_AFTER = 12 }; // updates: in the second epoch of the test's run
 
 struct queue {
     int updates;
+    size_t slab;
 };
 
 struct recording {
@@ -59,21 +61,20 @@ static size_t available(const queue *q) {
 }
 
 static bool memory(const queue *q, device_memory *m) {
-    (void)q;
-    *m = (device_memory){MEMORY_OF_CARD, 3000000, 2000000, 7000000, trouble("small") ? 2000000 : (size_t)1 << 40};
-    return true;
+    size_t base = q->slab && trouble("swollen") ? (size_t)1 << 30 : 2000000;
+    *m = (device_memory){MEMORY_OF_CARD, q->slab, base, 7000000, trouble("small") ? 2000000 : (size_t)1 << 40};
+    return !trouble("unseen");
 }
 
 static void *allocate(queue *q, size_t bytes, err *e) {
-    (void)q;
+    q->slab += bytes;
     void *p = calloc(1, bytes + 1);
     if (!p) err_run(e, "out of memory");
     return p;
 }
 
 static void release(queue *q, void *slab, size_t bytes) {
-    (void)q;
-    (void)bytes;
+    q->slab -= bytes;
     free(slab);
 }
 
@@ -88,6 +89,29 @@ static bool fill(queue *q, void *to, int byte, size_t bytes, err *e) {
     (void)q;
     (void)e;
     memset(to, byte, bytes);
+    return true;
+}
+
+static void *pin(queue *q, size_t bytes) {
+    (void)q;
+    return malloc(bytes + 1);
+}
+
+static void unpin(queue *q, void *memory, size_t bytes) {
+    (void)q;
+    (void)bytes;
+    free(memory);
+}
+
+static bool feed(queue *q, int lane, void *to, const void *from, size_t bytes, err *e) {
+    (void)lane;
+    return copy(q, to, from, bytes, e);
+}
+
+static bool fed(queue *q, int lane, err *e) {
+    (void)q;
+    (void)lane;
+    (void)e;
     return true;
 }
 
@@ -138,6 +162,10 @@ static const device fake = {
     .write = copy,
     .read = copy,
     .fill = fill,
+    .pin = pin,
+    .unpin = unpin,
+    .feed = feed,
+    .fed = fed,
     .record = record,
     .forget = forget,
     .play = play,

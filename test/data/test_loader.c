@@ -211,6 +211,33 @@ static void batches_stay_until_the_next(void **state) {
     free(m);
 }
 
+// Held batches stay too, as long as there are no more of them than was asked for; each is one block.
+static void held_batches_stay(void **state) {
+    (void)state;
+    enum { HOLD = 3 };
+    made *m = make(false);
+    loader_options o = options(m, 64, 3, NULL);
+    o.prefetch = 1;
+    o.hold = HOLD;
+    loader *l = open_loader(m, &o);
+    loader_layout y = loader_layout_of(&m->d, &o);
+    loader_range r = {{0, SAMPLES}, true, 1, 0};
+    loader_batch b[HOLD];
+    loader_seek(l, &r);
+    assert_int_equal(loader_measure(&m->d, &o), (o.prefetch + HOLD) * y.bytes);
+    for (int n = 0; loader_next(l, &b[n % HOLD]); n++) {
+        usleep(1000);
+        for (int k = n - HOLD + 1 < 0 ? 0 : n - HOLD + 1; k <= n; k++) check_batch(m, &o, &r, &b[k % HOLD]);
+        const char *block = b[n % HOLD].block;
+        assert_ptr_equal(b[n % HOLD].x[0], block + y.x[0]);
+        assert_ptr_equal(b[n % HOLD].weight, block + y.weight);
+        assert_ptr_equal(b[n % HOLD].index, block + y.index);
+        assert_true(y.x[0] == 0 && y.weight < y.index && y.index % 64 == 0 && y.index < y.bytes);
+    }
+    loader_free(l);
+    free(m);
+}
+
 // Memory
 
 typedef struct {
@@ -332,6 +359,7 @@ int main(void) {
         cmocka_unit_test(gathers_what_was_asked),
         cmocka_unit_test(seeks_to_any_position),
         cmocka_unit_test(batches_stay_until_the_next),
+        cmocka_unit_test(held_batches_stay),
         cmocka_unit_test(buffers_come_from_the_caller),
         cmocka_unit_test(mapped_files_are_read_in_place),
         cmocka_unit_test(mistakes_stop_the_program),

@@ -327,7 +327,7 @@ static void check_allocated(const graph *g, queue *q, bool host_memory, const ex
     assert_int_equal(allocated, m.total);
     exec_memory used = exec_used(x);
     assert_memory_equal(&used, &m, sizeof m);
-    assert_int_equal(m.total, m.weights + m.gradients + m.moments + m.states + m.constants + m.activations);
+    assert_int_equal(m.total, m.weights + m.gradients + m.moments + m.states + m.constants + m.staging + m.activations);
     assert_int_equal(m.constants > 0, !host_memory);
     assert_true(m.floor <= m.activations);
     exec_free(x);

@@ -218,7 +218,7 @@ static float *trained_weights(const char *keys, size_t *bytes) {
     stand s = stand_open(series_data(), keys);
     loader *l = NULL;
     if (s.job.host) {
-        loader_options o = job_loader(&s.job, &s.settings);
+        loader_options o = job_loader(&s.job, &s.settings, false);
         l = loader_new(&market.d, &o, &e);
         support_ok(l != NULL, &e);
         loader_seek(l, &(loader_range){{0, SAMPLES}, true, 3, 0});
