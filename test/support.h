@@ -49,6 +49,9 @@ typedef struct {
 // that the market has 2,000 bars. rig_open computes in fp32, rig_open_in in the precision given.
 void rig_open(rig *r, const device *d, int threads, const char *assignments);
 void rig_open_in(rig *r, const device *d, int threads, precision p, const char *assignments);
+
+// The same on data that were made already, which the rig then owns; NULL: the synthetic market.
+void rig_open_on(rig *r, dataset *data, const device *d, int threads, precision p, const char *assignments);
 void rig_close(rig *r);
 
 // A trainer on the rig; and a copy of its weights, which the caller frees.
@@ -57,7 +60,7 @@ float *rig_weights(rig *r, trainer *t);
 
 // Fails unless 19 steps of one micro-batch each leave the same behind, to the bit, whether they are played 8 at a time
 // or one by one: weights, gradients, moments, loss scale, what clip keeps, totals, confusion and the step record.
-void rig_check_together(const device *d, precision p, const char *assignments);
+void rig_check_together(rig *r);
 
 // What the market's best possible classifier scores on a span.
 double rig_best_mcc(const rig *r, span samples);

@@ -3,17 +3,21 @@
 #
 #   tools/gpu.sh test FOLDER       operators, golden numbers, whole runs; the first three also from compute_75 PTX alone
 #   tools/gpu.sh resume FOLDER     an LSTM's run that is killed again and again ends with the bits of one that is not
-#   tools/gpu.sh sanitize FOLDER   operators under compute-sanitizer's memcheck, racecheck and initcheck
+#   tools/gpu.sh sanitize FOLDER   operators under compute-sanitizer's memcheck, racecheck and initcheck, in parts that run
+#                                  side by side on one card; a line for each tool and test with the count of its errors
 #
 # FOLDER holds tradewind, tradewind-cuda.so and gpu_test_*, with shared libraries in FOLDER/lib where the machine lacks them.
 # TRADEWIND_TEST_SIZE limits the sizes that operators are tried at (1, 7, 33, 257); sanitize sets 33, for racecheck 7.
 # TRADEWIND_TEST_DIR is the folder test/ where it does not lie beside tools/.
+# TRADEWIND_SANITIZE_SECONDS is the most that one part may take (otherwise there is no limit): a part that is not through by
+# then is told as NOT FINISHED, and so does not pass. TRADEWIND_SANITIZE_JOBS (8) is how many parts run at once, and
+# TRADEWIND_SANITIZE_TOOLS and TRADEWIND_SANITIZE_TESTS name some of them ("memcheck", "ops fuse").
 set -u
 
 root=$(cd "$(dirname "$0")/.." && pwd)
 mode=${1:-}
 folder=$(cd "${2:-/nonexistent}" 2>/dev/null && pwd) || {
-    echo "gpu: no folder of binaries given; usage: tools/gpu.sh test|sanitize FOLDER" >&2
+    echo "gpu: no folder of binaries given; usage: tools/gpu.sh test|resume|sanitize FOLDER" >&2
     exit 2
 }
 export TRADEWIND_TEST_DIR="${TRADEWIND_TEST_DIR:-$root/test}"
@@ -89,7 +93,7 @@ resumes() {
 }
 
 test_all() {
-    for name in meaning ops fuse golden card; do run "gpu_test_$name" "$folder/gpu_test_$name"; done
+    for name in meaning ops fuse golden card card_equal card_curve card_resume card_stream; do run "gpu_test_$name" "$folder/gpu_test_$name"; done
     run "a run killed and resumed" resumes
     run "kernels from compute_75 PTX" from_ptx
     for name in meaning ops fuse golden; do
@@ -97,21 +101,94 @@ test_all() {
     done
 }
 
+# A test's rows are dealt out to so many processes: the slowest row decides how long the whole takes.
+parts_of() {
+    case $1 in
+    ops) echo 24 ;;
+    *) echo 12 ;;
+    esac
+}
+
+# sanitize_part RESULTS TOOL TEST PART: one process, whose output and exit status stay in RESULTS.
+sanitize_part() {
+    size=33
+    [ "$2" != racecheck ] || size=7
+    limit=
+    [ -z "${TRADEWIND_SANITIZE_SECONDS:-}" ] || limit="timeout -k 10 $TRADEWIND_SANITIZE_SECONDS"
+    env TRADEWIND_TEST_SIZE="${TRADEWIND_TEST_SIZE:-$size}" TRADEWIND_TEST_PART="$4/$(parts_of "$3")" \
+        $limit "$sanitizer" --tool "$2" --error-exitcode 9 "$folder/gpu_test_$3" >"$1/$2.$3.$4.out" 2>&1
+    echo $? >"$1/$2.$3.$4.status"
+}
+
+# Errors that the tool has counted in these outputs: "ERROR SUMMARY: 2 errors", or racecheck's "(2 errors, 0 warnings)".
+errors_in() {
+    cat "$@" | sed -n -e 's/.*ERROR SUMMARY: \([0-9]*\) error.*/\1/p' \
+        -e 's/.*RACECHECK SUMMARY:.*(\([0-9]*\) error.*/\1/p' | awk '{ n += $1 } END { print n + 0 }'
+}
+
+# judge RESULTS TOOL TEST: one line, and what the parts that failed have said.
+judge() {
+    parts=$(parts_of "$3")
+    late=0
+    bad=
+    part=0
+    while [ $part -lt "$parts" ]; do
+        status=$(cat "$1/$2.$3.$part.status" 2>/dev/null || echo lost)
+        case $status in
+        0) ;;
+        124 | 137) late=$((late + 1)) ;;
+        *) bad="$bad $part" ;;
+        esac
+        part=$((part + 1))
+    done
+    line="$2, gpu_test_$3: $(errors_in "$1/$2.$3".*.out) errors in $parts parts"
+    [ $late = 0 ] || line="$line, $late of them NOT FINISHED (killed${TRADEWIND_SANITIZE_SECONDS:+ after $TRADEWIND_SANITIZE_SECONDS s})"
+    [ -z "$bad" ] || line="$line, FAILED:$bad"
+    echo "$line"
+    for part in $bad; do
+        echo "--- $2, gpu_test_$3, part $part of $parts"
+        grep -E '=========|FAILED|ERROR' "$1/$2.$3.$part.out" | head -n 40
+    done
+    if [ $late = 0 ] && [ -z "$bad" ]; then
+        passed=$((passed + 1))
+    else
+        failed="$failed
+  $line"
+    fi
+}
+
 sanitize_all() {
+    results=$(mktemp -d)
+    tools=${TRADEWIND_SANITIZE_TOOLS:-memcheck racecheck initcheck}
+    tests=${TRADEWIND_SANITIZE_TESTS:-ops meaning fuse}
+    began=$(date +%s)
+    for name in $tests; do
+        for tool in $tools; do
+            part=0
+            while [ $part -lt "$(parts_of "$name")" ]; do
+                echo "$results $tool $name $part"
+                part=$((part + 1))
+            done
+        done
+    done | xargs -P "${TRADEWIND_SANITIZE_JOBS:-8}" -L 1 "$0" sanitize-part "$folder"
+    for name in $tests; do
+        for tool in $tools; do judge "$results" "$tool" "$name"; done
+    done
+    echo "$(($(date +%s) - began)) s"
+    rm -rf "$results"
+}
+
+if [ "$mode" = sanitize ] || [ "$mode" = sanitize-part ]; then
     sanitizer=$(PATH="$PATH:/usr/local/cuda/bin" command -v compute-sanitizer) || {
         echo "gpu: compute-sanitizer was not found; it comes with the CUDA toolkit" >&2
         exit 1
     }
-    for tool in memcheck racecheck initcheck; do
-        size=33
-        [ $tool != racecheck ] || size=7
-        for name in meaning ops fuse; do
-            run "$tool, gpu_test_$name" env TRADEWIND_TEST_SIZE="${TRADEWIND_TEST_SIZE:-$size}" \
-                "$sanitizer" --tool $tool --error-exitcode 9 "$folder/gpu_test_$name"
-        done
-    done
-}
-
+fi
+if [ "$mode" = sanitize-part ]; then # one of those that `sanitize` starts
+    shift 2
+    sanitize_part "$@"
+    exit 0
+fi
 "$folder/gpu_test_card" --card || {
     echo "gpu: nothing was tested" >&2
     exit 1

@@ -39,6 +39,11 @@ static void note_metric(void *arg, const char *part, const char *name, double va
     if (strcmp(name, "mae") == 0) l->mae = value;
 }
 
+static void note_skipped(void *arg, const char *part, const char *name, double value) {
+    look *l = arg;
+    if (!part[0] && strcmp(name, "steps_skipped") == 0) l->skipped = value;
+}
+
 // What is usual for what the run did.
 static void choose_metric(look *l) {
     bool classes = !isnan(l->mcc), series = !isnan(l->mase);
@@ -53,6 +58,8 @@ bool look_at_run(const char *dir, look *l, err *e) {
     char *db = run_path(dir, "run.db");
     bool ok = store_read(db, &l->sum, e);
     if (ok && l->sum.best_epoch) ok = store_read_metrics(db, l->sum.best_epoch, note_metric, l, e);
+    if (ok && l->sum.epochs) ok = store_read_metrics(db, l->sum.epochs, note_skipped, l, e);
+    ok = ok && store_read_event(db, "precision", l->changed, sizeof l->changed, e);
     free(db);
     choose_metric(l);
     value_of(dir, "config.yaml", "model.kind", l->model, sizeof l->model);
@@ -108,6 +115,8 @@ static void print_run_json(const char *dir, const look *l, char **name, int coun
         json_number(s->changed), "steps", (json_int_t)s->step, "epochs", (json_int_t)s->epochs, "best_epoch",
         (json_int_t)s->best_epoch);
     look_add_json(l, all);
+    if (all) json_object_set_new(all, "steps_skipped", json_integer((json_int_t)l->skipped));
+    if (all) json_object_set_new(all, "precision_changed", l->changed[0] ? json_string(l->changed) : json_null());
     if (all && l->members) json_object_set_new(all, "members", json_integer(l->members));
     if (all) json_object_set_new(all, "files", checkpoints_json(name, count));
     json_line(stdout, all);
@@ -149,6 +158,8 @@ static void print_run(const char *dir, const look *l, char **name, int count) {
     if (s->best_epoch) printf("best      epoch %lld, validation loss %.4g", (long long)s->best_epoch, l->loss);
     if (s->best_epoch && l->metric) printf(", %s %.4g", l->metric->title, l->value);
     if (s->best_epoch) putchar('\n');
+    if (l->skipped > 0) printf("skipped   %.0f steps, whose gradient was not finite\n", l->skipped);
+    if (l->changed[0]) printf("precision %s\n", l->changed);
     for (int i = 0; i < count; i++) printf("%s%s\n", i ? "          " : "files     ", name[i]);
     print_resume(dir, l);
 }

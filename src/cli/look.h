@@ -13,6 +13,8 @@ typedef struct {
     const char *status;           // as run.db has it, but "killed" where it says running and nobody trains there
     double loss;                  // of the best epoch, on validation; NAN where there is none
     double mcc, smape, mase, mae; // likewise, where the run tells classes or forecasts
+    double skipped;               // steps without a finite gradient up to the last epoch; 0 where none is known
+    char changed[256];            // when and why the precision changed; empty: it did not
     const metric *metric;         // the one of these that tells most, or NULL
     double value;                 // its value
 } look;

@@ -8,6 +8,7 @@
 #include "data/windows.h"
 #include "graph/dtype.h"
 #include "graph/exec.h"
+#include "train/fallback.h"
 #include "train/trainer.h"
 
 #include <stdlib.h>
@@ -163,8 +164,7 @@ static bool choose_precision(setup *s, err *e) {
 }
 
 exec_memory setup_memory(const setup *s) {
-    exec_options o = job_exec(&s->job, &s->settings);
-    return exec_measure(s->job.g, s->device->kernels(s->queue), s->device->host_memory, &o);
+    return job_memory(&s->job, &s->settings, s->device->kernels(s->queue), s->device->host_memory);
 }
 
 static loader_options loading(const setup *s) {
@@ -187,6 +187,9 @@ bool setup_fits(const setup *s, err *e) {
 
 static void make_job(setup *s, const settings *chosen) {
     job_init(&s->job, s->data, &s->split, chosen, &s->model, s->window, s->scaler, s->precision);
+    if (s->precision != PRECISION_FP16) return;
+    precision other = fallback_of(s->device->computes(s->queue, PRECISION_BF16));
+    job_add_fallback(&s->job, s->data, &s->split, chosen, &s->model, s->window, s->scaler, other);
 }
 
 // Data whose place is left open go to the device; those that do not fit into a card, or under its limit, stay on the
@@ -318,7 +321,9 @@ void setup_print(const setup *s, FILE *out) {
     print_data(s, out);
     fprintf(out, "model     %s", model_name(s->model.kind));
     print_count(out, ", ", (double)graph_parameter_values(s->job.g), " parameters");
-    fprintf(out, ", %s\n", precision_name(s->precision));
+    fprintf(out, ", %s", precision_name(s->precision));
+    if (s->job.fallback) fprintf(out, " (%s should that overflow)", precision_name(s->job.fallback->precision));
+    fputc('\n', out);
     if (s->job.forecasts) {
         print_count(out, "forecast  ", (double)s->data->target_width, " values");
         if (s->model.quantiles > 1) fprintf(out, ", %lld quantiles of each", (long long)s->model.quantiles);

@@ -62,6 +62,27 @@ static void on_steps(void *arg, const step_report *r) {
     keeper_steps(v->keeper, r);
 }
 
+// "step 4096: fp16 had no finite gradient in 100 steps; going on in bf16".
+static void on_change(void *arg, const change_report *r) {
+    view *v = arg;
+    char line[256];
+    snprintf(line, sizeof line,
+        "step %" PRIu64 ", epoch %" PRId64 ": %s overflowed in the last %" PRId64
+        " steps, which changed nothing; going "
+        "on in %s",
+        r->update, r->epoch, precision_name(r->from), r->in_a_row, precision_name(r->to));
+    keeper_change(v->keeper, r, line);
+    if (v->o->json) {
+        json_line(stdout, json_pack("{s:s, s:s, s:I, s:I, s:I, s:I}", "precision", precision_name(r->to), "instead_of",
+                              precision_name(r->from), "step", (json_int_t)r->update, "epoch", (json_int_t)r->epoch,
+                              "overflows_in_a_row", (json_int_t)r->in_a_row, "steps_skipped", (json_int_t)r->skipped));
+    } else if (!v->o->quiet) {
+        progress_done(&v->bar);
+        printf("precision %s\n", line);
+        fflush(stdout);
+    }
+}
+
 static json_t *epoch_scores(const view *v, const epoch_report *r) {
     const score *t = &r->train, *of = &r->validation;
     if (v->s->job.forecasts)
@@ -77,9 +98,10 @@ static json_t *epoch_scores(const view *v, const epoch_report *r) {
 
 static void print_epoch_json(const view *v, const epoch_report *r) {
     json_t *all = epoch_scores(v, r),
-           *rest = json_pack("{s:o, s:o, s:o, s:I, s:o, s:b}", "grad_norm", json_number(r->grad_norm), "seconds",
+           *rest = json_pack("{s:o, s:o, s:o, s:I, s:o, s:s, s:b}", "grad_norm", json_number(r->grad_norm), "seconds",
                json_number(r->seconds), "samples_per_s", json_number(r->samples_per_s), "steps_skipped",
-               (json_int_t)r->skipped, "loss_scale", json_number((double)r->loss_scale), "best", r->best);
+               (json_int_t)r->skipped, "loss_scale", json_number((double)r->loss_scale), "precision",
+               precision_name(r->precision), "best", r->best);
     if (all) json_object_update(all, rest);
     json_decref(rest);
     json_line(stdout, all);
@@ -109,7 +131,7 @@ static void on_epoch(void *arg, const epoch_report *r) {
         line, sizeof line, "epoch %3lld  %s%s  %s samples/s", (long long)r->epoch, scores, r->best ? " *" : "  ", rate);
     if (r->skipped && n > 0 && (size_t)n < sizeof line)
         n += snprintf(line + n, sizeof line - (size_t)n, "  %lld steps skipped (not finite)", (long long)r->skipped);
-    if (v->s->precision == PRECISION_FP16 && n > 0 && (size_t)n < sizeof line)
+    if (r->precision == PRECISION_FP16 && n > 0 && (size_t)n < sizeof line)
         snprintf(line + n, sizeof line - (size_t)n, "  loss scale %g", (double)r->loss_scale);
     log_line(v->log, "%s", line);
     if (v->o->json) {
@@ -282,6 +304,16 @@ static bool choose_metric(view *v, err *e) {
     return true;
 }
 
+// Of a run that goes on behind a change of precision.
+static void tell_changed(const view *v) {
+    char line[64];
+    precision is = trainer_job(v->trainer)->precision;
+    if (is == v->s->precision) return;
+    snprintf(line, sizeof line, "in %s, to which %s gave way", precision_name(is), precision_name(v->s->precision));
+    log_line(v->log, "resume %s", line);
+    tell_line((void *)(uintptr_t)v, line);
+}
+
 // Everything before the first step.
 static bool prepare(view *v, err *e) {
     const setup *s = v->s;
@@ -306,7 +338,9 @@ static bool prepare(view *v, err *e) {
     s->device->describe(s->queue, device, sizeof device);
     log_line(v->log, "training %s with %lld parameters on %s", model_name(s->model.kind),
         (long long)graph_parameter_values(s->job.g), device);
-    return (!resume || keeper_resume(v->keeper, tell_line, v, e)) && keeper_describe(v->keeper, e);
+    if (resume && !keeper_resume(v->keeper, tell_line, v, e)) return false;
+    tell_changed(v);
+    return keeper_describe(v->keeper, e);
 }
 
 static void tell_moved(const cli_options *o, const run *r) {
@@ -318,7 +352,7 @@ static void print_start(const view *v) {
     if (v->o->quiet || v->o->json) return;
     setup_print(v->s, stdout);
     tell_moved(v->o, v->run);
-    if (v->o->verbose) plan_print(exec_plan(trainer_exec(v->trainer), true), v->s->job.g, stdout);
+    if (v->o->verbose) plan_print(exec_plan(trainer_exec(v->trainer), true), trainer_job(v->trainer)->g, stdout);
     fflush(stdout);
 }
 
@@ -326,7 +360,7 @@ static bool train(view *v, err *e) {
     const setup *s = v->s;
     train_result r;
     int64_t epoch;
-    watcher w = {.on_step = on_step, .on_epoch = on_epoch, .on_steps = on_steps, .arg = v};
+    watcher w = {.on_step = on_step, .on_epoch = on_epoch, .on_steps = on_steps, .on_change = on_change, .arg = v};
     progress_init(
         &v->bar, stderr, "training", (double)job_all_samples(&s->split, &s->settings), v->o->quiet || v->o->json);
     cli_watch_signals();

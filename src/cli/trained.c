@@ -153,12 +153,16 @@ static bool choose_part(trained *t, const cli_options *o, err *e) {
     return err_input(e, "--part %s: unknown part; use train, validation, test, all or future", part);
 }
 
+static bool load_weights(trained *t, const char *path, err *e) {
+    return trainer_follow(t->trainer, path, e) && trainer_load(t->trainer, path, e);
+}
+
 static bool open_trainer(trained *t, const char *weights, err *e) {
     setup *s = &t->s;
-    if (!s->job.forecasts) graph_keep(s->job.g, s->job.logits);
+    if (!s->job.forecasts) job_keep_logits(&s->job);
     if (!setup_fits(s, e)) return false;
     t->trainer = trainer_new(s->device, s->queue, &s->job, s->data, &s->split, &s->settings, e);
-    return t->trainer && trainer_load(t->trainer, weights, e);
+    return t->trainer && load_weights(t, weights, e);
 }
 
 bool trained_open(trained *t, const cli_options *o, err *e) {
@@ -197,7 +201,7 @@ static bool predict_members(trained *t, float *all, int64_t n, err *e) {
     for (int k = 0; ok && k < t->members; k++) {
         char *weights = member_weights(t->weights, k + 1);
         member[k] = all + k * n;
-        ok = trainer_load(t->trainer, weights, e) && trainer_predict(t->trainer, t->samples, all + k * n, e);
+        ok = load_weights(t, weights, e) && trainer_predict(t->trainer, t->samples, all + k * n, e);
         free(weights);
     }
     if (ok) (t->s.job.forecasts ? ensemble_median : ensemble_mean)(member, t->members, n, all);

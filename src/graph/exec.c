@@ -120,7 +120,7 @@ static void lay_out(exec *x, const kernel *const *kernels, bool host_memory) {
     if (x->train && x->train->peak > peak) peak = x->train->peak;
     x->memory.activations = peak;
     x->memory.floor = x->train ? x->train->floor : x->evaluate->floor;
-    x->memory.total = at + peak;
+    x->memory.total = at + peak > x->options.room ? at + peak : x->options.room;
 }
 
 exec_memory exec_measure(const graph *g, const kernel *const *kernels, bool host_memory, const exec_options *o) {
@@ -284,7 +284,8 @@ static bool record_all(exec *x, err *e) {
     return ok;
 }
 
-exec *exec_new(const device *d, queue *q, const graph *g, const exec_options *o, err *e) {
+// All but the slab.
+static exec *exec_laid_out(const device *d, queue *q, const graph *g, const exec_options *o, err *e) {
     exec *x = calloc(1, sizeof *x);
     if (!x) {
         err_run(e, "out of memory for an executor");
@@ -296,9 +297,32 @@ exec *exec_new(const device *d, queue *q, const graph *g, const exec_options *o,
     x->options = *o;
     arena_init(&x->arena);
     lay_out(x, d->kernels(q), d->host_memory);
+    return x;
+}
+
+exec *exec_new(const device *d, queue *q, const graph *g, const exec_options *o, err *e) {
+    exec *x = exec_laid_out(d, q, g, o, e);
+    if (!x) return NULL;
     x->slab = d->allocate(q, x->memory.total, e);
     if (x->slab && copy_constants(x, e) && record_all(x, e)) return x;
     exec_free(x);
+    return NULL;
+}
+
+exec *exec_replace(exec *x, const graph *g, const exec_options *o, err *e) {
+    const device *d = x->d;
+    queue *q = x->q;
+    exec_options same = *o;
+    same.room = x->memory.total;
+    exec *y = d->sync(q, e) ? exec_laid_out(d, q, g, &same, e) : NULL;
+    if (y) {
+        CHECK(y->memory.total == same.room, "%zu bytes in a slab of %zu", y->memory.total, same.room);
+        y->slab = x->slab;
+        x->slab = NULL;
+    }
+    exec_free(x);
+    if (y && d->fill(q, y->slab, 0, y->memory.total, e) && copy_constants(y, e) && record_all(y, e)) return y;
+    exec_free(y);
     return NULL;
 }
 

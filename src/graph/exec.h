@@ -36,6 +36,7 @@ typedef struct {
     int inputs;
     size_t input_bytes; // of a micro-batch as exec_feed takes it
     int again;          // segments, from the first on, whose activations are computed again for backward
+    size_t room;        // the slab has at least so many bytes, for what may replace this executor
 } exec_options;
 
 // Bytes of the slab by purpose; total is what one allocation takes. A pure function of its arguments.
@@ -48,6 +49,10 @@ exec_memory exec_measure(const graph *g, const kernel *const *kernels, bool host
 
 exec *exec_new(const device *d, queue *q, const graph *g, const exec_options *o, err *e);
 void exec_free(exec *x);
+
+// An executor of another graph in the slab of this one, which ends and must have had the room. The slab is as empty as
+// a new one. On failure both are gone.
+exec *exec_replace(exec *x, const graph *g, const exec_options *o, err *e);
 
 exec_memory exec_used(const exec *x);
 const plan *exec_plan(const exec *x, bool training);

@@ -29,6 +29,7 @@ typedef enum {
     ROW_FORGET_STEPS,
     ROW_FORGET_EPOCHS,
     ROW_FORGET_METRICS,
+    ROW_FORGET_CHANGES,
     ROW_STATUS,
     ROW_EPOCH,
     ROW_METRIC,
@@ -44,6 +45,7 @@ static const char *const statements[ROW_KINDS] = {
     [ROW_FORGET_STEPS] = "DELETE FROM steps WHERE step > ?1",
     [ROW_FORGET_EPOCHS] = "DELETE FROM epochs WHERE epoch >= ?1",
     [ROW_FORGET_METRICS] = "DELETE FROM metrics WHERE epoch >= ?1",
+    [ROW_FORGET_CHANGES] = "DELETE FROM events WHERE step > ?1 AND kind = 'precision'",
     [ROW_STATUS] = "UPDATE run SET status = ?1, note = ?2, changed = ?3",
     [ROW_EPOCH] = "INSERT OR REPLACE INTO epochs VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
     [ROW_METRIC] = "INSERT OR REPLACE INTO metrics VALUES (?1, ?2, ?3, ?4)",
@@ -214,6 +216,7 @@ void store_rewind(store *s, uint64_t step, int64_t epoch) {
     put_int(add(s, ROW_FORGET_STEPS), (int64_t)step);
     put_int(add(s, ROW_FORGET_EPOCHS), epoch);
     put_int(add(s, ROW_FORGET_METRICS), epoch);
+    put_int(add(s, ROW_FORGET_CHANGES), (int64_t)step);
     write_waiting(s);
 }
 
@@ -337,6 +340,21 @@ bool store_read(const char *path, store_summary *out, err *e) {
     } else {
         err_input(e, "%s: is not the database of a run: %s", path, sqlite3_errmsg(db));
     }
+    sqlite3_finalize(st);
+    sqlite3_close(db);
+    return ok;
+}
+
+bool store_read_event(const char *path, const char *kind, char *text, size_t room, err *e) {
+    static const char query[] = "SELECT text FROM events WHERE kind = ?1 ORDER BY id DESC LIMIT 1";
+    sqlite3 *db = open_reader(path, e);
+    sqlite3_stmt *st = NULL;
+    text[0] = 0;
+    if (!db) return false;
+    bool ok = sqlite3_prepare_v2(db, query, -1, &st, NULL) == SQLITE_OK;
+    if (ok) sqlite3_bind_text(st, 1, kind, -1, SQLITE_STATIC);
+    if (ok && sqlite3_step(st) == SQLITE_ROW) snprintf(text, room, "%s", (const char *)sqlite3_column_text(st, 0));
+    if (!ok) err_input(e, "%s: %s", path, sqlite3_errmsg(db));
     sqlite3_finalize(st);
     sqlite3_close(db);
     return ok;

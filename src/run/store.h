@@ -46,7 +46,8 @@ void store_close(store *s);
 // A run that begins, or goes on under this description.
 void store_run(store *s, const char *version, const char *config, const char *plan);
 
-// Forgets what comes after a step and from an epoch on: a run that goes on from there will write it again.
+// Forgets what comes after a step and from an epoch on: a run that goes on from there will write it again. Of events
+// only those of kind "precision", which would be told twice; the others happened.
 void store_rewind(store *s, uint64_t step, int64_t epoch);
 
 void store_status(store *s, const char *status, const char *note);
@@ -75,6 +76,9 @@ typedef struct {
 
 // The summary of a run.db that may be in use. ERR_INPUT where it is none.
 bool store_read(const char *path, store_summary *out, err *e);
+
+// The text of the last event of a kind; empty where there is none.
+bool store_read_event(const char *path, const char *kind, char *text, size_t room, err *e);
 
 // Calls `use` with every metric of an epoch.
 bool store_read_metrics(const char *path, int64_t epoch,

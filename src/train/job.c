@@ -224,12 +224,31 @@ void job_init(job *j, const dataset *d, const split *sp, const settings *s, cons
 }
 
 void job_done(job *j) {
+    if (j->fallback) job_done(j->fallback);
+    free(j->fallback);
     graph_free(j->g);
     free(j->class_weight);
 }
 
+void job_add_fallback(job *j, const dataset *d, const split *sp, const settings *s, const model_spec *m,
+    const int64_t *window, const scaler *sc, precision p) {
+    j->fallback = malloc(sizeof *j->fallback);
+    CHECK(j->fallback, "out of memory for a job");
+    job_init(j->fallback, d, sp, s, m, window, sc, p);
+}
+
+void job_keep_logits(job *j) {
+    for (job *each = j; each; each = each->fallback) graph_keep(each->g, each->logits);
+}
+
 exec_options job_exec(const job *j, const settings *s) {
     return (exec_options){.batch = s->batch_size, .input = j->feed, .inputs = j->feeds, .input_bytes = j->feed_bytes};
+}
+
+exec_memory job_memory(const job *j, const settings *s, const kernel *const *kernels, bool host_memory) {
+    exec_options o = job_exec(j, s);
+    if (j->fallback) o.room = job_memory(j->fallback, s, kernels, host_memory).total;
+    return exec_measure(j->g, kernels, host_memory, &o);
 }
 
 // A card takes batches as fast as they can be gathered; the CPU needs its processors to compute.

@@ -29,7 +29,7 @@ enum { JOB_FEEDS_MOST = STREAMS_MOST + 3 };
 // error within the window.
 enum { FORECAST_MAE, FORECAST_MSE, FORECAST_SMAPE, FORECAST_MASE, FORECAST_METRICS };
 
-typedef struct {
+typedef struct job {
     graph *g;
     precision precision;
     tensor logits; // what the model gives: scores, or forecasts before their level
@@ -48,6 +48,7 @@ typedef struct {
     size_t feed_bytes;
     int64_t window[STREAMS_MOST];
     const scaler *scaler; // or NULL
+    struct job *fallback; // the same job in another precision, for fp16 that overflows (train/fallback.h); or NULL
 } job;
 
 // Builds the graph for a dataset, which must outlive it, as must the scaler (NULL: none). `window` gives the length of
@@ -56,6 +57,13 @@ void job_init(job *j, const dataset *d, const split *sp, const settings *s, cons
     const scaler *sc, precision p);
 void job_done(job *j);
 
+// Builds the same job once more, in the precision to fall back to. Arguments as for job_init.
+void job_add_fallback(job *j, const dataset *d, const split *sp, const settings *s, const model_spec *m,
+    const int64_t *window, const scaler *sc, precision p);
+
+// Holds what the model gives until the end of a micro-batch, for trainer_predict; before the job is executed.
+void job_keep_logits(job *j);
+
 // Updates in an epoch, and in a run that nothing stops early; samples that such a run takes.
 int64_t job_updates(const split *sp, const settings *s);
 int64_t job_all_updates(const split *sp, const settings *s);
@@ -63,6 +71,9 @@ int64_t job_all_samples(const split *sp, const settings *s);
 
 // How the job's graph is executed; steps are not put together.
 exec_options job_exec(const job *j, const settings *s);
+
+// The memory that takes; its total is that of a slab which the fallback fits into too.
+exec_memory job_memory(const job *j, const settings *s, const kernel *const *kernels, bool host_memory);
 
 // The loader of a job whose batches come from the host, for a device that keeps `card` memory of its own: it holds the
 // batches that are being copied there.

@@ -147,6 +147,11 @@ void keeper_steps(keeper *k, const step_report *r) {
     store_steps(run_store(k->o.run), &row);
 }
 
+void keeper_change(keeper *k, const change_report *r, const char *line) {
+    log_line(run_log(k->o.run), "%s", line);
+    store_event(run_store(k->o.run), r->update, "precision", line);
+}
+
 bool keeper_epoch(keeper *k, const epoch_report *r) {
     store_report(k, r);
     if (k->failure.kind != ERR_NONE) return false;

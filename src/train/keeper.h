@@ -44,6 +44,9 @@ bool keeper_epoch(keeper *k, const epoch_report *r);
 // What some steps had, for run.db.
 void keeper_steps(keeper *k, const step_report *r);
 
+// The precision has changed: for the log and run.db. `line` says so.
+void keeper_change(keeper *k, const change_report *r, const char *line);
+
 // Before leaving early: the last checkpoint.
 bool keeper_leave(keeper *k);
 

@@ -196,7 +196,7 @@ static bool write_gathered(
     safetensors_note all[NOTES_MOST];
     char epoch[32], done[32], best[32];
     int n = 0;
-    CHECK(note_count + 4 <= NOTES_MOST, "%d notes", note_count);
+    CHECK(note_count + 5 <= NOTES_MOST, "%d notes", note_count);
     snprintf(epoch, sizeof epoch, "%" PRId64, s->at->epoch);
     snprintf(done, sizeof done, "%" PRId64, s->at->done);
     snprintf(best, sizeof best, "%" PRId64, s->at->stop.best_epoch);
@@ -205,6 +205,7 @@ static bool write_gathered(
     all[n++] = (safetensors_note){"epoch", epoch};
     all[n++] = (safetensors_note){"done", done};
     all[n++] = (safetensors_note){"best_epoch", best};
+    all[n++] = (safetensors_note){"precision", precision_name(s->j->precision)};
     return checkpoint_write(path, s->at->update, g->entry, g->count, all, n, e);
 }
 
@@ -236,16 +237,71 @@ bool snapshot_save(const snapshot *s, const char *path, const safetensors_note *
 }
 
 bool snapshot_save_weights(const snapshot *s, const char *path, err *e) {
-    static const safetensors_note note = {"format", "pt"};
+    const safetensors_note notes[] = {{"format", "pt"}, {"precision", precision_name(s->j->precision)}};
     gathered g;
     float *slab = NULL;
     gathered_init(&g, s);
     bool ok = gather_slab(&g, s, SLAB_WEIGHTS, "", &slab, e);
     if (ok) add_scaler(&g, s);
-    ok = ok && safetensors_write(path, g.entry, g.count, &note, 1, e);
+    ok = ok && safetensors_write(path, g.entry, g.count, notes, 2, e);
     free(slab);
     arena_done(&g.arena);
     return ok;
+}
+
+// Copies
+
+enum { COPIED_SLABS = 3 };
+static const slab_kind copied_slabs[COPIED_SLABS] = {SLAB_WEIGHTS, SLAB_MOMENT1, SLAB_MOMENT2};
+
+struct snapshot_copy {
+    arena arena;
+    float *slab[COPIED_SLABS]; // NULL: the optimizer has none
+    void *state[STATES_MOST];
+    step step;
+};
+
+static size_t state_bytes(const graph *g, tensor t) {
+    return (size_t)state_shape(g, t).dim[0];
+}
+
+snapshot_copy *snapshot_take(const snapshot *s, err *e) {
+    graph *g = s->j->g;
+    tensor list[STATES_MOST];
+    int n = list_states(g, list);
+    snapshot_copy *c = calloc(1, sizeof *c);
+    CHECK(c, "out of memory for a copy of a run");
+    arena_init(&c->arena);
+    bool ok = exec_step_read(s->x, &c->step, e);
+    for (int i = 0; ok && i < COPIED_SLABS; i++) {
+        if (copied_slabs[i] != SLAB_WEIGHTS && !graph_uses_slab(g, copied_slabs[i])) continue;
+        c->slab[i] = take_slab(s, e);
+        ok = c->slab[i] && exec_read(s->x, graph_slab(g, copied_slabs[i]), c->slab[i], e);
+    }
+    for (int i = 0; ok && i < n; i++) {
+        c->state[i] = arena_take(&c->arena, state_bytes(g, list[i]));
+        ok = exec_read(s->x, list[i], c->state[i], e);
+    }
+    if (ok) return c;
+    snapshot_drop(c);
+    return NULL;
+}
+
+bool snapshot_put(const snapshot *s, const snapshot_copy *c, err *e) {
+    tensor list[STATES_MOST];
+    int n = list_states(s->j->g, list);
+    bool ok = exec_step_write(s->x, &c->step, e);
+    for (int i = 0; ok && i < COPIED_SLABS; i++)
+        if (c->slab[i]) ok = exec_write(s->x, graph_slab(s->j->g, copied_slabs[i]), c->slab[i], e);
+    for (int i = 0; ok && i < n; i++) ok = exec_write(s->x, list[i], c->state[i], e);
+    return ok;
+}
+
+void snapshot_drop(snapshot_copy *c) {
+    if (!c) return;
+    for (int i = 0; i < COPIED_SLABS; i++) free(c->slab[i]);
+    arena_done(&c->arena);
+    free(c);
 }
 
 // Loading

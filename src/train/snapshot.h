@@ -35,12 +35,18 @@ typedef struct {
 } snapshot;
 
 // Reads everything from the device (the step record into `at` too) and writes a checkpoint (run/checkpoint.h), with
-// notes "epoch", "done" and "best_epoch" beside those given.
+// notes "epoch", "done", "best_epoch" and "precision" beside those given.
 bool snapshot_save(const snapshot *s, const char *path, const safetensors_note *notes, int note_count, err *e);
 
 // Puts everything back; ERR_INPUT where the tensors are not those of this job. `path` is for messages. After a failure
 // the device holds a mixture.
 bool snapshot_load(const snapshot *s, const safetensors *from, const char *path, err *e);
+
+// All of it on the host, to be put into another executor of the same job, whatever its precision. NULL on failure.
+typedef struct snapshot_copy snapshot_copy;
+snapshot_copy *snapshot_take(const snapshot *s, err *e);
+bool snapshot_put(const snapshot *s, const snapshot_copy *c, err *e);
+void snapshot_drop(snapshot_copy *c);
 
 // The weights alone, with the scaler where there is one.
 bool snapshot_save_weights(const snapshot *s, const char *path, err *e);

@@ -3,15 +3,12 @@
 #include "base/clock.h"
 #include "base/half.h"
 #include "ops/schedule.h"
+#include "train/fallback.h"
 #include "train/snapshot.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-// fp16 gives up after this many steps in a row without a finite gradient: the loss scale has long been at its floor.
-// The host looks at the end of an epoch and every so many steps.
-enum { OVERFLOWS_MOST = 100, LOOK_EVERY = 4096 };
 
 // Seconds between two reports of steps, and between two looks at a card, which make the host wait for it.
 static const double report_every = 0.02, look_at_card_every = 0.1;
@@ -27,17 +24,17 @@ typedef struct {
 struct trainer {
     const device *d;
     queue *q;
-    const job *j;
+    const job *given; // the job in the precision that was asked for
+    const job *j;     // it, or its fallback
     const dataset *data;
     split split;
     settings s;
     const metric *metric;
     double naive2[2]; // sMAPE and MASE of the naive2 forecasts, or NaN
     exec *x;
-    loader *loader;  // where batches come from the host, or NULL
-    uint64_t looked; // the step at which the host last looked at the loss scale
-    int together;    // steps that can be played at once
-    float *weights;  // host copy of the slab, and of the best epoch's
+    loader *loader; // where batches come from the host, or NULL
+    int together;   // steps that can be played at once
+    float *weights; // host copy of the slab, and of the best epoch's
     float *best;
     standing at;
     double began; // when the running epoch would have begun had it never been interrupted
@@ -81,6 +78,12 @@ static bool start_loader(trainer *t, err *e) {
     return t->loader != NULL;
 }
 
+static exec_options executed(const trainer *t) {
+    exec_options o = job_exec(t->j, &t->s);
+    o.together = t->together;
+    return o;
+}
+
 trainer *trainer_new(
     const device *d, queue *q, const job *j, const dataset *data, const split *sp, const settings *s, err *e) {
     CHECK(data->classes <= CLASSES_MOST, "%d classes", data->classes);
@@ -89,7 +92,7 @@ trainer *trainer_new(
         err_run(e, "out of memory for a trainer");
         return NULL;
     }
-    *t = (trainer){.d = d, .q = q, .j = j, .data = data, .split = *sp, .s = *s};
+    *t = (trainer){.d = d, .q = q, .given = j, .j = j, .data = data, .split = *sp, .s = *s};
     t->at = (standing){.epoch = 1, .stop.patience = s->patience};
     plateau_init(&t->at.plateau, s->lr);
     trainer_judge_by(t, metric_usual(settings_task(s, data)), NULL);
@@ -99,8 +102,8 @@ trainer *trainer_new(
     if (!ok) err_run(e, "out of memory for %zu bytes of weights", 2 * slab_bytes(t));
     if (!j->host) dataset_advise(data);
     if (s->accumulation == 1 && !j->host) t->together = exec_together(d, j->g, s->batch_size, job_updates(sp, s));
-    exec_options o = job_exec(j, s);
-    o.together = t->together;
+    exec_options o = executed(t);
+    o.room = job_memory(j, s, d->kernels(q), d->host_memory).total;
     if (ok) t->x = exec_new(d, q, j->g, &o, e);
     ok = t->x != NULL;
     if (ok && j->host) ok = start_loader(t, e);
@@ -120,6 +123,10 @@ void trainer_free(trainer *t) {
 
 exec *trainer_exec(trainer *t) {
     return t->x;
+}
+
+const job *trainer_job(const trainer *t) {
+    return t->j;
 }
 
 void trainer_judge_by(trainer *t, const metric *m, const double naive2[2]) {
@@ -251,24 +258,73 @@ static int64_t take_steps(trainer *t, int64_t done, int64_t effective, err *e) {
     return exec_play_steps(t->x, t->together, e) ? t->together : 0;
 }
 
-// Reads what clip keeps and the present loss scale; false where fp16 can go no further.
+// Reads what clip keeps and the present loss scale.
 static bool read_clip(trainer *t, double clip[CLIP_COUNT], float *scale, err *e) {
     float root[2];
     if (!exec_read(t->x, t->j->clip, clip, e) || !exec_read(t->x, t->j->seed, root, e)) return false;
     *scale = root[0];
-    if (t->j->precision != PRECISION_FP16 || clip[CLIP_IN_A_ROW] < OVERFLOWS_MOST) return true;
+    return true;
+}
+
+// Precisions
+
+// Goes on with the job's other precision: the same run in the same memory.
+static bool change_to(trainer *t, const job *other, err *e) {
+    snapshot s = whole(t);
+    if (other == t->j) return true;
+    snapshot_copy *c = snapshot_take(&s, e);
+    bool ok = c && (!t->loader || exec_fed(t->x, false, e));
+    if (ok) {
+        t->j = other;
+        exec_options o = executed(t);
+        t->x = exec_replace(t->x, other->g, &o, e);
+        s = whole(t);
+        ok = t->x && snapshot_put(&s, c, e);
+    }
+    snapshot_drop(c);
+    return ok;
+}
+
+// The job in a precision of that name; NULL where it has none.
+static const job *job_in(const trainer *t, const char *name) {
+    for (const job *j = t->given; j; j = j->fallback)
+        if (strcmp(precision_name(j->precision), name) == 0) return j;
+    return NULL;
+}
+
+// Steps that overflowed have changed nothing: weights and moments go on as they are.
+static bool fall_back(trainer *t, const watcher *w, double clip[CLIP_COUNT], err *e) {
+    static const float root[2] = {1, 0};
+    change_report r = {.update = t->at.update, .epoch = t->at.epoch, .from = t->j->precision};
+    r.in_a_row = (int64_t)clip[CLIP_IN_A_ROW];
+    r.skipped = (int64_t)clip[CLIP_NONFINITE];
+    clip[CLIP_IN_A_ROW] = clip[CLIP_GOOD] = 0;
+    if (!change_to(t, t->j->fallback, e)) return false;
+    if (!exec_write(t->x, t->j->clip, clip, e) || !exec_write(t->x, t->j->seed, root, e)) return false;
+    r.to = t->j->precision;
+    if (w->on_change) w->on_change(w->arg, &r);
+    return true;
+}
+
+// Whether fp16 can go on, after a look at the counts.
+static bool judge(trainer *t, const watcher *w, double clip[CLIP_COUNT], float *scale, err *e) {
+    switch (fallback_judge(t->j->precision, clip[CLIP_IN_A_ROW], t->j->fallback != NULL)) {
+    case FALLBACK_STAY: return true;
+    case FALLBACK_CHANGE: return fall_back(t, w, clip, e) && read_clip(t, clip, scale, e);
+    case FALLBACK_END: break;
+    }
     return err_run(e,
         "fp16 overflows: %.0f steps in a row had a gradient that is not finite, down to a loss scale of %g; set "
         "gpu_optimization.use_mixed_precision to bf16 or false, or lower train.optimizer.lr",
         clip[CLIP_IN_A_ROW], (double)*scale);
 }
 
-static bool look(trainer *t, err *e) {
+static bool look(trainer *t, const watcher *w, err *e) {
     double clip[CLIP_COUNT];
     float scale;
-    if (t->j->precision != PRECISION_FP16 || t->at.update - t->looked < LOOK_EVERY) return true;
-    t->looked = t->at.update;
-    return read_clip(t, clip, &scale, e);
+    int64_t steps = t->at.done / (t->s.batch_size * t->s.accumulation);
+    if (t->j->precision != PRECISION_FP16 || !fallback_looks(steps, t->together)) return true;
+    return read_clip(t, clip, &scale, e) && judge(t, w, clip, &scale, e);
 }
 
 // Reports of steps
@@ -330,8 +386,9 @@ static bool train_epoch(trainer *t, const watcher *w, bool *go_on, err *e) {
     if (!begin_epoch(t, e)) return false;
     while (*go_on && at->done < total && updates_left(t) > 0) {
         int64_t steps = take_steps(t, at->done, effective, e);
-        if (!steps || !look(t, e)) return false;
+        if (!steps) return false;
         at->done += steps * effective;
+        if (!look(t, w, e)) return false;
         at->seconds = clock_seconds() - t->began;
         at->best_is_now = false;
         if (!report_steps(t, w, steps, at->done >= total || updates_left(t) <= 0, e)) return false;
@@ -347,9 +404,11 @@ static bool has_diverged(const trainer *t, const double clip[CLIP_COUNT], const 
     return clip[CLIP_IN_A_ROW] >= (double)steps;
 }
 
-static bool finish_epoch(trainer *t, epoch_report *r, err *e) {
+static bool finish_epoch(trainer *t, const watcher *w, epoch_report *r, err *e) {
     double clip[CLIP_COUNT];
     if (!read_score(t, samples_done(t), &r->train, e) || !read_clip(t, clip, &r->loss_scale, e)) return false;
+    if (!judge(t, w, clip, &r->loss_scale, e)) return false;
+    r->precision = t->j->precision;
     r->epoch = t->at.epoch;
     r->update = t->at.update;
     r->seconds = clock_seconds() - t->began;
@@ -390,7 +449,7 @@ static bool run_epochs(trainer *t, const watcher *w, bool *go_on, err *e) {
         if (ended && !t->at.done) return true;
         if (!train_epoch(t, w, go_on, e)) return false;
         if (!*go_on) return true;
-        if (!finish_epoch(t, &t->report, e) || !end_epoch(t, &t->report, e)) return false;
+        if (!finish_epoch(t, w, &t->report, e) || !end_epoch(t, &t->report, e)) return false;
         if (w->on_epoch) w->on_epoch(w->arg, &t->report);
     }
     return true;
@@ -464,6 +523,15 @@ bool trainer_load(trainer *t, const char *path, err *e) {
     return snapshot_load_weights(&s, path, e);
 }
 
+bool trainer_follow(trainer *t, const char *path, err *e) {
+    safetensors *s = safetensors_open(path, e);
+    if (!s) return false;
+    const char *name = safetensors_metadata(s, "precision");
+    const job *other = name ? job_in(t, name) : NULL;
+    safetensors_close(s);
+    return !other || change_to(t, other, e);
+}
+
 bool trainer_checkpoint(trainer *t, const char *path, const safetensors_note *notes, int note_count, err *e) {
     snapshot s = whole(t);
     return snapshot_save(&s, path, notes, note_count, e);
@@ -478,9 +546,12 @@ static bool record_fits(const trainer *t) {
 }
 
 bool trainer_restore(trainer *t, const safetensors *from, const char *path, err *e) {
+    const char *name = safetensors_metadata(from, "precision");
+    const job *as = name ? job_in(t, name) : t->j;
+    if (!as) return err_input(e, "%s: was made in %s; go on in that", path, name);
+    if (!change_to(t, as, e)) return false;
     snapshot s = whole(t);
     if (!snapshot_load(&s, from, path, e)) return false;
-    t->looked = t->at.update;
     if (!t->at.done || record_fits(t)) return true;
     return err_input(e, "%s: stands among other samples, or under another seed", path);
 }

@@ -30,8 +30,9 @@ typedef struct {
     double grad_norm; // of the last step
     double lr;        // of the last step
     double seconds, samples_per_s;
-    int64_t skipped;  // steps whose gradient was not finite, since the start
-    float loss_scale; // of the next step; 1 but in fp16
+    int64_t skipped;     // steps whose gradient was not finite, since the start
+    float loss_scale;    // of the next step; 1 but in fp16
+    precision precision; // of the validation, and of the next step
     bool best;
     bool last; // the run ends here
 } epoch_report;
@@ -44,6 +45,14 @@ typedef struct {
     double grad_norm, lr; // of the last one
 } step_report;
 
+// fp16 has overflowed for good, and another precision takes its place from the next step on (train/fallback.h).
+typedef struct {
+    uint64_t update; // steps taken
+    int64_t epoch;
+    int64_t in_a_row, skipped; // steps without a finite gradient: the last ones, and all since the start
+    precision from, to;
+} change_report;
+
 typedef struct {
     // Called after every step; `done` of `total` samples of the epoch. Returning false stops the run.
     bool (*on_step)(void *arg, int64_t epoch, int64_t done, int64_t total);
@@ -51,6 +60,8 @@ typedef struct {
     void *arg;
     // Called at most fifty times a second, with what happened since; or NULL.
     void (*on_steps)(void *arg, const step_report *r);
+    // Called when the precision has changed, before on_step or on_epoch; or NULL.
+    void (*on_change)(void *arg, const change_report *r);
 } watcher;
 
 typedef struct {
@@ -62,13 +73,16 @@ typedef struct {
 
 typedef struct trainer trainer;
 
-// Allocates the slab and sets the initial weights, and starts the loader of a job whose batches come from the host; the
-// job and the queue must outlive the trainer.
+// Allocates the slab, which has room for the job's fallback too, and sets the initial weights, and starts the loader of
+// a job whose batches come from the host; the job and the queue must outlive the trainer.
 trainer *trainer_new(
     const device *d, queue *q, const job *j, const dataset *data, const split *sp, const settings *s, err *e);
 void trainer_free(trainer *t);
 
 exec *trainer_exec(trainer *t);
+
+// The job as it is computed now: the one that was given, or its fallback.
+const job *trainer_job(const trainer *t);
 
 // What decides which epoch is best, before trainer_run and trainer_restore; otherwise it is what is usual for classes
 // or forecasts. `naive2` is what OWA compares with, as sMAPE and MASE, or NULL.
@@ -96,11 +110,15 @@ bool trainer_save(trainer *t, const char *path, err *e);
 // Takes weights from a file (train/snapshot.h says of what kind), in place of the initial ones.
 bool trainer_load(trainer *t, const char *path, err *e);
 
+// Computes from here on in the precision that the weights of a file were trained in, where that is one of the job's or
+// its fallback's.
+bool trainer_follow(trainer *t, const char *path, err *e);
+
 // Writes a checkpoint with the notes given. From on_step it stands after that step; from on_epoch, before the next
 // epoch; after trainer_run, where the last of these stood, but with the best weights in place.
 bool trainer_checkpoint(trainer *t, const char *path, const safetensors_note *notes, int note_count, err *e);
 
-// Takes up where a checkpoint stands, before trainer_run.
+// Takes up where a checkpoint stands, before trainer_run, in the precision that the run had there.
 bool trainer_restore(trainer *t, const safetensors *from, const char *path, err *e);
 
 // Where it stands: steps taken, the running epoch (from 1) and how many of its samples are done.

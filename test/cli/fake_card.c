@@ -1,6 +1,6 @@
 // A plug-in that stands for a card with a trouble, which FAKE_CARD names: "blind" finds no driver, "full" has its
 // memory taken by others, "small" has too little, "tight" has 8 MB left, "unseen" has no monitor, "swollen" takes more
-// than it said, "lost" and "lost early" fail in a run. It
+// than it said, "lost" and "lost early" fail in a run, "overflows" has fp16, in which no gradient is finite. It
 // computes with the plain kernels on memory that it does not call the host's, so that the rest of the program treats it
 // as it treats a card.
 #include "graph/plugin.h"
@@ -46,7 +46,7 @@ static const kernel *const *kernels(const queue *q) {
 
 static bool computes(const queue *q, precision p) {
     (void)q;
-    return p == PRECISION_FP32;
+    return p == PRECISION_FP32 || (p == PRECISION_FP16 && trouble("overflows"));
 }
 
 static void describe(const queue *q, char *text, size_t bytes) {
@@ -131,9 +131,36 @@ static void forget(queue *q, recording *r) {
     free(r);
 }
 
+static bool is_fp16(const recording *r) {
+    for (int i = 0; i < r->count; i++) {
+        const call *c = &r->calls[i];
+        if (c->op == OP_clip && ((const clip_attr *)c->attr)->moves) return true;
+        for (int k = 0; k < c->outputs; k++)
+            if (c->out[k].type == DTYPE_F16) return true;
+    }
+    return false;
+}
+
+// What a step in fp16 leaves behind: samples drawn, and a gradient that was not finite.
+static void overflow(const recording *r) {
+    for (int i = 0; i < r->count; i++) {
+        const call *c = &r->calls[i];
+        if (c->op == OP_draw || c->op == OP_advance) ops_table_base[c->op]->forward(c);
+        if (c->op != OP_clip) continue;
+        double *state = c->out[0].data;
+        state[CLIP_NONFINITE]++;
+        state[CLIP_IN_A_ROW]++;
+        *(float *)c->out[1].data = LOSS_SCALE_FLOOR;
+    }
+}
+
 static bool play(queue *q, recording *r, err *e) {
     if ((trouble("lost") && q->updates > LOST_AFTER) || trouble("lost early"))
         return err_run(e, "the card was lost while running a step");
+    if (is_fp16(r)) {
+        overflow(r);
+        return true;
+    }
     for (int i = 0; i < r->count; i++) {
         const call *c = &r->calls[i];
         q->updates += c->op == OP_adamw;

@@ -524,6 +524,36 @@ static void a_card_goes_on_exactly(void **state) {
     same_weights("whole/best.safetensors", "made/best.safetensors", true);
 }
 
+// fp16 gives way to fp32: on the terminal, in the log, in run.db; and a run that goes on behind that, and who uses it,
+// computes in fp32 from the start.
+static void an_overflow_is_told(void **state) {
+    (void)state;
+    enter_copy(FAKE_CARD_THIS);
+    setenv("FAKE_CARD", "overflows", 1);
+#define HALF SAVED, "gpu_optimization.use_mixed_precision=fp16", "train.epochs=3"
+#define CHANGE                                                                                                         \
+    "step [0-9]+, epoch [12]: fp16 overflowed in the last [0-9]+ steps, which changed nothing; going on in fp32\n"
+    assert_int_equal(RUN("train", HALF, "run.dir=whole"), 0);
+    matches("out", "\nmodel [^\n]*, fp16 \\(fp32 should that overflow\\)\n");
+    matches("out", "\nprecision " CHANGE);
+    matches("out", "\nepoch +3 [^\n]* steps skipped \\(not finite\\)\n");
+    matches("whole/training_log.txt", CHANGE);
+    assert_int_equal(RUN("inspect", "whole"), 0);
+    matches("out", "\nskipped +[0-9]+ steps, whose gradient was not finite\nprecision " CHANGE);
+    assert_int_equal(RUN("inspect", "whole", "--json"), 0);
+    matches("out", "\"precision_changed\":\"step ");
+    assert_int_equal(RUN("evaluate", "whole", "--device", "cuda"), 0);
+    assert_int_equal(RUN("train", HALF, "run.dir=made", "--json"), 0);
+    matches("out", "\"precision\":\"fp32\",\"instead_of\":\"fp16\",\"step\":");
+    same_state("whole/last.safetensors", "made/last.safetensors");
+    assert_int_equal(system("cd made && rm last.safetensors"), 0);
+    assert_int_equal(system("cd made && ls checkpoint_step_* | sort -t_ -k3n | tail -n 1 | xargs rm"), 0);
+    assert_int_equal(RUN("train", HALF, "run.dir=made", "--resume"), 0);
+    matches("out", "\nresume +in fp32, to which fp16 gave way\n");
+    same_state("whole/last.safetensors", "made/last.safetensors");
+    same_weights("whole/best.safetensors", "made/best.safetensors", true);
+}
+
 // The best weights so far stay, whole, and the line says so.
 static void a_lost_card_is_told(void **state) {
     (void)state;
@@ -717,6 +747,7 @@ int main(void) {
         CARD_TEST(a_wrong_limit_is_told),
         CARD_TEST(a_card_counts_its_memory),
         CARD_TEST(a_card_goes_on_exactly),
+        CARD_TEST(an_overflow_is_told),
         CARD_TEST(a_lost_card_is_told),
         TEST(interruption_keeps_what_there_is),
         TEST(interruption_before_the_first_epoch_is_saved),

@@ -11,6 +11,7 @@
 #include "cpu/cpu.h"
 #include "graph/grad.h"
 #include "ops/trial.h"
+#include "parts.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -506,5 +507,5 @@ int main(void) {
     struct CMUnitTest tests[CASES];
     for (int i = 0; i < CASES; i++)
         tests[i] = (struct CMUnitTest){cases[i].name, test_case, NULL, NULL, (void *)(uintptr_t)&cases[i]};
-    return _cmocka_run_group_tests("fused", tests, CASES, NULL, NULL);
+    return parts_run("fused", tests, CASES);
 }

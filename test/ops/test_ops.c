@@ -10,6 +10,7 @@
 #include "graph/dtype.h"
 #include "graph/grad.h"
 #include "ops/schedule.h"
+#include "parts.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -1583,6 +1584,5 @@ int main(void) {
         tests[ROWS + 1 + i] =
             (struct CMUnitTest){larges[i].name, test_large, NULL, NULL, (void *)(uintptr_t)&larges[i]};
 #endif
-    if (getenv("TRADEWIND_TEST_ONLY")) cmocka_set_test_filter(getenv("TRADEWIND_TEST_ONLY"));
-    return _cmocka_run_group_tests("operators", tests, ROWS + LARGES + 1, NULL, NULL);
+    return parts_run("operators", tests, ROWS + LARGES + 1);
 }

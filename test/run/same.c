@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 static void same_notes(const safetensors *a, const safetensors *b) {
-    static const char *const keys[] = {"step", "epoch", "done", "best_epoch", "plan", "version"};
+    static const char *const keys[] = {"step", "epoch", "done", "best_epoch", "precision", "plan", "version"};
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
         const char *x = safetensors_metadata(a, keys[i]), *y = safetensors_metadata(b, keys[i]);
         assert_int_equal(x != NULL, y != NULL);

@@ -1,10 +1,10 @@
-// Training on the card as a whole: a replayed graph gives the bits that launching one by one gives, equal runs give
-// equal bits, steps played together give the bits of single ones, batches streamed from the host those of data on the
-// card, every precision follows the CPU's loss, and fp16 survives an overflow or says that it cannot. Built as
+// fp16 on the card: it survives an overflow, gives way to another precision, or says that it cannot. Built as
 // gpu_test_card only. With --card it just says which card there is, and fails where there is none.
-#include "cpu/cpu.h"
-#include "graph/plugin.h"
-#include "support.h"
+#include "parts.h"
+#include "run/checkpoint.h"
+#include "run/same.h"
+#include "train/card.h"
+#include "train/fallback.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -15,196 +15,16 @@
 
 #include <cmocka.h>
 
-enum { PRECISIONS = 4 };
-static const precision all[PRECISIONS] = {PRECISION_FP32, PRECISION_TF32, PRECISION_BF16, PRECISION_FP16};
-
-// Graph or eager is decided when a queue is opened.
-#define EAGER "TRADEWIND_CUDA_DEBUG"
-
-static const device *open_card(err *e) {
-    static const device *card;
-    bool found;
-    if (!card) card = plugin_open("tradewind-cuda.so", &found, e);
-    return card;
-}
-
-static const device *card_device(void) {
-    err e;
-    const device *d = open_card(&e);
-    support_ok(d != NULL, &e);
-    return d;
-}
-
-// Whether the card computes in p; where not, says so.
-static bool computed(precision p) {
-    err e;
-    const device *d = card_device();
-    queue *q = d->open(&(queue_options){0}, &e);
-    support_ok(q != NULL, &e);
-    bool yes = d->computes(q, p);
-    d->close(q);
-    if (!yes) print_message("SKIPPED: %s, which these kernels do not compute\n", precision_name(p));
-    return yes;
-}
-
-// A run and what is left of it
-
-typedef struct {
-    size_t bytes;
-    float *weights;
-    epoch_report last;
-} outcome;
-
 static void note(void *arg, const epoch_report *r) {
-    ((outcome *)arg)->last = *r;
+    *(epoch_report *)arg = *r;
 }
-
-static outcome *trained(const device *d, precision p, const char *keys) {
-    err e;
-    rig r;
-    train_result result;
-    outcome *o = calloc(1, sizeof *o);
-    assert_non_null(o);
-    rig_open_in(&r, d, 0, p, keys);
-    trainer *t = rig_trainer(&r);
-    support_ok(trainer_run(t, &(watcher){.on_epoch = note, .arg = o}, &result, &e), &e);
-    o->weights = rig_weights(&r, t);
-    o->bytes = (size_t)graph_slab_elements(r.job.g) * sizeof *o->weights;
-    trainer_free(t);
-    rig_close(&r);
-    return o;
-}
-
-static void outcome_free(outcome *o) {
-    free(o->weights);
-    free(o);
-}
-
-static void check_same(const char *what, precision p, const char *keys, const outcome *a, const outcome *b) {
-    size_t different = 0, n = a->bytes / sizeof *a->weights;
-    assert_int_equal(a->bytes, b->bytes);
-    for (size_t i = 0; i < n; i++) different += memcmp(&a->weights[i], &b->weights[i], sizeof *a->weights) != 0;
-    if (different) fail_msg("%s, %s, %s: %zu of %zu weights differ", what, precision_name(p), keys, different, n);
-    if (a->last.train.loss != b->last.train.loss || a->last.validation.loss != b->last.validation.loss)
-        fail_msg("%s, %s, %s: losses differ", what, precision_name(p), keys);
-    assert_true(isfinite(a->last.train.loss) && a->last.skipped == 0);
-}
-
-// Exactness
-
-#define SMALL "data.synthetic.bars=1500 data.split.embargo=0 train.batch_size=48 train.epochs=2 train.patience=9 "
-
-static const char *const models[] = {
-    SMALL "model.kind=lstm",
-    SMALL "model.kind=lstm model.layers=2 model.hidden.fast=40 model.hidden.slow=24 data.windows.fast=21",
-    SMALL "model.kind=lstm model.hidden.fast=72 model.hidden.slow=7 gpu_optimization.gradient_accumulation_steps=3",
-    SMALL "model.kind=mlp train.class_weights=balanced train.label_smoothing=0.1",
-    SMALL "model.kind=mlp model.widths=100-37 model.activation=gelu train.optimizer.kind=sgd",
-};
-enum { MODELS = sizeof models / sizeof *models };
-
-static void graph_equals_eager(void **state) {
-    (void)state;
-    for (int k = 0; k < PRECISIONS; k++) {
-        if (!computed(all[k])) continue;
-        for (int i = 0; i < MODELS; i++) {
-            unsetenv(EAGER);
-            outcome *graph = trained(card_device(), all[k], models[i]);
-            setenv(EAGER, "1", 1);
-            outcome *eager = trained(card_device(), all[k], models[i]);
-            unsetenv(EAGER);
-            check_same("graph and eager", all[k], models[i], graph, eager);
-            outcome_free(graph);
-            outcome_free(eager);
-        }
-    }
-}
-
-static void equal_runs_give_equal_bits(void **state) {
-    (void)state;
-    for (int k = 0; k < PRECISIONS; k++) {
-        if (!computed(all[k])) continue;
-        for (int i = 0; i < MODELS; i++) {
-            outcome *once = trained(card_device(), all[k], models[i]),
-                    *again = trained(card_device(), all[k], models[i]);
-            check_same("two runs", all[k], models[i], once, again);
-            outcome_free(once);
-            outcome_free(again);
-        }
-    }
-}
-
-// Recorded together, the end of a step and the start of the next may run side by side where a single one would wait.
-static void together_equals_single_steps(void **state) {
-    (void)state;
-    for (int k = 0; k < PRECISIONS; k++) {
-        if (!computed(all[k])) continue;
-        for (int i = 0; i < MODELS; i++) rig_check_together(card_device(), all[k], models[i]);
-    }
-}
-
-// Batches that are copied in beside the steps that read them: many small steps, in which the host runs far ahead, and
-// batches large enough that a copy and a step take turns at being the slower one.
-static void streaming_changes_no_bit(void **state) {
-    (void)state;
-    static const char *const runs[] = {
-        "data.synthetic.bars=30000 train.batch_size=16 train.epochs=2 model.kind=mlp model.widths=32",
-        "data.synthetic.bars=30000 train.batch_size=16 train.epochs=1 model.kind=mlp model.widths=32 "
-        "gpu_optimization.gradient_accumulation_steps=2",
-        "data.synthetic.bars=60000 train.batch_size=3072 train.epochs=4 train.patience=9",
-        "data.synthetic.bars=60000 train.batch_size=1000 train.epochs=2 data.scale=standard "
-        "gpu_optimization.gradient_accumulation_steps=2",
-        "data.synthetic.bars=20000 train.batch_size=256 train.epochs=1 model.kind=transformer",
-    };
-    static const precision modes[] = {PRECISION_FP32, PRECISION_BF16};
-    for (size_t i = 0; i < 2 * sizeof runs / sizeof *runs; i++) {
-        char keys[512];
-        precision p = modes[i % 2];
-        if (!computed(p)) continue;
-        snprintf(keys, sizeof keys, "%s data.residency=device", runs[i / 2]);
-        outcome *there = trained(card_device(), p, keys);
-        snprintf(keys, sizeof keys, "%s data.residency=host data.num_workers=6", runs[i / 2]);
-        outcome *fed = trained(card_device(), p, keys), *again = trained(card_device(), p, keys);
-        check_same("device and host", p, keys, there, fed);
-        check_same("host, two runs", p, keys, fed, again);
-        outcome_free(there);
-        outcome_free(fed);
-        outcome_free(again);
-    }
-}
-
-// The loss after an epoch, with the same samples and the same dropout as on the CPU, within 1 % of it.
-static void check_loss(const char *keys) {
-    outcome *cpu = trained(&cpu_device, PRECISION_FP32, keys);
-    double want = cpu->last.train.loss;
-    for (int k = 0; k < PRECISIONS; k++) {
-        if (!computed(all[k])) continue;
-        outcome *o = trained(card_device(), all[k], keys);
-        double is = o->last.train.loss;
-        print_message("%s: training loss %.5f, the CPU's %.5f (%+.3f %%); validation %.5f and %.5f\n",
-            precision_name(all[k]), is, want, 100 * (is / want - 1), o->last.validation.loss,
-            cpu->last.validation.loss);
-        if (!(fabs(is / want - 1) <= 0.01)) fail_msg("%s, %s", precision_name(all[k]), keys);
-        assert_int_equal(o->last.skipped, 0);
-        outcome_free(o);
-    }
-    outcome_free(cpu);
-}
-
-static void losses_follow_the_cpu(void **state) {
-    (void)state;
-    check_loss("data.synthetic.bars=20000 train.batch_size=128 train.epochs=1 train.optimizer.lr=2e-3");
-    check_loss("data.synthetic.bars=20000 train.batch_size=128 train.epochs=1 model.kind=mlp");
-}
-
-// fp16
 
 // A scale at which every gradient overflows: it comes down by itself, and training goes on.
 static void fp16_comes_down_from_an_overflow(void **state) {
     (void)state;
     err e;
     rig r;
-    static outcome o;
+    static epoch_report o;
     train_result result;
     static const float high[2] = {0x1p30f, 0};
     rig_open_in(&r, card_device(), 0, PRECISION_FP16,
@@ -212,11 +32,11 @@ static void fp16_comes_down_from_an_overflow(void **state) {
     trainer *t = rig_trainer(&r);
     support_ok(exec_write(trainer_exec(t), r.job.seed, high, &e), &e);
     support_ok(trainer_run(t, &(watcher){.on_epoch = note, .arg = &o}, &result, &e), &e);
-    print_message("%lld steps skipped, loss scale %g, training loss %.4f\n", (long long)o.last.skipped,
-        (double)o.last.loss_scale, o.last.train.loss);
-    assert_true(o.last.skipped >= 10 && o.last.skipped <= 30);
-    assert_true((double)o.last.loss_scale == ldexp(1, 30 - (int)o.last.skipped));
-    assert_true(isfinite(o.last.grad_norm) && o.last.train.loss < 0.95);
+    print_message("%lld steps skipped, loss scale %g, training loss %.4f\n", (long long)o.skipped, (double)o.loss_scale,
+        o.train.loss);
+    assert_true(o.skipped >= 10 && o.skipped <= 30);
+    assert_true((double)o.loss_scale == ldexp(1, 30 - (int)o.skipped));
+    assert_true(isfinite(o.grad_norm) && o.train.loss < 0.95);
     trainer_free(t);
     rig_close(&r);
 }
@@ -240,10 +60,111 @@ static void fp16_says_when_it_cannot(void **state) {
     rig_close(&r);
 }
 
+// Giving way
+
+// 200 times the usual weights: the scores of three layers are in the hundred thousands, beyond fp16, whose largest
+// number is 65,504, but not beyond bf16 or fp32.
+enum { TIMES = 200 };
+
+typedef struct {
+    trainer *t;
+    uint64_t stop_after;
+    const char *path;
+    epoch_report report[4];
+    int epochs, changes;
+    change_report change;
+} fallen;
+
+static void save_fallen(const fallen *f) {
+    err e;
+    support_ok(trainer_checkpoint(f->t, f->path, NULL, 0, &e), &e);
+}
+
+static bool on_step(void *arg, int64_t epoch, int64_t done, int64_t total) {
+    const fallen *f = arg;
+    uint64_t update;
+    int64_t at, of;
+    (void)epoch;
+    trainer_stands(f->t, &update, &at, &of);
+    if (!f->stop_after || update < f->stop_after || done >= total) return true;
+    save_fallen(f);
+    return false;
+}
+
+static void on_epoch(void *arg, const epoch_report *r) {
+    fallen *f = arg;
+    f->report[f->epochs++ % 4] = *r;
+    if (r->last) save_fallen(f);
+}
+
+static void on_change(void *arg, const change_report *r) {
+    fallen *f = arg;
+    f->change = *r;
+    f->changes++;
+}
+
+static void put_large_weights(rig *r, trainer *t) {
+    err e;
+    float *weights = rig_weights(r, t);
+    for (int64_t i = 0; i < graph_slab_elements(r->job.g); i++) weights[i] *= TIMES;
+    support_ok(exec_write(trainer_exec(t), graph_slab(r->job.g, SLAB_WEIGHTS), weights, &e), &e);
+    free(weights);
+}
+
+// Three epochs of 252 steps from weights that overflow, or what is left of them; whether they came to their end.
+static bool fall(fallen *f, const char *from, uint64_t stop_after, const char *to) {
+    err e;
+    rig r;
+    train_result result;
+    rig_open_in(&r, card_device(), 0, PRECISION_FP16,
+        "data.synthetic.bars=6000 train.batch_size=16 train.epochs=3 train.patience=9 data.split.embargo=0 "
+        "model.kind=mlp model.widths=256-256");
+    precision other = fallback_of(r.device->computes(r.queue, PRECISION_BF16));
+    job_add_fallback(&r.job, r.data, &r.split, &r.settings, &r.model, r.window, r.scaler, other);
+    *f = (fallen){.t = rig_trainer(&r), .stop_after = stop_after, .path = to};
+    safetensors *file = from ? checkpoint_open(from, &e) : NULL;
+    if (from) support_ok(file && trainer_restore(f->t, file, from, &e), &e);
+    if (!from) put_large_weights(&r, f->t);
+    safetensors_close(file);
+    watcher w = {.on_step = on_step, .on_epoch = on_epoch, .on_change = on_change, .arg = f};
+    support_ok(trainer_run(f->t, &w, &result, &e), &e);
+    trainer_free(f->t);
+    rig_close(&r);
+    return !result.interrupted;
+}
+
+static void fp16_gives_way(void **state) {
+    (void)state;
+    static fallen whole, piece;
+    assert_true(fall(&whole, NULL, 0, "whole"));
+    assert_int_equal(whole.changes, 1);
+    assert_int_equal(whole.epochs, 3);
+    print_message("%s to %s after %llu steps, %lld of them skipped\n", precision_name(whole.change.from),
+        precision_name(whole.change.to), (unsigned long long)whole.change.update, (long long)whole.change.skipped);
+    assert_true(whole.change.from == PRECISION_FP16 && whole.change.in_a_row >= FALLBACK_OVERFLOWS);
+    for (int i = 0; i < 3; i++) {
+        const epoch_report *r = &whole.report[i];
+        print_message("epoch %d in %s: loss %g, validation %g, %lld steps skipped, loss scale %g\n", i + 1,
+            precision_name(r->precision), r->train.loss, r->validation.loss, (long long)r->skipped,
+            (double)r->loss_scale);
+        assert_true(r->precision == whole.change.to && isfinite(r->validation.loss) && r->loss_scale == 1.0f);
+        assert_true(i == 0 || isfinite(r->train.loss));
+        assert_int_equal(r->skipped, whole.change.skipped);
+    }
+    assert_true(whole.report[2].train.loss < whole.report[1].train.loss);
+    assert_false(fall(&piece, NULL, 50, "piece"));     // still in fp16
+    assert_false(fall(&piece, "piece", 300, "piece")); // in the second epoch
+    assert_int_equal(piece.changes, 1);
+    assert_memory_equal(&piece.change, &whole.change, sizeof whole.change);
+    assert_true(fall(&piece, "piece", 0, "piece"));
+    assert_int_equal(piece.changes, 0);
+    same_files("whole", "piece");
+}
+
 static int say_which_card(void) {
     err e;
     char text[512];
-    const device *d = open_card(&e);
+    const device *d = card_open(&e);
     queue *q = d ? d->open(&(queue_options){0}, &e) : NULL;
     if (!q) {
         fprintf(stderr, "no card: %s\n", e.text);
@@ -256,15 +177,11 @@ static int say_which_card(void) {
 }
 
 int main(int argc, char **argv) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(graph_equals_eager),
-        cmocka_unit_test(equal_runs_give_equal_bits),
-        cmocka_unit_test(together_equals_single_steps),
-        cmocka_unit_test(streaming_changes_no_bit),
-        cmocka_unit_test(losses_follow_the_cpu),
+    struct CMUnitTest tests[] = {
         cmocka_unit_test(fp16_comes_down_from_an_overflow),
+        cmocka_unit_test_setup_teardown(fp16_gives_way, support_enter, support_leave),
         cmocka_unit_test(fp16_says_when_it_cannot),
     };
     if (argc > 1 && strcmp(argv[1], "--card") == 0) return say_which_card();
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return parts_run("card", tests, sizeof tests / sizeof *tests);
 }

@@ -1,0 +1,67 @@
+// Exact on the card: two runs of one job leave the same behind, and so do a replayed graph and launches one by one, and
+// steps played together and single ones. Built as gpu_test_card_equal only.
+//
+// What is compared: weights, moments, everything that lives on the device across steps, and losses, after an epoch with
+// dropout; every kind of model in every precision, each run on a queue and an executor of its own.
+#include "parts.h"
+#include "run/same.h"
+#include "train/card.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+// Graph or eager is decided when a queue is opened.
+#define EAGER "TRADEWIND_CUDA_DEBUG"
+
+static void check_same(const char *what, const card_run *once, const epoch_report *want) {
+    static epoch_report is;
+    card_run again = *once;
+    again.to = "again";
+    assert_true(card_train(&again, &is));
+    print_message("%s, %s in %s\n", what, once->job->name, precision_name(once->precision));
+    card_same(what, once, want, &is);
+    same_files("once", "again");
+}
+
+static void check_equal(precision p, const card_job *j) {
+    static epoch_report r;
+    card_run once = {.device = card_device(), .precision = p, .job = j, .to = "once"};
+    assert_true(card_train(&once, &r));
+    check_same("two runs", &once, &r);
+    setenv(EAGER, "1", 1);
+    check_same("graph and eager", &once, &r);
+    unsetenv(EAGER);
+}
+
+static void equal_runs_give_equal_bits(void **state) {
+    (void)state;
+    for (int k = 0; k < CARD_PRECISIONS; k++)
+        for (int i = 0; card_computes(card_precisions[k]) && i < CARD_JOBS; i++)
+            check_equal(card_precisions[k], &card_jobs[i]);
+}
+
+// Recorded together, the end of a step and the start of the next may run side by side where a single one would wait.
+static void together_equals_single_steps(void **state) {
+    (void)state;
+    for (int k = 0; k < CARD_PRECISIONS; k++)
+        for (int i = 0; card_computes(card_precisions[k]) && i < CARD_JOBS; i++) {
+            rig r;
+            card_rig(&r, card_device(), card_precisions[k], &card_jobs[i], "");
+            print_message("%s in %s\n", card_jobs[i].name, precision_name(card_precisions[k]));
+            rig_check_together(&r);
+            rig_close(&r);
+        }
+}
+
+int main(void) {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, support_enter, support_leave)
+    struct CMUnitTest tests[] = {
+        TEST(equal_runs_give_equal_bits),
+        TEST(together_equals_single_steps),
+    };
+    return parts_run("card, equal", tests, sizeof tests / sizeof *tests);
+}

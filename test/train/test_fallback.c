@@ -1,0 +1,280 @@
+// fp16 that gives way to another precision: when that is due, and that the run goes on from where it stood, to the same
+// bits however often it is stopped.
+//
+// The CPU computes fp32 alone. Its runs here call themselves fp16 (tests do this to the job, nothing else may) and
+// begin with a loss scale at which every gradient overflows and which does not fall; the other precision is fp32 by its
+// name. What it is on a card is gpu_test_card's.
+#include "train/fallback.h"
+
+#include "cpu/cpu.h"
+#include "run/checkpoint.h"
+#include "run/same.h"
+#include "support.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static void only_fp16_gives_way(void **state) {
+    (void)state;
+    static const precision others[] = {PRECISION_FP32, PRECISION_TF32, PRECISION_BF16, PRECISION_FP64};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        for (int other = 0; other < 2; other++) assert_int_equal(fallback_judge(others[i], 1e9, other), FALLBACK_STAY);
+    assert_int_equal(fallback_judge(PRECISION_FP16, 0, true), FALLBACK_STAY);
+    assert_int_equal(fallback_judge(PRECISION_FP16, FALLBACK_OVERFLOWS - 1, true), FALLBACK_STAY);
+    assert_int_equal(fallback_judge(PRECISION_FP16, FALLBACK_OVERFLOWS, true), FALLBACK_CHANGE);
+    assert_int_equal(fallback_judge(PRECISION_FP16, FALLBACK_OVERFLOWS - 1, false), FALLBACK_STAY);
+    assert_int_equal(fallback_judge(PRECISION_FP16, FALLBACK_OVERFLOWS, false), FALLBACK_END);
+    assert_int_equal(fallback_of(true), PRECISION_BF16);
+    assert_int_equal(fallback_of(false), PRECISION_FP32);
+    // Whatever the scale was, so many overflows have brought it down.
+    assert_true(ldexp(LOSS_SCALE_FLOOR, FALLBACK_OVERFLOWS) > LOSS_SCALE_MOST);
+}
+
+// Looks come every FALLBACK_LOOK steps or somewhat earlier, and only where steps that are played together end.
+static void looks_fall_on_ends_of_plays(void **state) {
+    (void)state;
+    for (int together = 0; together <= 64; together++) {
+        int each = together ? together : 1;
+        int64_t last = 0;
+        for (int64_t steps = each; steps < 5 * FALLBACK_LOOK; steps += each) {
+            if (!fallback_looks(steps, together)) continue;
+            assert_true(steps - last <= FALLBACK_LOOK && steps - last > FALLBACK_LOOK / 2);
+            last = steps;
+        }
+        assert_true(last > 3 * FALLBACK_LOOK);
+    }
+    assert_true(fallback_looks(5000, 5000) && !fallback_looks(4000, 5000));
+}
+
+// Runs
+
+#define SMALL                                                                                                          \
+    "data.synthetic.bars=3000 data.split.embargo=0 train.batch_size=16 train.epochs=3 train.patience=9 "               \
+    "data.windows.fast=8 data.windows.slow=4 model.kind=mlp model.widths=16 "
+
+typedef struct {
+    trainer *t;
+    uint64_t stop_after;
+    const char *path;
+    epoch_report report[8];
+    int64_t epochs;
+    change_report change;
+    int changes;
+} seen;
+
+static bool on_step(void *arg, int64_t epoch, int64_t done, int64_t total) {
+    seen *s = arg;
+    err e;
+    uint64_t update;
+    int64_t at, of;
+    (void)epoch;
+    (void)done;
+    (void)total;
+    trainer_stands(s->t, &update, &at, &of);
+    if (!s->stop_after || update < s->stop_after) return true;
+    support_ok(trainer_checkpoint(s->t, s->path, NULL, 0, &e), &e);
+    return false;
+}
+
+static void on_epoch(void *arg, const epoch_report *r) {
+    seen *s = arg;
+    err e;
+    s->report[s->epochs++ % 8] = *r;
+    if (r->last) support_ok(trainer_checkpoint(s->t, s->path, NULL, 0, &e), &e);
+}
+
+static void on_change(void *arg, const change_report *r) {
+    seen *s = arg;
+    s->change = *r;
+    s->changes++;
+}
+
+static void rig_pretend(rig *r, const char *keys, bool fallback) {
+    rig_open(r, &cpu_device, 1, keys);
+    r->job.precision = PRECISION_FP16;
+    if (fallback)
+        job_add_fallback(&r->job, r->data, &r->split, &r->settings, &r->model, r->window, r->scaler, PRECISION_FP32);
+}
+
+// From the start, with a scale that overflows, or from a checkpoint; whether it came to its end.
+static bool go(const char *keys, const char *from, uint64_t stop_after, const char *to, seen *s) {
+    err e;
+    rig r;
+    train_result result;
+    static const float high[2] = {INFINITY, 0};
+    rig_pretend(&r, keys, true);
+    *s = (seen){.t = rig_trainer(&r), .stop_after = stop_after, .path = to};
+    if (from) {
+        safetensors *f = checkpoint_open(from, &e);
+        support_ok(f && trainer_restore(s->t, f, from, &e), &e);
+        safetensors_close(f);
+    } else {
+        support_ok(exec_write(trainer_exec(s->t), r.job.seed, high, &e), &e);
+    }
+    watcher w = {.on_step = on_step, .on_epoch = on_epoch, .on_change = on_change, .arg = s};
+    support_ok(trainer_run(s->t, &w, &result, &e), &e);
+    if (!result.interrupted) support_ok(trainer_save(s->t, "best", &e), &e);
+    trainer_free(s->t);
+    rig_close(&r);
+    return !result.interrupted;
+}
+
+// An epoch has 121 steps, all of which overflow: it changes at its end, before its validation.
+static void a_run_goes_on_in_the_other_precision(void **state) {
+    (void)state;
+    static seen s;
+    assert_true(go(SMALL, NULL, 0, "end", &s));
+    assert_int_equal(s.epochs, 3);
+    assert_int_equal(s.changes, 1);
+    assert_true(s.change.from == PRECISION_FP16 && s.change.to == PRECISION_FP32);
+    assert_true(s.change.update == s.report[0].update && s.change.epoch == 1);
+    assert_true(s.change.in_a_row == (int64_t)s.change.update && s.change.skipped == s.change.in_a_row);
+    for (int i = 0; i < 3; i++) {
+        const epoch_report *r = &s.report[i];
+        assert_true(r->precision == PRECISION_FP32 && isfinite(r->validation.loss) && r->loss_scale == 1.0f);
+        assert_int_equal(r->skipped, s.change.skipped); // none was added, none is forgotten
+    }
+    assert_true(s.report[2].validation.loss < s.report[0].validation.loss);
+}
+
+// The weights that the change began with are the initial ones: its validation is that of a run that has not begun.
+static void skipped_steps_changed_nothing(void **state) {
+    (void)state;
+    err e;
+    rig r;
+    score want;
+    static seen s;
+    assert_true(go(SMALL, NULL, 0, "end", &s));
+    rig_open(&r, &cpu_device, 1, SMALL);
+    trainer *t = rig_trainer(&r);
+    support_ok(trainer_evaluate(t, r.split.validation, &want, &e), &e);
+    assert_true(want.loss == s.report[0].validation.loss);
+    trainer_free(t);
+    rig_close(&r);
+}
+
+// Stopped before the change and behind it, in the middle of an epoch and where a look within one changes it.
+static void check_resumed(const char *keys, uint64_t every) {
+    static seen whole, piece;
+    assert_true(go(keys, NULL, 0, "whole", &whole));
+    assert_int_equal(whole.changes, 1);
+    int changes = 0;
+    uint64_t stop = every;
+    bool ended = go(keys, NULL, stop, "piece", &piece);
+    for (changes += piece.changes; !ended; changes += piece.changes) {
+        stop += every;
+        ended = go(keys, "piece", stop, "piece", &piece);
+        if (piece.changes) assert_memory_equal(&piece.change, &whole.change, sizeof whole.change);
+    }
+    assert_int_equal(changes, 1);
+    same_files("whole", "piece");
+}
+
+static void stopped_runs_change_at_the_same_step(void **state) {
+    (void)state;
+    check_resumed(SMALL, 70);
+    check_resumed(SMALL "data.residency=host", 97);
+    check_resumed(SMALL "train.optimizer.kind=sgd gpu_optimization.gradient_accumulation_steps=2", 41);
+    check_resumed(SMALL "train.batch_size=1 train.epochs=1", 900); // changes after 1024 of its 1932 steps
+}
+
+// Weights say what they were trained in, and who uses them follows.
+static void weights_are_followed(void **state) {
+    (void)state;
+    err e;
+    rig r;
+    static seen s;
+    assert_true(go(SMALL, NULL, 0, "end", &s));
+    rig_pretend(&r, SMALL, true);
+    trainer *t = rig_trainer(&r);
+    assert_ptr_equal(trainer_job(t), &r.job);
+    support_ok(trainer_follow(t, "best", &e) && trainer_load(t, "best", &e), &e);
+    assert_ptr_equal(trainer_job(t), r.job.fallback);
+    support_ok(trainer_save(t, "again", &e), &e);
+    same_files("best", "again");
+    trainer_free(t);
+    rig_close(&r);
+}
+
+static void other_precisions_are_refused(void **state) {
+    (void)state;
+    err e;
+    rig r;
+    static seen s;
+    assert_false(go(SMALL, NULL, 50, "piece", &s));
+    rig_open(&r, &cpu_device, 1, SMALL);
+    trainer *t = rig_trainer(&r);
+    safetensors *f = checkpoint_open("piece", &e);
+    support_ok(f != NULL, &e);
+    assert_false(trainer_restore(t, f, "piece", &e));
+    assert_int_equal(e.kind, ERR_INPUT);
+    assert_non_null(strstr(e.text, "piece: was made in fp16"));
+    safetensors_close(f);
+    trainer_free(t);
+    rig_close(&r);
+}
+
+static void without_another_precision_it_ends(void **state) {
+    (void)state;
+    err e;
+    rig r;
+    train_result result;
+    static const float high[2] = {INFINITY, 0};
+    rig_pretend(&r, SMALL, false);
+    trainer *t = rig_trainer(&r);
+    support_ok(exec_write(trainer_exec(t), r.job.seed, high, &e), &e);
+    assert_false(trainer_run(t, &(watcher){.arg = NULL}, &result, &e));
+    assert_non_null(strstr(e.text, "fp16 overflows"));
+    trainer_free(t);
+    rig_close(&r);
+}
+
+// The slab holds the larger of both plans: a fallback that needs more makes it larger, one that needs less does not.
+static void the_slab_has_room_for_both(void **state) {
+    (void)state;
+    err e;
+    rig small, large;
+    rig_open(&small, &cpu_device, 1, SMALL);
+    rig_open(&large, &cpu_device, 1, SMALL "model.widths=512-512");
+    const kernel *const *kernels = cpu_device.kernels(small.queue);
+    const size_t low = job_memory(&small.job, &small.settings, kernels, true).total,
+                 high = job_memory(&large.job, &large.settings, kernels, true).total;
+    assert_true(low < high);
+    job_add_fallback(
+        &small.job, large.data, &large.split, &large.settings, &large.model, large.window, NULL, PRECISION_FP32);
+    job_add_fallback(
+        &large.job, small.data, &small.split, &small.settings, &small.model, small.window, NULL, PRECISION_FP32);
+    assert_int_equal(job_memory(&small.job, &small.settings, kernels, true).total, high);
+    assert_int_equal(job_memory(&large.job, &large.settings, kernels, true).total, high);
+    exec_options o = job_exec(&large.job, &large.settings), other = job_exec(&small.job, &small.settings);
+    exec *x = exec_new(&cpu_device, large.queue, large.job.g, &o, &e);
+    support_ok(x != NULL, &e);
+    x = exec_replace(x, small.job.g, &other, &e);
+    support_ok(x != NULL, &e);
+    assert_int_equal(exec_used(x).total, high);
+    exec_free(x);
+    rig_close(&small);
+    rig_close(&large);
+}
+
+int main(void) {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, support_enter, support_leave)
+    const struct CMUnitTest tests[] = {
+        TEST(only_fp16_gives_way),
+        TEST(looks_fall_on_ends_of_plays),
+        TEST(a_run_goes_on_in_the_other_precision),
+        TEST(skipped_steps_changed_nothing),
+        TEST(stopped_runs_change_at_the_same_step),
+        TEST(weights_are_followed),
+        TEST(other_precisions_are_refused),
+        TEST(without_another_precision_it_ends),
+        TEST(the_slab_has_room_for_both),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
