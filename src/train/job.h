@@ -64,6 +64,9 @@ int64_t job_all_samples(const split *sp, const settings *s);
 // How the job's graph is executed; steps are not put together.
 exec_options job_exec(const job *j, const settings *s);
 
+// Threads that gather batches where data.num_workers leaves them open.
+int job_workers(bool card);
+
 // The loader of a job whose batches come from the host, for a device that keeps `card` memory of its own: it holds the
 // batches that are being copied there.
 loader_options job_loader(const job *j, const settings *s, bool card);
