@@ -249,7 +249,8 @@ CUDA_FN void product_run(float acc[MT][NJ][4], const typename math_type<MATH>::e
 // time, as the registers allow. `w` is set to zeros at first, since registers that are set only where something is
 // fetched would be kept through all other instructions.
 template <int MATH, int MT, int NJ> struct weights_of {
-    enum { WORDS = NJ * weights_type<MATH>::WORDS, RUN = 32 * WORDS, DEPTH = MT == 2 && WORDS == 8 ? 3 : 32 / WORDS };
+    enum { WORDS = NJ * weights_type<MATH>::WORDS, RUN = 32 * WORDS };
+    enum { DEPTH = WORDS != 8 ? 32 / WORDS : MT == 1 ? 5 : 3 };
     alignas(16) uint32_t w[DEPTH][WORDS];
     const uint32_t *packed;
     int first, last, apart;
@@ -338,7 +339,7 @@ CUDA_FN void chained(const rows_instr in, const rows_block &k, int r, int c, flo
 // A lane's runs of two rows, whose columns are no words: one element after another, the next one moved to the front each
 // time, until all are in their places again.
 template <int MATH, int N> CUDA_FN void put_single(float v[2][N], const places &to, int width, int rows, int r, int c) {
-#pragma unroll 1
+#pragma unroll(N == 2 ? 2 : 1)
     for (int n = 0; n < 2 * N; n++) {
         int row = r + n / N * 8, column = c + n % N;
         float first = v[0][0], one = first;
