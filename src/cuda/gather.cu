@@ -178,7 +178,8 @@ int gather_match(const call *calls, int count, gather_args *g) {
     if (count < 2 || d->op != OP_draw || d->out[1].type != DTYPE_F32) return 0;
     *g = gather_args{d->step, (int32_t *)d->out[0].data, (float *)d->out[1].data, operand_count(&d->out[0]), 0, 0, 0, false, {}, {}};
     int64_t wave = (g->rows + LARGE_CARD * GATHER_BLOCKS - 1) / (LARGE_CARD * GATHER_BLOCKS);
-    g->block = (int)(wave < GATHER_FEW ? GATHER_FEW : wave > GATHER_ROWS ? GATHER_ROWS : wave);
+    if (wave < GATHER_FEW) wave = GATHER_FEW;
+    g->block = (int)(wave < GATHER_ROWS ? wave : (int64_t)GATHER_ROWS);
     int n = 1;
     for (; n < count && g->count < GATHER_MOST; n++) {
         gather_member *m = &g->m[g->count];
