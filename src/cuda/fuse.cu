@@ -13,8 +13,8 @@
 
 enum { RANGES_PER_CALL = 72 };
 
-// Two blocks of a row program without wide products fit a large multiprocessor with so much shared memory each; one, with
-// the rest. Cards with less than MUCH have no wide products.
+// Where blocks are many, two of a row program fit a large multiprocessor with so much shared memory each; where they are
+// few, one has nearly all of it. Cards with less than MUCH have no wide products.
 enum { ROOM_SHARED = 92 * 1024, ROOM_ALONE = 180 * 1024, MUCH = 128 * 1024, BLOCKS_ALONE = 132 };
 
 static bool is_wanted(const char *name) {
