@@ -2,20 +2,23 @@
 # Training from a file of windows that is larger than the card may use, beside the rate at which the file can be copied
 # there; then the same set folded into series, which lies on the card.
 #
-#   bench/stream.sh FOLDER [GB] [PROGRAM] [DEVICE] [LIMIT]     (8, build/tradewind, cuda, 3)
+#   bench/stream.sh FOLDER [GB] [PROGRAM] [DEVICE] [LIMIT] [key=value...]     (8, build/tradewind, cuda, 3)
 #
-# GB and LIMIT (gpu_optimization.max_memory_gb) are 2^30 bytes. Files go to FOLDER and are removed. Needs python3, no
-# packages. With DEVICE cpu there is no limit; a small GB shows that the script works.
+# GB and LIMIT (gpu_optimization.max_memory_gb) are 2^30 bytes; keys are for both trainings. Files go to FOLDER, which has
+# room for them and whose files stay in the system's cache, and are removed. Needs python3, no packages. With DEVICE cpu
+# there is no limit; a small GB shows that the script works.
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
-[ $# -gt 0 ] || { sed -n '2,9s/^# \{0,1\}//p' "$0"; exit 2; }
+[ $# -gt 0 ] || { sed -n '2,9s/^#  *//p' "$0"; exit 2; }
 gb=${2:-8}
 program=$(realpath "${3:-$here/../build/tradewind}")
 device=${4:-cuda}
 limit=${5:-3}
-mkdir -p "$1"
-folder=$(mktemp -d "$(realpath "$1")/tradewind-stream.XXXXXX")
+to=$1
+if [ $# -gt 5 ]; then shift 5; else set --; fi
+mkdir -p "$to"
+folder=$(mktemp -d "$(realpath "$to")/tradewind-stream.XXXXXX")
 trap 'rm -rf "$folder"' EXIT
 cd "$folder"
 
@@ -45,9 +48,11 @@ train: {batch_size: 3072, epochs: 5, patience: 99}
 run: {dir: streamed}
 END
 if [ "$device" = cpu ]; then
-    set -- data.residency=host train.epochs=2
+    place=data.residency=host
+    set -- train.epochs=2 "$@"
 else
-    set -- gpu_optimization.max_memory_gb="$limit"
+    place=data.residency=auto
+    set -- gpu_optimization.max_memory_gb="$limit" "$@"
 fi
 
 "$program" bench copy --data windows.npz --device "$device" --no-peer --json >copy.json
@@ -58,8 +63,8 @@ line "from the file to the device, $(pick variant file threads <copy.json) threa
 line "shuffled batches to the device, $(pick variant loader threads <copy.json) threads" \
     "$(rate "$(pick variant loader samples_per_s <copy.json)" "$bytes")"
 
-"$program" plan run.yaml --device "$device" "$@" | sed -n 's/^\(data\|memory\|limit\|loader\) /  &/p'
-"$program" train run.yaml --device "$device" --json "$@" >streamed.json
+"$program" plan run.yaml --device "$device" "$place" "$@" | sed -n 's/^\(data\|memory\|limit\|loader\) /  &/p'
+"$program" train run.yaml --device "$device" --json "$place" "$@" >streamed.json
 streamed=$(pick "" "" samples_per_s <streamed.json)
 line "training, streamed" "$(rate "$streamed" "$bytes"), $(share "$streamed" "$file") of the file's rate"
 line "  what the card's monitor counts, in bytes" "$(pick "" "" monitor_bytes <streamed.json)"
@@ -67,7 +72,6 @@ line "  what the card's monitor counts, in bytes" "$(pick "" "" monitor_bytes <s
 then=$(seconds)
 "$program" import windows.npz -o set.npz -q >/dev/null
 line "folded into series" "$(stat -c %s set.npz) bytes, in $(($(seconds) - then)) s"
-if [ "$device" = cpu ]; then shift; fi # without data.residency=host
 "$program" plan run.yaml --device "$device" data.set=set.npz "$@" | sed -n 's/^\(data\|memory\|limit\|loader\) /  &/p'
 "$program" train run.yaml --device "$device" --json data.set=set.npz run.dir=folded "$@" >folded.json
 folded=$(pick "" "" samples_per_s <folded.json)
