@@ -7,8 +7,8 @@ extern "C" {
 }
 
 // A block takes a few rows, or as many as make one wave of five blocks a multiprocessor of a large card. One thread a row
-// computes its sample; takes of one word, which windows wait for, are done next, a thread each; then the other takes, a
-// few threads a row, and every window of every row by a warp of its own.
+// computes its sample; takes of one word, which windows wait for, are done next, a thread each; then the other takes, with
+// as many threads a row as it has units; and every window of every row by a warp of its own.
 enum { GATHER_FEW = 5, GATHER_ROWS = 32, GATHER_WARPS = 8, GATHER_THREADS = GATHER_WARPS * 32, GATHER_BLOCKS = 5 };
 enum { LARGE_CARD = 132 };
 
@@ -124,7 +124,7 @@ static bool match_take(const call *c, gather_args *g, gather_member *m) {
     m->bytes = bytes % 4 != 0;
     m->units = (int)(m->bytes ? bytes : bytes / 4);
     m->vectors = bytes % 16 == 0 && aligned(m->from) && aligned(m->to);
-    for (m->lanes = 1; m->lanes < 32 && m->lanes < m->units / (m->vectors ? 4 : 1);) m->lanes *= 2;
+    for (m->lanes = 1; m->lanes < GATHER_THREADS && m->lanes < m->units / (m->vectors ? 4 : 1);) m->lanes *= 2;
     return true;
 }
 
