@@ -414,7 +414,7 @@ static const tensor_info *lasting(const exec *x, tensor t) {
     const tensor_info *info = graph_info(x->g, t);
     CHECK(info->role != ROLE_ACTIVATION && info->role != ROLE_GRADIENT && info->role != ROLE_CONSTANT,
         "tensor %d does not outlive a step", t.id);
-    CHECK(!x->fed[t.id], "tensor %d is fed", t.id);
+    CHECK(info->role != ROLE_STATE || !x->fed[t.id], "tensor %d is fed", t.id);
     return info;
 }
 
