@@ -8,9 +8,12 @@
 #include "base/rng.h"
 #include "base/term.h"
 #include "cli/cli.h"
+#include "cli/copying.h"
 #include "cli/gathering.h"
 #include "cli/peer.h"
+#include "cli/setup.h"
 #include "cli/work.h"
+#include "data/set.h"
 #include "graph/dtype.h"
 #include "graph/exec.h"
 #include "graph/grad.h"
@@ -436,6 +439,43 @@ static bool run_loader(const cli_options *o, err *e) {
     return ok;
 }
 
+// Copies: a set of the user's, from its file to the device.
+
+static void print_copy(const cli_options *o, const bench *b, int64_t batch, const copying *c) {
+    const struct {
+        const char *variant;
+        double rate;
+        int threads;
+    } lines[] = {{"pinned", c->pinned, 0}, {"file", c->file, c->threads}, {"loader", c->loader, c->workers}};
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+        double rate = lines[i].rate * 1e9 / c->sample, ms = (double)batch / rate * 1e3;
+        char text[32];
+        term_count(text, sizeof text, rate);
+        if (o->json)
+            json_line(stdout, json_pack("{s:s, s:s, s:s, s:s, s:I, s:o, s:o, s:o, s:o, s:i}", "case", "copy", "variant",
+                                  lines[i].variant, "device", b->d->name, "precision", "fp32", "batch",
+                                  (json_int_t)batch, "ms_per_step", json_number(ms), "samples_per_s", json_number(rate),
+                                  "memory_mb", json_number(c->pinned_bytes / (1 << 20)), "gb_per_s",
+                                  json_number(lines[i].rate), "threads", lines[i].threads));
+        else
+            printf("%-11s %-14s %-4s %-9s %6lld %10.3f %11s %8.3f %9.0f %8s %7.2f\n", "copy", lines[i].variant,
+                b->d->name, "fp32", (long long)batch, ms, text, EPOCH / rate, c->pinned_bytes / (1 << 20), "",
+                lines[i].rate);
+    }
+}
+
+static bool run_copy(const cli_options *o, const bench *b, err *e) {
+    int64_t window[STREAMS_MOST], batch = o->batch ? o->batch : LOADER_BATCH;
+    const char *path = cli_given(o, "--data");
+    copying c;
+    dataset *d = setup_open_file(path, e);
+    for (int i = 0; d && i < d->streams; i++) window[i] = set_window(d, i);
+    bool ok = d && copying_measure(d, b->d, b->q, window, batch, b->threads, &c, e);
+    if (ok) print_copy(o, b, batch, &c);
+    dataset_free(d);
+    return ok;
+}
+
 static bool is_named(const cli_options *o, const char *name) {
     for (int i = 0; i < o->words; i++)
         if (strcmp(o->word[i], name) == 0) return true;
@@ -460,11 +500,16 @@ static bool run_chosen(const cli_options *o, const bench *b, err *e) {
         fprintf(stderr, "tradewind: loader: %s\n", why.text);
         failed++;
     }
+    if (is_named(o, "copy") && !run_copy(o, b, &why)) {
+        fprintf(stderr, "tradewind: copy: %s\n", why.text);
+        failed++;
+    }
     return failed == 0 || err_run(e, "%d of the cases could not be timed", failed);
 }
 
 static bool is_group(const char *word) {
-    return strcmp(word, "main") == 0 || strcmp(word, "shapes") == 0 || strcmp(word, "loader") == 0;
+    return strcmp(word, "main") == 0 || strcmp(word, "shapes") == 0 || strcmp(word, "loader") == 0 ||
+           strcmp(word, "copy") == 0;
 }
 
 static bool run(const cli_options *o, err *e) {
@@ -474,6 +519,8 @@ static bool run(const cli_options *o, err *e) {
     for (int i = 0; i < o->words; i++)
         if (!find(o->word[i]) && !is_group(o->word[i]))
             return err_input(e, "%s: unknown case; `tradewind bench --help` lists them", o->word[i]);
+    if (is_named(o, "copy") != (cli_given(o, "--data") != NULL))
+        return err_input(e, "the case copy and --data FILE go together: the set to be copied");
     if (!cli_open_queue(o, &b.d, &b.q, &why, e)) return false;
     if (why.text[0]) fprintf(stderr, "tradewind: no card, the CPU computes: %s\n", why.text);
     if (!o->no_peer && peer_ready(script, &why))
@@ -498,8 +545,11 @@ const cli_command cli_bench = {"bench", "[CASE...]", "timed training steps, besi
     "  shapes      lstm with hidden-16, -24, -48, -64, -96, -128, window-20, -100, -200, batch-1000, -16384, layers-2\n"
     "  loader      batches gathered on the host by two threads, beside two threads that only copy the same samples;\n"
     "              windows 50x15 and 20x8, vector 64, batch 3072; --steps counts passes over 343,000 samples\n"
+    "  copy        a set from its mapped file to the device, needs --data FILE: from pinned memory alone, through it "
+    "from\n"
+    "              the file's pages in order, and as shuffled batches of the loader; GB/s, the best of some passes\n"
     "TFLOP/s counts 6 for every weight and row; GB/s counts every tensor written once and read once (bench/README.md)\n"
     "  --batch N   another batch size     --steps N   timed steps; on a card, timed epochs of 343,000 samples\n"
     "  --precision NAME   only this one: fp32, tf32, bf16 or fp16\n"
     "  --peer FILE the PyTorch script (default bench/peers.py)     --no-peer   ours alone\n",
-    NULL, "--batch --steps --peer --no-peer --precision", WORDS_MOST, run, NULL, NULL};
+    NULL, "--batch --steps --peer --no-peer --precision", WORDS_MOST, run, "--data", NULL};

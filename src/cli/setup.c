@@ -100,7 +100,7 @@ static dataset *from_bars(setup *s, const cli_options *o, err *e) {
     return d;
 }
 
-static dataset *open_file(const char *path, err *e) {
+dataset *setup_open_file(const char *path, err *e) {
     npz z;
     source_kind kind;
     if (!source_kind_of(path, &kind, e)) return NULL;
@@ -117,7 +117,7 @@ static dataset *open_file(const char *path, err *e) {
 
 static dataset *from_file(const setup *s, err *e) {
     err why = {0};
-    dataset *d = open_file(s->settings.set, &why);
+    dataset *d = setup_open_file(s->settings.set, &why);
     if (!d) blame(s, "data.set", &why, e);
     return d;
 }

@@ -33,6 +33,9 @@ bool setup_open(setup *s, const cli_options *o, err *e);
 // The same, but the samples are the ends of a panel's series (build_ends), and all parts of the split are all of them.
 bool setup_open_ends(setup *s, const cli_options *o, err *e);
 
+// A dataset from import or an .npz of windows, mapped.
+dataset *setup_open_file(const char *path, err *e);
+
 // The description alone, and what it says; to be closed too.
 bool setup_describe(setup *s, const cli_options *o, err *e);
 void setup_close(setup *s);

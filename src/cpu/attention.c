@@ -77,7 +77,7 @@ static int64_t lay_out(work *w, float *room) {
     if (room) w->live = (int32_t *)(room + at);
     at += up(w->Tp, 16);
     if (room) w->bits = (uint8_t *)(room + at);
-    return at + up((int64_t)keep_room(w->block * w->T + VEC + 3) / 4 + 1, 16);
+    return at + up((int64_t)keep_room(w->block * w->T + VEC + 7) / 4 + 1, 16);
 }
 
 // Copies
@@ -136,8 +136,8 @@ static void enter_block(work *w, int64_t first) {
     tile_multiply(w->rows, w->width, w->d, (tile_matrix){w->q, w->dp, 1}, w->k_steps, w->Tp, false, w->s, w->lds);
     if (!w->drops) return;
     int64_t element = (w->h * w->T + first) * w->T;
-    w->bit = element % 4;
-    keep_fill(&w->random, element / 4, w->bit + w->rows * w->T, w->bits);
+    w->bit = element % RANDOM_OCTET;
+    keep_fill(&w->random, element / RANDOM_OCTET, w->bit + w->rows * w->T, w->bits);
 }
 
 // The lanes from key j on that the block's query r sees.

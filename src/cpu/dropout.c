@@ -13,9 +13,10 @@ static void apply(const call *c, const operand *from, const operand *to, int64_t
         const float *x = (const float *)from->data + b * n;
         float *y = (float *)to->data + b * n;
         for (int64_t i = 0; i < n; i += KEEP_MANY) {
-            uint32_t bits = keep_bits(&k, i / 4);
+            uint64_t bits = keep_bits(&k, i / RANDOM_OCTET);
             for (int64_t j = i; j < i + KEEP_MANY && j < n; j += VEC, bits >>= VEC)
-                vec_put_some(y + j, vec_where(vec_mask(bits), vec_load_some(x + j, n - j) * k.scale), n - j, to->add);
+                vec_put_some(
+                    y + j, vec_where(vec_mask((uint32_t)bits), vec_load_some(x + j, n - j) * k.scale), n - j, to->add);
         }
     }
 }

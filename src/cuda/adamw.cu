@@ -4,8 +4,8 @@
 enum { THREADS = 128 };
 
 // One thread for every four elements, without a loop: all that is read is asked for at once.
-static __global__ void forward_kernel(const step *s, const double *clip, float4 *w, const float4 *g, float4 *m,
-    float4 *v, const int8_t *decays, const __grid_constant__ adamw_settings a, adamw_decay d, int64_t quads) {
+static __global__ void forward_kernel(const step *s, const double *clip, float4 *w, uint2 *low, bool low_f16,
+    const float4 *g, float4 *m, float4 *v, const int8_t *decays, const __grid_constant__ adamw_settings a, adamw_decay d, int64_t quads) {
     __shared__ adamw_rates rates;
     int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x;
     adamw_quad q;
@@ -23,6 +23,7 @@ static __global__ void forward_kernel(const step *s, const double *clip, float4 
     if (i >= quads) return;
     adamw_step(q, gi, decay, rates, a);
     w[i] = q.w;
+    if (low) low[i] = adamw_low(q.w, low_f16);
     m[i] = q.m;
     v[i] = q.v;
 }
@@ -32,7 +33,8 @@ static void forward(const call *c) {
     int64_t n = operand_count(&c->in[ADAMW_WEIGHTS]), blocks = (n / 4 + THREADS - 1) / THREADS;
     CHECK(n % 4 == 0 && blocks <= INT32_MAX, "a slab of %lld elements", (long long)n);
     LAUNCH(c, forward_kernel, (unsigned)blocks, THREADS, 0, c->step, (const double *)c->in[ADAMW_CLIP].data,
-        (float4 *)c->in[ADAMW_WEIGHTS].data, (const float4 *)c->in[ADAMW_GRADIENTS].data,
+        (float4 *)c->in[ADAMW_WEIGHTS].data, (uint2 *)c->in[ADAMW_WEIGHTS].low,
+        c->in[ADAMW_WEIGHTS].low_type == DTYPE_F16, (const float4 *)c->in[ADAMW_GRADIENTS].data,
         (float4 *)c->in[ADAMW_MOMENT1].data, (float4 *)c->in[ADAMW_MOMENT2].data,
         (const int8_t *)c->in[ADAMW_DECAYS].data, *a, adamw_decay_of(a), n / 4);
 }

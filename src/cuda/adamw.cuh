@@ -60,6 +60,19 @@ CUDA_FN void adamw_element(float &w, float g, float &m, float &v, adamw_rates r,
     v = r.taken ? v1 : v;
 }
 
+// The 16-bit copies of four weights.
+CUDA_FN uint2 adamw_low(float4 w, bool f16) {
+    uint2 to;
+    if (f16) {
+        *(__half2 *)&to.x = __floats2half2_rn(w.x, w.y);
+        *(__half2 *)&to.y = __floats2half2_rn(w.z, w.w);
+    } else {
+        *(__nv_bfloat162 *)&to.x = __floats2bfloat162_rn(w.x, w.y);
+        *(__nv_bfloat162 *)&to.y = __floats2bfloat162_rn(w.z, w.w);
+    }
+    return to;
+}
+
 struct adamw_quad {
     float4 w, m, v;
 };

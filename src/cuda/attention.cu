@@ -29,19 +29,19 @@ static attention_args args_of(const call *c) {
     a.mask = view_of(&c->in[1]);
     a.at = c->step;
     a.T = (int)x.dim[1];
-    a.D = x.dim[2] / 3;
+    a.D = (int)(x.dim[2] / 3);
     a.heads = s->heads;
-    a.d = (int)(a.D / s->heads);
+    a.d = a.D / s->heads;
     a.rows = (a.T + 15) / 16 * 16;
     a.slot = (a.d + 15) / 16 * 16;
     a.words = words_of(a.T);
     a.causal = s->causal;
     a.drops = c->training && s->dropout > 0;
     a.kept = (float *)c->reserve;
-    a.bits = a.kept && a.drops ? (uint32_t *)(a.kept + items_of(c)) : NULL;
+    a.bits = a.kept && a.drops ? (uint32_t *)(a.kept + (items_of(c) + 1) / 2 * 2) : NULL;
     a.node = c->node;
     a.least = random_threshold(s->dropout);
-    a.keep = (float)(1.0 / (1.0 - (double)s->dropout));
+    a.keep = (float)random_scale(s->dropout);
     a.scale = (float)(1 / sqrt((double)a.d));
     return a;
 }
@@ -71,13 +71,22 @@ static void choose_group(attention_args *a, size_t bytes) {
     set_group(a, best, bytes);
 }
 
+// Sequences that have kernels of their own, backward for 2-byte elements only: a warp has a head there.
+static void choose_whole(const call *c, attention_plan *p, size_t bytes) {
+    const attention_args *a = &p->a;
+    p->whole = !a->mask.data && !a->causal && a->slot == 16 && a->T > 8 && a->T <= 64 && (!c->backward || bytes == 2);
+    if (!p->whole) return;
+    int least = 32 * a->group;
+    p->threads = c->backward && least < ATTENTION_WHOLE_THREADS ? least : ATTENTION_WHOLE_THREADS;
+}
+
 // By sizes, types and the card's shared memory: the same answer forward and backward. Small multiprocessors may have
 // less shared memory than backward of one head takes.
 static bool plan(const call *c, attention_plan *p) {
     size_t bytes = dtype_bytes(c->out[0].type);
     attention_args *a = &p->a;
     *p = attention_plan{};
-    if (c->in[0].shape.dim[1] > 4096) return false;
+    if (c->in[0].shape.dim[1] > 4096 || c->in[0].shape.dim[1] * c->in[0].shape.dim[2] > INT32_MAX) return false;
     *a = args_of(c);
     if (a->d % 8 || a->d > WIDTH_MOST) return false;
     choose_group(a, bytes);
@@ -86,6 +95,7 @@ static bool plan(const call *c, attention_plan *p) {
     p->shared = shared_of(a, bytes, c->backward);
     p->blocks = (unsigned)(c->in[0].shape.dim[0] * (a->heads / a->group));
     p->threads = a->group * (a->rows / 16) <= 16 ? ATTENTION_THREADS / 2 : ATTENTION_THREADS;
+    choose_whole(c, p, bytes);
     return true;
 }
 
@@ -128,7 +138,8 @@ static size_t scratch(const call *c) {
 
 static size_t reserve(const call *c) {
     size_t words = settings_of(c)->dropout > 0 ? (size_t)words_of(c->in[0].shape.dim[1]) : 0;
-    size_t own = (size_t)items_of(c) * (sizeof(float) + words * sizeof(uint32_t)), plain = attention_plain_reserve(c);
+    size_t own = (size_t)(items_of(c) + 1) * (sizeof(float) + words * sizeof(uint32_t)),
+           plain = attention_plain_reserve(c);
     return own > plain ? own : plain;
 }
 

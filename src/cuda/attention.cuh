@@ -1,25 +1,25 @@
 // attention on the card: see ops/attention.c.
 //
-// A block holds some heads of one sample in shared memory, all their steps (cuda/attention_kernel.cuh); sizes that do not
-// fit are done plainly, a warp a query (cuda/attention_plain.cu).
+// A block holds some heads of one sample in shared memory, all their steps (cuda/attention_kernel.cuh, and for short
+// sequences cuda/attention_whole.cuh); sizes that do not fit are done plainly, a warp a query
+// (cuda/attention_plain.cu).
 #ifndef TRADEWIND_CUDA_ATTENTION_CUH
 #define TRADEWIND_CUDA_ATTENTION_CUH
 
 #include "cuda/cuda.cuh"
 
-enum { ATTENTION_THREADS = 256 }; // of a block, at most
+enum { ATTENTION_THREADS = 256, ATTENTION_WHOLE_THREADS = 128 }; // of a block, at most
 
-// A call as its kernels see it. Of every query forward keeps log2 of the sum over keys of 2^(score * log2 e), and, where it
-// drops out, a bit a key: 1 for one that stays.
+// A call as its kernels see it. Of every query forward keeps log2 of the sum over keys of 2^(score * log2 e), and,
+// where it drops out, a bit a key: 1 for one that stays.
 struct attention_args {
     view qkv, mask;
     view y;  // forward: the result; backward: its gradient
     view dx; // backward
     const step *at;
     float *kept;    // [samples][heads][T], or NULL
-    uint32_t *bits; // [samples][heads][T][words], or NULL
-    int64_t D;
-    int T, d, heads;
+    uint32_t *bits; // [samples][heads][T][words], from a multiple of 8 bytes on, or NULL
+    int T, D, d, heads;
     int group;  // heads of a block
     int rows;   // T, rounded up to whole tiles
     int slot;   // columns of a head in shared memory: d, rounded up
@@ -33,6 +33,7 @@ struct attention_args {
 
 struct attention_plan {
     attention_args a;
+    bool whole; // a sequence in one piece, whose keys are all seen
     unsigned blocks;
     int threads;
     size_t shared;

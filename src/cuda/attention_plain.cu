@@ -67,8 +67,8 @@ CUDA_FN float score(const plain_args *a, const place *p, int64_t q, int64_t j) {
 CUDA_FN float keep_of(const plain_args *a, const place *p, int64_t i, int64_t j) {
     if (!a->drops) return 1.0f;
     int64_t e = (p->h * a->T + i) * a->T + j;
-    rng_block r = random_dropout(a->at, a->at->row + (uint64_t)p->b, a->node, (uint32_t)(e >> 2));
-    return r.v[e & 3] >= a->least ? a->keep : 0.0f;
+    rng_block r = random_dropout(a->at, a->at->row + (uint64_t)p->b, a->node, (uint32_t)(e / RANDOM_OCTET));
+    return random_bits(&r, (int)(e % RANDOM_OCTET)) >= a->least ? a->keep : 0.0f;
 }
 
 CUDA_FN float probability(softmax m, float s) {
@@ -181,7 +181,7 @@ static plain_args args_of(const call *c) {
     a.drops = c->training && s->dropout > 0;
     a.node = c->node;
     a.least = random_threshold(s->dropout);
-    a.keep = (float)(1.0 / (1.0 - (double)s->dropout));
+    a.keep = (float)random_scale(s->dropout);
     a.scale = (float)(1 / sqrt((double)d));
     return a;
 }

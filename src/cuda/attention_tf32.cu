@@ -1,5 +1,5 @@
 // attention both ways, multiplying in tf32. A file for each way of multiplying: a card loads only those it uses.
-#include "cuda/attention_kernel.cuh"
+#include "cuda/attention_launch.cuh"
 
 void attention_forward_tf32(const call *c, const attention_plan *p) {
     choose_forward<MATH_TF32>(c, p);

@@ -279,6 +279,15 @@ static bool fill(queue *q, void *to, int byte, size_t bytes, err *e) {
     return works(q, cudaMemsetAsync(to, byte, bytes, q->stream), "filling", e);
 }
 
+static __global__ void narrow_kernel(view to, const float *from, int64_t count) {
+    FOR_EACH(i, count) view_store(to, i, from[i]);
+}
+
+static bool narrow(queue *q, void *to, dtype type, const float *from, size_t count, err *e) {
+    narrow_kernel<<<blocks_for((int64_t)count, 256), 256, 0, q->stream>>>(view{to, (int)type, false}, from, (int64_t)count);
+    return works(q, cudaGetLastError(), "converting weights", e);
+}
+
 // Feeding: each lane copies in a stream of its own, and events keep its copies and the steps that read them apart. A lane
 // may be overwritten when the steps are done that were played before the feed of the next lane, which notes them.
 
@@ -386,7 +395,7 @@ static bool play(queue *q, recording *r, err *e) {
 
 static const device cuda_device = {
     "cuda", false, queue_open, queue_close, kernels, computes, describe, available, memory, allocate, release, move, move,
-    fill, pin, unpin, feed, fed, record, forget, play, sync,
+    fill, narrow, pin, unpin, feed, fed, record, forget, play, sync,
 };
 
 extern "C" __attribute__((visibility("default"))) const plugin *tradewind_plugin(void) {

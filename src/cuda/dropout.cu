@@ -1,26 +1,32 @@
-// dropout on the card: see ops/dropout.c. The random bits are those of the CPU. A thread does the four elements of a
-// random block, at once where rows are multiples of four wide.
+// dropout on the card: see ops/dropout.c. The random bits are those of the CPU. A thread does the eight elements of a
+// random block, at once where rows are multiples of eight wide.
 #include "cuda/dropout.cuh"
-
-CUDA_FN void drop_some(const drop_args &a, const view &from, const view &to, int64_t k, const quad &factor) {
-    int64_t row = drop_row(a, k), column = (k - row * a.quads) * QUAD;
-    for (int64_t i = 0; i < QUAD && column + i < a.n; i++) {
-        int64_t at = row * a.n + column + i;
-        view_put(to, at, factor.v[i] != 0 ? view_load(from, at) * factor.v[i] : 0.0f);
-    }
-}
+#include "cuda/run.cuh"
 
 static __global__ void apply_kernel(const __grid_constant__ drop_args a, view from, view to) {
     cuda_begin();
     step s = drop_step(a);
-    bool whole = a.n % QUAD == 0;
-    FOR_EACH(k, a.rows * a.quads) {
-        quad x = whole ? quad_load(from, k * QUAD) : quad{};
-        quad factor = drop_factors(a, s, k);
-        if (whole) {
-            quad_put(to, k * QUAD, drop(x, factor));
-        } else {
-            drop_some(a, from, to, k, factor);
+    FOR_EACH(k, a.rows * a.n / RUN) {
+        alignas(16) float v[RUN];
+        run_load(v, from, k * RUN);
+        rng_block r = drop_draw(a, s, drop_place_of(a, k * RUN));
+#pragma unroll
+        for (int e = 0; e < RUN; e++) v[e] = drop_one(a, r.v, e, v[e]);
+        run_put(to, k * RUN, v);
+    }
+}
+
+// Rows of any width, and any number of elements.
+static __global__ void apply_any(const __grid_constant__ drop_args a, view from, view to, int64_t octets) {
+    cuda_begin();
+    step s = drop_step(a);
+    FOR_EACH(k, a.rows * octets) {
+        drop_place p = {k / octets, k % octets * RUN};
+        rng_block r = drop_draw(a, s, p);
+#pragma unroll
+        for (int e = 0; e < RUN; e++) {
+            int64_t at = p.row * a.n + p.column + e;
+            if (p.column + e < a.n) view_put(to, at, drop_one(a, r.v, e, view_load(from, at)));
         }
     }
 }
@@ -33,7 +39,13 @@ static __global__ void copy_kernel(view from, view to, int64_t n) {
 
 static void apply(const call *c, const operand *from, const operand *to) {
     drop_args a = drop_args_of(c);
-    LAUNCH_EARLY(c, apply_kernel, blocks_for(a.rows * a.quads, 256), 256, 0, a, view_of(from), view_of(to));
+    int64_t octets = (a.n + RUN - 1) / RUN;
+    unsigned blocks = blocks_for(a.rows * octets, 256);
+    if (a.n % RUN || !a.small) {
+        LAUNCH_EARLY(c, apply_any, blocks, 256, 0, a, view_of(from), view_of(to), octets);
+    } else {
+        LAUNCH_EARLY(c, apply_kernel, blocks, 256, 0, a, view_of(from), view_of(to));
+    }
 }
 
 static void forward(const call *c) {

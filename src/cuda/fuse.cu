@@ -13,8 +13,8 @@
 
 enum { RANGES_PER_CALL = 72 };
 
-// Two blocks of a row program without wide products fit a large multiprocessor with so much shared memory each; one, with
-// the rest. Cards with less than MUCH have no wide products.
+// Where blocks are many, two of a row program fit a large multiprocessor with so much shared memory each; where they are
+// few, one has nearly all of it. Cards with less than MUCH have no wide products.
 enum { ROOM_SHARED = 92 * 1024, ROOM_ALONE = 180 * 1024, MUCH = 128 * 1024, BLOCKS_ALONE = 132 };
 
 static bool is_wanted(const char *name) {
@@ -43,6 +43,7 @@ static void range_add(group *g, const void *at, size_t bytes, bool written) {
 
 static void operand_add(group *g, const operand *o, bool written) {
     range_add(g, o->data, (size_t)operand_count(o) * dtype_bytes(o->type), written);
+    range_add(g, o->low, (size_t)operand_count(o) * dtype_bytes(o->low_type), written);
 }
 
 static void operands_add(group *g, const operand *o, int count, bool written) {

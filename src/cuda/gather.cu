@@ -6,10 +6,11 @@ extern "C" {
 #include "ops/ops.h"
 }
 
-// A block takes a few rows; a batch of 3072 is one wave of five blocks a multiprocessor. One thread a row computes its
-// sample; takes of one word, which windows wait for, are done next,
-// a thread each; then every other member of every row by a warp of its own.
-enum { GATHER_ROWS = 5, GATHER_WARPS = 8, GATHER_THREADS = GATHER_WARPS * 32, GATHER_BLOCKS = 5 };
+// A block takes a few rows, or as many as make one wave of five blocks a multiprocessor of a large card. One thread a row
+// computes its sample; takes of one word, which windows wait for, are done next, a thread each; then the other takes, a
+// few threads a row, and every window of every row by a warp of its own.
+enum { GATHER_FEW = 5, GATHER_ROWS = 32, GATHER_WARPS = 8, GATHER_THREADS = GATHER_WARPS * 32, GATHER_BLOCKS = 5 };
+enum { LARGE_CARD = 132 };
 
 // Loads go out together before their stores.
 template <typename W> CUDA_FN void copy_units(W *to, const W *from, int n) {
@@ -46,42 +47,65 @@ CUDA_FN bool is_single(const gather_member &m) {
     return !m.window && !m.bytes && m.units == 1;
 }
 
-CUDA_FN void gather_one(const gather_member &m, int64_t b, int sample, const int32_t *single) {
-    int64_t from = (int64_t)sample * m.units, to = b * m.units;
-    if (m.window) {
-        gather_window(m, b, single[m.row], single[m.first]);
-    } else if (m.bytes) {
-        copy_units((char *)m.to + to, (const char *)m.from + from, m.units);
-    } else if (!is_single(m)) {
-        copy_words((uint32_t *)m.to + to, (const uint32_t *)m.from + from, m.units, m.vectors);
+// The block's rows of a take, n units each: `lanes` threads a row, AT_ONCE rows under way. The last threads have the first
+// rows: the first ones may still be at the takes of one word.
+template <typename W> CUDA_FN void take_rows(const gather_member &m, int n, int64_t first, int rows, const int32_t *sample) {
+    const int AT_ONCE = 4;
+    int lane = threadIdx.x & (m.lanes - 1), teams = GATHER_THREADS / m.lanes, team = teams - 1 - threadIdx.x / m.lanes;
+    const W *from = (const W *)m.from;
+    W *to = (W *)m.to + first * n;
+    for (int i = lane; i < n; i += m.lanes)
+        for (int r = team; r < rows; r += AT_ONCE * teams) {
+            W v[AT_ONCE] = {};
+#pragma unroll
+            for (int u = 0; u < AT_ONCE; u++)
+                if (r + u * teams < rows) v[u] = __ldg(from + (int64_t)sample[r + u * teams] * n + i);
+#pragma unroll
+            for (int u = 0; u < AT_ONCE; u++)
+                if (r + u * teams < rows) to[(int64_t)(r + u * teams) * n + i] = v[u];
+        }
+}
+
+CUDA_FN void gather_take(const gather_member &m, int64_t first, int rows, const int32_t *sample) {
+    if (m.bytes) {
+        take_rows<uint8_t>(m, m.units, first, rows, sample);
+    } else if (m.vectors) {
+        take_rows<uint4>(m, m.units / 4, first, rows, sample);
+    } else {
+        take_rows<uint32_t>(m, m.units, first, rows, sample);
     }
 }
 
 static __global__ void __launch_bounds__(GATHER_THREADS, GATHER_BLOCKS) gather_kernel(const __grid_constant__ gather_args g) {
     cuda_begin();
     __shared__ int32_t sample[GATHER_ROWS], single[GATHER_ROWS][GATHER_MOST];
-    int64_t first = (int64_t)blockIdx.x * GATHER_ROWS;
-    int rows = g.rows - first < GATHER_ROWS ? (int)(g.rows - first) : GATHER_ROWS, warp = threadIdx.x / 32;
-    if (warp < rows && threadIdx.x % 32 == 0) {
-        drawn d = draw_row(g.step, first + warp);
-        sample[warp] = g.index[first + warp] = d.sample;
-        g.weight[first + warp] = d.weight;
+    int64_t first = (int64_t)blockIdx.x * g.block;
+    int rows = g.rows - first < g.block ? (int)(g.rows - first) : g.block, warp = threadIdx.x / 32;
+    int drawn_row = threadIdx.x % 32 * GATHER_WARPS + warp;
+    if (drawn_row < rows) {
+        drawn d = draw_row(g.step, first + drawn_row);
+        sample[drawn_row] = g.index[first + drawn_row] = d.sample;
+        g.weight[first + drawn_row] = d.weight;
     }
     __syncthreads();
-    if (threadIdx.x < rows * g.count) {
-        int r = threadIdx.x / g.count, i = threadIdx.x % g.count;
+    for (int n = threadIdx.x; n < rows * g.count; n += GATHER_THREADS) {
+        int r = n / g.count, i = n % g.count;
         if (is_single(g.m[i]))
             single[r][i] = ((int32_t *)g.m[i].to)[first + r] = ((const int32_t *)g.m[i].from)[sample[r]];
     }
-    if (g.windows) __syncthreads();
+    for (int i = 0; i < g.several; i++)
+        if (!g.m[g.member[i]].window) gather_take(g.m[g.member[i]], first, rows, sample);
+    if (!g.windows) return;
+    __syncthreads();
     for (int task = GATHER_WARPS - 1 - warp; task < rows * g.several; task += GATHER_WARPS) {
         int r = task / g.several;
-        gather_one(g.m[g.member[task % g.several]], first + r, sample[r], single[r]);
+        const gather_member &m = g.m[g.member[task % g.several]];
+        if (m.window) gather_window(m, first + r, single[r][m.row], single[r][m.first]);
     }
 }
 
 void gather_launch(const call *c, const gather_args *g) {
-    LAUNCH_EARLY(c, gather_kernel, (unsigned)((g->rows + GATHER_ROWS - 1) / GATHER_ROWS), GATHER_THREADS, 0, *g);
+    LAUNCH_EARLY(c, gather_kernel, (unsigned)((g->rows + g->block - 1) / g->block), GATHER_THREADS, 0, *g);
 }
 
 // Matching
@@ -100,6 +124,7 @@ static bool match_take(const call *c, gather_args *g, gather_member *m) {
     m->bytes = bytes % 4 != 0;
     m->units = (int)(m->bytes ? bytes : bytes / 4);
     m->vectors = bytes % 16 == 0 && aligned(m->from) && aligned(m->to);
+    for (m->lanes = 1; m->lanes < 32 && m->lanes < m->units / (m->vectors ? 4 : 1);) m->lanes *= 2;
     return true;
 }
 
@@ -151,7 +176,10 @@ static bool apart(const call *calls, int i) {
 int gather_match(const call *calls, int count, gather_args *g) {
     const call *d = &calls[0];
     if (count < 2 || d->op != OP_draw || d->out[1].type != DTYPE_F32) return 0;
-    *g = gather_args{d->step, (int32_t *)d->out[0].data, (float *)d->out[1].data, operand_count(&d->out[0]), 0, 0, false, {}, {}};
+    *g = gather_args{d->step, (int32_t *)d->out[0].data, (float *)d->out[1].data, operand_count(&d->out[0]), 0, 0, 0, false, {}, {}};
+    int64_t wave = (g->rows + LARGE_CARD * GATHER_BLOCKS - 1) / (LARGE_CARD * GATHER_BLOCKS);
+    if (wave < GATHER_FEW) wave = GATHER_FEW;
+    g->block = (int)(wave < GATHER_ROWS ? wave : (int64_t)GATHER_ROWS);
     int n = 1;
     for (; n < count && g->count < GATHER_MOST; n++) {
         gather_member *m = &g->m[g->count];

@@ -15,6 +15,7 @@ struct gather_member {
     void *to;
     float *mask, *scale; // of a window
     int units, T, C;
+    int lanes;           // of a take: so many threads share a row, a power of two
     int row, first;      // a window's members
     bool window, bytes;
     bool vectors;        // four words at a time
@@ -25,6 +26,7 @@ struct gather_args {
     int32_t *index;
     float *weight;
     int64_t rows;
+    int block;                         // rows of a block
     int count, several;                // members, and those of more than one word
     bool windows;                      // there are some among them
     unsigned char member[GATHER_MOST]; // which those are

@@ -4,6 +4,7 @@
 #include "cuda/blaslt.cuh"
 #include "cuda/dropout.cuh"
 #include "cuda/life.cuh"
+#include "cuda/run.cuh"
 
 extern "C" {
 #include "ops/ops.h"
@@ -35,11 +36,16 @@ static bool is_source(const operand *o, dtype type) {
     return o->type == type || o->type == DTYPE_F32;
 }
 
+// A parameter that is there in the products' type, or a bias that is not there.
+static bool is_weight(const operand *o, dtype type) {
+    return !o->shape.rank || (o->type == DTYPE_F32 && (type == DTYPE_F32 || o->low_type == type));
+}
+
 static bool is_large(const call *c) {
     sizes s = sizes_of(c);
     bool low = s.type == DTYPE_BF16 || s.type == DTYPE_F16;
     if (!low && !(s.type == DTYPE_F32 && c->tf32)) return false;
-    if (!is_source(&c->in[0], s.type) || c->in[1].type != DTYPE_F32 || c->in[2].type != DTYPE_F32) return false;
+    if (!is_source(&c->in[0], s.type) || !is_weight(&c->in[1], s.type) || !is_weight(&c->in[2], s.type)) return false;
     if (c->backward && (!is_source(&c->dout[0], s.type) || !is_source(&c->din[0], s.type))) return false;
     return is_side(s.I) && is_side(s.O) && s.rows >= SIDE_LEAST && s.rows * s.I * s.O >= PRODUCTS_LEAST;
 }
@@ -61,7 +67,7 @@ static blaslt_shape shape_dw(const call *c) {
     return blaslt_shape{s.O, s.I, s.rows, s.type, DTYPE_F32, true, true, false, false};
 }
 
-// Backward reads what forward has converted: it is taken only where forward was.
+// Backward reads what forward has kept: it is taken only where forward was.
 bool large_takes(const call *c) {
     if (c->op != OP_linear || !is_large(c)) return false;
     blaslt_shape forward = shape_forward(c);
@@ -72,11 +78,10 @@ bool large_takes(const call *c) {
            (!c->din[1].data || blaslt_has(c->queue, &dw));
 }
 
-// Memory: reserve holds z where the activation is GELU, then the low weights and bias; where backward will not run, these
-// are in the scratch. All of it lies at multiples of 64 bytes.
+// Memory: reserve holds z where the activation is GELU. All of it lies at multiples of 64 bytes.
 
 struct places {
-    void *z, *w, *bias, *x, *dz; // in the products' type
+    void *z, *x, *dz;            // in the products' type
     float *sums;                 // [parts][O]
     void *room, *other_room;
 };
@@ -89,8 +94,9 @@ static size_t copy_bytes(const operand *o, dtype type) {
     return o->type == type ? 0 : up((size_t)operand_count(o) * dtype_bytes(type));
 }
 
-static size_t weights_bytes(const call *c) {
-    return copy_bytes(&c->in[1], c->out[0].type) + copy_bytes(&c->in[2], c->out[0].type);
+// A parameter in the products' type.
+static const void *weights_of(const operand *o, dtype type) {
+    return type == DTYPE_F32 ? o->data : o->low;
 }
 
 static size_t z_bytes(const call *c) {
@@ -103,15 +109,15 @@ static char *room_at(const char *p) {
 
 enum { ROOM_BYTES = BLASLT_ROOM + 256 };
 
-// A block of the slope takes 128 columns of a part of the rows, a thread eight of them of every sixteenth row, two rows at
-// a time so that their loads are on their way together.
-enum { ACROSS = 16, STRIP = 8 * ACROSS, DOWN = 16, THREADS = ACROSS * DOWN, AT_ONCE = 2, PARTS_MOST = 256, BLOCKS = 264 };
+// A block of the slope takes 128 columns of a part of the rows, a thread eight of them of every sixteenth row, some rows at
+// a time so that their loads are on their way together. A multiprocessor has BLOCKS_EACH of these blocks.
+enum { ACROSS = 16, STRIP = RUN * ACROSS, DOWN = 16, THREADS = ACROSS * DOWN, BLOCKS_EACH = 4, BLOCKS = 132 * BLOCKS_EACH };
 
-// How many parts the rows are cut into, by sizes alone: enough blocks to fill a large card, of 32 rows at least.
+// How many parts the rows are cut into, by sizes alone: as many blocks as a large card has at a time, of 32 rows at least.
 static int64_t parts_of(const sizes &s) {
     int64_t parts = BLOCKS / ((s.O + STRIP - 1) / STRIP);
-    if (parts > s.rows / (DOWN * AT_ONCE)) parts = s.rows / (DOWN * AT_ONCE);
-    return parts < 1 ? 1 : parts > PARTS_MOST ? (int64_t)PARTS_MOST : parts;
+    if (parts > s.rows / (DOWN * 2)) parts = s.rows / (DOWN * 2);
+    return parts < 1 ? 1 : parts;
 }
 
 static size_t sums_bytes(const call *c) {
@@ -132,13 +138,8 @@ static size_t dz_bytes(const call *c) {
 static places places_of(const call *c, const large_drop *d) {
     dtype type = c->out[0].type;
     places p = {};
-    char *at = (char *)c->scratch, *kept = (char *)c->reserve;
-    if (z_bytes(c)) p.z = kept;
-    char **weights = kept ? &kept : &at;
-    if (kept) kept += z_bytes(c);
-    p.w = *weights;
-    p.bias = *weights += copy_bytes(&c->in[1], type);
-    *weights += copy_bytes(&c->in[2], type);
+    char *at = (char *)c->scratch;
+    if (z_bytes(c)) p.z = c->reserve;
     p.x = at;
     at += copy_bytes(&c->in[0], type);
     if (c->backward) {
@@ -154,108 +155,38 @@ static places places_of(const call *c, const large_drop *d) {
 size_t large_scratch(const call *c) {
     if (!is_large(c)) return 0;
     size_t x = copy_bytes(&c->in[0], c->out[0].type);
-    if (!c->backward) return x + (c->keeps ? 0 : weights_bytes(c)) + ROOM_BYTES;
+    if (!c->backward) return x + ROOM_BYTES;
     return x + dz_bytes(c) + sums_bytes(c) + 2 * (size_t)ROOM_BYTES;
 }
 
-size_t large_reserve(const call *c) {
-    return is_large(c) ? weights_bytes(c) : 0;
-}
+// Conversion of x
 
-// Runs of eight elements, which are aligned
-
-CUDA_FN void run_load(float v[8], const view &from, int64_t i) {
-    if (from.type == DTYPE_F32) {
-        *(float4 *)v = *(const float4 *)((const float *)from.data + i);
-        *(float4 *)(v + 4) = *(const float4 *)((const float *)from.data + i + 4);
-        return;
-    }
-    uint4 w = *(const uint4 *)((const uint16_t *)from.data + i);
-    const uint32_t *pair = (const uint32_t *)&w;
-#pragma unroll
-    for (int p = 0; p < 4; p++) {
-        float2 f = from.type == DTYPE_BF16 ? __bfloat1622float2(*(const __nv_bfloat162 *)&pair[p])
-                                           : __half22float2(*(const __half2 *)&pair[p]);
-        v[2 * p] = f.x;
-        v[2 * p + 1] = f.y;
-    }
-}
-
-CUDA_FN void run_store(const view &to, int64_t i, const float v[8]) {
-    if (to.type == DTYPE_F32) {
-        *(float4 *)((float *)to.data + i) = *(const float4 *)v;
-        *(float4 *)((float *)to.data + i + 4) = *(const float4 *)(v + 4);
-        return;
-    }
-    uint4 w;
-    uint32_t *pair = (uint32_t *)&w;
-#pragma unroll
-    for (int p = 0; p < 4; p++) {
-        if (to.type == DTYPE_BF16) *(__nv_bfloat162 *)&pair[p] = __floats2bfloat162_rn(v[2 * p], v[2 * p + 1]);
-        if (to.type == DTYPE_F16) *(__half2 *)&pair[p] = __floats2half2_rn(v[2 * p], v[2 * p + 1]);
-    }
-    *(uint4 *)((uint16_t *)to.data + i) = w;
-}
-
-// Conversions: up to three tensors in one launch
-
-struct narrow_jobs {
-    view from[3], to[3];
-    int64_t end[3]; // of its runs, counted through all tensors
-    int count;
-};
-
-static __global__ void narrow_kernel(const __grid_constant__ narrow_jobs j) {
+static __global__ void narrow_kernel(view from, view to, int64_t runs) {
     cuda_begin();
-    int n = 0;
-    FOR_EACH(i, j.end[j.count - 1]) {
-        while (i >= j.end[n]) n++;
-        int64_t at = (i - (n ? j.end[n - 1] : 0)) * 8;
-        alignas(16) float v[8];
-        run_load(v, j.from[n], at);
-        run_store(j.to[n], at, v);
+    FOR_EACH(i, runs) {
+        float v[RUN];
+        run_load(v, from, i * RUN);
+        run_store(to, i * RUN, v);
     }
 }
 
-// Adds a tensor that is there and not of the type, to be copied.
-static void narrow_add(narrow_jobs *j, const operand *o, dtype type, void *to) {
-    if (!o->data || o->type == type) return;
-    j->from[j->count] = view_of(o);
-    j->to[j->count] = view{to, (int)type, false};
-    j->end[j->count] = operand_count(o) / 8 + (j->count ? j->end[j->count - 1] : 0);
-    j->count++;
-}
-
-// Where it is then.
-static const void *narrowed(const operand *o, dtype type, const void *to) {
-    return !o->data || o->type == type ? o->data : to;
-}
-
-static void narrow_weights(narrow_jobs *j, const call *c, const places &p) {
-    narrow_add(j, &c->in[1], c->out[0].type, p.w);
-    narrow_add(j, &c->in[2], c->out[0].type, p.bias);
-}
-
-static void narrow_launch(const call *c, const narrow_jobs &j) {
-    if (j.count) LAUNCH_EARLY(c, narrow_kernel, blocks_for(j.end[j.count - 1], 256), 256, 0, j);
-}
-
-static void narrow(const call *c, const large_drop *d) {
-    narrow_jobs j = {};
-    narrow_weights(&j, c, places_of(c, d));
-    narrow_launch(c, j);
+// x in the products' type, copied to `to` where it is of another.
+static const void *narrow(const call *c, void *to) {
+    const operand *x = &c->in[0];
+    dtype type = c->out[0].type;
+    int64_t runs = operand_count(x) / RUN;
+    if (x->type == type) return x->data;
+    LAUNCH_EARLY(c, narrow_kernel, blocks_for(runs, 256), 256, 0, view_of(x), view{to, (int)type, false}, runs);
+    return to;
 }
 
 // Dropout
 
-// Of eight elements at i, a multiple of eight. What passes to dropout, or from it, is rounded as if it were stored.
-CUDA_FN void drop_run(const drop_args &a, const step &s, int64_t i, float v[8]) {
+// Of a run at i. What passes to dropout, or from it, is rounded as if it were stored.
+CUDA_FN void drop_run(const drop_args &a, const step &s, int64_t i, float v[RUN]) {
+    rng_block r = drop_draw(a, s, drop_place_of(a, i));
 #pragma unroll
-    for (int k = 0; k < 2; k++) {
-        quad q = drop(quad{{v[4 * k], v[4 * k + 1], v[4 * k + 2], v[4 * k + 3]}}, drop_factors(a, s, i / QUAD + k));
-#pragma unroll
-        for (int e = 0; e < QUAD; e++) v[4 * k + e] = q.v[e];
-    }
+    for (int e = 0; e < RUN; e++) v[e] = drop_one(a, r.v, e, v[e]);
 }
 
 static bool joins_forward(const call *c, const call *drop) {
@@ -274,7 +205,9 @@ static bool joins_backward(const call *c, const call *drop) {
 
 bool large_joins(const call *c, const call *drop, const call *following, int count, large_drop *d) {
     *d = large_drop{};
-    if (drop->op != OP_dropout || sizes_of(c).act != ACT_GELU || drop_args_of(drop).n % 8) return false;
+    if (drop->op != OP_dropout || sizes_of(c).act != ACT_GELU) return false;
+    drop_args a = drop_args_of(drop);
+    if (a.n % RUN || !a.small) return false;
     if (!(c->backward ? joins_backward(c, drop) : joins_forward(c, drop))) return false;
     d->call = drop;
     d->alone = !c->backward && life_over(&c->out[0], false, following, count);
@@ -283,57 +216,124 @@ bool large_joins(const call *c, const call *drop, const call *following, int cou
 
 // GELU
 
-// The normal distribution at z and its density. The tail is density * polynomial (Abramowitz and Stegun, "Handbook of
-// Mathematical Functions", 26.2.17): to 1e-7, far beneath what these layers' types round to, in half of erff's time, which
-// would be more than the memory's.
-CUDA_FN float normal(float z, float *density) {
-    float t = __fdividef(1.0f, fmaf(0.2316419f, fabsf(z), 1.0f));
-    *density = 0.39894228f * exp2f(-0.72134752f * z * z);
-    float tail = fmaf(fmaf(fmaf(fmaf(1.330274429f, t, -1.821255978f), t, 1.781477937f), t, -0.356563782f), t, 0.319381530f);
-    tail *= t * *density;
-    return z < 0 ? tail : 1 - tail;
+CUDA_FN float exp2_fast(float v) {
+    float r;
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(v));
+    return r;
+}
+
+// |z|, or FAR where that is less: there the tail and the density are 0 in fp32, and at infinity products with them would be
+// no numbers. A NaN stays one.
+CUDA_FN float distance(float z) {
+    const float FAR = 16;
+#if __CUDA_ARCH__ >= 800
+    float r;
+    asm("min.NaN.f32 %0, %1, %2;" : "=f"(r) : "f"(fabsf(z)), "f"(FAR));
+    return r;
+#else
+    return fabsf(z) > FAR ? FAR : fabsf(z);
+#endif
+}
+
+// The normal distribution beyond a >= 0: its logarithm is nearly a parabola. To 5e-7, and to 4e-5 of itself, far beneath
+// what these layers' types round to, in a third of erff's time, which would be more than the memory's.
+CUDA_FN float tail(float a) {
+    float p = fmaf(fmaf(-1.19014442e-06f, a, 4.94393316e-05f), a, -0.000843074697f);
+    p = fmaf(fmaf(fmaf(p, a, 0.00820880849f), a, -0.0534646884f), a, -0.458827704f);
+    return exp2_fast(fmaf(fmaf(p, a, -1.15115857f), a, -0.999998868f));
 }
 
 CUDA_FN float gelu(float z) {
-    float density, below = normal(z, &density);
-    return z < GELU_FLOOR ? 0 : z * below;
+    float a = distance(z);
+    return fmaf(-a, tail(a), fmaxf(z, 0.0f));
 }
 
+// Below 0 tail - a * density, above it one minus that.
 CUDA_FN float gelu_slope(float z) {
-    float density, below = normal(z, &density);
-    return z < GELU_FLOOR ? 0 : below + z * density;
+    float a = distance(z), density = exp2_fast(fmaf(-0.72134752f * a, a, -1.32574806f));
+    return 0.5f + copysignf(0.5f - fmaf(-a, density, tail(a)), z);
 }
 
-// Forward
+// Forward. A thread has two runs at a time, whose loads are on their way together.
 
-// GELU of what is kept, and dropout; y without data is not wanted.
-static __global__ void activate_drop_kernel(view z, view y, view dropped, const __grid_constant__ drop_args a, int64_t runs) {
+enum { ACTIVATE_THREADS = 256, ACTIVATE_BLOCKS = 132 * 64 };
+
+template <typename T> struct two_runs {
+    run_words<T> r[2];
+    int64_t at[2];
+    bool live[2];
+};
+
+template <typename T> CUDA_FN two_runs<T> fetch_two(const void *from, int64_t first, int64_t runs) {
+    two_runs<T> two;
+#pragma unroll
+    for (int k = 0; k < 2; k++) {
+        int64_t i = first + k * ACTIVATE_THREADS;
+        two.live[k] = i < runs;
+        two.at[k] = i * RUN;
+        if (two.live[k]) two.r[k] = run_fetch<T>(from, two.at[k]);
+    }
+    return two;
+}
+
+#define FOR_TWO_RUNS(i, runs)                                                                                          \
+    for (int64_t i = (int64_t)blockIdx.x * 2 * ACTIVATE_THREADS + threadIdx.x; i < (runs);                             \
+         i += (int64_t)gridDim.x * 2 * ACTIVATE_THREADS)
+
+// GELU of what is kept, and dropout; y that is NULL is not wanted.
+template <typename T>
+static __global__ void __launch_bounds__(ACTIVATE_THREADS)
+    activate_drop_kernel(const void *z, void *y, void *dropped, const __grid_constant__ drop_args a, int64_t runs) {
     cuda_begin();
     step s = drop_step(a);
-    FOR_EACH(i, runs) {
-        alignas(16) float v[8];
-        run_load(v, z, i * 8);
+    FOR_TWO_RUNS(i, runs) {
+        two_runs<T> two = fetch_two<T>(z, i, runs);
 #pragma unroll
-        for (int e = 0; e < 8; e++) v[e] = rounded(y.type, gelu(v[e]));
-        if (y.data) run_store(y, i * 8, v);
-        drop_run(a, s, i * 8, v);
-        run_store(dropped, i * 8, v);
+        for (int k = 0; k < 2; k++) {
+            if (!two.live[k]) continue;
+            float v[RUN];
+            run_widen(v, two.r[k]);
+#pragma unroll
+            for (int e = 0; e < RUN; e++) v[e] = gelu(v[e]);
+            run_words<T> stored = run_rounded<T>(v);
+            if (y) run_send<T>(y, two.at[k], stored);
+            drop_run(a, s, two.at[k], v);
+            run_convert<T>(dropped, two.at[k], v);
+        }
     }
 }
 
 // Activations in place, or from what is kept.
-static __global__ void activate_kernel(view z, view y, int act, int64_t runs) {
+template <typename T, bool GELU>
+static __global__ void __launch_bounds__(ACTIVATE_THREADS) activate_kernel(const void *z, void *y, int act, int64_t runs) {
     cuda_begin();
-    FOR_EACH(i, runs) {
-        alignas(16) float v[8];
-        run_load(v, z, i * 8);
-        if (act == ACT_GELU) {
+    FOR_TWO_RUNS(i, runs) {
+        two_runs<T> two = fetch_two<T>(z, i, runs);
 #pragma unroll
-            for (int e = 0; e < 8; e++) v[e] = gelu(v[e]);
-        } else {
-            activate_run<8>(act, v);
+        for (int k = 0; k < 2; k++) {
+            if (!two.live[k]) continue;
+            float v[RUN];
+            run_widen(v, two.r[k]);
+#pragma unroll
+            for (int e = 0; GELU && e < RUN; e++) v[e] = gelu(v[e]);
+            if (!GELU) activate_run<RUN>(act, v);
+            run_convert<T>(y, two.at[k], v);
         }
-        run_store(y, i * 8, v);
+    }
+}
+
+template <typename T> static void activate_launch(const call *c, const void *z, const large_drop *drop, int64_t runs) {
+    unsigned blocks = blocks_for(runs, 2 * ACTIVATE_THREADS);
+    void *y = c->out[0].data;
+    int act = sizes_of(c).act;
+    if (blocks > ACTIVATE_BLOCKS) blocks = ACTIVATE_BLOCKS;
+    if (drop->call) {
+        LAUNCH_EARLY(c, activate_drop_kernel<T>, blocks, ACTIVATE_THREADS, 0, z, drop->alone ? NULL : y,
+            drop->call->out[0].data, drop_args_of(drop->call), runs);
+    } else if (act == ACT_GELU) {
+        LAUNCH_EARLY(c, (activate_kernel<T, true>), blocks, ACTIVATE_THREADS, 0, z, y, act, runs);
+    } else {
+        LAUNCH_EARLY(c, (activate_kernel<T, false>), blocks, ACTIVATE_THREADS, 0, z, y, act, runs);
     }
 }
 
@@ -341,76 +341,85 @@ static void forward(const call *c, const large_drop *drop) {
     sizes s = sizes_of(c);
     places p = places_of(c, drop);
     blaslt_shape shape = shape_forward(c);
-    narrow_jobs j = {};
-    narrow_add(&j, &c->in[0], s.type, p.x);
-    if (!c->reserve) narrow_weights(&j, c, p);
-    narrow_launch(c, j);
     void *to = p.z ? p.z : c->out[0].data;
-    blaslt_data d = {narrowed(&c->in[0], s.type, p.x), narrowed(&c->in[1], s.type, p.w),
-        narrowed(&c->in[2], s.type, p.bias), to, false};
+    blaslt_data d = {
+        narrow(c, p.x), weights_of(&c->in[1], s.type), weights_of(&c->in[2], s.type), to, false};
     blaslt_multiply(c, &shape, &d, p.room);
     if (s.act == ACT_NONE || s.act == ACT_RELU) return;
-    int64_t runs = s.rows * s.O / 8;
-    view z = {to, (int)s.type, false};
-    if (drop->call) {
-        view y = view_of(&c->out[0]);
-        if (drop->alone) y.data = NULL;
-        LAUNCH_EARLY(c, activate_drop_kernel, blocks_for(runs, 256), 256, 0, z, y, view_of(&drop->call->out[0]),
-            drop_args_of(drop->call), runs);
-        return;
+    int64_t runs = s.rows * s.O / RUN;
+    switch (s.type) {
+    case DTYPE_BF16: activate_launch<__nv_bfloat16>(c, to, drop, runs); break;
+    case DTYPE_F16: activate_launch<__half>(c, to, drop, runs); break;
+    default: activate_launch<float>(c, to, drop, runs); break;
     }
-    LAUNCH_EARLY(c, activate_kernel, blocks_for(runs, 256), 256, 0, z, view_of(&c->out[0]), s.act, runs);
 }
 
 // Backward
 
 struct slope_args {
-    view dy, seen, dz; // seen: z for GELU, else y; dz without data: dy is what is wanted
+    const void *dy, *seen; // seen: z for GELU, else y
+    void *dz;              // NULL: dy is what is wanted
     int act, width;
     int64_t rows;
-    float *sums; // [parts][width], or NULL
-    drop_args drop; // DROPS: dy is dropout's, and goes through it first
+    float *sums;    // [parts][width], or NULL
+    drop_args drop; // SLOPE_DROPS: dy is dropout's, and goes through it first
 };
 
-CUDA_FN void slope_seen(int act, float d[8], const float seen[8]) {
-    if (act == ACT_GELU) {
-#pragma unroll
-        for (int e = 0; e < 8; e++) d[e] *= gelu_slope(seen[e]);
-    } else {
-        slope_run<8>(act, d, seen);
+typedef enum { SLOPE_NONE, SLOPE_GELU, SLOPE_DROPS, SLOPE_OTHER } slope_kind; // GELU's with dropout is SLOPE_DROPS
+
+// Of a run at i: d becomes its dz, unrounded.
+template <typename T, slope_kind KIND>
+CUDA_FN void slope_of(const slope_args &a, const step &s, int64_t i, float d[RUN], const run_words<T> &words) {
+    float seen[RUN];
+    if (KIND == SLOPE_NONE) return;
+    run_widen(seen, words);
+    if (KIND == SLOPE_OTHER) {
+        slope_run<RUN>(a.act, d, seen);
+        return;
     }
+    if (KIND == SLOPE_DROPS) {
+        drop_run(a.drop, s, i, d);
+        run_rounded<T>(d);
+    }
+#pragma unroll
+    for (int e = 0; e < RUN; e++) d[e] *= gelu_slope(seen[e]);
 }
 
-template <bool DROPS> static __global__ void __launch_bounds__(THREADS) slope_kernel(const __grid_constant__ slope_args a) {
+// T: the products' type, D: dy's.
+template <typename T, typename D, slope_kind KIND>
+static __global__ void __launch_bounds__(THREADS, BLOCKS_EACH) slope_kernel(const __grid_constant__ slope_args a) {
     cuda_begin();
-    step s = DROPS ? drop_step(a.drop) : step{};
+    const int AT_ONCE = KIND == SLOPE_NONE ? 4 : 2;
+    step s = KIND == SLOPE_DROPS ? drop_step(a.drop) : step{};
     __shared__ float room[DOWN][STRIP];
-    int tx = threadIdx.x % ACROSS, ty = threadIdx.x / ACROSS, column = blockIdx.x * STRIP + tx * 8;
+    int tx = threadIdx.x % ACROSS, ty = threadIdx.x / ACROSS, column = blockIdx.x * STRIP + tx * RUN;
     int64_t row = a.rows * blockIdx.y / gridDim.y + ty, end = a.rows * (blockIdx.y + 1) / gridDim.y;
-    float sum[8] = {};
+    float sum[RUN] = {};
     for (; column < a.width && row < end; row += DOWN * AT_ONCE) {
-        alignas(16) float d[AT_ONCE][8] = {}, seen[AT_ONCE][8] = {};
+        run_words<D> dy[AT_ONCE] = {};
+        run_words<T> seen[AT_ONCE] = {};
 #pragma unroll
         for (int r = 0; r < AT_ONCE; r++) {
             int64_t i = (row + r * DOWN) * a.width + column;
             if (row + r * DOWN >= end) continue;
-            run_load(d[r], a.dy, i);
-            if (DROPS) drop_run(a.drop, s, i, d[r]);
-#pragma unroll
-            for (int e = 0; DROPS && e < 8; e++) d[r][e] = rounded(a.dz.type, d[r][e]);
-            if (a.act != ACT_NONE) run_load(seen[r], a.seen, i);
+            dy[r] = run_fetch<D>(a.dy, i);
+            if (KIND != SLOPE_NONE) seen[r] = run_fetch<T>(a.seen, i);
         }
 #pragma unroll
         for (int r = 0; r < AT_ONCE; r++) {
-            slope_seen(a.act, d[r], seen[r]);
-            if (a.dz.data && row + r * DOWN < end) run_store(a.dz, (row + r * DOWN) * a.width + column, d[r]);
+            int64_t i = (row + r * DOWN) * a.width + column;
+            float d[RUN];
+            if (row + r * DOWN >= end) continue;
+            run_widen(d, dy[r]);
+            slope_of<T, KIND>(a, s, i, d, seen[r]);
+            if (a.dz) run_convert<T>(a.dz, i, d);
 #pragma unroll
-            for (int e = 0; e < 8; e++) sum[e] += d[r][e];
+            for (int e = 0; e < RUN; e++) sum[e] += d[e];
         }
     }
     if (!a.sums) return;
 #pragma unroll
-    for (int e = 0; e < 8; e++) room[ty][tx * 8 + e] = sum[e];
+    for (int e = 0; e < RUN; e++) room[ty][tx * RUN + e] = sum[e];
     __syncthreads();
     int to = blockIdx.x * STRIP + threadIdx.x;
     if (threadIdx.x >= STRIP || to >= a.width) return;
@@ -420,7 +429,7 @@ template <bool DROPS> static __global__ void __launch_bounds__(THREADS) slope_ke
     a.sums[(int64_t)blockIdx.y * a.width + to] = total;
 }
 
-enum { ADD_ACROSS = 32, ADD_DOWN = 8 };
+enum { ADD_ACROSS = 32, ADD_DOWN = 16 };
 
 static __global__ void bias_kernel(const float *sums, int parts, int width, view db) {
     cuda_begin();
@@ -438,37 +447,55 @@ static __global__ void bias_kernel(const float *sums, int parts, int width, view
     view_put(db, column, sum);
 }
 
+template <typename T, typename D> static void slope_launch(const call *c, const slope_args &a, dim3 grid) {
+    switch (a.act) {
+    case ACT_NONE: LAUNCH_EARLY(c, (slope_kernel<T, D, SLOPE_NONE>), grid, THREADS, 0, a); break;
+    case ACT_GELU: LAUNCH_EARLY(c, (slope_kernel<T, D, SLOPE_GELU>), grid, THREADS, 0, a); break;
+    default: LAUNCH_EARLY(c, (slope_kernel<T, D, SLOPE_OTHER>), grid, THREADS, 0, a); break;
+    }
+}
+
+template <typename T> static void slope_typed(const call *c, const slope_args &a, const large_drop *drop, dim3 grid) {
+    if (drop->call) {
+        LAUNCH_EARLY(c, (slope_kernel<T, T, SLOPE_DROPS>), grid, THREADS, 0, a);
+    } else if (c->dout[0].type == c->out[0].type) {
+        slope_launch<T, T>(c, a, grid);
+    } else {
+        slope_launch<T, float>(c, a, grid);
+    }
+}
+
 static void slope(const call *c, const large_drop *drop) {
     sizes s = sizes_of(c);
     places p = places_of(c, drop);
-    view seen = p.z ? view{p.z, (int)s.type, false} : view_of(&c->out[0]);
-    slope_args a = {view_of(&c->dout[0]), seen, view{has_dz(c) ? p.dz : NULL, (int)s.type, false}, s.act, (int)s.O,
-        s.rows, c->din[2].data ? p.sums : NULL, drop_args{}};
+    slope_args a = {c->dout[0].data, p.z ? p.z : c->out[0].data, has_dz(c) ? p.dz : NULL, s.act, (int)s.O, s.rows,
+        c->din[2].data ? p.sums : NULL, drop_args{}};
     dim3 grid((unsigned)((s.O + STRIP - 1) / STRIP), (unsigned)parts_of(s));
     if (drop->call) {
-        a.dy = view_of(&drop->call->dout[0]);
+        a.dy = drop->call->dout[0].data;
         a.drop = drop_args_of(drop->call);
-        LAUNCH_EARLY(c, slope_kernel<true>, grid, THREADS, 0, a);
-    } else {
-        LAUNCH_EARLY(c, slope_kernel<false>, grid, THREADS, 0, a);
+    }
+    switch (s.type) {
+    case DTYPE_BF16: slope_typed<__nv_bfloat16>(c, a, drop, grid); break;
+    case DTYPE_F16: slope_typed<__half>(c, a, drop, grid); break;
+    default: slope_typed<float>(c, a, drop, grid); break;
     }
 }
 
 static void input_gradient(const call *c, const large_drop *drop) {
     places p = places_of(c, drop);
     blaslt_shape shape = shape_dx(c);
-    blaslt_data d = {p.dz, narrowed(&c->in[1], shape.type, p.w), NULL, c->din[0].data, c->din[0].add};
+    blaslt_data d = {p.dz, weights_of(&c->in[1], shape.type), NULL, c->din[0].data, c->din[0].add};
     blaslt_multiply(c, &shape, &d, p.room);
 }
 
 static void weights_gradient(const call *c, const large_drop *drop) {
     places p = places_of(c, drop);
     blaslt_shape shape = shape_dw(c);
-    narrow_jobs j = {};
-    if (c->din[1].data) narrow_add(&j, &c->in[0], shape.type, p.x);
-    narrow_launch(c, j);
-    blaslt_data d = {p.dz, narrowed(&c->in[0], shape.type, p.x), NULL, c->din[1].data, c->din[1].add};
-    if (c->din[1].data) blaslt_multiply(c, &shape, &d, p.other_room);
+    if (c->din[1].data) {
+        blaslt_data d = {p.dz, narrow(c, p.x), NULL, c->din[1].data, c->din[1].add};
+        blaslt_multiply(c, &shape, &d, p.other_room);
+    }
     if (!c->din[2].data) return;
     unsigned blocks = (unsigned)((shape.m + ADD_ACROSS - 1) / ADD_ACROSS);
     int parts = (int)parts_of(sizes_of(c));
@@ -480,7 +507,6 @@ static void weights_gradient(const call *c, const large_drop *drop) {
 
 bool large_has(const call *c, large_stage s) {
     switch (s) {
-    case LARGE_NARROW: return !c->backward && c->reserve && weights_bytes(c);
     case LARGE_FORWARD: return !c->backward;
     case LARGE_SLOPE: return c->backward && (has_dz(c) || c->din[2].data);
     case LARGE_INPUT: return c->backward && c->din[0].data;
@@ -491,7 +517,6 @@ bool large_has(const call *c, large_stage s) {
 
 void large_launch(const call *c, large_stage s, const large_drop *d) {
     switch (s) {
-    case LARGE_NARROW: narrow(c, d); break;
     case LARGE_FORWARD: forward(c, d); break;
     case LARGE_SLOPE: slope(c, d); break;
     case LARGE_INPUT: input_gradient(c, d); break;
@@ -514,8 +539,9 @@ static void touch_operand(touched *t, const operand *o, bool written) {
     touch(t, o->data, (size_t)operand_count(o) * dtype_bytes(o->type), written);
 }
 
-static void touch_weights(touched *t, const call *c, const places &p, bool written) {
-    if (c->reserve) touch(t, p.w, weights_bytes(c), written);
+static void touch_weights(touched *t, const operand *o) {
+    touch_operand(t, o, false);
+    touch(t, o->low, (size_t)operand_count(o) * dtype_bytes(o->low_type), false);
 }
 
 int large_ranges(const call *c, large_stage s, const large_drop *d, range *to) {
@@ -524,10 +550,9 @@ int large_ranges(const call *c, large_stage s, const large_drop *d, range *to) {
     if (d->call && s == LARGE_FORWARD) touch_operand(&t, &d->call->out[0], true);
     if (d->call && s == LARGE_SLOPE) touch_operand(&t, &d->call->dout[0], false);
     if (d->call && (s == LARGE_FORWARD || s == LARGE_SLOPE)) touch(&t, d->call->step, sizeof(step), false);
-    if (s == LARGE_NARROW || s == LARGE_FORWARD || s == LARGE_INPUT) {
-        touch_operand(&t, &c->in[1], false);
-        touch_operand(&t, &c->in[2], false);
-        touch_weights(&t, c, p, s == LARGE_NARROW);
+    if (s == LARGE_FORWARD || s == LARGE_INPUT) {
+        touch_weights(&t, &c->in[1]);
+        touch_weights(&t, &c->in[2]);
     }
     if (s == LARGE_FORWARD || s == LARGE_WEIGHTS) touch_operand(&t, &c->in[0], false);
     if (s == LARGE_FORWARD) touch_operand(&t, &c->out[0], true);

@@ -1,12 +1,12 @@
 // Linear layers with large products: these go to cuBLASLt (cuda/blaslt.cuh) where it is there; whatever else the layer
 // does is done here.
 //
-// The library computes products of operands of one type, with a bias of the result's, so that fp32 weights are converted
-// once a step, x and dy where they are fp32. Its GELU is not ours (it takes tanh for erf), so GELU, tanh and sigmoid are a
+// The library computes products of operands of one type, with a bias of the result's: weights come from their 16-bit
+// copies, x and dy are converted where they are fp32. Its GELU is not ours (it takes tanh for erf), so GELU, tanh and sigmoid are a
 // pass of their own over the results; so is the slope, which sums the columns of dz for the bias on its way. Where dropout
 // follows GELU, these passes do it too.
-// A call is done in stages, each a group of its own (cuda/fuse.cuh): weights are converted beside what comes before the
-// layer, and the gradients of x and of the weights are computed side by side.
+// A call is done in stages, each a group of its own (cuda/fuse.cuh), so that the gradients of x and of the weights are
+// computed side by side.
 #ifndef TRADEWIND_CUDA_LARGE_CUH
 #define TRADEWIND_CUDA_LARGE_CUH
 
@@ -14,7 +14,6 @@
 #include "cuda/range.cuh"
 
 typedef enum {
-    LARGE_NARROW,  // forward, where backward will run: weights and bias to `reserve`
     LARGE_FORWARD, // y
     LARGE_SLOPE,   // dz, and the sums of its columns by parts
     LARGE_INPUT,   // the gradient of x
@@ -22,16 +21,15 @@ typedef enum {
     LARGE_STAGES
 } large_stage;
 
-enum { LARGE_RANGES = 10 };
+enum { LARGE_RANGES = 12 };
 
 // Whether a call of any operator, forward or backward, is computed here. Such a layer joins no row program, which would
 // read its weights once for every 16 or 32 rows.
 bool large_takes(const call *c);
 
-// Bytes that a linear call needs if it is, of reserve behind z; 0 where its sizes or types rule that out. Asked before
-// there is a queue, so that the plan is the same with the library and without it.
+// Bytes of scratch that a linear call needs if it is; 0 where its sizes or types rule that out. Asked before there is a
+// queue, so that the plan is the same with the library and without it.
 size_t large_scratch(const call *c);
-size_t large_reserve(const call *c);
 
 // A dropout that the passes of a call do too.
 struct large_drop {

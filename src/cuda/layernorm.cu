@@ -1,13 +1,18 @@
-// layernorm on the card: see ops/layernorm.c. A warp a row, whose values stay in registers; in backward a block takes a
-// part of the rows and sums its columns as it goes, and the parts are added in order. Rows that are no multiple of four
-// wide, or very wide, are read again for each use. A residual connection may be joined: see cuda/residual.cuh.
+// layernorm on the card: see ops/layernorm.c. Sixteen lanes a row, or a warp where rows are wider than 128, each with eight
+// neighbouring columns or several such runs; the row stays in registers, and the next one is on its way meanwhile. In
+// backward a block takes a part of the rows and sums its columns as it goes, and the parts are added in order. Rows that are
+// no multiple of eight wide, or very wide, are read again for each use. A residual connection may be joined: see
+// cuda/residual.cuh.
 #include "cuda/residual.cuh"
 
 extern "C" {
 #include "ops/ops.h"
 }
 
-enum { WARPS = 8, PARTS_MOST = 528, WIDE = 1024, ADD_ACROSS = 32, ADD_DOWN = 16 };
+enum { WARPS = 8, WIDE = 1024, ADD_ACROSS = 32, ADD_DOWN = 32 };
+
+// Blocks that a large card's 132 multiprocessors hold at once: three each, or four where nothing is joined forward.
+enum { HELD = 3, HELD_PLAIN = 4, PARTS_MOST = 132 * HELD, PLAIN_MOST = 132 * HELD_PLAIN };
 
 struct moments {
     float mean, scale;
@@ -19,127 +24,199 @@ struct norm_args {
     float *part; // [parts][2][C]
     int64_t rows;
     int C;
+    float share; // 1 / C
     float eps;
 };
 
-CUDA_FN float warp_sum(float v) {
-    for (int d = 16; d; d >>= 1) v += __shfl_xor_sync(0xFFFFFFFFu, v, d);
+// Kernels are compiled for LANES lanes a row with OCTETS runs of eight columns each, and for X, the type of x, its gradient
+// and all else along the residual connection, and Y, that of the layer's result and of what dropout changes: TYPE_ANY of
+// each is as the views say.
+
+template <int LANES> CUDA_FN float lanes_sum(float v) {
+#pragma unroll
+    for (int d = LANES / 2; d; d >>= 1) v += __shfl_xor_sync(0xFFFFFFFFu, v, d);
     return v;
 }
 
-// A lane's columns: quads lane, lane + 32, ...
-template <int QUADS> struct columns {
-    quad q[QUADS];
+// A lane's columns: octets lane, lane + LANES, ...
+template <int OCTETS> struct columns {
+    octet o[OCTETS];
 };
 
-CUDA_FN int column_of(int k) {
-    return (k * 32 + (int)threadIdx.x) * QUAD;
+template <int OCTETS> struct arriving {
+    octet_raw o[OCTETS];
+};
+
+template <int LANES> CUDA_FN int column_of(int k) {
+    return (k * LANES + (int)threadIdx.x % LANES) * OCTET;
 }
 
-template <int QUADS> CUDA_FN columns<QUADS> row_load(const view &from, int64_t at, int C) {
-    columns<QUADS> c;
+// A row from element `at` on, or 0 where it is not `inside`.
+template <int LANES, int OCTETS, int TYPE>
+CUDA_FN arriving<OCTETS> row_fetch(const view &from, int64_t at, bool inside, int C) {
+    arriving<OCTETS> c = {};
 #pragma unroll
-    for (int k = 0; k < QUADS; k++) c.q[k] = column_of(k) < C ? quad_load(from, at + column_of(k)) : quad{};
+    for (int k = 0; k < OCTETS; k++)
+        if (inside && column_of<LANES>(k) < C) c.o[k] = octet_fetch<TYPE>(from, at + column_of<LANES>(k));
     return c;
 }
 
+template <int OCTETS, int TYPE> CUDA_FN columns<OCTETS> row_of(const view &from, const arriving<OCTETS> &a) {
+    columns<OCTETS> c;
+#pragma unroll
+    for (int k = 0; k < OCTETS; k++) c.o[k] = octet_of<TYPE>(from, a.o[k]);
+    return c;
+}
+
+template <int LANES, int OCTETS> CUDA_FN columns<OCTETS> row_load(const view &from, int C) {
+    return row_of<OCTETS, TYPE_ANY>(from, row_fetch<LANES, OCTETS, TYPE_ANY>(from, 0, true, C));
+}
+
 // Values become those minus their mean; returns 1 / sqrt(variance + eps). The row's first value is taken off before.
-template <int QUADS> CUDA_FN float centre(columns<QUADS> *x, int C, float eps) {
-    float first = __shfl_sync(0xFFFFFFFFu, x->q[0].v[0], 0), sum = 0, square = 0;
+template <int LANES, int OCTETS> CUDA_FN float centre(columns<OCTETS> *x, const norm_args &a) {
+    float first = __shfl_sync(0xFFFFFFFFu, x->o[0].v[0], 0, LANES), sum = 0, square = 0;
 #pragma unroll
-    for (int i = 0; i < QUADS * QUAD; i++)
-        if (column_of(i / QUAD) < C) sum += x->q[i / QUAD].v[i % QUAD] -= first;
-    float mean = warp_sum(sum) / (float)C;
+    for (int i = 0; i < OCTETS * OCTET; i++)
+        if (column_of<LANES>(i / OCTET) < a.C) sum += x->o[i / OCTET].v[i % OCTET] -= first;
+    float mean = lanes_sum<LANES>(sum) * a.share;
 #pragma unroll
-    for (int i = 0; i < QUADS * QUAD; i++)
-        if (column_of(i / QUAD) < C) {
-            float d = x->q[i / QUAD].v[i % QUAD] -= mean;
+    for (int i = 0; i < OCTETS * OCTET; i++)
+        if (column_of<LANES>(i / OCTET) < a.C) {
+            float d = x->o[i / OCTET].v[i % OCTET] -= mean;
             square += d * d;
         }
-    return 1.0f / sqrtf(warp_sum(square) / (float)C + eps);
+    return 1.0f / sqrtf(lanes_sum<LANES>(square) * a.share + a.eps);
 }
 
 // JOINED: x is the result of the residual connection.
-template <int QUADS, bool JOINED>
-static __global__ void __launch_bounds__(WARPS * 32)
+template <int LANES, int OCTETS, int X, int Y, bool JOINED>
+static __global__ void __launch_bounds__(WARPS * 32, OCTETS > 1 ? 1 : JOINED ? HELD : HELD_PLAIN)
     forward_kernel(const __grid_constant__ norm_args a, const __grid_constant__ residual_args j) {
     cuda_begin();
-    columns<QUADS> gain = row_load<QUADS>(a.gain, 0, a.C), bias = row_load<QUADS>(a.bias, 0, a.C);
+    const int each = 32 / LANES; // rows of a warp
+    const bool ahead = OCTETS == 1;
+    const view &from = JOINED ? j.x : a.x;
+    columns<OCTETS> gain = row_load<LANES, OCTETS>(a.gain, a.C), bias = row_load<LANES, OCTETS>(a.bias, a.C);
     step s = JOINED ? drop_step(j.drop) : step{};
-    for (int64_t r = (int64_t)blockIdx.x * WARPS + threadIdx.y; r < a.rows; r += (int64_t)gridDim.x * WARPS) {
-        columns<QUADS> x = row_load<QUADS>(JOINED ? j.x : a.x, r * a.C, a.C);
+    int64_t apart = (int64_t)gridDim.x * WARPS * each;
+    int64_t r = ((int64_t)blockIdx.x * WARPS + threadIdx.y) * each + threadIdx.x / LANES;
+    arriving<OCTETS> next = {}, next_y = {};
+    if (ahead) next = row_fetch<LANES, OCTETS, X>(from, r * a.C, r < a.rows, a.C);
+    if (ahead && JOINED) next_y = row_fetch<LANES, OCTETS, Y>(j.y, r * a.C, r < a.rows, a.C);
+    for (; r - threadIdx.x / LANES < a.rows; r += apart) {
+        if (!ahead) next = row_fetch<LANES, OCTETS, X>(from, r * a.C, r < a.rows, a.C);
+        if (!ahead && JOINED) next_y = row_fetch<LANES, OCTETS, Y>(j.y, r * a.C, r < a.rows, a.C);
+        columns<OCTETS> x = row_of<OCTETS, X>(from, next), y = row_of<OCTETS, Y>(j.y, next_y);
+        if (ahead) next = row_fetch<LANES, OCTETS, X>(from, (r + apart) * a.C, r + apart < a.rows, a.C);
+        if (ahead && JOINED) next_y = row_fetch<LANES, OCTETS, Y>(j.y, (r + apart) * a.C, r + apart < a.rows, a.C);
 #pragma unroll
-        for (int k = 0; JOINED && k < QUADS; k++)
-            if (column_of(k) < a.C) x.q[k] = residual_forward(j, s, (r * a.C + column_of(k)) / QUAD, x.q[k]);
-        float scale = centre<QUADS>(&x, a.C, a.eps);
+        for (int k = 0; JOINED && k < OCTETS; k++)
+            if (r < a.rows && column_of<LANES>(k) < a.C)
+                x.o[k] = residual_forward<X, Y>(j, s, r * a.C + column_of<LANES>(k), x.o[k], y.o[k]);
+        float scale = centre<LANES, OCTETS>(&x, a);
 #pragma unroll
-        for (int k = 0; k < QUADS; k++) {
+        for (int k = 0; k < OCTETS; k++) {
 #pragma unroll
-            for (int e = 0; e < QUAD; e++) x.q[k].v[e] = x.q[k].v[e] * scale * gain.q[k].v[e] + bias.q[k].v[e];
-            if (column_of(k) < a.C) quad_store(a.y, r * a.C + column_of(k), x.q[k]);
+            for (int e = 0; e < OCTET; e++) x.o[k].v[e] = x.o[k].v[e] * scale * gain.o[k].v[e] + bias.o[k].v[e];
+            if (r < a.rows && column_of<LANES>(k) < a.C) octet_store<Y>(a.y, r * a.C + column_of<LANES>(k), x.o[k]);
         }
     }
 }
 
-// The warps' sums of the block's columns, in the order of warps.
-template <int QUADS> CUDA_FN void add_warps(const columns<QUADS> &sum, float (*room)[QUADS * 32 * QUAD], float *to, int C) {
+// The sums of the block's columns, in the order of its rows' lanes.
+template <int LANES, int OCTETS>
+CUDA_FN void add_warps(const columns<OCTETS> &sum, float (*room)[OCTETS * LANES * OCTET], float *to, int C) {
+    const int each = 32 / LANES;
     __syncthreads();
 #pragma unroll
-    for (int i = 0; i < QUADS * QUAD; i++) room[threadIdx.y][column_of(i / QUAD) + i % QUAD] = sum.q[i / QUAD].v[i % QUAD];
+    for (int k = 0; k < OCTETS; k++)
+#pragma unroll
+        for (int e = 0; e < OCTET; e += 4)
+            *(float4 *)&room[threadIdx.y * each + threadIdx.x / LANES][column_of<LANES>(k) + e] =
+                float4{sum.o[k].v[e], sum.o[k].v[e + 1], sum.o[k].v[e + 2], sum.o[k].v[e + 3]};
     __syncthreads();
     for (int i = threadIdx.y * 32 + threadIdx.x; i < C; i += WARPS * 32) {
         float total = 0;
 #pragma unroll
-        for (int w = 0; w < WARPS; w++) total += room[w][i];
+        for (int w = 0; w < WARPS * each; w++) total += room[w][i];
         to[i] = total;
     }
 }
 
-// JOINED: dx goes on into the residual connection; where nobody else reads it, it is not written.
-template <int QUADS, bool JOINED>
-static __global__ void __launch_bounds__(WARPS * 32)
+// dy becomes dx, and x the normalised row; both go into the sums of columns.
+template <int LANES, int OCTETS>
+CUDA_FN void row_backward(columns<OCTETS> *x, columns<OCTETS> *dy, float scale, const float *gain,
+    columns<OCTETS> *dgain, columns<OCTETS> *dbias, float share) {
+    float sum = 0, dot = 0;
+#pragma unroll
+    for (int i = 0; i < OCTETS * OCTET; i++) {
+        float *xhat = &x->o[i / OCTET].v[i % OCTET], *d = &dy->o[i / OCTET].v[i % OCTET];
+        *xhat *= scale;
+        dgain->o[i / OCTET].v[i % OCTET] += *d * *xhat;
+        dbias->o[i / OCTET].v[i % OCTET] += *d;
+        *d *= gain[column_of<LANES>(i / OCTET) + i % OCTET];
+        sum += *d;
+        dot += *d * *xhat;
+    }
+    sum = lanes_sum<LANES>(sum) * share;
+    dot = lanes_sum<LANES>(dot) * share;
+#pragma unroll
+    for (int i = 0; i < OCTETS * OCTET; i++) {
+        float *d = &dy->o[i / OCTET].v[i % OCTET];
+        *d = scale * (*d - (sum + x->o[i / OCTET].v[i % OCTET] * dot));
+    }
+}
+
+// JOINED: dx goes on into the residual connection; where nobody else reads it, it is not written. The next row's x and dy
+// are on their way while this one is done, and what its dx is added to while its sums are taken; very wide rows leave no
+// registers for either.
+template <int LANES, int OCTETS, int X, int Y, bool JOINED>
+static __global__ void __launch_bounds__(WARPS * 32, OCTETS > 1 ? 1 : HELD)
     backward_kernel(const __grid_constant__ norm_args a, const __grid_constant__ residual_args j) {
     cuda_begin();
+    const int each = 32 / LANES, apart = WARPS * each;
+    const bool ahead = OCTETS == 1;
+    __shared__ __align__(16) float room[WARPS * each][OCTETS * LANES * OCTET], gain[OCTETS * LANES * OCTET];
     step s = JOINED ? drop_step(j.drop) : step{};
-    __shared__ float room[WARPS][QUADS * 32 * QUAD];
-    columns<QUADS> gain = row_load<QUADS>(a.gain, 0, a.C), dgain = {}, dbias = {};
-    int64_t end = a.rows * (blockIdx.x + 1) / gridDim.x;
-    for (int64_t r = a.rows * blockIdx.x / gridDim.x + threadIdx.y; r < end; r += WARPS) {
-        columns<QUADS> x = row_load<QUADS>(a.x, r * a.C, a.C), dy = row_load<QUADS>(a.y, r * a.C, a.C);
-        float scale = centre<QUADS>(&x, a.C, a.eps), sum = 0, dot = 0;
+    for (int i = threadIdx.y * 32 + threadIdx.x; i < OCTETS * LANES * OCTET; i += WARPS * 32)
+        gain[i] = i < a.C ? view_load(a.gain, i) : 0.0f;
+    __syncthreads();
+    columns<OCTETS> dgain = {}, dbias = {};
+    int64_t first = a.rows * blockIdx.x / gridDim.x;
+    int end = (int)(a.rows * (blockIdx.x + 1) / gridDim.x - first), r = threadIdx.y * each + threadIdx.x / LANES;
+    int64_t at = (first + r) * a.C; // of row r
+    arriving<OCTETS> next_x = {}, next_dy = {}, was = {};
+    if (ahead) next_x = row_fetch<LANES, OCTETS, X>(a.x, at, r < end, a.C);
+    if (ahead) next_dy = row_fetch<LANES, OCTETS, Y>(a.y, at, r < end, a.C);
+    for (; r - (int)threadIdx.x / LANES < end; r += apart, at += apart * a.C) {
+        if (!ahead) next_x = row_fetch<LANES, OCTETS, X>(a.x, at, r < end, a.C);
+        if (!ahead) next_dy = row_fetch<LANES, OCTETS, Y>(a.y, at, r < end, a.C);
+        if (ahead) was = row_fetch<LANES, OCTETS, X>(a.dx, at, a.dx.add && r < end, a.C);
+        columns<OCTETS> x = row_of<OCTETS, X>(a.x, next_x), dy = row_of<OCTETS, Y>(a.y, next_dy);
+        if (ahead) next_x = row_fetch<LANES, OCTETS, X>(a.x, at + apart * a.C, r + apart < end, a.C);
+        if (ahead) next_dy = row_fetch<LANES, OCTETS, Y>(a.y, at + apart * a.C, r + apart < end, a.C);
+        float scale = centre<LANES, OCTETS>(&x, a);
+        row_backward<LANES, OCTETS>(&x, &dy, r < end ? scale : 0.0f, gain, &dgain, &dbias, a.share);
 #pragma unroll
-        for (int i = 0; i < QUADS * QUAD; i++) {
-            float *xhat = &x.q[i / QUAD].v[i % QUAD], *d = &dy.q[i / QUAD].v[i % QUAD];
-            *xhat *= scale;
-            dgain.q[i / QUAD].v[i % QUAD] += *d * *xhat;
-            dbias.q[i / QUAD].v[i % QUAD] += *d;
-            *d *= gain.q[i / QUAD].v[i % QUAD];
-            sum += *d;
-            dot += *d * *xhat;
-        }
-        sum = warp_sum(sum) / (float)a.C;
-        dot = warp_sum(dot) / (float)a.C;
-#pragma unroll
-        for (int k = 0; k < QUADS; k++) {
-#pragma unroll
-            for (int e = 0; e < QUAD; e++) dy.q[k].v[e] = scale * (dy.q[k].v[e] - (sum + x.q[k].v[e] * dot));
-            int64_t at = r * a.C + column_of(k);
-            if (column_of(k) >= a.C) continue;
-            if (JOINED) {
-                if (a.dx.add) dy.q[k] = quad_add(dy.q[k], quad_load(a.dx, at));
-                dy.q[k] = quad_rounded(a.dx.type, dy.q[k]);
-                if (!j.alone) quad_store(a.dx, at, dy.q[k]);
-                residual_backward(j, s, at / QUAD, dy.q[k]);
-            } else if (a.dx.data) {
-                quad_put(a.dx, at, dy.q[k]);
-            }
+        for (int k = 0; k < OCTETS; k++) {
+            int64_t to = at + column_of<LANES>(k);
+            if (r >= end || column_of<LANES>(k) >= a.C) continue;
+            if (!ahead && a.dx.add) was.o[k] = octet_fetch<X>(a.dx, to);
+            if (a.dx.add) dy.o[k] = octet_add(dy.o[k], octet_of<X>(a.dx, was.o[k]));
+            if (JOINED) dy.o[k] = octet_rounded<X>(a.dx, dy.o[k]);
+            if (JOINED ? !j.alone : a.dx.data != NULL) octet_store<X>(a.dx, to, dy.o[k]);
+            if (JOINED) residual_backward<X, Y>(j, s, to, dy.o[k]);
         }
     }
-    add_warps<QUADS>(dgain, room, a.part + (int64_t)blockIdx.x * 2 * a.C, a.C);
-    add_warps<QUADS>(dbias, room, a.part + ((int64_t)blockIdx.x * 2 + 1) * a.C, a.C);
+    add_warps<LANES, OCTETS>(dgain, room, a.part + (int64_t)blockIdx.x * 2 * a.C, a.C);
+    add_warps<LANES, OCTETS>(dbias, room, a.part + ((int64_t)blockIdx.x * 2 + 1) * a.C, a.C);
 }
 
 // Rows of any width
+
+CUDA_FN float warp_sum(float v) {
+    return lanes_sum<32>(v);
+}
 
 CUDA_FN moments moments_of(const view &x, int64_t at, int C, float eps) {
     float x0 = view_load(x, at), sum = 0, square = 0;
@@ -224,12 +301,13 @@ static norm_args args_of(const call *c) {
     a.bias = view_of(&c->in[2]);
     a.rows = operand_rows(&c->in[0]);
     a.C = (int)operand_width(&c->in[0]);
+    a.share = 1.0f / (float)a.C;
     a.eps = ((const layernorm_attr *)c->attr)->eps;
     return a;
 }
 
-static bool is_quads(const norm_args &a) {
-    return a.C % QUAD == 0 && a.C <= WIDE;
+static bool is_octets(const norm_args &a) {
+    return a.C % OCTET == 0 && a.C <= WIDE && a.x.type <= DTYPE_BF16;
 }
 
 // By sizes alone.
@@ -242,40 +320,75 @@ static unsigned blocks_of(const norm_args &a) {
     return (unsigned)((a.rows + WARPS - 1) / WARPS);
 }
 
-#define LAUNCH_WIDTHS(c, kernel, joined, blocks, a, j)                                                                 \
-    do {                                                                                                               \
-        if ((a).C <= WIDE / 8)                                                                                         \
-            LAUNCH_EARLY(c, (kernel<1, joined>), blocks, dim3(32, WARPS), 0, a, j);                                    \
-        else if ((a).C <= WIDE / 4)                                                                                    \
-            LAUNCH_EARLY(c, (kernel<2, joined>), blocks, dim3(32, WARPS), 0, a, j);                                    \
-        else if ((a).C <= WIDE / 2)                                                                                    \
-            LAUNCH_EARLY(c, (kernel<4, joined>), blocks, dim3(32, WARPS), 0, a, j);                                    \
-        else                                                                                                           \
-            LAUNCH_EARLY(c, (kernel<8, joined>), blocks, dim3(32, WARPS), 0, a, j);                                    \
-    } while (0)
+static unsigned forward_blocks(const norm_args &a, int each, bool joined) {
+    int64_t blocks = (a.rows + WARPS * each - 1) / (WARPS * each), most = joined ? PARTS_MOST : PLAIN_MOST;
+    return (unsigned)(blocks < most ? blocks : most);
+}
 
-static unsigned forward_blocks(const norm_args &a) {
-    unsigned rows = blocks_of(a), most = 4 * PARTS_MOST;
-    return rows < most ? rows : most;
+// j: a residual connection that is joined, or NULL.
+template <int LANES, int OCTETS, int X, int Y>
+static void launch_typed(const call *c, const norm_args &a, const residual_args *j) {
+    residual_args joined = j ? *j : residual_args{};
+    unsigned blocks = c->backward ? (unsigned)parts_of(a) : forward_blocks(a, 32 / LANES, j != NULL);
+    dim3 threads(32, WARPS);
+    if (c->backward && j) {
+        LAUNCH_EARLY(c, (backward_kernel<LANES, OCTETS, X, Y, true>), blocks, threads, 0, a, joined);
+    } else if (c->backward) {
+        LAUNCH_EARLY(c, (backward_kernel<LANES, OCTETS, X, Y, false>), blocks, threads, 0, a, joined);
+    } else if (j) {
+        LAUNCH_EARLY(c, (forward_kernel<LANES, OCTETS, X, Y, true>), blocks, threads, 0, a, joined);
+    } else {
+        LAUNCH_EARLY(c, (forward_kernel<LANES, OCTETS, X, Y, false>), blocks, threads, 0, a, joined);
+    }
+}
+
+// Whether all tensors of a launch have the types that a kernel is compiled for.
+static bool are_types(const norm_args &a, const residual_args *j, int x, int y) {
+    return a.x.type == x && a.y.type == y && (!a.dx.data || a.dx.type == x) && (!j || residual_types(j, x, y));
+}
+
+template <int LANES> static void launch_narrow(const call *c, const norm_args &a, const residual_args *j) {
+    if (are_types(a, j, DTYPE_F32, DTYPE_BF16)) {
+        launch_typed<LANES, 1, DTYPE_F32, DTYPE_BF16>(c, a, j);
+    } else if (are_types(a, j, DTYPE_F32, DTYPE_F16)) {
+        launch_typed<LANES, 1, DTYPE_F32, DTYPE_F16>(c, a, j);
+    } else if (are_types(a, j, DTYPE_F32, DTYPE_F32)) {
+        launch_typed<LANES, 1, DTYPE_F32, DTYPE_F32>(c, a, j);
+    } else {
+        launch_typed<LANES, 1, TYPE_ANY, TYPE_ANY>(c, a, j);
+    }
+}
+
+static void launch_octets(const call *c, const norm_args &a, const residual_args *j) {
+    if (a.C <= WIDE / 8) {
+        launch_narrow<16>(c, a, j);
+    } else if (a.C <= WIDE / 4) {
+        launch_narrow<32>(c, a, j);
+    } else if (a.C <= WIDE / 2) {
+        launch_typed<32, 2, TYPE_ANY, TYPE_ANY>(c, a, j);
+    } else {
+        launch_typed<32, 4, TYPE_ANY, TYPE_ANY>(c, a, j);
+    }
 }
 
 static void forward(const call *c) {
     norm_args a = args_of(c);
     a.y = view_of(&c->out[0]);
-    if (is_quads(a))
-        LAUNCH_WIDTHS(c, forward_kernel, false, forward_blocks(a), a, residual_args{});
+    if (is_octets(a))
+        launch_octets(c, a, NULL);
     else
         LAUNCH_EARLY(c, forward_any, blocks_of(a), dim3(32, WARPS), 0, a);
 }
 
 static size_t moments_bytes(const norm_args &a) {
-    return is_quads(a) ? 0 : ((size_t)a.rows * sizeof(moments) + 63) / 64 * 64;
+    return is_octets(a) ? 0 : ((size_t)a.rows * sizeof(moments) + 63) / 64 * 64;
 }
 
 static norm_args backward_args(const call *c) {
     norm_args a = args_of(c);
     a.y = view_of(&c->dout[0]);
     a.dx = view_of(&c->din[0]);
+    if (!a.dx.data) a.dx.add = false;
     a.part = (float *)((char *)c->scratch + moments_bytes(a));
     return a;
 }
@@ -289,8 +402,8 @@ static void backward(const call *c) {
     norm_args a = backward_args(c);
     moments *kept = (moments *)c->scratch;
     unsigned parts = (unsigned)parts_of(a);
-    if (is_quads(a)) {
-        LAUNCH_WIDTHS(c, backward_kernel, false, parts, a, residual_args{});
+    if (is_octets(a)) {
+        launch_octets(c, a, NULL);
     } else {
         LAUNCH_EARLY(c, backward_any, blocks_of(a), dim3(32, WARPS), 0, a, kept);
         LAUNCH_EARLY(c, columns_any, dim3(blocks_for(a.C, 64), parts), 64, 0, a, kept);
@@ -299,18 +412,14 @@ static void backward(const call *c) {
 }
 
 bool layernorm_joins(const call *c) {
-    return c->op == OP_layernorm && is_quads(args_of(c)) && (!c->backward || c->din[0].data);
+    return c->op == OP_layernorm && is_octets(args_of(c)) && (!c->backward || c->din[0].data);
 }
 
 void layernorm_launch_joined(const call *c, const residual_args *j) {
     norm_args a = c->backward ? backward_args(c) : args_of(c);
-    if (c->backward) {
-        LAUNCH_WIDTHS(c, backward_kernel, true, (unsigned)parts_of(a), a, *j);
-        add_parts(c, a);
-    } else {
-        a.y = view_of(&c->out[0]);
-        LAUNCH_WIDTHS(c, forward_kernel, true, forward_blocks(a), a, *j);
-    }
+    if (!c->backward) a.y = view_of(&c->out[0]);
+    launch_octets(c, a, j);
+    if (c->backward) add_parts(c, a);
 }
 
 static size_t scratch(const call *c) {

@@ -1,8 +1,10 @@
 // linear on the card: see ops/linear.c. Products on the tensor cores (cuda/gemm.cuh), bias and activation in the epilogue;
-// backward takes the slope of the activation first. The weights' gradients are in cuda/weights.cu. Layers with large
-// products are in cuda/large.cu, where cuBLASLt is there; these plan their memory here.
+// backward takes the slope of the activation first. Layers of few inputs over many rows are in cuda/thin.cuh, the weights'
+// gradients in cuda/weights.cu. Layers with large products are in cuda/large.cu, where cuBLASLt is there; these plan their
+// memory here.
 #include "cuda/gemm.cuh"
 #include "cuda/large.cuh"
+#include "cuda/thin.cuh"
 #include "cuda/weights.cuh"
 
 struct sizes {
@@ -23,6 +25,10 @@ static view z_of(const call *c) {
 
 static void forward(const call *c) {
     sizes s = sizes_of(c);
+    if (thin_takes(c)) {
+        thin_launch(c, z_of(c).data);
+        return;
+    }
     gemm_args g = {{view_of(&c->in[0]), s.I, 1, false}, {view_of(&c->in[1]), s.I, 1, false}, s.rows, s.O, s.I, 1};
     gemm_finish f = {view_of(&c->out[0]), view_of(&c->in[2]), z_of(c).data, s.act};
     gemm_product(c, s.math, g, f, (float *)c->scratch);
@@ -66,7 +72,7 @@ static size_t scratch(const call *c) {
 static size_t reserve(const call *c) {
     bool kept = ((const linear_attr *)c->attr)->act == ACT_GELU;
     size_t z = kept ? (size_t)operand_count(&c->out[0]) * dtype_bytes(c->out[0].type) : 0;
-    return (z + 63) / 64 * 64 + large_reserve(c);
+    return (z + 63) / 64 * 64;
 }
 
 extern "C" const kernel cuda_linear = {forward, backward, scratch, reserve};

@@ -1,5 +1,5 @@
 // What the losses share on the card: rows in fixed pieces, one block a piece, and the pieces added in order by
-// one warp of a second launch (cuda/rows_launch.cu has that of row programs). See ops/loss.h.
+// one block of a second launch (cuda/rows_launch.cu has that of row programs). See ops/loss.h.
 #ifndef TRADEWIND_CUDA_LOSS_CUH
 #define TRADEWIND_CUDA_LOSS_CUH
 
@@ -43,17 +43,25 @@ CUDA_FN void loss_warp_piece(loss_sums mine, loss_sums *parts) {
     if (threadIdx.x % 32 == 0) parts[blockIdx.x] = loss_sums{(double)sum, (double)norm};
 }
 
-// The pieces' sums into `out`, by one warp, each lane of which gets them.
+// The pieces' sums into `out`, by one block, each thread of which gets them.
 CUDA_FN loss_sums loss_total(const loss_sums *parts, int pieces, float *out) {
+    __shared__ loss_sums room[32];
     loss_sums s = {0, 0};
 #pragma unroll 4
-    for (int i = threadIdx.x; i < pieces; i += 32) {
+    for (int i = threadIdx.x; i < pieces; i += blockDim.x) {
         s.sum += __ldcg(&parts[i].sum);
         s.norm += __ldcg(&parts[i].norm);
     }
     for (int d = 16; d; d >>= 1) {
         s.sum += __shfl_xor_sync(0xFFFFFFFFu, s.sum, d);
         s.norm += __shfl_xor_sync(0xFFFFFFFFu, s.norm, d);
+    }
+    if (blockDim.x > 32) {
+        __syncthreads(); // all have read what another loss left
+        if (threadIdx.x % 32 == 0) room[threadIdx.x / 32] = s;
+        __syncthreads();
+        s = loss_sums{0, 0};
+        for (int w = 0; w < (int)blockDim.x / 32; w++) s.sum += room[w].sum, s.norm += room[w].norm;
     }
     if (threadIdx.x == 0) {
         out[0] = (float)s.sum;

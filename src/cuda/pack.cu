@@ -22,17 +22,17 @@ template <int MATH> CUDA_FN void put_terms(uint32_t *to, const float v[4]) {
 
 CUDA_FN float weight_at(const rows_pack &p, int k, int n) {
     if (k >= p.K || n >= p.N) return 0;
-    return __ldcg(p.weights + (p.back ? (int64_t)k * p.N + n : (int64_t)n * p.K + k)); // written while we were waiting
+    return __ldcg(p.weights + (p.back ? k * p.N + n : n * p.K + k)); // written while we were waiting
 }
 
-// A lane's share of a run: `at` counts lanes, then runs, then groups.
-template <int MATH, int NJ> CUDA_FN void pack_share(const rows_pack &p, char *to, int64_t at) {
+// A lane's share of a run: `at` counts lanes, then runs, then groups. Weights that a program reads are few: all counts
+// are ints.
+template <int MATH, int NJ> CUDA_FN void pack_share(const rows_pack &p, char *to, int at) {
     const int WORDS = NJ * (math_type<MATH>::K == 16 ? 2 : 4);
-    int runs = (p.K + ROWS_TERMS - 1) / ROWS_TERMS, lane = (int)(at % 32), run = (int)(at / 32 % runs);
-    int64_t group = at / 32 / runs;
+    int runs = (p.K + ROWS_TERMS - 1) / ROWS_TERMS, lane = at % 32, group = at / 32 / runs, run = at / 32 - group * runs;
     if (group * 8 * NJ >= p.N) return;
     bool pairs = math_type<MATH>::K == 16;
-    int k = run * ROWS_TERMS + lane % 4 * (pairs ? 2 : 4), n = (int)group * 8 * NJ + lane / 4 * NJ;
+    int k = run * ROWS_TERMS + lane % 4 * (pairs ? 2 : 4), n = group * 8 * NJ + lane / 4 * NJ;
     float v[NJ][4];
 #pragma unroll
     for (int i = 0; i < NJ * 4; i++) {
@@ -51,23 +51,20 @@ template <int MATH, int NJ> CUDA_FN void pack_share(const rows_pack &p, char *to
     }
 }
 
-// A column's bias behind the weights, zeros past the edge.
-CUDA_FN void pack_bias(const rows_pack &p, char *to, size_t weights, int64_t at, int columns) {
-    if (!p.bias || at >= (p.N + columns - 1) / columns * columns) return;
-    ((float *)(to + p.offset + weights))[at] = at < p.N ? __ldcg(p.bias + at) : 0.0f;
-}
-
 template <int MATH> static __global__ void __launch_bounds__(THREADS) pack_kernel(const __grid_constant__ pack_args a) {
-    cuda_begin();
     int n = 0;
     while (n + 1 < a.count && (int)blockIdx.x >= a.first[n + 1]) n++;
-    int64_t at = (int64_t)(blockIdx.x - a.first[n]) * THREADS + threadIdx.x;
-    if (a.pack[n].wide) {
-        pack_share<MATH, ROWS_WIDE>(a.pack[n], a.to, at);
+    int at = ((int)blockIdx.x - a.first[n]) * THREADS + (int)threadIdx.x;
+    const rows_pack p = a.pack[n]; // constant, like all that comes before: it need not wait for anything
+    int columns = rows_columns(&p), biases = p.bias ? (p.N + columns - 1) / columns * columns : 0;
+    cuda_begin();
+    float bias = p.bias && at < p.N ? __ldcg(p.bias + at) : 0.0f;
+    if (p.wide) {
+        pack_share<MATH, ROWS_WIDE>(p, a.to, at);
     } else {
-        pack_share<MATH, 1>(a.pack[n], a.to, at);
+        pack_share<MATH, 1>(p, a.to, at);
     }
-    pack_bias(a.pack[n], a.to, a.weights[n], at, rows_columns(&a.pack[n]));
+    if (at < biases) ((float *)(a.to + p.offset + a.weights[n]))[at] = bias; // behind the weights, zeros past the edge
 }
 
 static int64_t shares(const rows_pack *p) {

@@ -58,12 +58,6 @@ CUDA_FN float rounded(int type, float v) {
     return type == DTYPE_F16 ? __half2float(__float2half(v)) : v;
 }
 
-CUDA_FN quad quad_rounded(int type, quad x) {
-#pragma unroll
-    for (int e = 0; e < QUAD; e++) x.v[e] = rounded(type, x.v[e]);
-    return x;
-}
-
 CUDA_FN quad quad_add(quad x, const quad &y) {
 #pragma unroll
     for (int e = 0; e < QUAD; e++) x.v[e] += y.v[e];
@@ -74,19 +68,6 @@ CUDA_FN quad quad_times(quad x, float by) {
 #pragma unroll
     for (int e = 0; e < QUAD; e++) x.v[e] *= by;
     return x;
-}
-
-// For kernels that do four elements at a time, or one where a width is no multiple of four: a part of a tensor.
-template <int WIDTH> CUDA_FN quad part_load(const view &from, int64_t i) {
-    return WIDTH == QUAD ? quad_load(from, i) : quad{{view_load(from, i), 0, 0, 0}};
-}
-
-template <int WIDTH> CUDA_FN void part_put(const view &to, int64_t i, const quad &q) {
-    if (WIDTH == QUAD) {
-        quad_put(to, i, q);
-    } else {
-        view_put(to, i, q.v[0]);
-    }
 }
 
 #endif

@@ -42,7 +42,7 @@ static bool match_pair(const call *calls, int count, residual_args *a) {
     a->drop = drop_args_of(&calls[a->backward ? 1 : 0]);
     a->a = k->a;
     a->b = k->b;
-    if (a->drop.n % QUAD) return false;
+    if (a->drop.n % OCTET || !a->drop.small) return false;
     const operand *between = a->backward ? &calls[0].din[1] : &calls[0].out[0];
     if (life_over(between, a->backward, calls + 2, count - 2)) a->between.data = NULL;
     return true;
@@ -78,32 +78,71 @@ static bool match_norm_backward(const call *calls, int count, residual_args *a) 
     return true;
 }
 
+// A mean over time behind the pair, of what nobody else reads; and one before it, backward. Blocks write what others may
+// not have read yet, so nothing that is written shares memory with what is read.
+
+static bool match_mean(const call *calls, int count, const residual_args *a) {
+    const call *drop = &calls[0], *sum = &calls[1], *mean = &calls[2];
+    if (count < 3 || !mean_time_joins(mean) || mean->backward || mean->in[0].data != sum->out[0].data) return false;
+    if (a->between.data || !life_over(&sum->out[0], false, calls + 3, count - 3)) return false;
+    return !life_meet(&mean->out[0], &drop->in[0]) && !life_meet(&mean->out[0], &sum->in[0]);
+}
+
+static bool is_clear(const operand *written, const call *mean) {
+    return !life_meet(written, &mean->dout[0]) && !life_meet(written, &mean->in[1]);
+}
+
+static bool match_mean_backward(const call *calls, int count, residual_args *a) {
+    const call *mean = &calls[0], *sum = &calls[1], *drop = &calls[2];
+    if (count < 3 || !mean_time_joins(mean) || !mean->backward) return false;
+    if (!match_pair(calls + 1, count - 1, a) || !a->backward || sum->dout[0].data != mean->din[0].data) return false;
+    if (a->between.data || !life_over(&mean->din[0], true, calls + 3, count - 3)) return false;
+    return is_clear(&sum->din[0], mean) && is_clear(&drop->din[0], mean);
+}
+
 int residual_match(const call *calls, int count, residual_args *a) {
     if (match_norm_backward(calls, count, a)) return 3;
+    if (match_mean_backward(calls, count, a)) {
+        a->mean = &calls[0];
+        return 3;
+    }
     if (!match_pair(calls, count, a)) return 0;
-    if (a->backward || !match_norm(calls, count, a)) return 2;
-    a->norm = &calls[2];
-    return 3;
+    if (!a->backward && match_norm(calls, count, a)) {
+        a->norm = &calls[2];
+    } else if (!a->backward && match_mean(calls, count, a)) {
+        a->mean = &calls[2];
+    }
+    return a->norm || a->mean ? 3 : 2;
 }
 
 // Launches
 
+static __host__ __device__ inline int64_t octets_of(const residual_args &a) {
+    return a.drop.rows * (a.drop.n / OCTET);
+}
+
 static __global__ void forward_kernel(const __grid_constant__ residual_args a) {
     cuda_begin();
     step s = drop_step(a.drop);
-    FOR_EACH(k, a.drop.rows * a.drop.quads) residual_forward(a, s, k, quad_load(a.x, k * QUAD));
+    FOR_EACH(k, octets_of(a)) {
+        octet x = octet_load<TYPE_ANY>(a.x, k * OCTET), y = octet_load<TYPE_ANY>(a.y, k * OCTET);
+        residual_forward<TYPE_ANY, TYPE_ANY>(a, s, k * OCTET, x, y);
+    }
 }
 
 static __global__ void backward_kernel(const __grid_constant__ residual_args a) {
     cuda_begin();
     step s = drop_step(a.drop);
-    FOR_EACH(k, a.drop.rows * a.drop.quads) residual_backward(a, s, k, quad_load(a.z, k * QUAD));
+    FOR_EACH(k, octets_of(a))
+    residual_backward<TYPE_ANY, TYPE_ANY>(a, s, k * OCTET, octet_load<TYPE_ANY>(a.z, k * OCTET));
 }
 
 void residual_launch(const call *c, const residual_args *a) {
-    unsigned blocks = blocks_for(a->drop.rows * a->drop.quads, 256);
+    unsigned blocks = blocks_for(octets_of(*a), 256);
     if (a->norm) {
         layernorm_launch_joined(a->norm, a);
+    } else if (a->mean) {
+        mean_time_launch_joined(a->mean, a);
     } else if (a->backward) {
         LAUNCH_EARLY(c, backward_kernel, blocks, 256, 0, *a);
     } else {

@@ -320,7 +320,7 @@ static bool add_dropout(rows_compiler *r, const call *c) {
     i->to = tile_write(r, to, true);
     i->node = c->node;
     i->least = random_threshold(p);
-    i->x = (float)(1.0 / (1.0 - (double)p));
+    i->x = (float)random_scale(p);
     i->flag = c->training;
     r->program.step = c->step;
     return true;
@@ -649,6 +649,51 @@ static void open_losses(rows_program *p) {
     }
 }
 
+// Instructions element by element that follow each other need no barrier between them where a thread meets only what it
+// has read and written itself: tiles apart from each other, or the same cells of one.
+static bool is_map(const rows_instr *i) {
+    return has_cells(i->op) && i->op != ROWS_CROSS_ENTROPY_BACK;
+}
+
+static bool same_cells(const rows_instr *i, const rows_tile *x, const rows_instr *j, const rows_tile *y) {
+    return i->cells == j->cells && i->vectors == j->vectors && x->column == y->column;
+}
+
+// Whether a tile of i and one of j, of which at least one is written, are so.
+static bool tiles_agree(
+    const rows_program *p, const rows_instr *i, const rows_tile *x, const rows_instr *j, const rows_tile *y) {
+    bool home = x->data && x->data == y->data, slots = slots_meet(p, x, y);
+    if (!home && !slots) return true;
+    bool one = x->slot == y->slot && x->slot_row == y->slot_row && x->slot_type == y->slot_type;
+    return (!slots || one) && same_cells(i, x, j, y);
+}
+
+static bool maps_agree(const rows_program *p, const rows_instr *i, const rows_instr *j) {
+    return tiles_agree(p, i, &i->to, j, &j->a) && tiles_agree(p, i, &i->to, j, &j->b) &&
+           tiles_agree(p, i, &i->to, j, &j->to) && tiles_agree(p, i, &i->a, j, &j->to) &&
+           tiles_agree(p, i, &i->b, j, &j->to);
+}
+
+static bool map_opens(const rows_program *p, const rows_instr *first, const rows_instr *next) {
+    bool opens = is_map(next);
+    for (const rows_instr *i = first; opens && i < next; i++) opens = is_map(i) && maps_agree(p, i, next);
+    return opens;
+}
+
+static void open_maps(rows_program *p) {
+    int first = 0; // since the last barrier
+    for (int i = 0, next; i < p->body; i = next) {
+        rows_instr *now = &p->code[i];
+        next = i + 1 + now->chain;
+        if (now->open) continue;
+        if (next < p->body && map_opens(p, &p->code[first], &p->code[next])) {
+            now->open = 1;
+        } else {
+            first = next;
+        }
+    }
+}
+
 void rows_end(rows_compiler *r) {
     rows_program *p = &r->program;
     p->body = p->count;
@@ -656,6 +701,7 @@ void rows_end(rows_compiler *r) {
     chain_products(p);
     for (int i = 0; i < p->body; i++)
         if (has_cells(p->code[i].op)) lay_cells(&p->code[i]);
+    open_maps(p);
     for (int i = 0; i < r->tails; i++)
         if (r->tail[i].op == ROWS_LOSS_ADD) r->tail[i].n = (int32_t)rows_blocks(p->rows);
     memcpy(p->code + p->count, r->tail, (size_t)r->tails * sizeof *r->tail);

@@ -1,5 +1,7 @@
 // What runs a row program (cuda/rows.h): a block of 8 or 16 warps takes its rows through all instructions, with a
-// barrier after each that others wait for. Products read their left operand from a slot and the weights, packed for them, straight from memory.
+// barrier after each that others wait for. Products read their left operand from a slot and the weights, packed for them,
+// straight from memory: the first of these are on their way before the barrier. Nearly all that a block costs is the
+// latency of loads, so whatever loads asks for all it can before it uses the first.
 //
 // Of every 16 terms of a sum of 4-byte operands a lane holds 4t .. 4t+3, where the tensor cores want t and t+4 of every 8:
 // a permutation, the same in both operands, that makes every load a vector. In the same way tile j of NJ tiles of 8
@@ -16,10 +18,11 @@ extern "C" {
 #include "ops/random.h"
 }
 
-// Programs with wide products have the warps of a whole multiprocessor; others share it. Products of few columns are cut
-// into slices, one a warp: so many sums of theirs must be kept.
+// Where blocks are few, those of programs with wide products have the warps of a whole multiprocessor; others share it by
+// twos, of which one waits while the other works. Products of few columns are cut into slices, one a warp: so many sums
+// of theirs must be kept.
 template <int MT, bool WIDE> struct rows_shape {
-    enum { THREADS = WIDE ? 512 : 256, SLICED = THREADS * 4 * (WIDE && MT == 1 ? 4 : MT) };
+    enum { ALONE = WIDE && MT == 1, THREADS = ALONE ? 512 : 256, SLICED = THREADS * 4 * (ALONE ? 4 : MT) };
 };
 
 // Where a block stands: its shared memory, its first row, and how many are real.
@@ -79,6 +82,32 @@ template <int N> CUDA_FN void write_words(char *at, const uint32_t w[N]) {
     for (int i = 0; i < N / 4; i++) ((uint4 *)at)[i] = *(const uint4 *)(w + 4 * i);
     if (N == 2) *(uint2 *)at = *(const uint2 *)w;
     if (N == 1) *(uint32_t *)at = *w;
+}
+
+// N elements as they lie, of either type: what is made of them may wait until others are on their way too.
+template <int N> struct raw {
+    alignas(N < 4 ? 4 * N : 16) uint32_t w[N];
+};
+
+template <int N> CUDA_FN void read_raw(raw<N> *to, const place &p, int r, int c) {
+    const char *at = element_at(p, r, c);
+    if (p.full) {
+        read_words<N>(to->w, at);
+    } else if constexpr (N == 1) {
+        to->w[0] = *(const uint16_t *)at;
+    } else {
+        read_words<N / 2>(to->w, at);
+    }
+}
+
+template <int MATH, int N> CUDA_FN void widen_raw(float v[N], const raw<N> &from, bool full) {
+    typedef typename math_type<MATH>::element E;
+#pragma unroll
+    for (int i = 0; i < N; i++) {
+        v[i] = __uint_as_float(from.w[i]);
+        uint16_t bits = (uint16_t)(from.w[i / 2] >> i % 2 * 16);
+        if (sizeof(E) == 2 && !full) v[i] = widen(*(const E *)&bits);
+    }
 }
 
 template <int MATH, int N> CUDA_FN void read_run(float v[N], const place &p, int r, int c) {
@@ -161,17 +190,16 @@ template <int MATH> CUDA_FN terms load_terms(const typename math_type<MATH>::ele
     return q;
 }
 
-// Zeros for terms at and past `left` of the 16.
-template <int MATH> CUDA_FN void cut_terms(terms *q, int left) {
+// What to keep of a lane's words of a run that has `left` terms: zeros for those behind them, which may be anything.
+template <int MATH> CUDA_FN void keep_terms(uint32_t keep[4], int left) {
     int t = threadIdx.x % 4;
 #pragma unroll
     for (int e = 0; e < 4; e++) {
         if constexpr (math_type<MATH>::K == 16) {
             int first = 2 * t + e / 2 * 8; // word e: terms first and first + 1 of row g or g + 8
-            if (first + 1 >= left) q->lo[e] &= 0x0000FFFFu;
-            if (first >= left) q->lo[e] = 0;
-        } else if (4 * t + e >= left) {
-            q->lo[e] = q->hi[e] = 0;
+            keep[e] = first >= left ? 0 : first + 1 >= left ? 0x0000FFFFu : 0xFFFFFFFFu;
+        } else {
+            keep[e] = 4 * t + e >= left ? 0 : 0xFFFFFFFFu;
         }
     }
 }
@@ -202,57 +230,73 @@ template <int WORDS> CUDA_FN void fetch(uint32_t w[WORDS], const uint32_t *run) 
     }
 }
 
-// acc += a run of terms of `a` times its weights; with `left` below 16, of so many terms.
+// acc += a run of terms of `a` times its weights.
 template <int MATH, int MT, int NJ>
 CUDA_FN void product_run(float acc[MT][NJ][4], const typename math_type<MATH>::element *a, int ld, const uint32_t *w,
-    int left) {
+    bool cut, const uint32_t keep[4]) {
 #pragma unroll
     for (int i = 0; i < MT; i++) {
         terms q = load_terms<MATH>(a + i * 16 * ld, ld);
-        if (left < ROWS_TERMS) cut_terms<MATH>(&q, left);
+#pragma unroll
+        for (int e = 0; e < 4; e++)
+            if (cut) q.lo[e] &= keep[e], q.hi[e] &= keep[e];
 #pragma unroll
         for (int j = 0; j < NJ; j++) terms_mma<MATH>(acc[i][j], q, w + j * weights_type<MATH>::WORDS);
     }
 }
 
-// acc += a (MT tiles of 16 rows, K columns) times 8 NJ columns of packed weights: every `step`th run of terms from
-// `first` on. DEPTH fetches are under way at any time; past the last run it is fetched again.
-template <int MATH, int MT, int NJ>
-CUDA_FN void product(float acc[MT][NJ][4], const typename math_type<MATH>::element *a, const uint32_t *packed, int K,
-    int first, int step) {
-    const int WORDS = NJ * weights_type<MATH>::WORDS, RUN = 32 * WORDS, DEPTH = WORDS > 8 ? 2 : 4;
-    int whole = K / ROWS_TERMS, last = (K - 1) / ROWS_TERMS, ld = rows_ld(K), s = first;
+// A warp's weights of a product: every `apart`th run of terms from `first` to `last`, DEPTH of which are under way at any
+// time, as the registers allow. `w` is set to zeros at first, since registers that are set only where something is
+// fetched would be kept through all other instructions.
+template <int MATH, int MT, int NJ> struct weights_of {
+    enum { WORDS = NJ * weights_type<MATH>::WORDS, RUN = 32 * WORDS };
+    enum { DEPTH = WORDS != 8 ? 32 / WORDS : MT == 1 ? 5 : 3 };
     alignas(16) uint32_t w[DEPTH][WORDS];
+    const uint32_t *packed;
+    int first, last, apart;
+};
+
+template <int MATH, int MT, int NJ> CUDA_FN void weights_begin(weights_of<MATH, MT, NJ> *w) {
+    typedef weights_of<MATH, MT, NJ> of;
 #pragma unroll
-    for (int d = 0; d < DEPTH; d++) fetch<WORDS>(w[d], packed + min(s + d * step, last) * RUN);
-#pragma unroll 1
-    for (; s + (DEPTH - 1) * step < whole; s += DEPTH * step) {
+    for (int d = 0; d < of::DEPTH; d++) {
+        int s = w->first + d * w->apart;
+        if (s > w->last) break;
+        fetch<of::WORDS>(w->w[d], w->packed + s * of::RUN);
+    }
+}
+
+// acc += a (MT tiles of 16 rows, K columns) times the 8 NJ columns of those weights.
+template <int MATH, int MT, int NJ>
+CUDA_FN void product(
+    float acc[MT][NJ][4], const typename math_type<MATH>::element *a, int K, weights_of<MATH, MT, NJ> *w) {
+    typedef weights_of<MATH, MT, NJ> of;
+    int ld = rows_ld(K), left = K % ROWS_TERMS, partial = left ? K / ROWS_TERMS : -1, s = w->first;
+    uint32_t keep[4];
+    keep_terms<MATH>(keep, left);
+    for (;;) {
 #pragma unroll
-        for (int d = 0; d < DEPTH; d++) {
-            product_run<MATH, MT, NJ>(acc, a + (s + d * step) * ROWS_TERMS, ld, w[d], ROWS_TERMS);
-            fetch<WORDS>(w[d], packed + min(s + (d + DEPTH) * step, last) * RUN);
+        for (int d = 0; d < of::DEPTH; d++, s += w->apart) {
+            if (s > w->last) return;
+            product_run<MATH, MT, NJ>(acc, a + s * ROWS_TERMS, ld, w->w[d], s == partial, keep);
+            int next = s + of::DEPTH * w->apart;
+            if (next <= w->last) fetch<of::WORDS>(w->w[d], w->packed + next * of::RUN);
         }
     }
-#pragma unroll
-    for (int d = 0; d < DEPTH; d++)
-        if (s + d * step <= last)
-            product_run<MATH, MT, NJ>(
-                acc, a + (s + d * step) * ROWS_TERMS, ld, w[d], K - (s + d * step) * ROWS_TERMS);
 }
 
 // Element by element, of results in registers
 
-// The four elements of a quad share their random words; N elements from column j on.
+// N elements from column j on, a multiple of N: all of the eight that share random words, or a part of them.
 template <int N>
 CUDA_FN void dropped(const rows_instr &in, const rows_block &k, const step *s, int r, int j, float a[N]) {
+    static_assert(N == 1 || N == 2 || N == 4 || N == RANDOM_OCTET, "parts of eight elements");
+    rng_block bits = random_dropout(s, s->row + (uint64_t)(k.row + r), in.node, (uint32_t)j / RANDOM_OCTET);
+    if (N <= 4 && j & 4) bits.v[0] = bits.v[2], bits.v[1] = bits.v[3];
+    if (N <= 2 && j & 2) bits.v[0] = bits.v[1];
+    if (N == 1 && j & 1) bits.v[0] >>= 16;
 #pragma unroll
-    for (int q = 0; q < N; q += 4) {
-        rng_block bits = random_dropout(s, s->row + (uint64_t)(k.row + r), in.node, (uint32_t)(j + q) / 4);
-        if (N <= 2 && j & 2) bits.v[0] = bits.v[2], bits.v[1] = bits.v[3];
-        if (N == 1 && j & 1) bits.v[0] = bits.v[1];
-#pragma unroll
-        for (int e = 0; e < 4 && q + e < N; e++) a[q + e] = bits.v[e] >= in.least ? a[q + e] * in.x : 0.0f;
-    }
+    for (int e = 0; e < N; e++) a[e] = random_bits(&bits, e) >= in.least ? a[e] * in.x : 0.0f;
 }
 
 template <int MATH, int N> CUDA_FN void round_run(float v[N]) {
@@ -291,10 +335,18 @@ CUDA_FN void chained(const rows_instr in, const rows_block &k, int r, int c, flo
         if (r + 8 * h < k.rows) put_run<MATH, N>(v[h], to, r + 8 * h, c);
 }
 
-// One element of a result whose columns are no words.
-template <int MATH>
-static __device__ __noinline__ void put_one(const rows_tile *t, const rows_block *k, int r, int c, float v) {
-    if (c < t->width && r < k->rows) put_run<MATH, 1>(&v, places_of<MATH>(*t, *k), r, c);
+// A lane's runs of two rows, whose columns are no words: one element after another, the next one moved to the front each
+// time, until all are in their places again.
+template <int MATH, int N> CUDA_FN void put_single(float v[2][N], const places &to, int width, int rows, int r, int c) {
+#pragma unroll(N == 2 ? 2 : 1)
+    for (int n = 0; n < 2 * N; n++) {
+        int row = r + n / N * 8, column = c + n % N;
+        float first = v[0][0], one = first;
+        if (row < rows && column < width) put_run<MATH, 1>(&one, to, row, column);
+#pragma unroll
+        for (int e = 0; e + 1 < 2 * N; e++) v[e / N][e % N] = v[(e + 1) / N][(e + 1) % N];
+        v[1][N - 1] = first;
+    }
 }
 
 // A product's results: a lane's runs of 2 NJ columns, of rows g and g + 8 of a tile, one tile after another, the next one
@@ -314,13 +366,9 @@ CUDA_FN void put_tiles(const rows_instr &in, const rows_instr *at, const rows_bl
 #pragma unroll
         for (int h = 0; h < 2; h++) {
             activate_run<N>(in.act, v[h]);
-            if (in.to.vectors) {
-                if (r + 8 * h < k.rows) put_run<MATH, N>(v[h], to, r + 8 * h, c);
-            } else {
-#pragma unroll
-                for (int e = 0; e < N; e++) put_one<MATH>(&at->to, &k, r + 8 * h, c + e, v[h][e]);
-            }
+            if (in.to.vectors && r + 8 * h < k.rows) put_run<MATH, N>(v[h], to, r + 8 * h, c);
         }
+        if (!in.to.vectors) put_single<MATH, N>(v, to, in.to.width, k.rows, r, c);
 #pragma unroll 1
         for (int n = 0; n < in.chain; n++) chained<MATH, N>(at[1 + n], k, r, c, v);
 #pragma unroll
@@ -344,7 +392,7 @@ CUDA_FN void add_slices(float acc[MT][NJ][4], float *room, int warp, int groups,
         if (warp >= groups) mine[(warp * MT * NJ + i) * 32] = *(const float4 *)acc[i / NJ][i % NJ];
     __syncthreads();
     if (warp >= groups) return;
-#pragma unroll 1
+#pragma unroll(MT * NJ < 4 ? 4 : 1)
     for (int n = 1; n < slices; n++) {
 #pragma unroll
         for (int i = 0; i < MT * NJ; i++) {
@@ -356,9 +404,8 @@ CUDA_FN void add_slices(float acc[MT][NJ][4], float *room, int warp, int groups,
 }
 
 // A warp has groups of 8 NJ columns; where there are fewer groups than warps, several warps share one, each with a slice
-// of the terms.
+// of the terms. The barrier behind what came before is here: weights and bias do not wait for it.
 template <int MATH, int MT, int NJ> CUDA_FN void linear(const rows_instr *at, const rows_block &k) {
-    const int RUN = 32 * NJ * weights_type<MATH>::WORDS;
     const rows_instr in = *at;
     const typename math_type<MATH>::element *a = (const typename math_type<MATH>::element *)(k.room + in.a.slot);
     int K = in.a.width, runs = (K + ROWS_TERMS - 1) / ROWS_TERMS, groups = (in.to.width + 8 * NJ - 1) / (8 * NJ);
@@ -370,10 +417,14 @@ template <int MATH, int MT, int NJ> CUDA_FN void linear(const rows_instr *at, co
         int c = group * 8 * NJ + 2 * NJ * (threadIdx.x % 4);
         float acc[MT][NJ][4] = {};
         alignas(16) float bias[2 * NJ] = {};
-        bool mine = slice == 0 && c < in.to.width;
+        bool mine = slice == 0 && c < in.to.width, works = group < groups && slice < max(slices, 1);
+        weights_of<MATH, MT, NJ> w = {};
+        w.packed = (const uint32_t *)in.p[0] + group * runs * w.RUN;
+        w.first = slice, w.last = runs - 1, w.apart = max(slices, 1);
+        if (works) weights_begin<MATH, MT, NJ>(&w);
         if (mine && in.p[1]) read_words<2 * NJ>((uint32_t *)bias, (const char *)((const float *)in.p[1] + c));
-        if (group < groups && slice < max(slices, 1))
-            product<MATH, MT, NJ>(acc, a, (const uint32_t *)in.p[0] + group * runs * RUN, K, slice, max(slices, 1));
+        if (first == 0) __syncthreads();
+        if (works) product<MATH, MT, NJ>(acc, a, K, &w);
         if (cut) add_slices<MT, NJ>(acc, k.slices, warp, groups, slices);
         if (mine) put_tiles<MATH, MT, NJ>(in, at, k, acc, bias, c);
     }
@@ -418,24 +469,39 @@ CUDA_FN void combine(const rows_instr &in, const rows_block &k, cell at, float a
     }
 }
 
-// A thread has cells of N columns, as many apart as there are threads. Outside of a, where a slice's gradient is wider, there are zeros. The
-// instruction is a copy: nothing that is stored can change it, so that it is read once and all at the start.
+// A thread has cells of N columns, as many apart as there are threads; so many of them are read before the first is used,
+// which is then the one at the front. What an instruction reads of a tile that it writes is the same cell. Outside of a,
+// where a slice's gradient is wider, there are zeros. The instruction is a copy: nothing that is stored can change it, so
+// that it is read once and all at the start.
+enum { AT_ONCE = 4 };
+
 template <int MATH, int N> CUDA_FN void map_cells(const rows_instr in, const rows_block &k) {
     place a = place_of<MATH>(in.a, k), b = a;
     places to = places_of<MATH>(in.to, k);
     bool second = in.b.data;
     int from = in.a.column, at = in.to.column, width = in.a.width;
     if (second) b = place_of<MATH>(in.b, k);
+    for (unsigned n = threadIdx.x;;) {
+        raw<N> x[AT_ONCE] = {}, y[AT_ONCE] = {};
+#pragma unroll
+        for (int u = 0; u < AT_ONCE; u++) {
+            cell i = cell_of(in, n + u * blockDim.x);
+            if (i.r >= k.rows) break;
+            if ((unsigned)(i.c * N + from) < (unsigned)width) read_raw<N>(&x[u], a, i.r, i.c * N + from);
+            if (second) read_raw<N>(&y[u], b, i.r, i.c * N);
+        }
 #pragma unroll 1
-    for (unsigned n = threadIdx.x;; n += blockDim.x) {
-        cell i = cell_of(in, n);
-        if (i.r >= k.rows) return;
-        int c = i.c * N;
-        alignas(16) float x[N] = {}, y[N] = {};
-        if ((unsigned)(c + from) < (unsigned)width) read_run<MATH, N>(x, a, i.r, c + from);
-        if (second) read_run<MATH, N>(y, b, i.r, c);
-        combine<N>(in, k, i, x, y);
-        put_run<MATH, N>(x, to, i.r, c + at);
+        for (int u = 0; u < AT_ONCE; u++, n += blockDim.x) {
+            cell i = cell_of(in, n);
+            if (i.r >= k.rows) return;
+            alignas(16) float v[N], other[N];
+            widen_raw<MATH, N>(v, x[0], a.full);
+            widen_raw<MATH, N>(other, y[0], b.full);
+            combine<N>(in, k, i, v, other);
+            put_run<MATH, N>(v, to, i.r, i.c * N + at);
+#pragma unroll
+            for (int e = 0; e + 1 < AT_ONCE; e++) x[e] = x[e + 1], y[e] = y[e + 1];
+        }
     }
 }
 
@@ -550,8 +616,13 @@ template <int MATH, int MT, bool WIDE> CUDA_FN void rows_run(const rows_instr *i
     }
 }
 
+// Whether what comes next waits for all that came before it: products do so themselves.
+CUDA_FN bool waits(const rows_instr &in) {
+    return in.op == ROWS_LINEAR || in.op == ROWS_LINEAR_BACK;
+}
+
 template <int MATH, int MT, bool WIDE>
-static __global__ void __launch_bounds__(rows_shape<MT, WIDE>::THREADS, WIDE ? 1 : 2)
+static __global__ void __launch_bounds__(rows_shape<MT, WIDE>::THREADS, rows_shape<MT, WIDE>::ALONE ? 1 : 2)
     rows_kernel(const rows_program *program, const step *s) {
     extern __shared__ __align__(16) char room[];
     __shared__ rows_program p; // near, and so is the step record: every instruction looks at them, once
@@ -565,9 +636,10 @@ static __global__ void __launch_bounds__(rows_shape<MT, WIDE>::THREADS, WIDE ? 1
     __syncthreads();
     rows_block k = {room, slices, &now, (int)blockIdx.x * MT * ROWS_TILE, MT * ROWS_TILE};
     if (k.row + k.rows > p.rows) k.rows = (int)(p.rows - k.row);
-    for (int i = 0; i < p.body; i += 1 + p.code[i].chain) {
+    for (int i = 0, next; i < p.body; i = next) {
         rows_run<MATH, MT, WIDE>(&p.code[i], k);
-        if (!p.code[i].open) __syncthreads();
+        next = i + 1 + p.code[i].chain;
+        if (next < p.body && !p.code[i].open && !waits(p.code[next])) __syncthreads();
     }
 }
 

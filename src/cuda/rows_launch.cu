@@ -21,7 +21,7 @@ void rows_launch(const call *c, const rows_program *p) {
     }
 }
 
-// A loss's sum and normaliser, and what they add to in the tally: lane 0 has the one, lane 1 the other.
+// A loss's sum and normaliser, and what they add to in the tally: thread 0 has the one, thread 1 the other.
 CUDA_FN void loss_end(const rows_instr &in) {
     double *total = (double *)in.p[0], step = 0, all = 0;
     int k = threadIdx.x;
@@ -35,7 +35,7 @@ CUDA_FN void loss_end(const rows_instr &in) {
     total[TALLY_SUM + k] = all + v;
 }
 
-// One warp.
+// One block.
 static __global__ void sums_kernel(const rows_program *p) {
     for (int i = p->body; i < p->count; i++) {
         if (p->code[i].op == ROWS_LOSS_ADD) loss_end(p->code[i]);
@@ -43,6 +43,9 @@ static __global__ void sums_kernel(const rows_program *p) {
     }
 }
 
+// Sums that a warp forms as soon as a block would.
+enum { FEW = 128 };
+
 void rows_launch_sums(const call *c, const rows_program *p) {
-    LAUNCH(c, sums_kernel, 1, 32, 0, (const rows_program *)p->on_card);
+    LAUNCH(c, sums_kernel, 1, rows_blocks(p->rows) > FEW ? 256 : 32, 0, (const rows_program *)p->on_card);
 }

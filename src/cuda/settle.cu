@@ -7,8 +7,9 @@ extern "C" {
 #include "ops/ops.h"
 }
 
-// A thread keeps HELD groups of four elements in registers; slabs that have more are read again for the rest.
-enum { THREADS = 256, HELD = 3, PATIENCE = 50000000 };
+// A thread keeps HELD groups of four elements in registers; slabs that have more are read again for the rest. Large slabs,
+// of which that would be little, have more threads instead, for more bytes on their way.
+enum { FEW = 256, HELD_BY_FEW = 3, MANY = 1024, HELD_BY_MANY = 0, PATIENCE = 50000000 };
 
 CUDA_FN double squares(float4 g) {
     double x = (double)g.x, y = (double)g.y, z = (double)g.z, w = (double)g.w;
@@ -67,7 +68,7 @@ CUDA_FN double meet(const settle_args &a, unsigned number) {
 }
 
 // The block's sum, in its first thread: by warps, then one after another.
-CUDA_FN double block_squares(double sum, double *room) {
+template <int THREADS> CUDA_FN double block_squares(double sum, double *room) {
     for (int d = 16; d; d >>= 1) sum += __shfl_xor_sync(0xFFFFFFFFu, sum, d);
     if (threadIdx.x % 32 == 0) room[threadIdx.x / 32] = sum;
     __syncthreads();
@@ -113,14 +114,22 @@ CUDA_FN void advance(const settle_args &a) {
     a.advanced->row = 0;
 }
 
+CUDA_FN void store(const settle_args &a, int64_t i, const adamw_quad &q) {
+    a.w[i] = q.w;
+    __stcs(&a.m[i], q.m);
+    __stcs(&a.v[i], q.v);
+    if (a.low) a.low[i] = adamw_low(q.w, a.low_f16);
+}
+
+template <int THREADS, int HELD>
 static __global__ void __launch_bounds__(THREADS) settle_kernel(const __grid_constant__ settle_args a) {
     cuda_begin();
     __shared__ double room[THREADS / 32];
     __shared__ adamw_rates rates;
     int64_t first = (int64_t)blockIdx.x * THREADS + threadIdx.x, stride = (int64_t)gridDim.x * THREADS;
-    float4 g[HELD];
-    adamw_quad q[HELD];
-    bool decays[HELD];
+    float4 g[HELD + 1];
+    adamw_quad q[HELD + 1];
+    bool decays[HELD + 1];
     double sum = 0;
     before b = {};
     unsigned number = 0;
@@ -142,7 +151,7 @@ static __global__ void __launch_bounds__(THREADS) settle_kernel(const __grid_con
     for (int k = 0; k < HELD; k++) sum += squares(g[k]);
 #pragma unroll 4
     for (int64_t i = first + HELD * stride; i < a.quads; i += stride) sum += squares(a.g[i]);
-    sum = block_squares(sum, room);
+    sum = block_squares<THREADS>(sum, room);
     if (threadIdx.x == 0) {
         announce(a, sum, number);
         lr = scheduled_rate(a.adamw.schedule, b.lr, b.update); // while the sums are on their way
@@ -160,14 +169,20 @@ static __global__ void __launch_bounds__(THREADS) settle_kernel(const __grid_con
         int64_t i = first + k * stride;
         if (i >= a.quads) return;
         adamw_step(q[k], g[k], decays[k], r, a.adamw);
-        a.w[i] = q[k].w, a.m[i] = q[k].m, a.v[i] = q[k].v;
+        store(a, i, q[k]);
     }
+    // Backwards: the gradients that were read last are still in the cache.
+    int64_t rest = first + HELD * stride, last = rest + (a.quads - 1 - rest) / stride * stride;
 #pragma unroll 2
-    for (int64_t i = first + HELD * stride; i < a.quads; i += stride) {
-        adamw_quad e = {a.w[i], a.m[i], a.v[i]};
+    for (int64_t i = last; i >= rest && rest < a.quads; i -= stride) {
+        adamw_quad e = {a.w[i], __ldcs(&a.m[i]), __ldcs(&a.v[i])};
         adamw_step(e, a.g[i], quad_decays(a.decays, i), r, a.adamw);
-        a.w[i] = e.w, a.m[i] = e.m, a.v[i] = e.v;
+        store(a, i, e);
     }
+}
+
+static bool is_large(int64_t quads, int blocks) {
+    return quads >= (int64_t)blocks * MANY * 4;
 }
 
 // Every block a multiprocessor of its own at most, and no more than the slab keeps busy.
@@ -175,7 +190,7 @@ static int blocks_of(int64_t quads) {
     int card = 0, most = 1;
     cudaGetDevice(&card);
     cudaDeviceGetAttribute(&most, cudaDevAttrMultiProcessorCount, card);
-    int64_t wanted = (quads + THREADS - 1) / THREADS;
+    int64_t wanted = (quads + FEW - 1) / FEW;
     if (most > SETTLE_BLOCKS) most = SETTLE_BLOCKS;
     return (int)(wanted < most ? wanted : most);
 }
@@ -192,6 +207,8 @@ int settle_match(const call *calls, int count, settle_args *a, unsigned *meeting
     *a = settle_args{};
     a->g = (const float4 *)clip->in[1].data;
     a->w = (float4 *)adamw->in[ADAMW_WEIGHTS].data;
+    a->low = (uint2 *)adamw->in[ADAMW_WEIGHTS].low;
+    a->low_f16 = adamw->in[ADAMW_WEIGHTS].low_type == DTYPE_F16;
     a->m = (float4 *)adamw->in[ADAMW_MOMENT1].data;
     a->v = (float4 *)adamw->in[ADAMW_MOMENT2].data;
     a->decays = (const int8_t *)adamw->in[ADAMW_DECAYS].data;
@@ -210,5 +227,9 @@ int settle_match(const call *calls, int count, settle_args *a, unsigned *meeting
 }
 
 void settle_launch(const call *c, const settle_args *a) {
-    LAUNCH_EARLY(c, settle_kernel, (unsigned)a->blocks, THREADS, 0, *a);
+    if (is_large(a->quads, a->blocks)) {
+        LAUNCH_EARLY(c, (settle_kernel<MANY, HELD_BY_MANY>), (unsigned)a->blocks, MANY, 0, *a);
+    } else {
+        LAUNCH_EARLY(c, (settle_kernel<FEW, HELD_BY_FEW>), (unsigned)a->blocks, FEW, 0, *a);
+    }
 }

@@ -14,6 +14,8 @@
 struct settle_args {
     const float4 *g;
     float4 *w, *m, *v;
+    uint2 *low;   // 16-bit copies of w, or NULL
+    bool low_f16; // else bf16
     const int8_t *decays; // or NULL
     int64_t quads;
     const double *totals;

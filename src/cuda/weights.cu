@@ -74,16 +74,21 @@ CUDA_FN void fetch_vector(uint4 *to, const char *at, bool full) {
     }
 }
 
-// Elements one by one, for columns that are no words.
-static __device__ __noinline__ uint4 fetch_elements(const char *at, int left, bool full) {
-    uint32_t w[4] = {};
+// Elements one by one, for columns that are no words, of the width of which `left` are left. Those of 4 bytes go out
+// together.
+CUDA_FN uint4 fetch_full(const char *at, int left) {
+    uint32_t w[4];
 #pragma unroll
-    for (int e = 0; e < 4; e++) {
-        if (e >= left) continue;
-        if (full) w[e] = ((const uint32_t *)at)[e];
-        if (!full) w[e / 2] |= (uint32_t)((const uint16_t *)at)[e] << e % 2 * 16;
-    }
+    for (int e = 0; e < 4; e++) w[e] = e < left ? ((const uint32_t *)at)[e] : 0;
     return make_uint4(w[0], w[1], w[2], w[3]);
+}
+
+static __device__ __noinline__ uint4 fetch_low(const char *at, int left) {
+    uint32_t w[2] = {};
+#pragma unroll
+    for (int e = 0; e < 4; e++)
+        if (e < left) w[e / 2] |= (uint32_t)((const uint16_t *)at)[e] << e % 2 * 16;
+    return make_uint4(w[0], w[1], 0, 0);
 }
 
 // A thread's share of the rows from `row` on, of which there are `end`. A chunk that is whole is loaded without looking.
@@ -101,10 +106,19 @@ template <int MATH, int T> CUDA_FN void fetch(weights_group *to, const weights_r
         }
         return;
     }
+    int rows = end - row - (int)threadIdx.x / across; // of its own
+    if (r.vectors) {
 #pragma unroll
-    for (int i = 0; i < groups; i++) {
-        bool inside = row + (int)threadIdx.x / across + i * down < end && r.left > 0;
-        to[i].w = inside ? fetch_elements(at + i * step, r.left, r.full) : make_uint4(0, 0, 0, 0);
+        for (int i = 0; i < groups; i++) {
+            to[i].w = make_uint4(0, 0, 0, 0);
+            if (i * down < rows && r.left > 0) fetch_vector(&to[i].w, at + i * step, r.full);
+        }
+    } else if (r.full) {
+#pragma unroll
+        for (int i = 0; i < groups; i++) to[i].w = fetch_full(at + i * step, i * down < rows ? r.left : 0);
+    } else {
+#pragma unroll
+        for (int i = 0; i < groups; i++) to[i].w = fetch_low(at + i * step, i * down < rows ? r.left : 0);
     }
 }
 

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-enum { PIECE = 128, AHEAD = 4, ALIGN = 64, WORKERS_MOST = 256 };
+enum { PIECE = 128, AHEAD = 4, ALIGN = 64, PAGE = 4096, WORKERS_MOST = 256 };
 
 typedef struct {
     char *block;
@@ -82,39 +82,47 @@ static void gather_window(const loader *l, int i, int64_t sample, float *x) {
     if (tile) scale(x, from, tile, tile + T * C, have * C);
 }
 
-// The rows of a window lie anywhere in memory: its first lines are asked for some samples before they are copied, the
-// processor's own prefetching then goes on.
-static void fetch(const loader *l, int64_t sample) {
-    const dataset *d = l->d;
-    for (int i = 0; i < d->streams; i++) {
-        const table *t = &d->stream[i].series;
-        int64_t from = d->stream[i].row[sample] - l->o.window[i] + 1;
-        for (int k = 0; k < t->parts; k++) {
-            const char *at = (const char *)t->part[k].data;
-            at += (size_t)((from > 0 ? from : 0) * t->part[k].width) * column_bytes(t->part[k].type);
-            for (int n = 0; n < 4; n++) __builtin_prefetch(at + (ptrdiff_t)n * ALIGN);
-        }
-    }
-    for (int k = 0; k < d->vector.parts; k++) {
-        const table_part *p = &d->vector.part[k];
-        const char *at = (const char *)p->data + (size_t)(sample * p->width) * column_bytes(p->type);
-        for (int n = 0; n < 4; n++) __builtin_prefetch(at + (ptrdiff_t)n * ALIGN);
+// Samples lie anywhere in memory: the first lines of a row are asked for some samples before they are copied, and that
+// of the page it goes on to; the processor's own prefetching then goes on.
+static void fetch(const table *t, int64_t row, int64_t rows) {
+    for (int k = 0; k < t->parts; k++) {
+        size_t each = (size_t)t->part[k].width * column_bytes(t->part[k].type);
+        const char *at = (const char *)t->part[k].data + (size_t)row * each, *end = at + (size_t)rows * each;
+        const char *page = at + (PAGE - (uintptr_t)at % PAGE);
+        for (int n = 0; n < 4 && at < end; n++, at += ALIGN) __builtin_prefetch(at);
+        if (page < end) __builtin_prefetch(page);
     }
 }
 
-static void gather_row(const loader *l, const slot *s, int64_t r, int64_t sample) {
+static void fetch_window(const loader *l, int i, int64_t sample) {
+    const stream *s = &l->d->stream[i];
+    int64_t from = s->row[sample] - l->o.window[i] + 1;
+    fetch(&s->series, from > 0 ? from : 0, l->o.window[i]);
+}
+
+// One array after the other, so that what is asked for ahead is of one kind.
+static void gather_rows(const loader *l, const slot *s, int64_t first, const int64_t *sample, int64_t count) {
     const dataset *d = l->d;
-    for (int i = 0; i < d->streams; i++)
-        gather_window(l, i, sample, s->x[i] + r * l->o.window[i] * d->stream[i].series.width);
-    if (s->vector) table_read(&d->vector, sample, 1, s->vector + r * d->vector.width);
-    if (s->label) s->label[r] = d->label[sample];
-    if (s->target)
-        memcpy(s->target + r * d->target_width, d->target + sample * d->target_width,
+    for (int i = 0; i < d->streams; i++) {
+        float *x = s->x[i] + first * l->o.window[i] * d->stream[i].series.width;
+        for (int64_t k = 0; k < count; k++, x += l->o.window[i] * d->stream[i].series.width) {
+            if (k + AHEAD < count) fetch_window(l, i, sample[k + AHEAD]);
+            gather_window(l, i, sample[k], x);
+        }
+    }
+    for (int64_t k = 0; s->vector && k < count; k++) {
+        if (k + AHEAD < count) fetch(&d->vector, sample[k + AHEAD], 1);
+        table_read(&d->vector, sample[k], 1, s->vector + (first + k) * d->vector.width);
+    }
+    for (int64_t k = 0; s->label && k < count; k++) s->label[first + k] = d->label[sample[k]];
+    for (int64_t k = 0; s->target && k < count; k++)
+        memcpy(s->target + (first + k) * d->target_width, d->target + sample[k] * d->target_width,
             (size_t)d->target_width * sizeof *s->target);
 }
 
 // Rows of one piece of the range's `batch`-th batch.
 static void gather_piece(const loader *l, const slot *s, int64_t batch, int64_t piece) {
+    const dataset *d = l->d;
     int64_t first = piece * PIECE, count = l->o.batch - first < PIECE ? l->o.batch - first : PIECE;
     int64_t position = l->range.position + batch * l->o.batch, sample[PIECE];
     for (int64_t k = 0; k < count; k++) {
@@ -122,12 +130,13 @@ static void gather_piece(const loader *l, const slot *s, int64_t batch, int64_t 
         sample[k] = sample_at(l, at);
         s->index[first + k] = (int32_t)sample[k];
         s->weight[first + k] = at < l->range.samples.count ? 1.0f : 0.0f;
-        for (int i = 0; i < l->d->streams; i++) __builtin_prefetch(&l->d->stream[i].row[sample[k]]);
+        for (int i = 0; i < d->streams; i++) {
+            __builtin_prefetch(&d->stream[i].row[sample[k]]);
+            __builtin_prefetch(&d->stream[i].first[sample[k]]);
+        }
+        if (d->label) __builtin_prefetch(&d->label[sample[k]]);
     }
-    for (int64_t k = 0; k < count; k++) {
-        if (k + AHEAD < count) fetch(l, sample[k + AHEAD]);
-        gather_row(l, s, first + k, sample[k]);
-    }
+    gather_rows(l, s, first, sample, count);
 }
 
 // Handing out

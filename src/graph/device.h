@@ -24,7 +24,9 @@ typedef struct {
     void *data;
     dtype type;
     shape shape;
-    bool add; // among `din`: add to what is there instead of overwriting it
+    bool add;       // among `din`: add to what is there instead of overwriting it
+    dtype low_type; // of a parameter, or of the slab of all: of its 16-bit copy; DTYPE_F32: it has none
+    void *low;      // that copy, which whoever changes the parameter changes too
 } operand;
 
 // One node about to run. The arrays are those of the node, in its order.
@@ -94,6 +96,8 @@ typedef struct device {
     bool (*write)(queue *q, void *to, const void *from, size_t bytes, err *e);
     bool (*read)(queue *q, void *to, const void *from, size_t bytes, err *e);
     bool (*fill)(queue *q, void *to, int byte, size_t bytes, err *e);
+    // Between two places of the device, to a 16-bit type; NULL where it computes in none.
+    bool (*narrow)(queue *q, void *to, dtype type, const float *from, size_t count, err *e);
     void *(*pin)(queue *q, size_t bytes); // memory of the host that `feed` reads at the full rate; NULL: there is none
     void (*unpin)(queue *q, void *memory, size_t bytes);
     // Copies to a lane's piece of the slab. What is played from here on sees it. The copy begins when all that was

@@ -32,7 +32,9 @@ static void assign_node(graph *g, const node *n, precision p) {
     for (int i = 0; i < n->inputs; i++) {
         if (!n->input[i].id) continue;
         tensor_info *t = graph_edit(g, n->input[i]);
-        if (t->role == ROLE_PARAMETER) t->low_copy = true;
+        if (t->role != ROLE_PARAMETER) continue;
+        t->low_copy = true;
+        g->low_type = low;
     }
 }
 

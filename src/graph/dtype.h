@@ -1,6 +1,6 @@
 // The precision pass: gives every tensor its element type from its operator's class. Models never cast.
 //
-//   low     results in the run's low type (bf16 or fp16); its parameters are marked for a 16-bit copy (low_copy)
+//   low     results in the run's low type (bf16 or fp16); its parameters have a copy in it (low_copy)
 //   fp32    results in fp32 whatever comes in: losses, statistics, sums
 //   follow  results in the type of the first floating-point input: moves, sums of two, dropout
 //

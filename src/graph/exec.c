@@ -19,7 +19,7 @@ struct exec {
     exec_memory memory;
     size_t *home; // [tensors + 1] offset of tensors that live for the whole run; of fed ones, in lane 0
     bool *fed;    // [tensors + 1]
-    size_t step_home, slab_home[SLAB_COUNT], planned_home, lane_home, lane_bytes;
+    size_t step_home, slab_home[SLAB_COUNT], low_home, planned_home, lane_home, lane_bytes;
     unsigned char *slab;
     int lanes;
     int lane; // that calls are bound to, then that the last feed went to
@@ -45,6 +45,10 @@ static bool copied(const tensor_info *t, bool host_memory) {
 
 // Layout
 
+static bool has_low(const exec *x) {
+    return graph_low_type(x->g) != DTYPE_F32;
+}
+
 static void lay_slabs(exec *x, size_t *at) {
     const graph *g = x->g;
     dtype type = graph_parameters(g) ? graph_info(g, graph_parameter_at(g, 0))->type : DTYPE_F32;
@@ -57,6 +61,9 @@ static void lay_slabs(exec *x, size_t *at) {
                                             : &x->memory.moments;
         if (used) *sum += plan_aligned(bytes);
     }
+    size_t low = has_low(x) ? (size_t)graph_slab_elements(g) * dtype_bytes(graph_low_type(g)) : 0;
+    x->low_home = take(at, low);
+    x->memory.weights += plan_aligned(low);
 }
 
 // What is fed, in one block a lane.
@@ -95,6 +102,7 @@ static void lay_out(exec *x, const kernel *const *kernels, bool host_memory) {
     plan_options p = {.batch = x->options.batch, .training = true, .guard = x->options.guard};
     p.linger = host_memory ? 0 : LINGER;
     p.linger_small = host_memory ? 0 : LINGER_SMALL;
+    p.again = x->options.again;
     if (!x->options.inference) x->train = plan_make(x->g, kernels, &p, &x->arena);
     p.training = false;
     x->evaluate = plan_make(x->g, kernels, &p, &x->arena);
@@ -129,7 +137,7 @@ static void *planned(const exec *x, const plan *p, int block) {
     return block < 0 ? NULL : x->slab + x->planned_home + p->block[block].offset;
 }
 
-static void *address(const exec *x, const plan *p, tensor t) {
+static void *address(const exec *x, const plan *p, instruction in, tensor t) {
     if (!t.id) return NULL;
     const tensor_info *info = graph_info(x->g, t);
     size_t element = dtype_bytes(info->type);
@@ -141,25 +149,35 @@ static void *address(const exec *x, const plan *p, tensor t) {
     case ROLE_SLAB: return x->slab + x->slab_home[info->slab];
     case ROLE_STATE: return x->slab + x->home[t.id] + (x->fed[t.id] ? (size_t)x->lane * x->lane_bytes : 0);
     case ROLE_ACTIVATION:
-    case ROLE_GRADIENT: return planned(x, p, p->of_tensor[t.id]);
+    case ROLE_GRADIENT: return planned(x, p, plan_block_of(p, x->g, in, t));
     }
     CHECK(false, "tensor %d has role %d", t.id, (int)info->role);
 }
 
+// The 16-bit copy of a parameter, or of the slab of all.
+static void *low_address(const exec *x, tensor t) {
+    const tensor_info *info = t.id ? graph_info(x->g, t) : NULL;
+    bool all = info && info->role == ROLE_SLAB && info->slab == SLAB_WEIGHTS, one = info && info->low_copy;
+    if (!has_low(x) || !(all || one)) return NULL;
+    return x->slab + x->low_home + (one ? (size_t)info->offset * dtype_bytes(graph_low_type(x->g)) : 0);
+}
+
 // Binds the addresses of one call. Backward sees only what its node needs: the rest may be gone. In a step's first
 // micro-batch, parameter gradients that the graph adds into across micro-batches are overwritten instead.
-static void bind(const exec *x, const plan *p, exec_part part, const node *n, call *c) {
+static void bind(const exec *x, const plan *p, exec_part part, instruction in, call *c) {
+    const node *n = graph_node(x->g, in.node);
     for (int i = 0; i < n->inputs; i++) {
-        if (!c->backward || (n->needs & NEEDS_INPUT(i))) c->in[i].data = address(x, p, n->input[i]);
+        if (!c->backward || (n->needs & NEEDS_INPUT(i))) c->in[i].data = address(x, p, in, n->input[i]);
+        c->in[i].low = low_address(x, n->input[i]);
         if (!c->backward || n->flow[i] == FLOW_NONE) continue;
         tensor d = graph_gradient(x->g, n->input[i]);
-        c->din[i].data = address(x, p, d);
+        c->din[i].data = address(x, p, in, d);
         bool parameter = graph_info(x->g, d)->role == ROLE_PARAMETER_GRADIENT;
         c->din[i].add = n->flow[i] == FLOW_ADD || (parameter && part == EXEC_NEXT);
     }
     for (int i = 0; i < n->outputs; i++) {
-        if (!c->backward || (n->needs & NEEDS_OUTPUT(i))) c->out[i].data = address(x, p, n->output[i]);
-        if (c->backward) c->dout[i].data = address(x, p, graph_gradient(x->g, n->output[i]));
+        if (!c->backward || (n->needs & NEEDS_OUTPUT(i))) c->out[i].data = address(x, p, in, n->output[i]);
+        if (c->backward) c->dout[i].data = address(x, p, in, graph_gradient(x->g, n->output[i]));
     }
     c->first = part != EXEC_NEXT;
     c->step_written = (step *)(void *)(x->slab + x->step_home);
@@ -173,10 +191,10 @@ static void bind_micro(exec *x, exec_part part) {
     for (int i = 0; i < p->instructions; i++) {
         instruction in = p->program[i];
         call *c = &x->calls[x->lane][part][x->count[x->lane][part]++];
-        plan_call(x->g, in.node, p->batch, in.backward, p->training, &x->arena, c);
-        bind(x, p, part, graph_node(x->g, in.node), c);
+        plan_call(p, x->g, in, &x->arena, c);
+        bind(x, p, part, in, c);
         c->scratch = planned(x, p, p->of_scratch[i]);
-        c->reserve = planned(x, p, p->of_reserve[in.node]);
+        c->reserve = c->keeps ? planned(x, p, p->of_reserve[in.node]) : NULL;
     }
 }
 
@@ -186,8 +204,9 @@ static void bind_update(exec *x) {
         const node *n = graph_node(x->g, i);
         if (n->phase != PHASE_UPDATE) continue;
         call *c = &x->calls[x->lane][EXEC_UPDATE][x->count[x->lane][EXEC_UPDATE]++];
-        plan_call(x->g, i, x->options.batch, false, true, &x->arena, c);
-        bind(x, x->train, EXEC_UPDATE, n, c);
+        instruction in = {.node = i};
+        plan_call(x->train, x->g, in, &x->arena, c);
+        bind(x, x->train, EXEC_UPDATE, in, c);
         c->scratch = planned(x, x->train, x->train->update_scratch);
     }
 }
@@ -387,6 +406,10 @@ bool exec_play_steps(exec *x, int64_t steps, err *e) {
 
 // Moving tensors
 
+static void *lasting_address(const exec *x, tensor t) {
+    return address(x, x->evaluate, (instruction){0}, t);
+}
+
 static const tensor_info *lasting(const exec *x, tensor t) {
     const tensor_info *info = graph_info(x->g, t);
     CHECK(info->role != ROLE_ACTIVATION && info->role != ROLE_GRADIENT && info->role != ROLE_CONSTANT,
@@ -395,25 +418,35 @@ static const tensor_info *lasting(const exec *x, tensor t) {
     return info;
 }
 
+// What a parameter's 16-bit copy is after the host has changed it.
+static bool write_low(exec *x, tensor t, err *e) {
+    void *low = low_address(x, t);
+    const tensor_info *info = graph_info(x->g, t);
+    size_t count = (size_t)shape_count(shape_resolve(info->shape, x->options.batch));
+    return !low || x->d->narrow(x->q, low, graph_low_type(x->g), lasting_address(x, t), count, e);
+}
+
 bool exec_write(exec *x, tensor t, const void *from, err *e) {
     const tensor_info *info = lasting(x, t);
-    return x->d->write(x->q, address(x, x->evaluate, t), from, tensor_bytes(info, x->options.batch), e);
+    return x->d->write(x->q, lasting_address(x, t), from, tensor_bytes(info, x->options.batch), e) &&
+           write_low(x, t, e);
 }
 
 bool exec_read(exec *x, tensor t, void *to, err *e) {
     const tensor_info *info = lasting(x, t);
-    return x->d->read(x->q, to, address(x, x->evaluate, t), tensor_bytes(info, x->options.batch), e);
+    return x->d->read(x->q, to, lasting_address(x, t), tensor_bytes(info, x->options.batch), e);
 }
 
 bool exec_peek(exec *x, tensor t, bool training, void *to, err *e) {
-    void *from = address(x, training ? x->train : x->evaluate, t);
+    const plan *p = training ? x->train : x->evaluate;
+    void *from = planned(x, p, p->of_tensor[t.id]);
     CHECK(from && graph_info(x->g, t)->kept, "tensor %d is not kept", t.id);
     return x->d->read(x->q, to, from, tensor_bytes(graph_info(x->g, t), x->options.batch), e);
 }
 
 bool exec_clear(exec *x, tensor t, err *e) {
     const tensor_info *info = lasting(x, t);
-    return x->d->fill(x->q, address(x, x->evaluate, t), 0, tensor_bytes(info, x->options.batch), e);
+    return x->d->fill(x->q, lasting_address(x, t), 0, tensor_bytes(info, x->options.batch), e) && write_low(x, t, e);
 }
 
 bool exec_step_write(exec *x, const step *s, err *e) {

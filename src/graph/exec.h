@@ -35,6 +35,7 @@ typedef struct {
     const exec_input *input; // what is fed; looked at by exec_new and exec_measure only
     int inputs;
     size_t input_bytes; // of a micro-batch as exec_feed takes it
+    int again;          // segments, from the first on, whose activations are computed again for backward
     size_t room;        // the slab has at least so many bytes, for what may replace this executor
 } exec_options;
 

@@ -11,7 +11,7 @@
 graph *graph_new(void) {
     graph *g = calloc(1, sizeof *g);
     CHECK(g, "out of memory for a graph");
-    g->real_type = DTYPE_F32;
+    g->real_type = g->low_type = DTYPE_F32;
     arena_init(&g->arena);
     graph_tensor_add(g, "none", ROLE_STATE, DTYPE_F32, shape1(0));
     g->tensors = 0;
@@ -118,6 +118,19 @@ void graph_number_from(graph *g, uint32_t number) {
     g->number = number;
 }
 
+void graph_segment_begin(graph *g) {
+    g->segments++;
+    g->in_segment = true;
+}
+
+void graph_segment_end(graph *g) {
+    g->in_segment = false;
+}
+
+int graph_segments(const graph *g) {
+    return g->segments;
+}
+
 node *graph_node_add(graph *g, int op, const char *name, precision_class precision, const tensor *input, int inputs) {
     CHECK(inputs <= INPUTS_MOST, "%s has %d inputs", name, inputs);
     node *n = arena_take(&g->arena, sizeof *n);
@@ -125,6 +138,7 @@ node *graph_node_add(graph *g, int op, const char *name, precision_class precisi
     n->name = name;
     n->number = g->number++;
     n->precision = precision;
+    n->segment = g->in_segment ? g->segments : 0;
     n->inputs = inputs;
     n->input = arena_array(&g->arena, (size_t)inputs, sizeof *n->input);
     if (inputs) memcpy(n->input, input, (size_t)inputs * sizeof *input);
@@ -189,6 +203,10 @@ tensor graph_sibling(const graph *g, tensor t, int k) {
 
 bool graph_tf32(const graph *g) {
     return g->tf32;
+}
+
+dtype graph_low_type(const graph *g) {
+    return g->low_type;
 }
 
 int graph_parameters(const graph *g) {

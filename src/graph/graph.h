@@ -74,6 +74,7 @@ typedef struct {
     uint32_t number;  // part of random counters
     precision_class precision;
     phase phase;
+    int segment; // 1, 2, ..; 0: none
     int inputs, outputs;
     tensor *input, *output;
     const void *attr; // the operator's own record, or NULL
@@ -114,6 +115,13 @@ void graph_keep(graph *g, tensor t);
 // here. A model whose first node always has the same number draws the same bits wherever its inputs come from.
 void graph_number_from(graph *g, uint32_t number);
 
+// Segments: stretches of the forward pass, a layer or a block each, whose activations a plan may compute a second time
+// in the backward pass instead of keeping them (plan_options). A segment ends where the next begins or at
+// graph_segment_end; what it computes must follow from its inputs, parameters and the step record alone.
+void graph_segment_begin(graph *g);
+void graph_segment_end(graph *g);
+int graph_segments(const graph *g);
+
 // Appends a node. For operators' builders only (ops/op.h wraps it); models call those.
 node *graph_node_add(graph *g, int op, const char *name, precision_class precision, const tensor *input, int inputs);
 tensor graph_output_add(graph *g, node *n, dtype type, shape s);
@@ -133,6 +141,9 @@ tensor graph_sibling(const graph *g, tensor t, int k);
 
 // Whether the precision pass allowed products in tf32.
 bool graph_tf32(const graph *g);
+
+// The 16-bit type that parameters marked low_copy are read in; DTYPE_F32 where there are none.
+dtype graph_low_type(const graph *g);
 
 // Parameters: how many tensors, how many values (as PyTorch counts them), how many slab elements (padding included).
 int graph_parameters(const graph *g);

@@ -12,12 +12,15 @@ struct graph {
     node **node;
     int nodes, node_room;
     uint32_t number; // of the next node
+    int segments;
+    bool in_segment;
     tensor *parameter;
     int parameters, parameter_room;
     int64_t slab_elements;
     tensor slab[SLAB_COUNT];
     bool sealed;     // a slab was asked for: the layout is final
     bool tf32;       // the precision pass allowed it
+    dtype low_type;  // of parameters' 16-bit copies
     dtype real_type; // what DTYPE_F32 means for tensors added from now on: double in the precision that tests use
 };
 

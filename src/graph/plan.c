@@ -85,19 +85,30 @@ static void operand_of(const graph *g, tensor t, int64_t batch, operand *o) {
     const tensor_info *info = graph_info(g, t);
     o->type = info->type;
     o->shape = shape_resolve(info->shape, batch);
+    bool all = info->role == ROLE_SLAB && info->slab == SLAB_WEIGHTS;
+    o->low_type = all || info->low_copy ? graph_low_type(g) : DTYPE_F32;
 }
 
-void plan_call(const graph *g, int n, int64_t batch, bool backward, bool training, arena *a, call *c) {
-    const node *d = graph_node(g, n);
+static bool is_again(const plan *p, const node *n) {
+    return n->segment && n->segment <= p->again;
+}
+
+// Forward keeps something for backward when it runs the last time.
+static bool keeps(const plan *p, const node *n, instruction in) {
+    return p->training && n->backward && (in.backward || in.again || !is_again(p, n));
+}
+
+void plan_call(const plan *p, const graph *g, instruction in, arena *a, call *c) {
+    const node *d = graph_node(g, in.node);
+    int64_t batch = p->batch;
     *c = (call){.op = d->op,
         .name = d->name,
         .node = d->number,
         .batch = batch,
-        .backward = backward,
-        .training = training,
-
+        .backward = in.backward,
+        .training = p->training,
         .tf32 = graph_tf32(g),
-        .keeps = training && d->backward,
+        .keeps = keeps(p, d, in),
         .attr = d->attr,
         .inputs = d->inputs,
         .outputs = d->outputs};
@@ -120,14 +131,68 @@ void plan_call(const graph *g, int n, int64_t batch, bool backward, bool trainin
 
 static void program_add(plan *p, const graph *g, phase ph) {
     for (int i = 0; i < graph_nodes(g); i++)
-        if (graph_node(g, i)->phase == ph) p->program[p->instructions++] = (instruction){i, false};
+        if (graph_node(g, i)->phase == ph) p->program[p->instructions++] = (instruction){.node = i};
 }
 
-static void program_write(plan *p, const graph *g, arena *a) {
-    p->program = arena_array(a, (size_t)graph_nodes(g) * 2, sizeof *p->program);
+// Whether a tensor is made by a node of the segment.
+static bool is_made_in(const graph *g, tensor t, int segment) {
+    const tensor_info *info = t.id ? graph_info(g, t) : NULL;
+    return info && info->role == ROLE_ACTIVATION && graph_node(g, info->producer)->segment == segment;
+}
+
+static void mark_inputs(const graph *g, const node *n, bool *wanted) {
+    for (int i = 0; i < n->inputs; i++)
+        if (is_made_in(g, n->input[i], n->segment)) wanted[n->input[i].id] = true;
+}
+
+// Marks what a node's backward reads of its own segment.
+static void mark_needs(const graph *g, const node *n, bool *wanted) {
+    for (int i = 0; i < n->inputs; i++)
+        if (n->needs & NEEDS_INPUT(i) && is_made_in(g, n->input[i], n->segment)) wanted[n->input[i].id] = true;
+    for (int i = 0; i < n->outputs; i++)
+        if (n->needs & NEEDS_OUTPUT(i)) wanted[n->output[i].id] = true;
+}
+
+static bool keeps_bytes(const plan *p, const graph *g, const kernel *const *kernels, int node, arena *a) {
+    call c;
+    plan_call(p, g, (instruction){.node = node, .again = true}, a, &c);
+    const kernel *k = kernels[c.op];
+    return c.keeps && k->reserve && k->reserve(&c) > 0;
+}
+
+// The forward instructions of the segment that ends with node `last`, as far as its backward needs them: those that
+// make what is read, and those that keep something.
+static void program_again(plan *p, const graph *g, const kernel *const *kernels, int last, arena *a) {
+    int segment = graph_node(g, last)->segment, first = last, from = p->instructions;
+    bool *wanted = arena_array(a, (size_t)graph_tensors(g) + 1, sizeof *wanted);
+    while (first > 0 && graph_node(g, first - 1)->segment == segment) first--;
+    for (int i = first; i <= last; i++)
+        if (graph_node(g, i)->backward) mark_needs(g, graph_node(g, i), wanted);
+    for (int i = last; i >= first; i--) {
+        const node *n = graph_node(g, i);
+        bool runs = keeps_bytes(p, g, kernels, i, a);
+        for (int k = 0; k < n->outputs; k++) runs |= wanted[n->output[k].id];
+        if (!runs) continue;
+        mark_inputs(g, n, wanted);
+        p->program[p->instructions++] = (instruction){.node = i, .again = true};
+    }
+    for (int i = from, j = p->instructions - 1; i < j; i++, j--) {
+        instruction in = p->program[i];
+        p->program[i] = p->program[j];
+        p->program[j] = in;
+    }
+}
+
+static void program_write(plan *p, const graph *g, const kernel *const *kernels, arena *a) {
+    p->program = arena_array(a, (size_t)graph_nodes(g) * 3, sizeof *p->program);
     program_add(p, g, PHASE_FORWARD);
-    for (int i = graph_nodes(g) - 1; p->training && i >= 0; i--)
-        if (graph_node(g, i)->backward) p->program[p->instructions++] = (instruction){i, true};
+    int segment = 0;
+    for (int i = graph_nodes(g) - 1; p->training && i >= 0; i--) {
+        const node *n = graph_node(g, i);
+        if (is_again(p, n) && n->segment != segment) program_again(p, g, kernels, i, a);
+        segment = n->segment;
+        if (n->backward) p->program[p->instructions++] = (instruction){.node = i, .backward = true};
+    }
     program_add(p, g, PHASE_AFTER);
 }
 
@@ -146,16 +211,28 @@ static int block_add(builder *b, owner_kind kind, int id, size_t bytes, int firs
     return p->blocks++;
 }
 
+// Where an instruction finds a tensor's block: in its second life if both belong to a segment that is computed again
+// and the instruction comes after the forward pass.
+static int *block_slot(const plan *p, const graph *g, instruction in, tensor t) {
+    const node *n = graph_node(g, in.node);
+    bool second = (in.again || in.backward) && is_again(p, n) && is_made_in(g, t, n->segment);
+    return second ? &p->of_again[t.id] : &p->of_tensor[t.id];
+}
+
+int plan_block_of(const plan *p, const graph *g, instruction in, tensor t) {
+    return *block_slot(p, g, in, t);
+}
+
 static void touch(builder *b, tensor t, int at) {
     if (!t.id) return;
     const tensor_info *info = graph_info(b->g, t);
     if (info->role != ROLE_ACTIVATION && info->role != ROLE_GRADIENT) return;
-    int *block = &b->p->of_tensor[t.id];
+    int *block = block_slot(b->p, b->g, b->p->program[at], t);
     if (*block < 0) {
         size_t bytes = (size_t)shape_count(shape_resolve(info->shape, b->p->batch)) * dtype_bytes(info->type);
         *block = block_add(b, OWNER_TENSOR, t.id, bytes, at);
     }
-    b->p->block[*block].last = info->kept ? b->p->instructions : at;
+    b->p->block[*block].last = info->kept && block == &b->p->of_tensor[t.id] ? b->p->instructions : at;
 }
 
 static void touch_forward(builder *b, const node *n, int at) {
@@ -180,7 +257,7 @@ static void live_at(builder *b, const kernel *const *kernels, int at) {
     const node *n = graph_node(b->g, in.node);
     in.backward ? touch_backward(b, n, at) : touch_forward(b, n, at);
     call c;
-    plan_call(b->g, in.node, p->batch, in.backward, p->training, b->a, &c);
+    plan_call(p, b->g, in, b->a, &c);
     const kernel *k = kernels[n->op];
     size_t scratch = k->scratch ? k->scratch(&c) : 0;
     if (scratch) p->of_scratch[at] = block_add(b, OWNER_SCRATCH, at, scratch, at);
@@ -200,7 +277,7 @@ static void update_scratch(builder *b, const kernel *const *kernels) {
         const node *n = graph_node(b->g, i);
         if (n->phase != PHASE_UPDATE || !kernels[n->op]->scratch) continue;
         call c;
-        plan_call(b->g, i, b->p->batch, false, true, b->a, &c);
+        plan_call(b->p, b->g, (instruction){.node = i}, b->a, &c);
         size_t bytes = kernels[n->op]->scratch(&c);
         if (bytes > most) most = bytes;
     }
@@ -256,11 +333,13 @@ plan *plan_make(const graph *g, const kernel *const *kernels, const plan_options
     plan *p = arena_take(a, sizeof *p);
     p->batch = o->batch;
     p->training = o->training;
-    program_write(p, g, a);
-    builder b = {g, p, graph_tensors(g) + graph_nodes(g) + p->instructions + 1, a};
+    p->again = o->training ? o->again : 0;
+    program_write(p, g, kernels, a);
+    builder b = {g, p, 2 * graph_tensors(g) + graph_nodes(g) + p->instructions + 1, a};
     p->block = arena_array(a, (size_t)b.room, sizeof *p->block);
     p->owner = arena_array(a, (size_t)b.room, sizeof *p->owner);
     p->of_tensor = minus_ones(a, graph_tensors(g) + 1);
+    p->of_again = minus_ones(a, graph_tensors(g) + 1);
     p->of_reserve = minus_ones(a, graph_nodes(g));
     p->of_scratch = minus_ones(a, p->instructions);
     for (int i = 0; i < p->instructions; i++) live_at(&b, kernels, i);

@@ -5,6 +5,10 @@
 // Placed here: activations, their gradients, what kernels reserve from forward to backward, and their scratch. A block
 // is alive from the instruction that first writes it to the last one that reads it; two blocks whose lives meet never
 // overlap. Parameters, states and constants live for the whole run and are laid out by exec.
+//
+// Segments that are computed again have two lives: activations of the first die as the forward pass goes on, but for
+// what other segments read; before the segment's backward instructions its forward ones stand a second time, as far as
+// these need them, and write the blocks of the second life.
 #ifndef TRADEWIND_GRAPH_PLAN_H
 #define TRADEWIND_GRAPH_PLAN_H
 
@@ -43,6 +47,7 @@ typedef struct {
 typedef struct {
     int node;
     bool backward;
+    bool again; // forward, a second time
 } instruction;
 
 typedef struct plan {
@@ -53,7 +58,9 @@ typedef struct plan {
     int blocks;
     plan_block *block;
     plan_owner *owner;
+    int again;          // segments that are computed again: 1 .. again
     int *of_tensor;     // [tensors + 1] block of a tensor, or -1
+    int *of_again;      // the same of its second life
     int *of_reserve;    // [nodes]
     int *of_scratch;    // [instructions]
     int update_scratch; // block that every update node may use, or -1
@@ -67,10 +74,14 @@ typedef struct {
                       // calls next to each other can run side by side
     int linger_small; // the same for small blocks, where it costs little: calls that share a launch share no memory
     size_t guard;     // bytes left free behind every block, for tests; guarded blocks share no memory
+    int again;        // so many segments, from the first on, are computed again
 } plan_options;
 
-// Fills a call's shapes for node `n`; every address is NULL. For planning and for exec, which adds the addresses.
-void plan_call(const graph *g, int n, int64_t batch, bool backward, bool training, arena *a, call *c);
+// Fills an instruction's call with shapes; every address is NULL. For planning and for exec, which adds the addresses.
+void plan_call(const plan *p, const graph *g, instruction in, arena *a, call *c);
+
+// The block that an instruction has an activation or its gradient in, or -1.
+int plan_block_of(const plan *p, const graph *g, instruction in, tensor t);
 
 plan *plan_make(const graph *g, const kernel *const *kernels, const plan_options *o, arena *a);
 

@@ -43,11 +43,13 @@ tensor layer_bilstm(graph *g, const char *name, tensor x, int64_t hidden, int la
         bool last = layer == layers - 1;
         int64_t inputs = shape_last(graph_info(g, x)->shape);
         tensor w[2 * LSTM_PER_DIRECTION];
+        graph_segment_begin(g);
         direction_parameters(g, name, layer, "", inputs, hidden, w);
         direction_parameters(g, name, layer, "_reverse", inputs, hidden, w + LSTM_PER_DIRECTION);
         x = op_lstm(g, x, w, 2, TENSOR_NONE, TENSOR_NONE, TENSOR_NONE, !last);
         if (!last) x = layer_dropout(g, x, dropout);
     }
+    graph_segment_end(g);
     return x;
 }
 

@@ -109,6 +109,7 @@ static void add_stack(tower *w, int stack) {
     }
     for (int i = 0; i < s->blocks; i++, w->block++) {
         w->last = stack == s->stacks - 1 && i == s->blocks - 1;
+        graph_segment_begin(w->g);
         if (kind == STACK_GENERIC)
             add_generic(w);
         else
@@ -125,5 +126,6 @@ tensor model_build_nbeats(graph *g, const model_spec *s) {
     w.rest = s->streams > 1 ? op_concat(g, parts, s->streams) : parts[0];
     w.L = shape_last(graph_info(g, w.rest)->shape);
     for (int i = 0; i < s->stacks; i++) add_stack(&w, i);
+    graph_segment_end(g);
     return s->classes ? model_head(g, s, w.sum) : w.sum;
 }

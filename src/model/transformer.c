@@ -18,8 +18,10 @@ static tensor build_stream(graph *g, const model_spec *s, const model_stream *m)
     for (int i = 0; i < s->layers; i++) {
         snprintf(name, sizeof name, "%s.encoder.layers.%d", m->name, i);
         layer_encoder_options o = {{s->heads, s->causal, s->dropout}, s->ff ? s->ff : 4 * m->hidden, s->act, m->mask};
+        graph_segment_begin(g);
         x = layer_encoder(g, name, x, &o);
     }
+    graph_segment_end(g);
     return s->pooling == POOL_LAST ? op_last_time(g, x) : op_mean_time(g, x, m->mask);
 }
 

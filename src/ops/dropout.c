@@ -28,15 +28,16 @@ static int64_t row_elements(const call *c) {
 static void apply(const call *c, const operand *from, const operand *to, int64_t begin, int64_t end) {
     float p = ((const dropout_attr *)c->attr)->probability;
     uint32_t least = random_threshold(p);
-    real scale = (real)(1.0 / (1.0 - (double)p));
+    real scale = (real)random_scale(p);
     int64_t n = row_elements(c);
     const real *x = from->data;
     for (int64_t b = begin; b < end; b++) {
-        for (int64_t quad = 0; quad * 4 < n; quad++) {
-            rng_block r = random_dropout(c->step, c->step->row + (uint64_t)b, c->node, (uint32_t)quad);
-            for (int64_t i = 0; i < 4 && quad * 4 + i < n; i++) {
-                int64_t at = b * n + quad * 4 + i;
-                op_put(to, at, r.v[i] >= least ? x[at] * scale : 0);
+        for (int64_t first = 0; first < n; first += RANDOM_OCTET) {
+            rng_block r =
+                random_dropout(c->step, c->step->row + (uint64_t)b, c->node, (uint32_t)(first / RANDOM_OCTET));
+            for (int i = 0; i < RANDOM_OCTET && first + i < n; i++) {
+                int64_t at = b * n + first + i;
+                op_put(to, at, random_bits(&r, i) >= least ? x[at] * scale : 0);
             }
         }
     }

@@ -252,7 +252,7 @@ exec_memory job_memory(const job *j, const settings *s, const kernel *const *ker
 }
 
 // A card takes batches as fast as they can be gathered; the CPU needs its processors to compute.
-static int usual_workers(bool card) {
+int job_workers(bool card) {
     enum { MOST = 32 };
     int n = pool_processors() - 1;
     return !card || n < 2 ? 2 : n < MOST ? n : MOST;
@@ -260,7 +260,7 @@ static int usual_workers(bool card) {
 
 loader_options job_loader(const job *j, const settings *s, bool card) {
     loader_options o = {.batch = s->batch_size, .seed = s->seed, .prefetch = s->prefetch};
-    o.workers = s->workers < 0 ? usual_workers(card) : s->workers;
+    o.workers = s->workers < 0 ? job_workers(card) : s->workers;
     o.hold = card ? LANES : 1;
     memcpy(o.window, j->window, sizeof o.window);
     o.scaler = j->scaler;

@@ -75,6 +75,9 @@ exec_options job_exec(const job *j, const settings *s);
 // The memory that takes; its total is that of a slab which the fallback fits into too.
 exec_memory job_memory(const job *j, const settings *s, const kernel *const *kernels, bool host_memory);
 
+// Threads that gather batches where data.num_workers leaves them open.
+int job_workers(bool card);
+
 // The loader of a job whose batches come from the host, for a device that keeps `card` memory of its own: it holds the
 // batches that are being copied there.
 loader_options job_loader(const job *j, const settings *s, bool card);

@@ -26,6 +26,16 @@ static void known_answers(void **state) {
     }
 }
 
+// Of the authors' vectors for seven rounds.
+static void known_answers_of_seven_rounds(void **state) {
+    (void)state;
+    static const uint32_t want[3][4] = {{0x5f6fb709, 0x0d893f64, 0x4f121f81, 0x4f730a48},
+        {0x5207ddc2, 0x45165e59, 0x4d8ee751, 0x8c52f662}, {0x4dfccaba, 0x190a87f0, 0xc47362ba, 0xb6b5242a}};
+    rng_block got[] = {rng_philox_rounds(7, 0, 0, 0, 0, 0), rng_philox_rounds(7, ~0ull, ~0u, ~0u, ~0u, ~0u),
+        rng_philox_rounds(7, 0x299f31d0a4093822, 0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344)};
+    for (int i = 0; i < 12; i++) assert_int_equal(got[i / 4].v[i % 4], want[i / 4][i % 4]);
+}
+
 static void unit_stays_below_one(void **state) {
     (void)state;
     assert_true(rng_unit(0) == 0.0f);
@@ -132,6 +142,7 @@ static void permute_takes_large_counts(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(known_answers),
+        cmocka_unit_test(known_answers_of_seven_rounds),
         cmocka_unit_test(unit_stays_below_one),
         cmocka_unit_test(unit_is_uniform),
         cmocka_unit_test(permute_is_a_bijection),

@@ -277,6 +277,8 @@ static void json_is_one_object_a_line(void **state) {
         assert_int_equal(each_json_line(check_loader_line), 2);
     }
     complains(RUN("bench", "oracle"), "oracle: unknown case.*");
+    complains(RUN("bench", "copy"), "the case copy and --data FILE go together.*");
+    complains(RUN("bench", "lstm", "--data=set.npz"), "the case copy and --data FILE go together.*");
 }
 
 static void plan_runs_nothing(void **state) {

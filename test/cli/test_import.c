@@ -88,6 +88,9 @@ static void bars_need_no_options(void **state) {
     matches("out", "\n +log_return_1 ");
     assert_int_equal(RUN("import", "m5.csv", "-o", "set.npz", "-q"), 0);
     is_empty("out");
+    assert_int_equal(RUN("bench", "copy", "--data=set.npz", "--device=cpu", "--no-peer", "--json", "--batch=32"), 0);
+    matches(
+        "out", "^\\{\"case\":\"copy\",\"variant\":\"pinned\"[^\n]*\n[^\n]*\"file\"[^\n]*\n[^\n]*\"loader\"[^\n]*\n$");
 }
 
 static void options_are_taken(void **state) {

@@ -505,6 +505,52 @@ static void test_warps_run_out(void **state) {
     free(l);
 }
 
+static call *joined(list *l, int op, const void *attr, operand a, operand b, operand to) {
+    call *c = call_new(l, op, attr, false, b.data ? 2 : 1);
+    c->in[0] = a;
+    c->in[1] = b;
+    c->out[0] = to;
+    return c;
+}
+
+// No barrier stands between instructions of which every thread reads what it has written itself; one does where cells
+// are shared out in another way, or a slot is given to a tile of another width.
+static void test_threads_keep_to_their_cells(void **state) {
+    (void)state;
+    static const slice_attr front = {0, 60}, back = {60, 72};
+    static const axpby_attr minus = {1, -1}, plus = {1, 1};
+    operand none_such = {.data = NULL};
+    list *l = list_new();
+    assert_true(rows_add(&l->r, joined(l, OP_slice, &front, x_at(1, 72), none_such, x_at(2, 60))));
+    assert_true(rows_add(&l->r, joined(l, OP_slice, &back, x_at(1, 72), none_such, x_at(3, 12))));
+    assert_true(rows_add(&l->r, joined(l, OP_axpby, &minus, x_at(4, 60), x_at(2, 60), x_at(5, 60))));
+    assert_true(rows_add(&l->r, joined(l, OP_axpby, &plus, x_at(6, 12), x_at(3, 12), x_at(7, 12))));
+    assert_true(rows_add(&l->r, linear(l, &relu, x_at(5, 60), x_at(8, 32), 100)));
+    assert_true(rows_add(&l->r, dropout(l, x_at(8, 32), x_at(9, 32))));
+    assert_true(rows_add(&l->r, joined(l, OP_concat, NULL, x_at(5, 60), x_at(7, 12), x_at(10, 72))));
+    assert_true(rows_add(&l->r, dropout(l, x_at(10, 72), x_at(11, 72))));
+    rows_end(&l->r);
+    static const int open[] = {1, 1, 1, 0, 0, 0, 0, 0, 0};
+    assert_int_equal(l->r.program.body, 9);
+    for (int i = 0; i < 9; i++) assert_int_equal(instr(l, i)->open, open[i]);
+    free(l);
+}
+
+static void test_slots_of_another_width_wait(void **state) {
+    (void)state;
+    int tile = ROWS_TILE * rows_ld(64) * 2;
+    list *l = list_new();
+    rows_begin(&l->r, table, ROWS, tile, true);
+    assert_true(rows_add(&l->r, dropout(l, x_at(1, 64), x_at(2, 64))));
+    assert_true(rows_add(&l->r, dropout(l, x_at(3, 64), x_at(4, 64)))); // the same cells of the same slot
+    assert_true(rows_add(&l->r, dropout(l, x_at(5, 32), x_at(6, 32)))); // others of it
+    rows_end(&l->r);
+    assert_int_equal(instr(l, 0)->to.slot, instr(l, 2)->to.slot);
+    assert_int_equal(instr(l, 0)->open, 1);
+    assert_int_equal(instr(l, 1)->open, 0);
+    free(l);
+}
+
 // A loss is added and tallied behind the program; each loss has one tally.
 static void test_tally_joins_its_loss(void **state) {
     (void)state;
@@ -633,6 +679,8 @@ int main(void) {
         cmocka_unit_test(test_gradients_wait_for_readers),
         cmocka_unit_test(test_gradients_wait_for_slots),
         cmocka_unit_test(test_warps_run_out),
+        cmocka_unit_test(test_threads_keep_to_their_cells),
+        cmocka_unit_test(test_slots_of_another_width_wait),
         cmocka_unit_test(test_tally_joins_its_loss),
         cmocka_unit_test(test_packs_weights),
         cmocka_unit_test(test_packs_are_wide_by_columns),

@@ -4,6 +4,7 @@
 // judges.
 #include "ops/trial.h"
 
+#include "base/rng.h"
 #include "cpu/cpu.h"
 #include "graph/grad.h"
 #include "parts.h"
@@ -595,13 +596,19 @@ static void expect_independent(const scene *s, const double *y, int distance, do
         fail_at(s, "agreement at a distance", distance, agree / pairs, share);
 }
 
+// The share that is dropped: 16 bits tell it.
+static double dropped_share(float probability) {
+    double share = round((double)probability * 65536) / 65536;
+    return probability > 0 ? fmin(fmax(share, 1.0 / 65536), 65535.0 / 65536) : 0;
+}
+
 static void check_dropout_values(const place *p) {
-    static const float probabilities[] = {0, 0.1f, 0.5f, 0.75f};
+    static const float probabilities[] = {0, 1e-7f, 0.1f, 0.5f, 0.75f, 0.95f};
     float *x = dropout_input();
-    for (int k = 0; k < 4; k++) {
+    for (int k = 0; k < 6; k++) {
         scene s;
         dropout_scene(&s, p, x, probabilities[k], (step){.seed = 8, .update = 2});
-        double *y = output(&s, s.root, true), drop = (double)probabilities[k], kept = 0;
+        double *y = output(&s, s.root, true), drop = dropped_share(probabilities[k]), kept = 0;
         for (int i = 0; i < DROP_ALL; i++) {
             double want = (double)x[i] / (1 - drop);
             if (y[i] != 0 && !(fabs(y[i] - want) <= 1e-6 * fabs(want))) fail_at(&s, "kept value", i, y[i], want);
@@ -609,12 +616,38 @@ static void check_dropout_values(const place *p) {
         }
         double sigma = sqrt(drop * (1 - drop) / DROP_ALL);
         if (!(fabs(kept / DROP_ALL - (1 - drop)) <= 5 * sigma)) fail_at(&s, "kept share", k, kept / DROP_ALL, 1 - drop);
-        static const int distances[] = {1, 2, 3, 4, 8, DROP_WIDTH, 2 * DROP_WIDTH};
-        for (int i = 0; i < 7; i++) expect_independent(&s, y, distances[i], drop);
+        static const int distances[] = {1, 2, 3, 4, 5, 6, 7, 8, 16, DROP_WIDTH, 2 * DROP_WIDTH};
+        for (int i = 0; i < 11; i++) expect_independent(&s, y, distances[i], drop);
         free(y);
         scene_close(&s);
     }
     free(x);
+}
+
+// Whether an element of a row is kept by a node, from the definition: eight neighbours share four words.
+static bool is_kept(step at, uint32_t node, int64_t row, int64_t i, double share) {
+    uint32_t purpose = (uint32_t)RNG_DROPOUT << 16 | node;
+    rng_block r = rng_philox_rounds(
+        7, at.seed, (uint32_t)(i / 8), (uint32_t)(at.row + (uint64_t)row), purpose, (uint32_t)at.update);
+    uint32_t word = r.v[i % 8 / 2], bits = i % 2 ? word >> 16 : word & 0xFFFF;
+    return bits >= 65536 * share;
+}
+
+// Which node it is the test does not know: all elements agree for one number, which cannot be chance.
+static void check_dropout_bits(const place *p) {
+    float *x = dropout_input();
+    step at = {.seed = 8ull << 32 | 5, .update = 2, .row = 64};
+    double *y = dropout_training(p, x, 0.1f, at);
+    int found = 0;
+    for (uint32_t node = 0; node < 64; node++) {
+        int64_t i = 0;
+        while (i < DROP_ALL && (y[i] != 0) == is_kept(at, node, i / DROP_WIDTH, i % DROP_WIDTH, dropped_share(0.1f)))
+            i++;
+        found += i == DROP_ALL;
+    }
+    assert_int_equal(found, 1);
+    free(x);
+    free(y);
 }
 
 // Backward lets through exactly what forward did, scaled alike.
@@ -695,6 +728,7 @@ static void check_dropout_nodes(const place *p) {
 
 static void check_dropout(const place *p) {
     check_dropout_values(p);
+    check_dropout_bits(p);
     check_dropout_backward(p);
     check_dropout_evaluation(p);
     check_dropout_counter(p);

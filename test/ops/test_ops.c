@@ -78,6 +78,11 @@ static tensor large_dropout(trial *t) {
     return op_dropout(t->g, large_row(t, ACT_GELU, true, LARGE), 0.2f);
 }
 
+static tensor large_dropout_steps(trial *t) {
+    tensor x = trial_weight(t, shape3(t->n, LARGE_ROWS, LARGE), 1), w = trial_weight(t, shape2(LARGE, LARGE), 0.1f);
+    return op_dropout(t->g, op_linear(t->g, x, w, trial_weight(t, shape1(LARGE), 1), ACT_GELU), 0.2f);
+}
+
 static tensor large_odd(trial *t) {
     return large_row(t, ACT_SIGMOID, true, LARGE + 3);
 }
@@ -95,6 +100,75 @@ static tensor large_between(trial *t) {
     tensor h = op_linear(t->g, x, w[0], b, ACT_TANH);
     return op_axpby(
         t->g, op_linear(t->g, h, w[1], TENSOR_NONE, ACT_NONE), op_linear(t->g, h, w[2], b, ACT_SIGMOID), 1, -0.5f);
+}
+
+// Few inputs over many rows, which a card streams past the weights, at the largest size in several rounds; with GELU,
+// whose sums are kept, and with more inputs than one step of the products takes.
+static tensor thin_row(trial *t, int64_t steps, int64_t I, int64_t O, activation act) {
+    tensor x = trial_weight(t, shape3(t->n, steps, I), 1), w = trial_weight(t, shape2(O, I), 1);
+    return op_linear(t->g, x, w, trial_weight(t, shape1(O), 1), act);
+}
+
+static tensor thin_none(trial *t) {
+    return thin_row(t, 530, 15, 24, ACT_NONE);
+}
+
+static tensor thin_gelu(trial *t) {
+    return thin_row(t, 21, 27, 72, ACT_GELU);
+}
+
+static tensor thin_relu(trial *t) {
+    tensor x = trial_grid(t, shape3(t->n, 5, 8)), w = trial_grid(t, shape2(128, 8));
+    return op_linear(t->g, x, w, trial_grid_bias(t, shape1(128)), ACT_RELU);
+}
+
+// A result of the low type that goes into another such layer.
+static tensor thin_between(trial *t) {
+    tensor h = thin_row(t, 11, 9, 16, ACT_TANH), w = trial_weight(t, shape2(40, 16), 1);
+    return op_linear(t->g, h, w, TENSOR_NONE, ACT_SIGMOID);
+}
+
+// More rows than the blocks of a card take in one round: the layer alone, and with residual connections as in an
+// encoder.
+static tensor norm_of(trial *t, tensor x) {
+    int64_t C = shape_last(graph_info(t->g, x)->shape);
+    return op_layernorm(t->g, x, trial_weight(t, shape1(C), 1), trial_weight(t, shape1(C), 1), 1e-5f);
+}
+
+static tensor norm_many(trial *t) {
+    return norm_of(t, trial_weight(t, shape3(t->n, 34, 128), 1));
+}
+
+static tensor norm_residual(trial *t, int64_t steps, int64_t C) {
+    tensor x = trial_weight(t, shape3(t->n, steps, C), 1), w = trial_weight(t, shape2(C, C), 0.1f);
+    tensor y = op_linear(t->g, norm_of(t, x), w, TENSOR_NONE, ACT_NONE);
+    x = op_axpby(t->g, x, op_dropout(t->g, y, 0.25f), 1, 1);
+    y = op_linear(t->g, norm_of(t, x), w, TENSOR_NONE, ACT_NONE);
+    return op_axpby(t->g, x, op_dropout(t->g, y, 0.25f), 1, 0.5f);
+}
+
+static tensor norm_residual_128(trial *t) {
+    return norm_residual(t, 26, 128);
+}
+
+// The same with its mean over time, which joins the last connection.
+static tensor norm_residual_mean(trial *t) {
+    return op_mean_time(t->g, norm_residual(t, 50, 128), TENSOR_NONE);
+}
+
+static tensor norm_residual_masked(trial *t) {
+    tensor x = norm_residual(t, 19, 40);
+    float *mask = trial_memory(t, (size_t)(t->n * 19) * sizeof *mask);
+    for (int64_t i = 0; i < t->n * 19; i++) mask[i] = i < 19 ? 0 : trial_random(t) > 0;
+    return op_mean_time(t->g, x, graph_constant(t->g, "mask", DTYPE_F32, shape2(t->n, 19), mask));
+}
+
+static tensor norm_residual_184(trial *t) {
+    return norm_residual(t, 2, 184);
+}
+
+static tensor norm_residual_400(trial *t) {
+    return norm_residual(t, 2, 400);
 }
 
 #endif
@@ -213,7 +287,7 @@ static tensor layernorm_row(trial *t) {
     return op_layernorm(t->g, x, trial_weight(t, shape1(C), 1), trial_weight(t, shape1(C), 1), 1e-5f);
 }
 
-// Widths that a card takes four columns at a time, in one to eight such runs a lane, or one by one.
+// Widths that a card takes eight columns at a time, in one to four such runs a lane, or one by one.
 static tensor layernorm_of(trial *t, int64_t C) {
     tensor x = trial_input(t, shape2(t->n, C), 1);
     return op_layernorm(t->g, x, trial_weight(t, shape1(C), 1), trial_weight(t, shape1(C), 1), 1e-5f);
@@ -221,6 +295,10 @@ static tensor layernorm_of(trial *t, int64_t C) {
 
 static tensor layernorm_fours(trial *t) {
     return layernorm_of(t, 4 * t->n);
+}
+
+static tensor layernorm_eights(trial *t) {
+    return layernorm_of(t, 8 * t->n % 1024);
 }
 
 static tensor layernorm_twelves(trial *t) {
@@ -288,6 +366,19 @@ static tensor attention_heads(trial *t) {
     return attention_row(t, (attention_case){t->n < 3 ? t->n : 3, 50, 16, false, {8, false, 0.1f}});
 }
 
+// Steps of one tile of keys and a bit, of several, of as many as a piece has.
+static int64_t steps_of_piece(const trial *t) {
+    return t->n < 2 ? 9 : t->n < 30 ? 20 : t->n < 64 ? t->n : 64;
+}
+
+static tensor attention_piece(trial *t) {
+    return attention_row(t, (attention_case){2, steps_of_piece(t), 16, false, {3, false, 0.1f}});
+}
+
+static tensor attention_piece_8(trial *t) {
+    return attention_row(t, (attention_case){3, steps_of_piece(t), 8, false, {5, false, 0}});
+}
+
 static tensor attention_heads_causal(trial *t) {
     return attention_row(t, (attention_case){3, 50, 16, true, {8, true, 0.1f}});
 }
@@ -316,12 +407,20 @@ static tensor position_fours(trial *t) {
     return op_position(t->g, trial_input(t, shape3(t->n, 3, 20), 1), trial_weight(t, shape2(3, 20), 1));
 }
 
+static tensor position_eights(trial *t) {
+    return op_position(t->g, trial_input(t, shape3(t->n, 3, 40), 1), trial_weight(t, shape2(3, 40), 1));
+}
+
 static tensor dropout_row(trial *t) {
     return op_dropout(t->g, trial_input(t, shape2(t->n, 13), 1), 0.3f);
 }
 
 static tensor dropout_fours(trial *t) {
     return op_dropout(t->g, trial_input(t, shape3(t->n, 3, 12), 1), 0.3f);
+}
+
+static tensor dropout_eights(trial *t) {
+    return op_dropout(t->g, trial_input(t, shape3(t->n, 3, 16), 1), 0.3f);
 }
 
 static tensor concat_row(trial *t) {
@@ -348,38 +447,79 @@ static tensor axpby_same(trial *t) {
 }
 
 // A residual connection, as in an encoder's layers.
-static tensor residual_row(trial *t, int64_t width) {
-    tensor x = trial_input(t, shape3(t->n, 3, width), 1), y = trial_input(t, shape3(t->n, 3, width), 1);
+static tensor residual_row(trial *t, int64_t steps, int64_t width) {
+    tensor x = trial_input(t, shape3(t->n, steps, width), 1), y = trial_input(t, shape3(t->n, steps, width), 1);
     return op_axpby(t->g, x, op_dropout(t->g, y, 0.3f), 1, 0.5f);
 }
 
 static tensor residual_fours(trial *t) {
-    return residual_row(t, 8);
+    return residual_row(t, 3, 12);
 }
 
-static tensor residual_norm(trial *t) {
-    tensor z = residual_row(t, 8);
-    tensor n = op_layernorm(t->g, z, trial_weight(t, shape1(8), 1), trial_weight(t, shape1(8), 1), 1e-5f);
+static tensor residual_eights(trial *t) {
+    return residual_row(t, 3, 8);
+}
+
+static tensor residual_norm(trial *t, int64_t steps, int64_t width) {
+    tensor z = residual_row(t, steps, width), gain = trial_weight(t, shape1(width), 1);
+    tensor n = op_layernorm(t->g, z, gain, trial_weight(t, shape1(width), 1), 1e-5f);
     return op_axpby(t->g, z, op_dropout(t->g, n, 0.2f), 1, 1);
 }
 
+static tensor residual_norm_fours(trial *t) {
+    return residual_norm(t, 3, 12);
+}
+
+// Eights of elements that begin in one step and end in the next.
+static tensor residual_norm_across(trial *t) {
+    return residual_norm(t, 2, 12);
+}
+
+static tensor residual_norm_eights(trial *t) {
+    return residual_norm(t, 3, 8);
+}
+
+#ifdef TEST_CUDA
+// More than a card has warps for at a time: at the largest size one takes several rows.
+static tensor residual_norm_many(trial *t) {
+    return residual_norm(t, 72, 8);
+}
+#endif
+
+// Wider than sixteen lanes have eights.
+static tensor residual_norm_wide(trial *t) {
+    return residual_norm(t, 2, 136);
+}
+
+static tensor residual_mean(trial *t) {
+    return op_mean_time(t->g, residual_row(t, 11, 24), TENSOR_NONE);
+}
+
 static tensor residual_odd(trial *t) {
-    return residual_row(t, 5);
+    return residual_row(t, 3, 5);
 }
 
 static tensor mean_time_fours(trial *t) {
-    return op_mean_time(t->g, trial_input(t, shape3(t->n, 11, 8), 1), TENSOR_NONE);
+    return op_mean_time(t->g, trial_input(t, shape3(t->n, 41, 8), 1), TENSOR_NONE);
 }
 
 static tensor mean_time_row(trial *t) {
     return op_mean_time(t->g, trial_input(t, shape3(t->n, 6, 5), 1), TENSOR_NONE);
 }
 
-static tensor mean_time_masked(trial *t) {
-    float *mask = trial_memory(t, (size_t)t->n * 6 * sizeof *mask);
-    for (int64_t i = 0; i < t->n * 6; i++) mask[i] = i < 6 ? 0 : trial_random(t) > 0;
+static tensor mean_time_of(trial *t, int64_t T, int64_t C) {
+    float *mask = trial_memory(t, (size_t)(t->n * T) * sizeof *mask);
+    for (int64_t i = 0; i < t->n * T; i++) mask[i] = i < T ? 0 : trial_random(t) > 0;
     return op_mean_time(
-        t->g, trial_input(t, shape3(t->n, 6, 5), 1), graph_constant(t->g, "mask", DTYPE_F32, shape2(t->n, 6), mask));
+        t->g, trial_input(t, shape3(t->n, T, C), 1), graph_constant(t->g, "mask", DTYPE_F32, shape2(t->n, T), mask));
+}
+
+static tensor mean_time_masked(trial *t) {
+    return mean_time_of(t, 6, 5);
+}
+
+static tensor mean_time_masked_fours(trial *t) {
+    return mean_time_of(t, 37, 8);
 }
 
 static tensor last_time_row(trial *t) {
@@ -1293,6 +1433,7 @@ static const row rows[] = {
     {OP_lstm, "lstm of 136 units, all states, start, resets", lstm_large, NULL, false},
     {OP_layernorm, "layernorm", layernorm_row, NULL, true},
     {OP_layernorm, "layernorm, multiples of 4", layernorm_fours, NULL, true},
+    {OP_layernorm, "layernorm, multiples of 8", layernorm_eights, NULL, true},
     {OP_layernorm, "layernorm, multiples of 12", layernorm_twelves, NULL, true},
     {OP_layernorm, "layernorm, multiples of 24", layernorm_wide, NULL, true},
     {OP_attention, "attention", attention_full, NULL, false},
@@ -1305,25 +1446,35 @@ static const row rows[] = {
     {OP_attention, "attention, wide heads", attention_wide, NULL, false},
     {OP_attention, "attention, 8 heads of 16 columns", attention_heads, NULL, false},
     {OP_attention, "attention, 8 heads of 16 columns, causal, masked", attention_heads_causal, NULL, false},
+    {OP_attention, "attention, one piece", attention_piece, NULL, false},
+    {OP_attention, "attention, one piece of 8 columns", attention_piece_8, NULL, false},
     {OP_attention, "attention, 8 columns", attention_8, NULL, false},
     {OP_attention, "attention, 24 columns", attention_24, NULL, false},
     {OP_attention, "attention, 64 columns", attention_64, NULL, false},
     {OP_attention, "attention, 72 columns", attention_72, NULL, false},
     {OP_position, "position", position_row, NULL, true},
     {OP_position, "position, multiples of 4", position_fours, NULL, true},
+    {OP_position, "position, multiples of 8", position_eights, NULL, true},
     {OP_dropout, "dropout", dropout_row, NULL, true},
     {OP_dropout, "dropout, multiples of 4", dropout_fours, NULL, true},
+    {OP_dropout, "dropout, multiples of 8", dropout_eights, NULL, true},
     {OP_concat, "concat", concat_row, NULL, true},
     {OP_slice, "slice", slice_row, NULL, true},
     {OP_axpby, "axpby", axpby_row, NULL, true},
     {OP_axpby, "axpby of one", axpby_alone, NULL, true},
     {OP_axpby, "axpby of the same tensor twice", axpby_same, NULL, true},
     {OP_axpby, "residual, multiples of 4", residual_fours, NULL, true},
+    {OP_axpby, "residual, multiples of 8", residual_eights, NULL, true},
     {OP_axpby, "residual", residual_odd, NULL, true},
-    {OP_axpby, "residual, layernorm, residual", residual_norm, NULL, false},
+    {OP_axpby, "residual, mean_time", residual_mean, NULL, true},
+    {OP_axpby, "residual, layernorm, residual, multiples of 4", residual_norm_fours, NULL, false},
+    {OP_axpby, "residual, layernorm, residual, eights across steps", residual_norm_across, NULL, false},
+    {OP_axpby, "residual, layernorm, residual, multiples of 8", residual_norm_eights, NULL, false},
+    {OP_axpby, "residual, layernorm, residual, 136 columns", residual_norm_wide, NULL, false},
     {OP_mean_time, "mean_time", mean_time_row, NULL, true},
     {OP_mean_time, "mean_time, multiples of 4", mean_time_fours, NULL, true},
     {OP_mean_time, "mean_time with a mask", mean_time_masked, NULL, true},
+    {OP_mean_time, "mean_time with a mask, multiples of 4", mean_time_masked_fours, NULL, true},
     {OP_last_time, "last_time", last_time_row, NULL, true},
     {OP_basis, "basis", basis_row, NULL, false},
     {OP_cross_entropy, "cross_entropy", cross_entropy_plain, NULL, true},
@@ -1382,9 +1533,21 @@ static const large larges[] = {
     {"linear, large", large_none},
     {"linear gelu, large", large_gelu},
     {"linear gelu, large, dropout", large_dropout},
+    {"linear gelu, large, of steps, dropout", large_dropout_steps},
     {"linear sigmoid, large and odd", large_odd},
     {"linear relu, large", large_relu},
     {"linear, three large layers", large_between},
+    {"linear, few inputs, many rows", thin_none},
+    {"linear gelu, few inputs", thin_gelu},
+    {"linear relu, few inputs", thin_relu},
+    {"linear, two layers of few inputs", thin_between},
+    {"layernorm, many rows", norm_many},
+    {"residual connections, layernorm, 128 columns", norm_residual_128},
+    {"residual connections, layernorm, mean_time", norm_residual_mean},
+    {"residual connections, layernorm, mean_time with a mask", norm_residual_masked},
+    {"residual connections, layernorm, 184 columns", norm_residual_184},
+    {"residual connections, layernorm, 400 columns", norm_residual_400},
+    {"residual, layernorm, residual, many rows", residual_norm_many},
 };
 enum { LARGES = sizeof larges / sizeof *larges };
 
