@@ -126,7 +126,7 @@ static bool find_ranges(group *g) {
         return true;
     }
     if (g->kind == GROUP_LARGE) {
-        g->range_count = large_ranges(g->calls, g->stage, &g->drop, g->ranges);
+        g->range_count = large_ranges(g->calls, g->stage, &g->join, g->ranges);
         return true;
     }
     for (int i = 0; i < g->count; i++)
@@ -144,6 +144,7 @@ typedef struct {
     bool *taken; // calls that have joined a group before their turn
     group *groups;
     int made;
+    const call *sloped; // the layer whose slope has been done
     rows_compiler rows;
 } fuser;
 
@@ -245,11 +246,11 @@ static int fuse_gather(fuser *f, int first, bool *ok) {
 }
 
 // The layer with large products that begins at `at`, and the dropout that it does too: behind it, or backward before it.
-static const call *find_large(fuser *f, int at, large_drop *d) {
+static const call *find_large(fuser *f, int at, large_join *d) {
     const call *c = &f->calls[at], *next = c + 1;
     int following = f->count - at - 2;
     bool pair = f->q->fuse && following >= 0 && !f->taken[at] && !f->taken[at + 1];
-    *d = large_drop{};
+    *d = large_join{};
     if (pair && c->op == OP_dropout && c->backward && large_takes(next) && large_joins(next, c, next + 1, following, d))
         return next;
     if (!large_takes(c)) return NULL;
@@ -257,19 +258,29 @@ static const call *find_large(fuser *f, int at, large_drop *d) {
     return c;
 }
 
+// The layer behind it in the list whose slope it does, and whether its own was done so.
+static void find_below(fuser *f, const call *c, large_join *d) {
+    const call *next = c + 1;
+    int at = (int)(next - f->calls), following = f->count - at - 1;
+    d->sloped = f->sloped == c;
+    if (!f->q->fuse || following < 0 || f->taken[at] || !large_slopes(c, next, next + 1, following)) return;
+    d->below = f->sloped = next;
+}
+
 // The stages of such a layer.
 static int fuse_large(fuser *f, int at, bool *ok) {
-    large_drop d;
+    large_join d;
     const call *c = find_large(f, at, &d);
     if (!c) return 0;
+    find_below(f, c, &d);
     for (int s = 0; *ok && s < LARGE_STAGES; s++) {
-        if (!large_has(c, (large_stage)s)) continue;
+        if (!large_has(c, (large_stage)s, &d)) continue;
         group *g = group_add(f, GROUP_LARGE, (int)(c - f->calls), 1);
         g->stage = (large_stage)s;
-        g->drop = d;
+        g->join = d;
         *ok = find_ranges(g);
     }
-    return d.call ? 2 : 1;
+    return d.drop ? 2 : 1;
 }
 
 static int fuse_residual(fuser *f, int first, bool *ok) {
@@ -308,7 +319,7 @@ static bool fuse_all(fuser *f) {
     return ok;
 }
 
-// A call is in at most three groups, or in four with another one.
+// A call is in at most four groups.
 group *fuse_calls(queue *q, const call *calls, int count, int *groups) {
     fuser *f = (fuser *)calloc(1, sizeof *f);
     if (!f) return NULL;
@@ -316,7 +327,7 @@ group *fuse_calls(queue *q, const call *calls, int count, int *groups) {
     f->calls = calls;
     f->count = count;
     f->taken = (bool *)calloc((size_t)count + 1, sizeof *f->taken);
-    f->groups = (group *)calloc((size_t)count * 3 + 1, sizeof *f->groups);
+    f->groups = (group *)calloc((size_t)count * 4 + 1, sizeof *f->groups);
     bool ok = f->taken && f->groups && fuse_all(f);
     group *made = f->groups;
     *groups = f->made;
@@ -346,7 +357,7 @@ void group_launch(const group *g) {
     case GROUP_ROWS: rows_launch(c, (const rows_program *)g->args); break;
     case GROUP_SUMS: rows_launch_sums(c, (const rows_program *)g->args); break;
     case GROUP_WEIGHTS: weights_launch(g->weight, g->weights); break;
-    case GROUP_LARGE: large_launch(c, g->stage, &g->drop); break;
+    case GROUP_LARGE: large_launch(c, g->stage, &g->join); break;
     case GROUP_RESIDUAL: residual_launch(c, (const residual_args *)g->args); break;
     case GROUP_SETTLE: settle_launch(c, (const settle_args *)g->args); break;
     }

@@ -34,7 +34,7 @@ struct group {
     const call *weight[WEIGHTS_MOST]; // GROUP_WEIGHTS: which of them
     int weights;
     large_stage stage; // GROUP_LARGE
-    large_drop drop;   // GROUP_LARGE: of the call's other neighbour
+    large_join join;   // GROUP_LARGE: what it does of its neighbours'
     void *args; // gather_args, pack_args, rows_program, residual_args or settle_args
     const struct pack_args *packed; // GROUP_ROWS: what it reads, or NULL
     range *ranges;
