@@ -104,7 +104,7 @@ static void sums_add(group *g, const call *c) {
     call_add(g, c);
 }
 
-// A packing reads the weights of its program and writes memory of its own.
+// A packing reads the weights of a program and writes memory of its own.
 static void packs_add(group *g, const pack_args *p) {
     for (int i = 0; i < p->count; i++)
         range_add(g, p->pack[i].weights, (size_t)p->pack[i].K * (size_t)p->pack[i].N * sizeof(float), false);
@@ -112,14 +112,19 @@ static void packs_add(group *g, const pack_args *p) {
     range_add(g, p->to, p->bytes, true);
 }
 
+static bool find_pack_ranges(group *g) {
+    const pack_args *first = ((const pack_list *)g->args)->first;
+    size_t most = 0;
+    for (const pack_args *p = first; p; p = p->next) most += 2 * (size_t)p->count + 1;
+    g->ranges = (range *)malloc(most * sizeof *g->ranges);
+    for (const pack_args *p = first; g->ranges && p; p = p->next) packs_add(g, p);
+    return g->ranges != NULL;
+}
+
 static bool find_ranges(group *g) {
     int calls = g->count + (g->advance != NULL) + (g->packed != NULL);
     g->ranges = (range *)malloc((size_t)calls * RANGES_PER_CALL * sizeof *g->ranges);
     if (!g->ranges) return false;
-    if (g->kind == GROUP_PACK) {
-        packs_add(g, (const pack_args *)g->args);
-        return true;
-    }
     if (g->packed) range_add(g, g->packed->to, g->packed->bytes, false);
     if (g->kind == GROUP_WEIGHTS) {
         for (int i = 0; i < g->weights; i++) weights_add(g, g->weight[i]);
@@ -146,6 +151,7 @@ typedef struct {
     int made;
     const call *sloped; // the layer whose slope has been done
     rows_compiler rows;
+    pack_list *packs; // of the programs since weights were last changed, or NULL
 } fuser;
 
 static group *group_add(fuser *f, group_kind kind, int first, int count) {
@@ -181,18 +187,35 @@ static int room_for(const queue *q, int64_t rows) {
     return wanted < most ? wanted : most;
 }
 
-// The packing of the present program's weights.
+// The packing of the present program's weights: in the launch of an earlier program's, or in a group of its own, which
+// later programs may join.
 static const pack_args *fuse_pack(fuser *f, int first, int n, bool *ok) {
-    group *g = group_add(f, GROUP_PACK, first, n);
     pack_args *p = (pack_args *)malloc(sizeof *p);
     *ok = p && pack_make(f->q, p, &f->rows);
     if (!*ok) {
         free(p);
         return NULL;
     }
-    g->args = p;
-    *ok = find_ranges(g);
+    if (!f->packs || !pack_joins(f->packs, &f->rows)) {
+        f->packs = (pack_list *)calloc(1, sizeof *f->packs);
+        CHECK(f->packs, "out of memory for a list of packs");
+        group_add(f, GROUP_PACK, first, n)->args = f->packs;
+    }
+    pack_add(f->packs, p);
     return p;
+}
+
+// When all that joins has joined.
+static bool finish_packs(fuser *f) {
+    bool ok = true;
+    for (int i = 0; ok && i < f->made; i++)
+        if (f->groups[i].kind == GROUP_PACK)
+            ok = find_pack_ranges(&f->groups[i]) && pack_upload(f->q, (pack_list *)f->groups[i].args);
+    return ok;
+}
+
+static bool changes_weights(const call *c) {
+    return c->op == OP_adamw || c->op == OP_sgd;
 }
 
 // The gradients of the weights of the program of group `rows`.
@@ -314,9 +337,10 @@ static bool fuse_all(fuser *f) {
         if (f->q->fuse && !n) n = fuse_residual(f, i, &ok);
         if (f->q->fuse && !n) n = fuse_settle(f, i, &ok);
         if (!n && !f->taken[i]) ok = find_ranges(group_add(f, GROUP_CALL, i, 1));
-        i += n ? n : 1;
+        for (int end = i + (n ? n : 1); i < end; i++)
+            if (changes_weights(&f->calls[i])) f->packs = NULL;
     }
-    return ok;
+    return ok && finish_packs(f);
 }
 
 // A call is in at most four groups.
@@ -341,7 +365,7 @@ group *fuse_calls(queue *q, const call *calls, int count, int *groups) {
 void fuse_free(queue *q, group *g, int groups) {
     for (int i = 0; g && i < groups; i++) {
         if (g[i].kind == GROUP_ROWS && g[i].args && !q->lost) rows_remove((rows_program *)g[i].args);
-        if (g[i].kind == GROUP_PACK && g[i].args) pack_remove(q, (pack_args *)g[i].args);
+        if (g[i].kind == GROUP_PACK && g[i].args) pack_done(q, (pack_list *)g[i].args);
         free(g[i].args);
         free(g[i].ranges);
     }
@@ -353,7 +377,7 @@ void group_launch(const group *g) {
     switch (g->kind) {
     case GROUP_CALL: c->backward ? cuda_table[c->op]->backward(c) : cuda_table[c->op]->forward(c); break;
     case GROUP_GATHER: gather_launch(c, (const gather_args *)g->args); break;
-    case GROUP_PACK: pack_launch(c, (const pack_args *)g->args); break;
+    case GROUP_PACK: pack_launch(c, (const pack_list *)g->args); break;
     case GROUP_ROWS: rows_launch(c, (const rows_program *)g->args); break;
     case GROUP_SUMS: rows_launch_sums(c, (const rows_program *)g->args); break;
     case GROUP_WEIGHTS: weights_launch(g->weight, g->weights); break;

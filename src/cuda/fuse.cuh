@@ -1,7 +1,7 @@
 // Fusion: a list of calls as a list of groups, each of which is one launch or a short sequence of them.
 //
 // A group does a run of neighbouring calls: the gathering of a micro-batch (cuda/gather.cuh); a row program (cuda/rows.h),
-// with a group before it that packs its weights (cuda/pack.cuh) and two behind it, side by side, for their gradients
+// with a group somewhere before it that packs weights (cuda/pack.cuh) and two behind it, side by side, for their gradients
 // (cuda/weights.cuh) and for what is summed over all rows; dropout with the sum it goes into (cuda/residual.cuh); or the
 // end of a step (cuda/settle.cuh). A layer with large products is a group for each of its stages (cuda/large.cuh). Any
 // other call is a group of its own. `advance` may join a row program that stands before it where no call between them
@@ -35,7 +35,7 @@ struct group {
     int weights;
     large_stage stage; // GROUP_LARGE
     large_join join;   // GROUP_LARGE: what it does of its neighbours'
-    void *args; // gather_args, pack_args, rows_program, residual_args or settle_args
+    void *args; // gather_args, pack_list, rows_program, residual_args or settle_args
     const struct pack_args *packed; // GROUP_ROWS: what it reads, or NULL
     range *ranges;
     int range_count;
