@@ -150,6 +150,8 @@ typedef struct {
     group *groups;
     int made;
     const call *sloped; // the layer whose slope has been done
+    const call *chain;  // the first of layers whose weight gradients are computed together
+    int chained;        // so many
     rows_compiler rows;
     pack_list *packs; // of the programs since weights were last changed, or NULL
 } fuser;
@@ -290,12 +292,23 @@ static void find_below(fuser *f, const call *c, large_join *d) {
     d->below = f->sloped = next;
 }
 
+// The chain that begins with it, or that it is of.
+static void find_chain(fuser *f, const call *c, large_join *d) {
+    if (f->q->fuse && !d->sloped && !d->drop) {
+        f->chain = c;
+        f->chained = large_together(c, f->count - (int)(c - f->calls));
+    }
+    d->chained = f->chained && c - f->chain < f->chained;
+    d->together = d->chained && c - f->chain == f->chained - 1 ? f->chained : 0;
+}
+
 // The stages of such a layer.
 static int fuse_large(fuser *f, int at, bool *ok) {
     large_join d;
     const call *c = find_large(f, at, &d);
     if (!c) return 0;
     find_below(f, c, &d);
+    find_chain(f, c, &d);
     for (int s = 0; *ok && s < LARGE_STAGES; s++) {
         if (!large_has(c, (large_stage)s, &d)) continue;
         group *g = group_add(f, GROUP_LARGE, (int)(c - f->calls), 1);

@@ -480,6 +480,8 @@ static const shape_case cases[] = {
         2},
     {"large products, relu", build_mlp, 4096, 3, 64, {512, 256}, 0, 0, ACT_RELU, 0, 0, false, OP_cross_entropy, false,
         2},
+    {"large products, weights together", build_mlp, 1032, 3, 512, {512, 512, 512}, 0, 0, ACT_RELU, 0, 0, false,
+        OP_cross_entropy, false, 2},
 #endif
 };
 enum { CASES = sizeof cases / sizeof *cases };
