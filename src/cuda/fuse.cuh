@@ -2,7 +2,8 @@
 //
 // A group does a run of neighbouring calls: the gathering of a micro-batch (cuda/gather.cuh); a row program (cuda/rows.h),
 // with a group before it that packs its weights (cuda/pack.cuh) and two behind it, side by side, for their gradients
-// (cuda/weights.cuh) and for what is summed over all rows; dropout with the sum it goes into (cuda/residual.cuh); or the
+// (cuda/weights.cuh) and for what is summed over all rows, which also does the slope of a layer with large products that
+// its last result goes back to; dropout with the sum it goes into (cuda/residual.cuh); or the
 // end of a step (cuda/settle.cuh). A layer with large products is a group for each of its stages (cuda/large.cuh). Any
 // other call is a group of its own. `advance` may join a row program that stands before it where no call between them
 // looks at the step record.
@@ -37,6 +38,7 @@ struct group {
     large_drop drop;   // GROUP_LARGE: of the call's other neighbour
     void *args; // gather_args, pack_args, rows_program, residual_args or settle_args
     const struct pack_args *packed; // GROUP_ROWS: what it reads, or NULL
+    const call *below;              // GROUP_ROWS: the layer with large products whose slope it does, or NULL
     range *ranges;
     int range_count;
 };

@@ -134,6 +134,11 @@ static size_t dz_bytes(const call *c) {
     return has_dz(c) ? up((size_t)operand_count(&c->out[0]) * dtype_bytes(c->out[0].type)) : 0;
 }
 
+// Whether the slope's pass writes dz.
+static bool makes_dz(const call *c, const large_drop *d) {
+    return has_dz(c) && !d->ready;
+}
+
 // With a dropout, dz takes the place of its result's gradient, which then nobody needs.
 static places places_of(const call *c, const large_drop *d) {
     dtype type = c->out[0].type;
@@ -143,7 +148,7 @@ static places places_of(const call *c, const large_drop *d) {
     p.x = at;
     at += copy_bytes(&c->in[0], type);
     if (c->backward) {
-        p.dz = has_dz(c) && !d->call ? at : c->dout[0].data;
+        p.dz = makes_dz(c, d) && !d->call ? at : c->dout[0].data;
         p.sums = (float *)(at + dz_bytes(c));
         at += dz_bytes(c) + sums_bytes(c);
     }
@@ -468,8 +473,8 @@ template <typename T> static void slope_typed(const call *c, const slope_args &a
 static void slope(const call *c, const large_drop *drop) {
     sizes s = sizes_of(c);
     places p = places_of(c, drop);
-    slope_args a = {c->dout[0].data, p.z ? p.z : c->out[0].data, has_dz(c) ? p.dz : NULL, s.act, (int)s.O, s.rows,
-        c->din[2].data ? p.sums : NULL, drop_args{}};
+    slope_args a = {c->dout[0].data, p.z ? p.z : c->out[0].data, makes_dz(c, drop) ? p.dz : NULL,
+        drop->ready ? (int)ACT_NONE : s.act, (int)s.O, s.rows, c->din[2].data ? p.sums : NULL, drop_args{}};
     dim3 grid((unsigned)((s.O + STRIP - 1) / STRIP), (unsigned)parts_of(s));
     if (drop->call) {
         a.dy = drop->call->dout[0].data;
@@ -505,10 +510,10 @@ static void weights_gradient(const call *c, const large_drop *drop) {
 
 // Stages
 
-bool large_has(const call *c, large_stage s) {
+bool large_has(const call *c, large_stage s, const large_drop *d) {
     switch (s) {
     case LARGE_FORWARD: return !c->backward;
-    case LARGE_SLOPE: return c->backward && (has_dz(c) || c->din[2].data);
+    case LARGE_SLOPE: return c->backward && (makes_dz(c, d) || c->din[2].data);
     case LARGE_INPUT: return c->backward && c->din[0].data;
     case LARGE_WEIGHTS: return c->backward && (c->din[1].data || c->din[2].data);
     default: return false;
@@ -560,8 +565,8 @@ int large_ranges(const call *c, large_stage s, const large_drop *d, range *to) {
     if (s == LARGE_FORWARD || s == LARGE_SLOPE) touch(&t, p.z, z_bytes(c), s == LARGE_FORWARD);
     if (!c->backward) return t.count;
     if (s == LARGE_SLOPE) touch_operand(&t, &c->out[0], false);
-    if (s == LARGE_SLOPE || !has_dz(c)) touch_operand(&t, &c->dout[0], false);
-    if (has_dz(c)) touch(&t, p.dz, dz_bytes(c), s == LARGE_SLOPE);
+    if (s == LARGE_SLOPE || !makes_dz(c, d)) touch_operand(&t, &c->dout[0], false);
+    if (makes_dz(c, d)) touch(&t, p.dz, dz_bytes(c), s == LARGE_SLOPE);
     if (s != LARGE_INPUT) touch(&t, p.sums, sums_bytes(c), s == LARGE_SLOPE);
     if (s == LARGE_INPUT) touch_operand(&t, &c->din[0], true);
     if (s == LARGE_INPUT) touch(&t, p.room, BLASLT_ROOM, true);

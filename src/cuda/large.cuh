@@ -31,10 +31,11 @@ bool large_takes(const call *c);
 // queue, so that the plan is the same with the library and without it.
 size_t large_scratch(const call *c);
 
-// A dropout that the passes of a call do too.
+// A dropout that the passes of a call do too, and what they need not do.
 struct large_drop {
     const call *call; // NULL: none
     bool alone;       // forward: nobody else reads what it drops out of, which is not written
+    bool ready;       // backward: dy is dz already, since a row program has done the slope (rows_add_slope)
 };
 
 // Whether they can: `drop` is the neighbour of a call that is taken, behind it forward and before it backward; the calls
@@ -42,7 +43,7 @@ struct large_drop {
 bool large_joins(const call *c, const call *drop, const call *following, int count, large_drop *d);
 
 // Of calls that are taken: whether a stage is one of the call's; what it may touch, LARGE_RANGES at most; and its launches.
-bool large_has(const call *c, large_stage s);
+bool large_has(const call *c, large_stage s, const large_drop *d);
 int large_ranges(const call *c, large_stage s, const large_drop *d, range *to);
 void large_launch(const call *c, large_stage s, const large_drop *d);
 
