@@ -31,9 +31,10 @@ run() {
     title=$1
     shift
     echo "=== $title"
+    start=$(date +%s)
     if "$@"; then
         passed=$((passed + 1))
-        echo "--- $title: passed"
+        echo "--- $title: passed, $(($(date +%s) - start)) s"
     else
         failed="$failed
   $title"

@@ -105,7 +105,7 @@ static void sums_add(group *g, const call *c) {
     call_add(g, c);
 }
 
-// A packing reads the weights of its program and writes memory of its own.
+// A packing reads the weights of a program and writes memory of its own.
 static void packs_add(group *g, const pack_args *p) {
     for (int i = 0; i < p->count; i++)
         range_add(g, p->pack[i].weights, (size_t)p->pack[i].K * (size_t)p->pack[i].N * sizeof(float), false);
@@ -113,14 +113,19 @@ static void packs_add(group *g, const pack_args *p) {
     range_add(g, p->to, p->bytes, true);
 }
 
+static bool find_pack_ranges(group *g) {
+    const pack_args *first = ((const pack_list *)g->args)->first;
+    size_t most = 0;
+    for (const pack_args *p = first; p; p = p->next) most += 2 * (size_t)p->count + 1;
+    g->ranges = (range *)malloc(most * sizeof *g->ranges);
+    for (const pack_args *p = first; g->ranges && p; p = p->next) packs_add(g, p);
+    return g->ranges != NULL;
+}
+
 static bool find_ranges(group *g) {
     int calls = g->count + (g->advance != NULL) + (g->packed != NULL) + (g->below != NULL);
     g->ranges = (range *)malloc((size_t)calls * RANGES_PER_CALL * sizeof *g->ranges);
     if (!g->ranges) return false;
-    if (g->kind == GROUP_PACK) {
-        packs_add(g, (const pack_args *)g->args);
-        return true;
-    }
     if (g->packed) range_add(g, g->packed->to, g->packed->bytes, false);
     if (g->below) operand_add(g, &g->below->out[0], false);
     if (g->kind == GROUP_WEIGHTS) {
@@ -128,7 +133,7 @@ static bool find_ranges(group *g) {
         return true;
     }
     if (g->kind == GROUP_LARGE) {
-        g->range_count = large_ranges(g->calls, g->stage, &g->drop, g->ranges);
+        g->range_count = large_ranges(g->calls, g->stage, &g->join, g->ranges);
         return true;
     }
     for (int i = 0; i < g->count; i++)
@@ -146,8 +151,9 @@ typedef struct {
     bool *taken; // calls that have joined a group before their turn
     group *groups;
     int made;
-    const call *ready; // the layer whose slope the last program has done
+    const call *sloped, *ready; // the layer whose slope a large one has done; a row program
     rows_compiler rows;
+    pack_list *packs; // of the programs since weights were last changed, or NULL
 } fuser;
 
 static group *group_add(fuser *f, group_kind kind, int first, int count) {
@@ -192,18 +198,35 @@ static int room_for(const queue *q, int64_t rows) {
     return wanted < most ? wanted : most;
 }
 
-// The packing of the present program's weights.
+// The packing of the present program's weights: in the launch of an earlier program's, or in a group of its own, which
+// later programs may join.
 static const pack_args *fuse_pack(fuser *f, int first, int n, bool *ok) {
-    group *g = group_add(f, GROUP_PACK, first, n);
     pack_args *p = (pack_args *)malloc(sizeof *p);
     *ok = p && pack_make(f->q, p, &f->rows);
     if (!*ok) {
         free(p);
         return NULL;
     }
-    g->args = p;
-    *ok = find_ranges(g);
+    if (!f->packs || !pack_joins(f->packs, &f->rows)) {
+        f->packs = (pack_list *)calloc(1, sizeof *f->packs);
+        CHECK(f->packs, "out of memory for a list of packs");
+        group_add(f, GROUP_PACK, first, n)->args = f->packs;
+    }
+    pack_add(f->packs, p);
     return p;
+}
+
+// When all that joins has joined.
+static bool finish_packs(fuser *f) {
+    bool ok = true;
+    for (int i = 0; ok && i < f->made; i++)
+        if (f->groups[i].kind == GROUP_PACK)
+            ok = find_pack_ranges(&f->groups[i]) && pack_upload(f->q, (pack_list *)f->groups[i].args);
+    return ok;
+}
+
+static bool changes_weights(const call *c) {
+    return c->op == OP_adamw || c->op == OP_sgd;
 }
 
 // The gradients of the weights of the program of group `rows`.
@@ -258,11 +281,11 @@ static int fuse_gather(fuser *f, int first, bool *ok) {
 }
 
 // The layer with large products that begins at `at`, and the dropout that it does too: behind it, or backward before it.
-static const call *find_large(fuser *f, int at, large_drop *d) {
+static const call *find_large(fuser *f, int at, large_join *d) {
     const call *c = &f->calls[at], *next = c + 1;
     int following = f->count - at - 2;
     bool pair = f->q->fuse && following >= 0 && !f->taken[at] && !f->taken[at + 1];
-    *d = large_drop{};
+    *d = large_join{};
     if (pair && c->op == OP_dropout && c->backward && large_takes(next) && large_joins(next, c, next + 1, following, d))
         return next;
     if (!large_takes(c)) return NULL;
@@ -270,20 +293,30 @@ static const call *find_large(fuser *f, int at, large_drop *d) {
     return c;
 }
 
+// The layer behind it in the list whose slope it does, and whether its own was done so.
+static void find_below(fuser *f, const call *c, large_join *d) {
+    const call *next = c + 1;
+    int at = (int)(next - f->calls), following = f->count - at - 1;
+    d->sloped = f->sloped == c;
+    if (!f->q->fuse || following < 0 || f->taken[at] || !large_slopes(c, next, next + 1, following)) return;
+    d->below = f->sloped = next;
+}
+
 // The stages of such a layer.
 static int fuse_large(fuser *f, int at, bool *ok) {
-    large_drop d;
+    large_join d;
     const call *c = find_large(f, at, &d);
     if (!c) return 0;
+    find_below(f, c, &d);
     d.ready = f->ready == c;
     for (int s = 0; *ok && s < LARGE_STAGES; s++) {
         if (!large_has(c, (large_stage)s, &d)) continue;
         group *g = group_add(f, GROUP_LARGE, (int)(c - f->calls), 1);
         g->stage = (large_stage)s;
-        g->drop = d;
+        g->join = d;
         *ok = find_ranges(g);
     }
-    return d.call ? 2 : 1;
+    return d.drop ? 2 : 1;
 }
 
 static int fuse_residual(fuser *f, int first, bool *ok) {
@@ -317,12 +350,13 @@ static bool fuse_all(fuser *f) {
         if (f->q->fuse && !n) n = fuse_residual(f, i, &ok);
         if (f->q->fuse && !n) n = fuse_settle(f, i, &ok);
         if (!n && !f->taken[i]) ok = find_ranges(group_add(f, GROUP_CALL, i, 1));
-        i += n ? n : 1;
+        for (int end = i + (n ? n : 1); i < end; i++)
+            if (changes_weights(&f->calls[i])) f->packs = NULL;
     }
-    return ok;
+    return ok && finish_packs(f);
 }
 
-// A call is in at most three groups, or in four with another one.
+// A call is in at most four groups.
 group *fuse_calls(queue *q, const call *calls, int count, int *groups) {
     fuser *f = (fuser *)calloc(1, sizeof *f);
     if (!f) return NULL;
@@ -330,7 +364,7 @@ group *fuse_calls(queue *q, const call *calls, int count, int *groups) {
     f->calls = calls;
     f->count = count;
     f->taken = (bool *)calloc((size_t)count + 1, sizeof *f->taken);
-    f->groups = (group *)calloc((size_t)count * 3 + 1, sizeof *f->groups);
+    f->groups = (group *)calloc((size_t)count * 4 + 1, sizeof *f->groups);
     bool ok = f->taken && f->groups && fuse_all(f);
     group *made = f->groups;
     *groups = f->made;
@@ -344,7 +378,7 @@ group *fuse_calls(queue *q, const call *calls, int count, int *groups) {
 void fuse_free(queue *q, group *g, int groups) {
     for (int i = 0; g && i < groups; i++) {
         if (g[i].kind == GROUP_ROWS && g[i].args && !q->lost) rows_remove((rows_program *)g[i].args);
-        if (g[i].kind == GROUP_PACK && g[i].args) pack_remove(q, (pack_args *)g[i].args);
+        if (g[i].kind == GROUP_PACK && g[i].args) pack_done(q, (pack_list *)g[i].args);
         free(g[i].args);
         free(g[i].ranges);
     }
@@ -356,11 +390,11 @@ void group_launch(const group *g) {
     switch (g->kind) {
     case GROUP_CALL: c->backward ? cuda_table[c->op]->backward(c) : cuda_table[c->op]->forward(c); break;
     case GROUP_GATHER: gather_launch(c, (const gather_args *)g->args); break;
-    case GROUP_PACK: pack_launch(c, (const pack_args *)g->args); break;
+    case GROUP_PACK: pack_launch(c, (const pack_list *)g->args); break;
     case GROUP_ROWS: rows_launch(c, (const rows_program *)g->args); break;
     case GROUP_SUMS: rows_launch_sums(c, (const rows_program *)g->args); break;
     case GROUP_WEIGHTS: weights_launch(g->weight, g->weights); break;
-    case GROUP_LARGE: large_launch(c, g->stage, &g->drop); break;
+    case GROUP_LARGE: large_launch(c, g->stage, &g->join); break;
     case GROUP_RESIDUAL: residual_launch(c, (const residual_args *)g->args); break;
     case GROUP_SETTLE: settle_launch(c, (const settle_args *)g->args); break;
     }

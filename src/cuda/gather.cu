@@ -8,8 +8,8 @@ extern "C" {
 }
 
 // A block takes a few rows, or as many as make one wave of five blocks a multiprocessor of a large card. One thread a row
-// computes its sample; takes of one word, which windows wait for, are done next, a thread each; then the other takes, with
-// as many threads a row as it has units; and every window of every row by a warp of its own.
+// computes its sample; takes of one word, which windows wait for, are done next, a thread each; then every window of every
+// row by a warp of its own; and the other takes, with as many threads a row as it has units.
 enum { GATHER_FEW = 5, GATHER_ROWS = 32, GATHER_WARPS = 8, GATHER_THREADS = GATHER_WARPS * 32, GATHER_BLOCKS = 5 };
 enum { LARGE_CARD = 132 };
 
@@ -116,15 +116,14 @@ static __global__ void __launch_bounds__(GATHER_THREADS, GATHER_BLOCKS) gather_k
         if (g.m[i].single)
             single[r][i] = ((int32_t *)g.m[i].to)[first + r] = ((const int32_t *)g.m[i].from)[sample[r]];
     }
-    for (int i = 0; i < g.several; i++)
-        if (!g.m[g.member[i]].window) gather_take(g.m[g.member[i]], first, rows, sample);
-    if (!g.windows) return;
-    __syncthreads();
-    for (int task = GATHER_WARPS - 1 - warp; task < rows * g.several; task += GATHER_WARPS) {
+    if (g.windows) __syncthreads();
+    for (int task = GATHER_WARPS - 1 - warp; g.windows && task < rows * g.several; task += GATHER_WARPS) {
         int r = task / g.several;
         const gather_member &m = g.m[g.member[task % g.several]];
         if (m.window) gather_window(m, first + r, single[r][m.row], single[r][m.first]);
     }
+    for (int i = 0; i < g.several; i++)
+        if (!g.m[g.member[i]].window) gather_take(g.m[g.member[i]], first, rows, sample);
 }
 
 void gather_launch(const call *c, const gather_args *g) {

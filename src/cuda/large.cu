@@ -4,6 +4,7 @@
 #include "cuda/blaslt.cuh"
 #include "cuda/dropout.cuh"
 #include "cuda/life.cuh"
+#include "cuda/product.cuh"
 #include "cuda/run.cuh"
 
 extern "C" {
@@ -135,12 +136,13 @@ static size_t dz_bytes(const call *c) {
 }
 
 // Whether the slope's pass writes dz.
-static bool makes_dz(const call *c, const large_drop *d) {
-    return has_dz(c) && !d->ready;
+static bool makes_dz(const call *c, const large_join *d) {
+    return has_dz(c) && !d->sloped && !d->ready;
 }
 
-// With a dropout, dz takes the place of its result's gradient, which then nobody needs.
-static places places_of(const call *c, const large_drop *d) {
+// With a dropout, dz takes the place of its result's gradient, which then nobody needs; so it does where somebody else has
+// done the slope.
+static places places_of(const call *c, const large_join *d) {
     dtype type = c->out[0].type;
     places p = {};
     char *at = (char *)c->scratch;
@@ -148,7 +150,7 @@ static places places_of(const call *c, const large_drop *d) {
     p.x = at;
     at += copy_bytes(&c->in[0], type);
     if (c->backward) {
-        p.dz = makes_dz(c, d) && !d->call ? at : c->dout[0].data;
+        p.dz = makes_dz(c, d) && !d->drop ? at : c->dout[0].data;
         p.sums = (float *)(at + dz_bytes(c));
         at += dz_bytes(c) + sums_bytes(c);
     }
@@ -202,21 +204,50 @@ static bool joins_forward(const call *c, const call *drop) {
 // The gradient that dropout gives is the layer's alone, so that dz can lie there. The slope's sums are written while what
 // dropout is given is read: they must not share memory.
 static bool joins_backward(const call *c, const call *drop) {
-    large_drop none = {};
+    large_join none = {};
     if (!drop->backward || !drop->dout[0].data || drop->din[0].add || drop->din[0].data != c->dout[0].data) return false;
     if (c->dout[0].type != c->out[0].type || drop->dout[0].type != c->out[0].type) return false;
     return !life_meet_bytes(&drop->dout[0], places_of(c, &none).sums, sums_bytes(c));
 }
 
-bool large_joins(const call *c, const call *drop, const call *following, int count, large_drop *d) {
-    *d = large_drop{};
+bool large_joins(const call *c, const call *drop, const call *following, int count, large_join *d) {
+    *d = large_join{};
     if (drop->op != OP_dropout || sizes_of(c).act != ACT_GELU) return false;
     drop_args a = drop_args_of(drop);
     if (a.n % RUN || !a.small) return false;
     if (!(c->backward ? joins_backward(c, drop) : joins_forward(c, drop))) return false;
-    d->call = drop;
+    d->drop = drop;
     d->alone = !c->backward && life_over(&c->out[0], false, following, count);
     return true;
+}
+
+// Slopes of other layers
+
+// Our own products take up to so many rows: beyond, the library gains more on them than the slope's pass costs.
+enum { SLOPED_ROWS = 1 << 15 };
+
+// The sums of a layer's columns lie in the room of the layer behind it. They are added up beside that of the next product,
+// which therefore writes elsewhere: neighbours take turns.
+enum { TURNS = 8, TURN_BYTES = BLASLT_ROOM / TURNS };
+
+static size_t lent_bytes(const call *below) {
+    sizes s = sizes_of(below);
+    return (size_t)(product_parts(s.rows, s.O) * s.O) * sizeof(float);
+}
+
+static float *lent_sums(const call *c, const large_join *d) {
+    return (float *)((char *)places_of(c, d).room + c->node % TURNS * TURN_BYTES);
+}
+
+// The gradient is the layer's alone: nobody adds to it between the two, and nobody reads it behind them.
+bool large_slopes(const call *c, const call *below, const call *following, int count) {
+    if (!product_can(c->queue) || !c->backward || !below->backward || !large_takes(below)) return false;
+    sizes s = sizes_of(below);
+    if (s.act != ACT_RELU || s.type == DTYPE_F32 || s.rows > SLOPED_ROWS || lent_bytes(below) > TURN_BYTES) return false;
+    const operand *dx = &c->din[0], *dy = &below->dout[0];
+    if (!dx->data || dx->data != dy->data || dx->add || c->in[0].data != below->out[0].data) return false;
+    if (c->out[0].type != s.type || dx->type != s.type || dy->type != s.type || c->in[0].type != s.type) return false;
+    return life_over(dx, true, following, count);
 }
 
 // GELU
@@ -327,14 +358,14 @@ static __global__ void __launch_bounds__(ACTIVATE_THREADS) activate_kernel(const
     }
 }
 
-template <typename T> static void activate_launch(const call *c, const void *z, const large_drop *drop, int64_t runs) {
+template <typename T> static void activate_launch(const call *c, const void *z, const large_join *d, int64_t runs) {
     unsigned blocks = blocks_for(runs, 2 * ACTIVATE_THREADS);
     void *y = c->out[0].data;
     int act = sizes_of(c).act;
     if (blocks > ACTIVATE_BLOCKS) blocks = ACTIVATE_BLOCKS;
-    if (drop->call) {
-        LAUNCH_EARLY(c, activate_drop_kernel<T>, blocks, ACTIVATE_THREADS, 0, z, drop->alone ? NULL : y,
-            drop->call->out[0].data, drop_args_of(drop->call), runs);
+    if (d->drop) {
+        LAUNCH_EARLY(c, activate_drop_kernel<T>, blocks, ACTIVATE_THREADS, 0, z, d->alone ? NULL : y,
+            d->drop->out[0].data, drop_args_of(d->drop), runs);
     } else if (act == ACT_GELU) {
         LAUNCH_EARLY(c, (activate_kernel<T, true>), blocks, ACTIVATE_THREADS, 0, z, y, act, runs);
     } else {
@@ -342,20 +373,20 @@ template <typename T> static void activate_launch(const call *c, const void *z, 
     }
 }
 
-static void forward(const call *c, const large_drop *drop) {
+static void forward(const call *c, const large_join *d) {
     sizes s = sizes_of(c);
-    places p = places_of(c, drop);
+    places p = places_of(c, d);
     blaslt_shape shape = shape_forward(c);
     void *to = p.z ? p.z : c->out[0].data;
-    blaslt_data d = {
+    blaslt_data data = {
         narrow(c, p.x), weights_of(&c->in[1], s.type), weights_of(&c->in[2], s.type), to, false};
-    blaslt_multiply(c, &shape, &d, p.room);
+    blaslt_multiply(c, &shape, &data, p.room);
     if (s.act == ACT_NONE || s.act == ACT_RELU) return;
     int64_t runs = s.rows * s.O / RUN;
     switch (s.type) {
-    case DTYPE_BF16: activate_launch<__nv_bfloat16>(c, to, drop, runs); break;
-    case DTYPE_F16: activate_launch<__half>(c, to, drop, runs); break;
-    default: activate_launch<float>(c, to, drop, runs); break;
+    case DTYPE_BF16: activate_launch<__nv_bfloat16>(c, to, d, runs); break;
+    case DTYPE_F16: activate_launch<__half>(c, to, d, runs); break;
+    default: activate_launch<float>(c, to, d, runs); break;
     }
 }
 
@@ -460,8 +491,8 @@ template <typename T, typename D> static void slope_launch(const call *c, const 
     }
 }
 
-template <typename T> static void slope_typed(const call *c, const slope_args &a, const large_drop *drop, dim3 grid) {
-    if (drop->call) {
+template <typename T> static void slope_typed(const call *c, const slope_args &a, const large_join *d, dim3 grid) {
+    if (d->drop) {
         LAUNCH_EARLY(c, (slope_kernel<T, T, SLOPE_DROPS>), grid, THREADS, 0, a);
     } else if (c->dout[0].type == c->out[0].type) {
         slope_launch<T, T>(c, a, grid);
@@ -470,62 +501,78 @@ template <typename T> static void slope_typed(const call *c, const slope_args &a
     }
 }
 
-static void slope(const call *c, const large_drop *drop) {
+static void slope(const call *c, const large_join *d) {
     sizes s = sizes_of(c);
-    places p = places_of(c, drop);
-    slope_args a = {c->dout[0].data, p.z ? p.z : c->out[0].data, makes_dz(c, drop) ? p.dz : NULL,
-        drop->ready ? (int)ACT_NONE : s.act, (int)s.O, s.rows, c->din[2].data ? p.sums : NULL, drop_args{}};
+    places p = places_of(c, d);
+    slope_args a = {c->dout[0].data, p.z ? p.z : c->out[0].data, makes_dz(c, d) ? p.dz : NULL,
+        d->ready ? (int)ACT_NONE : s.act, (int)s.O, s.rows, c->din[2].data ? p.sums : NULL, drop_args{}};
     dim3 grid((unsigned)((s.O + STRIP - 1) / STRIP), (unsigned)parts_of(s));
-    if (drop->call) {
-        a.dy = drop->call->dout[0].data;
-        a.drop = drop_args_of(drop->call);
+    if (d->drop) {
+        a.dy = d->drop->dout[0].data;
+        a.drop = drop_args_of(d->drop);
     }
     switch (s.type) {
-    case DTYPE_BF16: slope_typed<__nv_bfloat16>(c, a, drop, grid); break;
-    case DTYPE_F16: slope_typed<__half>(c, a, drop, grid); break;
-    default: slope_typed<float>(c, a, drop, grid); break;
+    case DTYPE_BF16: slope_typed<__nv_bfloat16>(c, a, d, grid); break;
+    case DTYPE_F16: slope_typed<__half>(c, a, d, grid); break;
+    default: slope_typed<float>(c, a, d, grid); break;
     }
 }
 
-static void input_gradient(const call *c, const large_drop *drop) {
-    places p = places_of(c, drop);
+static void input_gradient(const call *c, const large_join *d) {
+    places p = places_of(c, d);
     blaslt_shape shape = shape_dx(c);
-    blaslt_data d = {p.dz, weights_of(&c->in[1], shape.type), NULL, c->din[0].data, c->din[0].add};
-    blaslt_multiply(c, &shape, &d, p.room);
+    if (d->below) {
+        product_input sloped = {p.dz, weights_of(&c->in[1], shape.type), c->in[0].data, c->din[0].data,
+            d->below->din[2].data ? lent_sums(c, d) : NULL, shape.m, shape.n, shape.k, shape.type};
+        product_launch_input(c, &sloped);
+        return;
+    }
+    blaslt_data data = {p.dz, weights_of(&c->in[1], shape.type), NULL, c->din[0].data, c->din[0].add};
+    blaslt_multiply(c, &shape, &data, p.room);
 }
 
-static void weights_gradient(const call *c, const large_drop *drop) {
-    places p = places_of(c, drop);
+static void bias_gradient(const call *c, const float *sums, int64_t parts) {
+    int width = (int)sizes_of(c).O;
+    unsigned blocks = (unsigned)((width + ADD_ACROSS - 1) / ADD_ACROSS);
+    LAUNCH_EARLY(
+        c, bias_kernel, blocks, dim3(ADD_ACROSS, ADD_DOWN), 0, sums, (int)parts, width, view_of(&c->din[2]));
+}
+
+static void weights_gradient(const call *c, const large_join *d) {
+    places p = places_of(c, d);
     blaslt_shape shape = shape_dw(c);
     if (c->din[1].data) {
-        blaslt_data d = {p.dz, narrow(c, p.x), NULL, c->din[1].data, c->din[1].add};
-        blaslt_multiply(c, &shape, &d, p.other_room);
+        blaslt_data data = {p.dz, narrow(c, p.x), NULL, c->din[1].data, c->din[1].add};
+        blaslt_multiply(c, &shape, &data, p.other_room);
     }
-    if (!c->din[2].data) return;
-    unsigned blocks = (unsigned)((shape.m + ADD_ACROSS - 1) / ADD_ACROSS);
-    int parts = (int)parts_of(sizes_of(c));
-    LAUNCH_EARLY(c, bias_kernel, blocks, dim3(ADD_ACROSS, ADD_DOWN), 0, (const float *)p.sums, parts, (int)shape.m,
-        view_of(&c->din[2]));
+    if (c->din[2].data && !d->sloped) bias_gradient(c, p.sums, parts_of(sizes_of(c)));
+}
+
+static void lent_bias(const call *c, const large_join *d) {
+    sizes s = sizes_of(d->below);
+    bias_gradient(d->below, lent_sums(c, d), product_parts(s.rows, s.O));
 }
 
 // Stages
 
-bool large_has(const call *c, large_stage s, const large_drop *d) {
+bool large_has(const call *c, large_stage s, const large_join *d) {
     switch (s) {
     case LARGE_FORWARD: return !c->backward;
-    case LARGE_SLOPE: return c->backward && (makes_dz(c, d) || c->din[2].data);
+    case LARGE_SLOPE: return c->backward && !d->sloped && (makes_dz(c, d) || c->din[2].data);
     case LARGE_INPUT: return c->backward && c->din[0].data;
-    case LARGE_WEIGHTS: return c->backward && (c->din[1].data || c->din[2].data);
+    case LARGE_WEIGHTS: return c->backward && (c->din[1].data || (c->din[2].data && !d->sloped));
+    case LARGE_BIAS: return d->below && d->below->din[2].data;
     default: return false;
     }
 }
 
-void large_launch(const call *c, large_stage s, const large_drop *d) {
+void large_launch(const call *c, large_stage s, const large_join *d) {
     switch (s) {
     case LARGE_FORWARD: forward(c, d); break;
     case LARGE_SLOPE: slope(c, d); break;
     case LARGE_INPUT: input_gradient(c, d); break;
-    default: weights_gradient(c, d); break;
+    case LARGE_WEIGHTS: weights_gradient(c, d); break;
+    default: lent_bias(c, d); break;
     }
 }
 
@@ -549,17 +596,23 @@ static void touch_weights(touched *t, const operand *o) {
     touch(t, o->low, (size_t)operand_count(o) * dtype_bytes(o->low_type), false);
 }
 
-int large_ranges(const call *c, large_stage s, const large_drop *d, range *to) {
+int large_ranges(const call *c, large_stage s, const large_join *d, range *to) {
     places p = places_of(c, d);
     touched t = {to, 0};
-    if (d->call && s == LARGE_FORWARD) touch_operand(&t, &d->call->out[0], true);
-    if (d->call && s == LARGE_SLOPE) touch_operand(&t, &d->call->dout[0], false);
-    if (d->call && (s == LARGE_FORWARD || s == LARGE_SLOPE)) touch(&t, d->call->step, sizeof(step), false);
+    if (d->below && (s == LARGE_INPUT || s == LARGE_BIAS))
+        touch(&t, lent_sums(c, d), lent_bytes(d->below), s == LARGE_INPUT);
+    if (s == LARGE_BIAS) {
+        touch_operand(&t, &d->below->din[2], true);
+        return t.count;
+    }
+    if (d->drop && s == LARGE_FORWARD) touch_operand(&t, &d->drop->out[0], true);
+    if (d->drop && s == LARGE_SLOPE) touch_operand(&t, &d->drop->dout[0], false);
+    if (d->drop && (s == LARGE_FORWARD || s == LARGE_SLOPE)) touch(&t, d->drop->step, sizeof(step), false);
     if (s == LARGE_FORWARD || s == LARGE_INPUT) {
         touch_weights(&t, &c->in[1]);
         touch_weights(&t, &c->in[2]);
     }
-    if (s == LARGE_FORWARD || s == LARGE_WEIGHTS) touch_operand(&t, &c->in[0], false);
+    if (s == LARGE_FORWARD || s == LARGE_WEIGHTS || d->below) touch_operand(&t, &c->in[0], false);
     if (s == LARGE_FORWARD) touch_operand(&t, &c->out[0], true);
     if (s == LARGE_FORWARD) touch(&t, c->scratch, large_scratch(c), true);
     if (s == LARGE_FORWARD || s == LARGE_SLOPE) touch(&t, p.z, z_bytes(c), s == LARGE_FORWARD);
@@ -569,7 +622,7 @@ int large_ranges(const call *c, large_stage s, const large_drop *d, range *to) {
     if (makes_dz(c, d)) touch(&t, p.dz, dz_bytes(c), s == LARGE_SLOPE);
     if (s != LARGE_INPUT) touch(&t, p.sums, sums_bytes(c), s == LARGE_SLOPE);
     if (s == LARGE_INPUT) touch_operand(&t, &c->din[0], true);
-    if (s == LARGE_INPUT) touch(&t, p.room, BLASLT_ROOM, true);
+    if (s == LARGE_INPUT && !d->below) touch(&t, p.room, BLASLT_ROOM, true);
     if (s != LARGE_WEIGHTS) return t.count;
     touch_operand(&t, &c->din[1], true);
     touch_operand(&t, &c->din[2], true);

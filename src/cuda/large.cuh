@@ -2,9 +2,10 @@
 // does is done here.
 //
 // The library computes products of operands of one type, with a bias of the result's: weights come from their 16-bit
-// copies, x and dy are converted where they are fp32. Its GELU is not ours (it takes tanh for erf), so GELU, tanh and sigmoid are a
-// pass of their own over the results; so is the slope, which sums the columns of dz for the bias on its way. Where dropout
-// follows GELU, these passes do it too.
+// copies, x and dy are converted where they are fp32. Its GELU is not ours (it takes tanh for erf), so GELU, tanh and
+// sigmoid are a pass of their own over the results; so is the slope, which sums the columns of dz for the bias on its way.
+// Where dropout follows GELU, these passes do it too. Where a layer's gradient comes from another large layer alone and its
+// activation is ReLU, our own product (cuda/product.cuh) does slope and sums as it stores.
 // A call is done in stages, each a group of its own (cuda/fuse.cuh), so that the gradients of x and of the weights are
 // computed side by side.
 #ifndef TRADEWIND_CUDA_LARGE_CUH
@@ -18,6 +19,7 @@ typedef enum {
     LARGE_SLOPE,   // dz, and the sums of its columns by parts
     LARGE_INPUT,   // the gradient of x
     LARGE_WEIGHTS, // the gradients of weights and bias
+    LARGE_BIAS,    // that of the bias of the layer whose slope LARGE_INPUT has done
     LARGE_STAGES
 } large_stage;
 
@@ -31,20 +33,25 @@ bool large_takes(const call *c);
 // queue, so that the plan is the same with the library and without it.
 size_t large_scratch(const call *c);
 
-// A dropout that the passes of a call do too, and what they need not do.
-struct large_drop {
-    const call *call; // NULL: none
-    bool alone;       // forward: nobody else reads what it drops out of, which is not written
-    bool ready;       // backward: dy is dz already, since a row program has done the slope (rows_add_slope)
+// What a call does of its neighbours' too.
+struct large_join {
+    const call *drop;  // a dropout that its passes do, or NULL
+    bool alone;        // forward: nobody else reads what that drops out of, which is not written
+    const call *below; // backward: a layer with ReLU, whose dz the gradient of x becomes as it is stored, or NULL
+    bool sloped;       // backward: its dz is there, and lies where dy would, and the layer behind it does its bias
+    bool ready;        // backward: its dz is there too, since a row program has done the slope, but no sums of it are
 };
 
-// Whether they can: `drop` is the neighbour of a call that is taken, behind it forward and before it backward; the calls
+// Whether its passes can do a dropout: `drop` is the neighbour of a call that is taken, behind it forward and before it backward; the calls
 // that follow both tell who reads what.
-bool large_joins(const call *c, const call *drop, const call *following, int count, large_drop *d);
+bool large_joins(const call *c, const call *drop, const call *following, int count, large_join *d);
+
+// Whether a call that is taken can do the slope of `below`, the next call, whose y is its x.
+bool large_slopes(const call *c, const call *below, const call *following, int count);
 
 // Of calls that are taken: whether a stage is one of the call's; what it may touch, LARGE_RANGES at most; and its launches.
-bool large_has(const call *c, large_stage s, const large_drop *d);
-int large_ranges(const call *c, large_stage s, const large_drop *d, range *to);
-void large_launch(const call *c, large_stage s, const large_drop *d);
+bool large_has(const call *c, large_stage s, const large_join *d);
+int large_ranges(const call *c, large_stage s, const large_join *d, range *to);
+void large_launch(const call *c, large_stage s, const large_join *d);
 
 #endif

@@ -7,8 +7,6 @@
 
 enum { THREADS = 128 };
 
-static_assert(sizeof(pack_args) <= 4096, "packs are passed by value");
-
 // A lane's four terms of one column, as words of the program's type.
 template <int MATH> CUDA_FN void put_terms(uint32_t *to, const float v[4]) {
     if constexpr (math_type<MATH>::K == 16) {
@@ -51,20 +49,28 @@ template <int MATH, int NJ> CUDA_FN void pack_share(const rows_pack &p, char *to
     }
 }
 
-template <int MATH> static __global__ void __launch_bounds__(THREADS) pack_kernel(const __grid_constant__ pack_args a) {
-    int n = 0;
-    while (n + 1 < a.count && (int)blockIdx.x >= a.first[n + 1]) n++;
-    int at = ((int)blockIdx.x - a.first[n]) * THREADS + (int)threadIdx.x;
-    const rows_pack p = a.pack[n]; // constant, like all that comes before: it need not wait for anything
+// The pack of a program that a block works on, and its number among that pack's blocks.
+struct pack_job {
+    rows_pack pack;
+    char *to;       // of the program
+    size_t weights; // bytes, without the bias
+    int first;      // block
+};
+
+template <int MATH>
+static __global__ void __launch_bounds__(THREADS) pack_kernel(const pack_job *jobs, const uint16_t *job_of) {
+    const pack_job j = jobs[job_of[blockIdx.x]]; // written once: it need not wait for anything
+    const rows_pack &p = j.pack;
+    int at = ((int)blockIdx.x - j.first) * THREADS + (int)threadIdx.x;
     int columns = rows_columns(&p), biases = p.bias ? (p.N + columns - 1) / columns * columns : 0;
     cuda_begin();
     float bias = p.bias && at < p.N ? __ldcg(p.bias + at) : 0.0f;
     if (p.wide) {
-        pack_share<MATH, ROWS_WIDE>(p, a.to, at);
+        pack_share<MATH, ROWS_WIDE>(p, j.to, at);
     } else {
-        pack_share<MATH, 1>(p, a.to, at);
+        pack_share<MATH, 1>(p, j.to, at);
     }
-    if (at < biases) ((float *)(a.to + p.offset + a.weights[n]))[at] = bias; // behind the weights, zeros past the edge
+    if (at < biases) ((float *)(j.to + p.offset + j.weights))[at] = bias; // behind the weights, zeros past the edge
 }
 
 static int64_t shares(const rows_pack *p) {
@@ -110,24 +116,19 @@ static pack_memory *memory_for(queue *q, const rows_compiler *r) {
 
 bool pack_make(queue *q, pack_args *p, rows_compiler *r) {
     *p = pack_args{};
-    p->low = r->program.low;
-    p->bytes = r->packed;
     p->memory = memory_for(q, r);
     if (!p->memory) return false;
     p->memory->users++;
+    p->low = r->program.low;
+    p->bytes = r->packed;
     p->to = p->memory->to;
-    for (int i = 0; i < r->packs; i++) {
-        p->pack[i] = r->pack[i];
-        p->weights[i] = rows_pack_bytes(&r->pack[i], p->low);
-        p->first[i] = p->blocks;
-        p->blocks += (int)((shares(&r->pack[i]) + THREADS - 1) / THREADS);
-    }
     p->count = r->packs;
+    memcpy(p->pack, r->pack, sizeof p->pack);
     rows_place(r, p->to);
     return true;
 }
 
-void pack_remove(queue *q, pack_args *p) {
+static void pack_remove(queue *q, pack_args *p) {
     pack_memory *m = p->memory, **at = &q->packs;
     if (--m->users) return;
     while (*at != m) at = &(*at)->next;
@@ -136,10 +137,65 @@ void pack_remove(queue *q, pack_args *p) {
     free(m);
 }
 
-void pack_launch(const call *c, const pack_args *p) {
-    switch (p->low) {
-    case DTYPE_BF16: LAUNCH_EARLY(c, pack_kernel<MATH_BF16>, (unsigned)p->blocks, THREADS, 0, *p); break;
-    case DTYPE_F16: LAUNCH_EARLY(c, pack_kernel<MATH_F16>, (unsigned)p->blocks, THREADS, 0, *p); break;
-    default: LAUNCH_EARLY(c, pack_kernel<MATH_F32>, (unsigned)p->blocks, THREADS, 0, *p); break;
+// Lists
+
+static int blocks_of(const rows_pack *p) {
+    return (int)((shares(p) + THREADS - 1) / THREADS);
+}
+
+bool pack_joins(const pack_list *l, const rows_compiler *r) {
+    int jobs = r->packs;
+    for (const pack_args *p = l->first; p; p = p->next) jobs += p->count;
+    return l->first->low == r->program.low && jobs <= UINT16_MAX;
+}
+
+void pack_add(pack_list *l, pack_args *p) {
+    pack_args **end = &l->first;
+    while (*end) end = &(*end)->next;
+    *end = p;
+}
+
+// The jobs of a list, and the job of every block behind them.
+static void write_jobs(const pack_list *l, pack_job *jobs, uint16_t *job_of) {
+    int n = 0, blocks = 0;
+    for (const pack_args *p = l->first; p; p = p->next)
+        for (int i = 0; i < p->count; i++, n++) {
+            jobs[n] = pack_job{p->pack[i], p->to, rows_pack_bytes(&p->pack[i], p->low), blocks};
+            for (int end = blocks + blocks_of(&p->pack[i]); blocks < end; blocks++) job_of[blocks] = (uint16_t)n;
+        }
+}
+
+bool pack_upload(queue *q, pack_list *l) {
+    l->jobs = l->blocks = 0;
+    for (const pack_args *p = l->first; p; p = p->next)
+        for (int i = 0; i < p->count; i++, l->jobs++) l->blocks += blocks_of(&p->pack[i]);
+    size_t bytes = (size_t)l->jobs * sizeof(pack_job) + (size_t)l->blocks * sizeof(uint16_t);
+    pack_job *jobs = (pack_job *)malloc(bytes);
+    if (!jobs) return false;
+    write_jobs(l, jobs, (uint16_t *)(jobs + l->jobs));
+    bool ok = cudaMalloc(&l->on_card, bytes) == cudaSuccess &&
+              cudaMemcpyAsync(l->on_card, jobs, bytes, cudaMemcpyHostToDevice, q->stream) == cudaSuccess &&
+              cudaStreamSynchronize(q->stream) == cudaSuccess;
+    free(jobs);
+    return ok;
+}
+
+void pack_done(queue *q, pack_list *l) {
+    for (pack_args *p = l->first, *next; p; p = next) {
+        next = p->next;
+        pack_remove(q, p);
+        free(p);
+    }
+    if (!q->lost) cudaFree(l->on_card);
+}
+
+void pack_launch(const call *c, const pack_list *l) {
+    const pack_job *jobs = (const pack_job *)l->on_card;
+    const uint16_t *job_of = (const uint16_t *)(jobs + l->jobs);
+    unsigned blocks = (unsigned)l->blocks;
+    switch (l->first->low) {
+    case DTYPE_BF16: LAUNCH_EARLY(c, pack_kernel<MATH_BF16>, blocks, THREADS, 0, jobs, job_of); break;
+    case DTYPE_F16: LAUNCH_EARLY(c, pack_kernel<MATH_F16>, blocks, THREADS, 0, jobs, job_of); break;
+    default: LAUNCH_EARLY(c, pack_kernel<MATH_F32>, blocks, THREADS, 0, jobs, job_of); break;
     }
 }

@@ -114,10 +114,16 @@ CUDA_FN void advance(const settle_args &a) {
     a.advanced->row = 0;
 }
 
-CUDA_FN void store(const settle_args &a, int64_t i, const adamw_quad &q) {
+// Moments of a large slab pass by the cache, where gradients and weights are of more use.
+template <bool LARGE> CUDA_FN void store(const settle_args &a, int64_t i, const adamw_quad &q) {
     a.w[i] = q.w;
-    __stcs(&a.m[i], q.m);
-    __stcs(&a.v[i], q.v);
+    if constexpr (LARGE) {
+        __stcs(&a.m[i], q.m);
+        __stcs(&a.v[i], q.v);
+    } else {
+        a.m[i] = q.m;
+        a.v[i] = q.v;
+    }
     if (a.low) a.low[i] = adamw_low(q.w, a.low_f16);
 }
 
@@ -169,7 +175,7 @@ static __global__ void __launch_bounds__(THREADS) settle_kernel(const __grid_con
         int64_t i = first + k * stride;
         if (i >= a.quads) return;
         adamw_step(q[k], g[k], decays[k], r, a.adamw);
-        store(a, i, q[k]);
+        store<HELD == 0>(a, i, q[k]);
     }
     // Backwards: the gradients that were read last are still in the cache.
     int64_t rest = first + HELD * stride, last = rest + (a.quads - 1 - rest) / stride * stride;
@@ -177,7 +183,7 @@ static __global__ void __launch_bounds__(THREADS) settle_kernel(const __grid_con
     for (int64_t i = last; i >= rest && rest < a.quads; i -= stride) {
         adamw_quad e = {a.w[i], __ldcs(&a.m[i]), __ldcs(&a.v[i])};
         adamw_step(e, a.g[i], quad_decays(a.decays, i), r, a.adamw);
-        store(a, i, e);
+        store<HELD == 0>(a, i, e);
     }
 }
 

@@ -92,6 +92,12 @@ static tensor large_relu(trial *t) {
     return op_linear(t->g, x, w, trial_grid_bias(t, shape1(LARGE)), ACT_RELU);
 }
 
+// The gradient of the first layer's result comes from the second alone, which does the slope as it stores it.
+static tensor large_relu_below(trial *t) {
+    tensor h = large_relu(t), w = trial_weight(t, shape2(LARGE, LARGE), 0.1f);
+    return op_linear(t->g, h, w, trial_weight(t, shape1(LARGE), 1), ACT_NONE);
+}
+
 // Between layers tensors have the low type; the gradient of the one in the middle is written, then added to.
 static tensor large_between(trial *t) {
     tensor x = trial_weight(t, shape3(4 * t->n, 2, LARGE), 1), w[3];
@@ -1536,6 +1542,7 @@ static const large larges[] = {
     {"linear gelu, large, of steps, dropout", large_dropout_steps},
     {"linear sigmoid, large and odd", large_odd},
     {"linear relu, large", large_relu},
+    {"linear relu, large, below another", large_relu_below},
     {"linear, three large layers", large_between},
     {"linear, few inputs, many rows", thin_none},
     {"linear gelu, few inputs", thin_gelu},

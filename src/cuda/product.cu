@@ -1,0 +1,558 @@
+#include "cuda/product.cuh"
+
+#include "cuda/hopper.cuh"
+
+#include <stdlib.h>
+
+bool product_can(const queue *q) {
+    const char *wish = getenv("TRADEWIND_CUDA_PRODUCT");
+    return q->arch == 90 && !(wish && wish[0] == '0');
+}
+
+enum { SHARES_MOST = 8 };
+
+// Kinds: how the operands lie, and what is done with the sums.
+enum { INPUT, WEIGHTS };
+
+// One product of a launch, [m][n] of a sum over k.
+struct job {
+    int m, n, k;
+    int across; // tiles along n
+    int end;    // of its tiles, counted through all jobs
+    int parts;
+    float *sums; // INPUT: to; WEIGHTS: from, [parts][m]
+    view to, db; // WEIGHTS
+    bool seen;   // INPUT
+};
+
+// map: a and b of each job; then what is seen and the result, except for WEIGHTS.
+template <int KIND> struct product_args {
+    enum { JOBS = KIND == WEIGHTS ? PRODUCT_MOST : 1, MAPS = KIND == WEIGHTS ? 2 * PRODUCT_MOST : 4 };
+    CUtensorMap map[MAPS];
+    job jobs[JOBS];
+    int shares; // blocks of a cluster that share the sum of a tile
+};
+
+// Sizes of a kernel: GROUPS groups of four warps with 64 rows each, N columns, a ring of STAGES slots.
+template <int GROUPS_, int N_, int STAGES_, int BLOCKS_> struct size {
+    enum {
+        GROUPS = GROUPS_,
+        M = BRICK * GROUPS,
+        N = N_,
+        STAGES = STAGES_,
+        BLOCKS = BLOCKS_, // on a multiprocessor
+        SUMS = N / 2,     // of a thread
+        COLUMNS = N / BRICK,
+        WORKERS = 128 * GROUPS,
+        THREADS = WORKERS + 32,
+        SLOT = (GROUPS + COLUMNS) * BRICK_BYTES,
+        // A result of 16 bits goes through slots behind those of the operands, by columns of bricks.
+        COLUMNS_OF_SLOT = COLUMNS < 2 ? 1 : 2,
+        RESULT_SLOTS = COLUMNS / COLUMNS_OF_SLOT,
+        PITCH = N + 8, // of a result of 32 bits
+        ROOM = 4 * GROUPS * N * 4,
+        SHARED = STAGES * SLOT + ROOM + 2 * STAGES * 8 + 1024
+    };
+    static_assert(COLUMNS_OF_SLOT * GROUPS * BRICK_BYTES <= SLOT, "a part of the result fits a slot");
+    static_assert(RESULT_SLOTS + 2 <= STAGES, "slots of the result are given back while products run");
+    static_assert(M * PITCH * 4 <= STAGES * SLOT, "a result of 32 bits fits the ring");
+    static_assert(N <= WORKERS, "a thread for each column");
+};
+
+typedef size<1, 64, 6, 2> small;
+typedef size<2, 128, 3, 2> middle;
+
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
+
+// What a block is to do, and where in its shared memory.
+struct block {
+    int number;       // of its job
+    int m, n;         // where its tile begins
+    int column;       // of tiles
+    int share;        // of the sum: its number in the cluster
+    int first, steps; // bricks along the sum
+    uint32_t ring, full, empty;
+    float *room;
+};
+
+template <class S, int KIND> CUDA_FN block block_of(const product_args<KIND> &a, char *shared) {
+    block b;
+    int tile = blockIdx.x / a.shares, begin = 0;
+    b.share = blockIdx.x % a.shares;
+    b.number = 0;
+    if (KIND == WEIGHTS) {
+        while (tile >= a.jobs[b.number].end) begin = a.jobs[b.number++].end;
+    }
+    const job &j = a.jobs[b.number];
+    tile -= begin;
+    b.column = tile % j.across;
+    b.m = tile / j.across * S::M;
+    b.n = b.column * S::N;
+    int steps = (j.k + BRICK - 1) / BRICK;
+    b.first = steps * b.share / a.shares;
+    b.steps = steps * (b.share + 1) / a.shares - b.first;
+    b.ring = (shared_address(shared) + 1023) / 1024 * 1024;
+    b.room = (float *)(shared + (b.ring - shared_address(shared)) + S::STAGES * S::SLOT);
+    b.full = b.ring + S::STAGES * S::SLOT + S::ROOM;
+    b.empty = b.full + S::STAGES * 8;
+    return b;
+}
+
+// A place in the ring.
+struct place {
+    int slot, phase;
+};
+
+template <class S> CUDA_FN void place_next(place *p) {
+    if (++p->slot < S::STAGES) return;
+    p->slot = 0;
+    p->phase ^= 1;
+}
+
+template <class S, int KIND>
+CUDA_FN void load_operands(const product_args<KIND> &a, const block &b, int step, int slot) {
+    const CUtensorMap *map = &a.map[2 * b.number];
+    uint32_t to = b.ring + slot * S::SLOT, full = b.full + slot * 8;
+    int k = (b.first + step) * BRICK;
+    barrier_arrive_expecting(full, S::SLOT);
+#pragma unroll
+    for (int i = 0; i < S::GROUPS; i++, to += BRICK_BYTES)
+        brick_load(to, &map[0], KIND == WEIGHTS ? b.m + i * BRICK : k, KIND == WEIGHTS ? k : b.m + i * BRICK, full);
+#pragma unroll
+    for (int i = 0; i < S::COLUMNS; i++, to += BRICK_BYTES) {
+        brick_load(to, &map[1], b.n + i * BRICK, k, full);
+    }
+}
+
+template <class S, int KIND> CUDA_FN void load_seen(const product_args<KIND> &a, const block &b, int part, int slot) {
+    uint32_t to = b.ring + slot * S::SLOT, full = b.full + slot * 8;
+    if (KIND != INPUT || !a.jobs[0].seen) {
+        barrier_arrive(full);
+        return;
+    }
+    barrier_arrive_expecting(full, S::COLUMNS_OF_SLOT * S::GROUPS * BRICK_BYTES);
+#pragma unroll
+    for (int i = 0; i < S::COLUMNS_OF_SLOT * S::GROUPS; i++, to += BRICK_BYTES)
+        brick_load(to, &a.map[2], b.n + (part * S::COLUMNS_OF_SLOT + i / S::GROUPS) * BRICK,
+            b.m + i % S::GROUPS * BRICK, full);
+}
+
+// One thread.
+template <class S, int KIND> CUDA_FN void load_all(const product_args<KIND> &a, const block &b) {
+    place p = {};
+    int behind = KIND == WEIGHTS ? 0 : S::RESULT_SLOTS;
+    for (int s = 0; s < b.steps + behind; s++) {
+        barrier_wait(b.empty + p.slot * 8, p.phase ^ 1);
+        if (s < b.steps)
+            load_operands<S>(a, b, s, p.slot);
+        else
+            load_seen<S>(a, b, s - b.steps, p.slot);
+        place_next<S>(&p);
+    }
+}
+
+// A warp's part of db: the blocks that share rows of the result take turns with its columns, four at a time; eight
+// lanes add up the parts of each.
+template <class S> CUDA_FN void add_bias(const job &j, const block &b, int shares) {
+    int lane = threadIdx.x % 32, blocks = j.across * shares;
+    if (!j.db.data) return;
+    for (int q = (b.column * shares + b.share) * 4; q < S::M / 4; q += 4 * blocks) {
+        int column = b.m + (q + lane % 4) * 4;
+        float sum[4] = {};
+        if (column < j.m) {
+#pragma unroll 4
+            for (int p = lane / 4; p < j.parts; p += 8) {
+                float4 v = *(const float4 *)(j.sums + (int64_t)p * j.m + column);
+                sum[0] += v.x, sum[1] += v.y, sum[2] += v.z, sum[3] += v.w;
+            }
+        }
+#pragma unroll
+        for (int e = 0; e < 4; e++) {
+            for (int d = 4; d < 32; d *= 2) sum[e] += __shfl_xor_sync(0xFFFFFFFFu, sum[e], d);
+            if (lane < 4 && column < j.m) view_put(j.db, column + e, sum[e]);
+        }
+    }
+}
+
+// The sums of a group's 64 rows. A slot is given back when the products that read it are done, one step later.
+template <class S, typename T, int KIND>
+CUDA_FN void multiply(const product_args<KIND> &a, const block &b, int group, float (&sum)[S::SUMS], place *p) {
+    int lane = threadIdx.x % 32, last = 0;
+    for (int s = 0; s < b.steps; s++) {
+        uint32_t slot = b.ring + p->slot * S::SLOT;
+        barrier_wait(b.full + p->slot * 8, p->phase);
+        uint64_t rows = bricks_describe<KIND != WEIGHTS>(slot + group * BRICK_BYTES);
+        uint64_t columns = bricks_describe<false>(slot + S::GROUPS * BRICK_BYTES);
+        products_begin();
+#pragma unroll
+        for (int k = 0; k < 4; k++)
+            multiply_bricks<KIND != WEIGHTS>(
+                T(), sum, bricks_piece<KIND != WEIGHTS>(rows, k), bricks_piece<false>(columns, k), s > 0 || k > 0);
+        products_end();
+        products_wait<1>();
+        if (s > 0 && lane == 0) barrier_arrive(b.empty + last * 8);
+        last = p->slot;
+        place_next<S>(p);
+    }
+    products_wait<0>();
+    products_settle(sum);
+}
+
+CUDA_FN __nv_bfloat162 pair_of(__nv_bfloat16, float x, float y) {
+    return __floats2bfloat162_rn(x, y);
+}
+CUDA_FN __half2 pair_of(__half, float x, float y) {
+    return __floats2half2_rn(x, y);
+}
+CUDA_FN float2 widen_pair(__nv_bfloat162 v) {
+    return __bfloat1622float2(v);
+}
+CUDA_FN float2 widen_pair(__half2 v) {
+    return __half22float2(v);
+}
+
+// Lanes that differ in `BIT` have values of the same 2 HALF columns: each is left with the totals of half of them.
+// Returns whether it is the upper.
+template <int HALF, int BIT> CUDA_FN int add_half(float (&v)[16], int lane) {
+    bool upper = lane & BIT;
+#pragma unroll
+    for (int i = 0; i < HALF; i++) {
+        float keep = upper ? v[i + HALF] : v[i], give = upper ? v[i] : v[i + HALF];
+        v[i] = keep + __shfl_xor_sync(0xFFFFFFFFu, give, BIT);
+    }
+    return upper;
+}
+
+// Eight lanes have values of the same 16 columns: each is left with the totals of two, v[0] and v[1]. Returns which
+// pair of columns that is.
+CUDA_FN int add_lanes(float (&v)[16], int lane) {
+    int at = add_half<8, 4>(v, lane) * 4;
+    at += add_half<4, 8>(v, lane) * 2;
+    return at + add_half<2, 16>(v, lane);
+}
+
+// A brick of the result, 64 columns of a group's sums, where what is seen lies.
+template <class S, typename T> CUDA_FN void finish_brick(const job &j, char *brick, const float *sum, float *totals) {
+    int lane = threadIdx.x % 32, x = lane % 4 * 2, y = threadIdx.x / 32 % 4 * 16 + lane / 4;
+    float total[16];
+#pragma unroll
+    for (int i = 0; i < 8; i++) {
+        float2 column = {0, 0};
+#pragma unroll
+        for (int r = 0; r < 2; r++) {
+            auto *at = (decltype(pair_of(T(), 0, 0)) *)(brick + brick_offset(8 * i + x, y + 8 * r));
+            float2 d = {sum[4 * i + 2 * r], sum[4 * i + 2 * r + 1]};
+            if (j.seen) {
+                float2 seen = widen_pair(*at);
+                d.x *= seen.x <= 0 ? 0 : 1;
+                d.y *= seen.y <= 0 ? 0 : 1;
+            }
+            *at = pair_of(T(), d.x, d.y);
+            d = widen_pair(*at);
+            column.x += d.x;
+            column.y += d.y;
+        }
+        total[2 * i] = column.x;
+        total[2 * i + 1] = column.y;
+    }
+    if (!j.sums) return;
+    int at = add_lanes(total, lane);
+    *(float2 *)(totals + 8 * at + x) = make_float2(total[0], total[1]);
+}
+
+// A group's result of 16 bits: to slots of the ring, and from there to memory.
+template <class S, typename T, int KIND>
+CUDA_FN void put_bricks(
+    const product_args<KIND> &a, const block &b, int group, const float (&sum)[S::SUMS], place p, char *ring) {
+    const job &j = a.jobs[0];
+    int warp = threadIdx.x / 32, slots[S::RESULT_SLOTS];
+#pragma unroll
+    for (int i = 0; i < S::COLUMNS; i++) {
+        if (i % S::COLUMNS_OF_SLOT == 0) {
+            barrier_wait(b.full + p.slot * 8, p.phase);
+            slots[i / S::COLUMNS_OF_SLOT] = p.slot * S::SLOT + group * BRICK_BYTES;
+            place_next<S>(&p);
+        }
+        char *brick = ring + slots[i / S::COLUMNS_OF_SLOT] + i % S::COLUMNS_OF_SLOT * S::GROUPS * BRICK_BYTES;
+        finish_brick<S, T>(j, brick, sum + 32 * i, b.room + warp * S::N + i * BRICK);
+    }
+    bricks_show();
+    threads_meet(1 + group, 128);
+    if (threadIdx.x % 128 || b.m + group * BRICK >= j.m) return;
+#pragma unroll
+    for (int i = 0; i < S::COLUMNS; i++)
+        if (b.n + i * BRICK < j.n)
+            brick_store(&a.map[3], b.n + i * BRICK, b.m + group * BRICK,
+                b.ring + slots[i / S::COLUMNS_OF_SLOT] + i % S::COLUMNS_OF_SLOT * S::GROUPS * BRICK_BYTES);
+    bricks_leave();
+}
+
+// The totals of the tile's columns, from those of the warps.
+template <class S> CUDA_FN void put_totals(const job &j, const block &b) {
+    int t = threadIdx.x;
+    threads_meet(3, S::WORKERS);
+    if (t >= S::N || b.n + t >= j.n || b.m >= j.m) return;
+    float total = 0;
+#pragma unroll
+    for (int w = 0; w < 4 * S::GROUPS; w++) total += b.room[w * S::N + t];
+    j.sums[(int64_t)(b.m / S::M) * j.n + b.n + t] = total;
+}
+
+// A group's sums of 32 bits, to the ring that is read no more.
+template <class S> CUDA_FN void lay_out(char *ring, int group, const float (&sum)[S::SUMS]) {
+    int lane = threadIdx.x % 32, y = group * BRICK + threadIdx.x / 32 % 4 * 16 + lane / 4;
+    float *to = (float *)ring + y * S::PITCH + lane % 4 * 2;
+    threads_meet(3, S::WORKERS);
+#pragma unroll
+    for (int i = 0; i < S::N / 8; i++) {
+        *(float2 *)(to + 8 * i) = make_float2(sum[4 * i], sum[4 * i + 1]);
+        *(float2 *)(to + 8 * i + 8 * S::PITCH) = make_float2(sum[4 * i + 2], sum[4 * i + 3]);
+    }
+}
+
+// This block's rows of the tile, from all that share its sum, in their order.
+template <class S> CUDA_FN void put_rows(const job &j, const block &b, int shares) {
+    int begin = S::M * b.share / shares, end = S::M * (b.share + 1) / shares;
+    for (int i = begin * (S::N / 4) + threadIdx.x; i < end * (S::N / 4); i += S::WORKERS) {
+        int y = i / (S::N / 4), x = i % (S::N / 4) * 4;
+        if (b.m + y >= j.m || b.n + x >= j.n) continue;
+        uint32_t from = b.ring + (y * S::PITCH + x) * 4;
+        float4 *to = (float4 *)((float *)j.to.data + (int64_t)(b.m + y) * j.n + b.n + x);
+        float4 part[SHARES_MOST], v = {0, 0, 0, 0};
+#pragma unroll
+        for (int s = 0; s < SHARES_MOST; s++)
+            if (s < shares) part[s] = cluster_load(from, s);
+#pragma unroll
+        for (int s = 0; s < SHARES_MOST; s++)
+            if (s < shares) v = make_float4(v.x + part[s].x, v.y + part[s].y, v.z + part[s].z, v.w + part[s].w);
+        if (j.to.add) {
+            float4 w = *to;
+            v = make_float4(w.x + v.x, w.y + v.y, w.z + v.z, w.w + v.w);
+        }
+        *to = v;
+    }
+}
+
+template <class S, typename T, int KIND> CUDA_FN void work(const product_args<KIND> &a, const block &b, char *ring) {
+    const job &j = a.jobs[b.number];
+    int group = __shfl_sync(0xFFFFFFFFu, threadIdx.x / 128, 0);
+    float sum[S::SUMS];
+    place p = {};
+    multiply<S, T>(a, b, group, sum, &p);
+    if (KIND == WEIGHTS) {
+        lay_out<S>(ring, group, sum);
+        return;
+    }
+    put_bricks<S, T>(a, b, group, sum, p, ring);
+    if (KIND == INPUT && j.sums) put_totals<S>(j, b);
+}
+
+// All threads of the block, or of its cluster.
+CUDA_FN void meet(bool cluster) {
+    if (!cluster) {
+        __syncthreads();
+        return;
+    }
+    __syncwarp();
+    cluster_arrive_relaxed();
+    cluster_wait();
+}
+
+// Before the barriers are used.
+template <class S> CUDA_FN void begin(const block &b, const CUtensorMap *map, bool cluster) {
+    if (threadIdx.x == 0) {
+        brick_announce(&map[0]);
+        brick_announce(&map[1]);
+        for (int i = 0; i < S::STAGES; i++) {
+            barrier_init(b.full + i * 8, 1);
+            barrier_init(b.empty + i * 8, 4 * S::GROUPS);
+        }
+        barriers_show();
+    }
+    meet(cluster);
+}
+
+#endif
+
+// A block leaves when nobody in its cluster will tell its barriers or read its memory any more.
+template <class S, typename T, int KIND>
+static __global__ void __launch_bounds__(S::THREADS, S::BLOCKS)
+    product_kernel(const __grid_constant__ product_args<KIND> a) {
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
+    extern __shared__ char shared[];
+    block b = block_of<S>(a, shared);
+    const job &j = a.jobs[b.number];
+    bool works = __shfl_sync(0xFFFFFFFFu, threadIdx.x / 128, 0) < S::GROUPS;
+    begin<S>(b, &a.map[2 * b.number], a.shares > 1);
+    cuda_begin();
+    if (works)
+        work<S, T>(a, b, (char *)b.room - S::STAGES * S::SLOT);
+    else if (threadIdx.x == S::WORKERS)
+        load_all<S>(a, b);
+    __syncwarp();
+    if (KIND == WEIGHTS) {
+        if (!works) add_bias<S>(j, b, a.shares);
+        if (a.shares > 1) {
+            cluster_arrive();
+            cluster_wait();
+        } else if (works) {
+            threads_meet(3, S::WORKERS);
+        }
+        if (works && j.to.data) put_rows<S>(j, b, a.shares);
+    }
+    if (KIND == WEIGHTS && a.shares > 1) meet(true);
+#endif
+}
+
+// How a launch is cut, by sizes alone.
+struct cut {
+    int size, shares;
+};
+
+enum { SMALL, MIDDLE, SIZES };
+static const struct { int m, n; } tile_of[SIZES] = {{small::M, small::N}, {middle::M, middle::N}};
+
+static int64_t count_of(int64_t n, int64_t tile) {
+    return (n + tile - 1) / tile;
+}
+
+// Tiles that keep a large card busy.
+enum { TILES_LEAST = 96 };
+
+// The larger tiles where there are enough of them.
+static cut cut_rows(int64_t rows, int64_t n) {
+    bool enough = count_of(rows, middle::M) * count_of(n, middle::N) >= TILES_LEAST;
+    return cut{enough ? MIDDLE : SMALL, 1};
+}
+
+// Launches
+
+typedef decltype(&cuTensorMapEncodeTiled) map_encode;
+
+static map_encode find_encode(void) {
+    void *function = NULL;
+    cudaDriverEntryPointQueryResult result;
+    if (cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &function, 12000, cudaEnableDefault, &result) !=
+            cudaSuccess ||
+        result != cudaDriverEntryPointSuccess)
+        return NULL;
+    return (map_encode)function;
+}
+
+// A matrix of 16-bit elements as bricks.
+static bool map_make(CUtensorMap *map, const void *data, int64_t rows, int64_t width, dtype type) {
+    static const map_encode encode = find_encode();
+    cuuint64_t sizes[2] = {(cuuint64_t)width, (cuuint64_t)rows}, pitch[1] = {(cuuint64_t)width * 2};
+    cuuint32_t brick[2] = {BRICK, BRICK}, steps[2] = {1, 1};
+    CUtensorMapDataType element =
+        type == DTYPE_BF16 ? CU_TENSOR_MAP_DATA_TYPE_BFLOAT16 : CU_TENSOR_MAP_DATA_TYPE_FLOAT16;
+    return encode && encode(map, element, 2, (void *)data, sizes, pitch, brick, steps, CU_TENSOR_MAP_INTERLEAVE_NONE,
+                         CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
+                         CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) == CUDA_SUCCESS;
+}
+
+template <class S, typename T, int KIND>
+static void launch_kernel(const call *c, const product_args<KIND> &a, int blocks) {
+    cudaFuncSetAttribute(product_kernel<S, T, KIND>, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)S::SHARED);
+    cudaLaunchAttribute attributes[2];
+    cudaLaunchConfig_t config = cuda_early(c, &attributes[0], (unsigned)blocks, S::THREADS, S::SHARED);
+    cudaLaunchAttribute *cluster = &attributes[config.numAttrs++];
+    cluster->id = cudaLaunchAttributeClusterDimension;
+    cluster->val.clusterDim.x = (unsigned)a.shares;
+    cluster->val.clusterDim.y = cluster->val.clusterDim.z = 1;
+    cudaLaunchKernelEx(&config, product_kernel<S, T, KIND>, a);
+    cuda_launched(c);
+}
+
+template <typename T, int KIND>
+static void launch_size(const call *c, const product_args<KIND> &a, int size, int blocks) {
+    switch (size) {
+    case SMALL: launch_kernel<small, T>(c, a, blocks); break;
+    default: launch_kernel<middle, T>(c, a, blocks); break;
+    }
+}
+
+// Tiles of all jobs, whose m, n and k are set.
+template <int KIND> static void launch(const call *c, product_args<KIND> *a, int jobs, const cut &t, dtype type) {
+    int64_t end = 0;
+    a->shares = t.shares;
+    for (int i = 0; i < jobs; i++) {
+        job *j = &a->jobs[i];
+        j->across = (int)count_of(j->n, tile_of[t.size].n);
+        end += j->across * (count_of(j->m, tile_of[t.size].m));
+        j->end = (int)end;
+    }
+    int blocks = (int)end * t.shares;
+    if (type == DTYPE_BF16)
+        launch_size<__nv_bfloat16>(c, *a, t.size, blocks);
+    else
+        launch_size<__half>(c, *a, t.size, blocks);
+}
+
+static const char no_map[] =
+    "the driver cannot describe a matrix to the card's copy engine; TRADEWIND_CUDA_PRODUCT=0 does "
+    "without it";
+
+int64_t product_parts(int64_t rows, int64_t I) {
+    return count_of(rows, tile_of[cut_rows(rows, I).size].m);
+}
+
+static void input_cut(const call *c, const product_input *p, const cut &t) {
+    product_args<INPUT> a = {};
+    job *j = &a.jobs[0];
+    j->m = (int)p->rows, j->n = (int)p->I, j->k = (int)p->O;
+    j->sums = p->sums;
+    j->seen = p->seen != NULL;
+    if (map_make(&a.map[0], p->dz, p->rows, p->O, p->type) && map_make(&a.map[1], p->w, p->O, p->I, p->type) &&
+        (!p->seen || map_make(&a.map[2], p->seen, p->rows, p->I, p->type)) &&
+        map_make(&a.map[3], p->dx, p->rows, p->I, p->type))
+        launch(c, &a, 1, t, p->type);
+    else
+        cuda_refused(c, no_map);
+}
+
+void product_launch_input(const call *c, const product_input *p) {
+    input_cut(c, p, cut_rows(p->rows, p->I));
+}
+
+enum { BLOCKS_MOST = 264, STEPS_LEAST = 4 };
+
+static int64_t tiles_of(const product_weights *p, int count, int size) {
+    int64_t tiles = 0;
+    for (int i = 0; i < count; i++) tiles += count_of(p[i].O, tile_of[size].m) * count_of(p[i].I, tile_of[size].n);
+    return tiles;
+}
+
+// Small tiles where a large card has all of them at a time. Sums are shared while there is room for more blocks.
+static cut cut_weights(const product_weights *p, int count) {
+    int size = tiles_of(p, count, SMALL) <= BLOCKS_MOST ? SMALL : MIDDLE, shares = 1;
+    int64_t tiles = tiles_of(p, count, size), steps = count_of(p[0].rows, BRICK);
+    for (int i = 1; i < count; i++)
+        if (count_of(p[i].rows, BRICK) < steps) steps = count_of(p[i].rows, BRICK);
+    while (shares < SHARES_MOST && tiles * shares * 2 <= BLOCKS_MOST && steps / (shares * 2) >= STEPS_LEAST)
+        shares *= 2;
+    return cut{size, shares};
+}
+
+static void weights_cut(const call *c, dtype type, const product_weights *p, int count, const cut &t) {
+    product_args<WEIGHTS> a = {};
+    for (int i = 0; i < count; i++) {
+        job *j = &a.jobs[i];
+        j->m = (int)p[i].O, j->n = (int)p[i].I, j->k = (int)p[i].rows;
+        j->to = p[i].dw;
+        j->db = p[i].db;
+        j->sums = (float *)p[i].sums;
+        j->parts = (int)p[i].parts;
+        if (!map_make(&a.map[2 * i], p[i].dz, p[i].rows, p[i].O, type) ||
+            !map_make(&a.map[2 * i + 1], p[i].x, p[i].rows, p[i].I, type)) {
+            cuda_refused(c, no_map);
+            return;
+        }
+    }
+    launch(c, &a, count, t, type);
+}
+
+void product_launch_weights(const call *c, dtype type, const product_weights *p, int count) {
+    CHECK(count >= 1 && count <= PRODUCT_MOST, "%d products in a launch", count);
+    weights_cut(c, type, p, count, cut_weights(p, count));
+}

@@ -1,0 +1,46 @@
+// Matrix products of linear layers' backward on Hopper cards, with what belongs to them done on the way: the slope of a
+// ReLU and the sums of columns behind the gradient of an input, and the weight gradients of several layers at once with
+// their biases'.
+//
+// Operands are bf16 or fp16, sums fp32 and formed in an order that the sizes alone decide. A block computes a tile of
+// the result: a warp has the copy engine bring bricks of the operands into a ring (cuda/hopper.cuh), one or two groups
+// of four warps multiply them. Blocks that share one tile's sum add up over each other's shared memory: no workspace,
+// no second launch. Matrices have rows one after another and begin at multiples of 16 bytes; their widths are multiples
+// of 8.
+#ifndef TRADEWIND_CUDA_PRODUCT_CUH
+#define TRADEWIND_CUDA_PRODUCT_CUH
+
+#include "cuda/cuda.cuh"
+
+enum { PRODUCT_MOST = 8 };
+
+// Whether the card and the loaded kernels can do all this. TRADEWIND_CUDA_PRODUCT=0: as if they could not.
+bool product_can(const queue *q);
+
+// dx [rows][I] = dz [rows][O] W [O][I], 0 where `seen` [rows][I], a ReLU's result, is not above 0; and by parts of the
+// rows the sums of its columns as they are stored: sums [product_parts][I]. Without `seen` dx is all of it, `sums` may
+// be NULL.
+typedef struct {
+    const void *dz, *w, *seen;
+    void *dx;
+    float *sums;
+    int64_t rows, I, O;
+    dtype type;
+} product_input;
+
+int64_t product_parts(int64_t rows, int64_t I);
+void product_launch_input(const call *c, const product_input *p);
+
+// dW [O][I] (+)= dz [rows][O]' x [rows][I], and db [O] (+)= the sum of sums [parts][O]. dw or db may have no data; both
+// are fp32.
+typedef struct {
+    const void *dz, *x;
+    view dw, db;
+    const float *sums;
+    int64_t rows, I, O, parts;
+} product_weights;
+
+// Up to PRODUCT_MOST of them in one launch.
+void product_launch_weights(const call *c, dtype type, const product_weights *p, int count);
+
+#endif
