@@ -144,8 +144,13 @@ static size_t dz_bytes(const call *c) {
     return has_dz(c) ? up((size_t)operand_count(&c->out[0]) * dtype_bytes(c->out[0].type)) : 0;
 }
 
-// With a dropout, dz takes the place of its result's gradient, which then nobody needs; so it does where the layer behind
-// has done the slope.
+// Whether the slope's pass writes dz.
+static bool makes_dz(const call *c, const large_join *d) {
+    return has_dz(c) && !d->sloped && !d->ready;
+}
+
+// With a dropout, dz takes the place of its result's gradient, which then nobody needs; so it does where somebody else has
+// done the slope.
 static places places_of(const call *c, const large_join *d) {
     dtype type = c->out[0].type;
     places p = {};
@@ -154,7 +159,7 @@ static places places_of(const call *c, const large_join *d) {
     p.x = at;
     at += copy_bytes(&c->in[0], type);
     if (c->backward) {
-        p.dz = has_dz(c) && !d->drop && !d->sloped ? at : c->dout[0].data;
+        p.dz = makes_dz(c, d) && !d->drop ? at : c->dout[0].data;
         p.sums = (float *)(at + dz_bytes(c));
         at += dz_bytes(c) + sums_bytes(c);
         p.lent = (float *)(at + c->node % LENT_TURNS * lent_bytes(c));
@@ -245,10 +250,11 @@ bool large_slopes(const call *c, const call *below, const call *following, int c
 
 // Weight gradients together
 
-// The weights' and bias' gradients of call i of a chain, each of which does the slope of the next.
-static product_weights weights_of_chain(const call *c, int i) {
+// The weights' and bias' gradients of call i of a chain, each of which does the slope of the next; `ready` is the first's.
+static product_weights weights_of_chain(const call *c, int i, bool ready) {
     large_join join = {};
     join.sloped = i > 0;
+    join.ready = i == 0 && ready;
     sizes s = sizes_of(&c[i]);
     places p = places_of(&c[i], &join);
     const float *sums = i ? places_of(&c[i - 1], &join).lent : p.sums;
@@ -510,8 +516,8 @@ template <typename T> static void slope_typed(const call *c, const slope_args &a
 static void slope(const call *c, const large_join *d) {
     sizes s = sizes_of(c);
     places p = places_of(c, d);
-    slope_args a = {c->dout[0].data, p.z ? p.z : c->out[0].data, has_dz(c) ? p.dz : NULL, s.act, (int)s.O, s.rows,
-        c->din[2].data ? p.sums : NULL, drop_args{}};
+    slope_args a = {c->dout[0].data, p.z ? p.z : c->out[0].data, makes_dz(c, d) ? p.dz : NULL,
+        d->ready ? (int)ACT_NONE : s.act, (int)s.O, s.rows, c->din[2].data ? p.sums : NULL, drop_args{}};
     dim3 grid((unsigned)((s.O + STRIP - 1) / STRIP), (unsigned)parts_of(s));
     if (d->drop) {
         a.dy = d->drop->dout[0].data;
@@ -557,7 +563,7 @@ static void weights_gradient(const call *c, const large_join *d) {
 // Of the calls of a chain that ends with this one.
 static void weights_together(const call *c, const large_join *d) {
     product_weights w[PRODUCT_MOST];
-    for (int i = 0; i < d->together; i++) w[i] = weights_of_chain(c + 1 - d->together, i);
+    for (int i = 0; i < d->together; i++) w[i] = weights_of_chain(c + 1 - d->together, i, d->chain_ready);
     product_launch_weights(c, c->out[0].type, w, d->together);
 }
 
@@ -571,7 +577,7 @@ static void lent_bias(const call *c, const large_join *d) {
 bool large_has(const call *c, large_stage s, const large_join *d) {
     switch (s) {
     case LARGE_FORWARD: return !c->backward;
-    case LARGE_SLOPE: return c->backward && !d->sloped && (has_dz(c) || c->din[2].data);
+    case LARGE_SLOPE: return c->backward && !d->sloped && (makes_dz(c, d) || c->din[2].data);
     case LARGE_INPUT: return c->backward && c->din[0].data;
     case LARGE_TOGETHER: return d->together > 0;
     case LARGE_WEIGHTS: return c->backward && !d->chained && (c->din[1].data || (c->din[2].data && !d->sloped));
@@ -611,8 +617,8 @@ static void touch_weights(touched *t, const operand *o) {
     touch(t, o->low, (size_t)operand_count(o) * dtype_bytes(o->low_type), false);
 }
 
-static void touch_chain(touched *t, const call *c, int i) {
-    product_weights w = weights_of_chain(c, i);
+static void touch_chain(touched *t, const call *c, int i, bool ready) {
+    product_weights w = weights_of_chain(c, i, ready);
     touch_operand(t, &c[i].in[0], false);
     touch(t, w.dz, (size_t)operand_count(&c[i].out[0]) * dtype_bytes(c[i].out[0].type), false);
     touch(t, w.sums, (size_t)(w.parts * w.O) * sizeof(float), false);
@@ -636,7 +642,7 @@ static bool shares_parameter(const call *a, const call *b) {
 
 // Whether call i + 1 can be of a chain: what call i writes for it leaves alone what the gradients of those up to i read, and
 // none of them adds to the gradient of the same parameter.
-static bool keeps_chain(const call *c, int i) {
+static bool keeps_chain(const call *c, int i, bool ready) {
     large_join none = {};
     range written[2], read[LARGE_RANGES];
     touched w = {written, 0}, t = {read, 0};
@@ -644,7 +650,7 @@ static bool keeps_chain(const call *c, int i) {
     touch(&w, places_of(&c[i], &none).lent, lent_bytes(&c[i]), true);
     for (int j = 0; j <= i; j++) {
         if (shares_parameter(&c[j], &c[i + 1])) return false;
-        touch_chain(&t, c, j);
+        touch_chain(&t, c, j, ready);
     }
     for (int j = 0; j < t.count; j++)
         for (int k = 0; k < w.count; k++)
@@ -652,7 +658,7 @@ static bool keeps_chain(const call *c, int i) {
     return true;
 }
 
-int large_together(const call *c, int count) {
+int large_together(const call *c, int count, bool ready) {
     int n = 0;
     int64_t tiles = 0;
     if (!c->backward || !product_can(c->queue)) return 0;
@@ -661,7 +667,8 @@ int large_together(const call *c, int count) {
         tiles += product_tiles(s.I, s.O);
         if (tiles > PRODUCT_TILES) break;
         n++;
-        if (n == count || !large_slopes(&c[n - 1], &c[n], &c[n + 1], count - n - 1) || !keeps_chain(c, n - 1)) break;
+        if (n == count || !large_slopes(&c[n - 1], &c[n], &c[n + 1], count - n - 1) || !keeps_chain(c, n - 1, ready))
+            break;
     }
     return n < 2 ? 0 : n;
 }
@@ -672,7 +679,7 @@ int large_ranges(const call *c, large_stage s, const large_join *d, range *to) {
     if (d->below && (s == LARGE_INPUT || s == LARGE_BIAS))
         touch(&t, p.lent, lent_bytes(c), s == LARGE_INPUT);
     if (s == LARGE_BIAS) touch_operand(&t, &d->below->din[2], true);
-    for (int i = 0; s == LARGE_TOGETHER && i < d->together; i++) touch_chain(&t, c + 1 - d->together, i);
+    for (int i = 0; s == LARGE_TOGETHER && i < d->together; i++) touch_chain(&t, c + 1 - d->together, i, d->chain_ready);
     if (s == LARGE_BIAS || s == LARGE_TOGETHER) return t.count;
     if (d->drop && s == LARGE_FORWARD) touch_operand(&t, &d->drop->out[0], true);
     if (d->drop && s == LARGE_SLOPE) touch_operand(&t, &d->drop->dout[0], false);
@@ -687,8 +694,8 @@ int large_ranges(const call *c, large_stage s, const large_join *d, range *to) {
     if (s == LARGE_FORWARD || s == LARGE_SLOPE) touch(&t, p.z, z_bytes(c), s == LARGE_FORWARD);
     if (!c->backward) return t.count;
     if (s == LARGE_SLOPE) touch_operand(&t, &c->out[0], false);
-    if (s == LARGE_SLOPE || !has_dz(c)) touch_operand(&t, &c->dout[0], false);
-    if (has_dz(c)) touch(&t, p.dz, dz_bytes(c), s == LARGE_SLOPE);
+    if (s == LARGE_SLOPE || !makes_dz(c, d)) touch_operand(&t, &c->dout[0], false);
+    if (makes_dz(c, d)) touch(&t, p.dz, dz_bytes(c), s == LARGE_SLOPE);
     if (s != LARGE_INPUT) touch(&t, p.sums, sums_bytes(c), s == LARGE_SLOPE);
     if (s == LARGE_INPUT) touch_operand(&t, &c->din[0], true);
     if (s == LARGE_INPUT && !d->below) touch(&t, p.room, BLASLT_ROOM, true);

@@ -43,6 +43,8 @@ struct large_join {
     bool sloped;       // backward: its dz is there, and lies where dy would, and the layer behind it does its bias
     bool chained;      // backward: the gradients of its weights and bias are computed with others'
     int together;      // backward: by this call, for so many up to it; 0: not by this one
+    bool chain_ready;  // backward: the first of these is `ready`
+    bool ready;        // backward: its dz is there too, since a row program has done the slope, but no sums of it are
 };
 
 // Whether its passes can do a dropout: `drop` is the neighbour of a call that is taken, behind it forward and before it
@@ -54,7 +56,7 @@ bool large_slopes(const call *c, const call *below, const call *following, int c
 
 // How many calls from one on that is taken and whose own slope nobody else does have their weight gradients computed
 // together: each does the slope of the next. They are when the last one's dz is there, before it writes anything. 0: none.
-int large_together(const call *c, int count);
+int large_together(const call *c, int count, bool ready);
 
 // Of calls that are taken: whether a stage is one of the call's; what it may touch, LARGE_RANGES at most; and its launches.
 bool large_has(const call *c, large_stage s, const large_join *d);

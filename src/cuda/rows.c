@@ -534,6 +534,33 @@ bool rows_add(rows_compiler *r, const call *c) {
     return false;
 }
 
+// The result has no slot: nothing of the program reads it. So a product before it can go on with it.
+static bool add_slope_after(rows_compiler *r, const call *c) {
+    const operand *dy = &c->dout[0], *y = &c->out[0];
+    activation act = ((const linear_attr *)c->attr)->act;
+    const rows_instr *last = r->program.count ? &r->program.code[r->program.count - 1] : NULL;
+    if (r->closed || !last || (last->op != ROWS_LINEAR_BACK && last->op != ROWS_DROPOUT)) return false;
+    if (act != ACT_RELU || last->to.data != dy->data || last->to.type != dy->type || y->type != dy->type) return false;
+    if (!claim_rows(r, dy, true, false) || !claim_rows(r, y, false, false)) return false;
+    if (operand_width(dy) != last->to.width || operand_width(y) != last->to.width) return false;
+    rows_instr *i = emit(r, ROWS_SLOPE);
+    if (!i) return false;
+    i->a = tile_read(r, dy);
+    i->b = tile_read(r, y);
+    i->to = tile_at(dy, NULL);
+    i->act = (uint8_t)act;
+    for (int k = r->slots - 1; k >= 0; k--)
+        if (r->slot[k].home == dy->data) slot_drop(r, k);
+    return true;
+}
+
+bool rows_add_slope(rows_compiler *r, const call *c) {
+    rows_compiler before = *r;
+    if (add_slope_after(r, c)) return true;
+    *r = before;
+    return false;
+}
+
 // Whether fours of a tile's columns are words. Slots and their rows are aligned.
 static bool words_at(const rows_tile *t, bool home) {
     size_t word = 4 * dtype_bytes((dtype)t->type);
@@ -607,13 +634,22 @@ static bool chains(const rows_program *p, const rows_instr *product, const rows_
     return !slots_meet(p, &next->to, &next->b);
 }
 
+// A result that goes on in registers and then takes the same place is not written before that.
+static void pass_on(rows_instr *before, const rows_instr *next) {
+    if (before->to.data != next->to.data || before->to.add != ROWS_OVERWRITE) return;
+    before->to.data = NULL;
+    before->to.slot = -1;
+}
+
 static void chain_products(rows_program *p) {
     for (int i = 0; i < p->body; i += 1 + p->code[i].chain) {
         rows_instr *product = &p->code[i];
         bool is = product->op == ROWS_LINEAR || product->op == ROWS_LINEAR_BACK;
         while (is && product->to.vectors && i + 1 + product->chain < p->body &&
-               chains(p, product, product + 1 + product->chain))
+               chains(p, product, product + 1 + product->chain)) {
             product->chain++;
+            pass_on(product + product->chain - 1, product + product->chain);
+        }
     }
 }
 

@@ -3,7 +3,8 @@
 //
 // A block of the launch takes 16 or 32 rows through all instructions. Tiles of tensors lie in slots of shared memory, a
 // cache that the compiler manages: every result is also written to its home in memory, exactly as the single call
-// would, so a slot can be given up at any time and what comes after the program finds everything in its place.
+// would, so a slot can be given up at any time and what comes after the program finds everything in its place. The one
+// exception is a gradient that goes back to a layer outside, whose slope the program can do (rows_add_slope).
 //
 // Blocks run in any order, so memory that one block writes may not be anything that another still reads: a call whose
 // results overlap a different tensor of the program is refused, and the program is cut there. The same stretch of
@@ -151,6 +152,12 @@ void rows_begin(rows_compiler *r, const kernel *const *table, int64_t rows, int 
 
 // Adds a call, or leaves the program as it is and returns false.
 bool rows_add(rows_compiler *r, const call *c);
+
+// Has the program do the slope of a layer that is not of it, whose backward call `c` is: the gradient of the layer's
+// result, which the last of the calls gave, becomes that of its sums where it lies. Nobody may want it as it was. For
+// ReLU alone, whose gradients that leaves as they are or makes 0. Returns false and leaves the program as it is where
+// the last result is another, or there is no room.
+bool rows_add_slope(rows_compiler *r, const call *c);
 
 // Puts what comes last behind the other instructions. After this the program can be launched, once its weights have a
 // place: rows_place makes that r->packed bytes at `at`.
