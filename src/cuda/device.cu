@@ -170,8 +170,10 @@ static cudaError_t lane_open(queue_lane *l) {
 
 // The first calls that need memory of the card, beginning with its context.
 static bool take_card(queue *q, err *e) {
+    int low = 0, high = 0;
     cudaError_t status = cudaSetDevice(q->id);
-    if (status == cudaSuccess) status = cudaStreamCreateWithFlags(&q->stream, cudaStreamNonBlocking);
+    if (status == cudaSuccess) status = cudaDeviceGetStreamPriorityRange(&low, &high);
+    if (status == cudaSuccess) status = cudaStreamCreateWithPriority(&q->stream, cudaStreamNonBlocking, high);
     for (int i = 0; status == cudaSuccess && i < 2; i++)
         status = cudaEventCreateWithFlags(&q->paced[i], cudaEventDisableTiming);
     for (int i = 0; status == cudaSuccess && i < LANES; i++) status = lane_open(&q->lane[i]);

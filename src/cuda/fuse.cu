@@ -317,6 +317,16 @@ static void find_chain(fuser *f, const call *c, large_join *d) {
     d->together = d->chained && c - f->chain == f->chained - 1 ? f->chained : 0;
 }
 
+// The last group changes places with the one before it if that is not waited for by anyone and leaves it alone.
+static void put_forward(fuser *f) {
+    group *last = &f->groups[f->made - 1], *before = last - 1;
+    if (f->made < 2 || before->kind != GROUP_LARGE || before->stage != LARGE_TOGETHER || group_conflicts(before, last))
+        return;
+    group aside = *before;
+    *before = *last;
+    *last = aside;
+}
+
 // The stages of such a layer.
 static int fuse_large(fuser *f, int at, bool *ok) {
     large_join d;
@@ -331,6 +341,7 @@ static int fuse_large(fuser *f, int at, bool *ok) {
         g->stage = (large_stage)s;
         g->join = d;
         *ok = find_ranges(g);
+        if (*ok && s == LARGE_INPUT) put_forward(f);
     }
     return d.drop ? 2 : 1;
 }
@@ -399,6 +410,20 @@ void fuse_free(queue *q, group *g, int groups) {
         free(g[i].ranges);
     }
     free(g);
+}
+
+bool group_conflicts(const group *a, const group *b) {
+    for (int i = 0; i < a->range_count; i++)
+        for (int j = 0; j < b->range_count; j++) {
+            const range *x = &a->ranges[i], *y = &b->ranges[j];
+            if ((x->written || y->written) && x->begin < y->end && y->begin < x->end) return true;
+        }
+    return false;
+}
+
+bool group_is_aside(const group *g) {
+    if (g->kind == GROUP_WEIGHTS || g->kind == GROUP_SUMS) return true;
+    return g->kind == GROUP_LARGE && large_is_aside(g->stage, &g->join);
 }
 
 void group_launch(const group *g) {

@@ -50,6 +50,10 @@ void fuse_close(queue *q);
 group *fuse_calls(queue *q, const call *calls, int count, int *groups);
 void fuse_free(queue *q, group *g, int groups);
 
+// Whether one must wait for the other; whether nothing but the end of the step waits for a group.
+bool group_conflicts(const group *a, const group *b);
+bool group_is_aside(const group *g);
+
 // Launches a group on the queue's stream.
 void group_launch(const group *g);
 

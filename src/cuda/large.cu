@@ -586,6 +586,10 @@ bool large_has(const call *c, large_stage s, const large_join *d) {
     }
 }
 
+bool large_is_aside(large_stage s, const large_join *d) {
+    return s == LARGE_TOGETHER || s == LARGE_WEIGHTS || s == LARGE_BIAS || (s == LARGE_SLOPE && d->ready);
+}
+
 void large_launch(const call *c, large_stage s, const large_join *d) {
     switch (s) {
     case LARGE_FORWARD: forward(c, d); break;

@@ -58,6 +58,9 @@ bool large_slopes(const call *c, const call *below, const call *following, int c
 // together: each does the slope of the next. They are when the last one's dz is there, before it writes anything. 0: none.
 int large_together(const call *c, int count, bool ready);
 
+// Whether nothing but the end of the step waits for a stage.
+bool large_is_aside(large_stage s, const large_join *d);
+
 // Of calls that are taken: whether a stage is one of the call's; what it may touch, LARGE_RANGES at most; and its launches.
 bool large_has(const call *c, large_stage s, const large_join *d);
 int large_ranges(const call *c, large_stage s, const large_join *d, range *to);

@@ -573,6 +573,13 @@ static bool words_of(const rows_instr *i) {
     return i->n % 4 == 0 && whole && a && b && words_at(&i->to, i->to.data);
 }
 
+// Whether a tile is loaded as it lies, in units of 16 bytes; a slot's rows begin at multiples of that.
+static bool is_plain(const rows_instr *i) {
+    size_t row = (size_t)i->a.width * dtype_bytes((dtype)i->a.type);
+    return i->op == ROWS_LOAD && i->a.slot < 0 && !i->to.data && i->a.type == i->to.slot_type && !i->a.column &&
+           !i->to.column && row % 16 == 0 && i->a.home_row % 16 == 0 && (uintptr_t)i->a.data % 16 == 0;
+}
+
 // How the threads of a block share out columns. With at most 32 rows of ROWS_WIDTH cells, the nth cell's row is exactly
 // n * inverse / 2^31.
 static void lay_cells(rows_instr *i) {
@@ -580,6 +587,10 @@ static void lay_cells(rows_instr *i) {
     if (i->op != ROWS_COPY) i->n = i->to.width;
     i->vectors = !loss && words_of(i);
     i->cells = (uint32_t)i->n / (i->vectors ? 4 : 1);
+    if (is_plain(i)) {
+        i->vectors = ROWS_PLAIN;
+        i->cells = (uint32_t)i->a.width * (uint32_t)dtype_bytes((dtype)i->a.type) / 16;
+    }
     i->inverse = i->cells ? ((1u << 31) + i->cells - 1) / i->cells : 0;
 }
 

@@ -40,6 +40,8 @@ typedef enum {
     ROWS_ADVANCE
 } rows_op;
 
+enum { ROWS_PLAIN = 2 }; // a load copies units of 16 bytes as they lie
+
 typedef enum { ROWS_OVERWRITE, ROWS_ADD_SLOT, ROWS_ADD_HOME } rows_add_from; // where the value that is added to lies
 
 // A tensor [rows, width] of a program. What blocks would have to work out is here already: they run every instruction
@@ -59,12 +61,12 @@ typedef struct {
     rows_tile a, b, to;
     const void *p[3];
     int32_t n;               // columns, element by element
-    uint32_t cells, inverse; // a row's columns or fours of them, and 2^31 / cells, rounded up
+    uint32_t cells, inverse; // a row's columns, fours of them or units, and 2^31 / cells, rounded up
     uint32_t node, least;    // dropout
     float x, y;
     uint8_t op, act;
     uint8_t flag; // products: ROWS_WIDE tiles of columns to a warp; dropout: on; pointwise: squared; loss: tallied anew
-    uint8_t vectors; // element by element: four at a time
+    uint8_t vectors; // element by element: four at a time; or ROWS_PLAIN
     uint8_t open;    // the next instruction need not wait for this one
     uint8_t warp;    // losses and metrics: which warp's rows
     uint8_t chain;   // products: so many instructions that follow are done to their results at once

@@ -14,6 +14,8 @@
 #include "cuda/cross_entropy.cuh"
 #include "cuda/mma.cuh"
 
+#include <cuda_pipeline.h>
+
 extern "C" {
 #include "ops/random.h"
 }
@@ -523,8 +525,22 @@ template <int MATH, int N> CUDA_FN void map_cells(const rows_instr in, const row
     }
 }
 
+// A tile as it lies, straight to its slot: all of it is under way before the first unit arrives.
+template <int MATH> CUDA_FN void load_plain(const rows_instr in, const rows_block &k) {
+    place from = home_of<MATH>(in.a, k), to = slot_of<MATH>(in.to, k);
+    for (unsigned n = threadIdx.x;; n += blockDim.x) {
+        cell i = cell_of(in, n);
+        if (i.r >= k.rows) break;
+        __pipeline_memcpy_async(to.at + (uint32_t)i.r * to.row + i.c * 16, from.at + (uint32_t)i.r * from.row + i.c * 16, 16);
+    }
+    __pipeline_commit();
+    __pipeline_wait_prior(0);
+}
+
 template <int MATH> CUDA_FN void map(const rows_instr &in, const rows_block &k) {
-    if (in.vectors) {
+    if (in.vectors == ROWS_PLAIN) {
+        load_plain<MATH>(in, k);
+    } else if (in.vectors) {
         map_cells<MATH, 4>(in, k);
     } else {
         map_cells<MATH, 1>(in, k);
