@@ -292,6 +292,9 @@ static void print_limit(const setup *s, size_t slab, FILE *out) {
         fprintf(out, "; base %.1f MB and slab %.1f MB are %.1f MB", (double)b->base / 1e6, (double)slab / 1e6,
             (double)(b->base + slab) / 1e6);
     fputc('\n', out);
+    if (budget_is_shared(b))
+        fprintf(out, "others    hold %.1f of the card's %.1f MB, so that the slab may have %.1f MB\n",
+            (double)b->others / 1e6, (double)b->total / 1e6, (double)b->slab / 1e6);
 }
 
 static void print_memory(const setup *s, FILE *out) {
