@@ -365,7 +365,7 @@ static void tell_changed(const view *v) {
 static bool prepare(view *v, err *e) {
     const setup *s = v->s;
     bool resume = cli_given(v->o, "--resume") != NULL;
-    char device[128];
+    char device[128], others[128];
     v->config = texts_config(s, e);
     v->plan = v->config ? texts_plan(s, e) : NULL;
     v->trainer = v->plan ? trainer_new(s->device, s->queue, &s->job, s->data, &s->split, &s->settings, e) : NULL;
@@ -385,6 +385,7 @@ static bool prepare(view *v, err *e) {
     s->device->describe(s->queue, device, sizeof device);
     log_line(v->log, "training %s with %lld parameters on %s", model_name(s->model.kind),
         (long long)graph_parameter_values(s->job.g), device);
+    if (budget_is_shared(&s->budget, others, sizeof others)) log_line(v->log, "others %s", others);
     if (resume && !keeper_resume(v->keeper, tell_line, v, e)) return false;
     tell_changed(v);
     return keeper_describe(v->keeper, e);
@@ -652,5 +653,7 @@ const cli_command cli_train = {"train", "CONFIG [key=value...]", "trains the mod
     "  tradewind train runs/quickstart/config.yaml --resume\n"
     "--seed N stands for train.seed=N.\n"
     "train.ensemble: N trains N members, with seeds from train.seed on, as runs in run.dir/member_1 and so on;\n"
-    "--resume passes over those that are done. evaluate and predict take run.dir as one.\n",
+    "--resume passes over those that are done. evaluate and predict take run.dir as one.\n"
+    "A monitor samples memory, utilisation, temperature and power into run.db (gpu_optimization.memory_monitoring)\n"
+    "and warns at 90 % of the limit or of the device's memory.\n",
     print_keys, "--seed", WORDS_MOST, run_train, NULL, "--resume"};

@@ -1,6 +1,7 @@
 #include "train/budget.h"
 
 #include <math.h>
+#include <stdio.h>
 
 static const char key_gb[] = "gpu_optimization.max_memory_gb";
 
@@ -36,8 +37,10 @@ bool budget_make(budget *b, const config *c, const settings *s, const device *d,
     return true;
 }
 
-bool budget_is_shared(const budget *b) {
+bool budget_is_shared(const budget *b, char *line, size_t room) {
     size_t wanted = b->limited ? b->limit : b->total / 20 * 19;
+    snprintf(line, room, "hold %.1f of the card's %.1f MB, so that the slab may have %.1f MB", mb(b->others),
+        mb(b->total), mb(b->slab));
     return b->counted && b->others > 0 && b->base + b->slab < wanted && b->others + wanted > b->total;
 }
 

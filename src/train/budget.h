@@ -28,8 +28,9 @@ bool budget_fits(const budget *b, size_t need, const char *device, err *e);
 // Whether the limit, rather than the memory that is free, keeps such a slab out.
 bool budget_is_low(const budget *b, size_t need);
 
-// Whether others hold so much of the card that the limit, or without one 95 % of the card, cannot be had.
-bool budget_is_shared(const budget *b);
+// Whether others hold so much of the card that the limit, or without one 95 % of the card, cannot be had; a line that
+// says so.
+bool budget_is_shared(const budget *b, char *line, size_t room);
 
 // Whether what the monitor counts now is within the limit; ERR_RUN otherwise.
 bool budget_holds(const budget *b, const device *d, const queue *q, err *e);

@@ -422,6 +422,7 @@ static void a_tight_card_leaves_data_on_the_host(void **state) {
     matches("out", "^device +a card of the test\n");
     matches("out", "\nloader +[0-9]+ threads? on the host, 4 batches ahead, [0-9.]+ MB pinned\n");
     matches("out", "\nothers    hold [0-9.]+ of the card's 1099511\\.6 MB, so that the slab may have 8\\.4 MB\n");
+    matches("made/training_log.txt", " others hold [0-9.]+ of the card's 1099511\\.6 MB, so that ");
     assert_int_equal(
         RUN("train", "run.yaml", "data.synthetic.bars=30000", "data.residency=device", "--device=cuda"), 1);
     matches("err", "^tradewind: the plan needs [^\n]*\n$");
