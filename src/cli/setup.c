@@ -283,6 +283,7 @@ static void print_data(const setup *s, FILE *out) {
 // What a card's monitor will count, and the limit.
 static void print_limit(const setup *s, size_t slab, FILE *out) {
     const budget *b = &s->budget;
+    char others[128];
     if (s->device->host_memory) return;
     if (b->limited)
         fprintf(out, "limit     %.1f MB (%.2f GB)", (double)b->limit / 1e6, (double)b->limit / 0x1p30);
@@ -292,6 +293,7 @@ static void print_limit(const setup *s, size_t slab, FILE *out) {
         fprintf(out, "; base %.1f MB and slab %.1f MB are %.1f MB", (double)b->base / 1e6, (double)slab / 1e6,
             (double)(b->base + slab) / 1e6);
     fputc('\n', out);
+    if (budget_is_shared(b, others, sizeof others)) fprintf(out, "others    %s\n", others);
 }
 
 static void print_memory(const setup *s, FILE *out) {

@@ -1,6 +1,7 @@
 #include "train/budget.h"
 
 #include <math.h>
+#include <stdio.h>
 
 static const char key_gb[] = "gpu_optimization.max_memory_gb";
 
@@ -19,6 +20,8 @@ bool budget_make(budget *b, const config *c, const settings *s, const device *d,
     if (d->host_memory) return true;
     b->counted = d->memory(q, &m);
     b->base = m.base;
+    b->others = m.used > m.base ? m.used - m.base : 0;
+    b->total = m.total;
     b->limited = s->max_memory > 0 || s->memory_fraction > 0;
     if (!b->limited) return true;
     if (!b->counted)
@@ -32,6 +35,13 @@ bool budget_make(budget *b, const config *c, const settings *s, const device *d,
     size_t left = b->limit > b->base ? b->limit - b->base : 0;
     if (left < b->slab) b->slab = left;
     return true;
+}
+
+bool budget_is_shared(const budget *b, char *line, size_t room) {
+    size_t wanted = b->limited ? b->limit : b->total / 20 * 19;
+    snprintf(line, room, "hold %.1f of the card's %.1f MB, so that the slab may have %.1f MB", mb(b->others),
+        mb(b->total), mb(b->slab));
+    return b->counted && b->others > 0 && b->base + b->slab < wanted && b->others + wanted > b->total;
 }
 
 bool budget_is_low(const budget *b, size_t need) {

@@ -14,7 +14,8 @@ typedef struct {
     bool counted; // the card's monitor says what the base is
     size_t limit; // bytes of the card that this process may take
     size_t base;
-    size_t slab; // bytes that a slab may take: within the limit, and what is free
+    size_t others, total; // bytes of the card that others hold, and all that it has; 0 where nobody counts
+    size_t slab;          // bytes that a slab may take: within the limit, and what is free
 } budget;
 
 // Before a slab is taken. A limit that is more than the card has is ERR_INPUT; one that nobody can count is ERR_RUN.
@@ -26,6 +27,10 @@ bool budget_fits(const budget *b, size_t need, const char *device, err *e);
 
 // Whether the limit, rather than the memory that is free, keeps such a slab out.
 bool budget_is_low(const budget *b, size_t need);
+
+// Whether others hold so much of the card that the limit, or without one 95 % of the card, cannot be had; a line that
+// says so.
+bool budget_is_shared(const budget *b, char *line, size_t room);
 
 // Whether what the monitor counts now is within the limit; ERR_RUN otherwise.
 bool budget_holds(const budget *b, const device *d, const queue *q, err *e);

@@ -139,6 +139,9 @@ const config_key settings_keys[] = {
         "hard limit of a card's memory, in 2^30 bytes, for all that its monitor counts: context, data, everything"},
     {"gpu_optimization.memory_fraction", CONFIG_REAL, NULL, ABOVE_0, 1, NULL,
         "the same limit as a share of the card's memory, such as 0.8"},
+    {"gpu_optimization.memory_monitoring", CONFIG_BOOL, "true", 0, 0, NULL,
+        "samples of memory, utilisation, temperature, power and clocks in run.db, and warnings at 90 % of the memory"},
+    {"gpu_optimization.monitoring_interval", CONFIG_REAL, "1", 0.01, 3600, NULL, "seconds from one sample to the next"},
     {"gpu_optimization.gradient_accumulation_steps", CONFIG_INT, "1", 1, 1e6, NULL, "micro-batches in a step"},
     {"run.dir", CONFIG_TEXT, "runs/last", 0, 0, NULL, "where results go"},
     {"train.checkpoint_every", CONFIG_INT, "50", 1, 1e6, NULL, "epochs from one checkpoint to the next"},
@@ -324,6 +327,8 @@ static bool read_limit(const config *c, settings *s, err *e) {
     static const char gb[] = "gpu_optimization.max_memory_gb", fraction[] = "gpu_optimization.memory_fraction";
     if (config_has(c, gb)) s->max_memory = config_real(c, gb) * 0x1p30;
     if (config_has(c, fraction)) s->memory_fraction = config_real(c, fraction);
+    if (config_bool(c, "gpu_optimization.memory_monitoring"))
+        s->monitor_every = config_real(c, "gpu_optimization.monitoring_interval");
     if (!config_has(c, gb) || !config_has(c, fraction)) return true;
     return config_fail(c, fraction, e, "max_memory_gb is given too; leave one of them out");
 }

@@ -51,6 +51,7 @@ typedef struct {
     int workers, prefetch; // of the loader, where data stay on the host; -1 workers: as many as suit the device
     // a card's memory: bytes, or a share of what it has; 0: not given. At most one of them is
     double max_memory, memory_fraction;
+    double monitor_every; // seconds from one sample to the next; 0: no monitor
     // train
     int64_t batch_size; // rows of a micro-batch
     int64_t accumulation;
