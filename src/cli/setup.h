@@ -4,13 +4,14 @@
 
 #include "base/config.h"
 #include "cli/cli.h"
-#include "train/budget.h"
+#include "train/choose.h"
 #include "train/job.h"
 #include "train/settings.h"
 
 typedef struct {
     config *config;
-    settings settings;
+    settings described; // as the description has them
+    settings settings;  // with the planner's choice: residency, micro-batch, accumulation, what is computed again
     dataset *data;
     split split;
     model_spec model;
@@ -20,6 +21,7 @@ typedef struct {
     const device *device;
     queue *queue;
     budget budget; // before there was a slab
+    choice choice;
     precision precision;
     char *told;          // what the bar files' report says and -q and --json leave out, or NULL
     err no_card;         // why the CPU stands in for a card, or an empty text
@@ -43,6 +45,9 @@ void setup_close(setup *s);
 // The plan's memory, and whether it is there and within the limit; ERR_RUN with the figures where it is not.
 exec_memory setup_memory(const setup *s);
 bool setup_fits(const setup *s, err *e);
+
+// The same and what is needed beside it.
+demand setup_demand(const setup *s);
 
 // Bytes of the loader's ring; 0 where the data are on the device.
 size_t setup_ring(const setup *s);

@@ -429,22 +429,25 @@ static void a_tight_card_leaves_data_on_the_host(void **state) {
 // The limit counts base and slab. Data leave the card before the plan is refused, which names the limit that would do.
 static void a_limit_is_kept(void **state) {
     (void)state;
-#define LIMIT  "gpu_optimization.max_memory_gb="
-#define MARKET "run.yaml", "data.synthetic.bars=100000", "train.batch_size=1000"
+#define LIMIT      "gpu_optimization.max_memory_gb="
+#define HOST_LIMIT "gpu_optimization.max_host_memory_gb="
+#define MARKET     "run.yaml", "data.synthetic.bars=100000", "train.batch_size=1000"
     enter_copy(FAKE_CARD_THIS);
-    assert_int_equal(RUN("plan", MARKET, LIMIT "0.1"), 0);
+    assert_int_equal(RUN("plan", MARKET, LIMIT "0.2"), 0);
     matches("out", ", on the card\n");
-    matches("out", "\nlimit +107\\.4 MB \\(0\\.10 GB\\); base 2\\.0 MB and slab [0-9.]+ MB are [0-9.]+ MB\n");
+    matches("out", "\nlimit +214\\.7 MB \\(0\\.20 GB\\); base 2\\.0 MB and slab [0-9.]+ MB are [0-9.]+ MB\n");
     assert_false(file_holds("out", "staging"));
-    assert_int_equal(RUN("plan", MARKET, LIMIT "0.03"), 0);
+    assert_int_equal(RUN("plan", MARKET, LIMIT "0.1"), 0);
     matches("out", ", streamed from the host\n");
-    matches("out", "\nmemory [^\n]*, staging [0-9.]+\nlimit +32\\.2 MB");
-    assert_int_equal(RUN("plan", MARKET, LIMIT "0.03", "--json"), 0);
+    matches("out", "\nmemory [^\n]*, staging [0-9.]+\nlimit +107\\.4 MB");
+    assert_int_equal(RUN("plan", MARKET, LIMIT "0.1", "--json"), 0);
     matches("out", "\"residency\":\"host\",\"staging_bytes\":[1-9][0-9]*,\"ring_bytes\":[1-9][0-9]*,");
-    matches("out", "\"base_bytes\":2000000,\"limit_bytes\":32212254[^0-9]");
+    matches("out", "\"base_bytes\":2000000,\"limit_bytes\":107374182[^0-9]");
     assert_int_equal(RUN("train", MARKET, LIMIT "0.001"), 1);
-    matches("err", "^tradewind: the plan needs [0-9.]+ MB and a base of 2\\.0 MB, and the limit is 1\\.1 MB; set "
-                   "gpu_optimization\\.max_memory_gb to [0-9.]+ or more, [^\n]*\n$");
+    matches("err",
+        "^tradewind: the plan needs [0-9.]+ MB, a base of 2\\.0 MB and 67\\.1 MB beside them, and the limit is "
+        "1\\.1 MB; set "
+        "gpu_optimization\\.max_memory_gb to [0-9.]+ or more, [^\n]*\n$");
     char least[64], less[64], *told = slurp("err");
     double enough = atof(strstr(told, "_gb to ") + 7);
     free(told);
@@ -452,8 +455,8 @@ static void a_limit_is_kept(void **state) {
     snprintf(less, sizeof less, LIMIT "%.2f", enough - 0.01);
     assert_int_equal(RUN("train", MARKET, "train.steps=2", least), 0);
     assert_int_equal(RUN("train", MARKET, "train.steps=2", less), 1);
-    assert_int_equal(RUN("train", MARKET, "train.steps=2", LIMIT "0.1", "data.residency=device"), 0);
-    assert_int_equal(RUN("train", MARKET, LIMIT "0.03", "data.residency=device"), 1);
+    assert_int_equal(RUN("train", MARKET, "train.steps=2", LIMIT "0.2", "data.residency=device"), 0);
+    assert_int_equal(RUN("train", MARKET, LIMIT "0.1", "data.residency=device"), 1);
     assert_int_equal(RUN("plan", MARKET, "gpu_optimization.memory_fraction=0.5"), 0);
     matches("out", "\nlimit +549755\\.8 MB \\(512\\.00 GB\\); base");
     setenv("FAKE_CARD", "swollen", 1);
@@ -467,9 +470,9 @@ static void a_limit_is_kept(void **state) {
 
 static void a_wrong_limit_is_told(void **state) {
     (void)state;
-    static const char *const wrong[] = {LIMIT "0", LIMIT "-3", LIMIT "much", LIMIT "2000", LIMIT,
-        "gpu_optimization.memory_fraction=0", "gpu_optimization.memory_fraction=1.5",
-        "gpu_optimization.memory_fraction=80"};
+    static const char *const wrong[] = {LIMIT "0", LIMIT "-3", LIMIT "much", LIMIT "2000", LIMIT, HOST_LIMIT "0",
+        HOST_LIMIT "-1", HOST_LIMIT "all", "gpu_optimization.memory_fraction=x", "gpu_optimization.memory_fraction=0",
+        "gpu_optimization.memory_fraction=1.5", "gpu_optimization.memory_fraction=80"};
     enter_copy(FAKE_CARD_THIS);
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         assert_int_equal(RUN("train", "run.yaml", wrong[i]), 2);
