@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/term.h"
+#include "cli/absent.h"
 #include "data/set.h"
 #include "data/sources.h"
 #include "data/windows.h"
@@ -216,28 +217,46 @@ static int64_t parts_there(const setup *s, const cli_options *o) {
     return parts > 0 && effective % parts == 0 ? parts : 0;
 }
 
-// Chooses among the ways that the description leaves open, and keeps the job of that way.
+// Chooses among the ways that the description leaves open.
 static void take_choice(setup *s, const cli_options *o) {
     residency r = s->described.residency;
     bool card = !s->device->host_memory;
     job near = {0}, far = {0};
     if (r != RESIDENCY_HOST) make_job(s, &near, RESIDENCY_DEVICE);
     if (r == RESIDENCY_HOST || (r == RESIDENCY_AUTO && card)) make_job(s, &far, RESIDENCY_HOST);
-    chooser c = {.near = near.g ? &near : NULL,
+    s->chooser = (chooser){.near = near.g ? &near : NULL,
         .far = far.g ? &far : NULL,
         .settings = &s->described,
         .parts = s->described.split_open ? parts_there(s, o) : 0,
         .kernels = s->device->kernels(s->queue),
         .host_memory = s->device->host_memory};
-    s->choice = choose_way(&c, &s->budget);
-    s->settings = choose_apply(&c, &s->choice.best);
-    s->job = s->choice.best.host ? far : near;
-    job *other = s->choice.best.host ? &near : &far;
-    if (other->g) job_done(other);
+    s->choice = choose_way(&s->chooser, &s->budget);
+    s->settings = choose_apply(&s->chooser, &s->choice.best);
+    bool host = s->choice.best.host;
+    s->job = host ? far : near;
+    s->other = host ? near : far;
+    job *other = s->other.g ? &s->other : NULL;
+    s->chooser.near = host ? other : &s->job;
+    s->chooser.far = host ? &s->job : other;
+}
+
+static void drop_jobs(setup *s) {
+    if (s->job.g) job_done(&s->job);
+    if (s->other.g) job_done(&s->other);
+    s->job = s->other = (job){0};
+}
+
+static bool open_device(setup *s, const cli_options *o, err *why, err *e) {
+    const char *memory = cli_given(o, "--device-memory"), *arch = cli_given(o, "--arch");
+    if (!memory && arch) return err_input(e, "--arch is of a card that is not here; give --device-memory too");
+    if (!memory) return cli_open_queue(o, &s->device, &s->queue, why, e);
+    s->device = &absent_device;
+    s->queue = absent_open(memory, arch, e);
+    return s->queue != NULL;
 }
 
 static bool build(setup *s, const cli_options *o, err *why, err *e) {
-    if (!cli_open_queue(o, &s->device, &s->queue, why, e) || !choose_precision(s, e)) return false;
+    if (!open_device(s, o, why, e) || !choose_precision(s, e)) return false;
     if (!budget_make(&s->budget, s->config, &s->described, s->device, s->queue, e)) return false;
     take_choice(s, o);
     int segments = graph_segments(s->job.g);
@@ -256,8 +275,7 @@ static bool leave_full_card(setup *s, const cli_options *o, err *e) {
     if (budget_is_low(&s->budget, &n)) return true;
     if (s->device->memory(s->queue, &m) && n.slab + m.base > m.total) return true;
     s->no_card = full;
-    job_done(&s->job);
-    s->job = (job){0};
+    drop_jobs(s);
     s->device->close(s->queue);
     s->queue = NULL;
     cli_options cpu = *o;
@@ -291,7 +309,7 @@ bool setup_open_ends(setup *s, const cli_options *o, err *e) {
 }
 
 void setup_close(setup *s) {
-    if (s->job.g) job_done(&s->job);
+    drop_jobs(s);
     if (s->queue) s->device->close(s->queue);
     scaler_free(s->scaler);
     dataset_free(s->data);

@@ -16,18 +16,21 @@ typedef struct {
     split split;
     model_spec model;
     int64_t window[STREAMS_MOST];
-    scaler *scaler; // NULL: none
-    job job;
+    scaler *scaler;  // NULL: none
+    job job, other;  // of the way that was chosen; of the other place of the data, or none
+    chooser chooser; // points to them
     const device *device;
     queue *queue;
     budget budget; // before there was a slab
-    choice choice;
+    choice choice; // what the description leaves open
     precision precision;
     char *told;          // what the bar files' report says and -q and --json leave out, or NULL
     err no_card;         // why the CPU stands in for a card, or an empty text
     double made, opened; // when the data were made and the queue was opened, as clock_seconds has it
 } setup;
 
+// It must stay where it is until it is closed.
+//
 // Reads the description (the first word) and its overrides (the others), makes the data, builds the graph and opens the
 // queue. On failure everything is undone.
 bool setup_open(setup *s, const cli_options *o, err *e);

@@ -10,9 +10,6 @@ static const char key_gb[] = "gpu_optimization.max_memory_gb", key_host[] = "gpu
 // beside its plan: the log, run.db, stacks, the description of the plan itself.
 enum { CARD_ALLOWANCE = 64 << 20, HOST_ALLOWANCE = 16 << 20 };
 
-// Context and kernels of a card that nobody has measured: 552.7 MB on an H200.
-enum { BASE_GUESS = 553 * 1000 * 1000 };
-
 static double mb(size_t bytes) {
     return (double)bytes / 1e6;
 }
@@ -74,13 +71,6 @@ bool budget_make(budget *b, const config *c, const settings *s, const device *d,
             c, key_gb, e, "the card has %.2f GB; use no more, or leave it out", (double)m.total / 0x1p30);
     set_limit(b, s->max_memory > 0 ? s->max_memory : s->memory_fraction * (double)m.total);
     return true;
-}
-
-budget budget_guess(size_t bytes) {
-    budget b = {.counted = true, .base = BASE_GUESS, .allowance = CARD_ALLOWANCE, .free = bytes, .slab = bytes};
-    set_limit(&b, (double)bytes);
-    b.free = b.slab;
-    return b;
 }
 
 size_t budget_need(const budget *b, const demand *n) {

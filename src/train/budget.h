@@ -33,9 +33,6 @@ typedef struct {
 // is ERR_RUN.
 bool budget_make(budget *b, const config *c, const settings *s, const device *d, const queue *q, err *e);
 
-// A budget of a card that is not there: so many bytes, of which the base and what recordings add are guessed.
-budget budget_guess(size_t bytes);
-
 // Bytes of the device that a plan takes.
 size_t budget_need(const budget *b, const demand *n);
 

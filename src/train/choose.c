@@ -290,6 +290,32 @@ choice choose_way(const chooser *c, const budget *b) {
     return s.found;
 }
 
+int choose_again_most(const chooser *c) {
+    search s = {.c = c};
+    set_range(&s);
+    return s.high;
+}
+
+int choose_others(const chooser *c, const budget *b, const way *chosen, way *list, int room) {
+    enum { SPLITS = 6 };
+    search s = {.c = c, .b = b};
+    int count = 0, at = 0;
+    list_parts(&s);
+    set_range(&s);
+    set_pace(&s);
+    while (at < s.count && s.parts[at] < chosen->parts) at++;
+    for (int host = 0; host < 2; host++) {
+        int n = job_of(c, host) ? offered(&s, host) : 0, end = at + 2 < n ? at + 2 : n;
+        for (int i = end > SPLITS ? end - SPLITS : 0; i < end && count + 3 <= room; i++) {
+            bool own = chosen->host == host && i == at && chosen->again > s.low && chosen->again < s.high;
+            list[count++] = way_of(&s, host, i, s.low);
+            if (own) list[count++] = *chosen;
+            if (s.high > s.low) list[count++] = way_of(&s, host, i, s.high);
+        }
+    }
+    return count;
+}
+
 int64_t choose_largest(const chooser *c, const budget *b, bool host, bool again) {
     enum { MOST = 10000000 };
     search s = {.c = c, .b = b};

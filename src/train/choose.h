@@ -47,6 +47,9 @@ typedef struct {
     int looks;   // plans that were measured
 } choice;
 
+// Segments computed again at most, where the planner chooses or the description says so.
+int choose_again_most(const chooser *c);
+
 choice choose_way(const chooser *c, const budget *b);
 
 // What a way takes. Lays the inputs out for it.
@@ -62,6 +65,11 @@ double choose_seconds(const chooser *c, const way *w);
 
 // The settings of a way, and its inputs laid out.
 settings choose_apply(const chooser *c, const way *w);
+
+// Ways that the description leaves open, to be shown beside a choice: of each place the splits up to the one behind the
+// chosen one, the last few of them, each with as little computed again as may be and with as much, and the choice
+// itself. Their number, at most `room`.
+int choose_others(const chooser *c, const budget *b, const way *chosen, way *list, int room);
 
 // The largest effective batch of one micro-batch a step that the budget takes, with nothing computed again or (`again`)
 // with as much as can be; 0 where not even one row fits.
