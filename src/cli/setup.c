@@ -195,9 +195,11 @@ static void make_job(const setup *s, job *j, residency r) {
     settings as = s->described;
     as.residency = r;
     job_init(j, s->data, &s->split, &as, &s->model, s->window, s->scaler, s->precision);
-    if (s->precision != PRECISION_FP16) return;
-    precision other = fallback_of(s->device->computes(s->queue, PRECISION_BF16));
-    job_add_fallback(j, s->data, &s->split, &as, &s->model, s->window, s->scaler, other);
+    if (s->precision == PRECISION_FP16) {
+        precision other = fallback_of(s->device->computes(s->queue, PRECISION_BF16));
+        job_add_fallback(j, s->data, &s->split, &as, &s->model, s->window, s->scaler, other);
+    }
+    if (s->trained && !j->forecasts) job_keep_logits(j);
 }
 
 // The micro-batches that a run in the directory has, which --resume keeps; 0 where none says so.
@@ -290,8 +292,8 @@ bool setup_describe(setup *s, const cli_options *o, err *e) {
     return false;
 }
 
-static bool open_all(setup *s, const cli_options *o, bool ends, err *e) {
-    *s = (setup){0};
+static bool open_all(setup *s, const cli_options *o, bool trained, bool ends, err *e) {
+    *s = (setup){.trained = trained};
     bool ok = read_description(s, o, e) && make_data(s, o, ends, e);
     s->made = clock_seconds();
     ok = ok && build(s, o, &s->no_card, e) && leave_full_card(s, o, e);
@@ -301,11 +303,11 @@ static bool open_all(setup *s, const cli_options *o, bool ends, err *e) {
 }
 
 bool setup_open(setup *s, const cli_options *o, err *e) {
-    return open_all(s, o, false, e);
+    return open_all(s, o, false, false, e);
 }
 
-bool setup_open_ends(setup *s, const cli_options *o, err *e) {
-    return open_all(s, o, true, e);
+bool setup_open_trained(setup *s, const cli_options *o, bool ends, err *e) {
+    return open_all(s, o, true, ends, e);
 }
 
 void setup_close(setup *s) {

@@ -24,6 +24,7 @@ typedef struct {
     budget budget; // before there was a slab
     choice choice; // what the description leaves open
     precision precision;
+    bool trained;        // weights are to be used, not trained
     char *told;          // what the bar files' report says and -q and --json leave out, or NULL
     err no_card;         // why the CPU stands in for a card, or an empty text
     double made, opened; // when the data were made and the queue was opened, as clock_seconds has it
@@ -35,8 +36,9 @@ typedef struct {
 // queue. On failure everything is undone.
 bool setup_open(setup *s, const cli_options *o, err *e);
 
-// The same, but the samples are the ends of a panel's series (build_ends), and all parts of the split are all of them.
-bool setup_open_ends(setup *s, const cli_options *o, err *e);
+// The same for weights that are trained: what the model gives can be read (job_keep_logits). With `ends` the samples
+// are the ends of a panel's series (build_ends), and all parts of the split are all of them.
+bool setup_open_trained(setup *s, const cli_options *o, bool ends, err *e);
 
 // A dataset from import or an .npz of windows, mapped.
 dataset *setup_open_file(const char *path, err *e);

@@ -8,7 +8,7 @@ static const char key_gb[] = "gpu_optimization.max_memory_gb", key_host[] = "gpu
 
 // What recordings, which come after the base is measured, add to a card's context; and what a run adds to a process
 // beside its plan: the log, run.db, stacks, the description of the plan itself.
-enum { CARD_ALLOWANCE = 64 << 20, HOST_ALLOWANCE = 16 << 20 };
+enum { CARD_ALLOWANCE = 64 << 20, HOST_ALLOWANCE = 8 << 20 };
 
 static double mb(size_t bytes) {
     return (double)bytes / 1e6;

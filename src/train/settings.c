@@ -82,7 +82,7 @@ const config_key settings_keys[] = {
     {"model.width", CONFIG_INT, "512", 1, 65536, NULL, "nbeats: width of a block's layers"},
     {"model.degree", CONFIG_INT, "2", 0, 8, NULL, "nbeats: highest power of a trend"},
     {"model.horizon", CONFIG_INT, "12", 1, 4096, NULL, "nbeats: steps of the forecast that classes are told from"},
-    {"train.batch_size", CONFIG_INT, "512", 1, 1e7, NULL, "samples in a micro-batch"},
+    {"train.batch_size", CONFIG_INT, "512", 1, 1e7, NULL, "samples in a micro-batch, unless the planner splits it"},
     {"train.epochs", CONFIG_INT, "8", 1, 1e6, NULL, "passes over the training samples, at most"},
     {"train.steps", CONFIG_INT, "auto", 1, 1e15, "auto",
         "updates, at most: the epoch that they end in is cut short (auto: as many as the epochs have)"},

@@ -330,7 +330,7 @@ static void plan_takes_a_card_that_is_not_here(void **state) {
     matches("out", " parameters, bf16\n");
     matches("out", "\n  base +550\\.0\n");
     assert_int_equal(
-        RUN("plan", "run.yaml", "--device-memory=600MB", "--arch=sm_75", SPLIT_OPEN, "train.batch_size=65536"), 0);
+        RUN("plan", "run.yaml", "--device-memory=700MB", "--arch=sm_75", SPLIT_OPEN, "train.batch_size=65536"), 0);
     matches("out", " parameters, fp16 ");
     assert_false(file_holds("out", "does not fit:"));
     complains(RUN("plan", "run.yaml", "--device-memory", "8"), "--device-memory 8: must be a size [^\n]*");
@@ -550,6 +550,7 @@ static void a_limit_is_kept(void **state) {
     snprintf(less, sizeof less, LIMIT "%.2f", open_split - 0.01);
     assert_int_equal(RUN("train", MARKET, SPLIT_OPEN, "train.steps=2", least), 0);
     matches("out", "\nbatch +1,000 samples a step, in [0-9]+ micro-batches");
+    assert_int_equal(RUN("evaluate", "made", "--part=validation"), 0);
     assert_int_equal(RUN("train", MARKET, SPLIT_OPEN, "train.steps=2", less), 1);
     assert_int_equal(RUN("train", MARKET, "train.steps=2", LIMIT "0.1", HOST_LIMIT "0.001"), 1);
     matches(
