@@ -6,7 +6,6 @@
 #include "cli/slab.h"
 #include "graph/exec.h"
 
-#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -18,8 +17,8 @@ typedef struct {
     const char *key;  // for --json
     size_t bytes;
     bool known;
-    bool sum;  // of figures that are there already
-    bool note; // what of the above is for
+    bool sum;    // of figures before it
+    bool always; // shown where it is 0 too
 } figure;
 
 // A way that was not taken.
@@ -114,7 +113,7 @@ static void explain(report *r) {
 // Figures
 
 static void add_figure(report *r, figure f) {
-    if (f.bytes || f.sum || f.note) r->figure[r->figures++] = f;
+    if (f.bytes || f.sum || f.always) r->figure[r->figures++] = f;
 }
 
 static void count_memory(report *r) {

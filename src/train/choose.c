@@ -1,19 +1,22 @@
 #include "train/choose.h"
 
 #include "base/err.h"
+#include "ops/ops.h"
 
-// What a device does in a second, and what a call costs there.
+// What a device does and what starting costs there.
 typedef struct {
-    double products, bytes, copied, call;
+    double products, bytes, copied; // a second
+    double call, step;              // seconds of one; steps are those of a sequence, one after the other
     int64_t rows_least;
 } rates;
 
-// Half of what an H200 and its bus do at best; a processor of a few cores.
+// What an H200 reached in the timed cases of bench/results, and its bus; a processor of a few cores.
 static rates rates_of(const chooser *c, precision p) {
     if (c->host_memory) return (rates){.products = 3e10, .bytes = 1e10, .copied = 5e9, .call = 5e-6, .rows_least = 32};
-    rates r = {.products = 1.2e13, .bytes = 2e12, .copied = 2.5e10, .call = 4e-6, .rows_least = 256};
-    if (p == PRECISION_TF32) r.products = 1e14;
-    if (p == PRECISION_BF16 || p == PRECISION_FP16) r.products = 2e14;
+    rates r = {.products = 2e13, .bytes = 4e12, .copied = 2.5e10, .call = 2e-6, .step = 1e-6, .rows_least = 256};
+    if (p == PRECISION_TF32) r.products = 4e13;
+    if (p == PRECISION_BF16 || p == PRECISION_FP16) r.products = 1e14;
+    if (p == PRECISION_BF16 || p == PRECISION_FP16) r.step = 2e-7;
     return r;
 }
 
@@ -23,9 +26,9 @@ static job *job_of(const chooser *c, bool host) {
 
 // The guess
 
-// What a row of a micro-batch costs; calls are of all rows.
+// What a row of a micro-batch costs; calls and steps are of all rows.
 typedef struct {
-    double products, bytes, calls;
+    double products, bytes, calls, steps;
 } load;
 
 static double row_bytes(const graph *g, tensor t) {
@@ -43,8 +46,10 @@ static void add_node(load *to, const graph *g, const node *n, double times) {
         bytes += row_bytes(g, n->input[i]);
     }
     for (int i = 0; i < n->outputs; i++) bytes += row_bytes(g, n->output[i]);
+    double passes = times < 3 ? times : 2;
     to->bytes += times * bytes;
-    to->calls += times < 3 ? times : 2;
+    to->calls += passes;
+    if (n->op == OP_lstm) to->steps += passes * (double)x.dim[1];
 }
 
 // Backward has two products for each of forward.
@@ -71,7 +76,7 @@ double choose_seconds(const chooser *c, const way *w) {
     rates r = rates_of(c, j->precision);
     load l = load_of(c->near ? c->near->g : j->g, w->again);
     double rows = (double)(w->batch > r.rows_least ? w->batch : r.rows_least);
-    double computed = rows * (l.products / r.products + l.bytes / r.bytes) + l.calls * r.call;
+    double computed = rows * (l.products / r.products + l.bytes / r.bytes) + l.calls * r.call + l.steps * r.step;
     double fed = fed_bytes(j) * (double)w->batch / r.copied;
     double each = c->host_memory ? computed + fed : computed > fed ? computed : fed;
     double update = 16 * (double)graph_slab_elements(j->g) / r.bytes;
@@ -307,10 +312,11 @@ int choose_others(const chooser *c, const budget *b, const way *chosen, way *lis
     for (int host = 0; host < 2; host++) {
         int n = job_of(c, host) ? offered(&s, host) : 0, end = at + 2 < n ? at + 2 : n;
         for (int i = end > SPLITS ? end - SPLITS : 0; i < end && count + 3 <= room; i++) {
-            bool own = chosen->host == host && i == at && chosen->again > s.low && chosen->again < s.high;
+            int high = again_most(&s, host, i);
+            bool own = chosen->host == host && i == at && chosen->again > s.low && chosen->again < high;
             list[count++] = way_of(&s, host, i, s.low);
             if (own) list[count++] = *chosen;
-            if (s.high > s.low) list[count++] = way_of(&s, host, i, s.high);
+            if (high > s.low) list[count++] = way_of(&s, host, i, high);
         }
     }
     return count;

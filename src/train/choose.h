@@ -6,7 +6,7 @@
 //   products   of a micro-batch forward, twice as many backward, and those computed again, at a rate by device and
 //              precision; of fewer rows than `rows_least` they take as long as of so many
 //   bytes      that forward reads and writes, three times, and again, at the rate of the device's memory
-//   calls      a fixed time each
+//   calls      a fixed time each, and for each step of a sequence that an LSTM goes through
 //   batches    from the host, at the rate of copies; a card copies while it computes, so the longer of the two counts
 //
 // A plan that would take more than twice the time of the fastest one without a limit is not offered: a limit that is
