@@ -116,11 +116,17 @@ static void add_figure(report *r, figure f) {
     if (f.bytes || f.sum || f.always) r->figure[r->figures++] = f;
 }
 
+// What the host holds: on the CPU a part of the total, beside a card not.
+static void count_host(report *r) {
+    add_figure(r, (figure){"batches on the host", "ring", r->demand.ring, true, false, false});
+    add_figure(r, (figure){"copies on the host", "copies", r->demand.copies, true, false, false});
+}
+
 static void count_memory(report *r) {
     const exec_memory *m = &r->memory;
     const budget *b = &r->s->budget;
     size_t parts = m->constants + m->weights + m->gradients + m->moments + m->states + m->staging + m->activations;
-    const figure all[] = {
+    const figure slab[] = {
         {"base", "base", b->base, b->counted, false, true},
         {"data", "data", m->constants, true, false, false},
         {"weights", "weights", m->weights, true, false, false},
@@ -131,14 +137,17 @@ static void count_memory(report *r) {
         {"activations", "activations", m->activations, true, false, false},
         {"room for another precision", "room", m->total - parts, true, false, false},
         {"slab", "slab", m->total, true, true, false},
-        {"batches on the host", "ring", r->demand.ring, true, false, false},
-        {"copies on the host", "copies", r->demand.copies, true, false, false},
+    };
+    const figure all[] = {
         {"allowance", "allowance", b->allowance, true, false, false},
         {"total", "total", budget_least(b, &r->demand), b->counted, true, false},
         {"limit", "limit", b->limit, b->limited, false, true},
         {"free", "free", b->free, true, false, true},
     };
+    for (size_t i = 0; i < sizeof slab / sizeof *slab; i++) add_figure(r, slab[i]);
+    if (b->host) count_host(r);
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) add_figure(r, all[i]);
+    if (!b->host) count_host(r);
 }
 
 // Alternatives
