@@ -376,7 +376,6 @@ const cli_command cli_inspect = {"inspect", "FILE|RUN", "what a dataset, an .npz
     "Of a dataset: its samples, classes, steps of time, a line of price and label, the memory it takes, and the range "
     "of\n"
     "every column. Of another .npz or .npy: its arrays. Every byte is checked against the file's sums.\n"
-    "Of a run's directory: how it stands, its best epoch and its files. Of .safetensors: the weights; of a checkpoint "
-    "also\n"
-    "where it stands, its bytes checked against their sum.\n",
+    "Of a run's directory: how it stands, its best epoch, what its monitor saw and its files. Of .safetensors: the\n"
+    "weights; of a checkpoint also where it stands, its bytes checked against their sum.\n",
     NULL, NULL, 1, run, NULL, NULL};

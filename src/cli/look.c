@@ -59,7 +59,8 @@ bool look_at_run(const char *dir, look *l, err *e) {
     bool ok = store_read(db, &l->sum, e);
     if (ok && l->sum.best_epoch) ok = store_read_metrics(db, l->sum.best_epoch, note_metric, l, e);
     if (ok && l->sum.epochs) ok = store_read_metrics(db, l->sum.epochs, note_skipped, l, e);
-    ok = ok && store_read_event(db, "precision", l->changed, sizeof l->changed, e);
+    ok = ok && store_read_event(db, "precision", l->changed, sizeof l->changed, e) &&
+         store_read_samples(db, &l->gauges, e);
     free(db);
     choose_metric(l);
     value_of(dir, "config.yaml", "model.kind", l->model, sizeof l->model);
@@ -68,6 +69,38 @@ bool look_at_run(const char *dir, look *l, err *e) {
     l->status = l->sum.status;
     if (strcmp(l->status, "running") == 0 && !run_is_locked(dir)) l->status = "killed";
     return ok;
+}
+
+// The monitor
+
+void look_write_gauges(const store_gauges *g, char *text, size_t room) {
+    FILE *out = fmemopen(text, room, "w");
+    text[0] = 0;
+    if (!out) return;
+    fprintf(out, "%lld sample%s", (long long)g->samples, g->samples == 1 ? "" : "s");
+    if (!isnan(g->memory_process)) fprintf(out, "; memory at most %.1f MB by this process", g->memory_process / 1e6);
+    if (!isnan(g->memory_used) && !isnan(g->memory_total))
+        fprintf(out, "%s %.1f of %.1f MB by all", isnan(g->memory_process) ? "; memory at most" : ",",
+            g->memory_used / 1e6, g->memory_total / 1e6);
+    if (!isnan(g->utilisation))
+        fprintf(out, "; utilisation %.0f %%, at most %.0f %%", g->utilisation_mean, g->utilisation);
+    if (!isnan(g->temperature)) fprintf(out, "; at most %.0f C", g->temperature);
+    if (!isnan(g->power)) fprintf(out, "; %.0f W, at most %.0f W", g->power_mean, g->power);
+    fclose(out);
+}
+
+static json_t *bytes_or_null(double bytes) {
+    return isnan(bytes) ? json_null() : json_integer((json_int_t)bytes);
+}
+
+json_t *look_gauges_json(const store_gauges *g) {
+    if (!g->samples) return json_null();
+    return json_pack("{s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "samples", (json_int_t)g->samples,
+        "process_peak_bytes", bytes_or_null(g->memory_process), "others_peak_bytes", bytes_or_null(g->memory_others),
+        "used_peak_bytes", bytes_or_null(g->memory_used), "total_bytes", bytes_or_null(g->memory_total),
+        "utilisation_mean", json_number(g->utilisation_mean), "utilisation_peak", json_number(g->utilisation),
+        "temperature_peak", json_number(g->temperature), "power_mean", json_number(g->power_mean), "power_peak",
+        json_number(g->power));
 }
 
 // A run
@@ -117,6 +150,7 @@ static void print_run_json(const char *dir, const look *l, char **name, int coun
     look_add_json(l, all);
     if (all) json_object_set_new(all, "steps_skipped", json_integer((json_int_t)l->skipped));
     if (all) json_object_set_new(all, "precision_changed", l->changed[0] ? json_string(l->changed) : json_null());
+    if (all) json_object_set_new(all, "monitor", look_gauges_json(&l->gauges));
     if (all && l->members) json_object_set_new(all, "members", json_integer(l->members));
     if (all) json_object_set_new(all, "files", checkpoints_json(name, count));
     json_line(stdout, all);
@@ -149,7 +183,7 @@ static void print_ensemble(const char *dir, const look *l) {
 
 static void print_run(const char *dir, const look *l, char **name, int count) {
     const store_summary *s = &l->sum;
-    char from[32], to[32];
+    char from[32], to[32], gauges[256];
     printf("run       %s: %s, %s on %s, by tradewind %s\n", dir, l->status, l->model, l->device, s->version);
     printf("time      %s to %s UTC\n", when_text(from, sizeof from, (int64_t)s->started),
         when_text(to, sizeof to, (int64_t)s->changed));
@@ -160,6 +194,8 @@ static void print_run(const char *dir, const look *l, char **name, int count) {
     if (s->best_epoch) putchar('\n');
     if (l->skipped > 0) printf("skipped   %.0f steps, whose gradient was not finite\n", l->skipped);
     if (l->changed[0]) printf("precision %s\n", l->changed);
+    look_write_gauges(&l->gauges, gauges, sizeof gauges);
+    if (l->gauges.samples) printf("monitor   %s\n", gauges);
     for (int i = 0; i < count; i++) printf("%s%s\n", i ? "          " : "files     ", name[i]);
     print_resume(dir, l);
 }

@@ -343,6 +343,7 @@ static void print_data(const setup *s, FILE *out) {
 // What a card's monitor will count, or the system for the process, and the limit.
 static void print_limit(const setup *s, FILE *out) {
     const budget *b = &s->budget;
+    char others[128];
     demand n = setup_demand(s);
     size_t slab = budget_need(b, &n);
     if (b->host && !b->limited) return;
@@ -354,6 +355,7 @@ static void print_limit(const setup *s, FILE *out) {
         fprintf(out, "; base %.1f MB and %s %.1f MB are %.1f MB", (double)b->base / 1e6, b->host ? "plan" : "slab",
             (double)slab / 1e6, (double)(b->base + slab) / 1e6);
     fputc('\n', out);
+    if (budget_is_shared(b, others, sizeof others)) fprintf(out, "others    %s\n", others);
 }
 
 static void print_memory(const setup *s, FILE *out) {

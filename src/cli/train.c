@@ -3,6 +3,7 @@
 #include "base/json.h"
 #include "base/term.h"
 #include "cli/cli.h"
+#include "cli/look.h"
 #include "cli/members.h"
 #include "cli/setup.h"
 #include "cli/texts.h"
@@ -33,6 +34,7 @@ typedef struct {
     keeper *keeper;
     progress bar;
     trainer *trainer;
+    monitor *monitor;     // or NULL
     const metric *metric; // what decides which epoch is best
     double ready;         // when the slab was filled and the step recorded, as clock_seconds has it
     double begun;         // when the first step was done; 0 before
@@ -46,11 +48,23 @@ static void note_first_step(view *v) {
     v->begun = clock_seconds();
 }
 
+static void tell_warning(void *arg, const char *line) {
+    view *v = arg;
+    if (v->o->json) {
+        json_line(stdout, json_pack("{s:s}", "warning", line));
+    } else if (!v->o->quiet) {
+        progress_done(&v->bar);
+        printf("warning   %s\n", line);
+        fflush(stdout);
+    }
+}
+
 static bool on_step(void *arg, int64_t epoch, int64_t done, int64_t total) {
     view *v = arg;
     if (v->begun == 0) note_first_step(v);
     double all = (double)job_all_samples(&v->s->split, &v->s->settings), at = (double)((epoch - 1) * total + done);
     if (at < all) progress_at(&v->bar, at, "epoch %lld of %lld", (long long)epoch, (long long)v->s->settings.epochs);
+    keeper_samples(v->keeper, v->monitor, tell_warning, v);
     if (!keeper_step(v->keeper)) return false;
     if (!cli_interrupted()) return true;
     keeper_leave(v->keeper);
@@ -195,6 +209,36 @@ static json_t *bytes_or_null(bool known, size_t bytes) {
     return known ? json_integer((json_int_t)bytes) : json_null();
 }
 
+// A run without its monitor is a run.
+static void start_monitor(view *v) {
+    const setup *s = v->s;
+    err why;
+    if (s->settings.monitor_every <= 0) return;
+    v->monitor = monitor_start(&(monitor_options){.device = s->device,
+                                   .queue = s->queue,
+                                   .every = s->settings.monitor_every,
+                                   .limit = s->budget.limited ? s->budget.limit : 0},
+        &why);
+    if (!v->monitor) log_line(v->log, "warning: %s", why.text);
+}
+
+static void stop_monitor(view *v) {
+    monitor_stop(v->monitor);
+    keeper_samples(v->keeper, v->monitor, tell_warning, v);
+    if (monitor_lost(v->monitor))
+        log_line(v->log, "warning: %lld samples of the monitor found no place", (long long)monitor_lost(v->monitor));
+}
+
+// What the monitor saw since this process began.
+static void tell_gauges(const view *v) {
+    store_gauges g = monitor_gauges(v->monitor);
+    char line[256];
+    if (!g.samples) return;
+    look_write_gauges(&g, line, sizeof line);
+    log_line(v->log, "monitor: %s", line);
+    if (!v->o->quiet && !v->o->json) printf("monitor   %s\n", line);
+}
+
 static bool is_mcc(const view *v) {
     return v->metric == metric_find("mcc");
 }
@@ -210,8 +254,9 @@ static json_t *result_object(const view *v, const train_result *r, const char *p
     device_memory m;
     char resume[512];
     bool counted = s->device->memory(s->queue, &m);
+    store_gauges seen = monitor_gauges(v->monitor);
     resume_command(v, resume, sizeof resume);
-    return json_pack("{s:I, s:s, s:o, s:o, s:o, s:b, s:b, s:s?, s:s?, s:s, s:s?, s:o, s:o, s:o, s:o, s:o, s:s?}",
+    return json_pack("{s:I, s:s, s:o, s:o, s:o, s:b, s:b, s:s?, s:s?, s:s, s:s?, s:o, s:o, s:o, s:o, s:o, s:s?, s:o}",
         "best_epoch", (json_int_t)r->best_epoch, "metric", v->metric->name, "validation_best",
         json_number(r->best_epoch ? r->best : NAN), "validation_mcc",
         json_number(r->best_epoch && is_mcc(v) ? r->best : NAN), "best_possible_mcc", json_number(best_possible(s)),
@@ -223,7 +268,8 @@ static json_t *result_object(const view *v, const train_result *r, const char *p
         "monitor_bytes", bytes_or_null(counted, m.base + m.slab), "monitor_counts",
         !counted                        ? NULL
         : m.source == MEMORY_OF_PROCESS ? "process"
-                                        : "card");
+                                        : "card",
+        "monitor", look_gauges_json(&seen));
 }
 
 // Errors of returns are small: figures count, not decimals.
@@ -245,6 +291,7 @@ static void print_best(const view *v, const train_result *r, const char *path) {
 static void conclude(const view *v, const train_result *r, const char *path) {
     char resume[512], value[32];
     resume_command(v, resume, sizeof resume);
+    tell_gauges(v);
     if (r->best_epoch)
         log_line(v->log, "best epoch %lld, validation %s %s; weights in %s", (long long)r->best_epoch, v->metric->name,
             value_text(value, sizeof value, r->best), path);
@@ -318,7 +365,7 @@ static void tell_changed(const view *v) {
 static bool prepare(view *v, err *e) {
     const setup *s = v->s;
     bool resume = cli_given(v->o, "--resume") != NULL;
-    char device[128];
+    char device[128], others[128];
     v->config = texts_config(s, e);
     v->plan = v->config ? texts_plan(s, e) : NULL;
     v->trainer = v->plan ? trainer_new(s->device, s->queue, &s->job, s->data, &s->split, &s->settings, e) : NULL;
@@ -338,6 +385,7 @@ static bool prepare(view *v, err *e) {
     s->device->describe(s->queue, device, sizeof device);
     log_line(v->log, "training %s with %lld parameters on %s", model_name(s->model.kind),
         (long long)graph_parameter_values(s->job.g), device);
+    if (budget_is_shared(&s->budget, others, sizeof others)) log_line(v->log, "others %s", others);
     if (resume && !keeper_resume(v->keeper, tell_line, v, e)) return false;
     tell_changed(v);
     return keeper_describe(v->keeper, e);
@@ -364,8 +412,10 @@ static bool train(view *v, err *e) {
     progress_init(
         &v->bar, stderr, "training", (double)job_all_samples(&s->split, &s->settings), v->o->quiet || v->o->json);
     cli_watch_signals();
+    start_monitor(v);
     bool ok = trainer_run(v->trainer, &w, &r, e);
     progress_done(&v->bar);
+    stop_monitor(v);
     if (ok && !keeper_conclude(v->keeper, &r)) {
         *e = *keeper_failure(v->keeper);
         ok = false;
@@ -403,6 +453,7 @@ static bool train_run(const cli_options *o, const membership *member, bool *inte
     if (!ok && v.keeper && e->kind == ERR_RUN) keeper_fail(v.keeper, e->text);
     warn(&v);
     *interrupted = v.interrupted;
+    monitor_free(v.monitor);
     keeper_free(v.keeper);
     run_close(v.run);
     trainer_free(v.trainer);
@@ -602,5 +653,7 @@ const cli_command cli_train = {"train", "CONFIG [key=value...]", "trains the mod
     "  tradewind train runs/quickstart/config.yaml --resume\n"
     "--seed N stands for train.seed=N.\n"
     "train.ensemble: N trains N members, with seeds from train.seed on, as runs in run.dir/member_1 and so on;\n"
-    "--resume passes over those that are done. evaluate and predict take run.dir as one.\n",
+    "--resume passes over those that are done. evaluate and predict take run.dir as one.\n"
+    "A monitor samples memory, utilisation, temperature and power into run.db (gpu_optimization.memory_monitoring)\n"
+    "and warns at 90 % of the limit or of the device's memory.\n",
     print_keys, "--seed", WORDS_MOST, run_train, NULL, "--resume"};

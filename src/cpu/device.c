@@ -6,13 +6,17 @@
 #include "cpu/table.h"
 #include "ops/table.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
 
 struct queue {
     pool *pool;
+    int processors; // that this process may use
     const char *isa;
     const kernel *table[OP_COUNT];
 };
@@ -52,6 +56,7 @@ static queue *queue_new(const queue_options *o, err *e) {
         return NULL;
     }
     if (choose_isa(q, o->isa, e)) q->pool = pool_new(o->threads, e);
+    q->processors = pool_processors();
     if (q->pool) return q;
     free(q);
     return NULL;
@@ -110,28 +115,83 @@ static void describe(const queue *q, char *text, size_t bytes) {
     snprintf(text, bytes, "cpu, %s, %d thread%s", q->isa, pool_threads(q->pool), pool_threads(q->pool) == 1 ? "" : "s");
 }
 
+// Memory
+
+// The beginning of a small file of the system as text, without an allocation.
+static bool read_text(const char *path, char *text, size_t room) {
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd < 0 ? -1 : read(fd, text, room - 1);
+    if (fd >= 0) close(fd);
+    text[n > 0 ? n : 0] = 0;
+    return n > 0;
+}
+
+// The number behind a word at the beginning of a line, or -1.
+static double number_behind(const char *text, const char *word) {
+    size_t n = strlen(word);
+    double v;
+    for (const char *line = text; line; line = strchr(line, '\n')) {
+        line += *line == '\n';
+        if (strncmp(line, word, n) == 0) return sscanf(line + n, "%lf", &v) == 1 ? v : -1;
+    }
+    return -1;
+}
+
 // A number in a file of one, or `otherwise`.
 static double number_in(const char *path, double otherwise) {
-    double v;
-    FILE *f = fopen(path, "r");
-    if (!f) return otherwise;
-    if (fscanf(f, "%lf", &v) != 1) v = otherwise;
-    fclose(f);
-    return v;
+    char text[64];
+    double v = read_text(path, text, sizeof text) ? number_behind(text, "") : -1;
+    return v < 0 ? otherwise : v;
+}
+
+// Bytes of a container: what it may take, or 1e18, and what it has taken.
+static double container_memory(double *used) {
+    *used = number_in("/sys/fs/cgroup/memory.current", 0);
+    return number_in("/sys/fs/cgroup/memory.max", 1e18);
 }
 
 // What the system says is available, within the limit of a container.
 static size_t available(const queue *q) {
-    char line[256];
-    double free_bytes = 1e18, kb, limit = number_in("/sys/fs/cgroup/memory.max", 1e18);
-    double used = number_in("/sys/fs/cgroup/memory.current", 0);
+    char text[4096];
+    double used, limit = container_memory(&used), kb = -1;
     (void)q;
-    FILE *f = fopen("/proc/meminfo", "r");
-    while (f && fgets(line, sizeof line, f))
-        if (sscanf(line, "MemAvailable: %lf kB", &kb) == 1) free_bytes = kb * 1024;
-    if (f) fclose(f);
+    if (read_text("/proc/meminfo", text, sizeof text)) kb = number_behind(text, "MemAvailable:");
+    double free_bytes = kb < 0 ? 1e18 : kb * 1024;
     if (limit - used < free_bytes) free_bytes = limit > used ? limit - used : 0;
     return (size_t)free_bytes;
+}
+
+// What the memory of the machine, or of a container that may take less, is used for. Pages of files, which are given up
+// when others need them, are no use.
+static void read_machine(device_readings *r) {
+    char text[8192];
+    double used, limit = container_memory(&used);
+    if (read_text("/proc/meminfo", text, sizeof text)) {
+        double total = number_behind(text, "MemTotal:"), left = number_behind(text, "MemAvailable:");
+        if (total > 0) r->total = 1024 * total;
+        if (total > 0 && left >= 0) r->used = 1024 * (total - left);
+    }
+    if (limit >= r->total || !read_text("/sys/fs/cgroup/memory.stat", text, sizeof text)) return;
+    double files = number_behind(text, "file ");
+    r->total = limit;
+    r->used = files > 0 && files < used ? used - files : used;
+}
+
+// A process has pages that are its own, and those of files, of which the mapped data are the most.
+static bool readings(const queue *q, device_readings *r) {
+    char text[4096];
+    struct timespec t;
+    *r = device_shows_nothing();
+    read_machine(r);
+    if (read_text("/proc/self/status", text, sizeof text)) {
+        double own = number_behind(text, "RssAnon:"), most = number_behind(text, "VmHWM:");
+        if (own >= 0) r->process = 1024 * own;
+        if (most >= 0) r->most = 1024 * most;
+    }
+    if (r->process >= 0 && r->used >= 0) r->others = r->used > r->process ? r->used - r->process : 0;
+    if (clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t) == 0)
+        r->busy = ((double)t.tv_sec + (double)t.tv_nsec * 1e-9) / q->processors;
+    return r->used >= 0 || r->process >= 0;
 }
 
 // The system counts a process, not its devices.
@@ -220,7 +280,7 @@ static bool play(queue *q, recording *r, err *e) {
     return true;
 }
 
-static bool sync(queue *q, err *e) {
+static bool finish(queue *q, err *e) {
     (void)q;
     (void)e;
     return true;
@@ -229,9 +289,9 @@ static bool sync(queue *q, err *e) {
 #define CPU_DEVICE(label, opener)                                                                                      \
     {                                                                                                                  \
         .name = label, .host_memory = true, .open = opener, .close = queue_close, .kernels = kernels,                  \
-        .computes = computes, .describe = describe, .available = available, .memory = memory, .allocate = allocate,    \
-        .release = release, .write = copy, .read = copy, .fill = fill, .pin = pin, .unpin = release, .feed = feed,     \
-        .fed = fed, .record = record, .forget = forget, .play = play, .sync = sync                                     \
+        .computes = computes, .describe = describe, .available = available, .memory = memory, .readings = readings,    \
+        .allocate = allocate, .release = release, .write = copy, .read = copy, .fill = fill, .pin = pin,               \
+        .unpin = release, .feed = feed, .fed = fed, .record = record, .forget = forget, .play = play, .sync = finish   \
     }
 
 const device cpu_device = CPU_DEVICE("cpu", open_fast);

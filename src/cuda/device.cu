@@ -170,8 +170,10 @@ static cudaError_t lane_open(queue_lane *l) {
 
 // The first calls that need memory of the card, beginning with its context.
 static bool take_card(queue *q, err *e) {
+    int low = 0, high = 0;
     cudaError_t status = cudaSetDevice(q->id);
-    if (status == cudaSuccess) status = cudaStreamCreateWithFlags(&q->stream, cudaStreamNonBlocking);
+    if (status == cudaSuccess) status = cudaDeviceGetStreamPriorityRange(&low, &high);
+    if (status == cudaSuccess) status = cudaStreamCreateWithPriority(&q->stream, cudaStreamNonBlocking, high);
     for (int i = 0; status == cudaSuccess && i < 2; i++)
         status = cudaEventCreateWithFlags(&q->paced[i], cudaEventDisableTiming);
     for (int i = 0; status == cudaSuccess && i < LANES; i++) status = lane_open(&q->lane[i]);
@@ -226,16 +228,51 @@ static size_t available(const queue *q) {
     return free_bytes;
 }
 
-static bool memory(const queue *q, device_memory *m) {
+// Bytes given out. The thread of the readings looks at them beside the one that allocates.
+static size_t slab_of(const queue *q) {
+    return __atomic_load_n(&q->slab, __ATOMIC_RELAXED);
+}
+
+// What this process holds of a card of which `used` bytes are in use, by whom it was counted, and how many others there
+// are; -1 where that is not shown.
+static size_t count_mine(const queue *q, size_t used, memory_source *source, int *others) {
     size_t mine = 0;
-    *m = device_memory{MEMORY_OF_PROCESS, q->slab, 0, 0, 0};
-    if (!nvml_card(q->monitor, &m->used, &m->total)) return false;
+    *source = MEMORY_OF_PROCESS;
     // A number that is too small is of a stranger with the same number in another namespace.
-    if (!nvml_process(q->monitor, &mine) || mine < q->slab) {
-        m->source = MEMORY_OF_CARD;
-        mine = m->used > q->before ? m->used - q->before : 0;
-    }
-    m->base = mine > q->slab ? mine - q->slab : 0;
+    if (nvml_process(q->monitor, &mine, others) && mine >= slab_of(q)) return mine;
+    *source = MEMORY_OF_CARD;
+    *others = -1;
+    return used > q->before ? used - q->before : 0;
+}
+
+static bool memory(const queue *q, device_memory *m) {
+    int others;
+    *m = device_memory{MEMORY_OF_PROCESS, slab_of(q), 0, 0, 0};
+    if (!nvml_card(q->monitor, &m->used, &m->total)) return false;
+    size_t mine = count_mine(q, m->used, &m->source, &others);
+    m->base = mine > m->slab ? mine - m->slab : 0;
+    return true;
+}
+
+// Asks the card's monitor alone: a call of CUDA from another thread could wait for a step.
+static bool readings(const queue *q, device_readings *r) {
+    size_t used, total;
+    memory_source source;
+    int others;
+    *r = device_shows_nothing();
+    if (!nvml_card(q->monitor, &used, &total)) return false;
+    size_t mine = count_mine(q, used, &source, &others);
+    nvml_gauges g = nvml_read(q->monitor);
+    r->used = (double)used;
+    r->total = (double)total;
+    r->process = (double)mine;
+    r->others = used > mine ? (double)(used - mine) : 0;
+    r->processes = others;
+    r->utilisation = g.utilisation;
+    r->temperature = g.temperature;
+    r->power = g.power;
+    r->clock = g.clock;
+    r->memory_clock = g.memory_clock;
     return true;
 }
 
@@ -251,7 +288,7 @@ static void *allocate(queue *q, size_t bytes, err *e) {
     }
     if (ok(cudaMemsetAsync(p, 0, bytes, q->stream), "clearing the slab", e) &&
         ok(cudaStreamSynchronize(q->stream), "clearing the slab", e)) {
-        q->slab += bytes;
+        __atomic_fetch_add(&q->slab, bytes, __ATOMIC_RELAXED);
         return p;
     }
     cudaFree(p);
@@ -259,7 +296,7 @@ static void *allocate(queue *q, size_t bytes, err *e) {
 }
 
 static void release(queue *q, void *slab, size_t bytes) {
-    q->slab -= bytes;
+    __atomic_fetch_sub(&q->slab, bytes, __ATOMIC_RELAXED);
     if (q->lost) return;
     cudaStreamSynchronize(q->stream);
     cudaFree(slab);
@@ -394,8 +431,8 @@ static bool play(queue *q, recording *r, err *e) {
 }
 
 static const device cuda_device = {
-    "cuda", false, queue_open, queue_close, kernels, computes, describe, available, memory, allocate, release, move, move,
-    fill, narrow, pin, unpin, feed, fed, record, forget, play, sync,
+    "cuda", false, queue_open, queue_close, kernels, computes, describe, available, memory, readings, allocate, release, move,
+    move, fill, narrow, pin, unpin, feed, fed, record, forget, play, sync,
 };
 
 extern "C" __attribute__((visibility("default"))) const plugin *tradewind_plugin(void) {

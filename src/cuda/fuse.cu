@@ -1,6 +1,7 @@
 #include "cuda/fuse.cuh"
 
 #include "cuda/gather.cuh"
+#include "cuda/life.cuh"
 #include "cuda/pack.cuh"
 #include "cuda/residual.cuh"
 #include "cuda/rows.cuh"
@@ -122,10 +123,11 @@ static bool find_pack_ranges(group *g) {
 }
 
 static bool find_ranges(group *g) {
-    int calls = g->count + (g->advance != NULL) + (g->packed != NULL);
+    int calls = g->count + (g->advance != NULL) + (g->packed != NULL) + (g->below != NULL);
     g->ranges = (range *)malloc((size_t)calls * RANGES_PER_CALL * sizeof *g->ranges);
     if (!g->ranges) return false;
     if (g->packed) range_add(g, g->packed->to, g->packed->bytes, false);
+    if (g->below) operand_add(g, &g->below->out[0], false);
     if (g->kind == GROUP_WEIGHTS) {
         for (int i = 0; i < g->weights; i++) weights_add(g, g->weight[i]);
         return true;
@@ -149,7 +151,10 @@ typedef struct {
     bool *taken; // calls that have joined a group before their turn
     group *groups;
     int made;
-    const call *sloped; // the layer whose slope has been done
+    const call *sloped, *ready; // the layer whose slope a large one has done; a row program
+    const call *chain;          // the first of layers whose weight gradients are computed together
+    int chained;                // so many
+    bool chain_ready;
     rows_compiler rows;
     pack_list *packs; // of the programs since weights were last changed, or NULL
 } fuser;
@@ -175,6 +180,15 @@ static const call *join_advance(fuser *f, int at) {
     if (at == f->count || f->calls[at].op != OP_advance || !rows_add(&f->rows, &f->calls[at])) return NULL;
     f->taken[at] = true;
     return &f->calls[at];
+}
+
+// The layer with large products at `at`, behind the program, if that does its slope: the program's last result is the
+// gradient of the layer's, and nobody else's.
+static const call *join_slope(fuser *f, int at) {
+    const call *c = &f->calls[at];
+    if (at >= f->count || f->taken[at] || !c->backward || !large_takes(c)) return NULL;
+    if (!life_over(&c->dout[0], true, c + 1, f->count - at - 1) || !rows_add_slope(&f->rows, c)) return NULL;
+    return f->ready = c;
 }
 
 static bool is_large(const queue *q) {
@@ -244,13 +258,14 @@ static int fuse_rows(fuser *f, int first, bool *ok) {
            rows_add(&f->rows, &f->calls[first + n]))
         n++;
     if (n < 2) return 0;
-    const call *advance = f->rows.closed ? NULL : join_advance(f, first + n);
+    const call *below = join_slope(f, first + n), *advance = f->rows.closed ? NULL : join_advance(f, first + n);
     rows_end(&f->rows);
     const pack_args *packed = f->rows.packs ? fuse_pack(f, first, n, ok) : NULL;
     if (!*ok) return n;
     group *g = group_add(f, GROUP_ROWS, first, n);
     g->advance = advance;
     g->packed = packed;
+    g->below = below;
     g->args = copied(&f->rows.program, sizeof f->rows.program);
     *ok = g->args && rows_upload(f->q, (rows_program *)g->args) && find_ranges(g);
     if (*ok && f->rows.weights) *ok = fuse_weights(f, g);
@@ -290,18 +305,43 @@ static void find_below(fuser *f, const call *c, large_join *d) {
     d->below = f->sloped = next;
 }
 
+// The chain that begins with it, or that it is of.
+static void find_chain(fuser *f, const call *c, large_join *d) {
+    if (f->q->fuse && !d->sloped && !d->drop) {
+        f->chain = c;
+        f->chain_ready = d->ready;
+        f->chained = large_together(c, f->count - (int)(c - f->calls), d->ready);
+    }
+    d->chain_ready = f->chain_ready;
+    d->chained = f->chained && c - f->chain < f->chained;
+    d->together = d->chained && c - f->chain == f->chained - 1 ? f->chained : 0;
+}
+
+// The last group changes places with the one before it if that is not waited for by anyone and leaves it alone.
+static void put_forward(fuser *f) {
+    group *last = &f->groups[f->made - 1], *before = last - 1;
+    if (f->made < 2 || before->kind != GROUP_LARGE || before->stage != LARGE_TOGETHER || group_conflicts(before, last))
+        return;
+    group aside = *before;
+    *before = *last;
+    *last = aside;
+}
+
 // The stages of such a layer.
 static int fuse_large(fuser *f, int at, bool *ok) {
     large_join d;
     const call *c = find_large(f, at, &d);
     if (!c) return 0;
     find_below(f, c, &d);
+    d.ready = f->ready == c;
+    find_chain(f, c, &d);
     for (int s = 0; *ok && s < LARGE_STAGES; s++) {
         if (!large_has(c, (large_stage)s, &d)) continue;
         group *g = group_add(f, GROUP_LARGE, (int)(c - f->calls), 1);
         g->stage = (large_stage)s;
         g->join = d;
         *ok = find_ranges(g);
+        if (*ok && s == LARGE_INPUT) put_forward(f);
     }
     return d.drop ? 2 : 1;
 }
@@ -370,6 +410,20 @@ void fuse_free(queue *q, group *g, int groups) {
         free(g[i].ranges);
     }
     free(g);
+}
+
+bool group_conflicts(const group *a, const group *b) {
+    for (int i = 0; i < a->range_count; i++)
+        for (int j = 0; j < b->range_count; j++) {
+            const range *x = &a->ranges[i], *y = &b->ranges[j];
+            if ((x->written || y->written) && x->begin < y->end && y->begin < x->end) return true;
+        }
+    return false;
+}
+
+bool group_is_aside(const group *g) {
+    if (g->kind == GROUP_WEIGHTS || g->kind == GROUP_SUMS) return true;
+    return g->kind == GROUP_LARGE && large_is_aside(g->stage, &g->join);
 }
 
 void group_launch(const group *g) {

@@ -3,9 +3,9 @@
 // A group does a run of neighbouring calls: the gathering of a micro-batch (cuda/gather.cuh); a row program (cuda/rows.h),
 // with a group somewhere before it that packs weights (cuda/pack.cuh) and two behind it, side by side, for their gradients
 // (cuda/weights.cuh) and for what is summed over all rows; dropout with the sum it goes into (cuda/residual.cuh); or the
-// end of a step (cuda/settle.cuh). A layer with large products is a group for each of its stages (cuda/large.cuh). Any
-// other call is a group of its own. `advance` may join a row program that stands before it where no call between them
-// looks at the step record.
+// end of a step (cuda/settle.cuh). A layer with large products is a group for each of its stages (cuda/large.cuh); a row
+// program whose last result goes back to one does its slope. Any other call is a group of its own. `advance` may join a row
+// program that stands before it where no call between them looks at the step record.
 // Groups in order do what the calls in order do. TRADEWIND_CUDA_FUSE=0 leaves every call alone.
 #ifndef TRADEWIND_CUDA_FUSE_CUH
 #define TRADEWIND_CUDA_FUSE_CUH
@@ -37,6 +37,7 @@ struct group {
     large_join join;   // GROUP_LARGE: what it does of its neighbours'
     void *args; // gather_args, pack_list, rows_program, residual_args or settle_args
     const struct pack_args *packed; // GROUP_ROWS: what it reads, or NULL
+    const call *below;              // GROUP_ROWS: the layer with large products whose slope it does, or NULL
     range *ranges;
     int range_count;
 };
@@ -48,6 +49,10 @@ void fuse_close(queue *q);
 // The groups of a list of calls, which must outlive them. Returns NULL where memory ran out.
 group *fuse_calls(queue *q, const call *calls, int count, int *groups);
 void fuse_free(queue *q, group *g, int groups);
+
+// Whether one must wait for the other; whether nothing but the end of the step waits for a group.
+bool group_conflicts(const group *a, const group *b);
+bool group_is_aside(const group *g);
 
 // Launches a group on the queue's stream.
 void group_launch(const group *g);

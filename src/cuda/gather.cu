@@ -1,6 +1,7 @@
 #include "cuda/gather.cuh"
 
 #include "cuda/draw.cuh"
+#include "cuda/run.cuh"
 
 extern "C" {
 #include "ops/ops.h"
@@ -43,17 +44,35 @@ CUDA_FN void gather_window(const gather_member &m, int64_t b, int row, int first
     if (lane == 0) m.scale[b] = 1;
 }
 
-CUDA_FN bool is_single(const gather_member &m) {
-    return !m.window && !m.bytes && m.units == 1;
+// A unit as it is stored: as it lies, or in 16 bits.
+template <typename W> CUDA_FN void store_unit(W *to, W v, int) {
+    *to = v;
+}
+
+CUDA_FN void store_unit(uint2 *to, uint4 v, int low) {
+    uint2 w;
+    float a = __uint_as_float(v.x), b = __uint_as_float(v.y), c = __uint_as_float(v.z), d = __uint_as_float(v.w);
+    if (low == DTYPE_BF16) {
+        pair_narrow((__nv_bfloat162 *)&w.x, a, b);
+        pair_narrow((__nv_bfloat162 *)&w.y, c, d);
+    } else {
+        pair_narrow((__half2 *)&w.x, a, b);
+        pair_narrow((__half2 *)&w.y, c, d);
+    }
+    *to = w;
+}
+
+CUDA_FN void store_unit(uint16_t *to, uint32_t v, int low) {
+    view_store(view{to, low, false}, 0, __uint_as_float(v));
 }
 
 // The block's rows of a take, n units each: `lanes` threads a row, AT_ONCE rows under way. The last threads have the first
-// rows: the first ones may still be at the takes of one word.
-template <typename W> CUDA_FN void take_rows(const gather_member &m, int n, int64_t first, int rows, const int32_t *sample) {
+// rows: the first ones may still be at the takes of one word. W: a unit of the table, S: as it is stored.
+template <typename W, typename S> CUDA_FN void take_rows(const gather_member &m, int n, int64_t first, int rows, const int32_t *sample) {
     const int AT_ONCE = 4;
     int lane = threadIdx.x & (m.lanes - 1), teams = GATHER_THREADS / m.lanes, team = teams - 1 - threadIdx.x / m.lanes;
     const W *from = (const W *)m.from;
-    W *to = (W *)m.to + first * n;
+    S *to = (S *)m.to + first * n;
     for (int i = lane; i < n; i += m.lanes)
         for (int r = team; r < rows; r += AT_ONCE * teams) {
             W v[AT_ONCE] = {};
@@ -62,17 +81,21 @@ template <typename W> CUDA_FN void take_rows(const gather_member &m, int n, int6
                 if (r + u * teams < rows) v[u] = __ldg(from + (int64_t)sample[r + u * teams] * n + i);
 #pragma unroll
             for (int u = 0; u < AT_ONCE; u++)
-                if (r + u * teams < rows) to[(int64_t)(r + u * teams) * n + i] = v[u];
+                if (r + u * teams < rows) store_unit(to + (int64_t)(r + u * teams) * n + i, v[u], m.low);
         }
 }
 
 CUDA_FN void gather_take(const gather_member &m, int64_t first, int rows, const int32_t *sample) {
     if (m.bytes) {
-        take_rows<uint8_t>(m, m.units, first, rows, sample);
+        take_rows<uint8_t, uint8_t>(m, m.units, first, rows, sample);
+    } else if (m.low != DTYPE_F32 && m.vectors) {
+        take_rows<uint4, uint2>(m, m.units / 4, first, rows, sample);
+    } else if (m.low != DTYPE_F32) {
+        take_rows<uint32_t, uint16_t>(m, m.units, first, rows, sample);
     } else if (m.vectors) {
-        take_rows<uint4>(m, m.units / 4, first, rows, sample);
+        take_rows<uint4, uint4>(m, m.units / 4, first, rows, sample);
     } else {
-        take_rows<uint32_t>(m, m.units, first, rows, sample);
+        take_rows<uint32_t, uint32_t>(m, m.units, first, rows, sample);
     }
 }
 
@@ -90,7 +113,7 @@ static __global__ void __launch_bounds__(GATHER_THREADS, GATHER_BLOCKS) gather_k
     __syncthreads();
     for (int n = threadIdx.x; n < rows * g.count; n += GATHER_THREADS) {
         int r = n / g.count, i = n % g.count;
-        if (is_single(g.m[i]))
+        if (g.m[i].single)
             single[r][i] = ((int32_t *)g.m[i].to)[first + r] = ((const int32_t *)g.m[i].from)[sample[r]];
     }
     if (g.windows) __syncthreads();
@@ -117,11 +140,15 @@ static bool match_take(const call *c, gather_args *g, gather_member *m) {
     const operand *t = &c->in[0];
     if (c->op != OP_take || c->in[1].data != g->index || c->in[1].shape.dim[0] != g->rows) return false;
     int64_t bytes = operand_count(t) / t->shape.dim[0] * (int64_t)dtype_bytes(t->type);
-    if (bytes > INT32_MAX || t->type != c->out[0].type) return false;
+    dtype type = c->out[0].type;
+    bool narrows = t->type == DTYPE_F32 && (type == DTYPE_BF16 || type == DTYPE_F16);
+    if (bytes > INT32_MAX || (t->type != type && !narrows)) return false;
     m->from = t->data;
     m->to = c->out[0].data;
+    m->low = narrows ? (int)type : (int)DTYPE_F32;
     m->bytes = bytes % 4 != 0;
     m->units = (int)(m->bytes ? bytes : bytes / 4);
+    m->single = !m->bytes && !narrows && m->units == 1;
     m->vectors = bytes % 16 == 0 && aligned(m->from) && aligned(m->to);
     for (m->lanes = 1; m->lanes < GATHER_THREADS && m->lanes < m->units / (m->vectors ? 4 : 1);) m->lanes *= 2;
     return true;
@@ -131,7 +158,7 @@ static bool match_take(const call *c, gather_args *g, gather_member *m) {
 static int taken(const gather_args *g, const operand *o) {
     for (int i = 0; i < g->count; i++) {
         const gather_member *m = &g->m[i];
-        if (m->to == o->data && o->type == DTYPE_I32 && !m->window && !m->bytes && m->units == 1) return i;
+        if (m->to == o->data && o->type == DTYPE_I32 && m->single) return i;
     }
     return -1;
 }
@@ -186,7 +213,7 @@ int gather_match(const call *calls, int count, gather_args *g) {
         if (!match_take(&calls[n], g, m) && !match_window(&calls[n], g, m)) break;
         if (!apart(calls, n)) break;
         g->windows |= m->window;
-        if (m->window || m->bytes || m->units > 1) g->member[g->several++] = (unsigned char)g->count;
+        if (!m->single) g->member[g->several++] = (unsigned char)g->count;
         g->count++;
     }
     return n > 1 ? n : 0;

@@ -1,7 +1,7 @@
 // Gathering a micro-batch in one launch: `draw`, the `take`s by its index, the `window`s whose rows such takes give.
 //
-// Every result is written to its home, as the single calls would. Windows that are scaled, and tables and
-// series that are not fp32 or have several parts, are left to the single calls.
+// Every result is written to its home, as the single calls would. Windows that are scaled, series that are not fp32 or
+// have several parts, and tables whose elements would become wider are left to the single calls.
 #ifndef TRADEWIND_CUDA_GATHER_CUH
 #define TRADEWIND_CUDA_GATHER_CUH
 
@@ -17,7 +17,9 @@ struct gather_member {
     int units, T, C;
     int lanes;           // of a take: so many threads share a row, a power of two
     int row, first;      // a window's members
+    int low;             // of a take: the 16-bit type that its words become, or DTYPE_F32: they stay as they are
     bool window, bytes;
+    bool single;         // a take of one word, which windows may wait for
     bool vectors;        // four words at a time
 };
 

@@ -1,10 +1,10 @@
 // What Hopper cards (sm_90a) have for matrix products: the copy engine that brings pieces of matrices into shared
-// memory, the barriers that tell of them, blocks that share memory (clusters), and products by four warps together.
+// memory, the barriers that tell of them, and products by four warps together.
 //
 // Every matrix moves in bricks of 64 x 64 elements of 16 bits: 64 rows of 128 bytes, whose runs of 16 bytes are swapped
 // by the low three bits of the row so that no access meets a bank twice. A brick begins at a multiple of 1024 bytes.
-// What lies outside of the matrix is read as zeros and not written. To be used where __CUDA_ARCH_FEAT_SM90_ALL is
-// defined, by kernels that are launched on such cards alone.
+// What lies outside of the matrix is read as zeros and not written.
+// To be used where __CUDA_ARCH_FEAT_SM90_ALL is defined, by kernels that are launched on such cards alone.
 #ifndef TRADEWIND_CUDA_HOPPER_CUH
 #define TRADEWIND_CUDA_HOPPER_CUH
 
@@ -24,7 +24,7 @@ CUDA_FN void barrier_init(uint32_t barrier, int count) {
     asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(count) : "memory");
 }
 
-// Behind all barrier_init, before the other blocks of the cluster and the copy engine use them.
+// Behind all barrier_init, before the copy engine uses them.
 CUDA_FN void barriers_show() {
     asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
 }
@@ -60,35 +60,6 @@ CUDA_FN void barrier_wait(uint32_t barrier, int phase) {
 // The threads of a block that share a number meet.
 CUDA_FN void threads_meet(int number, int threads) {
     asm volatile("bar.sync %0, %1;" ::"r"(number), "r"(threads) : "memory");
-}
-
-// Clusters
-
-// All threads of the cluster's blocks meet; cluster_arrive shows what was written before it to them.
-CUDA_FN void cluster_arrive() {
-    asm volatile("barrier.cluster.arrive.release;" ::: "memory");
-}
-
-CUDA_FN void cluster_arrive_relaxed() {
-    asm volatile("barrier.cluster.arrive.relaxed;" ::: "memory");
-}
-
-CUDA_FN void cluster_wait() {
-    asm volatile("barrier.cluster.wait.acquire;" ::: "memory");
-}
-
-// Four floats of the shared memory of a block of the cluster.
-CUDA_FN float4 cluster_load(uint32_t address, int block) {
-    float4 v;
-    asm volatile("{\n"
-                 ".reg .b32 there;\n"
-                 "mapa.shared::cluster.u32 there, %4, %5;\n"
-                 "ld.shared::cluster.v4.f32 {%0, %1, %2, %3}, [there];\n"
-                 "}"
-                 : "=f"(v.x), "=f"(v.y), "=f"(v.z), "=f"(v.w)
-                 : "r"(address), "r"(block)
-                 : "memory");
-    return v;
 }
 
 // The copy engine. x counts elements along a row, y rows.

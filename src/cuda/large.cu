@@ -84,6 +84,7 @@ bool large_takes(const call *c) {
 struct places {
     void *z, *x, *dz;            // in the products' type
     float *sums;                 // [parts][O]
+    float *lent;                 // [product_parts][I]: those of the layer whose slope this one does
     void *room, *other_room;
 };
 
@@ -126,6 +127,14 @@ static size_t sums_bytes(const call *c) {
     return up((size_t)(parts_of(s) * s.O) * sizeof(float));
 }
 
+// They are added up beside what the next layers do, which therefore write theirs elsewhere: neighbours take turns.
+enum { LENT_TURNS = 8 };
+
+static size_t lent_bytes(const call *c) {
+    sizes s = sizes_of(c);
+    return up((size_t)(product_parts(s.rows, s.I) * s.I) * sizeof(float));
+}
+
 // dz is dy where the activation has no slope and dy is of the products' type.
 static bool has_dz(const call *c) {
     return sizes_of(c).act != ACT_NONE || c->dout[0].type != c->out[0].type;
@@ -135,8 +144,13 @@ static size_t dz_bytes(const call *c) {
     return has_dz(c) ? up((size_t)operand_count(&c->out[0]) * dtype_bytes(c->out[0].type)) : 0;
 }
 
-// With a dropout, dz takes the place of its result's gradient, which then nobody needs; so it does where the layer behind
-// has done the slope.
+// Whether the slope's pass writes dz.
+static bool makes_dz(const call *c, const large_join *d) {
+    return has_dz(c) && !d->sloped && !d->ready;
+}
+
+// With a dropout, dz takes the place of its result's gradient, which then nobody needs; so it does where somebody else has
+// done the slope.
 static places places_of(const call *c, const large_join *d) {
     dtype type = c->out[0].type;
     places p = {};
@@ -145,9 +159,11 @@ static places places_of(const call *c, const large_join *d) {
     p.x = at;
     at += copy_bytes(&c->in[0], type);
     if (c->backward) {
-        p.dz = has_dz(c) && !d->drop && !d->sloped ? at : c->dout[0].data;
+        p.dz = makes_dz(c, d) && !d->drop ? at : c->dout[0].data;
         p.sums = (float *)(at + dz_bytes(c));
         at += dz_bytes(c) + sums_bytes(c);
+        p.lent = (float *)(at + c->node % LENT_TURNS * lent_bytes(c));
+        at += LENT_TURNS * lent_bytes(c);
     }
     p.room = room_at(at);
     p.other_room = room_at(at + ROOM_BYTES);
@@ -158,7 +174,7 @@ size_t large_scratch(const call *c) {
     if (!is_large(c)) return 0;
     size_t x = copy_bytes(&c->in[0], c->out[0].type);
     if (!c->backward) return x + ROOM_BYTES;
-    return x + dz_bytes(c) + sums_bytes(c) + 2 * (size_t)ROOM_BYTES;
+    return x + dz_bytes(c) + sums_bytes(c) + LENT_TURNS * lent_bytes(c) + 2 * (size_t)ROOM_BYTES;
 }
 
 // Conversion of x
@@ -221,28 +237,29 @@ bool large_joins(const call *c, const call *drop, const call *following, int cou
 // Our own products take up to so many rows: beyond, the library gains more on them than the slope's pass costs.
 enum { SLOPED_ROWS = 1 << 15 };
 
-// The sums of a layer's columns lie in the room of the layer behind it. They are added up beside that of the next product,
-// which therefore writes elsewhere: neighbours take turns.
-enum { TURNS = 8, TURN_BYTES = BLASLT_ROOM / TURNS };
-
-static size_t lent_bytes(const call *below) {
-    sizes s = sizes_of(below);
-    return (size_t)(product_parts(s.rows, s.O) * s.O) * sizeof(float);
-}
-
-static float *lent_sums(const call *c, const large_join *d) {
-    return (float *)((char *)places_of(c, d).room + c->node % TURNS * TURN_BYTES);
-}
-
 // The gradient is the layer's alone: nobody adds to it between the two, and nobody reads it behind them.
 bool large_slopes(const call *c, const call *below, const call *following, int count) {
     if (!product_can(c->queue) || !c->backward || !below->backward || !large_takes(below)) return false;
     sizes s = sizes_of(below);
-    if (s.act != ACT_RELU || s.type == DTYPE_F32 || s.rows > SLOPED_ROWS || lent_bytes(below) > TURN_BYTES) return false;
+    if (s.act != ACT_RELU || s.type == DTYPE_F32 || s.rows > SLOPED_ROWS) return false;
     const operand *dx = &c->din[0], *dy = &below->dout[0];
     if (!dx->data || dx->data != dy->data || dx->add || c->in[0].data != below->out[0].data) return false;
     if (c->out[0].type != s.type || dx->type != s.type || dy->type != s.type || c->in[0].type != s.type) return false;
     return life_over(dx, true, following, count);
+}
+
+// Weight gradients together
+
+// The weights' and bias' gradients of call i of a chain, each of which does the slope of the next; `ready` is the first's.
+static product_weights weights_of_chain(const call *c, int i, bool ready) {
+    large_join join = {};
+    join.sloped = i > 0;
+    join.ready = i == 0 && ready;
+    sizes s = sizes_of(&c[i]);
+    places p = places_of(&c[i], &join);
+    const float *sums = i ? places_of(&c[i - 1], &join).lent : p.sums;
+    return product_weights{p.dz, c[i].in[0].data, view_of(&c[i].din[1]), view_of(&c[i].din[2]), sums, s.rows, s.I, s.O,
+        i ? product_parts(s.rows, s.O) : parts_of(s)};
 }
 
 // GELU
@@ -499,8 +516,8 @@ template <typename T> static void slope_typed(const call *c, const slope_args &a
 static void slope(const call *c, const large_join *d) {
     sizes s = sizes_of(c);
     places p = places_of(c, d);
-    slope_args a = {c->dout[0].data, p.z ? p.z : c->out[0].data, has_dz(c) ? p.dz : NULL, s.act, (int)s.O, s.rows,
-        c->din[2].data ? p.sums : NULL, drop_args{}};
+    slope_args a = {c->dout[0].data, p.z ? p.z : c->out[0].data, makes_dz(c, d) ? p.dz : NULL,
+        d->ready ? (int)ACT_NONE : s.act, (int)s.O, s.rows, c->din[2].data ? p.sums : NULL, drop_args{}};
     dim3 grid((unsigned)((s.O + STRIP - 1) / STRIP), (unsigned)parts_of(s));
     if (d->drop) {
         a.dy = d->drop->dout[0].data;
@@ -518,7 +535,7 @@ static void input_gradient(const call *c, const large_join *d) {
     blaslt_shape shape = shape_dx(c);
     if (d->below) {
         product_input sloped = {p.dz, weights_of(&c->in[1], shape.type), c->in[0].data, c->din[0].data,
-            d->below->din[2].data ? lent_sums(c, d) : NULL, shape.m, shape.n, shape.k, shape.type};
+            d->below->din[2].data ? p.lent : NULL, shape.m, shape.n, shape.k, shape.type};
         product_launch_input(c, &sloped);
         return;
     }
@@ -543,9 +560,16 @@ static void weights_gradient(const call *c, const large_join *d) {
     if (c->din[2].data && !d->sloped) bias_gradient(c, p.sums, parts_of(sizes_of(c)));
 }
 
+// Of the calls of a chain that ends with this one.
+static void weights_together(const call *c, const large_join *d) {
+    product_weights w[PRODUCT_MOST];
+    for (int i = 0; i < d->together; i++) w[i] = weights_of_chain(c + 1 - d->together, i, d->chain_ready);
+    product_launch_weights(c, c->out[0].type, w, d->together);
+}
+
 static void lent_bias(const call *c, const large_join *d) {
     sizes s = sizes_of(d->below);
-    bias_gradient(d->below, lent_sums(c, d), product_parts(s.rows, s.O));
+    bias_gradient(d->below, places_of(c, d).lent, product_parts(s.rows, s.O));
 }
 
 // Stages
@@ -553,12 +577,17 @@ static void lent_bias(const call *c, const large_join *d) {
 bool large_has(const call *c, large_stage s, const large_join *d) {
     switch (s) {
     case LARGE_FORWARD: return !c->backward;
-    case LARGE_SLOPE: return c->backward && !d->sloped && (has_dz(c) || c->din[2].data);
+    case LARGE_SLOPE: return c->backward && !d->sloped && (makes_dz(c, d) || c->din[2].data);
     case LARGE_INPUT: return c->backward && c->din[0].data;
-    case LARGE_WEIGHTS: return c->backward && (c->din[1].data || (c->din[2].data && !d->sloped));
-    case LARGE_BIAS: return d->below && d->below->din[2].data;
+    case LARGE_TOGETHER: return d->together > 0;
+    case LARGE_WEIGHTS: return c->backward && !d->chained && (c->din[1].data || (c->din[2].data && !d->sloped));
+    case LARGE_BIAS: return d->below && d->below->din[2].data && (!d->chained || d->together);
     default: return false;
     }
+}
+
+bool large_is_aside(large_stage s, const large_join *d) {
+    return s == LARGE_TOGETHER || s == LARGE_WEIGHTS || s == LARGE_BIAS || (s == LARGE_SLOPE && d->ready);
 }
 
 void large_launch(const call *c, large_stage s, const large_join *d) {
@@ -566,6 +595,7 @@ void large_launch(const call *c, large_stage s, const large_join *d) {
     case LARGE_FORWARD: forward(c, d); break;
     case LARGE_SLOPE: slope(c, d); break;
     case LARGE_INPUT: input_gradient(c, d); break;
+    case LARGE_TOGETHER: weights_together(c, d); break;
     case LARGE_WEIGHTS: weights_gradient(c, d); break;
     default: lent_bias(c, d); break;
     }
@@ -591,15 +621,70 @@ static void touch_weights(touched *t, const operand *o) {
     touch(t, o->low, (size_t)operand_count(o) * dtype_bytes(o->low_type), false);
 }
 
+static void touch_chain(touched *t, const call *c, int i, bool ready) {
+    product_weights w = weights_of_chain(c, i, ready);
+    touch_operand(t, &c[i].in[0], false);
+    touch(t, w.dz, (size_t)operand_count(&c[i].out[0]) * dtype_bytes(c[i].out[0].type), false);
+    touch(t, w.sums, (size_t)(w.parts * w.O) * sizeof(float), false);
+    touch_operand(t, &c[i].din[1], true);
+    touch_operand(t, &c[i].din[2], true);
+}
+
+// Chains
+
+// Beyond, the library's products one after the other are as fast.
+enum { TOGETHER_ROWS = 2048 };
+
+static bool is_of_chain(const call *c) {
+    sizes s = sizes_of(c);
+    return s.type != DTYPE_F32 && s.rows <= TOGETHER_ROWS && c->in[0].type == s.type && c->din[1].data;
+}
+
+static bool shares_parameter(const call *a, const call *b) {
+    return life_meet(&a->din[1], &b->din[1]) || life_meet(&a->din[2], &b->din[2]);
+}
+
+// Whether call i + 1 can be of a chain: what call i writes for it leaves alone what the gradients of those up to i read, and
+// none of them adds to the gradient of the same parameter.
+static bool keeps_chain(const call *c, int i, bool ready) {
+    large_join none = {};
+    range written[2], read[LARGE_RANGES];
+    touched w = {written, 0}, t = {read, 0};
+    touch_operand(&w, &c[i].din[0], true);
+    touch(&w, places_of(&c[i], &none).lent, lent_bytes(&c[i]), true);
+    for (int j = 0; j <= i; j++) {
+        if (shares_parameter(&c[j], &c[i + 1])) return false;
+        touch_chain(&t, c, j, ready);
+    }
+    for (int j = 0; j < t.count; j++)
+        for (int k = 0; k < w.count; k++)
+            if (read[j].begin < written[k].end && written[k].begin < read[j].end) return false;
+    return true;
+}
+
+int large_together(const call *c, int count, bool ready) {
+    int n = 0;
+    int64_t tiles = 0;
+    if (!c->backward || !product_can(c->queue)) return 0;
+    while (n < PRODUCT_MOST && is_of_chain(&c[n])) {
+        sizes s = sizes_of(&c[n]);
+        tiles += product_tiles(s.I, s.O);
+        if (tiles > PRODUCT_TILES) break;
+        n++;
+        if (n == count || !large_slopes(&c[n - 1], &c[n], &c[n + 1], count - n - 1) || !keeps_chain(c, n - 1, ready))
+            break;
+    }
+    return n < 2 ? 0 : n;
+}
+
 int large_ranges(const call *c, large_stage s, const large_join *d, range *to) {
     places p = places_of(c, d);
     touched t = {to, 0};
     if (d->below && (s == LARGE_INPUT || s == LARGE_BIAS))
-        touch(&t, lent_sums(c, d), lent_bytes(d->below), s == LARGE_INPUT);
-    if (s == LARGE_BIAS) {
-        touch_operand(&t, &d->below->din[2], true);
-        return t.count;
-    }
+        touch(&t, p.lent, lent_bytes(c), s == LARGE_INPUT);
+    if (s == LARGE_BIAS) touch_operand(&t, &d->below->din[2], true);
+    for (int i = 0; s == LARGE_TOGETHER && i < d->together; i++) touch_chain(&t, c + 1 - d->together, i, d->chain_ready);
+    if (s == LARGE_BIAS || s == LARGE_TOGETHER) return t.count;
     if (d->drop && s == LARGE_FORWARD) touch_operand(&t, &d->drop->out[0], true);
     if (d->drop && s == LARGE_SLOPE) touch_operand(&t, &d->drop->dout[0], false);
     if (d->drop && (s == LARGE_FORWARD || s == LARGE_SLOPE)) touch(&t, d->drop->step, sizeof(step), false);
@@ -613,8 +698,8 @@ int large_ranges(const call *c, large_stage s, const large_join *d, range *to) {
     if (s == LARGE_FORWARD || s == LARGE_SLOPE) touch(&t, p.z, z_bytes(c), s == LARGE_FORWARD);
     if (!c->backward) return t.count;
     if (s == LARGE_SLOPE) touch_operand(&t, &c->out[0], false);
-    if (s == LARGE_SLOPE || !has_dz(c)) touch_operand(&t, &c->dout[0], false);
-    if (has_dz(c)) touch(&t, p.dz, dz_bytes(c), s == LARGE_SLOPE);
+    if (s == LARGE_SLOPE || !makes_dz(c, d)) touch_operand(&t, &c->dout[0], false);
+    if (makes_dz(c, d)) touch(&t, p.dz, dz_bytes(c), s == LARGE_SLOPE);
     if (s != LARGE_INPUT) touch(&t, p.sums, sums_bytes(c), s == LARGE_SLOPE);
     if (s == LARGE_INPUT) touch_operand(&t, &c->din[0], true);
     if (s == LARGE_INPUT && !d->below) touch(&t, p.room, BLASLT_ROOM, true);

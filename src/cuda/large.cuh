@@ -5,7 +5,8 @@
 // copies, x and dy are converted where they are fp32. Its GELU is not ours (it takes tanh for erf), so GELU, tanh and
 // sigmoid are a pass of their own over the results; so is the slope, which sums the columns of dz for the bias on its way.
 // Where dropout follows GELU, these passes do it too. Where a layer's gradient comes from another large layer alone and its
-// activation is ReLU, our own product (cuda/product.cuh) does slope and sums as it stores.
+// activation is ReLU, our own product (cuda/product.cuh) does slope and sums as it stores; of a chain of such layers with few
+// rows, another computes the gradients of all weights and biases.
 // A call is done in stages, each a group of its own (cuda/fuse.cuh), so that the gradients of x and of the weights are
 // computed side by side.
 #ifndef TRADEWIND_CUDA_LARGE_CUH
@@ -15,15 +16,16 @@
 #include "cuda/range.cuh"
 
 typedef enum {
-    LARGE_FORWARD, // y
-    LARGE_SLOPE,   // dz, and the sums of its columns by parts
-    LARGE_INPUT,   // the gradient of x
-    LARGE_WEIGHTS, // the gradients of weights and bias
-    LARGE_BIAS,    // that of the bias of the layer whose slope LARGE_INPUT has done
+    LARGE_FORWARD,  // y
+    LARGE_SLOPE,    // dz, and the sums of its columns by parts
+    LARGE_TOGETHER, // the gradients of weights and biases of a chain of calls that ends with this one
+    LARGE_INPUT,    // the gradient of x
+    LARGE_WEIGHTS,  // the gradients of weights and bias
+    LARGE_BIAS,     // that of the bias of the layer whose slope LARGE_INPUT has done
     LARGE_STAGES
 } large_stage;
 
-enum { LARGE_RANGES = 12 };
+enum { LARGE_RANGES = 40 };
 
 // Whether a call of any operator, forward or backward, is computed here. Such a layer joins no row program, which would
 // read its weights once for every 16 or 32 rows.
@@ -39,14 +41,25 @@ struct large_join {
     bool alone;        // forward: nobody else reads what that drops out of, which is not written
     const call *below; // backward: a layer with ReLU, whose dz the gradient of x becomes as it is stored, or NULL
     bool sloped;       // backward: its dz is there, and lies where dy would, and the layer behind it does its bias
+    bool chained;      // backward: the gradients of its weights and bias are computed with others'
+    int together;      // backward: by this call, for so many up to it; 0: not by this one
+    bool chain_ready;  // backward: the first of these is `ready`
+    bool ready;        // backward: its dz is there too, since a row program has done the slope, but no sums of it are
 };
 
-// Whether its passes can do a dropout: `drop` is the neighbour of a call that is taken, behind it forward and before it backward; the calls
-// that follow both tell who reads what.
+// Whether its passes can do a dropout: `drop` is the neighbour of a call that is taken, behind it forward and before it
+// backward; the calls that follow both tell who reads what.
 bool large_joins(const call *c, const call *drop, const call *following, int count, large_join *d);
 
 // Whether a call that is taken can do the slope of `below`, the next call, whose y is its x.
 bool large_slopes(const call *c, const call *below, const call *following, int count);
+
+// How many calls from one on that is taken and whose own slope nobody else does have their weight gradients computed
+// together: each does the slope of the next. They are when the last one's dz is there, before it writes anything. 0: none.
+int large_together(const call *c, int count, bool ready);
+
+// Whether nothing but the end of the step waits for a stage.
+bool large_is_aside(large_stage s, const large_join *d);
 
 // Of calls that are taken: whether a stage is one of the call's; what it may touch, LARGE_RANGES at most; and its launches.
 bool large_has(const call *c, large_stage s, const large_join *d);

@@ -16,7 +16,11 @@ struct nvml_process_record {
     unsigned gpu_instance, compute_instance;
 };
 
-enum { PROCESSES_MOST = 256 };
+struct nvml_share_record {
+    unsigned card, memory; // percent of the time
+};
+
+enum { PROCESSES_MOST = 256, SENSOR_OF_CARD = 0, CLOCK_OF_PROCESSORS = 1, CLOCK_OF_MEMORY = 2 };
 static const unsigned long long NOT_COUNTED = ~0ull;
 
 struct nvml {
@@ -25,6 +29,10 @@ struct nvml {
     int (*memory)(void *card, nvml_memory_record *r);
     int (*processes)(void *card, unsigned *count, nvml_process_record *r);
     int (*driver)(char *text, unsigned room);
+    int (*share)(void *card, nvml_share_record *r);
+    int (*temperature)(void *card, int sensor, unsigned *degrees);
+    int (*power)(void *card, unsigned *milliwatts);
+    int (*clock)(void *card, int which, unsigned *mhz);
 };
 
 // False where the library has no such function.
@@ -44,6 +52,10 @@ static bool start(nvml *m, const char *bus) {
     if (!find(m, "nvmlDeviceGetComputeRunningProcesses_v3", &m->processes))
         find(m, "nvmlDeviceGetComputeRunningProcesses_v2", &m->processes);
     find(m, "nvmlSystemGetDriverVersion", &m->driver);
+    find(m, "nvmlDeviceGetUtilizationRates", &m->share);
+    find(m, "nvmlDeviceGetTemperature", &m->temperature);
+    find(m, "nvmlDeviceGetPowerUsage", &m->power);
+    find(m, "nvmlDeviceGetClockInfo", &m->clock);
     if (init() != 0) return false;
     if (by_bus(bus, &m->card) == 0) return true;
     m->shutdown();
@@ -75,16 +87,31 @@ bool nvml_card(const nvml *m, size_t *used, size_t *total) {
     return true;
 }
 
-bool nvml_process(const nvml *m, size_t *used) {
+bool nvml_process(const nvml *m, size_t *used, int *others) {
     nvml_process_record all[PROCESSES_MOST];
     unsigned count = PROCESSES_MOST, self = (unsigned)getpid();
+    bool found = false;
     if (!m || !m->processes || m->processes(m->card, &count, all) != 0) return false;
     for (unsigned i = 0; i < count && i < PROCESSES_MOST; i++) {
         if (all[i].pid != self || all[i].used == NOT_COUNTED) continue;
         *used = (size_t)all[i].used;
-        return true;
+        found = true;
     }
-    return false;
+    *others = found ? (int)count - 1 : 0;
+    return found;
+}
+
+nvml_gauges nvml_read(const nvml *m) {
+    nvml_gauges g = {-1, -1, -1, -1, -1};
+    nvml_share_record share;
+    unsigned v;
+    if (!m) return g;
+    if (m->share && m->share(m->card, &share) == 0) g.utilisation = share.card;
+    if (m->temperature && m->temperature(m->card, SENSOR_OF_CARD, &v) == 0) g.temperature = v;
+    if (m->power && m->power(m->card, &v) == 0) g.power = v * 1e-3;
+    if (m->clock && m->clock(m->card, CLOCK_OF_PROCESSORS, &v) == 0) g.clock = v;
+    if (m->clock && m->clock(m->card, CLOCK_OF_MEMORY, &v) == 0) g.memory_clock = v;
+    return g;
 }
 
 void nvml_driver(const nvml *m, char *text, unsigned room) {

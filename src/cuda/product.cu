@@ -9,8 +9,6 @@ bool product_can(const queue *q) {
     return q->arch == 90 && !(wish && wish[0] == '0');
 }
 
-enum { SHARES_MOST = 8 };
-
 // Kinds: how the operands lie, and what is done with the sums.
 enum { INPUT, WEIGHTS };
 
@@ -21,7 +19,7 @@ struct job {
     int end;    // of its tiles, counted through all jobs
     int parts;
     float *sums; // INPUT: to; WEIGHTS: from, [parts][m]
-    view to, db; // WEIGHTS
+    view dw, db; // WEIGHTS
     bool seen;   // INPUT
 };
 
@@ -30,7 +28,6 @@ template <int KIND> struct product_args {
     enum { JOBS = KIND == WEIGHTS ? PRODUCT_MOST : 1, MAPS = KIND == WEIGHTS ? 2 * PRODUCT_MOST : 4 };
     CUtensorMap map[MAPS];
     job jobs[JOBS];
-    int shares; // blocks of a cluster that share the sum of a tile
 };
 
 // Sizes of a kernel: GROUPS groups of four warps with 64 rows each, N columns, a ring of STAGES slots.
@@ -49,13 +46,11 @@ template <int GROUPS_, int N_, int STAGES_, int BLOCKS_> struct size {
         // A result of 16 bits goes through slots behind those of the operands, by columns of bricks.
         COLUMNS_OF_SLOT = COLUMNS < 2 ? 1 : 2,
         RESULT_SLOTS = COLUMNS / COLUMNS_OF_SLOT,
-        PITCH = N + 8, // of a result of 32 bits
         ROOM = 4 * GROUPS * N * 4,
         SHARED = STAGES * SLOT + ROOM + 2 * STAGES * 8 + 1024
     };
     static_assert(COLUMNS_OF_SLOT * GROUPS * BRICK_BYTES <= SLOT, "a part of the result fits a slot");
     static_assert(RESULT_SLOTS + 2 <= STAGES, "slots of the result are given back while products run");
-    static_assert(M * PITCH * 4 <= STAGES * SLOT, "a result of 32 bits fits the ring");
     static_assert(N <= WORKERS, "a thread for each column");
 };
 
@@ -66,19 +61,17 @@ typedef size<2, 128, 3, 2> middle;
 
 // What a block is to do, and where in its shared memory.
 struct block {
-    int number;       // of its job
-    int m, n;         // where its tile begins
-    int column;       // of tiles
-    int share;        // of the sum: its number in the cluster
-    int first, steps; // bricks along the sum
+    int number; // of its job
+    int m, n;   // where its tile begins
+    int column; // of tiles
+    int steps;  // bricks along the sum
     uint32_t ring, full, empty;
     float *room;
 };
 
 template <class S, int KIND> CUDA_FN block block_of(const product_args<KIND> &a, char *shared) {
     block b;
-    int tile = blockIdx.x / a.shares, begin = 0;
-    b.share = blockIdx.x % a.shares;
+    int tile = blockIdx.x, begin = 0;
     b.number = 0;
     if (KIND == WEIGHTS) {
         while (tile >= a.jobs[b.number].end) begin = a.jobs[b.number++].end;
@@ -88,9 +81,7 @@ template <class S, int KIND> CUDA_FN block block_of(const product_args<KIND> &a,
     b.column = tile % j.across;
     b.m = tile / j.across * S::M;
     b.n = b.column * S::N;
-    int steps = (j.k + BRICK - 1) / BRICK;
-    b.first = steps * b.share / a.shares;
-    b.steps = steps * (b.share + 1) / a.shares - b.first;
+    b.steps = (j.k + BRICK - 1) / BRICK;
     b.ring = (shared_address(shared) + 1023) / 1024 * 1024;
     b.room = (float *)(shared + (b.ring - shared_address(shared)) + S::STAGES * S::SLOT);
     b.full = b.ring + S::STAGES * S::SLOT + S::ROOM;
@@ -113,20 +104,18 @@ template <class S, int KIND>
 CUDA_FN void load_operands(const product_args<KIND> &a, const block &b, int step, int slot) {
     const CUtensorMap *map = &a.map[2 * b.number];
     uint32_t to = b.ring + slot * S::SLOT, full = b.full + slot * 8;
-    int k = (b.first + step) * BRICK;
+    int k = step * BRICK;
     barrier_arrive_expecting(full, S::SLOT);
 #pragma unroll
     for (int i = 0; i < S::GROUPS; i++, to += BRICK_BYTES)
         brick_load(to, &map[0], KIND == WEIGHTS ? b.m + i * BRICK : k, KIND == WEIGHTS ? k : b.m + i * BRICK, full);
 #pragma unroll
-    for (int i = 0; i < S::COLUMNS; i++, to += BRICK_BYTES) {
-        brick_load(to, &map[1], b.n + i * BRICK, k, full);
-    }
+    for (int i = 0; i < S::COLUMNS; i++, to += BRICK_BYTES) brick_load(to, &map[1], b.n + i * BRICK, k, full);
 }
 
 template <class S, int KIND> CUDA_FN void load_seen(const product_args<KIND> &a, const block &b, int part, int slot) {
     uint32_t to = b.ring + slot * S::SLOT, full = b.full + slot * 8;
-    if (KIND != INPUT || !a.jobs[0].seen) {
+    if (!a.jobs[0].seen) {
         barrier_arrive(full);
         return;
     }
@@ -153,10 +142,10 @@ template <class S, int KIND> CUDA_FN void load_all(const product_args<KIND> &a, 
 
 // A warp's part of db: the blocks that share rows of the result take turns with its columns, four at a time; eight
 // lanes add up the parts of each.
-template <class S> CUDA_FN void add_bias(const job &j, const block &b, int shares) {
-    int lane = threadIdx.x % 32, blocks = j.across * shares;
+template <class S> CUDA_FN void add_bias(const job &j, const block &b) {
+    int lane = threadIdx.x % 32;
     if (!j.db.data) return;
-    for (int q = (b.column * shares + b.share) * 4; q < S::M / 4; q += 4 * blocks) {
+    for (int q = b.column * 4; q < S::M / 4; q += 4 * j.across) {
         int column = b.m + (q + lane % 4) * 4;
         float sum[4] = {};
         if (column < j.m) {
@@ -298,37 +287,15 @@ template <class S> CUDA_FN void put_totals(const job &j, const block &b) {
     j.sums[(int64_t)(b.m / S::M) * j.n + b.n + t] = total;
 }
 
-// A group's sums of 32 bits, to the ring that is read no more.
-template <class S> CUDA_FN void lay_out(char *ring, int group, const float (&sum)[S::SUMS]) {
-    int lane = threadIdx.x % 32, y = group * BRICK + threadIdx.x / 32 % 4 * 16 + lane / 4;
-    float *to = (float *)ring + y * S::PITCH + lane % 4 * 2;
-    threads_meet(3, S::WORKERS);
+// A group's result of 32 bits: four lanes fill 32 bytes of a row.
+template <class S> CUDA_FN void put_sums(const job &j, const block &b, int group, const float (&sum)[S::SUMS]) {
+    int lane = threadIdx.x % 32, y = b.m + group * BRICK + threadIdx.x / 32 % 4 * 16 + lane / 4;
 #pragma unroll
-    for (int i = 0; i < S::N / 8; i++) {
-        *(float2 *)(to + 8 * i) = make_float2(sum[4 * i], sum[4 * i + 1]);
-        *(float2 *)(to + 8 * i + 8 * S::PITCH) = make_float2(sum[4 * i + 2], sum[4 * i + 3]);
-    }
-}
-
-// This block's rows of the tile, from all that share its sum, in their order.
-template <class S> CUDA_FN void put_rows(const job &j, const block &b, int shares) {
-    int begin = S::M * b.share / shares, end = S::M * (b.share + 1) / shares;
-    for (int i = begin * (S::N / 4) + threadIdx.x; i < end * (S::N / 4); i += S::WORKERS) {
-        int y = i / (S::N / 4), x = i % (S::N / 4) * 4;
-        if (b.m + y >= j.m || b.n + x >= j.n) continue;
-        uint32_t from = b.ring + (y * S::PITCH + x) * 4;
-        float4 *to = (float4 *)((float *)j.to.data + (int64_t)(b.m + y) * j.n + b.n + x);
-        float4 part[SHARES_MOST], v = {0, 0, 0, 0};
-#pragma unroll
-        for (int s = 0; s < SHARES_MOST; s++)
-            if (s < shares) part[s] = cluster_load(from, s);
-#pragma unroll
-        for (int s = 0; s < SHARES_MOST; s++)
-            if (s < shares) v = make_float4(v.x + part[s].x, v.y + part[s].y, v.z + part[s].z, v.w + part[s].w);
-        if (j.to.add) {
-            float4 w = *to;
-            v = make_float4(w.x + v.x, w.y + v.y, w.z + v.z, w.w + v.w);
-        }
+    for (int i = 0; i < S::SUMS / 2; i++) {
+        int row = y + i % 2 * 8, column = b.n + i / 2 * 8 + lane % 4 * 2;
+        if (row >= j.m || column >= j.n) continue;
+        float2 *to = (float2 *)((float *)j.dw.data + (int64_t)row * j.n + column), v = {sum[2 * i], sum[2 * i + 1]};
+        if (j.dw.add) v = make_float2(to->x + v.x, to->y + v.y);
         *to = v;
     }
 }
@@ -340,26 +307,15 @@ template <class S, typename T, int KIND> CUDA_FN void work(const product_args<KI
     place p = {};
     multiply<S, T>(a, b, group, sum, &p);
     if (KIND == WEIGHTS) {
-        lay_out<S>(ring, group, sum);
+        put_sums<S>(j, b, group, sum);
         return;
     }
     put_bricks<S, T>(a, b, group, sum, p, ring);
-    if (KIND == INPUT && j.sums) put_totals<S>(j, b);
-}
-
-// All threads of the block, or of its cluster.
-CUDA_FN void meet(bool cluster) {
-    if (!cluster) {
-        __syncthreads();
-        return;
-    }
-    __syncwarp();
-    cluster_arrive_relaxed();
-    cluster_wait();
+    if (j.sums) put_totals<S>(j, b);
 }
 
 // Before the barriers are used.
-template <class S> CUDA_FN void begin(const block &b, const CUtensorMap *map, bool cluster) {
+template <class S> CUDA_FN void begin(const block &b, const CUtensorMap *map) {
     if (threadIdx.x == 0) {
         brick_announce(&map[0]);
         brick_announce(&map[1]);
@@ -369,48 +325,28 @@ template <class S> CUDA_FN void begin(const block &b, const CUtensorMap *map, bo
         }
         barriers_show();
     }
-    meet(cluster);
+    __syncthreads();
 }
 
 #endif
 
-// A block leaves when nobody in its cluster will tell its barriers or read its memory any more.
 template <class S, typename T, int KIND>
 static __global__ void __launch_bounds__(S::THREADS, S::BLOCKS)
     product_kernel(const __grid_constant__ product_args<KIND> a) {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
     extern __shared__ char shared[];
     block b = block_of<S>(a, shared);
-    const job &j = a.jobs[b.number];
     bool works = __shfl_sync(0xFFFFFFFFu, threadIdx.x / 128, 0) < S::GROUPS;
-    begin<S>(b, &a.map[2 * b.number], a.shares > 1);
+    begin<S>(b, &a.map[2 * b.number]);
     cuda_begin();
     if (works)
         work<S, T>(a, b, (char *)b.room - S::STAGES * S::SLOT);
     else if (threadIdx.x == S::WORKERS)
         load_all<S>(a, b);
     __syncwarp();
-    if (KIND == WEIGHTS) {
-        if (!works) add_bias<S>(j, b, a.shares);
-        if (a.shares > 1) {
-            cluster_arrive();
-            cluster_wait();
-        } else if (works) {
-            threads_meet(3, S::WORKERS);
-        }
-        if (works && j.to.data) put_rows<S>(j, b, a.shares);
-    }
-    if (KIND == WEIGHTS && a.shares > 1) meet(true);
+    if (KIND == WEIGHTS && !works) add_bias<S>(a.jobs[b.number], b);
 #endif
 }
-
-// How a launch is cut, by sizes alone.
-struct cut {
-    int size, shares;
-};
-
-enum { SMALL, MIDDLE, SIZES };
-static const struct { int m, n; } tile_of[SIZES] = {{small::M, small::N}, {middle::M, middle::N}};
 
 static int64_t count_of(int64_t n, int64_t tile) {
     return (n + tile - 1) / tile;
@@ -419,10 +355,9 @@ static int64_t count_of(int64_t n, int64_t tile) {
 // Tiles that keep a large card busy.
 enum { TILES_LEAST = 96 };
 
-// The larger tiles where there are enough of them.
-static cut cut_rows(int64_t rows, int64_t n) {
-    bool enough = count_of(rows, middle::M) * count_of(n, middle::N) >= TILES_LEAST;
-    return cut{enough ? MIDDLE : SMALL, 1};
+// Whether there are enough of the larger tiles: by sizes alone.
+static bool is_middle(int64_t rows, int64_t n) {
+    return count_of(rows, middle::M) * count_of(n, middle::N) >= TILES_LEAST;
 }
 
 // Launches
@@ -451,42 +386,17 @@ static bool map_make(CUtensorMap *map, const void *data, int64_t rows, int64_t w
                          CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) == CUDA_SUCCESS;
 }
 
-template <class S, typename T, int KIND>
-static void launch_kernel(const call *c, const product_args<KIND> &a, int blocks) {
-    cudaFuncSetAttribute(product_kernel<S, T, KIND>, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)S::SHARED);
-    cudaLaunchAttribute attributes[2];
-    cudaLaunchConfig_t config = cuda_early(c, &attributes[0], (unsigned)blocks, S::THREADS, S::SHARED);
-    cudaLaunchAttribute *cluster = &attributes[config.numAttrs++];
-    cluster->id = cudaLaunchAttributeClusterDimension;
-    cluster->val.clusterDim.x = (unsigned)a.shares;
-    cluster->val.clusterDim.y = cluster->val.clusterDim.z = 1;
-    cudaLaunchKernelEx(&config, product_kernel<S, T, KIND>, a);
-    cuda_launched(c);
-}
-
-template <typename T, int KIND>
-static void launch_size(const call *c, const product_args<KIND> &a, int size, int blocks) {
-    switch (size) {
-    case SMALL: launch_kernel<small, T>(c, a, blocks); break;
-    default: launch_kernel<middle, T>(c, a, blocks); break;
-    }
-}
-
-// Tiles of all jobs, whose m, n and k are set.
-template <int KIND> static void launch(const call *c, product_args<KIND> *a, int jobs, const cut &t, dtype type) {
+// Of jobs whose m, n and k are set.
+template <class S, typename T, int KIND> static void launch(const call *c, product_args<KIND> *a, int jobs) {
     int64_t end = 0;
-    a->shares = t.shares;
     for (int i = 0; i < jobs; i++) {
         job *j = &a->jobs[i];
-        j->across = (int)count_of(j->n, tile_of[t.size].n);
-        end += j->across * (count_of(j->m, tile_of[t.size].m));
+        j->across = (int)count_of(j->n, S::N);
+        end += j->across * count_of(j->m, S::M);
         j->end = (int)end;
     }
-    int blocks = (int)end * t.shares;
-    if (type == DTYPE_BF16)
-        launch_size<__nv_bfloat16>(c, *a, t.size, blocks);
-    else
-        launch_size<__half>(c, *a, t.size, blocks);
+    cudaFuncSetAttribute(product_kernel<S, T, KIND>, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)S::SHARED);
+    LAUNCH_EARLY(c, (product_kernel<S, T, KIND>), (unsigned)end, S::THREADS, S::SHARED, *a);
 }
 
 static const char no_map[] =
@@ -494,52 +404,39 @@ static const char no_map[] =
     "without it";
 
 int64_t product_parts(int64_t rows, int64_t I) {
-    return count_of(rows, tile_of[cut_rows(rows, I).size].m);
+    return count_of(rows, is_middle(rows, I) ? (int)middle::M : (int)small::M);
 }
 
-static void input_cut(const call *c, const product_input *p, const cut &t) {
+template <class S> static void launch_input(const call *c, product_args<INPUT> *a, dtype type) {
+    type == DTYPE_BF16 ? launch<S, __nv_bfloat16>(c, a, 1) : launch<S, __half>(c, a, 1);
+}
+
+void product_launch_input(const call *c, const product_input *p) {
     product_args<INPUT> a = {};
     job *j = &a.jobs[0];
     j->m = (int)p->rows, j->n = (int)p->I, j->k = (int)p->O;
     j->sums = p->sums;
     j->seen = p->seen != NULL;
-    if (map_make(&a.map[0], p->dz, p->rows, p->O, p->type) && map_make(&a.map[1], p->w, p->O, p->I, p->type) &&
-        (!p->seen || map_make(&a.map[2], p->seen, p->rows, p->I, p->type)) &&
-        map_make(&a.map[3], p->dx, p->rows, p->I, p->type))
-        launch(c, &a, 1, t, p->type);
-    else
+    if (!map_make(&a.map[0], p->dz, p->rows, p->O, p->type) || !map_make(&a.map[1], p->w, p->O, p->I, p->type) ||
+        (p->seen && !map_make(&a.map[2], p->seen, p->rows, p->I, p->type)) ||
+        !map_make(&a.map[3], p->dx, p->rows, p->I, p->type)) {
         cuda_refused(c, no_map);
+        return;
+    }
+    is_middle(p->rows, p->I) ? launch_input<middle>(c, &a, p->type) : launch_input<small>(c, &a, p->type);
 }
 
-void product_launch_input(const call *c, const product_input *p) {
-    input_cut(c, p, cut_rows(p->rows, p->I));
+int64_t product_tiles(int64_t I, int64_t O) {
+    return count_of(O, small::M) * count_of(I, small::N);
 }
 
-enum { BLOCKS_MOST = 264, STEPS_LEAST = 4 };
-
-static int64_t tiles_of(const product_weights *p, int count, int size) {
-    int64_t tiles = 0;
-    for (int i = 0; i < count; i++) tiles += count_of(p[i].O, tile_of[size].m) * count_of(p[i].I, tile_of[size].n);
-    return tiles;
-}
-
-// Small tiles where a large card has all of them at a time. Sums are shared while there is room for more blocks.
-static cut cut_weights(const product_weights *p, int count) {
-    int size = tiles_of(p, count, SMALL) <= BLOCKS_MOST ? SMALL : MIDDLE, shares = 1;
-    int64_t tiles = tiles_of(p, count, size), steps = count_of(p[0].rows, BRICK);
-    for (int i = 1; i < count; i++)
-        if (count_of(p[i].rows, BRICK) < steps) steps = count_of(p[i].rows, BRICK);
-    while (shares < SHARES_MOST && tiles * shares * 2 <= BLOCKS_MOST && steps / (shares * 2) >= STEPS_LEAST)
-        shares *= 2;
-    return cut{size, shares};
-}
-
-static void weights_cut(const call *c, dtype type, const product_weights *p, int count, const cut &t) {
+void product_launch_weights(const call *c, dtype type, const product_weights *p, int count) {
     product_args<WEIGHTS> a = {};
+    CHECK(count >= 1 && count <= PRODUCT_MOST, "%d products in a launch", count);
     for (int i = 0; i < count; i++) {
         job *j = &a.jobs[i];
         j->m = (int)p[i].O, j->n = (int)p[i].I, j->k = (int)p[i].rows;
-        j->to = p[i].dw;
+        j->dw = p[i].dw;
         j->db = p[i].db;
         j->sums = (float *)p[i].sums;
         j->parts = (int)p[i].parts;
@@ -549,10 +446,5 @@ static void weights_cut(const call *c, dtype type, const product_weights *p, int
             return;
         }
     }
-    launch(c, &a, count, t, type);
-}
-
-void product_launch_weights(const call *c, dtype type, const product_weights *p, int count) {
-    CHECK(count >= 1 && count <= PRODUCT_MOST, "%d products in a launch", count);
-    weights_cut(c, type, p, count, cut_weights(p, count));
+    type == DTYPE_BF16 ? launch<small, __nv_bfloat16>(c, &a, count) : launch<small, __half>(c, &a, count);
 }

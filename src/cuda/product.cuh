@@ -4,15 +4,15 @@
 //
 // Operands are bf16 or fp16, sums fp32 and formed in an order that the sizes alone decide. A block computes a tile of
 // the result: a warp has the copy engine bring bricks of the operands into a ring (cuda/hopper.cuh), one or two groups
-// of four warps multiply them. Blocks that share one tile's sum add up over each other's shared memory: no workspace,
-// no second launch. Matrices have rows one after another and begin at multiples of 16 bytes; their widths are multiples
-// of 8.
+// of four warps multiply them.
+// Matrices have rows one after another and begin at multiples of 16 bytes; their widths are multiples of 8.
 #ifndef TRADEWIND_CUDA_PRODUCT_CUH
 #define TRADEWIND_CUDA_PRODUCT_CUH
 
 #include "cuda/cuda.cuh"
 
-enum { PRODUCT_MOST = 8 };
+// Of weight gradients in a launch: products, and tiles that a large card has at a time.
+enum { PRODUCT_MOST = 8, PRODUCT_TILES = 264 };
 
 // Whether the card and the loaded kernels can do all this. TRADEWIND_CUDA_PRODUCT=0: as if they could not.
 bool product_can(const queue *q);
@@ -31,8 +31,8 @@ typedef struct {
 int64_t product_parts(int64_t rows, int64_t I);
 void product_launch_input(const call *c, const product_input *p);
 
-// dW [O][I] (+)= dz [rows][O]' x [rows][I], and db [O] (+)= the sum of sums [parts][O]. dw or db may have no data; both
-// are fp32.
+// dW [O][I] (+)= dz [rows][O]' x [rows][I], and where db has data db [O] (+)= the sum of sums [parts][O]; both are
+// fp32.
 typedef struct {
     const void *dz, *x;
     view dw, db;
@@ -40,7 +40,8 @@ typedef struct {
     int64_t rows, I, O, parts;
 } product_weights;
 
-// Up to PRODUCT_MOST of them in one launch.
+// Up to PRODUCT_MOST of them in one launch, which beats one after the other up to PRODUCT_TILES tiles.
+int64_t product_tiles(int64_t I, int64_t O);
 void product_launch_weights(const call *c, dtype type, const product_weights *p, int count);
 
 #endif

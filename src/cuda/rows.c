@@ -534,6 +534,33 @@ bool rows_add(rows_compiler *r, const call *c) {
     return false;
 }
 
+// The result has no slot: nothing of the program reads it. So a product before it can go on with it.
+static bool add_slope_after(rows_compiler *r, const call *c) {
+    const operand *dy = &c->dout[0], *y = &c->out[0];
+    activation act = ((const linear_attr *)c->attr)->act;
+    const rows_instr *last = r->program.count ? &r->program.code[r->program.count - 1] : NULL;
+    if (r->closed || !last || (last->op != ROWS_LINEAR_BACK && last->op != ROWS_DROPOUT)) return false;
+    if (act != ACT_RELU || last->to.data != dy->data || last->to.type != dy->type || y->type != dy->type) return false;
+    if (!claim_rows(r, dy, true, false) || !claim_rows(r, y, false, false)) return false;
+    if (operand_width(dy) != last->to.width || operand_width(y) != last->to.width) return false;
+    rows_instr *i = emit(r, ROWS_SLOPE);
+    if (!i) return false;
+    i->a = tile_read(r, dy);
+    i->b = tile_read(r, y);
+    i->to = tile_at(dy, NULL);
+    i->act = (uint8_t)act;
+    for (int k = r->slots - 1; k >= 0; k--)
+        if (r->slot[k].home == dy->data) slot_drop(r, k);
+    return true;
+}
+
+bool rows_add_slope(rows_compiler *r, const call *c) {
+    rows_compiler before = *r;
+    if (add_slope_after(r, c)) return true;
+    *r = before;
+    return false;
+}
+
 // Whether fours of a tile's columns are words. Slots and their rows are aligned.
 static bool words_at(const rows_tile *t, bool home) {
     size_t word = 4 * dtype_bytes((dtype)t->type);
@@ -546,6 +573,13 @@ static bool words_of(const rows_instr *i) {
     return i->n % 4 == 0 && whole && a && b && words_at(&i->to, i->to.data);
 }
 
+// Whether a tile is loaded as it lies, in units of 16 bytes; a slot's rows begin at multiples of that.
+static bool is_plain(const rows_instr *i) {
+    size_t row = (size_t)i->a.width * dtype_bytes((dtype)i->a.type);
+    return i->op == ROWS_LOAD && i->a.slot < 0 && !i->to.data && i->a.type == i->to.slot_type && !i->a.column &&
+           !i->to.column && row % 16 == 0 && i->a.home_row % 16 == 0 && (uintptr_t)i->a.data % 16 == 0;
+}
+
 // How the threads of a block share out columns. With at most 32 rows of ROWS_WIDTH cells, the nth cell's row is exactly
 // n * inverse / 2^31.
 static void lay_cells(rows_instr *i) {
@@ -553,6 +587,10 @@ static void lay_cells(rows_instr *i) {
     if (i->op != ROWS_COPY) i->n = i->to.width;
     i->vectors = !loss && words_of(i);
     i->cells = (uint32_t)i->n / (i->vectors ? 4 : 1);
+    if (is_plain(i)) {
+        i->vectors = ROWS_PLAIN;
+        i->cells = (uint32_t)i->a.width * (uint32_t)dtype_bytes((dtype)i->a.type) / 16;
+    }
     i->inverse = i->cells ? ((1u << 31) + i->cells - 1) / i->cells : 0;
 }
 
@@ -607,13 +645,22 @@ static bool chains(const rows_program *p, const rows_instr *product, const rows_
     return !slots_meet(p, &next->to, &next->b);
 }
 
+// A result that goes on in registers and then takes the same place is not written before that.
+static void pass_on(rows_instr *before, const rows_instr *next) {
+    if (before->to.data != next->to.data || before->to.add != ROWS_OVERWRITE) return;
+    before->to.data = NULL;
+    before->to.slot = -1;
+}
+
 static void chain_products(rows_program *p) {
     for (int i = 0; i < p->body; i += 1 + p->code[i].chain) {
         rows_instr *product = &p->code[i];
         bool is = product->op == ROWS_LINEAR || product->op == ROWS_LINEAR_BACK;
         while (is && product->to.vectors && i + 1 + product->chain < p->body &&
-               chains(p, product, product + 1 + product->chain))
+               chains(p, product, product + 1 + product->chain)) {
             product->chain++;
+            pass_on(product + product->chain - 1, product + product->chain);
+        }
     }
 }
 

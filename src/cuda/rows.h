@@ -3,7 +3,8 @@
 //
 // A block of the launch takes 16 or 32 rows through all instructions. Tiles of tensors lie in slots of shared memory, a
 // cache that the compiler manages: every result is also written to its home in memory, exactly as the single call
-// would, so a slot can be given up at any time and what comes after the program finds everything in its place.
+// would, so a slot can be given up at any time and what comes after the program finds everything in its place. The one
+// exception is a gradient that goes back to a layer outside, whose slope the program can do (rows_add_slope).
 //
 // Blocks run in any order, so memory that one block writes may not be anything that another still reads: a call whose
 // results overlap a different tensor of the program is refused, and the program is cut there. The same stretch of
@@ -39,6 +40,8 @@ typedef enum {
     ROWS_ADVANCE
 } rows_op;
 
+enum { ROWS_PLAIN = 2 }; // a load copies units of 16 bytes as they lie
+
 typedef enum { ROWS_OVERWRITE, ROWS_ADD_SLOT, ROWS_ADD_HOME } rows_add_from; // where the value that is added to lies
 
 // A tensor [rows, width] of a program. What blocks would have to work out is here already: they run every instruction
@@ -58,12 +61,12 @@ typedef struct {
     rows_tile a, b, to;
     const void *p[3];
     int32_t n;               // columns, element by element
-    uint32_t cells, inverse; // a row's columns or fours of them, and 2^31 / cells, rounded up
+    uint32_t cells, inverse; // a row's columns, fours of them or units, and 2^31 / cells, rounded up
     uint32_t node, least;    // dropout
     float x, y;
     uint8_t op, act;
     uint8_t flag; // products: ROWS_WIDE tiles of columns to a warp; dropout: on; pointwise: squared; loss: tallied anew
-    uint8_t vectors; // element by element: four at a time
+    uint8_t vectors; // element by element: four at a time; or ROWS_PLAIN
     uint8_t open;    // the next instruction need not wait for this one
     uint8_t warp;    // losses and metrics: which warp's rows
     uint8_t chain;   // products: so many instructions that follow are done to their results at once
@@ -151,6 +154,12 @@ void rows_begin(rows_compiler *r, const kernel *const *table, int64_t rows, int 
 
 // Adds a call, or leaves the program as it is and returns false.
 bool rows_add(rows_compiler *r, const call *c);
+
+// Has the program do the slope of a layer that is not of it, whose backward call `c` is: the gradient of the layer's
+// result, which the last of the calls gave, becomes that of its sums where it lies. Nobody may want it as it was. For
+// ReLU alone, whose gradients that leaves as they are or makes 0. Returns false and leaves the program as it is where
+// the last result is another, or there is no room.
+bool rows_add_slope(rows_compiler *r, const call *c);
 
 // Puts what comes last behind the other instructions. After this the program can be launched, once its weights have a
 // place: rows_place makes that r->packed bytes at `at`.

@@ -14,6 +14,8 @@
 #include "cuda/cross_entropy.cuh"
 #include "cuda/mma.cuh"
 
+#include <cuda_pipeline.h>
+
 extern "C" {
 #include "ops/random.h"
 }
@@ -403,6 +405,21 @@ CUDA_FN void add_slices(float acc[MT][NJ][4], float *room, int warp, int groups,
     }
 }
 
+// What a chained slope reads at home is asked for while the product waits for its operands: it may have left the cache.
+CUDA_FN void ask_ahead(const rows_instr *at, int chain, const rows_block &k) {
+    const unsigned LINE = 128;
+#pragma unroll 1
+    for (int n = 1; n <= chain; n++) {
+        const rows_tile &y = at[n].b;
+        if (at[n].op != ROWS_SLOPE || y.slot >= 0) continue;
+        const char *from = home_row(y, k.row);
+        unsigned bytes = (unsigned)k.rows * y.home_row;
+#pragma unroll 1
+        for (unsigned i = threadIdx.x * LINE; i < bytes; i += blockDim.x * LINE)
+            asm volatile("prefetch.global.L2 [%0];" ::"l"(from + i));
+    }
+}
+
 // A warp has groups of 8 NJ columns; where there are fewer groups than warps, several warps share one, each with a slice
 // of the terms. The barrier behind what came before is here: weights and bias do not wait for it.
 template <int MATH, int MT, int NJ> CUDA_FN void linear(const rows_instr *at, const rows_block &k) {
@@ -423,7 +440,10 @@ template <int MATH, int MT, int NJ> CUDA_FN void linear(const rows_instr *at, co
         w.first = slice, w.last = runs - 1, w.apart = max(slices, 1);
         if (works) weights_begin<MATH, MT, NJ>(&w);
         if (mine && in.p[1]) read_words<2 * NJ>((uint32_t *)bias, (const char *)((const float *)in.p[1] + c));
-        if (first == 0) __syncthreads();
+        if (first == 0) {
+            if (sizeof *a == 2) ask_ahead(at, in.chain, k); // large layers in 4 bytes are few, and registers full
+            __syncthreads();
+        }
         if (works) product<MATH, MT, NJ>(acc, a, K, &w);
         if (cut) add_slices<MT, NJ>(acc, k.slices, warp, groups, slices);
         if (mine) put_tiles<MATH, MT, NJ>(in, at, k, acc, bias, c);
@@ -505,8 +525,22 @@ template <int MATH, int N> CUDA_FN void map_cells(const rows_instr in, const row
     }
 }
 
+// A tile as it lies, straight to its slot: all of it is under way before the first unit arrives.
+template <int MATH> CUDA_FN void load_plain(const rows_instr in, const rows_block &k) {
+    place from = home_of<MATH>(in.a, k), to = slot_of<MATH>(in.to, k);
+    for (unsigned n = threadIdx.x;; n += blockDim.x) {
+        cell i = cell_of(in, n);
+        if (i.r >= k.rows) break;
+        __pipeline_memcpy_async(to.at + (uint32_t)i.r * to.row + i.c * 16, from.at + (uint32_t)i.r * from.row + i.c * 16, 16);
+    }
+    __pipeline_commit();
+    __pipeline_wait_prior(0);
+}
+
 template <int MATH> CUDA_FN void map(const rows_instr &in, const rows_block &k) {
-    if (in.vectors) {
+    if (in.vectors == ROWS_PLAIN) {
+        load_plain<MATH>(in, k);
+    } else if (in.vectors) {
         map_cells<MATH, 4>(in, k);
     } else {
         map_cells<MATH, 1>(in, k);

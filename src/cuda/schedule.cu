@@ -3,16 +3,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { STREAMS = 4 };
-
-static bool conflict(const group *a, const group *b) {
-    for (int i = 0; i < a->range_count; i++)
-        for (int j = 0; j < b->range_count; j++) {
-            const range *x = &a->ranges[i], *y = &b->ranges[j];
-            if ((x->written || y->written) && x->begin < y->end && y->begin < x->end) return true;
-        }
-    return false;
-}
+// The first streams are for what others wait for, the last for what only the end of the step does: of those the card runs
+// what the others leave room for.
+enum { FORE = 3, STREAMS = 6 };
 
 struct slot {
     int stream;
@@ -20,10 +13,11 @@ struct slot {
     cudaEvent_t done;
 };
 
-// The stream whose last group is the latest that group i must follow; else an unused one; else the one idle longest.
-static int choose_stream(const int need[STREAMS], const int last[STREAMS]) {
-    int best = -1, idle = 0;
-    for (int s = 0; s < STREAMS; s++) {
+// Of its own, the stream whose last group is the latest that group i must follow; else an unused one; else the one idle
+// longest.
+static int choose_stream(const int need[STREAMS], const int last[STREAMS], bool aside) {
+    int first = aside ? FORE : 0, end = aside ? STREAMS : FORE, best = -1, idle = first;
+    for (int s = first; s < end; s++) {
         if (need[s] >= 0 && need[s] == last[s] && (best < 0 || last[s] > last[best])) best = s;
         if (last[s] < last[idle]) idle = s;
     }
@@ -33,7 +27,7 @@ static int choose_stream(const int need[STREAMS], const int last[STREAMS]) {
 static void find_needs(const group *groups, const slot *slots, int i, int need[STREAMS]) {
     for (int s = 0; s < STREAMS; s++) need[s] = -1;
     for (int j = i - 1; j >= 0; j--)
-        if (j > need[slots[j].stream] && conflict(&groups[i], &groups[j])) need[slots[j].stream] = j;
+        if (j > need[slots[j].stream] && group_conflicts(&groups[i], &groups[j])) need[slots[j].stream] = j;
 }
 
 static void merge(slot *to, const slot *from) {
@@ -52,7 +46,7 @@ static void note(queue *q, cudaError_t status) {
 static void launch(queue *q, cudaStream_t *streams, const group *groups, slot *slots, int i, const int need[STREAMS],
     int last[STREAMS]) {
     slot *me = &slots[i];
-    me->stream = choose_stream(need, last);
+    me->stream = choose_stream(need, last, group_is_aside(&groups[i]));
     for (int s = 0; s < STREAMS; s++) me->after[s] = -1;
     if (last[me->stream] >= 0) merge(me, &slots[last[me->stream]]);
     for (int s = 0; s < STREAMS; s++) {
@@ -69,13 +63,15 @@ static void launch(queue *q, cudaStream_t *streams, const group *groups, slot *s
 void side_by_side(queue *q, const group *groups, int count) {
     cudaStream_t streams[STREAMS] = {q->stream};
     cudaEvent_t start;
-    int last[STREAMS] = {-1, -1, -1, -1};
+    int last[STREAMS], low = 0, high = 0;
     slot *slots = (slot *)calloc((size_t)count, sizeof *slots);
     CHECK(slots, "out of memory for a schedule of %d groups", count);
+    for (int s = 0; s < STREAMS; s++) last[s] = -1;
+    note(q, cudaDeviceGetStreamPriorityRange(&low, &high));
     note(q, cudaEventCreateWithFlags(&start, cudaEventDisableTiming));
     note(q, cudaEventRecord(start, q->stream));
     for (int s = 1; s < STREAMS; s++) {
-        note(q, cudaStreamCreateWithFlags(&streams[s], cudaStreamNonBlocking));
+        note(q, cudaStreamCreateWithPriority(&streams[s], cudaStreamNonBlocking, s < FORE ? high : low));
         note(q, cudaStreamWaitEvent(streams[s], start, 0));
     }
     for (int i = 0; i < count; i++) {

@@ -79,6 +79,20 @@ typedef struct {
     size_t used, total; // of the card, by everyone
 } device_memory;
 
+// What a device shows at a moment. Negative: it does not show that.
+typedef struct {
+    double used, total;         // bytes of its memory: in use by everyone, and in all
+    double process, others;     // bytes in use by this process, and by all others together
+    double most;                // bytes that this process had at most, where the system keeps that
+    double processes;           // other processes that use it
+    double utilisation;         // percent of the time, or of the processors
+    double busy;                // where utilisation is not shown: seconds of work so far, which differ by 1 in a second
+                                // in which all processors worked for this process
+    double temperature;         // degrees Celsius
+    double power;               // watts
+    double clock, memory_clock; // MHz
+} device_readings;
+
 enum { LANES = 2 };
 
 typedef struct device {
@@ -89,8 +103,11 @@ typedef struct device {
     const kernel *const *(*kernels)(const queue *q); // [operators of the catalogue]; of a card also without a queue
     bool (*computes)(const queue *q, precision p);   // whether it has kernels for it
     void (*describe)(const queue *q, char *text, size_t bytes);
-    size_t (*available)(const queue *q);               // bytes that a slab could take now
-    bool (*memory)(const queue *q, device_memory *m);  // false where nobody counts
+    size_t (*available)(const queue *q);              // bytes that a slab could take now
+    bool (*memory)(const queue *q, device_memory *m); // false where nobody counts
+    // Of this moment; false where it shows nothing. Beside all other calls but close, from any one thread; in
+    // milliseconds, and it allocates nothing.
+    bool (*readings)(const queue *q, device_readings *r);
     void *(*allocate)(queue *q, size_t bytes, err *e); // zeroed; the one slab
     void (*release)(queue *q, void *slab, size_t bytes);
     bool (*write)(queue *q, void *to, const void *from, size_t bytes, err *e);
@@ -110,6 +127,11 @@ typedef struct device {
     bool (*play)(queue *q, recording *r, err *e);
     bool (*sync)(queue *q, err *e); // waits, and reports what went wrong in what was played
 } device;
+
+static inline device_readings device_shows_nothing(void) {
+    device_readings r = {-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1};
+    return r;
+}
 
 static inline int64_t operand_count(const operand *o) {
     return shape_count(o->shape);

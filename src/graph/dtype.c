@@ -38,6 +38,28 @@ static void assign_node(graph *g, const node *n, precision p) {
     }
 }
 
+// Whether somebody reads a tensor, and everybody in the low type.
+static bool read_low(const graph *g, tensor t) {
+    int readers = 0;
+    for (int i = 0; i < g->nodes; i++) {
+        const node *n = g->node[i];
+        for (int k = 0; k < n->inputs; k++) {
+            if (n->input[k].id != t.id) continue;
+            if (n->precision != CLASS_LOW || !(n->rounds >> k & 1)) return false;
+            readers++;
+        }
+    }
+    return readers > 0;
+}
+
+static void loosen_node(graph *g, const node *n, dtype low) {
+    for (int k = 0; k < n->outputs; k++) {
+        tensor_info *t = graph_edit(g, n->output[k]);
+        if (!(n->loose >> k & 1) || t->role != ROLE_ACTIVATION || t->type != DTYPE_F32 || t->kept) continue;
+        if (read_low(g, n->output[k])) t->type = low;
+    }
+}
+
 void dtype_assign(graph *g, precision p) {
     g->tf32 = p == PRECISION_TF32;
     if (p == PRECISION_FP64) {
@@ -47,4 +69,5 @@ void dtype_assign(graph *g, precision p) {
         return;
     }
     for (int i = 0; i < g->nodes; i++) assign_node(g, g->node[i], p);
+    for (int i = 0; i < g->nodes; i++) loosen_node(g, g->node[i], low_type(p));
 }

@@ -81,6 +81,8 @@ typedef struct {
     uint32_t needs;   // NEEDS_INPUT(i) | NEEDS_OUTPUT(i): what backward reads
     uint32_t flows;   // bit i: a gradient may flow to input i
     uint32_t wide;    // bit k: output k stays fp32 in every precision
+    uint32_t rounds;  // bit i: all that is made of input i is made of its values in the low type
+    uint32_t loose;   // bit k: output k takes the low type where all its readers round it so
     bool backward;    // set by grad_build: backward runs
     flow *flow;       // set by grad_build, per input
 } node;

@@ -16,6 +16,7 @@ tensor op_linear(graph *g, tensor x, tensor weight, tensor bias, activation act)
     linear_attr a = {act};
     graph_attr_add(g, n, &a, sizeof a);
     n->flows = 7;
+    n->rounds = 1;
     n->needs = NEEDS_INPUT(0) | NEEDS_INPUT(1);
     if (act == ACT_RELU || act == ACT_TANH || act == ACT_SIGMOID) n->needs |= NEEDS_OUTPUT(0);
     sx.dim[sx.rank - 1] = sw.dim[0];

@@ -1,6 +1,7 @@
 // take: rows of a table.
 //   table [N, C] or [N], index [R] (i32) -> [R, C] or [R]
-// A table of i32 or i64 gives its type; one of f32, f16 or i8 gives fp32 values. An index outside the table is the
+// A table of i32 or i64 gives its type; one of f32, f16 or i8 gives fp32 values, or those of the run's low type where
+// only products read them. An index outside the table is the
 // programmer's mistake. No gradient flows to a table.
 #include "base/half.h"
 #include "ops/op.h"
@@ -13,6 +14,7 @@ tensor op_take(graph *g, tensor table, tensor index) {
     const tensor_info *t = graph_info(g, table);
     CHECK(graph_info(g, index)->type == DTYPE_I32, "take: the index must be i32");
     node *n = OP_NODE(g, take, table, index);
+    n->loose = 1;
     shape s = t->shape;
     s.dim[0] = op_shape(g, index).dim[0];
     return graph_output_add(g, n, t->type == DTYPE_F16 || t->type == DTYPE_I8 ? DTYPE_F32 : t->type, s);

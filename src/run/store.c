@@ -2,17 +2,20 @@
 
 #include "base/clock.h"
 
+#include <math.h>
 #include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { WAITING_MOST = 8192, FIELDS_MOST = 10, BUSY_MS = 20 };
+enum { WAITING_MOST = 8192, FIELDS_MOST = 12, BUSY_MS = 20 };
 
 static const double write_every = 0.5;
 
+// In one transaction: each by itself would write the first page again.
 static const char schema[] =
-    "PRAGMA user_version = 1;"
+    "BEGIN IMMEDIATE;"
+    "PRAGMA user_version = 2;"
     "CREATE TABLE IF NOT EXISTS run (id INTEGER PRIMARY KEY CHECK (id = 1), version TEXT, config TEXT, plan TEXT,"
     "  started REAL, changed REAL, status TEXT, note TEXT);"
     "CREATE TABLE IF NOT EXISTS epochs (epoch INTEGER PRIMARY KEY, step INTEGER, finished REAL, seconds REAL,"
@@ -21,7 +24,11 @@ static const char schema[] =
     "  PRIMARY KEY (epoch, part, name)) WITHOUT ROWID;"
     "CREATE TABLE IF NOT EXISTS steps (step INTEGER PRIMARY KEY, epoch INTEGER, done INTEGER, steps INTEGER, time REAL,"
     "  loss_min REAL, loss_mean REAL, loss_max REAL, grad_norm REAL, lr REAL);"
-    "CREATE TABLE IF NOT EXISTS events (id INTEGER PRIMARY KEY, time REAL, step INTEGER, kind TEXT, text TEXT);";
+    "CREATE TABLE IF NOT EXISTS events (id INTEGER PRIMARY KEY, time REAL, step INTEGER, kind TEXT, text TEXT);"
+    "CREATE TABLE IF NOT EXISTS samples (id INTEGER PRIMARY KEY, time REAL, memory_used INTEGER, memory_total INTEGER,"
+    "  memory_process INTEGER, memory_others INTEGER, memory_most INTEGER, processes INTEGER, utilisation REAL,"
+    "  temperature REAL, power REAL, clock REAL, memory_clock REAL);"
+    "COMMIT;";
 
 // What can wait in the queue, and how it is written.
 typedef enum {
@@ -35,6 +42,7 @@ typedef enum {
     ROW_METRIC,
     ROW_STEPS,
     ROW_EVENT,
+    ROW_SAMPLE,
     ROW_KINDS
 } row_kind;
 
@@ -51,6 +59,7 @@ static const char *const statements[ROW_KINDS] = {
     [ROW_METRIC] = "INSERT OR REPLACE INTO metrics VALUES (?1, ?2, ?3, ?4)",
     [ROW_STEPS] = "INSERT OR REPLACE INTO steps VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
     [ROW_EVENT] = "INSERT INTO events (time, step, kind, text) VALUES (?1, ?2, ?3, ?4)",
+    [ROW_SAMPLE] = "INSERT INTO samples VALUES (NULL, ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
 };
 
 typedef enum { FIELD_NULL, FIELD_INT, FIELD_REAL, FIELD_TEXT } field_kind;
@@ -194,6 +203,14 @@ static void put_real(row *r, double v) {
     next(r, FIELD_REAL)->real = v;
 }
 
+// What is not known is negative.
+static void put_known(row *r, double v) {
+    if (v >= 0)
+        put_real(r, v);
+    else
+        next(r, FIELD_NULL);
+}
+
 static void put_text(row *r, const char *text) {
     field *f = next(r, text ? FIELD_TEXT : FIELD_NULL);
     if (!text) return;
@@ -265,6 +282,13 @@ void store_event(store *s, uint64_t step, const char *kind, const char *text) {
     put_int(r, (int64_t)step);
     put_text(r, kind);
     put_text(r, text);
+}
+
+void store_sample(store *s, const store_sample_row *e) {
+    const double values[] = {e->time, e->memory_used, e->memory_total, e->memory_process, e->memory_others,
+        e->memory_most, e->processes, e->utilisation, e->temperature, e->power, e->clock, e->memory_clock};
+    row *r = add(s, ROW_SAMPLE);
+    for (size_t i = 0; i < sizeof values / sizeof *values; i++) put_known(r, values[i]);
 }
 
 // Writing
@@ -354,6 +378,34 @@ bool store_read_event(const char *path, const char *kind, char *text, size_t roo
     bool ok = sqlite3_prepare_v2(db, query, -1, &st, NULL) == SQLITE_OK;
     if (ok) sqlite3_bind_text(st, 1, kind, -1, SQLITE_STATIC);
     if (ok && sqlite3_step(st) == SQLITE_ROW) snprintf(text, room, "%s", (const char *)sqlite3_column_text(st, 0));
+    if (!ok) err_input(e, "%s: %s", path, sqlite3_errmsg(db));
+    sqlite3_finalize(st);
+    sqlite3_close(db);
+    return ok;
+}
+
+static double real_or_nan(sqlite3_stmt *st, int column) {
+    return sqlite3_column_type(st, column) == SQLITE_NULL ? NAN : sqlite3_column_double(st, column);
+}
+
+bool store_read_samples(const char *path, store_gauges *out, err *e) {
+    static const char query[] =
+        "SELECT count(*), max(memory_process), max(memory_others), max(memory_used), max(memory_total),"
+        " avg(utilisation), max(utilisation), max(temperature), avg(power), max(power) FROM samples";
+    double *const to[] = {&out->memory_process, &out->memory_others, &out->memory_used, &out->memory_total,
+        &out->utilisation_mean, &out->utilisation, &out->temperature, &out->power_mean, &out->power};
+    const int count = sizeof to / sizeof *to;
+    sqlite3 *db = open_reader(path, e);
+    sqlite3_stmt *st = NULL;
+    out->samples = 0;
+    for (int i = 0; i < count; i++) *to[i] = NAN;
+    if (!db) return false;
+    bool there = sqlite3_table_column_metadata(db, NULL, "samples", NULL, NULL, NULL, NULL, NULL, NULL) == SQLITE_OK;
+    bool ok = !there || sqlite3_prepare_v2(db, query, -1, &st, NULL) == SQLITE_OK;
+    if (ok && there && sqlite3_step(st) == SQLITE_ROW) {
+        out->samples = sqlite3_column_int64(st, 0);
+        for (int i = 0; i < count; i++) *to[i] = real_or_nan(st, i + 1);
+    }
     if (!ok) err_input(e, "%s: %s", path, sqlite3_errmsg(db));
     sqlite3_finalize(st);
     sqlite3_close(db);

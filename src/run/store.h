@@ -8,7 +8,8 @@
 //   epochs   epoch, step, finished, seconds, samples_per_s, best (0 or 1), confusion (of validation, as JSON)
 //   metrics  epoch, part (train, validation or empty), name, value; every number that an epoch has
 //   steps    step, epoch, done, steps, time, loss_min, loss_mean, loss_max, grad_norm, lr: of `steps` steps up to
-//   `step` events   time, step, kind, text
+//   `step` events   time, step, kind, text samples  time, and what the device showed then, NULL where it did not
+//   (store_sample_row); since version 2
 #ifndef TRADEWIND_RUN_STORE_H
 #define TRADEWIND_RUN_STORE_H
 
@@ -16,7 +17,7 @@
 
 #include <stdint.h>
 
-enum { STORE_VERSION = 1 };
+enum { STORE_VERSION = 2 };
 
 typedef struct store store;
 
@@ -39,6 +40,24 @@ typedef struct {
     double loss_min, loss_mean, loss_max, grad_norm, lr;
 } store_steps_row;
 
+// What a device showed at a moment: bytes, percent, degrees Celsius, watts, MHz. Negative: it did not.
+typedef struct {
+    double time;
+    double memory_used, memory_total;     // of the device, by everyone; in all
+    double memory_process, memory_others; // by this process, by all others
+    double memory_most;                   // by this process at most, as the system kept it
+    double processes;                     // others that use the device
+    double utilisation, temperature, power, clock, memory_clock;
+} store_sample_row;
+
+// Samples taken together: the most of each, and the mean of some. NAN: none has it.
+typedef struct {
+    int64_t samples;
+    double memory_process, memory_others, memory_used, memory_total;
+    double utilisation_mean, utilisation;
+    double temperature, power_mean, power;
+} store_gauges;
+
 // Opens or makes the file. It always gives a store: one that could not be opened takes rows and loses them.
 store *store_open(const char *path);
 void store_close(store *s);
@@ -54,6 +73,7 @@ void store_status(store *s, const char *status, const char *note);
 void store_epoch(store *s, const store_epoch_row *row, const store_metric *metrics, int count);
 void store_steps(store *s, const store_steps_row *row);
 void store_event(store *s, uint64_t step, const char *kind, const char *text);
+void store_sample(store *s, const store_sample_row *row);
 
 // Writes what waits, if it is time.
 void store_tick(store *s);
@@ -79,6 +99,9 @@ bool store_read(const char *path, store_summary *out, err *e);
 
 // The text of the last event of a kind; empty where there is none.
 bool store_read_event(const char *path, const char *kind, char *text, size_t room, err *e);
+
+// What the samples of all the run's time say; none where an earlier version has written the file.
+bool store_read_samples(const char *path, store_gauges *out, err *e);
 
 // Calls `use` with every metric of an epoch.
 bool store_read_metrics(const char *path, int64_t epoch,

@@ -59,6 +59,8 @@ bool budget_make(budget *b, const config *c, const settings *s, const device *d,
     if (d->host_memory) return make_host(b, c, s, e);
     b->counted = d->memory(q, &m);
     b->base = m.base;
+    b->others = m.used > m.base ? m.used - m.base : 0;
+    b->total = m.total;
     b->allowance = CARD_ALLOWANCE;
     b->host_limit = (size_t)s->max_host_memory;
     if (!(s->max_memory > 0 || s->memory_fraction > 0)) return true;
@@ -71,6 +73,14 @@ bool budget_make(budget *b, const config *c, const settings *s, const device *d,
             c, key_gb, e, "the card has %.2f GB; use no more, or leave it out", (double)m.total / 0x1p30);
     set_limit(b, s->max_memory > 0 ? s->max_memory : s->memory_fraction * (double)m.total);
     return true;
+}
+
+bool budget_is_shared(const budget *b, char *line, size_t room) {
+    size_t wanted = b->limited ? b->limit : b->total / 20 * 19;
+    size_t had = b->base + b->slab + (b->limited ? b->allowance : 0);
+    snprintf(line, room, "hold %.1f of the card's %.1f MB, so that the slab may have %.1f MB", mb(b->others),
+        mb(b->total), mb(b->slab));
+    return b->counted && b->others > 0 && had < wanted && b->others + wanted > b->total;
 }
 
 size_t budget_need(const budget *b, const demand *n) {

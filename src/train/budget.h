@@ -18,6 +18,8 @@ typedef struct {
     bool counted;      // the base is known
     size_t limit;      // bytes of the device that this process may take
     size_t base;       // bytes that it has taken
+    size_t others;     // of a card: bytes that others hold,
+    size_t total;      // and all that it has; 0 where nobody counts
     size_t allowance;  // bytes that it will take beside the slab, unplanned
     size_t free;       // bytes that a slab may take by what is free
     size_t slab;       // within the limit too
@@ -48,6 +50,10 @@ bool budget_is_low(const budget *b, const demand *n);
 // The smallest limit, in bytes, under which a plan fits; and in GB of 2^30 bytes, rounded up to what can be typed.
 size_t budget_least(const budget *b, const demand *n);
 double budget_gb(size_t bytes);
+
+// Whether others hold so much of the card that the limit, or without one 95 % of the card, cannot be had; a line that
+// says so.
+bool budget_is_shared(const budget *b, char *line, size_t room);
 
 // Whether what the monitor counts now is within the limit; ERR_RUN otherwise.
 bool budget_holds(const budget *b, const device *d, const queue *q, err *e);

@@ -147,6 +147,21 @@ void keeper_steps(keeper *k, const step_report *r) {
     store_steps(run_store(k->o.run), &row);
 }
 
+void keeper_samples(keeper *k, monitor *m, void (*to)(void *arg, const char *line), void *arg) {
+    store_sample_row row;
+    char warning[256];
+    uint64_t update;
+    int64_t epoch, done;
+    while (monitor_take(m, &row, warning, sizeof warning)) {
+        store_sample(run_store(k->o.run), &row);
+        if (!warning[0]) continue;
+        trainer_stands(k->o.trainer, &update, &epoch, &done);
+        log_line(run_log(k->o.run), "warning: %s", warning);
+        store_event(run_store(k->o.run), update, "memory", warning);
+        to(arg, warning);
+    }
+}
+
 void keeper_change(keeper *k, const change_report *r, const char *line) {
     log_line(run_log(k->o.run), "%s", line);
     store_event(run_store(k->o.run), r->update, "precision", line);
@@ -198,7 +213,8 @@ static bool may_change(const char *path) {
     static const char *const keys[] = {"train.epochs", "train.patience", "train.checkpoint_every",
         "train.checkpoint_minutes", "train.keep_checkpoints", "train.init_from", "data.num_workers",
         "data.prefetch_factor", "data.residency", "gpu_optimization.max_memory_gb", "gpu_optimization.memory_fraction",
-        "gpu_optimization.max_host_memory_gb", "gpu_optimization.recompute", "run.dir"};
+        "gpu_optimization.max_host_memory_gb", "gpu_optimization.recompute", "gpu_optimization.memory_monitoring",
+        "gpu_optimization.monitoring_interval", "run.dir"};
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         if (strcmp(path, keys[i]) == 0) return true;
     return false;

@@ -6,6 +6,7 @@
 #define TRADEWIND_TRAIN_KEEPER_H
 
 #include "run/run.h"
+#include "train/monitor.h"
 #include "train/trainer.h"
 
 typedef struct keeper keeper;
@@ -46,6 +47,10 @@ bool keeper_epoch(keeper *k, const epoch_report *r);
 
 // What some steps had, for run.db.
 void keeper_steps(keeper *k, const step_report *r);
+
+// Takes what the monitor, which may be NULL, has seen since the last call to run.db. Warnings go to the log and to
+// run.db too, and to `tell`.
+void keeper_samples(keeper *k, monitor *m, void (*tell)(void *arg, const char *line), void *arg);
 
 // The precision has changed: for the log and run.db. `line` says so.
 void keeper_change(keeper *k, const change_report *r, const char *line);

@@ -148,6 +148,9 @@ const config_key settings_keys[] = {
         "the planner splits the effective batch, batch_size x gradient_accumulation_steps, into micro-batches"},
     {"gpu_optimization.recompute", CONFIG_INT, "auto", 0, 1000, "auto|off",
         "layers or blocks whose activations are computed again for backward; auto: as few as the memory demands"},
+    {"gpu_optimization.memory_monitoring", CONFIG_BOOL, "true", 0, 0, NULL,
+        "samples of memory, utilisation, temperature, power and clocks in run.db, and warnings at 90 % of the memory"},
+    {"gpu_optimization.monitoring_interval", CONFIG_REAL, "1", 0.01, 3600, NULL, "seconds from one sample to the next"},
     {"run.dir", CONFIG_TEXT, "runs/last", 0, 0, NULL, "where results go"},
     {"train.checkpoint_every", CONFIG_INT, "50", 1, 1e6, NULL, "epochs from one checkpoint to the next"},
     {"train.checkpoint_minutes", CONFIG_REAL, "5", 0, 1e6, NULL, "and minutes; 0 for epochs alone"},
@@ -346,6 +349,8 @@ static bool read_limit(const config *c, settings *s, err *e) {
     if (config_has(c, gb)) s->max_memory = config_real(c, gb) * 0x1p30;
     if (config_has(c, fraction)) s->memory_fraction = config_real(c, fraction);
     if (config_has(c, host)) s->max_host_memory = config_real(c, host) * 0x1p30;
+    if (config_bool(c, "gpu_optimization.memory_monitoring"))
+        s->monitor_every = config_real(c, "gpu_optimization.monitoring_interval");
     if (!config_has(c, gb) || !config_has(c, fraction)) return true;
     return config_fail(c, fraction, e, "max_memory_gb is given too; leave one of them out");
 }

@@ -56,6 +56,7 @@ typedef struct {
     double max_host_memory; // bytes; 0: not given
     bool split_open;        // how the effective batch is split is for the planner to choose (train/choose.h)
     int recompute;          // segments that are computed again, or RECOMPUTE_AUTO: as the planner chooses
+    double monitor_every;   // seconds from one sample to the next; 0: no monitor
     // train
     int64_t batch_size;   // rows of a micro-batch
     int64_t accumulation; // micro-batches in a step; the product of the two is the effective batch

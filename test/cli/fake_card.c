@@ -1,12 +1,13 @@
 // A plug-in that stands for a card with a trouble, which FAKE_CARD names: "blind" finds no driver, "full" has its
 // memory taken by others, "small" has too little, "tight" has 8 MB left, "unseen" has no monitor, "swollen" takes more
-// than it said, "lost" and "lost early" fail in a run, "overflows" has fp16, in which no gradient is finite. It
-// computes with the plain kernels on memory that it does not call the host's, so that the rest of the program treats it
-// as it treats a card.
+// than it said, "filling" is taken by others while a run goes on, "lost" and "lost early" fail in a run, "overflows"
+// has fp16, in which no gradient is finite. It computes with the plain kernels on memory that it does not call the
+// host's, so that the rest of the program treats it as it treats a card.
 #include "graph/plugin.h"
 #include "ops/ops.h"
 #include "ops/table.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +16,7 @@ enum { LOST_AFTER = 12 }; // updates: in the second epoch of the test's run
 
 struct queue {
     int updates;
-    size_t slab;
+    atomic_size_t slab;
 };
 
 struct recording {
@@ -63,6 +64,25 @@ static size_t available(const queue *q) {
 static bool memory(const queue *q, device_memory *m) {
     size_t base = q->slab && trouble("swollen") ? (size_t)1 << 30 : 2000000;
     *m = (device_memory){MEMORY_OF_CARD, q->slab, base, 7000000, trouble("small") ? 2000000 : (size_t)1 << 40};
+    if (trouble("tight")) m->used = m->total - (8 << 20);
+    return !trouble("unseen");
+}
+
+// A card of 1,000 MB, of which others hold 100; where it is filling, 900 from the second reading on.
+static bool readings(const queue *q, device_readings *r) {
+    static atomic_int readings_so_far;
+    bool filled = atomic_fetch_add(&readings_so_far, 1) > 0 && trouble("filling");
+    (void)q;
+    *r = device_shows_nothing();
+    r->total = 1e9;
+    r->process = 8e7;
+    r->others = filled ? 9e8 : 1e8;
+    r->used = r->process + r->others;
+    r->processes = 2;
+    r->utilisation = filled ? 90 : 50;
+    r->temperature = 61;
+    r->power = 250;
+    r->clock = 1980;
     return !trouble("unseen");
 }
 
@@ -194,6 +214,7 @@ static const device fake = {
     .describe = describe,
     .available = available,
     .memory = memory,
+    .readings = readings,
     .allocate = allocate,
     .release = release,
     .write = copy,

@@ -508,6 +508,8 @@ static void a_tight_card_leaves_data_on_the_host(void **state) {
     assert_int_equal(RUN("train", "run.yaml", "data.synthetic.bars=30000", "train.epochs=1"), 0);
     matches("out", "^device +a card of the test\n");
     matches("out", "\nloader +[0-9]+ threads? on the host, 4 batches ahead, [0-9.]+ MB pinned\n");
+    matches("out", "\nothers    hold [0-9.]+ of the card's 1099511\\.6 MB, so that the slab may have 8\\.4 MB\n");
+    matches("made/training_log.txt", " others hold [0-9.]+ of the card's 1099511\\.6 MB, so that ");
     assert_int_equal(
         RUN("train", "run.yaml", "data.synthetic.bars=30000", "data.residency=device", "--device=cuda"), 1);
     matches("err", "^tradewind: the plan needs [^\n]*\n$");
@@ -594,6 +596,67 @@ static void a_card_counts_its_memory(void **state) {
     matches("out", "\nhost +[0-9.]+ MB at most\n");
     assert_int_equal(RUN("train", "run.yaml", "train.epochs=1", "--json"), 0);
     matches("out", "\"base_bytes\":2000000,\"monitor_bytes\":[0-9]+,\"monitor_counts\":\"card\"");
+}
+
+static int times_in(const char *path, const char *text) {
+    char *all = slurp(path);
+    int n = 0;
+    for (const char *at = all; (at = strstr(at, text)); at++) n++;
+    free(all);
+    return n;
+}
+
+// Others take the card while a run goes on: told once, on the terminal, in the log and in run.db; and what the monitor
+// saw is summed up.
+static void a_filling_card_is_told(void **state) {
+    (void)state;
+#define FULL "memory: 98 % of the card's 1000\\.0 MB are in use; this process holds 80\\.0 MB, 2 others 900\\.0 MB\n"
+#define SEEN                                                                                                           \
+    "[0-9]+ samples; memory at most 80\\.0 MB by this process, 980\\.0 of 1000\\.0 MB by all; "                        \
+    "utilisation [0-9]+ %, at most 90 %; at most 61 C; 250 W, at most 250 W\n"
+    enter_copy(FAKE_CARD_THIS);
+    setenv("FAKE_CARD", "filling", 1);
+    assert_int_equal(RUN("train", "run.yaml", "gpu_optimization.monitoring_interval=0.02"), 0);
+    matches("out", "\nwarning   " FULL);
+    matches("out", "\nmonitor   " SEEN);
+    assert_int_equal(times_in("out", "warning "), 1);
+    matches("made/training_log.txt", " warning: " FULL);
+    matches("made/training_log.txt", " monitor: " SEEN);
+    assert_int_equal(RUN("inspect", "made"), 0);
+    matches("out", "\nmonitor   " SEEN);
+    assert_int_equal(RUN("inspect", "made", "--json"), 0);
+    matches(
+        "out", "\"monitor\":\\{\"samples\":[0-9]+,\"process_peak_bytes\":80000000,\"others_peak_bytes\":900000000,");
+    assert_int_equal(RUN("train", "run.yaml", "--json"), 0);
+    matches("out", "(^|\n)\\{\"warning\":\"memory: 98 %[^\n]*\\}\n");
+    matches("out", "\"temperature_peak\":61\\.0,\"power_mean\":250\\.0,\"power_peak\":250\\.0\\}\\}\n$");
+    setenv("FAKE_CARD", "", 1);
+    assert_int_equal(RUN("train", "run.yaml", LIMIT "0.08"), 0);
+    matches("out", "\nwarning   memory: 93 % of the limit of 85\\.9 MB are in use; this process holds 80\\.0 MB, ");
+    assert_int_equal(times_in("out", "warning "), 1);
+    assert_int_equal(RUN("train", "run.yaml", "gpu_optimization.memory_monitoring=false"), 0);
+    assert_int_equal(times_in("out", "\nmonitor "), 0);
+    assert_int_equal(RUN("inspect", "made", "--json"), 0);
+    matches("out", "\"monitor\":null,");
+    setenv("FAKE_CARD", "unseen", 1);
+    assert_int_equal(RUN("train", "run.yaml"), 0);
+    assert_int_equal(RUN("inspect", "made"), 0);
+    assert_int_equal(times_in("out", "\nmonitor "), 0);
+}
+
+// On the CPU the system shows what this process and others take. A run that goes on may watch otherwise.
+static void the_cpu_is_watched(void **state) {
+    (void)state;
+    put_description();
+    assert_int_equal(RUN("train", "run.yaml", "--device=cpu"), 0);
+    matches(
+        "out", "\nmonitor   [0-9]+ samples; memory at most [0-9.]+ MB by this process, [0-9.]+ of [0-9.]+ MB by all");
+    assert_int_equal(RUN("inspect", "made"), 0);
+    matches("out", "\nmonitor   [0-9]+ samples; memory at most ");
+    assert_int_equal(RUN("train", "run.yaml", "--device=cpu", "--resume", "train.epochs=3",
+                         "gpu_optimization.memory_monitoring=false"),
+        0);
+    complains(RUN("train", "run.yaml", "gpu_optimization.monitoring_interval=0"), ".*monitoring_interval=0: .*from .*");
 }
 
 // All tensors of two checkpoints but the times.
@@ -855,6 +918,8 @@ int main(void) {
         CARD_TEST(a_limit_is_kept),
         CARD_TEST(a_wrong_limit_is_told),
         CARD_TEST(a_card_counts_its_memory),
+        CARD_TEST(a_filling_card_is_told),
+        TEST(the_cpu_is_watched),
         CARD_TEST(a_card_goes_on_exactly),
         CARD_TEST(an_overflow_is_told),
         CARD_TEST(a_lost_card_is_told),

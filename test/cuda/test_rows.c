@@ -426,6 +426,97 @@ static void test_slopes_chain_by_alignment(void **state) {
     }
 }
 
+// The slope of a layer with ReLU that the program does not hold, from x to y and with dy for its gradient.
+static bool slope_after(list *l, operand y, operand dy) {
+    return rows_add_slope(&l->r, linear_back(l, &relu, x_at(500, 64), y, x_at(501, 64), dy, 502));
+}
+
+// It is done to the product's results before they are written, in their place; the layer's y is where the program's own
+// layer has loaded it, or at home.
+static void test_slope_of_a_layer_behind(void **state) {
+    (void)state;
+    for (int loaded = 0; loaded < 2; loaded++) {
+        list *l = list_new();
+        operand y = x_at(1, 256), dy = x_at(5, 256);
+        if (loaded) assert_true(rows_add(&l->r, linear(l, &plain, y, x_at(2, 3), 100)));
+        assert_true(rows_add(&l->r, linear_back(l, &plain, y, x_at(2, 3), dy, x_at(3, 3), 10)));
+        assert_true(slope_after(l, y, dy));
+        rows_end(&l->r);
+        const rows_instr *slope = instr(l, l->r.program.body - 1), *product = slope - 1;
+        assert_true(slope->op == ROWS_SLOPE && product->op == ROWS_LINEAR_BACK);
+        assert_int_equal(slope->act, ACT_RELU);
+        assert_int_equal(product->chain, 1);
+        assert_null(product->to.data);
+        assert_int_equal(product->to.slot, -1);
+        assert_ptr_equal(slope->to.data, dy.data);
+        assert_int_equal(slope->to.slot, -1);
+        assert_ptr_equal(slope->b.data, y.data);
+        assert_int_equal(slope->b.slot >= 0, loaded);
+        assert_int_equal(l->r.weights, 1); // the other layer's are not the program's
+        assert_int_equal(l->r.packs, 1 + loaded);
+        free(l);
+    }
+}
+
+static void test_slope_behind_dropout(void **state) {
+    (void)state;
+    list *l = list_new();
+    assert_true(rows_add(&l->r, linear_back(l, &plain, x_at(1, 32), x_at(2, 16), x_at(3, 32), x_at(4, 16), 10)));
+    assert_true(rows_add(&l->r, dropout_back(l, x_at(5, 32), x_at(3, 32))));
+    assert_true(slope_after(l, x_at(6, 32), x_at(5, 32)));
+    rows_end(&l->r);
+    const rows_instr *product = first_of(l, ROWS_LINEAR_BACK);
+    assert_int_equal(product->chain, 2);
+    assert_non_null(product[0].to.data);
+    assert_null(product[1].to.data);
+    assert_non_null(product[2].to.data);
+    free(l);
+}
+
+// Where lanes have no runs of the columns, the slope is an instruction of its own, and reads what the product wrote.
+// What is added to must be read: it keeps its place.
+static void test_slope_behind_in_place(void **state) {
+    (void)state;
+    for (int adds = 0; adds < 2; adds++) {
+        list *l = list_new();
+        int64_t width = adds ? 32 : 31;
+        operand dy = x_at(3, width);
+        dy.add = adds;
+        assert_true(rows_add(&l->r, linear_back(l, &plain, x_at(1, width), x_at(2, 16), dy, x_at(4, 16), 10)));
+        assert_true(slope_after(l, x_at(6, width), x_at(3, width)));
+        rows_end(&l->r);
+        const rows_instr *product = first_of(l, ROWS_LINEAR_BACK), *slope = product + 1;
+        assert_int_equal(product->chain, adds);
+        assert_ptr_equal(product->to.data, dy.data);
+        assert_ptr_equal(slope->a.data, dy.data);
+        assert_int_equal(slope->a.slot, product->to.slot);
+        assert_ptr_equal(slope->to.data, dy.data);
+        assert_int_equal(slope->to.add, ROWS_OVERWRITE);
+        assert_int_equal(product->open, 0);
+        free(l);
+    }
+}
+
+static void test_slope_behind_is_refused(void **state) {
+    (void)state;
+    list *l = list_new();
+    operand y = x_at(6, 32), dy = x_at(3, 32);
+    assert_false(slope_after(l, y, dy)); // of nothing
+    assert_true(rows_add(&l->r, linear_back(l, &plain, x_at(1, 32), x_at(2, 16), dy, x_at(4, 16), 10)));
+    int before = l->r.program.count;
+    assert_false(slope_after(l, y, x_at(7, 32)));                  // of another tensor
+    assert_false(slope_after(l, x_at(6, 16), dy));                 // of another width
+    assert_false(slope_after(l, tensor_at(6, 32, DTYPE_F32), dy)); // of another type
+    assert_false(slope_after(l, moved(dy, 64), dy));               // with a y that the program writes
+    assert_false(
+        rows_add_slope(&l->r, linear_back(l, &plain, x_at(500, 64), y, x_at(501, 64), dy, 502))); // without one
+    assert_int_equal(l->r.program.count, before);
+    assert_true(rows_add(&l->r, dropout_back(l, x_at(8, 32), dy)));
+    assert_false(slope_after(l, y, dy)); // of what is not the last
+    assert_true(slope_after(l, y, x_at(8, 32)));
+    free(l);
+}
+
 static void assert_beside(const list *l, int i, rows_op op, int warp, int open) {
     assert_int_equal(instr(l, i)->op, op);
     assert_int_equal(instr(l, i)->warp, warp);
@@ -675,6 +766,10 @@ int main(void) {
         cmocka_unit_test(test_chains_no_further),
         cmocka_unit_test(test_chains_the_first_part),
         cmocka_unit_test(test_slopes_chain_by_alignment),
+        cmocka_unit_test(test_slope_of_a_layer_behind),
+        cmocka_unit_test(test_slope_behind_dropout),
+        cmocka_unit_test(test_slope_behind_in_place),
+        cmocka_unit_test(test_slope_behind_is_refused),
         cmocka_unit_test(test_losses_run_side_by_side),
         cmocka_unit_test(test_gradients_wait_for_readers),
         cmocka_unit_test(test_gradients_wait_for_slots),

@@ -31,7 +31,7 @@ typedef struct {
         dtype fixed; // IS_FIXED
     } row[TENSORS_MOST];
     int rows;
-    tensor low_read[8], plain_read[8]; // parameters with and without a reader of low precision
+    tensor low_read[16], plain_read[8]; // parameters with and without a reader of low precision
     int lows, plains;
 } sample;
 
@@ -79,7 +79,29 @@ static void build_inputs(sample *s, tensor *index, tensor *x, tensor *vector) {
     expect(s, "taken halves", op_take(g, halves, *index), IS_FP32, DTYPE_F32);
 }
 
-static tensor build_model(sample *s, tensor x, tensor vector) {
+enum { GATHERED = 4, LONE = 2 };
+
+// Layers of LONE columns over tables of their own: what they alone read is gathered in the type they round it to.
+static void build_gathered(sample *s, tensor index, tensor *layer) {
+    static const float wide[8 * 3];
+    static const int8_t bytes[8 * 3];
+    static const char *const name[GATHERED] = {"g0", "g1", "g2", "g3"};
+    graph *g = s->g;
+    tensor x[GATHERED], table = graph_constant(g, "table", DTYPE_F32, shape2(8, 3), wide);
+    x[0] = expect(s, "take for a layer", op_take(g, table, index), IS_LOW, 0);
+    tensor narrow = graph_constant(g, "table of bytes", DTYPE_I8, shape2(8, 3), bytes);
+    x[1] = expect(s, "take of bytes for a layer", op_take(g, narrow, index), IS_LOW, 0);
+    x[2] = expect(s, "take for a layer and a slice", op_take(g, table, index), IS_FP32, 0);
+    expect(s, "slice of a take", op_slice(g, x[2], 0, 1), IS_FP32, 0);
+    x[3] = expect(s, "take for a layer and the host", op_take(g, table, index), IS_FP32, 0);
+    graph_keep(g, x[3]);
+    for (int i = 0; i < GATHERED; i++) {
+        tensor w = weight(s, name[i], shape2(LONE, 3), true);
+        layer[i] = expect(s, "layer of a take", op_linear(g, x[i], w, TENSOR_NONE, ACT_NONE), IS_LOW, 0);
+    }
+}
+
+static tensor build_model(sample *s, tensor index, tensor x, tensor vector) {
     graph *g = s->g;
     tensor w = weight(s, "w", shape2(5, 12), true), b = weight(s, "b", shape1(5), true);
     tensor h = expect(s, "linear", op_linear(g, x, w, b, ACT_RELU), IS_LOW, 0);
@@ -89,10 +111,11 @@ static tensor build_model(sample *s, tensor x, tensor vector) {
     tensor twice = expect(s, "axpby of a parameter", op_axpby(g, gain, TENSOR_NONE, 2, 0), IS_FP32, 0);
     tensor n = expect(s, "layernorm", op_layernorm(g, d, twice, bias, 1e-5f), IS_LOW, 0);
     expect(s, "dropout of layernorm", op_dropout(g, n, 0.5f), IS_LOW, 0);
-    tensor parts[3] = {d, n, vector}, wide[2] = {vector, d};
-    tensor joined = expect(s, "concat, first low", op_concat(g, parts, 3), IS_LOW, 0);
+    tensor parts[3 + GATHERED] = {d, n, vector}, wide[2] = {vector, d};
+    build_gathered(s, index, parts + 3);
+    tensor joined = expect(s, "concat, first low", op_concat(g, parts, 3 + GATHERED), IS_LOW, 0);
     expect(s, "concat, first fp32", op_concat(g, wide, 2), IS_FP32, 0);
-    tensor out = weight(s, "out", shape2(3, 13), true);
+    tensor out = weight(s, "out", shape2(3, 13 + GATHERED * LONE), true);
     return expect(s, "logits", op_linear(g, joined, out, TENSOR_NONE, ACT_NONE), IS_LOW, 0);
 }
 
@@ -101,7 +124,7 @@ static sample build(precision p) {
     tensor index, x, vector;
     static const int32_t labels[8];
     build_inputs(&s, &index, &x, &vector);
-    tensor logits = build_model(&s, x, vector), row_weight = graph_sibling(s.g, index, 1);
+    tensor logits = build_model(&s, index, x, vector), row_weight = graph_sibling(s.g, index, 1);
     tensor label = op_take(s.g, graph_constant(s.g, "label", DTYPE_I32, shape1(8), labels), index);
     expect(&s, "label", label, IS_FIXED, DTYPE_I32);
     s.loss = op_cross_entropy(s.g, logits, label, row_weight, TENSOR_NONE, 0);

@@ -478,8 +478,14 @@ static const shape_case cases[] = {
 #ifdef TEST_CUDA // products that the card leaves to cuBLASLt, between others; minutes for a CPU's plain kernels
     {"large products", build_residual, 2048, 12, 384, {384, 128, 256}, 0, 0, ACT_TANH, 0.25f, 0, false, OP_mse, false,
         2},
-    {"large products, relu", build_mlp, 4096, 3, 64, {512, 256}, 0, 0, ACT_RELU, 0, 0, false, OP_cross_entropy, false,
+    {"large products, relu", build_mlp, 4100, 3, 64, {512, 256}, 0, 0, ACT_RELU, 0, 0, false, OP_cross_entropy, false,
         2},
+    {"large products, weights together", build_mlp, 1032, 3, 512, {512, 512, 512}, 0, 0, ACT_RELU, 0, 0, false,
+        OP_cross_entropy, false, 2},
+    {"large products, relu, one tile a block", build_mlp, 1030, 3, 512, {512, 256}, 0, 0, ACT_RELU, 0, 0, false,
+        OP_cross_entropy, false, 0},
+    {"large products, relu and dropout", build_mlp, 4100, 3, 64, {512, 256}, 0, 0, ACT_RELU, 0.25f, 0, false,
+        OP_cross_entropy, false, 0},
 #endif
 };
 enum { CASES = sizeof cases / sizeof *cases };

@@ -3,6 +3,7 @@
 #include "base/pool.h"
 #include "cpu/cpu.h"
 #include "support.h"
+#include "train/monitor.h"
 
 #include <malloc.h>
 #include <setjmp.h>
@@ -10,6 +11,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -149,11 +151,33 @@ static void steps_allocate_nothing(void **state) {
     }
 }
 
+// Nor does the thread that watches them.
+static void the_monitor_allocates_nothing(void **state) {
+    (void)state;
+    err e;
+    store_sample_row row;
+    char warning[256];
+    int taken = 0;
+    queue *q = cpu_device.open(&(queue_options){.threads = 1}, &e);
+    support_ok(q != NULL, &e);
+    monitor *m = monitor_start(&(monitor_options){.device = &cpu_device, .queue = q, .every = 1e-3, .limit = 1}, &e);
+    support_ok(m != NULL, &e);
+    atomic_store(&counting, true);
+    while (taken < 20) {
+        taken += monitor_take(m, &row, warning, sizeof warning);
+        usleep(100);
+    }
+    assert_int_equal(calls_since(), 0);
+    monitor_free(m);
+    cpu_device.close(q);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(counters_see_the_library),
         cmocka_unit_test(counters_see_the_pool),
         cmocka_unit_test(steps_allocate_nothing),
+        cmocka_unit_test(the_monitor_allocates_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
