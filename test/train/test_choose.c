@@ -65,6 +65,8 @@ static const char *const jobs[] = {
     "gpu_optimization.recompute=2 gpu_optimization.dynamic_batch_sizing=true",
     "model.kind=transformer model.heads=4 model.hidden.fast=32 model.hidden.slow=16 train.batch_size=512 "
     "gpu_optimization.recompute=off gpu_optimization.dynamic_batch_sizing=true",
+    "data.synthetic.bars=60000 model.kind=transformer model.heads=2 model.hidden.fast=8 model.hidden.slow=8 "
+    "train.batch_size=512 gpu_optimization.dynamic_batch_sizing=true",
 };
 enum { JOBS = sizeof jobs / sizeof *jobs };
 
@@ -85,9 +87,10 @@ static void check_way(const bench *b, const choice *c, const budget *limit) {
     assert_true(w->seconds <= 2 * c->fastest.seconds);
 }
 
-// From plenty down to nothing.
+// From plenty down to nothing, by way of plans that are split, computed again and streamed.
 static void smaller_limits_are_never_faster(void **state) {
     (void)state;
+    int split = 0, again = 0, streamed = 0, all_three = 0;
     for (int k = 0; k < 2 * JOBS; k++) {
         bench b;
         bench_open(&b, k % 2, jobs[k / 2]);
@@ -106,11 +109,19 @@ static void smaller_limits_are_never_faster(void **state) {
             assert_true(!(refused && now.fits));
             assert_true(!now.fits || now.best.seconds >= before.best.seconds);
             refused = !now.fits;
-            if (now.fits) before = now;
+            if (!now.fits) continue;
+            bool is_split = now.best.parts > b.r.settings.accumulation;
+            split += is_split;
+            again += now.best.again > b.r.settings.again;
+            streamed += now.best.host;
+            all_three += is_split && now.best.again && now.best.host;
+            before = now;
         }
         assert_true(refused);
         bench_close(&b);
     }
+    print_message("%d plans split, %d computed again, %d streamed, %d all three\n", split, again, streamed, all_three);
+    assert_true(split > 10 && again > 10 && streamed > 10);
 }
 
 static void the_smallest_limit_is_taken(void **state) {
