@@ -58,7 +58,7 @@ bool members_done(const char *dir, const char *config, const char *plan) {
     char *was = text_of(dir, "config.yaml"), *planned = text_of(dir, "plan.yaml");
     bool done = was && planned && access(weights, F_OK) == 0 && store_read(db, &sum, &unused) &&
                 strcmp(sum.status, "done") == 0 && outline_compare(was, config, NULL, differs, sizeof differs) == 0 &&
-                outline_compare(planned, plan, NULL, differs, sizeof differs) == 0;
+                keeper_plan_differs(planned, plan, differs, sizeof differs) == 0;
     free(db);
     free(weights);
     free(was);
@@ -71,7 +71,7 @@ bool members_same(const char *dir, const char *config, const char *plan, err *e)
     const char *of = NULL;
     if (was && keeper_differs(was, config, differs, sizeof differs))
         of = "description";
-    else if (planned && outline_compare(planned, plan, NULL, differs, sizeof differs))
+    else if (planned && keeper_plan_differs(planned, plan, differs, sizeof differs))
         of = "plan";
     free(was);
     free(planned);

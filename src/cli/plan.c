@@ -1,29 +1,306 @@
-// tradewind plan: what would run, and a table of the memory it takes; runs nothing.
+// tradewind plan: what would run and why, and a map of the memory it takes; runs nothing.
 #include "base/json.h"
+#include "base/term.h"
 #include "cli/cli.h"
 #include "cli/setup.h"
+#include "cli/slab.h"
 #include "graph/exec.h"
 
+#include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
+
+enum { OTHERS_MOST = 32, LINES_MOST = 5, LINE_ROOM = 200, FIGURES_MOST = 16 };
+
+typedef struct {
+    const char *name; // for people
+    const char *key;  // for --json
+    size_t bytes;
+    bool known;
+    bool sum;    // of figures before it
+    bool always; // shown where it is 0 too
+} figure;
+
+// A way that was not taken.
+typedef struct {
+    way way;
+    size_t bytes; // of the device, base included where it is known
+    bool fits;
+} other;
+
+// Everything that is printed, in one form or the other.
+typedef struct {
+    const setup *s;
+    exec_memory memory;
+    demand demand;
+    const plan *plan;
+    slab_picture picture;
+    char why[LINES_MOST][LINE_ROOM];
+    int reasons;
+    figure figure[FIGURES_MOST];
+    int figures;
+    int64_t largest[2]; // batches that fit: with nothing computed again, or as much as can be
+    size_t least;       // the smallest limit that works
+    other other[OTHERS_MOST];
+    int others;
+} report;
+
+static double mb(size_t bytes) {
+    return (double)bytes / 1e6;
+}
+
+// Reasons
+
+__attribute__((format(printf, 2, 3))) static void reason(report *r, const char *fmt, ...) {
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(r->why[r->reasons++], LINE_ROOM, fmt, args);
+    va_end(args);
+}
+
+static void explain_place(report *r) {
+    const setup *s = r->s;
+    const way *w = &s->choice.best;
+    if (s->device->host_memory && !w->host)
+        reason(r, "data      read where they lie: the CPU computes in the same memory");
+    else if (s->described.residency != RESIDENCY_AUTO)
+        reason(r, "data      %s: data.residency says so", w->host ? "streamed from the host" : "on the device");
+    else if (w->host)
+        reason(r, "data      streamed from the host: with them on the card no plan fits that is as fast");
+    else
+        reason(r, "data      on the card: they fit, and nothing is faster");
+}
+
+static void explain_split(report *r) {
+    const setup *s = r->s;
+    const way *w = &s->choice.best;
+    long long parts = w->parts, rows = w->batch;
+    if (s->chooser.parts)
+        reason(r, "split     %lld x %lld rows: the run that goes on has it", parts, rows);
+    else if (!s->described.split_open)
+        reason(r, "split     %lld x %lld rows: the description's (dynamic_batch_sizing: false)", parts, rows);
+    else if (parts == 1)
+        reason(r, "split     1 x %lld rows: the whole batch fits", rows);
+    else if (s->choice.fits)
+        reason(r, "split     %lld x %lld rows: fewer micro-batches do not fit, or only by computing more again", parts,
+            rows);
+    else
+        reason(r, "split     %lld x %lld rows: it takes the least, and that does not fit", parts, rows);
+}
+
+static void explain_again(report *r) {
+    const setup *s = r->s;
+    int again = s->choice.best.again, all = graph_segments(s->job.g);
+    if (s->described.recompute != RECOMPUTE_AUTO)
+        reason(r, "again     %d of %d layers or blocks: gpu_optimization.recompute says so", again, all);
+    else if (!again && s->choice.fits)
+        reason(r, "again     none of %d layers or blocks: all activations fit", all);
+    else if (s->choice.fits)
+        reason(r, "again     %d of %d layers or blocks: with fewer the split does not fit", again, all);
+    else
+        reason(r, "again     %d of %d layers or blocks", again, all);
+}
+
+static void explain(report *r) {
+    const choice *c = &r->s->choice;
+    explain_place(r);
+    explain_split(r);
+    explain_again(r);
+    reason(r, "time      %.2f times that of the fastest plan without a limit, by a guess",
+        c->best.seconds / c->fastest.seconds);
+}
+
+// Figures
+
+static void add_figure(report *r, figure f) {
+    if (f.bytes || f.sum || f.always) r->figure[r->figures++] = f;
+}
+
+// What the host holds: on the CPU a part of the total, beside a card not.
+static void count_host(report *r) {
+    add_figure(r, (figure){"batches on the host", "ring", r->demand.ring, true, false, false});
+    add_figure(r, (figure){"copies on the host", "copies", r->demand.copies, true, false, false});
+}
+
+static void count_memory(report *r) {
+    const exec_memory *m = &r->memory;
+    const budget *b = &r->s->budget;
+    size_t parts = m->constants + m->weights + m->gradients + m->moments + m->states + m->staging + m->activations;
+    const figure slab[] = {
+        {"base", "base", b->base, b->counted, false, true},
+        {"data", "data", m->constants, true, false, false},
+        {"weights", "weights", m->weights, true, false, false},
+        {"gradients", "gradients", m->gradients, true, false, false},
+        {"moments", "moments", m->moments, true, false, false},
+        {"states", "states", m->states, true, false, false},
+        {"staging", "staging", m->staging, true, false, false},
+        {"activations", "activations", m->activations, true, false, false},
+        {"room for another precision", "room", m->total - parts, true, false, false},
+        {"slab", "slab", m->total, true, true, false},
+    };
+    const figure all[] = {
+        {"allowance", "allowance", b->allowance, true, false, false},
+        {"total", "total", budget_least(b, &r->demand), b->counted, true, false},
+        {"limit", "limit", b->limit, b->limited, false, true},
+        {"free", "free", b->free, true, false, true},
+    };
+    for (size_t i = 0; i < sizeof slab / sizeof *slab; i++) add_figure(r, slab[i]);
+    if (b->host) count_host(r);
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) add_figure(r, all[i]);
+    if (!b->host) count_host(r);
+}
+
+// Alternatives
+
+static void count_others(report *r) {
+    const setup *s = r->s;
+    way list[OTHERS_MOST];
+    int n = choose_others(&s->chooser, &s->budget, &s->choice.best, list, OTHERS_MOST);
+    for (int i = 0; i < n; i++) {
+        demand d = choose_demand(&s->chooser, &list[i]);
+        r->other[r->others++] = (other){list[i], budget_least(&s->budget, &d), budget_takes(&s->budget, &d)};
+    }
+    bool host = s->choice.best.host;
+    for (int k = 0; k < 2; k++) r->largest[k] = choose_largest(&s->chooser, &s->budget, host, k);
+    demand least = choose_demand(&s->chooser, &s->choice.least);
+    r->least = budget_least(&s->budget, &least);
+    choose_apply(&s->chooser, &s->choice.best);
+}
+
+static report make_report(const setup *s, arena *a) {
+    report r = {.s = s};
+    exec_options o = job_exec(&s->job, &s->settings);
+    r.memory = setup_memory(s);
+    r.demand = setup_demand(s);
+    r.plan = exec_planned(s->job.g, s->device->kernels(s->queue), s->device->host_memory, &o, true, a);
+    r.picture = slab_draw(r.plan, s->job.g);
+    explain(&r);
+    count_memory(&r);
+    count_others(&r);
+    return r;
+}
+
+// Text
+
+static void print_figures(const report *r) {
+    printf("\nmemory, MB\n");
+    for (int i = 0; i < r->figures; i++) {
+        const figure *f = &r->figure[i];
+        if (f->known)
+            printf("%s%-28s %10.1f\n", f->sum ? "= " : "  ", f->name, mb(f->bytes));
+        else
+            printf("  %-28s %10s\n", f->name, strcmp(f->key, "limit") == 0 ? "none" : "unknown");
+    }
+}
+
+static void print_bounds(const report *r) {
+    char rows[2][32];
+    int again = choose_again_most(&r->s->chooser);
+    const way *w = &r->s->choice.least;
+    for (int k = 0; k < 2; k++) term_count(rows[k], sizeof rows[k], (double)r->largest[k]);
+    printf("\nlargest   %s rows in one micro-batch, nothing computed again", rows[0]);
+    if (again && r->s->described.recompute == RECOMPUTE_AUTO)
+        printf("; %s with %d layers or blocks computed again", rows[1], again);
+    printf("\nsmallest  a limit of %.2f GB works: %lld x %lld rows, %d computed again, data %s\n", budget_gb(r->least),
+        (long long)w->parts, (long long)w->batch, w->again, w->host ? "streamed" : "on the device");
+}
+
+static void print_others(const report *r) {
+    const way *best = &r->s->choice.best;
+    printf("\n%12s %10s %6s  %-9s %10s %6s  %s\n", "micro-batch", "of a step", "again", "data", "total MB", "time", "");
+    for (int i = 0; i < r->others; i++) {
+        const other *o = &r->other[i];
+        const way *w = &o->way;
+        bool taken = w->host == best->host && w->parts == best->parts && w->again == best->again;
+        printf("%12lld %10lld %6d  %-9s %10.1f %6.2f  %s\n", (long long)w->batch, (long long)w->parts, w->again,
+            w->host ? "streamed" : "device", mb(o->bytes), w->seconds / best->seconds,
+            taken     ? "chosen"
+            : o->fits ? ""
+                      : "does not fit");
+    }
+}
+
+static void print_text(const report *r) {
+    setup_print(r->s, stdout);
+    printf("\nchosen\n");
+    for (int i = 0; i < r->reasons; i++) printf("  %s\n", r->why[i]);
+    print_figures(r);
+    putchar('\n');
+    slab_print(&r->picture, r->plan->peak, stdout);
+    print_bounds(r);
+    print_others(r);
+    putchar('\n');
+    plan_print(r->plan, r->s->job.g, stdout);
+}
+
+// JSON
 
 static json_t *bytes_or_null(bool known, size_t bytes) {
     return known ? json_integer((json_int_t)bytes) : json_null();
 }
 
-static void print_json(const setup *s, const plan *p) {
-    exec_memory m = setup_memory(s);
+static json_t *way_object(const way *w, double relative) {
+    return json_pack("{s:s, s:I, s:I, s:i, s:o}", "residency", w->host ? "host" : "device", "micro_batch",
+        (json_int_t)w->batch, "accumulation", (json_int_t)w->parts, "again", w->again, "time", json_number(relative));
+}
+
+static json_t *picture_object(const report *r) {
+    json_t *rows = json_array();
+    for (int i = 0; i < SLAB_ROWS; i++) json_array_append_new(rows, json_string(r->picture.cell[i]));
+    return json_pack("{s:o, s:s, s:i, s:I}", "rows", rows, "phases", r->picture.phase, "peak", r->picture.peak, "bytes",
+        (json_int_t)r->plan->peak);
+}
+
+static json_t *figures_object(const report *r) {
+    json_t *all = json_object();
+    for (int i = 0; i < r->figures; i++)
+        json_object_set_new(all, r->figure[i].key, bytes_or_null(r->figure[i].known, r->figure[i].bytes));
+    return all;
+}
+
+static json_t *others_array(const report *r) {
+    json_t *all = json_array();
+    for (int i = 0; i < r->others; i++) {
+        json_t *each = way_object(&r->other[i].way, r->other[i].way.seconds / r->s->choice.best.seconds);
+        json_object_set_new(each, "total_bytes", json_integer((json_int_t)r->other[i].bytes));
+        json_object_set_new(each, "fits", json_boolean(r->other[i].fits));
+        json_array_append_new(all, each);
+    }
+    return all;
+}
+
+static json_t *reasons_array(const report *r) {
+    json_t *all = json_array();
+    for (int i = 0; i < r->reasons; i++) json_array_append_new(all, json_string(r->why[i]));
+    return all;
+}
+
+static void add_all(json_t *to, json_t *from) {
+    if (to && from) json_object_update(to, from);
+    json_decref(from);
+}
+
+static void print_json(const report *r) {
+    const setup *s = r->s;
+    const exec_memory *m = &r->memory;
     const budget *b = &s->budget;
+    const choice *c = &s->choice;
     json_t *line = json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "model",
         model_name(s->model.kind), "device", s->device->name, "batch", (json_int_t)s->settings.batch_size,
         "accumulation", (json_int_t)s->settings.accumulation, "parameters",
-        (json_int_t)graph_parameter_values(s->job.g), "slab_bytes", (json_int_t)m.total, "activation_bytes",
-        (json_int_t)m.activations, "alive_bytes", (json_int_t)m.floor, "weight_bytes", (json_int_t)m.weights,
-        "dataset_bytes", (json_int_t)dataset_bytes(s->data), "blocks", (json_int_t)p->blocks);
-    json_t *rest = json_pack("{s:s, s:I, s:I, s:o, s:o}", "residency", s->job.host ? "host" : "device", "staging_bytes",
-        (json_int_t)m.staging, "ring_bytes", (json_int_t)setup_ring(s), "base_bytes",
-        bytes_or_null(b->counted, b->base), "limit_bytes", bytes_or_null(b->limited, b->limit));
-    if (line) json_object_update(line, rest);
-    json_decref(rest);
+        (json_int_t)graph_parameter_values(s->job.g), "slab_bytes", (json_int_t)m->total, "activation_bytes",
+        (json_int_t)m->activations, "alive_bytes", (json_int_t)m->floor, "weight_bytes", (json_int_t)m->weights,
+        "dataset_bytes", (json_int_t)dataset_bytes(s->data), "blocks", (json_int_t)r->plan->blocks);
+    add_all(line, json_pack("{s:s, s:I, s:I, s:o, s:o}", "residency", s->job.host ? "host" : "device", "staging_bytes",
+                      (json_int_t)m->staging, "ring_bytes", (json_int_t)r->demand.ring, "base_bytes",
+                      bytes_or_null(b->counted, b->base), "limit_bytes", bytes_or_null(b->limited, b->limit)));
+    add_all(line, json_pack("{s:b, s:o, s:o, s:o, s:o, s:o, s:o}", "fits", c->fits, "choice",
+                      way_object(&c->best, c->best.seconds / c->fastest.seconds), "why", reasons_array(r), "memory",
+                      figures_object(r), "picture", picture_object(r), "smallest",
+                      way_object(&c->least, c->least.seconds / c->fastest.seconds), "alternatives", others_array(r)));
+    add_all(line, json_pack("{s:I, s:I, s:I, s:o}", "largest_batch", (json_int_t)r->largest[0], "largest_batch_again",
+                      (json_int_t)r->largest[1], "smallest_limit_bytes", (json_int_t)r->least, "smallest_limit_gb",
+                      json_number(budget_gb(r->least))));
     json_line(stdout, line);
 }
 
@@ -32,19 +309,17 @@ static bool run(const cli_options *o, err *e) {
     if (!setup_open(&s, o, e)) return false;
     arena a;
     arena_init(&a);
-    plan_options options = {.batch = s.settings.batch_size, .training = true};
-    const plan *p = plan_make(s.job.g, s.device->kernels(s.queue), &options, &a);
-    if (o->json) {
-        print_json(&s, p);
-    } else {
-        setup_print(&s, stdout);
-        putchar('\n');
-        plan_print(p, s.job.g, stdout);
-    }
+    report r = make_report(&s, &a);
+    o->json ? print_json(&r) : print_text(&r);
     arena_done(&a);
     setup_close(&s);
     return true;
 }
 
-const cli_command cli_plan = {"plan", "CONFIG [key=value...]", "what would run, and the memory it takes; runs nothing",
-    NULL, NULL, "--seed", WORDS_MOST, run, NULL, NULL};
+const cli_command cli_plan = {"plan", "CONFIG [key=value...]",
+    "what would run and why, and a map of the memory it takes; runs nothing",
+    "It says what the planner chose and why, where the memory goes, the largest batch, the smallest limit that works,\n"
+    "and what other plans would take (doc/memory.md).\n"
+    "--device-memory 8GB --arch sm_86 plans for a card that is not here (GB: 2^30 bytes; sm_80 where not given). What\n"
+    "kernels need comes from the CUDA plug-in where it is installed; the base is an estimate.\n",
+    NULL, "--seed", WORDS_MOST, run, "--device-memory --arch", NULL};

@@ -2,12 +2,16 @@
 
 #include "base/arena.h"
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/term.h"
+#include "cli/absent.h"
 #include "data/set.h"
 #include "data/sources.h"
 #include "data/windows.h"
 #include "graph/dtype.h"
 #include "graph/exec.h"
+#include "run/outline.h"
+#include "run/run.h"
 #include "train/fallback.h"
 #include "train/trainer.h"
 
@@ -25,7 +29,9 @@ static bool read_description(setup *s, const cli_options *o, err *e) {
         snprintf(assignment, sizeof assignment, "train.seed=%.40s", o->seed);
         if (!config_override(s->config, assignment, e)) return false;
     }
-    return config_check(s->config, e) && settings_read(s->config, &s->settings, e);
+    if (!config_check(s->config, e) || !settings_read(s->config, &s->described, e)) return false;
+    s->settings = s->described;
+    return true;
 }
 
 // Data
@@ -176,35 +182,89 @@ size_t setup_ring(const setup *s) {
     return s->job.host ? loader_measure(s->data, &from) : 0;
 }
 
-// What the slab takes, and on the CPU the ring, which is in the same memory.
-static size_t needed(const setup *s) {
-    return setup_memory(s).total + (s->device->host_memory ? setup_ring(s) : 0);
+demand setup_demand(const setup *s) {
+    return (demand){.slab = setup_memory(s).total, .ring = setup_ring(s), .copies = choose_copies(s->job.g)};
 }
 
 bool setup_fits(const setup *s, err *e) {
-    return budget_fits(&s->budget, needed(s), s->device->name, e);
+    demand n = setup_demand(s);
+    return budget_fits(&s->budget, &n, s->device->name, e);
 }
 
-static void make_job(setup *s, const settings *chosen) {
-    job_init(&s->job, s->data, &s->split, chosen, &s->model, s->window, s->scaler, s->precision);
-    if (s->precision != PRECISION_FP16) return;
-    precision other = fallback_of(s->device->computes(s->queue, PRECISION_BF16));
-    job_add_fallback(&s->job, s->data, &s->split, chosen, &s->model, s->window, s->scaler, other);
+static void make_job(const setup *s, job *j, residency r) {
+    settings as = s->described;
+    as.residency = r;
+    job_init(j, s->data, &s->split, &as, &s->model, s->window, s->scaler, s->precision);
+    if (s->precision == PRECISION_FP16) {
+        precision other = fallback_of(s->device->computes(s->queue, PRECISION_BF16));
+        job_add_fallback(j, s->data, &s->split, &as, &s->model, s->window, s->scaler, other);
+    }
+    if (s->trained && !j->forecasts) job_keep_logits(j);
 }
 
-// Data whose place is left open go to the device; those that do not fit into a card, or under its limit, stay on the
-// host.
+// The micro-batches that a run in the directory has, which --resume keeps; 0 where none says so.
+static int64_t parts_there(const setup *s, const cli_options *o) {
+    static const char *const names[] = {"plan.yaml", "member_1/plan.yaml"};
+    int64_t parts = 0, effective = s->described.batch_size * s->described.accumulation;
+    for (size_t i = 0; !parts && cli_given(o, "--resume") && i < sizeof names / sizeof *names; i++) {
+        err unused;
+        size_t bytes;
+        char *path = run_path(s->described.dir, names[i]), *text = file_read(path, 1 << 20, &bytes, &unused);
+        char *value = text ? outline_value(text, "accumulation") : NULL;
+        if (value) parts = strtoll(value, NULL, 10);
+        free(value);
+        free(text);
+        free(path);
+    }
+    return parts > 0 && effective % parts == 0 ? parts : 0;
+}
+
+// Chooses among the ways that the description leaves open.
+static void take_choice(setup *s, const cli_options *o) {
+    residency r = s->described.residency;
+    bool card = !s->device->host_memory;
+    job near = {0}, far = {0};
+    if (r != RESIDENCY_HOST) make_job(s, &near, RESIDENCY_DEVICE);
+    if (r == RESIDENCY_HOST || (r == RESIDENCY_AUTO && card)) make_job(s, &far, RESIDENCY_HOST);
+    s->chooser = (chooser){.near = near.g ? &near : NULL,
+        .far = far.g ? &far : NULL,
+        .settings = &s->described,
+        .parts = s->described.split_open ? parts_there(s, o) : 0,
+        .kernels = s->device->kernels(s->queue),
+        .host_memory = s->device->host_memory};
+    s->choice = choose_way(&s->chooser, &s->budget);
+    s->settings = choose_apply(&s->chooser, &s->choice.best);
+    bool host = s->choice.best.host;
+    s->job = host ? far : near;
+    s->other = host ? near : far;
+    job *other = s->other.g ? &s->other : NULL;
+    s->chooser.near = host ? other : &s->job;
+    s->chooser.far = host ? &s->job : other;
+}
+
+static void drop_jobs(setup *s) {
+    if (s->job.g) job_done(&s->job);
+    if (s->other.g) job_done(&s->other);
+    s->job = s->other = (job){0};
+}
+
+static bool open_device(setup *s, const cli_options *o, err *why, err *e) {
+    const char *memory = cli_given(o, "--device-memory"), *arch = cli_given(o, "--arch");
+    if (!memory && arch) return err_input(e, "--arch is of a card that is not here; give --device-memory too");
+    if (!memory) return cli_open_queue(o, &s->device, &s->queue, why, e);
+    s->device = &absent_device;
+    s->queue = absent_open(memory, arch, e);
+    return s->queue != NULL;
+}
+
 static bool build(setup *s, const cli_options *o, err *why, err *e) {
-    if (!cli_open_queue(o, &s->device, &s->queue, why, e) || !choose_precision(s, e)) return false;
-    if (!budget_make(&s->budget, s->config, &s->settings, s->device, s->queue, e)) return false;
-    settings chosen = s->settings;
-    err unused;
-    make_job(s, &chosen);
-    if (chosen.residency != RESIDENCY_AUTO || s->device->host_memory || setup_fits(s, &unused)) return true;
-    job_done(&s->job);
-    chosen.residency = RESIDENCY_HOST;
-    make_job(s, &chosen);
-    return true;
+    if (!open_device(s, o, why, e) || !choose_precision(s, e)) return false;
+    if (!budget_make(&s->budget, s->config, &s->described, s->device, s->queue, e)) return false;
+    take_choice(s, o);
+    int segments = graph_segments(s->job.g);
+    if (s->described.recompute <= segments) return true;
+    return config_fail(s->config, "gpu_optimization.recompute", e,
+        "this model has %d layers or blocks that can be computed again; use no more, or auto", segments);
 }
 
 // Where `auto` chose a card whose memory others hold, the CPU computes. A plan that is larger than the whole card or
@@ -213,11 +273,11 @@ static bool leave_full_card(setup *s, const cli_options *o, err *e) {
     device_memory m;
     err full, unused;
     if (strcmp(o->device, "auto") != 0 || s->device->host_memory || setup_fits(s, &full)) return true;
-    if (budget_is_low(&s->budget, needed(s))) return true;
-    if (s->device->memory(s->queue, &m) && needed(s) + m.base > m.total) return true;
+    demand n = setup_demand(s);
+    if (budget_is_low(&s->budget, &n)) return true;
+    if (s->device->memory(s->queue, &m) && n.slab + m.base > m.total) return true;
     s->no_card = full;
-    job_done(&s->job);
-    s->job = (job){0};
+    drop_jobs(s);
     s->device->close(s->queue);
     s->queue = NULL;
     cli_options cpu = *o;
@@ -232,8 +292,8 @@ bool setup_describe(setup *s, const cli_options *o, err *e) {
     return false;
 }
 
-static bool open_all(setup *s, const cli_options *o, bool ends, err *e) {
-    *s = (setup){0};
+static bool open_all(setup *s, const cli_options *o, bool trained, bool ends, err *e) {
+    *s = (setup){.trained = trained};
     bool ok = read_description(s, o, e) && make_data(s, o, ends, e);
     s->made = clock_seconds();
     ok = ok && build(s, o, &s->no_card, e) && leave_full_card(s, o, e);
@@ -243,15 +303,15 @@ static bool open_all(setup *s, const cli_options *o, bool ends, err *e) {
 }
 
 bool setup_open(setup *s, const cli_options *o, err *e) {
-    return open_all(s, o, false, e);
+    return open_all(s, o, false, false, e);
 }
 
-bool setup_open_ends(setup *s, const cli_options *o, err *e) {
-    return open_all(s, o, true, e);
+bool setup_open_trained(setup *s, const cli_options *o, bool ends, err *e) {
+    return open_all(s, o, true, ends, e);
 }
 
 void setup_close(setup *s) {
-    if (s->job.g) job_done(&s->job);
+    drop_jobs(s);
     if (s->queue) s->device->close(s->queue);
     scaler_free(s->scaler);
     dataset_free(s->data);
@@ -280,18 +340,20 @@ static void print_data(const setup *s, FILE *out) {
     settings_print_unused(s->config, s->data, out);
 }
 
-// What a card's monitor will count, and the limit.
-static void print_limit(const setup *s, size_t slab, FILE *out) {
+// What a card's monitor will count, or the system for the process, and the limit.
+static void print_limit(const setup *s, FILE *out) {
     const budget *b = &s->budget;
     char others[128];
-    if (s->device->host_memory) return;
+    demand n = setup_demand(s);
+    size_t slab = budget_need(b, &n);
+    if (b->host && !b->limited) return;
     if (b->limited)
         fprintf(out, "limit     %.1f MB (%.2f GB)", (double)b->limit / 1e6, (double)b->limit / 0x1p30);
     else
         fprintf(out, "limit     none");
     if (b->counted)
-        fprintf(out, "; base %.1f MB and slab %.1f MB are %.1f MB", (double)b->base / 1e6, (double)slab / 1e6,
-            (double)(b->base + slab) / 1e6);
+        fprintf(out, "; base %.1f MB and %s %.1f MB are %.1f MB", (double)b->base / 1e6, b->host ? "plan" : "slab",
+            (double)slab / 1e6, (double)(b->base + slab) / 1e6);
     fputc('\n', out);
     if (budget_is_shared(b, others, sizeof others)) fprintf(out, "others    %s\n", others);
 }
@@ -305,7 +367,7 @@ static void print_memory(const setup *s, FILE *out) {
     if (m.constants) fprintf(out, ", data %.1f", (double)m.constants / 1e6);
     if (m.staging) fprintf(out, ", staging %.1f", (double)m.staging / 1e6);
     fputc('\n', out);
-    print_limit(s, m.total, out);
+    print_limit(s, out);
     int workers = loading(s).workers;
     if (s->job.host)
         fprintf(out, "loader    %d thread%s on the host, %d batches ahead, %.1f MB%s\n", workers,
@@ -334,6 +396,7 @@ void setup_print(const setup *s, FILE *out) {
     int64_t parts = s->settings.accumulation;
     print_count(out, "batch     ", (double)(s->settings.batch_size * parts), " samples a step");
     if (parts > 1) print_count(out, ", in ", (double)parts, " micro-batches");
+    if (s->settings.again) print_count(out, ", ", s->settings.again, " layers or blocks computed again");
     if (s->settings.batch_size > s->split.train.count) fputs(", more than there are for training", out);
     fputc('\n', out);
     print_memory(s, out);

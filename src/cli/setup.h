@@ -4,34 +4,41 @@
 
 #include "base/config.h"
 #include "cli/cli.h"
-#include "train/budget.h"
+#include "train/choose.h"
 #include "train/job.h"
 #include "train/settings.h"
 
 typedef struct {
     config *config;
-    settings settings;
+    settings described; // as the description has them
+    settings settings;  // with the planner's choice: residency, micro-batch, accumulation, what is computed again
     dataset *data;
     split split;
     model_spec model;
     int64_t window[STREAMS_MOST];
-    scaler *scaler; // NULL: none
-    job job;
+    scaler *scaler;  // NULL: none
+    job job, other;  // of the way that was chosen; of the other place of the data, or none
+    chooser chooser; // points to them
     const device *device;
     queue *queue;
     budget budget; // before there was a slab
+    choice choice; // what the description leaves open
     precision precision;
+    bool trained;        // weights are to be used, not trained
     char *told;          // what the bar files' report says and -q and --json leave out, or NULL
     err no_card;         // why the CPU stands in for a card, or an empty text
     double made, opened; // when the data were made and the queue was opened, as clock_seconds has it
 } setup;
 
+// It must stay where it is until it is closed.
+//
 // Reads the description (the first word) and its overrides (the others), makes the data, builds the graph and opens the
 // queue. On failure everything is undone.
 bool setup_open(setup *s, const cli_options *o, err *e);
 
-// The same, but the samples are the ends of a panel's series (build_ends), and all parts of the split are all of them.
-bool setup_open_ends(setup *s, const cli_options *o, err *e);
+// The same for weights that are trained: what the model gives can be read (job_keep_logits). With `ends` the samples
+// are the ends of a panel's series (build_ends), and all parts of the split are all of them.
+bool setup_open_trained(setup *s, const cli_options *o, bool ends, err *e);
 
 // A dataset from import or an .npz of windows, mapped.
 dataset *setup_open_file(const char *path, err *e);
@@ -43,6 +50,9 @@ void setup_close(setup *s);
 // The plan's memory, and whether it is there and within the limit; ERR_RUN with the figures where it is not.
 exec_memory setup_memory(const setup *s);
 bool setup_fits(const setup *s, err *e);
+
+// The same and what is needed beside it.
+demand setup_demand(const setup *s);
 
 // Bytes of the loader's ring; 0 where the data are on the device.
 size_t setup_ring(const setup *s);

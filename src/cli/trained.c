@@ -106,7 +106,7 @@ static bool open_setup(trained *t, const cli_options *o, const char *dir, bool s
     }
     for (int i = 1; ok && i < o->words; i++) as.word[n++] = o->word[i];
     as.words = n;
-    ok = ok && (is_future(o) ? setup_open_ends(&t->s, &as, e) : setup_open(&t->s, &as, e));
+    ok = ok && setup_open_trained(&t->s, &as, is_future(o), e);
     free(config);
     return ok;
 }
@@ -159,7 +159,6 @@ static bool load_weights(trained *t, const char *path, err *e) {
 
 static bool open_trainer(trained *t, const char *weights, err *e) {
     setup *s = &t->s;
-    if (!s->job.forecasts) job_keep_logits(&s->job);
     if (!setup_fits(s, e)) return false;
     t->trainer = trainer_new(s->device, s->queue, &s->job, s->data, &s->split, &s->settings, e);
     return t->trainer && load_weights(t, weights, e);

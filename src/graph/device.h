@@ -100,7 +100,7 @@ typedef struct device {
     bool host_memory; // kernels read the host's memory as it is: constants need no copy
     queue *(*open)(const queue_options *options, err *e);
     void (*close)(queue *q);
-    const kernel *const *(*kernels)(const queue *q); // [operators of the catalogue]
+    const kernel *const *(*kernels)(const queue *q); // [operators of the catalogue]; of a card also without a queue
     bool (*computes)(const queue *q, precision p);   // whether it has kernels for it
     void (*describe)(const queue *q, char *text, size_t bytes);
     size_t (*available)(const queue *q);              // bytes that a slab could take now

@@ -97,15 +97,19 @@ static void lay_tensors(exec *x, bool host_memory, size_t *at) {
     x->memory.constants = *at - before;
 }
 
-// Everything that follows from the graph, the kernels and the options; nothing that needs a device.
-static void lay_out(exec *x, const kernel *const *kernels, bool host_memory) {
-    plan_options p = {.batch = x->options.batch, .training = true, .guard = x->options.guard};
+plan *exec_planned(
+    const graph *g, const kernel *const *kernels, bool host_memory, const exec_options *o, bool training, arena *a) {
+    plan_options p = {.batch = o->batch, .training = training, .guard = o->guard, .again = o->again};
     p.linger = host_memory ? 0 : LINGER;
     p.linger_small = host_memory ? 0 : LINGER_SMALL;
-    p.again = x->options.again;
-    if (!x->options.inference) x->train = plan_make(x->g, kernels, &p, &x->arena);
-    p.training = false;
-    x->evaluate = plan_make(x->g, kernels, &p, &x->arena);
+    return plan_make(g, kernels, &p, a);
+}
+
+// Everything that follows from the graph, the kernels and the options; nothing that needs a device.
+static void lay_out(exec *x, const kernel *const *kernels, bool host_memory) {
+    const exec_options *o = &x->options;
+    if (!o->inference) x->train = exec_planned(x->g, kernels, host_memory, o, true, &x->arena);
+    x->evaluate = exec_planned(x->g, kernels, host_memory, o, false, &x->arena);
     x->home = arena_array(&x->arena, (size_t)graph_tensors(x->g) + 1, sizeof *x->home);
     x->fed = arena_array(&x->arena, (size_t)graph_tensors(x->g) + 1, sizeof *x->fed);
     size_t at = 0;

@@ -47,6 +47,10 @@ typedef struct {
 
 exec_memory exec_measure(const graph *g, const kernel *const *kernels, bool host_memory, const exec_options *o);
 
+// The plan that an executor with these options would have.
+plan *exec_planned(
+    const graph *g, const kernel *const *kernels, bool host_memory, const exec_options *o, bool training, arena *a);
+
 exec *exec_new(const device *d, queue *q, const graph *g, const exec_options *o, err *e);
 void exec_free(exec *x);
 

@@ -2,28 +2,68 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <unistd.h>
 
-static const char key_gb[] = "gpu_optimization.max_memory_gb";
+static const char key_gb[] = "gpu_optimization.max_memory_gb", key_host[] = "gpu_optimization.max_host_memory_gb";
+
+// What recordings, which come after the base is measured, add to a card's context; and what a run adds to a process
+// beside its plan: the log, run.db, stacks, the description of the plan itself.
+enum { CARD_ALLOWANCE = 64 << 20, HOST_ALLOWANCE = 8 << 20 };
 
 static double mb(size_t bytes) {
     return (double)bytes / 1e6;
 }
 
-// In the limit's unit, rounded up to what can be typed.
-static double gb_for(size_t bytes) {
+double budget_gb(size_t bytes) {
     return ceil((double)bytes / 0x1p30 * 100) / 100;
+}
+
+size_t budget_anonymous(void) {
+    char line[256];
+    double kb = 0, found;
+    FILE *f = fopen("/proc/self/status", "r");
+    while (f && fgets(line, sizeof line, f))
+        if (sscanf(line, "RssAnon: %lf kB", &found) == 1) kb = found;
+    if (f) fclose(f);
+    return (size_t)(kb * 1024);
+}
+
+static size_t less(size_t a, size_t b) {
+    return a > b ? a - b : 0;
+}
+
+static void set_limit(budget *b, double bytes) {
+    b->limited = true;
+    b->limit = (size_t)bytes;
+    size_t left = less(b->limit, b->base + b->allowance);
+    if (left < b->slab) b->slab = left;
+}
+
+static bool make_host(budget *b, const config *c, const settings *s, err *e) {
+    double machine = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
+    b->base = budget_anonymous();
+    b->counted = b->base > 0;
+    b->allowance = HOST_ALLOWANCE;
+    if (!(s->max_host_memory > 0)) return true;
+    if (!b->counted) return err_run(e, "/proc/self/status does not count memory here; leave %s out", key_host);
+    if (s->max_host_memory > machine)
+        return config_fail(c, key_host, e, "the machine has %.2f GB; use no more, or leave it out", machine / 0x1p30);
+    set_limit(b, s->max_host_memory);
+    return true;
 }
 
 bool budget_make(budget *b, const config *c, const settings *s, const device *d, const queue *q, err *e) {
     device_memory m = {0};
-    *b = (budget){.slab = d->available(q)};
-    if (d->host_memory) return true;
+    size_t free_bytes = d->available(q);
+    *b = (budget){.host = d->host_memory, .free = free_bytes, .slab = free_bytes};
+    if (d->host_memory) return make_host(b, c, s, e);
     b->counted = d->memory(q, &m);
     b->base = m.base;
     b->others = m.used > m.base ? m.used - m.base : 0;
     b->total = m.total;
-    b->limited = s->max_memory > 0 || s->memory_fraction > 0;
-    if (!b->limited) return true;
+    b->allowance = CARD_ALLOWANCE;
+    b->host_limit = (size_t)s->max_host_memory;
+    if (!(s->max_memory > 0 || s->memory_fraction > 0)) return true;
     if (!b->counted)
         return err_run(e,
             "the card's monitor (libnvidia-ml.so.1) was not found, so no limit can be held; install it, or "
@@ -31,34 +71,56 @@ bool budget_make(budget *b, const config *c, const settings *s, const device *d,
     if (s->max_memory > (double)m.total)
         return config_fail(
             c, key_gb, e, "the card has %.2f GB; use no more, or leave it out", (double)m.total / 0x1p30);
-    b->limit = (size_t)(s->max_memory > 0 ? s->max_memory : s->memory_fraction * (double)m.total);
-    size_t left = b->limit > b->base ? b->limit - b->base : 0;
-    if (left < b->slab) b->slab = left;
+    set_limit(b, s->max_memory > 0 ? s->max_memory : s->memory_fraction * (double)m.total);
     return true;
 }
 
 bool budget_is_shared(const budget *b, char *line, size_t room) {
     size_t wanted = b->limited ? b->limit : b->total / 20 * 19;
+    size_t had = b->base + b->slab + (b->limited ? b->allowance : 0);
     snprintf(line, room, "hold %.1f of the card's %.1f MB, so that the slab may have %.1f MB", mb(b->others),
         mb(b->total), mb(b->slab));
-    return b->counted && b->others > 0 && b->base + b->slab < wanted && b->others + wanted > b->total;
+    return b->counted && b->others > 0 && had < wanted && b->others + wanted > b->total;
 }
 
-bool budget_is_low(const budget *b, size_t need) {
-    return b->limited && need > b->slab && need + b->base > b->limit;
+size_t budget_need(const budget *b, const demand *n) {
+    return b->host ? n->slab + n->ring + n->copies : n->slab;
 }
 
-bool budget_fits(const budget *b, size_t need, const char *device, err *e) {
-    if (need <= b->slab) return true;
-    if (!budget_is_low(b, need))
+static bool host_takes(const budget *b, const demand *n) {
+    return b->host || !b->host_limit || n->ring + n->copies <= b->host_limit;
+}
+
+bool budget_takes(const budget *b, const demand *n) {
+    return budget_need(b, n) <= b->slab && host_takes(b, n);
+}
+
+size_t budget_least(const budget *b, const demand *n) {
+    return b->base + b->allowance + budget_need(b, n);
+}
+
+bool budget_is_low(const budget *b, const demand *n) {
+    if (!host_takes(b, n)) return true;
+    return b->limited && budget_need(b, n) > b->slab && budget_least(b, n) > b->limit;
+}
+
+bool budget_fits(const budget *b, const demand *n, const char *device, err *e) {
+    size_t need = budget_need(b, n);
+    if (budget_takes(b, n)) return true;
+    if (!host_takes(b, n))
+        return err_run(e,
+            "batches and copies on the host need %.1f MB, and the limit is %.1f MB; set %s to %.2f or more, or lower "
+            "data.prefetch_factor",
+            mb(n->ring + n->copies), mb(b->host_limit), key_host, budget_gb(n->ring + n->copies));
+    if (!budget_is_low(b, n))
         return err_run(e,
             "the plan needs %.1f MB and %s has %.1f MB available; use a smaller train.batch_size or smaller windows",
             mb(need), device, mb(b->slab));
     return err_run(e,
-        "the plan needs %.1f MB and a base of %.1f MB, and the limit is %.1f MB; set %s to %.2f or more, or use a "
-        "smaller "
-        "train.batch_size",
-        mb(need), mb(b->base), mb(b->limit), key_gb, gb_for(need + b->base));
+        "the plan needs %.1f MB, a base of %.1f MB and %.1f MB beside them, and the limit is %.1f MB; set %s to %.2f "
+        "or more, or use a smaller train.batch_size",
+        mb(need), mb(b->base), mb(b->allowance), mb(b->limit), b->host ? key_host : key_gb,
+        budget_gb(budget_least(b, n)));
 }
 
 bool budget_holds(const budget *b, const device *d, const queue *q, err *e) {
@@ -67,5 +129,5 @@ bool budget_holds(const budget *b, const device *d, const queue *q, err *e) {
     return err_run(e,
         "recorded, the steps take a base of %.1f MB and a slab of %.1f MB, and the limit is %.1f MB; set %s to %.2f or "
         "more",
-        mb(m.base), mb(m.slab), mb(b->limit), key_gb, gb_for(m.base + m.slab));
+        mb(m.base), mb(m.slab), mb(b->limit), key_gb, budget_gb(m.base + m.slab));
 }

@@ -1,8 +1,11 @@
-// What a plan may take of a device: the one place that knows the user's limit.
+// What a plan may take of a machine: the one place that knows the user's limits.
 //
-// The limit counts what a card's own monitor counts for this process: the base (context, kernels, recordings) and the
-// slab. The base is measured before there is a slab, so a run looks once more when its steps are recorded
-// (budget_holds).
+// A card's limit counts what its own monitor counts for this process: the base (context, kernels, recordings) and the
+// slab. The base is measured before there is a slab, so an allowance stands for what recordings will add to it, and a
+// run looks once more when its steps are recorded (budget_holds). The CPU's limit counts the anonymous memory of the
+// process, which is all but mapped files: what is there when the plan is made (data in memory included), the slab, the
+// loader's ring, and the copies of the weights that the trainer and a checkpoint make. Beside a card, the host's limit
+// counts ring and copies alone.
 #ifndef TRADEWIND_TRAIN_BUDGET_H
 #define TRADEWIND_TRAIN_BUDGET_H
 
@@ -10,23 +13,43 @@
 #include "train/settings.h"
 
 typedef struct {
-    bool limited; // the user set a limit, and the device is a card
-    bool counted; // the card's monitor says what the base is
-    size_t limit; // bytes of the card that this process may take
-    size_t base;
-    size_t others, total; // bytes of the card that others hold, and all that it has; 0 where nobody counts
-    size_t slab;          // bytes that a slab may take: within the limit, and what is free
+    bool host;         // the device computes in the host's memory
+    bool limited;      // the user set a limit of the device's memory
+    bool counted;      // the base is known
+    size_t limit;      // bytes of the device that this process may take
+    size_t base;       // bytes that it has taken
+    size_t others;     // of a card: bytes that others hold,
+    size_t total;      // and all that it has; 0 where nobody counts
+    size_t allowance;  // bytes that it will take beside the slab, unplanned
+    size_t free;       // bytes that a slab may take by what is free
+    size_t slab;       // within the limit too
+    size_t host_limit; // beside a card: bytes for ring and copies; 0: no limit
 } budget;
 
-// Before a slab is taken. A limit that is more than the card has is ERR_INPUT; one that nobody can count is ERR_RUN.
+// What a plan needs: on the device, and of the host beside it. On the CPU it is all the same memory.
+typedef struct {
+    size_t slab, ring, copies;
+} demand;
+
+// Before a slab is taken. A limit that is more than the card or the machine has is ERR_INPUT; one that nobody can count
+// is ERR_RUN.
 bool budget_make(budget *b, const config *c, const settings *s, const device *d, const queue *q, err *e);
 
-// Whether a slab of `need` bytes fits; ERR_RUN with the figures, and with the smallest limit that would do where the
-// limit is what is in the way.
-bool budget_fits(const budget *b, size_t need, const char *device, err *e);
+// Bytes of the device that a plan takes.
+size_t budget_need(const budget *b, const demand *n);
 
-// Whether the limit, rather than the memory that is free, keeps such a slab out.
-bool budget_is_low(const budget *b, size_t need);
+// Whether a plan fits.
+bool budget_takes(const budget *b, const demand *n);
+
+// The same; ERR_RUN with the figures, and with the smallest limit that would do where a limit is what is in the way.
+bool budget_fits(const budget *b, const demand *n, const char *device, err *e);
+
+// Whether the limit, rather than the memory that is free, keeps a plan out.
+bool budget_is_low(const budget *b, const demand *n);
+
+// The smallest limit, in bytes, under which a plan fits; and in GB of 2^30 bytes, rounded up to what can be typed.
+size_t budget_least(const budget *b, const demand *n);
+double budget_gb(size_t bytes);
 
 // Whether others hold so much of the card that the limit, or without one 95 % of the card, cannot be had; a line that
 // says so.
@@ -34,5 +57,8 @@ bool budget_is_shared(const budget *b, char *line, size_t room);
 
 // Whether what the monitor counts now is within the limit; ERR_RUN otherwise.
 bool budget_holds(const budget *b, const device *d, const queue *q, err *e);
+
+// Anonymous memory of this process in bytes, as the system counts it; 0 where it does not.
+size_t budget_anonymous(void);
 
 #endif

@@ -74,10 +74,11 @@ static void add_feed(job *j, tensor t, size_t at) {
 }
 
 // Where the loader puts the inputs, the device has them.
-static void lay_feeds(job *j, const dataset *d, const settings *s) {
+static void lay_feeds(job *j, const settings *s) {
     loader_options o = job_loader(j, s, false);
-    loader_layout y = loader_layout_of(d, &o);
-    for (int i = 0; i < d->streams; i++) add_feed(j, j->input.x[i], y.x[i]);
+    loader_layout y = loader_layout_of(j->data, &o);
+    j->feeds = 0;
+    for (int i = 0; i < j->data->streams; i++) add_feed(j, j->input.x[i], y.x[i]);
     add_feed(j, j->input.vector, y.vector);
     add_feed(j, j->input.target, y.target);
     add_feed(j, j->input.label, y.label);
@@ -203,7 +204,7 @@ static tensor add_forecast(job *j, const dataset *d, const settings *s, model_sp
 
 void job_init(job *j, const dataset *d, const split *sp, const settings *s, const model_spec *m, const int64_t *window,
     const scaler *sc, precision p) {
-    *j = (job){.g = graph_new(), .precision = p, .scaler = sc, .host = s->residency == RESIDENCY_HOST};
+    *j = (job){.g = graph_new(), .precision = p, .data = d, .scaler = sc, .host = s->residency == RESIDENCY_HOST};
     j->forecasts = settings_forecasts(s, d);
     j->schedule = rate_schedule(&s->rate, job_all_updates(sp, s), job_updates(sp, s));
     graph *g = j->g;
@@ -212,7 +213,7 @@ void job_init(job *j, const dataset *d, const split *sp, const settings *s, cons
     job_inputs in = j->host ? written_inputs(j, d, model_layout(m->kind)) : drawn_inputs(j, d, model_layout(m->kind));
     if (j->host) {
         j->input = in;
-        lay_feeds(j, d, s);
+        lay_feeds(j, s);
     }
     for (int i = 0; i < d->streams; i++) spec.stream[i].x = in.x[i];
     spec.vector = in.vector;
@@ -241,8 +242,14 @@ void job_keep_logits(job *j) {
     for (job *each = j; each; each = each->fallback) graph_keep(each->g, each->logits);
 }
 
+void job_split(job *j, const settings *s) {
+    for (job *each = j; each; each = each->fallback)
+        if (each->host) lay_feeds(each, s);
+}
+
 exec_options job_exec(const job *j, const settings *s) {
-    return (exec_options){.batch = s->batch_size, .input = j->feed, .inputs = j->feeds, .input_bytes = j->feed_bytes};
+    return (exec_options){
+        .batch = s->batch_size, .again = s->again, .input = j->feed, .inputs = j->feeds, .input_bytes = j->feed_bytes};
 }
 
 exec_memory job_memory(const job *j, const settings *s, const kernel *const *kernels, bool host_memory) {

@@ -47,6 +47,7 @@ typedef struct job {
     int feeds;
     size_t feed_bytes;
     int64_t window[STREAMS_MOST];
+    const dataset *data;
     const scaler *scaler; // or NULL
     struct job *fallback; // the same job in another precision, for fp16 that overflows (train/fallback.h); or NULL
 } job;
@@ -60,6 +61,10 @@ void job_done(job *j);
 // Builds the same job once more, in the precision to fall back to. Arguments as for job_init.
 void job_add_fallback(job *j, const dataset *d, const split *sp, const settings *s, const model_spec *m,
     const int64_t *window, const scaler *sc, precision p);
+
+// Lays inputs that come from the host out anew, for another micro-batch (settings.batch_size); job_init does it too.
+// The graph has no batch size of its own, and its schedule counts effective batches.
+void job_split(job *j, const settings *s);
 
 // Holds what the model gives until the end of a micro-batch, for trainer_predict; before the job is executed.
 void job_keep_logits(job *j);

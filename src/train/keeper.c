@@ -213,7 +213,8 @@ static bool may_change(const char *path) {
     static const char *const keys[] = {"train.epochs", "train.patience", "train.checkpoint_every",
         "train.checkpoint_minutes", "train.keep_checkpoints", "train.init_from", "data.num_workers",
         "data.prefetch_factor", "data.residency", "gpu_optimization.max_memory_gb", "gpu_optimization.memory_fraction",
-        "gpu_optimization.memory_monitoring", "gpu_optimization.monitoring_interval", "run.dir"};
+        "gpu_optimization.max_host_memory_gb", "gpu_optimization.recompute", "gpu_optimization.memory_monitoring",
+        "gpu_optimization.monitoring_interval", "run.dir"};
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         if (strcmp(path, keys[i]) == 0) return true;
     return false;
@@ -237,6 +238,15 @@ static bool may_change_but_epochs(const char *path) {
 
 int keeper_differs(const char *was, const char *is, char *text, size_t room) {
     return outline_compare(was, is, epochs_matter(was) ? may_change_but_epochs : may_change, text, room);
+}
+
+// Where the data lie and what is computed again moves no bit either.
+static bool plan_may_change(const char *path) {
+    return strcmp(path, "residency") == 0 || strcmp(path, "again") == 0;
+}
+
+int keeper_plan_differs(const char *was, const char *is, char *text, size_t room) {
+    return outline_compare(was, is, plan_may_change, text, room);
 }
 
 typedef struct {
@@ -264,11 +274,15 @@ static bool check_same(const keeper *k, const safetensors *s, const char *path, 
     if (keeper_differs(config, k->o.config, text, sizeof text))
         return err_input(
             e, "%s: was made under another description: %s; put that back, or train without --resume", path, text);
-    if (outline_compare(plan, k->o.plan, NULL, text, sizeof text))
+    if (keeper_plan_differs(plan, k->o.plan, text, sizeof text))
         return err_input(
             e, "%s: was made under another plan: %s; put that back, or train without --resume", path, text);
     if (outline_compare(config, k->o.config, NULL, text, sizeof text)) {
         snprintf(line, sizeof line, "changed: %s", text);
+        tell(t, line);
+    }
+    if (outline_compare(plan, k->o.plan, NULL, text, sizeof text)) {
+        snprintf(line, sizeof line, "planned: %s", text);
         tell(t, line);
     }
     return true;

@@ -36,6 +36,9 @@ bool keeper_resume(keeper *k, void (*tell)(void *arg, const char *line), void *a
 // as outline_compare has it.
 int keeper_differs(const char *was, const char *is, char *text, size_t room);
 
+// The same of two plans.
+int keeper_plan_differs(const char *was, const char *is, char *text, size_t room);
+
 // After a step: a checkpoint where train.checkpoint_minutes have passed since the last.
 bool keeper_step(keeper *k);
 

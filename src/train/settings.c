@@ -82,7 +82,7 @@ const config_key settings_keys[] = {
     {"model.width", CONFIG_INT, "512", 1, 65536, NULL, "nbeats: width of a block's layers"},
     {"model.degree", CONFIG_INT, "2", 0, 8, NULL, "nbeats: highest power of a trend"},
     {"model.horizon", CONFIG_INT, "12", 1, 4096, NULL, "nbeats: steps of the forecast that classes are told from"},
-    {"train.batch_size", CONFIG_INT, "512", 1, 1e7, NULL, "samples in a micro-batch"},
+    {"train.batch_size", CONFIG_INT, "512", 1, 1e7, NULL, "samples in a micro-batch, unless the planner splits it"},
     {"train.epochs", CONFIG_INT, "8", 1, 1e6, NULL, "passes over the training samples, at most"},
     {"train.steps", CONFIG_INT, "auto", 1, 1e15, "auto",
         "updates, at most: the epoch that they end in is cut short (auto: as many as the epochs have)"},
@@ -139,10 +139,18 @@ const config_key settings_keys[] = {
         "hard limit of a card's memory, in 2^30 bytes, for all that its monitor counts: context, data, everything"},
     {"gpu_optimization.memory_fraction", CONFIG_REAL, NULL, ABOVE_0, 1, NULL,
         "the same limit as a share of the card's memory, such as 0.8"},
+    {"gpu_optimization.max_host_memory_gb", CONFIG_REAL, NULL, ABOVE_0, 1e6, NULL,
+        "limit of the host's memory, in 2^30 bytes; on the CPU: of all but mapped files; on a card: of batches and "
+        "copies"},
+    {"gpu_optimization.gradient_accumulation_steps", CONFIG_INT, "1", 1, 1e6, "auto",
+        "micro-batches of train.batch_size in a step; auto: one batch_size a step, split as memory demands"},
+    {"gpu_optimization.dynamic_batch_sizing", CONFIG_BOOL, "false", 0, 0, NULL,
+        "the planner splits the effective batch, batch_size x gradient_accumulation_steps, into micro-batches"},
+    {"gpu_optimization.recompute", CONFIG_INT, "auto", 0, 1000, "auto|off",
+        "layers or blocks whose activations are computed again for backward; auto: as few as the memory demands"},
     {"gpu_optimization.memory_monitoring", CONFIG_BOOL, "true", 0, 0, NULL,
         "samples of memory, utilisation, temperature, power and clocks in run.db, and warnings at 90 % of the memory"},
     {"gpu_optimization.monitoring_interval", CONFIG_REAL, "1", 0.01, 3600, NULL, "seconds from one sample to the next"},
-    {"gpu_optimization.gradient_accumulation_steps", CONFIG_INT, "1", 1, 1e6, NULL, "micro-batches in a step"},
     {"run.dir", CONFIG_TEXT, "runs/last", 0, 0, NULL, "where results go"},
     {"train.checkpoint_every", CONFIG_INT, "50", 1, 1e6, NULL, "epochs from one checkpoint to the next"},
     {"train.checkpoint_minutes", CONFIG_REAL, "5", 0, 1e6, NULL, "and minutes; 0 for epochs alone"},
@@ -323,10 +331,24 @@ static void read_precision(const config *c, settings *s) {
     s->precision = PRECISION_FP32;
 }
 
+static void read_split(const config *c, settings *s) {
+    static const char parts[] = "gpu_optimization.gradient_accumulation_steps", again[] = "gpu_optimization.recompute";
+    bool open = config_is(c, parts, "auto");
+    s->batch_size = config_int(c, "train.batch_size");
+    s->accumulation = open ? 1 : config_int(c, parts);
+    s->split_open = open || config_bool(c, "gpu_optimization.dynamic_batch_sizing");
+    s->recompute = RECOMPUTE_AUTO;
+    if (config_is(c, again, "off")) s->recompute = 0;
+    if (!config_is(c, again, "off") && !config_is(c, again, "auto")) s->recompute = (int)config_int(c, again);
+    s->again = s->recompute == RECOMPUTE_AUTO ? 0 : s->recompute;
+}
+
 static bool read_limit(const config *c, settings *s, err *e) {
+    static const char host[] = "gpu_optimization.max_host_memory_gb";
     static const char gb[] = "gpu_optimization.max_memory_gb", fraction[] = "gpu_optimization.memory_fraction";
     if (config_has(c, gb)) s->max_memory = config_real(c, gb) * 0x1p30;
     if (config_has(c, fraction)) s->memory_fraction = config_real(c, fraction);
+    if (config_has(c, host)) s->max_host_memory = config_real(c, host) * 0x1p30;
     if (config_bool(c, "gpu_optimization.memory_monitoring"))
         s->monitor_every = config_real(c, "gpu_optimization.monitoring_interval");
     if (!config_has(c, gb) || !config_has(c, fraction)) return true;
@@ -339,8 +361,7 @@ bool settings_read(const config *c, settings *s, err *e) {
     read_bars(c, s);
     read_loading(c, s);
     read_precision(c, s);
-    s->batch_size = config_int(c, "train.batch_size");
-    s->accumulation = config_int(c, "gpu_optimization.gradient_accumulation_steps");
+    read_split(c, s);
     s->epochs = config_int(c, "train.epochs");
     s->steps = int_or_0(c, "train.steps");
     s->patience = config_int(c, "train.patience");

@@ -18,6 +18,8 @@ typedef enum { OPTIMIZER_ADAMW, OPTIMIZER_SGD } optimizer_kind;
 // Which data are scaled: where they are raw, none, all.
 typedef enum { SCALE_RAW_DATA, SCALE_NO_DATA, SCALE_DATA } data_scale;
 
+enum { RECOMPUTE_AUTO = -1 };
+
 // Where the data lie while training: whichever fits, on the device, on the host.
 typedef enum { RESIDENCY_AUTO, RESIDENCY_DEVICE, RESIDENCY_HOST } residency;
 
@@ -51,10 +53,14 @@ typedef struct {
     int workers, prefetch; // of the loader, where data stay on the host; -1 workers: as many as suit the device
     // a card's memory: bytes, or a share of what it has; 0: not given. At most one of them is
     double max_memory, memory_fraction;
-    double monitor_every; // seconds from one sample to the next; 0: no monitor
+    double max_host_memory; // bytes; 0: not given
+    bool split_open;        // how the effective batch is split is for the planner to choose (train/choose.h)
+    int recompute;          // segments that are computed again, or RECOMPUTE_AUTO: as the planner chooses
+    double monitor_every;   // seconds from one sample to the next; 0: no monitor
     // train
-    int64_t batch_size; // rows of a micro-batch
-    int64_t accumulation;
+    int64_t batch_size;   // rows of a micro-batch
+    int64_t accumulation; // micro-batches in a step; the product of the two is the effective batch
+    int again;            // segments that are computed again in the backward pass
     int64_t epochs, patience;
     int64_t steps; // updates at most; 0: as many as the epochs have
     int ensemble;  // members; each is trained as a run of its own

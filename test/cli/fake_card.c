@@ -75,7 +75,7 @@ static bool readings(const queue *q, device_readings *r) {
     (void)q;
     *r = device_shows_nothing();
     r->total = 1e9;
-    r->process = 5e7;
+    r->process = 8e7;
     r->others = filled ? 9e8 : 1e8;
     r->used = r->process + r->others;
     r->processes = 2;

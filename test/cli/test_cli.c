@@ -17,7 +17,10 @@
 
 #include <cmocka.h>
 
-#define TINY "data.synthetic.bars=2000", "train.epochs=1", "model.hidden.fast=4", "model.hidden.slow=4"
+#define LIMIT      "gpu_optimization.max_memory_gb="
+#define HOST_LIMIT "gpu_optimization.max_host_memory_gb="
+#define SPLIT_OPEN "gpu_optimization.dynamic_batch_sizing=true"
+#define TINY       "data.synthetic.bars=2000", "train.epochs=1", "model.hidden.fast=4", "model.hidden.slow=4"
 
 static void put_description(void) {
     put_text("run.yaml", "data:\n  synthetic: {bars: 2000}\nmodel:\n  hidden: {fast: 4, slow: 4}\n"
@@ -290,6 +293,90 @@ static void plan_runs_nothing(void **state) {
     assert_int_equal(access("made", F_OK), -1);
 }
 
+// The choice and why, the memory, the picture, the bounds, the alternatives.
+static void plan_says_what_and_why(void **state) {
+    (void)state;
+    put_description();
+    assert_int_equal(RUN("plan", "run.yaml", "--device=cpu", "train.batch_size=2048", SPLIT_OPEN), 0);
+    matches("out",
+        "\nchosen\n  data +[^\n]*\n  split +1 x 2048 rows: [^\n]*\n  again +none of 2 [^\n]*\n  time +1\\.00 times");
+    matches("out", "\nmemory, MB\n  base +[0-9.]+\n  weights +[0-9.]+\n  gradients ");
+    matches("out", "\n= slab +[0-9.]+\n[^=]*= total +[0-9.]+\n  limit +none\n");
+    matches("out", "(\n +[0-9.]+ [AGRS.]+){16}\n +MB f+b+e?\n +\\^ the most alive\n");
+    matches("out", "\nlargest +[0-9,]+ rows in one micro-batch, nothing computed again; [0-9,]+ with ");
+    matches("out", "\nsmallest +a limit of [0-9.]+ GB works: ");
+    matches("out", "\n +2048 +1 +0  device +[0-9.]+ +1\\.00  chosen\n");
+    assert_int_equal(
+        RUN("plan", "run.yaml", "--device=cpu", HOST_LIMIT "0.035", SPLIT_OPEN, "train.batch_size=2048", "--json"), 0);
+    json_t *v = last_line(), *c = json_object_get(v, "choice"), *picture = json_object_get(v, "picture");
+    double parts = json_number_value(json_object_get(c, "accumulation"));
+    assert_true(parts > 1 && parts * json_number_value(json_object_get(c, "micro_batch")) == 2048);
+    assert_true(json_is_true(json_object_get(v, "fits")));
+    assert_true(json_number_value(json_object_get(json_object_get(v, "memory"), "total")) <= 0.035 * 0x1p30);
+    assert_int_equal(json_array_size(json_object_get(picture, "rows")), 16);
+    assert_true(json_array_size(json_object_get(v, "alternatives")) > 1);
+    assert_int_equal(json_array_size(json_object_get(v, "why")), 4);
+    assert_true(json_number_value(json_object_get(v, "smallest_limit_gb")) <= 0.035);
+    assert_true(json_number_value(json_object_get(v, "largest_batch")) > 0);
+    json_decref(v);
+}
+
+// A card that is not here, and no plug-in: the CPU's kernels stand in, and that is said.
+static void plan_takes_a_card_that_is_not_here(void **state) {
+    (void)state;
+    put_description();
+    assert_int_equal(RUN("plan", "run.yaml", "--device-memory", "8GB", "--arch", "sm_86"), 0);
+    matches("out", "^device +a card of 8\\.00 GB, sm_86, that is not here \\(an estimate[^\n]*\\)\n");
+    matches("out", " parameters, bf16\n");
+    matches("out", "\n  base +550\\.0\n");
+    assert_int_equal(
+        RUN("plan", "run.yaml", "--device-memory=700MB", "--arch=sm_75", SPLIT_OPEN, "train.batch_size=65536"), 0);
+    matches("out", " parameters, fp16 ");
+    assert_false(file_holds("out", "does not fit:"));
+    complains(RUN("plan", "run.yaml", "--device-memory", "8"), "--device-memory 8: must be a size [^\n]*");
+    complains(RUN("plan", "run.yaml", "--device-memory", "-8GB"), "--device-memory -8GB: must be a size [^\n]*");
+    complains(
+        RUN("plan", "run.yaml", "--device-memory", "8GB", "--arch", "86"), "--arch 86: must be sm_75 or newer[^\n]*");
+    complains(RUN("plan", "run.yaml", "--arch", "sm_86"), "--arch is of a card that is not here; [^\n]*");
+    complains(RUN("train", "run.yaml", "--device-memory", "8GB"), "--device-memory: not an option of train; [^\n]*");
+}
+
+// The wrong values of what the planner chooses by.
+static void choices_are_checked(void **state) {
+    (void)state;
+    static const char *const wrong[] = {"gradient_accumulation_steps=0", "gradient_accumulation_steps=some",
+        "dynamic_batch_sizing=perhaps", "recompute=-1", "recompute=all", "recompute=7", "max_host_memory_gb=0",
+        "max_host_memory_gb=-2", "max_host_memory_gb=much", "max_host_memory_gb=999999"};
+    put_description();
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        char word[100];
+        snprintf(word, sizeof word, "gpu_optimization.%s", wrong[i]);
+        complains(RUN("train", "run.yaml", "--device=cpu", word), "gpu_optimization\\.[^\n]*");
+    }
+}
+
+// A run keeps its split where it goes on, whatever the limit; the rest of the plan may change.
+static void a_split_goes_on(void **state) {
+    (void)state;
+#define SPLIT "run.yaml", "--device=cpu", SPLIT_OPEN, "train.batch_size=1024"
+    put_description();
+    assert_int_equal(RUN("train", SPLIT, HOST_LIMIT "0.035", "train.epochs=1"), 0);
+    char *plan = slurp("made/plan.yaml");
+    assert_null(strstr(plan, "accumulation: 1\n"));
+    assert_int_equal(RUN("train", SPLIT, "train.epochs=2", "gpu_optimization.recompute=1", "--resume"), 0);
+    char *now = slurp("made/plan.yaml"), *was = strstr(plan, "micro_batch"), *again = strstr(plan, "again");
+    assert_true(was && again && strncmp(was, strstr(now, "micro_batch"), (size_t)(again - was)) == 0);
+    matches("made/plan.yaml", "\nagain: 1\nresidency: device\n");
+    matches("out", "planned: again is 1, was 0");
+    assert_int_equal(RUN("train", SPLIT, "train.epochs=3", HOST_LIMIT "0.001", "--resume"), 1);
+    matches(
+        "err", "^tradewind: the plan needs [0-9.]+ MB, [^\n]* set gpu_optimization\\.max_host_memory_gb to [^\n]*\n$");
+    assert_int_equal(RUN("train", SPLIT, "train.epochs=1"), 0);
+    matches("made/plan.yaml", "\naccumulation: 1\n");
+    free(plan);
+    free(now);
+}
+
 // On a market without a signal the best possible classifier scores 0, of which nothing is a share.
 static void no_signal_is_said_plainly(void **state) {
     (void)state;
@@ -431,22 +518,23 @@ static void a_tight_card_leaves_data_on_the_host(void **state) {
 // The limit counts base and slab. Data leave the card before the plan is refused, which names the limit that would do.
 static void a_limit_is_kept(void **state) {
     (void)state;
-#define LIMIT  "gpu_optimization.max_memory_gb="
 #define MARKET "run.yaml", "data.synthetic.bars=100000", "train.batch_size=1000"
     enter_copy(FAKE_CARD_THIS);
-    assert_int_equal(RUN("plan", MARKET, LIMIT "0.1"), 0);
+    assert_int_equal(RUN("plan", MARKET, LIMIT "0.2"), 0);
     matches("out", ", on the card\n");
-    matches("out", "\nlimit +107\\.4 MB \\(0\\.10 GB\\); base 2\\.0 MB and slab [0-9.]+ MB are [0-9.]+ MB\n");
+    matches("out", "\nlimit +214\\.7 MB \\(0\\.20 GB\\); base 2\\.0 MB and slab [0-9.]+ MB are [0-9.]+ MB\n");
     assert_false(file_holds("out", "staging"));
-    assert_int_equal(RUN("plan", MARKET, LIMIT "0.03"), 0);
+    assert_int_equal(RUN("plan", MARKET, LIMIT "0.1"), 0);
     matches("out", ", streamed from the host\n");
-    matches("out", "\nmemory [^\n]*, staging [0-9.]+\nlimit +32\\.2 MB");
-    assert_int_equal(RUN("plan", MARKET, LIMIT "0.03", "--json"), 0);
+    matches("out", "\nmemory [^\n]*, staging [0-9.]+\nlimit +107\\.4 MB");
+    assert_int_equal(RUN("plan", MARKET, LIMIT "0.1", "--json"), 0);
     matches("out", "\"residency\":\"host\",\"staging_bytes\":[1-9][0-9]*,\"ring_bytes\":[1-9][0-9]*,");
-    matches("out", "\"base_bytes\":2000000,\"limit_bytes\":32212254[^0-9]");
+    matches("out", "\"base_bytes\":2000000,\"limit_bytes\":107374182[^0-9]");
     assert_int_equal(RUN("train", MARKET, LIMIT "0.001"), 1);
-    matches("err", "^tradewind: the plan needs [0-9.]+ MB and a base of 2\\.0 MB, and the limit is 1\\.1 MB; set "
-                   "gpu_optimization\\.max_memory_gb to [0-9.]+ or more, [^\n]*\n$");
+    matches("err",
+        "^tradewind: the plan needs [0-9.]+ MB, a base of 2\\.0 MB and 67\\.1 MB beside them, and the limit is "
+        "1\\.1 MB; set "
+        "gpu_optimization\\.max_memory_gb to [0-9.]+ or more, [^\n]*\n$");
     char least[64], less[64], *told = slurp("err");
     double enough = atof(strstr(told, "_gb to ") + 7);
     free(told);
@@ -454,8 +542,23 @@ static void a_limit_is_kept(void **state) {
     snprintf(less, sizeof less, LIMIT "%.2f", enough - 0.01);
     assert_int_equal(RUN("train", MARKET, "train.steps=2", least), 0);
     assert_int_equal(RUN("train", MARKET, "train.steps=2", less), 1);
-    assert_int_equal(RUN("train", MARKET, "train.steps=2", LIMIT "0.1", "data.residency=device"), 0);
-    assert_int_equal(RUN("train", MARKET, LIMIT "0.03", "data.residency=device"), 1);
+    // With the split open less is enough, and what is named works too.
+    assert_int_equal(RUN("train", MARKET, SPLIT_OPEN, LIMIT "0.001"), 1);
+    told = slurp("err");
+    double open_split = atof(strstr(told, "_gb to ") + 7);
+    free(told);
+    assert_true(open_split < enough);
+    snprintf(least, sizeof least, LIMIT "%.2f", open_split);
+    snprintf(less, sizeof less, LIMIT "%.2f", open_split - 0.01);
+    assert_int_equal(RUN("train", MARKET, SPLIT_OPEN, "train.steps=2", least), 0);
+    matches("out", "\nbatch +1,000 samples a step, in [0-9]+ micro-batches");
+    assert_int_equal(RUN("evaluate", "made", "--part=validation"), 0);
+    assert_int_equal(RUN("train", MARKET, SPLIT_OPEN, "train.steps=2", less), 1);
+    assert_int_equal(RUN("train", MARKET, "train.steps=2", LIMIT "0.1", HOST_LIMIT "0.001"), 1);
+    matches(
+        "err", "^tradewind: batches and copies on the host need [^\n]* set gpu_optimization\\.max_host_memory_gb to ");
+    assert_int_equal(RUN("train", MARKET, "train.steps=2", LIMIT "0.2", "data.residency=device"), 0);
+    assert_int_equal(RUN("train", MARKET, LIMIT "0.1", "data.residency=device"), 1);
     assert_int_equal(RUN("plan", MARKET, "gpu_optimization.memory_fraction=0.5"), 0);
     matches("out", "\nlimit +549755\\.8 MB \\(512\\.00 GB\\); base");
     setenv("FAKE_CARD", "swollen", 1);
@@ -469,9 +572,9 @@ static void a_limit_is_kept(void **state) {
 
 static void a_wrong_limit_is_told(void **state) {
     (void)state;
-    static const char *const wrong[] = {LIMIT "0", LIMIT "-3", LIMIT "much", LIMIT "2000", LIMIT,
-        "gpu_optimization.memory_fraction=0", "gpu_optimization.memory_fraction=1.5",
-        "gpu_optimization.memory_fraction=80"};
+    static const char *const wrong[] = {LIMIT "0", LIMIT "-3", LIMIT "much", LIMIT "2000", LIMIT, HOST_LIMIT "0",
+        HOST_LIMIT "-1", HOST_LIMIT "all", "gpu_optimization.memory_fraction=x", "gpu_optimization.memory_fraction=0",
+        "gpu_optimization.memory_fraction=1.5", "gpu_optimization.memory_fraction=80"};
     enter_copy(FAKE_CARD_THIS);
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         assert_int_equal(RUN("train", "run.yaml", wrong[i]), 2);
@@ -507,9 +610,9 @@ static int times_in(const char *path, const char *text) {
 // saw is summed up.
 static void a_filling_card_is_told(void **state) {
     (void)state;
-#define FULL "memory: 95 % of the card's 1000\\.0 MB are in use; this process holds 50\\.0 MB, 2 others 900\\.0 MB\n"
+#define FULL "memory: 98 % of the card's 1000\\.0 MB are in use; this process holds 80\\.0 MB, 2 others 900\\.0 MB\n"
 #define SEEN                                                                                                           \
-    "[0-9]+ samples; memory at most 50\\.0 MB by this process, 950\\.0 of 1000\\.0 MB by all; "                        \
+    "[0-9]+ samples; memory at most 80\\.0 MB by this process, 980\\.0 of 1000\\.0 MB by all; "                        \
     "utilisation [0-9]+ %, at most 90 %; at most 61 C; 250 W, at most 250 W\n"
     enter_copy(FAKE_CARD_THIS);
     setenv("FAKE_CARD", "filling", 1);
@@ -523,13 +626,13 @@ static void a_filling_card_is_told(void **state) {
     matches("out", "\nmonitor   " SEEN);
     assert_int_equal(RUN("inspect", "made", "--json"), 0);
     matches(
-        "out", "\"monitor\":\\{\"samples\":[0-9]+,\"process_peak_bytes\":50000000,\"others_peak_bytes\":900000000,");
+        "out", "\"monitor\":\\{\"samples\":[0-9]+,\"process_peak_bytes\":80000000,\"others_peak_bytes\":900000000,");
     assert_int_equal(RUN("train", "run.yaml", "--json"), 0);
-    matches("out", "(^|\n)\\{\"warning\":\"memory: 95 %[^\n]*\\}\n");
+    matches("out", "(^|\n)\\{\"warning\":\"memory: 98 %[^\n]*\\}\n");
     matches("out", "\"temperature_peak\":61\\.0,\"power_mean\":250\\.0,\"power_peak\":250\\.0\\}\\}\n$");
     setenv("FAKE_CARD", "", 1);
-    assert_int_equal(RUN("train", "run.yaml", LIMIT "0.05"), 0);
-    matches("out", "\nwarning   memory: 93 % of the limit of 53\\.7 MB are in use; this process holds 50\\.0 MB, ");
+    assert_int_equal(RUN("train", "run.yaml", LIMIT "0.08"), 0);
+    matches("out", "\nwarning   memory: 93 % of the limit of 85\\.9 MB are in use; this process holds 80\\.0 MB, ");
     assert_int_equal(times_in("out", "warning "), 1);
     assert_int_equal(RUN("train", "run.yaml", "gpu_optimization.memory_monitoring=false"), 0);
     assert_int_equal(times_in("out", "\nmonitor "), 0);
@@ -800,6 +903,10 @@ int main(void) {
         TEST(a_tiny_run_needs_no_file_but_its_description),
         TEST(json_is_one_object_a_line),
         TEST(plan_runs_nothing),
+        TEST(plan_says_what_and_why),
+        TEST(plan_takes_a_card_that_is_not_here),
+        TEST(choices_are_checked),
+        TEST(a_split_goes_on),
         TEST(no_signal_is_said_plainly),
         TEST(a_full_disk_is_told),
         CARD_TEST(no_plugin_is_told),

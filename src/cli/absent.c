@@ -1,0 +1,91 @@
+#include "cli/absent.h"
+
+#include "cpu/cpu.h"
+#include "graph/plugin.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+// Context, kernels and recordings: 552.7 MB of an H200.
+enum { BASE_GUESS = 550 * 1000 * 1000 };
+
+struct queue {
+    size_t memory;
+    int arch;
+    const device *card; // the plug-in; NULL: it is not there
+    queue *cpu;         // where it is not
+};
+
+static bool read_memory(const char *text, size_t *bytes, err *e) {
+    char *end;
+    double v = strtod(text, &end);
+    double unit = strcmp(end, "GB") == 0 ? 0x1p30 : strcmp(end, "MB") == 0 ? 1e6 : 0;
+    if (end == text || !(v * unit >= 1e6) || v * unit > 1e15)
+        return err_input(e, "--device-memory %.40s: must be a size such as 8GB or 12000MB", text);
+    *bytes = (size_t)(v * unit);
+    return true;
+}
+
+static bool read_arch(const char *text, int *arch, err *e) {
+    char *end = NULL;
+    *arch = 80;
+    if (!text) return true;
+    if (strncmp(text, "sm_", 3) == 0) *arch = (int)strtol(text + 3, &end, 10);
+    if (end && end > text + 3 && (!*end || strcmp(end, "a") == 0) && *arch >= 75 && *arch < 1000) return true;
+    return err_input(e, "--arch %.40s: must be sm_75 or newer, such as sm_86", text);
+}
+
+queue *absent_open(const char *memory, const char *arch, err *e) {
+    bool found;
+    err unused;
+    queue *q = calloc(1, sizeof *q);
+    CHECK(q, "out of memory for a queue");
+    bool ok = read_memory(memory, &q->memory, e) && read_arch(arch, &q->arch, e);
+    if (ok) q->card = plugin_open("tradewind-cuda.so", &found, &unused);
+    if (ok && !q->card) {
+        q->cpu = cpu_device.open(&(queue_options){.threads = 1}, e);
+        ok = q->cpu != NULL;
+    }
+    if (ok) return q;
+    free(q);
+    return NULL;
+}
+
+static void close_queue(queue *q) {
+    if (q->cpu) cpu_device.close(q->cpu);
+    free(q);
+}
+
+static const kernel *const *kernels(const queue *q) {
+    return q->card ? q->card->kernels(NULL) : cpu_device.kernels(q->cpu);
+}
+
+static bool computes(const queue *q, precision p) {
+    return p == PRECISION_FP32 || p == PRECISION_FP16 ||
+           ((p == PRECISION_BF16 || p == PRECISION_TF32) && q->arch >= 80);
+}
+
+static void describe(const queue *q, char *text, size_t bytes) {
+    snprintf(text, bytes, "a card of %.2f GB, sm_%d, that is not here (an estimate%s)", (double)q->memory / 0x1p30,
+        q->arch, q->card ? "" : " by the CPU's kernels; install the plug-in");
+}
+
+static size_t available(const queue *q) {
+    return q->memory > BASE_GUESS ? q->memory - BASE_GUESS : 0;
+}
+
+static bool memory(const queue *q, device_memory *m) {
+    *m = (device_memory){.source = MEMORY_OF_CARD, .base = BASE_GUESS, .used = BASE_GUESS, .total = q->memory};
+    return true;
+}
+
+const device absent_device = {
+    .name = "cuda",
+    .close = close_queue,
+    .kernels = kernels,
+    .computes = computes,
+    .describe = describe,
+    .available = available,
+    .memory = memory,
+};

@@ -1,0 +1,16 @@
+// A card that is not here: a device of so much memory that plans can be made for, and nothing else.
+//
+// What kernels need comes from the CUDA plug-in, which loads without a card; where it is not there, the CPU's kernels
+// stand in and the figures are an estimate. So is the base, which no monitor counts.
+#ifndef TRADEWIND_CLI_ABSENT_H
+#define TRADEWIND_CLI_ABSENT_H
+
+#include "graph/device.h"
+
+extern const device absent_device;
+
+// A queue of a card of `memory` ("8GB", of 2^30 bytes, or "8000MB", of 10^6) and `arch` ("sm_86"; NULL: sm_80).
+// ERR_INPUT where these are not understood.
+queue *absent_open(const char *memory, const char *arch, err *e);
+
+#endif
