@@ -79,7 +79,7 @@ static void explain_split(report *r) {
         reason(r, "split     %lld x %lld rows: the run that goes on has it", parts, rows);
     else if (!s->described.split_open)
         reason(r, "split     %lld x %lld rows: the description's (dynamic_batch_sizing: false)", parts, rows);
-    else if (parts == 1)
+    else if (parts == 1 && s->choice.fits)
         reason(r, "split     1 x %lld rows: the whole batch fits", rows);
     else if (s->choice.fits)
         reason(r, "split     %lld x %lld rows: fewer micro-batches do not fit, or only by computing more again", parts,

@@ -120,7 +120,10 @@ static bool open_file(store *s) {
 }
 
 static void close_file(store *s) {
-    for (int i = 0; i < ROW_KINDS; i++) sqlite3_finalize(s->statement[i]);
+    for (int i = 0; i < ROW_KINDS; i++) {
+        sqlite3_finalize(s->statement[i]);
+        s->statement[i] = NULL;
+    }
     sqlite3_close(s->db);
     s->db = NULL;
 }

@@ -7,9 +7,9 @@
 //   run      one row: version, config, plan, started, changed, status (running, done, stopped, failed), note
 //   epochs   epoch, step, finished, seconds, samples_per_s, best (0 or 1), confusion (of validation, as JSON)
 //   metrics  epoch, part (train, validation or empty), name, value; every number that an epoch has
-//   steps    step, epoch, done, steps, time, loss_min, loss_mean, loss_max, grad_norm, lr: of `steps` steps up to
-//   `step` events   time, step, kind, text samples  time, and what the device showed then, NULL where it did not
-//   (store_sample_row); since version 2
+//   steps    step, epoch, done, steps, time, loss_min, loss_mean, loss_max, grad_norm, lr: of `steps` up to `step`
+//   events   time, step, kind, text
+//   samples  time, and what the device showed then (store_sample_row), NULL where it did not; since version 2
 #ifndef TRADEWIND_RUN_STORE_H
 #define TRADEWIND_RUN_STORE_H
 

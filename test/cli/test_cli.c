@@ -503,10 +503,10 @@ static void a_tight_card_leaves_data_on_the_host(void **state) {
     enter_copy(FAKE_CARD_THIS);
     setenv("FAKE_CARD", "tight", 1);
     assert_int_equal(RUN("plan", "run.yaml"), 0);
-    matches("out", "^device +a card of the test\n");
+    matches("out", "^device +a card of the test, [0-9.]+ of 16.0 GB free\n");
     assert_false(file_holds("out", "loader"));
     assert_int_equal(RUN("train", "run.yaml", "data.synthetic.bars=30000", "train.epochs=1"), 0);
-    matches("out", "^device +a card of the test\n");
+    matches("out", "^device +a card of the test, [0-9.]+ of 16.0 GB free\n");
     matches("out", "\nloader +[0-9]+ threads? on the host, 4 batches ahead, [0-9.]+ MB pinned\n");
     matches("out", "\nothers    hold [0-9.]+ of the card's 1099511\\.6 MB, so that the slab may have 8\\.4 MB\n");
     matches("made/training_log.txt", " others hold [0-9.]+ of the card's 1099511\\.6 MB, so that ");
@@ -680,7 +680,7 @@ static void a_card_goes_on_exactly(void **state) {
     enter_copy(FAKE_CARD_THIS);
 #define SAVED "run.yaml", "train.checkpoint_minutes=1e-9", "train.keep_checkpoints=0", "train.batch_size=4"
     assert_int_equal(RUN("train", SAVED, "run.dir=whole"), 0);
-    matches("out", "^device +a card of the test\n");
+    matches("out", "^device +a card of the test, [0-9.]+ of 16.0 GB free\n");
     assert_int_equal(RUN("train", SAVED, "run.dir=made"), 0);
     same_state("whole/last.safetensors", "made/last.safetensors");
     int gone = system("cd made && rm last.safetensors best.safetensors && ls checkpoint_step_* | sort -t_ -k3n | "
