@@ -191,6 +191,33 @@ bool setup_fits(const setup *s, err *e) {
     return budget_fits(&s->budget, &n, s->device->name, e);
 }
 
+// A card's free memory changes from one moment to the next and is no part of what it is.
+static void cut_free(char *device) {
+    char *end = strstr(device, " GB free"), *from = NULL;
+    for (char *at = device; end && at < end; at++)
+        if (at[0] == ',' && at[1] == ' ') from = at;
+    if (!from) return;
+    end += strlen(" GB free");
+    memmove(from, end, strlen(end) + 1);
+}
+
+void setup_device(const setup *s, char *text, size_t room) {
+    s->device->describe(s->queue, text, room);
+    cut_free(text);
+}
+
+void setup_key(const setup *s, wisdom_key *k) {
+    char device[256];
+    setup_device(s, device, sizeof device);
+    wisdom_key_make(k, &(wisdom_about){.version = TRADEWIND_VERSION,
+                           .device = device,
+                           .described = &s->described,
+                           .model = &s->model,
+                           .data = s->data,
+                           .split = &s->split,
+                           .window = s->window});
+}
+
 static void make_job(const setup *s, job *j, residency r) {
     settings as = s->described;
     as.residency = r;
@@ -303,6 +330,10 @@ static bool open_all(setup *s, const cli_options *o, bool trained, bool ends, er
 }
 
 bool setup_open(setup *s, const cli_options *o, err *e) {
+    return open_all(s, o, false, false, e);
+}
+
+bool setup_open_untuned(setup *s, const cli_options *o, err *e) {
     return open_all(s, o, false, false, e);
 }
 

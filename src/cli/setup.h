@@ -7,6 +7,7 @@
 #include "train/choose.h"
 #include "train/job.h"
 #include "train/settings.h"
+#include "train/wisdom.h"
 
 typedef struct {
     config *config;
@@ -36,6 +37,9 @@ typedef struct {
 // queue. On failure everything is undone.
 bool setup_open(setup *s, const cli_options *o, err *e);
 
+// The same without what was tuned: the planner alone chooses, for a batch of BATCH_USUAL where that is open.
+bool setup_open_untuned(setup *s, const cli_options *o, err *e);
+
 // The same for weights that are trained: what the model gives can be read (job_keep_logits). With `ends` the samples
 // are the ends of a panel's series (build_ends), and all parts of the split are all of them.
 bool setup_open_trained(setup *s, const cli_options *o, bool ends, err *e);
@@ -46,6 +50,12 @@ dataset *setup_open_file(const char *path, err *e);
 // The description alone, and what it says; to be closed too.
 bool setup_describe(setup *s, const cli_options *o, err *e);
 void setup_close(setup *s);
+
+// The device as it describes itself, without what is free.
+void setup_device(const setup *s, char *text, size_t room);
+
+// What tuning holds for, of a setup that is open.
+void setup_key(const setup *s, wisdom_key *k);
 
 // The plan's memory, and whether it is there and within the limit; ERR_RUN with the figures where it is not.
 exec_memory setup_memory(const setup *s);
