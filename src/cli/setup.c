@@ -218,11 +218,11 @@ void setup_key(const setup *s, wisdom_key *k) {
                            .window = s->window});
 }
 
-static void make_job(const setup *s, job *j, residency r) {
+void setup_job(const setup *s, job *j, residency r, precision p) {
     settings as = s->described;
     as.residency = r;
-    job_init(j, s->data, &s->split, &as, &s->model, s->window, s->scaler, s->precision);
-    if (s->precision == PRECISION_FP16) {
+    job_init(j, s->data, &s->split, &as, &s->model, s->window, s->scaler, p);
+    if (p == PRECISION_FP16) {
         precision other = fallback_of(s->device->computes(s->queue, PRECISION_BF16));
         job_add_fallback(j, s->data, &s->split, &as, &s->model, s->window, s->scaler, other);
     }
@@ -251,8 +251,8 @@ static void take_choice(setup *s, const cli_options *o) {
     residency r = s->described.residency;
     bool card = !s->device->host_memory;
     job near = {0}, far = {0};
-    if (r != RESIDENCY_HOST) make_job(s, &near, RESIDENCY_DEVICE);
-    if (r == RESIDENCY_HOST || (r == RESIDENCY_AUTO && card)) make_job(s, &far, RESIDENCY_HOST);
+    if (r != RESIDENCY_HOST) setup_job(s, &near, RESIDENCY_DEVICE, s->precision);
+    if (r == RESIDENCY_HOST || (r == RESIDENCY_AUTO && card)) setup_job(s, &far, RESIDENCY_HOST, s->precision);
     s->chooser = (chooser){.near = near.g ? &near : NULL,
         .far = far.g ? &far : NULL,
         .settings = &s->described,

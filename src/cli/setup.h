@@ -57,6 +57,10 @@ void setup_device(const setup *s, char *text, size_t room);
 // What tuning holds for, of a setup that is open.
 void setup_key(const setup *s, wisdom_key *k);
 
+// The job with its data on the device or from the host, in a precision that the device computes, with what stands in
+// for that should it overflow; to be given back by job_done.
+void setup_job(const setup *s, job *j, residency r, precision p);
+
 // The plan's memory, and whether it is there and within the limit; ERR_RUN with the figures where it is not.
 exec_memory setup_memory(const setup *s);
 bool setup_fits(const setup *s, err *e);
