@@ -178,7 +178,7 @@ static void explain(view *v) {
     if (r->capped)
         snprintf(rest, room, "the noise scale is %s, so larger batches help little, up to the knee at %s", noise, knee);
     else if (!r->later.known)
-        snprintf(rest, room, "the knee, as the noise scale is not measurable");
+        snprintf(rest, room, "the knee, as the noise scale is not known");
     else if (r->later.scale <= (double)w->batch)
         snprintf(rest, room, "the noise scale is %s, so larger batches help little", noise);
     else
@@ -238,7 +238,7 @@ static void scale_text(char *text, size_t room, const noise_scale *n) {
     if (n->known)
         snprintf(text, room, "%s (+- %s)", scale, error);
     else
-        snprintf(text, room, "not measurable");
+        snprintf(text, room, n->measured ? "not measurable" : "not measured (no time)");
 }
 
 static void print_noise(const view *v) {

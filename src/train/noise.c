@@ -31,7 +31,8 @@ static double mean_variance(const noise_draws *d) {
 noise_scale noise_estimate(const noise_draws *small, const noise_draws *large) {
     noise_scale s = {0};
     double b = (double)small->batch, B = (double)large->batch;
-    if (small->count < DRAWS_LEAST || large->count < DRAWS_LEAST || !(b < B)) return s;
+    s.measured = small->count >= DRAWS_LEAST && large->count >= DRAWS_LEAST;
+    if (!s.measured || !(b < B)) return s;
     double vb = mean_variance(small), vB = mean_variance(large), inverse = 1 / b - 1 / B;
     s.gradient = (B * large->mean - b * small->mean) / (B - b);
     s.trace = (small->mean - large->mean) / inverse;
@@ -82,7 +83,8 @@ static bool on_step(void *arg, int64_t epoch, int64_t done, int64_t total) {
     if (done < total || total % to->batch == 0) noise_add(to, clip[CLIP_NORM] * clip[CLIP_NORM]);
     d->stopped = d->n->go_on && !d->n->go_on(d->n->arg);
     if (d->stopped) return false;
-    if (to->count < DRAWS_MOST && clock_seconds() < d->until) return true;
+    double until = d->until + (to->count < DRAWS_LEAST ? d->each : 0);
+    if (to->count < DRAWS_MOST && clock_seconds() < until) return true;
     if (++d->place == d->n->places) return false;
     return put_weights(d, &d->why) || fail(d);
 }

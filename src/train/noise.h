@@ -22,7 +22,8 @@ typedef struct {
 void noise_add(noise_draws *d, double squared_norm);
 
 typedef struct {
-    bool known;             // false where the draws do not tell: too few, or the gradient drowns in the noise
+    bool measured;          // there were draws enough to say anything
+    bool known;             // false also where the gradient drowns in the noise
     double scale, error;    // B_simple and its standard error
     double gradient, trace; // |G|^2 and tr(S)
 } noise_scale;
