@@ -202,21 +202,28 @@ static void make_job(const setup *s, job *j, residency r) {
     if (s->trained && !j->forecasts) job_keep_logits(j);
 }
 
-// The micro-batches that a run in the directory has, which --resume keeps; 0 where none says so.
+// The micro-batches that a plan has; 0 where it does not say so, or is NULL.
+static int64_t parts_of(const setup *s, const char *plan) {
+    int64_t effective = s->described.batch_size * s->described.accumulation;
+    char *value = plan ? outline_value(plan, "accumulation") : NULL;
+    int64_t parts = value ? strtoll(value, NULL, 10) : 0;
+    free(value);
+    return parts > 0 && effective % parts == 0 ? parts : 0;
+}
+
+// Those of the plan that was given, or of a run in the directory, which --resume keeps; 0 where none says so.
 static int64_t parts_there(const setup *s, const cli_options *o) {
     static const char *const names[] = {"plan.yaml", "member_1/plan.yaml"};
-    int64_t parts = 0, effective = s->described.batch_size * s->described.accumulation;
+    int64_t parts = parts_of(s, s->like);
     for (size_t i = 0; !parts && cli_given(o, "--resume") && i < sizeof names / sizeof *names; i++) {
         err unused;
         size_t bytes;
         char *path = run_path(s->described.dir, names[i]), *text = file_read(path, 1 << 20, &bytes, &unused);
-        char *value = text ? outline_value(text, "accumulation") : NULL;
-        if (value) parts = strtoll(value, NULL, 10);
-        free(value);
+        parts = parts_of(s, text);
         free(text);
         free(path);
     }
-    return parts > 0 && effective % parts == 0 ? parts : 0;
+    return parts;
 }
 
 // Chooses among the ways that the description leaves open.
@@ -292,8 +299,7 @@ bool setup_describe(setup *s, const cli_options *o, err *e) {
     return false;
 }
 
-static bool open_all(setup *s, const cli_options *o, bool trained, bool ends, err *e) {
-    *s = (setup){.trained = trained};
+static bool open_all(setup *s, const cli_options *o, bool ends, err *e) {
     bool ok = read_description(s, o, e) && make_data(s, o, ends, e);
     s->made = clock_seconds();
     ok = ok && build(s, o, &s->no_card, e) && leave_full_card(s, o, e);
@@ -303,11 +309,17 @@ static bool open_all(setup *s, const cli_options *o, bool trained, bool ends, er
 }
 
 bool setup_open(setup *s, const cli_options *o, err *e) {
-    return open_all(s, o, false, false, e);
+    return setup_open_like(s, o, NULL, e);
+}
+
+bool setup_open_like(setup *s, const cli_options *o, const char *plan, err *e) {
+    *s = (setup){.like = plan};
+    return open_all(s, o, false, e);
 }
 
 bool setup_open_trained(setup *s, const cli_options *o, bool ends, err *e) {
-    return open_all(s, o, true, ends, e);
+    *s = (setup){.trained = true};
+    return open_all(s, o, ends, e);
 }
 
 void setup_close(setup *s) {

@@ -25,6 +25,7 @@ typedef struct {
     choice choice; // what the description leaves open
     precision precision;
     bool trained;        // weights are to be used, not trained
+    const char *like;    // a plan (cli/texts.h) whose split is kept where that is open; or NULL
     char *told;          // what the bar files' report says and -q and --json leave out, or NULL
     err no_card;         // why the CPU stands in for a card, or an empty text
     double made, opened; // when the data were made and the queue was opened, as clock_seconds has it
@@ -35,6 +36,9 @@ typedef struct {
 // Reads the description (the first word) and its overrides (the others), makes the data, builds the graph and opens the
 // queue. On failure everything is undone.
 bool setup_open(setup *s, const cli_options *o, err *e);
+
+// The same, split into micro-batches as a plan of the same description (texts_plan) has it, whatever is free now.
+bool setup_open_like(setup *s, const cli_options *o, const char *plan, err *e);
 
 // The same for weights that are trained: what the model gives can be read (job_keep_logits). With `ends` the samples
 // are the ends of a panel's series (build_ends), and all parts of the split are all of them.
