@@ -256,15 +256,6 @@ bool wisdom_keep(const wisdom_key *k, const wisdom_entry *list, int count, int w
 
 // Reading
 
-static bool read_precision(const char *name, precision *to) {
-    static const precision all[] = {PRECISION_FP32, PRECISION_TF32, PRECISION_BF16, PRECISION_FP16};
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
-        *to = all[i];
-        if (strcmp(name, precision_name(all[i])) == 0) return true;
-    }
-    return false;
-}
-
 static bool read_entry(json_t *from, wisdom_entry *to) {
     json_int_t batch, micro, parts;
     const char *place, *exact;
@@ -278,7 +269,7 @@ static bool read_entry(json_t *from, wisdom_entry *to) {
     to->parts = parts;
     to->again = again;
     to->host = strcmp(place, "host") == 0;
-    return (to->host || strcmp(place, "device") == 0) && read_precision(exact, &to->precision) && is_sound(to);
+    return (to->host || strcmp(place, "device") == 0) && precision_find(exact, &to->precision) && is_sound(to);
 }
 
 // Their number; -1 where one is not sound.
@@ -314,8 +305,8 @@ static bool is_same(const wisdom_key *k, json_t *was, char line[WISDOM_LINE]) {
         if (strcmp(f->name, "build") == 0)
             put_line(line, "tuned by another build; run tradewind tune again");
         else
-            put_line(line, "tuned under another %s (%.120s, now %.120s); run tradewind tune again", f->name,
-                value ? value : "not given", f->value);
+            put_line(line, "tuned for another %s: %.110s, now %.110s; run tradewind tune again",
+                strcmp(f->name, "samples") == 0 ? "number of samples" : f->name, value ? value : "not given", f->value);
         return false;
     }
     return true;
@@ -389,8 +380,8 @@ bool wisdom_suits(const wisdom_entry *w, const chooser *c, const budget *b, way 
         snprintf(why, room, "the data are to be %s", w->host ? "on the device" : "on the host");
     else if (s->recompute != RECOMPUTE_AUTO && s->recompute != w->again)
         snprintf(why, room, "gpu_optimization.recompute says otherwise");
-    else if (w->again > graph_segments(j->g))
-        snprintf(why, room, "the model has fewer layers or blocks to be computed again");
+    else if (w->again > choose_again_most(c))
+        snprintf(why, room, "the planner never computes so many layers or blocks again");
     else {
         demand n = choose_demand(c, to);
         to->seconds = choose_seconds(c, to);
