@@ -322,9 +322,12 @@ static void ask_wisdom(setup *s) {
     setup_key(s, &k);
     s->tuned = wisdom_find(&k, d->batch_open ? 0 : d->batch_size * d->accumulation);
     const wisdom_entry *w = &s->tuned.entry;
+    char *line = s->tuned.line;
+    if (s->tuned.state == WISDOM_NONE && d->batch_open && !line[0])
+        snprintf(line, WISDOM_LINE, "nothing for this model, data and device; run tradewind tune");
     if (s->tuned.state != WISDOM_FOUND || d->split_open || w->parts == d->accumulation) return;
     s->tuned.state = WISDOM_REFUSED;
-    snprintf(s->tuned.line, sizeof s->tuned.line,
+    snprintf(line, WISDOM_LINE,
         "%s: %lld x %lld rows, but the description fixes %lld x %lld; set gpu_optimization.dynamic_batch_sizing",
         s->tuned.when, (long long)w->parts, (long long)w->micro, (long long)d->accumulation, (long long)d->batch_size);
 }
@@ -377,17 +380,15 @@ static const char *rate_then(const wisdom_entry *w, char *text, size_t room) {
 
 bool setup_tuned(const setup *s, char *line, size_t room) {
     const wisdom_answer *a = &s->tuned;
-    bool usual = s->described.batch_open && a->state != WISDOM_FOUND && !s->like && !s->untuned;
     char rate[64], until[64] = "";
-    if (usual) snprintf(until, sizeof until, "; until then %d samples a step", BATCH_USUAL);
+    if (s->described.batch_open && a->state != WISDOM_FOUND)
+        snprintf(until, sizeof until, "; until then %d samples a step", BATCH_USUAL);
     if (s->tuned_way)
         snprintf(line, room, "%s: %lld x %lld rows, %s", a->when, (long long)a->entry.parts, (long long)a->entry.micro,
             rate_then(&a->entry, rate, sizeof rate));
-    else if (a->line[0])
-        snprintf(line, room, "%s%s%s", a->state == WISDOM_NONE ? "warning: " : "", a->line, until);
-    else if (usual)
-        snprintf(line, room, "nothing for this model, data and device; run tradewind tune%s", until);
-    return s->tuned_way || a->line[0] || usual;
+    else
+        snprintf(line, room, "%s%s", a->line, until);
+    return s->tuned_way || a->line[0];
 }
 
 // Chooses among the ways that the description leaves open.

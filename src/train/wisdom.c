@@ -257,17 +257,16 @@ bool wisdom_keep(const wisdom_key *k, const wisdom_entry *list, int count, int w
 // Reading
 
 static bool read_entry(json_t *from, wisdom_entry *to) {
-    json_int_t batch, micro, parts;
+    json_int_t batch, micro, parts, again;
     const char *place, *exact;
-    int again;
-    if (json_unpack(from, "{s:I, s:I, s:I, s:i, s:s, s:s, s:F, s:F}", "batch", &batch, "micro_batch", &micro,
+    if (json_unpack(from, "{s:I, s:I, s:I, s:I, s:s, s:s, s:F, s:F}", "batch", &batch, "micro_batch", &micro,
             "accumulation", &parts, "again", &again, "residency", &place, "precision", &exact, "samples_per_s",
             &to->samples_per_s, "noise_scale", &to->noise_scale) != 0)
         return false;
     to->batch = batch;
     to->micro = micro;
     to->parts = parts;
-    to->again = again;
+    to->again = again >= 0 && again <= AGAIN_MOST ? (int)again : -1;
     to->host = strcmp(place, "host") == 0;
     return (to->host || strcmp(place, "device") == 0) && precision_find(exact, &to->precision) && is_sound(to);
 }
@@ -316,9 +315,9 @@ static bool is_same(const wisdom_key *k, json_t *was, char line[WISDOM_LINE]) {
 static bool read_file(
     json_t *all, const char **when, json_t **key, json_int_t *winner, wisdom_entry *list, int *count) {
     const char *kind;
-    int format;
+    json_int_t format;
     json_t *entries;
-    if (json_unpack(all, "{s:s, s:i, s:s, s:o, s:I, s:o}", "kind", &kind, "format", &format, "when", when, "key", key,
+    if (json_unpack(all, "{s:s, s:I, s:s, s:o, s:I, s:o}", "kind", &kind, "format", &format, "when", when, "key", key,
             "winner", winner, "entries", &entries) != 0)
         return false;
     if (strcmp(kind, KIND) != 0 || format != FORMAT || !is_day(*when) || !json_is_object(*key)) return false;
@@ -374,7 +373,9 @@ bool wisdom_suits(const wisdom_entry *w, const chooser *c, const budget *b, way 
     const job *j = w->host ? c->far : c->near;
     *to = (way){.host = w->host, .batch = w->micro, .parts = w->parts, .again = w->again};
     int64_t fixed = c->parts ? c->parts : s->split_open ? w->parts : s->accumulation;
-    if (w->batch != s->batch_size * s->accumulation || w->parts != fixed)
+    if (w->batch != s->batch_size * s->accumulation)
+        snprintf(why, room, "a step has %lld samples", (long long)(s->batch_size * s->accumulation));
+    else if (w->parts != fixed)
         snprintf(why, room, "the description or the run has %lld micro-batches in a step", (long long)fixed);
     else if (!j)
         snprintf(why, room, "the data are to be %s", w->host ? "on the device" : "on the host");
