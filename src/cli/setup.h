@@ -25,7 +25,12 @@ typedef struct {
     budget budget; // before there was a slab
     choice choice; // what the description leaves open
     precision precision;
+    bool untuned;        // what was tuned is not asked for
+    wisdom_answer tuned; // what is known of the batch
+    int64_t parts;       // micro-batches that the run which goes on has; 0: open
+    bool tuned_way;      // the choice is what was tuned
     bool trained;        // weights are to be used, not trained
+    const char *like;    // a plan (cli/texts.h) whose batch, split and tuning are kept where they are open; or NULL
     char *told;          // what the bar files' report says and -q and --json leave out, or NULL
     err no_card;         // why the CPU stands in for a card, or an empty text
     double made, opened; // when the data were made and the queue was opened, as clock_seconds has it
@@ -37,6 +42,8 @@ typedef struct {
 // queue. On failure everything is undone.
 bool setup_open(setup *s, const cli_options *o, err *e);
 
+// The same, split into micro-batches as a plan of the same description (texts_plan) has it, whatever is free now.
+bool setup_open_like(setup *s, const cli_options *o, const char *plan, err *e);
 // The same without what was tuned: the planner alone chooses, for a batch of BATCH_USUAL where that is open.
 bool setup_open_untuned(setup *s, const cli_options *o, err *e);
 
@@ -56,6 +63,13 @@ void setup_device(const setup *s, char *text, size_t room);
 
 // What tuning holds for, of a setup that is open.
 void setup_key(const setup *s, wisdom_key *k);
+
+// Where the batch and its way come from, or why they do not come from what was tuned, in a line; false where there is
+// nothing to say.
+bool setup_tuned(const setup *s, char *line, size_t room);
+
+// Puts the batch of an open setup into another description that leaves it open, so that both say the same.
+bool setup_settle(const setup *s, const setup *open, err *e);
 
 // The job with its data on the device or from the host, in a precision that the device computes, with what stands in
 // for that should it overflow; to be given back by job_done.

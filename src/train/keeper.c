@@ -213,8 +213,8 @@ static bool may_change(const char *path) {
     static const char *const keys[] = {"train.epochs", "train.patience", "train.checkpoint_every",
         "train.checkpoint_minutes", "train.keep_checkpoints", "train.init_from", "data.num_workers",
         "data.prefetch_factor", "data.residency", "gpu_optimization.max_memory_gb", "gpu_optimization.memory_fraction",
-        "gpu_optimization.max_host_memory_gb", "gpu_optimization.recompute", "gpu_optimization.memory_monitoring",
-        "gpu_optimization.monitoring_interval", "run.dir"};
+        "gpu_optimization.max_host_memory_gb", "gpu_optimization.recompute", "gpu_optimization.target_utilization",
+        "gpu_optimization.memory_monitoring", "gpu_optimization.monitoring_interval", "run.dir"};
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         if (strcmp(path, keys[i]) == 0) return true;
     return false;
@@ -240,9 +240,9 @@ int keeper_differs(const char *was, const char *is, char *text, size_t room) {
     return outline_compare(was, is, epochs_matter(was) ? may_change_but_epochs : may_change, text, room);
 }
 
-// Where the data lie and what is computed again moves no bit either.
+// Where the data lie, what is computed again and whether that was tuned moves no bit either.
 static bool plan_may_change(const char *path) {
-    return strcmp(path, "residency") == 0 || strcmp(path, "again") == 0;
+    return strcmp(path, "residency") == 0 || strcmp(path, "again") == 0 || strcmp(path, "tuned") == 0;
 }
 
 int keeper_plan_differs(const char *was, const char *is, char *text, size_t room) {

@@ -256,29 +256,19 @@ bool wisdom_keep(const wisdom_key *k, const wisdom_entry *list, int count, int w
 
 // Reading
 
-static bool read_precision(const char *name, precision *to) {
-    static const precision all[] = {PRECISION_FP32, PRECISION_TF32, PRECISION_BF16, PRECISION_FP16};
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
-        *to = all[i];
-        if (strcmp(name, precision_name(all[i])) == 0) return true;
-    }
-    return false;
-}
-
 static bool read_entry(json_t *from, wisdom_entry *to) {
-    json_int_t batch, micro, parts;
+    json_int_t batch, micro, parts, again;
     const char *place, *exact;
-    int again;
-    if (json_unpack(from, "{s:I, s:I, s:I, s:i, s:s, s:s, s:F, s:F}", "batch", &batch, "micro_batch", &micro,
+    if (json_unpack(from, "{s:I, s:I, s:I, s:I, s:s, s:s, s:F, s:F}", "batch", &batch, "micro_batch", &micro,
             "accumulation", &parts, "again", &again, "residency", &place, "precision", &exact, "samples_per_s",
             &to->samples_per_s, "noise_scale", &to->noise_scale) != 0)
         return false;
     to->batch = batch;
     to->micro = micro;
     to->parts = parts;
-    to->again = again;
+    to->again = again >= 0 && again <= AGAIN_MOST ? (int)again : -1;
     to->host = strcmp(place, "host") == 0;
-    return (to->host || strcmp(place, "device") == 0) && read_precision(exact, &to->precision) && is_sound(to);
+    return (to->host || strcmp(place, "device") == 0) && precision_find(exact, &to->precision) && is_sound(to);
 }
 
 // Their number; -1 where one is not sound.
@@ -314,8 +304,8 @@ static bool is_same(const wisdom_key *k, json_t *was, char line[WISDOM_LINE]) {
         if (strcmp(f->name, "build") == 0)
             put_line(line, "tuned by another build; run tradewind tune again");
         else
-            put_line(line, "tuned under another %s (%.120s, now %.120s); run tradewind tune again", f->name,
-                value ? value : "not given", f->value);
+            put_line(line, "tuned for another %s: %.110s, now %.110s; run tradewind tune again",
+                strcmp(f->name, "samples") == 0 ? "number of samples" : f->name, value ? value : "not given", f->value);
         return false;
     }
     return true;
@@ -325,9 +315,9 @@ static bool is_same(const wisdom_key *k, json_t *was, char line[WISDOM_LINE]) {
 static bool read_file(
     json_t *all, const char **when, json_t **key, json_int_t *winner, wisdom_entry *list, int *count) {
     const char *kind;
-    int format;
+    json_int_t format;
     json_t *entries;
-    if (json_unpack(all, "{s:s, s:i, s:s, s:o, s:I, s:o}", "kind", &kind, "format", &format, "when", when, "key", key,
+    if (json_unpack(all, "{s:s, s:I, s:s, s:o, s:I, s:o}", "kind", &kind, "format", &format, "when", when, "key", key,
             "winner", winner, "entries", &entries) != 0)
         return false;
     if (strcmp(kind, KIND) != 0 || format != FORMAT || !is_day(*when) || !json_is_object(*key)) return false;
@@ -383,14 +373,16 @@ bool wisdom_suits(const wisdom_entry *w, const chooser *c, const budget *b, way 
     const job *j = w->host ? c->far : c->near;
     *to = (way){.host = w->host, .batch = w->micro, .parts = w->parts, .again = w->again};
     int64_t fixed = c->parts ? c->parts : s->split_open ? w->parts : s->accumulation;
-    if (w->batch != s->batch_size * s->accumulation || w->parts != fixed)
+    if (w->batch != s->batch_size * s->accumulation)
+        snprintf(why, room, "a step has %lld samples", (long long)(s->batch_size * s->accumulation));
+    else if (w->parts != fixed)
         snprintf(why, room, "the description or the run has %lld micro-batches in a step", (long long)fixed);
     else if (!j)
         snprintf(why, room, "the data are to be %s", w->host ? "on the device" : "on the host");
     else if (s->recompute != RECOMPUTE_AUTO && s->recompute != w->again)
         snprintf(why, room, "gpu_optimization.recompute says otherwise");
-    else if (w->again > graph_segments(j->g))
-        snprintf(why, room, "the model has fewer layers or blocks to be computed again");
+    else if (w->again > choose_again_most(c))
+        snprintf(why, room, "the planner never computes so many layers or blocks again");
     else {
         demand n = choose_demand(c, to);
         to->seconds = choose_seconds(c, to);

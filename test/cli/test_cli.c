@@ -515,6 +515,34 @@ static void a_tight_card_leaves_data_on_the_host(void **state) {
     matches("err", "^tradewind: the plan needs [^\n]*\n$");
 }
 
+static int parts_in(const char *path) {
+    static const char key[] = "accumulation: ";
+    char *text = slurp(path), *at = strstr(text, key);
+    int parts = at ? atoi(at + sizeof key - 1) : 0;
+    free(text);
+    return parts;
+}
+
+// The members of an ensemble are split alike, whatever is free when each begins.
+static void members_are_split_alike(void **state) {
+    (void)state;
+    enter_copy(FAKE_CARD_THIS);
+    setenv("FAKE_CARD", "emptying", 1);
+#define PAIR "run.yaml", "data.synthetic.bars=30000", "train.batch_size=8192", "train.epochs=1", "train.ensemble=2"
+    assert_int_equal(RUN("train", PAIR, SPLIT_OPEN), 0);
+    int parts = parts_in("made/member_1/plan.yaml");
+    assert_true(parts > 1);
+    assert_int_equal(parts_in("made/member_2/plan.yaml"), parts);
+    // One that is added later too.
+    setenv("FAKE_CARD", "", 1);
+    assert_int_equal(RUN("train", PAIR, "train.ensemble=3", SPLIT_OPEN, "--resume"), 0);
+    assert_int_equal(parts_in("made/member_3/plan.yaml"), parts);
+    // Without a split the first finds no room on the card; the second, which would, does not compute elsewhere.
+    setenv("FAKE_CARD", "emptying", 1);
+    assert_int_equal(RUN("train", PAIR), 1);
+    matches("err", "^tradewind: member 2 has another plan than the others: device is a card [^\n]*, was cpu[^\n]*\n$");
+}
+
 // The limit counts base and slab. Data leave the card before the plan is refused, which names the limit that would do.
 static void a_limit_is_kept(void **state) {
     (void)state;
@@ -915,6 +943,7 @@ int main(void) {
         CARD_TEST(no_driver_is_told),
         CARD_TEST(a_full_card_is_told),
         CARD_TEST(a_tight_card_leaves_data_on_the_host),
+        CARD_TEST(members_are_split_alike),
         CARD_TEST(a_limit_is_kept),
         CARD_TEST(a_wrong_limit_is_told),
         CARD_TEST(a_card_counts_its_memory),
