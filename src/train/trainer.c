@@ -40,7 +40,8 @@ struct trainer {
     double began; // when the running epoch would have begun had it never been interrupted
     steps_seen seen;
     epoch_report report;
-    bool diverged; // in the epoch that was last finished
+    bool diverged;     // in the epoch that was last finished
+    bool best_is_back; // the run is over and its best weights are in place
 };
 
 static size_t slab_bytes(const trainer *t) {
@@ -52,7 +53,8 @@ static tensor weights_slab(const trainer *t) {
 }
 
 static snapshot whole(trainer *t) {
-    return (snapshot){.x = t->x, .j = t->j, .data = t->data, .best = t->best, .at = &t->at};
+    precision of = t->best_is_back ? t->at.best_precision : t->j->precision;
+    return (snapshot){.x = t->x, .j = t->j, .data = t->data, .best = t->best, .at = &t->at, .weights = of};
 }
 
 static bool set_initial(trainer *t, err *e) {
@@ -436,6 +438,7 @@ static bool end_epoch(trainer *t, epoch_report *r, err *e) {
     if (t->s.rate.kind == RATE_PLATEAU) plateau_take(&at->plateau, &o, value);
     if (r->best && !exec_read(t->x, weights_slab(t), t->best, e)) return false;
     at->best_is_now = r->best;
+    if (r->best) at->best_precision = t->j->precision;
     r->last = at->epoch >= t->s.epochs || stop_now(&at->stop) || t->diverged || updates_left(t) <= 0;
     at->epoch++;
     at->done = 0;
@@ -462,7 +465,7 @@ bool trainer_run(trainer *t, const watcher *w, train_result *r, err *e) {
     r->interrupted = !go_on;
     r->diverged = t->diverged;
     r->stopped_early = ok && go_on && stop_now(s) && r->epochs < t->s.epochs;
-    if (ok && s->best_epoch) ok = exec_write(t->x, weights_slab(t), t->best, e);
+    if (ok && s->best_epoch) t->best_is_back = ok = exec_write(t->x, weights_slab(t), t->best, e);
     return ok;
 }
 
@@ -519,6 +522,7 @@ bool trainer_save(trainer *t, const char *path, err *e) {
 }
 
 bool trainer_load(trainer *t, const char *path, err *e) {
+    t->best_is_back = false;
     snapshot s = whole(t);
     return snapshot_load_weights(&s, path, e);
 }

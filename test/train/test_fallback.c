@@ -202,6 +202,53 @@ static void weights_are_followed(void **state) {
     rig_close(&r);
 }
 
+// Overflows from the second epoch on, and checkpoints after the first.
+static void overflow_later(void *arg, const epoch_report *r) {
+    static const float high[2] = {INFINITY, 0};
+    seen *s = arg;
+    err e;
+    on_epoch(arg, r);
+    if (r->epoch == 1) support_ok(exec_write(trainer_exec(s->t), trainer_job(s->t)->seed, high, &e), &e);
+}
+
+static void check_note(const char *path, const char *key, const char *want) {
+    err e = {0};
+    safetensors *f = safetensors_open(path, &e);
+    support_ok(f != NULL, &e);
+    const char *is = safetensors_metadata(f, key);
+    assert_string_equal(is ? is : "none", want);
+    safetensors_close(f);
+}
+
+// The first epoch is the best, in fp16; the second overflows and ends in the other precision, no better. The best
+// weights stay what they were, also in a checkpoint and where a run that goes on writes them.
+static void the_best_weights_keep_their_precision(void **state) {
+    (void)state;
+    err e = {0};
+    rig r;
+    train_result result;
+    static seen s;
+    rig_pretend(&r, SMALL "train.epochs=2", true);
+    s = (seen){.t = rig_trainer(&r), .path = "end"};
+    watcher w = {.on_epoch = overflow_later, .on_change = on_change, .arg = &s};
+    support_ok(trainer_run(s.t, &w, &result, &e), &e);
+    assert_true(s.changes == 1 && result.best_epoch == 1 && s.report[1].precision == PRECISION_FP32);
+    support_ok(trainer_save(s.t, "best", &e), &e);
+    trainer_free(s.t);
+    check_note("best", "precision", "fp16");
+    check_note("end", "precision", "fp32");
+    check_note("end", "best_precision", "fp16");
+    trainer *t = rig_trainer(&r);
+    safetensors *f = checkpoint_open("end", &e);
+    support_ok(f && trainer_restore(t, f, "end", &e), &e);
+    safetensors_close(f);
+    support_ok(trainer_run(t, &(watcher){.arg = NULL}, &result, &e), &e);
+    support_ok(trainer_save(t, "again", &e), &e);
+    same_files("best", "again");
+    trainer_free(t);
+    rig_close(&r);
+}
+
 static void other_precisions_are_refused(void **state) {
     (void)state;
     err e;
@@ -272,6 +319,7 @@ int main(void) {
         TEST(skipped_steps_changed_nothing),
         TEST(stopped_runs_change_at_the_same_step),
         TEST(weights_are_followed),
+        TEST(the_best_weights_keep_their_precision),
         TEST(other_precisions_are_refused),
         TEST(without_another_precision_it_ends),
         TEST(the_slab_has_room_for_both),
