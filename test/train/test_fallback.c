@@ -36,20 +36,12 @@ static void only_fp16_gives_way(void **state) {
     assert_true(ldexp(LOSS_SCALE_FLOOR, FALLBACK_OVERFLOWS) > LOSS_SCALE_MOST);
 }
 
-// Looks come every FALLBACK_LOOK steps or somewhat earlier, and only where steps that are played together end.
-static void looks_fall_on_ends_of_plays(void **state) {
+static void looks_depend_on_steps_alone(void **state) {
     (void)state;
-    for (int together = 0; together <= 64; together++) {
-        int each = together ? together : 1;
-        int64_t last = 0;
-        for (int64_t steps = each; steps < 5 * FALLBACK_LOOK; steps += each) {
-            if (!fallback_looks(steps, together)) continue;
-            assert_true(steps - last <= FALLBACK_LOOK && steps - last > FALLBACK_LOOK / 2);
-            last = steps;
-        }
-        assert_true(last > 3 * FALLBACK_LOOK);
-    }
-    assert_true(fallback_looks(5000, 5000) && !fallback_looks(4000, 5000));
+    assert_int_equal(fallback_ahead(0), FALLBACK_LOOK);
+    assert_int_equal(fallback_ahead(1), FALLBACK_LOOK - 1);
+    assert_int_equal(fallback_ahead(FALLBACK_LOOK - 1), 1);
+    assert_int_equal(fallback_ahead(3 * FALLBACK_LOOK), FALLBACK_LOOK);
 }
 
 // Runs
@@ -95,8 +87,12 @@ static void on_change(void *arg, const change_report *r) {
     s->changes++;
 }
 
+// The CPU as a card: steps are played several at once.
+static device card;
+static const device *computing = &cpu_device;
+
 static void rig_pretend(rig *r, const char *keys, bool fallback) {
-    rig_open(r, &cpu_device, 1, keys);
+    rig_open(r, computing, 1, keys);
     r->job.precision = PRECISION_FP16;
     if (fallback)
         job_add_fallback(&r->job, r->data, &r->split, &r->settings, &r->model, r->window, r->scaler, PRECISION_FP32);
@@ -182,6 +178,29 @@ static void stopped_runs_change_at_the_same_step(void **state) {
     check_resumed(SMALL "data.residency=host", 97);
     check_resumed(SMALL "train.optimizer.kind=sgd gpu_optimization.gradient_accumulation_steps=2", 41);
     check_resumed(SMALL "train.batch_size=1 train.epochs=1", 900); // changes after 1024 of its 1932 steps
+}
+
+// Of 1932 steps, wherever the data lie, how many are played at once, and where a run was stopped in between.
+static void runs_change_at_the_same_step_everywhere(void **state) {
+    (void)state;
+#define LONG SMALL "train.batch_size=1 train.epochs=1 "
+    static const char *const places[] = {LONG "data.residency=device", LONG "data.residency=host"};
+    static seen s;
+    card = cpu_device;
+    card.host_memory = false;
+    for (int i = 0; i < 4; i++) {
+        computing = i < 2 ? &card : &cpu_device;
+        assert_true(go(places[i % 2], NULL, 0, "end", &s));
+        assert_true(s.changes == 1 && s.change.update == FALLBACK_LOOK);
+    }
+    computing = &card;
+    for (uint64_t stop = 1; stop < 950; stop += 300)
+        for (int i = 0; i < 2; i++) {
+            assert_false(go(places[i], NULL, stop, "piece", &s));
+            assert_true(go(places[1 - i], "piece", 0, "end", &s));
+            assert_true(s.changes == 1 && s.change.update == FALLBACK_LOOK);
+        }
+    computing = &cpu_device;
 }
 
 // Weights say what they were trained in, and who uses them follows.
@@ -314,10 +333,12 @@ int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, support_enter, support_leave)
     const struct CMUnitTest tests[] = {
         TEST(only_fp16_gives_way),
-        TEST(looks_fall_on_ends_of_plays),
+        TEST(looks_depend_on_steps_alone),
+
         TEST(a_run_goes_on_in_the_other_precision),
         TEST(skipped_steps_changed_nothing),
         TEST(stopped_runs_change_at_the_same_step),
+        TEST(runs_change_at_the_same_step_everywhere),
         TEST(weights_are_followed),
         TEST(the_best_weights_keep_their_precision),
         TEST(other_precisions_are_refused),
