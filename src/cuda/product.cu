@@ -345,6 +345,8 @@ static __global__ void __launch_bounds__(S::THREADS, S::BLOCKS)
         load_all<S>(a, b);
     __syncwarp();
     if (KIND == WEIGHTS && !works) add_bias<S>(a.jobs[b.number], b);
+#else
+    __trap(); // nothing must be left unwritten unnoticed where kernels were built for sm_90, which product_can takes for sm_90a
 #endif
 }
 

@@ -2,7 +2,7 @@
 // job fits into a budget and takes the least time.
 //
 // It runs nothing. A plan's memory is what the executor would take (exec_measure); its time is a guess by a model that
-// is stated here and tuned to no card, good enough to put plans in order:
+// is stated here, with one set of rates for all cards, good enough to put plans in order:
 //   products   of a micro-batch forward, twice as many backward, and those computed again, at a rate by device and
 //              precision; of fewer rows than `rows_least` they take as long as of so many
 //   bytes      that forward reads and writes, three times, and again, at the rate of the device's memory
