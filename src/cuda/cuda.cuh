@@ -31,6 +31,7 @@ struct queue {
     int id;
     size_t shared_most; // bytes of shared memory that a block may have
     int arch;           // of the loaded kernels: 90 for sm_90, 75 where they come from compute_75 PTX
+    bool hopper;        // the loaded kernels have all of sm_90a's instructions
     bool debug;         // eager, with a synchronisation after every node
     bool lost;          // an error after which nothing works any more in this process: the rest is left to its end
     struct nvml *monitor; // the card's, or NULL

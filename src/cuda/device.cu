@@ -93,12 +93,22 @@ void cuda_refused(const call *c, const char *why) {
 static __global__ void probe_kernel(void) {
 }
 
+// Whether the loaded kernels have all of Hopper's instructions: those built for sm_90a do, those for sm_90 do not.
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
+static __device__ int whole_hopper = 1;
+#else
+static __device__ int whole_hopper = 0;
+#endif
+
 // The card's own architecture, or that of the PTX which the driver compiled for it: kernels have the instructions of
 // the lower of the two.
 static bool find_arch(queue *q, int card, err *e) {
     cudaFuncAttributes a;
     if (!ok(cudaFuncGetAttributes(&a, probe_kernel), "loading kernels", e)) return false;
     q->arch = a.ptxVersion > 0 && a.ptxVersion < card ? a.ptxVersion : card;
+    int whole = 0;
+    if (!ok(cudaMemcpyFromSymbol(&whole, whole_hopper, sizeof whole), "loading kernels", e)) return false;
+    q->hopper = whole != 0;
     return true;
 }
 

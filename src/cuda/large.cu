@@ -127,11 +127,15 @@ static size_t sums_bytes(const call *c) {
     return up((size_t)(parts_of(s) * s.O) * sizeof(float));
 }
 
+// Our own products take up to so many rows: beyond, the library gains more on them than the slope's pass costs.
+enum { SLOPED_ROWS = 1 << 15 };
+
 // They are added up beside what the next layers do, which therefore write theirs elsewhere: neighbours take turns.
 enum { LENT_TURNS = 8 };
 
 static size_t lent_bytes(const call *c) {
     sizes s = sizes_of(c);
+    if (s.type == DTYPE_F32 || s.rows > SLOPED_ROWS) return 0;
     return up((size_t)(product_parts(s.rows, s.I) * s.I) * sizeof(float));
 }
 
@@ -233,9 +237,6 @@ bool large_joins(const call *c, const call *drop, const call *following, int cou
 }
 
 // Slopes of other layers
-
-// Our own products take up to so many rows: beyond, the library gains more on them than the slope's pass costs.
-enum { SLOPED_ROWS = 1 << 15 };
 
 // The gradient is the layer's alone: nobody adds to it between the two, and nobody reads it behind them.
 bool large_slopes(const call *c, const call *below, const call *following, int count) {

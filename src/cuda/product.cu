@@ -6,7 +6,7 @@
 
 bool product_can(const queue *q) {
     const char *wish = getenv("TRADEWIND_CUDA_PRODUCT");
-    return q->arch == 90 && !(wish && wish[0] == '0');
+    return q->hopper && !(wish && wish[0] == '0');
 }
 
 // Kinds: how the operands lie, and what is done with the sums.

@@ -489,19 +489,17 @@ CUDA_FN void combine(const rows_instr &in, const rows_block &k, cell at, float a
     }
 }
 
-// A thread has cells of N columns, as many apart as there are threads; so many of them are read before the first is used,
-// which is then the one at the front. What an instruction reads of a tile that it writes is the same cell. Outside of a,
+// A thread has cells of N columns, as many apart as there are threads; AT_ONCE of them are read before the first is used,
+// which is then the one at the front. Where no thread has more than one, that takes half of the instructions. What an instruction reads of a tile that it writes is the same cell. Outside of a,
 // where a slice's gradient is wider, there are zeros. The instruction is a copy: nothing that is stored can change it, so
 // that it is read once and all at the start.
-enum { AT_ONCE = 4 };
-
-template <int MATH, int N> CUDA_FN void map_cells(const rows_instr in, const rows_block &k) {
+template <int MATH, int N, int AT_ONCE> CUDA_FN void map_cells(const rows_instr in, const rows_block &k) {
     place a = place_of<MATH>(in.a, k), b = a;
     places to = places_of<MATH>(in.to, k);
     bool second = in.b.data;
     int from = in.a.column, at = in.to.column, width = in.a.width;
     if (second) b = place_of<MATH>(in.b, k);
-    for (unsigned n = threadIdx.x;;) {
+    for (unsigned n = threadIdx.x; AT_ONCE > 1 || n < blockDim.x;) {
         raw<N> x[AT_ONCE] = {}, y[AT_ONCE] = {};
 #pragma unroll
         for (int u = 0; u < AT_ONCE; u++) {
@@ -540,10 +538,12 @@ template <int MATH> CUDA_FN void load_plain(const rows_instr in, const rows_bloc
 template <int MATH> CUDA_FN void map(const rows_instr &in, const rows_block &k) {
     if (in.vectors == ROWS_PLAIN) {
         load_plain<MATH>(in, k);
+    } else if (in.vectors && in.cells * (uint32_t)k.rows <= blockDim.x) {
+        map_cells<MATH, 4, 1>(in, k);
     } else if (in.vectors) {
-        map_cells<MATH, 4>(in, k);
+        map_cells<MATH, 4, 4>(in, k);
     } else {
-        map_cells<MATH, 1>(in, k);
+        map_cells<MATH, 1, 4>(in, k);
     }
 }
 
