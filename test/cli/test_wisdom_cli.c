@@ -277,6 +277,15 @@ static void place_and_precision_are_taken(void **state) {
     plan_has("residency", "host");
     assert_int_equal(RUN("evaluate", "made", "--device=cuda"), 0);
     assert_int_equal(RUN("evaluate", "made", "--device=cpu"), 0);
+    // A place that is fixed now is not the one that was tuned; the precision stays, then and later.
+    const char *const more[] = {"data.residency=device", "data.residency=auto"};
+    for (int i = 0; i < 2; i++) {
+        const char *epochs = i ? "train.epochs=5" : "train.epochs=4";
+        assert_int_equal(RUN("train", "run.yaml", "--device=cuda", AUTO, "--resume", epochs, more[i]), 0);
+        plan_has("precision", "fp32");
+        plan_has("accumulation", "4");
+        plan_has("residency", "device");
+    }
 }
 
 static void what_is_fixed_of_them_stays(void **state) {
