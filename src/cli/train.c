@@ -78,7 +78,7 @@ static void on_steps(void *arg, const step_report *r) {
 }
 
 // "step 4096: fp16 had no finite gradient in 100 steps; going on in bf16".
-static void on_change(void *arg, const change_report *r) {
+static bool on_change(void *arg, const change_report *r, err *e) {
     view *v = arg;
     char line[256];
     snprintf(line, sizeof line,
@@ -96,6 +96,7 @@ static void on_change(void *arg, const change_report *r) {
         printf("precision %s\n", line);
         fflush(stdout);
     }
+    return budget_holds(&v->s->budget, v->s->device, v->s->queue, e);
 }
 
 static json_t *epoch_scores(const view *v, const epoch_report *r) {
@@ -397,7 +398,9 @@ static bool prepare(view *v, err *e) {
         (long long)graph_parameter_values(s->job.g), device);
     if (setup_tuned(s, tuned, sizeof tuned)) log_line(v->log, "tuned %s", tuned);
     if (budget_is_shared(&s->budget, others, sizeof others)) log_line(v->log, "others %s", others);
+    // Behind a change of precision other steps are recorded than those above.
     if (resume && !keeper_resume(v->keeper, tell_line, v, e)) return false;
+    if (resume && !budget_holds(&s->budget, s->device, s->queue, e)) return false;
     tell_changed(v);
     return keeper_describe(v->keeper, e);
 }

@@ -43,7 +43,6 @@ static bool make_host(budget *b, const config *c, const settings *s, err *e) {
     double machine = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
     b->base = budget_anonymous();
     b->counted = b->base > 0;
-    b->allowance = HOST_ALLOWANCE;
     if (!(s->max_host_memory > 0)) return true;
     if (!b->counted) return err_run(e, "/proc/self/status does not count memory here; leave %s out", key_host);
     if (s->max_host_memory > machine)
@@ -55,13 +54,14 @@ static bool make_host(budget *b, const config *c, const settings *s, err *e) {
 bool budget_make(budget *b, const config *c, const settings *s, const device *d, const queue *q, err *e) {
     device_memory m = {0};
     size_t free_bytes = d->available(q);
-    *b = (budget){.host = d->host_memory, .free = free_bytes, .slab = free_bytes};
+    size_t allowance = d->host_memory ? HOST_ALLOWANCE : CARD_ALLOWANCE;
+    *b = (budget){.host = d->host_memory, .allowance = allowance, .free = free_bytes};
+    b->slab = less(free_bytes, allowance);
     if (d->host_memory) return make_host(b, c, s, e);
     b->counted = d->memory(q, &m);
     b->base = m.base;
     b->others = m.used > m.base ? m.used - m.base : 0;
     b->total = m.total;
-    b->allowance = CARD_ALLOWANCE;
     b->host_limit = (size_t)s->max_host_memory;
     if (!(s->max_memory > 0 || s->memory_fraction > 0)) return true;
     if (!b->counted)
@@ -77,7 +77,7 @@ bool budget_make(budget *b, const config *c, const settings *s, const device *d,
 
 bool budget_is_shared(const budget *b, char *line, size_t room) {
     size_t wanted = b->limited ? b->limit : b->total / 20 * 19;
-    size_t had = b->base + b->slab + (b->limited ? b->allowance : 0);
+    size_t had = b->base + b->slab + b->allowance;
     snprintf(line, room, "hold %.1f of the card's %.1f MB, so that the slab may have %.1f MB", mb(b->others),
         mb(b->total), mb(b->slab));
     return b->counted && b->others > 0 && had < wanted && b->others + wanted > b->total;

@@ -317,8 +317,7 @@ static bool fall_back(trainer *t, const watcher *w, double clip[CLIP_COUNT], err
     if (!change_to(t, t->j->fallback, e)) return false;
     if (!exec_write(t->x, t->j->clip, clip, e) || !exec_write(t->x, t->j->seed, root, e)) return false;
     r.to = t->j->precision;
-    if (w->on_change) w->on_change(w->arg, &r);
-    return true;
+    return !w->on_change || w->on_change(w->arg, &r, e);
 }
 
 // Whether fp16 can go on, after a look at the counts.

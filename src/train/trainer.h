@@ -60,8 +60,9 @@ typedef struct {
     void *arg;
     // Called at most fifty times a second, with what happened since; or NULL.
     void (*on_steps)(void *arg, const step_report *r);
-    // Called when the precision has changed, before on_step or on_epoch; or NULL.
-    void (*on_change)(void *arg, const change_report *r);
+    // Called when the precision has changed and its steps are recorded, before on_step or on_epoch; or NULL. Returning
+    // false ends the run with the error that it has filled.
+    bool (*on_change)(void *arg, const change_report *r, err *e);
 } watcher;
 
 typedef struct {

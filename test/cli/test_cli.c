@@ -748,6 +748,15 @@ static void an_overflow_is_told(void **state) {
     matches("out", "\nresume +in fp32, to which fp16 gave way\n");
     same_state("whole/last.safetensors", "made/last.safetensors");
     same_weights("whole/best.safetensors", "made/best.safetensors", true);
+    // The limit is for both precisions: it is looked at again when the other one's steps are recorded, here and where
+    // the run goes on behind that.
+    setenv("FAKE_CARD", "swelling", 1);
+    assert_int_equal(RUN("train", HALF, "run.dir=over", LIMIT "0.5"), 1);
+    matches("over/training_log.txt", CHANGE);
+    matches(
+        "err", "^tradewind: recorded, the steps take a base of 1073\\.7 MB [^\n]*_gb to 1\\.[0-9]+ or more; [^\n]*\n$");
+    assert_int_equal(RUN("train", HALF, "run.dir=made", "--resume", "train.epochs=4", LIMIT "0.5"), 1);
+    matches("err", "^tradewind: recorded, the steps take a base of 1073\\.7 MB [^\n]*\n$");
 }
 
 // The best weights so far stay, whole, and the line says so.

@@ -81,10 +81,12 @@ static void on_epoch(void *arg, const epoch_report *r) {
     if (r->last) support_ok(trainer_checkpoint(s->t, s->path, NULL, 0, &e), &e);
 }
 
-static void on_change(void *arg, const change_report *r) {
+static bool on_change(void *arg, const change_report *r, err *e) {
     seen *s = arg;
+    (void)e;
     s->change = *r;
     s->changes++;
+    return true;
 }
 
 // The CPU as a card: steps are played several at once.
