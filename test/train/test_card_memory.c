@@ -1,0 +1,174 @@
+// Plans on the card: whatever is split, computed again or streamed, a step has the same gradient; and what is computed
+// again is not held. Built as gpu_test_card_memory only.
+//
+// bench/limits.py shows the rest from outside, run by run: that limits are held, and what they cost.
+#include "parts.h"
+#include "train/card.h"
+#include "train/choose.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { EFFECTIVE = 4096, SAMPLES = 9000 };
+
+// The models of the timed cases; fewer blocks of N-BEATS. Nothing is cut off: a gradient that is clipped has lost its
+// size.
+static const card_job models[] = {
+    {"lstm", "data.synthetic.bars=15000", false},
+    {"lstm of three layers", "data.synthetic.bars=15000 model.layers=3", false},
+    {"nbeats", "data.windows.series=60 data.level=none model.kind=nbeats model.blocks=6", true},
+    {"transformer",
+        "data.synthetic.bars=15000 model.kind=transformer model.layers=3 model.heads=8 model.activation=gelu "
+        "model.hidden.slow=64 model.dropout=0.1",
+        false},
+};
+
+static const way ways[] = {
+    {.batch = EFFECTIVE, .parts = 1},
+    {.batch = EFFECTIVE, .parts = 1, .again = 1},
+    {.host = true, .batch = EFFECTIVE, .parts = 1},
+    {.batch = EFFECTIVE / 2, .parts = 2},
+    {.host = true, .batch = EFFECTIVE / 8, .parts = 8, .again = 1},
+    {.batch = EFFECTIVE / 64, .parts = 64},
+    {.batch = EFFECTIVE / 64, .parts = 64, .again = 1},
+};
+enum { MODELS = sizeof models / sizeof *models, WAYS = sizeof ways / sizeof *ways };
+
+static void skip_without_a_card(void) {
+    err e;
+    const device *d = card_open(&e);
+    queue *q = d ? d->open(&(queue_options){0}, &e) : NULL;
+    if (q) {
+        d->close(q);
+        return;
+    }
+    print_message("SKIPPED: %s\n", e.text);
+    skip();
+}
+
+// The next micro-batch of the loader, as a trainer feeds it.
+static void feed(exec *x, loader *l) {
+    err e;
+    loader_batch batch;
+    support_ok(exec_fed(x, true, &e), &e);
+    assert_true(loader_next(l, &batch));
+    support_ok(exec_feed(x, batch.block, &e), &e);
+}
+
+// The gradient of the first step in the way given; the caller frees it.
+static float *gradient_of(const card_job *j, precision p, const way *w, int64_t *count) {
+    err e;
+    rig r;
+    char keys[400];
+    snprintf(keys, sizeof keys,
+        "train.batch_size=%lld gpu_optimization.gradient_accumulation_steps=%lld gpu_optimization.recompute=%d "
+        "data.residency=%s",
+        (long long)w->batch, (long long)w->parts, w->again, w->host ? "host" : "device");
+    card_rig(&r, card_device(), p, j, keys);
+    trainer *t = rig_trainer(&r);
+    exec *x = trainer_exec(t);
+    step place = {.seed = 3, .first = 5, .count = SAMPLES, .epoch = 1, .shuffle = 1, .lr = 1e-3f};
+    loader_options o = job_loader(&r.job, &r.settings, true);
+    o.seed = place.seed;
+    loader *l = w->host ? loader_new(r.data, &o, &e) : NULL;
+    support_ok(l || !w->host, &e);
+    if (l) loader_seek(l, &(loader_range){{5, SAMPLES}, true, 1, 0});
+    support_ok(exec_step_write(x, &place, &e), &e);
+    for (int64_t i = 0; i < w->parts; i++) {
+        if (l) feed(x, l);
+        support_ok(exec_play(x, i ? EXEC_NEXT : EXEC_FIRST, &e), &e);
+    }
+    support_ok(r.device->sync(r.queue, &e), &e);
+    *count = graph_slab_elements(r.job.g);
+    float *gradient = malloc((size_t)*count * sizeof *gradient);
+    assert_non_null(gradient);
+    support_ok(exec_read(x, graph_slab(r.job.g, SLAB_GRADIENTS), gradient, &e), &e);
+    loader_free(l);
+    trainer_free(t);
+    rig_close(&r);
+    return gradient;
+}
+
+// The distance of two gradients as a share of the first one's norm.
+static double distance(const float *a, const float *b, int64_t count) {
+    double difference = 0, norm = 0;
+    for (int64_t k = 0; k < count; k++) {
+        difference += pow((double)a[k] - (double)b[k], 2);
+        norm += pow((double)a[k], 2);
+    }
+    assert_true(norm > 0 && isfinite(norm));
+    return sqrt(difference / norm);
+}
+
+static void check_model(const card_job *j, precision p, double most) {
+    int64_t count, same;
+    float *whole = gradient_of(j, p, &ways[0], &count);
+    for (int i = 1; i < WAYS; i++) {
+        float *other = gradient_of(j, p, &ways[i], &same);
+        assert_int_equal(count, same);
+        double d = distance(whole, other, count);
+        print_message("%s in %s, %lld x %lld, %d again, %s: %.2e of the norm%s\n", j->name, precision_name(p),
+            (long long)ways[i].parts, (long long)ways[i].batch, ways[i].again, ways[i].host ? "streamed" : "there", d,
+            memcmp(whole, other, (size_t)count * sizeof *whole) ? "" : ", the same bits");
+        if (!(d <= most)) fail_msg("gradients differ by %g of their norm", d);
+        free(other);
+    }
+    free(whole);
+}
+
+// Sums of 4096 rows in another order: fp32 rounds them differently by some 1e-7 of the norm.
+static void every_plan_has_the_same_gradient(void **state) {
+    (void)state;
+    skip_without_a_card();
+    for (int m = 0; m < MODELS; m++) check_model(&models[m], PRECISION_FP32, 1e-6);
+}
+
+// Other kernels may compute a smaller micro-batch, which round to 16 bits elsewhere: a step of bf16 is 0.4 %.
+static void plans_in_bf16_are_as_near_as_it_rounds(void **state) {
+    (void)state;
+    skip_without_a_card();
+    if (!card_computes(PRECISION_BF16)) skip();
+    for (int m = 0; m < MODELS; m++) check_model(&models[m], PRECISION_BF16, 0.01);
+}
+
+// The encoder's layers but the last leave only their input behind.
+static void computing_again_saves_memory(void **state) {
+    (void)state;
+    skip_without_a_card();
+    static const card_job deep = {"transformer of 12 layers",
+        "data.windows.fast=50 model.kind=transformer model.layers=12 model.heads=8 model.activation=gelu "
+        "model.hidden.slow=8 train.batch_size=1024",
+        false};
+    static const precision modes[] = {PRECISION_FP32, PRECISION_BF16};
+    for (size_t k = 0; k < sizeof modes / sizeof *modes; k++) {
+        if (!card_computes(modes[k])) continue;
+        exec_memory kept, again;
+        rig r;
+        card_rig(&r, card_device(), modes[k], &deep, "");
+        const kernel *const *kernels = r.device->kernels(r.queue);
+        exec_options o = job_exec(&r.job, &r.settings);
+        kept = exec_measure(r.job.g, kernels, false, &o);
+        o.again = graph_segments(r.job.g) - 1;
+        again = exec_measure(r.job.g, kernels, false, &o);
+        print_message("%s, %d of %d layers computed again: %.1f MB of activations, not %.1f\n",
+            precision_name(modes[k]), o.again, graph_segments(r.job.g), (double)again.activations / 1e6,
+            (double)kept.activations / 1e6);
+        assert_true(again.activations * 4 <= kept.activations);
+        rig_close(&r);
+    }
+}
+
+int main(void) {
+    struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_plan_has_the_same_gradient),
+        cmocka_unit_test(plans_in_bf16_are_as_near_as_it_rounds),
+        cmocka_unit_test(computing_again_saves_memory),
+    };
+    return parts_run("card, memory", tests, sizeof tests / sizeof *tests);
+}
