@@ -149,6 +149,7 @@ static void count_memory(report *r) {
         {"slab", "slab", m->total, true, true, false},
     };
     const figure all[] = {
+        {"recordings", "recordings", r->demand.recorded, true, false, false},
         {"allowance", "allowance", b->allowance, true, false, false},
         {"total", "total", budget_least(b, &r->demand), b->counted, true, false},
         {"limit", "limit", b->limit, b->limited, false, true},

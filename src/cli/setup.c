@@ -228,7 +228,9 @@ size_t setup_ring(const setup *s) {
 }
 
 demand setup_demand(const setup *s) {
-    return (demand){.slab = setup_memory(s).total, .ring = setup_ring(s), .copies = choose_copies(s->job.g)};
+    demand n = {.slab = setup_memory(s).total, .ring = setup_ring(s), .copies = choose_copies(s->job.g)};
+    if (!s->device->host_memory) n.recorded = choose_recorded(s->job.g, s->settings.again);
+    return n;
 }
 
 bool setup_fits(const setup *s, err *e) {

@@ -1,11 +1,11 @@
 // What a plan may take of a machine: the one place that knows the user's limits.
 //
 // A card's limit counts what its own monitor counts for this process: the base (context, kernels, recordings) and the
-// slab. The base is measured before there is a slab, so an allowance stands for what recordings will add to it, and a
-// run looks once more when its steps are recorded (budget_holds). The CPU's limit counts the anonymous memory of the
-// process, which is all but mapped files: what is there when the plan is made (data in memory included), the slab, the
-// loader's ring, and the copies of the weights that the trainer and a checkpoint make. Beside a card, the host's limit
-// counts ring and copies alone.
+// slab. The base is measured before there is a slab, so an allowance stands for what is loaded later, recordings are
+// counted by the call, and a run looks once more when its steps are recorded (budget_holds). The CPU's limit counts the
+// anonymous memory of the process, which is all but mapped files: what is there when the plan is made (data in memory
+// included), the slab, the loader's ring, and the copies of the weights that the trainer and a checkpoint make. Beside
+// a card, the host's limit counts ring and copies alone.
 #ifndef TRADEWIND_TRAIN_BUDGET_H
 #define TRADEWIND_TRAIN_BUDGET_H
 
@@ -29,6 +29,7 @@ typedef struct {
 // What a plan needs: on the device, and of the host beside it. On the CPU it is all the same memory.
 typedef struct {
     size_t slab, ring, copies;
+    size_t recorded; // beside the slab: what a card's recordings of the steps take
 } demand;
 
 // Before a slab is taken. A limit that is more than the card or the machine has is ERR_INPUT; one that nobody can count

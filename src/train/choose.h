@@ -64,6 +64,9 @@ exec_memory choose_memory(const chooser *c, const way *w);
 // making the weights and the moments.
 size_t choose_copies(const graph *g);
 
+// Bytes of a card that the recordings of steps with so many segments computed again take: a share for each call.
+size_t choose_recorded(const graph *g, int again);
+
 // The guess, in seconds of a step.
 double choose_seconds(const chooser *c, const way *w);
 
