@@ -125,7 +125,7 @@ static void a_given_batch_keeps_its_size(void **state) {
     matches("out", "batch +256 samples a step, in 2 micro-batches\ntuned +20[0-9-]{8}: 2 x 128 rows, ");
     assert_int_equal(
         RUN("plan", ON_CPU, "train.batch_size=32", "gpu_optimization.gradient_accumulation_steps=2", OPEN), 0);
-    matches("out", "batch +64 samples a step\ntuned +20[0-9-]{8}: 1 x 64 rows, 3000 samples/s then\n");
+    matches("out", "batch +64 samples a step\ntuned +20[0-9-]{8}: 1 x 64 rows, 3,000 samples/s then\n");
     assert_int_equal(RUN("plan", ON_CPU, "train.batch_size=100"), 0);
     matches("out", "batch +100 samples a step\nmemory ");
     assert_int_equal(RUN("plan", ON_CPU, "train.batch_size=128", "gpu_optimization.gradient_accumulation_steps=2"), 0);
@@ -267,7 +267,7 @@ static void place_and_precision_are_taken(void **state) {
     enter_card();
     assert_int_equal(RUN("train", "run.yaml", "--device=cuda", AUTO), 0);
     matches("out", "model +mlp, [0-9,]+ parameters, fp32\n");
-    matches("out", "tuned +20[0-9-]{8}: 4 x 64 rows, 500000 samples/s then\n");
+    matches("out", "tuned +20[0-9-]{8}: 4 x 64 rows, 500,000 samples/s then\n");
     plan_has("precision", "fp32");
     plan_has("residency", "host");
     assert_int_equal(system("rm -r wisdom"), 0);
