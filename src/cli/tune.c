@@ -37,11 +37,14 @@ typedef struct {
 
 // Options
 
-static bool read_number(const char *option, const char *text, int64_t most, char **end, int64_t *value, err *e) {
+// The number at `at`, up to a comma or the end of an option's text.
+static bool read_number(
+    const char *option, const char *text, const char *at, int64_t most, char **end, int64_t *value, err *e) {
     errno = 0;
-    long long v = strtoll(text, end, 10);
-    if (errno || *end == text || (**end && **end != ',') || v < 1 || v > most)
-        return err_input(e, "%s %s: must be an integer from 1 to %lld", option, text, (long long)most);
+    long long v = strtoll(at, end, 10);
+    if (errno || *end == at || (**end && **end != ',') || v < 1 || v > most)
+        return err_input(e, "%s %.60s: must be %s from 1 to %lld", option, text,
+            strchr(text, ',') ? "integers" : "an integer", (long long)most);
     *value = v;
     return true;
 }
@@ -51,8 +54,8 @@ static bool read_one(const cli_options *o, const char *option, int64_t most, int
     char *end;
     *value = 0;
     if (!text) return true;
-    if (!read_number(option, text, most, &end, value, e)) return false;
-    return !*end || err_input(e, "%s %s: is one number", option, text);
+    if (!read_number(option, text, text, most, &end, value, e)) return false;
+    return !*end || err_input(e, "%s %.60s: is one number", option, text);
 }
 
 static int by_size(const void *a, const void *b) {
@@ -66,7 +69,7 @@ static bool read_batches(const char *text, wishes *w, err *e) {
     for (const char *at = text;; at = end + 1) {
         if (w->batches == TUNE_BATCHES_MOST)
             return err_input(e, "--batches: has more than %d numbers", TUNE_BATCHES_MOST);
-        if (!read_number("--batches", at, BATCH_MOST, &end, &w->batch[w->batches++], e)) return false;
+        if (!read_number("--batches", text, at, BATCH_MOST, &end, &w->batch[w->batches++], e)) return false;
         if (!*end) break;
     }
     qsort(w->batch, (size_t)w->batches, sizeof *w->batch, by_size);
@@ -179,6 +182,8 @@ static void explain(view *v) {
         snprintf(rest, room, "the noise scale is %s, so larger batches help little, up to the knee at %s", noise, knee);
     else if (!r->later.known)
         snprintf(rest, room, "the knee, as the noise scale is not known");
+    else if (r->steps < TUNE_LEARNT)
+        snprintf(rest, room, "the knee, as the noise scale still grows after %d steps", (int)r->steps);
     else if (r->later.scale <= (double)w->batch)
         snprintf(rest, room, "the noise scale is %s, so larger batches help little", noise);
     else
@@ -247,7 +252,7 @@ static void print_noise(const view *v) {
     scale_text(start, sizeof start, &r->start);
     scale_text(later, sizeof later, &r->later);
     count(steps, sizeof steps, (double)r->steps);
-    if (r->steps)
+    if (r->steps && (r->start.measured || !r->interrupted))
         printf("noise     the gradient noise scale is %s at the start and %s after %s steps\n", start, later, steps);
 }
 
