@@ -16,6 +16,9 @@
 
 enum { FIRST_USUAL = 256, LAST_USUAL = 16384, BATCH_MOST = 10000000, SECONDS_CARD = 50, SECONDS_CPU = 100 };
 
+// Of what the figures of one size may differ by, in the mean, before that is told.
+#define UNREST 0.25
+
 // What the options ask for; 0: not given.
 typedef struct {
     int64_t from, to, seconds;
@@ -256,6 +259,22 @@ static void print_noise(const view *v) {
         printf("noise     the gradient noise scale is %s at the start and %s after %s steps\n", start, later, steps);
 }
 
+// Where rounds of the same steps differ as much as sizes do, the table is of the machine's other work.
+static void print_unrest(const view *v) {
+    double sum = 0;
+    int count = 0;
+    for (int i = 0; i < v->r.rows; i++) {
+        if (!(v->r.row[i].seconds > 0)) continue;
+        sum += v->r.row[i].spread;
+        count++;
+    }
+    if (count && sum / count > UNREST)
+        printf(
+            "warning   rounds of the same steps differed by %.0f %%: other work is on this device; tune again when it "
+            "is idle\n",
+            100 * sum / count);
+}
+
 static void print_text(const view *v) {
     const tune_result *r = &v->r;
     char knee[32], best[32];
@@ -267,6 +286,7 @@ static void print_text(const view *v) {
         if (r->row[i].seconds > 0) print_row(v, i);
     putchar('\n');
     print_skipped(v);
+    print_unrest(v);
     print_noise(v);
     if (r->winner < 0) return;
     count(knee, sizeof knee, (double)r->row[r->knee].batch);
@@ -302,9 +322,10 @@ static void print_json(const view *v) {
         const tune_row *row = &r->row[i];
         json_t *line = row_object(row);
         if (row->seconds > 0)
-            add_all(line, json_pack("{s:o, s:o, s:o, s:o, s:b, s:b}", "ms_per_step", json_number(1e3 * row->seconds),
-                              "samples_per_s", json_number(row->samples_per_s), "epoch_s", json_number(row->epoch_s),
-                              "share", json_number(row->share), "knee", i == r->knee, "winner", i == r->winner));
+            add_all(line, json_pack("{s:o, s:o, s:o, s:o, s:o, s:b, s:b}", "ms_per_step",
+                              json_number(1e3 * row->seconds), "samples_per_s", json_number(row->samples_per_s),
+                              "epoch_s", json_number(row->epoch_s), "spread", json_number(row->spread), "share",
+                              json_number(row->share), "knee", i == r->knee, "winner", i == r->winner));
         else
             add_all(line, json_pack("{s:s}", "skipped", row->why));
         json_line(stdout, line);

@@ -21,7 +21,7 @@ enum {
 // Seconds of measuring a candidate once, on the CPU and on a card, and the share of them that warms up; of all time,
 // what is kept for the noise scale, which may take twice that where it is left, and for the steps before it.
 static const double slot_cpu = 0.8, slot_card = 0.15, slot_least = 0.02, warm_share = 0.15, noise_share = 0.15,
-                    learn_share = 0.08;
+                    learn_share = 0.15;
 
 // Rows of the two batches by which the noise scale is measured, and by how much they must differ.
 enum { NOISE_SMALL = 64, NOISE_LARGE_CPU = 2048, NOISE_LARGE_CARD = 8192, NOISE_APART = 4 };
@@ -139,12 +139,15 @@ static int by_value(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-// The first round is one call long, to see how many make a round; it counts only where there are hardly others.
-static double median(timing *m) {
-    int from = m->rounds > ROUNDS_LEAST ? 1 : 0, count = m->rounds - from, middle = from + count / 2;
+// The median round and by how much the slowest is above the fastest. The first round is one call long, to see how many
+// make a round; it counts only where there are hardly others.
+static void judge_rounds(timing *m, tune_row *row) {
+    int from = m->rounds > ROUNDS_LEAST ? 1 : 0, count = m->rounds - from;
+    const double *sorted = m->seconds + from;
+    if (!m->rounds) return;
     qsort(m->seconds + from, (size_t)count, sizeof *m->seconds, by_value);
-    if (count % 2) return m->seconds[middle];
-    return (m->seconds[middle - 1] + m->seconds[middle]) / 2;
+    row->seconds = (sorted[(count - 1) / 2] + sorted[count / 2]) / 2;
+    row->spread = (sorted[count - 1] - sorted[0]) / row->seconds;
 }
 
 static float *read_weights(trainer *t, err *e) {
@@ -195,7 +198,7 @@ static bool time_row(sweep *s, const chooser *c, tune_row *row, double slot, boo
     if (ok && as.init_from) ok = trainer_load(m.t, as.init_from, e);
     if (ok && learns) ok = (s->weights[0] = read_weights(m.t, e)) != NULL;
     ok = ok && run_steps(&m, e);
-    if (ok && m.rounds) row->seconds = median(&m);
+    if (ok) judge_rounds(&m, row);
     if (ok && learns) ok = (s->weights[1] = read_weights(m.t, e)) != NULL;
     if (ok && learns) s->r->steps = (int64_t)steps_taken(&m);
     if (!ok && learns) drop_weights(s);
@@ -266,10 +269,11 @@ static double slot_of(const sweep *s) {
 static void measure_row(sweep *s, const chooser *c, tune_row *row) {
     const tune_task *t = s->task;
     err e = {0};
-    double before = row->seconds;
+    double before = row->seconds, spread = row->spread;
     bool learns = !s->weights[0] && row->usual;
     if (goes_on(s, row) && !time_row(s, c, row, slot_of(s), learns, &e) && !(before > 0)) skip_row(s, row, &e);
     if (before > 0 && !(row->seconds < before)) row->seconds = before;
+    row->spread = fmax(row->spread, spread);
     if (!(row->seconds > 0)) {
         s->r->rows -= s->r->interrupted; // it is the last one, and nothing is known of it
         return;

@@ -25,6 +25,7 @@ typedef struct {
     bool usual;           // the precision is the one that a run would take without being told
     size_t bytes;         // of the device: base, where it is known, and plan
     double seconds;       // of a step, the median round; 0: not measured, and `why` says why
+    double spread;        // slowest round less the fastest, as a share of that
     double samples_per_s; // rows of a step, by that
     double epoch_s;       // of all steps of an epoch
     double share;         // of the best rate, from 0 to 1
