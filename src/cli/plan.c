@@ -41,7 +41,8 @@ typedef struct {
     figure figure[FIGURES_MOST];
     int figures;
     int64_t largest[2]; // batches that fit: with nothing computed again, or as much as can be
-    size_t least;       // the smallest limit that works
+    way smallest;       // the way that takes the least,
+    size_t least;       // and the limit that it works under
     other other[OTHERS_MOST];
     int others;
 } report;
@@ -184,7 +185,8 @@ static void count_others(report *r) {
     }
     bool host = s->choice.best.host;
     for (int k = 0; k < 2; k++) r->largest[k] = choose_largest(&s->chooser, &s->budget, host, k);
-    demand least = choose_demand(&s->chooser, &s->choice.least);
+    r->smallest = choose_least(&s->chooser, &s->budget);
+    demand least = choose_demand(&s->chooser, &r->smallest);
     r->least = budget_least(&s->budget, &least);
     choose_apply(&s->chooser, &s->choice.best);
 }
@@ -218,7 +220,7 @@ static void print_figures(const report *r) {
 static void print_bounds(const report *r) {
     char rows[2][32];
     int again = choose_again_most(&r->s->chooser);
-    const way *w = &r->s->choice.least;
+    const way *w = &r->smallest;
     for (int k = 0; k < 2; k++) term_count(rows[k], sizeof rows[k], (double)r->largest[k]);
     printf("\nlargest   %s rows in one micro-batch, nothing computed again", rows[0]);
     if (again && r->s->described.recompute == RECOMPUTE_AUTO)
@@ -326,10 +328,11 @@ static void print_json(const report *r) {
     add_all(line, json_pack("{s:s, s:I, s:I, s:o, s:o}", "residency", s->job.host ? "host" : "device", "staging_bytes",
                       (json_int_t)m->staging, "ring_bytes", (json_int_t)r->demand.ring, "base_bytes",
                       bytes_or_null(b->counted, b->base), "limit_bytes", bytes_or_null(b->limited, b->limit)));
-    add_all(line, json_pack("{s:b, s:o, s:o, s:o, s:o, s:o, s:o}", "fits", c->fits, "choice",
-                      way_object(&c->best, c->best.seconds / c->fastest.seconds), "why", reasons_array(r), "memory",
-                      figures_object(r), "picture", picture_object(r), "smallest",
-                      way_object(&c->least, c->least.seconds / c->fastest.seconds), "alternatives", others_array(r)));
+    add_all(
+        line, json_pack("{s:b, s:o, s:o, s:o, s:o, s:o, s:o}", "fits", c->fits, "choice",
+                  way_object(&c->best, c->best.seconds / c->fastest.seconds), "why", reasons_array(r), "memory",
+                  figures_object(r), "picture", picture_object(r), "smallest",
+                  way_object(&r->smallest, r->smallest.seconds / c->fastest.seconds), "alternatives", others_array(r)));
     add_all(line, json_pack("{s:s, s:o}", "precision", precision_name(s->precision), "tuned", tuned_object(s)));
     add_all(line, json_pack("{s:I, s:I, s:I, s:o}", "largest_batch", (json_int_t)r->largest[0], "largest_batch_again",
                       (json_int_t)r->largest[1], "smallest_limit_bytes", (json_int_t)r->least, "smallest_limit_gb",

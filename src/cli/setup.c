@@ -369,10 +369,12 @@ static void prefer_tuned(setup *s) {
 
 // "1.21 M samples/s then".
 static const char *rate_then(const wisdom_entry *w, char *text, size_t room) {
+    char count[32];
+    term_count(count, sizeof count, w->samples_per_s);
     if (w->samples_per_s >= 1e6)
         snprintf(text, room, "%.2f M samples/s then", w->samples_per_s / 1e6);
     else if (w->samples_per_s > 0)
-        snprintf(text, room, "%.0f samples/s then", w->samples_per_s);
+        snprintf(text, room, "%s samples/s then", count);
     else
         snprintf(text, room, "as the run has it");
     return text;

@@ -76,7 +76,7 @@ typedef struct {
     sgd_settings sgd;
     rate_options rate;   // the optimizers' own schedules are made of it when the job is built
     precision precision; // what the description asks for
-    bool precision_open; // or leaves to the device: bf16, fp16 or fp32, the first that it computes
+    bool precision_open; // or leaves open: what was tuned, else bf16, fp16 or fp32, the first that the device computes
     float max_norm, smoothing;
     bool class_weights;
     loss_kind loss;

@@ -40,7 +40,8 @@ struct trainer {
     double began; // when the running epoch would have begun had it never been interrupted
     steps_seen seen;
     epoch_report report;
-    bool diverged; // in the epoch that was last finished
+    bool diverged;     // in the epoch that was last finished
+    bool best_is_back; // the run is over and its best weights are in place
 };
 
 static size_t slab_bytes(const trainer *t) {
@@ -52,7 +53,8 @@ static tensor weights_slab(const trainer *t) {
 }
 
 static snapshot whole(trainer *t) {
-    return (snapshot){.x = t->x, .j = t->j, .data = t->data, .best = t->best, .at = &t->at};
+    precision of = t->best_is_back ? t->at.best_precision : t->j->precision;
+    return (snapshot){.x = t->x, .j = t->j, .data = t->data, .best = t->best, .at = &t->at, .weights = of};
 }
 
 static bool set_initial(trainer *t, err *e) {
@@ -78,6 +80,12 @@ static bool start_loader(trainer *t, err *e) {
     return t->loader != NULL;
 }
 
+// Steps that nothing comes between: those of an epoch, or up to a look at what fp16 counts.
+static int64_t stretch(const trainer *t) {
+    int64_t steps = job_updates(&t->split, &t->s);
+    return t->j->precision == PRECISION_FP16 && steps > FALLBACK_LOOK ? FALLBACK_LOOK : steps;
+}
+
 static exec_options executed(const trainer *t) {
     exec_options o = job_exec(t->j, &t->s);
     o.together = t->together;
@@ -101,7 +109,7 @@ trainer *trainer_new(
     bool ok = t->weights && t->best;
     if (!ok) err_run(e, "out of memory for %zu bytes of weights", 2 * slab_bytes(t));
     if (!j->host) dataset_advise(data);
-    if (s->accumulation == 1 && !j->host) t->together = exec_together(d, j->g, s->batch_size, job_updates(sp, s));
+    if (s->accumulation == 1 && !j->host) t->together = exec_together(d, j->g, s->batch_size, stretch(t));
     exec_options o = executed(t);
     o.room = job_memory(j, s, d->kernels(q), d->host_memory).total;
     if (ok) t->x = exec_new(d, q, j->g, &o, e);
@@ -249,10 +257,17 @@ static bool take_step(trainer *t, int64_t done, err *e) {
     return exec_play(t->x, EXEC_UPDATE, e);
 }
 
+// Steps up to the next look at the counts of overflows; only fp16 is looked at.
+static int64_t until_look(const trainer *t) {
+    int64_t steps = t->at.done / (t->s.batch_size * t->s.accumulation);
+    return t->j->precision == PRECISION_FP16 ? fallback_ahead(steps) : INT64_MAX;
+}
+
 // The next steps of an epoch of which `done` samples are done: several at once, or one. Returns how many, 0 on failure.
 static int64_t take_steps(trainer *t, int64_t done, int64_t effective, err *e) {
     int64_t left = (t->split.train.count - done + effective - 1) / effective;
     if (left > updates_left(t)) left = updates_left(t);
+    if (left > until_look(t)) left = until_look(t);
     if (!t->together || left < t->together) return take_step(t, done, e);
     t->at.update += (uint64_t)t->together;
     return exec_play_steps(t->x, t->together, e) ? t->together : 0;
@@ -322,8 +337,7 @@ static bool judge(trainer *t, const watcher *w, double clip[CLIP_COUNT], float *
 static bool look(trainer *t, const watcher *w, err *e) {
     double clip[CLIP_COUNT];
     float scale;
-    int64_t steps = t->at.done / (t->s.batch_size * t->s.accumulation);
-    if (t->j->precision != PRECISION_FP16 || !fallback_looks(steps, t->together)) return true;
+    if (until_look(t) != FALLBACK_LOOK) return true;
     return read_clip(t, clip, &scale, e) && judge(t, w, clip, &scale, e);
 }
 
@@ -436,6 +450,7 @@ static bool end_epoch(trainer *t, epoch_report *r, err *e) {
     if (t->s.rate.kind == RATE_PLATEAU) plateau_take(&at->plateau, &o, value);
     if (r->best && !exec_read(t->x, weights_slab(t), t->best, e)) return false;
     at->best_is_now = r->best;
+    if (r->best) at->best_precision = t->j->precision;
     r->last = at->epoch >= t->s.epochs || stop_now(&at->stop) || t->diverged || updates_left(t) <= 0;
     at->epoch++;
     at->done = 0;
@@ -462,7 +477,7 @@ bool trainer_run(trainer *t, const watcher *w, train_result *r, err *e) {
     r->interrupted = !go_on;
     r->diverged = t->diverged;
     r->stopped_early = ok && go_on && stop_now(s) && r->epochs < t->s.epochs;
-    if (ok && s->best_epoch) ok = exec_write(t->x, weights_slab(t), t->best, e);
+    if (ok && s->best_epoch) t->best_is_back = ok = exec_write(t->x, weights_slab(t), t->best, e);
     return ok;
 }
 
@@ -519,6 +534,7 @@ bool trainer_save(trainer *t, const char *path, err *e) {
 }
 
 bool trainer_load(trainer *t, const char *path, err *e) {
+    t->best_is_back = false;
     snapshot s = whole(t);
     return snapshot_load_weights(&s, path, e);
 }

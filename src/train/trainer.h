@@ -104,7 +104,8 @@ bool trainer_predict(trainer *t, span samples, float *out, err *e);
 int64_t trainer_width(const trainer *t);
 
 // Writes the present weights as safetensors, under PyTorch's names, and the scaler where there is one, as
-// "scaler.STREAM.mean" and "scaler.STREAM.std".
+// "scaler.STREAM.mean" and "scaler.STREAM.std"; with a note of the precision that they are of, which for the best
+// epoch's is the one that it was judged in.
 bool trainer_save(trainer *t, const char *path, err *e);
 
 // Takes weights from a file (train/snapshot.h says of what kind), in place of the initial ones.

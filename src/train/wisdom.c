@@ -44,20 +44,35 @@ static void add_device(wisdom_key *k, const char *device) {
     append(add_field(k, "driver", true), "%s", driver ? driver + 2 : "none");
 }
 
+static void append_transformer(char *to, const model_spec *m) {
+    append(to, ", %d heads, inner %" PRId64 "%s, by the %s", m->heads, m->ff, m->causal ? ", causal" : "",
+        m->pooling == POOL_LAST ? "last" : "mean");
+}
+
+static void append_nbeats(char *to, const model_spec *m) {
+    append(to, ", width %" PRId64 ", stacks ", m->width[0]);
+    for (int i = 0; i < m->stacks; i++) append(to, "%c", "gts"[m->stack[i]]);
+    append(to, " of %d blocks, degree %d", m->blocks, m->degree);
+}
+
+// What the graph of a model's kind is made of, and nothing that is another kind's.
 static void add_model(wisdom_key *k, const model_spec *m) {
     static const char *const acts[] = {"none", "relu", "gelu", "tanh", "sigmoid"};
+    bool mlp = m->kind == MODEL_mlp, nbeats = m->kind == MODEL_nbeats;
     char *to = add_field(k, "model", false);
-    append(to, "%s, %d layers, projection %" PRId64 ", head %" PRId64, model_name(m->kind), m->layers, m->projection,
-        m->head);
-    append(to, ", widths");
-    for (int i = 0; i < m->widths || i < 1; i++) append(to, " %" PRId64, m->width[i]);
-    append(to, ", %s%s, %d heads, inner %" PRId64 ", %s, %s", acts[m->act], m->dropout > 0 ? ", dropout" : "", m->heads,
-        m->ff, m->causal ? "causal" : "both ways", m->pooling == POOL_LAST ? "last" : "mean");
-    append(to, ", stacks ");
-    for (int i = 0; i < m->stacks; i++) append(to, "%c", "gts"[m->stack[i]]);
-    append(to, ", %d blocks, degree %d", m->blocks, m->degree);
+    append(to, "%s", model_name(m->kind));
+    for (int i = 0; mlp && i < m->widths; i++) append(to, "%s%" PRId64, i ? "-" : ", ", m->width[i]);
+    if (!mlp) append(to, ", %d layers", m->layers);
+    if (!mlp && !nbeats) append(to, ", projection %" PRId64, m->projection);
+    if (!mlp && (!nbeats || m->classes)) append(to, ", head %" PRId64, m->head);
+    if (mlp || m->kind == MODEL_transformer) append(to, ", %s", acts[m->act]);
+    if (m->kind == MODEL_transformer) append_transformer(to, m);
+    if (nbeats) append_nbeats(to, m);
+    if (m->dropout > 0) append(to, ", dropout");
     to = add_field(k, "outputs", false);
-    append(to, "%" PRId64 " classes, horizon %" PRId64 ", %" PRId64 " quantiles", m->classes, m->horizon, m->quantiles);
+    if (m->classes) append(to, "%" PRId64 " classes", m->classes);
+    if (!m->classes || nbeats) append(to, "%s%" PRId64 " steps", m->classes ? " by " : "", m->horizon);
+    if (!m->classes) append(to, ", %" PRId64 " quantiles", m->quantiles);
 }
 
 static void append_table(char *to, const table *t) {
@@ -67,11 +82,12 @@ static void append_table(char *to, const table *t) {
 
 static void add_streams(wisdom_key *k, const wisdom_about *a) {
     const dataset *d = a->data;
+    bool wide = a->model->kind == MODEL_lstm || a->model->kind == MODEL_transformer;
     char *to = add_field(k, "streams", false);
     for (int i = 0; i < d->streams; i++) {
         append(to, "%s%" PRId64 " x ", i ? ", " : "", a->window[i]);
         append_table(to, &d->stream[i].series);
-        append(to, " to %" PRId64, a->model->stream[i].hidden);
+        if (wide) append(to, " to %" PRId64, a->model->stream[i].hidden);
     }
     append(to, "; vector ");
     append_table(to, &d->vector);

@@ -42,7 +42,7 @@ typedef struct {
 
 // A way to run an effective batch, as it was measured.
 typedef struct {
-    int64_t batch;        // effective: micro * parts
+    int64_t batch;        // effective: micro * parts, at most 10^7 as train.batch_size
     int64_t micro, parts; // rows of a micro-batch, micro-batches in a step
     int again;            // segments that are computed again
     bool host;            // batches come from the host

@@ -44,25 +44,31 @@ static const char *version(char *text, size_t room) {
     return text;
 }
 
-// What tune would keep for the description: 256 in two parts is the winner; 64 is known too.
-static void keep_as(const char *of) {
-    static const wisdom_entry list[] = {{.batch = 64, .micro = 64, .parts = 1, .samples_per_s = 3000},
-        {.batch = 256, .micro = 128, .parts = 2, .samples_per_s = 1.214e6, .noise_scale = 100}};
-    char device[128];
+// Keeps what tune would keep for the description with further keys, on the CPU or a named device.
+static void keep_for(const char *more, const char *of, const char *device, const wisdom_entry *list, int count) {
+    char keys[256], cpu[128];
     wisdom_key k;
     err e = {0};
     rig r;
-    rig_open(&r, &cpu_device, 1, JOB);
-    r.device->describe(r.queue, device, sizeof device);
+    snprintf(keys, sizeof keys, "%s%s", JOB, more);
+    rig_open(&r, &cpu_device, 1, keys);
+    r.device->describe(r.queue, cpu, sizeof cpu);
     wisdom_key_make(&k, &(wisdom_about){.version = of,
-                            .device = device,
+                            .device = device ? device : cpu,
                             .described = &r.settings,
                             .model = &r.model,
                             .data = r.data,
                             .split = &r.split,
                             .window = r.window});
-    support_ok(wisdom_keep(&k, list, 2, 1, &e), &e);
+    support_ok(wisdom_keep(&k, list, count, count - 1, &e), &e);
     rig_close(&r);
+}
+
+// 256 in two parts is the winner; 64 is known too.
+static void keep_as(const char *of) {
+    static const wisdom_entry list[] = {{.batch = 64, .micro = 64, .parts = 1, .samples_per_s = 3000},
+        {.batch = 256, .micro = 128, .parts = 2, .samples_per_s = 1.214e6, .noise_scale = 100}};
+    keep_for("", of, NULL, list, 2);
 }
 
 static void keep(void) {
@@ -119,7 +125,7 @@ static void a_given_batch_keeps_its_size(void **state) {
     matches("out", "batch +256 samples a step, in 2 micro-batches\ntuned +20[0-9-]{8}: 2 x 128 rows, ");
     assert_int_equal(
         RUN("plan", ON_CPU, "train.batch_size=32", "gpu_optimization.gradient_accumulation_steps=2", OPEN), 0);
-    matches("out", "batch +64 samples a step\ntuned +20[0-9-]{8}: 1 x 64 rows, 3000 samples/s then\n");
+    matches("out", "batch +64 samples a step\ntuned +20[0-9-]{8}: 1 x 64 rows, 3,000 samples/s then\n");
     assert_int_equal(RUN("plan", ON_CPU, "train.batch_size=100"), 0);
     matches("out", "batch +100 samples a step\nmemory ");
     assert_int_equal(RUN("plan", ON_CPU, "train.batch_size=128", "gpu_optimization.gradient_accumulation_steps=2"), 0);
@@ -176,29 +182,14 @@ static void a_damaged_file_is_as_none(void **state) {
 // The split does not fit into so little, so that the planner's stands.
 static void what_does_not_fit_is_not_used(void **state) {
     (void)state;
-    char limit[80], device[128], of[32];
     static const wisdom_entry one = {.batch = 65536, .micro = 65536, .parts = 1, .samples_per_s = 1e6};
-    wisdom_key k;
-    err e = {0};
-    rig r;
+    char limit[80], of[32];
     assert_int_equal(RUN("plan", ON_CPU, "train.batch_size=16384", "--json"), 0);
     json_t *v = last_line();
     double total = json_number_value(json_object_get(json_object_get(v, "memory"), "total"));
     json_decref(v);
     snprintf(limit, sizeof limit, "gpu_optimization.max_host_memory_gb=%.4f", total / 0x1p30 + 0.02);
-    char keys[256];
-    snprintf(keys, sizeof keys, "%s%s", JOB, limit);
-    rig_open(&r, &cpu_device, 1, keys);
-    r.device->describe(r.queue, device, sizeof device);
-    wisdom_key_make(&k, &(wisdom_about){.version = version(of, sizeof of),
-                            .device = device,
-                            .described = &r.settings,
-                            .model = &r.model,
-                            .data = r.data,
-                            .split = &r.split,
-                            .window = r.window});
-    support_ok(wisdom_keep(&k, &one, 1, 0, &e), &e);
-    rig_close(&r);
+    keep_for(limit, version(of, sizeof of), NULL, &one, 1);
     assert_int_equal(RUN("train", ON_CPU, AUTO, limit), 0);
     matches("out", "batch +65,536 samples a step, in [0-9]+ micro-batches");
     matches("out", "tuned +20[0-9-]{8}: 1 x 65536 rows, but it does not fit into the memory now; the planner chose\n");
@@ -254,6 +245,61 @@ static void members_are_alike(void **state) {
     assert_int_equal(RUN("evaluate", "made", "--device=cpu"), 0);
 }
 
+// A copy of the program beside a card that has fp16, in which nothing is finite, and what was tuned there.
+static void enter_card(void) {
+    static const wisdom_entry one = {
+        .batch = 256, .micro = 64, .parts = 4, .host = true, .precision = PRECISION_FP32, .samples_per_s = 5e5};
+    char of[32];
+    assert_int_equal(system("cp " TRADEWIND_BINARY " tradewind && cp " FAKE_CARD_THIS " tradewind-cuda.so"), 0);
+    program_use("./tradewind");
+    setenv("FAKE_CARD", "overflows", 1);
+    keep_for("", version(of, sizeof of), "a card of the test", &one, 1);
+}
+
+static int leave_card(void **state) {
+    unsetenv("FAKE_CARD");
+    return support_leave(state);
+}
+
+// Place and precision are taken too, and stay the run's.
+static void place_and_precision_are_taken(void **state) {
+    (void)state;
+    enter_card();
+    assert_int_equal(RUN("train", "run.yaml", "--device=cuda", AUTO), 0);
+    matches("out", "model +mlp, [0-9,]+ parameters, fp32\n");
+    matches("out", "tuned +20[0-9-]{8}: 4 x 64 rows, 500,000 samples/s then\n");
+    plan_has("precision", "fp32");
+    plan_has("residency", "host");
+    assert_int_equal(system("rm -r wisdom"), 0);
+    assert_int_equal(RUN("train", "run.yaml", "--device=cuda", AUTO, "--resume", "train.epochs=3"), 0);
+    matches("out", "tuned +20[0-9-]{8}: 4 x 64 rows, as the run has it\n");
+    plan_has("precision", "fp32");
+    plan_has("residency", "host");
+    assert_int_equal(RUN("evaluate", "made", "--device=cuda"), 0);
+    assert_int_equal(RUN("evaluate", "made", "--device=cpu"), 0);
+    // A place that is fixed now is not the one that was tuned; the precision stays, then and later.
+    const char *const more[] = {"data.residency=device", "data.residency=auto"};
+    for (int i = 0; i < 2; i++) {
+        const char *epochs = i ? "train.epochs=5" : "train.epochs=4";
+        assert_int_equal(RUN("train", "run.yaml", "--device=cuda", AUTO, "--resume", epochs, more[i]), 0);
+        plan_has("precision", "fp32");
+        plan_has("accumulation", "4");
+        plan_has("residency", "device");
+    }
+}
+
+static void what_is_fixed_of_them_stays(void **state) {
+    (void)state;
+    enter_card();
+    assert_int_equal(RUN("plan", "run.yaml", "--device=cuda", "train.batch_size=256", OPEN, "--json"), 0);
+    matches("out", "\"residency\":\"host\".*\"precision\":\"fp32\",\"tuned\":\\{");
+    assert_int_equal(RUN("plan", "run.yaml", "--device=cuda", AUTO, "data.residency=device", "--json"), 0);
+    matches("out", "\"residency\":\"device\".*\"precision\":\"fp16\",\"tuned\":null");
+    assert_int_equal(
+        RUN("plan", "run.yaml", "--device=cuda", AUTO, "gpu_optimization.use_mixed_precision=fp16", "--json"), 0);
+    matches("out", "\"precision\":\"fp16\",\"tuned\":null");
+}
+
 static void auto_is_the_whole_step(void **state) {
     (void)state;
     complains(RUN("plan", ON_CPU, AUTO, "gpu_optimization.gradient_accumulation_steps=4"),
@@ -262,7 +308,8 @@ static void auto_is_the_whole_step(void **state) {
     complains(RUN("plan", ON_CPU, "gpu_optimization.target_utilization=101"), ".*target_utilization.*1.*100.*");
 }
 
-#define TEST(fn) cmocka_unit_test_setup_teardown(fn, enter, support_leave)
+#define TEST(fn)    cmocka_unit_test_setup_teardown(fn, enter, support_leave)
+#define ON_CARD(fn) cmocka_unit_test_setup_teardown(fn, enter, leave_card)
 
 int main(void) {
     const struct CMUnitTest tests[] = {
@@ -277,6 +324,8 @@ int main(void) {
         TEST(resuming_asks_nobody),
         TEST(trained_runs_are_used_without_it),
         TEST(members_are_alike),
+        ON_CARD(place_and_precision_are_taken),
+        ON_CARD(what_is_fixed_of_them_stays),
         TEST(auto_is_the_whole_step),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

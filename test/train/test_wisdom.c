@@ -126,7 +126,8 @@ static void tells_what_it_is_of(void **state) {
         "gpu_optimization.memory_fraction=0.5", "gpu_optimization.max_host_memory_gb=3"};
     static const char *const same[] = {"train.batch_size=64", "train.batch_size=auto", "train.seed=5", "train.epochs=3",
         "gpu_optimization.gradient_accumulation_steps=3", "gpu_optimization.dynamic_batch_sizing=true",
-        "train.optimizer.lr=0.1", "run.dir=elsewhere", "gpu_optimization.target_utilization=50", "model.dropout=0.2"};
+        "train.optimizer.lr=0.1", "run.dir=elsewhere", "gpu_optimization.target_utilization=50", "model.dropout=0.2",
+        "model.heads=4", "model.blocks=9", "model.hidden.fast=64", "model.head=0"};
     char keys[256];
     wisdom_key k = key_for(MLP, "1.2", CARD);
     keep(&k);
@@ -144,6 +145,25 @@ static void tells_what_it_is_of(void **state) {
     has_none(&k);
     k = key_for(MLP, "1.2", "cpu, avx2, 2 threads");
     has_none(&k);
+}
+
+// Every shape of a kind of model is told from every other.
+static void tells_models_apart(void **state) {
+    (void)state;
+    static const char *const each[] = {"model.kind=lstm", "model.kind=lstm model.layers=2",
+        "model.kind=lstm model.hidden.slow=8", "model.kind=lstm model.projection=16", "model.kind=lstm model.head=0",
+        "model.kind=transformer", "model.kind=transformer model.heads=4", "model.kind=transformer model.ff=64",
+        "model.kind=transformer model.causal=true", "model.kind=transformer model.pooling=last",
+        "model.kind=transformer model.activation=gelu", "model.kind=nbeats", "model.kind=nbeats model.width=64",
+        "model.kind=nbeats model.blocks=2", "model.kind=nbeats model.stacks=generic,generic",
+        "model.kind=nbeats model.horizon=5", "model.kind=nbeats model.head=8", "model.kind=mlp",
+        "model.kind=mlp model.activation=tanh", "model.kind=mlp model.widths=512-256-1",
+        "model.kind=mlp data.windows.slow=3"};
+    for (size_t i = 0; i < sizeof each / sizeof *each; i++) {
+        wisdom_key k = key_for(each[i], "1.2", CARD);
+        has_none(&k);
+        keep(&k);
+    }
 }
 
 static void names_what_differs(void **state) {
@@ -418,6 +438,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(gives_back_what_was_kept),
         TEST(tells_what_it_is_of),
+        TEST(tells_models_apart),
         TEST(names_what_differs),
         TEST(is_not_fooled_by_a_name),
         TEST(file_names_can_be_read),
