@@ -16,6 +16,9 @@
 
 enum { FIRST_USUAL = 256, LAST_USUAL = 16384, BATCH_MOST = 10000000, SECONDS_CARD = 50, SECONDS_CPU = 100 };
 
+// Of what the figures of one size may differ by, in the mean, before that is told.
+#define UNREST 0.25
+
 // What the options ask for; 0: not given.
 typedef struct {
     int64_t from, to, seconds;
@@ -37,11 +40,14 @@ typedef struct {
 
 // Options
 
-static bool read_number(const char *option, const char *text, int64_t most, char **end, int64_t *value, err *e) {
+// The number at `at`, up to a comma or the end of an option's text.
+static bool read_number(
+    const char *option, const char *text, const char *at, int64_t most, char **end, int64_t *value, err *e) {
     errno = 0;
-    long long v = strtoll(text, end, 10);
-    if (errno || *end == text || (**end && **end != ',') || v < 1 || v > most)
-        return err_input(e, "%s %s: must be an integer from 1 to %lld", option, text, (long long)most);
+    long long v = strtoll(at, end, 10);
+    if (errno || *end == at || (**end && **end != ',') || v < 1 || v > most)
+        return err_input(e, "%s %.60s: must be %s from 1 to %lld", option, text,
+            strchr(text, ',') ? "integers" : "an integer", (long long)most);
     *value = v;
     return true;
 }
@@ -51,8 +57,8 @@ static bool read_one(const cli_options *o, const char *option, int64_t most, int
     char *end;
     *value = 0;
     if (!text) return true;
-    if (!read_number(option, text, most, &end, value, e)) return false;
-    return !*end || err_input(e, "%s %s: is one number", option, text);
+    if (!read_number(option, text, text, most, &end, value, e)) return false;
+    return !*end || err_input(e, "%s %.60s: is one number", option, text);
 }
 
 static int by_size(const void *a, const void *b) {
@@ -66,7 +72,7 @@ static bool read_batches(const char *text, wishes *w, err *e) {
     for (const char *at = text;; at = end + 1) {
         if (w->batches == TUNE_BATCHES_MOST)
             return err_input(e, "--batches: has more than %d numbers", TUNE_BATCHES_MOST);
-        if (!read_number("--batches", at, BATCH_MOST, &end, &w->batch[w->batches++], e)) return false;
+        if (!read_number("--batches", text, at, BATCH_MOST, &end, &w->batch[w->batches++], e)) return false;
         if (!*end) break;
     }
     qsort(w->batch, (size_t)w->batches, sizeof *w->batch, by_size);
@@ -179,6 +185,8 @@ static void explain(view *v) {
         snprintf(rest, room, "the noise scale is %s, so larger batches help little, up to the knee at %s", noise, knee);
     else if (!r->later.known)
         snprintf(rest, room, "the knee, as the noise scale is not known");
+    else if (r->steps < TUNE_LEARNT)
+        snprintf(rest, room, "the knee, as the noise scale still grows after %d steps", (int)r->steps);
     else if (r->later.scale <= (double)w->batch)
         snprintf(rest, room, "the noise scale is %s, so larger batches help little", noise);
     else
@@ -247,8 +255,24 @@ static void print_noise(const view *v) {
     scale_text(start, sizeof start, &r->start);
     scale_text(later, sizeof later, &r->later);
     count(steps, sizeof steps, (double)r->steps);
-    if (r->steps)
+    if (r->steps && (r->start.measured || !r->interrupted))
         printf("noise     the gradient noise scale is %s at the start and %s after %s steps\n", start, later, steps);
+}
+
+// Where rounds of the same steps differ as much as sizes do, the table is of the machine's other work.
+static void print_unrest(const view *v) {
+    double sum = 0;
+    int count = 0;
+    for (int i = 0; i < v->r.rows; i++) {
+        if (!(v->r.row[i].seconds > 0)) continue;
+        sum += v->r.row[i].spread;
+        count++;
+    }
+    if (count && sum / count > UNREST)
+        printf(
+            "warning   rounds of the same steps differed by %.0f %%: other work is on this device; tune again when it "
+            "is idle\n",
+            100 * sum / count);
 }
 
 static void print_text(const view *v) {
@@ -262,6 +286,7 @@ static void print_text(const view *v) {
         if (r->row[i].seconds > 0) print_row(v, i);
     putchar('\n');
     print_skipped(v);
+    print_unrest(v);
     print_noise(v);
     if (r->winner < 0) return;
     count(knee, sizeof knee, (double)r->row[r->knee].batch);
@@ -297,9 +322,10 @@ static void print_json(const view *v) {
         const tune_row *row = &r->row[i];
         json_t *line = row_object(row);
         if (row->seconds > 0)
-            add_all(line, json_pack("{s:o, s:o, s:o, s:o, s:b, s:b}", "ms_per_step", json_number(1e3 * row->seconds),
-                              "samples_per_s", json_number(row->samples_per_s), "epoch_s", json_number(row->epoch_s),
-                              "share", json_number(row->share), "knee", i == r->knee, "winner", i == r->winner));
+            add_all(line, json_pack("{s:o, s:o, s:o, s:o, s:o, s:b, s:b}", "ms_per_step",
+                              json_number(1e3 * row->seconds), "samples_per_s", json_number(row->samples_per_s),
+                              "epoch_s", json_number(row->epoch_s), "spread", json_number(row->spread), "share",
+                              json_number(row->share), "knee", i == r->knee, "winner", i == r->winner));
         else
             add_all(line, json_pack("{s:s}", "skipped", row->why));
         json_line(stdout, line);

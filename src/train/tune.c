@@ -19,9 +19,9 @@ enum {
 };
 
 // Seconds of measuring a candidate once, on the CPU and on a card, and the share of them that warms up; of all time,
-// what the noise scale may take, and the steps before it.
+// what is kept for the noise scale, which may take twice that where it is left, and for the steps before it.
 static const double slot_cpu = 0.8, slot_card = 0.15, slot_least = 0.02, warm_share = 0.15, noise_share = 0.15,
-                    learn_share = 0.08;
+                    learn_share = 0.15;
 
 // Rows of the two batches by which the noise scale is measured, and by how much they must differ.
 enum { NOISE_SMALL = 64, NOISE_LARGE_CPU = 2048, NOISE_LARGE_CARD = 8192, NOISE_APART = 4 };
@@ -139,12 +139,15 @@ static int by_value(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-// The first round is one call long, to see how many make a round; it counts only where there are hardly others.
-static double median(timing *m) {
-    int from = m->rounds > ROUNDS_LEAST ? 1 : 0, count = m->rounds - from, middle = from + count / 2;
+// The median round and by how much the slowest is above the fastest. The first round is one call long, to see how many
+// make a round; it counts only where there are hardly others.
+static void judge_rounds(timing *m, tune_row *row) {
+    int from = m->rounds > ROUNDS_LEAST ? 1 : 0, count = m->rounds - from;
+    const double *sorted = m->seconds + from;
+    if (!m->rounds) return;
     qsort(m->seconds + from, (size_t)count, sizeof *m->seconds, by_value);
-    if (count % 2) return m->seconds[middle];
-    return (m->seconds[middle - 1] + m->seconds[middle]) / 2;
+    row->seconds = (sorted[(count - 1) / 2] + sorted[count / 2]) / 2;
+    row->spread = (sorted[count - 1] - sorted[0]) / row->seconds;
 }
 
 static float *read_weights(trainer *t, err *e) {
@@ -195,7 +198,7 @@ static bool time_row(sweep *s, const chooser *c, tune_row *row, double slot, boo
     if (ok && as.init_from) ok = trainer_load(m.t, as.init_from, e);
     if (ok && learns) ok = (s->weights[0] = read_weights(m.t, e)) != NULL;
     ok = ok && run_steps(&m, e);
-    if (ok && m.rounds) row->seconds = median(&m);
+    if (ok) judge_rounds(&m, row);
     if (ok && learns) ok = (s->weights[1] = read_weights(m.t, e)) != NULL;
     if (ok && learns) s->r->steps = (int64_t)steps_taken(&m);
     if (!ok && learns) drop_weights(s);
@@ -266,10 +269,11 @@ static double slot_of(const sweep *s) {
 static void measure_row(sweep *s, const chooser *c, tune_row *row) {
     const tune_task *t = s->task;
     err e = {0};
-    double before = row->seconds;
+    double before = row->seconds, spread = row->spread;
     bool learns = !s->weights[0] && row->usual;
     if (goes_on(s, row) && !time_row(s, c, row, slot_of(s), learns, &e) && !(before > 0)) skip_row(s, row, &e);
     if (before > 0 && !(row->seconds < before)) row->seconds = before;
+    row->spread = fmax(row->spread, spread);
     if (!(row->seconds > 0)) {
         s->r->rows -= s->r->interrupted; // it is the last one, and nothing is known of it
         return;
@@ -379,7 +383,7 @@ static bool noise_goes_on(void *arg) {
 // What cannot be measured stays unknown; it keeps nobody from a table.
 static void measure_noise(sweep *s) {
     const tune_task *t = s->task;
-    double seconds = noise_share * t->seconds;
+    double seconds = fmin(2 * noise_share * t->seconds, left(s));
     settings small_as, large_as;
     noise_scale scale[NOISE_PLACES_MOST] = {{0}};
     err unused;
@@ -392,10 +396,10 @@ static void measure_noise(sweep *s) {
         .split = t->split,
         .weights = {s->weights[0], s->weights[1]},
         .places = NOISE_PLACES_MOST,
-        .seconds = fmin(seconds, left(s)),
+        .seconds = seconds,
         .go_on = noise_goes_on,
         .arg = s};
-    if (!s->weights[1] || n.seconds <= 0 || large < NOISE_APART * small) return;
+    if (!s->weights[1] || seconds <= 0 || large < NOISE_APART * small) return;
     if (!way_for(t, small, &small_as, &n.small) || !way_for(t, large, &large_as, &n.large)) return;
     chooser c = chooser_of(t, 0, &large_as);
     n.chooser = &c;
@@ -443,7 +447,7 @@ void tune_choose(tune_result *r, double target) {
     if (r->best < 0) return;
     for (int i = 0; i < r->rows; i++) r->row[i].share = r->row[i].samples_per_s / most;
     r->knee = r->winner = smallest(r, target, 0);
-    int cap = r->later.known ? smallest(r, 0, r->later.scale) : -1;
+    int cap = r->later.known && r->steps >= TUNE_LEARNT ? smallest(r, 0, r->later.scale) : -1;
     r->capped = cap >= 0 && r->row[cap].batch < r->row[r->knee].batch;
     if (r->capped) r->winner = cap;
 }
@@ -452,13 +456,11 @@ bool tune_run(const tune_task *t, tune_result *r, err *e) {
     CHECK(t->batches > 0 && t->precisions > 0, "nothing to measure");
     sweep s = {.task = t, .r = r, .began = clock_seconds(), .planned = 2 * t->batches * t->precisions};
     *r = (tune_result){.best = -1, .knee = -1, .winner = -1};
-    // The first precision leaves the noise scale its time.
-    s.ends = s.began + (1 - noise_share) * t->seconds;
-    measure_precision(&s, 0);
+    s.ends = s.began + (1 - noise_share) * t->seconds; // the noise scale has the rest
+    for (int p = 0; p < t->precisions && !r->interrupted; p++) measure_precision(&s, p);
+    if (!r->interrupted) measure_again(&s);
     s.ends = s.began + t->seconds;
     if (!r->interrupted) measure_noise(&s);
-    for (int p = 1; p < t->precisions && !r->interrupted; p++) measure_precision(&s, p);
-    if (!r->interrupted) measure_again(&s);
     tune_choose(r, t->target);
     r->seconds = clock_seconds() - s.began;
     drop_weights(&s);

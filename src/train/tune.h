@@ -15,7 +15,7 @@
 #include "train/choose.h"
 #include "train/noise.h"
 
-enum { TUNE_ROWS_MOST = 256, TUNE_BATCHES_MOST = 64, TUNE_PRECISIONS_MOST = 4, TUNE_WHY = 256 };
+enum { TUNE_ROWS_MOST = 256, TUNE_BATCHES_MOST = 64, TUNE_PRECISIONS_MOST = 4, TUNE_WHY = 256, TUNE_LEARNT = 100 };
 
 // A candidate and what became of it.
 typedef struct {
@@ -25,6 +25,7 @@ typedef struct {
     bool usual;           // the precision is the one that a run would take without being told
     size_t bytes;         // of the device: base, where it is known, and plan
     double seconds;       // of a step, the median round; 0: not measured, and `why` says why
+    double spread;        // slowest round less the fastest, as a share of that
     double samples_per_s; // rows of a step, by that
     double epoch_s;       // of all steps of an epoch
     double share;         // of the best rate, from 0 to 1
@@ -76,8 +77,9 @@ bool tune_run(const tune_task *t, tune_result *r, err *e);
 
 // From rates and noise scale: shares, the best rate, the knee and the winner. The knee is the smallest batch with the
 // target's share of the best rate. The winner is the knee, or the first batch that is no smaller than the later noise
-// scale where that is smaller. Of a batch's ways the fastest counts; a precision that is not the usual one has to be
-// faster than it by 5 % (TUNE_MARGIN).
+// scale where that is smaller; a scale after fewer than TUNE_LEARNT steps, from which it still grows, does not count.
+// Of a batch's ways the fastest counts; a precision that is not the usual one has to be faster than it by 5 %
+// (TUNE_MARGIN).
 void tune_choose(tune_result *r, double target);
 
 // A batch's row among its ways and precisions by that rule; -1 where none was measured.

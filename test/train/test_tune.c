@@ -39,6 +39,7 @@ static void add(tune_result *r, int64_t batch, precision p, bool usual, double r
 
 static void choose(tune_result *r, double noise, int64_t knee, int64_t winner) {
     r->later = (noise_scale){.measured = true, .known = noise > 0, .scale = noise};
+    r->steps = TUNE_LEARNT;
     tune_choose(r, 0.85);
     assert_int_equal(r->row[r->knee].batch, knee);
     assert_int_equal(r->row[r->winner].batch, winner);
@@ -64,6 +65,9 @@ static void the_winner_is_the_knee_or_what_noise_allows(void **state) {
     choose(&r, 512, 1024, 512);
     choose(&r, 300, 1024, 512); // the first at or above it
     choose(&r, 10, 1024, 256);
+    r.steps = TUNE_LEARNT - 1; // too early to say
+    tune_choose(&r, 0.85);
+    assert_true(!r.capped && r.row[r.winner].batch == 1024);
     tune_choose(&r, 1);
     assert_int_equal(r.row[r.knee].batch, 4096);
     tune_result none = {0};
