@@ -127,6 +127,13 @@ static const char *last_part(const char *path) {
     return slash ? slash + 1 : path;
 }
 
+// To a power of two: a set that grows by the day is the same for a long time.
+static void add_samples(wisdom_key *k, int64_t training) {
+    int64_t least = 1;
+    while (least <= training / 2) least *= 2;
+    append(add_field(k, "samples", true), "%" PRId64 " or more for training, less than %" PRId64, least, 2 * least);
+}
+
 void wisdom_key_make(wisdom_key *k, const wisdom_about *a) {
     k->fields = 0;
     append(add_field(k, "build", true), "%s, %.16s", a->version, PLUGIN_HASH);
@@ -136,8 +143,7 @@ void wisdom_key_make(wisdom_key *k, const wisdom_about *a) {
     add_loss(k, a);
     add_described(k, a->described);
     append(add_field(k, "data", false), "%s", last_part(a->data->name));
-    append(add_field(k, "samples", true), "%" PRId64 " for training, %" PRId64 " for validation, %" PRId64 " in all",
-        a->split->train.count, a->split->validation.count, a->data->samples);
+    add_samples(k, a->split->train.count);
     for (int i = 0; i < k->fields; i++) make_plain(k->field[i].value);
 }
 
