@@ -65,8 +65,8 @@ typedef struct {
     const tune_row *row;
     trainer *t;
     double slot, warm_until, until;
-    uint64_t warm_steps; // taken before the first round; 0: still warming up
-    uint64_t learn;      // steps to be taken although the slot is over, until learn_until
+    bool warm;      // rounds have begun
+    uint64_t learn; // steps to be taken although the slot is over, until learn_until
     double learn_until;
     double round_from, spent;    // when the clock of the round was started; seconds of it before that
     uint64_t steps_from;         // steps when the round began
@@ -108,20 +108,19 @@ static bool on_step(void *arg, int64_t epoch, int64_t done, int64_t total) {
     timing *m = arg;
     (void)epoch;
     m->calls++;
-    bool warm = m->warm_steps > 0, epoch_ends = done >= total;
-    if (warm && !epoch_ends && m->calls < m->calls_wanted) return true;
+    if (m->warm && done < total && m->calls < m->calls_wanted) return true;
     if (!m->s->task->device->sync(m->s->task->queue, &m->why)) {
         m->failed = true;
         return false;
     }
     double now = clock_seconds();
     if (!goes_on(m->s, m->row)) return false;
-    if (!warm && now >= m->warm_until) {
-        m->warm_steps = steps_taken(m);
+    if (!m->warm && now >= m->warm_until) {
+        m->warm = true;
         begin_round(m, now);
-    } else if (warm && m->calls >= m->calls_wanted) {
+    } else if (m->warm && m->calls >= m->calls_wanted) {
         end_round(m, now);
-    } else if (warm) {
+    } else if (m->warm) {
         m->spent += now - m->round_from;
         m->round_from = now;
     }
