@@ -235,7 +235,8 @@ static void print_skipped(const view *v) {
     for (int i = 0; i < v->r.rows; i++) {
         const tune_row *row = &v->r.row[i];
         if (row->seconds > 0) continue;
-        printf("skipped   %lld and more in %s: %s\n", (long long)row->batch, precision_name(row->precision), row->why);
+        printf("skipped   %lld%s in %s: %s\n", (long long)row->batch, row->ends ? " and more" : "",
+            precision_name(row->precision), row->why);
     }
 }
 

@@ -21,7 +21,7 @@ enum {
 // Seconds of measuring a candidate once, on the CPU and on a card, and the share of them that warms up; of all time,
 // what is kept for the noise scale, which may take twice that where it is left, and for the steps before it.
 static const double slot_cpu = 0.8, slot_card = 0.15, slot_least = 0.02, warm_share = 0.15, noise_share = 0.15,
-                    learn_share = 0.15;
+                    learn_share = 0.125;
 
 // Rows of the two batches by which the noise scale is measured, and by how much they must differ.
 enum { NOISE_SMALL = 64, NOISE_LARGE_CPU = 2048, NOISE_LARGE_CARD = 8192, NOISE_APART = 4 };
@@ -65,13 +65,13 @@ typedef struct {
     const tune_row *row;
     trainer *t;
     double slot, warm_until, until;
-    uint64_t warm_steps; // taken before the first round; 0: still warming up
-    uint64_t learn;      // steps to be taken although the slot is over, until learn_until
+    bool warm;      // rounds have begun
+    uint64_t learn; // steps to be taken although the slot is over, until learn_until
     double learn_until;
     double round_from, spent;    // when the clock of the round was started; seconds of it before that
     uint64_t steps_from;         // steps when the round began
     int64_t calls, calls_wanted; // of on_step in this round, and in a whole one
-    double seconds[ROUNDS_MOST]; // of a step, by round
+    double seconds[ROUNDS_MOST]; // of a step, of the last rounds
     int rounds;
     bool failed;
     err why;
@@ -93,14 +93,14 @@ static void begin_round(timing *m, double now) {
 
 static void end_round(timing *m, double now) {
     double seconds = m->spent + now - m->round_from;
-    m->seconds[m->rounds++] = seconds / (double)(steps_taken(m) - m->steps_from);
+    m->seconds[m->rounds++ % ROUNDS_MOST] = seconds / (double)(steps_taken(m) - m->steps_from);
     double each = seconds / (double)m->calls, wanted = m->slot / ROUNDS_WANTED / each;
     m->calls_wanted = wanted > 1 ? (int64_t)wanted : 1;
     begin_round(m, now);
 }
 
 static bool enough(const timing *m, double now) {
-    if (m->rounds < ROUNDS_LEAST || m->rounds == ROUNDS_MOST) return m->rounds == ROUNDS_MOST;
+    if (m->rounds < ROUNDS_LEAST) return false;
     return now >= (steps_taken(m) < m->learn ? m->learn_until : m->until);
 }
 
@@ -108,20 +108,19 @@ static bool on_step(void *arg, int64_t epoch, int64_t done, int64_t total) {
     timing *m = arg;
     (void)epoch;
     m->calls++;
-    bool warm = m->warm_steps > 0, epoch_ends = done >= total;
-    if (warm && !epoch_ends && m->calls < m->calls_wanted) return true;
+    if (m->warm && done < total && m->calls < m->calls_wanted) return true;
     if (!m->s->task->device->sync(m->s->task->queue, &m->why)) {
         m->failed = true;
         return false;
     }
     double now = clock_seconds();
     if (!goes_on(m->s, m->row)) return false;
-    if (!warm && now >= m->warm_until) {
-        m->warm_steps = steps_taken(m);
+    if (!m->warm && now >= m->warm_until) {
+        m->warm = true;
         begin_round(m, now);
-    } else if (warm && m->calls >= m->calls_wanted) {
+    } else if (m->warm && m->calls >= m->calls_wanted) {
         end_round(m, now);
-    } else if (warm) {
+    } else if (m->warm) {
         m->spent += now - m->round_from;
         m->round_from = now;
     }
@@ -142,7 +141,9 @@ static int by_value(const void *a, const void *b) {
 // The median round and by how much the slowest is above the fastest. The first round is one call long, to see how many
 // make a round; it counts only where there are hardly others.
 static void judge_rounds(timing *m, tune_row *row) {
-    int from = m->rounds > ROUNDS_LEAST ? 1 : 0, count = m->rounds - from;
+    int kept = m->rounds < ROUNDS_MOST ? m->rounds : ROUNDS_MOST,
+        from = m->rounds > ROUNDS_LEAST && m->rounds <= ROUNDS_MOST;
+    int count = kept - from;
     const double *sorted = m->seconds + from;
     if (!m->rounds) return;
     qsort(m->seconds + from, (size_t)count, sizeof *m->seconds, by_value);
@@ -325,6 +326,7 @@ static bool measure_batch(sweep *s, int precision, int64_t batch) {
         err_run(&e, "no time is left for %d steps of it; give more --seconds", STEPS_LEAST);
     if (e.text[0]) {
         skip_row(s, row, &e);
+        row->ends = true;
         return false;
     }
     measure_row(s, &c, row);

@@ -30,6 +30,7 @@ typedef struct {
     double epoch_s;       // of all steps of an epoch
     double share;         // of the best rate, from 0 to 1
     char why[TUNE_WHY];
+    bool ends; // larger ones were not tried in this precision, for the same reason
 } tune_row;
 
 // The jobs of one precision, with the data on the device and from the host; NULL where that is not open.
