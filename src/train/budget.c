@@ -1,5 +1,7 @@
 #include "train/budget.h"
 
+#include "base/machine.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -18,16 +20,6 @@ double budget_gb(size_t bytes) {
     return ceil((double)bytes / 0x1p30 * 100) / 100;
 }
 
-size_t budget_anonymous(void) {
-    char line[256];
-    double kb = 0, found;
-    FILE *f = fopen("/proc/self/status", "r");
-    while (f && fgets(line, sizeof line, f))
-        if (sscanf(line, "RssAnon: %lf kB", &found) == 1) kb = found;
-    if (f) fclose(f);
-    return (size_t)(kb * 1024);
-}
-
 static size_t less(size_t a, size_t b) {
     return a > b ? a - b : 0;
 }
@@ -41,8 +33,9 @@ static void set_limit(budget *b, double bytes) {
 
 static bool make_host(budget *b, const config *c, const settings *s, err *e) {
     double machine = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
-    b->base = budget_anonymous();
-    b->counted = b->base > 0;
+    double own = machine_look("").anonymous;
+    b->counted = own > 0;
+    b->base = b->counted ? (size_t)own : 0;
     if (!(s->max_host_memory > 0)) return true;
     if (!b->counted) return err_run(e, "/proc/self/status does not count memory here; leave %s out", key_host);
     if (s->max_host_memory > machine)
