@@ -601,8 +601,9 @@ static void a_limit_is_kept(void **state) {
 static void a_wrong_limit_is_told(void **state) {
     (void)state;
     static const char *const wrong[] = {LIMIT "0", LIMIT "-3", LIMIT "much", LIMIT "2000", LIMIT, HOST_LIMIT "0",
-        HOST_LIMIT "-1", HOST_LIMIT "all", "gpu_optimization.memory_fraction=x", "gpu_optimization.memory_fraction=0",
-        "gpu_optimization.memory_fraction=1.5", "gpu_optimization.memory_fraction=80"};
+        HOST_LIMIT "-1", HOST_LIMIT "all", HOST_LIMIT "1000000", "gpu_optimization.memory_fraction=x",
+        "gpu_optimization.memory_fraction=0", "gpu_optimization.memory_fraction=1.5",
+        "gpu_optimization.memory_fraction=80"};
     enter_copy(FAKE_CARD_THIS);
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         assert_int_equal(RUN("train", "run.yaml", wrong[i]), 2);
@@ -610,6 +611,8 @@ static void a_wrong_limit_is_told(void **state) {
     }
     assert_int_equal(RUN("train", "run.yaml", LIMIT "2000"), 2);
     matches("err", "the card has 1024\\.00 GB");
+    assert_int_equal(RUN("train", "run.yaml", HOST_LIMIT "1000000"), 2);
+    matches("err", "gpu_optimization\\.max_host_memory_gb[^\n]* the machine has [0-9.]+ GB; ");
     assert_int_equal(RUN("train", "run.yaml", LIMIT "1", "gpu_optimization.memory_fraction=0.5"), 2);
     matches("err", "leave one of them out");
 }
