@@ -6,6 +6,7 @@
 
 #include <setjmp.h>
 #include <signal.h>
+#include <sqlite3.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -723,6 +724,17 @@ static void a_card_goes_on_exactly(void **state) {
     same_weights("whole/best.safetensors", "made/best.safetensors", true);
 }
 
+static int number_in_db(const char *path, const char *query) {
+    sqlite3 *db;
+    sqlite3_stmt *st;
+    assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+    assert_int_equal(sqlite3_prepare_v2(db, query, -1, &st, NULL), SQLITE_OK);
+    int n = sqlite3_step(st) == SQLITE_ROW ? sqlite3_column_int(st, 0) : 0;
+    sqlite3_finalize(st);
+    sqlite3_close(db);
+    return n;
+}
+
 // fp16 gives way to fp32: on the terminal, in the log, in run.db; and a run that goes on behind that, and who uses it,
 // computes in fp32 from the start.
 static void an_overflow_is_told(void **state) {
@@ -751,6 +763,15 @@ static void an_overflow_is_told(void **state) {
     matches("out", "\nresume +in fp32, to which fp16 gave way\n");
     same_state("whole/last.safetensors", "made/last.safetensors");
     same_weights("whole/best.safetensors", "made/best.safetensors", true);
+    // From the step of the change itself, before it: the change comes again and is kept once.
+    int left = system("cd whole && n=$(sed -n 's/.* step \\([0-9]*\\), epoch.*overflowed.*/\\1/p' training_log.txt) && "
+                      "test -f checkpoint_step_$n.safetensors && mv checkpoint_step_$n.safetensors kept && "
+                      "rm last.safetensors checkpoint_* && mv kept checkpoint_step_$n.safetensors");
+    assert_int_equal(left, 0);
+    assert_int_equal(RUN("train", HALF, "run.dir=whole", "--resume"), 0);
+    matches("out", "\nprecision " CHANGE);
+    assert_int_equal(number_in_db("whole/run.db", "SELECT count(*) FROM events WHERE kind = 'precision'"), 1);
+    same_state("whole/last.safetensors", "made/last.safetensors");
     // The limit is for both precisions: it is looked at again when the other one's steps are recorded, here and where
     // the run goes on behind that.
     setenv("FAKE_CARD", "swelling", 1);
@@ -760,6 +781,18 @@ static void an_overflow_is_told(void **state) {
         "err", "^tradewind: recorded, the steps take a base of 1073\\.7 MB [^\n]*_gb to 1\\.[0-9]+ or more; [^\n]*\n$");
     assert_int_equal(RUN("train", HALF, "run.dir=made", "--resume", "train.epochs=4", LIMIT "0.5"), 1);
     matches("err", "^tradewind: recorded, the steps take a base of 1073\\.7 MB [^\n]*\n$");
+}
+
+// A run that a later version has written to is left alone.
+static void a_newer_run_is_refused(void **state) {
+    (void)state;
+#define NEWER "made/run\\.db: a newer tradewind has written it \\(version 9, this one knows 2\\); use that one"
+    put_description();
+    assert_int_equal(RUN("train", "run.yaml", "-q"), 0);
+    number_in_db("made/run.db", "PRAGMA user_version = 9");
+    complains(RUN("train", "run.yaml", "--resume", "train.epochs=3"), NEWER);
+    complains(RUN("inspect", "made"), NEWER);
+    assert_int_equal(number_in_db("made/run.db", "PRAGMA user_version"), 9);
 }
 
 // The best weights so far stay, whole, and the line says so.
@@ -963,6 +996,7 @@ int main(void) {
         TEST(the_cpu_is_watched),
         CARD_TEST(a_card_goes_on_exactly),
         CARD_TEST(an_overflow_is_told),
+        TEST(a_newer_run_is_refused),
         CARD_TEST(a_lost_card_is_told),
         TEST(interruption_keeps_what_there_is),
         TEST(interruption_before_the_first_epoch_is_saved),
