@@ -275,13 +275,14 @@ static bool build(setup *s, const cli_options *o, err *why, err *e) {
 }
 
 // Where `auto` chose a card whose memory others hold, the CPU computes. A plan that is larger than the whole card or
-// the limit is left to be refused: waiting for the others would not help.
+// the limit is left to be refused: waiting for the others would not help; and so is one in a precision that the
+// description demands and the CPU has not.
 static bool leave_full_card(setup *s, const cli_options *o, err *e) {
     device_memory m;
     err full, unused;
     if (strcmp(o->device, "auto") != 0 || s->device->host_memory || setup_fits(s, &full)) return true;
     demand n = setup_demand(s);
-    if (budget_is_low(&s->budget, &n)) return true;
+    if (budget_is_low(&s->budget, &n) || (!s->described.precision_open && s->precision != PRECISION_FP32)) return true;
     if (s->device->memory(s->queue, &m) && n.slab + m.base > m.total) return true;
     s->no_card = full;
     drop_jobs(s);

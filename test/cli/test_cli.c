@@ -493,6 +493,9 @@ static void a_full_card_is_told(void **state) {
     matches("err", pattern);
     assert_int_equal(RUN("train", "run.yaml", "train.epochs=1"), 0);
     matches("out", "^device +cpu[^\n]*\n +no card: the plan needs ");
+    // The CPU has no fp16: what is in the way is the card.
+    assert_int_equal(RUN("train", "run.yaml", "gpu_optimization.use_mixed_precision=fp16"), 1);
+    matches("err", pattern);
     setenv("FAKE_CARD", "small", 1);
     assert_int_equal(RUN("train", "run.yaml"), 1);
     matches("err", pattern);
