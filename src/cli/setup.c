@@ -358,15 +358,15 @@ static void print_limit(const setup *s, FILE *out) {
     const budget *b = &s->budget;
     char others[128];
     demand n = setup_demand(s);
-    size_t slab = budget_need(b, &n);
     if (b->host && !b->limited) return;
     if (b->limited)
         fprintf(out, "limit     %.1f MB (%.2f GB)", (double)b->limit / 1e6, (double)b->limit / 0x1p30);
     else
         fprintf(out, "limit     none");
     if (b->counted)
-        fprintf(out, "; base %.1f MB and %s %.1f MB are %.1f MB", (double)b->base / 1e6, b->host ? "plan" : "slab",
-            (double)slab / 1e6, (double)(b->base + slab) / 1e6);
+        fprintf(out, "; base %.1f MB, %s %.1f MB and %.1f MB beside them are %.1f MB", (double)b->base / 1e6,
+            b->host ? "plan" : "slab", (double)budget_need(b, &n) / 1e6, (double)b->allowance / 1e6,
+            (double)budget_least(b, &n) / 1e6);
     fputc('\n', out);
     if (budget_is_shared(b, others, sizeof others)) fprintf(out, "others    %s\n", others);
 }

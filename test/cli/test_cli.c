@@ -364,6 +364,11 @@ static void a_split_goes_on(void **state) {
     assert_int_equal(RUN("train", SPLIT, HOST_LIMIT "0.035", "train.epochs=1"), 0);
     char *plan = slurp("made/plan.yaml");
     assert_null(strstr(plan, "accumulation: 1\n"));
+    assert_int_equal(RUN("plan", SPLIT), 0);
+    matches("out", "\n  split +1 x 1024 rows: the whole batch fits\n");
+    assert_int_equal(RUN("plan", SPLIT, "--resume"), 0);
+    matches("out", "\n  split +([2-9]|[1-9][0-9]+) x [0-9]+ rows: the run that goes on has it\n");
+    complains(RUN("plan", SPLIT, "--resume", "run.dir=none"), "none: there is no run to resume; leave --resume out");
     assert_int_equal(RUN("train", SPLIT, "train.epochs=2", "gpu_optimization.recompute=1", "--resume"), 0);
     char *now = slurp("made/plan.yaml"), *was = strstr(plan, "micro_batch"), *again = strstr(plan, "again");
     assert_true(was && again && strncmp(was, strstr(now, "micro_batch"), (size_t)(again - was)) == 0);
@@ -554,7 +559,12 @@ static void a_limit_is_kept(void **state) {
     enter_copy(FAKE_CARD_THIS);
     assert_int_equal(RUN("plan", MARKET, LIMIT "0.2"), 0);
     matches("out", ", on the card\n");
-    matches("out", "\nlimit +214\\.7 MB \\(0\\.20 GB\\); base 2\\.0 MB and slab [0-9.]+ MB are [0-9.]+ MB\n");
+    matches(
+        "out", "\nlimit +214\\.7 MB \\(0\\.20 GB\\); base 2\\.0 MB, slab [0-9.]+ MB and 67\\.1 MB beside them are ");
+    // The total is said as the table has it.
+    char *shown = slurp("out"), *sum = strstr(shown, " beside them are "), *total = strstr(shown, "\n= total ");
+    assert_true(sum && total && atof(sum + 17) > 0 && atof(sum + 17) == atof(total + 9));
+    free(shown);
     assert_false(file_holds("out", "staging"));
     assert_int_equal(RUN("plan", MARKET, LIMIT "0.1"), 0);
     matches("out", ", streamed from the host\n");
