@@ -6,6 +6,7 @@
 #include "cli/slab.h"
 #include "graph/dtype.h"
 #include "graph/exec.h"
+#include "run/run.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -341,9 +342,14 @@ static void print_json(const report *r) {
     json_line(stdout, line);
 }
 
-static bool run(const cli_options *o, err *e) {
+static bool run_plan(const cli_options *o, err *e) {
     setup s;
     if (!setup_open(&s, o, e)) return false;
+    if (cli_given(o, "--resume") && !run_is(s.settings.dir)) {
+        err_input(e, "%s: there is no run to resume; leave --resume out", s.settings.dir);
+        setup_close(&s);
+        return false;
+    }
     arena a;
     arena_init(&a);
     report r = make_report(&s, &a);
@@ -358,5 +364,6 @@ const cli_command cli_plan = {"plan", "CONFIG [key=value...]",
     "It says what the planner chose and why, where the memory goes, the largest batch, the smallest limit that works,\n"
     "and what other plans would take (doc/memory.md).\n"
     "--device-memory 8GB --arch sm_86 plans for a card that is not here (GB: 2^30 bytes; sm_80 where not given). What\n"
-    "kernels need comes from the CUDA plug-in where it is installed; the base is an estimate.\n",
-    NULL, "--seed", WORDS_MOST, run, "--device-memory --arch", NULL};
+    "kernels need comes from the CUDA plug-in where it is installed; the base is an estimate.\n"
+    "--resume plans for the run in run.dir that `tradewind train --resume` would go on with, whose split it keeps.\n",
+    NULL, "--seed", WORDS_MOST, run_plan, "--device-memory --arch", "--resume"};

@@ -445,13 +445,14 @@ static bool build(setup *s, const cli_options *o, err *why, err *e) {
 }
 
 // Where `auto` chose a card whose memory others hold, the CPU computes. A plan that is larger than the whole card or
-// the limit is left to be refused: waiting for the others would not help.
+// the limit is left to be refused: waiting for the others would not help; and so is one in a precision that the
+// description demands and the CPU has not.
 static bool leave_full_card(setup *s, const cli_options *o, err *e) {
     device_memory m;
     err full, unused;
     if (strcmp(o->device, "auto") != 0 || s->device->host_memory || setup_fits(s, &full)) return true;
     demand n = setup_demand(s);
-    if (budget_is_low(&s->budget, &n)) return true;
+    if (budget_is_low(&s->budget, &n) || (!s->described.precision_open && s->precision != PRECISION_FP32)) return true;
     if (s->device->memory(s->queue, &m) && n.slab + m.base > m.total) return true;
     s->no_card = full;
     drop_jobs(s);
@@ -532,15 +533,15 @@ static void print_limit(const setup *s, FILE *out) {
     const budget *b = &s->budget;
     char others[128];
     demand n = setup_demand(s);
-    size_t slab = budget_need(b, &n);
     if (b->host && !b->limited) return;
     if (b->limited)
         fprintf(out, "limit     %.1f MB (%.2f GB)", (double)b->limit / 1e6, (double)b->limit / 0x1p30);
     else
         fprintf(out, "limit     none");
     if (b->counted)
-        fprintf(out, "; base %.1f MB and %s %.1f MB are %.1f MB", (double)b->base / 1e6, b->host ? "plan" : "slab",
-            (double)slab / 1e6, (double)(b->base + slab) / 1e6);
+        fprintf(out, "; base %.1f MB, %s %.1f MB and %.1f MB beside them are %.1f MB", (double)b->base / 1e6,
+            b->host ? "plan" : "slab", (double)budget_need(b, &n) / 1e6, (double)b->allowance / 1e6,
+            (double)budget_least(b, &n) / 1e6);
     fputc('\n', out);
     if (budget_is_shared(b, others, sizeof others)) fprintf(out, "others    %s\n", others);
 }

@@ -59,7 +59,4 @@ bool budget_is_shared(const budget *b, char *line, size_t room);
 // Whether what the monitor counts now, once steps were recorded, is within the limit; ERR_RUN otherwise.
 bool budget_holds(const budget *b, const device *d, const queue *q, err *e);
 
-// Anonymous memory of this process in bytes, as the system counts it; 0 where it does not.
-size_t budget_anonymous(void);
-
 #endif

@@ -101,7 +101,7 @@ exec_memory choose_memory(const chooser *c, const way *w) {
 }
 
 size_t choose_copies(const graph *g) {
-    size_t copies = 3 + (size_t)graph_uses_slab(g, SLAB_MOMENT1) + (size_t)graph_uses_slab(g, SLAB_MOMENT2);
+    size_t copies = 2 + (size_t)graph_uses_slab(g, SLAB_MOMENT1) + (size_t)graph_uses_slab(g, SLAB_MOMENT2);
     return copies * (size_t)graph_slab_elements(g) * sizeof(float);
 }
 

@@ -60,8 +60,8 @@ way choose_least(const chooser *c, const budget *b);
 demand choose_demand(const chooser *c, const way *w);
 exec_memory choose_memory(const chooser *c, const way *w);
 
-// Bytes of the host that copies of the weights take: the trainer holds them and the best ones, a checkpoint in the
-// making the weights and the moments.
+// Bytes of the host that copies of the weights take: the trainer holds the best ones, a checkpoint in the making the
+// weights and the moments.
 size_t choose_copies(const graph *g);
 
 // Bytes of a card that the recordings of steps with so many segments computed again take: a share for each call.

@@ -292,6 +292,7 @@ bool keeper_resume(keeper *k, void (*to)(void *arg, const char *line), void *arg
     teller t = {k, to, arg};
     char *path, line[700], where[128];
     int64_t epoch, done;
+    const job *given = trainer_job(k->o.trainer);
     safetensors *s = checkpoint_newest(run_dir(k->o.run), tell_damaged, &t, &path, e);
     if (!s) return false;
     bool ok = check_same(k, s, path, &t, e) && trainer_restore(k->o.trainer, s, path, e);
@@ -303,7 +304,7 @@ bool keeper_resume(keeper *k, void (*to)(void *arg, const char *line), void *arg
     k->newest = path;
     k->resumed = true;
     trainer_stands(k->o.trainer, &k->newest_update, &epoch, &done);
-    store_rewind(run_store(k->o.run), k->newest_update, epoch);
+    store_rewind(run_store(k->o.run), k->newest_update, epoch, trainer_job(k->o.trainer) != given);
     snprintf(line, sizeof line, "from %.400s: %s", path, place(k, where, sizeof where));
     tell(&t, line);
     return true;

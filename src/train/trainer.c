@@ -34,8 +34,7 @@ struct trainer {
     exec *x;
     loader *loader; // where batches come from the host, or NULL
     int together;   // steps that can be played at once
-    float *weights; // host copy of the slab, and of the best epoch's
-    float *best;
+    float *best;    // the slab of the best epoch's weights
     standing at;
     double began; // when the running epoch would have begun had it never been interrupted
     steps_seen seen;
@@ -59,8 +58,12 @@ static snapshot whole(trainer *t) {
 
 static bool set_initial(trainer *t, err *e) {
     const float root[2] = {t->j->precision == PRECISION_FP16 ? LOSS_SCALE_START : 1, 0};
-    graph_initial(t->j->g, t->s.seed, t->weights);
-    return exec_write(t->x, weights_slab(t), t->weights, e) && exec_write(t->x, t->j->seed, root, e);
+    float *weights = malloc(slab_bytes(t));
+    if (!weights) return err_run(e, "out of memory for %zu bytes of weights", slab_bytes(t));
+    graph_initial(t->j->g, t->s.seed, weights);
+    bool ok = exec_write(t->x, weights_slab(t), weights, e) && exec_write(t->x, t->j->seed, root, e);
+    free(weights);
+    return ok;
 }
 
 static void *take_pinned(void *arg, size_t bytes) {
@@ -104,10 +107,9 @@ trainer *trainer_new(
     t->at = (standing){.epoch = 1, .stop.patience = s->patience};
     plateau_init(&t->at.plateau, s->lr);
     trainer_judge_by(t, metric_usual(settings_task(s, data)), NULL);
-    t->weights = malloc(slab_bytes(t));
     t->best = malloc(slab_bytes(t));
-    bool ok = t->weights && t->best;
-    if (!ok) err_run(e, "out of memory for %zu bytes of weights", 2 * slab_bytes(t));
+    bool ok = t->best != NULL;
+    if (!ok) err_run(e, "out of memory for %zu bytes of weights", slab_bytes(t));
     if (!j->host) dataset_advise(data);
     if (s->accumulation == 1 && !j->host) t->together = exec_together(d, j->g, s->batch_size, stretch(t));
     exec_options o = executed(t);
@@ -124,7 +126,6 @@ void trainer_free(trainer *t) {
     if (!t) return;
     loader_free(t->loader);
     exec_free(t->x);
-    free(t->weights);
     free(t->best);
     free(t);
 }

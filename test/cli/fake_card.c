@@ -56,7 +56,8 @@ static const kernel *const *kernels(const queue *q) {
 
 static bool computes(const queue *q, precision p) {
     (void)q;
-    return p == PRECISION_FP32 || (p == PRECISION_FP16 && (trouble("overflows") || trouble("swelling")));
+    bool fp16 = trouble("overflows") || trouble("swelling") || trouble("full");
+    return p == PRECISION_FP32 || (p == PRECISION_FP16 && fp16);
 }
 
 static void describe(const queue *q, char *text, size_t bytes) {
