@@ -48,7 +48,8 @@ bool budget_fits(const budget *b, const demand *n, const char *device, err *e);
 // Whether the limit, rather than the memory that is free, keeps a plan out.
 bool budget_is_low(const budget *b, const demand *n);
 
-// The smallest limit, in bytes, under which a plan fits; and in GB of 2^30 bytes, rounded up to what can be typed.
+// The smallest limit, in bytes, under which a plan fits; and in GB of 2^30 bytes, rounded up to what can be typed and
+// also does for the next process, whose base may be a little larger.
 size_t budget_least(const budget *b, const demand *n);
 double budget_gb(size_t bytes);
 
