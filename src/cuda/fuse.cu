@@ -248,6 +248,16 @@ static bool fuse_sums(fuser *f, const group *rows) {
     return g->args && find_ranges(g);
 }
 
+// Tells the program, of n calls from `first` on, which of their results nobody reads any more.
+static void find_ends(fuser *f, int first, int n) {
+    int end = first + n;
+    for (const call *c = f->calls + first; c < f->calls + end; c++) {
+        const operand *o = c->backward ? c->din : c->out;
+        for (int k = 0; k < (c->backward ? c->inputs : c->outputs); k++)
+            if (o[k].data) rows_over(&f->rows, &o[k], life_over(&o[k], c->backward, f->calls + end, f->count - end));
+    }
+}
+
 // A row program from call `first` on, the gradients of its weights, and its sums. Returns how many calls it does; 0: none.
 static int fuse_rows(fuser *f, int first, bool *ok) {
     int64_t rows = rows_of(&f->calls[first]);
@@ -259,6 +269,7 @@ static int fuse_rows(fuser *f, int first, bool *ok) {
         n++;
     if (n < 2) return 0;
     const call *below = join_slope(f, first + n), *advance = f->rows.closed ? NULL : join_advance(f, first + n);
+    find_ends(f, first, n);
     rows_end(&f->rows);
     const pack_args *packed = f->rows.packs ? fuse_pack(f, first, n, ok) : NULL;
     if (!*ok) return n;

@@ -1,6 +1,7 @@
 #include "cuda/rows.h"
 
 #include "base/err.h"
+#include "cuda/rows_fold.h"
 #include "ops/ops.h"
 #include "ops/random.h"
 
@@ -561,6 +562,15 @@ bool rows_add_slope(rows_compiler *r, const call *c) {
     return false;
 }
 
+void rows_over(rows_compiler *r, const operand *o, bool over) {
+    for (int i = 0; i < r->claims; i++) {
+        rows_claim *c = &r->claim[i];
+        if (c->begin != o->data) continue;
+        c->over |= over;
+        c->wanted |= !over;
+    }
+}
+
 // Whether fours of a tile's columns are words. Slots and their rows are aligned.
 static bool words_at(const rows_tile *t, bool home) {
     size_t word = 4 * dtype_bytes((dtype)t->type);
@@ -584,7 +594,7 @@ static bool is_plain(const rows_instr *i) {
 // n * inverse / 2^31.
 static void lay_cells(rows_instr *i) {
     bool loss = i->op == ROWS_CROSS_ENTROPY_BACK;
-    if (i->op != ROWS_COPY) i->n = i->to.width;
+    if (loss) i->n = i->to.width;
     i->vectors = !loss && words_of(i);
     i->cells = (uint32_t)i->n / (i->vectors ? 4 : 1);
     if (is_plain(i)) {
@@ -594,18 +604,8 @@ static void lay_cells(rows_instr *i) {
     i->inverse = i->cells ? ((1u << 31) + i->cells - 1) / i->cells : 0;
 }
 
-static bool has_cells(int op) {
-    switch (op) {
-    case ROWS_LOAD:
-    case ROWS_SLOPE:
-    case ROWS_DROPOUT:
-    case ROWS_COPY:
-    case ROWS_SLICE_BACK:
-    case ROWS_AXPBY:
-    case ROWS_CROSS_ENTROPY_BACK:
-    case ROWS_POINTWISE_BACK: return true;
-    default: return false;
-    }
+static bool has_cells(const rows_instr *i) {
+    return rows_is_map(i) || i->op == ROWS_CROSS_ENTROPY_BACK;
 }
 
 void rows_place(rows_compiler *r, void *at) {
@@ -617,49 +617,85 @@ void rows_place(rows_compiler *r, void *at) {
     }
 }
 
-// Whether two tiles' slots share memory.
-static bool slots_meet(const rows_program *p, const rows_tile *a, const rows_tile *b) {
-    int rows = p->tiles * ROWS_TILE;
-    if (a->slot < 0 || b->slot < 0) return false;
-    return a->slot < b->slot + rows * (int)b->slot_row && b->slot < a->slot + rows * (int)a->slot_row;
-}
-
-// Whether a run of a product's columns is words of a tile.
-static bool runs_of(const rows_instr *product, const rows_tile *t, bool home) {
+// Whether the n columns of a tile that an instruction has are runs of a product's columns, and words of the tile.
+static bool runs_of(const rows_instr *product, const rows_tile *t, int n, bool home) {
     int run = product->flag ? 2 * ROWS_WIDE : 2;
     size_t bytes = (size_t)run * dtype_bytes((dtype)t->type), word = bytes < 16 ? bytes : 16;
-    return t->width % run == 0 && t->column == 0 && (!home || (uintptr_t)t->data % word == 0);
+    if (t->column < 0 || t->column + n > t->width || t->column % run || n % run) return false;
+    return !home || ((uintptr_t)t->data % word == 0 && t->home_row % word == 0);
 }
 
-// Whether an instruction can go on with a product's results while other warps are still at the product: it reads where
-// it writes, and takes no slot that anything before it uses.
-static bool chains(const rows_program *p, const rows_instr *product, const rows_instr *next) {
-    const rows_instr *before = next - 1;
-    bool kind = next->op == ROWS_DROPOUT || (next->op == ROWS_SLOPE && next->act != ACT_GELU);
-    if (!kind || next->a.data != before->to.data || next->a.type != before->to.type) return false;
-    if (next->to.width != product->to.width || !runs_of(product, &next->to, next->to.data)) return false;
-    if (next->b.data && !runs_of(product, &next->b, next->b.slot < 0)) return false;
-    if (slots_meet(p, &next->to, &product->a)) return false;
-    for (const rows_instr *i = product; i < next; i++)
-        if (slots_meet(p, &next->to, &i->to) || (i > product && slots_meet(p, &next->to, &i->b))) return false;
-    return !slots_meet(p, &next->to, &next->b);
+// The instruction of the product and those that are chained to it that wrote a tile last, or NULL.
+static const rows_instr *writer_of(const rows_instr *product, const rows_instr *next, const rows_tile *t) {
+    for (const rows_instr *i = next - 1; i >= product; i--)
+        if (t->data && i->to.data == t->data) return i;
+    return NULL;
+}
+
+static bool chains_kind(const rows_instr *i) {
+    return i->op == ROWS_DROPOUT || i->op == ROWS_COPY || i->op == ROWS_AXPBY ||
+           (i->op == ROWS_SLOPE && i->act != ACT_GELU);
+}
+
+// Whether warps can write the tile of `next` while others are still at the product or at what is chained to it.
+static bool chains_writes(const rows_program *p, const rows_instr *product, const rows_instr *next,
+    const rows_instr *source, const rows_tile *other) {
+    if (rows_slots_meet(p, &next->to, &product->a) || rows_slots_meet(p, &next->to, other)) return false;
+    bool whole = rows_writes_all(next) && rows_writes_all(source);
+    for (const rows_instr *i = product; i < next; i++) {
+        bool one = next->to.data == i->to.data, meets = rows_slots_meet(p, &next->to, &i->to);
+        if ((one || meets) && !(i == source && whole && !meets) && !rows_columns_apart(i, next)) return false;
+        if (i > product && (rows_slots_meet(p, &next->to, &i->b) || (i->b.data && i->b.data == next->to.data)))
+            return false;
+    }
+    return other->data != next->to.data || !other->data || (rows_writes_all(next) && other->column == 0);
+}
+
+// Whether an instruction can go on with results of a product while other warps are still at the product: it takes what
+// the product or the one before it has in registers, reads nothing that they write, and takes no slot that anything
+// before it uses. Returns how it takes it, or -1.
+static int chains(const rows_program *p, const rows_instr *product, const rows_instr *next) {
+    const rows_instr *a = writer_of(product, next, &next->a), *b = writer_of(product, next, &next->b);
+    const rows_instr *source = a ? a : b;
+    const rows_tile *taken = a ? &next->a : &next->b, *other = a ? &next->b : &next->a;
+    if (!chains_kind(next) || !source || (a && b) || (b && next->op != ROWS_AXPBY)) return -1;
+    if (source != next - 1 && (source != product || product->flag)) return -1;
+    if (!rows_writes_all(source)) return -1;
+    if (taken->type != source->to.type || !runs_of(product, taken, next->n, false)) return -1;
+    if (!runs_of(product, &next->to, next->n, next->to.data)) return -1;
+    if (other->data && !runs_of(product, other, next->n, other->slot < 0)) return -1;
+    if (!chains_writes(p, product, next, source, other)) return -1;
+    return (source == product ? ROWS_OF_PRODUCT : 0) | (a ? 0 : ROWS_AS_SECOND);
 }
 
 // A result that goes on in registers and then takes the same place is not written before that.
-static void pass_on(rows_instr *before, const rows_instr *next) {
-    if (before->to.data != next->to.data || before->to.add != ROWS_OVERWRITE) return;
-    before->to.data = NULL;
-    before->to.slot = -1;
+static void pass_on(rows_instr *product, rows_instr *next) {
+    rows_instr *source = next->takes & ROWS_OF_PRODUCT ? product : next - 1;
+    if (source->to.data != next->to.data || source->to.add != ROWS_OVERWRITE) return;
+    source->to.data = NULL;
+    source->to.slot = -1;
+}
+
+// What it takes is its a, which it does not read.
+static void chain_to(rows_instr *product, rows_instr *next, int takes) {
+    rows_tile taken = takes & ROWS_AS_SECOND ? next->b : next->a;
+    if (takes & ROWS_AS_SECOND) next->b = next->a;
+    next->a = taken;
+    next->a.data = NULL;
+    next->a.slot = -1;
+    next->takes = (uint8_t)takes;
+    product->chain++;
+    pass_on(product, next);
 }
 
 static void chain_products(rows_program *p) {
     for (int i = 0; i < p->body; i += 1 + p->code[i].chain) {
-        rows_instr *product = &p->code[i];
+        rows_instr *product = &p->code[i], *next;
         bool is = product->op == ROWS_LINEAR || product->op == ROWS_LINEAR_BACK;
-        while (is && product->to.vectors && i + 1 + product->chain < p->body &&
-               chains(p, product, product + 1 + product->chain)) {
-            product->chain++;
-            pass_on(product + product->chain - 1, product + product->chain);
+        while (is && product->to.vectors && (next = product + 1 + product->chain) < p->code + p->body) {
+            int takes = chains(p, product, next);
+            if (takes < 0) break;
+            chain_to(product, next, takes);
         }
     }
 }
@@ -674,7 +710,7 @@ static bool only_reads(int op) {
 
 static bool reads(const rows_program *p, const rows_instr *i, const rows_tile *written) {
     if (!written->data) return false;
-    return slots_meet(p, written, &i->a) || slots_meet(p, written, &i->b) || written->data == i->a.data ||
+    return rows_slots_meet(p, written, &i->a) || rows_slots_meet(p, written, &i->b) || written->data == i->a.data ||
            written->data == i->b.data;
 }
 
@@ -698,10 +734,6 @@ static void open_losses(rows_program *p) {
 
 // Instructions element by element that follow each other need no barrier between them where a thread meets only what it
 // has read and written itself: tiles apart from each other, or the same cells of one.
-static bool is_map(const rows_instr *i) {
-    return has_cells(i->op) && i->op != ROWS_CROSS_ENTROPY_BACK;
-}
-
 static bool same_cells(const rows_instr *i, const rows_tile *x, const rows_instr *j, const rows_tile *y) {
     return i->cells == j->cells && i->vectors == j->vectors && x->column == y->column;
 }
@@ -709,7 +741,7 @@ static bool same_cells(const rows_instr *i, const rows_tile *x, const rows_instr
 // Whether a tile of i and one of j, of which at least one is written, are so.
 static bool tiles_agree(
     const rows_program *p, const rows_instr *i, const rows_tile *x, const rows_instr *j, const rows_tile *y) {
-    bool home = x->data && x->data == y->data, slots = slots_meet(p, x, y);
+    bool home = x->data && x->data == y->data, slots = rows_slots_meet(p, x, y);
     if (!home && !slots) return true;
     bool one = x->slot == y->slot && x->slot_row == y->slot_row && x->slot_type == y->slot_type;
     return (!slots || one) && same_cells(i, x, j, y);
@@ -717,13 +749,13 @@ static bool tiles_agree(
 
 static bool maps_agree(const rows_program *p, const rows_instr *i, const rows_instr *j) {
     return tiles_agree(p, i, &i->to, j, &j->a) && tiles_agree(p, i, &i->to, j, &j->b) &&
-           tiles_agree(p, i, &i->to, j, &j->to) && tiles_agree(p, i, &i->a, j, &j->to) &&
+           (rows_columns_apart(i, j) || tiles_agree(p, i, &i->to, j, &j->to)) && tiles_agree(p, i, &i->a, j, &j->to) &&
            tiles_agree(p, i, &i->b, j, &j->to);
 }
 
 static bool map_opens(const rows_program *p, const rows_instr *first, const rows_instr *next) {
-    bool opens = is_map(next);
-    for (const rows_instr *i = first; opens && i < next; i++) opens = is_map(i) && maps_agree(p, i, next);
+    bool opens = rows_is_map(next);
+    for (const rows_instr *i = first; opens && i < next; i++) opens = rows_is_map(i) && maps_agree(p, i, next);
     return opens;
 }
 
@@ -743,11 +775,13 @@ static void open_maps(rows_program *p) {
 
 void rows_end(rows_compiler *r) {
     rows_program *p = &r->program;
+    rows_fold(r);
     p->body = p->count;
     open_losses(p);
     chain_products(p);
+    rows_trim(r);
     for (int i = 0; i < p->body; i++)
-        if (has_cells(p->code[i].op)) lay_cells(&p->code[i]);
+        if (has_cells(&p->code[i])) lay_cells(&p->code[i]);
     open_maps(p);
     for (int i = 0; i < r->tails; i++)
         if (r->tail[i].op == ROWS_LOSS_ADD) r->tail[i].n = (int32_t)rows_blocks(p->rows);

@@ -42,6 +42,11 @@ typedef enum {
 
 enum { ROWS_PLAIN = 2 }; // a load copies units of 16 bytes as they lie
 
+// What an instruction that is chained to a product takes from registers, in place of its a, of which type and column
+// tell what it would have read; b is the operand that is read: the product's results, or else those of the one before
+// it; and whether that is the second one of its sum.
+enum { ROWS_OF_PRODUCT = 1, ROWS_AS_SECOND = 2 };
+
 typedef enum { ROWS_OVERWRITE, ROWS_ADD_SLOT, ROWS_ADD_HOME } rows_add_from; // where the value that is added to lies
 
 // A tensor [rows, width] of a program. What blocks would have to work out is here already: they run every instruction
@@ -51,7 +56,7 @@ typedef struct {
     int32_t slot;           // bytes from the start of shared memory to its tile, or -1
     int32_t width;
     uint32_t home_row, slot_row; // bytes from row to row
-    int32_t column;              // where the first of n columns is: element by element only
+    int32_t column;              // where the first of n columns is; not of products
     uint8_t type, slot_type;
     uint8_t add;     // a rows_add_from
     uint8_t vectors; // products may store a lane's run of columns at once
@@ -70,6 +75,7 @@ typedef struct {
     uint8_t open;    // the next instruction need not wait for this one
     uint8_t warp;    // losses and metrics: which warp's rows
     uint8_t chain;   // products: so many instructions that follow are done to their results at once
+    uint8_t takes;   // of those: ROWS_OF_PRODUCT and ROWS_AS_SECOND
 } rows_instr;
 
 // The weights of a product as its warps read them: in the type of its operands, a lane's share of every 16 terms side
@@ -108,6 +114,7 @@ typedef struct {
     const char *begin, *end;
     int type;
     bool rows, written, held, last; // of the rows; by a block; until after the program; behind it
+    bool over, wanted;              // nobody reads it after the program; somebody does
 } rows_claim;
 
 typedef struct {
@@ -160,6 +167,9 @@ bool rows_add(rows_compiler *r, const call *c);
 // ReLU alone, whose gradients that leaves as they are or makes 0. Returns false and leaves the program as it is where
 // the last result is another, or there is no room.
 bool rows_add_slope(rows_compiler *r, const call *c);
+
+// Says of a result of its calls whether nobody reads it after the program: it need not come home then.
+void rows_over(rows_compiler *r, const operand *o, bool over);
 
 // Puts what comes last behind the other instructions. After this the program can be launched, once its weights have a
 // place: rows_place makes that r->packed bytes at `at`.

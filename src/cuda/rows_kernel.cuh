@@ -311,30 +311,62 @@ template <int MATH, int N> CUDA_FN void round_run(float v[N]) {
     }
 }
 
-// An instruction behind a product that goes on with its results, a slope or a dropout, on a lane's runs of two rows. What
-// it reads is rounded as it would be in memory.
-template <int MATH, int N>
-CUDA_FN void chained(const rows_instr in, const rows_block &k, int r, int c, float v[2][N]) {
+// An instruction behind a product that goes on with its results, of which a lane has runs of two rows, or with those of
+// the one before it: v, from column c on; past the edges of what it reads there is nothing to do. What it takes is rounded
+// as it would be in memory.
+template <int MATH, int N> CUDA_FN void chained(const rows_instr in, const rows_block &k, int r, int *c, float v[2][N]) {
+    int j = *c - in.a.column;
+    *c = -1;
+    if ((unsigned)j >= (unsigned)in.n) return;
     places to = places_of<MATH>(in.to, k);
+    alignas(16) float y[2][N] = {};
+    if (in.b.data) {
+        place b = place_of<MATH>(in.b, k);
+#pragma unroll
+        for (int h = 0; h < 2; h++)
+            if (r + 8 * h < k.rows) read_run<MATH, N>(y[h], b, r + 8 * h, j + in.b.column);
+    }
     if (sizeof(typename math_type<MATH>::element) == 2 && in.a.type != DTYPE_F32) {
         round_run<MATH, N>(v[0]);
         round_run<MATH, N>(v[1]);
     }
     if (in.op == ROWS_SLOPE) {
-        alignas(16) float y[2][N] = {};
-        place b = place_of<MATH>(in.b, k);
-#pragma unroll
-        for (int h = 0; h < 2; h++)
-            if (r + 8 * h < k.rows) read_run<MATH, N>(y[h], b, r + 8 * h, c);
 #pragma unroll
         for (int h = 0; h < 2; h++) slope_run<N>(in.act, v[h], y[h]);
+    } else if (in.op != ROWS_DROPOUT) {
+        bool second = in.takes & ROWS_AS_SECOND;
+#pragma unroll
+        for (int n = 0; n < 2 * N; n++) {
+            float own = v[n / N][n % N], other = y[n / N][n % N];
+            v[n / N][n % N] = in.x * (second ? other : own) + in.y * (second ? own : other);
+        }
     } else if (in.flag) {
 #pragma unroll
-        for (int h = 0; h < 2; h++) dropped<N>(in, k, k.now, r + 8 * h, c, v[h]);
+        for (int h = 0; h < 2; h++) dropped<N>(in, k, k.now, r + 8 * h, j, v[h]);
     }
+    *c = in.to.column + j;
 #pragma unroll
     for (int h = 0; h < 2; h++)
-        if (r + 8 * h < k.rows) put_run<MATH, N>(v[h], to, r + 8 * h, c);
+        if (r + 8 * h < k.rows) put_run<MATH, N>(v[h], to, r + 8 * h, *c);
+}
+
+// All that is chained to a product. Of wide ones each goes on with what is before it: there are no registers for more.
+template <int MATH, int N>
+CUDA_FN void chain(const rows_instr *product, int count, const rows_block &k, int r, int c, float v[2][N]) {
+    alignas(16) float branch[2][N];
+    int at = c;
+#pragma unroll 1
+    for (int n = 1; n <= count; n++) {
+        if constexpr (N > 2) {
+            chained<MATH, N>(product[n], k, r, &at, v);
+        } else {
+            bool again = product[n].takes & ROWS_OF_PRODUCT;
+            if (again) at = c;
+#pragma unroll
+            for (int e = 0; e < 2 * N; e++) branch[e / N][e % N] = again ? v[e / N][e % N] : branch[e / N][e % N];
+            chained<MATH, N>(product[n], k, r, &at, branch);
+        }
+    }
 }
 
 // A lane's runs of two rows, whose columns are no words: one element after another, the next one moved to the front each
@@ -371,8 +403,7 @@ CUDA_FN void put_tiles(const rows_instr &in, const rows_instr *at, const rows_bl
             if (in.to.vectors && r + 8 * h < k.rows) put_run<MATH, N>(v[h], to, r + 8 * h, c);
         }
         if (!in.to.vectors) put_single<MATH, N>(v, to, in.to.width, k.rows, r, c);
-#pragma unroll 1
-        for (int n = 0; n < in.chain; n++) chained<MATH, N>(at[1 + n], k, r, c, v);
+        chain<MATH, N>(at, in.chain, k, r, c, v);
 #pragma unroll
         for (int n = 0; n < (MT - 1) * NJ * 4; n++)
             acc[n / (NJ * 4)][n / 4 % NJ][n % 4] = acc[n / (NJ * 4) + 1][n / 4 % NJ][n % 4];
@@ -405,13 +436,13 @@ CUDA_FN void add_slices(float acc[MT][NJ][4], float *room, int warp, int groups,
     }
 }
 
-// What a chained slope reads at home is asked for while the product waits for its operands: it may have left the cache.
+// What is chained reads at home; that is asked for while the product waits for its operands: it may have left the cache.
 CUDA_FN void ask_ahead(const rows_instr *at, int chain, const rows_block &k) {
     const unsigned LINE = 128;
 #pragma unroll 1
     for (int n = 1; n <= chain; n++) {
         const rows_tile &y = at[n].b;
-        if (at[n].op != ROWS_SLOPE || y.slot >= 0) continue;
+        if (!y.data || y.slot >= 0) continue;
         const char *from = home_row(y, k.row);
         unsigned bytes = (unsigned)k.rows * y.home_row;
 #pragma unroll 1
@@ -506,7 +537,7 @@ template <int MATH, int N, int AT_ONCE> CUDA_FN void map_cells(const rows_instr 
             cell i = cell_of(in, n + u * blockDim.x);
             if (i.r >= k.rows) break;
             if ((unsigned)(i.c * N + from) < (unsigned)width) read_raw<N>(&x[u], a, i.r, i.c * N + from);
-            if (second) read_raw<N>(&y[u], b, i.r, i.c * N);
+            if (second) read_raw<N>(&y[u], b, i.r, i.c * N + in.b.column);
         }
 #pragma unroll 1
         for (int u = 0; u < AT_ONCE; u++, n += blockDim.x) {

@@ -243,7 +243,10 @@ static void test_gives_up_the_oldest_slot(void **state) {
     rows_end(&l->r);
     assert_true(instr(l, 4)->a.slot >= 0);
     assert_int_equal(instr(l, 5)->a.slot, -1);
-    for (int i = 0; i < l->r.program.count; i++) assert_true(instr(l, i)->a.slot != instr(l, i)->to.slot);
+    for (int i = 0; i < l->r.program.count; i++) {
+        assert_true(instr(l, i)->to.slot < 0 || instr(l, i)->a.slot != instr(l, i)->to.slot);
+        assert_non_null(instr(l, i)->to.data);
+    }
     free(l);
 }
 
@@ -488,7 +491,7 @@ static void test_slope_behind_in_place(void **state) {
         const rows_instr *product = first_of(l, ROWS_LINEAR_BACK), *slope = product + 1;
         assert_int_equal(product->chain, adds);
         assert_ptr_equal(product->to.data, dy.data);
-        assert_ptr_equal(slope->a.data, dy.data);
+        assert_ptr_equal(slope->a.data, adds ? NULL : dy.data); // of a chain it is in registers
         assert_int_equal(slope->a.slot, product->to.slot);
         assert_ptr_equal(slope->to.data, dy.data);
         assert_int_equal(slope->to.add, ROWS_OVERWRITE);
@@ -605,7 +608,8 @@ static call *joined(list *l, int op, const void *attr, operand a, operand b, ope
 }
 
 // No barrier stands between instructions of which every thread reads what it has written itself; one does where cells
-// are shared out in another way, or a slot is given to a tile of another width.
+// are shared out in another way, or a slot is given to a tile of another width. The slices
+// are read where they come from, and what the layer has no part in stands before it.
 static void test_threads_keep_to_their_cells(void **state) {
     (void)state;
     static const slice_attr front = {0, 60}, back = {60, 72};
@@ -621,7 +625,7 @@ static void test_threads_keep_to_their_cells(void **state) {
     assert_true(rows_add(&l->r, joined(l, OP_concat, NULL, x_at(5, 60), x_at(7, 12), x_at(10, 72))));
     assert_true(rows_add(&l->r, dropout(l, x_at(10, 72), x_at(11, 72))));
     rows_end(&l->r);
-    static const int open[] = {1, 1, 1, 0, 0, 0, 0, 0, 0};
+    static const int open[] = {1, 1, 1, 1, 1, 0, 0, 0, 0};
     assert_int_equal(l->r.program.body, 9);
     for (int i = 0; i < 9; i++) assert_int_equal(instr(l, i)->open, open[i]);
     free(l);
@@ -633,12 +637,66 @@ static void test_slots_of_another_width_wait(void **state) {
     list *l = list_new();
     rows_begin(&l->r, table, ROWS, tile, true);
     assert_true(rows_add(&l->r, dropout(l, x_at(1, 64), x_at(2, 64))));
-    assert_true(rows_add(&l->r, dropout(l, x_at(3, 64), x_at(4, 64)))); // the same cells of the same slot
+    assert_true(rows_add(&l->r, dropout(l, x_at(2, 64), x_at(2, 64)))); // the same cells of the same slot
     assert_true(rows_add(&l->r, dropout(l, x_at(5, 32), x_at(6, 32)))); // others of it
+    assert_true(rows_add(&l->r, dropout(l, x_at(6, 32), x_at(7, 32))));
     rows_end(&l->r);
     assert_int_equal(instr(l, 0)->to.slot, instr(l, 2)->to.slot);
     assert_int_equal(instr(l, 0)->open, 1);
     assert_int_equal(instr(l, 1)->open, 0);
+    free(l);
+}
+
+// The joint between two blocks of an N-BEATS: only loading and two layers are left of it. What goes into the sum and
+// what is left of the input are results of the first layer's lanes, the latter also as the second one's operand.
+static void test_folds_a_joint(void **state) {
+    (void)state;
+    static const slice_attr front = {0, 60}, back = {60, 72};
+    static const axpby_attr minus = {1, -1}, plus = {1, 1};
+    operand none_such = {.data = NULL}, theta = x_at(2, 72), fore = x_at(3, 12), part = x_at(4, 60);
+    operand rest = tensor_at(5, 60, DTYPE_F32), next = tensor_at(6, 60, DTYPE_F32), sum = x_at(7, 12),
+            all = x_at(8, 12);
+    for (int over = 0; over < 2; over++) {
+        list *l = list_new();
+        assert_true(rows_add(&l->r, linear(l, &plain, x_at(1, 512), theta, 100)));
+        assert_true(rows_add(&l->r, joined(l, OP_slice, &back, theta, none_such, fore)));
+        assert_true(rows_add(&l->r, joined(l, OP_axpby, &plus, sum, fore, all)));
+        assert_true(rows_add(&l->r, joined(l, OP_slice, &front, theta, none_such, part)));
+        assert_true(rows_add(&l->r, joined(l, OP_axpby, &minus, rest, part, next)));
+        assert_true(rows_add(&l->r, linear(l, &relu, next, x_at(9, 512), 101)));
+        for (int i = 0; i < l->count; i++) rows_over(&l->r, &l->calls[i].out[0], over && i != 2 && i < 4);
+        rows_end(&l->r);
+        assert_int_equal(l->r.program.body, over ? 5 : 7);
+        const rows_instr *first = first_of(l, ROWS_LINEAR), *last = instr(l, l->r.program.body - 1);
+        assert_int_equal(first->chain, over ? 2 : 4);
+        assert_int_equal(first->to.data == NULL, over);
+        assert_int_equal(first->to.slot, -1);
+        const rows_instr *added = first_of(l, ROWS_AXPBY), *left = last - 1;
+        assert_int_equal(added->takes, ROWS_OF_PRODUCT | ROWS_AS_SECOND);
+        assert_int_equal(added->a.column, 60);
+        assert_ptr_equal(added->b.data, sum.data);
+        assert_int_equal(left->op, ROWS_AXPBY);
+        assert_int_equal(left->to.slot_type, DTYPE_BF16);
+        assert_int_equal(left->to.slot, last->a.slot);
+        assert_ptr_equal(left->to.data, next.data);
+        assert_int_equal(last->to.slot, -1);
+        free(l);
+    }
+}
+
+// What the gradients of weights read comes home, whether or not anybody else reads it.
+static void test_keeps_what_weights_read(void **state) {
+    (void)state;
+    list *l = list_new();
+    operand dz = x_at(10, 16), dx = x_at(3, 32);
+    assert_true(rows_add(&l->r, linear_back(l, &relu, x_at(1, 32), x_at(2, 16), dx, x_at(4, 16), 10)));
+    assert_true(rows_add(&l->r, dropout_back(l, x_at(5, 32), dx)));
+    rows_over(&l->r, &dz, true);
+    rows_over(&l->r, &dx, true);
+    rows_end(&l->r);
+    assert_ptr_equal(first_of(l, ROWS_SLOPE)->to.data, dz.data);
+    assert_null(first_of(l, ROWS_LINEAR_BACK)->to.data);
+    assert_non_null(first_of(l, ROWS_DROPOUT)->to.data);
     free(l);
 }
 
@@ -776,6 +834,8 @@ int main(void) {
         cmocka_unit_test(test_warps_run_out),
         cmocka_unit_test(test_threads_keep_to_their_cells),
         cmocka_unit_test(test_slots_of_another_width_wait),
+        cmocka_unit_test(test_folds_a_joint),
+        cmocka_unit_test(test_keeps_what_weights_read),
         cmocka_unit_test(test_tally_joins_its_loss),
         cmocka_unit_test(test_packs_weights),
         cmocka_unit_test(test_packs_are_wide_by_columns),
