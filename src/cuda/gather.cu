@@ -8,8 +8,8 @@ extern "C" {
 }
 
 // A block takes a few rows, or as many as make one wave of five blocks a multiprocessor of a large card. One thread a row
-// computes its sample; takes of one word, which windows wait for, are done next, a thread each; then every window of every
-// row by a warp of its own; and the other takes, with as many threads a row as it has units.
+// computes its sample; takes of one word, which windows wait for, are done next, a thread each; then every window and every
+// other take of every row by a warp of its own, or, where there are no windows, a take by all threads.
 enum { GATHER_FEW = 5, GATHER_ROWS = 32, GATHER_WARPS = 8, GATHER_THREADS = GATHER_WARPS * 32, GATHER_BLOCKS = 5 };
 enum { LARGE_CARD = 132 };
 
@@ -66,36 +66,43 @@ CUDA_FN void store_unit(uint16_t *to, uint32_t v, int low) {
     view_store(view{to, low, false}, 0, __uint_as_float(v));
 }
 
-// The block's rows of a take, n units each: `lanes` threads a row, AT_ONCE rows under way. The last threads have the first
-// rows: the first ones may still be at the takes of one word. W: a unit of the table, S: as it is stored.
-template <typename W, typename S> CUDA_FN void take_rows(const gather_member &m, int n, int64_t first, int rows, const int32_t *sample) {
-    const int AT_ONCE = 4;
-    int lane = threadIdx.x & (m.lanes - 1), teams = GATHER_THREADS / m.lanes, team = teams - 1 - threadIdx.x / m.lanes;
+// Threads that share rows of a take, and which of them this one is.
+struct gather_team {
+    int threads, thread;
+};
+
+// Rows of a take, n units each, AT_ONCE of a thread's under way. W: a unit of the table, S: as it is stored.
+template <typename W, typename S>
+CUDA_FN void take_rows(const gather_member &m, int n, int64_t first, int rows, const int32_t *sample, gather_team t) {
+    const int AT_ONCE = sizeof(W) == 16 ? 2 : 4;
     const W *from = (const W *)m.from;
     S *to = (S *)m.to + first * n;
-    for (int i = lane; i < n; i += m.lanes)
-        for (int r = team; r < rows; r += AT_ONCE * teams) {
-            W v[AT_ONCE] = {};
+    for (int i = t.thread; i < rows * n; i += AT_ONCE * t.threads) {
+        W v[AT_ONCE] = {};
 #pragma unroll
-            for (int u = 0; u < AT_ONCE; u++)
-                if (r + u * teams < rows) v[u] = __ldg(from + (int64_t)sample[r + u * teams] * n + i);
-#pragma unroll
-            for (int u = 0; u < AT_ONCE; u++)
-                if (r + u * teams < rows) store_unit(to + (int64_t)(r + u * teams) * n + i, v[u], m.low);
+        for (int u = 0; u < AT_ONCE; u++) {
+            int at = i + u * t.threads;
+            if (at < rows * n) v[u] = __ldg(from + (int64_t)sample[at / n] * n + at % n);
         }
+#pragma unroll
+        for (int u = 0; u < AT_ONCE; u++) {
+            int at = i + u * t.threads;
+            if (at < rows * n) store_unit(to + at, v[u], m.low);
+        }
+    }
 }
 
-CUDA_FN void gather_take(const gather_member &m, int64_t first, int rows, const int32_t *sample) {
+CUDA_FN void gather_take(const gather_member &m, int64_t first, int rows, const int32_t *sample, gather_team t) {
     if (m.bytes) {
-        take_rows<uint8_t, uint8_t>(m, m.units, first, rows, sample);
+        take_rows<uint8_t, uint8_t>(m, m.units, first, rows, sample, t);
     } else if (m.low != DTYPE_F32 && m.vectors) {
-        take_rows<uint4, uint2>(m, m.units / 4, first, rows, sample);
+        take_rows<uint4, uint2>(m, m.units / 4, first, rows, sample, t);
     } else if (m.low != DTYPE_F32) {
-        take_rows<uint32_t, uint16_t>(m, m.units, first, rows, sample);
+        take_rows<uint32_t, uint16_t>(m, m.units, first, rows, sample, t);
     } else if (m.vectors) {
-        take_rows<uint4, uint4>(m, m.units / 4, first, rows, sample);
+        take_rows<uint4, uint4>(m, m.units / 4, first, rows, sample, t);
     } else {
-        take_rows<uint32_t, uint32_t>(m, m.units, first, rows, sample);
+        take_rows<uint32_t, uint32_t>(m, m.units, first, rows, sample, t);
     }
 }
 
@@ -117,13 +124,18 @@ static __global__ void __launch_bounds__(GATHER_THREADS, GATHER_BLOCKS) gather_k
             single[r][i] = ((int32_t *)g.m[i].to)[first + r] = ((const int32_t *)g.m[i].from)[sample[r]];
     }
     if (g.windows) __syncthreads();
-    for (int task = GATHER_WARPS - 1 - warp; g.windows && task < rows * g.several; task += GATHER_WARPS) {
+    // The last threads begin: the first ones may still be at the takes of one word.
+    gather_team team = {GATHER_THREADS, GATHER_THREADS - 1 - (int)threadIdx.x};
+    if (g.windows) team = gather_team{32, (int)threadIdx.x % 32};
+    int each = g.windows ? 1 : rows, tasks = rows / each * g.several;
+    for (int task = g.windows ? GATHER_WARPS - 1 - warp : 0; task < tasks; task += g.windows ? GATHER_WARPS : 1) {
         int r = task / g.several;
         const gather_member &m = g.m[g.member[task % g.several]];
-        if (m.window) gather_window(m, first + r, single[r][m.row], single[r][m.first]);
+        if (m.window)
+            gather_window(m, first + r, single[r][m.row], single[r][m.first]);
+        else
+            gather_take(m, first + r, each, sample + r, team);
     }
-    for (int i = 0; i < g.several; i++)
-        if (!g.m[g.member[i]].window) gather_take(g.m[g.member[i]], first, rows, sample);
 }
 
 void gather_launch(const call *c, const gather_args *g) {
@@ -142,7 +154,7 @@ static bool match_take(const call *c, gather_args *g, gather_member *m) {
     int64_t bytes = operand_count(t) / t->shape.dim[0] * (int64_t)dtype_bytes(t->type);
     dtype type = c->out[0].type;
     bool narrows = t->type == DTYPE_F32 && (type == DTYPE_BF16 || type == DTYPE_F16);
-    if (bytes > INT32_MAX || (t->type != type && !narrows)) return false;
+    if (bytes > INT32_MAX / GATHER_ROWS || (t->type != type && !narrows)) return false;
     m->from = t->data;
     m->to = c->out[0].data;
     m->low = narrows ? (int)type : (int)DTYPE_F32;
@@ -150,7 +162,6 @@ static bool match_take(const call *c, gather_args *g, gather_member *m) {
     m->units = (int)(m->bytes ? bytes : bytes / 4);
     m->single = !m->bytes && !narrows && m->units == 1;
     m->vectors = bytes % 16 == 0 && aligned(m->from) && aligned(m->to);
-    for (m->lanes = 1; m->lanes < GATHER_THREADS && m->lanes < m->units / (m->vectors ? 4 : 1);) m->lanes *= 2;
     return true;
 }
 

@@ -15,7 +15,6 @@ struct gather_member {
     void *to;
     float *mask, *scale; // of a window
     int units, T, C;
-    int lanes;           // of a take: so many threads share a row, a power of two
     int row, first;      // a window's members
     int low;             // of a take: the 16-bit type that its words become, or DTYPE_F32: they stay as they are
     bool window, bytes;

@@ -9,16 +9,18 @@ enum { FORE = 3, STREAMS = 6 };
 
 struct slot {
     int stream;
+    int depth;          // groups in the longest row of such that must follow each other up to this one
     int after[STREAMS]; // the last group on each stream that this one is ordered behind, itself on its own; -1: none
     cudaEvent_t done;
 };
 
-// Of its own, the stream whose last group is the latest that group i must follow; else an unused one; else the one idle
-// longest.
-static int choose_stream(const int need[STREAMS], const int last[STREAMS], bool aside) {
+// Of its own, the stream whose last group is one that group i must follow, the deepest, which likely ends last; else an
+// unused one; else the one idle longest.
+static int choose_stream(const slot *slots, const int need[STREAMS], const int last[STREAMS], bool aside) {
     int first = aside ? FORE : 0, end = aside ? STREAMS : FORE, best = -1, idle = first;
     for (int s = first; s < end; s++) {
-        if (need[s] >= 0 && need[s] == last[s] && (best < 0 || last[s] > last[best])) best = s;
+        bool follows = need[s] >= 0 && need[s] == last[s];
+        if (follows && (best < 0 || slots[last[s]].depth >= slots[last[best]].depth)) best = s;
         if (last[s] < last[idle]) idle = s;
     }
     return best >= 0 ? best : idle;
@@ -46,7 +48,10 @@ static void note(queue *q, cudaError_t status) {
 static void launch(queue *q, cudaStream_t *streams, const group *groups, slot *slots, int i, const int need[STREAMS],
     int last[STREAMS]) {
     slot *me = &slots[i];
-    me->stream = choose_stream(need, last, group_is_aside(&groups[i]));
+    me->stream = choose_stream(slots, need, last, group_is_aside(&groups[i]));
+    me->depth = 1;
+    for (int s = 0; s < STREAMS; s++)
+        if (need[s] >= 0 && slots[need[s]].depth >= me->depth) me->depth = slots[need[s]].depth + 1;
     for (int s = 0; s < STREAMS; s++) me->after[s] = -1;
     if (last[me->stream] >= 0) merge(me, &slots[last[me->stream]]);
     for (int s = 0; s < STREAMS; s++) {

@@ -7,7 +7,7 @@
 
 // Devices with their own memory may run independent calls side by side, and join neighbours into one launch: they must
 // not share scratch.
-enum { GUARD_BYTE = 0xA5, LINGER = 3, LINGER_AGAIN = 1, LINGER_SMALL = 40 };
+enum { GUARD_BYTE = 0xA5, LINGER = 3, LINGER_AGAIN = 1, LINGER_LONG = 8, LINGER_SMALL = 40 };
 
 struct exec {
     const device *d;
@@ -101,6 +101,7 @@ plan *exec_planned(
     const graph *g, const kernel *const *kernels, bool host_memory, const exec_options *o, bool training, arena *a) {
     plan_options p = {.batch = o->batch, .training = training, .guard = o->guard, .again = o->again};
     p.linger = host_memory ? 0 : o->again ? LINGER_AGAIN : LINGER; // who computes again has little memory
+    p.linger_long = host_memory ? 0 : o->again ? LINGER_AGAIN : LINGER_LONG;
     p.linger_small = host_memory ? 0 : LINGER_SMALL;
     return plan_make(g, kernels, &p, a);
 }

@@ -310,7 +310,8 @@ static void place_lingering(plan *p, const int *last, int near, int far, size_t 
     p->peak = plan_place(p->block, p->blocks);
 }
 
-// Where it costs an eighth, or 4 MB, small blocks stay long enough for a device to join many calls.
+// Where it costs an eighth, or 4 MB, small blocks stay long enough for a device to join many calls, and large ones long
+// enough that what the next layers write does not wait for what is still computed beside them.
 static void place_blocks(plan *p, const plan_options *o, arena *a) {
     enum { CHEAP = 4 << 20 };
     int *last = arena_array(a, (size_t)p->blocks, sizeof *last);
@@ -318,7 +319,8 @@ static void place_blocks(plan *p, const plan_options *o, arena *a) {
     place_lingering(p, last, o->linger, o->linger, o->guard);
     size_t most = p->peak + p->peak / 8 + CHEAP;
     if (o->linger_small <= o->linger) return;
-    place_lingering(p, last, o->linger, o->linger_small, o->guard);
+    place_lingering(p, last, o->linger_long, o->linger_small, o->guard);
+    if (p->peak > most) place_lingering(p, last, o->linger, o->linger_small, o->guard);
     if (p->peak > most) place_lingering(p, last, o->linger, o->linger, o->guard);
 }
 

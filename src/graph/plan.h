@@ -72,6 +72,7 @@ typedef struct {
     bool training;    // false: forward only, nothing kept
     int linger;       // instructions for which a block's memory stays its own after its last use, so that independent
                       // calls next to each other can run side by side
+    int linger_long;  // the same for all of them where it costs little
     int linger_small; // the same for small blocks, where it costs little: calls that share a launch share no memory
     size_t guard;     // bytes left free behind every block, for tests; guarded blocks share no memory
     int again;        // so many segments, from the first on, are computed again
