@@ -89,18 +89,13 @@ void look_write_gauges(const store_gauges *g, char *text, size_t room) {
     fclose(out);
 }
 
-static json_t *bytes_or_null(double bytes) {
-    return isnan(bytes) ? json_null() : json_integer((json_int_t)bytes);
-}
-
 json_t *look_gauges_json(const store_gauges *g) {
     if (!g->samples) return json_null();
     return json_pack("{s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "samples", (json_int_t)g->samples,
-        "process_peak_bytes", bytes_or_null(g->memory_process), "others_peak_bytes", bytes_or_null(g->memory_others),
-        "used_peak_bytes", bytes_or_null(g->memory_used), "total_bytes", bytes_or_null(g->memory_total),
-        "utilisation_mean", json_number(g->utilisation_mean), "utilisation_peak", json_number(g->utilisation),
-        "temperature_peak", json_number(g->temperature), "power_mean", json_number(g->power_mean), "power_peak",
-        json_number(g->power));
+        "process_peak_bytes", json_bytes(g->memory_process), "others_peak_bytes", json_bytes(g->memory_others),
+        "used_peak_bytes", json_bytes(g->memory_used), "total_bytes", json_bytes(g->memory_total), "utilisation_mean",
+        json_number(g->utilisation_mean), "utilisation_peak", json_number(g->utilisation), "temperature_peak",
+        json_number(g->temperature), "power_mean", json_number(g->power_mean), "power_peak", json_number(g->power));
 }
 
 // A run
