@@ -8,6 +8,7 @@
 #include "graph/exec.h"
 #include "run/run.h"
 
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -261,10 +262,6 @@ static void print_text(const report *r) {
 
 // JSON
 
-static json_t *bytes_or_null(bool known, size_t bytes) {
-    return known ? json_integer((json_int_t)bytes) : json_null();
-}
-
 static json_t *way_object(const way *w, double relative) {
     return json_pack("{s:s, s:I, s:I, s:i, s:o}", "residency", w->host ? "host" : "device", "micro_batch",
         (json_int_t)w->batch, "accumulation", (json_int_t)w->parts, "again", w->again, "time", json_number(relative));
@@ -280,7 +277,7 @@ static json_t *picture_object(const report *r) {
 static json_t *figures_object(const report *r) {
     json_t *all = json_object();
     for (int i = 0; i < r->figures; i++)
-        json_object_set_new(all, r->figure[i].key, bytes_or_null(r->figure[i].known, r->figure[i].bytes));
+        json_object_set_new(all, r->figure[i].key, json_bytes(r->figure[i].known ? (double)r->figure[i].bytes : NAN));
     return all;
 }
 
@@ -329,7 +326,8 @@ static void print_json(const report *r) {
         "dataset_bytes", (json_int_t)dataset_bytes(s->data), "blocks", (json_int_t)r->plan->blocks);
     add_all(line, json_pack("{s:s, s:I, s:I, s:o, s:o}", "residency", s->job.host ? "host" : "device", "staging_bytes",
                       (json_int_t)m->staging, "ring_bytes", (json_int_t)r->demand.ring, "base_bytes",
-                      bytes_or_null(b->counted, b->base), "limit_bytes", bytes_or_null(b->limited, b->limit)));
+                      json_bytes(b->counted ? (double)b->base : NAN), "limit_bytes",
+                      json_bytes(b->limited ? (double)b->limit : NAN)));
     add_all(
         line, json_pack("{s:b, s:o, s:o, s:o, s:o, s:o, s:o}", "fits", c->fits, "choice",
                   way_object(&c->best, c->best.seconds / c->fastest.seconds), "why", reasons_array(r), "memory",

@@ -207,10 +207,6 @@ static void tell_start(const view *v) {
     tell_memory(v);
 }
 
-static json_t *bytes_or_null(bool known, size_t bytes) {
-    return known ? json_integer((json_int_t)bytes) : json_null();
-}
-
 // A run without its monitor is a run.
 static void start_monitor(view *v) {
     const setup *s = v->s;
@@ -265,9 +261,10 @@ static json_t *result_object(const view *v, const train_result *r, const char *p
         "stopped_early", r->stopped_early, "interrupted", r->interrupted, "resume", r->interrupted ? resume : NULL,
         "weights", r->best_epoch ? path : NULL, "device", s->device->name, "no_card",
         s->no_card.text[0] ? s->no_card.text : NULL, "first_step_s", json_number(v->begun - v->o->started),
-        "host_peak_bytes", bytes_or_null(true, (size_t)host_peak()), "slab_bytes",
-        bytes_or_null(true, exec_used(trainer_exec(v->trainer)).total), "base_bytes", bytes_or_null(counted, m.base),
-        "monitor_bytes", bytes_or_null(counted, m.base + m.slab), "monitor_counts",
+        "host_peak_bytes", json_bytes(host_peak()), "slab_bytes",
+        json_bytes((double)exec_used(trainer_exec(v->trainer)).total), "base_bytes",
+        json_bytes(counted ? (double)m.base : NAN), "monitor_bytes",
+        json_bytes(counted ? (double)(m.base + m.slab) : NAN), "monitor_counts",
         !counted                        ? NULL
         : m.source == MEMORY_OF_PROCESS ? "process"
                                         : "card",

@@ -371,9 +371,26 @@ static void copy_text(char *to, size_t room, sqlite3_stmt *st, int column) {
     snprintf(to, room, "%s", text ? (const char *)text : "");
 }
 
+// Steps of an epoch that has not ended, as a run that was killed leaves them.
+static bool read_begun(sqlite3 *db, store_summary *out) {
+    static const char query[] = "SELECT step, epoch, done, loss_mean FROM steps ORDER BY step DESC LIMIT 1";
+    sqlite3_stmt *st = NULL;
+    bool ok = sqlite3_prepare_v2(db, query, -1, &st, NULL) == SQLITE_OK;
+    if (ok && sqlite3_step(st) == SQLITE_ROW && sqlite3_column_int64(st, 1) > out->epochs) {
+        out->step = (uint64_t)sqlite3_column_int64(st, 0);
+        out->begun = sqlite3_column_int64(st, 1);
+        out->done = sqlite3_column_int64(st, 2);
+        out->loss = sqlite3_column_double(st, 3);
+    }
+    sqlite3_finalize(st);
+    return ok;
+}
+
 bool store_read(const char *path, store_summary *out, err *e) {
     static const char query[] =
-        "SELECT status, version, started, changed, (SELECT coalesce(max(epoch), 0) FROM epochs),"
+        "SELECT status, version, started, max(changed, (SELECT coalesce(max(finished), 0) FROM epochs),"
+        " coalesce((SELECT time FROM steps ORDER BY step DESC LIMIT 1), 0)), (SELECT coalesce(max(epoch), 0) FROM "
+        "epochs),"
         " (SELECT coalesce(max(epoch), 0) FROM epochs WHERE best), (SELECT coalesce(max(step), 0) FROM epochs),"
         " (SELECT coalesce(sum(seconds), 0) FROM epochs) FROM run";
     *out = (store_summary){0};
@@ -392,9 +409,11 @@ bool store_read(const char *path, store_summary *out, err *e) {
         out->best_epoch = sqlite3_column_int64(st, 5);
         out->step = (uint64_t)sqlite3_column_int64(st, 6);
         out->seconds = sqlite3_column_double(st, 7);
-    } else if (rc == SQLITE_DONE) {
+        ok = read_begun(db, out);
+    }
+    if (rc == SQLITE_DONE) {
         err_input(e, "%s: is empty; the run could not write to it", path);
-    } else {
+    } else if (!ok) {
         err_input(e, "%s: is not the database of a run: %s", path, sqlite3_errmsg(db));
     }
     sqlite3_finalize(st);

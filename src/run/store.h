@@ -90,10 +90,12 @@ bool store_trouble(const store *s, err *why);
 
 typedef struct {
     char status[16], version[32];
-    double started, changed;
-    int64_t epochs, best_epoch; // 0 where there is none
-    uint64_t step;              // of the last epoch
+    double started, changed;    // changed: when it was last written to
+    int64_t epochs, best_epoch; // that ended; 0 where there is none
+    uint64_t step;              // the last one
     double seconds;             // of all epochs
+    int64_t begun, done;        // the epoch that has not ended and samples of it; 0 where there is none
+    double loss;                // of its last steps, the mean
 } store_summary;
 
 // Whether this version can go on with a file, or there is none; ERR_INPUT where a newer one has written it. All that

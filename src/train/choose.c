@@ -38,18 +38,14 @@ static double row_bytes(const graph *g, tensor t) {
 }
 
 static void add_node(load *to, const graph *g, const node *n, double times) {
-    shape x = n->inputs && n->input[0].id ? shape_resolve(graph_info(g, n->input[0])->shape, 1) : shape1(1);
-    double rows = (double)shape_count(x) / (double)shape_last(x), bytes = 0;
-    for (int i = 0; i < n->inputs; i++) {
-        const tensor_info *t = n->input[i].id ? graph_info(g, n->input[i]) : NULL;
-        if (t && t->role == ROLE_PARAMETER) to->products += times * rows * (double)shape_count(t->shape);
-        bytes += row_bytes(g, n->input[i]);
-    }
+    double bytes = 0;
+    for (int i = 0; i < n->inputs; i++) bytes += row_bytes(g, n->input[i]);
     for (int i = 0; i < n->outputs; i++) bytes += row_bytes(g, n->output[i]);
     double passes = times < 3 ? times : 2;
+    to->products += times * graph_products(g, n, 1);
     to->bytes += times * bytes;
     to->calls += passes;
-    if (n->op == OP_lstm) to->steps += passes * (double)x.dim[1];
+    if (n->op == OP_lstm) to->steps += passes * (double)graph_info(g, n->input[0])->shape.dim[1];
 }
 
 // Backward has two products for each of forward.

@@ -4,6 +4,7 @@
 #include "base/half.h"
 #include "ops/schedule.h"
 #include "train/fallback.h"
+#include "train/pinned.h"
 #include "train/snapshot.h"
 
 #include <math.h>
@@ -32,9 +33,10 @@ struct trainer {
     const metric *metric;
     double naive2[2]; // sMAPE and MASE of the naive2 forecasts, or NaN
     exec *x;
-    loader *loader; // where batches come from the host, or NULL
-    int together;   // steps that can be played at once
-    float *best;    // the slab of the best epoch's weights
+    loader *loader; // where batches come from the host, or NULL; its buffers are
+    pinned pinned;
+    int together; // steps that can be played at once
+    float *best;  // the slab of the best epoch's weights
     standing at;
     double began; // when the running epoch would have begun had it never been interrupted
     steps_seen seen;
@@ -66,19 +68,11 @@ static bool set_initial(trainer *t, err *e) {
     return ok;
 }
 
-static void *take_pinned(void *arg, size_t bytes) {
-    const trainer *t = arg;
-    return t->d->pin(t->q, bytes);
-}
-
-static void give_pinned(void *arg, void *memory, size_t bytes) {
-    const trainer *t = arg;
-    t->d->unpin(t->q, memory, bytes);
-}
-
 static bool start_loader(trainer *t, err *e) {
     loader_options o = job_loader(t->j, &t->s, !t->d->host_memory);
-    o.memory = &(loader_memory){take_pinned, give_pinned, t};
+    t->pinned = (pinned){t->d, t->q};
+    loader_memory memory = pinned_memory(&t->pinned);
+    o.memory = &memory;
     t->loader = loader_new(t->data, &o, e);
     return t->loader != NULL;
 }

@@ -59,8 +59,10 @@ static void rows_arrive(void **state) {
     // A reader sees them while the writer has the file.
     support_ok(store_read("run.db", &sum, &e), &e);
     assert_string_equal(sum.status, "running");
-    assert_true(sum.epochs == 4 && sum.best_epoch == 3 && sum.step == 40 && sum.seconds == 2);
-    assert_true(sum.started > 1e9 && sum.changed >= sum.started);
+    assert_true(sum.epochs == 4 && sum.best_epoch == 3 && sum.step == 45 && sum.seconds == 2);
+    assert_true(sum.begun == 5 && sum.started > 1e9 && sum.changed >= sum.started);
+    assert_int_equal(number("SELECT changed < (SELECT max(time) FROM steps) FROM run"), 1);
+    assert_int_equal(number("SELECT max(time) FROM steps"), (int64_t)sum.changed);
     support_ok(store_read_metrics("run.db", 3, note_mcc, &mcc, &e), &e);
     assert_true(mcc == 3);
     assert_int_equal(number("SELECT count(*) FROM steps"), 8);

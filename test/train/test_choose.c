@@ -173,9 +173,8 @@ static int list_ways(const bench *b, measured *list) {
 static void what_is_chosen_is_the_best_of_all(void **state) {
     (void)state;
     static const char *const models[] = {
-        "data.synthetic.bars=60000 model.kind=transformer model.heads=2 model.hidden.fast=8 model.hidden.slow=8 "
-        "train.batch_size=512",
-        "model.kind=transformer model.heads=4 model.hidden.fast=32 model.hidden.slow=16 train.batch_size=4096",
+        "train.batch_size=512 data.synthetic.bars=60000 model.kind=transformer model.heads=2 model.hidden.fast=8",
+        "train.batch_size=4096 model.kind=transformer model.heads=4 model.hidden.fast=32 model.hidden.slow=16",
         "model.kind=lstm model.layers=3 train.batch_size=4096",
         "model.kind=nbeats model.blocks=8 train.batch_size=512"};
     static measured list[WAYS_MOST];
