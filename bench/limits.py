@@ -10,10 +10,10 @@
     C  any plan gives the same losses: to 1e-5 over 100 steps, of N-BEATS over 10, in fp32; in bf16 they are shown
     D  of a transformer of 12 layers, computing again takes a quarter of the memory of activations, and 35 % more time
 
-On a card the use is what NVML counts for the process, or where it does not name it, what it counts for the card less what
-it did before; nothing else may use the card. On the CPU, where batches, limits and the models of C and D are smaller, it is
-the process's anonymous memory, and rates are only as good as the machine is idle. Ends with status 1 where something is
-missed. Needs nothing but Python itself; files go to /dev/shm where there is one.
+On a card the use is what NVML counts for the process, or where it does not name it, what it counts for the card less
+what it did before; nothing else may use the card. On the CPU, where batches, limits and the models of C and D are
+smaller, it is the process's anonymous memory, and rates are only as good as the machine is idle. Ends with status 1
+where something is missed. Needs nothing but Python itself; files go to /dev/shm where there is one.
 """
 import argparse
 import ctypes
@@ -41,12 +41,13 @@ data: {set: synthetic, synthetic: {bars: BARS}, split: {train: 0.95, validation:
 model: {kind: lstm, hidden: {fast: 32, slow: 16}, dropout: 0.3}
 """,
     "nbeats": """
-data: {set: PANEL, windows: {series: 60}, level: none}
+data: {set: panel.npz, windows: {series: 60}, level: none}
 model: {kind: nbeats, stacks: [generic], blocks: 30, layers: 4, width: 512}
 """,
     "transformer": """
-data: {set: STREAM, windows: {fast: 50}, split: {train: 0.95, validation: 0.02, embargo: 0}}
-model: {kind: transformer, hidden: {fast: 128}, layers: 3, heads: 8, ff: 512, activation: gelu, head: 0, dropout: 0.1}
+data: {set: stream.npz, windows: {fast: 50}, split: {train: 0.95, validation: 0.02, embargo: 0}}
+model: {kind: transformer, hidden: {fast: 128}, layers: 3, heads: 8, ff: 512, activation: gelu, head: 0,
+        dropout: 0.1}
 """,
 }
 REST = """
@@ -80,7 +81,7 @@ class Card:
         self.processes = getattr(self.nvml, "nvmlDeviceGetComputeRunningProcesses_v3", None)
         self.idle = self.used()
         if self.idle > 2 * GB:
-            print("limits: %.1f MB of the card are in use already; figures are only as good as these stay" % (self.idle / 1e6))
+            print("limits: %.1f MB of the card are in use already; they must not change" % (self.idle / 1e6))
 
     def used(self):
         m = self.Memory()
@@ -164,15 +165,16 @@ class Bench:
         """Runs to the end: status, seconds, lines of JSON, errors, and the peak that was seen."""
         self.meter.rest()
         began = time.monotonic()
-        child = subprocess.Popen([self.program] + words, cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        child = subprocess.Popen([self.program] + words, cwd=self.folder, stdout=subprocess.PIPE,
+                                 stderr=subprocess.PIPE)
         watch = Watch(self.meter, child.pid)
         if watched:
             watch.start()
         out, errors = child.communicate()
         seconds = time.monotonic() - began
         peak = watch.peak() if watched else None
-        lines = [json.loads(line) for line in out.decode().splitlines() if line.startswith("{")]
-        return {"status": child.returncode, "seconds": seconds, "lines": lines, "errors": errors.decode().strip(), "peak": peak,
+        return {"status": child.returncode, "seconds": seconds, "errors": errors.decode().strip(), "peak": peak,
+                "lines": [json.loads(line) for line in out.decode().splitlines() if line.startswith("{")],
                 "samples": watch.samples, "seen": watch.most}
 
     def done(self, words):
@@ -219,7 +221,8 @@ def write_bars(path, bars):
         for i in range(bars):
             close = price * (1 + rng.gauss(0, 3e-4))
             high, low = max(price, close) + rng.random() * 0.3, min(price, close) - rng.random() * 0.3
-            out.write("%d,%.2f,%.2f,%.2f,%.2f,%d,5,0\n" % (1420070400 + 300 * i, price, high, low, close, rng.randrange(50, 900)))
+            out.write("%d,%.2f,%.2f,%.2f,%.2f,%d,5,0\n" % (
+                1420070400 + 300 * i, price, high, low, close, rng.randrange(50, 900)))
             price = close
 
 
@@ -234,16 +237,15 @@ def write_panel(path, series, samples):
 
 def make_data(bench, samples):
     """Samples of an epoch, and for each model its description."""
-    here = lambda name: os.path.join(bench.folder, name)
-    write_bars(here("bars.csv"), int(samples / 0.95) + 300)
-    write_panel(here("panel.csv"), 40, samples // 40)
+    bars = int(samples / 0.95) + 300
+    write_bars(os.path.join(bench.folder, "bars.csv"), bars)
+    write_panel(os.path.join(bench.folder, "panel.csv"), 40, samples // 40)
     for words in (["bars.csv", "-o", "stream.npz", "--no-vector"],
                   ["panel.csv", "-o", "panel.npz", "--horizon", "12", "--history", "60"]):
         bench.done(["import"] + words + ["-q"])
     for name, text in MODELS.items():
-        text = text.replace("BARS", str(int(samples / 0.95) + 300)).replace("PANEL", "panel.npz").replace("STREAM", "stream.npz")
-        with open(here(name + ".yaml"), "w") as out:
-            out.write(text.lstrip() + REST.lstrip())
+        with open(os.path.join(bench.folder, name + ".yaml"), "w") as out:
+            out.write(text.lstrip().replace("BARS", str(bars)) + REST.lstrip())
 
 
 # A: limits
@@ -255,15 +257,19 @@ def within(predicted, observed):
 
 def held_row(bench, model, batch, limit, plan, run):
     predicted, observed, end = plan["memory"]["total"], run["peak"], run["result"]
-    row = {"part": "A", "model": model, "limit_gb": limit, "batch": batch, "choice": plan["choice"], "memory": plan["memory"],
-           "predicted": predicted, "observed": observed, "rate": run["rate"], "seconds": run["seconds"], "seen": run["seen"],
-           "samples": run["samples"], "base_at_end": end.get("base_bytes"), "slab": end.get("slab_bytes"),
-           "failed": run.get("failed"), "held": not run["status"] and 0 < observed <= limit * GB,
-           "close": not run["status"] and within(predicted, observed)}
-    added = "%+6.1f" % ((row["base_at_end"] - plan["memory"]["base"]) / 1e6) if bench.card and row["base_at_end"] else "     -"
-    print("%-12s %6.2f %6d  %-32s %9.1f %9.1f %+7.1f %+6.2f%% %s %11.0f %5.1f %s" % (
-        model, limit, batch, describe(plan), predicted / 1e6, observed / 1e6, (observed - predicted) / 1e6,
-        100 * (observed - predicted) / predicted, added, row["rate"], run["seconds"],
+    ran = not run["status"]
+    row = {"part": "A", "model": model, "limit_gb": limit, "batch": batch, "choice": plan["choice"],
+           "memory": plan["memory"], "predicted": predicted, "observed": observed, "rate": run["rate"],
+           "seconds": run["seconds"], "seen": run["seen"], "samples": run["samples"], "failed": run.get("failed"),
+           "base_at_end": end.get("base_bytes"), "slab": end.get("slab_bytes"),
+           "held": ran and 0 < observed <= limit * GB, "close": ran and within(predicted, observed)}
+    added = "-"
+    if bench.card and row["base_at_end"]:
+        added = "%+.1f" % ((row["base_at_end"] - plan["memory"]["base"]) / 1e6)
+    difference = observed - predicted
+    print("%-12s %6.2f %6d  %-32s %9.1f %9.1f %+7.1f %+6.2f%% %6s %11.0f %5.1f %s" % (
+        model, limit, batch, describe(plan), predicted / 1e6, observed / 1e6, difference / 1e6,
+        100 * difference / predicted, added, row["rate"], run["seconds"],
         "" if row["held"] and row["close"] else "MISSED"), flush=True)
     bench.rows.append(row)
     return row
@@ -272,9 +278,9 @@ def held_row(bench, model, batch, limit, plan, run):
 def refused_row(bench, model, batch, limit, run, smallest):
     found = re.search(r"to ([0-9.]+) or more", run["errors"])
     named = float(found.group(1)) if found else None
-    row = {"part": "A", "model": model, "limit_gb": limit, "batch": batch, "refused": run["status"] == 1, "seconds": run["seconds"],
-           "named_gb": named, "planned_gb": smallest, "errors": run["errors"]}
-    row["ok"] = row["refused"] and named is not None and abs(named - smallest) < 0.015 and run["seconds"] < 1
+    right = run["status"] == 1 and named is not None and abs(named - smallest) < 0.015
+    row = {"part": "A", "model": model, "limit_gb": limit, "batch": batch, "seconds": run["seconds"], "named_gb": named,
+           "planned_gb": smallest, "errors": run["errors"], "ok": right and run["seconds"] < 1}
     print("%-12s %6.2f %6d  refused in %.2f s, names %s GB%s" % (
         model, limit, batch, run["seconds"], named, "" if row["ok"] else "  MISSED: " + run["errors"]), flush=True)
     bench.rows.append(row)
@@ -294,7 +300,8 @@ def limits_of(bench, model, batch, limits, steps):
             refused.append(refused_row(bench, model, batch, limit, run, smallest))
     if not refused:
         below = max(0.01, round(smallest - 0.02, 2))
-        refused.append(refused_row(bench, model, batch, below, bench.train(model, below, *keys, refused=True), smallest))
+        run = bench.train(model, below, *keys, refused=True)
+        refused.append(refused_row(bench, model, batch, below, run, smallest))
     named = refused[-1]["named_gb"] or smallest
     plan = bench.plan(model, named, *keys)
     last = held_row(bench, model, batch, named, plan, bench.train(model, named, *keys))
@@ -303,11 +310,11 @@ def limits_of(bench, model, batch, limits, steps):
 
 def part_a(bench):
     if bench.card:
-        limits, batches, most = (12, 8, 4, 2, 1), (256, 1024, 4096, 16384, 65536), 70
+        limits, batches, steps = (12, 8, 4, 2, 1), (256, 1024, 4096, 16384, 65536), {}
         if bench.quick:
             limits, batches = (12, 2, 1), (256, 65536)
     else:
-        limits, batches, most = (2, 1.5, 1, 0.5, 0.25), (64, 256, 1024), 1
+        limits, batches, steps = (2, 1.5, 1, 0.5, 0.25), (64, 256, 1024), {"nbeats": 1, "transformer": 1}
         if bench.quick:
             limits, batches = (1, 0.25), (64, 512)
     print("A  %-9s %6s %6s  %-32s %9s %9s %7s %7s %6s %11s %5s" % (
@@ -315,55 +322,66 @@ def part_a(bench):
     held, refused, least = [], [], []
     for model in MODELS:
         for batch in batches:
-            h, r, last = limits_of(bench, model, batch, limits, most)
+            h, r, last = limits_of(bench, model, batch, limits, steps.get(model, 70))
             held += h
             refused += r
             least.append(last)
-    every = held + least
+    judge_limits(bench, held + least, refused, least)
+
+
+def judge_limits(bench, every, refused, least):
+    count = lambda rows, key: "%d of %d" % (sum(r[key] for r in rows), len(rows))
     tightest = max(every, key=lambda r: r["observed"] / r["limit_gb"])
     worst = max(every, key=lambda r: abs(r["observed"] - r["predicted"]))
-    slowest = max(r["seconds"] for r in refused)
-    bench.verdict("A use never exceeds the limit", all(r["held"] for r in every), "%d of %d runs; the tightest at %.2f %% of %.2f GB" % (
-        sum(r["held"] for r in every), len(every), 100 * tightest["observed"] / GB / tightest["limit_gb"], tightest["limit_gb"]))
+    bench.verdict("A use never exceeds the limit", all(r["held"] for r in every), "%s; at most %.2f %% of %.2f GB" % (
+        count(every, "held"), 100 * tightest["observed"] / GB / tightest["limit_gb"], tightest["limit_gb"]))
     bench.verdict("A predicted and seen differ by less than 2 % or 32 MB", all(r["close"] for r in every),
-                  "%d of %d; at most %+.1f MB (%s, %.2f GB, %d)" % (sum(r["close"] for r in every), len(every), (
-                      worst["observed"] - worst["predicted"]) / 1e6, worst["model"], worst["limit_gb"], worst["batch"]))
-    bench.verdict("A too small a limit is refused in a second with the smallest that works", all(r["ok"] for r in refused),
-                  "%d of %d; the slowest took %.2f s" % (sum(r["ok"] for r in refused), len(refused), slowest))
-    bench.verdict("A that one works", all(r["held"] for r in least), "%d of %d" % (sum(r["held"] for r in least), len(least)))
+                  "%s; at most %+.1f MB (%s, %.2f GB, %d)" % (
+                      count(every, "close"), (worst["observed"] - worst["predicted"]) / 1e6, worst["model"],
+                      worst["limit_gb"], worst["batch"]))
+    bench.verdict("A too small a limit is refused in a second with the smallest that works",
+                  all(r["ok"] for r in refused),
+                  "%s; the slowest took %.2f s" % (count(refused, "ok"), max(r["seconds"] for r in refused)))
+    bench.verdict("A that one works", all(r["held"] for r in least), count(least, "held"))
 
 
 # B: rates
 
 
+def rates_of(bench, model, words, ways, rounds):
+    """Medians, and all of them: of each limit in turns."""
+    rates = {name: [] for name in ways}
+    for _ in range(rounds):
+        for name, limit in ways.items():
+            rates[name].append(bench.train(model, limit, *words)["rate"])
+    return {name: statistics.median(r) for name, r in rates.items()}, rates
+
+
 def part_b(bench):
     if bench.card:
         cases, most, rounds = (("lstm", 16384, 60), ("nbeats", 16384, 25), ("transformer", 16384, 8)), 12, 3
-        keys = {"lstm": ("data.synthetic.bars=490000",)}
+        more = {"lstm": ("data.synthetic.bars=490000",)}
     else:
         cases, most, rounds = (("lstm", 256, 4), ("nbeats", 64, 1), ("transformer", 64, 1)), 4, 3
-        keys = {"nbeats": ("train.steps=8",), "transformer": ("train.steps=16",)}
-    if bench.quick:
-        rounds = 1
+        more = {"nbeats": ("train.steps=8",), "transformer": ("train.steps=16",)}
+    rounds = 1 if bench.quick else rounds
     print("B  rates of steady epochs, in turns; medians of %d" % rounds)
     for model, batch, epochs in cases:
-        words = ("train.batch_size=%d" % batch, "train.epochs=%d" % epochs) + keys.get(model, ())
+        words = ("train.batch_size=%d" % batch, "train.epochs=%d" % epochs) + more.get(model, ())
         smallest = bench.plan(model, None, *words)["smallest_limit_gb"]
         ways = {"none": None, "largest": most, "smallest": smallest}
-        rates = {name: [] for name in ways}
-        for _ in range(rounds):
-            for name, limit in ways.items():
-                rates[name].append(bench.train(model, limit, *words)["rate"])
-        rate = {name: statistics.median(r) for name, r in rates.items()}
+        rate, rates = rates_of(bench, model, words, ways, rounds)
         plans = {name: describe(bench.plan(model, limit, *words)) for name, limit in ways.items()}
-        bench.rows.append({"part": "B", "model": model, "batch": batch, "rates": rates, "plans": plans, "smallest_gb": smallest})
+        none = rate["none"] or float("inf")
+        bench.rows.append({"part": "B", "model": model, "batch": batch, "rates": rates, "plans": plans,
+                           "smallest_gb": smallest})
         for name, limit in ways.items():
             print("%-12s %6s %6d  %-32s %11.0f samples/s, %.3f of none" % (
-                model, "none" if limit is None else "%.2f" % limit, batch, plans[name], rate[name], rate[name] / rate["none"] if rate["none"] else 0))
-        bench.verdict("B %s at %g GB within 3 %% of no limit" % (model, most), rate["largest"] >= 0.97 * rate["none"] > 0,
-                      "%.3f" % (rate["largest"] / (rate["none"] or 1)))
-        bench.verdict("B %s at the smallest limit at least half" % model, rate["smallest"] >= 0.5 * rate["none"] > 0,
-                      "%.3f at %.2f GB" % (rate["smallest"] / (rate["none"] or 1), smallest))
+                model, "none" if limit is None else "%.2f" % limit, batch, plans[name], rate[name], rate[name] / none))
+        bench.verdict("B %s at %g GB within 3 %% of no limit" % (model, most), rate["largest"] >= 0.97 * none,
+                      "%.3f" % (rate["largest"] / none))
+        bench.verdict("B %s at the smallest limit at least half" % model, rate["smallest"] >= 0.5 * none,
+                      "%.3f at %.2f GB" % (rate["smallest"] / none, smallest))
 
 
 # C: losses
@@ -374,14 +392,14 @@ STEPS = {"lstm": 10, "nbeats": 1, "transformer": 10}  # of an epoch
 
 def losses(bench, each):
     """Of every epoch's steps, and of the validation samples behind them."""
+    metric = "SELECT e.step, m.value FROM epochs e JOIN metrics m ON m.epoch = e.epoch WHERE m.part = ? AND " \
+             "m.name = 'loss' ORDER BY e.epoch"
     db = sqlite3.connect(os.path.join(bench.folder, "run", "run.db"))
-    rows = db.execute("SELECT e.step, t.value, v.value FROM epochs e JOIN metrics t ON t.epoch = e.epoch AND t.part = 'train' AND "
-                      "t.name = 'loss' JOIN metrics v ON v.epoch = e.epoch AND v.part = 'validation' AND v.name = 'loss' "
-                      "ORDER BY e.epoch").fetchall()
+    train, validation = (db.execute(metric, (part,)).fetchall() for part in ("train", "validation"))
     db.close()
-    if [r[0] for r in rows] != [each * (i + 1) for i in range(EPOCHS)]:
-        sys.exit("limits: epochs of part C should have %d steps; these end at %s" % (each, [r[0] for r in rows]))
-    return [r[1] for r in rows], [r[2] for r in rows]
+    if [step for step, _ in train] != [each * (i + 1) for i in range(EPOCHS)]:
+        sys.exit("limits: epochs of part C should have %d steps; these end at %s" % (each, [r[0] for r in train]))
+    return [value for _, value in train], [value for _, value in validation]
 
 
 def off(a, b):
@@ -393,10 +411,11 @@ def make_few(bench, batch):
     write_panel(os.path.join(bench.folder, "few.csv"), 32, batch * STEPS["nbeats"] // 32)
     bench.done(["import", "few.csv", "-o", "few.npz", "--horizon", "12", "--history", "60", "-q"])
     stream = bench.done(["inspect", "stream.npz", "--json"])["lines"][-1]["samples"]
-    few, bars = batch * STEPS["lstm"], max(1000, int(batch * STEPS["lstm"] / 0.8))
-    return {"lstm": ("data.synthetic.bars=%d" % (bars + 240), "data.split.train=%.8f" % ((few + 0.5) / bars)),
+    bars = max(1000, int(batch * STEPS["lstm"] / 0.8))
+    share = "data.split.train=%.8f"
+    return {"lstm": ("data.synthetic.bars=%d" % (bars + 240), share % ((batch * STEPS["lstm"] + 0.5) / bars)),
             "nbeats": ("data.set=few.npz",),
-            "transformer": ("data.split.train=%.8f" % ((batch * STEPS["transformer"] + 0.5) / stream), "data.split.validation=0.05")}
+            "transformer": (share % ((batch * STEPS["transformer"] + 0.5) / stream), "data.split.validation=0.05")}
 
 
 def ways_beside(bench, model, batch, again):
@@ -413,14 +432,15 @@ def curves_of(bench, model, batch, mode, fixed, again):
         if bench.train(model, None, *fixed, *way_keys(batch, parts, more, place))["status"]:
             return float("nan")
         got = losses(bench, STEPS[model])
-        row = {"part": "C", "model": model, "precision": mode, "accumulation": parts, "again": more, "residency": place,
-               "train_off": off(got[0], want[0]), "validation_off": off(got[1], want[1]), "same": got == want, "losses": got,
-               "beside": want}
+        row = {"part": "C", "model": model, "precision": mode, "accumulation": parts, "again": more,
+               "residency": place, "train_off": off(got[0], want[0]), "validation_off": off(got[1], want[1]),
+               "same": got == want, "losses": got, "beside": want}
         bench.rows.append(row)
         worst = max(worst, row["train_off"], row["validation_off"])
-        print("%-12s %-5s %3d x %5d, again %2d, %-6s  loss %.6f to %.6f; off by at most %.2e in training, %.2e in validation%s" % (
-            model, mode, parts, batch // parts, more, place, want[0][0], want[0][-1], row["train_off"], row["validation_off"],
-            "; the same bits" if row["same"] else ""), flush=True)
+        print("%-12s %-5s %3d x %5d, again %2d, %-6s  loss %.6f to %.6f; off by at most %.2e in training, %.2e in "
+              "validation%s" % (model, mode, parts, batch // parts, more, place, want[0][0], want[0][-1],
+                                row["train_off"], row["validation_off"], "; the same bits" if row["same"] else ""),
+              flush=True)
     return worst
 
 
@@ -430,15 +450,18 @@ def part_c(bench):
                                    "transformer": ("model.hidden.fast=32", "model.ff=128", "model.heads=4")}
     again = {"lstm": 1, "nbeats": 29 if bench.card else 7, "transformer": 2}
     few = make_few(bench, batch)
-    print("C  mean losses of %d epochs beside those of one micro-batch, nothing computed again, data on the device" % EPOCHS)
+    print("C  mean losses of %d epochs beside those of one micro-batch, nothing computed again, data on the device" %
+          EPOCHS)
     for model in MODELS:
         steps = EPOCHS * STEPS[model]
         for mode, word in (("fp32", "false"), ("bf16", "bf16")) if bench.card else (("fp32", "false"),):
-            fixed = few[model] + small.get(model, ()) + ("train.epochs=%d" % EPOCHS, "gpu_optimization.use_mixed_precision=" + word,
-                                                         "gpu_optimization.dynamic_batch_sizing=false")
+            fixed = few[model] + small.get(model, ()) + (
+                "train.epochs=%d" % EPOCHS, "gpu_optimization.use_mixed_precision=" + word,
+                "gpu_optimization.dynamic_batch_sizing=false")
             worst = curves_of(bench, model, batch, mode, fixed, again[model])
             if mode == "fp32":
-                bench.verdict("C %s: the same losses to 1e-5 over %d steps" % (model, steps), worst <= 1e-5, "%.2e at most" % worst)
+                bench.verdict("C %s: the same losses to 1e-5 over %d steps" % (model, steps), worst <= 1e-5,
+                              "%.2e at most" % worst)
             else:
                 print("      C %s in %s, which is not judged: %.2e at most" % (model, mode, worst))
 
@@ -453,35 +476,39 @@ def way_keys(batch, parts, again, place):
 
 def part_d(bench):
     batch, epochs, rounds = (2048, 4, 3) if bench.card else (64, 1, 2)
-    small = () if bench.card else ("model.hidden.fast=32", "model.ff=128", "model.heads=4")
+    fixed = ("model.layers=12", "train.batch_size=%d" % batch, "train.epochs=%d" % epochs)
+    if not bench.card:
+        fixed += ("model.hidden.fast=32", "model.ff=128", "model.heads=4", "train.steps=12")
     print("D  a transformer of 12 layers, batch %d" % batch)
-    for mode, word in ((("bf16", "bf16"), ("fp32", "false")) if bench.card else (("fp32", "false"),)):
-        fixed = small + ("model.layers=12", "train.batch_size=%d" % batch, "train.epochs=%d" % epochs,
-                         "gpu_optimization.use_mixed_precision=" + word)
-        ways = {"off": "gpu_optimization.recompute=off", "again": "gpu_optimization.recompute=11"}
-        if not bench.card:
-            fixed += ("train.steps=12",)
-        plans = {name: bench.plan("transformer", None, *fixed, key) for name, key in ways.items()}
-        runs = {name: [] for name in ways}
-        for _ in range(1 if bench.quick else rounds):
-            for name, key in ways.items():
-                runs[name].append(bench.train("transformer", None, *fixed, key))
-        rate = {name: statistics.median(r["rate"] for r in all_of) for name, all_of in runs.items()}
-        bytes_of = {name: plan["activation_bytes"] for name, plan in plans.items()}
-        seen = {name: max(r["peak"] for r in all_of) for name, all_of in runs.items()}
-        ratio, slower = bytes_of["off"] / bytes_of["again"], rate["off"] / rate["again"] - 1 if rate["again"] else float("inf")
-        bench.rows.append({"part": "D", "precision": mode, "activations": bytes_of, "seen": seen, "rates": rate, "ratio": ratio, "slower": slower})
-        for name in ways:
-            print("%-5s %-6s activations %9.1f MB, seen %9.1f MB, %11.0f samples/s" % (
-                mode, name, bytes_of[name] / 1e6, seen[name] / 1e6, rate[name]))
-        bench.verdict("D %s: memory of activations falls at least 4 times" % mode, ratio >= 4, "%.2f" % ratio)
-        bench.verdict("D %s: for at most 35 %% more time" % mode, slower <= 0.35, "%+.1f %%" % (100 * slower))
+    for mode, word in (("bf16", "bf16"), ("fp32", "false")) if bench.card else (("fp32", "false"),):
+        keys = fixed + ("gpu_optimization.use_mixed_precision=" + word,)
+        again_beside_off(bench, mode, keys, 1 if bench.quick else rounds)
+
+
+def again_beside_off(bench, mode, fixed, rounds):
+    ways = {"off": "gpu_optimization.recompute=off", "again": "gpu_optimization.recompute=11"}
+    held = {name: bench.plan("transformer", None, *fixed, key)["activation_bytes"] for name, key in ways.items()}
+    runs = {name: [] for name in ways}
+    for _ in range(rounds):
+        for name, key in ways.items():
+            runs[name].append(bench.train("transformer", None, *fixed, key))
+    rate = {name: statistics.median(r["rate"] for r in all_of) for name, all_of in runs.items()}
+    seen = {name: max(r["peak"] for r in all_of) for name, all_of in runs.items()}
+    ratio, slower = held["off"] / held["again"], rate["off"] / rate["again"] - 1 if rate["again"] else float("inf")
+    bench.rows.append({"part": "D", "precision": mode, "activations": held, "seen": seen, "rates": rate, "ratio": ratio,
+                       "slower": slower})
+    for name in ways:
+        print("%-5s %-6s activations %9.1f MB, seen %9.1f MB, %11.0f samples/s" % (
+            mode, name, held[name] / 1e6, seen[name] / 1e6, rate[name]))
+    bench.verdict("D %s: memory of activations falls at least 4 times" % mode, ratio >= 4, "%.2f" % ratio)
+    bench.verdict("D %s: for at most 35 %% more time" % mode, slower <= 0.35, "%+.1f %%" % (100 * slower))
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda")
-    parser.add_argument("--program", default=os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "build", "tradewind"))
+    here = os.path.dirname(os.path.realpath(__file__))
+    parser.add_argument("--program", default=os.path.join(here, "..", "build", "tradewind"))
     parser.add_argument("--part", default="A,B,C,D", help="some of them, such as A,C")
     parser.add_argument("--quick", action="store_true", help="fewer limits, batches, plans and rounds")
     parser.add_argument("--out", help="everything as JSON")
@@ -502,7 +529,8 @@ def main():
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     missed = [v for v in bench.verdicts if not v["ok"]]
-    print("%d of %d hold, in %.0f s" % (len(bench.verdicts) - len(missed), len(bench.verdicts), time.monotonic() - began))
+    print("%d of %d hold, in %.0f s" % (
+        len(bench.verdicts) - len(missed), len(bench.verdicts), time.monotonic() - began))
     for v in missed:
         print("MISS  %s: %s" % (v["what"], v["figures"]))
     if options.out:
