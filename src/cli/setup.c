@@ -540,7 +540,7 @@ static void print_limit(const setup *s, FILE *out) {
         fprintf(out, "limit     none");
     if (b->counted)
         fprintf(out, "; base %.1f MB, %s %.1f MB and %.1f MB beside them are %.1f MB", (double)b->base / 1e6,
-            b->host ? "plan" : "slab", (double)budget_need(b, &n) / 1e6, (double)b->allowance / 1e6,
+            b->host ? "plan" : "slab", (double)budget_planned(b, &n) / 1e6, (double)budget_beside(b, &n) / 1e6,
             (double)budget_least(b, &n) / 1e6);
     fputc('\n', out);
     if (budget_is_shared(b, others, sizeof others)) fprintf(out, "others    %s\n", others);

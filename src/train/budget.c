@@ -83,8 +83,16 @@ bool budget_is_shared(const budget *b, char *line, size_t room) {
     return b->counted && b->others > 0 && had < wanted && b->others + wanted > b->total;
 }
 
+size_t budget_planned(const budget *b, const demand *n) {
+    return b->host ? n->slab + n->ring + n->copies : n->slab;
+}
+
+size_t budget_beside(const budget *b, const demand *n) {
+    return b->host ? b->allowance : b->allowance + n->recorded;
+}
+
 size_t budget_need(const budget *b, const demand *n) {
-    return b->host ? n->slab + n->ring + n->copies : n->slab + n->recorded;
+    return b->host ? budget_planned(b, n) : n->slab + n->recorded;
 }
 
 static bool host_takes(const budget *b, const demand *n) {
@@ -96,7 +104,7 @@ bool budget_takes(const budget *b, const demand *n) {
 }
 
 size_t budget_least(const budget *b, const demand *n) {
-    return b->base + b->allowance + budget_need(b, n);
+    return b->base + budget_planned(b, n) + budget_beside(b, n);
 }
 
 bool budget_is_low(const budget *b, const demand *n) {
@@ -105,7 +113,7 @@ bool budget_is_low(const budget *b, const demand *n) {
 }
 
 bool budget_fits(const budget *b, const demand *n, const char *device, err *e) {
-    size_t need = budget_need(b, n);
+    size_t planned = budget_planned(b, n), beside = budget_beside(b, n);
     if (budget_takes(b, n)) return true;
     if (!host_takes(b, n))
         return err_run(e,
@@ -115,12 +123,11 @@ bool budget_fits(const budget *b, const demand *n, const char *device, err *e) {
     if (!budget_is_low(b, n))
         return err_run(e,
             "the plan needs %.1f MB and %s has %.1f MB available; use a smaller train.batch_size or smaller windows",
-            mb(need), device, mb(b->slab));
+            mb(planned), device, mb(b->slab));
     return err_run(e,
         "the plan needs %.1f MB, a base of %.1f MB and %.1f MB beside them, and the limit is %.1f MB; set %s to %.2f "
         "or more, or use a smaller train.batch_size",
-        mb(need), mb(b->base), mb(b->allowance), mb(b->limit), b->host ? key_host : key_gb,
-        budget_gb(budget_least(b, n)));
+        mb(planned), mb(b->base), mb(beside), mb(b->limit), b->host ? key_host : key_gb, budget_gb(budget_least(b, n)));
 }
 
 bool budget_holds(const budget *b, const device *d, const queue *q, err *e) {

@@ -36,8 +36,12 @@ typedef struct {
 // is ERR_RUN.
 bool budget_make(budget *b, const config *c, const settings *s, const device *d, const queue *q, err *e);
 
-// Bytes of the device that a plan takes.
+// Bytes of the device that a plan takes: what is planned, and on a card its recordings; what must fit into `slab`.
 size_t budget_need(const budget *b, const demand *n);
+
+// What is planned of that; and what is allowed for beside it and the base: recordings, and what nobody plans.
+size_t budget_planned(const budget *b, const demand *n);
+size_t budget_beside(const budget *b, const demand *n);
 
 // Whether a plan fits.
 bool budget_takes(const budget *b, const demand *n);

@@ -16,7 +16,7 @@
 
 enum {
     LOST_AFTER = 12,     // updates: in the second epoch of the test's run
-    RECORDED = 64 << 20, // what recordings may take of a card (train/budget.h)
+    RECORDED = 24 << 20, // what recordings may take of a card (train/budget.h)
 };
 
 struct queue {

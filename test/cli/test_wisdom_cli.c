@@ -164,7 +164,7 @@ static void another_build_is_refused(void **state) {
     assert_int_equal(RUN("plan", ON_CPU, "train.batch_size=256", OPEN), 0);
     matches("out", "batch +256 samples a step\ntuned +tuned by another build; run tradewind tune again\n");
     keep();
-    assert_int_equal(RUN("plan", ON_CPU, AUTO, "data.synthetic.bars=3000"), 0);
+    assert_int_equal(RUN("plan", ON_CPU, AUTO, "data.synthetic.bars=9000"), 0);
     matches(
         "out", "tuned +tuned for another number of samples: [0-9]+ for training.*, now .*; run tradewind tune again");
 }
