@@ -78,8 +78,8 @@ settings choose_apply(const chooser *c, const way *w);
 // itself. Their number, at most `room`.
 int choose_others(const chooser *c, const budget *b, const way *chosen, way *list, int room);
 
-// The largest effective batch of one micro-batch a step that the budget takes, with nothing computed again or (`again`)
-// with as much as can be; 0 where not even one row fits.
+// The largest effective batch of one micro-batch a step: one that the budget takes and with one row more does not, with
+// nothing computed again or (`again`) with as much as can be; 0 where not even one row fits.
 int64_t choose_largest(const chooser *c, const budget *b, bool host, bool again);
 
 #endif
