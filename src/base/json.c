@@ -51,3 +51,7 @@ bool json_line(FILE *out, json_t *object) {
 json_t *json_number(double v) {
     return isfinite(v) ? json_real(v) : json_null();
 }
+
+json_t *json_bytes(double bytes) {
+    return isnan(bytes) ? json_null() : json_integer((json_int_t)bytes);
+}

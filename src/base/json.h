@@ -20,4 +20,7 @@ bool json_line(FILE *out, json_t *object);
 // A number, or null where `v` is not finite, which JSON cannot say.
 json_t *json_number(double v);
 
+// A whole number of bytes, or null where it is not known: NAN.
+json_t *json_bytes(double bytes);
+
 #endif

@@ -45,7 +45,7 @@ typedef struct {
 } cli_command;
 
 extern const cli_command cli_import, cli_inspect, cli_train, cli_plan, cli_doctor, cli_bench;
-extern const cli_command cli_evaluate, cli_predict, cli_runs;
+extern const cli_command cli_evaluate, cli_predict, cli_runs, cli_tune;
 
 // The value that an option of the command's own was last given, a flag's being ""; NULL where it was not given.
 const char *cli_given(const cli_options *o, const char *name);

@@ -6,6 +6,7 @@
 #include "base/pool.h"
 #include "data/loader.h"
 #include "train/job.h"
+#include "train/pinned.h"
 
 #include <string.h>
 
@@ -120,16 +121,6 @@ static bool time_file(const device *d, queue *q, const ranges *r, pool *p, copyi
 
 // The loader
 
-static void *take_pinned(void *arg, size_t bytes) {
-    const buffers *b = arg;
-    return b->d->pin(b->q, bytes);
-}
-
-static void give_pinned(void *arg, void *memory, size_t bytes) {
-    const buffers *b = arg;
-    b->d->unpin(b->q, memory, bytes);
-}
-
 static bool load(const buffers *b, loader *l, const dataset *data, uint32_t epoch, size_t each, double *rate, err *e) {
     loader_batch batch;
     int64_t batches = 0;
@@ -149,7 +140,8 @@ static bool load(const buffers *b, loader *l, const dataset *data, uint32_t epoc
 static bool time_loader(
     const dataset *data, const device *d, queue *q, const int64_t *window, int64_t batch, copying *c, err *e) {
     buffers b = {.d = d, .q = q};
-    loader_memory memory = {take_pinned, give_pinned, &b};
+    pinned from = {d, q};
+    loader_memory memory = pinned_memory(&from);
     loader_options o = {.batch = batch, .seed = 1, .workers = c->workers, .prefetch = 4, .hold = LANES};
     o.memory = &memory;
     memcpy(o.window, window, (size_t)data->streams * sizeof *window);

@@ -89,18 +89,13 @@ void look_write_gauges(const store_gauges *g, char *text, size_t room) {
     fclose(out);
 }
 
-static json_t *bytes_or_null(double bytes) {
-    return isnan(bytes) ? json_null() : json_integer((json_int_t)bytes);
-}
-
 json_t *look_gauges_json(const store_gauges *g) {
     if (!g->samples) return json_null();
     return json_pack("{s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "samples", (json_int_t)g->samples,
-        "process_peak_bytes", bytes_or_null(g->memory_process), "others_peak_bytes", bytes_or_null(g->memory_others),
-        "used_peak_bytes", bytes_or_null(g->memory_used), "total_bytes", bytes_or_null(g->memory_total),
-        "utilisation_mean", json_number(g->utilisation_mean), "utilisation_peak", json_number(g->utilisation),
-        "temperature_peak", json_number(g->temperature), "power_mean", json_number(g->power_mean), "power_peak",
-        json_number(g->power));
+        "process_peak_bytes", json_bytes(g->memory_process), "others_peak_bytes", json_bytes(g->memory_others),
+        "used_peak_bytes", json_bytes(g->memory_used), "total_bytes", json_bytes(g->memory_total), "utilisation_mean",
+        json_number(g->utilisation_mean), "utilisation_peak", json_number(g->utilisation), "temperature_peak",
+        json_number(g->temperature), "power_mean", json_number(g->power_mean), "power_peak", json_number(g->power));
 }
 
 // A run
@@ -141,6 +136,13 @@ void look_add_json(const look *l, json_t *to) {
     json_decref(more);
 }
 
+// The epoch that has not ended, or null.
+static json_t *begun_json(const store_summary *s) {
+    if (!s->begun) return json_null();
+    return json_pack(
+        "{s:I, s:I, s:o}", "epoch", (json_int_t)s->begun, "samples", (json_int_t)s->done, "loss", json_number(s->loss));
+}
+
 static void print_run_json(const char *dir, const look *l, char **name, int count) {
     const store_summary *s = &l->sum;
     json_t *all = json_pack("{s:s, s:s, s:s, s:s, s:s, s:o, s:o, s:I, s:I, s:I}", "run", dir, "status", l->status,
@@ -148,6 +150,7 @@ static void print_run_json(const char *dir, const look *l, char **name, int coun
         json_number(s->changed), "steps", (json_int_t)s->step, "epochs", (json_int_t)s->epochs, "best_epoch",
         (json_int_t)s->best_epoch);
     look_add_json(l, all);
+    if (all) json_object_set_new(all, "within", begun_json(s));
     if (all) json_object_set_new(all, "steps_skipped", json_integer((json_int_t)l->skipped));
     if (all) json_object_set_new(all, "precision_changed", l->changed[0] ? json_string(l->changed) : json_null());
     if (all) json_object_set_new(all, "monitor", look_gauges_json(&l->gauges));
@@ -189,6 +192,8 @@ static void print_run(const char *dir, const look *l, char **name, int count) {
         when_text(to, sizeof to, (int64_t)s->changed));
     term_count(from, sizeof from, (double)s->step);
     printf("epochs    %lld, %s steps, %.1f s\n", (long long)s->epochs, from, s->seconds);
+    term_count(from, sizeof from, (double)s->done);
+    if (s->begun) printf("within    epoch %lld, %s samples of it, loss %.4g\n", (long long)s->begun, from, s->loss);
     if (s->best_epoch) printf("best      epoch %lld, validation loss %.4g", (long long)s->best_epoch, l->loss);
     if (s->best_epoch && l->metric) printf(", %s %.4g", l->metric->title, l->value);
     if (s->best_epoch) putchar('\n');

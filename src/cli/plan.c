@@ -4,13 +4,16 @@
 #include "cli/cli.h"
 #include "cli/setup.h"
 #include "cli/slab.h"
+#include "graph/dtype.h"
 #include "graph/exec.h"
+#include "run/run.h"
 
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { OTHERS_MOST = 32, LINES_MOST = 5, LINE_ROOM = 200, FIGURES_MOST = 16 };
+enum { OTHERS_MOST = 32, LINES_MOST = 6, LINE_ROOM = 200, FIGURES_MOST = 16 };
 
 typedef struct {
     const char *name; // for people
@@ -40,7 +43,8 @@ typedef struct {
     figure figure[FIGURES_MOST];
     int figures;
     int64_t largest[2]; // batches that fit: with nothing computed again, or as much as can be
-    size_t least;       // the smallest limit that works
+    way smallest;       // the way that takes the least,
+    size_t least;       // and the limit that it works under
     other other[OTHERS_MOST];
     int others;
 } report;
@@ -65,6 +69,8 @@ static void explain_place(report *r) {
         reason(r, "data      read where they lie: the CPU computes in the same memory");
     else if (s->described.residency != RESIDENCY_AUTO)
         reason(r, "data      %s: data.residency says so", w->host ? "streamed from the host" : "on the device");
+    else if (s->tuned_way)
+        reason(r, "data      %s: tuned", w->host ? "streamed from the host" : "on the card");
     else if (w->host)
         reason(r, "data      streamed from the host: with them on the card no plan fits that is as fast");
     else
@@ -79,6 +85,8 @@ static void explain_split(report *r) {
         reason(r, "split     %lld x %lld rows: the run that goes on has it", parts, rows);
     else if (!s->described.split_open)
         reason(r, "split     %lld x %lld rows: the description's (dynamic_batch_sizing: false)", parts, rows);
+    else if (s->tuned_way)
+        reason(r, "split     %lld x %lld rows: tuned", parts, rows);
     else if (parts == 1 && s->choice.fits)
         reason(r, "split     1 x %lld rows: the whole batch fits", rows);
     else if (s->choice.fits)
@@ -93,6 +101,8 @@ static void explain_again(report *r) {
     int again = s->choice.best.again, all = graph_segments(s->job.g);
     if (s->described.recompute != RECOMPUTE_AUTO)
         reason(r, "again     %d of %d layers or blocks: gpu_optimization.recompute says so", again, all);
+    else if (s->tuned_way)
+        reason(r, "again     %d of %d layers or blocks: tuned", again, all);
     else if (!again && s->choice.fits)
         reason(r, "again     none of %d layers or blocks: all activations fit", all);
     else if (s->choice.fits)
@@ -103,6 +113,8 @@ static void explain_again(report *r) {
 
 static void explain(report *r) {
     const choice *c = &r->s->choice;
+    char line[WISDOM_LINE + 64];
+    if (setup_tuned(r->s, line, sizeof line)) reason(r, "tuned     %s", line);
     explain_place(r);
     explain_split(r);
     explain_again(r);
@@ -152,17 +164,31 @@ static void count_memory(report *r) {
 
 // Alternatives
 
+static bool is_same(const way *a, const way *b) {
+    return a->host == b->host && a->parts == b->parts && a->again == b->again;
+}
+
+// A way that was tuned may be one that the planner does not look at.
+static int add_chosen(const way *chosen, way *list, int count) {
+    for (int i = 0; i < count; i++)
+        if (is_same(&list[i], chosen)) return count;
+    list[count] = *chosen;
+    return count + 1;
+}
+
 static void count_others(report *r) {
     const setup *s = r->s;
     way list[OTHERS_MOST];
-    int n = choose_others(&s->chooser, &s->budget, &s->choice.best, list, OTHERS_MOST);
+    int n = choose_others(&s->chooser, &s->budget, &s->choice.best, list, OTHERS_MOST - 1);
+    n = add_chosen(&s->choice.best, list, n);
     for (int i = 0; i < n; i++) {
         demand d = choose_demand(&s->chooser, &list[i]);
         r->other[r->others++] = (other){list[i], budget_least(&s->budget, &d), budget_takes(&s->budget, &d)};
     }
     bool host = s->choice.best.host;
     for (int k = 0; k < 2; k++) r->largest[k] = choose_largest(&s->chooser, &s->budget, host, k);
-    demand least = choose_demand(&s->chooser, &s->choice.least);
+    r->smallest = choose_least(&s->chooser, &s->budget);
+    demand least = choose_demand(&s->chooser, &r->smallest);
     r->least = budget_least(&s->budget, &least);
     choose_apply(&s->chooser, &s->choice.best);
 }
@@ -196,7 +222,7 @@ static void print_figures(const report *r) {
 static void print_bounds(const report *r) {
     char rows[2][32];
     int again = choose_again_most(&r->s->chooser);
-    const way *w = &r->s->choice.least;
+    const way *w = &r->smallest;
     for (int k = 0; k < 2; k++) term_count(rows[k], sizeof rows[k], (double)r->largest[k]);
     printf("\nlargest   %s rows in one micro-batch, nothing computed again", rows[0]);
     if (again && r->s->described.recompute == RECOMPUTE_AUTO)
@@ -211,7 +237,7 @@ static void print_others(const report *r) {
     for (int i = 0; i < r->others; i++) {
         const other *o = &r->other[i];
         const way *w = &o->way;
-        bool taken = w->host == best->host && w->parts == best->parts && w->again == best->again;
+        bool taken = is_same(w, best);
         printf("%12lld %10lld %6d  %-9s %10.1f %6.2f  %s\n", (long long)w->batch, (long long)w->parts, w->again,
             w->host ? "streamed" : "device", mb(o->bytes), w->seconds / best->seconds,
             taken     ? "chosen"
@@ -235,10 +261,6 @@ static void print_text(const report *r) {
 
 // JSON
 
-static json_t *bytes_or_null(bool known, size_t bytes) {
-    return known ? json_integer((json_int_t)bytes) : json_null();
-}
-
 static json_t *way_object(const way *w, double relative) {
     return json_pack("{s:s, s:I, s:I, s:i, s:o}", "residency", w->host ? "host" : "device", "micro_batch",
         (json_int_t)w->batch, "accumulation", (json_int_t)w->parts, "again", w->again, "time", json_number(relative));
@@ -254,7 +276,7 @@ static json_t *picture_object(const report *r) {
 static json_t *figures_object(const report *r) {
     json_t *all = json_object();
     for (int i = 0; i < r->figures; i++)
-        json_object_set_new(all, r->figure[i].key, bytes_or_null(r->figure[i].known, r->figure[i].bytes));
+        json_object_set_new(all, r->figure[i].key, json_bytes(r->figure[i].known ? (double)r->figure[i].bytes : NAN));
     return all;
 }
 
@@ -275,6 +297,16 @@ static json_t *reasons_array(const report *r) {
     return all;
 }
 
+// What was tuned for this batch, or null.
+static json_t *tuned_object(const setup *s) {
+    const wisdom_entry *w = &s->tuned.entry;
+    if (s->tuned.state != WISDOM_FOUND) return json_null();
+    return json_pack("{s:s, s:I, s:I, s:I, s:s, s:f, s:f, s:b, s:b}", "when", s->tuned.when, "batch",
+        (json_int_t)w->batch, "micro_batch", (json_int_t)w->micro, "accumulation", (json_int_t)w->parts, "precision",
+        precision_name(w->precision), "samples_per_s", w->samples_per_s, "noise_scale", w->noise_scale, "winner",
+        s->tuned.winner, "used", s->tuned_way);
+}
+
 static void add_all(json_t *to, json_t *from) {
     if (to && from) json_object_update(to, from);
     json_decref(from);
@@ -293,20 +325,28 @@ static void print_json(const report *r) {
         "dataset_bytes", (json_int_t)dataset_bytes(s->data), "blocks", (json_int_t)r->plan->blocks);
     add_all(line, json_pack("{s:s, s:I, s:I, s:o, s:o}", "residency", s->job.host ? "host" : "device", "staging_bytes",
                       (json_int_t)m->staging, "ring_bytes", (json_int_t)r->demand.ring, "base_bytes",
-                      bytes_or_null(b->counted, b->base), "limit_bytes", bytes_or_null(b->limited, b->limit)));
-    add_all(line, json_pack("{s:b, s:o, s:o, s:o, s:o, s:o, s:o}", "fits", c->fits, "choice",
-                      way_object(&c->best, c->best.seconds / c->fastest.seconds), "why", reasons_array(r), "memory",
-                      figures_object(r), "picture", picture_object(r), "smallest",
-                      way_object(&c->least, c->least.seconds / c->fastest.seconds), "alternatives", others_array(r)));
+                      json_bytes(b->counted ? (double)b->base : NAN), "limit_bytes",
+                      json_bytes(b->limited ? (double)b->limit : NAN)));
+    add_all(
+        line, json_pack("{s:b, s:o, s:o, s:o, s:o, s:o, s:o}", "fits", c->fits, "choice",
+                  way_object(&c->best, c->best.seconds / c->fastest.seconds), "why", reasons_array(r), "memory",
+                  figures_object(r), "picture", picture_object(r), "smallest",
+                  way_object(&r->smallest, r->smallest.seconds / c->fastest.seconds), "alternatives", others_array(r)));
+    add_all(line, json_pack("{s:s, s:o}", "precision", precision_name(s->precision), "tuned", tuned_object(s)));
     add_all(line, json_pack("{s:I, s:I, s:I, s:o}", "largest_batch", (json_int_t)r->largest[0], "largest_batch_again",
                       (json_int_t)r->largest[1], "smallest_limit_bytes", (json_int_t)r->least, "smallest_limit_gb",
                       json_number(budget_gb(r->least))));
     json_line(stdout, line);
 }
 
-static bool run(const cli_options *o, err *e) {
+static bool run_plan(const cli_options *o, err *e) {
     setup s;
     if (!setup_open(&s, o, e)) return false;
+    if (cli_given(o, "--resume") && !run_is(s.settings.dir)) {
+        err_input(e, "%s: there is no run to resume; leave --resume out", s.settings.dir);
+        setup_close(&s);
+        return false;
+    }
     arena a;
     arena_init(&a);
     report r = make_report(&s, &a);
@@ -321,5 +361,6 @@ const cli_command cli_plan = {"plan", "CONFIG [key=value...]",
     "It says what the planner chose and why, where the memory goes, the largest batch, the smallest limit that works,\n"
     "and what other plans would take (doc/memory.md).\n"
     "--device-memory 8GB --arch sm_86 plans for a card that is not here (GB: 2^30 bytes; sm_80 where not given). What\n"
-    "kernels need comes from the CUDA plug-in where it is installed; the base is an estimate.\n",
-    NULL, "--seed", WORDS_MOST, run, "--device-memory --arch", NULL};
+    "kernels need comes from the CUDA plug-in where it is installed; the base is an estimate.\n"
+    "--resume plans for the run in run.dir that `tradewind train --resume` would go on with, whose split it keeps.\n",
+    NULL, "--seed", WORDS_MOST, run_plan, "--device-memory --arch", "--resume"};

@@ -18,6 +18,49 @@
 #include <stdlib.h>
 #include <string.h>
 
+// Puts the effective batch into a description that leaves it open: what is written of it no longer does.
+static bool put_batch(config *c, int64_t batch, err *e) {
+    char assignment[64];
+    snprintf(assignment, sizeof assignment, "train.batch_size=%lld", (long long)batch);
+    return config_override(c, assignment, e) &&
+           config_override(c, "gpu_optimization.gradient_accumulation_steps=auto", e);
+}
+
+static bool settle(setup *s, int64_t batch, err *e) {
+    s->described.batch_size = batch;
+    s->settings.batch_size = batch;
+    return put_batch(s->config, batch, e);
+}
+
+bool setup_settle(const setup *s, const setup *open, err *e) {
+    return !s->described.batch_open || put_batch(s->config, open->described.batch_size, e);
+}
+
+// A text of a directory, which the caller frees; NULL where it cannot be read.
+static char *text_there(const char *dir, const char *name) {
+    err unused;
+    size_t bytes;
+    char *path = run_path(dir, name), *text = file_read(path, 1 << 20, &bytes, &unused);
+    free(path);
+    return text;
+}
+
+// A whole number of a text; 0 where it has none such above 0 and up to 10^7.
+static int64_t number_in(const char *text, const char *path) {
+    char *value = outline_value(text, path);
+    long long n = value ? strtoll(value, NULL, 10) : 0;
+    free(value);
+    return n > 0 && n <= 10000000 ? n : 0;
+}
+
+// A run that goes on has the batch that it began with.
+static bool keep_batch(setup *s, err *e) {
+    char *text = text_there(s->described.dir, "config.yaml");
+    int64_t batch = text ? number_in(text, "train.batch_size") : 0;
+    free(text);
+    return !batch || settle(s, batch, e);
+}
+
 static bool read_description(setup *s, const cli_options *o, err *e) {
     if (o->words < 1) return err_input(e, "no run description given; try examples/quickstart.yaml");
     s->config = config_load(o->word[0], settings_keys, settings_key_count, e);
@@ -31,7 +74,7 @@ static bool read_description(setup *s, const cli_options *o, err *e) {
     }
     if (!config_check(s->config, e) || !settings_read(s->config, &s->described, e)) return false;
     s->settings = s->described;
-    return true;
+    return !s->described.batch_open || !cli_given(o, "--resume") || keep_batch(s, e);
 }
 
 // Data
@@ -156,9 +199,11 @@ static bool make_data(setup *s, const cli_options *o, bool ends, err *e) {
     return s->scaler != NULL;
 }
 
-// What the description asks for, or the first of bf16, fp16 and fp32 that the device computes.
+// What the description asks for, or what was tuned, or the first of bf16, fp16 and fp32 that the device computes.
 static bool choose_precision(setup *s, err *e) {
-    static const precision order[] = {PRECISION_BF16, PRECISION_FP16, PRECISION_FP32};
+    bool tuned = s->tuned.state == WISDOM_FOUND;
+    const precision order[] = {
+        tuned ? s->tuned.entry.precision : PRECISION_BF16, PRECISION_BF16, PRECISION_FP16, PRECISION_FP32};
     s->precision = s->settings.precision;
     for (size_t i = 0; s->settings.precision_open && i < sizeof order / sizeof *order; i++) {
         s->precision = order[i];
@@ -191,48 +236,178 @@ bool setup_fits(const setup *s, err *e) {
     return budget_fits(&s->budget, &n, s->device->name, e);
 }
 
-static void make_job(const setup *s, job *j, residency r) {
+// A card's free memory changes from one moment to the next and is no part of what it is.
+static void cut_free(char *device) {
+    char *end = strstr(device, " GB free"), *from = NULL;
+    for (char *at = device; end && at < end; at++)
+        if (at[0] == ',' && at[1] == ' ') from = at;
+    if (!from) return;
+    end += strlen(" GB free");
+    memmove(from, end, strlen(end) + 1);
+}
+
+void setup_device(const setup *s, char *text, size_t room) {
+    s->device->describe(s->queue, text, room);
+    cut_free(text);
+}
+
+void setup_key(const setup *s, wisdom_key *k) {
+    char device[256];
+    setup_device(s, device, sizeof device);
+    wisdom_key_make(k, &(wisdom_about){.version = TRADEWIND_VERSION,
+                           .device = device,
+                           .described = &s->described,
+                           .model = &s->model,
+                           .data = s->data,
+                           .split = &s->split,
+                           .window = s->window});
+}
+
+void setup_job(const setup *s, job *j, residency r, precision p) {
     settings as = s->described;
     as.residency = r;
-    job_init(j, s->data, &s->split, &as, &s->model, s->window, s->scaler, s->precision);
-    if (s->precision == PRECISION_FP16) {
+    job_init(j, s->data, &s->split, &as, &s->model, s->window, s->scaler, p);
+    if (p == PRECISION_FP16) {
         precision other = fallback_of(s->device->computes(s->queue, PRECISION_BF16));
         job_add_fallback(j, s->data, &s->split, &as, &s->model, s->window, s->scaler, other);
     }
     if (s->trained && !j->forecasts) job_keep_logits(j);
 }
 
-// The micro-batches that a run in the directory has, which --resume keeps; 0 where none says so.
-static int64_t parts_there(const setup *s, const cli_options *o) {
-    static const char *const names[] = {"plan.yaml", "member_1/plan.yaml"};
-    int64_t parts = 0, effective = s->described.batch_size * s->described.accumulation;
-    for (size_t i = 0; !parts && cli_given(o, "--resume") && i < sizeof names / sizeof *names; i++) {
-        err unused;
-        size_t bytes;
-        char *path = run_path(s->described.dir, names[i]), *text = file_read(path, 1 << 20, &bytes, &unused);
-        char *value = text ? outline_value(text, "accumulation") : NULL;
-        if (value) parts = strtoll(value, NULL, 10);
-        free(value);
-        free(text);
-        free(path);
+// The plan that is followed, which the caller frees: the one that was given, or that of the run that goes on or whose
+// weights are used. NULL where there is none.
+static char *plan_there(const setup *s, const cli_options *o) {
+    if (s->like) return strdup(s->like);
+    if (s->trained) {
+        const char *slash = strrchr(o->word[0], '/');
+        char *dir = slash ? strndup(o->word[0], (size_t)(slash - o->word[0])) : strdup(".");
+        CHECK(dir, "out of memory for a path");
+        char *text = text_there(dir, "plan.yaml");
+        free(dir);
+        return text;
     }
-    return parts > 0 && effective % parts == 0 ? parts : 0;
+    if (!cli_given(o, "--resume")) return NULL;
+    char *text = text_there(s->described.dir, "plan.yaml");
+    return text ? text : text_there(s->described.dir, "member_1/plan.yaml");
+}
+
+// The micro-batches that a run has which goes on; 0 where it does not say so.
+static int64_t parts_of(const setup *s, const char *plan) {
+    int64_t parts = number_in(plan, "accumulation");
+    return parts && s->described.batch_size * s->described.accumulation % parts == 0 ? parts : 0;
+}
+
+// What was tuned when a plan was made: it holds as long as the plan does.
+static void follow_tuned(setup *s, const char *plan) {
+    char *when = outline_value(plan, "tuned"), *place = outline_value(plan, "residency");
+    char *exact = outline_value(plan, "precision");
+    wisdom_entry w = {.micro = number_in(plan, "micro_batch"),
+        .parts = number_in(plan, "accumulation"),
+        .again = (int)number_in(plan, "again"),
+        .host = place && strcmp(place, "host") == 0};
+    w.batch = w.micro * w.parts;
+    if (when && w.batch && place && exact && precision_find(exact, &w.precision)) {
+        s->tuned = (wisdom_answer){.state = WISDOM_FOUND, .entry = w};
+        snprintf(s->tuned.when, sizeof s->tuned.when, "%.10s", when);
+    }
+    free(when);
+    free(place);
+    free(exact);
+}
+
+// Asks what was tuned. A split that the description fixes is no way of another.
+static void ask_wisdom(setup *s) {
+    const settings *d = &s->described;
+    wisdom_key k;
+    setup_key(s, &k);
+    s->tuned = wisdom_find(&k, d->batch_open ? 0 : d->batch_size * d->accumulation);
+    const wisdom_entry *w = &s->tuned.entry;
+    char *line = s->tuned.line;
+    if (s->tuned.state == WISDOM_NONE && d->batch_open && !line[0])
+        snprintf(line, WISDOM_LINE, "nothing for this model, data and device; run tradewind tune");
+    if (s->tuned.state != WISDOM_FOUND || d->split_open || w->parts == d->accumulation) return;
+    s->tuned.state = WISDOM_REFUSED;
+    snprintf(line, WISDOM_LINE,
+        "%s: %lld x %lld rows, but the description fixes %lld x %lld; set gpu_optimization.dynamic_batch_sizing",
+        s->tuned.when, (long long)w->parts, (long long)w->micro, (long long)d->accumulation, (long long)d->batch_size);
+}
+
+// The batch and the way that a plan or tuning has, before the planner chooses the rest.
+static bool take_tuned(setup *s, const cli_options *o, err *e) {
+    char *plan = plan_there(s, o);
+    bool resume = cli_given(o, "--resume") != NULL;
+    int64_t batch = BATCH_USUAL;
+    s->tuned = (wisdom_answer){0};
+    if (plan)
+        follow_tuned(s, plan);
+    else if (!s->untuned && !s->trained && !resume)
+        ask_wisdom(s);
+    if (s->like) batch = number_in(plan, "micro_batch") * number_in(plan, "accumulation");
+    if (!s->like && s->tuned.state == WISDOM_FOUND) batch = s->tuned.entry.batch;
+    bool ok = !s->described.batch_open || resume || settle(s, batch, e);
+    s->parts = ok && plan && !s->trained && s->described.split_open ? parts_of(s, plan) : 0;
+    free(plan);
+    return ok;
+}
+
+// What was tuned stands in place of the planner's choice, as long as it fits.
+static void prefer_tuned(setup *s) {
+    const wisdom_entry *w = &s->tuned.entry;
+    char why[160];
+    way tuned;
+    s->tuned_way = false;
+    if (s->tuned.state != WISDOM_FOUND) return;
+    s->tuned_way = wisdom_suits(w, &s->chooser, &s->budget, &tuned, why, sizeof why);
+    if (s->tuned_way) {
+        s->choice.best = tuned;
+        s->choice.fits = true;
+    } else {
+        snprintf(s->tuned.line, sizeof s->tuned.line, "%s: %lld x %lld rows, but %s; the planner chose", s->tuned.when,
+            (long long)w->parts, (long long)w->micro, why);
+    }
+}
+
+// "1.21 M samples/s then".
+static const char *rate_then(const wisdom_entry *w, char *text, size_t room) {
+    char count[32];
+    term_count(count, sizeof count, w->samples_per_s);
+    if (w->samples_per_s >= 1e6)
+        snprintf(text, room, "%.2f M samples/s then", w->samples_per_s / 1e6);
+    else if (w->samples_per_s > 0)
+        snprintf(text, room, "%s samples/s then", count);
+    else
+        snprintf(text, room, "as the run has it");
+    return text;
+}
+
+bool setup_tuned(const setup *s, char *line, size_t room) {
+    const wisdom_answer *a = &s->tuned;
+    char rate[64], until[64] = "";
+    if (s->described.batch_open && a->state != WISDOM_FOUND)
+        snprintf(until, sizeof until, "; until then %d samples a step", BATCH_USUAL);
+    if (s->tuned_way)
+        snprintf(line, room, "%s: %lld x %lld rows, %s", a->when, (long long)a->entry.parts, (long long)a->entry.micro,
+            rate_then(&a->entry, rate, sizeof rate));
+    else
+        snprintf(line, room, "%s%s", a->line, until);
+    return s->tuned_way || a->line[0];
 }
 
 // Chooses among the ways that the description leaves open.
-static void take_choice(setup *s, const cli_options *o) {
+static void take_choice(setup *s) {
     residency r = s->described.residency;
     bool card = !s->device->host_memory;
     job near = {0}, far = {0};
-    if (r != RESIDENCY_HOST) make_job(s, &near, RESIDENCY_DEVICE);
-    if (r == RESIDENCY_HOST || (r == RESIDENCY_AUTO && card)) make_job(s, &far, RESIDENCY_HOST);
+    if (r != RESIDENCY_HOST) setup_job(s, &near, RESIDENCY_DEVICE, s->precision);
+    if (r == RESIDENCY_HOST || (r == RESIDENCY_AUTO && card)) setup_job(s, &far, RESIDENCY_HOST, s->precision);
     s->chooser = (chooser){.near = near.g ? &near : NULL,
         .far = far.g ? &far : NULL,
         .settings = &s->described,
-        .parts = s->described.split_open ? parts_there(s, o) : 0,
+        .parts = s->parts,
         .kernels = s->device->kernels(s->queue),
         .host_memory = s->device->host_memory};
     s->choice = choose_way(&s->chooser, &s->budget);
+    prefer_tuned(s);
     s->settings = choose_apply(&s->chooser, &s->choice.best);
     bool host = s->choice.best.host;
     s->job = host ? far : near;
@@ -258,9 +433,9 @@ static bool open_device(setup *s, const cli_options *o, err *why, err *e) {
 }
 
 static bool build(setup *s, const cli_options *o, err *why, err *e) {
-    if (!open_device(s, o, why, e) || !choose_precision(s, e)) return false;
+    if (!open_device(s, o, why, e) || !take_tuned(s, o, e) || !choose_precision(s, e)) return false;
     if (!budget_make(&s->budget, s->config, &s->described, s->device, s->queue, e)) return false;
-    take_choice(s, o);
+    take_choice(s);
     int segments = graph_segments(s->job.g);
     if (s->described.recompute <= segments) return true;
     return config_fail(s->config, "gpu_optimization.recompute", e,
@@ -268,13 +443,14 @@ static bool build(setup *s, const cli_options *o, err *why, err *e) {
 }
 
 // Where `auto` chose a card whose memory others hold, the CPU computes. A plan that is larger than the whole card or
-// the limit is left to be refused: waiting for the others would not help.
+// the limit is left to be refused: waiting for the others would not help; and so is one in a precision that the
+// description demands and the CPU has not.
 static bool leave_full_card(setup *s, const cli_options *o, err *e) {
     device_memory m;
     err full, unused;
     if (strcmp(o->device, "auto") != 0 || s->device->host_memory || setup_fits(s, &full)) return true;
     demand n = setup_demand(s);
-    if (budget_is_low(&s->budget, &n)) return true;
+    if (budget_is_low(&s->budget, &n) || (!s->described.precision_open && s->precision != PRECISION_FP32)) return true;
     if (s->device->memory(s->queue, &m) && n.slab + m.base > m.total) return true;
     s->no_card = full;
     drop_jobs(s);
@@ -292,8 +468,7 @@ bool setup_describe(setup *s, const cli_options *o, err *e) {
     return false;
 }
 
-static bool open_all(setup *s, const cli_options *o, bool trained, bool ends, err *e) {
-    *s = (setup){.trained = trained};
+static bool open_all(setup *s, const cli_options *o, bool ends, err *e) {
     bool ok = read_description(s, o, e) && make_data(s, o, ends, e);
     s->made = clock_seconds();
     ok = ok && build(s, o, &s->no_card, e) && leave_full_card(s, o, e);
@@ -303,11 +478,22 @@ static bool open_all(setup *s, const cli_options *o, bool trained, bool ends, er
 }
 
 bool setup_open(setup *s, const cli_options *o, err *e) {
-    return open_all(s, o, false, false, e);
+    return setup_open_like(s, o, NULL, e);
+}
+
+bool setup_open_like(setup *s, const cli_options *o, const char *plan, err *e) {
+    *s = (setup){.like = plan};
+    return open_all(s, o, false, e);
+}
+
+bool setup_open_untuned(setup *s, const cli_options *o, err *e) {
+    *s = (setup){.untuned = true};
+    return open_all(s, o, false, e);
 }
 
 bool setup_open_trained(setup *s, const cli_options *o, bool ends, err *e) {
-    return open_all(s, o, true, ends, e);
+    *s = (setup){.trained = true};
+    return open_all(s, o, ends, e);
 }
 
 void setup_close(setup *s) {
@@ -345,15 +531,15 @@ static void print_limit(const setup *s, FILE *out) {
     const budget *b = &s->budget;
     char others[128];
     demand n = setup_demand(s);
-    size_t slab = budget_need(b, &n);
     if (b->host && !b->limited) return;
     if (b->limited)
         fprintf(out, "limit     %.1f MB (%.2f GB)", (double)b->limit / 1e6, (double)b->limit / 0x1p30);
     else
         fprintf(out, "limit     none");
     if (b->counted)
-        fprintf(out, "; base %.1f MB and %s %.1f MB are %.1f MB", (double)b->base / 1e6, b->host ? "plan" : "slab",
-            (double)slab / 1e6, (double)(b->base + slab) / 1e6);
+        fprintf(out, "; base %.1f MB, %s %.1f MB and %.1f MB beside them are %.1f MB", (double)b->base / 1e6,
+            b->host ? "plan" : "slab", (double)budget_need(b, &n) / 1e6, (double)b->allowance / 1e6,
+            (double)budget_least(b, &n) / 1e6);
     fputc('\n', out);
     if (budget_is_shared(b, others, sizeof others)) fprintf(out, "others    %s\n", others);
 }
@@ -377,7 +563,7 @@ static void print_memory(const setup *s, FILE *out) {
 }
 
 void setup_print(const setup *s, FILE *out) {
-    char device[128];
+    char device[128], line[WISDOM_LINE + 16];
     s->device->describe(s->queue, device, sizeof device);
     fprintf(out, "device    %s\n", device);
     if (s->no_card.text[0]) fprintf(out, "          no card: %s\n", s->no_card.text);
@@ -399,5 +585,6 @@ void setup_print(const setup *s, FILE *out) {
     if (s->settings.again) print_count(out, ", ", s->settings.again, " layers or blocks computed again");
     if (s->settings.batch_size > s->split.train.count) fputs(", more than there are for training", out);
     fputc('\n', out);
+    if (setup_tuned(s, line, sizeof line)) fprintf(out, "tuned     %s\n", line);
     print_memory(s, out);
 }

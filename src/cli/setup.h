@@ -7,6 +7,7 @@
 #include "train/choose.h"
 #include "train/job.h"
 #include "train/settings.h"
+#include "train/wisdom.h"
 
 typedef struct {
     config *config;
@@ -24,7 +25,12 @@ typedef struct {
     budget budget; // before there was a slab
     choice choice; // what the description leaves open
     precision precision;
+    bool untuned;        // what was tuned is not asked for
+    wisdom_answer tuned; // what is known of the batch
+    int64_t parts;       // micro-batches that the run which goes on has; 0: open
+    bool tuned_way;      // the choice is what was tuned
     bool trained;        // weights are to be used, not trained
+    const char *like;    // a plan (cli/texts.h) whose batch, split and tuning are kept where they are open; or NULL
     char *told;          // what the bar files' report says and -q and --json leave out, or NULL
     err no_card;         // why the CPU stands in for a card, or an empty text
     double made, opened; // when the data were made and the queue was opened, as clock_seconds has it
@@ -36,6 +42,11 @@ typedef struct {
 // queue. On failure everything is undone.
 bool setup_open(setup *s, const cli_options *o, err *e);
 
+// The same, split into micro-batches as a plan of the same description (texts_plan) has it, whatever is free now.
+bool setup_open_like(setup *s, const cli_options *o, const char *plan, err *e);
+// The same without what was tuned: the planner alone chooses, for a batch of BATCH_USUAL where that is open.
+bool setup_open_untuned(setup *s, const cli_options *o, err *e);
+
 // The same for weights that are trained: what the model gives can be read (job_keep_logits). With `ends` the samples
 // are the ends of a panel's series (build_ends), and all parts of the split are all of them.
 bool setup_open_trained(setup *s, const cli_options *o, bool ends, err *e);
@@ -46,6 +57,23 @@ dataset *setup_open_file(const char *path, err *e);
 // The description alone, and what it says; to be closed too.
 bool setup_describe(setup *s, const cli_options *o, err *e);
 void setup_close(setup *s);
+
+// The device as it describes itself, without what is free.
+void setup_device(const setup *s, char *text, size_t room);
+
+// What tuning holds for, of a setup that is open.
+void setup_key(const setup *s, wisdom_key *k);
+
+// Where the batch and its way come from, or why they do not come from what was tuned, in a line; false where there is
+// nothing to say.
+bool setup_tuned(const setup *s, char *line, size_t room);
+
+// Puts the batch of an open setup into another description that leaves it open, so that both say the same.
+bool setup_settle(const setup *s, const setup *open, err *e);
+
+// The job with its data on the device or from the host, in a precision that the device computes, with what stands in
+// for that should it overflow; to be given back by job_done.
+void setup_job(const setup *s, job *j, residency r, precision p);
 
 // The plan's memory, and whether it is there and within the limit; ERR_RUN with the figures where it is not.
 exec_memory setup_memory(const setup *s);

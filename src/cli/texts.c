@@ -35,20 +35,9 @@ static uint64_t hash(const void *data, size_t bytes) {
     return h;
 }
 
-// A card's free memory changes from one moment to the next and is no part of what it is.
-static void cut_free(char *device) {
-    char *end = strstr(device, " GB free"), *from = NULL;
-    for (char *at = device; end && at < end; at++)
-        if (at[0] == ',' && at[1] == ' ') from = at;
-    if (!from) return;
-    end += strlen(" GB free");
-    memmove(from, end, strlen(end) + 1);
-}
-
 static void write_device(const setup *s, FILE *f) {
     char device[256];
-    s->device->describe(s->queue, device, sizeof device);
-    cut_free(device);
+    setup_device(s, device, sizeof device);
     char *threads = s->device->host_memory ? strrchr(device, ',') : NULL;
     if (threads) *threads = 0;
     fprintf(f, "device: %s\nprecision: %s\n", device, precision_name(s->precision));
@@ -63,6 +52,7 @@ char *texts_plan(const setup *s, err *e) {
     write_device(s, f);
     fprintf(f, "micro_batch: %" PRId64 "\naccumulation: %" PRId64 "\nagain: %d\nresidency: %s\n",
         s->settings.batch_size, s->settings.accumulation, s->settings.again, s->job.host ? "host" : "device");
+    if (s->tuned.state == WISDOM_FOUND) fprintf(f, "tuned: %s\n", s->tuned.when);
     fprintf(f, "parameters: %" PRId64 "\n", graph_parameter_values(s->job.g));
     if (d->sum) fprintf(f, "data_sum: %08" PRIx32 "\n", d->sum);
     fprintf(f, "samples:\n  all: %" PRId64 "\n  train: %" PRId64 " from %" PRId64 "\n", d->samples,

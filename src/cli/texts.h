@@ -9,7 +9,8 @@ char *texts_config(const setup *s, err *e);
 
 // All that decides the bits of a run beside its description: device and instruction set, precision, batch, the data's
 // size and labels. The number of threads does not. What is computed again and where the data lie, which decide none,
-// stand there too: with the batch they are the planner's choice. The caller frees it. NULL on failure.
+// stand there too: with the batch they are the planner's choice, or what was tuned, and when. The caller frees it. NULL
+// on failure.
 char *texts_plan(const setup *s, err *e);
 
 #endif

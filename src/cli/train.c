@@ -22,6 +22,7 @@
 typedef struct {
     const char *dir;
     int number, of;
+    const char *plan; // of them all
 } membership;
 
 typedef struct {
@@ -77,7 +78,7 @@ static void on_steps(void *arg, const step_report *r) {
 }
 
 // "step 4096: fp16 had no finite gradient in 100 steps; going on in bf16".
-static void on_change(void *arg, const change_report *r) {
+static bool on_change(void *arg, const change_report *r, err *e) {
     view *v = arg;
     char line[256];
     snprintf(line, sizeof line,
@@ -95,6 +96,7 @@ static void on_change(void *arg, const change_report *r) {
         printf("precision %s\n", line);
         fflush(stdout);
     }
+    return budget_holds(&v->s->budget, v->s->device, v->s->queue, e);
 }
 
 static json_t *epoch_scores(const view *v, const epoch_report *r) {
@@ -205,10 +207,6 @@ static void tell_start(const view *v) {
     tell_memory(v);
 }
 
-static json_t *bytes_or_null(bool known, size_t bytes) {
-    return known ? json_integer((json_int_t)bytes) : json_null();
-}
-
 // A run without its monitor is a run.
 static void start_monitor(view *v) {
     const setup *s = v->s;
@@ -263,9 +261,10 @@ static json_t *result_object(const view *v, const train_result *r, const char *p
         "stopped_early", r->stopped_early, "interrupted", r->interrupted, "resume", r->interrupted ? resume : NULL,
         "weights", r->best_epoch ? path : NULL, "device", s->device->name, "no_card",
         s->no_card.text[0] ? s->no_card.text : NULL, "first_step_s", json_number(v->begun - v->o->started),
-        "host_peak_bytes", bytes_or_null(true, (size_t)host_peak()), "slab_bytes",
-        bytes_or_null(true, exec_used(trainer_exec(v->trainer)).total), "base_bytes", bytes_or_null(counted, m.base),
-        "monitor_bytes", bytes_or_null(counted, m.base + m.slab), "monitor_counts",
+        "host_peak_bytes", json_bytes(host_peak()), "slab_bytes",
+        json_bytes((double)exec_used(trainer_exec(v->trainer)).total), "base_bytes",
+        json_bytes(counted ? (double)m.base : NAN), "monitor_bytes",
+        json_bytes(counted ? (double)(m.base + m.slab) : NAN), "monitor_counts",
         !counted                        ? NULL
         : m.source == MEMORY_OF_PROCESS ? "process"
                                         : "card",
@@ -361,14 +360,23 @@ static void tell_changed(const view *v) {
     tell_line((void *)(uintptr_t)v, line);
 }
 
+// Whether the run computes as the other members of its ensemble do, after what has happened to the machine since.
+static bool is_alike(const view *v, err *e) {
+    char differs[700];
+    if (!v->member || !keeper_plan_differs(v->member->plan, v->plan, differs, sizeof differs)) return true;
+    return err_run(e, "member %d has another plan than the others: %s; go on with --resume once that is as it was",
+        v->member->number, differs);
+}
+
 // Everything before the first step.
 static bool prepare(view *v, err *e) {
     const setup *s = v->s;
     bool resume = cli_given(v->o, "--resume") != NULL;
-    char device[128], others[128];
+    char device[128], others[128], tuned[WISDOM_LINE + 16];
     v->config = texts_config(s, e);
     v->plan = v->config ? texts_plan(s, e) : NULL;
-    v->trainer = v->plan ? trainer_new(s->device, s->queue, &s->job, s->data, &s->split, &s->settings, e) : NULL;
+    if (!v->plan || !is_alike(v, e)) return false;
+    v->trainer = trainer_new(s->device, s->queue, &s->job, s->data, &s->split, &s->settings, e);
     if (!v->trainer || !budget_holds(&s->budget, s->device, s->queue, e) || !choose_metric(v, e)) return false;
     if (s->settings.init_from && !resume && !trainer_load(v->trainer, s->settings.init_from, e)) return false;
     v->ready = clock_seconds();
@@ -385,8 +393,11 @@ static bool prepare(view *v, err *e) {
     s->device->describe(s->queue, device, sizeof device);
     log_line(v->log, "training %s with %lld parameters on %s", model_name(s->model.kind),
         (long long)graph_parameter_values(s->job.g), device);
+    if (setup_tuned(s, tuned, sizeof tuned)) log_line(v->log, "tuned %s", tuned);
     if (budget_is_shared(&s->budget, others, sizeof others)) log_line(v->log, "others %s", others);
+    // Behind a change of precision other steps are recorded than those above.
     if (resume && !keeper_resume(v->keeper, tell_line, v, e)) return false;
+    if (resume && !budget_holds(&s->budget, s->device, s->queue, e)) return false;
     tell_changed(v);
     return keeper_describe(v->keeper, e);
 }
@@ -441,7 +452,7 @@ static void warn(view *v) {
 // One run, from its description to its end.
 static bool train_run(const cli_options *o, const membership *member, bool *interrupted, err *e) {
     setup s;
-    if (!setup_open(&s, o, e)) return false;
+    if (!setup_open_like(&s, o, member ? member->plan : NULL, e)) return false;
     view v = {.o = o, .s = &s, .member = member};
     bool ok = setup_fits(&s, e) && prepare(&v, e);
     if (ok) {
@@ -509,13 +520,12 @@ static char *describe(const cli_options *o, err *e) {
 }
 
 // Trains one member, or goes on with it, or passes it over where that has been done.
-static bool train_member(
-    const cli_options *o, const setup *all, const membership *m, const char *plan, bool *interrupted, err *e) {
+static bool train_member(const cli_options *o, const setup *all, const membership *m, bool *interrupted, err *e) {
     orders by;
     char *config = give_orders(&by, o, all, m, e) ? describe(&by.o, e) : NULL;
     if (!config) return false;
     char *dir = members_dir(m->dir, m->number);
-    bool resume = cli_given(o, "--resume") && members_begun(dir), done = resume && members_done(dir, config, plan);
+    bool resume = cli_given(o, "--resume") && members_begun(dir), done = resume && members_done(dir, config, m->plan);
     free(dir);
     free(config);
     tell_member(o, m, member_seed(all, m), done);
@@ -540,7 +550,8 @@ static bool could_train(const setup *s, bool begins, err *e) {
     return ok;
 }
 
-// What follows from the description and the machine, the same for all members. A mistake in the description is found
+// What follows from the description and the machine, the same for all members: the split is chosen here once, and what
+// is free when a member begins does not change it. A mistake in the description is found
 // here, before the directory is touched: also a seed of the last member that no description may have.
 static char *plan_ensemble(const cli_options *o, const setup *all, err *e) {
     membership last = {.dir = all->settings.dir, .number = all->settings.ensemble, .of = all->settings.ensemble};
@@ -551,7 +562,8 @@ static char *plan_ensemble(const cli_options *o, const setup *all, err *e) {
     if (!give_orders(&by, o, all, &last, e)) return NULL;
     if (!(config = describe(&by.o, &why))) err_input(e, "member %d: %s", last.number, why.text);
     if (config && setup_open(&s, o, e)) {
-        plan = could_train(&s, !cli_given(o, "--resume"), e) ? texts_plan(&s, e) : NULL;
+        bool ok = could_train(&s, !cli_given(o, "--resume"), e) && setup_settle(all, &s, e);
+        plan = ok ? texts_plan(&s, e) : NULL;
         setup_close(&s);
     }
     free(config);
@@ -559,12 +571,12 @@ static char *plan_ensemble(const cli_options *o, const setup *all, err *e) {
 }
 
 // Whether what a member has saved is of its description and the plan. Where it cannot go on anyway it begins anew.
-static bool member_goes_on(const cli_options *o, const setup *all, const membership *m, const char *plan, err *e) {
+static bool member_goes_on(const cli_options *o, const setup *all, const membership *m, err *e) {
     orders by;
     err why;
     char *config = give_orders(&by, o, all, m, e) ? describe(&by.o, e) : NULL, *dir = members_dir(m->dir, m->number);
     bool ok = config != NULL;
-    if (ok && !members_same(dir, config, plan, &why) && members_begun(dir)) {
+    if (ok && !members_same(dir, config, m->plan, &why) && members_begun(dir)) {
         *e = why;
         ok = false;
     }
@@ -576,7 +588,7 @@ static bool member_goes_on(const cli_options *o, const setup *all, const members
 // Whether the directory holds an ensemble that can go on like this: under its own description, but for keys that may
 // change and for members added.
 static bool goes_on(const cli_options *o, const setup *all, const char *plan, err *e) {
-    membership m = {.dir = all->settings.dir, .of = members_of(all->settings.dir)};
+    membership m = {.dir = all->settings.dir, .of = members_of(all->settings.dir), .plan = plan};
     char word[64];
     cli_options as = *o;
     if (!m.of && run_is(m.dir))
@@ -591,20 +603,20 @@ static bool goes_on(const cli_options *o, const setup *all, const char *plan, er
     as.word[as.words++] = word;
     char *config = describe(&as, e);
     bool ok = config && members_same(m.dir, config, NULL, e);
-    for (m.number = 1; ok && m.number <= all->settings.ensemble; m.number++) ok = member_goes_on(o, all, &m, plan, e);
+    for (m.number = 1; ok && m.number <= all->settings.ensemble; m.number++) ok = member_goes_on(o, all, &m, e);
     free(config);
     return ok;
 }
 
 static bool train_members(const cli_options *o, const setup *all, run *r, const char *plan, err *e) {
-    membership m = {.dir = all->settings.dir, .of = all->settings.ensemble};
+    membership m = {.dir = all->settings.dir, .of = all->settings.ensemble, .plan = plan};
     bool ok = true, interrupted = false;
     char *description = run_path(m.dir, "config.yaml");
     cli_options by = *o;
     by.word[0] = description; // the file that was given may change, or may have been moved, before the last member
     while (ok && !interrupted && m.number < m.of) {
         m.number++;
-        ok = train_member(&by, all, &m, plan, &interrupted, e);
+        ok = train_member(&by, all, &m, &interrupted, e);
     }
     free(description);
     const char *failed = !ok && e->kind == ERR_RUN ? "failed" : "stopped";

@@ -2,17 +2,16 @@
 // other on the calling thread, which shares each call's items out to the pool.
 #include "cpu/cpu.h"
 
+#include "base/machine.h"
 #include "base/pool.h"
 #include "cpu/table.h"
 #include "ops/table.h"
 
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <time.h>
-#include <unistd.h>
 
 struct queue {
     pool *pool;
@@ -117,77 +116,22 @@ static void describe(const queue *q, char *text, size_t bytes) {
 
 // Memory
 
-// The beginning of a small file of the system as text, without an allocation.
-static bool read_text(const char *path, char *text, size_t room) {
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t n = fd < 0 ? -1 : read(fd, text, room - 1);
-    if (fd >= 0) close(fd);
-    text[n > 0 ? n : 0] = 0;
-    return n > 0;
-}
-
-// The number behind a word at the beginning of a line, or -1.
-static double number_behind(const char *text, const char *word) {
-    size_t n = strlen(word);
-    double v;
-    for (const char *line = text; line; line = strchr(line, '\n')) {
-        line += *line == '\n';
-        if (strncmp(line, word, n) == 0) return sscanf(line + n, "%lf", &v) == 1 ? v : -1;
-    }
-    return -1;
-}
-
-// A number in a file of one, or `otherwise`.
-static double number_in(const char *path, double otherwise) {
-    char text[64];
-    double v = read_text(path, text, sizeof text) ? number_behind(text, "") : -1;
-    return v < 0 ? otherwise : v;
-}
-
-// Bytes of a container: what it may take, or 1e18, and what it has taken.
-static double container_memory(double *used) {
-    *used = number_in("/sys/fs/cgroup/memory.current", 0);
-    return number_in("/sys/fs/cgroup/memory.max", 1e18);
-}
-
-// What the system says is available, within the limit of a container.
+// What the system says is available, within the limits of containers.
 static size_t available(const queue *q) {
-    char text[4096];
-    double used, limit = container_memory(&used), kb = -1;
+    double left = machine_look("").available;
     (void)q;
-    if (read_text("/proc/meminfo", text, sizeof text)) kb = number_behind(text, "MemAvailable:");
-    double free_bytes = kb < 0 ? 1e18 : kb * 1024;
-    if (limit - used < free_bytes) free_bytes = limit > used ? limit - used : 0;
-    return (size_t)free_bytes;
-}
-
-// What the memory of the machine, or of a container that may take less, is used for. Pages of files, which are given up
-// when others need them, are no use.
-static void read_machine(device_readings *r) {
-    char text[8192];
-    double used, limit = container_memory(&used);
-    if (read_text("/proc/meminfo", text, sizeof text)) {
-        double total = number_behind(text, "MemTotal:"), left = number_behind(text, "MemAvailable:");
-        if (total > 0) r->total = 1024 * total;
-        if (total > 0 && left >= 0) r->used = 1024 * (total - left);
-    }
-    if (limit >= r->total || !read_text("/sys/fs/cgroup/memory.stat", text, sizeof text)) return;
-    double files = number_behind(text, "file ");
-    r->total = limit;
-    r->used = files > 0 && files < used ? used - files : used;
+    return left < 0 ? (size_t)1e18 : (size_t)left;
 }
 
 // A process has pages that are its own, and those of files, of which the mapped data are the most.
 static bool readings(const queue *q, device_readings *r) {
-    char text[4096];
+    machine_memory m = machine_look("");
     struct timespec t;
     *r = device_shows_nothing();
-    read_machine(r);
-    if (read_text("/proc/self/status", text, sizeof text)) {
-        double own = number_behind(text, "RssAnon:"), most = number_behind(text, "VmHWM:");
-        if (own >= 0) r->process = 1024 * own;
-        if (most >= 0) r->most = 1024 * most;
-    }
+    r->total = m.total;
+    r->used = m.used;
+    r->process = m.anonymous;
+    r->most = m.most;
     if (r->process >= 0 && r->used >= 0) r->others = r->used > r->process ? r->used - r->process : 0;
     if (clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t) == 0)
         r->busy = ((double)t.tv_sec + (double)t.tv_nsec * 1e-9) / q->processors;

@@ -3,9 +3,20 @@
 #include "base/err.h"
 #include "graph/internal.h"
 
+#include <string.h>
+
 const char *precision_name(precision p) {
     static const char *const names[] = {"fp32", "tf32", "bf16", "fp16", "fp64"};
     return names[p];
+}
+
+bool precision_find(const char *name, precision *p) {
+    for (int i = 0; i < PRECISION_FP64; i++)
+        if (strcmp(name, precision_name((precision)i)) == 0) {
+            *p = (precision)i;
+            return true;
+        }
+    return false;
 }
 
 static dtype low_type(precision p) {

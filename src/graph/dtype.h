@@ -16,6 +16,9 @@
 
 const char *precision_name(precision p);
 
+// By name; false where there is none. fp64 is no run's.
+bool precision_find(const char *name, precision *p);
+
 // Runs once, after the forward graph is built and before grad_build.
 void dtype_assign(graph *g, precision p);
 

@@ -370,19 +370,11 @@ bool exec_fed(exec *x, bool but_last, err *e) {
     return true;
 }
 
-// Multiplications of a step's forward pass: the values of every parameter times the rows that its node applies it to.
+// Of a step's forward pass.
 static double products(const graph *g, int64_t batch) {
     double sum = 0;
-    for (int i = 0; i < graph_nodes(g); i++) {
-        const node *n = graph_node(g, i);
-        if (n->phase != PHASE_FORWARD || !n->inputs || !n->input[0].id) continue;
-        shape x = shape_resolve(graph_info(g, n->input[0])->shape, batch);
-        double rows = (double)shape_count(x) / (double)shape_last(x);
-        for (int k = 1; k < n->inputs; k++) {
-            const tensor_info *t = n->input[k].id ? graph_info(g, n->input[k]) : NULL;
-            if (t && t->role == ROLE_PARAMETER) sum += rows * (double)shape_count(t->shape);
-        }
-    }
+    for (int i = 0; i < graph_nodes(g); i++)
+        if (graph_node(g, i)->phase == PHASE_FORWARD) sum += graph_products(g, graph_node(g, i), batch);
     return sum;
 }
 

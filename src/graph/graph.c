@@ -191,6 +191,17 @@ const node *graph_node(const graph *g, int i) {
     return g->node[i];
 }
 
+double graph_products(const graph *g, const node *n, int64_t batch) {
+    double sum = 0;
+    if (!n->inputs || !n->input[0].id) return 0;
+    shape x = shape_resolve(graph_info(g, n->input[0])->shape, batch);
+    for (int k = 1; k < n->inputs; k++) {
+        const tensor_info *t = n->input[k].id ? graph_info(g, n->input[k]) : NULL;
+        if (t && t->role == ROLE_PARAMETER) sum += (double)shape_count(t->shape);
+    }
+    return sum * (double)shape_count(x) / (double)shape_last(x);
+}
+
 tensor graph_gradient(const graph *g, tensor t) {
     return graph_info(g, t)->gradient;
 }

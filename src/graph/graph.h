@@ -136,6 +136,11 @@ const tensor_info *graph_info(const graph *g, tensor t);
 int graph_tensors(const graph *g);
 int graph_nodes(const graph *g);
 const node *graph_node(const graph *g, int i);
+
+// Multiplications of a node's forward pass over so many rows of a batch: the values of its parameters times the rows
+// that it applies them to.
+double graph_products(const graph *g, const node *n, int64_t batch);
+
 tensor graph_gradient(const graph *g, tensor t);
 
 // The node's k-th output, found from its first, for operators that return several.

@@ -194,6 +194,7 @@ static run *open_run(const char *dir, bool begins, err *e) {
     bool ok = take_lock(r, e);
     if (ok) remove_leftovers(dir);
     if (ok && begins) ok = clear(r, aside, e);
+    if (ok && !begins) ok = store_known(db, e);
     if (ok) r->log = log_open(log, e);
     if (r->log) r->store = store_open(db);
     free(log);

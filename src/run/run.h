@@ -23,7 +23,8 @@ typedef struct run run;
 // a member. NULL on failure.
 run *run_begin(const char *dir, err *e);
 
-// Opens a directory for a run that goes on. ERR_INPUT where there is no such directory.
+// Opens a directory for a run that goes on. ERR_INPUT where there is no such directory, or where a newer version has
+// written run.db.
 run *run_resume(const char *dir, err *e);
 void run_close(run *r);
 

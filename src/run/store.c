@@ -53,7 +53,7 @@ static const char *const statements[ROW_KINDS] = {
     [ROW_FORGET_STEPS] = "DELETE FROM steps WHERE step > ?1",
     [ROW_FORGET_EPOCHS] = "DELETE FROM epochs WHERE epoch >= ?1",
     [ROW_FORGET_METRICS] = "DELETE FROM metrics WHERE epoch >= ?1",
-    [ROW_FORGET_CHANGES] = "DELETE FROM events WHERE step > ?1 AND kind = 'precision'",
+    [ROW_FORGET_CHANGES] = "DELETE FROM events WHERE step >= ?1 AND kind = 'precision'",
     [ROW_STATUS] = "UPDATE run SET status = ?1, note = ?2, changed = ?3",
     [ROW_EPOCH] = "INSERT OR REPLACE INTO epochs VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
     [ROW_METRIC] = "INSERT OR REPLACE INTO metrics VALUES (?1, ?2, ?3, ?4)",
@@ -102,6 +102,22 @@ static bool note_trouble(store *s) {
     return false;
 }
 
+// What the file's tables are of; 0 where it has none yet, -1 where that cannot be read.
+static int version_of(sqlite3 *db) {
+    sqlite3_stmt *st = NULL;
+    bool ok = sqlite3_prepare_v2(db, "PRAGMA user_version", -1, &st, NULL) == SQLITE_OK;
+    int version = ok && sqlite3_step(st) == SQLITE_ROW ? sqlite3_column_int(st, 0) : -1;
+    sqlite3_finalize(st);
+    return version;
+}
+
+static bool is_newer(sqlite3 *db, const char *path, err *e) {
+    int version = version_of(db);
+    if (version <= STORE_VERSION) return false;
+    return !err_input(e, "%s: a newer tradewind has written it (version %d, this one knows %d); use that one", path,
+        version, STORE_VERSION);
+}
+
 static bool prepare_all(store *s) {
     for (int i = 0; i < ROW_KINDS; i++)
         if (sqlite3_prepare_v2(s->db, statements[i], -1, &s->statement[i], NULL) != SQLITE_OK) return false;
@@ -112,6 +128,7 @@ static bool open_file(store *s) {
     int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
     if (sqlite3_open_v2(s->path, &s->db, flags, NULL) != SQLITE_OK) return note_trouble(s);
     sqlite3_busy_timeout(s->db, 50 * BUSY_MS);
+    if (is_newer(s->db, s->path, &s->why)) return false;
     bool ok =
         sqlite3_exec(s->db, "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;", NULL, NULL, NULL) == SQLITE_OK &&
         sqlite3_exec(s->db, schema, NULL, NULL, NULL) == SQLITE_OK && prepare_all(s);
@@ -232,11 +249,11 @@ void store_run(store *s, const char *version, const char *config, const char *pl
     write_waiting(s);
 }
 
-void store_rewind(store *s, uint64_t step, int64_t epoch) {
+void store_rewind(store *s, uint64_t step, int64_t epoch, bool changed) {
     put_int(add(s, ROW_FORGET_STEPS), (int64_t)step);
     put_int(add(s, ROW_FORGET_EPOCHS), epoch);
     put_int(add(s, ROW_FORGET_METRICS), epoch);
-    put_int(add(s, ROW_FORGET_CHANGES), (int64_t)step);
+    put_int(add(s, ROW_FORGET_CHANGES), (int64_t)step + changed);
     write_waiting(s);
 }
 
@@ -330,10 +347,23 @@ static sqlite3 *open_reader(const char *path, err *e) {
     sqlite3 *db = NULL;
     bool ok = sqlite3_open_v2(path, &db, SQLITE_OPEN_READONLY, NULL) == SQLITE_OK;
     if (ok) sqlite3_busy_timeout(db, 50 * BUSY_MS);
+    if (ok && is_newer(db, path, e)) {
+        sqlite3_close(db);
+        return NULL;
+    }
     if (ok && sqlite3_exec(db, "SELECT count(*) FROM run", NULL, NULL, NULL) == SQLITE_OK) return db;
     err_input(e, "%s: is not the database of a run: %s", path, db ? sqlite3_errmsg(db) : "out of memory");
     sqlite3_close(db);
     return NULL;
+}
+
+bool store_known(const char *path, err *e) {
+    sqlite3 *db = NULL;
+    bool ok = sqlite3_open_v2(path, &db, SQLITE_OPEN_READONLY, NULL) == SQLITE_OK;
+    if (ok) sqlite3_busy_timeout(db, 50 * BUSY_MS);
+    bool newer = ok && is_newer(db, path, e);
+    sqlite3_close(db);
+    return !newer;
 }
 
 static void copy_text(char *to, size_t room, sqlite3_stmt *st, int column) {
@@ -341,9 +371,26 @@ static void copy_text(char *to, size_t room, sqlite3_stmt *st, int column) {
     snprintf(to, room, "%s", text ? (const char *)text : "");
 }
 
+// Steps of an epoch that has not ended, as a run that was killed leaves them.
+static bool read_begun(sqlite3 *db, store_summary *out) {
+    static const char query[] = "SELECT step, epoch, done, loss_mean FROM steps ORDER BY step DESC LIMIT 1";
+    sqlite3_stmt *st = NULL;
+    bool ok = sqlite3_prepare_v2(db, query, -1, &st, NULL) == SQLITE_OK;
+    if (ok && sqlite3_step(st) == SQLITE_ROW && sqlite3_column_int64(st, 1) > out->epochs) {
+        out->step = (uint64_t)sqlite3_column_int64(st, 0);
+        out->begun = sqlite3_column_int64(st, 1);
+        out->done = sqlite3_column_int64(st, 2);
+        out->loss = sqlite3_column_double(st, 3);
+    }
+    sqlite3_finalize(st);
+    return ok;
+}
+
 bool store_read(const char *path, store_summary *out, err *e) {
     static const char query[] =
-        "SELECT status, version, started, changed, (SELECT coalesce(max(epoch), 0) FROM epochs),"
+        "SELECT status, version, started, max(changed, (SELECT coalesce(max(finished), 0) FROM epochs),"
+        " coalesce((SELECT time FROM steps ORDER BY step DESC LIMIT 1), 0)), (SELECT coalesce(max(epoch), 0) FROM "
+        "epochs),"
         " (SELECT coalesce(max(epoch), 0) FROM epochs WHERE best), (SELECT coalesce(max(step), 0) FROM epochs),"
         " (SELECT coalesce(sum(seconds), 0) FROM epochs) FROM run";
     *out = (store_summary){0};
@@ -362,9 +409,11 @@ bool store_read(const char *path, store_summary *out, err *e) {
         out->best_epoch = sqlite3_column_int64(st, 5);
         out->step = (uint64_t)sqlite3_column_int64(st, 6);
         out->seconds = sqlite3_column_double(st, 7);
-    } else if (rc == SQLITE_DONE) {
+        ok = read_begun(db, out);
+    }
+    if (rc == SQLITE_DONE) {
         err_input(e, "%s: is empty; the run could not write to it", path);
-    } else {
+    } else if (!ok) {
         err_input(e, "%s: is not the database of a run: %s", path, sqlite3_errmsg(db));
     }
     sqlite3_finalize(st);

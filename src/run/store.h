@@ -58,7 +58,8 @@ typedef struct {
     double temperature, power_mean, power;
 } store_gauges;
 
-// Opens or makes the file. It always gives a store: one that could not be opened takes rows and loses them.
+// Opens or makes the file. It always gives a store: one that could not be opened, or that a newer version has written,
+// takes rows and loses them.
 store *store_open(const char *path);
 void store_close(store *s);
 
@@ -66,8 +67,9 @@ void store_close(store *s);
 void store_run(store *s, const char *version, const char *config, const char *plan);
 
 // Forgets what comes after a step and from an epoch on: a run that goes on from there will write it again. Of events
-// only those of kind "precision", which would be told twice; the others happened.
-void store_rewind(store *s, uint64_t step, int64_t epoch);
+// only those of kind "precision", which would be told twice, and that of the step itself unless the run stands behind
+// it (`changed`); the others happened.
+void store_rewind(store *s, uint64_t step, int64_t epoch, bool changed);
 
 void store_status(store *s, const char *status, const char *note);
 void store_epoch(store *s, const store_epoch_row *row, const store_metric *metrics, int count);
@@ -88,11 +90,17 @@ bool store_trouble(const store *s, err *why);
 
 typedef struct {
     char status[16], version[32];
-    double started, changed;
-    int64_t epochs, best_epoch; // 0 where there is none
-    uint64_t step;              // of the last epoch
+    double started, changed;    // changed: when it was last written to
+    int64_t epochs, best_epoch; // that ended; 0 where there is none
+    uint64_t step;              // the last one
     double seconds;             // of all epochs
+    int64_t begun, done;        // the epoch that has not ended and samples of it; 0 where there is none
+    double loss;                // of its last steps, the mean
 } store_summary;
+
+// Whether this version can go on with a file, or there is none; ERR_INPUT where a newer one has written it. All that
+// read refuse such a file too.
+bool store_known(const char *path, err *e);
 
 // The summary of a run.db that may be in use. ERR_INPUT where it is none.
 bool store_read(const char *path, store_summary *out, err *e);

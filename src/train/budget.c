@@ -1,5 +1,7 @@
 #include "train/budget.h"
 
+#include "base/machine.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -19,16 +21,6 @@ double budget_gb(size_t bytes) {
     return ceil((double)(bytes + BASE_VARIES) / 0x1p30 * 100) / 100;
 }
 
-size_t budget_anonymous(void) {
-    char line[256];
-    double kb = 0, found;
-    FILE *f = fopen("/proc/self/status", "r");
-    while (f && fgets(line, sizeof line, f))
-        if (sscanf(line, "RssAnon: %lf kB", &found) == 1) kb = found;
-    if (f) fclose(f);
-    return (size_t)(kb * 1024);
-}
-
 static size_t less(size_t a, size_t b) {
     return a > b ? a - b : 0;
 }
@@ -40,15 +32,19 @@ static void set_limit(budget *b, double bytes) {
     if (left < b->slab) b->slab = left;
 }
 
-static bool make_host(budget *b, const config *c, const settings *s, err *e) {
+// Whether the machine has what the host's limit allows, beside a card too.
+static bool check_host(const config *c, const settings *s, err *e) {
     double machine = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
-    b->base = budget_anonymous();
-    b->counted = b->base > 0;
-    b->allowance = HOST_ALLOWANCE;
+    if (s->max_host_memory <= machine) return true;
+    return config_fail(c, key_host, e, "the machine has %.2f GB; use no more, or leave it out", machine / 0x1p30);
+}
+
+static bool make_host(budget *b, const settings *s, err *e) {
+    double own = machine_look("").anonymous;
+    b->counted = own > 0;
+    b->base = b->counted ? (size_t)own : 0;
     if (!(s->max_host_memory > 0)) return true;
     if (!b->counted) return err_run(e, "/proc/self/status does not count memory here; leave %s out", key_host);
-    if (s->max_host_memory > machine)
-        return config_fail(c, key_host, e, "the machine has %.2f GB; use no more, or leave it out", machine / 0x1p30);
     set_limit(b, s->max_host_memory);
     return true;
 }
@@ -56,13 +52,15 @@ static bool make_host(budget *b, const config *c, const settings *s, err *e) {
 bool budget_make(budget *b, const config *c, const settings *s, const device *d, const queue *q, err *e) {
     device_memory m = {0};
     size_t free_bytes = d->available(q);
-    *b = (budget){.host = d->host_memory, .free = free_bytes, .slab = free_bytes};
-    if (d->host_memory) return make_host(b, c, s, e);
+    size_t allowance = d->host_memory ? HOST_ALLOWANCE : CARD_ALLOWANCE;
+    *b = (budget){.host = d->host_memory, .allowance = allowance, .free = free_bytes};
+    b->slab = less(free_bytes, allowance);
+    if (!check_host(c, s, e)) return false;
+    if (d->host_memory) return make_host(b, s, e);
     b->counted = d->memory(q, &m);
     b->base = m.base;
     b->others = m.used > m.base ? m.used - m.base : 0;
     b->total = m.total;
-    b->allowance = CARD_ALLOWANCE;
     b->host_limit = (size_t)s->max_host_memory;
     if (!(s->max_memory > 0 || s->memory_fraction > 0)) return true;
     if (!b->counted)
@@ -78,7 +76,7 @@ bool budget_make(budget *b, const config *c, const settings *s, const device *d,
 
 bool budget_is_shared(const budget *b, char *line, size_t room) {
     size_t wanted = b->limited ? b->limit : b->total / 20 * 19;
-    size_t had = b->base + b->slab + (b->limited ? b->allowance : 0);
+    size_t had = b->base + b->slab + b->allowance;
     snprintf(line, room, "hold %.1f of the card's %.1f MB, so that the slab may have %.1f MB", mb(b->others),
         mb(b->total), mb(b->slab));
     return b->counted && b->others > 0 && had < wanted && b->others + wanted > b->total;

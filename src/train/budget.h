@@ -21,8 +21,8 @@ typedef struct {
     size_t others;     // of a card: bytes that others hold,
     size_t total;      // and all that it has; 0 where nobody counts
     size_t allowance;  // bytes that it will take beside the slab, unplanned
-    size_t free;       // bytes that a slab may take by what is free
-    size_t slab;       // within the limit too
+    size_t free;       // bytes of the device that nobody holds
+    size_t slab;       // of them those that a slab may take: within the limit, and less the allowance
     size_t host_limit; // beside a card: bytes for ring and copies; 0: no limit
 } budget;
 
@@ -56,10 +56,7 @@ double budget_gb(size_t bytes);
 // says so.
 bool budget_is_shared(const budget *b, char *line, size_t room);
 
-// Whether what the monitor counts now is within the limit; ERR_RUN otherwise.
+// Whether what the monitor counts now, once steps were recorded, is within the limit; ERR_RUN otherwise.
 bool budget_holds(const budget *b, const device *d, const queue *q, err *e);
-
-// Anonymous memory of this process in bytes, as the system counts it; 0 where it does not.
-size_t budget_anonymous(void);
 
 #endif

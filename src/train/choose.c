@@ -38,18 +38,14 @@ static double row_bytes(const graph *g, tensor t) {
 }
 
 static void add_node(load *to, const graph *g, const node *n, double times) {
-    shape x = n->inputs && n->input[0].id ? shape_resolve(graph_info(g, n->input[0])->shape, 1) : shape1(1);
-    double rows = (double)shape_count(x) / (double)shape_last(x), bytes = 0;
-    for (int i = 0; i < n->inputs; i++) {
-        const tensor_info *t = n->input[i].id ? graph_info(g, n->input[i]) : NULL;
-        if (t && t->role == ROLE_PARAMETER) to->products += times * rows * (double)shape_count(t->shape);
-        bytes += row_bytes(g, n->input[i]);
-    }
+    double bytes = 0;
+    for (int i = 0; i < n->inputs; i++) bytes += row_bytes(g, n->input[i]);
     for (int i = 0; i < n->outputs; i++) bytes += row_bytes(g, n->output[i]);
     double passes = times < 3 ? times : 2;
+    to->products += times * graph_products(g, n, 1);
     to->bytes += times * bytes;
     to->calls += passes;
-    if (n->op == OP_lstm) to->steps += passes * (double)x.dim[1];
+    if (n->op == OP_lstm) to->steps += passes * (double)graph_info(g, n->input[0])->shape.dim[1];
 }
 
 // Backward has two products for each of forward.
@@ -101,144 +97,145 @@ exec_memory choose_memory(const chooser *c, const way *w) {
 }
 
 size_t choose_copies(const graph *g) {
-    size_t copies = 3 + (size_t)graph_uses_slab(g, SLAB_MOMENT1) + (size_t)graph_uses_slab(g, SLAB_MOMENT2);
+    size_t copies = 2 + (size_t)graph_uses_slab(g, SLAB_MOMENT1) + (size_t)graph_uses_slab(g, SLAB_MOMENT2);
     return copies * (size_t)graph_slab_elements(g) * sizeof(float);
 }
 
-demand choose_demand(const chooser *c, const way *w) {
+static demand demand_with(const chooser *c, const way *w, const exec_memory *m) {
     const job *j = job_of(c, w->host);
     settings s = choose_apply(c, w);
     loader_options o = job_loader(j, &s, !c->host_memory);
-    demand n = {.slab = choose_memory(c, w).total, .copies = choose_copies(j->g)};
+    demand n = {.slab = m->total, .copies = choose_copies(j->g)};
     if (w->host) n.ring = loader_measure(j->data, &o);
     return n;
 }
 
-// The search
+demand choose_demand(const chooser *c, const way *w) {
+    exec_memory m = choose_memory(c, w);
+    return demand_with(c, w, &m);
+}
 
-enum { PARTS_ROOM = 256 }; // all up to 8, then at least a quarter more each time, to 10^13: 140
+// The search
+//
+// Time rises with the parts of a split and with what is computed again; of memory that is not so. What is computed
+// again may take more than it saves where the most is alive elsewhere, and small blocks are kept longer than large ones
+// (graph/plan.h), so that a smaller micro-batch may take more than a larger one. So every amount computed again is
+// looked at by itself. Of its splits the plans do take more with fewer parts, but for what small blocks take more: an
+// eighth and 4 MB of what is planned. So what a split takes, less that and some more for how blocks happen to lie, is
+// the least that any with fewer parts takes.
+
+enum {
+    PARTS_ROOM = 160, // all up to 8, then at least a quarter more each time, to 10^13: 140
+    AGAIN_ROOM = 9,   // amounts computed again: all of so many, or so many spread over them
+};
+
+// A way, as far as it was looked at.
+typedef struct {
+    bool timed, measured;
+    double seconds;
+    demand demand;
+    size_t need, floor; // bytes, as budget_need has them; those that no split with fewer parts is below
+} looked;
 
 typedef struct {
     const chooser *c;
     const budget *b;
     int64_t parts[PARTS_ROOM]; // rising
     int count;
-    int low, high;     // segments computed again: at least, at most
-    double most[2];    // seconds of what is offered, by place
-    size_t least_need; // of choice.least
-    bool any;          // choice.least is there
+    int again[AGAIN_ROOM]; // segments computed again, rising
+    int agains;
+    double most[2]; // seconds of what is offered, by place
+    way least;      // takes the least memory, so many bytes
+    size_t least_need;
+    bool any; // there is one
     choice found;
+    looked way[2][AGAIN_ROOM][PARTS_ROOM];
 } search;
 
-static way way_of(const search *s, bool host, int i, int again) {
+static way way_of(search *s, bool host, int i, int k) {
     const settings *d = s->c->settings;
-    way w = {.host = host, .parts = s->parts[i], .again = again};
+    looked *l = &s->way[host][k][i];
+    way w = {.host = host, .parts = s->parts[i], .again = s->again[k]};
     w.batch = d->batch_size * d->accumulation / w.parts;
-    w.seconds = choose_seconds(s->c, &w);
+    if (!l->timed) l->seconds = choose_seconds(s->c, &w);
+    l->timed = true;
+    w.seconds = l->seconds;
     return w;
 }
 
-static bool fits(search *s, const way *w, demand *n) {
-    *n = choose_demand(s->c, w);
+static const looked *look(search *s, bool host, int i, int k) {
+    looked *l = &s->way[host][k][i];
+    way w = way_of(s, host, i, k);
+    if (l->measured) return l;
+    exec_memory m = choose_memory(s->c, &w);
+    size_t planned = m.total - m.weights - m.gradients - m.moments - m.states - m.constants - m.staging;
+    size_t extra = planned / 5 + (4 << 20);
+    l->demand = demand_with(s->c, &w, &m);
+    l->need = budget_need(s->b, &l->demand);
+    l->floor = l->need > extra ? l->need - extra : 0;
+    l->measured = true;
     s->found.looks++;
-    return budget_takes(s->b, n);
+    return l;
 }
 
-static bool is_in(search *s, bool host, int i, int again) {
-    demand unused;
-    way w = way_of(s, host, i, again);
-    return fits(s, &w, &unused);
-}
-
-// The faster of two plans stays, the first of equals.
-static void offer(search *s, way w) {
-    if (s->found.fits && w.seconds >= s->found.best.seconds) return;
-    s->found.best = w;
-    s->found.fits = true;
-}
-
-// The most segments computed again that are still fast enough; below `low` where none are.
-static int again_most(const search *s, bool host, int i) {
-    int low = s->low - 1, high = s->high;
-    while (low < high) {
-        int middle = (low + high + 1) / 2;
-        if (way_of(s, host, i, middle).seconds <= s->most[host])
-            low = middle;
-        else
-            high = middle - 1;
-    }
-    return low;
-}
-
-// Splits that are fast enough: so many, from the first on, as time rises with the parts.
-static int offered(const search *s, bool host) {
+// Splits that are fast enough: so many, from the first on.
+static int offered(search *s, bool host, int k) {
     int n = 0;
-    while (n < s->count && way_of(s, host, n, s->low).seconds <= s->most[host]) n++;
+    while (n < s->count && way_of(s, host, n, k).seconds <= s->most[host]) n++;
     return n;
 }
 
-// The ways that take the least memory: the most parts, and fewer ones where more can be computed again. True where one
-// of them fits.
-static bool look_at_least(search *s, bool host, int n) {
-    bool any = false;
-    for (int i = n - 1, most = s->low - 1; i >= 0 && most < s->high; i--) {
-        int again = again_most(s, host, i);
-        if (again <= most) continue;
-        most = again;
-        way w = way_of(s, host, i, again);
-        demand d;
-        bool in = fits(s, &w, &d);
-        if (in) offer(s, w);
-        any |= in;
-        size_t need = budget_need(s->b, &d);
-        if (s->any && need >= s->least_need) continue;
-        s->any = true;
-        s->least_need = need;
-        s->found.least = w;
-    }
-    return any;
+// The faster of two that take the same stays.
+static void note_least(search *s, const way *w, size_t need) {
+    bool less = !s->any || need < s->least_need;
+    if (!less && (need > s->least_need || w->seconds >= s->least.seconds)) return;
+    s->any = true;
+    s->least_need = need;
+    s->least = *w;
 }
 
-// The first split that fits with as little computed again as may be, or (`more`) as much; n where none does.
-static int first_split(search *s, bool host, int n, bool more) {
-    int low = 0, high = n;
-    while (low < high) {
+// The way that takes the least memory, among those with so much computed again and what was found before.
+static void look_among(search *s, bool host, int k) {
+    for (int i = offered(s, host, k) - 1; i >= 0; i--) {
+        const looked *l = look(s, host, i, k);
+        if (s->any && l->floor > s->least_need) return;
+        way w = way_of(s, host, i, k);
+        note_least(s, &w, l->need);
+    }
+}
+
+// From the most computed again on: it is most often there, and the rest then needs few looks.
+static way least(search *s) {
+    for (int host = 0; host < 2; host++)
+        for (int k = s->agains - 1; job_of(s->c, host) && k >= 0; k--) look_among(s, host, k);
+    CHECK(s->any, "no plan of a job was looked at");
+    return s->least;
+}
+
+// Whether a split is so far from fitting that none with fewer parts does. Those have no smaller batches on the host.
+static bool is_far(search *s, bool host, int i, int k) {
+    const looked *l = look(s, host, i, k);
+    demand beside = {.ring = l->demand.ring, .copies = l->demand.copies};
+    return l->floor > s->b->slab || !budget_takes(s->b, &beside);
+}
+
+// The first split that fits with so much computed again, if that is faster than what was found before; the first of
+// equals stays.
+static void look_for_best(search *s, bool host, int k) {
+    int low = 0, end = offered(s, host, k);
+    while (s->found.fits && end > 0 && way_of(s, host, end - 1, k).seconds >= s->found.best.seconds) end--;
+    if (!end || is_far(s, host, end - 1, k)) return;
+    for (int high = end; low < high;) {
         int middle = (low + high) / 2;
-        if (is_in(s, host, middle, more ? again_most(s, host, middle) : s->low))
-            high = middle;
-        else
+        if (is_far(s, host, middle, k))
             low = middle + 1;
-    }
-    return low;
-}
-
-// The fewest segments computed again, at most `high`, with which a split fits; -1 where it does not.
-static int first_again(search *s, bool host, int i, int high) {
-    int low = s->low, most = high;
-    while (low < high) {
-        int middle = (low + high) / 2;
-        if (is_in(s, host, i, middle))
-            high = middle;
         else
-            low = middle + 1;
+            high = middle;
     }
-    return low < most || is_in(s, host, i, most) ? low : -1;
-}
-
-// Memory falls with the parts and with what is computed again. So: the first split that fits by itself; of those before
-// it, as long as they could be faster, the fewest segments.
-static void look_at_place(search *s, bool host) {
-    int n = offered(s, host);
-    if (!n || !look_at_least(s, host, n)) return;
-    if (s->found.fits && way_of(s, host, 0, s->low).seconds >= s->found.best.seconds) return;
-    int whole = first_split(s, host, n, false);
-    if (whole < n) offer(s, way_of(s, host, whole, s->low));
-    if (s->low == s->high) return;
-    for (int i = first_split(s, host, whole, true); i < whole; i++) {
-        if (way_of(s, host, i, s->low + 1).seconds >= s->found.best.seconds) break;
-        int again = first_again(s, host, i, again_most(s, host, i));
-        if (again >= 0) offer(s, way_of(s, host, i, again));
-    }
+    while (low < end && !budget_takes(s->b, &look(s, host, low, k)->demand)) low++;
+    if (low == end) return;
+    s->found.best = way_of(s, host, low, k);
+    s->found.fits = true;
 }
 
 // One that is hardly more than the one before it is left out.
@@ -263,18 +260,24 @@ static void list_parts(search *s) {
         if (effective % k == 0) add_parts(s, effective / k);
 }
 
-static void set_range(search *s) {
+// Segments computed again: as many as the description says; or from none to all but one, which is computed at once.
+static void list_again(search *s) {
     const job *j = s->c->near ? s->c->near : s->c->far;
     int segments = graph_segments(j->g), asked = s->c->settings->recompute;
-    s->low = asked == RECOMPUTE_AUTO ? 0 : asked;
-    s->high = asked == RECOMPUTE_AUTO ? (segments ? segments - 1 : 0) : asked;
+    int most = segments > 1 ? segments - 1 : 0, steps = most < AGAIN_ROOM ? most : AGAIN_ROOM - 1;
+    if (asked != RECOMPUTE_AUTO) {
+        s->again[s->agains++] = asked;
+        return;
+    }
+    s->again[s->agains++] = 0;
+    for (int k = 1; k <= steps; k++) s->again[s->agains++] = most * k / steps;
 }
 
 // Without a limit a plan is judged by the fastest of its place. Under one, by the fastest of all that the device has
 // the room for: data that are larger than a card are streamed with any limit.
 static void set_pace(search *s) {
     const chooser *c = s->c;
-    way near = c->near ? way_of(s, false, 0, s->low) : (way){0}, far = c->far ? way_of(s, true, 0, s->low) : (way){0};
+    way near = c->near ? way_of(s, false, 0, 0) : (way){0}, far = c->far ? way_of(s, true, 0, 0) : (way){0};
     bool limited = s->b->limited || s->b->host_limit;
     bool room = c->near && (!c->far || choose_memory(c, &near).constants <= s->b->free);
     s->found.looks += c->near && c->far;
@@ -283,40 +286,55 @@ static void set_pace(search *s) {
     s->most[1] = 2 * (limited ? s->found.fastest.seconds : far.seconds);
 }
 
+static void search_init(search *s, const chooser *c, const budget *b) {
+    *s = (search){.c = c, .b = b};
+    list_parts(s);
+    list_again(s);
+    set_pace(s);
+}
+
 choice choose_way(const chooser *c, const budget *b) {
-    search s = {.c = c, .b = b};
-    list_parts(&s);
-    set_range(&s);
-    set_pace(&s);
-    if (c->near) look_at_place(&s, false);
-    if (c->far) look_at_place(&s, true);
-    CHECK(s.any, "no plan of a job was looked at");
-    if (!s.found.fits) s.found.best = s.found.least;
+    search s;
+    search_init(&s, c, b);
+    for (int host = 0; host < 2; host++)
+        for (int k = 0; job_of(c, host) && k < s.agains; k++) look_for_best(&s, host, k);
+    if (!s.found.fits) s.found.best = least(&s);
     return s.found;
+}
+
+way choose_least(const chooser *c, const budget *b) {
+    search s;
+    search_init(&s, c, b);
+    return least(&s);
 }
 
 int choose_again_most(const chooser *c) {
     search s = {.c = c};
-    set_range(&s);
-    return s.high;
+    list_again(&s);
+    return s.again[s.agains - 1];
+}
+
+// The last amount computed again with which a split is offered, which it is with the first.
+static int last_again(search *s, bool host, int i) {
+    int k = s->agains - 1;
+    while (k > 0 && way_of(s, host, i, k).seconds > s->most[host]) k--;
+    return k;
 }
 
 int choose_others(const chooser *c, const budget *b, const way *chosen, way *list, int room) {
     enum { SPLITS = 6 };
-    search s = {.c = c, .b = b};
+    search s;
     int count = 0, at = 0;
-    list_parts(&s);
-    set_range(&s);
-    set_pace(&s);
+    search_init(&s, c, b);
     while (at < s.count && s.parts[at] < chosen->parts) at++;
     for (int host = 0; host < 2; host++) {
-        int n = job_of(c, host) ? offered(&s, host) : 0, end = at + 2 < n ? at + 2 : n;
+        int n = job_of(c, host) ? offered(&s, host, 0) : 0, end = at + 2 < n ? at + 2 : n;
         for (int i = end > SPLITS ? end - SPLITS : 0; i < end && count + 3 <= room; i++) {
-            int high = again_most(&s, host, i);
-            bool own = chosen->host == host && i == at && chosen->again > s.low && chosen->again < high;
-            list[count++] = way_of(&s, host, i, s.low);
+            int last = last_again(&s, host, i);
+            bool own = chosen->host == host && i == at && chosen->again > s.again[0] && chosen->again < s.again[last];
+            list[count++] = way_of(&s, host, i, 0);
             if (own) list[count++] = *chosen;
-            if (high > s.low) list[count++] = way_of(&s, host, i, high);
+            if (last) list[count++] = way_of(&s, host, i, last);
         }
     }
     return count;
@@ -325,14 +343,14 @@ int choose_others(const chooser *c, const budget *b, const way *chosen, way *lis
 int64_t choose_largest(const chooser *c, const budget *b, bool host, bool again) {
     enum { MOST = 10000000 };
     search s = {.c = c, .b = b};
-    set_range(&s);
-    way w = {.host = host, .parts = 1, .again = again ? s.high : s.low};
+    list_again(&s);
+    way w = {.host = host, .parts = 1, .again = s.again[again ? s.agains - 1 : 0]};
     int64_t low = 0, high = MOST + 1; // low fits, high does not
-    demand unused;
     for (int64_t step = 1; low + 1 < high;) {
         int64_t middle = low + step < high && step ? low + step : low + (high - low) / 2;
         w.batch = middle;
-        if (fits(&s, &w, &unused)) {
+        demand n = choose_demand(c, &w);
+        if (budget_takes(b, &n)) {
             low = middle;
             step *= 2;
         } else {

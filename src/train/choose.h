@@ -13,6 +13,8 @@
 // accepted runs at half the rate or better. Where no limit is set that holds for each place of the data by itself: what
 // has no room on a card is streamed, however long that takes.
 //
+// What is computed again is chosen from up to nine amounts, spread over all that there are.
+//
 // The same arguments give the same choice. A smaller budget never gives a faster plan.
 #ifndef TRADEWIND_TRAIN_CHOOSE_H
 #define TRADEWIND_TRAIN_CHOOSE_H
@@ -40,9 +42,8 @@ typedef struct {
 } chooser;
 
 typedef struct {
-    way best;    // what to run; the least where nothing fits
+    way best;    // what to run; the least (choose_least) where nothing fits
     bool fits;   // whether the budget takes it
-    way least;   // of those offered, the one that takes the least memory
     way fastest; // the fastest without a limit
     int looks;   // plans that were measured
 } choice;
@@ -52,12 +53,15 @@ int choose_again_most(const chooser *c);
 
 choice choose_way(const chooser *c, const budget *b);
 
+// Of the ways that are offered, the one that takes the least memory.
+way choose_least(const chooser *c, const budget *b);
+
 // What a way takes. Lays the inputs out for it.
 demand choose_demand(const chooser *c, const way *w);
 exec_memory choose_memory(const chooser *c, const way *w);
 
-// Bytes of the host that copies of the weights take: the trainer holds them and the best ones, a checkpoint in the
-// making the weights and the moments.
+// Bytes of the host that copies of the weights take: the trainer holds the best ones, a checkpoint in the making the
+// weights and the moments.
 size_t choose_copies(const graph *g);
 
 // The guess, in seconds of a step.

@@ -5,9 +5,8 @@ fallback_verdict fallback_judge(precision p, double in_a_row, bool other) {
     return other ? FALLBACK_CHANGE : FALLBACK_END;
 }
 
-bool fallback_looks(int64_t steps, int together) {
-    int64_t each = together > 0 ? together : 1, every = each < FALLBACK_LOOK ? FALLBACK_LOOK / each * each : each;
-    return steps % every == 0;
+int64_t fallback_ahead(int64_t steps) {
+    return FALLBACK_LOOK - steps % FALLBACK_LOOK;
 }
 
 precision fallback_of(bool computes_bf16) {

@@ -2,15 +2,16 @@
 //
 // A gradient that overflows halves the loss scale and its step is skipped, which changes nothing but the counts. After
 // FALLBACK_OVERFLOWS such steps in a row the scale, which is LOSS_SCALE_MOST at most, has long been at its floor: what
-// overflows is no longer the scale's doing. The host looks at the count at the end of an epoch and at certain steps
-// within it, which depend on nothing but the job, so that a run that was stopped changes over at the step at which one
-// never stopped does. Pure: the trainer reads the counts and does the rest.
+// overflows is no longer the scale's doing. The host looks at the count at the end of an epoch and after every
+// FALLBACK_LOOK steps of it, whatever else it does in between: a run changes over at the same step however often it was
+// stopped and wherever its data lie. Pure: the trainer reads the counts and does the rest.
 #ifndef TRADEWIND_TRAIN_FALLBACK_H
 #define TRADEWIND_TRAIN_FALLBACK_H
 
 #include "graph/types.h"
 
 #include <stdbool.h>
+#include <stdint.h>
 
 enum { FALLBACK_OVERFLOWS = 100, FALLBACK_LOOK = 1024 };
 
@@ -20,8 +21,9 @@ typedef enum { FALLBACK_STAY, FALLBACK_CHANGE, FALLBACK_END } fallback_verdict;
 // `in_a_row`: steps without a finite gradient, the last one included; `other`: there is a precision to change to.
 fallback_verdict fallback_judge(precision p, double in_a_row, bool other);
 
-// Whether to look after so many steps of an epoch: about every FALLBACK_LOOK of them. `together` are played at once.
-bool fallback_looks(int64_t steps, int together);
+// How many steps there are from so many of an epoch to the next look, 1 at least. Steps that are played at once do not
+// go beyond it.
+int64_t fallback_ahead(int64_t steps);
 
 // What stands in for fp16 on a device.
 precision fallback_of(bool computes_bf16);

@@ -213,8 +213,8 @@ static bool may_change(const char *path) {
     static const char *const keys[] = {"train.epochs", "train.patience", "train.checkpoint_every",
         "train.checkpoint_minutes", "train.keep_checkpoints", "train.init_from", "data.num_workers",
         "data.prefetch_factor", "data.residency", "gpu_optimization.max_memory_gb", "gpu_optimization.memory_fraction",
-        "gpu_optimization.max_host_memory_gb", "gpu_optimization.recompute", "gpu_optimization.memory_monitoring",
-        "gpu_optimization.monitoring_interval", "run.dir"};
+        "gpu_optimization.max_host_memory_gb", "gpu_optimization.recompute", "gpu_optimization.target_utilization",
+        "gpu_optimization.memory_monitoring", "gpu_optimization.monitoring_interval", "run.dir"};
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         if (strcmp(path, keys[i]) == 0) return true;
     return false;
@@ -240,9 +240,9 @@ int keeper_differs(const char *was, const char *is, char *text, size_t room) {
     return outline_compare(was, is, epochs_matter(was) ? may_change_but_epochs : may_change, text, room);
 }
 
-// Where the data lie and what is computed again moves no bit either.
+// Where the data lie, what is computed again and whether that was tuned moves no bit either.
 static bool plan_may_change(const char *path) {
-    return strcmp(path, "residency") == 0 || strcmp(path, "again") == 0;
+    return strcmp(path, "residency") == 0 || strcmp(path, "again") == 0 || strcmp(path, "tuned") == 0;
 }
 
 int keeper_plan_differs(const char *was, const char *is, char *text, size_t room) {
@@ -292,6 +292,7 @@ bool keeper_resume(keeper *k, void (*to)(void *arg, const char *line), void *arg
     teller t = {k, to, arg};
     char *path, line[700], where[128];
     int64_t epoch, done;
+    const job *given = trainer_job(k->o.trainer);
     safetensors *s = checkpoint_newest(run_dir(k->o.run), tell_damaged, &t, &path, e);
     if (!s) return false;
     bool ok = check_same(k, s, path, &t, e) && trainer_restore(k->o.trainer, s, path, e);
@@ -303,7 +304,7 @@ bool keeper_resume(keeper *k, void (*to)(void *arg, const char *line), void *arg
     k->newest = path;
     k->resumed = true;
     trainer_stands(k->o.trainer, &k->newest_update, &epoch, &done);
-    store_rewind(run_store(k->o.run), k->newest_update, epoch);
+    store_rewind(run_store(k->o.run), k->newest_update, epoch, trainer_job(k->o.trainer) != given);
     snprintf(line, sizeof line, "from %.400s: %s", path, place(k, where, sizeof where));
     tell(&t, line);
     return true;

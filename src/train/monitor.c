@@ -184,12 +184,13 @@ static void write_holders(const store_sample_row *s, char *text, size_t room) {
         snprintf(text, room, "; who holds it is not known");
 }
 
+// A sample has one line: where both come near at once, the device is told of with the next.
 static void judge(monitor *m, const store_sample_row *s, char *warning, size_t room) {
     const char *of = m->o.device->host_memory ? "machine" : "card";
     double limit = (double)m->o.limit;
     char holders[128];
     bool own = comes_near(&m->limit_near, s->memory_process, limit);
-    bool all = comes_near(&m->device_near, s->memory_used, s->memory_total);
+    bool all = !own && comes_near(&m->device_near, s->memory_used, s->memory_total);
     write_holders(s, holders, sizeof holders);
     warning[0] = 0;
     if (own)

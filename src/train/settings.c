@@ -82,7 +82,8 @@ const config_key settings_keys[] = {
     {"model.width", CONFIG_INT, "512", 1, 65536, NULL, "nbeats: width of a block's layers"},
     {"model.degree", CONFIG_INT, "2", 0, 8, NULL, "nbeats: highest power of a trend"},
     {"model.horizon", CONFIG_INT, "12", 1, 4096, NULL, "nbeats: steps of the forecast that classes are told from"},
-    {"train.batch_size", CONFIG_INT, "512", 1, 1e7, NULL, "samples in a micro-batch, unless the planner splits it"},
+    {"train.batch_size", CONFIG_INT, "512", 1, 1e7, "auto",
+        "samples in a micro-batch, unless the planner splits it; auto: the effective batch that tune found, else 512"},
     {"train.epochs", CONFIG_INT, "8", 1, 1e6, NULL, "passes over the training samples, at most"},
     {"train.steps", CONFIG_INT, "auto", 1, 1e15, "auto",
         "updates, at most: the epoch that they end in is cut short (auto: as many as the epochs have)"},
@@ -148,6 +149,8 @@ const config_key settings_keys[] = {
         "the planner splits the effective batch, batch_size x gradient_accumulation_steps, into micro-batches"},
     {"gpu_optimization.recompute", CONFIG_INT, "auto", 0, 1000, "auto|off",
         "layers or blocks whose activations are computed again for backward; auto: as few as the memory demands"},
+    {"gpu_optimization.target_utilization", CONFIG_REAL, "85", 1, 100, NULL,
+        "tune: percent of the best rate that the smallest batch to be taken must reach"},
     {"gpu_optimization.memory_monitoring", CONFIG_BOOL, "true", 0, 0, NULL,
         "samples of memory, utilisation, temperature, power and clocks in run.db, and warnings at 90 % of the memory"},
     {"gpu_optimization.monitoring_interval", CONFIG_REAL, "1", 0.01, 3600, NULL, "seconds from one sample to the next"},
@@ -306,11 +309,17 @@ static bool read_quantiles(const config *c, settings *s, err *e) {
     return s->quantiles.count > 0 || config_fail(c, key, e, "is empty; name a quantile such as 0.5");
 }
 
+static const char *const losses[] = {
+    "auto", "cross_entropy", "focal", "mse", "mae", "huber", "quantile", "smape", "mase"};
+
+const char *settings_loss(const settings *s, const dataset *d) {
+    if (s->loss != LOSS_AUTO) return losses[s->loss];
+    return losses[settings_forecasts(s, d) ? LOSS_MAE : LOSS_CROSS_ENTROPY];
+}
+
 static bool read_loss(const config *c, settings *s, err *e) {
-    static const char *const names[] = {
-        "auto", "cross_entropy", "focal", "mse", "mae", "huber", "quantile", "smape", "mase"};
     for (int i = 0; i < LOSS_COUNT; i++)
-        if (config_is(c, "train.loss", names[i])) s->loss = (loss_kind)i;
+        if (config_is(c, "train.loss", losses[i])) s->loss = (loss_kind)i;
     s->level = config_is(c, "data.level", "mean") ? LEVEL_ON : LEVEL_AUTO;
     if (config_is(c, "data.level", "none")) s->level = LEVEL_OFF;
     s->gamma = (float)config_real(c, "train.focal_gamma");
@@ -331,16 +340,20 @@ static void read_precision(const config *c, settings *s) {
     s->precision = PRECISION_FP32;
 }
 
-static void read_split(const config *c, settings *s) {
+static bool read_split(const config *c, settings *s, err *e) {
     static const char parts[] = "gpu_optimization.gradient_accumulation_steps", again[] = "gpu_optimization.recompute";
     bool open = config_is(c, parts, "auto");
-    s->batch_size = config_int(c, "train.batch_size");
+    s->batch_open = config_is(c, "train.batch_size", "auto");
+    s->batch_size = s->batch_open ? BATCH_USUAL : config_int(c, "train.batch_size");
     s->accumulation = open ? 1 : config_int(c, parts);
-    s->split_open = open || config_bool(c, "gpu_optimization.dynamic_batch_sizing");
+    s->split_open = s->batch_open || open || config_bool(c, "gpu_optimization.dynamic_batch_sizing");
+    s->target_utilization = config_real(c, "gpu_optimization.target_utilization");
     s->recompute = RECOMPUTE_AUTO;
     if (config_is(c, again, "off")) s->recompute = 0;
     if (!config_is(c, again, "off") && !config_is(c, again, "auto")) s->recompute = (int)config_int(c, again);
     s->again = s->recompute == RECOMPUTE_AUTO ? 0 : s->recompute;
+    if (!s->batch_open || s->accumulation == 1) return true;
+    return config_fail(c, parts, e, "train.batch_size: auto is the whole step's; leave this out, or say auto");
 }
 
 static bool read_limit(const config *c, settings *s, err *e) {
@@ -361,7 +374,6 @@ bool settings_read(const config *c, settings *s, err *e) {
     read_bars(c, s);
     read_loading(c, s);
     read_precision(c, s);
-    read_split(c, s);
     s->epochs = config_int(c, "train.epochs");
     s->steps = int_or_0(c, "train.steps");
     s->patience = config_int(c, "train.patience");
@@ -375,7 +387,8 @@ bool settings_read(const config *c, settings *s, err *e) {
     s->checkpoint_minutes = config_real(c, "train.checkpoint_minutes");
     s->keep_checkpoints = config_int(c, "train.keep_checkpoints");
     s->init_from = config_text(c, "train.init_from");
-    if (!read_limit(c, s, e) || !read_optimizer(c, s, e) || !read_schedule(c, s, e)) return false;
+    if (!read_split(c, s, e) || !read_limit(c, s, e) || !read_optimizer(c, s, e) || !read_schedule(c, s, e))
+        return false;
     if (s->split.train + s->split.validation > 1)
         return config_fail(c, "data.split.train", e, "train and validation add up to more than 1; lower one of them");
     if (!s->dir[0]) return config_fail(c, "run.dir", e, "is empty; name a directory");

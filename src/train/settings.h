@@ -20,6 +20,9 @@ typedef enum { SCALE_RAW_DATA, SCALE_NO_DATA, SCALE_DATA } data_scale;
 
 enum { RECOMPUTE_AUTO = -1 };
 
+// The effective batch where the description says neither which nor `auto`, or `auto` and nothing was tuned.
+enum { BATCH_USUAL = 512 };
+
 // Where the data lie while training: whichever fits, on the device, on the host.
 typedef enum { RESIDENCY_AUTO, RESIDENCY_DEVICE, RESIDENCY_HOST } residency;
 
@@ -53,10 +56,12 @@ typedef struct {
     int workers, prefetch; // of the loader, where data stay on the host; -1 workers: as many as suit the device
     // a card's memory: bytes, or a share of what it has; 0: not given. At most one of them is
     double max_memory, memory_fraction;
-    double max_host_memory; // bytes; 0: not given
-    bool split_open;        // how the effective batch is split is for the planner to choose (train/choose.h)
-    int recompute;          // segments that are computed again, or RECOMPUTE_AUTO: as the planner chooses
-    double monitor_every;   // seconds from one sample to the next; 0: no monitor
+    double max_host_memory;    // bytes; 0: not given
+    double target_utilization; // tune: percent of the best rate that a batch must reach
+    bool batch_open;           // the effective batch is what tune found (train/wisdom.h), or BATCH_USUAL
+    bool split_open;           // how the effective batch is split is for the planner to choose (train/choose.h)
+    int recompute;             // segments that are computed again, or RECOMPUTE_AUTO: as the planner chooses
+    double monitor_every;      // seconds from one sample to the next; 0: no monitor
     // train
     int64_t batch_size;   // rows of a micro-batch
     int64_t accumulation; // micro-batches in a step; the product of the two is the effective batch
@@ -71,7 +76,7 @@ typedef struct {
     sgd_settings sgd;
     rate_options rate;   // the optimizers' own schedules are made of it when the job is built
     precision precision; // what the description asks for
-    bool precision_open; // or leaves to the device: bf16, fp16 or fp32, the first that it computes
+    bool precision_open; // or leaves open: what was tuned, else bf16, fp16 or fp32, the first that the device computes
     float max_norm, smoothing;
     bool class_weights;
     loss_kind loss;
@@ -103,6 +108,9 @@ bool settings_scales(const settings *s, const dataset *d);
 // then divided by the window's level.
 bool settings_forecasts(const settings *s, const dataset *d);
 bool settings_levels(const settings *s, const dataset *d);
+
+// The name of what is minimised on this dataset.
+const char *settings_loss(const settings *s, const dataset *d);
 
 // What its predictions are of, as METRIC_CLASSES and so on.
 unsigned settings_task(const settings *s, const dataset *d);

@@ -189,6 +189,19 @@ static bool load_standing(standing *at, const safetensors *from, const char *pat
     return err_input(e, "%s: says that it stands in epoch %" PRId64 "; it is damaged", path, at->epoch);
 }
 
+// Checkpoints that do not say in what their best epoch was judged are of runs that have had one precision.
+static bool load_best_precision(const snapshot *s, const safetensors *from, const char *path, err *e) {
+    static const precision all[] = {PRECISION_FP32, PRECISION_TF32, PRECISION_BF16, PRECISION_FP16, PRECISION_FP64};
+    const char *name = safetensors_metadata(from, "best_precision");
+    s->at->best_precision = s->j->precision;
+    for (size_t i = 0; name && i < sizeof all / sizeof *all; i++) {
+        if (strcmp(name, precision_name(all[i])) != 0) continue;
+        s->at->best_precision = all[i];
+        return true;
+    }
+    return !name || err_input(e, "%s: says that its best epoch was of %.20s; it is damaged", path, name);
+}
+
 // Saving
 
 static bool write_gathered(
@@ -196,7 +209,7 @@ static bool write_gathered(
     safetensors_note all[NOTES_MOST];
     char epoch[32], done[32], best[32];
     int n = 0;
-    CHECK(note_count + 5 <= NOTES_MOST, "%d notes", note_count);
+    CHECK(note_count + 6 <= NOTES_MOST, "%d notes", note_count);
     snprintf(epoch, sizeof epoch, "%" PRId64, s->at->epoch);
     snprintf(done, sizeof done, "%" PRId64, s->at->done);
     snprintf(best, sizeof best, "%" PRId64, s->at->stop.best_epoch);
@@ -206,6 +219,7 @@ static bool write_gathered(
     all[n++] = (safetensors_note){"done", done};
     all[n++] = (safetensors_note){"best_epoch", best};
     all[n++] = (safetensors_note){"precision", precision_name(s->j->precision)};
+    if (s->at->stop.best_epoch) all[n++] = (safetensors_note){"best_precision", precision_name(s->at->best_precision)};
     return checkpoint_write(path, s->at->update, g->entry, g->count, all, n, e);
 }
 
@@ -237,7 +251,7 @@ bool snapshot_save(const snapshot *s, const char *path, const safetensors_note *
 }
 
 bool snapshot_save_weights(const snapshot *s, const char *path, err *e) {
-    const safetensors_note notes[] = {{"format", "pt"}, {"precision", precision_name(s->j->precision)}};
+    const safetensors_note notes[] = {{"format", "pt"}, {"precision", precision_name(s->weights)}};
     gathered g;
     float *slab = NULL;
     gathered_init(&g, s);
@@ -339,7 +353,7 @@ static bool load_slab(
 }
 
 bool snapshot_load(const snapshot *s, const safetensors *from, const char *path, err *e) {
-    if (!load_standing(s->at, from, path, e)) return false;
+    if (!load_standing(s->at, from, path, e) || !load_best_precision(s, from, path, e)) return false;
     if (!load_slab(s, from, SLAB_WEIGHTS, "", path, e) || !load_slab(s, from, SLAB_MOMENT1, "moment1.", path, e) ||
         !load_slab(s, from, SLAB_MOMENT2, "moment2.", path, e) || !load_states(s, from, path, e))
         return false;

@@ -15,14 +15,15 @@
 
 // Where training stands.
 typedef struct {
-    uint64_t update;  // steps taken
-    int64_t epoch;    // the running one, from 1
-    int64_t done;     // samples of it; 0: it has not begun
-    double seconds;   // spent in it
-    bool best_is_now; // the weights are the best epoch's
-    stop stop;        // patience and direction are not saved: they are the description's
-    plateau plateau;  // where the rate falls by the metric
-    step step;        // the device's record; of no meaning where the epoch has not begun
+    uint64_t update;          // steps taken
+    int64_t epoch;            // the running one, from 1
+    int64_t done;             // samples of it; 0: it has not begun
+    double seconds;           // spent in it
+    bool best_is_now;         // the weights are the best epoch's
+    precision best_precision; // that the best epoch was judged in; of no meaning where there is none
+    stop stop;                // patience and direction are not saved: they are the description's
+    plateau plateau;          // where the rate falls by the metric
+    step step;                // the device's record; of no meaning where the epoch has not begun
 } standing;
 
 // What a snapshot is of. `best` is a slab of the best epoch's weights.
@@ -32,10 +33,11 @@ typedef struct {
     const dataset *data;
     float *best;
     standing *at;
+    precision weights; // that the present weights are of
 } snapshot;
 
 // Reads everything from the device (the step record into `at` too) and writes a checkpoint (run/checkpoint.h), with
-// notes "epoch", "done", "best_epoch" and "precision" beside those given.
+// notes "epoch", "done", "best_epoch", "best_precision" and "precision" beside those given.
 bool snapshot_save(const snapshot *s, const char *path, const safetensors_note *notes, int note_count, err *e);
 
 // Puts everything back; ERR_INPUT where the tensors are not those of this job. `path` is for messages. After a failure
@@ -48,7 +50,7 @@ snapshot_copy *snapshot_take(const snapshot *s, err *e);
 bool snapshot_put(const snapshot *s, const snapshot_copy *c, err *e);
 void snapshot_drop(snapshot_copy *c);
 
-// The weights alone, with the scaler where there is one.
+// The weights alone, with the scaler where there is one, and a note of their precision.
 bool snapshot_save_weights(const snapshot *s, const char *path, err *e);
 
 // Weights of another run or of PyTorch, of type F32, F16, BF16 or F64: every parameter must be there in its shape, and

@@ -4,6 +4,7 @@
 #include "base/half.h"
 #include "ops/schedule.h"
 #include "train/fallback.h"
+#include "train/pinned.h"
 #include "train/snapshot.h"
 
 #include <math.h>
@@ -32,15 +33,16 @@ struct trainer {
     const metric *metric;
     double naive2[2]; // sMAPE and MASE of the naive2 forecasts, or NaN
     exec *x;
-    loader *loader; // where batches come from the host, or NULL
-    int together;   // steps that can be played at once
-    float *weights; // host copy of the slab, and of the best epoch's
-    float *best;
+    loader *loader; // where batches come from the host, or NULL; its buffers are
+    pinned pinned;
+    int together; // steps that can be played at once
+    float *best;  // the slab of the best epoch's weights
     standing at;
     double began; // when the running epoch would have begun had it never been interrupted
     steps_seen seen;
     epoch_report report;
-    bool diverged; // in the epoch that was last finished
+    bool diverged;     // in the epoch that was last finished
+    bool best_is_back; // the run is over and its best weights are in place
 };
 
 static size_t slab_bytes(const trainer *t) {
@@ -52,30 +54,33 @@ static tensor weights_slab(const trainer *t) {
 }
 
 static snapshot whole(trainer *t) {
-    return (snapshot){.x = t->x, .j = t->j, .data = t->data, .best = t->best, .at = &t->at};
+    precision of = t->best_is_back ? t->at.best_precision : t->j->precision;
+    return (snapshot){.x = t->x, .j = t->j, .data = t->data, .best = t->best, .at = &t->at, .weights = of};
 }
 
 static bool set_initial(trainer *t, err *e) {
     const float root[2] = {t->j->precision == PRECISION_FP16 ? LOSS_SCALE_START : 1, 0};
-    graph_initial(t->j->g, t->s.seed, t->weights);
-    return exec_write(t->x, weights_slab(t), t->weights, e) && exec_write(t->x, t->j->seed, root, e);
-}
-
-static void *take_pinned(void *arg, size_t bytes) {
-    const trainer *t = arg;
-    return t->d->pin(t->q, bytes);
-}
-
-static void give_pinned(void *arg, void *memory, size_t bytes) {
-    const trainer *t = arg;
-    t->d->unpin(t->q, memory, bytes);
+    float *weights = malloc(slab_bytes(t));
+    if (!weights) return err_run(e, "out of memory for %zu bytes of weights", slab_bytes(t));
+    graph_initial(t->j->g, t->s.seed, weights);
+    bool ok = exec_write(t->x, weights_slab(t), weights, e) && exec_write(t->x, t->j->seed, root, e);
+    free(weights);
+    return ok;
 }
 
 static bool start_loader(trainer *t, err *e) {
     loader_options o = job_loader(t->j, &t->s, !t->d->host_memory);
-    o.memory = &(loader_memory){take_pinned, give_pinned, t};
+    t->pinned = (pinned){t->d, t->q};
+    loader_memory memory = pinned_memory(&t->pinned);
+    o.memory = &memory;
     t->loader = loader_new(t->data, &o, e);
     return t->loader != NULL;
+}
+
+// Steps that nothing comes between: those of an epoch, or up to a look at what fp16 counts.
+static int64_t stretch(const trainer *t) {
+    int64_t steps = job_updates(&t->split, &t->s);
+    return t->j->precision == PRECISION_FP16 && steps > FALLBACK_LOOK ? FALLBACK_LOOK : steps;
 }
 
 static exec_options executed(const trainer *t) {
@@ -96,12 +101,11 @@ trainer *trainer_new(
     t->at = (standing){.epoch = 1, .stop.patience = s->patience};
     plateau_init(&t->at.plateau, s->lr);
     trainer_judge_by(t, metric_usual(settings_task(s, data)), NULL);
-    t->weights = malloc(slab_bytes(t));
     t->best = malloc(slab_bytes(t));
-    bool ok = t->weights && t->best;
-    if (!ok) err_run(e, "out of memory for %zu bytes of weights", 2 * slab_bytes(t));
+    bool ok = t->best != NULL;
+    if (!ok) err_run(e, "out of memory for %zu bytes of weights", slab_bytes(t));
     if (!j->host) dataset_advise(data);
-    if (s->accumulation == 1 && !j->host) t->together = exec_together(d, j->g, s->batch_size, job_updates(sp, s));
+    if (s->accumulation == 1 && !j->host) t->together = exec_together(d, j->g, s->batch_size, stretch(t));
     exec_options o = executed(t);
     o.room = job_memory(j, s, d->kernels(q), d->host_memory).total;
     if (ok) t->x = exec_new(d, q, j->g, &o, e);
@@ -116,7 +120,6 @@ void trainer_free(trainer *t) {
     if (!t) return;
     loader_free(t->loader);
     exec_free(t->x);
-    free(t->weights);
     free(t->best);
     free(t);
 }
@@ -249,10 +252,17 @@ static bool take_step(trainer *t, int64_t done, err *e) {
     return exec_play(t->x, EXEC_UPDATE, e);
 }
 
+// Steps up to the next look at the counts of overflows; only fp16 is looked at.
+static int64_t until_look(const trainer *t) {
+    int64_t steps = t->at.done / (t->s.batch_size * t->s.accumulation);
+    return t->j->precision == PRECISION_FP16 ? fallback_ahead(steps) : INT64_MAX;
+}
+
 // The next steps of an epoch of which `done` samples are done: several at once, or one. Returns how many, 0 on failure.
 static int64_t take_steps(trainer *t, int64_t done, int64_t effective, err *e) {
     int64_t left = (t->split.train.count - done + effective - 1) / effective;
     if (left > updates_left(t)) left = updates_left(t);
+    if (left > until_look(t)) left = until_look(t);
     if (!t->together || left < t->together) return take_step(t, done, e);
     t->at.update += (uint64_t)t->together;
     return exec_play_steps(t->x, t->together, e) ? t->together : 0;
@@ -302,8 +312,7 @@ static bool fall_back(trainer *t, const watcher *w, double clip[CLIP_COUNT], err
     if (!change_to(t, t->j->fallback, e)) return false;
     if (!exec_write(t->x, t->j->clip, clip, e) || !exec_write(t->x, t->j->seed, root, e)) return false;
     r.to = t->j->precision;
-    if (w->on_change) w->on_change(w->arg, &r);
-    return true;
+    return !w->on_change || w->on_change(w->arg, &r, e);
 }
 
 // Whether fp16 can go on, after a look at the counts.
@@ -322,8 +331,7 @@ static bool judge(trainer *t, const watcher *w, double clip[CLIP_COUNT], float *
 static bool look(trainer *t, const watcher *w, err *e) {
     double clip[CLIP_COUNT];
     float scale;
-    int64_t steps = t->at.done / (t->s.batch_size * t->s.accumulation);
-    if (t->j->precision != PRECISION_FP16 || !fallback_looks(steps, t->together)) return true;
+    if (until_look(t) != FALLBACK_LOOK) return true;
     return read_clip(t, clip, &scale, e) && judge(t, w, clip, &scale, e);
 }
 
@@ -436,6 +444,7 @@ static bool end_epoch(trainer *t, epoch_report *r, err *e) {
     if (t->s.rate.kind == RATE_PLATEAU) plateau_take(&at->plateau, &o, value);
     if (r->best && !exec_read(t->x, weights_slab(t), t->best, e)) return false;
     at->best_is_now = r->best;
+    if (r->best) at->best_precision = t->j->precision;
     r->last = at->epoch >= t->s.epochs || stop_now(&at->stop) || t->diverged || updates_left(t) <= 0;
     at->epoch++;
     at->done = 0;
@@ -462,7 +471,7 @@ bool trainer_run(trainer *t, const watcher *w, train_result *r, err *e) {
     r->interrupted = !go_on;
     r->diverged = t->diverged;
     r->stopped_early = ok && go_on && stop_now(s) && r->epochs < t->s.epochs;
-    if (ok && s->best_epoch) ok = exec_write(t->x, weights_slab(t), t->best, e);
+    if (ok && s->best_epoch) t->best_is_back = ok = exec_write(t->x, weights_slab(t), t->best, e);
     return ok;
 }
 
@@ -519,6 +528,7 @@ bool trainer_save(trainer *t, const char *path, err *e) {
 }
 
 bool trainer_load(trainer *t, const char *path, err *e) {
+    t->best_is_back = false;
     snapshot s = whole(t);
     return snapshot_load_weights(&s, path, e);
 }

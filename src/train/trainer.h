@@ -60,8 +60,9 @@ typedef struct {
     void *arg;
     // Called at most fifty times a second, with what happened since; or NULL.
     void (*on_steps)(void *arg, const step_report *r);
-    // Called when the precision has changed, before on_step or on_epoch; or NULL.
-    void (*on_change)(void *arg, const change_report *r);
+    // Called when the precision has changed and its steps are recorded, before on_step or on_epoch; or NULL. Returning
+    // false ends the run with the error that it has filled.
+    bool (*on_change)(void *arg, const change_report *r, err *e);
 } watcher;
 
 typedef struct {
@@ -104,7 +105,8 @@ bool trainer_predict(trainer *t, span samples, float *out, err *e);
 int64_t trainer_width(const trainer *t);
 
 // Writes the present weights as safetensors, under PyTorch's names, and the scaler where there is one, as
-// "scaler.STREAM.mean" and "scaler.STREAM.std".
+// "scaler.STREAM.mean" and "scaler.STREAM.std"; with a note of the precision that they are of, which for the best
+// epoch's is the one that it was judged in.
 bool trainer_save(trainer *t, const char *path, err *e);
 
 // Takes weights from a file (train/snapshot.h says of what kind), in place of the initial ones.

@@ -1,8 +1,9 @@
 // A plug-in that stands for a card with a trouble, which FAKE_CARD names: "blind" finds no driver, "full" has its
-// memory taken by others, "small" has too little, "tight" has 8 MB left, "unseen" has no monitor, "swollen" takes more
-// than it said, "filling" is taken by others while a run goes on, "lost" and "lost early" fail in a run, "overflows"
-// has fp16, in which no gradient is finite. It computes with the plain kernels on memory that it does not call the
-// host's, so that the rest of the program treats it as it treats a card.
+// memory taken by others, "small" has too little, "tight" has 8 MB left beside what recordings may take, "emptying" 100
+// MB until the process opens it a third time, "unseen" has no monitor, "swollen" takes more than it said, "filling" is
+// taken by others while a run goes on, "lost" and "lost early" fail in a run, "overflows" has fp16, in which no
+// gradient is finite. It computes with the plain kernels on memory that it does not call the host's, so that the rest
+// of the program treats it as it treats a card.
 #include "graph/plugin.h"
 #include "ops/ops.h"
 #include "ops/table.h"
@@ -13,10 +14,15 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { LOST_AFTER = 12 }; // updates: in the second epoch of the test's run
+enum {
+    LOST_AFTER = 12,     // updates: in the second epoch of the test's run
+    RECORDED = 64 << 20, // what recordings may take of a card (train/budget.h)
+};
 
 struct queue {
     int updates;
+    int nth;      // that this process has opened
+    bool swollen; // steps were recorded that are not of fp16
     atomic_size_t slab;
 };
 
@@ -31,10 +37,12 @@ static bool trouble(const char *name) {
 }
 
 static queue *open_queue(const queue_options *o, err *e) {
+    static int opened;
     (void)o;
-    if (!trouble("blind")) return calloc(1, sizeof(queue));
-    err_run(e, "no NVIDIA driver was found");
-    return NULL;
+    queue *q = trouble("blind") ? NULL : calloc(1, sizeof *q);
+    if (q) q->nth = ++opened;
+    if (!q) err_run(e, "no NVIDIA driver was found");
+    return q;
 }
 
 static void close_queue(queue *q) {
@@ -48,7 +56,8 @@ static const kernel *const *kernels(const queue *q) {
 
 static bool computes(const queue *q, precision p) {
     (void)q;
-    return p == PRECISION_FP32 || (p == PRECISION_FP16 && trouble("overflows"));
+    bool fp16 = trouble("overflows") || trouble("swelling") || trouble("full");
+    return p == PRECISION_FP32 || (p == PRECISION_FP16 && fp16);
 }
 
 static void describe(const queue *q, char *text, size_t bytes) {
@@ -56,16 +65,22 @@ static void describe(const queue *q, char *text, size_t bytes) {
     snprintf(text, bytes, "a card of the test, %d.5 of 16.0 GB free", (int)getpid() % 16); // no two moments are alike
 }
 
+// What others leave of a card that they hold; 0 where they do not.
+static size_t left(const queue *q) {
+    if (trouble("emptying") && q->nth < 3) return (100 << 20) + RECORDED;
+    return trouble("tight") ? (8 << 20) + RECORDED : 0;
+}
+
 static size_t available(const queue *q) {
-    (void)q;
-    if (trouble("tight")) return 8 << 20;
+    if (left(q)) return left(q);
     return trouble("full") || trouble("small") ? 1000 : (size_t)1 << 40;
 }
 
 static bool memory(const queue *q, device_memory *m) {
-    size_t base = q->slab && trouble("swollen") ? (size_t)1 << 30 : 2000000;
+    bool more = q->slab && (trouble("swollen") || (trouble("swelling") && q->swollen));
+    size_t base = more ? (size_t)1 << 30 : 2000000;
     *m = (device_memory){MEMORY_OF_CARD, q->slab, base, 7000000, trouble("small") ? 2000000 : (size_t)1 << 40};
-    if (trouble("tight")) m->used = m->total - (8 << 20);
+    if (left(q)) m->used = m->total - left(q);
     return !trouble("unseen");
 }
 
@@ -136,17 +151,6 @@ static bool fed(queue *q, int lane, err *e) {
     return true;
 }
 
-static recording *record(queue *q, call *calls, int count, err *e) {
-    recording *r = calloc(1, sizeof *r);
-    (void)q;
-    if (!r) {
-        err_run(e, "out of memory");
-        return NULL;
-    }
-    *r = (recording){calls, count};
-    return r;
-}
-
 static void forget(queue *q, recording *r) {
     (void)q;
     free(r);
@@ -160,6 +164,17 @@ static bool is_fp16(const recording *r) {
             if (c->out[k].type == DTYPE_F16) return true;
     }
     return false;
+}
+
+static recording *record(queue *q, call *calls, int count, err *e) {
+    recording *r = calloc(1, sizeof *r);
+    if (!r) {
+        err_run(e, "out of memory");
+        return NULL;
+    }
+    *r = (recording){calls, count};
+    if (!is_fp16(r)) q->swollen = true;
+    return r;
 }
 
 // What a step in fp16 leaves behind: samples drawn, and a gradient that was not finite.

@@ -6,6 +6,7 @@
 
 #include <setjmp.h>
 #include <signal.h>
+#include <sqlite3.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -363,6 +364,11 @@ static void a_split_goes_on(void **state) {
     assert_int_equal(RUN("train", SPLIT, HOST_LIMIT "0.035", "train.epochs=1"), 0);
     char *plan = slurp("made/plan.yaml");
     assert_null(strstr(plan, "accumulation: 1\n"));
+    assert_int_equal(RUN("plan", SPLIT), 0);
+    matches("out", "\n  split +1 x 1024 rows: the whole batch fits\n");
+    assert_int_equal(RUN("plan", SPLIT, "--resume"), 0);
+    matches("out", "\n  split +([2-9]|[1-9][0-9]+) x [0-9]+ rows: the run that goes on has it\n");
+    complains(RUN("plan", SPLIT, "--resume", "run.dir=none"), "none: there is no run to resume; leave --resume out");
     assert_int_equal(RUN("train", SPLIT, "train.epochs=2", "gpu_optimization.recompute=1", "--resume"), 0);
     char *now = slurp("made/plan.yaml"), *was = strstr(plan, "micro_batch"), *again = strstr(plan, "again");
     assert_true(was && again && strncmp(was, strstr(now, "micro_batch"), (size_t)(again - was)) == 0);
@@ -492,6 +498,9 @@ static void a_full_card_is_told(void **state) {
     matches("err", pattern);
     assert_int_equal(RUN("train", "run.yaml", "train.epochs=1"), 0);
     matches("out", "^device +cpu[^\n]*\n +no card: the plan needs ");
+    // The CPU has no fp16: what is in the way is the card.
+    assert_int_equal(RUN("train", "run.yaml", "gpu_optimization.use_mixed_precision=fp16"), 1);
+    matches("err", pattern);
     setenv("FAKE_CARD", "small", 1);
     assert_int_equal(RUN("train", "run.yaml"), 1);
     matches("err", pattern);
@@ -515,6 +524,34 @@ static void a_tight_card_leaves_data_on_the_host(void **state) {
     matches("err", "^tradewind: the plan needs [^\n]*\n$");
 }
 
+static int parts_in(const char *path) {
+    static const char key[] = "accumulation: ";
+    char *text = slurp(path), *at = strstr(text, key);
+    int parts = at ? atoi(at + sizeof key - 1) : 0;
+    free(text);
+    return parts;
+}
+
+// The members of an ensemble are split alike, whatever is free when each begins.
+static void members_are_split_alike(void **state) {
+    (void)state;
+    enter_copy(FAKE_CARD_THIS);
+    setenv("FAKE_CARD", "emptying", 1);
+#define PAIR "run.yaml", "data.synthetic.bars=30000", "train.batch_size=8192", "train.epochs=1", "train.ensemble=2"
+    assert_int_equal(RUN("train", PAIR, SPLIT_OPEN), 0);
+    int parts = parts_in("made/member_1/plan.yaml");
+    assert_true(parts > 1);
+    assert_int_equal(parts_in("made/member_2/plan.yaml"), parts);
+    // One that is added later too.
+    setenv("FAKE_CARD", "", 1);
+    assert_int_equal(RUN("train", PAIR, "train.ensemble=3", SPLIT_OPEN, "--resume"), 0);
+    assert_int_equal(parts_in("made/member_3/plan.yaml"), parts);
+    // Without a split the first finds no room on the card; the second, which would, does not compute elsewhere.
+    setenv("FAKE_CARD", "emptying", 1);
+    assert_int_equal(RUN("train", PAIR), 1);
+    matches("err", "^tradewind: member 2 has another plan than the others: device is a card [^\n]*, was cpu[^\n]*\n$");
+}
+
 // The limit counts base and slab. Data leave the card before the plan is refused, which names the limit that would do.
 static void a_limit_is_kept(void **state) {
     (void)state;
@@ -522,7 +559,12 @@ static void a_limit_is_kept(void **state) {
     enter_copy(FAKE_CARD_THIS);
     assert_int_equal(RUN("plan", MARKET, LIMIT "0.2"), 0);
     matches("out", ", on the card\n");
-    matches("out", "\nlimit +214\\.7 MB \\(0\\.20 GB\\); base 2\\.0 MB and slab [0-9.]+ MB are [0-9.]+ MB\n");
+    matches(
+        "out", "\nlimit +214\\.7 MB \\(0\\.20 GB\\); base 2\\.0 MB, slab [0-9.]+ MB and 67\\.1 MB beside them are ");
+    // The total is said as the table has it.
+    char *shown = slurp("out"), *sum = strstr(shown, " beside them are "), *total = strstr(shown, "\n= total ");
+    assert_true(sum && total && atof(sum + 17) > 0 && atof(sum + 17) == atof(total + 9));
+    free(shown);
     assert_false(file_holds("out", "staging"));
     assert_int_equal(RUN("plan", MARKET, LIMIT "0.1"), 0);
     matches("out", ", streamed from the host\n");
@@ -573,8 +615,9 @@ static void a_limit_is_kept(void **state) {
 static void a_wrong_limit_is_told(void **state) {
     (void)state;
     static const char *const wrong[] = {LIMIT "0", LIMIT "-3", LIMIT "much", LIMIT "2000", LIMIT, HOST_LIMIT "0",
-        HOST_LIMIT "-1", HOST_LIMIT "all", "gpu_optimization.memory_fraction=x", "gpu_optimization.memory_fraction=0",
-        "gpu_optimization.memory_fraction=1.5", "gpu_optimization.memory_fraction=80"};
+        HOST_LIMIT "-1", HOST_LIMIT "all", HOST_LIMIT "1000000", "gpu_optimization.memory_fraction=x",
+        "gpu_optimization.memory_fraction=0", "gpu_optimization.memory_fraction=1.5",
+        "gpu_optimization.memory_fraction=80"};
     enter_copy(FAKE_CARD_THIS);
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         assert_int_equal(RUN("train", "run.yaml", wrong[i]), 2);
@@ -582,6 +625,8 @@ static void a_wrong_limit_is_told(void **state) {
     }
     assert_int_equal(RUN("train", "run.yaml", LIMIT "2000"), 2);
     matches("err", "the card has 1024\\.00 GB");
+    assert_int_equal(RUN("train", "run.yaml", HOST_LIMIT "1000000"), 2);
+    matches("err", "gpu_optimization\\.max_host_memory_gb[^\n]* the machine has [0-9.]+ GB; ");
     assert_int_equal(RUN("train", "run.yaml", LIMIT "1", "gpu_optimization.memory_fraction=0.5"), 2);
     matches("err", "leave one of them out");
 }
@@ -692,6 +737,17 @@ static void a_card_goes_on_exactly(void **state) {
     same_weights("whole/best.safetensors", "made/best.safetensors", true);
 }
 
+static int number_in_db(const char *path, const char *query) {
+    sqlite3 *db;
+    sqlite3_stmt *st;
+    assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+    assert_int_equal(sqlite3_prepare_v2(db, query, -1, &st, NULL), SQLITE_OK);
+    int n = sqlite3_step(st) == SQLITE_ROW ? sqlite3_column_int(st, 0) : 0;
+    sqlite3_finalize(st);
+    sqlite3_close(db);
+    return n;
+}
+
 // fp16 gives way to fp32: on the terminal, in the log, in run.db; and a run that goes on behind that, and who uses it,
 // computes in fp32 from the start.
 static void an_overflow_is_told(void **state) {
@@ -720,6 +776,36 @@ static void an_overflow_is_told(void **state) {
     matches("out", "\nresume +in fp32, to which fp16 gave way\n");
     same_state("whole/last.safetensors", "made/last.safetensors");
     same_weights("whole/best.safetensors", "made/best.safetensors", true);
+    // From the step of the change itself, before it: the change comes again and is kept once.
+    int left = system("cd whole && n=$(sed -n 's/.* step \\([0-9]*\\), epoch.*overflowed.*/\\1/p' training_log.txt) && "
+                      "test -f checkpoint_step_$n.safetensors && mv checkpoint_step_$n.safetensors kept && "
+                      "rm last.safetensors checkpoint_* && mv kept checkpoint_step_$n.safetensors");
+    assert_int_equal(left, 0);
+    assert_int_equal(RUN("train", HALF, "run.dir=whole", "--resume"), 0);
+    matches("out", "\nprecision " CHANGE);
+    assert_int_equal(number_in_db("whole/run.db", "SELECT count(*) FROM events WHERE kind = 'precision'"), 1);
+    same_state("whole/last.safetensors", "made/last.safetensors");
+    // The limit is for both precisions: it is looked at again when the other one's steps are recorded, here and where
+    // the run goes on behind that.
+    setenv("FAKE_CARD", "swelling", 1);
+    assert_int_equal(RUN("train", HALF, "run.dir=over", LIMIT "0.5"), 1);
+    matches("over/training_log.txt", CHANGE);
+    matches(
+        "err", "^tradewind: recorded, the steps take a base of 1073\\.7 MB [^\n]*_gb to 1\\.[0-9]+ or more; [^\n]*\n$");
+    assert_int_equal(RUN("train", HALF, "run.dir=made", "--resume", "train.epochs=4", LIMIT "0.5"), 1);
+    matches("err", "^tradewind: recorded, the steps take a base of 1073\\.7 MB [^\n]*\n$");
+}
+
+// A run that a later version has written to is left alone.
+static void a_newer_run_is_refused(void **state) {
+    (void)state;
+#define NEWER "made/run\\.db: a newer tradewind has written it \\(version 9, this one knows 2\\); use that one"
+    put_description();
+    assert_int_equal(RUN("train", "run.yaml", "-q"), 0);
+    number_in_db("made/run.db", "PRAGMA user_version = 9");
+    complains(RUN("train", "run.yaml", "--resume", "train.epochs=3"), NEWER);
+    complains(RUN("inspect", "made"), NEWER);
+    assert_int_equal(number_in_db("made/run.db", "PRAGMA user_version"), 9);
 }
 
 // The best weights so far stay, whole, and the line says so.
@@ -915,6 +1001,7 @@ int main(void) {
         CARD_TEST(no_driver_is_told),
         CARD_TEST(a_full_card_is_told),
         CARD_TEST(a_tight_card_leaves_data_on_the_host),
+        CARD_TEST(members_are_split_alike),
         CARD_TEST(a_limit_is_kept),
         CARD_TEST(a_wrong_limit_is_told),
         CARD_TEST(a_card_counts_its_memory),
@@ -922,6 +1009,7 @@ int main(void) {
         TEST(the_cpu_is_watched),
         CARD_TEST(a_card_goes_on_exactly),
         CARD_TEST(an_overflow_is_told),
+        TEST(a_newer_run_is_refused),
         CARD_TEST(a_lost_card_is_told),
         TEST(interruption_keeps_what_there_is),
         TEST(interruption_before_the_first_epoch_is_saved),

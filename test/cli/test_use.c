@@ -192,6 +192,29 @@ static void runs_are_listed(void **state) {
     matches("out", "\nresume +tradewind train all/three/config\\.yaml --resume\n");
 }
 
+// Killed in its first epoch: what run.db has is shown.
+static void a_killed_run_shows_its_steps(void **state) {
+    (void)state;
+    put_description("");
+    const char *train[] = {
+        "train", "run.yaml", "run.dir=cut", "data.synthetic.bars=200000", "train.batch_size=16", "--device=cpu", NULL};
+    pid_t child = program_start("long", train);
+    double until = support_seconds() + 60;
+    for (bool there = false; !there && support_seconds() < until;) {
+        nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
+        there = RUN("inspect", "cut") == 0 && file_holds("out", "\nwithin ");
+    }
+    kill(child, SIGKILL);
+    waitpid(child, NULL, 0);
+    assert_int_equal(RUN("inspect", "cut"), 0);
+    matches("out", "^run +cut: killed, lstm on cpu");
+    matches(
+        "out", "\nepochs +0, [1-9][0-9,]* steps, 0\\.0 s\nwithin +epoch 1, [1-9][0-9,]* samples of it, loss [0-9.]+\n");
+    assert_int_equal(RUN("inspect", "cut", "--json"), 0);
+    matches("out", "\"steps\":[1-9][0-9]*,\"epochs\":0,");
+    matches("out", "\"within\":\\{\"epoch\":1,\"samples\":[1-9][0-9]*,\"loss\":[0-9.]+\\},");
+}
+
 static void checkpoints_are_shown(void **state) {
     (void)state;
     put_description("");
@@ -218,6 +241,7 @@ int main(void) {
         TEST(predictions_agree_with_evaluation),
         TEST(other_data_are_scaled_as_in_training),
         TEST(runs_are_listed),
+        TEST(a_killed_run_shows_its_steps),
         TEST(checkpoints_are_shown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -59,8 +59,10 @@ static void rows_arrive(void **state) {
     // A reader sees them while the writer has the file.
     support_ok(store_read("run.db", &sum, &e), &e);
     assert_string_equal(sum.status, "running");
-    assert_true(sum.epochs == 4 && sum.best_epoch == 3 && sum.step == 40 && sum.seconds == 2);
-    assert_true(sum.started > 1e9 && sum.changed >= sum.started);
+    assert_true(sum.epochs == 4 && sum.best_epoch == 3 && sum.step == 45 && sum.seconds == 2);
+    assert_true(sum.begun == 5 && sum.started > 1e9 && sum.changed >= sum.started);
+    assert_int_equal(number("SELECT changed < (SELECT max(time) FROM steps) FROM run"), 1);
+    assert_int_equal(number("SELECT max(time) FROM steps"), (int64_t)sum.changed);
     support_ok(store_read_metrics("run.db", 3, note_mcc, &mcc, &e), &e);
     assert_true(mcc == 3);
     assert_int_equal(number("SELECT count(*) FROM steps"), 8);
@@ -79,7 +81,7 @@ static void going_on_leaves_no_row_twice(void **state) {
     store_close(s);
     double started = (double)number("SELECT started FROM run");
     s = store_open("run.db");
-    store_rewind(s, 30, 4); // after epoch 3
+    store_rewind(s, 30, 4, false); // after epoch 3
     assert_int_equal(number("SELECT count(*) FROM epochs"), 3);
     assert_int_equal(number("SELECT max(step) FROM steps"), 30);
     assert_int_equal(number("SELECT max(epoch) FROM metrics"), 3);
@@ -90,6 +92,52 @@ static void going_on_leaves_no_row_twice(void **state) {
     assert_int_equal(number("SELECT count(*) FROM metrics"), 12);
     assert_int_equal(number("SELECT count(*) FROM run"), 1);
     assert_true((double)number("SELECT started FROM run") == started);
+}
+
+// A change of precision at the very step that a run goes on from: it comes again unless the run stands behind it.
+static void going_on_tells_of_a_change_once(void **state) {
+    (void)state;
+    for (int changed = 0; changed < 2; changed++) {
+        store *s = store_open("run.db");
+        store_event(s, 30, "checkpoint", "x");
+        store_event(s, 30, "precision", "fp16 gives way");
+        store_rewind(s, 30, 4, changed);
+        assert_int_equal(number("SELECT count(*) FROM events WHERE kind = 'precision'"), changed);
+        assert_int_equal(number("SELECT count(*) FROM events WHERE kind = 'checkpoint'"), 1 + changed);
+        store_rewind(s, 29, 4, changed);
+        assert_int_equal(number("SELECT count(*) FROM events WHERE kind = 'precision'"), 0);
+        store_close(s);
+    }
+}
+
+// A file of a later version is neither read nor written.
+static void a_newer_file_is_refused(void **state) {
+    (void)state;
+    static const char want[] = "run.db: a newer tradewind has written it (version 3, this one knows 2); use that one";
+    err e = {0};
+    store_summary sum;
+    sqlite3 *db;
+    assert_true(store_known("run.db", &e)); // none is there
+    store *s = store_open("run.db");
+    store_run(s, "0.1", "a: 1\n", "b: 2\n");
+    store_close(s);
+    assert_true(store_known("run.db", &e) && store_read("run.db", &sum, &e));
+    assert_int_equal(sqlite3_open("run.db", &db), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(db, "PRAGMA user_version = 3", NULL, NULL, NULL), SQLITE_OK);
+    sqlite3_close(db);
+    assert_false(store_known("run.db", &e));
+    assert_int_equal(e.kind, ERR_INPUT);
+    assert_string_equal(e.text, want);
+    assert_false(store_read("run.db", &sum, &e));
+    assert_string_equal(e.text, want);
+    s = store_open("run.db");
+    store_event(s, 1, "stop", "x");
+    store_sync(s);
+    assert_true(store_trouble(s, &e));
+    assert_string_equal(e.text, want);
+    store_close(s);
+    assert_int_equal(number("PRAGMA user_version"), 3);
+    assert_int_equal(number("SELECT count(*) FROM events"), 0);
 }
 
 // Another writer holds the file: nobody waits for long, and the rows arrive when it lets go.
@@ -179,6 +227,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(rows_arrive),
         TEST(going_on_leaves_no_row_twice),
+        TEST(going_on_tells_of_a_change_once),
+        TEST(a_newer_file_is_refused),
         TEST(a_locked_file_stops_nobody),
         TEST(too_many_rows_are_dropped),
         TEST(what_cannot_be_opened_takes_rows),

@@ -97,10 +97,12 @@ static void on_epoch(void *arg, const epoch_report *r) {
     if (r->last) save_fallen(f);
 }
 
-static void on_change(void *arg, const change_report *r) {
+static bool on_change(void *arg, const change_report *r, err *e) {
     fallen *f = arg;
+    (void)e;
     f->change = *r;
     f->changes++;
+    return true;
 }
 
 static void put_large_weights(rig *r, trainer *t) {

@@ -102,10 +102,8 @@ static void smaller_limits_are_never_faster(void **state) {
         bool refused = false;
         for (double share = 1.01; share > 0.001; share *= 0.9) {
             budget limit = limit_of(&b, BASE + ALLOWANCE + (size_t)(share * (double)budget_need(&all, &whole)));
-            choice now = choose_way(&b.c, &limit), twice = choose_way(&b.c, &limit);
+            choice now = choose_way(&b.c, &limit);
             check_way(&b, &now, &limit);
-            same_way(&now.best, &twice.best);
-            same_way(&now.least, &before.least);
             assert_true(!(refused && now.fits));
             assert_true(!now.fits || now.best.seconds >= before.best.seconds);
             refused = !now.fits;
@@ -132,13 +130,83 @@ static void the_smallest_limit_is_taken(void **state) {
         budget none = limit_of(&b, 1000);
         choice c = choose_way(&b.c, &none);
         assert_false(c.fits);
-        same_way(&c.best, &c.least);
-        demand n = choose_demand(&b.c, &c.least);
+        way w = choose_least(&b.c, &none);
+        same_way(&c.best, &w);
+        demand n = choose_demand(&b.c, &w);
+        budget all = limit_of(&b, (size_t)1 << 39);
+        way again = choose_least(&b.c, &all);
+        same_way(&again, &w);
         budget least = limit_of(&b, budget_least(&none, &n)), less = limit_of(&b, budget_least(&none, &n) - 1000000);
         assert_true(choose_way(&b.c, &least).fits);
         assert_false(choose_way(&b.c, &less).fits);
         bench_close(&b);
     }
+}
+
+// All ways of a job whose splits are powers of two: none is left out.
+enum { WAYS_MOST = 2 * 16 * 8 };
+
+typedef struct {
+    way w;
+    size_t need;
+} measured;
+
+static int list_ways(const bench *b, measured *list) {
+    const settings *s = &b->r.settings;
+    int64_t effective = s->batch_size * s->accumulation;
+    int n = 0, segments = graph_segments(b->r.job.g);
+    for (int host = 0; host <= b->card; host++)
+        for (int again = 0; again < segments; again++)
+            for (int64_t parts = 1; parts <= effective; parts *= 2) {
+                assert_true(n < WAYS_MOST);
+                way w = {.host = host, .batch = effective / parts, .parts = parts, .again = again};
+                w.seconds = choose_seconds(&b->c, &w);
+                budget unused = limit_of(b, 0);
+                demand d = choose_demand(&b->c, &w);
+                list[n++] = (measured){w, budget_need(&unused, &d)};
+            }
+    return n;
+}
+
+// A card's plan may take more where more is computed again, and with more parts: the choice is the fastest of all that
+// fit nevertheless, and the least is the least.
+static void what_is_chosen_is_the_best_of_all(void **state) {
+    (void)state;
+    static const char *const models[] = {
+        "train.batch_size=512 data.synthetic.bars=60000 model.kind=transformer model.heads=2 model.hidden.fast=8",
+        "train.batch_size=4096 model.kind=transformer model.heads=4 model.hidden.fast=32 model.hidden.slow=16",
+        "model.kind=lstm model.layers=3 train.batch_size=4096",
+        "model.kind=nbeats model.blocks=8 train.batch_size=512"};
+    static measured list[WAYS_MOST];
+    int rising = 0;
+    for (size_t m = 0; m < sizeof models / sizeof *models; m++) {
+        bench b;
+        char keys[300];
+        snprintf(keys, sizeof keys, "%s gpu_optimization.dynamic_batch_sizing=true", models[m]);
+        bench_open(&b, true, keys);
+        int n = list_ways(&b, list);
+        size_t least = SIZE_MAX;
+        for (int i = 0; i < n; i++) rising += i && list[i].w.parts > 1 && list[i].need > list[i - 1].need;
+        for (int at = 0; at < n; at += 5) {
+            budget limit = limit_of(&b, BASE + ALLOWANCE + list[at].need);
+            choice c = choose_way(&b.c, &limit);
+            double best = INFINITY;
+            for (int i = 0; i < n; i++) {
+                if (list[i].w.seconds > 2 * c.fastest.seconds) continue;
+                if (list[i].need < least) least = list[i].need;
+                if (list[i].need <= list[at].need) best = fmin(best, list[i].w.seconds);
+            }
+            assert_int_equal(c.fits, isfinite(best));
+            if (c.fits) assert_true(c.best.seconds == best);
+        }
+        budget none = limit_of(&b, 1000);
+        way w = choose_least(&b.c, &none);
+        demand d = choose_demand(&b.c, &w);
+        assert_int_equal(budget_need(&none, &d), least);
+        bench_close(&b);
+    }
+    print_message("%d splits take more than those with fewer parts\n", rising);
+    assert_true(rising > 10);
 }
 
 // A run that goes on keeps its split.
@@ -164,7 +232,7 @@ static void odd_batches_are_split_as_they_can_be(void **state) {
         snprintf(keys, sizeof keys, "%s gpu_optimization.dynamic_batch_sizing=true", sizes[i]);
         bench_open(&b, false, keys);
         budget none = limit_of(&b, 1000);
-        assert_int_equal(choose_way(&b.c, &none).least.parts, 1);
+        assert_int_equal(choose_least(&b.c, &none).parts, 1);
         bench_close(&b);
     }
 }
@@ -229,7 +297,7 @@ static void choosing_takes_no_second(void **state) {
     }
     print_message("refused in %.0f ms after %d plans; chosen in %.0f ms after %d at most\n", refusal * 1e3,
         refused.looks, longest * 1e3, looks);
-    assert_true(refused.looks <= 10 && looks <= 60);
+    assert_true(refused.looks <= 40 && looks <= 60);
     if (!support_sanitized()) assert_true(refusal < 1 && longest < 1.5);
     bench_close(&b);
 }
@@ -300,6 +368,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(smaller_limits_are_never_faster),
         cmocka_unit_test(the_smallest_limit_is_taken),
+        cmocka_unit_test(what_is_chosen_is_the_best_of_all),
         cmocka_unit_test(a_split_that_is_there_is_kept),
         cmocka_unit_test(odd_batches_are_split_as_they_can_be),
         cmocka_unit_test(data_larger_than_the_card_are_streamed),

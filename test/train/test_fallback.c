@@ -36,20 +36,12 @@ static void only_fp16_gives_way(void **state) {
     assert_true(ldexp(LOSS_SCALE_FLOOR, FALLBACK_OVERFLOWS) > LOSS_SCALE_MOST);
 }
 
-// Looks come every FALLBACK_LOOK steps or somewhat earlier, and only where steps that are played together end.
-static void looks_fall_on_ends_of_plays(void **state) {
+static void looks_depend_on_steps_alone(void **state) {
     (void)state;
-    for (int together = 0; together <= 64; together++) {
-        int each = together ? together : 1;
-        int64_t last = 0;
-        for (int64_t steps = each; steps < 5 * FALLBACK_LOOK; steps += each) {
-            if (!fallback_looks(steps, together)) continue;
-            assert_true(steps - last <= FALLBACK_LOOK && steps - last > FALLBACK_LOOK / 2);
-            last = steps;
-        }
-        assert_true(last > 3 * FALLBACK_LOOK);
-    }
-    assert_true(fallback_looks(5000, 5000) && !fallback_looks(4000, 5000));
+    assert_int_equal(fallback_ahead(0), FALLBACK_LOOK);
+    assert_int_equal(fallback_ahead(1), FALLBACK_LOOK - 1);
+    assert_int_equal(fallback_ahead(FALLBACK_LOOK - 1), 1);
+    assert_int_equal(fallback_ahead(3 * FALLBACK_LOOK), FALLBACK_LOOK);
 }
 
 // Runs
@@ -89,14 +81,20 @@ static void on_epoch(void *arg, const epoch_report *r) {
     if (r->last) support_ok(trainer_checkpoint(s->t, s->path, NULL, 0, &e), &e);
 }
 
-static void on_change(void *arg, const change_report *r) {
+static bool on_change(void *arg, const change_report *r, err *e) {
     seen *s = arg;
+    (void)e;
     s->change = *r;
     s->changes++;
+    return true;
 }
 
+// The CPU as a card: steps are played several at once.
+static device card;
+static const device *computing = &cpu_device;
+
 static void rig_pretend(rig *r, const char *keys, bool fallback) {
-    rig_open(r, &cpu_device, 1, keys);
+    rig_open(r, computing, 1, keys);
     r->job.precision = PRECISION_FP16;
     if (fallback)
         job_add_fallback(&r->job, r->data, &r->split, &r->settings, &r->model, r->window, r->scaler, PRECISION_FP32);
@@ -184,6 +182,29 @@ static void stopped_runs_change_at_the_same_step(void **state) {
     check_resumed(SMALL "train.batch_size=1 train.epochs=1", 900); // changes after 1024 of its 1932 steps
 }
 
+// Of 1932 steps, wherever the data lie, how many are played at once, and where a run was stopped in between.
+static void runs_change_at_the_same_step_everywhere(void **state) {
+    (void)state;
+#define LONG SMALL "train.batch_size=1 train.epochs=1 "
+    static const char *const places[] = {LONG "data.residency=device", LONG "data.residency=host"};
+    static seen s;
+    card = cpu_device;
+    card.host_memory = false;
+    for (int i = 0; i < 4; i++) {
+        computing = i < 2 ? &card : &cpu_device;
+        assert_true(go(places[i % 2], NULL, 0, "end", &s));
+        assert_true(s.changes == 1 && s.change.update == FALLBACK_LOOK);
+    }
+    computing = &card;
+    for (uint64_t stop = 1; stop < 950; stop += 300)
+        for (int i = 0; i < 2; i++) {
+            assert_false(go(places[i], NULL, stop, "piece", &s));
+            assert_true(go(places[1 - i], "piece", 0, "end", &s));
+            assert_true(s.changes == 1 && s.change.update == FALLBACK_LOOK);
+        }
+    computing = &cpu_device;
+}
+
 // Weights say what they were trained in, and who uses them follows.
 static void weights_are_followed(void **state) {
     (void)state;
@@ -196,6 +217,53 @@ static void weights_are_followed(void **state) {
     assert_ptr_equal(trainer_job(t), &r.job);
     support_ok(trainer_follow(t, "best", &e) && trainer_load(t, "best", &e), &e);
     assert_ptr_equal(trainer_job(t), r.job.fallback);
+    support_ok(trainer_save(t, "again", &e), &e);
+    same_files("best", "again");
+    trainer_free(t);
+    rig_close(&r);
+}
+
+// Overflows from the second epoch on, and checkpoints after the first.
+static void overflow_later(void *arg, const epoch_report *r) {
+    static const float high[2] = {INFINITY, 0};
+    seen *s = arg;
+    err e;
+    on_epoch(arg, r);
+    if (r->epoch == 1) support_ok(exec_write(trainer_exec(s->t), trainer_job(s->t)->seed, high, &e), &e);
+}
+
+static void check_note(const char *path, const char *key, const char *want) {
+    err e = {0};
+    safetensors *f = safetensors_open(path, &e);
+    support_ok(f != NULL, &e);
+    const char *is = safetensors_metadata(f, key);
+    assert_string_equal(is ? is : "none", want);
+    safetensors_close(f);
+}
+
+// The first epoch is the best, in fp16; the second overflows and ends in the other precision, no better. The best
+// weights stay what they were, also in a checkpoint and where a run that goes on writes them.
+static void the_best_weights_keep_their_precision(void **state) {
+    (void)state;
+    err e = {0};
+    rig r;
+    train_result result;
+    static seen s;
+    rig_pretend(&r, SMALL "train.epochs=2", true);
+    s = (seen){.t = rig_trainer(&r), .path = "end"};
+    watcher w = {.on_epoch = overflow_later, .on_change = on_change, .arg = &s};
+    support_ok(trainer_run(s.t, &w, &result, &e), &e);
+    assert_true(s.changes == 1 && result.best_epoch == 1 && s.report[1].precision == PRECISION_FP32);
+    support_ok(trainer_save(s.t, "best", &e), &e);
+    trainer_free(s.t);
+    check_note("best", "precision", "fp16");
+    check_note("end", "precision", "fp32");
+    check_note("end", "best_precision", "fp16");
+    trainer *t = rig_trainer(&r);
+    safetensors *f = checkpoint_open("end", &e);
+    support_ok(f && trainer_restore(t, f, "end", &e), &e);
+    safetensors_close(f);
+    support_ok(trainer_run(t, &(watcher){.arg = NULL}, &result, &e), &e);
     support_ok(trainer_save(t, "again", &e), &e);
     same_files("best", "again");
     trainer_free(t);
@@ -267,11 +335,14 @@ int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, support_enter, support_leave)
     const struct CMUnitTest tests[] = {
         TEST(only_fp16_gives_way),
-        TEST(looks_fall_on_ends_of_plays),
+        TEST(looks_depend_on_steps_alone),
+
         TEST(a_run_goes_on_in_the_other_precision),
         TEST(skipped_steps_changed_nothing),
         TEST(stopped_runs_change_at_the_same_step),
+        TEST(runs_change_at_the_same_step_everywhere),
         TEST(weights_are_followed),
+        TEST(the_best_weights_keep_their_precision),
         TEST(other_precisions_are_refused),
         TEST(without_another_precision_it_ends),
         TEST(the_slab_has_room_for_both),

@@ -142,6 +142,17 @@ static void a_limit_is_this_process_s(void **state) {
     assert_non_null(strstr(lines[2], "memory: 90 % of the limit of 0.0 MB are in use; this process holds"));
 }
 
+// One sample tells of one: where both are near, the device's comes with the next.
+static void both_warnings_are_told(void **state) {
+    (void)state;
+    static char lines[SCRIPT_MOST][256];
+    queue q = {.length = 4, .process = {10, 95, 95, 95}, .others = {0, 850, 850, 850}};
+    play(&q, 100, lines);
+    assert_non_null(strstr(lines[1], "memory: 95 % of the limit of"));
+    assert_non_null(strstr(lines[2], "memory: 94 % of the card's"));
+    assert_int_equal(lines[3][0], 0);
+}
+
 // Less than 50 ms in the mean: a machine that is busy may put one of the threads aside for longer once.
 static void stopping_is_prompt(void **state) {
     (void)state;
@@ -336,6 +347,7 @@ int main(void) {
         cmocka_unit_test(a_full_ring_loses_what_is_new),
         cmocka_unit_test(a_crossing_is_told_once),
         cmocka_unit_test(a_limit_is_this_process_s),
+        cmocka_unit_test(both_warnings_are_told),
         cmocka_unit_test(stopping_is_prompt),
         cmocka_unit_test(a_blind_device_gives_no_samples),
         cmocka_unit_test_setup_teardown(samples_reach_the_file_in_order, support_enter, support_leave),
