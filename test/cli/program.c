@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -22,6 +23,22 @@ static const char *program;
 
 void program_use(const char *path) {
     program = path;
+}
+
+static void copy_file(const char *from, const char *to) {
+    char block[65536];
+    FILE *in = fopen(from, "r"), *out = fopen(to, "w");
+    if (!in || !out) fail_msg("%s: cannot be copied to %s", from, to);
+    for (size_t n; (n = fread(block, 1, sizeof block, in)) > 0;) assert_int_equal(fwrite(block, 1, n, out), n);
+    fclose(in);
+    assert_int_equal(fclose(out), 0);
+}
+
+void program_copy(const char *path, const char *plugin) {
+    copy_file(path, "tradewind");
+    assert_int_equal(chmod("tradewind", 0755), 0);
+    if (plugin) copy_file(plugin, "tradewind-cuda.so");
+    program_use("./tradewind");
 }
 
 pid_t program_start(const char *out, const char *const *arguments) {
@@ -127,4 +144,9 @@ void complains(int status, const char *pattern) {
     assert_ptr_equal(strchr(text, '\n'), text + strlen(text) - 1);
     free(text);
     is_empty("out");
+}
+
+void put_small_run(void) {
+    put_text("run.yaml", "data:\n  synthetic: {bars: 2000}\nmodel:\n  hidden: {fast: 4, slow: 4}\n"
+                         "train:\n  epochs: 2\n  batch_size: 128\nrun:\n  dir: made\n");
 }

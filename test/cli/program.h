@@ -10,6 +10,9 @@
 // Which program to run from now on.
 void program_use(const char *path);
 
+// Copies it here, with a plug-in beside it or none (NULL), and runs the copy from now on.
+void program_copy(const char *path, const char *plugin);
+
 // Starts it with arguments that end with NULL; stdout goes to the file `out`, stderr to err.
 pid_t program_start(const char *out, const char *const *arguments);
 
@@ -36,6 +39,9 @@ void same_bytes(const char *a, const char *b);
 void wait_for(const char *path, const char *text);
 
 void put_text(const char *path, const char *text);
+
+// run.yaml: two epochs of a small LSTM on the synthetic market, in the directory `made`.
+void put_small_run(void);
 
 // The last line of the file out, parsed, which the caller gives back; and a number of it, which must be there.
 json_t *last_line(void);

@@ -250,8 +250,7 @@ static void enter_card(void) {
     static const wisdom_entry one = {
         .batch = 256, .micro = 64, .parts = 4, .host = true, .precision = PRECISION_FP32, .samples_per_s = 5e5};
     char of[32];
-    assert_int_equal(system("cp " TRADEWIND_BINARY " tradewind && cp " FAKE_CARD_THIS " tradewind-cuda.so"), 0);
-    program_use("./tradewind");
+    program_copy(TRADEWIND_BINARY, FAKE_CARD_THIS);
     setenv("FAKE_CARD", "overflows", 1);
     keep_for("", version(of, sizeof of), "a card of the test", &one, 1);
 }
