@@ -590,14 +590,28 @@ static bool is_plain(const rows_instr *i) {
            !i->to.column && row % 16 == 0 && i->a.home_row % 16 == 0 && (uintptr_t)i->a.data % 16 == 0;
 }
 
+// Whether a tile is of the program's type wherever it lies, in units of 16 bytes.
+static bool is_plain_tile(const rows_program *p, const rows_tile *t, bool home) {
+    if (t->type != p->low || (t->slot >= 0 && t->slot_type != p->low) || t->column) return false;
+    return !home || (t->home_row % 16 == 0 && (uintptr_t)t->data % 16 == 0);
+}
+
+static bool is_plain_slope(const rows_program *p, const rows_instr *i) {
+    size_t row = (size_t)i->n * dtype_bytes((dtype)p->low);
+    if (i->op != ROWS_SLOPE || i->act != ACT_RELU) return false;
+    return row % 16 == 0 && i->to.add == ROWS_OVERWRITE && i->a.width == i->n && i->b.width == i->n &&
+           is_plain_tile(p, &i->a, i->a.slot < 0) && is_plain_tile(p, &i->b, i->b.slot < 0) &&
+           is_plain_tile(p, &i->to, i->to.data);
+}
+
 // How the threads of a block share out columns. With at most 32 rows of ROWS_WIDTH cells, the nth cell's row is exactly
 // n * inverse / 2^31.
-static void lay_cells(rows_instr *i) {
+static void lay_cells(const rows_program *p, rows_instr *i) {
     bool loss = i->op == ROWS_CROSS_ENTROPY_BACK;
     if (loss) i->n = i->to.width;
     i->vectors = !loss && words_of(i);
     i->cells = (uint32_t)i->n / (i->vectors ? 4 : 1);
-    if (is_plain(i)) {
+    if (is_plain(i) || is_plain_slope(p, i)) {
         i->vectors = ROWS_PLAIN;
         i->cells = (uint32_t)i->a.width * (uint32_t)dtype_bytes((dtype)i->a.type) / 16;
     }
@@ -676,14 +690,23 @@ static void pass_on(rows_instr *product, rows_instr *next) {
     source->to.slot = -1;
 }
 
+// Whether what an instruction that is chained to a product reads besides, its b, is at home before the program.
+static bool reads_early(const rows_program *p, const rows_instr *i) {
+    if (!i->b.data || i->b.slot >= 0 || !(i->takes & ROWS_OF_PRODUCT)) return false;
+    for (const rows_instr *before = p->code; before < i; before++)
+        if (before->to.data == i->b.data) return false;
+    return true;
+}
+
 // What it takes is its a, which it does not read.
-static void chain_to(rows_instr *product, rows_instr *next, int takes) {
+static void chain_to(const rows_program *p, rows_instr *product, rows_instr *next, int takes) {
     rows_tile taken = takes & ROWS_AS_SECOND ? next->b : next->a;
     if (takes & ROWS_AS_SECOND) next->b = next->a;
     next->a = taken;
     next->a.data = NULL;
     next->a.slot = -1;
     next->takes = (uint8_t)takes;
+    if (reads_early(p, next)) next->takes |= ROWS_EARLY;
     product->chain++;
     pass_on(product, next);
 }
@@ -695,7 +718,7 @@ static void chain_products(rows_program *p) {
         while (is && product->to.vectors && (next = product + 1 + product->chain) < p->code + p->body) {
             int takes = chains(p, product, next);
             if (takes < 0) break;
-            chain_to(product, next, takes);
+            chain_to(p, product, next, takes);
         }
     }
 }
@@ -781,7 +804,7 @@ void rows_end(rows_compiler *r) {
     chain_products(p);
     rows_trim(r);
     for (int i = 0; i < p->body; i++)
-        if (has_cells(&p->code[i])) lay_cells(&p->code[i]);
+        if (has_cells(&p->code[i])) lay_cells(p, &p->code[i]);
     open_maps(p);
     for (int i = 0; i < r->tails; i++)
         if (r->tail[i].op == ROWS_LOSS_ADD) r->tail[i].n = (int32_t)rows_blocks(p->rows);

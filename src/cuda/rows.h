@@ -40,12 +40,15 @@ typedef enum {
     ROWS_ADVANCE
 } rows_op;
 
-enum { ROWS_PLAIN = 2 }; // a load copies units of 16 bytes as they lie
+enum {
+    ROWS_PLAIN = 2
+}; // units of 16 bytes: a load copies them as they lie, ReLU's slope has them of the program's type
 
 // What an instruction that is chained to a product takes from registers, in place of its a, of which type and column
 // tell what it would have read; b is the operand that is read: the product's results, or else those of the one before
-// it; and whether that is the second one of its sum.
-enum { ROWS_OF_PRODUCT = 1, ROWS_AS_SECOND = 2 };
+// it; whether that is the second one of its sum; and whether nothing of the program writes what it reads at home, so
+// that it can be read before the product.
+enum { ROWS_OF_PRODUCT = 1, ROWS_AS_SECOND = 2, ROWS_EARLY = 4 };
 
 typedef enum { ROWS_OVERWRITE, ROWS_ADD_SLOT, ROWS_ADD_HOME } rows_add_from; // where the value that is added to lies
 
@@ -75,7 +78,7 @@ typedef struct {
     uint8_t open;    // the next instruction need not wait for this one
     uint8_t warp;    // losses and metrics: which warp's rows
     uint8_t chain;   // products: so many instructions that follow are done to their results at once
-    uint8_t takes;   // of those: ROWS_OF_PRODUCT and ROWS_AS_SECOND
+    uint8_t takes;   // of those: ROWS_OF_PRODUCT, ROWS_AS_SECOND and ROWS_EARLY
 } rows_instr;
 
 // The weights of a product as its warps read them: in the type of its operands, a lane's share of every 16 terms side

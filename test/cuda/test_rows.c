@@ -672,7 +672,7 @@ static void test_folds_a_joint(void **state) {
         assert_int_equal(first->to.data == NULL, over);
         assert_int_equal(first->to.slot, -1);
         const rows_instr *added = first_of(l, ROWS_AXPBY), *left = last - 1;
-        assert_int_equal(added->takes, ROWS_OF_PRODUCT | ROWS_AS_SECOND);
+        assert_int_equal(added->takes, ROWS_OF_PRODUCT | ROWS_AS_SECOND | ROWS_EARLY);
         assert_int_equal(added->a.column, 60);
         assert_ptr_equal(added->b.data, sum.data);
         assert_int_equal(left->op, ROWS_AXPBY);
