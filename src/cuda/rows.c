@@ -690,11 +690,10 @@ static void pass_on(rows_instr *product, rows_instr *next) {
     source->to.slot = -1;
 }
 
-// Whether what an instruction that is chained to a product reads besides, its b, is at home before the program.
-static bool reads_early(const rows_program *p, const rows_instr *i) {
-    if (!i->b.data || i->b.slot >= 0 || !(i->takes & ROWS_OF_PRODUCT)) return false;
+// Whether a home is as it was before the program when instruction i comes.
+static bool is_early(const rows_program *p, const rows_instr *i, const void *home) {
     for (const rows_instr *before = p->code; before < i; before++)
-        if (before->to.data == i->b.data) return false;
+        if (before->to.data == home) return false;
     return true;
 }
 
@@ -706,7 +705,8 @@ static void chain_to(const rows_program *p, rows_instr *product, rows_instr *nex
     next->a.data = NULL;
     next->a.slot = -1;
     next->takes = (uint8_t)takes;
-    if (reads_early(p, next)) next->takes |= ROWS_EARLY;
+    bool reads = next->b.data && next->b.slot < 0 && takes & ROWS_OF_PRODUCT;
+    if (reads && is_early(p, next, next->b.data)) next->takes |= ROWS_EARLY;
     product->chain++;
     pass_on(product, next);
 }
@@ -715,6 +715,8 @@ static void chain_products(rows_program *p) {
     for (int i = 0; i < p->body; i += 1 + p->code[i].chain) {
         rows_instr *product = &p->code[i], *next;
         bool is = product->op == ROWS_LINEAR || product->op == ROWS_LINEAR_BACK;
+        if (is && product->to.add == ROWS_ADD_HOME && product->to.vectors && is_early(p, product, product->to.data))
+            product->takes = ROWS_EARLY;
         while (is && product->to.vectors && (next = product + 1 + product->chain) < p->code + p->body) {
             int takes = chains(p, product, next);
             if (takes < 0) break;
@@ -758,7 +760,7 @@ static void open_losses(rows_program *p) {
 // Instructions element by element that follow each other need no barrier between them where a thread meets only what it
 // has read and written itself: tiles apart from each other, or the same cells of one.
 static bool same_cells(const rows_instr *i, const rows_tile *x, const rows_instr *j, const rows_tile *y) {
-    return i->cells == j->cells && i->vectors == j->vectors && x->column == y->column;
+    return i->cells == j->cells && i->vectors == j->vectors && i->warp == j->warp && x->column == y->column;
 }
 
 // Whether a tile of i and one of j, of which at least one is written, are so.
@@ -782,12 +784,27 @@ static bool map_opens(const rows_program *p, const rows_instr *first, const rows
     return opens;
 }
 
+// Small ones that have nothing to do with each other begin with different warps; what has keeps to the same.
+static void share_warps(const rows_program *p, const rows_instr *first, rows_instr *next) {
+    enum { WARPS = LAST_WARP + 1, LANES_OF_WARP = 32 };
+    const rows_instr *tied = NULL;
+    int used = 0;
+    for (const rows_instr *i = first; i < next; i++) {
+        int warps = ((int)i->cells * p->tiles * ROWS_TILE + LANES_OF_WARP - 1) / LANES_OF_WARP;
+        if (!rows_is_map(i) || !rows_is_map(next)) return;
+        if (!rows_is_free_of(p, next, i)) tied = i;
+        used += warps < WARPS ? warps : WARPS;
+    }
+    next->warp = tied ? tied->warp : (uint8_t)(used % WARPS);
+}
+
 static void open_maps(rows_program *p) {
     int first = 0; // since the last barrier
     for (int i = 0, next; i < p->body; i = next) {
         rows_instr *now = &p->code[i];
         next = i + 1 + now->chain;
         if (now->open) continue;
+        if (next < p->body) share_warps(p, &p->code[first], &p->code[next]);
         if (next < p->body && map_opens(p, &p->code[first], &p->code[next])) {
             now->open = 1;
         } else {

@@ -76,9 +76,9 @@ typedef struct {
     uint8_t flag; // products: ROWS_WIDE tiles of columns to a warp; dropout: on; pointwise: squared; loss: tallied anew
     uint8_t vectors; // element by element: four at a time; or ROWS_PLAIN
     uint8_t open;    // the next instruction need not wait for this one
-    uint8_t warp;    // losses and metrics: which warp's rows
+    uint8_t warp;    // losses and metrics: which warp's rows; element by element: whose cells are the first
     uint8_t chain;   // products: so many instructions that follow are done to their results at once
-    uint8_t takes;   // of those: ROWS_OF_PRODUCT, ROWS_AS_SECOND and ROWS_EARLY
+    uint8_t takes;   // of those, ROWS_OF_PRODUCT and ROWS_AS_SECOND; of them and the product, ROWS_EARLY
 } rows_instr;
 
 // The weights of a product as its warps read them: in the type of its operands, a lane's share of every 16 terms side

@@ -323,25 +323,33 @@ template <int MATH, int N> CUDA_FN void round_run(float v[N]) {
     }
 }
 
-// What the first instruction that is chained to a product and has a lane's columns reads at home, of the lane's two rows of
-// a tile: asked for before the product begins. Wide products have no registers for it.
+// What a product adds its results to at home, or else what the first instruction that is chained to it and has a lane's
+// columns reads there, of the lane's two rows of a tile: asked for before the product begins. Wide products have no
+// registers for it.
+enum { BY_NONE, BY_PRODUCT = -1 };
 template <int N> struct asked {
     raw<N> v[2];
-    int by; // which one, from 1 on; 0: none
+    int by; // BY_PRODUCT, or which one, from 1 on
 };
 
 template <int MATH, int N>
+CUDA_FN void ask_at(asked<N> *to, const rows_tile &t, const rows_block &k, int r, int c, int by) {
+    place from = home_of<MATH>(t, k);
+#pragma unroll
+    for (int h = 0; h < 2; h++)
+        if (r + 8 * h < k.rows) read_raw<N>(&to->v[h], from, r + 8 * h, c);
+    to->by = by;
+}
+
+template <int MATH, int N>
 CUDA_FN void ask(asked<N> *to, const rows_instr *product, int count, const rows_block &k, int r, int c) {
+    if (product->takes & ROWS_EARLY) ask_at<MATH, N>(to, product->to, k, r, c, BY_PRODUCT);
 #pragma unroll 1
-    for (int n = 1; n <= count && !to->by; n++) {
+    for (int n = 1; n <= count && to->by == BY_NONE; n++) {
         const rows_instr &in = product[n];
         int j = c - in.a.column;
         if (!(in.takes & ROWS_EARLY) || (unsigned)j >= (unsigned)in.n) continue;
-        place b = home_of<MATH>(in.b, k);
-#pragma unroll
-        for (int h = 0; h < 2; h++)
-            if (r + 8 * h < k.rows) read_raw<N>(&to->v[h], b, r + 8 * h, j + in.b.column);
-        to->by = n;
+        ask_at<MATH, N>(to, in.b, k, r, j + in.b.column, n);
     }
 }
 
@@ -440,6 +448,13 @@ CUDA_FN void put_tiles(const rows_instr &in, const rows_instr *at, const rows_bl
 #pragma unroll
         for (int h = 0; h < 2; h++) {
             activate_run<N>(in.act, v[h]);
+            if (NJ == 1 && ready[0].by == BY_PRODUCT) {
+                alignas(16) float old[N];
+                widen_raw<MATH, N>(old, ready[0].v[h], to.home.full);
+                to.add = ROWS_OVERWRITE;
+#pragma unroll
+                for (int e = 0; e < N; e++) v[h][e] += old[e];
+            }
             if (in.to.vectors && r + 8 * h < k.rows) put_run<MATH, N>(v[h], to, r + 8 * h, c);
         }
         if (!in.to.vectors) put_single<MATH, N>(v, to, in.to.width, k.rows, r, c);
@@ -542,6 +557,11 @@ CUDA_FN cell cell_of(const rows_instr &in, unsigned n) {
     return cell{(int)r, (int)(n - r * in.cells)};
 }
 
+// A thread's number, from the first one of the instruction's warp on; blocks have a power of two of them.
+CUDA_FN unsigned thread_of(const rows_instr &in) {
+    return (threadIdx.x - 32u * in.warp) & (blockDim.x - 1);
+}
+
 template <int N>
 CUDA_FN void differences_back(const rows_instr &in, const rows_block &k, int r, float a[N], const float b[N]) {
     float w = ((const float *)in.p[1])[k.row + r], scale = *(const float *)in.p[0] * w;
@@ -579,7 +599,7 @@ template <int MATH, int N, int AT_ONCE> CUDA_FN void map_cells(const rows_instr 
     bool second = in.b.data;
     int from = in.a.column, at = in.to.column, width = in.a.width;
     if (second) b = place_of<MATH>(in.b, k);
-    for (unsigned n = threadIdx.x; AT_ONCE > 1 || n < blockDim.x;) {
+    for (unsigned n = thread_of(in); AT_ONCE > 1 || n < blockDim.x;) {
         raw<N> x[AT_ONCE] = {}, y[AT_ONCE] = {};
 #pragma unroll
         for (int u = 0; u < AT_ONCE; u++) {
@@ -610,7 +630,7 @@ CUDA_FN char *unit_at(const place &p, cell i) {
 // A tile as it lies, straight to its slot, where it is after the next barrier.
 template <int MATH> CUDA_FN void load_plain(const rows_instr in, const rows_block &k) {
     place from = home_of<MATH>(in.a, k), to = slot_of<MATH>(in.to, k);
-    for (unsigned n = threadIdx.x;; n += blockDim.x) {
+    for (unsigned n = thread_of(in);; n += blockDim.x) {
         cell i = cell_of(in, n);
         if (i.r >= k.rows) break;
         __pipeline_memcpy_async(unit_at(to, i), unit_at(from, i), 16);
@@ -643,7 +663,7 @@ template <int MATH> CUDA_FN void slope_plain(const rows_instr in, const rows_blo
     place a = place_of<MATH>(in.a, k), b = place_of<MATH>(in.b, k);
     places to = places_of<MATH>(in.to, k);
 #pragma unroll 1
-    for (unsigned n = threadIdx.x; n < in.cells * (uint32_t)k.rows;) {
+    for (unsigned n = thread_of(in); n < in.cells * (uint32_t)k.rows;) {
         uint4 x[AT_ONCE] = {}, y[AT_ONCE] = {};
 #pragma unroll
         for (int u = 0; u < AT_ONCE; u++) {
@@ -666,7 +686,7 @@ template <int MATH> CUDA_FN void slope_plain(const rows_instr in, const rows_blo
 }
 
 template <int MATH> CUDA_FN void map(const rows_instr &in, const rows_block &k) {
-    if (threadIdx.x / 32 * 32 >= in.cells * (uint32_t)k.rows) return; // none for this warp
+    if (thread_of(in) / 32 * 32 >= in.cells * (uint32_t)k.rows) return; // none for this warp
     if (in.vectors == ROWS_PLAIN && in.op == ROWS_SLOPE) {
         slope_plain<MATH>(in, k);
     } else if (in.vectors == ROWS_PLAIN) {
@@ -716,7 +736,7 @@ template <int MATH> CUDA_FN void cross_entropy_back(const rows_instr &in, const 
     place p = place_of<MATH>(in.a, k);
     places to = places_of<MATH>(in.to, k);
 #pragma unroll 1
-    for (unsigned n = (threadIdx.x + blockDim.x - 32u * in.warp) % blockDim.x;; n += blockDim.x) {
+    for (unsigned n = thread_of(in);; n += blockDim.x) {
         cell i = cell_of(in, n);
         if (i.r >= k.rows) return;
         const char *z = element_at(p, i.r, 0);

@@ -18,7 +18,7 @@
 
 #include <cmocka.h>
 
-enum { ROWS = 21, THREADS = 64, ROOM = 60 * 1024, TENSORS = 20, CALLS = 14, OPERANDS = 3, LISTS = 200, JOINTS = 16 };
+enum { ROWS = 21, THREADS = 256, ROOM = 60 * 1024, TENSORS = 20, CALLS = 14, OPERANDS = 3, LISTS = 200, JOINTS = 16 };
 
 typedef struct {
     int64_t width;
@@ -160,8 +160,10 @@ static void map_cell(const block *k, const rows_instr *i, int cell) {
 static void maps_run(const block *k, const rows_instr *first, int count) {
     for (int n = 0; n < THREADS; n++) {
         int thread = k->backwards ? THREADS - 1 - n : n;
-        for (int i = 0; i < count; i++)
-            for (int cell = thread; cell < k->rows * (int)first[i].cells; cell += THREADS) map_cell(k, &first[i], cell);
+        for (const rows_instr *i = first; i < first + count; i++)
+            for (int cell = (thread + THREADS - 32 * i->warp) % THREADS; cell < k->rows * (int)i->cells;
+                 cell += THREADS)
+                map_cell(k, i, cell);
     }
 }
 
@@ -211,8 +213,16 @@ static void product_run(const block *k, const rows_instr *i, const rows_pack *w)
         int lane = k->backwards ? lanes - 1 - n : n, row = lane / across, first = lane % across * run;
         float v[8] = {0};
         for (int e = 0; e < run && first + e < i->to.width; e++) v[e] = product_at(k, i, w, row, first + e);
-        for (int e = 0; e < run && first + e < i->to.width; e++)
-            v[e] = tile_put(k, &i->to, row, first + e, v[e], e || !i->to.vectors ? 0 : run);
+        for (int e = 0; e < run && first + e < i->to.width; e++) {
+            rows_tile to = i->to, old = i->to;
+            if (i->takes & ROWS_EARLY) {
+                assert_true(to.add == ROWS_ADD_HOME && to.vectors);
+                old.data = (char *)k->before + ((const char *)old.data - k->memory);
+                v[e] += element_read(home_at(k, &old, row, first + e), old.type);
+                to.add = ROWS_OVERWRITE;
+            }
+            v[e] = tile_put(k, &to, row, first + e, v[e], e || !to.vectors ? 0 : run);
+        }
         assert_true(!i->chain || i->to.vectors);
         chain_run(k, i, row, first, run, v);
     }
