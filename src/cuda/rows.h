@@ -2,9 +2,14 @@
 // what goes back through them), compiled for one launch. This is the compiler; cuda/rows_kernel.cuh runs its programs.
 //
 // A block of the launch takes 16 or 32 rows through all instructions. Tiles of tensors lie in slots of shared memory, a
-// cache that the compiler manages: every result is also written to its home in memory, exactly as the single call
-// would, so a slot can be given up at any time and what comes after the program finds everything in its place. The one
-// exception is a gradient that goes back to a layer outside, whose slope the program can do (rows_add_slope).
+// cache that the compiler manages: while calls are added, every result is also written to its home in memory, exactly
+// as the single call would, so a slot can be given up at any time and what comes after the program finds everything in
+// its place. An exception is a gradient that goes back to a layer outside, whose slope the program can do
+// (rows_add_slope). At the end the program is folded (cuda/rows_fold.h): results of which it is said that nobody reads
+// them (rows_over) are not written, and instructions that have become useless are gone.
+//
+// What goes on with a product's results, column by column, is chained to it: a lane does it to its results in registers
+// while other warps are still at the product.
 //
 // Blocks run in any order, so memory that one block writes may not be anything that another still reads: a call whose
 // results overlap a different tensor of the program is refused, and the program is cut there. The same stretch of
