@@ -813,6 +813,25 @@ static void open_maps(rows_program *p) {
     }
 }
 
+// Blocks that are alone on their multiprocessor have room for weights, which then come while the product before is
+// under way: each product loads those of the next one that fit.
+static void bring_weights(rows_compiler *r) {
+    rows_program *p = &r->program;
+    rows_instr *before = NULL;
+    if (!p->wide || p->tiles > 1) return;
+    for (int i = 0; i < r->packs; i++) {
+        rows_instr *product = &p->code[r->pack[i].instr];
+        int bytes = (int)rows_pack_bytes(&r->pack[i], p->low);
+        if (before && p->room + bytes <= r->limit) {
+            before->n = (int32_t)(product - before);
+            product->b.slot = p->room;
+            product->cells = (uint32_t)bytes / 16;
+            p->room += bytes;
+        }
+        before = product;
+    }
+}
+
 void rows_end(rows_compiler *r) {
     rows_program *p = &r->program;
     rows_fold(r);
@@ -823,6 +842,7 @@ void rows_end(rows_compiler *r) {
     for (int i = 0; i < p->body; i++)
         if (has_cells(&p->code[i])) lay_cells(p, &p->code[i]);
     open_maps(p);
+    bring_weights(r);
     for (int i = 0; i < r->tails; i++)
         if (r->tail[i].op == ROWS_LOSS_ADD) r->tail[i].n = (int32_t)rows_blocks(p->rows);
     memcpy(p->code + p->count, r->tail, (size_t)r->tails * sizeof *r->tail);

@@ -73,8 +73,9 @@ typedef struct {
 typedef struct {
     rows_tile a, b, to;
     const void *p[3];
-    int32_t n;               // columns, element by element
-    uint32_t cells, inverse; // a row's columns, fours of them or units, and 2^31 / cells, rounded up
+    int32_t n;               // columns, element by element; products: how far on is that whose weights it loads, or 0
+    uint32_t cells, inverse; // a row's columns, fours of them or units, and 2^31 / cells, rounded up; products whose
+                             // weights another one loads, to the slot of b: units of 16 bytes
     uint32_t node, least;    // dropout
     float x, y;
     uint8_t op, act;

@@ -35,9 +35,14 @@ struct rows_block {
     int row, rows;
 };
 
-// The barrier: what tiles are loaded with has arrived, and all threads are here.
-CUDA_FN void meet() {
-    __pipeline_wait_prior(0);
+// The barrier: what was loaded to shared memory has arrived, with `but_last` all but what was asked for last; and all
+// threads are here.
+CUDA_FN void meet(bool but_last = false) {
+    if (but_last) {
+        __pipeline_wait_prior(1);
+    } else {
+        __pipeline_wait_prior(0);
+    }
     __syncthreads();
 }
 
@@ -508,6 +513,16 @@ CUDA_FN void ask_ahead(const rows_instr *at, int chain, const rows_block &k) {
     }
 }
 
+// The weights of a product that comes later are loaded to shared memory.
+CUDA_FN void bring(const rows_instr &later, const rows_block &k) {
+    char *to = k.room + later.b.slot;
+    const char *from = (const char *)later.p[0];
+#pragma unroll 4
+    for (unsigned i = threadIdx.x; i < later.cells; i += blockDim.x)
+        __pipeline_memcpy_async(to + i * 16, from + i * 16, 16);
+    __pipeline_commit();
+}
+
 // A warp has groups of 8 NJ columns; where fewer groups are left than warps, several warps share one, each with a slice of
 // the terms. The barrier behind what came before is here: weights and bias do not wait for it.
 template <int MATH, int MT, int NJ> CUDA_FN void linear(const rows_instr *at, const rows_block &k) {
@@ -515,6 +530,9 @@ template <int MATH, int MT, int NJ> CUDA_FN void linear(const rows_instr *at, co
     const typename math_type<MATH>::element *a = (const typename math_type<MATH>::element *)(k.room + in.a.slot);
     int K = in.a.width, runs = (K + ROWS_TERMS - 1) / ROWS_TERMS, groups = (in.to.width + 8 * NJ - 1) / (8 * NJ);
     int warps = blockDim.x / 32, warp = warp_of();
+    bool here = MT == 1 && in.b.slot >= 0, brings = MT == 1 && in.n; // weights
+    const uint32_t *packed = here ? (const uint32_t *)(k.room + in.b.slot) : (const uint32_t *)in.p[0];
+    if (here) meet();
 #pragma unroll 1
     for (int first = 0; first < groups; first += warps) {
         int left = min(groups - first, warps), slices = MT * NJ <= 4 ? min(warps / left, runs) : 1;
@@ -525,7 +543,7 @@ template <int MATH, int MT, int NJ> CUDA_FN void linear(const rows_instr *at, co
         alignas(16) float bias[2 * NJ] = {};
         bool mine = slice == 0 && c < in.to.width, works = slice < slices;
         weights_of<MATH, MT, NJ> w = {};
-        w.packed = (const uint32_t *)in.p[0] + group * runs * w.RUN;
+        w.packed = packed + group * runs * w.RUN;
         w.first = slice, w.last = runs - 1, w.apart = slices;
         if (works) weights_begin<MATH, MT, NJ>(&w);
         if (mine && in.p[1]) read_words<2 * NJ>((uint32_t *)bias, (const char *)((const float *)in.p[1] + c));
@@ -537,7 +555,8 @@ template <int MATH, int MT, int NJ> CUDA_FN void linear(const rows_instr *at, co
         }
         if (first == 0) {
             if (NJ > 1 && sizeof *a == 2) ask_ahead(at, in.chain, k); // large layers in 4 bytes are few, and registers full
-            meet();
+            if (brings) bring(at[in.n], k);
+            if (!here) meet(brings);
         }
         if (works) product<MATH, MT, NJ>(acc, a, K, &w);
         if (cut) add_slices<MT, NJ>(acc, k.slices, warp, left, slices);

@@ -18,7 +18,7 @@
 
 #include <cmocka.h>
 
-enum { ROWS = 21, THREADS = 256, ROOM = 60 * 1024, TENSORS = 20, CALLS = 14, OPERANDS = 3, LISTS = 200, JOINTS = 16 };
+enum { ROWS = 21, THREADS = 256, ROOM = 160 * 1024, TENSORS = 20, CALLS = 14, OPERANDS = 3, LISTS = 200, JOINTS = 16 };
 
 typedef struct {
     int64_t width;
