@@ -590,14 +590,28 @@ static bool is_plain(const rows_instr *i) {
            !i->to.column && row % 16 == 0 && i->a.home_row % 16 == 0 && (uintptr_t)i->a.data % 16 == 0;
 }
 
+// Whether a tile is of the program's type wherever it lies, in units of 16 bytes.
+static bool is_plain_tile(const rows_program *p, const rows_tile *t, bool home) {
+    if (t->type != p->low || (t->slot >= 0 && t->slot_type != p->low) || t->column) return false;
+    return !home || (t->home_row % 16 == 0 && (uintptr_t)t->data % 16 == 0);
+}
+
+static bool is_plain_slope(const rows_program *p, const rows_instr *i) {
+    size_t row = (size_t)i->n * dtype_bytes((dtype)p->low);
+    if (i->op != ROWS_SLOPE || i->act != ACT_RELU) return false;
+    return row % 16 == 0 && i->to.add == ROWS_OVERWRITE && i->a.width == i->n && i->b.width == i->n &&
+           is_plain_tile(p, &i->a, i->a.slot < 0) && is_plain_tile(p, &i->b, i->b.slot < 0) &&
+           is_plain_tile(p, &i->to, i->to.data);
+}
+
 // How the threads of a block share out columns. With at most 32 rows of ROWS_WIDTH cells, the nth cell's row is exactly
 // n * inverse / 2^31.
-static void lay_cells(rows_instr *i) {
+static void lay_cells(const rows_program *p, rows_instr *i) {
     bool loss = i->op == ROWS_CROSS_ENTROPY_BACK;
     if (loss) i->n = i->to.width;
     i->vectors = !loss && words_of(i);
     i->cells = (uint32_t)i->n / (i->vectors ? 4 : 1);
-    if (is_plain(i)) {
+    if (is_plain(i) || is_plain_slope(p, i)) {
         i->vectors = ROWS_PLAIN;
         i->cells = (uint32_t)i->a.width * (uint32_t)dtype_bytes((dtype)i->a.type) / 16;
     }
@@ -676,14 +690,23 @@ static void pass_on(rows_instr *product, rows_instr *next) {
     source->to.slot = -1;
 }
 
+// Whether a home is as it was before the program when instruction i comes.
+static bool is_early(const rows_program *p, const rows_instr *i, const void *home) {
+    for (const rows_instr *before = p->code; before < i; before++)
+        if (before->to.data == home) return false;
+    return true;
+}
+
 // What it takes is its a, which it does not read.
-static void chain_to(rows_instr *product, rows_instr *next, int takes) {
+static void chain_to(const rows_program *p, rows_instr *product, rows_instr *next, int takes) {
     rows_tile taken = takes & ROWS_AS_SECOND ? next->b : next->a;
     if (takes & ROWS_AS_SECOND) next->b = next->a;
     next->a = taken;
     next->a.data = NULL;
     next->a.slot = -1;
     next->takes = (uint8_t)takes;
+    bool reads = next->b.data && next->b.slot < 0 && takes & ROWS_OF_PRODUCT;
+    if (reads && is_early(p, next, next->b.data)) next->takes |= ROWS_EARLY;
     product->chain++;
     pass_on(product, next);
 }
@@ -692,10 +715,12 @@ static void chain_products(rows_program *p) {
     for (int i = 0; i < p->body; i += 1 + p->code[i].chain) {
         rows_instr *product = &p->code[i], *next;
         bool is = product->op == ROWS_LINEAR || product->op == ROWS_LINEAR_BACK;
+        if (is && product->to.add == ROWS_ADD_HOME && product->to.vectors && is_early(p, product, product->to.data))
+            product->takes = ROWS_EARLY;
         while (is && product->to.vectors && (next = product + 1 + product->chain) < p->code + p->body) {
             int takes = chains(p, product, next);
             if (takes < 0) break;
-            chain_to(product, next, takes);
+            chain_to(p, product, next, takes);
         }
     }
 }
@@ -735,7 +760,7 @@ static void open_losses(rows_program *p) {
 // Instructions element by element that follow each other need no barrier between them where a thread meets only what it
 // has read and written itself: tiles apart from each other, or the same cells of one.
 static bool same_cells(const rows_instr *i, const rows_tile *x, const rows_instr *j, const rows_tile *y) {
-    return i->cells == j->cells && i->vectors == j->vectors && x->column == y->column;
+    return i->cells == j->cells && i->vectors == j->vectors && i->warp == j->warp && x->column == y->column;
 }
 
 // Whether a tile of i and one of j, of which at least one is written, are so.
@@ -759,17 +784,51 @@ static bool map_opens(const rows_program *p, const rows_instr *first, const rows
     return opens;
 }
 
+// Small ones that have nothing to do with each other begin with different warps; what has keeps to the same.
+static void share_warps(const rows_program *p, const rows_instr *first, rows_instr *next) {
+    enum { WARPS = LAST_WARP + 1, LANES_OF_WARP = 32 };
+    const rows_instr *tied = NULL;
+    int used = 0;
+    for (const rows_instr *i = first; i < next; i++) {
+        int warps = ((int)i->cells * p->tiles * ROWS_TILE + LANES_OF_WARP - 1) / LANES_OF_WARP;
+        if (!rows_is_map(i) || !rows_is_map(next)) return;
+        if (!rows_is_free_of(p, next, i)) tied = i;
+        used += warps < WARPS ? warps : WARPS;
+    }
+    next->warp = tied ? tied->warp : (uint8_t)(used % WARPS);
+}
+
 static void open_maps(rows_program *p) {
     int first = 0; // since the last barrier
     for (int i = 0, next; i < p->body; i = next) {
         rows_instr *now = &p->code[i];
         next = i + 1 + now->chain;
         if (now->open) continue;
+        if (next < p->body) share_warps(p, &p->code[first], &p->code[next]);
         if (next < p->body && map_opens(p, &p->code[first], &p->code[next])) {
             now->open = 1;
         } else {
             first = next;
         }
+    }
+}
+
+// Blocks that are alone on their multiprocessor have room for weights, which then come while the product before is
+// under way: each product loads those of the next one that fit.
+static void bring_weights(rows_compiler *r) {
+    rows_program *p = &r->program;
+    rows_instr *before = NULL;
+    if (!p->wide || p->tiles > 1) return;
+    for (int i = 0; i < r->packs; i++) {
+        rows_instr *product = &p->code[r->pack[i].instr];
+        int bytes = (int)rows_pack_bytes(&r->pack[i], p->low);
+        if (before && p->room + bytes <= r->limit) {
+            before->n = (int32_t)(product - before);
+            product->b.slot = p->room;
+            product->cells = (uint32_t)bytes / 16;
+            p->room += bytes;
+        }
+        before = product;
     }
 }
 
@@ -781,8 +840,9 @@ void rows_end(rows_compiler *r) {
     chain_products(p);
     rows_trim(r);
     for (int i = 0; i < p->body; i++)
-        if (has_cells(&p->code[i])) lay_cells(&p->code[i]);
+        if (has_cells(&p->code[i])) lay_cells(p, &p->code[i]);
     open_maps(p);
+    bring_weights(r);
     for (int i = 0; i < r->tails; i++)
         if (r->tail[i].op == ROWS_LOSS_ADD) r->tail[i].n = (int32_t)rows_blocks(p->rows);
     memcpy(p->code + p->count, r->tail, (size_t)r->tails * sizeof *r->tail);

@@ -2,9 +2,14 @@
 // what goes back through them), compiled for one launch. This is the compiler; cuda/rows_kernel.cuh runs its programs.
 //
 // A block of the launch takes 16 or 32 rows through all instructions. Tiles of tensors lie in slots of shared memory, a
-// cache that the compiler manages: every result is also written to its home in memory, exactly as the single call
-// would, so a slot can be given up at any time and what comes after the program finds everything in its place. The one
-// exception is a gradient that goes back to a layer outside, whose slope the program can do (rows_add_slope).
+// cache that the compiler manages: while calls are added, every result is also written to its home in memory, exactly
+// as the single call would, so a slot can be given up at any time and what comes after the program finds everything in
+// its place. An exception is a gradient that goes back to a layer outside, whose slope the program can do
+// (rows_add_slope). At the end the program is folded (cuda/rows_fold.h): results of which it is said that nobody reads
+// them (rows_over) are not written, and instructions that have become useless are gone.
+//
+// What goes on with a product's results, column by column, is chained to it: a lane does it to its results in registers
+// while other warps are still at the product.
 //
 // Blocks run in any order, so memory that one block writes may not be anything that another still reads: a call whose
 // results overlap a different tensor of the program is refused, and the program is cut there. The same stretch of
@@ -40,12 +45,15 @@ typedef enum {
     ROWS_ADVANCE
 } rows_op;
 
-enum { ROWS_PLAIN = 2 }; // a load copies units of 16 bytes as they lie
+enum {
+    ROWS_PLAIN = 2
+}; // units of 16 bytes: a load copies them as they lie, ReLU's slope has them of the program's type
 
 // What an instruction that is chained to a product takes from registers, in place of its a, of which type and column
 // tell what it would have read; b is the operand that is read: the product's results, or else those of the one before
-// it; and whether that is the second one of its sum.
-enum { ROWS_OF_PRODUCT = 1, ROWS_AS_SECOND = 2 };
+// it; whether that is the second one of its sum; and whether nothing of the program writes what it reads at home, so
+// that it can be read before the product.
+enum { ROWS_OF_PRODUCT = 1, ROWS_AS_SECOND = 2, ROWS_EARLY = 4 };
 
 typedef enum { ROWS_OVERWRITE, ROWS_ADD_SLOT, ROWS_ADD_HOME } rows_add_from; // where the value that is added to lies
 
@@ -65,17 +73,18 @@ typedef struct {
 typedef struct {
     rows_tile a, b, to;
     const void *p[3];
-    int32_t n;               // columns, element by element
-    uint32_t cells, inverse; // a row's columns, fours of them or units, and 2^31 / cells, rounded up
+    int32_t n;               // columns, element by element; products: how far on is that whose weights it loads, or 0
+    uint32_t cells, inverse; // a row's columns, fours of them or units, and 2^31 / cells, rounded up; products whose
+                             // weights another one loads, to the slot of b: units of 16 bytes
     uint32_t node, least;    // dropout
     float x, y;
     uint8_t op, act;
     uint8_t flag; // products: ROWS_WIDE tiles of columns to a warp; dropout: on; pointwise: squared; loss: tallied anew
     uint8_t vectors; // element by element: four at a time; or ROWS_PLAIN
     uint8_t open;    // the next instruction need not wait for this one
-    uint8_t warp;    // losses and metrics: which warp's rows
+    uint8_t warp;    // losses and metrics: which warp's rows; element by element: whose cells are the first
     uint8_t chain;   // products: so many instructions that follow are done to their results at once
-    uint8_t takes;   // of those: ROWS_OF_PRODUCT and ROWS_AS_SECOND
+    uint8_t takes;   // of those, ROWS_OF_PRODUCT and ROWS_AS_SECOND; of them and the product, ROWS_EARLY
 } rows_instr;
 
 // The weights of a product as its warps read them: in the type of its operands, a lane's share of every 16 terms side

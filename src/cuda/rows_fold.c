@@ -265,13 +265,13 @@ static void join_loads(rows_compiler *r) {
 
 // Order: what has nothing to do with a product, nor with what goes on with its results, stands before it
 
-static bool is_free_of(const rows_program *p, const rows_instr *i, const rows_instr *other) {
+bool rows_is_free_of(const rows_program *p, const rows_instr *i, const rows_instr *other) {
     return !meet(p, &i->a, &other->to) && !meet(p, &i->b, &other->to) && !is_in_the_way(p, other, i);
 }
 
 static bool is_free(const rows_program *p, const rows_instr *i, int first, int end) {
     for (int k = first; k < end; k++)
-        if (!is_free_of(p, i, &p->code[k])) return false;
+        if (!rows_is_free_of(p, i, &p->code[k])) return false;
     return true;
 }
 

@@ -22,6 +22,9 @@ bool rows_slots_meet(const rows_program *p, const rows_tile *a, const rows_tile 
 // Whether two instructions that write one tile write different columns of it.
 bool rows_columns_apart(const rows_instr *i, const rows_instr *j);
 
+// Whether two instructions could change places: neither writes what the other touches.
+bool rows_is_free_of(const rows_program *p, const rows_instr *i, const rows_instr *other);
+
 // Whether an instruction writes all columns of its tile.
 bool rows_writes_all(const rows_instr *i);
 

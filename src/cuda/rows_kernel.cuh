@@ -35,6 +35,17 @@ struct rows_block {
     int row, rows;
 };
 
+// The barrier: what was loaded to shared memory has arrived, with `but_last` all but what was asked for last; and all
+// threads are here.
+CUDA_FN void meet(bool but_last = false) {
+    if (but_last) {
+        __pipeline_wait_prior(1);
+    } else {
+        __pipeline_wait_prior(0);
+    }
+    __syncthreads();
+}
+
 // Rows of tiles
 
 // A tile's rows, at home or in its slot: those of the block, from its first one.
@@ -232,19 +243,14 @@ template <int WORDS> CUDA_FN void fetch(uint32_t w[WORDS], const uint32_t *run) 
     }
 }
 
-// acc += a run of terms of `a` times its weights.
-template <int MATH, int MT, int NJ>
-CUDA_FN void product_run(float acc[MT][NJ][4], const typename math_type<MATH>::element *a, int ld, const uint32_t *w,
-    bool cut, const uint32_t keep[4]) {
+// acc += a run of terms q of a tile times its weights.
+template <int MATH, int NJ>
+CUDA_FN void product_run(float acc[NJ][4], terms q, const uint32_t *w, bool cut, const uint32_t keep[4]) {
 #pragma unroll
-    for (int i = 0; i < MT; i++) {
-        terms q = load_terms<MATH>(a + i * 16 * ld, ld);
+    for (int e = 0; e < 4; e++)
+        if (cut) q.lo[e] &= keep[e], q.hi[e] &= keep[e];
 #pragma unroll
-        for (int e = 0; e < 4; e++)
-            if (cut) q.lo[e] &= keep[e], q.hi[e] &= keep[e];
-#pragma unroll
-        for (int j = 0; j < NJ; j++) terms_mma<MATH>(acc[i][j], q, w + j * weights_type<MATH>::WORDS);
-    }
+    for (int j = 0; j < NJ; j++) terms_mma<MATH>(acc[j], q, w + j * weights_type<MATH>::WORDS);
 }
 
 // A warp's weights of a product: every `apart`th run of terms from `first` to `last`, DEPTH of which are under way at any
@@ -268,19 +274,30 @@ template <int MATH, int MT, int NJ> CUDA_FN void weights_begin(weights_of<MATH, 
     }
 }
 
-// acc += a (MT tiles of 16 rows, K columns) times the 8 NJ columns of those weights.
+// acc += a (MT tiles of 16 rows, K columns) times the 8 NJ columns of those weights. Where there are registers for it, the
+// next run's terms are on their way while this one's are multiplied.
 template <int MATH, int MT, int NJ>
 CUDA_FN void product(
     float acc[MT][NJ][4], const typename math_type<MATH>::element *a, int K, weights_of<MATH, MT, NJ> *w) {
     typedef weights_of<MATH, MT, NJ> of;
+    const bool ahead = math_type<MATH>::K == 16 && NJ == 1;
     int ld = rows_ld(K), left = K % ROWS_TERMS, partial = left ? K / ROWS_TERMS : -1, s = w->first;
     uint32_t keep[4];
+    terms next_q[MT];
     keep_terms<MATH>(keep, left);
+#pragma unroll
+    for (int i = 0; i < MT && ahead; i++) next_q[i] = load_terms<MATH>(a + i * 16 * ld + s * ROWS_TERMS, ld);
     for (;;) {
 #pragma unroll
         for (int d = 0; d < of::DEPTH; d++, s += w->apart) {
             if (s > w->last) return;
-            product_run<MATH, MT, NJ>(acc, a + s * ROWS_TERMS, ld, w->w[d], s == partial, keep);
+            const typename math_type<MATH>::element *from = a + (ahead ? min(s + w->apart, w->last) : s) * ROWS_TERMS;
+#pragma unroll
+            for (int i = 0; i < MT; i++) {
+                terms q = next_q[i], loaded = load_terms<MATH>(from + i * 16 * ld, ld);
+                next_q[i] = loaded;
+                product_run<MATH, NJ>(acc[i], ahead ? q : loaded, w->w[d], s == partial, keep);
+            }
             int next = s + of::DEPTH * w->apart;
             if (next <= w->last) fetch<of::WORDS>(w->w[d], w->packed + next * of::RUN);
         }
@@ -311,16 +328,51 @@ template <int MATH, int N> CUDA_FN void round_run(float v[N]) {
     }
 }
 
+// What a product adds its results to at home, or else what the first instruction that is chained to it and has a lane's
+// columns reads there, of the lane's two rows of a tile: asked for before the product begins. Wide products have no
+// registers for it.
+enum { BY_NONE, BY_PRODUCT = -1 };
+template <int N> struct asked {
+    raw<N> v[2];
+    int by; // BY_PRODUCT, or which one, from 1 on
+};
+
+template <int MATH, int N>
+CUDA_FN void ask_at(asked<N> *to, const rows_tile &t, const rows_block &k, int r, int c, int by) {
+    place from = home_of<MATH>(t, k);
+#pragma unroll
+    for (int h = 0; h < 2; h++)
+        if (r + 8 * h < k.rows) read_raw<N>(&to->v[h], from, r + 8 * h, c);
+    to->by = by;
+}
+
+template <int MATH, int N>
+CUDA_FN void ask(asked<N> *to, const rows_instr *product, int count, const rows_block &k, int r, int c) {
+    if (product->takes & ROWS_EARLY) ask_at<MATH, N>(to, product->to, k, r, c, BY_PRODUCT);
+#pragma unroll 1
+    for (int n = 1; n <= count && to->by == BY_NONE; n++) {
+        const rows_instr &in = product[n];
+        int j = c - in.a.column;
+        if (!(in.takes & ROWS_EARLY) || (unsigned)j >= (unsigned)in.n) continue;
+        ask_at<MATH, N>(to, in.b, k, r, j + in.b.column, n);
+    }
+}
+
 // An instruction behind a product that goes on with its results, of which a lane has runs of two rows, or with those of
 // the one before it: v, from column c on; past the edges of what it reads there is nothing to do. What it takes is rounded
-// as it would be in memory.
-template <int MATH, int N> CUDA_FN void chained(const rows_instr in, const rows_block &k, int r, int *c, float v[2][N]) {
+// as it would be in memory. `here`: what it reads has been asked for.
+template <int MATH, int N>
+CUDA_FN void chained(
+    const rows_instr in, const rows_block &k, int r, int *c, float v[2][N], const raw<N> *ready, bool here) {
     int j = *c - in.a.column;
     *c = -1;
     if ((unsigned)j >= (unsigned)in.n) return;
     places to = places_of<MATH>(in.to, k);
     alignas(16) float y[2][N] = {};
-    if (in.b.data) {
+    if (here) {
+#pragma unroll
+        for (int h = 0; h < 2; h++) widen_raw<MATH, N>(y[h], ready[h], is_full<MATH>(in.b.type));
+    } else if (in.b.data) {
         place b = place_of<MATH>(in.b, k);
 #pragma unroll
         for (int h = 0; h < 2; h++)
@@ -352,19 +404,20 @@ template <int MATH, int N> CUDA_FN void chained(const rows_instr in, const rows_
 
 // All that is chained to a product. Of wide ones each goes on with what is before it: there are no registers for more.
 template <int MATH, int N>
-CUDA_FN void chain(const rows_instr *product, int count, const rows_block &k, int r, int c, float v[2][N]) {
+CUDA_FN void chain(
+    const rows_instr *product, int count, const rows_block &k, int r, int c, float v[2][N], const asked<N> &ready) {
     alignas(16) float branch[2][N];
     int at = c;
 #pragma unroll 1
     for (int n = 1; n <= count; n++) {
         if constexpr (N > 2) {
-            chained<MATH, N>(product[n], k, r, &at, v);
+            chained<MATH, N>(product[n], k, r, &at, v, NULL, false);
         } else {
             bool again = product[n].takes & ROWS_OF_PRODUCT;
             if (again) at = c;
 #pragma unroll
             for (int e = 0; e < 2 * N; e++) branch[e / N][e % N] = again ? v[e / N][e % N] : branch[e / N][e % N];
-            chained<MATH, N>(product[n], k, r, &at, branch);
+            chained<MATH, N>(product[n], k, r, &at, branch, ready.v, n == ready.by);
         }
     }
 }
@@ -388,7 +441,7 @@ template <int MATH, int N> CUDA_FN void put_single(float v[2][N], const places &
 // stored can change them; the instructions that are chained to it follow there.
 template <int MATH, int MT, int NJ>
 CUDA_FN void put_tiles(const rows_instr &in, const rows_instr *at, const rows_block &k, float acc[MT][NJ][4],
-    const float bias[2 * NJ], int c) {
+    const float bias[2 * NJ], asked<2 * NJ> ready[MT], int c) {
     const int N = 2 * NJ;
     alignas(16) float v[2][N];
     places to = places_of<MATH>(in.to, k);
@@ -400,10 +453,19 @@ CUDA_FN void put_tiles(const rows_instr &in, const rows_instr *at, const rows_bl
 #pragma unroll
         for (int h = 0; h < 2; h++) {
             activate_run<N>(in.act, v[h]);
+            if (NJ == 1 && ready[0].by == BY_PRODUCT) {
+                alignas(16) float old[N];
+                widen_raw<MATH, N>(old, ready[0].v[h], to.home.full);
+                to.add = ROWS_OVERWRITE;
+#pragma unroll
+                for (int e = 0; e < N; e++) v[h][e] += old[e];
+            }
             if (in.to.vectors && r + 8 * h < k.rows) put_run<MATH, N>(v[h], to, r + 8 * h, c);
         }
         if (!in.to.vectors) put_single<MATH, N>(v, to, in.to.width, k.rows, r, c);
-        chain<MATH, N>(at, in.chain, k, r, c, v);
+        chain<MATH, N>(at, in.chain, k, r, c, v, ready[0]);
+#pragma unroll
+        for (int e = 0; e < MT - 1; e++) ready[e] = ready[e + 1];
 #pragma unroll
         for (int n = 0; n < (MT - 1) * NJ * 4; n++)
             acc[n / (NJ * 4)][n / 4 % NJ][n % 4] = acc[n / (NJ * 4) + 1][n / 4 % NJ][n % 4];
@@ -451,33 +513,54 @@ CUDA_FN void ask_ahead(const rows_instr *at, int chain, const rows_block &k) {
     }
 }
 
-// A warp has groups of 8 NJ columns; where there are fewer groups than warps, several warps share one, each with a slice
-// of the terms. The barrier behind what came before is here: weights and bias do not wait for it.
+// The weights of a product that comes later are loaded to shared memory.
+CUDA_FN void bring(const rows_instr &later, const rows_block &k) {
+    char *to = k.room + later.b.slot;
+    const char *from = (const char *)later.p[0];
+#pragma unroll 4
+    for (unsigned i = threadIdx.x; i < later.cells; i += blockDim.x)
+        __pipeline_memcpy_async(to + i * 16, from + i * 16, 16);
+    __pipeline_commit();
+}
+
+// A warp has groups of 8 NJ columns; where fewer groups are left than warps, several warps share one, each with a slice of
+// the terms. The barrier behind what came before is here: weights and bias do not wait for it.
 template <int MATH, int MT, int NJ> CUDA_FN void linear(const rows_instr *at, const rows_block &k) {
     const rows_instr in = *at;
     const typename math_type<MATH>::element *a = (const typename math_type<MATH>::element *)(k.room + in.a.slot);
     int K = in.a.width, runs = (K + ROWS_TERMS - 1) / ROWS_TERMS, groups = (in.to.width + 8 * NJ - 1) / (8 * NJ);
-    int warps = blockDim.x / 32, warp = warp_of(), slices = MT * NJ <= 4 ? min(warps / groups, runs) : 1;
-    bool cut = slices > 1;
+    int warps = blockDim.x / 32, warp = warp_of();
+    bool here = MT == 1 && in.b.slot >= 0, brings = MT == 1 && in.n; // weights
+    const uint32_t *packed = here ? (const uint32_t *)(k.room + in.b.slot) : (const uint32_t *)in.p[0];
+    if (here) meet();
 #pragma unroll 1
     for (int first = 0; first < groups; first += warps) {
-        int group = cut ? warp % groups : first + warp, slice = cut ? warp / groups : 0;
+        int left = min(groups - first, warps), slices = MT * NJ <= 4 ? min(warps / left, runs) : 1;
+        bool cut = slices > 1;
+        int slice = warp / left, group = first + warp - slice * left;
         int c = group * 8 * NJ + 2 * NJ * (threadIdx.x % 4);
         float acc[MT][NJ][4] = {};
         alignas(16) float bias[2 * NJ] = {};
-        bool mine = slice == 0 && c < in.to.width, works = group < groups && slice < max(slices, 1);
+        bool mine = slice == 0 && c < in.to.width, works = slice < slices;
         weights_of<MATH, MT, NJ> w = {};
-        w.packed = (const uint32_t *)in.p[0] + group * runs * w.RUN;
-        w.first = slice, w.last = runs - 1, w.apart = max(slices, 1);
+        w.packed = packed + group * runs * w.RUN;
+        w.first = slice, w.last = runs - 1, w.apart = slices;
         if (works) weights_begin<MATH, MT, NJ>(&w);
         if (mine && in.p[1]) read_words<2 * NJ>((uint32_t *)bias, (const char *)((const float *)in.p[1] + c));
+        asked<2 * NJ> ready[MT] = {};
+        if (NJ == 1 && mine) {
+#pragma unroll
+            for (int i = 0; i < MT; i++)
+                ask<MATH, 2 * NJ>(&ready[i], at, in.chain, k, i * 16 + threadIdx.x % 32 / 4, c);
+        }
         if (first == 0) {
-            if (sizeof *a == 2) ask_ahead(at, in.chain, k); // large layers in 4 bytes are few, and registers full
-            __syncthreads();
+            if (NJ > 1 && sizeof *a == 2) ask_ahead(at, in.chain, k); // large layers in 4 bytes are few, and registers full
+            if (brings) bring(at[in.n], k);
+            if (!here) meet(brings);
         }
         if (works) product<MATH, MT, NJ>(acc, a, K, &w);
-        if (cut) add_slices<MT, NJ>(acc, k.slices, warp, groups, slices);
-        if (mine) put_tiles<MATH, MT, NJ>(in, at, k, acc, bias, c);
+        if (cut) add_slices<MT, NJ>(acc, k.slices, warp, left, slices);
+        if (mine) put_tiles<MATH, MT, NJ>(in, at, k, acc, bias, ready, c);
     }
 }
 
@@ -491,6 +574,11 @@ struct cell {
 CUDA_FN cell cell_of(const rows_instr &in, unsigned n) {
     unsigned r = __umulhi(2 * n, in.inverse);
     return cell{(int)r, (int)(n - r * in.cells)};
+}
+
+// A thread's number, from the first one of the instruction's warp on; blocks have a power of two of them.
+CUDA_FN unsigned thread_of(const rows_instr &in) {
+    return (threadIdx.x - 32u * in.warp) & (blockDim.x - 1);
 }
 
 template <int N>
@@ -530,7 +618,7 @@ template <int MATH, int N, int AT_ONCE> CUDA_FN void map_cells(const rows_instr 
     bool second = in.b.data;
     int from = in.a.column, at = in.to.column, width = in.a.width;
     if (second) b = place_of<MATH>(in.b, k);
-    for (unsigned n = threadIdx.x; AT_ONCE > 1 || n < blockDim.x;) {
+    for (unsigned n = thread_of(in); AT_ONCE > 1 || n < blockDim.x;) {
         raw<N> x[AT_ONCE] = {}, y[AT_ONCE] = {};
 #pragma unroll
         for (int u = 0; u < AT_ONCE; u++) {
@@ -554,20 +642,73 @@ template <int MATH, int N, int AT_ONCE> CUDA_FN void map_cells(const rows_instr 
     }
 }
 
-// A tile as it lies, straight to its slot: all of it is under way before the first unit arrives.
+CUDA_FN char *unit_at(const place &p, cell i) {
+    return p.at + ((uint32_t)i.r * p.row + (uint32_t)i.c * 16);
+}
+
+// A tile as it lies, straight to its slot, where it is after the next barrier.
 template <int MATH> CUDA_FN void load_plain(const rows_instr in, const rows_block &k) {
     place from = home_of<MATH>(in.a, k), to = slot_of<MATH>(in.to, k);
-    for (unsigned n = threadIdx.x;; n += blockDim.x) {
+    for (unsigned n = thread_of(in);; n += blockDim.x) {
         cell i = cell_of(in, n);
         if (i.r >= k.rows) break;
-        __pipeline_memcpy_async(to.at + (uint32_t)i.r * to.row + i.c * 16, from.at + (uint32_t)i.r * from.row + i.c * 16, 16);
+        __pipeline_memcpy_async(unit_at(to, i), unit_at(from, i), 16);
     }
     __pipeline_commit();
-    __pipeline_wait_prior(0);
+}
+
+// A unit of 16 bytes d *= slope of ReLU where the result was y.
+template <int MATH> CUDA_FN uint4 sloped_unit(uint4 d, uint4 y) {
+    typedef typename math_type<MATH>::element E;
+    uint32_t w[4] = {d.x, d.y, d.z, d.w}, z[4] = {y.x, y.y, y.z, y.w};
+#pragma unroll
+    for (int q = 0; q < 4; q++) {
+        if constexpr (sizeof(E) == 2) {
+            const E *a = (const E *)&w[q], *b = (const E *)&z[q];
+            float lo = widen(a[0]), hi = widen(a[1]);
+            w[q] = pair_word<MATH>(lo * activation_slope(ACT_RELU, 0, widen(b[0])),
+                hi * activation_slope(ACT_RELU, 0, widen(b[1])));
+        } else {
+            float slope = activation_slope(ACT_RELU, 0, __uint_as_float(z[q]));
+            w[q] = __float_as_uint(__uint_as_float(w[q]) * slope);
+        }
+    }
+    return uint4{w[0], w[1], w[2], w[3]};
+}
+
+// ReLU's slope where all tiles are of the products' type: the widest, back from layers outside.
+template <int MATH> CUDA_FN void slope_plain(const rows_instr in, const rows_block &k) {
+    const int AT_ONCE = 4;
+    place a = place_of<MATH>(in.a, k), b = place_of<MATH>(in.b, k);
+    places to = places_of<MATH>(in.to, k);
+#pragma unroll 1
+    for (unsigned n = thread_of(in); n < in.cells * (uint32_t)k.rows;) {
+        uint4 x[AT_ONCE] = {}, y[AT_ONCE] = {};
+#pragma unroll
+        for (int u = 0; u < AT_ONCE; u++) {
+            cell i = cell_of(in, n + u * blockDim.x);
+            if (i.r >= k.rows) break;
+            x[u] = *(const uint4 *)unit_at(a, i);
+            y[u] = *(const uint4 *)unit_at(b, i);
+        }
+#pragma unroll 1
+        for (int u = 0; u < AT_ONCE; u++, n += blockDim.x) {
+            cell i = cell_of(in, n);
+            if (i.r >= k.rows) return;
+            uint4 v = sloped_unit<MATH>(x[0], y[0]);
+            if (to.has_home) *(uint4 *)unit_at(to.home, i) = v;
+            if (to.has_slot) *(uint4 *)unit_at(to.slot, i) = v;
+#pragma unroll
+            for (int q = 0; q + 1 < AT_ONCE; q++) x[q] = x[q + 1], y[q] = y[q + 1];
+        }
+    }
 }
 
 template <int MATH> CUDA_FN void map(const rows_instr &in, const rows_block &k) {
-    if (in.vectors == ROWS_PLAIN) {
+    if (thread_of(in) / 32 * 32 >= in.cells * (uint32_t)k.rows) return; // none for this warp
+    if (in.vectors == ROWS_PLAIN && in.op == ROWS_SLOPE) {
+        slope_plain<MATH>(in, k);
+    } else if (in.vectors == ROWS_PLAIN) {
         load_plain<MATH>(in, k);
     } else if (in.vectors && in.cells * (uint32_t)k.rows <= blockDim.x) {
         map_cells<MATH, 4, 1>(in, k);
@@ -614,7 +755,7 @@ template <int MATH> CUDA_FN void cross_entropy_back(const rows_instr &in, const 
     place p = place_of<MATH>(in.a, k);
     places to = places_of<MATH>(in.to, k);
 #pragma unroll 1
-    for (unsigned n = (threadIdx.x + blockDim.x - 32u * in.warp) % blockDim.x;; n += blockDim.x) {
+    for (unsigned n = thread_of(in);; n += blockDim.x) {
         cell i = cell_of(in, n);
         if (i.r >= k.rows) return;
         const char *z = element_at(p, i.r, 0);
@@ -704,7 +845,7 @@ static __global__ void __launch_bounds__(rows_shape<MT, WIDE>::THREADS, rows_sha
     for (int i = 0, next; i < p.body; i = next) {
         rows_run<MATH, MT, WIDE>(&p.code[i], k);
         next = i + 1 + p.code[i].chain;
-        if (next < p.body && !p.code[i].open && !waits(p.code[next])) __syncthreads();
+        if (next < p.body && !p.code[i].open && !waits(p.code[next])) meet();
     }
 }
 

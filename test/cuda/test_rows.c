@@ -672,7 +672,7 @@ static void test_folds_a_joint(void **state) {
         assert_int_equal(first->to.data == NULL, over);
         assert_int_equal(first->to.slot, -1);
         const rows_instr *added = first_of(l, ROWS_AXPBY), *left = last - 1;
-        assert_int_equal(added->takes, ROWS_OF_PRODUCT | ROWS_AS_SECOND);
+        assert_int_equal(added->takes, ROWS_OF_PRODUCT | ROWS_AS_SECOND | ROWS_EARLY);
         assert_int_equal(added->a.column, 60);
         assert_ptr_equal(added->b.data, sum.data);
         assert_int_equal(left->op, ROWS_AXPBY);
@@ -787,6 +787,27 @@ static void test_packs_weights(void **state) {
     free(l);
 }
 
+// A product of a block that is alone on its multiprocessor loads the weights of the next one, behind all tiles, where
+// there is room.
+static void test_products_load_weights(void **state) {
+    (void)state;
+    for (int room = 0; room < 2; room++) {
+        list *l = list_new();
+        int tiles = 2 * ROWS_TILE * rows_ld(32) * 2, weights = 32 * 256 * 2;
+        rows_begin(&l->r, table, ROWS, tiles + weights - !room, true);
+        assert_true(rows_add(&l->r, linear(l, &plain, x_at(1, 32), x_at(2, 32), 100)));
+        assert_true(rows_add(&l->r, linear(l, &plain, x_at(2, 32), x_at(3, 256), 101)));
+        rows_end(&l->r);
+        const rows_instr *first = instr(l, l->r.pack[0].instr), *second = instr(l, l->r.pack[1].instr);
+        assert_int_equal(first->n, room ? second - first : 0);
+        assert_int_equal(first->b.slot, -1);
+        assert_int_equal(second->b.slot, room ? tiles : -1);
+        assert_int_equal(second->cells, room ? rows_pack_bytes(&l->r.pack[1], DTYPE_BF16) / 16 : 0);
+        assert_true(l->r.program.room <= l->r.limit);
+        free(l);
+    }
+}
+
 // Products are wide by their columns, forward and back, on cards that have the memory.
 static void test_packs_are_wide_by_columns(void **state) {
     (void)state;
@@ -838,6 +859,7 @@ int main(void) {
         cmocka_unit_test(test_keeps_what_weights_read),
         cmocka_unit_test(test_tally_joins_its_loss),
         cmocka_unit_test(test_packs_weights),
+        cmocka_unit_test(test_products_load_weights),
         cmocka_unit_test(test_packs_are_wide_by_columns),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

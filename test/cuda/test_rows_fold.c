@@ -18,7 +18,7 @@
 
 #include <cmocka.h>
 
-enum { ROWS = 21, THREADS = 64, ROOM = 60 * 1024, TENSORS = 20, CALLS = 14, OPERANDS = 3, LISTS = 200, JOINTS = 16 };
+enum { ROWS = 21, THREADS = 256, ROOM = 160 * 1024, TENSORS = 20, CALLS = 14, OPERANDS = 3, LISTS = 200, JOINTS = 16 };
 
 typedef struct {
     int64_t width;
@@ -42,6 +42,7 @@ typedef struct {
     float *weights; // of all layers: a layer has as many of them as it needs
     uint32_t seed, drawn;
     int near;     // so many tensors are chosen first
+    int recent;   // what the last call wrote, which others like to read
     int products; // of x and dz, what a launch behind the program reads of them
     double product[2 * CALLS];
 } list;
@@ -80,7 +81,7 @@ static void element_write(char *at, int type, float v) {
 // The interpreter
 
 typedef struct {
-    const rows_compiler *r;
+    const char *memory, *before; // of all tensors, and what it was before the program
     char *room;
     int row, rows;
     bool backwards; // threads and lanes run from the last to the first
@@ -159,8 +160,10 @@ static void map_cell(const block *k, const rows_instr *i, int cell) {
 static void maps_run(const block *k, const rows_instr *first, int count) {
     for (int n = 0; n < THREADS; n++) {
         int thread = k->backwards ? THREADS - 1 - n : n;
-        for (int i = 0; i < count; i++)
-            for (int cell = thread; cell < k->rows * (int)first[i].cells; cell += THREADS) map_cell(k, &first[i], cell);
+        for (const rows_instr *i = first; i < first + count; i++)
+            for (int cell = (thread + THREADS - 32 * i->warp) % THREADS; cell < k->rows * (int)i->cells;
+                 cell += THREADS)
+                map_cell(k, i, cell);
     }
 }
 
@@ -190,7 +193,9 @@ static void chain_run(const block *k, const rows_instr *product, int row, int fi
         at = -1;
         if (out) continue;
         for (int e = 0; e < run; e++) {
-            float other = i->b.data ? tile_read(k, &i->b, row, own + e + i->b.column, e ? 0 : run) : 0;
+            rows_tile from = i->b;
+            if (i->takes & ROWS_EARLY) from.data = (char *)k->before + ((const char *)from.data - k->memory);
+            float other = from.data ? tile_read(k, &from, row, own + e + from.column, e ? 0 : run) : 0;
             char rounded[4];
             element_write(rounded, i->a.type, v[e]);
             v[e] = element_read(rounded, i->a.type);
@@ -208,17 +213,27 @@ static void product_run(const block *k, const rows_instr *i, const rows_pack *w)
         int lane = k->backwards ? lanes - 1 - n : n, row = lane / across, first = lane % across * run;
         float v[8] = {0};
         for (int e = 0; e < run && first + e < i->to.width; e++) v[e] = product_at(k, i, w, row, first + e);
-        for (int e = 0; e < run && first + e < i->to.width; e++)
-            v[e] = tile_put(k, &i->to, row, first + e, v[e], e || !i->to.vectors ? 0 : run);
+        for (int e = 0; e < run && first + e < i->to.width; e++) {
+            rows_tile to = i->to, old = i->to;
+            if (i->takes & ROWS_EARLY) {
+                assert_true(to.add == ROWS_ADD_HOME && to.vectors);
+                old.data = (char *)k->before + ((const char *)old.data - k->memory);
+                v[e] += element_read(home_at(k, &old, row, first + e), old.type);
+                to.add = ROWS_OVERWRITE;
+            }
+            v[e] = tile_put(k, &to, row, first + e, v[e], e || !to.vectors ? 0 : run);
+        }
         assert_true(!i->chain || i->to.vectors);
         chain_run(k, i, row, first, run, v);
     }
 }
 
-static void program_run(const rows_compiler *r, bool backwards) {
+static void program_run(const list *l, const rows_compiler *r, bool backwards) {
     const rows_program *p = &r->program;
-    block k = {.r = r, .room = aligned_alloc(64, ROOM), .backwards = backwards};
-    assert_non_null(k.room);
+    char *before = aligned_alloc(64, l->bytes);
+    block k = {l->memory, before, aligned_alloc(64, ROOM), 0, 0, backwards};
+    assert_true(k.room && before);
+    memcpy(before, l->memory, l->bytes);
     for (k.row = 0; k.row < ROWS; k.row += p->tiles * ROWS_TILE) {
         k.rows = ROWS - k.row < p->tiles * ROWS_TILE ? ROWS - k.row : p->tiles * ROWS_TILE;
         memset(k.room, 0xFF, ROOM); // no numbers
@@ -234,6 +249,7 @@ static void program_run(const rows_compiler *r, bool backwards) {
         }
     }
     free(k.room);
+    free(before);
 }
 
 // Lists of calls
@@ -245,7 +261,7 @@ static operand operand_of(list *l, int i) {
 
 // A tensor of a width, or of any; of the low type, if that is asked for. -1: there is none.
 static int pick(list *l, int64_t width, bool low) {
-    int first = (int)draw(l, (uint32_t)l->near);
+    int first = draw(l, 2) ? l->recent : (int)draw(l, (uint32_t)l->near);
     for (int n = 0; n < TENSORS; n++) {
         const tensor_at *t = &l->tensor[(first + n) % TENSORS];
         if ((!width || t->width == width) && (!low || t->type != DTYPE_F32)) return (first + n) % TENSORS;
@@ -362,7 +378,11 @@ static bool make_call(list *l) {
     static bool (*const makes[])(list *, call *) = {
         make_linear, make_slice, make_axpby, make_slice, make_linear, make_concat, make_dropout};
     call *c = call_clear(l, draw(l, 2));
-    return makes[draw(l, sizeof makes / sizeof *makes)](l, c) && (c->op != OP_linear || is_a_layer(c));
+    if (!makes[draw(l, sizeof makes / sizeof *makes)](l, c) || (c->op == OP_linear && !is_a_layer(c))) return false;
+    const char *to = c->backward ? c->din[0].data : c->out[0].data;
+    for (int i = 0; i < TENSORS && draw(l, 3); i++)
+        if (l->tensor[i].data == to) l->recent = i;
+    return true;
 }
 
 static void fill(char *at, const tensor_at *t, uint32_t what) {
@@ -563,7 +583,7 @@ static int run_some(list *l, int first, const way *w, int *saved) {
     *saved += before - r->program.count;
     for (int i = 0; i < r->program.count; i++) *saved += r->program.code[i].chain;
     assert_true(r->program.room <= ROOM);
-    program_run(r, w->backwards);
+    program_run(l, r, w->backwards);
     note_weights(l, r);
     free(r);
     return n;
