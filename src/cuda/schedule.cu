@@ -14,13 +14,18 @@ struct slot {
     cudaEvent_t done;
 };
 
-// Of its own, the stream whose last group is one that group i must follow, the deepest, which likely ends last; else an
-// unused one; else the one idle longest.
+// Whether group a likely ends behind group b: it is deeper, or later of the same depth.
+static bool is_behind(const slot *slots, int a, int b) {
+    return slots[a].depth != slots[b].depth ? slots[a].depth > slots[b].depth : a > b;
+}
+
+// Of its own, the stream whose last group is one that group i must follow, and likely ends last of those; else an unused
+// one; else the one idle longest.
 static int choose_stream(const slot *slots, const int need[STREAMS], const int last[STREAMS], bool aside) {
     int first = aside ? FORE : 0, end = aside ? STREAMS : FORE, best = -1, idle = first;
     for (int s = first; s < end; s++) {
         bool follows = need[s] >= 0 && need[s] == last[s];
-        if (follows && (best < 0 || slots[last[s]].depth >= slots[last[best]].depth)) best = s;
+        if (follows && (best < 0 || is_behind(slots, last[s], last[best]))) best = s;
         if (last[s] < last[idle]) idle = s;
     }
     return best >= 0 ? best : idle;
