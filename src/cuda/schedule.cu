@@ -42,6 +42,15 @@ static void merge(slot *to, const slot *from) {
         if (from->after[s] > to->after[s]) to->after[s] = from->after[s];
 }
 
+// The stream of the latest group that is needed and not followed already, or -1: what that one follows need not be waited
+// for again.
+static int latest(const int need[STREAMS], const slot *me) {
+    int best = -1;
+    for (int s = 0; s < STREAMS; s++)
+        if (need[s] > me->after[s] && (best < 0 || need[s] > need[best])) best = s;
+    return best;
+}
+
 // A missing stream or event would be a missing dependency: the recording then fails.
 static void note(queue *q, cudaError_t status) {
     if (status == cudaSuccess) return;
@@ -59,8 +68,7 @@ static void launch(queue *q, cudaStream_t *streams, const group *groups, slot *s
         if (need[s] >= 0 && slots[need[s]].depth >= me->depth) me->depth = slots[need[s]].depth + 1;
     for (int s = 0; s < STREAMS; s++) me->after[s] = -1;
     if (last[me->stream] >= 0) merge(me, &slots[last[me->stream]]);
-    for (int s = 0; s < STREAMS; s++) {
-        if (need[s] <= me->after[s]) continue;
+    for (int s; (s = latest(need, me)) >= 0;) {
         note(q, cudaStreamWaitEvent(streams[me->stream], slots[need[s]].done, 0));
         merge(me, &slots[need[s]]);
     }
