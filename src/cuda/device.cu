@@ -69,7 +69,8 @@ cudaLaunchConfig_t cuda_early(const call *c, cudaLaunchAttribute *early, dim3 gr
     early->id = cudaLaunchAttributeProgrammaticStreamSerialization;
     early->val.programmaticStreamSerializationAllowed = 1;
     config.attrs = early;
-    config.numAttrs = c->queue->early ? 1 : 0;
+    bool ends = c->op == OP_draw || c->op == OP_clip;
+    config.numAttrs = c->queue->early && (ends || !c->queue->shared_out) ? 1 : 0;
     return config;
 }
 
@@ -395,20 +396,20 @@ static void forget(queue *q, recording *r) {
     free(r);
 }
 
-// Whether launches of these calls may begin before the ones before them end. Small batches leave multiprocessors free,
-// which the directions and streams of an LSTM share out among themselves: blocks that wait there would be in their way.
-static bool begins_early(const queue *q, const call *calls, int count) {
+// Which launches of these calls may begin before the ones before them end. Small batches leave multiprocessors free, which
+// the directions and streams of an LSTM share out among themselves: blocks that wait there would be in their way.
+static void find_early(queue *q, const call *calls, int count) {
     enum { ROWS_LEAST = 2048 };
     const char *wanted = getenv("TRADEWIND_CUDA_EARLY");
-    bool shares = false;
-    for (int i = 0; i < count; i++) shares |= calls[i].op == OP_lstm && calls[i].batch < ROWS_LEAST;
-    return q->arch >= 90 && !shares && !(wanted && wanted[0] == '0');
+    q->early = q->arch >= 90 && !(wanted && wanted[0] == '0');
+    q->shared_out = false;
+    for (int i = 0; i < count; i++) q->shared_out |= calls[i].op == OP_lstm && calls[i].batch < ROWS_LEAST;
 }
 
 static recording *record(queue *q, call *calls, int count, err *e) {
     recording *r = (recording *)calloc(1, sizeof *r);
     for (int i = 0; i < count; i++) calls[i].queue = q;
-    q->early = begins_early(q, calls, count);
+    find_early(q, calls, count);
     if (r) r->groups = fuse_calls(q, calls, count, &r->count);
     if (!r || !r->groups) {
         cudaGetLastError();

@@ -434,7 +434,7 @@ bool group_conflicts(const group *a, const group *b) {
 
 bool group_is_aside(const group *g) {
     if (g->kind == GROUP_WEIGHTS || g->kind == GROUP_SUMS) return true;
-    return g->kind == GROUP_LARGE && large_is_aside(g->stage, &g->join);
+    return g->kind == GROUP_LARGE && large_is_aside(g->calls, g->stage, &g->join);
 }
 
 void group_launch(const group *g) {

@@ -75,6 +75,11 @@ CUDA_FN void brick_load(uint32_t to, const CUtensorMap *map, int x, int y, uint3
                  : "memory");
 }
 
+// Asks for a brick that will be loaded later: it waits in the second-level cache, where memory is the same for all.
+CUDA_FN void brick_foresee(const CUtensorMap *map, int x, int y) {
+    asm volatile("cp.async.bulk.prefetch.tensor.2d.L2.global.tile [%0, {%1, %2}];" ::"l"(map), "r"(x), "r"(y) : "memory");
+}
+
 // Each thread that wrote a brick calls bricks_show before they meet and one of them stores it.
 CUDA_FN void bricks_show() {
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
@@ -137,28 +142,35 @@ template <int N> CUDA_FN void products_settle(float (&d)[N]) {
 #define HOPPER_NAMES64                                                                                                 \
     HOPPER_NAMES10()                                                                                                   \
     HOPPER_NAMES10(1) HOPPER_NAMES10(2) HOPPER_NAMES10(3) HOPPER_NAMES10(4) HOPPER_NAMES10(5) "%60,%61,%62,%63"
+#define HOPPER_NAMES128                                                                                                \
+    HOPPER_NAMES10()                                                                                                   \
+    HOPPER_NAMES10(1) HOPPER_NAMES10(2) HOPPER_NAMES10(3) HOPPER_NAMES10(4) HOPPER_NAMES10(5) HOPPER_NAMES10(6)        \
+        HOPPER_NAMES10(7) HOPPER_NAMES10(8) HOPPER_NAMES10(9) HOPPER_NAMES10(10)                                       \
+            HOPPER_NAMES10(11) "%120,%121,%122,%123,%124,%125,%126,%127"
 #define HOPPER_SUMS8(b)                                                                                                \
     "+f"(d[b]), "+f"(d[b + 1]), "+f"(d[b + 2]), "+f"(d[b + 3]), "+f"(d[b + 4]), "+f"(d[b + 5]), "+f"(d[b + 6]),        \
         "+f"(d[b + 7])
 #define HOPPER_SUMS32(b) HOPPER_SUMS8(b), HOPPER_SUMS8(b + 8), HOPPER_SUMS8(b + 16), HOPPER_SUMS8(b + 24)
 #define HOPPER_SUMS64(b) HOPPER_SUMS32(b), HOPPER_SUMS32(b + 32)
 
-// d = A B, or d += A B where `add` says so, for B that is not DEEP: n columns in `count` sums, of operands of type T,
-// described as above.
-#define HOPPER_MULTIPLY(T, type, n, count, names, a_at, b_at, ta_at, add_at, ...)                                      \
-    template <bool A_DEEP> CUDA_FN void multiply_bricks(T, float(&d)[count], uint64_t a, uint64_t b, int add) {        \
+// d = A B, or d += A B where `add` says so: n columns in `count` sums, of operands of type T, described as above.
+#define HOPPER_MULTIPLY(T, type, n, count, names, a_at, b_at, ta_at, tb_at, add_at, ...)                               \
+    template <bool A_DEEP, bool B_DEEP>                                                                                \
+    CUDA_FN void multiply_bricks(T, float(&d)[count], uint64_t a, uint64_t b, int add) {                               \
         asm volatile("{\n"                                                                                             \
                      ".reg .pred add;\n"                                                                               \
                      "setp.ne.b32 add, " add_at ", 0;\n"                                                               \
                      "wgmma.mma_async.sync.aligned.m64n" #n "k16.f32." type "." type " {" names "}, " a_at ", " b_at   \
-                     ", add, 1, 1, " ta_at ", 1;\n"                                                                    \
+                     ", add, 1, 1, " ta_at ", " tb_at ";\n"                                                            \
                      "}"                                                                                               \
                      : __VA_ARGS__                                                                                     \
-                     : "l"(a), "l"(b), "n"(A_DEEP ? 0 : 1), "r"(add));                                                 \
+                     : "l"(a), "l"(b), "n"(A_DEEP ? 0 : 1), "n"(B_DEEP ? 0 : 1), "r"(add));                            \
     }
 #define HOPPER_MULTIPLIES(T, type)                                                                                     \
-    HOPPER_MULTIPLY(T, type, 64, 32, HOPPER_NAMES32, "%32", "%33", "%34", "%35", HOPPER_SUMS32(0))                     \
-    HOPPER_MULTIPLY(T, type, 128, 64, HOPPER_NAMES64, "%64", "%65", "%66", "%67", HOPPER_SUMS64(0))
+    HOPPER_MULTIPLY(T, type, 64, 32, HOPPER_NAMES32, "%32", "%33", "%34", "%35", "%36", HOPPER_SUMS32(0))              \
+    HOPPER_MULTIPLY(T, type, 128, 64, HOPPER_NAMES64, "%64", "%65", "%66", "%67", "%68", HOPPER_SUMS64(0))             \
+    HOPPER_MULTIPLY(T, type, 256, 128, HOPPER_NAMES128, "%128", "%129", "%130", "%131", "%132", HOPPER_SUMS64(0),      \
+        HOPPER_SUMS64(64))
 
 HOPPER_MULTIPLIES(__nv_bfloat16, "bf16")
 HOPPER_MULTIPLIES(__half, "f16")

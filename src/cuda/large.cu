@@ -110,6 +110,7 @@ static char *room_at(const char *p) {
 }
 
 enum { ROOM_BYTES = BLASLT_ROOM + 256 };
+static_assert((int)PRODUCT_ROOM <= (int)BLASLT_ROOM, "shares of sums lie where the library would work");
 
 // A block of the slope takes 128 columns of a part of the rows, a thread eight of them of every sixteenth row, some rows at
 // a time so that their loads are on their way together. A multiprocessor has BLOCKS_EACH of these blocks.
@@ -179,6 +180,24 @@ size_t large_scratch(const call *c) {
     size_t x = copy_bytes(&c->in[0], c->out[0].type);
     if (!c->backward) return x + ROOM_BYTES;
     return x + dz_bytes(c) + sums_bytes(c) + LENT_TURNS * lent_bytes(c) + 2 * (size_t)ROOM_BYTES;
+}
+
+// Whether our own products compute y, and dx: by sizes and types alone.
+
+static bool is_ours(const call *c, int64_t n) {
+    enum { LEAST = 256 };
+    sizes s = sizes_of(c);
+    return s.type != DTYPE_F32 && s.I >= LEAST && s.O >= LEAST && product_fills(s.rows, n) && product_can(c->queue);
+}
+
+static bool is_y_ours(const call *c) {
+    sizes s = sizes_of(c);
+    return (s.act == ACT_NONE || s.act == ACT_RELU) && is_ours(c, s.O);
+}
+
+static bool is_dx_ours(const call *c, const large_join *d) {
+    sizes s = sizes_of(c);
+    return d->below || (!c->din[0].add && c->din[0].type == s.type && is_ours(c, s.I));
 }
 
 // Conversion of x
@@ -389,10 +408,15 @@ template <typename T> static void activate_launch(const call *c, const void *z, 
 static void forward(const call *c, const large_join *d) {
     sizes s = sizes_of(c);
     places p = places_of(c, d);
-    blaslt_shape shape = shape_forward(c);
+    const void *x = narrow(c, p.x), *w = weights_of(&c->in[1], s.type), *bias = weights_of(&c->in[2], s.type);
     void *to = p.z ? p.z : c->out[0].data;
-    blaslt_data data = {
-        narrow(c, p.x), weights_of(&c->in[1], s.type), weights_of(&c->in[2], s.type), to, false};
+    if (is_y_ours(c)) {
+        product_forward own = {x, w, bias, to, s.rows, s.I, s.O, s.type, s.act == ACT_RELU};
+        product_launch_forward(c, &own);
+        return;
+    }
+    blaslt_shape shape = shape_forward(c);
+    blaslt_data data = {x, w, bias, to, false};
     blaslt_multiply(c, &shape, &data, p.room);
     if (s.act == ACT_NONE || s.act == ACT_RELU) return;
     int64_t runs = s.rows * s.O / RUN;
@@ -534,10 +558,10 @@ static void slope(const call *c, const large_join *d) {
 static void input_gradient(const call *c, const large_join *d) {
     places p = places_of(c, d);
     blaslt_shape shape = shape_dx(c);
-    if (d->below) {
-        product_input sloped = {p.dz, weights_of(&c->in[1], shape.type), c->in[0].data, c->din[0].data,
-            d->below->din[2].data ? p.lent : NULL, shape.m, shape.n, shape.k, shape.type};
-        product_launch_input(c, &sloped);
+    if (is_dx_ours(c, d)) {
+        product_input own = {p.dz, weights_of(&c->in[1], shape.type), d->below ? c->in[0].data : NULL, c->din[0].data,
+            d->below && d->below->din[2].data ? p.lent : NULL, shape.m, shape.n, shape.k, shape.type};
+        product_launch_input(c, &own);
         return;
     }
     blaslt_data data = {p.dz, weights_of(&c->in[1], shape.type), NULL, c->din[0].data, c->din[0].add};
@@ -565,7 +589,7 @@ static void weights_gradient(const call *c, const large_join *d) {
 static void weights_together(const call *c, const large_join *d) {
     product_weights w[PRODUCT_MOST];
     for (int i = 0; i < d->together; i++) w[i] = weights_of_chain(c + 1 - d->together, i, d->chain_ready);
-    product_launch_weights(c, c->out[0].type, w, d->together);
+    product_launch_weights(c, c->out[0].type, w, d->together, (float *)places_of(c, d).other_room);
 }
 
 static void lent_bias(const call *c, const large_join *d) {
@@ -587,8 +611,8 @@ bool large_has(const call *c, large_stage s, const large_join *d) {
     }
 }
 
-bool large_is_aside(large_stage s, const large_join *d) {
-    return s == LARGE_TOGETHER || s == LARGE_WEIGHTS || s == LARGE_BIAS || (s == LARGE_SLOPE && d->ready);
+bool large_is_aside(const call *c, large_stage s, const large_join *d) {
+    return s == LARGE_TOGETHER || s == LARGE_WEIGHTS || s == LARGE_BIAS || (s == LARGE_SLOPE && !makes_dz(c, d));
 }
 
 void large_launch(const call *c, large_stage s, const large_join *d) {
@@ -633,12 +657,9 @@ static void touch_chain(touched *t, const call *c, int i, bool ready) {
 
 // Chains
 
-// Beyond, the library's products one after the other are as fast.
-enum { TOGETHER_ROWS = 2048 };
-
 static bool is_of_chain(const call *c) {
     sizes s = sizes_of(c);
-    return s.type != DTYPE_F32 && s.rows <= TOGETHER_ROWS && c->in[0].type == s.type && c->din[1].data;
+    return s.type != DTYPE_F32 && s.rows <= SLOPED_ROWS && c->in[0].type == s.type && c->din[1].data;
 }
 
 static bool shares_parameter(const call *a, const call *b) {
@@ -665,17 +686,18 @@ static bool keeps_chain(const call *c, int i, bool ready) {
 
 int large_together(const call *c, int count, bool ready) {
     int n = 0;
-    int64_t tiles = 0;
+    int64_t tiles = 0, gradients = 0;
     if (!c->backward || !product_can(c->queue)) return 0;
     while (n < PRODUCT_MOST && is_of_chain(&c[n])) {
         sizes s = sizes_of(&c[n]);
         tiles += product_tiles(s.I, s.O);
         if (tiles > PRODUCT_TILES) break;
+        gradients += s.I * s.O;
         n++;
         if (n == count || !large_slopes(&c[n - 1], &c[n], &c[n + 1], count - n - 1) || !keeps_chain(c, n - 1, ready))
             break;
     }
-    return n < 2 ? 0 : n;
+    return n < 2 || (sizes_of(c).rows > PRODUCT_FEW && gradients < PRODUCT_LEAST) ? 0 : n;
 }
 
 int large_ranges(const call *c, large_stage s, const large_join *d, range *to) {
@@ -685,6 +707,7 @@ int large_ranges(const call *c, large_stage s, const large_join *d, range *to) {
         touch(&t, p.lent, lent_bytes(c), s == LARGE_INPUT);
     if (s == LARGE_BIAS) touch_operand(&t, &d->below->din[2], true);
     for (int i = 0; s == LARGE_TOGETHER && i < d->together; i++) touch_chain(&t, c + 1 - d->together, i, d->chain_ready);
+    if (s == LARGE_TOGETHER && sizes_of(c).rows > PRODUCT_FEW) touch(&t, p.other_room, PRODUCT_ROOM, true);
     if (s == LARGE_BIAS || s == LARGE_TOGETHER) return t.count;
     if (d->drop && s == LARGE_FORWARD) touch_operand(&t, &d->drop->out[0], true);
     if (d->drop && s == LARGE_SLOPE) touch_operand(&t, &d->drop->dout[0], false);
@@ -701,12 +724,12 @@ int large_ranges(const call *c, large_stage s, const large_join *d, range *to) {
     if (s == LARGE_SLOPE) touch_operand(&t, &c->out[0], false);
     if (s == LARGE_SLOPE || !makes_dz(c, d)) touch_operand(&t, &c->dout[0], false);
     if (makes_dz(c, d)) touch(&t, p.dz, dz_bytes(c), s == LARGE_SLOPE);
-    if (s != LARGE_INPUT) touch(&t, p.sums, sums_bytes(c), s == LARGE_SLOPE);
+    if (s != LARGE_INPUT && !d->sloped) touch(&t, p.sums, sums_bytes(c), s == LARGE_SLOPE);
     if (s == LARGE_INPUT) touch_operand(&t, &c->din[0], true);
-    if (s == LARGE_INPUT && !d->below) touch(&t, p.room, BLASLT_ROOM, true);
+    if (s == LARGE_INPUT && !is_dx_ours(c, d)) touch(&t, p.room, BLASLT_ROOM, true);
     if (s != LARGE_WEIGHTS) return t.count;
     touch_operand(&t, &c->din[1], true);
-    touch_operand(&t, &c->din[2], true);
+    if (!d->sloped) touch_operand(&t, &c->din[2], true);
     touch(&t, p.x, copy_bytes(&c->in[0], c->out[0].type), true);
     touch(&t, p.other_room, BLASLT_ROOM, true);
     return t.count;

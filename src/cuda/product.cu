@@ -10,7 +10,7 @@ bool product_can(const queue *q) {
 }
 
 // Kinds: how the operands lie, and what is done with the sums.
-enum { INPUT, WEIGHTS };
+enum { FORWARD, INPUT, WEIGHTS };
 
 // One product of a launch, [m][n] of a sum over k.
 struct job {
@@ -18,16 +18,22 @@ struct job {
     int across; // tiles along n
     int end;    // of its tiles, counted through all jobs
     int parts;
-    float *sums; // INPUT: to; WEIGHTS: from, [parts][m]
-    view dw, db; // WEIGHTS
-    bool seen;   // INPUT
+    float *sums;      // INPUT: to; WEIGHTS: from, [parts][m]
+    view dw, db;      // WEIGHTS
+    float *cut;       // WEIGHTS: its place in the first share of the sums
+    const void *bias; // FORWARD: or NULL
+    bool relu;        // FORWARD
+    bool seen;        // INPUT
 };
 
-// map: a and b of each job; then what is seen and the result, except for WEIGHTS.
+// map: a and b of each job; then what is seen and the result, except for WEIGHTS, whose sums over k are cut into shares
+// that lie `apart` floats from each other; one share is the whole.
 template <int KIND> struct product_args {
     enum { JOBS = KIND == WEIGHTS ? PRODUCT_MOST : 1, MAPS = KIND == WEIGHTS ? 2 * PRODUCT_MOST : 4 };
     CUtensorMap map[MAPS];
     job jobs[JOBS];
+    int shares;
+    int64_t apart;
 };
 
 // Sizes of a kernel: GROUPS groups of four warps with 64 rows each, N columns, a ring of STAGES slots.
@@ -56,6 +62,7 @@ template <int GROUPS_, int N_, int STAGES_, int BLOCKS_> struct size {
 
 typedef size<1, 64, 6, 2> small;
 typedef size<2, 128, 3, 2> middle;
+typedef size<2, 256, 4, 1> large;
 
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
 
@@ -64,7 +71,8 @@ struct block {
     int number; // of its job
     int m, n;   // where its tile begins
     int column; // of tiles
-    int steps;  // bricks along the sum
+    int share;
+    int first, steps; // bricks along the sum
     uint32_t ring, full, empty;
     float *room;
 };
@@ -72,7 +80,11 @@ struct block {
 template <class S, int KIND> CUDA_FN block block_of(const product_args<KIND> &a, char *shared) {
     block b;
     int tile = blockIdx.x, begin = 0;
-    b.number = 0;
+    b.number = b.share = 0;
+    if (KIND == WEIGHTS) {
+        b.share = tile % a.shares;
+        tile /= a.shares;
+    }
     if (KIND == WEIGHTS) {
         while (tile >= a.jobs[b.number].end) begin = a.jobs[b.number++].end;
     }
@@ -81,7 +93,9 @@ template <class S, int KIND> CUDA_FN block block_of(const product_args<KIND> &a,
     b.column = tile % j.across;
     b.m = tile / j.across * S::M;
     b.n = b.column * S::N;
-    b.steps = (j.k + BRICK - 1) / BRICK;
+    int steps = (j.k + BRICK - 1) / BRICK;
+    b.first = KIND == WEIGHTS ? steps * b.share / a.shares : 0;
+    b.steps = KIND == WEIGHTS ? steps * (b.share + 1) / a.shares - b.first : steps;
     b.ring = (shared_address(shared) + 1023) / 1024 * 1024;
     b.room = (float *)(shared + (b.ring - shared_address(shared)) + S::STAGES * S::SLOT);
     b.full = b.ring + S::STAGES * S::SLOT + S::ROOM;
@@ -104,18 +118,21 @@ template <class S, int KIND>
 CUDA_FN void load_operands(const product_args<KIND> &a, const block &b, int step, int slot) {
     const CUtensorMap *map = &a.map[2 * b.number];
     uint32_t to = b.ring + slot * S::SLOT, full = b.full + slot * 8;
-    int k = step * BRICK;
+    int k = (b.first + step) * BRICK;
     barrier_arrive_expecting(full, S::SLOT);
 #pragma unroll
     for (int i = 0; i < S::GROUPS; i++, to += BRICK_BYTES)
         brick_load(to, &map[0], KIND == WEIGHTS ? b.m + i * BRICK : k, KIND == WEIGHTS ? k : b.m + i * BRICK, full);
 #pragma unroll
-    for (int i = 0; i < S::COLUMNS; i++, to += BRICK_BYTES) brick_load(to, &map[1], b.n + i * BRICK, k, full);
+    for (int i = 0; i < S::COLUMNS; i++, to += BRICK_BYTES) {
+        int n = b.n + i * BRICK;
+        brick_load(to, &map[1], KIND == FORWARD ? k : n, KIND == FORWARD ? n : k, full);
+    }
 }
 
 template <class S, int KIND> CUDA_FN void load_seen(const product_args<KIND> &a, const block &b, int part, int slot) {
     uint32_t to = b.ring + slot * S::SLOT, full = b.full + slot * 8;
-    if (!a.jobs[0].seen) {
+    if (KIND != INPUT || !a.jobs[0].seen) {
         barrier_arrive(full);
         return;
     }
@@ -124,6 +141,17 @@ template <class S, int KIND> CUDA_FN void load_seen(const product_args<KIND> &a,
     for (int i = 0; i < S::COLUMNS_OF_SLOT * S::GROUPS; i++, to += BRICK_BYTES)
         brick_load(to, &a.map[2], b.n + (part * S::COLUMNS_OF_SLOT + i / S::GROUPS) * BRICK,
             b.m + i % S::GROUPS * BRICK, full);
+}
+
+// One thread, before what comes before the launch is done: the weights, asked for by the first row of tiles, and what is
+// seen, both of which nobody may have touched for long, wait in the cache.
+template <class S, int KIND> CUDA_FN void foresee(const product_args<KIND> &a, const block &b) {
+    for (int i = 0; KIND != WEIGHTS && b.m == 0 && i < b.steps * S::COLUMNS; i++) {
+        int k = i / S::COLUMNS * BRICK, n = b.n + i % S::COLUMNS * BRICK;
+        brick_foresee(&a.map[1], KIND == FORWARD ? k : n, KIND == FORWARD ? n : k);
+    }
+    for (int i = 0; KIND == INPUT && a.jobs[0].seen && i < S::COLUMNS * S::GROUPS; i++)
+        brick_foresee(&a.map[2], b.n + i / S::GROUPS * BRICK, b.m + i % S::GROUPS * BRICK);
 }
 
 // One thread.
@@ -144,7 +172,7 @@ template <class S, int KIND> CUDA_FN void load_all(const product_args<KIND> &a, 
 // lanes add up the parts of each.
 template <class S> CUDA_FN void add_bias(const job &j, const block &b) {
     int lane = threadIdx.x % 32;
-    if (!j.db.data) return;
+    if (!j.db.data || b.share) return;
     for (int q = b.column * 4; q < S::M / 4; q += 4 * j.across) {
         int column = b.m + (q + lane % 4) * 4;
         float sum[4] = {};
@@ -171,12 +199,12 @@ CUDA_FN void multiply(const product_args<KIND> &a, const block &b, int group, fl
         uint32_t slot = b.ring + p->slot * S::SLOT;
         barrier_wait(b.full + p->slot * 8, p->phase);
         uint64_t rows = bricks_describe<KIND != WEIGHTS>(slot + group * BRICK_BYTES);
-        uint64_t columns = bricks_describe<false>(slot + S::GROUPS * BRICK_BYTES);
+        uint64_t columns = bricks_describe<KIND == FORWARD>(slot + S::GROUPS * BRICK_BYTES);
         products_begin();
 #pragma unroll
         for (int k = 0; k < 4; k++)
-            multiply_bricks<KIND != WEIGHTS>(
-                T(), sum, bricks_piece<KIND != WEIGHTS>(rows, k), bricks_piece<false>(columns, k), s > 0 || k > 0);
+            multiply_bricks<KIND != WEIGHTS, KIND == FORWARD>(T(), sum, bricks_piece<KIND != WEIGHTS>(rows, k),
+                bricks_piece<KIND == FORWARD>(columns, k), s > 0 || k > 0);
         products_end();
         products_wait<1>();
         if (s > 0 && lane == 0) barrier_arrive(b.empty + last * 8);
@@ -249,6 +277,28 @@ template <class S, typename T> CUDA_FN void finish_brick(const job &j, char *bri
     *(float2 *)(totals + 8 * at + x) = make_float2(total[0], total[1]);
 }
 
+// The same forward, where nothing lies.
+template <class S, typename T> CUDA_FN void activate_brick(const job &j, char *brick, const float *sum, const float *bias) {
+    int lane = threadIdx.x % 32, x = lane % 4 * 2, y = threadIdx.x / 32 % 4 * 16 + lane / 4;
+#pragma unroll
+    for (int i = 0; i < 8; i++) {
+        float2 add = *(const float2 *)(bias + 8 * i + x);
+#pragma unroll
+        for (int r = 0; r < 2; r++) {
+            float2 z = {sum[4 * i + 2 * r] + add.x, sum[4 * i + 2 * r + 1] + add.y};
+            if (j.relu) z = make_float2(z.x < 0 ? 0 : z.x, z.y < 0 ? 0 : z.y);
+            *(decltype(pair_of(T(), 0, 0)) *)(brick + brick_offset(8 * i + x, y + 8 * r)) = pair_of(T(), z.x, z.y);
+        }
+    }
+}
+
+// The biases of the tile's columns, for activate_brick.
+template <class S, typename T> CUDA_FN void load_bias(const job &j, const block &b) {
+    int t = threadIdx.x;
+    if (t < S::N) b.room[t] = j.bias && b.n + t < j.n ? widen(((const T *)j.bias)[b.n + t]) : 0.0f;
+    threads_meet(3, S::WORKERS);
+}
+
 // A group's result of 16 bits: to slots of the ring, and from there to memory.
 template <class S, typename T, int KIND>
 CUDA_FN void put_bricks(
@@ -263,7 +313,10 @@ CUDA_FN void put_bricks(
             place_next<S>(&p);
         }
         char *brick = ring + slots[i / S::COLUMNS_OF_SLOT] + i % S::COLUMNS_OF_SLOT * S::GROUPS * BRICK_BYTES;
-        finish_brick<S, T>(j, brick, sum + 32 * i, b.room + warp * S::N + i * BRICK);
+        if (KIND == FORWARD)
+            activate_brick<S, T>(j, brick, sum + 32 * i, b.room + i * BRICK);
+        else
+            finish_brick<S, T>(j, brick, sum + 32 * i, b.room + warp * S::N + i * BRICK);
     }
     bricks_show();
     threads_meet(1 + group, 128);
@@ -287,16 +340,17 @@ template <class S> CUDA_FN void put_totals(const job &j, const block &b) {
     j.sums[(int64_t)(b.m / S::M) * j.n + b.n + t] = total;
 }
 
-// A group's result of 32 bits: four lanes fill 32 bytes of a row.
-template <class S> CUDA_FN void put_sums(const job &j, const block &b, int group, const float (&sum)[S::SUMS]) {
+// A group's result of 32 bits, the gradient or a share of it: four lanes fill 32 bytes of a row.
+template <class S>
+CUDA_FN void put_sums(const job &j, const block &b, int group, const float (&sum)[S::SUMS], float *to, bool add) {
     int lane = threadIdx.x % 32, y = b.m + group * BRICK + threadIdx.x / 32 % 4 * 16 + lane / 4;
 #pragma unroll
     for (int i = 0; i < S::SUMS / 2; i++) {
         int row = y + i % 2 * 8, column = b.n + i / 2 * 8 + lane % 4 * 2;
         if (row >= j.m || column >= j.n) continue;
-        float2 *to = (float2 *)((float *)j.dw.data + (int64_t)row * j.n + column), v = {sum[2 * i], sum[2 * i + 1]};
-        if (j.dw.add) v = make_float2(to->x + v.x, to->y + v.y);
-        *to = v;
+        float2 *at = (float2 *)(to + (int64_t)row * j.n + column), v = {sum[2 * i], sum[2 * i + 1]};
+        if (add) v = make_float2(at->x + v.x, at->y + v.y);
+        *at = v;
     }
 }
 
@@ -305,13 +359,15 @@ template <class S, typename T, int KIND> CUDA_FN void work(const product_args<KI
     int group = __shfl_sync(0xFFFFFFFFu, threadIdx.x / 128, 0);
     float sum[S::SUMS];
     place p = {};
+    if (KIND == FORWARD) load_bias<S, T>(j, b);
     multiply<S, T>(a, b, group, sum, &p);
     if (KIND == WEIGHTS) {
-        put_sums<S>(j, b, group, sum);
+        bool whole = a.shares == 1;
+        put_sums<S>(j, b, group, sum, whole ? (float *)j.dw.data : j.cut + b.share * a.apart, whole && j.dw.add);
         return;
     }
     put_bricks<S, T>(a, b, group, sum, p, ring);
-    if (j.sums) put_totals<S>(j, b);
+    if (KIND == INPUT && j.sums) put_totals<S>(j, b);
 }
 
 // Before the barriers are used.
@@ -338,6 +394,8 @@ static __global__ void __launch_bounds__(S::THREADS, S::BLOCKS)
     block b = block_of<S>(a, shared);
     bool works = __shfl_sync(0xFFFFFFFFu, threadIdx.x / 128, 0) < S::GROUPS;
     begin<S>(b, &a.map[2 * b.number]);
+    if (threadIdx.x == S::WORKERS) foresee<S>(a, b);
+    __syncwarp();
     cuda_begin();
     if (works)
         work<S, T>(a, b, (char *)b.room - S::STAGES * S::SLOT);
@@ -354,12 +412,18 @@ static int64_t count_of(int64_t n, int64_t tile) {
     return (n + tile - 1) / tile;
 }
 
-// Tiles that keep a large card busy.
-enum { TILES_LEAST = 96 };
+// Tiles that keep a large card busy, and those that it has at a time.
+enum { TILES_LEAST = 96, TILES_MOST = 264 };
 
 // Whether there are enough of the larger tiles: by sizes alone.
 static bool is_middle(int64_t rows, int64_t n) {
     return count_of(rows, middle::M) * count_of(n, middle::N) >= TILES_LEAST;
+}
+
+bool product_fills(int64_t rows, int64_t n) {
+    int64_t tiles = count_of(rows, middle::M) * count_of(n, middle::N), least = TILES_MOST * 3 / 4;
+    if (tiles < TILES_LEAST) tiles = count_of(rows, small::M) * count_of(n, small::N), least = TILES_LEAST;
+    return tiles >= least && tiles <= TILES_MOST;
 }
 
 // Launches
@@ -397,20 +461,35 @@ template <class S, typename T, int KIND> static void launch(const call *c, produ
         end += j->across * count_of(j->m, S::M);
         j->end = (int)end;
     }
+    if (KIND == WEIGHTS) end *= a->shares;
     cudaFuncSetAttribute(product_kernel<S, T, KIND>, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)S::SHARED);
     LAUNCH_EARLY(c, (product_kernel<S, T, KIND>), (unsigned)end, S::THREADS, S::SHARED, *a);
+}
+
+template <class S, int KIND> static void launch_typed(const call *c, product_args<KIND> *a, int jobs, dtype type) {
+    type == DTYPE_BF16 ? launch<S, __nv_bfloat16>(c, a, jobs) : launch<S, __half>(c, a, jobs);
 }
 
 static const char no_map[] =
     "the driver cannot describe a matrix to the card's copy engine; TRADEWIND_CUDA_PRODUCT=0 does "
     "without it";
 
-int64_t product_parts(int64_t rows, int64_t I) {
-    return count_of(rows, is_middle(rows, I) ? (int)middle::M : (int)small::M);
+void product_launch_forward(const call *c, const product_forward *p) {
+    product_args<FORWARD> a = {};
+    job *j = &a.jobs[0];
+    j->m = (int)p->rows, j->n = (int)p->O, j->k = (int)p->I;
+    j->bias = p->bias;
+    j->relu = p->relu;
+    if (!map_make(&a.map[0], p->x, p->rows, p->I, p->type) || !map_make(&a.map[1], p->w, p->O, p->I, p->type) ||
+        !map_make(&a.map[3], p->y, p->rows, p->O, p->type)) {
+        cuda_refused(c, no_map);
+        return;
+    }
+    is_middle(p->rows, p->O) ? launch_typed<middle>(c, &a, 1, p->type) : launch_typed<small>(c, &a, 1, p->type);
 }
 
-template <class S> static void launch_input(const call *c, product_args<INPUT> *a, dtype type) {
-    type == DTYPE_BF16 ? launch<S, __nv_bfloat16>(c, a, 1) : launch<S, __half>(c, a, 1);
+int64_t product_parts(int64_t rows, int64_t I) {
+    return count_of(rows, is_middle(rows, I) ? (int)middle::M : (int)small::M);
 }
 
 void product_launch_input(const call *c, const product_input *p) {
@@ -425,21 +504,93 @@ void product_launch_input(const call *c, const product_input *p) {
         cuda_refused(c, no_map);
         return;
     }
-    is_middle(p->rows, p->I) ? launch_input<middle>(c, &a, p->type) : launch_input<small>(c, &a, p->type);
+    is_middle(p->rows, p->I) ? launch_typed<middle>(c, &a, 1, p->type) : launch_typed<small>(c, &a, 1, p->type);
 }
+
+// Weight gradients
 
 int64_t product_tiles(int64_t I, int64_t O) {
     return count_of(O, small::M) * count_of(I, small::N);
 }
 
-void product_launch_weights(const call *c, dtype type, const product_weights *p, int count) {
+// Shares of sums are added in order.
+struct share_job {
+    const float4 *from;
+    float4 *to;
+    bool add;
+    int64_t quads;
+    int end; // of its blocks, counted through all jobs
+};
+
+struct share_args {
+    share_job jobs[PRODUCT_MOST];
+    int shares;
+    int64_t apart; // in quads
+};
+
+enum { SHARE_THREADS = 256 };
+
+static __global__ void __launch_bounds__(SHARE_THREADS) share_kernel(const __grid_constant__ share_args a) {
+    cuda_begin();
+    int n = 0, begin = 0;
+    while ((int)blockIdx.x >= a.jobs[n].end) begin = a.jobs[n++].end;
+    const share_job &j = a.jobs[n];
+    int64_t i = (int64_t)(blockIdx.x - begin) * SHARE_THREADS + threadIdx.x;
+    if (i >= j.quads) return;
+    float4 sum = j.from[i];
+#pragma unroll 8
+    for (int s = 1; s < a.shares; s++) {
+        float4 v = j.from[s * a.apart + i];
+        sum = make_float4(sum.x + v.x, sum.y + v.y, sum.z + v.z, sum.w + v.w);
+    }
+    if (j.add) {
+        float4 was = j.to[i];
+        sum = make_float4(was.x + sum.x, was.y + sum.y, was.z + sum.z, was.w + sum.w);
+    }
+    j.to[i] = sum;
+}
+
+static void add_shares(const call *c, const product_args<WEIGHTS> *p, int jobs) {
+    share_args a = {};
+    int end = 0;
+    a.shares = p->shares;
+    a.apart = p->apart / 4;
+    for (int i = 0; i < jobs; i++) {
+        const job *j = &p->jobs[i];
+        int64_t quads = (int64_t)j->m * j->n / 4;
+        end += (int)count_of(quads, SHARE_THREADS);
+        a.jobs[i] = share_job{(const float4 *)j->cut, (float4 *)j->dw.data, j->dw.add, quads, end};
+    }
+    LAUNCH_EARLY(c, share_kernel, (unsigned)end, SHARE_THREADS, 0, a);
+}
+
+// Into how many shares the sums of these are cut, by sizes alone: so that most of a large card's multiprocessors have a
+// block, and some are left to what runs beside them.
+static int shares_of(const product_weights *p, int count) {
+    enum { BLOCKS = 112, STEPS_LEAST = 8 };
+    int64_t tiles = 0, floats = 0;
+    for (int i = 0; i < count; i++) {
+        tiles += count_of(p[i].O, large::M) * count_of(p[i].I, large::N);
+        floats += p[i].O * p[i].I;
+    }
+    int64_t shares = BLOCKS / tiles, most = count_of(p[0].rows, BRICK) / STEPS_LEAST;
+    if (shares > most) shares = most;
+    if (shares > PRODUCT_ROOM / 4 / floats) shares = PRODUCT_ROOM / 4 / floats;
+    return shares < 1 ? 1 : (int)shares;
+}
+
+template <class S>
+static void launch_weights(const call *c, dtype type, const product_weights *p, int count, int shares, float *room) {
     product_args<WEIGHTS> a = {};
     CHECK(count >= 1 && count <= PRODUCT_MOST, "%d products in a launch", count);
+    a.shares = shares;
     for (int i = 0; i < count; i++) {
         job *j = &a.jobs[i];
         j->m = (int)p[i].O, j->n = (int)p[i].I, j->k = (int)p[i].rows;
         j->dw = p[i].dw;
         j->db = p[i].db;
+        j->cut = room + a.apart;
+        a.apart += p[i].O * p[i].I;
         j->sums = (float *)p[i].sums;
         j->parts = (int)p[i].parts;
         if (!map_make(&a.map[2 * i], p[i].dz, p[i].rows, p[i].O, type) ||
@@ -448,5 +599,13 @@ void product_launch_weights(const call *c, dtype type, const product_weights *p,
             return;
         }
     }
-    type == DTYPE_BF16 ? launch<small, __nv_bfloat16>(c, &a, count) : launch<small, __half>(c, &a, count);
+    launch_typed<S>(c, &a, count, type);
+    if (shares > 1) add_shares(c, &a, count);
+}
+
+void product_launch_weights(const call *c, dtype type, const product_weights *p, int count, float *room) {
+    if (p[0].rows <= PRODUCT_FEW)
+        launch_weights<small>(c, type, p, count, 1, room);
+    else
+        launch_weights<large>(c, type, p, count, shares_of(p, count), room);
 }

@@ -1,6 +1,6 @@
-// Matrix products of linear layers' backward on Hopper cards, with what belongs to them done on the way: the slope of a
-// ReLU and the sums of columns behind the gradient of an input, and the weight gradients of several layers at once with
-// their biases'.
+// Matrix products of linear layers on Hopper cards, with what belongs to them done on the way: bias and ReLU forward, the
+// slope of a ReLU and the sums of columns behind the gradient of an input, and the weight gradients of several layers at
+// once with their biases'.
 //
 // Operands are bf16 or fp16, sums fp32 and formed in an order that the sizes alone decide. A block computes a tile of
 // the result: a warp has the copy engine bring bricks of the operands into a ring (cuda/hopper.cuh), one or two groups
@@ -11,11 +11,27 @@
 
 #include "cuda/cuda.cuh"
 
-// Of weight gradients in a launch: products, and tiles that a large card has at a time.
-enum { PRODUCT_MOST = 8, PRODUCT_TILES = 264 };
+// Of weight gradients in a launch: products, and tiles that a large card has at a time. Sums over more than PRODUCT_FEW
+// rows are cut into shares, which lie in PRODUCT_ROOM bytes.
+enum { PRODUCT_MOST = 8, PRODUCT_TILES = 264, PRODUCT_FEW = 2048, PRODUCT_ROOM = 32 << 20, PRODUCT_LEAST = 1 << 19 };
 
 // Whether the card and the loaded kernels can do all this. TRADEWIND_CUDA_PRODUCT=0: as if they could not.
 bool product_can(const queue *q);
+
+// Whether the tiles of a result [rows][n] fill a large card about once: then these products, which begin while what comes
+// before them ends, beat the library's also where they save no pass.
+bool product_fills(int64_t rows, int64_t n);
+
+// y [rows][O] = x [rows][I] W [O][I]' + bias [O], which may be NULL, and where it is below 0 that with `relu`.
+typedef struct {
+    const void *x, *w, *bias;
+    void *y;
+    int64_t rows, I, O;
+    dtype type;
+    bool relu;
+} product_forward;
+
+void product_launch_forward(const call *c, const product_forward *p);
 
 // dx [rows][I] = dz [rows][O] W [O][I], 0 where `seen` [rows][I], a ReLU's result, is not above 0; and by parts of the
 // rows the sums of its columns as they are stored: sums [product_parts][I]. Without `seen` dx is all of it, `sums` may
@@ -40,8 +56,9 @@ typedef struct {
     int64_t rows, I, O, parts;
 } product_weights;
 
-// Up to PRODUCT_MOST of them in one launch, which beats one after the other up to PRODUCT_TILES tiles.
+// Up to PRODUCT_MOST of them in one launch, and one that adds shares, which beats one after the other up to PRODUCT_TILES
+// tiles; with shares, from PRODUCT_LEAST gradients on.
 int64_t product_tiles(int64_t I, int64_t O);
-void product_launch_weights(const call *c, dtype type, const product_weights *p, int count);
+void product_launch_weights(const call *c, dtype type, const product_weights *p, int count, float *room);
 
 #endif

@@ -14,13 +14,18 @@ struct slot {
     cudaEvent_t done;
 };
 
-// Of its own, the stream whose last group is one that group i must follow, the deepest, which likely ends last; else an
-// unused one; else the one idle longest.
+// Whether group a likely ends behind group b: it is deeper, or later of the same depth.
+static bool is_behind(const slot *slots, int a, int b) {
+    return slots[a].depth != slots[b].depth ? slots[a].depth > slots[b].depth : a > b;
+}
+
+// Of its own, the stream whose last group is one that group i must follow, and likely ends last of those; else an unused
+// one; else the one idle longest.
 static int choose_stream(const slot *slots, const int need[STREAMS], const int last[STREAMS], bool aside) {
     int first = aside ? FORE : 0, end = aside ? STREAMS : FORE, best = -1, idle = first;
     for (int s = first; s < end; s++) {
         bool follows = need[s] >= 0 && need[s] == last[s];
-        if (follows && (best < 0 || slots[last[s]].depth >= slots[last[best]].depth)) best = s;
+        if (follows && (best < 0 || is_behind(slots, last[s], last[best]))) best = s;
         if (last[s] < last[idle]) idle = s;
     }
     return best >= 0 ? best : idle;
@@ -35,6 +40,15 @@ static void find_needs(const group *groups, const slot *slots, int i, int need[S
 static void merge(slot *to, const slot *from) {
     for (int s = 0; s < STREAMS; s++)
         if (from->after[s] > to->after[s]) to->after[s] = from->after[s];
+}
+
+// The stream of the latest group that is needed and not followed already, or -1: what that one follows need not be waited
+// for again.
+static int latest(const int need[STREAMS], const slot *me) {
+    int best = -1;
+    for (int s = 0; s < STREAMS; s++)
+        if (need[s] > me->after[s] && (best < 0 || need[s] > need[best])) best = s;
+    return best;
 }
 
 // A missing stream or event would be a missing dependency: the recording then fails.
@@ -54,8 +68,7 @@ static void launch(queue *q, cudaStream_t *streams, const group *groups, slot *s
         if (need[s] >= 0 && slots[need[s]].depth >= me->depth) me->depth = slots[need[s]].depth + 1;
     for (int s = 0; s < STREAMS; s++) me->after[s] = -1;
     if (last[me->stream] >= 0) merge(me, &slots[last[me->stream]]);
-    for (int s = 0; s < STREAMS; s++) {
-        if (need[s] <= me->after[s]) continue;
+    for (int s; (s = latest(need, me)) >= 0;) {
         note(q, cudaStreamWaitEvent(streams[me->stream], slots[need[s]].done, 0));
         merge(me, &slots[need[s]]);
     }
