@@ -122,11 +122,14 @@ static void check_model(const card_job *j, precision p, double most) {
     free(whole);
 }
 
-// Sums of 4096 rows in another order: fp32 rounds them differently by some 1e-7 of the norm.
+// Sums of 4096 rows in another order: fp32 rounds them differently by some 1e-7 of the norm. N-BEATS has ReLUs, 50
+// million values of which some lie within rounding of 0: where one comes to lie on the other side, its whole gradient
+// comes or goes. An H200 had 5e-6.
 static void every_plan_has_the_same_gradient(void **state) {
     (void)state;
     skip_without_a_card();
-    for (int m = 0; m < MODELS; m++) check_model(&models[m], PRECISION_FP32, 1e-6);
+    for (int m = 0; m < MODELS; m++)
+        check_model(&models[m], PRECISION_FP32, strcmp(models[m].name, "nbeats") == 0 ? 2e-5 : 1e-6);
 }
 
 // Other kernels may compute a smaller micro-batch, which round to 16 bits elsewhere: a step of bf16 is 0.4 %.
