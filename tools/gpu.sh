@@ -10,7 +10,7 @@
 # TRADEWIND_TEST_SIZE limits the sizes that operators are tried at (1, 7, 33, 257); sanitize sets 33, for racecheck 7.
 # TRADEWIND_TEST_DIR is the folder test/ where it does not lie beside tools/.
 # TRADEWIND_SANITIZE_SECONDS is the most that one part may take (otherwise there is no limit): a part that is not through by
-# then is told as NOT FINISHED, and so does not pass. TRADEWIND_SANITIZE_JOBS (8) is how many parts run at once, and
+# then is told as NOT FINISHED, and so does not pass. TRADEWIND_SANITIZE_JOBS (15) is how many parts run at once, and
 # TRADEWIND_SANITIZE_TOOLS and TRADEWIND_SANITIZE_TESTS name some of them ("memcheck", "ops fuse").
 set -u
 
@@ -102,11 +102,12 @@ test_all() {
     done
 }
 
-# A test's rows are dealt out to so many processes: the slowest row decides how long the whole takes.
+# A test's rows are dealt out to so many processes, about one each (no more than there are rows): the slowest row decides
+# how long the whole takes.
 parts_of() {
     case $1 in
-    ops) echo 24 ;;
-    *) echo 12 ;;
+    ops) echo 120 ;;
+    *) echo 24 ;;
     esac
 }
 
@@ -171,7 +172,7 @@ sanitize_all() {
                 part=$((part + 1))
             done
         done
-    done | xargs -P "${TRADEWIND_SANITIZE_JOBS:-8}" -L 1 "$0" sanitize-part "$folder"
+    done | xargs -P "${TRADEWIND_SANITIZE_JOBS:-15}" -L 1 "$0" sanitize-part "$folder"
     for name in $tests; do
         for tool in $tools; do judge "$results" "$tool" "$name"; done
     done
