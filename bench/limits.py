@@ -160,6 +160,7 @@ class Bench:
         self.meter = Card() if self.card else Host()
         self.key = "gpu_optimization.max_memory_gb" if self.card else "gpu_optimization.max_host_memory_gb"
         self.rows, self.verdicts = [], []
+        os.environ["TRADEWIND_WISDOM"] = os.path.join(folder, "wisdom")  # what was tuned here must not choose
 
     def call(self, words, watched=False):
         """Runs to the end: status, seconds, lines of JSON, errors, and the peak that was seen."""
