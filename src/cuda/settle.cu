@@ -114,13 +114,14 @@ CUDA_FN void advance(const settle_args &a) {
     a.advanced->row = 0;
 }
 
-// Moments of a large slab pass by the cache, where gradients and weights are of more use.
+// Moments and weights of a large slab pass by the cache, where gradients, which are read twice, are of more use.
 template <bool LARGE> CUDA_FN void store(const settle_args &a, int64_t i, const adamw_quad &q) {
-    a.w[i] = q.w;
     if constexpr (LARGE) {
+        __stcs(&a.w[i], q.w);
         __stcs(&a.m[i], q.m);
         __stcs(&a.v[i], q.v);
     } else {
+        a.w[i] = q.w;
         a.m[i] = q.m;
         a.v[i] = q.v;
     }
@@ -181,7 +182,7 @@ static __global__ void __launch_bounds__(THREADS) settle_kernel(const __grid_con
     int64_t rest = first + HELD * stride, last = rest + (a.quads - 1 - rest) / stride * stride;
 #pragma unroll 2
     for (int64_t i = last; i >= rest && rest < a.quads; i -= stride) {
-        adamw_quad e = {a.w[i], __ldcs(&a.m[i]), __ldcs(&a.v[i])};
+        adamw_quad e = {__ldcs(&a.w[i]), __ldcs(&a.m[i]), __ldcs(&a.v[i])};
         adamw_step(e, a.g[i], quad_decays(a.decays, i), r, a.adamw);
         store<HELD == 0>(a, i, e);
     }
