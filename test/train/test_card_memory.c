@@ -109,8 +109,10 @@ static double distance(const float *a, const float *b, int64_t count) {
     return sqrt(difference / norm);
 }
 
-static void check_model(const card_job *j, precision p, double most) {
+// How many plans' gradients are further away than `most`.
+static int far_plans(const card_job *j, precision p, double most) {
     int64_t count, same;
+    int far = 0;
     float *whole = gradient_of(j, p, &ways[0], &count);
     for (int i = 1; i < WAYS; i++) {
         float *other = gradient_of(j, p, &ways[i], &same);
@@ -119,15 +121,16 @@ static void check_model(const card_job *j, precision p, double most) {
         print_message("%s in %s, %lld x %lld, %d again, %s: %.2e of the norm%s\n", j->name, precision_name(p),
             (long long)ways[i].parts, (long long)ways[i].batch, ways[i].again, ways[i].host ? "streamed" : "there", d,
             memcmp(whole, other, (size_t)count * sizeof *whole) ? "" : ", the same bits");
-        if (!(d <= most)) fail_msg("gradients differ by %g of their norm", d);
+        far += !(d <= most);
         free(other);
     }
     free(whole);
+    return far;
 }
 
-// Sums of 4096 rows in another order: fp32 rounds them differently by some 1e-7 of the norm. N-BEATS has ReLUs, 50
-// million values of which some lie within rounding of 0: where one comes to lie on the other side, its whole gradient
-// comes or goes. An H200 had 5e-6.
+// Sums of 4096 rows in another order: fp32 rounds them differently by some 1e-7 of the norm. Micro-batches of few rows
+// are computed by other products, whose fp32 is good to 2^-21 (cuda/mma.cuh): of ReLUs, 50 million values in N-BEATS,
+// some come to lie on the other side of 0, and their whole gradient comes or goes.
 static bool has_relu(const card_job *j) {
     return strcmp(j->name, "nbeats") == 0 || strcmp(j->name, "mlp of relu") == 0;
 }
@@ -135,7 +138,9 @@ static bool has_relu(const card_job *j) {
 static void every_plan_has_the_same_gradient(void **state) {
     (void)state;
     skip_without_a_card();
-    for (int m = 0; m < MODELS; m++) check_model(&models[m], PRECISION_FP32, has_relu(&models[m]) ? 2e-5 : 1e-6);
+    int far = 0;
+    for (int m = 0; m < MODELS; m++) far += far_plans(&models[m], PRECISION_FP32, has_relu(&models[m]) ? 1e-4 : 1e-6);
+    assert_int_equal(far, 0);
 }
 
 // Other kernels may compute a smaller micro-batch, which round to 16 bits elsewhere: a step of bf16 is 0.4 %.
@@ -143,7 +148,9 @@ static void plans_in_bf16_are_as_near_as_it_rounds(void **state) {
     (void)state;
     skip_without_a_card();
     if (!card_computes(PRECISION_BF16)) skip();
-    for (int m = 0; m < MODELS; m++) check_model(&models[m], PRECISION_BF16, 0.01);
+    int far = 0;
+    for (int m = 0; m < MODELS; m++) far += far_plans(&models[m], PRECISION_BF16, 0.01);
+    assert_int_equal(far, 0);
 }
 
 // The encoder's layers but the last leave only their input behind.
