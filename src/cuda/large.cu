@@ -110,7 +110,6 @@ static char *room_at(const char *p) {
 }
 
 enum { ROOM_BYTES = BLASLT_ROOM + 256 };
-static_assert((int)PRODUCT_ROOM <= (int)BLASLT_ROOM, "shares of sums lie where the library would work");
 
 // A block of the slope takes 128 columns of a part of the rows, a thread eight of them of every sixteenth row, some rows at
 // a time so that their loads are on their way together. A multiprocessor has BLOCKS_EACH of these blocks.
@@ -589,7 +588,7 @@ static void weights_gradient(const call *c, const large_join *d) {
 static void weights_together(const call *c, const large_join *d) {
     product_weights w[PRODUCT_MOST];
     for (int i = 0; i < d->together; i++) w[i] = weights_of_chain(c + 1 - d->together, i, d->chain_ready);
-    product_launch_weights(c, c->out[0].type, w, d->together, (float *)places_of(c, d).other_room);
+    product_launch_weights(c, c->out[0].type, w, d->together);
 }
 
 static void lent_bias(const call *c, const large_join *d) {
@@ -657,9 +656,12 @@ static void touch_chain(touched *t, const call *c, int i, bool ready) {
 
 // Chains
 
+// Beyond, the library's products one after the other are as fast, and hold up less of what runs beside them.
+enum { TOGETHER_ROWS = 2048 };
+
 static bool is_of_chain(const call *c) {
     sizes s = sizes_of(c);
-    return s.type != DTYPE_F32 && s.rows <= SLOPED_ROWS && c->in[0].type == s.type && c->din[1].data;
+    return s.type != DTYPE_F32 && s.rows <= TOGETHER_ROWS && c->in[0].type == s.type && c->din[1].data;
 }
 
 static bool shares_parameter(const call *a, const call *b) {
@@ -686,18 +688,17 @@ static bool keeps_chain(const call *c, int i, bool ready) {
 
 int large_together(const call *c, int count, bool ready) {
     int n = 0;
-    int64_t tiles = 0, gradients = 0;
+    int64_t tiles = 0;
     if (!c->backward || !product_can(c->queue)) return 0;
     while (n < PRODUCT_MOST && is_of_chain(&c[n])) {
         sizes s = sizes_of(&c[n]);
         tiles += product_tiles(s.I, s.O);
         if (tiles > PRODUCT_TILES) break;
-        gradients += s.I * s.O;
         n++;
         if (n == count || !large_slopes(&c[n - 1], &c[n], &c[n + 1], count - n - 1) || !keeps_chain(c, n - 1, ready))
             break;
     }
-    return n < 2 || (sizes_of(c).rows > PRODUCT_FEW && gradients < PRODUCT_LEAST) ? 0 : n;
+    return n < 2 ? 0 : n;
 }
 
 int large_ranges(const call *c, large_stage s, const large_join *d, range *to) {
@@ -707,7 +708,6 @@ int large_ranges(const call *c, large_stage s, const large_join *d, range *to) {
         touch(&t, p.lent, lent_bytes(c), s == LARGE_INPUT);
     if (s == LARGE_BIAS) touch_operand(&t, &d->below->din[2], true);
     for (int i = 0; s == LARGE_TOGETHER && i < d->together; i++) touch_chain(&t, c + 1 - d->together, i, d->chain_ready);
-    if (s == LARGE_TOGETHER && sizes_of(c).rows > PRODUCT_FEW) touch(&t, p.other_room, PRODUCT_ROOM, true);
     if (s == LARGE_BIAS || s == LARGE_TOGETHER) return t.count;
     if (d->drop && s == LARGE_FORWARD) touch_operand(&t, &d->drop->out[0], true);
     if (d->drop && s == LARGE_SLOPE) touch_operand(&t, &d->drop->dout[0], false);

@@ -20,20 +20,16 @@ struct job {
     int parts;
     float *sums;      // INPUT: to; WEIGHTS: from, [parts][m]
     view dw, db;      // WEIGHTS
-    float *cut;       // WEIGHTS: its place in the first share of the sums
     const void *bias; // FORWARD: or NULL
     bool relu;        // FORWARD
     bool seen;        // INPUT
 };
 
-// map: a and b of each job; then what is seen and the result, except for WEIGHTS, whose sums over k are cut into shares
-// that lie `apart` floats from each other; one share is the whole.
+// map: a and b of each job; then what is seen and the result, except for WEIGHTS.
 template <int KIND> struct product_args {
     enum { JOBS = KIND == WEIGHTS ? PRODUCT_MOST : 1, MAPS = KIND == WEIGHTS ? 2 * PRODUCT_MOST : 4 };
     CUtensorMap map[MAPS];
     job jobs[JOBS];
-    int shares;
-    int64_t apart;
 };
 
 // Sizes of a kernel: GROUPS groups of four warps with 64 rows each, N columns, a ring of STAGES slots.
@@ -62,7 +58,6 @@ template <int GROUPS_, int N_, int STAGES_, int BLOCKS_> struct size {
 
 typedef size<1, 64, 6, 2> small;
 typedef size<2, 128, 3, 2> middle;
-typedef size<2, 256, 4, 1> large;
 
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
 
@@ -71,8 +66,7 @@ struct block {
     int number; // of its job
     int m, n;   // where its tile begins
     int column; // of tiles
-    int share;
-    int first, steps; // bricks along the sum
+    int steps;  // bricks along the sum
     uint32_t ring, full, empty;
     float *room;
 };
@@ -80,11 +74,7 @@ struct block {
 template <class S, int KIND> CUDA_FN block block_of(const product_args<KIND> &a, char *shared) {
     block b;
     int tile = blockIdx.x, begin = 0;
-    b.number = b.share = 0;
-    if (KIND == WEIGHTS) {
-        b.share = tile % a.shares;
-        tile /= a.shares;
-    }
+    b.number = 0;
     if (KIND == WEIGHTS) {
         while (tile >= a.jobs[b.number].end) begin = a.jobs[b.number++].end;
     }
@@ -93,9 +83,7 @@ template <class S, int KIND> CUDA_FN block block_of(const product_args<KIND> &a,
     b.column = tile % j.across;
     b.m = tile / j.across * S::M;
     b.n = b.column * S::N;
-    int steps = (j.k + BRICK - 1) / BRICK;
-    b.first = KIND == WEIGHTS ? steps * b.share / a.shares : 0;
-    b.steps = KIND == WEIGHTS ? steps * (b.share + 1) / a.shares - b.first : steps;
+    b.steps = (j.k + BRICK - 1) / BRICK;
     b.ring = (shared_address(shared) + 1023) / 1024 * 1024;
     b.room = (float *)(shared + (b.ring - shared_address(shared)) + S::STAGES * S::SLOT);
     b.full = b.ring + S::STAGES * S::SLOT + S::ROOM;
@@ -118,7 +106,7 @@ template <class S, int KIND>
 CUDA_FN void load_operands(const product_args<KIND> &a, const block &b, int step, int slot) {
     const CUtensorMap *map = &a.map[2 * b.number];
     uint32_t to = b.ring + slot * S::SLOT, full = b.full + slot * 8;
-    int k = (b.first + step) * BRICK;
+    int k = step * BRICK;
     barrier_arrive_expecting(full, S::SLOT);
 #pragma unroll
     for (int i = 0; i < S::GROUPS; i++, to += BRICK_BYTES)
@@ -172,7 +160,7 @@ template <class S, int KIND> CUDA_FN void load_all(const product_args<KIND> &a, 
 // lanes add up the parts of each.
 template <class S> CUDA_FN void add_bias(const job &j, const block &b) {
     int lane = threadIdx.x % 32;
-    if (!j.db.data || b.share) return;
+    if (!j.db.data) return;
     for (int q = b.column * 4; q < S::M / 4; q += 4 * j.across) {
         int column = b.m + (q + lane % 4) * 4;
         float sum[4] = {};
@@ -340,17 +328,16 @@ template <class S> CUDA_FN void put_totals(const job &j, const block &b) {
     j.sums[(int64_t)(b.m / S::M) * j.n + b.n + t] = total;
 }
 
-// A group's result of 32 bits, the gradient or a share of it: four lanes fill 32 bytes of a row.
-template <class S>
-CUDA_FN void put_sums(const job &j, const block &b, int group, const float (&sum)[S::SUMS], float *to, bool add) {
+// A group's result of 32 bits: four lanes fill 32 bytes of a row.
+template <class S> CUDA_FN void put_sums(const job &j, const block &b, int group, const float (&sum)[S::SUMS]) {
     int lane = threadIdx.x % 32, y = b.m + group * BRICK + threadIdx.x / 32 % 4 * 16 + lane / 4;
 #pragma unroll
     for (int i = 0; i < S::SUMS / 2; i++) {
         int row = y + i % 2 * 8, column = b.n + i / 2 * 8 + lane % 4 * 2;
         if (row >= j.m || column >= j.n) continue;
-        float2 *at = (float2 *)(to + (int64_t)row * j.n + column), v = {sum[2 * i], sum[2 * i + 1]};
-        if (add) v = make_float2(at->x + v.x, at->y + v.y);
-        *at = v;
+        float2 *to = (float2 *)((float *)j.dw.data + (int64_t)row * j.n + column), v = {sum[2 * i], sum[2 * i + 1]};
+        if (j.dw.add) v = make_float2(to->x + v.x, to->y + v.y);
+        *to = v;
     }
 }
 
@@ -362,8 +349,7 @@ template <class S, typename T, int KIND> CUDA_FN void work(const product_args<KI
     if (KIND == FORWARD) load_bias<S, T>(j, b);
     multiply<S, T>(a, b, group, sum, &p);
     if (KIND == WEIGHTS) {
-        bool whole = a.shares == 1;
-        put_sums<S>(j, b, group, sum, whole ? (float *)j.dw.data : j.cut + b.share * a.apart, whole && j.dw.add);
+        put_sums<S>(j, b, group, sum);
         return;
     }
     put_bricks<S, T>(a, b, group, sum, p, ring);
@@ -461,7 +447,6 @@ template <class S, typename T, int KIND> static void launch(const call *c, produ
         end += j->across * count_of(j->m, S::M);
         j->end = (int)end;
     }
-    if (KIND == WEIGHTS) end *= a->shares;
     cudaFuncSetAttribute(product_kernel<S, T, KIND>, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)S::SHARED);
     LAUNCH_EARLY(c, (product_kernel<S, T, KIND>), (unsigned)end, S::THREADS, S::SHARED, *a);
 }
@@ -513,84 +498,14 @@ int64_t product_tiles(int64_t I, int64_t O) {
     return count_of(O, small::M) * count_of(I, small::N);
 }
 
-// Shares of sums are added in order.
-struct share_job {
-    const float4 *from;
-    float4 *to;
-    bool add;
-    int64_t quads;
-    int end; // of its blocks, counted through all jobs
-};
-
-struct share_args {
-    share_job jobs[PRODUCT_MOST];
-    int shares;
-    int64_t apart; // in quads
-};
-
-enum { SHARE_THREADS = 256 };
-
-static __global__ void __launch_bounds__(SHARE_THREADS) share_kernel(const __grid_constant__ share_args a) {
-    cuda_begin();
-    int n = 0, begin = 0;
-    while ((int)blockIdx.x >= a.jobs[n].end) begin = a.jobs[n++].end;
-    const share_job &j = a.jobs[n];
-    int64_t i = (int64_t)(blockIdx.x - begin) * SHARE_THREADS + threadIdx.x;
-    if (i >= j.quads) return;
-    float4 sum = j.from[i];
-#pragma unroll 8
-    for (int s = 1; s < a.shares; s++) {
-        float4 v = j.from[s * a.apart + i];
-        sum = make_float4(sum.x + v.x, sum.y + v.y, sum.z + v.z, sum.w + v.w);
-    }
-    if (j.add) {
-        float4 was = j.to[i];
-        sum = make_float4(was.x + sum.x, was.y + sum.y, was.z + sum.z, was.w + sum.w);
-    }
-    j.to[i] = sum;
-}
-
-static void add_shares(const call *c, const product_args<WEIGHTS> *p, int jobs) {
-    share_args a = {};
-    int end = 0;
-    a.shares = p->shares;
-    a.apart = p->apart / 4;
-    for (int i = 0; i < jobs; i++) {
-        const job *j = &p->jobs[i];
-        int64_t quads = (int64_t)j->m * j->n / 4;
-        end += (int)count_of(quads, SHARE_THREADS);
-        a.jobs[i] = share_job{(const float4 *)j->cut, (float4 *)j->dw.data, j->dw.add, quads, end};
-    }
-    LAUNCH_EARLY(c, share_kernel, (unsigned)end, SHARE_THREADS, 0, a);
-}
-
-// Into how many shares the sums of these are cut, by sizes alone: so that most of a large card's multiprocessors have a
-// block, and some are left to what runs beside them.
-static int shares_of(const product_weights *p, int count) {
-    enum { BLOCKS = 112, STEPS_LEAST = 8 };
-    int64_t tiles = 0, floats = 0;
-    for (int i = 0; i < count; i++) {
-        tiles += count_of(p[i].O, large::M) * count_of(p[i].I, large::N);
-        floats += p[i].O * p[i].I;
-    }
-    int64_t shares = BLOCKS / tiles, most = count_of(p[0].rows, BRICK) / STEPS_LEAST;
-    if (shares > most) shares = most;
-    if (shares > PRODUCT_ROOM / 4 / floats) shares = PRODUCT_ROOM / 4 / floats;
-    return shares < 1 ? 1 : (int)shares;
-}
-
-template <class S>
-static void launch_weights(const call *c, dtype type, const product_weights *p, int count, int shares, float *room) {
+void product_launch_weights(const call *c, dtype type, const product_weights *p, int count) {
     product_args<WEIGHTS> a = {};
     CHECK(count >= 1 && count <= PRODUCT_MOST, "%d products in a launch", count);
-    a.shares = shares;
     for (int i = 0; i < count; i++) {
         job *j = &a.jobs[i];
         j->m = (int)p[i].O, j->n = (int)p[i].I, j->k = (int)p[i].rows;
         j->dw = p[i].dw;
         j->db = p[i].db;
-        j->cut = room + a.apart;
-        a.apart += p[i].O * p[i].I;
         j->sums = (float *)p[i].sums;
         j->parts = (int)p[i].parts;
         if (!map_make(&a.map[2 * i], p[i].dz, p[i].rows, p[i].O, type) ||
@@ -599,13 +514,5 @@ static void launch_weights(const call *c, dtype type, const product_weights *p, 
             return;
         }
     }
-    launch_typed<S>(c, &a, count, type);
-    if (shares > 1) add_shares(c, &a, count);
-}
-
-void product_launch_weights(const call *c, dtype type, const product_weights *p, int count, float *room) {
-    if (p[0].rows <= PRODUCT_FEW)
-        launch_weights<small>(c, type, p, count, 1, room);
-    else
-        launch_weights<large>(c, type, p, count, shares_of(p, count), room);
+    launch_typed<small>(c, &a, count, type);
 }

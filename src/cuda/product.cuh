@@ -11,9 +11,8 @@
 
 #include "cuda/cuda.cuh"
 
-// Of weight gradients in a launch: products, and tiles that a large card has at a time. Sums over more than PRODUCT_FEW
-// rows are cut into shares, which lie in PRODUCT_ROOM bytes.
-enum { PRODUCT_MOST = 8, PRODUCT_TILES = 264, PRODUCT_FEW = 2048, PRODUCT_ROOM = 32 << 20, PRODUCT_LEAST = 1 << 19 };
+// Of weight gradients in a launch: products, and tiles that a large card has at a time.
+enum { PRODUCT_MOST = 8, PRODUCT_TILES = 264 };
 
 // Whether the card and the loaded kernels can do all this. TRADEWIND_CUDA_PRODUCT=0: as if they could not.
 bool product_can(const queue *q);
@@ -56,9 +55,8 @@ typedef struct {
     int64_t rows, I, O, parts;
 } product_weights;
 
-// Up to PRODUCT_MOST of them in one launch, and one that adds shares, which beats one after the other up to PRODUCT_TILES
-// tiles; with shares, from PRODUCT_LEAST gradients on.
+// Up to PRODUCT_MOST of them in one launch, which beats one after the other up to PRODUCT_TILES tiles.
 int64_t product_tiles(int64_t I, int64_t O);
-void product_launch_weights(const call *c, dtype type, const product_weights *p, int count, float *room);
+void product_launch_weights(const call *c, dtype type, const product_weights *p, int count);
 
 #endif

@@ -5,7 +5,7 @@
 
 // The first streams are for what others wait for, the last for what only the end of the step does: of those the card runs
 // what the others leave room for.
-enum { FORE = 3, STREAMS = 6 };
+enum { FORE = 3, STREAMS = 8 };
 
 struct slot {
     int stream;

@@ -6,7 +6,7 @@
 // those. A warp has a quadrant of 32 x 32 and a slice of the rows; the slices are added in shared memory at the end.
 // Rows pass through shared memory in chunks, the next one on its way while the present one is multiplied. db is the
 // product of dz with a column of ones.
-enum { THREADS = 256, WARPS = THREADS / 32, SIDE = 32, PAD = 8, CHUNK_ROWS = 128, PART_CHUNKS = 4, BLOCKS = 264 };
+enum { THREADS = 256, WARPS = THREADS / 32, SIDE = 32, PAD = 8, PART_ROWS = 512, BLOCKS = 264 };
 
 struct weights_operand {
     const void *data; // [rows][width]
@@ -43,7 +43,7 @@ struct weights_place {
 // four of one operand that a thread loads.
 template <int MATH, int T> struct weights_shape {
     enum {
-        CHUNK = CHUNK_ROWS / T,
+        CHUNK = 128 / T,
         PITCH = SIDE * T + PAD,
         GROUPS = CHUNK * SIDE * T / 4 / THREADS,
         SLICES = WARPS / (T * T),
@@ -307,7 +307,7 @@ static __global__ void weights_add_kernel(const __grid_constant__ weights_jobs w
     const float *from = j.sums + (bias ? j.parts * products + (i - products) : i);
     int64_t apart = bias ? O : products;
     float sum = 0;
-#pragma unroll 16
+#pragma unroll 8
     for (int p = 0; p < j.parts; p++) sum += from[p * apart];
     put(to, bias ? j.add_db : j.add_dw, bias ? i - products : i, sum);
 }
@@ -325,24 +325,19 @@ view weights_dz(const call *c) {
     return is_plain(c) ? view_of(&c->dout[0]) : view{c->scratch, (int)c->out[0].type, false};
 }
 
-// Tiles of a layer's gradients, of T x 32 a side; rows of a part at least, since a block needs its time for chunks one after
-// the other; whether large tiles fill a large card, or nearly; and how many parts the rows are then cut into. By sizes alone.
+// Tiles of a layer's gradients, of T x 32 a side; how many parts its rows are cut into, by sizes alone: enough blocks to
+// fill a large card, of PART_ROWS rows at least; and whether large tiles fill it.
 static int64_t tiles_of(int64_t O, int64_t I, int T) {
     return (O + SIDE * T - 1) / (SIDE * T) * ((I + SIDE * T - 1) / (SIDE * T));
 }
 
-static int64_t part_rows(int T) {
-    return (int64_t)PART_CHUNKS * (CHUNK_ROWS / T);
-}
-
 static int large_of(int64_t O, int64_t I, int64_t rows) {
-    return tiles_of(O, I, 2) * (rows / part_rows(2)) >= BLOCKS - 8 ? 2 : 1;
+    return tiles_of(O, I, 2) * (rows / PART_ROWS) >= BLOCKS ? 2 : 1;
 }
 
 static int parts_of(int64_t O, int64_t I, int64_t rows) {
-    int T = large_of(O, I, rows);
-    int64_t parts = BLOCKS / tiles_of(O, I, T);
-    if (parts > rows / part_rows(T)) parts = rows / part_rows(T);
+    int64_t parts = BLOCKS / tiles_of(O, I, large_of(O, I, rows));
+    if (parts > rows / PART_ROWS) parts = rows / PART_ROWS;
     return parts < 1 ? 1 : (int)parts;
 }
 

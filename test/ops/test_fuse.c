@@ -482,7 +482,7 @@ static const shape_case cases[] = {
         2},
     {"large products, weights together", build_mlp, 1032, 3, 512, {512, 512, 512}, 0, 0, ACT_RELU, 0, 0, false,
         OP_cross_entropy, false, 2},
-    {"large products, weights together in shares", build_mlp, 2060, 3, 512, {512, 512, 512}, 0, 0, ACT_RELU, 0, 0, false,
+    {"large products, relu, long sums", build_mlp, 2060, 3, 512, {512, 512, 512}, 0, 0, ACT_RELU, 0, 0, false,
         OP_cross_entropy, false, 2},
     {"large products, relu, one tile a block", build_mlp, 1030, 3, 512, {512, 256}, 0, 0, ACT_RELU, 0, 0, false,
         OP_cross_entropy, false, 0},
