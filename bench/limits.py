@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Whether a memory limit is held, and what it costs: plans beside what the card's monitor counts.
 
-    python3 bench/limits.py --device cuda|cpu --program build/tradewind [--part A,B,C,D] [--quick] [--out FILE.json]
+    python3 bench/limits.py --device cuda|cpu --program build/tradewind [--part A,B,C,D] [--batches N,N] [--quick] [--out FILE.json]
 
     A  limits x effective batches of the reference LSTM, N-BEATS and the transformer: sampled from outside every 20 ms the
        use never exceeds the limit, and is what `plan` says to 2 % or 32 MB; a limit that is too small is refused in under
@@ -155,7 +155,7 @@ class Watch(threading.Thread):
 class Bench:
     def __init__(self, options, folder):
         self.program = os.path.realpath(options.program)
-        self.device, self.quick, self.folder = options.device, options.quick, folder
+        self.device, self.quick, self.folder, self.batches = options.device, options.quick, folder, options.batches
         self.card = options.device == "cuda"
         self.meter = Card() if self.card else Host()
         self.key = "gpu_optimization.max_memory_gb" if self.card else "gpu_optimization.max_host_memory_gb"
@@ -321,6 +321,8 @@ def part_a(bench):
         limits, batches, steps = (2, 1.5, 1, 0.5, 0.25), (64, 256, 1024), {"nbeats": 1, "transformer": 1}
         if bench.quick:
             limits, batches = (1, 0.25), (64, 512)
+    if bench.batches:
+        batches = [int(n) for n in bench.batches.split(",")]
     print("A  %-9s %6s %6s  %-32s %9s %9s %7s %7s %6s %11s %5s" % (
         "model", "GB", "batch", "plan", "planned", "seen MB", "off MB", "off", "added", "samples/s", "s"))
     held, refused, least = [], [], []
@@ -517,6 +519,7 @@ def main():
     parser.add_argument("--program", default=os.path.join(here, "..", "build", "tradewind"))
     parser.add_argument("--part", default="A,B,C,D", help="some of them, such as A,C")
     parser.add_argument("--quick", action="store_true", help="fewer limits, batches, plans and rounds")
+    parser.add_argument("--batches", help="effective batches of part A, such as 256,4096")
     parser.add_argument("--out", help="everything as JSON")
     options = parser.parse_args()
     parts = {"A": part_a, "B": part_b, "C": part_c, "D": part_d}
