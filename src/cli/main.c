@@ -13,8 +13,8 @@
 #include <string.h>
 #include <unistd.h>
 
-static const cli_command *const commands[] = {
-    &cli_import, &cli_inspect, &cli_plan, &cli_tune, &cli_train, &cli_evaluate, &cli_predict, &cli_runs, &cli_doctor, &cli_bench};
+static const cli_command *const commands[] = {&cli_import, &cli_inspect, &cli_plan, &cli_tune, &cli_train,
+    &cli_evaluate, &cli_predict, &cli_runs, &cli_doctor, &cli_bench};
 enum { COMMANDS = sizeof commands / sizeof *commands };
 
 static void on_signal(int number) {

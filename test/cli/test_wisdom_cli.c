@@ -165,8 +165,8 @@ static void another_build_is_refused(void **state) {
     matches("out", "batch +256 samples a step\ntuned +tuned by another build; run tradewind tune again\n");
     keep();
     assert_int_equal(RUN("plan", ON_CPU, AUTO, "data.synthetic.bars=9000"), 0);
-    matches(
-        "out", "tuned +tuned for another number of samples: [0-9]+ or more for training.*, now .*; run tradewind tune again");
+    matches("out",
+        "tuned +tuned for another number of samples: [0-9]+ or more for training.*, now .*; run tradewind tune again");
 }
 
 static void a_damaged_file_is_as_none(void **state) {
