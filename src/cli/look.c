@@ -174,8 +174,12 @@ static void print_member(const char *dir, int k) {
 }
 
 static void print_resume(const char *dir, const look *l) {
-    if (strcmp(l->status, "killed") == 0 || strcmp(l->status, "stopped") == 0)
+    bool ended = strcmp(l->status, "killed") != 0 && strcmp(l->status, "stopped") != 0;
+    if (ended) return;
+    if (l->members || checkpoint_any(dir))
         printf("resume    tradewind train %s/config.yaml --resume\n", dir);
+    else
+        printf("resume    no checkpoint was written yet; begin anew: tradewind train %s/config.yaml\n", dir);
 }
 
 static void print_ensemble(const char *dir, const look *l) {

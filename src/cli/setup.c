@@ -73,6 +73,8 @@ static bool read_description(setup *s, const cli_options *o, err *e) {
         if (!config_override(s->config, assignment, e)) return false;
     }
     if (!config_check(s->config, e) || !settings_read(s->config, &s->described, e)) return false;
+    // Tuning looks at all splits, as train.batch_size: auto would.
+    if (s->untuned) s->described.split_open = true;
     s->settings = s->described;
     return !s->described.batch_open || !cli_given(o, "--resume") || keep_batch(s, e);
 }
@@ -434,10 +436,22 @@ static bool open_device(setup *s, const cli_options *o, err *why, err *e) {
     return s->queue != NULL;
 }
 
+// Where the tuned way does not fit now, its precision is not taken either: another may need less memory. A run that
+// goes on keeps the precision that it has.
+static bool gives_up_tuned_precision(setup *s) {
+    bool found = s->tuned.state == WISDOM_FOUND && s->tuned.entry.samples_per_s > 0;
+    if (!found || s->tuned_way || !s->described.precision_open) return false;
+    s->tuned.entry.precision = PRECISION_BF16;
+    drop_jobs(s);
+    return true;
+}
+
 static bool build(setup *s, const cli_options *o, err *why, err *e) {
     if (!open_device(s, o, why, e) || !take_tuned(s, o, e) || !choose_precision(s, e)) return false;
     if (!budget_make(&s->budget, s->config, &s->described, s->device, s->queue, e)) return false;
     take_choice(s);
+    if (gives_up_tuned_precision(s) && !choose_precision(s, e)) return false;
+    if (!s->job.g) take_choice(s);
     int segments = graph_segments(s->job.g);
     if (s->described.recompute <= segments) return true;
     return config_fail(s->config, "gpu_optimization.recompute", e,
@@ -533,6 +547,9 @@ static void print_limit(const setup *s, FILE *out) {
     const budget *b = &s->budget;
     char others[128];
     demand n = setup_demand(s);
+    if (b->host && (s->described.max_memory > 0 || s->described.memory_fraction > 0))
+        fprintf(
+            out, "note      the limit of a card does not count on the CPU; gpu_optimization.max_host_memory_gb does\n");
     if (b->host && !b->limited) return;
     if (b->limited)
         fprintf(out, "limit     %.1f MB (%.2f GB)", (double)b->limit / 1e6, (double)b->limit / 0x1p30);

@@ -383,7 +383,7 @@ static bool run(const cli_options *o, err *e) {
     view *v = calloc(1, sizeof *v);
     if (!v) return err_run(e, "out of memory for a table");
     v->o = o;
-    bool ok = read_wishes(o, &w, e) && setup_open_untuned(&v->s, o, e);
+    bool ok = read_wishes(o, &w, e) && wisdom_ready(e) && setup_open_untuned(&v->s, o, e);
     if (ok) {
         ok = tune(v, &w, e);
         for (int i = 0; i < v->others; i++) job_done(&v->other[i]);

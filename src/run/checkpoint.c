@@ -200,15 +200,20 @@ static void read_heads(listing *l, void (*damaged)(void *arg, const char *why), 
     l->count = kept;
 }
 
+bool checkpoint_any(const char *dir) {
+    listing l;
+    err unused;
+    bool has = list_files(dir, &l, &unused) && l.count;
+    listing_done(&l);
+    return has;
+}
+
 static bool has_checkpoints(const char *dir, const char *below) {
     size_t room = strlen(dir) + strlen(below) + 2;
     char *path = malloc(room);
     CHECK(path, "out of memory for a path");
     snprintf(path, room, "%s/%s", dir, below);
-    listing l;
-    err unused;
-    bool has = list_files(path, &l, &unused) && l.count;
-    listing_done(&l);
+    bool has = checkpoint_any(path);
     free(path);
     return has;
 }

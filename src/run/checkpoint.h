@@ -19,6 +19,9 @@ char *checkpoint_path(const char *dir, checkpoint_kind kind, uint64_t number);
 // Whether a file's name, without its directory, is that of a checkpoint.
 bool checkpoint_named(const char *name, checkpoint_kind *kind, uint64_t *number);
 
+// Whether a directory has files of checkpoints; they may be damaged.
+bool checkpoint_any(const char *dir);
+
 // Writes a checkpoint of a run that has taken `step` steps. The notes "checkpoint", "step" and "sum" are added.
 bool checkpoint_write(const char *path, uint64_t step, const safetensors_entry *entries, int count,
     const safetensors_note *notes, int note_count, err *e);

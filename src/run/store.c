@@ -371,6 +371,10 @@ static void copy_text(char *to, size_t room, sqlite3_stmt *st, int column) {
     snprintf(to, room, "%s", text ? (const char *)text : "");
 }
 
+static double real_or_nan(sqlite3_stmt *st, int column) {
+    return sqlite3_column_type(st, column) == SQLITE_NULL ? NAN : sqlite3_column_double(st, column);
+}
+
 // Steps of an epoch that has not ended, as a run that was killed leaves them.
 static bool read_begun(sqlite3 *db, store_summary *out) {
     static const char query[] = "SELECT step, epoch, done, loss_mean FROM steps ORDER BY step DESC LIMIT 1";
@@ -380,7 +384,7 @@ static bool read_begun(sqlite3 *db, store_summary *out) {
         out->step = (uint64_t)sqlite3_column_int64(st, 0);
         out->begun = sqlite3_column_int64(st, 1);
         out->done = sqlite3_column_int64(st, 2);
-        out->loss = sqlite3_column_double(st, 3);
+        out->loss = real_or_nan(st, 3);
     }
     sqlite3_finalize(st);
     return ok;
@@ -434,10 +438,6 @@ bool store_read_event(const char *path, const char *kind, char *text, size_t roo
     sqlite3_finalize(st);
     sqlite3_close(db);
     return ok;
-}
-
-static double real_or_nan(sqlite3_stmt *st, int column) {
-    return sqlite3_column_type(st, column) == SQLITE_NULL ? NAN : sqlite3_column_double(st, column);
 }
 
 bool store_read_samples(const char *path, store_gauges *out, err *e) {

@@ -54,7 +54,7 @@ bool budget_make(budget *b, const config *c, const settings *s, const device *d,
     device_memory m = {0};
     size_t free_bytes = d->available(q);
     size_t allowance = d->host_memory ? HOST_ALLOWANCE : CARD_ALLOWANCE;
-    *b = (budget){.host = d->host_memory, .allowance = allowance, .free = free_bytes};
+    *b = (budget){.host = d->host_memory, .whole = !s->split_open, .allowance = allowance, .free = free_bytes};
     b->slab = less(free_bytes, allowance);
     if (!check_host(c, s, e)) return false;
     if (d->host_memory) return make_host(b, s, e);
@@ -114,6 +114,7 @@ bool budget_is_low(const budget *b, const demand *n) {
 
 bool budget_fits(const budget *b, const demand *n, const char *device, err *e) {
     size_t planned = budget_planned(b, n), beside = budget_beside(b, n);
+    const char *split = b->whole ? "set gpu_optimization.dynamic_batch_sizing, " : "";
     if (budget_takes(b, n)) return true;
     if (!host_takes(b, n))
         return err_run(e,
@@ -122,12 +123,13 @@ bool budget_fits(const budget *b, const demand *n, const char *device, err *e) {
             mb(n->ring + n->copies), mb(b->host_limit), key_host, budget_gb(n->ring + n->copies));
     if (!budget_is_low(b, n))
         return err_run(e,
-            "the plan needs %.1f MB and %s has %.1f MB available; use a smaller train.batch_size or smaller windows",
-            mb(planned), device, mb(b->slab));
+            "the plan needs %.1f MB and %s has %.1f MB available; %suse a smaller train.batch_size or smaller windows",
+            mb(budget_need(b, n)), device, mb(b->slab), split);
     return err_run(e,
         "the plan needs %.1f MB, a base of %.1f MB and %.1f MB beside them, and the limit is %.1f MB; set %s to %.2f "
-        "or more, or use a smaller train.batch_size",
-        mb(planned), mb(b->base), mb(beside), mb(b->limit), b->host ? key_host : key_gb, budget_gb(budget_least(b, n)));
+        "or more, %sor use a smaller train.batch_size",
+        mb(planned), mb(b->base), mb(beside), mb(b->limit), b->host ? key_host : key_gb, budget_gb(budget_least(b, n)),
+        split);
 }
 
 bool budget_holds(const budget *b, const device *d, const queue *q, err *e) {

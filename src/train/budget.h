@@ -14,6 +14,7 @@
 
 typedef struct {
     bool host;         // the device computes in the host's memory
+    bool whole;        // the description does not let a batch be split
     bool limited;      // the user set a limit of the device's memory
     bool counted;      // the base is known
     size_t limit;      // bytes of the device that this process may take

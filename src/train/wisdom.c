@@ -194,6 +194,15 @@ static char *folder(err *e) {
     return path;
 }
 
+bool wisdom_ready(err *e) {
+    char *in = folder(e);
+    bool ok = in && file_make_dirs(in, e);
+    if (ok && access(in, W_OK | X_OK) != 0)
+        ok = err_input(e, "%s: nothing can be written there; set TRADEWIND_WISDOM to another folder", in);
+    free(in);
+    return ok;
+}
+
 char *wisdom_path(const wisdom_key *k, err *e) {
     const char *model = value_of(k, "model"), *device = value_of(k, "device");
     char stem[96] = "", *in = folder(e), *path = NULL;

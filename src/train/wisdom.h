@@ -64,6 +64,9 @@ typedef struct {
 // The effective batch is no part of a key, nor how it is split: both are what is asked for.
 void wisdom_key_make(wisdom_key *k, const wisdom_about *a);
 
+// Makes the folder that entries are kept in. False where nothing can be written there.
+bool wisdom_ready(err *e);
+
 // Keeps `count` entries, each of another effective batch, of which `winner` is the best, in place of what was there for
 // this key. Makes the folder. False where that cannot be written.
 bool wisdom_keep(const wisdom_key *k, const wisdom_entry *list, int count, int winner, err *e);
