@@ -390,7 +390,7 @@ static __global__ void __launch_bounds__(S::THREADS, S::BLOCKS)
     __syncwarp();
     if (KIND == WEIGHTS && !works) add_bias<S>(a.jobs[b.number], b);
 #else
-    __trap(); // nothing must be left unwritten unnoticed where kernels were built for sm_90, which product_can takes for sm_90a
+    __trap(); // nothing must be left unwritten unnoticed, should a queue take kernels for sm_90a that are not
 #endif
 }
 

@@ -772,7 +772,15 @@ static bool tiles_agree(
     return (!slots || one) && same_cells(i, x, j, y);
 }
 
+// What a plain load copies lands, and is read, up to the next barrier: not even its own thread may touch either before.
+static bool load_is_under_way(const rows_program *p, const rows_instr *i, const rows_instr *j) {
+    return i->op == ROWS_LOAD && i->vectors == ROWS_PLAIN &&
+           (rows_slots_meet(p, &i->to, &j->a) || rows_slots_meet(p, &i->to, &j->b) ||
+               rows_slots_meet(p, &i->to, &j->to) || (j->to.data && j->to.data == i->a.data));
+}
+
 static bool maps_agree(const rows_program *p, const rows_instr *i, const rows_instr *j) {
+    if (load_is_under_way(p, i, j)) return false;
     return tiles_agree(p, i, &i->to, j, &j->a) && tiles_agree(p, i, &i->to, j, &j->b) &&
            (rows_columns_apart(i, j) || tiles_agree(p, i, &i->to, j, &j->to)) && tiles_agree(p, i, &i->a, j, &j->to) &&
            tiles_agree(p, i, &i->b, j, &j->to);

@@ -808,6 +808,23 @@ static void test_products_load_weights(void **state) {
     }
 }
 
+// What a load copies has landed by the next barrier only: a slope that reads it does not share the load's stretch.
+static void test_loads_are_waited_for(void **state) {
+    (void)state;
+    list *l = list_new();
+    operand d = x_at(4, 64);
+    assert_true(rows_add(&l->r, linear_back(l, &plain, x_at(1, 64), x_at(2, 64), x_at(3, 64), d, 10)));
+    assert_true(rows_add(&l->r, linear_back(l, &relu, x_at(5, 64), d, x_at(6, 64), x_at(7, 64), 20)));
+    rows_end(&l->r);
+    const rows_instr *load = instr(l, 0), *slope = instr(l, 1);
+    assert_int_equal(load->op, ROWS_LOAD);
+    assert_int_equal(load->vectors, ROWS_PLAIN);
+    assert_int_equal(slope->op, ROWS_SLOPE);
+    assert_int_equal(slope->b.slot, load->to.slot);
+    assert_false(load->open);
+    free(l);
+}
+
 // Products are wide by their columns, forward and back, on cards that have the memory.
 static void test_packs_are_wide_by_columns(void **state) {
     (void)state;
@@ -860,6 +877,7 @@ int main(void) {
         cmocka_unit_test(test_tally_joins_its_loss),
         cmocka_unit_test(test_packs_weights),
         cmocka_unit_test(test_products_load_weights),
+        cmocka_unit_test(test_loads_are_waited_for),
         cmocka_unit_test(test_packs_are_wide_by_columns),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
