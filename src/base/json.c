@@ -48,6 +48,11 @@ bool json_line(FILE *out, json_t *object) {
     return ok;
 }
 
+void json_join(json_t *to, json_t *from) {
+    if (to && from) json_object_update(to, from);
+    json_decref(from);
+}
+
 json_t *json_number(double v) {
     return isfinite(v) ? json_real(v) : json_null();
 }

@@ -17,6 +17,10 @@ json_t *json_read(const char *text, size_t bytes, err *e);
 // reference, also on failure. False when `object` is NULL (its making ran out of memory) or `out` takes no more.
 bool json_line(FILE *out, json_t *object);
 
+// Adds all that `from` has to `to`. Takes over the reference to `from`; where one of them is NULL (its making ran out
+// of memory) `to` stays as it is.
+void json_join(json_t *to, json_t *from);
+
 // A number, or null where `v` is not finite, which JSON cannot say.
 json_t *json_number(double v);
 

@@ -141,9 +141,7 @@ static json_t *forecast_json(const series_score *s) {
 
 // `all` is taken over and gets the figures.
 static void tell_forecasts_json(json_t *all, const series_score *s) {
-    json_t *figures = forecast_json(s);
-    if (all && figures) json_object_update(all, figures);
-    json_decref(figures);
+    json_join(all, forecast_json(s));
     json_line(stdout, all);
 }
 

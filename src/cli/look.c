@@ -129,11 +129,10 @@ static char **list_files(const char *dir, int *count) {
 }
 
 void look_add_json(const look *l, json_t *to) {
-    json_t *more = json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "validation_loss", json_number(l->loss),
-        "validation_mcc", json_number(l->mcc), "validation_smape", json_number(l->smape), "validation_mase",
-        json_number(l->mase), "validation_mae", json_number(l->mae), "seconds", json_number(l->sum.seconds));
-    if (to && more) json_object_update(to, more);
-    json_decref(more);
+    json_join(
+        to, json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "validation_loss", json_number(l->loss), "validation_mcc",
+                json_number(l->mcc), "validation_smape", json_number(l->smape), "validation_mase", json_number(l->mase),
+                "validation_mae", json_number(l->mae), "seconds", json_number(l->sum.seconds)));
 }
 
 // The epoch that has not ended, or null.

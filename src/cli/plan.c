@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { OTHERS_MOST = 32, LINES_MOST = 6, LINE_ROOM = 200, FIGURES_MOST = 16 };
+enum { OTHERS_MOST = 32, LINES_MOST = 6, LINE_ROOM = WISDOM_LINE + 80, FIGURES_MOST = 16 };
 
 typedef struct {
     const char *name; // for people
@@ -165,14 +165,10 @@ static void count_memory(report *r) {
 
 // Alternatives
 
-static bool is_same(const way *a, const way *b) {
-    return a->host == b->host && a->parts == b->parts && a->again == b->again;
-}
-
 // A way that was tuned may be one that the planner does not look at.
 static int add_chosen(const way *chosen, way *list, int count) {
     for (int i = 0; i < count; i++)
-        if (is_same(&list[i], chosen)) return count;
+        if (choose_same_way(&list[i], chosen)) return count;
     list[count] = *chosen;
     return count + 1;
 }
@@ -238,7 +234,7 @@ static void print_others(const report *r) {
     for (int i = 0; i < r->others; i++) {
         const other *o = &r->other[i];
         const way *w = &o->way;
-        bool taken = is_same(w, best);
+        bool taken = choose_same_way(w, best);
         printf("%12lld %10lld %6d  %-9s %10.1f %6.2f  %s\n", (long long)w->batch, (long long)w->parts, w->again,
             w->host ? "streamed" : "device", mb(o->bytes), w->seconds / best->seconds,
             taken     ? "chosen"
@@ -308,11 +304,6 @@ static json_t *tuned_object(const setup *s) {
         s->tuned.winner, "used", s->tuned_way);
 }
 
-static void add_all(json_t *to, json_t *from) {
-    if (to && from) json_object_update(to, from);
-    json_decref(from);
-}
-
 static void print_json(const report *r) {
     const setup *s = r->s;
     const exec_memory *m = &r->memory;
@@ -324,19 +315,19 @@ static void print_json(const report *r) {
         (json_int_t)graph_parameter_values(s->job.g), "slab_bytes", (json_int_t)m->total, "activation_bytes",
         (json_int_t)m->activations, "alive_bytes", (json_int_t)m->floor, "weight_bytes", (json_int_t)m->weights,
         "dataset_bytes", (json_int_t)dataset_bytes(s->data), "blocks", (json_int_t)r->plan->blocks);
-    add_all(line, json_pack("{s:s, s:I, s:I, s:o, s:o}", "residency", s->job.host ? "host" : "device", "staging_bytes",
-                      (json_int_t)m->staging, "ring_bytes", (json_int_t)r->demand.ring, "base_bytes",
-                      json_bytes(b->counted ? (double)b->base : NAN), "limit_bytes",
-                      json_bytes(b->limited ? (double)b->limit : NAN)));
-    add_all(
+    json_join(line, json_pack("{s:s, s:I, s:I, s:o, s:o}", "residency", s->job.host ? "host" : "device",
+                        "staging_bytes", (json_int_t)m->staging, "ring_bytes", (json_int_t)r->demand.ring, "base_bytes",
+                        json_bytes(b->counted ? (double)b->base : NAN), "limit_bytes",
+                        json_bytes(b->limited ? (double)b->limit : NAN)));
+    json_join(
         line, json_pack("{s:b, s:o, s:o, s:o, s:o, s:o, s:o}", "fits", c->fits, "choice",
                   way_object(&c->best, c->best.seconds / c->fastest.seconds), "why", reasons_array(r), "memory",
                   figures_object(r), "picture", picture_object(r), "smallest",
                   way_object(&r->smallest, r->smallest.seconds / c->fastest.seconds), "alternatives", others_array(r)));
-    add_all(line, json_pack("{s:s, s:o}", "precision", precision_name(s->precision), "tuned", tuned_object(s)));
-    add_all(line, json_pack("{s:I, s:I, s:I, s:o}", "largest_batch", (json_int_t)r->largest[0], "largest_batch_again",
-                      (json_int_t)r->largest[1], "smallest_limit_bytes", (json_int_t)r->least, "smallest_limit_gb",
-                      json_number(budget_gb(r->least))));
+    json_join(line, json_pack("{s:s, s:o}", "precision", precision_name(s->precision), "tuned", tuned_object(s)));
+    json_join(line, json_pack("{s:I, s:I, s:I, s:o}", "largest_batch", (json_int_t)r->largest[0], "largest_batch_again",
+                        (json_int_t)r->largest[1], "smallest_limit_bytes", (json_int_t)r->least, "smallest_limit_gb",
+                        json_number(budget_gb(r->least))));
     json_line(stdout, line);
 }
 

@@ -118,8 +118,7 @@ static void print_epoch_json(const view *v, const epoch_report *r) {
                json_number(r->seconds), "samples_per_s", json_number(r->samples_per_s), "steps_skipped",
                (json_int_t)r->skipped, "loss_scale", json_number((double)r->loss_scale), "precision",
                precision_name(r->precision), "best", r->best);
-    if (all) json_object_update(all, rest);
-    json_decref(rest);
+    json_join(all, rest);
     json_line(stdout, all);
 }
 

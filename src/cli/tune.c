@@ -1,7 +1,6 @@
 // tradewind tune: measures batch sizes and what else a description leaves open, shows the table with the knee and the
 // gradient noise scale, and keeps the winner for train and plan.
 #include "train/tune.h"
-#include "base/clock.h"
 #include "base/json.h"
 #include "base/term.h"
 #include "cli/cli.h"
@@ -302,15 +301,10 @@ static void print_text(const view *v) {
 // JSON
 
 static json_t *row_object(const tune_row *row) {
-    return json_pack("{s:I, s:I, s:I, s:i, s:s, s:s, s:o}", "batch", (json_int_t)row->batch, "micro_batch",
+    return json_pack("{s:I, s:I, s:I, s:i, s:s, s:s, s:I}", "batch", (json_int_t)row->batch, "micro_batch",
         (json_int_t)row->way.batch, "accumulation", (json_int_t)row->way.parts, "again", row->way.again, "residency",
-        row->way.host ? "host" : "device", "precision", precision_name(row->precision), "memory_mb",
-        json_number((double)row->bytes / (1 << 20)));
-}
-
-static void add_all(json_t *to, json_t *from) {
-    if (to && from) json_object_update(to, from);
-    json_decref(from);
+        row->way.host ? "host" : "device", "precision", precision_name(row->precision), "memory_bytes",
+        (json_int_t)row->bytes);
 }
 
 static json_t *scale_or_null(const noise_scale *n) {
@@ -323,20 +317,20 @@ static void print_json(const view *v) {
         const tune_row *row = &r->row[i];
         json_t *line = row_object(row);
         if (row->seconds > 0)
-            add_all(line, json_pack("{s:o, s:o, s:o, s:o, s:o, s:b, s:b}", "ms_per_step",
-                              json_number(1e3 * row->seconds), "samples_per_s", json_number(row->samples_per_s),
-                              "epoch_s", json_number(row->epoch_s), "spread", json_number(row->spread), "share",
-                              json_number(row->share), "knee", i == r->knee, "winner", i == r->winner));
+            json_join(line, json_pack("{s:o, s:o, s:o, s:o, s:o, s:b, s:b}", "ms_per_step",
+                                json_number(1e3 * row->seconds), "samples_per_s", json_number(row->samples_per_s),
+                                "epoch_s", json_number(row->epoch_s), "spread", json_number(row->spread), "share",
+                                json_number(row->share), "knee", i == r->knee, "winner", i == r->winner));
         else
-            add_all(line, json_pack("{s:s}", "skipped", row->why));
+            json_join(line, json_pack("{s:s}", "skipped", row->why));
         json_line(stdout, line);
     }
     if (r->winner < 0) return;
     json_t *all = json_pack("{s:o, s:I, s:I, s:o, s:o, s:I}", "winner", row_object(&r->row[r->winner]), "knee",
         (json_int_t)r->row[r->knee].batch, "best", (json_int_t)r->row[r->best].batch, "noise_scale_start",
         scale_or_null(&r->start), "noise_scale", scale_or_null(&r->later), "noise_steps", (json_int_t)r->steps);
-    add_all(all, json_pack("{s:s, s:s, s:b, s:b, s:o}", "device", v->s.device->name, "why", v->why, "kept", v->kept,
-                     "interrupted", r->interrupted, "seconds", json_number(r->seconds)));
+    json_join(all, json_pack("{s:s, s:s, s:b, s:b, s:o}", "device", v->s.device->name, "why", v->why, "kept", v->kept,
+                       "interrupted", r->interrupted, "seconds", json_number(r->seconds)));
     json_line(stdout, all);
 }
 

@@ -6,7 +6,7 @@
 
 #include "ops/ops.h"
 
-enum { MODEL_STREAMS_MOST = 8, MODEL_WIDTHS_MOST = 16, MODEL_STACKS_MOST = 16 };
+enum { MODEL_STREAMS_MOST = 8, MODEL_WIDTHS_MOST = 16, MODEL_STACKS_MOST = 16, MODEL_BLOCKS_MOST = 200 };
 
 typedef enum {
 #define MODEL(kind, layout) MODEL_##kind,

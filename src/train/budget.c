@@ -4,7 +4,6 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <unistd.h>
 
 static const char key_gb[] = "gpu_optimization.max_memory_gb", key_host[] = "gpu_optimization.max_host_memory_gb";
 
@@ -35,8 +34,8 @@ static void set_limit(budget *b, double bytes) {
 
 // Whether the machine has what the host's limit allows, beside a card too.
 static bool check_host(const config *c, const settings *s, err *e) {
-    double machine = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
-    if (s->max_host_memory <= machine) return true;
+    double machine = machine_look("").total;
+    if (machine < 0 || s->max_host_memory <= machine) return true;
     return config_fail(c, key_host, e, "the machine has %.2f GB; use no more, or leave it out", machine / 0x1p30);
 }
 

@@ -314,6 +314,10 @@ way choose_least(const chooser *c, const budget *b) {
     return least(&s);
 }
 
+bool choose_same_way(const way *a, const way *b) {
+    return a->host == b->host && a->parts == b->parts && a->again == b->again;
+}
+
 int choose_again_most(const chooser *c) {
     search s = {.c = c};
     list_again(&s);

@@ -48,6 +48,9 @@ typedef struct {
     int looks;   // plans that were measured
 } choice;
 
+// Whether two ways of one effective batch are the same: place, split and what is computed again.
+bool choose_same_way(const way *a, const way *b);
+
 // Segments computed again at most, where the planner chooses or the description says so.
 int choose_again_most(const chooser *c);
 

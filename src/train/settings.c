@@ -78,7 +78,7 @@ const config_key settings_keys[] = {
     {"model.causal", CONFIG_BOOL, "false", 0, 0, NULL, "transformer: a step sees none after it"},
     {"model.pooling", CONFIG_CHOICE, "mean", 0, 0, "mean|last", "transformer: what is kept of the steps"},
     {"model.stacks", CONFIG_LIST, "generic", 0, 0, NULL, "nbeats: generic, trend, seasonality, in any order"},
-    {"model.blocks", CONFIG_INT, "3", 1, 200, NULL, "nbeats: blocks of a stack"},
+    {"model.blocks", CONFIG_INT, "3", 1, MODEL_BLOCKS_MOST, NULL, "nbeats: blocks of a stack"},
     {"model.width", CONFIG_INT, "512", 1, 65536, NULL, "nbeats: width of a block's layers"},
     {"model.degree", CONFIG_INT, "2", 0, 8, NULL, "nbeats: highest power of a trend"},
     {"model.horizon", CONFIG_INT, "12", 1, 4096, NULL, "nbeats: steps of the forecast that classes are told from"},

@@ -191,15 +191,10 @@ static bool load_standing(standing *at, const safetensors *from, const char *pat
 
 // Checkpoints that do not say in what their best epoch was judged are of runs that have had one precision.
 static bool load_best_precision(const snapshot *s, const safetensors *from, const char *path, err *e) {
-    static const precision all[] = {PRECISION_FP32, PRECISION_TF32, PRECISION_BF16, PRECISION_FP16, PRECISION_FP64};
     const char *name = safetensors_metadata(from, "best_precision");
     s->at->best_precision = s->j->precision;
-    for (size_t i = 0; name && i < sizeof all / sizeof *all; i++) {
-        if (strcmp(name, precision_name(all[i])) != 0) continue;
-        s->at->best_precision = all[i];
-        return true;
-    }
-    return !name || err_input(e, "%s: says that its best epoch was of %.20s; it is damaged", path, name);
+    return !name || precision_find(name, &s->at->best_precision) ||
+           err_input(e, "%s: says that its best epoch was of %.20s; it is damaged", path, name);
 }
 
 // Saving

@@ -14,8 +14,8 @@ enum {
     ROUNDS_WANTED = 6,
     STEPS_LEAST = 3, // of a candidate: one to warm up and two that count
     OTHERS_MOST = 32,
-    OTHERS_TAKEN = 2,  // ways measured beside the planner's choice where a limit has forced that
-    LEARN_STEPS = 300, // before the noise scale is measured a second time, if the time allows so many
+    OTHERS_TAKEN = TUNE_WAYS_MOST - 1, // measured beside the planner's choice where a limit has forced that
+    LEARN_STEPS = 300,                 // before the noise scale is measured a second time, if the time allows so many
 };
 
 // Seconds of measuring a candidate once, on the CPU and on a card, and the share of them that warms up; of all time,
@@ -104,6 +104,24 @@ static bool enough(const timing *m, double now) {
     return now >= (steps_taken(m) < m->learn ? m->learn_until : m->until);
 }
 
+static float *read_weights(trainer *t, err *e) {
+    graph *g = trainer_job(t)->g;
+    float *w = malloc((size_t)graph_slab_elements(g) * sizeof *w);
+    if (!w) {
+        err_run(e, "out of memory for a copy of the weights");
+        return NULL;
+    }
+    if (exec_read(trainer_exec(t), graph_slab(g, SLAB_WEIGHTS), w, e)) return w;
+    free(w);
+    return NULL;
+}
+
+// Ends the run. Its last weights are taken here, as the trainer leaves those of its best epoch.
+static bool end_steps(timing *m) {
+    if (m->learn && !(m->s->weights[1] = read_weights(m->t, &m->why))) m->failed = true;
+    return false;
+}
+
 static bool on_step(void *arg, int64_t epoch, int64_t done, int64_t total) {
     timing *m = arg;
     (void)epoch;
@@ -124,7 +142,7 @@ static bool on_step(void *arg, int64_t epoch, int64_t done, int64_t total) {
         m->spent += now - m->round_from;
         m->round_from = now;
     }
-    return !enough(m, now);
+    return !enough(m, now) || end_steps(m);
 }
 
 static void on_epoch(void *arg, const epoch_report *r) {
@@ -151,18 +169,6 @@ static void judge_rounds(timing *m, tune_row *row) {
     row->spread = (sorted[count - 1] - sorted[0]) / row->seconds;
 }
 
-static float *read_weights(trainer *t, err *e) {
-    graph *g = trainer_job(t)->g;
-    float *w = malloc((size_t)graph_slab_elements(g) * sizeof *w);
-    if (!w) {
-        err_run(e, "out of memory for a copy of the weights");
-        return NULL;
-    }
-    if (exec_read(trainer_exec(t), graph_slab(g, SLAB_WEIGHTS), w, e)) return w;
-    free(w);
-    return NULL;
-}
-
 static bool run_steps(timing *m, err *e) {
     train_result unused;
     watcher w = {.on_step = on_step, .on_epoch = on_epoch, .arg = m};
@@ -185,7 +191,8 @@ static void drop_weights(sweep *s) {
     }
 }
 
-// Runs a candidate. With `learns` the weights before and after are kept, for the noise scale.
+// Runs a candidate. With `learns` the weights before and after are kept, for the noise scale, unless the steps end by
+// themselves, as the gradients are no longer finite.
 static bool time_row(sweep *s, const chooser *c, tune_row *row, double slot, bool learns, err *e) {
     const tune_task *t = s->task;
     settings as = choose_apply(c, &row->way);
@@ -200,9 +207,9 @@ static bool time_row(sweep *s, const chooser *c, tune_row *row, double slot, boo
     if (ok && learns) ok = (s->weights[0] = read_weights(m.t, e)) != NULL;
     ok = ok && run_steps(&m, e);
     if (ok) judge_rounds(&m, row);
-    if (ok && learns) ok = (s->weights[1] = read_weights(m.t, e)) != NULL;
-    if (ok && learns) s->r->steps = (int64_t)steps_taken(&m);
-    if (!ok && learns) drop_weights(s);
+    bool learnt = ok && s->weights[1];
+    if (learns && learnt) s->r->steps = (int64_t)steps_taken(&m);
+    if (learns && !learnt) drop_weights(s);
     trainer_free(m.t);
     return ok;
 }
@@ -228,7 +235,7 @@ static bool with_batch(const settings *described, int64_t batch, settings *s) {
 
 static tune_row *add_row(sweep *s, int precision, const chooser *c, const way *w) {
     const tune_task *t = s->task;
-    if (s->r->rows == TUNE_ROWS_MOST) return NULL;
+    CHECK(s->r->rows < TUNE_ROWS_MOST, "more than %d candidates", TUNE_ROWS_MOST);
     tune_row *row = &s->r->row[s->r->rows++];
     demand n = choose_demand(c, w);
     *row = (tune_row){.way = *w, .batch = w->batch * w->parts, .precision = t->jobs[precision].precision};
@@ -284,10 +291,6 @@ static void measure_row(sweep *s, const chooser *c, tune_row *row) {
     row->epoch_s = row->seconds * (double)job_updates(t->split, &as);
 }
 
-static bool same_way(const way *a, const way *b) {
-    return a->host == b->host && a->parts == b->parts && a->again == b->again;
-}
-
 static int by_seconds(const void *a, const void *b) {
     double x = ((const way *)a)->seconds, y = ((const way *)b)->seconds;
     return (x > y) - (x < y);
@@ -296,15 +299,14 @@ static int by_seconds(const void *a, const void *b) {
 // The next best of the planner's guesses, where the limit has kept it from its first.
 static void measure_others(sweep *s, int precision, const chooser *c, const choice *chosen) {
     way list[OTHERS_MOST];
-    if (same_way(&chosen->best, &chosen->fastest)) return;
+    if (choose_same_way(&chosen->best, &chosen->fastest)) return;
     int n = choose_others(c, s->task->budget, &chosen->best, list, OTHERS_MOST), taken = 0;
     qsort(list, (size_t)n, sizeof *list, by_seconds);
     for (int i = 0; i < n && taken < OTHERS_TAKEN && !s->r->interrupted; i++) {
         if (!has_time(s, chosen->best.batch * chosen->best.parts)) return;
         demand d = choose_demand(c, &list[i]);
-        if (same_way(&list[i], &chosen->best) || !budget_takes(s->task->budget, &d)) continue;
-        tune_row *row = add_row(s, precision, c, &list[i]);
-        if (row) measure_row(s, c, row);
+        if (choose_same_way(&list[i], &chosen->best) || !budget_takes(s->task->budget, &d)) continue;
+        measure_row(s, c, add_row(s, precision, c, &list[i]));
         taken++;
     }
 }
@@ -318,7 +320,6 @@ static bool measure_batch(sweep *s, int precision, int64_t batch) {
     chooser c = chooser_of(t, precision, &as);
     choice chosen = choose_way(&c, t->budget);
     tune_row *row = add_row(s, precision, &c, &chosen.best);
-    if (!row) return false;
     demand n = choose_demand(&c, &chosen.best);
     if (!chosen.fits)
         budget_fits(t->budget, &n, t->device->name, &e);
@@ -455,7 +456,8 @@ void tune_choose(tune_result *r, double target) {
 }
 
 bool tune_run(const tune_task *t, tune_result *r, err *e) {
-    CHECK(t->batches > 0 && t->precisions > 0, "nothing to measure");
+    CHECK(t->batches > 0 && t->batches <= TUNE_BATCHES_MOST, "%d batches", t->batches);
+    CHECK(t->precisions > 0 && t->precisions <= TUNE_PRECISIONS_MOST, "%d precisions", t->precisions);
     sweep s = {.task = t, .r = r, .began = clock_seconds(), .planned = 2 * t->batches * t->precisions};
     *r = (tune_result){.best = -1, .knee = -1, .winner = -1};
     s.ends = s.began + (1 - noise_share) * t->seconds; // the noise scale has the rest

@@ -15,7 +15,14 @@
 #include "train/choose.h"
 #include "train/noise.h"
 
-enum { TUNE_ROWS_MOST = 256, TUNE_BATCHES_MOST = 64, TUNE_PRECISIONS_MOST = 4, TUNE_WHY = 256, TUNE_LEARNT = 100 };
+enum {
+    TUNE_BATCHES_MOST = 64,
+    TUNE_PRECISIONS_MOST = 4,
+    TUNE_WAYS_MOST = 3, // of a batch in a precision
+    TUNE_ROWS_MOST = TUNE_BATCHES_MOST * TUNE_PRECISIONS_MOST * TUNE_WAYS_MOST,
+    TUNE_WHY = 256,
+    TUNE_LEARNT = 100
+};
 
 // A candidate and what became of it.
 typedef struct {
@@ -28,7 +35,7 @@ typedef struct {
     double spread;        // slowest round less the fastest, as a share of that
     double samples_per_s; // rows of a step, by that
     double epoch_s;       // of all steps of an epoch
-    double share;         // of the best rate, from 0 to 1
+    double share;         // of the best rate; above 1 where a precision is less than 5 % faster than the usual one
     char why[TUNE_WHY];
     bool ends; // larger ones were not tried in this precision, for the same reason
 } tune_row;
@@ -69,7 +76,7 @@ typedef struct {
     double seconds; // that it took
 } tune_result;
 
-// Powers of two and the points three quarters on the way between them, from..to: 256, 384, 512, 768 ... Their number.
+// Powers of two and three quarters of them, from..to: 256, 384, 512, 768 ... Their number.
 int tune_batches(int64_t from, int64_t to, int64_t *list, int room);
 
 // Measures. Candidates that do not fit, take too long or fail are left in the table with the reason. False where none

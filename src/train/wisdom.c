@@ -14,7 +14,12 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { FORMAT = 1, FILE_MOST = 1 << 16, BATCH_MOST = 10000000, AGAIN_MOST = 1000 };
+enum {
+    FORMAT = 1,
+    FILE_MOST = 1 << 16,
+    BATCH_MOST = 10000000,
+    AGAIN_MOST = MODEL_STACKS_MOST * MODEL_BLOCKS_MOST // of all models N-BEATS has the most segments, one a block
+};
 
 #define KIND "tradewind wisdom"
 

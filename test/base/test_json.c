@@ -91,6 +91,19 @@ static void prints_one_line(void **state) {
     fclose(f);
 }
 
+static void joins(void **state) {
+    (void)state;
+    json_t *to = json_pack("{s:i, s:i}", "a", 1, "b", 2), *from = json_pack("{s:i, s:i}", "b", 3, "c", 4);
+    json_join(to, json_incref(from));
+    assert_int_equal(from->refcount, 1);
+    assert_int_equal(json_object_size(to), 3);
+    assert_int_equal(json_integer_value(json_object_get(to, "b")), 3);
+    json_join(to, NULL);
+    assert_int_equal(json_object_size(to), 3);
+    json_join(NULL, from);
+    json_decref(to);
+}
+
 static void tells_a_failed_write(void **state) {
     (void)state;
     FILE *f = fopen("/dev/full", "w");
@@ -106,6 +119,7 @@ int main(void) {
         cmocka_unit_test(refuses),
         cmocka_unit_test(nesting_is_bounded),
         cmocka_unit_test(prints_one_line),
+        cmocka_unit_test(joins),
         cmocka_unit_test(tells_a_failed_write),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -64,7 +64,7 @@ static void json_has_a_line_a_candidate_and_one_for_the_winner(void **state) {
     free(text);
     assert_int_equal(lines, 4); // 64 96 128
     matches("out", "^\\{\"batch\":64,\"micro_batch\":64,\"accumulation\":1,\"again\":0,\"residency\":\"device\","
-                   "\"precision\":\"fp32\",\"memory_mb\":[0-9.]+,\"ms_per_step\":[0-9.e-]+,\"samples_per_s\":[0-9.]+,"
+                   "\"precision\":\"fp32\",\"memory_bytes\":[0-9]+,\"ms_per_step\":[0-9.e-]+,\"samples_per_s\":[0-9.]+,"
                    "\"epoch_s\":[0-9.e-]+,\"spread\":[0-9.e-]+,\"share\":[0-9.]+,\"knee\":true,\"winner\":true\\}\n");
     json_t *all = last_line(), *winner = json_object_get(all, "winner");
     assert_int_equal(json_integer_value(json_object_get(winner, "batch")), 64);

@@ -287,6 +287,21 @@ static void place_and_precision_are_taken(void **state) {
     }
 }
 
+// The longest lines have a driver's own words in them.
+static void a_long_line_is_shown_whole(void **state) {
+    (void)state;
+    static const wisdom_entry one = {.batch = 256, .micro = 64, .parts = 4, .samples_per_s = 5e5};
+    char of[32], device[256];
+    enter_card();
+    assert_int_equal(system("rm -r wisdom"), 0);
+    snprintf(device, sizeof device, "a card of the test, driver %0150d", 7);
+    keep_for("", version(of, sizeof of), device, &one, 1);
+    assert_int_equal(RUN("plan", "run.yaml", "--device=cuda", AUTO), 0);
+    matches("out",
+        "chosen\n  tuned +tuned for another driver: driver 0+, now none; run tradewind tune again; until then "
+        "512 samples a step\n");
+}
+
 static void what_is_fixed_of_them_stays(void **state) {
     (void)state;
     enter_card();
@@ -324,6 +339,7 @@ int main(void) {
         TEST(trained_runs_are_used_without_it),
         TEST(members_are_alike),
         ON_CARD(place_and_precision_are_taken),
+        ON_CARD(a_long_line_is_shown_whole),
         ON_CARD(what_is_fixed_of_them_stays),
         TEST(auto_is_the_whole_step),
     };

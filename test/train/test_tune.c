@@ -90,6 +90,7 @@ static void another_precision_has_to_pay(void **state) {
     assert_int_equal(tune_best_of(&r, 2048), -1);
     choose(&r, 0, 512, 512);
     assert_int_equal(r.winner, 1);
+    assert_float_equal(r.row[2].share, 106.0 / 102, 1e-12);
     r.row[2].samples_per_s = 120;
     choose(&r, 0, 512, 512);
     assert_int_equal(r.winner, 2);
@@ -161,6 +162,66 @@ static void a_sweep_fills_the_table(void **state) {
         found->later.scale, (long long)found->steps);
     assert_true(support_sanitized() || took < 9);
     assert_true(found->start.measured && found->later.measured);
+    free(found);
+    rig_close(&r);
+}
+
+// A CPU that notes what is read and written of the size of the weights, by a hash.
+typedef struct {
+    size_t bytes;
+    uint64_t initial;      // the first that were written
+    uint64_t read;         // the last that were read,
+    uint64_t before, back; // those before the first others were written, and these
+    uint64_t last;         // the last others that were written
+} seen_weights;
+
+static seen_weights seen;
+
+static uint64_t hash_of(const void *data, size_t bytes) {
+    uint64_t h = 14695981039346656037u;
+    for (size_t i = 0; i < bytes; i++) h = (h ^ ((const unsigned char *)data)[i]) * 1099511628211u;
+    return h;
+}
+
+static bool note_read(queue *q, void *to, const void *from, size_t bytes, err *e) {
+    if (!cpu_device.read(q, to, from, bytes, e)) return false;
+    if (bytes == seen.bytes) seen.read = hash_of(to, bytes);
+    return true;
+}
+
+static bool note_write(queue *q, void *to, const void *from, size_t bytes, err *e) {
+    uint64_t hash = bytes == seen.bytes ? hash_of(from, bytes) : 0;
+    if (hash && !seen.initial) seen.initial = hash;
+    if (hash && hash != seen.initial) {
+        if (!seen.back) {
+            seen.before = seen.read;
+            seen.back = hash;
+        }
+        seen.last = hash;
+    }
+    return cpu_device.write(q, to, from, bytes, e);
+}
+
+// A trainer ends by writing its best epoch's weights back. The later noise scale is that of the last step's.
+static void the_noise_scale_is_of_the_last_steps_weights(void **state) {
+    (void)state;
+    err e = {0};
+    rig r;
+    told t = {0};
+    rig_open(&r, &cpu_device, 1, keys);
+    device noting = cpu_device;
+    noting.read = note_read;
+    noting.write = note_write;
+    seen = (seen_weights){.bytes = (size_t)graph_slab_elements(r.job.g) * sizeof(float)};
+    budget b = plenty();
+    tune_task task = task_of(&r, &noting, &b, &t, 4);
+    tune_result *found = malloc(sizeof *found);
+    assert_non_null(found);
+    task.batch[task.batches++] = (r.split.train.count + 3) / 4; // so that there are epochs to be the best
+    support_ok(tune_run(&task, found, &e), &e);
+    assert_true(found->later.measured && found->steps > 4);
+    assert_true(seen.back && seen.before != seen.back);
+    assert_true(seen.last == seen.before);
     free(found);
     rig_close(&r);
 }
@@ -370,6 +431,7 @@ int main(void) {
         cmocka_unit_test(the_winner_is_the_knee_or_what_noise_allows),
         cmocka_unit_test(another_precision_has_to_pay),
         cmocka_unit_test(a_sweep_fills_the_table),
+        cmocka_unit_test(the_noise_scale_is_of_the_last_steps_weights),
         cmocka_unit_test(what_is_between_epochs_is_not_counted),
         cmocka_unit_test(time_is_kept_to),
         cmocka_unit_test(a_stop_leaves_what_was_measured),

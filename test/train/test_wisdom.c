@@ -117,6 +117,19 @@ static void gives_back_what_was_kept(void **state) {
     assert_int_equal(wisdom_find(&k, 4096).state, WISDOM_NONE);
 }
 
+// As many blocks as a description may have.
+static void keeps_the_deepest_model(void **state) {
+    (void)state;
+    err e = {0};
+    wisdom_key k = key_for(MLP, "1.2", CARD);
+    wisdom_entry deep = {
+        .batch = 512, .micro = 512, .parts = 1, .again = MODEL_STACKS_MOST * MODEL_BLOCKS_MOST, .samples_per_s = 1};
+    support_ok(wisdom_keep(&k, &deep, 1, 0, &e), &e);
+    wisdom_answer a = wisdom_find(&k, 0);
+    assert_int_equal(a.state, WISDOM_FOUND);
+    same_entry(&a.entry, &deep);
+}
+
 // What a user may have several of lies in files of their own; the batch and its split are asked for, not part of it.
 static void tells_what_it_is_of(void **state) {
     (void)state;
@@ -439,6 +452,7 @@ static void takes_only_what_is_open(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(gives_back_what_was_kept),
+        TEST(keeps_the_deepest_model),
         TEST(tells_what_it_is_of),
         TEST(tells_models_apart),
         TEST(names_what_differs),
