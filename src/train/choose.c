@@ -310,7 +310,9 @@ choice choose_way(const chooser *c, const budget *b) {
 
 way choose_least(const chooser *c, const budget *b) {
     search s;
-    search_init(&s, c, b);
+    budget limited = *b; // what a limit takes is asked, also where none is set
+    limited.limited = true;
+    search_init(&s, c, &limited);
     return least(&s);
 }
 

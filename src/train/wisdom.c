@@ -43,10 +43,12 @@ static char *add_field(wisdom_key *k, const char *name, bool condition) {
 }
 
 // A card's driver and libraries come and go on the same card.
+// Behind a semicolon a device tells what it has opened so far, which it does when it first needs it.
 static void add_device(wisdom_key *k, const char *device) {
     const char *driver = strstr(device, ", driver ");
     append(add_field(k, "device", false), "%.*s", driver ? (int)(driver - device) : WISDOM_ROOM, device);
-    append(add_field(k, "driver", true), "%s", driver ? driver + 2 : "none");
+    append(add_field(k, "driver", true), "%.*s", driver ? (int)strcspn(driver + 2, ";") : WISDOM_ROOM,
+        driver ? driver + 2 : "none");
 }
 
 static void append_transformer(char *to, const model_spec *m) {

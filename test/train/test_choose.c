@@ -136,6 +136,9 @@ static void the_smallest_limit_is_taken(void **state) {
         budget all = limit_of(&b, (size_t)1 << 39);
         way again = choose_least(&b.c, &all);
         same_way(&again, &w);
+        all.limited = false; // the same is named where no limit is set
+        again = choose_least(&b.c, &all);
+        same_way(&again, &w);
         budget least = limit_of(&b, budget_least(&none, &n)), less = limit_of(&b, budget_least(&none, &n) - 1000000);
         assert_true(choose_way(&b.c, &least).fits);
         assert_false(choose_way(&b.c, &less).fits);
