@@ -248,13 +248,14 @@ static bool fuse_sums(fuser *f, const group *rows) {
     return g->args && find_ranges(g);
 }
 
-// Tells the program, of n calls from `first` on, which of their results nobody reads any more.
+// Tells the program, of n calls from `first` on, which of their results nobody reads any more. A gradient that nobody has
+// written over by the end may be a parameter's, which the end of a step reads.
 static void find_ends(fuser *f, int first, int n) {
     int end = first + n;
     for (const call *c = f->calls + first; c < f->calls + end; c++) {
         const operand *o = c->backward ? c->din : c->out;
         for (int k = 0; k < (c->backward ? c->inputs : c->outputs); k++)
-            if (o[k].data) rows_over(&f->rows, &o[k], life_over(&o[k], c->backward, f->calls + end, f->count - end));
+            if (o[k].data) rows_over(&f->rows, &o[k], life_over(&o[k], false, f->calls + end, f->count - end));
     }
 }
 
