@@ -4,7 +4,8 @@
 // A block computes a 64 x 64 tile with four warps of 32 x 32; the next tile's operands are fetched to registers, four
 // elements at a time where alignment allows, while the present one is multiplied, and converted as they are put into shared
 // memory. Where a product has few tiles but a long
-// sum, the sum is cut into a fixed number of parts (by sizes alone) that go to scratch and are added in order.
+// sum, the sum is cut into a fixed number of parts (by sizes alone) that go to scratch and are added in order; not so in
+// fp32, where a row's results do not depend on how many rows there are.
 #ifndef TRADEWIND_CUDA_GEMM_CUH
 #define TRADEWIND_CUDA_GEMM_CUH
 
@@ -27,14 +28,15 @@ enum { GEMM_TILE = 64, GEMM_K = 32, GEMM_THREADS = 128, GEMM_PARTS_MOST = 64, GE
 enum { GEMM_GROUPS = GEMM_TILE * GEMM_K / 4 / GEMM_THREADS }; // of four elements, per thread
 
 // How many parts the sum is cut into: enough blocks to fill a large card, parts of at least 128.
-static inline int gemm_parts(int64_t m, int64_t n, int64_t k) {
+static inline int gemm_parts(int math, int64_t m, int64_t n, int64_t k) {
+    if (math == MATH_F32) return 1;
     int64_t tiles = (m + GEMM_TILE - 1) / GEMM_TILE * ((n + GEMM_TILE - 1) / GEMM_TILE), parts = 256 / tiles;
     if (parts > k / 128) parts = k / 128;
     return parts < 1 ? 1 : parts > GEMM_PARTS_MOST ? (int)GEMM_PARTS_MOST : (int)parts;
 }
 
-static inline size_t gemm_scratch(int64_t m, int64_t n, int64_t k) {
-    int parts = gemm_parts(m, n, k);
+static inline size_t gemm_scratch(int math, int64_t m, int64_t n, int64_t k) {
+    int parts = gemm_parts(math, m, n, k);
     return parts > 1 ? (size_t)(parts * m * n) * sizeof(float) : 0;
 }
 
@@ -123,6 +125,18 @@ CUDA_FN float4 decode_group(int type, uint4 w) {
     return *(float4 *)&w;
 }
 
+// Four terms side by side, whose places are four apart in fp32.
+template <int MATH> CUDA_FN void put_four(typename math_type<MATH>::element *row, int k, uint4 w) {
+    if constexpr (MATH == MATH_F32) {
+        float *to = row + place_of_term<MATH>(k);
+        to[0] = __uint_as_float(w.x), to[4] = __uint_as_float(w.y);
+        to[8] = __uint_as_float(w.z), to[12] = __uint_as_float(w.w);
+    } else {
+        if (sizeof(*row) == 4) *(uint4 *)(row + k) = w;
+        if (sizeof(*row) == 2) *(uint2 *)(row + k) = make_uint2(w.x, w.y);
+    }
+}
+
 // Elements of the product's own type go as they are.
 template <int MATH> CUDA_FN void gemm_put(typename math_type<MATH>::element *to, int ld, const gemm_operand &o, const gemm_share &from) {
     const int own = MATH == MATH_BF16 ? DTYPE_BF16 : MATH == MATH_F16 ? DTYPE_F16 : DTYPE_F32;
@@ -130,13 +144,17 @@ template <int MATH> CUDA_FN void gemm_put(typename math_type<MATH>::element *to,
     for (int g = 0; g < GEMM_GROUPS; g++) {
         int i, k;
         group_place(along_k(o), g, &i, &k);
-        void *at = to + (along_k(o) ? i * ld + k : k * ld + i);
         uint4 w = from.group[g];
         if (o.v.type != own) {
             float4 v = decode_group(o.v.type, w);
             if (sizeof(*to) == 4) w = *(uint4 *)&v;
             if (sizeof(*to) == 2) w = make_uint4(pair_word<MATH>(v.x, v.y), pair_word<MATH>(v.z, v.w), 0, 0);
         }
+        if (along_k(o)) {
+            put_four<MATH>(to + i * ld, k, w);
+            continue;
+        }
+        void *at = to + place_of_term<MATH>(k) * ld + i;
         if (sizeof(*to) == 4) *(uint4 *)at = w;
         if (sizeof(*to) == 2) *(uint2 *)at = make_uint2(w.x, w.y);
     }
@@ -304,7 +322,7 @@ static inline bool gemm_vectors(const gemm_operand *o, int64_t rows, int64_t k, 
 }
 
 static inline void gemm_product(const call *c, int math, gemm_args g, const gemm_finish &f, float *parts) {
-    g.parts = gemm_parts(g.m, g.n, g.k);
+    g.parts = gemm_parts(math, g.m, g.n, g.k);
     dim3 grid((unsigned)((g.m + GEMM_TILE - 1) / GEMM_TILE), (unsigned)((g.n + GEMM_TILE - 1) / GEMM_TILE), g.parts);
     float *to = g.parts > 1 ? parts : NULL;
     g.a.vectors = gemm_vectors(&g.a, g.m, g.k, g.parts);

@@ -64,8 +64,8 @@ static size_t most(size_t a, size_t b) {
 
 static size_t scratch(const call *c) {
     sizes s = sizes_of(c);
-    if (!c->backward) return most(gemm_scratch(s.rows, s.O, s.I), large_scratch(c));
-    size_t own = weights_dz_bytes(c) + most(gemm_scratch(s.rows, s.I, s.O), weights_scratch(c));
+    if (!c->backward) return most(gemm_scratch(s.math, s.rows, s.O, s.I), large_scratch(c));
+    size_t own = weights_dz_bytes(c) + most(gemm_scratch(s.math, s.rows, s.I, s.O), weights_scratch(c));
     return most(own, large_scratch(c));
 }
 

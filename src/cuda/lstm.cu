@@ -2,7 +2,9 @@
 // too large for that (cuda/lstm_large.cu); here are its sizes, and what
 // follows it: the sum of the blocks' partial gradients, or products of what was spilled.
 //
-// Blocks walk over tiles in strides that depend on the sizes alone, so sums have a fixed order.
+// Blocks walk over tiles in strides that depend on the sizes alone, so sums have a fixed order. In fp32 each tile's
+// gradients, or those of four, are a part of their own, and parts are added one after the other to what is there: the same
+// samples have the same gradient in one batch or in several that follow each other, as long as these are whole parts.
 #include "cuda/gemm.cuh"
 #include "cuda/lstm.cuh"
 
@@ -13,35 +15,54 @@ struct gradients {
     view w_ih[2], w_hh[2], b_ih[2], b_hh[2];
 };
 
-CUDA_FN void put_gradient(const lstm_args &a, const gradients &to, int d, int row, int k, float sum) {
-    view ih = d ? to.w_ih[1] : to.w_ih[0], hh = d ? to.w_hh[1] : to.w_hh[0];
-    view bi = d ? to.b_ih[1] : to.b_ih[0], bh = d ? to.b_hh[1] : to.b_hh[0];
-    if (k < a.I) {
-        if (ih.data) view_put(ih, (int64_t)row * a.I + k, sum);
-    } else if (k < a.I + a.H) {
-        if (hh.data) view_put(hh, (int64_t)row * a.H + k - a.I, sum);
-    } else {
-        if (bi.data) view_put(bi, row, sum);
-        if (bh.data) view_put(bh, row, sum);
-    }
+// Where a sum goes: a weight's to one place, a bias's to two.
+struct target {
+    view to[2];
+    int64_t at;
+};
+
+CUDA_FN target target_of(const lstm_args &a, const gradients &to, int d, int row, int k) {
+    if (k < a.I) return target{{d ? to.w_ih[1] : to.w_ih[0], {}}, (int64_t)row * a.I + k};
+    if (k < a.I + a.H) return target{{d ? to.w_hh[1] : to.w_hh[0], {}}, (int64_t)row * a.H + k - a.I};
+    return target{{d ? to.b_ih[1] : to.b_ih[0], d ? to.b_hh[1] : to.b_hh[0]}, row};
 }
 
 static __global__ void add_parts_kernel(lstm_args a, gradients to) {
     cuda_begin();
     __shared__ float room[PART_SLICES][32];
     int width = a.I + a.H + 1, one = 4 * a.H * width, i = blockIdx.x * 32 + threadIdx.x, d = blockIdx.y;
-    const float *part = a.parts + (int64_t)d * a.groups * one + i;
+    const float *part = a.parts + (int64_t)d * a.part_count * one + i;
     float sum = 0;
     if (i < one) {
 #pragma unroll 8
-        for (int g = threadIdx.y; g < a.groups; g += PART_SLICES) sum += part[(int64_t)g * one];
+        for (int g = threadIdx.y; g < a.part_count; g += PART_SLICES) sum += part[(int64_t)g * one];
     }
     room[threadIdx.y][threadIdx.x] = sum;
     __syncthreads();
     if (threadIdx.y || i >= one) return;
     sum = 0;
     for (int y = 0; y < PART_SLICES; y++) sum += room[y][threadIdx.x];
-    put_gradient(a, to, d, i / width, i % width, sum);
+    target t = target_of(a, to, d, i / width, i % width);
+    for (int n = 0; n < 2; n++)
+        if (t.to[n].data) view_put(t.to[n], t.at, sum);
+}
+
+// In fp32: one after the other.
+enum { FOLD_THREADS = 64 };
+
+static __global__ void fold_parts_kernel(lstm_args a, gradients to) {
+    cuda_begin();
+    int width = a.I + a.H + 1, one = 4 * a.H * width, i = blockIdx.x * FOLD_THREADS + threadIdx.x, d = blockIdx.y;
+    const float *part = a.parts + (int64_t)d * a.part_count * one + i;
+    if (i >= one) return;
+    target t = target_of(a, to, d, i / width, i % width);
+    for (int n = 0; n < 2; n++) {
+        if (!t.to[n].data) continue;
+        float sum = t.to[n].add ? view_load(t.to[n], t.at) : 0.0f;
+#pragma unroll 16
+        for (int g = 0; g < a.part_count; g++) sum += part[(int64_t)g * one];
+        view_store(t.to[n], t.at, sum);
+    }
 }
 
 // Sizes
@@ -174,14 +195,14 @@ static plan_of plan_lstm(const call *c) {
     const lstm_args *a = &of.p.a;
     if (!c->backward) return of;
     int64_t n = a->B * a->T, gates = 4 * a->H;
-    of.parts = of.p.sums ? a->groups : lstm_weights_parts(a);
+    of.parts = !of.p.sums ? lstm_weights_parts(&of.p) : of.p.math == MATH_F32 ? a->tiles : a->groups;
     of.parts_bytes = up64((size_t)a->D * of.parts * gates * (a->I + a->H + 1) * sizeof(float));
     if (of.p.sums) return of;
     int64_t rows = of.large ? n : (int64_t)a->tiles * ROWS * a->T;
     of.dz_bytes = up64((size_t)(a->D * rows * gates) * of.p.element);
     if (has(&c->din[LSTM_X])) {
         of.dx_bytes = up64((size_t)(rows * a->I) * sizeof(float));
-        of.dx_parts_bytes = gemm_scratch(rows, a->I, gates);
+        of.dx_parts_bytes = gemm_scratch(of.p.math, rows, a->I, gates);
     }
     return of;
 }
@@ -272,7 +293,9 @@ static void dx_products(const call *c, const plan_of *of, char *room) {
     LAUNCH(c, dx_kernel, blocks_for(a->B * a->T * a->I, 256), 256, 0, *a, (const float *)room, dx);
 }
 
-static void add_parts(const call *c, const lstm_args *a) {
+static void add_parts(const call *c, const lstm_plan *p) {
+    const lstm_args *a = &p->a;
+    int64_t one = (int64_t)4 * a->H * (a->I + a->H + 1);
     gradients to = {};
     for (int d = 0; d < a->D; d++) {
         const operand *dw = &c->din[LSTM_WEIGHTS + d * LSTM_PER_DIRECTION];
@@ -281,8 +304,11 @@ static void add_parts(const call *c, const lstm_args *a) {
         to.b_ih[d] = view_of(&dw[2]);
         to.b_hh[d] = view_of(&dw[3]);
     }
-    dim3 grid(blocks_for((int64_t)4 * a->H * (a->I + a->H + 1), 32), a->D);
-    LAUNCH_EARLY(c, add_parts_kernel, grid, dim3(32, PART_SLICES), 0, *a, to);
+    if (p->math == MATH_F32) {
+        LAUNCH_EARLY(c, fold_parts_kernel, dim3(blocks_for(one, FOLD_THREADS), a->D), FOLD_THREADS, 0, *a, to);
+    } else {
+        LAUNCH_EARLY(c, add_parts_kernel, dim3(blocks_for(one, 32), a->D), dim3(32, PART_SLICES), 0, *a, to);
+    }
 }
 
 static void backward(const call *c) {
@@ -297,6 +323,7 @@ static void backward(const call *c) {
     a->dh0 = view_of(&c->din[at]);
     a->dc0 = view_of(&c->din[at + 1]);
     a->parts = (float *)room;
+    a->part_count = of.parts;
     a->dz = room + of.parts_bytes;
     a->h_kept = a->kept_h;
     if (of.large) {
@@ -310,11 +337,10 @@ static void backward(const call *c) {
     }
     of.large ? lstm_large_backward(c, &of.p, (char *)c->scratch) : recurrence(c, &of.p);
     if (!of.p.sums) {
-        a->groups = of.parts;
         lstm_weights_launch(c, &of.p);
         dx_products(c, &of, a->dz + of.dz_bytes);
     }
-    add_parts(c, a);
+    add_parts(c, &of.p);
 }
 
 static size_t scratch(const call *c) {

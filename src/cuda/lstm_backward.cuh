@@ -136,10 +136,11 @@ template <int MATH, int FX, int FH> CUDA_FN void add_wide(uint32_t dz, int zld, 
     }
 }
 
-// A block's partial gradients: [4H][I + H + 1], the last column for the bias.
-template <int MATH, int FX, int NT> static __device__ void store_parts(const lstm_args &a, int d, const seat &s, float dw[2][NT][4]) {
+// A part of the gradients: [4H][I + H + 1], the last column for the bias.
+template <int MATH, int FX, int NT>
+static __device__ void store_part(const lstm_args &a, int d, int64_t part, const seat &s, const float dw[2][NT][4]) {
     int width = a.I + a.H + 1, xs = FX * layout<MATH>::K;
-    float *to = a.parts + ((int64_t)d * a.groups + blockIdx.x) * 4 * a.H * width;
+    float *to = a.parts + ((int64_t)d * a.part_count + part) * 4 * a.H * width;
     int unit = s.warp * UNITS + s.g;
 #pragma unroll
     for (int p = 0; p < 2; p++)
@@ -151,6 +152,11 @@ template <int MATH, int FX, int NT> static __device__ void store_parts(const lst
                 int column = k < a.I ? k : k == a.I ? a.I + a.H : k < xs ? -1 : k - xs < a.H ? a.I + k - xs : -1;
                 if (unit < a.H && column >= 0) to[(int64_t)(gate * a.H + unit) * width + column] = dw[p][n][e];
             }
+}
+
+template <int NT> CUDA_FN void clear(float dw[2][NT][4]) {
+#pragma unroll
+    for (int n = 0; n < 2 * NT * 4; n++) dw[n / 4 / NT][n / 4 % NT][n % 4] = 0;
 }
 
 // Where the gradients are not summed on the way: dz's tile, 16 rows of gates side by side, for the products that follow.
@@ -324,9 +330,14 @@ template <int MATH, int FX, int FH, bool SUMS> static __global__ void BACKWARD_B
     __syncthreads();
     if (SUMS) put_ones(r.xs, a.chunk * ROWS, xld, a.I);
     __syncthreads();
-    for (int64_t tile = blockIdx.x; tile < a.tiles; tile += a.groups)
+    for (int64_t tile = blockIdx.x; tile < a.tiles; tile += a.groups) {
         backward_tile<MATH, FX, FH, SUMS, NT>(a, d, tile, w, back, back_at, r, bias, dw);
-    if constexpr (SUMS) store_parts<MATH, FX, NT>(a, d, seat_of(0), dw);
+        if constexpr (SUMS && MATH == MATH_F32) {
+            store_part<MATH, FX, NT>(a, d, tile, seat_of(0), dw);
+            clear(dw);
+        }
+    }
+    if constexpr (SUMS && MATH != MATH_F32) store_part<MATH, FX, NT>(a, d, blockIdx.x, seat_of(0), dw);
 }
 
 template <int MATH, int FX, int FH, bool SUMS> static void launch_backward(const call *c, const lstm_plan *p) {

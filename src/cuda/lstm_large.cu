@@ -25,7 +25,9 @@ static size_t state_bytes(const lstm_plan *p) {
 // Scratch: z, c and dc, dh, two h; and room for the parts of products.
 static size_t parts_bytes(const lstm_plan *p) {
     const lstm_args *a = &p->a;
-    size_t need[] = {gemm_scratch(a->B, 4 * a->H, a->I), gemm_scratch(a->B, 4 * a->H, a->H), gemm_scratch(a->B, a->H, 4 * a->H)};
+    int math = p->math;
+    size_t need[] = {gemm_scratch(math, a->B, 4 * a->H, a->I), gemm_scratch(math, a->B, 4 * a->H, a->H),
+        gemm_scratch(math, a->B, a->H, 4 * a->H)};
     size_t most = 0;
     for (size_t n : need) most = n > most ? n : most;
     return up64(most);

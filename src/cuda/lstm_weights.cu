@@ -5,7 +5,7 @@
 // order (lstm.cu). Eight warps take 16 gates each and all columns.
 #include "cuda/lstm.cuh"
 
-enum { DEEP = 32, WIDE = 128, LD = WIDE + 8, THREADS = 256, FILLS = DEEP * WIDE / THREADS };
+enum { PART_TILES = 4, DEEP = 32, WIDE = 128, LD = WIDE + 8, THREADS = 256, FILLS = DEEP * WIDE / THREADS };
 
 // Where a thread's column of [x | h | 1] comes from, as distances in elements.
 struct source {
@@ -118,17 +118,23 @@ template <int MATH> CUDA_FN void multiply(uint32_t a, uint32_t b, float acc[WIDE
     }
 }
 
+// Where a part begins. In fp32 that is at every so many tiles, whatever their number.
+template <int MATH> CUDA_FN int64_t part_begin(const lstm_args &a, int64_t part) {
+    int64_t pairs = (int64_t)a.tiles * a.T;
+    return MATH == MATH_F32 ? min(part * PART_TILES * a.T, pairs) : pairs * part / a.part_count;
+}
+
 template <int MATH> static __global__ void __launch_bounds__(THREADS) weights_kernel(lstm_args a, int element_type) {
     typedef typename layout<MATH>::E E;
     __shared__ E sa[DEEP * LD], sb[DEEP * LD];
     const int gates = 4 * a.H, width = a.I + a.H + 1, d = blockIdx.z % a.D, part = blockIdx.z / a.D;
     const int gate = blockIdx.x * WIDE + threadIdx.x % WIDE, column = blockIdx.y * WIDE + threadIdx.x % WIDE;
-    const int64_t pairs = (int64_t)a.tiles * a.T, end = pairs * (part + 1) / a.groups;
+    const int64_t end = part_begin<MATH>(a, part + 1);
     const E *dz = gate < gates ? (const E *)a.dz + d * a.dz_direction + gate : NULL;
     const source s = source_of(a, d, element_type, column);
     float acc[WIDE / 8][4] = {};
     slice<MATH> next;
-    int64_t pair = pairs * part / a.groups;
+    int64_t pair = part_begin<MATH>(a, part);
     fetch<MATH>(&next, a, d, dz, s, pair, end);
     for (; pair < end; pair += DEEP / ROWS) {
         put<MATH>(next, sa, sb);
@@ -137,7 +143,7 @@ template <int MATH> static __global__ void __launch_bounds__(THREADS) weights_ke
         multiply<MATH>(shared_address(sa), shared_address(sb), acc);
         __syncthreads();
     }
-    float *to = a.parts + ((int64_t)d * a.groups + part) * gates * width;
+    float *to = a.parts + ((int64_t)d * a.part_count + part) * gates * width;
     int lane = threadIdx.x % 32, first = blockIdx.x * WIDE + threadIdx.x / 32 * 16 + lane / 4;
 #pragma unroll
     for (int i = 0; i < WIDE / 8; i++)
@@ -152,8 +158,10 @@ static int tiles_of(int n) {
     return (n + WIDE - 1) / WIDE;
 }
 
-// Enough blocks to fill a large card, parts of at least 256 rows: by sizes alone.
-int lstm_weights_parts(const lstm_args *a) {
+// Enough blocks to fill a large card, parts of at least 256 rows: by sizes alone. In fp32, see lstm.cu.
+int lstm_weights_parts(const lstm_plan *p) {
+    const lstm_args *a = &p->a;
+    if (p->math == MATH_F32) return (a->tiles + PART_TILES - 1) / PART_TILES;
     int64_t blocks = (int64_t)tiles_of(4 * a->H) * tiles_of(a->I + a->H + 1) * a->D, parts = 264 / blocks;
     int64_t most = (int64_t)a->tiles * a->T / 16;
     if (parts > most) parts = most;
@@ -162,7 +170,7 @@ int lstm_weights_parts(const lstm_args *a) {
 
 void lstm_weights_launch(const call *c, const lstm_plan *p) {
     const lstm_args *a = &p->a;
-    dim3 grid(tiles_of(4 * a->H), tiles_of(a->I + a->H + 1), a->groups * a->D);
+    dim3 grid(tiles_of(4 * a->H), tiles_of(a->I + a->H + 1), a->part_count * a->D);
     int type = p->math == MATH_BF16 ? DTYPE_BF16 : p->math == MATH_F16 ? DTYPE_F16 : DTYPE_F32;
 #define WEIGHTS(M) LAUNCH(c, weights_kernel<M>, grid, THREADS, 0, *a, type)
     BY_MATH(p->math, WEIGHTS)

@@ -99,12 +99,20 @@ struct frag_b {
     uint32_t w[2];
 };
 
+// Into a half that is rounded to tf32's 11 bits and the rest, of which the tensor cores drop the last bit if it has 12. By
+// sums in fp32, which are many times as fast as the conversion, and which keep what is not finite so.
 CUDA_FN void split_tf32(uint32_t bits, uint32_t *big, uint32_t *small) {
-    float v = __uint_as_float(bits);
-    *big = tf32_bits(v);
-    *small = tf32_bits(v - __uint_as_float(*big));
+    float v = __uint_as_float(bits), half = v;
+#if __CUDA_ARCH__ >= 800
+    float far = __fmul_rn(v, 8193.0f); // 2^13 + 1
+    half = __fsub_rn(far, __fsub_rn(far, v));
+#endif
+    *big = __float_as_uint(half);
+    *small = __float_as_uint(__fsub_rn(v, half));
 }
 
+// The tensor cores cut off what they add to a sum, always towards 0. In fp32 eight terms are added there, and rounded into
+// the sum here: a sum of thousands keeps its accuracy.
 template <int MATH> CUDA_FN void mma(float c[4], const frag_a &a, const frag_b &b) {
     if (MATH == MATH_BF16) {
         mma_bf16(c, a.w, b.w);
@@ -117,12 +125,27 @@ template <int MATH> CUDA_FN void mma(float c[4], const frag_a &a, const frag_b &
         mma_tf32(c, ra, rb);
     } else {
         uint32_t ab[4], as[4], bb[2], bs[2];
+        float eight[4] = {};
         for (int i = 0; i < 4; i++) split_tf32(a.w[i], &ab[i], &as[i]);
         for (int i = 0; i < 2; i++) split_tf32(b.w[i], &bb[i], &bs[i]);
-        mma_tf32(c, as, bb);
-        mma_tf32(c, ab, bs);
-        mma_tf32(c, ab, bb);
+        mma_tf32(eight, as, bb);
+        mma_tf32(eight, ab, bs);
+        mma_tf32(eight, ab, bb);
+        for (int i = 0; i < 4; i++) c[i] += eight[i];
     }
+}
+
+// Where a term of a sum lies in shared memory. In fp32 a product comes out with the same bits whoever computes it, and of
+// however many rows: each sum has its terms in the order in which row programs take them (cuda/rows_kernel.cuh), who of
+// every 16 have 4t, 4t + 1 and then 4t + 2, 4t + 3 in lane t, where the tensor cores want t and t + 4.
+template <int MATH> CUDA_FN int place_of_term(int k) {
+    if (MATH != MATH_F32) return k;
+    return (k & ~15) | (k & 2) << 2 | (k & 1) << 2 | (k >> 2 & 3);
+}
+
+template <int MATH> CUDA_FN int term_at_place(int p) {
+    if (MATH != MATH_F32) return p;
+    return (p & ~15) | (p & 3) << 2 | (p >> 3 & 1) << 1 | (p >> 2 & 1);
 }
 
 // Shared memory, addressed in bytes.

@@ -524,7 +524,7 @@ CUDA_FN void bring(const rows_instr &later, const rows_block &k) {
 }
 
 // A warp has groups of 8 NJ columns; where fewer groups are left than warps, several warps share one, each with a slice of
-// the terms. The barrier behind what came before is here: weights and bias do not wait for it.
+// the terms; not so in fp32, where the sum's order is that of a single call. The barrier behind what came before is here: weights and bias do not wait for it.
 template <int MATH, int MT, int NJ> CUDA_FN void linear(const rows_instr *at, const rows_block &k) {
     const rows_instr in = *at;
     const typename math_type<MATH>::element *a = (const typename math_type<MATH>::element *)(k.room + in.a.slot);
@@ -535,7 +535,7 @@ template <int MATH, int MT, int NJ> CUDA_FN void linear(const rows_instr *at, co
     if (here) meet();
 #pragma unroll 1
     for (int first = 0; first < groups; first += warps) {
-        int left = min(groups - first, warps), slices = MT * NJ <= 4 ? min(warps / left, runs) : 1;
+        int left = min(groups - first, warps), slices = MATH != MATH_F32 && MT * NJ <= 4 ? min(warps / left, runs) : 1;
         bool cut = slices > 1;
         int slice = warp / left, group = first + warp - slice * left;
         int c = group * 8 * NJ + 2 * NJ * (threadIdx.x % 4);

@@ -45,7 +45,7 @@ CUDA_FN void thin_stage(const thin_args &a, typename math_type<MATH>::element *w
     for (int i = threadIdx.x; i < places * DEPTH; i += THIN_THREADS) {
         int column = thin_column(i / DEPTH), k = i % DEPTH;
         bool inside = column < a.O && k < a.I;
-        convert(&w[i / DEPTH * thin_shape<MATH, DEPTH>::PITCH + k], inside ? a.weights[column * a.I + k] : 0.0f);
+        convert(&w[i / DEPTH * thin_shape<MATH, DEPTH>::PITCH + place_of_term<MATH>(k)], inside ? a.weights[column * a.I + k] : 0.0f);
     }
     for (int i = threadIdx.x; i < places; i += THIN_THREADS) bias[i] = a.bias && i < a.O ? a.bias[i] : 0.0f;
 }
@@ -55,7 +55,8 @@ template <int MATH, int DEPTH, bool FULL> CUDA_FN void thin_fetch_as(float *to, 
     const int in_word = math_type<MATH>::K / 8;
 #pragma unroll
     for (int n = 0; n < thin_shape<MATH, DEPTH>::OWN; n++) {
-        int word = n / in_word, k = word / 2 * (4 * in_word) + threadIdx.x % 4 * in_word + n % in_word;
+        int word = n / in_word, place = word / 2 * (4 * in_word) + threadIdx.x % 4 * in_word + n % in_word;
+        int k = term_at_place<MATH>(place);
         int64_t row = tile * THIN_TILE + threadIdx.x % 32 / 4 + word % 2 * 8, at = row * a.I + k;
         to[n] = 0;
         if (row < a.rows && k < a.I) to[n] = FULL ? ((const float *)a.x.data)[at] : view_load(a.x, at);

@@ -6,7 +6,7 @@
 // those. A warp has a quadrant of 32 x 32 and a slice of the rows; the slices are added in shared memory at the end.
 // Rows pass through shared memory in chunks, the next one on its way while the present one is multiplied. db is the
 // product of dz with a column of ones.
-enum { THREADS = 256, WARPS = THREADS / 32, SIDE = 32, PAD = 8, PART_ROWS = 512, BLOCKS = 264 };
+enum { THREADS = 256, WARPS = THREADS / 32, SIDE = 32, PAD = 8, PART_ROWS = 512, FULL_ROWS = 256, BLOCKS = 264 };
 
 struct weights_operand {
     const void *data; // [rows][width]
@@ -20,7 +20,7 @@ struct weights_job {
     bool add_dw, add_db;  // to what is there
     float *sums;          // [parts][O][I], then [parts][O]
     int first, add_first; // block of either launch
-    int tiles_m, tiles_n, parts;
+    int tiles_m, tiles_n, parts, length; // length: rows of a part
 };
 
 struct weights_jobs {
@@ -278,8 +278,8 @@ static __global__ void __launch_bounds__(THREADS, 2) weights_kernel(const __grid
     while (n + 1 < w.count && (int)blockIdx.x >= w.job[n + 1].first) n++;
     const weights_job &j = w.job[n];
     int b = blockIdx.x - j.first, tile_n = b % j.tiles_n, tile_m = b / j.tiles_n % j.tiles_m;
-    int part = b / j.tiles_n / j.tiles_m, length = (w.rows + j.parts - 1) / j.parts;
-    weights_place p = {tile_m * SIDE * T, tile_n * SIDE * T, part * length, min(w.rows, (part + 1) * length)};
+    int part = b / j.tiles_n / j.tiles_m;
+    weights_place p = {tile_m * SIDE * T, tile_n * SIDE * T, part * j.length, min(w.rows, (part + 1) * j.length)};
     int warp = threadIdx.x / 32, slice = warp / (T * T), qm = warp / T % T, qn = warp % T, lane = threadIdx.x % 32;
     weights_sum s = {};
     sum_rows<MATH, T>(&s, j, p, memory, tile_n == 0 && qn == 0);
@@ -304,12 +304,13 @@ static __global__ void weights_add_kernel(const __grid_constant__ weights_jobs w
     bool bias = i >= products;
     float *to = bias ? j.db : j.dw;
     if (i >= products + O || !to) return;
+    to += bias ? i - products : i;
     const float *from = j.sums + (bias ? j.parts * products + (i - products) : i);
     int64_t apart = bias ? O : products;
-    float sum = 0;
-#pragma unroll 8
+    float sum = (bias ? j.add_db : j.add_dw) ? *to : 0;
+#pragma unroll 16
     for (int p = 0; p < j.parts; p++) sum += from[p * apart];
-    put(to, bias ? j.add_db : j.add_dw, bias ? i - products : i, sum);
+    *to = sum;
 }
 
 static bool is_plain(const call *c) {
@@ -325,25 +326,32 @@ view weights_dz(const call *c) {
     return is_plain(c) ? view_of(&c->dout[0]) : view{c->scratch, (int)c->out[0].type, false};
 }
 
-// Tiles of a layer's gradients, of T x 32 a side; how many parts its rows are cut into, by sizes alone: enough blocks to
-// fill a large card, of PART_ROWS rows at least; and whether large tiles fill it.
+// Tiles of a layer's gradients, of T x 32 a side.
 static int64_t tiles_of(int64_t O, int64_t I, int T) {
     return (O + SIDE * T - 1) / (SIDE * T) * ((I + SIDE * T - 1) / (SIDE * T));
 }
 
-static int large_of(int64_t O, int64_t I, int64_t rows) {
-    return tiles_of(O, I, 2) * (rows / PART_ROWS) >= BLOCKS ? 2 : 1;
-}
+// How a layer's gradients are cut: the size of tiles, and the parts of the rows.
+struct weights_cut {
+    int T, parts, length;
+};
 
-static int parts_of(int64_t O, int64_t I, int64_t rows) {
-    int64_t parts = BLOCKS / tiles_of(O, I, large_of(O, I, rows));
+// By sizes alone: enough blocks to fill a large card, of PART_ROWS rows at least; large tiles where they do. In fp32 parts
+// are of so many rows always, and so are a part's sums: the same rows have the same gradient in one batch or in several
+// that follow each other, as long as these are whole parts.
+static weights_cut cut_of(const call *c) {
+    int64_t rows = operand_rows(&c->out[0]), I = operand_width(&c->in[0]), O = operand_width(&c->out[0]);
+    if (math_of(c, c->out[0].type) == MATH_F32)
+        return weights_cut{tiles_of(O, I, 2) >= 4 ? 2 : 1, (int)((rows + FULL_ROWS - 1) / FULL_ROWS), FULL_ROWS};
+    int T = tiles_of(O, I, 2) * (rows / PART_ROWS) >= BLOCKS ? 2 : 1;
+    int64_t parts = BLOCKS / tiles_of(O, I, T);
     if (parts > rows / PART_ROWS) parts = rows / PART_ROWS;
-    return parts < 1 ? 1 : (int)parts;
+    if (parts < 1) parts = 1;
+    return weights_cut{T, (int)parts, (int)((rows + parts - 1) / parts)};
 }
 
 size_t weights_scratch(const call *c) {
-    int64_t rows = operand_rows(&c->out[0]), I = operand_width(&c->in[0]), O = operand_width(&c->out[0]);
-    int parts = parts_of(O, I, rows);
+    int64_t I = operand_width(&c->in[0]), O = operand_width(&c->out[0]), parts = cut_of(c).parts;
     return parts > 1 ? (size_t)(parts * O * (I + 1)) * sizeof(float) : 0;
 }
 
@@ -353,7 +361,8 @@ static weights_operand operand_of(view v, int64_t width, dtype low) {
     return weights_operand{v.data, v.type, (int)width, width % 4 == 0 && (uintptr_t)v.data % word == 0};
 }
 
-static weights_job job_of(const call *c, int T) {
+static weights_job job_of(const call *c, const weights_cut &cut) {
+    int T = cut.T;
     int64_t rows = operand_rows(&c->out[0]), I = operand_width(&c->in[0]), O = operand_width(&c->out[0]);
     CHECK(rows <= INT32_MAX, "%lld rows", (long long)rows);
     weights_job j = {};
@@ -365,7 +374,7 @@ static weights_job job_of(const call *c, int T) {
     j.sums = (float *)((char *)c->scratch + weights_dz_bytes(c));
     j.tiles_m = (int)((O + SIDE * T - 1) / (SIDE * T));
     j.tiles_n = (int)((I + SIDE * T - 1) / (SIDE * T));
-    j.parts = parts_of(O, I, rows);
+    j.parts = cut.parts, j.length = cut.length;
     return j;
 }
 
@@ -383,14 +392,13 @@ static void launch_size(const call *const *calls, int count, int T) {
     weights_jobs w = {}, cut = {};
     int blocks = 0, adds = 0;
     for (int i = 0; i < count; i++) {
-        const operand *out = &calls[i]->out[0];
-        int64_t rows = operand_rows(out);
-        weights_job j = job_of(calls[i], T);
-        if (large_of(j.dz.width, j.x.width, rows) != T || (!j.dw && !j.db)) continue;
+        weights_cut how = cut_of(calls[i]);
+        weights_job j = job_of(calls[i], how);
+        if (how.T != T || (!j.dw && !j.db)) continue;
         j.first = blocks;
         j.add_first = adds;
         blocks += j.tiles_m * j.tiles_n * j.parts;
-        w.rows = (int)rows;
+        w.rows = (int)operand_rows(&calls[i]->out[0]);
         w.job[w.count++] = j;
         if (j.parts == 1) continue;
         adds += (int)(((int64_t)j.dz.width * (j.x.width + 1) + ADD_THREADS - 1) / ADD_THREADS);
