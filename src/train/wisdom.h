@@ -47,6 +47,8 @@ typedef struct {
     int again;            // segments that are computed again
     bool host;            // batches come from the host
     precision precision;
+    products_by products; // where the description leaves that open
+    int threads;          // of the CPU, fewer than it has; 0: all, or as the user says
     double samples_per_s;
     double noise_scale; // of the gradient, in samples; 0: not measured
 } wisdom_entry;

@@ -2,8 +2,9 @@
 // memory taken by others, "small" has too little, "tight" has 8 MB left beside what recordings may take, "emptying" 100
 // MB until the process opens it a third time, "unseen" has no monitor, "swollen" takes more than it said, "filling" is
 // taken by others while a run goes on, "lost" and "lost early" fail in a run, "overflows" has fp16, in which no
-// gradient is finite. It computes with the plain kernels on memory that it does not call the host's, so that the rest
-// of the program treats it as it treats a card.
+// gradient is finite, "picky" has tf32, and is slow where its library does not compute the products, "picky and tight"
+// is both. It computes with the plain kernels on memory that it does not call the host's, so that the rest of the
+// program treats it as it treats a card.
 #include "graph/plugin.h"
 #include "ops/ops.h"
 #include "ops/table.h"
@@ -12,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 enum {
@@ -36,6 +38,10 @@ static bool trouble(const char *name) {
     return is && strcmp(is, name) == 0;
 }
 
+static bool is_picky(void) {
+    return trouble("picky") || trouble("picky and tight");
+}
+
 static queue *open_queue(const queue_options *o, err *e) {
     static int opened;
     (void)o;
@@ -57,6 +63,7 @@ static const kernel *const *kernels(const queue *q) {
 static bool computes(const queue *q, precision p) {
     (void)q;
     bool fp16 = trouble("overflows") || trouble("swelling") || trouble("full");
+    if (p == PRECISION_TF32) return is_picky();
     return p == PRECISION_FP32 || (p == PRECISION_FP16 && fp16);
 }
 
@@ -68,7 +75,7 @@ static void describe(const queue *q, char *text, size_t bytes) {
 // What others leave of a card that they hold; 0 where they do not.
 static size_t left(const queue *q) {
     if (trouble("emptying") && q->nth < 3) return (100 << 20) + RECORDED;
-    return trouble("tight") ? (8 << 20) + RECORDED : 0;
+    return trouble("tight") || trouble("picky and tight") ? (8 << 20) + RECORDED : 0;
 }
 
 static size_t available(const queue *q) {
@@ -193,6 +200,7 @@ static void overflow(const recording *r) {
 static bool play(queue *q, recording *r, err *e) {
     if ((trouble("lost") && q->updates > LOST_AFTER) || trouble("lost early"))
         return err_run(e, "the card was lost while running a step");
+    if (is_picky() && r->calls[0].products != PRODUCTS_LIBRARY) nanosleep(&(struct timespec){.tv_nsec = 3000000}, NULL);
     if (is_fp16(r)) {
         overflow(r);
         return true;
