@@ -256,21 +256,23 @@ static void print_skipped(const view *v) {
     }
 }
 
-static void scale_text(char *text, size_t room, const noise_scale *n) {
+static void scale_text(char *text, size_t room, const noise_scale *n, const char *why) {
     char scale[32], error[32];
     count(scale, sizeof scale, n->scale);
     count(error, sizeof error, n->error);
     if (n->known)
         snprintf(text, room, "%s (+- %s)", scale, error);
+    else if (n->measured)
+        snprintf(text, room, "not measurable");
     else
-        snprintf(text, room, n->measured ? "not measurable" : "not measured (no time)");
+        snprintf(text, room, "not measured (%s)", why);
 }
 
 static void print_noise(const view *v) {
     const tune_result *r = &v->r;
     char start[80], later[80], steps[32];
-    scale_text(start, sizeof start, &r->start);
-    scale_text(later, sizeof later, &r->later);
+    scale_text(start, sizeof start, &r->start, r->noise_why);
+    scale_text(later, sizeof later, &r->later, r->noise_why);
     count(steps, sizeof steps, (double)r->steps);
     if (r->steps && (r->start.measured || !r->interrupted))
         printf("noise     the gradient noise scale is %s at the start and %s after %s steps\n", start, later, steps);

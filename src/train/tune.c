@@ -321,7 +321,8 @@ static void measure_others(sweep *s, int precision, const chooser *c, const choi
     }
 }
 
-// One batch in one precision. False where it does not fit or takes too long, as larger ones then do too.
+// One batch in one precision. False where it takes too long, as larger ones then do too. One that does not fit says
+// nothing of larger ones, which may be divided into more parts.
 static bool measure_batch(sweep *s, int precision, int64_t batch) {
     const tune_task *t = s->task;
     settings as;
@@ -337,20 +338,31 @@ static bool measure_batch(sweep *s, int precision, int64_t batch) {
         err_run(&e, "no time is left for %d steps of it; give more --seconds", STEPS_LEAST);
     if (e.text[0]) {
         skip_row(s, row, &e);
-        row->ends = true;
-        return false;
+        row->large = !chosen.fits;
+        row->ends = chosen.fits;
+        return row->large;
     }
     measure_row(s, &c, row);
     if (!s->r->interrupted) measure_others(s, precision, &c, &chosen);
     return !s->r->interrupted;
 }
 
+// Of the last rows that do not fit the first stands for all.
+static void join_large(tune_result *r, int first) {
+    int n = r->rows;
+    while (n > first && r->row[n - 1].large) n--;
+    if (r->rows - n < 2) return;
+    r->row[n].ends = true;
+    r->rows = n + 1;
+}
+
 static void measure_precision(sweep *s, int precision) {
     const tune_task *t = s->task;
-    int end = s->done + t->batches;
+    int end = s->done + t->batches, first = s->r->rows;
     for (int i = 0; i < t->batches; i++, s->done++)
         if (!measure_batch(s, precision, t->batch[i])) break;
     s->done = end;
+    join_large(s->r, first);
 }
 
 // Once more from the last to the first, as far as time goes: what else the machine did meanwhile strikes others.
@@ -392,8 +404,13 @@ static bool noise_goes_on(void *arg) {
     return goes_on(arg, NULL);
 }
 
-// What cannot be measured stays unknown; it keeps nobody from a table.
-static void measure_noise(sweep *s) {
+// Why there are no two batches for it: for lack of time, unless there are too few samples for any.
+static const char *why_not_apart(const tune_task *t, int64_t small) {
+    return t->split->train.count / 4 < NOISE_APART * small ? "too few samples" : "no time";
+}
+
+// What cannot be measured stays unknown; it keeps nobody from a table. The reason, where it was not measured.
+static const char *measure_noise(sweep *s) {
     const tune_task *t = s->task;
     double seconds = fmin(2 * noise_share * t->seconds, left(s));
     settings small_as, large_as;
@@ -411,13 +428,15 @@ static void measure_noise(sweep *s) {
         .seconds = seconds,
         .go_on = noise_goes_on,
         .arg = s};
-    if (!s->weights[1] || seconds <= 0 || large < NOISE_APART * small) return;
-    if (!way_for(t, small, &small_as, &n.small) || !way_for(t, large, &large_as, &n.large)) return;
+    if (!s->weights[1] || seconds <= 0) return "no time";
+    if (large < NOISE_APART * small) return why_not_apart(t, small);
+    if (!way_for(t, small, &small_as, &n.small) || !way_for(t, large, &large_as, &n.large)) return "no memory";
     chooser c = chooser_of(t, 0, &large_as);
     n.chooser = &c;
-    if (!noise_measure(&n, scale, &unused)) return;
+    if (!noise_measure(&n, scale, &unused)) return "the device failed";
     s->r->start = scale[0];
     s->r->later = scale[1];
+    return "no time";
 }
 
 // The choice
@@ -542,13 +561,13 @@ bool tune_run(const tune_task *t, tune_result *r, err *e) {
     CHECK(t->trials <= TUNE_TRIALS_MOST, "%d trials", t->trials);
     sweep s = {.task = t, .r = r, .queue = t->queue, .planned = 2 * t->batches * t->precisions};
     double kept = t->trials ? trial_share * t->seconds : 0;
-    *r = (tune_result){.best = -1, .knee = -1, .winner = -1};
+    *r = (tune_result){.best = -1, .knee = -1, .winner = -1, .noise_why = "stopped"};
     s.began = clock_seconds();
     s.ends = s.began + (1 - noise_share) * t->seconds - kept; // the noise scale has the rest
     for (int p = 0; p < t->precisions && !r->interrupted; p++) measure_precision(&s, p);
     if (!r->interrupted) measure_again(&s);
     s.ends = s.began + t->seconds - kept;
-    if (!r->interrupted) measure_noise(&s);
+    if (!r->interrupted) r->noise_why = measure_noise(&s);
     tune_choose(r, t->target);
     s.ends = s.began + t->seconds;
     if (!r->interrupted && r->winner >= 0) measure_trials(&s);

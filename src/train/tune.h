@@ -41,7 +41,8 @@ typedef struct {
     double epoch_s;       // of all steps of an epoch
     double share;         // of the best rate; above 1 where a precision is less than 5 % faster than the usual one
     char why[TUNE_WHY];
-    bool ends; // larger ones were not tried in this precision, for the same reason
+    bool large; // it was passed over, as it does not fit
+    bool ends;  // larger ones were passed over in this precision for the same reason
 } tune_row;
 
 // The jobs of one precision, with the data on the device and from the host; NULL where that is not open.
@@ -89,6 +90,7 @@ typedef struct {
     int best, knee, winner;       // rows; -1 where nothing was measured
     bool capped;                  // the noise scale made the winner smaller than the knee
     noise_scale start, later;     // at the initial weights, and after `steps` steps of training
+    const char *noise_why;        // why it was not measured, where it was not
     int64_t steps;
     tune_trial trial[TUNE_TRIALS_MOST]; // of the winner; the first is the winner as it is in the table
     int trials, taken;                  // which of them to take; 0: the winner stays as it is

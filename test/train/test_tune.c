@@ -383,6 +383,57 @@ static void a_limit_brings_other_ways(void **state) {
     rig_close(&r);
 }
 
+// 509 rows cannot be split, 512 can: what does not fit ends nothing, and what is behind the last that fits is told
+// once.
+static void a_size_that_does_not_fit_ends_nothing(void **state) {
+    (void)state;
+    err e = {0};
+    rig r;
+    told t = {0};
+    rig_open(&r, &cpu_device, 1, keys);
+    settings s = r.settings;
+    chooser c = {.near = &r.job, .settings = &s, .kernels = r.device->kernels(r.queue), .host_memory = true};
+    demand most = choose_demand(&c, &(way){.batch = 300, .parts = 1});
+    budget b = limit_of(most.slab + most.copies);
+    tune_task task = task_of(&r, r.device, &b, &t, 4);
+    tune_result *found = malloc(sizeof *found);
+    assert_non_null(found);
+    static const int64_t sizes[] = {256, 509, 512, 1021, 1031};
+    memcpy(task.batch, sizes, sizeof sizes);
+    task.batches = 5;
+    support_ok(tune_run(&task, found, &e), &e);
+    int last = found->rows - 1;
+    assert_true(found->row[1].batch == 509 && found->row[1].large && !found->row[1].ends);
+    assert_true(found->row[2].batch == 512 && found->row[2].seconds > 0 && found->row[2].way.parts > 1);
+    assert_true(found->row[last].batch == 1021 && found->row[last].large && found->row[last].ends);
+    assert_int_equal(found->row[last - 1].batch, 512);
+    free(found);
+    rig_close(&r);
+}
+
+// The larger batch by which the noise scale is measured has no room.
+static void a_noise_scale_without_memory_says_so(void **state) {
+    (void)state;
+    err e = {0};
+    rig r;
+    told t = {0};
+    rig_open(&r, &cpu_device, 1,
+        "model.kind=mlp model.widths=16 data.windows.fast=4 data.windows.slow=2 data.synthetic.bars=3000");
+    settings s = r.settings;
+    chooser c = {.near = &r.job, .settings = &s, .kernels = r.device->kernels(r.queue), .host_memory = true};
+    demand most = choose_demand(&c, &(way){.batch = 200, .parts = 1});
+    budget b = limit_of(most.slab + most.copies);
+    tune_task task = task_of(&r, r.device, &b, &t, 4);
+    tune_result *found = malloc(sizeof *found);
+    assert_non_null(found);
+    task.batch[task.batches++] = 64;
+    support_ok(tune_run(&task, found, &e), &e);
+    assert_true(!found->later.measured && found->steps > 0);
+    assert_string_equal(found->noise_why, "no memory");
+    free(found);
+    rig_close(&r);
+}
+
 static void what_fits_nowhere_is_refused_with_the_limit_that_works(void **state) {
     (void)state;
     err e = {0};
@@ -593,6 +644,8 @@ int main(void) {
         cmocka_unit_test(time_is_kept_to),
         cmocka_unit_test(a_stop_leaves_what_was_measured),
         cmocka_unit_test(a_limit_brings_other_ways),
+        cmocka_unit_test(a_size_that_does_not_fit_ends_nothing),
+        cmocka_unit_test(a_noise_scale_without_memory_says_so),
         cmocka_unit_test(what_fits_nowhere_is_refused_with_the_limit_that_works),
         cmocka_unit_test(a_split_of_the_description_stays),
         cmocka_unit_test(streamed_batches_are_measured_too),
