@@ -36,6 +36,8 @@ typedef struct {
     progress bar;
     char why[320]; // the rule that gave the winner
     bool kept;
+    char earlier[16];   // the day of an earlier tuning, where with that another batch is the winner; or ""
+    wisdom_entry stays; // that
 } view;
 
 // Options
@@ -322,6 +324,17 @@ static void print_trials(const view *v) {
         printf("kept\n");
 }
 
+static void print_kept(const view *v) {
+    char batch[32], rate[32];
+    count(batch, sizeof batch, (double)v->stays.batch);
+    count(rate, sizeof rate, v->stays.samples_per_s);
+    if (v->kept && v->earlier[0])
+        printf("kept      beside what was tuned on %s; of both %s is the winner, with %s samples/s\n", v->earlier,
+            batch, rate);
+    else if (v->kept)
+        printf("kept      for this device, model, data and build: train.batch_size: auto takes it\n");
+}
+
 static void print_text(const view *v) {
     const tune_result *r = &v->r;
     char knee[32], best[32];
@@ -342,7 +355,7 @@ static void print_text(const view *v) {
         100 * v->task.target, best);
     printf("winner    %s\n", v->why);
     print_trials(v);
-    if (v->kept) printf("kept      for this device, model, data and build: train.batch_size: auto takes it\n");
+    print_kept(v);
     printf("time      %.1f s\n", r->seconds);
 }
 
@@ -402,6 +415,8 @@ static void print_json(const view *v) {
         json_pack("{s:o, s:o, s:I, s:I, s:o, s:o, s:I}", "winner", winner_object(v), "trials", trials_array(r), "knee",
             (json_int_t)r->row[r->knee].batch, "best", (json_int_t)r->row[r->best].batch, "noise_scale_start",
             scale_or_null(&r->start), "noise_scale", scale_or_null(&r->later), "noise_steps", (json_int_t)r->steps);
+    json_join(
+        all, json_pack("{s:I}", "kept_batch", (json_int_t)(v->earlier[0] ? v->stays.batch : r->row[r->winner].batch)));
     json_join(all, json_pack("{s:s, s:s, s:b, s:b, s:o}", "device", v->s.device->name, "why", v->why, "kept", v->kept,
                        "interrupted", r->interrupted, "seconds", json_number(r->seconds)));
     json_line(stdout, all);
@@ -430,6 +445,33 @@ static void add_taken(const tune_result *r, wisdom_entry *w) {
     w->samples_per_s = taken->samples_per_s;
 }
 
+// The winner among entries of several tunings, by the same rule; -1: it is out of memory.
+static int winner_of(const view *v, const wisdom_entry *list, int count) {
+    tune_result *r = calloc(1, sizeof *r);
+    if (!r) return -1;
+    for (int i = 0; i < count; i++)
+        r->row[r->rows++] = (tune_row){.batch = list[i].batch, .usual = true, .samples_per_s = list[i].samples_per_s};
+    r->later = v->r.later;
+    r->steps = v->r.steps;
+    tune_choose(r, v->task.target);
+    int winner = r->winner;
+    free(r);
+    return winner;
+}
+
+// Adds what an earlier tuning found for the same, unless the machine is another by now; the winner of all.
+static int join_earlier(view *v, const wisdom_key *k, wisdom_entry *list, int *count, int winner) {
+    wisdom_entry earlier[WISDOM_ENTRIES_MOST];
+    char when[16];
+    int n = wisdom_list(k, earlier, when);
+    if (!n || !wisdom_join(list, count, earlier, n)) return winner;
+    int best = winner_of(v, list, *count);
+    if (best < 0) best = winner;
+    if (list[best].batch != v->r.row[v->r.winner].batch) snprintf(v->earlier, sizeof v->earlier, "%s", when);
+    v->stays = list[best];
+    return best;
+}
+
 // Of each batch the best way.
 static bool keep(view *v, err *e) {
     const tune_result *r = &v->r;
@@ -443,6 +485,7 @@ static bool keep(view *v, err *e) {
     }
     add_taken(r, &list[winner]);
     setup_key(&v->s, &k);
+    winner = join_earlier(v, &k, list, &n, winner);
     return v->kept = wisdom_keep(&k, list, n, winner, e);
 }
 

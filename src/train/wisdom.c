@@ -24,6 +24,9 @@ enum {
 
 #define KIND "tradewind wisdom"
 
+// What rates of the same may differ by, as a share.
+#define SAME_RATE 0.05
+
 // The key
 
 __attribute__((format(printf, 2, 3))) static void append(char text[WISDOM_ROOM], const char *fmt, ...) {
@@ -410,6 +413,49 @@ wisdom_answer wisdom_find(const wisdom_key *k, int64_t batch) {
     free(text);
     free(path);
     return a;
+}
+
+int wisdom_list(const wisdom_key *k, wisdom_entry *list, char when[16]) {
+    char *path = wisdom_path(k, NULL), line[WISDOM_LINE];
+    const char *day;
+    int count = 0;
+    size_t bytes;
+    json_int_t winner;
+    err unused;
+    char *text = path && access(path, F_OK) == 0 ? file_read(path, FILE_MOST, &bytes, &unused) : NULL;
+    json_t *key, *all = text ? json_read(text, bytes, NULL) : NULL;
+    bool ok = all && read_file(all, &day, &key, &winner, list, &count) && is_same(k, key, line);
+    if (ok) snprintf(when, 16, "%s", day);
+    json_decref(all);
+    free(text);
+    free(path);
+    return ok ? count : 0;
+}
+
+// Joining
+
+static bool is_computed_alike(const wisdom_entry *a, const wisdom_entry *b) {
+    return a->parts == b->parts && a->again == b->again && a->host == b->host && a->precision == b->precision &&
+           a->products == b->products && a->threads == b->threads;
+}
+
+bool wisdom_join(wisdom_entry *list, int *count, const wisdom_entry *earlier, int earlier_count) {
+    int n = *count, others = 0;
+    for (int i = 0; i < earlier_count; i++) {
+        const wisdom_entry *was = &earlier[i], *is = entry_of(list, n, was->batch);
+        others += !is;
+        if (is && is_computed_alike(is, was) && fabs(is->samples_per_s / was->samples_per_s - 1) > SAME_RATE)
+            return false;
+    }
+    if (n + others > WISDOM_ENTRIES_MOST) return false;
+    for (int i = 0; i < earlier_count; i++) {
+        const wisdom_entry *was = &earlier[i];
+        int at = 0;
+        while (at < n && list[at].batch != was->batch) at++;
+        if (at == n) list[(*count)++] = *was;
+        if (at < n && was->samples_per_s > list[at].samples_per_s) list[at] = *was;
+    }
+    return true;
 }
 
 // Use

@@ -422,6 +422,29 @@ static void threads_are_taken(void **state) {
     same_bytes("made/best.safetensors", "whole/best.safetensors");
 }
 
+// A size that was tuned before, and is better, stays; and everything is replaced where the machine is another.
+static void tuning_a_little_keeps_the_rest(void **state) {
+    (void)state;
+    wisdom_entry list[] = {{.batch = 1024, .micro = 512, .parts = 2, .samples_per_s = 1e9},
+        {.batch = 64, .micro = 64, .parts = 1, .samples_per_s = 1}};
+    char of[32];
+    keep_for("", version(of, sizeof of), NULL, list, 1);
+    assert_int_equal(RUN("tune", ON_CPU, "--batches=64", "--seconds=1"), 0);
+    matches("out", "\nwinner +64: .*\nkept +beside what was tuned on 20[0-9-]{8}; of both 1,024 is the winner, with "
+                   "1,000,000,000 samples/s\n");
+    assert_int_equal(RUN("plan", ON_CPU, AUTO), 0);
+    matches("out", "tuned +20[0-9-]{8}: 2 x 512 rows, ");
+    assert_int_equal(RUN("plan", ON_CPU, "train.batch_size=64"), 0);
+    matches("out", "tuned +20[0-9-]{8}: 1 x 64 rows, ");
+    keep_for("", of, NULL, list, 2);
+    assert_int_equal(RUN("tune", ON_CPU, "--batches=64", "--seconds=1", "--json"), 0);
+    matches("out", "\"kept_batch\":64,");
+    assert_int_equal(RUN("plan", ON_CPU, AUTO), 0);
+    matches("out", "tuned +20[0-9-]{8}: 1 x 64 rows, ");
+    assert_int_equal(RUN("plan", ON_CPU, "train.batch_size=1024", OPEN), 0);
+    matches("out", "batch +1,024 samples a step\nmemory ");
+}
+
 static void auto_is_the_whole_step(void **state) {
     (void)state;
     complains(RUN("plan", ON_CPU, AUTO, "gpu_optimization.gradient_accumulation_steps=4"),
@@ -453,6 +476,7 @@ int main(void) {
         ON_CARD(products_that_are_given_stay),
         ON_CARD(products_go_with_their_way),
         TEST(threads_are_taken),
+        TEST(tuning_a_little_keeps_the_rest),
         TEST(auto_is_the_whole_step),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

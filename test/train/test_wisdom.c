@@ -120,6 +120,49 @@ static void gives_back_what_was_kept(void **state) {
     assert_int_equal(wisdom_find(&k, 4096).state, WISDOM_NONE);
 }
 
+static void lists_all_of_it(void **state) {
+    (void)state;
+    wisdom_entry list[WISDOM_ENTRIES_MOST];
+    char when[16];
+    wisdom_key k = key_for(MLP, "1.2", CARD), other = key_for(MLP, "1.3", CARD);
+    assert_int_equal(wisdom_list(&k, list, when), 0);
+    keep(&k);
+    assert_int_equal(wisdom_list(&k, list, when), 3);
+    for (int i = 0; i < 3; i++) same_entry(&list[i], &three[i]);
+    assert_int_equal(strlen(when), 10);
+    assert_int_equal(wisdom_list(&other, list, when), 0);
+}
+
+static wisdom_entry whole(int64_t batch, double rate) {
+    return (wisdom_entry){.batch = batch, .micro = batch, .parts = 1, .samples_per_s = rate};
+}
+
+// Other sizes stay, of one size the faster figure, as long as the machine is the same.
+static void joins_what_agrees(void **state) {
+    (void)state;
+    wisdom_entry list[WISDOM_ENTRIES_MOST] = {whole(256, 100), whole(512, 200)};
+    wisdom_entry earlier[] = {whole(512, 209), whole(1024, 400), whole(256, 96)};
+    int n = 2;
+    assert_true(wisdom_join(list, &n, earlier, 3));
+    assert_int_equal(n, 3);
+    assert_true(list[0].samples_per_s == 100 && list[1].samples_per_s == 209 && list[2].samples_per_s == 400);
+    earlier[0].samples_per_s = 222;
+    assert_false(wisdom_join(list, &n, earlier, 3));
+    earlier[0].samples_per_s = 190;
+    assert_false(wisdom_join(list, &n, earlier, 3));
+    assert_true(n == 3 && list[1].samples_per_s == 209);
+    earlier[0].samples_per_s = 300;
+    earlier[0].products = PRODUCTS_LIBRARY; // not the same
+    assert_true(wisdom_join(list, &n, earlier, 3));
+    assert_true(n == 3 && list[1].samples_per_s == 300 && list[1].products == PRODUCTS_LIBRARY);
+    wisdom_entry many[WISDOM_ENTRIES_MOST];
+    for (int i = 0; i < WISDOM_ENTRIES_MOST; i++) many[i] = whole(2000 + i, 1);
+    assert_false(wisdom_join(list, &n, many, WISDOM_ENTRIES_MOST - 2));
+    assert_int_equal(n, 3);
+    assert_true(wisdom_join(list, &n, many, WISDOM_ENTRIES_MOST - 3));
+    assert_int_equal(n, WISDOM_ENTRIES_MOST);
+}
+
 // As many blocks as a description may have.
 static void keeps_the_deepest_model(void **state) {
     (void)state;
@@ -478,6 +521,8 @@ static void takes_only_what_is_open(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(gives_back_what_was_kept),
+        TEST(lists_all_of_it),
+        TEST(joins_what_agrees),
         TEST(keeps_the_deepest_model),
         TEST(tells_what_it_is_of),
         TEST(tells_models_apart),
