@@ -36,7 +36,7 @@ typedef struct {
     progress bar;
     char why[320]; // the rule that gave the winner
     bool kept;
-    char earlier[16];   // the day of an earlier tuning, where with that another batch is the winner; or ""
+    char earlier[16];   // the day of an earlier tuning, where with that the winner is another; or ""
     wisdom_entry stays; // that
 } view;
 
@@ -463,12 +463,14 @@ static int winner_of(const view *v, const wisdom_entry *list, int count) {
 static int join_earlier(view *v, const wisdom_key *k, wisdom_entry *list, int *count, int winner) {
     wisdom_entry earlier[WISDOM_ENTRIES_MOST];
     char when[16];
+    wisdom_entry now = list[winner];
     int n = wisdom_list(k, earlier, when);
     if (!n || !wisdom_join(list, count, earlier, n)) return winner;
     int best = winner_of(v, list, *count);
     if (best < 0) best = winner;
-    if (list[best].batch != v->r.row[v->r.winner].batch) snprintf(v->earlier, sizeof v->earlier, "%s", when);
     v->stays = list[best];
+    bool same = v->stays.batch == now.batch && v->stays.samples_per_s == now.samples_per_s;
+    if (!same) snprintf(v->earlier, sizeof v->earlier, "%s", when);
     return best;
 }
 
