@@ -513,7 +513,7 @@ static void measure_trial(sweep *s, const chooser *c, const tune_row *winner, tu
     tune_row row = *winner;
     row.seconds = 0;
     if (!has_time(s, row.batch)) {
-        if (!(as->seconds > 0)) snprintf(as->why, sizeof as->why, "no time");
+        if (!(as->seconds > 0) && !as->why[0]) snprintf(as->why, sizeof as->why, "no time");
         return;
     }
     if (!goes_on(s, &row)) return;
@@ -543,6 +543,8 @@ static void measure_trials(sweep *s) {
     int n = 2 * t->trials;
     for (int i = 0; i < n && !r->interrupted; i++)
         measure_trial(s, &c, winner, &r->trial[i < t->trials ? i : n - 1 - i], n - i);
+    for (int i = 0; i < r->trials; i++)
+        if (!(r->trial[i].seconds > 0) && !r->trial[i].why[0]) snprintf(r->trial[i].why, TUNE_WHY, "stopped");
 }
 
 void tune_take(tune_result *r) {

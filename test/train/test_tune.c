@@ -603,6 +603,33 @@ static void fewer_threads_are_tried_on_a_queue_of_their_own(void **state) {
     free(found);
 }
 
+static bool stop_later(void *arg, const tune_row *at, double share) {
+    (void)arg;
+    return !at || share < 1;
+}
+
+static void trials_that_were_stopped_say_so(void **state) {
+    (void)state;
+    err e = {0};
+    rig r;
+    told t = {0};
+    rig_open(&r, &cpu_device, 1, keys);
+    budget b = plenty();
+    tune_task task = task_of(&r, r.device, &b, &t, 2);
+    task.jobs[0].precision = PRECISION_TF32;
+    task.on_progress = stop_later;
+    task.batch[task.batches++] = 64;
+    memcpy(task.trial, by_products, sizeof by_products);
+    task.trials = 3;
+    tune_result *found = malloc(sizeof *found);
+    assert_non_null(found);
+    support_ok(tune_run(&task, found, &e), &e);
+    assert_true(found->interrupted && found->rows == 1 && found->winner == 0 && found->trials == 3);
+    for (int i = 1; i < 3; i++) assert_string_equal(found->trial[i].why, "stopped");
+    free(found);
+    rig_close(&r);
+}
+
 // Steps of 0.1 s in 0.5 s: what is left is less than a trial takes.
 static void trials_without_time_say_so(void **state) {
     (void)state;
@@ -653,6 +680,7 @@ int main(void) {
         cmocka_unit_test(products_of_fp32_are_always_the_same),
         cmocka_unit_test(fewer_threads_are_tried_on_a_queue_of_their_own),
         cmocka_unit_test(trials_without_time_say_so),
+        cmocka_unit_test(trials_that_were_stopped_say_so),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
