@@ -337,6 +337,9 @@ static void products_are_tuned_and_stay_the_runs(void **state) {
     assert_int_equal(RUN("plan", PICKY, "--json"), 0);
     matches("out", "\"products  library: tuned\"");
     matches("out", "\"products\":\"library\",\"precision\":\"tf32\",\"tuned\":\\{.*\"products\":\"library\"");
+    double slab = number("slab_bytes"); // the library's memory is in the plan
+    assert_int_equal(RUN("plan", PICKY, "gpu_optimization.products=own", "train.batch_size=256", "--json"), 0);
+    assert_true(slab > number("slab_bytes") + 2e6);
     matches("made/config.yaml", "products: auto\n");
     assert_int_equal(system("sed -i 's/\"library\"/\"own\"/' wisdom/*.json"), 0);
     assert_int_equal(RUN("train", PICKY, "--resume", "train.epochs=3"), 0);
