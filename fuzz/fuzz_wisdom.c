@@ -18,6 +18,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         CHECK(!batch || w->batch == batch, "another batch");
         CHECK(w->micro > 0 && w->parts > 0 && w->micro * w->parts == w->batch, "no way to run a batch");
         CHECK(w->again >= 0 && w->precision < PRECISION_FP64 && isfinite(w->samples_per_s), "a value out of range");
+        CHECK(w->products <= PRODUCTS_LIBRARY && w->threads >= 0 && w->threads <= 1024, "no way to compute");
         CHECK(strlen(a.when) == 10, "no day: %s", a.when);
     }
     return 0;

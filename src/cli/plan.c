@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { OTHERS_MOST = 32, LINES_MOST = 6, LINE_ROOM = WISDOM_LINE + 80, FIGURES_MOST = 16 };
+enum { OTHERS_MOST = 32, LINES_MOST = 7, LINE_ROOM = WISDOM_LINE + 80, FIGURES_MOST = 16 };
 
 typedef struct {
     const char *name; // for people
@@ -111,6 +111,14 @@ static void explain_again(report *r) {
         reason(r, "again     %d of %d layers or blocks", again, all);
 }
 
+static void explain_products(report *r) {
+    const setup *s = r->s;
+    if (s->products == PRODUCTS_AUTO) return;
+    bool described = s->described.products != PRODUCTS_AUTO;
+    reason(r, "products  %s: %s", settings_products_name(s->products),
+        described ? "gpu_optimization.products says so" : "tuned");
+}
+
 static void explain(report *r) {
     const choice *c = &r->s->choice;
     char line[WISDOM_LINE + 64];
@@ -118,6 +126,7 @@ static void explain(report *r) {
     explain_place(r);
     explain_split(r);
     explain_again(r);
+    explain_products(r);
     reason(r, "time      %.2f times that of the fastest plan without a limit, by a guess",
         c->best.seconds / c->fastest.seconds);
 }
@@ -298,10 +307,11 @@ static json_t *reasons_array(const report *r) {
 static json_t *tuned_object(const setup *s) {
     const wisdom_entry *w = &s->tuned.entry;
     if (s->tuned.state != WISDOM_FOUND) return json_null();
-    return json_pack("{s:s, s:I, s:I, s:I, s:s, s:f, s:f, s:b, s:b}", "when", s->tuned.when, "batch",
+    return json_pack("{s:s, s:I, s:I, s:I, s:s, s:s, s:i, s:f, s:f, s:b, s:b}", "when", s->tuned.when, "batch",
         (json_int_t)w->batch, "micro_batch", (json_int_t)w->micro, "accumulation", (json_int_t)w->parts, "precision",
-        precision_name(w->precision), "samples_per_s", w->samples_per_s, "noise_scale", w->noise_scale, "winner",
-        s->tuned.winner, "used", s->tuned_way);
+        precision_name(w->precision), "products", settings_products_name(w->products), "threads", w->threads,
+        "samples_per_s", w->samples_per_s, "noise_scale", w->noise_scale, "winner", s->tuned.winner, "used",
+        s->tuned_way);
 }
 
 static void print_json(const report *r) {
@@ -324,7 +334,8 @@ static void print_json(const report *r) {
                   way_object(&c->best, c->best.seconds / c->fastest.seconds), "why", reasons_array(r), "memory",
                   figures_object(r), "picture", picture_object(r), "smallest",
                   way_object(&r->smallest, r->smallest.seconds / c->fastest.seconds), "alternatives", others_array(r)));
-    json_join(line, json_pack("{s:s, s:o}", "precision", precision_name(s->precision), "tuned", tuned_object(s)));
+    json_join(line, json_pack("{s:s, s:s, s:o}", "products", settings_products_name(s->products), "precision",
+                        precision_name(s->precision), "tuned", tuned_object(s)));
     json_join(line, json_pack("{s:I, s:I, s:I, s:o}", "largest_batch", (json_int_t)r->largest[0], "largest_batch_again",
                         (json_int_t)r->largest[1], "smallest_limit_bytes", (json_int_t)r->least, "smallest_limit_gb",
                         json_number(budget_gb(r->least))));

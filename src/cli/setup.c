@@ -3,6 +3,7 @@
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/pool.h"
 #include "base/term.h"
 #include "cli/absent.h"
 #include "data/set.h"
@@ -216,6 +217,13 @@ static bool choose_precision(setup *s, err *e) {
         "%s cannot compute in %s; use true or false", s->device->name, precision_name(s->precision));
 }
 
+// What the description says, or what was tuned where it says nothing. The CPU has no choice.
+static void choose_products(setup *s) {
+    bool tuned = s->described.products == PRODUCTS_AUTO && s->tuned.state == WISDOM_FOUND;
+    s->products = tuned ? s->tuned.entry.products : s->described.products;
+    if (s->device->host_memory) s->products = PRODUCTS_AUTO;
+}
+
 exec_memory setup_memory(const setup *s) {
     return job_memory(&s->job, &s->settings, s->device->kernels(s->queue), s->device->host_memory);
 }
@@ -270,6 +278,7 @@ void setup_key(const setup *s, wisdom_key *k) {
 void setup_job(const setup *s, job *j, residency r, precision p) {
     settings as = s->described;
     as.residency = r;
+    as.products = s->products;
     job_init(j, s->data, &s->split, &as, &s->model, s->window, s->scaler, p);
     if (p == PRECISION_FP16) {
         precision other = fallback_of(s->device->computes(s->queue, PRECISION_BF16));
@@ -304,12 +313,14 @@ static int64_t parts_of(const setup *s, const char *plan) {
 // What was tuned when a plan was made: it holds as long as the plan does.
 static void follow_tuned(setup *s, const char *plan) {
     char *when = outline_value(plan, "tuned"), *place = outline_value(plan, "residency");
-    char *exact = outline_value(plan, "precision");
+    char *exact = outline_value(plan, "precision"), *products = outline_value(plan, "products");
     wisdom_entry w = {.micro = number_in(plan, "micro_batch"),
         .parts = number_in(plan, "accumulation"),
         .again = (int)number_in(plan, "again"),
+        .threads = (int)number_in(plan, "threads"),
         .host = place && strcmp(place, "host") == 0};
     w.batch = w.micro * w.parts;
+    if (products) settings_products_find(products, &w.products);
     if (when && w.batch && place && exact && precision_find(exact, &w.precision)) {
         s->tuned = (wisdom_answer){.state = WISDOM_FOUND, .entry = w};
         snprintf(s->tuned.when, sizeof s->tuned.when, "%.10s", when);
@@ -317,6 +328,7 @@ static void follow_tuned(setup *s, const char *plan) {
     free(when);
     free(place);
     free(exact);
+    free(products);
 }
 
 // Asks what was tuned. A split that the description fixes is no way of another.
@@ -354,6 +366,17 @@ static bool take_tuned(setup *s, const cli_options *o, err *e) {
     return ok;
 }
 
+// Opens the CPU anew with the fewer threads that were tuned, where the user names none. They change no bit.
+static bool take_threads(setup *s, const cli_options *o, err *e) {
+    int threads = s->tuned.state == WISDOM_FOUND ? s->tuned.entry.threads : 0;
+    s->threads = 0;
+    if (!threads || o->threads || !s->device->host_memory || threads >= pool_processors()) return true;
+    s->device->close(s->queue);
+    s->queue = s->device->open(&(queue_options){.threads = threads, .isa = o->isa}, e);
+    s->threads = threads;
+    return s->queue != NULL;
+}
+
 // What was tuned stands in place of the planner's choice, as long as it fits.
 static void prefer_tuned(setup *s) {
     const wisdom_entry *w = &s->tuned.entry;
@@ -386,12 +409,15 @@ static const char *rate_then(const wisdom_entry *w, char *text, size_t room) {
 
 bool setup_tuned(const setup *s, char *line, size_t room) {
     const wisdom_answer *a = &s->tuned;
-    char rate[64], until[64] = "";
+    char rate[64], until[64] = "", by[64] = "";
+    if (a->entry.products != PRODUCTS_AUTO)
+        snprintf(by, sizeof by, "products: %s, ", settings_products_name(a->entry.products));
+    if (s->threads) snprintf(by, sizeof by, "%d thread%s, ", s->threads, s->threads > 1 ? "s" : "");
     if (s->described.batch_open && a->state != WISDOM_FOUND)
         snprintf(until, sizeof until, "; until then %d samples a step", BATCH_USUAL);
     if (s->tuned_way)
-        snprintf(line, room, "%s: %lld x %lld rows, %s", a->when, (long long)a->entry.parts, (long long)a->entry.micro,
-            rate_then(&a->entry, rate, sizeof rate));
+        snprintf(line, room, "%s: %lld x %lld rows, %s%s", a->when, (long long)a->entry.parts,
+            (long long)a->entry.micro, by, rate_then(&a->entry, rate, sizeof rate));
     else
         snprintf(line, room, "%s%s", a->line, until);
     return s->tuned_way || a->line[0];
@@ -436,21 +462,29 @@ static bool open_device(setup *s, const cli_options *o, err *why, err *e) {
     return s->queue != NULL;
 }
 
-// Where the tuned way does not fit now, its precision is not taken either: another may need less memory. A run that
-// goes on keeps the precision that it has.
-static bool gives_up_tuned_precision(setup *s) {
+// Where the tuned way does not fit now, its precision and products are not taken either: others may need less memory. A
+// run that goes on keeps those that it has.
+static bool gives_up_tuned(setup *s) {
     bool found = s->tuned.state == WISDOM_FOUND && s->tuned.entry.samples_per_s > 0;
-    if (!found || s->tuned_way || !s->described.precision_open) return false;
+    bool took = s->described.precision_open || s->tuned.entry.products != PRODUCTS_AUTO;
+    if (!found || s->tuned_way || !took) return false;
     s->tuned.entry.precision = PRECISION_BF16;
+    s->tuned.entry.products = PRODUCTS_AUTO;
     drop_jobs(s);
     return true;
 }
 
+static bool choose_computing(setup *s, err *e) {
+    choose_products(s);
+    return choose_precision(s, e);
+}
+
 static bool build(setup *s, const cli_options *o, err *why, err *e) {
-    if (!open_device(s, o, why, e) || !take_tuned(s, o, e) || !choose_precision(s, e)) return false;
+    if (!open_device(s, o, why, e) || !take_tuned(s, o, e) || !take_threads(s, o, e)) return false;
+    if (!choose_computing(s, e)) return false;
     if (!budget_make(&s->budget, s->config, &s->described, s->device, s->queue, e)) return false;
     take_choice(s);
-    if (gives_up_tuned_precision(s) && !choose_precision(s, e)) return false;
+    if (gives_up_tuned(s) && !choose_computing(s, e)) return false;
     if (!s->job.g) take_choice(s);
     int segments = graph_segments(s->job.g);
     if (s->described.recompute <= segments) return true;

@@ -25,6 +25,8 @@ typedef struct {
     budget budget; // before there was a slab
     choice choice; // what the description leaves open
     precision precision;
+    products_by products;
+    int threads;         // that the CPU was given by tuning; 0: not
     bool untuned;        // what was tuned is not asked for
     wisdom_answer tuned; // what is known of the batch
     int64_t parts;       // micro-batches that the run which goes on has; 0: open

@@ -54,6 +54,8 @@ char *texts_plan(const setup *s, err *e) {
         s->settings.batch_size, s->settings.accumulation, s->settings.again, s->job.host ? "host" : "device");
     bool follows = s->tuned.state == WISDOM_FOUND && !(s->tuned.entry.samples_per_s > 0); // a run that goes on
     if (s->tuned_way || follows) fprintf(f, "tuned: %s\n", s->tuned.when);
+    if (s->threads) fprintf(f, "threads: %d\n", s->threads);
+    if (s->products != PRODUCTS_AUTO) fprintf(f, "products: %s\n", settings_products_name(s->products));
     fprintf(f, "parameters: %" PRId64 "\n", graph_parameter_values(s->job.g));
     if (d->sum) fprintf(f, "data_sum: %08" PRIx32 "\n", d->sum);
     fprintf(f, "samples:\n  all: %" PRId64 "\n  train: %" PRId64 " from %" PRId64 "\n", d->samples,

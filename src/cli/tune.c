@@ -2,6 +2,7 @@
 // gradient noise scale, and keeps the winner for train and plan.
 #include "train/tune.h"
 #include "base/json.h"
+#include "base/pool.h"
 #include "base/term.h"
 #include "cli/cli.h"
 #include "cli/setup.h"
@@ -35,6 +36,8 @@ typedef struct {
     progress bar;
     char why[320]; // the rule that gave the winner
     bool kept;
+    char earlier[16];   // the day of an earlier tuning, where with that the winner is another; or ""
+    wisdom_entry stays; // that
 } view;
 
 // Options
@@ -130,6 +133,21 @@ static void list_precisions(view *v) {
     }
 }
 
+// What else the winner is to be computed by: other products on a card, half the threads of the CPU, where neither is
+// said.
+static void list_trials(view *v) {
+    tune_task *t = &v->task;
+    bool card = !v->s.device->host_memory;
+    int threads = card || v->o->threads ? 0 : pool_processors();
+    t->options = (queue_options){.threads = v->o->threads, .isa = v->o->isa};
+    if (card && v->s.described.products == PRODUCTS_AUTO)
+        for (int p = PRODUCTS_AUTO; p <= PRODUCTS_LIBRARY; p++)
+            t->trial[t->trials++] = (tune_trial){.products = (products_by)p};
+    if (threads < 2) return;
+    t->trial[t->trials++] = (tune_trial){0};
+    t->trial[t->trials++] = (tune_trial){.threads = threads / 2};
+}
+
 static bool on_progress(void *arg, const tune_row *at, double share) {
     view *v = arg;
     if (at)
@@ -156,6 +174,7 @@ static bool measure(view *v, const wishes *w, err *e) {
         .arg = v};
     if (!list_batches(v, w, e)) return false;
     list_precisions(v);
+    list_trials(v);
     progress_init(&v->bar, stderr, "measuring", 100, v->o->quiet || v->o->json);
     cli_watch_signals();
     bool ok = tune_run(t, &v->r, e);
@@ -239,21 +258,23 @@ static void print_skipped(const view *v) {
     }
 }
 
-static void scale_text(char *text, size_t room, const noise_scale *n) {
+static void scale_text(char *text, size_t room, const noise_scale *n, const char *why) {
     char scale[32], error[32];
     count(scale, sizeof scale, n->scale);
     count(error, sizeof error, n->error);
     if (n->known)
         snprintf(text, room, "%s (+- %s)", scale, error);
+    else if (n->measured)
+        snprintf(text, room, "not measurable");
     else
-        snprintf(text, room, n->measured ? "not measurable" : "not measured (no time)");
+        snprintf(text, room, "not measured (%s)", why);
 }
 
 static void print_noise(const view *v) {
     const tune_result *r = &v->r;
     char start[80], later[80], steps[32];
-    scale_text(start, sizeof start, &r->start);
-    scale_text(later, sizeof later, &r->later);
+    scale_text(start, sizeof start, &r->start, r->noise_why);
+    scale_text(later, sizeof later, &r->later, r->noise_why);
     count(steps, sizeof steps, (double)r->steps);
     if (r->steps && (r->start.measured || !r->interrupted))
         printf("noise     the gradient noise scale is %s at the start and %s after %s steps\n", start, later, steps);
@@ -275,6 +296,45 @@ static void print_unrest(const view *v) {
             100 * sum / count);
 }
 
+static const char *trial_name(const view *v, const tune_trial *t, char *text, size_t room) {
+    int threads = t->threads ? t->threads : pool_processors();
+    if (v->s.device->host_memory)
+        snprintf(text, room, "%d thread%s", threads, threads == 1 ? "" : "s");
+    else
+        snprintf(text, room, "%s", settings_products_name(t->products));
+    return text;
+}
+
+static void print_trials(const view *v) {
+    const tune_result *r = &v->r;
+    const tune_trial *taken = &r->trial[r->taken];
+    char name[32], rate[32];
+    if (!r->trials) return;
+    printf("%-10s", v->s.device->host_memory ? "threads" : "products");
+    for (int i = 0; i < r->trials; i++) {
+        const tune_trial *t = &r->trial[i];
+        count(rate, sizeof rate, t->samples_per_s);
+        printf("%s%s ", i ? ", " : "", trial_name(v, t, name, sizeof name));
+        t->seconds > 0 ? printf("%s samples/s", rate) : printf("not measured (%s)", t->why);
+    }
+    printf(": %s ", trial_name(v, taken, name, sizeof name));
+    if (r->taken)
+        printf("taken, %.0f %% faster\n", 100 * (taken->samples_per_s / r->trial[0].samples_per_s - 1));
+    else
+        printf("kept\n");
+}
+
+static void print_kept(const view *v) {
+    char batch[32], rate[32];
+    count(batch, sizeof batch, (double)v->stays.batch);
+    count(rate, sizeof rate, v->stays.samples_per_s);
+    if (v->kept && v->earlier[0])
+        printf("kept      beside what was tuned on %s; of both %s is the winner, with %s samples/s\n", v->earlier,
+            batch, rate);
+    else if (v->kept)
+        printf("kept      for this device, model, data and build: train.batch_size: auto takes it\n");
+}
+
 static void print_text(const view *v) {
     const tune_result *r = &v->r;
     char knee[32], best[32];
@@ -294,7 +354,8 @@ static void print_text(const view *v) {
     printf("knee      %s is the smallest batch with %.0f %% of the best rate, which is that of %s\n", knee,
         100 * v->task.target, best);
     printf("winner    %s\n", v->why);
-    if (v->kept) printf("kept      for this device, model, data and build: train.batch_size: auto takes it\n");
+    print_trials(v);
+    print_kept(v);
     printf("time      %.1f s\n", r->seconds);
 }
 
@@ -305,6 +366,30 @@ static json_t *row_object(const tune_row *row) {
         (json_int_t)row->way.batch, "accumulation", (json_int_t)row->way.parts, "again", row->way.again, "residency",
         row->way.host ? "host" : "device", "precision", precision_name(row->precision), "memory_bytes",
         (json_int_t)row->bytes);
+}
+
+static json_t *winner_object(const view *v) {
+    const tune_trial *taken = &v->r.trial[v->r.taken];
+    json_t *all = row_object(&v->r.row[v->r.winner]);
+    products_by by = v->r.trials ? taken->products : v->s.products;
+    json_join(all, json_pack("{s:s, s:i}", "products", settings_products_name(by), "threads", taken->threads));
+    return all;
+}
+
+static json_t *trials_array(const tune_result *r) {
+    json_t *all = json_array();
+    for (int i = 0; i < r->trials; i++) {
+        const tune_trial *t = &r->trial[i];
+        json_t *each = json_pack("{s:s, s:i, s:b}", "products", settings_products_name(t->products), "threads",
+            t->threads, "taken", i == r->taken);
+        if (t->seconds > 0)
+            json_join(each, json_pack("{s:o, s:o}", "ms_per_step", json_number(1e3 * t->seconds), "samples_per_s",
+                                json_number(t->samples_per_s)));
+        else
+            json_join(each, json_pack("{s:s}", "skipped", t->why));
+        json_array_append_new(all, each);
+    }
+    return all;
 }
 
 static json_t *scale_or_null(const noise_scale *n) {
@@ -326,9 +411,12 @@ static void print_json(const view *v) {
         json_line(stdout, line);
     }
     if (r->winner < 0) return;
-    json_t *all = json_pack("{s:o, s:I, s:I, s:o, s:o, s:I}", "winner", row_object(&r->row[r->winner]), "knee",
-        (json_int_t)r->row[r->knee].batch, "best", (json_int_t)r->row[r->best].batch, "noise_scale_start",
-        scale_or_null(&r->start), "noise_scale", scale_or_null(&r->later), "noise_steps", (json_int_t)r->steps);
+    json_t *all =
+        json_pack("{s:o, s:o, s:I, s:I, s:o, s:o, s:I}", "winner", winner_object(v), "trials", trials_array(r), "knee",
+            (json_int_t)r->row[r->knee].batch, "best", (json_int_t)r->row[r->best].batch, "noise_scale_start",
+            scale_or_null(&r->start), "noise_scale", scale_or_null(&r->later), "noise_steps", (json_int_t)r->steps);
+    json_join(
+        all, json_pack("{s:I}", "kept_batch", (json_int_t)(v->earlier[0] ? v->stays.batch : r->row[r->winner].batch)));
     json_join(all, json_pack("{s:s, s:s, s:b, s:b, s:o}", "device", v->s.device->name, "why", v->why, "kept", v->kept,
                        "interrupted", r->interrupted, "seconds", json_number(r->seconds)));
     json_line(stdout, all);
@@ -348,6 +436,44 @@ static wisdom_entry entry_of(const tune_result *r, int i) {
         .noise_scale = r->later.known ? r->later.scale : 0};
 }
 
+// With what else was taken of the winner.
+static void add_taken(const tune_result *r, wisdom_entry *w) {
+    const tune_trial *taken = &r->trial[r->taken];
+    if (!r->taken) return;
+    w->products = taken->products;
+    w->threads = taken->threads;
+    w->samples_per_s = taken->samples_per_s;
+}
+
+// The winner among entries of several tunings, by the same rule; -1: it is out of memory.
+static int winner_of(const view *v, const wisdom_entry *list, int count) {
+    tune_result *r = calloc(1, sizeof *r);
+    if (!r) return -1;
+    for (int i = 0; i < count; i++)
+        r->row[r->rows++] = (tune_row){.batch = list[i].batch, .usual = true, .samples_per_s = list[i].samples_per_s};
+    r->later = v->r.later;
+    r->steps = v->r.steps;
+    tune_choose(r, v->task.target);
+    int winner = r->winner;
+    free(r);
+    return winner;
+}
+
+// Adds what an earlier tuning found for the same, unless the machine is another by now; the winner of all.
+static int join_earlier(view *v, const wisdom_key *k, wisdom_entry *list, int *count, int winner) {
+    wisdom_entry earlier[WISDOM_ENTRIES_MOST];
+    char when[16];
+    wisdom_entry now = list[winner];
+    int n = wisdom_list(k, earlier, when);
+    if (!n || !wisdom_join(list, count, earlier, n)) return winner;
+    int best = winner_of(v, list, *count);
+    if (best < 0) best = winner;
+    v->stays = list[best];
+    bool same = v->stays.batch == now.batch && v->stays.samples_per_s == now.samples_per_s;
+    if (!same) snprintf(v->earlier, sizeof v->earlier, "%s", when);
+    return best;
+}
+
 // Of each batch the best way.
 static bool keep(view *v, err *e) {
     const tune_result *r = &v->r;
@@ -359,7 +485,9 @@ static bool keep(view *v, err *e) {
         if (r->row[i].batch == r->row[r->winner].batch) winner = n;
         list[n++] = entry_of(r, i);
     }
+    add_taken(r, &list[winner]);
     setup_key(&v->s, &k);
+    winner = join_earlier(v, &k, list, &n, winner);
     return v->kept = wisdom_keep(&k, list, n, winner, e);
 }
 
@@ -394,7 +522,9 @@ const cli_command cli_tune = {"tune", "CONFIG [key=value...]",
     "description leaves open. The table has the time of a step and of an epoch, the memory, and the share of the best\n"
     "rate. The knee is the smallest batch with gpu_optimization.target_utilization percent of the best rate. The\n"
     "winner is the knee, or less where the gradient noise scale says that larger batches hardly help (doc/memory.md).\n"
-    "It is kept for this device, model, data and build, and train.batch_size: auto takes it.\n"
+    "At last the winner is computed with gpu_optimization.products own and library, on the CPU with half the threads,\n"
+    "where neither is said; what is 2 % faster is taken. It is kept for this device, model, data and build, and\n"
+    "train.batch_size: auto takes it.\n"
     "  --from N, --to N   powers of two and three quarters of them from N to N (default: 256 to 16384, or to a "
     "quarter\n"
     "                     of the training samples, or to what fits)\n"

@@ -14,8 +14,10 @@ extern "C" {
 // The rule, by sizes and types alone. From 2^27 multiplications on a product keeps a large card busy for longer than a
 // launch takes, and sides of 64 fill the tiles that the library multiplies on; below that our own products, which convert
 // as they load and join others in one launch, are faster. Rows of multiples of 8 elements lie at multiples of 16 bytes,
-// as the card's copy engine wants them. fp32 without tf32 stays with us: the library has no tensor cores for it.
-enum { PRODUCTS_LEAST = 1 << 27, SIDE_LEAST = 64, SIDE_STEP = 8 };
+// as the card's copy engine wants them. fp32 without tf32 stays with us: the library has no tensor cores for it, and every
+// plan is to have the same gradient. A run may say otherwise: never the library, or from WANTED_LEAST multiplications on,
+// below which a launch of its own is longer than the product.
+enum { PRODUCTS_LEAST = 1 << 27, WANTED_LEAST = 1 << 20, SIDE_LEAST = 64, SIDE_STEP = 8 };
 
 struct sizes {
     int64_t rows, I, O;
@@ -45,10 +47,12 @@ static bool is_weight(const operand *o, dtype type) {
 static bool is_large(const call *c) {
     sizes s = sizes_of(c);
     bool low = s.type == DTYPE_BF16 || s.type == DTYPE_F16;
+    int64_t least = c->products == PRODUCTS_LIBRARY ? WANTED_LEAST : PRODUCTS_LEAST;
+    if (c->products == PRODUCTS_OWN) return false;
     if (!low && !(s.type == DTYPE_F32 && c->tf32)) return false;
     if (!is_source(&c->in[0], s.type) || !is_weight(&c->in[1], s.type) || !is_weight(&c->in[2], s.type)) return false;
     if (c->backward && (!is_source(&c->dout[0], s.type) || !is_source(&c->din[0], s.type))) return false;
-    return is_side(s.I) && is_side(s.O) && s.rows >= SIDE_LEAST && s.rows * s.I * s.O >= PRODUCTS_LEAST;
+    return is_side(s.I) && is_side(s.O) && s.rows >= SIDE_LEAST && s.rows * s.I * s.O >= least;
 }
 
 // Products

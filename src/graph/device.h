@@ -33,14 +33,15 @@ typedef struct {
 typedef struct call {
     int op;
     const char *name;
-    uint32_t node;    // the node's number, part of a random counter
-    int64_t batch;    // rows of the micro-batch
-    bool backward;    // which way
-    bool training;    // false: evaluation, where dropout is the identity
-    bool first;       // the first micro-batch of a step
-    bool tf32;        // products of fp32 operands may round them to tf32
-    bool keeps;       // backward will run: forward fills `reserve`
-    const void *attr; // the operator's own record
+    uint32_t node;        // the node's number, part of a random counter
+    int64_t batch;        // rows of the micro-batch
+    bool backward;        // which way
+    bool training;        // false: evaluation, where dropout is the identity
+    bool first;           // the first micro-batch of a step
+    bool tf32;            // products of fp32 operands may round them to tf32
+    products_by products; // who computes large ones
+    bool keeps;           // backward will run: forward fills `reserve`
+    const void *attr;     // the operator's own record
     int inputs, outputs;
     operand *in, *out, *din, *dout;
     void *scratch;             // scratch() bytes, for this call only

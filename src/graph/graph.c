@@ -216,6 +216,14 @@ bool graph_tf32(const graph *g) {
     return g->tf32;
 }
 
+void graph_multiply_by(graph *g, products_by p) {
+    g->products = p;
+}
+
+products_by graph_multiplies_by(const graph *g) {
+    return g->products;
+}
+
 dtype graph_low_type(const graph *g) {
     return g->low_type;
 }

@@ -149,6 +149,11 @@ tensor graph_sibling(const graph *g, tensor t, int k);
 // Whether the precision pass allowed products in tf32.
 bool graph_tf32(const graph *g);
 
+// Who computes large products on a card; a note for plans that are made from here on, at any time. PRODUCTS_AUTO unless
+// it was said.
+void graph_multiply_by(graph *g, products_by p);
+products_by graph_multiplies_by(const graph *g);
+
 // The 16-bit type that parameters marked low_copy are read in; DTYPE_F32 where there are none.
 dtype graph_low_type(const graph *g);
 

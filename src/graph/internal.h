@@ -18,10 +18,11 @@ struct graph {
     int parameters, parameter_room;
     int64_t slab_elements;
     tensor slab[SLAB_COUNT];
-    bool sealed;     // a slab was asked for: the layout is final
-    bool tf32;       // the precision pass allowed it
-    dtype low_type;  // of parameters' 16-bit copies
-    dtype real_type; // what DTYPE_F32 means for tensors added from now on: double in the precision that tests use
+    bool sealed;          // a slab was asked for: the layout is final
+    bool tf32;            // the precision pass allowed it
+    products_by products; // who computes large ones
+    dtype low_type;       // of parameters' 16-bit copies
+    dtype real_type;      // what DTYPE_F32 means for tensors added from now on: double in the precision that tests use
 };
 
 tensor_info *graph_edit(graph *g, tensor t);

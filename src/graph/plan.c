@@ -108,6 +108,7 @@ void plan_call(const plan *p, const graph *g, instruction in, arena *a, call *c)
         .backward = in.backward,
         .training = p->training,
         .tf32 = graph_tf32(g),
+        .products = graph_multiplies_by(g),
         .keeps = keeps(p, d, in),
         .attr = d->attr,
         .inputs = d->inputs,

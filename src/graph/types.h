@@ -24,6 +24,9 @@ static inline int dtype_is_float(dtype t) {
 // How a run computes (graph/dtype.h says what each means for a tensor's type).
 typedef enum { PRECISION_FP32, PRECISION_TF32, PRECISION_BF16, PRECISION_FP16, PRECISION_FP64 } precision;
 
+// Who computes large products on a card: by the device's own rule, its own kernels alone, a library wherever that can.
+typedef enum { PRODUCTS_AUTO, PRODUCTS_OWN, PRODUCTS_LIBRARY } products_by;
+
 enum { RANK_MOST = 4, BATCH = -1 };
 
 // Parameters start at multiples of 64 bytes in an fp32 slab, so that vector loads of a parameter are aligned.

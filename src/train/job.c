@@ -220,6 +220,7 @@ void job_init(job *j, const dataset *d, const split *sp, const settings *s, cons
     tensor loss = j->forecasts ? add_forecast(j, d, s, &spec, &in) : add_classes(j, d, sp, s, &spec, &in);
     op_advance(g, PHASE_AFTER);
     dtype_assign(g, p);
+    graph_multiply_by(g, s->products);
     j->seed = grad_build(g, loss);
     add_optimizer(j, s);
 }
@@ -240,6 +241,10 @@ void job_add_fallback(job *j, const dataset *d, const split *sp, const settings 
 
 void job_keep_logits(job *j) {
     for (job *each = j; each; each = each->fallback) graph_keep(each->g, each->logits);
+}
+
+void job_multiply_by(job *j, products_by p) {
+    for (job *each = j; each; each = each->fallback) graph_multiply_by(each->g, p);
 }
 
 void job_split(job *j, const settings *s) {

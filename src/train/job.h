@@ -69,6 +69,9 @@ void job_split(job *j, const settings *s);
 // Holds what the model gives until the end of a micro-batch, for trainer_predict; before the job is executed.
 void job_keep_logits(job *j);
 
+// Who computes its large products from here on (settings.products at first), for jobs that are not being executed.
+void job_multiply_by(job *j, products_by p);
+
 // Updates in an epoch, and in a run that nothing stops early; samples that such a run takes.
 int64_t job_updates(const split *sp, const settings *s);
 int64_t job_all_updates(const split *sp, const settings *s);

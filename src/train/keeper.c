@@ -240,9 +240,12 @@ int keeper_differs(const char *was, const char *is, char *text, size_t room) {
     return outline_compare(was, is, epochs_matter(was) ? may_change_but_epochs : may_change, text, room);
 }
 
-// Where the data lie, what is computed again and whether that was tuned moves no bit either.
+// Where the data lie, what is computed again, how many threads compute and whether that was tuned moves no bit either.
 static bool plan_may_change(const char *path) {
-    return strcmp(path, "residency") == 0 || strcmp(path, "again") == 0 || strcmp(path, "tuned") == 0;
+    static const char *const keys[] = {"residency", "again", "tuned", "threads"};
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        if (strcmp(path, keys[i]) == 0) return true;
+    return false;
 }
 
 int keeper_plan_differs(const char *was, const char *is, char *text, size_t room) {

@@ -149,6 +149,9 @@ const config_key settings_keys[] = {
         "the planner splits the effective batch, batch_size x gradient_accumulation_steps, into micro-batches"},
     {"gpu_optimization.recompute", CONFIG_INT, "auto", 0, 1000, "auto|off",
         "layers or blocks whose activations are computed again for backward; auto: as few as the memory demands"},
+    {"gpu_optimization.products", CONFIG_CHOICE, "auto", 0, 0, "auto|own|library",
+        "large products on a card: own kernels, cuBLASLt wherever it can, auto: what was tuned, else by size; fp32 is "
+        "always own, and on the CPU it means nothing"},
     {"gpu_optimization.target_utilization", CONFIG_REAL, "85", 1, 100, NULL,
         "tune: percent of the best rate that the smallest batch to be taken must reach"},
     {"gpu_optimization.memory_monitoring", CONFIG_BOOL, "true", 0, 0, NULL,
@@ -340,6 +343,21 @@ static void read_precision(const config *c, settings *s) {
     s->precision = PRECISION_FP32;
 }
 
+static const char *const products_words[] = {"auto", "own", "library"};
+
+const char *settings_products_name(products_by p) {
+    return products_words[p];
+}
+
+bool settings_products_find(const char *name, products_by *p) {
+    for (int i = PRODUCTS_AUTO; i <= PRODUCTS_LIBRARY; i++) {
+        if (strcmp(name, products_words[i]) != 0) continue;
+        *p = (products_by)i;
+        return true;
+    }
+    return false;
+}
+
 static bool read_split(const config *c, settings *s, err *e) {
     static const char parts[] = "gpu_optimization.gradient_accumulation_steps", again[] = "gpu_optimization.recompute";
     bool open = config_is(c, parts, "auto");
@@ -374,6 +392,7 @@ bool settings_read(const config *c, settings *s, err *e) {
     read_bars(c, s);
     read_loading(c, s);
     read_precision(c, s);
+    settings_products_find(config_text(c, "gpu_optimization.products"), &s->products);
     s->epochs = config_int(c, "train.epochs");
     s->steps = int_or_0(c, "train.steps");
     s->patience = config_int(c, "train.patience");

@@ -61,6 +61,7 @@ typedef struct {
     bool batch_open;           // the effective batch is what tune found (train/wisdom.h), or BATCH_USUAL
     bool split_open;           // how the effective batch is split is for the planner to choose (train/choose.h)
     int recompute;             // segments that are computed again, or RECOMPUTE_AUTO: as the planner chooses
+    products_by products;      // who computes large products on a card
     double monitor_every;      // seconds from one sample to the next; 0: no monitor
     // train
     int64_t batch_size;   // rows of a micro-batch
@@ -93,6 +94,10 @@ typedef struct {
 
 extern const config_key settings_keys[];
 extern const size_t settings_key_count;
+
+// The words of gpu_optimization.products. False where there is none such.
+const char *settings_products_name(products_by p);
+bool settings_products_find(const char *name, products_by *p);
 
 // Fills `s` from a description that config_check has passed; `c` must outlive it.
 bool settings_read(const config *c, settings *s, err *e);

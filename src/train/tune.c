@@ -19,9 +19,10 @@ enum {
 };
 
 // Seconds of measuring a candidate once, on the CPU and on a card, and the share of them that warms up; of all time,
-// what is kept for the noise scale, which may take twice that where it is left, and for the steps before it.
+// what is kept for the noise scale, which may take twice that where it is left, for the steps before it, and for trials
+// of the winner.
 static const double slot_cpu = 0.8, slot_card = 0.15, slot_least = 0.02, warm_share = 0.15, noise_share = 0.15,
-                    learn_share = 0.125;
+                    learn_share = 0.125, trial_share = 0.05;
 
 // Rows of the two batches by which the noise scale is measured, and by how much they must differ.
 enum { NOISE_SMALL = 64, NOISE_LARGE_CPU = 2048, NOISE_LARGE_CARD = 8192, NOISE_APART = 4 };
@@ -29,6 +30,7 @@ enum { NOISE_SMALL = 64, NOISE_LARGE_CPU = 2048, NOISE_LARGE_CARD = 8192, NOISE_
 typedef struct {
     const tune_task *task;
     tune_result *r;
+    queue *queue; // the task's, or that of a trial
     double began, ends;
     int done, planned;                 // candidates: through, and in all
     err first;                         // the first reason why one could not be measured
@@ -127,7 +129,7 @@ static bool on_step(void *arg, int64_t epoch, int64_t done, int64_t total) {
     (void)epoch;
     m->calls++;
     if (m->warm && done < total && m->calls < m->calls_wanted) return true;
-    if (!m->s->task->device->sync(m->s->task->queue, &m->why)) {
+    if (!m->s->task->device->sync(m->s->queue, &m->why)) {
         m->failed = true;
         return false;
     }
@@ -201,8 +203,8 @@ static bool time_row(sweep *s, const chooser *c, tune_row *row, double slot, boo
     as.epochs = as.patience = INT32_MAX;
     as.steps = 0;
     timing m = {.s = s, .row = row, .slot = slot, .learn = learns ? LEARN_STEPS : 0};
-    m.t = trainer_new(t->device, t->queue, row->way.host ? c->far : c->near, t->data, &some, &as, e);
-    bool ok = m.t && budget_holds(t->budget, t->device, t->queue, e);
+    m.t = trainer_new(t->device, s->queue, row->way.host ? c->far : c->near, t->data, &some, &as, e);
+    bool ok = m.t && budget_holds(t->budget, t->device, s->queue, e);
     if (ok && as.init_from) ok = trainer_load(m.t, as.init_from, e);
     if (ok && learns) ok = (s->weights[0] = read_weights(m.t, e)) != NULL;
     ok = ok && run_steps(&m, e);
@@ -231,6 +233,13 @@ static bool with_batch(const settings *described, int64_t batch, settings *s) {
     s->batch_size = batch / parts;
     s->accumulation = parts;
     return batch % parts == 0;
+}
+
+// Which of the task's jobs a row is of.
+static int jobs_of(const tune_task *t, const tune_row *row) {
+    int precision = 0;
+    while (t->jobs[precision].precision != row->precision) precision++;
+    return precision;
 }
 
 static tune_row *add_row(sweep *s, int precision, const chooser *c, const way *w) {
@@ -266,9 +275,9 @@ static bool has_time(const sweep *s, int64_t batch) {
 }
 
 // What is left is shared out among the candidates that are left.
-static double slot_of(const sweep *s) {
+static double slot_of(const sweep *s, int candidates) {
     double slot = s->task->device->host_memory ? slot_cpu : slot_card;
-    double share = s->planned > s->done ? left(s) / (s->planned - s->done) : slot;
+    double share = candidates > 0 ? left(s) / candidates : slot;
     return share < slot_least ? slot_least : share < slot ? share : slot;
 }
 
@@ -279,7 +288,8 @@ static void measure_row(sweep *s, const chooser *c, tune_row *row) {
     err e = {0};
     double before = row->seconds, spread = row->spread;
     bool learns = !s->weights[0] && row->usual;
-    if (goes_on(s, row) && !time_row(s, c, row, slot_of(s), learns, &e) && !(before > 0)) skip_row(s, row, &e);
+    if (goes_on(s, row) && !time_row(s, c, row, slot_of(s, s->planned - s->done), learns, &e) && !(before > 0))
+        skip_row(s, row, &e);
     if (before > 0 && !(row->seconds < before)) row->seconds = before;
     row->spread = fmax(row->spread, spread);
     if (!(row->seconds > 0)) {
@@ -311,7 +321,8 @@ static void measure_others(sweep *s, int precision, const chooser *c, const choi
     }
 }
 
-// One batch in one precision. False where it does not fit or takes too long, as larger ones then do too.
+// One batch in one precision. False where it takes too long, as larger ones then do too. One that does not fit says
+// nothing of larger ones, which may be divided into more parts.
 static bool measure_batch(sweep *s, int precision, int64_t batch) {
     const tune_task *t = s->task;
     settings as;
@@ -327,20 +338,31 @@ static bool measure_batch(sweep *s, int precision, int64_t batch) {
         err_run(&e, "no time is left for %d steps of it; give more --seconds", STEPS_LEAST);
     if (e.text[0]) {
         skip_row(s, row, &e);
-        row->ends = true;
-        return false;
+        row->large = !chosen.fits;
+        row->ends = chosen.fits;
+        return row->large;
     }
     measure_row(s, &c, row);
     if (!s->r->interrupted) measure_others(s, precision, &c, &chosen);
     return !s->r->interrupted;
 }
 
+// Of the last rows that do not fit the first stands for all.
+static void join_large(tune_result *r, int first) {
+    int n = r->rows;
+    while (n > first && r->row[n - 1].large) n--;
+    if (r->rows - n < 2) return;
+    r->row[n].ends = true;
+    r->rows = n + 1;
+}
+
 static void measure_precision(sweep *s, int precision) {
     const tune_task *t = s->task;
-    int end = s->done + t->batches;
+    int end = s->done + t->batches, first = s->r->rows;
     for (int i = 0; i < t->batches; i++, s->done++)
         if (!measure_batch(s, precision, t->batch[i])) break;
     s->done = end;
+    join_large(s->r, first);
 }
 
 // Once more from the last to the first, as far as time goes: what else the machine did meanwhile strikes others.
@@ -349,8 +371,7 @@ static void measure_again(sweep *s) {
     for (int i = s->r->rows - 1; i >= 0 && !s->r->interrupted; i--) {
         tune_row *row = &s->r->row[i];
         settings as;
-        int precision = 0;
-        while (t->jobs[precision].precision != row->precision) precision++;
+        int precision = jobs_of(t, row);
         if (!(row->seconds > 0) || !has_time(s, row->batch) || !with_batch(t->described, row->batch, &as)) continue;
         chooser c = chooser_of(t, precision, &as);
         measure_row(s, &c, row);
@@ -383,8 +404,13 @@ static bool noise_goes_on(void *arg) {
     return goes_on(arg, NULL);
 }
 
-// What cannot be measured stays unknown; it keeps nobody from a table.
-static void measure_noise(sweep *s) {
+// Why there are no two batches for it: for lack of time, unless there are too few samples for any.
+static const char *why_not_apart(const tune_task *t, int64_t small) {
+    return t->split->train.count / 4 < NOISE_APART * small ? "too few samples" : "no time";
+}
+
+// What cannot be measured stays unknown; it keeps nobody from a table. The reason, where it was not measured.
+static const char *measure_noise(sweep *s) {
     const tune_task *t = s->task;
     double seconds = fmin(2 * noise_share * t->seconds, left(s));
     settings small_as, large_as;
@@ -402,13 +428,15 @@ static void measure_noise(sweep *s) {
         .seconds = seconds,
         .go_on = noise_goes_on,
         .arg = s};
-    if (!s->weights[1] || seconds <= 0 || large < NOISE_APART * small) return;
-    if (!way_for(t, small, &small_as, &n.small) || !way_for(t, large, &large_as, &n.large)) return;
+    if (!s->weights[1] || seconds <= 0) return "no time";
+    if (large < NOISE_APART * small) return why_not_apart(t, small);
+    if (!way_for(t, small, &small_as, &n.small) || !way_for(t, large, &large_as, &n.large)) return "no memory";
     chooser c = chooser_of(t, 0, &large_as);
     n.chooser = &c;
-    if (!noise_measure(&n, scale, &unused)) return;
+    if (!noise_measure(&n, scale, &unused)) return "the device failed";
     s->r->start = scale[0];
     s->r->later = scale[1];
+    return "no time";
 }
 
 // The choice
@@ -455,17 +483,97 @@ void tune_choose(tune_result *r, double target) {
     if (r->capped) r->winner = cap;
 }
 
+// Trials
+
+static void multiply_by(const chooser *c, products_by p) {
+    if (c->near) job_multiply_by(c->near, p);
+    if (c->far) job_multiply_by(c->far, p);
+}
+
+// Runs the winner's way once as a trial has it.
+static bool time_trial(sweep *s, const chooser *c, const tune_trial *as, tune_row *row, double slot, err *e) {
+    const tune_task *t = s->task;
+    queue_options options = t->options;
+    options.threads = as->threads;
+    demand n = choose_demand(c, &row->way);
+    if (!budget_takes(t->budget, &n)) return err_run(e, "it does not fit into the memory");
+    if (as->threads && !(s->queue = t->device->open(&options, e))) {
+        s->queue = t->queue;
+        return false;
+    }
+    bool ok = time_row(s, c, row, slot, false, e);
+    if (as->threads) t->device->close(s->queue);
+    s->queue = t->queue;
+    return ok;
+}
+
+// Measures a trial, or measures it again, where there is time; the faster figure stays, as that of a row does.
+static void measure_trial(sweep *s, const chooser *c, const tune_row *winner, tune_trial *as, int candidates) {
+    err e = {0};
+    tune_row row = *winner;
+    row.seconds = 0;
+    if (!has_time(s, row.batch)) {
+        if (!(as->seconds > 0) && !as->why[0]) snprintf(as->why, sizeof as->why, "no time");
+        return;
+    }
+    if (!goes_on(s, &row)) return;
+    multiply_by(c, as->products);
+    bool ok = time_trial(s, c, as, &row, slot_of(s, candidates), &e);
+    multiply_by(c, s->r->trial[0].products);
+    if (!ok && !(as->seconds > 0)) snprintf(as->why, sizeof as->why, "%.*s", TUNE_WHY - 1, e.text);
+    if (!ok || !(row.seconds > 0) || (as->seconds > 0 && as->seconds <= row.seconds)) return;
+    as->seconds = row.seconds;
+    as->samples_per_s = (double)row.batch / row.seconds;
+}
+
+// All of them, and once more from the last to the first.
+static void measure_trials(sweep *s) {
+    tune_result *r = s->r;
+    const tune_task *t = s->task;
+    const tune_row *winner = &r->row[r->winner];
+    settings as;
+    bool fixed = t->trials > 1 && t->trial[1].products != t->trial[0].products && winner->precision == PRECISION_FP32;
+    if (fixed || !with_batch(t->described, winner->batch, &as)) return;
+    chooser c = chooser_of(t, jobs_of(t, winner), &as);
+    memcpy(r->trial, t->trial, sizeof r->trial);
+    r->trials = t->trials;
+    r->trial[0].seconds = winner->seconds;
+    r->trial[0].samples_per_s = winner->samples_per_s;
+    s->done = s->planned;
+    int n = 2 * t->trials;
+    for (int i = 0; i < n && !r->interrupted; i++)
+        measure_trial(s, &c, winner, &r->trial[i < t->trials ? i : n - 1 - i], n - i);
+    for (int i = 0; i < r->trials; i++)
+        if (!(r->trial[i].seconds > 0) && !r->trial[i].why[0]) snprintf(r->trial[i].why, TUNE_WHY, "stopped");
+}
+
+void tune_take(tune_result *r) {
+    r->taken = 0;
+    for (int i = 1; i < r->trials; i++) {
+        const tune_trial *is = &r->trial[i];
+        if (is->samples_per_s >= TUNE_GAIN * r->trial[0].samples_per_s &&
+            is->samples_per_s > r->trial[r->taken].samples_per_s)
+            r->taken = i;
+    }
+}
+
 bool tune_run(const tune_task *t, tune_result *r, err *e) {
     CHECK(t->batches > 0 && t->batches <= TUNE_BATCHES_MOST, "%d batches", t->batches);
     CHECK(t->precisions > 0 && t->precisions <= TUNE_PRECISIONS_MOST, "%d precisions", t->precisions);
-    sweep s = {.task = t, .r = r, .began = clock_seconds(), .planned = 2 * t->batches * t->precisions};
-    *r = (tune_result){.best = -1, .knee = -1, .winner = -1};
-    s.ends = s.began + (1 - noise_share) * t->seconds; // the noise scale has the rest
+    CHECK(t->trials <= TUNE_TRIALS_MOST, "%d trials", t->trials);
+    sweep s = {.task = t, .r = r, .queue = t->queue, .planned = 2 * t->batches * t->precisions};
+    double kept = t->trials ? trial_share * t->seconds : 0;
+    *r = (tune_result){.best = -1, .knee = -1, .winner = -1, .noise_why = "stopped"};
+    s.began = clock_seconds();
+    s.ends = s.began + (1 - noise_share) * t->seconds - kept; // the noise scale has the rest
     for (int p = 0; p < t->precisions && !r->interrupted; p++) measure_precision(&s, p);
     if (!r->interrupted) measure_again(&s);
-    s.ends = s.began + t->seconds;
-    if (!r->interrupted) measure_noise(&s);
+    s.ends = s.began + t->seconds - kept;
+    if (!r->interrupted) r->noise_why = measure_noise(&s);
     tune_choose(r, t->target);
+    s.ends = s.began + t->seconds;
+    if (!r->interrupted && r->winner >= 0) measure_trials(&s);
+    tune_take(r);
     r->seconds = clock_seconds() - s.began;
     drop_weights(&s);
     if (r->best >= 0 || r->interrupted) return true;

@@ -7,6 +7,9 @@
 // the candidates that are left, and those of which a few steps would already break it are passed over. The gradient
 // noise scale (train/noise.h) is measured in the same run.
 //
+// At last the winner is run in other ways to compute it, with other products on a card or fewer threads on the CPU, in
+// the time that is kept for that. One of them is taken where it is faster by 2 % (TUNE_GAIN).
+//
 // The rule of choice is tune_choose, which is pure. Figures depend on the machine's moment; nothing else does.
 // It prints nothing and keeps nothing (train/wisdom.h does).
 #ifndef TRADEWIND_TRAIN_TUNE_H
@@ -20,6 +23,7 @@ enum {
     TUNE_PRECISIONS_MOST = 4,
     TUNE_WAYS_MOST = 3, // of a batch in a precision
     TUNE_ROWS_MOST = TUNE_BATCHES_MOST * TUNE_PRECISIONS_MOST * TUNE_WAYS_MOST,
+    TUNE_TRIALS_MOST = 3,
     TUNE_WHY = 256,
     TUNE_LEARNT = 100
 };
@@ -37,7 +41,8 @@ typedef struct {
     double epoch_s;       // of all steps of an epoch
     double share;         // of the best rate; above 1 where a precision is less than 5 % faster than the usual one
     char why[TUNE_WHY];
-    bool ends; // larger ones were not tried in this precision, for the same reason
+    bool large; // it was passed over, as it does not fit
+    bool ends;  // larger ones were passed over in this precision for the same reason
 } tune_row;
 
 // The jobs of one precision, with the data on the device and from the host; NULL where that is not open.
@@ -46,9 +51,19 @@ typedef struct {
     job *near, *far;
 } tune_jobs;
 
+// A way to compute a winner, and what became of it.
+typedef struct {
+    products_by products;
+    int threads;    // of the CPU, on a queue of its own; 0: the task's queue
+    double seconds; // as of a row
+    double samples_per_s;
+    char why[TUNE_WHY]; // not measured: the reason
+} tune_trial;
+
 typedef struct {
     const device *device;
     queue *queue;
+    queue_options options; // that it was opened with
     const dataset *data;
     const split *split;
     const settings *described;
@@ -57,6 +72,10 @@ typedef struct {
     int precisions;
     int64_t batch[TUNE_BATCHES_MOST]; // effective, rising
     int batches;
+    // What to try of the winner: products and threads. The first is how the jobs and the queue are. Products other than
+    // these are not tried in fp32, where they are always the same.
+    tune_trial trial[TUNE_TRIALS_MOST];
+    int trials;     // 0: nothing is open
     double seconds; // for all of it
     double target;  // share of the best rate that is enough, from 0 to 1
     // Told now and then what is being measured (NULL: the noise scale) and what share of all is done, from 0 to 1.
@@ -71,7 +90,10 @@ typedef struct {
     int best, knee, winner;       // rows; -1 where nothing was measured
     bool capped;                  // the noise scale made the winner smaller than the knee
     noise_scale start, later;     // at the initial weights, and after `steps` steps of training
+    const char *noise_why;        // why it was not measured, where it was not
     int64_t steps;
+    tune_trial trial[TUNE_TRIALS_MOST]; // of the winner; the first is the winner as it is in the table
+    int trials, taken;                  // which of them to take; 0: the winner stays as it is
     bool interrupted;
     double seconds; // that it took
 } tune_result;
@@ -93,6 +115,10 @@ void tune_choose(tune_result *r, double target);
 // A batch's row among its ways and precisions by that rule; -1 where none was measured.
 int tune_best_of(const tune_result *r, int64_t batch);
 
+// Which of the trials to take: the fastest, where it is faster than the first by 2 % (TUNE_GAIN), else the first.
+void tune_take(tune_result *r);
+
 #define TUNE_MARGIN 1.05
+#define TUNE_GAIN   1.02
 
 #endif

@@ -18,10 +18,14 @@ enum {
     FORMAT = 1,
     FILE_MOST = 1 << 16,
     BATCH_MOST = 10000000,
+    THREADS_MOST = 1024,                               // as --threads
     AGAIN_MOST = MODEL_STACKS_MOST * MODEL_BLOCKS_MOST // of all models N-BEATS has the most segments, one a block
 };
 
 #define KIND "tradewind wisdom"
+
+// What rates of the same may differ by, as a share.
+#define SAME_RATE 0.05
 
 // The key
 
@@ -113,6 +117,8 @@ static void add_loss(wisdom_key *k, const wisdom_about *a) {
 static void add_described(wisdom_key *k, const settings *s) {
     static const char *const places[] = {"auto", "device", "host"};
     append(add_field(k, "precision", false), "%s", s->precision_open ? "open" : precision_name(s->precision));
+    if (s->products != PRODUCTS_AUTO)
+        append(add_field(k, "products", false), "%s", settings_products_name(s->products));
     append(add_field(k, "residency", false), "%s", places[s->residency]);
     char *to = add_field(k, "recompute", false);
     s->recompute == RECOMPUTE_AUTO ? append(to, "auto") : append(to, "%d", s->recompute);
@@ -232,10 +238,11 @@ static json_t *key_object(const wisdom_key *k) {
 }
 
 static json_t *entry_object(const wisdom_entry *w) {
-    return json_pack("{s:I, s:I, s:I, s:i, s:s, s:s, s:f, s:f}", "batch", (json_int_t)w->batch, "micro_batch",
+    return json_pack("{s:I, s:I, s:I, s:i, s:s, s:s, s:s, s:i, s:f, s:f}", "batch", (json_int_t)w->batch, "micro_batch",
         (json_int_t)w->micro, "accumulation", (json_int_t)w->parts, "again", w->again, "residency",
-        w->host ? "host" : "device", "precision", precision_name(w->precision), "samples_per_s", w->samples_per_s,
-        "noise_scale", w->noise_scale);
+        w->host ? "host" : "device", "precision", precision_name(w->precision), "products",
+        settings_products_name(w->products), "threads", w->threads, "samples_per_s", w->samples_per_s, "noise_scale",
+        w->noise_scale);
 }
 
 static char *text_of(const wisdom_key *k, const wisdom_entry *list, int count, int winner) {
@@ -269,7 +276,8 @@ static bool write_text(const char *path, const char *text, err *e) {
 static bool is_sound(const wisdom_entry *w) {
     return w->batch >= 1 && w->batch <= BATCH_MOST && w->parts >= 1 && w->parts <= w->batch &&
            w->batch % w->parts == 0 && w->micro == w->batch / w->parts && w->again >= 0 && w->again <= AGAIN_MOST &&
-           isfinite(w->samples_per_s) && w->samples_per_s > 0 && isfinite(w->noise_scale) && w->noise_scale >= 0;
+           w->threads >= 0 && w->threads <= THREADS_MOST && isfinite(w->samples_per_s) && w->samples_per_s > 0 &&
+           isfinite(w->noise_scale) && w->noise_scale >= 0;
 }
 
 static const wisdom_entry *entry_of(const wisdom_entry *list, int count, int64_t batch) {
@@ -294,19 +302,22 @@ bool wisdom_keep(const wisdom_key *k, const wisdom_entry *list, int count, int w
 
 // Reading
 
+// Files of tunings that measured neither have no products and no threads.
 static bool read_entry(json_t *from, wisdom_entry *to) {
-    json_int_t batch, micro, parts, again;
-    const char *place, *exact;
-    if (json_unpack(from, "{s:I, s:I, s:I, s:I, s:s, s:s, s:F, s:F}", "batch", &batch, "micro_batch", &micro,
-            "accumulation", &parts, "again", &again, "residency", &place, "precision", &exact, "samples_per_s",
-            &to->samples_per_s, "noise_scale", &to->noise_scale) != 0)
+    json_int_t batch, micro, parts, again, threads = 0;
+    const char *place, *exact, *products = "auto";
+    if (json_unpack(from, "{s:I, s:I, s:I, s:I, s:s, s:s, s?s, s?I, s:F, s:F}", "batch", &batch, "micro_batch", &micro,
+            "accumulation", &parts, "again", &again, "residency", &place, "precision", &exact, "products", &products,
+            "threads", &threads, "samples_per_s", &to->samples_per_s, "noise_scale", &to->noise_scale) != 0)
         return false;
+    to->threads = threads >= 0 && threads <= THREADS_MOST ? (int)threads : -1;
     to->batch = batch;
     to->micro = micro;
     to->parts = parts;
     to->again = again >= 0 && again <= AGAIN_MOST ? (int)again : -1;
     to->host = strcmp(place, "host") == 0;
-    return (to->host || strcmp(place, "device") == 0) && precision_find(exact, &to->precision) && is_sound(to);
+    return (to->host || strcmp(place, "device") == 0) && precision_find(exact, &to->precision) &&
+           settings_products_find(products, &to->products) && is_sound(to);
 }
 
 // Their number; -1 where one is not sound.
@@ -402,6 +413,49 @@ wisdom_answer wisdom_find(const wisdom_key *k, int64_t batch) {
     free(text);
     free(path);
     return a;
+}
+
+int wisdom_list(const wisdom_key *k, wisdom_entry *list, char when[16]) {
+    char *path = wisdom_path(k, NULL), line[WISDOM_LINE];
+    const char *day;
+    int count = 0;
+    size_t bytes;
+    json_int_t winner;
+    err unused;
+    char *text = path && access(path, F_OK) == 0 ? file_read(path, FILE_MOST, &bytes, &unused) : NULL;
+    json_t *key, *all = text ? json_read(text, bytes, NULL) : NULL;
+    bool ok = all && read_file(all, &day, &key, &winner, list, &count) && is_same(k, key, line);
+    if (ok) snprintf(when, 16, "%s", day);
+    json_decref(all);
+    free(text);
+    free(path);
+    return ok ? count : 0;
+}
+
+// Joining
+
+static bool is_computed_alike(const wisdom_entry *a, const wisdom_entry *b) {
+    return a->parts == b->parts && a->again == b->again && a->host == b->host && a->precision == b->precision &&
+           a->products == b->products && a->threads == b->threads;
+}
+
+bool wisdom_join(wisdom_entry *list, int *count, const wisdom_entry *earlier, int earlier_count) {
+    int n = *count, others = 0;
+    for (int i = 0; i < earlier_count; i++) {
+        const wisdom_entry *was = &earlier[i], *is = entry_of(list, n, was->batch);
+        others += !is;
+        if (is && is_computed_alike(is, was) && fabs(is->samples_per_s / was->samples_per_s - 1) > SAME_RATE)
+            return false;
+    }
+    if (n + others > WISDOM_ENTRIES_MOST) return false;
+    for (int i = 0; i < earlier_count; i++) {
+        const wisdom_entry *was = &earlier[i];
+        int at = 0;
+        while (at < n && list[at].batch != was->batch) at++;
+        if (at == n) list[(*count)++] = *was;
+        if (at < n && was->samples_per_s > list[at].samples_per_s) list[at] = *was;
+    }
+    return true;
 }
 
 // Use

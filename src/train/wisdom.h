@@ -47,6 +47,8 @@ typedef struct {
     int again;            // segments that are computed again
     bool host;            // batches come from the host
     precision precision;
+    products_by products; // where the description leaves that open
+    int threads;          // of the CPU, fewer than it has; 0: all, or as the user says
     double samples_per_s;
     double noise_scale; // of the gradient, in samples; 0: not measured
 } wisdom_entry;
@@ -74,7 +76,15 @@ bool wisdom_keep(const wisdom_key *k, const wisdom_entry *list, int count, int w
 // What is known of an effective batch, or (batch 0) the winner.
 wisdom_answer wisdom_find(const wisdom_key *k, int64_t batch);
 
-// The same of a file's text; `path` is for messages.
+// All that is kept for a key, at most WISDOM_ENTRIES_MOST, and the day; 0 where there is nothing that may be used.
+int wisdom_list(const wisdom_key *k, wisdom_entry *list, char when[16]);
+
+// Adds to `list`, with room for WISDOM_ENTRIES_MOST, what an earlier tuning has beside it: other batches, and of one
+// batch the faster entry. False, with the list as it was, where a batch that both computed in the same way has another
+// rate now, by more than 5 %: the earlier figures are of another state of the machine; or where all have no room.
+bool wisdom_join(wisdom_entry *list, int *count, const wisdom_entry *earlier, int earlier_count);
+
+// What wisdom_find says, of a file's text; `path` is for messages.
 wisdom_answer wisdom_read(const char *text, size_t bytes, const char *path, const wisdom_key *k, int64_t batch);
 
 // The file of a key, which the caller frees. NULL, with the reason, where no folder is known.

@@ -1,5 +1,6 @@
 // tradewind tune from outside: the table, what is kept and used, JSON, mistakes in options, a limit that is too low, a
 // signal.
+#include "base/pool.h"
 #include "cli/program.h"
 #include "support.h"
 
@@ -74,6 +75,27 @@ static void json_has_a_line_a_candidate_and_one_for_the_winner(void **state) {
     json_decref(all);
 }
 
+// The number of threads is open: half of them are tried.
+static void fewer_threads_are_tried(void **state) {
+    (void)state;
+    int all = pool_processors();
+    if (all < 2) skip();
+    assert_int_equal(RUN("tune", "run.yaml", "--device=cpu", "--batches=64", "--seconds=3"), 0);
+    matches("out", "\nthreads   [0-9]+ threads [0-9,]+ samples/s, [0-9]+ threads? [0-9,]+ samples/s: [0-9]+ threads? "
+                   "(kept|taken, [0-9]+ % faster)\nkept ");
+    assert_int_equal(RUN("tune", "run.yaml", "--device=cpu", "--batches=64", "--seconds=3", "--json"), 0);
+    json_t *line = last_line(), *trials = json_object_get(line, "trials"), *fewer = json_array_get(trials, 1);
+    assert_int_equal(json_array_size(trials), 2);
+    assert_int_equal(json_integer_value(json_object_get(fewer, "threads")), all / 2);
+    assert_true(json_number_value(json_object_get(fewer, "samples_per_s")) > 0);
+    bool taken = json_is_true(json_object_get(fewer, "taken"));
+    json_t *winner = json_object_get(line, "winner");
+    assert_int_equal(json_integer_value(json_object_get(winner, "threads")), taken ? all / 2 : 0);
+    json_decref(line);
+    assert_int_equal(RUN("tune", JOB, "--batches=64", "--seconds=1"), 0);
+    assert_false(file_holds("out", "\nthreads"));
+}
+
 static void mistakes_are_named(void **state) {
     (void)state;
     complains(RUN("tune", JOB, "--batches=64,x"), "--batches 64,x: must be integers from 1 to 10000000");
@@ -117,6 +139,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(the_winner_is_shown_kept_and_used, enter, support_leave),
         cmocka_unit_test_setup_teardown(json_has_a_line_a_candidate_and_one_for_the_winner, enter, support_leave),
+        cmocka_unit_test_setup_teardown(fewer_threads_are_tried, enter, support_leave),
         cmocka_unit_test_setup_teardown(mistakes_are_named, enter, support_leave),
         cmocka_unit_test_setup_teardown(a_limit_that_is_too_low_is_refused, enter, support_leave),
         cmocka_unit_test_setup_teardown(a_signal_shows_the_table_and_keeps_nothing, enter, support_leave),

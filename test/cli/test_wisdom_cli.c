@@ -1,6 +1,7 @@
 // What was tuned, from the command line: `batch_size: auto` takes the winner, a batch that is given its own way,
 // nothing that the description fixes is changed; what is not for this build or machine is refused with a line; and a
 // run that has begun never asks again.
+#include "base/pool.h"
 #include "cli/program.h"
 #include "cpu/cpu.h"
 #include "run/outline.h"
@@ -108,9 +109,9 @@ static void plan_says_where_it_comes_from(void **state) {
         "chosen\n  tuned +20[0-9-]{8}: 2 x 128 rows, 1.21 M samples/s then\n(.*\n)?  split +2 x 128 rows: tuned\n");
     matches("out", " 128 +2 +0 .* chosen\n");
     assert_int_equal(RUN("plan", ON_CPU, AUTO, "--json"), 0);
-    matches("out",
-        "\"tuned\":\\{\"when\":\"20[0-9-]{8}\",\"batch\":256,\"micro_batch\":128,\"accumulation\":2,"
-        "\"precision\":\"fp32\",\"samples_per_s\":1214000.0,\"noise_scale\":100.0,\"winner\":true,\"used\":true\\}");
+    matches("out", "\"tuned\":\\{\"when\":\"20[0-9-]{8}\",\"batch\":256,\"micro_batch\":128,\"accumulation\":2,"
+                   "\"precision\":\"fp32\",\"products\":\"auto\",\"threads\":0,\"samples_per_s\":1214000.0,\"noise_"
+                   "scale\":100.0,\"winner\":true,\"used\":true\\}");
     assert_int_equal((int)number("batch"), 128);
     assert_int_equal(RUN("plan", ON_CPU, AUTO, "model.widths=17", "--json"), 0);
     matches("out", "\"tuned\":null");
@@ -314,6 +315,139 @@ static void what_is_fixed_of_them_stays(void **state) {
     matches("out", "\"precision\":\"fp16\",\"tuned\":null");
 }
 
+#define PICKY "run.yaml", "--device=cuda", AUTO, "gpu_optimization.use_mixed_precision=tf32"
+
+static void enter_picky(void) {
+    program_copy(TRADEWIND_BINARY, FAKE_CARD_THIS);
+    setenv("FAKE_CARD", "picky", 1);
+}
+
+// The library's products, which are the faster ones there, are found, kept, taken, and stay the run's.
+static void products_are_tuned_and_stay_the_runs(void **state) {
+    (void)state;
+    enter_picky();
+    assert_int_equal(RUN("tune", PICKY, "--batches=256", "--seconds=3"), 0);
+    matches("out",
+        "\nproducts  auto [0-9,]+ samples/s, own [0-9,]+ samples/s, library [0-9,]+ samples/s: library taken, "
+        "[0-9]+ % faster\nkept ");
+    matches("out", " 256 +1 x 256 +0 +tf32 ");
+    assert_int_equal(RUN("train", PICKY), 0);
+    matches("out", "tuned +20[0-9-]{8}: 1 x 256 rows, products: library, [0-9,.M ]+ samples/s then\n");
+    plan_has("products", "library");
+    assert_int_equal(RUN("plan", PICKY, "--json"), 0);
+    matches("out", "\"products  library: tuned\"");
+    matches("out", "\"products\":\"library\",\"precision\":\"tf32\",\"tuned\":\\{.*\"products\":\"library\"");
+    double slab = number("slab_bytes"); // the library's memory is in the plan
+    assert_int_equal(RUN("plan", PICKY, "gpu_optimization.products=own", "train.batch_size=256", "--json"), 0);
+    assert_true(slab > number("slab_bytes") + 2e6);
+    matches("made/config.yaml", "products: auto\n");
+    assert_int_equal(system("sed -i 's/\"library\"/\"own\"/' wisdom/*.json"), 0);
+    assert_int_equal(RUN("train", PICKY, "--resume", "train.epochs=3"), 0);
+    matches("out", "tuned +20[0-9-]{8}: 1 x 256 rows, products: library, as the run has it\n");
+    plan_has("products", "library");
+    assert_int_equal(RUN("train", PICKY, "run.dir=other"), 0);
+    matches("other/plan.yaml", "\nproducts: own\n");
+    assert_int_equal(system("rm -r wisdom"), 0);
+    assert_int_equal(RUN("train", PICKY, "--resume", "train.epochs=4"), 0);
+    plan_has("products", "library");
+    assert_int_equal(RUN("evaluate", "made", "--device=cuda"), 0);
+    assert_int_equal(RUN("evaluate", "made", "--device=cpu", "gpu_optimization.use_mixed_precision=true"), 0);
+    complains(RUN("train", PICKY, "--resume", "gpu_optimization.products=own"),
+        "made/last.safetensors: was made under another description: .*products is own, was auto.*");
+}
+
+static void products_that_are_given_stay(void **state) {
+    (void)state;
+    enter_picky();
+    assert_int_equal(RUN("tune", PICKY, "--batches=256", "--seconds=2", "gpu_optimization.products=own", "--json"), 0);
+    matches("out", "\"products\":\"own\",\"threads\":0\\},\"trials\":\\[\\]");
+    assert_int_equal(RUN("train", PICKY, "gpu_optimization.products=own"), 0);
+    matches("out", "tuned +20[0-9-]{8}: 1 x 256 rows, [0-9,]+ samples/s then\n");
+    plan_has("products", "own");
+    assert_int_equal(RUN("train", PICKY), 0);
+    matches("out", "tuned +nothing for this model");
+    plan_has("products", NULL);
+    complains(RUN("plan", PICKY, "gpu_optimization.products=mine"), ".*products.*auto, own or library.*");
+    assert_int_equal(RUN("train", ON_CPU, "gpu_optimization.products=library"), 0);
+    is_empty("err");
+    plan_has("products", NULL);
+}
+
+// Where the tuned way has no room the rule computes the products.
+static void products_go_with_their_way(void **state) {
+    (void)state;
+    static const wisdom_entry one = {.batch = 65536,
+        .micro = 65536,
+        .parts = 1,
+        .precision = PRECISION_TF32,
+        .products = PRODUCTS_LIBRARY,
+        .samples_per_s = 1e6};
+    char of[32];
+    enter_picky();
+    keep_for("gpu_optimization.use_mixed_precision=tf32", version(of, sizeof of), "a card of the test", &one, 1);
+    assert_int_equal(RUN("plan", PICKY, "--json"), 0);
+    matches("out", "\"products\":\"library\",\"precision\":\"tf32\"");
+    assert_int_equal(RUN("plan", PICKY, "data.residency=host", "--json"), 0);
+    matches("out", "\"products\":\"auto\",\"precision\":\"tf32\",\"tuned\":null");
+    setenv("FAKE_CARD", "picky and tight", 1);
+    assert_int_equal(RUN("plan", PICKY, "--json"), 0);
+    matches("out", "\"why\":\\[\"tuned     20[0-9-]{8}: 1 x 65536 rows, but it does not fit into the memory now");
+    matches("out", "\"products\":\"auto\",\"precision\":\"tf32\"");
+}
+
+// Fewer threads than processors are taken where the user names none, and change no bit.
+static void threads_are_taken(void **state) {
+    (void)state;
+    enum { THREADS = 1 };
+    static const wisdom_entry one = {.batch = 256, .micro = 256, .parts = 1, .threads = THREADS, .samples_per_s = 1e4};
+    char of[32], cpu[128];
+    err e = {0};
+    if (pool_processors() < 2) skip();
+    queue *all = cpu_device.open(&(queue_options){0}, &e);
+    support_ok(all != NULL, &e);
+    cpu_device.describe(all, cpu, sizeof cpu);
+    cpu_device.close(all);
+    keep_for("", version(of, sizeof of), cpu, &one, 1);
+    assert_int_equal(RUN("train", "run.yaml", "--device=cpu", AUTO), 0);
+    matches("out", "device +cpu, [a-z0-9]+, 1 thread\n");
+    matches("out", "tuned +20[0-9-]{8}: 1 x 256 rows, 1 thread, 10,000 samples/s then\n");
+    plan_has("threads", "1");
+    assert_int_equal(system("rm -r wisdom"), 0);
+    assert_int_equal(RUN("train", "run.yaml", "--device=cpu", AUTO, "--resume", "train.epochs=3"), 0);
+    matches("out", "device +cpu, [a-z0-9]+, 1 thread\n");
+    plan_has("threads", "1");
+    assert_int_equal(RUN("train", "run.yaml", "--device=cpu", "--threads=2", AUTO, "--resume", "train.epochs=4"), 0);
+    matches("out", "device +cpu, [a-z0-9]+, 2 threads\n");
+    plan_has("threads", NULL);
+    assert_int_equal(RUN("train", "run.yaml", "--device=cpu", "--threads=2", "train.batch_size=256",
+                         "gpu_optimization.gradient_accumulation_steps=auto", "train.epochs=4", "run.dir=whole"),
+        0);
+    same_bytes("made/best.safetensors", "whole/best.safetensors");
+}
+
+// A size that was tuned before, and is better, stays; and everything is replaced where the machine is another.
+static void tuning_a_little_keeps_the_rest(void **state) {
+    (void)state;
+    wisdom_entry list[] = {{.batch = 1024, .micro = 512, .parts = 2, .samples_per_s = 1e9},
+        {.batch = 64, .micro = 64, .parts = 1, .samples_per_s = 1}};
+    char of[32];
+    keep_for("", version(of, sizeof of), NULL, list, 1);
+    assert_int_equal(RUN("tune", ON_CPU, "--batches=64", "--seconds=1"), 0);
+    matches("out", "\nwinner +64: .*\nkept +beside what was tuned on 20[0-9-]{8}; of both 1,024 is the winner, with "
+                   "1,000,000,000 samples/s\n");
+    assert_int_equal(RUN("plan", ON_CPU, AUTO), 0);
+    matches("out", "tuned +20[0-9-]{8}: 2 x 512 rows, ");
+    assert_int_equal(RUN("plan", ON_CPU, "train.batch_size=64"), 0);
+    matches("out", "tuned +20[0-9-]{8}: 1 x 64 rows, ");
+    keep_for("", of, NULL, list, 2);
+    assert_int_equal(RUN("tune", ON_CPU, "--batches=64", "--seconds=1", "--json"), 0);
+    matches("out", "\"kept_batch\":64,");
+    assert_int_equal(RUN("plan", ON_CPU, AUTO), 0);
+    matches("out", "tuned +20[0-9-]{8}: 1 x 64 rows, ");
+    assert_int_equal(RUN("plan", ON_CPU, "train.batch_size=1024", OPEN), 0);
+    matches("out", "batch +1,024 samples a step\nmemory ");
+}
+
 static void auto_is_the_whole_step(void **state) {
     (void)state;
     complains(RUN("plan", ON_CPU, AUTO, "gpu_optimization.gradient_accumulation_steps=4"),
@@ -341,6 +475,11 @@ int main(void) {
         ON_CARD(place_and_precision_are_taken),
         ON_CARD(a_long_line_is_shown_whole),
         ON_CARD(what_is_fixed_of_them_stays),
+        ON_CARD(products_are_tuned_and_stay_the_runs),
+        ON_CARD(products_that_are_given_stay),
+        ON_CARD(products_go_with_their_way),
+        TEST(threads_are_taken),
+        TEST(tuning_a_little_keeps_the_rest),
         TEST(auto_is_the_whole_step),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

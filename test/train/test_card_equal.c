@@ -2,7 +2,8 @@
 // steps played together and single ones. Built as gpu_test_card_equal only.
 //
 // What is compared: weights, moments, everything that lives on the device across steps, and losses, after an epoch with
-// dropout; every kind of model in every precision, each run on a queue and an executor of its own.
+// dropout; every kind of model in every precision, each run on a queue and an executor of its own. Once more with
+// products by our own kernels alone and by the library from small sizes on; in fp32 both are what they always are.
 #include "parts.h"
 #include "run/same.h"
 #include "train/card.h"
@@ -27,9 +28,9 @@ static void check_same(const char *what, const card_run *once, const epoch_repor
     same_files("once", "again");
 }
 
-static void check_equal(precision p, const card_job *j) {
+static void check_equal(precision p, const card_job *j, const char *more) {
     static epoch_report r;
-    card_run once = {.device = card_device(), .precision = p, .job = j, .to = "once"};
+    card_run once = {.device = card_device(), .precision = p, .job = j, .more = more, .to = "once"};
     assert_true(card_train(&once, &r));
     check_same("two runs", &once, &r);
     setenv(EAGER, "1", 1);
@@ -41,7 +42,37 @@ static void equal_runs_give_equal_bits(void **state) {
     (void)state;
     for (int k = 0; k < CARD_PRECISIONS; k++)
         for (int i = 0; card_computes(card_precisions[k]) && i < CARD_JOBS; i++)
-            check_equal(card_precisions[k], &card_jobs[i]);
+            check_equal(card_precisions[k], &card_jobs[i], "");
+}
+
+// 128 rows are few enough for the rule to leave layers to our own kernels that the library takes where it is asked for.
+#define FEW "train.batch_size=128 train.steps=60 "
+
+static const char *const makes[] = {FEW "gpu_optimization.products=own", FEW "gpu_optimization.products=library"};
+
+static void products_of_any_make_give_equal_bits(void **state) {
+    (void)state;
+    for (int i = 0; i < CARD_KINDS; i++)
+        for (int k = 0; card_computes(PRECISION_BF16) && k < 2; k++)
+            check_equal(PRECISION_BF16, card_kinds[i], makes[k]);
+}
+
+static void products_of_fp32_are_always_ours(void **state) {
+    (void)state;
+    for (int i = 0; i < CARD_KINDS; i++) {
+        static epoch_report r, is;
+        card_run once = {
+            .device = card_device(), .precision = PRECISION_FP32, .job = card_kinds[i], .more = FEW, .to = "once"};
+        assert_true(card_train(&once, &r));
+        for (int k = 0; k < 2; k++) {
+            card_run again = once;
+            again.more = makes[k];
+            again.to = "again";
+            assert_true(card_train(&again, &is));
+            card_same(makes[k], &once, &r, &is);
+            same_files("once", "again");
+        }
+    }
 }
 
 // Recorded together, the end of a step and the start of the next may run side by side where a single one would wait.
@@ -61,6 +92,8 @@ int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, support_enter, support_leave)
     struct CMUnitTest tests[] = {
         TEST(equal_runs_give_equal_bits),
+        TEST(products_of_any_make_give_equal_bits),
+        TEST(products_of_fp32_are_always_ours),
         TEST(together_equals_single_steps),
     };
     return parts_run("card, equal", tests, sizeof tests / sizeof *tests);

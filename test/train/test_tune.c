@@ -1,6 +1,8 @@
 // Tuning: which sizes are candidates, the rule that picks the winner, and the sweep itself: that a step is timed
-// without what the trainer does between epochs, that time and memory are kept to, and that a stop leaves a table.
+// without what the trainer does between epochs, that time and memory are kept to, that a stop leaves a table, and that
+// the winner is tried with other products and threads.
 #include "cpu/cpu.h"
+#include "ops/ops.h"
 #include "support.h"
 #include "train/tune.h"
 
@@ -94,6 +96,25 @@ static void another_precision_has_to_pay(void **state) {
     r.row[2].samples_per_s = 120;
     choose(&r, 0, 512, 512);
     assert_int_equal(r.winner, 2);
+}
+
+// What is tried of the winner has to be faster by 2 %, whatever else was tried and whether it was measured.
+static void a_trial_has_to_pay(void **state) {
+    (void)state;
+    tune_result r = {.trials = 3};
+    r.trial[0].samples_per_s = 1000;
+    r.trial[1].samples_per_s = 1019;
+    tune_take(&r);
+    assert_int_equal(r.taken, 0);
+    r.trial[1].samples_per_s = 1020;
+    tune_take(&r);
+    assert_int_equal(r.taken, 1);
+    r.trial[2].samples_per_s = 1100;
+    tune_take(&r);
+    assert_int_equal(r.taken, 2);
+    r.trials = 0;
+    tune_take(&r);
+    assert_int_equal(r.taken, 0);
 }
 
 // The sweep
@@ -362,6 +383,57 @@ static void a_limit_brings_other_ways(void **state) {
     rig_close(&r);
 }
 
+// 509 rows cannot be split, 512 can: what does not fit ends nothing, and what is behind the last that fits is told
+// once.
+static void a_size_that_does_not_fit_ends_nothing(void **state) {
+    (void)state;
+    err e = {0};
+    rig r;
+    told t = {0};
+    rig_open(&r, &cpu_device, 1, keys);
+    settings s = r.settings;
+    chooser c = {.near = &r.job, .settings = &s, .kernels = r.device->kernels(r.queue), .host_memory = true};
+    demand most = choose_demand(&c, &(way){.batch = 300, .parts = 1});
+    budget b = limit_of(most.slab + most.copies);
+    tune_task task = task_of(&r, r.device, &b, &t, 4);
+    tune_result *found = malloc(sizeof *found);
+    assert_non_null(found);
+    static const int64_t sizes[] = {256, 509, 512, 1021, 1031};
+    memcpy(task.batch, sizes, sizeof sizes);
+    task.batches = 5;
+    support_ok(tune_run(&task, found, &e), &e);
+    int last = found->rows - 1;
+    assert_true(found->row[1].batch == 509 && found->row[1].large && !found->row[1].ends);
+    assert_true(found->row[2].batch == 512 && found->row[2].seconds > 0 && found->row[2].way.parts > 1);
+    assert_true(found->row[last].batch == 1021 && found->row[last].large && found->row[last].ends);
+    assert_int_equal(found->row[last - 1].batch, 512);
+    free(found);
+    rig_close(&r);
+}
+
+// The larger batch by which the noise scale is measured has no room.
+static void a_noise_scale_without_memory_says_so(void **state) {
+    (void)state;
+    err e = {0};
+    rig r;
+    told t = {0};
+    rig_open(&r, &cpu_device, 1,
+        "model.kind=mlp model.widths=16 data.windows.fast=4 data.windows.slow=2 data.synthetic.bars=3000");
+    settings s = r.settings;
+    chooser c = {.near = &r.job, .settings = &s, .kernels = r.device->kernels(r.queue), .host_memory = true};
+    demand most = choose_demand(&c, &(way){.batch = 200, .parts = 1});
+    budget b = limit_of(most.slab + most.copies);
+    tune_task task = task_of(&r, r.device, &b, &t, 4);
+    tune_result *found = malloc(sizeof *found);
+    assert_non_null(found);
+    task.batch[task.batches++] = 64;
+    support_ok(tune_run(&task, found, &e), &e);
+    assert_true(!found->later.measured && found->steps > 0);
+    assert_string_equal(found->noise_why, "no memory");
+    free(found);
+    rig_close(&r);
+}
+
 static void what_fits_nowhere_is_refused_with_the_limit_that_works(void **state) {
     (void)state;
     err e = {0};
@@ -425,20 +497,190 @@ static void streamed_batches_are_measured_too(void **state) {
     rig_close(&r);
 }
 
+// Trials
+
+// A CPU that is slow, but for what PRODUCTS_LIBRARY computes and on queues that are opened later, and whose linear
+// layers need more memory than there is where PRODUCTS_OWN computes.
+static products_by recorded_by;
+static queue *opened_later;
+static int opened;
+
+static recording *picky_record(queue *q, call *calls, int count, err *e) {
+    recorded_by = calls[0].products;
+    return cpu_device.record(q, calls, count, e);
+}
+
+static bool picky_play(queue *q, recording *r, err *e) {
+    bool quick = recorded_by == PRODUCTS_LIBRARY || q == opened_later;
+    nanosleep(&(struct timespec){.tv_nsec = quick ? 500000 : 4000000}, NULL);
+    return cpu_device.play(q, r, e);
+}
+
+static queue *picky_open(const queue_options *o, err *e) {
+    opened++;
+    assert_int_equal(o->threads, 1);
+    assert_string_equal(o->isa, "base");
+    return opened_later = cpu_device.open(o, e);
+}
+
+static size_t (*linear_scratch)(const call *c);
+
+static size_t picky_scratch(const call *c) {
+    return c->products == PRODUCTS_OWN ? (size_t)1 << 41 : linear_scratch(c);
+}
+
+static const kernel *const *picky_kernels(const queue *q) {
+    static const kernel *all[OP_COUNT];
+    static kernel linear;
+    memcpy(all, cpu_device.kernels(q), sizeof all);
+    linear = *all[OP_linear];
+    linear_scratch = linear.scratch;
+    linear.scratch = picky_scratch;
+    all[OP_linear] = &linear;
+    return all;
+}
+
+// Tunes a batch on that CPU in a precision with the trials that are given; the caller frees what was found.
+static tune_result *try_out(precision p, const tune_trial *list, int count, double seconds) {
+    err e = {0};
+    rig r;
+    told t = {0};
+    rig_open(&r, &cpu_device, 2, keys);
+    device picky = cpu_device;
+    picky.record = picky_record;
+    picky.play = picky_play;
+    picky.open = picky_open;
+    picky.kernels = picky_kernels;
+    opened = 0;
+    budget b = plenty();
+    tune_task task = task_of(&r, &picky, &b, &t, seconds);
+    task.jobs[0].precision = p;
+    task.options = (queue_options){.threads = 2, .isa = "base"};
+    task.batch[task.batches++] = 64;
+    memcpy(task.trial, list, (size_t)count * sizeof *list);
+    task.trials = count;
+    tune_result *found = malloc(sizeof *found);
+    assert_non_null(found);
+    support_ok(tune_run(&task, found, &e), &e);
+    assert_int_equal(graph_multiplies_by(r.job.g), PRODUCTS_AUTO);
+    rig_close(&r);
+    return found;
+}
+
+static const tune_trial by_products[] = {
+    {.products = PRODUCTS_AUTO}, {.products = PRODUCTS_OWN}, {.products = PRODUCTS_LIBRARY}};
+
+static void other_products_are_tried_where_they_fit(void **state) {
+    (void)state;
+    tune_result *found = try_out(PRECISION_TF32, by_products, 3, 4);
+    assert_int_equal(found->trials, 3);
+    assert_int_equal(found->taken, 2);
+    assert_true(found->trial[0].seconds > 0.008 && found->trial[0].seconds <= found->row[0].seconds);
+    assert_true(found->trial[1].seconds == 0 && strstr(found->trial[1].why, "does not fit"));
+    assert_true(found->trial[2].seconds > 0.001 && found->trial[2].seconds < found->trial[0].seconds);
+    assert_float_equal(found->trial[2].samples_per_s * found->trial[2].seconds, 64, 1e-6);
+    assert_true(found->row[0].seconds > 0.008); // the table is of the rule's products
+    free(found);
+}
+
+static void products_of_fp32_are_always_the_same(void **state) {
+    (void)state;
+    tune_result *found = try_out(PRECISION_FP32, by_products, 3, 2);
+    assert_int_equal(found->trials, 0);
+    assert_int_equal(found->taken, 0);
+    assert_true(found->winner == 0);
+    free(found);
+}
+
+static void fewer_threads_are_tried_on_a_queue_of_their_own(void **state) {
+    (void)state;
+    static const tune_trial by_threads[] = {{.threads = 0}, {.threads = 1}};
+    tune_result *found = try_out(PRECISION_FP32, by_threads, 2, 4);
+    assert_int_equal(found->trials, 2);
+    assert_int_equal(found->taken, 1);
+    assert_int_equal(opened, 2);
+    assert_true(found->trial[1].seconds < found->trial[0].seconds && found->trial[0].seconds > 0.008);
+    free(found);
+}
+
+static bool stop_later(void *arg, const tune_row *at, double share) {
+    (void)arg;
+    return !at || share < 1;
+}
+
+static void trials_that_were_stopped_say_so(void **state) {
+    (void)state;
+    err e = {0};
+    rig r;
+    told t = {0};
+    rig_open(&r, &cpu_device, 1, keys);
+    budget b = plenty();
+    tune_task task = task_of(&r, r.device, &b, &t, 2);
+    task.jobs[0].precision = PRECISION_TF32;
+    task.on_progress = stop_later;
+    task.batch[task.batches++] = 64;
+    memcpy(task.trial, by_products, sizeof by_products);
+    task.trials = 3;
+    tune_result *found = malloc(sizeof *found);
+    assert_non_null(found);
+    support_ok(tune_run(&task, found, &e), &e);
+    assert_true(found->interrupted && found->rows == 1 && found->winner == 0 && found->trials == 3);
+    for (int i = 1; i < 3; i++) assert_string_equal(found->trial[i].why, "stopped");
+    free(found);
+    rig_close(&r);
+}
+
+// Steps of 0.1 s in 0.5 s: what is left is less than a trial takes.
+static void trials_without_time_say_so(void **state) {
+    (void)state;
+    err e = {0};
+    rig r;
+    told t = {0};
+    rig_open(&r, &cpu_device, 1, keys);
+    device lazy = cpu_device;
+    fast = &cpu_device;
+    lazy.play = lazy_play;
+    budget b = plenty();
+    tune_task task = task_of(&r, &lazy, &b, &t, 0.5);
+    task.jobs[0].precision = PRECISION_TF32;
+    task.batch[task.batches++] = 64;
+    memcpy(task.trial, by_products, sizeof by_products);
+    task.trials = 3;
+    tune_result *found = malloc(sizeof *found);
+    assert_non_null(found);
+    support_ok(tune_run(&task, found, &e), &e);
+    assert_int_equal(found->trials, 3);
+    assert_int_equal(found->taken, 0);
+    for (int i = 1; i < 3; i++) {
+        assert_true(found->trial[i].seconds == 0);
+        assert_string_equal(found->trial[i].why, "no time");
+    }
+    free(found);
+    rig_close(&r);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(candidates_are_powers_and_what_lies_between),
         cmocka_unit_test(the_winner_is_the_knee_or_what_noise_allows),
         cmocka_unit_test(another_precision_has_to_pay),
+        cmocka_unit_test(a_trial_has_to_pay),
         cmocka_unit_test(a_sweep_fills_the_table),
         cmocka_unit_test(the_noise_scale_is_of_the_last_steps_weights),
         cmocka_unit_test(what_is_between_epochs_is_not_counted),
         cmocka_unit_test(time_is_kept_to),
         cmocka_unit_test(a_stop_leaves_what_was_measured),
         cmocka_unit_test(a_limit_brings_other_ways),
+        cmocka_unit_test(a_size_that_does_not_fit_ends_nothing),
+        cmocka_unit_test(a_noise_scale_without_memory_says_so),
         cmocka_unit_test(what_fits_nowhere_is_refused_with_the_limit_that_works),
         cmocka_unit_test(a_split_of_the_description_stays),
         cmocka_unit_test(streamed_batches_are_measured_too),
+        cmocka_unit_test(other_products_are_tried_where_they_fit),
+        cmocka_unit_test(products_of_fp32_are_always_the_same),
+        cmocka_unit_test(fewer_threads_are_tried_on_a_queue_of_their_own),
+        cmocka_unit_test(trials_without_time_say_so),
+        cmocka_unit_test(trials_that_were_stopped_say_so),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

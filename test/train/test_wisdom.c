@@ -21,13 +21,14 @@
 #define CARD "cuda, A card, sm_90, driver 550.1, CUDA 12.4"
 
 static const wisdom_entry three[] = {
-    {.batch = 512, .micro = 512, .parts = 1, .samples_per_s = 1e5},
+    {.batch = 512, .micro = 512, .parts = 1, .threads = 7, .samples_per_s = 1e5},
     {.batch = 4096,
         .micro = 1024,
         .parts = 4,
         .again = 2,
         .host = true,
         .precision = PRECISION_BF16,
+        .products = PRODUCTS_LIBRARY,
         .samples_per_s = 1.25e6,
         .noise_scale = 300.5},
     {.batch = 10000000, .micro = 1, .parts = 10000000, .precision = PRECISION_TF32, .samples_per_s = 3},
@@ -67,6 +68,8 @@ static void same_entry(const wisdom_entry *a, const wisdom_entry *b) {
     assert_int_equal(a->again, b->again);
     assert_int_equal(a->host, b->host);
     assert_int_equal(a->precision, b->precision);
+    assert_int_equal(a->products, b->products);
+    assert_int_equal(a->threads, b->threads);
     assert_true(a->samples_per_s == b->samples_per_s && a->noise_scale == b->noise_scale);
 }
 
@@ -117,6 +120,49 @@ static void gives_back_what_was_kept(void **state) {
     assert_int_equal(wisdom_find(&k, 4096).state, WISDOM_NONE);
 }
 
+static void lists_all_of_it(void **state) {
+    (void)state;
+    wisdom_entry list[WISDOM_ENTRIES_MOST];
+    char when[16];
+    wisdom_key k = key_for(MLP, "1.2", CARD), other = key_for(MLP, "1.3", CARD);
+    assert_int_equal(wisdom_list(&k, list, when), 0);
+    keep(&k);
+    assert_int_equal(wisdom_list(&k, list, when), 3);
+    for (int i = 0; i < 3; i++) same_entry(&list[i], &three[i]);
+    assert_int_equal(strlen(when), 10);
+    assert_int_equal(wisdom_list(&other, list, when), 0);
+}
+
+static wisdom_entry whole(int64_t batch, double rate) {
+    return (wisdom_entry){.batch = batch, .micro = batch, .parts = 1, .samples_per_s = rate};
+}
+
+// Other sizes stay, of one size the faster figure, as long as the machine is the same.
+static void joins_what_agrees(void **state) {
+    (void)state;
+    wisdom_entry list[WISDOM_ENTRIES_MOST] = {whole(256, 100), whole(512, 200)};
+    wisdom_entry earlier[] = {whole(512, 209), whole(1024, 400), whole(256, 96)};
+    int n = 2;
+    assert_true(wisdom_join(list, &n, earlier, 3));
+    assert_int_equal(n, 3);
+    assert_true(list[0].samples_per_s == 100 && list[1].samples_per_s == 209 && list[2].samples_per_s == 400);
+    earlier[0].samples_per_s = 222;
+    assert_false(wisdom_join(list, &n, earlier, 3));
+    earlier[0].samples_per_s = 190;
+    assert_false(wisdom_join(list, &n, earlier, 3));
+    assert_true(n == 3 && list[1].samples_per_s == 209);
+    earlier[0].samples_per_s = 300;
+    earlier[0].products = PRODUCTS_LIBRARY; // not the same
+    assert_true(wisdom_join(list, &n, earlier, 3));
+    assert_true(n == 3 && list[1].samples_per_s == 300 && list[1].products == PRODUCTS_LIBRARY);
+    wisdom_entry many[WISDOM_ENTRIES_MOST];
+    for (int i = 0; i < WISDOM_ENTRIES_MOST; i++) many[i] = whole(2000 + i, 1);
+    assert_false(wisdom_join(list, &n, many, WISDOM_ENTRIES_MOST - 2));
+    assert_int_equal(n, 3);
+    assert_true(wisdom_join(list, &n, many, WISDOM_ENTRIES_MOST - 3));
+    assert_int_equal(n, WISDOM_ENTRIES_MOST);
+}
+
 // As many blocks as a description may have.
 static void keeps_the_deepest_model(void **state) {
     (void)state;
@@ -136,11 +182,12 @@ static void tells_what_it_is_of(void **state) {
     static const char *const others[] = {"model.widths=17", "model.kind=lstm", "data.windows.fast=9", "model.dropout=0",
         "train.loss=focal", "train.optimizer.kind=sgd", "gpu_optimization.use_mixed_precision=false",
         "gpu_optimization.recompute=off", "data.residency=host", "gpu_optimization.max_memory_gb=2",
-        "gpu_optimization.memory_fraction=0.5", "gpu_optimization.max_host_memory_gb=3"};
+        "gpu_optimization.memory_fraction=0.5", "gpu_optimization.products=own", "gpu_optimization.products=library",
+        "gpu_optimization.max_host_memory_gb=3"};
     static const char *const same[] = {"train.batch_size=64", "train.batch_size=auto", "train.seed=5", "train.epochs=3",
         "gpu_optimization.gradient_accumulation_steps=3", "gpu_optimization.dynamic_batch_sizing=true",
         "train.optimizer.lr=0.1", "run.dir=elsewhere", "gpu_optimization.target_utilization=50", "model.dropout=0.2",
-        "model.heads=4", "model.blocks=9", "model.hidden.fast=64", "model.head=0"};
+        "model.heads=4", "gpu_optimization.products=auto", "model.blocks=9", "model.hidden.fast=64", "model.head=0"};
     char keys[256];
     wisdom_key k = key_for(MLP, "1.2", CARD);
     keep(&k);
@@ -333,6 +380,8 @@ static void takes_no_odd_values(void **state) {
         {"\"batch\": 4096", "\"batch\": 512"}, {"\"again\": 2", "\"again\": -1"},
         {"\"again\": 2", "\"again\": 4294967298"}, {"\"again\": 2", "\"again\": 2.5"}, {"\"again\": 2", "\"more\": 2"},
         {"\"bf16\"", "\"fp64\""}, {"\"bf16\"", "null"}, {"\"residency\": \"host\"", "\"residency\": \"moon\""},
+        {"\"library\"", "\"moon\""}, {"\"library\"", "2"}, {"\"threads\": 7", "\"threads\": -1"},
+        {"\"threads\": 7", "\"threads\": 4294967303"}, {"\"threads\": 7", "\"threads\": \"7\""},
         {"\"samples_per_s\": 1250000.0", "\"samples_per_s\": 0"},
         {"\"samples_per_s\": 1250000.0", "\"samples_per_s\": \"9\""}, {"\"noise_scale\": 300.5", "\"noise_scale\": -1"},
         {"\"key\": {", "\"key\": [], \"was\": {"}, {"\"entries\": [", "\"entries\": [[], "},
@@ -348,6 +397,24 @@ static void takes_no_odd_values(void **state) {
     assert_false(trusts(&k, "[]", 2));
     assert_false(trusts(&k, "{}", 2));
     assert_false(trusts(&k, "", 0));
+    free(text);
+}
+
+// A file of a tuning that measured neither products nor threads.
+static void an_entry_can_lack_products_and_threads(void **state) {
+    (void)state;
+    size_t bytes;
+    wisdom_key k = key_for(MLP, "1.2", CARD);
+    char *text = kept_text(&k, &bytes), *one = changed(text, "\"products\": \"library\",", ""),
+         *now = changed(one, "\"threads\": 7,", "");
+    for (int i = 0; i < 2; i++) {
+        wisdom_answer a = wisdom_read(now, strlen(now), "file.json", &k, three[i].batch);
+        assert_int_equal(a.state, WISDOM_FOUND);
+        assert_int_equal(a.entry.products, PRODUCTS_AUTO);
+        assert_int_equal(a.entry.threads, 0);
+    }
+    free(now);
+    free(one);
     free(text);
 }
 
@@ -454,6 +521,8 @@ static void takes_only_what_is_open(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(gives_back_what_was_kept),
+        TEST(lists_all_of_it),
+        TEST(joins_what_agrees),
         TEST(keeps_the_deepest_model),
         TEST(tells_what_it_is_of),
         TEST(tells_models_apart),
@@ -464,6 +533,7 @@ int main(void) {
         TEST(says_what_cannot_be_used),
         TEST(survives_any_cut),
         TEST(takes_no_odd_values),
+        TEST(an_entry_can_lack_products_and_threads),
         TEST(a_key_cannot_lack_a_field),
         TEST(writers_do_not_mix),
         TEST(takes_only_what_is_open),
