@@ -111,8 +111,6 @@ CUDA_FN void split_tf32(uint32_t bits, uint32_t *big, uint32_t *small) {
     *small = __float_as_uint(__fsub_rn(v, half));
 }
 
-// The tensor cores cut off what they add to a sum, always towards 0. In fp32 eight terms are added there, and rounded into
-// the sum here: a sum of thousands keeps its accuracy.
 template <int MATH> CUDA_FN void mma(float c[4], const frag_a &a, const frag_b &b) {
     if (MATH == MATH_BF16) {
         mma_bf16(c, a.w, b.w);
@@ -125,13 +123,11 @@ template <int MATH> CUDA_FN void mma(float c[4], const frag_a &a, const frag_b &
         mma_tf32(c, ra, rb);
     } else {
         uint32_t ab[4], as[4], bb[2], bs[2];
-        float eight[4] = {};
         for (int i = 0; i < 4; i++) split_tf32(a.w[i], &ab[i], &as[i]);
         for (int i = 0; i < 2; i++) split_tf32(b.w[i], &bb[i], &bs[i]);
-        mma_tf32(eight, as, bb);
-        mma_tf32(eight, ab, bs);
-        mma_tf32(eight, ab, bb);
-        for (int i = 0; i < 4; i++) c[i] += eight[i];
+        mma_tf32(c, as, bb);
+        mma_tf32(c, ab, bs);
+        mma_tf32(c, ab, bb);
     }
 }
 
