@@ -366,11 +366,12 @@ static bool take_tuned(setup *s, const cli_options *o, err *e) {
     return ok;
 }
 
-// Opens the CPU anew with the fewer threads that were tuned, where the user names none. They change no bit.
+// Opens the CPU anew with the fewer threads that were tuned for training, where the user names none. They change no
+// bit.
 static bool take_threads(setup *s, const cli_options *o, err *e) {
     int threads = s->tuned.state == WISDOM_FOUND ? s->tuned.entry.threads : 0;
-    s->threads = 0;
-    if (!threads || o->threads || !s->device->host_memory || threads >= pool_processors()) return true;
+    if (o->threads || s->trained || !s->device->host_memory || threads >= pool_processors()) threads = 0;
+    if (threads == s->threads) return true;
     s->device->close(s->queue);
     s->queue = s->device->open(&(queue_options){.threads = threads, .isa = o->isa}, e);
     s->threads = threads;
@@ -462,14 +463,15 @@ static bool open_device(setup *s, const cli_options *o, err *why, err *e) {
     return s->queue != NULL;
 }
 
-// Where the tuned way does not fit now, its precision and products are not taken either: others may need less memory. A
-// run that goes on keeps those that it has.
+// Where the tuned way does not fit now, its precision, products and threads are not taken either: others may need less
+// memory. A run that goes on keeps those that it has.
 static bool gives_up_tuned(setup *s) {
     bool found = s->tuned.state == WISDOM_FOUND && s->tuned.entry.samples_per_s > 0;
-    bool took = s->described.precision_open || s->tuned.entry.products != PRODUCTS_AUTO;
+    bool took = s->described.precision_open || s->tuned.entry.products != PRODUCTS_AUTO || s->threads;
     if (!found || s->tuned_way || !took) return false;
     s->tuned.entry.precision = PRECISION_BF16;
     s->tuned.entry.products = PRODUCTS_AUTO;
+    s->tuned.entry.threads = 0;
     drop_jobs(s);
     return true;
 }
@@ -479,12 +481,16 @@ static bool choose_computing(setup *s, err *e) {
     return choose_precision(s, e);
 }
 
+static bool make_budget(setup *s, err *e) {
+    return budget_make(&s->budget, s->config, &s->described, s->device, s->queue, e);
+}
+
 static bool build(setup *s, const cli_options *o, err *why, err *e) {
     if (!open_device(s, o, why, e) || !take_tuned(s, o, e) || !take_threads(s, o, e)) return false;
     if (!choose_computing(s, e)) return false;
-    if (!budget_make(&s->budget, s->config, &s->described, s->device, s->queue, e)) return false;
+    if (!make_budget(s, e)) return false;
     take_choice(s);
-    if (gives_up_tuned(s) && !choose_computing(s, e)) return false;
+    if (gives_up_tuned(s) && (!take_threads(s, o, e) || !choose_computing(s, e) || !make_budget(s, e))) return false;
     if (!s->job.g) take_choice(s);
     int segments = graph_segments(s->job.g);
     if (s->described.recompute <= segments) return true;

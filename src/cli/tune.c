@@ -38,6 +38,7 @@ typedef struct {
     bool kept;
     char earlier[16];   // the day of an earlier tuning, where with that the winner is another; or ""
     wisdom_entry stays; // that
+    char replaced[16];  // the day of an earlier tuning that no longer holds, or ""
 } view;
 
 // Options
@@ -333,6 +334,8 @@ static void print_kept(const view *v) {
             batch, rate);
     else if (v->kept)
         printf("kept      for this device, model, data and build: train.batch_size: auto takes it\n");
+    if (v->kept && v->replaced[0])
+        printf("replaced  what was tuned on %s, whose rates are off by more than 5 %% now\n", v->replaced);
 }
 
 static void print_text(const view *v) {
@@ -445,7 +448,8 @@ static void add_taken(const tune_result *r, wisdom_entry *w) {
     w->samples_per_s = taken->samples_per_s;
 }
 
-// The winner among entries of several tunings, by the same rule; -1: it is out of memory.
+// The winner among entries of several tunings, by the same rule, with the noise scale of the last that has one; -1: it
+// is out of memory.
 static int winner_of(const view *v, const wisdom_entry *list, int count) {
     tune_result *r = calloc(1, sizeof *r);
     if (!r) return -1;
@@ -453,6 +457,13 @@ static int winner_of(const view *v, const wisdom_entry *list, int count) {
         r->row[r->rows++] = (tune_row){.batch = list[i].batch, .usual = true, .samples_per_s = list[i].samples_per_s};
     r->later = v->r.later;
     r->steps = v->r.steps;
+    bool known = v->r.later.known && v->r.steps >= TUNE_LEARNT;
+    if (!known) r->later = (noise_scale){0};
+    for (int i = 0; i < count && !known; i++) {
+        if (!(list[i].noise_scale > r->later.scale)) continue;
+        r->later = (noise_scale){.known = true, .scale = list[i].noise_scale};
+        r->steps = TUNE_LEARNT;
+    }
     tune_choose(r, v->task.target);
     int winner = r->winner;
     free(r);
@@ -465,7 +476,11 @@ static int join_earlier(view *v, const wisdom_key *k, wisdom_entry *list, int *c
     char when[16];
     wisdom_entry now = list[winner];
     int n = wisdom_list(k, earlier, when);
-    if (!n || !wisdom_join(list, count, earlier, n)) return winner;
+    if (!n) return winner;
+    if (!wisdom_join(list, count, earlier, n)) {
+        snprintf(v->replaced, sizeof v->replaced, "%s", when);
+        return winner;
+    }
     int best = winner_of(v, list, *count);
     if (best < 0) best = winner;
     v->stays = list[best];

@@ -1,7 +1,7 @@
 // Matrix products on the card: C = op(A B), operands of any type, either dimension contiguous, converted as they are
 // loaded.
 //
-// A block computes a 64 x 64 tile with four warps of 32 x 32, or in fp32, where those are few, a 32 x 64 tile; the next tile's operands are fetched to registers, four
+// A block computes a 64 x 64 tile with four warps of 32 x 32; the next tile's operands are fetched to registers, four
 // elements at a time where alignment allows, while the present one is multiplied, and converted as they are put into shared
 // memory. Where a product has few tiles but a long
 // sum, the sum is cut into a fixed number of parts (by sizes alone) that go to scratch and are added in order; not so in
@@ -58,10 +58,10 @@ CUDA_FN void group_place(bool along_k, int g, int *i, int *k) {
 }
 
 // Loads of one type go out together: the choice of a type stands outside.
-template <int GROUPS, typename W, typename S>
+template <typename W, typename S>
 CUDA_FN void fetch_groups(gemm_share *to, const gemm_operand &o, int64_t i0, int64_t rows, int64_t k0, int64_t k1) {
 #pragma unroll
-    for (int g = 0; g < GROUPS; g++) {
+    for (int g = 0; g < GEMM_GROUPS; g++) {
         int i, k;
         group_place(along_k(o), g, &i, &k);
         to->group[g] = make_uint4(0, 0, 0, 0);
@@ -70,11 +70,11 @@ CUDA_FN void fetch_groups(gemm_share *to, const gemm_operand &o, int64_t i0, int
 }
 
 // Element by element, for operands whose groups are not aligned or cross an edge.
-template <int GROUPS, typename S>
+template <typename S>
 CUDA_FN void fetch_elements(gemm_share *to, const gemm_operand &o, int64_t i0, int64_t rows, int64_t k0, int64_t k1) {
     bool down = !along_k(o);
 #pragma unroll
-    for (int g = 0; g < GROUPS; g++) {
+    for (int g = 0; g < GEMM_GROUPS; g++) {
         int i, k;
         group_place(!down, g, &i, &k);
         S v[4];
@@ -89,9 +89,8 @@ CUDA_FN void fetch_elements(gemm_share *to, const gemm_operand &o, int64_t i0, i
     }
 }
 
-static __device__ __noinline__ void fetch_bytes(
-    gemm_share *to, gemm_operand o, int groups, int64_t i0, int64_t rows, int64_t k0, int64_t k1) {
-    for (int n = 0; n < 4 * groups; n++) {
+static __device__ __noinline__ void fetch_bytes(gemm_share *to, gemm_operand o, int64_t i0, int64_t rows, int64_t k0, int64_t k1) {
+    for (int n = 0; n < 4 * GEMM_GROUPS; n++) {
         int i, k, e = n % 4;
         group_place(along_k(o), n / 4, &i, &k);
         int64_t row = i0 + i + (along_k(o) ? 0 : e), column = k0 + k + (along_k(o) ? e : 0);
@@ -99,19 +98,17 @@ static __device__ __noinline__ void fetch_bytes(
     }
 }
 
-template <int GROUPS>
 CUDA_FN void gemm_fetch(gemm_share *to, const gemm_operand &o, int64_t i0, int64_t rows, int64_t k0, int64_t k1) {
     bool narrow = o.v.type == DTYPE_BF16 || o.v.type == DTYPE_F16;
     if (o.vectors) {
-        narrow ? fetch_groups<GROUPS, uint2, uint16_t>(to, o, i0, rows, k0, k1)
-               : fetch_groups<GROUPS, uint4, float>(to, o, i0, rows, k0, k1);
+        narrow ? fetch_groups<uint2, uint16_t>(to, o, i0, rows, k0, k1) : fetch_groups<uint4, float>(to, o, i0, rows, k0, k1);
     } else if (narrow) {
-        fetch_elements<GROUPS, uint16_t>(to, o, i0, rows, k0, k1);
+        fetch_elements<uint16_t>(to, o, i0, rows, k0, k1);
     } else if (o.v.type == DTYPE_F32) {
-        fetch_elements<GROUPS, float>(to, o, i0, rows, k0, k1);
+        fetch_elements<float>(to, o, i0, rows, k0, k1);
     } else {
-        gemm_share share = {};
-        fetch_bytes(&share, o, GROUPS, i0, rows, k0, k1);
+        gemm_share share;
+        fetch_bytes(&share, o, i0, rows, k0, k1);
         *to = share;
     }
 }
@@ -141,11 +138,10 @@ template <int MATH> CUDA_FN void put_four(typename math_type<MATH>::element *row
 }
 
 // Elements of the product's own type go as they are.
-template <int MATH, int GROUPS>
-CUDA_FN void gemm_put(typename math_type<MATH>::element *to, int ld, const gemm_operand &o, const gemm_share &from) {
+template <int MATH> CUDA_FN void gemm_put(typename math_type<MATH>::element *to, int ld, const gemm_operand &o, const gemm_share &from) {
     const int own = MATH == MATH_BF16 ? DTYPE_BF16 : MATH == MATH_F16 ? DTYPE_F16 : DTYPE_F32;
 #pragma unroll
-    for (int g = 0; g < GROUPS; g++) {
+    for (int g = 0; g < GEMM_GROUPS; g++) {
         int i, k;
         group_place(along_k(o), g, &i, &k);
         uint4 w = from.group[g];
@@ -206,32 +202,30 @@ struct gemm_place {
     int64_t i0, j0, k0, k1;
 };
 
-template <int ROWS> CUDA_FN gemm_place gemm_place_of(const gemm_args &g, int tile_m, int tile_n, int part) {
-    int64_t i0 = (int64_t)tile_m * ROWS, j0 = (int64_t)tile_n * GEMM_TILE;
+CUDA_FN gemm_place gemm_place_of(const gemm_args &g, int tile_m, int tile_n, int part) {
+    int64_t i0 = (int64_t)tile_m * GEMM_TILE, j0 = (int64_t)tile_n * GEMM_TILE;
     return gemm_place{i0, j0, g.k * part / g.parts, g.k * (part + 1) / g.parts};
 }
 
-// The sum of a block's tile of ROWS rows, 64 or 32, in registers: acc[m16 tile][n8 tile][4] of the warp's part, half of the
-// rows by 32. `room` is the block's shared memory, GEMM_TILE * GEMM_LD floats. Of 32 rows, k must be A's contiguous dimension.
-template <int MATH, int ROWS>
-CUDA_FN void gemm_tile(const gemm_args &g, const gemm_place &p, float acc[ROWS / 32][4][4], float *room) {
+// The sum of a block's tile, in registers: acc[m16 tile][n8 tile][4] of the warp's 32 x 32 part. `room` is the block's
+// shared memory, GEMM_TILE * GEMM_LD floats.
+template <int MATH> CUDA_FN void gemm_tile(const gemm_args &g, const gemm_place &p, float acc[2][4][4], float *room) {
     typedef typename math_type<MATH>::element E;
     const int short_ld = GEMM_K + (sizeof(E) == 2 ? 8 : 4), long_ld = GEMM_TILE + 8;
-    const int A_GROUPS = GEMM_GROUPS * ROWS / GEMM_TILE;
     const int lda = along_k(g.a) ? short_ld : long_ld, ldb = along_k(g.b) ? short_ld : long_ld;
     E *sa = (E *)room, *sb = (E *)(room + GEMM_TILE * GEMM_LD / 2);
     const uint32_t a_at = shared_address(sa), b_at = shared_address(sb);
-    int warp = threadIdx.x / 32, wm = warp / 2 * (ROWS / 2), wn = warp % 2 * 32;
+    int warp = threadIdx.x / 32, wm = warp / 2 * 32, wn = warp % 2 * 32;
     gemm_share fa, fb;
-    gemm_fetch<A_GROUPS>(&fa, g.a, p.i0, g.m, p.k0, p.k1);
-    gemm_fetch<GEMM_GROUPS>(&fb, g.b, p.j0, g.n, p.k0, p.k1);
+    gemm_fetch(&fa, g.a, p.i0, g.m, p.k0, p.k1);
+    gemm_fetch(&fb, g.b, p.j0, g.n, p.k0, p.k1);
     for (int64_t k0 = p.k0; k0 < p.k1; k0 += GEMM_K) {
-        gemm_put<MATH, A_GROUPS>(sa, lda, g.a, fa);
-        gemm_put<MATH, GEMM_GROUPS>(sb, ldb, g.b, fb);
+        gemm_put<MATH>(sa, lda, g.a, fa);
+        gemm_put<MATH>(sb, ldb, g.b, fb);
         __syncthreads();
         if (k0 + GEMM_K < p.k1) {
-            gemm_fetch<A_GROUPS>(&fa, g.a, p.i0, g.m, k0 + GEMM_K, p.k1);
-            gemm_fetch<GEMM_GROUPS>(&fb, g.b, p.j0, g.n, k0 + GEMM_K, p.k1);
+            gemm_fetch(&fa, g.a, p.i0, g.m, k0 + GEMM_K, p.k1);
+            gemm_fetch(&fb, g.b, p.j0, g.n, k0 + GEMM_K, p.k1);
         }
 #pragma unroll
         for (int k = 0; k < GEMM_K; k += math_type<MATH>::K) {
@@ -239,7 +233,7 @@ CUDA_FN void gemm_tile(const gemm_args &g, const gemm_place &p, float acc[ROWS /
             gemm_b<MATH>(b, b_at, ldb, along_k(g.b), wn, k);
             gemm_b<MATH>(b + 2, b_at, ldb, along_k(g.b), wn + 16, k);
 #pragma unroll
-            for (int i = 0; i < ROWS / 32; i++) {
+            for (int i = 0; i < 2; i++) {
                 frag_a a = gemm_a<MATH>(a_at, lda, along_k(g.a), wm + i * 16, k);
 #pragma unroll
                 for (int j = 0; j < 4; j++) mma<MATH>(acc[i][j], a, b[j]);
@@ -250,15 +244,15 @@ CUDA_FN void gemm_tile(const gemm_args &g, const gemm_place &p, float acc[ROWS /
 }
 
 // The tile to shared memory, row by row, so that what follows is coalesced.
-template <int ROWS> CUDA_FN void gemm_spread(const float acc[ROWS / 32][4][4], float *room) {
+CUDA_FN void gemm_spread(const float acc[2][4][4], float *room) {
     int warp = threadIdx.x / 32, g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
 #pragma unroll
-    for (int i = 0; i < ROWS / 32; i++)
+    for (int i = 0; i < 2; i++)
 #pragma unroll
         for (int j = 0; j < 4; j++)
 #pragma unroll
             for (int e = 0; e < 4; e++) {
-                int row = warp / 2 * (ROWS / 2) + i * 16 + g + e / 2 * 8, column = warp % 2 * 32 + j * 8 + t * 2 + e % 2;
+                int row = warp / 2 * 32 + i * 16 + g + e / 2 * 8, column = warp % 2 * 32 + j * 8 + t * 2 + e % 2;
                 room[row * GEMM_LD + column] = acc[i][j][e];
             }
     __syncthreads();
@@ -278,19 +272,19 @@ CUDA_FN void gemm_finish_element(const gemm_finish &f, int64_t i, float bias, fl
     view_put(f.out, i, activate(f.act, v));
 }
 
-template <int MATH, int ROWS>
+template <int MATH>
 static __global__ void __launch_bounds__(GEMM_THREADS) gemm_kernel(const __grid_constant__ gemm_args g, const __grid_constant__ gemm_finish f, float *parts) {
     __shared__ float room[GEMM_TILE * GEMM_LD];
-    float acc[ROWS / 32][4][4] = {};
-    gemm_tile<MATH, ROWS>(g, gemm_place_of<ROWS>(g, blockIdx.x, blockIdx.y, blockIdx.z), acc, room);
-    gemm_spread<ROWS>(acc, room);
+    float acc[2][4][4] = {};
+    gemm_tile<MATH>(g, gemm_place_of(g, blockIdx.x, blockIdx.y, blockIdx.z), acc, room);
+    gemm_spread(acc, room);
     // Threads run down columns: a thread keeps its column, and neighbours write neighbouring elements.
     int column = threadIdx.x % GEMM_TILE;
     int64_t to = (int64_t)blockIdx.y * GEMM_TILE + column;
     float bias = f.bias.data && to < g.n ? view_load(f.bias, to) : 0.0f;
 #pragma unroll 4
-    for (int r = threadIdx.x / GEMM_TILE; r < ROWS; r += GEMM_THREADS / GEMM_TILE) {
-        int64_t row = (int64_t)blockIdx.x * ROWS + r;
+    for (int r = threadIdx.x / GEMM_TILE; r < GEMM_TILE; r += GEMM_THREADS / GEMM_TILE) {
+        int64_t row = (int64_t)blockIdx.x * GEMM_TILE + r;
         if (row >= g.m || to >= g.n) continue;
         float v = room[r * GEMM_LD + column];
         if (parts) {
@@ -320,33 +314,17 @@ static inline bool gemm_vectors(const gemm_operand *o, int64_t rows, int64_t k, 
     return o->v.type <= DTYPE_BF16 && (uintptr_t)o->v.data % bytes == 0 && other % 4 == 0 && along % 4 == 0;
 }
 
-template <int MATH, int ROWS>
-static inline void gemm_launch(const call *c, const gemm_args &g, const gemm_finish &f, float *parts) {
-    dim3 grid((unsigned)((g.m + ROWS - 1) / ROWS), (unsigned)((g.n + GEMM_TILE - 1) / GEMM_TILE), g.parts);
-    LAUNCH(c, (gemm_kernel<MATH, ROWS>), grid, GEMM_THREADS, 0, g, f, parts);
-}
-
-// Whether tiles of all rows are too few for a large card, whose multiprocessors want two blocks each.
-static inline bool gemm_halves(const gemm_args *g) {
-    int64_t tiles = (g->m + GEMM_TILE - 1) / GEMM_TILE * ((g->n + GEMM_TILE - 1) / GEMM_TILE);
-    return g->a.step == 1 && tiles < 264;
-}
-
 static inline void gemm_product(const call *c, int math, gemm_args g, const gemm_finish &f, float *parts) {
     g.parts = gemm_parts(math, g.m, g.n, g.k);
+    dim3 grid((unsigned)((g.m + GEMM_TILE - 1) / GEMM_TILE), (unsigned)((g.n + GEMM_TILE - 1) / GEMM_TILE), g.parts);
     float *to = g.parts > 1 ? parts : NULL;
     g.a.vectors = gemm_vectors(&g.a, g.m, g.k, g.parts);
     g.b.vectors = gemm_vectors(&g.b, g.n, g.k, g.parts);
     switch (math) {
-    case MATH_BF16: gemm_launch<MATH_BF16, GEMM_TILE>(c, g, f, to); break;
-    case MATH_F16: gemm_launch<MATH_F16, GEMM_TILE>(c, g, f, to); break;
-    case MATH_TF32: gemm_launch<MATH_TF32, GEMM_TILE>(c, g, f, to); break;
-    default:
-        if (gemm_halves(&g)) {
-            gemm_launch<MATH_F32, GEMM_TILE / 2>(c, g, f, to);
-        } else {
-            gemm_launch<MATH_F32, GEMM_TILE>(c, g, f, to);
-        }
+    case MATH_BF16: LAUNCH(c, gemm_kernel<MATH_BF16>, grid, GEMM_THREADS, 0, g, f, to); break;
+    case MATH_F16: LAUNCH(c, gemm_kernel<MATH_F16>, grid, GEMM_THREADS, 0, g, f, to); break;
+    case MATH_TF32: LAUNCH(c, gemm_kernel<MATH_TF32>, grid, GEMM_THREADS, 0, g, f, to); break;
+    default: LAUNCH(c, gemm_kernel<MATH_F32>, grid, GEMM_THREADS, 0, g, f, to); break;
     }
     if (to) LAUNCH(c, gemm_add_kernel, blocks_for(g.m * g.n, 256), 256, 0, to, g.parts, g.m, g.n, f);
 }

@@ -72,7 +72,7 @@ struct plan_of {
     bool large; // more units than a block has warps for
     bool packed; // fragments lie in scratch
     size_t pack_bytes, large_bytes, dz_bytes, parts_bytes, dx_bytes, dx_parts_bytes;
-    int parts; // of the weights' gradients
+    int parts, parts_at_once; // of the weights' gradients; and how many of them there is room for
 };
 
 static size_t up64(size_t n) {
@@ -184,6 +184,14 @@ static void fill_shared(const call *c, plan_of *of) {
     p->shared = fixed + a->chunk * slot;
 }
 
+// In fp32 there may be many parts: as many at once as keep a large card's blocks busy, and more as long as they take little
+// memory.
+static int parts_at_once(const plan_of *of, size_t bytes) {
+    size_t most = (8 << 20) / bytes / GROUPS * GROUPS;
+    if (most < GROUPS) most = GROUPS;
+    return of->p.math != MATH_F32 || (size_t)of->parts < most ? of->parts : (int)most;
+}
+
 static plan_of plan_lstm(const call *c) {
     plan_of of = {};
     fill_sizes(c, &of);
@@ -196,7 +204,9 @@ static plan_of plan_lstm(const call *c) {
     if (!c->backward) return of;
     int64_t n = a->B * a->T, gates = 4 * a->H;
     of.parts = !of.p.sums ? lstm_weights_parts(&of.p) : of.p.math == MATH_F32 ? a->tiles : a->groups;
-    of.parts_bytes = up64((size_t)a->D * of.parts * gates * (a->I + a->H + 1) * sizeof(float));
+    size_t one = (size_t)a->D * gates * (a->I + a->H + 1) * sizeof(float);
+    of.parts_at_once = parts_at_once(&of, one);
+    of.parts_bytes = up64(of.parts_at_once * one);
     if (of.p.sums) return of;
     int64_t rows = of.large ? n : (int64_t)a->tiles * ROWS * a->T;
     of.dz_bytes = up64((size_t)(a->D * rows * gates) * of.p.element);
@@ -303,6 +313,8 @@ static void add_parts(const call *c, const lstm_plan *p) {
         to.w_hh[d] = view_of(&dw[1]);
         to.b_ih[d] = view_of(&dw[2]);
         to.b_hh[d] = view_of(&dw[3]);
+        to.w_ih[d].add |= a->first_part > 0, to.w_hh[d].add |= a->first_part > 0;
+        to.b_ih[d].add |= a->first_part > 0, to.b_hh[d].add |= a->first_part > 0;
     }
     if (p->math == MATH_F32) {
         LAUNCH_EARLY(c, fold_parts_kernel, dim3(blocks_for(one, FOLD_THREADS), a->D), FOLD_THREADS, 0, *a, to);
@@ -323,7 +335,6 @@ static void backward(const call *c) {
     a->dh0 = view_of(&c->din[at]);
     a->dc0 = view_of(&c->din[at + 1]);
     a->parts = (float *)room;
-    a->part_count = of.parts;
     a->dz = room + of.parts_bytes;
     a->h_kept = a->kept_h;
     if (of.large) {
@@ -335,12 +346,14 @@ static void backward(const call *c) {
         a->dz_direction = a->tiles * a->dz_rows.tile;
         a->h_direction = a->tiles * a->h_rows.tile;
     }
-    of.large ? lstm_large_backward(c, &of.p, (char *)c->scratch) : recurrence(c, &of.p);
-    if (!of.p.sums) {
-        lstm_weights_launch(c, &of.p);
-        dx_products(c, &of, a->dz + of.dz_bytes);
+    if (!of.p.sums) of.large ? lstm_large_backward(c, &of.p, (char *)c->scratch) : recurrence(c, &of.p);
+    for (int first = 0; first < of.parts; first += of.parts_at_once) {
+        a->first_part = first;
+        a->part_count = of.parts - first < of.parts_at_once ? of.parts - first : of.parts_at_once;
+        of.p.sums ? recurrence(c, &of.p) : lstm_weights_launch(c, &of.p);
+        add_parts(c, &of.p);
     }
-    add_parts(c, &of.p);
+    if (!of.p.sums) dx_products(c, &of, a->dz + of.dz_bytes);
 }
 
 static size_t scratch(const call *c) {

@@ -37,7 +37,7 @@ struct lstm_args {
     char *kept_h, *kept_c; // reserve: h as each step's operand [D][tiles][T][16][kept_tiles * K], c by lane [D][tiles][T][UT][32][4]
     uint2 *packed;         // fragments in scratch, or NULL: in shared memory
     float *parts;          // of the weights' gradients: [D][part_count][4H][I + H + 1]
-    int part_count;
+    int first_part, part_count; // of a launch
     char *dz, *h_kept;     // where gradients are not summed on the way: dz by time, and the h that steps start from, by step
     rows_at dz_rows, h_rows;
     int64_t dz_direction, h_direction; // elements from direction to direction
@@ -89,7 +89,8 @@ void lstm_backward_tf32(const call *c, const lstm_plan *p);
 void lstm_backward_bf16(const call *c, const lstm_plan *p);
 void lstm_backward_f16(const call *c, const lstm_plan *p);
 
-// The weights' gradients from a.dz and a.h_kept, in a.part_count = lstm_weights_parts() parts: cuda/lstm_weights.cu.
+// The weights' gradients from a.dz and a.h_kept, in lstm_weights_parts() parts, of which a launch computes a.part_count from
+// a.first_part on: cuda/lstm_weights.cu.
 int lstm_weights_parts(const lstm_plan *p);
 void lstm_weights_launch(const call *c, const lstm_plan *p);
 

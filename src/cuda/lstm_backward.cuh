@@ -330,10 +330,12 @@ template <int MATH, int FX, int FH, bool SUMS> static __global__ void BACKWARD_B
     __syncthreads();
     if (SUMS) put_ones(r.xs, a.chunk * ROWS, xld, a.I);
     __syncthreads();
-    for (int64_t tile = blockIdx.x; tile < a.tiles; tile += a.groups) {
+    const bool apart = SUMS && MATH == MATH_F32; // each tile is a part
+    int64_t first = apart ? a.first_part : 0, end = apart ? first + a.part_count : a.tiles;
+    for (int64_t tile = first + blockIdx.x; tile < end; tile += a.groups) {
         backward_tile<MATH, FX, FH, SUMS, NT>(a, d, tile, w, back, back_at, r, bias, dw);
-        if constexpr (SUMS && MATH == MATH_F32) {
-            store_part<MATH, FX, NT>(a, d, tile, seat_of(0), dw);
+        if constexpr (apart) {
+            store_part<MATH, FX, NT>(a, d, tile - first, seat_of(0), dw);
             clear(dw);
         }
     }

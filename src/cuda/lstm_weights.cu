@@ -129,12 +129,12 @@ template <int MATH> static __global__ void __launch_bounds__(THREADS) weights_ke
     __shared__ E sa[DEEP * LD], sb[DEEP * LD];
     const int gates = 4 * a.H, width = a.I + a.H + 1, d = blockIdx.z % a.D, part = blockIdx.z / a.D;
     const int gate = blockIdx.x * WIDE + threadIdx.x % WIDE, column = blockIdx.y * WIDE + threadIdx.x % WIDE;
-    const int64_t end = part_begin<MATH>(a, part + 1);
+    const int64_t end = part_begin<MATH>(a, a.first_part + part + 1);
     const E *dz = gate < gates ? (const E *)a.dz + d * a.dz_direction + gate : NULL;
     const source s = source_of(a, d, element_type, column);
     float acc[WIDE / 8][4] = {};
     slice<MATH> next;
-    int64_t pair = part_begin<MATH>(a, part);
+    int64_t pair = part_begin<MATH>(a, a.first_part + part);
     fetch<MATH>(&next, a, d, dz, s, pair, end);
     for (; pair < end; pair += DEEP / ROWS) {
         put<MATH>(next, sa, sb);

@@ -100,7 +100,7 @@ struct frag_b {
 };
 
 // Into a half that is rounded to tf32's 11 bits and the rest, of which the tensor cores drop the last bit if it has 12. By
-// sums in fp32, which are many times as fast as the conversion, and which keep what is not finite so.
+// sums in fp32, which take fewer cycles than the conversion. What is not finite stays so, and beyond 4e34 nothing is.
 CUDA_FN void split_tf32(uint32_t bits, uint32_t *big, uint32_t *small) {
     float v = __uint_as_float(bits), half = v;
 #if __CUDA_ARCH__ >= 800

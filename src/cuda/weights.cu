@@ -20,7 +20,8 @@ struct weights_job {
     bool add_dw, add_db;  // to what is there
     float *sums;          // [parts][O][I], then [parts][O]
     int first, add_first; // block of either launch
-    int tiles_m, tiles_n, parts, length; // length: rows of a part
+    int tiles_m, tiles_n;
+    int part, parts, length; // the first part, how many, and their rows
 };
 
 struct weights_jobs {
@@ -279,7 +280,8 @@ static __global__ void __launch_bounds__(THREADS, 2) weights_kernel(const __grid
     const weights_job &j = w.job[n];
     int b = blockIdx.x - j.first, tile_n = b % j.tiles_n, tile_m = b / j.tiles_n % j.tiles_m;
     int part = b / j.tiles_n / j.tiles_m;
-    weights_place p = {tile_m * SIDE * T, tile_n * SIDE * T, part * j.length, min(w.rows, (part + 1) * j.length)};
+    int row = (j.part + part) * j.length;
+    weights_place p = {tile_m * SIDE * T, tile_n * SIDE * T, row, min(w.rows, row + j.length)};
     int warp = threadIdx.x / 32, slice = warp / (T * T), qm = warp / T % T, qn = warp % T, lane = threadIdx.x % 32;
     weights_sum s = {};
     sum_rows<MATH, T>(&s, j, p, memory, tile_n == 0 && qn == 0);
@@ -331,27 +333,36 @@ static int64_t tiles_of(int64_t O, int64_t I, int T) {
     return (O + SIDE * T - 1) / (SIDE * T) * ((I + SIDE * T - 1) / (SIDE * T));
 }
 
-// How a layer's gradients are cut: the size of tiles, and the parts of the rows.
+// How a layer's gradients are cut: the size of tiles, the parts of the rows, and how many of them a launch computes.
 struct weights_cut {
-    int T, parts, length;
+    int T, parts, length, at_once;
 };
+
+// As many as fill a large card, and more as long as they take little memory.
+static int64_t parts_at_once(int64_t O, int64_t I, int64_t tiles) {
+    int64_t filling = (BLOCKS + tiles - 1) / tiles, small = (8 << 20) / (O * (I + 1) * (int64_t)sizeof(float));
+    return filling > small ? filling : small;
+}
 
 // By sizes alone: enough blocks to fill a large card, of PART_ROWS rows at least; large tiles where they do. In fp32 parts
 // are of so many rows always, and so are a part's sums: the same rows have the same gradient in one batch or in several
 // that follow each other, as long as these are whole parts.
 static weights_cut cut_of(const call *c) {
     int64_t rows = operand_rows(&c->out[0]), I = operand_width(&c->in[0]), O = operand_width(&c->out[0]);
-    if (math_of(c, c->out[0].type) == MATH_F32)
-        return weights_cut{tiles_of(O, I, 2) >= 4 ? 2 : 1, (int)((rows + FULL_ROWS - 1) / FULL_ROWS), FULL_ROWS};
+    if (math_of(c, c->out[0].type) == MATH_F32) {
+        int T = tiles_of(O, I, 2) >= 4 ? 2 : 1;
+        int64_t parts = (rows + FULL_ROWS - 1) / FULL_ROWS, most = parts_at_once(O, I, tiles_of(O, I, T));
+        return weights_cut{T, (int)parts, FULL_ROWS, (int)(parts < most ? parts : most)};
+    }
     int T = tiles_of(O, I, 2) * (rows / PART_ROWS) >= BLOCKS ? 2 : 1;
     int64_t parts = BLOCKS / tiles_of(O, I, T);
     if (parts > rows / PART_ROWS) parts = rows / PART_ROWS;
     if (parts < 1) parts = 1;
-    return weights_cut{T, (int)parts, (int)((rows + parts - 1) / parts)};
+    return weights_cut{T, (int)parts, (int)((rows + parts - 1) / parts), (int)parts};
 }
 
 size_t weights_scratch(const call *c) {
-    int64_t I = operand_width(&c->in[0]), O = operand_width(&c->out[0]), parts = cut_of(c).parts;
+    int64_t I = operand_width(&c->in[0]), O = operand_width(&c->out[0]), parts = cut_of(c).at_once;
     return parts > 1 ? (size_t)(parts * O * (I + 1)) * sizeof(float) : 0;
 }
 
@@ -361,20 +372,22 @@ static weights_operand operand_of(view v, int64_t width, dtype low) {
     return weights_operand{v.data, v.type, (int)width, width % 4 == 0 && (uintptr_t)v.data % word == 0};
 }
 
-static weights_job job_of(const call *c, const weights_cut &cut) {
+// What the nth launch computes of a layer: no parts where it has fewer launches.
+static weights_job job_of(const call *c, const weights_cut &cut, int launch) {
     int T = cut.T;
     int64_t rows = operand_rows(&c->out[0]), I = operand_width(&c->in[0]), O = operand_width(&c->out[0]);
-    CHECK(rows <= INT32_MAX, "%lld rows", (long long)rows);
+    CHECK(rows <= INT32_MAX - PART_ROWS, "%lld rows", (long long)rows);
     weights_job j = {};
     j.dz = operand_of(weights_dz(c), O, c->out[0].type);
     j.x = operand_of(view_of(&c->in[0]), I, c->out[0].type);
     CHECK(c->din[1].type == DTYPE_F32 && c->din[2].type == DTYPE_F32, "gradients of weights are fp32");
-    j.dw = (float *)c->din[1].data, j.add_dw = c->din[1].add;
-    j.db = (float *)c->din[2].data, j.add_db = c->din[2].add;
+    j.dw = (float *)c->din[1].data, j.add_dw = c->din[1].add || launch;
+    j.db = (float *)c->din[2].data, j.add_db = c->din[2].add || launch;
     j.sums = (float *)((char *)c->scratch + weights_dz_bytes(c));
     j.tiles_m = (int)((O + SIDE * T - 1) / (SIDE * T));
     j.tiles_n = (int)((I + SIDE * T - 1) / (SIDE * T));
-    j.parts = cut.parts, j.length = cut.length;
+    j.part = launch * cut.at_once, j.length = cut.length;
+    j.parts = cut.parts - j.part < cut.at_once ? cut.parts - j.part : cut.at_once;
     return j;
 }
 
@@ -387,14 +400,16 @@ template <int T> static void launch_products(const call *c, const weights_jobs &
     }
 }
 
-// The layers whose tiles have one size, in one launch for the products and one for what is cut.
-static void launch_size(const call *const *calls, int count, int T) {
+// The layers whose tiles have one size, in one launch for the products and one for what is cut. Returns false where there
+// was nothing left to do.
+static bool launch_size(const call *const *calls, int count, int T, int launch) {
     weights_jobs w = {}, cut = {};
     int blocks = 0, adds = 0;
     for (int i = 0; i < count; i++) {
         weights_cut how = cut_of(calls[i]);
-        weights_job j = job_of(calls[i], how);
-        if (how.T != T || (!j.dw && !j.db)) continue;
+        if (how.T != T || (int64_t)launch * how.at_once >= how.parts) continue;
+        weights_job j = job_of(calls[i], how, launch);
+        if (!j.dw && !j.db) continue;
         j.first = blocks;
         j.add_first = adds;
         blocks += j.tiles_m * j.tiles_n * j.parts;
@@ -404,13 +419,14 @@ static void launch_size(const call *const *calls, int count, int T) {
         adds += (int)(((int64_t)j.dz.width * (j.x.width + 1) + ADD_THREADS - 1) / ADD_THREADS);
         cut.job[cut.count++] = j;
     }
-    if (!w.count) return;
+    if (!w.count) return false;
     T == 2 ? launch_products<2>(calls[0], w, (unsigned)blocks) : launch_products<1>(calls[0], w, (unsigned)blocks);
     if (cut.count) LAUNCH_EARLY(calls[0], weights_add_kernel, (unsigned)adds, ADD_THREADS, 0, cut);
+    return true;
 }
 
 void weights_launch(const call *const *calls, int count) {
     CHECK(count <= WEIGHTS_MOST, "the gradients of %d layers at once", count);
-    launch_size(calls, count, 1);
-    launch_size(calls, count, 2);
+    for (int T = 1; T <= 2; T++)
+        for (int launch = 0; launch_size(calls, count, T, launch); launch++) continue;
 }

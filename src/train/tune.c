@@ -71,7 +71,7 @@ typedef struct {
     uint64_t learn; // steps to be taken although the slot is over, until learn_until
     double learn_until;
     double round_from, spent;    // when the clock of the round was started; seconds of it before that
-    uint64_t steps_from;         // steps when the round began
+    double work_from;            // steps when the round began
     int64_t calls, calls_wanted; // of on_step in this round, and in a whole one
     double seconds[ROUNDS_MOST]; // of a step, of the last rounds
     int rounds;
@@ -86,16 +86,30 @@ static uint64_t steps_taken(const timing *m) {
     return update;
 }
 
+// Micro-batches of an epoch's first `samples` samples, in steps: the last step of an epoch computes only those that it
+// has samples for.
+static double steps_of(const way *w, int64_t samples) {
+    return (double)((samples + w->batch - 1) / w->batch) / (double)w->parts;
+}
+
+static double work_done(const timing *m) {
+    uint64_t update;
+    int64_t epoch, done;
+    trainer_stands(m->t, &update, &epoch, &done);
+    const way *w = &m->row->way;
+    return (double)(epoch - 1) * steps_of(w, m->s->task->split->train.count) + steps_of(w, done);
+}
+
 static void begin_round(timing *m, double now) {
     m->round_from = now;
     m->spent = 0;
     m->calls = 0;
-    m->steps_from = steps_taken(m);
+    m->work_from = work_done(m);
 }
 
 static void end_round(timing *m, double now) {
     double seconds = m->spent + now - m->round_from;
-    m->seconds[m->rounds++ % ROUNDS_MOST] = seconds / (double)(steps_taken(m) - m->steps_from);
+    m->seconds[m->rounds++ % ROUNDS_MOST] = seconds / (work_done(m) - m->work_from);
     double each = seconds / (double)m->calls, wanted = m->slot / ROUNDS_WANTED / each;
     m->calls_wanted = wanted > 1 ? (int64_t)wanted : 1;
     begin_round(m, now);
@@ -296,9 +310,8 @@ static void measure_row(sweep *s, const chooser *c, tune_row *row) {
         s->r->rows -= s->r->interrupted; // it is the last one, and nothing is known of it
         return;
     }
-    settings as = choose_apply(c, &row->way);
     row->samples_per_s = (double)row->batch / row->seconds;
-    row->epoch_s = row->seconds * (double)job_updates(t->split, &as);
+    row->epoch_s = row->seconds * steps_of(&row->way, t->split->train.count);
 }
 
 static int by_seconds(const void *a, const void *b) {
@@ -428,7 +441,8 @@ static const char *measure_noise(sweep *s) {
         .seconds = seconds,
         .go_on = noise_goes_on,
         .arg = s};
-    if (!s->weights[1] || seconds <= 0) return "no time";
+    if (seconds <= 0) return "no time";
+    if (!s->weights[1]) return "no steps were taken for it";
     if (large < NOISE_APART * small) return why_not_apart(t, small);
     if (!way_for(t, small, &small_as, &n.small) || !way_for(t, large, &large_as, &n.large)) return "no memory";
     chooser c = chooser_of(t, 0, &large_as);
@@ -521,6 +535,7 @@ static void measure_trial(sweep *s, const chooser *c, const tune_row *winner, tu
     bool ok = time_trial(s, c, as, &row, slot_of(s, candidates), &e);
     multiply_by(c, s->r->trial[0].products);
     if (!ok && !(as->seconds > 0)) snprintf(as->why, sizeof as->why, "%.*s", TUNE_WHY - 1, e.text);
+    as->slowest = fmax(as->slowest, row.seconds);
     if (!ok || !(row.seconds > 0) || (as->seconds > 0 && as->seconds <= row.seconds)) return;
     as->seconds = row.seconds;
     as->samples_per_s = (double)row.batch / row.seconds;
@@ -551,8 +566,8 @@ void tune_take(tune_result *r) {
     r->taken = 0;
     for (int i = 1; i < r->trials; i++) {
         const tune_trial *is = &r->trial[i];
-        if (is->samples_per_s >= TUNE_GAIN * r->trial[0].samples_per_s &&
-            is->samples_per_s > r->trial[r->taken].samples_per_s)
+        double sure = is->slowest > 0 ? is->samples_per_s * is->seconds / is->slowest : 0;
+        if (sure >= TUNE_GAIN * r->trial[0].samples_per_s && is->samples_per_s > r->trial[r->taken].samples_per_s)
             r->taken = i;
     }
 }

@@ -8,7 +8,7 @@
 // noise scale (train/noise.h) is measured in the same run.
 //
 // At last the winner is run in other ways to compute it, with other products on a card or fewer threads on the CPU, in
-// the time that is kept for that. One of them is taken where it is faster by 2 % (TUNE_GAIN).
+// the time that is kept for that. One of them is taken where it is faster by 2 % (TUNE_GAIN) each time.
 //
 // The rule of choice is tune_choose, which is pure. Figures depend on the machine's moment; nothing else does.
 // It prints nothing and keeps nothing (train/wisdom.h does).
@@ -56,6 +56,7 @@ typedef struct {
     products_by products;
     int threads;    // of the CPU, on a queue of its own; 0: the task's queue
     double seconds; // as of a row
+    double slowest; // of its measurements
     double samples_per_s;
     char why[TUNE_WHY]; // not measured: the reason
 } tune_trial;
@@ -115,7 +116,8 @@ void tune_choose(tune_result *r, double target);
 // A batch's row among its ways and precisions by that rule; -1 where none was measured.
 int tune_best_of(const tune_result *r, int64_t batch);
 
-// Which of the trials to take: the fastest, where it is faster than the first by 2 % (TUNE_GAIN), else the first.
+// Which of the trials to take: the fastest of those whose slowest measurement is faster than the first by 2 %
+// (TUNE_GAIN), else the first.
 void tune_take(tune_result *r);
 
 #define TUNE_MARGIN 1.05

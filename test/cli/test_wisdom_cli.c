@@ -442,10 +442,30 @@ static void tuning_a_little_keeps_the_rest(void **state) {
     keep_for("", of, NULL, list, 2);
     assert_int_equal(RUN("tune", ON_CPU, "--batches=64", "--seconds=1", "--json"), 0);
     matches("out", "\"kept_batch\":64,");
+    keep_for("", of, NULL, list, 2);
+    assert_int_equal(RUN("tune", ON_CPU, "--batches=64", "--seconds=1"), 0);
+    matches("out", "\nreplaced +what was tuned on 20[0-9-]{8}, whose rates are off by more than 5 % now\n");
     assert_int_equal(RUN("plan", ON_CPU, AUTO), 0);
     matches("out", "tuned +20[0-9-]{8}: 1 x 64 rows, ");
     assert_int_equal(RUN("plan", ON_CPU, "train.batch_size=1024", OPEN), 0);
     matches("out", "batch +1,024 samples a step\nmemory ");
+}
+
+// The scale that was measured then still keeps the larger batch from being the winner, unless there is one of now.
+static void an_earlier_noise_scale_counts(void **state) {
+    (void)state;
+    wisdom_entry list[] = {{.batch = 512, .micro = 512, .parts = 1, .samples_per_s = 5e8, .noise_scale = 300},
+        {.batch = 1536, .micro = 1536, .parts = 1, .samples_per_s = 1e9, .noise_scale = 300}};
+    char of[32];
+    keep_for("", version(of, sizeof of), NULL, list, 2);
+    assert_int_equal(RUN("tune", ON_CPU, "--batches=64", "--seconds=1", "--json"), 0);
+    json_t *line = last_line();
+    double scale = json_number_value(json_object_get(line, "noise_scale"));
+    if (!(scale > 0 && json_integer_value(json_object_get(line, "noise_steps")) >= 100)) scale = 300;
+    assert_int_equal(json_integer_value(json_object_get(line, "kept_batch")), scale <= 64    ? 64
+                                                                              : scale <= 512 ? 512
+                                                                                             : 1536);
+    json_decref(line);
 }
 
 static void auto_is_the_whole_step(void **state) {
@@ -480,6 +500,7 @@ int main(void) {
         ON_CARD(products_go_with_their_way),
         TEST(threads_are_taken),
         TEST(tuning_a_little_keeps_the_rest),
+        TEST(an_earlier_noise_scale_counts),
         TEST(auto_is_the_whole_step),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -98,20 +98,27 @@ static void another_precision_has_to_pay(void **state) {
     assert_int_equal(r.winner, 2);
 }
 
-// What is tried of the winner has to be faster by 2 %, whatever else was tried and whether it was measured.
+static void has_rate(tune_trial *t, double rate, double slowest) {
+    *t = (tune_trial){.seconds = 1 / rate, .slowest = 1 / slowest, .samples_per_s = rate};
+}
+
+// What is tried of the winner has to be faster by 2 % each time, whatever else was tried and whether it was measured.
 static void a_trial_has_to_pay(void **state) {
     (void)state;
     tune_result r = {.trials = 3};
-    r.trial[0].samples_per_s = 1000;
-    r.trial[1].samples_per_s = 1019;
+    has_rate(&r.trial[0], 1000, 500);
+    has_rate(&r.trial[1], 1019, 1019);
     tune_take(&r);
     assert_int_equal(r.taken, 0);
-    r.trial[1].samples_per_s = 1020;
+    has_rate(&r.trial[1], 1021, 1021);
     tune_take(&r);
     assert_int_equal(r.taken, 1);
-    r.trial[2].samples_per_s = 1100;
+    has_rate(&r.trial[2], 1100, 1050);
     tune_take(&r);
     assert_int_equal(r.taken, 2);
+    has_rate(&r.trial[2], 1100, 1010);
+    tune_take(&r);
+    assert_int_equal(r.taken, 1);
     r.trials = 0;
     tune_take(&r);
     assert_int_equal(r.taken, 0);
