@@ -268,6 +268,7 @@ void setup_key(const setup *s, wisdom_key *k) {
     setup_device(s, device, sizeof device);
     wisdom_key_make(k, &(wisdom_about){.version = TRADEWIND_VERSION,
                            .device = device,
+                           .card = !s->device->host_memory,
                            .described = &s->described,
                            .model = &s->model,
                            .data = s->data,

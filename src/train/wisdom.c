@@ -114,17 +114,17 @@ static void add_loss(wisdom_key *k, const wisdom_about *a) {
 }
 
 // What the description fixes of a way, and the limits that a way has to keep.
-static void add_described(wisdom_key *k, const settings *s) {
+static void add_described(wisdom_key *k, const settings *s, bool card) {
     static const char *const places[] = {"auto", "device", "host"};
     append(add_field(k, "precision", false), "%s", s->precision_open ? "open" : precision_name(s->precision));
-    if (s->products != PRODUCTS_AUTO)
+    if (card && s->products != PRODUCTS_AUTO)
         append(add_field(k, "products", false), "%s", settings_products_name(s->products));
     append(add_field(k, "residency", false), "%s", places[s->residency]);
     char *to = add_field(k, "recompute", false);
     s->recompute == RECOMPUTE_AUTO ? append(to, "auto") : append(to, "%d", s->recompute);
     to = add_field(k, "limit", false);
-    if (s->max_memory > 0) append(to, "%.0f bytes", s->max_memory);
-    if (s->memory_fraction > 0) append(to, "%.6g of the card", s->memory_fraction);
+    if (card && s->max_memory > 0) append(to, "%.0f bytes", s->max_memory);
+    if (card && s->memory_fraction > 0) append(to, "%.6g of the card", s->memory_fraction);
     if (!to[0]) append(to, "none");
     if (s->max_host_memory > 0) append(to, ", %.0f bytes of the host", s->max_host_memory);
 }
@@ -154,7 +154,7 @@ void wisdom_key_make(wisdom_key *k, const wisdom_about *a) {
     add_model(k, a->model);
     add_streams(k, a);
     add_loss(k, a);
-    add_described(k, a->described);
+    add_described(k, a->described, a->card);
     append(add_field(k, "data", false), "%s", last_part(a->data->name));
     add_samples(k, a->split->train.count);
     for (int i = 0; i < k->fields; i++) make_plain(k->field[i].value);

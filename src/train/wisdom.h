@@ -33,6 +33,7 @@ typedef struct wisdom_key {
 typedef struct {
     const char *version;       // of the program
     const char *device;        // as it describes itself, without what is free; from ", driver " on it is a condition
+    bool card;                 // it has memory of its own, and what the description says of that counts
     const settings *described; // as the description has them
     const model_spec *model;
     const dataset *data;

@@ -56,6 +56,7 @@ static void keep_for(const char *more, const char *of, const char *device, const
     r.device->describe(r.queue, cpu, sizeof cpu);
     wisdom_key_make(&k, &(wisdom_about){.version = of,
                             .device = device ? device : cpu,
+                            .card = device != NULL,
                             .described = &r.settings,
                             .model = &r.model,
                             .data = r.data,

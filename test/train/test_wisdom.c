@@ -44,6 +44,7 @@ static wisdom_key key_of(const rig *r, const char *version, const char *device) 
     wisdom_key k;
     wisdom_key_make(&k, &(wisdom_about){.version = version,
                             .device = device,
+                            .card = strncmp(device, "cpu", 3) != 0,
                             .described = &r->settings,
                             .model = &r->model,
                             .data = r->data,
@@ -204,6 +205,24 @@ static void tells_what_it_is_of(void **state) {
     k = key_for(MLP, "1.2", "cuda, Another card, sm_90, driver 550.1, CUDA 12.4");
     has_none(&k);
     k = key_for(MLP, "1.2", "cpu, avx2, 2 threads");
+    has_none(&k);
+}
+
+// On the CPU nothing that is said of a card counts.
+static void knows_what_is_of_a_card(void **state) {
+    (void)state;
+    static const char *const same[] = {
+        "gpu_optimization.max_memory_gb=2", "gpu_optimization.memory_fraction=0.5", "gpu_optimization.products=own"};
+    char keys[256];
+    wisdom_key k = key_for(MLP, "1.2", "cpu, avx2, 2 threads");
+    keep(&k);
+    for (size_t i = 0; i < sizeof same / sizeof *same; i++) {
+        snprintf(keys, sizeof keys, "%s%s", MLP, same[i]);
+        k = key_for(keys, "1.2", "cpu, avx2, 2 threads");
+        assert_int_equal(wisdom_find(&k, 0).state, WISDOM_FOUND);
+    }
+    snprintf(keys, sizeof keys, "%s%s", MLP, "gpu_optimization.max_host_memory_gb=3");
+    k = key_for(keys, "1.2", "cpu, avx2, 2 threads");
     has_none(&k);
 }
 
@@ -525,6 +544,7 @@ int main(void) {
         TEST(joins_what_agrees),
         TEST(keeps_the_deepest_model),
         TEST(tells_what_it_is_of),
+        TEST(knows_what_is_of_a_card),
         TEST(tells_models_apart),
         TEST(names_what_differs),
         TEST(is_not_fooled_by_a_name),
