@@ -187,8 +187,9 @@ static void fill_shared(const call *c, plan_of *of) {
 // In fp32 there may be many parts: as many at once as keep a large card's blocks busy, and more as long as they take little
 // memory.
 static int parts_at_once(const plan_of *of, size_t bytes) {
-    size_t most = (8 << 20) / bytes / GROUPS * GROUPS;
-    if (most < GROUPS) most = GROUPS;
+    size_t least = of->p.sums ? (size_t)GROUPS : (size_t)lstm_weights_filling(&of->p);
+    size_t most = (8 << 20) / bytes / least * least;
+    if (most < least) most = least;
     return of->p.math != MATH_F32 || (size_t)of->parts < most ? of->parts : (int)most;
 }
 

@@ -5,7 +5,7 @@
 // order (lstm.cu). Eight warps take 16 gates each and all columns.
 #include "cuda/lstm.cuh"
 
-enum { PART_TILES = 4, DEEP = 32, WIDE = 128, LD = WIDE + 8, THREADS = 256, FILLS = DEEP * WIDE / THREADS };
+enum { PART_TILES = 4, BLOCKS = 264, DEEP = 32, WIDE = 128, LD = WIDE + 8, THREADS = 256, FILLS = DEEP * WIDE / THREADS };
 
 // Where a thread's column of [x | h | 1] comes from, as distances in elements.
 struct source {
@@ -158,12 +158,17 @@ static int tiles_of(int n) {
     return (n + WIDE - 1) / WIDE;
 }
 
-// Enough blocks to fill a large card, parts of at least 256 rows: by sizes alone. In fp32, see lstm.cu.
+int lstm_weights_filling(const lstm_plan *p) {
+    const lstm_args *a = &p->a;
+    int blocks = tiles_of(4 * a->H) * tiles_of(a->I + a->H + 1) * a->D;
+    return blocks < BLOCKS ? BLOCKS / blocks : 1;
+}
+
+// Enough to fill a large card, of at least 256 rows: by sizes alone. In fp32, see lstm.cu.
 int lstm_weights_parts(const lstm_plan *p) {
     const lstm_args *a = &p->a;
     if (p->math == MATH_F32) return (a->tiles + PART_TILES - 1) / PART_TILES;
-    int64_t blocks = (int64_t)tiles_of(4 * a->H) * tiles_of(a->I + a->H + 1) * a->D, parts = 264 / blocks;
-    int64_t most = (int64_t)a->tiles * a->T / 16;
+    int64_t parts = lstm_weights_filling(p), most = (int64_t)a->tiles * a->T / 16;
     if (parts > most) parts = most;
     return parts < 1 ? 1 : (int)parts;
 }

@@ -124,11 +124,13 @@ bool budget_fits(const budget *b, const demand *n, const char *device, err *e) {
         return err_run(e,
             "the plan needs %.1f MB and %s has %.1f MB available; %suse a smaller train.batch_size or smaller windows",
             mb(budget_need(b, n)), device, mb(b->slab), split);
+    char instead[128] = "";
+    if (b->base + beside < b->limit) snprintf(instead, sizeof instead, ", %sor use a smaller train.batch_size", split);
     return err_run(e,
         "the plan needs %.1f MB, a base of %.1f MB and %.1f MB beside them, and the limit is %.1f MB; set %s to %.2f "
-        "or more, %sor use a smaller train.batch_size",
+        "or more%s",
         mb(planned), mb(b->base), mb(beside), mb(b->limit), b->host ? key_host : key_gb, budget_gb(budget_least(b, n)),
-        split);
+        instead);
 }
 
 bool budget_holds(const budget *b, const device *d, const queue *q, err *e) {

@@ -521,6 +521,18 @@ static bool time_trial(sweep *s, const chooser *c, const tune_trial *as, tune_ro
     return ok;
 }
 
+// Whether other products change nothing here: all are of sizes that the same kernels compute. The plan tells, as the
+// library's have memory of their own.
+static bool is_same(const sweep *s, const chooser *c, const way *w, const tune_trial *as) {
+    const tune_trial *first = &s->r->trial[0];
+    if (as->products == first->products) return false;
+    demand before = choose_demand(c, w);
+    multiply_by(c, as->products);
+    demand after = choose_demand(c, w);
+    multiply_by(c, first->products);
+    return before.slab == after.slab;
+}
+
 // Measures a trial, or measures it again, where there is time; the faster figure stays, as that of a row does.
 static void measure_trial(sweep *s, const chooser *c, const tune_row *winner, tune_trial *as, int candidates) {
     err e = {0};
@@ -528,6 +540,10 @@ static void measure_trial(sweep *s, const chooser *c, const tune_row *winner, tu
     row.seconds = 0;
     if (!has_time(s, row.batch)) {
         if (!(as->seconds > 0) && !as->why[0]) snprintf(as->why, sizeof as->why, "no time");
+        return;
+    }
+    if (is_same(s, c, &row.way, as)) {
+        snprintf(as->why, sizeof as->why, "the same as auto here");
         return;
     }
     if (!goes_on(s, &row)) return;

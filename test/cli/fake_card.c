@@ -214,7 +214,8 @@ static void overflow(const recording *r) {
 static bool play(queue *q, recording *r, err *e) {
     if ((trouble("lost") && q->updates > LOST_AFTER) || trouble("lost early"))
         return err_run(e, "the card was lost while running a step");
-    if (is_picky() && r->calls[0].products != PRODUCTS_LIBRARY) nanosleep(&(struct timespec){.tv_nsec = 12000000}, NULL);
+    if (is_picky() && r->calls[0].products != PRODUCTS_LIBRARY)
+        nanosleep(&(struct timespec){.tv_nsec = 12000000}, NULL);
     if (is_fp16(r)) {
         overflow(r);
         return true;

@@ -507,7 +507,7 @@ static void streamed_batches_are_measured_too(void **state) {
 // Trials
 
 // A CPU that is slow, but for what PRODUCTS_LIBRARY computes and on queues that are opened later, and whose linear
-// layers need more memory than there is where PRODUCTS_OWN computes.
+// layers need more memory than there is where PRODUCTS_OWN computes, and a little more where PRODUCTS_LIBRARY does.
 static products_by recorded_by;
 static queue *opened_later;
 static int opened;
@@ -533,7 +533,7 @@ static queue *picky_open(const queue_options *o, err *e) {
 static size_t (*linear_scratch)(const call *c);
 
 static size_t picky_scratch(const call *c) {
-    return c->products == PRODUCTS_OWN ? (size_t)1 << 41 : linear_scratch(c);
+    return c->products == PRODUCTS_OWN ? (size_t)1 << 41 : linear_scratch(c) + (c->products == PRODUCTS_LIBRARY) * 4096;
 }
 
 static const kernel *const *picky_kernels(const queue *q) {
@@ -637,6 +637,28 @@ static void trials_that_were_stopped_say_so(void **state) {
     rig_close(&r);
 }
 
+// Where the plan is the same the kernels are: there is nothing to measure.
+static void trials_of_the_same_are_not_run(void **state) {
+    (void)state;
+    err e = {0};
+    rig r;
+    told t = {0};
+    rig_open(&r, &cpu_device, 1, keys);
+    budget b = plenty();
+    tune_task task = task_of(&r, &cpu_device, &b, &t, 1);
+    task.jobs[0].precision = PRECISION_TF32;
+    task.batch[task.batches++] = 64;
+    memcpy(task.trial, by_products, sizeof by_products);
+    task.trials = 3;
+    tune_result *found = malloc(sizeof *found);
+    assert_non_null(found);
+    support_ok(tune_run(&task, found, &e), &e);
+    assert_int_equal(found->taken, 0);
+    for (int i = 1; i < 3; i++) assert_string_equal(found->trial[i].why, "the same as auto here");
+    free(found);
+    rig_close(&r);
+}
+
 // Steps of 0.1 s in 0.5 s: what is left is less than a trial takes.
 static void trials_without_time_say_so(void **state) {
     (void)state;
@@ -686,6 +708,7 @@ int main(void) {
         cmocka_unit_test(other_products_are_tried_where_they_fit),
         cmocka_unit_test(products_of_fp32_are_always_the_same),
         cmocka_unit_test(fewer_threads_are_tried_on_a_queue_of_their_own),
+        cmocka_unit_test(trials_of_the_same_are_not_run),
         cmocka_unit_test(trials_without_time_say_so),
         cmocka_unit_test(trials_that_were_stopped_say_so),
     };
