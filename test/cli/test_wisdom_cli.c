@@ -327,7 +327,7 @@ static void enter_picky(void) {
 static void products_are_tuned_and_stay_the_runs(void **state) {
     (void)state;
     enter_picky();
-    assert_int_equal(RUN("tune", PICKY, "--batches=256", "--seconds=3"), 0);
+    assert_int_equal(RUN("tune", PICKY, "--batches=256", "--seconds=10"), 0);
     matches("out", "\nproducts  auto [0-9,]+ samples/s, own not measured \\(the same as auto here\\), library [0-9,]+ "
                    "samples/s: library taken, "
                    "[0-9]+ % faster\nkept ");
