@@ -327,24 +327,24 @@ static void enter_picky(void) {
 static void products_are_tuned_and_stay_the_runs(void **state) {
     (void)state;
     enter_picky();
-    assert_int_equal(RUN("tune", PICKY, "--batches=256", "--seconds=10"), 0);
+    assert_int_equal(RUN("tune", PICKY, "--batches=64", "--seconds=10"), 0);
     matches("out", "\nproducts  auto [0-9,]+ samples/s, own not measured \\(the same as auto here\\), library [0-9,]+ "
                    "samples/s: library taken, "
                    "[0-9]+ % faster\nkept ");
-    matches("out", " 256 +1 x 256 +0 +tf32 ");
+    matches("out", " 64 +1 x 64 +0 +tf32 ");
     assert_int_equal(RUN("train", PICKY), 0);
-    matches("out", "tuned +20[0-9-]{8}: 1 x 256 rows, products: library, [0-9,.M ]+ samples/s then\n");
+    matches("out", "tuned +20[0-9-]{8}: 1 x 64 rows, products: library, [0-9,.M ]+ samples/s then\n");
     plan_has("products", "library");
     assert_int_equal(RUN("plan", PICKY, "--json"), 0);
     matches("out", "\"products  library: tuned\"");
     matches("out", "\"products\":\"library\",\"precision\":\"tf32\",\"tuned\":\\{.*\"products\":\"library\"");
     double slab = number("slab_bytes"); // the library's memory is in the plan
-    assert_int_equal(RUN("plan", PICKY, "gpu_optimization.products=own", "train.batch_size=256", "--json"), 0);
+    assert_int_equal(RUN("plan", PICKY, "gpu_optimization.products=own", "train.batch_size=64", "--json"), 0);
     assert_true(slab > number("slab_bytes") + 2e6);
     matches("made/config.yaml", "products: auto\n");
     assert_int_equal(system("sed -i 's/\"library\"/\"own\"/' wisdom/*.json"), 0);
     assert_int_equal(RUN("train", PICKY, "--resume", "train.epochs=3"), 0);
-    matches("out", "tuned +20[0-9-]{8}: 1 x 256 rows, products: library, as the run has it\n");
+    matches("out", "tuned +20[0-9-]{8}: 1 x 64 rows, products: library, as the run has it\n");
     plan_has("products", "library");
     assert_int_equal(RUN("train", PICKY, "run.dir=other"), 0);
     matches("other/plan.yaml", "\nproducts: own\n");
@@ -360,10 +360,10 @@ static void products_are_tuned_and_stay_the_runs(void **state) {
 static void products_that_are_given_stay(void **state) {
     (void)state;
     enter_picky();
-    assert_int_equal(RUN("tune", PICKY, "--batches=256", "--seconds=2", "gpu_optimization.products=own", "--json"), 0);
+    assert_int_equal(RUN("tune", PICKY, "--batches=64", "--seconds=2", "gpu_optimization.products=own", "--json"), 0);
     matches("out", "\"products\":\"own\",\"threads\":0\\},\"trials\":\\[\\]");
     assert_int_equal(RUN("train", PICKY, "gpu_optimization.products=own"), 0);
-    matches("out", "tuned +20[0-9-]{8}: 1 x 256 rows, [0-9,]+ samples/s then\n");
+    matches("out", "tuned +20[0-9-]{8}: 1 x 64 rows, [0-9,]+ samples/s then\n");
     plan_has("products", "own");
     assert_int_equal(RUN("train", PICKY), 0);
     matches("out", "tuned +nothing for this model");
