@@ -146,6 +146,11 @@ static budget plenty(void) {
     return (budget){.host = true, .counted = true, .base = 1000, .free = (size_t)1 << 40, .slab = (size_t)1 << 40};
 }
 
+// Seconds for what takes so many on a plain build.
+static double enough(double seconds) {
+    return support_sanitized() ? 3 * seconds : seconds;
+}
+
 static tune_task task_of(rig *r, const device *d, const budget *b, told *t, double seconds) {
     return (tune_task){.device = d,
         .queue = r->queue,
@@ -168,7 +173,7 @@ static void a_sweep_fills_the_table(void **state) {
     told t = {0};
     rig_open(&r, &cpu_device, 2, keys);
     budget b = plenty();
-    tune_task task = task_of(&r, r.device, &b, &t, 6);
+    tune_task task = task_of(&r, r.device, &b, &t, enough(6));
     tune_result *found = malloc(sizeof *found);
     assert_non_null(found);
     task.batches = tune_batches(16, 128, task.batch, TUNE_BATCHES_MOST);
@@ -563,7 +568,7 @@ static tune_result *try_out(precision p, const tune_trial *list, int count, doub
     picky.kernels = picky_kernels;
     opened = 0;
     budget b = plenty();
-    tune_task task = task_of(&r, &picky, &b, &t, seconds);
+    tune_task task = task_of(&r, &picky, &b, &t, enough(seconds));
     task.jobs[0].precision = p;
     task.options = (queue_options){.threads = 2, .isa = "base"};
     task.batch[task.batches++] = 64;
