@@ -71,6 +71,9 @@ static void explain_place(report *r) {
         reason(r, "data      %s: data.residency says so", w->host ? "streamed from the host" : "on the device");
     else if (s->tuned_way)
         reason(r, "data      %s: tuned", w->host ? "streamed from the host" : "on the card");
+    else if (!s->choice.fits)
+        reason(r, "data      %s: it takes the least, and that does not fit",
+            w->host ? "streamed from the host" : "on the card");
     else if (w->host)
         reason(r, "data      streamed from the host: with them on the card no plan fits that is as fast");
     else
@@ -232,7 +235,7 @@ static void print_bounds(const report *r) {
     for (int k = 0; k < 2; k++) term_count(rows[k], sizeof rows[k], (double)r->largest[k]);
     printf("\nlargest   %s rows in one micro-batch, nothing computed again", rows[0]);
     if (again && r->s->described.recompute == RECOMPUTE_AUTO)
-        printf("; %s with %d layers or blocks computed again", rows[1], again);
+        printf("; %s with %d %s computed again", rows[1], again, again == 1 ? "layer or block" : "layers or blocks");
     printf("\nsmallest  a limit of %.2f GB works: %lld x %lld rows, %d computed again, data %s\n", budget_gb(r->least),
         (long long)w->parts, (long long)w->batch, w->again, w->host ? "streamed" : "on the device");
 }

@@ -642,7 +642,9 @@ void setup_print(const setup *s, FILE *out) {
     int64_t parts = s->settings.accumulation;
     print_count(out, "batch     ", (double)(s->settings.batch_size * parts), " samples a step");
     if (parts > 1) print_count(out, ", in ", (double)parts, " micro-batches");
-    if (s->settings.again) print_count(out, ", ", s->settings.again, " layers or blocks computed again");
+    if (s->settings.again)
+        fprintf(out, ", %d %s computed again", s->settings.again,
+            s->settings.again == 1 ? "layer or block" : "layers or blocks");
     if (s->settings.batch_size > s->split.train.count) fputs(", more than there are for training", out);
     fputc('\n', out);
     if (setup_tuned(s, line, sizeof line)) fprintf(out, "tuned     %s\n", line);

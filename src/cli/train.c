@@ -259,9 +259,9 @@ static json_t *result_object(const view *v, const train_result *r, const char *p
         json_number(r->best_epoch && is_mcc(v) ? r->best : NAN), "best_possible_mcc", json_number(best_possible(s)),
         "stopped_early", r->stopped_early, "interrupted", r->interrupted, "resume", r->interrupted ? resume : NULL,
         "weights", r->best_epoch ? path : NULL, "device", s->device->name, "no_card",
-        s->no_card.text[0] ? s->no_card.text : NULL, "first_step_s", json_number(v->begun - v->o->started),
-        "host_peak_bytes", json_bytes(host_peak()), "slab_bytes",
-        json_bytes((double)exec_used(trainer_exec(v->trainer)).total), "base_bytes",
+        s->no_card.text[0] ? s->no_card.text : NULL, "first_step_s",
+        json_number(v->begun > 0 ? v->begun - v->o->started : NAN), "host_peak_bytes", json_bytes(host_peak()),
+        "slab_bytes", json_bytes((double)exec_used(trainer_exec(v->trainer)).total), "base_bytes",
         json_bytes(counted ? (double)m.base : NAN), "monitor_bytes",
         json_bytes(counted ? (double)(m.base + m.slab) : NAN), "monitor_counts",
         !counted                        ? NULL
@@ -286,6 +286,13 @@ static void print_best(const view *v, const train_result *r, const char *path) {
     printf("\nweights   %s\n", path);
 }
 
+// Of a run that had ended before --resume.
+static void tell_over(const view *v, const train_result *r) {
+    const char *key = v->s->settings.steps ? "train.steps" : "train.epochs";
+    printf("over      the run had ended after epoch %lld", (long long)r->epochs);
+    r->stopped_early ? printf("\n") : printf("; a larger %s goes on\n", key);
+}
+
 static void conclude(const view *v, const train_result *r, const char *path) {
     char resume[512], value[32];
     resume_command(v, resume, sizeof resume);
@@ -303,6 +310,7 @@ static void conclude(const view *v, const train_result *r, const char *path) {
     }
     if (v->o->quiet) return;
     if (r->interrupted) printf("stopped by a signal in epoch %lld\nresume    %s\n", (long long)r->epochs + 1, resume);
+    if (v->begun == 0 && !r->interrupted) tell_over(v, r);
     if (r->stopped_early) printf("stopped early: no better epoch in %lld\n", (long long)v->s->settings.patience);
     if (r->best_epoch) print_best(v, r, path);
     if (v->o->verbose && v->begun > 0) tell_start(v);

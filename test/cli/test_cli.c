@@ -390,6 +390,9 @@ static void resume_is_checked(void **state) {
         "made/last\\.safetensors: was made under another plan: device is cpu, base, was cpu, .*");
     assert_int_equal(RUN("train", "run.yaml", "--resume", "--threads=1"), 0);
     matches("out", "^resume +from made/last\\.safetensors: step [0-9]+, after epoch 2\n");
+    matches("out", "\nover +the run had ended after epoch 2; a larger train\\.epochs goes on\nbest +epoch ");
+    assert_int_equal(RUN("train", "run.yaml", "--resume", "--threads=1", "--json"), 0);
+    matches("out", "\"first_step_s\":null");
     put_text("made/last.safetensors", "cut off");
     assert_int_equal(RUN("train", "run.yaml", "--resume"), 2);
     matches("err", "^tradewind: made: has no whole checkpoint to go on from; leave --resume out to begin anew\n$");
