@@ -1,5 +1,6 @@
 // What stands for slow work in tests of timings.
-#pragma once
+#ifndef TRADEWIND_TEST_SLOW_H
+#define TRADEWIND_TEST_SLOW_H
 
 #include <math.h>
 #include <time.h>
@@ -10,3 +11,5 @@ static inline void slow_by(double least, double worked) {
     double wait = fmax(least, 4 * worked), whole = floor(wait);
     nanosleep(&(struct timespec){.tv_sec = (time_t)whole, .tv_nsec = (long)(1e9 * (wait - whole))}, NULL);
 }
+
+#endif

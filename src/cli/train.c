@@ -286,11 +286,13 @@ static void print_best(const view *v, const train_result *r, const char *path) {
     printf("\nweights   %s\n", path);
 }
 
-// Of a run that had ended before --resume.
+// Of a run that had ended before --resume, and what of its description may change so that it goes on.
 static void tell_over(const view *v, const train_result *r) {
-    const char *key = v->s->settings.steps ? "train.steps" : "train.epochs";
-    printf("over      the run had ended after epoch %lld", (long long)r->epochs);
-    r->stopped_early ? printf("\n") : printf("; a larger %s goes on\n", key);
+    bool fixed = v->s->settings.steps || keeper_epochs_matter(v->config);
+    printf("over      the run had ended after epoch %lld%s\n", (long long)r->epochs,
+        r->stopped_early ? "; a larger train.patience goes on"
+        : fixed          ? ""
+                         : "; a larger train.epochs goes on");
 }
 
 static void conclude(const view *v, const train_result *r, const char *path) {

@@ -220,8 +220,7 @@ static bool may_change(const char *path) {
     return false;
 }
 
-// A rate that follows a schedule over all epochs makes their number part of every step.
-static bool epochs_matter(const char *config) {
+bool keeper_epochs_matter(const char *config) {
     static const char *const kinds[] = {"cosine", "linear", "one_cycle"};
     char *kind = outline_value(config, "train.schedule.kind"), *total = outline_value(config, "train.schedule.total");
     bool matter = false;
@@ -237,7 +236,7 @@ static bool may_change_but_epochs(const char *path) {
 }
 
 int keeper_differs(const char *was, const char *is, char *text, size_t room) {
-    return outline_compare(was, is, epochs_matter(was) ? may_change_but_epochs : may_change, text, room);
+    return outline_compare(was, is, keeper_epochs_matter(was) ? may_change_but_epochs : may_change, text, room);
 }
 
 // Where the data lie, what is computed again, how many threads compute and whether that was tuned moves no bit either.

@@ -32,6 +32,10 @@ bool keeper_describe(keeper *k, err *e);
 // checkpoint, or the description or the plan is another one: the text says what differs.
 bool keeper_resume(keeper *k, void (*tell)(void *arg, const char *line), void *arg, err *e);
 
+// Whether the number of epochs may not change where a run goes on: a rate that follows a schedule over all of them
+// makes it part of every step.
+bool keeper_epochs_matter(const char *config);
+
 // How many keys of two descriptions differ that may not change where a run goes on; `text` gets the first few of them,
 // as outline_compare has it.
 int keeper_differs(const char *was, const char *is, char *text, size_t room);

@@ -602,7 +602,7 @@ bool tune_run(const tune_task *t, tune_result *r, err *e) {
     s.ends = s.began + t->seconds - kept;
     if (!r->interrupted) r->noise_why = measure_noise(&s);
     tune_choose(r, t->target);
-    s.ends = fmax(s.began + t->seconds, clock_seconds() + kept); // theirs also where that took longer
+    s.ends = fmax(s.began + t->seconds, clock_seconds() + kept); // the trials', also where the noise scale took longer
     if (!r->interrupted && r->winner >= 0) measure_trials(&s);
     tune_take(r);
     r->seconds = clock_seconds() - s.began;

@@ -393,6 +393,12 @@ static void resume_is_checked(void **state) {
     matches("out", "\nover +the run had ended after epoch 2; a larger train\\.epochs goes on\nbest +epoch ");
     assert_int_equal(RUN("train", "run.yaml", "--resume", "--threads=1", "--json"), 0);
     matches("out", "\"first_step_s\":null");
+    static const char *const fixed[] = {"train.schedule.kind=cosine", "train.steps=3"};
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(RUN("train", "run.yaml", fixed[i], "run.dir=fixed"), 0);
+        assert_int_equal(RUN("train", "run.yaml", fixed[i], "run.dir=fixed", "--resume"), 0);
+        matches("out", "\nover +the run had ended after epoch [12]\nbest +epoch ");
+    }
     put_text("made/last.safetensors", "cut off");
     assert_int_equal(RUN("train", "run.yaml", "--resume"), 2);
     matches("err", "^tradewind: made: has no whole checkpoint to go on from; leave --resume out to begin anew\n$");

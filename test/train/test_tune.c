@@ -166,19 +166,25 @@ static tune_task task_of(rig *r, const device *d, const budget *b, told *t, doub
         .arg = t};
 }
 
+// What a task finds; the caller frees it.
+static tune_result *found_by(const tune_task *task) {
+    err e = {0};
+    tune_result *found = malloc(sizeof *found);
+    assert_non_null(found);
+    support_ok(tune_run(task, found, &e), &e);
+    return found;
+}
+
 static void a_sweep_fills_the_table(void **state) {
     (void)state;
-    err e = {0};
     rig r;
     told t = {0};
     rig_open(&r, &cpu_device, 2, keys);
     budget b = plenty();
     tune_task task = task_of(&r, r.device, &b, &t, enough(6));
-    tune_result *found = malloc(sizeof *found);
-    assert_non_null(found);
     task.batches = tune_batches(16, 128, task.batch, TUNE_BATCHES_MOST);
     double began = support_seconds();
-    support_ok(tune_run(&task, found, &e), &e);
+    tune_result *found = found_by(&task);
     double took = support_seconds() - began;
     assert_int_equal(found->rows, task.batches);
     assert_true(found->winner >= 0 && found->knee >= 0 && found->best >= 0 && !found->interrupted);
@@ -239,7 +245,6 @@ static bool note_write(queue *q, void *to, const void *from, size_t bytes, err *
 // A trainer ends by writing its best epoch's weights back. The later noise scale is that of the last step's.
 static void the_noise_scale_is_of_the_last_steps_weights(void **state) {
     (void)state;
-    err e = {0};
     rig r;
     told t = {0};
     rig_open(&r, &cpu_device, 1, keys);
@@ -249,10 +254,8 @@ static void the_noise_scale_is_of_the_last_steps_weights(void **state) {
     seen = (seen_weights){.bytes = (size_t)graph_slab_elements(r.job.g) * sizeof(float)};
     budget b = plenty();
     tune_task task = task_of(&r, &noting, &b, &t, 4);
-    tune_result *found = malloc(sizeof *found);
-    assert_non_null(found);
     task.batch[task.batches++] = (r.split.train.count + 3) / 4; // so that there are epochs to be the best
-    support_ok(tune_run(&task, found, &e), &e);
+    tune_result *found = found_by(&task);
     assert_true(found->later.measured && found->steps > 4);
     assert_true(seen.back && seen.before != seen.back);
     assert_true(seen.last == seen.before);
@@ -279,7 +282,6 @@ static bool slow_play(queue *q, recording *r, err *e) {
 // 4 steps an epoch, each of two recordings that take 2 ms: with the evaluations a step would have 50 ms more.
 static void what_is_between_epochs_is_not_counted(void **state) {
     (void)state;
-    err e = {0};
     rig r;
     told t = {0};
     rig_open(&r, &cpu_device, 1, keys);
@@ -289,10 +291,8 @@ static void what_is_between_epochs_is_not_counted(void **state) {
     slow.play = slow_play;
     budget b = plenty();
     tune_task task = task_of(&r, &slow, &b, &t, 5);
-    tune_result *found = malloc(sizeof *found);
-    assert_non_null(found);
     task.batch[task.batches++] = (r.split.train.count + 3) / 4;
-    support_ok(tune_run(&task, found, &e), &e);
+    tune_result *found = found_by(&task);
     print_message("%.1f ms a step\n", 1e3 * found->row[0].seconds);
     assert_true(found->row[0].seconds >= 0.004);
     assert_true(support_sanitized() || found->row[0].seconds < 0.025);
@@ -308,7 +308,6 @@ static bool lazy_play(queue *q, recording *r, err *e) {
 
 static void time_is_kept_to(void **state) {
     (void)state;
-    err e = {0};
     rig r;
     told t = {0};
     rig_open(&r, &cpu_device, 1, keys);
@@ -317,11 +316,9 @@ static void time_is_kept_to(void **state) {
     lazy.play = lazy_play;
     budget b = plenty();
     tune_task task = task_of(&r, &lazy, &b, &t, 1.5);
-    tune_result *found = malloc(sizeof *found);
-    assert_non_null(found);
     task.batches = tune_batches(8, 256, task.batch, TUNE_BATCHES_MOST);
     double began = support_seconds();
-    support_ok(tune_run(&task, found, &e), &e);
+    tune_result *found = found_by(&task);
     assert_true(support_sanitized() || support_seconds() - began < 3);
     assert_true(found->row[0].seconds > 0.05);
     assert_true(found->rows < task.batches);
@@ -332,21 +329,19 @@ static void time_is_kept_to(void **state) {
 
 static void a_stop_leaves_what_was_measured(void **state) {
     (void)state;
-    err e = {0};
     rig r;
     told t = {.stop_at = 32};
     rig_open(&r, &cpu_device, 1, keys);
     budget b = plenty();
     tune_task task = task_of(&r, r.device, &b, &t, 60);
-    tune_result *found = malloc(sizeof *found);
-    assert_non_null(found);
     task.batches = tune_batches(16, 512, task.batch, TUNE_BATCHES_MOST);
-    support_ok(tune_run(&task, found, &e), &e);
+    tune_result *found = found_by(&task);
     assert_true(found->interrupted);
     assert_int_equal(found->rows, 2); // 16 24
     for (int i = 0; i < found->rows; i++) assert_true(found->row[i].seconds > 0);
+    free(found);
     t = (told){.stop_at = 16};
-    support_ok(tune_run(&task, found, &e), &e);
+    found = found_by(&task);
     assert_true(found->interrupted && !found->rows && found->winner < 0);
     free(found);
     rig_close(&r);
@@ -368,7 +363,6 @@ static budget limit_of(size_t slab) {
 // A limit that is enough for a split batch alone: other ways that fit are measured beside the planner's.
 static void a_limit_brings_other_ways(void **state) {
     (void)state;
-    err e = {0};
     rig r;
     told t = {0};
     rig_open(&r, &cpu_device, 1, keys);
@@ -380,11 +374,9 @@ static void a_limit_brings_other_ways(void **state) {
     assert_true(enough < all);
     budget b = limit_of(enough + (all - enough) / 10);
     tune_task task = task_of(&r, r.device, &b, &t, 4);
-    tune_result *found = malloc(sizeof *found);
-    assert_non_null(found);
     task.batch[task.batches++] = 256;
     task.batch[task.batches++] = 512;
-    support_ok(tune_run(&task, found, &e), &e);
+    tune_result *found = found_by(&task);
     assert_int_equal(found->row[0].way.parts, 1);
     assert_true(found->rows > 2 && found->rows <= 4);
     for (int i = 1; i < found->rows; i++) {
@@ -400,7 +392,6 @@ static void a_limit_brings_other_ways(void **state) {
 // once.
 static void a_size_that_does_not_fit_ends_nothing(void **state) {
     (void)state;
-    err e = {0};
     rig r;
     told t = {0};
     rig_open(&r, &cpu_device, 1, keys);
@@ -409,12 +400,10 @@ static void a_size_that_does_not_fit_ends_nothing(void **state) {
     demand most = choose_demand(&c, &(way){.batch = 300, .parts = 1});
     budget b = limit_of(most.slab + most.copies);
     tune_task task = task_of(&r, r.device, &b, &t, 4);
-    tune_result *found = malloc(sizeof *found);
-    assert_non_null(found);
     static const int64_t sizes[] = {256, 509, 512, 1021, 1031};
     memcpy(task.batch, sizes, sizeof sizes);
     task.batches = 5;
-    support_ok(tune_run(&task, found, &e), &e);
+    tune_result *found = found_by(&task);
     int last = found->rows - 1;
     assert_true(found->row[1].batch == 509 && found->row[1].large && !found->row[1].ends);
     assert_true(found->row[2].batch == 512 && found->row[2].seconds > 0 && found->row[2].way.parts > 1);
@@ -427,7 +416,6 @@ static void a_size_that_does_not_fit_ends_nothing(void **state) {
 // The larger batch by which the noise scale is measured has no room.
 static void a_noise_scale_without_memory_says_so(void **state) {
     (void)state;
-    err e = {0};
     rig r;
     told t = {0};
     rig_open(&r, &cpu_device, 1,
@@ -437,10 +425,8 @@ static void a_noise_scale_without_memory_says_so(void **state) {
     demand most = choose_demand(&c, &(way){.batch = 200, .parts = 1});
     budget b = limit_of(most.slab + most.copies);
     tune_task task = task_of(&r, r.device, &b, &t, 4);
-    tune_result *found = malloc(sizeof *found);
-    assert_non_null(found);
     task.batch[task.batches++] = 64;
-    support_ok(tune_run(&task, found, &e), &e);
+    tune_result *found = found_by(&task);
     assert_true(!found->later.measured && found->steps > 0);
     assert_string_equal(found->noise_why, "no memory");
     free(found);
@@ -469,7 +455,6 @@ static void what_fits_nowhere_is_refused_with_the_limit_that_works(void **state)
 // A split that the description gives is kept; sizes that it does not divide are left out.
 static void a_split_of_the_description_stays(void **state) {
     (void)state;
-    err e = {0};
     rig r;
     told t = {0};
     rig_open(&r, &cpu_device, 1,
@@ -477,11 +462,9 @@ static void a_split_of_the_description_stays(void **state) {
         "train.batch_size=64 gpu_optimization.gradient_accumulation_steps=3");
     budget b = plenty();
     tune_task task = task_of(&r, r.device, &b, &t, 3);
-    tune_result *found = malloc(sizeof *found);
-    assert_non_null(found);
     task.batches = tune_batches(96, 192, task.batch, TUNE_BATCHES_MOST);
     assert_int_equal(task.batches, 3); // 96 128 192
-    support_ok(tune_run(&task, found, &e), &e);
+    tune_result *found = found_by(&task);
     assert_int_equal(found->rows, 2);
     for (int i = 0; i < 2; i++) assert_int_equal(found->row[i].way.parts, 3);
     free(found);
@@ -491,7 +474,6 @@ static void a_split_of_the_description_stays(void **state) {
 // Batches from the host: the loader and its lanes are the trainer's.
 static void streamed_batches_are_measured_too(void **state) {
     (void)state;
-    err e = {0};
     rig r;
     told t = {0};
     rig_open(&r, &cpu_device, 1,
@@ -499,11 +481,9 @@ static void streamed_batches_are_measured_too(void **state) {
         "data.residency=host");
     budget b = plenty();
     tune_task task = task_of(&r, r.device, &b, &t, 3);
-    tune_result *found = malloc(sizeof *found);
-    assert_non_null(found);
     task.jobs[0] = (tune_jobs){PRECISION_FP32, NULL, &r.job};
     task.batches = tune_batches(64, 256, task.batch, TUNE_BATCHES_MOST);
-    support_ok(tune_run(&task, found, &e), &e);
+    tune_result *found = found_by(&task);
     assert_int_equal(found->rows, task.batches);
     for (int i = 0; i < found->rows; i++) assert_true(found->row[i].seconds > 0 && found->row[i].way.host);
     free(found);
@@ -557,7 +537,6 @@ static const kernel *const *picky_kernels(const queue *q) {
 
 // Tunes a batch on that CPU in a precision with the trials that are given; the caller frees what was found.
 static tune_result *try_out(precision p, const tune_trial *list, int count, double seconds) {
-    err e = {0};
     rig r;
     told t = {0};
     rig_open(&r, &cpu_device, 2, keys);
@@ -574,9 +553,7 @@ static tune_result *try_out(precision p, const tune_trial *list, int count, doub
     task.batch[task.batches++] = 64;
     memcpy(task.trial, list, (size_t)count * sizeof *list);
     task.trials = count;
-    tune_result *found = malloc(sizeof *found);
-    assert_non_null(found);
-    support_ok(tune_run(&task, found, &e), &e);
+    tune_result *found = found_by(&task);
     assert_int_equal(graph_multiplies_by(r.job.g), PRODUCTS_AUTO);
     rig_close(&r);
     return found;
@@ -625,7 +602,6 @@ static bool stop_later(void *arg, const tune_row *at, double share) {
 
 static void trials_that_were_stopped_say_so(void **state) {
     (void)state;
-    err e = {0};
     rig r;
     told t = {0};
     rig_open(&r, &cpu_device, 1, keys);
@@ -636,9 +612,7 @@ static void trials_that_were_stopped_say_so(void **state) {
     task.batch[task.batches++] = 64;
     memcpy(task.trial, by_products, sizeof by_products);
     task.trials = 3;
-    tune_result *found = malloc(sizeof *found);
-    assert_non_null(found);
-    support_ok(tune_run(&task, found, &e), &e);
+    tune_result *found = found_by(&task);
     assert_true(found->interrupted && found->rows == 1 && found->winner == 0 && found->trials == 3);
     for (int i = 1; i < 3; i++) assert_string_equal(found->trial[i].why, "stopped");
     free(found);
@@ -648,7 +622,6 @@ static void trials_that_were_stopped_say_so(void **state) {
 // Where the plan is the same the kernels are: there is nothing to measure.
 static void trials_of_the_same_are_not_run(void **state) {
     (void)state;
-    err e = {0};
     rig r;
     told t = {0};
     rig_open(&r, &cpu_device, 1, keys);
@@ -658,9 +631,7 @@ static void trials_of_the_same_are_not_run(void **state) {
     task.batch[task.batches++] = 64;
     memcpy(task.trial, by_products, sizeof by_products);
     task.trials = 3;
-    tune_result *found = malloc(sizeof *found);
-    assert_non_null(found);
-    support_ok(tune_run(&task, found, &e), &e);
+    tune_result *found = found_by(&task);
     assert_int_equal(found->taken, 0);
     for (int i = 1; i < 3; i++) assert_string_equal(found->trial[i].why, "the same as auto here");
     free(found);
@@ -670,7 +641,6 @@ static void trials_of_the_same_are_not_run(void **state) {
 // Steps of 0.1 s in 0.5 s: what is left is less than a trial takes.
 static void trials_without_time_say_so(void **state) {
     (void)state;
-    err e = {0};
     rig r;
     told t = {0};
     rig_open(&r, &cpu_device, 1, keys);
@@ -683,9 +653,7 @@ static void trials_without_time_say_so(void **state) {
     task.batch[task.batches++] = 64;
     memcpy(task.trial, by_products, sizeof by_products);
     task.trials = 3;
-    tune_result *found = malloc(sizeof *found);
-    assert_non_null(found);
-    support_ok(tune_run(&task, found, &e), &e);
+    tune_result *found = found_by(&task);
     assert_int_equal(found->trials, 3);
     assert_int_equal(found->taken, 0);
     for (int i = 1; i < 3; i++) {
