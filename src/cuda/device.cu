@@ -22,6 +22,7 @@ enum { PACE = 256 }; // groups of calls: a few dozen steps of a small model, or 
 
 struct recording {
     cudaGraphExec_t graph;
+    call *calls; // its own list: fusion may change them
     group *groups;
     int count;
 };
@@ -393,6 +394,7 @@ static void forget(queue *q, recording *r) {
     if (!q->lost) cudaStreamSynchronize(q->stream);
     if (!q->lost && r->graph) cudaGraphExecDestroy(r->graph);
     fuse_free(q, r->groups, r->count);
+    free(r->calls);
     free(r);
 }
 
@@ -406,15 +408,25 @@ static void find_early(queue *q, const call *calls, int count) {
     for (int i = 0; i < count; i++) q->shared_out |= calls[i].op == OP_lstm && calls[i].batch < ROWS_LEAST;
 }
 
+// The groups of a copy of the calls, which are the executor's: it may record them again, or repeat them.
+static bool fuse(queue *q, recording *r, const call *calls, int count) {
+    r->calls = (call *)calloc((size_t)count + 1, sizeof *r->calls);
+    if (!r->calls) return false;
+    for (int i = 0; i < count; i++) {
+        r->calls[i] = calls[i];
+        r->calls[i].queue = q;
+    }
+    r->groups = fuse_calls(q, r->calls, count, &r->count);
+    return r->groups != NULL;
+}
+
 static recording *record(queue *q, call *calls, int count, err *e) {
     recording *r = (recording *)calloc(1, sizeof *r);
-    for (int i = 0; i < count; i++) calls[i].queue = q;
     find_early(q, calls, count);
-    if (r) r->groups = fuse_calls(q, calls, count, &r->count);
-    if (!r || !r->groups) {
+    if (!r || !fuse(q, r, calls, count)) {
         cudaGetLastError();
         err_run(e, "out of memory, on the host or on the card, for a recording; use a smaller batch_size");
-        free(r);
+        forget(q, r);
         return NULL;
     }
     if (q->debug || count == 0 || capture(q, r, e)) return r;

@@ -146,12 +146,12 @@ static bool find_ranges(group *g) {
 
 typedef struct {
     queue *q;
-    const call *calls;
+    call *calls;
     int count;
     bool *taken; // calls that have joined a group before their turn
     group *groups;
     int made;
-    const call *sloped, *ready; // the layer whose slope a large one has done; a row program
+    const call *sloped, *ready; // the large layer whose slope another has done; a row program
     const call *chain;          // the first of layers whose weight gradients are computed together
     int chained;                // so many
     bool chain_ready;
@@ -308,13 +308,21 @@ static const call *find_large(fuser *f, int at, large_join *d) {
     return c;
 }
 
-// The layer behind it in the list whose slope it does, and whether its own was done so.
+// The layer behind it in the list whose slope it does, and whether its own was done so. A small one has no slope left then:
+// what it is given as the gradient of its results is that of its sums.
 static void find_below(fuser *f, const call *c, large_join *d) {
-    const call *next = c + 1;
-    int at = (int)(next - f->calls), following = f->count - at - 1;
+    static const linear_attr plain = {ACT_NONE};
+    int at = (int)(c - f->calls) + 1, following = f->count - at - 1;
+    call *next = f->calls + at;
     d->sloped = f->sloped == c;
     if (!f->q->fuse || following < 0 || f->taken[at] || !large_slopes(c, next, next + 1, following)) return;
-    d->below = f->sloped = next;
+    d->below = next;
+    d->summed = large_takes(next);
+    if (d->summed) {
+        f->sloped = next;
+    } else {
+        next->attr = &plain;
+    }
 }
 
 // The chain that begins with it, or that it is of.
@@ -396,7 +404,7 @@ static bool fuse_all(fuser *f) {
 }
 
 // A call is in at most four groups.
-group *fuse_calls(queue *q, const call *calls, int count, int *groups) {
+group *fuse_calls(queue *q, call *calls, int count, int *groups) {
     fuser *f = (fuser *)calloc(1, sizeof *f);
     if (!f) return NULL;
     f->q = q;

@@ -4,8 +4,9 @@
 // with a group somewhere before it that packs weights (cuda/pack.cuh) and two behind it, side by side, for their gradients
 // (cuda/weights.cuh) and for what is summed over all rows; dropout with the sum it goes into (cuda/residual.cuh); or the
 // end of a step (cuda/settle.cuh). A layer with large products is a group for each of its stages (cuda/large.cuh); a row
-// program whose last result goes back to one does its slope. Any other call is a group of its own. `advance` may join a row
-// program that stands before it where no call between them looks at the step record.
+// program whose last result goes back to one does its slope, and one of these stages may do that of the layer below, large
+// or small. Any other call is a group of its own. `advance` may join a row program that stands before it where no call
+// between them looks at the step record.
 // Groups in order do what the calls in order do. TRADEWIND_CUDA_FUSE=0 leaves every call alone.
 #ifndef TRADEWIND_CUDA_FUSE_CUH
 #define TRADEWIND_CUDA_FUSE_CUH
@@ -46,8 +47,9 @@ struct group {
 bool fuse_open(queue *q, err *e);
 void fuse_close(queue *q);
 
-// The groups of a list of calls, which must outlive them. Returns NULL where memory ran out.
-group *fuse_calls(queue *q, const call *calls, int count, int *groups);
+// The groups of a list of calls, which must outlive them and is changed: the backward call of a small layer whose slope
+// another does becomes that of a layer without an activation. Returns NULL where memory ran out.
+group *fuse_calls(queue *q, call *calls, int count, int *groups);
 void fuse_free(queue *q, group *g, int groups);
 
 // Whether one must wait for the other; whether nothing but the end of the step waits for a group.

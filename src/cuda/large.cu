@@ -262,7 +262,7 @@ bool large_joins(const call *c, const call *drop, const call *following, int cou
 
 // The gradient is the layer's alone: nobody adds to it between the two, and nobody reads it behind them.
 bool large_slopes(const call *c, const call *below, const call *following, int count) {
-    if (!product_can(c->queue) || !c->backward || !below->backward || !large_takes(below)) return false;
+    if (!product_can(c->queue) || !c->backward || !below->backward || below->op != OP_linear) return false;
     sizes s = sizes_of(below);
     if (s.act != ACT_RELU || s.type == DTYPE_F32 || s.rows > SLOPED_ROWS) return false;
     const operand *dx = &c->din[0], *dy = &below->dout[0];
@@ -563,7 +563,7 @@ static void input_gradient(const call *c, const large_join *d) {
     blaslt_shape shape = shape_dx(c);
     if (is_dx_ours(c, d)) {
         product_input own = {p.dz, weights_of(&c->in[1], shape.type), d->below ? c->in[0].data : NULL, c->din[0].data,
-            d->below && d->below->din[2].data ? p.lent : NULL, shape.m, shape.n, shape.k, shape.type};
+            d->summed && d->below->din[2].data ? p.lent : NULL, shape.m, shape.n, shape.k, shape.type};
         product_launch_input(c, &own);
         return;
     }
@@ -609,7 +609,7 @@ bool large_has(const call *c, large_stage s, const large_join *d) {
     case LARGE_INPUT: return c->backward && c->din[0].data;
     case LARGE_TOGETHER: return d->together > 0;
     case LARGE_WEIGHTS: return c->backward && !d->chained && (c->din[1].data || (c->din[2].data && !d->sloped));
-    case LARGE_BIAS: return d->below && d->below->din[2].data && (!d->chained || d->together);
+    case LARGE_BIAS: return d->summed && d->below->din[2].data && (!d->chained || d->together);
     default: return false;
     }
 }
@@ -699,7 +699,8 @@ int large_together(const call *c, int count, bool ready) {
         tiles += product_tiles(s.I, s.O);
         if (tiles > PRODUCT_TILES) break;
         n++;
-        if (n == count || !large_slopes(&c[n - 1], &c[n], &c[n + 1], count - n - 1) || !keeps_chain(c, n - 1, ready))
+        if (n == count || !large_takes(&c[n]) || !large_slopes(&c[n - 1], &c[n], &c[n + 1], count - n - 1) ||
+            !keeps_chain(c, n - 1, ready))
             break;
     }
     return n < 2 ? 0 : n;
@@ -708,7 +709,7 @@ int large_together(const call *c, int count, bool ready) {
 int large_ranges(const call *c, large_stage s, const large_join *d, range *to) {
     places p = places_of(c, d);
     touched t = {to, 0};
-    if (d->below && (s == LARGE_INPUT || s == LARGE_BIAS))
+    if (d->summed && (s == LARGE_INPUT || s == LARGE_BIAS))
         touch(&t, p.lent, lent_bytes(c), s == LARGE_INPUT);
     if (s == LARGE_BIAS) touch_operand(&t, &d->below->din[2], true);
     for (int i = 0; s == LARGE_TOGETHER && i < d->together; i++) touch_chain(&t, c + 1 - d->together, i, d->chain_ready);

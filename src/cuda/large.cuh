@@ -6,7 +6,9 @@
 // sigmoid are a pass of their own over the results; so is the slope, which sums the columns of dz for the bias on its way.
 // Where dropout follows GELU, these passes do it too. Where a layer's gradient comes from another large layer alone and its
 // activation is ReLU, our own product (cuda/product.cuh) does slope and sums as it stores; of a chain of such layers with few
-// rows, another computes the gradients of all weights and biases. Where our own products are faster, they compute y and dx.
+// rows, another computes the gradients of all weights and biases. The slope of a small layer is done so too, without sums:
+// its backward is then that of a layer without an activation (cuda/fuse.cuh). Where our own products are faster, they compute
+// y and dx.
 // A call is done in stages, each a group of its own (cuda/fuse.cuh), so that the gradients of x and of the weights are
 // computed side by side.
 #ifndef TRADEWIND_CUDA_LARGE_CUH
@@ -21,7 +23,7 @@ typedef enum {
     LARGE_TOGETHER, // the gradients of weights and biases of a chain of calls that ends with this one
     LARGE_INPUT,    // the gradient of x
     LARGE_WEIGHTS,  // the gradients of weights and bias
-    LARGE_BIAS,     // that of the bias of the layer whose slope LARGE_INPUT has done
+    LARGE_BIAS,     // that of the bias of the large layer whose slope LARGE_INPUT has done
     LARGE_STAGES
 } large_stage;
 
@@ -40,6 +42,7 @@ struct large_join {
     const call *drop;  // a dropout that its passes do, or NULL
     bool alone;        // forward: nobody else reads what that drops out of, which is not written
     const call *below; // backward: a layer with ReLU, whose dz the gradient of x becomes as it is stored, or NULL
+    bool summed;       // backward: that one is taken too, and leaves its bias to this call, which sums the columns
     bool sloped;       // backward: its dz is there, and lies where dy would, and the layer behind it does its bias
     bool chained;      // backward: the gradients of its weights and bias are computed with others'
     int together;      // backward: by this call, for so many up to it; 0: not by this one
@@ -51,7 +54,8 @@ struct large_join {
 // backward; the calls that follow both tell who reads what.
 bool large_joins(const call *c, const call *drop, const call *following, int count, large_join *d);
 
-// Whether a call that is taken can do the slope of `below`, the next call, whose y is its x.
+// Whether a call that is taken can do the slope of `below`, the next call, of a linear layer, large or small, whose y is its
+// x.
 bool large_slopes(const call *c, const call *below, const call *following, int count);
 
 // How many calls from one on that is taken and whose own slope nobody else does have their weight gradients computed

@@ -429,6 +429,70 @@ static void test_slopes_chain_by_alignment(void **state) {
     }
 }
 
+// Back from the lowest layer of a block, as in N-BEATS, to the sums and slices before it. The layer goes from x at 1 to
+// y at 2, its gradients are at 3 and 4.
+static list *block_back(const linear_attr *a) {
+    static const axpby_attr minus = {1, -1};
+    static const slice_attr low = {0, 24};
+    list *l = list_new();
+    operand dx = x_at(3, 24);
+    dx.add = true;
+    assert_true(rows_add(&l->r, linear_back(l, a, x_at(1, 24), x_at(2, 512), dx, x_at(4, 512), 10)));
+    call *sum = call_new(l, OP_axpby, &minus, true, 2);
+    sum->dout[0] = x_at(3, 24);
+    sum->din[0] = x_at(5, 24);
+    sum->din[1] = x_at(6, 24);
+    assert_true(rows_add(&l->r, sum));
+    call *slice = call_new(l, OP_slice, &low, true, 1);
+    slice->dout[0] = x_at(6, 24);
+    slice->din[0] = x_at(7, 36);
+    assert_true(rows_add(&l->r, slice));
+    return l;
+}
+
+static bool touches(const list *l, operand o) {
+    for (int i = 0; i < l->r.claims; i++)
+        if (l->r.claim[i].begin == o.data) return true;
+    return false;
+}
+
+// A layer whose slope was done before the program has no activation any more: its dz is what it is given, which stays
+// until the weights' gradients are done, and y is left alone.
+static void test_slope_done_before(void **state) {
+    (void)state;
+    list *own = block_back(&relu), *done = block_back(&plain);
+    assert_true(touches(own, x_at(2, 512)));
+    assert_false(touches(done, x_at(2, 512)));
+    assert_int_equal(done->r.weights, 1);
+    assert_ptr_equal(done->r.weight[0], &done->calls[0]);
+    assert_true(rows_add(&own->r, dropout(own, x_at(8, 512), x_at(4, 512))));
+    assert_false(rows_add(&done->r, dropout(done, x_at(8, 512), x_at(4, 512))));
+    free(own);
+    free(done);
+}
+
+// Its program is the same but for the slope, in whose place dz is loaded.
+static void test_slope_done_before_is_a_load(void **state) {
+    (void)state;
+    list *own = block_back(&relu), *done = block_back(&plain);
+    rows_end(&own->r);
+    rows_end(&done->r);
+    assert_int_equal(own->r.program.body, done->r.program.body);
+    const rows_instr *slope = instr(own, 0), *load = instr(done, 0);
+    assert_int_equal(slope->op, ROWS_SLOPE);
+    assert_ptr_equal(slope->to.data, own->calls[0].scratch);
+    assert_int_equal(load->op, ROWS_LOAD);
+    assert_int_equal(load->vectors, ROWS_PLAIN);
+    assert_ptr_equal(load->a.data, x_at(4, 512).data);
+    assert_null(load->to.data);
+    for (int i = 1; i < own->r.program.body; i++) {
+        assert_int_equal(instr(own, i)->op, instr(done, i)->op);
+        assert_ptr_equal(instr(own, i)->to.data, instr(done, i)->to.data);
+    }
+    free(own);
+    free(done);
+}
+
 // The slope of a layer with ReLU that the program does not hold, from x to y and with dy for its gradient.
 static bool slope_after(list *l, operand y, operand dy) {
     return rows_add_slope(&l->r, linear_back(l, &relu, x_at(500, 64), y, x_at(501, 64), dy, 502));
@@ -862,6 +926,8 @@ int main(void) {
         cmocka_unit_test(test_chains_no_further),
         cmocka_unit_test(test_chains_the_first_part),
         cmocka_unit_test(test_slopes_chain_by_alignment),
+        cmocka_unit_test(test_slope_done_before),
+        cmocka_unit_test(test_slope_done_before_is_a_load),
         cmocka_unit_test(test_slope_of_a_layer_behind),
         cmocka_unit_test(test_slope_behind_dropout),
         cmocka_unit_test(test_slope_behind_in_place),

@@ -175,6 +175,40 @@ static tensor build_residual(net *n) {
     return layer(n, halved, n->k->classes, ACT_NONE, true);
 }
 
+#ifdef TEST_CUDA // their layers are large, but for the lowest
+
+// The layers of a block, of which the lowest has few columns to read.
+static tensor hidden(net *n, tensor x, int first) {
+    for (int i = first; n->k->width[i]; i++) x = layer(n, x, n->k->width[i], n->k->act, true);
+    return x;
+}
+
+// Blocks one behind the other, as in N-BEATS: each sees what those before it have left.
+static tensor build_blocks(net *n) {
+    int64_t L = n->k->vector, all = L + n->k->classes;
+    tensor first = layer(n, hidden(n, n->vector, 0), all, ACT_NONE, true);
+    tensor rest = op_axpby(n->g, n->vector, op_slice(n->g, first, 0, L), 1, -1);
+    tensor second = layer(n, hidden(n, rest, 0), all, ACT_NONE, true);
+    return op_axpby(n->g, op_slice(n->g, first, L, all), op_slice(n->g, second, L, all), 1, 1);
+}
+
+// The lowest layer's result goes into a sum too: its gradient is there before the layer above it adds to that.
+static tensor build_skip(net *n) {
+    tensor x = layer(n, n->vector, n->k->width[0], n->k->act, true);
+    return layer(n, op_axpby(n->g, x, hidden(n, x, 1), 0.75f, 1), n->k->classes, ACT_NONE, true);
+}
+
+// A small layer reads it too, and adds to its gradient behind the layer above it.
+static tensor build_branch(net *n) {
+    enum { BRANCH = 64 };
+    tensor x = layer(n, n->vector, n->k->width[0], n->k->act, true);
+    tensor parts[2] = {layer(n, x, BRANCH, n->k->act, true)};
+    parts[1] = hidden(n, x, 1);
+    return layer(n, op_concat(n->g, parts, 2), n->k->classes, ACT_NONE, true);
+}
+
+#endif
+
 static tensor loss_of(net *n, tensor index, tensor weight) {
     const shape_case *k = n->k;
     int64_t N = samples_of(k);
@@ -488,6 +522,20 @@ static const shape_case cases[] = {
         OP_cross_entropy, false, 0},
     {"large products, relu and dropout", build_mlp, 4100, 3, 64, {512, 256}, 0, 0, ACT_RELU, 0.25f, 0, false,
         OP_cross_entropy, false, 0},
+    // The lowest layers have 196, 100 or 24 columns to read, which makes them small; a large one does their slope.
+    {"large products over a small layer", build_mlp, 1032, 3, 196, {512, 512, 512}, 0, 0, ACT_RELU, 0, 0, false,
+        OP_cross_entropy, false, 2},
+    {"large products over a small layer, long sums", build_mlp, 2060, 3, 100, {512, 512}, 0, 0, ACT_RELU, 0, 0, false,
+        OP_cross_entropy, false, 2},
+    {"large products over a small layer, without bias", build_mlp_without_bias, 1032, 3, 196, {512, 512}, 0, 0,
+        ACT_RELU, 0, 0, false, OP_cross_entropy, false, 0},
+    {"blocks", build_blocks, 1032, 12, 196, {512, 512, 512}, 0, 0, ACT_RELU, 0, 0, false, OP_mse, false, 0},
+    {"blocks, long sums", build_blocks, 2060, 12, 100, {512, 512, 512}, 0, 0, ACT_RELU, 0, 0, false, OP_mse, false, 0},
+    {"blocks, two tiles a block", build_blocks, 8400, 12, 24, {512, 512}, 0, 0, ACT_RELU, 0, 0, false, OP_mse, false,
+        0},
+    // Here others add to the lowest layer's gradient: it does its slope itself.
+    {"blocks, skipped", build_skip, 1032, 12, 196, {512, 512, 512}, 0, 0, ACT_RELU, 0, 0, false, OP_mse, false, 0},
+    {"blocks, branched", build_branch, 1032, 12, 196, {512, 512, 512}, 0, 0, ACT_RELU, 0, 0, false, OP_mse, false, 0},
 #endif
 };
 enum { CASES = sizeof cases / sizeof *cases };
