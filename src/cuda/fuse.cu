@@ -154,7 +154,7 @@ typedef struct {
     const call *sloped, *ready; // the large layer whose slope another has done; a row program
     const call *chain;          // the first of layers whose weight gradients are computed together
     int chained;                // so many
-    bool chain_ready;
+    bool chain_ready, chain_shared;
     rows_compiler rows;
     pack_list *packs; // of the programs since weights were last changed, or NULL
 } fuser;
@@ -330,10 +330,11 @@ static void find_chain(fuser *f, const call *c, large_join *d) {
     if (f->q->fuse && !d->sloped && !d->drop) {
         f->chain = c;
         f->chain_ready = d->ready;
-        f->chained = large_together(c, f->count - (int)(c - f->calls), d->ready);
+        f->chained = large_together(c, f->count - (int)(c - f->calls), d->ready, &f->chain_shared);
     }
     d->chain_ready = f->chain_ready;
     d->chained = f->chained && c - f->chain < f->chained;
+    d->shared = d->chained && f->chain_shared;
     d->together = d->chained && c - f->chain == f->chained - 1 ? f->chained : 0;
 }
 
@@ -403,7 +404,7 @@ static bool fuse_all(fuser *f) {
     return ok && finish_packs(f);
 }
 
-// A call is in at most four groups.
+// A call is in at most five groups.
 group *fuse_calls(queue *q, call *calls, int count, int *groups) {
     fuser *f = (fuser *)calloc(1, sizeof *f);
     if (!f) return NULL;
@@ -411,7 +412,7 @@ group *fuse_calls(queue *q, call *calls, int count, int *groups) {
     f->calls = calls;
     f->count = count;
     f->taken = (bool *)calloc((size_t)count + 1, sizeof *f->taken);
-    f->groups = (group *)calloc((size_t)count * 4 + 1, sizeof *f->groups);
+    f->groups = (group *)calloc((size_t)count * 5 + 1, sizeof *f->groups);
     bool ok = f->taken && f->groups && fuse_all(f);
     group *made = f->groups;
     *groups = f->made;

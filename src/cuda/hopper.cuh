@@ -142,11 +142,23 @@ template <int N> CUDA_FN void products_settle(float (&d)[N]) {
 #define HOPPER_NAMES64                                                                                                 \
     HOPPER_NAMES10()                                                                                                   \
     HOPPER_NAMES10(1) HOPPER_NAMES10(2) HOPPER_NAMES10(3) HOPPER_NAMES10(4) HOPPER_NAMES10(5) "%60,%61,%62,%63"
+#define HOPPER_NAMES128                                                                                                \
+    HOPPER_NAMES10()                                                                                                   \
+    HOPPER_NAMES10(1)                                                                                                  \
+    HOPPER_NAMES10(2)                                                                                                  \
+    HOPPER_NAMES10(3)                                                                                                  \
+    HOPPER_NAMES10(4)                                                                                                  \
+    HOPPER_NAMES10(5)                                                                                                  \
+    HOPPER_NAMES10(6)                                                                                                  \
+    HOPPER_NAMES10(7)                                                                                                  \
+    HOPPER_NAMES10(8)                                                                                                  \
+    HOPPER_NAMES10(9) HOPPER_NAMES10(10) HOPPER_NAMES10(11) "%120,%121,%122,%123,%124,%125,%126,%127"
 #define HOPPER_SUMS8(b)                                                                                                \
     "+f"(d[b]), "+f"(d[b + 1]), "+f"(d[b + 2]), "+f"(d[b + 3]), "+f"(d[b + 4]), "+f"(d[b + 5]), "+f"(d[b + 6]),        \
         "+f"(d[b + 7])
 #define HOPPER_SUMS32(b) HOPPER_SUMS8(b), HOPPER_SUMS8(b + 8), HOPPER_SUMS8(b + 16), HOPPER_SUMS8(b + 24)
 #define HOPPER_SUMS64(b) HOPPER_SUMS32(b), HOPPER_SUMS32(b + 32)
+#define HOPPER_SUMS128(b) HOPPER_SUMS64(b), HOPPER_SUMS64(b + 64)
 
 // d = A B, or d += A B where `add` says so: n columns in `count` sums, of operands of type T, described as above.
 #define HOPPER_MULTIPLY(T, type, n, count, names, a_at, b_at, ta_at, tb_at, add_at, ...)                               \
@@ -163,7 +175,8 @@ template <int N> CUDA_FN void products_settle(float (&d)[N]) {
     }
 #define HOPPER_MULTIPLIES(T, type)                                                                                     \
     HOPPER_MULTIPLY(T, type, 64, 32, HOPPER_NAMES32, "%32", "%33", "%34", "%35", "%36", HOPPER_SUMS32(0))              \
-    HOPPER_MULTIPLY(T, type, 128, 64, HOPPER_NAMES64, "%64", "%65", "%66", "%67", "%68", HOPPER_SUMS64(0))
+    HOPPER_MULTIPLY(T, type, 128, 64, HOPPER_NAMES64, "%64", "%65", "%66", "%67", "%68", HOPPER_SUMS64(0))            \
+    HOPPER_MULTIPLY(T, type, 256, 128, HOPPER_NAMES128, "%128", "%129", "%130", "%131", "%132", HOPPER_SUMS128(0))
 
 HOPPER_MULTIPLIES(__nv_bfloat16, "bf16")
 HOPPER_MULTIPLIES(__half, "f16")

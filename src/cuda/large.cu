@@ -285,6 +285,19 @@ static product_weights weights_of_chain(const call *c, int i, bool ready) {
         i ? product_parts(s.rows, s.O) : parts_of(s)};
 }
 
+// Those of the chain that ends with a call.
+struct chain_weights {
+    product_weights w[PRODUCT_MOST];
+};
+
+static chain_weights weights_of_all(const call *c, const large_join *d) {
+    chain_weights all;
+    for (int i = 0; i < d->together; i++) all.w[i] = weights_of_chain(c + 1 - d->together, i, d->chain_ready);
+    return all;
+}
+
+static_assert((int)PRODUCT_ROOM <= (int)BLASLT_ROOM, "shares of weight gradients lie where the library would work");
+
 // GELU
 
 CUDA_FN float exp2_fast(float v) {
@@ -563,7 +576,8 @@ static void input_gradient(const call *c, const large_join *d) {
     blaslt_shape shape = shape_dx(c);
     if (is_dx_ours(c, d)) {
         product_input own = {p.dz, weights_of(&c->in[1], shape.type), d->below ? c->in[0].data : NULL, c->din[0].data,
-            d->summed && d->below->din[2].data ? p.lent : NULL, shape.m, shape.n, shape.k, shape.type};
+            d->summed && d->below->din[2].data ? p.lent : NULL, shape.m, shape.n, shape.k, shape.type,
+            d->shared};
         product_launch_input(c, &own);
         return;
     }
@@ -590,9 +604,11 @@ static void weights_gradient(const call *c, const large_join *d) {
 
 // Of the calls of a chain that ends with this one.
 static void weights_together(const call *c, const large_join *d) {
-    product_weights w[PRODUCT_MOST];
-    for (int i = 0; i < d->together; i++) w[i] = weights_of_chain(c + 1 - d->together, i, d->chain_ready);
-    product_launch_weights(c, c->out[0].type, w, d->together);
+    product_launch_weights(c, c->out[0].type, weights_of_all(c, d).w, d->together, places_of(c, d).other_room);
+}
+
+static void weights_shares(const call *c, const large_join *d) {
+    product_launch_shares(c, weights_of_all(c, d).w, d->together, places_of(c, d).other_room);
 }
 
 static void lent_bias(const call *c, const large_join *d) {
@@ -608,6 +624,7 @@ bool large_has(const call *c, large_stage s, const large_join *d) {
     case LARGE_SLOPE: return c->backward && !d->sloped && (makes_dz(c, d) || c->din[2].data);
     case LARGE_INPUT: return c->backward && c->din[0].data;
     case LARGE_TOGETHER: return d->together > 0;
+    case LARGE_SHARES: return d->together > 0 && d->shared;
     case LARGE_WEIGHTS: return c->backward && !d->chained && (c->din[1].data || (c->din[2].data && !d->sloped));
     case LARGE_BIAS: return d->summed && d->below->din[2].data && (!d->chained || d->together);
     default: return false;
@@ -615,7 +632,8 @@ bool large_has(const call *c, large_stage s, const large_join *d) {
 }
 
 bool large_is_aside(const call *c, large_stage s, const large_join *d) {
-    return s == LARGE_TOGETHER || s == LARGE_WEIGHTS || s == LARGE_BIAS || (s == LARGE_SLOPE && !makes_dz(c, d));
+    return s == LARGE_TOGETHER || s == LARGE_SHARES || s == LARGE_WEIGHTS || s == LARGE_BIAS ||
+           (s == LARGE_SLOPE && !makes_dz(c, d));
 }
 
 void large_launch(const call *c, large_stage s, const large_join *d) {
@@ -624,6 +642,7 @@ void large_launch(const call *c, large_stage s, const large_join *d) {
     case LARGE_SLOPE: slope(c, d); break;
     case LARGE_INPUT: input_gradient(c, d); break;
     case LARGE_TOGETHER: weights_together(c, d); break;
+    case LARGE_SHARES: weights_shares(c, d); break;
     case LARGE_WEIGHTS: weights_gradient(c, d); break;
     default: lent_bias(c, d); break;
     }
@@ -660,12 +679,9 @@ static void touch_chain(touched *t, const call *c, int i, bool ready) {
 
 // Chains
 
-// Beyond, the library's products one after the other are as fast, and hold up less of what runs beside them.
-enum { TOGETHER_ROWS = 2048 };
-
 static bool is_of_chain(const call *c) {
     sizes s = sizes_of(c);
-    return s.type != DTYPE_F32 && s.rows <= TOGETHER_ROWS && c->in[0].type == s.type && c->din[1].data;
+    return s.type != DTYPE_F32 && s.rows <= SLOPED_ROWS && c->in[0].type == s.type && c->din[1].data;
 }
 
 static bool shares_parameter(const call *a, const call *b) {
@@ -690,20 +706,35 @@ static bool keeps_chain(const call *c, int i, bool ready) {
     return true;
 }
 
-int large_together(const call *c, int count, bool ready) {
+// Whether the room of the last of n calls leaves alone what the gradients of all read and write: what only a call before it
+// reads may have been given up since.
+static bool room_is_free(const call *c, int n, const product_weights *w, bool ready) {
+    large_join none = {};
+    range used[LARGE_RANGES];
+    touched t = {used, 0};
+    const char *room = (const char *)places_of(&c[n - 1], &none).other_room, *end = room + product_room(w, n);
+    for (int i = 0; i < n; i++) touch_chain(&t, c, i, ready);
+    for (int i = 0; i < t.count; i++)
+        if (used[i].begin < end && room < used[i].end) return false;
+    return true;
+}
+
+int large_together(const call *c, int count, bool ready, bool *shared) {
+    product_weights w[PRODUCT_MOST];
     int n = 0;
-    int64_t tiles = 0;
+    *shared = false;
     if (!c->backward || !product_can(c->queue)) return 0;
     while (n < PRODUCT_MOST && is_of_chain(&c[n])) {
-        sizes s = sizes_of(&c[n]);
-        tiles += product_tiles(s.I, s.O);
-        if (tiles > PRODUCT_TILES) break;
+        w[n] = weights_of_chain(c, n, ready);
+        if (!product_fits(w, n + 1)) break;
         n++;
         if (n == count || !large_takes(&c[n]) || !large_slopes(&c[n - 1], &c[n], &c[n + 1], count - n - 1) ||
             !keeps_chain(c, n - 1, ready))
             break;
     }
-    return n < 2 ? 0 : n;
+    if (n < 2 || !product_shares(w, n)) return 0;
+    *shared = product_room(w, n) > 0;
+    return !*shared || room_is_free(c, n, w, ready) ? n : 0;
 }
 
 int large_ranges(const call *c, large_stage s, const large_join *d, range *to) {
@@ -713,7 +744,10 @@ int large_ranges(const call *c, large_stage s, const large_join *d, range *to) {
         touch(&t, p.lent, lent_bytes(c), s == LARGE_INPUT);
     if (s == LARGE_BIAS) touch_operand(&t, &d->below->din[2], true);
     for (int i = 0; s == LARGE_TOGETHER && i < d->together; i++) touch_chain(&t, c + 1 - d->together, i, d->chain_ready);
-    if (s == LARGE_BIAS || s == LARGE_TOGETHER) return t.count;
+    for (int i = 0; s == LARGE_SHARES && i < d->together; i++) touch_operand(&t, &c[i + 1 - d->together].din[1], true);
+    if (d->shared && (s == LARGE_TOGETHER || s == LARGE_SHARES))
+        touch(&t, p.other_room, product_room(weights_of_all(c, d).w, d->together), s == LARGE_TOGETHER);
+    if (s == LARGE_BIAS || s == LARGE_TOGETHER || s == LARGE_SHARES) return t.count;
     if (d->drop && s == LARGE_FORWARD) touch_operand(&t, &d->drop->out[0], true);
     if (d->drop && s == LARGE_SLOPE) touch_operand(&t, &d->drop->dout[0], false);
     if (d->drop && (s == LARGE_FORWARD || s == LARGE_SLOPE)) touch(&t, d->drop->step, sizeof(step), false);

@@ -22,12 +22,13 @@ typedef enum {
     LARGE_SLOPE,    // dz, and the sums of its columns by parts
     LARGE_TOGETHER, // the gradients of weights and biases of a chain of calls that ends with this one
     LARGE_INPUT,    // the gradient of x
+    LARGE_SHARES,   // where LARGE_TOGETHER leaves those of weights in shares, their sums
     LARGE_WEIGHTS,  // the gradients of weights and bias
     LARGE_BIAS,     // that of the bias of the large layer whose slope LARGE_INPUT has done
     LARGE_STAGES
 } large_stage;
 
-enum { LARGE_RANGES = 40 };
+enum { LARGE_RANGES = 48 };
 
 // Whether a call of any operator, forward or backward, is computed here. Such a layer joins no row program, which would
 // read its weights once for every 16 or 32 rows.
@@ -47,6 +48,7 @@ struct large_join {
     bool chained;      // backward: the gradients of its weights and bias are computed with others'
     int together;      // backward: by this call, for so many up to it; 0: not by this one
     bool chain_ready;  // backward: the first of these is `ready`
+    bool shared;       // backward: `chained`, and that is done in shares of the rows
     bool ready;        // backward: its dz is there too, since a row program has done the slope, but no sums of it are
 };
 
@@ -60,7 +62,8 @@ bool large_slopes(const call *c, const call *below, const call *following, int c
 
 // How many calls from one on that is taken and whose own slope nobody else does have their weight gradients computed
 // together: each does the slope of the next. They are when the last one's dz is there, before it writes anything. 0: none.
-int large_together(const call *c, int count, bool ready);
+// `shared`: whether in shares of the rows.
+int large_together(const call *c, int count, bool ready, bool *shared);
 
 // Whether nothing but the end of the step waits for a stage.
 bool large_is_aside(const call *c, large_stage s, const large_join *d);

@@ -16,9 +16,11 @@ enum { FORWARD, INPUT, WEIGHTS };
 struct job {
     int m, n, k;
     int across; // tiles along n
-    int end;    // of its tiles, counted through all jobs
+    int end;    // of its tiles, counted through all jobs, once for each share
+    int shares; // of the sum, each of which has tiles of its own
     int parts;
     float *sums;      // INPUT: to; WEIGHTS: from, [parts][m]
+    float *shared;    // WEIGHTS: [shares][m][n], to be added up, or NULL where there is one share
     view dw, db;      // WEIGHTS
     const void *bias; // FORWARD: or NULL
     bool relu;        // FORWARD
@@ -58,6 +60,7 @@ template <int GROUPS_, int N_, int STAGES_, int BLOCKS_> struct size {
 
 typedef size<1, 64, 6, 2> small;
 typedef size<2, 128, 3, 2> middle;
+typedef size<2, 256, 4, 1> wide;
 
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
 
@@ -66,7 +69,8 @@ struct block {
     int number; // of its job
     int m, n;   // where its tile begins
     int column; // of tiles
-    int steps;  // bricks along the sum
+    int share;
+    int first, steps; // bricks along the sum
     uint32_t ring, full, empty;
     float *room;
 };
@@ -79,11 +83,14 @@ template <class S, int KIND> CUDA_FN block block_of(const product_args<KIND> &a,
         while (tile >= a.jobs[b.number].end) begin = a.jobs[b.number++].end;
     }
     const job &j = a.jobs[b.number];
-    tile -= begin;
+    int tiles = (j.end - begin) / j.shares, bricks = (j.k + BRICK - 1) / BRICK;
+    b.share = (tile - begin) / tiles;
+    tile = (tile - begin) % tiles;
     b.column = tile % j.across;
     b.m = tile / j.across * S::M;
     b.n = b.column * S::N;
-    b.steps = (j.k + BRICK - 1) / BRICK;
+    b.first = bricks * b.share / j.shares;
+    b.steps = bricks * (b.share + 1) / j.shares - b.first;
     b.ring = (shared_address(shared) + 1023) / 1024 * 1024;
     b.room = (float *)(shared + (b.ring - shared_address(shared)) + S::STAGES * S::SLOT);
     b.full = b.ring + S::STAGES * S::SLOT + S::ROOM;
@@ -106,7 +113,7 @@ template <class S, int KIND>
 CUDA_FN void load_operands(const product_args<KIND> &a, const block &b, int step, int slot) {
     const CUtensorMap *map = &a.map[2 * b.number];
     uint32_t to = b.ring + slot * S::SLOT, full = b.full + slot * 8;
-    int k = step * BRICK;
+    int k = (b.first + step) * BRICK;
     barrier_arrive_expecting(full, S::SLOT);
 #pragma unroll
     for (int i = 0; i < S::GROUPS; i++, to += BRICK_BYTES)
@@ -160,7 +167,7 @@ template <class S, int KIND> CUDA_FN void load_all(const product_args<KIND> &a, 
 // lanes add up the parts of each.
 template <class S> CUDA_FN void add_bias(const job &j, const block &b) {
     int lane = threadIdx.x % 32;
-    if (!j.db.data) return;
+    if (!j.db.data || b.share) return;
     for (int q = b.column * 4; q < S::M / 4; q += 4 * j.across) {
         int column = b.m + (q + lane % 4) * 4;
         float sum[4] = {};
@@ -328,15 +335,17 @@ template <class S> CUDA_FN void put_totals(const job &j, const block &b) {
     j.sums[(int64_t)(b.m / S::M) * j.n + b.n + t] = total;
 }
 
-// A group's result of 32 bits: four lanes fill 32 bytes of a row.
+// A group's result of 32 bits, or its share of it: four lanes fill 32 bytes of a row.
 template <class S> CUDA_FN void put_sums(const job &j, const block &b, int group, const float (&sum)[S::SUMS]) {
     int lane = threadIdx.x % 32, y = b.m + group * BRICK + threadIdx.x / 32 % 4 * 16 + lane / 4;
+    float *result = j.shared ? j.shared + (int64_t)b.share * j.m * j.n : (float *)j.dw.data;
+    bool add = !j.shared && j.dw.add;
 #pragma unroll
     for (int i = 0; i < S::SUMS / 2; i++) {
         int row = y + i % 2 * 8, column = b.n + i / 2 * 8 + lane % 4 * 2;
         if (row >= j.m || column >= j.n) continue;
-        float2 *to = (float2 *)((float *)j.dw.data + (int64_t)row * j.n + column), v = {sum[2 * i], sum[2 * i + 1]};
-        if (j.dw.add) v = make_float2(to->x + v.x, to->y + v.y);
+        float2 *to = (float2 *)(result + (int64_t)row * j.n + column), v = {sum[2 * i], sum[2 * i + 1]};
+        if (add) v = make_float2(to->x + v.x, to->y + v.y);
         *to = v;
     }
 }
@@ -406,6 +415,13 @@ static bool is_middle(int64_t rows, int64_t n) {
     return count_of(rows, middle::M) * count_of(n, middle::N) >= TILES_LEAST;
 }
 
+// Whether the widest tiles, of which a multiprocessor has one at a time, fill the card once: a second round would wait for
+// the first one's end.
+static bool is_wide(int64_t rows, int64_t n) {
+    int64_t tiles = count_of(rows, wide::M) * count_of(n, wide::N);
+    return tiles >= TILES_MOST / 2 * 5 / 6 && tiles <= TILES_MOST / 2;
+}
+
 bool product_fills(int64_t rows, int64_t n) {
     int64_t tiles = count_of(rows, middle::M) * count_of(n, middle::N), least = TILES_MOST * 3 / 4;
     if (tiles < TILES_LEAST) tiles = count_of(rows, small::M) * count_of(n, small::N), least = TILES_LEAST;
@@ -438,13 +454,13 @@ static bool map_make(CUtensorMap *map, const void *data, int64_t rows, int64_t w
                          CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) == CUDA_SUCCESS;
 }
 
-// Of jobs whose m, n and k are set.
+// Of jobs whose m, n, k and shares are set.
 template <class S, typename T, int KIND> static void launch(const call *c, product_args<KIND> *a, int jobs) {
     int64_t end = 0;
     for (int i = 0; i < jobs; i++) {
         job *j = &a->jobs[i];
         j->across = (int)count_of(j->n, S::N);
-        end += j->across * count_of(j->m, S::M);
+        end += j->across * count_of(j->m, S::M) * j->shares;
         j->end = (int)end;
     }
     cudaFuncSetAttribute(product_kernel<S, T, KIND>, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)S::SHARED);
@@ -462,7 +478,7 @@ static const char no_map[] =
 void product_launch_forward(const call *c, const product_forward *p) {
     product_args<FORWARD> a = {};
     job *j = &a.jobs[0];
-    j->m = (int)p->rows, j->n = (int)p->O, j->k = (int)p->I;
+    j->m = (int)p->rows, j->n = (int)p->O, j->k = (int)p->I, j->shares = 1;
     j->bias = p->bias;
     j->relu = p->relu;
     if (!map_make(&a.map[0], p->x, p->rows, p->I, p->type) || !map_make(&a.map[1], p->w, p->O, p->I, p->type) ||
@@ -473,6 +489,8 @@ void product_launch_forward(const call *c, const product_forward *p) {
     is_middle(p->rows, p->O) ? launch_typed<middle>(c, &a, 1, p->type) : launch_typed<small>(c, &a, 1, p->type);
 }
 
+static_assert((int)wide::M == (int)middle::M, "wide tiles have the middle ones' parts of the rows");
+
 int64_t product_parts(int64_t rows, int64_t I) {
     return count_of(rows, is_middle(rows, I) ? (int)middle::M : (int)small::M);
 }
@@ -480,7 +498,7 @@ int64_t product_parts(int64_t rows, int64_t I) {
 void product_launch_input(const call *c, const product_input *p) {
     product_args<INPUT> a = {};
     job *j = &a.jobs[0];
-    j->m = (int)p->rows, j->n = (int)p->I, j->k = (int)p->O;
+    j->m = (int)p->rows, j->n = (int)p->I, j->k = (int)p->O, j->shares = 1;
     j->sums = p->sums;
     j->seen = p->seen != NULL;
     if (!map_make(&a.map[0], p->dz, p->rows, p->O, p->type) || !map_make(&a.map[1], p->w, p->O, p->I, p->type) ||
@@ -489,30 +507,114 @@ void product_launch_input(const call *c, const product_input *p) {
         cuda_refused(c, no_map);
         return;
     }
-    is_middle(p->rows, p->I) ? launch_typed<middle>(c, &a, 1, p->type) : launch_typed<small>(c, &a, 1, p->type);
+    if (p->alone && is_wide(p->rows, p->I))
+        launch_typed<wide>(c, &a, 1, p->type);
+    else
+        is_middle(p->rows, p->I) ? launch_typed<middle>(c, &a, 1, p->type) : launch_typed<small>(c, &a, 1, p->type);
 }
 
 // Weight gradients
 
-int64_t product_tiles(int64_t I, int64_t O) {
-    return count_of(O, small::M) * count_of(I, small::N);
+// Up to WHOLE_ROWS a block adds up all rows, for a small tile. From SHARED_ROWS on blocks with wide tiles, which read less,
+// take shares of the rows, as many as a large card has such blocks at a time; adding up more shares than some costs more
+// than is gained. Between the two the library's products one after the other are faster.
+enum { WHOLE_ROWS = 2048, SHARED_ROWS = 4096, SHARES_MOST = 8, ROOM_RESULTS = PRODUCT_ROOM / (int)sizeof(float) };
+
+template <class S> static int64_t tiles_of(const product_weights *p, int count) {
+    int64_t tiles = 0;
+    for (int i = 0; i < count; i++) tiles += count_of(p[i].O, S::M) * count_of(p[i].I, S::N);
+    return tiles;
 }
 
-void product_launch_weights(const call *c, dtype type, const product_weights *p, int count) {
+static int64_t results_of(const product_weights *p, int count) {
+    int64_t results = 0;
+    for (int i = 0; i < count; i++) results += p[i].O * p[i].I;
+    return results;
+}
+
+bool product_fits(const product_weights *p, int count) {
+    if (p[0].rows <= WHOLE_ROWS) return tiles_of<small>(p, count) <= TILES_MOST;
+    return 2 * tiles_of<wide>(p, count) <= TILES_MOST / 2 && 2 * results_of(p, count) <= ROOM_RESULTS;
+}
+
+int product_shares(const product_weights *p, int count) {
+    if (p[0].rows <= WHOLE_ROWS) return 1;
+    int64_t shares = TILES_MOST / 2 / tiles_of<wide>(p, count), most = ROOM_RESULTS / results_of(p, count);
+    if (p[0].rows < SHARED_ROWS || shares > SHARES_MOST) return 0;
+    return (int)(shares < most ? shares : most);
+}
+
+size_t product_room(const product_weights *p, int count) {
+    int shares = product_shares(p, count);
+    return shares > 1 ? (size_t)(shares * results_of(p, count)) * sizeof(float) : 0;
+}
+
+void product_launch_weights(const call *c, dtype type, const product_weights *p, int count, void *room) {
     product_args<WEIGHTS> a = {};
-    CHECK(count >= 1 && count <= PRODUCT_MOST, "%d products in a launch", count);
+    int shares = product_shares(p, count);
+    float *shared = shares > 1 ? (float *)room : NULL;
+    CHECK(count >= 1 && count <= PRODUCT_MOST && shares >= 1, "%d products in a launch, %d shares", count, shares);
     for (int i = 0; i < count; i++) {
         job *j = &a.jobs[i];
-        j->m = (int)p[i].O, j->n = (int)p[i].I, j->k = (int)p[i].rows;
+        j->m = (int)p[i].O, j->n = (int)p[i].I, j->k = (int)p[i].rows, j->shares = shares;
         j->dw = p[i].dw;
         j->db = p[i].db;
         j->sums = (float *)p[i].sums;
         j->parts = (int)p[i].parts;
+        j->shared = shared;
+        if (shared) shared += shares * p[i].O * p[i].I;
         if (!map_make(&a.map[2 * i], p[i].dz, p[i].rows, p[i].O, type) ||
             !map_make(&a.map[2 * i + 1], p[i].x, p[i].rows, p[i].I, type)) {
             cuda_refused(c, no_map);
             return;
         }
     }
-    launch_typed<small>(c, &a, count, type);
+    shares > 1 ? launch_typed<wide>(c, &a, count, type) : launch_typed<small>(c, &a, count, type);
+}
+
+// The shares of the gradients of weights
+
+struct shares_args {
+    struct {
+        const float *from;
+        view dw;
+        int64_t count, end; // of results by fours: its own, and of all up to it
+    } jobs[PRODUCT_MOST];
+    int shares;
+};
+
+// A thread adds up the shares of four results, in order.
+static __global__ void shares_kernel(const __grid_constant__ shares_args a) {
+    cuda_begin();
+    int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
+    int number = 0;
+    while (number < PRODUCT_MOST && i >= a.jobs[number].end) number++;
+    if (number == PRODUCT_MOST) return;
+    const auto &j = a.jobs[number];
+    i -= j.end - j.count;
+    float4 *to = (float4 *)j.dw.data + i, sum = {};
+#pragma unroll 4
+    for (int s = 0; s < a.shares; s++) {
+        float4 v = ((const float4 *)j.from)[s * j.count + i];
+        sum = make_float4(sum.x + v.x, sum.y + v.y, sum.z + v.z, sum.w + v.w);
+    }
+    if (j.dw.add) sum = make_float4(to->x + sum.x, to->y + sum.y, to->z + sum.z, to->w + sum.w);
+    *to = sum;
+}
+
+void product_launch_shares(const call *c, const product_weights *p, int count, const void *room) {
+    enum { THREADS = 256 };
+    shares_args a = {};
+    const float *from = (const float *)room;
+    int64_t end = 0;
+    a.shares = product_shares(p, count);
+    for (int i = 0; i < PRODUCT_MOST; i++) {
+        int64_t fours = i < count ? p[i].O * p[i].I / 4 : 0;
+        end += fours;
+        if (fours) a.jobs[i].from = from, a.jobs[i].dw = p[i].dw;
+        a.jobs[i].count = fours;
+        a.jobs[i].end = end;
+        from += a.shares * fours * 4;
+    }
+    LAUNCH_EARLY(c, shares_kernel, blocks_for(end, THREADS), THREADS, 0, a);
 }

@@ -11,8 +11,8 @@
 
 #include "cuda/cuda.cuh"
 
-// Of weight gradients in a launch: products, and tiles that a large card has at a time.
-enum { PRODUCT_MOST = 8, PRODUCT_TILES = 264 };
+// The most products in a launch of weight gradients, and the most bytes of room for their shares.
+enum { PRODUCT_MOST = 8, PRODUCT_ROOM = 32 << 20 };
 
 // Whether the card and the loaded kernels can do all this. TRADEWIND_CUDA_PRODUCT=0: as if they could not.
 bool product_can(const queue *q);
@@ -34,13 +34,14 @@ void product_launch_forward(const call *c, const product_forward *p);
 
 // dx [rows][I] = dz [rows][O] W [O][I], 0 where `seen` [rows][I], a ReLU's result, is not above 0; and by parts of the
 // rows the sums of its columns as they are stored: sums [product_parts][I]. Without `seen` dx is all of it, `sums` may
-// be NULL.
+// be NULL. `alone`: what runs beside it leaves no room on a multiprocessor anyhow, so that it may take all of it.
 typedef struct {
     const void *dz, *w, *seen;
     void *dx;
     float *sums;
     int64_t rows, I, O;
     dtype type;
+    bool alone;
 } product_input;
 
 int64_t product_parts(int64_t rows, int64_t I);
@@ -55,8 +56,13 @@ typedef struct {
     int64_t rows, I, O, parts;
 } product_weights;
 
-// Up to PRODUCT_MOST of them in one launch, which beats one after the other up to PRODUCT_TILES tiles.
-int64_t product_tiles(int64_t I, int64_t O);
-void product_launch_weights(const call *c, dtype type, const product_weights *p, int count);
+// Up to PRODUCT_MOST of them, of as many rows, in one launch. By sizes alone: whether a large card has all of their tiles at
+// a time; how many shares the rows are cut into, 0 where a launch does not pay; and the bytes of room that these need, where
+// they are more than one. Such a launch leaves the shares of every dW there, and another adds them up.
+bool product_fits(const product_weights *p, int count);
+int product_shares(const product_weights *p, int count);
+size_t product_room(const product_weights *p, int count);
+void product_launch_weights(const call *c, dtype type, const product_weights *p, int count, void *room);
+void product_launch_shares(const call *c, const product_weights *p, int count, const void *room);
 
 #endif

@@ -531,6 +531,8 @@ static const shape_case cases[] = {
         ACT_RELU, 0, 0, false, OP_cross_entropy, false, 0},
     {"blocks", build_blocks, 1032, 12, 196, {512, 512, 512}, 0, 0, ACT_RELU, 0, 0, false, OP_mse, false, 0},
     {"blocks, long sums", build_blocks, 2060, 12, 100, {512, 512, 512}, 0, 0, ACT_RELU, 0, 0, false, OP_mse, false, 0},
+    {"blocks, weights in shares", build_blocks, 7200, 12, 100, {512, 512, 512}, 0, 0, ACT_RELU, 0, 0, false, OP_mse,
+        false, 0},
     {"blocks, two tiles a block", build_blocks, 8400, 12, 24, {512, 512}, 0, 0, ACT_RELU, 0, 0, false, OP_mse, false,
         0},
     // Here others add to the lowest layer's gradient: it does its slope itself.
