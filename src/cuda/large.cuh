@@ -5,8 +5,8 @@
 // copies, x and dy are converted where they are fp32. Its GELU is not ours (it takes tanh for erf), so GELU, tanh and
 // sigmoid are a pass of their own over the results; so is the slope, which sums the columns of dz for the bias on its way.
 // Where dropout follows GELU, these passes do it too. Where a layer's gradient comes from another large layer alone and its
-// activation is ReLU, our own product (cuda/product.cuh) does slope and sums as it stores; of a chain of such layers with few
-// rows, another computes the gradients of all weights and biases. The slope of a small layer is done so too, without sums:
+// activation is ReLU, our own product (cuda/product.cuh) does slope and sums as it stores; of a chain of such layers another
+// computes the gradients of all weights and biases, where that pays. The slope of a small layer is done so too, without sums:
 // its backward is then that of a layer without an activation (cuda/fuse.cuh). Where our own products are faster, they compute
 // y and dx.
 // A call is done in stages, each a group of its own (cuda/fuse.cuh), so that the gradients of x and of the weights are

@@ -518,6 +518,8 @@ static const shape_case cases[] = {
         OP_cross_entropy, false, 2},
     {"large products, relu, long sums", build_mlp, 2060, 3, 512, {512, 512, 512}, 0, 0, ACT_RELU, 0, 0, false,
         OP_cross_entropy, false, 2},
+    {"large products, weights in shares", build_mlp, 4100, 3, 512, {512, 512, 512}, 0, 0, ACT_RELU, 0, 0, false,
+        OP_cross_entropy, false, 0},
     {"large products, relu, one tile a block", build_mlp, 1030, 3, 512, {512, 256}, 0, 0, ACT_RELU, 0, 0, false,
         OP_cross_entropy, false, 0},
     {"large products, relu and dropout", build_mlp, 4100, 3, 64, {512, 256}, 0, 0, ACT_RELU, 0.25f, 0, false,
