@@ -404,7 +404,7 @@ static bool fuse_all(fuser *f) {
     return ok && finish_packs(f);
 }
 
-// A call is in at most five groups.
+// A call is in at most four groups.
 group *fuse_calls(queue *q, call *calls, int count, int *groups) {
     fuser *f = (fuser *)calloc(1, sizeof *f);
     if (!f) return NULL;
@@ -412,7 +412,7 @@ group *fuse_calls(queue *q, call *calls, int count, int *groups) {
     f->calls = calls;
     f->count = count;
     f->taken = (bool *)calloc((size_t)count + 1, sizeof *f->taken);
-    f->groups = (group *)calloc((size_t)count * 5 + 1, sizeof *f->groups);
+    f->groups = (group *)calloc((size_t)count * 4 + 1, sizeof *f->groups);
     bool ok = f->taken && f->groups && fuse_all(f);
     group *made = f->groups;
     *groups = f->made;

@@ -89,7 +89,7 @@ struct places {
     void *z, *x, *dz;            // in the products' type
     float *sums;                 // [parts][O]
     float *lent;                 // [product_parts][I]: those of the layer whose slope this one does
-    void *room, *other_room;
+    void *room, *other_room;     // the library's, for dx and for dW; or other_room the shares of a chain that ends here
 };
 
 static size_t up(size_t bytes) {
@@ -131,7 +131,8 @@ static size_t sums_bytes(const call *c) {
     return up((size_t)(parts_of(s) * s.O) * sizeof(float));
 }
 
-// Our own products take up to so many rows: beyond, the library gains more on them than the slope's pass costs.
+// Our own products take up to so many rows, of slopes and of chains: beyond, the library gains more on them than the slope's
+// pass costs.
 enum { SLOPED_ROWS = 1 << 15 };
 
 // They are added up beside what the next layers do, which therefore write theirs elsewhere: neighbours take turns.

@@ -5,10 +5,10 @@
 // copies, x and dy are converted where they are fp32. Its GELU is not ours (it takes tanh for erf), so GELU, tanh and
 // sigmoid are a pass of their own over the results; so is the slope, which sums the columns of dz for the bias on its way.
 // Where dropout follows GELU, these passes do it too. Where a layer's gradient comes from another large layer alone and its
-// activation is ReLU, our own product (cuda/product.cuh) does slope and sums as it stores; of a chain of such layers another
-// computes the gradients of all weights and biases, where that pays. The slope of a small layer is done so too, without sums:
-// its backward is then that of a layer without an activation (cuda/fuse.cuh). Where our own products are faster, they compute
-// y and dx.
+// activation is ReLU, our own product (cuda/product.cuh) does slope and sums as it stores. The slope of a small layer is done
+// so too, without sums: its backward is then that of a layer without an activation (cuda/fuse.cuh). Of a chain of large ones
+// another product computes the gradients of all weights and biases, where that pays. Where our own are faster, they compute y
+// and dx too.
 // A call is done in stages, each a group of its own (cuda/fuse.cuh), so that the gradients of x and of the weights are
 // computed side by side.
 #ifndef TRADEWIND_CUDA_LARGE_CUH
@@ -61,8 +61,8 @@ bool large_joins(const call *c, const call *drop, const call *following, int cou
 bool large_slopes(const call *c, const call *below, const call *following, int count);
 
 // How many calls from one on that is taken and whose own slope nobody else does have their weight gradients computed
-// together: each does the slope of the next. They are when the last one's dz is there, before it writes anything. 0: none.
-// `shared`: whether in shares of the rows.
+// together: each does the slope of the next. They are when the last one's dz is there, and nothing that they read is
+// written before. 0: none. `shared`: whether in shares of the rows, which LARGE_SHARES then adds up.
 int large_together(const call *c, int count, bool ready, bool *shared);
 
 // Whether nothing but the end of the step waits for a stage.

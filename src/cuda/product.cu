@@ -489,7 +489,7 @@ void product_launch_forward(const call *c, const product_forward *p) {
     is_middle(p->rows, p->O) ? launch_typed<middle>(c, &a, 1, p->type) : launch_typed<small>(c, &a, 1, p->type);
 }
 
-static_assert((int)wide::M == (int)middle::M, "wide tiles have the middle ones' parts of the rows");
+static_assert((int)wide::M == (int)middle::M, "wide tiles have the middle ones' parts of the rows, and so their bits");
 
 int64_t product_parts(int64_t rows, int64_t I) {
     return count_of(rows, is_middle(rows, I) ? (int)middle::M : (int)small::M);

@@ -34,7 +34,8 @@ void product_launch_forward(const call *c, const product_forward *p);
 
 // dx [rows][I] = dz [rows][O] W [O][I], 0 where `seen` [rows][I], a ReLU's result, is not above 0; and by parts of the
 // rows the sums of its columns as they are stored: sums [product_parts][I]. Without `seen` dx is all of it, `sums` may
-// be NULL. `alone`: what runs beside it leaves no room on a multiprocessor anyhow, so that it may take all of it.
+// be NULL. `alone`: it is of a chain whose weight gradients, beside others of which it runs, leave no room on a
+// multiprocessor, so that it may take all of one. Its bits are the same.
 typedef struct {
     const void *dz, *w, *seen;
     void *dx;
@@ -56,9 +57,10 @@ typedef struct {
     int64_t rows, I, O, parts;
 } product_weights;
 
-// Up to PRODUCT_MOST of them, of as many rows, in one launch. By sizes alone: whether a large card has all of their tiles at
-// a time; how many shares the rows are cut into, 0 where a launch does not pay; and the bytes of room that these need, where
-// they are more than one. Such a launch leaves the shares of every dW there, and another adds them up.
+// Up to PRODUCT_MOST of them, one at least, all of as many rows, in one launch. By sizes alone: whether a large card has their
+// tiles at a time, for two shares where rows are many; how many shares the rows are cut into, 0 where a launch does not pay;
+// and the bytes of room that these need, where they are more than one. Such a launch leaves the shares of every dW there, and
+// another adds them up.
 bool product_fits(const product_weights *p, int count);
 int product_shares(const product_weights *p, int count);
 size_t product_room(const product_weights *p, int count);

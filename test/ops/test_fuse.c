@@ -346,6 +346,7 @@ static outcome run_parts(net *n, const device *d, queue *q, exec *x, bool wide) 
 typedef struct {
     const char *fuse, *debug;
     size_t guard;
+    bool library; // none of a Hopper card's own large products
 } manner;
 
 static outcome run(const shape_case *k, const place *p, manner m) {
@@ -354,6 +355,7 @@ static outcome run(const shape_case *k, const place *p, manner m) {
     net_init(&n, k, p->precision);
     setenv("TRADEWIND_CUDA_FUSE", m.fuse, 1);
     setenv("TRADEWIND_CUDA_DEBUG", m.debug, 1);
+    setenv("TRADEWIND_CUDA_PRODUCT", m.library ? "0" : "1", 1);
     int threads = p->precision == PRECISION_FP64 ? 0 : 1; // 0: all there are
     queue *q = p->device->open(&(queue_options){.threads = threads, .isa = p->isa}, &e);
     trial_ok(q != NULL, &e);
@@ -429,14 +431,18 @@ static void compare(const char *where, const shape_case *k, const outcome *a, co
     if (memcmp(&a->end, &ref->end, sizeof a->end) != 0) fail_msg("%s: the step record differs", where);
 }
 
-static void same_bits(const char *where, const outcome *a, const outcome *b) {
+static bool are_same_bits(const outcome *a, const outcome *b) {
     bool same = memcmp(a->gradient, b->gradient, (size_t)a->elements * sizeof(double)) == 0 &&
                 memcmp(a->moved, b->moved, (size_t)a->elements * sizeof(double)) == 0 &&
                 memcmp(a->totals, b->totals, sizeof a->totals) == 0 && memcmp(a->clip, b->clip, sizeof a->clip) == 0 &&
                 memcmp(a->confusion, b->confusion, sizeof a->confusion) == 0;
     for (int i = 0; i < 2; i++)
         same = same && memcmp(a->score[i], b->score[i], (size_t)a->scores * sizeof(double)) == 0;
-    if (!same) fail_msg("%s: bits differ between equal runs", where);
+    return same;
+}
+
+static void same_bits(const char *where, const outcome *a, const outcome *b) {
+    if (!are_same_bits(a, b)) fail_msg("%s: bits differ between equal runs", where);
 }
 
 // A ReLU may be on one side here and on the other there: often where operands are rounded, so that such nets are
@@ -455,7 +461,7 @@ static double share_of(const shape_case *k, const place *p) {
 // The same without joining, and launched call by call.
 static void check_joined(
     const char *where, const shape_case *k, const place *p, const outcome *fused, const outcome *shared) {
-    outcome eager = run(k, p, (manner){"1", "1", 64}), alone = run(k, p, (manner){"0", "0", 64});
+    outcome eager = run(k, p, (manner){"1", "1", 64, false}), alone = run(k, p, (manner){"0", "0", 64, false});
     compare(where, k, fused, &alone, share_of(k, p));
     compare(where, k, shared, &alone, share_of(k, p));
     same_bits(where, fused, &eager);
@@ -463,16 +469,45 @@ static void check_joined(
     outcome_free(&alone);
 }
 
+// Large cases are for cards: the CPU takes them with its best instruction set. Under a slow checker, which sets a size,
+// the case with the least work stands for what takes so many rows.
+static bool is_large(const shape_case *k) {
+    return k->batch * k->vector > 200000;
+}
+
+// Whether the card has products of its own for large layers.
+static bool is_hopper(const device *d) {
+    char text[512];
+    err e;
+    queue *q = d->open(&(queue_options){.threads = 1}, &e);
+    trial_ok(q != NULL, &e);
+    d->describe(q, text, sizeof text);
+    d->close(q);
+    return strstr(text, "sm_90,") && !strstr(text, "PTX");
+}
+
+// The same with the library's products: operands are rounded in the same places, so that results are closer than to
+// those of any other manner, but they are not the same bits.
+static void check_products(const char *where, const shape_case *k, const place *p, const outcome *fused) {
+    if (!is_large(k) || k->act != ACT_RELU || (p->precision != PRECISION_BF16 && p->precision != PRECISION_FP16))
+        return;
+    outcome library = run(k, p, (manner){"1", "0", 64, true});
+    compare(where, k, fused, &library, 0.01);
+    if (is_hopper(p->device) && are_same_bits(fused, &library)) fail_msg("%s: our own products were not used", where);
+    outcome_free(&library);
+}
+
 static void check_place(const shape_case *k, const place *p, const outcome *ref) {
     char where[256];
     snprintf(where, sizeof where, "%s, batch %lld, on %s %s", k->name, (long long)k->batch, p->device->name,
         precision_name(p->precision));
-    outcome fused = run(k, p, (manner){"1", "0", 64}), again = run(k, p, (manner){"1", "0", 64}),
-            shared = run(k, p, (manner){"1", "0", 0});
+    outcome fused = run(k, p, (manner){"1", "0", 64, false}), again = run(k, p, (manner){"1", "0", 64, false}),
+            shared = run(k, p, (manner){"1", "0", 0, false});
     if (!kinked(k, p)) compare(where, k, &fused, ref, share_of(k, p));
     if (!kinked(k, p)) compare(where, k, &shared, ref, share_of(k, p));
     same_bits(where, &fused, &again);
     if (!p->device->host_memory) check_joined(where, k, p, &fused, &shared);
+    if (!p->device->host_memory) check_products(where, k, p, &fused);
     outcome_free(&fused);
     outcome_free(&again);
     outcome_free(&shared);
@@ -518,8 +553,12 @@ static const shape_case cases[] = {
         OP_cross_entropy, false, 2},
     {"large products, relu, long sums", build_mlp, 2060, 3, 512, {512, 512, 512}, 0, 0, ACT_RELU, 0, 0, false,
         OP_cross_entropy, false, 2},
-    {"large products, weights in shares", build_mlp, 4100, 3, 512, {512, 512, 512}, 0, 0, ACT_RELU, 0, 0, false,
+    {"large products, weights in shares", build_mlp, 4150, 3, 512, {512, 512, 512}, 0, 0, ACT_RELU, 0, 0, false,
+        OP_cross_entropy, false, 2},
+    {"large products, weights in shares, uneven", build_mlp, 7200, 3, 520, {776, 328, 648}, 0, 0, ACT_RELU, 0, 0, false,
         OP_cross_entropy, false, 0},
+    {"large products, weights in shares, without bias", build_mlp_without_bias, 5000, 3, 520, {776, 328, 648}, 0, 0,
+        ACT_RELU, 0, 0, false, OP_cross_entropy, false, 0},
     {"large products, relu, one tile a block", build_mlp, 1030, 3, 512, {512, 256}, 0, 0, ACT_RELU, 0, 0, false,
         OP_cross_entropy, false, 0},
     {"large products, relu and dropout", build_mlp, 4100, 3, 64, {512, 256}, 0, 0, ACT_RELU, 0.25f, 0, false,
@@ -546,18 +585,12 @@ enum { CASES = sizeof cases / sizeof *cases };
 
 static const place double_place = {&cpu_double_device, NULL, PRECISION_FP64, 1e-12};
 
-// Large cases are for cards: the CPU takes them with its best instruction set. Under a slow checker, which sets a size,
-// the case with the least work stands for what takes so many rows.
-static bool is_large(const shape_case *k) {
-    return k->batch * k->vector > 200000;
-}
-
 static void test_case(void **state) {
     const shape_case *k = *state;
     if (is_large(k) && trial_size_most() < k->batch) skip();
     place p[PLACES_MOST];
     int count = trial_places(p);
-    outcome ref = run(k, &double_place, (manner){"1", "0", 0});
+    outcome ref = run(k, &double_place, (manner){"1", "0", 0, false});
     for (int i = 0; i < count; i++)
         if (!is_large(k) || !p[i].device->host_memory || i == 0) check_place(k, &p[i], &ref);
     outcome_free(&ref);
