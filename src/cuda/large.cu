@@ -131,9 +131,9 @@ static size_t sums_bytes(const call *c) {
     return up((size_t)(parts_of(s) * s.O) * sizeof(float));
 }
 
-// Our own products take up to so many rows, of slopes and of chains: beyond, the library gains more on them than the slope's
-// pass costs.
-enum { SLOPED_ROWS = 1 << 15 };
+// Our own products do slopes up to so many rows: beyond, the library gains more on them than the slope's pass costs. A small
+// layer's slope, which the row program does on its way, is worth less.
+enum { SLOPED_ROWS = 1 << 15, SMALL_SLOPED_ROWS = 1 << 13 };
 
 // They are added up beside what the next layers do, which therefore write theirs elsewhere: neighbours take turns.
 enum { LENT_TURNS = 8 };
@@ -265,7 +265,8 @@ bool large_joins(const call *c, const call *drop, const call *following, int cou
 bool large_slopes(const call *c, const call *below, const call *following, int count) {
     if (!product_can(c->queue) || !c->backward || !below->backward || below->op != OP_linear) return false;
     sizes s = sizes_of(below);
-    if (s.act != ACT_RELU || s.type == DTYPE_F32 || s.rows > SLOPED_ROWS) return false;
+    if (s.act != ACT_RELU || s.type == DTYPE_F32) return false;
+    if (s.rows > (large_takes(below) ? SLOPED_ROWS : SMALL_SLOPED_ROWS)) return false;
     const operand *dx = &c->din[0], *dy = &below->dout[0];
     if (!dx->data || dx->data != dy->data || dx->add || c->in[0].data != below->out[0].data) return false;
     if (c->out[0].type != s.type || dx->type != s.type || dy->type != s.type || c->in[0].type != s.type) return false;
@@ -682,7 +683,7 @@ static void touch_chain(touched *t, const call *c, int i, bool ready) {
 
 static bool is_of_chain(const call *c) {
     sizes s = sizes_of(c);
-    return s.type != DTYPE_F32 && s.rows <= SLOPED_ROWS && c->in[0].type == s.type && c->din[1].data;
+    return s.type != DTYPE_F32 && c->in[0].type == s.type && c->din[1].data;
 }
 
 static bool shares_parameter(const call *a, const call *b) {

@@ -515,10 +515,11 @@ void product_launch_input(const call *c, const product_input *p) {
 
 // Weight gradients
 
-// Up to WHOLE_ROWS a block adds up all rows, for a small tile. From SHARED_ROWS on blocks with wide tiles, which read less,
-// take shares of the rows, as many as a large card has such blocks at a time; adding up more shares than some costs more
-// than is gained. Between the two the library's products one after the other are faster.
-enum { WHOLE_ROWS = 2048, SHARED_ROWS = 4096, SHARES_MOST = 8, ROOM_RESULTS = PRODUCT_ROOM / (int)sizeof(float) };
+// Up to WHOLE_ROWS a block adds up all rows, for a small tile. From SHARED_LEAST to SHARED_MOST rows blocks with wide tiles,
+// which read less, take shares of them, as many as a large card has such blocks at a time; adding up more shares than some
+// costs more than is gained. Otherwise the library's products one after the other are faster.
+enum { WHOLE_ROWS = 2048, SHARED_LEAST = 4096, SHARED_MOST = 8192, SHARES_MOST = 8 };
+enum { ROOM_RESULTS = PRODUCT_ROOM / (int)sizeof(float) };
 
 template <class S> static int64_t tiles_of(const product_weights *p, int count) {
     int64_t tiles = 0;
@@ -540,7 +541,7 @@ bool product_fits(const product_weights *p, int count) {
 int product_shares(const product_weights *p, int count) {
     if (p[0].rows <= WHOLE_ROWS) return 1;
     int64_t shares = TILES_MOST / 2 / tiles_of<wide>(p, count), most = ROOM_RESULTS / results_of(p, count);
-    if (p[0].rows < SHARED_ROWS || shares > SHARES_MOST) return 0;
+    if (p[0].rows < SHARED_LEAST || p[0].rows > SHARED_MOST || shares > SHARES_MOST) return 0;
     return (int)(shares < most ? shares : most);
 }
 

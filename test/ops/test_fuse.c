@@ -487,13 +487,14 @@ static bool is_hopper(const device *d) {
 }
 
 // The same with the library's products: operands are rounded in the same places, so that results are closer than to
-// those of any other manner, but they are not the same bits.
+// those of any other manner. Of weight gradients together they are not the same bits, since others add up the rows.
 static void check_products(const char *where, const shape_case *k, const place *p, const outcome *fused) {
     if (!is_large(k) || k->act != ACT_RELU || (p->precision != PRECISION_BF16 && p->precision != PRECISION_FP16))
         return;
     outcome library = run(k, p, (manner){"1", "0", 64, true});
     compare(where, k, fused, &library, 0.01);
-    if (is_hopper(p->device) && are_same_bits(fused, &library)) fail_msg("%s: our own products were not used", where);
+    if (strstr(k->name, "weights") && is_hopper(p->device) && are_same_bits(fused, &library))
+        fail_msg("%s: the library's products were used", where);
     outcome_free(&library);
 }
 
