@@ -175,7 +175,7 @@ template <int N> CUDA_FN void products_settle(float (&d)[N]) {
     }
 #define HOPPER_MULTIPLIES(T, type)                                                                                     \
     HOPPER_MULTIPLY(T, type, 64, 32, HOPPER_NAMES32, "%32", "%33", "%34", "%35", "%36", HOPPER_SUMS32(0))              \
-    HOPPER_MULTIPLY(T, type, 128, 64, HOPPER_NAMES64, "%64", "%65", "%66", "%67", "%68", HOPPER_SUMS64(0))            \
+    HOPPER_MULTIPLY(T, type, 128, 64, HOPPER_NAMES64, "%64", "%65", "%66", "%67", "%68", HOPPER_SUMS64(0))             \
     HOPPER_MULTIPLY(T, type, 256, 128, HOPPER_NAMES128, "%128", "%129", "%130", "%131", "%132", HOPPER_SUMS128(0))
 
 HOPPER_MULTIPLIES(__nv_bfloat16, "bf16")
