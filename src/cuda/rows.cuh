@@ -23,4 +23,7 @@ void rows_launch_tf32(const call *c, const rows_program *p);
 void rows_launch_bf16(const call *c, const rows_program *p);
 void rows_launch_f16(const call *c, const rows_program *p);
 
+// Of a program that is a head (cuda/rows_head.h).
+void rows_launch_head(const call *c, const rows_program *p);
+
 #endif

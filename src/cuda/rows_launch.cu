@@ -14,6 +14,10 @@ void rows_remove(rows_program *p) {
 }
 
 void rows_launch(const call *c, const rows_program *p) {
+    if (p->head) {
+        rows_launch_head(c, p);
+        return;
+    }
     switch (p->low) {
     case DTYPE_BF16: rows_launch_bf16(c, p); break;
     case DTYPE_F16: rows_launch_f16(c, p); break;

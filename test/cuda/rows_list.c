@@ -16,6 +16,8 @@ const kernel *table[OP_COUNT];
 
 const linear_attr plain = {ACT_NONE}, relu = {ACT_RELU};
 static const dropout_attr half = {0.5f};
+static const cross_entropy_attr smooth = {0.125f};
+enum { LABELS = 800, SAMPLE_WEIGHTS, SEED }; // where they lie
 static struct step record;
 
 list *list_new(void) {
@@ -84,6 +86,42 @@ call *dropout_back(list *l, operand dx, operand dy) {
     call *c = call_new(l, OP_dropout, &half, true, 1);
     c->din[0] = dx;
     c->dout[0] = dy;
+    return c;
+}
+
+operand floats_at(uintptr_t megabyte, int64_t n) {
+    return (operand){.data = (void *)(megabyte << 20), .type = DTYPE_F32, .shape = shape1(n)};
+}
+
+static operand labels_at(uintptr_t megabyte) {
+    return (operand){.data = (void *)(megabyte << 20), .type = DTYPE_I32, .shape = shape1(ROWS)};
+}
+
+call *confusion(list *l, operand scores, uintptr_t counts) {
+    call *c = call_new(l, OP_confusion, NULL, false, 3);
+    c->in[0] = scores;
+    c->in[1] = labels_at(LABELS);
+    c->in[2] = floats_at(SAMPLE_WEIGHTS, ROWS);
+    c->out[0] = (operand){.data = (void *)(counts << 20), .type = DTYPE_I64, .shape = shape2(CLASSES, CLASSES)};
+    return c;
+}
+
+call *cross_entropy(list *l, operand scores, uintptr_t sum) {
+    call *c = call_new(l, OP_cross_entropy, &smooth, false, 4);
+    c->in[0] = scores;
+    c->in[1] = labels_at(LABELS);
+    c->in[2] = floats_at(SAMPLE_WEIGHTS, ROWS);
+    c->out[0] = floats_at(sum, 2);
+    c->scratch = (void *)((sum + 1) << 20);
+    return c;
+}
+
+call *cross_entropy_back(list *l, operand scores, operand gradient) {
+    call *c = cross_entropy(l, scores, 700);
+    c->backward = true;
+    c->scratch = NULL;
+    c->din[0] = gradient;
+    c->dout[0] = floats_at(SEED, 2);
     return c;
 }
 

@@ -6,7 +6,7 @@
 #include "cuda/rows.h"
 #include "ops/ops.h"
 
-enum { ROWS = 40, CALLS = 24, OPERANDS = 8, ROOM = 100 * 1024 };
+enum { ROWS = 40, CALLS = 24, OPERANDS = 8, ROOM = 100 * 1024, CLASSES = 3 };
 
 typedef struct {
     call calls[CALLS];
@@ -23,6 +23,7 @@ list *list_new(void);
 
 operand tensor_at(uintptr_t megabyte, int64_t width, dtype type);
 operand x_at(uintptr_t megabyte, int64_t width); // of bf16
+operand floats_at(uintptr_t megabyte, int64_t n);
 
 // Calls at the end of a list.
 call *call_new(list *l, int op, const void *attr, bool backward, int inputs);
@@ -32,6 +33,11 @@ call *dropout_back(list *l, operand dx, operand dy);
 
 // Backward of the layer from x to y with gradients dx and dy; scratch and the weights' gradient lie at `scratch`.
 call *linear_back(list *l, const linear_attr *a, operand x, operand y, operand dx, operand dy, uintptr_t scratch);
+
+// Metrics and losses of scores, all of the same labels. The loss goes to `sum`, its parts to the megabyte after that.
+call *confusion(list *l, operand scores, uintptr_t counts);
+call *cross_entropy(list *l, operand scores, uintptr_t sum);
+call *cross_entropy_back(list *l, operand scores, operand gradient);
 
 // The program's instructions: the ith, and the first that does `op`.
 const rows_instr *instr(const list *l, int i);

@@ -9,50 +9,8 @@
 
 #include <cmocka.h>
 
-enum { CLASSES = 3 };
-
 static linear_attr gelu = {ACT_GELU};
-static cross_entropy_attr smooth = {0.125f};
 static advance_attr after = {true};
-
-static operand floats_at(uintptr_t megabyte, int64_t n) {
-    return (operand){.data = (void *)(megabyte << 20), .type = DTYPE_F32, .shape = shape1(n)};
-}
-
-static operand labels_at(uintptr_t megabyte) {
-    return (operand){.data = (void *)(megabyte << 20), .type = DTYPE_I32, .shape = shape1(ROWS)};
-}
-
-enum { LABELS = 800, SAMPLE_WEIGHTS, SEED }; // where they lie
-
-static call *confusion(list *l, operand scores, uintptr_t counts) {
-    call *c = call_new(l, OP_confusion, NULL, false, 3);
-    c->in[0] = scores;
-    c->in[1] = labels_at(LABELS);
-    c->in[2] = floats_at(SAMPLE_WEIGHTS, ROWS);
-    c->out[0] = (operand){.data = (void *)(counts << 20), .type = DTYPE_I64, .shape = shape2(CLASSES, CLASSES)};
-    return c;
-}
-
-// The loss goes to `sum`, its parts to the megabyte after that.
-static call *cross_entropy(list *l, operand scores, uintptr_t sum) {
-    call *c = call_new(l, OP_cross_entropy, &smooth, false, 4);
-    c->in[0] = scores;
-    c->in[1] = labels_at(LABELS);
-    c->in[2] = floats_at(SAMPLE_WEIGHTS, ROWS);
-    c->out[0] = floats_at(sum, 2);
-    c->scratch = (void *)((sum + 1) << 20);
-    return c;
-}
-
-static call *cross_entropy_back(list *l, operand scores, operand gradient) {
-    call *c = cross_entropy(l, scores, 700);
-    c->backward = true;
-    c->scratch = NULL;
-    c->din[0] = gradient;
-    c->dout[0] = floats_at(SEED, 2);
-    return c;
-}
 
 static call *mse(list *l, operand forecast, operand target, uintptr_t sum) {
     call *c = cross_entropy(l, forecast, sum);

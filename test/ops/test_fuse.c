@@ -565,6 +565,16 @@ static const shape_case cases[] = {
         OP_cross_entropy, false, 0},
     {"large products, relu and dropout", build_mlp, 4100, 3, 64, {512, 256}, 0, 0, ACT_RELU, 0.25f, 0, false,
         OP_cross_entropy, false, 0},
+    // The last layer, its loss and back in one pass: whole rows of blocks and not, three to four classes, runs in all
+    // lanes or some.
+    {"large products, head in one pass", build_mlp, 4352, 3, 64, {512, 256}, 0, 0, ACT_RELU, 0, 0, false,
+        OP_cross_entropy, false, 2},
+    {"large products, head in one pass, dropout", build_mlp, 4301, 4, 64, {512, 128}, 0, 0, ACT_RELU, 0.25f, 0.125f,
+        true, OP_cross_entropy, false, 2},
+    {"large products, head in one pass, tanh", build_mlp, 4230, 2, 64, {512, 200}, 0, 0, ACT_TANH, 0.25f, 0.125f, true,
+        OP_cross_entropy, false, 0},
+    {"large products, head in one pass, without bias", build_mlp_without_bias, 4300, 3, 64, {512, 64}, 0, 0, ACT_TANH,
+        0, 0, false, OP_cross_entropy, false, 0},
     // The lowest layers have 196, 100 or 24 columns to read, which makes them small; a large one does their slope.
     {"large products over a small layer", build_mlp, 1032, 3, 196, {512, 512, 512}, 0, 0, ACT_RELU, 0, 0, false,
         OP_cross_entropy, false, 2},

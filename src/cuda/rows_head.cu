@@ -1,0 +1,264 @@
+// The head of a classifier in one pass: see cuda/rows_head.h.
+//
+// A warp has eight rows, all of which are on their way before the first is used. Of a row a lane has eight columns; of the
+// sums for logits, 32 of eight rows and four classes, it has first its columns' share of all and then, after every half of
+// the lanes has given the other one half of what it had left, one whole sum: that of row lane / 4 and class lane % 4.
+#include "cuda/activation.cuh"
+#include "cuda/cross_entropy.cuh"
+#include "cuda/rows.cuh"
+#include "cuda/run.cuh"
+
+extern "C" {
+#include "cuda/rows_head.h"
+#include "ops/random.h"
+}
+
+enum { CLASSES = ROWS_HEAD_CLASSES, HELD = 32 / CLASSES, WARPS = 2 * ROWS_TILE / HELD, THREADS = 32 * WARPS };
+static_assert((int)ROWS_HEAD_WIDTH == 32 * (int)RUN, "a lane has a run of columns");
+
+// A lane's columns of the rows, and which of them dropout has kept: a byte of each row.
+template <typename T> struct head_rows {
+    run_words<T> x[HELD];
+    uint32_t kept[HELD / 4];
+};
+
+template <typename T> CUDA_FN float rounded_as(float v) {
+    T low;
+    convert(&low, v);
+    return widen(low);
+}
+
+// The weights of a lane's columns, as the products' type has them.
+template <typename T> CUDA_FN void fetch_weights(float w[CLASSES][RUN], const rows_head &h, int column) {
+#pragma unroll
+    for (int k = 0; k < CLASSES; k++) {
+        bool there = k < h.classes && column < h.width;
+#pragma unroll
+        for (int e = 0; e < RUN; e++) w[k][e] = 0;
+        if (there) run_widen(w[k], run_fetch<float>(h.weights, (int64_t)k * h.width + column));
+        run_rounded<T>(w[k]);
+    }
+}
+
+// Dropout of row r of the warp's, as it is stored.
+template <typename T>
+CUDA_FN void drop_row(const rows_head &h, const step &s, head_rows<T> *of, int r, int64_t row, int column) {
+    float v[RUN];
+    rng_block bits = random_dropout(&s, s.row + (uint64_t)row, h.node, (uint32_t)column / RANDOM_OCTET);
+    uint32_t kept = 0;
+    run_widen(v, of->x[r]);
+#pragma unroll
+    for (int e = 0; e < RUN; e++) {
+        bool keep = random_bits(&bits, e) >= h.least;
+        kept |= (uint32_t)keep << e;
+        v[e] = keep ? v[e] * h.scale : 0.0f;
+    }
+    of->kept[r / 4] |= kept << r % 4 * 8;
+    run_narrow(&of->x[r], v);
+}
+
+template <typename T>
+CUDA_FN void fetch_rows(const rows_head &h, head_rows<T> *of, int64_t first, int column) {
+    *of = head_rows<T>{};
+#pragma unroll
+    for (int r = 0; r < HELD; r++)
+        if (column < h.width && first + r < h.rows) of->x[r] = run_fetch<T>(h.y, (first + r) * h.width + column);
+}
+
+template <typename T> CUDA_FN void drop_rows(const rows_head &h, head_rows<T> *of, int64_t first, int column) {
+    step s = *h.step;
+#pragma unroll
+    for (int r = 0; r < HELD; r++) {
+        if (h.drop) drop_row<T>(h, s, of, r, first + r, column);
+        if (h.x && column < h.width && first + r < h.rows)
+            run_send<T>(h.x, (first + r) * h.width + column, of->x[r]);
+    }
+}
+
+// Halves change places until a lane has one whole sum of the 32.
+template <int HALF> CUDA_FN void give_half(float sum[32]) {
+    bool upper = threadIdx.x & HALF;
+#pragma unroll
+    for (int i = 0; i < HALF; i++) {
+        float mine = upper ? sum[i + HALF] : sum[i], theirs = upper ? sum[i] : sum[i + HALF];
+        sum[i] = mine + __shfl_xor_sync(0xFFFFFFFFu, theirs, HALF);
+    }
+}
+
+CUDA_FN float share_out(float sum[32]) {
+    give_half<16>(sum);
+    give_half<8>(sum);
+    give_half<4>(sum);
+    give_half<2>(sum);
+    give_half<1>(sum);
+    return sum[0];
+}
+
+template <typename T> CUDA_FN float logit(const head_rows<T> &of, const float w[CLASSES][RUN]) {
+    float sum[32];
+#pragma unroll
+    for (int r = 0; r < HELD; r++) {
+        float v[RUN];
+        run_widen(v, of.x[r]);
+#pragma unroll
+        for (int k = 0; k < CLASSES; k++) {
+            float dot = 0;
+#pragma unroll
+            for (int e = 0; e < RUN; e++) dot = fmaf(v[e], w[k][e], dot);
+            sum[r * CLASSES + k] = dot;
+        }
+    }
+    return share_out(sum);
+}
+
+// Over the four lanes of a row; every one of them gets it.
+CUDA_FN float row_sum(float v) {
+    v += __shfl_xor_sync(0xFFFFFFFFu, v, 1);
+    return v + __shfl_xor_sync(0xFFFFFFFFu, v, 2);
+}
+
+CUDA_FN float row_top(float v) {
+    v = fmaxf(v, __shfl_xor_sync(0xFFFFFFFFu, v, 1));
+    return fmaxf(v, __shfl_xor_sync(0xFFFFFFFFu, v, 2));
+}
+
+// What a lane knows of its row and class.
+struct head_lane {
+    float weight, class_weight; // 0 for rows and classes that are not there
+    int label;                  // -1 where the row does not count
+    int k;
+    bool there;
+};
+
+CUDA_FN head_lane lane_of(const rows_head &h, int64_t first) {
+    head_lane l = {0, 0, -1, (int)threadIdx.x % CLASSES, false};
+    int64_t row = first + threadIdx.x % 32 / CLASSES;
+    l.there = row < h.rows && l.k < h.classes;
+    int label = row < h.rows ? h.label[row] : -1; // on its way with the weight
+    if (row < h.rows) l.weight = h.weight[row];
+    if (l.weight != 0) l.label = label;
+    if (l.k < h.classes) l.class_weight = h.class_weight ? h.class_weight[l.k] : 1.0f;
+    return l;
+}
+
+struct head_loss {
+    float loss, norm, dz; // loss and norm of the row in the lane of its first class, else 0
+};
+
+// As cross_entropy.cuh has it, a lane a logit.
+CUDA_FN head_loss loss_of(const rows_head &h, const head_lane &l, float z) {
+    bool is = l.k < h.classes, mine = l.k == l.label;
+    softmax m = {row_top(is ? z : -INFINITY), 0};
+    m.log_sum = logf(row_sum(is ? expf(z - m.top) : 0.0f));
+    float s = h.smoothing, each = s > 0 ? s / (float)h.classes * l.class_weight : 0;
+    float target = each + (mine ? (1 - s) * l.class_weight : 0), total = row_sum(target);
+    float weight = row_sum(mine ? l.class_weight : 0);
+    float p = log_p(m, z), loss = row_sum(is && (mine || s > 0) ? target * -p : 0.0f);
+    if (l.label < 0) return head_loss{0, 0, 0};
+    float dz = is ? *h.up * l.weight * (total * expf(p) - target) : 0.0f;
+    return head_loss{l.k ? 0 : l.weight * loss, l.k ? 0 : l.weight * weight, dz};
+}
+
+// The block's sum of the loss: of a warp's rows, and then of the warps in order.
+CUDA_FN void put_loss(const rows_head &h, head_loss l) {
+    __shared__ float room[WARPS][2];
+#pragma unroll
+    for (int d = 16; d; d >>= 1) {
+        l.loss += __shfl_xor_sync(0xFFFFFFFFu, l.loss, d);
+        l.norm += __shfl_xor_sync(0xFFFFFFFFu, l.norm, d);
+    }
+    if (threadIdx.x % 32 == 0) room[threadIdx.x / 32][0] = l.loss, room[threadIdx.x / 32][1] = l.norm;
+    __syncthreads();
+    if (threadIdx.x) return;
+    float sum = 0, norm = 0;
+    for (int w = 0; w < WARPS; w++) sum += room[w][0], norm += room[w][1];
+    ((loss_sums *)h.parts)[blockIdx.x] = loss_sums{(double)sum, (double)norm};
+}
+
+// The first of a row's largest logits, as `largest` has it: a NaN only where all are.
+CUDA_FN void count(const rows_head &h, const head_lane &l, float z) {
+    float top = row_top(l.k < h.classes ? z : NAN);
+    unsigned row = threadIdx.x & 31 & ~(CLASSES - 1u);
+    unsigned tops = __ballot_sync(0xFFFFFFFFu, l.k < h.classes && (z == top || top != top));
+    int best = __ffs(tops >> row & ((1u << CLASSES) - 1)) - 1;
+    int cell = l.label >= 0 && l.k == 0 ? l.label * h.classes + best : -1;
+    unsigned peers = __match_any_sync(0xFFFFFFFFu, cell);
+    if (cell >= 0 && __ffs(peers) - 1 == (int)threadIdx.x % 32)
+        atomicAdd((unsigned long long *)h.confusion + cell, (unsigned long long)__popc(peers));
+}
+
+template <typename T> CUDA_FN void put_class(const rows_head &h, void *to, const head_lane &l, int64_t first, float v) {
+    int64_t i = (first + threadIdx.x % 32 / CLASSES) * h.classes + l.k;
+    if (to && l.there) convert((T *)to + i, v);
+}
+
+// Back to a lane's columns of row r. What each step takes is rounded as if it were stored.
+template <typename T, bool DROPS>
+CUDA_FN run_words<T> row_back(
+    const rows_head &h, const head_rows<T> &of, const float w[CLASSES][RUN], const float dz[CLASSES], int r) {
+    float d[RUN];
+#pragma unroll
+    for (int e = 0; e < RUN; e++) {
+        d[e] = 0;
+#pragma unroll
+        for (int k = 0; k < CLASSES; k++) d[e] = fmaf(dz[k], w[k][e], d[e]);
+    }
+    if (DROPS && h.drop) {
+        run_rounded<T>(d);
+#pragma unroll
+        for (int e = 0; e < RUN; e++) d[e] = of.kept[r / 4] >> (r % 4 * 8 + e) & 1 ? d[e] * h.scale : 0.0f;
+    }
+    if (h.slope) {
+        float x[RUN]; // the result below, dropped out: where it is 0 for that reason, so is the gradient
+        run_rounded<T>(d);
+        run_widen(x, of.x[r]);
+        slope_run<RUN>(ACT_RELU, d, x);
+    }
+    run_words<T> to;
+    run_narrow(&to, d);
+    return to;
+}
+
+// DROPS: dropout stands before the layer.
+template <typename T, bool DROPS>
+static __global__ void __launch_bounds__(THREADS, 4) head_kernel(const __grid_constant__ rows_head h) {
+    int64_t first = (int64_t)blockIdx.x * WARPS * HELD + threadIdx.x / 32 * HELD;
+    int column = threadIdx.x % 32 * RUN;
+    head_rows<T> of;
+    float w[CLASSES][RUN];
+    cuda_begin();
+    fetch_rows<T>(h, &of, first, column);
+    head_lane l = lane_of(h, first);
+    fetch_weights<T>(w, h, column);
+    float bias = h.bias && l.k < h.classes ? h.bias[l.k] : 0.0f;
+    if (DROPS) drop_rows<T>(h, &of, first, column);
+    float z = rounded_as<T>(logit<T>(of, w) + bias);
+    head_loss loss = loss_of(h, l, z);
+    float dz = rounded_as<T>(loss.dz);
+    put_class<T>(h, h.z, l, first, z);
+    put_class<T>(h, h.dz, l, first, dz);
+#pragma unroll
+    for (int r = 0; r < HELD; r++) {
+        float of_row[CLASSES];
+#pragma unroll
+        for (int k = 0; k < CLASSES; k++) of_row[k] = __shfl_sync(0xFFFFFFFFu, dz, r * CLASSES + k);
+        run_words<T> d = row_back<T, DROPS>(h, of, w, of_row, r);
+        if (column < h.width && first + r < h.rows) run_send<T>(h.dx, (first + r) * h.width + column, d);
+    }
+    if (h.confusion) count(h, l, z);
+    put_loss(h, loss);
+}
+
+template <typename T> static void launch(const call *c, const rows_head &h, unsigned blocks) {
+    if (h.x || h.drop) {
+        LAUNCH_EARLY(c, (head_kernel<T, true>), blocks, THREADS, 0, h);
+    } else {
+        LAUNCH_EARLY(c, (head_kernel<T, false>), blocks, THREADS, 0, h);
+    }
+}
+
+void rows_launch_head(const call *c, const rows_program *p) {
+    rows_head h = rows_head_of(p);
+    unsigned blocks = (unsigned)rows_blocks(p->rows);
+    p->low == DTYPE_BF16 ? launch<__nv_bfloat16>(c, h, blocks) : launch<__half>(c, h, blocks);
+}
