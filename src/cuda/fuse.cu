@@ -127,8 +127,9 @@ static bool find_ranges(group *g) {
     g->ranges = (range *)malloc((size_t)calls * RANGES_PER_CALL * sizeof *g->ranges);
     if (!g->ranges) return false;
     if (g->packed) range_add(g, g->packed->to, g->packed->bytes, false);
-    if (g->below) operand_add(g, &g->below->out[0], false);
+    if (g->below && g->kind == GROUP_ROWS) operand_add(g, &g->below->out[0], false);
     if (g->kind == GROUP_WEIGHTS) {
+        if (g->below) operand_add(g, &g->below->din[2], true);
         for (int i = 0; i < g->weights; i++) weights_add(g, g->weight[i]);
         return true;
     }
@@ -152,9 +153,11 @@ typedef struct {
     group *groups;
     int made;
     const call *sloped, *ready; // the large layer whose slope another has done; a row program
+    const call *biased;         // and its bias' gradient
     const call *chain;          // the first of layers whose weight gradients are computed together
     int chained;                // so many
-    bool chain_ready, chain_shared;
+    large_ready chain_ready;
+    bool chain_shared;
     rows_compiler rows;
     pack_list *packs; // of the programs since weights were last changed, or NULL
 } fuser;
@@ -237,6 +240,8 @@ static bool fuse_weights(fuser *f, const group *rows) {
     group *g = group_add(f, GROUP_WEIGHTS, (int)(rows->calls - f->calls), rows->count);
     g->weights = f->rows.weights;
     memcpy(g->weight, f->rows.weight, sizeof g->weight);
+    g->head = f->rows.program.sums != NULL;
+    if (g->head && rows->below && rows->below->din[2].data) g->below = f->biased = rows->below;
     return find_ranges(g);
 }
 
@@ -354,7 +359,7 @@ static int fuse_large(fuser *f, int at, bool *ok) {
     const call *c = find_large(f, at, &d);
     if (!c) return 0;
     find_below(f, c, &d);
-    d.ready = f->ready == c;
+    d.ready = large_ready{f->ready == c, f->biased == c};
     find_chain(f, c, &d);
     for (int s = 0; *ok && s < LARGE_STAGES; s++) {
         if (!large_has(c, (large_stage)s, &d)) continue;
@@ -455,7 +460,9 @@ void group_launch(const group *g) {
     case GROUP_PACK: pack_launch(c, (const pack_list *)g->args); break;
     case GROUP_ROWS: rows_launch(c, (const rows_program *)g->args); break;
     case GROUP_SUMS: rows_launch_sums(c, (const rows_program *)g->args); break;
-    case GROUP_WEIGHTS: weights_launch(g->weight, g->weights); break;
+    case GROUP_WEIGHTS:
+        g->head ? rows_launch_head_sums(g->weight[0], g->below) : weights_launch(g->weight, g->weights);
+        break;
     case GROUP_LARGE: large_launch(c, g->stage, &g->join); break;
     case GROUP_RESIDUAL: residual_launch(c, (const residual_args *)g->args); break;
     case GROUP_SETTLE: settle_launch(c, (const settle_args *)g->args); break;

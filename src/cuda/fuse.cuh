@@ -34,11 +34,12 @@ struct group {
     const call *advance;              // joined from further on, or NULL
     const call *weight[WEIGHTS_MOST]; // GROUP_WEIGHTS: which of them
     int weights;
+    bool head; // GROUP_WEIGHTS: they are there but for the sum of their parts (cuda/rows_head.h)
     large_stage stage; // GROUP_LARGE
     large_join join;   // GROUP_LARGE: what it does of its neighbours'
     void *args; // gather_args, pack_list, rows_program, residual_args or settle_args
     const struct pack_args *packed; // GROUP_ROWS: what it reads, or NULL
-    const call *below;              // GROUP_ROWS: the layer with large products whose slope it does, or NULL
+    const call *below; // GROUP_ROWS: the layer with large products whose slope it does; GROUP_WEIGHTS: whose bias; or NULL
     range *ranges;
     int range_count;
 };

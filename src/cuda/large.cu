@@ -4,6 +4,7 @@
 #include "cuda/blaslt.cuh"
 #include "cuda/dropout.cuh"
 #include "cuda/life.cuh"
+#include "cuda/parts.cuh"
 #include "cuda/product.cuh"
 #include "cuda/run.cuh"
 
@@ -155,7 +156,12 @@ static size_t dz_bytes(const call *c) {
 
 // Whether the slope's pass writes dz.
 static bool makes_dz(const call *c, const large_join *d) {
-    return has_dz(c) && !d->sloped && !d->ready;
+    return has_dz(c) && !d->sloped && !d->ready.slope;
+}
+
+// Whether the call itself has a bias' gradient to give.
+static bool has_bias(const call *c, const large_join *d) {
+    return c->backward && c->din[2].data && !d->sloped && !d->ready.bias;
 }
 
 // With a dropout, dz takes the place of its result's gradient, which then nobody needs; so it does where somebody else has
@@ -276,14 +282,15 @@ bool large_slopes(const call *c, const call *below, const call *following, int c
 // Weight gradients together
 
 // The weights' and bias' gradients of call i of a chain, each of which does the slope of the next; `ready` is the first's.
-static product_weights weights_of_chain(const call *c, int i, bool ready) {
+static product_weights weights_of_chain(const call *c, int i, large_ready ready) {
     large_join join = {};
     join.sloped = i > 0;
-    join.ready = i == 0 && ready;
+    if (i == 0) join.ready = ready;
     sizes s = sizes_of(&c[i]);
     places p = places_of(&c[i], &join);
     const float *sums = i ? places_of(&c[i - 1], &join).lent : p.sums;
-    return product_weights{p.dz, c[i].in[0].data, view_of(&c[i].din[1]), view_of(&c[i].din[2]), sums, s.rows, s.I, s.O,
+    view db = i == 0 && ready.bias ? view{} : view_of(&c[i].din[2]);
+    return product_weights{p.dz, c[i].in[0].data, view_of(&c[i].din[1]), db, sums, s.rows, s.I, s.O,
         i ? product_parts(s.rows, s.O) : parts_of(s)};
 }
 
@@ -520,22 +527,10 @@ static __global__ void __launch_bounds__(THREADS, BLOCKS_EACH) slope_kernel(cons
     a.sums[(int64_t)blockIdx.y * a.width + to] = total;
 }
 
-enum { ADD_ACROSS = 32, ADD_DOWN = 16 };
-
 static __global__ void bias_kernel(const float *sums, int parts, int width, view db) {
     cuda_begin();
-    __shared__ float room[ADD_DOWN][ADD_ACROSS];
-    int column = blockIdx.x * ADD_ACROSS + threadIdx.x;
-    float sum = 0;
-    if (column < width) {
-#pragma unroll 8
-        for (int p = threadIdx.y; p < parts; p += ADD_DOWN) sum += sums[(int64_t)p * width + column];
-    }
-    room[threadIdx.y][threadIdx.x] = sum;
-    __syncthreads();
-    if (threadIdx.y || column >= width) return;
-    for (int r = 1; r < ADD_DOWN; r++) sum += room[r][threadIdx.x];
-    view_put(db, column, sum);
+    float sum;
+    if (parts_add(sums, parts, width, &sum)) view_put(db, parts_column(), sum);
 }
 
 template <typename T, typename D> static void slope_launch(const call *c, const slope_args &a, dim3 grid) {
@@ -560,7 +555,7 @@ static void slope(const call *c, const large_join *d) {
     sizes s = sizes_of(c);
     places p = places_of(c, d);
     slope_args a = {c->dout[0].data, p.z ? p.z : c->out[0].data, makes_dz(c, d) ? p.dz : NULL,
-        d->ready ? (int)ACT_NONE : s.act, (int)s.O, s.rows, c->din[2].data ? p.sums : NULL, drop_args{}};
+        d->ready.slope ? (int)ACT_NONE : s.act, (int)s.O, s.rows, has_bias(c, d) ? p.sums : NULL, drop_args{}};
     dim3 grid((unsigned)((s.O + STRIP - 1) / STRIP), (unsigned)parts_of(s));
     if (d->drop) {
         a.dy = d->drop->dout[0].data;
@@ -589,9 +584,7 @@ static void input_gradient(const call *c, const large_join *d) {
 
 static void bias_gradient(const call *c, const float *sums, int64_t parts) {
     int width = (int)sizes_of(c).O;
-    unsigned blocks = (unsigned)((width + ADD_ACROSS - 1) / ADD_ACROSS);
-    LAUNCH_EARLY(
-        c, bias_kernel, blocks, dim3(ADD_ACROSS, ADD_DOWN), 0, sums, (int)parts, width, view_of(&c->din[2]));
+    LAUNCH_EARLY(c, bias_kernel, parts_blocks(width), parts_threads(), 0, sums, (int)parts, width, view_of(&c->din[2]));
 }
 
 static void weights_gradient(const call *c, const large_join *d) {
@@ -601,7 +594,7 @@ static void weights_gradient(const call *c, const large_join *d) {
         blaslt_data data = {p.dz, narrow(c, p.x), NULL, c->din[1].data, c->din[1].add};
         blaslt_multiply(c, &shape, &data, p.other_room);
     }
-    if (c->din[2].data && !d->sloped) bias_gradient(c, p.sums, parts_of(sizes_of(c)));
+    if (has_bias(c, d)) bias_gradient(c, p.sums, parts_of(sizes_of(c)));
 }
 
 // Of the calls of a chain that ends with this one.
@@ -623,11 +616,11 @@ static void lent_bias(const call *c, const large_join *d) {
 bool large_has(const call *c, large_stage s, const large_join *d) {
     switch (s) {
     case LARGE_FORWARD: return !c->backward;
-    case LARGE_SLOPE: return c->backward && !d->sloped && (makes_dz(c, d) || c->din[2].data);
+    case LARGE_SLOPE: return c->backward && (makes_dz(c, d) || has_bias(c, d));
     case LARGE_INPUT: return c->backward && c->din[0].data;
     case LARGE_TOGETHER: return d->together > 0;
     case LARGE_SHARES: return d->together > 0 && d->shared;
-    case LARGE_WEIGHTS: return c->backward && !d->chained && (c->din[1].data || (c->din[2].data && !d->sloped));
+    case LARGE_WEIGHTS: return c->backward && !d->chained && (c->din[1].data || has_bias(c, d));
     case LARGE_BIAS: return d->summed && d->below->din[2].data && (!d->chained || d->together);
     default: return false;
     }
@@ -670,13 +663,13 @@ static void touch_weights(touched *t, const operand *o) {
     touch(t, o->low, (size_t)operand_count(o) * dtype_bytes(o->low_type), false);
 }
 
-static void touch_chain(touched *t, const call *c, int i, bool ready) {
+static void touch_chain(touched *t, const call *c, int i, large_ready ready) {
     product_weights w = weights_of_chain(c, i, ready);
     touch_operand(t, &c[i].in[0], false);
     touch(t, w.dz, (size_t)operand_count(&c[i].out[0]) * dtype_bytes(c[i].out[0].type), false);
     touch(t, w.sums, (size_t)(w.parts * w.O) * sizeof(float), false);
     touch_operand(t, &c[i].din[1], true);
-    touch_operand(t, &c[i].din[2], true);
+    if (w.db.data) touch_operand(t, &c[i].din[2], true);
 }
 
 // Chains
@@ -692,7 +685,7 @@ static bool shares_parameter(const call *a, const call *b) {
 
 // Whether call i + 1 can be of a chain: what call i writes for it leaves alone what the gradients of those up to i read, and
 // none of them adds to the gradient of the same parameter.
-static bool keeps_chain(const call *c, int i, bool ready) {
+static bool keeps_chain(const call *c, int i, large_ready ready) {
     large_join none = {};
     range written[2], read[LARGE_RANGES];
     touched w = {written, 0}, t = {read, 0};
@@ -710,7 +703,7 @@ static bool keeps_chain(const call *c, int i, bool ready) {
 
 // Whether the room of the last of n calls leaves alone what the gradients of all read and write: what only a call before it
 // reads may have been given up since.
-static bool room_is_free(const call *c, int n, const product_weights *w, bool ready) {
+static bool room_is_free(const call *c, int n, const product_weights *w, large_ready ready) {
     large_join none = {};
     range used[LARGE_RANGES];
     touched t = {used, 0};
@@ -721,7 +714,7 @@ static bool room_is_free(const call *c, int n, const product_weights *w, bool re
     return true;
 }
 
-int large_together(const call *c, int count, bool ready, bool *shared) {
+int large_together(const call *c, int count, large_ready ready, bool *shared) {
     product_weights w[PRODUCT_MOST];
     int n = 0;
     *shared = false;
@@ -765,12 +758,12 @@ int large_ranges(const call *c, large_stage s, const large_join *d, range *to) {
     if (s == LARGE_SLOPE) touch_operand(&t, &c->out[0], false);
     if (s == LARGE_SLOPE || !makes_dz(c, d)) touch_operand(&t, &c->dout[0], false);
     if (makes_dz(c, d)) touch(&t, p.dz, dz_bytes(c), s == LARGE_SLOPE);
-    if (s != LARGE_INPUT && !d->sloped) touch(&t, p.sums, sums_bytes(c), s == LARGE_SLOPE);
+    if (s != LARGE_INPUT && has_bias(c, d)) touch(&t, p.sums, sums_bytes(c), s == LARGE_SLOPE);
     if (s == LARGE_INPUT) touch_operand(&t, &c->din[0], true);
     if (s == LARGE_INPUT && !is_dx_ours(c, d)) touch(&t, p.room, BLASLT_ROOM, true);
     if (s != LARGE_WEIGHTS) return t.count;
     touch_operand(&t, &c->din[1], true);
-    if (!d->sloped) touch_operand(&t, &c->din[2], true);
+    if (has_bias(c, d)) touch_operand(&t, &c->din[2], true);
     touch(&t, p.x, copy_bytes(&c->in[0], c->out[0].type), true);
     touch(&t, p.other_room, BLASLT_ROOM, true);
     return t.count;

@@ -38,6 +38,11 @@ bool large_takes(const call *c);
 // queue, so that the plan is the same with the library and without it.
 size_t large_scratch(const call *c);
 
+// What a row program has done of a call's backward: the slope, so that dz lies where dy would; and the bias' gradient.
+struct large_ready {
+    bool slope, bias;
+};
+
 // What a call does of its neighbours' too.
 struct large_join {
     const call *drop;  // a dropout that its passes do, or NULL
@@ -47,9 +52,9 @@ struct large_join {
     bool sloped;       // backward: its dz is there, and lies where dy would, and the layer behind it does its bias
     bool chained;      // backward: the gradients of its weights and bias are computed with others'
     int together;      // backward: by this call, for so many up to it; 0: not by this one
-    bool chain_ready;  // backward: the first of these is `ready`
+    large_ready chain_ready; // backward: the first of these is so
     bool shared;       // backward: `chained`, and that is done in shares of the rows
-    bool ready;        // backward: its dz is there too, since a row program has done the slope, but no sums of it are
+    large_ready ready; // backward
 };
 
 // Whether its passes can do a dropout: `drop` is the neighbour of a call that is taken, behind it forward and before it
@@ -63,7 +68,7 @@ bool large_slopes(const call *c, const call *below, const call *following, int c
 // How many calls from one on that is taken and whose own slope nobody else does have their weight gradients computed
 // together: each does the slope of the next. They are when the last one's dz is there, and nothing that they read is
 // written before. 0: none. `shared`: whether in shares of the rows, which LARGE_SHARES then adds up.
-int large_together(const call *c, int count, bool ready, bool *shared);
+int large_together(const call *c, int count, large_ready ready, bool *shared);
 
 // Whether nothing but the end of the step waits for a stage.
 bool large_is_aside(const call *c, large_stage s, const large_join *d);

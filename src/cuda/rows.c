@@ -841,14 +841,6 @@ static void bring_weights(rows_compiler *r) {
     }
 }
 
-// Weights as they are, for a kernel that reads them so, or until they are packed.
-static void lay_head(rows_compiler *r) {
-    rows_program *p = &r->program;
-    for (int i = 0; i < r->packs; i++) p->code[r->pack[i].instr].p[0] = r->pack[i].weights;
-    p->head = rows_is_head(p);
-    if (p->head) r->packs = 0;
-}
-
 void rows_end(rows_compiler *r) {
     rows_program *p = &r->program;
     rows_fold(r);
@@ -859,7 +851,7 @@ void rows_end(rows_compiler *r) {
     for (int i = 0; i < p->body; i++)
         if (has_cells(&p->code[i])) lay_cells(p, &p->code[i]);
     open_maps(p);
-    lay_head(r);
+    rows_lay_head(r);
     bring_weights(r);
     for (int i = 0; i < r->tails; i++)
         if (r->tail[i].op == ROWS_LOSS_ADD) r->tail[i].n = (int32_t)rows_blocks(p->rows);

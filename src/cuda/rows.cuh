@@ -23,7 +23,9 @@ void rows_launch_tf32(const call *c, const rows_program *p);
 void rows_launch_bf16(const call *c, const rows_program *p);
 void rows_launch_f16(const call *c, const rows_program *p);
 
-// Of a program that is a head (cuda/rows_head.h).
+// Of a program that is a head (cuda/rows_head.h); and what adds up its sums: `c` is the layer's backward call, `below` that of
+// the layer whose bias' gradient is among them, or NULL.
 void rows_launch_head(const call *c, const rows_program *p);
+void rows_launch_head_sums(const call *c, const call *below);
 
 #endif

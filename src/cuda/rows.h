@@ -112,6 +112,7 @@ typedef struct {
     int32_t low;         // the dtype of products' operands
     uint8_t tf32, wide;  // products that are wide occur
     uint8_t head;        // it is run by a kernel of its own (cuda/rows_head.h)
+    float *sums;         // of a head: where the parts of what is summed over the rows go, or NULL
     rows_instr code[ROWS_MOST];
 } rows_program;
 

@@ -74,14 +74,16 @@ static bool is_chained(const parts *s) {
     return s->back->chain == chain && !between;
 }
 
-static bool has_sizes(const rows_program *p, const parts *s) {
-    int width = s->layer->a.width, classes = s->layer->to.width;
-    bool low = p->low == DTYPE_BF16 || p->low == DTYPE_F16;
-    return low && p->tiles > 1 && classes <= ROWS_HEAD_CLASSES && width % 8 == 0 && width >= ROWS_HEAD_LEAST &&
-           width <= ROWS_HEAD_WIDTH;
+static bool has_width(int64_t width, int64_t classes) {
+    return classes <= ROWS_HEAD_CLASSES && width % 8 == 0 && width >= ROWS_HEAD_LEAST && width <= ROWS_HEAD_WIDTH;
 }
 
-bool rows_is_head(const rows_program *p) {
+static bool has_sizes(const rows_program *p, const parts *s) {
+    bool low = p->low == DTYPE_BF16 || p->low == DTYPE_F16;
+    return low && p->tiles > 1 && has_width(s->layer->a.width, s->layer->to.width);
+}
+
+static bool is_head(const rows_program *p) {
     parts s;
     if (!find_parts(p, &s) || !has_sizes(p, &s) || !is_one_way(&s) || s.layer->act != ACT_NONE) return false;
     const rows_tile *y = source_of(&s), *dx = result_of(&s), *x = s.drop ? &s.drop->to : NULL;
@@ -91,6 +93,45 @@ bool rows_is_head(const rows_program *p) {
     if (s.slope && (s.slope->act != ACT_RELU || s.slope->b.data != y->data)) return false;
     if ((uintptr_t)s.layer->p[0] % 16 || s.layer->p[0] != s.back->p[0]) return false;
     return is_new(p, &s.layer->to) && is_new(p, &s.loss_back->to);
+}
+
+// Whether nobody reads a home but those who form the gradients of weights.
+static bool is_for_weights(const rows_compiler *r, const void *home) {
+    bool over = false;
+    for (int i = 0; i < r->claims; i++) {
+        const rows_claim *c = &r->claim[i];
+        if (c->begin != home) continue;
+        if (c->wanted) return false;
+        over |= c->over;
+    }
+    return over;
+}
+
+static void lay_sums(rows_compiler *r) {
+    const call *layer = r->weights == 1 ? r->weight[0] : NULL;
+    if (!layer || !layer->scratch || !layer->din[1].data) return;
+    if (rows_head_parts(r->program.rows) > ROWS_HEAD_PARTS) return;
+    r->program.sums = layer->scratch;
+    for (int i = 0; i < r->program.body; i++) {
+        rows_instr *in = &r->program.code[i];
+        bool held = in->op == ROWS_DROPOUT || in->op == ROWS_CROSS_ENTROPY_BACK;
+        if (held && in->to.data && in->to.slot >= 0 && is_for_weights(r, in->to.data)) in->to.data = NULL;
+    }
+}
+
+void rows_lay_head(rows_compiler *r) {
+    rows_program *p = &r->program;
+    for (int i = 0; i < r->packs; i++) p->code[r->pack[i].instr].p[0] = r->pack[i].weights;
+    p->head = is_head(p);
+    if (!p->head) return;
+    r->packs = 0;
+    lay_sums(r);
+}
+
+size_t rows_head_scratch(int64_t rows, int64_t width, int64_t classes) {
+    int64_t parts = rows_head_parts(rows);
+    if (rows_tiles(rows) == 1 || parts > ROWS_HEAD_PARTS || !has_width(width, classes)) return 0;
+    return (size_t)(parts * rows_head_part(width, classes)) * sizeof(float);
 }
 
 rows_head rows_head_of(const rows_program *p) {
@@ -109,6 +150,7 @@ rows_head rows_head_of(const rows_program *p) {
         .up = s.loss_back->b.data,
         .parts = s.loss->to.data,
         .confusion = s.confusion ? s.confusion->to.data : NULL,
+        .sums = p->sums,
         .width = s.layer->a.width,
         .classes = s.layer->to.width,
         .rows = p->rows,

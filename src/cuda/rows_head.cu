@@ -3,18 +3,23 @@
 // A warp has eight rows, all of which are on their way before the first is used. Of a row a lane has eight columns; of the
 // sums for logits, 32 of eight rows and four classes, it has first its columns' share of all and then, after every half of
 // the lanes has given the other one half of what it had left, one whole sum: that of row lane / 4 and class lane % 4.
-#include "cuda/activation.cuh"
-#include "cuda/cross_entropy.cuh"
-#include "cuda/rows.cuh"
-#include "cuda/run.cuh"
-
 extern "C" {
 #include "cuda/rows_head.h"
 #include "ops/random.h"
 }
 
-enum { CLASSES = ROWS_HEAD_CLASSES, HELD = 32 / CLASSES, WARPS = 2 * ROWS_TILE / HELD, THREADS = 32 * WARPS };
+#include "cuda/activation.cuh"
+#include "cuda/cross_entropy.cuh"
+#include "cuda/parts.cuh"
+#include "cuda/rows.cuh"
+#include "cuda/run.cuh"
+
+enum { CLASSES = ROWS_HEAD_CLASSES, HELD = 32 / CLASSES, WARPS = ROWS_HEAD_ROWS / HELD, THREADS = 32 * WARPS };
 static_assert((int)ROWS_HEAD_WIDTH == 32 * (int)RUN, "a lane has a run of columns");
+static_assert((int)ROWS_HEAD_WIDTH == (int)THREADS, "a thread adds up a column");
+
+// Rows whose loss is summed: those of a block of other row programs. So many warps have them.
+enum { LOSS_TILE = 2 * ROWS_TILE, LOSS_WARPS = LOSS_TILE / HELD };
 
 // A lane's columns of the rows, and which of them dropout has kept: a byte of each row.
 template <typename T> struct head_rows {
@@ -29,9 +34,9 @@ template <typename T> CUDA_FN float rounded_as(float v) {
 }
 
 // The weights of a lane's columns, as the products' type has them.
-template <typename T> CUDA_FN void fetch_weights(float w[CLASSES][RUN], const rows_head &h, int column) {
+template <typename T, int K> CUDA_FN void fetch_weights(float w[K][RUN], const rows_head &h, int column) {
 #pragma unroll
-    for (int k = 0; k < CLASSES; k++) {
+    for (int k = 0; k < K; k++) {
         bool there = k < h.classes && column < h.width;
 #pragma unroll
         for (int e = 0; e < RUN; e++) w[k][e] = 0;
@@ -75,40 +80,47 @@ template <typename T> CUDA_FN void drop_rows(const rows_head &h, head_rows<T> *o
     }
 }
 
-// Halves change places until a lane has one whole sum of the 32.
-template <int HALF> CUDA_FN void give_half(float sum[32]) {
-    bool upper = threadIdx.x & HALF;
+// One half of the lanes gives the other what it has of `upper`, and gets of `lower`.
+template <int HALF> CUDA_FN float give(float lower, float upper) {
+    bool up = threadIdx.x & HALF;
+    return (up ? upper : lower) + __shfl_xor_sync(0xFFFFFFFFu, up ? lower : upper, HALF);
+}
+
+// Sums of classes beyond K are 0, and nobody's while whole rows are given.
+template <int K, int HALF> CUDA_FN void give_half(float *sum) {
 #pragma unroll
-    for (int i = 0; i < HALF; i++) {
-        float mine = upper ? sum[i + HALF] : sum[i], theirs = upper ? sum[i] : sum[i + HALF];
-        sum[i] = mine + __shfl_xor_sync(0xFFFFFFFFu, theirs, HALF);
+    for (int i = 0; i < HALF; i++)
+        if (HALF < CLASSES || i % CLASSES < K) sum[i] = give<HALF>(sum[i], sum[i + HALF]);
+}
+
+template <typename T, int K> CUDA_FN void dot_row(float dot[K], const run_words<T> &x, const float w[K][RUN]) {
+    float v[RUN];
+    run_widen(v, x);
+#pragma unroll
+    for (int k = 0; k < K; k++) {
+        dot[k] = 0;
+#pragma unroll
+        for (int e = 0; e < RUN; e++) dot[k] = fmaf(v[e], w[k][e], dot[k]);
     }
 }
 
-CUDA_FN float share_out(float sum[32]) {
-    give_half<16>(sum);
-    give_half<8>(sum);
-    give_half<4>(sum);
-    give_half<2>(sum);
-    give_half<1>(sum);
+// That of the lane's row and class.
+template <typename T, int K> CUDA_FN float logit(const head_rows<T> &of, const float w[K][RUN]) {
+    const int HALF = HELD / 2;
+    float sum[HALF * CLASSES] = {};
+#pragma unroll
+    for (int r = 0; r < HALF; r++) {
+        float lower[K], upper[K];
+        dot_row<T, K>(lower, of.x[r], w);
+        dot_row<T, K>(upper, of.x[r + HALF], w);
+#pragma unroll
+        for (int k = 0; k < K; k++) sum[r * CLASSES + k] = give<16>(lower[k], upper[k]);
+    }
+    give_half<K, 8>(sum);
+    give_half<K, 4>(sum);
+    give_half<K, 2>(sum);
+    give_half<K, 1>(sum);
     return sum[0];
-}
-
-template <typename T> CUDA_FN float logit(const head_rows<T> &of, const float w[CLASSES][RUN]) {
-    float sum[32];
-#pragma unroll
-    for (int r = 0; r < HELD; r++) {
-        float v[RUN];
-        run_widen(v, of.x[r]);
-#pragma unroll
-        for (int k = 0; k < CLASSES; k++) {
-            float dot = 0;
-#pragma unroll
-            for (int e = 0; e < RUN; e++) dot = fmaf(v[e], w[k][e], dot);
-            sum[r * CLASSES + k] = dot;
-        }
-    }
-    return share_out(sum);
 }
 
 // Over the four lanes of a row; every one of them gets it.
@@ -159,20 +171,21 @@ CUDA_FN head_loss loss_of(const rows_head &h, const head_lane &l, float z) {
     return head_loss{l.k ? 0 : l.weight * loss, l.k ? 0 : l.weight * weight, dz};
 }
 
-// The block's sum of the loss: of a warp's rows, and then of the warps in order.
-CUDA_FN void put_loss(const rows_head &h, head_loss l) {
+// The sums of the loss: of a warp's rows, from `first` on, and then of LOSS_WARPS warps in order. All threads meet here.
+CUDA_FN void put_loss(const rows_head &h, head_loss l, int64_t first) {
     __shared__ float room[WARPS][2];
+    int warp = threadIdx.x / 32;
 #pragma unroll
     for (int d = 16; d; d >>= 1) {
         l.loss += __shfl_xor_sync(0xFFFFFFFFu, l.loss, d);
         l.norm += __shfl_xor_sync(0xFFFFFFFFu, l.norm, d);
     }
-    if (threadIdx.x % 32 == 0) room[threadIdx.x / 32][0] = l.loss, room[threadIdx.x / 32][1] = l.norm;
+    if (threadIdx.x % 32 == 0) room[warp][0] = l.loss, room[warp][1] = l.norm;
     __syncthreads();
-    if (threadIdx.x) return;
+    if (threadIdx.x % (32 * LOSS_WARPS) || first >= h.rows) return;
     float sum = 0, norm = 0;
-    for (int w = 0; w < WARPS; w++) sum += room[w][0], norm += room[w][1];
-    ((loss_sums *)h.parts)[blockIdx.x] = loss_sums{(double)sum, (double)norm};
+    for (int w = 0; w < LOSS_WARPS; w++) sum += room[warp + w][0], norm += room[warp + w][1];
+    ((loss_sums *)h.parts)[first / LOSS_TILE] = loss_sums{(double)sum, (double)norm};
 }
 
 // The first of a row's largest logits, as `largest` has it: a NaN only where all are.
@@ -193,15 +206,15 @@ template <typename T> CUDA_FN void put_class(const rows_head &h, void *to, const
 }
 
 // Back to a lane's columns of row r. What each step takes is rounded as if it were stored.
-template <typename T, bool DROPS>
+template <typename T, int K, bool DROPS>
 CUDA_FN run_words<T> row_back(
-    const rows_head &h, const head_rows<T> &of, const float w[CLASSES][RUN], const float dz[CLASSES], int r) {
+    const rows_head &h, const head_rows<T> &of, const float w[K][RUN], const float dz[K], int r) {
     float d[RUN];
 #pragma unroll
     for (int e = 0; e < RUN; e++) {
         d[e] = 0;
 #pragma unroll
-        for (int k = 0; k < CLASSES; k++) d[e] = fmaf(dz[k], w[k][e], d[e]);
+        for (int k = 0; k < K; k++) d[e] = fmaf(dz[k], w[k][e], d[e]);
     }
     if (DROPS && h.drop) {
         run_rounded<T>(d);
@@ -219,46 +232,148 @@ CUDA_FN run_words<T> row_back(
     return to;
 }
 
-// DROPS: dropout stands before the layer.
-template <typename T, bool DROPS>
-static __global__ void __launch_bounds__(THREADS, 4) head_kernel(const __grid_constant__ rows_head h) {
-    int64_t first = (int64_t)blockIdx.x * WARPS * HELD + threadIdx.x / 32 * HELD;
+// The gradients of the logits of row r of the warp's.
+template <int K> CUDA_FN void logits_back(float of_row[K], float dz, int r) {
+#pragma unroll
+    for (int k = 0; k < K; k++) of_row[k] = __shfl_sync(0xFFFFFFFFu, dz, r * CLASSES + k);
+}
+
+// All rows of the warp; `sum` becomes that of each of the lane's columns, as they are stored.
+template <typename T, int K, bool DROPS>
+CUDA_FN void rows_back(const rows_head &h, const head_rows<T> &of, const float w[K][RUN], float dz, int64_t first,
+    int column, float sum[RUN]) {
+#pragma unroll
+    for (int e = 0; e < RUN; e++) sum[e] = 0;
+#pragma unroll
+    for (int r = 0; r < HELD; r++) {
+        float of_row[K], v[RUN];
+        logits_back<K>(of_row, dz, r);
+        run_words<T> d = row_back<T, K, DROPS>(h, of, w, of_row, r);
+        if (column < h.width && first + r < h.rows) run_send<T>(h.dx, (first + r) * h.width + column, d);
+        run_widen(v, d);
+#pragma unroll
+        for (int e = 0; e < RUN; e++) sum[e] += v[e];
+    }
+}
+
+// Sums over rows: of the weights' gradients, K planes, and of the columns of dx, one more. Each warp has a place for its own
+// in the block's memory; a thread then adds up a column of them, and so the block's part is there.
+template <int K> struct head_room {
+    float column[WARPS][K + 1][ROWS_HEAD_WIDTH];
+    float bias[WARPS][CLASSES];
+};
+
+CUDA_FN void put_columns(float *to, const float v[RUN]) {
+    *(float4 *)to = make_float4(v[0], v[1], v[2], v[3]);
+    *(float4 *)(to + 4) = make_float4(v[4], v[5], v[6], v[7]);
+}
+
+template <typename T, int K>
+CUDA_FN void put_sums(head_room<K> *room, const head_rows<T> &of, float dz, const float dx[RUN], int column) {
+    float sum[K][RUN] = {};
+    int warp = threadIdx.x / 32;
+#pragma unroll
+    for (int r = 0; r < HELD; r++) {
+        float of_row[K], v[RUN];
+        logits_back<K>(of_row, dz, r);
+        run_widen(v, of.x[r]);
+#pragma unroll
+        for (int n = 0; n < K * RUN; n++) sum[n / RUN][n % RUN] += of_row[n / RUN] * v[n % RUN];
+    }
+#pragma unroll
+    for (int k = 0; k < K; k++) put_columns(&room->column[warp][k][column], sum[k]);
+    put_columns(&room->column[warp][K][column], dx);
+    for (int d = 16; d >= CLASSES; d >>= 1) dz += __shfl_xor_sync(0xFFFFFFFFu, dz, d);
+    if (threadIdx.x % 32 < CLASSES) room->bias[warp][threadIdx.x % 32] = dz;
+}
+
+template <int K> CUDA_FN void put_part(const rows_head &h, const head_room<K> &room) {
+    int at = threadIdx.x;
+    float *part = h.sums + blockIdx.x * rows_head_part(h.width, h.classes), *biases = part + h.classes * h.width;
+#pragma unroll
+    for (int k = 0; k <= K; k++) {
+        float sum = 0;
+#pragma unroll
+        for (int w = 0; w < WARPS; w++) sum += room.column[w][k][at];
+        if (at < h.width && k < h.classes) part[k * h.width + at] = sum;
+        if (at < h.width && k == K) biases[h.classes + at] = sum;
+    }
+    float bias = 0;
+    for (int w = 0; w < WARPS && at < h.classes; w++) bias += room.bias[w][at];
+    if (at < h.classes) biases[at] = bias;
+}
+
+// K: the most classes; DROPS: dropout stands before the layer.
+template <typename T, int K, bool DROPS>
+static __global__ void __launch_bounds__(THREADS, 2) head_kernel(const __grid_constant__ rows_head h) {
+    __shared__ __align__(16) head_room<K> room;
+    int64_t first = (int64_t)blockIdx.x * ROWS_HEAD_ROWS + threadIdx.x / 32 * HELD;
     int column = threadIdx.x % 32 * RUN;
     head_rows<T> of;
-    float w[CLASSES][RUN];
+    float w[K][RUN], dx[RUN];
     cuda_begin();
     fetch_rows<T>(h, &of, first, column);
     head_lane l = lane_of(h, first);
-    fetch_weights<T>(w, h, column);
+    fetch_weights<T, K>(w, h, column);
     float bias = h.bias && l.k < h.classes ? h.bias[l.k] : 0.0f;
     if (DROPS) drop_rows<T>(h, &of, first, column);
-    float z = rounded_as<T>(logit<T>(of, w) + bias);
+    float z = rounded_as<T>(logit<T, K>(of, w) + bias);
     head_loss loss = loss_of(h, l, z);
     float dz = rounded_as<T>(loss.dz);
     put_class<T>(h, h.z, l, first, z);
     put_class<T>(h, h.dz, l, first, dz);
-#pragma unroll
-    for (int r = 0; r < HELD; r++) {
-        float of_row[CLASSES];
-#pragma unroll
-        for (int k = 0; k < CLASSES; k++) of_row[k] = __shfl_sync(0xFFFFFFFFu, dz, r * CLASSES + k);
-        run_words<T> d = row_back<T, DROPS>(h, of, w, of_row, r);
-        if (column < h.width && first + r < h.rows) run_send<T>(h.dx, (first + r) * h.width + column, d);
-    }
+    rows_back<T, K, DROPS>(h, of, w, dz, first, column, dx);
     if (h.confusion) count(h, l, z);
-    put_loss(h, loss);
+    if (h.sums) put_sums<T, K>(&room, of, dz, dx, column);
+    put_loss(h, loss, first); // with a barrier
+    if (h.sums) put_part<K>(h, room);
 }
 
-template <typename T> static void launch(const call *c, const rows_head &h, unsigned blocks) {
+template <typename T, int K> static void launch(const call *c, const rows_head &h) {
+    unsigned blocks = (unsigned)rows_head_parts(h.rows);
     if (h.x || h.drop) {
-        LAUNCH_EARLY(c, (head_kernel<T, true>), blocks, THREADS, 0, h);
+        LAUNCH_EARLY(c, (head_kernel<T, K, true>), blocks, THREADS, 0, h);
     } else {
-        LAUNCH_EARLY(c, (head_kernel<T, false>), blocks, THREADS, 0, h);
+        LAUNCH_EARLY(c, (head_kernel<T, K, false>), blocks, THREADS, 0, h);
     }
+}
+
+template <typename T> static void launch_any(const call *c, const rows_head &h) {
+    h.classes < CLASSES ? launch<T, CLASSES - 1>(c, h) : launch<T, CLASSES>(c, h);
 }
 
 void rows_launch_head(const call *c, const rows_program *p) {
     rows_head h = rows_head_of(p);
-    unsigned blocks = (unsigned)rows_blocks(p->rows);
-    p->low == DTYPE_BF16 ? launch<__nv_bfloat16>(c, h, blocks) : launch<__half>(c, h, blocks);
+    p->low == DTYPE_BF16 ? launch_any<__nv_bfloat16>(c, h) : launch_any<__half>(c, h);
+}
+
+// Adding up
+
+struct head_add {
+    const float *sums;
+    view dw, db, below; // below: the bias' gradient of that layer
+    int weights, biases;
+    int parts, size; // size: elements of a part
+};
+
+static __global__ void head_add_kernel(const __grid_constant__ head_add a) {
+    cuda_begin();
+    float sum;
+    if (!parts_add(a.sums, a.parts, a.size, &sum)) return;
+    int i = parts_column();
+    if (i < a.weights) {
+        view_put(a.dw, i, sum);
+    } else if (i < a.weights + a.biases) {
+        if (a.db.data) view_put(a.db, i - a.weights, sum);
+    } else {
+        if (a.below.data) view_put(a.below, i - a.weights - a.biases, sum);
+    }
+}
+
+void rows_launch_head_sums(const call *c, const call *below) {
+    int width = (int)operand_width(&c->in[0]), classes = (int)operand_width(&c->out[0]);
+    head_add a = {(const float *)c->scratch, view_of(&c->din[1]), view_of(&c->din[2]),
+        below ? view_of(&below->din[2]) : view{}, classes * width, classes, (int)rows_head_parts(operand_rows(&c->out[0])),
+        (int)rows_head_part(width, classes)};
+    LAUNCH_EARLY(c, head_add_kernel, parts_blocks(a.size), parts_threads(), 0, a);
 }

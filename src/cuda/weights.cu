@@ -2,6 +2,10 @@
 
 #include "cuda/mma.cuh"
 
+extern "C" {
+#include "cuda/rows_head.h"
+}
+
 // A block of eight warps has a tile of 32 x 32 gradients, or of 64 x 64 where there are rows enough to fill a card with
 // those. A warp has a quadrant of 32 x 32 and a slice of the rows; the slices are added in shared memory at the end.
 // Rows pass through shared memory in chunks, the next one on its way while the present one is multiplied. db is the
@@ -361,9 +365,12 @@ static weights_cut cut_of(const call *c) {
     return weights_cut{T, (int)parts, (int)((rows + parts - 1) / parts), (int)parts};
 }
 
+// A head has parts of its own there (cuda/rows_head.h).
 size_t weights_scratch(const call *c) {
     int64_t I = operand_width(&c->in[0]), O = operand_width(&c->out[0]), parts = cut_of(c).at_once;
-    return parts > 1 ? (size_t)(parts * O * (I + 1)) * sizeof(float) : 0;
+    size_t own = parts > 1 ? (size_t)(parts * O * (I + 1)) * sizeof(float) : 0;
+    size_t head = c->out[0].type != DTYPE_F32 && is_plain(c) ? rows_head_scratch(operand_rows(&c->out[0]), I, O) : 0;
+    return own > head ? own : head;
 }
 
 static weights_operand operand_of(view v, int64_t width, dtype low) {

@@ -20,6 +20,7 @@ typedef struct {
     bool other; // the loss is of other scores
     bool adds;  // to the gradient of y
     bool keeps; // what the layer gives back before dropout does is wanted
+    bool ends;  // nobody reads what the layer read and the gradient of its result after the program
     int moved;  // bytes that y lies beside a multiple of 16
 } head_case;
 
@@ -56,6 +57,8 @@ static void add_backward(list *l, const head_case *k) {
     if (k->slopes) assert_true(rows_add_slope(&l->r, below));
     rows_over(&l->r, &dx, k->drops && !k->keeps);
     rows_over(&l->r, &dy, false);
+    rows_over(&l->r, &x, k->ends);
+    rows_over(&l->r, &dz, k->ends);
 }
 
 static list *list_of(const head_case *k) {
@@ -157,6 +160,7 @@ static void test_tells_the_kernel(void **state) {
     assert_ptr_equal(h.weights, megabyte(WEIGHTS));
     assert_ptr_equal(h.parts, megabyte(LOSS + 1));
     assert_ptr_equal(h.confusion, megabyte(COUNTS));
+    assert_ptr_equal(h.sums, megabyte(SCRATCH));
     assert_true(h.drop && h.slope);
     assert_int_equal(h.width, 256);
     assert_int_equal(h.classes, 3);
@@ -172,11 +176,49 @@ static void test_tells_the_kernel(void **state) {
     free(l);
 }
 
+// With sums of gradients, what only these would have read does not come home.
+static void test_sums_gradients(void **state) {
+    (void)state;
+    head_case k = usual;
+    k.drops = k.ends = true;
+    list *l = list_of(&k);
+    rows_head h = rows_head_of(&l->r.program);
+    assert_ptr_equal(h.sums, megabyte(SCRATCH));
+    assert_null(h.x);
+    assert_null(h.dz);
+    assert_true(h.drop);
+    free(l);
+    assert_int_equal(rows_head_scratch(16384, 256, 3), 256 * (3 * 257 + 256) * sizeof(float));
+    assert_int_equal(rows_head_scratch(16385, 64, 4), 257 * (4 * 65 + 64) * sizeof(float));
+    assert_int_equal(rows_head_scratch(1000, 256, 3), 0);
+    assert_int_equal(rows_head_scratch(64 * ROWS_HEAD_PARTS + 1, 256, 3), 0);
+    assert_int_equal(rows_head_scratch(16384, 264, 3), 0);
+    assert_int_equal(rows_head_scratch(16384, 256, 5), 0);
+}
+
+// Nothing is summed for a layer whose weights have no gradient.
+static void test_sums_nothing_of_what_is_frozen(void **state) {
+    (void)state;
+    list *l = list_new();
+    l->r.program.tiles = 2;
+    add_forward(l, &usual);
+    assert_true(rows_add(&l->r, cross_entropy_back(l, x_at(Z, 3), x_at(DZ, 3))));
+    call *back = linear_back(l, &plain, x_at(Y, 256), x_at(Z, 3), x_at(DY, 256), x_at(DZ, 3), SCRATCH);
+    back->din[1].data = NULL;
+    assert_true(rows_add(&l->r, back));
+    rows_end(&l->r);
+    assert_true(l->r.program.head);
+    assert_null(rows_head_of(&l->r.program).sums);
+    free(l);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_is_a_head),
         cmocka_unit_test(test_is_no_head),
         cmocka_unit_test(test_tells_the_kernel),
+        cmocka_unit_test(test_sums_gradients),
+        cmocka_unit_test(test_sums_nothing_of_what_is_frozen),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -573,6 +573,8 @@ static const shape_case cases[] = {
         true, OP_cross_entropy, false, 2},
     {"large products, head in one pass, tanh", build_mlp, 4230, 2, 64, {512, 200}, 0, 0, ACT_TANH, 0.25f, 0.125f, true,
         OP_cross_entropy, false, 0},
+    {"large products, head in one pass, many rows", build_mlp, 17001, 3, 64, {128}, 0, 0, ACT_TANH, 0, 0, false,
+        OP_cross_entropy, false, 0},
     {"large products, head in one pass, without bias", build_mlp_without_bias, 4300, 3, 64, {512, 64}, 0, 0, ACT_TANH,
         0, 0, false, OP_cross_entropy, false, 0},
     // The lowest layers have 196, 100 or 24 columns to read, which makes them small; a large one does their slope.
