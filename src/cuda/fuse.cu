@@ -235,13 +235,14 @@ static bool changes_weights(const call *c) {
     return c->op == OP_adamw || c->op == OP_sgd;
 }
 
-// The gradients of the weights of the program of group `rows`.
+// The gradients of the weights of the program of group `rows`; a head has that of the bias below among them.
 static bool fuse_weights(fuser *f, const group *rows) {
     group *g = group_add(f, GROUP_WEIGHTS, (int)(rows->calls - f->calls), rows->count);
     g->weights = f->rows.weights;
     memcpy(g->weight, f->rows.weight, sizeof g->weight);
     g->head = f->rows.program.sums != NULL;
-    if (g->head && rows->below && rows->below->din[2].data) g->below = f->biased = rows->below;
+    if (g->head && rows->below && rows->below->din[2].data) g->below = rows->below;
+    if (g->below) f->biased = g->below;
     return find_ranges(g);
 }
 
@@ -253,14 +254,25 @@ static bool fuse_sums(fuser *f, const group *rows) {
     return g->args && find_ranges(g);
 }
 
+// Whether a call of the list gives a tensor: it is no parameter.
+static bool is_given(const fuser *f, const operand *o) {
+    for (const call *c = f->calls; c < f->calls + f->count; c++)
+        for (int k = 0; !c->backward && k < c->outputs; k++)
+            if (c->out[k].data == o->data) return true;
+    return false;
+}
+
 // Tells the program, of n calls from `first` on, which of their results nobody reads any more. A gradient that nobody has
-// written over by the end may be a parameter's, which the end of a step reads.
+// written over by the end may be a parameter's, which the end of a step reads, unless that is given by a call.
 static void find_ends(fuser *f, int first, int n) {
     int end = first + n;
     for (const call *c = f->calls + first; c < f->calls + end; c++) {
         const operand *o = c->backward ? c->din : c->out;
-        for (int k = 0; k < (c->backward ? c->inputs : c->outputs); k++)
-            if (o[k].data) rows_over(&f->rows, &o[k], life_over(&o[k], false, f->calls + end, f->count - end));
+        for (int k = 0; k < (c->backward ? c->inputs : c->outputs); k++) {
+            if (!o[k].data) continue;
+            bool passing = c->backward && is_given(f, &c->in[k]);
+            rows_over(&f->rows, &o[k], life_over(&o[k], passing, f->calls + end, f->count - end));
+        }
     }
 }
 
@@ -270,6 +282,7 @@ static int fuse_rows(fuser *f, int first, bool *ok) {
     int n = 0;
     if (rows <= 0) return 0;
     rows_begin(&f->rows, cuda_table, rows, room_for(f->q, rows), is_large(f->q));
+    f->rows.heads = is_wanted("TRADEWIND_CUDA_HEAD");
     while (first + n < f->count && !f->taken[first + n] && !large_takes(&f->calls[first + n]) &&
            rows_add(&f->rows, &f->calls[first + n]))
         n++;

@@ -7,7 +7,8 @@
 // program whose last result goes back to one does its slope, and one of these stages may do that of the layer below, large
 // or small. Any other call is a group of its own. `advance` may join a row program that stands before it where no call
 // between them looks at the step record.
-// Groups in order do what the calls in order do. TRADEWIND_CUDA_FUSE=0 leaves every call alone.
+// Groups in order do what the calls in order do. TRADEWIND_CUDA_FUSE=0 leaves every call alone, TRADEWIND_CUDA_HEAD=0 has no
+// program run by the kernel for heads (cuda/rows_head.h).
 #ifndef TRADEWIND_CUDA_FUSE_CUH
 #define TRADEWIND_CUDA_FUSE_CUH
 

@@ -667,9 +667,10 @@ static void touch_chain(touched *t, const call *c, int i, large_ready ready) {
     product_weights w = weights_of_chain(c, i, ready);
     touch_operand(t, &c[i].in[0], false);
     touch(t, w.dz, (size_t)operand_count(&c[i].out[0]) * dtype_bytes(c[i].out[0].type), false);
-    touch(t, w.sums, (size_t)(w.parts * w.O) * sizeof(float), false);
     touch_operand(t, &c[i].din[1], true);
-    if (w.db.data) touch_operand(t, &c[i].din[2], true);
+    if (!w.db.data) return;
+    touch(t, w.sums, (size_t)(w.parts * w.O) * sizeof(float), false);
+    touch_operand(t, &c[i].din[2], true);
 }
 
 // Chains

@@ -21,7 +21,7 @@ int rows_tiles(int64_t rows) {
 }
 
 void rows_begin(rows_compiler *r, const kernel *const *table, int64_t rows, int limit, bool wide) {
-    *r = (rows_compiler){.table = table, .limit = limit, .wide = wide};
+    *r = (rows_compiler){.table = table, .limit = limit, .wide = wide, .heads = true};
     r->program.rows = rows;
     r->program.tiles = rows_tiles(rows);
     r->program.low = DTYPE_F32;

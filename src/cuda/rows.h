@@ -135,6 +135,7 @@ typedef struct {
     int slots, claims, weights;
     bool full, closed; // products in fp32 have been seen; nothing may follow
     bool wide;         // products may be
+    bool heads;        // a program may be one (cuda/rows_head.h)
     rows_slot slot[ROWS_SLOTS];
     rows_claim claim[ROWS_CLAIMS];
     const call *weight[ROWS_WEIGHTS]; // backward calls whose weights' gradients are left to do

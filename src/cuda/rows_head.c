@@ -5,7 +5,7 @@
 // The instructions of a head; those that may be missing are NULL.
 typedef struct {
     const rows_instr *load, *drop, *layer, *loss, *confusion, *loss_back, *back, *drop_back, *slope;
-} parts;
+} head_code;
 
 // The instruction at *at, if it is of a kind; *at then moves on.
 static const rows_instr *take(const rows_program *p, int *at, rows_op op) {
@@ -13,9 +13,9 @@ static const rows_instr *take(const rows_program *p, int *at, rows_op op) {
 }
 
 // Whether they are those of a head, in order, and no others.
-static bool find_parts(const rows_program *p, parts *s) {
+static bool find_code(const rows_program *p, head_code *s) {
     int at = 0;
-    *s = (parts){0};
+    *s = (head_code){0};
     s->drop = take(p, &at, ROWS_DROPOUT);
     if (!s->drop) s->load = take(p, &at, ROWS_LOAD);
     s->layer = take(p, &at, ROWS_LINEAR);
@@ -29,12 +29,12 @@ static bool find_parts(const rows_program *p, parts *s) {
     return (s->load || s->drop) && s->layer && s->loss && s->loss_back && s->back && at == p->body;
 }
 
-static const rows_tile *source_of(const parts *s) {
+static const rows_tile *source_of(const head_code *s) {
     return s->drop ? &s->drop->a : &s->load->a;
 }
 
 // The last result: the gradient of what came first.
-static const rows_tile *result_of(const parts *s) {
+static const rows_tile *result_of(const head_code *s) {
     return s->slope ? &s->slope->to : s->drop_back ? &s->drop_back->to : &s->back->to;
 }
 
@@ -49,14 +49,14 @@ static bool is_new(const rows_program *p, const rows_tile *t) {
 }
 
 // Whether dropout is done on the way there and back, by the same draw.
-static bool drops_agree(const parts *s) {
+static bool drops_agree(const head_code *s) {
     if (!s->drop || !s->drop_back) return !s->drop && !s->drop_back;
     return s->drop->node == s->drop_back->node && s->drop->flag == s->drop_back->flag &&
            s->drop->least == s->drop_back->least;
 }
 
 // Whether each goes on with what the one before it has in its slot, and all mean the same rows.
-static bool is_one_way(const parts *s) {
+static bool is_one_way(const head_code *s) {
     const rows_instr *first = s->drop ? s->drop : s->load;
     int x = s->layer->a.slot, z = s->layer->to.slot, dz = s->back->a.slot;
     if (x < 0 || z < 0 || dz < 0 || first->to.slot != x || s->loss_back->to.slot != dz) return false;
@@ -67,27 +67,28 @@ static bool is_one_way(const parts *s) {
            (s->confusion->a.slot == z && s->confusion->p[0] == s->loss->p[0] && s->confusion->p[1] == s->loss->p[1]);
 }
 
-// Whether what goes back is chained to the product, so that nobody wants what is in between.
-static bool is_chained(const parts *s) {
+// Whether what goes back is chained to the product, so that nobody wants what is in between, which is rounded.
+static bool is_chained(const rows_program *p, const head_code *s) {
     int chain = (s->drop_back != NULL) + (s->slope != NULL);
     bool between = (chain && s->back->to.data) || (s->drop_back && s->slope && s->drop_back->to.data);
-    return s->back->chain == chain && !between;
+    bool rounds = s->back->to.type == p->low && (!s->drop_back || s->drop_back->to.type == p->low);
+    return s->back->chain == chain && !between && rounds;
 }
 
 static bool has_width(int64_t width, int64_t classes) {
     return classes <= ROWS_HEAD_CLASSES && width % 8 == 0 && width >= ROWS_HEAD_LEAST && width <= ROWS_HEAD_WIDTH;
 }
 
-static bool has_sizes(const rows_program *p, const parts *s) {
+static bool has_sizes(const rows_program *p, const head_code *s) {
     bool low = p->low == DTYPE_BF16 || p->low == DTYPE_F16;
     return low && p->tiles > 1 && has_width(s->layer->a.width, s->layer->to.width);
 }
 
 static bool is_head(const rows_program *p) {
-    parts s;
-    if (!find_parts(p, &s) || !has_sizes(p, &s) || !is_one_way(&s) || s.layer->act != ACT_NONE) return false;
+    head_code s;
+    if (!find_code(p, &s) || !has_sizes(p, &s) || !is_one_way(&s) || s.layer->act != ACT_NONE) return false;
     const rows_tile *y = source_of(&s), *dx = result_of(&s), *x = s.drop ? &s.drop->to : NULL;
-    if (!has_runs(p, y) || !has_runs(p, dx) || dx->add != ROWS_OVERWRITE || !is_chained(&s) || !drops_agree(&s))
+    if (!has_runs(p, y) || !has_runs(p, dx) || dx->add != ROWS_OVERWRITE || !is_chained(p, &s) || !drops_agree(&s))
         return false;
     if (x && (!is_new(p, x) || (uintptr_t)x->data % 16 || s.drop->a.width != s.layer->a.width)) return false;
     if (s.slope && (s.slope->act != ACT_RELU || s.slope->b.data != y->data)) return false;
@@ -107,9 +108,11 @@ static bool is_for_weights(const rows_compiler *r, const void *home) {
     return over;
 }
 
+// The layer is the head's own: another one may have joined the program, or be the only one that is not frozen.
 static void lay_sums(rows_compiler *r) {
     const call *layer = r->weights == 1 ? r->weight[0] : NULL;
     if (!layer || !layer->scratch || !layer->din[1].data) return;
+    if (layer->in[1].data != rows_head_of(&r->program).weights) return;
     if (rows_head_parts(r->program.rows) > ROWS_HEAD_PARTS) return;
     r->program.sums = layer->scratch;
     for (int i = 0; i < r->program.body; i++) {
@@ -122,7 +125,7 @@ static void lay_sums(rows_compiler *r) {
 void rows_lay_head(rows_compiler *r) {
     rows_program *p = &r->program;
     for (int i = 0; i < r->packs; i++) p->code[r->pack[i].instr].p[0] = r->pack[i].weights;
-    p->head = is_head(p);
+    p->head = r->heads && is_head(p);
     if (!p->head) return;
     r->packs = 0;
     lay_sums(r);
@@ -135,8 +138,8 @@ size_t rows_head_scratch(int64_t rows, int64_t width, int64_t classes) {
 }
 
 rows_head rows_head_of(const rows_program *p) {
-    parts s;
-    find_parts(p, &s);
+    head_code s;
+    find_code(p, &s);
     rows_head h = {.step = p->step,
         .y = source_of(&s)->data,
         .z = s.layer->to.data,
@@ -148,7 +151,7 @@ rows_head rows_head_of(const rows_program *p) {
         .weight = s.loss->p[1],
         .class_weight = s.loss->p[2],
         .up = s.loss_back->b.data,
-        .parts = s.loss->to.data,
+        .loss_parts = s.loss->to.data,
         .confusion = s.confusion ? s.confusion->to.data : NULL,
         .sums = p->sums,
         .width = s.layer->a.width,

@@ -136,7 +136,7 @@ CUDA_FN float row_top(float v) {
 
 // What a lane knows of its row and class.
 struct head_lane {
-    float weight, class_weight; // 0 for rows and classes that are not there
+    float weight, class_weight; // of the row, of the class; 0 where that is not there
     int label;                  // -1 where the row does not count
     int k;
     bool there;
@@ -185,7 +185,7 @@ CUDA_FN void put_loss(const rows_head &h, head_loss l, int64_t first) {
     if (threadIdx.x % (32 * LOSS_WARPS) || first >= h.rows) return;
     float sum = 0, norm = 0;
     for (int w = 0; w < LOSS_WARPS; w++) sum += room[warp + w][0], norm += room[warp + w][1];
-    ((loss_sums *)h.parts)[first / LOSS_TILE] = loss_sums{(double)sum, (double)norm};
+    ((loss_sums *)h.loss_parts)[first / LOSS_TILE] = loss_sums{(double)sum, (double)norm};
 }
 
 // The first of a row's largest logits, as `largest` has it: a NaN only where all are.
@@ -303,7 +303,7 @@ template <int K> CUDA_FN void put_part(const rows_head &h, const head_room<K> &r
     if (at < h.classes) biases[at] = bias;
 }
 
-// K: the most classes; DROPS: dropout stands before the layer.
+// K: the most classes; DROPS: dropout draws before the layer, or at least its result is wanted.
 template <typename T, int K, bool DROPS>
 static __global__ void __launch_bounds__(THREADS, 2) head_kernel(const __grid_constant__ rows_head h) {
     __shared__ __align__(16) head_room<K> room;

@@ -21,7 +21,7 @@ typedef struct {
     const float *weights, *bias; // [classes][width]; bias may be NULL
     const int32_t *label;
     const float *weight, *class_weight, *up; // of rows; of classes, may be NULL; the gradient of the loss
-    void *parts;                             // sums of the loss, one of every block's rows of a row program
+    void *loss_parts;                        // sums of the loss, one of every block's rows of a row program
     void *confusion;                         // counts, or NULL
     float *sums;                             // of gradients, or NULL
     int32_t width, classes;
