@@ -508,13 +508,16 @@ static void check_products(const char *where, const shape_case *k, const place *
 }
 
 // The same by a row program's instructions: rounded in the same places, so that only the order of sums differs. The
-// last rows of a block, lost, are worth more than what is allowed.
+// last rows of a block, lost, are worth more than what is allowed. Where no product is large, since the library cannot
+// compute it, the layer below may join the program, which then is no head.
 static void check_head(const char *where, const shape_case *k, const place *p, const outcome *fused) {
     bool low = p->precision == PRECISION_BF16 || p->precision == PRECISION_FP16;
     if (!strstr(k->name, "one pass")) return;
     outcome other = run(k, p, (manner){"1", "0", 64, false, true});
     compare(where, k, fused, &other, p->precision == PRECISION_BF16 ? 4e-3 : 1e-3);
-    if (low == are_same_bits(fused, &other)) fail_msg("%s: the head was %s", where, low ? "not used" : "used");
+    bool used = !are_same_bits(fused, &other);
+    if (low && !used && is_hopper(p->device)) fail_msg("%s: the head was not used", where);
+    if (!low && used) fail_msg("%s: the head was used", where);
     outcome_free(&other);
 }
 
