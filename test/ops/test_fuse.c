@@ -589,7 +589,7 @@ static const shape_case cases[] = {
         OP_cross_entropy, false, 0},
     {"large products, relu and dropout", build_mlp, 4100, 3, 64, {512, 256}, 0, 0, ACT_RELU, 0.25f, 0, false,
         OP_cross_entropy, false, 0},
-    // The last layer, its loss and back in one pass: whole rows of blocks and not, three to four classes, runs in all
+    // The last layer, its loss and back in one pass: whole rows of blocks and not, two to four classes, runs in all
     // lanes or some.
     {"large products, head in one pass", build_mlp, 4352, 3, 64, {512, 256}, 0, 0, ACT_RELU, 0, 0, false,
         OP_cross_entropy, false, 2},
