@@ -199,16 +199,6 @@ template <int MATH> CUDA_FN float divide(float a, float b) {
     return a * r;
 }
 
-CUDA_FN float quad_sum(float v) {
-    v += __shfl_xor_sync(0xFFFFFFFFu, v, 1);
-    return v + __shfl_xor_sync(0xFFFFFFFFu, v, 2);
-}
-
-CUDA_FN float quad_max(float v) {
-    v = fmaxf(v, __shfl_xor_sync(0xFFFFFFFFu, v, 1));
-    return fmaxf(v, __shfl_xor_sync(0xFFFFFFFFu, v, 2));
-}
-
 // Memory
 
 template <int MATH> CUDA_FN heads<MATH> heads_of(const attention_args &a, uint4 *room, int tiles) {

@@ -151,6 +151,17 @@ static inline unsigned blocks_for(int64_t items, int threads) {
 #define FOR_EACH(i, n)                                                                                                 \
     for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < (n); i += (int64_t)gridDim.x * blockDim.x)
 
+// Over four neighbouring lanes, each of which gets it; a NaN is not the largest of them unless all are.
+CUDA_FN float quad_sum(float v) {
+    v += __shfl_xor_sync(0xFFFFFFFFu, v, 1);
+    return v + __shfl_xor_sync(0xFFFFFFFFu, v, 2);
+}
+
+CUDA_FN float quad_max(float v) {
+    v = fmaxf(v, __shfl_xor_sync(0xFFFFFFFFu, v, 1));
+    return fmaxf(v, __shfl_xor_sync(0xFFFFFFFFu, v, 2));
+}
+
 // The sum over a block of up to 1024 threads, in a fixed order; every thread gets it. `room` holds 32 values.
 template <typename T> static __device__ T block_sum(T v, T *room) {
     for (int d = 16; d; d >>= 1) v += __shfl_xor_sync(0xFFFFFFFFu, v, d);

@@ -1,8 +1,10 @@
 #include "cuda/rows.h"
 
 #include "base/err.h"
+#include "cuda/rows_chain.h"
 #include "cuda/rows_fold.h"
 #include "cuda/rows_head.h"
+#include "cuda/rows_open.h"
 #include "ops/ops.h"
 #include "ops/random.h"
 
@@ -632,196 +634,6 @@ void rows_place(rows_compiler *r, void *at) {
     }
 }
 
-// Whether the n columns of a tile that an instruction has are runs of a product's columns, and words of the tile.
-static bool runs_of(const rows_instr *product, const rows_tile *t, int n, bool home) {
-    int run = product->flag ? 2 * ROWS_WIDE : 2;
-    size_t bytes = (size_t)run * dtype_bytes((dtype)t->type), word = bytes < 16 ? bytes : 16;
-    if (t->column < 0 || t->column + n > t->width || t->column % run || n % run) return false;
-    return !home || ((uintptr_t)t->data % word == 0 && t->home_row % word == 0);
-}
-
-// The instruction of the product and those that are chained to it that wrote a tile last, or NULL.
-static const rows_instr *writer_of(const rows_instr *product, const rows_instr *next, const rows_tile *t) {
-    for (const rows_instr *i = next - 1; i >= product; i--)
-        if (t->data && i->to.data == t->data) return i;
-    return NULL;
-}
-
-static bool chains_kind(const rows_instr *i) {
-    return i->op == ROWS_DROPOUT || i->op == ROWS_COPY || i->op == ROWS_AXPBY ||
-           (i->op == ROWS_SLOPE && i->act != ACT_GELU);
-}
-
-// Whether warps can write the tile of `next` while others are still at the product or at what is chained to it.
-static bool chains_writes(const rows_program *p, const rows_instr *product, const rows_instr *next,
-    const rows_instr *source, const rows_tile *other) {
-    if (rows_slots_meet(p, &next->to, &product->a) || rows_slots_meet(p, &next->to, other)) return false;
-    bool whole = rows_writes_all(next) && rows_writes_all(source);
-    for (const rows_instr *i = product; i < next; i++) {
-        bool one = next->to.data == i->to.data, meets = rows_slots_meet(p, &next->to, &i->to);
-        if ((one || meets) && !(i == source && whole && !meets) && !rows_columns_apart(i, next)) return false;
-        if (i > product && (rows_slots_meet(p, &next->to, &i->b) || (i->b.data && i->b.data == next->to.data)))
-            return false;
-    }
-    return other->data != next->to.data || !other->data || (rows_writes_all(next) && other->column == 0);
-}
-
-// Whether an instruction can go on with results of a product while other warps are still at the product: it takes what
-// the product or the one before it has in registers, reads nothing that they write, and takes no slot that anything
-// before it uses. Returns how it takes it, or -1.
-static int chains(const rows_program *p, const rows_instr *product, const rows_instr *next) {
-    const rows_instr *a = writer_of(product, next, &next->a), *b = writer_of(product, next, &next->b);
-    const rows_instr *source = a ? a : b;
-    const rows_tile *taken = a ? &next->a : &next->b, *other = a ? &next->b : &next->a;
-    if (!chains_kind(next) || !source || (a && b) || (b && next->op != ROWS_AXPBY)) return -1;
-    if (source != next - 1 && (source != product || product->flag)) return -1;
-    if (!rows_writes_all(source)) return -1;
-    if (taken->type != source->to.type || !runs_of(product, taken, next->n, false)) return -1;
-    if (!runs_of(product, &next->to, next->n, next->to.data)) return -1;
-    if (other->data && !runs_of(product, other, next->n, other->slot < 0)) return -1;
-    if (!chains_writes(p, product, next, source, other)) return -1;
-    return (source == product ? ROWS_OF_PRODUCT : 0) | (a ? 0 : ROWS_AS_SECOND);
-}
-
-// A result that goes on in registers and then takes the same place is not written before that.
-static void pass_on(rows_instr *product, rows_instr *next) {
-    rows_instr *source = next->takes & ROWS_OF_PRODUCT ? product : next - 1;
-    if (source->to.data != next->to.data || source->to.add != ROWS_OVERWRITE) return;
-    source->to.data = NULL;
-    source->to.slot = -1;
-}
-
-// Whether a home is as it was before the program when instruction i comes.
-static bool is_early(const rows_program *p, const rows_instr *i, const void *home) {
-    for (const rows_instr *before = p->code; before < i; before++)
-        if (before->to.data == home) return false;
-    return true;
-}
-
-// What it takes is its a, which it does not read.
-static void chain_to(const rows_program *p, rows_instr *product, rows_instr *next, int takes) {
-    rows_tile taken = takes & ROWS_AS_SECOND ? next->b : next->a;
-    if (takes & ROWS_AS_SECOND) next->b = next->a;
-    next->a = taken;
-    next->a.data = NULL;
-    next->a.slot = -1;
-    next->takes = (uint8_t)takes;
-    bool reads = next->b.data && next->b.slot < 0 && takes & ROWS_OF_PRODUCT;
-    if (reads && is_early(p, next, next->b.data)) next->takes |= ROWS_EARLY;
-    product->chain++;
-    pass_on(product, next);
-}
-
-static void chain_products(rows_program *p) {
-    for (int i = 0; i < p->body; i += 1 + p->code[i].chain) {
-        rows_instr *product = &p->code[i], *next;
-        bool is = product->op == ROWS_LINEAR || product->op == ROWS_LINEAR_BACK;
-        if (is && product->to.add == ROWS_ADD_HOME && product->to.vectors && is_early(p, product, product->to.data))
-            product->takes = ROWS_EARLY;
-        while (is && product->to.vectors && (next = product + 1 + product->chain) < p->code + p->body) {
-            int takes = chains(p, product, next);
-            if (takes < 0) break;
-            chain_to(p, product, next, takes);
-        }
-    }
-}
-
-// A loss or a metric reads rows and writes none: what follows it can run beside it, on another warp, as long as that is
-// of their kind or their gradient, and writes nothing that those before it still read.
-enum { LAST_WARP = 7 };
-
-static bool only_reads(int op) {
-    return op == ROWS_CROSS_ENTROPY || op == ROWS_POINTWISE || op == ROWS_CONFUSION;
-}
-
-static bool reads(const rows_program *p, const rows_instr *i, const rows_tile *written) {
-    if (!written->data) return false;
-    return rows_slots_meet(p, written, &i->a) || rows_slots_meet(p, written, &i->b) || written->data == i->a.data ||
-           written->data == i->b.data;
-}
-
-static bool opens(const rows_program *p, const rows_instr *first, const rows_instr *next) {
-    bool back = next->op == ROWS_CROSS_ENTROPY_BACK || next->op == ROWS_POINTWISE_BACK;
-    if (only_reads(next->op)) return true;
-    for (const rows_instr *i = first; back && i < next; i++) back = !reads(p, i, &next->to);
-    return back;
-}
-
-static void open_losses(rows_program *p) {
-    rows_instr *first = p->code; // of those that run side by side
-    for (int i = 0; i + 1 < p->body; i++) {
-        rows_instr *now = &p->code[i], *next = now + 1;
-        if (!now->warp) first = now;
-        if (!only_reads(now->op) || now->warp == LAST_WARP || !opens(p, first, next)) continue;
-        now->open = 1;
-        next->warp = (uint8_t)(now->warp + 1);
-    }
-}
-
-// Instructions element by element that follow each other need no barrier between them where a thread meets only what it
-// has read and written itself: tiles apart from each other, or the same cells of one.
-static bool same_cells(const rows_instr *i, const rows_tile *x, const rows_instr *j, const rows_tile *y) {
-    return i->cells == j->cells && i->vectors == j->vectors && i->warp == j->warp && x->column == y->column;
-}
-
-// Whether a tile of i and one of j, of which at least one is written, are so.
-static bool tiles_agree(
-    const rows_program *p, const rows_instr *i, const rows_tile *x, const rows_instr *j, const rows_tile *y) {
-    bool home = x->data && x->data == y->data, slots = rows_slots_meet(p, x, y);
-    if (!home && !slots) return true;
-    bool one = x->slot == y->slot && x->slot_row == y->slot_row && x->slot_type == y->slot_type;
-    return (!slots || one) && same_cells(i, x, j, y);
-}
-
-// What a plain load copies lands, and is read, up to the next barrier: not even its own thread may touch either before.
-static bool load_is_under_way(const rows_program *p, const rows_instr *i, const rows_instr *j) {
-    return i->op == ROWS_LOAD && i->vectors == ROWS_PLAIN &&
-           (rows_slots_meet(p, &i->to, &j->a) || rows_slots_meet(p, &i->to, &j->b) ||
-               rows_slots_meet(p, &i->to, &j->to) || (j->to.data && j->to.data == i->a.data));
-}
-
-static bool maps_agree(const rows_program *p, const rows_instr *i, const rows_instr *j) {
-    if (load_is_under_way(p, i, j)) return false;
-    return tiles_agree(p, i, &i->to, j, &j->a) && tiles_agree(p, i, &i->to, j, &j->b) &&
-           (rows_columns_apart(i, j) || tiles_agree(p, i, &i->to, j, &j->to)) && tiles_agree(p, i, &i->a, j, &j->to) &&
-           tiles_agree(p, i, &i->b, j, &j->to);
-}
-
-static bool map_opens(const rows_program *p, const rows_instr *first, const rows_instr *next) {
-    bool opens = rows_is_map(next);
-    for (const rows_instr *i = first; opens && i < next; i++) opens = rows_is_map(i) && maps_agree(p, i, next);
-    return opens;
-}
-
-// Small ones that have nothing to do with each other begin with different warps; what has keeps to the same.
-static void share_warps(const rows_program *p, const rows_instr *first, rows_instr *next) {
-    enum { WARPS = LAST_WARP + 1, LANES_OF_WARP = 32 };
-    const rows_instr *tied = NULL;
-    int used = 0;
-    for (const rows_instr *i = first; i < next; i++) {
-        int warps = ((int)i->cells * p->tiles * ROWS_TILE + LANES_OF_WARP - 1) / LANES_OF_WARP;
-        if (!rows_is_map(i) || !rows_is_map(next)) return;
-        if (!rows_is_free_of(p, next, i)) tied = i;
-        used += warps < WARPS ? warps : WARPS;
-    }
-    next->warp = tied ? tied->warp : (uint8_t)(used % WARPS);
-}
-
-static void open_maps(rows_program *p) {
-    int first = 0; // since the last barrier
-    for (int i = 0, next; i < p->body; i = next) {
-        rows_instr *now = &p->code[i];
-        next = i + 1 + now->chain;
-        if (now->open) continue;
-        if (next < p->body) share_warps(p, &p->code[first], &p->code[next]);
-        if (next < p->body && map_opens(p, &p->code[first], &p->code[next])) {
-            now->open = 1;
-        } else {
-            first = next;
-        }
-    }
-}
-
 // Blocks that are alone on their multiprocessor have room for weights, which then come while the product before is
 // under way: each product loads those of the next one that fit.
 static void bring_weights(rows_compiler *r) {
@@ -845,12 +657,12 @@ void rows_end(rows_compiler *r) {
     rows_program *p = &r->program;
     rows_fold(r);
     p->body = p->count;
-    open_losses(p);
-    chain_products(p);
+    rows_open_losses(p);
+    rows_chain(p);
     rows_trim(r);
     for (int i = 0; i < p->body; i++)
         if (has_cells(&p->code[i])) lay_cells(p, &p->code[i]);
-    open_maps(p);
+    rows_open_maps(p);
     rows_lay_head(r);
     bring_weights(r);
     for (int i = 0; i < r->tails; i++)

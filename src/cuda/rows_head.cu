@@ -123,17 +123,6 @@ template <typename T, int K> CUDA_FN float logit(const head_rows<T> &of, const f
     return sum[0];
 }
 
-// Over the four lanes of a row; every one of them gets it.
-CUDA_FN float row_sum(float v) {
-    v += __shfl_xor_sync(0xFFFFFFFFu, v, 1);
-    return v + __shfl_xor_sync(0xFFFFFFFFu, v, 2);
-}
-
-CUDA_FN float row_top(float v) {
-    v = fmaxf(v, __shfl_xor_sync(0xFFFFFFFFu, v, 1));
-    return fmaxf(v, __shfl_xor_sync(0xFFFFFFFFu, v, 2));
-}
-
 // What a lane knows of its row and class.
 struct head_lane {
     float weight, class_weight; // of the row, of the class; 0 where that is not there
@@ -160,12 +149,12 @@ struct head_loss {
 // As cross_entropy.cuh has it, a lane a logit.
 CUDA_FN head_loss loss_of(const rows_head &h, const head_lane &l, float z) {
     bool is = l.k < h.classes, mine = l.k == l.label;
-    softmax m = {row_top(is ? z : -INFINITY), 0};
-    m.log_sum = logf(row_sum(is ? expf(z - m.top) : 0.0f));
+    softmax m = {quad_max(is ? z : -INFINITY), 0};
+    m.log_sum = logf(quad_sum(is ? expf(z - m.top) : 0.0f));
     float s = h.smoothing, each = s > 0 ? s / (float)h.classes * l.class_weight : 0;
-    float target = each + (mine ? (1 - s) * l.class_weight : 0), total = row_sum(target);
-    float weight = row_sum(mine ? l.class_weight : 0);
-    float p = log_p(m, z), loss = row_sum(is && (mine || s > 0) ? target * -p : 0.0f);
+    float target = each + (mine ? (1 - s) * l.class_weight : 0), total = quad_sum(target);
+    float weight = quad_sum(mine ? l.class_weight : 0);
+    float p = log_p(m, z), loss = quad_sum(is && (mine || s > 0) ? target * -p : 0.0f);
     if (l.label < 0) return head_loss{0, 0, 0};
     float dz = is ? *h.up * l.weight * (total * expf(p) - target) : 0.0f;
     return head_loss{l.k ? 0 : l.weight * loss, l.k ? 0 : l.weight * weight, dz};
@@ -190,7 +179,7 @@ CUDA_FN void put_loss(const rows_head &h, head_loss l, int64_t first) {
 
 // The first of a row's largest logits, as `largest` has it: a NaN only where all are.
 CUDA_FN void count(const rows_head &h, const head_lane &l, float z) {
-    float top = row_top(l.k < h.classes ? z : NAN);
+    float top = quad_max(l.k < h.classes ? z : NAN);
     unsigned row = threadIdx.x & 31 & ~(CLASSES - 1u);
     unsigned tops = __ballot_sync(0xFFFFFFFFu, l.k < h.classes && (z == top || top != top));
     int best = __ffs(tops >> row & ((1u << CLASSES) - 1)) - 1;
