@@ -15,7 +15,7 @@
 #include "cli/work.h"
 #include "data/set.h"
 #include "graph/dtype.h"
-#include "graph/exec.h"
+#include "graph/solo.h"
 #include "graph/grad.h"
 #include "model/layer.h"
 #include "train/job.h"
@@ -169,20 +169,20 @@ static int by_value(const void *a, const void *b) {
 // One timed run: a step on the CPU; a whole epoch, tail included, on a card, where steps follow each other without the
 // host.
 static bool one_run(
-    const device *d, queue *q, exec *x, const dataset *data, int64_t batch, uint32_t run, double *ms, err *e) {
+    const device *d, queue *q, solo *x, const dataset *data, int64_t batch, uint32_t run, double *ms, err *e) {
     int64_t steps = d->host_memory ? 1 : (data->samples + batch - 1) / batch;
-    step s = {.seed = 1, .count = (uint64_t)data->samples, .epoch = run, .shuffle = 1, .lr = 1e-3f, .update = run};
+    solo_step s = {.seed = 1, .count = (uint64_t)data->samples, .epoch = run, .shuffle = 1, .lr = 1e-3f, .update = run};
     if (d->host_memory) s.position = run % 3 * (uint64_t)batch;
-    bool ok = exec_step_write(x, &s, e);
+    bool ok = solo_step_write(x, &s, e);
     double t = clock_seconds();
-    ok = ok && exec_play_steps(x, steps, e) && d->sync(q, e);
+    ok = ok && solo_play_steps(x, steps, e) && d->sync(q, e);
     *ms = (clock_seconds() - t) / (double)steps * 1e3;
     return ok;
 }
 
 // The median over runs, in milliseconds a step.
 static bool time_steps(
-    const device *d, queue *q, exec *x, const dataset *data, int64_t batch, int64_t runs, double *ms, err *e) {
+    const device *d, queue *q, solo *x, const dataset *data, int64_t batch, int64_t runs, double *ms, err *e) {
     int64_t warm = runs < 3 ? runs : 3;
     double *times = calloc((size_t)(warm + runs), sizeof *times);
     if (!times) return err_run(e, "out of memory for %lld timings", (long long)runs);
@@ -295,11 +295,11 @@ typedef struct {
     settings settings;
     model_spec model;
     job job;
-    exec *exec;
+    solo *solo;
 } rig;
 
 static void rig_close(rig *g) {
-    exec_free(g->exec);
+    solo_free(g->solo);
     if (g->job.g) job_done(&g->job);
     dataset_free(g->data);
     config_free(g->config);
@@ -310,8 +310,8 @@ static bool set_initial(rig *g, precision p, err *e) {
     float *weights = malloc((size_t)graph_slab_elements(g->job.g) * sizeof *weights);
     if (!weights) return err_run(e, "out of memory for initial weights");
     graph_initial(g->job.g, g->settings.seed, weights);
-    bool ok = exec_write(g->exec, graph_slab(g->job.g, SLAB_WEIGHTS), weights, e) &&
-              exec_write(g->exec, g->job.seed, root, e);
+    bool ok = solo_write(g->solo, graph_slab(g->job.g, SLAB_WEIGHTS), weights, e) &&
+              solo_write(g->solo, g->job.seed, root, e);
     free(weights);
     return ok;
 }
@@ -327,15 +327,16 @@ static bool rig_open(rig *g, const outcome *r, const device *d, queue *q, err *e
     if (!settings_windows(g->config, g->data, window, e) || !settings_model(g->config, g->data, &g->model, e))
         return false;
     g->settings.batch_size = r->batch;
-    split all = {.train = {0, g->data->samples}, .validation = {0, g->data->samples}};
+    split_part whole = part_of((span){0, g->data->samples});
+    split all = {.train = whole, .validation = whole};
     if (r->c->build) {
         r->c->build(&g->job, g->data, &g->settings, r->precision);
     } else {
         job_init(&g->job, g->data, &all, &g->settings, &g->model, window, NULL, r->precision);
     }
-    int together = exec_together(d, g->job.g, r->batch, (g->data->samples + r->batch - 1) / r->batch);
-    g->exec = exec_new(d, q, g->job.g, &(exec_options){.batch = r->batch, .together = together}, e);
-    return g->exec && set_initial(g, r->precision, e);
+    int together = program_together(d, g->job.g, r->batch, (g->data->samples + r->batch - 1) / r->batch);
+    g->solo = solo_new(d, q, g->job.g, &(solo_options){.rows = r->batch, .together = together}, e);
+    return g->solo && set_initial(g, r->precision, e);
 }
 
 static int64_t timed_runs(const outcome *r) {
@@ -348,13 +349,13 @@ static bool run_ours(outcome *r, err *e) {
     double ms = 0;
     rig g;
     bool ok = rig_open(&g, r, r->d, r->q, e);
-    ok = ok && time_steps(r->d, r->q, g.exec, g.data, r->batch, timed_runs(r), &ms, e);
+    ok = ok && time_steps(r->d, r->q, g.solo, g.data, r->batch, timed_runs(r), &ms, e);
     if (ok) {
         r->ours[r->precision] = (double)r->batch / ms * 1e3;
         // A card has the data in its slab; the CPU reads them where they are.
-        size_t bytes = exec_used(g.exec).total + (r->d->host_memory ? (size_t)dataset_bytes(g.data) : 0);
+        size_t bytes = solo_bytes(g.solo) + (r->d->host_memory ? (size_t)dataset_bytes(g.data) : 0);
         print_line(r, &(figures){"tradewind", r->d->name, precision_name(r->precision), ms, (double)bytes / (1 << 20),
-                          work_of_step(g.job.g, exec_plan(g.exec, true))});
+                          work_of_step(g.job.g, program_plan(solo_program(g.solo, true)))});
     }
     rig_close(&g);
     return ok;

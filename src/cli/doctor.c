@@ -6,7 +6,7 @@
 #include "cli/cli.h"
 #include "cpu/cpu.h"
 #include "graph/dtype.h"
-#include "graph/exec.h"
+#include "graph/solo.h"
 #include "ops/ops.h"
 
 #include <math.h>
@@ -61,12 +61,12 @@ static graph *trial_graph(const trial *t) {
 }
 
 // Products of zeros are faster than others: they take less power.
-static bool fill_weights(exec *x, graph *g, err *e) {
+static bool fill_weights(solo *x, graph *g, err *e) {
     if (!graph_parameters(g)) return true;
     float *weights = malloc((size_t)graph_slab_elements(g) * sizeof *weights);
     if (!weights) return err_run(e, "out of memory for a measurement");
     graph_initial(g, 1, weights);
-    bool ok = exec_write(x, graph_slab(g, SLAB_WEIGHTS), weights, e);
+    bool ok = solo_write(x, graph_slab(g, SLAB_WEIGHTS), weights, e);
     free(weights);
     return ok;
 }
@@ -75,16 +75,16 @@ static bool fill_weights(exec *x, graph *g, err *e) {
 static bool fastest(const device *d, queue *q, const trial *t, double *seconds, err *e) {
     graph *g = trial_graph(t);
     graph_slab(g, SLAB_WEIGHTS);
-    exec *x = exec_new(d, q, g, &(exec_options){.batch = 1, .inference = true}, e);
+    solo *x = solo_new(d, q, g, &(solo_options){.rows = 1, .inference = true}, e);
     bool ok = x && fill_weights(x, g, e);
     *seconds = 1e30;
     for (int i = 0; ok && i < REPEATS; i++) {
         double began = clock_seconds();
-        ok = exec_play(x, EXEC_EVALUATE, e) && d->sync(q, e);
+        ok = solo_play(x, PASS_EVALUATE, e) && d->sync(q, e);
         double took = clock_seconds() - began;
         *seconds = took < *seconds ? took : *seconds;
     }
-    exec_free(x);
+    solo_free(x);
     graph_free(g);
     return ok;
 }

@@ -102,7 +102,7 @@ static bool score_members(trained *t, score *s, err *e) {
     *s = (score){.samples = t->samples.count};
     for (int64_t i = 0; i < s->samples; i++) {
         const float *p = all + i * K;
-        int32_t label = d->label[t->samples.first + i], answer = 0;
+        int32_t label = d->label[part_sample(&t->samples, i)], answer = 0;
         for (int k = 1; k < K; k++)
             if (p[k] > p[answer]) answer = k;
         s->confusion[label * K + answer]++;
@@ -118,7 +118,7 @@ static bool score_members(trained *t, score *s, err *e) {
 static bool evaluate_classes(trained *t, bool json, err *e) {
     score *s = calloc(1, sizeof *s);
     if (!s) return err_run(e, "out of memory for a score");
-    bool ok = t->members ? score_members(t, s, e) : trainer_evaluate(t->trainer, t->samples, s, e);
+    bool ok = t->members ? score_members(t, s, e) : inference_score(predictor_inference(t->predictor), &t->samples, s, e);
     if (ok && json)
         print_json(t, s);
     else if (ok)
@@ -162,9 +162,9 @@ static bool evaluate_forecasts(trained *t, bool json, err *e) {
     score *whole = calloc(1, sizeof *whole);
     float *all = whole ? trained_predict(t, e) : NULL;
     if (!whole) err_run(e, "out of memory for a score");
-    bool ok = all && series_add_span(&of, s->data, t->samples, 0, season, all, trainer_width(t->trainer),
+    bool ok = all && series_add_part(&of, s->data, &t->samples, 0, season, all, inference_width(&t->s.job),
                          settings_median(&s->settings) * s->data->target_width, e);
-    ok = ok && (t->members || trainer_evaluate(t->trainer, t->samples, whole, e));
+    ok = ok && (t->members || inference_score(predictor_inference(t->predictor), &t->samples, whole, e));
     double loss = t->members || !ok ? NAN : whole->loss;
     if (ok && json) {
         json_t *line = json_pack("{s:s, s:i, s:s, s:s, s:I, s:o}", "weights", t->weights, "members", member_count(t),
@@ -202,7 +202,7 @@ static bool check_test(const trained *t, const panel *p, const char *path, err *
 
 static bool judge_test(trained *t, const panel *p, series_score *of, err *e) {
     const setup *s = &t->s;
-    int64_t H = s->data->target_width, width = trainer_width(t->trainer);
+    int64_t H = s->data->target_width, width = inference_width(&t->s.job);
     float *future = malloc((size_t)(s->data->samples * H) * sizeof *future), *all = trained_predict(t, e);
     bool ok = all && future;
     if (!future) err_run(e, "out of memory for the test");
@@ -212,8 +212,8 @@ static bool judge_test(trained *t, const panel *p, series_score *of, err *e) {
     }
     dataset known = *s->data;
     known.target = future;
-    ok = ok && series_add_span(
-                   of, &known, t->samples, 0, s->settings.season, all, width, settings_median(&s->settings) * H, e);
+    ok = ok && series_add_part(
+                   of, &known, &t->samples, 0, s->settings.season, all, width, settings_median(&s->settings) * H, e);
     free(future);
     free(all);
     return ok;

@@ -5,7 +5,7 @@
 #include "cli/setup.h"
 #include "cli/slab.h"
 #include "graph/dtype.h"
-#include "graph/exec.h"
+#include "graph/program.h"
 #include "run/run.h"
 
 #include <math.h>
@@ -34,9 +34,10 @@ typedef struct {
 // Everything that is printed, in one form or the other.
 typedef struct {
     const setup *s;
-    exec_memory memory;
+    engine_memory memory;
     demand demand;
-    const plan *plan;
+    program *program; // of the steps
+    const plan *plan; // its
     slab_picture picture;
     char why[LINES_MOST][LINE_ROOM];
     int reasons;
@@ -147,19 +148,18 @@ static void count_host(report *r) {
 }
 
 static void count_memory(report *r) {
-    const exec_memory *m = &r->memory;
+    const engine_memory *m = &r->memory;
     const budget *b = &r->s->budget;
-    size_t parts = m->constants + m->weights + m->gradients + m->moments + m->states + m->staging + m->activations;
-    const figure slab[] = {
+        const figure slab[] = {
         {"base", "base", b->base, b->counted, false, true},
-        {"data", "data", m->constants, true, false, false},
+        {"data", "data", m->data, true, false, false},
         {"weights", "weights", m->weights, true, false, false},
         {"gradients", "gradients", m->gradients, true, false, false},
         {"moments", "moments", m->moments, true, false, false},
         {"states", "states", m->states, true, false, false},
         {"staging", "staging", m->staging, true, false, false},
         {"activations", "activations", m->activations, true, false, false},
-        {"room for another precision", "room", m->total - parts, true, false, false},
+        {"cursors and tables", "tables", m->recordings, true, false, false},
         {"slab", "slab", m->total, true, true, false},
     };
     const figure all[] = {
@@ -202,12 +202,16 @@ static void count_others(report *r) {
     choose_apply(&s->chooser, &s->choice.best);
 }
 
-static report make_report(const setup *s, arena *a) {
+static report make_report(const setup *s) {
     report r = {.s = s};
-    exec_options o = job_exec(&s->job, &s->settings);
     r.memory = setup_memory(s);
     r.demand = setup_demand(s);
-    r.plan = exec_planned(s->job.g, s->device->kernels(s->queue), s->device->host_memory, &o, true, a);
+    program_options o = {.graph = s->job.g,
+        .rows = s->settings.batch_size,
+        .passes = PASSES_OF_TRAINING,
+        .recompute = s->settings.again};
+    r.program = program_new(s->device, s->queue, &o);
+    r.plan = program_plan(r.program);
     r.picture = slab_draw(r.plan, s->job.g);
     explain(&r);
     count_memory(&r);
@@ -319,7 +323,7 @@ static json_t *tuned_object(const setup *s) {
 
 static void print_json(const report *r) {
     const setup *s = r->s;
-    const exec_memory *m = &r->memory;
+    const engine_memory *m = &r->memory;
     const budget *b = &s->budget;
     const choice *c = &s->choice;
     json_t *line = json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "model",
@@ -353,11 +357,9 @@ static bool run_plan(const cli_options *o, err *e) {
         setup_close(&s);
         return false;
     }
-    arena a;
-    arena_init(&a);
-    report r = make_report(&s, &a);
+    report r = make_report(&s);
     o->json ? print_json(&r) : print_text(&r);
-    arena_done(&a);
+    program_free(r.program);
     setup_close(&s);
     return true;
 }

@@ -14,7 +14,7 @@
 typedef struct {
     const trained *t;
     const dataset *data;
-    span samples;
+    split_part samples;
     bool future;       // there are no targets yet
     int64_t width;     // columns of an answer: classes, or quantiles times horizon
     float *answer;     // [count, width] probabilities or forecasts
@@ -48,19 +48,32 @@ static void choose(answers *a) {
 
 static void name_samples(answers *a) {
     for (int64_t i = 0; i < a->samples.count; i++) {
-        a->sample[i] = a->samples.first + i;
+        a->sample[i] = part_sample(&a->samples, i);
         if (a->data->panel) a->name[i] = a->data->panel_names[dataset_panel_of(a->data, a->sample[i])];
     }
 }
 
 // Files
 
+// Writes the samples' rows of an array of the dataset, each of `dim[1]` and further elements of `size` bytes.
+static bool write_rows(npz_writer *w, const answers *a, const char *name, npy_type type, int rank, const int64_t *dim,
+    const void *from, size_t size, err *e) {
+    for (int i = 1; i < rank; i++) size *= (size_t)dim[i];
+    char *rows = malloc((size_t)a->samples.count * size + 1);
+    if (!rows) return err_run(e, "out of memory for %lld rows of %s", (long long)a->samples.count, name);
+    for (int64_t i = 0; i < a->samples.count; i++)
+        memcpy(rows + (size_t)i * size, (const char *)from + (size_t)a->sample[i] * size, size);
+    bool ok = npz_writer_array(w, name, type, rank, dim, rows, e);
+    free(rows);
+    return ok;
+}
+
 static bool write_classes(npz_writer *w, const answers *a, err *e) {
     const dataset *d = a->data;
     int64_t dim[2] = {a->samples.count, a->width};
     bool ok = npz_writer_array(w, "probability", NPY_F32, 2, dim, a->answer, e) &&
               npz_writer_array(w, "prediction", NPY_I32, 1, dim, a->choice, e);
-    if (ok && d->label) ok = npz_writer_array(w, "label", NPY_I32, 1, dim, d->label + a->samples.first, e);
+    if (ok && d->label) ok = write_rows(w, a, "label", NPY_I32, 1, dim, d->label, sizeof *d->label, e);
     return ok && (!d->class_names || npz_writer_text(w, "classes", d->class_names, d->classes, e));
 }
 
@@ -71,7 +84,7 @@ static bool write_forecasts(npz_writer *w, const answers *a, err *e) {
     int64_t H = d->target_width, Q = a->width / H, flat[2] = {a->samples.count, H}, deep[3] = {a->samples.count, Q, H};
     bool ok = npz_writer_array(w, "forecast", NPY_F32, Q > 1 ? 3 : 2, Q > 1 ? deep : flat, a->answer, e);
     if (ok && Q > 1) ok = npz_writer_array(w, "quantiles", NPY_F32, 1, &Q, q->level, e);
-    if (ok && !a->future) ok = npz_writer_array(w, "target", NPY_F32, 2, flat, d->target + a->samples.first * H, e);
+    if (ok && !a->future) ok = write_rows(w, a, "target", NPY_F32, 2, flat, d->target, sizeof *d->target, e);
     return ok;
 }
 
@@ -82,7 +95,7 @@ static bool write_npz(const answers *a, const char *path, err *e) {
     bool ok = npz_writer_open(&w, path, e);
     ok = ok && (a->t->s.job.forecasts ? write_forecasts(&w, a, e) : write_classes(&w, a, e));
     if (ok && !a->future) ok = npz_writer_array(&w, "sample", NPY_I64, 1, &n, a->sample, e);
-    if (ok && d->time) ok = npz_writer_array(&w, "time", NPY_I64, 1, &n, d->time + a->samples.first, e);
+    if (ok && d->time) ok = write_rows(&w, a, "time", NPY_I64, 1, &n, d->time, sizeof *d->time, e);
     if (ok && d->panel) ok = npz_writer_text(&w, "series", a->name, n, e);
     ok = ok && npz_writer_commit(&w, e);
     npz_writer_abandon(&w);
@@ -192,7 +205,7 @@ static bool run(const cli_options *o, err *e) {
     if (!npz && !ends_with(path, ".csv")) return err_input(e, "-o %s: must end in .npz or .csv", path);
     if (!trained_open(&t, o, e)) return false;
     answers a = {.t = &t, .data = t.s.data, .samples = t.samples, .future = strcmp(t.part, "future") == 0};
-    a.width = trainer_width(t.trainer);
+    a.width = inference_width(&t.s.job);
     bool ok = take_memory(&a, e) && (a.answer = trained_predict(&t, e));
     if (ok && a.choice) choose(&a);
     if (ok) name_samples(&a);

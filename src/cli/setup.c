@@ -10,10 +10,10 @@
 #include "data/sources.h"
 #include "data/windows.h"
 #include "graph/dtype.h"
-#include "graph/exec.h"
 #include "run/outline.h"
 #include "run/run.h"
 #include "train/fallback.h"
+#include "train/predictor.h"
 #include "train/trainer.h"
 
 #include <stdlib.h>
@@ -187,7 +187,7 @@ static bool open_data(setup *s, const cli_options *o, err *e) {
 static bool make_split(setup *s, bool ends, err *e) {
     err why;
     span all = {0, s->data->samples};
-    s->split = (split){.train = all, .validation = all, .test = all};
+    s->split = (split){.train = part_of(all), .validation = part_of(all), .test = part_of(all)};
     if (ends || split_make(s->data, s->window, &s->settings.split, &s->split, &why)) return true;
     return config_fail(s->config, "data.split", e, "%s", why.text);
 }
@@ -198,7 +198,7 @@ static bool make_data(setup *s, const cli_options *o, bool ends, err *e) {
         return false;
     if (!make_split(s, ends, e)) return false;
     if (!settings_scales(&s->settings, s->data)) return true;
-    s->scaler = scaler_fit(s->data, s->split.train, s->window, e);
+    s->scaler = scaler_fit(s->data, &s->split.train, s->window, e);
     return s->scaler != NULL;
 }
 
@@ -224,8 +224,9 @@ static void choose_products(setup *s) {
     if (s->device->host_memory) s->products = PRODUCTS_AUTO;
 }
 
-exec_memory setup_memory(const setup *s) {
-    return job_memory(&s->job, &s->settings, s->device->kernels(s->queue), s->device->host_memory);
+engine_memory setup_memory(const setup *s) {
+    if (s->trained) return predictor_memory(&s->job, &s->settings, s->device, s->queue);
+    return trainer_memory(&s->job, &s->split, &s->settings, s->device, s->queue);
 }
 
 static loader_options loading(const setup *s) {
@@ -436,8 +437,9 @@ static void take_choice(setup *s) {
         .far = far.g ? &far : NULL,
         .settings = &s->described,
         .parts = s->parts,
-        .kernels = s->device->kernels(s->queue),
-        .host_memory = s->device->host_memory};
+        .split = &s->split,
+        .device = s->device,
+        .queue = s->queue};
     s->choice = choose_way(&s->chooser, &s->budget);
     prefer_tuned(s);
     s->settings = choose_apply(&s->chooser, &s->choice.best);
@@ -605,12 +607,12 @@ static void print_limit(const setup *s, FILE *out) {
 }
 
 static void print_memory(const setup *s, FILE *out) {
-    exec_memory m = setup_memory(s);
+    engine_memory m = setup_memory(s);
     err e;
     fprintf(out, "memory    %.1f MB in one slab: weights %.1f, gradients %.1f, moments %.1f, activations %.1f",
         (double)m.total / 1e6, (double)m.weights / 1e6, (double)m.gradients / 1e6, (double)m.moments / 1e6,
         (double)m.activations / 1e6);
-    if (m.constants) fprintf(out, ", data %.1f", (double)m.constants / 1e6);
+    if (m.data) fprintf(out, ", data %.1f", (double)m.data / 1e6);
     if (m.staging) fprintf(out, ", staging %.1f", (double)m.staging / 1e6);
     fputc('\n', out);
     print_limit(s, out);

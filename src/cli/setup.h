@@ -5,6 +5,7 @@
 #include "base/config.h"
 #include "cli/cli.h"
 #include "train/choose.h"
+#include "train/engine.h"
 #include "train/job.h"
 #include "train/settings.h"
 #include "train/wisdom.h"
@@ -78,7 +79,7 @@ bool setup_settle(const setup *s, const setup *open, err *e);
 void setup_job(const setup *s, job *j, residency r, precision p);
 
 // The plan's memory, and whether it is there and within the limit; ERR_RUN with the figures where it is not.
-exec_memory setup_memory(const setup *s);
+engine_memory setup_memory(const setup *s);
 bool setup_fits(const setup *s, err *e);
 
 // The same and what is needed beside it.

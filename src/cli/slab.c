@@ -49,7 +49,7 @@ static char cell_of(const plan *p, const graph *g, const slab_picture *s, int co
 }
 
 static char phase_of(const plan *p, const graph *g, int at) {
-    instruction in = p->program[at];
+    instruction in = p->list[at];
     if (in.backward) return 'b';
     if (in.again) return 'a';
     return graph_node(g, in.node)->phase == PHASE_AFTER ? 'e' : 'f';

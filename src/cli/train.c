@@ -162,10 +162,13 @@ static void on_epoch(void *arg, const epoch_report *r) {
 // The MCC of the best possible classifier on the validation samples; NaN where the data do not know it.
 static double best_possible(const setup *s) {
     const dataset *d = s->data;
-    span v = s->split.validation;
+    const split_part *v = &s->split.validation;
     int64_t count[CLASSES_MOST * CLASSES_MOST] = {0};
     if (s->job.forecasts || !d->best) return NAN;
-    for (int64_t i = v.first; i < v.first + v.count; i++) count[d->label[i] * d->classes + d->best[i]]++;
+    for (int64_t k = 0; k < v->count; k++) {
+        int64_t i = part_sample(v, k);
+        count[d->label[i] * d->classes + d->best[i]]++;
+    }
     return metric_mcc(count, d->classes);
 }
 
@@ -261,7 +264,7 @@ static json_t *result_object(const view *v, const train_result *r, const char *p
         "weights", r->best_epoch ? path : NULL, "device", s->device->name, "no_card",
         s->no_card.text[0] ? s->no_card.text : NULL, "first_step_s",
         json_number(v->begun > 0 ? v->begun - v->o->started : NAN), "host_peak_bytes", json_bytes(host_peak()),
-        "slab_bytes", json_bytes((double)exec_used(trainer_exec(v->trainer)).total), "base_bytes",
+        "slab_bytes", json_bytes((double)trainer_bytes(v->trainer)), "base_bytes",
         json_bytes(counted ? (double)m.base : NAN), "monitor_bytes",
         json_bytes(counted ? (double)(m.base + m.slab) : NAN), "monitor_counts",
         !counted                        ? NULL
@@ -352,7 +355,7 @@ static bool choose_metric(view *v, err *e) {
     v->metric = settings_metric(s->config, settings_task(&s->settings, s->data), e);
     if (!v->metric) return false;
     if (v->metric == metric_find("owa") &&
-        !series_add_span(&naive, s->data, s->split.validation, s->window[0], s->settings.season, NULL, 0, 0, e))
+        !series_add_part(&naive, s->data, &s->split.validation, s->window[0], s->settings.season, NULL, 0, 0, e))
         return false;
     series_naive2(&naive, naive2);
     trainer_judge_by(v->trainer, v->metric, naive2);
@@ -420,7 +423,7 @@ static void print_start(const view *v) {
     if (v->o->quiet || v->o->json) return;
     setup_print(v->s, stdout);
     tell_moved(v->o, v->run);
-    if (v->o->verbose) plan_print(exec_plan(trainer_exec(v->trainer), true), trainer_job(v->trainer)->g, stdout);
+    if (v->o->verbose) plan_print(program_plan(engine_steps(trainer_engine(v->trainer))), trainer_job(v->trainer)->g, stdout);
     fflush(stdout);
 }
 

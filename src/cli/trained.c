@@ -136,13 +136,14 @@ static bool take_scaler(trained *t, const safetensors *f, const char *weights, e
 
 static bool choose_part(trained *t, const cli_options *o, err *e) {
     const split *sp = &t->s.split;
+    split_part all = part_of((span){0, t->s.data->samples});
     const char *part = part_asked(o);
     if (!part) part = sp->test.count ? "test" : "validation";
     const struct {
         const char *name;
-        span samples;
-    } parts[] = {{"train", sp->train}, {"validation", sp->validation}, {"test", sp->test},
-        {"all", {0, t->s.data->samples}}, {"future", {0, t->s.data->samples}}};
+        split_part samples;
+    } parts[] = {{"train", sp->train}, {"validation", sp->validation}, {"test", sp->test}, {"all", all},
+        {"future", all}};
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
         if (strcmp(part, parts[i].name) != 0) continue;
         t->part = parts[i].name;
@@ -153,15 +154,12 @@ static bool choose_part(trained *t, const cli_options *o, err *e) {
     return err_input(e, "--part %s: unknown part; use train, validation, test, all or future", part);
 }
 
-static bool load_weights(trained *t, const char *path, err *e) {
-    return trainer_follow(t->trainer, path, e) && trainer_load(t->trainer, path, e);
-}
-
-static bool open_trainer(trained *t, const char *weights, err *e) {
-    setup *s = &t->s;
+static bool open_predictor(trained *t, const char *weights, err *e) {
+    const setup *s = &t->s;
     if (!setup_fits(s, e)) return false;
-    t->trainer = trainer_new(s->device, s->queue, &s->job, s->data, &s->split, &s->settings, e);
-    return t->trainer && load_weights(t, weights, e);
+    predictor_place at = {.device = s->device, .queue = s->queue};
+    t->predictor = predictor_new(&at, &s->job, &s->settings, e);
+    return t->predictor && predictor_load(t->predictor, weights, e);
 }
 
 bool trained_open(trained *t, const cli_options *o, err *e) {
@@ -174,21 +172,21 @@ bool trained_open(trained *t, const cli_options *o, err *e) {
     bool ok = t->members ? find_members(t, o->word[0], &dir, &weights, e) : find_run(o->word[0], &dir, &weights, e);
     ok = ok && (f = safetensors_open(weights, e));
     ok = ok && (opened = open_setup(t, o, dir, has_scaler(f), e));
-    ok = ok && take_scaler(t, f, weights, e) && choose_part(t, o, e) && open_trainer(t, weights, e);
+    ok = ok && take_scaler(t, f, weights, e) && choose_part(t, o, e) && open_predictor(t, weights, e);
     safetensors_close(f);
     free(dir);
     t->weights = strdup(t->members || !weights ? o->word[0] : weights);
     CHECK(t->weights, "out of memory for a path");
     free(weights);
     if (ok) return true;
-    trainer_free(t->trainer);
+    predictor_free(t->predictor);
     if (opened) setup_close(&t->s);
     free(t->weights);
     return false;
 }
 
 void trained_close(trained *t) {
-    trainer_free(t->trainer);
+    predictor_free(t->predictor);
     setup_close(&t->s);
     free(t->weights);
 }
@@ -200,7 +198,8 @@ static bool predict_members(trained *t, float *all, int64_t n, err *e) {
     for (int k = 0; ok && k < t->members; k++) {
         char *weights = member_weights(t->weights, k + 1);
         member[k] = all + k * n;
-        ok = load_weights(t, weights, e) && trainer_predict(t->trainer, t->samples, all + k * n, e);
+        ok = predictor_load(t->predictor, weights, e) &&
+             inference_predict(predictor_inference(t->predictor), &t->samples, all + k * n, e);
         free(weights);
     }
     if (ok) (t->s.job.forecasts ? ensemble_median : ensemble_mean)(member, t->members, n, all);
@@ -208,10 +207,11 @@ static bool predict_members(trained *t, float *all, int64_t n, err *e) {
 }
 
 float *trained_predict(trained *t, err *e) {
-    int64_t n = t->samples.count * trainer_width(t->trainer);
+    int64_t n = t->samples.count * inference_width(&t->s.job);
     float *out = malloc((size_t)n * (size_t)(t->members ? t->members : 1) * sizeof *out);
     if (!out) err_run(e, "out of memory for the predictions of %lld samples", (long long)t->samples.count);
-    bool ok = out && (t->members ? predict_members(t, out, n, e) : trainer_predict(t->trainer, t->samples, out, e));
+    bool ok = out && (t->members ? predict_members(t, out, n, e)
+                              : inference_predict(predictor_inference(t->predictor), &t->samples, out, e));
     if (ok) return out;
     free(out);
     return NULL;

@@ -3,15 +3,15 @@
 #define TRADEWIND_CLI_TRAINED_H
 
 #include "cli/setup.h"
-#include "train/trainer.h"
+#include "train/predictor.h"
 
 typedef struct {
     setup s;
-    trainer *trainer; // with the run's weights, or those of an ensemble's first member
+    predictor *predictor; // with the run's weights, or those of an ensemble's first member
     char *weights;    // their path; the directory of an ensemble
     int members;      // of an ensemble; 0: none
     const char *part; // "train", "validation", "test", "all" or "future"
-    span samples;
+    split_part samples;
 } trained;
 
 // Opens what the first word names: a run's directory, whose best weights are taken, or a file of weights in one; or an
@@ -23,7 +23,7 @@ typedef struct {
 bool trained_open(trained *t, const cli_options *o, err *e);
 void trained_close(trained *t);
 
-// What the run gives for the samples, [count, trainer_width]: probabilities or forecasts; of an ensemble, the mean of
+// What the run gives for the samples, [count, inference_width]: probabilities or forecasts; of an ensemble, the mean of
 // its members' probabilities or the median of their forecasts. The caller frees it; NULL on failure.
 float *trained_predict(trained *t, err *e);
 

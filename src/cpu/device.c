@@ -195,9 +195,10 @@ static bool fill(queue *q, void *to, int byte, size_t bytes, err *e) {
     return true;
 }
 
-static recording *record(queue *q, call *calls, int count, err *e) {
-    recording *r = malloc(sizeof *r);
-    if (!r) {
+static recording *record(queue *q, room *r, call *calls, int count, err *e) {
+    recording *made = malloc(sizeof *made);
+    (void)r;
+    if (!made) {
         err_run(e, "out of memory for a recording");
         return NULL;
     }
@@ -205,8 +206,8 @@ static recording *record(queue *q, call *calls, int count, err *e) {
         CHECK(!calls[i].backward || q->table[calls[i].op]->backward, "%s has no backward", calls[i].name);
         calls[i].pool = q->pool;
     }
-    *r = (recording){calls, count};
-    return r;
+    *made = (recording){calls, count};
+    return made;
 }
 
 static void forget(queue *q, recording *r) {

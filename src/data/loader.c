@@ -47,9 +47,10 @@ struct loader {
 
 static int64_t sample_at(const loader *l, int64_t position) {
     const loader_range *r = &l->range;
-    if (position >= r->samples.count) return r->samples.first;
-    if (!r->shuffle) return r->samples.first + position;
-    return r->samples.first + (int64_t)rng_permute(l->o.seed, r->epoch, (uint64_t)position, (uint64_t)r->samples.count);
+    if (position >= r->samples.count) return part_first(&r->samples);
+    if (!r->shuffle) return part_sample(&r->samples, position);
+    return part_sample(&r->samples,
+        (int64_t)rng_permute(l->o.seed, r->epoch, (uint64_t)position, (uint64_t)r->samples.count));
 }
 
 typedef float four __attribute__((vector_size(16)));
@@ -181,8 +182,7 @@ static void free_given(loader *l) {
 }
 
 void loader_seek(loader *l, const loader_range *r) {
-    CHECK(r->samples.first >= 0 && r->samples.count >= 0 && r->samples.first + r->samples.count <= l->d->samples,
-        "samples %lld and %lld more of %lld", (long long)r->samples.first, (long long)r->samples.count,
+    CHECK(part_end(&r->samples) <= l->d->samples, "samples up to %lld of %lld", (long long)part_end(&r->samples),
         (long long)l->d->samples);
     CHECK(r->position >= 0, "position %lld", (long long)r->position);
     pthread_mutex_lock(&l->lock);

@@ -34,7 +34,7 @@ typedef struct {
 
 // Samples in an order, from a position on.
 typedef struct {
-    span samples;
+    split_part samples;
     bool shuffle;
     uint32_t epoch;   // chooses the permutation
     int64_t position; // of the first row of the next batch

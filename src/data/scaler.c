@@ -108,7 +108,7 @@ static void cover(const stream *s, span train, int64_t window, int32_t *change) 
     }
 }
 
-static bool fit_stream(const dataset *d, int stream, span train, int64_t window, scaler *s, err *e) {
+static bool fit_stream(const dataset *d, int stream, const split_part *train, int64_t window, scaler *s, err *e) {
     fitting f = {.from = &d->stream[stream]};
     size_t rows = (size_t)f.from->series.rows, width = (size_t)f.from->series.width;
     int32_t *change = calloc(rows + 1, sizeof *change);
@@ -121,7 +121,7 @@ static bool fit_stream(const dataset *d, int stream, span train, int64_t window,
         f.sum = sums + width;
         f.square = sums + 2 * width;
         f.change = change;
-        cover(f.from, train, window, change);
+        for (int i = 0; i < train->spans; i++) cover(f.from, train->span[i], window, change);
         ok = fit(&f, s, stream, e);
     }
     free(change);
@@ -130,7 +130,7 @@ static bool fit_stream(const dataset *d, int stream, span train, int64_t window,
     return ok;
 }
 
-scaler *scaler_fit(const dataset *d, span train, const int64_t *window, err *e) {
+scaler *scaler_fit(const dataset *d, const split_part *train, const int64_t *window, err *e) {
     scaler *s = scaler_new(d, e);
     bool ok = s != NULL;
     for (int i = 0; ok && i < d->streams; i++) ok = fit_stream(d, i, train, window[i], s, e);

@@ -26,7 +26,7 @@ void scaler_set(scaler *s, int stream, int64_t column, float mean, float std);
 
 // `window` gives the length of each stream's window. NULL on failure: a value that is not finite is ERR_INPUT and is
 // named by stream, row and column.
-scaler *scaler_fit(const dataset *d, span train, const int64_t *window, err *e);
+scaler *scaler_fit(const dataset *d, const split_part *train, const int64_t *window, err *e);
 
 void scaler_free(scaler *s);
 

@@ -85,7 +85,8 @@ static bool write_scaler(npz_writer *w, const dataset *d, err *e) {
     int64_t window[STREAMS_MOST], train = (int64_t)((double)d->samples * set_train_share);
     char name[ENTRY_MOST];
     for (int i = 0; i < d->streams; i++) window[i] = set_window(d, i);
-    scaler *s = scaler_fit(d, (span){0, train ? train : 1}, window, e);
+    split_part part = part_of((span){0, train ? train : 1});
+    scaler *s = scaler_fit(d, &part, window, e);
     bool ok = s != NULL;
     for (int i = 0; ok && i < d->streams; i++) {
         const char *stream = d->stream[i].name;

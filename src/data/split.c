@@ -2,6 +2,40 @@
 
 #include <stdlib.h>
 
+split_part part_of(span s) {
+    split_part p = {0};
+    part_add(&p, s);
+    return p;
+}
+
+void part_add(split_part *p, span s) {
+    span *last = p->spans ? &p->span[p->spans - 1] : NULL;
+    CHECK(s.first >= 0 && s.count >= 0 && (!last || s.first >= last->first + last->count), "spans out of order");
+    if (!s.count) return;
+    p->count += s.count;
+    if (last && last->first + last->count == s.first) {
+        last->count += s.count;
+        return;
+    }
+    CHECK(p->spans < PART_SPANS_MOST, "a part of more than %d spans", PART_SPANS_MOST);
+    p->span[p->spans++] = s;
+}
+
+int64_t part_sample(const split_part *p, int64_t at) {
+    int i = 0;
+    CHECK(at >= 0 && at < p->count, "sample %lld of a part of %lld", (long long)at, (long long)p->count);
+    while (at >= p->span[i].count) at -= p->span[i++].count;
+    return p->span[i].first + at;
+}
+
+int64_t part_first(const split_part *p) {
+    return p->spans ? p->span[0].first : 0;
+}
+
+int64_t part_end(const split_part *p) {
+    return p->spans ? p->span[p->spans - 1].first + p->span[p->spans - 1].count : 0;
+}
+
 static int64_t after(span s) {
     return s.first + s.count;
 }
@@ -84,18 +118,19 @@ static bool part_empty(const dataset *d, const split_options *o, int64_t train, 
 
 bool split_make(const dataset *d, const int64_t *window, const split_options *o, split *s, err *e) {
     int64_t open = d->samples - d->held;
-    *s = (split){.train = {0, open}, .validation = {open, d->held}, .test = {d->samples, 0}};
+    *s = (split){.train = part_of((span){0, open}), .validation = part_of((span){open, d->held})};
     if (d->held) return true;
     int64_t train = (int64_t)((double)d->samples * o->train), first, test,
             validation = (int64_t)((double)d->samples * o->validation);
-    *s = (split){.train = {0, train}};
-    if (!next_part(d, window, o, s->train, &first, e)) return false;
+    span known = {0, train};
+    if (!next_part(d, window, o, known, &first, e)) return false;
     if (first + validation > d->samples) validation = d->samples - first;
     if (train < 1 || validation < 1) return part_empty(d, o, train, first - train, e);
-    s->validation = (span){first, validation};
-    if (!next_part(d, window, o, s->validation, &test, e)) return false;
+    span checked = {first, validation};
+    if (!next_part(d, window, o, checked, &test, e)) return false;
     if (test > d->samples) test = d->samples;
-    s->test = (span){test, d->samples - test};
-    s->dropped = first - train + test - after(s->validation);
+    *s = (split){.train = part_of(known), .validation = part_of(checked)};
+    s->test = part_of((span){test, d->samples - test});
+    s->dropped = first - train + test - after(checked);
     return true;
 }

@@ -6,8 +6,8 @@
 // for. Where a label ends says `end` of the dataset; without it, `horizon` bars of the first stream, counted in the
 // sample's own series, and where that was made of windows also `horizon` samples; without streams, `horizon` samples.
 //
-// Samples of several series interleave in time. Parts are spans of samples, so all series change parts at the same
-// moment; a gap is as long as the series that needs the longest.
+// Samples of several series interleave in time. Parts are lists of spans of samples, one span each here, so all series
+// change parts at the same moment; a gap is as long as the series that needs the longest.
 //
 // A dataset that holds samples out (a panel) is split as it says: these are validated, all others are for training,
 // none is left for a test, and shares, purge and embargo do not matter.
@@ -20,9 +20,30 @@
 #include "base/err.h"
 #include "data/dataset.h"
 
+// Samples first .. first + count - 1.
 typedef struct {
     int64_t first, count;
 } span;
+
+enum { PART_SPANS_MOST = 64 };
+
+// A part of a split: spans of samples, sorted, none empty and no two touching. Positions count through all of them.
+typedef struct {
+    int64_t count; // samples in all
+    int spans;
+    span span[PART_SPANS_MOST];
+} split_part;
+
+// The part of one span, empty where that is.
+split_part part_of(span s);
+
+// Adds a span behind the last one; joins it where the two touch.
+void part_add(split_part *p, span s);
+
+// The sample at a position, 0 .. count - 1; the first sample of a part and the one behind its last, 0 where it is empty.
+int64_t part_sample(const split_part *p, int64_t at);
+int64_t part_first(const split_part *p);
+int64_t part_end(const split_part *p);
 
 enum { PURGE_LABELS = -1, PURGE_WINDOWS = -2 };
 
@@ -33,8 +54,8 @@ typedef struct {
 } split_options;
 
 typedef struct {
-    span train, validation, test; // test may be empty
-    int64_t dropped;              // by purge and embargo
+    split_part train, validation, test; // test may be empty
+    int64_t dropped;                    // by purge and embargo
 } split;
 
 // `window` gives the length of each stream's window, in bars; only PURGE_WINDOWS looks at it. ERR_INPUT where training

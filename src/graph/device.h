@@ -16,6 +16,7 @@
 
 typedef struct queue queue;
 typedef struct recording recording;
+typedef struct room room;
 typedef struct pool pool;
 
 // A tensor as a kernel sees it: an address and a resolved shape. `data` is NULL where an optional input is absent,
@@ -46,9 +47,8 @@ typedef struct call {
     operand *in, *out, *din, *dout;
     void *scratch;             // scratch() bytes, for this call only
     void *reserve;             // reserve() bytes, from forward to backward; NULL unless `keeps`
-    const struct step *step;   // device memory
-    struct step *step_written; // the same record, for `advance` alone
-    pool *pool;                // CPU: the queue's threads, set by record
+    step step;     // device memory; written by `advance` and by what it is joined with
+    pool *pool;    // CPU: the queue's threads, set by record
     queue *queue;
 } call;
 
@@ -123,7 +123,13 @@ typedef struct device {
     // Returns at once: `from`, which came from `pin`, stays as it is until `fed`.
     bool (*feed)(queue *q, int lane, void *to, const void *from, size_t bytes, err *e);
     bool (*fed)(queue *q, int lane, err *e); // waits until the lane's last feed has been read from the host
-    recording *(*record)(queue *q, call *calls, int count, err *e); // `calls` must outlive it
+    // A room: memory of a program in the space, for what its recordings read beside tensors (packed weights, tables of
+    // launches, barrier words). room_bytes is the most that recordings of such calls, given without addresses, take of
+    // it, whatever the card. NULL where recordings need none; `record` then gets NULL.
+    size_t (*room_bytes)(const queue *q, const call *calls, int count);
+    room *(*room_open)(queue *q, void *memory, size_t bytes, err *e);
+    void (*room_close)(queue *q, room *r); // its recordings have been forgotten
+    recording *(*record)(queue *q, room *r, call *calls, int count, err *e); // `calls` must outlive it
     void (*forget)(queue *q, recording *r);
     bool (*play)(queue *q, recording *r, err *e);
     bool (*sync)(queue *q, err *e); // waits, and reports what went wrong in what was played

@@ -35,11 +35,28 @@ static void *grown(void *array, int used, int *room, size_t size) {
     return array;
 }
 
+static bool is_named(const graph *g, role r, const char *name) {
+    for (int i = 1; i <= g->tensors; i++)
+        if (g->tensor[i]->role == r && strcmp(g->tensor[i]->name, name) == 0) return true;
+    return false;
+}
+
+// A state's or a constant's name, with a number behind it where it is taken.
+static const char *unique_name(graph *g, role r, const char *name) {
+    if ((r != ROLE_STATE && r != ROLE_CONSTANT) || !g->tensors || !is_named(g, r, name))
+        return arena_text(&g->arena, name);
+    for (int n = 2;; n++) {
+        const char *numbered = arena_format(&g->arena, "%s.%d", name, n);
+        if (!is_named(g, r, numbered)) return numbered;
+    }
+}
+
 tensor graph_tensor_add(graph *g, const char *name, role r, dtype type, shape s) {
     int id = g->tensor ? g->tensors + 1 : 0;
     g->tensor = grown(g->tensor, id, &g->tensor_room, sizeof *g->tensor);
     tensor_info *t = arena_take(&g->arena, sizeof *t);
-    t->name = arena_text(&g->arena, name);
+    t->given = arena_text(&g->arena, name);
+    t->name = unique_name(g, r, name);
     t->role = r;
     t->type = t->data_type = type == DTYPE_F32 ? g->real_type : type;
     t->shape = s;
@@ -108,6 +125,16 @@ tensor graph_slab(graph *g, slab_kind kind) {
         graph_edit(g, g->slab[kind])->slab = kind;
     }
     return g->slab[kind];
+}
+
+void graph_share(graph *g, tensor constant) {
+    CHECK(graph_info(g, constant)->role == ROLE_CONSTANT, "tensor %d is no constant", constant.id);
+    graph_edit(g, constant)->shared = true;
+}
+
+void graph_normaliser(graph *g, tensor state) {
+    CHECK(graph_info(g, state)->role == ROLE_STATE, "tensor %d is no state", state.id);
+    graph_edit(g, state)->normaliser = true;
 }
 
 void graph_keep(graph *g, tensor t) {

@@ -2,7 +2,7 @@
 //
 // A model is written once, forward, with the batch size left as the symbol BATCH. Passes then complete the
 // description, in this order: dtype_assign (graph/dtype.h), grad_build (graph/grad.h). After them it is read-only;
-// plan_make (graph/plan.h) and exec_new (graph/exec.h) read it for any batch size.
+// plan_make (graph/plan.h) and program_new (graph/program.h) read it for any batch size.
 //
 // Tensors are dense and row-major, without strides or views. A tensor handle is an index: cheap to copy, valid as long
 // as its graph. Handle 0 means "none" and stands for an optional input that is absent.
@@ -49,7 +49,8 @@ typedef enum { PHASE_FORWARD, PHASE_AFTER, PHASE_UPDATE } phase;
 typedef enum { CLASS_LOW, CLASS_FP32, CLASS_FOLLOW } precision_class;
 
 typedef struct {
-    const char *name; // unique among parameters; may be "" for others
+    const char *name;  // unique among parameters, among states and among constants; "" for what nobody named
+    const char *given; // the name as it was given, before a number made it unique
     role role;
     dtype type;
     shape shape;
@@ -61,6 +62,8 @@ typedef struct {
     bool undecayed;   // ROLE_PARAMETER: graph_undecayed was called
     bool low_copy;    // ROLE_PARAMETER: some operator reads it in 16 bits
     bool kept;        // ROLE_ACTIVATION: stays readable until the micro-batch ends
+    bool normaliser;  // ROLE_STATE: graph_normaliser was called
+    bool shared;      // ROLE_CONSTANT: graph_share was called
     const void *data; // ROLE_CONSTANT: the caller's memory
     dtype data_type;  // ROLE_CONSTANT: the type of `data`
 } tensor_info;
@@ -94,10 +97,14 @@ enum { INPUTS_MOST = 16, OUTPUTS_MOST = 8 };
 graph *graph_new(void);
 void graph_free(graph *g);
 
-// Leaves. A constant's memory stays the caller's and must outlive whatever executes the graph.
+// Leaves. A constant's memory stays the caller's and must outlive whatever executes the graph. A store finds states and
+// constants by name (graph/store.h): the second of a name gets ".2" behind it, and so on.
 tensor graph_constant(graph *g, const char *name, dtype type, shape s, const void *data);
 tensor graph_parameter(graph *g, const char *name, shape s, init begin);
 tensor graph_state(graph *g, const char *name, dtype type, shape s);
+
+// Marks a constant as part of a dataset, of which all programs of a process read one copy (graph/store.h).
+void graph_share(graph *g, tensor constant);
 
 // Whether weight decay acts on a parameter where it is told to act on weights only: biases and gains, which have one
 // dimension, stay out, and so does what graph_undecayed marks, such as embeddings of positions.
@@ -110,7 +117,11 @@ void *graph_memory(graph *g, size_t bytes);
 // A whole slab, of as many elements as all parameters take; no parameter can be added afterwards.
 tensor graph_slab(graph *g, slab_kind kind);
 
-// Keeps an activation until the end of its micro-batch, so that the host can read it (exec_peek).
+// Marks the state that the gradients are divided by: it lies directly behind them, so that both can be summed over
+// several devices in one operation.
+void graph_normaliser(graph *g, tensor state);
+
+// Keeps an activation until the end of its micro-batch, so that the host can read it (program_peek).
 void graph_keep(graph *g, tensor t);
 
 // Nodes carry numbers, which are part of random counters: 0, 1, 2 in the order of their making, or on from the one set

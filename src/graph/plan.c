@@ -128,11 +128,11 @@ void plan_call(const plan *p, const graph *g, instruction in, arena *a, call *c)
     }
 }
 
-// The program and its lives
+// The instructions and their lives
 
-static void program_add(plan *p, const graph *g, phase ph) {
+static void list_add(plan *p, const graph *g, phase ph) {
     for (int i = 0; i < graph_nodes(g); i++)
-        if (graph_node(g, i)->phase == ph) p->program[p->instructions++] = (instruction){.node = i};
+        if (graph_node(g, i)->phase == ph) p->list[p->instructions++] = (instruction){.node = i};
 }
 
 // Whether a tensor is made by a node of the segment.
@@ -163,7 +163,7 @@ static bool keeps_bytes(const plan *p, const graph *g, const kernel *const *kern
 
 // The forward instructions of the segment that ends with node `last`, as far as its backward needs them: those that
 // make what is read, and those that keep something.
-static void program_again(plan *p, const graph *g, const kernel *const *kernels, int last, arena *a) {
+static void list_recomputed(plan *p, const graph *g, const kernel *const *kernels, int last, arena *a) {
     int segment = graph_node(g, last)->segment, first = last, from = p->instructions;
     bool *wanted = arena_array(a, (size_t)graph_tensors(g) + 1, sizeof *wanted);
     while (first > 0 && graph_node(g, first - 1)->segment == segment) first--;
@@ -175,26 +175,26 @@ static void program_again(plan *p, const graph *g, const kernel *const *kernels,
         for (int k = 0; k < n->outputs; k++) runs |= wanted[n->output[k].id];
         if (!runs) continue;
         mark_inputs(g, n, wanted);
-        p->program[p->instructions++] = (instruction){.node = i, .again = true};
+        p->list[p->instructions++] = (instruction){.node = i, .again = true};
     }
     for (int i = from, j = p->instructions - 1; i < j; i++, j--) {
-        instruction in = p->program[i];
-        p->program[i] = p->program[j];
-        p->program[j] = in;
+        instruction in = p->list[i];
+        p->list[i] = p->list[j];
+        p->list[j] = in;
     }
 }
 
-static void program_write(plan *p, const graph *g, const kernel *const *kernels, arena *a) {
-    p->program = arena_array(a, (size_t)graph_nodes(g) * 3, sizeof *p->program);
-    program_add(p, g, PHASE_FORWARD);
+static void list_write(plan *p, const graph *g, const kernel *const *kernels, arena *a) {
+    p->list = arena_array(a, (size_t)graph_nodes(g) * 3, sizeof *p->list);
+    list_add(p, g, PHASE_FORWARD);
     int segment = 0;
     for (int i = graph_nodes(g) - 1; p->training && i >= 0; i--) {
         const node *n = graph_node(g, i);
-        if (is_again(p, n) && n->segment != segment) program_again(p, g, kernels, i, a);
+        if (is_again(p, n) && n->segment != segment) list_recomputed(p, g, kernels, i, a);
         segment = n->segment;
-        if (n->backward) p->program[p->instructions++] = (instruction){.node = i, .backward = true};
+        if (n->backward) p->list[p->instructions++] = (instruction){.node = i, .backward = true};
     }
-    program_add(p, g, PHASE_AFTER);
+    list_add(p, g, PHASE_AFTER);
 }
 
 typedef struct {
@@ -228,7 +228,7 @@ static void touch(builder *b, tensor t, int at) {
     if (!t.id) return;
     const tensor_info *info = graph_info(b->g, t);
     if (info->role != ROLE_ACTIVATION && info->role != ROLE_GRADIENT) return;
-    int *block = block_slot(b->p, b->g, b->p->program[at], t);
+    int *block = block_slot(b->p, b->g, b->p->list[at], t);
     if (*block < 0) {
         size_t bytes = (size_t)shape_count(shape_resolve(info->shape, b->p->batch)) * dtype_bytes(info->type);
         *block = block_add(b, OWNER_TENSOR, t.id, bytes, at);
@@ -254,7 +254,7 @@ static void touch_backward(builder *b, const node *n, int at) {
 
 static void live_at(builder *b, const kernel *const *kernels, int at) {
     plan *p = b->p;
-    instruction in = p->program[at];
+    instruction in = p->list[at];
     const node *n = graph_node(b->g, in.node);
     in.backward ? touch_backward(b, n, at) : touch_forward(b, n, at);
     call c;
@@ -337,7 +337,7 @@ plan *plan_make(const graph *g, const kernel *const *kernels, const plan_options
     p->batch = o->batch;
     p->training = o->training;
     p->again = o->training ? o->again : 0;
-    program_write(p, g, kernels, a);
+    if (!o->update_only) list_write(p, g, kernels, a);
     builder b = {g, p, 2 * graph_tensors(g) + graph_nodes(g) + p->instructions + 1, a};
     p->block = arena_array(a, (size_t)b.room, sizeof *p->block);
     p->owner = arena_array(a, (size_t)b.room, sizeof *p->owner);
@@ -359,7 +359,7 @@ static void block_name(const plan *p, const graph *g, int i, char *text, size_t 
     if (w.kind == OWNER_RESERVE) {
         snprintf(text, room, "%s (kept for backward)", graph_node(g, w.id)->name);
     } else if (w.kind == OWNER_SCRATCH) {
-        const char *op = w.id < p->instructions ? graph_node(g, p->program[w.id].node)->name : "update";
+        const char *op = w.id < p->instructions ? graph_node(g, p->list[w.id].node)->name : "update";
         snprintf(text, room, "%s (scratch)", op);
     } else {
         const tensor_info *t = graph_info(g, (tensor){w.id});

@@ -4,7 +4,7 @@
 //
 // Placed here: activations, their gradients, what kernels reserve from forward to backward, and their scratch. A block
 // is alive from the instruction that first writes it to the last one that reads it; two blocks whose lives meet never
-// overlap. Parameters, states and constants live for the whole run and are laid out by exec.
+// overlap. Parameters, states and constants live for the whole run and lie in stores.
 //
 // Segments that are computed again have two lives: activations of the first die as the forward pass goes on, but for
 // what other segments read; before the segment's backward instructions its forward ones stand a second time, as far as
@@ -54,7 +54,7 @@ typedef struct plan {
     int64_t batch;
     bool training;
     int instructions;
-    instruction *program; // one micro-batch: forward, backward, after
+    instruction *list; // one micro-batch: forward, backward, after
     int blocks;
     plan_block *block;
     plan_owner *owner;
@@ -70,6 +70,7 @@ typedef struct plan {
 typedef struct {
     int64_t batch;    // rows of a micro-batch
     bool training;    // false: forward only, nothing kept
+    bool update_only; // no micro-batch: scratch of the update alone
     int linger;       // instructions for which a block's memory stays its own after its last use, so that independent
                       // calls next to each other can run side by side
     int linger_long;  // the same for all of them where it costs little
@@ -78,7 +79,7 @@ typedef struct {
     int again;        // so many segments, from the first on, are computed again
 } plan_options;
 
-// Fills an instruction's call with shapes; every address is NULL. For planning and for exec, which adds the addresses.
+// Fills an instruction's call with shapes; every address is NULL. For planning and for programs, which add the addresses.
 void plan_call(const plan *p, const graph *g, instruction in, arena *a, call *c);
 
 // The block that an instruction has an activation or its gradient in, or -1.

@@ -69,6 +69,13 @@ static inline int64_t shape_count(shape s) {
     return n;
 }
 
+// Whether one of its dimensions is the micro-batch's rows.
+static inline int shape_is_batch(shape s) {
+    for (int i = 0; i < s.rank; i++)
+        if (s.dim[i] == BATCH) return 1;
+    return 0;
+}
+
 static inline int shape_equal(shape a, shape b) {
     if (a.rank != b.rank) return 0;
     for (int i = 0; i < a.rank; i++)

@@ -31,7 +31,7 @@ typedef struct {
 static rates rates_of(const call *c) {
     const adamw_settings *a = c->attr;
     const double *clip = c->in[ADAMW_CLIP].data;
-    double t = clip[CLIP_TAKEN], lr = schedule_rate(&a->schedule, c->step->lr, c->step->update);
+    double t = clip[CLIP_TAKEN], lr = schedule_rate(&a->schedule, c->step.progress->lr, c->step.progress->update);
     return (rates){
         .factor = (real)clip[CLIP_FACTOR],
         .rate = (real)(lr / (1 - pow((double)a->beta1, t))),

@@ -18,11 +18,11 @@ tensor op_advance(graph *g, phase when) {
 #else
 
 static void forward(const call *c) {
-    step *s = c->step_written;
+    cursor *s = c->step.cursor;
     if (((const advance_attr *)c->attr)->after_micro) {
         s->row += (uint64_t)c->batch;
     } else {
-        s->update++;
+        c->step.progress->update++;
         s->position += s->row;
         s->row = 0;
     }

@@ -1,7 +1,8 @@
-// draw: which samples the micro-batch's rows are, from the step record alone.
-//   -> index [rows] (i32), weight [rows]: 1, or 0 for rows beyond the split's end
-// Row r is sample first + p(position + row + r), where p is the epoch's permutation or, without shuffling, the
-// identity. Rows of weight 0 repeat the split's first sample, so that whatever is gathered for them is valid memory.
+// draw: the samples of the micro-batch's rows, from the step record alone.
+//   -> index [rows] (i32), weight [rows]: 1, or 0 for rows beyond the last sample
+// Row r is the sample at place p(position + row + r) of the cursor's spans, where p is the epoch's permutation or,
+// without shuffling, the identity. Rows of weight 0 repeat the first sample, so that what is gathered for them is valid
+// memory.
 #include "base/rng.h"
 #include "ops/op.h"
 
@@ -17,15 +18,16 @@ tensor op_draw(graph *g, int64_t rows) {
 #else
 
 static void forward_rows(const call *c, int64_t begin, int64_t end) {
-    const step *s = c->step;
+    const cursor *s = c->step.cursor;
+    uint64_t seed = c->step.progress->seed;
     int32_t *index = c->out[0].data;
     real *weight = c->out[1].data;
     for (int64_t r = begin; r < end; r++) {
         uint64_t at = s->position + s->row + (uint64_t)r;
         bool inside = at < s->count;
-        uint64_t sample = inside ? at : 0;
-        if (inside && s->shuffle) sample = rng_permute(s->seed, s->epoch, at, s->count);
-        index[r] = (int32_t)(s->first + sample);
+        uint64_t place = inside ? at : 0;
+        if (inside && s->shuffle) place = rng_permute(seed, s->epoch, at, s->count);
+        index[r] = (int32_t)cursor_sample(s, place);
         weight[r] = inside;
     }
 }

@@ -2,6 +2,7 @@
 
 #include "base/err.h"
 #include "ops/ops.h"
+#include "train/trainer.h"
 
 // What a device does and what starting costs there.
 typedef struct {
@@ -12,7 +13,7 @@ typedef struct {
 
 // What an H200 reached in the timed cases of bench/results, and its bus; a processor of a few cores.
 static rates rates_of(const chooser *c, precision p) {
-    if (c->host_memory) return (rates){.products = 3e10, .bytes = 1e10, .copied = 5e9, .call = 5e-6, .rows_least = 32};
+    if (c->device->host_memory) return (rates){.products = 3e10, .bytes = 1e10, .copied = 5e9, .call = 5e-6, .rows_least = 32};
     rates r = {.products = 2e13, .bytes = 4e12, .copied = 2.5e10, .call = 3e-6, .step = 1e-6, .rows_least = 256};
     if (p == PRECISION_TF32) r.products = 4e13;
     if (p == PRECISION_BF16 || p == PRECISION_FP16) r.products = 1.4e14;
@@ -62,7 +63,9 @@ static load load_of(const graph *g, int again) {
 
 static double fed_bytes(const job *j) {
     double sum = 0;
-    for (int i = 0; i < j->feeds; i++) sum += row_bytes(j->g, j->feed[i].state);
+    for (int i = 1; i <= graph_tensors(j->g); i++)
+        if (shape_is_batch(graph_info(j->g, (tensor){i})->shape) && graph_info(j->g, (tensor){i})->role == ROLE_STATE)
+            sum += row_bytes(j->g, (tensor){i});
     return sum;
 }
 
@@ -74,7 +77,7 @@ double choose_seconds(const chooser *c, const way *w) {
     double rows = (double)(w->batch > r.rows_least ? w->batch : r.rows_least);
     double computed = rows * (l.products / r.products + l.bytes / r.bytes) + l.calls * r.call + l.steps * r.step;
     double fed = fed_bytes(j) * (double)w->batch / r.copied;
-    double each = c->host_memory ? computed + fed : computed > fed ? computed : fed;
+    double each = c->device->host_memory ? computed + fed : computed > fed ? computed : fed;
     double update = 16 * (double)graph_slab_elements(j->g) / r.bytes;
     return (double)w->parts * each + update;
 }
@@ -91,9 +94,9 @@ settings choose_apply(const chooser *c, const way *w) {
     return s;
 }
 
-exec_memory choose_memory(const chooser *c, const way *w) {
+engine_memory choose_memory(const chooser *c, const way *w) {
     settings s = choose_apply(c, w);
-    return job_memory(job_of(c, w->host), &s, c->kernels, c->host_memory);
+    return trainer_memory(job_of(c, w->host), c->split, &s, c->device, c->queue);
 }
 
 size_t choose_copies(const graph *g) {
@@ -106,18 +109,18 @@ size_t choose_recorded(const graph *g, int again) {
     return (size_t)load_of(g, again).calls * (40 << 10);
 }
 
-static demand demand_with(const chooser *c, const way *w, const exec_memory *m) {
+static demand demand_with(const chooser *c, const way *w, const engine_memory *m) {
     const job *j = job_of(c, w->host);
     settings s = choose_apply(c, w);
-    loader_options o = job_loader(j, &s, !c->host_memory);
+    loader_options o = job_loader(j, &s, !c->device->host_memory);
     demand n = {.slab = m->total, .copies = choose_copies(j->g)};
-    if (!c->host_memory) n.recorded = choose_recorded(j->g, w->again);
+    if (!c->device->host_memory) n.recorded = choose_recorded(j->g, w->again);
     if (w->host) n.ring = loader_measure(j->data, &o);
     return n;
 }
 
 demand choose_demand(const chooser *c, const way *w) {
-    exec_memory m = choose_memory(c, w);
+    engine_memory m = choose_memory(c, w);
     return demand_with(c, w, &m);
 }
 
@@ -173,8 +176,8 @@ static const looked *look(search *s, bool host, int i, int k) {
     looked *l = &s->way[host][k][i];
     way w = way_of(s, host, i, k);
     if (l->measured) return l;
-    exec_memory m = choose_memory(s->c, &w);
-    size_t planned = m.total - m.weights - m.gradients - m.moments - m.states - m.constants - m.staging;
+    engine_memory m = choose_memory(s->c, &w);
+    size_t planned = m.activations;
     size_t extra = planned / 5 + (4 << 20);
     l->demand = demand_with(s->c, &w, &m);
     l->need = budget_need(s->b, &l->demand);
@@ -285,7 +288,7 @@ static void set_pace(search *s) {
     const chooser *c = s->c;
     way near = c->near ? way_of(s, false, 0, 0) : (way){0}, far = c->far ? way_of(s, true, 0, 0) : (way){0};
     bool limited = s->b->limited || s->b->host_limit;
-    bool room = c->near && (!c->far || choose_memory(c, &near).constants <= s->b->free);
+    bool room = c->near && (!c->far || choose_memory(c, &near).data <= s->b->free);
     s->found.looks += c->near && c->far;
     s->found.fastest = room && (!c->far || near.seconds <= far.seconds) ? near : far;
     s->most[0] = 2 * (limited ? s->found.fastest.seconds : near.seconds);

@@ -1,7 +1,7 @@
 // The planner as a chooser: where the data lie, how the effective batch is split and what is computed again, so that a
 // job fits into a budget and takes the least time.
 //
-// It runs nothing. A plan's memory is what the executor would take (exec_measure); its time is a guess by a model that
+// It runs nothing. A plan's memory is what the trainer would take (trainer_memory); its time is a guess by a model that
 // is stated here, with one set of rates for all cards, good enough to put plans in order:
 //   products   of a micro-batch forward, twice as many backward, and those computed again, at a rate by device and
 //              precision; of fewer rows than `rows_least` they take as long as of so many
@@ -20,6 +20,7 @@
 #define TRADEWIND_TRAIN_CHOOSE_H
 
 #include "train/budget.h"
+#include "train/engine.h"
 #include "train/job.h"
 
 // A way to run a job.
@@ -37,8 +38,9 @@ typedef struct {
     job *near, *far;
     const settings *settings; // as the description has them: effective batch, whether the split is open, recompute
     int64_t parts;            // micro-batches that a run which goes on has; 0: open
-    const kernel *const *kernels;
-    bool host_memory;
+    const split *split;
+    const device *device;
+    queue *queue; // of it, or one like it: nothing is allocated there
 } chooser;
 
 typedef struct {
@@ -61,7 +63,7 @@ way choose_least(const chooser *c, const budget *b);
 
 // What a way takes. Lays the inputs out for it.
 demand choose_demand(const chooser *c, const way *w);
-exec_memory choose_memory(const chooser *c, const way *w);
+engine_memory choose_memory(const chooser *c, const way *w);
 
 // Bytes of the host that copies of the weights take: the trainer holds the best ones, a checkpoint in the making the
 // weights and the moments.

@@ -4,11 +4,27 @@
 #include "base/pool.h"
 #include "graph/grad.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+enum { NAME_MOST = 128 };
+
+// "fast.row"
+static const char *name_of(const stream *s, const char *of, char name[NAME_MOST]) {
+    snprintf(name, NAME_MOST, "%.100s.%s", s->name, of);
+    return name;
+}
+
+// A constant of the dataset, of which all programs read one copy.
+static tensor shared(graph *g, const char *name, dtype type, shape s, const void *data) {
+    tensor t = graph_constant(g, name, type, s, data);
+    graph_share(g, t);
+    return t;
+}
+
 static tensor column(graph *g, const char *name, const int32_t *data, int64_t n, tensor index) {
-    return op_take(g, graph_constant(g, name, DTYPE_I32, shape1(n), data), index);
+    return op_take(g, shared(g, name, DTYPE_I32, shape1(n), data), index);
 }
 
 static dtype dtype_of(column_type t) {
@@ -16,17 +32,21 @@ static dtype dtype_of(column_type t) {
 }
 
 static tensor part_constant(graph *g, const char *name, const table *t, int k) {
-    return graph_constant(g, name, dtype_of(t->part[k].type), shape2(t->rows, t->part[k].width), t->part[k].data);
+    return shared(g, name, dtype_of(t->part[k].type), shape2(t->rows, t->part[k].width), t->part[k].data);
 }
 
 // The sample's window of a stream.
 static tensor stream_input(job *j, const dataset *d, int i, tensor index, window_layout layout) {
     graph *g = j->g;
     const stream *s = &d->stream[i];
+    char name[NAME_MOST];
     tensor part[PARTS_MOST], scaler = TENSOR_NONE;
     for (int k = 0; k < s->series.parts; k++) part[k] = part_constant(g, s->name, &s->series, k);
-    tensor row = column(g, "row", s->row, d->samples, index), first = column(g, "first", s->first, d->samples, index);
-    if (j->scaler) scaler = graph_constant(g, "scaler", DTYPE_F32, shape2(2, s->series.width), j->scaler->value[i]);
+    tensor row = column(g, name_of(s, "row", name), s->row, d->samples, index);
+    tensor first = column(g, name_of(s, "first", name), s->first, d->samples, index);
+    if (j->scaler)
+        scaler = graph_constant(
+            g, name_of(s, "scaler", name), DTYPE_F32, shape2(2, s->series.width), j->scaler->value[i]);
     return op_window(g, part, s->series.parts, row, first, scaler, (window_shape){j->window[i], layout, SCALE_NONE});
 }
 
@@ -45,8 +65,8 @@ static job_inputs drawn_inputs(job *j, const dataset *d, window_layout layout) {
     for (int i = 0; i < d->streams; i++) in.x[i] = stream_input(j, d, i, index, layout);
     in.vector = vector_input(j->g, d, index);
     if (j->forecasts)
-        in.target = op_take(
-            j->g, graph_constant(j->g, "target", DTYPE_F32, shape2(d->samples, d->target_width), d->target), index);
+        in.target =
+            op_take(j->g, shared(j->g, "target", DTYPE_F32, shape2(d->samples, d->target_width), d->target), index);
     else
         in.label = column(j->g, "label", d->label, d->samples, index);
     return in;
@@ -70,7 +90,7 @@ static job_inputs written_inputs(job *j, const dataset *d, window_layout layout)
 }
 
 static void add_feed(job *j, tensor t, size_t at) {
-    if (t.id) j->feed[j->feeds++] = (exec_input){t, at};
+    if (t.id) j->feed[j->feeds++] = (feed_input){graph_info(j->g, t)->name, at};
 }
 
 // Where the loader puts the inputs, the device has them.
@@ -92,16 +112,17 @@ static uint32_t first_number(const dataset *d) {
 }
 
 // n / (K * count of the class), over the training samples.
-static float *balanced_weights(const dataset *d, span train) {
+static float *balanced_weights(const dataset *d, const split_part *train) {
     float *w = calloc((size_t)d->classes, sizeof *w);
     int64_t *count = calloc((size_t)d->classes, sizeof *count);
     CHECK(w && count, "out of memory for %d class weights", d->classes);
-    for (int64_t i = train.first; i < train.first + train.count; i++) {
+    for (int64_t k = 0; k < train->count; k++) {
+        int64_t i = part_sample(train, k);
         CHECK(d->label[i] >= 0 && d->label[i] < d->classes, "label %d of %d classes", (int)d->label[i], d->classes);
         count[d->label[i]]++;
     }
     for (int k = 0; k < d->classes; k++)
-        w[k] = count[k] ? (float)((double)train.count / ((double)d->classes * (double)count[k])) : 0;
+        w[k] = count[k] ? (float)((double)train->count / ((double)d->classes * (double)count[k])) : 0;
     free(count);
     return w;
 }
@@ -141,7 +162,7 @@ static tensor add_classes(
     graph *g = j->g;
     tensor balance = TENSOR_NONE;
     if (s->class_weights) {
-        j->class_weight = balanced_weights(d, sp->train);
+        j->class_weight = balanced_weights(d, &sp->train);
         balance = graph_constant(g, "class weights", DTYPE_F32, shape1(d->classes), j->class_weight);
     }
     graph_number_from(g, first_number(d));
@@ -218,6 +239,7 @@ void job_init(job *j, const dataset *d, const split *sp, const settings *s, cons
     for (int i = 0; i < d->streams; i++) spec.stream[i].x = in.x[i];
     spec.vector = in.vector;
     tensor loss = j->forecasts ? add_forecast(j, d, s, &spec, &in) : add_classes(j, d, sp, s, &spec, &in);
+    graph_normaliser(g, j->totals);
     op_advance(g, PHASE_AFTER);
     dtype_assign(g, p);
     graph_multiply_by(g, s->products);
@@ -250,17 +272,6 @@ void job_multiply_by(job *j, products_by p) {
 void job_split(job *j, const settings *s) {
     for (job *each = j; each; each = each->fallback)
         if (each->host) lay_feeds(each, s);
-}
-
-exec_options job_exec(const job *j, const settings *s) {
-    return (exec_options){
-        .batch = s->batch_size, .again = s->again, .input = j->feed, .inputs = j->feeds, .input_bytes = j->feed_bytes};
-}
-
-exec_memory job_memory(const job *j, const settings *s, const kernel *const *kernels, bool host_memory) {
-    exec_options o = job_exec(j, s);
-    if (j->fallback) o.room = job_memory(j->fallback, s, kernels, host_memory).total;
-    return exec_measure(j->g, kernels, host_memory, &o);
 }
 
 // A card takes batches as fast as they can be gathered; the CPU needs its processors to compute.

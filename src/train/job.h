@@ -6,7 +6,7 @@
 // the model gives is multiplied with it again; metrics are in the data's units.
 //
 // Samples come in one of two ways. On the device: the graph draws, takes and windows from constants. From the host:
-// inputs are states that the trainer feeds before every micro-batch, from a loader (exec_feed). The model's nodes have
+// inputs are states that are fed before every micro-batch, from a loader (train/batches.h). The model's nodes have
 // the same numbers either way and whatever the columns' types, so that the same samples give the same bits.
 #ifndef TRADEWIND_TRAIN_JOB_H
 #define TRADEWIND_TRAIN_JOB_H
@@ -14,7 +14,7 @@
 #include "data/dataset.h"
 #include "data/loader.h"
 #include "graph/dtype.h"
-#include "graph/exec.h"
+#include "graph/feed.h"
 #include "train/settings.h"
 
 // What holds a micro-batch.
@@ -43,7 +43,7 @@ typedef struct job {
     bool forecasts;                  // targets, not classes
     bool host;                       // batches come from the host
     job_inputs input;                // states; none where the data are on the device
-    exec_input feed[JOB_FEEDS_MOST]; // the same, as they lie in a loader's block
+    feed_input feed[JOB_FEEDS_MOST]; // the same, as they lie in a loader's block
     int feeds;
     size_t feed_bytes;
     int64_t window[STREAMS_MOST];
@@ -76,12 +76,6 @@ void job_multiply_by(job *j, products_by p);
 int64_t job_updates(const split *sp, const settings *s);
 int64_t job_all_updates(const split *sp, const settings *s);
 int64_t job_all_samples(const split *sp, const settings *s);
-
-// How the job's graph is executed; steps are not put together.
-exec_options job_exec(const job *j, const settings *s);
-
-// The memory that takes; its total is that of a slab which the fallback fits into too.
-exec_memory job_memory(const job *j, const settings *s, const kernel *const *kernels, bool host_memory);
 
 // Threads that gather batches where data.num_workers leaves them open.
 int job_workers(bool card);

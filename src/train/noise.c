@@ -65,7 +65,7 @@ typedef struct {
 static bool put_weights(drawing *d, err *e) {
     graph *g = trainer_job(d->t)->g;
     d->until = clock_seconds() + d->each;
-    return exec_write(trainer_exec(d->t), graph_slab(g, SLAB_WEIGHTS), d->n->weights[d->place], e);
+    return store_write(engine_store(trainer_engine(d->t)), g, graph_slab(g, SLAB_WEIGHTS), d->n->weights[d->place], e);
 }
 
 static bool fail(drawing *d) {
@@ -77,9 +77,10 @@ static bool fail(drawing *d) {
 static bool on_step(void *arg, int64_t epoch, int64_t done, int64_t total) {
     drawing *d = arg;
     noise_draws *to = &d->draws[d->place];
+    const job *j = trainer_job(d->t);
     double clip[CLIP_COUNT];
     (void)epoch;
-    if (!exec_read(trainer_exec(d->t), trainer_job(d->t)->clip, clip, &d->why)) return fail(d);
+    if (!store_read(engine_store(trainer_engine(d->t)), j->g, j->clip, clip, &d->why)) return fail(d);
     if (done < total || total % to->batch == 0) noise_add(to, clip[CLIP_NORM] * clip[CLIP_NORM]);
     d->stopped = d->n->go_on && !d->n->go_on(d->n->arg);
     if (d->stopped) return false;
@@ -98,7 +99,7 @@ static bool draw(const noise_task *n, const way *w, double seconds, noise_draws 
     s.lr = 0;
     s.steps = 0;
     s.epochs = s.patience = INT32_MAX;
-    some.validation = (span){some.train.first, 1};
+    some.validation = part_of((span){part_first(&some.train), 1});
     for (int k = 0; k < n->places; k++) draws[k] = (noise_draws){.batch = w->batch * w->parts};
     drawing d = {.n = n, .draws = draws, .each = seconds / n->places};
     d.t = trainer_new(n->device, n->queue, j, n->data, &some, &s, e);

@@ -40,17 +40,19 @@ void series_add(series_score *s, const double *known, int64_t n, int64_t window,
     s->naive2_mase += naive2_error / H / scale;
 }
 
-bool series_add_span(series_score *s, const dataset *d, span samples, int64_t window, int64_t season,
+bool series_add_part(series_score *s, const dataset *d, const split_part *samples, int64_t window, int64_t season,
     const float *forecast, int64_t width, int64_t at, err *e) {
     const stream *from = &d->stream[0];
     int64_t longest = 0, horizon = d->target_width;
-    for (int64_t i = samples.first; season && i < samples.first + samples.count; i++)
+    for (int64_t k = 0; season && k < samples->count; k++) {
+        int64_t i = part_sample(samples, k);
         if (from->row[i] - from->first[i] >= longest) longest = from->row[i] - from->first[i] + 1;
+    }
     float *raw = malloc((size_t)(longest + 1) * sizeof *raw);
     double *known = malloc((size_t)(longest + 1) * sizeof *known);
     bool ok = (raw && known) || err_run(e, "out of memory for a series of %lld values", (long long)longest);
-    for (int64_t i = 0; ok && i < samples.count; i++) {
-        int64_t sample = samples.first + i, n = season ? from->row[sample] - from->first[sample] + 1 : 0;
+    for (int64_t i = 0; ok && i < samples->count; i++) {
+        int64_t sample = part_sample(samples, i), n = season ? from->row[sample] - from->first[sample] + 1 : 0;
         if (season) table_read(&from->series, from->first[sample], n, raw);
         for (int64_t t = 0; t < n; t++) known[t] = (double)raw[t];
         series_add(s, known, n, window, season, d->target + sample * horizon,

@@ -22,9 +22,9 @@ typedef struct {
 void series_add(series_score *s, const double *known, int64_t n, int64_t window, int64_t season, const float *future,
     const float *forecast, int64_t horizon);
 
-// Adds the samples of a span of a dataset, of one column unless `season` is 0. `forecast` is [count, width], of which
+// Adds the samples of a part of a dataset, of one column unless `season` is 0. `forecast` is [count, width], of which
 // the columns from `at` on are taken; or NULL.
-bool series_add_span(series_score *s, const dataset *d, span samples, int64_t window, int64_t season,
+bool series_add_part(series_score *s, const dataset *d, const split_part *samples, int64_t window, int64_t season,
     const float *forecast, int64_t width, int64_t at, err *e);
 
 // NaN where there is none.

@@ -23,6 +23,14 @@ enum {
 enum { VALUE_SECONDS, VALUE_BEST, VALUE_LR, VALUE_PLATEAU_LR, VALUE_PLATEAU_BEST, VALUES };
 enum { STATES_MOST = 256, NOTES_MOST = 16 };
 
+static const job *job_of(const snapshot *s) {
+    return engine_job(s->x);
+}
+
+static graph *graph_of(const snapshot *s) {
+    return engine_job(s->x)->g;
+}
+
 // Entries being gathered; all that they point to lives in the arena or with the caller.
 typedef struct {
     arena arena;
@@ -32,7 +40,7 @@ typedef struct {
 
 static void gathered_init(gathered *g, const snapshot *s) {
     arena_init(&g->arena);
-    g->room = 4 * graph_parameters(s->j->g) + STATES_MOST + 2 * STREAMS_MOST + 2;
+    g->room = 4 * graph_parameters(graph_of(s)) + STATES_MOST + 2 * STREAMS_MOST + 3;
     g->entry = arena_array(&g->arena, (size_t)g->room, sizeof *g->entry);
     g->count = 0;
 }
@@ -60,34 +68,28 @@ static void add_slab(gathered *to, const graph *g, const char *prefix, const flo
 }
 
 static void add_scaler(gathered *to, const snapshot *s) {
-    const scaler *sc = s->j->scaler;
+    const scaler *sc = job_of(s)->scaler;
     for (int i = 0; sc && i < sc->streams; i++) {
-        const char *name = s->data->stream[i].name;
+        const char *name = job_of(s)->data->stream[i].name;
         shape each = shape1(sc->width[i]);
         add(to, arena_format(&to->arena, "scaler.%s.mean", name), SAFE_F32, sizeof(float), each, sc->mean[i]);
         add(to, arena_format(&to->arena, "scaler.%s.std", name), SAFE_F32, sizeof(float), each, sc->std[i]);
     }
 }
 
-static float *take_slab(const snapshot *s, err *e) {
-    float *slab = malloc(slab_bytes(s->j->g) + 1);
-    if (!slab) err_run(e, "out of memory for %zu bytes of weights", slab_bytes(s->j->g));
+static float *take_slab(const graph *g, err *e) {
+    float *slab = malloc(slab_bytes(g) + 1);
+    if (!slab) err_run(e, "out of memory for %zu bytes of weights", slab_bytes(g));
     return slab;
 }
 
 // States: whatever lives across steps. Those with a row a sample are batches, which the host writes before each.
 
-static bool is_batch(const tensor_info *t) {
-    for (int i = 0; i < t->shape.rank; i++)
-        if (t->shape.dim[i] == BATCH) return true;
-    return false;
-}
-
 static int list_states(const graph *g, tensor *list) {
     int n = 0;
     for (int i = 1; i <= graph_tensors(g); i++) {
         const tensor_info *t = graph_info(g, (tensor){i});
-        if (t->role != ROLE_STATE || is_batch(t)) continue;
+        if (t->role != ROLE_STATE || shape_is_batch(t->shape)) continue;
         CHECK(n < STATES_MOST, "more than %d states", STATES_MOST);
         list[n++] = (tensor){i};
     }
@@ -100,38 +102,39 @@ static shape state_shape(const graph *g, tensor t) {
     return shape1((int64_t)((size_t)shape_count(info->shape) * dtype_bytes(info->type)));
 }
 
-static const char *state_name(arena *a, const graph *g, int k, tensor t) {
-    return arena_format(a, "state.%d.%s", k, graph_info(g, t)->name);
-}
-
 static bool add_states(gathered *to, const snapshot *s, err *e) {
     tensor list[STATES_MOST];
-    const graph *g = s->j->g;
-    int n = list_states(s->j->g, list);
+    const graph *g = graph_of(s);
+    int n = list_states(g, list);
     for (int k = 0; k < n; k++) {
         shape bytes = state_shape(g, list[k]);
         void *data = arena_take(&to->arena, (size_t)bytes.dim[0]);
-        if (!exec_read(s->x, list[k], data, e)) return false;
-        add(to, state_name(&to->arena, g, k, list[k]), SAFE_U8, 1, bytes, data);
+        if (!store_read(engine_store(s->x), g, list[k], data, e)) return false;
+        add(to, arena_format(&to->arena, "state.%s", graph_info(g, list[k])->name), SAFE_U8, 1, bytes, data);
     }
     return true;
 }
 
+// The version before numbered the states of a graph, from 0, and gave several the same name.
+static const safetensors_entry *find_state(const safetensors *from, const graph *g, int k, tensor t) {
+    char name[512];
+    snprintf(name, sizeof name, "state.%s", graph_info(g, t)->name);
+    const safetensors_entry *found = safetensors_find(from, name);
+    snprintf(name, sizeof name, "state.%d.%s", k, graph_info(g, t)->given);
+    return found ? found : safetensors_find(from, name);
+}
+
 static bool load_states(const snapshot *s, const safetensors *from, const char *path, err *e) {
     tensor list[STATES_MOST];
-    arena a;
-    bool ok = true;
-    int n = list_states(s->j->g, list);
-    arena_init(&a);
-    for (int k = 0; ok && k < n; k++) {
-        const char *name = state_name(&a, s->j->g, k, list[k]);
-        const safetensors_entry *t = safetensors_find(from, name);
-        size_t bytes = (size_t)state_shape(s->j->g, list[k]).dim[0];
-        ok = t && t->bytes == bytes ? exec_write(s->x, list[k], t->data, e)
-                                    : err_input(e, "%s: %s is missing or of another size", path, name);
+    const graph *g = graph_of(s);
+    int n = list_states(g, list);
+    for (int k = 0; k < n; k++) {
+        const safetensors_entry *t = find_state(from, g, k, list[k]);
+        if (!t || t->bytes != (size_t)state_shape(g, list[k]).dim[0])
+            return err_input(e, "%s: state %s is missing or of another size", path, graph_info(g, list[k])->name);
+        if (!store_write(engine_store(s->x), g, list[k], t->data, e)) return false;
     }
-    arena_done(&a);
-    return ok;
+    return true;
 }
 
 // Where training stands
@@ -139,9 +142,9 @@ static bool load_states(const snapshot *s, const safetensors *from, const char *
 static void add_standing(gathered *to, const standing *at) {
     int64_t *count = arena_array(&to->arena, COUNTS, sizeof *count);
     double *value = arena_array(&to->arena, VALUES, sizeof *value);
-    const step *p = &at->step;
-    const int64_t record[8] = {(int64_t)p->seed, (int64_t)p->update, (int64_t)p->first, (int64_t)p->count,
-        (int64_t)p->position, (int64_t)p->row, p->epoch, p->shuffle};
+    const cursor *c = &at->cursor;
+    const int64_t record[8] = {(int64_t)at->progress.seed, (int64_t)at->progress.update, (int64_t)c->span[0].first,
+        (int64_t)c->count, (int64_t)c->position, (int64_t)c->row, c->epoch, c->shuffle};
     count[COUNT_EPOCH] = at->epoch;
     count[COUNT_DONE] = at->done;
     count[COUNT_BEST_EPOCH] = at->stop.best_epoch;
@@ -152,11 +155,29 @@ static void add_standing(gathered *to, const standing *at) {
     memcpy(count + COUNT_STEP, record, sizeof record);
     value[VALUE_SECONDS] = at->seconds;
     value[VALUE_BEST] = at->stop.best;
-    value[VALUE_LR] = (double)p->lr;
+    value[VALUE_LR] = (double)at->progress.lr;
     value[VALUE_PLATEAU_LR] = at->plateau.lr;
     value[VALUE_PLATEAU_BEST] = at->plateau.best;
     add(to, "trainer.counts", SAFE_I64, sizeof *count, shape1(COUNTS), count);
     add(to, "trainer.values", SAFE_F64, sizeof *value, shape1(VALUES), value);
+    int64_t *span = arena_array(&to->arena, 2 * SPANS_MOST, sizeof *span);
+    for (uint32_t i = 0; i < c->spans; i++) {
+        span[2 * i] = (int64_t)c->span[i].first;
+        span[2 * i + 1] = (int64_t)c->span[i].before;
+    }
+    add(to, "trainer.spans", SAFE_I64, sizeof *span, shape2(c->spans, 2), span);
+}
+
+// Of the version before: one span.
+static bool load_spans(cursor *c, uint64_t first, const safetensors *from) {
+    const safetensors_entry *t = safetensors_find(from, "trainer.spans");
+    c->spans = 1;
+    c->span[0] = (cursor_span){first, 0};
+    if (!t) return true;
+    if (t->type != SAFE_I64 || t->rank != 2 || t->dim[1] != 2 || t->dim[0] > SPANS_MOST) return false;
+    c->spans = (uint32_t)t->dim[0];
+    for (uint32_t i = 0; i < c->spans; i++) memcpy(&c->span[i], (const char *)t->data + 16 * i, 16);
+    return true;
 }
 
 static bool load_standing(standing *at, const safetensors *from, const char *path, err *e) {
@@ -175,16 +196,16 @@ static bool load_standing(standing *at, const safetensors *from, const char *pat
     at->best_is_now = count[COUNT_BEST_IS_NOW] != 0;
     at->plateau =
         (plateau){value[VALUE_PLATEAU_LR], value[VALUE_PLATEAU_BEST], count[COUNT_WAITING], count[COUNT_FALLS]};
-    at->step = (step){.seed = (uint64_t)p[0],
-        .update = (uint64_t)p[1],
-        .first = (uint64_t)p[2],
-        .count = (uint64_t)p[3],
+    at->progress =
+        (progress){.seed = (uint64_t)p[0], .update = (uint64_t)p[1], .lr = (float)value[VALUE_LR]};
+    at->cursor = (cursor){.count = (uint64_t)p[3],
         .position = (uint64_t)p[4],
         .row = (uint64_t)p[5],
         .epoch = (uint32_t)p[6],
-        .shuffle = (uint32_t)p[7],
-        .lr = (float)value[VALUE_LR]};
+        .shuffle = (uint32_t)p[7]};
     at->update = checkpoint_step(from);
+    if (!load_spans(&at->cursor, (uint64_t)p[2], from))
+        return err_input(e, "%s: trainer.spans is not a list of spans; it is damaged", path);
     if (at->epoch >= 1 && at->done >= 0 && at->stop.best_epoch >= 0 && at->stop.best_epoch < at->epoch) return true;
     return err_input(e, "%s: says that it stands in epoch %" PRId64 "; it is damaged", path, at->epoch);
 }
@@ -192,7 +213,7 @@ static bool load_standing(standing *at, const safetensors *from, const char *pat
 // Checkpoints that do not say in what their best epoch was judged are of runs that have had one precision.
 static bool load_best_precision(const snapshot *s, const safetensors *from, const char *path, err *e) {
     const char *name = safetensors_metadata(from, "best_precision");
-    s->at->best_precision = s->j->precision;
+    s->at->best_precision = job_of(s)->precision;
     return !name || precision_find(name, &s->at->best_precision) ||
            err_input(e, "%s: says that its best epoch was of %.20s; it is damaged", path, name);
 }
@@ -213,17 +234,17 @@ static bool write_gathered(
     all[n++] = (safetensors_note){"epoch", epoch};
     all[n++] = (safetensors_note){"done", done};
     all[n++] = (safetensors_note){"best_epoch", best};
-    all[n++] = (safetensors_note){"precision", precision_name(s->j->precision)};
+    all[n++] = (safetensors_note){"precision", precision_name(job_of(s)->precision)};
     if (s->at->stop.best_epoch) all[n++] = (safetensors_note){"best_precision", precision_name(s->at->best_precision)};
     return checkpoint_write(path, s->at->update, g->entry, g->count, all, n, e);
 }
 
 // Reads a slab of the device and lists it; false on failure. The memory is the caller's to free.
 static bool gather_slab(gathered *g, const snapshot *s, slab_kind kind, const char *prefix, float **memory, err *e) {
-    graph *of = s->j->g;
+    graph *of = graph_of(s);
     if (kind != SLAB_WEIGHTS && !graph_uses_slab(of, kind)) return true;
-    *memory = take_slab(s, e);
-    if (!*memory || !exec_read(s->x, graph_slab(of, kind), *memory, e)) return false;
+    *memory = take_slab(of, e);
+    if (!*memory || !store_read(engine_store(s->x), of, graph_slab(of, kind), *memory, e)) return false;
     add_slab(g, of, prefix, *memory);
     return true;
 }
@@ -232,10 +253,11 @@ bool snapshot_save(const snapshot *s, const char *path, const safetensors_note *
     gathered g;
     float *slab[3] = {0};
     gathered_init(&g, s);
-    bool ok = exec_step_read(s->x, &s->at->step, e) && gather_slab(&g, s, SLAB_WEIGHTS, "", &slab[0], e) &&
+    bool ok = store_progress_read(engine_store(s->x), &s->at->progress, e) &&
+              program_cursor(engine_steps(s->x), &s->at->cursor, e) && gather_slab(&g, s, SLAB_WEIGHTS, "", &slab[0], e) &&
               gather_slab(&g, s, SLAB_MOMENT1, "moment1.", &slab[1], e) &&
               gather_slab(&g, s, SLAB_MOMENT2, "moment2.", &slab[2], e);
-    if (ok && s->at->stop.best_epoch && !s->at->best_is_now) add_slab(&g, s->j->g, "best.", s->best);
+    if (ok && s->at->stop.best_epoch && !s->at->best_is_now) add_slab(&g, graph_of(s), "best.", s->best);
     ok = ok && add_states(&g, s, e);
     if (ok) add_scaler(&g, s);
     if (ok) add_standing(&g, s->at);
@@ -256,61 +278,6 @@ bool snapshot_save_weights(const snapshot *s, const char *path, err *e) {
     free(slab);
     arena_done(&g.arena);
     return ok;
-}
-
-// Copies
-
-enum { COPIED_SLABS = 3 };
-static const slab_kind copied_slabs[COPIED_SLABS] = {SLAB_WEIGHTS, SLAB_MOMENT1, SLAB_MOMENT2};
-
-struct snapshot_copy {
-    arena arena;
-    float *slab[COPIED_SLABS]; // NULL: the optimizer has none
-    void *state[STATES_MOST];
-    step step;
-};
-
-static size_t state_bytes(const graph *g, tensor t) {
-    return (size_t)state_shape(g, t).dim[0];
-}
-
-snapshot_copy *snapshot_take(const snapshot *s, err *e) {
-    graph *g = s->j->g;
-    tensor list[STATES_MOST];
-    int n = list_states(g, list);
-    snapshot_copy *c = calloc(1, sizeof *c);
-    CHECK(c, "out of memory for a copy of a run");
-    arena_init(&c->arena);
-    bool ok = exec_step_read(s->x, &c->step, e);
-    for (int i = 0; ok && i < COPIED_SLABS; i++) {
-        if (copied_slabs[i] != SLAB_WEIGHTS && !graph_uses_slab(g, copied_slabs[i])) continue;
-        c->slab[i] = take_slab(s, e);
-        ok = c->slab[i] && exec_read(s->x, graph_slab(g, copied_slabs[i]), c->slab[i], e);
-    }
-    for (int i = 0; ok && i < n; i++) {
-        c->state[i] = arena_take(&c->arena, state_bytes(g, list[i]));
-        ok = exec_read(s->x, list[i], c->state[i], e);
-    }
-    if (ok) return c;
-    snapshot_drop(c);
-    return NULL;
-}
-
-bool snapshot_put(const snapshot *s, const snapshot_copy *c, err *e) {
-    tensor list[STATES_MOST];
-    int n = list_states(s->j->g, list);
-    bool ok = exec_step_write(s->x, &c->step, e);
-    for (int i = 0; ok && i < COPIED_SLABS; i++)
-        if (c->slab[i]) ok = exec_write(s->x, graph_slab(s->j->g, copied_slabs[i]), c->slab[i], e);
-    for (int i = 0; ok && i < n; i++) ok = exec_write(s->x, list[i], c->state[i], e);
-    return ok;
-}
-
-void snapshot_drop(snapshot_copy *c) {
-    if (!c) return;
-    for (int i = 0; i < COPIED_SLABS; i++) free(c->slab[i]);
-    arena_done(&c->arena);
-    free(c);
 }
 
 // Loading
@@ -339,10 +306,11 @@ static bool fill_slab(
 
 static bool load_slab(
     const snapshot *s, const safetensors *from, slab_kind kind, const char *prefix, const char *path, err *e) {
-    graph *g = s->j->g;
+    graph *g = graph_of(s);
     if (kind != SLAB_WEIGHTS && !graph_uses_slab(g, kind)) return true;
-    float *slab = take_slab(s, e);
-    bool ok = slab && fill_slab(g, from, prefix, path, slab, e) && exec_write(s->x, graph_slab(g, kind), slab, e);
+    float *slab = take_slab(g, e);
+    bool ok = slab && fill_slab(g, from, prefix, path, slab, e) &&
+              store_write(engine_store(s->x), g, graph_slab(g, kind), slab, e);
     free(slab);
     return ok;
 }
@@ -352,9 +320,10 @@ bool snapshot_load(const snapshot *s, const safetensors *from, const char *path,
     if (!load_slab(s, from, SLAB_WEIGHTS, "", path, e) || !load_slab(s, from, SLAB_MOMENT1, "moment1.", path, e) ||
         !load_slab(s, from, SLAB_MOMENT2, "moment2.", path, e) || !load_states(s, from, path, e))
         return false;
-    if (s->at->stop.best_epoch && !fill_slab(s->j->g, from, s->at->best_is_now ? "" : "best.", path, s->best, e))
+    if (s->at->stop.best_epoch && !fill_slab(graph_of(s), from, s->at->best_is_now ? "" : "best.", path, s->best, e))
         return false;
-    return exec_step_write(s->x, &s->at->step, e);
+    return store_progress_write(engine_store(s->x), &s->at->progress, e) &&
+           program_seek(engine_steps(s->x), &s->at->cursor, e);
 }
 
 // Weights from elsewhere
@@ -426,13 +395,23 @@ static bool take_weights(const graph *g, const safetensors *from, const char *pa
         names_text(&other, "of another shape or type", b, sizeof b), names_text(&extra, "unknown", c, sizeof c));
 }
 
-bool snapshot_load_weights(const snapshot *s, const char *path, err *e) {
-    graph *g = s->j->g;
+bool snapshot_load_weights(engine *x, const char *path, err *e) {
+    graph *g = engine_job(x)->g;
     safetensors *from = safetensors_open(path, e);
-    float *slab = from ? take_slab(s, e) : NULL;
+    float *slab = from ? take_slab(g, e) : NULL;
     if (slab) memset(slab, 0, slab_bytes(g));
-    bool ok = slab && take_weights(g, from, path, slab, e) && exec_write(s->x, graph_slab(g, SLAB_WEIGHTS), slab, e);
+    bool ok = slab && take_weights(g, from, path, slab, e) &&
+              store_write(engine_store(x), g, graph_slab(g, SLAB_WEIGHTS), slab, e);
     free(slab);
     safetensors_close(from);
     return ok;
+}
+
+bool snapshot_follow(engine *x, const char *path, err *e) {
+    safetensors *s = safetensors_open(path, e);
+    if (!s) return false;
+    const char *name = safetensors_metadata(s, "precision");
+    const job *other = name ? engine_find(x, name) : NULL;
+    safetensors_close(s);
+    return !other || engine_change(x, other, e);
 }

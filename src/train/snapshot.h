@@ -2,14 +2,14 @@
 //
 // Under the parameters' own names stand the weights, which PyTorch takes as they are. Beside them, in a checkpoint:
 // "moment1.NAME" and "moment2.NAME" of the optimizer, "best.NAME" of the best epoch where that is not this one,
-// "state.K.NAME" of everything else that lives across steps on the device (sums of the epoch, clip, loss scale),
-// "trainer.counts" and "trainer.values"; and "scaler.STREAM.mean" and "scaler.STREAM.std" where inputs are scaled.
+// "state.NAME" of everything else that lives across steps in the store (sums of the epoch, clip, loss scale; the
+// version before numbered them, "state.K.NAME"), "trainer.counts", "trainer.values" and "trainer.spans"; and
+// "scaler.STREAM.mean" and "scaler.STREAM.std" where inputs are scaled.
 #ifndef TRADEWIND_TRAIN_SNAPSHOT_H
 #define TRADEWIND_TRAIN_SNAPSHOT_H
 
-#include "graph/exec.h"
 #include "run/safetensors.h"
-#include "train/job.h"
+#include "train/engine.h"
 #include "train/plateau.h"
 #include "train/stop.h"
 
@@ -23,14 +23,13 @@ typedef struct {
     precision best_precision; // that the best epoch was judged in; of no meaning where there is none
     stop stop;                // patience and direction are not saved: they are the description's
     plateau plateau;          // where the rate falls by the metric
-    step step;                // the device's record; of no meaning where the epoch has not begun
+    progress progress;        // the device's step record; of no meaning where the epoch has not begun,
+    cursor cursor;            // as this half of it
 } standing;
 
 // What a snapshot is of. `best` is a slab of the best epoch's weights.
 typedef struct {
-    exec *x;
-    const job *j;
-    const dataset *data;
+    engine *x;
     float *best;
     standing *at;
     precision weights; // that the present weights are of
@@ -44,17 +43,14 @@ bool snapshot_save(const snapshot *s, const char *path, const safetensors_note *
 // the device holds a mixture.
 bool snapshot_load(const snapshot *s, const safetensors *from, const char *path, err *e);
 
-// All of it on the host, to be put into another executor of the same job, whatever its precision. NULL on failure.
-typedef struct snapshot_copy snapshot_copy;
-snapshot_copy *snapshot_take(const snapshot *s, err *e);
-bool snapshot_put(const snapshot *s, const snapshot_copy *c, err *e);
-void snapshot_drop(snapshot_copy *c);
-
 // The weights alone, with the scaler where there is one, and a note of their precision.
 bool snapshot_save_weights(const snapshot *s, const char *path, err *e);
 
 // Weights of another run or of PyTorch, of type F32, F16, BF16 or F64: every parameter must be there in its shape, and
 // nothing that is not a parameter or part of a checkpoint. ERR_INPUT names what is missing, different or too much.
-bool snapshot_load_weights(const snapshot *s, const char *path, err *e);
+bool snapshot_load_weights(engine *x, const char *path, err *e);
+
+// Computes from here on in the precision that the weights of a file were trained in, where the engine has it.
+bool snapshot_follow(engine *x, const char *path, err *e);
 
 #endif

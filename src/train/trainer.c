@@ -1,10 +1,8 @@
 #include "train/trainer.h"
 
 #include "base/clock.h"
-#include "base/half.h"
 #include "ops/schedule.h"
 #include "train/fallback.h"
-#include "train/pinned.h"
 #include "train/snapshot.h"
 
 #include <math.h>
@@ -25,111 +23,137 @@ typedef struct {
 struct trainer {
     const device *d;
     queue *q;
-    const job *given; // the job in the precision that was asked for
-    const job *j;     // it, or its fallback
     const dataset *data;
     split split;
     settings s;
     const metric *metric;
     double naive2[2]; // sMAPE and MASE of the naive2 forecasts, or NaN
-    exec *x;
-    loader *loader; // where batches come from the host, or NULL; its buffers are
-    pinned pinned;
+    space *space;    // of its own, or NULL
+    store *dataset;  // in it, or NULL
+    engine *x;
+    batches batches;
+    inference inference;
     int together; // steps that can be played at once
     float *best;  // the slab of the best epoch's weights
     standing at;
     double began; // when the running epoch would have begun had it never been interrupted
     steps_seen seen;
     epoch_report report;
+    bool in_epoch;     // the running epoch was begun or taken up by this trainer
+    bool stopped;      // by the watcher
     bool diverged;     // in the epoch that was last finished
     bool best_is_back; // the run is over and its best weights are in place
 };
 
+static const job *job_of(const trainer *t) {
+    return engine_job(t->x);
+}
+
 static size_t slab_bytes(const trainer *t) {
-    return (size_t)graph_slab_elements(t->j->g) * sizeof(float);
+    return (size_t)graph_slab_elements(job_of(t)->g) * sizeof(float);
+}
+
+static bool read_state(trainer *t, tensor of, void *to, err *e) {
+    return store_read(engine_store(t->x), job_of(t)->g, of, to, e);
+}
+
+static bool write_state(trainer *t, tensor of, const void *from, err *e) {
+    return store_write(engine_store(t->x), job_of(t)->g, of, from, e);
 }
 
 static tensor weights_slab(const trainer *t) {
-    return graph_slab(t->j->g, SLAB_WEIGHTS);
+    return graph_slab(job_of(t)->g, SLAB_WEIGHTS);
 }
 
 static snapshot whole(trainer *t) {
-    precision of = t->best_is_back ? t->at.best_precision : t->j->precision;
-    return (snapshot){.x = t->x, .j = t->j, .data = t->data, .best = t->best, .at = &t->at, .weights = of};
+    precision of = t->best_is_back ? t->at.best_precision : job_of(t)->precision;
+    return (snapshot){.x = t->x, .best = t->best, .at = &t->at, .weights = of};
 }
 
 static bool set_initial(trainer *t, err *e) {
-    const float root[2] = {t->j->precision == PRECISION_FP16 ? LOSS_SCALE_START : 1, 0};
+    const float root[2] = {job_of(t)->precision == PRECISION_FP16 ? LOSS_SCALE_START : 1, 0};
     float *weights = malloc(slab_bytes(t));
     if (!weights) return err_run(e, "out of memory for %zu bytes of weights", slab_bytes(t));
-    graph_initial(t->j->g, t->s.seed, weights);
-    bool ok = exec_write(t->x, weights_slab(t), weights, e) && exec_write(t->x, t->j->seed, root, e);
+    graph_initial(job_of(t)->g, t->s.seed, weights);
+    bool ok = write_state(t, weights_slab(t), weights, e) && write_state(t, job_of(t)->seed, root, e);
     free(weights);
     return ok;
 }
 
-static bool start_loader(trainer *t, err *e) {
-    loader_options o = job_loader(t->j, &t->s, !t->d->host_memory);
-    t->pinned = (pinned){t->d, t->q};
-    loader_memory memory = pinned_memory(&t->pinned);
-    o.memory = &memory;
-    t->loader = loader_new(t->data, &o, e);
-    return t->loader != NULL;
-}
-
 // Steps that nothing comes between: those of an epoch, or up to a look at what fp16 counts.
-static int64_t stretch(const trainer *t) {
-    int64_t steps = job_updates(&t->split, &t->s);
-    return t->j->precision == PRECISION_FP16 && steps > FALLBACK_LOOK ? FALLBACK_LOOK : steps;
+static int64_t stretch(const job *j, const split *sp, const settings *s) {
+    int64_t steps = job_updates(sp, s);
+    return j->precision == PRECISION_FP16 && steps > FALLBACK_LOOK ? FALLBACK_LOOK : steps;
 }
 
-static exec_options executed(const trainer *t) {
-    exec_options o = job_exec(t->j, &t->s);
-    o.together = t->together;
+static engine_options options(const job *j, const split *sp, const settings *s, const device *d, queue *q) {
+    engine_options o = {.device = d, .queue = q, .rows = s->batch_size, .recompute = s->again};
+    if (s->accumulation == 1 && !j->host) o.together = program_together(d, j->g, s->batch_size, stretch(j, sp, s));
     return o;
 }
 
-trainer *trainer_new(
-    const device *d, queue *q, const job *j, const dataset *data, const split *sp, const settings *s, err *e) {
+engine_memory trainer_memory(const job *j, const split *sp, const settings *s, const device *d, queue *q) {
+    engine_options o = options(j, sp, s, d, q);
+    return engine_measure_job(j, &o);
+}
+
+// Takes a space for the engine and the dataset where none is given.
+static bool place(trainer *t, const trainer_place *at, const job *j, err *e) {
+    if (at->space) return engine_place(t->x, at->space, at->data, e);
+    t->dataset = engine_data(j, at->device->host_memory);
+    t->space = space_new(at->device, at->queue, engine_measure(t->x).total, e);
+    return t->space && store_place(t->dataset, at->queue, t->space, e) && engine_place(t->x, t->space, t->dataset, e);
+}
+
+trainer *trainer_new_in(const trainer_place *at, const job *j, const dataset *data, const split *sp, const settings *s,
+    err *e) {
     CHECK(data->classes <= CLASSES_MOST, "%d classes", data->classes);
     trainer *t = calloc(1, sizeof *t);
     if (!t) {
         err_run(e, "out of memory for a trainer");
         return NULL;
     }
-    *t = (trainer){.d = d, .q = q, .given = j, .j = j, .data = data, .split = *sp, .s = *s};
+    engine_options o = options(j, sp, s, at->device, at->queue);
+    *t = (trainer){.d = at->device, .q = at->queue, .data = data, .split = *sp, .s = *s, .together = o.together};
+    t->x = engine_new(j, &o);
+    t->inference = (inference){at->device, at->queue, t->x, &t->batches, s->batch_size};
     t->at = (standing){.epoch = 1, .stop.patience = s->patience};
     plateau_init(&t->at.plateau, s->lr);
     trainer_judge_by(t, metric_usual(settings_task(s, data)), NULL);
     t->best = malloc(slab_bytes(t));
-    bool ok = t->best != NULL;
-    if (!ok) err_run(e, "out of memory for %zu bytes of weights", slab_bytes(t));
     if (!j->host) dataset_advise(data);
-    if (s->accumulation == 1 && !j->host) t->together = exec_together(d, j->g, s->batch_size, stretch(t));
-    exec_options o = executed(t);
-    o.room = job_memory(j, s, d->kernels(q), d->host_memory).total;
-    if (ok) t->x = exec_new(d, q, j->g, &o, e);
-    ok = t->x != NULL;
-    if (ok && j->host) ok = start_loader(t, e);
+    bool ok = t->best || err_run(e, "out of memory for %zu bytes of weights", slab_bytes(t));
+    ok = ok && place(t, at, j, e) && batches_open(&t->batches, at->device, at->queue, t->x, s, e);
     if (ok && set_initial(t, e)) return t;
     trainer_free(t);
     return NULL;
 }
 
+trainer *trainer_new(
+    const device *d, queue *q, const job *j, const dataset *data, const split *sp, const settings *s, err *e) {
+    return trainer_new_in(&(trainer_place){.device = d, .queue = q}, j, data, sp, s, e);
+}
+
 void trainer_free(trainer *t) {
     if (!t) return;
-    loader_free(t->loader);
-    exec_free(t->x);
+    batches_close(&t->batches);
+    engine_free(t->x);
+    store_free(t->dataset);
+    space_free(t->space);
     free(t->best);
     free(t);
 }
 
-exec *trainer_exec(trainer *t) {
+engine *trainer_engine(trainer *t) {
     return t->x;
 }
 
+size_t trainer_bytes(const trainer *t) {
+    return t->space ? space_bytes(t->space) : engine_measure(t->x).own;
+}
+
 const job *trainer_job(const trainer *t) {
-    return t->j;
+    return job_of(t);
 }
 
 void trainer_judge_by(trainer *t, const metric *m, const double naive2[2]) {
@@ -143,17 +167,9 @@ static double rate(const trainer *t) {
     return t->s.rate.kind == RATE_PLATEAU ? t->at.plateau.lr : t->s.lr;
 }
 
-// Clears what is counted of classes or forecasts.
-static bool clear_sums(trainer *t, err *e) {
-    const job *j = t->j;
-    bool ok = exec_clear(t->x, j->totals, e) && (!j->confusion.id || exec_clear(t->x, j->confusion, e));
-    for (int k = 0; ok && k < FORECAST_METRICS; k++) ok = !j->metric[k].id || exec_clear(t->x, j->metric[k], e);
-    return ok;
-}
-
 // The rate of the last step taken.
 static double last_rate(const trainer *t) {
-    return schedule_rate(&t->j->schedule, (float)rate(t), t->at.update ? t->at.update - 1 : 0);
+    return schedule_rate(&job_of(t)->schedule, (float)rate(t), t->at.update ? t->at.update - 1 : 0);
 }
 
 // Updates that the run may still take.
@@ -166,80 +182,27 @@ static int64_t samples_done(const trainer *t) {
     return t->at.done < t->split.train.count ? t->at.done : t->split.train.count;
 }
 
-// Sends the loader to a range, once the device has read what it was given.
-static bool seek(trainer *t, loader_range r, err *e) {
-    if (!t->loader) return true;
-    if (!exec_fed(t->x, false, e)) return false;
-    loader_seek(t->loader, &r);
-    return true;
-}
-
-// Clears the sums and sends the device to the start of a span.
-static bool begin(trainer *t, span samples, uint32_t epoch, bool shuffle, err *e) {
-    step s = {.seed = t->s.seed,
-        .update = t->at.update,
-        .first = (uint64_t)samples.first,
-        .count = (uint64_t)samples.count,
-        .epoch = epoch,
-        .shuffle = shuffle,
-        .lr = (float)rate(t)};
-    return seek(t, (loader_range){samples, shuffle, epoch, 0}, e) && exec_step_write(t->x, &s, e) && clear_sums(t, e);
-}
-
-// Feeds the loader's next batch to the step. The loader holds the last batch and this one, which the device may still
-// be reading; what came before is given back.
-static bool feed(trainer *t, err *e) {
-    loader_batch b;
-    if (!exec_fed(t->x, true, e)) return false;
-    CHECK(loader_next(t->loader, &b), "a step beyond the end of its samples");
-    return exec_feed(t->x, b.block, e);
+// Sends the device to the start of an epoch and clears the sums.
+static bool begin(trainer *t, err *e) {
+    uint32_t epoch = (uint32_t)t->at.epoch;
+    progress p = {.seed = t->s.seed, .update = t->at.update, .lr = (float)rate(t)};
+    cursor c = inference_cursor(&t->split.train, epoch, true);
+    return batches_seek(&t->batches, &(loader_range){t->split.train, true, epoch, 0}, e) &&
+           store_progress_write(engine_store(t->x), &p, e) && program_seek(engine_steps(t->x), &c, e) &&
+           inference_clear(&t->inference, e);
 }
 
 // One micro-batch.
-static bool play(trainer *t, exec_part part, err *e) {
-    return (!t->loader || feed(t, e)) && exec_play(t->x, part, e);
+static bool play(trainer *t, pass which, err *e) {
+    return batches_next(&t->batches, e) && program_play(engine_steps(t->x), which, e);
 }
 
-static bool score_classes(trainer *t, score *s, err *e) {
-    int K = t->data->classes;
-    if (!exec_read(t->x, t->j->confusion, s->confusion, e)) return false;
-    s->accuracy = metric_accuracy(s->confusion, K);
-    s->mcc = metric_mcc(s->confusion, K);
-    s->macro_f1 = metric_macro_f1(s->confusion, K);
-    return true;
+bool trainer_evaluate(trainer *t, const split_part *samples, score *s, err *e) {
+    return inference_score(&t->inference, samples, s, e);
 }
 
-static bool score_forecasts(trainer *t, score *s, err *e) {
-    double sums[FORECAST_METRICS][TALLY_COUNT] = {0};
-    for (int k = 0; k < FORECAST_METRICS; k++)
-        if (t->j->metric[k].id && !exec_read(t->x, t->j->metric[k], sums[k], e)) return false;
-    s->errors[ERRORS_WEIGHT] = sums[FORECAST_MAE][TALLY_NORM];
-    s->errors[ERRORS_ABSOLUTE] = sums[FORECAST_MAE][TALLY_SUM];
-    s->errors[ERRORS_SQUARE] = sums[FORECAST_MSE][TALLY_SUM];
-    s->errors[ERRORS_SMAPE] = 100 * sums[FORECAST_SMAPE][TALLY_SUM];
-    s->errors[ERRORS_SCALED] = sums[FORECAST_MASE][TALLY_SUM];
-    s->errors[ERRORS_SCALED_WEIGHT] = sums[FORECAST_MASE][TALLY_NORM];
-    s->mae = metric_mae(s->errors);
-    s->rmse = metric_rmse(s->errors);
-    s->smape = metric_smape(s->errors);
-    s->mase = metric_mase(s->errors);
-    return true;
-}
-
-static bool read_score(trainer *t, int64_t samples, score *s, err *e) {
-    double totals[TALLY_COUNT];
-    *s = (score){.samples = samples};
-    s->accuracy = s->mcc = s->macro_f1 = s->mae = s->rmse = s->smape = s->mase = NAN;
-    if (!t->d->sync(t->q, e) || !exec_read(t->x, t->j->totals, totals, e)) return false;
-    s->loss = totals[TALLY_NORM] > 0 ? totals[TALLY_SUM] / totals[TALLY_NORM] : 0;
-    return t->j->forecasts ? score_forecasts(t, s, e) : score_classes(t, s, e);
-}
-
-bool trainer_evaluate(trainer *t, span samples, score *s, err *e) {
-    if (!begin(t, samples, 0, false, e)) return false;
-    for (int64_t done = 0; done < samples.count; done += t->s.batch_size)
-        if (!play(t, EXEC_EVALUATE, e)) return false;
-    return read_score(t, samples.count, s, e);
+bool trainer_predict(trainer *t, const split_part *samples, float *out, err *e) {
+    return inference_predict(&t->inference, samples, out, e);
 }
 
 // One optimizer step over the effective batch; micro-batches that lie wholly beyond the epoch's end are left out.
@@ -247,77 +210,64 @@ static bool take_step(trainer *t, int64_t done, err *e) {
     t->at.update++;
     for (int64_t m = 0; m < t->s.accumulation; m++) {
         if (m && done + m * t->s.batch_size >= t->split.train.count) break;
-        if (!play(t, m ? EXEC_NEXT : EXEC_FIRST, e)) return false;
+        if (!play(t, m ? PASS_NEXT : PASS_FIRST, e)) return false;
     }
-    return exec_play(t->x, EXEC_UPDATE, e);
+    return program_play(engine_steps(t->x), PASS_UPDATE, e);
 }
 
 // Steps up to the next look at the counts of overflows; only fp16 is looked at.
 static int64_t until_look(const trainer *t) {
     int64_t steps = t->at.done / (t->s.batch_size * t->s.accumulation);
-    return t->j->precision == PRECISION_FP16 ? fallback_ahead(steps) : INT64_MAX;
+    return job_of(t)->precision == PRECISION_FP16 ? fallback_ahead(steps) : INT64_MAX;
 }
 
-// The next steps of an epoch of which `done` samples are done: several at once, or one. Returns how many, 0 on failure.
-static int64_t take_steps(trainer *t, int64_t done, int64_t effective, err *e) {
+// The next steps of an epoch of which `done` samples are done, `most` at most: several at once, or one. Returns how many,
+// 0 on failure.
+static int64_t take_steps(trainer *t, int64_t done, int64_t most, err *e) {
+    int64_t effective = t->s.batch_size * t->s.accumulation;
     int64_t left = (t->split.train.count - done + effective - 1) / effective;
+    if (left > most) left = most;
     if (left > updates_left(t)) left = updates_left(t);
     if (left > until_look(t)) left = until_look(t);
     if (!t->together || left < t->together) return take_step(t, done, e);
     t->at.update += (uint64_t)t->together;
-    return exec_play_steps(t->x, t->together, e) ? t->together : 0;
+    return program_play_steps(engine_steps(t->x), t->together, e) ? t->together : 0;
 }
 
 // Reads what clip keeps and the present loss scale.
 static bool read_clip(trainer *t, double clip[CLIP_COUNT], float *scale, err *e) {
     float root[2];
-    if (!exec_read(t->x, t->j->clip, clip, e) || !exec_read(t->x, t->j->seed, root, e)) return false;
+    if (!read_state(t, job_of(t)->clip, clip, e) || !read_state(t, job_of(t)->seed, root, e)) return false;
     *scale = root[0];
     return true;
 }
 
 // Precisions
 
-// Goes on with the job's other precision: the same run in the same memory.
+// Goes on with the job's other precision, on the same store. The samples stay where they are.
 static bool change_to(trainer *t, const job *other, err *e) {
-    snapshot s = whole(t);
-    if (other == t->j) return true;
-    snapshot_copy *c = snapshot_take(&s, e);
-    bool ok = c && (!t->loader || exec_fed(t->x, false, e));
-    if (ok) {
-        t->j = other;
-        exec_options o = executed(t);
-        t->x = exec_replace(t->x, other->g, &o, e);
-        s = whole(t);
-        ok = t->x && snapshot_put(&s, c, e);
-    }
-    snapshot_drop(c);
-    return ok;
-}
-
-// The job in a precision of that name; NULL where it has none.
-static const job *job_in(const trainer *t, const char *name) {
-    for (const job *j = t->given; j; j = j->fallback)
-        if (strcmp(precision_name(j->precision), name) == 0) return j;
-    return NULL;
+    cursor c;
+    if (other == job_of(t)) return true;
+    return batches_settled(&t->batches, e) && program_cursor(engine_steps(t->x), &c, e) &&
+           engine_change(t->x, other, e) && program_seek(engine_steps(t->x), &c, e);
 }
 
 // Steps that overflowed have changed nothing: weights and moments go on as they are.
 static bool fall_back(trainer *t, const watcher *w, double clip[CLIP_COUNT], err *e) {
     static const float root[2] = {1, 0};
-    change_report r = {.update = t->at.update, .epoch = t->at.epoch, .from = t->j->precision};
+    change_report r = {.update = t->at.update, .epoch = t->at.epoch, .from = job_of(t)->precision};
     r.in_a_row = (int64_t)clip[CLIP_IN_A_ROW];
     r.skipped = (int64_t)clip[CLIP_NONFINITE];
     clip[CLIP_IN_A_ROW] = clip[CLIP_GOOD] = 0;
-    if (!change_to(t, t->j->fallback, e)) return false;
-    if (!exec_write(t->x, t->j->clip, clip, e) || !exec_write(t->x, t->j->seed, root, e)) return false;
-    r.to = t->j->precision;
+    if (!change_to(t, job_of(t)->fallback, e)) return false;
+    if (!write_state(t, job_of(t)->clip, clip, e) || !write_state(t, job_of(t)->seed, root, e)) return false;
+    r.to = job_of(t)->precision;
     return !w->on_change || w->on_change(w->arg, &r, e);
 }
 
 // Whether fp16 can go on, after a look at the counts.
 static bool judge(trainer *t, const watcher *w, double clip[CLIP_COUNT], float *scale, err *e) {
-    switch (fallback_judge(t->j->precision, clip[CLIP_IN_A_ROW], t->j->fallback != NULL)) {
+    switch (fallback_judge(job_of(t)->precision, clip[CLIP_IN_A_ROW], job_of(t)->fallback != NULL)) {
     case FALLBACK_STAY: return true;
     case FALLBACK_CHANGE: return fall_back(t, w, clip, e) && read_clip(t, clip, scale, e);
     case FALLBACK_END: break;
@@ -341,7 +291,7 @@ static bool look(trainer *t, const watcher *w, err *e) {
 static bool look_at_steps(trainer *t, double now, err *e) {
     double totals[TALLY_COUNT];
     steps_seen *s = &t->seen;
-    if (!exec_read(t->x, t->j->totals, totals, e)) return false;
+    if (!read_state(t, job_of(t)->totals, totals, e)) return false;
     double loss = totals[TALLY_STEP_NORM] > 0 ? totals[TALLY_STEP_SUM] / totals[TALLY_STEP_NORM] : 0;
     s->least = s->norm > 0 ? fmin(s->least, loss) : loss;
     s->most = s->norm > 0 ? fmax(s->most, loss) : loss;
@@ -379,44 +329,46 @@ static bool report_steps(trainer *t, const watcher *w, int64_t steps, bool ends,
 static bool begin_epoch(trainer *t, err *e) {
     double totals[TALLY_COUNT] = {0};
     t->began = clock_seconds() - t->at.seconds;
-    if (!t->at.done && !begin(t, t->split.train, (uint32_t)t->at.epoch, true, e)) return false;
-    loader_range rest = {t->split.train, true, (uint32_t)t->at.epoch, (int64_t)t->at.step.position};
-    if (t->at.done && t->at.done < t->split.train.count && !seek(t, rest, e)) return false;
-    if (t->at.done && !exec_read(t->x, t->j->totals, totals, e)) return false;
+    t->in_epoch = true;
+    if (!t->at.done && !begin(t, e)) return false;
+    loader_range rest = {t->split.train, true, (uint32_t)t->at.epoch, (int64_t)t->at.cursor.position};
+    if (t->at.done && t->at.done < t->split.train.count && !batches_seek(&t->batches, &rest, e)) return false;
+    if (t->at.done && !read_state(t, job_of(t)->totals, totals, e)) return false;
     t->seen.sum_before = totals[TALLY_SUM];
     t->seen.norm_before = totals[TALLY_NORM];
     return true;
 }
 
-static bool train_epoch(trainer *t, const watcher *w, bool *go_on, err *e) {
-    int64_t total = t->split.train.count, effective = t->s.batch_size * t->s.accumulation;
+static bool epoch_is_over(const trainer *t) {
+    return t->at.done >= t->split.train.count || updates_left(t) <= 0;
+}
+
+// Some steps of the running epoch, `most` at most; how many, 0 on failure.
+static int64_t advance_epoch(trainer *t, int64_t most, const watcher *w, err *e) {
     standing *at = &t->at;
-    if (!begin_epoch(t, e)) return false;
-    while (*go_on && at->done < total && updates_left(t) > 0) {
-        int64_t steps = take_steps(t, at->done, effective, e);
-        if (!steps) return false;
-        at->done += steps * effective;
-        if (!look(t, w, e)) return false;
-        at->seconds = clock_seconds() - t->began;
-        at->best_is_now = false;
-        if (!report_steps(t, w, steps, at->done >= total || updates_left(t) <= 0, e)) return false;
-        if (w->on_step) *go_on = w->on_step(w->arg, at->epoch, samples_done(t), total);
-    }
-    return true;
+    int64_t steps = take_steps(t, at->done, most, e);
+    if (!steps) return 0;
+    at->done += steps * t->s.batch_size * t->s.accumulation;
+    if (!look(t, w, e)) return 0;
+    at->seconds = clock_seconds() - t->began;
+    at->best_is_now = false;
+    if (!report_steps(t, w, steps, epoch_is_over(t), e)) return 0;
+    if (w->on_step) t->stopped = !w->on_step(w->arg, at->epoch, samples_done(t), t->split.train.count);
+    return steps;
 }
 
 // No step of the epoch had a finite gradient: none changed the weights, and none will. fp16 has its own rule.
 static bool has_diverged(const trainer *t, const double clip[CLIP_COUNT], const score *validation) {
     int64_t effective = t->s.batch_size * t->s.accumulation, steps = (samples_done(t) + effective - 1) / effective;
-    if (t->j->precision == PRECISION_FP16 || isfinite(validation->loss)) return false;
+    if (job_of(t)->precision == PRECISION_FP16 || isfinite(validation->loss)) return false;
     return clip[CLIP_IN_A_ROW] >= (double)steps;
 }
 
 static bool finish_epoch(trainer *t, const watcher *w, epoch_report *r, err *e) {
     double clip[CLIP_COUNT];
-    if (!read_score(t, samples_done(t), &r->train, e) || !read_clip(t, clip, &r->loss_scale, e)) return false;
+    if (!inference_read(&t->inference, samples_done(t), &r->train, e) || !read_clip(t, clip, &r->loss_scale, e)) return false;
     if (!judge(t, w, clip, &r->loss_scale, e)) return false;
-    r->precision = t->j->precision;
+    r->precision = job_of(t)->precision;
     r->epoch = t->at.epoch;
     r->update = t->at.update;
     r->seconds = clock_seconds() - t->began;
@@ -424,7 +376,7 @@ static bool finish_epoch(trainer *t, const watcher *w, epoch_report *r, err *e) 
     r->grad_norm = clip[CLIP_NORM];
     r->lr = last_rate(t);
     r->skipped = (int64_t)clip[CLIP_NONFINITE];
-    bool ok = trainer_evaluate(t, t->split.validation, &r->validation, e);
+    bool ok = trainer_evaluate(t, &t->split.validation, &r->validation, e);
     t->diverged = ok && has_diverged(t, clip, &r->validation);
     return ok;
 }
@@ -435,89 +387,69 @@ static bool end_epoch(trainer *t, epoch_report *r, err *e) {
     const score *v = &r->validation;
     metric_score of = {.loss = v->loss, .naive2_smape = t->naive2[0], .naive2_mase = t->naive2[1]};
     of.classes = t->data->classes;
-    of.confusion = t->j->forecasts ? NULL : v->confusion;
-    of.errors = t->j->forecasts ? v->errors : NULL;
+    of.confusion = job_of(t)->forecasts ? NULL : v->confusion;
+    of.errors = job_of(t)->forecasts ? v->errors : NULL;
     double value = isfinite(v->loss) ? metric_value(t->metric, &of) : NAN;
     plateau_options o = t->s.rate.plateau;
     o.higher = !at->stop.lower;
     r->best = stop_see(&at->stop, at->epoch, value);
     if (t->s.rate.kind == RATE_PLATEAU) plateau_take(&at->plateau, &o, value);
-    if (r->best && !exec_read(t->x, weights_slab(t), t->best, e)) return false;
+    if (r->best && !read_state(t, weights_slab(t), t->best, e)) return false;
     at->best_is_now = r->best;
-    if (r->best) at->best_precision = t->j->precision;
+    if (r->best) at->best_precision = job_of(t)->precision;
     r->last = at->epoch >= t->s.epochs || stop_now(&at->stop) || t->diverged || updates_left(t) <= 0;
     at->epoch++;
     at->done = 0;
     at->seconds = 0;
+    t->in_epoch = false;
     return true;
 }
 
-static bool run_epochs(trainer *t, const watcher *w, bool *go_on, err *e) {
-    while (t->at.epoch <= t->s.epochs && !t->diverged) {
-        bool ended = stop_now(&t->at.stop) || updates_left(t) <= 0;
-        if (ended && !t->at.done) return true;
-        if (!train_epoch(t, w, go_on, e)) return false;
-        if (!*go_on) return true;
-        if (!finish_epoch(t, w, &t->report, e) || !end_epoch(t, &t->report, e)) return false;
-        if (w->on_epoch) w->on_epoch(w->arg, &t->report);
-    }
+// Between two epochs nothing may follow; within one its end does.
+static bool is_over(const trainer *t) {
+    bool ended = stop_now(&t->at.stop) || updates_left(t) <= 0;
+    return t->stopped || t->diverged || t->at.epoch > t->s.epochs || (ended && !t->at.done);
+}
+
+static bool close_epoch(trainer *t, const watcher *w, err *e) {
+    if (!finish_epoch(t, w, &t->report, e) || !end_epoch(t, &t->report, e)) return false;
+    if (w->on_epoch) w->on_epoch(w->arg, &t->report);
     return true;
+}
+
+bool trainer_advance(trainer *t, int64_t steps, const watcher *w, bool *more, err *e) {
+    while (steps > 0 && !is_over(t)) {
+        if (!t->in_epoch && !begin_epoch(t, e)) return false;
+        int64_t taken = epoch_is_over(t) ? 0 : advance_epoch(t, steps, w, e);
+        if (!taken && !epoch_is_over(t)) return false;
+        if (!t->stopped && epoch_is_over(t) && !close_epoch(t, w, e)) return false;
+        steps -= taken;
+    }
+    *more = !is_over(t);
+    return true;
+}
+
+static train_result result_of(const trainer *t) {
+    const stop *s = &t->at.stop;
+    return (train_result){.epochs = t->at.epoch - 1,
+        .best_epoch = s->best_epoch,
+        .best = s->best,
+        .interrupted = t->stopped,
+        .diverged = t->diverged,
+        .stopped_early = !t->stopped && stop_now(s) && t->at.epoch - 1 < t->s.epochs};
+}
+
+bool trainer_finish(trainer *t, train_result *r, err *e) {
+    *r = result_of(t);
+    if (!r->best_epoch) return true;
+    return t->best_is_back = write_state(t, weights_slab(t), t->best, e);
 }
 
 bool trainer_run(trainer *t, const watcher *w, train_result *r, err *e) {
-    const stop *s = &t->at.stop;
-    bool go_on = true, ok = run_epochs(t, w, &go_on, e);
-    *r = (train_result){.epochs = t->at.epoch - 1, .best_epoch = s->best_epoch, .best = s->best};
-    r->interrupted = !go_on;
-    r->diverged = t->diverged;
-    r->stopped_early = ok && go_on && stop_now(s) && r->epochs < t->s.epochs;
-    if (ok && s->best_epoch) t->best_is_back = ok = exec_write(t->x, weights_slab(t), t->best, e);
-    return ok;
-}
-
-// Predicting
-
-static float value_at(const unsigned char *data, dtype type, int64_t i) {
-    float v;
-    uint16_t bits;
-    if (type == DTYPE_F32) {
-        memcpy(&v, data + 4 * i, sizeof v);
-        return v;
-    }
-    memcpy(&bits, data + 2 * i, sizeof bits);
-    if (type == DTYPE_F16) return half_widen(bits);
-    uint32_t wide = (uint32_t)bits << 16;
-    memcpy(&v, &wide, sizeof v);
-    return v;
-}
-
-// Softmax of a row.
-static void probabilities(const unsigned char *logits, dtype type, int64_t row, int K, float *to) {
-    double most = -INFINITY, sum = 0, e[CLASSES_MOST];
-    for (int k = 0; k < K; k++) most = fmax(most, (double)value_at(logits, type, row * K + k));
-    for (int k = 0; k < K; k++) sum += e[k] = exp((double)value_at(logits, type, row * K + k) - most);
-    for (int k = 0; k < K; k++) to[k] = (float)(e[k] / sum);
-}
-
-int64_t trainer_width(const trainer *t) {
-    return shape_last(graph_info(t->j->g, t->j->logits)->shape);
-}
-
-bool trainer_predict(trainer *t, span samples, float *out, err *e) {
-    int64_t K = trainer_width(t);
-    tensor from = t->j->forecasts ? t->j->forecast : t->j->logits;
-    dtype type = graph_info(t->j->g, from)->type;
-    unsigned char *batch = malloc((size_t)t->s.batch_size * (size_t)K * dtype_bytes(type));
-    bool ok = batch ? begin(t, samples, 0, false, e) : err_run(e, "out of memory for a batch of predictions");
-    for (int64_t done = 0; ok && done < samples.count; done += t->s.batch_size) {
-        int64_t rows = samples.count - done < t->s.batch_size ? samples.count - done : t->s.batch_size;
-        ok = play(t, EXEC_EVALUATE, e) && exec_peek(t->x, from, false, batch, e);
-        for (int64_t i = 0; ok && !t->j->forecasts && i < rows; i++)
-            probabilities(batch, type, i, (int)K, out + (done + i) * K);
-        for (int64_t i = 0; ok && t->j->forecasts && i < rows * K; i++) out[done * K + i] = value_at(batch, type, i);
-    }
-    free(batch);
-    return ok;
+    bool more = true, ok = true;
+    while (ok && more) ok = trainer_advance(t, INT64_MAX, w, &more, e);
+    *r = result_of(t);
+    return ok && trainer_finish(t, r, e);
 }
 
 // Saving
@@ -529,17 +461,7 @@ bool trainer_save(trainer *t, const char *path, err *e) {
 
 bool trainer_load(trainer *t, const char *path, err *e) {
     t->best_is_back = false;
-    snapshot s = whole(t);
-    return snapshot_load_weights(&s, path, e);
-}
-
-bool trainer_follow(trainer *t, const char *path, err *e) {
-    safetensors *s = safetensors_open(path, e);
-    if (!s) return false;
-    const char *name = safetensors_metadata(s, "precision");
-    const job *other = name ? job_in(t, name) : NULL;
-    safetensors_close(s);
-    return !other || change_to(t, other, e);
+    return snapshot_load_weights(t->x, path, e);
 }
 
 bool trainer_checkpoint(trainer *t, const char *path, const safetensors_note *notes, int note_count, err *e) {
@@ -549,15 +471,16 @@ bool trainer_checkpoint(trainer *t, const char *path, const safetensors_note *no
 
 // Whether the device's record stands where the checkpoint says, among this job's samples.
 static bool record_fits(const trainer *t) {
-    const step *p = &t->at.step;
-    bool ours = p->seed == t->s.seed && p->update == t->at.update && p->epoch == t->at.epoch && p->shuffle &&
-                p->first == (uint64_t)t->split.train.first && p->count == (uint64_t)t->split.train.count;
-    return ours && !p->row && (t->at.done >= t->split.train.count || p->position == (uint64_t)t->at.done);
+    const progress *p = &t->at.progress;
+    const cursor *is = &t->at.cursor, of = inference_cursor(&t->split.train, (uint32_t)t->at.epoch, true);
+    bool ours = p->seed == t->s.seed && p->update == t->at.update && is->epoch == of.epoch && is->shuffle &&
+                is->count == of.count && is->spans == of.spans && memcmp(is->span, of.span, sizeof of.span) == 0;
+    return ours && !is->row && (t->at.done >= t->split.train.count || is->position == (uint64_t)t->at.done);
 }
 
 bool trainer_restore(trainer *t, const safetensors *from, const char *path, err *e) {
     const char *name = safetensors_metadata(from, "precision");
-    const job *as = name ? job_in(t, name) : t->j;
+    const job *as = name ? engine_find(t->x, name) : job_of(t);
     if (!as) return err_input(e, "%s: was made in %s; go on in that", path, name);
     if (!change_to(t, as, e)) return false;
     snapshot s = whole(t);

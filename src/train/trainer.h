@@ -1,27 +1,14 @@
 // The trainer: epochs of steps on one queue, evaluation after each, early stopping, and the best weights kept.
 //
-// It prints nothing. A watcher is told of progress and may ask for a stop, which takes effect after the step at hand.
-// Between steps a run can be saved whole; put into another trainer of the same job, it goes on to the same bits.
+// It is advanced by so many steps at a time (trainer_advance); a loop over that is trainer_run. It prints nothing. A
+// watcher is told of progress and may ask for a stop, which takes effect after the step at hand. Between steps a run can be saved whole; put into another trainer of the same job, it goes on to the same bits.
 #ifndef TRADEWIND_TRAIN_TRAINER_H
 #define TRADEWIND_TRAIN_TRAINER_H
 
-#include "graph/exec.h"
 #include "run/safetensors.h"
-#include "train/job.h"
+#include "train/inference.h"
 #include "train/metric.h"
 #include "train/stop.h"
-
-enum { CLASSES_MOST = 64 };
-
-// Of classes or of forecasts: what does not fit is NaN, and zeros in the lists.
-typedef struct {
-    int64_t samples;
-    double loss;
-    double accuracy, mcc, macro_f1;
-    double mae, rmse, smape, mase; // in the data's units; sMAPE in percent; MASE of series, by the window's naive error
-    double errors[ERRORS_COUNT];   // what these four come from
-    int64_t confusion[CLASSES_MOST * CLASSES_MOST];
-} score;
 
 typedef struct {
     int64_t epoch;   // from 1
@@ -74,13 +61,31 @@ typedef struct {
 
 typedef struct trainer trainer;
 
-// Allocates the slab, which has room for the job's fallback too, and sets the initial weights, and starts the loader of
-// a job whose batches come from the host; the job and the queue must outlive the trainer.
+// Where a trainer runs: beside others in a space, with the dataset's store, on a queue of its own.
+typedef struct {
+    const device *device;
+    queue *queue;
+    space *space;
+    store *data;
+} trainer_place;
+
+// Bytes that a trainer takes: `own` of a space, beside the dataset's store; `total` with it.
+engine_memory trainer_memory(const job *j, const split *sp, const settings *s, const device *d, queue *q);
+
+// Takes its memory, with room for the job's fallback too, sets the initial weights, and starts the loader of a job whose
+// batches come from the host. The job and the queue must outlive the trainer, and so must space and data.
+trainer *trainer_new_in(const trainer_place *at, const job *j, const dataset *data, const split *sp, const settings *s,
+    err *e);
+
+// The same in a space of its own, which holds the dataset too.
 trainer *trainer_new(
     const device *d, queue *q, const job *j, const dataset *data, const split *sp, const settings *s, err *e);
 void trainer_free(trainer *t);
 
-exec *trainer_exec(trainer *t);
+engine *trainer_engine(trainer *t);
+
+// Bytes of its space, and of the dataset's store where it has that.
+size_t trainer_bytes(const trainer *t);
 
 // The job as it is computed now: the one that was given, or its fallback.
 const job *trainer_job(const trainer *t);
@@ -89,20 +94,20 @@ const job *trainer_job(const trainer *t);
 // or forecasts. `naive2` is what OWA compares with, as sMAPE and MASE, or NULL.
 void trainer_judge_by(trainer *t, const metric *m, const double naive2[2]);
 
-// Trains to the end, then puts the best epoch's weights back.
-// After trainer_restore it goes on from there; `r` then tells of the whole run.
+// Takes up to `steps` optimizer steps, with the evaluations that fall between them. `more` is false once the run is over
+// or the watcher has stopped it. After trainer_restore it goes on from there.
+bool trainer_advance(trainer *t, int64_t steps, const watcher *w, bool *more, err *e);
+
+// Ends a run that trainer_advance has brought to its end: puts the best epoch's weights back; `r` tells of the whole
+// run.
+bool trainer_finish(trainer *t, train_result *r, err *e);
+
+// Both, to the end.
 bool trainer_run(trainer *t, const watcher *w, train_result *r, err *e);
 
-// Scores the present weights on a span of samples.
-bool trainer_evaluate(trainer *t, span samples, score *s, err *e);
-
-// What the present weights give for a span of samples: the classes' probabilities, [count, classes], for which the
-// job's logits must have been kept (graph_keep) before trainer_new; or forecasts in the data's units, [count, quantiles
-// * horizon].
-bool trainer_predict(trainer *t, span samples, float *out, err *e);
-
-// Columns of that.
-int64_t trainer_width(const trainer *t);
+// Scores the present weights on a part, and predicts with them (train/inference.h).
+bool trainer_evaluate(trainer *t, const split_part *samples, score *s, err *e);
+bool trainer_predict(trainer *t, const split_part *samples, float *out, err *e);
 
 // Writes the present weights as safetensors, under PyTorch's names, and the scaler where there is one, as
 // "scaler.STREAM.mean" and "scaler.STREAM.std"; with a note of the precision that they are of, which for the best
@@ -111,10 +116,6 @@ bool trainer_save(trainer *t, const char *path, err *e);
 
 // Takes weights from a file (train/snapshot.h says of what kind), in place of the initial ones.
 bool trainer_load(trainer *t, const char *path, err *e);
-
-// Computes from here on in the precision that the weights of a file were trained in, where that is one of the job's or
-// its fallback's.
-bool trainer_follow(trainer *t, const char *path, err *e);
 
 // Writes a checkpoint with the notes given. From on_step it stands after that step; from on_epoch, before the next
 // epoch; after trainer_run, where the last of these stood, but with the best weights in place.

@@ -127,7 +127,7 @@ static float *read_weights(trainer *t, err *e) {
         err_run(e, "out of memory for a copy of the weights");
         return NULL;
     }
-    if (exec_read(trainer_exec(t), graph_slab(g, SLAB_WEIGHTS), w, e)) return w;
+    if (store_read(engine_store(trainer_engine(t)), g, graph_slab(g, SLAB_WEIGHTS), w, e)) return w;
     free(w);
     return NULL;
 }
@@ -213,7 +213,7 @@ static bool time_row(sweep *s, const chooser *c, tune_row *row, double slot, boo
     const tune_task *t = s->task;
     settings as = choose_apply(c, &row->way);
     split some = *t->split;
-    some.validation = (span){some.train.first, 1};
+    some.validation = part_of((span){part_first(&some.train), 1});
     as.epochs = as.patience = INT32_MAX;
     as.steps = 0;
     timing m = {.s = s, .row = row, .slot = slot, .learn = learns ? LEARN_STEPS : 0};
@@ -236,8 +236,9 @@ static chooser chooser_of(const tune_task *t, int precision, const settings *s) 
     return (chooser){.near = t->jobs[precision].near,
         .far = t->jobs[precision].far,
         .settings = s,
-        .kernels = t->device->kernels(t->queue),
-        .host_memory = t->device->host_memory};
+        .split = t->split,
+        .device = t->device,
+        .queue = t->queue};
 }
 
 // The description with another effective batch; false where its split does not divide that.
