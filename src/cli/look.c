@@ -8,6 +8,7 @@
 #include "run/checkpoint.h"
 #include "run/outline.h"
 #include "run/run.h"
+#include "run/weights.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -275,7 +276,8 @@ static void print_weights_head(const safetensors *f, const char *path, const cha
     for (int i = 0; i < safetensors_notes(f); i++) {
         safetensors_note note = safetensors_note_at(f, i);
         char value[128];
-        if (strcmp(note.key, "sum") == 0 || strcmp(note.key, "checkpoint") == 0) continue;
+        if (strcmp(note.key, "sum") == 0 || strcmp(note.key, "checkpoint") == 0 || strcmp(note.key, "weights") == 0)
+            continue;
         if (strchr(note.value, '\n') || strlen(note.value) >= sizeof value) continue;
         snprintf(value, sizeof value, "%s", note.value);
         term_one_line(value);
@@ -284,7 +286,7 @@ static void print_weights_head(const safetensors *f, const char *path, const cha
 }
 
 bool look_print_weights(const char *path, bool json, err *e) {
-    safetensors *f = safetensors_open(path, e);
+    safetensors *f = weights_open(path, e);
     if (!f) return false;
     bool checkpoint = safetensors_metadata(f, "checkpoint") != NULL;
     if (checkpoint) { // its bytes are checked against their sum

@@ -1,6 +1,7 @@
 #include "run/store.h"
 
 #include "base/clock.h"
+#include "base/format.h"
 
 #include <math.h>
 #include <sqlite3.h>
@@ -112,10 +113,7 @@ static int version_of(sqlite3 *db) {
 }
 
 static bool is_newer(sqlite3 *db, const char *path, err *e) {
-    int version = version_of(db);
-    if (version <= STORE_VERSION) return false;
-    return !err_input(e, "%s: a newer tradewind has written it (version %d, this one knows %d); use that one", path,
-        version, STORE_VERSION);
+    return !format_known(path, version_of(db), STORE_VERSION, e);
 }
 
 static bool prepare_all(store *s) {

@@ -3,6 +3,7 @@
 #include "base/arena.h"
 #include "base/half.h"
 #include "run/checkpoint.h"
+#include "run/weights.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -252,7 +253,7 @@ bool snapshot_save_weights(const snapshot *s, const char *path, err *e) {
     gathered_init(&g, s);
     bool ok = gather_slab(&g, s, SLAB_WEIGHTS, "", &slab, e);
     if (ok) add_scaler(&g, s);
-    ok = ok && safetensors_write(path, g.entry, g.count, notes, 2, e);
+    ok = ok && weights_write(path, g.entry, g.count, notes, 2, e);
     free(slab);
     arena_done(&g.arena);
     return ok;
@@ -428,7 +429,7 @@ static bool take_weights(const graph *g, const safetensors *from, const char *pa
 
 bool snapshot_load_weights(const snapshot *s, const char *path, err *e) {
     graph *g = s->j->g;
-    safetensors *from = safetensors_open(path, e);
+    safetensors *from = weights_open(path, e);
     float *slab = from ? take_slab(s, e) : NULL;
     if (slab) memset(slab, 0, slab_bytes(g));
     bool ok = slab && take_weights(g, from, path, slab, e) && exec_write(s->x, graph_slab(g, SLAB_WEIGHTS), slab, e);

@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/half.h"
 #include "ops/schedule.h"
+#include "run/weights.h"
 #include "train/fallback.h"
 #include "train/pinned.h"
 #include "train/snapshot.h"
@@ -534,7 +535,7 @@ bool trainer_load(trainer *t, const char *path, err *e) {
 }
 
 bool trainer_follow(trainer *t, const char *path, err *e) {
-    safetensors *s = safetensors_open(path, e);
+    safetensors *s = weights_open(path, e);
     if (!s) return false;
     const char *name = safetensors_metadata(s, "precision");
     const job *other = name ? job_in(t, name) : NULL;

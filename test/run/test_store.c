@@ -113,7 +113,8 @@ static void going_on_tells_of_a_change_once(void **state) {
 // A file of a later version is neither read nor written.
 static void a_newer_file_is_refused(void **state) {
     (void)state;
-    static const char want[] = "run.db: a newer tradewind has written it (version 3, this one knows 2); use that one";
+    static const char want[] =
+        "run.db: was written by a newer tradewind (format 3, this program reads up to 2); update";
     err e = {0};
     store_summary sum;
     sqlite3 *db;
