@@ -42,10 +42,10 @@ static char *member_weights(const char *ensemble, int k) {
 
 // Whether a run.db says that its run is not at its end. One that cannot be read says nothing: it may be lost.
 static bool is_unfinished(const char *dir) {
-    store_summary sum;
+    db_summary sum;
     err unused;
     char *db = run_path(dir, "run.db");
-    bool unfinished = store_read(db, &sum, &unused) && strcmp(sum.status, "done") != 0;
+    bool unfinished = db_read(db, &sum, &unused) && strcmp(sum.status, "done") != 0;
     free(db);
     return unfinished;
 }

@@ -155,7 +155,7 @@ static void steps_allocate_nothing(void **state) {
 static void the_monitor_allocates_nothing(void **state) {
     (void)state;
     err e;
-    store_sample_row row;
+    db_sample_row row;
     char warning[256];
     int taken = 0;
     queue *q = cpu_device.open(&(queue_options){.threads = 1}, &e);
