@@ -164,8 +164,38 @@ float *rig_weights(rig *r, trainer *t) {
     err e;
     float *w = malloc((size_t)graph_slab_elements(r->job.g) * sizeof *w);
     assert_non_null(w);
-    support_ok(exec_read(trainer_exec(t), graph_slab(r->job.g, SLAB_WEIGHTS), w, &e), &e);
+    support_ok(support_read(t, graph_slab(r->job.g, SLAB_WEIGHTS), w, &e), &e);
     return w;
+}
+
+bool support_write(trainer *t, tensor of, const void *from, err *e) {
+    return program_write(engine_evaluation(trainer_engine(t)), of, from, e);
+}
+
+bool support_read(trainer *t, tensor of, void *to, err *e) {
+    return program_read(engine_evaluation(trainer_engine(t)), of, to, e);
+}
+
+bool support_step_write(trainer *t, const solo_step *s, err *e) {
+    step_progress p = {.seed = s->seed, .update = s->update, .lr = s->lr};
+    step_cursor c = {.count = s->count, .position = s->position, .row = s->row, .epoch = s->epoch, .shuffle = s->shuffle};
+    c.spans = 1;
+    c.span[0].first = s->first;
+    return store_progress_write(engine_store(trainer_engine(t)), &p, e) &&
+           program_seek(engine_steps(trainer_engine(t)), &c, e);
+}
+
+bool support_step_read(trainer *t, solo_step *s, err *e) {
+    step_progress p;
+    step_cursor c;
+    if (!store_progress_read(engine_store(trainer_engine(t)), &p, e)) return false;
+    if (!program_cursor(engine_steps(trainer_engine(t)), &c, e)) return false;
+    *s = (solo_step){p.seed, p.update, c.span[0].first, c.count, c.position, c.row, c.epoch, c.shuffle, p.lr};
+    return true;
+}
+
+bool support_play(trainer *t, pass which, err *e) {
+    return program_play(engine_steps(trainer_engine(t)), which, e);
 }
 
 // Steps together
@@ -176,7 +206,7 @@ typedef struct {
     size_t bytes[LEFT_MOST];
     void *data[LEFT_MOST];
     int count, plays;
-    step after;
+    solo_step after;
 } left;
 
 static const device *counted_device;
@@ -187,7 +217,7 @@ static bool counted_play(queue *q, recording *p, err *e) {
     return counted_device->play(q, p, e);
 }
 
-static void leave(left *l, rig *r, exec *x, tensor t) {
+static void leave(left *l, rig *r, solo *x, tensor t) {
     err e;
     const tensor_info *info = graph_info(r->job.g, t);
     int i = l->count++;
@@ -195,13 +225,13 @@ static void leave(left *l, rig *r, exec *x, tensor t) {
     l->bytes[i] = (size_t)shape_count(info->shape) * dtype_bytes(info->type);
     l->data[i] = malloc(l->bytes[i] + 1);
     assert_non_null(l->data[i]);
-    support_ok(exec_read(x, t, l->data[i], &e), &e);
+    support_ok(solo_read(x, t, l->data[i], &e), &e);
 }
 
-static void put_start(rig *r, exec *x) {
+static void put_start(rig *r, solo *x) {
     err e;
     const float root[2] = {r->job.precision == PRECISION_FP16 ? LOSS_SCALE_START : 1, 0};
-    step s = {.seed = 3,
+    solo_step s = {.seed = 3,
         .first = (uint64_t)r->split.train.first,
         .count = (uint64_t)r->split.train.count,
         .epoch = 1,
@@ -210,10 +240,10 @@ static void put_start(rig *r, exec *x) {
     float *w = malloc((size_t)graph_slab_elements(r->job.g) * sizeof *w);
     assert_non_null(w);
     graph_initial(r->job.g, 5, w);
-    support_ok(exec_write(x, graph_slab(r->job.g, SLAB_WEIGHTS), w, &e), &e);
-    support_ok(exec_write(x, r->job.seed, root, &e) && exec_step_write(x, &s, &e), &e);
-    support_ok(exec_clear(x, r->job.totals, &e), &e);
-    if (r->job.confusion.id) support_ok(exec_clear(x, r->job.confusion, &e), &e);
+    support_ok(solo_write(x, graph_slab(r->job.g, SLAB_WEIGHTS), w, &e), &e);
+    support_ok(solo_write(x, r->job.seed, root, &e) && solo_step_write(x, &s, &e), &e);
+    support_ok(solo_clear(x, r->job.totals, &e), &e);
+    if (r->job.confusion.id) support_ok(solo_clear(x, r->job.confusion, &e), &e);
     free(w);
 }
 
@@ -224,20 +254,20 @@ static left steps_played(rig *r, int64_t steps, int together) {
     counted_device = r->device;
     counted_plays = 0;
     d.play = counted_play;
-    exec *x =
-        exec_new(&d, r->queue, r->job.g, &(exec_options){.batch = r->settings.batch_size, .together = together}, &e);
+    solo *x =
+        solo_new(&d, r->queue, r->job.g, &(solo_options){.rows = r->settings.batch_size, .together = together}, &e);
     support_ok(x != NULL, &e);
     put_start(r, x);
-    support_ok(exec_play_steps(x, steps, &e) && d.sync(r->queue, &e), &e);
+    support_ok(solo_play_steps(x, steps, &e) && d.sync(r->queue, &e), &e);
     for (int k = 0; k < SLAB_COUNT; k++)
         if (graph_uses_slab(r->job.g, (slab_kind)k)) leave(&l, r, x, graph_slab(r->job.g, (slab_kind)k));
     leave(&l, r, x, r->job.totals);
     leave(&l, r, x, r->job.clip);
     if (r->job.confusion.id) leave(&l, r, x, r->job.confusion);
     leave(&l, r, x, r->job.seed);
-    support_ok(exec_step_read(x, &l.after, &e), &e);
+    support_ok(solo_step_read(x, &l.after, &e), &e);
     l.plays = counted_plays;
-    exec_free(x);
+    solo_free(x);
     return l;
 }
 
@@ -256,10 +286,12 @@ void rig_check_together(rig *r) {
     }
 }
 
-double rig_best_mcc(const rig *r, span samples) {
+double rig_best_mcc(const rig *r, const split_part *samples) {
     const dataset *d = r->data;
     int64_t count[CLASSES_MOST * CLASSES_MOST] = {0};
-    for (int64_t i = samples.first; i < samples.first + samples.count; i++)
+    for (int64_t k = 0; k < samples->count; k++) {
+        int64_t i = part_sample(samples, k);
         count[d->label[i] * d->classes + d->best[i]]++;
+    }
     return metric_mcc(count, d->classes);
 }

@@ -58,11 +58,18 @@ void rig_close(rig *r);
 trainer *rig_trainer(rig *r);
 float *rig_weights(rig *r, trainer *t);
 
+// A trainer's lasting tensors and step record, and its passes.
+bool support_write(trainer *t, tensor of, const void *from, err *e);
+bool support_read(trainer *t, tensor of, void *to, err *e);
+bool support_step_write(trainer *t, const solo_step *s, err *e);
+bool support_step_read(trainer *t, solo_step *s, err *e);
+bool support_play(trainer *t, pass which, err *e);
+
 // Fails unless 19 steps of one micro-batch each leave the same behind, to the bit, whether they are played 8 at a time
 // or one by one: weights, gradients, moments, loss scale, what clip keeps, totals, confusion and the step record.
 void rig_check_together(rig *r);
 
-// What the market's best possible classifier scores on a span.
-double rig_best_mcc(const rig *r, span samples);
+// The score of the market's best possible classifier on a part.
+double rig_best_mcc(const rig *r, const split_part *samples);
 
 #endif

@@ -124,7 +124,7 @@ static bool time_file(const device *d, queue *q, const ranges *r, pool *p, copyi
 static bool load(const buffers *b, loader *l, const dataset *data, uint32_t epoch, size_t each, double *rate, err *e) {
     loader_batch batch;
     int64_t batches = 0;
-    loader_seek(l, &(loader_range){{0, data->samples}, true, epoch, 0});
+    loader_seek(l, &(loader_range){part_of((span){0, data->samples}), true, epoch, 0});
     double began = clock_seconds();
     for (int lane = 0;; lane = (lane + 1) % LANES, batches++) {
         if (!b->d->fed(b->q, lane, e)) return false;

@@ -55,7 +55,7 @@ static double load_pass(const copying *c, loader *l, uint32_t pass) {
     loader_batch b;
     int64_t rows = 0;
     double t = clock_seconds();
-    loader_seek(l, &(loader_range){{c->from, c->count}, true, pass, 0});
+    loader_seek(l, &(loader_range){part_of((span){c->from, c->count}), true, pass, 0});
     while (loader_next(l, &b)) rows += b.rows;
     return (double)rows / (clock_seconds() - t);
 }

@@ -8,6 +8,7 @@
 #include "run/checkpoint.h"
 #include "run/outline.h"
 #include "run/run.h"
+#include "run/weights.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -56,11 +57,10 @@ bool look_at_run(const char *dir, look *l, err *e) {
     *l = (look){.loss = NAN, .mcc = NAN, .smape = NAN, .mase = NAN, .mae = NAN};
     if (!run_is(dir)) return err_input(e, "%s: is no run's directory; it has no config.yaml", dir);
     char *db = run_path(dir, "run.db");
-    bool ok = store_read(db, &l->sum, e);
-    if (ok && l->sum.best_epoch) ok = store_read_metrics(db, l->sum.best_epoch, note_metric, l, e);
-    if (ok && l->sum.epochs) ok = store_read_metrics(db, l->sum.epochs, note_skipped, l, e);
-    ok = ok && store_read_event(db, "precision", l->changed, sizeof l->changed, e) &&
-         store_read_samples(db, &l->gauges, e);
+    bool ok = db_read(db, &l->sum, e);
+    if (ok && l->sum.best_epoch) ok = db_read_metrics(db, l->sum.best_epoch, note_metric, l, e);
+    if (ok && l->sum.epochs) ok = db_read_metrics(db, l->sum.epochs, note_skipped, l, e);
+    ok = ok && db_read_event(db, "precision", l->changed, sizeof l->changed, e) && db_read_samples(db, &l->gauges, e);
     free(db);
     choose_metric(l);
     value_of(dir, "config.yaml", "model.kind", l->model, sizeof l->model);
@@ -73,7 +73,7 @@ bool look_at_run(const char *dir, look *l, err *e) {
 
 // The monitor
 
-void look_write_gauges(const store_gauges *g, char *text, size_t room) {
+void look_write_gauges(const db_gauges *g, char *text, size_t room) {
     FILE *out = fmemopen(text, room, "w");
     text[0] = 0;
     if (!out) return;
@@ -89,7 +89,7 @@ void look_write_gauges(const store_gauges *g, char *text, size_t room) {
     fclose(out);
 }
 
-json_t *look_gauges_json(const store_gauges *g) {
+json_t *look_gauges_json(const db_gauges *g) {
     if (!g->samples) return json_null();
     return json_pack("{s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "samples", (json_int_t)g->samples,
         "process_peak_bytes", json_bytes(g->memory_process), "others_peak_bytes", json_bytes(g->memory_others),
@@ -136,14 +136,14 @@ void look_add_json(const look *l, json_t *to) {
 }
 
 // The epoch that has not ended, or null.
-static json_t *begun_json(const store_summary *s) {
+static json_t *begun_json(const db_summary *s) {
     if (!s->begun) return json_null();
     return json_pack(
         "{s:I, s:I, s:o}", "epoch", (json_int_t)s->begun, "samples", (json_int_t)s->done, "loss", json_number(s->loss));
 }
 
 static void print_run_json(const char *dir, const look *l, char **name, int count) {
-    const store_summary *s = &l->sum;
+    const db_summary *s = &l->sum;
     json_t *all = json_pack("{s:s, s:s, s:s, s:s, s:s, s:o, s:o, s:I, s:I, s:I}", "run", dir, "status", l->status,
         "model", l->model, "device", l->device, "version", s->version, "started", json_number(s->started), "changed",
         json_number(s->changed), "steps", (json_int_t)s->step, "epochs", (json_int_t)s->epochs, "best_epoch",
@@ -188,7 +188,7 @@ static void print_ensemble(const char *dir, const look *l) {
 }
 
 static void print_run(const char *dir, const look *l, char **name, int count) {
-    const store_summary *s = &l->sum;
+    const db_summary *s = &l->sum;
     char from[32], to[32], gauges[256];
     printf("run       %s: %s, %s on %s, by tradewind %s\n", dir, l->status, l->model, l->device, s->version);
     printf("time      %s to %s UTC\n", when_text(from, sizeof from, (int64_t)s->started),
@@ -275,7 +275,8 @@ static void print_weights_head(const safetensors *f, const char *path, const cha
     for (int i = 0; i < safetensors_notes(f); i++) {
         safetensors_note note = safetensors_note_at(f, i);
         char value[128];
-        if (strcmp(note.key, "sum") == 0 || strcmp(note.key, "checkpoint") == 0) continue;
+        if (strcmp(note.key, "sum") == 0 || strcmp(note.key, "checkpoint") == 0 || strcmp(note.key, "weights") == 0)
+            continue;
         if (strchr(note.value, '\n') || strlen(note.value) >= sizeof value) continue;
         snprintf(value, sizeof value, "%s", note.value);
         term_one_line(value);
@@ -284,7 +285,7 @@ static void print_weights_head(const safetensors *f, const char *path, const cha
 }
 
 bool look_print_weights(const char *path, bool json, err *e) {
-    safetensors *f = safetensors_open(path, e);
+    safetensors *f = weights_open(path, e);
     if (!f) return false;
     bool checkpoint = safetensors_metadata(f, "checkpoint") != NULL;
     if (checkpoint) { // its bytes are checked against their sum

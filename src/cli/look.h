@@ -3,11 +3,11 @@
 #define TRADEWIND_CLI_LOOK_H
 
 #include "base/json.h"
-#include "run/store.h"
+#include "run/db.h"
 #include "train/metric.h"
 
 typedef struct {
-    store_summary sum;
+    db_summary sum;
     char model[32], device[128];
     int members;                  // of an ensemble, which has neither epochs nor figures of its own; 0: a run
     const char *status;           // as run.db has it, but "killed" where it says running and nobody trains there
@@ -15,7 +15,7 @@ typedef struct {
     double mcc, smape, mase, mae; // likewise, where the run tells classes or forecasts
     double skipped;               // steps without a finite gradient up to the last epoch; 0 where none is known
     char changed[256];            // when and why the precision changed; empty: it did not
-    store_gauges gauges;          // of all samples of the monitor
+    db_gauges gauges;             // of all samples of the monitor
     const metric *metric;         // the one of these that tells most, or NULL
     double value;                 // its value
 } look;
@@ -27,8 +27,8 @@ bool look_at_run(const char *dir, look *l, err *e);
 void look_add_json(const look *l, json_t *to);
 
 // What the monitor saw, of which there is at least one sample: as a line, and as an object; null without a sample.
-void look_write_gauges(const store_gauges *g, char *text, size_t room);
-json_t *look_gauges_json(const store_gauges *g);
+void look_write_gauges(const db_gauges *g, char *text, size_t room);
+json_t *look_gauges_json(const db_gauges *g);
 
 // Prints a run's directory, with its checkpoints, or a file of weights or a checkpoint, with its tensors.
 bool look_print_run(const char *dir, bool json, err *e);

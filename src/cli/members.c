@@ -52,11 +52,11 @@ bool members_begun(const char *dir) {
 }
 
 bool members_done(const char *dir, const char *config, const char *plan) {
-    store_summary sum;
+    db_summary sum;
     err unused;
     char differs[64], *db = run_path(dir, "run.db"), *weights = run_path(dir, "best.safetensors");
     char *was = text_of(dir, "config.yaml"), *planned = text_of(dir, "plan.yaml");
-    bool done = was && planned && access(weights, F_OK) == 0 && store_read(db, &sum, &unused) &&
+    bool done = was && planned && access(weights, F_OK) == 0 && db_read(db, &sum, &unused) &&
                 strcmp(sum.status, "done") == 0 && outline_compare(was, config, NULL, differs, sizeof differs) == 0 &&
                 keeper_plan_differs(planned, plan, differs, sizeof differs) == 0;
     free(db);

@@ -63,7 +63,7 @@ static int by_name(const void *a, const void *b) {
 }
 
 static void print_json(const char *dir, const look *l) {
-    const store_summary *s = &l->sum;
+    const db_summary *s = &l->sum;
     json_t *all = json_pack("{s:s, s:s, s:s, s:o, s:I, s:I}", "run", dir, "status", l->status, "model", l->model,
         "started", json_number(s->started), "epochs", (json_int_t)s->epochs, "best_epoch", (json_int_t)s->best_epoch);
     look_add_json(l, all);
@@ -71,7 +71,7 @@ static void print_json(const char *dir, const look *l) {
 }
 
 static void print_look(const char *dir, const look *l, bool json) {
-    const store_summary *s = &l->sum;
+    const db_summary *s = &l->sum;
     char when[32], model[48];
     snprintf(model, sizeof model, "%s", l->model);
     if (l->members) snprintf(model, sizeof model, "%s x%d", l->model, l->members);

@@ -231,7 +231,7 @@ static void stop_monitor(view *v) {
 
 // What the monitor saw since this process began.
 static void tell_gauges(const view *v) {
-    store_gauges g = monitor_gauges(v->monitor);
+    db_gauges g = monitor_gauges(v->monitor);
     char line[256];
     if (!g.samples) return;
     look_write_gauges(&g, line, sizeof line);
@@ -254,7 +254,7 @@ static json_t *result_object(const view *v, const train_result *r, const char *p
     device_memory m;
     char resume[512];
     bool counted = s->device->memory(s->queue, &m);
-    store_gauges seen = monitor_gauges(v->monitor);
+    db_gauges seen = monitor_gauges(v->monitor);
     resume_command(v, resume, sizeof resume);
     return json_pack("{s:I, s:s, s:o, s:o, s:o, s:b, s:b, s:s?, s:s?, s:s, s:s?, s:o, s:o, s:o, s:o, s:o, s:s?, s:o}",
         "best_epoch", (json_int_t)r->best_epoch, "metric", v->metric->name, "validation_best",
@@ -632,7 +632,7 @@ static bool train_members(const cli_options *o, const setup *all, run *r, const 
     }
     free(description);
     const char *failed = !ok && e->kind == ERR_RUN ? "failed" : "stopped";
-    store_status(run_store(r), ok && !interrupted ? "done" : failed, ok ? "" : e->text);
+    db_status(run_db(r), ok && !interrupted ? "done" : failed, ok ? "" : e->text);
     if (ok) conclude_ensemble(o, &m, interrupted);
     return ok;
 }
@@ -644,7 +644,7 @@ static bool train_ensemble(const cli_options *o, const setup *all, err *e) {
     run *r = !config ? NULL : resume ? run_resume(dir, e) : run_begin(dir, e);
     bool ok = r && (!resume || goes_on(o, all, plan, e)) && run_write(r, "config.yaml", config, e);
     if (ok) {
-        store_run(run_store(r), TRADEWIND_VERSION, config, "");
+        db_run(run_db(r), TRADEWIND_VERSION, config, "");
         tell_moved(o, r);
         ok = train_members(o, all, r, plan, e);
     }

@@ -2,6 +2,7 @@
 
 #include "cli/members.h"
 #include "run/run.h"
+#include "run/weights.h"
 #include "train/ensemble.h"
 
 #include <errno.h>
@@ -41,10 +42,10 @@ static char *member_weights(const char *ensemble, int k) {
 
 // Whether a run.db says that its run is not at its end. One that cannot be read says nothing: it may be lost.
 static bool is_unfinished(const char *dir) {
-    store_summary sum;
+    db_summary sum;
     err unused;
     char *db = run_path(dir, "run.db");
-    bool unfinished = store_read(db, &sum, &unused) && strcmp(sum.status, "done") != 0;
+    bool unfinished = db_read(db, &sum, &unused) && strcmp(sum.status, "done") != 0;
     free(db);
     return unfinished;
 }
@@ -170,7 +171,7 @@ bool trained_open(trained *t, const cli_options *o, err *e) {
     if (o->words < 1) return err_input(e, "no run given; name its directory");
     t->members = members_of(o->word[0]);
     bool ok = t->members ? find_members(t, o->word[0], &dir, &weights, e) : find_run(o->word[0], &dir, &weights, e);
-    ok = ok && (f = safetensors_open(weights, e));
+    ok = ok && (f = weights_open(weights, e));
     ok = ok && (opened = open_setup(t, o, dir, has_scaler(f), e));
     ok = ok && take_scaler(t, f, weights, e) && choose_part(t, o, e) && open_predictor(t, weights, e);
     safetensors_close(f);

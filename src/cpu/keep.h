@@ -22,7 +22,7 @@ typedef struct {
 } keep;
 
 static inline keep keep_of(const call *c, int64_t row, float probability) {
-    const progress *s = c->step.progress;
+    const step_progress *s = c->step.progress;
     return (keep){s->seed, (uint32_t)(c->step.cursor->row + (uint64_t)row), (uint32_t)RNG_DROPOUT << 16 | c->node,
         (uint32_t)s->update, random_threshold(probability), (float)random_scale(probability)};
 }

@@ -1,5 +1,6 @@
 #include "data/set.h"
 
+#include "base/format.h"
 #include "base/stop.h"
 #include "data/scaler.h"
 
@@ -316,11 +317,9 @@ static bool read_mark(opened *o, err *e) {
     err why;
     if (!text) return false;
     o->mark = json_read(text[0], strlen(text[0]), &why);
-    const json_t *version = json_object_get(o->mark, "version");
-    if (!json_is_integer(version)) return wrong(o, set_mark, "is not a dataset's description", e);
-    if (json_integer_value(version) == SET_VERSION) return true;
-    return err_input(e, "%s: is a dataset of version %lld and this program reads version %d; import its source again",
-        o->npz.path, (long long)json_integer_value(version), SET_VERSION);
+    json_int_t version = json_integer_value(json_object_get(o->mark, "version"));
+    if (version < 1) return wrong(o, set_mark, "is not a dataset's description", e);
+    return format_known(o->npz.path, version, SET_VERSION, e);
 }
 
 static dataset *read_set(opened *o, err *e) {

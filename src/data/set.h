@@ -36,7 +36,7 @@ bool set_write(const dataset *d, const json_t *about, const char *path, err *e);
 bool set_part_begin(npz_writer *w, const char *table, int part, column_type type, int64_t width, err *e);
 bool set_write_rest(npz_writer *w, const dataset *d, const json_t *about, err *e);
 
-// Maps a file. NULL on failure: ERR_INPUT where it is no dataset, one of another version, or damaged. Lists are checked
+// Maps a file. NULL on failure: ERR_INPUT where it is no dataset, one of a newer format, or damaged. Lists are checked
 // as dataset_check does; tables are not read.
 dataset *set_open(const char *path, err *e);
 

@@ -61,7 +61,7 @@ static size_t tensor_bytes(const program *p, const tensor_info *t) {
 static void lay_own(program *p) {
     p->home = arena_array(&p->arena, (size_t)graph_tensors(p->g) + 1, sizeof *p->home);
     p->own = arena_array(&p->arena, (size_t)graph_tensors(p->g) + 1, sizeof *p->own);
-    p->own_bytes = plan_aligned(sizeof(cursor));
+    p->own_bytes = plan_aligned(sizeof(step_cursor));
     for (int i = 1; i <= graph_tensors(p->g); i++) {
         const tensor_info *t = graph_info(p->g, (tensor){i});
         if (t->role != ROLE_STATE || !shape_is_batch(t->shape) || feed_has(p->o.feed, p->g, (tensor){i})) continue;
@@ -203,7 +203,7 @@ static void bind(const program *p, pass which, instruction in, call *c) {
         if (c->backward) c->dout[i].data = address(p, in, graph_gradient(p->g, n->output[i]));
     }
     c->first = which != PASS_NEXT;
-    c->step = (step){store_progress(p->at.store[0]), (cursor *)(void *)p->memory};
+    c->step = (step){store_progress(p->at.store[0]), (step_cursor *)(void *)p->memory};
     c->queue = p->at.queue;
 }
 
@@ -344,11 +344,11 @@ int program_together(const device *d, const graph *g, int64_t rows, int64_t step
 
 // Moving tensors
 
-bool program_seek(program *p, const cursor *c, err *e) {
+bool program_seek(program *p, const step_cursor *c, err *e) {
     return p->d->write(p->at.queue, p->memory, c, sizeof *c, e);
 }
 
-bool program_cursor(program *p, cursor *c, err *e) {
+bool program_cursor(program *p, step_cursor *c, err *e) {
     return p->d->read(p->at.queue, c, p->memory, sizeof *c, e);
 }
 

@@ -83,8 +83,8 @@ bool program_play_steps(program *p, int64_t steps, err *e);
 // that the host can still say stop; 0 where it does not pay.
 int program_together(const device *d, const graph *g, int64_t rows, int64_t steps);
 
-bool program_seek(program *p, const cursor *c, err *e);
-bool program_cursor(program *p, cursor *c, err *e);
+bool program_seek(program *p, const step_cursor *c, err *e);
+bool program_cursor(program *p, step_cursor *c, err *e);
 
 // Moves a whole lasting tensor between host and device, wherever the program has found it: in a store, or of its own.
 bool program_write(program *p, tensor t, const void *from, err *e);

@@ -107,8 +107,8 @@ bool solo_peek(solo *x, tensor t, bool training, void *to, err *e) {
 }
 
 bool solo_step_write(solo *x, const solo_step *s, err *e) {
-    progress p = {.seed = s->seed, .update = s->update, .lr = s->lr};
-    cursor c = {.count = s->count, .position = s->position, .row = s->row, .epoch = s->epoch, .shuffle = s->shuffle};
+    step_progress p = {.seed = s->seed, .update = s->update, .lr = s->lr};
+    step_cursor c = {.count = s->count, .position = s->position, .row = s->row, .epoch = s->epoch, .shuffle = s->shuffle};
     c.spans = 1;
     c.span[0].first = s->first;
     return store_progress_write(x->store, &p, e) && program_seek(x->evaluate, &c, e) &&
@@ -116,8 +116,8 @@ bool solo_step_write(solo *x, const solo_step *s, err *e) {
 }
 
 bool solo_step_read(solo *x, solo_step *s, err *e) {
-    progress p;
-    cursor c;
+    step_progress p;
+    step_cursor c;
     if (!store_progress_read(x->store, &p, e) || !program_cursor(x->train ? x->train : x->evaluate, &c, e)) return false;
     *s = (solo_step){.seed = p.seed,
         .update = p.update,

@@ -9,21 +9,21 @@
 
 #include <stdint.h>
 
-typedef struct progress {
+typedef struct step_progress {
     uint64_t seed;
     uint64_t update; // steps so far, whether or not the optimizer skipped them
     float lr;
     float spare;
-} progress;
+} step_progress;
 
 enum { SPANS_MOST = 64 };
 
 // Samples first .. first + count - 1, of which `before` come before them in their list.
 typedef struct {
     uint64_t first, before;
-} cursor_span;
+} step_span;
 
-typedef struct cursor {
+typedef struct step_cursor {
     uint64_t count;    // samples in all spans
     uint64_t position; // among these samples, of the effective batch's first row
     uint64_t row;      // in the effective batch, of the micro-batch's first row
@@ -31,13 +31,13 @@ typedef struct cursor {
     uint32_t shuffle;  // 0: samples come in order
     uint32_t spans;    // 1 at least where there are samples
     uint32_t slot;     // time slot of a rollout
-    cursor_span span[SPANS_MOST];
-} cursor;
+    step_span span[SPANS_MOST];
+} step_cursor;
 
 // Both halves as an operator sees them, in device memory.
 typedef struct step {
-    progress *progress;
-    cursor *cursor;
+    step_progress *progress;
+    step_cursor *cursor;
 } step;
 
 // The sample at a position of the spans' list: the last span that begins at or before it has it.
@@ -45,7 +45,7 @@ typedef struct step {
 __host__ __device__
 #endif
     static inline uint64_t
-    cursor_sample(const cursor *c, uint64_t at) {
+    step_sample(const step_cursor *c, uint64_t at) {
     uint32_t low = 0, high = c->spans;
     while (high - low > 1) {
         uint32_t middle = (low + high) / 2;

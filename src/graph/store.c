@@ -173,7 +173,7 @@ static void lay_out(store *s) {
     lay_kind(s, STORE_GRADIENTS, false);
     lay_kind(s, STORE_STATES, true);
     lay_kind(s, STORE_MOMENTS, false);
-    if (s->progresses) s->progress_at = take(s, STORE_STATES, sizeof(progress));
+    if (s->progresses) s->progress_at = take(s, STORE_STATES, sizeof(step_progress));
     lay_kind(s, STORE_STATES, false);
     lay_kind(s, STORE_CONSTANTS, false);
 }
@@ -291,8 +291,8 @@ void *store_low_address(const store *s, const graph *g, tensor t) {
     return s->memory + s->low_at + (p ? (size_t)p->offset * dtype_bytes(s->low_type) : 0);
 }
 
-progress *store_progress(const store *s) {
-    return (progress *)(void *)(s->memory + s->progress_at);
+step_progress *store_progress(const store *s) {
+    return (step_progress *)(void *)(s->memory + s->progress_at);
 }
 
 // Moving tensors
@@ -331,11 +331,11 @@ bool store_clear(store *s, const graph *g, tensor t, err *e) {
     return space_device(s->in)->fill(s->q, at, 0, bytes, e) && follow(s, g, t, e);
 }
 
-bool store_progress_write(store *s, const progress *p, err *e) {
+bool store_progress_write(store *s, const step_progress *p, err *e) {
     return space_device(s->in)->write(s->q, store_progress(s), p, sizeof *p, e);
 }
 
-bool store_progress_read(store *s, progress *p, err *e) {
+bool store_progress_read(store *s, step_progress *p, err *e) {
     return space_device(s->in)->read(s->q, p, store_progress(s), sizeof *p, e);
 }
 

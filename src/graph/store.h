@@ -43,14 +43,14 @@ bool store_place(store *s, queue *q, space *in, err *e);
 // all parameters', NULL where there is none. A tensor of the same name but another type or shape is a mistake.
 void *store_address(const store *s, const graph *g, tensor t);
 void *store_low_address(const store *s, const graph *g, tensor t);
-progress *store_progress(const store *s);
+step_progress *store_progress(const store *s);
 
 // Moves a whole tensor between host and device. A parameter's 16-bit copy follows what is written.
 bool store_write(store *s, const graph *g, tensor t, const void *from, err *e);
 bool store_read(store *s, const graph *g, tensor t, void *to, err *e);
 bool store_clear(store *s, const graph *g, tensor t, err *e);
-bool store_progress_write(store *s, const progress *p, err *e);
-bool store_progress_read(store *s, progress *p, err *e);
+bool store_progress_write(store *s, const step_progress *p, err *e);
+bool store_progress_read(store *s, step_progress *p, err *e);
 
 // Makes the 16-bit copy of all parameters one of this graph's type, on the device.
 bool store_narrow(store *s, const graph *g, err *e);

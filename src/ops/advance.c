@@ -18,7 +18,7 @@ tensor op_advance(graph *g, phase when) {
 #else
 
 static void forward(const call *c) {
-    cursor *s = c->step.cursor;
+    step_cursor *s = c->step.cursor;
     if (((const advance_attr *)c->attr)->after_micro) {
         s->row += (uint64_t)c->batch;
     } else {

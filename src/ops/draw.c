@@ -18,7 +18,7 @@ tensor op_draw(graph *g, int64_t rows) {
 #else
 
 static void forward_rows(const call *c, int64_t begin, int64_t end) {
-    const cursor *s = c->step.cursor;
+    const step_cursor *s = c->step.cursor;
     uint64_t seed = c->step.progress->seed;
     int32_t *index = c->out[0].data;
     real *weight = c->out[1].data;
@@ -27,7 +27,7 @@ static void forward_rows(const call *c, int64_t begin, int64_t end) {
         bool inside = at < s->count;
         uint64_t place = inside ? at : 0;
         if (inside && s->shuffle) place = rng_permute(seed, s->epoch, at, s->count);
-        index[r] = (int32_t)cursor_sample(s, place);
+        index[r] = (int32_t)step_sample(s, place);
         weight[r] = inside;
     }
 }

@@ -13,7 +13,7 @@
 enum { RANDOM_OCTET = 8, RANDOM_ROUNDS = 7 };
 
 // The random words of elements 8*octet .. 8*octet+7 of a row.
-RNG_FN rng_block random_dropout(const progress *s, uint64_t row, uint32_t node, uint32_t octet) {
+RNG_FN rng_block random_dropout(const step_progress *s, uint64_t row, uint32_t node, uint32_t octet) {
     return rng_philox_rounds(
         RANDOM_ROUNDS, s->seed, octet, (uint32_t)row, (uint32_t)RNG_DROPOUT << 16 | node, (uint32_t)s->update);
 }

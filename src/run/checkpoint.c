@@ -1,5 +1,7 @@
 #include "run/checkpoint.h"
 
+#include "base/format.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -98,13 +100,17 @@ bool checkpoint_write(const char *path, uint64_t step, const safetensors_entry *
 
 // Reading
 
+bool checkpoint_known(const safetensors *s, const char *path, err *e) {
+    const char *version = safetensors_metadata(s, "checkpoint");
+    return !version || format_known(path, format_number(version), CHECKPOINT_VERSION, e);
+}
+
 static bool is_checkpoint(const safetensors *s, const char *path, err *e) {
     const char *version = safetensors_metadata(s, "checkpoint");
     if (!version || !safetensors_metadata(s, "step") || !safetensors_metadata(s, "sum"))
         return err_input(e, "%s: holds weights, but is no checkpoint of a run", path);
-    if (strtol(version, NULL, 10) == CHECKPOINT_VERSION) return true;
-    return err_input(
-        e, "%s: is a checkpoint of version %.16s; this program reads %d", path, version, CHECKPOINT_VERSION);
+    if (!format_number(version)) return err_input(e, "%s: says nothing of its format; the file is damaged", path);
+    return checkpoint_known(s, path, e);
 }
 
 static bool is_whole(const safetensors *s, const char *path, err *e) {
@@ -182,6 +188,18 @@ static int by_number_falling(const void *a, const void *b) {
     return x < y ? 1 : x > y ? -1 : 0;
 }
 
+// False where one is of a newer format: going on from another would lose the steps that it holds.
+static bool all_known(const listing *l, err *e) {
+    bool known = true;
+    for (int i = 0; known && i < l->count; i++) {
+        err unused;
+        safetensors *s = safetensors_open(l->file[i].path, &unused);
+        known = !s || checkpoint_known(s, l->file[i].path, e);
+        safetensors_close(s);
+    }
+    return known;
+}
+
 // Keeps the files whose head can be read, with their steps.
 static void read_heads(listing *l, void (*damaged)(void *arg, const char *why), void *arg) {
     int kept = 0;
@@ -224,6 +242,10 @@ safetensors *checkpoint_newest(
     safetensors *s = NULL;
     *path = NULL;
     if (!list_files(dir, &l, e)) return NULL;
+    if (!all_known(&l, e)) {
+        listing_done(&l);
+        return NULL;
+    }
     read_heads(&l, damaged, arg);
     if (l.count) qsort(l.file, (size_t)l.count, sizeof *l.file, by_step_falling);
     for (int i = 0; i < l.count && !s; i++) {

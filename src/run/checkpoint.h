@@ -8,7 +8,7 @@
 
 #include "run/safetensors.h"
 
-enum { CHECKPOINT_VERSION = 1 };
+enum { CHECKPOINT_VERSION = 2 }; // 2: states by name, the spans of a part
 
 // The kinds of name; CHECKPOINT_LAST has no number.
 typedef enum { CHECKPOINT_EPOCH, CHECKPOINT_STEP, CHECKPOINT_LAST, CHECKPOINT_KINDS } checkpoint_kind;
@@ -26,7 +26,10 @@ bool checkpoint_any(const char *dir);
 bool checkpoint_write(const char *path, uint64_t step, const safetensors_entry *entries, int count,
     const safetensors_note *notes, int note_count, err *e);
 
-// Opens one whose every byte is as it was written; NULL, and ERR_INPUT, for any other.
+// False, and ERR_INPUT, for a checkpoint of a newer format than this program reads.
+bool checkpoint_known(const safetensors *s, const char *path, err *e);
+
+// Opens one whose every byte is as it was written; NULL, and ERR_INPUT, for any other and for one of a newer format.
 safetensors *checkpoint_open(const char *path, err *e);
 
 // Steps taken when it was written.
@@ -34,7 +37,7 @@ uint64_t checkpoint_step(const safetensors *s);
 
 // Opens the whole checkpoint of a directory with the most steps and gives its path, which the caller frees. Damaged
 // ones that are met on the way are told to `damaged`, with the reason. NULL where there is none (ERR_INPUT; the text
-// says so where DIR/earlier has some) or the directory cannot be read.
+// says so where DIR/earlier has some), where one is of a newer format, or where the directory cannot be read.
 safetensors *checkpoint_newest(
     const char *dir, void (*damaged)(void *arg, const char *why), void *arg, char **path, err *e);
 

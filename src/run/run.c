@@ -17,7 +17,7 @@ struct run {
     char *dir;
     int lock;
     log_file *log;
-    store *store;
+    db *db;
     bool moved;
 };
 
@@ -194,9 +194,9 @@ static run *open_run(const char *dir, bool begins, err *e) {
     bool ok = take_lock(r, e);
     if (ok) remove_leftovers(dir);
     if (ok && begins) ok = clear(r, aside, e);
-    if (ok && !begins) ok = store_known(db, e);
+    if (ok && !begins) ok = db_known(db, e);
     if (ok) r->log = log_open(log, e);
-    if (r->log) r->store = store_open(db);
+    if (r->log) r->db = db_open(db);
     free(log);
     free(db);
     free(aside);
@@ -218,7 +218,7 @@ run *run_resume(const char *dir, err *e) {
 
 void run_close(run *r) {
     if (!r) return;
-    store_close(r->store);
+    db_close(r->db);
     log_close(r->log);
     if (r->lock >= 0) close(r->lock);
     free(r->dir);
@@ -233,8 +233,8 @@ log_file *run_log(run *r) {
     return r->log;
 }
 
-store *run_store(run *r) {
-    return r->store;
+db *run_db(run *r) {
+    return r->db;
 }
 
 bool run_moved(const run *r) {

@@ -4,7 +4,7 @@
 //   config.yaml          the description, complete
 //   plan.yaml            what follows from it and the machine: device, precision, batch, samples
 //   training_log.txt     a line an event
-//   run.db               numbers of steps and epochs (run/store.h)
+//   run.db               numbers of steps and epochs (run/db.h)
 //   best.safetensors     the best epoch's weights
 //   last.safetensors, checkpoint_*.safetensors   (run/checkpoint.h)
 //   earlier/             what another run had left here
@@ -14,7 +14,7 @@
 
 #include "base/err.h"
 #include "base/log.h"
-#include "run/store.h"
+#include "run/db.h"
 
 typedef struct run run;
 
@@ -30,7 +30,7 @@ void run_close(run *r);
 
 const char *run_dir(const run *r);
 log_file *run_log(run *r);
-store *run_store(run *r);
+db *run_db(run *r);
 
 // Whether an earlier run's files were moved.
 bool run_moved(const run *r);

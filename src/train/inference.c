@@ -9,18 +9,18 @@
 
 _Static_assert((int)PART_SPANS_MOST <= (int)SPANS_MOST, "a cursor holds all spans of a part");
 
-cursor inference_cursor(const split_part *p, uint32_t epoch, bool shuffle) {
-    cursor c = {.count = (uint64_t)p->count, .epoch = epoch, .shuffle = shuffle, .spans = (uint32_t)p->spans};
+step_cursor inference_cursor(const split_part *p, uint32_t epoch, bool shuffle) {
+    step_cursor c = {.count = (uint64_t)p->count, .epoch = epoch, .shuffle = shuffle, .spans = (uint32_t)p->spans};
     uint64_t before = 0;
     for (int i = 0; i < p->spans; i++) {
-        c.span[i] = (cursor_span){(uint64_t)p->span[i].first, before};
+        c.span[i] = (step_span){(uint64_t)p->span[i].first, before};
         before += (uint64_t)p->span[i].count;
     }
     return c;
 }
 
 static bool begin(const inference *i, const split_part *p, err *e) {
-    cursor c = inference_cursor(p, 0, false);
+    step_cursor c = inference_cursor(p, 0, false);
     return batches_seek(i->batches, &(loader_range){.samples = *p}, e) &&
            program_seek(engine_evaluation(i->engine), &c, e) && inference_clear(i, e);
 }

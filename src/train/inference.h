@@ -30,7 +30,7 @@ typedef struct {
 } inference;
 
 // Samples of a part from the first one on, as a program draws them.
-cursor inference_cursor(const split_part *p, uint32_t epoch, bool shuffle);
+step_cursor inference_cursor(const split_part *p, uint32_t epoch, bool shuffle);
 
 // Scores the present weights on a part.
 bool inference_score(const inference *i, const split_part *p, score *s, err *e);

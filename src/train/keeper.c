@@ -41,8 +41,8 @@ void keeper_free(keeper *k) {
 }
 
 bool keeper_describe(keeper *k, err *e) {
-    store_run(run_store(k->o.run), k->o.version, k->o.config, k->o.plan);
-    if (!k->resumed) store_event(run_store(k->o.run), 0, "start", "");
+    db_run(run_db(k->o.run), k->o.version, k->o.config, k->o.plan);
+    if (!k->resumed) db_event(run_db(k->o.run), 0, "start", "");
     return run_write(k->o.run, "config.yaml", k->o.config, e) && run_write(k->o.run, "plan.yaml", k->o.plan, e);
 }
 
@@ -66,7 +66,7 @@ static bool save(keeper *k, checkpoint_kind kind, uint64_t number) {
     char where[128];
     int64_t epoch, done;
     char *path = checkpoint_path(run_dir(k->o.run), kind, number);
-    store_sync(run_store(k->o.run));
+    db_sync(run_db(k->o.run));
     if (!trainer_checkpoint(k->o.trainer, path, notes, sizeof notes / sizeof *notes, &k->failure)) {
         free(path);
         return false;
@@ -77,7 +77,7 @@ static bool save(keeper *k, checkpoint_kind kind, uint64_t number) {
     checkpoint_rotate(run_dir(k->o.run), kind, k->o.settings->keep_checkpoints);
     log_line(run_log(k->o.run), "checkpoint %s: %s (%.0f ms)", path, place(k, where, sizeof where),
         1e3 * (clock_seconds() - began));
-    store_event(run_store(k->o.run), k->newest_update, "checkpoint", path);
+    db_event(run_db(k->o.run), k->newest_update, "checkpoint", path);
     set_due(k);
     return true;
 }
@@ -86,7 +86,7 @@ bool keeper_step(keeper *k) {
     uint64_t update;
     int64_t epoch, done;
     if (k->failure.kind != ERR_NONE) return false;
-    store_tick(run_store(k->o.run));
+    db_tick(run_db(k->o.run));
     if (k->o.settings->checkpoint_minutes <= 0 || clock_seconds() < k->due) return true;
     trainer_stands(k->o.trainer, &update, &epoch, &done);
     return save(k, CHECKPOINT_STEP, update);
@@ -112,63 +112,63 @@ static const char *matrix_text(const int64_t *count, int K, char *text, size_t r
 }
 
 // Once, so that whoever reads the log need not wait for the end to learn that run.db is behind.
-static void warn_of_store(keeper *k) {
+static void warn_of_db(keeper *k) {
     err why;
-    if (k->warned || !store_trouble(run_store(k->o.run), &why)) return;
+    if (k->warned || !db_trouble(run_db(k->o.run), &why)) return;
     k->warned = true;
     log_line(run_log(k->o.run), "warning: %s", why.text);
 }
 
 // What a score has, behind `count` others; their number then.
-static int list_metrics(const score *s, const char *part, store_metric *list, int count) {
-    const store_metric all[] = {{part, "accuracy", s->accuracy}, {part, "mcc", s->mcc}, {part, "macro_f1", s->macro_f1},
+static int list_metrics(const score *s, const char *part, db_metric *list, int count) {
+    const db_metric all[] = {{part, "accuracy", s->accuracy}, {part, "mcc", s->mcc}, {part, "macro_f1", s->macro_f1},
         {part, "mae", s->mae}, {part, "rmse", s->rmse}, {part, "smape", s->smape}, {part, "mase", s->mase}};
-    list[count++] = (store_metric){part, "loss", s->loss};
+    list[count++] = (db_metric){part, "loss", s->loss};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         if (!isnan(all[i].value)) list[count++] = all[i];
     return count;
 }
 
-static void store_report(keeper *k, const epoch_report *r) {
+static void db_report(keeper *k, const epoch_report *r) {
     static char matrix[CLASSES_MOST * CLASSES_MOST * 24];
-    store_metric metrics[32] = {{"", "grad_norm", r->grad_norm}, {"", "lr", r->lr},
+    db_metric metrics[32] = {{"", "grad_norm", r->grad_norm}, {"", "lr", r->lr},
         {"", "steps_skipped", (double)r->skipped}, {"", "loss_scale", (double)r->loss_scale}};
     int count = list_metrics(&r->validation, "validation", metrics, list_metrics(&r->train, "train", metrics, 4));
-    store_epoch_row row = {r->epoch, r->update, r->seconds, r->samples_per_s, r->best, NULL};
+    db_epoch_row row = {r->epoch, r->update, r->seconds, r->samples_per_s, r->best, NULL};
     if (k->o.classes) row.confusion = matrix_text(r->validation.confusion, k->o.classes, matrix, sizeof matrix);
-    store_epoch(run_store(k->o.run), &row, metrics, count);
-    store_tick(run_store(k->o.run));
-    warn_of_store(k);
+    db_epoch(run_db(k->o.run), &row, metrics, count);
+    db_tick(run_db(k->o.run));
+    warn_of_db(k);
 }
 
 void keeper_steps(keeper *k, const step_report *r) {
-    store_steps_row row = {
+    db_steps_row row = {
         r->update, r->epoch, r->done, r->steps, r->loss_min, r->loss_mean, r->loss_max, r->grad_norm, r->lr};
-    store_steps(run_store(k->o.run), &row);
+    db_steps(run_db(k->o.run), &row);
 }
 
 void keeper_samples(keeper *k, monitor *m, void (*to)(void *arg, const char *line), void *arg) {
-    store_sample_row row;
+    db_sample_row row;
     char warning[256];
     uint64_t update;
     int64_t epoch, done;
     while (monitor_take(m, &row, warning, sizeof warning)) {
-        store_sample(run_store(k->o.run), &row);
+        db_sample(run_db(k->o.run), &row);
         if (!warning[0]) continue;
         trainer_stands(k->o.trainer, &update, &epoch, &done);
         log_line(run_log(k->o.run), "warning: %s", warning);
-        store_event(run_store(k->o.run), update, "memory", warning);
+        db_event(run_db(k->o.run), update, "memory", warning);
         to(arg, warning);
     }
 }
 
 void keeper_change(keeper *k, const change_report *r, const char *line) {
     log_line(run_log(k->o.run), "%s", line);
-    store_event(run_store(k->o.run), r->update, "precision", line);
+    db_event(run_db(k->o.run), r->update, "precision", line);
 }
 
 bool keeper_epoch(keeper *k, const epoch_report *r) {
-    store_report(k, r);
+    db_report(k, r);
     if (k->failure.kind != ERR_NONE) return false;
     if (r->best) {
         if (!trainer_save(k->o.trainer, k->best, &k->failure)) return false;
@@ -181,7 +181,7 @@ bool keeper_epoch(keeper *k, const epoch_report *r) {
 
 bool keeper_leave(keeper *k) {
     if (k->failure.kind != ERR_NONE || !save_last(k, false)) return false;
-    store_event(run_store(k->o.run), k->newest_update, "stop", "by a signal");
+    db_event(run_db(k->o.run), k->newest_update, "stop", "by a signal");
     return true;
 }
 
@@ -191,19 +191,19 @@ bool keeper_conclude(keeper *k, const train_result *r) {
         k->best_epoch = r->best_epoch;
         if (!trainer_save(k->o.trainer, k->best, &k->failure)) return false;
     }
-    store_status(run_store(k->o.run), r->interrupted ? "stopped" : "done", r->stopped_early ? "stopped early" : "");
-    store_sync(run_store(k->o.run));
+    db_status(run_db(k->o.run), r->interrupted ? "stopped" : "done", r->stopped_early ? "stopped early" : "");
+    db_sync(run_db(k->o.run));
     return true;
 }
 
 void keeper_fail(keeper *k, const char *why) {
     log_line(run_log(k->o.run), "ended: %s", why);
-    store_status(run_store(k->o.run), "failed", why);
-    store_sync(run_store(k->o.run));
+    db_status(run_db(k->o.run), "failed", why);
+    db_sync(run_db(k->o.run));
 }
 
 bool keeper_trouble(keeper *k, err *why) {
-    return store_trouble(run_store(k->o.run), why);
+    return db_trouble(run_db(k->o.run), why);
 }
 
 // Resuming
@@ -258,7 +258,7 @@ typedef struct {
 } teller;
 
 static void tell(const teller *t, const char *line) {
-    store_event(run_store(t->k->o.run), t->k->newest_update, "resume", line);
+    db_event(run_db(t->k->o.run), t->k->newest_update, "resume", line);
     log_line(run_log(t->k->o.run), "resume %s", line);
     if (t->tell) t->tell(t->arg, line);
 }
@@ -306,7 +306,7 @@ bool keeper_resume(keeper *k, void (*to)(void *arg, const char *line), void *arg
     k->newest = path;
     k->resumed = true;
     trainer_stands(k->o.trainer, &k->newest_update, &epoch, &done);
-    store_rewind(run_store(k->o.run), k->newest_update, epoch, trainer_job(k->o.trainer) != given);
+    db_rewind(run_db(k->o.run), k->newest_update, epoch, trainer_job(k->o.trainer) != given);
     snprintf(line, sizeof line, "from %.400s: %s", path, place(k, where, sizeof where));
     tell(&t, line);
     return true;

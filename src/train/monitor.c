@@ -28,14 +28,14 @@ struct monitor {
     pthread_cond_t wake;
     bool stop;
     // the ring: one thread puts, one takes
-    store_sample_row ring[MONITOR_RING];
+    db_sample_row ring[MONITOR_RING];
     atomic_uint_fast64_t put, taken; // samples so far
     atomic_int_fast64_t lost;
     // the thread's own
     double busy, read_at; // of the last reading; busy is negative where there is none
     // the taker's own
     bool limit_near, device_near;
-    store_gauges all;
+    db_gauges all;
     mean utilisation, power;
 };
 
@@ -56,7 +56,7 @@ static double find_utilisation(monitor *m, const device_readings *r) {
     return fmin(100, 100 * (r->busy - was) / passed);
 }
 
-static void put(monitor *m, const store_sample_row *row) {
+static void put(monitor *m, const db_sample_row *row) {
     uint64_t at = atomic_load_explicit(&m->put, memory_order_relaxed);
     if (at - atomic_load_explicit(&m->taken, memory_order_acquire) == MONITOR_RING) {
         atomic_fetch_add_explicit(&m->lost, 1, memory_order_relaxed);
@@ -69,7 +69,7 @@ static void put(monitor *m, const store_sample_row *row) {
 static void read_once(monitor *m) {
     device_readings r;
     if (!m->o.device->readings(m->o.queue, &r)) return;
-    store_sample_row row = {
+    db_sample_row row = {
         .time = time_of_day(),
         .memory_used = r.used,
         .memory_total = r.total,
@@ -131,7 +131,7 @@ monitor *monitor_start(const monitor_options *o, err *e) {
     }
     m->o = *o;
     m->busy = -1;
-    m->all = (store_gauges){0, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN};
+    m->all = (db_gauges){0, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN};
     pthread_condattr_t steady;
     pthread_condattr_init(&steady);
     pthread_condattr_setclock(&steady, CLOCK_MONOTONIC);
@@ -174,7 +174,7 @@ static bool comes_near(bool *near, double use, double most) {
 }
 
 // "; this process holds 11000.0 MB, 2 others 3000.0 MB".
-static void write_holders(const store_sample_row *s, char *text, size_t room) {
+static void write_holders(const db_sample_row *s, char *text, size_t room) {
     char others[32] = "others";
     if (s->processes > 0) snprintf(others, sizeof others, "%.0f other%s", s->processes, s->processes > 1 ? "s" : "");
     if (s->memory_process >= 0 && s->memory_others >= 0)
@@ -185,7 +185,7 @@ static void write_holders(const store_sample_row *s, char *text, size_t room) {
 }
 
 // A sample has one line: where both come near at once, the device is told of with the next.
-static void judge(monitor *m, const store_sample_row *s, char *warning, size_t room) {
+static void judge(monitor *m, const db_sample_row *s, char *warning, size_t room) {
     const char *of = m->o.device->host_memory ? "machine" : "card";
     double limit = (double)m->o.limit;
     char holders[128];
@@ -211,8 +211,8 @@ static void add_to(mean *m, double v, double *now) {
     *now = m->sum / (double)++m->count;
 }
 
-static void add_up(monitor *m, const store_sample_row *s) {
-    store_gauges *g = &m->all;
+static void add_up(monitor *m, const db_sample_row *s) {
+    db_gauges *g = &m->all;
     g->samples++;
     keep_most(&g->memory_process, s->memory_process);
     keep_most(&g->memory_others, s->memory_others);
@@ -225,7 +225,7 @@ static void add_up(monitor *m, const store_sample_row *s) {
     add_to(&m->power, s->power, &g->power_mean);
 }
 
-bool monitor_take(monitor *m, store_sample_row *row, char *warning, size_t room) {
+bool monitor_take(monitor *m, db_sample_row *row, char *warning, size_t room) {
     if (!m) return false;
     uint64_t at = atomic_load_explicit(&m->taken, memory_order_relaxed);
     if (at == atomic_load_explicit(&m->put, memory_order_acquire)) return false;
@@ -236,8 +236,8 @@ bool monitor_take(monitor *m, store_sample_row *row, char *warning, size_t room)
     return true;
 }
 
-store_gauges monitor_gauges(const monitor *m) {
-    return m ? m->all : (store_gauges){0};
+db_gauges monitor_gauges(const monitor *m) {
+    return m ? m->all : (db_gauges){0};
 }
 
 int64_t monitor_lost(const monitor *m) {

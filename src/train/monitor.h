@@ -9,7 +9,7 @@
 #define TRADEWIND_TRAIN_MONITOR_H
 
 #include "graph/device.h"
-#include "run/store.h"
+#include "run/db.h"
 
 typedef struct monitor monitor;
 
@@ -32,10 +32,10 @@ void monitor_free(monitor *m); // stops it too; NULL is fine
 // The oldest sample that was not taken yet; false where there is none, or no monitor. `warning` gets a line where with
 // this sample this process has come to 90 % of its limit, or everyone to 90 % of the device's memory, and else nothing.
 // It is told again only when the use has been below 85 % in between.
-bool monitor_take(monitor *m, store_sample_row *row, char *warning, size_t room);
+bool monitor_take(monitor *m, db_sample_row *row, char *warning, size_t room);
 
 // Of all samples that were taken so far.
-store_gauges monitor_gauges(const monitor *m);
+db_gauges monitor_gauges(const monitor *m);
 
 // Samples that found no place.
 int64_t monitor_lost(const monitor *m);

@@ -3,6 +3,7 @@
 #include "base/arena.h"
 #include "base/half.h"
 #include "run/checkpoint.h"
+#include "run/weights.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -142,7 +143,7 @@ static bool load_states(const snapshot *s, const safetensors *from, const char *
 static void add_standing(gathered *to, const standing *at) {
     int64_t *count = arena_array(&to->arena, COUNTS, sizeof *count);
     double *value = arena_array(&to->arena, VALUES, sizeof *value);
-    const cursor *c = &at->cursor;
+    const step_cursor *c = &at->cursor;
     const int64_t record[8] = {(int64_t)at->progress.seed, (int64_t)at->progress.update, (int64_t)c->span[0].first,
         (int64_t)c->count, (int64_t)c->position, (int64_t)c->row, c->epoch, c->shuffle};
     count[COUNT_EPOCH] = at->epoch;
@@ -169,10 +170,10 @@ static void add_standing(gathered *to, const standing *at) {
 }
 
 // Of the version before: one span.
-static bool load_spans(cursor *c, uint64_t first, const safetensors *from) {
+static bool load_spans(step_cursor *c, uint64_t first, const safetensors *from) {
     const safetensors_entry *t = safetensors_find(from, "trainer.spans");
     c->spans = 1;
-    c->span[0] = (cursor_span){first, 0};
+    c->span[0] = (step_span){first, 0};
     if (!t) return true;
     if (t->type != SAFE_I64 || t->rank != 2 || t->dim[1] != 2 || t->dim[0] > SPANS_MOST) return false;
     c->spans = (uint32_t)t->dim[0];
@@ -197,8 +198,8 @@ static bool load_standing(standing *at, const safetensors *from, const char *pat
     at->plateau =
         (plateau){value[VALUE_PLATEAU_LR], value[VALUE_PLATEAU_BEST], count[COUNT_WAITING], count[COUNT_FALLS]};
     at->progress =
-        (progress){.seed = (uint64_t)p[0], .update = (uint64_t)p[1], .lr = (float)value[VALUE_LR]};
-    at->cursor = (cursor){.count = (uint64_t)p[3],
+        (step_progress){.seed = (uint64_t)p[0], .update = (uint64_t)p[1], .lr = (float)value[VALUE_LR]};
+    at->cursor = (step_cursor){.count = (uint64_t)p[3],
         .position = (uint64_t)p[4],
         .row = (uint64_t)p[5],
         .epoch = (uint32_t)p[6],
@@ -274,7 +275,7 @@ bool snapshot_save_weights(const snapshot *s, const char *path, err *e) {
     gathered_init(&g, s);
     bool ok = gather_slab(&g, s, SLAB_WEIGHTS, "", &slab, e);
     if (ok) add_scaler(&g, s);
-    ok = ok && safetensors_write(path, g.entry, g.count, notes, 2, e);
+    ok = ok && weights_write(path, g.entry, g.count, notes, 2, e);
     free(slab);
     arena_done(&g.arena);
     return ok;
@@ -397,7 +398,7 @@ static bool take_weights(const graph *g, const safetensors *from, const char *pa
 
 bool snapshot_load_weights(engine *x, const char *path, err *e) {
     graph *g = engine_job(x)->g;
-    safetensors *from = safetensors_open(path, e);
+    safetensors *from = weights_open(path, e);
     float *slab = from ? take_slab(g, e) : NULL;
     if (slab) memset(slab, 0, slab_bytes(g));
     bool ok = slab && take_weights(g, from, path, slab, e) &&
@@ -408,7 +409,7 @@ bool snapshot_load_weights(engine *x, const char *path, err *e) {
 }
 
 bool snapshot_follow(engine *x, const char *path, err *e) {
-    safetensors *s = safetensors_open(path, e);
+    safetensors *s = weights_open(path, e);
     if (!s) return false;
     const char *name = safetensors_metadata(s, "precision");
     const job *other = name ? engine_find(x, name) : NULL;

@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "ops/schedule.h"
+#include "run/weights.h"
 #include "train/fallback.h"
 #include "train/snapshot.h"
 
@@ -185,8 +186,8 @@ static int64_t samples_done(const trainer *t) {
 // Sends the device to the start of an epoch and clears the sums.
 static bool begin(trainer *t, err *e) {
     uint32_t epoch = (uint32_t)t->at.epoch;
-    progress p = {.seed = t->s.seed, .update = t->at.update, .lr = (float)rate(t)};
-    cursor c = inference_cursor(&t->split.train, epoch, true);
+    step_progress p = {.seed = t->s.seed, .update = t->at.update, .lr = (float)rate(t)};
+    step_cursor c = inference_cursor(&t->split.train, epoch, true);
     return batches_seek(&t->batches, &(loader_range){t->split.train, true, epoch, 0}, e) &&
            store_progress_write(engine_store(t->x), &p, e) && program_seek(engine_steps(t->x), &c, e) &&
            inference_clear(&t->inference, e);
@@ -246,7 +247,7 @@ static bool read_clip(trainer *t, double clip[CLIP_COUNT], float *scale, err *e)
 
 // Goes on with the job's other precision, on the same store. The samples stay where they are.
 static bool change_to(trainer *t, const job *other, err *e) {
-    cursor c;
+    step_cursor c;
     if (other == job_of(t)) return true;
     return batches_settled(&t->batches, e) && program_cursor(engine_steps(t->x), &c, e) &&
            engine_change(t->x, other, e) && program_seek(engine_steps(t->x), &c, e);
@@ -471,8 +472,8 @@ bool trainer_checkpoint(trainer *t, const char *path, const safetensors_note *no
 
 // Whether the device's record stands where the checkpoint says, among this job's samples.
 static bool record_fits(const trainer *t) {
-    const progress *p = &t->at.progress;
-    const cursor *is = &t->at.cursor, of = inference_cursor(&t->split.train, (uint32_t)t->at.epoch, true);
+    const step_progress *p = &t->at.progress;
+    const step_cursor *is = &t->at.cursor, of = inference_cursor(&t->split.train, (uint32_t)t->at.epoch, true);
     bool ours = p->seed == t->s.seed && p->update == t->at.update && is->epoch == of.epoch && is->shuffle &&
                 is->count == of.count && is->spans == of.spans && memcmp(is->span, of.span, sizeof of.span) == 0;
     return ours && !is->row && (t->at.done >= t->split.train.count || is->position == (uint64_t)t->at.done);

@@ -1,6 +1,7 @@
 #include "train/wisdom.h"
 
 #include "base/file.h"
+#include "base/format.h"
 #include "base/json.h"
 #include "base/term.h"
 #include "graph/dtype.h"
@@ -374,14 +375,24 @@ static bool read_file(
     return *count > 0 && entry_of(list, *count, *winner);
 }
 
+// Formats that follow may hold anything beside these two.
+static bool is_known(const json_t *all, const char *path, err *e) {
+    const char *kind = json_string_value(json_object_get(all, "kind"));
+    json_int_t format = json_integer_value(json_object_get(all, "format"));
+    return !kind || strcmp(kind, KIND) != 0 || format_known(path, format, FORMAT, e);
+}
+
 wisdom_answer wisdom_read(const char *text, size_t bytes, const char *path, const wisdom_key *k, int64_t batch) {
     wisdom_answer a = {.state = WISDOM_NONE};
     wisdom_entry list[WISDOM_ENTRIES_MOST];
     const char *when;
     int count;
     json_int_t winner;
+    err newer;
     json_t *key, *all = json_read(text, bytes, NULL);
-    if (!all || !read_file(all, &when, &key, &winner, list, &count)) {
+    if (!is_known(all, path, &newer)) {
+        put_line(a.line, "%.300s", newer.text);
+    } else if (!all || !read_file(all, &when, &key, &winner, list, &count)) {
         put_line(a.line, "%.200s: is damaged or not of tradewind tune, and not used; run that again", path);
     } else if (!is_same(k, key, a.line)) {
         a.state = WISDOM_REFUSED;

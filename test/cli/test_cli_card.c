@@ -495,7 +495,7 @@ static void an_overflow_is_told(void **state) {
 // A run that a later version has written to is left alone.
 static void a_newer_run_is_refused(void **state) {
     (void)state;
-#define NEWER "made/run\\.db: a newer tradewind has written it \\(version 9, this one knows 2\\); use that one"
+#define NEWER "made/run\\.db: was written by a newer tradewind \\(format 9, this program reads up to 2\\); update"
     put_small_run();
     assert_int_equal(RUN("train", "run.yaml", "-q"), 0);
     number_in_db("made/run.db", "PRAGMA user_version = 9");

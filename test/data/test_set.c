@@ -1,4 +1,4 @@
-// Dataset files: what is written is what is mapped, in no time; what is no dataset, of another version or damaged is
+// Dataset files: what is written is what is mapped, in no time; what is no dataset, of a newer format or damaged is
 // refused; windows fold into the same samples.
 #include "data/set.h"
 
@@ -250,7 +250,8 @@ static void what_is_no_dataset_is_refused(void **state) {
     refused_without("time", "ends but samples no times");
     refused_without("panel_first", "no array panel_first");
     refused_with_mark("no JSON", "is not a dataset's description");
-    refused_with_mark("{\"version\": 2}", "version 2 and this program reads version 1");
+    refused_with_mark("{\"version\": 0}", "is not a dataset's description");
+    refused_with_mark("{\"version\": 2}", "was written by a newer tradewind (format 2, this program reads up to 1)");
     refused_with_mark("{\"version\": 1}", "does not list its streams");
     refused_with_mark("{\"version\": 1, \"streams\": [{\"name\": \"../x\", \"parts\": 1}]}", "a stream that cannot be");
     refused_with_mark("{\"version\": 1, \"streams\": [{\"name\": \"fast\", \"parts\": 99}]}", "too many parts");

@@ -1,5 +1,5 @@
 // The executor: evaluation, constants in the types of the device, and devices that fail.
-#include "graph/exec.h"
+#include "graph/solo.h"
 
 #include "cpu/cpu.h"
 #include "support.h"
@@ -25,31 +25,31 @@ static void constants_are_widened(void **state) {
     dtype_assign(g, PRECISION_FP64);
     queue *q = cpu_double_device.open(&(queue_options){.threads = 1}, &e);
     support_ok(q != NULL, &e);
-    exec *x = exec_new(&cpu_double_device, q, g, &(exec_options){.batch = ROWS, .inference = true}, &e);
+    solo *x = solo_new(&cpu_double_device, q, g, &(solo_options){.rows = ROWS, .inference = true}, &e);
     support_ok(x != NULL, &e);
     double got[ROWS];
-    support_ok(exec_play(x, EXEC_EVALUATE, &e) && exec_peek(x, a, false, got, &e), &e);
+    support_ok(solo_play(x, PASS_EVALUATE, &e) && solo_peek(x, a, false, got, &e), &e);
     for (int i = 0; i < ROWS; i++) assert_true(got[i] == 2 * (double)rows[i]);
-    support_ok(exec_peek(x, b, false, got, &e), &e);
+    support_ok(solo_peek(x, b, false, got, &e), &e);
     assert_true(got[0] == 0.5 && got[1] == 7);
-    exec_free(x);
+    solo_free(x);
     cpu_double_device.close(q);
     graph_free(g);
 }
 
 // What an executor says of the validation samples' first rows.
-static void evaluate(rig *r, exec *x, float *logits, int64_t *confusion) {
+static void evaluate(rig *r, solo *x, float *logits, int64_t *confusion) {
     err e;
     float *w = malloc((size_t)graph_slab_elements(r->job.g) * sizeof *w);
     assert_non_null(w);
     graph_initial(r->job.g, 5, w);
-    support_ok(exec_write(x, graph_slab(r->job.g, SLAB_WEIGHTS), w, &e), &e);
-    step s = {.first = (uint64_t)r->split.validation.first, .count = (uint64_t)r->split.validation.count};
-    support_ok(exec_step_write(x, &s, &e), &e);
-    support_ok(exec_clear(x, r->job.confusion, &e), &e);
-    support_ok(exec_poison(x, 0xFF, false, &e), &e);
-    support_ok(exec_play(x, EXEC_EVALUATE, &e) && exec_peek(x, r->job.logits, false, logits, &e), &e);
-    support_ok(exec_read(x, r->job.confusion, confusion, &e), &e);
+    support_ok(solo_write(x, graph_slab(r->job.g, SLAB_WEIGHTS), w, &e), &e);
+    solo_step s = {.first = (uint64_t)r->split.validation.first, .count = (uint64_t)r->split.validation.count};
+    support_ok(solo_step_write(x, &s, &e), &e);
+    support_ok(solo_clear(x, r->job.confusion, &e), &e);
+    support_ok(solo_poison(x, 0xFF, false, &e), &e);
+    support_ok(solo_play(x, PASS_EVALUATE, &e) && solo_peek(x, r->job.logits, false, logits, &e), &e);
+    support_ok(solo_read(x, r->job.confusion, confusion, &e), &e);
     free(w);
 }
 
@@ -63,14 +63,14 @@ static void inference_equals_evaluation(void **state) {
     float full[ROWS * CLASSES], lean[ROWS * CLASSES];
     int64_t counted[2][CLASSES * CLASSES];
     for (int inference = 0; inference < 2; inference++) {
-        exec_options o = {.batch = ROWS, .inference = inference};
-        exec *x = exec_new(&cpu_device, r.queue, r.job.g, &o, &e);
+        solo_options o = {.rows = ROWS, .inference = inference};
+        solo *x = solo_new(&cpu_device, r.queue, r.job.g, &o, &e);
         support_ok(x != NULL, &e);
         evaluate(&r, x, inference ? lean : full, counted[inference]);
         exec_memory m = exec_used(x);
         assert_int_equal(m.gradients == 0 && m.moments == 0, inference);
         assert_int_equal(exec_plan(x, true) == NULL, inference);
-        exec_free(x);
+        solo_free(x);
     }
     assert_memory_equal(full, lean, sizeof full);
     assert_memory_equal(counted[0], counted[1], sizeof counted[0]);

@@ -118,18 +118,18 @@ static void play_and_compare(graph *g, tensor w, tensor seed, double factor) {
     for (int i = 0; i < O * I; i++) nan[i] = NAN;
     queue *q = cpu_device.open(&(queue_options){.threads = 1}, &e);
     support_ok(q != NULL, &e);
-    exec *x = exec_new(&cpu_device, q, g, &(exec_options){.batch = B}, &e);
+    solo *x = solo_new(&cpu_device, q, g, &(solo_options){.rows = B}, &e);
     support_ok(x != NULL, &e);
     tensor d = graph_gradient(g, w);
-    support_ok(exec_write(x, seed, up, &e) && exec_write(x, d, nan, &e), &e);
+    support_ok(solo_write(x, seed, up, &e) && solo_write(x, d, nan, &e), &e);
     for (int times = 1; times <= 3; times++) {
-        support_ok(exec_poison(x, 0xFF, true, &e) && exec_play(x, times == 1 ? EXEC_FIRST : EXEC_NEXT, &e), &e);
-        support_ok(exec_read(x, d, got, &e), &e);
+        support_ok(solo_poison(x, 0xFF, true, &e) && solo_play(x, times == 1 ? PASS_FIRST : PASS_NEXT, &e), &e);
+        support_ok(solo_read(x, d, got, &e), &e);
         for (int o = 0; o < O; o++)
             for (int i = 0; i < I; i++)
                 assert_true(fabs((double)got[o * I + i] - gradient_by_hand(o, i, factor * times)) <= 1e-3);
     }
-    exec_free(x);
+    solo_free(x);
     cpu_device.close(q);
 }
 
@@ -175,16 +175,16 @@ static void read_an_activation(void) {
     diamond d = diamond_build();
     float h[B * O];
     queue *q = cpu_device.open(&(queue_options){.threads = 1}, &e);
-    exec *x = exec_new(&cpu_device, q, d.g, &(exec_options){.batch = B}, &e);
-    exec_read(x, d.h, h, &e);
+    solo *x = solo_new(&cpu_device, q, d.g, &(solo_options){.rows = B}, &e);
+    solo_read(x, d.h, h, &e);
 }
 
 static void train_an_inference_graph(void) {
     err e;
     diamond d = diamond_build();
     queue *q = cpu_device.open(&(queue_options){.threads = 1}, &e);
-    exec *x = exec_new(&cpu_device, q, d.g, &(exec_options){.batch = B, .inference = true}, &e);
-    exec_play(x, EXEC_FIRST, &e);
+    solo *x = solo_new(&cpu_device, q, d.g, &(solo_options){.rows = B, .inference = true}, &e);
+    solo_play(x, PASS_FIRST, &e);
 }
 
 static void mistakes_abort(void **state) {

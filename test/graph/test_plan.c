@@ -322,13 +322,13 @@ static device counting(bool host_memory) {
     return d;
 }
 
-static void check_allocated(const graph *g, queue *q, bool host_memory, const exec_options *o) {
+static void check_allocated(const graph *g, queue *q, bool host_memory, const solo_options *o) {
     err e;
     device d = counting(host_memory);
-    exec_memory m = exec_measure(g, d.kernels(q), host_memory, o);
+    exec_memory m = solo_measure(g, d.kernels(q), host_memory, o);
     allocated = 0;
     allocations = 0;
-    exec *x = exec_new(&d, q, g, o, &e);
+    solo *x = solo_new(&d, q, g, o, &e);
     support_ok(x != NULL, &e);
     assert_int_equal(allocations, 1);
     assert_int_equal(allocated, m.total);
@@ -337,7 +337,7 @@ static void check_allocated(const graph *g, queue *q, bool host_memory, const ex
     assert_int_equal(m.total, m.weights + m.gradients + m.moments + m.states + m.constants + m.staging + m.activations);
     assert_int_equal(m.constants > 0, !host_memory);
     assert_true(m.floor <= m.activations);
-    exec_free(x);
+    solo_free(x);
 }
 
 static void prediction_is_what_is_allocated(void **state) {
@@ -347,7 +347,7 @@ static void prediction_is_what_is_allocated(void **state) {
     support_ok(q != NULL, &e);
     for (uint64_t i = 0; i < 40; i++) {
         maker m = random_graph(5000 + i);
-        exec_options o = {.batch = 1 + (int64_t)(i % ROWS_MOST), .inference = i % 5 == 0, .guard = i % 3 ? 0 : 64};
+        solo_options o = {.rows = 1 + (int64_t)(i % ROWS_MOST), .inference = i % 5 == 0, .guard = i % 3 ? 0 : 64};
         check_allocated(m.g, q, true, &o);
         check_allocated(m.g, q, false, &o);
         graph_free(m.g);
@@ -360,21 +360,21 @@ static float *step_of(const maker *m, queue *q, size_t guard, int again) {
     err e;
     static const float one[2] = {1, 0};
     size_t n = (size_t)graph_slab_elements(m->g);
-    exec *x = exec_new(&cpu_device, q, m->g, &(exec_options){.batch = ROWS_MOST, .guard = guard, .again = again}, &e);
+    solo *x = solo_new(&cpu_device, q, m->g, &(solo_options){.rows = ROWS_MOST, .guard = guard, .again = again}, &e);
     support_ok(x != NULL, &e);
     float *w = calloc(2 * n, sizeof *w);
     assert_non_null(w);
     graph_initial(m->g, 7, w);
-    step s = {.seed = 3, .update = 1, .lr = 0.01f};
+    solo_step s = {.seed = 3, .update = 1, .lr = 0.01f};
     tensor weights = graph_slab(m->g, SLAB_WEIGHTS), gradients = graph_slab(m->g, SLAB_GRADIENTS);
-    support_ok(exec_write(x, weights, w, &e) && exec_write(x, m->seed, one, &e) && exec_step_write(x, &s, &e), &e);
-    for (int part = EXEC_FIRST; part <= EXEC_NEXT; part++) {
-        support_ok(exec_poison(x, 0xFF, true, &e), &e);
-        support_ok(exec_play(x, (exec_part)part, &e) && exec_guards_whole(x, true, &e), &e);
+    support_ok(solo_write(x, weights, w, &e) && solo_write(x, m->seed, one, &e) && solo_step_write(x, &s, &e), &e);
+    for (int part = PASS_FIRST; part <= PASS_NEXT; part++) {
+        support_ok(solo_poison(x, 0xFF, true, &e), &e);
+        support_ok(solo_play(x, (pass)part, &e) && solo_guards_whole(x, true, &e), &e);
     }
-    support_ok(exec_play(x, EXEC_UPDATE, &e), &e);
-    support_ok(exec_read(x, weights, w, &e) && exec_read(x, gradients, w + n, &e), &e);
-    exec_free(x);
+    support_ok(solo_play(x, PASS_UPDATE, &e), &e);
+    support_ok(solo_read(x, weights, w, &e) && solo_read(x, gradients, w + n, &e), &e);
+    solo_free(x);
     return w;
 }
 
@@ -428,7 +428,7 @@ static void computing_again_saves_memory(void **state) {
     assert_true(segments >= 12);
     size_t before = SIZE_MAX, all = 0;
     for (int again = 0; again < segments; again++) {
-        exec_memory m = exec_measure(r.job.g, kernels, true, &(exec_options){.batch = 256, .again = again});
+        exec_memory m = solo_measure(r.job.g, kernels, true, &(solo_options){.rows = 256, .again = again});
         assert_true(m.activations <= before + before / 20);
         before = m.activations;
         if (again == 0) all = m.activations;
@@ -447,13 +447,13 @@ static void reference_model_wastes_little(void **state) {
     rig_open(&r, &cpu_device, 1, "data.windows.fast=50 data.windows.slow=20 model.dropout=0.3");
     assert_int_equal(graph_parameter_values(r.job.g), 26403);
     const kernel *const *kernels = cpu_device.kernels(r.queue);
-    exec_memory m = exec_measure(r.job.g, kernels, true, &(exec_options){.batch = 3072});
+    exec_memory m = solo_measure(r.job.g, kernels, true, &(solo_options){.rows = 3072});
     print_message("batch 3072: %zu bytes of activations, %zu alive together\n", m.activations, m.floor);
     assert_true((double)m.activations <= 1.1 * (double)m.floor);
     check_plan(r.job.g, kernels, &(plan_options){.batch = 3072, .training = true});
     check_plan(r.job.g, kernels, &(plan_options){.batch = 3072, .training = false});
     // Far more than any machine has: measured, not allocated.
-    exec_memory huge = exec_measure(r.job.g, kernels, true, &(exec_options){.batch = 10000000});
+    exec_memory huge = solo_measure(r.job.g, kernels, true, &(solo_options){.rows = 10000000});
     double ratio = (double)huge.activations / (double)m.activations;
     assert_true(fabs(ratio / (10000000.0 / 3072) - 1) < 0.01);
     assert_int_equal(huge.weights, m.weights);

@@ -4,7 +4,7 @@
 
 #include "cpu/cpu.h"
 #include "graph/dtype.h"
-#include "graph/exec.h"
+#include "graph/solo.h"
 #include "support.h"
 
 #include <math.h>
@@ -55,11 +55,11 @@ static void run_model(run *r) {
     for (int64_t i = 0; i < n; i++) r->weights[i] = spread(i, 1, 0.5);
     queue *q = cpu_double_device.open(&(queue_options){.threads = 2}, &e);
     support_ok(q != NULL, &e);
-    exec *x = exec_new(&cpu_double_device, q, r->g, &(exec_options){.batch = B, .inference = true}, &e);
+    solo *x = solo_new(&cpu_double_device, q, r->g, &(solo_options){.rows = B, .inference = true}, &e);
     support_ok(x != NULL, &e);
-    support_ok(exec_write(x, slab, r->weights, &e), &e);
-    support_ok(exec_play(x, EXEC_EVALUATE, &e) && exec_peek(x, r->out, false, r->result, &e), &e);
-    exec_free(x);
+    support_ok(solo_write(x, slab, r->weights, &e), &e);
+    support_ok(solo_play(x, PASS_EVALUATE, &e) && solo_peek(x, r->out, false, r->result, &e), &e);
+    solo_free(x);
     cpu_double_device.close(q);
 }
 

@@ -267,7 +267,7 @@ typedef struct {
     double *moved;               // how far the weights have come
     double totals[TALLY_COUNT], clip[CLIP_COUNT];
     int64_t confusion[CLASSES_MOST * CLASSES_MOST];
-    step end;
+    solo_step end;
 } outcome;
 
 static double *widened(dtype type, const void *raw, int64_t n) {
@@ -277,28 +277,28 @@ static double *widened(dtype type, const void *raw, int64_t n) {
     return v;
 }
 
-static double *peek(net *n, exec *x, int64_t count) {
+static double *peek(net *n, solo *x, int64_t count) {
     err e;
     void *raw = malloc((size_t)(count + 1) * sizeof(double));
     assert_non_null(raw);
-    trial_ok(exec_peek(x, n->scores, true, raw, &e), &e);
+    trial_ok(solo_peek(x, n->scores, true, raw, &e), &e);
     double *v = widened(graph_info(n->g, n->scores)->type, raw, count);
     free(raw);
     return v;
 }
 
-static double *slab(net *n, exec *x, slab_kind kind, bool wide) {
+static double *slab(net *n, solo *x, slab_kind kind, bool wide) {
     err e;
     int64_t count = graph_slab_elements(n->g);
     void *raw = malloc((size_t)count * sizeof(double));
     assert_non_null(raw);
-    trial_ok(exec_read(x, graph_slab(n->g, kind), raw, &e), &e);
+    trial_ok(solo_read(x, graph_slab(n->g, kind), raw, &e), &e);
     double *v = widened(wide ? DTYPE_F64 : DTYPE_F32, raw, count);
     free(raw);
     return v;
 }
 
-static void put_start(net *n, exec *x, bool wide) {
+static void put_start(net *n, solo *x, bool wide) {
     err e;
     int64_t count = graph_slab_elements(n->g);
     float *w = calloc((size_t)count, sizeof *w), scale[2] = {0.5f, 0};
@@ -306,45 +306,45 @@ static void put_start(net *n, exec *x, bool wide) {
     assert_true(w && d);
     graph_initial(n->g, 9, w);
     for (int64_t i = 0; i < count; i++) d[i] = (double)w[i];
-    trial_ok(exec_write(x, graph_slab(n->g, SLAB_WEIGHTS), wide ? (const void *)d : w, &e), &e);
-    trial_ok(exec_write(x, n->seed, wide ? (const void *)scales : scale, &e), &e);
-    step s = {.seed = 5, .update = 3, .count = (uint64_t)samples_of(n->k), .epoch = 2, .shuffle = 1, .lr = RATE};
-    trial_ok(exec_step_write(x, &s, &e), &e);
-    trial_ok(exec_clear(x, n->totals, &e), &e);
-    if (n->confusion.id) trial_ok(exec_clear(x, n->confusion, &e), &e);
+    trial_ok(solo_write(x, graph_slab(n->g, SLAB_WEIGHTS), wide ? (const void *)d : w, &e), &e);
+    trial_ok(solo_write(x, n->seed, wide ? (const void *)scales : scale, &e), &e);
+    solo_step s = {.seed = 5, .update = 3, .count = (uint64_t)samples_of(n->k), .epoch = 2, .shuffle = 1, .lr = RATE};
+    trial_ok(solo_step_write(x, &s, &e), &e);
+    trial_ok(solo_clear(x, n->totals, &e), &e);
+    if (n->confusion.id) trial_ok(solo_clear(x, n->confusion, &e), &e);
     free(w);
     free(d);
 }
 
-static void play_micros(net *n, const device *d, queue *q, exec *x, outcome *o) {
-    static const exec_part parts[2] = {EXEC_FIRST, EXEC_NEXT};
+static void play_micros(net *n, const device *d, queue *q, solo *x, outcome *o) {
+    static const pass parts[2] = {PASS_FIRST, PASS_NEXT};
     err e;
     for (int i = 0; i < 2; i++) {
-        trial_ok(exec_poison(x, 0xFF, true, &e), &e);
-        trial_ok(exec_play(x, parts[i], &e), &e);
+        trial_ok(solo_poison(x, 0xFF, true, &e), &e);
+        trial_ok(solo_play(x, parts[i], &e), &e);
         trial_ok(d->sync(q, &e), &e);
-        trial_ok(exec_guards_whole(x, true, &e), &e);
+        trial_ok(solo_guards_whole(x, true, &e), &e);
         free(o->score[i]);
         o->score[i] = peek(n, x, o->scores);
     }
 }
 
-static outcome run_parts(net *n, const device *d, queue *q, exec *x, bool wide) {
+static outcome run_parts(net *n, const device *d, queue *q, solo *x, bool wide) {
     err e;
     outcome o = {.scores = n->k->batch * n->k->classes, .elements = graph_slab_elements(n->g)};
     put_start(n, x, wide);
     double *start = slab(n, x, SLAB_WEIGHTS, wide);
     for (int i = 0; i < steps_of(n->k); i++) {
         play_micros(n, d, q, x, &o);
-        if (n->k->steps) trial_ok(exec_play(x, EXEC_UPDATE, &e), &e);
+        if (n->k->steps) trial_ok(solo_play(x, PASS_UPDATE, &e), &e);
     }
     o.gradient = slab(n, x, SLAB_GRADIENTS, wide);
     o.moved = slab(n, x, SLAB_WEIGHTS, wide);
     for (int64_t i = 0; i < o.elements; i++) o.moved[i] -= start[i];
     free(start);
-    trial_ok(exec_read(x, n->totals, o.totals, &e) && exec_step_read(x, &o.end, &e), &e);
-    if (n->k->steps) trial_ok(exec_read(x, n->clip, o.clip, &e), &e);
-    if (n->confusion.id) trial_ok(exec_read(x, n->confusion, o.confusion, &e), &e);
+    trial_ok(solo_read(x, n->totals, o.totals, &e) && solo_step_read(x, &o.end, &e), &e);
+    if (n->k->steps) trial_ok(solo_read(x, n->clip, o.clip, &e), &e);
+    if (n->confusion.id) trial_ok(solo_read(x, n->confusion, o.confusion, &e), &e);
     return o;
 }
 
@@ -366,10 +366,10 @@ static outcome run(const shape_case *k, const place *p, manner m) {
     int threads = p->precision == PRECISION_FP64 ? 0 : 1; // 0: all there are
     queue *q = p->device->open(&(queue_options){.threads = threads, .isa = p->isa}, &e);
     trial_ok(q != NULL, &e);
-    exec *x = exec_new(p->device, q, n.g, &(exec_options){.batch = k->batch, .guard = m.guard}, &e);
+    solo *x = solo_new(p->device, q, n.g, &(solo_options){.rows = k->batch, .guard = m.guard}, &e);
     trial_ok(x != NULL, &e);
     outcome o = run_parts(&n, p->device, q, x, p->precision == PRECISION_FP64);
-    exec_free(x);
+    solo_free(x);
     p->device->close(q);
     net_done(&n);
     return o;

@@ -26,7 +26,7 @@ typedef struct {
     const place *p;
     graph *g;
     queue *q;
-    exec *x;
+    solo *x;
     tensor root, seed;
     const float *given[GIVEN_MOST]; // the parameters' values
 } scene;
@@ -53,7 +53,7 @@ static void put(scene *s, tensor to, const float *v) {
     assert_non_null(wide);
     assert_true(info->type == DTYPE_F64 || info->type == DTYPE_F32);
     for (int64_t i = 0; i < n; i++) wide[i] = (double)v[i];
-    trial_ok(exec_write(s->x, to, info->type == DTYPE_F64 ? (const void *)wide : v, &e), &e);
+    trial_ok(solo_write(s->x, to, info->type == DTYPE_F64 ? (const void *)wide : v, &e), &e);
     free(wide);
 }
 
@@ -65,14 +65,14 @@ static void scene_open(scene *s, tensor root, step at) {
     s->seed = grad_build(s->g, root);
     s->q = s->p->device->open(&(queue_options){.threads = 2, .isa = s->p->isa}, &e);
     trial_ok(s->q != NULL, &e);
-    s->x = exec_new(s->p->device, s->q, s->g, &(exec_options){.batch = 1, .guard = 64}, &e);
+    s->x = solo_new(s->p->device, s->q, s->g, &(solo_options){.rows = 1, .guard = 64}, &e);
     trial_ok(s->x != NULL, &e);
     for (int i = 0; i < graph_parameters(s->g); i++) put(s, graph_parameter_at(s->g, i), s->given[i]);
-    trial_ok(exec_step_write(s->x, &at, &e), &e);
+    trial_ok(solo_step_write(s->x, &at, &e), &e);
 }
 
 static void scene_close(scene *s) {
-    exec_free(s->x);
+    solo_free(s->x);
     s->p->device->close(s->q);
     graph_free(s->g);
 }
@@ -84,10 +84,10 @@ static double *output(scene *s, tensor of, bool training) {
     int64_t n = shape_count(info->shape);
     double *v = calloc((size_t)n + 1, sizeof *v);
     assert_non_null(v);
-    trial_ok(exec_poison(s->x, 0xFF, training, &e), &e);
-    trial_ok(exec_play(s->x, training ? EXEC_FIRST : EXEC_EVALUATE, &e) && s->p->device->sync(s->q, &e), &e);
-    trial_ok(exec_guards_whole(s->x, training, &e), &e);
-    trial_ok(exec_peek(s->x, of, training, v, &e), &e);
+    trial_ok(solo_poison(s->x, 0xFF, training, &e), &e);
+    trial_ok(solo_play(s->x, training ? PASS_FIRST : PASS_EVALUATE, &e) && s->p->device->sync(s->q, &e), &e);
+    trial_ok(solo_guards_whole(s->x, training, &e), &e);
+    trial_ok(solo_peek(s->x, of, training, v, &e), &e);
     for (int64_t i = n - 1; i >= 0; i--) v[i] = trial_value(info->type, v, i);
     return v;
 }
@@ -99,7 +99,7 @@ static double *gradient(scene *s, tensor of) {
     int64_t n = shape_count(info->shape);
     double *v = calloc((size_t)n + 1, sizeof *v);
     assert_non_null(v);
-    trial_ok(exec_read(s->x, graph_gradient(s->g, of), v, &e), &e);
+    trial_ok(solo_read(s->x, graph_gradient(s->g, of), v, &e), &e);
     for (int64_t i = n - 1; i >= 0; i--) v[i] = trial_value(info->type, v, i);
     return v;
 }
@@ -174,7 +174,7 @@ static void linear_case(const place *p, linear_size n, activation act, bool bias
     tensor in = given(&s, n.T ? shape3(n.B, n.T, n.I) : shape2(n.B, n.I), x);
     tensor weight = given(&s, shape2(n.O, n.I), w);
     tensor y = op_linear(s.g, in, weight, bias ? given(&s, shape1(n.O), b) : TENSOR_NONE, act);
-    scene_open(&s, y, (step){0});
+    scene_open(&s, y, (solo_step){0});
     expect(&s, y, want);
     scene_close(&s);
 }
@@ -186,7 +186,7 @@ static void linear_far(const place *p, activation act) {
     for (int i = 0; i < 9; i++) want[i] = activated(act, (double)x[i]);
     scene s = scene_of("linear far from 0", p);
     tensor y = op_linear(s.g, given(&s, shape2(9, 1), x), given(&s, shape2(1, 1), one), TENSOR_NONE, act);
-    scene_open(&s, y, (step){0});
+    scene_open(&s, y, (solo_step){0});
     expect(&s, y, want);
     scene_close(&s);
 }
@@ -200,7 +200,7 @@ static void linear_nan(const place *p, activation act) {
     x[I + 2] = NAN;
     scene s = scene_of("linear of a NaN", p);
     tensor y = op_linear(s.g, given(&s, shape2(B, I), x), given(&s, shape2(O, I), w), TENSOR_NONE, act);
-    scene_open(&s, y, (step){0});
+    scene_open(&s, y, (solo_step){0});
     for (int training = 0; training < 2; training++) {
         double *is = output(&s, y, training);
         for (int i = 0; i < B * O; i++)
@@ -236,7 +236,7 @@ static void check_lstm_step(const place *p) {
     tensor h_last = op_lstm(s.g, in, w, 1, h_start, c_start, TENSOR_NONE, false);
     tensor c_last = graph_sibling(s.g, h_last, LSTM_C_LAST);
     graph_keep(s.g, c_last);
-    scene_open(&s, h_last, (step){0});
+    scene_open(&s, h_last, (solo_step){0});
     expect(&s, h_last, &h);
     expect(&s, c_last, &c);
     scene_close(&s);
@@ -318,7 +318,7 @@ static void lstm_compare(const place *p, const lstm_case *k, const lstm_data *v)
     tensor h = graph_sibling(s.g, y, LSTM_H_LAST), c = graph_sibling(s.g, y, LSTM_C_LAST);
     graph_keep(s.g, h);
     graph_keep(s.g, c);
-    scene_open(&s, y, (step){0});
+    scene_open(&s, y, (solo_step){0});
     expect(&s, h, v->h);
     expect(&s, c, v->c);
     if (k->all) expect(&s, y, v->states);
@@ -353,7 +353,7 @@ static void check_lstm_nan(const place *p) {
     tensor in = given(&s, shape3(B, T, I), x), wi = given(&s, shape2(4 * H, I), w_ih);
     tensor wh = given(&s, shape2(4 * H, H), w_hh), b = given(&s, shape1(4 * H), bias);
     tensor y = op_lstm(s.g, in, (const tensor[]){wi, wh, b, b}, 1, TENSOR_NONE, TENSOR_NONE, TENSOR_NONE, true);
-    scene_open(&s, y, (step){0});
+    scene_open(&s, y, (solo_step){0});
     for (int training = 0; training < 2; training++) {
         double *is = output(&s, y, training);
         for (int i = 0; i < B * T * H; i++) {
@@ -396,7 +396,7 @@ static void check_layernorm(const place *p) {
             scene s = scene_of("layernorm", p);
             tensor in = given(&s, shape2(5, C), x), g = given(&s, shape1(C), gain), b = given(&s, shape1(C), bias);
             tensor y = op_layernorm(s.g, in, g, b, eps[e]);
-            scene_open(&s, y, (step){0});
+            scene_open(&s, y, (solo_step){0});
             expect(&s, y, want);
             scene_close(&s);
         }
@@ -461,7 +461,7 @@ static void attention_of(const place *p, attention_case k, float bound) {
     tensor in = given(&s, shape3(k.B, k.T, 3 * D), x);
     tensor m = k.masked ? graph_constant(s.g, "mask", DTYPE_F32, shape2(k.B, k.T), mask) : TENSOR_NONE;
     tensor y = op_attention(s.g, in, m, (attention_settings){k.heads, k.causal, 0});
-    scene_open(&s, y, (step){0});
+    scene_open(&s, y, (solo_step){0});
     expect_within(&s, y, want, s.p->tolerance * (bound > 1 ? 10 : 1));
     scene_close(&s);
     free(x);
@@ -489,7 +489,7 @@ static void check_attention_dropout(const place *p) {
     fill(x, 3 * PROBABILITIES, 34, 1);
     for (int i = 0; i < ATTENTION_ROWS * KEYS; i++)
         for (int c = 0; c < KEYS; c++) x[i * 3 * KEYS + 2 * KEYS + c] = i % KEYS == c;
-    step first = {.seed = 8, .update = 2}, later = {.seed = 8, .update = 2, .row = 3}, other = {.seed = 9, .update = 2};
+    solo_step first = {.seed = 8, .update = 2}, later = {.seed = 8, .update = 2, .row = 3}, other = {.seed = 9, .update = 2};
     double *all = attention_kept(p, x, 0.25f, first, false), *kept = attention_kept(p, x, 0.25f, first, true);
     double *shifted = attention_kept(p, x, 0.25f, later, true), *reseeded = attention_kept(p, x, 0.25f, other, true);
     int64_t zeros = 0, differ = 0, rows = (ATTENTION_ROWS - 3) * KEYS * KEYS;
@@ -528,7 +528,7 @@ static void check_position(const place *p) {
     for (int i = 0; i < B * N; i++) want[i] = (double)x[i] + (double)table[i % N];
     scene s = scene_of("position", p);
     tensor y = op_position(s.g, given(&s, shape3(B, T, C), x), given(&s, shape2(T, C), table));
-    scene_open(&s, y, (step){0});
+    scene_open(&s, y, (solo_step){0});
     expect(&s, y, want);
     scene_close(&s);
 }
@@ -542,7 +542,7 @@ static void check_last_time(const place *p) {
     x[0] = x[C] = NAN; // of steps before the last
     scene s = scene_of("last_time", p);
     tensor y = op_last_time(s.g, given(&s, shape3(B, T, C), x));
-    scene_open(&s, y, (step){0});
+    scene_open(&s, y, (solo_step){0});
     expect_within(&s, y, want, 0);
     scene_close(&s);
 }
@@ -557,7 +557,7 @@ static void check_basis(const place *p) {
         for (int k = 0; k < K; k++) want[i] += (double)theta[i / H * K + k] * (double)f[k * H + i % H];
     scene s = scene_of("basis", p);
     tensor y = op_basis(s.g, given(&s, shape2(B, K), theta), graph_constant(s.g, "basis", DTYPE_F32, shape2(K, H), f));
-    scene_open(&s, y, (step){0});
+    scene_open(&s, y, (solo_step){0});
     expect(&s, y, want);
     scene_close(&s);
 }
@@ -607,7 +607,7 @@ static void check_dropout_values(const place *p) {
     float *x = dropout_input();
     for (int k = 0; k < 6; k++) {
         scene s;
-        dropout_scene(&s, p, x, probabilities[k], (step){.seed = 8, .update = 2});
+        dropout_scene(&s, p, x, probabilities[k], (solo_step){.seed = 8, .update = 2});
         double *y = output(&s, s.root, true), drop = dropped_share(probabilities[k]), kept = 0;
         for (int i = 0; i < DROP_ALL; i++) {
             double want = (double)x[i] / (1 - drop);
@@ -636,7 +636,7 @@ static bool is_kept(step at, uint32_t node, int64_t row, int64_t i, double share
 // Which node it is the test does not know: all elements agree for one number, which cannot be chance.
 static void check_dropout_bits(const place *p) {
     float *x = dropout_input();
-    step at = {.seed = 8ull << 32 | 5, .update = 2, .row = 64};
+    solo_step at = {.seed = 8ull << 32 | 5, .update = 2, .row = 64};
     double *y = dropout_training(p, x, 0.1f, at);
     int found = 0;
     for (uint32_t node = 0; node < 64; node++) {
@@ -655,7 +655,7 @@ static void check_dropout_backward(const place *p) {
     float *x = dropout_input(), *up = dropout_input();
     for (int i = 0; i < DROP_ALL; i++) up[i] = 2 - up[i];
     scene s;
-    dropout_scene(&s, p, x, 0.25f, (step){.seed = 8, .update = 5, .row = 64});
+    dropout_scene(&s, p, x, 0.25f, (solo_step){.seed = 8, .update = 5, .row = 64});
     put(&s, s.seed, up);
     double *y = output(&s, s.root, true), *dx = gradient(&s, graph_parameter_at(s.g, 0));
     for (int i = 0; i < DROP_ALL; i++) {
@@ -675,7 +675,7 @@ static void check_dropout_evaluation(const place *p) {
     x[1] = 1e-30f;
     x[2] = INFINITY;
     scene s;
-    dropout_scene(&s, p, x, 0.5f, (step){.seed = 8});
+    dropout_scene(&s, p, x, 0.5f, (solo_step){.seed = 8});
     double *y = output(&s, s.root, false);
     for (int i = 0; i < DROP_ALL; i++) {
         double want = (double)x[i];
@@ -696,11 +696,11 @@ static int64_t dropout_differs(const double *a, const double *b, int shift) {
 // The choice depends on the seed, the update and the row in the effective batch, and on nothing else.
 static void check_dropout_counter(const place *p) {
     float *x = dropout_input();
-    double *y = dropout_training(p, x, 0.5f, (step){.seed = 8, .update = 2});
-    double *seed = dropout_training(p, x, 0.5f, (step){.seed = 9, .update = 2});
-    double *update = dropout_training(p, x, 0.5f, (step){.seed = 8, .update = 3});
-    double *row = dropout_training(p, x, 0.5f, (step){.seed = 8, .update = 2, .row = 3});
-    double *same = dropout_training(p, x, 0.5f, (step){.seed = 8, .update = 2, .epoch = 7, .position = 11});
+    double *y = dropout_training(p, x, 0.5f, (solo_step){.seed = 8, .update = 2});
+    double *seed = dropout_training(p, x, 0.5f, (solo_step){.seed = 9, .update = 2});
+    double *update = dropout_training(p, x, 0.5f, (solo_step){.seed = 8, .update = 3});
+    double *row = dropout_training(p, x, 0.5f, (solo_step){.seed = 8, .update = 2, .row = 3});
+    double *same = dropout_training(p, x, 0.5f, (solo_step){.seed = 8, .update = 2, .epoch = 7, .position = 11});
     assert_true(dropout_differs(y, seed, 0) > DROP_ALL / 3 && dropout_differs(y, update, 0) > DROP_ALL / 3);
     assert_true(dropout_differs(y, row, 0) > DROP_ALL / 3 && dropout_differs(row, y, 3) == 0);
     assert_memory_equal(y, same, DROP_ALL * sizeof *y);
@@ -717,7 +717,7 @@ static void check_dropout_nodes(const place *p) {
     tensor a = op_dropout(s.g, in, 0.5f), b = op_dropout(s.g, in, 0.5f);
     graph_keep(s.g, a);
     graph_keep(s.g, b);
-    scene_open(&s, op_axpby(s.g, a, b, 1, 1), (step){.seed = 8});
+    scene_open(&s, op_axpby(s.g, a, b, 1, 1), (solo_step){.seed = 8});
     double *ya = output(&s, a, true), *yb = output(&s, b, true);
     assert_true(dropout_differs(ya, yb, 0) > DROP_ALL / 3);
     scene_close(&s);
@@ -754,7 +754,7 @@ static void check_concat(const place *p) {
         tensor b = given(&s, flat ? shape2(B * T, 1) : shape3(B, T, 1), part[1]);
         tensor c = given(&s, flat ? shape2(B * T, 5) : shape3(B, T, 5), part[2]);
         tensor y = op_concat(s.g, (const tensor[]){a, b, c, a}, 4);
-        scene_open(&s, y, (step){0});
+        scene_open(&s, y, (solo_step){0});
         expect_within(&s, y, want, 0);
         scene_close(&s);
     }
@@ -773,7 +773,7 @@ static void check_slice(const place *p) {
         scene s = scene_of("slice", p);
         tensor in = given(&s, k % 2 ? shape2(B * T, C) : shape3(B, T, C), x);
         tensor y = op_slice(s.g, in, begin, begin + width);
-        scene_open(&s, y, (step){0});
+        scene_open(&s, y, (solo_step){0});
         expect_within(&s, y, want, 0);
         scene_close(&s);
     }
@@ -795,7 +795,7 @@ static void check_axpby(const place *p) {
         scene s = scene_of("axpby", p);
         tensor left = given(&s, shape2(B, C), x), right = two ? given(&s, shape2(B, C), y) : TENSOR_NONE;
         tensor z = op_axpby(s.g, left, right, a, b);
-        scene_open(&s, z, (step){0});
+        scene_open(&s, z, (solo_step){0});
         expect(&s, z, want);
         scene_close(&s);
     }
@@ -823,7 +823,7 @@ static void check_mean_time(const place *p) {
         tensor in = given(&s, shape3(B, T, C), x);
         tensor m = masked ? graph_constant(s.g, "mask", DTYPE_F32, shape2(B, T), mask) : TENSOR_NONE;
         tensor y = op_mean_time(s.g, in, m);
-        scene_open(&s, y, (step){0});
+        scene_open(&s, y, (solo_step){0});
         expect(&s, y, want);
         scene_close(&s);
     }
@@ -845,7 +845,7 @@ static void check_scale_rows(const place *p) {
         scene s = scene_of("scale_rows", p);
         tensor in = given(&s, k & 2 ? shape3(B, 2, C / 2) : shape2(B, C), x);
         tensor y = op_scale_rows(s.g, in, graph_constant(s.g, "scale", DTYPE_F32, shape1(B), scale), k & 1);
-        scene_open(&s, y, (step){0});
+        scene_open(&s, y, (solo_step){0});
         expect(&s, y, want);
         scene_close(&s);
     }
@@ -855,7 +855,7 @@ static void check_scale_rows(const place *p) {
 
 static void expect_loss(scene *s, tensor loss, tensor of, const double want[2], const double *slope) {
     static const float scale[2] = {1, 0};
-    scene_open(s, loss, (step){0});
+    scene_open(s, loss, (solo_step){0});
     put(s, s->seed, scale);
     for (int training = 0; training < 2; training++) {
         double *is = output(s, loss, training);
@@ -1131,12 +1131,12 @@ static void check_confusion(const place *p) {
         dtype_assign(g, p->precision);
         queue *q = p->device->open(&(queue_options){.threads = 1, .isa = p->isa}, &e);
         trial_ok(q != NULL, &e);
-        exec *x = exec_new(p->device, q, g, &(exec_options){.batch = 1, .inference = true}, &e);
+        solo *x = solo_new(p->device, q, g, &(solo_options){.rows = 1, .inference = true}, &e);
         trial_ok(x != NULL, &e);
-        trial_ok(exec_play(x, EXEC_EVALUATE, &e) && exec_read(x, c, count, &e), &e);
+        trial_ok(solo_play(x, PASS_EVALUATE, &e) && solo_read(x, c, count, &e), &e);
         for (int i = 0; i < K * K; i++)
             if (count[i] != want[i]) fail_msg("confusion on %s, row %d: a wrong class wins", p->device->name, b);
-        exec_free(x);
+        solo_free(x);
         p->device->close(q);
         graph_free(g);
     }

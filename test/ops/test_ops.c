@@ -632,27 +632,27 @@ typedef struct {
     const place *p;
     queue *q;
     graph *g;
-    exec *x;
+    solo *x;
 } stand;
 
-static stand stand_open(const place *p, graph *g, exec_options o) {
+static stand stand_open(const place *p, graph *g, solo_options o) {
     err e;
     stand s = {p, p->device->open(&(queue_options){.threads = 2, .isa = p->isa}, &e), g, NULL};
     trial_ok(s.q != NULL, &e);
-    s.x = exec_new(p->device, s.q, g, &o, &e);
+    s.x = solo_new(p->device, s.q, g, &o, &e);
     trial_ok(s.x != NULL, &e);
     return s;
 }
 
 static void stand_close(stand *s) {
-    exec_free(s->x);
+    solo_free(s->x);
     s->p->device->close(s->q);
     graph_free(s->g);
 }
 
-static void stand_play(stand *s, exec_part part) {
+static void stand_play(stand *s, pass part) {
     err e;
-    trial_ok(exec_play(s->x, part, &e) && s->p->device->sync(s->q, &e), &e);
+    trial_ok(solo_play(s->x, part, &e) && s->p->device->sync(s->q, &e), &e);
 }
 
 static bool is_wide(const place *p) {
@@ -672,16 +672,16 @@ static void check_draw(const place *p) {
     graph_keep(g, weight);
     op_advance(g, PHASE_AFTER);
     dtype_assign(g, p->precision);
-    stand s = stand_open(p, g, (exec_options){.batch = ROWS, .inference = true, .guard = 64});
+    stand s = stand_open(p, g, (solo_options){.rows = ROWS, .inference = true, .guard = 64});
     for (uint32_t shuffle = 0; shuffle < 2; shuffle++) {
-        step begin = {.seed = 3, .first = 100, .count = COUNT, .epoch = 4, .shuffle = shuffle};
-        trial_ok(exec_step_write(s.x, &begin, &e), &e);
+        solo_step begin = {.seed = 3, .first = 100, .count = COUNT, .epoch = 4, .shuffle = shuffle};
+        trial_ok(solo_step_write(s.x, &begin, &e), &e);
         int seen[COUNT] = {0};
         for (int pass = 0; pass < 2; pass++) {
             int32_t at[ROWS];
             double w[ROWS];
-            stand_play(&s, EXEC_EVALUATE);
-            trial_ok(exec_peek(s.x, index, false, at, &e) && exec_peek(s.x, weight, false, w, &e), &e);
+            stand_play(&s, PASS_EVALUATE);
+            trial_ok(solo_peek(s.x, index, false, at, &e) && solo_peek(s.x, weight, false, w, &e), &e);
             for (int r = 0; r < ROWS; r++) {
                 bool inside = pass * ROWS + r < COUNT;
                 assert_true(at[r] >= 100 && at[r] < 100 + COUNT);
@@ -691,8 +691,8 @@ static void check_draw(const place *p) {
             }
         }
         for (int i = 0; i < COUNT; i++) assert_int_equal(seen[i], 1);
-        step end;
-        trial_ok(exec_step_read(s.x, &end, &e), &e);
+        solo_step end;
+        trial_ok(solo_step_read(s.x, &end, &e), &e);
         assert_int_equal(end.row, 2 * ROWS);
     }
     stand_close(&s);
@@ -709,11 +709,11 @@ static void check_take(const place *p) {
     graph_keep(g, wide);
     graph_keep(g, narrow);
     dtype_assign(g, p->precision);
-    stand s = stand_open(p, g, (exec_options){.batch = 1, .inference = true, .guard = 64});
-    stand_play(&s, EXEC_EVALUATE);
+    stand s = stand_open(p, g, (solo_options){.rows = 1, .inference = true, .guard = 64});
+    stand_play(&s, PASS_EVALUATE);
     double v[8];
     int32_t y[4];
-    trial_ok(exec_peek(s.x, wide, false, v, &e) && exec_peek(s.x, narrow, false, y, &e), &e);
+    trial_ok(solo_peek(s.x, wide, false, v, &e) && solo_peek(s.x, narrow, false, y, &e), &e);
     for (int r = 0; r < 4; r++) {
         assert_int_equal(y[r], label[index[r]]);
         for (int k = 0; k < 2; k++) assert_true(number(&s, v, r * 2 + k) == (double)table[index[r] * 2 + k]);
@@ -739,10 +739,10 @@ static void check_take_typed(const place *p) {
         op_take(g, graph_constant(g, "one", DTYPE_I8, shape1(N), one), i)};
     for (int k = 0; k < 3; k++) graph_keep(g, out[k]);
     dtype_assign(g, p->precision);
-    stand s = stand_open(p, g, (exec_options){.batch = 1, .inference = true, .guard = 64});
-    stand_play(&s, EXEC_EVALUATE);
+    stand s = stand_open(p, g, (solo_options){.rows = 1, .inference = true, .guard = 64});
+    stand_play(&s, PASS_EVALUATE);
     double v[3][R * C];
-    for (int k = 0; k < 3; k++) trial_ok(exec_peek(s.x, out[k], false, v[k], &e), &e);
+    for (int k = 0; k < 3; k++) trial_ok(solo_peek(s.x, out[k], false, v[k], &e), &e);
     for (int r = 0; r < R; r++) {
         assert_true(number(&s, v[2], r) == one[index[r]]);
         for (int c = 0; c < C; c++) {
@@ -769,11 +769,11 @@ static void check_window(const place *p) {
             graph_constant(g, "first", DTYPE_I32, shape1(B), first), TENSOR_NONE, size);
         for (int k = 0; k < 3; k++) graph_keep(g, graph_sibling(g, x, k));
         dtype_assign(g, p->precision);
-        stand s = stand_open(p, g, (exec_options){.batch = 1, .inference = true, .guard = 64});
-        stand_play(&s, EXEC_EVALUATE);
+        stand s = stand_open(p, g, (solo_options){.rows = 1, .inference = true, .guard = 64});
+        stand_play(&s, PASS_EVALUATE);
         double v[B * T * C], mask[B * T], scale[B];
-        trial_ok(exec_peek(s.x, x, false, v, &e) && exec_peek(s.x, graph_sibling(g, x, 1), false, mask, &e) &&
-                     exec_peek(s.x, graph_sibling(g, x, 2), false, scale, &e),
+        trial_ok(solo_peek(s.x, x, false, v, &e) && solo_peek(s.x, graph_sibling(g, x, 1), false, mask, &e) &&
+                     solo_peek(s.x, graph_sibling(g, x, 2), false, scale, &e),
             &e);
         for (int b = 0; b < B; b++) {
             double sum = 0;
@@ -824,7 +824,7 @@ static void compare_typed(
     stand *s, tensor x, const panel *n, const int32_t *row, const int32_t *first, bool scaled, bool divided) {
     err e;
     double v[PANEL_B * PANEL_T * PANEL_C], scale[PANEL_B];
-    trial_ok(exec_peek(s->x, x, false, v, &e) && exec_peek(s->x, graph_sibling(s->g, x, 2), false, scale, &e), &e);
+    trial_ok(solo_peek(s->x, x, false, v, &e) && solo_peek(s->x, graph_sibling(s->g, x, 2), false, scale, &e), &e);
     for (int b = 0; b < PANEL_B; b++) {
         double want[PANEL_T * PANEL_C] = {0}, sum = 0, by = 1, count = 0;
         for (int i = 0; i < PANEL_T * PANEL_C; i++) {
@@ -862,8 +862,8 @@ static void check_window_typed(const place *p) {
         graph_keep(g, x);
         graph_keep(g, graph_sibling(g, x, 2));
         dtype_assign(g, p->precision);
-        stand s = stand_open(p, g, (exec_options){.batch = 1, .inference = true, .guard = 64});
-        stand_play(&s, EXEC_EVALUATE);
+        stand s = stand_open(p, g, (solo_options){.rows = 1, .inference = true, .guard = 64});
+        stand_play(&s, PASS_EVALUATE);
         compare_typed(&s, x, &n, row, first, scaled, divided);
         stand_close(&s);
     }
@@ -883,10 +883,10 @@ static void check_level(const place *p) {
         tensor y = op_level(g, in, kinds[k]);
         graph_keep(g, y);
         dtype_assign(g, p->precision);
-        stand s = stand_open(p, g, (exec_options){.batch = 1, .inference = true, .guard = 64});
-        stand_play(&s, EXEC_EVALUATE);
+        stand s = stand_open(p, g, (solo_options){.rows = 1, .inference = true, .guard = 64});
+        stand_play(&s, PASS_EVALUATE);
         double v[B];
-        trial_ok(exec_peek(s.x, y, false, v, &e), &e);
+        trial_ok(solo_peek(s.x, y, false, v, &e), &e);
         for (int b = 0; b < B; b++) assert_true(fabs(number(&s, v, b) - want[k][b]) <= 1e-6 * want[k][b]);
         stand_close(&s);
     }
@@ -902,11 +902,11 @@ static void check_confusion(const place *p) {
     tensor c = op_confusion(g, graph_constant(g, "z", DTYPE_F32, shape2(B, K), z),
         graph_constant(g, "label", DTYPE_I32, shape1(B), label), graph_constant(g, "w", DTYPE_F32, shape1(B), weight));
     dtype_assign(g, p->precision);
-    stand s = stand_open(p, g, (exec_options){.batch = 1, .inference = true});
-    for (int pass = 0; pass < 2; pass++) stand_play(&s, EXEC_EVALUATE);
+    stand s = stand_open(p, g, (solo_options){.rows = 1, .inference = true});
+    for (int pass = 0; pass < 2; pass++) stand_play(&s, PASS_EVALUATE);
     int64_t count[K * K];
     static const int64_t want[K * K] = {2, 0, 2, 2, 2, 0, 0, 0, 2};
-    trial_ok(exec_read(s.x, c, count, &e), &e);
+    trial_ok(solo_read(s.x, c, count, &e), &e);
     assert_memory_equal(count, want, sizeof want);
     stand_close(&s);
 }
@@ -941,10 +941,10 @@ static void check_errors_of(const place *p, int rows, bool scaled) {
         graph_constant(g, "y", DTYPE_F32, shape2(rows, H), y), graph_constant(g, "w", DTYPE_F32, shape1(rows), weight),
         scaled ? graph_constant(g, "scale", DTYPE_F32, shape1(rows), scale) : TENSOR_NONE);
     dtype_assign(g, p->precision);
-    stand s = stand_open(p, g, (exec_options){.batch = 1, .inference = true, .guard = 64});
+    stand s = stand_open(p, g, (solo_options){.rows = 1, .inference = true, .guard = 64});
     for (int pass = 1; pass <= 2; pass++) {
-        stand_play(&s, EXEC_EVALUATE);
-        trial_ok(exec_read(s.x, t, is, &e), &e);
+        stand_play(&s, PASS_EVALUATE);
+        trial_ok(solo_read(s.x, t, is, &e), &e);
         for (int k = 0; k < ERRORS_COUNT; k++)
             if (!(fabs(is[k] - pass * want[k]) <= 1e-6 * pass * want[k]))
                 fail_msg("sum %d of %d rows is %.12g, not %.12g", k, rows, is[k], pass * want[k]);
@@ -993,7 +993,7 @@ static void put_numbers(stand *s, tensor t, const double *v, int n) {
     err e;
     float narrow[16];
     for (int i = 0; i < n; i++) narrow[i] = (float)v[i];
-    trial_ok(exec_write(s->x, t, is_wide(s->p) ? (const void *)v : narrow, &e), &e);
+    trial_ok(solo_write(s->x, t, is_wide(s->p) ? (const void *)v : narrow, &e), &e);
 }
 
 typedef struct {
@@ -1044,7 +1044,7 @@ static double hand_factor(const lr_schedule *s, int update) {
 static void compare_by_hand(stand *s, const descent *d, const by_hand *h) {
     err e;
     double w[16], c[CLIP_COUNT];
-    trial_ok(exec_read(s->x, graph_parameter_at(d->g, 0), w, &e) && exec_read(s->x, d->clip, c, &e), &e);
+    trial_ok(solo_read(s->x, graph_parameter_at(d->g, 0), w, &e) && solo_read(s->x, d->clip, c, &e), &e);
     double tolerance = is_wide(s->p) ? 1e-12 : 2e-6;
     for (int i = 0; i < VALUES; i++) assert_true(fabs(number(s, w, i) - h->w[i]) <= tolerance);
     assert_true(fabs(c[CLIP_NORM] - h->norm) <= tolerance * 4);
@@ -1056,24 +1056,24 @@ static void check_optimizer(const place *p, float max_norm, const adamw_settings
     err e;
     static const double lr = 0.125, ones[VALUES] = {1, 1, 1, 1, 1}, scale[2] = {1, 0};
     descent d = descent_graph(p, max_norm, adam, sgd, false);
-    stand s = stand_open(p, d.g, (exec_options){.batch = 1, .guard = 64});
+    stand s = stand_open(p, d.g, (solo_options){.rows = 1, .guard = 64});
     by_hand h = {.w = {1, 1, 1, 1, 1}};
     put_numbers(&s, graph_parameter_at(d.g, 0), ones, VALUES);
     put_numbers(&s, d.seed, scale, 2);
-    step begin = {.lr = (float)lr, .count = 100};
-    trial_ok(exec_step_write(s.x, &begin, &e), &e);
+    solo_step begin = {.lr = (float)lr, .count = 100};
+    trial_ok(solo_step_write(s.x, &begin, &e), &e);
     for (int t = 1; t <= 10; t++) {
-        stand_play(&s, EXEC_FIRST);
-        stand_play(&s, EXEC_NEXT);
-        stand_play(&s, EXEC_NEXT);
-        stand_play(&s, EXEC_UPDATE);
+        stand_play(&s, PASS_FIRST);
+        stand_play(&s, PASS_NEXT);
+        stand_play(&s, PASS_NEXT);
+        stand_play(&s, PASS_UPDATE);
         if (adam) hand_adamw(&h, adam, (double)max_norm, lr * hand_factor(&adam->schedule, t - 1), t);
         if (sgd) hand_sgd(&h, sgd, (double)max_norm, lr * hand_factor(&sgd->schedule, t - 1));
         compare_by_hand(&s, &d, &h);
     }
-    step end;
+    solo_step end;
     double totals[TALLY_COUNT];
-    trial_ok(exec_step_read(s.x, &end, &e) && exec_read(s.x, d.totals, totals, &e), &e);
+    trial_ok(solo_step_read(s.x, &end, &e) && solo_read(s.x, d.totals, totals, &e), &e);
     assert_int_equal(end.update, 10);
     assert_int_equal(end.position, 30);
     assert_int_equal(end.row, 0);
@@ -1164,7 +1164,7 @@ static void check_still(const place *p, const adamw_settings *adam, const sgd_se
     tensor totals, seed;
     graph *g = still_graph(adam, sgd, &totals, &seed);
     dtype_assign(g, p->precision);
-    stand s = stand_open(p, g, (exec_options){.batch = 1, .guard = 64});
+    stand s = stand_open(p, g, (solo_options){.rows = 1, .guard = 64});
     int64_t n = graph_slab_elements(g);
     float *ones = calloc((size_t)n, sizeof *ones);
     double *slab = calloc((size_t)n, sizeof *slab), scale[2] = {1, 0};
@@ -1172,12 +1172,12 @@ static void check_still(const place *p, const adamw_settings *adam, const sgd_se
     graph_initial(g, 1, ones);
     for (int64_t i = 0; i < n; i++) slab[i] = (double)ones[i];
     tensor weights = graph_slab(g, SLAB_WEIGHTS);
-    trial_ok(exec_write(s.x, weights, is_wide(p) ? (const void *)slab : ones, &e), &e);
+    trial_ok(solo_write(s.x, weights, is_wide(p) ? (const void *)slab : ones, &e), &e);
     put_numbers(&s, seed, scale, 2);
-    trial_ok(exec_write(s.x, totals, (const double[TALLY_COUNT]){0, 1, 0, 1}, &e), &e);
-    trial_ok(exec_step_write(s.x, &(step){.lr = 0.125f, .count = 100}, &e), &e);
-    for (int t = 0; t < 2; t++) stand_play(&s, EXEC_UPDATE);
-    trial_ok(exec_read(s.x, weights, slab, &e), &e);
+    trial_ok(solo_write(s.x, totals, (const double[TALLY_COUNT]){0, 1, 0, 1}, &e), &e);
+    trial_ok(solo_step_write(s.x, &(solo_step){.lr = 0.125f, .count = 100}, &e), &e);
+    for (int t = 0; t < 2; t++) stand_play(&s, PASS_UPDATE);
+    trial_ok(solo_read(s.x, weights, slab, &e), &e);
     compare_still(&s, slab, adam ? adam->decay : sgd->decay, decayed);
     free(slab);
     free(ones);
@@ -1217,21 +1217,21 @@ static void check_rate_of(const place *p, const lr_schedule *schedule) {
     sgd_settings a = {.schedule = *schedule};
     graph *g = still_graph(NULL, &a, &totals, &seed);
     dtype_assign(g, p->precision);
-    stand s = stand_open(p, g, (exec_options){.batch = 1});
+    stand s = stand_open(p, g, (solo_options){.rows = 1});
     int64_t n = graph_slab_elements(g);
     float *ones = calloc((size_t)n, sizeof *ones);
     double *wide = calloc((size_t)n, sizeof *wide), scale[2] = {1, 0}, w[64];
     assert_true(ones && wide);
     for (int64_t i = 0; i < n; i++) wide[i] = ones[i] = 1;
     put_numbers(&s, seed, scale, 2);
-    trial_ok(exec_write(s.x, totals, (const double[TALLY_COUNT]){0, 1, 0, 1}, &e), &e);
-    trial_ok(exec_write(s.x, graph_slab(g, SLAB_GRADIENTS), is_wide(p) ? (const void *)wide : ones, &e), &e);
-    trial_ok(exec_step_write(s.x, &(step){.lr = 3.3e-4f}, &e), &e);
+    trial_ok(solo_write(s.x, totals, (const double[TALLY_COUNT]){0, 1, 0, 1}, &e), &e);
+    trial_ok(solo_write(s.x, graph_slab(g, SLAB_GRADIENTS), is_wide(p) ? (const void *)wide : ones, &e), &e);
+    trial_ok(solo_step_write(s.x, &(solo_step){.lr = 3.3e-4f}, &e), &e);
     for (uint64_t update = 0; update < 40; update++) {
         double rate = schedule_rate(schedule, 3.3e-4f, update);
-        trial_ok(exec_clear(s.x, graph_slab(g, SLAB_WEIGHTS), &e), &e);
-        stand_play(&s, EXEC_UPDATE);
-        trial_ok(exec_read(s.x, graph_parameter_at(g, 0), w, &e), &e);
+        trial_ok(solo_clear(s.x, graph_slab(g, SLAB_WEIGHTS), &e), &e);
+        stand_play(&s, PASS_UPDATE);
+        trial_ok(solo_read(s.x, graph_parameter_at(g, 0), w, &e), &e);
         if (number(&s, w, 0) != (is_wide(p) ? -rate : (double)(float)-rate))
             fail_msg("update %d: a rate of %.17g, not %.17g", (int)update, -number(&s, w, 0), rate);
     }
@@ -1256,14 +1256,14 @@ static void check_rate(const place *p) {
 static void clip_state(stand *s, const descent *d, double c[CLIP_COUNT], double *scale) {
     err e;
     double root[2];
-    trial_ok(exec_read(s->x, d->clip, c, &e) && exec_read(s->x, d->seed, root, &e), &e);
+    trial_ok(solo_read(s->x, d->clip, c, &e) && solo_read(s->x, d->seed, root, &e), &e);
     *scale = number(s, root, 0);
     assert_true(number(s, root, 1) == 0 && c[CLIP_TICKET] == 0);
 }
 
 static void one_step(stand *s) {
-    stand_play(s, EXEC_FIRST);
-    stand_play(s, EXEC_UPDATE);
+    stand_play(s, PASS_FIRST);
+    stand_play(s, PASS_UPDATE);
 }
 
 // A gradient that is not finite changes nothing and is counted; a scale that is not to move stays.
@@ -1271,15 +1271,15 @@ static void check_clip(const place *p) {
     err e;
     adamw_settings a = {ADAMW_USUAL, .weight_decay = 0.01f};
     descent d = descent_graph(p, 1, &a, NULL, false);
-    stand s = stand_open(p, d.g, (exec_options){.batch = 1});
+    stand s = stand_open(p, d.g, (solo_options){.rows = 1});
     double bad[VALUES] = {1, 1, (double)NAN, 1, 1}, eight[2] = {8, 0}, w[16], c[CLIP_COUNT], m[16], scale;
     put_numbers(&s, graph_parameter_at(d.g, 0), bad, VALUES);
     put_numbers(&s, d.seed, eight, 2);
-    step begin = {.lr = 1, .count = 1};
-    trial_ok(exec_step_write(s.x, &begin, &e), &e);
+    solo_step begin = {.lr = 1, .count = 1};
+    trial_ok(solo_step_write(s.x, &begin, &e), &e);
     for (int i = 0; i < 2; i++) one_step(&s);
     trial_ok(
-        exec_read(s.x, graph_parameter_at(d.g, 0), w, &e) && exec_read(s.x, graph_slab(d.g, SLAB_MOMENT1), m, &e), &e);
+        solo_read(s.x, graph_parameter_at(d.g, 0), w, &e) && solo_read(s.x, graph_slab(d.g, SLAB_MOMENT1), m, &e), &e);
     clip_state(&s, &d, c, &scale);
     assert_true(c[CLIP_FACTOR] == 0 && c[CLIP_NONFINITE] == 2 && c[CLIP_TAKEN] == 0 && isnan(c[CLIP_NORM]));
     assert_true(number(&s, w, 0) == 1 && isnan(number(&s, w, 2)) && number(&s, m, 0) == 0 && scale == 8);
@@ -1298,9 +1298,9 @@ static void skip_steps(stand *s, const descent *d, const by_hand *h, int count) 
 static double scale_after(stand *s, const descent *d, double good, double scale) {
     err e;
     double c[CLIP_COUNT], root[2] = {scale, 0};
-    trial_ok(exec_read(s->x, d->clip, c, &e), &e);
+    trial_ok(solo_read(s->x, d->clip, c, &e), &e);
     c[CLIP_GOOD] = good;
-    trial_ok(exec_write(s->x, d->clip, c, &e), &e);
+    trial_ok(solo_write(s->x, d->clip, c, &e), &e);
     put_numbers(s, d->seed, root, 2);
     one_step(s);
     clip_state(s, d, c, &scale);
@@ -1314,13 +1314,13 @@ static void check_loss_scale(const place *p) {
     err e;
     adamw_settings a = {ADAMW_USUAL, .weight_decay = 0.01f};
     descent d = descent_graph(p, 0.25f, &a, NULL, true);
-    stand s = stand_open(p, d.g, (exec_options){.batch = 1});
+    stand s = stand_open(p, d.g, (solo_options){.rows = 1});
     double start[2] = {LOSS_SCALE_START, 0}, c[CLIP_COUNT], scale;
     by_hand h = {.w = {1, 1, 1, 1, 1}};
     put_numbers(&s, graph_parameter_at(d.g, 0), h.w, VALUES);
     put_numbers(&s, d.seed, start, 2);
-    step begin = {.lr = 0.125f, .count = 100};
-    trial_ok(exec_step_write(s.x, &begin, &e), &e);
+    solo_step begin = {.lr = 0.125f, .count = 100};
+    trial_ok(solo_step_write(s.x, &begin, &e), &e);
     for (int t = 1; t <= 6; t++) {
         if (t == 4) skip_steps(&s, &d, &h, 2);
         one_step(&s);
@@ -1369,20 +1369,20 @@ static void check_many_of(const place *p, int64_t n) {
     for (int64_t i = 0; i < n; i++) target[i] = spread(i);
     for (int64_t i = 0; i < n; i++) ones[i] = 1;
     descent d = many_graph(p, n, target, ones, &a);
-    stand s = stand_open(p, d.g, (exec_options){.batch = 1});
+    stand s = stand_open(p, d.g, (solo_options){.rows = 1});
     double scale[2] = {4, 0}, square = 0, c[CLIP_COUNT], norm = 0, at;
     put_numbers(&s, d.seed, scale, 2);
     double *w = calloc((size_t)n, sizeof *w);
     assert_non_null(w);
     for (int t = 0; t < 3; t++) {
-        step begin = {.lr = t == 0 ? 1e-3f : 0, .count = 1};
-        if (t == 1) trial_ok(exec_clear(s.x, graph_slab(d.g, SLAB_WEIGHTS), &e), &e);
-        trial_ok(exec_step_write(s.x, &begin, &e), &e);
+        solo_step begin = {.lr = t == 0 ? 1e-3f : 0, .count = 1};
+        if (t == 1) trial_ok(solo_clear(s.x, graph_slab(d.g, SLAB_WEIGHTS), &e), &e);
+        trial_ok(solo_step_write(s.x, &begin, &e), &e);
         one_step(&s);
         clip_state(&s, &d, c, &at);
         assert_true(c[CLIP_TAKEN] == t + 1 && (t == 0 || c[CLIP_NORM] == norm));
         norm = c[CLIP_NORM];
-        if (t == 0) trial_ok(exec_read(s.x, graph_parameter_at(d.g, 0), w, &e), &e);
+        if (t == 0) trial_ok(solo_read(s.x, graph_parameter_at(d.g, 0), w, &e), &e);
     }
     for (int64_t i = 0; i < n; i++) {
         double g = -2 * (double)target[i] / (double)n;

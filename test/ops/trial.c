@@ -128,7 +128,7 @@ typedef struct {
 typedef struct {
     const place *p;
     queue *q;
-    exec *x;
+    solo *x;
     tensor root, seed;
 } bench;
 
@@ -159,15 +159,15 @@ static bench bench_open(trial *t, const place *p, int threads, size_t guard, ten
     fill_values(t);
     b.q = p->device->open(&(queue_options){.threads = threads, .isa = p->isa}, &e);
     trial_ok(b.q != NULL, &e);
-    b.x = exec_new(p->device, b.q, t->g, &(exec_options){.batch = 1, .guard = guard}, &e);
+    b.x = solo_new(p->device, b.q, t->g, &(solo_options){.rows = 1, .guard = guard}, &e);
     trial_ok(b.x != NULL, &e);
-    step s = {.seed = 5, .update = 3, .row = 2};
-    trial_ok(exec_step_write(b.x, &s, &e), &e);
+    solo_step s = {.seed = 5, .update = 3, .row = 2};
+    trial_ok(solo_step_write(b.x, &s, &e), &e);
     return b;
 }
 
 static void bench_close(trial *t, bench *b) {
-    exec_free(b->x);
+    solo_free(b->x);
     b->p->device->close(b->q);
     graph_free(t->g);
     free(t->values);
@@ -228,7 +228,7 @@ static void put(const trial *t, const bench *b, tensor to, const double *v, int6
     void *raw = malloc((size_t)(n + 1) * sizeof(double));
     assert_non_null(raw);
     for (int64_t i = 0; i < n; i++) set_value(type, raw, i, v[i]);
-    trial_ok(exec_write(b->x, to, raw, &e), &e);
+    trial_ok(solo_write(b->x, to, raw, &e), &e);
     free(raw);
 }
 
@@ -238,7 +238,7 @@ static double *get(const trial *t, const bench *b, tensor of, bool kept) {
     int64_t n = shape_count(info->shape);
     double *v = malloc((size_t)(n + 1) * sizeof *v);
     assert_non_null(v);
-    trial_ok(kept ? exec_peek(b->x, of, true, v, &e) : exec_read(b->x, of, v, &e), &e);
+    trial_ok(kept ? solo_peek(b->x, of, true, v, &e) : solo_read(b->x, of, v, &e), &e);
     for (int64_t i = n - 1; i >= 0; i--) v[i] = trial_value(info->type, v, i);
     return v;
 }
@@ -285,21 +285,21 @@ static void put_gradients(const trial *t, const bench *b, bool random) {
     free(v);
 }
 
-// One pass over poisoned memory: into gradients of NaN (EXEC_FIRST), or added to random ones (EXEC_NEXT), which are
+// One pass over poisoned memory: into gradients of NaN (PASS_FIRST), or added to random ones (PASS_NEXT), which are
 // then taken away again.
-static result run_once(trial *t, const bench *b, exec_part part) {
+static result run_once(trial *t, const bench *b, pass part) {
     err e;
     put_weights(t, b, -1, 0);
     put_cotangent(t, b);
-    put_gradients(t, b, part == EXEC_NEXT);
-    trial_ok(exec_poison(b->x, 0xFF, true, &e), &e);
-    trial_ok(exec_play(b->x, part, &e), &e);
+    put_gradients(t, b, part == PASS_NEXT);
+    trial_ok(solo_poison(b->x, 0xFF, true, &e), &e);
+    trial_ok(solo_play(b->x, part, &e), &e);
     trial_ok(b->p->device->sync(b->q, &e), &e);
-    trial_ok(exec_guards_whole(b->x, true, &e), &e);
+    trial_ok(solo_guards_whole(b->x, true, &e), &e);
     result r = {shape_count(graph_info(t->g, b->root)->shape), graph_slab_elements(t->g), NULL, NULL};
     r.out = get(t, b, b->root, true);
     r.gradient = get(t, b, graph_slab(t->g, SLAB_GRADIENTS), false);
-    for (int64_t i = 0; part == EXEC_NEXT && i < r.elements; i++) r.gradient[i] -= gradient_before(i);
+    for (int64_t i = 0; part == PASS_NEXT && i < r.elements; i++) r.gradient[i] -= gradient_before(i);
     return r;
 }
 
@@ -319,7 +319,7 @@ static double dot_cotangent(const trial *t, const bench *b, const double *out) {
 static double value_at(trial *t, const bench *b, int64_t element, double by) {
     err e;
     put_weights(t, b, element, by);
-    trial_ok(exec_play(b->x, EXEC_FIRST, &e), &e);
+    trial_ok(solo_play(b->x, PASS_FIRST, &e), &e);
     double *out = get(t, b, b->root, true), v = dot_cotangent(t, b, out);
     free(out);
     return v;
@@ -393,7 +393,7 @@ static const place double_place = {&cpu_double_device, NULL, PRECISION_FP64, 1e-
 static result reference(const char *name, tensor (*build)(trial *), int64_t n, float offset) {
     trial t = trial_of(n, offset);
     bench b = bench_open(&t, &double_place, 1, GUARD, build);
-    result r = run_once(&t, &b, EXEC_FIRST), added = run_once(&t, &b, EXEC_NEXT);
+    result r = run_once(&t, &b, PASS_FIRST), added = run_once(&t, &b, PASS_NEXT);
     check_result(name, &t, &added, &r, (limit){1e-12, 1e-14});
     if (offset == 0) check_differences(&t, &b, &r, name);
     result_free(&added);
@@ -405,8 +405,8 @@ static void compare(
     const char *name, tensor (*build)(trial *), int64_t n, float offset, const place *p, const result *ref) {
     trial t = trial_of(n, offset);
     bench b = bench_open(&t, p, 1, GUARD, build);
-    result first = run_once(&t, &b, EXEC_FIRST), again = run_once(&t, &b, EXEC_FIRST),
-           added = run_once(&t, &b, EXEC_NEXT);
+    result first = run_once(&t, &b, PASS_FIRST), again = run_once(&t, &b, PASS_FIRST),
+           added = run_once(&t, &b, PASS_NEXT);
     check_result(name, &t, &first, ref, (limit){p->tolerance, p->tolerance * 1e-3});
     check_result(name, &t, &added, ref, (limit){p->tolerance, p->tolerance * 1e-2}); // rounding of the values added to
     check_same_bits(name, &t, &first, &again);
@@ -414,7 +414,7 @@ static void compare(
     // The same with shared memory and several threads: a tensor that backward needs and the plan gave away shows here.
     trial many = trial_of(n, offset);
     b = bench_open(&many, p, 3, 0, build);
-    result threads = run_once(&many, &b, EXEC_FIRST);
+    result threads = run_once(&many, &b, PASS_FIRST);
     check_same_bits(name, &many, &first, &threads);
     bench_close(&many, &b);
     result_free(&first);

@@ -1,12 +1,12 @@
 // A trial: one operator in a small graph, run on several devices and compared.
 //
 // Differentiable inputs are parameters, so that every gradient lands in the gradient slab and the two ways of writing a
-// gradient (overwrite, add) are both exercised by EXEC_FIRST and EXEC_NEXT.
+// gradient (overwrite, add) are both exercised by PASS_FIRST and PASS_NEXT.
 #ifndef TRADEWIND_TEST_OPS_TRIAL_H
 #define TRADEWIND_TEST_OPS_TRIAL_H
 
 #include "graph/dtype.h"
-#include "graph/exec.h"
+#include "graph/solo.h"
 #include "ops/ops.h"
 
 enum { PLACES_MOST = 8 };

@@ -113,12 +113,12 @@ static void counters_see_the_pool(void **state) {
     pool_free(p);
 }
 
-static void play_steps(exec *x, int steps) {
+static void play_steps(solo *x, int steps) {
     err e;
     for (int i = 0; i < steps; i++) {
-        support_ok(exec_play(x, EXEC_FIRST, &e), &e);
-        support_ok(exec_play(x, EXEC_NEXT, &e), &e);
-        support_ok(exec_play(x, EXEC_UPDATE, &e), &e);
+        support_ok(solo_play(x, PASS_FIRST, &e), &e);
+        support_ok(solo_play(x, PASS_NEXT, &e), &e);
+        support_ok(solo_play(x, PASS_UPDATE, &e), &e);
     }
 }
 
@@ -128,8 +128,8 @@ static void check_nothing_allocated(const char *keys, int threads) {
     static score s;
     rig_open(&r, &cpu_device, threads, keys);
     trainer *t = rig_trainer(&r);
-    step begin = {.seed = 1, .count = (uint64_t)r.split.train.count, .epoch = 1, .shuffle = 1, .lr = 1e-3f};
-    support_ok(exec_step_write(trainer_exec(t), &begin, &e), &e);
+    solo_step begin = {.seed = 1, .count = (uint64_t)r.split.train.count, .epoch = 1, .shuffle = 1, .lr = 1e-3f};
+    support_ok(support_step_write(t, &begin, &e), &e);
     atomic_store(&counting, true);
     play_steps(trainer_exec(t), 3);
     bool ok = trainer_evaluate(t, r.split.validation, &s, &e);
@@ -155,7 +155,7 @@ static void steps_allocate_nothing(void **state) {
 static void the_monitor_allocates_nothing(void **state) {
     (void)state;
     err e;
-    store_sample_row row;
+    db_sample_row row;
     char warning[256];
     int taken = 0;
     queue *q = cpu_device.open(&(queue_options){.threads = 1}, &e);

@@ -30,7 +30,7 @@ static void fp16_comes_down_from_an_overflow(void **state) {
     rig_open_in(&r, card_device(), 0, PRECISION_FP16,
         "data.synthetic.bars=6000 train.batch_size=64 train.epochs=2 train.optimizer.lr=2e-3");
     trainer *t = rig_trainer(&r);
-    support_ok(exec_write(trainer_exec(t), r.job.seed, high, &e), &e);
+    support_ok(support_write(t, r.job.seed, high, &e), &e);
     support_ok(trainer_run(t, &(watcher){.on_epoch = note, .arg = &o}, &result, &e), &e);
     print_message("%lld steps skipped, loss scale %g, training loss %.4f\n", (long long)o.skipped, (double)o.loss_scale,
         o.train.loss);
@@ -50,7 +50,7 @@ static void fp16_says_when_it_cannot(void **state) {
     trainer *t = rig_trainer(&r);
     float *weights = rig_weights(&r, t);
     weights[0] = NAN;
-    support_ok(exec_write(trainer_exec(t), graph_slab(r.job.g, SLAB_WEIGHTS), weights, &e), &e);
+    support_ok(support_write(t, graph_slab(r.job.g, SLAB_WEIGHTS), weights, &e), &e);
     assert_false(trainer_run(t, &(watcher){.arg = NULL}, &result, &e));
     print_message("%s\n", e.text);
     assert_non_null(strstr(e.text, "bf16"));
@@ -109,7 +109,7 @@ static void put_large_weights(rig *r, trainer *t) {
     err e;
     float *weights = rig_weights(r, t);
     for (int64_t i = 0; i < graph_slab_elements(r->job.g); i++) weights[i] *= TIMES;
-    support_ok(exec_write(trainer_exec(t), graph_slab(r->job.g, SLAB_WEIGHTS), weights, &e), &e);
+    support_ok(support_write(t, graph_slab(r->job.g, SLAB_WEIGHTS), weights, &e), &e);
     free(weights);
 }
 

@@ -316,22 +316,22 @@ static float *gradient_of(const char *keys, const way *w, int64_t *count) {
         keys, (long long)w->batch, (long long)w->parts, w->again, w->host ? "host" : "device");
     rig_open(&r, &cpu_device, 1, text);
     trainer *t = rig_trainer(&r);
-    exec *x = trainer_exec(t);
-    step place = {.seed = 3, .first = 5, .count = 900, .epoch = 1, .shuffle = 1, .lr = 1e-3f};
+    solo *x = trainer_exec(t);
+    solo_step place = {.seed = 3, .first = 5, .count = 900, .epoch = 1, .shuffle = 1, .lr = 1e-3f};
     loader_options o = job_loader(&r.job, &r.settings, false);
     o.seed = 3;
     loader *l = w->host ? loader_new(r.data, &o, &e) : NULL;
     if (l) loader_seek(l, &(loader_range){{5, 900}, true, 1, 0});
-    support_ok(exec_step_write(x, &place, &e), &e);
+    support_ok(solo_step_write(x, &place, &e), &e);
     for (int64_t i = 0; i < w->parts; i++) {
         loader_batch batch;
         if (l) support_ok(loader_next(l, &batch) && exec_feed(x, batch.block, &e), &e);
-        support_ok(exec_play(x, i ? EXEC_NEXT : EXEC_FIRST, &e), &e);
+        support_ok(solo_play(x, i ? PASS_NEXT : PASS_FIRST, &e), &e);
     }
     *count = graph_slab_elements(r.job.g);
     float *gradient = malloc((size_t)*count * sizeof *gradient);
     assert_non_null(gradient);
-    support_ok(exec_read(x, graph_slab(r.job.g, SLAB_GRADIENTS), gradient, &e), &e);
+    support_ok(solo_read(x, graph_slab(r.job.g, SLAB_GRADIENTS), gradient, &e), &e);
     loader_free(l);
     trainer_free(t);
     rig_close(&r);

@@ -113,7 +113,7 @@ static bool go(const char *keys, const char *from, uint64_t stop_after, const ch
         support_ok(f && trainer_restore(s->t, f, from, &e), &e);
         safetensors_close(f);
     } else {
-        support_ok(exec_write(trainer_exec(s->t), r.job.seed, high, &e), &e);
+        support_ok(support_write(s->t, r.job.seed, high, &e), &e);
     }
     watcher w = {.on_step = on_step, .on_epoch = on_epoch, .on_change = on_change, .arg = s};
     support_ok(trainer_run(s->t, &w, &result, &e), &e);
@@ -229,7 +229,7 @@ static void overflow_later(void *arg, const epoch_report *r) {
     seen *s = arg;
     err e;
     on_epoch(arg, r);
-    if (r->epoch == 1) support_ok(exec_write(trainer_exec(s->t), trainer_job(s->t)->seed, high, &e), &e);
+    if (r->epoch == 1) support_ok(support_write(s->t, trainer_job(s->t)->seed, high, &e), &e);
 }
 
 static void check_note(const char *path, const char *key, const char *want) {
@@ -296,7 +296,7 @@ static void without_another_precision_it_ends(void **state) {
     static const float high[2] = {INFINITY, 0};
     rig_pretend(&r, SMALL, false);
     trainer *t = rig_trainer(&r);
-    support_ok(exec_write(trainer_exec(t), r.job.seed, high, &e), &e);
+    support_ok(support_write(t, r.job.seed, high, &e), &e);
     assert_false(trainer_run(t, &(watcher){.arg = NULL}, &result, &e));
     assert_non_null(strstr(e.text, "fp16 overflows"));
     trainer_free(t);
@@ -320,13 +320,13 @@ static void the_slab_has_room_for_both(void **state) {
         &large.job, small.data, &small.split, &small.settings, &small.model, small.window, NULL, PRECISION_FP32);
     assert_int_equal(job_memory(&small.job, &small.settings, kernels, true).total, high);
     assert_int_equal(job_memory(&large.job, &large.settings, kernels, true).total, high);
-    exec_options o = job_exec(&large.job, &large.settings), other = job_exec(&small.job, &small.settings);
-    exec *x = exec_new(&cpu_device, large.queue, large.job.g, &o, &e);
+    solo_options o = job_exec(&large.job, &large.settings), other = job_exec(&small.job, &small.settings);
+    solo *x = solo_new(&cpu_device, large.queue, large.job.g, &o, &e);
     support_ok(x != NULL, &e);
     x = exec_replace(x, small.job.g, &other, &e);
     support_ok(x != NULL, &e);
     assert_int_equal(exec_used(x).total, high);
-    exec_free(x);
+    solo_free(x);
     rig_close(&small);
     rig_close(&large);
 }

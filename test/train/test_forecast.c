@@ -61,7 +61,7 @@ typedef struct {
     int64_t window[STREAMS_MOST];
     job job;
     queue *queue;
-    exec *x;
+    solo *x;
 } stand;
 
 static config *read_keys(const char *assignments) {
@@ -88,20 +88,20 @@ static stand stand_open(const dataset *d, const char *assignments) {
     graph_keep(s.job.g, s.job.logits);
     s.queue = cpu_device.open(&(queue_options){.threads = 2}, &e);
     support_ok(s.queue != NULL, &e);
-    s.x = exec_new(&cpu_device, s.queue, s.job.g, &(exec_options){.batch = s.settings.batch_size}, &e);
+    s.x = solo_new(&cpu_device, s.queue, s.job.g, &(solo_options){.rows = s.settings.batch_size}, &e);
     support_ok(s.x != NULL, &e);
     float *w = malloc((size_t)graph_slab_elements(s.job.g) * sizeof *w);
     assert_non_null(w);
     graph_initial(s.job.g, s.settings.seed, w);
     const float scale[2] = {1, 0};
-    support_ok(exec_write(s.x, graph_slab(s.job.g, SLAB_WEIGHTS), w, &e), &e);
-    support_ok(exec_write(s.x, s.job.seed, scale, &e), &e);
+    support_ok(solo_write(s.x, graph_slab(s.job.g, SLAB_WEIGHTS), w, &e), &e);
+    support_ok(solo_write(s.x, s.job.seed, scale, &e), &e);
     free(w);
     return s;
 }
 
 static void stand_close(stand *s) {
-    exec_free(s->x);
+    solo_free(s->x);
     cpu_device.close(s->queue);
     job_done(&s->job);
     config_free(s->config);
@@ -109,16 +109,16 @@ static void stand_close(stand *s) {
 
 static void begin(stand *s, uint32_t epoch, bool shuffle) {
     err e;
-    step at = {.seed = 1, .count = SAMPLES, .epoch = epoch, .shuffle = shuffle, .lr = 3e-3f};
-    support_ok(exec_step_write(s->x, &at, &e) && exec_clear(s->x, s->job.totals, &e), &e);
+    solo_step at = {.seed = 1, .count = SAMPLES, .epoch = epoch, .shuffle = shuffle, .lr = 3e-3f};
+    support_ok(solo_step_write(s->x, &at, &e) && solo_clear(s->x, s->job.totals, &e), &e);
     for (int k = 0; k < FORECAST_METRICS; k++)
-        if (s->job.metric[k].id) support_ok(exec_clear(s->x, s->job.metric[k], &e), &e);
+        if (s->job.metric[k].id) support_ok(solo_clear(s->x, s->job.metric[k], &e), &e);
 }
 
 static double mean_of(stand *s, tensor tally) {
     err e;
     double v[TALLY_COUNT];
-    support_ok(exec_read(s->x, tally, v, &e), &e);
+    support_ok(solo_read(s->x, tally, v, &e), &e);
     return v[TALLY_SUM] / v[TALLY_NORM];
 }
 
@@ -130,7 +130,7 @@ static double epoch(stand *s, uint32_t number) {
     err e;
     begin(s, number, true);
     for (int i = 0; i < steps_of(s); i++)
-        support_ok(exec_play(s->x, EXEC_FIRST, &e) && exec_play(s->x, EXEC_UPDATE, &e), &e);
+        support_ok(solo_play(s->x, PASS_FIRST, &e) && solo_play(s->x, PASS_UPDATE, &e), &e);
     return mean_of(s, s->job.totals);
 }
 
@@ -196,8 +196,8 @@ static void forecasts_are_in_the_datas_units(void **state) {
         double want[FORECAST_METRICS];
         epoch(&s, 0);
         begin(&s, 0, false);
-        support_ok(exec_play(s.x, EXEC_EVALUATE, &e), &e);
-        support_ok(exec_peek(s.x, s.job.forecast, false, y, &e) && exec_peek(s.x, s.job.logits, false, z, &e), &e);
+        support_ok(solo_play(s.x, PASS_EVALUATE, &e), &e);
+        support_ok(solo_peek(s.x, s.job.forecast, false, y, &e) && solo_peek(s.x, s.job.logits, false, z, &e), &e);
         for (int b = 0; b < 64; b++) {
             double level = 0;
             int row = market.row[b], first = market.first[b],
@@ -228,14 +228,14 @@ static float *trained_weights(const char *keys, size_t *bytes) {
         loader_batch b;
         const job_inputs *in = &s.job.input;
         if (l) assert_true(loader_next(l, &b));
-        if (l) support_ok(exec_write(s.x, in->x[0], b.x[0], &e) && exec_write(s.x, in->target, b.target, &e), &e);
-        if (l) support_ok(exec_write(s.x, in->weight, b.weight, &e), &e);
-        support_ok(exec_play(s.x, EXEC_FIRST, &e) && exec_play(s.x, EXEC_UPDATE, &e), &e);
+        if (l) support_ok(solo_write(s.x, in->x[0], b.x[0], &e) && solo_write(s.x, in->target, b.target, &e), &e);
+        if (l) support_ok(solo_write(s.x, in->weight, b.weight, &e), &e);
+        support_ok(solo_play(s.x, PASS_FIRST, &e) && solo_play(s.x, PASS_UPDATE, &e), &e);
     }
     *bytes = (size_t)graph_slab_elements(s.job.g) * sizeof(float);
     float *w = malloc(*bytes);
     assert_non_null(w);
-    support_ok(exec_read(s.x, graph_slab(s.job.g, SLAB_WEIGHTS), w, &e), &e);
+    support_ok(solo_read(s.x, graph_slab(s.job.g, SLAB_WEIGHTS), w, &e), &e);
     loader_free(l);
     stand_close(&s);
     return w;
@@ -426,8 +426,8 @@ static void same_course(const course *a, const course *b) {
     size_t bytes = (size_t)graph_slab_elements(a->job.g) * sizeof(float);
     float *w[2] = {malloc(bytes), malloc(bytes)};
     assert_true(w[0] && w[1]);
-    support_ok(exec_read(trainer_exec(a->t), graph_slab(a->job.g, SLAB_WEIGHTS), w[0], &e), &e);
-    support_ok(exec_read(trainer_exec(b->t), graph_slab(b->job.g, SLAB_WEIGHTS), w[1], &e), &e);
+    support_ok(support_read(a->t, graph_slab(a->job.g, SLAB_WEIGHTS), w[0], &e), &e);
+    support_ok(support_read(b->t, graph_slab(b->job.g, SLAB_WEIGHTS), w[1], &e), &e);
     assert_memory_equal(w[0], w[1], bytes);
     free(w[0]);
     free(w[1]);
@@ -523,12 +523,12 @@ static float *gradient_of(int64_t batch, int micro) {
         (long long)batch);
     rig_open(&r, &cpu_device, 2, keys);
     trainer *t = rig_trainer(&r);
-    step at = {.seed = 3, .update = 5, .count = 100, .epoch = 1, .shuffle = 1};
-    support_ok(exec_step_write(trainer_exec(t), &at, &e), &e);
-    for (int i = 0; i < micro; i++) support_ok(exec_play(trainer_exec(t), i ? EXEC_NEXT : EXEC_FIRST, &e), &e);
+    solo_step at = {.seed = 3, .update = 5, .count = 100, .epoch = 1, .shuffle = 1};
+    support_ok(support_step_write(t, &at, &e), &e);
+    for (int i = 0; i < micro; i++) support_ok(support_play(t, i ? PASS_NEXT : PASS_FIRST, &e), &e);
     float *g = malloc((size_t)graph_slab_elements(r.job.g) * sizeof *g);
     assert_non_null(g);
-    support_ok(exec_read(trainer_exec(t), graph_slab(r.job.g, SLAB_GRADIENTS), g, &e), &e);
+    support_ok(support_read(t, graph_slab(r.job.g, SLAB_GRADIENTS), g, &e), &e);
     trainer_free(t);
     rig_close(&r);
     return g;

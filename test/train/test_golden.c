@@ -230,7 +230,7 @@ typedef struct {
     tensor logits, totals, clip, seed;
     const place *p;
     queue *q;
-    exec *x;
+    solo *x;
 } stand;
 
 static float smoothing_of(const dump *f) {
@@ -269,7 +269,7 @@ static void put(stand *s, tensor t, const double *v, int64_t n) {
     float *narrow = malloc((size_t)n * sizeof *narrow);
     assert_non_null(narrow);
     for (int64_t i = 0; i < n; i++) narrow[i] = (float)v[i];
-    support_ok(exec_write(s->x, t, is_wide(s->p) ? (const void *)v : narrow, &e), &e);
+    support_ok(solo_write(s->x, t, is_wide(s->p) ? (const void *)v : narrow, &e), &e);
     free(narrow);
 }
 
@@ -281,7 +281,7 @@ static double *get(stand *s, tensor t, bool peek) {
     assert_non_null(v);
     assert_non_null(narrow);
     void *to = is_wide(s->p) ? (void *)v : narrow;
-    support_ok(peek ? exec_peek(s->x, t, true, to, &e) : exec_read(s->x, t, to, &e), &e);
+    support_ok(peek ? solo_peek(s->x, t, true, to, &e) : solo_read(s->x, t, to, &e), &e);
     for (int64_t i = 0; !is_wide(s->p) && i < n; i++) v[i] = (double)narrow[i];
     free(narrow);
     return v;
@@ -305,37 +305,37 @@ static stand stand_open(dump *f, const place *p, bool train) {
     build(&s, f, train);
     s.q = p->device->open(&(queue_options){.threads = 1, .isa = p->isa}, &e);
     support_ok(s.q != NULL, &e);
-    s.x = exec_new(p->device, s.q, s.g, &(exec_options){.batch = entry(f, "", "weight")->dim[0]}, &e);
+    s.x = solo_new(p->device, s.q, s.g, &(solo_options){.rows = entry(f, "", "weight")->dim[0]}, &e);
     support_ok(s.x != NULL, &e);
     load_parameters(&s, f);
     put(&s, s.seed, (double[2]){p->precision == PRECISION_FP16 ? LOSS_SCALE_START : 1, 0}, 2);
-    step begin = {.count = 1000, .lr = 1e-3f};
-    support_ok(exec_step_write(s.x, &begin, &e), &e);
+    solo_step begin = {.count = 1000, .lr = 1e-3f};
+    support_ok(solo_step_write(s.x, &begin, &e), &e);
     return s;
 }
 
 static void stand_close(stand *s) {
-    exec_free(s->x);
+    solo_free(s->x);
     s->p->device->close(s->q);
     graph_free(s->g);
 }
 
-static void play(stand *s, exec_part part) {
+static void play(stand *s, pass part) {
     err e;
-    support_ok(exec_play(s->x, part, &e), &e);
+    support_ok(solo_play(s->x, part, &e), &e);
 }
 
 static double loss_now(stand *s) {
     err e;
     double totals[TALLY_COUNT];
-    support_ok(exec_read(s->x, s->totals, totals, &e), &e);
+    support_ok(solo_read(s->x, s->totals, totals, &e), &e);
     return totals[TALLY_STEP_SUM] / totals[TALLY_STEP_NORM];
 }
 
 static double normaliser(stand *s) {
     err e;
     double totals[TALLY_COUNT];
-    support_ok(exec_read(s->x, s->totals, totals, &e), &e);
+    support_ok(solo_read(s->x, s->totals, totals, &e), &e);
     return totals[TALLY_STEP_NORM];
 }
 
@@ -381,7 +381,7 @@ static void check_slab(stand *s, const dump *f, tensor slab, double by, const ch
 
 static void check_gradients(dump *f, const place *p) {
     stand s = stand_open(f, p, false);
-    play(&s, EXEC_FIRST);
+    play(&s, PASS_FIRST);
     check_output(&s, f, p->tolerance);
     check_near(f, p, "the loss", loss_now(&s), (double)number(entry(f, "", "loss"), 0), fmax(1e-5, p->tolerance));
     check_slab(&s, f, graph_slab(s.g, SLAB_GRADIENTS), normaliser(&s), "grad64", p->tolerance, 0);
@@ -399,9 +399,9 @@ static void check_training(dump *f, const place *p) {
     double most = 0;
     for (int i = 0; i < STEPS; i++) {
         double clip[CLIP_COUNT], norm = (double)number(norms, i), loss = (double)number(losses, i);
-        play(&s, EXEC_FIRST);
-        play(&s, EXEC_UPDATE);
-        support_ok(exec_read(s.x, s.clip, clip, &e), &e);
+        play(&s, PASS_FIRST);
+        play(&s, PASS_UPDATE);
+        support_ok(solo_read(s.x, s.clip, clip, &e), &e);
         most = fmax(most, fabs(loss_now(&s) - loss));
         check_near(f, p, "a step's loss", loss_now(&s), loss, loss_bound);
         assert_true(clip[CLIP_TAKEN] == i + 1);

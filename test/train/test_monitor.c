@@ -70,7 +70,7 @@ static void wait_for_readings(queue *q, int count) {
 static void the_ring_wraps(void **state) {
     (void)state;
     queue q = {0};
-    store_sample_row row;
+    db_sample_row row;
     char warning[256];
     double time = 0, last = -1;
     int taken = 0;
@@ -91,7 +91,7 @@ static void the_ring_wraps(void **state) {
 static void a_full_ring_loses_what_is_new(void **state) {
     (void)state;
     queue q = {0};
-    store_sample_row row;
+    db_sample_row row;
     char warning[256];
     monitor *m = start(&scripted, &q, 1e-5, 0);
     wait_for_readings(&q, MONITOR_RING + 50);
@@ -108,7 +108,7 @@ static void a_full_ring_loses_what_is_new(void **state) {
 
 // The line of each sample of a script, or an empty one.
 static void play(queue *q, size_t limit, char lines[SCRIPT_MOST][256]) {
-    store_sample_row row;
+    db_sample_row row;
     atomic_store(&q->read, 0);
     monitor *m = start(&scripted, q, 1e-4, limit);
     wait_for_readings(q, q->length);
@@ -177,7 +177,7 @@ static void stopping_is_prompt(void **state) {
 static void a_blind_device_gives_no_samples(void **state) {
     (void)state;
     queue q = {0};
-    store_sample_row row;
+    db_sample_row row;
     char warning[256];
     monitor *m = start(&blind, &q, 1e-3, 0);
     wait_for_readings(&q, 3);
@@ -192,23 +192,23 @@ static void a_blind_device_gives_no_samples(void **state) {
 // run.db
 
 static double query(const char *text) {
-    sqlite3 *db;
+    sqlite3 *file;
     sqlite3_stmt *st;
-    assert_int_equal(sqlite3_open("run.db", &db), SQLITE_OK);
-    assert_int_equal(sqlite3_prepare_v2(db, text, -1, &st, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_open("run.db", &file), SQLITE_OK);
+    assert_int_equal(sqlite3_prepare_v2(file, text, -1, &st, NULL), SQLITE_OK);
     assert_int_equal(sqlite3_step(st), SQLITE_ROW);
     double v = sqlite3_column_double(st, 0);
     sqlite3_finalize(st);
-    sqlite3_close(db);
+    sqlite3_close(file);
     return v;
 }
 
-static int take_all(monitor *m, store *s) {
-    store_sample_row row;
+static int take_all(monitor *m, db *s) {
+    db_sample_row row;
     char warning[256];
     int taken = 0;
-    for (; monitor_take(m, &row, warning, sizeof warning); taken++) store_sample(s, &row);
-    store_tick(s);
+    for (; monitor_take(m, &row, warning, sizeof warning); taken++) db_sample(s, &row);
+    db_tick(s);
     return taken;
 }
 
@@ -219,10 +219,10 @@ static void same_or_both_nan(double a, double b) {
 static void samples_reach_the_file_in_order(void **state) {
     (void)state;
     err e;
-    store_gauges all, seen;
+    db_gauges all, seen;
     queue q = {.length = 3, .process = {100, 300, 200}, .others = {0, 50, 400}};
-    store *s = store_open("run.db");
-    store_run(s, "0.1", "", "");
+    db *s = db_open("run.db");
+    db_run(s, "0.1", "", "");
     monitor *m = start(&scripted, &q, 1e-3, 0);
     int taken = 0;
     while (taken < 100) taken += take_all(m, s);
@@ -230,14 +230,14 @@ static void samples_reach_the_file_in_order(void **state) {
     taken += take_all(m, s);
     all = monitor_gauges(m);
     monitor_free(m);
-    store_close(s);
+    db_close(s);
     assert_int_equal(query("SELECT count(*) FROM samples"), taken);
     assert_int_equal(query("SELECT count(*) FROM samples WHERE clock = id - 1"), taken);
     assert_int_equal(
         query("SELECT count(*) FROM samples a JOIN samples b ON b.id = a.id + 1 WHERE b.time < a.time"), 0);
     assert_int_equal(query("SELECT count(*) FROM samples WHERE temperature IS NULL AND power IS NULL"), taken);
     // Reading the file gives what the monitor itself had added up.
-    support_ok(store_read_samples("run.db", &seen, &e), &e);
+    support_ok(db_read_samples("run.db", &seen, &e), &e);
     assert_true(seen.samples == taken && all.samples == taken);
     assert_true(seen.memory_process == 300 && seen.memory_used == 600 && seen.memory_total == 1000);
     assert_true(isnan(seen.power) && isnan(seen.power_mean));
@@ -254,12 +254,12 @@ static void a_kill_leaves_what_was_written(void **state) {
     pid_t child = fork();
     if (child == 0) {
         queue q = {0};
-        store *s = store_open("run.db");
-        store_run(s, "0.1", "", "");
+        db *s = db_open("run.db");
+        db_run(s, "0.1", "", "");
         monitor *m = start(&scripted, &q, 1e-3, 0);
         int taken = 0;
         while (taken < 50) taken += take_all(m, s);
-        store_sync(s);
+        db_sync(s);
         while (taken < 80) taken += take_all(m, s);
         raise(SIGKILL);
     }
@@ -274,23 +274,23 @@ static void a_kill_leaves_what_was_written(void **state) {
 static void a_file_of_version_1_has_none(void **state) {
     (void)state;
     err e;
-    store_gauges g;
-    sqlite3 *db;
-    store *s = store_open("run.db");
-    store_run(s, "0.1", "", "");
-    store_close(s);
-    assert_int_equal(sqlite3_open("run.db", &db), SQLITE_OK);
-    assert_int_equal(sqlite3_exec(db, "DROP TABLE samples; PRAGMA user_version = 1", NULL, NULL, NULL), SQLITE_OK);
-    sqlite3_close(db);
-    support_ok(store_read_samples("run.db", &g, &e), &e);
+    db_gauges g;
+    sqlite3 *file;
+    db *s = db_open("run.db");
+    db_run(s, "0.1", "", "");
+    db_close(s);
+    assert_int_equal(sqlite3_open("run.db", &file), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(file, "DROP TABLE samples; PRAGMA user_version = 1", NULL, NULL, NULL), SQLITE_OK);
+    sqlite3_close(file);
+    support_ok(db_read_samples("run.db", &g, &e), &e);
     assert_true(g.samples == 0 && isnan(g.memory_process));
     // A run that goes on there brings it up to date.
-    s = store_open("run.db");
-    store_sample(s, &(store_sample_row){.time = 1, .memory_process = 7, .power = -1});
-    store_close(s);
-    support_ok(store_read_samples("run.db", &g, &e), &e);
+    s = db_open("run.db");
+    db_sample(s, &(db_sample_row){.time = 1, .memory_process = 7, .power = -1});
+    db_close(s);
+    support_ok(db_read_samples("run.db", &g, &e), &e);
     assert_true(g.samples == 1 && g.memory_process == 7 && isnan(g.power));
-    assert_int_equal(query("PRAGMA user_version"), STORE_VERSION);
+    assert_int_equal(query("PRAGMA user_version"), DB_VERSION);
 }
 
 // The CPU
@@ -331,11 +331,11 @@ static void the_cpu_has_a_utilisation(void **state) {
     double began = support_seconds();
     while (support_seconds() - began < 0.3) continue;
     monitor_stop(m);
-    store_sample_row row;
+    db_sample_row row;
     char warning[256];
     assert_true(monitor_take(m, &row, warning, sizeof warning) && row.utilisation < 0); // nothing to compare with
     while (monitor_take(m, &row, warning, sizeof warning)) assert_true(row.utilisation <= 100);
-    store_gauges g = monitor_gauges(m);
+    db_gauges g = monitor_gauges(m);
     assert_true(g.samples >= 3 && g.utilisation > 0 && g.utilisation_mean <= g.utilisation);
     monitor_free(m);
     cpu_device.close(q);

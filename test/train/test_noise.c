@@ -107,22 +107,22 @@ static double exact_scale(rig *r, const float *weights) {
     float *g = malloc(n * sizeof *g);
     double *sum = calloc(n, sizeof *sum), squares = 0, mean = 0;
     assert_true(g && sum);
-    exec *x = exec_new(r->device, r->queue, r->job.g, &(exec_options){.batch = 1}, &e);
+    solo *x = solo_new(r->device, r->queue, r->job.g, &(solo_options){.rows = 1}, &e);
     support_ok(x != NULL, &e);
     const float root[2] = {1, 0};
     span all = r->split.train;
-    step s = {.seed = 1, .first = (uint64_t)all.first, .count = (uint64_t)all.count};
-    support_ok(exec_write(x, graph_slab(r->job.g, SLAB_WEIGHTS), weights, &e), &e);
-    support_ok(exec_write(x, r->job.seed, root, &e) && exec_step_write(x, &s, &e), &e);
+    solo_step s = {.seed = 1, .first = (uint64_t)all.first, .count = (uint64_t)all.count};
+    support_ok(solo_write(x, graph_slab(r->job.g, SLAB_WEIGHTS), weights, &e), &e);
+    support_ok(solo_write(x, r->job.seed, root, &e) && solo_step_write(x, &s, &e), &e);
     for (int64_t i = 0; i < all.count; i++) {
-        support_ok(exec_play(x, EXEC_FIRST, &e), &e);
-        support_ok(exec_read(x, graph_slab(r->job.g, SLAB_GRADIENTS), g, &e), &e);
-        support_ok(exec_play(x, EXEC_UPDATE, &e), &e);
+        support_ok(solo_play(x, PASS_FIRST, &e), &e);
+        support_ok(solo_read(x, graph_slab(r->job.g, SLAB_GRADIENTS), g, &e), &e);
+        support_ok(solo_play(x, PASS_UPDATE, &e), &e);
         for (size_t k = 0; k < n; k++) sum[k] += (double)g[k], squares += (double)g[k] * (double)g[k];
     }
     for (size_t k = 0; k < n; k++) mean += sum[k] / (double)all.count * sum[k] / (double)all.count;
     double trace = (squares - (double)all.count * mean) / (double)(all.count - 1);
-    exec_free(x);
+    solo_free(x);
     free(sum);
     free(g);
     return trace / (mean - trace / (double)all.count);

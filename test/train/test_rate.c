@@ -119,9 +119,9 @@ static double first_step(const char *keys) {
     rig_open(&r, &cpu_device, 1, text);
     trainer *t = rig_trainer(&r);
     float *before = rig_weights(&r, t);
-    step s = {.seed = 1, .count = (uint64_t)r.split.train.count, .lr = 1e-3f};
-    support_ok(exec_step_write(trainer_exec(t), &s, &e), &e);
-    support_ok(exec_play(trainer_exec(t), EXEC_FIRST, &e) && exec_play(trainer_exec(t), EXEC_UPDATE, &e), &e);
+    solo_step s = {.seed = 1, .count = (uint64_t)r.split.train.count, .lr = 1e-3f};
+    support_ok(support_step_write(t, &s, &e), &e);
+    support_ok(support_play(t, PASS_FIRST, &e) && support_play(t, PASS_UPDATE, &e), &e);
     float *after = rig_weights(&r, t);
     double sum = 0;
     for (int64_t i = 0; i < graph_slab_elements(r.job.g); i++) sum += fabs((double)after[i] - (double)before[i]);

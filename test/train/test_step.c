@@ -22,7 +22,7 @@ typedef struct {
     int64_t elements;
     float *gradient;
     double totals[TALLY_COUNT], clip[CLIP_COUNT];
-    step after;
+    solo_step after;
 } outcome;
 
 static void outcome_free(outcome *o) {
@@ -30,27 +30,27 @@ static void outcome_free(outcome *o) {
 }
 
 // A step of `micro` micro-batches of `batch` rows from the given place in the training span.
-static outcome step_with(const char *keys, int64_t batch, int micro, step place) {
+static outcome step_with(const char *keys, int64_t batch, int micro, solo_step place) {
     err e;
     rig r;
     char text[512];
     snprintf(text, sizeof text, "%s train.batch_size=%lld", keys, (long long)batch);
     rig_open(&r, &cpu_device, 1, text);
     trainer *t = rig_trainer(&r);
-    exec *x = trainer_exec(t);
+    solo *x = trainer_exec(t);
     outcome o = {.elements = graph_slab_elements(r.job.g)};
     o.gradient = malloc((size_t)o.elements * sizeof *o.gradient);
     assert_non_null(o.gradient);
     place.lr = 1e-3f;
-    support_ok(exec_step_write(x, &place, &e), &e);
+    support_ok(solo_step_write(x, &place, &e), &e);
     for (int i = 0; i < micro; i++) {
-        support_ok(exec_poison(x, 0xFF, true, &e), &e);
-        support_ok(exec_play(x, i ? EXEC_NEXT : EXEC_FIRST, &e), &e);
+        support_ok(solo_poison(x, 0xFF, true, &e), &e);
+        support_ok(solo_play(x, i ? PASS_NEXT : PASS_FIRST, &e), &e);
     }
-    support_ok(exec_read(x, graph_slab(r.job.g, SLAB_GRADIENTS), o.gradient, &e), &e);
-    support_ok(exec_play(x, EXEC_UPDATE, &e), &e);
-    support_ok(exec_read(x, r.job.totals, o.totals, &e) && exec_read(x, r.job.clip, o.clip, &e), &e);
-    support_ok(exec_step_read(x, &o.after, &e), &e);
+    support_ok(solo_read(x, graph_slab(r.job.g, SLAB_GRADIENTS), o.gradient, &e), &e);
+    support_ok(solo_play(x, PASS_UPDATE, &e), &e);
+    support_ok(solo_read(x, r.job.totals, o.totals, &e) && solo_read(x, r.job.clip, o.clip, &e), &e);
+    support_ok(solo_step_read(x, &o.after, &e), &e);
     trainer_free(t);
     rig_close(&r);
     return o;
@@ -82,7 +82,7 @@ static void check_equal(const outcome *a, const outcome *b) {
 
 static void splits_give_equal_gradients(void **state) {
     (void)state;
-    step place = {.seed = 11, .update = 5, .first = 3, .count = 900, .position = 64, .epoch = 2, .shuffle = 1};
+    solo_step place = {.seed = 11, .update = 5, .first = 3, .count = 900, .position = 64, .epoch = 2, .shuffle = 1};
     outcome whole = step_with(LEARNING, EFFECTIVE, 1, place);
     assert_true(norm_of(whole.gradient, whole.elements) > 1e-3);
     for (int micro = 2; micro <= EFFECTIVE; micro *= 2) {
@@ -100,7 +100,7 @@ static void splits_give_equal_gradients(void **state) {
 // with micro-batches that lie wholly beyond the end played or left out, must equal a batch of exactly 5.
 static void tail_rows_contribute_nothing(void **state) {
     (void)state;
-    step place = {.seed = 11, .update = 5, .first = 3, .count = 69, .position = 64, .epoch = 2, .shuffle = 1};
+    solo_step place = {.seed = 11, .update = 5, .first = 3, .count = 69, .position = 64, .epoch = 2, .shuffle = 1};
     outcome exact = step_with(LEARNING, 5, 1, place);
     static const int splits[][2] = {{8, 1}, {4, 2}, {2, 3}, {2, 4}, {1, 5}, {1, 8}, {64, 1}};
     for (size_t i = 0; i < sizeof splits / sizeof *splits; i++) {
@@ -117,7 +117,7 @@ static void normaliser_is_the_sum_of_class_weights(void **state) {
     rig r;
     rig_open(&r, &cpu_device, 1, LEARNING);
     span train = r.split.train;
-    step place = {.seed = 4, .first = (uint64_t)train.first, .count = (uint64_t)train.count, .epoch = 1, .shuffle = 1};
+    solo_step place = {.seed = 4, .first = (uint64_t)train.first, .count = (uint64_t)train.count, .epoch = 1, .shuffle = 1};
     double count[3] = {0}, want = 0;
     for (int64_t i = 0; i < train.count; i++) count[r.data->label[train.first + i]]++;
     for (uint64_t i = 0; i < EFFECTIVE; i++) {
@@ -133,7 +133,7 @@ static void normaliser_is_the_sum_of_class_weights(void **state) {
 // A step wholly beyond the end: no normaliser, nothing learnt, nothing counted as not finite.
 static void empty_step_changes_nothing(void **state) {
     (void)state;
-    step place = {.seed = 4, .count = 64, .position = 64, .epoch = 1, .shuffle = 1};
+    solo_step place = {.seed = 4, .count = 64, .position = 64, .epoch = 1, .shuffle = 1};
     outcome o = step_with(LEARNING, 4, 2, place);
     assert_true(norm_of(o.gradient, o.elements) == 0);
     assert_true(o.totals[TALLY_STEP_SUM] == 0 && o.totals[TALLY_STEP_NORM] == 0);
@@ -148,7 +148,7 @@ static bool same_bits(const outcome *a, const outcome *b) {
 // Without shuffling the samples stay the same, so that only dropout can change a gradient.
 static void dropout_depends_on_seed_and_update(void **state) {
     (void)state;
-    step place = {.seed = 11, .update = 5, .count = 900};
+    solo_step place = {.seed = 11, .update = 5, .count = 900};
     step updated = place, seeded = place;
     updated.update = 6;
     seeded.seed = 12;
@@ -170,7 +170,7 @@ static void dropout_depends_on_seed_and_update(void **state) {
 // Rows of the effective batch have dropout of their own: the same sample twice in a batch is not dropped alike.
 static void dropout_differs_between_rows(void **state) {
     (void)state;
-    step place = {.seed = 11, .count = 900};
+    solo_step place = {.seed = 11, .count = 900};
     outcome first = step_with(LEARNING, 1, 1, place);
     place.row = 1;
     place.position = UINT64_MAX; // position + row is sample 0 again
@@ -278,13 +278,13 @@ static void recordings_are_few(void **state) {
     far.host_memory = false;
     rig_open(&r, &cpu_device, 1, "model.kind=mlp train.batch_size=64");
     for (int64_t steps = 0; steps < 300; steps++) {
-        int64_t runs, rest, n = exec_together(&far, r.job.g, 64, steps);
+        int64_t runs, rest, n = program_together(&far, r.job.g, 64, steps);
         fewest_plays(steps, &runs, &rest);
         assert_int_equal(n ? steps / n + steps % n : steps, runs + rest);
     }
-    assert_int_equal(exec_together(&far, r.job.g, 64, INT64_MAX / 64 * 64), 64);
-    assert_int_equal(exec_together(&far, r.job.g, 100000000, 300), 0);
-    assert_int_equal(exec_together(&cpu_device, r.job.g, 64, 300), 0);
+    assert_int_equal(program_together(&far, r.job.g, 64, INT64_MAX / 64 * 64), 64);
+    assert_int_equal(program_together(&far, r.job.g, 100000000, 300), 0);
+    assert_int_equal(program_together(&cpu_device, r.job.g, 64, 300), 0);
     rig_close(&r);
 }
 

@@ -160,12 +160,12 @@ static void staging_is_planned(void **state) {
     d.allocate = count_bytes;
     allocated = 0;
     rig_open(&r, &d, 1, SMALL "model.kind=mlp model.widths=32 data.residency=host");
-    exec_options o = job_exec(&r.job, &r.settings);
+    solo_options o = job_exec(&r.job, &r.settings);
     size_t row = (size_t)(r.window[0] * r.data->stream[0].series.width + r.window[1] * r.data->stream[1].series.width +
                           r.data->vector.width + 2);
     assert_true(o.input_bytes >= 4 * 32 * row && o.input_bytes < 4 * 32 * row + (size_t)o.inputs * 64);
-    exec_memory m = exec_measure(r.job.g, d.kernels(r.queue), false, &o),
-                here = exec_measure(r.job.g, d.kernels(r.queue), true, &o);
+    exec_memory m = solo_measure(r.job.g, d.kernels(r.queue), false, &o),
+                here = solo_measure(r.job.g, d.kernels(r.queue), true, &o);
     assert_int_equal(m.staging, LANES * plan_aligned(o.input_bytes));
     assert_int_equal(here.staging, plan_aligned(o.input_bytes)); // the CPU reads one block at a time
     trainer *t = rig_trainer(&r);

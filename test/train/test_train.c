@@ -61,13 +61,13 @@ static train_result run(trainer *t, witness *w) {
 static float *trained(const char *keys, int threads, size_t *bytes) {
     err e;
     rig r;
-    step last;
+    solo_step last;
     witness w = {0};
     rig_open(&r, &cpu_device, threads, keys);
     trainer *t = rig_trainer(&r);
     run(t, &w);
     assert_int_equal(w.epochs, 2);
-    support_ok(exec_step_read(trainer_exec(t), &last, &e), &e);
+    support_ok(support_step_read(t, &last, &e), &e);
     assert_int_equal(last.update, w.steps); // counted on from epoch to epoch
     float *weights = rig_weights(&r, t);
     *bytes = (size_t)graph_slab_elements(r.job.g) * sizeof *weights;
@@ -247,7 +247,7 @@ static void divergence_is_counted(void **state) {
     trainer *t = rig_trainer(&r);
     float *weights = rig_weights(&r, t);
     for (int64_t i = 0; i < graph_slab_elements(r.job.g); i++) weights[i] *= 1e20f;
-    support_ok(exec_write(trainer_exec(t), graph_slab(r.job.g, SLAB_WEIGHTS), weights, &e), &e);
+    support_ok(support_write(t, graph_slab(r.job.g, SLAB_WEIGHTS), weights, &e), &e);
     support_ok(trainer_run(t, &(watcher){.on_epoch = note_skipped, .arg = &skipped}, &result, &e), &e);
     assert_int_equal(result.epochs, 1);
     assert_int_equal(skipped, (r.split.train.count + 63) / 64);
@@ -299,7 +299,7 @@ static void endless_overflow_ends_the_run(void **state) {
     trainer *t = rig_trainer(&r);
     float *weights = rig_weights(&r, t);
     weights[0] = NAN;
-    support_ok(exec_write(trainer_exec(t), graph_slab(r.job.g, SLAB_WEIGHTS), weights, &e), &e);
+    support_ok(support_write(t, graph_slab(r.job.g, SLAB_WEIGHTS), weights, &e), &e);
     assert_false(trainer_run(t, &(watcher){.on_epoch = note_scale}, &result, &e));
     assert_non_null(strstr(e.text, "bf16"));
     assert_true(result.epochs >= 1 && result.epochs < 10);

@@ -270,7 +270,7 @@ static int recorded;
 
 static recording *note_record(queue *q, call *calls, int count, err *e) {
     recording *made = fast->record(q, calls, count, e);
-    if (recorded++ % 4 == EXEC_EVALUATE) evaluation = made;
+    if (recorded++ % 4 == PASS_EVALUATE) evaluation = made;
     return made;
 }
 

@@ -391,10 +391,11 @@ static char *changed(const char *text, const char *from, const char *to) {
 
 static void takes_no_odd_values(void **state) {
     (void)state;
-    static const char *const odd[][2] = {{"\"tradewind wisdom\"", "\"something\""}, {"\"format\": 1", "\"format\": 2"},
-        {"\"when\": \"20", "\"when\": \"xx"}, {"\"when\": \"20", "\"when\": \"1020"},
-        {"\"winner\": 4096", "\"winner\": 7"}, {"\"micro_batch\": 1024", "\"micro_batch\": 1023"},
-        {"\"micro_batch\": 1024", "\"micro_batch\": -1024"}, {"\"accumulation\": 4", "\"accumulation\": 0"},
+    static const char *const odd[][2] = {{"\"tradewind wisdom\"", "\"something\""},
+        {"\"format\": 1", "\"format\": \"1\""}, {"\"when\": \"20", "\"when\": \"xx"},
+        {"\"when\": \"20", "\"when\": \"1020"}, {"\"winner\": 4096", "\"winner\": 7"},
+        {"\"micro_batch\": 1024", "\"micro_batch\": 1023"}, {"\"micro_batch\": 1024", "\"micro_batch\": -1024"},
+        {"\"accumulation\": 4", "\"accumulation\": 0"},
         {"\"accumulation\": 4", "\"accumulation\": 4611686018427387904"}, {"\"batch\": 4096", "\"batch\": 0"},
         {"\"batch\": 4096", "\"batch\": 512"}, {"\"again\": 2", "\"again\": -1"},
         {"\"again\": 2", "\"again\": 4294967298"}, {"\"again\": 2", "\"again\": 2.5"}, {"\"again\": 2", "\"more\": 2"},
@@ -417,6 +418,17 @@ static void takes_no_odd_values(void **state) {
     assert_false(trusts(&k, "{}", 2));
     assert_false(trusts(&k, "", 0));
     free(text);
+}
+
+// Whatever else has changed in it.
+static void a_newer_format_is_told(void **state) {
+    (void)state;
+    static const char newer[] = "{\"kind\": \"tradewind wisdom\", \"format\": 2}";
+    wisdom_key k = key_for(MLP, "1.2", CARD);
+    wisdom_answer a = wisdom_read(newer, strlen(newer), "a.json", &k, 0);
+    assert_int_equal(a.state, WISDOM_NONE);
+    assert_string_equal(
+        a.line, "a.json: was written by a newer tradewind (format 2, this program reads up to 1); update");
 }
 
 // A file of a tuning that measured neither products nor threads.
@@ -553,6 +565,7 @@ int main(void) {
         TEST(says_what_cannot_be_used),
         TEST(survives_any_cut),
         TEST(takes_no_odd_values),
+        TEST(a_newer_format_is_told),
         TEST(an_entry_can_lack_products_and_threads),
         TEST(a_key_cannot_lack_a_field),
         TEST(writers_do_not_mix),

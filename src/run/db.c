@@ -1,6 +1,7 @@
-#include "run/store.h"
+#include "run/db.h"
 
 #include "base/clock.h"
+#include "base/format.h"
 
 #include <math.h>
 #include <sqlite3.h>
@@ -77,9 +78,9 @@ typedef struct {
     field field[FIELDS_MOST];
 } row;
 
-struct store {
+struct db {
     char *path;
-    sqlite3 *db; // NULL: could not be opened
+    sqlite3 *file; // NULL: could not be opened
     sqlite3_stmt *statement[ROW_KINDS];
     row *waiting;
     int count;
@@ -96,76 +97,73 @@ static double now(void) {
 
 // Opening
 
-static bool note_trouble(store *s) {
-    err_run(&s->why, "%s: %s; numbers of the run are missing in it", s->path,
-        s->db ? sqlite3_errmsg(s->db) : "out of memory");
+static bool note_trouble(db *d) {
+    err_run(&d->why, "%s: %s; numbers of the run are missing in it", d->path,
+        d->file ? sqlite3_errmsg(d->file) : "out of memory");
     return false;
 }
 
 // What the file's tables are of; 0 where it has none yet, -1 where that cannot be read.
-static int version_of(sqlite3 *db) {
+static int version_of(sqlite3 *file) {
     sqlite3_stmt *st = NULL;
-    bool ok = sqlite3_prepare_v2(db, "PRAGMA user_version", -1, &st, NULL) == SQLITE_OK;
+    bool ok = sqlite3_prepare_v2(file, "PRAGMA user_version", -1, &st, NULL) == SQLITE_OK;
     int version = ok && sqlite3_step(st) == SQLITE_ROW ? sqlite3_column_int(st, 0) : -1;
     sqlite3_finalize(st);
     return version;
 }
 
-static bool is_newer(sqlite3 *db, const char *path, err *e) {
-    int version = version_of(db);
-    if (version <= STORE_VERSION) return false;
-    return !err_input(e, "%s: a newer tradewind has written it (version %d, this one knows %d); use that one", path,
-        version, STORE_VERSION);
+static bool is_newer(sqlite3 *file, const char *path, err *e) {
+    return !format_known(path, version_of(file), DB_VERSION, e);
 }
 
-static bool prepare_all(store *s) {
+static bool prepare_all(db *d) {
     for (int i = 0; i < ROW_KINDS; i++)
-        if (sqlite3_prepare_v2(s->db, statements[i], -1, &s->statement[i], NULL) != SQLITE_OK) return false;
+        if (sqlite3_prepare_v2(d->file, statements[i], -1, &d->statement[i], NULL) != SQLITE_OK) return false;
     return true;
 }
 
-static bool open_file(store *s) {
+static bool open_file(db *d) {
     int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
-    if (sqlite3_open_v2(s->path, &s->db, flags, NULL) != SQLITE_OK) return note_trouble(s);
-    sqlite3_busy_timeout(s->db, 50 * BUSY_MS);
-    if (is_newer(s->db, s->path, &s->why)) return false;
-    bool ok =
-        sqlite3_exec(s->db, "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;", NULL, NULL, NULL) == SQLITE_OK &&
-        sqlite3_exec(s->db, schema, NULL, NULL, NULL) == SQLITE_OK && prepare_all(s);
-    sqlite3_busy_timeout(s->db, BUSY_MS);
-    return ok || note_trouble(s);
+    if (sqlite3_open_v2(d->path, &d->file, flags, NULL) != SQLITE_OK) return note_trouble(d);
+    sqlite3_busy_timeout(d->file, 50 * BUSY_MS);
+    if (is_newer(d->file, d->path, &d->why)) return false;
+    bool ok = sqlite3_exec(d->file, "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;", NULL, NULL, NULL) ==
+                  SQLITE_OK &&
+              sqlite3_exec(d->file, schema, NULL, NULL, NULL) == SQLITE_OK && prepare_all(d);
+    sqlite3_busy_timeout(d->file, BUSY_MS);
+    return ok || note_trouble(d);
 }
 
-static void close_file(store *s) {
+static void close_file(db *d) {
     for (int i = 0; i < ROW_KINDS; i++) {
-        sqlite3_finalize(s->statement[i]);
-        s->statement[i] = NULL;
+        sqlite3_finalize(d->statement[i]);
+        d->statement[i] = NULL;
     }
-    sqlite3_close(s->db);
-    s->db = NULL;
+    sqlite3_close(d->file);
+    d->file = NULL;
 }
 
-store *store_open(const char *path) {
-    store *s = calloc(1, sizeof *s);
-    CHECK(s, "out of memory for a store");
-    s->waiting = calloc(WAITING_MOST, sizeof *s->waiting);
-    s->path = strdup(path);
-    CHECK(s->waiting && s->path, "out of memory for a store");
-    if (!open_file(s)) close_file(s);
-    return s;
+db *db_open(const char *path) {
+    db *d = calloc(1, sizeof *d);
+    CHECK(d, "out of memory for a database");
+    d->waiting = calloc(WAITING_MOST, sizeof *d->waiting);
+    d->path = strdup(path);
+    CHECK(d->waiting && d->path, "out of memory for a database");
+    if (!open_file(d)) close_file(d);
+    return d;
 }
 
 // The queue
 
-static void drop(store *s, int n) {
+static void drop(db *d, int n) {
     for (int i = 0; i < n; i++)
-        for (int k = 0; k < s->waiting[i].fields; k++) free(s->waiting[i].field[k].text);
-    memmove(s->waiting, s->waiting + n, (size_t)(s->count - n) * sizeof *s->waiting);
-    s->count -= n;
+        for (int k = 0; k < d->waiting[i].fields; k++) free(d->waiting[i].field[k].text);
+    memmove(d->waiting, d->waiting + n, (size_t)(d->count - n) * sizeof *d->waiting);
+    d->count -= n;
 }
 
-static bool write_row(store *s, const row *r) {
-    sqlite3_stmt *st = s->statement[r->kind];
+static bool write_row(db *d, const row *r) {
+    sqlite3_stmt *st = d->statement[r->kind];
     for (int i = 0; i < r->fields; i++) {
         const field *f = &r->field[i];
         switch (f->kind) {
@@ -182,28 +180,28 @@ static bool write_row(store *s, const row *r) {
 }
 
 // All that waits, in one transaction or not at all.
-static void write_waiting(store *s) {
-    s->tried = clock_seconds();
-    if (!s->db || !s->count) return;
-    bool ok = sqlite3_exec(s->db, "BEGIN IMMEDIATE", NULL, NULL, NULL) == SQLITE_OK;
-    for (int i = 0; ok && i < s->count; i++) ok = write_row(s, &s->waiting[i]);
-    ok = ok && sqlite3_exec(s->db, "COMMIT", NULL, NULL, NULL) == SQLITE_OK;
+static void write_waiting(db *d) {
+    d->tried = clock_seconds();
+    if (!d->file || !d->count) return;
+    bool ok = sqlite3_exec(d->file, "BEGIN IMMEDIATE", NULL, NULL, NULL) == SQLITE_OK;
+    for (int i = 0; ok && i < d->count; i++) ok = write_row(d, &d->waiting[i]);
+    ok = ok && sqlite3_exec(d->file, "COMMIT", NULL, NULL, NULL) == SQLITE_OK;
     if (ok) {
-        s->why.kind = ERR_NONE;
-        drop(s, s->count);
+        d->why.kind = ERR_NONE;
+        drop(d, d->count);
         return;
     }
-    note_trouble(s);
-    if (!sqlite3_get_autocommit(s->db)) sqlite3_exec(s->db, "ROLLBACK", NULL, NULL, NULL);
+    note_trouble(d);
+    if (!sqlite3_get_autocommit(d->file)) sqlite3_exec(d->file, "ROLLBACK", NULL, NULL, NULL);
 }
 
-static row *add(store *s, row_kind kind) {
-    if (s->count == WAITING_MOST) write_waiting(s);
-    if (s->count == WAITING_MOST) {
-        s->lost += WAITING_MOST / 4;
-        drop(s, WAITING_MOST / 4);
+static row *add(db *d, row_kind kind) {
+    if (d->count == WAITING_MOST) write_waiting(d);
+    if (d->count == WAITING_MOST) {
+        d->lost += WAITING_MOST / 4;
+        drop(d, WAITING_MOST / 4);
     }
-    row *r = &s->waiting[s->count++];
+    row *r = &d->waiting[d->count++];
     *r = (row){.kind = kind};
     return r;
 }
@@ -240,32 +238,32 @@ static void put_text(row *r, const char *text) {
 
 // Rows
 
-void store_run(store *s, const char *version, const char *config, const char *plan) {
-    row *r = add(s, ROW_RUN);
+void db_run(db *d, const char *version, const char *config, const char *plan) {
+    row *r = add(d, ROW_RUN);
     put_text(r, version);
     put_text(r, config);
     put_text(r, plan);
     put_real(r, now());
-    write_waiting(s);
+    write_waiting(d);
 }
 
-void store_rewind(store *s, uint64_t step, int64_t epoch, bool changed) {
-    put_int(add(s, ROW_FORGET_STEPS), (int64_t)step);
-    put_int(add(s, ROW_FORGET_EPOCHS), epoch);
-    put_int(add(s, ROW_FORGET_METRICS), epoch);
-    put_int(add(s, ROW_FORGET_CHANGES), (int64_t)step + changed);
-    write_waiting(s);
+void db_rewind(db *d, uint64_t step, int64_t epoch, bool changed) {
+    put_int(add(d, ROW_FORGET_STEPS), (int64_t)step);
+    put_int(add(d, ROW_FORGET_EPOCHS), epoch);
+    put_int(add(d, ROW_FORGET_METRICS), epoch);
+    put_int(add(d, ROW_FORGET_CHANGES), (int64_t)step + changed);
+    write_waiting(d);
 }
 
-void store_status(store *s, const char *status, const char *note) {
-    row *r = add(s, ROW_STATUS);
+void db_status(db *d, const char *status, const char *note) {
+    row *r = add(d, ROW_STATUS);
     put_text(r, status);
     put_text(r, note);
     put_real(r, now());
 }
 
-void store_epoch(store *s, const store_epoch_row *e, const store_metric *metrics, int count) {
-    row *r = add(s, ROW_EPOCH);
+void db_epoch(db *d, const db_epoch_row *e, const db_metric *metrics, int count) {
+    row *r = add(d, ROW_EPOCH);
     put_int(r, e->epoch);
     put_int(r, (int64_t)e->step);
     put_real(r, now());
@@ -274,7 +272,7 @@ void store_epoch(store *s, const store_epoch_row *e, const store_metric *metrics
     put_int(r, e->best);
     put_text(r, e->confusion);
     for (int i = 0; i < count; i++) {
-        r = add(s, ROW_METRIC);
+        r = add(d, ROW_METRIC);
         put_int(r, e->epoch);
         put_text(r, metrics[i].part);
         put_text(r, metrics[i].name);
@@ -282,8 +280,8 @@ void store_epoch(store *s, const store_epoch_row *e, const store_metric *metrics
     }
 }
 
-void store_steps(store *s, const store_steps_row *e) {
-    row *r = add(s, ROW_STEPS);
+void db_steps(db *d, const db_steps_row *e) {
+    row *r = add(d, ROW_STEPS);
     put_int(r, (int64_t)e->step);
     put_int(r, e->epoch);
     put_int(r, e->done);
@@ -296,73 +294,73 @@ void store_steps(store *s, const store_steps_row *e) {
     put_real(r, e->lr);
 }
 
-void store_event(store *s, uint64_t step, const char *kind, const char *text) {
-    row *r = add(s, ROW_EVENT);
+void db_event(db *d, uint64_t step, const char *kind, const char *text) {
+    row *r = add(d, ROW_EVENT);
     put_real(r, now());
     put_int(r, (int64_t)step);
     put_text(r, kind);
     put_text(r, text);
 }
 
-void store_sample(store *s, const store_sample_row *e) {
+void db_sample(db *d, const db_sample_row *e) {
     const double values[] = {e->time, e->memory_used, e->memory_total, e->memory_process, e->memory_others,
         e->memory_most, e->processes, e->utilisation, e->temperature, e->power, e->clock, e->memory_clock};
-    row *r = add(s, ROW_SAMPLE);
+    row *r = add(d, ROW_SAMPLE);
     for (size_t i = 0; i < sizeof values / sizeof *values; i++) put_known(r, values[i]);
 }
 
 // Writing
 
-void store_tick(store *s) {
-    if (s->count && clock_seconds() - s->tried >= write_every) write_waiting(s);
+void db_tick(db *d) {
+    if (d->count && clock_seconds() - d->tried >= write_every) write_waiting(d);
 }
 
-void store_sync(store *s) {
-    if (!s->db) return;
-    sqlite3_exec(s->db, "PRAGMA synchronous = FULL", NULL, NULL, NULL);
-    write_waiting(s);
-    sqlite3_exec(s->db, "PRAGMA synchronous = NORMAL", NULL, NULL, NULL);
+void db_sync(db *d) {
+    if (!d->file) return;
+    sqlite3_exec(d->file, "PRAGMA synchronous = FULL", NULL, NULL, NULL);
+    write_waiting(d);
+    sqlite3_exec(d->file, "PRAGMA synchronous = NORMAL", NULL, NULL, NULL);
 }
 
-bool store_trouble(const store *s, err *why) {
-    *why = s->why;
-    if (s->why.kind == ERR_NONE && s->lost)
-        err_run(why, "%s: %lld rows were lost while it could not be written", s->path, (long long)s->lost);
+bool db_trouble(const db *d, err *why) {
+    *why = d->why;
+    if (d->why.kind == ERR_NONE && d->lost)
+        err_run(why, "%s: %lld rows were lost while it could not be written", d->path, (long long)d->lost);
     return why->kind != ERR_NONE;
 }
 
-void store_close(store *s) {
-    if (!s) return;
-    write_waiting(s);
-    drop(s, s->count);
-    close_file(s);
-    free(s->waiting);
-    free(s->path);
-    free(s);
+void db_close(db *d) {
+    if (!d) return;
+    write_waiting(d);
+    drop(d, d->count);
+    close_file(d);
+    free(d->waiting);
+    free(d->path);
+    free(d);
 }
 
 // Reading
 
 static sqlite3 *open_reader(const char *path, err *e) {
-    sqlite3 *db = NULL;
-    bool ok = sqlite3_open_v2(path, &db, SQLITE_OPEN_READONLY, NULL) == SQLITE_OK;
-    if (ok) sqlite3_busy_timeout(db, 50 * BUSY_MS);
-    if (ok && is_newer(db, path, e)) {
-        sqlite3_close(db);
+    sqlite3 *file = NULL;
+    bool ok = sqlite3_open_v2(path, &file, SQLITE_OPEN_READONLY, NULL) == SQLITE_OK;
+    if (ok) sqlite3_busy_timeout(file, 50 * BUSY_MS);
+    if (ok && is_newer(file, path, e)) {
+        sqlite3_close(file);
         return NULL;
     }
-    if (ok && sqlite3_exec(db, "SELECT count(*) FROM run", NULL, NULL, NULL) == SQLITE_OK) return db;
-    err_input(e, "%s: is not the database of a run: %s", path, db ? sqlite3_errmsg(db) : "out of memory");
-    sqlite3_close(db);
+    if (ok && sqlite3_exec(file, "SELECT count(*) FROM run", NULL, NULL, NULL) == SQLITE_OK) return file;
+    err_input(e, "%s: is not the database of a run: %s", path, file ? sqlite3_errmsg(file) : "out of memory");
+    sqlite3_close(file);
     return NULL;
 }
 
-bool store_known(const char *path, err *e) {
-    sqlite3 *db = NULL;
-    bool ok = sqlite3_open_v2(path, &db, SQLITE_OPEN_READONLY, NULL) == SQLITE_OK;
-    if (ok) sqlite3_busy_timeout(db, 50 * BUSY_MS);
-    bool newer = ok && is_newer(db, path, e);
-    sqlite3_close(db);
+bool db_known(const char *path, err *e) {
+    sqlite3 *file = NULL;
+    bool ok = sqlite3_open_v2(path, &file, SQLITE_OPEN_READONLY, NULL) == SQLITE_OK;
+    if (ok) sqlite3_busy_timeout(file, 50 * BUSY_MS);
+    bool newer = ok && is_newer(file, path, e);
+    sqlite3_close(file);
     return !newer;
 }
 
@@ -376,10 +374,10 @@ static double real_or_nan(sqlite3_stmt *st, int column) {
 }
 
 // Steps of an epoch that has not ended, as a run that was killed leaves them.
-static bool read_begun(sqlite3 *db, store_summary *out) {
+static bool read_begun(sqlite3 *file, db_summary *out) {
     static const char query[] = "SELECT step, epoch, done, loss_mean FROM steps ORDER BY step DESC LIMIT 1";
     sqlite3_stmt *st = NULL;
-    bool ok = sqlite3_prepare_v2(db, query, -1, &st, NULL) == SQLITE_OK;
+    bool ok = sqlite3_prepare_v2(file, query, -1, &st, NULL) == SQLITE_OK;
     if (ok && sqlite3_step(st) == SQLITE_ROW && sqlite3_column_int64(st, 1) > out->epochs) {
         out->step = (uint64_t)sqlite3_column_int64(st, 0);
         out->begun = sqlite3_column_int64(st, 1);
@@ -390,18 +388,18 @@ static bool read_begun(sqlite3 *db, store_summary *out) {
     return ok;
 }
 
-bool store_read(const char *path, store_summary *out, err *e) {
+bool db_read(const char *path, db_summary *out, err *e) {
     static const char query[] =
         "SELECT status, version, started, max(changed, (SELECT coalesce(max(finished), 0) FROM epochs),"
         " coalesce((SELECT time FROM steps ORDER BY step DESC LIMIT 1), 0)), (SELECT coalesce(max(epoch), 0) FROM "
         "epochs),"
         " (SELECT coalesce(max(epoch), 0) FROM epochs WHERE best), (SELECT coalesce(max(step), 0) FROM epochs),"
         " (SELECT coalesce(sum(seconds), 0) FROM epochs) FROM run";
-    *out = (store_summary){0};
-    sqlite3 *db = open_reader(path, e);
+    *out = (db_summary){0};
+    sqlite3 *file = open_reader(path, e);
     sqlite3_stmt *st = NULL;
-    if (!db) return false;
-    int rc = sqlite3_prepare_v2(db, query, -1, &st, NULL);
+    if (!file) return false;
+    int rc = sqlite3_prepare_v2(file, query, -1, &st, NULL);
     if (rc == SQLITE_OK) rc = sqlite3_step(st);
     bool ok = rc == SQLITE_ROW;
     if (ok) {
@@ -413,70 +411,70 @@ bool store_read(const char *path, store_summary *out, err *e) {
         out->best_epoch = sqlite3_column_int64(st, 5);
         out->step = (uint64_t)sqlite3_column_int64(st, 6);
         out->seconds = sqlite3_column_double(st, 7);
-        ok = read_begun(db, out);
+        ok = read_begun(file, out);
     }
     if (rc == SQLITE_DONE) {
         err_input(e, "%s: is empty; the run could not write to it", path);
     } else if (!ok) {
-        err_input(e, "%s: is not the database of a run: %s", path, sqlite3_errmsg(db));
+        err_input(e, "%s: is not the database of a run: %s", path, sqlite3_errmsg(file));
     }
     sqlite3_finalize(st);
-    sqlite3_close(db);
+    sqlite3_close(file);
     return ok;
 }
 
-bool store_read_event(const char *path, const char *kind, char *text, size_t room, err *e) {
+bool db_read_event(const char *path, const char *kind, char *text, size_t room, err *e) {
     static const char query[] = "SELECT text FROM events WHERE kind = ?1 ORDER BY id DESC LIMIT 1";
-    sqlite3 *db = open_reader(path, e);
+    sqlite3 *file = open_reader(path, e);
     sqlite3_stmt *st = NULL;
     text[0] = 0;
-    if (!db) return false;
-    bool ok = sqlite3_prepare_v2(db, query, -1, &st, NULL) == SQLITE_OK;
+    if (!file) return false;
+    bool ok = sqlite3_prepare_v2(file, query, -1, &st, NULL) == SQLITE_OK;
     if (ok) sqlite3_bind_text(st, 1, kind, -1, SQLITE_STATIC);
     if (ok && sqlite3_step(st) == SQLITE_ROW) snprintf(text, room, "%s", (const char *)sqlite3_column_text(st, 0));
-    if (!ok) err_input(e, "%s: %s", path, sqlite3_errmsg(db));
+    if (!ok) err_input(e, "%s: %s", path, sqlite3_errmsg(file));
     sqlite3_finalize(st);
-    sqlite3_close(db);
+    sqlite3_close(file);
     return ok;
 }
 
-bool store_read_samples(const char *path, store_gauges *out, err *e) {
+bool db_read_samples(const char *path, db_gauges *out, err *e) {
     static const char query[] =
         "SELECT count(*), max(memory_process), max(memory_others), max(memory_used), max(memory_total),"
         " avg(utilisation), max(utilisation), max(temperature), avg(power), max(power) FROM samples";
     double *const to[] = {&out->memory_process, &out->memory_others, &out->memory_used, &out->memory_total,
         &out->utilisation_mean, &out->utilisation, &out->temperature, &out->power_mean, &out->power};
     const int count = sizeof to / sizeof *to;
-    sqlite3 *db = open_reader(path, e);
+    sqlite3 *file = open_reader(path, e);
     sqlite3_stmt *st = NULL;
     out->samples = 0;
     for (int i = 0; i < count; i++) *to[i] = NAN;
-    if (!db) return false;
-    bool there = sqlite3_table_column_metadata(db, NULL, "samples", NULL, NULL, NULL, NULL, NULL, NULL) == SQLITE_OK;
-    bool ok = !there || sqlite3_prepare_v2(db, query, -1, &st, NULL) == SQLITE_OK;
+    if (!file) return false;
+    bool there = sqlite3_table_column_metadata(file, NULL, "samples", NULL, NULL, NULL, NULL, NULL, NULL) == SQLITE_OK;
+    bool ok = !there || sqlite3_prepare_v2(file, query, -1, &st, NULL) == SQLITE_OK;
     if (ok && there && sqlite3_step(st) == SQLITE_ROW) {
         out->samples = sqlite3_column_int64(st, 0);
         for (int i = 0; i < count; i++) *to[i] = real_or_nan(st, i + 1);
     }
-    if (!ok) err_input(e, "%s: %s", path, sqlite3_errmsg(db));
+    if (!ok) err_input(e, "%s: %s", path, sqlite3_errmsg(file));
     sqlite3_finalize(st);
-    sqlite3_close(db);
+    sqlite3_close(file);
     return ok;
 }
 
-bool store_read_metrics(const char *path, int64_t epoch,
+bool db_read_metrics(const char *path, int64_t epoch,
     void (*use)(void *arg, const char *part, const char *name, double value), void *arg, err *e) {
     static const char query[] = "SELECT part, name, value FROM metrics WHERE epoch = ?1";
-    sqlite3 *db = open_reader(path, e);
+    sqlite3 *file = open_reader(path, e);
     sqlite3_stmt *st = NULL;
-    if (!db) return false;
-    bool ok = sqlite3_prepare_v2(db, query, -1, &st, NULL) == SQLITE_OK;
+    if (!file) return false;
+    bool ok = sqlite3_prepare_v2(file, query, -1, &st, NULL) == SQLITE_OK;
     if (ok) sqlite3_bind_int64(st, 1, epoch);
     while (ok && sqlite3_step(st) == SQLITE_ROW)
         use(arg, (const char *)sqlite3_column_text(st, 0), (const char *)sqlite3_column_text(st, 1),
             sqlite3_column_double(st, 2));
-    if (!ok) err_input(e, "%s: %s", path, sqlite3_errmsg(db));
+    if (!ok) err_input(e, "%s: %s", path, sqlite3_errmsg(file));
     sqlite3_finalize(st);
-    sqlite3_close(db);
+    sqlite3_close(file);
     return ok;
 }

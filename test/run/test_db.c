@@ -1,5 +1,5 @@
 // run.db: rows arrive, a run that goes on replaces what it had written beyond its checkpoint, and trouble stops nobody.
-#include "run/store.h"
+#include "run/db.h"
 
 #include "support.h"
 
@@ -15,30 +15,30 @@
 #include <cmocka.h>
 
 static int64_t number(const char *query) {
-    sqlite3 *db;
+    sqlite3 *file;
     sqlite3_stmt *st;
-    assert_int_equal(sqlite3_open("run.db", &db), SQLITE_OK);
-    assert_int_equal(sqlite3_prepare_v2(db, query, -1, &st, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_open("run.db", &file), SQLITE_OK);
+    assert_int_equal(sqlite3_prepare_v2(file, query, -1, &st, NULL), SQLITE_OK);
     assert_int_equal(sqlite3_step(st), SQLITE_ROW);
     int64_t n = sqlite3_column_int64(st, 0);
     sqlite3_finalize(st);
-    sqlite3_close(db);
+    sqlite3_close(file);
     return n;
 }
 
-static void add_epochs(store *s, int64_t from, int64_t to) {
+static void add_epochs(db *d, int64_t from, int64_t to) {
     for (int64_t i = from; i <= to; i++) {
-        const store_metric metrics[] = {{"train", "loss", 1.0 / (double)i}, {"validation", "mcc", (double)i}};
-        store_epoch_row row = {i, (uint64_t)(10 * i), 0.5, 100, i % 2 == 1, "[[1]]"};
-        store_epoch(s, &row, metrics, 2);
-        store_steps(s, &(store_steps_row){.step = (uint64_t)(10 * i), .epoch = i, .steps = 10});
-        store_steps(s, &(store_steps_row){.step = (uint64_t)(10 * i + 5), .epoch = i + 1, .steps = 5});
+        const db_metric metrics[] = {{"train", "loss", 1.0 / (double)i}, {"validation", "mcc", (double)i}};
+        db_epoch_row row = {i, (uint64_t)(10 * i), 0.5, 100, i % 2 == 1, "[[1]]"};
+        db_epoch(d, &row, metrics, 2);
+        db_steps(d, &(db_steps_row){.step = (uint64_t)(10 * i), .epoch = i, .steps = 10});
+        db_steps(d, &(db_steps_row){.step = (uint64_t)(10 * i + 5), .epoch = i + 1, .steps = 5});
     }
 }
 
-static void no_trouble(const store *s) {
+static void no_trouble(const db *d) {
     err e;
-    if (store_trouble(s, &e)) fail_msg("%s", e.text);
+    if (db_trouble(d, &e)) fail_msg("%s", e.text);
 }
 
 static void note_mcc(void *arg, const char *part, const char *name, double value) {
@@ -48,46 +48,46 @@ static void note_mcc(void *arg, const char *part, const char *name, double value
 static void rows_arrive(void **state) {
     (void)state;
     err e;
-    store_summary sum;
+    db_summary sum;
     double mcc = 0;
-    store *s = store_open("run.db");
-    store_run(s, "0.1", "a: 1\n", "b: 2\n");
-    add_epochs(s, 1, 4);
-    store_event(s, 40, "checkpoint", "it's \"quoted\"");
-    store_sync(s);
-    no_trouble(s);
+    db *d = db_open("run.db");
+    db_run(d, "0.1", "a: 1\n", "b: 2\n");
+    add_epochs(d, 1, 4);
+    db_event(d, 40, "checkpoint", "it's \"quoted\"");
+    db_sync(d);
+    no_trouble(d);
     // A reader sees them while the writer has the file.
-    support_ok(store_read("run.db", &sum, &e), &e);
+    support_ok(db_read("run.db", &sum, &e), &e);
     assert_string_equal(sum.status, "running");
     assert_true(sum.epochs == 4 && sum.best_epoch == 3 && sum.step == 45 && sum.seconds == 2);
     assert_true(sum.begun == 5 && sum.started > 1e9 && sum.changed >= sum.started);
     assert_int_equal(number("SELECT changed < (SELECT max(time) FROM steps) FROM run"), 1);
     assert_int_equal(number("SELECT max(time) FROM steps"), (int64_t)sum.changed);
-    support_ok(store_read_metrics("run.db", 3, note_mcc, &mcc, &e), &e);
+    support_ok(db_read_metrics("run.db", 3, note_mcc, &mcc, &e), &e);
     assert_true(mcc == 3);
     assert_int_equal(number("SELECT count(*) FROM steps"), 8);
-    store_status(s, "done", "");
-    store_close(s);
-    support_ok(store_read("run.db", &sum, &e), &e);
+    db_status(d, "done", "");
+    db_close(d);
+    support_ok(db_read("run.db", &sum, &e), &e);
     assert_string_equal(sum.status, "done");
     assert_int_equal(number("SELECT count(*) FROM events WHERE text = 'it''s \"quoted\"'"), 1);
 }
 
 static void going_on_leaves_no_row_twice(void **state) {
     (void)state;
-    store *s = store_open("run.db");
-    store_run(s, "0.1", "a: 1\n", "b: 2\n");
-    add_epochs(s, 1, 6);
-    store_close(s);
+    db *d = db_open("run.db");
+    db_run(d, "0.1", "a: 1\n", "b: 2\n");
+    add_epochs(d, 1, 6);
+    db_close(d);
     double started = (double)number("SELECT started FROM run");
-    s = store_open("run.db");
-    store_rewind(s, 30, 4, false); // after epoch 3
+    d = db_open("run.db");
+    db_rewind(d, 30, 4, false); // after epoch 3
     assert_int_equal(number("SELECT count(*) FROM epochs"), 3);
     assert_int_equal(number("SELECT max(step) FROM steps"), 30);
     assert_int_equal(number("SELECT max(epoch) FROM metrics"), 3);
-    store_run(s, "0.2", "a: 2\n", "b: 2\n");
-    add_epochs(s, 4, 6);
-    store_close(s);
+    db_run(d, "0.2", "a: 2\n", "b: 2\n");
+    add_epochs(d, 4, 6);
+    db_close(d);
     assert_int_equal(number("SELECT count(*) FROM epochs"), 6);
     assert_int_equal(number("SELECT count(*) FROM metrics"), 12);
     assert_int_equal(number("SELECT count(*) FROM run"), 1);
@@ -98,44 +98,45 @@ static void going_on_leaves_no_row_twice(void **state) {
 static void going_on_tells_of_a_change_once(void **state) {
     (void)state;
     for (int changed = 0; changed < 2; changed++) {
-        store *s = store_open("run.db");
-        store_event(s, 30, "checkpoint", "x");
-        store_event(s, 30, "precision", "fp16 gives way");
-        store_rewind(s, 30, 4, changed);
+        db *d = db_open("run.db");
+        db_event(d, 30, "checkpoint", "x");
+        db_event(d, 30, "precision", "fp16 gives way");
+        db_rewind(d, 30, 4, changed);
         assert_int_equal(number("SELECT count(*) FROM events WHERE kind = 'precision'"), changed);
         assert_int_equal(number("SELECT count(*) FROM events WHERE kind = 'checkpoint'"), 1 + changed);
-        store_rewind(s, 29, 4, changed);
+        db_rewind(d, 29, 4, changed);
         assert_int_equal(number("SELECT count(*) FROM events WHERE kind = 'precision'"), 0);
-        store_close(s);
+        db_close(d);
     }
 }
 
 // A file of a later version is neither read nor written.
 static void a_newer_file_is_refused(void **state) {
     (void)state;
-    static const char want[] = "run.db: a newer tradewind has written it (version 3, this one knows 2); use that one";
+    static const char want[] =
+        "run.db: was written by a newer tradewind (format 3, this program reads up to 2); update";
     err e = {0};
-    store_summary sum;
-    sqlite3 *db;
-    assert_true(store_known("run.db", &e)); // none is there
-    store *s = store_open("run.db");
-    store_run(s, "0.1", "a: 1\n", "b: 2\n");
-    store_close(s);
-    assert_true(store_known("run.db", &e) && store_read("run.db", &sum, &e));
-    assert_int_equal(sqlite3_open("run.db", &db), SQLITE_OK);
-    assert_int_equal(sqlite3_exec(db, "PRAGMA user_version = 3", NULL, NULL, NULL), SQLITE_OK);
-    sqlite3_close(db);
-    assert_false(store_known("run.db", &e));
+    db_summary sum;
+    sqlite3 *file;
+    assert_true(db_known("run.db", &e)); // none is there
+    db *d = db_open("run.db");
+    db_run(d, "0.1", "a: 1\n", "b: 2\n");
+    db_close(d);
+    assert_true(db_known("run.db", &e) && db_read("run.db", &sum, &e));
+    assert_int_equal(sqlite3_open("run.db", &file), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(file, "PRAGMA user_version = 3", NULL, NULL, NULL), SQLITE_OK);
+    sqlite3_close(file);
+    assert_false(db_known("run.db", &e));
     assert_int_equal(e.kind, ERR_INPUT);
     assert_string_equal(e.text, want);
-    assert_false(store_read("run.db", &sum, &e));
+    assert_false(db_read("run.db", &sum, &e));
     assert_string_equal(e.text, want);
-    s = store_open("run.db");
-    store_event(s, 1, "stop", "x");
-    store_sync(s);
-    assert_true(store_trouble(s, &e));
+    d = db_open("run.db");
+    db_event(d, 1, "stop", "x");
+    db_sync(d);
+    assert_true(db_trouble(d, &e));
     assert_string_equal(e.text, want);
-    store_close(s);
+    db_close(d);
     assert_int_equal(number("PRAGMA user_version"), 3);
     assert_int_equal(number("SELECT count(*) FROM events"), 0);
 }
@@ -145,21 +146,21 @@ static void a_locked_file_stops_nobody(void **state) {
     (void)state;
     err e;
     sqlite3 *other;
-    store *s = store_open("run.db");
-    store_run(s, "0.1", "a: 1\n", "b: 2\n");
+    db *d = db_open("run.db");
+    db_run(d, "0.1", "a: 1\n", "b: 2\n");
     assert_int_equal(sqlite3_open("run.db", &other), SQLITE_OK);
     assert_int_equal(sqlite3_exec(other, "BEGIN IMMEDIATE", NULL, NULL, NULL), SQLITE_OK);
     double began = support_seconds();
-    add_epochs(s, 1, 10);
-    store_sync(s);
+    add_epochs(d, 1, 10);
+    db_sync(d);
     assert_true(support_seconds() - began < 2);
-    assert_true(store_trouble(s, &e) && strstr(e.text, "locked"));
+    assert_true(db_trouble(d, &e) && strstr(e.text, "locked"));
     assert_int_equal(sqlite3_exec(other, "COMMIT", NULL, NULL, NULL), SQLITE_OK);
     sqlite3_close(other);
-    store_sync(s);
-    no_trouble(s);
+    db_sync(d);
+    no_trouble(d);
     assert_int_equal(number("SELECT count(*) FROM epochs"), 10);
-    store_close(s);
+    db_close(d);
 }
 
 // More rows than can wait: the oldest go, and that is told.
@@ -167,37 +168,37 @@ static void too_many_rows_are_dropped(void **state) {
     (void)state;
     err e;
     sqlite3 *other;
-    store *s = store_open("run.db");
-    store_run(s, "0.1", "a: 1\n", "b: 2\n");
+    db *d = db_open("run.db");
+    db_run(d, "0.1", "a: 1\n", "b: 2\n");
     assert_int_equal(sqlite3_open("run.db", &other), SQLITE_OK);
     assert_int_equal(sqlite3_exec(other, "BEGIN IMMEDIATE", NULL, NULL, NULL), SQLITE_OK);
-    for (uint64_t i = 1; i <= 20000; i++) store_steps(s, &(store_steps_row){.step = i, .steps = 1});
+    for (uint64_t i = 1; i <= 20000; i++) db_steps(d, &(db_steps_row){.step = i, .steps = 1});
     sqlite3_exec(other, "COMMIT", NULL, NULL, NULL);
     sqlite3_close(other);
-    store_sync(s);
-    assert_true(store_trouble(s, &e) && strstr(e.text, "rows were lost"));
+    db_sync(d);
+    assert_true(db_trouble(d, &e) && strstr(e.text, "rows were lost"));
     assert_int_equal(number("SELECT max(step) FROM steps"), 20000);
-    store_close(s);
+    db_close(d);
 }
 
 static void what_cannot_be_opened_takes_rows(void **state) {
     (void)state;
     err e;
-    store_summary sum;
+    db_summary sum;
     support_put("run.db", "this is not a database at all, but a text of some length\n", 57);
-    store *s = store_open("run.db");
-    assert_true(store_trouble(s, &e));
-    store_run(s, "0.1", "a: 1\n", "b: 2\n");
-    add_epochs(s, 1, 3);
-    store_tick(s);
-    store_sync(s);
-    store_close(s);
-    assert_false(store_read("run.db", &sum, &e));
-    assert_false(store_read("missing.db", &sum, &e));
+    db *d = db_open("run.db");
+    assert_true(db_trouble(d, &e));
+    db_run(d, "0.1", "a: 1\n", "b: 2\n");
+    add_epochs(d, 1, 3);
+    db_tick(d);
+    db_sync(d);
+    db_close(d);
+    assert_false(db_read("run.db", &sum, &e));
+    assert_false(db_read("missing.db", &sum, &e));
     assert_int_equal(e.kind, ERR_INPUT);
-    s = store_open("missing/run.db");
-    assert_true(store_trouble(s, &e));
-    store_close(s);
+    d = db_open("missing/run.db");
+    assert_true(db_trouble(d, &e));
+    db_close(d);
 }
 
 static void a_full_disk_stops_nobody(void **state) {
@@ -206,13 +207,13 @@ static void a_full_disk_stops_nobody(void **state) {
     assert_true(child >= 0);
     if (!child) {
         err e;
-        store *s = store_open("run.db");
-        store_run(s, "0.1", "a: 1\n", "b: 2\n");
+        db *d = db_open("run.db");
+        db_run(d, "0.1", "a: 1\n", "b: 2\n");
         signal(SIGXFSZ, SIG_IGN);
         setrlimit(RLIMIT_FSIZE, &(struct rlimit){65536, 65536});
-        for (int64_t i = 0; i < 40; i++) add_epochs(s, 10 * i + 1, 10 * i + 10), store_sync(s);
-        bool told = store_trouble(s, &e);
-        store_close(s);
+        for (int64_t i = 0; i < 40; i++) add_epochs(d, 10 * i + 1, 10 * i + 10), db_sync(d);
+        bool told = db_trouble(d, &e);
+        db_close(d);
         _exit(told ? 0 : 1);
     }
     int status;

@@ -2,24 +2,24 @@
 //
 // One process writes, any number read (WAL). Rows are queued and written in short transactions, twice a second at most.
 // Nothing here can fail a run: where the file is locked, full or lost, rows wait, then the oldest are dropped, and
-// store_trouble tells. Times are seconds since 1970.
+// db_trouble tells. Times are seconds since 1970.
 //
 //   run      one row: version, config, plan, started, changed, status (running, done, stopped, failed), note
 //   epochs   epoch, step, finished, seconds, samples_per_s, best (0 or 1), confusion (of validation, as JSON)
 //   metrics  epoch, part (train, validation or empty), name, value; every number that an epoch has
 //   steps    step, epoch, done, steps, time, loss_min, loss_mean, loss_max, grad_norm, lr: of `steps` up to `step`
 //   events   time, step, kind, text
-//   samples  time, and what the device showed then (store_sample_row), NULL where it did not; since version 2
-#ifndef TRADEWIND_RUN_STORE_H
-#define TRADEWIND_RUN_STORE_H
+//   samples  time, and what the device showed then (db_sample_row), NULL where it did not; since version 2
+#ifndef TRADEWIND_RUN_DB_H
+#define TRADEWIND_RUN_DB_H
 
 #include "base/err.h"
 
 #include <stdint.h>
 
-enum { STORE_VERSION = 2 };
+enum { DB_VERSION = 2 };
 
-typedef struct store store;
+typedef struct db db;
 
 typedef struct {
     int64_t epoch;
@@ -27,18 +27,18 @@ typedef struct {
     double seconds, samples_per_s;
     bool best;
     const char *confusion; // or NULL
-} store_epoch_row;
+} db_epoch_row;
 
 typedef struct {
     const char *part, *name;
     double value;
-} store_metric;
+} db_metric;
 
 typedef struct {
     uint64_t step;
     int64_t epoch, done, steps;
     double loss_min, loss_mean, loss_max, grad_norm, lr;
-} store_steps_row;
+} db_steps_row;
 
 // What a device showed at a moment: bytes, percent, degrees Celsius, watts, MHz. Negative: it did not.
 typedef struct {
@@ -48,7 +48,7 @@ typedef struct {
     double memory_most;                   // by this process at most, as the system kept it
     double processes;                     // others that use the device
     double utilisation, temperature, power, clock, memory_clock;
-} store_sample_row;
+} db_sample_row;
 
 // Samples taken together: the most of each, and the mean of some. NAN: none has it.
 typedef struct {
@@ -56,35 +56,35 @@ typedef struct {
     double memory_process, memory_others, memory_used, memory_total;
     double utilisation_mean, utilisation;
     double temperature, power_mean, power;
-} store_gauges;
+} db_gauges;
 
-// Opens or makes the file. It always gives a store: one that could not be opened, or that a newer version has written,
+// Opens or makes the file. It always gives a db: one that could not be opened, or that a newer version has written,
 // takes rows and loses them.
-store *store_open(const char *path);
-void store_close(store *s);
+db *db_open(const char *path);
+void db_close(db *d);
 
 // A run that begins, or goes on under this description.
-void store_run(store *s, const char *version, const char *config, const char *plan);
+void db_run(db *d, const char *version, const char *config, const char *plan);
 
 // Forgets what comes after a step and from an epoch on: a run that goes on from there will write it again. Of events
 // only those of kind "precision", which would be told twice, and that of the step itself unless the run stands behind
 // it (`changed`); the others happened.
-void store_rewind(store *s, uint64_t step, int64_t epoch, bool changed);
+void db_rewind(db *d, uint64_t step, int64_t epoch, bool changed);
 
-void store_status(store *s, const char *status, const char *note);
-void store_epoch(store *s, const store_epoch_row *row, const store_metric *metrics, int count);
-void store_steps(store *s, const store_steps_row *row);
-void store_event(store *s, uint64_t step, const char *kind, const char *text);
-void store_sample(store *s, const store_sample_row *row);
+void db_status(db *d, const char *status, const char *note);
+void db_epoch(db *d, const db_epoch_row *row, const db_metric *metrics, int count);
+void db_steps(db *d, const db_steps_row *row);
+void db_event(db *d, uint64_t step, const char *kind, const char *text);
+void db_sample(db *d, const db_sample_row *row);
 
 // Writes what waits, if it is time.
-void store_tick(store *s);
+void db_tick(db *d);
 
 // Writes what waits now, and on the disk; a checkpoint that follows finds its past there.
-void store_sync(store *s);
+void db_sync(db *d);
 
 // Whether rows were lost or cannot be written now, and why.
-bool store_trouble(const store *s, err *why);
+bool db_trouble(const db *d, err *why);
 
 // Reading
 
@@ -96,23 +96,23 @@ typedef struct {
     double seconds;             // of all epochs
     int64_t begun, done;        // the epoch that has not ended and samples of it; 0 where there is none
     double loss;                // of its last steps, the mean
-} store_summary;
+} db_summary;
 
 // Whether this version can go on with a file, or there is none; ERR_INPUT where a newer one has written it. All that
 // read refuse such a file too.
-bool store_known(const char *path, err *e);
+bool db_known(const char *path, err *e);
 
 // The summary of a run.db that may be in use. ERR_INPUT where it is none.
-bool store_read(const char *path, store_summary *out, err *e);
+bool db_read(const char *path, db_summary *out, err *e);
 
 // The text of the last event of a kind; empty where there is none.
-bool store_read_event(const char *path, const char *kind, char *text, size_t room, err *e);
+bool db_read_event(const char *path, const char *kind, char *text, size_t room, err *e);
 
 // What the samples of all the run's time say; none where an earlier version has written the file.
-bool store_read_samples(const char *path, store_gauges *out, err *e);
+bool db_read_samples(const char *path, db_gauges *out, err *e);
 
 // Calls `use` with every metric of an epoch.
-bool store_read_metrics(const char *path, int64_t epoch,
+bool db_read_metrics(const char *path, int64_t epoch,
     void (*use)(void *arg, const char *part, const char *name, double value), void *arg, err *e);
 
 #endif

@@ -1,0 +1,32 @@
+#include "run/weights.h"
+
+#include "base/format.h"
+#include "run/checkpoint.h"
+
+#include <stdio.h>
+
+enum { NOTES_MOST = 16 };
+
+bool weights_write(const char *path, const safetensors_entry *entries, int count, const safetensors_note *notes,
+    int note_count, err *e) {
+    safetensors_note all[NOTES_MOST];
+    char version[16];
+    int n = 0;
+    CHECK(note_count < NOTES_MOST, "%d notes", note_count);
+    snprintf(version, sizeof version, "%d", WEIGHTS_VERSION);
+    for (; n < note_count; n++) all[n] = notes[n];
+    all[n++] = (safetensors_note){"weights", version};
+    return safetensors_write(path, entries, count, all, n, e);
+}
+
+static bool is_known(const safetensors *s, const char *path, err *e) {
+    const char *version = safetensors_metadata(s, "weights");
+    return checkpoint_known(s, path, e) && (!version || format_known(path, format_number(version), WEIGHTS_VERSION, e));
+}
+
+safetensors *weights_open(const char *path, err *e) {
+    safetensors *s = safetensors_open(path, e);
+    if (s && is_known(s, path, e)) return s;
+    safetensors_close(s);
+    return NULL;
+}
