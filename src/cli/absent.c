@@ -66,6 +66,10 @@ static bool computes(const queue *q, precision p) {
            ((p == PRECISION_BF16 || p == PRECISION_TF32) && q->arch >= 80);
 }
 
+static size_t room_bytes(const queue *q, const call *calls, int count) {
+    return q->card && q->card->room_bytes ? q->card->room_bytes(NULL, calls, count) : 0;
+}
+
 static void describe(const queue *q, char *text, size_t bytes) {
     snprintf(text, bytes, "a card of %.2f GB, sm_%d, that is not here (an estimate%s)", (double)q->memory / 0x1p30,
         q->arch, q->card ? "" : " by the CPU's kernels; install the plug-in");
@@ -88,4 +92,5 @@ const device absent_device = {
     .describe = describe,
     .available = available,
     .memory = memory,
+    .room_bytes = room_bytes,
 };

@@ -58,8 +58,8 @@ bool budget_make(budget *b, const config *c, const settings *s, const device *d,
     if (!check_host(c, s, e)) return false;
     if (d->host_memory) return make_host(b, s, e);
     b->counted = d->memory(q, &m);
-    b->base = m.base;
-    b->others = m.used > m.base ? m.used - m.base : 0;
+    b->base = m.base + m.slab;
+    b->others = m.used > b->base ? m.used - b->base : 0;
     b->total = m.total;
     b->host_limit = (size_t)s->max_host_memory;
     if (!(s->max_memory > 0 || s->memory_fraction > 0)) return true;

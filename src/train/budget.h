@@ -18,7 +18,7 @@ typedef struct {
     bool limited;      // the user set a limit of the device's memory
     bool counted;      // the base is known
     size_t limit;      // bytes of the device that this process may take
-    size_t base;       // bytes that it has taken
+    size_t base;       // bytes that it has taken, the spaces of other jobs included
     size_t others;     // of a card: bytes that others hold,
     size_t total;      // and all that it has; 0 where nobody counts
     size_t allowance;  // bytes that it will take beside the slab, unplanned
@@ -33,7 +33,7 @@ typedef struct {
     size_t recorded; // beside the slab: what a card's recordings of the steps take
 } demand;
 
-// Before a slab is taken. A limit that is more than the card, or the machine or its container, has is ERR_INPUT; one
+// Before the job's own space is taken. A limit that is more than the card, or the machine or its container, has is ERR_INPUT; one
 // that nobody can count is ERR_RUN.
 bool budget_make(budget *b, const config *c, const settings *s, const device *d, const queue *q, err *e);
 
