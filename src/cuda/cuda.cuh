@@ -40,7 +40,7 @@ struct queue {
     bool fuse;          // neighbouring calls share launches
     bool early;         // launches may begin before the one before them ends
     bool shared_out;    // but for the first and the last of a step, they may not
-    unsigned *meeting;  // of the blocks that end a step (cuda/settle.cuh)
+    unsigned *meeting;  // of the blocks that end a step (cuda/join/settle.cuh)
     struct pack_memory *packs; // of its row programs
     struct blaslt *blaslt;     // for large products, or NULL
     char card[512];
