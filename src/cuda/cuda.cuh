@@ -1,4 +1,4 @@
-// What the CUDA kernels share: the queue, checked launches, and elements of any floating-point type.
+// Common parts of the CUDA device: the queue, checked launches, and elements of any floating-point type.
 //
 // Kernels are written in the style of C; templates appear for element types and tile sizes only. Every launch goes
 // through LAUNCH, which notes a failure under the operator's name. Sums are formed in a fixed order: no float atomics.
@@ -40,8 +40,8 @@ struct queue {
     bool fuse;          // neighbouring calls share launches
     bool early;         // launches may begin before the one before them ends
     bool shared_out;    // but for the first and the last of a step, they may not
-    unsigned *meeting;  // of the blocks that end a step (cuda/join/settle.cuh)
-    struct pack_memory *packs; // of its row programs
+    unsigned *meeting;  // of the blocks that end a step (cuda/join/step_end.cuh)
+    struct pack_memory *packs; // of its row kernels
     struct blaslt *blaslt;     // for large products, or NULL
     char card[512];
     char failed[256];   // the first failure of this queue, or ""
@@ -83,7 +83,7 @@ static inline view view_of(const operand *o) {
 
 #define CUDA_FN static __device__ __forceinline__
 
-// What a kernel of LAUNCH_EARLY begins with: lets the next one be put on the card, and waits until all that it
+// First statement of a kernel of LAUNCH_EARLY: lets the next one be put on the card, and waits until all that the kernel
 // depends on is done and visible.
 CUDA_FN void cuda_begin() {
 #if __CUDA_ARCH__ >= 900

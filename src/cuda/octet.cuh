@@ -72,7 +72,7 @@ CUDA_FN octet octet_times(octet x, float by) {
     return x;
 }
 
-// What the elements are after they were stored to a tensor and loaded.
+// Elements rounded as storing them to a tensor and loading them would.
 template <int TYPE> CUDA_FN octet octet_rounded(const view &to, octet x) {
 #pragma unroll
     for (int e = 0; e < OCTET; e++) x.v[e] = rounded(type_in<TYPE>(to), x.v[e]);

@@ -120,7 +120,7 @@ template <int MATH, int NT> CUDA_FN frag_a left_of(const float p[NT][4], const r
     return f;
 }
 
-// What a block works on, and where it lies in shared memory.
+// The heads of a block, and their places in shared memory.
 template <int MATH> struct heads {
     int64_t sample;
     int first;    // head
@@ -308,7 +308,7 @@ CUDA_FN void put_pair(const view &to, int64_t i, float x, float y) {
     }
 }
 
-// Whether results of 2 bytes leave by way of shared memory, in runs of 16 bytes: they must be kept as they are
+// True if results of 2 bytes leave by way of shared memory, in runs of 16 bytes: they must be kept as they are
 // multiplied.
 template <typename E> CUDA_FN bool by_runs(const E *room, const view &to) {
     return sizeof(E) == 2 && is_type(room, to.type) && !to.add;
@@ -360,8 +360,8 @@ CUDA_FN void put_tile(const view &to, int64_t base, int first, int stride, int r
 
 // Bits
 
-// Which of the group's probabilities stay, one bit after another from `drawn_bit` of the first on: a thread has the
-// eight of a random block.
+// Draws the bits of the group's probabilities that stay, one after another from `drawn_bit` of the first on: a thread has
+// the eight of a random block.
 template <int MATH> CUDA_FN void draw_bits(const attention_args &a, const heads<MATH> &w) {
     step s = {};
     s.seed = a.at->seed;
@@ -444,7 +444,7 @@ template <int NT> CUDA_FN void hide_past(const attention_args &a, float s[NT][4]
             if (n * 8 + e % 2 >= left) s[n][e] = value;
 }
 
-// Which probabilities stay, kept for backward: row g by the first lane of four, row g + 8 by the second.
+// Bits of the probabilities that stay, kept for backward: row g by the first lane of four, row g + 8 by the second.
 template <int MATH, int NT>
 CUDA_FN row_bits<NT> stay_bits(const attention_args &a, const heads<MATH> &w, int h, int row, int first) {
     enum { WORDS = row_bits<NT>::WORDS };

@@ -10,7 +10,7 @@ struct softmax {
     float top, sum;
 };
 
-// What all launches of a call share. Item (b * heads + h) * T + i is step i of head h of sample b.
+// Arguments common to all launches of a call. Item (b * heads + h) * T + i is step i of head h of sample b.
 struct plain_args {
     view qkv, mask;
     const step *at;
@@ -63,7 +63,7 @@ CUDA_FN float score(const plain_args *a, const place *p, int64_t q, int64_t j) {
     return a->scale * dot(a->qkv, q, a->qkv, (p->b * a->T + j) * 3 * a->D + a->D + p->h * a->d, a->d);
 }
 
-// What dropout multiplies the probability of query i and key j with.
+// Factor of dropout for the probability of query i and key j.
 CUDA_FN float keep_of(const plain_args *a, const place *p, int64_t i, int64_t j) {
     if (!a->drops) return 1.0f;
     int64_t e = (p->h * a->T + i) * a->T + j;
@@ -186,7 +186,7 @@ static plain_args args_of(const call *c) {
     return a;
 }
 
-// Whether a warp's rows fit into the shared memory that every card has.
+// True if a warp's rows fit into the shared memory that every card has.
 static bool fits(const call *c) {
     if (c->in[0].shape.dim[1] <= 48 * 1024 / (2 * (int64_t)sizeof(float))) return true;
     cuda_refused(c, "attention over more than 6144 steps");

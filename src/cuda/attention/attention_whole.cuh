@@ -35,7 +35,7 @@ CUDA_FN void multiply_turned(
     }
 }
 
-// What forward kept of the warp's head, into shared memory: queries past the last have 0.
+// Brings the values that forward kept of the warp's head into shared memory: queries past the last have 0.
 template <int MATH> CUDA_FN void fetch_kept_head(const attention_args &a, const heads<MATH> &w, int h) {
     const float *kept = a.kept + w.item + h * a.T;
     const uint2 *bits = (const uint2 *)a.bits + w.item + h * a.T;

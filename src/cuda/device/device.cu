@@ -95,7 +95,7 @@ void cuda_refused(const call *c, const char *why) {
 static __global__ void probe_kernel(void) {
 }
 
-// Whether the loaded kernels have all of Hopper's instructions: those built for sm_90a do, those for sm_90 do not.
+// True if the loaded kernels have all of Hopper's instructions: those built for sm_90a do, those for sm_90 do not.
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
 static __device__ int whole_hopper = 1;
 #else
@@ -245,8 +245,8 @@ static size_t slab_of(const queue *q) {
     return __atomic_load_n(&q->slab, __ATOMIC_RELAXED);
 }
 
-// What this process holds of a card of which `used` bytes are in use, by whom it was counted, and how many others there
-// are; -1 where that is not shown.
+// Bytes of the card that this process holds, where `used` are in use by all. *source says who counted them; *others is the
+// number of other processes, -1 where that is not shown.
 static size_t count_mine(const queue *q, size_t used, memory_source *source, int *others) {
     size_t mine = 0;
     *source = MEMORY_OF_PROCESS;
@@ -398,7 +398,7 @@ static void forget(queue *q, recording *r) {
     free(r);
 }
 
-// Which launches of these calls may begin before the ones before them end. Small batches leave multiprocessors free, which
+// Decides which launches of these calls may begin before the ones before them end. Small batches leave multiprocessors free, which
 // the directions and streams of an LSTM share out among themselves: blocks that wait there would be in their way.
 static void find_early(queue *q, const call *calls, int count) {
     enum { ROWS_LEAST = 2048 };

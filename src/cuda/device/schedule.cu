@@ -14,13 +14,13 @@ struct slot {
     cudaEvent_t done;
 };
 
-// Whether group a likely ends behind group b: it is deeper, or later of the same depth.
+// True if group a likely ends behind group b: it is deeper, or later of the same depth.
 static bool is_behind(const slot *slots, int a, int b) {
     return slots[a].depth != slots[b].depth ? slots[a].depth > slots[b].depth : a > b;
 }
 
-// Of its own, the stream whose last group is one that group i must follow, and likely ends last of those; else an unused
-// one; else the one idle longest.
+// The stream for a group, of the kind it belongs to: one whose last group it must follow, the one likely to end last; else
+// an unused one; else the one idle longest.
 static int choose_stream(const slot *slots, const int need[STREAMS], const int last[STREAMS], bool aside) {
     int first = aside ? FORE : 0, end = aside ? STREAMS : FORE, best = -1, idle = first;
     for (int s = first; s < end; s++) {

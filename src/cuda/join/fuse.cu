@@ -5,7 +5,7 @@
 #include "cuda/rows/pack.cuh"
 #include "cuda/join/residual.cuh"
 #include "cuda/rows/rows.cuh"
-#include "cuda/join/settle.cuh"
+#include "cuda/join/step_end.cuh"
 #include "cuda/device/table.cuh"
 #include "cuda/product/weights.cuh"
 
@@ -14,7 +14,7 @@
 
 enum { RANGES_PER_CALL = 72 };
 
-// Where blocks are many, two of a row program fit a large multiprocessor with so much shared memory each; where they are
+// Where blocks are many, two of a row kernel fit a large multiprocessor with so much shared memory each; where they are
 // few, one has nearly all of it. Cards with less than MUCH have no wide products.
 enum { ROOM_SHARED = 92 * 1024, ROOM_ALONE = 180 * 1024, MUCH = 128 * 1024, BLOCKS_ALONE = 132 };
 
@@ -25,8 +25,8 @@ static bool is_wanted(const char *name) {
 
 bool fuse_open(queue *q, err *e) {
     q->fuse = is_wanted("TRADEWIND_CUDA_FUSE");
-    if (cudaMalloc((void **)&q->meeting, SETTLE_WORDS * sizeof *q->meeting) == cudaSuccess &&
-        cudaMemsetAsync(q->meeting, 0, SETTLE_WORDS * sizeof *q->meeting, q->stream) == cudaSuccess)
+    if (cudaMalloc((void **)&q->meeting, STEP_END_WORDS * sizeof *q->meeting) == cudaSuccess &&
+        cudaMemsetAsync(q->meeting, 0, STEP_END_WORDS * sizeof *q->meeting, q->stream) == cudaSuccess)
         return true;
     return err_run(e, "cuda: no memory for the blocks that end a step");
 }
@@ -89,7 +89,7 @@ static void call_add(group *g, const call *c) {
     if (c->reserve && k->reserve) range_add(g, c->reserve, k->reserve(c), !c->backward);
 }
 
-// What the gradients of weights touch is less than their calls do, so that they can run beside what follows.
+// Weight gradients touch less than their calls do, so that they can run beside what follows.
 static void weights_add(group *g, const call *c) {
     operand_add(g, &c->in[0], false);
     if (!weights_dz_bytes(c)) operand_add(g, &c->dout[0], false);
@@ -98,14 +98,14 @@ static void weights_add(group *g, const call *c) {
     range_add(g, c->scratch, cuda_table[c->op]->scratch(c), true);
 }
 
-// What is summed behind a program: its losses, their tallies, and the moving on of the step.
+// Sums behind a row kernel: its losses, their tallies, and the moving on of the step.
 static void sums_add(group *g, const call *c) {
     bool loss = !c->backward && (c->op == OP_cross_entropy || c->op == OP_mse || c->op == OP_mae);
     if (!loss && c->op != OP_tally && c->op != OP_advance) return;
     call_add(g, c);
 }
 
-// A packing reads the weights of a program and writes memory of its own.
+// A packing reads the weights of a row kernel and writes memory of its own.
 static void packs_add(group *g, const pack_args *p) {
     for (int i = 0; i < p->count; i++)
         range_add(g, p->pack[i].weights, (size_t)p->pack[i].K * (size_t)p->pack[i].N * sizeof(float), false);
@@ -152,14 +152,14 @@ typedef struct {
     bool *taken; // calls that have joined a group before their turn
     group *groups;
     int made;
-    const call *sloped, *ready; // the large layer whose slope another has done; a row program
+    const call *sloped, *ready; // the large layer whose slope another has done; a row kernel
     const call *biased;         // and its bias' gradient
-    const call *chain;          // the first of layers whose weight gradients are computed together
-    int chained;                // so many
-    large_ready chain_ready;
-    bool chain_shared;
+    const call *stack;          // the first of layers whose weight gradients are computed together
+    int stacked;                // so many
+    large_ready stack_ready;
+    bool stack_shared;
     rows_compiler rows;
-    pack_list *packs; // of the programs since weights were last changed, or NULL
+    pack_list *packs; // of the row kernels since weights were last changed, or NULL
 } fuser;
 
 static group *group_add(fuser *f, group_kind kind, int first, int count) {
@@ -177,7 +177,7 @@ static void *copied(const void *from, size_t bytes) {
     return to;
 }
 
-// The first call from `at` on that has to do with the step record joins the program if it is `advance`.
+// The first call from `at` on that has to do with the step record joins the row kernel if it is `advance`.
 static const call *join_advance(fuser *f, int at) {
     while (at < f->count && (f->taken[at] || ignores_step(&f->calls[at]))) at++;
     if (at == f->count || f->calls[at].op != OP_advance || !rows_add(&f->rows, &f->calls[at])) return NULL;
@@ -185,7 +185,7 @@ static const call *join_advance(fuser *f, int at) {
     return &f->calls[at];
 }
 
-// The layer with large products at `at`, behind the program, if that does its slope: the program's last result is the
+// The layer with large products at `at`, behind the row kernel, if that does its slope: the row kernel's last result is the
 // gradient of the layer's, and nobody else's.
 static const call *join_slope(fuser *f, int at) {
     const call *c = &f->calls[at];
@@ -204,8 +204,8 @@ static int room_for(const queue *q, int64_t rows) {
     return wanted < most ? wanted : most;
 }
 
-// The packing of the present program's weights: in the launch of an earlier program's, or in a group of its own, which
-// later programs may join.
+// The packing of the present row kernel's weights: in the launch of an earlier row kernel's, or in a group of its own, which
+// later row kernels may join.
 static const pack_args *fuse_pack(fuser *f, int first, int n, bool *ok) {
     pack_args *p = (pack_args *)malloc(sizeof *p);
     *ok = p && pack_make(f->q, p, &f->rows);
@@ -235,26 +235,26 @@ static bool changes_weights(const call *c) {
     return c->op == OP_adamw || c->op == OP_sgd;
 }
 
-// The gradients of the weights of the program of group `rows`; a head has that of the bias below among them.
+// The gradients of the weights of the row kernel of group `rows`; a head has that of the bias below among them.
 static bool fuse_weights(fuser *f, const group *rows) {
     group *g = group_add(f, GROUP_WEIGHTS, (int)(rows->calls - f->calls), rows->count);
     g->weights = f->rows.weights;
     memcpy(g->weight, f->rows.weight, sizeof g->weight);
-    g->head = f->rows.program.sums != NULL;
+    g->head = f->rows.made.sums != NULL;
     if (g->head && rows->below && rows->below->din[2].data) g->below = rows->below;
     if (g->below) f->biased = g->below;
     return find_ranges(g);
 }
 
-// What is summed behind the program of group `rows`.
+// The sums behind the row kernel of group `rows`.
 static bool fuse_sums(fuser *f, const group *rows) {
     group *g = group_add(f, GROUP_SUMS, (int)(rows->calls - f->calls), rows->count);
     g->advance = rows->advance;
-    g->args = copied(rows->args, sizeof(rows_program));
+    g->args = copied(rows->args, sizeof(row_kernel));
     return g->args && find_ranges(g);
 }
 
-// Whether a call of the list gives a tensor: it is no parameter.
+// True if a call of the list gives a tensor: it is no parameter.
 static bool is_given(const fuser *f, const operand *o) {
     for (const call *c = f->calls; c < f->calls + f->count; c++)
         for (int k = 0; !c->backward && k < c->outputs; k++)
@@ -262,7 +262,7 @@ static bool is_given(const fuser *f, const operand *o) {
     return false;
 }
 
-// Tells the program, of n calls from `first` on, which of their results nobody reads any more. A gradient that nobody has
+// Tells the row kernel, of n calls from `first` on, which of their results nobody reads any more. A gradient that nobody has
 // written over by the end may be a parameter's, which the end of a step reads, unless that is given by a call.
 static void find_ends(fuser *f, int first, int n) {
     int end = first + n;
@@ -276,7 +276,7 @@ static void find_ends(fuser *f, int first, int n) {
     }
 }
 
-// A row program from call `first` on, the gradients of its weights, and its sums. Returns how many calls it does; 0: none.
+// A row kernel from call `first` on, the gradients of its weights, and its sums. Returns how many calls it does; 0: none.
 static int fuse_rows(fuser *f, int first, bool *ok) {
     int64_t rows = rows_of(&f->calls[first]);
     int n = 0;
@@ -296,8 +296,8 @@ static int fuse_rows(fuser *f, int first, bool *ok) {
     g->advance = advance;
     g->packed = packed;
     g->below = below;
-    g->args = copied(&f->rows.program, sizeof f->rows.program);
-    *ok = g->args && rows_upload(f->q, (rows_program *)g->args) && find_ranges(g);
+    g->args = copied(&f->rows.made, sizeof f->rows.made);
+    *ok = g->args && rows_upload(f->q, (row_kernel *)g->args) && find_ranges(g);
     if (*ok && f->rows.weights) *ok = fuse_weights(f, g);
     if (*ok && f->rows.tails) *ok = fuse_sums(f, g);
     return n;
@@ -343,17 +343,17 @@ static void find_below(fuser *f, const call *c, large_join *d) {
     }
 }
 
-// The chain that begins with it, or that it is of.
-static void find_chain(fuser *f, const call *c, large_join *d) {
+// The stack that begins with it, or that it is of.
+static void find_stack(fuser *f, const call *c, large_join *d) {
     if (f->q->fuse && !d->sloped && !d->drop) {
-        f->chain = c;
-        f->chain_ready = d->ready;
-        f->chained = large_together(c, f->count - (int)(c - f->calls), d->ready, &f->chain_shared);
+        f->stack = c;
+        f->stack_ready = d->ready;
+        f->stacked = large_together(c, f->count - (int)(c - f->calls), d->ready, &f->stack_shared);
     }
-    d->chain_ready = f->chain_ready;
-    d->chained = f->chained && c - f->chain < f->chained;
-    d->shared = d->chained && f->chain_shared;
-    d->together = d->chained && c - f->chain == f->chained - 1 ? f->chained : 0;
+    d->stack_ready = f->stack_ready;
+    d->stacked = f->stacked && c - f->stack < f->stacked;
+    d->shared = d->stacked && f->stack_shared;
+    d->together = d->stacked && c - f->stack == f->stacked - 1 ? f->stacked : 0;
 }
 
 // The last group changes places with the one before it if that is not waited for by anyone and leaves it alone.
@@ -373,7 +373,7 @@ static int fuse_large(fuser *f, int at, bool *ok) {
     if (!c) return 0;
     find_below(f, c, &d);
     d.ready = large_ready{f->ready == c, f->biased == c};
-    find_chain(f, c, &d);
+    find_stack(f, c, &d);
     for (int s = 0; *ok && s < LARGE_STAGES; s++) {
         if (!large_has(c, (large_stage)s, &d)) continue;
         group *g = group_add(f, GROUP_LARGE, (int)(c - f->calls), 1);
@@ -397,11 +397,11 @@ static int fuse_residual(fuser *f, int first, bool *ok) {
     return n;
 }
 
-static int fuse_settle(fuser *f, int first, bool *ok) {
-    settle_args args;
-    int n = settle_match(f->calls + first, f->count - first, &args, f->q->meeting);
+static int fuse_step_end(fuser *f, int first, bool *ok) {
+    step_end_args args;
+    int n = step_end_match(f->calls + first, f->count - first, &args, f->q->meeting);
     if (!n) return 0;
-    group *g = group_add(f, GROUP_SETTLE, first, n);
+    group *g = group_add(f, GROUP_STEP_END, first, n);
     g->args = copied(&args, sizeof args);
     *ok = g->args && find_ranges(g);
     return n;
@@ -414,7 +414,7 @@ static bool fuse_all(fuser *f) {
         if (f->q->fuse && !n) n = fuse_gather(f, i, &ok);
         if (f->q->fuse && !n) n = fuse_rows(f, i, &ok);
         if (f->q->fuse && !n) n = fuse_residual(f, i, &ok);
-        if (f->q->fuse && !n) n = fuse_settle(f, i, &ok);
+        if (f->q->fuse && !n) n = fuse_step_end(f, i, &ok);
         if (!n && !f->taken[i]) ok = find_ranges(group_add(f, GROUP_CALL, i, 1));
         for (int end = i + (n ? n : 1); i < end; i++)
             if (changes_weights(&f->calls[i])) f->packs = NULL;
@@ -443,7 +443,7 @@ group *fuse_calls(queue *q, call *calls, int count, int *groups) {
 
 void fuse_free(queue *q, group *g, int groups) {
     for (int i = 0; g && i < groups; i++) {
-        if (g[i].kind == GROUP_ROWS && g[i].args && !q->lost) rows_remove((rows_program *)g[i].args);
+        if (g[i].kind == GROUP_ROWS && g[i].args && !q->lost) rows_remove((row_kernel *)g[i].args);
         if (g[i].kind == GROUP_PACK && g[i].args) pack_done(q, (pack_list *)g[i].args);
         free(g[i].args);
         free(g[i].ranges);
@@ -471,13 +471,13 @@ void group_launch(const group *g) {
     case GROUP_CALL: c->backward ? cuda_table[c->op]->backward(c) : cuda_table[c->op]->forward(c); break;
     case GROUP_GATHER: gather_launch(c, (const gather_args *)g->args); break;
     case GROUP_PACK: pack_launch(c, (const pack_list *)g->args); break;
-    case GROUP_ROWS: rows_launch(c, (const rows_program *)g->args); break;
-    case GROUP_SUMS: rows_launch_sums(c, (const rows_program *)g->args); break;
+    case GROUP_ROWS: rows_launch(c, (const row_kernel *)g->args); break;
+    case GROUP_SUMS: rows_launch_sums(c, (const row_kernel *)g->args); break;
     case GROUP_WEIGHTS:
         g->head ? rows_launch_head_sums(g->weight[0], g->below) : weights_launch(g->weight, g->weights);
         break;
     case GROUP_LARGE: large_launch(c, g->stage, &g->join); break;
     case GROUP_RESIDUAL: residual_launch(c, (const residual_args *)g->args); break;
-    case GROUP_SETTLE: settle_launch(c, (const settle_args *)g->args); break;
+    case GROUP_STEP_END: step_end_launch(c, (const step_end_args *)g->args); break;
     }
 }

@@ -90,7 +90,7 @@ struct places {
     void *z, *x, *dz;            // in the products' type
     float *sums;                 // [parts][O]
     float *lent;                 // [product_parts][I]: those of the layer whose slope this one does
-    void *room, *other_room;     // the library's, for dx and for dW; or other_room the shares of a chain that ends here
+    void *room, *other_room;     // the library's, for dx and for dW; or other_room the shares of a stack that ends here
 };
 
 static size_t up(size_t bytes) {
@@ -133,7 +133,7 @@ static size_t sums_bytes(const call *c) {
 }
 
 // Our own products do slopes up to so many rows: beyond, the library gains more on them than the slope's pass costs. A small
-// layer's slope, which the row program does on its way, is worth less.
+// layer's slope, which the row kernel does on its way, is worth less.
 enum { SLOPED_ROWS = 1 << 15, SMALL_SLOPED_ROWS = 1 << 13 };
 
 // They are added up beside what the next layers do, which therefore write theirs elsewhere: neighbours take turns.
@@ -154,12 +154,12 @@ static size_t dz_bytes(const call *c) {
     return has_dz(c) ? up((size_t)operand_count(&c->out[0]) * dtype_bytes(c->out[0].type)) : 0;
 }
 
-// Whether the slope's pass writes dz.
+// True if the slope's pass writes dz.
 static bool makes_dz(const call *c, const large_join *d) {
     return has_dz(c) && !d->sloped && !d->ready.slope;
 }
 
-// Whether the call itself has a bias' gradient to give.
+// True if the call itself has a bias' gradient to give.
 static bool has_bias(const call *c, const large_join *d) {
     return c->backward && c->din[2].data && !d->sloped && !d->ready.bias;
 }
@@ -192,7 +192,7 @@ size_t large_scratch(const call *c) {
     return x + dz_bytes(c) + sums_bytes(c) + LENT_TURNS * lent_bytes(c) + 2 * (size_t)ROOM_BYTES;
 }
 
-// Whether our own products compute y, and dx: by sizes and types alone.
+// True if our own products compute y, and dx: by sizes and types alone.
 
 static bool is_ours(const call *c, int64_t n) {
     enum { LEAST = 256 };
@@ -233,7 +233,7 @@ static const void *narrow(const call *c, void *to) {
 
 // Dropout
 
-// Of a run at i. What passes to dropout, or from it, is rounded as if it were stored.
+// Dropout of a run at i. Values that pass to dropout, or from it, are rounded as if they were stored.
 CUDA_FN void drop_run(const drop_args &a, const step &s, int64_t i, float v[RUN]) {
     rng_block r = drop_draw(a, s, drop_place_of(a, i));
 #pragma unroll
@@ -281,8 +281,8 @@ bool large_slopes(const call *c, const call *below, const call *following, int c
 
 // Weight gradients together
 
-// The weights' and bias' gradients of call i of a chain, each of which does the slope of the next; `ready` is the first's.
-static product_weights weights_of_chain(const call *c, int i, large_ready ready) {
+// The weights' and bias' gradients of call i of a stack, each of which does the slope of the next; `ready` is the first's.
+static product_weights weights_of_stack(const call *c, int i, large_ready ready) {
     large_join join = {};
     join.sloped = i > 0;
     if (i == 0) join.ready = ready;
@@ -294,14 +294,14 @@ static product_weights weights_of_chain(const call *c, int i, large_ready ready)
         i ? product_parts(s.rows, s.O) : parts_of(s)};
 }
 
-// Those of the chain that ends with a call.
-struct chain_weights {
+// Weight gradients of the stack that ends with a call.
+struct stack_weights {
     product_weights w[PRODUCT_MOST];
 };
 
-static chain_weights weights_of_all(const call *c, const large_join *d) {
-    chain_weights all;
-    for (int i = 0; i < d->together; i++) all.w[i] = weights_of_chain(c + 1 - d->together, i, d->chain_ready);
+static stack_weights weights_of_all(const call *c, const large_join *d) {
+    stack_weights all;
+    for (int i = 0; i < d->together; i++) all.w[i] = weights_of_stack(c + 1 - d->together, i, d->stack_ready);
     return all;
 }
 
@@ -465,7 +465,7 @@ struct slope_args {
 
 typedef enum { SLOPE_NONE, SLOPE_GELU, SLOPE_DROPS, SLOPE_OTHER } slope_kind; // GELU's with dropout is SLOPE_DROPS
 
-// Of a run at i: d becomes its dz, unrounded.
+// Slope of a run at i: d becomes its dz, unrounded.
 template <typename T, slope_kind KIND>
 CUDA_FN void slope_of(const slope_args &a, const step &s, int64_t i, float d[RUN], const run_words<T> &words) {
     float seen[RUN];
@@ -597,7 +597,7 @@ static void weights_gradient(const call *c, const large_join *d) {
     if (has_bias(c, d)) bias_gradient(c, p.sums, parts_of(sizes_of(c)));
 }
 
-// Of the calls of a chain that ends with this one.
+// Launches the weight gradients of a stack that ends with this call.
 static void weights_together(const call *c, const large_join *d) {
     product_launch_weights(c, c->out[0].type, weights_of_all(c, d).w, d->together, places_of(c, d).other_room);
 }
@@ -620,8 +620,8 @@ bool large_has(const call *c, large_stage s, const large_join *d) {
     case LARGE_INPUT: return c->backward && c->din[0].data;
     case LARGE_TOGETHER: return d->together > 0;
     case LARGE_SHARES: return d->together > 0 && d->shared;
-    case LARGE_WEIGHTS: return c->backward && !d->chained && (c->din[1].data || has_bias(c, d));
-    case LARGE_BIAS: return d->summed && d->below->din[2].data && (!d->chained || d->together);
+    case LARGE_WEIGHTS: return c->backward && !d->stacked && (c->din[1].data || has_bias(c, d));
+    case LARGE_BIAS: return d->summed && d->below->din[2].data && (!d->stacked || d->together);
     default: return false;
     }
 }
@@ -663,8 +663,8 @@ static void touch_weights(touched *t, const operand *o) {
     touch(t, o->low, (size_t)operand_count(o) * dtype_bytes(o->low_type), false);
 }
 
-static void touch_chain(touched *t, const call *c, int i, large_ready ready) {
-    product_weights w = weights_of_chain(c, i, ready);
+static void touch_stack(touched *t, const call *c, int i, large_ready ready) {
+    product_weights w = weights_of_stack(c, i, ready);
     touch_operand(t, &c[i].in[0], false);
     touch(t, w.dz, (size_t)operand_count(&c[i].out[0]) * dtype_bytes(c[i].out[0].type), false);
     touch_operand(t, &c[i].din[1], true);
@@ -673,9 +673,9 @@ static void touch_chain(touched *t, const call *c, int i, large_ready ready) {
     touch_operand(t, &c[i].din[2], true);
 }
 
-// Chains
+// Stacks
 
-static bool is_of_chain(const call *c) {
+static bool is_of_stack(const call *c) {
     sizes s = sizes_of(c);
     return s.type != DTYPE_F32 && c->in[0].type == s.type && c->din[1].data;
 }
@@ -684,9 +684,9 @@ static bool shares_parameter(const call *a, const call *b) {
     return life_meet(&a->din[1], &b->din[1]) || life_meet(&a->din[2], &b->din[2]);
 }
 
-// Whether call i + 1 can be of a chain: what call i writes for it leaves alone what the gradients of those up to i read, and
+// True if call i + 1 can be of a stack: what call i writes for it leaves alone what the gradients of those up to i read, and
 // none of them adds to the gradient of the same parameter.
-static bool keeps_chain(const call *c, int i, large_ready ready) {
+static bool keeps_stack(const call *c, int i, large_ready ready) {
     large_join none = {};
     range written[2], read[LARGE_RANGES];
     touched w = {written, 0}, t = {read, 0};
@@ -694,7 +694,7 @@ static bool keeps_chain(const call *c, int i, large_ready ready) {
     touch(&w, places_of(&c[i], &none).lent, lent_bytes(&c[i]), true);
     for (int j = 0; j <= i; j++) {
         if (shares_parameter(&c[j], &c[i + 1])) return false;
-        touch_chain(&t, c, j, ready);
+        touch_stack(&t, c, j, ready);
     }
     for (int j = 0; j < t.count; j++)
         for (int k = 0; k < w.count; k++)
@@ -702,14 +702,14 @@ static bool keeps_chain(const call *c, int i, large_ready ready) {
     return true;
 }
 
-// Whether the room of the last of n calls leaves alone what the gradients of all read and write: what only a call before it
+// True if the room of the last of n calls leaves alone what the gradients of all read and write: what only a call before it
 // reads may have been given up since.
 static bool room_is_free(const call *c, int n, const product_weights *w, large_ready ready) {
     large_join none = {};
     range used[LARGE_RANGES];
     touched t = {used, 0};
     const char *room = (const char *)places_of(&c[n - 1], &none).other_room, *end = room + product_room(w, n);
-    for (int i = 0; i < n; i++) touch_chain(&t, c, i, ready);
+    for (int i = 0; i < n; i++) touch_stack(&t, c, i, ready);
     for (int i = 0; i < t.count; i++)
         if (used[i].begin < end && room < used[i].end) return false;
     return true;
@@ -720,12 +720,12 @@ int large_together(const call *c, int count, large_ready ready, bool *shared) {
     int n = 0;
     *shared = false;
     if (!c->backward || !product_can(c->queue)) return 0;
-    while (n < PRODUCT_MOST && is_of_chain(&c[n])) {
-        w[n] = weights_of_chain(c, n, ready);
+    while (n < PRODUCT_MOST && is_of_stack(&c[n])) {
+        w[n] = weights_of_stack(c, n, ready);
         if (!product_fits(w, n + 1)) break;
         n++;
         if (n == count || !large_takes(&c[n]) || !large_slopes(&c[n - 1], &c[n], &c[n + 1], count - n - 1) ||
-            !keeps_chain(c, n - 1, ready))
+            !keeps_stack(c, n - 1, ready))
             break;
     }
     if (n < 2 || !product_shares(w, n)) return 0;
@@ -739,7 +739,7 @@ int large_ranges(const call *c, large_stage s, const large_join *d, range *to) {
     if (d->summed && (s == LARGE_INPUT || s == LARGE_BIAS))
         touch(&t, p.lent, lent_bytes(c), s == LARGE_INPUT);
     if (s == LARGE_BIAS) touch_operand(&t, &d->below->din[2], true);
-    for (int i = 0; s == LARGE_TOGETHER && i < d->together; i++) touch_chain(&t, c + 1 - d->together, i, d->chain_ready);
+    for (int i = 0; s == LARGE_TOGETHER && i < d->together; i++) touch_stack(&t, c + 1 - d->together, i, d->stack_ready);
     for (int i = 0; s == LARGE_SHARES && i < d->together; i++) touch_operand(&t, &c[i + 1 - d->together].din[1], true);
     if (d->shared && (s == LARGE_TOGETHER || s == LARGE_SHARES))
         touch(&t, p.other_room, product_room(weights_of_all(c, d).w, d->together), s == LARGE_TOGETHER);

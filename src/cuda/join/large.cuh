@@ -6,7 +6,7 @@
 // sigmoid are a pass of their own over the results; so is the slope, which sums the columns of dz for the bias on its way.
 // Where dropout follows GELU, these passes do it too. Where a layer's gradient comes from another large layer alone and its
 // activation is ReLU, our own product (cuda/product/product.cuh) does slope and sums as it stores. The slope of a small layer is done
-// so too, without sums: its backward is then that of a layer without an activation (cuda/join/fuse.cuh). Of a chain of large ones
+// so too, without sums: its backward is then that of a layer without an activation (cuda/join/fuse.cuh). Of a stack of large ones
 // another product computes the gradients of all weights and biases, where that pays. Where our own are faster, they compute y
 // and dx too.
 // A call is done in stages, each a group of its own (cuda/join/fuse.cuh), so that the gradients of x and of the weights are
@@ -20,7 +20,7 @@
 typedef enum {
     LARGE_FORWARD,  // y
     LARGE_SLOPE,    // dz, and the sums of its columns by parts
-    LARGE_TOGETHER, // the gradients of weights and biases of a chain of calls that ends with this one
+    LARGE_TOGETHER, // the gradients of weights and biases of a stack of calls that ends with this one
     LARGE_INPUT,    // the gradient of x
     LARGE_SHARES,   // where LARGE_TOGETHER leaves those of weights in shares, their sums
     LARGE_WEIGHTS,  // the gradients of weights and bias
@@ -30,7 +30,7 @@ typedef enum {
 
 enum { LARGE_RANGES = 48 };
 
-// Whether a call of any operator, forward or backward, is computed here. Such a layer joins no row program, which would
+// True if a call of any operator, forward or backward, is computed here. Such a layer joins no row kernel, which would
 // read its weights once for every 16 or 32 rows.
 bool large_takes(const call *c);
 
@@ -38,30 +38,30 @@ bool large_takes(const call *c);
 // queue, so that the plan is the same with the library and without it.
 size_t large_scratch(const call *c);
 
-// What a row program has done of a call's backward: the slope, so that dz lies where dy would; and the bias' gradient.
+// Parts of a call's backward that a row kernel has done: the slope, so that dz lies where dy would; and the bias gradient.
 struct large_ready {
     bool slope, bias;
 };
 
-// What a call does of its neighbours' too.
+// Work of its neighbours that a call does too.
 struct large_join {
     const call *drop;  // a dropout that its passes do, or NULL
     bool alone;        // forward: nobody else reads what that drops out of, which is not written
     const call *below; // backward: a layer with ReLU, whose dz the gradient of x becomes as it is stored, or NULL
     bool summed;       // backward: that one is taken too, and leaves its bias to this call, which sums the columns
     bool sloped;       // backward: its dz is there, and lies where dy would, and the layer behind it does its bias
-    bool chained;      // backward: the gradients of its weights and bias are computed with others'
+    bool stacked;      // backward: the gradients of its weights and bias are computed with others'
     int together;      // backward: by this call, for so many up to it; 0: not by this one
-    large_ready chain_ready; // backward: the first of these is so
-    bool shared;       // backward: `chained`, and that is done in shares of the rows
+    large_ready stack_ready; // backward: the first of these is so
+    bool shared;       // backward: `stacked`, and that is done in shares of the rows
     large_ready ready; // backward
 };
 
-// Whether its passes can do a dropout: `drop` is the neighbour of a call that is taken, behind it forward and before it
+// True if its passes can do a dropout: `drop` is the neighbour of a call that is taken, behind it forward and before it
 // backward; the calls that follow both tell who reads what.
 bool large_joins(const call *c, const call *drop, const call *following, int count, large_join *d);
 
-// Whether a call that is taken can do the slope of `below`, the next call, of a linear layer, large or small, whose y is its
+// True if a call that is taken can do the slope of `below`, the next call, of a linear layer, large or small, whose y is its
 // x.
 bool large_slopes(const call *c, const call *below, const call *following, int count);
 
@@ -70,10 +70,10 @@ bool large_slopes(const call *c, const call *below, const call *following, int c
 // written before. 0: none. `shared`: whether in shares of the rows, which LARGE_SHARES then adds up.
 int large_together(const call *c, int count, large_ready ready, bool *shared);
 
-// Whether nothing but the end of the step waits for a stage.
+// True if nothing but the end of the step waits for a stage.
 bool large_is_aside(const call *c, large_stage s, const large_join *d);
 
-// Of calls that are taken: whether a stage is one of the call's; what it may touch, LARGE_RANGES at most; and its launches.
+// For calls that are taken: true if the call has a stage; the memory a stage may touch, LARGE_RANGES at most; its launches.
 bool large_has(const call *c, large_stage s, const large_join *d);
 int large_ranges(const call *c, large_stage s, const large_join *d, range *to);
 void large_launch(const call *c, large_stage s, const large_join *d);

@@ -60,7 +60,7 @@ static bool match_norm(const call *calls, int count, const residual_args *a) {
     return apart(&norm->out[0], &drop->in[0]) && apart(&norm->out[0], &sum->in[0]);
 }
 
-// Whether what the pair writes is apart from what the layer norm before it reads, and from its sums.
+// True if what the pair writes is apart from what the layer norm before it reads, and from its sums.
 static bool is_apart(const operand *written, const call *norm) {
     return apart(written, &norm->in[0]) && apart(written, &norm->dout[0]) && !life_meet(written, &norm->in[1]) &&
            !life_meet_bytes(written, norm->scratch, cuda_table[norm->op]->scratch(norm));

@@ -18,7 +18,7 @@ struct residual_args {
     const call *mean; // the mean over time that is joined, or NULL: nobody else reads z, dz, or what passes between
 };
 
-// Whether x and z have one type, and y and what passes between another: the X and Y that kernels are compiled for.
+// True if x and z have one type, and y and what passes between another: the X and Y that kernels are compiled for.
 static inline bool residual_types(const residual_args *a, int x, int y) {
     return (!a->x.data || a->x.type == x) && a->z.type == x && a->y.type == y && a->between.type == y;
 }
@@ -29,7 +29,7 @@ int residual_match(const call *calls, int count, residual_args *args);
 
 void residual_launch(const call *c, const residual_args *args);
 
-// Whether a call has kernels that do a residual connection too; and these (cuda/ops/layernorm.cu, cuda/ops/mean_time.cu).
+// True if a call has kernels that do a residual connection too; and these (cuda/ops/layernorm.cu, cuda/ops/mean_time.cu).
 bool layernorm_joins(const call *c);
 void layernorm_launch_joined(const call *c, const residual_args *args);
 bool mean_time_joins(const call *c);

@@ -108,7 +108,7 @@ static bool has(const operand *o) {
     return o->shape.rank > 0;
 }
 
-// Whether kernels that hold their weights can serve the call: no state to start from, no resets; states for the layer above
+// True if kernels that hold their weights can serve the call: no state to start from, no resets; states for the layer above
 // in pairs of the operand's own type.
 static bool is_plain(const call *c, const lstm_plan *p) {
     const lstm_args *a = &p->a;

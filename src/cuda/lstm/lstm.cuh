@@ -1,4 +1,4 @@
-// What the recurrent kernels share: how samples, units and operands are laid out. See ops/lstm.c for the meaning.
+// Common parts of the recurrent kernels: how samples, units and operands are laid out. See ops/lstm.c for the meaning.
 //
 // A block takes 16 samples of one direction through all steps. Warp w owns units 8w .. 8w+7 with all four gates, laid out
 // so that a lane holds i, f, g and o of the same units and the cell needs no exchange; c stays in registers. The operand
@@ -43,7 +43,7 @@ struct lstm_args {
     int64_t dz_direction, h_direction; // elements from direction to direction
 };
 
-// Which kernel is meant, and what it needs.
+// The kernel chosen for a call, and its arguments.
 struct lstm_plan {
     lstm_args a;
     int math, element;
@@ -317,7 +317,7 @@ template <int MATH> CUDA_FN float gate_tanh(float x) {
     return layout<MATH>::BYTES == 2 ? tanh_approx(x) : tanhf(x);
 }
 
-// Of a gate whose weights were scaled by gate_scale.
+// Sigmoid of a gate whose weights were scaled by gate_scale.
 template <int MATH> CUDA_FN float gate_sigmoid(float z) {
     if (layout<MATH>::BYTES == 2) return fmaf(0.5f, tanh_approx(z), 0.5f);
     return __fdividef(1.0f, 1.0f + __expf(-z)); // to about 2 ulp
@@ -334,7 +334,7 @@ CUDA_FN seat seat_of(int64_t tile) {
     return seat{warp, lane, lane / 4, warp * UNITS + lane % 4 * 2, tile * ROWS + lane / 4};
 }
 
-// Whether element e of the lane is a real sample and a real unit.
+// True if element e of the lane is a real sample and a real unit.
 CUDA_FN bool real(const lstm_args &a, const seat &s, int e) {
     return s.sample + e / 2 * 8 < a.B && s.unit + e % 2 < a.H;
 }

@@ -5,7 +5,7 @@
 #include "cuda/product/gemm.cuh"
 #include "cuda/lstm/lstm.cuh"
 
-// What a cell reads and writes; `in` and `out` are h of two steps.
+// Arguments of a cell; `in` and `out` are h of two steps.
 struct cell_args {
     lstm_args a;
     int d, i, element_type;

@@ -1,4 +1,4 @@
-// adamw on the card, where it is a launch of its own: see ops/adamw.c, and cuda/join/settle.cuh for the usual case.
+// adamw on the card, where it is a launch of its own: see ops/adamw.c, and cuda/join/step_end.cuh for the usual case.
 #include "cuda/ops/adamw.cuh"
 
 enum { THREADS = 128 };

@@ -77,7 +77,7 @@ struct adamw_quad {
     float4 w, m, v;
 };
 
-// Whether the i-th four elements decay: SLAB_ALIGN elements share a byte of the table, which may be missing.
+// True if the i-th four elements decay: SLAB_ALIGN elements share a byte of the table, which may be missing.
 CUDA_FN bool quad_decays(const int8_t *decays, int64_t i) {
     return !decays || decays[i / (SLAB_ALIGN / 4)];
 }

@@ -5,7 +5,7 @@
 
 enum { BLOCKS_MOST = 1024, THREADS = 256 };
 
-// Whether this block is the last of the launch to come here; what the others wrote before is then visible to it.
+// True if this block is the last of the launch to come here; what the others wrote before is then visible to it.
 static __device__ bool is_last(unsigned *ticket) {
     __shared__ bool last;
     if (threadIdx.x == 0) {

@@ -76,7 +76,7 @@ template <typename T> CUDA_FN loss_sums row_loss(const ce_row *r, const T *z) {
     return loss_sums{(double)(r->weight * loss), (double)(r->weight * mine)};
 }
 
-// What the gradients of a row's logits share.
+// Values common to the gradients of a row's logits.
 struct ce_back {
     softmax m;
     float scale, total, mine, each;

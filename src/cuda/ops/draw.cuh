@@ -1,4 +1,4 @@
-// Which sample a row is: see ops/draw.c.
+// The sample that a row takes: see ops/draw.c.
 #ifndef TRADEWIND_CUDA_OPS_DRAW_CUH
 #define TRADEWIND_CUDA_OPS_DRAW_CUH
 

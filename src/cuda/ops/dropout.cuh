@@ -8,7 +8,7 @@ extern "C" {
 #include "ops/random.h"
 }
 
-// Of a call of dropout: rows of n elements.
+// A call of dropout over rows of n elements.
 struct drop_args {
     const step *at;
     int64_t rows, n;
@@ -33,7 +33,7 @@ static inline drop_args drop_args_of(const call *c) {
     return a;
 }
 
-// What of the step record a thread draws with.
+// The fields of the step record that a thread draws with.
 CUDA_FN step drop_step(const drop_args &a) {
     step s = {};
     s.seed = a.at->seed;

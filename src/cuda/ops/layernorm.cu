@@ -342,7 +342,7 @@ static void launch_typed(const call *c, const norm_args &a, const residual_args 
     }
 }
 
-// Whether all tensors of a launch have the types that a kernel is compiled for.
+// True if all tensors of a launch have the types that a kernel is compiled for.
 static bool are_types(const norm_args &a, const residual_args *j, int x, int y) {
     return a.x.type == x && a.y.type == y && (!a.dx.data || a.dx.type == x) && (!j || residual_types(j, x, y));
 }

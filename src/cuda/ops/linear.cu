@@ -17,7 +17,7 @@ static sizes sizes_of(const call *c) {
         (int)((const linear_attr *)c->attr)->act, math_of(c, c->out[0].type)};
 }
 
-// What is kept of the sums, for GELU alone, in the type of the results.
+// The sums kept for backward, of GELU alone, in the type of the results.
 static view z_of(const call *c) {
     bool kept = ((const linear_attr *)c->attr)->act == ACT_GELU;
     return view{kept ? c->reserve : NULL, (int)c->out[0].type, false};

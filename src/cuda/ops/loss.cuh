@@ -1,5 +1,5 @@
-// What the losses share on the card: rows in fixed pieces, one block a piece, and the pieces added in order by
-// one block of a second launch (cuda/rows/rows_launch.cu has that of row programs). See ops/loss.h.
+// Common parts of the losses on the card: rows in fixed pieces, one block a piece, and the pieces added in order by
+// one block of a second launch (cuda/rows/rows_launch.cu has that of row kernels). See ops/loss.h.
 #ifndef TRADEWIND_CUDA_OPS_LOSS_CUH
 #define TRADEWIND_CUDA_OPS_LOSS_CUH
 
@@ -19,7 +19,7 @@ static inline unsigned loss_pieces(const call *c) {
     return (unsigned)((c->in[0].shape.dim[0] + LOSS_ROWS - 1) / LOSS_ROWS);
 }
 
-// Room for the pieces of this launch, or for those of a row program, whose blocks are smaller.
+// Room for the pieces of this launch, or for those of a row kernel, whose blocks are smaller.
 static inline size_t loss_scratch(const call *c) {
     int64_t rows = c->in[0].shape.dim[0];
     return c->backward ? 0 : (size_t)rows_blocks(rows) * sizeof(loss_sums);

@@ -9,7 +9,7 @@ CUDA_FN float value(float p, float t, float k);
 CUDA_FN float slope(float p, float t, float k);
 static float setting(const call *c);
 
-// What a row's elements are multiplied with; 0: it is not read.
+// Factor of a row's elements; where it is 0 the row is not read.
 CUDA_FN float pointwise_factor(view weight, view scale, int64_t b) {
     float w = view_load(weight, b);
     if (!scale.data || w == 0) return w;

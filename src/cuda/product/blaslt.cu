@@ -142,8 +142,7 @@ static bool is_same(const blaslt_shape *a, const blaslt_shape *b) {
            a->turned_a == b->turned_a && a->turned_b == b->turned_b && a->bias == b->bias && a->relu == b->relu;
 }
 
-// What the library does at its first use of a kernel (loading it, say) is forbidden in a recording unless it is said to be
-// no part of it.
+// The library loads a kernel at its first use, which a recording forbids unless the mode says that it is no part of it.
 static cudaStreamCaptureMode capture_mode(cudaStreamCaptureMode mode) {
     cudaThreadExchangeStreamCaptureMode(&mode);
     return mode;

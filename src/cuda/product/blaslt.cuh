@@ -10,7 +10,7 @@
 
 #include "cuda/cuda.cuh"
 
-// What the library is given to work in. NVIDIA recommends this much for Hopper; others need less, but the memory is
+// Bytes of the library's working memory. NVIDIA recommends this much for Hopper; others need less, but the memory is
 // planned before a card is known.
 enum { BLASLT_ROOM = 32 << 20 };
 
@@ -29,13 +29,13 @@ typedef struct {
     bool add; // to what is there
 } blaslt_data;
 
-// Whether the library is there and computes such a product; opens it where that has not been tried.
+// True if the library is there and computes such a product; opens it where that has not been tried.
 bool blaslt_has(queue *q, const blaslt_shape *s);
 
 // Launches a product that it has. Everything lies at multiples of 16 bytes; `room` has BLASLT_ROOM bytes.
 void blaslt_multiply(const call *c, const blaslt_shape *s, const blaslt_data *d, void *room);
 
-// What computes products, in words; empty where that has not been tried.
+// Name of what computes large products; empty before the first try.
 void blaslt_describe(const queue *q, char *text, size_t room);
 
 void blaslt_close(queue *q);

@@ -304,7 +304,7 @@ static __global__ void gemm_add_kernel(const float *parts, int count, int64_t m,
     }
 }
 
-// Whether an operand's groups of four are aligned and never cross an edge. `along` is its size in the contiguous
+// True if an operand's groups of four are aligned and never cross an edge. `along` is its size in the contiguous
 // dimension; parts of a sum must start at multiples of four.
 static inline bool gemm_vectors(const gemm_operand *o, int64_t rows, int64_t k, int parts) {
     size_t bytes = 4 * dtype_bytes((dtype)o->v.type);

@@ -1,9 +1,9 @@
-// What Hopper cards (sm_90a) have for matrix products: the copy engine that brings pieces of matrices into shared
+// Hopper's (sm_90a) instructions for matrix products: the copy engine that brings pieces of matrices into shared
 // memory, the barriers that tell of them, and products by four warps together.
 //
 // Every matrix moves in bricks of 64 x 64 elements of 16 bits: 64 rows of 128 bytes, whose runs of 16 bytes are swapped
 // by the low three bits of the row so that no access meets a bank twice. A brick begins at a multiple of 1024 bytes.
-// What lies outside of the matrix is read as zeros and not written.
+// Elements outside of the matrix are read as zeros and not written.
 // To be used where __CUDA_ARCH_FEAT_SM90_ALL is defined, by kernels that are launched on such cards alone.
 #ifndef TRADEWIND_CUDA_PRODUCT_HOPPER_CUH
 #define TRADEWIND_CUDA_PRODUCT_HOPPER_CUH
@@ -131,8 +131,8 @@ template <int N> CUDA_FN void products_wait() {
     asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(N) : "memory");
 }
 
-// What the compiler computes of sums stays behind the wait for them.
-template <int N> CUDA_FN void products_settle(float (&d)[N]) {
+// Keeps the compiler's use of sums behind the wait for them.
+template <int N> CUDA_FN void products_hold(float (&d)[N]) {
 #pragma unroll
     for (int i = 0; i < N; i++) asm volatile("" : "+f"(d[i])::"memory");
 }

@@ -132,7 +132,7 @@ template <int MATH> CUDA_FN void mma(float c[4], const frag_a &a, const frag_b &
 }
 
 // Where a term of a sum lies in shared memory. In fp32 a product comes out with the same bits whoever computes it, and of
-// however many rows: each sum has its terms in the order in which row programs take them (cuda/rows/rows_kernel.cuh), who of
+// however many rows: each sum has its terms in the order in which row kernels take them (cuda/rows/rows_interpret.cuh), who of
 // every 16 have 4t, 4t + 1 and then 4t + 2, 4t + 3 in lane t, where the tensor cores want t and t + 4.
 template <int MATH> CUDA_FN int place_of_term(int k) {
     if (MATH != MATH_F32) return k;

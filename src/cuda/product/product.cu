@@ -64,7 +64,7 @@ typedef size<2, 256, 4, 1> wide;
 
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
 
-// What a block is to do, and where in its shared memory.
+// A block's tile and its places in shared memory.
 struct block {
     int number; // of its job
     int m, n;   // where its tile begins
@@ -207,7 +207,7 @@ CUDA_FN void multiply(const product_args<KIND> &a, const block &b, int group, fl
         place_next<S>(p);
     }
     products_wait<0>();
-    products_settle(sum);
+    products_hold(sum);
 }
 
 CUDA_FN __nv_bfloat162 pair_of(__nv_bfloat16, float x, float y) {
@@ -410,12 +410,12 @@ static int64_t count_of(int64_t n, int64_t tile) {
 // Tiles that keep a large card busy, and those that it has at a time.
 enum { TILES_LEAST = 96, TILES_MOST = 264 };
 
-// Whether there are enough of the larger tiles: by sizes alone.
+// True if there are enough of the larger tiles: by sizes alone.
 static bool is_middle(int64_t rows, int64_t n) {
     return count_of(rows, middle::M) * count_of(n, middle::N) >= TILES_LEAST;
 }
 
-// Whether the widest tiles, of which a multiprocessor has one at a time, fill the card once: a second round would wait for
+// True if the widest tiles, of which a multiprocessor has one at a time, fill the card once: a second round would wait for
 // the first one's end.
 static bool is_wide(int64_t rows, int64_t n) {
     int64_t tiles = count_of(rows, wide::M) * count_of(n, wide::N);
@@ -454,7 +454,7 @@ static bool map_make(CUtensorMap *map, const void *data, int64_t rows, int64_t w
                          CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) == CUDA_SUCCESS;
 }
 
-// Of jobs whose m, n, k and shares are set.
+// Launches jobs whose m, n, k and shares are set.
 template <class S, typename T, int KIND> static void launch(const call *c, product_args<KIND> *a, int jobs) {
     int64_t end = 0;
     for (int i = 0; i < jobs; i++) {

@@ -14,10 +14,10 @@
 // The most products in a launch of weight gradients, and the most bytes of room for their shares.
 enum { PRODUCT_MOST = 8, PRODUCT_ROOM = 32 << 20 };
 
-// Whether the card and the loaded kernels can do all this. TRADEWIND_CUDA_PRODUCT=0: as if they could not.
+// True if the card and the loaded kernels can do all this. TRADEWIND_CUDA_PRODUCT=0: as if they could not.
 bool product_can(const queue *q);
 
-// Whether the tiles of a result [rows][n] fill a large card about once: then these products, which begin while what comes
+// True if the tiles of a result [rows][n] fill a large card about once: then these products, which begin while what comes
 // before them ends, beat the library's also where they save no pass.
 bool product_fills(int64_t rows, int64_t n);
 
@@ -34,7 +34,7 @@ void product_launch_forward(const call *c, const product_forward *p);
 
 // dx [rows][I] = dz [rows][O] W [O][I], 0 where `seen` [rows][I], a ReLU's result, is not above 0; and by parts of the
 // rows the sums of its columns as they are stored: sums [product_parts][I]. Without `seen` dx is all of it, `sums` may
-// be NULL. `alone`: it is of a chain whose weight gradients, beside others of which it runs, leave no room on a
+// be NULL. `alone`: it is of a stack whose weight gradients, beside others of which it runs, leave no room on a
 // multiprocessor, so that it may take all of one. Its bits are the same.
 typedef struct {
     const void *dz, *w, *seen;

@@ -82,7 +82,7 @@ template <int MATH, int DEPTH> CUDA_FN void thin_fragments(frag_a *to, const flo
     }
 }
 
-// What a lane has of a strip: eight columns of two rows.
+// Ends a lane's part of a strip: eight columns of two rows.
 template <int TYPE>
 CUDA_FN void thin_finish(const thin_args &a, int64_t tile, int column, const float acc[4][4], const float *bias) {
     if (column >= a.O) return;
@@ -137,7 +137,7 @@ template <int MATH, int DEPTH> static inline size_t thin_shared(int64_t O) {
     return (size_t)(thin_strips(O) * THIN_STRIP) * (S::PITCH * sizeof(typename S::E) + sizeof(float));
 }
 
-// Whether a forward call of linear is computed here, by sizes and types alone.
+// True if a forward call of linear is computed here, by sizes and types alone.
 static inline bool thin_takes(const call *c) {
     int64_t rows = operand_rows(&c->out[0]), I = operand_width(&c->in[0]), O = operand_width(&c->out[0]);
     if (c->in[1].type != DTYPE_F32 || (c->in[2].data && c->in[2].type != DTYPE_F32)) return false;

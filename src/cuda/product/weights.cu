@@ -379,7 +379,7 @@ static weights_operand operand_of(view v, int64_t width, dtype low) {
     return weights_operand{v.data, v.type, (int)width, width % 4 == 0 && (uintptr_t)v.data % word == 0};
 }
 
-// What the nth launch computes of a layer: no parts where it has fewer launches.
+// The nth launch's job of a layer: no parts where the layer has fewer launches.
 static weights_job job_of(const call *c, const weights_cut &cut, int launch) {
     int T = cut.T;
     int64_t rows = operand_rows(&c->out[0]), I = operand_width(&c->in[0]), O = operand_width(&c->out[0]);

@@ -7,7 +7,7 @@
 
 enum { THREADS = 128 };
 
-// A lane's four terms of one column, as words of the program's type.
+// A lane's four terms of one column, as words of the row kernel's type.
 template <int MATH> CUDA_FN void put_terms(uint32_t *to, const float v[4]) {
     if constexpr (math_type<MATH>::K == 16) {
         to[0] = pair_word<MATH>(v[0], v[1]);
@@ -23,7 +23,7 @@ CUDA_FN float weight_at(const rows_pack &p, int k, int n) {
     return __ldcg(p.weights + (p.back ? k * p.N + n : n * p.K + k)); // written while we were waiting
 }
 
-// A lane's share of a run: `at` counts lanes, then runs, then groups. Weights that a program reads are few: all counts
+// A lane's share of a run: `at` counts lanes, then runs, then groups. Weights that a row kernel reads are few: all counts
 // are ints.
 template <int MATH, int NJ> CUDA_FN void pack_share(const rows_pack &p, char *to, int at) {
     const int WORDS = NJ * (math_type<MATH>::K == 16 ? 2 : 4);
@@ -49,10 +49,10 @@ template <int MATH, int NJ> CUDA_FN void pack_share(const rows_pack &p, char *to
     }
 }
 
-// The pack of a program that a block works on, and its number among that pack's blocks.
+// The pack of a row kernel that a block works on, and its number among that pack's blocks.
 struct pack_job {
     rows_pack pack;
-    char *to;       // of the program
+    char *to;       // of the row kernel
     size_t weights; // bytes, without the bias
     int first;      // block
 };
@@ -92,7 +92,7 @@ static bool is_same(const rows_pack *a, const rows_pack *b) {
 }
 
 static bool serves(const pack_memory *m, const rows_compiler *r) {
-    if (m->count != r->packs || m->low != r->program.low) return false;
+    if (m->count != r->packs || m->low != r->made.low) return false;
     for (int i = 0; i < m->count; i++)
         if (!is_same(&m->pack[i], &r->pack[i])) return false;
     return true;
@@ -108,7 +108,7 @@ static pack_memory *memory_for(queue *q, const rows_compiler *r) {
     }
     memcpy(m->pack, r->pack, sizeof m->pack);
     m->count = r->packs;
-    m->low = r->program.low;
+    m->low = r->made.low;
     m->next = q->packs;
     q->packs = m;
     return m;
@@ -119,7 +119,7 @@ bool pack_make(queue *q, pack_args *p, rows_compiler *r) {
     p->memory = memory_for(q, r);
     if (!p->memory) return false;
     p->memory->users++;
-    p->low = r->program.low;
+    p->low = r->made.low;
     p->bytes = r->packed;
     p->to = p->memory->to;
     p->count = r->packs;
@@ -146,7 +146,7 @@ static int blocks_of(const rows_pack *p) {
 bool pack_joins(const pack_list *l, const rows_compiler *r) {
     int jobs = r->packs;
     for (const pack_args *p = l->first; p; p = p->next) jobs += p->count;
-    return l->first->low == r->program.low && jobs <= UINT16_MAX;
+    return l->first->low == r->made.low && jobs <= UINT16_MAX;
 }
 
 void pack_add(pack_list *l, pack_args *p) {

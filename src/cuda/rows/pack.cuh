@@ -1,4 +1,4 @@
-// Packing: weights as the products of row programs read them (cuda/rows/rows.h), in a launch for all programs of a step.
+// Packing: weights as the products of row kernels read them (cuda/rows/rows.h), in a launch for all row kernels of a step.
 //
 // For every group of 8 NJ columns and every run of 16 terms, lane l of a warp has four terms (4t .. 4t+3 where t is l%4,
 // or, of 2-byte weights, 2t, 2t+1, 2t+8, 2t+9) of columns NJ (l/4) .. + NJ - 1, one column after another; in shared order the lanes' first 16 bytes stand first, then their
@@ -9,7 +9,7 @@
 
 #include "cuda/rows/rows.cuh"
 
-// The packs of one program.
+// The packs of one row kernel.
 struct pack_args {
     rows_pack pack[ROWS_MOST];
     int count;
@@ -20,19 +20,19 @@ struct pack_args {
     pack_args *next;
 };
 
-// Those of programs whose weights do not change between them: one launch.
+// Packs of row kernels between which no weights change: one launch.
 struct pack_list {
     pack_args *first; // each by itself on the heap, the list's own
     int jobs, blocks;
     void *on_card;
 };
 
-// The packs of a compiled program, with memory on the card; its instructions are then placed. Programs of a queue with the
+// The packs of a compiled row kernel, with memory on the card; its instructions are then placed. Row kernels of a queue with the
 // same packs share it: every step packs anew, and the schedule orders who writes behind who reads. False where memory is
 // short.
 bool pack_make(queue *q, pack_args *p, rows_compiler *r);
 
-// Whether a program's packs can join a list, which has some; joining; and, once, when all have joined, what the launch
+// True if a row kernel's packs can join a list, which has some; joining; and, once, when all have joined, what the launch
 // reads. False where memory is short.
 bool pack_joins(const pack_list *l, const rows_compiler *r);
 void pack_add(pack_list *l, pack_args *p);

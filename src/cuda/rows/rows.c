@@ -10,9 +10,9 @@
 
 #include <string.h>
 
-// A linear layer joins a program where each multiprocessor of a large card reads at most so many bytes of its weights:
-// 6 us from the second-level cache. Beyond that a product in tiles of both dimensions, which reads them once for 64
-// rows on all multiprocessors, is faster than what a launch costs.
+// A linear layer joins a row kernel where each multiprocessor of a large card reads at most so many bytes of its
+// weights: 6 us from the second-level cache. Beyond that a product in tiles of both dimensions, which reads them once
+// for 64 rows on all multiprocessors, is faster than what a launch costs.
 enum { LARGE_CARD = 132, WEIGHT_BYTES = 640 * 1024 };
 
 enum { WIDE = 256 }; // columns of a product that give half the warps of a block four tiles each
@@ -24,19 +24,19 @@ int rows_tiles(int64_t rows) {
 
 void rows_begin(rows_compiler *r, const kernel *const *table, int64_t rows, int limit, bool wide) {
     *r = (rows_compiler){.table = table, .limit = limit, .wide = wide, .heads = true};
-    r->program.rows = rows;
-    r->program.tiles = rows_tiles(rows);
-    r->program.low = DTYPE_F32;
+    r->made.rows = rows;
+    r->made.tiles = rows_tiles(rows);
+    r->made.low = DTYPE_F32;
 }
 
-// Claims: what memory the program touches, and how
+// Claims: what memory the row kernel touches, and how
 
 static bool same(const rows_claim *a, const rows_claim *b) {
     return a->begin == b->begin && a->end == b->end && a->type == b->type && a->rows == b->rows && a->last == b->last;
 }
 
-// Two tensors of a program may share memory where neither is written. What both are is one tensor: in order within a
-// block, unless it must stay until after the program.
+// Two tensors of a row kernel may share memory where neither is written. What both are is one tensor: in order within a
+// block, unless it must stay until after the row kernel.
 static bool agree(const rows_claim *old, const rows_claim *now) {
     if (old->end <= now->begin || now->end <= old->begin || !(old->written || now->written)) return true;
     return same(old, now) && (now->rows || now->last) && !(old->held && now->written);
@@ -51,12 +51,12 @@ static bool claim(rows_compiler *r, rows_claim now) {
     return true;
 }
 
-// A tensor over the rows. A type that is not the program's becomes its own, once.
+// A tensor over the rows. A type that is not the row kernel's becomes its own, once.
 static bool claim_rows(rows_compiler *r, const operand *o, bool written, bool held) {
-    if (!o->data || o->shape.rank != 2 || o->shape.dim[0] != r->program.rows) return false;
+    if (!o->data || o->shape.rank != 2 || o->shape.dim[0] != r->made.rows) return false;
     if (operand_width(o) < 1 || operand_width(o) > ROWS_WIDTH) return false; // wider ones would fit no slot
-    if (o->type != DTYPE_F32 && r->program.low == DTYPE_F32 && !r->full) r->program.low = o->type;
-    if (o->type != DTYPE_F32 && (int)o->type != r->program.low) return false;
+    if (o->type != DTYPE_F32 && r->made.low == DTYPE_F32 && !r->full) r->made.low = o->type;
+    if (o->type != DTYPE_F32 && (int)o->type != r->made.low) return false;
     if (o->type != DTYPE_F32 && o->type != DTYPE_BF16 && o->type != DTYPE_F16) return false;
     size_t bytes = (size_t)operand_count(o) * dtype_bytes(o->type);
     return claim(r,
@@ -128,11 +128,11 @@ static int slot_gap(const rows_compiler *r, int bytes) {
 // A new slot, for which the ones that were used longest ago make room. NULL where what this instruction uses leaves
 // none.
 static rows_slot *slot_take(rows_compiler *r, const void *home, int type, int64_t width) {
-    int bytes = r->program.tiles * ROWS_TILE * rows_ld((int)width) * (int)dtype_bytes((dtype)type), at;
+    int bytes = r->made.tiles * ROWS_TILE * rows_ld((int)width) * (int)dtype_bytes((dtype)type), at;
     if (bytes > r->limit) return NULL;
     while ((at = slot_gap(r, bytes)) < 0 || r->slots == ROWS_SLOTS)
         if (!slot_drop_oldest(r)) return NULL;
-    if (at + bytes > r->program.room) r->program.room = at + bytes;
+    if (at + bytes > r->made.room) r->made.room = at + bytes;
     r->slot[r->slots] = (rows_slot){home, type, at, bytes, r->now};
     return &r->slot[r->slots++];
 }
@@ -172,16 +172,16 @@ static rows_tile tile_write(rows_compiler *r, const operand *o, bool whole) {
 // Instructions
 
 static rows_instr *emit(rows_compiler *r, rows_op op) {
-    if (r->program.count + r->tails == ROWS_MOST) return NULL;
-    rows_instr *i = op >= ROWS_LOSS_ADD ? &r->tail[r->tails++] : &r->program.code[r->program.count++];
+    if (r->made.count + r->tails == ROWS_MOST) return NULL;
+    rows_instr *i = op >= ROWS_LOSS_ADD ? &r->tail[r->tails++] : &r->made.code[r->made.count++];
     *i = (rows_instr){.a = no_tile, .b = no_tile, .to = no_tile, .op = (uint8_t)op};
     r->now++;
     return i;
 }
 
-// `o` as an operand of products: in a slot, in the program's type.
+// `o` as an operand of products: in a slot, in the row kernel's type.
 static bool load(rows_compiler *r, const operand *o, rows_tile *t) {
-    int type = r->program.low;
+    int type = r->made.low;
     rows_slot *s = slot_find(r, o->data, type);
     if (s) {
         *t = tile_at(o, s);
@@ -199,16 +199,16 @@ static bool load(rows_compiler *r, const operand *o, rows_tile *t) {
 }
 
 static bool is_wide(const rows_compiler *r, int64_t I, int64_t O) {
-    int64_t rounds = (rows_blocks(r->program.rows) + LARGE_CARD - 1) / LARGE_CARD;
+    int64_t rounds = (rows_blocks(r->made.rows) + LARGE_CARD - 1) / LARGE_CARD;
     return rounds * I * O * (int64_t)sizeof(float) > WEIGHT_BYTES;
 }
 
-// Whether the program multiplies as this layer does.
+// True if the row kernel multiplies as this layer does.
 static bool math_fits(rows_compiler *r, const call *c) {
     dtype t = c->out[0].type;
-    if (t == DTYPE_F32 && r->program.low != DTYPE_F32) return false;
+    if (t == DTYPE_F32 && r->made.low != DTYPE_F32) return false;
     r->full |= t == DTYPE_F32;
-    r->program.tf32 = c->tf32;
+    r->made.tf32 = c->tf32;
     return is_float(&c->in[1]) && is_float(&c->in[2]);
 }
 
@@ -229,7 +229,7 @@ static void lay_product(rows_compiler *r, rows_instr *i, const operand *w, const
     int64_t width = operand_width(to);
     rows_pack *p = &r->pack[r->packs++];
     i->flag = r->wide && width >= WIDE && width % (2 * ROWS_WIDE) == 0;
-    r->program.wide |= i->flag;
+    r->made.wide |= i->flag;
     *p = (rows_pack){.weights = w->data,
         .bias = i->p[1],
         .offset = (uint32_t)r->packed,
@@ -237,8 +237,8 @@ static void lay_product(rows_compiler *r, rows_instr *i, const operand *w, const
         .N = (int32_t)width,
         .back = i->op == ROWS_LINEAR_BACK,
         .wide = i->flag,
-        .instr = (uint8_t)(i - r->program.code)};
-    r->packed += rows_pack_room(p, r->program.low);
+        .instr = (uint8_t)(i - r->made.code)};
+    r->packed += rows_pack_room(p, r->made.low);
     int run = i->flag ? 2 * ROWS_WIDE : 2;
     size_t bytes = (size_t)run * dtype_bytes(to->type);
     i->to.vectors = width % run == 0 && (uintptr_t)to->data % (bytes < 16 ? bytes : 16) == 0;
@@ -247,7 +247,7 @@ static void lay_product(rows_compiler *r, rows_instr *i, const operand *w, const
 static bool add_linear(rows_compiler *r, const call *c) {
     activation act = ((const linear_attr *)c->attr)->act;
     rows_tile a;
-    bool kept = act == ACT_GELU && c->reserve; // its sums, for which a program has no place
+    bool kept = act == ACT_GELU && c->reserve; // its sums, for which a row kernel has no place
     if (kept || is_wide(r, operand_width(&c->in[0]), operand_width(&c->out[0])) || !math_fits(r, c)) return false;
     if (!claim_rows(r, &c->in[0], false, false) || !claim_whole(r, &c->in[1], false) ||
         !claim_whole(r, &c->in[2], false) || !claim_rows(r, &c->out[0], true, false))
@@ -255,7 +255,7 @@ static bool add_linear(rows_compiler *r, const call *c) {
     if (!load(r, &c->in[0], &a)) return false;
     rows_instr *i = emit(r, ROWS_LINEAR);
     if (!i) return false;
-    slot_find(r, c->in[0].data, r->program.low);
+    slot_find(r, c->in[0].data, r->made.low);
     i->a = a;
     i->to = tile_write(r, &c->out[0], true);
     i->p[1] = c->in[2].data;
@@ -284,7 +284,8 @@ static bool add_slope(rows_compiler *r, const call *c, operand *dz) {
     return true;
 }
 
-// The parts of the weights' gradients lie behind dz in the call's scratch, which the launch after the program writes.
+// The parts of the weights' gradients lie behind dz in the call's scratch, which the launch after the row kernel
+// writes.
 static bool hold_weights(rows_compiler *r, const call *c, size_t scratch) {
     const operand *out = &c->out[0];
     bool none = ((const linear_attr *)c->attr)->act == ACT_NONE;
@@ -307,7 +308,7 @@ static bool add_linear_back(rows_compiler *r, const call *c) {
     if (!load(r, &dz, &a)) return false;
     rows_instr *i = emit(r, ROWS_LINEAR_BACK);
     if (!i) return false;
-    slot_find(r, dz.data, r->program.low);
+    slot_find(r, dz.data, r->made.low);
     i->a = a;
     i->to = tile_write(r, &c->din[0], true);
     lay_product(r, i, &c->in[1], &c->din[0]);
@@ -326,7 +327,7 @@ static bool add_dropout(rows_compiler *r, const call *c) {
     i->least = random_threshold(p);
     i->x = (float)random_scale(p);
     i->flag = c->training;
-    r->program.step = c->step;
+    r->made.step = c->step;
     return true;
 }
 
@@ -414,7 +415,7 @@ static bool add_axpby_back(rows_compiler *r, const call *c) {
     return true;
 }
 
-// What both losses read of the rows besides their first input.
+// Inputs that both losses read besides the first one.
 static bool loss_reads(rows_compiler *r, const call *c, rows_instr *i) {
     bool pointwise = c->op != OP_cross_entropy;
     if (!claim_whole(r, &c->in[2], false) || !is_float(&c->in[2])) return false;
@@ -473,7 +474,7 @@ static bool add_confusion(rows_compiler *r, const call *c) {
     return true;
 }
 
-// A tally belongs to a loss of this program, whose sum is formed behind it.
+// A tally belongs to a loss of this row kernel, whose sum is formed behind it.
 static bool add_tally(rows_compiler *r, const call *c) {
     rows_instr *loss = NULL;
     for (int k = 0; k < r->tails; k++)
@@ -485,12 +486,12 @@ static bool add_tally(rows_compiler *r, const call *c) {
 }
 
 static bool add_advance(rows_compiler *r, const call *c) {
-    if (!((const advance_attr *)c->attr)->after_micro || c->batch > INT32_MAX || !r->program.count) return false;
+    if (!((const advance_attr *)c->attr)->after_micro || c->batch > INT32_MAX || !r->made.count) return false;
     rows_instr *i = emit(r, ROWS_ADVANCE);
     if (!i) return false;
     i->n = (int32_t)c->batch;
-    r->program.step = c->step;
-    r->program.step_written = c->step_written;
+    r->made.step = c->step;
+    r->made.step_written = c->step_written;
     r->closed = true;
     return true;
 }
@@ -538,11 +539,11 @@ bool rows_add(rows_compiler *r, const call *c) {
     return false;
 }
 
-// The result has no slot: nothing of the program reads it. So a product before it can go on with it.
+// The result has no slot: nothing of the row kernel reads it. So a product before it can go on with it.
 static bool add_slope_after(rows_compiler *r, const call *c) {
     const operand *dy = &c->dout[0], *y = &c->out[0];
     activation act = ((const linear_attr *)c->attr)->act;
-    const rows_instr *last = r->program.count ? &r->program.code[r->program.count - 1] : NULL;
+    const rows_instr *last = r->made.count ? &r->made.code[r->made.count - 1] : NULL;
     if (r->closed || !last || (last->op != ROWS_LINEAR_BACK && last->op != ROWS_DROPOUT)) return false;
     if (act != ACT_RELU || last->to.data != dy->data || last->to.type != dy->type || y->type != dy->type) return false;
     if (!claim_rows(r, dy, true, false) || !claim_rows(r, y, false, false)) return false;
@@ -574,7 +575,7 @@ void rows_over(rows_compiler *r, const operand *o, bool over) {
     }
 }
 
-// Whether fours of a tile's columns are words. Slots and their rows are aligned.
+// True if fours of a tile's columns are words. Slots and their rows are aligned.
 static bool words_at(const rows_tile *t, bool home) {
     size_t word = 4 * dtype_bytes((dtype)t->type);
     return t->column % 4 == 0 && (!home || ((uintptr_t)t->data % word == 0 && t->home_row % word == 0));
@@ -586,20 +587,20 @@ static bool words_of(const rows_instr *i) {
     return i->n % 4 == 0 && whole && a && b && words_at(&i->to, i->to.data);
 }
 
-// Whether a tile is loaded as it lies, in units of 16 bytes; a slot's rows begin at multiples of that.
+// True if a tile is loaded as it lies, in units of 16 bytes; a slot's rows begin at multiples of that.
 static bool is_plain(const rows_instr *i) {
     size_t row = (size_t)i->a.width * dtype_bytes((dtype)i->a.type);
     return i->op == ROWS_LOAD && i->a.slot < 0 && !i->to.data && i->a.type == i->to.slot_type && !i->a.column &&
            !i->to.column && row % 16 == 0 && i->a.home_row % 16 == 0 && (uintptr_t)i->a.data % 16 == 0;
 }
 
-// Whether a tile is of the program's type wherever it lies, in units of 16 bytes.
-static bool is_plain_tile(const rows_program *p, const rows_tile *t, bool home) {
+// True if a tile is of the row kernel's type wherever it lies, in units of 16 bytes.
+static bool is_plain_tile(const row_kernel *p, const rows_tile *t, bool home) {
     if (t->type != p->low || (t->slot >= 0 && t->slot_type != p->low) || t->column) return false;
     return !home || (t->home_row % 16 == 0 && (uintptr_t)t->data % 16 == 0);
 }
 
-static bool is_plain_slope(const rows_program *p, const rows_instr *i) {
+static bool is_plain_slope(const row_kernel *p, const rows_instr *i) {
     size_t row = (size_t)i->n * dtype_bytes((dtype)p->low);
     if (i->op != ROWS_SLOPE || i->act != ACT_RELU) return false;
     return row % 16 == 0 && i->to.add == ROWS_OVERWRITE && i->a.width == i->n && i->b.width == i->n &&
@@ -609,7 +610,7 @@ static bool is_plain_slope(const rows_program *p, const rows_instr *i) {
 
 // How the threads of a block share out columns. With at most 32 rows of ROWS_WIDTH cells, the nth cell's row is exactly
 // n * inverse / 2^31.
-static void lay_cells(const rows_program *p, rows_instr *i) {
+static void lay_cells(const row_kernel *p, rows_instr *i) {
     bool loss = i->op == ROWS_CROSS_ENTROPY_BACK;
     if (loss) i->n = i->to.width;
     i->vectors = !loss && words_of(i);
@@ -628,16 +629,16 @@ static bool has_cells(const rows_instr *i) {
 void rows_place(rows_compiler *r, void *at) {
     for (int i = 0; i < r->packs; i++) {
         const rows_pack *p = &r->pack[i];
-        rows_instr *to = &r->program.code[p->instr];
+        rows_instr *to = &r->made.code[p->instr];
         to->p[0] = (char *)at + p->offset;
-        if (p->bias) to->p[1] = (char *)at + p->offset + rows_pack_bytes(p, r->program.low);
+        if (p->bias) to->p[1] = (char *)at + p->offset + rows_pack_bytes(p, r->made.low);
     }
 }
 
 // Blocks that are alone on their multiprocessor have room for weights, which then come while the product before is
 // under way: each product loads those of the next one that fit.
 static void bring_weights(rows_compiler *r) {
-    rows_program *p = &r->program;
+    row_kernel *p = &r->made;
     rows_instr *before = NULL;
     if (!p->wide || p->tiles > 1) return;
     for (int i = 0; i < r->packs; i++) {
@@ -654,7 +655,7 @@ static void bring_weights(rows_compiler *r) {
 }
 
 void rows_end(rows_compiler *r) {
-    rows_program *p = &r->program;
+    row_kernel *p = &r->made;
     rows_fold(r);
     p->body = p->count;
     rows_open_losses(p);

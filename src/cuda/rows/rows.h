@@ -1,22 +1,22 @@
-// Row programs: runs of calls that are local to the rows of a batch (linear, dropout, concat, slice, axpby, losses, and
-// what goes back through them), compiled for one launch. This is the compiler; cuda/rows/rows_kernel.cuh runs its
-// programs.
+// Row kernels: runs of calls that are local to the rows of a batch (linear, dropout, concat, slice, axpby, losses, and
+// what goes back through them), compiled for one launch. This is the compiler; cuda/rows/rows_interpret.cuh runs its
+// row kernels.
 //
 // A block of the launch takes 16 or 32 rows through all instructions. Tiles of tensors lie in slots of shared memory, a
 // cache that the compiler manages: while calls are added, every result is also written to its home in memory, exactly
-// as the single call would, so a slot can be given up at any time and what comes after the program finds everything in
-// its place. An exception is a gradient that goes back to a layer outside, whose slope the program can do
-// (rows_add_slope). At the end the program is folded (cuda/rows/rows_fold.h): results of which it is said that nobody
-// reads them (rows_over) are not written, and instructions that have become useless are gone.
+// as the single call would, so a slot can be given up at any time and what comes after the row kernel finds everything
+// in its place. An exception is a gradient that goes back to a layer outside, whose slope the row kernel can do
+// (rows_add_slope). At the end the row kernel is folded (cuda/rows/rows_fold.h): results of which it is said that
+// nobody reads them (rows_over) are not written, and instructions that have become useless are gone.
 //
-// What goes on with a product's results, column by column, is chained to it: a lane does it to its results in registers
-// while other warps are still at the product.
+// Instructions that go on with a product's results, column by column, are chained to it: a lane does them to its
+// results in registers while other warps are still at the product.
 //
 // Blocks run in any order, so memory that one block writes may not be anything that another still reads: a call whose
-// results overlap a different tensor of the program is refused, and the program is cut there. The same stretch of
+// results overlap a different tensor of the row kernel is refused, and the row kernel is cut there. The same stretch of
 // memory with the same type holds the same rows, which one block reads and writes in order. The gradients of weights
-// are sums over all rows; they are left to a launch after the program (cuda/product/weights.cuh), until which x and dz
-// must stay: they are held. Pure host code, compiled by C and by nvcc; which calls are joined depends on sizes,
+// are sums over all rows; they are left to a launch after the row kernel (cuda/product/weights.cuh), until which x and
+// dz must stay: they are held. Pure host code, compiled by C and by nvcc; which calls are joined depends on sizes,
 // addresses and the card's shared memory.
 #ifndef TRADEWIND_CUDA_ROWS_ROWS_H
 #define TRADEWIND_CUDA_ROWS_ROWS_H
@@ -42,24 +42,24 @@ typedef enum {
     ROWS_POINTWISE,          // the block's loss of a - b: squared, or absolute; p1: weight
     ROWS_POINTWISE_BACK,     // p0: the gradient of the sum
     ROWS_CONFUSION,          // p: label, weight; to: counts
-    ROWS_LOSS_ADD, // from here on behind the program: to = the sum of n partial sums a, tallied in p0 if there
+    ROWS_LOSS_ADD, // from here on behind the row kernel: to = the sum of n partial sums a, tallied in p0 if there
     ROWS_ADVANCE
 } rows_op;
 
 enum {
     ROWS_PLAIN = 2
-}; // units of 16 bytes: a load copies them as they lie, ReLU's slope has them of the program's type
+}; // units of 16 bytes: a load copies them as they lie, ReLU's slope has them of the row kernel's type
 
-// What an instruction that is chained to a product takes from registers, in place of its a, of which type and column
-// tell what it would have read; b is the operand that is read: the product's results, or else those of the one before
-// it; whether that is the second one of its sum; and whether nothing of the program writes what it reads at home, so
-// that it can be read before the product.
+// Flags of an instruction that is chained to a product. It takes one operand from registers: its a, whose type and
+// column tell what it would have read; b is the operand that is read. ROWS_OF_PRODUCT: it takes the product's results,
+// else those of the instruction before it. ROWS_AS_SECOND: they are the second operand of its sum. ROWS_EARLY: no
+// instruction of the row kernel writes what it reads at home, so that this can be read before the product.
 enum { ROWS_OF_PRODUCT = 1, ROWS_AS_SECOND = 2, ROWS_EARLY = 4 };
 
 typedef enum { ROWS_OVERWRITE, ROWS_ADD_SLOT, ROWS_ADD_HOME } rows_add_from; // where the value that is added to lies
 
-// A tensor [rows, width] of a program. What blocks would have to work out is here already: they run every instruction
-// once, so that all they work out costs as much as what it is for.
+// A tensor [rows, width] of a row kernel. What blocks would have to work out is here already: they run every
+// instruction once, so that all they work out costs as much as what it is for.
 typedef struct {
     alignas(16) void *data; // its home, or NULL
     int32_t slot;           // bytes from the start of shared memory to its tile, or -1
@@ -93,16 +93,16 @@ typedef struct {
 // [K][N].
 typedef struct {
     const float *weights, *bias; // bias may be NULL
-    uint32_t offset;             // bytes into the program's packed weights; the bias follows them
+    uint32_t offset;             // bytes into the row kernel's packed weights; the bias follows them
     int32_t K, N;
     uint8_t back, wide;
     uint8_t instr; // whose p[0] it becomes, and p[1] the bias
 } rows_pack;
 
-// Bytes of shared memory that the kernel takes besides the slots, of programs with and without wide products.
+// Bytes of shared memory that the kernel takes besides the slots, of row kernels with and without wide products.
 enum { ROWS_OWN = 16 * 1024, ROWS_OWN_WIDE = 40 * 1024 };
 
-// What a launch runs. Its blocks read the copy on the card.
+// The instructions of one launch. Its blocks read the copy on the card.
 typedef struct {
     void *on_card;
     const struct step *step;
@@ -116,7 +116,7 @@ typedef struct {
     uint8_t head;        // it is run by a kernel of its own (cuda/rows/rows_head.h)
     float *sums;         // of a head: where the parts of what is summed over the rows go, or NULL
     rows_instr code[ROWS_MOST];
-} rows_program;
+} row_kernel;
 
 typedef struct {
     const void *home;
@@ -126,18 +126,18 @@ typedef struct {
 typedef struct {
     const char *begin, *end;
     int type;
-    bool rows, written, held, last; // of the rows; by a block; until after the program; behind it
-    bool over, wanted;              // nobody reads it after the program; somebody does
+    bool rows, written, held, last; // of the rows; by a block; until after the row kernel; behind it
+    bool over, wanted;              // nobody reads it after the row kernel; somebody does
 } rows_claim;
 
 typedef struct {
-    rows_program program;
+    row_kernel made;
     const kernel *const *table; // asked how much scratch a call has
     int limit, now;             // bytes of shared memory at most; the instruction being written
     int slots, claims, weights;
     bool full, closed; // products in fp32 have been seen; nothing may follow
     bool wide;         // products may be
-    bool heads;        // a program may be one (cuda/rows/rows_head.h)
+    bool heads;        // a row kernel may be one (cuda/rows/rows_head.h)
     rows_slot slot[ROWS_SLOTS];
     rows_claim claim[ROWS_CLAIMS];
     const call *weight[ROWS_WEIGHTS]; // backward calls whose weights' gradients are left to do
@@ -148,7 +148,7 @@ typedef struct {
     size_t packed; // bytes
 } rows_compiler;
 
-// The rows of a call that a program could hold, or 0.
+// The rows of a call that a row kernel could hold, or 0.
 int64_t rows_of(const call *c);
 
 // How many tiles of 16 rows a block takes: one until the blocks fill a large card twice; then two, since that reads the
@@ -169,24 +169,24 @@ __host__ __device__
     return (width + 15) / 16 * 16 + 8;
 }
 
-// A new program for `rows` rows, in `limit` bytes of shared memory. Wide products take more of it besides: they are for
-// cards that have it.
+// A new row kernel for `rows` rows, in `limit` bytes of shared memory. Wide products take more of it besides: they are
+// for cards that have it.
 void rows_begin(rows_compiler *r, const kernel *const *table, int64_t rows, int limit, bool wide);
 
-// Adds a call, or leaves the program as it is and returns false.
+// Adds a call, or leaves the row kernel as it is and returns false.
 bool rows_add(rows_compiler *r, const call *c);
 
-// Has the program do the slope of a layer that is not of it, whose backward call `c` is: the gradient of the layer's
+// Has the row kernel do the slope of a layer that is not of it, whose backward call `c` is: the gradient of the layer's
 // result, which the last of the calls gave, becomes that of its sums where it lies. Nobody may want it as it was. For
-// ReLU alone, whose gradients that leaves as they are or makes 0. Returns false and leaves the program as it is where
-// the last result is another, or there is no room.
+// ReLU alone, whose gradients that leaves as they are or makes 0. Returns false and leaves the row kernel as it is
+// where the last result is another, or there is no room.
 bool rows_add_slope(rows_compiler *r, const call *c);
 
-// Says of a result of its calls whether nobody reads it after the program: it need not come home then.
+// Says of a result of its calls whether nobody reads it after the row kernel: it need not come home then.
 void rows_over(rows_compiler *r, const operand *o, bool over);
 
-// Puts what comes last behind the other instructions. After this the program can be launched, once its weights have a
-// place: rows_place makes that r->packed bytes at `at`.
+// Puts what comes last behind the other instructions. After this the row kernel can be launched, once its weights have
+// a place: rows_place makes that r->packed bytes at `at`.
 void rows_end(rows_compiler *r);
 void rows_place(rows_compiler *r, void *at);
 

@@ -3,7 +3,7 @@
 #include "cuda/rows/rows_fold.h"
 #include "ops/ops.h"
 
-// Whether the n columns of a tile that an instruction has are runs of a product's columns, and words of the tile.
+// True if the n columns of a tile that an instruction has are runs of a product's columns, and words of the tile.
 static bool runs_of(const rows_instr *product, const rows_tile *t, int n, bool home) {
     int run = product->flag ? 2 * ROWS_WIDE : 2;
     size_t bytes = (size_t)run * dtype_bytes((dtype)t->type), word = bytes < 16 ? bytes : 16;
@@ -23,8 +23,8 @@ static bool chains_kind(const rows_instr *i) {
            (i->op == ROWS_SLOPE && i->act != ACT_GELU);
 }
 
-// Whether warps can write the tile of `next` while others are still at the product or at what is chained to it.
-static bool chains_writes(const rows_program *p, const rows_instr *product, const rows_instr *next,
+// True if warps can write the tile of `next` while others are still at the product or at what is chained to it.
+static bool chains_writes(const row_kernel *p, const rows_instr *product, const rows_instr *next,
     const rows_instr *source, const rows_tile *other) {
     if (rows_slots_meet(p, &next->to, &product->a) || rows_slots_meet(p, &next->to, other)) return false;
     bool whole = rows_writes_all(next) && rows_writes_all(source);
@@ -37,10 +37,10 @@ static bool chains_writes(const rows_program *p, const rows_instr *product, cons
     return other->data != next->to.data || !other->data || (rows_writes_all(next) && other->column == 0);
 }
 
-// Whether an instruction can go on with results of a product while other warps are still at the product: it takes what
+// True if an instruction can go on with results of a product while other warps are still at the product: it takes what
 // the product or the one before it has in registers, reads nothing that they write, and takes no slot that anything
 // before it uses. Returns how it takes it, or -1.
-static int chains(const rows_program *p, const rows_instr *product, const rows_instr *next) {
+static int chains(const row_kernel *p, const rows_instr *product, const rows_instr *next) {
     const rows_instr *a = writer_of(product, next, &next->a), *b = writer_of(product, next, &next->b);
     const rows_instr *source = a ? a : b;
     const rows_tile *taken = a ? &next->a : &next->b, *other = a ? &next->b : &next->a;
@@ -62,15 +62,15 @@ static void pass_on(rows_instr *product, rows_instr *next) {
     source->to.slot = -1;
 }
 
-// Whether a home is as it was before the program when instruction i comes.
-static bool is_early(const rows_program *p, const rows_instr *i, const void *home) {
+// True if a home is as it was before the row kernel when instruction i comes.
+static bool is_early(const row_kernel *p, const rows_instr *i, const void *home) {
     for (const rows_instr *before = p->code; before < i; before++)
         if (before->to.data == home) return false;
     return true;
 }
 
-// What it takes is its a, which it does not read.
-static void chain_to(const rows_program *p, rows_instr *product, rows_instr *next, int takes) {
+// The operand taken from registers becomes its a, which it does not read.
+static void chain_to(const row_kernel *p, rows_instr *product, rows_instr *next, int takes) {
     rows_tile taken = takes & ROWS_AS_SECOND ? next->b : next->a;
     if (takes & ROWS_AS_SECOND) next->b = next->a;
     next->a = taken;
@@ -83,7 +83,7 @@ static void chain_to(const rows_program *p, rows_instr *product, rows_instr *nex
     pass_on(product, next);
 }
 
-void rows_chain(rows_program *p) {
+void rows_chain(row_kernel *p) {
     for (int i = 0; i < p->body; i += 1 + p->code[i].chain) {
         rows_instr *product = &p->code[i], *next;
         bool is = product->op == ROWS_LINEAR || product->op == ROWS_LINEAR_BACK;

@@ -22,7 +22,7 @@ static bool is_product(const rows_instr *i) {
     return i->op == ROWS_LINEAR || i->op == ROWS_LINEAR_BACK;
 }
 
-bool rows_slots_meet(const rows_program *p, const rows_tile *a, const rows_tile *b) {
+bool rows_slots_meet(const row_kernel *p, const rows_tile *a, const rows_tile *b) {
     int rows = p->tiles * ROWS_TILE;
     if (a->slot < 0 || b->slot < 0) return false;
     return a->slot < b->slot + rows * (int)b->slot_row && b->slot < a->slot + rows * (int)a->slot_row;
@@ -39,18 +39,18 @@ bool rows_writes_all(const rows_instr *i) {
     return is_product(i) || (i->to.column == 0 && i->n == i->to.width);
 }
 
-// Whether two tiles share memory, in a slot or at home.
-static bool meet(const rows_program *p, const rows_tile *a, const rows_tile *b) {
+// True if two tiles share memory, in a slot or at home.
+static bool meet(const row_kernel *p, const rows_tile *a, const rows_tile *b) {
     return (a->data && a->data == b->data) || rows_slots_meet(p, a, b);
 }
 
-// Whether an instruction stands in the way of one that would write its result before it, or behind it.
-static bool is_in_the_way(const rows_program *p, const rows_instr *i, const rows_instr *writer) {
+// True if an instruction stands in the way of one that would write its result before it, or behind it.
+static bool is_in_the_way(const row_kernel *p, const rows_instr *i, const rows_instr *writer) {
     if (meet(p, &i->a, &writer->to) || meet(p, &i->b, &writer->to)) return true;
     return meet(p, &i->to, &writer->to) && !rows_columns_apart(i, writer);
 }
 
-static bool touches(const rows_program *p, const rows_instr *i, const rows_tile *t) {
+static bool touches(const row_kernel *p, const rows_instr *i, const rows_tile *t) {
     return meet(p, &i->a, t) || meet(p, &i->b, t) || meet(p, &i->to, t);
 }
 
@@ -63,22 +63,22 @@ static bool reads_slot(const rows_instr *i, int slot) {
     return i->a.slot == slot || i->b.slot == slot || (i->to.add == ROWS_ADD_SLOT && i->to.slot == slot);
 }
 
-// Whether one of the instructions behind the kth reads what that writes, in its slot or at home.
-static bool slot_is_read(const rows_program *p, int k) {
+// True if one of the instructions behind the kth reads what that writes, in its slot or at home.
+static bool slot_is_read(const row_kernel *p, int k) {
     int slot = p->code[k].to.slot;
     for (int j = k + 1; slot >= 0 && j < p->count; j++)
         if (reads_slot(&p->code[j], slot)) return true;
     return false;
 }
 
-static bool home_is_read(const rows_program *p, int k) {
+static bool home_is_read(const row_kernel *p, int k) {
     const void *home = p->code[k].to.data;
     for (int j = k + 1; home && j < p->count; j++)
         if (reads_home(&p->code[j], home)) return true;
     return false;
 }
 
-// Whether nobody reads a home after the program.
+// True if nobody reads a home after the row kernel.
 static bool is_over(const rows_compiler *r, const void *home) {
     bool over = false;
     for (int i = 0; i < r->claims; i++) {
@@ -91,7 +91,7 @@ static bool is_over(const rows_compiler *r, const void *home) {
 }
 
 // The last instruction before the kth that writes a home, or -1.
-static int writer_before(const rows_program *p, int k, const void *home) {
+static int writer_before(const row_kernel *p, int k, const void *home) {
     while (--k >= 0 && p->code[k].to.data != home) continue;
     return k;
 }
@@ -99,7 +99,7 @@ static int writer_before(const rows_program *p, int k, const void *home) {
 // Changes of the list: packs know instructions by their numbers
 
 static void take_out(rows_compiler *r, int k) {
-    rows_program *p = &r->program;
+    row_kernel *p = &r->made;
     p->count--;
     memmove(&p->code[k], &p->code[k + 1], (size_t)(p->count - k) * sizeof *p->code);
     for (int i = 0; i < r->packs; i++)
@@ -107,7 +107,7 @@ static void take_out(rows_compiler *r, int k) {
 }
 
 static void move_up(rows_compiler *r, int from, int to) {
-    rows_instr *code = r->program.code, moved = code[from];
+    rows_instr *code = r->made.code, moved = code[from];
     memmove(&code[to + 1], &code[to], (size_t)(from - to) * sizeof *code);
     code[to] = moved;
     for (int i = 0; i < r->packs; i++)
@@ -121,7 +121,7 @@ typedef struct {
     int at[ROWS_MOST], count;
 } slices;
 
-static bool is_apart(const rows_program *p, const slices *s, const rows_instr *next) {
+static bool is_apart(const row_kernel *p, const slices *s, const rows_instr *next) {
     for (int i = 0; i < s->count; i++) {
         const rows_tile *a = &p->code[s->at[i]].a, *b = &next->a;
         if (-a->column < -b->column + b->width && -b->column < -a->column + a->width) return false;
@@ -129,7 +129,7 @@ static bool is_apart(const rows_program *p, const slices *s, const rows_instr *n
     return true;
 }
 
-static bool find_slices(const rows_program *p, int first, slices *s) {
+static bool find_slices(const row_kernel *p, int first, slices *s) {
     const rows_tile *to = &p->code[first].to;
     int covered = p->code[first].a.width;
     *s = (slices){{first}, 1};
@@ -146,7 +146,7 @@ static bool find_slices(const rows_program *p, int first, slices *s) {
     return covered == to->width;
 }
 
-static void copy_slices(rows_program *p) {
+static void copy_slices(row_kernel *p) {
     slices s;
     for (int i = 0; i < p->count; i++) {
         if (p->code[i].op != ROWS_SLICE_BACK || p->code[i].to.add != ROWS_OVERWRITE || !find_slices(p, i, &s)) continue;
@@ -164,14 +164,14 @@ static void copy_slices(rows_program *p) {
 
 // Copies
 
-// Whether a copy leaves values as they are and fills its tile.
+// True if a copy leaves values as they are and fills its tile.
 static bool is_true_copy(const rows_instr *i) {
     return i->op == ROWS_COPY && i->x == 1 && i->to.add == ROWS_OVERWRITE && rows_writes_all(i) &&
            i->a.type == i->to.type && (i->a.slot < 0 || i->a.slot_type == i->a.type);
 }
 
 // Has instruction j read `t` where it was copied from, as long as that is still there.
-static void read_source(const rows_program *p, int j, rows_tile *t) {
+static void read_source(const row_kernel *p, int j, rows_tile *t) {
     const rows_instr *reader = &p->code[j];
     int copy = t->data ? writer_before(p, j, t->data) : -1;
     if (copy < 0 || !is_true_copy(&p->code[copy])) return;
@@ -186,7 +186,7 @@ static void read_source(const rows_program *p, int j, rows_tile *t) {
     *t = from;
 }
 
-static void read_sources(rows_program *p) {
+static void read_sources(row_kernel *p) {
     for (int j = 0; j < p->count; j++) {
         if (!rows_is_map(&p->code[j]) || p->code[j].op == ROWS_LOAD) continue;
         read_source(p, j, &p->code[j].a);
@@ -194,10 +194,10 @@ static void read_sources(rows_program *p) {
     }
 }
 
-// Whether instruction i, a copy, may write where j copies its result to: nobody else reads that, nor is anything in the
+// True if instruction i, a copy, may write where j copies its result to: nobody else reads that, nor is anything in the
 // way between them.
 static bool writes_further(const rows_compiler *r, int i, int j) {
-    const rows_program *p = &r->program;
+    const row_kernel *p = &r->made;
     const rows_instr *first = &p->code[i], *second = &p->code[j];
     if (second->op != ROWS_COPY || second->x != 1 || second->to.add != ROWS_OVERWRITE) return false;
     if (second->a.column || second->n != second->a.width || second->a.type != second->to.type) return false;
@@ -215,7 +215,7 @@ static bool writes_further(const rows_compiler *r, int i, int j) {
 }
 
 static void join_copies(rows_compiler *r) {
-    rows_program *p = &r->program;
+    row_kernel *p = &r->made;
     for (int j = 1; j < p->count; j++) {
         int i = p->code[j].op == ROWS_COPY ? writer_before(p, j, p->code[j].a.data) : -1;
         if (i < 0 || !writes_further(r, i, j)) continue;
@@ -225,7 +225,7 @@ static void join_copies(rows_compiler *r) {
 }
 
 static void take_out_unread(rows_compiler *r) {
-    rows_program *p = &r->program;
+    row_kernel *p = &r->made;
     for (int k = p->count - 1; k >= 0; k--) {
         const rows_instr *i = &p->code[k];
         if (!rows_is_map(i) || slot_is_read(p, k)) continue;
@@ -233,9 +233,9 @@ static void take_out_unread(rows_compiler *r) {
     }
 }
 
-// Whether instruction i, whose result j loads as an operand of products, can put it there itself: nobody reads its slot
+// True if instruction i, whose result j loads as an operand of products, can put it there itself: nobody reads its slot
 // but j, and the slot of j is free until then.
-static bool loads_itself(const rows_program *p, int i, int j) {
+static bool loads_itself(const row_kernel *p, int i, int j) {
     const rows_instr *from = &p->code[i], *load = &p->code[j];
     bool kind = rows_is_map(from) || is_product(from);
     if (!kind || from->to.slot < 0 || from->to.slot != load->a.slot || !rows_writes_all(from)) return false;
@@ -250,7 +250,7 @@ static bool loads_itself(const rows_program *p, int i, int j) {
 }
 
 static void join_loads(rows_compiler *r) {
-    rows_program *p = &r->program;
+    row_kernel *p = &r->made;
     for (int j = 1; j < p->count; j++) {
         const rows_instr *load = &p->code[j];
         int i = load->op == ROWS_LOAD && load->a.slot >= 0 ? writer_before(p, j, load->a.data) : -1;
@@ -265,18 +265,18 @@ static void join_loads(rows_compiler *r) {
 
 // Order: what has nothing to do with a product, nor with what goes on with its results, stands before it
 
-bool rows_is_free_of(const rows_program *p, const rows_instr *i, const rows_instr *other) {
+bool rows_is_free_of(const row_kernel *p, const rows_instr *i, const rows_instr *other) {
     return !meet(p, &i->a, &other->to) && !meet(p, &i->b, &other->to) && !is_in_the_way(p, other, i);
 }
 
-static bool is_free(const rows_program *p, const rows_instr *i, int first, int end) {
+static bool is_free(const row_kernel *p, const rows_instr *i, int first, int end) {
     for (int k = first; k < end; k++)
         if (!rows_is_free_of(p, i, &p->code[k])) return false;
     return true;
 }
 
 static void put_before_products(rows_compiler *r) {
-    rows_program *p = &r->program;
+    row_kernel *p = &r->made;
     for (int i = 0, end; i < p->count; i = end) {
         end = i + 1;
         if (!is_product(&p->code[i])) continue;
@@ -286,7 +286,7 @@ static void put_before_products(rows_compiler *r) {
 }
 
 void rows_fold(rows_compiler *r) {
-    rows_program *p = &r->program;
+    row_kernel *p = &r->made;
     for (int i = 0; i < p->count; i++)
         if (rows_is_map(&p->code[i]) && p->code[i].op != ROWS_COPY) p->code[i].n = p->code[i].to.width;
     copy_slices(p);
@@ -297,12 +297,12 @@ void rows_fold(rows_compiler *r) {
     put_before_products(r);
 }
 
-static int slot_end(const rows_program *p, const rows_tile *t) {
+static int slot_end(const row_kernel *p, const rows_tile *t) {
     return t->slot < 0 ? 0 : t->slot + p->tiles * ROWS_TILE * (int)t->slot_row;
 }
 
 void rows_trim(rows_compiler *r) {
-    rows_program *p = &r->program;
+    row_kernel *p = &r->made;
     for (int k = p->count - 1; k >= 0; k--) {
         rows_instr *i = &p->code[k];
         if (!rows_is_map(i) && !is_product(i)) continue;

@@ -8,12 +8,12 @@ typedef struct {
 } head_code;
 
 // The instruction at *at, if it is of a kind; *at then moves on.
-static const rows_instr *take(const rows_program *p, int *at, rows_op op) {
+static const rows_instr *take(const row_kernel *p, int *at, rows_op op) {
     return *at < p->body && p->code[*at].op == op ? &p->code[(*at)++] : NULL;
 }
 
-// Whether they are those of a head, in order, and no others.
-static bool find_code(const rows_program *p, head_code *s) {
+// True if they are those of a head, in order, and no others.
+static bool find_code(const row_kernel *p, head_code *s) {
     int at = 0;
     *s = (head_code){0};
     s->drop = take(p, &at, ROWS_DROPOUT);
@@ -38,24 +38,24 @@ static const rows_tile *result_of(const head_code *s) {
     return s->slope ? &s->slope->to : s->drop_back ? &s->drop_back->to : &s->back->to;
 }
 
-// Whether a tile at home is made of the lanes' runs.
-static bool has_runs(const rows_program *p, const rows_tile *t) {
+// True if a tile at home is made of the lanes' runs.
+static bool has_runs(const row_kernel *p, const rows_tile *t) {
     return t->slot < 0 && t->data && t->type == p->low && !t->column && (uintptr_t)t->data % 16 == 0;
 }
 
-// Whether a result is of the program's type, and all of it is new.
-static bool is_new(const rows_program *p, const rows_tile *t) {
+// True if a result is of the row kernel's type, and all of it is new.
+static bool is_new(const row_kernel *p, const rows_tile *t) {
     return t->type == p->low && t->add == ROWS_OVERWRITE;
 }
 
-// Whether dropout is done on the way there and back, by the same draw.
+// True if dropout is done on the way there and back, by the same draw.
 static bool drops_agree(const head_code *s) {
     if (!s->drop || !s->drop_back) return !s->drop && !s->drop_back;
     return s->drop->node == s->drop_back->node && s->drop->flag == s->drop_back->flag &&
            s->drop->least == s->drop_back->least;
 }
 
-// Whether each goes on with what the one before it has in its slot, and all mean the same rows.
+// True if each goes on with what the one before it has in its slot, and all mean the same rows.
 static bool is_one_way(const head_code *s) {
     const rows_instr *first = s->drop ? s->drop : s->load;
     int x = s->layer->a.slot, z = s->layer->to.slot, dz = s->back->a.slot;
@@ -67,8 +67,8 @@ static bool is_one_way(const head_code *s) {
            (s->confusion->a.slot == z && s->confusion->p[0] == s->loss->p[0] && s->confusion->p[1] == s->loss->p[1]);
 }
 
-// Whether what goes back is chained to the product, so that nobody wants what is in between, which is rounded.
-static bool is_chained(const rows_program *p, const head_code *s) {
+// True if what goes back is chained to the product, so that nobody wants what is in between, which is rounded.
+static bool is_chained(const row_kernel *p, const head_code *s) {
     int chain = (s->drop_back != NULL) + (s->slope != NULL);
     bool between = (chain && s->back->to.data) || (s->drop_back && s->slope && s->drop_back->to.data);
     bool rounds = s->back->to.type == p->low && (!s->drop_back || s->drop_back->to.type == p->low);
@@ -79,12 +79,12 @@ static bool has_width(int64_t width, int64_t classes) {
     return classes <= ROWS_HEAD_CLASSES && width % 8 == 0 && width >= ROWS_HEAD_LEAST && width <= ROWS_HEAD_WIDTH;
 }
 
-static bool has_sizes(const rows_program *p, const head_code *s) {
+static bool has_sizes(const row_kernel *p, const head_code *s) {
     bool low = p->low == DTYPE_BF16 || p->low == DTYPE_F16;
     return low && p->tiles > 1 && has_width(s->layer->a.width, s->layer->to.width);
 }
 
-static bool is_head(const rows_program *p) {
+static bool is_head(const row_kernel *p) {
     head_code s;
     if (!find_code(p, &s) || !has_sizes(p, &s) || !is_one_way(&s) || s.layer->act != ACT_NONE) return false;
     const rows_tile *y = source_of(&s), *dx = result_of(&s), *x = s.drop ? &s.drop->to : NULL;
@@ -96,7 +96,7 @@ static bool is_head(const rows_program *p) {
     return is_new(p, &s.layer->to) && is_new(p, &s.loss_back->to);
 }
 
-// Whether nobody reads a home but those who form the gradients of weights.
+// True if nobody reads a home but those who form the gradients of weights.
 static bool is_for_weights(const rows_compiler *r, const void *home) {
     bool over = false;
     for (int i = 0; i < r->claims; i++) {
@@ -108,22 +108,22 @@ static bool is_for_weights(const rows_compiler *r, const void *home) {
     return over;
 }
 
-// The layer is the head's own: another one may have joined the program, or be the only one that is not frozen.
+// The layer is the head's own: another one may have joined the row kernel, or be the only one that is not frozen.
 static void lay_sums(rows_compiler *r) {
     const call *layer = r->weights == 1 ? r->weight[0] : NULL;
     if (!layer || !layer->scratch || !layer->din[1].data) return;
-    if (layer->in[1].data != rows_head_of(&r->program).weights) return;
-    if (rows_head_parts(r->program.rows) > ROWS_HEAD_PARTS) return;
-    r->program.sums = layer->scratch;
-    for (int i = 0; i < r->program.body; i++) {
-        rows_instr *in = &r->program.code[i];
+    if (layer->in[1].data != rows_head_of(&r->made).weights) return;
+    if (rows_head_parts(r->made.rows) > ROWS_HEAD_PARTS) return;
+    r->made.sums = layer->scratch;
+    for (int i = 0; i < r->made.body; i++) {
+        rows_instr *in = &r->made.code[i];
         bool held = in->op == ROWS_DROPOUT || in->op == ROWS_CROSS_ENTROPY_BACK;
         if (held && in->to.data && in->to.slot >= 0 && is_for_weights(r, in->to.data)) in->to.data = NULL;
     }
 }
 
 void rows_lay_head(rows_compiler *r) {
-    rows_program *p = &r->program;
+    row_kernel *p = &r->made;
     for (int i = 0; i < r->packs; i++) p->code[r->pack[i].instr].p[0] = r->pack[i].weights;
     p->head = r->heads && is_head(p);
     if (!p->head) return;
@@ -137,7 +137,7 @@ size_t rows_head_scratch(int64_t rows, int64_t width, int64_t classes) {
     return (size_t)(parts * rows_head_part(width, classes)) * sizeof(float);
 }
 
-rows_head rows_head_of(const rows_program *p) {
+rows_head rows_head_of(const row_kernel *p) {
     head_code s;
     find_code(p, &s);
     rows_head h = {.step = p->step,

@@ -18,7 +18,7 @@ enum { CLASSES = ROWS_HEAD_CLASSES, HELD = 32 / CLASSES, WARPS = ROWS_HEAD_ROWS 
 static_assert((int)ROWS_HEAD_WIDTH == 32 * (int)RUN, "a lane has a run of columns");
 static_assert((int)ROWS_HEAD_WIDTH == (int)THREADS, "a thread adds up a column");
 
-// Rows whose loss is summed: those of a block of other row programs. So many warps have them.
+// Rows whose loss is summed: those of a block of other row kernels. So many warps have them.
 enum { LOSS_TILE = 2 * ROWS_TILE, LOSS_WARPS = LOSS_TILE / HELD };
 
 // A lane's columns of the rows, and which of them dropout has kept: a byte of each row.
@@ -123,7 +123,7 @@ template <typename T, int K> CUDA_FN float logit(const head_rows<T> &of, const f
     return sum[0];
 }
 
-// What a lane knows of its row and class.
+// Row and class of a lane.
 struct head_lane {
     float weight, class_weight; // of the row, of the class; 0 where that is not there
     int label;                  // -1 where the row does not count
@@ -331,7 +331,7 @@ template <typename T> static void launch_any(const call *c, const rows_head &h) 
     h.classes < CLASSES ? launch<T, CLASSES - 1>(c, h) : launch<T, CLASSES>(c, h);
 }
 
-void rows_launch_head(const call *c, const rows_program *p) {
+void rows_launch_head(const call *c, const row_kernel *p) {
     rows_head h = rows_head_of(p);
     p->low == DTYPE_BF16 ? launch_any<__nv_bfloat16>(c, h) : launch_any<__half>(c, h);
 }

@@ -1,19 +1,19 @@
-// Which kernel runs a row program: by its way of multiplying. And what is left to do when all its blocks are through.
+// Launches of row kernels, by their way of multiplying, and of the sums that are left when all blocks are through.
 #include "cuda/ops/loss.cuh"
 #include "cuda/rows/rows.cuh"
 
-static_assert(sizeof(rows_program) % sizeof(uint4) == 0, "a program is copied in words");
+static_assert(sizeof(row_kernel) % sizeof(uint4) == 0, "a row kernel is copied in words");
 
-bool rows_upload(queue *q, rows_program *p) {
+bool rows_upload(queue *q, row_kernel *p) {
     return cudaMalloc(&p->on_card, sizeof *p) == cudaSuccess &&
            cudaMemcpyAsync(p->on_card, p, sizeof *p, cudaMemcpyHostToDevice, q->stream) == cudaSuccess;
 }
 
-void rows_remove(rows_program *p) {
+void rows_remove(row_kernel *p) {
     cudaFree(p->on_card);
 }
 
-void rows_launch(const call *c, const rows_program *p) {
+void rows_launch(const call *c, const row_kernel *p) {
     if (p->head) {
         rows_launch_head(c, p);
         return;
@@ -40,7 +40,7 @@ CUDA_FN void loss_end(const rows_instr &in) {
 }
 
 // One block.
-static __global__ void sums_kernel(const rows_program *p) {
+static __global__ void sums_kernel(const row_kernel *p) {
     for (int i = p->body; i < p->count; i++) {
         if (p->code[i].op == ROWS_LOSS_ADD) loss_end(p->code[i]);
         if (p->code[i].op == ROWS_ADVANCE && threadIdx.x == 0) p->step_written->row = p->step->row + (uint64_t)p->code[i].n;
@@ -50,6 +50,6 @@ static __global__ void sums_kernel(const rows_program *p) {
 // Sums that a warp forms as soon as a block would.
 enum { FEW = 128 };
 
-void rows_launch_sums(const call *c, const rows_program *p) {
-    LAUNCH(c, sums_kernel, 1, rows_blocks(p->rows) > FEW ? 256 : 32, 0, (const rows_program *)p->on_card);
+void rows_launch_sums(const call *c, const row_kernel *p) {
+    LAUNCH(c, sums_kernel, 1, rows_blocks(p->rows) > FEW ? 256 : 32, 0, (const row_kernel *)p->on_card);
 }

@@ -126,11 +126,11 @@ call *cross_entropy_back(list *l, operand scores, operand gradient) {
 }
 
 const rows_instr *instr(const list *l, int i) {
-    return &l->r.program.code[i];
+    return &l->r.made.code[i];
 }
 
 const rows_instr *first_of(const list *l, rows_op op) {
-    for (int i = 0; i < l->r.program.count; i++)
+    for (int i = 0; i < l->r.made.count; i++)
         if (instr(l, i)->op == op) return instr(l, i);
     fail_msg("no instruction %d", (int)op);
     return NULL;

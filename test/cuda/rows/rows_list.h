@@ -1,4 +1,4 @@
-// Lists of calls for tests of the compiler of row programs (cuda/rows/rows.h), over made-up addresses which nobody
+// Lists of calls for tests of the compiler of row kernels (cuda/rows/rows.h), over made-up addresses which nobody
 // reads: [ROWS, width] tensors, named by where they lie, every address a megabyte from the next.
 #ifndef TRADEWIND_TEST_ROWS_LIST_H
 #define TRADEWIND_TEST_ROWS_LIST_H
@@ -18,7 +18,7 @@ typedef struct {
 extern const linear_attr plain, relu;
 extern const kernel *table[OP_COUNT]; // filled by list_new
 
-// An empty list, whose program is begun in ROOM bytes; to be freed.
+// An empty list, whose row kernel is begun in ROOM bytes; to be freed.
 list *list_new(void);
 
 operand tensor_at(uintptr_t megabyte, int64_t width, dtype type);
@@ -39,7 +39,7 @@ call *confusion(list *l, operand scores, uintptr_t counts);
 call *cross_entropy(list *l, operand scores, uintptr_t sum);
 call *cross_entropy_back(list *l, operand scores, operand gradient);
 
-// The program's instructions: the ith, and the first that does `op`.
+// The row kernel's instructions: the ith, and the first that does `op`.
 const rows_instr *instr(const list *l, int i);
 const rows_instr *first_of(const list *l, rows_op op);
 

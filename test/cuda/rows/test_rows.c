@@ -1,4 +1,4 @@
-// The compiler of row programs (cuda/rows/rows.h): what it joins, where it cuts, and how it uses shared memory. Needs
+// The compiler of row kernels (cuda/rows/rows.h): what it joins, where it cuts, and how it uses shared memory. Needs
 // no card.
 #include "cuda/rows/rows_list.h"
 
@@ -46,7 +46,7 @@ static void test_layers_stay_in_shared_memory(void **state) {
     assert_true(rows_add(&l->r, linear(l, &plain, x_at(3, 32), x_at(4, 3), 101)));
     rows_end(&l->r);
     static const rows_op want[] = {ROWS_LOAD, ROWS_LINEAR, ROWS_DROPOUT, ROWS_LINEAR};
-    assert_int_equal(l->r.program.count, 4);
+    assert_int_equal(l->r.made.count, 4);
     for (int i = 0; i < 4; i++) assert_int_equal(instr(l, i)->op, want[i]);
     // The vector is converted as it is loaded; everything else is read from the slot it was written to.
     assert_int_equal(instr(l, 0)->to.slot_type, DTYPE_BF16);
@@ -54,7 +54,7 @@ static void test_layers_stay_in_shared_memory(void **state) {
     assert_int_equal(instr(l, 1)->a.slot, instr(l, 0)->to.slot);
     assert_int_equal(instr(l, 2)->a.slot, instr(l, 1)->to.slot);
     assert_int_equal(instr(l, 3)->a.slot, instr(l, 2)->to.slot);
-    assert_int_equal(l->r.program.low, DTYPE_BF16);
+    assert_int_equal(l->r.made.low, DTYPE_BF16);
     for (int i = 1; i < 4; i++) assert_non_null(instr(l, i)->to.data);
     free(l);
 }
@@ -65,18 +65,18 @@ static void test_cuts_at_overlaps(void **state) {
     operand beside = x_at(2, 32);
     beside.data = (char *)beside.data + 64;
     assert_true(rows_add(&l->r, dropout(l, x_at(1, 32), x_at(2, 32))));
-    int before = l->r.program.count;
+    int before = l->r.made.count;
     assert_false(rows_add(&l->r, dropout(l, x_at(2, 32), beside))); // half of what it reads
     assert_false(
         rows_add(&l->r, dropout(l, x_at(2, 32), x_at(1, 16)))); // another tensor where the first one's input is
     assert_false(rows_add(&l->r, dropout(l, x_at(2, 32), tensor_at(1, 16, DTYPE_F32))));
-    assert_int_equal(l->r.program.count, before);                       // and nothing was left behind
+    assert_int_equal(l->r.made.count, before);                          // and nothing was left behind
     assert_true(rows_add(&l->r, dropout(l, x_at(2, 32), x_at(1, 32)))); // the same rows, in order within a block
-    assert_false(rows_add(&l->r, linear(l, &plain, x_at(1, 32), x_at(5, 8), 2))); // weights that the program writes
+    assert_false(rows_add(&l->r, linear(l, &plain, x_at(1, 32), x_at(5, 8), 2))); // weights that the row kernel writes
     free(l);
 }
 
-// x and dz are read after the program: nothing may take their place, not even a tensor of the same size.
+// x and dz are read after the row kernel: nothing may take their place, not even a tensor of the same size.
 static void test_holds_what_weights_need(void **state) {
     (void)state;
     list *l = list_new();
@@ -98,14 +98,14 @@ static void test_gives_up_the_oldest_slot(void **state) {
     int tile = ROWS_TILE * rows_ld(64) * 2;
     rows_begin(&l->r, table, ROWS, 3 * tile, true);
     for (uintptr_t i = 1; i < 5; i++) assert_true(rows_add(&l->r, dropout(l, x_at(i, 64), x_at(i + 1, 64))));
-    assert_true(l->r.program.room <= 3 * tile);
+    assert_true(l->r.made.room <= 3 * tile);
     // The newest are there, the first has lost its slot and comes from its home.
     assert_true(rows_add(&l->r, dropout(l, x_at(5, 64), x_at(6, 64))));
     assert_true(rows_add(&l->r, dropout(l, x_at(2, 64), x_at(7, 64))));
     rows_end(&l->r);
     assert_true(instr(l, 4)->a.slot >= 0);
     assert_int_equal(instr(l, 5)->a.slot, -1);
-    for (int i = 0; i < l->r.program.count; i++) {
+    for (int i = 0; i < l->r.made.count; i++) {
         assert_true(instr(l, i)->to.slot < 0 || instr(l, i)->a.slot != instr(l, i)->to.slot);
         assert_non_null(instr(l, i)->to.data);
     }
@@ -185,8 +185,8 @@ static void test_ends_where_it_is_full(void **state) {
     }
     assert_int_equal(n, ROWS_MOST);
     rows_end(&l->r);
-    assert_int_equal(l->r.program.count, ROWS_MOST);
-    assert_true(sizeof(rows_program) <= 5 * 1024); // shared memory of every block
+    assert_int_equal(l->r.made.count, ROWS_MOST);
+    assert_true(sizeof(row_kernel) <= 5 * 1024); // shared memory of every block
     free(l);
 }
 
@@ -208,7 +208,7 @@ static void test_losses_run_side_by_side(void **state) {
     assert_true(rows_add(&l->r, mse_back(l, other, x_at(5, CLASSES), scores))); // which nothing beside it reads
     assert_true(rows_add(&l->r, dropout(l, scores, x_at(6, CLASSES))));
     rows_end(&l->r);
-    assert_int_equal(l->r.program.body, 6);
+    assert_int_equal(l->r.made.body, 6);
     assert_beside(l, 0, ROWS_CONFUSION, 0, 1);
     assert_beside(l, 1, ROWS_CROSS_ENTROPY, 1, 1);
     assert_beside(l, 2, ROWS_CROSS_ENTROPY_BACK, 2, 0);
@@ -296,7 +296,7 @@ static void test_threads_keep_to_their_cells(void **state) {
     assert_true(rows_add(&l->r, dropout(l, x_at(10, 72), x_at(11, 72))));
     rows_end(&l->r);
     static const int open[] = {1, 1, 1, 1, 1, 0, 0, 0, 0};
-    assert_int_equal(l->r.program.body, 9);
+    assert_int_equal(l->r.made.body, 9);
     for (int i = 0; i < 9; i++) assert_int_equal(instr(l, i)->open, open[i]);
     free(l);
 }
@@ -336,8 +336,8 @@ static void test_folds_a_joint(void **state) {
         assert_true(rows_add(&l->r, linear(l, &relu, next, x_at(9, 512), 101)));
         for (int i = 0; i < l->count; i++) rows_over(&l->r, &l->calls[i].out[0], over && i != 2 && i < 4);
         rows_end(&l->r);
-        assert_int_equal(l->r.program.body, over ? 5 : 7);
-        const rows_instr *first = first_of(l, ROWS_LINEAR), *last = instr(l, l->r.program.body - 1);
+        assert_int_equal(l->r.made.body, over ? 5 : 7);
+        const rows_instr *first = first_of(l, ROWS_LINEAR), *last = instr(l, l->r.made.body - 1);
         assert_int_equal(first->chain, over ? 2 : 4);
         assert_int_equal(first->to.data == NULL, over);
         assert_int_equal(first->to.slot, -1);
@@ -370,7 +370,7 @@ static void test_keeps_what_weights_read(void **state) {
     free(l);
 }
 
-// A loss is added and tallied behind the program; each loss has one tally.
+// A loss is added and tallied behind the row kernel; each loss has one tally.
 static void test_tally_joins_its_loss(void **state) {
     (void)state;
     list *l = list_new();
@@ -384,8 +384,8 @@ static void test_tally_joins_its_loss(void **state) {
     assert_false(rows_add(&l->r, tally(l, floats_at(40, 2), more, true)));
     assert_true(rows_add(&l->r, tally(l, floats_at(30, 2), more, false)));
     rows_end(&l->r);
-    assert_int_equal(l->r.program.body, 2);
-    assert_int_equal(l->r.program.count, 4);
+    assert_int_equal(l->r.made.body, 2);
+    assert_int_equal(l->r.made.count, 4);
     const rows_instr *entropy = instr(l, 2), *squares = instr(l, 3);
     assert_true(entropy->op == ROWS_LOSS_ADD && squares->op == ROWS_LOSS_ADD);
     assert_ptr_equal(entropy->p[0], more.data);
@@ -473,7 +473,7 @@ static void test_products_load_weights(void **state) {
         assert_int_equal(first->b.slot, -1);
         assert_int_equal(second->b.slot, room ? tiles : -1);
         assert_int_equal(second->cells, room ? rows_pack_bytes(&l->r.pack[1], DTYPE_BF16) / 16 : 0);
-        assert_true(l->r.program.room <= l->r.limit);
+        assert_true(l->r.made.room <= l->r.limit);
         free(l);
     }
 }
@@ -513,7 +513,7 @@ static void test_packs_are_wide_by_columns(void **state) {
         rows_end(&l->r);
         size_t end = assert_pack(l, 0, 30, (int)width, wide, 0);
         assert_pack(l, 1, 5, (int)width, wide, end);
-        assert_int_equal(l->r.program.wide, wide);
+        assert_int_equal(l->r.made.wide, wide);
         free(l);
     }
 }

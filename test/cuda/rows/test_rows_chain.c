@@ -1,5 +1,5 @@
-// The compiler of row programs (cuda/rows/rows.h): what is chained to a product, and whose slopes a program does. Needs
-// no card.
+// The compiler of row kernels (cuda/rows/rows.h): what is chained to a product, and whose slopes a row kernel does.
+// Needs no card.
 #include "cuda/rows/rows_list.h"
 
 #include <setjmp.h>
@@ -18,7 +18,7 @@ static void test_chains_to_a_product(void **state) {
     assert_true(rows_add(&l->r, linear(l, &plain, x_at(4, 32), x_at(5, 8), 101)));
     rows_end(&l->r);
     assert_int_equal(first_of(l, ROWS_LINEAR)->chain, 2);
-    assert_int_equal(instr(l, l->r.program.count - 1)->chain, 0);
+    assert_int_equal(instr(l, l->r.made.count - 1)->chain, 0);
     free(l);
 }
 
@@ -33,7 +33,7 @@ static void test_chains_backward(void **state) {
     static const rows_op want[] = {
         ROWS_SLOPE, ROWS_LINEAR_BACK, ROWS_DROPOUT, ROWS_SLOPE, ROWS_LINEAR_BACK, ROWS_LINEAR_BACK};
     static const int chain[] = {0, 2, 0, 0, 0, 0}; // a product ends the chain, and has none of its own here
-    assert_int_equal(l->r.program.count, 6);
+    assert_int_equal(l->r.made.count, 6);
     for (int i = 0; i < 6; i++) {
         assert_int_equal(instr(l, i)->op, want[i]);
         assert_int_equal(instr(l, i)->chain, chain[i]);
@@ -128,8 +128,8 @@ static bool touches(const list *l, operand o) {
     return false;
 }
 
-// A layer whose slope was done before the program has no activation any more: its dz is what it is given, which stays
-// until the weights' gradients are done, and y is left alone.
+// A layer whose slope was done before the row kernel has no activation any more: its dz is what it is given, which
+// stays until the weights' gradients are done, and y is left alone.
 static void test_slope_done_before(void **state) {
     (void)state;
     list *own = block_back(&relu), *done = block_back(&plain);
@@ -143,13 +143,13 @@ static void test_slope_done_before(void **state) {
     free(done);
 }
 
-// Its program is the same but for the slope, in whose place dz is loaded.
+// Its row kernel is the same but for the slope, in whose place dz is loaded.
 static void test_slope_done_before_is_a_load(void **state) {
     (void)state;
     list *own = block_back(&relu), *done = block_back(&plain);
     rows_end(&own->r);
     rows_end(&done->r);
-    assert_int_equal(own->r.program.body, done->r.program.body);
+    assert_int_equal(own->r.made.body, done->r.made.body);
     const rows_instr *slope = instr(own, 0), *load = instr(done, 0);
     assert_int_equal(slope->op, ROWS_SLOPE);
     assert_ptr_equal(slope->to.data, own->calls[0].scratch);
@@ -157,7 +157,7 @@ static void test_slope_done_before_is_a_load(void **state) {
     assert_int_equal(load->vectors, ROWS_PLAIN);
     assert_ptr_equal(load->a.data, x_at(4, 512).data);
     assert_null(load->to.data);
-    for (int i = 1; i < own->r.program.body; i++) {
+    for (int i = 1; i < own->r.made.body; i++) {
         assert_int_equal(instr(own, i)->op, instr(done, i)->op);
         assert_ptr_equal(instr(own, i)->to.data, instr(done, i)->to.data);
     }
@@ -165,13 +165,13 @@ static void test_slope_done_before_is_a_load(void **state) {
     free(done);
 }
 
-// The slope of a layer with ReLU that the program does not hold, from x to y and with dy for its gradient.
+// The slope of a layer with ReLU that the row kernel does not hold, from x to y and with dy for its gradient.
 static bool slope_after(list *l, operand y, operand dy) {
     return rows_add_slope(&l->r, linear_back(l, &relu, x_at(500, 64), y, x_at(501, 64), dy, 502));
 }
 
-// It is done to the product's results before they are written, in their place; the layer's y is where the program's own
-// layer has loaded it, or at home.
+// It is done to the product's results before they are written, in their place; the layer's y is where the row kernel's
+// own layer has loaded it, or at home.
 static void test_slope_of_a_layer_behind(void **state) {
     (void)state;
     for (int loaded = 0; loaded < 2; loaded++) {
@@ -181,7 +181,7 @@ static void test_slope_of_a_layer_behind(void **state) {
         assert_true(rows_add(&l->r, linear_back(l, &plain, y, x_at(2, 3), dy, x_at(3, 3), 10)));
         assert_true(slope_after(l, y, dy));
         rows_end(&l->r);
-        const rows_instr *slope = instr(l, l->r.program.body - 1), *product = slope - 1;
+        const rows_instr *slope = instr(l, l->r.made.body - 1), *product = slope - 1;
         assert_true(slope->op == ROWS_SLOPE && product->op == ROWS_LINEAR_BACK);
         assert_int_equal(slope->act, ACT_RELU);
         assert_int_equal(product->chain, 1);
@@ -191,7 +191,7 @@ static void test_slope_of_a_layer_behind(void **state) {
         assert_int_equal(slope->to.slot, -1);
         assert_ptr_equal(slope->b.data, y.data);
         assert_int_equal(slope->b.slot >= 0, loaded);
-        assert_int_equal(l->r.weights, 1); // the other layer's are not the program's
+        assert_int_equal(l->r.weights, 1); // the other layer's are not the row kernel's
         assert_int_equal(l->r.packs, 1 + loaded);
         free(l);
     }
@@ -242,14 +242,14 @@ static void test_slope_behind_is_refused(void **state) {
     operand y = x_at(6, 32), dy = x_at(3, 32);
     assert_false(slope_after(l, y, dy)); // of nothing
     assert_true(rows_add(&l->r, linear_back(l, &plain, x_at(1, 32), x_at(2, 16), dy, x_at(4, 16), 10)));
-    int before = l->r.program.count;
+    int before = l->r.made.count;
     assert_false(slope_after(l, y, x_at(7, 32)));                  // of another tensor
     assert_false(slope_after(l, x_at(6, 16), dy));                 // of another width
     assert_false(slope_after(l, tensor_at(6, 32, DTYPE_F32), dy)); // of another type
-    assert_false(slope_after(l, moved(dy, 64), dy));               // with a y that the program writes
+    assert_false(slope_after(l, moved(dy, 64), dy));               // with a y that the row kernel writes
     assert_false(
         rows_add_slope(&l->r, linear_back(l, &plain, x_at(500, 64), y, x_at(501, 64), dy, 502))); // without one
-    assert_int_equal(l->r.program.count, before);
+    assert_int_equal(l->r.made.count, before);
     assert_true(rows_add(&l->r, dropout_back(l, x_at(8, 32), dy)));
     assert_false(slope_after(l, y, dy)); // of what is not the last
     assert_true(slope_after(l, y, x_at(8, 32)));

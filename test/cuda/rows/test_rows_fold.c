@@ -1,7 +1,7 @@
-// What row programs compute (cuda/rows/rows.h), on the host: random lists of calls as one program each give what they
+// What row kernels compute (cuda/rows/rows.h), on the host: random lists of calls as one row kernel each give what they
 // give call by call, to the bit, in whatever order the threads of a block run between two barriers. Needs no card.
 //
-// The interpreter reads programs as cuda/rows/rows_kernel.cuh does: cells of maps by thread, runs of a product's
+// The interpreter reads row kernels as cuda/rows/rows_interpret.cuh does: cells of maps by thread, runs of a product's
 // columns by lane, which go on to all that is chained to it before the next lane begins. Slots hold no number at first,
 // and addresses of vectors are checked.
 #include "base/half.h"
@@ -43,7 +43,7 @@ typedef struct {
     uint32_t seed, drawn;
     int near;     // so many tensors are chosen first
     int recent;   // what the last call wrote, which others like to read
-    int products; // of x and dz, what a launch behind the program reads of them
+    int products; // of x and dz, what a launch behind the row kernel reads of them
     double product[2 * CALLS];
 } list;
 
@@ -81,7 +81,7 @@ static void element_write(char *at, int type, float v) {
 // The interpreter
 
 typedef struct {
-    const char *memory, *before; // of all tensors, and what it was before the program
+    const char *memory, *before; // of all tensors, and what it was before the row kernel
     char *room;
     int row, rows;
     bool backwards; // threads and lanes run from the last to the first
@@ -228,8 +228,8 @@ static void product_run(const block *k, const rows_instr *i, const rows_pack *w)
     }
 }
 
-static void program_run(const list *l, const rows_compiler *r, bool backwards) {
-    const rows_program *p = &r->program;
+static void made_run(const list *l, const rows_compiler *r, bool backwards) {
+    const row_kernel *p = &r->made;
     char *before = aligned_alloc(64, l->bytes);
     block k = {l->memory, before, aligned_alloc(64, ROOM), 0, 0, backwards};
     assert_true(k.room && before);
@@ -537,9 +537,9 @@ static bool is_over(const list *l, int from, const void *data) {
     return false;
 }
 
-// Programs
+// Row kernels
 
-// What the gradients of weights, which come behind a program, read.
+// What the gradients of weights, which come behind a row kernel, read.
 static void note_weights(list *l, const rows_compiler *r) {
     for (int i = 0; i < r->weights; i++) {
         const call *c = r->weight[i];
@@ -558,18 +558,18 @@ static void note_weights(list *l, const rows_compiler *r) {
 }
 
 typedef struct {
-    int most;                         // calls in a program
+    int most;                         // calls in a row kernel
     int limit;                        // bytes of shared memory
     bool wide, lives, backwards, two; // tiles a block
 } way;
 
-// Does the calls from `first` on that one program takes, and returns how many; 0: not even the first.
+// Does the calls from `first` on that one row kernel takes, and returns how many; 0: not even the first.
 static int run_some(list *l, int first, const way *w, int *saved) {
     rows_compiler *r = malloc(sizeof *r);
     assert_non_null(r);
     int n = 0;
     rows_begin(r, table, ROWS, w->limit, w->wide);
-    if (w->two) r->program.tiles = 2;
+    if (w->two) r->made.tiles = 2;
     while (n < w->most && first + n < l->count && rows_add(r, &l->calls[first + n])) n++;
     for (int i = first; w->lives && i < first + n; i++) {
         const call *c = &l->calls[i];
@@ -578,12 +578,12 @@ static int run_some(list *l, int first, const way *w, int *saved) {
             if (o->data) rows_over(r, o, is_over(l, first + n, o->data));
         }
     }
-    int before = r->program.count;
+    int before = r->made.count;
     rows_end(r);
-    *saved += before - r->program.count;
-    for (int i = 0; i < r->program.count; i++) *saved += r->program.code[i].chain;
-    assert_true(r->program.room <= ROOM);
-    program_run(l, r, w->backwards);
+    *saved += before - r->made.count;
+    for (int i = 0; i < r->made.count; i++) *saved += r->made.code[i].chain;
+    assert_true(r->made.room <= ROOM);
+    made_run(l, r, w->backwards);
     note_weights(l, r);
     free(r);
     return n;

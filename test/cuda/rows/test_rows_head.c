@@ -1,4 +1,4 @@
-// Which row programs are heads (cuda/rows/rows_head.h), that a kernel of their own runs. Needs no card.
+// Which row kernels are heads (cuda/rows/rows_head.h), that a kernel of their own runs. Needs no card.
 #include "cuda/rows/rows_head.h"
 #include "cuda/rows/rows_list.h"
 
@@ -20,7 +20,7 @@ typedef struct {
     bool other; // the loss is of other scores
     bool adds;  // to the gradient of y
     bool keeps; // what the layer gives back before dropout does is wanted
-    bool ends;  // nobody reads what the layer read and the gradient of its result after the program
+    bool ends;  // nobody reads what the layer read and the gradient of its result after the row kernel
     int moved;  // bytes that y lies beside a multiple of 16
 } head_case;
 
@@ -63,7 +63,7 @@ static void add_backward(list *l, const head_case *k) {
 
 static list *list_of(const head_case *k) {
     list *l = list_new();
-    if (!k->few) l->r.program.tiles = 2; // as where rows are many
+    if (!k->few) l->r.made.tiles = 2; // as where rows are many
     add_forward(l, k);
     add_backward(l, k);
     rows_end(&l->r);
@@ -72,7 +72,7 @@ static list *list_of(const head_case *k) {
 
 static bool is_head(head_case k) {
     list *l = list_of(&k);
-    bool is = l->r.program.head;
+    bool is = l->r.made.head;
     assert_int_equal(l->r.packs, is ? 0 : 2);
     free(l);
     return is;
@@ -152,7 +152,7 @@ static void test_tells_the_kernel(void **state) {
     head_case k = usual;
     k.drops = true;
     list *l = list_of(&k);
-    rows_head h = rows_head_of(&l->r.program);
+    rows_head h = rows_head_of(&l->r.made);
     assert_ptr_equal(h.y, megabyte(Y));
     assert_ptr_equal(h.x, megabyte(X));
     assert_ptr_equal(h.dz, megabyte(DZ));
@@ -169,7 +169,7 @@ static void test_tells_the_kernel(void **state) {
     assert_float_equal(h.scale, 2, 0);
     free(l);
     l = list_of(&usual);
-    h = rows_head_of(&l->r.program);
+    h = rows_head_of(&l->r.made);
     assert_ptr_equal(h.y, megabyte(Y));
     assert_ptr_equal(h.x, NULL);
     assert_false(h.drop);
@@ -182,7 +182,7 @@ static void test_sums_gradients(void **state) {
     head_case k = usual;
     k.drops = k.ends = true;
     list *l = list_of(&k);
-    rows_head h = rows_head_of(&l->r.program);
+    rows_head h = rows_head_of(&l->r.made);
     assert_ptr_equal(h.sums, megabyte(SCRATCH));
     assert_null(h.x);
     assert_null(h.dz);
@@ -202,7 +202,7 @@ static void test_sums_nothing_of_what_is_frozen(void **state) {
     for (int joined = 0; joined < 2; joined++) {
         list *l = list_new();
         operand dy = x_at(DY, 256);
-        l->r.program.tiles = 2;
+        l->r.made.tiles = 2;
         add_forward(l, &usual);
         assert_true(rows_add(&l->r, cross_entropy_back(l, x_at(Z, 3), x_at(DZ, 3))));
         call *back = linear_back(l, &plain, x_at(Y, 256), x_at(Z, 3), dy, x_at(DZ, 3), SCRATCH);
@@ -214,8 +214,8 @@ static void test_sums_nothing_of_what_is_frozen(void **state) {
         rows_over(&l->r, &dy, joined);
         rows_end(&l->r);
         assert_int_equal(l->r.weights, joined);
-        assert_true(l->r.program.head);
-        assert_null(rows_head_of(&l->r.program).sums);
+        assert_true(l->r.made.head);
+        assert_null(rows_head_of(&l->r.made).sums);
         free(l);
     }
 }

@@ -1,14 +1,14 @@
-// What runs a row program (cuda/rows/rows.h): a block of 8 or 16 warps takes its rows through all instructions, with a
+// The interpreter of row kernels (cuda/rows/rows.h): a block of 8 or 16 warps takes its rows through all instructions, with a
 // barrier after each that others wait for. Products read their left operand from a slot and the weights, packed for them,
 // straight from memory: the first of these are on their way before the barrier. Nearly all that a block costs is the
 // latency of loads, so whatever loads asks for all it can before it uses the first.
 //
-// Of every 16 terms of a sum of 4-byte operands a lane holds 4t .. 4t+3, where the tensor cores want t and t+4 of every 8:
+// A lane holds 4t .. 4t+3 of every 16 terms of a sum of 4-byte operands, where the tensor cores want t and t+4 of every 8:
 // a permutation, the same in both operands, that makes every load a vector. In the same way tile j of NJ tiles of 8
 // columns consists of columns j, NJ + j, 2 NJ + j, ..., so that a lane's results are 2 NJ columns side by side. Past the
 // edges the packed weights are zeros.
-#ifndef TRADEWIND_CUDA_ROWS_ROWS_KERNEL_CUH
-#define TRADEWIND_CUDA_ROWS_ROWS_KERNEL_CUH
+#ifndef TRADEWIND_CUDA_ROWS_ROWS_INTERPRET_CUH
+#define TRADEWIND_CUDA_ROWS_ROWS_INTERPRET_CUH
 
 #include "cuda/ops/activation.cuh"
 #include "cuda/ops/cross_entropy.cuh"
@@ -20,7 +20,7 @@ extern "C" {
 #include "ops/random.h"
 }
 
-// Where blocks are few, those of programs with wide products have the warps of a whole multiprocessor; others share it by
+// Where blocks are few, those of row kernels with wide products have the warps of a whole multiprocessor; others share it by
 // twos, of which one waits while the other works. Products of few columns are cut into slices, one a warp: so many sums
 // of theirs must be kept.
 template <int MT, bool WIDE> struct rows_shape {
@@ -52,7 +52,7 @@ CUDA_FN void meet(bool but_last = false) {
 struct place {
     char *at;
     uint32_t row; // bytes from row to row
-    bool full;    // fp32; else the program's own type
+    bool full;    // fp32; else the row kernel's own type
 };
 
 template <int MATH> CUDA_FN bool is_full(int type) {
@@ -203,7 +203,7 @@ template <int MATH> CUDA_FN terms load_terms(const typename math_type<MATH>::ele
     return q;
 }
 
-// What to keep of a lane's words of a run that has `left` terms: zeros for those behind them, which may be anything.
+// Masks of a lane's words of a run that has `left` terms: zeros for words behind them, which may hold anything.
 template <int MATH> CUDA_FN void keep_terms(uint32_t keep[4], int left) {
     int t = threadIdx.x % 4;
 #pragma unroll
@@ -328,9 +328,8 @@ template <int MATH, int N> CUDA_FN void round_run(float v[N]) {
     }
 }
 
-// What a product adds its results to at home, or else what the first instruction that is chained to it and has a lane's
-// columns reads there, of the lane's two rows of a tile: asked for before the product begins. Wide products have no
-// registers for it.
+// Values at home that a product adds to, or else those that the first instruction chained to it reads there, for the lane's
+// columns in its two rows of a tile. They are asked for before the product begins. Wide products have no registers for them.
 enum { BY_NONE, BY_PRODUCT = -1 };
 template <int N> struct asked {
     raw<N> v[2];
@@ -498,7 +497,7 @@ CUDA_FN void add_slices(float acc[MT][NJ][4], float *room, int warp, int groups,
     }
 }
 
-// What is chained reads at home; that is asked for while the product waits for its operands: it may have left the cache.
+// Asks for the homes that chained instructions read while the product waits for its operands: they may have left the cache.
 CUDA_FN void ask_ahead(const rows_instr *at, int chain, const rows_block &k) {
     const unsigned LINE = 128;
 #pragma unroll 1
@@ -822,21 +821,21 @@ template <int MATH, int MT, bool WIDE> CUDA_FN void rows_run(const rows_instr *i
     }
 }
 
-// Whether what comes next waits for all that came before it: products do so themselves.
+// True if what comes next waits for all that came before it: products do so themselves.
 CUDA_FN bool waits(const rows_instr &in) {
     return in.op == ROWS_LINEAR || in.op == ROWS_LINEAR_BACK;
 }
 
 template <int MATH, int MT, bool WIDE>
 static __global__ void __launch_bounds__(rows_shape<MT, WIDE>::THREADS, rows_shape<MT, WIDE>::ALONE ? 1 : 2)
-    rows_kernel(const rows_program *program, const step *s) {
+    rows_interpret(const row_kernel *code, const step *s) {
     extern __shared__ __align__(16) char room[];
-    __shared__ rows_program p; // near, and so is the step record: every instruction looks at them, once
+    __shared__ row_kernel p; // near, and so is the step record: every instruction looks at them, once
     __shared__ step now;
     __shared__ __align__(16) float slices[rows_shape<MT, WIDE>::SLICED];
     static_assert(sizeof p + sizeof now + sizeof slices + 64 <= (WIDE ? ROWS_OWN_WIDE : ROWS_OWN), "what rows.h says");
     for (int i = threadIdx.x; i < (int)(sizeof p / sizeof(uint4)); i += blockDim.x)
-        ((uint4 *)&p)[i] = ((const uint4 *)program)[i]; // constant: it need not wait for anything
+        ((uint4 *)&p)[i] = ((const uint4 *)code)[i]; // constant: it need not wait for anything
     cuda_begin();
     if (threadIdx.x == 0 && s) now = *s;
     __syncthreads();
@@ -850,13 +849,13 @@ static __global__ void __launch_bounds__(rows_shape<MT, WIDE>::THREADS, rows_sha
 }
 
 // Shared memory beyond 48 KB must be asked for.
-template <int MATH, int MT, bool WIDE> static void rows_start(const call *c, const rows_program *p) {
-    cudaFuncSetAttribute(rows_kernel<MATH, MT, WIDE>, cudaFuncAttributeMaxDynamicSharedMemorySize, p->room);
-    LAUNCH_EARLY(c, (rows_kernel<MATH, MT, WIDE>), (unsigned)rows_blocks(p->rows), (rows_shape<MT, WIDE>::THREADS), (size_t)p->room,
-        (const rows_program *)p->on_card, p->step);
+template <int MATH, int MT, bool WIDE> static void rows_start(const call *c, const row_kernel *p) {
+    cudaFuncSetAttribute(rows_interpret<MATH, MT, WIDE>, cudaFuncAttributeMaxDynamicSharedMemorySize, p->room);
+    LAUNCH_EARLY(c, (rows_interpret<MATH, MT, WIDE>), (unsigned)rows_blocks(p->rows), (rows_shape<MT, WIDE>::THREADS), (size_t)p->room,
+        (const row_kernel *)p->on_card, p->step);
 }
 
-template <int MATH> static void rows_start_any(const call *c, const rows_program *p) {
+template <int MATH> static void rows_start_any(const call *c, const row_kernel *p) {
     if (p->tiles == 1) {
         p->wide ? rows_start<MATH, 1, true>(c, p) : rows_start<MATH, 1, false>(c, p);
     } else {

@@ -4,14 +4,14 @@
 // The norm of the whole gradient comes before the first update of a weight, so the blocks wait for each other once: they
 // are no more than the card's multiprocessors, all of which run at the same time. (Where processes share multiprocessors
 // through MPS and want more than there are, they may wait for each other: after some seconds the launch gives up.) Every block posts its sum of squares,
-// reads those of all, and settles the step for itself; the first block alone writes what came of it. What a thread will
+// reads those of all, and ends the step for itself; the first block alone writes what came of it. What a thread will
 // need afterwards is on its way meanwhile.
-#ifndef TRADEWIND_CUDA_JOIN_SETTLE_CUH
-#define TRADEWIND_CUDA_JOIN_SETTLE_CUH
+#ifndef TRADEWIND_CUDA_JOIN_STEP_END_CUH
+#define TRADEWIND_CUDA_JOIN_STEP_END_CUH
 
 #include "cuda/cuda.cuh"
 
-struct settle_args {
+struct step_end_args {
     const float4 *g;
     float4 *w, *m, *v;
     uint2 *low;   // 16-bit copies of w, or NULL
@@ -32,12 +32,12 @@ struct settle_args {
 
 // Words of a meeting: how often there was one; then, for every block, the two halves of its sum, each with the number of
 // the meeting that it is for.
-enum { SETTLE_BLOCKS = 256, SETTLE_WORDS = 4 + 4 * SETTLE_BLOCKS };
+enum { STEP_END_BLOCKS = 256, STEP_END_WORDS = 4 + 4 * STEP_END_BLOCKS };
 
-// The calls from the first one on that one launch does: 0, 2 or 3. `meeting` is SETTLE_WORDS words that start as 0 and
+// The calls from the first one on that one launch does: 0, 2 or 3. `meeting` is STEP_END_WORDS words that start as 0 and
 // that no launch at the same time has.
-int settle_match(const call *calls, int count, settle_args *a, unsigned *meeting);
+int step_end_match(const call *calls, int count, step_end_args *a, unsigned *meeting);
 
-void settle_launch(const call *c, const settle_args *a);
+void step_end_launch(const call *c, const step_end_args *a);
 
 #endif

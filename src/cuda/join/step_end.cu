@@ -1,4 +1,4 @@
-#include "cuda/join/settle.cuh"
+#include "cuda/join/step_end.cuh"
 
 #include "cuda/ops/adamw.cuh"
 
@@ -21,7 +21,7 @@ CUDA_FN void post(unsigned *at, unsigned half, unsigned number) {
     *(volatile uint64_t *)at = (uint64_t)number << 32 | half;
 }
 
-// Whether both halves of a sum are those of the meeting.
+// True if both halves of a sum are those of the meeting.
 CUDA_FN bool is_here(uint64_t low, uint64_t high, unsigned number) {
     return (unsigned)(low >> 32) == number && (unsigned)(high >> 32) == number;
 }
@@ -29,7 +29,7 @@ CUDA_FN bool is_here(uint64_t low, uint64_t high, unsigned number) {
 // A lane's share of the other blocks' sums: every 32nd. All of them are asked for at once, until all are here. Blocks that
 // never come, because others hold the multiprocessors that they need, end the launch with an error.
 CUDA_FN double receive(const unsigned *meeting, unsigned number) {
-    const int EACH = SETTLE_BLOCKS / 32;
+    const int EACH = STEP_END_BLOCKS / 32;
     uint64_t low[EACH], high[EACH];
     bool here = false;
     for (unsigned tries = 0; !here; tries++) {
@@ -52,7 +52,7 @@ CUDA_FN double receive(const unsigned *meeting, unsigned number) {
 }
 
 // Tells the other blocks this one's sum, by one thread.
-CUDA_FN void announce(const settle_args &a, double sum, unsigned number) {
+CUDA_FN void announce(const step_end_args &a, double sum, unsigned number) {
     unsigned *mine = a.meeting + 4 + 4 * blockIdx.x;
     __threadfence(); // what this block has read, the first one may now overwrite
     post(mine, (unsigned)__double2loint(sum), number);
@@ -60,7 +60,7 @@ CUDA_FN void announce(const settle_args &a, double sum, unsigned number) {
 }
 
 // The sum over all blocks, the same in each, by one warp.
-CUDA_FN double meet(const settle_args &a, unsigned number) {
+CUDA_FN double meet(const step_end_args &a, unsigned number) {
     double sum = receive(a.meeting, number);
     for (int d = 16; d; d >>= 1) sum += __shfl_xor_sync(0xFFFFFFFFu, sum, d);
     if (blockIdx.x == 0) __threadfence(); // before it overwrites what the others have read
@@ -77,14 +77,14 @@ template <int THREADS> CUDA_FN double block_squares(double sum, double *room) {
     return sum;
 }
 
-// What the step's end depends on besides the gradient, read before the blocks meet, by one thread of each.
+// Values that the step's end depends on besides the gradient, read before the blocks meet, by one thread of each.
 struct before {
     double state[CLIP_COUNT], norm;
     uint64_t update;
     float scale, lr;
 };
 
-CUDA_FN before read_before(const settle_args &a) {
+CUDA_FN before read_before(const step_end_args &a) {
     before b;
 #pragma unroll
     for (int i = 0; i < CLIP_COUNT; i++) b.state[i] = a.state[i];
@@ -96,7 +96,7 @@ CUDA_FN before read_before(const settle_args &a) {
 }
 
 // The rates of the update; the first block puts the new state in place.
-CUDA_FN adamw_rates settle(const settle_args &a, before b, double sum, float lr, unsigned number) {
+CUDA_FN adamw_rates finish(const step_end_args &a, before b, double sum, float lr, unsigned number) {
     float scale = (float)clip_settle(a.clip, sum, b.norm, (double)b.scale, b.state);
     if (blockIdx.x == 0) {
 #pragma unroll
@@ -107,7 +107,7 @@ CUDA_FN adamw_rates settle(const settle_args &a, before b, double sum, float lr,
     return adamw_rates_of(lr, b.state[CLIP_FACTOR], b.state[CLIP_TAKEN], a.adamw, adamw_decay{a.log1, a.log2});
 }
 
-CUDA_FN void advance(const settle_args &a) {
+CUDA_FN void advance(const step_end_args &a) {
     if (!a.advanced || blockIdx.x) return;
     a.advanced->update++;
     a.advanced->position += a.advanced->row;
@@ -115,7 +115,7 @@ CUDA_FN void advance(const settle_args &a) {
 }
 
 // Moments and weights of a large slab pass by the cache, where gradients, which are read twice, are of more use.
-template <bool LARGE> CUDA_FN void store(const settle_args &a, int64_t i, const adamw_quad &q) {
+template <bool LARGE> CUDA_FN void store(const step_end_args &a, int64_t i, const adamw_quad &q) {
     if constexpr (LARGE) {
         __stcs(&a.w[i], q.w);
         __stcs(&a.m[i], q.m);
@@ -129,7 +129,7 @@ template <bool LARGE> CUDA_FN void store(const settle_args &a, int64_t i, const 
 }
 
 template <int THREADS, int HELD>
-static __global__ void __launch_bounds__(THREADS) settle_kernel(const __grid_constant__ settle_args a) {
+static __global__ void __launch_bounds__(THREADS) step_end_kernel(const __grid_constant__ step_end_args a) {
     cuda_begin();
     __shared__ double room[THREADS / 32];
     __shared__ adamw_rates rates;
@@ -166,7 +166,7 @@ static __global__ void __launch_bounds__(THREADS) settle_kernel(const __grid_con
     __syncwarp();
     if (threadIdx.x < 32) sum = meet(a, number);
     if (threadIdx.x == 0) {
-        rates = settle(a, b, sum, lr, number);
+        rates = finish(a, b, sum, lr, number);
         advance(a);
     }
     __syncthreads();
@@ -198,11 +198,11 @@ static int blocks_of(int64_t quads) {
     cudaGetDevice(&card);
     cudaDeviceGetAttribute(&most, cudaDevAttrMultiProcessorCount, card);
     int64_t wanted = (quads + FEW - 1) / FEW;
-    if (most > SETTLE_BLOCKS) most = SETTLE_BLOCKS;
+    if (most > STEP_END_BLOCKS) most = STEP_END_BLOCKS;
     return (int)(wanted < most ? wanted : most);
 }
 
-int settle_match(const call *calls, int count, settle_args *a, unsigned *meeting) {
+int step_end_match(const call *calls, int count, step_end_args *a, unsigned *meeting) {
     const call *clip = &calls[0], *adamw = &calls[1];
     if (count < 2 || clip->op != OP_clip || adamw->op != OP_adamw) return 0;
     if (adamw->in[ADAMW_CLIP].data != clip->out[0].data || adamw->in[ADAMW_GRADIENTS].data != clip->in[1].data) return 0;
@@ -211,7 +211,7 @@ int settle_match(const call *calls, int count, settle_args *a, unsigned *meeting
     const adamw_settings *s = (const adamw_settings *)adamw->attr;
     adamw_decay d = adamw_decay_of(s);
     bool advances = count > 2 && calls[2].op == OP_advance && !((const advance_attr *)calls[2].attr)->after_micro;
-    *a = settle_args{};
+    *a = step_end_args{};
     a->g = (const float4 *)clip->in[1].data;
     a->w = (float4 *)adamw->in[ADAMW_WEIGHTS].data;
     a->low = (uint2 *)adamw->in[ADAMW_WEIGHTS].low;
@@ -233,10 +233,10 @@ int settle_match(const call *calls, int count, settle_args *a, unsigned *meeting
     return advances ? 3 : 2;
 }
 
-void settle_launch(const call *c, const settle_args *a) {
+void step_end_launch(const call *c, const step_end_args *a) {
     if (is_large(a->quads, a->blocks)) {
-        LAUNCH_EARLY(c, (settle_kernel<MANY, HELD_BY_MANY>), (unsigned)a->blocks, MANY, 0, *a);
+        LAUNCH_EARLY(c, (step_end_kernel<MANY, HELD_BY_MANY>), (unsigned)a->blocks, MANY, 0, *a);
     } else {
-        LAUNCH_EARLY(c, (settle_kernel<FEW, HELD_BY_FEW>), (unsigned)a->blocks, FEW, 0, *a);
+        LAUNCH_EARLY(c, (step_end_kernel<FEW, HELD_BY_FEW>), (unsigned)a->blocks, FEW, 0, *a);
     }
 }
