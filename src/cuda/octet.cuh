@@ -1,5 +1,6 @@
-// Eight neighbouring elements (cuda/run.cuh) as a value, of a type that may be known where a kernel is compiled, so that no
-// choice stands in its loops: a template's TYPE is that, or TYPE_ANY for what the view says. Bytes (DTYPE_I8) are not handled.
+// Eight neighbouring elements (cuda/run.cuh) as a value, of a type that may be known where a kernel is compiled, so
+// that no choice stands in its loops: a template's TYPE is that, or TYPE_ANY for what the view says. Bytes (DTYPE_I8)
+// are not handled.
 #ifndef TRADEWIND_CUDA_OCTET_CUH
 #define TRADEWIND_CUDA_OCTET_CUH
 

@@ -7,9 +7,7 @@
 enum { RUN = 8 };
 
 // Elements as they lie in memory, of a type known at compile time: so they wait in registers for their turn.
-template <typename T> struct run_words {
-    uint4 w[RUN * sizeof(T) / sizeof(uint4)];
-};
+template <typename T> struct run_words { uint4 w[RUN * sizeof(T) / sizeof(uint4)]; };
 
 template <typename T> CUDA_FN run_words<T> run_fetch(const void *from, int64_t i) {
     run_words<T> r;
@@ -39,12 +37,8 @@ CUDA_FN void pair_narrow(__half2 *to, float x, float y) {
 }
 
 template <typename T> struct pair_of;
-template <> struct pair_of<__nv_bfloat16> {
-    typedef __nv_bfloat162 type;
-};
-template <> struct pair_of<__half> {
-    typedef __half2 type;
-};
+template <> struct pair_of<__nv_bfloat16> { typedef __nv_bfloat162 type; };
+template <> struct pair_of<__half> { typedef __half2 type; };
 
 template <typename T> CUDA_FN void run_widen(float v[RUN], const run_words<T> &r) {
     const uint32_t *w = (const uint32_t *)r.w;

@@ -1,7 +1,7 @@
 // attention on the card: see ops/attention.c.
 //
-// A block holds some heads of one sample in shared memory, all their steps (cuda/attention/attention_kernel.cuh, and for short
-// sequences cuda/attention/attention_whole.cuh); sizes that do not fit are done plainly, a warp a query
+// A block holds some heads of one sample in shared memory, all their steps (cuda/attention/attention_kernel.cuh, and
+// for short sequences cuda/attention/attention_whole.cuh); sizes that do not fit are done plainly, a warp a query
 // (cuda/attention/attention_plain.cu).
 #ifndef TRADEWIND_CUDA_ATTENTION_ATTENTION_CUH
 #define TRADEWIND_CUDA_ATTENTION_ATTENTION_CUH

@@ -360,8 +360,8 @@ CUDA_FN void put_tile(const view &to, int64_t base, int first, int stride, int r
 
 // Bits
 
-// Draws the bits of the group's probabilities that stay, one after another from `drawn_bit` of the first on: a thread has
-// the eight of a random block.
+// Draws the bits of the group's probabilities that stay, one after another from `drawn_bit` of the first on: a thread
+// has the eight of a random block.
 template <int MATH> CUDA_FN void draw_bits(const attention_args &a, const heads<MATH> &w) {
     step s = {};
     s.seed = a.at->seed;
@@ -566,7 +566,9 @@ template <int MATH, int DN, bool WHOLE> struct forward_bounds {
     enum {
         SMALL = math_type<MATH>::K == 16,
         THREADS = WHOLE ? ATTENTION_WHOLE_THREADS : ATTENTION_THREADS,
-        PIECES = DN > 4 ? 1 : DN == 2 && SMALL ? 3 : 2, // blocks, where a sequence may have several
+        PIECES = DN > 4             ? 1
+                 : DN == 2 && SMALL ? 3
+                                    : 2, // blocks, where a sequence may have several
         BLOCKS = WHOLE ? (SMALL ? 7 : 4) : PIECES
     };
 };

@@ -1,5 +1,5 @@
-// attention of any size, plainly. A warp a query, whose probabilities are in shared memory; backward a second pass with a
-// warp a key. Lanes share out steps for scores and columns for sums, so every sum is formed in one order.
+// attention of any size, plainly. A warp a query, whose probabilities are in shared memory; backward a second pass with
+// a warp a key. Lanes share out steps for scores and columns for sums, so every sum is formed in one order.
 #include "cuda/attention/attention.cuh"
 
 extern "C" {

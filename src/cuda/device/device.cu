@@ -1,14 +1,15 @@
 // The CUDA device: queues, memory, and recordings as captured graphs.
 //
-// Playing launches the graph and returns; the host is held back when it runs more than two paces ahead, so that a signal
-// is answered within two recordings, or some hundred launches of small ones. In debug mode (TRADEWIND_CUDA_DEBUG=1) a recording is a list of groups that are
-// launched one by one with a synchronisation after each, and the first failure names its operator.
-#include "cuda/product/blaslt.cuh"
+// Playing launches the graph and returns; the host is held back when it runs more than two paces ahead, so that a
+// signal is answered within two recordings, or some hundred launches of small ones. In debug mode
+// (TRADEWIND_CUDA_DEBUG=1) a recording is a list of groups that are launched one by one with a synchronisation after
+// each, and the first failure names its operator.
 #include "cuda/cuda.cuh"
-#include "cuda/join/fuse.cuh"
 #include "cuda/device/nvml.cuh"
 #include "cuda/device/schedule.cuh"
 #include "cuda/device/table.cuh"
+#include "cuda/join/fuse.cuh"
+#include "cuda/product/blaslt.cuh"
 
 extern "C" {
 #include "graph/plugin.h"
@@ -92,8 +93,7 @@ void cuda_refused(const call *c, const char *why) {
 
 // Queues
 
-static __global__ void probe_kernel(void) {
-}
+static __global__ void probe_kernel(void) {}
 
 // True if the loaded kernels have all of Hopper's instructions: those built for sm_90a do, those for sm_90 do not.
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
@@ -158,10 +158,12 @@ static bool find_card(err *e) {
     int driver = 0, cards = 0;
     if (cudaDriverGetVersion(&driver) != cudaSuccess || driver == 0) return err_run(e, "no NVIDIA driver was found");
     if (driver < CUDART_VERSION)
-        return err_run(e, "the NVIDIA driver is too old: it serves CUDA %d.%d, this build needs %d.%d; update the driver",
+        return err_run(e,
+            "the NVIDIA driver is too old: it serves CUDA %d.%d, this build needs %d.%d; update the driver",
             driver / 1000, driver % 1000 / 10, CUDART_VERSION / 1000, CUDART_VERSION % 1000 / 10);
     cudaError_t status = cudaGetDeviceCount(&cards);
-    if (status == cudaErrorNoDevice || (status == cudaSuccess && cards == 0)) return err_run(e, "no NVIDIA card was found");
+    if (status == cudaErrorNoDevice || (status == cudaSuccess && cards == 0))
+        return err_run(e, "no NVIDIA card was found");
     return ok(status, "looking for a card", e);
 }
 
@@ -222,7 +224,8 @@ static const kernel *const *kernels(const queue *q) {
 }
 
 static bool computes(const queue *q, precision p) {
-    return p == PRECISION_FP32 || p == PRECISION_FP16 || ((p == PRECISION_TF32 || p == PRECISION_BF16) && q->arch >= 80);
+    return p == PRECISION_FP32 || p == PRECISION_FP16 ||
+           ((p == PRECISION_TF32 || p == PRECISION_BF16) && q->arch >= 80);
 }
 
 static void describe(const queue *q, char *text, size_t bytes) {
@@ -245,8 +248,8 @@ static size_t slab_of(const queue *q) {
     return __atomic_load_n(&q->slab, __ATOMIC_RELAXED);
 }
 
-// Bytes of the card that this process holds, where `used` are in use by all. *source says who counted them; *others is the
-// number of other processes, -1 where that is not shown.
+// Bytes of the card that this process holds, where `used` are in use by all. *source says who counted them; *others is
+// the number of other processes, -1 where that is not shown.
 static size_t count_mine(const queue *q, size_t used, memory_source *source, int *others) {
     size_t mine = 0;
     *source = MEMORY_OF_PROCESS;
@@ -333,12 +336,13 @@ static __global__ void narrow_kernel(view to, const float *from, int64_t count) 
 }
 
 static bool narrow(queue *q, void *to, dtype type, const float *from, size_t count, err *e) {
-    narrow_kernel<<<blocks_for((int64_t)count, 256), 256, 0, q->stream>>>(view{to, (int)type, false}, from, (int64_t)count);
+    narrow_kernel<<<blocks_for((int64_t)count, 256), 256, 0, q->stream>>>(
+        view{to, (int)type, false}, from, (int64_t)count);
     return works(q, cudaGetLastError(), "converting weights", e);
 }
 
-// Feeding: each lane copies in a stream of its own, and events keep its copies and the steps that read them apart. A lane
-// may be overwritten when the steps are done that were played before the feed of the next lane, which notes them.
+// Feeding: each lane copies in a stream of its own, and events keep its copies and the steps that read them apart. A
+// lane may be overwritten when the steps are done that were played before the feed of the next lane, which notes them.
 
 static void *pin(queue *q, size_t bytes) {
     void *p = NULL;
@@ -398,8 +402,9 @@ static void forget(queue *q, recording *r) {
     free(r);
 }
 
-// Decides which launches of these calls may begin before the ones before them end. Small batches leave multiprocessors free, which
-// the directions and streams of an LSTM share out among themselves: blocks that wait there would be in their way.
+// Decides which launches of these calls may begin before the ones before them end. Small batches leave multiprocessors
+// free, which the directions and streams of an LSTM share out among themselves: blocks that wait there would be in
+// their way.
 static void find_early(queue *q, const call *calls, int count) {
     enum { ROWS_LEAST = 2048 };
     const char *wanted = getenv("TRADEWIND_CUDA_EARLY");
@@ -408,8 +413,8 @@ static void find_early(queue *q, const call *calls, int count) {
     for (int i = 0; i < count; i++) q->shared_out |= calls[i].op == OP_lstm && calls[i].batch < ROWS_LEAST;
 }
 
-// The groups of a copy of the calls, which are the executor's: it may record them again, or repeat them. Operands stay the
-// executor's, and as they are.
+// The groups of a copy of the calls, which are the executor's: it may record them again, or repeat them. Operands stay
+// the executor's, and as they are.
 static bool fuse(queue *q, recording *r, const call *calls, int count) {
     r->calls = (call *)calloc((size_t)count + 1, sizeof *r->calls);
     if (!r->calls) return false;
@@ -454,10 +459,8 @@ static bool play(queue *q, recording *r, err *e) {
     return keep_pace(q, r->count, e);
 }
 
-static const device cuda_device = {
-    "cuda", false, queue_open, queue_close, kernels, computes, describe, available, memory, readings, allocate, release, move,
-    move, fill, narrow, pin, unpin, feed, fed, record, forget, play, sync,
-};
+static const device cuda_device = {"cuda", false, queue_open, queue_close, kernels, computes, describe, available,
+    memory, readings, allocate, release, move, move, fill, narrow, pin, unpin, feed, fed, record, forget, play, sync};
 
 extern "C" __attribute__((visibility("default"))) const plugin *tradewind_plugin(void) {
     static const plugin p = {PLUGIN_HASH, &cuda_device};

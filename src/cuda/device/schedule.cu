@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-// The first streams are for what others wait for, the last for what only the end of the step does: of those the card runs
-// what the others leave room for.
+// The first streams are for what others wait for, the last for what only the end of the step does: of those the card
+// runs what the others leave room for.
 enum { FORE = 3, STREAMS = 8 };
 
 struct slot {
@@ -19,8 +19,8 @@ static bool is_behind(const slot *slots, int a, int b) {
     return slots[a].depth != slots[b].depth ? slots[a].depth > slots[b].depth : a > b;
 }
 
-// The stream for a group, of the kind it belongs to: one whose last group it must follow, the one likely to end last; else
-// an unused one; else the one idle longest.
+// The stream for a group, of the kind it belongs to: one whose last group it must follow, the one likely to end last;
+// else an unused one; else the one idle longest.
 static int choose_stream(const slot *slots, const int need[STREAMS], const int last[STREAMS], bool aside) {
     int first = aside ? FORE : 0, end = aside ? STREAMS : FORE, best = -1, idle = first;
     for (int s = first; s < end; s++) {
@@ -42,8 +42,8 @@ static void merge(slot *to, const slot *from) {
         if (from->after[s] > to->after[s]) to->after[s] = from->after[s];
 }
 
-// The stream of the latest group that is needed and not followed already, or -1: what that one follows need not be waited
-// for again.
+// The stream of the latest group that is needed and not followed already, or -1: what that one follows need not be
+// waited for again.
 static int latest(const int need[STREAMS], const slot *me) {
     int best = -1;
     for (int s = 0; s < STREAMS; s++)
@@ -55,7 +55,8 @@ static int latest(const int need[STREAMS], const slot *me) {
 static void note(queue *q, cudaError_t status) {
     if (status == cudaSuccess) return;
     cudaGetLastError();
-    if (!q->failed[0]) snprintf(q->failed, sizeof q->failed, "cuda: putting calls side by side: %s", cudaGetErrorString(status));
+    if (!q->failed[0])
+        snprintf(q->failed, sizeof q->failed, "cuda: putting calls side by side: %s", cudaGetErrorString(status));
 }
 
 // Makes group i wait for what it needs and does not follow already, then launches it.

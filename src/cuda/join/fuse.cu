@@ -1,13 +1,13 @@
 #include "cuda/join/fuse.cuh"
 
+#include "cuda/device/table.cuh"
 #include "cuda/join/gather.cuh"
 #include "cuda/join/life.cuh"
-#include "cuda/rows/pack.cuh"
 #include "cuda/join/residual.cuh"
-#include "cuda/rows/rows.cuh"
 #include "cuda/join/step_end.cuh"
-#include "cuda/device/table.cuh"
 #include "cuda/product/weights.cuh"
+#include "cuda/rows/pack.cuh"
+#include "cuda/rows/rows.cuh"
 
 #include <stdlib.h>
 #include <string.h>
@@ -137,8 +137,7 @@ static bool find_ranges(group *g) {
         g->range_count = large_ranges(g->calls, g->stage, &g->join, g->ranges);
         return true;
     }
-    for (int i = 0; i < g->count; i++)
-        g->kind == GROUP_SUMS ? sums_add(g, &g->calls[i]) : call_add(g, &g->calls[i]);
+    for (int i = 0; i < g->count; i++) g->kind == GROUP_SUMS ? sums_add(g, &g->calls[i]) : call_add(g, &g->calls[i]);
     if (g->advance) call_add(g, g->advance);
     return true;
 }
@@ -185,8 +184,8 @@ static const call *join_advance(fuser *f, int at) {
     return &f->calls[at];
 }
 
-// The layer with large products at `at`, behind the row kernel, if that does its slope: the row kernel's last result is the
-// gradient of the layer's, and nobody else's.
+// The layer with large products at `at`, behind the row kernel, if that does its slope: the row kernel's last result is
+// the gradient of the layer's, and nobody else's.
 static const call *join_slope(fuser *f, int at) {
     const call *c = &f->calls[at];
     if (at >= f->count || f->taken[at] || !c->backward || !large_takes(c)) return NULL;
@@ -204,8 +203,8 @@ static int room_for(const queue *q, int64_t rows) {
     return wanted < most ? wanted : most;
 }
 
-// The packing of the present row kernel's weights: in the launch of an earlier row kernel's, or in a group of its own, which
-// later row kernels may join.
+// The packing of the present row kernel's weights: in the launch of an earlier row kernel's, or in a group of its own,
+// which later row kernels may join.
 static const pack_args *fuse_pack(fuser *f, int first, int n, bool *ok) {
     pack_args *p = (pack_args *)malloc(sizeof *p);
     *ok = p && pack_make(f->q, p, &f->rows);
@@ -262,8 +261,9 @@ static bool is_given(const fuser *f, const operand *o) {
     return false;
 }
 
-// Tells the row kernel, of n calls from `first` on, which of their results nobody reads any more. A gradient that nobody has
-// written over by the end may be a parameter's, which the end of a step reads, unless that is given by a call.
+// Tells the row kernel, of n calls from `first` on, which of their results nobody reads any more. A gradient that
+// nobody has written over by the end may be a parameter's, which the end of a step reads, unless that is given by a
+// call.
 static void find_ends(fuser *f, int first, int n) {
     int end = first + n;
     for (const call *c = f->calls + first; c < f->calls + end; c++) {
@@ -276,7 +276,8 @@ static void find_ends(fuser *f, int first, int n) {
     }
 }
 
-// A row kernel from call `first` on, the gradients of its weights, and its sums. Returns how many calls it does; 0: none.
+// A row kernel from call `first` on, the gradients of its weights, and its sums. Returns how many calls it does; 0:
+// none.
 static int fuse_rows(fuser *f, int first, bool *ok) {
     int64_t rows = rows_of(&f->calls[first]);
     int n = 0;
@@ -313,7 +314,8 @@ static int fuse_gather(fuser *f, int first, bool *ok) {
     return n;
 }
 
-// The layer with large products that begins at `at`, and the dropout that it does too: behind it, or backward before it.
+// The layer with large products that begins at `at`, and the dropout that it does too: behind it, or backward before
+// it.
 static const call *find_large(fuser *f, int at, large_join *d) {
     const call *c = &f->calls[at], *next = c + 1;
     int following = f->count - at - 2;
@@ -326,8 +328,8 @@ static const call *find_large(fuser *f, int at, large_join *d) {
     return c;
 }
 
-// The layer behind it in the list whose slope it does, and whether its own was done so. A small one has no slope left then:
-// what it is given as the gradient of its results is that of its sums.
+// The layer behind it in the list whose slope it does, and whether its own was done so. A small one has no slope left
+// then: what it is given as the gradient of its results is that of its sums.
 static void find_below(fuser *f, const call *c, large_join *d) {
     static const linear_attr plain = {ACT_NONE};
     int at = (int)(c - f->calls) + 1, following = f->count - at - 1;

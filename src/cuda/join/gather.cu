@@ -7,9 +7,9 @@ extern "C" {
 #include "ops/ops.h"
 }
 
-// A block takes a few rows, or as many as make one wave of five blocks a multiprocessor of a large card. One thread a row
-// computes its sample; takes of one word, which windows wait for, are done next, a thread each; then every window and every
-// other take of every row by a warp of its own, or, where there are no windows, a take by all threads.
+// A block takes a few rows, or as many as make one wave of five blocks a multiprocessor of a large card. One thread a
+// row computes its sample; takes of one word, which windows wait for, are done next, a thread each; then every window
+// and every other take of every row by a warp of its own, or, where there are no windows, a take by all threads.
 enum { GATHER_FEW = 5, GATHER_ROWS = 32, GATHER_WARPS = 8, GATHER_THREADS = GATHER_WARPS * 32, GATHER_BLOCKS = 5 };
 enum { LARGE_CARD = 132 };
 
@@ -106,7 +106,8 @@ CUDA_FN void gather_take(const gather_member &m, int64_t first, int rows, const 
     }
 }
 
-static __global__ void __launch_bounds__(GATHER_THREADS, GATHER_BLOCKS) gather_kernel(const __grid_constant__ gather_args g) {
+static __global__ void __launch_bounds__(GATHER_THREADS, GATHER_BLOCKS)
+    gather_kernel(const __grid_constant__ gather_args g) {
     cuda_begin();
     __shared__ int32_t sample[GATHER_ROWS], single[GATHER_ROWS][GATHER_MOST];
     int64_t first = (int64_t)blockIdx.x * g.block;
@@ -120,8 +121,7 @@ static __global__ void __launch_bounds__(GATHER_THREADS, GATHER_BLOCKS) gather_k
     __syncthreads();
     for (int n = threadIdx.x; n < rows * g.count; n += GATHER_THREADS) {
         int r = n / g.count, i = n % g.count;
-        if (g.m[i].single)
-            single[r][i] = ((int32_t *)g.m[i].to)[first + r] = ((const int32_t *)g.m[i].from)[sample[r]];
+        if (g.m[i].single) single[r][i] = ((int32_t *)g.m[i].to)[first + r] = ((const int32_t *)g.m[i].from)[sample[r]];
     }
     if (g.windows) __syncthreads();
     // The last threads begin: the first ones may still be at the takes of one word.
@@ -213,7 +213,8 @@ static bool apart(const call *calls, int i) {
 int gather_match(const call *calls, int count, gather_args *g) {
     const call *d = &calls[0];
     if (count < 2 || d->op != OP_draw || d->out[1].type != DTYPE_F32) return 0;
-    *g = gather_args{d->step, (int32_t *)d->out[0].data, (float *)d->out[1].data, operand_count(&d->out[0]), 0, 0, 0, false, {}, {}};
+    *g = gather_args{
+        d->step, (int32_t *)d->out[0].data, (float *)d->out[1].data, operand_count(&d->out[0]), 0, 0, 0, false, {}, {}};
     int64_t wave = (g->rows + LARGE_CARD * GATHER_BLOCKS - 1) / (LARGE_CARD * GATHER_BLOCKS);
     if (wave < GATHER_FEW) wave = GATHER_FEW;
     g->block = (int)(wave < GATHER_ROWS ? wave : (int64_t)GATHER_ROWS);

@@ -15,11 +15,11 @@ struct gather_member {
     void *to;
     float *mask, *scale; // of a window
     int units, T, C;
-    int row, first;      // a window's members
-    int low;             // of a take: the 16-bit type that its words become, or DTYPE_F32: they stay as they are
+    int row, first; // a window's members
+    int low;        // of a take: the 16-bit type that its words become, or DTYPE_F32: they stay as they are
     bool window, bytes;
-    bool single;         // a take of one word, which windows may wait for
-    bool vectors;        // four words at a time
+    bool single;  // a take of one word, which windows may wait for
+    bool vectors; // four words at a time
 };
 
 struct gather_args {

@@ -1,10 +1,10 @@
 #include "cuda/join/large.cuh"
 
-#include "cuda/ops/activation.cuh"
-#include "cuda/product/blaslt.cuh"
-#include "cuda/ops/dropout.cuh"
 #include "cuda/join/life.cuh"
+#include "cuda/ops/activation.cuh"
+#include "cuda/ops/dropout.cuh"
 #include "cuda/parts.cuh"
+#include "cuda/product/blaslt.cuh"
 #include "cuda/product/product.cuh"
 #include "cuda/run.cuh"
 
@@ -13,11 +13,11 @@ extern "C" {
 }
 
 // The rule, by sizes and types alone. From 2^27 multiplications on a product keeps a large card busy for longer than a
-// launch takes, and sides of 64 fill the tiles that the library multiplies on; below that our own products, which convert
-// as they load and join others in one launch, are faster. Rows of multiples of 8 elements lie at multiples of 16 bytes,
-// as the card's copy engine wants them. fp32 without tf32 stays with us: the library has no tensor cores for it, and every
-// plan is to have the same gradient. A run may say otherwise: never the library, or from WANTED_LEAST multiplications on,
-// below which a launch of its own is longer than the product.
+// launch takes, and sides of 64 fill the tiles that the library multiplies on; below that our own products, which
+// convert as they load and join others in one launch, are faster. Rows of multiples of 8 elements lie at multiples of
+// 16 bytes, as the card's copy engine wants them. fp32 without tf32 stays with us: the library has no tensor cores for
+// it, and every plan is to have the same gradient. A run may say otherwise: never the library, or from WANTED_LEAST
+// multiplications on, below which a launch of its own is longer than the product.
 enum { PRODUCTS_LEAST = 1 << 27, WANTED_LEAST = 1 << 20, SIDE_LEAST = 64, SIDE_STEP = 8 };
 
 struct sizes {
@@ -87,10 +87,10 @@ bool large_takes(const call *c) {
 // Memory: reserve holds z where the activation is GELU. All of it lies at multiples of 64 bytes.
 
 struct places {
-    void *z, *x, *dz;            // in the products' type
-    float *sums;                 // [parts][O]
-    float *lent;                 // [product_parts][I]: those of the layer whose slope this one does
-    void *room, *other_room;     // the library's, for dx and for dW; or other_room the shares of a stack that ends here
+    void *z, *x, *dz;        // in the products' type
+    float *sums;             // [parts][O]
+    float *lent;             // [product_parts][I]: those of the layer whose slope this one does
+    void *room, *other_room; // the library's, for dx and for dW; or other_room the shares of a stack that ends here
 };
 
 static size_t up(size_t bytes) {
@@ -116,11 +116,19 @@ static char *room_at(const char *p) {
 
 enum { ROOM_BYTES = BLASLT_ROOM + 256 };
 
-// A block of the slope takes 128 columns of a part of the rows, a thread eight of them of every sixteenth row, some rows at
-// a time so that their loads are on their way together. A multiprocessor has BLOCKS_EACH of these blocks.
-enum { ACROSS = 16, STRIP = RUN * ACROSS, DOWN = 16, THREADS = ACROSS * DOWN, BLOCKS_EACH = 4, BLOCKS = 132 * BLOCKS_EACH };
+// A block of the slope takes 128 columns of a part of the rows, a thread eight of them of every sixteenth row, some
+// rows at a time so that their loads are on their way together. A multiprocessor has BLOCKS_EACH of these blocks.
+enum {
+    ACROSS = 16,
+    STRIP = RUN * ACROSS,
+    DOWN = 16,
+    THREADS = ACROSS * DOWN,
+    BLOCKS_EACH = 4,
+    BLOCKS = 132 * BLOCKS_EACH
+};
 
-// How many parts the rows are cut into, by sizes alone: as many blocks as a large card has at a time, of 32 rows at least.
+// How many parts the rows are cut into, by sizes alone: as many blocks as a large card has at a time, of 32 rows at
+// least.
 static int64_t parts_of(const sizes &s) {
     int64_t parts = BLOCKS / ((s.O + STRIP - 1) / STRIP);
     if (parts > s.rows / (DOWN * 2)) parts = s.rows / (DOWN * 2);
@@ -132,8 +140,8 @@ static size_t sums_bytes(const call *c) {
     return up((size_t)(parts_of(s) * s.O) * sizeof(float));
 }
 
-// Our own products do slopes up to so many rows: beyond, the library gains more on them than the slope's pass costs. A small
-// layer's slope, which the row kernel does on its way, is worth less.
+// Our own products do slopes up to so many rows: beyond, the library gains more on them than the slope's pass costs. A
+// small layer's slope, which the row kernel does on its way, is worth less.
 enum { SLOPED_ROWS = 1 << 15, SMALL_SLOPED_ROWS = 1 << 13 };
 
 // They are added up beside what the next layers do, which therefore write theirs elsewhere: neighbours take turns.
@@ -164,8 +172,8 @@ static bool has_bias(const call *c, const large_join *d) {
     return c->backward && c->din[2].data && !d->sloped && !d->ready.bias;
 }
 
-// With a dropout, dz takes the place of its result's gradient, which then nobody needs; so it does where somebody else has
-// done the slope.
+// With a dropout, dz takes the place of its result's gradient, which then nobody needs; so it does where somebody else
+// has done the slope.
 static places places_of(const call *c, const large_join *d) {
     dtype type = c->out[0].type;
     places p = {};
@@ -245,11 +253,12 @@ static bool joins_forward(const call *c, const call *drop) {
            drop->out[0].type == c->out[0].type;
 }
 
-// The gradient that dropout gives is the layer's alone, so that dz can lie there. The slope's sums are written while what
-// dropout is given is read: they must not share memory.
+// The gradient that dropout gives is the layer's alone, so that dz can lie there. The slope's sums are written while
+// what dropout is given is read: they must not share memory.
 static bool joins_backward(const call *c, const call *drop) {
     large_join none = {};
-    if (!drop->backward || !drop->dout[0].data || drop->din[0].add || drop->din[0].data != c->dout[0].data) return false;
+    if (!drop->backward || !drop->dout[0].data || drop->din[0].add || drop->din[0].data != c->dout[0].data)
+        return false;
     if (c->dout[0].type != c->out[0].type || drop->dout[0].type != c->out[0].type) return false;
     return !life_meet_bytes(&drop->dout[0], places_of(c, &none).sums, sums_bytes(c));
 }
@@ -281,7 +290,8 @@ bool large_slopes(const call *c, const call *below, const call *following, int c
 
 // Weight gradients together
 
-// The weights' and bias' gradients of call i of a stack, each of which does the slope of the next; `ready` is the first's.
+// The weights' and bias' gradients of call i of a stack, each of which does the slope of the next; `ready` is the
+// first's.
 static product_weights weights_of_stack(const call *c, int i, large_ready ready) {
     large_join join = {};
     join.sloped = i > 0;
@@ -315,8 +325,8 @@ CUDA_FN float exp2_fast(float v) {
     return r;
 }
 
-// |z|, or FAR where that is less: there the tail and the density are 0 in fp32, and at infinity products with them would be
-// no numbers. A NaN stays one.
+// |z|, or FAR where that is less: there the tail and the density are 0 in fp32, and at infinity products with them
+// would be no numbers. A NaN stays one.
 CUDA_FN float distance(float z) {
     const float FAR = 16;
 #if __CUDA_ARCH__ >= 800
@@ -328,8 +338,8 @@ CUDA_FN float distance(float z) {
 #endif
 }
 
-// The normal distribution beyond a >= 0: its logarithm is nearly a parabola. To 5e-7, and to 4e-5 of itself, far beneath
-// what these layers' types round to, in a third of erff's time, which would be more than the memory's.
+// The normal distribution beyond a >= 0: its logarithm is nearly a parabola. To 5e-7, and to 4e-5 of itself, far
+// beneath what these layers' types round to, in a third of erff's time, which would be more than the memory's.
 CUDA_FN float tail(float a) {
     float p = fmaf(fmaf(-1.19014442e-06f, a, 4.94393316e-05f), a, -0.000843074697f);
     p = fmaf(fmaf(fmaf(p, a, 0.00820880849f), a, -0.0534646884f), a, -0.458827704f);
@@ -398,7 +408,8 @@ static __global__ void __launch_bounds__(ACTIVATE_THREADS)
 
 // Activations in place, or from what is kept.
 template <typename T, bool GELU>
-static __global__ void __launch_bounds__(ACTIVATE_THREADS) activate_kernel(const void *z, void *y, int act, int64_t runs) {
+static __global__ void __launch_bounds__(ACTIVATE_THREADS)
+    activate_kernel(const void *z, void *y, int act, int64_t runs) {
     cuda_begin();
     FOR_TWO_RUNS(i, runs) {
         two_runs<T> two = fetch_two<T>(z, i, runs);
@@ -573,8 +584,7 @@ static void input_gradient(const call *c, const large_join *d) {
     blaslt_shape shape = shape_dx(c);
     if (is_dx_ours(c, d)) {
         product_input own = {p.dz, weights_of(&c->in[1], shape.type), d->below ? c->in[0].data : NULL, c->din[0].data,
-            d->summed && d->below->din[2].data ? p.lent : NULL, shape.m, shape.n, shape.k, shape.type,
-            d->shared};
+            d->summed && d->below->din[2].data ? p.lent : NULL, shape.m, shape.n, shape.k, shape.type, d->shared};
         product_launch_input(c, &own);
         return;
     }
@@ -684,8 +694,8 @@ static bool shares_parameter(const call *a, const call *b) {
     return life_meet(&a->din[1], &b->din[1]) || life_meet(&a->din[2], &b->din[2]);
 }
 
-// True if call i + 1 can be of a stack: what call i writes for it leaves alone what the gradients of those up to i read, and
-// none of them adds to the gradient of the same parameter.
+// True if call i + 1 can be of a stack: what call i writes for it leaves alone what the gradients of those up to i
+// read, and none of them adds to the gradient of the same parameter.
 static bool keeps_stack(const call *c, int i, large_ready ready) {
     large_join none = {};
     range written[2], read[LARGE_RANGES];
@@ -702,8 +712,8 @@ static bool keeps_stack(const call *c, int i, large_ready ready) {
     return true;
 }
 
-// True if the room of the last of n calls leaves alone what the gradients of all read and write: what only a call before it
-// reads may have been given up since.
+// True if the room of the last of n calls leaves alone what the gradients of all read and write: what only a call
+// before it reads may have been given up since.
 static bool room_is_free(const call *c, int n, const product_weights *w, large_ready ready) {
     large_join none = {};
     range used[LARGE_RANGES];
@@ -736,10 +746,10 @@ int large_together(const call *c, int count, large_ready ready, bool *shared) {
 int large_ranges(const call *c, large_stage s, const large_join *d, range *to) {
     places p = places_of(c, d);
     touched t = {to, 0};
-    if (d->summed && (s == LARGE_INPUT || s == LARGE_BIAS))
-        touch(&t, p.lent, lent_bytes(c), s == LARGE_INPUT);
+    if (d->summed && (s == LARGE_INPUT || s == LARGE_BIAS)) touch(&t, p.lent, lent_bytes(c), s == LARGE_INPUT);
     if (s == LARGE_BIAS) touch_operand(&t, &d->below->din[2], true);
-    for (int i = 0; s == LARGE_TOGETHER && i < d->together; i++) touch_stack(&t, c + 1 - d->together, i, d->stack_ready);
+    for (int i = 0; s == LARGE_TOGETHER && i < d->together; i++)
+        touch_stack(&t, c + 1 - d->together, i, d->stack_ready);
     for (int i = 0; s == LARGE_SHARES && i < d->together; i++) touch_operand(&t, &c[i + 1 - d->together].din[1], true);
     if (d->shared && (s == LARGE_TOGETHER || s == LARGE_SHARES))
         touch(&t, p.other_room, product_room(weights_of_all(c, d).w, d->together), s == LARGE_TOGETHER);

@@ -1,16 +1,15 @@
-// Linear layers with large products: these go to cuBLASLt (cuda/product/blaslt.cuh) where it is there; whatever else the layer
-// does is done here.
+// Linear layers with large products: these go to cuBLASLt (cuda/product/blaslt.cuh) where it is there; whatever else
+// the layer does is done here.
 //
 // The library computes products of operands of one type, with a bias of the result's: weights come from their 16-bit
 // copies, x and dy are converted where they are fp32. Its GELU is not ours (it takes tanh for erf), so GELU, tanh and
-// sigmoid are a pass of their own over the results; so is the slope, which sums the columns of dz for the bias on its way.
-// Where dropout follows GELU, these passes do it too. Where a layer's gradient comes from another large layer alone and its
-// activation is ReLU, our own product (cuda/product/product.cuh) does slope and sums as it stores. The slope of a small layer is done
-// so too, without sums: its backward is then that of a layer without an activation (cuda/join/fuse.cuh). Of a stack of large ones
-// another product computes the gradients of all weights and biases, where that pays. Where our own are faster, they compute y
-// and dx too.
-// A call is done in stages, each a group of its own (cuda/join/fuse.cuh), so that the gradients of x and of the weights are
-// computed side by side.
+// sigmoid are a pass of their own over the results; so is the slope, which sums the columns of dz for the bias on its
+// way. Where dropout follows GELU, these passes do it too. Where a layer's gradient comes from another large layer
+// alone and its activation is ReLU, our own product (cuda/product/product.cuh) does slope and sums as it stores. The
+// slope of a small layer is done so too, without sums: its backward is then that of a layer without an activation
+// (cuda/join/fuse.cuh). Of a stack of large ones another product computes the gradients of all weights and biases,
+// where that pays. Where our own are faster, they compute y and dx too. A call is done in stages, each a group of its
+// own (cuda/join/fuse.cuh), so that the gradients of x and of the weights are computed side by side.
 #ifndef TRADEWIND_CUDA_JOIN_LARGE_CUH
 #define TRADEWIND_CUDA_JOIN_LARGE_CUH
 
@@ -38,7 +37,8 @@ bool large_takes(const call *c);
 // queue, so that the plan is the same with the library and without it.
 size_t large_scratch(const call *c);
 
-// Parts of a call's backward that a row kernel has done: the slope, so that dz lies where dy would; and the bias gradient.
+// Parts of a call's backward that a row kernel has done: the slope, so that dz lies where dy would; and the bias
+// gradient.
 struct large_ready {
     bool slope, bias;
 };
@@ -53,16 +53,16 @@ struct large_join {
     bool stacked;      // backward: the gradients of its weights and bias are computed with others'
     int together;      // backward: by this call, for so many up to it; 0: not by this one
     large_ready stack_ready; // backward: the first of these is so
-    bool shared;       // backward: `stacked`, and that is done in shares of the rows
-    large_ready ready; // backward
+    bool shared;             // backward: `stacked`, and that is done in shares of the rows
+    large_ready ready;       // backward
 };
 
 // True if its passes can do a dropout: `drop` is the neighbour of a call that is taken, behind it forward and before it
 // backward; the calls that follow both tell who reads what.
 bool large_joins(const call *c, const call *drop, const call *following, int count, large_join *d);
 
-// True if a call that is taken can do the slope of `below`, the next call, of a linear layer, large or small, whose y is its
-// x.
+// True if a call that is taken can do the slope of `below`, the next call, of a linear layer, large or small, whose y
+// is its x.
 bool large_slopes(const call *c, const call *below, const call *following, int count);
 
 // How many calls from one on that is taken and whose own slope nobody else does have their weight gradients computed
@@ -73,7 +73,8 @@ int large_together(const call *c, int count, large_ready ready, bool *shared);
 // True if nothing but the end of the step waits for a stage.
 bool large_is_aside(const call *c, large_stage s, const large_join *d);
 
-// For calls that are taken: true if the call has a stage; the memory a stage may touch, LARGE_RANGES at most; its launches.
+// For calls that are taken: true if the call has a stage; the memory a stage may touch, LARGE_RANGES at most; its
+// launches.
 bool large_has(const call *c, large_stage s, const large_join *d);
 int large_ranges(const call *c, large_stage s, const large_join *d, range *to);
 void large_launch(const call *c, large_stage s, const large_join *d);

@@ -1,7 +1,7 @@
 #include "cuda/join/life.cuh"
 
-#include "cuda/join/range.cuh"
 #include "cuda/device/table.cuh"
+#include "cuda/join/range.cuh"
 
 static range range_of(const operand *o) {
     return range{(const char *)o->data, (const char *)o->data + (size_t)operand_count(o) * dtype_bytes(o->type), false};

@@ -1,17 +1,19 @@
 #include "cuda/join/residual.cuh"
 
-#include "cuda/join/life.cuh"
 #include "cuda/device/table.cuh"
+#include "cuda/join/life.cuh"
 
 extern "C" {
 #include "ops/ops.h"
 }
 
-// Matching. One launch reads and writes rows in any order, so what a later call writes must not lie where an earlier one
-// reads: at most, where both are of one type, in the very same place, of which a warp reads a row before it writes it.
+// Matching. One launch reads and writes rows in any order, so what a later call writes must not lie where an earlier
+// one reads: at most, where both are of one type, in the very same place, of which a warp reads a row before it writes
+// it.
 
 static bool match_forward(const call *drop, const call *sum, residual_args *a) {
-    if (drop->op != OP_dropout || drop->backward || !drop->training || sum->op != OP_axpby || sum->backward) return false;
+    if (drop->op != OP_dropout || drop->backward || !drop->training || sum->op != OP_axpby || sum->backward)
+        return false;
     if (sum->in[1].data != drop->out[0].data || !sum->in[0].data || sum->in[0].data == sum->in[1].data) return false;
     if (life_meet(&sum->out[0], &drop->in[0])) return false;
     a->x = view_of(&sum->in[0]);
@@ -78,8 +80,8 @@ static bool match_norm_backward(const call *calls, int count, residual_args *a) 
     return true;
 }
 
-// A mean over time behind the pair, of what nobody else reads; and one before it, backward. Blocks write what others may
-// not have read yet, so nothing that is written shares memory with what is read.
+// A mean over time behind the pair, of what nobody else reads; and one before it, backward. Blocks write what others
+// may not have read yet, so nothing that is written shares memory with what is read.
 
 static bool match_mean(const call *calls, int count, const residual_args *a) {
     const call *drop = &calls[0], *sum = &calls[1], *mean = &calls[2];

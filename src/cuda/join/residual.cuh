@@ -1,11 +1,11 @@
-// Residual connections with dropout, z = a x + b dropout(y), in one pass each way; with the layer norm of z, or its mean over
-// time, where that follows, and backward what that gives. What passes between these calls is written only where somebody
-// else reads it.
+// Residual connections with dropout, z = a x + b dropout(y), in one pass each way; with the layer norm of z, or its
+// mean over time, where that follows, and backward what that gives. What passes between these calls is written only
+// where somebody else reads it.
 #ifndef TRADEWIND_CUDA_JOIN_RESIDUAL_CUH
 #define TRADEWIND_CUDA_JOIN_RESIDUAL_CUH
 
-#include "cuda/ops/dropout.cuh"
 #include "cuda/octet.cuh"
+#include "cuda/ops/dropout.cuh"
 
 struct residual_args {
     drop_args drop;
@@ -29,18 +29,19 @@ int residual_match(const call *calls, int count, residual_args *args);
 
 void residual_launch(const call *c, const residual_args *args);
 
-// True if a call has kernels that do a residual connection too; and these (cuda/ops/layernorm.cu, cuda/ops/mean_time.cu).
+// True if a call has kernels that do a residual connection too; and these (cuda/ops/layernorm.cu,
+// cuda/ops/mean_time.cu).
 bool layernorm_joins(const call *c);
 void layernorm_launch_joined(const call *c, const residual_args *args);
 bool mean_time_joins(const call *c);
 void mean_time_launch_joined(const call *c, const residual_args *args);
 
-// Eight elements at `at`, a multiple of eight: z from x and y; the same, stored; and what dz gives. The bits are those of
-// the single calls: what passes between them is rounded to its type also where it is not written. X is the type of x and z,
-// Y that of y and of what passes (cuda/octet.cuh).
+// Eight elements at `at`, a multiple of eight: z from x and y; the same, stored; and what dz gives. The bits are those
+// of the single calls: what passes between them is rounded to its type also where it is not written. X is the type of x
+// and z, Y that of y and of what passes (cuda/octet.cuh).
 
-// A loop over rows must not keep the keys of all rounds that follow from the seed in registers: the compiler is told that it
-// is another one each time.
+// A loop over rows must not keep the keys of all rounds that follow from the seed in registers: the compiler is told
+// that it is another one each time.
 CUDA_FN octet residual_drop(const residual_args &a, step s, int64_t at, octet x) {
     asm volatile("" : "+l"(s.seed));
     rng_block r = drop_draw(a.drop, s, drop_place_of(a.drop, at));

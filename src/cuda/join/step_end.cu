@@ -7,8 +7,8 @@ extern "C" {
 #include "ops/ops.h"
 }
 
-// A thread keeps HELD groups of four elements in registers; slabs that have more are read again for the rest. Large slabs,
-// of which that would be little, have more threads instead, for more bytes on their way.
+// A thread keeps HELD groups of four elements in registers; slabs that have more are read again for the rest. Large
+// slabs, of which that would be little, have more threads instead, for more bytes on their way.
 enum { FEW = 256, HELD_BY_FEW = 3, MANY = 1024, HELD_BY_MANY = 0, PATIENCE = 50000000 };
 
 CUDA_FN double squares(float4 g) {
@@ -26,8 +26,8 @@ CUDA_FN bool is_here(uint64_t low, uint64_t high, unsigned number) {
     return (unsigned)(low >> 32) == number && (unsigned)(high >> 32) == number;
 }
 
-// A lane's share of the other blocks' sums: every 32nd. All of them are asked for at once, until all are here. Blocks that
-// never come, because others hold the multiprocessors that they need, end the launch with an error.
+// A lane's share of the other blocks' sums: every 32nd. All of them are asked for at once, until all are here. Blocks
+// that never come, because others hold the multiprocessors that they need, end the launch with an error.
 CUDA_FN double receive(const unsigned *meeting, unsigned number) {
     const int EACH = STEP_END_BLOCKS / 32;
     uint64_t low[EACH], high[EACH];
@@ -205,7 +205,8 @@ static int blocks_of(int64_t quads) {
 int step_end_match(const call *calls, int count, step_end_args *a, unsigned *meeting) {
     const call *clip = &calls[0], *adamw = &calls[1];
     if (count < 2 || clip->op != OP_clip || adamw->op != OP_adamw) return 0;
-    if (adamw->in[ADAMW_CLIP].data != clip->out[0].data || adamw->in[ADAMW_GRADIENTS].data != clip->in[1].data) return 0;
+    if (adamw->in[ADAMW_CLIP].data != clip->out[0].data || adamw->in[ADAMW_GRADIENTS].data != clip->in[1].data)
+        return 0;
     int64_t n = operand_count(&clip->in[1]);
     if (n % 4) return 0;
     const adamw_settings *s = (const adamw_settings *)adamw->attr;

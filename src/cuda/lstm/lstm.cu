@@ -1,12 +1,13 @@
-// lstm on the card: see ops/lstm.c. The recurrence runs in one launch each way (cuda/lstm/lstm.cuh), or step by step where it is
-// too large for that (cuda/lstm/lstm_large.cu); here are its sizes, and what
-// follows it: the sum of the blocks' partial gradients, or products of what was spilled.
+// lstm on the card: see ops/lstm.c. The recurrence runs in one launch each way (cuda/lstm/lstm.cuh), or step by step
+// where it is too large for that (cuda/lstm/lstm_large.cu); here are its sizes, and what follows it: the sum of the
+// blocks' partial gradients, or products of what was spilled.
 //
 // Blocks walk over tiles in strides that depend on the sizes alone, so sums have a fixed order. In fp32 each tile's
-// gradients, or those of four, are a part of their own, and parts are added one after the other to what is there: the same
-// samples have the same gradient in one batch or in several that follow each other, as long as these are whole parts.
-#include "cuda/product/gemm.cuh"
+// gradients, or those of four, are a part of their own, and parts are added one after the other to what is there: the
+// same samples have the same gradient in one batch or in several that follow each other, as long as these are whole
+// parts.
 #include "cuda/lstm/lstm.cuh"
+#include "cuda/product/gemm.cuh"
 
 // The blocks' partial gradients, added in a fixed order: a block takes 32 of them, each by PART_SLICES threads.
 enum { PART_SLICES = 8 };
@@ -69,7 +70,7 @@ static __global__ void fold_parts_kernel(lstm_args a, gradients to) {
 
 struct plan_of {
     lstm_plan p;
-    bool large; // more units than a block has warps for
+    bool large;  // more units than a block has warps for
     bool packed; // fragments lie in scratch
     size_t pack_bytes, large_bytes, dz_bytes, parts_bytes, dx_bytes, dx_parts_bytes;
     int parts, parts_at_once; // of the weights' gradients; and how many of them there is room for
@@ -79,7 +80,8 @@ static size_t up64(size_t n) {
     return (n + 63) / 64 * 64;
 }
 
-// The smallest kernel of a kind that holds its weights in registers and has tiles enough; FH stays 0 where there is none.
+// The smallest kernel of a kind that holds its weights in registers and has tiles enough; FH stays 0 where there is
+// none.
 #define SMALLEST(narrow, fx, fh)                                                                                       \
     if (narrow == (p->element == 2) && fx >= x_tiles && fh >= h_tiles && (!p->FH || fx + fh < p->FX + p->FH)) {        \
         p->FX = fx;                                                                                                    \
@@ -108,8 +110,8 @@ static bool has(const operand *o) {
     return o->shape.rank > 0;
 }
 
-// True if kernels that hold their weights can serve the call: no state to start from, no resets; states for the layer above
-// in pairs of the operand's own type.
+// True if kernels that hold their weights can serve the call: no state to start from, no resets; states for the layer
+// above in pairs of the operand's own type.
 static bool is_plain(const call *c, const lstm_plan *p) {
     const lstm_args *a = &p->a;
     int h0 = lstm_input_h0(a->D);
@@ -118,7 +120,8 @@ static bool is_plain(const call *c, const lstm_plan *p) {
     return a->H % 2 == 0 && (int)dtype_bytes(c->out[LSTM_STATES].type) == p->element;
 }
 
-// The shared memory of a large card. What needs more at the least goes step by step; a smaller card may refuse what does not.
+// The shared memory of a large card. What needs more at the least goes step by step; a smaller card may refuse what
+// does not.
 enum { SHARED_LARGE = 227 << 10 };
 
 static size_t least_shared(const lstm_plan *p) {
@@ -130,8 +133,8 @@ static size_t least_shared(const lstm_plan *p) {
 // Distances within a sequence are 32-bit.
 static void check_sizes(const lstm_args *a) {
     int64_t most = INT32_MAX, T = a->T, I = a->I, H = a->H;
-    CHECK(T * I <= most && 32 * T * a->D * H <= most && 4 * H * (I + H + 1) <= most, "lstm: %d steps of %d columns, %d units",
-        a->T, a->I, a->H);
+    CHECK(T * I <= most && 32 * T * a->D * H <= most && 4 * H * (I + H + 1) <= most,
+        "lstm: %d steps of %d columns, %d units", a->T, a->I, a->H);
 }
 
 static void fill_sizes(const call *c, plan_of *of) {
@@ -161,9 +164,9 @@ static void fill_sizes(const call *c, plan_of *of) {
     }
 }
 
-// Shared memory, and how many steps of x it holds: as many as leave room for the blocks that a multiprocessor should hold,
-// and for fragments of weights that are not in registers; those go to scratch where they leave too little. Cards differ in
-// it, and none is known while memory is planned, so that scratch has room for the fragments always.
+// Shared memory, and how many steps of x it holds: as many as leave room for the blocks that a multiprocessor should
+// hold, and for fragments of weights that are not in registers; those go to scratch where they leave too little. Cards
+// differ in it, and none is known while memory is planned, so that scratch has room for the fragments always.
 static void fill_shared(const call *c, plan_of *of) {
     lstm_plan *p = &of->p;
     lstm_args *a = &p->a;
@@ -184,8 +187,8 @@ static void fill_shared(const call *c, plan_of *of) {
     p->shared = fixed + a->chunk * slot;
 }
 
-// In fp32 there may be many parts: as many at once as keep a large card's blocks busy, and more as long as they take little
-// memory.
+// In fp32 there may be many parts: as many at once as keep a large card's blocks busy, and more as long as they take
+// little memory.
 static int parts_at_once(const plan_of *of, size_t bytes) {
     size_t least = of->p.sums ? (size_t)GROUPS : (size_t)lstm_weights_filling(&of->p);
     size_t most = (8 << 20) / bytes / least * least;
@@ -256,7 +259,8 @@ static void bind_inputs(const call *c, plan_of *of) {
 
 static void recurrence(const call *c, const lstm_plan *p) {
     if (p->shared > c->queue->shared_most) {
-        cuda_refused(c, "this card has too little shared memory for so many units or columns; use fewer, or 16-bit precision");
+        cuda_refused(
+            c, "this card has too little shared memory for so many units or columns; use fewer, or 16-bit precision");
         return;
     }
     switch (p->math) {

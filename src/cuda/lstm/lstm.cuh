@@ -1,11 +1,12 @@
 // Common parts of the recurrent kernels: how samples, units and operands are laid out. See ops/lstm.c for the meaning.
 //
-// A block takes 16 samples of one direction through all steps. Warp w owns units 8w .. 8w+7 with all four gates, laid out
-// so that a lane holds i, f, g and o of the same units and the cell needs no exchange; c stays in registers. The operand
-// of a step is [x | h]: x lies in shared memory for many steps at once, converted; h is exchanged through shared memory,
-// double-buffered, one barrier a step. Kernels are made for FX and FH tiles of the operand's columns, x's and h's, and hold
-// their weights in registers; with FH = 0 any number is taken, and the weights lie in shared memory, or in scratch where
-// they do not fit. Where backward sums the weights' gradients x has a column of ones after its last, for the bias's.
+// A block takes 16 samples of one direction through all steps. Warp w owns units 8w .. 8w+7 with all four gates, laid
+// out so that a lane holds i, f, g and o of the same units and the cell needs no exchange; c stays in registers. The
+// operand of a step is [x | h]: x lies in shared memory for many steps at once, converted; h is exchanged through
+// shared memory, double-buffered, one barrier a step. Kernels are made for FX and FH tiles of the operand's columns,
+// x's and h's, and hold their weights in registers; with FH = 0 any number is taken, and the weights lie in shared
+// memory, or in scratch where they do not fit. Where backward sums the weights' gradients x has a column of ones after
+// its last, for the bias's.
 //
 // In 16-bit modes the weights of i, f and o are halved, which is exact, since sigmoid(z) = tanh(z / 2) / 2 + 1 / 2.
 #ifndef TRADEWIND_CUDA_LSTM_LSTM_CUH
@@ -15,8 +16,8 @@
 
 enum { ROWS = 16, UNITS = 8, GROUPS = 192, WARPS_MOST = 16, LSTM_RING = 4 };
 
-// Where rows of a matrix lie that has one for every sample and step: distances in elements from one tile of 16 samples, one
-// step and one sample to the next.
+// Where rows of a matrix lie that has one for every sample and step: distances in elements from one tile of 16 samples,
+// one step and one sample to the next.
 struct rows_at {
     int64_t tile;
     int64_t step;
@@ -34,11 +35,12 @@ struct lstm_args {
     int kept_tiles;     // tiles of h's columns in kept_h: as many as H needs
     int chunk;          // steps whose x lies in shared memory
     int tiles, groups;
-    char *kept_h, *kept_c; // reserve: h as each step's operand [D][tiles][T][16][kept_tiles * K], c by lane [D][tiles][T][UT][32][4]
-    uint2 *packed;         // fragments in scratch, or NULL: in shared memory
-    float *parts;          // of the weights' gradients: [D][part_count][4H][I + H + 1]
+    char *kept_h, *kept_c;      // reserve: h as each step's operand [D][tiles][T][16][kept_tiles * K], c by lane
+                                // [D][tiles][T][UT][32][4]
+    uint2 *packed;              // fragments in scratch, or NULL: in shared memory
+    float *parts;               // of the weights' gradients: [D][part_count][4H][I + H + 1]
     int first_part, part_count; // of a launch
-    char *dz, *h_kept;     // where gradients are not summed on the way: dz by time, and the h that steps start from, by step
+    char *dz, *h_kept;          // where gradients are not summed on the way: dz by time, h that steps start from
     rows_at dz_rows, h_rows;
     int64_t dz_direction, h_direction; // elements from direction to direction
 };
@@ -52,8 +54,8 @@ struct lstm_plan {
     size_t shared;
 };
 
-// Kernels that are made: FORM(2-byte operands, tiles of x, tiles of h). Those that sum the weights' gradients in backward;
-// those that have no registers left for them; and forward alone.
+// Kernels that are made: FORM(2-byte operands, tiles of x, tiles of h). Those that sum the weights' gradients in
+// backward; those that have no registers left for them; and forward alone.
 #define LSTM_SUMMING(FORM)                                                                                             \
     FORM(true, 1, 1)                                                                                                   \
     FORM(true, 1, 2)                                                                                                   \
@@ -89,14 +91,14 @@ void lstm_backward_tf32(const call *c, const lstm_plan *p);
 void lstm_backward_bf16(const call *c, const lstm_plan *p);
 void lstm_backward_f16(const call *c, const lstm_plan *p);
 
-// The weights' gradients from a.dz and a.h_kept, in lstm_weights_parts() parts, of which a launch computes a.part_count from
-// a.first_part on: cuda/lstm/lstm_weights.cu.
+// The weights' gradients from a.dz and a.h_kept, in lstm_weights_parts() parts, of which a launch computes a.part_count
+// from a.first_part on: cuda/lstm/lstm_weights.cu.
 int lstm_weights_parts(const lstm_plan *p);
 int lstm_weights_filling(const lstm_plan *p); // parts that keep a large card busy
 void lstm_weights_launch(const call *c, const lstm_plan *p);
 
-// Any hidden size, step by step: cuda/lstm/lstm_large.cu. `room` is scratch of lstm_large_scratch bytes; backward fills a.dz for
-// the products that follow, with rows as lstm_large_rows says.
+// Any hidden size, step by step: cuda/lstm/lstm_large.cu. `room` is scratch of lstm_large_scratch bytes; backward fills
+// a.dz for the products that follow, with rows as lstm_large_rows says.
 void lstm_large_rows(lstm_args *a);
 size_t lstm_large_scratch(const lstm_plan *p);
 size_t lstm_large_reserve(const lstm_plan *p);
@@ -169,7 +171,8 @@ template <int MATH> CUDA_FN void product(float c[4], const frag_a &a, const frag
 template <int MATH> CUDA_FN void product_from(float c[4], const frag_a &a, const frag_b &b, float low, float high) {
 #if __CUDA_ARCH__ >= 800
 #define PRODUCT_FROM(kind)                                                                                             \
-    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32." kind ".f32 {%0,%1,%2,%3},{%4,%5,%6,%7},{%8,%9},{%10,%11,%10,%11};" \
+    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32." kind                                                         \
+                 ".f32 {%0,%1,%2,%3},{%4,%5,%6,%7},{%8,%9},{%10,%11,%10,%11};"                                         \
                  : "=f"(c[0]), "=f"(c[1]), "=f"(c[2]), "=f"(c[3])                                                      \
                  : "r"(a.w[0]), "r"(a.w[1]), "r"(a.w[2]), "r"(a.w[3]), "r"(b.w[0]), "r"(b.w[1]), "f"(low), "f"(high))
     if (MATH == MATH_BF16) {
@@ -273,7 +276,8 @@ template <int MATH> static __device__ void pack_tile(const weights &w, int tile,
 template <int MATH> static __global__ void pack_kernel(lstm_args a, int which) {
     cuda_begin();
     int d = blockIdx.y, tile = blockIdx.x;
-    pack_tile<MATH>(weights_of(a, d, a.KX, a.KH), tile, which, a.packed + (int64_t)(d * a.UT + tile) * fragments(a.KX, a.KH, which));
+    pack_tile<MATH>(weights_of(a, d, a.KX, a.KH), tile, which,
+        a.packed + (int64_t)(d * a.UT + tile) * fragments(a.KX, a.KH, which));
 }
 
 template <int MATH> static inline void pack(const call *c, const lstm_plan *p, int which) {
@@ -282,7 +286,8 @@ template <int MATH> static inline void pack(const call *c, const lstm_plan *p, i
 }
 
 // This warp's fragments where they are not held in registers: packed into shared memory now, or in scratch already.
-template <int MATH> static __device__ const uint2 *own_fragments(const lstm_args &a, int d, int warp, int which, uint2 *shared) {
+template <int MATH>
+static __device__ const uint2 *own_fragments(const lstm_args &a, int d, int warp, int which, uint2 *shared) {
     int n = fragments(a.KX, a.KH, which);
     if (a.packed) return a.packed + (int64_t)(d * a.UT + warp) * n;
     pack_tile<MATH>(weights_of(a, d, a.KX, a.KH), warp, which, shared + warp * n);
@@ -373,10 +378,11 @@ CUDA_FN void first_state(const lstm_args &a, const seat &s, int d, float h[4], f
     }
 }
 
-// z of the warp's gates. `x` is the place of the operand's first tile; `h` that of its first tile of h, less the tiles of x
-// before it, so that a tile is at the same distance from either.
-template <int MATH, int FX, int FH> CUDA_FN void gates_of(const lstm_args &a, uint32_t x, uint32_t x_below, uint32_t h,
-    uint32_t h_below, const held<FX, FH> &w, const float bias[4][2], float z[4][4]) {
+// z of the warp's gates. `x` is the place of the operand's first tile; `h` that of its first tile of h, less the tiles
+// of x before it, so that a tile is at the same distance from either.
+template <int MATH, int FX, int FH>
+CUDA_FN void gates_of(const lstm_args &a, uint32_t x, uint32_t x_below, uint32_t h, uint32_t h_below,
+    const held<FX, FH> &w, const float bias[4][2], float z[4][4]) {
     const uint32_t width = layout<MATH>::K * layout<MATH>::BYTES;
     if constexpr (FH > 0) {
 #pragma unroll
@@ -418,13 +424,14 @@ template <int MATH> CUDA_FN void load_bias(const lstm_args &a, const seat &s, in
 
 // Shared memory
 
-// x of 16 samples for some steps, [steps][16][ld], from samples `stride` apart of which the first `rows` are real. A warp
-// takes a sample at a time, whose `n` elements lie side by side, I of them to a step, with STAGED loads under way. A call:
-// it runs once in many steps.
+// x of 16 samples for some steps, [steps][16][ld], from samples `stride` apart of which the first `rows` are real. A
+// warp takes a sample at a time, whose `n` elements lie side by side, I of them to a step, with STAGED loads under way.
+// A call: it runs once in many steps.
 enum { STAGED = 8 };
 
-template <typename S, int MATH> static __device__ __noinline__ void stage_from(const S *x, int64_t stride, int rows, int I, int n,
-    typename layout<MATH>::E *to, int ld) {
+template <typename S, int MATH>
+static __device__ __noinline__ void stage_from(
+    const S *x, int64_t stride, int rows, int I, int n, typename layout<MATH>::E *to, int ld) {
     int lane = threadIdx.x % 32, dk = 32 % I, dt = 32 / I;
     for (int s = threadIdx.x / 32; s < ROWS; s += blockDim.x / 32) {
         const S *from = x + s * stride;
@@ -449,11 +456,14 @@ template <typename S, int MATH> static __device__ __noinline__ void stage_from(c
     }
 }
 
-template <int MATH> CUDA_FN void stage_x(const lstm_args &a, int64_t tile, int t0, int steps, typename layout<MATH>::E *to, int ld) {
+template <int MATH>
+CUDA_FN void stage_x(const lstm_args &a, int64_t tile, int t0, int steps, typename layout<MATH>::E *to, int ld) {
     int64_t stride = (int64_t)a.T * a.I, at = tile * ROWS * stride + (int64_t)t0 * a.I, left = a.B - tile * ROWS;
     int rows = left < ROWS ? (int)left : ROWS, n = steps * a.I;
     switch (a.x.type) {
-    case DTYPE_BF16: stage_from<__nv_bfloat16, MATH>((const __nv_bfloat16 *)a.x.data + at, stride, rows, a.I, n, to, ld); return;
+    case DTYPE_BF16:
+        stage_from<__nv_bfloat16, MATH>((const __nv_bfloat16 *)a.x.data + at, stride, rows, a.I, n, to, ld);
+        return;
     case DTYPE_F16: stage_from<__half, MATH>((const __half *)a.x.data + at, stride, rows, a.I, n, to, ld); return;
     default: stage_from<float, MATH>((const float *)a.x.data + at, stride, rows, a.I, n, to, ld); return;
     }
@@ -485,12 +495,14 @@ template <int MATH> CUDA_FN void put_units(uint32_t at, uint32_t below, const fl
         asm volatile("st.shared.b32 [%0], %1;" ::"r"(at + below), "r"(pair_word<MATH>(v[2], v[3])) : "memory");
         return;
     }
-    asm volatile("st.shared.v2.f32 [%0], {%1, %2};" ::"r"(at), "f"(stored<MATH>(v[0])), "f"(stored<MATH>(v[1])) : "memory");
-    asm volatile("st.shared.v2.f32 [%0], {%1, %2};" ::"r"(at + below), "f"(stored<MATH>(v[2])), "f"(stored<MATH>(v[3])) : "memory");
+    asm volatile("st.shared.v2.f32 [%0], {%1, %2};" ::"r"(at), "f"(stored<MATH>(v[0])), "f"(stored<MATH>(v[1]))
+                 : "memory");
+    asm volatile("st.shared.v2.f32 [%0], {%1, %2};" ::"r"(at + below), "f"(stored<MATH>(v[2])), "f"(stored<MATH>(v[3]))
+                 : "memory");
 }
 
-// Copies of h tiles between shared memory (rows `ld` apart) and `kept_h` (rows side by side), 16 bytes a thread: there are
-// as many pieces as threads, or fewer.
+// Copies of h tiles between shared memory (rows `ld` apart) and `kept_h` (rows side by side), 16 bytes a thread: there
+// are as many pieces as threads, or fewer.
 struct piece {
     bool mine;
     uint32_t shared, packed; // bytes
@@ -502,18 +514,10 @@ template <int MATH> CUDA_FN piece piece_of(const lstm_args &a, int ld) {
 }
 
 // Two and four elements as one word.
-template <int BYTES> struct two {
-    typedef float2 word;
-};
-template <> struct two<2> {
-    typedef uint32_t word;
-};
-template <int BYTES> struct four {
-    typedef float4 word;
-};
-template <> struct four<2> {
-    typedef uint2 word;
-};
+template <int BYTES> struct two { typedef float2 word; };
+template <> struct two<2> { typedef uint32_t word; };
+template <int BYTES> struct four { typedef float4 word; };
+template <> struct four<2> { typedef uint2 word; };
 
 // c of a step, by lane.
 template <int MATH> CUDA_FN void keep_c(typename layout<MATH>::E *to, const float c[4]) {
@@ -539,13 +543,14 @@ template <int MATH> CUDA_FN char *kept_h_at(const lstm_args &a, int d, int64_t t
     return a.kept_h + (((int64_t)d * a.tiles + tile) * a.T + i) * kept_h_bytes<MATH>(a);
 }
 
-template <int MATH> CUDA_FN typename layout<MATH>::E *kept_c_at(const lstm_args &a, int d, int64_t tile, int i, const seat &s) {
+template <int MATH>
+CUDA_FN typename layout<MATH>::E *kept_c_at(const lstm_args &a, int d, int64_t tile, int i, const seat &s) {
     int64_t at = (((int64_t)d * a.tiles + tile) * a.T + i) * a.UT * 32 + s.warp * 32 + s.lane;
     return (typename layout<MATH>::E *)a.kept_c + at * 4;
 }
 
-// The states of a step in the operand's own type, two units at a time: where kernels with FH > 0 read and write them. Rows
-// and units that are not real have no place.
+// The states of a step in the operand's own type, two units at a time: where kernels with FH > 0 read and write them.
+// Rows and units that are not real have no place.
 template <int MATH> struct pairs {
     char *at;        // the lane's pair of row g
     int below, step; // bytes to row g + 8, and to the next step

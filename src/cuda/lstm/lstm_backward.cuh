@@ -1,9 +1,9 @@
 // The recurrence backward: the whole sequence in one launch. See cuda/lstm/lstm.cuh for the layout.
 //
 // A step computes its gates again from x and the kept h, takes their gradients dz, exchanges them through shared memory
-// (two buffers, one barrier a step) and multiplies by w_hh for the previous step's dh. Kept h tiles arrive by asynchronous
-// copies into a ring. Where the weights' gradients of a warp fit its registers and no dx is wanted (SUMS), they are summed on
-// the way, one partial per block. Otherwise dz goes to scratch and products follow.
+// (two buffers, one barrier a step) and multiplies by w_hh for the previous step's dh. Kept h tiles arrive by
+// asynchronous copies into a ring. Where the weights' gradients of a warp fit its registers and no dx is wanted (SUMS),
+// they are summed on the way, one partial per block. Otherwise dz goes to scratch and products follow.
 #ifndef TRADEWIND_CUDA_LSTM_LSTM_BACKWARD_CUH
 #define TRADEWIND_CUDA_LSTM_LSTM_BACKWARD_CUH
 
@@ -16,7 +16,9 @@ template <int MATH, int FH> struct back_held {
 
 #define BACKWARD_BOUNDS(MATH, FX, FH, SUMS)                                                                            \
     __launch_bounds__(held_warps(layout<MATH>::BYTES == 2, FH) * 32,                                                   \
-        FH == 0 ? 1 : layout<MATH>::BYTES == 2 ? (FX + FH <= (SUMS ? 3 : 6) && FH <= 2 ? 3 : 1) : (FX + FH <= 6 ? 3 : 1))
+        FH == 0                    ? 1                                                                                 \
+        : layout<MATH>::BYTES == 2 ? (FX + FH <= (SUMS ? 3 : 6) && FH <= 2 ? 3 : 1)                                    \
+                                   : (FX + FH <= 6 ? 3 : 1))
 
 CUDA_FN void copy_async(uint32_t to, const void *from) {
 #if __CUDA_ARCH__ >= 800
@@ -41,13 +43,15 @@ template <int left> CUDA_FN void copy_wait() {
 }
 
 // h of step i into its place in the ring. `kept` and `ring` are this thread's places for step 0.
-template <int MATH> CUDA_FN void fetch_h(const lstm_args &a, const char *kept, const piece &p, uint32_t ring, uint32_t room, int i) {
+template <int MATH>
+CUDA_FN void fetch_h(const lstm_args &a, const char *kept, const piece &p, uint32_t ring, uint32_t room, int i) {
     if (i >= 0 && p.mine) copy_async(ring + (i & (LSTM_RING - 1)) * room, kept + (int64_t)i * kept_h_bytes<MATH>(a));
     copy_commit();
 }
 
 // The gates' gradients of a lane's elements, in place of z; dc becomes that of the step before.
-template <int MATH> CUDA_FN void gates_back(float z[4][4], const float c[4], const float before[4], const float dh[4], float dc[4]) {
+template <int MATH>
+CUDA_FN void gates_back(float z[4][4], const float c[4], const float before[4], const float dh[4], float dc[4]) {
 #pragma unroll
     for (int e = 0; e < 4; e++) {
         float in = gate_sigmoid<MATH>(z[0][e]), f = gate_sigmoid<MATH>(z[1][e]), g = gate_tanh<MATH>(z[2][e]);
@@ -63,7 +67,8 @@ template <int MATH> CUDA_FN void gates_back(float z[4][4], const float c[4], con
 }
 
 // dh of the step before, for the warp's units: dz w_hh.
-template <int MATH, int FH> CUDA_FN void dh_before(int KH, uint32_t dz, uint32_t below, const frag_b *back, const uint2 *at, float dh[4]) {
+template <int MATH, int FH>
+CUDA_FN void dh_before(int KH, uint32_t dz, uint32_t below, const frag_b *back, const uint2 *at, float dh[4]) {
     const uint32_t width = layout<MATH>::K * layout<MATH>::BYTES;
     float even[4] = {}, odd[4] = {};
     if constexpr (back_held<MATH, FH>::COUNT > 0) {
@@ -83,8 +88,8 @@ template <int MATH, int FH> CUDA_FN void dh_before(int KH, uint32_t dz, uint32_t
     for (int e = 0; e < 4; e++) dh[e] = even[e] + odd[e];
 }
 
-// The weights' gradients: dz' [x | h], 16 samples deep. For 2-byte elements words are pairs of samples, and the hardware
-// transposes 8 x 8 tiles; tiles of the operand come from where the gates' product reads them.
+// The weights' gradients: dz' [x | h], 16 samples deep. For 2-byte elements words are pairs of samples, and the
+// hardware transposes 8 x 8 tiles; tiles of the operand come from where the gates' product reads them.
 
 CUDA_FN uint32_t turned(uint32_t w) {
     uint32_t r;
@@ -92,12 +97,15 @@ CUDA_FN uint32_t turned(uint32_t w) {
     return r;
 }
 
-template <int MATH, int FX, int FH> CUDA_FN void add_narrow(const float z[4][4], uint32_t x, uint32_t h, float dw[2][(FX + FH) * 2][4]) {
+template <int MATH, int FX, int FH>
+CUDA_FN void add_narrow(const float z[4][4], uint32_t x, uint32_t h, float dw[2][(FX + FH) * 2][4]) {
     frag_a rows[2];
 #pragma unroll
     for (int p = 0; p < 2; p++)
-        rows[p] = frag_a{{turned(pair_word<MATH>(z[2 * p][0], z[2 * p][1])), turned(pair_word<MATH>(z[2 * p + 1][0], z[2 * p + 1][1])),
-            turned(pair_word<MATH>(z[2 * p][2], z[2 * p][3])), turned(pair_word<MATH>(z[2 * p + 1][2], z[2 * p + 1][3]))}};
+        rows[p] = frag_a{{turned(pair_word<MATH>(z[2 * p][0], z[2 * p][1])),
+            turned(pair_word<MATH>(z[2 * p + 1][0], z[2 * p + 1][1])),
+            turned(pair_word<MATH>(z[2 * p][2], z[2 * p][3])),
+            turned(pair_word<MATH>(z[2 * p + 1][2], z[2 * p + 1][3]))}};
 #pragma unroll
     for (int k = 0; k < FX + FH; k++) {
         uint32_t both[4];
@@ -112,8 +120,8 @@ template <int MATH, int FX, int FH> CUDA_FN void add_narrow(const float z[4][4],
 }
 
 // `dz` is the warp's first column of its buffer, `x` and `h` the operand's parts without a lane's place.
-template <int MATH, int FX, int FH> CUDA_FN void add_wide(uint32_t dz, int zld, uint32_t x, int xld, uint32_t h, int hld,
-    float dw[2][FX + FH][4]) {
+template <int MATH, int FX, int FH>
+CUDA_FN void add_wide(uint32_t dz, int zld, uint32_t x, int xld, uint32_t h, int hld, float dw[2][FX + FH][4]) {
     int g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
     const uint32_t per = FH * 8 * 4;
 #pragma unroll
@@ -123,7 +131,8 @@ template <int MATH, int FX, int FH> CUDA_FN void add_wide(uint32_t dz, int zld, 
 #pragma unroll
         for (int p = 0; p < 2; p++) {
             uint32_t lo = down + 2 * p * per;
-            rows[p] = frag_a{{shared_word(lo), shared_word(lo + per), shared_word(lo + far), shared_word(lo + per + far)}};
+            rows[p] =
+                frag_a{{shared_word(lo), shared_word(lo + per), shared_word(lo + far), shared_word(lo + per + far)}};
         }
 #pragma unroll
         for (int k = 0; k < FX + FH; k++) {
@@ -159,9 +168,9 @@ template <int NT> CUDA_FN void clear(float dw[2][NT][4]) {
     for (int n = 0; n < 2 * NT * 4; n++) dw[n / 4 / NT][n / 4 % NT][n % 4] = 0;
 }
 
-// Where the gradients are not summed on the way: dz's tile, 16 rows of gates side by side, for the products that follow.
-// With a multiple of 8 units a pass of all threads moves 32 or 16 bytes of every gate row's share, so that a thread's place
-// is found once.
+// Where the gradients are not summed on the way: dz's tile, 16 rows of gates side by side, for the products that
+// follow. With a multiple of 8 units a pass of all threads moves 32 or 16 bytes of every gate row's share, so that a
+// thread's place is found once.
 template <int MATH> CUDA_FN uint32_t spill_from(const lstm_args &a, int zld, int per) {
     enum { BYTES = layout<MATH>::BYTES };
     int gate_pieces = a.H * BYTES / 16, i = threadIdx.x, r = i / (4 * gate_pieces), c = i % (4 * gate_pieces);
@@ -169,10 +178,12 @@ template <int MATH> CUDA_FN uint32_t spill_from(const lstm_args &a, int zld, int
 }
 
 template <typename E> static __device__ __noinline__ void spill_slowly(const E *dz, int zld, int per, int H, E *to) {
-    for (int i = threadIdx.x; i < ROWS * 4 * H; i += blockDim.x) to[i] = dz[i / (4 * H) * zld + i / H % 4 * per + i % H];
+    for (int i = threadIdx.x; i < ROWS * 4 * H; i += blockDim.x)
+        to[i] = dz[i / (4 * H) * zld + i / H % 4 * per + i % H];
 }
 
-template <int MATH> CUDA_FN void spill(const lstm_args &a, const typename layout<MATH>::E *dz, int zld, int per, uint32_t from,
+template <int MATH>
+CUDA_FN void spill(const lstm_args &a, const typename layout<MATH>::E *dz, int zld, int per, uint32_t from,
     typename layout<MATH>::E *to) {
     enum { BYTES = layout<MATH>::BYTES };
     if (a.H % 8) {
@@ -181,7 +192,8 @@ template <int MATH> CUDA_FN void spill(const lstm_args &a, const typename layout
     }
 #pragma unroll
     for (int j = 0; j < BYTES; j++)
-        ((uint4 *)to)[j * blockDim.x + threadIdx.x] = *(const uint4 *)((const char *)dz + from + j * (16 / BYTES) * zld * BYTES);
+        ((uint4 *)to)[j * blockDim.x + threadIdx.x] =
+            *(const uint4 *)((const char *)dz + from + j * (16 / BYTES) * zld * BYTES);
 }
 
 CUDA_FN void load_gradient(const lstm_args &a, const seat &s, int d, view from, float v[4]) {
@@ -217,14 +229,12 @@ CUDA_FN void store_first(const lstm_args &a, const seat &s, int d, const float d
     }
 }
 
-template <typename E> struct rooms {
-    E *xs, *hs, *dzs;
-};
+template <typename E> struct rooms { E *xs, *hs, *dzs; };
 
 // c of the step before the one before it is fetched a step ahead.
-template <int MATH, int FX, int FH, bool SUMS, int NT> CUDA_FN void backward_tile(const lstm_args &a, int d, int64_t tile,
-    const held<FX, FH> &w, const frag_b *back, const uint2 *back_at, const rooms<typename layout<MATH>::E> &r,
-    const float bias[4][2], float dw[2][NT][4]) {
+template <int MATH, int FX, int FH, bool SUMS, int NT>
+CUDA_FN void backward_tile(const lstm_args &a, int d, int64_t tile, const held<FX, FH> &w, const frag_b *back,
+    const uint2 *back_at, const rooms<typename layout<MATH>::E> &r, const float bias[4][2], float dw[2][NT][4]) {
     typedef typename layout<MATH>::E E;
     enum { BYTES = sizeof(E), TILE = layout<MATH>::K * BYTES };
     const int KX = FH ? FX : a.KX, KH = FH ? FH : a.KH, per = KH * layout<MATH>::K, T = a.T;
@@ -299,11 +309,18 @@ template <int MATH, int FX, int FH, bool SUMS, int NT> CUDA_FN void backward_til
     if (FH == 0) store_first(a, s, d, dh, dc);
 }
 
-template <int MATH, int FX, int FH, bool SUMS> static __global__ void BACKWARD_BOUNDS(MATH, FX, FH, SUMS) backward_kernel(lstm_args a) {
+template <int MATH, int FX, int FH, bool SUMS>
+static __global__ void BACKWARD_BOUNDS(MATH, FX, FH, SUMS) backward_kernel(lstm_args a) {
     cuda_begin();
     extern __shared__ uint4 room[];
     typedef typename layout<MATH>::E E;
-    enum { NARROW = sizeof(E) == 2, NT = !SUMS ? 1 : NARROW ? 2 * (FX + FH) : FX + FH, BACK = back_held<MATH, FH>::COUNT };
+    enum {
+        NARROW = sizeof(E) == 2,
+        NT = !SUMS    ? 1
+             : NARROW ? 2 * (FX + FH)
+                      : FX + FH,
+        BACK = back_held<MATH, FH>::COUNT
+    };
     const int d = blockIdx.y, warp = threadIdx.x / 32, KX = FH ? FX : a.KX, KH = FH ? FH : a.KH;
     const int xld = row_elements(KX, sizeof(E));
     rooms<E> r = {};
@@ -345,7 +362,8 @@ template <int MATH, int FX, int FH, bool SUMS> static __global__ void BACKWARD_B
 template <int MATH, int FX, int FH, bool SUMS> static void launch_backward(const call *c, const lstm_plan *p) {
     dim3 grid(p->a.groups, p->a.D);
     const void *kernel = (const void *)backward_kernel<MATH, FX, FH, SUMS>;
-    if (p->shared > (48 << 10)) cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)p->shared);
+    if (p->shared > (48 << 10))
+        cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)p->shared);
     LAUNCH_EARLY(c, (backward_kernel<MATH, FX, FH, SUMS>), grid, p->a.UT * 32, p->shared, p->a);
 }
 
@@ -353,11 +371,11 @@ template <int MATH, int FX, int FH, bool SUMS> static void launch_backward(const
 #define FORM_OF(is_narrow, fx, fh, sum)                                                                                \
     if constexpr ((layout<MATH>::BYTES == 2) == is_narrow) {                                                           \
         if (p->FX == fx && p->FH == fh && p->sums == sum) {                                                            \
-            launch_backward<MATH, fx, fh, sum>(c, p);                                                                           \
+            launch_backward<MATH, fx, fh, sum>(c, p);                                                                  \
             return;                                                                                                    \
         }                                                                                                              \
     }
-#define SUMMING(is_narrow, fx, fh) FORM_OF(is_narrow, fx, fh, true)
+#define SUMMING(is_narrow, fx, fh)  FORM_OF(is_narrow, fx, fh, true)
 #define SPILLING(is_narrow, fx, fh) FORM_OF(is_narrow, fx, fh, false)
 
 template <int MATH> static void choose_backward(const call *c, const lstm_plan *p) {

@@ -1,16 +1,19 @@
 // The recurrence forward: the whole sequence in one launch. See cuda/lstm/lstm.cuh for the layout.
 //
-// For backward a step keeps the h that it starts from, as its operand, and the c that it ends with; the gates are cheaper
-// to compute again than to read.
+// For backward a step keeps the h that it starts from, as its operand, and the c that it ends with; the gates are
+// cheaper to compute again than to read.
 #ifndef TRADEWIND_CUDA_LSTM_LSTM_FORWARD_CUH
 #define TRADEWIND_CUDA_LSTM_LSTM_FORWARD_CUH
 
 #include "cuda/lstm/lstm.cuh"
 
 // Blocks that a multiprocessor should hold: a batch of 3072 is three blocks of four warps on each of 132.
-#define FORWARD_BOUNDS(MATH, FX, FH)                                                                                       \
+// clang-format off
+#define FORWARD_BOUNDS(MATH, FX, FH)                                                                                   \
     __launch_bounds__(held_warps(layout<MATH>::BYTES == 2, FH) * 32,                                                   \
-        FH == 0 ? 1 : layout<MATH>::BYTES == 2 ? (FX + FH <= 4 && FH <= 2 ? 4 : FX + FH <= 6 && FH <= 4 ? 2 : 1) : (FH <= 4 ? 3 : 1))
+        FH == 0 ? 1 : layout<MATH>::BYTES != 2 ? (FH <= 4 ? 3 : 1)                                                     \
+        : FX + FH <= 4 && FH <= 2 ? 4 : FX + FH <= 6 && FH <= 4 ? 2 : 1)
+// clang-format on
 
 // h of a step for the layer above.
 template <int MATH> CUDA_FN void store_pairs(const pairs<MATH> &p, const float h[4]) {
@@ -38,8 +41,9 @@ template <int MATH> CUDA_FN void cell(const float z[4][4], float h[4], float c[4
     }
 }
 
-template <int MATH, int FX, int FH> CUDA_FN void forward_tile(const lstm_args &a, int d, int64_t tile, const held<FX, FH> &w,
-    typename layout<MATH>::E *xs, typename layout<MATH>::E *hs, const float bias[4][2]) {
+template <int MATH, int FX, int FH>
+CUDA_FN void forward_tile(const lstm_args &a, int d, int64_t tile, const held<FX, FH> &w, typename layout<MATH>::E *xs,
+    typename layout<MATH>::E *hs, const float bias[4][2]) {
     enum { BYTES = layout<MATH>::BYTES };
     const int KX = FH ? FX : a.KX, KH = FH ? FH : a.KH, T = a.T;
     const int xld = row_elements(KX, BYTES), hld = row_elements(KH, BYTES);
@@ -121,15 +125,16 @@ template <int MATH, int FX, int FH> static __global__ void FORWARD_BOUNDS(MATH, 
 template <int MATH, int FX, int FH> static void launch_forward(const call *c, const lstm_plan *p) {
     dim3 grid(p->a.groups, p->a.D);
     const void *kernel = (const void *)forward_kernel<MATH, FX, FH>;
-    if (p->shared > (48 << 10)) cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)p->shared);
+    if (p->shared > (48 << 10))
+        cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)p->shared);
     LAUNCH_EARLY(c, (forward_kernel<MATH, FX, FH>), grid, p->a.UT * 32, p->shared, p->a);
 }
 
 // Forms of the other width are not made.
-#define FORWARD_FORM(is_narrow, fx, fh)                                                                                        \
+#define FORWARD_FORM(is_narrow, fx, fh)                                                                                \
     if constexpr ((layout<MATH>::BYTES == 2) == is_narrow) {                                                           \
         if (p->FX == fx && p->FH == fh) {                                                                              \
-            launch_forward<MATH, fx, fh>(c, p);                                                                                \
+            launch_forward<MATH, fx, fh>(c, p);                                                                        \
             return;                                                                                                    \
         }                                                                                                              \
     }

@@ -1,9 +1,10 @@
 // The recurrence for hidden sizes beyond a block's warps: step by step, products of the whole batch and a cell between
 // them. Launches grow with the length of the sequence; the products are large enough to pay for them.
 //
-// Kept for backward, in the operand's type: the h that each step starts from, and the c that it ends with, [D][T][B][H] each.
-#include "cuda/product/gemm.cuh"
+// Kept for backward, in the operand's type: the h that each step starts from, and the c that it ends with, [D][T][B][H]
+// each.
 #include "cuda/lstm/lstm.cuh"
+#include "cuda/product/gemm.cuh"
 
 // Arguments of a cell; `in` and `out` are h of two steps.
 struct cell_args {
@@ -145,10 +146,12 @@ static void gates(const call *c, const lstm_plan *p, const cell_args *k, float *
     view x = {(char *)a->x.data + (size_t)t * a->I * element, a->x.type, false}, z = {k->z, DTYPE_F32, false};
     view ih = {(void *)a->w_ih[k->d], DTYPE_F32, false}, hh = {(void *)a->w_hh[k->d], DTYPE_F32, false};
     gemm_finish f = {z, {(void *)a->b_ih[k->d], DTYPE_F32, false}, NULL, ACT_NONE};
-    gemm_product(c, p->math, gemm_args{{x, (int64_t)a->T * a->I, 1, false}, {ih, a->I, 1, false}, a->B, 4 * a->H, a->I, 1}, f, parts);
+    gemm_product(c, p->math,
+        gemm_args{{x, (int64_t)a->T * a->I, 1, false}, {ih, a->I, 1, false}, a->B, 4 * a->H, a->I, 1}, f, parts);
     f.out.add = true;
     f.bias.data = (void *)a->b_hh[k->d];
-    gemm_product(c, p->math, gemm_args{{k->h_in, a->H, 1, false}, {hh, a->H, 1, false}, a->B, 4 * a->H, a->H, 1}, f, parts);
+    gemm_product(
+        c, p->math, gemm_args{{k->h_in, a->H, 1, false}, {hh, a->H, 1, false}, a->B, 4 * a->H, a->H, 1}, f, parts);
 }
 
 // Where things lie in scratch and reserve, for a direction.
@@ -160,7 +163,8 @@ struct places {
 static places places_of(const lstm_plan *p, char *room, int d) {
     size_t one = state_bytes(p), all = (size_t)(d * p->a.T) * p->a.B * p->a.H * p->element;
     places at = {(float *)room, (float *)(room + 4 * one), (float *)(room + 5 * one), (float *)(room + 8 * one),
-        {room + 6 * one, room + 7 * one}, p->a.kept_h ? p->a.kept_h + all : NULL, p->a.kept_c ? p->a.kept_c + all : NULL};
+        {room + 6 * one, room + 7 * one}, p->a.kept_h ? p->a.kept_h + all : NULL,
+        p->a.kept_c ? p->a.kept_c + all : NULL};
     return at;
 }
 
@@ -213,8 +217,8 @@ void lstm_large_backward(const call *c, const lstm_plan *p, char *room) {
             gates(c, p, &k, at.parts);
             LAUNCH(c, cell_back_kernel, blocks, 256, 0, k);
             view dz = {a->dz + row * 4 * a->H * p->element, type_of(p), false};
-            gemm_product(c, p->math,
-                gemm_args{{dz, 4 * a->H, 1, false}, {hh, 1, a->H, false}, a->B, a->H, 4 * a->H, 1}, f, at.parts);
+            gemm_product(c, p->math, gemm_args{{dz, 4 * a->H, 1, false}, {hh, 1, a->H, false}, a->B, a->H, 4 * a->H, 1},
+                f, at.parts);
         }
         if (a->dh0.data || a->dc0.data) LAUNCH(c, finish_kernel, blocks, 256, 0, k);
     }

@@ -1,11 +1,19 @@
-// The gradients of a recurrent layer's weights and biases where the recurrence has not summed them: dz' [x | h | 1] over
-// all samples and steps, from the dz that backward spilled and the h that forward kept.
+// The gradients of a recurrent layer's weights and biases where the recurrence has not summed them: dz' [x | h | 1]
+// over all samples and steps, from the dz that backward spilled and the h that forward kept.
 //
-// A block takes 128 rows of the gates, 128 columns of [x | h | 1] and a part of the sum; the parts are added afterwards in
-// order (lstm.cu). Eight warps take 16 gates each and all columns.
+// A block takes 128 rows of the gates, 128 columns of [x | h | 1] and a part of the sum; the parts are added afterwards
+// in order (lstm.cu). Eight warps take 16 gates each and all columns.
 #include "cuda/lstm/lstm.cuh"
 
-enum { PART_TILES = 4, BLOCKS = 264, DEEP = 32, WIDE = 128, LD = WIDE + 8, THREADS = 256, FILLS = DEEP * WIDE / THREADS };
+enum {
+    PART_TILES = 4,
+    BLOCKS = 264,
+    DEEP = 32,
+    WIDE = 128,
+    LD = WIDE + 8,
+    THREADS = 256,
+    FILLS = DEEP * WIDE / THREADS
+};
 
 // Where a thread's column of [x | h | 1] comes from, as distances in elements.
 struct source {
@@ -21,11 +29,13 @@ static __device__ source source_of(const lstm_args &a, int d, int element_type, 
         return source{(const char *)a.x.data + column * (a.x.type == DTYPE_F32 ? 4 : 2), x, a.x.type, false};
     }
     int bytes = element_type == DTYPE_F32 ? 4 : 2;
-    if (column < a.I + a.H) return source{a.h_kept + (d * a.h_direction + column - a.I) * bytes, a.h_rows, element_type, true};
+    if (column < a.I + a.H)
+        return source{a.h_kept + (d * a.h_direction + column - a.I) * bytes, a.h_rows, element_type, true};
     return source{NULL, {}, column == a.I + a.H ? -1 : -2, false};
 }
 
-// Every other of 16 rows from `at` on, zeros past `rows`. The choice of a type stands outside, so that loads go out together.
+// Every other of 16 rows from `at` on, zeros past `rows`. The choice of a type stands outside, so that loads go out
+// together.
 template <typename S> CUDA_FN void source_load(const source &s, const S *at, int rows, float *to) {
     S v[FILLS / 2];
 #pragma unroll
@@ -49,15 +59,16 @@ CUDA_FN void source_any(const source &s, int64_t at, int rows, float *to) {
     }
 }
 
-// A slice of DEEP rows, two steps of 16 samples: dz's columns and the operand's, each thread one column of both and every
-// other row.
+// A slice of DEEP rows, two steps of 16 samples: dz's columns and the operand's, each thread one column of both and
+// every other row.
 template <int MATH> struct slice {
     typename layout<MATH>::E dz[FILLS];
     float x[FILLS];
 };
 
 // `pair` counts steps of 16 samples: tile after tile, time after time.
-template <int MATH> CUDA_FN void fetch(slice<MATH> *f, const lstm_args &a, int d, const typename layout<MATH>::E *dz, const source &s,
+template <int MATH>
+CUDA_FN void fetch(slice<MATH> *f, const lstm_args &a, int d, const typename layout<MATH>::E *dz, const source &s,
     int64_t pair, int64_t end) {
 #pragma unroll
     for (int half = 0; half < DEEP / ROWS; half++) {
@@ -96,7 +107,8 @@ template <int MATH> CUDA_FN void multiply(uint32_t a, uint32_t b, float acc[WIDE
             load_matrices_turned(rows.w, at);
         } else {
             uint32_t at = a + ((k + t) * LD + warp * 16 + g) * 4;
-            rows = frag_a{{shared_word(at), shared_word(at + 32), shared_word(at + 16 * LD), shared_word(at + 16 * LD + 32)}};
+            rows = frag_a{
+                {shared_word(at), shared_word(at + 32), shared_word(at + 16 * LD), shared_word(at + 16 * LD + 32)}};
         }
 #pragma unroll
         for (int n = 0; n < WIDE / 8; n += 2) {

@@ -4,8 +4,8 @@
 
 #include "cuda/cuda.cuh"
 
-// Below this GELU and its slope are 0 in fp32. Asked for, since their formulas give no number for minus infinity, which a
-// sum that is kept in fp16 may have become.
+// Below this GELU and its slope are 0 in fp32. Asked for, since their formulas give no number for minus infinity, which
+// a sum that is kept in fp16 may have become.
 #define GELU_FLOOR -16.0f
 
 CUDA_FN float activate(int act, float z) {

@@ -5,7 +5,8 @@ enum { THREADS = 128 };
 
 // One thread for every four elements, without a loop: all that is read is asked for at once.
 static __global__ void forward_kernel(const step *s, const double *clip, float4 *w, uint2 *low, bool low_f16,
-    const float4 *g, float4 *m, float4 *v, const int8_t *decays, const __grid_constant__ adamw_settings a, adamw_decay d, int64_t quads) {
+    const float4 *g, float4 *m, float4 *v, const int8_t *decays, const __grid_constant__ adamw_settings a,
+    adamw_decay d, int64_t quads) {
     __shared__ adamw_rates rates;
     int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x;
     adamw_quad q;
@@ -17,8 +18,7 @@ static __global__ void forward_kernel(const step *s, const double *clip, float4 
         decay = quad_decays(decays, i);
     }
     if (threadIdx.x == 0)
-        rates = adamw_rates_of(
-            scheduled_rate(a.schedule, s->lr, s->update), clip[CLIP_FACTOR], clip[CLIP_TAKEN], a, d);
+        rates = adamw_rates_of(scheduled_rate(a.schedule, s->lr, s->update), clip[CLIP_FACTOR], clip[CLIP_TAKEN], a, d);
     __syncthreads();
     if (i >= quads) return;
     adamw_step(q, gi, decay, rates, a);

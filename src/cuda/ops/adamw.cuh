@@ -1,5 +1,5 @@
-// One element's AdamW step: see ops/adamw.c. Whether a step is taken is known only when clip's state has come from memory,
-// and nothing waits for it: a skipped step writes back what it read.
+// One element's AdamW step: see ops/adamw.c. Whether a step is taken is known only when clip's state has come from
+// memory, and nothing waits for it: a skipped step writes back what it read.
 #ifndef TRADEWIND_CUDA_OPS_ADAMW_CUH
 #define TRADEWIND_CUDA_OPS_ADAMW_CUH
 

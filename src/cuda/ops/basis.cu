@@ -21,8 +21,8 @@ static __global__ void backward_kernel(view dtheta, view f, view dy, int64_t B, 
 
 static void forward(const call *c) {
     int64_t B = c->in[0].shape.dim[0], K = c->in[1].shape.dim[0], H = c->in[1].shape.dim[1];
-    LAUNCH(c, forward_kernel, blocks_for(B * H, 128), 128, 0, view_of(&c->in[0]), view_of(&c->in[1]), view_of(&c->out[0]),
-        B, K, H);
+    LAUNCH(c, forward_kernel, blocks_for(B * H, 128), 128, 0, view_of(&c->in[0]), view_of(&c->in[1]),
+        view_of(&c->out[0]), B, K, H);
 }
 
 static void backward(const call *c) {

@@ -1,8 +1,8 @@
 // confusion on the card: see ops/confusion.c. Counts are integers, so the order of additions does not matter.
 #include "cuda/cuda.cuh"
 
-static __global__ void forward_kernel(view logits, const int32_t *label, view weight, unsigned long long *count, int64_t B,
-    int64_t K) {
+static __global__ void forward_kernel(
+    view logits, const int32_t *label, view weight, unsigned long long *count, int64_t B, int64_t K) {
     FOR_EACH(b, B) {
         if (view_load(weight, b) == 0) continue;
         int64_t best = 0;

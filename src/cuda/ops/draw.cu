@@ -11,7 +11,8 @@ static __global__ void forward_kernel(const step *s, int32_t *index, view weight
 
 static void forward(const call *c) {
     int64_t rows = operand_count(&c->out[0]);
-    LAUNCH(c, forward_kernel, blocks_for(rows, 128), 128, 0, c->step, (int32_t *)c->out[0].data, view_of(&c->out[1]), rows);
+    LAUNCH(c, forward_kernel, blocks_for(rows, 128), 128, 0, c->step, (int32_t *)c->out[0].data, view_of(&c->out[1]),
+        rows);
 }
 
 extern "C" const kernel cuda_draw = {forward, NULL, NULL, NULL};

@@ -13,7 +13,7 @@ struct drop_args {
     const step *at;
     int64_t rows, n;
     bool small;              // numbers of elements have 31 bits: what joins other calls is
-    uint32_t inverse, shift; // small: 2^(31 + shift) / n, rounded up, where 2^shift is the first power that is n or more
+    uint32_t inverse, shift; // small: 2^(31 + shift) / n, rounded up; 2^shift is the first power that is n or more
     uint32_t node, least;    // least: in the high half
     float scale;
 };

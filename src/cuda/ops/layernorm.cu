@@ -1,8 +1,8 @@
-// layernorm on the card: see ops/layernorm.c. Sixteen lanes a row, or a warp where rows are wider than 128, each with eight
-// neighbouring columns or several such runs; the row stays in registers, and the next one is on its way meanwhile. In
-// backward a block takes a part of the rows and sums its columns as it goes, and the parts are added in order. Rows that are
-// no multiple of eight wide, or very wide, are read again for each use. A residual connection may be joined: see
-// cuda/join/residual.cuh.
+// layernorm on the card: see ops/layernorm.c. Sixteen lanes a row, or a warp where rows are wider than 128, each with
+// eight neighbouring columns or several such runs; the row stays in registers, and the next one is on its way
+// meanwhile. In backward a block takes a part of the rows and sums its columns as it goes, and the parts are added in
+// order. Rows that are no multiple of eight wide, or very wide, are read again for each use. A residual connection may
+// be joined: see cuda/join/residual.cuh.
 #include "cuda/join/residual.cuh"
 
 extern "C" {
@@ -28,9 +28,9 @@ struct norm_args {
     float eps;
 };
 
-// Kernels are compiled for LANES lanes a row with OCTETS runs of eight columns each, and for X, the type of x, its gradient
-// and all else along the residual connection, and Y, that of the layer's result and of what dropout changes: TYPE_ANY of
-// each is as the views say.
+// Kernels are compiled for LANES lanes a row with OCTETS runs of eight columns each, and for X, the type of x, its
+// gradient and all else along the residual connection, and Y, that of the layer's result and of what dropout changes:
+// TYPE_ANY of each is as the views say.
 
 template <int LANES> CUDA_FN float lanes_sum(float v) {
 #pragma unroll
@@ -39,13 +39,9 @@ template <int LANES> CUDA_FN float lanes_sum(float v) {
 }
 
 // A lane's columns: octets lane, lane + LANES, ...
-template <int OCTETS> struct columns {
-    octet o[OCTETS];
-};
+template <int OCTETS> struct columns { octet o[OCTETS]; };
 
-template <int OCTETS> struct arriving {
-    octet_raw o[OCTETS];
-};
+template <int OCTETS> struct arriving { octet_raw o[OCTETS]; };
 
 template <int LANES> CUDA_FN int column_of(int k) {
     return (k * LANES + (int)threadIdx.x % LANES) * OCTET;
@@ -90,7 +86,9 @@ template <int LANES, int OCTETS> CUDA_FN float centre(columns<OCTETS> *x, const 
 
 // JOINED: x is the result of the residual connection.
 template <int LANES, int OCTETS, int X, int Y, bool JOINED>
-static __global__ void __launch_bounds__(WARPS * 32, OCTETS > 1 ? 1 : JOINED ? HELD : HELD_PLAIN)
+static __global__ void __launch_bounds__(WARPS * 32, OCTETS > 1 ? 1
+                                                     : JOINED   ? HELD
+                                                                : HELD_PLAIN)
     forward_kernel(const __grid_constant__ norm_args a, const __grid_constant__ residual_args j) {
     cuda_begin();
     const int each = 32 / LANES; // rows of a warp
@@ -167,9 +165,9 @@ CUDA_FN void row_backward(columns<OCTETS> *x, columns<OCTETS> *dy, float scale, 
     }
 }
 
-// JOINED: dx goes on into the residual connection; where nobody else reads it, it is not written. The next row's x and dy
-// are on their way while this one is done, and what its dx is added to while its sums are taken; very wide rows leave no
-// registers for either.
+// JOINED: dx goes on into the residual connection; where nobody else reads it, it is not written. The next row's x and
+// dy are on their way while this one is done, and what its dx is added to while its sums are taken; very wide rows
+// leave no registers for either.
 template <int LANES, int OCTETS, int X, int Y, bool JOINED>
 static __global__ void __launch_bounds__(WARPS * 32, OCTETS > 1 ? 1 : HELD)
     backward_kernel(const __grid_constant__ norm_args a, const __grid_constant__ residual_args j) {
@@ -236,7 +234,8 @@ static __global__ void forward_any(const __grid_constant__ norm_args a) {
     moments m = moments_of(a.x, at, a.C, a.eps);
     float x0 = view_load(a.x, at);
     for (int i = threadIdx.x; i < a.C; i += 32)
-        view_store(a.y, at + i, (view_load(a.x, at + i) - x0 - m.mean) * m.scale * view_load(a.gain, i) + view_load(a.bias, i));
+        view_store(a.y, at + i,
+            (view_load(a.x, at + i) - x0 - m.mean) * m.scale * view_load(a.gain, i) + view_load(a.bias, i));
 }
 
 static __global__ void backward_any(const __grid_constant__ norm_args a, moments *kept) {

@@ -1,9 +1,9 @@
-// linear on the card: see ops/linear.c. Products on the tensor cores (cuda/product/gemm.cuh), bias and activation in the epilogue;
-// backward takes the slope of the activation first. Layers of few inputs over many rows are in cuda/product/thin.cuh, the weights'
-// gradients in cuda/product/weights.cu. Layers with large products are in cuda/join/large.cu, where cuBLASLt is there; these plan their
-// memory here.
-#include "cuda/product/gemm.cuh"
+// linear on the card: see ops/linear.c. Products on the tensor cores (cuda/product/gemm.cuh), bias and activation in
+// the epilogue; backward takes the slope of the activation first. Layers of few inputs over many rows are in
+// cuda/product/thin.cuh, the weights' gradients in cuda/product/weights.cu. Layers with large products are in
+// cuda/join/large.cu, where cuBLASLt is there; these plan their memory here.
 #include "cuda/join/large.cuh"
+#include "cuda/product/gemm.cuh"
 #include "cuda/product/thin.cuh"
 #include "cuda/product/weights.cuh"
 

@@ -32,8 +32,8 @@ CUDA_FN void loss_piece(loss_sums mine, loss_sums *parts) {
     if (threadIdx.x == 0) parts[blockIdx.x] = loss_sums{sum, norm};
 }
 
-// The same for a block whose rows are those of one warp, which alone calls this. The sum of at most 32 rows is formed in
-// fp32: the block waits for it.
+// The same for a block whose rows are those of one warp, which alone calls this. The sum of at most 32 rows is formed
+// in fp32: the block waits for it.
 CUDA_FN void loss_warp_piece(loss_sums mine, loss_sums *parts) {
     float sum = (float)mine.sum, norm = (float)mine.norm;
     for (int d = 16; d; d >>= 1) {
@@ -75,8 +75,7 @@ static __global__ void loss_add_kernel(const loss_sums *parts, int pieces, float
 }
 
 static inline void loss_add(const call *c) {
-    LAUNCH(c, loss_add_kernel, 1, 32, 0, (const loss_sums *)c->scratch, (int)loss_pieces(c),
-        (float *)c->out[0].data);
+    LAUNCH(c, loss_add_kernel, 1, 32, 0, (const loss_sums *)c->scratch, (int)loss_pieces(c), (float *)c->out[0].data);
 }
 
 #endif

@@ -1,6 +1,7 @@
-// mean_time on the card: see ops/mean_time.c. A block does a sample: a thread takes every so many steps of eight neighbouring
-// columns, several of them on their way at once, and the threads' sums are added in order. Where rows are no multiple of
-// eight wide, or very wide, a thread does a column of a sample. A residual connection may be joined: see cuda/join/residual.cuh.
+// mean_time on the card: see ops/mean_time.c. A block does a sample: a thread takes every so many steps of eight
+// neighbouring columns, several of them on their way at once, and the threads' sums are added in order. Where rows are
+// no multiple of eight wide, or very wide, a thread does a column of a sample. A residual connection may be joined: see
+// cuda/join/residual.cuh.
 #include "cuda/join/residual.cuh"
 
 extern "C" {
@@ -39,7 +40,8 @@ CUDA_FN mean_place place_of(const mean_args &a) {
     return mean_place{(int)threadIdx.x % across * OCTET, row < down ? row : INT32_MAX, down};
 }
 
-// The types X and Y are those of cuda/join/residual.cuh. JOINED: x is the result of the residual connection, which is not written.
+// The types X and Y are those of cuda/join/residual.cuh. JOINED: x is the result of the residual connection, which is
+// not written.
 template <int X, int Y, bool JOINED>
 static __global__ void __launch_bounds__(THREADS)
     forward_kernel(const __grid_constant__ mean_args a, const __grid_constant__ residual_args j) {
@@ -147,7 +149,8 @@ static bool is_octets(const mean_args &a) {
     return a.C % OCTET == 0 && a.C <= WIDE && a.B <= INT32_MAX && a.x.type <= DTYPE_BF16 && a.y.type <= DTYPE_BF16;
 }
 
-template <int X, int Y, bool JOINED> static void launch_typed(const call *c, const mean_args &a, const residual_args &j) {
+template <int X, int Y, bool JOINED>
+static void launch_typed(const call *c, const mean_args &a, const residual_args &j) {
     if (c->backward) {
         LAUNCH_EARLY(c, (backward_kernel<X, Y, JOINED>), (unsigned)a.B, THREADS, 0, a, j);
     } else {

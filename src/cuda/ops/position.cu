@@ -1,6 +1,6 @@
-// position on the card: see ops/position.c. A thread does eight neighbouring elements of the table, or one where they are no
-// multiple of eight, in a part of the samples, several of them on their way at once; backward the parts' sums are then added
-// in order.
+// position on the card: see ops/position.c. A thread does eight neighbouring elements of the table, or one where they
+// are no multiple of eight, in a part of the samples, several of them on their way at once; backward the parts' sums
+// are then added in order.
 #include "cuda/octet.cuh"
 
 enum { THREADS = 128, PARTS_MOST = 128, SAMPLES = 4, ADD_ACROSS = 32, ADD_DOWN = 8 };

@@ -1,8 +1,8 @@
 // quantile on the card: see ops/quantile.c. A thread a row forward, a thread a prediction backward.
 #include "cuda/ops/loss.cuh"
 
-static __global__ void forward_kernel(view p, view t, view weight, quantile_settings levels, loss_sums *parts, int64_t B,
-    int64_t H) {
+static __global__ void forward_kernel(
+    view p, view t, view weight, quantile_settings levels, loss_sums *parts, int64_t B, int64_t H) {
     int64_t b = (int64_t)blockIdx.x * LOSS_ROWS + threadIdx.x, C = levels.count * H;
     float w = b < B ? view_load(weight, b) : 0, sum = 0;
     for (int64_t i = 0; w != 0 && i < C; i++) {
@@ -12,8 +12,8 @@ static __global__ void forward_kernel(view p, view t, view weight, quantile_sett
     loss_piece(loss_sums{(double)(w * sum), (double)(w * (float)C)}, parts);
 }
 
-static __global__ void backward_kernel(view p, view t, view weight, quantile_settings levels, view up, view dp, int64_t B,
-    int64_t H) {
+static __global__ void backward_kernel(
+    view p, view t, view weight, quantile_settings levels, view up, view dp, int64_t B, int64_t H) {
     int64_t C = levels.count * H;
     FOR_EACH(i, B * C) {
         int64_t b = i / C, column = i % C;
@@ -33,9 +33,9 @@ static void forward(const call *c) {
 }
 
 static void backward(const call *c) {
-    LAUNCH(c, backward_kernel, blocks_for(operand_count(&c->in[0]), 256), 256, 0, view_of(&c->in[0]), view_of(&c->in[1]),
-        view_of(&c->in[2]), *(const quantile_settings *)c->attr, view_of(&c->dout[0]), view_of(&c->din[0]),
-        c->in[0].shape.dim[0], c->in[1].shape.dim[1]);
+    LAUNCH(c, backward_kernel, blocks_for(operand_count(&c->in[0]), 256), 256, 0, view_of(&c->in[0]),
+        view_of(&c->in[1]), view_of(&c->in[2]), *(const quantile_settings *)c->attr, view_of(&c->dout[0]),
+        view_of(&c->din[0]), c->in[0].shape.dim[0], c->in[1].shape.dim[1]);
 }
 
 extern "C" const kernel cuda_quantile = {forward, backward, loss_scratch, NULL};

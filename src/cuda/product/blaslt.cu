@@ -130,8 +130,7 @@ static bool choose_algorithm(const blaslt *l, blaslt_way *w) {
                  l->wish_set(wish, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, &aligned, sizeof aligned) |
                  l->wish_set(wish, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, &aligned, sizeof aligned) |
                  l->wish_set(wish, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, &aligned, sizeof aligned);
-    if (!failed)
-        failed = l->choose(l->handle, w->product, w->b, w->a, w->to, w->to, wish, 1, &result, &count);
+    if (!failed) failed = l->choose(l->handle, w->product, w->b, w->a, w->to, w->to, wish, 1, &result, &count);
     l->wish_destroy(wish);
     w->algorithm = result.algo;
     return !failed && count == 1 && result.state == CUBLAS_STATUS_SUCCESS && result.workspaceSize <= BLASLT_ROOM;
@@ -174,7 +173,8 @@ void blaslt_multiply(const call *c, const blaslt_shape *s, const blaslt_data *d,
     const blaslt *l = q->blaslt;
     const blaslt_way *w = way_of(q, s);
     const float one = 1, beta = d->add ? 1 : 0;
-    CHECK(w, "a product of %lld x %lld x %lld that nobody asked for", (long long)s->m, (long long)s->n, (long long)s->k);
+    CHECK(
+        w, "a product of %lld x %lld x %lld that nobody asked for", (long long)s->m, (long long)s->n, (long long)s->k);
     CHECK(((uintptr_t)d->a | (uintptr_t)d->b | (uintptr_t)d->to | (uintptr_t)d->bias | (uintptr_t)room) % 16 == 0,
         "operands of %s are not aligned", c->name);
     cudaStreamCaptureMode before = capture_mode(cudaStreamCaptureModeRelaxed);
@@ -200,9 +200,10 @@ void blaslt_describe(const queue *q, char *text, size_t room) {
     if (l->handle)
         snprintf(text, room, "cuBLASLt %zu.%zu (large), own (small)", v / 10000, v % 10000 / 100);
     else
-        snprintf(text, room, "own; %s", l->off       ? "TRADEWIND_CUDA_BLASLT=0"
-                                       : l->library ? "libcublasLt.so cannot be used"
-                                                    : "libcublasLt.so not found");
+        snprintf(text, room, "own; %s",
+            l->off       ? "TRADEWIND_CUDA_BLASLT=0"
+            : l->library ? "libcublasLt.so cannot be used"
+                         : "libcublasLt.so not found");
 }
 
 // The library stays loaded, for the next queue.

@@ -1,10 +1,11 @@
-// cuBLASLt, NVIDIA's library of matrix products. It is opened at run time and needed by nothing: where it is missing, or
-// TRADEWIND_CUDA_BLASLT=0 turns it off, cuda/product/gemm.cuh computes. TRADEWIND_CUDA_BLASLT=PATH names the library's file.
+// cuBLASLt, NVIDIA's library of matrix products. It is opened at run time and needed by nothing: where it is missing,
+// or TRADEWIND_CUDA_BLASLT=0 turns it off, cuda/product/gemm.cuh computes. TRADEWIND_CUDA_BLASLT=PATH names the
+// library's file.
 //
-// A queue opens it when it first records a product that is large (cuda/join/large.cuh), since loading it takes a tenth of a
-// second and some memory. What computes a product is asked for once for each kind of product and then kept: equal calls
-// give equal bits. Sums that are cut are added in order, in memory of the caller's; nothing is allocated while a step
-// runs, so products can be part of a recording.
+// A queue opens it when it first records a product that is large (cuda/join/large.cuh), since loading it takes a tenth
+// of a second and some memory. What computes a product is asked for once for each kind of product and then kept: equal
+// calls give equal bits. Sums that are cut are added in order, in memory of the caller's; nothing is allocated while a
+// step runs, so products can be part of a recording.
 #ifndef TRADEWIND_CUDA_PRODUCT_BLASLT_CUH
 #define TRADEWIND_CUDA_PRODUCT_BLASLT_CUH
 
@@ -14,8 +15,8 @@
 // planned before a card is known.
 enum { BLASLT_ROOM = 32 << 20 };
 
-// to [m][n] = a [m][k] times b [n][k]', all with rows one after another; operands that are `turned` lie as [k][m] and [k][n].
-// Operands have one type: bf16, fp16, or fp32 that is rounded to tf32.
+// to [m][n] = a [m][k] times b [n][k]', all with rows one after another; operands that are `turned` lie as [k][m] and
+// [k][n]. Operands have one type: bf16, fp16, or fp32 that is rounded to tf32.
 typedef struct {
     int64_t m, n, k;
     dtype type, to_type;

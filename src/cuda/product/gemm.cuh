@@ -2,10 +2,10 @@
 // loaded.
 //
 // A block computes a 64 x 64 tile with four warps of 32 x 32; the next tile's operands are fetched to registers, four
-// elements at a time where alignment allows, while the present one is multiplied, and converted as they are put into shared
-// memory. Where a product has few tiles but a long
-// sum, the sum is cut into a fixed number of parts (by sizes alone) that go to scratch and are added in order; not so in
-// fp32, where a row's results do not depend on how many rows there are.
+// elements at a time where alignment allows, while the present one is multiplied, and converted as they are put into
+// shared memory. Where a product has few tiles but a long sum, the sum is cut into a fixed number of parts (by sizes
+// alone) that go to scratch and are added in order; not so in fp32, where a row's results do not depend on how many
+// rows there are.
 #ifndef TRADEWIND_CUDA_PRODUCT_GEMM_CUH
 #define TRADEWIND_CUDA_PRODUCT_GEMM_CUH
 
@@ -41,8 +41,8 @@ static inline size_t gemm_scratch(int math, int64_t m, int64_t n, int64_t k) {
 }
 
 // A thread's share of an operand's 64 x 32 tile: groups of four elements along the contiguous dimension, as they lie in
-// memory (two words of a group are unused where elements have 2 bytes; bytes are widened). In shared memory a tile is laid
-// out as its operand: rows of k where k is contiguous, else rows of i.
+// memory (two words of a group are unused where elements have 2 bytes; bytes are widened). In shared memory a tile is
+// laid out as its operand: rows of k where k is contiguous, else rows of i.
 struct gemm_share {
     uint4 group[GEMM_GROUPS];
 };
@@ -65,7 +65,8 @@ CUDA_FN void fetch_groups(gemm_share *to, const gemm_operand &o, int64_t i0, int
         int i, k;
         group_place(along_k(o), g, &i, &k);
         to->group[g] = make_uint4(0, 0, 0, 0);
-        if (i0 + i < rows && k0 + k < k1) *(W *)&to->group[g] = *(const W *)((const S *)o.v.data + (i0 + i) * o.row + (k0 + k) * o.step);
+        if (i0 + i < rows && k0 + k < k1)
+            *(W *)&to->group[g] = *(const W *)((const S *)o.v.data + (i0 + i) * o.row + (k0 + k) * o.step);
     }
 }
 
@@ -89,7 +90,8 @@ CUDA_FN void fetch_elements(gemm_share *to, const gemm_operand &o, int64_t i0, i
     }
 }
 
-static __device__ __noinline__ void fetch_bytes(gemm_share *to, gemm_operand o, int64_t i0, int64_t rows, int64_t k0, int64_t k1) {
+static __device__ __noinline__ void fetch_bytes(
+    gemm_share *to, gemm_operand o, int64_t i0, int64_t rows, int64_t k0, int64_t k1) {
     for (int n = 0; n < 4 * GEMM_GROUPS; n++) {
         int i, k, e = n % 4;
         group_place(along_k(o), n / 4, &i, &k);
@@ -101,7 +103,8 @@ static __device__ __noinline__ void fetch_bytes(gemm_share *to, gemm_operand o, 
 CUDA_FN void gemm_fetch(gemm_share *to, const gemm_operand &o, int64_t i0, int64_t rows, int64_t k0, int64_t k1) {
     bool narrow = o.v.type == DTYPE_BF16 || o.v.type == DTYPE_F16;
     if (o.vectors) {
-        narrow ? fetch_groups<uint2, uint16_t>(to, o, i0, rows, k0, k1) : fetch_groups<uint4, float>(to, o, i0, rows, k0, k1);
+        narrow ? fetch_groups<uint2, uint16_t>(to, o, i0, rows, k0, k1)
+               : fetch_groups<uint4, float>(to, o, i0, rows, k0, k1);
     } else if (narrow) {
         fetch_elements<uint16_t>(to, o, i0, rows, k0, k1);
     } else if (o.v.type == DTYPE_F32) {
@@ -138,7 +141,8 @@ template <int MATH> CUDA_FN void put_four(typename math_type<MATH>::element *row
 }
 
 // Elements of the product's own type go as they are.
-template <int MATH> CUDA_FN void gemm_put(typename math_type<MATH>::element *to, int ld, const gemm_operand &o, const gemm_share &from) {
+template <int MATH>
+CUDA_FN void gemm_put(typename math_type<MATH>::element *to, int ld, const gemm_operand &o, const gemm_share &from) {
     const int own = MATH == MATH_BF16 ? DTYPE_BF16 : MATH == MATH_F16 ? DTYPE_F16 : DTYPE_F32;
 #pragma unroll
     for (int g = 0; g < GEMM_GROUPS; g++) {
@@ -273,7 +277,8 @@ CUDA_FN void gemm_finish_element(const gemm_finish &f, int64_t i, float bias, fl
 }
 
 template <int MATH>
-static __global__ void __launch_bounds__(GEMM_THREADS) gemm_kernel(const __grid_constant__ gemm_args g, const __grid_constant__ gemm_finish f, float *parts) {
+static __global__ void __launch_bounds__(GEMM_THREADS)
+    gemm_kernel(const __grid_constant__ gemm_args g, const __grid_constant__ gemm_finish f, float *parts) {
     __shared__ float room[GEMM_TILE * GEMM_LD];
     float acc[2][4][4] = {};
     gemm_tile<MATH>(g, gemm_place_of(g, blockIdx.x, blockIdx.y, blockIdx.z), acc, room);

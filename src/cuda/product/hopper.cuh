@@ -77,7 +77,8 @@ CUDA_FN void brick_load(uint32_t to, const CUtensorMap *map, int x, int y, uint3
 
 // Asks for a brick that will be loaded later: it waits in the second-level cache, where memory is the same for all.
 CUDA_FN void brick_foresee(const CUtensorMap *map, int x, int y) {
-    asm volatile("cp.async.bulk.prefetch.tensor.2d.L2.global.tile [%0, {%1, %2}];" ::"l"(map), "r"(x), "r"(y) : "memory");
+    asm volatile("cp.async.bulk.prefetch.tensor.2d.L2.global.tile [%0, {%1, %2}];" ::"l"(map), "r"(x), "r"(y)
+                 : "memory");
 }
 
 // Each thread that wrote a brick calls bricks_show before they meet and one of them stores it.
@@ -156,8 +157,8 @@ template <int N> CUDA_FN void products_hold(float (&d)[N]) {
 #define HOPPER_SUMS8(b)                                                                                                \
     "+f"(d[b]), "+f"(d[b + 1]), "+f"(d[b + 2]), "+f"(d[b + 3]), "+f"(d[b + 4]), "+f"(d[b + 5]), "+f"(d[b + 6]),        \
         "+f"(d[b + 7])
-#define HOPPER_SUMS32(b) HOPPER_SUMS8(b), HOPPER_SUMS8(b + 8), HOPPER_SUMS8(b + 16), HOPPER_SUMS8(b + 24)
-#define HOPPER_SUMS64(b) HOPPER_SUMS32(b), HOPPER_SUMS32(b + 32)
+#define HOPPER_SUMS32(b)  HOPPER_SUMS8(b), HOPPER_SUMS8(b + 8), HOPPER_SUMS8(b + 16), HOPPER_SUMS8(b + 24)
+#define HOPPER_SUMS64(b)  HOPPER_SUMS32(b), HOPPER_SUMS32(b + 32)
 #define HOPPER_SUMS128(b) HOPPER_SUMS64(b), HOPPER_SUMS64(b + 64)
 
 // d = A B, or d += A B where `add` says so: n columns in `count` sums, of operands of type T, described as above.

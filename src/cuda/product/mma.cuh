@@ -5,9 +5,10 @@
 //   MATH_BF16   operands in bf16
 //   MATH_F16    operands in fp16
 //
-// Sums are fp32 always. A warp multiplies a 16 x MMA_K tile by MMA_K x 8; as in PTX, lane l holds rows l/4 and l/4 + 8 and
-// columns 2 (l%4) and 2 (l%4) + 1 of the result. Operands are `element`s: 4-byte words for the first two, 2-byte for the
-// others. Cards without a product of a kind (bf16 and tf32 before sm_80) are refused when a queue is opened for it.
+// Sums are fp32 always. A warp multiplies a 16 x MMA_K tile by MMA_K x 8; as in PTX, lane l holds rows l/4 and l/4 + 8
+// and columns 2 (l%4) and 2 (l%4) + 1 of the result. Operands are `element`s: 4-byte words for the first two, 2-byte
+// for the others. Cards without a product of a kind (bf16 and tf32 before sm_80) are refused when a queue is opened for
+// it.
 #ifndef TRADEWIND_CUDA_PRODUCT_MMA_CUH
 #define TRADEWIND_CUDA_PRODUCT_MMA_CUH
 
@@ -69,9 +70,10 @@ CUDA_FN void mma_tf32(float c[4], const uint32_t a[4], const uint32_t b[2]) {
 
 CUDA_FN void mma_bf16(float c[4], const uint32_t a[4], const uint32_t b[2]) {
 #if __CUDA_ARCH__ >= 800
-    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3},{%4,%5,%6,%7},{%8,%9},{%0,%1,%2,%3};"
-                 : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
-                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+    asm volatile(
+        "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3},{%4,%5,%6,%7},{%8,%9},{%0,%1,%2,%3};"
+        : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
 #endif
 }
 
@@ -99,8 +101,9 @@ struct frag_b {
     uint32_t w[2];
 };
 
-// Into a half that is rounded to tf32's 11 bits and the rest, of which the tensor cores drop the last bit if it has 12. By
-// sums in fp32, which take fewer cycles than the conversion. What is not finite stays so, and beyond 4e34 nothing is.
+// Into a half that is rounded to tf32's 11 bits and the rest, of which the tensor cores drop the last bit if it has 12.
+// By sums in fp32, which take fewer cycles than the conversion. What is not finite stays so, and beyond 4e34 nothing
+// is.
 CUDA_FN void split_tf32(uint32_t bits, uint32_t *big, uint32_t *small) {
     float v = __uint_as_float(bits), half = v;
 #if __CUDA_ARCH__ >= 800
@@ -131,9 +134,10 @@ template <int MATH> CUDA_FN void mma(float c[4], const frag_a &a, const frag_b &
     }
 }
 
-// Where a term of a sum lies in shared memory. In fp32 a product comes out with the same bits whoever computes it, and of
-// however many rows: each sum has its terms in the order in which row kernels take them (cuda/rows/rows_interpret.cuh), who of
-// every 16 have 4t, 4t + 1 and then 4t + 2, 4t + 3 in lane t, where the tensor cores want t and t + 4.
+// Where a term of a sum lies in shared memory. In fp32 a product comes out with the same bits whoever computes it, and
+// of however many rows: each sum has its terms in the order in which row kernels take them
+// (cuda/rows/rows_interpret.cuh), who of every 16 have 4t, 4t + 1 and then 4t + 2, 4t + 3 in lane t, where the tensor
+// cores want t and t + 4.
 template <int MATH> CUDA_FN int place_of_term(int k) {
     if (MATH != MATH_F32) return k;
     return (k & ~15) | (k & 2) << 2 | (k & 1) << 2 | (k >> 2 & 3);

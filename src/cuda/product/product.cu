@@ -138,8 +138,8 @@ template <class S, int KIND> CUDA_FN void load_seen(const product_args<KIND> &a,
             b.m + i % S::GROUPS * BRICK, full);
 }
 
-// One thread, before what comes before the launch is done: the weights, asked for by the first row of tiles, and what is
-// seen, both of which nobody may have touched for long, wait in the cache.
+// One thread, before what comes before the launch is done: the weights, asked for by the first row of tiles, and what
+// is seen, both of which nobody may have touched for long, wait in the cache.
 template <class S, int KIND> CUDA_FN void foresee(const product_args<KIND> &a, const block &b) {
     for (int i = 0; KIND != WEIGHTS && b.m == 0 && i < b.steps * S::COLUMNS; i++) {
         int k = i / S::COLUMNS * BRICK, n = b.n + i % S::COLUMNS * BRICK;
@@ -273,7 +273,8 @@ template <class S, typename T> CUDA_FN void finish_brick(const job &j, char *bri
 }
 
 // The same forward, where nothing lies.
-template <class S, typename T> CUDA_FN void activate_brick(const job &j, char *brick, const float *sum, const float *bias) {
+template <class S, typename T>
+CUDA_FN void activate_brick(const job &j, char *brick, const float *sum, const float *bias) {
     int lane = threadIdx.x % 32, x = lane % 4 * 2, y = threadIdx.x / 32 % 4 * 16 + lane / 4;
 #pragma unroll
     for (int i = 0; i < 8; i++) {
@@ -415,8 +416,8 @@ static bool is_middle(int64_t rows, int64_t n) {
     return count_of(rows, middle::M) * count_of(n, middle::N) >= TILES_LEAST;
 }
 
-// True if the widest tiles, of which a multiprocessor has one at a time, fill the card once: a second round would wait for
-// the first one's end.
+// True if the widest tiles, of which a multiprocessor has one at a time, fill the card once: a second round would wait
+// for the first one's end.
 static bool is_wide(int64_t rows, int64_t n) {
     int64_t tiles = count_of(rows, wide::M) * count_of(n, wide::N);
     return tiles >= TILES_MOST / 2 * 5 / 6 && tiles <= TILES_MOST / 2;
@@ -515,9 +516,9 @@ void product_launch_input(const call *c, const product_input *p) {
 
 // Weight gradients
 
-// Up to WHOLE_ROWS a block adds up all rows, for a small tile. From SHARED_LEAST to SHARED_MOST rows blocks with wide tiles,
-// which read less, take shares of them, as many as a large card has such blocks at a time; adding up more shares than some
-// costs more than is gained. Otherwise the library's products one after the other are faster.
+// Up to WHOLE_ROWS a block adds up all rows, for a small tile. From SHARED_LEAST to SHARED_MOST rows blocks with wide
+// tiles, which read less, take shares of them, as many as a large card has such blocks at a time; adding up more shares
+// than some costs more than is gained. Otherwise the library's products one after the other are faster.
 enum { WHOLE_ROWS = 2048, SHARED_LEAST = 4096, SHARED_MOST = 8192, SHARES_MOST = 8 };
 enum { ROOM_RESULTS = PRODUCT_ROOM / (int)sizeof(float) };
 

@@ -1,11 +1,11 @@
-// Matrix products of linear layers on Hopper cards, with what belongs to them done on the way: bias and ReLU forward, the
-// slope of a ReLU and the sums of columns behind the gradient of an input, and the weight gradients of several layers at
-// once with their biases'.
+// Matrix products of linear layers on Hopper cards, with what belongs to them done on the way: bias and ReLU forward,
+// the slope of a ReLU and the sums of columns behind the gradient of an input, and the weight gradients of several
+// layers at once with their biases'.
 //
 // Operands are bf16 or fp16, sums fp32 and formed in an order that the sizes alone decide. A block computes a tile of
-// the result: a warp has the copy engine bring bricks of the operands into a ring (cuda/product/hopper.cuh), one or two groups
-// of four warps multiply them.
-// Matrices have rows one after another and begin at multiples of 16 bytes; their widths are multiples of 8.
+// the result: a warp has the copy engine bring bricks of the operands into a ring (cuda/product/hopper.cuh), one or two
+// groups of four warps multiply them. Matrices have rows one after another and begin at multiples of 16 bytes; their
+// widths are multiples of 8.
 #ifndef TRADEWIND_CUDA_PRODUCT_PRODUCT_CUH
 #define TRADEWIND_CUDA_PRODUCT_PRODUCT_CUH
 
@@ -17,8 +17,8 @@ enum { PRODUCT_MOST = 8, PRODUCT_ROOM = 32 << 20 };
 // True if the card and the loaded kernels can do all this. TRADEWIND_CUDA_PRODUCT=0: as if they could not.
 bool product_can(const queue *q);
 
-// True if the tiles of a result [rows][n] fill a large card about once: then these products, which begin while what comes
-// before them ends, beat the library's also where they save no pass.
+// True if the tiles of a result [rows][n] fill a large card about once: then these products, which begin while what
+// comes before them ends, beat the library's also where they save no pass.
 bool product_fills(int64_t rows, int64_t n);
 
 // y [rows][O] = x [rows][I] W [O][I]' + bias [O], which may be NULL, and where it is below 0 that with `relu`.
@@ -57,10 +57,10 @@ typedef struct {
     int64_t rows, I, O, parts;
 } product_weights;
 
-// Up to PRODUCT_MOST of them, one at least, all of as many rows, in one launch. By sizes alone: whether a large card has their
-// tiles at a time, for two shares where rows are many; how many shares the rows are cut into, 0 where a launch does not pay;
-// and the bytes of room that these need, where they are more than one. Such a launch leaves the shares of every dW there, and
-// another adds them up.
+// Up to PRODUCT_MOST of them, one at least, all of as many rows, in one launch. By sizes alone: whether a large card
+// has their tiles at a time, for two shares where rows are many; how many shares the rows are cut into, 0 where a
+// launch does not pay; and the bytes of room that these need, where they are more than one. Such a launch leaves the
+// shares of every dW there, and another adds them up.
 bool product_fits(const product_weights *p, int count);
 int product_shares(const product_weights *p, int count);
 size_t product_room(const product_weights *p, int count);

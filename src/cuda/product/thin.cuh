@@ -1,14 +1,14 @@
 // Linear layers of few inputs over many rows, forward: they move rows rather than multiply. The bits are those of
 // cuda/product/gemm.cuh.
 //
-// A block keeps all weights in shared memory, and each of its warps takes sixteen rows at a time straight from memory into
-// the fragments of its products; the next rows are on their way meanwhile. Columns are dealt out to the tensor cores' tiles
-// in such an order that a lane ends with eight neighbours, which it stores at once.
+// A block keeps all weights in shared memory, and each of its warps takes sixteen rows at a time straight from memory
+// into the fragments of its products; the next rows are on their way meanwhile. Columns are dealt out to the tensor
+// cores' tiles in such an order that a lane ends with eight neighbours, which it stores at once.
 #ifndef TRADEWIND_CUDA_PRODUCT_THIN_CUH
 #define TRADEWIND_CUDA_PRODUCT_THIN_CUH
 
-#include "cuda/product/gemm.cuh"
 #include "cuda/octet.cuh"
+#include "cuda/product/gemm.cuh"
 
 enum { THIN_THREADS = 256, THIN_WARPS = THIN_THREADS / 32, THIN_TILE = 16, THIN_STRIP = 32, THIN_BLOCKS_MOST = 1056 };
 enum { THIN_ROWS_LEAST = 512, THIN_MOST = 32, THIN_SHARED_MOST = 40 * 1024 };
@@ -33,8 +33,8 @@ static __host__ __device__ inline int thin_strips(int64_t O) {
     return (int)((O + THIN_STRIP - 1) / THIN_STRIP);
 }
 
-// The column at place p. A strip is four tiles, of which lane t of four gets columns 2t and 2t + 1: for it these are 8t and
-// 8t + 1 in the first tile, 8t + 2 and 8t + 3 in the second, and so on.
+// The column at place p. A strip is four tiles, of which lane t of four gets columns 2t and 2t + 1: for it these are 8t
+// and 8t + 1 in the first tile, 8t + 2 and 8t + 3 in the second, and so on.
 CUDA_FN int thin_column(int p) {
     return p / THIN_STRIP * THIN_STRIP + p % 8 / 2 * 8 + p % THIN_STRIP / 8 * 2 + p % 2;
 }
@@ -45,7 +45,8 @@ CUDA_FN void thin_stage(const thin_args &a, typename math_type<MATH>::element *w
     for (int i = threadIdx.x; i < places * DEPTH; i += THIN_THREADS) {
         int column = thin_column(i / DEPTH), k = i % DEPTH;
         bool inside = column < a.O && k < a.I;
-        convert(&w[i / DEPTH * thin_shape<MATH, DEPTH>::PITCH + place_of_term<MATH>(k)], inside ? a.weights[column * a.I + k] : 0.0f);
+        convert(&w[i / DEPTH * thin_shape<MATH, DEPTH>::PITCH + place_of_term<MATH>(k)],
+            inside ? a.weights[column * a.I + k] : 0.0f);
     }
     for (int i = threadIdx.x; i < places; i += THIN_THREADS) bias[i] = a.bias && i < a.O ? a.bias[i] : 0.0f;
 }
@@ -162,8 +163,8 @@ template <int MATH> static inline void thin_launch_math(const call *c, const thi
 }
 
 static inline void thin_launch(const call *c, void *kept) {
-    thin_args a = {view_of(&c->in[0]), view_of(&c->out[0]), (const float *)c->in[1].data, (const float *)c->in[2].data, kept,
-        operand_rows(&c->out[0]), (int)operand_width(&c->in[0]), (int)operand_width(&c->out[0]),
+    thin_args a = {view_of(&c->in[0]), view_of(&c->out[0]), (const float *)c->in[1].data, (const float *)c->in[2].data,
+        kept, operand_rows(&c->out[0]), (int)operand_width(&c->in[0]), (int)operand_width(&c->out[0]),
         (int)((const linear_attr *)c->attr)->act};
     switch (math_of(c, c->out[0].type)) {
     case MATH_BF16: thin_launch_math<MATH_BF16>(c, a); break;

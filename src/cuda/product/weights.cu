@@ -61,7 +61,7 @@ struct weights_group {
 
 // Where a thread reads an operand: every STEP rows, four elements of its column.
 struct weights_reader {
-    const char *at; // in row 0
+    const char *at;      // in row 0
     int row_bytes, left; // left: elements of the row from its column on
     bool full, vectors;
 };
@@ -96,7 +96,8 @@ static __device__ __noinline__ uint4 fetch_low(const char *at, int left) {
     return make_uint4(w[0], w[1], 0, 0);
 }
 
-// A thread's share of the rows from `row` on, of which there are `end`. A chunk that is whole is loaded without looking.
+// A thread's share of the rows from `row` on, of which there are `end`. A chunk that is whole is loaded without
+// looking.
 template <int MATH, int T> CUDA_FN void fetch(weights_group *to, const weights_reader &r, int row, int end) {
     const int across = SIDE * T / 4, down = THREADS / across, groups = weights_shape<MATH, T>::GROUPS;
     const char *at = r.at + (int64_t)(row + (int)threadIdx.x / across) * r.row_bytes;
@@ -199,8 +200,8 @@ CUDA_FN void multiply(weights_sum *s, const typename math_type<MATH>::element *d
     }
 }
 
-// The block's sum over its rows; every warp has its quadrant's over its slice of each chunk. A chunk is on its way while
-// the one before it is multiplied.
+// The block's sum over its rows; every warp has its quadrant's over its slice of each chunk. A chunk is on its way
+// while the one before it is multiplied.
 template <int MATH, int T>
 CUDA_FN void sum_rows(weights_sum *s, const weights_job &j, const weights_place &p, void *memory, bool bias) {
     typedef typename math_type<MATH>::element E;
@@ -291,8 +292,7 @@ static __global__ void __launch_bounds__(THREADS, 2) weights_kernel(const __grid
     sum_rows<MATH, T>(&s, j, p, memory, tile_n == 0 && qn == 0);
     spread<S::PITCH>(s, memory + slice * SIDE * T * S::PITCH, qm, qn);
     if (qn == 0 && lane % 4 == 0)
-        for (int i = 0; i < 4; i++)
-            biases[(slice * T + qm) * SIDE + i * 8 + lane / 4] = s.db[i / 2][i % 2 * 2];
+        for (int i = 0; i < 4; i++) biases[(slice * T + qm) * SIDE + i * 8 + lane / 4] = s.db[i / 2][i % 2 * 2];
     __syncthreads();
     put_products<T, S::SLICES>(j, p, part, memory);
     if (tile_n == 0) put_biases<T, S::SLICES>(j, p, part, biases);
@@ -348,9 +348,9 @@ static int64_t parts_at_once(int64_t O, int64_t I, int64_t tiles) {
     return filling > small ? filling : small;
 }
 
-// By sizes alone: enough blocks to fill a large card, of PART_ROWS rows at least; large tiles where they do. In fp32 parts
-// are of so many rows always, and so are a part's sums: the same rows have the same gradient in one batch or in several
-// that follow each other, as long as these are whole parts.
+// By sizes alone: enough blocks to fill a large card, of PART_ROWS rows at least; large tiles where they do. In fp32
+// parts are of so many rows always, and so are a part's sums: the same rows have the same gradient in one batch or in
+// several that follow each other, as long as these are whole parts.
 static weights_cut cut_of(const call *c) {
     int64_t rows = operand_rows(&c->out[0]), I = operand_width(&c->in[0]), O = operand_width(&c->out[0]);
     if (math_of(c, c->out[0].type) == MATH_F32) {
@@ -407,8 +407,8 @@ template <int T> static void launch_products(const call *c, const weights_jobs &
     }
 }
 
-// The layers whose tiles have one size, in one launch for the products and one for what is cut. Returns false where there
-// was nothing left to do.
+// The layers whose tiles have one size, in one launch for the products and one for what is cut. Returns false where
+// there was nothing left to do.
 static bool launch_size(const call *const *calls, int count, int T, int launch) {
     weights_jobs w = {}, cut = {};
     int blocks = 0, adds = 0;

@@ -23,11 +23,12 @@ CUDA_FN float weight_at(const rows_pack &p, int k, int n) {
     return __ldcg(p.weights + (p.back ? k * p.N + n : n * p.K + k)); // written while we were waiting
 }
 
-// A lane's share of a run: `at` counts lanes, then runs, then groups. Weights that a row kernel reads are few: all counts
-// are ints.
+// A lane's share of a run: `at` counts lanes, then runs, then groups. Weights that a row kernel reads are few: all
+// counts are ints.
 template <int MATH, int NJ> CUDA_FN void pack_share(const rows_pack &p, char *to, int at) {
     const int WORDS = NJ * (math_type<MATH>::K == 16 ? 2 : 4);
-    int runs = (p.K + ROWS_TERMS - 1) / ROWS_TERMS, lane = at % 32, group = at / 32 / runs, run = at / 32 - group * runs;
+    int runs = (p.K + ROWS_TERMS - 1) / ROWS_TERMS, lane = at % 32, group = at / 32 / runs,
+        run = at / 32 - group * runs;
     if (group * 8 * NJ >= p.N) return;
     bool pairs = math_type<MATH>::K == 16;
     int k = run * ROWS_TERMS + lane % 4 * (pairs ? 2 : 4), n = group * 8 * NJ + lane / 4 * NJ;

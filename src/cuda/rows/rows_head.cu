@@ -1,8 +1,9 @@
 // The head of a classifier in one pass: see cuda/rows/rows_head.h.
 //
-// A warp has eight rows, all of which are on their way before the first is used. Of a row a lane has eight columns; of the
-// sums for logits, 32 of eight rows and four classes, it has first its columns' share of all and then, after every half of
-// the lanes has given the other one half of what it had left, one whole sum: that of row lane / 4 and class lane % 4.
+// A warp has eight rows, all of which are on their way before the first is used. Of a row a lane has eight columns; of
+// the sums for logits, 32 of eight rows and four classes, it has first its columns' share of all and then, after every
+// half of the lanes has given the other one half of what it had left, one whole sum: that of row lane / 4 and class
+// lane % 4.
 extern "C" {
 #include "cuda/rows/rows_head.h"
 #include "ops/random.h"
@@ -62,8 +63,7 @@ CUDA_FN void drop_row(const rows_head &h, const step &s, head_rows<T> *of, int r
     run_narrow(&of->x[r], v);
 }
 
-template <typename T>
-CUDA_FN void fetch_rows(const rows_head &h, head_rows<T> *of, int64_t first, int column) {
+template <typename T> CUDA_FN void fetch_rows(const rows_head &h, head_rows<T> *of, int64_t first, int column) {
     *of = head_rows<T>{};
 #pragma unroll
     for (int r = 0; r < HELD; r++)
@@ -75,8 +75,7 @@ template <typename T> CUDA_FN void drop_rows(const rows_head &h, head_rows<T> *o
 #pragma unroll
     for (int r = 0; r < HELD; r++) {
         if (h.drop) drop_row<T>(h, s, of, r, first + r, column);
-        if (h.x && column < h.width && first + r < h.rows)
-            run_send<T>(h.x, (first + r) * h.width + column, of->x[r]);
+        if (h.x && column < h.width && first + r < h.rows) run_send<T>(h.x, (first + r) * h.width + column, of->x[r]);
     }
 }
 
@@ -160,7 +159,8 @@ CUDA_FN head_loss loss_of(const rows_head &h, const head_lane &l, float z) {
     return head_loss{l.k ? 0 : l.weight * loss, l.k ? 0 : l.weight * weight, dz};
 }
 
-// The sums of the loss: of a warp's rows, from `first` on, and then of LOSS_WARPS warps in order. All threads meet here.
+// The sums of the loss: of a warp's rows, from `first` on, and then of LOSS_WARPS warps in order. All threads meet
+// here.
 CUDA_FN void put_loss(const rows_head &h, head_loss l, int64_t first) {
     __shared__ float room[WARPS][2];
     int warp = threadIdx.x / 32;
@@ -245,8 +245,8 @@ CUDA_FN void rows_back(const rows_head &h, const head_rows<T> &of, const float w
     }
 }
 
-// Sums over rows: of the weights' gradients, K planes, and of the columns of dx, one more. Each warp has a place for its own
-// in the block's memory; a thread then adds up a column of them, and so the block's part is there.
+// Sums over rows: of the weights' gradients, K planes, and of the columns of dx, one more. Each warp has a place for
+// its own in the block's memory; a thread then adds up a column of them, and so the block's part is there.
 template <int K> struct head_room {
     float column[WARPS][K + 1][ROWS_HEAD_WIDTH];
     float bias[WARPS][CLASSES];
@@ -362,7 +362,7 @@ static __global__ void head_add_kernel(const __grid_constant__ head_add a) {
 void rows_launch_head_sums(const call *c, const call *below) {
     int width = (int)operand_width(&c->in[0]), classes = (int)operand_width(&c->out[0]);
     head_add a = {(const float *)c->scratch, view_of(&c->din[1]), view_of(&c->din[2]),
-        below ? view_of(&below->din[2]) : view{}, classes * width, classes, (int)rows_head_parts(operand_rows(&c->out[0])),
-        (int)rows_head_part(width, classes)};
+        below ? view_of(&below->din[2]) : view{}, classes * width, classes,
+        (int)rows_head_parts(operand_rows(&c->out[0])), (int)rows_head_part(width, classes)};
     LAUNCH_EARLY(c, head_add_kernel, parts_blocks(a.size), parts_threads(), 0, a);
 }

@@ -1,12 +1,12 @@
-// The interpreter of row kernels (cuda/rows/rows.h): a block of 8 or 16 warps takes its rows through all instructions, with a
-// barrier after each that others wait for. Products read their left operand from a slot and the weights, packed for them,
-// straight from memory: the first of these are on their way before the barrier. Nearly all that a block costs is the
-// latency of loads, so whatever loads asks for all it can before it uses the first.
+// The interpreter of row kernels (cuda/rows/rows.h): a block of 8 or 16 warps takes its rows through all instructions,
+// with a barrier after each that others wait for. Products read their left operand from a slot and the weights, packed
+// for them, straight from memory: the first of these are on their way before the barrier. Nearly all that a block costs
+// is the latency of loads, so whatever loads asks for all it can before it uses the first.
 //
-// A lane holds 4t .. 4t+3 of every 16 terms of a sum of 4-byte operands, where the tensor cores want t and t+4 of every 8:
-// a permutation, the same in both operands, that makes every load a vector. In the same way tile j of NJ tiles of 8
-// columns consists of columns j, NJ + j, 2 NJ + j, ..., so that a lane's results are 2 NJ columns side by side. Past the
-// edges the packed weights are zeros.
+// A lane holds 4t .. 4t+3 of every 16 terms of a sum of 4-byte operands, where the tensor cores want t and t+4 of every
+// 8: a permutation, the same in both operands, that makes every load a vector. In the same way tile j of NJ tiles of 8
+// columns consists of columns j, NJ + j, 2 NJ + j, ..., so that a lane's results are 2 NJ columns side by side. Past
+// the edges the packed weights are zeros.
 #ifndef TRADEWIND_CUDA_ROWS_ROWS_INTERPRET_CUH
 #define TRADEWIND_CUDA_ROWS_ROWS_INTERPRET_CUH
 
@@ -20,9 +20,9 @@ extern "C" {
 #include "ops/random.h"
 }
 
-// Where blocks are few, those of row kernels with wide products have the warps of a whole multiprocessor; others share it by
-// twos, of which one waits while the other works. Products of few columns are cut into slices, one a warp: so many sums
-// of theirs must be kept.
+// Where blocks are few, those of row kernels with wide products have the warps of a whole multiprocessor; others share
+// it by twos, of which one waits while the other works. Products of few columns are cut into slices, one a warp: so
+// many sums of theirs must be kept.
 template <int MT, bool WIDE> struct rows_shape {
     enum { ALONE = WIDE && MT == 1, THREADS = ALONE ? 512 : 256, SLICED = THREADS * 4 * (ALONE ? 4 : MT) };
 };
@@ -98,9 +98,7 @@ template <int N> CUDA_FN void write_words(char *at, const uint32_t w[N]) {
 }
 
 // N elements as they lie, of either type: what is made of them may wait until others are on their way too.
-template <int N> struct raw {
-    alignas(N < 4 ? 4 * N : 16) uint32_t w[N];
-};
+template <int N> struct raw { alignas(N < 4 ? 4 * N : 16) uint32_t w[N]; };
 
 template <int N> CUDA_FN void read_raw(raw<N> *to, const place &p, int r, int c) {
     const char *at = element_at(p, r, c);
@@ -253,8 +251,8 @@ CUDA_FN void product_run(float acc[NJ][4], terms q, const uint32_t *w, bool cut,
     for (int j = 0; j < NJ; j++) terms_mma<MATH>(acc[j], q, w + j * weights_type<MATH>::WORDS);
 }
 
-// A warp's weights of a product: every `apart`th run of terms from `first` to `last`, DEPTH of which are under way at any
-// time, as the registers allow. `w` is set to zeros at first, since registers that are set only where something is
+// A warp's weights of a product: every `apart`th run of terms from `first` to `last`, DEPTH of which are under way at
+// any time, as the registers allow. `w` is set to zeros at first, since registers that are set only where something is
 // fetched would be kept through all other instructions.
 template <int MATH, int MT, int NJ> struct weights_of {
     enum { WORDS = NJ * weights_type<MATH>::WORDS, RUN = 32 * WORDS };
@@ -274,8 +272,8 @@ template <int MATH, int MT, int NJ> CUDA_FN void weights_begin(weights_of<MATH, 
     }
 }
 
-// acc += a (MT tiles of 16 rows, K columns) times the 8 NJ columns of those weights. Where there are registers for it, the
-// next run's terms are on their way while this one's are multiplied.
+// acc += a (MT tiles of 16 rows, K columns) times the 8 NJ columns of those weights. Where there are registers for it,
+// the next run's terms are on their way while this one's are multiplied.
 template <int MATH, int MT, int NJ>
 CUDA_FN void product(
     float acc[MT][NJ][4], const typename math_type<MATH>::element *a, int K, weights_of<MATH, MT, NJ> *w) {
@@ -328,8 +326,9 @@ template <int MATH, int N> CUDA_FN void round_run(float v[N]) {
     }
 }
 
-// Values at home that a product adds to, or else those that the first instruction chained to it reads there, for the lane's
-// columns in its two rows of a tile. They are asked for before the product begins. Wide products have no registers for them.
+// Values at home that a product adds to, or else those that the first instruction chained to it reads there, for the
+// lane's columns in its two rows of a tile. They are asked for before the product begins. Wide products have no
+// registers for them.
 enum { BY_NONE, BY_PRODUCT = -1 };
 template <int N> struct asked {
     raw<N> v[2];
@@ -358,8 +357,8 @@ CUDA_FN void ask(asked<N> *to, const rows_instr *product, int count, const rows_
 }
 
 // An instruction behind a product that goes on with its results, of which a lane has runs of two rows, or with those of
-// the one before it: v, from column c on; past the edges of what it reads there is nothing to do. What it takes is rounded
-// as it would be in memory. `here`: what it reads has been asked for.
+// the one before it: v, from column c on; past the edges of what it reads there is nothing to do. What it takes is
+// rounded as it would be in memory. `here`: what it reads has been asked for.
 template <int MATH, int N>
 CUDA_FN void chained(
     const rows_instr in, const rows_block &k, int r, int *c, float v[2][N], const raw<N> *ready, bool here) {
@@ -421,8 +420,8 @@ CUDA_FN void chain(
     }
 }
 
-// A lane's runs of two rows, whose columns are no words: one element after another, the next one moved to the front each
-// time, until all are in their places again.
+// A lane's runs of two rows, whose columns are no words: one element after another, the next one moved to the front
+// each time, until all are in their places again.
 template <int MATH, int N> CUDA_FN void put_single(float v[2][N], const places &to, int width, int rows, int r, int c) {
 #pragma unroll(N == 2 ? 2 : 1)
     for (int n = 0; n < 2 * N; n++) {
@@ -435,9 +434,9 @@ template <int MATH, int N> CUDA_FN void put_single(float v[2][N], const places &
     }
 }
 
-// A product's results: a lane's runs of 2 NJ columns, of rows g and g + 8 of a tile, one tile after another, the next one
-// moved to the front each time. `in` is a copy of what is at `at`, so that its fields come at once and nothing that is
-// stored can change them; the instructions that are chained to it follow there.
+// A product's results: a lane's runs of 2 NJ columns, of rows g and g + 8 of a tile, one tile after another, the next
+// one moved to the front each time. `in` is a copy of what is at `at`, so that its fields come at once and nothing that
+// is stored can change them; the instructions that are chained to it follow there.
 template <int MATH, int MT, int NJ>
 CUDA_FN void put_tiles(const rows_instr &in, const rows_instr *at, const rows_block &k, float acc[MT][NJ][4],
     const float bias[2 * NJ], asked<2 * NJ> ready[MT], int c) {
@@ -477,8 +476,7 @@ CUDA_FN int warp_of() {
 }
 
 // The sums of a group's slices, which its first warp adds in order. All warps of the block come here.
-template <int MT, int NJ>
-CUDA_FN void add_slices(float acc[MT][NJ][4], float *room, int warp, int groups, int slices) {
+template <int MT, int NJ> CUDA_FN void add_slices(float acc[MT][NJ][4], float *room, int warp, int groups, int slices) {
     float4 *mine = (float4 *)room + threadIdx.x % 32;
     int group = warp % groups;
 #pragma unroll
@@ -486,7 +484,7 @@ CUDA_FN void add_slices(float acc[MT][NJ][4], float *room, int warp, int groups,
         if (warp >= groups) mine[(warp * MT * NJ + i) * 32] = *(const float4 *)acc[i / NJ][i % NJ];
     __syncthreads();
     if (warp >= groups) return;
-#pragma unroll(MT * NJ < 4 ? 4 : 1)
+#pragma unroll(MT *NJ < 4 ? 4 : 1)
     for (int n = 1; n < slices; n++) {
 #pragma unroll
         for (int i = 0; i < MT * NJ; i++) {
@@ -497,7 +495,8 @@ CUDA_FN void add_slices(float acc[MT][NJ][4], float *room, int warp, int groups,
     }
 }
 
-// Asks for the homes that chained instructions read while the product waits for its operands: they may have left the cache.
+// Asks for the homes that chained instructions read while the product waits for its operands: they may have left the
+// cache.
 CUDA_FN void ask_ahead(const rows_instr *at, int chain, const rows_block &k) {
     const unsigned LINE = 128;
 #pragma unroll 1
@@ -522,8 +521,9 @@ CUDA_FN void bring(const rows_instr &later, const rows_block &k) {
     __pipeline_commit();
 }
 
-// A warp has groups of 8 NJ columns; where fewer groups are left than warps, several warps share one, each with a slice of
-// the terms; not so in fp32, where the sum's order is that of a single call. The barrier behind what came before is here: weights and bias do not wait for it.
+// A warp has groups of 8 NJ columns; where fewer groups are left than warps, several warps share one, each with a slice
+// of the terms; not so in fp32, where the sum's order is that of a single call. The barrier behind what came before is
+// here: weights and bias do not wait for it.
 template <int MATH, int MT, int NJ> CUDA_FN void linear(const rows_instr *at, const rows_block &k) {
     const rows_instr in = *at;
     const typename math_type<MATH>::element *a = (const typename math_type<MATH>::element *)(k.room + in.a.slot);
@@ -553,7 +553,8 @@ template <int MATH, int MT, int NJ> CUDA_FN void linear(const rows_instr *at, co
                 ask<MATH, 2 * NJ>(&ready[i], at, in.chain, k, i * 16 + threadIdx.x % 32 / 4, c);
         }
         if (first == 0) {
-            if (NJ > 1 && sizeof *a == 2) ask_ahead(at, in.chain, k); // large layers in 4 bytes are few, and registers full
+            if (NJ > 1 && sizeof *a == 2)
+                ask_ahead(at, in.chain, k); // large layers in 4 bytes are few, and registers full
             if (brings) bring(at[in.n], k);
             if (!here) meet(brings);
         }
@@ -607,10 +608,11 @@ CUDA_FN void combine(const rows_instr &in, const rows_block &k, cell at, float a
     }
 }
 
-// A thread has cells of N columns, as many apart as there are threads; AT_ONCE of them are read before the first is used,
-// which is then the one at the front. Where no thread has more than one, that takes half of the instructions. What an instruction reads of a tile that it writes is the same cell. Outside of a,
-// where a slice's gradient is wider, there are zeros. The instruction is a copy: nothing that is stored can change it, so
-// that it is read once and all at the start.
+// A thread has cells of N columns, as many apart as there are threads; AT_ONCE of them are read before the first is
+// used, which is then the one at the front. Where no thread has more than one, that takes half of the instructions.
+// What an instruction reads of a tile that it writes is the same cell. Outside of a, where a slice's gradient is wider,
+// there are zeros. The instruction is a copy: nothing that is stored can change it, so that it is read once and all at
+// the start.
 template <int MATH, int N, int AT_ONCE> CUDA_FN void map_cells(const rows_instr in, const rows_block &k) {
     place a = place_of<MATH>(in.a, k), b = a;
     places to = places_of<MATH>(in.to, k);
@@ -665,8 +667,8 @@ template <int MATH> CUDA_FN uint4 sloped_unit(uint4 d, uint4 y) {
         if constexpr (sizeof(E) == 2) {
             const E *a = (const E *)&w[q], *b = (const E *)&z[q];
             float lo = widen(a[0]), hi = widen(a[1]);
-            w[q] = pair_word<MATH>(lo * activation_slope(ACT_RELU, 0, widen(b[0])),
-                hi * activation_slope(ACT_RELU, 0, widen(b[1])));
+            w[q] = pair_word<MATH>(
+                lo * activation_slope(ACT_RELU, 0, widen(b[0])), hi * activation_slope(ACT_RELU, 0, widen(b[1])));
         } else {
             float slope = activation_slope(ACT_RELU, 0, __uint_as_float(z[q]));
             w[q] = __float_as_uint(__uint_as_float(w[q]) * slope);
@@ -718,8 +720,8 @@ template <int MATH> CUDA_FN void map(const rows_instr &in, const rows_block &k) 
     }
 }
 
-// Losses and metrics: a thread a row, all of which one warp has; those that follow each other run at the same time, with
-// a warp each
+// Losses and metrics: a thread a row, all of which one warp has; those that follow each other run at the same time,
+// with a warp each
 
 static_assert(2 * ROWS_TILE <= 32, "the rows of a block are those of a warp");
 
@@ -851,8 +853,8 @@ static __global__ void __launch_bounds__(rows_shape<MT, WIDE>::THREADS, rows_sha
 // Shared memory beyond 48 KB must be asked for.
 template <int MATH, int MT, bool WIDE> static void rows_start(const call *c, const row_kernel *p) {
     cudaFuncSetAttribute(rows_interpret<MATH, MT, WIDE>, cudaFuncAttributeMaxDynamicSharedMemorySize, p->room);
-    LAUNCH_EARLY(c, (rows_interpret<MATH, MT, WIDE>), (unsigned)rows_blocks(p->rows), (rows_shape<MT, WIDE>::THREADS), (size_t)p->room,
-        (const row_kernel *)p->on_card, p->step);
+    LAUNCH_EARLY(c, (rows_interpret<MATH, MT, WIDE>), (unsigned)rows_blocks(p->rows), (rows_shape<MT, WIDE>::THREADS),
+        (size_t)p->room, (const row_kernel *)p->on_card, p->step);
 }
 
 template <int MATH> static void rows_start_any(const call *c, const row_kernel *p) {
