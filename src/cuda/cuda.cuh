@@ -29,7 +29,8 @@ struct queue {
     cudaEvent_t paced[2];  // the host runs ahead of the card by two of these at most
     uint64_t ahead, paces; // groups launched since the last pace; paces
     int id;
-    size_t shared_most;   // bytes of shared memory that a block may have
+    size_t shared_most; // bytes of shared memory that a block may have
+    int multiprocessors;
     int arch;             // of the loaded kernels: 90 for sm_90, 75 where they come from compute_75 PTX
     bool hopper;          // the loaded kernels have all of sm_90a's instructions
     bool debug;           // eager, with a synchronisation after every node

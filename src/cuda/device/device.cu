@@ -123,6 +123,7 @@ static bool describe_card(queue *q, err *e) {
     cudaDriverGetVersion(&cuda);
     nvml_driver(q->monitor, driver, sizeof driver);
     q->shared_most = p.sharedMemPerBlockOptin;
+    q->multiprocessors = p.multiProcessorCount;
     int card = p.major * 10 + p.minor;
     if (card < 75) return err_run(e, "%s is too old: sm_75 (Turing) or newer is needed, it has sm_%d", p.name, card);
     if (!find_arch(q, card, e)) return false;

@@ -14,9 +14,9 @@
 
 enum { RANGES_PER_CALL = 72 };
 
-// Where blocks are many, two of a row kernel fit a large multiprocessor with so much shared memory each; where they are
-// few, one has nearly all of it. Cards with less than MUCH have no wide products.
-enum { ROOM_SHARED = 92 * 1024, ROOM_ALONE = 180 * 1024, MUCH = 128 * 1024, BLOCKS_ALONE = 132 };
+// Bytes of shared memory of a row kernel's blocks at most: where there are more blocks than multiprocessors, so much
+// that two fit a large multiprocessor; else nearly all of one. Cards with less than MUCH have no wide products.
+enum { ROOM_SHARED = 92 * 1024, ROOM_ALONE = 180 * 1024, MUCH = 128 * 1024 };
 
 static bool is_wanted(const char *name) {
     const char *value = getenv(name);
@@ -199,7 +199,7 @@ static bool is_large(const queue *q) {
 
 static int room_for(const queue *q, int64_t rows) {
     int most = (int)q->shared_most - (is_large(q) ? ROWS_OWN_WIDE : ROWS_OWN);
-    int wanted = rows_blocks(rows) > BLOCKS_ALONE ? ROOM_SHARED : ROOM_ALONE;
+    int wanted = rows_blocks(rows) > q->multiprocessors ? ROOM_SHARED : ROOM_ALONE;
     return wanted < most ? wanted : most;
 }
 
@@ -282,7 +282,8 @@ static int fuse_rows(fuser *f, int first, bool *ok) {
     int64_t rows = rows_of(&f->calls[first]);
     int n = 0;
     if (rows <= 0) return 0;
-    rows_begin(&f->rows, cuda_table, rows, room_for(f->q, rows), is_large(f->q));
+    rows_card card = {room_for(f->q, rows), f->q->multiprocessors, is_large(f->q)};
+    rows_begin(&f->rows, cuda_table, rows, card);
     f->rows.heads = is_wanted("TRADEWIND_CUDA_HEAD");
     while (first + n < f->count && !f->taken[first + n] && !large_takes(&f->calls[first + n]) &&
            rows_add(&f->rows, &f->calls[first + n]))

@@ -7,11 +7,10 @@ extern "C" {
 #include "ops/ops.h"
 }
 
-// A block takes a few rows, or as many as make one wave of five blocks a multiprocessor of a large card. One thread a
+// A block takes a few rows, or as many as make one wave of five blocks a multiprocessor. One thread a
 // row computes its sample; takes of one word, which windows wait for, are done next, a thread each; then every window
 // and every other take of every row by a warp of its own, or, where there are no windows, a take by all threads.
 enum { GATHER_FEW = 5, GATHER_ROWS = 32, GATHER_WARPS = 8, GATHER_THREADS = GATHER_WARPS * 32, GATHER_BLOCKS = 5 };
-enum { LARGE_CARD = 132 };
 
 // Loads go out together before their stores.
 template <typename W> CUDA_FN void copy_units(W *to, const W *from, int n) {
@@ -215,7 +214,7 @@ int gather_match(const call *calls, int count, gather_args *g) {
     if (count < 2 || d->op != OP_draw || d->out[1].type != DTYPE_F32) return 0;
     *g = gather_args{
         d->step, (int32_t *)d->out[0].data, (float *)d->out[1].data, operand_count(&d->out[0]), 0, 0, 0, false, {}, {}};
-    int64_t wave = (g->rows + LARGE_CARD * GATHER_BLOCKS - 1) / (LARGE_CARD * GATHER_BLOCKS);
+    int64_t blocks = (int64_t)d->queue->multiprocessors * GATHER_BLOCKS, wave = (g->rows + blocks - 1) / blocks;
     if (wave < GATHER_FEW) wave = GATHER_FEW;
     g->block = (int)(wave < GATHER_ROWS ? wave : (int64_t)GATHER_ROWS);
     int n = 1;

@@ -118,19 +118,12 @@ enum { ROOM_BYTES = BLASLT_ROOM + 256 };
 
 // A block of the slope takes 128 columns of a part of the rows, a thread eight of them of every sixteenth row, some
 // rows at a time so that their loads are on their way together. A multiprocessor has BLOCKS_EACH of these blocks.
-enum {
-    ACROSS = 16,
-    STRIP = RUN * ACROSS,
-    DOWN = 16,
-    THREADS = ACROSS * DOWN,
-    BLOCKS_EACH = 4,
-    BLOCKS = 132 * BLOCKS_EACH
-};
+enum { ACROSS = 16, STRIP = RUN * ACROSS, DOWN = 16, THREADS = ACROSS * DOWN, BLOCKS_EACH = 4, BLOCKS_MOST = 528 };
 
-// How many parts the rows are cut into, by sizes alone: as many blocks as a large card has at a time, of 32 rows at
-// least.
+// How many parts the rows are cut into, of 32 rows at least: by sizes alone, since scratch is planned before a card is
+// known and the parts decide the order of sums. BLOCKS_MOST bounds the blocks of a launch on every card.
 static int64_t parts_of(const sizes &s) {
-    int64_t parts = BLOCKS / ((s.O + STRIP - 1) / STRIP);
+    int64_t parts = BLOCKS_MOST / ((s.O + STRIP - 1) / STRIP);
     if (parts > s.rows / (DOWN * 2)) parts = s.rows / (DOWN * 2);
     return parts < 1 ? 1 : parts;
 }
@@ -205,7 +198,8 @@ size_t large_scratch(const call *c) {
 static bool is_ours(const call *c, int64_t n) {
     enum { LEAST = 256 };
     sizes s = sizes_of(c);
-    return s.type != DTYPE_F32 && s.I >= LEAST && s.O >= LEAST && product_fills(s.rows, n) && product_can(c->queue);
+    return s.type != DTYPE_F32 && s.I >= LEAST && s.O >= LEAST && product_can(c->queue) &&
+           product_fills(c->queue, s.rows, n);
 }
 
 static bool is_y_ours(const call *c) {
@@ -359,7 +353,7 @@ CUDA_FN float gelu_slope(float z) {
 
 // Forward. A thread has two runs at a time, whose loads are on their way together.
 
-enum { ACTIVATE_THREADS = 256, ACTIVATE_BLOCKS = 132 * 64 };
+enum { ACTIVATE_THREADS = 256, ACTIVATE_EACH = 64 }; // blocks for each multiprocessor, at most
 
 template <typename T> struct two_runs {
     run_words<T> r[2];
@@ -427,10 +421,11 @@ static __global__ void __launch_bounds__(ACTIVATE_THREADS)
 }
 
 template <typename T> static void activate_launch(const call *c, const void *z, const large_join *d, int64_t runs) {
-    unsigned blocks = blocks_for(runs, 2 * ACTIVATE_THREADS);
+    unsigned blocks = blocks_for(runs, 2 * ACTIVATE_THREADS),
+             most = (unsigned)c->queue->multiprocessors * ACTIVATE_EACH;
     void *y = c->out[0].data;
     int act = sizes_of(c).act;
-    if (blocks > ACTIVATE_BLOCKS) blocks = ACTIVATE_BLOCKS;
+    if (blocks > most) blocks = most;
     if (d->drop) {
         LAUNCH_EARLY(c, activate_drop_kernel<T>, blocks, ACTIVATE_THREADS, 0, z, d->alone ? NULL : y,
             d->drop->out[0].data, drop_args_of(d->drop), runs);
@@ -718,7 +713,7 @@ static bool room_is_free(const call *c, int n, const product_weights *w, large_r
     large_join none = {};
     range used[LARGE_RANGES];
     touched t = {used, 0};
-    const char *room = (const char *)places_of(&c[n - 1], &none).other_room, *end = room + product_room(w, n);
+    const char *room = (const char *)places_of(&c[n - 1], &none).other_room, *end = room + product_room(c->queue, w, n);
     for (int i = 0; i < n; i++) touch_stack(&t, c, i, ready);
     for (int i = 0; i < t.count; i++)
         if (used[i].begin < end && room < used[i].end) return false;
@@ -732,14 +727,14 @@ int large_together(const call *c, int count, large_ready ready, bool *shared) {
     if (!c->backward || !product_can(c->queue)) return 0;
     while (n < PRODUCT_MOST && is_of_stack(&c[n])) {
         w[n] = weights_of_stack(c, n, ready);
-        if (!product_fits(w, n + 1)) break;
+        if (!product_fits(c->queue, w, n + 1)) break;
         n++;
         if (n == count || !large_takes(&c[n]) || !large_slopes(&c[n - 1], &c[n], &c[n + 1], count - n - 1) ||
             !keeps_stack(c, n - 1, ready))
             break;
     }
-    if (n < 2 || !product_shares(w, n)) return 0;
-    *shared = product_room(w, n) > 0;
+    if (n < 2 || !product_shares(c->queue, w, n)) return 0;
+    *shared = product_room(c->queue, w, n) > 0;
     return !*shared || room_is_free(c, n, w, ready) ? n : 0;
 }
 
@@ -752,7 +747,7 @@ int large_ranges(const call *c, large_stage s, const large_join *d, range *to) {
         touch_stack(&t, c + 1 - d->together, i, d->stack_ready);
     for (int i = 0; s == LARGE_SHARES && i < d->together; i++) touch_operand(&t, &c[i + 1 - d->together].din[1], true);
     if (d->shared && (s == LARGE_TOGETHER || s == LARGE_SHARES))
-        touch(&t, p.other_room, product_room(weights_of_all(c, d).w, d->together), s == LARGE_TOGETHER);
+        touch(&t, p.other_room, product_room(c->queue, weights_of_all(c, d).w, d->together), s == LARGE_TOGETHER);
     if (s == LARGE_BIAS || s == LARGE_TOGETHER || s == LARGE_SHARES) return t.count;
     if (d->drop && s == LARGE_FORWARD) touch_operand(&t, &d->drop->out[0], true);
     if (d->drop && s == LARGE_SLOPE) touch_operand(&t, &d->drop->dout[0], false);

@@ -193,12 +193,9 @@ static bool is_large(int64_t quads, int blocks) {
 }
 
 // Every block a multiprocessor of its own at most, and no more than the slab keeps busy.
-static int blocks_of(int64_t quads) {
-    int card = 0, most = 1;
-    cudaGetDevice(&card);
-    cudaDeviceGetAttribute(&most, cudaDevAttrMultiProcessorCount, card);
+static int blocks_of(const queue *q, int64_t quads) {
+    int most = q->multiprocessors < STEP_END_BLOCKS ? q->multiprocessors : (int)STEP_END_BLOCKS;
     int64_t wanted = (quads + FEW - 1) / FEW;
-    if (most > STEP_END_BLOCKS) most = STEP_END_BLOCKS;
     return (int)(wanted < most ? wanted : most);
 }
 
@@ -230,7 +227,7 @@ int step_end_match(const call *calls, int count, step_end_args *a, unsigned *mee
     a->step = adamw->step;
     a->advanced = advances ? calls[2].step_written : NULL;
     a->meeting = meeting;
-    a->blocks = blocks_of(a->quads);
+    a->blocks = blocks_of(adamw->queue, a->quads);
     return advances ? 3 : 2;
 }
 

@@ -120,9 +120,9 @@ static bool is_plain(const call *c, const lstm_plan *p) {
     return a->H % 2 == 0 && (int)dtype_bytes(c->out[LSTM_STATES].type) == p->element;
 }
 
-// The shared memory of a large card. What needs more at the least goes step by step; a smaller card may refuse what
-// does not.
-enum { SHARED_LARGE = 227 << 10 };
+// Bytes of shared memory up to which a recurrence is one launch, on every card: the plan is made before one is known.
+// What needs more at the least goes step by step; a card with less may refuse what does not.
+enum { SHARED_BOUND = 227 << 10 };
 
 static size_t least_shared(const lstm_plan *p) {
     const lstm_args *a = &p->a;
@@ -155,7 +155,7 @@ static void fill_sizes(const call *c, plan_of *of) {
     a->tiles = (int)((a->B + ROWS - 1) / ROWS);
     a->groups = a->tiles < GROUPS ? a->tiles : GROUPS;
     check_sizes(a);
-    of->large = a->UT > WARPS_MOST || least_shared(p) > SHARED_LARGE;
+    of->large = a->UT > WARPS_MOST || least_shared(p) > SHARED_BOUND;
     if (of->large) return;
     if (is_plain(c, p)) choose_form(p, c->backward, c->backward && has(&c->din[LSTM_X]), a->I, a->KH);
     if (p->FH) {
@@ -170,7 +170,7 @@ static void fill_sizes(const call *c, plan_of *of) {
 static void fill_shared(const call *c, plan_of *of) {
     lstm_plan *p = &of->p;
     lstm_args *a = &p->a;
-    size_t limit = c->queue ? c->queue->shared_most : (size_t)SHARED_LARGE;
+    size_t limit = c->queue ? c->queue->shared_most : (size_t)SHARED_BOUND;
     size_t row = (size_t)ROWS * p->element, slot = row * row_elements(a->KX, p->element);
     size_t h = row * row_elements(a->KH, p->element), dz = row * row_elements(4 * a->KH, p->element);
     size_t fixed = c->backward ? LSTM_RING * h + 2 * dz : 2 * h;
@@ -187,7 +187,7 @@ static void fill_shared(const call *c, plan_of *of) {
     p->shared = fixed + a->chunk * slot;
 }
 
-// In fp32 there may be many parts: as many at once as keep a large card's blocks busy, and more as long as they take
+// In fp32 there may be many parts: as many at once as make enough blocks, and more as long as they take
 // little memory.
 static int parts_at_once(const plan_of *of, size_t bytes) {
     size_t least = of->p.sums ? (size_t)GROUPS : (size_t)lstm_weights_filling(&of->p);

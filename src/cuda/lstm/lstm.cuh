@@ -94,7 +94,7 @@ void lstm_backward_f16(const call *c, const lstm_plan *p);
 // The weights' gradients from a.dz and a.h_kept, in lstm_weights_parts() parts, of which a launch computes a.part_count
 // from a.first_part on: cuda/lstm/lstm_weights.cu.
 int lstm_weights_parts(const lstm_plan *p);
-int lstm_weights_filling(const lstm_plan *p); // parts that keep a large card busy
+int lstm_weights_filling(const lstm_plan *p); // parts that make enough blocks
 void lstm_weights_launch(const call *c, const lstm_plan *p);
 
 // Any hidden size, step by step: cuda/lstm/lstm_large.cu. `room` is scratch of lstm_large_scratch bytes; backward fills

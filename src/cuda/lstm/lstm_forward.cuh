@@ -7,7 +7,7 @@
 
 #include "cuda/lstm/lstm.cuh"
 
-// Blocks that a multiprocessor should hold: a batch of 3072 is three blocks of four warps on each of 132.
+// Blocks that a multiprocessor should hold.
 // clang-format off
 #define FORWARD_BOUNDS(MATH, FX, FH)                                                                                   \
     __launch_bounds__(held_warps(layout<MATH>::BYTES == 2, FH) * 32,                                                   \

@@ -5,15 +5,11 @@
 // in order (lstm.cu). Eight warps take 16 gates each and all columns.
 #include "cuda/lstm/lstm.cuh"
 
-enum {
-    PART_TILES = 4,
-    BLOCKS = 264,
-    DEEP = 32,
-    WIDE = 128,
-    LD = WIDE + 8,
-    THREADS = 256,
-    FILLS = DEEP * WIDE / THREADS
-};
+enum { PART_TILES = 4, DEEP = 32, WIDE = 128, LD = WIDE + 8, THREADS = 256, FILLS = DEEP * WIDE / THREADS };
+
+// Blocks that the sum is cut into, if rows suffice, on every card: scratch is planned for their parts before a card is
+// known, and they decide the order of sums.
+enum { BLOCKS = 264 };
 
 // Where a thread's column of [x | h | 1] comes from, as distances in elements.
 struct source {
@@ -176,7 +172,7 @@ int lstm_weights_filling(const lstm_plan *p) {
     return blocks < BLOCKS ? BLOCKS / blocks : 1;
 }
 
-// Enough to fill a large card, of at least 256 rows: by sizes alone. In fp32, see lstm.cu.
+// Parts that make BLOCKS blocks, of at least 256 rows: by sizes alone. In fp32, see lstm.cu.
 int lstm_weights_parts(const lstm_plan *p) {
     const lstm_args *a = &p->a;
     if (p->math == MATH_F32) return (a->tiles + PART_TILES - 1) / PART_TILES;

@@ -11,8 +11,10 @@ extern "C" {
 
 enum { WARPS = 8, WIDE = 1024, ADD_ACROSS = 32, ADD_DOWN = 32 };
 
-// Blocks that a large card's 132 multiprocessors hold at once: three each, or four where nothing is joined forward.
-enum { HELD = 3, HELD_PLAIN = 4, PARTS_MOST = 132 * HELD, PLAIN_MOST = 132 * HELD_PLAIN };
+// Blocks that a multiprocessor holds at once: three, or four where nothing is joined forward. Backward has PARTS_MOST
+// blocks at most on every card, since scratch is planned for them before a card is known, and they decide the order of
+// sums.
+enum { HELD = 3, HELD_PLAIN = 4, PARTS_MOST = 396 };
 
 struct moments {
     float mean, scale;
@@ -319,8 +321,9 @@ static unsigned blocks_of(const norm_args &a) {
     return (unsigned)((a.rows + WARPS - 1) / WARPS);
 }
 
-static unsigned forward_blocks(const norm_args &a, int each, bool joined) {
-    int64_t blocks = (a.rows + WARPS * each - 1) / (WARPS * each), most = joined ? PARTS_MOST : PLAIN_MOST;
+static unsigned forward_blocks(const call *c, const norm_args &a, int each, bool joined) {
+    int64_t blocks = (a.rows + WARPS * each - 1) / (WARPS * each);
+    int64_t most = (int64_t)c->queue->multiprocessors * (joined ? HELD : HELD_PLAIN);
     return (unsigned)(blocks < most ? blocks : most);
 }
 
@@ -328,7 +331,7 @@ static unsigned forward_blocks(const norm_args &a, int each, bool joined) {
 template <int LANES, int OCTETS, int X, int Y>
 static void launch_typed(const call *c, const norm_args &a, const residual_args *j) {
     residual_args joined = j ? *j : residual_args{};
-    unsigned blocks = c->backward ? (unsigned)parts_of(a) : forward_blocks(a, 32 / LANES, j != NULL);
+    unsigned blocks = c->backward ? (unsigned)parts_of(a) : forward_blocks(c, a, 32 / LANES, j != NULL);
     dim3 threads(32, WARPS);
     if (c->backward && j) {
         LAUNCH_EARLY(c, (backward_kernel<LANES, OCTETS, X, Y, true>), blocks, threads, 0, a, joined);

@@ -24,13 +24,21 @@ struct gemm_args {
     int parts;
 };
 
-enum { GEMM_TILE = 64, GEMM_K = 32, GEMM_THREADS = 128, GEMM_PARTS_MOST = 64, GEMM_LD = GEMM_TILE + 8 };
+enum {
+    GEMM_TILE = 64,
+    GEMM_K = 32,
+    GEMM_THREADS = 128,
+    GEMM_PARTS_MOST = 64,
+    GEMM_BLOCKS = 256,
+    GEMM_LD = GEMM_TILE + 8
+};
 enum { GEMM_GROUPS = GEMM_TILE * GEMM_K / 4 / GEMM_THREADS }; // of four elements, per thread
 
-// How many parts the sum is cut into: enough blocks to fill a large card, parts of at least 128.
+// How many parts the sum is cut into: about GEMM_BLOCKS blocks, parts of at least 128. On every card: scratch is
+// planned for them before one is known, and they decide the order of sums.
 static inline int gemm_parts(int math, int64_t m, int64_t n, int64_t k) {
     if (math == MATH_F32) return 1;
-    int64_t tiles = (m + GEMM_TILE - 1) / GEMM_TILE * ((n + GEMM_TILE - 1) / GEMM_TILE), parts = 256 / tiles;
+    int64_t tiles = (m + GEMM_TILE - 1) / GEMM_TILE * ((n + GEMM_TILE - 1) / GEMM_TILE), parts = GEMM_BLOCKS / tiles;
     if (parts > k / 128) parts = k / 128;
     return parts < 1 ? 1 : parts > GEMM_PARTS_MOST ? (int)GEMM_PARTS_MOST : (int)parts;
 }

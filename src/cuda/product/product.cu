@@ -408,25 +408,34 @@ static int64_t count_of(int64_t n, int64_t tile) {
     return (n + tile - 1) / tile;
 }
 
-// Tiles that keep a large card busy, and those that it has at a time.
-enum { TILES_LEAST = 96, TILES_MOST = 264 };
+// Tiles from which on the larger ones are taken, on every card: they decide the parts of sums, for which scratch is
+// planned before a card is known.
+enum { TILES_LEAST = 96 };
 
-// True if there are enough of the larger tiles: by sizes alone.
+// Tiles of the two smaller sizes that a card has at a time, and of the widest.
+static int64_t tiles_most(const queue *q) {
+    return 2 * (int64_t)q->multiprocessors;
+}
+
+static int64_t wide_most(const queue *q) {
+    return q->multiprocessors;
+}
+
+// True if there are enough of the larger tiles.
 static bool is_middle(int64_t rows, int64_t n) {
     return count_of(rows, middle::M) * count_of(n, middle::N) >= TILES_LEAST;
 }
 
-// True if the widest tiles, of which a multiprocessor has one at a time, fill the card once: a second round would wait
-// for the first one's end.
-static bool is_wide(int64_t rows, int64_t n) {
+// True if the widest tiles fill the card once: a second round would wait for the first one's end.
+static bool is_wide(const queue *q, int64_t rows, int64_t n) {
     int64_t tiles = count_of(rows, wide::M) * count_of(n, wide::N);
-    return tiles >= TILES_MOST / 2 * 5 / 6 && tiles <= TILES_MOST / 2;
+    return tiles >= wide_most(q) * 5 / 6 && tiles <= wide_most(q);
 }
 
-bool product_fills(int64_t rows, int64_t n) {
-    int64_t tiles = count_of(rows, middle::M) * count_of(n, middle::N), least = TILES_MOST * 3 / 4;
+bool product_fills(const queue *q, int64_t rows, int64_t n) {
+    int64_t tiles = count_of(rows, middle::M) * count_of(n, middle::N), least = tiles_most(q) * 3 / 4;
     if (tiles < TILES_LEAST) tiles = count_of(rows, small::M) * count_of(n, small::N), least = TILES_LEAST;
-    return tiles >= least && tiles <= TILES_MOST;
+    return tiles >= least && tiles <= tiles_most(q);
 }
 
 // Launches
@@ -508,7 +517,7 @@ void product_launch_input(const call *c, const product_input *p) {
         cuda_refused(c, no_map);
         return;
     }
-    if (p->alone && is_wide(p->rows, p->I))
+    if (p->alone && is_wide(c->queue, p->rows, p->I))
         launch_typed<wide>(c, &a, 1, p->type);
     else
         is_middle(p->rows, p->I) ? launch_typed<middle>(c, &a, 1, p->type) : launch_typed<small>(c, &a, 1, p->type);
@@ -517,7 +526,7 @@ void product_launch_input(const call *c, const product_input *p) {
 // Weight gradients
 
 // Up to WHOLE_ROWS a block adds up all rows, for a small tile. From SHARED_LEAST to SHARED_MOST rows blocks with wide
-// tiles, which read less, take shares of them, as many as a large card has such blocks at a time; adding up more shares
+// tiles, which read less, take shares of them, as many as the card has such blocks at a time; adding up more shares
 // than some costs more than is gained. Otherwise the library's products one after the other are faster.
 enum { WHOLE_ROWS = 2048, SHARED_LEAST = 4096, SHARED_MOST = 8192, SHARES_MOST = 8 };
 enum { ROOM_RESULTS = PRODUCT_ROOM / (int)sizeof(float) };
@@ -534,26 +543,26 @@ static int64_t results_of(const product_weights *p, int count) {
     return results;
 }
 
-bool product_fits(const product_weights *p, int count) {
-    if (p[0].rows <= WHOLE_ROWS) return tiles_of<small>(p, count) <= TILES_MOST;
-    return 2 * tiles_of<wide>(p, count) <= TILES_MOST / 2 && 2 * results_of(p, count) <= ROOM_RESULTS;
+bool product_fits(const queue *q, const product_weights *p, int count) {
+    if (p[0].rows <= WHOLE_ROWS) return tiles_of<small>(p, count) <= tiles_most(q);
+    return 2 * tiles_of<wide>(p, count) <= wide_most(q) && 2 * results_of(p, count) <= ROOM_RESULTS;
 }
 
-int product_shares(const product_weights *p, int count) {
+int product_shares(const queue *q, const product_weights *p, int count) {
     if (p[0].rows <= WHOLE_ROWS) return 1;
-    int64_t shares = TILES_MOST / 2 / tiles_of<wide>(p, count), most = ROOM_RESULTS / results_of(p, count);
+    int64_t shares = wide_most(q) / tiles_of<wide>(p, count), most = ROOM_RESULTS / results_of(p, count);
     if (p[0].rows < SHARED_LEAST || p[0].rows > SHARED_MOST || shares > SHARES_MOST) return 0;
     return (int)(shares < most ? shares : most);
 }
 
-size_t product_room(const product_weights *p, int count) {
-    int shares = product_shares(p, count);
+size_t product_room(const queue *q, const product_weights *p, int count) {
+    int shares = product_shares(q, p, count);
     return shares > 1 ? (size_t)(shares * results_of(p, count)) * sizeof(float) : 0;
 }
 
 void product_launch_weights(const call *c, dtype type, const product_weights *p, int count, void *room) {
     product_args<WEIGHTS> a = {};
-    int shares = product_shares(p, count);
+    int shares = product_shares(c->queue, p, count);
     float *shared = shares > 1 ? (float *)room : NULL;
     CHECK(count >= 1 && count <= PRODUCT_MOST && shares >= 1, "%d products in a launch, %d shares", count, shares);
     for (int i = 0; i < count; i++) {
@@ -609,7 +618,7 @@ void product_launch_shares(const call *c, const product_weights *p, int count, c
     shares_args a = {};
     const float *from = (const float *)room;
     int64_t end = 0;
-    a.shares = product_shares(p, count);
+    a.shares = product_shares(c->queue, p, count);
     for (int i = 0; i < PRODUCT_MOST; i++) {
         int64_t fours = i < count ? p[i].O * p[i].I / 4 : 0;
         end += fours;

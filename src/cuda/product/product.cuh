@@ -17,9 +17,9 @@ enum { PRODUCT_MOST = 8, PRODUCT_ROOM = 32 << 20 };
 // True if the card and the loaded kernels can do all this. TRADEWIND_CUDA_PRODUCT=0: as if they could not.
 bool product_can(const queue *q);
 
-// True if the tiles of a result [rows][n] fill a large card about once: then these products, which begin while what
+// True if the tiles of a result [rows][n] fill the card about once: then these products, which begin while what
 // comes before them ends, beat the library's also where they save no pass.
-bool product_fills(int64_t rows, int64_t n);
+bool product_fills(const queue *q, int64_t rows, int64_t n);
 
 // y [rows][O] = x [rows][I] W [O][I]' + bias [O], which may be NULL, and where it is below 0 that with `relu`.
 typedef struct {
@@ -57,13 +57,13 @@ typedef struct {
     int64_t rows, I, O, parts;
 } product_weights;
 
-// Up to PRODUCT_MOST of them, one at least, all of as many rows, in one launch. By sizes alone: whether a large card
-// has their tiles at a time, for two shares where rows are many; how many shares the rows are cut into, 0 where a
-// launch does not pay; and the bytes of room that these need, where they are more than one. Such a launch leaves the
-// shares of every dW there, and another adds them up.
-bool product_fits(const product_weights *p, int count);
-int product_shares(const product_weights *p, int count);
-size_t product_room(const product_weights *p, int count);
+// Up to PRODUCT_MOST of them, one at least, all of as many rows, in one launch. By sizes and multiprocessors: true if
+// the card has their tiles at a time, for two shares where rows are many; how many shares the rows are cut into, 0
+// where a launch does not pay; and the bytes of room that these need, where they are more than one. Such a launch
+// leaves the shares of every dW there, and another adds them up.
+bool product_fits(const queue *q, const product_weights *p, int count);
+int product_shares(const queue *q, const product_weights *p, int count);
+size_t product_room(const queue *q, const product_weights *p, int count);
 void product_launch_weights(const call *c, dtype type, const product_weights *p, int count, void *room);
 void product_launch_shares(const call *c, const product_weights *p, int count, const void *room);
 

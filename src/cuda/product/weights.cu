@@ -10,7 +10,11 @@ extern "C" {
 // those. A warp has a quadrant of 32 x 32 and a slice of the rows; the slices are added in shared memory at the end.
 // Rows pass through shared memory in chunks, the next one on its way while the present one is multiplied. db is the
 // product of dz with a column of ones.
-enum { THREADS = 256, WARPS = THREADS / 32, SIDE = 32, PAD = 8, PART_ROWS = 512, FULL_ROWS = 256, BLOCKS = 264 };
+enum { THREADS = 256, WARPS = THREADS / 32, SIDE = 32, PAD = 8, PART_ROWS = 512, FULL_ROWS = 256 };
+
+// Blocks that a launch of one layer is cut into, if rows suffice, on every card: scratch is planned for their parts
+// before a card is known, and they decide the order of sums.
+enum { BLOCKS = 264 };
 
 struct weights_operand {
     const void *data; // [rows][width]
@@ -342,13 +346,13 @@ struct weights_cut {
     int T, parts, length, at_once;
 };
 
-// As many as fill a large card, and more as long as they take little memory.
+// As many parts as make BLOCKS blocks, and more as long as they take little memory.
 static int64_t parts_at_once(int64_t O, int64_t I, int64_t tiles) {
     int64_t filling = (BLOCKS + tiles - 1) / tiles, small = (8 << 20) / (O * (I + 1) * (int64_t)sizeof(float));
     return filling > small ? filling : small;
 }
 
-// By sizes alone: enough blocks to fill a large card, of PART_ROWS rows at least; large tiles where they do. In fp32
+// By sizes alone: BLOCKS blocks, of PART_ROWS rows at least; large tiles where they do. In fp32
 // parts are of so many rows always, and so are a part's sums: the same rows have the same gradient in one batch or in
 // several that follow each other, as long as these are whole parts.
 static weights_cut cut_of(const call *c) {

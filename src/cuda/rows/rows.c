@@ -10,20 +10,23 @@
 
 #include <string.h>
 
-// A linear layer joins a row kernel where each multiprocessor of a large card reads at most so many bytes of its
-// weights: 6 us from the second-level cache. Beyond that a product in tiles of both dimensions, which reads them once
-// for 64 rows on all multiprocessors, is faster than what a launch costs.
-enum { LARGE_CARD = 132, WEIGHT_BYTES = 640 * 1024 };
+// A linear layer joins a row kernel where each multiprocessor reads at most so many bytes of its weights: 6 us from the
+// second-level cache. Beyond that a product in tiles of both dimensions, which reads them once for 64 rows on all
+// multiprocessors, is faster than what a launch costs.
+enum { WEIGHT_BYTES = 640 * 1024 };
+
+enum { TILES_ONE = 264 }; // tiles of 16 rows up to which a block takes one
 
 enum { WIDE = 256 }; // columns of a product that give half the warps of a block four tiles each
 
 int rows_tiles(int64_t rows) {
     int64_t tiles = (rows + ROWS_TILE - 1) / ROWS_TILE;
-    return tiles <= 2 * LARGE_CARD ? 1 : 2;
+    return tiles <= TILES_ONE ? 1 : 2;
 }
 
-void rows_begin(rows_compiler *r, const kernel *const *table, int64_t rows, int limit, bool wide) {
-    *r = (rows_compiler){.table = table, .limit = limit, .wide = wide, .heads = true};
+void rows_begin(rows_compiler *r, const kernel *const *table, int64_t rows, rows_card card) {
+    *r = (rows_compiler){.table = table, .limit = card.limit, .wide = card.wide, .heads = true};
+    r->multiprocessors = card.multiprocessors;
     r->made.rows = rows;
     r->made.tiles = rows_tiles(rows);
     r->made.low = DTYPE_F32;
@@ -199,7 +202,7 @@ static bool load(rows_compiler *r, const operand *o, rows_tile *t) {
 }
 
 static bool is_wide(const rows_compiler *r, int64_t I, int64_t O) {
-    int64_t rounds = (rows_blocks(r->made.rows) + LARGE_CARD - 1) / LARGE_CARD;
+    int64_t rounds = (rows_blocks(r->made.rows) + r->multiprocessors - 1) / r->multiprocessors;
     return rounds * I * O * (int64_t)sizeof(float) > WEIGHT_BYTES;
 }
 

@@ -134,6 +134,7 @@ typedef struct {
     row_kernel made;
     const kernel *const *table; // asked how much scratch a call has
     int limit, now;             // bytes of shared memory at most; the instruction being written
+    int multiprocessors;        // of the card
     int slots, claims, weights;
     bool full, closed; // products in fp32 have been seen; nothing may follow
     bool wide;         // products may be
@@ -151,8 +152,9 @@ typedef struct {
 // The rows of a call that a row kernel could hold, or 0.
 int64_t rows_of(const call *c);
 
-// How many tiles of 16 rows a block takes: one until the blocks fill a large card twice; then two, since that reads the
-// weights half as often.
+// How many tiles of 16 rows a block takes: one; from 4,225 rows on, which fill a large card more than twice, two, since
+// that reads the weights half as often. By the rows alone: scratch is planned for the blocks before a card is known,
+// and they decide the order of sums.
 int rows_tiles(int64_t rows);
 
 static inline int64_t rows_blocks(int64_t rows) {
@@ -169,9 +171,15 @@ __host__ __device__
     return (width + 15) / 16 * 16 + 8;
 }
 
-// A new row kernel for `rows` rows, in `limit` bytes of shared memory. Wide products take more of it besides: they are
-// for cards that have it.
-void rows_begin(rows_compiler *r, const kernel *const *table, int64_t rows, int limit, bool wide);
+// A card as the compiler sees it: bytes of shared memory for the slots, multiprocessors, and whether products may be
+// wide, which takes more shared memory besides.
+typedef struct {
+    int limit, multiprocessors;
+    bool wide;
+} rows_card;
+
+// A new row kernel for `rows` rows.
+void rows_begin(rows_compiler *r, const kernel *const *table, int64_t rows, rows_card card);
 
 // Adds a call, or leaves the row kernel as it is and returns false.
 bool rows_add(rows_compiler *r, const call *c);

@@ -24,7 +24,7 @@ list *list_new(void) {
     for (int i = 0; i < OP_COUNT; i++) table[i] = i == OP_linear || i == OP_cross_entropy ? &scratched : &none;
     list *l = calloc(1, sizeof *l);
     assert_non_null(l);
-    rows_begin(&l->r, table, ROWS, ROOM, true);
+    rows_begin(&l->r, table, ROWS, (rows_card){ROOM, MULTIPROCESSORS, true});
     return l;
 }
 

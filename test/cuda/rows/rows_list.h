@@ -6,7 +6,7 @@
 #include "cuda/rows/rows.h"
 #include "ops/ops.h"
 
-enum { ROWS = 40, CALLS = 24, OPERANDS = 8, ROOM = 100 * 1024, CLASSES = 3 };
+enum { ROWS = 40, CALLS = 24, OPERANDS = 8, ROOM = 100 * 1024, CLASSES = 3, MULTIPROCESSORS = 100 };
 
 typedef struct {
     call calls[CALLS];
@@ -18,7 +18,7 @@ typedef struct {
 extern const linear_attr plain, relu;
 extern const kernel *table[OP_COUNT]; // filled by list_new
 
-// An empty list, whose row kernel is begun in ROOM bytes; to be freed.
+// An empty list, whose row kernel is begun in ROOM bytes on MULTIPROCESSORS; to be freed.
 list *list_new(void);
 
 operand tensor_at(uintptr_t megabyte, int64_t width, dtype type);

@@ -96,7 +96,7 @@ static void test_gives_up_the_oldest_slot(void **state) {
     (void)state;
     list *l = list_new();
     int tile = ROWS_TILE * rows_ld(64) * 2;
-    rows_begin(&l->r, table, ROWS, 3 * tile, true);
+    rows_begin(&l->r, table, ROWS, (rows_card){3 * tile, MULTIPROCESSORS, true});
     for (uintptr_t i = 1; i < 5; i++) assert_true(rows_add(&l->r, dropout(l, x_at(i, 64), x_at(i + 1, 64))));
     assert_true(l->r.made.room <= 3 * tile);
     // The newest are there, the first has lost its slot and comes from its home.
@@ -242,7 +242,7 @@ static void test_gradients_wait_for_slots(void **state) {
     int tile = ROWS_TILE * rows_ld(CLASSES) * 2;
     for (int tiles = 2; tiles <= 3; tiles++) {
         list *l = list_new();
-        rows_begin(&l->r, table, ROWS, tiles * tile, true);
+        rows_begin(&l->r, table, ROWS, (rows_card){tiles * tile, MULTIPROCESSORS, true});
         assert_true(rows_add(&l->r, dropout(l, x_at(1, CLASSES), x_at(2, CLASSES))));
         assert_true(rows_add(&l->r, dropout(l, x_at(3, CLASSES), x_at(4, CLASSES))));
         assert_true(rows_add(&l->r, confusion(l, x_at(2, CLASSES), 20)));
@@ -305,7 +305,7 @@ static void test_slots_of_another_width_wait(void **state) {
     (void)state;
     int tile = ROWS_TILE * rows_ld(64) * 2;
     list *l = list_new();
-    rows_begin(&l->r, table, ROWS, tile, true);
+    rows_begin(&l->r, table, ROWS, (rows_card){tile, MULTIPROCESSORS, true});
     assert_true(rows_add(&l->r, dropout(l, x_at(1, 64), x_at(2, 64))));
     assert_true(rows_add(&l->r, dropout(l, x_at(2, 64), x_at(2, 64)))); // the same cells of the same slot
     assert_true(rows_add(&l->r, dropout(l, x_at(5, 32), x_at(6, 32)))); // others of it
@@ -464,7 +464,7 @@ static void test_products_load_weights(void **state) {
     for (int room = 0; room < 2; room++) {
         list *l = list_new();
         int tiles = 2 * ROWS_TILE * rows_ld(32) * 2, weights = 32 * 256 * 2;
-        rows_begin(&l->r, table, ROWS, tiles + weights - !room, true);
+        rows_begin(&l->r, table, ROWS, (rows_card){tiles + weights - !room, MULTIPROCESSORS, true});
         assert_true(rows_add(&l->r, linear(l, &plain, x_at(1, 32), x_at(2, 32), 100)));
         assert_true(rows_add(&l->r, linear(l, &plain, x_at(2, 32), x_at(3, 256), 101)));
         rows_end(&l->r);
@@ -506,7 +506,7 @@ static void test_packs_are_wide_by_columns(void **state) {
         list *l = list_new();
         int64_t width = cases[i / 2].width;
         bool allowed = i % 2, wide = allowed && cases[i / 2].wide;
-        rows_begin(&l->r, table, ROWS, ROOM, allowed);
+        rows_begin(&l->r, table, ROWS, (rows_card){ROOM, MULTIPROCESSORS, allowed});
         assert_true(rows_add(&l->r, linear(l, &plain, x_at(1, 30), x_at(2, width), 100)));
         assert_true(
             rows_add(&l->r, linear_back(l, &plain, x_at(2, width), x_at(3, 5), x_at(4, width), x_at(5, 5), 10)));

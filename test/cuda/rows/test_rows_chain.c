@@ -44,7 +44,7 @@ static void test_chains_backward(void **state) {
 // How long the chain of a product of `width` columns is that a dropout of `from` to `to` follows, in so much memory.
 static int chain_of(int64_t width, operand from, operand to, int limit, bool wide) {
     list *l = list_new();
-    rows_begin(&l->r, table, ROWS, limit, wide);
+    rows_begin(&l->r, table, ROWS, (rows_card){limit, MULTIPROCESSORS, wide});
     assert_true(rows_add(&l->r, linear(l, &plain, x_at(1, 32), x_at(2, width), 100)));
     assert_true(rows_add(&l->r, dropout(l, from, to)));
     rows_end(&l->r);

@@ -19,6 +19,7 @@
 #include <cmocka.h>
 
 enum { ROWS = 21, THREADS = 256, ROOM = 160 * 1024, TENSORS = 20, CALLS = 14, OPERANDS = 3, LISTS = 200, JOINTS = 16 };
+enum { MULTIPROCESSORS = 100 };
 
 typedef struct {
     int64_t width;
@@ -568,7 +569,7 @@ static int run_some(list *l, int first, const way *w, int *saved) {
     rows_compiler *r = malloc(sizeof *r);
     assert_non_null(r);
     int n = 0;
-    rows_begin(r, table, ROWS, w->limit, w->wide);
+    rows_begin(r, table, ROWS, (rows_card){w->limit, MULTIPROCESSORS, w->wide});
     if (w->two) r->made.tiles = 2;
     while (n < w->most && first + n < l->count && rows_add(r, &l->calls[first + n])) n++;
     for (int i = first; w->lives && i < first + n; i++) {
