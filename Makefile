@@ -8,7 +8,7 @@ CTEST  = ctest --output-on-failure --parallel 2
 
 FUZZ_SECONDS ?= 20
 
-C_FILES = find src test bench fuzz -name '*.[ch]'
+SOURCES = find src test bench fuzz -name '*.[ch]' -o -name '*.cu' -o -name '*.cuh'
 # TSan runs what may use threads: everything but these, and but the card's cases of the command, which take it ten minutes: the
 # threads of a run are those of test_cli, test_use and test_stream. It needs address randomisation off on newer kernels.
 TSAN_SKIP = test_(arena|cli_card|config|err|file|fuse|json|rng|rows|rows_fold|term)$$
@@ -60,10 +60,10 @@ bench-gpu: layers $(BUILD)/.deps-demo ## the timed cases on the card beside PyTo
 	bench/gpu.sh $(BUILD)/tradewind
 
 format: ## lay out the sources
-	@$(C_FILES) | xargs clang-format -i
+	@$(SOURCES) | xargs clang-format -i
 
 lint: layers $(BUILD)/.deps-test ## check layout and layers, and run clang-tidy where it is installed
-	@if command -v clang-format >/dev/null; then $(C_FILES) | xargs clang-format --dry-run -Werror; \
+	@if command -v clang-format >/dev/null; then $(SOURCES) | xargs clang-format --dry-run -Werror; \
 	else echo "lint: clang-format is not installed, skipped"; fi
 	@if command -v clang-tidy >/dev/null; then cmake -S . -B $(BUILD) -DTRADEWIND_TESTS=ON --log-level=WARNING && \
 	find src -name '*.c' | xargs -P $(JOBS) -n 2 clang-tidy -p $(BUILD) --quiet; \

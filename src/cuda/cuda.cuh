@@ -1,4 +1,4 @@
-// What the CUDA kernels share: the queue, checked launches, and elements of any floating-point type.
+// Common parts of the CUDA device: the queue, checked launches, and elements of any floating-point type.
 //
 // Kernels are written in the style of C; templates appear for element types and tile sizes only. Every launch goes
 // through LAUNCH, which notes a failure under the operator's name. Sums are formed in a fixed order: no float atomics.
@@ -25,26 +25,27 @@ struct queue_lane {
 struct queue {
     cudaStream_t stream;
     queue_lane lane[LANES];
-    int fed;              // the lane of the last feed
-    cudaEvent_t paced[2]; // the host runs ahead of the card by two of these at most
+    int fed;               // the lane of the last feed
+    cudaEvent_t paced[2];  // the host runs ahead of the card by two of these at most
     uint64_t ahead, paces; // groups launched since the last pace; paces
     int id;
     size_t shared_most; // bytes of shared memory that a block may have
-    int arch;           // of the loaded kernels: 90 for sm_90, 75 where they come from compute_75 PTX
-    bool hopper;        // the loaded kernels have all of sm_90a's instructions
-    bool debug;         // eager, with a synchronisation after every node
-    bool lost;          // an error after which nothing works any more in this process: the rest is left to its end
+    int multiprocessors;
+    int arch;             // of the loaded kernels: 90 for sm_90, 75 where they come from compute_75 PTX
+    bool hopper;          // the loaded kernels have all of sm_90a's instructions
+    bool debug;           // eager, with a synchronisation after every node
+    bool lost;            // an error after which nothing works any more in this process: the rest is left to its end
     struct nvml *monitor; // the card's, or NULL
-    size_t before;      // bytes of the card in use before this queue
-    size_t slab;        // bytes given out by allocate
-    bool fuse;          // neighbouring calls share launches
-    bool early;         // launches may begin before the one before them ends
-    bool shared_out;    // but for the first and the last of a step, they may not
-    unsigned *meeting;  // of the blocks that end a step (cuda/settle.cuh)
-    struct pack_memory *packs; // of its row programs
+    size_t before;        // bytes of the card in use before this queue
+    size_t slab;          // bytes given out by allocate
+    bool fuse;            // neighbouring calls share launches
+    bool early;           // launches may begin before the one before them ends
+    bool shared_out;      // but for the first and the last of a step, they may not
+    unsigned *meeting;    // of the blocks that end a step (cuda/join/step_end.cuh)
+    struct pack_memory *packs; // of its row kernels
     struct blaslt *blaslt;     // for large products, or NULL
     char card[512];
-    char failed[256];   // the first failure of this queue, or ""
+    char failed[256]; // the first failure of this queue, or ""
 };
 
 #define LAUNCH(c, kernel, grid, block, shared, ...)                                                                    \
@@ -53,12 +54,13 @@ struct queue {
         cuda_launched(c);                                                                                              \
     } while (0)
 
-// The same for a kernel that calls cuda_begin before it touches what another launch writes: it may be put on the card while
-// what comes before it in the stream is still running, and waits there. (From sm_90 on; TRADEWIND_CUDA_EARLY=0: never.)
+// The same for a kernel that calls cuda_begin before it touches what another launch writes: it may be put on the card
+// while what comes before it in the stream is still running, and waits there. (From sm_90 on; TRADEWIND_CUDA_EARLY=0:
+// never.)
 #define LAUNCH_EARLY(c, kernel, grid, block, shared, ...)                                                              \
     do {                                                                                                               \
         cudaLaunchAttribute early_;                                                                                    \
-        cudaLaunchConfig_t config_ = cuda_early((c), &early_, (grid), (block), (shared));                               \
+        cudaLaunchConfig_t config_ = cuda_early((c), &early_, (grid), (block), (shared));                              \
         cudaLaunchKernelEx(&config_, kernel, __VA_ARGS__);                                                             \
         cuda_launched(c);                                                                                              \
     } while (0)
@@ -83,8 +85,8 @@ static inline view view_of(const operand *o) {
 
 #define CUDA_FN static __device__ __forceinline__
 
-// What a kernel of LAUNCH_EARLY begins with: lets the next one be put on the card, and waits until all that it
-// depends on is done and visible.
+// First statement of a kernel of LAUNCH_EARLY: lets the next one be put on the card, and waits until all that the
+// kernel depends on is done and visible.
 CUDA_FN void cuda_begin() {
 #if __CUDA_ARCH__ >= 900
     asm volatile("griddepcontrol.launch_dependents;" ::: "memory");

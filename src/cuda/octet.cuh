@@ -1,5 +1,6 @@
-// Eight neighbouring elements (cuda/run.cuh) as a value, of a type that may be known where a kernel is compiled, so that no
-// choice stands in its loops: a template's TYPE is that, or TYPE_ANY for what the view says. Bytes (DTYPE_I8) are not handled.
+// Eight neighbouring elements (cuda/run.cuh) as a value, of a type that may be known where a kernel is compiled, so
+// that no choice stands in its loops: a template's TYPE is that, or TYPE_ANY for what the view says. Bytes (DTYPE_I8)
+// are not handled.
 #ifndef TRADEWIND_CUDA_OCTET_CUH
 #define TRADEWIND_CUDA_OCTET_CUH
 
@@ -72,7 +73,7 @@ CUDA_FN octet octet_times(octet x, float by) {
     return x;
 }
 
-// What the elements are after they were stored to a tensor and loaded.
+// Elements rounded as storing them to a tensor and loading them would.
 template <int TYPE> CUDA_FN octet octet_rounded(const view &to, octet x) {
 #pragma unroll
     for (int e = 0; e < OCTET; e++) x.v[e] = rounded(type_in<TYPE>(to), x.v[e]);

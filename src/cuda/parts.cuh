@@ -1,5 +1,5 @@
-// Sums over rows that were left in parts, added up: a block has PARTS_ACROSS columns, and PARTS_DOWN threads for each of them,
-// which share out the parts and then add what they have in order.
+// Sums over rows that were left in parts, added up: a block has PARTS_ACROSS columns, and PARTS_DOWN threads for each
+// of them, which share out the parts and then add what they have in order.
 #ifndef TRADEWIND_CUDA_PARTS_CUH
 #define TRADEWIND_CUDA_PARTS_CUH
 

@@ -52,7 +52,7 @@ CUDA_FN void quad_put(const view &to, int64_t i, quad q) {
     quad_store(to, i, q);
 }
 
-// What an element is after it was stored and loaded.
+// An element rounded as storing and loading it would.
 CUDA_FN float rounded(int type, float v) {
     if (type == DTYPE_BF16) return __bfloat162float(__float2bfloat16(v));
     return type == DTYPE_F16 ? __half2float(__float2half(v)) : v;

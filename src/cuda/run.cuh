@@ -6,10 +6,8 @@
 
 enum { RUN = 8 };
 
-// Of a type that is known where the kernel is compiled, as they lie in memory: so they wait in registers for their turn.
-template <typename T> struct run_words {
-    uint4 w[RUN * sizeof(T) / sizeof(uint4)];
-};
+// Elements as they lie in memory, of a type known at compile time: so they wait in registers for their turn.
+template <typename T> struct run_words { uint4 w[RUN * sizeof(T) / sizeof(uint4)]; };
 
 template <typename T> CUDA_FN run_words<T> run_fetch(const void *from, int64_t i) {
     run_words<T> r;
@@ -39,12 +37,8 @@ CUDA_FN void pair_narrow(__half2 *to, float x, float y) {
 }
 
 template <typename T> struct pair_of;
-template <> struct pair_of<__nv_bfloat16> {
-    typedef __nv_bfloat162 type;
-};
-template <> struct pair_of<__half> {
-    typedef __half2 type;
-};
+template <> struct pair_of<__nv_bfloat16> { typedef __nv_bfloat162 type; };
+template <> struct pair_of<__half> { typedef __half2 type; };
 
 template <typename T> CUDA_FN void run_widen(float v[RUN], const run_words<T> &r) {
     const uint32_t *w = (const uint32_t *)r.w;
@@ -70,7 +64,7 @@ CUDA_FN void run_narrow(run_words<float> *r, const float v[RUN]) {
     for (int e = 0; e < RUN; e++) ((float *)r->w)[e] = v[e];
 }
 
-// What elements are after they were stored and loaded; returns them as stored.
+// Rounds elements as storing and loading them would; returns them as stored.
 template <typename T> CUDA_FN run_words<T> run_rounded(float v[RUN]) {
     run_words<T> r;
     run_narrow(&r, v);
@@ -84,7 +78,7 @@ template <typename T> CUDA_FN void run_convert(void *to, int64_t i, const float 
     run_send<T>(to, i, r);
 }
 
-// Of any type but i8.
+// Elements of any type but i8.
 
 CUDA_FN void run_load(float v[RUN], const view &from, int64_t i) {
     switch (from.type) {

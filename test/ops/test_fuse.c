@@ -507,9 +507,9 @@ static void check_products(const char *where, const shape_case *k, const place *
     outcome_free(&library);
 }
 
-// The same by a row program's instructions: rounded in the same places, so that only the order of sums differs. The
+// The same by a row kernel's instructions: rounded in the same places, so that only the order of sums differs. The
 // last rows of a block, lost, are worth more than what is allowed. Where no product is large, since the library cannot
-// compute it, the layer below may join the program, which then is no head.
+// compute it, the layer below may join the row kernel, which then is no head.
 static void check_head(const char *where, const shape_case *k, const place *p, const outcome *fused) {
     bool low = p->precision == PRECISION_BF16 || p->precision == PRECISION_FP16;
     if (!strstr(k->name, "one pass")) return;

@@ -1,8 +1,8 @@
 // Whole training runs, on the card and beside it: the jobs that are tried there, and one run of one of them.
 //
 // An epoch of every job has 100 steps or more, so that cards, which take up to 64 steps at once, come by several times
-// before it ends. The large ones have products that a card leaves to cuBLASLt (the rule is in cuda/large.cu), beside
-// others that it does not.
+// before it ends. The large ones have products that a card leaves to cuBLASLt (the rule is in cuda/join/large.cu),
+// beside others that it does not.
 #ifndef TRADEWIND_TEST_TRAIN_CARD_H
 #define TRADEWIND_TEST_TRAIN_CARD_H
 

@@ -130,9 +130,10 @@ static int far_plans(const card_job *j, precision p, double most, int64_t part) 
     return far;
 }
 
-// In fp32 a row's results and gradients have the same bits in every plan (cuda/mma.cuh), and so have sums over rows
-// (cuda/weights.cu, cuda/lstm.cu) where micro-batches are whole parts of these. Smaller ones, and a transformer's layer
-// norms and positions, are added up in another order, which rounds them differently by some 1e-7 of the norm.
+// In fp32 a row's results and gradients have the same bits in every plan (cuda/product/mma.cuh), and so have sums over
+// rows (cuda/product/weights.cu, cuda/lstm/lstm.cu) where micro-batches are whole parts of these. Smaller ones, and a
+// transformer's layer norms and positions, are added up in another order, which rounds them differently by some 1e-7 of
+// the norm.
 enum { PART = 256 };
 
 static void every_plan_has_the_same_gradient(void **state) {

@@ -1,0 +1,46 @@
+// Packing: weights as the products of row kernels read them (cuda/rows/rows.h), in a launch for all row kernels of a
+// step.
+//
+// For every group of 8 NJ columns and every run of 16 terms, lane l of a warp has four terms (4t .. 4t+3 where t is
+// l%4, or, of 2-byte weights, 2t, 2t+1, 2t+8, 2t+9) of columns NJ (l/4) .. + NJ - 1, one column after another; in
+// shared order the lanes' first 16 bytes stand first, then their second, and so on, so that a warp's load is one
+// stretch. Biases follow in fp32. The launch depends on the weights alone and runs beside the gathering of the
+// micro-batch.
+#ifndef TRADEWIND_CUDA_ROWS_PACK_CUH
+#define TRADEWIND_CUDA_ROWS_PACK_CUH
+
+#include "cuda/rows/rows.cuh"
+
+// The packs of one row kernel.
+struct pack_args {
+    rows_pack pack[ROWS_MOST];
+    int count;
+    int low; // dtype of the packed weights
+    char *to;
+    size_t bytes;
+    struct pack_memory *memory; // whose `to` is
+    pack_args *next;
+};
+
+// Packs of row kernels between which no weights change: one launch.
+struct pack_list {
+    pack_args *first; // each by itself on the heap, the list's own
+    int jobs, blocks;
+    void *on_card;
+};
+
+// The packs of a compiled row kernel, with memory on the card; its instructions are then placed. Row kernels of a queue
+// with the same packs share it: every step packs anew, and the schedule orders who writes behind who reads. False where
+// memory is short.
+bool pack_make(queue *q, pack_args *p, rows_compiler *r);
+
+// True if a row kernel's packs can join a list, which has some; joining; and, once, when all have joined, what the
+// launch reads. False where memory is short.
+bool pack_joins(const pack_list *l, const rows_compiler *r);
+void pack_add(pack_list *l, pack_args *p);
+bool pack_upload(queue *q, pack_list *l);
+void pack_done(queue *q, pack_list *l);
+
+void pack_launch(const call *c, const pack_list *l);
+
+#endif

@@ -1,7 +1,0 @@
-// Row programs that multiply as MATH_F32 does: a file of its own, because the kernel compiles long.
-#include "cuda/rows.cuh"
-#include "cuda/rows_kernel.cuh"
-
-void rows_launch_f32(const call *c, const rows_program *p) {
-    rows_start_any<MATH_F32>(c, p);
-}

@@ -1,7 +1,0 @@
-#include "cuda/table.cuh"
-
-const kernel *const cuda_table[OP_COUNT] = {
-#define OP(name, ...) &cuda_##name,
-#include "ops/ops.def"
-#undef OP
-};
