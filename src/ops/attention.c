@@ -130,12 +130,12 @@ static void normalise(const head *w, int64_t n, softmax m) {
 // What dropout multiplies the probabilities of query i with.
 static void draw_keep(const head *w, int64_t i, int64_t n) {
     float probability = ((const attention_settings *)w->c->attr)->dropout;
-    step s = w->c->step;
+    random_key key = random_key_of(w->c->step);
     uint32_t least = random_threshold(probability);
     real scale = (real)random_scale(probability);
     int64_t first = (w->h * w->T + i) * w->T;
     for (int64_t e = first; e < first + n;) {
-        rng_block r = random_dropout(s.progress, s.cursor->row + (uint64_t)w->b, w->c->node, (uint32_t)(e / RANDOM_OCTET));
+        rng_block r = random_dropout(&key, (uint64_t)w->b, w->c->node, (uint32_t)(e / RANDOM_OCTET));
         for (bool more = true; more && e < first + n; e++, more = e % RANDOM_OCTET)
             w->keep[e - first] = random_bits(&r, (int)(e % RANDOM_OCTET)) >= least ? scale : 0;
     }

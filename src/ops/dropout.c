@@ -29,12 +29,12 @@ static void apply(const call *c, const operand *from, const operand *to, int64_t
     float p = ((const dropout_attr *)c->attr)->probability;
     uint32_t least = random_threshold(p);
     real scale = (real)random_scale(p);
+    random_key key = random_key_of(c->step);
     int64_t n = row_elements(c);
     const real *x = from->data;
     for (int64_t b = begin; b < end; b++) {
         for (int64_t first = 0; first < n; first += RANDOM_OCTET) {
-            rng_block r =
-                random_dropout(c->step.progress, c->step.cursor->row + (uint64_t)b, c->node, (uint32_t)(first / RANDOM_OCTET));
+            rng_block r = random_dropout(&key, (uint64_t)b, c->node, (uint32_t)(first / RANDOM_OCTET));
             for (int i = 0; i < RANDOM_OCTET && first + i < n; i++) {
                 int64_t at = b * n + first + i;
                 op_put(to, at, random_bits(&r, i) >= least ? x[at] * scale : 0);

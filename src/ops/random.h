@@ -12,10 +12,20 @@
 
 enum { RANDOM_OCTET = 8, RANDOM_ROUNDS = 7 };
 
-// The random words of elements 8*octet .. 8*octet+7 of a row.
-RNG_FN rng_block random_dropout(const step_progress *s, uint64_t row, uint32_t node, uint32_t octet) {
-    return rng_philox_rounds(
-        RANDOM_ROUNDS, s->seed, octet, (uint32_t)row, (uint32_t)RNG_DROPOUT << 16 | node, (uint32_t)s->update);
+// The fields of the step record that dropout draws with.
+typedef struct {
+    uint64_t seed, update, row;
+} random_key;
+
+RNG_FN random_key random_key_of(step s) {
+    random_key k = {s.progress->seed, s.progress->update, s.cursor->row};
+    return k;
+}
+
+// The random words of elements 8*octet .. 8*octet+7 of a row of the micro-batch.
+RNG_FN rng_block random_dropout(const random_key *k, uint64_t row, uint32_t node, uint32_t octet) {
+    return rng_philox_rounds(RANDOM_ROUNDS, k->seed, octet, (uint32_t)(k->row + row),
+        (uint32_t)RNG_DROPOUT << 16 | node, (uint32_t)k->update);
 }
 
 // The bits of element e of the eight: two to a word, the even one in its low half.

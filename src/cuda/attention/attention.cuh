@@ -16,7 +16,7 @@ struct attention_args {
     view qkv, mask;
     view y;  // forward: the result; backward: its gradient
     view dx; // backward
-    const step *at;
+    step at;
     float *kept;    // [samples][heads][T], or NULL
     uint32_t *bits; // [samples][heads][T][words], from a multiple of 8 bytes on, or NULL
     int T, D, d, heads;

@@ -363,14 +363,12 @@ CUDA_FN void put_tile(const view &to, int64_t base, int first, int stride, int r
 // Draws the bits of the group's probabilities that stay, one after another from `drawn_bit` of the first on: a thread
 // has the eight of a random block.
 template <int MATH> CUDA_FN void draw_bits(const attention_args &a, const heads<MATH> &w) {
-    step s = {};
-    s.seed = a.at->seed;
-    s.update = a.at->update;
-    uint64_t row = a.at->row + (uint64_t)w.sample, first = (uint64_t)w.first * a.T * a.T;
+    random_key key = random_key_of(a.at);
+    uint64_t row = (uint64_t)w.sample, first = (uint64_t)w.first * a.T * a.T;
     uint32_t octet = (uint32_t)(first / RANDOM_OCTET);
     int bytes = ((int)(first % RANDOM_OCTET) + a.group * a.T * a.T + 7) / 8;
     for (int i = threadIdx.x; i < bytes; i += blockDim.x) {
-        rng_block r = random_dropout(&s, row, a.node, octet + i);
+        rng_block r = random_dropout(&key, row, a.node, octet + i);
         uint32_t byte = 0;
 #pragma unroll
         for (int e = 0; e < RANDOM_OCTET; e++) byte |= (uint32_t)(random_bits(&r, e) >= a.least) << e;

@@ -13,7 +13,7 @@ struct softmax {
 // Arguments common to all launches of a call. Item (b * heads + h) * T + i is step i of head h of sample b.
 struct plain_args {
     view qkv, mask;
-    const step *at;
+    step at;
     softmax *kept;
     float *mean; // [items], backward
     int64_t items, T, D, d;
@@ -67,7 +67,8 @@ CUDA_FN float score(const plain_args *a, const place *p, int64_t q, int64_t j) {
 CUDA_FN float keep_of(const plain_args *a, const place *p, int64_t i, int64_t j) {
     if (!a->drops) return 1.0f;
     int64_t e = (p->h * a->T + i) * a->T + j;
-    rng_block r = random_dropout(a->at, a->at->row + (uint64_t)p->b, a->node, (uint32_t)(e / RANDOM_OCTET));
+    random_key key = random_key_of(a->at);
+    rng_block r = random_dropout(&key, (uint64_t)p->b, a->node, (uint32_t)(e / RANDOM_OCTET));
     return random_bits(&r, (int)(e % RANDOM_OCTET)) >= a->least ? a->keep : 0.0f;
 }
 

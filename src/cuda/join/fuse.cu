@@ -51,6 +51,11 @@ static void operands_add(group *g, const operand *o, int count, bool written) {
     for (int i = 0; i < count; i++) operand_add(g, &o[i], written);
 }
 
+static void step_add(group *g, const call *c, bool written) {
+    range_add(g, c->step.progress, sizeof(step_progress), written);
+    range_add(g, c->step.cursor, sizeof(step_cursor), written);
+}
+
 // Operators that look neither at the step record nor change it.
 static bool ignores_step(const call *c) {
     switch (c->op) {
@@ -77,14 +82,14 @@ static bool ignores_step(const call *c) {
 // the step record on.
 static void call_add(group *g, const call *c) {
     const kernel *k = cuda_table[c->op];
-    CHECK(2 * (c->inputs + c->outputs) + 3 <= RANGES_PER_CALL, "%s has too many operands", c->name);
+    CHECK(2 * (c->inputs + c->outputs) + 4 <= RANGES_PER_CALL, "%s has too many operands", c->name);
     operands_add(g, c->in, c->inputs, c->outputs == 0);
     operands_add(g, c->out, c->outputs, !c->backward);
     if (c->backward) {
         operands_add(g, c->dout, c->outputs, false);
         operands_add(g, c->din, c->inputs, true);
     }
-    if (!ignores_step(c)) range_add(g, c->step, sizeof(step), c->outputs == 0 && c->inputs == 0);
+    if (!ignores_step(c)) step_add(g, c, c->outputs == 0 && c->inputs == 0);
     if (c->scratch && k->scratch) range_add(g, c->scratch, k->scratch(c), true);
     if (c->reserve && k->reserve) range_add(g, c->reserve, k->reserve(c), !c->backward);
 }

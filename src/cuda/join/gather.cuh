@@ -23,7 +23,7 @@ struct gather_member {
 };
 
 struct gather_args {
-    const step *step;
+    step step;
     int32_t *index;
     float *weight;
     int64_t rows;

@@ -236,7 +236,7 @@ static const void *narrow(const call *c, void *to) {
 // Dropout
 
 // Dropout of a run at i. Values that pass to dropout, or from it, are rounded as if they were stored.
-CUDA_FN void drop_run(const drop_args &a, const step &s, int64_t i, float v[RUN]) {
+CUDA_FN void drop_run(const drop_args &a, const random_key &s, int64_t i, float v[RUN]) {
     rng_block r = drop_draw(a, s, drop_place_of(a, i));
 #pragma unroll
     for (int e = 0; e < RUN; e++) v[e] = drop_one(a, r.v, e, v[e]);
@@ -382,7 +382,7 @@ template <typename T>
 static __global__ void __launch_bounds__(ACTIVATE_THREADS)
     activate_drop_kernel(const void *z, void *y, void *dropped, const __grid_constant__ drop_args a, int64_t runs) {
     cuda_begin();
-    step s = drop_step(a);
+    random_key s = random_key_of(a.at);
     FOR_TWO_RUNS(i, runs) {
         two_runs<T> two = fetch_two<T>(z, i, runs);
 #pragma unroll
@@ -473,7 +473,7 @@ typedef enum { SLOPE_NONE, SLOPE_GELU, SLOPE_DROPS, SLOPE_OTHER } slope_kind; //
 
 // Slope of a run at i: d becomes its dz, unrounded.
 template <typename T, slope_kind KIND>
-CUDA_FN void slope_of(const slope_args &a, const step &s, int64_t i, float d[RUN], const run_words<T> &words) {
+CUDA_FN void slope_of(const slope_args &a, const random_key &s, int64_t i, float d[RUN], const run_words<T> &words) {
     float seen[RUN];
     if (KIND == SLOPE_NONE) return;
     run_widen(seen, words);
@@ -494,7 +494,7 @@ template <typename T, typename D, slope_kind KIND>
 static __global__ void __launch_bounds__(THREADS, BLOCKS_EACH) slope_kernel(const __grid_constant__ slope_args a) {
     cuda_begin();
     const int AT_ONCE = KIND == SLOPE_NONE ? 4 : 2;
-    step s = KIND == SLOPE_DROPS ? drop_step(a.drop) : step{};
+    random_key s = KIND == SLOPE_DROPS ? random_key_of(a.drop.at) : random_key{};
     __shared__ float room[DOWN][STRIP];
     int tx = threadIdx.x % ACROSS, ty = threadIdx.x / ACROSS, column = blockIdx.x * STRIP + tx * RUN;
     int64_t row = a.rows * blockIdx.y / gridDim.y + ty, end = a.rows * (blockIdx.y + 1) / gridDim.y;
@@ -659,6 +659,11 @@ static void touch(touched *t, const void *at, size_t bytes, bool written) {
     t->to[t->count++] = range{(const char *)at, (const char *)at + bytes, written};
 }
 
+static void touch_step(touched *t, const call *c) {
+    touch(t, c->step.progress, sizeof(step_progress), false);
+    touch(t, c->step.cursor, sizeof(step_cursor), false);
+}
+
 static void touch_operand(touched *t, const operand *o, bool written) {
     touch(t, o->data, (size_t)operand_count(o) * dtype_bytes(o->type), written);
 }
@@ -751,7 +756,7 @@ int large_ranges(const call *c, large_stage s, const large_join *d, range *to) {
     if (s == LARGE_BIAS || s == LARGE_TOGETHER || s == LARGE_SHARES) return t.count;
     if (d->drop && s == LARGE_FORWARD) touch_operand(&t, &d->drop->out[0], true);
     if (d->drop && s == LARGE_SLOPE) touch_operand(&t, &d->drop->dout[0], false);
-    if (d->drop && (s == LARGE_FORWARD || s == LARGE_SLOPE)) touch(&t, d->drop->step, sizeof(step), false);
+    if (d->drop && (s == LARGE_FORWARD || s == LARGE_SLOPE)) touch_step(&t, d->drop);
     if (s == LARGE_FORWARD || s == LARGE_INPUT) {
         touch_weights(&t, &c->in[1]);
         touch_weights(&t, &c->in[2]);

@@ -125,7 +125,7 @@ static __host__ __device__ inline int64_t octets_of(const residual_args &a) {
 
 static __global__ void forward_kernel(const __grid_constant__ residual_args a) {
     cuda_begin();
-    step s = drop_step(a.drop);
+    random_key s = random_key_of(a.drop.at);
     FOR_EACH(k, octets_of(a)) {
         octet x = octet_load<TYPE_ANY>(a.x, k * OCTET), y = octet_load<TYPE_ANY>(a.y, k * OCTET);
         residual_forward<TYPE_ANY, TYPE_ANY>(a, s, k * OCTET, x, y);
@@ -134,7 +134,7 @@ static __global__ void forward_kernel(const __grid_constant__ residual_args a) {
 
 static __global__ void backward_kernel(const __grid_constant__ residual_args a) {
     cuda_begin();
-    step s = drop_step(a.drop);
+    random_key s = random_key_of(a.drop.at);
     FOR_EACH(k, octets_of(a))
     residual_backward<TYPE_ANY, TYPE_ANY>(a, s, k * OCTET, octet_load<TYPE_ANY>(a.z, k * OCTET));
 }

@@ -42,7 +42,7 @@ void mean_time_launch_joined(const call *c, const residual_args *args);
 
 // A loop over rows must not keep the keys of all rounds that follow from the seed in registers: the compiler is told
 // that it is another one each time.
-CUDA_FN octet residual_drop(const residual_args &a, step s, int64_t at, octet x) {
+CUDA_FN octet residual_drop(const residual_args &a, random_key s, int64_t at, octet x) {
     asm volatile("" : "+l"(s.seed));
     rng_block r = drop_draw(a.drop, s, drop_place_of(a.drop, at));
 #pragma unroll
@@ -51,21 +51,21 @@ CUDA_FN octet residual_drop(const residual_args &a, step s, int64_t at, octet x)
 }
 
 template <int X, int Y>
-CUDA_FN octet residual_sum(const residual_args &a, const step &s, int64_t at, const octet &x, octet y) {
+CUDA_FN octet residual_sum(const residual_args &a, const random_key &s, int64_t at, const octet &x, octet y) {
     y = octet_rounded<Y>(a.between, residual_drop(a, s, at, y));
     if (a.between.data) octet_store<Y>(a.between, at, y);
     return octet_rounded<X>(a.z, octet_add(octet_times(x, a.a), octet_times(y, a.b)));
 }
 
 template <int X, int Y>
-CUDA_FN octet residual_forward(const residual_args &a, const step &s, int64_t at, const octet &x, const octet &y) {
+CUDA_FN octet residual_forward(const residual_args &a, const random_key &s, int64_t at, const octet &x, const octet &y) {
     octet z = residual_sum<X, Y>(a, s, at, x, y);
     octet_store<X>(a.z, at, z);
     return z;
 }
 
 template <int X, int Y>
-CUDA_FN void residual_backward(const residual_args &a, const step &s, int64_t at, const octet &dz) {
+CUDA_FN void residual_backward(const residual_args &a, const random_key &s, int64_t at, const octet &dz) {
     octet dy = octet_rounded<Y>(a.between, octet_times(dz, a.b));
     if (a.x.data) octet_put<X>(a.x, at, octet_times(dz, a.a));
     if (a.between.data) octet_store<Y>(a.between, at, dy);

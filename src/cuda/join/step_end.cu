@@ -90,8 +90,8 @@ CUDA_FN before read_before(const step_end_args &a) {
     for (int i = 0; i < CLIP_COUNT; i++) b.state[i] = a.state[i];
     b.norm = a.totals[TALLY_STEP_NORM];
     b.scale = *a.scale;
-    b.update = a.step->update;
-    b.lr = a.step->lr;
+    b.update = a.step.progress->update;
+    b.lr = a.step.progress->lr;
     return b;
 }
 
@@ -108,10 +108,11 @@ CUDA_FN adamw_rates finish(const step_end_args &a, before b, double sum, float l
 }
 
 CUDA_FN void advance(const step_end_args &a) {
-    if (!a.advanced || blockIdx.x) return;
-    a.advanced->update++;
-    a.advanced->position += a.advanced->row;
-    a.advanced->row = 0;
+    if (!a.advances || blockIdx.x) return;
+    step_cursor *c = a.step.cursor;
+    a.step.progress->update++;
+    c->position += c->row;
+    c->row = 0;
 }
 
 // Moments and weights of a large slab pass by the cache, where gradients, which are read twice, are of more use.
@@ -225,7 +226,7 @@ int step_end_match(const call *calls, int count, step_end_args *a, unsigned *mee
     a->adamw = *s;
     a->log1 = d.log1, a->log2 = d.log2;
     a->step = adamw->step;
-    a->advanced = advances ? calls[2].step_written : NULL;
+    a->advances = advances;
     a->meeting = meeting;
     a->blocks = blocks_of(adamw->queue, a->quads);
     return advances ? 3 : 2;

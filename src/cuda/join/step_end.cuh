@@ -24,8 +24,8 @@ struct step_end_args {
     clip_attr clip;
     adamw_settings adamw;
     float log1, log2;
-    const struct step *step;
-    struct step *advanced; // or NULL
+    step step;
+    bool advances; // it is the update's `advance` too
     unsigned *meeting;
     int blocks;
 };

@@ -4,7 +4,7 @@
 enum { THREADS = 128 };
 
 // One thread for every four elements, without a loop: all that is read is asked for at once.
-static __global__ void forward_kernel(const step *s, const double *clip, float4 *w, uint2 *low, bool low_f16,
+static __global__ void forward_kernel(const step_progress *s, const double *clip, float4 *w, uint2 *low, bool low_f16,
     const float4 *g, float4 *m, float4 *v, const int8_t *decays, const __grid_constant__ adamw_settings a,
     adamw_decay d, int64_t quads) {
     __shared__ adamw_rates rates;
@@ -32,7 +32,7 @@ static void forward(const call *c) {
     const adamw_settings *a = (const adamw_settings *)c->attr;
     int64_t n = operand_count(&c->in[ADAMW_WEIGHTS]), blocks = (n / 4 + THREADS - 1) / THREADS;
     CHECK(n % 4 == 0 && blocks <= INT32_MAX, "a slab of %lld elements", (long long)n);
-    LAUNCH(c, forward_kernel, (unsigned)blocks, THREADS, 0, c->step, (const double *)c->in[ADAMW_CLIP].data,
+    LAUNCH(c, forward_kernel, (unsigned)blocks, THREADS, 0, c->step.progress, (const double *)c->in[ADAMW_CLIP].data,
         (float4 *)c->in[ADAMW_WEIGHTS].data, (uint2 *)c->in[ADAMW_WEIGHTS].low,
         c->in[ADAMW_WEIGHTS].low_type == DTYPE_F16, (const float4 *)c->in[ADAMW_GRADIENTS].data,
         (float4 *)c->in[ADAMW_MOMENT1].data, (float4 *)c->in[ADAMW_MOMENT2].data,

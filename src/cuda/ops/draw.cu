@@ -1,7 +1,7 @@
 // draw on the card: see ops/draw.c.
 #include "cuda/ops/draw.cuh"
 
-static __global__ void forward_kernel(const step *s, int32_t *index, view weight, int64_t rows) {
+static __global__ void forward_kernel(step s, int32_t *index, view weight, int64_t rows) {
     FOR_EACH(r, rows) {
         drawn d = draw_row(s, r);
         index[r] = d.sample;

@@ -13,12 +13,13 @@ struct drawn {
     float weight;
 };
 
-CUDA_FN drawn draw_row(const step *s, int64_t r) {
+CUDA_FN drawn draw_row(step now, int64_t r) {
+    const step_cursor *s = now.cursor;
     uint64_t at = s->position + s->row + (uint64_t)r;
     bool inside = at < s->count;
-    uint64_t sample = inside ? at : 0;
-    if (inside && s->shuffle) sample = rng_permute(s->seed, s->epoch, at, s->count);
-    return drawn{(int32_t)(s->first + sample), inside ? 1.0f : 0.0f};
+    uint64_t place = inside ? at : 0;
+    if (inside && s->shuffle) place = rng_permute(now.progress->seed, s->epoch, at, s->count);
+    return drawn{(int32_t)step_sample(s, place), inside ? 1.0f : 0.0f};
 }
 
 #endif

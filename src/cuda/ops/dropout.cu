@@ -5,7 +5,7 @@
 
 static __global__ void apply_kernel(const __grid_constant__ drop_args a, view from, view to) {
     cuda_begin();
-    step s = drop_step(a);
+    random_key s = random_key_of(a.at);
     FOR_EACH(k, a.rows * a.n / RUN) {
         alignas(16) float v[RUN];
         run_load(v, from, k * RUN);
@@ -19,7 +19,7 @@ static __global__ void apply_kernel(const __grid_constant__ drop_args a, view fr
 // Rows of any width, and any number of elements.
 static __global__ void apply_any(const __grid_constant__ drop_args a, view from, view to, int64_t octets) {
     cuda_begin();
-    step s = drop_step(a);
+    random_key s = random_key_of(a.at);
     FOR_EACH(k, a.rows * octets) {
         drop_place p = {k / octets, k % octets * RUN};
         rng_block r = drop_draw(a, s, p);

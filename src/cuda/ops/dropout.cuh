@@ -10,7 +10,7 @@ extern "C" {
 
 // A call of dropout over rows of n elements.
 struct drop_args {
-    const step *at;
+    step at;
     int64_t rows, n;
     bool small;              // numbers of elements have 31 bits: what joins other calls is
     uint32_t inverse, shift; // small: 2^(31 + shift) / n, rounded up; 2^shift is the first power that is n or more
@@ -33,15 +33,6 @@ static inline drop_args drop_args_of(const call *c) {
     return a;
 }
 
-// The fields of the step record that a thread draws with.
-CUDA_FN step drop_step(const drop_args &a) {
-    step s = {};
-    s.seed = a.at->seed;
-    s.update = a.at->update;
-    s.row = a.at->row;
-    return s;
-}
-
 struct drop_place {
     int64_t row, column;
 };
@@ -54,8 +45,8 @@ CUDA_FN drop_place drop_place_of(const drop_args &a, int64_t i) {
 }
 
 // The random block of the octet there.
-CUDA_FN rng_block drop_draw(const drop_args &a, const step &s, const drop_place &p) {
-    return random_dropout(&s, s.row + (uint64_t)p.row, a.node, (uint32_t)(p.column / RANDOM_OCTET));
+CUDA_FN rng_block drop_draw(const drop_args &a, const random_key &k, const drop_place &p) {
+    return random_dropout(&k, (uint64_t)p.row, a.node, (uint32_t)(p.column / RANDOM_OCTET));
 }
 
 // Element e of the words: kept and scaled, or 0; a NaN that is dropped is gone.

@@ -97,7 +97,7 @@ static __global__ void __launch_bounds__(WARPS * 32, OCTETS > 1 ? 1
     const bool ahead = OCTETS == 1;
     const view &from = JOINED ? j.x : a.x;
     columns<OCTETS> gain = row_load<LANES, OCTETS>(a.gain, a.C), bias = row_load<LANES, OCTETS>(a.bias, a.C);
-    step s = JOINED ? drop_step(j.drop) : step{};
+    random_key s = JOINED ? random_key_of(j.drop.at) : random_key{};
     int64_t apart = (int64_t)gridDim.x * WARPS * each;
     int64_t r = ((int64_t)blockIdx.x * WARPS + threadIdx.y) * each + threadIdx.x / LANES;
     arriving<OCTETS> next = {}, next_y = {};
@@ -177,7 +177,7 @@ static __global__ void __launch_bounds__(WARPS * 32, OCTETS > 1 ? 1 : HELD)
     const int each = 32 / LANES, apart = WARPS * each;
     const bool ahead = OCTETS == 1;
     __shared__ __align__(16) float room[WARPS * each][OCTETS * LANES * OCTET], gain[OCTETS * LANES * OCTET];
-    step s = JOINED ? drop_step(j.drop) : step{};
+    random_key s = JOINED ? random_key_of(j.drop.at) : random_key{};
     for (int i = threadIdx.y * 32 + threadIdx.x; i < OCTETS * LANES * OCTET; i += WARPS * 32)
         gain[i] = i < a.C ? view_load(a.gain, i) : 0.0f;
     __syncthreads();

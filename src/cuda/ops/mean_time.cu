@@ -48,7 +48,7 @@ static __global__ void __launch_bounds__(THREADS)
     cuda_begin();
     __shared__ float room[WIDE];
     __shared__ int counts[THREADS];
-    step s = JOINED ? drop_step(j.drop) : step{};
+    random_key s = JOINED ? random_key_of(j.drop.at) : random_key{};
     const view &from = JOINED ? j.x : a.x;
     mean_place p = place_of(a);
     int64_t b = blockIdx.x;
@@ -95,7 +95,7 @@ template <int X, int Y, bool JOINED>
 static __global__ void __launch_bounds__(THREADS)
     backward_kernel(const __grid_constant__ mean_args a, const __grid_constant__ residual_args j) {
     cuda_begin();
-    step s = JOINED ? drop_step(j.drop) : step{};
+    random_key s = JOINED ? random_key_of(j.drop.at) : random_key{};
     mean_place p = place_of(a);
     int64_t b = blockIdx.x;
     octet d = octet_times(octet_load<TYPE_ANY>(a.y, b * a.C + p.column), share(a, b));

@@ -1,7 +1,7 @@
 // sgd on the card: see ops/sgd.c.
 #include "cuda/ops/adamw.cuh"
 
-static __global__ void forward_kernel(const step *s, const double *clip, float *w, view low, const float *g, float *m,
+static __global__ void forward_kernel(const step_progress *s, const double *clip, float *w, view low, const float *g, float *m,
     const int8_t *decays, const __grid_constant__ sgd_settings a, int64_t n) {
     __shared__ float rate;
     float factor = (float)clip[CLIP_FACTOR];
@@ -22,7 +22,7 @@ static __global__ void forward_kernel(const step *s, const double *clip, float *
 
 static void forward(const call *c) {
     int64_t n = operand_count(&c->in[SGD_WEIGHTS]);
-    LAUNCH(c, forward_kernel, blocks_for(n, 256), 256, 0, c->step, (const double *)c->in[SGD_CLIP].data,
+    LAUNCH(c, forward_kernel, blocks_for(n, 256), 256, 0, c->step.progress, (const double *)c->in[SGD_CLIP].data,
         (float *)c->in[SGD_WEIGHTS].data, view{c->in[SGD_WEIGHTS].low, (int)c->in[SGD_WEIGHTS].low_type, false},
         (const float *)c->in[SGD_GRADIENTS].data, (float *)c->in[SGD_MOMENT].data,
         (const int8_t *)c->in[SGD_DECAYS].data, *(const sgd_settings *)c->attr, n);

@@ -494,7 +494,6 @@ static bool add_advance(rows_compiler *r, const call *c) {
     if (!i) return false;
     i->n = (int32_t)c->batch;
     r->made.step = c->step;
-    r->made.step_written = c->step_written;
     r->closed = true;
     return true;
 }

@@ -105,8 +105,7 @@ enum { ROWS_OWN = 16 * 1024, ROWS_OWN_WIDE = 40 * 1024 };
 // The instructions of one launch. Its blocks read the copy on the card.
 typedef struct {
     void *on_card;
-    const struct step *step;
-    struct step *step_written;
+    step step; // NULLs where no instruction looks at it
     int64_t rows;
     int32_t tiles;       // of 16 rows, per block: 1 or 2
     int32_t body, count; // instructions for every block; and those behind them

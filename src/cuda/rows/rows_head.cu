@@ -48,9 +48,9 @@ template <typename T, int K> CUDA_FN void fetch_weights(float w[K][RUN], const r
 
 // Dropout of row r of the warp's, as it is stored.
 template <typename T>
-CUDA_FN void drop_row(const rows_head &h, const step &s, head_rows<T> *of, int r, int64_t row, int column) {
+CUDA_FN void drop_row(const rows_head &h, const random_key &s, head_rows<T> *of, int r, int64_t row, int column) {
     float v[RUN];
-    rng_block bits = random_dropout(&s, s.row + (uint64_t)row, h.node, (uint32_t)column / RANDOM_OCTET);
+    rng_block bits = random_dropout(&s, (uint64_t)row, h.node, (uint32_t)column / RANDOM_OCTET);
     uint32_t kept = 0;
     run_widen(v, of->x[r]);
 #pragma unroll
@@ -71,7 +71,7 @@ template <typename T> CUDA_FN void fetch_rows(const rows_head &h, head_rows<T> *
 }
 
 template <typename T> CUDA_FN void drop_rows(const rows_head &h, head_rows<T> *of, int64_t first, int column) {
-    step s = *h.step;
+    random_key s = h.drop ? random_key_of(h.step) : random_key{};
 #pragma unroll
     for (int r = 0; r < HELD; r++) {
         if (h.drop) drop_row<T>(h, s, of, r, first + r, column);

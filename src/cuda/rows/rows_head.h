@@ -13,7 +13,7 @@
 enum { ROWS_HEAD_WIDTH = 256, ROWS_HEAD_LEAST = 64, ROWS_HEAD_CLASSES = 4 };
 
 typedef struct {
-    const struct step *step;
+    step step;
     const void *y; // [rows][width], of the row kernel's type: what the layer reads, or drops out
     void *x;       // with dropout: what is left of it, if somebody wants that
     void *z, *dz;  // [rows][classes], if somebody wants them

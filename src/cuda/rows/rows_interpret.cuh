@@ -31,7 +31,7 @@ template <int MT, bool WIDE> struct rows_shape {
 struct rows_block {
     char *room;
     float *slices; // of products: 128 sums of every warp for each of its tiles
-    const step *now;
+    const random_key *now;
     int row, rows;
 };
 
@@ -306,9 +306,9 @@ CUDA_FN void product(
 
 // N elements from column j on, a multiple of N: all of the eight that share random words, or a part of them.
 template <int N>
-CUDA_FN void dropped(const rows_instr &in, const rows_block &k, const step *s, int r, int j, float a[N]) {
+CUDA_FN void dropped(const rows_instr &in, const rows_block &k, const random_key *s, int r, int j, float a[N]) {
     static_assert(N == 1 || N == 2 || N == 4 || N == RANDOM_OCTET, "parts of eight elements");
-    rng_block bits = random_dropout(s, s->row + (uint64_t)(k.row + r), in.node, (uint32_t)j / RANDOM_OCTET);
+    rng_block bits = random_dropout(s, (uint64_t)(k.row + r), in.node, (uint32_t)j / RANDOM_OCTET);
     if (N <= 4 && j & 4) bits.v[0] = bits.v[2], bits.v[1] = bits.v[3];
     if (N <= 2 && j & 2) bits.v[0] = bits.v[1];
     if (N == 1 && j & 1) bits.v[0] >>= 16;
@@ -830,16 +830,16 @@ CUDA_FN bool waits(const rows_instr &in) {
 
 template <int MATH, int MT, bool WIDE>
 static __global__ void __launch_bounds__(rows_shape<MT, WIDE>::THREADS, rows_shape<MT, WIDE>::ALONE ? 1 : 2)
-    rows_interpret(const row_kernel *code, const step *s) {
+    rows_interpret(const row_kernel *code, step s) {
     extern __shared__ __align__(16) char room[];
     __shared__ row_kernel p; // near, and so is the step record: every instruction looks at them, once
-    __shared__ step now;
+    __shared__ random_key now;
     __shared__ __align__(16) float slices[rows_shape<MT, WIDE>::SLICED];
     static_assert(sizeof p + sizeof now + sizeof slices + 64 <= (WIDE ? ROWS_OWN_WIDE : ROWS_OWN), "what rows.h says");
     for (int i = threadIdx.x; i < (int)(sizeof p / sizeof(uint4)); i += blockDim.x)
         ((uint4 *)&p)[i] = ((const uint4 *)code)[i]; // constant: it need not wait for anything
     cuda_begin();
-    if (threadIdx.x == 0 && s) now = *s;
+    if (threadIdx.x == 0 && s.progress) now = random_key_of(s);
     __syncthreads();
     rows_block k = {room, slices, &now, (int)blockIdx.x * MT * ROWS_TILE, MT * ROWS_TILE};
     if (k.row + k.rows > p.rows) k.rows = (int)(p.rows - k.row);

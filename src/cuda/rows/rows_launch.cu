@@ -44,7 +44,7 @@ static __global__ void sums_kernel(const row_kernel *p) {
     for (int i = p->body; i < p->count; i++) {
         if (p->code[i].op == ROWS_LOSS_ADD) loss_end(p->code[i]);
         if (p->code[i].op == ROWS_ADVANCE && threadIdx.x == 0)
-            p->step_written->row = p->step->row + (uint64_t)p->code[i].n;
+            p->step.cursor->row += (uint64_t)p->code[i].n;
     }
 }
 
