@@ -19,6 +19,7 @@ struct pool {
     atomic_uint generation;
     atomic_int running; // workers that have not finished this call
     atomic_bool stop;
+    atomic_flag taken; // a call is running
     atomic_llong next;
     int64_t items;
     pool_fn *fn;
@@ -143,7 +144,8 @@ int pool_threads(const pool *p) {
 }
 
 void pool_run(pool *p, int64_t items, pool_fn *fn, void *arg) {
-    if (!p || p->threads == 1 || items < 2) {
+    bool shares = p && p->threads > 1 && items > 1 && !atomic_flag_test_and_set_explicit(&p->taken, memory_order_acquire);
+    if (!shares) {
         for (int64_t i = 0; i < items; i++) fn(arg, i, 0);
         return;
     }
@@ -156,4 +158,5 @@ void pool_run(pool *p, int64_t items, pool_fn *fn, void *arg) {
     drain(p, 0);
     for (int i = 0; atomic_load_explicit(&p->running, memory_order_acquire) > 0; i++)
         i < SPINS ? relax() : (void)sched_yield();
+    atomic_flag_clear_explicit(&p->taken, memory_order_release);
 }

@@ -15,6 +15,7 @@
 
 struct queue {
     pool *pool;
+    bool shares; // the pool is another queue's
     int processors; // that this process may use
     const char *isa;
     const kernel *table[OP_COUNT];
@@ -54,7 +55,8 @@ static queue *queue_new(const queue_options *o, err *e) {
         err_run(e, "out of memory for a queue");
         return NULL;
     }
-    if (choose_isa(q, o->isa, e)) q->pool = pool_new(o->threads, e);
+    q->shares = o->beside != NULL;
+    if (choose_isa(q, o->isa, e)) q->pool = q->shares ? o->beside->pool : pool_new(o->threads, e);
     q->processors = pool_processors();
     if (q->pool) return q;
     free(q);
@@ -97,7 +99,7 @@ static queue *open_double(const queue_options *o, err *e) {
 
 static void queue_close(queue *q) {
     if (!q) return;
-    pool_free(q->pool);
+    if (!q->shares) pool_free(q->pool);
     free(q);
 }
 

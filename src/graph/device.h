@@ -64,6 +64,7 @@ typedef struct {
 typedef struct {
     int threads;     // CPU: 0 for one per processor
     const char *isa; // CPU: NULL for the best there is
+    queue *beside;   // CPU: an open queue whose threads it shares, and which must outlive it; NULL: threads of its own
 } queue_options;
 
 // Who counted the bytes of a device_memory.

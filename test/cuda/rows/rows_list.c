@@ -18,7 +18,8 @@ const linear_attr plain = {ACT_NONE}, relu = {ACT_RELU};
 static const dropout_attr half = {0.5f};
 static const cross_entropy_attr smooth = {0.125f};
 enum { LABELS = 800, SAMPLE_WEIGHTS, SEED }; // where they lie
-static struct step record;
+static step_progress training;
+static step_cursor samples;
 
 list *list_new(void) {
     for (int i = 0; i < OP_COUNT; i++) table[i] = i == OP_linear || i == OP_cross_entropy ? &scratched : &none;
@@ -51,8 +52,7 @@ call *call_new(list *l, int op, const void *attr, bool backward, int inputs) {
         .out = o + 2 * OPERANDS,
         .dout = o + 3 * OPERANDS,
         .batch = ROWS,
-        .step = &record,
-        .step_written = &record};
+        .step = {&training, &samples}};
     return c;
 }
 

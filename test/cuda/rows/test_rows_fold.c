@@ -50,7 +50,8 @@ typedef struct {
 
 static const kernel none;
 static const kernel *table[OP_COUNT];
-static struct step record = {.seed = 5, .update = 3, .row = 7};
+static step_progress training = {.seed = 5, .update = 3};
+static step_cursor samples = {.row = 7};
 
 static uint32_t draw(list *l, uint32_t below) {
     rng_block r = rng_philox(l->seed, l->drawn++, 0, (uint32_t)RNG_TEST << 16, 9);
@@ -132,8 +133,8 @@ static float combine(const block *k, const rows_instr *i, int row, int column, f
     case ROWS_COPY:
     case ROWS_AXPBY: return i->x * a + i->y * b;
     case ROWS_DROPOUT: {
-        uint64_t sample = record.row + (uint64_t)(k->row + row);
-        rng_block bits = random_dropout(&record, sample, i->node, (uint32_t)column / RANDOM_OCTET);
+        random_key key = random_key_of((step){&training, &samples});
+        rng_block bits = random_dropout(&key, (uint64_t)(k->row + row), i->node, (uint32_t)column / RANDOM_OCTET);
         if (!i->flag) return a;
         return random_bits(&bits, column % RANDOM_OCTET) >= i->least ? a * i->x : 0;
     }
@@ -371,7 +372,7 @@ static call *call_clear(list *l, bool backward) {
         .out = o + 2 * OPERANDS,
         .dout = o + 3 * OPERANDS,
         .batch = ROWS,
-        .step = &record};
+        .step = {&training, &samples}};
     return c;
 }
 
