@@ -3,6 +3,7 @@
 #include "base/config_near.h"
 #include "base/stop.h"
 #include "cli/cli.h"
+#include "cli/switches.h"
 #include "cpu/cpu.h"
 #include "graph/plugin.h"
 
@@ -40,6 +41,7 @@ bool cli_interrupted(void) {
 bool cli_open_queue(const cli_options *o, const device **d, queue **q, err *why, err *e) {
     bool any = strcmp(o->device, "auto") == 0, card = strcmp(o->device, "cuda") == 0;
     queue_options options = {.threads = o->threads, .isa = o->isa};
+    if (!switches_read(&options.card, e)) return false;
     if (!any && !card && strcmp(o->device, "cpu") != 0)
         return err_input(e, "--device %s: unknown device; use cuda, cpu or auto", o->device);
     why->text[0] = 0;

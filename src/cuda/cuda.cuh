@@ -33,12 +33,11 @@ struct queue {
     int multiprocessors;
     int arch;             // of the loaded kernels: 90 for sm_90, 75 where they come from compute_75 PTX
     bool hopper;          // the loaded kernels have all of sm_90a's instructions
-    bool debug;           // eager, with a synchronisation after every node
+    card_switches wish;   // as it was opened with; the name of a library is its own
     bool lost;            // an error after which nothing works any more in this process: the rest is left to its end
     struct nvml *monitor; // the card's, or NULL
     size_t before;        // bytes of the card in use before this queue
     size_t slab;          // bytes given out by allocate
-    bool fuse;            // neighbouring calls share launches
     bool early;           // launches may begin before the one before them ends
     bool shared_out;      // but for the first and the last of a step, they may not
     unsigned *meeting;    // of the blocks that end a step (cuda/join/step_end.cuh)
@@ -55,8 +54,8 @@ struct queue {
     } while (0)
 
 // The same for a kernel that calls cuda_begin before it touches what another launch writes: it may be put on the card
-// while what comes before it in the stream is still running, and waits there. (From sm_90 on; TRADEWIND_CUDA_EARLY=0:
-// never.)
+// while what comes before it in the stream is still running, and waits there. (From sm_90 on, if the queue
+// has it so.)
 #define LAUNCH_EARLY(c, kernel, grid, block, shared, ...)                                                              \
     do {                                                                                                               \
         cudaLaunchAttribute early_;                                                                                    \

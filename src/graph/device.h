@@ -61,10 +61,23 @@ typedef struct {
     size_t (*reserve)(const call *c);
 } kernel;
 
+// Switches of a card's queue, for tests and for the search of an error. All zero: everything that makes it fast is on.
 typedef struct {
     int threads;     // CPU: 0 for one per processor
     const char *isa; // CPU: NULL for the best there is
     queue *beside;   // CPU: an open queue whose threads it shares, and which must outlive it; NULL: threads of its own
+    bool debug;         // calls are launched one by one, each is waited for, and the first failure names its operator
+    bool no_fuse;       // every call is launched by itself
+    bool no_head;       // heads of classifiers are computed like other layers
+    bool no_early;      // no launch begins before the one before it ends
+    bool no_product;    // no large products by kernels of our own
+    const char *blaslt; // cuBLASLt: its file, or "0" to do without it; NULL: found by its usual names
+} card_switches;
+
+typedef struct {
+    int threads;        // CPU: 0 for one per processor
+    const char *isa;    // CPU: NULL for the best there is
+    card_switches card; // copied when a queue is opened
 } queue_options;
 
 // Who counted the bytes of a device_memory.

@@ -3,8 +3,8 @@
 // MB until the process opens it a third time, "unseen" has no monitor, "swollen" takes more than it said, "filling" is
 // taken by others while a run goes on, "lost" and "lost early" fail in a run, "overflows" has fp16, in which no
 // gradient is finite, "picky" has tf32, and is slow where its library does not compute the products, which takes 4 MB,
-// "picky and tight" is both. It computes with the plain kernels on memory that it does not call the host's, so that the
-// rest of the program treats it as it treats a card.
+// "picky and tight" is both, "debug" opens in debug mode only. It computes with the plain kernels on memory that it
+// does not call the host's, so that the rest of the program treats it as it treats a card.
 #include "base/clock.h"
 #include "graph/plugin.h"
 #include "ops/ops.h"
@@ -46,10 +46,10 @@ static bool is_picky(void) {
 
 static queue *open_queue(const queue_options *o, err *e) {
     static int opened;
-    (void)o;
-    queue *q = trouble("blind") ? NULL : calloc(1, sizeof *q);
+    bool debug = trouble("debug") && !o->card.debug;
+    queue *q = trouble("blind") || debug ? NULL : calloc(1, sizeof *q);
     if (q) q->nth = ++opened;
-    if (!q) err_run(e, "no NVIDIA driver was found");
+    if (!q) err_run(e, debug ? "the card was not asked for debug" : "no NVIDIA driver was found");
     return q;
 }
 

@@ -181,6 +181,19 @@ static void no_driver_is_told(void **state) {
     stands_in("no NVIDIA driver");
 }
 
+// TRADEWIND_CUDA reaches the queue of the card; a word that is none is the user's mistake.
+static void switches_reach_the_card(void **state) {
+    (void)state;
+    enter(FAKE_CARD_THIS);
+    setenv("FAKE_CARD", "debug", 1);
+    refuses("not asked for debug");
+    setenv("TRADEWIND_CUDA", "early=0,debug", 1);
+    assert_int_equal(RUN("train", "run.yaml", "--device=cuda", "train.epochs=1"), 0);
+    setenv("TRADEWIND_CUDA", "early=0,fast", 1);
+    complains(RUN("train", "run.yaml", "--device=cuda"), "TRADEWIND_CUDA: unknown word \"fast\"; use [^\n]*");
+    unsetenv("TRADEWIND_CUDA");
+}
+
 // Others hold the card: the CPU stands in where the choice is open. A plan that is larger than the card is refused.
 static void a_full_card_is_told(void **state) {
     (void)state;
@@ -535,6 +548,7 @@ int main(void) {
         CARD_TEST(a_plugin_of_another_build_is_told),
         CARD_TEST(a_plugin_that_is_none_is_told),
         CARD_TEST(no_driver_is_told),
+        CARD_TEST(switches_reach_the_card),
         CARD_TEST(a_full_card_is_told),
         CARD_TEST(a_tight_card_leaves_data_on_the_host),
         CARD_TEST(members_are_split_alike),

@@ -1,7 +1,7 @@
 // Whole small graphs, as models make them: gathering, layers, loss, metrics and their backward, over two micro-batches
 // of which the second is only partly real; some with two updates. A device may join neighbouring calls; what it
-// computes then must agree with double precision, with the same device when it joins nothing (TRADEWIND_CUDA_FUSE=0),
-// and to the bit with itself, also when it launches call by call (TRADEWIND_CUDA_DEBUG=1). The CPU has no such
+// computes then must agree with double precision, with the same device when it joins nothing (card_switches, no_fuse),
+// and to the bit with itself, also when it launches call by call (debug). The CPU has no such
 // settings.
 //
 // Errors are measured over a tensor, root of the sum of squares, against its own size and a tenth of all gradients':
@@ -349,22 +349,16 @@ static outcome run_parts(net *n, const device *d, queue *q, solo *x, bool wide) 
 }
 
 typedef struct {
-    const char *fuse, *debug;
+    card_switches card;
     size_t guard;
-    bool library;  // none of a Hopper card's own large products
-    bool headless; // no kernel of its own for the head of a classifier
 } manner;
 
 static outcome run(const shape_case *k, const place *p, manner m) {
     err e;
     net n;
     net_init(&n, k, p->precision);
-    setenv("TRADEWIND_CUDA_FUSE", m.fuse, 1);
-    setenv("TRADEWIND_CUDA_DEBUG", m.debug, 1);
-    setenv("TRADEWIND_CUDA_PRODUCT", m.library ? "0" : "1", 1);
-    setenv("TRADEWIND_CUDA_HEAD", m.headless ? "0" : "1", 1);
     int threads = p->precision == PRECISION_FP64 ? 0 : 1; // 0: all there are
-    queue *q = p->device->open(&(queue_options){.threads = threads, .isa = p->isa}, &e);
+    queue *q = p->device->open(&(queue_options){.threads = threads, .isa = p->isa, .card = m.card}, &e);
     trial_ok(q != NULL, &e);
     solo *x = solo_new(p->device, q, n.g, &(solo_options){.rows = k->batch, .guard = m.guard}, &e);
     trial_ok(x != NULL, &e);
@@ -468,8 +462,8 @@ static double share_of(const shape_case *k, const place *p) {
 // The same without joining, and launched call by call.
 static void check_joined(
     const char *where, const shape_case *k, const place *p, const outcome *fused, const outcome *shared) {
-    outcome eager = run(k, p, (manner){"1", "1", 64, false, false}),
-            alone = run(k, p, (manner){"0", "0", 64, false, false});
+    outcome eager = run(k, p, (manner){.card.debug = true, .guard = 64}),
+            alone = run(k, p, (manner){.card.no_fuse = true, .guard = 64});
     compare(where, k, fused, &alone, share_of(k, p));
     compare(where, k, shared, &alone, share_of(k, p));
     same_bits(where, fused, &eager);
@@ -500,7 +494,7 @@ static bool is_hopper(const device *d) {
 static void check_products(const char *where, const shape_case *k, const place *p, const outcome *fused) {
     if (!is_large(k) || k->act != ACT_RELU || (p->precision != PRECISION_BF16 && p->precision != PRECISION_FP16))
         return;
-    outcome library = run(k, p, (manner){"1", "0", 64, true, false});
+    outcome library = run(k, p, (manner){.card.no_product = true, .guard = 64});
     compare(where, k, fused, &library, 0.01);
     if (strstr(k->name, "weights") && is_hopper(p->device) && are_same_bits(fused, &library))
         fail_msg("%s: the library's products were used", where);
@@ -513,7 +507,7 @@ static void check_products(const char *where, const shape_case *k, const place *
 static void check_head(const char *where, const shape_case *k, const place *p, const outcome *fused) {
     bool low = p->precision == PRECISION_BF16 || p->precision == PRECISION_FP16;
     if (!strstr(k->name, "one pass")) return;
-    outcome other = run(k, p, (manner){"1", "0", 64, false, true});
+    outcome other = run(k, p, (manner){.card.no_head = true, .guard = 64});
     compare(where, k, fused, &other, p->precision == PRECISION_BF16 ? 4e-3 : 1e-3);
     bool used = !are_same_bits(fused, &other);
     if (low && !used && is_hopper(p->device)) fail_msg("%s: the head was not used", where);
@@ -525,9 +519,8 @@ static void check_place(const shape_case *k, const place *p, const outcome *ref)
     char where[256];
     snprintf(where, sizeof where, "%s, batch %lld, on %s %s", k->name, (long long)k->batch, p->device->name,
         precision_name(p->precision));
-    outcome fused = run(k, p, (manner){"1", "0", 64, false, false}),
-            again = run(k, p, (manner){"1", "0", 64, false, false}),
-            shared = run(k, p, (manner){"1", "0", 0, false, false});
+    outcome fused = run(k, p, (manner){.guard = 64}), again = run(k, p, (manner){.guard = 64}),
+            shared = run(k, p, (manner){0});
     if (!kinked(k, p)) compare(where, k, &fused, ref, share_of(k, p));
     if (!kinked(k, p)) compare(where, k, &shared, ref, share_of(k, p));
     same_bits(where, &fused, &again);
@@ -625,14 +618,14 @@ static const shape_case cases[] = {
 };
 enum { CASES = sizeof cases / sizeof *cases };
 
-static const place double_place = {&cpu_double_device, NULL, PRECISION_FP64, 1e-12};
+static const place double_place = {&cpu_double_device, NULL, PRECISION_FP64, 1e-12, {0}};
 
 static void test_case(void **state) {
     const shape_case *k = *state;
     if (is_large(k) && trial_size_most() < k->batch) skip();
     place p[PLACES_MOST];
     int count = trial_places(p);
-    outcome ref = run(k, &double_place, (manner){"1", "0", 0, false, false});
+    outcome ref = run(k, &double_place, (manner){0});
     for (int i = 0; i < count; i++)
         if (!is_large(k) || !p[i].device->host_memory || i == 0) check_place(k, &p[i], &ref);
     outcome_free(&ref);

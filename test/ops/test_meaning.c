@@ -1180,7 +1180,7 @@ enum { ROWS = sizeof rows / sizeof *rows };
 
 static void test_row(void **state) {
     const row *r = *state;
-    place p[PLACES_MOST], wide = {&cpu_double_device, NULL, PRECISION_FP64, 1e-12};
+    place p[PLACES_MOST], wide = {&cpu_double_device, NULL, PRECISION_FP64, 1e-12, {0}};
     int n = trial_places(p);
     r->check(&wide);
     for (int i = 0; i < n; i++) r->check(&p[i]);

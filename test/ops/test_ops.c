@@ -612,7 +612,7 @@ static tensor mase_row(trial *t) {
 // Operators without a gradient: each runs on every device, against what it is defined to give
 
 static void each_place(void (*check)(const place *)) {
-    place p[PLACES_MOST], wide = {&cpu_double_device, NULL, PRECISION_FP64, 1e-12};
+    place p[PLACES_MOST], wide = {&cpu_double_device, NULL, PRECISION_FP64, 1e-12, {0}};
     int n = trial_places(p);
     check(&wide);
     for (int i = 0; i < n; i++) check(&p[i]);
@@ -622,10 +622,10 @@ static void each_place(void (*check)(const place *)) {
 static void each_place_alone(void (*check)(const place *)) {
     place p[PLACES_MOST];
     int n = trial_places(p);
-    setenv("TRADEWIND_CUDA_FUSE", "0", 1);
-    for (int i = 0; i < n; i++)
+    for (int i = 0; i < n; i++) {
+        p[i].card.no_fuse = true;
         if (!p[i].device->host_memory) check(&p[i]);
-    unsetenv("TRADEWIND_CUDA_FUSE");
+    }
 }
 
 typedef struct {
@@ -637,7 +637,7 @@ typedef struct {
 
 static stand stand_open(const place *p, graph *g, solo_options o) {
     err e;
-    stand s = {p, p->device->open(&(queue_options){.threads = 2, .isa = p->isa}, &e), g, NULL};
+    stand s = {p, p->device->open(&(queue_options){.threads = 2, .isa = p->isa, .card = p->card}, &e), g, NULL};
     trial_ok(s.q != NULL, &e);
     s.x = solo_new(p->device, s.q, g, &o, &e);
     trial_ok(s.x != NULL, &e);
@@ -1563,9 +1563,9 @@ enum { LARGES = sizeof larges / sizeof *larges };
 static void test_large(void **state) {
     const large *l = *state;
     trial_check_gradient(l->name, l->build, 1);
-    setenv("TRADEWIND_CUDA_BLASLT", "0", 1);
+    trial_switch((card_switches){.blaslt = "0"});
     trial_check_gradient(l->name, l->build, 1);
-    unsetenv("TRADEWIND_CUDA_BLASLT");
+    trial_switch((card_switches){0});
 }
 
 #else

@@ -19,6 +19,12 @@ enum { GUARD = 64 };
 
 #ifdef TEST_CUDA
 
+static card_switches switches;
+
+void trial_switch(card_switches s) {
+    switches = s;
+}
+
 // The card in all four precisions. Tolerances, of the largest magnitude in a tensor: fp32 as on the CPU; otherwise
 // operands are rounded to 11 (tf32, fp16) or 8 (bf16) bits before products, and what an operator passes on is rounded
 // again, over up to five dependent steps in these rows: 8 units of the last place. Precisions that the card or its
@@ -31,8 +37,8 @@ static int find_places(place *p) {
     trial_ok(card != NULL, &e);
     queue *q = card->open(&(queue_options){0}, &e);
     trial_ok(q != NULL, &e);
-    const place all[] = {{card, NULL, PRECISION_FP32, 1e-5}, {card, NULL, PRECISION_TF32, 8 * 0x1p-11},
-        {card, NULL, PRECISION_BF16, 8 * 0x1p-8}, {card, NULL, PRECISION_FP16, 8 * 0x1p-11}};
+    const place all[] = {{card, NULL, PRECISION_FP32, 1e-5, {0}}, {card, NULL, PRECISION_TF32, 8 * 0x1p-11, {0}},
+        {card, NULL, PRECISION_BF16, 8 * 0x1p-8, {0}}, {card, NULL, PRECISION_FP16, 8 * 0x1p-11, {0}}};
     char where[512];
     card->describe(q, where, sizeof where);
     print_message("on %s\n", where);
@@ -53,6 +59,7 @@ int trial_places(place *p) {
     static int count;
     if (!count) count = find_places(places);
     memcpy(p, places, sizeof places);
+    for (int i = 0; i < count; i++) p[i].card = switches;
     return count;
 }
 
@@ -60,9 +67,9 @@ int trial_places(place *p) {
 
 int trial_places(place *p) {
     int n = 0;
-    p[n++] = (place){&cpu_plain_device, NULL, PRECISION_FP32, 1e-5};
+    p[n++] = (place){&cpu_plain_device, NULL, PRECISION_FP32, 1e-5, {0}};
     for (const char *const *isa = cpu_instruction_sets(); *isa; isa++)
-        p[n++] = (place){&cpu_device, *isa, PRECISION_FP32, 1e-5};
+        p[n++] = (place){&cpu_device, *isa, PRECISION_FP32, 1e-5, {0}};
     return n;
 }
 
@@ -157,7 +164,7 @@ static bench bench_open(trial *t, const place *p, int threads, size_t guard, ten
     dtype_assign(t->g, p->precision);
     b.seed = grad_build(t->g, b.root);
     fill_values(t);
-    b.q = p->device->open(&(queue_options){.threads = threads, .isa = p->isa}, &e);
+    b.q = p->device->open(&(queue_options){.threads = threads, .isa = p->isa, .card = p->card}, &e);
     trial_ok(b.q != NULL, &e);
     b.x = solo_new(p->device, b.q, t->g, &(solo_options){.rows = 1, .guard = guard}, &e);
     trial_ok(b.x != NULL, &e);
@@ -388,7 +395,7 @@ static trial trial_of(int64_t n, float offset) {
     return (trial){.n = n, .offset = offset};
 }
 
-static const place double_place = {&cpu_double_device, NULL, PRECISION_FP64, 1e-12};
+static const place double_place = {&cpu_double_device, NULL, PRECISION_FP64, 1e-12, {0}};
 
 static result reference(const char *name, tensor (*build)(trial *), int64_t n, float offset) {
     trial t = trial_of(n, offset);

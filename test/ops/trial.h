@@ -17,10 +17,14 @@ typedef struct {
     const char *isa;
     precision precision;
     double tolerance; // of the largest magnitude in a tensor
+    card_switches card;
 } place;
 
 // The places under test: fp32 on the CPU with every instruction set, or the card in every precision.
 int trial_places(place *p);
+
+// Has trial_places name the card with these switches from here on. On cards only.
+void trial_switch(card_switches s);
 
 // Element i of floating-point data.
 double trial_value(dtype type, const void *v, int64_t i);

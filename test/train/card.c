@@ -142,6 +142,9 @@ bool card_train(const card_run *c, epoch_report *last) {
     rig r;
     train_result result;
     card_rig(&r, c->device, c->precision, c->job, c->more ? c->more : "");
+    r.device->close(r.queue);
+    r.queue = r.device->open(&(queue_options){.card = c->card}, &e);
+    support_ok(r.queue != NULL, &e);
     seen s = {.t = rig_trainer(&r), .run = c, .last = last};
     if (c->from) {
         safetensors *from = checkpoint_open(c->from, &e);

@@ -41,6 +41,7 @@ typedef struct {
     const char *from;    // a checkpoint to go on from; NULL: begins
     uint64_t stop_after; // stops at the first chance after so many steps, in the middle of an epoch; 0: never
     const char *to;      // the checkpoint made at the stop or the end; NULL: none
+    card_switches card;
 } card_run;
 
 // Trains on a queue and an executor of its own. True where the run came to its end; `last` then tells of its last

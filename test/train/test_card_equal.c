@@ -15,9 +15,6 @@
 
 #include <cmocka.h>
 
-// Graph or eager is decided when a queue is opened.
-#define EAGER "TRADEWIND_CUDA_DEBUG"
-
 static void check_same(const char *what, const card_run *once, const epoch_report *want) {
     static epoch_report is;
     card_run again = *once;
@@ -33,9 +30,8 @@ static void check_equal(precision p, const card_job *j, const char *more) {
     card_run once = {.device = card_device(), .precision = p, .job = j, .more = more, .to = "once"};
     assert_true(card_train(&once, &r));
     check_same("two runs", &once, &r);
-    setenv(EAGER, "1", 1);
+    once.card.debug = true;
     check_same("graph and eager", &once, &r);
-    unsetenv(EAGER);
 }
 
 static void equal_runs_give_equal_bits(void **state) {

@@ -442,10 +442,10 @@ static void check_places(dump *f) {
 #else
 
 static void check_places(dump *f) {
-    check_place(f, &(place){&cpu_double_device, NULL, PRECISION_FP64, 2e-7});
+    check_place(f, &(place){&cpu_double_device, NULL, PRECISION_FP64, 2e-7, {0}});
     for (const char *const *isa = cpu_instruction_sets(); *isa; isa++) {
-        check_place(f, &(place){&cpu_device, *isa, PRECISION_FP32, 1e-5});
-        check_place(f, &(place){&cpu_plain_device, *isa, PRECISION_FP32, 1e-5});
+        check_place(f, &(place){&cpu_device, *isa, PRECISION_FP32, 1e-5, {0}});
+        check_place(f, &(place){&cpu_plain_device, *isa, PRECISION_FP32, 1e-5, {0}});
     }
 }
 
@@ -453,7 +453,7 @@ static void check_places(dump *f) {
 
 // Every parameter of the dump is one of the model, under the same name.
 static void check_names(dump *f) {
-    place p = {&cpu_device, NULL, PRECISION_FP32, 0};
+    place p = {&cpu_device, NULL, PRECISION_FP32, 0, {0}};
     stand s = stand_open(f, &p, true);
     int named = 0;
     for (int i = 0; i < safetensors_count(f->file); i++) {

@@ -2,7 +2,7 @@
 //
 // Playing launches the graph and returns; the host is held back when it runs more than two paces ahead, so that a
 // signal is answered within two recordings, or some hundred launches of small ones. In debug mode
-// (TRADEWIND_CUDA_DEBUG=1) a recording is a list of groups that are launched one by one with a synchronisation after
+// a recording is a list of groups that are launched one by one with a synchronisation after
 // each, and the first failure names its operator.
 #include "cuda/cuda.cuh"
 #include "cuda/device/nvml.cuh"
@@ -79,7 +79,7 @@ cudaLaunchConfig_t cuda_early(const call *c, cudaLaunchAttribute *early, dim3 gr
 void cuda_launched(const call *c) {
     queue *q = c->queue;
     cudaError_t status = cudaGetLastError();
-    if (status == cudaSuccess && q->debug) status = cudaStreamSynchronize(q->stream);
+    if (status == cudaSuccess && q->wish.debug) status = cudaStreamSynchronize(q->stream);
     if (status == cudaSuccess || q->failed[0]) return;
     q->lost |= stays(status);
     snprintf(q->failed, sizeof q->failed, "cuda: %s %s (node %u): %s", c->name, c->backward ? "backward" : "forward",
@@ -151,6 +151,7 @@ static void queue_close(queue *q) {
     if (!q->lost) fuse_close(q);
     blaslt_close(q);
     nvml_close(q->monitor);
+    free((char *)q->wish.blaslt);
     free(q);
 }
 
@@ -204,15 +205,15 @@ static bool take_card(queue *q, err *e) {
 }
 
 static queue *queue_open(const queue_options *o, err *e) {
-    (void)o;
     if (!find_card(e)) return NULL;
     queue *q = (queue *)calloc(1, sizeof *q);
     if (!q) {
         err_run(e, "out of memory for a queue");
         return NULL;
     }
-    const char *debug = getenv("TRADEWIND_CUDA_DEBUG");
-    q->debug = debug && debug[0] == '1';
+    q->wish = o->card;
+    if (o->card.blaslt) q->wish.blaslt = strdup(o->card.blaslt);
+    CHECK(!o->card.blaslt || q->wish.blaslt, "out of memory for the name of a library");
     watch_card(q);
     if (take_card(q, e) && fuse_open(q, e) && describe_card(q, e)) return q;
     queue_close(q);
@@ -408,8 +409,7 @@ static void forget(queue *q, recording *r) {
 // their way.
 static void find_early(queue *q, const call *calls, int count) {
     enum { ROWS_LEAST = 2048 };
-    const char *wanted = getenv("TRADEWIND_CUDA_EARLY");
-    q->early = q->arch >= 90 && !(wanted && wanted[0] == '0');
+    q->early = q->arch >= 90 && !q->wish.no_early;
     q->shared_out = false;
     for (int i = 0; i < count; i++) q->shared_out |= calls[i].op == OP_lstm && calls[i].batch < ROWS_LEAST;
 }
@@ -436,7 +436,7 @@ static recording *record(queue *q, call *calls, int count, err *e) {
         forget(q, r);
         return NULL;
     }
-    if (q->debug || count == 0 || capture(q, r, e)) return r;
+    if (q->wish.debug || count == 0 || capture(q, r, e)) return r;
     forget(q, r);
     return NULL;
 }
@@ -452,7 +452,7 @@ static bool keep_pace(queue *q, int groups, err *e) {
 }
 
 static bool play(queue *q, recording *r, err *e) {
-    if (q->debug) {
+    if (q->wish.debug) {
         for (int i = 0; i < r->count; i++) group_launch(&r->groups[i]);
         return sync(q, e);
     }

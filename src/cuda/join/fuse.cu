@@ -18,13 +18,7 @@ enum { RANGES_PER_CALL = 72 };
 // that two fit a large multiprocessor; else nearly all of one. Cards with less than MUCH have no wide products.
 enum { ROOM_SHARED = 92 * 1024, ROOM_ALONE = 180 * 1024, MUCH = 128 * 1024 };
 
-static bool is_wanted(const char *name) {
-    const char *value = getenv(name);
-    return !value || value[0] != '0';
-}
-
 bool fuse_open(queue *q, err *e) {
-    q->fuse = is_wanted("TRADEWIND_CUDA_FUSE");
     if (cudaMalloc((void **)&q->meeting, STEP_END_WORDS * sizeof *q->meeting) == cudaSuccess &&
         cudaMemsetAsync(q->meeting, 0, STEP_END_WORDS * sizeof *q->meeting, q->stream) == cudaSuccess)
         return true;
@@ -166,6 +160,11 @@ typedef struct {
     pack_list *packs; // of the row kernels since weights were last changed, or NULL
 } fuser;
 
+// True if calls may share launches.
+static bool joins(const fuser *f) {
+    return !f->q->wish.no_fuse;
+}
+
 static group *group_add(fuser *f, group_kind kind, int first, int count) {
     group *g = &f->groups[f->made++];
     *g = group{};
@@ -289,7 +288,7 @@ static int fuse_rows(fuser *f, int first, bool *ok) {
     if (rows <= 0) return 0;
     rows_card card = {room_for(f->q, rows), f->q->multiprocessors, is_large(f->q)};
     rows_begin(&f->rows, cuda_table, rows, card);
-    f->rows.heads = is_wanted("TRADEWIND_CUDA_HEAD");
+    f->rows.heads = !f->q->wish.no_head;
     while (first + n < f->count && !f->taken[first + n] && !large_takes(&f->calls[first + n]) &&
            rows_add(&f->rows, &f->calls[first + n]))
         n++;
@@ -325,7 +324,7 @@ static int fuse_gather(fuser *f, int first, bool *ok) {
 static const call *find_large(fuser *f, int at, large_join *d) {
     const call *c = &f->calls[at], *next = c + 1;
     int following = f->count - at - 2;
-    bool pair = f->q->fuse && following >= 0 && !f->taken[at] && !f->taken[at + 1];
+    bool pair = joins(f) && following >= 0 && !f->taken[at] && !f->taken[at + 1];
     *d = large_join{};
     if (pair && c->op == OP_dropout && c->backward && large_takes(next) && large_joins(next, c, next + 1, following, d))
         return next;
@@ -341,7 +340,7 @@ static void find_below(fuser *f, const call *c, large_join *d) {
     int at = (int)(c - f->calls) + 1, following = f->count - at - 1;
     call *next = f->calls + at;
     d->sloped = f->sloped == c;
-    if (!f->q->fuse || following < 0 || f->taken[at] || !large_slopes(c, next, next + 1, following)) return;
+    if (!joins(f) || following < 0 || f->taken[at] || !large_slopes(c, next, next + 1, following)) return;
     d->below = next;
     d->summed = large_takes(next);
     if (d->summed) {
@@ -353,7 +352,7 @@ static void find_below(fuser *f, const call *c, large_join *d) {
 
 // The stack that begins with it, or that it is of.
 static void find_stack(fuser *f, const call *c, large_join *d) {
-    if (f->q->fuse && !d->sloped && !d->drop) {
+    if (joins(f) && !d->sloped && !d->drop) {
         f->stack = c;
         f->stack_ready = d->ready;
         f->stacked = large_together(c, f->count - (int)(c - f->calls), d->ready, &f->stack_shared);
@@ -419,10 +418,10 @@ static bool fuse_all(fuser *f) {
     bool ok = true;
     for (int i = 0; ok && i < f->count;) {
         int n = fuse_large(f, i, &ok);
-        if (f->q->fuse && !n) n = fuse_gather(f, i, &ok);
-        if (f->q->fuse && !n) n = fuse_rows(f, i, &ok);
-        if (f->q->fuse && !n) n = fuse_residual(f, i, &ok);
-        if (f->q->fuse && !n) n = fuse_step_end(f, i, &ok);
+        if (joins(f) && !n) n = fuse_gather(f, i, &ok);
+        if (joins(f) && !n) n = fuse_rows(f, i, &ok);
+        if (joins(f) && !n) n = fuse_residual(f, i, &ok);
+        if (joins(f) && !n) n = fuse_step_end(f, i, &ok);
         if (!n && !f->taken[i]) ok = find_ranges(group_add(f, GROUP_CALL, i, 1));
         for (int end = i + (n ? n : 1); i < end; i++)
             if (changes_weights(&f->calls[i])) f->packs = NULL;

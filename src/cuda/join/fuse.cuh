@@ -4,11 +4,10 @@
 // (cuda/rows/rows.h), with a group somewhere before it that packs weights (cuda/rows/pack.cuh) and two behind it, side
 // by side, for their gradients (cuda/product/weights.cuh) and for what is summed over all rows; dropout with the sum it
 // goes into (cuda/join/residual.cuh); or the end of a step (cuda/join/step_end.cuh). A layer with large products is a
-// group for each of its stages (cuda/join/large.cuh); a row row kernel whose last result goes back to one does its
+// group for each of its stages (cuda/join/large.cuh); a row kernel whose last result goes back to one does its
 // slope, and one of these stages may do that of the layer below, large or small. Any other call is a group of its own.
 // `advance` may join a row kernel that stands before it where no call between them looks at the step record. Groups in
-// order do what the calls in order do. TRADEWIND_CUDA_FUSE=0 leaves every call alone, TRADEWIND_CUDA_HEAD=0 has no row
-// kernel run by the kernel for heads (cuda/rows/rows_head.h).
+// order do what the calls in order do.
 #ifndef TRADEWIND_CUDA_JOIN_FUSE_CUH
 #define TRADEWIND_CUDA_JOIN_FUSE_CUH
 

@@ -70,13 +70,13 @@ static void *load(const char *named) {
 }
 
 static blaslt *opened(queue *q) {
-    const char *wish = getenv("TRADEWIND_CUDA_BLASLT");
+    const char *wish = q->wish.blaslt;
     if (q->blaslt) return q->blaslt;
     blaslt *l = q->blaslt = (blaslt *)calloc(1, sizeof *l);
     CHECK(l, "out of memory for a library's functions");
     l->off = wish && strcmp(wish, "0") == 0;
     if (l->off) return l;
-    l->library = load(wish && strchr(wish, '/') ? wish : NULL);
+    l->library = load(wish);
     if (!l->library || !find_all(l)) return l;
     l->version = l->get_version();
     if (l->create(&l->handle) != CUBLAS_STATUS_SUCCESS) l->handle = NULL;
@@ -187,7 +187,7 @@ void blaslt_multiply(const call *c, const blaslt_shape *s, const blaslt_data *d,
     cuda_launched(c);
     if (status == CUBLAS_STATUS_SUCCESS) return;
     char why[96];
-    snprintf(why, sizeof why, "cuBLASLt refuses a product with status %d; TRADEWIND_CUDA_BLASLT=0 does without it",
+    snprintf(why, sizeof why, "cuBLASLt refuses a product with status %d; TRADEWIND_CUDA=blaslt=0 does without it",
         (int)status);
     cuda_refused(c, why);
 }
@@ -201,7 +201,7 @@ void blaslt_describe(const queue *q, char *text, size_t room) {
         snprintf(text, room, "cuBLASLt %zu.%zu (large), own (small)", v / 10000, v % 10000 / 100);
     else
         snprintf(text, room, "own; %s",
-            l->off       ? "TRADEWIND_CUDA_BLASLT=0"
+            l->off       ? "cuBLASLt is turned off"
             : l->library ? "libcublasLt.so cannot be used"
                          : "libcublasLt.so not found");
 }

@@ -1,11 +1,10 @@
 // cuBLASLt, NVIDIA's library of matrix products. It is opened at run time and needed by nothing: where it is missing,
-// or TRADEWIND_CUDA_BLASLT=0 turns it off, cuda/product/gemm.cuh computes. TRADEWIND_CUDA_BLASLT=PATH names the
-// library's file.
+// or the queue's switches turn it off, cuda/product/gemm.cuh computes.
 //
-// A queue opens it when it first records a product that is large (cuda/join/large.cuh), since loading it takes a tenth
-// of a second and some memory. What computes a product is asked for once for each kind of product and then kept: equal
-// calls give equal bits. Sums that are cut are added in order, in memory of the caller's; nothing is allocated while a
-// step runs, so products can be part of a recording.
+// A queue opens it, by the name in its switches or the usual ones, when it first records a product that is large
+// (cuda/join/large.cuh), since loading it takes a tenth of a second and some memory. What computes a product is asked
+// for once for each kind of product and then kept: equal calls give equal bits. Sums that are cut are added in order,
+// in memory of the caller's; nothing is allocated while a step runs, so products can be part of a recording.
 #ifndef TRADEWIND_CUDA_PRODUCT_BLASLT_CUH
 #define TRADEWIND_CUDA_PRODUCT_BLASLT_CUH
 

@@ -2,11 +2,8 @@
 
 #include "cuda/product/hopper.cuh"
 
-#include <stdlib.h>
-
 bool product_can(const queue *q) {
-    const char *wish = getenv("TRADEWIND_CUDA_PRODUCT");
-    return q->hopper && !(wish && wish[0] == '0');
+    return q->hopper && !q->wish.no_product;
 }
 
 // Kinds: how the operands lie, and what is done with the sums.
@@ -482,7 +479,7 @@ template <class S, int KIND> static void launch_typed(const call *c, product_arg
 }
 
 static const char no_map[] =
-    "the driver cannot describe a matrix to the card's copy engine; TRADEWIND_CUDA_PRODUCT=0 does "
+    "the driver cannot describe a matrix to the card's copy engine; TRADEWIND_CUDA=product=0 does "
     "without it";
 
 void product_launch_forward(const call *c, const product_forward *p) {

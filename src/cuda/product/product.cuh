@@ -14,7 +14,7 @@
 // The most products in a launch of weight gradients, and the most bytes of room for their shares.
 enum { PRODUCT_MOST = 8, PRODUCT_ROOM = 32 << 20 };
 
-// True if the card and the loaded kernels can do all this. TRADEWIND_CUDA_PRODUCT=0: as if they could not.
+// True if the card and the loaded kernels can do all this and the queue wants it.
 bool product_can(const queue *q);
 
 // True if the tiles of a result [rows][n] fill the card about once: then these products, which begin while what
