@@ -67,7 +67,6 @@ static bool ignores_step(const call *c) {
     case OP_mse:
     case OP_mae:
     case OP_confusion:
-    case OP_errors:
     case OP_tally: return true;
     default: return false;
     }

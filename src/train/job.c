@@ -27,7 +27,7 @@ static tensor stream_input(job *j, const dataset *d, int i, tensor index, window
     for (int k = 0; k < s->series.parts; k++) part[k] = part_constant(g, s->name, &s->series, k);
     tensor row = column(g, "row", s->row, d->samples, index), first = column(g, "first", s->first, d->samples, index);
     if (j->scaler) scaler = graph_constant(g, "scaler", DTYPE_F32, shape2(2, s->series.width), j->scaler->value[i]);
-    return op_window(g, part, s->series.parts, row, first, scaler, (window_shape){j->window[i], layout, SCALE_NONE});
+    return op_window(g, part, s->series.parts, row, first, scaler, (window_shape){j->window[i], layout});
 }
 
 static tensor vector_input(graph *g, const dataset *d, tensor index) {
