@@ -7,6 +7,7 @@
 #include "base/rng.h"
 #include "cpu/cpu.h"
 #include "graph/grad.h"
+#include "ops/strict.h"
 #include "parts.h"
 
 #include <math.h>
@@ -65,7 +66,7 @@ static void scene_open(scene *s, tensor root, step at) {
     s->seed = grad_build(s->g, root);
     s->q = s->p->device->open(&(queue_options){.threads = 2, .isa = s->p->isa}, &e);
     trial_ok(s->q != NULL, &e);
-    s->x = exec_new(s->p->device, s->q, s->g, &(exec_options){.batch = 1, .guard = 64}, &e);
+    s->x = exec_new(strict_device(s->p->device), s->q, s->g, &(exec_options){.batch = 1, .guard = 64}, &e);
     trial_ok(s->x != NULL, &e);
     for (int i = 0; i < graph_parameters(s->g); i++) put(s, graph_parameter_at(s->g, i), s->given[i]);
     trial_ok(exec_step_write(s->x, &at, &e), &e);
@@ -1131,7 +1132,7 @@ static void check_confusion(const place *p) {
         dtype_assign(g, p->precision);
         queue *q = p->device->open(&(queue_options){.threads = 1, .isa = p->isa}, &e);
         trial_ok(q != NULL, &e);
-        exec *x = exec_new(p->device, q, g, &(exec_options){.batch = 1, .inference = true}, &e);
+        exec *x = exec_new(strict_device(p->device), q, g, &(exec_options){.batch = 1, .inference = true}, &e);
         trial_ok(x != NULL, &e);
         trial_ok(exec_play(x, EXEC_EVALUATE, &e) && exec_read(x, c, count, &e), &e);
         for (int i = 0; i < K * K; i++)

@@ -10,6 +10,7 @@
 #include "graph/dtype.h"
 #include "graph/grad.h"
 #include "ops/schedule.h"
+#include "ops/strict.h"
 #include "parts.h"
 
 #include <math.h>
@@ -639,7 +640,7 @@ static stand stand_open(const place *p, graph *g, exec_options o) {
     err e;
     stand s = {p, p->device->open(&(queue_options){.threads = 2, .isa = p->isa}, &e), g, NULL};
     trial_ok(s.q != NULL, &e);
-    s.x = exec_new(p->device, s.q, g, &o, &e);
+    s.x = exec_new(strict_device(p->device), s.q, g, &o, &e);
     trial_ok(s.x != NULL, &e);
     return s;
 }
