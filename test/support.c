@@ -119,6 +119,17 @@ void rig_open(rig *r, const device *d, int threads, const char *assignments) {
     rig_open_in(r, d, threads, PRECISION_FP32, assignments);
 }
 
+model_spec support_model(const char *assignments, const model_data *d) {
+    err e = {0};
+    model_spec s;
+    config *c = config_read("test", "", 0, settings_keys(), settings_key_count(), &e);
+    support_ok(c != NULL, &e);
+    assign_all(c, assignments);
+    support_ok(config_check(c, &e) && model_read(c, d, &s, &e), &e);
+    config_free(c);
+    return s;
+}
+
 void rig_open_in(rig *r, const device *d, int threads, precision p, const char *assignments) {
     rig_open_on(r, NULL, d, threads, p, assignments);
 }
@@ -127,7 +138,7 @@ void rig_open_on(rig *r, dataset *data, const device *d, int threads, precision 
     static const char start[] = "data: {synthetic: {bars: 2000}}\n";
     err e = {0};
     *r = (rig){.device = d};
-    r->config = config_read("test", start, sizeof start - 1, settings_keys, settings_key_count, &e);
+    r->config = config_read("test", start, sizeof start - 1, settings_keys(), settings_key_count(), &e);
     support_ok(r->config != NULL, &e);
     assign_all(r->config, assignments);
     support_ok(config_check(r->config, &e) && settings_read(r->config, &r->settings, &e), &e);

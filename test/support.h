@@ -31,6 +31,9 @@ typedef struct {
 uint64_t dice_below(dice *d, uint64_t most); // 0..most-1
 float dice_unit(dice *d);                    // [-1, 1)
 
+// A model, without tensors, as these keys describe it; the rest are defaults.
+model_spec support_model(const char *assignments, const model_data *d);
+
 // A synthetic market, its split, a model and the job's graph, and a queue of a device.
 typedef struct {
     config *config;

@@ -322,7 +322,7 @@ static bool rig_open(rig *g, const outcome *r, const device *d, queue *q, err *e
     describe(r->c, text, sizeof text);
     *g = (rig){.data = r->c->data(d->host_memory ? 4 * r->batch : EPOCH, e)};
     if (!g->data) return false;
-    g->config = config_read(r->c->name, text, strlen(text), settings_keys, settings_key_count, e);
+    g->config = config_read(r->c->name, text, strlen(text), settings_keys(), settings_key_count(), e);
     if (!g->config || !config_check(g->config, e) || !settings_read(g->config, &g->settings, e)) return false;
     if (!settings_windows(g->config, g->data, window, e) || !settings_model(g->config, g->data, &g->model, e))
         return false;

@@ -64,7 +64,7 @@ static bool keep_batch(setup *s, err *e) {
 
 static bool read_description(setup *s, const cli_options *o, err *e) {
     if (o->words < 1) return err_input(e, "no run description given; try examples/quickstart.yaml");
-    s->config = config_load(o->word[0], settings_keys, settings_key_count, e);
+    s->config = config_load(o->word[0], settings_keys(), settings_key_count(), e);
     if (!s->config) return false;
     for (int i = 1; i < o->words; i++)
         if (!config_override(s->config, o->word[i], e)) return false;
@@ -645,8 +645,8 @@ void setup_print(const setup *s, FILE *out) {
     print_count(out, "batch     ", (double)(s->settings.batch_size * parts), " samples a step");
     if (parts > 1) print_count(out, ", in ", (double)parts, " micro-batches");
     if (s->settings.again)
-        fprintf(out, ", %d %s computed again", s->settings.again,
-            s->settings.again == 1 ? "layer or block" : "layers or blocks");
+        fprintf(out, ", %d %s%s computed again", s->settings.again, model_segment(s->model.kind),
+            s->settings.again == 1 ? "" : "s");
     if (s->settings.batch_size > s->split.train.count) fputs(", more than there are for training", out);
     fputc('\n', out);
     if (setup_tuned(s, line, sizeof line)) fprintf(out, "tuned     %s\n", line);

@@ -665,7 +665,7 @@ static bool run_train(const cli_options *o, err *e) {
 
 static void print_keys(void) {
     printf("\nkeys of a description:\n");
-    config_help(settings_keys, settings_key_count, stdout);
+    config_help(settings_keys(), settings_key_count(), stdout);
 }
 
 const cli_command cli_train = {"train", "CONFIG [key=value...]", "trains the model that a run description describes",

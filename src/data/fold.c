@@ -70,7 +70,3 @@ bool fold_push(fold *f, const void *windows, int64_t count, int32_t *row, int32_
 fold_sums fold_so_far(const fold *f) {
     return f->sums;
 }
-
-bool fold_pays(const fold *f) {
-    return f->sums.samples && 2 * f->sums.rows <= f->sums.samples * f->steps;
-}

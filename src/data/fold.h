@@ -32,7 +32,4 @@ bool fold_push(fold *f, const void *windows, int64_t count, int32_t *row, int32_
 
 fold_sums fold_so_far(const fold *f);
 
-// Whether the series is at most half as long as the windows were; otherwise they are better kept as they are.
-bool fold_pays(const fold *f);
-
 #endif

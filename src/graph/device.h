@@ -63,9 +63,6 @@ typedef struct {
 
 // Switches of a card's queue, for tests and for the search of an error. All zero: everything that makes it fast is on.
 typedef struct {
-    int threads;     // CPU: 0 for one per processor
-    const char *isa; // CPU: NULL for the best there is
-    queue *beside;   // CPU: an open queue whose threads it shares, and which must outlive it; NULL: threads of its own
     bool debug;         // calls are launched one by one, each is waited for, and the first failure names its operator
     bool no_fuse;       // every call is launched by itself
     bool no_head;       // heads of classifiers are computed like other layers
@@ -77,6 +74,7 @@ typedef struct {
 typedef struct {
     int threads;        // CPU: 0 for one per processor
     const char *isa;    // CPU: NULL for the best there is
+    queue *beside;      // CPU: an open queue whose threads it shares and which must outlive it; NULL: threads of its own
     card_switches card; // copied when a queue is opened
 } queue_options;
 

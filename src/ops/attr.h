@@ -48,21 +48,16 @@ typedef struct {
     float a, b;
 } axpby_attr;
 
-// What a window is divided by: nothing, or the mean of the absolute values of its real (not padded) elements.
-typedef enum { SCALE_NONE, SCALE_MEAN_ABS } window_scale;
-
-// Whether a window comes out as [B, T, C] or with its steps side by side, [B, T * C].
+// Layout of a window: [B, T, C], or its steps side by side, [B, T * C].
 typedef enum { WINDOW_STEPS, WINDOW_FLAT } window_layout;
 
 typedef struct {
     int64_t length;
     window_layout layout;
-    window_scale scale;
 } window_shape;
 
 typedef struct {
     int64_t length;
-    window_scale scale;
 } window_attr;
 
 // Inputs of the node: the series' first part, row, first, scaler, then the series' other parts.
@@ -160,17 +155,6 @@ typedef struct {
 
 // Element k of the state that `tally` keeps.
 enum { TALLY_STEP_SUM, TALLY_STEP_NORM, TALLY_SUM, TALLY_NORM, TALLY_COUNT };
-
-// Element k of the state that `errors` keeps. Weights count elements, not rows.
-enum {
-    ERRORS_WEIGHT,
-    ERRORS_ABSOLUTE,
-    ERRORS_SQUARE,
-    ERRORS_SMAPE,
-    ERRORS_SCALED,        // of rows that have a scale
-    ERRORS_SCALED_WEIGHT, //
-    ERRORS_COUNT
-};
 
 // Element k of the state that `clip` keeps. It starts as zeros and goes on over epochs.
 enum {

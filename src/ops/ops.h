@@ -13,13 +13,31 @@ typedef enum {
 } op;
 
 // Each builder checks shapes (a mismatch is a programmer's mistake), appends a node and returns its first result.
-#define OP(name, precision, ...) OP_PROTOTYPE(name, __VA_ARGS__);
-#define OP_PROTOTYPE(name, ...)  tensor op_##name OP_ARGUMENTS(__VA_ARGS__)
-#define OP_ARGUMENTS(...)        (graph * g, __VA_ARGS__)
+#define OP(name, precision, traits, ...) OP_PROTOTYPE(name, __VA_ARGS__);
+#define OP_PROTOTYPE(name, ...)          tensor op_##name OP_ARGUMENTS(__VA_ARGS__)
+#define OP_ARGUMENTS(...)                (graph * g, __VA_ARGS__)
 #include "ops/ops.def"
 #undef OP
 
 const char *op_name(op o);
 precision_class op_class(op o);
+
+// What an operator's kernels touch beside the results of its node, on any device, and how they go.
+typedef enum {
+    READS_STEP = 1,     // the step record
+    WRITES_STEP = 2,    // the step record, through call.step_written
+    WRITES_WEIGHTS = 4, // an optimizer: the weights with their 16-bit copies, and its moments, all of them inputs
+    BY_STEPS = 8,       // one step of its input's sequence after the other: [B, T, ...] takes T times as long
+} op_trait;
+
+// The traits of an operator's row, or-ed. Plug-ins have this from their own copy of the table.
+static inline unsigned op_traits(op o) {
+    static const unsigned char traits[] = {
+#define OP(name, precision, traits, ...) traits,
+#include "ops/ops.def"
+#undef OP
+    };
+    return traits[o];
+}
 
 #endif

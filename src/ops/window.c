@@ -2,15 +2,12 @@
 //   series: parts [N, C1], [N, C2], ... (f32, f16 or i8), whose columns stand side by side, C of them together;
 //   row [B], first [B] (i32): the window's last row, and the first row of the series it belongs to;
 //   scaler [2, C] or none: what every column is reduced by, then multiplied with
-//   -> x [B, length, C], or [B, length * C] with WINDOW_FLAT; mask [B, length]: 1, or 0 for padding; scale [B]: what
-//   the window was divided by
-// Rows before the series' first are padding on the left: zeros, also where there is a scaler. With SCALE_MEAN_ABS the
-// window, after the scaler, is divided by the mean of its absolute values (1 where that is 0), which is what
-// forecasters normalise by. No gradient flows to a series.
+//   -> x [B, length, C], or [B, length * C] with WINDOW_FLAT; mask [B, length]: 1, or 0 for padding
+// Rows before the series' first are padding on the left: zeros, also where there is a scaler. No gradient flows to a
+// series.
 #include "base/half.h"
 #include "ops/op.h"
 
-#include <math.h>
 #include <string.h>
 
 #ifdef OP_RULES
@@ -30,22 +27,15 @@ tensor op_window(
     CHECK(shape_equal(r, op_shape(g, first)), "window: row and first differ in shape");
     CHECK(!scaler.id || shape_equal(op_shape(g, scaler), shape2(2, C)), "window: the scaler is not [2, C]");
     node *n = op_node(g, OP_window, input, WINDOW_MORE + parts - 1);
-    window_attr a = {T, size.scale};
+    window_attr a = {T};
     graph_attr_add(g, n, &a, sizeof a);
     shape out = size.layout == WINDOW_FLAT ? shape2(r.dim[0], T * C) : shape3(r.dim[0], T, C);
     tensor x = graph_output_add(g, n, DTYPE_F32, out);
     graph_output_add(g, n, DTYPE_F32, shape2(r.dim[0], T));
-    graph_output_add(g, n, DTYPE_F32, shape1(r.dim[0]));
     return x;
 }
 
 #else
-
-static real mean_abs(const real *x, int64_t n) {
-    real sum = 0;
-    for (int64_t i = 0; i < n; i++) sum += (real)fabs((double)x[i]);
-    return n && sum > 0 ? sum / (real)n : 1;
-}
 
 // `rows` rows of a part, from `row` on, as the columns of x that begin at x[0]; a row of x has C.
 static void copy_part(const operand *part, int64_t row, int64_t rows, real *x, int64_t C) {
@@ -77,7 +67,7 @@ static void forward_rows(const call *c, int64_t begin, int64_t end) {
             C = operand_count(&c->out[0]) / operand_count(&c->out[1]);
     const int32_t *row = c->in[WINDOW_ROW].data, *first = c->in[WINDOW_FIRST].data;
     const real *scaler = c->in[WINDOW_SCALER].data;
-    real *mask = c->out[1].data, *scales = c->out[2].data;
+    real *mask = c->out[1].data;
     for (int64_t b = begin; b < end; b++) {
         CHECK(first[b] >= 0 && first[b] <= row[b] && row[b] < N, "window: rows %d..%d of %lld", (int)first[b],
             (int)row[b], (long long)N);
@@ -90,10 +80,7 @@ static void forward_rows(const call *c, int64_t begin, int64_t end) {
             column += (int)part->shape.dim[1];
         }
         if (scaler) apply_scaler(scaler, to, have, C);
-        real scale = a->scale == SCALE_MEAN_ABS ? mean_abs(to, have * C) : 1;
-        for (int64_t i = 0; scale != 1 && i < have * C; i++) to[i] /= scale;
         for (int64_t t = 0; t < T; t++) mask[b * T + t] = t >= pad;
-        scales[b] = scale;
     }
 }
 

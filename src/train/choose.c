@@ -46,7 +46,7 @@ static void add_node(load *to, const graph *g, const node *n, double times) {
     to->products += times * graph_products(g, n, 1);
     to->bytes += times * bytes;
     to->calls += passes;
-    if (n->op == OP_lstm) to->steps += passes * (double)graph_info(g, n->input[0])->shape.dim[1];
+    if (op_traits((op)n->op) & BY_STEPS) to->steps += passes * (double)graph_info(g, n->input[0])->shape.dim[1];
 }
 
 // Backward has two products for each of forward.

@@ -47,7 +47,7 @@ static tensor stream_input(job *j, const dataset *d, int i, tensor index, window
     if (j->scaler)
         scaler = graph_constant(
             g, name_of(s, "scaler", name), DTYPE_F32, shape2(2, s->series.width), j->scaler->value[i]);
-    return op_window(g, part, s->series.parts, row, first, scaler, (window_shape){j->window[i], layout, SCALE_NONE});
+    return op_window(g, part, s->series.parts, row, first, scaler, (window_shape){j->window[i], layout});
 }
 
 static tensor vector_input(graph *g, const dataset *d, tensor index) {

@@ -1,7 +1,5 @@
 #include "train/metric.h"
 
-#include "ops/attr.h"
-
 #include <math.h>
 #include <string.h>
 
@@ -160,9 +158,4 @@ const metric *metric_usual(unsigned task) {
 double metric_value(const metric *m, const metric_score *s) {
     bool known = m->tasks & METRIC_CLASSES ? s->confusion != NULL : s->errors != NULL;
     return known || m->value == loss_value ? m->value(s) : (double)NAN;
-}
-
-bool metric_better(const metric *m, double value, double best) {
-    if (isnan(value) || isnan(best)) return !isnan(value);
-    return m->higher ? value > best : value < best;
 }

@@ -1,4 +1,4 @@
-// Metrics: of a classifier from its confusion matrix, of forecasts from the sums that `errors` keeps, and a registry
+// Metrics: of a classifier from its confusion matrix, of forecasts from sums of their errors, and a registry
 // that finds them by name and knows which way is better. Ratios 0 / 0 are 0 for classes, and NaN for forecasts, where 0
 // would be the best there is.
 #ifndef TRADEWIND_TRAIN_METRIC_H
@@ -26,7 +26,17 @@ typedef struct {
 
 class_score metric_of_class(const int64_t *count, int K, int k);
 
-// Forecasts. `errors` is [ERRORS_COUNT] (ops/attr.h).
+// Forecasts. `errors` is [ERRORS_COUNT]. Weights count elements, not rows.
+
+enum {
+    ERRORS_WEIGHT,
+    ERRORS_ABSOLUTE,
+    ERRORS_SQUARE,
+    ERRORS_SMAPE,
+    ERRORS_SCALED,        // of rows that have a scale
+    ERRORS_SCALED_WEIGHT, //
+    ERRORS_COUNT
+};
 
 double metric_mae(const double *errors);
 double metric_rmse(const double *errors);
@@ -72,8 +82,5 @@ const metric *metric_usual(unsigned task);
 
 // NaN where the score lacks what the metric needs.
 double metric_value(const metric *m, const metric_score *s);
-
-// Whether `value` is better than `best`. A NaN is never better, and worse than any number.
-bool metric_better(const metric *m, double value, double best);
 
 #endif

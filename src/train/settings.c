@@ -4,16 +4,14 @@
 #include "graph/dtype.h"
 
 #include <math.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define ABOVE_0 1e-30
 
-// Steps of a window that a transformer takes: what it does grows with their square.
-enum { STEPS_MOST = 4096 };
-
-const config_key settings_keys[] = {
+static const config_key data_keys[] = {
     {"data.set", CONFIG_TEXT, "synthetic", 0, 0, NULL,
         "what to train on: synthetic (the built-in market), a dataset from import, or an .npz of windows"},
     {"data.synthetic.bars", CONFIG_INT, "100000", 1000, 5e7, NULL, "five-minute bars in the synthetic market"},
@@ -61,27 +59,9 @@ const config_key settings_keys[] = {
     {"data.split.purge", CONFIG_INT, "auto", 0, 1e9, "auto|windows",
         "samples left out between parts; auto: as far as labels reach; windows: and no window looks back"},
     {"data.split.embargo", CONFIG_INT, "50", 0, 1e9, NULL, "further samples left out between the parts"},
-    {"model.kind", CONFIG_CHOICE, "lstm", 0, 0, "lstm|mlp|transformer|nbeats", "the model"},
-    {"model.hidden.*", CONFIG_INT, NULL, 1, 4096, NULL,
-        "by stream; lstm: units each way (32 for the first, 16 for others); transformer: width (128)"},
-    {"model.layers", CONFIG_INT, "auto", 1, 16, "auto", "lstm, transformer: layers (1, 3); nbeats: of a block (4)"},
-    {"model.projection", CONFIG_INT, "32", 1, 65536, NULL, "lstm, transformer: width that the vector is projected to"},
-    {"model.head", CONFIG_INT, "64", 0, 65536, NULL,
-        "lstm, transformer, nbeats with classes: width of the head's hidden layer; 0 for none"},
-    {"model.widths", CONFIG_TEXT, "512-256", 0, 0, NULL, "mlp: widths of the hidden layers"},
-    {"model.activation", CONFIG_CHOICE, "relu", 0, 0, "relu|gelu|tanh|sigmoid",
-        "mlp; transformer (relu or gelu): activation"},
-    {"model.dropout", CONFIG_REAL, "0.3", 0, 0.95, NULL,
-        "probability of zeroing a unit in training; not in the blocks of nbeats"},
-    {"model.heads", CONFIG_INT, "8", 1, 256, NULL, "transformer: heads that share a layer's width"},
-    {"model.ff", CONFIG_INT, "auto", 1, 65536, "auto", "transformer: width inside a layer (4 times its own)"},
-    {"model.causal", CONFIG_BOOL, "false", 0, 0, NULL, "transformer: a step sees none after it"},
-    {"model.pooling", CONFIG_CHOICE, "mean", 0, 0, "mean|last", "transformer: what is kept of the steps"},
-    {"model.stacks", CONFIG_LIST, "generic", 0, 0, NULL, "nbeats: generic, trend, seasonality, in any order"},
-    {"model.blocks", CONFIG_INT, "3", 1, MODEL_BLOCKS_MOST, NULL, "nbeats: blocks of a stack"},
-    {"model.width", CONFIG_INT, "512", 1, 65536, NULL, "nbeats: width of a block's layers"},
-    {"model.degree", CONFIG_INT, "2", 0, 8, NULL, "nbeats: highest power of a trend"},
-    {"model.horizon", CONFIG_INT, "12", 1, 4096, NULL, "nbeats: steps of the forecast that classes are told from"},
+};
+
+static const config_key run_keys[] = {
     {"train.batch_size", CONFIG_INT, "512", 1, 1e7, "auto",
         "samples in a micro-batch, unless the planner splits it; auto: the effective batch that tune found, else 512"},
     {"train.epochs", CONFIG_INT, "8", 1, 1e6, NULL, "passes over the training samples, at most"},
@@ -163,7 +143,44 @@ const config_key settings_keys[] = {
     {"train.keep_checkpoints", CONFIG_INT, "3", 0, 1e6, NULL, "newest ones kept, of each kind; 0 keeps all"},
     {"train.init_from", CONFIG_TEXT, NULL, 0, 0, NULL, "weights to start from: FILE.safetensors"},
 };
-const size_t settings_key_count = sizeof settings_keys / sizeof *settings_keys;
+
+// All keys in one table, in the order in which people read them.
+
+enum { KEYS_MOST = 256 };
+
+static struct {
+    config_key key[KEYS_MOST];
+    size_t count;
+} all;
+
+static void join(const config_key *keys, size_t count) {
+    CHECK(all.count + count <= KEYS_MOST, "more than %d keys", KEYS_MOST);
+    memcpy(all.key + all.count, keys, count * sizeof *keys);
+    all.count += count;
+}
+
+static void join_all(void) {
+    size_t count;
+    join(data_keys, sizeof data_keys / sizeof *data_keys);
+    const config_key *keys = model_common_keys(&count);
+    join(keys, count);
+    for (int k = 0; k < MODEL_COUNT; k++) {
+        keys = model_keys((model_kind)k, &count);
+        join(keys, count);
+    }
+    join(run_keys, sizeof run_keys / sizeof *run_keys);
+}
+
+const config_key *settings_keys(void) {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, join_all);
+    return all.key;
+}
+
+size_t settings_key_count(void) {
+    settings_keys();
+    return all.count;
+}
 
 static void read_data(const config *c, settings *s) {
     s->set = config_text(c, "data.set");
@@ -478,12 +495,14 @@ static int64_t by_stream(const config *c, const char *section, const char *name,
 }
 
 bool settings_windows(const config *c, const dataset *d, int64_t window[STREAMS_MOST], err *e) {
+    model_kind kind = model_find(config_text(c, "model.kind"));
+    int64_t most = model_steps_most(kind);
     for (int i = 0; i < d->streams; i++) {
         char path[160];
         window[i] = by_stream(c, "data.windows", d->stream[i].name, set_window(d, i));
         snprintf(path, sizeof path, "data.windows.%s", d->stream[i].name);
-        if (config_is(c, "model.kind", "transformer") && window[i] > STEPS_MOST)
-            return config_fail(c, path, e, "a transformer takes %d steps at most", STEPS_MOST);
+        if (most && window[i] > most)
+            return config_fail(c, path, e, "a %s takes %lld steps at most", model_name(kind), (long long)most);
         if (!d->window[i] || window[i] <= d->window[i]) continue;
         return config_fail(
             c, path, e, "the set was made of windows of %lld steps; use no more", (long long)d->window[i]);
@@ -491,72 +510,8 @@ bool settings_windows(const config *c, const dataset *d, int64_t window[STREAMS_
     return check_streams(c, d, "data.windows", e);
 }
 
-// "512-256" to numbers.
-static bool read_widths(const config *c, model_spec *m, err *e) {
-    const char *text = config_text(c, "model.widths");
-    for (const char *at = text;;) {
-        char *end;
-        long long n = *at >= '0' && *at <= '9' ? strtoll(at, &end, 10) : 0;
-        if (n < 1 || n > 65536 || m->widths == MODEL_WIDTHS_MOST || (*end && *end != '-'))
-            return config_fail(
-                c, "model.widths", e, "must be up to %d widths such as 512-256, not %s", MODEL_WIDTHS_MOST, text);
-        m->width[m->widths++] = n;
-        if (!*end) return true;
-        at = end + 1;
-    }
-}
-
-static activation read_activation(const config *c) {
-    static const char *const names[] = {"none", "relu", "gelu", "tanh", "sigmoid"};
-    int a = ACT_RELU;
-    for (int i = ACT_RELU; i <= ACT_SIGMOID; i++)
-        if (config_is(c, "model.activation", names[i])) a = i;
-    return (activation)a;
-}
-
-static bool read_transformer(const config *c, const dataset *d, model_spec *m, err *e) {
-    m->heads = (int)config_int(c, "model.heads");
-    m->ff = config_is(c, "model.ff", "auto") ? 0 : config_int(c, "model.ff");
-    m->causal = config_bool(c, "model.causal");
-    m->pooling = config_is(c, "model.pooling", "last") ? POOL_LAST : POOL_MEAN;
-    if (m->kind != MODEL_transformer) return true;
-    if (m->act != ACT_RELU && m->act != ACT_GELU)
-        return config_fail(c, "model.activation", e, "a transformer has relu or gelu");
-    for (int i = 0; i < d->streams; i++)
-        if (m->stream[i].hidden % m->heads != 0)
-            return config_fail(c, "model.heads", e, "%d do not share the width %lld of stream %s evenly", m->heads,
-                (long long)m->stream[i].hidden, d->stream[i].name);
-    return true;
-}
-
-static bool read_stacks(const config *c, const dataset *d, model_spec *m, err *e) {
-    static const char key[] = "model.stacks", *const names[] = {"generic", "trend", "seasonality"};
-    size_t count = config_items(c, key);
-    bool fixed = false;
-    for (size_t i = 0; i < count && i < MODEL_STACKS_MOST; i++) {
-        int k = 0;
-        while (k < 3 && strcmp(config_item(c, key, i), names[k]) != 0) k++;
-        if (k == 3) return config_fail(c, key, e, "%s is not generic, trend or seasonality", config_item(c, key, i));
-        m->stack[m->stacks++] = (stack_kind)k;
-        fixed |= k != STACK_GENERIC;
-    }
-    if (count < 1 || count > MODEL_STACKS_MOST)
-        return config_fail(c, key, e, "must name 1 to %d stacks", MODEL_STACKS_MOST);
-    if (m->kind == MODEL_nbeats && d->streams == 0) return config_fail(c, "model.kind", e, "nbeats needs a stream");
-    if (m->kind != MODEL_nbeats || !fixed || is_series(d)) return true;
-    return config_fail(c, key, e, "trend and seasonality are of one series alone; these data have more; use generic");
-}
-
-static bool read_nbeats(const config *c, const dataset *d, model_spec *m, err *e) {
-    m->blocks = (int)config_int(c, "model.blocks");
-    m->degree = (int)config_int(c, "model.degree");
-    if (m->classes) m->horizon = config_int(c, "model.horizon");
-    if (m->kind == MODEL_nbeats) m->width[0] = config_int(c, "model.width");
-    return read_stacks(c, d, m, e);
-}
-
-// What the model is to give, as loss and data have it.
-static bool read_outputs(const config *c, const dataset *d, model_spec *m, err *e) {
+// Outputs of the model, as loss and data ask for them.
+static bool read_outputs(const config *c, const dataset *d, model_data *m, err *e) {
     settings s = {0};
     if (!read_loss(c, &s, e)) return false;
     bool forecasts = settings_forecasts(&s, d);
@@ -577,19 +532,7 @@ static bool read_outputs(const config *c, const dataset *d, model_spec *m, err *
 }
 
 bool settings_model(const config *c, const dataset *d, model_spec *m, err *e) {
-    static const int layers[] = {[MODEL_lstm] = 1, [MODEL_mlp] = 1, [MODEL_transformer] = 3, [MODEL_nbeats] = 4};
-    *m = (model_spec){.kind = model_find(config_text(c, "model.kind"))};
-    m->projection = config_int(c, "model.projection");
-    m->head = config_int(c, "model.head");
-    m->layers = config_is(c, "model.layers", "auto") ? layers[m->kind] : (int)config_int(c, "model.layers");
-    m->dropout = (float)config_real(c, "model.dropout");
-    m->act = read_activation(c);
-    m->streams = d->streams;
-    for (int i = 0; i < d->streams; i++) {
-        int64_t usual = m->kind == MODEL_transformer ? 128 : i == 0 ? 32 : 16;
-        m->stream[i].name = d->stream[i].name;
-        m->stream[i].hidden = by_stream(c, "model.hidden", d->stream[i].name, usual);
-    }
-    return check_streams(c, d, "model.hidden", e) && read_widths(c, m, e) && read_outputs(c, d, m, e) &&
-           read_transformer(c, d, m, e) && read_nbeats(c, d, m, e);
+    model_data about = {.streams = d->streams, .series = is_series(d)};
+    for (int i = 0; i < d->streams; i++) about.stream[i] = d->stream[i].name;
+    return check_streams(c, d, "model.hidden", e) && read_outputs(c, d, &about, e) && model_read(c, &about, m, e);
 }

@@ -1,5 +1,5 @@
-// What a run description says, as typed values. The table of keys is here and nowhere else: it parses, checks,
-// documents and writes them.
+// A run description as typed values. The table of keys parses, checks, documents and writes them; it is joined from the
+// rows in settings.c and those of the models (model/model.h).
 #ifndef TRADEWIND_TRAIN_SETTINGS_H
 #define TRADEWIND_TRAIN_SETTINGS_H
 
@@ -92,8 +92,9 @@ typedef struct {
     const char *init_from; // NULL: initial weights by the seed
 } settings;
 
-extern const config_key settings_keys[];
-extern const size_t settings_key_count;
+// The table of all keys. From any thread.
+const config_key *settings_keys(void);
+size_t settings_key_count(void);
 
 // The words of gpu_optimization.products. False where there is none such.
 const char *settings_products_name(products_by p);

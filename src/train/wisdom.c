@@ -19,8 +19,7 @@ enum {
     FORMAT = 1,
     FILE_MOST = 1 << 16,
     BATCH_MOST = 10000000,
-    THREADS_MOST = 1024,                               // as --threads
-    AGAIN_MOST = MODEL_STACKS_MOST * MODEL_BLOCKS_MOST // of all models N-BEATS has the most segments, one a block
+    THREADS_MOST = 1024, // as --threads
 };
 
 #define KIND "tradewind wisdom"
@@ -56,35 +55,8 @@ static void add_device(wisdom_key *k, const char *device) {
         driver ? driver + 2 : "none");
 }
 
-static void append_transformer(char *to, const model_spec *m) {
-    append(to, ", %d heads, inner %" PRId64 "%s, by the %s", m->heads, m->ff, m->causal ? ", causal" : "",
-        m->pooling == POOL_LAST ? "last" : "mean");
-}
-
-static void append_nbeats(char *to, const model_spec *m) {
-    append(to, ", width %" PRId64 ", stacks ", m->width[0]);
-    for (int i = 0; i < m->stacks; i++) append(to, "%c", "gts"[m->stack[i]]);
-    append(to, " of %d blocks, degree %d", m->blocks, m->degree);
-}
-
-// What the graph of a model's kind is made of, and nothing that is another kind's.
 static void add_model(wisdom_key *k, const model_spec *m) {
-    static const char *const acts[] = {"none", "relu", "gelu", "tanh", "sigmoid"};
-    bool mlp = m->kind == MODEL_mlp, nbeats = m->kind == MODEL_nbeats;
-    char *to = add_field(k, "model", false);
-    append(to, "%s", model_name(m->kind));
-    for (int i = 0; mlp && i < m->widths; i++) append(to, "%s%" PRId64, i ? "-" : ", ", m->width[i]);
-    if (!mlp) append(to, ", %d layers", m->layers);
-    if (!mlp && !nbeats) append(to, ", projection %" PRId64, m->projection);
-    if (!mlp && (!nbeats || m->classes)) append(to, ", head %" PRId64, m->head);
-    if (mlp || m->kind == MODEL_transformer) append(to, ", %s", acts[m->act]);
-    if (m->kind == MODEL_transformer) append_transformer(to, m);
-    if (nbeats) append_nbeats(to, m);
-    if (m->dropout > 0) append(to, ", dropout");
-    to = add_field(k, "outputs", false);
-    if (m->classes) append(to, "%" PRId64 " classes", m->classes);
-    if (!m->classes || nbeats) append(to, "%s%" PRId64 " steps", m->classes ? " by " : "", m->horizon);
-    if (!m->classes) append(to, ", %" PRId64 " quantiles", m->quantiles);
+    model_describe(m, add_field(k, "model", false), WISDOM_ROOM);
 }
 
 static void append_table(char *to, const table *t) {
@@ -94,12 +66,10 @@ static void append_table(char *to, const table *t) {
 
 static void add_streams(wisdom_key *k, const wisdom_about *a) {
     const dataset *d = a->data;
-    bool wide = a->model->kind == MODEL_lstm || a->model->kind == MODEL_transformer;
     char *to = add_field(k, "streams", false);
     for (int i = 0; i < d->streams; i++) {
         append(to, "%s%" PRId64 " x ", i ? ", " : "", a->window[i]);
         append_table(to, &d->stream[i].series);
-        if (wide) append(to, " to %" PRId64, a->model->stream[i].hidden);
     }
     append(to, "; vector ");
     append_table(to, &d->vector);
@@ -276,9 +246,9 @@ static bool write_text(const char *path, const char *text, err *e) {
 
 static bool is_sound(const wisdom_entry *w) {
     return w->batch >= 1 && w->batch <= BATCH_MOST && w->parts >= 1 && w->parts <= w->batch &&
-           w->batch % w->parts == 0 && w->micro == w->batch / w->parts && w->again >= 0 && w->again <= AGAIN_MOST &&
-           w->threads >= 0 && w->threads <= THREADS_MOST && isfinite(w->samples_per_s) && w->samples_per_s > 0 &&
-           isfinite(w->noise_scale) && w->noise_scale >= 0;
+           w->batch % w->parts == 0 && w->micro == w->batch / w->parts && w->again >= 0 &&
+           w->again <= MODEL_SEGMENTS_MOST && w->threads >= 0 && w->threads <= THREADS_MOST &&
+           isfinite(w->samples_per_s) && w->samples_per_s > 0 && isfinite(w->noise_scale) && w->noise_scale >= 0;
 }
 
 static const wisdom_entry *entry_of(const wisdom_entry *list, int count, int64_t batch) {
@@ -315,7 +285,7 @@ static bool read_entry(json_t *from, wisdom_entry *to) {
     to->batch = batch;
     to->micro = micro;
     to->parts = parts;
-    to->again = again >= 0 && again <= AGAIN_MOST ? (int)again : -1;
+    to->again = again >= 0 && again <= MODEL_SEGMENTS_MOST ? (int)again : -1;
     to->host = strcmp(place, "host") == 0;
     return (to->host || strcmp(place, "device") == 0) && precision_find(exact, &to->precision) &&
            settings_products_find(products, &to->products) && is_sound(to);

@@ -222,7 +222,7 @@ static bool play(queue *q, recording *r, err *e) {
     double began = clock_seconds();
     for (int i = 0; i < r->count; i++) {
         const call *c = &r->calls[i];
-        q->updates += c->op == OP_adamw;
+        q->updates += (op_traits((op)c->op) & WRITES_WEIGHTS) != 0;
         c->backward ? ops_table_base[c->op]->backward(c) : ops_table_base[c->op]->forward(c);
     }
     if (is_picky() && r->calls[0].products != PRODUCTS_LIBRARY) slow_by(0.012, clock_seconds() - began);

@@ -66,10 +66,9 @@ static void build_inputs(sample *s, tensor *index, tensor *x, tensor *vector) {
     tensor from = expect(s, "series", graph_constant(g, "series", DTYPE_F32, shape2(8, 3), series), IS_FP32, DTYPE_F32);
     tensor last = expect(s, "rows", graph_constant(g, "rows", DTYPE_I32, shape1(8), rows), IS_FIXED, DTYPE_I32);
     tensor row = expect(s, "taken rows", op_take(g, last, *index), IS_FIXED, DTYPE_I32);
-    window_shape size = {4, WINDOW_FLAT, SCALE_NONE};
+    window_shape size = {4, WINDOW_FLAT};
     *x = expect(s, "window", op_window(g, &from, 1, row, row, TENSOR_NONE, size), IS_FP32, DTYPE_F32);
     expect(s, "mask", graph_sibling(g, *x, 1), IS_FP32, DTYPE_F32);
-    expect(s, "scale", graph_sibling(g, *x, 2), IS_FP32, DTYPE_F32);
     *vector = expect(s, "taken vector", op_take(g, from, *index), IS_FP32, DTYPE_F32);
     tensor narrow = graph_constant(g, "bytes", DTYPE_I8, shape1(8), bytes);
     expect(s, "bytes", narrow, IS_FIXED, DTYPE_I8);

@@ -112,13 +112,20 @@ typedef struct {
     int64_t T, F, D;
 } stream_size;
 
+// The settings of a model, as the definitions below use them.
+typedef struct {
+    int layers, heads;
+    int64_t ff, head, outputs;
+    bool causal, last; // last: pooling by the last step
+    activation act;
+} outline;
+
 enum { STEPS_MOST = 12, WIDTH_MOST = 96 };
 
 typedef double sequence[STEPS_MOST][WIDTH_MOST];
 
 // y_t = the values that step t sees, weighed by how alike keys are to its query, head by head.
-static void attend(
-    const model_spec *s, const stream_size *n, double (*qkv)[WIDTH_MOST], const float *mask, sequence y) {
+static void attend(const outline *s, const stream_size *n, double (*qkv)[WIDTH_MOST], const float *mask, sequence y) {
     int64_t D = n->D, d = D / s->heads;
     for (int64_t t = 0; t < n->T; t++)
         for (int64_t c = 0; c < D; c++) {
@@ -135,7 +142,7 @@ static void attend(
 }
 
 static void encoder_layer(
-    const run *r, const model_spec *s, const stream_size *n, const char *name, const float *mask, sequence x) {
+    const run *r, const outline *s, const stream_size *n, const char *name, const float *mask, sequence x) {
     static sequence qkv, y;
     double row[WIDTH_MOST];
     for (int64_t t = 0; t < n->T; t++) {
@@ -158,7 +165,7 @@ static void encoder_layer(
 }
 
 // One sample's stream, pooled.
-static void stream_row(const run *r, const model_spec *s, const stream_size *n, const char *name, const float *from,
+static void stream_row(const run *r, const outline *s, const stream_size *n, const char *name, const float *from,
     const float *mask, double *pooled) {
     static sequence x;
     char layer[64];
@@ -175,38 +182,42 @@ static void stream_row(const run *r, const model_spec *s, const stream_size *n, 
     }
     for (int64_t t = 0; t < n->T; t++) steps += !mask || mask[t] != 0;
     for (int64_t c = 0; c < n->D; c++) {
-        pooled[c] = s->pooling == POOL_LAST ? x[n->T - 1][c] : 0;
-        for (int64_t t = 0; t < n->T && s->pooling == POOL_MEAN; t++)
+        pooled[c] = s->last ? x[n->T - 1][c] : 0;
+        for (int64_t t = 0; t < n->T && !s->last; t++)
             if (!mask || mask[t] != 0) pooled[c] += x[t][c] / steps;
     }
 }
 
-static void head_row(const run *r, const model_spec *s, const double *x, int64_t n, double *out) {
+static void head_row(const run *r, const outline *s, const double *x, int64_t n, double *out) {
     double hidden[WIDTH_MOST];
     if (!s->head) {
-        linear(weight(r, "head.0.weight"), weight(r, "head.0.bias"), x, n, model_outputs(s), out);
+        linear(weight(r, "head.0.weight"), weight(r, "head.0.bias"), x, n, s->outputs, out);
         return;
     }
     linear(weight(r, "head.0.weight"), weight(r, "head.0.bias"), x, n, s->head, hidden);
     activate(ACT_RELU, hidden, s->head);
-    linear(weight(r, "head.3.weight"), weight(r, "head.3.bias"), hidden, s->head, model_outputs(s), out);
+    linear(weight(r, "head.3.weight"), weight(r, "head.3.bias"), hidden, s->head, s->outputs, out);
 }
 
 // Two streams and a vector; a mask of the first stream's padding.
-static void transformer_case(bool causal, pooling pool, activation act, bool masked, int64_t head) {
+static void transformer_case(bool causal, bool last, activation act, bool masked, int64_t head) {
     static const stream_size size[2] = {{9, 5, 12}, {4, 3, 8}};
+    static const model_data d = {.streams = 2, .stream = {"fast", "slow"}, .classes = 3};
     enum { V = 6 };
-    model_spec s = {.kind = MODEL_transformer, .streams = 2, .classes = 3, .layers = 2, .heads = 4, .ff = 14};
-    s.causal = causal, s.pooling = pool, s.act = act, s.head = head, s.projection = 5;
+    char keys[256];
+    outline of = {
+        .layers = 2, .heads = 4, .ff = 14, .head = head, .outputs = 3, .causal = causal, .last = last, .act = act};
+    snprintf(keys, sizeof keys,
+        "model.kind=transformer model.layers=2 model.heads=4 model.ff=14 model.dropout=0 model.projection=5 "
+        "model.hidden.fast=12 model.hidden.slow=8 model.head=%d model.causal=%s model.pooling=%s model.activation=%s",
+        (int)head, causal ? "true" : "false", last ? "last" : "mean", act == ACT_GELU ? "gelu" : "relu");
+    model_spec s = support_model(keys, &d);
     float *x[2] = {inputs(B * size[0].T * size[0].F, 2), inputs(B * size[1].T * size[1].F, 3)}, *v = inputs(B * V, 4);
     float mask[B * 9];
     for (int i = 0; i < B * 9; i++) mask[i] = i % 9 >= i / 9 * 2; // 0, 2 and 4 steps of padding
     run r = {.g = graph_new()};
-    static const char *const names[2] = {"fast", "slow"};
     for (int i = 0; i < 2; i++)
-        s.stream[i] = (model_stream){.name = names[i],
-            .x = graph_constant(r.g, "x", DTYPE_F32, shape3(B, size[i].T, size[i].F), x[i]),
-            .hidden = size[i].D};
+        s.stream[i].x = graph_constant(r.g, "x", DTYPE_F32, shape3(B, size[i].T, size[i].F), x[i]);
     if (masked) s.stream[0].mask = graph_constant(r.g, "mask", DTYPE_F32, shape2(B, 9), mask);
     s.vector = graph_constant(r.g, "vector", DTYPE_F32, shape2(B, V), v);
     r.out = model_build(r.g, &s);
@@ -215,12 +226,12 @@ static void transformer_case(bool causal, pooling pool, activation act, bool mas
     for (int b = 0; b < B; b++) {
         double joined[WIDTH_MOST], in[V];
         for (int i = 0; i < 2; i++)
-            stream_row(&r, &s, &size[i], names[i], x[i] + b * size[i].T * size[i].F, masked && !i ? mask + b * 9 : NULL,
-                joined + (i ? size[0].D : 0));
+            stream_row(&r, &of, &size[i], d.stream[i], x[i] + b * size[i].T * size[i].F,
+                masked && !i ? mask + b * 9 : NULL, joined + (i ? size[0].D : 0));
         for (int k = 0; k < V; k++) in[k] = (double)v[b * V + k];
         linear(weight(&r, "strat.0.weight"), weight(&r, "strat.0.bias"), in, V, 5, joined + 20);
         activate(ACT_RELU, joined + 20, 5);
-        head_row(&r, &s, joined, 25, want + b * 3);
+        head_row(&r, &of, joined, 25, want + b * 3);
     }
     compare(&r, want, B * 3, "transformer");
     run_done(&r);
@@ -231,8 +242,7 @@ static void transformer_case(bool causal, pooling pool, activation act, bool mas
 
 static void transformer_is_its_definition(void **state) {
     (void)state;
-    for (int i = 0; i < 32; i++)
-        transformer_case(i & 1, i & 2 ? POOL_LAST : POOL_MEAN, i & 4 ? ACT_GELU : ACT_RELU, i & 8, i & 16 ? 7 : 0);
+    for (int i = 0; i < 32; i++) transformer_case(i & 1, i & 2, i & 4 ? ACT_GELU : ACT_RELU, i & 8, i & 16 ? 7 : 0);
 }
 
 // What comes after a step does not change it: with causal attention and last pooling of a shorter window, the first
@@ -243,17 +253,17 @@ static void causal_steps_see_no_later_ones(void **state) {
     float *x = inputs((int64_t)B * T * F, 5);
     double first[2][3];
     for (int changed = 0; changed < 2; changed++) {
-        model_spec s = {.kind = MODEL_transformer, .streams = 1, .classes = 3, .layers = 2, .heads = 2, .ff = 8};
-        s.causal = true, s.pooling = POOL_MEAN, s.act = ACT_RELU;
+        model_spec s =
+            support_model("model.kind=transformer model.layers=2 model.heads=2 model.ff=8 model.hidden.fast=8 "
+                          "model.causal=true model.head=0 model.dropout=0",
+                &(model_data){.streams = 1, .stream = {"fast"}, .classes = 3});
         run r = {.g = graph_new()};
         // A mask of the first step alone makes mean pooling read it and nothing else.
         static const float mask[B * T] = {1, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0};
         if (changed)
             for (int i = F; i < T * F; i++) x[i] += 1;
-        s.stream[0] = (model_stream){.name = "fast",
-            .x = graph_constant(r.g, "x", DTYPE_F32, shape3(B, T, F), x),
-            .hidden = 8,
-            .mask = graph_constant(r.g, "mask", DTYPE_F32, shape2(B, T), mask)};
+        s.stream[0].x = graph_constant(r.g, "x", DTYPE_F32, shape3(B, T, F), x);
+        s.stream[0].mask = graph_constant(r.g, "mask", DTYPE_F32, shape2(B, T), mask);
         r.out = model_build(r.g, &s);
         run_model(&r);
         memcpy(first[changed], r.result, sizeof first[changed]);
@@ -267,6 +277,8 @@ static void causal_steps_see_no_later_ones(void **state) {
 
 enum { LOOKBACK = 11, HORIZON = 6, BLOCK_WIDTH = 9, DEGREE = 3, WAVES = (HORIZON - 1) / 2 };
 
+typedef enum { STACK_GENERIC, STACK_TREND, STACK_SEASONALITY } stack_kind;
+
 // Function k of a stack at step i of n, of which `before` lie before the forecast.
 static double function_at(stack_kind kind, int64_t k, int64_t i, int64_t n, int64_t before) {
     if (kind == STACK_TREND) return pow((double)i / (double)n, (double)k);
@@ -279,10 +291,10 @@ static int64_t function_count(stack_kind kind) {
     return kind == STACK_TREND ? DEGREE + 1 : 1 + 2 * WAVES;
 }
 
-static void block_row(const run *r, const model_spec *s, int block, stack_kind kind, int64_t L, const double *vector,
-    double *rest, double *sum) {
+static void block_row(const run *r, const outline *s, int64_t Q, int block, stack_kind kind, int64_t L,
+    const double *vector, double *rest, double *sum) {
     double x[WIDTH_MOST], y[WIDTH_MOST];
-    int64_t V = vector ? 4 : 0, n = L + V, K = function_count(kind), Q = s->quantiles ? s->quantiles : 1;
+    int64_t V = vector ? 4 : 0, n = L + V, K = function_count(kind);
     memcpy(x, rest, (size_t)L * sizeof *x);
     for (int64_t i = 0; i < V; i++) x[L + i] = vector[i];
     for (int i = 0; i < s->layers; i++, n = BLOCK_WIDTH) {
@@ -308,26 +320,33 @@ static void block_row(const run *r, const model_spec *s, int block, stack_kind k
 }
 
 static void nbeats_case(stack_kind first, stack_kind second, bool vector, int64_t classes, int64_t quantiles) {
-    model_spec s = {
-        .kind = MODEL_nbeats, .streams = 2, .classes = classes, .horizon = HORIZON, .layers = 3, .blocks = 2};
-    s.quantiles = quantiles, s.stacks = 2, s.stack[0] = first, s.stack[1] = second, s.width[0] = BLOCK_WIDTH;
-    s.degree = DEGREE, s.head = 5;
+    static const char *const names[] = {"generic", "trend", "seasonality"};
+    char keys[256];
+    model_data d = {.streams = 2, .stream = {"fast", "slow"}, .series = true, .classes = classes};
+    d.horizon = classes ? 0 : HORIZON, d.quantiles = quantiles;
+    outline of = {.layers = 3, .head = 5, .outputs = classes ? classes : (quantiles ? quantiles : 1) * HORIZON};
+    snprintf(keys, sizeof keys,
+        "model.kind=nbeats model.layers=3 model.blocks=2 model.width=%d model.degree=%d model.head=5 model.horizon=%d "
+        "model.dropout=0 model.stacks=%s,%s",
+        BLOCK_WIDTH, DEGREE, HORIZON, names[first], names[second]);
+    model_spec s = support_model(keys, &d);
     float *a = inputs((int64_t)B * 8, 6), *b = inputs((int64_t)B * 3, 7), *v = inputs((int64_t)B * 4, 8);
     run r = {.g = graph_new()};
-    s.stream[0] = (model_stream){.name = "fast", .x = graph_constant(r.g, "a", DTYPE_F32, shape2(B, 8), a)};
-    s.stream[1] = (model_stream){.name = "slow", .x = graph_constant(r.g, "b", DTYPE_F32, shape2(B, 3), b)};
+    s.stream[0].x = graph_constant(r.g, "a", DTYPE_F32, shape2(B, 8), a);
+    s.stream[1].x = graph_constant(r.g, "b", DTYPE_F32, shape2(B, 3), b);
     if (vector) s.vector = graph_constant(r.g, "v", DTYPE_F32, shape2(B, 4), v);
     r.out = model_build(r.g, &s);
     run_model(&r);
-    int64_t outputs = model_outputs(&s);
+    int64_t outputs = model_outputs(&s), Q = quantiles ? quantiles : 1;
+    assert_int_equal(outputs, of.outputs);
     double want[B * WIDTH_MOST];
     for (int row = 0; row < B; row++) {
         double rest[LOOKBACK], sum[WIDTH_MOST] = {0}, beside[4];
         for (int i = 0; i < LOOKBACK; i++) rest[i] = (double)(i < 8 ? a[row * 8 + i] : b[row * 3 + i - 8]);
         for (int i = 0; i < 4; i++) beside[i] = (double)v[row * 4 + i];
         for (int block = 0; block < 4; block++)
-            block_row(&r, &s, block, block < 2 ? first : second, LOOKBACK, vector ? beside : NULL, rest, sum);
-        if (classes) head_row(&r, &s, sum, HORIZON, want + row * outputs);
+            block_row(&r, &of, Q, block, block < 2 ? first : second, LOOKBACK, vector ? beside : NULL, rest, sum);
+        if (classes) head_row(&r, &of, sum, HORIZON, want + row * outputs);
         for (int64_t i = 0; !classes && i < outputs; i++) want[row * outputs + i] = sum[i];
     }
     assert_true(shape_equal(graph_info(r.g, r.out)->shape, shape2(B, outputs)));

@@ -15,12 +15,14 @@ static tensor input(graph *g, shape s) {
     return graph_constant(g, "x", DTYPE_F32, s, NULL);
 }
 
+static const model_data one = {.streams = 1, .stream = {"fast"}, .classes = 3, .quantiles = 1};
+static const model_data two = {.streams = 2, .stream = {"fast", "slow"}, .classes = 3, .quantiles = 1};
+
 // The reference model: windows 50x15 and 20x8, a vector of 64.
 static model_spec reference(graph *g) {
-    model_spec s = {
-        .kind = MODEL_lstm, .streams = 2, .classes = 3, .projection = 32, .head = 64, .layers = 1, .dropout = 0.3f};
-    s.stream[0] = (model_stream){.name = "fast", .x = input(g, shape3(BATCH, 50, 15)), .hidden = 32};
-    s.stream[1] = (model_stream){.name = "slow", .x = input(g, shape3(BATCH, 20, 8)), .hidden = 16};
+    model_spec s = support_model("", &two);
+    s.stream[0].x = input(g, shape3(BATCH, 50, 15));
+    s.stream[1].x = input(g, shape3(BATCH, 20, 8));
     s.vector = input(g, shape2(BATCH, 64));
     return s;
 }
@@ -57,10 +59,8 @@ static void lstm_is_the_reference(void **state) {
 static void lstm_may_be_deep_and_lack_a_vector(void **state) {
     (void)state;
     graph *g = graph_new();
-    model_spec s = reference(g);
-    s.layers = 3;
-    s.streams = 1;
-    s.vector = TENSOR_NONE;
+    model_spec s = support_model("model.layers=3", &one);
+    s.stream[0].x = input(g, shape3(BATCH, 50, 15));
     model_build(g, &s);
     has_parameter(g, "fast.weight_ih_l2_reverse", shape2(128, 64), 32);
     has_parameter(g, "head.0.weight", shape2(64, 64), 64);
@@ -72,11 +72,10 @@ static void mlp_is_numbered_as_a_sequence(void **state) {
     (void)state;
     for (int dropout = 0; dropout < 2; dropout++) {
         graph *g = graph_new();
-        model_spec s = {.kind = MODEL_mlp, .streams = 1, .classes = 3, .widths = 2, .width = {512, 256}};
-        s.stream[0] = (model_stream){.name = "fast", .x = input(g, shape2(BATCH, 30)), .hidden = 0};
+        model_spec s =
+            support_model(dropout ? "model.kind=mlp model.dropout=0.2" : "model.kind=mlp model.dropout=0", &one);
+        s.stream[0].x = input(g, shape2(BATCH, 30));
         s.vector = input(g, shape2(BATCH, 34));
-        s.act = ACT_RELU;
-        s.dropout = dropout ? 0.2f : 0;
         tensor logits = model_build(g, &s);
         assert_true(shape_equal(graph_info(g, logits)->shape, shape2(BATCH, 3)));
         has_parameter(g, "net.0.weight", shape2(512, 64), 64);
@@ -100,10 +99,8 @@ static void begins_as(const graph *g, const char *name, shape s, init_kind kind,
 static void transformer_is_pytorchs(void **state) {
     (void)state;
     graph *g = graph_new();
-    model_spec s = {.kind = MODEL_transformer, .streams = 1, .classes = 3, .layers = 3, .heads = 8, .ff = 512};
-    s.stream[0] = (model_stream){.name = "fast", .x = input(g, shape3(BATCH, 50, 15)), .hidden = 128};
-    s.act = ACT_GELU;
-    s.dropout = 0.1f;
+    model_spec s = support_model("model.kind=transformer model.head=0 model.activation=gelu model.dropout=0.1", &one);
+    s.stream[0].x = input(g, shape3(BATCH, 50, 15));
     tensor logits = model_build(g, &s);
     assert_true(shape_equal(graph_info(g, logits)->shape, shape2(BATCH, 3)));
     assert_int_equal(graph_parameter_values(g), 603651);
@@ -126,9 +123,9 @@ static void transformer_is_pytorchs(void **state) {
 static void nbeats_is_the_reference(void **state) {
     (void)state;
     graph *g = graph_new();
-    model_spec s = {.kind = MODEL_nbeats, .streams = 1, .horizon = 12, .layers = 4, .stacks = 1, .blocks = 30};
-    s.stream[0] = (model_stream){.name = "series", .x = input(g, shape2(BATCH, 60))};
-    s.width[0] = 512;
+    model_data d = {.streams = 1, .stream = {"series"}, .series = true, .horizon = 12, .quantiles = 1};
+    model_spec s = support_model("model.kind=nbeats model.blocks=30", &d);
+    s.stream[0].x = input(g, shape2(BATCH, 60));
     tensor y = model_build(g, &s);
     assert_true(shape_equal(graph_info(g, y)->shape, shape2(BATCH, 12)));
     assert_int_equal(graph_parameter_values(g), 25684080);
@@ -167,6 +164,49 @@ static void names_are_found(void **state) {
     assert_int_equal(model_layout(MODEL_mlp), WINDOW_FLAT);
     assert_int_equal(model_layout(MODEL_transformer), WINDOW_STEPS);
     assert_int_equal(model_layout(MODEL_nbeats), WINDOW_FLAT);
+}
+
+// What a model says of itself: all that its graph depends on, and the unit that can be recomputed.
+static void descriptions_are_whole(void **state) {
+    static const struct {
+        const char *keys, *text, *segment;
+        int segments;
+    } is[] = {
+        {"model.layers=2 model.hidden.slow=8",
+            "lstm, 2 layers, hidden 32 8, projection 32, head 64, dropout, 3 classes", "layer", 4},
+        {"model.kind=mlp model.dropout=0", "mlp, 512-256, relu, 3 classes", NULL, 0},
+        {"model.kind=transformer model.causal=true",
+            "transformer, 3 layers, hidden 128 128, projection 32, head 64, relu, 8 heads, inner 0, causal, by the "
+            "mean, "
+            "dropout, 3 classes",
+            "layer", 6},
+        {"model.kind=nbeats model.stacks=generic,generic",
+            "nbeats, 4 layers, width 512, stacks gg of 3 blocks, degree 2, by 12 steps, head 64, dropout, 3 classes",
+            "block", 6},
+    };
+    (void)state;
+    assert_int_equal(sizeof is / sizeof *is, MODEL_COUNT);
+    for (int k = 0; k < MODEL_COUNT; k++) {
+        char text[256];
+        graph *g = graph_new();
+        model_spec s = support_model(is[k].keys, &two);
+        bool flat = model_layout(s.kind) == WINDOW_FLAT;
+        assert_int_equal(s.kind, k);
+        for (int i = 0; i < 2; i++) s.stream[i].x = input(g, flat ? shape2(BATCH, 12) : shape3(BATCH, 4, 3));
+        assert_string_equal(model_describe(&s, text, sizeof text), is[k].text);
+        model_build(g, &s);
+        assert_int_equal(graph_segments(g), is[k].segments);
+        assert_true(!model_segment(s.kind) == !is[k].segment);
+        if (is[k].segment) assert_string_equal(model_segment(s.kind), is[k].segment);
+        graph_free(g);
+    }
+}
+
+static void short_room_cuts_a_description(void **state) {
+    (void)state;
+    char text[8];
+    model_spec s = support_model("", &two);
+    assert_string_equal(model_describe(&s, text, sizeof text), "lstm, 1");
 }
 
 // Within its bound, spread over it, different between parameters and seeds, zero in the padding.
@@ -213,6 +253,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lstm_is_the_reference),
         cmocka_unit_test(lstm_may_be_deep_and_lack_a_vector),
+        cmocka_unit_test(descriptions_are_whole),
+        cmocka_unit_test(short_room_cuts_a_description),
         cmocka_unit_test(mlp_is_numbered_as_a_sequence),
         cmocka_unit_test(transformer_is_pytorchs),
         cmocka_unit_test(nbeats_is_the_reference),

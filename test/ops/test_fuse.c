@@ -120,7 +120,7 @@ static tensor windows(net *n, tensor index) {
         series[1] = narrow(n, 6, shape2(N, 2), true);
         scaler = floats(n, 7, shape2(2, n->k->C + 2));
     }
-    return op_window(n->g, series, n->k->typed ? 2 : 1, r, f, scaler, (window_shape){n->k->T, WINDOW_FLAT, SCALE_NONE});
+    return op_window(n->g, series, n->k->typed ? 2 : 1, r, f, scaler, (window_shape){n->k->T, WINDOW_FLAT});
 }
 
 // Layers

@@ -7,6 +7,7 @@
 #include "base/rng.h"
 #include "cpu/cpu.h"
 #include "graph/grad.h"
+#include "ops/strict.h"
 #include "parts.h"
 
 #include <math.h>
@@ -65,7 +66,7 @@ static void scene_open(scene *s, tensor root, step at) {
     s->seed = grad_build(s->g, root);
     s->q = s->p->device->open(&(queue_options){.threads = 2, .isa = s->p->isa}, &e);
     trial_ok(s->q != NULL, &e);
-    s->x = solo_new(s->p->device, s->q, s->g, &(solo_options){.rows = 1, .guard = 64}, &e);
+    s->x = solo_new(strict_device(s->p->device), s->q, s->g, &(solo_options){.rows = 1, .guard = 64}, &e);
     trial_ok(s->x != NULL, &e);
     for (int i = 0; i < graph_parameters(s->g); i++) put(s, graph_parameter_at(s->g, i), s->given[i]);
     trial_ok(solo_step_write(s->x, &at, &e), &e);
@@ -1131,7 +1132,7 @@ static void check_confusion(const place *p) {
         dtype_assign(g, p->precision);
         queue *q = p->device->open(&(queue_options){.threads = 1, .isa = p->isa}, &e);
         trial_ok(q != NULL, &e);
-        solo *x = solo_new(p->device, q, g, &(solo_options){.rows = 1, .inference = true}, &e);
+        solo *x = solo_new(strict_device(p->device), q, g, &(solo_options){.rows = 1, .inference = true}, &e);
         trial_ok(x != NULL, &e);
         trial_ok(solo_play(x, PASS_EVALUATE, &e) && solo_read(x, c, count, &e), &e);
         for (int i = 0; i < K * K; i++)
@@ -1189,7 +1190,7 @@ static void test_row(void **state) {
 // Operators that no gradient passes through are checked against their definition in test_ops.
 static void test_every_operator_has_a_row(void **state) {
     static const op elsewhere[] = {
-        OP_draw, OP_take, OP_window, OP_level, OP_errors, OP_tally, OP_clip, OP_adamw, OP_sgd, OP_advance};
+        OP_draw, OP_take, OP_window, OP_level, OP_tally, OP_clip, OP_adamw, OP_sgd, OP_advance};
     (void)state;
     for (int o = 0; o < OP_COUNT; o++) {
         bool found = false;

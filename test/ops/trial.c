@@ -6,6 +6,7 @@
 #include "graph/dtype.h"
 #include "graph/grad.h"
 #include "graph/plugin.h"
+#include "ops/strict.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -166,7 +167,7 @@ static bench bench_open(trial *t, const place *p, int threads, size_t guard, ten
     fill_values(t);
     b.q = p->device->open(&(queue_options){.threads = threads, .isa = p->isa, .card = p->card}, &e);
     trial_ok(b.q != NULL, &e);
-    b.x = solo_new(p->device, b.q, t->g, &(solo_options){.rows = 1, .guard = guard}, &e);
+    b.x = solo_new(strict_device(p->device), b.q, t->g, &(solo_options){.rows = 1, .guard = guard}, &e);
     trial_ok(b.x != NULL, &e);
     solo_step s = {.seed = 5, .update = 3, .row = 2};
     trial_ok(solo_step_write(b.x, &s, &e), &e);

@@ -67,7 +67,7 @@ typedef struct {
 static config *read_keys(const char *assignments) {
     err e = {0};
     char text[1024], *rest = NULL;
-    config *c = config_read("test", "", 0, settings_keys, settings_key_count, &e);
+    config *c = config_read("test", "", 0, settings_keys(), settings_key_count(), &e);
     support_ok(c != NULL, &e);
     snprintf(text, sizeof text, "%s", assignments);
     for (char *word = strtok_r(text, " ", &rest); word; word = strtok_r(NULL, " ", &rest))

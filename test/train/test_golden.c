@@ -108,27 +108,47 @@ static double stored(const dump *f, const char *kind, const tensor_info *p, int6
 
 // Models
 
-static model_stream stream_of(dump *f, graph *g, const char *name, int64_t hidden) {
-    return (model_stream){.name = name, .x = constant(f, g, "input.", name), .hidden = hidden};
+// Keys of a model, one after the other.
+typedef struct {
+    char text[512];
+    size_t used;
+} words;
+
+__attribute__((format(printf, 2, 3))) static void say(words *w, const char *fmt, ...) {
+    va_list args;
+    va_start(args, fmt);
+    w->used += (size_t)vsnprintf(w->text + w->used, sizeof w->text - w->used, fmt, args);
+    va_end(args);
+    assert_true(w->used < sizeof w->text);
+}
+
+// The model of these keys over the dump's inputs. Dumps have no dropout.
+static tensor build_of(dump *f, graph *g, words *keys, const model_data *d) {
+    say(keys, " model.dropout=0");
+    model_spec s = support_model(keys->text, d);
+    for (int i = 0; i < s.streams; i++) s.stream[i].x = constant(f, g, "input.", s.stream[i].name);
+    if (has(f, "input.vector")) s.vector = constant(f, g, "input.", "vector");
+    return model_build(g, &s);
+}
+
+static void say_number(words *w, const char *key, int64_t value) {
+    say(w, " model.%s=%lld", key, (long long)value);
 }
 
 static tensor build_lstm(dump *f, graph *g) {
-    model_spec s = {.kind = MODEL_lstm, .streams = 2, .classes = 3, .layers = 1};
-    s.stream[0] = stream_of(f, g, "fast", rows_of(f, "fast.weight_hh_l0") / 4);
-    s.stream[1] = stream_of(f, g, "slow", rows_of(f, "slow.weight_hh_l0") / 4);
-    s.vector = constant(f, g, "input.", "vector");
-    s.projection = rows_of(f, "strat.0.weight");
-    s.head = rows_of(f, "head.0.weight");
-    return model_build(g, &s);
+    words w = {"model.kind=lstm", 15};
+    say_number(&w, "hidden.fast", rows_of(f, "fast.weight_hh_l0") / 4);
+    say_number(&w, "hidden.slow", rows_of(f, "slow.weight_hh_l0") / 4);
+    say_number(&w, "projection", rows_of(f, "strat.0.weight"));
+    say_number(&w, "head", rows_of(f, "head.0.weight"));
+    return build_of(f, g, &w, &(model_data){.streams = 2, .stream = {"fast", "slow"}, .classes = 3});
 }
 
 static tensor build_mlp(dump *f, graph *g) {
-    model_spec s = {.kind = MODEL_mlp, .streams = 1, .classes = 3, .widths = 2};
-    s.stream[0] = stream_of(f, g, "x", 0);
-    s.width[0] = rows_of(f, "net.0.weight");
-    s.width[1] = rows_of(f, "net.2.weight");
-    s.act = strstr(f->name, "gelu") ? ACT_GELU : ACT_RELU;
-    return model_build(g, &s);
+    words w = {"model.kind=mlp", 14};
+    say(&w, " model.widths=%lld-%lld", (long long)rows_of(f, "net.0.weight"), (long long)rows_of(f, "net.2.weight"));
+    say(&w, " model.activation=%s", strstr(f->name, "gelu") ? "gelu" : "relu");
+    return build_of(f, g, &w, &(model_data){.streams = 1, .stream = {"x"}, .classes = 3});
 }
 
 // A setting that the dump tells of its model.
@@ -143,44 +163,38 @@ static int64_t setting_number(const dump *f, const char *name) {
 }
 
 static tensor build_transformer(dump *f, graph *g) {
-    model_spec s = {.kind = MODEL_transformer, .streams = has(f, "input.slow") ? 2 : 1, .classes = 3};
-    s.stream[0] = stream_of(f, g, "fast", rows_of(f, "fast.input.weight"));
-    if (s.streams > 1) s.stream[1] = stream_of(f, g, "slow", rows_of(f, "slow.input.weight"));
-    if (has(f, "input.vector")) {
-        s.vector = constant(f, g, "input.", "vector");
-        s.projection = rows_of(f, "strat.0.weight");
-    }
-    s.head = has(f, "param.head.3.weight") ? rows_of(f, "head.0.weight") : 0;
-    s.layers = (int)setting_number(f, "layers");
-    s.heads = (int)setting_number(f, "heads");
-    s.ff = rows_of(f, "fast.encoder.layers.0.linear1.weight");
-    s.act = strcmp(setting(f, "activation"), "gelu") == 0 ? ACT_GELU : ACT_RELU;
-    s.causal = setting_number(f, "causal") != 0;
-    s.pooling = strcmp(setting(f, "pooling"), "last") == 0 ? POOL_LAST : POOL_MEAN;
-    return model_build(g, &s);
+    words w = {"model.kind=transformer", 22};
+    bool slow = has(f, "input.slow");
+    say_number(&w, "hidden.fast", rows_of(f, "fast.input.weight"));
+    if (slow) say_number(&w, "hidden.slow", rows_of(f, "slow.input.weight"));
+    if (has(f, "input.vector")) say_number(&w, "projection", rows_of(f, "strat.0.weight"));
+    say_number(&w, "head", has(f, "param.head.3.weight") ? rows_of(f, "head.0.weight") : 0);
+    say_number(&w, "layers", setting_number(f, "layers"));
+    say_number(&w, "heads", setting_number(f, "heads"));
+    say_number(&w, "ff", rows_of(f, "fast.encoder.layers.0.linear1.weight"));
+    say(&w, " model.activation=%s model.pooling=%s", setting(f, "activation"), setting(f, "pooling"));
+    say(&w, " model.causal=%s", setting_number(f, "causal") ? "true" : "false");
+    return build_of(f, g, &w, &(model_data){.streams = slow ? 2 : 1, .stream = {"fast", "slow"}, .classes = 3});
 }
 
 static tensor build_nbeats(dump *f, graph *g) {
-    static const char *const kinds[] = {"generic", "trend", "seasonality"};
-    model_spec s = {.kind = MODEL_nbeats, .streams = 1, .horizon = setting_number(f, "horizon")};
-    char stacks[128], *rest = NULL;
-    s.stream[0] = stream_of(f, g, "fast", 0);
+    words w = {"model.kind=nbeats", 17};
+    model_data d = {.streams = 1, .stream = {"fast"}, .series = true, .horizon = setting_number(f, "horizon")};
+    char stacks[128];
     snprintf(stacks, sizeof stacks, "%s", setting(f, "stacks"));
-    for (char *word = strtok_r(stacks, " ", &rest); word; word = strtok_r(NULL, " ", &rest)) {
-        assert_true(s.stacks < MODEL_STACKS_MOST);
-        for (int k = 0; k < 3; k++)
-            if (strcmp(word, kinds[k]) == 0) s.stack[s.stacks] = (stack_kind)k;
-        s.stacks++;
-    }
-    s.blocks = (int)setting_number(f, "blocks");
-    s.layers = (int)setting_number(f, "layers");
-    s.degree = (int)setting_number(f, "degree");
-    s.width[0] = rows_of(f, "blocks.0.fc.0.weight");
+    for (char *at = stacks; *at; at++)
+        if (*at == ' ') *at = ',';
+    say(&w, " model.stacks=%s", stacks);
+    say_number(&w, "blocks", setting_number(f, "blocks"));
+    say_number(&w, "layers", setting_number(f, "layers"));
+    say_number(&w, "degree", setting_number(f, "degree"));
+    say_number(&w, "width", rows_of(f, "blocks.0.fc.0.weight"));
     if (has(f, "param.head.0.weight")) {
-        s.classes = 3;
-        s.head = rows_of(f, "head.0.weight");
+        d.classes = 3;
+        say_number(&w, "horizon", d.horizon);
+        say_number(&w, "head", rows_of(f, "head.0.weight"));
     }
-    return model_build(g, &s);
+    return build_of(f, g, &w, &d);
 }
 
 static tensor parameter(const dump *f, graph *g, const char *name) {

@@ -136,16 +136,6 @@ static void metrics_by_name(void **state) {
     assert_string_equal(metric_usual(METRIC_SERIES)->name, "smape");
 }
 
-static void which_is_better(void **state) {
-    (void)state;
-    const metric *up = metric_find("mcc"), *down = metric_find("loss");
-    double nan = (double)NAN;
-    assert_true(metric_better(up, 0.2, 0.1) && !metric_better(up, 0.1, 0.1) && !metric_better(up, 0.1, 0.2));
-    assert_true(metric_better(down, 0.1, 0.2) && !metric_better(down, 0.1, 0.1) && !metric_better(down, 0.2, 0.1));
-    assert_true(metric_better(up, -1, nan) && metric_better(down, 1e9, nan));
-    assert_false(metric_better(up, nan, nan) || metric_better(down, nan, 1) || metric_better(up, nan, 1));
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(two_classes_by_hand),
@@ -156,7 +146,6 @@ int main(void) {
         cmocka_unit_test(each_class_by_hand),
         cmocka_unit_test(forecasts_by_hand),
         cmocka_unit_test(metrics_by_name),
-        cmocka_unit_test(which_is_better),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

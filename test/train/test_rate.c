@@ -62,7 +62,7 @@ static void refuse(const char *keys, const char *text) {
     static const char nothing[] = "data: {}\n";
     err e = {0};
     settings s;
-    config *c = config_read("test", nothing, sizeof nothing - 1, settings_keys, settings_key_count, &e);
+    config *c = config_read("test", nothing, sizeof nothing - 1, settings_keys(), settings_key_count(), &e);
     assert_non_null(c);
     char copy[256], *save = NULL;
     strncpy(copy, keys, sizeof copy - 1);
@@ -84,7 +84,7 @@ static void contradictions(void **state) {
 
 static const metric *metric_of(const char *key, unsigned task, err *e) {
     static const char nothing[] = "data: {}\n";
-    config *c = config_read("test", nothing, sizeof nothing - 1, settings_keys, settings_key_count, e);
+    config *c = config_read("test", nothing, sizeof nothing - 1, settings_keys(), settings_key_count(), e);
     assert_non_null(c);
     support_ok(config_override(c, key, e) && config_check(c, e), e);
     const metric *m = settings_metric(c, task, e);

@@ -169,8 +169,7 @@ static void keeps_the_deepest_model(void **state) {
     (void)state;
     err e = {0};
     wisdom_key k = key_for(MLP, "1.2", CARD);
-    wisdom_entry deep = {
-        .batch = 512, .micro = 512, .parts = 1, .again = MODEL_STACKS_MOST * MODEL_BLOCKS_MOST, .samples_per_s = 1};
+    wisdom_entry deep = {.batch = 512, .micro = 512, .parts = 1, .again = MODEL_SEGMENTS_MOST, .samples_per_s = 1};
     support_ok(wisdom_keep(&k, &deep, 1, 0, &e), &e);
     wisdom_answer a = wisdom_find(&k, 0);
     assert_int_equal(a.state, WISDOM_FOUND);

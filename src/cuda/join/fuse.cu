@@ -50,40 +50,25 @@ static void step_add(group *g, const call *c, bool written) {
     range_add(g, c->step.cursor, sizeof(step_cursor), written);
 }
 
-// Operators that look neither at the step record nor change it.
-static bool ignores_step(const call *c) {
-    switch (c->op) {
-    case OP_linear:
-    case OP_lstm:
-    case OP_layernorm:
-    case OP_concat:
-    case OP_slice:
-    case OP_axpby:
-    case OP_mean_time:
-    case OP_take:
-    case OP_window:
-    case OP_cross_entropy:
-    case OP_mse:
-    case OP_mae:
-    case OP_confusion:
-    case OP_errors:
-    case OP_tally: return true;
-    default: return false;
-    }
+static bool touches_step(const call *c) {
+    return op_traits((op)c->op) & (READS_STEP | WRITES_STEP);
 }
 
-// All that a call may touch. An operator without results changes its inputs: an optimizer, or `advance`, which moves
-// the step record on.
+static bool changes_weights(const call *c) {
+    return op_traits((op)c->op) & WRITES_WEIGHTS;
+}
+
+// All that a call may touch.
 static void call_add(group *g, const call *c) {
     const kernel *k = cuda_table[c->op];
     CHECK(2 * (c->inputs + c->outputs) + 4 <= RANGES_PER_CALL, "%s has too many operands", c->name);
-    operands_add(g, c->in, c->inputs, c->outputs == 0);
+    operands_add(g, c->in, c->inputs, changes_weights(c));
     operands_add(g, c->out, c->outputs, !c->backward);
     if (c->backward) {
         operands_add(g, c->dout, c->outputs, false);
         operands_add(g, c->din, c->inputs, true);
     }
-    if (!ignores_step(c)) step_add(g, c, c->outputs == 0 && c->inputs == 0);
+    if (touches_step(c)) step_add(g, c, op_traits((op)c->op) & WRITES_STEP);
     if (c->scratch && k->scratch) range_add(g, c->scratch, k->scratch(c), true);
     if (c->reserve && k->reserve) range_add(g, c->reserve, k->reserve(c), !c->backward);
 }
@@ -182,7 +167,7 @@ static void *copied(const void *from, size_t bytes) {
 
 // The first call from `at` on that has to do with the step record joins the row kernel if it is `advance`.
 static const call *join_advance(fuser *f, int at) {
-    while (at < f->count && (f->taken[at] || ignores_step(&f->calls[at]))) at++;
+    while (at < f->count && (f->taken[at] || !touches_step(&f->calls[at]))) at++;
     if (at == f->count || f->calls[at].op != OP_advance || !rows_add(&f->rows, &f->calls[at])) return NULL;
     f->taken[at] = true;
     return &f->calls[at];
@@ -232,10 +217,6 @@ static bool finish_packs(fuser *f) {
         if (f->groups[i].kind == GROUP_PACK)
             ok = find_pack_ranges(&f->groups[i]) && pack_upload(f->q, (pack_list *)f->groups[i].args);
     return ok;
-}
-
-static bool changes_weights(const call *c) {
-    return c->op == OP_adamw || c->op == OP_sgd;
 }
 
 // The gradients of the weights of the row kernel of group `rows`; a head has that of the bias below among them.

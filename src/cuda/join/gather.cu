@@ -40,7 +40,6 @@ CUDA_FN void gather_window(const gather_member &m, int64_t b, int row, int first
     for (int i = lane; i < pad * m.C; i += 32) to[i] = 0;
     copy_words(to + pad * m.C, (const float *)m.from + (int64_t)(row - have + 1) * m.C, have * m.C, m.vectors);
     for (int t = lane; t < m.T; t += 32) m.mask[b * m.T + t] = t >= pad ? 1.0f : 0.0f;
-    if (lane == 0) m.scale[b] = 1;
 }
 
 // A unit as it is stored: as it lies, or in 16 bits.
@@ -176,9 +175,9 @@ static int taken(const gather_args *g, const operand *o) {
 static bool match_window(const call *c, gather_args *g, gather_member *m) {
     if (c->op != OP_window || c->in[1].shape.dim[0] != g->rows) return false;
     const window_attr *a = (const window_attr *)c->attr;
-    bool plain = a->scale == SCALE_NONE && c->in[0].type == DTYPE_F32 && window_parts(c->inputs) == 1;
+    bool plain = c->in[0].type == DTYPE_F32 && window_parts(c->inputs) == 1;
     plain = plain && !c->in[WINDOW_SCALER].data;
-    for (int k = 0; k < 3; k++) plain = plain && c->out[k].type == DTYPE_F32 && c->out[k].data;
+    for (int k = 0; k < 2; k++) plain = plain && c->out[k].type == DTYPE_F32 && c->out[k].data;
     m->row = taken(g, &c->in[1]);
     m->first = taken(g, &c->in[2]);
     if (!plain || m->row < 0 || m->first < 0 || a->length * c->in[0].shape.dim[1] > INT32_MAX) return false;
@@ -186,7 +185,6 @@ static bool match_window(const call *c, gather_args *g, gather_member *m) {
     m->from = c->in[0].data;
     m->to = c->out[0].data;
     m->mask = (float *)c->out[1].data;
-    m->scale = (float *)c->out[2].data;
     m->T = (int)a->length;
     m->C = (int)c->in[0].shape.dim[1];
     m->units = m->T * m->C;

@@ -13,7 +13,7 @@ enum { GATHER_MOST = 32 };
 struct gather_member {
     const void *from;
     void *to;
-    float *mask, *scale; // of a window
+    float *mask; // of a window
     int units, T, C;
     int row, first; // a window's members
     int low;        // of a take: the 16-bit type that its words become, or DTYPE_F32: they stay as they are

@@ -4,7 +4,7 @@
 struct window_args {
     view part[WINDOW_PARTS_MOST];
     int64_t begin[WINDOW_PARTS_MOST + 1]; // a part's first column
-    int parts, scale;
+    int parts;
     int64_t C, T;
     const float *scaler;
 };
@@ -20,23 +20,12 @@ CUDA_FN float series_at(const window_args &s, int64_t row, int64_t i) {
 }
 
 static __global__ void forward_kernel(const __grid_constant__ window_args s, const int32_t *rows, const int32_t *firsts,
-    view out, view mask, view scales) {
-    __shared__ float room[32];
+    view out, view mask) {
     int64_t b = blockIdx.x, row = rows[b], first = firsts[b], C = s.C, T = s.T;
     int64_t have = row - first + 1 < T ? row - first + 1 : T, pad = T - have, from = row - have + 1;
-    float scale = 1;
-    if (s.scale == SCALE_MEAN_ABS) {
-        float sum = 0;
-        for (int64_t i = threadIdx.x; i < have * C; i += blockDim.x) sum += fabsf(series_at(s, from, i));
-        sum = block_sum(sum, room);
-        if (have > 0 && sum > 0) scale = sum / (float)(have * C);
-    }
-    for (int64_t i = threadIdx.x; i < T * C; i += blockDim.x) {
-        float v = i < pad * C ? 0 : series_at(s, from, i - pad * C);
-        view_store(out, b * T * C + i, scale == 1 ? v : v / scale);
-    }
+    for (int64_t i = threadIdx.x; i < T * C; i += blockDim.x)
+        view_store(out, b * T * C + i, i < pad * C ? 0 : series_at(s, from, i - pad * C));
     for (int64_t t = threadIdx.x; t < T; t += blockDim.x) view_store(mask, b * T + t, t >= pad ? 1.0f : 0.0f);
-    if (threadIdx.x == 0) view_store(scales, b, scale);
 }
 
 static void forward(const call *c) {
@@ -50,11 +39,10 @@ static void forward(const call *c) {
     }
     s.C = s.begin[s.parts];
     s.T = a->length;
-    s.scale = (int)a->scale;
     s.scaler = (const float *)c->in[WINDOW_SCALER].data;
     LAUNCH(c, forward_kernel, (unsigned)c->in[WINDOW_ROW].shape.dim[0], 128, 0, s,
         (const int32_t *)c->in[WINDOW_ROW].data, (const int32_t *)c->in[WINDOW_FIRST].data, view_of(&c->out[0]),
-        view_of(&c->out[1]), view_of(&c->out[2]));
+        view_of(&c->out[1]));
 }
 
 extern "C" const kernel cuda_window = {forward, NULL, NULL, NULL};
