@@ -148,7 +148,7 @@ void rig_open_on(rig *r, dataset *data, const device *d, int threads, precision 
     support_ok(settings_model(r->config, r->data, &r->model, &e), &e);
     support_ok(split_make(r->data, r->window, &r->settings.split, &r->split, &e), &e);
     if (settings_scales(&r->settings, r->data)) {
-        r->scaler = scaler_fit(r->data, r->split.train, r->window, &e);
+        r->scaler = scaler_fit(r->data, &r->split.train, r->window, &e);
         support_ok(r->scaler != NULL, &e);
     }
     job_init(&r->job, r->data, &r->split, &r->settings, &r->model, r->window, r->scaler, p);
@@ -243,7 +243,7 @@ static void put_start(rig *r, solo *x) {
     err e;
     const float root[2] = {r->job.precision == PRECISION_FP16 ? LOSS_SCALE_START : 1, 0};
     solo_step s = {.seed = 3,
-        .first = (uint64_t)r->split.train.first,
+        .first = (uint64_t)part_first(&r->split.train),
         .count = (uint64_t)r->split.train.count,
         .epoch = 1,
         .shuffle = 1,

@@ -3,6 +3,7 @@
 #ifndef TRADEWIND_TEST_SUPPORT_H
 #define TRADEWIND_TEST_SUPPORT_H
 
+#include "graph/solo.h"
 #include "train/trainer.h"
 
 // Whether this binary runs under a sanitizer: sizes are then smaller and times are not judged.

@@ -7,6 +7,7 @@
 struct solo {
     const device *d;
     queue *q;
+    const graph *g;
     program *train, *evaluate;
     store *store, *data;
     transient transient;
@@ -16,6 +17,7 @@ struct solo {
 static solo *describe(const device *d, const queue *q, const graph *g, const solo_options *o) {
     solo *x = calloc(1, sizeof *x);
     CHECK(x, "out of memory for a graph by itself");
+    x->g = g;
     program_options p = {.graph = g, .rows = o->rows, .passes = PASS_BIT(PASS_EVALUATE), .guard = o->guard};
     x->store = store_new(d->host_memory);
     x->data = store_new(d->host_memory);
@@ -91,7 +93,8 @@ bool solo_play_steps(solo *x, int64_t steps, err *e) {
 }
 
 bool solo_write(solo *x, tensor t, const void *from, err *e) {
-    return program_write(x->evaluate, t, from, e);
+    bool of_both = x->train && shape_is_batch(graph_info(x->g, t)->shape);
+    return program_write(x->evaluate, t, from, e) && (!of_both || program_write(x->train, t, from, e));
 }
 
 bool solo_read(solo *x, tensor t, void *to, err *e) {

@@ -19,10 +19,10 @@
 
 enum { ARGUMENTS_MOST = 24 };
 
-static const char *program;
+static const char *binary;
 
 void program_use(const char *path) {
-    program = path;
+    binary = path;
 }
 
 static void copy_file(const char *from, const char *to) {
@@ -42,7 +42,7 @@ void program_copy(const char *path, const char *plugin) {
 }
 
 pid_t program_start(const char *out, const char *const *arguments) {
-    const char *argv[ARGUMENTS_MOST + 2] = {program};
+    const char *argv[ARGUMENTS_MOST + 2] = {binary};
     int n = 0;
     while (arguments[n] && n < ARGUMENTS_MOST) argv[n + 1] = arguments[n], n++;
     posix_spawn_file_actions_t files;
@@ -53,9 +53,9 @@ pid_t program_start(const char *out, const char *const *arguments) {
     pid_t child;
     setenv("TRADEWIND_WISDOM", "wisdom", 1); // what was tuned on this machine is not the test's
     char *const *changeable = (char *const *)(uintptr_t)argv;
-    int rc = posix_spawn(&child, program, &files, NULL, changeable, environ);
+    int rc = posix_spawn(&child, binary, &files, NULL, changeable, environ);
     posix_spawn_file_actions_destroy(&files);
-    if (rc) fail_msg("%s: %s", program, strerror(rc));
+    if (rc) fail_msg("%s: %s", binary, strerror(rc));
     return child;
 }
 

@@ -317,7 +317,8 @@ static int64_t same_until(const dataset *a, const dataset *b, int64_t now) {
     if (!train) return 0;
     err e = {0};
     int64_t window[2] = {50, 20};
-    scaler *s = scaler_fit(a, (span){0, train}, window, &e), *t = scaler_fit(b, (span){0, train}, window, &e);
+    split_part part = part_of((span){0, train});
+    scaler *s = scaler_fit(a, &part, window, &e), *t = scaler_fit(b, &part, window, &e);
     support_ok(s && t, &e);
     for (int i = 0; i < a->streams; i++)
         assert_memory_equal(s->value[i], t->value[i], 2 * (size_t)s->width[i] * sizeof(float));
@@ -405,7 +406,7 @@ static void panels_keep_their_series(void **state) {
     for (int64_t i = 0; i < d->samples; i++) assert_int_equal(dataset_panel_of(d, i), d->stream[0].first[i] == 8);
     split_options shares = {.train = 0.1, .validation = 0.1, .purge = PURGE_LABELS, .embargo = 1000};
     support_ok(split_make(d, NULL, &shares, &sp, &e), &e);
-    assert_true(sp.train.first == 0 && sp.train.count == 5 && sp.validation.first == 5 && sp.validation.count == 2);
+    assert_true(part_first(&sp.train) == 0 && sp.train.count == 5 && part_first(&sp.validation) == 5 && sp.validation.count == 2);
     assert_true(sp.test.count == 0 && sp.dropped == 0);
     d = build_ends(d, &e);
     support_ok(d && dataset_check(d, "ends", &e), &e);

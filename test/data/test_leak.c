@@ -27,7 +27,7 @@ typedef struct {
     float *target;
 } outcome;
 
-static void *room(size_t items, size_t size) {
+static void *zeroed(size_t items, size_t size) {
     void *p = calloc(items, size);
     assert_non_null(p);
     return p;
@@ -35,15 +35,15 @@ static void *room(size_t items, size_t size) {
 
 static outcome outcome_new(void) {
     outcome o = {.width = feature_count()};
-    o.feature = room((size_t)(N * o.width), sizeof *o.feature);
-    o.signal = room(N * STRATEGIES, sizeof *o.signal);
-    o.strength = room(N * STRATEGIES, sizeof *o.strength);
-    o.row = room(N, sizeof *o.row);
+    o.feature = zeroed((size_t)(N * o.width), sizeof *o.feature);
+    o.signal = zeroed(N * STRATEGIES, sizeof *o.signal);
+    o.strength = zeroed(N * STRATEGIES, sizeof *o.strength);
+    o.row = zeroed(N, sizeof *o.row);
     for (int k = 0; k < KINDS; k++) {
-        o.label[k] = room(N, sizeof **o.label);
-        o.end[k] = room(N, sizeof **o.end);
+        o.label[k] = zeroed(N, sizeof **o.label);
+        o.end[k] = zeroed(N, sizeof **o.end);
     }
-    o.target = room(N * H, sizeof *o.target);
+    o.target = zeroed(N * H, sizeof *o.target);
     return o;
 }
 

@@ -83,9 +83,12 @@ static loader *open_loader(const made *m, const loader_options *o) {
 // Plainly
 
 static int64_t sample_of(const loader_range *r, uint64_t seed, int64_t position) {
-    if (position >= r->samples.count) return r->samples.first;
     uint64_t at = (uint64_t)position, n = (uint64_t)r->samples.count;
-    return r->samples.first + (int64_t)(r->shuffle ? rng_permute(seed, r->epoch, at, n) : at);
+    if (at >= n) return r->samples.span[0].first;
+    at = r->shuffle ? rng_permute(seed, r->epoch, at, n) : at;
+    const span *s = r->samples.span;
+    for (; at >= (uint64_t)s->count; s++) at -= (uint64_t)s->count;
+    return s->first + (int64_t)at;
 }
 
 static float cell(const table *t, int64_t row, int64_t column) {
@@ -155,16 +158,17 @@ static void gathers_what_was_asked(void **state) {
     for (int kind = 0; kind < 4; kind++) {
         err e = {0};
         made *m = make(kind & 1);
-        scaler *s = kind & 2 ? scaler_fit(&m->d, (span){0, SAMPLES}, m->window, &e) : NULL;
+        split_part all = part_of((span){0, SAMPLES});
+        scaler *s = kind & 2 ? scaler_fit(&m->d, &all, m->window, &e) : NULL;
         for (size_t i = support_sanitized() ? 1 : 0; i < sizeof batches / sizeof *batches; i++)
             for (int workers = 0; workers <= 3; workers++) {
                 loader_options o = options(m, batches[i], workers, s);
                 loader *l = open_loader(m, &o);
-                check_range(m, &o, l, (loader_range){{0, SAMPLES}, true, 1, 0});
-                check_range(m, &o, l, (loader_range){{100, 333}, true, 2, 0});
-                check_range(m, &o, l, (loader_range){{100, 333}, false, 2, 0});
-                check_range(m, &o, l, (loader_range){{699, 1}, true, 7, 0});
-                check_range(m, &o, l, (loader_range){{5, 0}, true, 7, 0});
+                check_range(m, &o, l, (loader_range){part_of((span){0, SAMPLES}), true, 1, 0});
+                check_range(m, &o, l, (loader_range){part_of((span){100, 333}), true, 2, 0});
+                check_range(m, &o, l, (loader_range){part_of((span){100, 333}), false, 2, 0});
+                check_range(m, &o, l, (loader_range){part_of((span){699, 1}), true, 7, 0});
+                check_range(m, &o, l, (loader_range){part_of((span){5, 0}), true, 7, 0});
                 loader_free(l);
             }
         scaler_free(s);
@@ -179,10 +183,10 @@ static void seeks_to_any_position(void **state) {
     loader_options o = options(m, 50, 2, NULL);
     loader *l = open_loader(m, &o);
     for (int64_t position = 0; position <= 800; position += 150)
-        check_range(m, &o, l, (loader_range){{0, SAMPLES}, true, 4, position});
+        check_range(m, &o, l, (loader_range){part_of((span){0, SAMPLES}), true, 4, position});
     loader_batch b;
     for (int turn = 0; turn < (support_sanitized() ? 50 : 500); turn++) {
-        loader_range r = {{turn % 40, 600}, turn % 2, (uint32_t)turn, turn % 7 * 50};
+        loader_range r = {part_of((span){turn % 40, 600}), turn % 2, (uint32_t)turn, turn % 7 * 50};
         loader_seek(l, &r);
         for (int k = 0; k < turn % 5; k++) {
             assert_true(loader_next(l, &b));
@@ -200,7 +204,7 @@ static void batches_stay_until_the_next(void **state) {
     loader_options o = options(m, 64, 3, NULL);
     o.prefetch = 1;
     loader *l = open_loader(m, &o);
-    loader_range r = {{0, SAMPLES}, true, 1, 0};
+    loader_range r = {part_of((span){0, SAMPLES}), true, 1, 0};
     loader_batch b;
     loader_seek(l, &r);
     while (loader_next(l, &b)) {
@@ -221,7 +225,7 @@ static void held_batches_stay(void **state) {
     o.hold = HOLD;
     loader *l = open_loader(m, &o);
     loader_layout y = loader_layout_of(&m->d, &o);
-    loader_range r = {{0, SAMPLES}, true, 1, 0};
+    loader_range r = {part_of((span){0, SAMPLES}), true, 1, 0};
     loader_batch b[HOLD];
     loader_seek(l, &r);
     assert_int_equal(loader_measure(&m->d, &o), (o.prefetch + HOLD) * y.bytes);
@@ -271,7 +275,7 @@ static void buffers_come_from_the_caller(void **state) {
     loader *l = open_loader(m, &o);
     assert_int_equal(p.taken, 1);
     assert_int_equal(p.bytes, loader_measure(&m->d, &o));
-    check_range(m, &o, l, (loader_range){{0, SAMPLES}, true, 1, 0});
+    check_range(m, &o, l, (loader_range){part_of((span){0, SAMPLES}), true, 1, 0});
     loader_free(l);
     assert_int_equal(p.given, 1);
     p.none = true;
@@ -322,7 +326,7 @@ static void mapped_files_are_read_in_place(void **state) {
     loader_options o = options(m, 100, 2, NULL);
     loader *l = loader_new(d, &o, &e);
     support_ok(l != NULL, &e);
-    check_range(m, &o, l, (loader_range){{0, SAMPLES}, true, 3, 0});
+    check_range(m, &o, l, (loader_range){part_of((span){0, SAMPLES}), true, 3, 0});
     loader_free(l);
     dataset_free(d);
     assert_int_equal(map.released, 1);
@@ -335,7 +339,7 @@ static void seek_beyond(void) {
     made *m = make(false);
     loader_options o = options(m, 8, 0, NULL);
     loader *l = loader_new(&m->d, &o, NULL);
-    loader_seek(l, &(loader_range){{1, SAMPLES}, true, 1, 0});
+    loader_seek(l, &(loader_range){part_of((span){1, SAMPLES}), true, 1, 0});
 }
 
 static void gather_beyond(void) {
@@ -344,7 +348,7 @@ static void gather_beyond(void) {
     loader *l = loader_new(&m->d, &o, NULL);
     loader_batch b;
     m->row[0][3] = FAST;
-    loader_seek(l, &(loader_range){{0, 8}, false, 1, 0});
+    loader_seek(l, &(loader_range){part_of((span){0, 8}), false, 1, 0});
     loader_next(l, &b);
 }
 

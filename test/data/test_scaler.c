@@ -39,20 +39,21 @@ static made *make(void) {
     return m;
 }
 
-static scaler *fitted(const made *m, span train, int64_t window) {
+static scaler *fitted(const made *m, const split_part *train, int64_t window) {
     err e;
     scaler *s = scaler_fit(&m->d, train, &window, &e);
     if (!s) fail_msg("%s", e.text);
     return s;
 }
 
-static void by_hand(const made *m, span train, int64_t window, int column, double *mean, double *std) {
+static void by_hand(const made *m, const split_part *train, int64_t window, int column, double *mean, double *std) {
     double sum = 0, square = 0, n = 0;
     for (int pass = 0; pass < 2; pass++)
         for (int r = 0; r < ROWS; r++) {
             bool seen = false;
-            for (int64_t i = train.first; i < train.first + train.count; i++)
-                seen |= r <= m->row[i] && r > m->row[i] - window && r >= m->first[i];
+            for (int k = 0; k < train->spans; k++)
+                for (int64_t i = train->span[k].first; i < train->span[k].first + train->span[k].count; i++)
+                    seen |= r <= m->row[i] && r > m->row[i] - window && r >= m->first[i];
             double v = (double)m->series[r * C + column] - 10000;
             if (!seen) continue;
             n += pass == 0;
@@ -66,13 +67,16 @@ static void by_hand(const made *m, span train, int64_t window, int column, doubl
 static void fits_what_windows_see(void **state) {
     (void)state;
     made *m = make();
-    static const span spans[] = {{0, SAMPLES}, {0, 1}, {0, 7}, {5, 10}, {29, 1}};
+    static const span spans[][2] = {
+        {{0, SAMPLES}}, {{0, 1}}, {{0, 7}}, {{5, 10}}, {{29, 1}}, {{0, 4}, {20, 6}}, {{3, 1}, {11, 12}}};
     for (size_t k = 0; k < sizeof spans / sizeof *spans; k++)
         for (int64_t window = 1; window < 12; window += 5) {
-            scaler *s = fitted(m, spans[k], window);
+            split_part train = part_of(spans[k][0]);
+            if (spans[k][1].count) part_add(&train, spans[k][1]);
+            scaler *s = fitted(m, &train, window);
             for (int c = 0; c < C; c++) {
                 double mean, std;
-                by_hand(m, spans[k], window, c, &mean, &std);
+                by_hand(m, &train, window, c, &mean, &std);
                 if (std < 1e-9) std = 1;
                 assert_true(fabs((double)s->mean[0][c] - mean) <= 1e-3 + 1e-7 * fabs(mean));
                 assert_true(fabs((double)s->std[0][c] - std) <= 1e-6 * std);
@@ -88,12 +92,12 @@ static void fits_what_windows_see(void **state) {
 static void the_future_changes_nothing(void **state) {
     (void)state;
     made *m = make();
-    span train = {0, 12}; // rows up to 7 and 27
-    scaler *before = fitted(m, train, 4);
+    split_part train = part_of((span){0, 12}); // rows up to 7 and 27
+    scaler *before = fitted(m, &train, 4);
     for (int r = 0; r < ROWS; r++)
         for (int c = 0; c < C; c++)
             if ((r > 7 && r < 20) || r > 27) m->series[r * C + c] = NAN;
-    scaler *after = fitted(m, train, 4);
+    scaler *after = fitted(m, &train, 4);
     assert_memory_equal(before->memory, after->memory, 4 * C * sizeof(float));
     scaler_free(before);
     scaler_free(after);
@@ -107,12 +111,13 @@ static void what_is_not_finite_is_named(void **state) {
         err e;
         int64_t window = 4;
         made *m = make();
+        split_part all = part_of((span){0, SAMPLES});
         m->series[5 * C + 2] = bad[i];
-        assert_null(scaler_fit(&m->d, (span){0, SAMPLES}, &window, &e));
+        assert_null(scaler_fit(&m->d, &all, &window, &e));
         assert_int_equal(e.kind, ERR_INPUT);
         assert_non_null(strstr(e.text, "fast: row 5, column 3 (volume)"));
         m->d.stream[0].series.columns = NULL;
-        assert_null(scaler_fit(&m->d, (span){0, SAMPLES}, &window, &e));
+        assert_null(scaler_fit(&m->d, &all, &window, &e));
         assert_non_null(strstr(e.text, "row 5, column 3"));
         free(m);
     }
@@ -130,7 +135,8 @@ static void large_offsets_keep_their_digits(void **state) {
     for (int i = 0; i < MANY; i++) x[i] = 16777216.0f + (float)(2 * (i % 2));
     dataset d = {.samples = 1, .streams = 1};
     d.stream[0] = (stream){"fast", table_of(COLUMN_F32, MANY, 1, x), &row, &first};
-    scaler *s = scaler_fit(&d, (span){0, 1}, &window, &e);
+    split_part one = part_of((span){0, 1});
+    scaler *s = scaler_fit(&d, &one, &window, &e);
     assert_non_null(s);
     assert_true(fabs((double)s->std[0][0] - 1) < 1e-6);
     scaler_free(s);
@@ -148,7 +154,8 @@ static void typed_columns(void **state) {
     dataset d = {.samples = 1, .streams = 1};
     d.stream[0] = (stream){"fast", table_of(COLUMN_I8, 4, 1, bytes), &row, &first};
     table_add(&d.stream[0].series, COLUMN_F16, 1, halves);
-    scaler *s = scaler_fit(&d, (span){0, 1}, &window, &e);
+    split_part one = part_of((span){0, 1});
+    scaler *s = scaler_fit(&d, &one, &window, &e);
     assert_non_null(s);
     assert_true(s->mean[0][0] == 0 && s->std[0][0] == 1 && s->mean[0][1] == 1 && s->std[0][1] == 0.5f);
     assert_true(s->value[0][3] == 2);

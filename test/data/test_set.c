@@ -157,7 +157,8 @@ static void holds_its_scaler(void **state) {
     market_make(&m);
     put(&m.d, "set.npz");
     dataset *d = get("set.npz");
-    scaler *s = scaler_fit(&m.d, (span){0, 210}, (int64_t[]){20, 20}, &e);
+    split_part train = part_of((span){0, 210});
+    scaler *s = scaler_fit(&m.d, &train, (int64_t[]){20, 20}, &e);
     const npz *z = set_arrays(d);
     support_ok(s && npz_read(z, npz_want(z, "fast.mean", &e), NULL, NPY_F32, mean, &e), &e);
     support_ok(npz_read(z, npz_want(z, "fast.std", &e), NULL, NPY_F32, std, &e), &e);

@@ -1,6 +1,8 @@
 // Splits: training before validation before test, with gaps between them as labels, windows and numbers ask for, and an
-// error where a part would be empty.
+// error where a part would be empty. Parts are lists of spans.
 #include "data/split.h"
+
+#include "support.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,17 +16,17 @@ static void splits_by_time(void **state) {
     split s;
     dataset d = {.samples = 1000, .horizon = 3};
     assert_true(split_make(&d, NULL, &(split_options){0.7, 0.2, -1, 10}, &s, &e));
-    assert_int_equal(s.train.first, 0);
+    assert_int_equal(part_first(&s.train), 0);
     assert_int_equal(s.train.count, 700);
-    assert_int_equal(s.validation.first, 713); // horizon 3, embargo 10
+    assert_int_equal(part_first(&s.validation), 713); // horizon 3, embargo 10
     assert_int_equal(s.validation.count, 200);
-    assert_int_equal(s.test.first, 926);
+    assert_int_equal(part_first(&s.test), 926);
     assert_int_equal(s.test.count, 74);
     assert_int_equal(s.dropped, 26);
     assert_true(split_make(&d, NULL, &(split_options){0.7, 0.2, 5, 0}, &s, &e));
-    assert_int_equal(s.validation.first, 705);
+    assert_int_equal(part_first(&s.validation), 705);
     assert_true(split_make(&d, NULL, &(split_options){0.7, 0.2, 0, 0}, &s, &e));
-    assert_int_equal(s.validation.first, 700);
+    assert_int_equal(part_first(&s.validation), 700);
 }
 
 static void gap_comes_out_of_validation(void **state) {
@@ -34,7 +36,7 @@ static void gap_comes_out_of_validation(void **state) {
     dataset d = {.samples = 1000, .horizon = 1};
     assert_true(split_make(&d, NULL, &(split_options){0.8, 0.2, -1, 50}, &s, &e));
     assert_int_equal(s.train.count, 800);
-    assert_int_equal(s.validation.first, 851);
+    assert_int_equal(part_first(&s.validation), 851);
     assert_int_equal(s.validation.count, 149);
     assert_int_equal(s.test.count, 0);
     assert_int_equal(s.dropped, 51);
@@ -53,13 +55,14 @@ static void parts_never_meet(void **state) {
                 assert_int_equal(e.kind, ERR_INPUT);
                 continue;
             }
-            assert_true(s.train.first == 0 && s.train.count > 0 && s.validation.count > 0);
-            assert_int_equal(s.validation.first, s.train.count + gap);
-            int64_t end = s.validation.first + s.validation.count;
+            assert_true(part_first(&s.train) == 0 && s.train.count > 0 && s.validation.count > 0);
+            assert_int_equal(part_first(&s.validation), s.train.count + gap);
+            int64_t end = part_first(&s.validation) + s.validation.count;
             assert_true(end <= samples);
-            assert_int_equal(s.test.first, end + gap < samples ? end + gap : samples);
-            assert_int_equal(s.test.first + s.test.count, samples);
-            assert_int_equal(s.dropped, gap + s.test.first - end);
+            int64_t test = end + gap < samples ? end + gap : samples;
+            assert_int_equal(s.test.count, samples - test);
+            if (s.test.count) assert_int_equal(part_first(&s.test), test);
+            assert_int_equal(s.dropped, gap + test - end);
         }
     }
 }
@@ -120,17 +123,17 @@ static void ends_decide_where_they_are_known(void **state) {
     make_timed(&m);
     split s = split_of(&m, NULL, (split_options){0.5, 0.2, PURGE_LABELS, 0});
     assert_int_equal(s.train.count, 50);
-    assert_int_equal(s.validation.first, 53); // sample 49 is known at minute 52
-    assert_int_equal(s.test.first, 76);
+    assert_int_equal(part_first(&s.validation), 53); // sample 49 is known at minute 52
+    assert_int_equal(part_first(&s.test), 76);
     m.end[10] = 60 * 60; // one early sample whose label takes long
     s = split_of(&m, NULL, (split_options){0.5, 0.2, PURGE_LABELS, 4});
-    assert_int_equal(s.validation.first, 65);
+    assert_int_equal(part_first(&s.validation), 65);
     assert_int_equal(s.validation.count, 20);
-    assert_int_equal(s.test.first, 92);
+    assert_int_equal(part_first(&s.test), 92);
     assert_int_equal(s.test.count, 8);
     assert_int_equal(s.dropped, 15 + 7);
     s = split_of(&m, NULL, (split_options){0.5, 0.2, 2, 0}); // a number is taken at its word
-    assert_int_equal(s.validation.first, 52);
+    assert_int_equal(part_first(&s.validation), 52);
 }
 
 static void equal_times_stay_together(void **state) {
@@ -143,8 +146,8 @@ static void equal_times_stay_together(void **state) {
     }
     split s = split_of(&m, NULL, (split_options){0.5, 0.2, PURGE_LABELS, 0});
     assert_int_equal(s.train.count, 50); // up to minute 12, known at 13
-    assert_int_equal(s.validation.first, 56);
-    for (int64_t i = 0; i < s.train.count; i++) assert_true(m.end[i] < m.time[s.validation.first]);
+    assert_int_equal(part_first(&s.validation), 56);
+    for (int64_t i = 0; i < s.train.count; i++) assert_true(m.end[i] < m.time[part_first(&s.validation)]);
 }
 
 static void labels_beyond_the_last_sample(void **state) {
@@ -229,7 +232,7 @@ static void windows_apart_are_purged_by_samples(void **state) {
         m.d.stream[0].series.rows = apart ? 5 * MANY : MANY + 4;
         m.d.window[0] = 5;
         split s = split_of(&m, NULL, (split_options){0.5, 0.2, PURGE_LABELS, 0});
-        assert_int_equal(s.validation.first, 57);
+        assert_int_equal(part_first(&s.validation), 57);
     }
 }
 
@@ -238,10 +241,15 @@ static void the_slowest_series_decides(void **state) {
     made m;
     make_panel(&m);
     split s = split_of(&m, NULL, (split_options){0.5, 0.2, PURGE_LABELS, 0});
-    assert_int_equal(s.validation.first, 68);
+    assert_int_equal(part_first(&s.validation), 68);
     static const int64_t window[2] = {3, 1};
     s = split_of(&m, window, (split_options){0.5, 0.1, PURGE_WINDOWS, 0});
-    assert_int_equal(s.validation.first, 76); // b's windows of three rows are clear of row 216
+    assert_int_equal(part_first(&s.validation), 76); // b's windows of three rows are clear of row 216
+}
+
+static int64_t first_validated(const made *m, const int64_t *window, int64_t purge) {
+    split s = split_of(m, window, (split_options){0.5, 0.2, purge, 0});
+    return part_first(&s.validation);
 }
 
 // One series, a sample a row: a label of one bar, then windows that would look back into training.
@@ -256,11 +264,67 @@ static void windows_push_the_next_part_away(void **state) {
     }
     m.d.horizon = 1;
     static const int64_t fast[2] = {10, 1}, slow[2] = {10, 3};
-    assert_int_equal(split_of(&m, fast, (split_options){0.5, 0.2, PURGE_LABELS, 0}).validation.first, 51);
-    assert_int_equal(split_of(&m, fast, (split_options){0.5, 0.2, PURGE_WINDOWS, 0}).validation.first, 60);
+    assert_int_equal(first_validated(&m, fast, PURGE_LABELS), 51);
+    assert_int_equal(first_validated(&m, fast, PURGE_WINDOWS), 60);
     split s = split_of(&m, slow, (split_options){0.5, 0.2, PURGE_WINDOWS, 2});
-    assert_int_equal(s.validation.first, 62); // row 50 / 4 is 12; 15 - 2 is beyond it
-    assert_int_equal(s.test.first, 94);       // labels reach row 82; 92 - 9 is beyond it, as 23 - 2 is beyond 20
+    assert_int_equal(part_first(&s.validation), 62); // row 50 / 4 is 12; 15 - 2 is beyond it
+    assert_int_equal(part_first(&s.test), 94);       // labels reach row 82; 92 - 9 is beyond it, as 23 - 2 is beyond 20
+}
+
+// Parts as lists of spans
+
+static void spans_that_touch_are_joined(void **state) {
+    (void)state;
+    split_part p = part_of((span){5, 0});
+    assert_true(p.count == 0 && p.spans == 0 && part_first(&p) == 0 && part_end(&p) == 0);
+    part_add(&p, (span){10, 4});
+    part_add(&p, (span){14, 6});
+    assert_true(p.spans == 1 && p.count == 10 && part_first(&p) == 10 && part_end(&p) == 20);
+    part_add(&p, (span){20, 0});
+    part_add(&p, (span){21, 2});
+    assert_true(p.spans == 2 && p.count == 12 && p.span[1].first == 21 && part_end(&p) == 23);
+    split_part same = part_of((span){10, 10});
+    part_add(&same, (span){21, 2});
+    assert_memory_equal(&p, &same, sizeof p);
+}
+
+// Every position against a plain list of the samples.
+static void positions_count_through_all_spans(void **state) {
+    (void)state;
+    for (int spans = 1; spans <= PART_SPANS_MOST; spans += 7) {
+        split_part p = {0};
+        int64_t list[4 * PART_SPANS_MOST], n = 0, at = 0;
+        for (int k = 0; k < spans; k++) {
+            span s = {at + 1 + k % 3, 1 + k * 5 % 4};
+            part_add(&p, s);
+            for (int64_t i = 0; i < s.count; i++) list[n++] = s.first + i;
+            at = s.first + s.count;
+        }
+        assert_true(p.spans == spans && p.count == n && part_end(&p) == at);
+        for (int64_t i = 0; i < n; i++) assert_int_equal(part_sample(&p, i), list[i]);
+    }
+}
+
+static void add_before(void) {
+    split_part p = part_of((span){10, 4});
+    part_add(&p, (span){13, 2});
+}
+
+static void add_too_many(void) {
+    split_part p = {0};
+    for (int k = 0; k <= PART_SPANS_MOST; k++) part_add(&p, (span){2 * k, 1});
+}
+
+static void look_beyond(void) {
+    split_part p = part_of((span){10, 4});
+    part_sample(&p, 4);
+}
+
+static void spans_out_of_order_are_mistakes(void **state) {
+    (void)state;
+    support_aborts(add_before, "out of order");
+    support_aborts(add_too_many, "more than 64 spans");
+    support_aborts(look_beyond, "sample 4 of a part of 4");
 }
 
 int main(void) {
@@ -276,6 +340,9 @@ int main(void) {
         cmocka_unit_test(windows_apart_are_purged_by_samples),
         cmocka_unit_test(the_slowest_series_decides),
         cmocka_unit_test(windows_push_the_next_part_away),
+        cmocka_unit_test(spans_that_touch_are_joined),
+        cmocka_unit_test(positions_count_through_all_spans),
+        cmocka_unit_test(spans_out_of_order_are_mistakes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

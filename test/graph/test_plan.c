@@ -100,6 +100,7 @@ static const int64_t widths[WIDTHS] = {1, 5, 8, 33};
 static float input[ROWS_MOST * 33];
 static int32_t label[ROWS_MOST];
 static float weight[ROWS_MOST];
+static const float class_weight[3] = {1, 0.5f, 2};
 
 typedef struct {
     graph *g;
@@ -108,6 +109,7 @@ typedef struct {
     bool used[TENSORS_MOST];
     int count;
     tensor seed;
+    tensor given[4]; // the states that step_of fills
 } maker;
 
 static tensor pick(maker *m) {
@@ -188,8 +190,10 @@ static tensor join(maker *m) {
 static maker random_graph(uint64_t seed) {
     maker m = {.g = graph_new(), .d = {.seed = seed}};
     int nodes = 1 + (int)dice_below(&m.d, 60);
-    m.made[m.count++] = graph_constant(m.g, "x", DTYPE_F32, shape2(BATCH, 33), input);
-    m.made[m.count++] = graph_constant(m.g, "y", DTYPE_F32, shape2(BATCH, 5), input);
+    m.made[m.count++] = m.given[0] = graph_state(m.g, "x", DTYPE_F32, shape2(BATCH, 33));
+    m.made[m.count++] = m.given[1] = graph_state(m.g, "y", DTYPE_F32, shape2(BATCH, 5));
+    m.given[2] = graph_state(m.g, "label", DTYPE_I32, shape1(BATCH));
+    m.given[3] = graph_state(m.g, "weight", DTYPE_F32, shape1(BATCH));
     for (int i = 0; i < nodes; i++) {
         if (dice_below(&m.d, 8) == 0) graph_segment_begin(m.g);
         if (dice_below(&m.d, 16) == 0) graph_segment_end(m.g);
@@ -198,8 +202,8 @@ static maker random_graph(uint64_t seed) {
     }
     graph_segment_end(m.g);
     tensor logits = add_linear(&m, join(&m), 3);
-    tensor loss = op_cross_entropy(m.g, logits, graph_constant(m.g, "label", DTYPE_I32, shape1(BATCH), label),
-        graph_constant(m.g, "weight", DTYPE_F32, shape1(BATCH), weight), TENSOR_NONE, 0.1f);
+    tensor balance = graph_constant(m.g, "class_weight", DTYPE_F32, shape1(3), class_weight);
+    tensor loss = op_cross_entropy(m.g, logits, m.given[2], m.given[3], balance, 0.1f);
     tensor totals = op_tally(m.g, loss);
     if (dice_below(&m.d, 2)) graph_keep(m.g, logits);
     op_advance(m.g, PHASE_AFTER);
@@ -225,7 +229,7 @@ static void check_alive(const plan *p, const graph *g, tensor t, int at) {
     if (!t.id) return;
     const tensor_info *info = graph_info(g, t);
     if (info->role != ROLE_ACTIVATION && info->role != ROLE_GRADIENT) return;
-    int block = plan_block_of(p, g, p->program[at], t);
+    int block = plan_block_of(p, g, p->list[at], t);
     assert_true(block >= 0 && block < p->blocks);
     const plan_block *b = &p->block[block];
     assert_true(b->first <= at && at <= b->last);
@@ -252,7 +256,7 @@ static void check_backward(const plan *p, const graph *g, const node *n, int at)
 
 // Scratch lives for its instruction; what is reserved lives from a node's forward to its backward.
 static void check_own(const plan *p, const graph *g, const kernel *const *kernels, int at, arena *a) {
-    instruction in = p->program[at];
+    instruction in = p->list[at];
     call c;
     plan_call(p, g, in, a, &c);
     const kernel *k = kernels[graph_node(g, in.node)->op];
@@ -271,15 +275,15 @@ static void check_plan(const graph *g, const kernel *const *kernels, const plan_
     check_placed(p->block, p->blocks, p->peak);
     assert_int_equal(p->floor, plan_floor(p->block, p->blocks));
     for (int i = 0; i < p->instructions; i++) {
-        const node *n = graph_node(g, p->program[i].node);
-        p->program[i].backward ? check_backward(p, g, n, i) : check_forward(p, g, n, i);
+        const node *n = graph_node(g, p->list[i].node);
+        p->list[i].backward ? check_backward(p, g, n, i) : check_forward(p, g, n, i);
         check_own(p, g, kernels, i, &a);
-        assert_true(p->training || !p->program[i].backward);
+        assert_true(p->training || !p->list[i].backward);
     }
     assert_int_equal(same->blocks, p->blocks);
     assert_int_equal(same->peak, p->peak);
     assert_int_equal(same->instructions, p->instructions);
-    assert_memory_equal(same->program, p->program, (size_t)p->instructions * sizeof *p->program);
+    assert_memory_equal(same->list, p->list, (size_t)p->instructions * sizeof *p->list);
     assert_memory_equal(same->block, p->block, (size_t)p->blocks * sizeof *p->block);
     assert_memory_equal(same->owner, p->owner, (size_t)p->blocks * sizeof *p->owner);
     arena_done(&a);
@@ -325,19 +329,42 @@ static device counting(bool host_memory) {
 static void check_allocated(const graph *g, queue *q, bool host_memory, const solo_options *o) {
     err e;
     device d = counting(host_memory);
-    exec_memory m = solo_measure(g, d.kernels(q), host_memory, o);
+    size_t bytes = solo_measure(&d, q, g, o);
     allocated = 0;
     allocations = 0;
     solo *x = solo_new(&d, q, g, o, &e);
     support_ok(x != NULL, &e);
     assert_int_equal(allocations, 1);
-    assert_int_equal(allocated, m.total);
-    exec_memory used = exec_used(x);
-    assert_memory_equal(&used, &m, sizeof m);
-    assert_int_equal(m.total, m.weights + m.gradients + m.moments + m.states + m.constants + m.staging + m.activations);
-    assert_int_equal(m.constants > 0, !host_memory);
-    assert_true(m.floor <= m.activations);
+    assert_int_equal(allocated, bytes);
+    assert_int_equal(solo_bytes(x), bytes);
     solo_free(x);
+}
+
+// The bytes of a space are those of what lies in it, by kind.
+static void check_kinds(const graph *g, queue *q, bool host_memory, const solo_options *o) {
+    device d = counting(host_memory);
+    program_options p = {.graph = g, .rows = o->rows, .passes = PASS_BIT(PASS_EVALUATE), .guard = o->guard};
+    program *evaluate = program_new(&d, q, &p), *train = NULL;
+    p.passes = PASSES_OF_TRAINING;
+    if (!o->inference) train = program_new(&d, q, &p);
+    store *s = store_new(host_memory);
+    store_add(s, g, o->inference ? STORE_FOR_INFERENCE : STORE_FOR_TRAINING);
+    size_t kinds = 0, slab = plan_aligned((size_t)graph_slab_elements(g) * sizeof(float));
+    for (int k = 0; k < STORE_KINDS; k++) kinds += store_bytes_of(s, (store_kind)k);
+    assert_int_equal(kinds, store_bytes(s));
+    assert_int_equal(store_bytes_of(s, STORE_WEIGHTS), slab);
+    assert_int_equal(store_bytes_of(s, STORE_GRADIENTS), o->inference ? 0 : slab);
+    assert_int_equal(store_bytes_of(s, STORE_MOMENTS), o->inference ? 0 : 2 * slab);
+    assert_int_equal(store_bytes_of(s, STORE_CONSTANTS) > 0, !host_memory);
+    size_t transient = program_transient(evaluate), own = space_aligned(program_own(evaluate));
+    if (train && program_transient(train) > transient) transient = program_transient(train);
+    if (train) own += space_aligned(program_own(train));
+    assert_true(program_plan(evaluate)->floor <= program_transient(evaluate));
+    assert_true(!train || program_plan(train)->floor <= program_transient(train));
+    assert_int_equal(solo_measure(&d, q, g, o), space_aligned(kinds) + space_aligned(transient) + own);
+    store_free(s);
+    program_free(train);
+    program_free(evaluate);
 }
 
 static void prediction_is_what_is_allocated(void **state) {
@@ -348,8 +375,10 @@ static void prediction_is_what_is_allocated(void **state) {
     for (uint64_t i = 0; i < 40; i++) {
         maker m = random_graph(5000 + i);
         solo_options o = {.rows = 1 + (int64_t)(i % ROWS_MOST), .inference = i % 5 == 0, .guard = i % 3 ? 0 : 64};
-        check_allocated(m.g, q, true, &o);
-        check_allocated(m.g, q, false, &o);
+        for (int host_memory = 0; host_memory < 2; host_memory++) {
+            check_allocated(m.g, q, host_memory, &o);
+            check_kinds(m.g, q, host_memory, &o);
+        }
         graph_free(m.g);
     }
     cpu_device.close(q);
@@ -360,7 +389,7 @@ static float *step_of(const maker *m, queue *q, size_t guard, int again) {
     err e;
     static const float one[2] = {1, 0};
     size_t n = (size_t)graph_slab_elements(m->g);
-    solo *x = solo_new(&cpu_device, q, m->g, &(solo_options){.rows = ROWS_MOST, .guard = guard, .again = again}, &e);
+    solo *x = solo_new(&cpu_device, q, m->g, &(solo_options){.rows = ROWS_MOST, .guard = guard, .recompute = again}, &e);
     support_ok(x != NULL, &e);
     float *w = calloc(2 * n, sizeof *w);
     assert_non_null(w);
@@ -368,6 +397,8 @@ static float *step_of(const maker *m, queue *q, size_t guard, int again) {
     solo_step s = {.seed = 3, .update = 1, .lr = 0.01f};
     tensor weights = graph_slab(m->g, SLAB_WEIGHTS), gradients = graph_slab(m->g, SLAB_GRADIENTS);
     support_ok(solo_write(x, weights, w, &e) && solo_write(x, m->seed, one, &e) && solo_step_write(x, &s, &e), &e);
+    const void *values[] = {input, input, label, weight};
+    for (int k = 0; k < 4; k++) support_ok(solo_write(x, m->given[k], values[k], &e), &e);
     for (int part = PASS_FIRST; part <= PASS_NEXT; part++) {
         support_ok(solo_poison(x, 0xFF, true, &e), &e);
         support_ok(solo_play(x, (pass)part, &e) && solo_guards_whole(x, true, &e), &e);
@@ -417,21 +448,33 @@ static void computing_again_changes_nothing(void **state) {
     cpu_device.close(q);
 }
 
+typedef struct {
+    size_t bytes, floor;
+} activations;
+
+// Of a training program, which is described and allocates nothing.
+static activations activations_of(const rig *r, int64_t rows, int again) {
+    program_options o = {.graph = r->job.g, .rows = rows, .passes = PASSES_OF_TRAINING, .recompute = again};
+    program *p = program_new(&cpu_device, r->queue, &o);
+    activations m = {program_transient(p), program_plan(p)->floor};
+    program_free(p);
+    return m;
+}
+
 // The encoder's layers but the last leave only their input behind.
 static void computing_again_saves_memory(void **state) {
     (void)state;
     rig r;
     rig_open(&r, &cpu_device, 1,
         "data.windows.fast=50 model.kind=transformer model.hidden.fast=64 model.heads=4 model.layers=12");
-    const kernel *const *kernels = cpu_device.kernels(r.queue);
     int segments = graph_segments(r.job.g);
     assert_true(segments >= 12);
     size_t before = SIZE_MAX, all = 0;
     for (int again = 0; again < segments; again++) {
-        exec_memory m = solo_measure(r.job.g, kernels, true, &(solo_options){.rows = 256, .again = again});
-        assert_true(m.activations <= before + before / 20);
-        before = m.activations;
-        if (again == 0) all = m.activations;
+        activations m = activations_of(&r, 256, again);
+        assert_true(m.bytes <= before + before / 20);
+        before = m.bytes;
+        if (again == 0) all = m.bytes;
     }
     print_message("%d segments: %.1f MB of activations, %.1f with all but one computed again\n", segments,
         (double)all / 1e6, (double)before / 1e6);
@@ -447,16 +490,15 @@ static void reference_model_wastes_little(void **state) {
     rig_open(&r, &cpu_device, 1, "data.windows.fast=50 data.windows.slow=20 model.dropout=0.3");
     assert_int_equal(graph_parameter_values(r.job.g), 26403);
     const kernel *const *kernels = cpu_device.kernels(r.queue);
-    exec_memory m = solo_measure(r.job.g, kernels, true, &(solo_options){.rows = 3072});
-    print_message("batch 3072: %zu bytes of activations, %zu alive together\n", m.activations, m.floor);
-    assert_true((double)m.activations <= 1.1 * (double)m.floor);
+    activations m = activations_of(&r, 3072, 0);
+    print_message("batch 3072: %zu bytes of activations, %zu alive together\n", m.bytes, m.floor);
+    assert_true((double)m.bytes <= 1.1 * (double)m.floor);
     check_plan(r.job.g, kernels, &(plan_options){.batch = 3072, .training = true});
     check_plan(r.job.g, kernels, &(plan_options){.batch = 3072, .training = false});
     // Far more than any machine has: measured, not allocated.
-    exec_memory huge = solo_measure(r.job.g, kernels, true, &(solo_options){.rows = 10000000});
-    double ratio = (double)huge.activations / (double)m.activations;
+    activations huge = activations_of(&r, 10000000, 0);
+    double ratio = (double)huge.bytes / (double)m.bytes;
     assert_true(fabs(ratio / (10000000.0 / 3072) - 1) < 0.01);
-    assert_int_equal(huge.weights, m.weights);
     rig_close(&r);
 }
 
@@ -465,7 +507,7 @@ static void reference_model_wastes_little(void **state) {
 static graph *nbeats(int blocks, int64_t width, int64_t lookback, int64_t horizon) {
     maker m = {.g = graph_new()};
     graph *g = m.g;
-    tensor x = graph_constant(g, "x", DTYPE_F32, shape2(BATCH, lookback), NULL), forecast = TENSOR_NONE;
+    tensor x = graph_state(g, "x", DTYPE_F32, shape2(BATCH, lookback)), forecast = TENSOR_NONE;
     for (int b = 0; b < blocks; b++) {
         tensor h = x;
         for (int i = 0; i < 4; i++)
@@ -475,8 +517,8 @@ static graph *nbeats(int blocks, int64_t width, int64_t lookback, int64_t horizo
         if (b < blocks - 1) x = op_axpby(g, x, op_slice(g, h, 0, lookback), 1, -1);
         forecast = forecast.id ? op_axpby(g, forecast, ahead, 1, 1) : ahead;
     }
-    tensor target = graph_constant(g, "target", DTYPE_F32, shape2(BATCH, horizon), NULL);
-    tensor loss = op_mae(g, forecast, target, graph_constant(g, "weight", DTYPE_F32, shape1(BATCH), NULL));
+    tensor target = graph_state(g, "target", DTYPE_F32, shape2(BATCH, horizon));
+    tensor loss = op_mae(g, forecast, target, graph_state(g, "weight", DTYPE_F32, shape1(BATCH)));
     dtype_assign(g, PRECISION_FP32);
     grad_build(g, loss);
     return g;

@@ -58,7 +58,7 @@ static void put(scene *s, tensor to, const float *v) {
     free(wide);
 }
 
-static void scene_open(scene *s, tensor root, step at) {
+static void scene_open(scene *s, tensor root, solo_step at) {
     err e;
     s->root = root;
     graph_keep(s->g, root);
@@ -474,7 +474,7 @@ static void attention_of(const place *p, attention_case k, float bound) {
 // Which ones depends on the seed, the update and the row in the effective batch.
 enum { KEYS = 16, ATTENTION_ROWS = 24, PROBABILITIES = ATTENTION_ROWS * KEYS * KEYS };
 
-static double *attention_kept(const place *p, const float *x, float dropout, step at, bool training) {
+static double *attention_kept(const place *p, const float *x, float dropout, solo_step at, bool training) {
     scene s = scene_of("attention with dropout", p);
     tensor in = given(&s, shape3(ATTENTION_ROWS, KEYS, 3 * KEYS), x);
     tensor y = op_attention(s.g, in, TENSOR_NONE, (attention_settings){1, false, dropout});
@@ -567,12 +567,12 @@ static void check_basis(const place *p) {
 
 enum { DROP_ROWS = 1000, DROP_WIDTH = 200, DROP_ALL = DROP_ROWS * DROP_WIDTH };
 
-static void dropout_scene(scene *s, const place *p, const float *x, float probability, step at) {
+static void dropout_scene(scene *s, const place *p, const float *x, float probability, solo_step at) {
     *s = scene_of("dropout", p);
     scene_open(s, op_dropout(s->g, given(s, shape2(DROP_ROWS, DROP_WIDTH), x), probability), at);
 }
 
-static double *dropout_training(const place *p, const float *x, float probability, step at) {
+static double *dropout_training(const place *p, const float *x, float probability, solo_step at) {
     scene s;
     dropout_scene(&s, p, x, probability, at);
     double *y = output(&s, s.root, true);
@@ -626,7 +626,7 @@ static void check_dropout_values(const place *p) {
 }
 
 // Whether an element of a row is kept by a node, from the definition: eight neighbours share four words.
-static bool is_kept(step at, uint32_t node, int64_t row, int64_t i, double share) {
+static bool is_kept(solo_step at, uint32_t node, int64_t row, int64_t i, double share) {
     uint32_t purpose = (uint32_t)RNG_DROPOUT << 16 | node;
     rng_block r = rng_philox_rounds(
         7, at.seed, (uint32_t)(i / 8), (uint32_t)(at.row + (uint64_t)row), purpose, (uint32_t)at.update);

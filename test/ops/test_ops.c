@@ -664,6 +664,44 @@ static double number(const stand *s, const void *v, int64_t i) {
     return is_wide(s->p) ? ((const double *)v)[i] : (double)((const float *)v)[i];
 }
 
+// A cursor of several spans, and the plain list of their samples. The spans' lengths differ, and one sample apart is the
+// least that two can be.
+static step_cursor spans_of(int spans, int32_t *list) {
+    step_cursor c = {.spans = (uint32_t)spans, .epoch = 4};
+    uint64_t first = 7;
+    for (int k = 0; k < spans; k++) {
+        uint64_t count = 1 + (uint64_t)(k * 5 % 4);
+        c.span[k] = (step_span){first, c.count};
+        for (uint64_t i = 0; i < count; i++) list[c.count++] = (int32_t)(first + i);
+        first += count + 1 + (uint64_t)(k % 3);
+    }
+    return c;
+}
+
+// Row r is the sample at place p(position + r) of all spans, one behind the other.
+static void check_spans(stand *s, tensor index, tensor weight, int rows) {
+    err e;
+    static const int counts[] = {1, 2, 5, 33, SPANS_MOST};
+    for (size_t k = 0; k < 2 * sizeof counts / sizeof *counts; k++) {
+        int32_t list[4 * SPANS_MOST], at[64];
+        double w[64];
+        step_cursor c = spans_of(counts[k / 2], list);
+        c.shuffle = k % 2;
+        trial_ok(solo_step_write(s->x, &(solo_step){.seed = 3}, &e) && program_seek(solo_program(s->x, false), &c, &e), &e);
+        for (uint64_t done = 0; done < c.count; done += (uint64_t)rows) {
+            stand_play(s, PASS_EVALUATE);
+            trial_ok(solo_peek(s->x, index, false, at, &e) && solo_peek(s->x, weight, false, w, &e), &e);
+            for (int r = 0; r < rows; r++) {
+                uint64_t place = done + (uint64_t)r;
+                bool inside = place < c.count;
+                if (inside && c.shuffle) place = rng_permute(3, c.epoch, place, c.count);
+                assert_int_equal(at[r], list[inside ? place : 0]);
+                assert_true(number(s, w, r) == (inside ? 1 : 0));
+            }
+        }
+    }
+}
+
 static void check_draw(const place *p) {
     enum { ROWS = 33, COUNT = 50 };
     err e;
@@ -696,6 +734,7 @@ static void check_draw(const place *p) {
         trial_ok(solo_step_read(s.x, &end, &e), &e);
         assert_int_equal(end.row, 2 * ROWS);
     }
+    check_spans(&s, index, weight, ROWS);
     stand_close(&s);
 }
 

@@ -113,12 +113,12 @@ static void counters_see_the_pool(void **state) {
     pool_free(p);
 }
 
-static void play_steps(solo *x, int steps) {
+static void play_steps(trainer *t, int steps) {
     err e;
     for (int i = 0; i < steps; i++) {
-        support_ok(solo_play(x, PASS_FIRST, &e), &e);
-        support_ok(solo_play(x, PASS_NEXT, &e), &e);
-        support_ok(solo_play(x, PASS_UPDATE, &e), &e);
+        support_ok(support_play(t, PASS_FIRST, &e), &e);
+        support_ok(support_play(t, PASS_NEXT, &e), &e);
+        support_ok(support_play(t, PASS_UPDATE, &e), &e);
     }
 }
 
@@ -131,8 +131,8 @@ static void check_nothing_allocated(const char *keys, int threads) {
     solo_step begin = {.seed = 1, .count = (uint64_t)r.split.train.count, .epoch = 1, .shuffle = 1, .lr = 1e-3f};
     support_ok(support_step_write(t, &begin, &e), &e);
     atomic_store(&counting, true);
-    play_steps(trainer_exec(t), 3);
-    bool ok = trainer_evaluate(t, r.split.validation, &s, &e);
+    play_steps(t, 3);
+    bool ok = trainer_evaluate(t, &r.split.validation, &s, &e);
     int seen = calls_since();
     support_ok(ok, &e);
     if (seen) fail_msg("%s, %d threads: %d allocations in three steps and an evaluation", keys, threads, seen);

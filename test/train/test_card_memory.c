@@ -56,12 +56,13 @@ static void skip_without_a_card(void) {
 }
 
 // The next micro-batch of the loader, as a trainer feeds it.
-static void feed(solo *x, loader *l) {
+static void feed_from(trainer *t, loader *l) {
     err e;
     loader_batch batch;
-    support_ok(exec_fed(x, true, &e), &e);
+    feed *to = engine_feed(trainer_engine(t));
+    support_ok(feed_done(to, true, &e), &e);
     assert_true(loader_next(l, &batch));
-    support_ok(exec_feed(x, batch.block, &e), &e);
+    support_ok(feed_next(to, batch.block, &e), &e);
 }
 
 // The gradient of the first step in the way given; the caller frees it.
@@ -75,23 +76,22 @@ static float *gradient_of(const card_job *j, precision p, const way *w, int64_t 
         (long long)w->batch, (long long)w->parts, w->again, w->host ? "host" : "device");
     card_rig(&r, card_device(), p, j, keys);
     trainer *t = rig_trainer(&r);
-    solo *x = trainer_exec(t);
     solo_step place = {.seed = 3, .first = 5, .count = SAMPLES, .epoch = 1, .shuffle = 1, .lr = 1e-3f};
     loader_options o = job_loader(&r.job, &r.settings, true);
     o.seed = place.seed;
     loader *l = w->host ? loader_new(r.data, &o, &e) : NULL;
     support_ok(l || !w->host, &e);
-    if (l) loader_seek(l, &(loader_range){{5, SAMPLES}, true, 1, 0});
-    support_ok(solo_step_write(x, &place, &e), &e);
+    if (l) loader_seek(l, &(loader_range){part_of((span){5, SAMPLES}), true, 1, 0});
+    support_ok(support_step_write(t, &place, &e), &e);
     for (int64_t i = 0; i < w->parts; i++) {
-        if (l) feed(x, l);
-        support_ok(solo_play(x, i ? PASS_NEXT : PASS_FIRST, &e), &e);
+        if (l) feed_from(t, l);
+        support_ok(support_play(t, i ? PASS_NEXT : PASS_FIRST, &e), &e);
     }
     support_ok(r.device->sync(r.queue, &e), &e);
     *count = graph_slab_elements(r.job.g);
     float *gradient = malloc((size_t)*count * sizeof *gradient);
     assert_non_null(gradient);
-    support_ok(solo_read(x, graph_slab(r.job.g, SLAB_GRADIENTS), gradient, &e), &e);
+    support_ok(support_read(t, graph_slab(r.job.g, SLAB_GRADIENTS), gradient, &e), &e);
     loader_free(l);
     trainer_free(t);
     rig_close(&r);
@@ -166,16 +166,14 @@ static void computing_again_saves_memory(void **state) {
     static const precision modes[] = {PRECISION_FP32, PRECISION_BF16};
     for (size_t k = 0; k < sizeof modes / sizeof *modes; k++) {
         if (!card_computes(modes[k])) continue;
-        exec_memory kept, again;
         rig r;
         card_rig(&r, card_device(), modes[k], &deep, "");
-        const kernel *const *kernels = r.device->kernels(r.queue);
-        solo_options o = job_exec(&r.job, &r.settings);
-        kept = solo_measure(r.job.g, kernels, false, &o);
-        o.again = graph_segments(r.job.g) - 1;
-        again = solo_measure(r.job.g, kernels, false, &o);
+        engine_options o = {.device = r.device, .queue = r.queue, .rows = r.settings.batch_size};
+        engine_memory kept = engine_measure_job(&r.job, &o);
+        o.recompute = graph_segments(r.job.g) - 1;
+        engine_memory again = engine_measure_job(&r.job, &o);
         print_message("%s, %d of %d layers computed again: %.1f MB of activations, not %.1f\n",
-            precision_name(modes[k]), o.again, graph_segments(r.job.g), (double)again.activations / 1e6,
+            precision_name(modes[k]), o.recompute, graph_segments(r.job.g), (double)again.activations / 1e6,
             (double)kept.activations / 1e6);
         assert_true(again.activations * 4 <= kept.activations);
         rig_close(&r);

@@ -22,7 +22,11 @@ typedef struct {
     bool card;
 } bench;
 
+static device own_memory;
+
 static void bench_open(bench *b, bool card, const char *keys) {
+    own_memory = cpu_device;
+    own_memory.host_memory = false;
     rig_open(&b->r, &cpu_device, 1, keys);
     settings s = b->r.settings;
     s.residency = RESIDENCY_HOST;
@@ -31,8 +35,9 @@ static void bench_open(bench *b, bool card, const char *keys) {
     b->c = (chooser){.near = &b->r.job,
         .far = card ? &b->far : NULL,
         .settings = &b->r.settings,
-        .kernels = cpu_device.kernels(b->r.queue),
-        .host_memory = !card};
+        .split = &b->r.split,
+        .device = card ? &own_memory : &cpu_device,
+        .queue = b->r.queue};
 }
 
 static void bench_close(bench *b) {
@@ -245,7 +250,7 @@ static void data_larger_than_the_card_are_streamed(void **state) {
     bench b;
     bench_open(&b, true, "data.synthetic.bars=60000 train.batch_size=64 model.hidden.fast=4 model.hidden.slow=4");
     way near = {.batch = 64, .parts = 1};
-    size_t data = choose_memory(&b.c, &near).constants;
+    size_t data = choose_memory(&b.c, &near).data;
     budget limit = limit_of(&b, BASE + ALLOWANCE + data - 1);
     limit.free = data - 1;
     choice c = choose_way(&b.c, &limit);
@@ -316,22 +321,21 @@ static float *gradient_of(const char *keys, const way *w, int64_t *count) {
         keys, (long long)w->batch, (long long)w->parts, w->again, w->host ? "host" : "device");
     rig_open(&r, &cpu_device, 1, text);
     trainer *t = rig_trainer(&r);
-    solo *x = trainer_exec(t);
     solo_step place = {.seed = 3, .first = 5, .count = 900, .epoch = 1, .shuffle = 1, .lr = 1e-3f};
     loader_options o = job_loader(&r.job, &r.settings, false);
     o.seed = 3;
     loader *l = w->host ? loader_new(r.data, &o, &e) : NULL;
-    if (l) loader_seek(l, &(loader_range){{5, 900}, true, 1, 0});
-    support_ok(solo_step_write(x, &place, &e), &e);
+    if (l) loader_seek(l, &(loader_range){part_of((span){5, 900}), true, 1, 0});
+    support_ok(support_step_write(t, &place, &e), &e);
     for (int64_t i = 0; i < w->parts; i++) {
         loader_batch batch;
-        if (l) support_ok(loader_next(l, &batch) && exec_feed(x, batch.block, &e), &e);
-        support_ok(solo_play(x, i ? PASS_NEXT : PASS_FIRST, &e), &e);
+        if (l) support_ok(loader_next(l, &batch) && feed_next(engine_feed(trainer_engine(t)), batch.block, &e), &e);
+        support_ok(support_play(t, i ? PASS_NEXT : PASS_FIRST, &e), &e);
     }
     *count = graph_slab_elements(r.job.g);
     float *gradient = malloc((size_t)*count * sizeof *gradient);
     assert_non_null(gradient);
-    support_ok(solo_read(x, graph_slab(r.job.g, SLAB_GRADIENTS), gradient, &e), &e);
+    support_ok(support_read(t, graph_slab(r.job.g, SLAB_GRADIENTS), gradient, &e), &e);
     loader_free(l);
     trainer_free(t);
     rig_close(&r);

@@ -10,6 +10,8 @@
 #include "run/checkpoint.h"
 #include "run/same.h"
 #include "support.h"
+#include "train/predictor.h"
+#include "train/snapshot.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -151,7 +153,7 @@ static void skipped_steps_changed_nothing(void **state) {
     assert_true(go(SMALL, NULL, 0, "end", &s));
     rig_open(&r, &cpu_device, 1, SMALL);
     trainer *t = rig_trainer(&r);
-    support_ok(trainer_evaluate(t, r.split.validation, &want, &e), &e);
+    support_ok(trainer_evaluate(t, &r.split.validation, &want, &e), &e);
     assert_true(want.loss == s.report[0].validation.loss);
     trainer_free(t);
     rig_close(&r);
@@ -205,7 +207,7 @@ static void runs_change_at_the_same_step_everywhere(void **state) {
     computing = &cpu_device;
 }
 
-// Weights say what they were trained in, and who uses them follows.
+// Weights say what they were trained in, and a predictor follows.
 static void weights_are_followed(void **state) {
     (void)state;
     err e;
@@ -213,13 +215,16 @@ static void weights_are_followed(void **state) {
     static seen s;
     assert_true(go(SMALL, NULL, 0, "end", &s));
     rig_pretend(&r, SMALL, true);
-    trainer *t = rig_trainer(&r);
-    assert_ptr_equal(trainer_job(t), &r.job);
-    support_ok(trainer_follow(t, "best", &e) && trainer_load(t, "best", &e), &e);
-    assert_ptr_equal(trainer_job(t), r.job.fallback);
-    support_ok(trainer_save(t, "again", &e), &e);
+    predictor *p = predictor_new(&(predictor_place){.device = &cpu_device, .queue = r.queue}, &r.job, &r.settings, &e);
+    support_ok(p != NULL, &e);
+    engine *x = predictor_inference(p)->engine;
+    assert_ptr_equal(engine_job(x), &r.job);
+    support_ok(predictor_load(p, "best", &e), &e);
+    assert_ptr_equal(engine_job(x), r.job.fallback);
+    snapshot of = {.x = x, .weights = engine_job(x)->precision};
+    support_ok(snapshot_save_weights(&of, "again", &e), &e);
     same_files("best", "again");
-    trainer_free(t);
+    predictor_free(p);
     rig_close(&r);
 }
 
@@ -303,30 +308,45 @@ static void without_another_precision_it_ends(void **state) {
     rig_close(&r);
 }
 
-// The slab holds the larger of both plans: a fallback that needs more makes it larger, one that needs less does not.
-static void the_slab_has_room_for_both(void **state) {
+static size_t allocated;
+static int allocations;
+
+static void *count_allocation(queue *q, size_t bytes, err *e) {
+    allocated += bytes;
+    allocations++;
+    return cpu_device.allocate(q, bytes, e);
+}
+
+static engine_memory memory_of(const rig *r) {
+    return trainer_memory(&r->job, &r->split, &r->settings, r->device, r->queue);
+}
+
+// The space holds the larger of both plans: a fallback that needs more makes it larger, one that needs less does not.
+// Changing over allocates nothing. Longer windows give an LSTM the same parameters and more activations.
+static void the_space_has_room_for_both(void **state) {
     (void)state;
     err e;
     rig small, large;
-    rig_open(&small, &cpu_device, 1, SMALL);
-    rig_open(&large, &cpu_device, 1, SMALL "model.widths=512-512");
-    const kernel *const *kernels = cpu_device.kernels(small.queue);
-    const size_t low = job_memory(&small.job, &small.settings, kernels, true).total,
-                 high = job_memory(&large.job, &large.settings, kernels, true).total;
+    device d = cpu_device;
+    d.allocate = count_allocation;
+    rig_open(&small, &d, 1, SMALL "model.kind=lstm");
+    rig_open(&large, &d, 1, SMALL "model.kind=lstm data.windows.fast=24 data.windows.slow=12");
+    size_t low = memory_of(&small).total, high = memory_of(&large).total;
     assert_true(low < high);
     job_add_fallback(
-        &small.job, large.data, &large.split, &large.settings, &large.model, large.window, NULL, PRECISION_FP32);
+        &small.job, small.data, &small.split, &large.settings, &large.model, large.window, NULL, PRECISION_FP32);
     job_add_fallback(
-        &large.job, small.data, &small.split, &small.settings, &small.model, small.window, NULL, PRECISION_FP32);
-    assert_int_equal(job_memory(&small.job, &small.settings, kernels, true).total, high);
-    assert_int_equal(job_memory(&large.job, &large.settings, kernels, true).total, high);
-    solo_options o = job_exec(&large.job, &large.settings), other = job_exec(&small.job, &small.settings);
-    solo *x = solo_new(&cpu_device, large.queue, large.job.g, &o, &e);
-    support_ok(x != NULL, &e);
-    x = exec_replace(x, small.job.g, &other, &e);
-    support_ok(x != NULL, &e);
-    assert_int_equal(exec_used(x).total, high);
-    solo_free(x);
+        &large.job, large.data, &large.split, &small.settings, &small.model, small.window, NULL, PRECISION_FP32);
+    assert_int_equal(memory_of(&small).total, high);
+    assert_int_equal(memory_of(&large).total, high);
+    allocated = 0;
+    allocations = 0;
+    trainer *t = rig_trainer(&small);
+    support_ok(engine_change(trainer_engine(t), small.job.fallback, &e), &e);
+    support_ok(engine_change(trainer_engine(t), &small.job, &e), &e);
+    assert_int_equal(allocations, 1);
+    assert_int_equal(allocated, high);
+    trainer_free(t);
     rig_close(&small);
     rig_close(&large);
 }
@@ -345,7 +365,7 @@ int main(void) {
         TEST(the_best_weights_keep_their_precision),
         TEST(other_precisions_are_refused),
         TEST(without_another_precision_it_ends),
-        TEST(the_slab_has_room_for_both),
+        TEST(the_space_has_room_for_both),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -83,7 +83,7 @@ static stand stand_open(const dataset *d, const char *assignments) {
     stand s = {.config = read_keys(assignments)};
     support_ok(settings_read(s.config, &s.settings, &e), &e);
     support_ok(settings_windows(s.config, d, s.window, &e) && settings_model(s.config, d, &s.model, &e), &e);
-    s.split.train = (span){0, SAMPLES};
+    s.split.train = part_of((span){0, SAMPLES});
     job_init(&s.job, d, &s.split, &s.settings, &s.model, s.window, NULL, PRECISION_FP32);
     graph_keep(s.job.g, s.job.logits);
     s.queue = cpu_device.open(&(queue_options){.threads = 2}, &e);
@@ -221,7 +221,7 @@ static float *trained_weights(const char *keys, size_t *bytes) {
         loader_options o = job_loader(&s.job, &s.settings, false);
         l = loader_new(&market.d, &o, &e);
         support_ok(l != NULL, &e);
-        loader_seek(l, &(loader_range){{0, SAMPLES}, true, 3, 0});
+        loader_seek(l, &(loader_range){part_of((span){0, SAMPLES}), true, 3, 0});
     }
     begin(&s, 3, true);
     for (int i = 0; i < steps_of(&s); i++) {
@@ -356,9 +356,10 @@ static void course_run(course *c) {
     support_ok(trainer_run(c->t, &w, &c->result, &e), &e);
 }
 
-static series_score judged(course *c, span samples, const float *forecast, int64_t width, int64_t at) {
+static series_score judged(course *c, const split_part *part, const float *forecast, int64_t width, int64_t at) {
     err e;
     series_score s = {0};
+    span samples = {part_first(part), part->count};
     support_ok(series_add_span(&s, c->data, samples, c->window[0], c->settings.season, forecast, width, at, &e), &e);
     return s;
 }
@@ -371,7 +372,7 @@ static void a_panel_is_learnt(void **state) {
     assert_int_equal(c.split.validation.count, PANEL_SERIES);
     assert_int_equal(c.split.train.count + PANEL_SERIES, c.data->samples);
     assert_int_equal(c.split.test.count, 0);
-    series_score naive = judged(&c, c.split.validation, NULL, 0, 0);
+    series_score naive = judged(&c, &c.split.validation, NULL, 0, 0);
     double naive2[2];
     series_naive2(&naive, naive2);
     trainer_judge_by(c.t, metric_find("owa"), naive2);
@@ -396,14 +397,14 @@ static void predictions_are_what_is_scored(void **state) {
         snprintf(keys, sizeof keys, LEARNER "train.epochs=2 %s", losses[k]);
         course_open(&c, keys);
         course_run(&c);
-        int64_t width = trainer_width(c.t), n = c.split.validation.count;
+        int64_t width = inference_width(trainer_job(c.t)), n = c.split.validation.count;
         assert_int_equal(width, k ? 3 * PANEL_HORIZON : PANEL_HORIZON);
         float *all = malloc((size_t)(n * width) * sizeof *all);
         score *s = calloc(1, sizeof *s);
         assert_true(all && s);
-        support_ok(trainer_predict(c.t, c.split.validation, all, &e), &e);
-        support_ok(trainer_evaluate(c.t, c.split.validation, s, &e), &e);
-        series_score host = judged(&c, c.split.validation, all, width, k ? PANEL_HORIZON : 0);
+        support_ok(trainer_predict(c.t, &c.split.validation, all, &e), &e);
+        support_ok(trainer_evaluate(c.t, &c.split.validation, s, &e), &e);
+        series_score host = judged(&c, &c.split.validation, all, width, k ? PANEL_HORIZON : 0);
         assert_int_equal(host.forecasts, n);
         // Sums of f32 over 72 values.
         assert_true(fabs(series_mae(&host) - s->mae) <= 1e-5 * s->mae);

@@ -110,8 +110,8 @@ static double exact_scale(rig *r, const float *weights) {
     solo *x = solo_new(r->device, r->queue, r->job.g, &(solo_options){.rows = 1}, &e);
     support_ok(x != NULL, &e);
     const float root[2] = {1, 0};
-    span all = r->split.train;
-    solo_step s = {.seed = 1, .first = (uint64_t)all.first, .count = (uint64_t)all.count};
+    split_part all = r->split.train;
+    solo_step s = {.seed = 1, .first = (uint64_t)part_first(&all), .count = (uint64_t)all.count};
     support_ok(solo_write(x, graph_slab(r->job.g, SLAB_WEIGHTS), weights, &e), &e);
     support_ok(solo_write(x, r->job.seed, root, &e) && solo_step_write(x, &s, &e), &e);
     for (int64_t i = 0; i < all.count; i++) {
@@ -137,10 +137,8 @@ static void a_jobs_scale_is_that_of_its_samples(void **state) {
     assert_non_null(w);
     graph_initial(r.job.g, r.settings.seed, w);
     double exact = exact_scale(&r, w);
-    chooser c = {.near = &r.job,
-        .settings = &r.settings,
-        .kernels = r.device->kernels(r.queue),
-        .host_memory = r.device->host_memory};
+    chooser c = {
+        .near = &r.job, .settings = &r.settings, .split = &r.split, .device = r.device, .queue = r.queue};
     noise_task n = {.device = r.device, .queue = r.queue, .chooser = &c, .data = r.data, .split = &r.split};
     n.small = (way){.batch = 8, .parts = 1};
     n.large = (way){.batch = 64, .parts = 4};
@@ -171,10 +169,8 @@ static void a_stop_leaves_it_unknown(void **state) {
     rig_open(&r, &cpu_device, 1, keys);
     float *w = calloc((size_t)graph_slab_elements(r.job.g), sizeof *w);
     assert_non_null(w);
-    chooser c = {.near = &r.job,
-        .settings = &r.settings,
-        .kernels = r.device->kernels(r.queue),
-        .host_memory = r.device->host_memory};
+    chooser c = {
+        .near = &r.job, .settings = &r.settings, .split = &r.split, .device = r.device, .queue = r.queue};
     noise_task n = {.device = r.device, .queue = r.queue, .chooser = &c, .data = r.data, .split = &r.split};
     n.small = (way){.batch = 8, .parts = 1};
     n.large = (way){.batch = 64, .parts = 1};

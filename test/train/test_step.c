@@ -37,20 +37,19 @@ static outcome step_with(const char *keys, int64_t batch, int micro, solo_step p
     snprintf(text, sizeof text, "%s train.batch_size=%lld", keys, (long long)batch);
     rig_open(&r, &cpu_device, 1, text);
     trainer *t = rig_trainer(&r);
-    solo *x = trainer_exec(t);
     outcome o = {.elements = graph_slab_elements(r.job.g)};
     o.gradient = malloc((size_t)o.elements * sizeof *o.gradient);
     assert_non_null(o.gradient);
     place.lr = 1e-3f;
-    support_ok(solo_step_write(x, &place, &e), &e);
+    support_ok(support_step_write(t, &place, &e), &e);
     for (int i = 0; i < micro; i++) {
-        support_ok(solo_poison(x, 0xFF, true, &e), &e);
-        support_ok(solo_play(x, i ? PASS_NEXT : PASS_FIRST, &e), &e);
+        support_ok(program_poison(engine_steps(trainer_engine(t)), 0xFF, &e), &e);
+        support_ok(support_play(t, i ? PASS_NEXT : PASS_FIRST, &e), &e);
     }
-    support_ok(solo_read(x, graph_slab(r.job.g, SLAB_GRADIENTS), o.gradient, &e), &e);
-    support_ok(solo_play(x, PASS_UPDATE, &e), &e);
-    support_ok(solo_read(x, r.job.totals, o.totals, &e) && solo_read(x, r.job.clip, o.clip, &e), &e);
-    support_ok(solo_step_read(x, &o.after, &e), &e);
+    support_ok(support_read(t, graph_slab(r.job.g, SLAB_GRADIENTS), o.gradient, &e), &e);
+    support_ok(support_play(t, PASS_UPDATE, &e), &e);
+    support_ok(support_read(t, r.job.totals, o.totals, &e) && support_read(t, r.job.clip, o.clip, &e), &e);
+    support_ok(support_step_read(t, &o.after, &e), &e);
     trainer_free(t);
     rig_close(&r);
     return o;
@@ -116,7 +115,7 @@ static void normaliser_is_the_sum_of_class_weights(void **state) {
     (void)state;
     rig r;
     rig_open(&r, &cpu_device, 1, LEARNING);
-    span train = r.split.train;
+    span train = r.split.train.span[0];
     solo_step place = {.seed = 4, .first = (uint64_t)train.first, .count = (uint64_t)train.count, .epoch = 1, .shuffle = 1};
     double count[3] = {0}, want = 0;
     for (int64_t i = 0; i < train.count; i++) count[r.data->label[train.first + i]]++;
@@ -149,7 +148,7 @@ static bool same_bits(const outcome *a, const outcome *b) {
 static void dropout_depends_on_seed_and_update(void **state) {
     (void)state;
     solo_step place = {.seed = 11, .update = 5, .count = 900};
-    step updated = place, seeded = place;
+    solo_step updated = place, seeded = place;
     updated.update = 6;
     seeded.seed = 12;
     outcome first = step_with(LEARNING, 4, 2, place), again = step_with(LEARNING, 4, 2, place);

@@ -44,10 +44,10 @@ static void on_epoch(void *arg, const epoch_report *r) {
 
 static void predict(outcome *o, rig *r, trainer *t) {
     err e;
-    o->values = r->split.test.count * trainer_width(t);
+    o->values = r->split.test.count * inference_width(trainer_job(t));
     o->predicted = malloc((size_t)o->values * sizeof *o->predicted);
     assert_true(o->predicted && o->values > 0);
-    support_ok(trainer_predict(t, r->split.test, o->predicted, &e), &e);
+    support_ok(trainer_predict(t, &r->split.test, o->predicted, &e), &e);
 }
 
 // Trains from the start or a checkpoint; a run that is stopped leaves one.
@@ -160,14 +160,14 @@ static void staging_is_planned(void **state) {
     d.allocate = count_bytes;
     allocated = 0;
     rig_open(&r, &d, 1, SMALL "model.kind=mlp model.widths=32 data.residency=host");
-    solo_options o = job_exec(&r.job, &r.settings);
+    size_t bytes = r.job.feed_bytes;
     size_t row = (size_t)(r.window[0] * r.data->stream[0].series.width + r.window[1] * r.data->stream[1].series.width +
                           r.data->vector.width + 2);
-    assert_true(o.input_bytes >= 4 * 32 * row && o.input_bytes < 4 * 32 * row + (size_t)o.inputs * 64);
-    exec_memory m = solo_measure(r.job.g, d.kernels(r.queue), false, &o),
-                here = solo_measure(r.job.g, d.kernels(r.queue), true, &o);
-    assert_int_equal(m.staging, LANES * plan_aligned(o.input_bytes));
-    assert_int_equal(here.staging, plan_aligned(o.input_bytes)); // the CPU reads one block at a time
+    assert_true(bytes >= 4 * 32 * row && bytes < 4 * 32 * row + (size_t)r.job.feeds * 64);
+    engine_memory m = trainer_memory(&r.job, &r.split, &r.settings, &d, r.queue),
+                  here = trainer_memory(&r.job, &r.split, &r.settings, &cpu_device, r.queue);
+    assert_int_equal(m.staging, LANES * plan_aligned(bytes));
+    assert_int_equal(here.staging, plan_aligned(bytes)); // the CPU reads one block at a time
     trainer *t = rig_trainer(&r);
     assert_int_equal(allocated, m.total);
     trainer_free(t);

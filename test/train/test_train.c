@@ -125,7 +125,7 @@ static void residency_changes_no_bit(void **state) {
 }
 
 // Rounds a table's values to halves, in place or as a table of halves and floats.
-static void store(table *t, bool typed) {
+static void store_as(table *t, bool typed) {
     int64_t n = t->rows * t->width, left = t->width / 2, right = t->width - left;
     float *values = (float *)(uintptr_t)table_floats(t);
     for (int64_t i = 0; i < n; i++) values[i] = half_widen(half_narrow(values[i]));
@@ -148,7 +148,7 @@ static float *trained_from(const char *keys, bool typed, size_t *bytes) {
     rig_open(&r, &cpu_device, 2, keys);
     job_done(&r.job);
     table *tables[3] = {&r.data->stream[0].series, &r.data->stream[1].series, &r.data->vector};
-    for (int i = 0; i < 3; i++) store(tables[i], typed);
+    for (int i = 0; i < 3; i++) store_as(tables[i], typed);
     job_init(&r.job, r.data, &r.split, &r.settings, &r.model, r.window, r.scaler, PRECISION_FP32);
     trainer *t = rig_trainer(&r);
     run(t, &w);
@@ -185,12 +185,12 @@ static void one_batch_overfits(void **state) {
     rig_open(&r, &cpu_device, 1,
         "data.synthetic.bars=1000 data.split.embargo=0 model.dropout=0 train.batch_size=32 train.epochs=250 "
         "train.patience=1000 train.optimizer.lr=5e-3 train.optimizer.weight_decay=0");
-    r.split.train = r.split.validation = (span){0, 32};
+    r.split.train = r.split.validation = part_of((span){0, 32});
     trainer *t = rig_trainer(&r);
     run(t, &w);
     assert_int_equal(w.steps, 250);
     assert_true(w.first_loss > 1.0 && w.last_loss < 0.05);
-    support_ok(trainer_evaluate(t, r.split.train, &s, &e), &e);
+    support_ok(trainer_evaluate(t, &r.split.train, &s, &e), &e);
     assert_true(s.accuracy == 1 && s.mcc == 1);
     trainer_free(t);
     rig_close(&r);
@@ -207,7 +207,7 @@ static void reaches_a_known_score(void **state) {
                             : "data.synthetic.bars=20000 train.batch_size=128 train.epochs=5 train.optimizer.lr=2e-3");
     trainer *t = rig_trainer(&r);
     train_result result = run(t, &w);
-    double possible = rig_best_mcc(&r, r.split.validation), wanted = support_sanitized() ? 0.4 : 0.75;
+    double possible = rig_best_mcc(&r, &r.split.validation), wanted = support_sanitized() ? 0.4 : 0.75;
     print_message("validation MCC %.4f of %.4f\n", result.best, possible);
     assert_true(result.best >= wanted * possible);
     assert_true(result.best <= possible + 0.05);
@@ -352,7 +352,7 @@ static void check_interruption(int64_t whole_epochs, int64_t more_steps) {
     if (whole_epochs) {
         float *weights = rig_weights(&r, t);
         assert_memory_equal(weights, w.best, (size_t)graph_slab_elements(r.job.g) * sizeof *weights);
-        support_ok(trainer_evaluate(t, r.split.validation, &s, &e), &e);
+        support_ok(trainer_evaluate(t, &r.split.validation, &s, &e), &e);
         assert_true(s.mcc == result.best);
         free(weights);
     }
@@ -378,12 +378,16 @@ static void evaluation_counts_every_sample_once(void **state) {
     rig_open(&r, &cpu_device, 2, "train.batch_size=64");
     trainer *t = rig_trainer(&r);
     span all = {5, 333}, part[2] = {{5, 100}, {105, 233}};
-    support_ok(trainer_evaluate(t, all, &s, &e), &e);
+    split_part whole = part_of(all);
+    support_ok(trainer_evaluate(t, &whole, &s, &e), &e);
     int64_t count = 0, rows[3] = {0}, labels[3] = {0};
     for (int i = 0; i < 9; i++) rows[i / 3] += s.confusion[i];
     for (int64_t i = all.first; i < all.first + all.count; i++) labels[r.data->label[i]]++;
     assert_memory_equal(rows, labels, sizeof rows);
-    for (int k = 0; k < 2; k++) support_ok(trainer_evaluate(t, part[k], &halves[k], &e), &e);
+    for (int k = 0; k < 2; k++) {
+        split_part half = part_of(part[k]);
+        support_ok(trainer_evaluate(t, &half, &halves[k], &e), &e);
+    }
     for (int i = 0; i < 9; i++) {
         count += s.confusion[i];
         assert_int_equal(s.confusion[i], halves[0].confusion[i] + halves[1].confusion[i]);

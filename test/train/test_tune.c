@@ -266,11 +266,10 @@ static void the_noise_scale_is_of_the_last_steps_weights(void **state) {
 // A CPU on which playing takes its time: evaluating a hundred times as much as what else there is.
 static const device *fast;
 static recording *evaluation;
-static int recorded;
 
-static recording *note_record(queue *q, call *calls, int count, err *e) {
-    recording *made = fast->record(q, calls, count, e);
-    if (recorded++ % 4 == PASS_EVALUATE) evaluation = made;
+static recording *note_record(queue *q, room *m, call *calls, int count, err *e) {
+    recording *made = fast->record(q, m, calls, count, e);
+    if (!calls[0].training) evaluation = made;
     return made;
 }
 
@@ -367,7 +366,7 @@ static void a_limit_brings_other_ways(void **state) {
     told t = {0};
     rig_open(&r, &cpu_device, 1, keys);
     settings s = r.settings;
-    chooser c = {.near = &r.job, .settings = &s, .kernels = r.device->kernels(r.queue), .host_memory = true};
+    chooser c = {.near = &r.job, .settings = &s, .split = &r.split, .device = r.device, .queue = r.queue};
     demand whole = choose_demand(&c, &(way){.batch = 512, .parts = 1}),
            half = choose_demand(&c, &(way){.batch = 256, .parts = 1});
     size_t enough = half.slab + half.copies, all = whole.slab + whole.copies;
@@ -396,7 +395,7 @@ static void a_size_that_does_not_fit_ends_nothing(void **state) {
     told t = {0};
     rig_open(&r, &cpu_device, 1, keys);
     settings s = r.settings;
-    chooser c = {.near = &r.job, .settings = &s, .kernels = r.device->kernels(r.queue), .host_memory = true};
+    chooser c = {.near = &r.job, .settings = &s, .split = &r.split, .device = r.device, .queue = r.queue};
     demand most = choose_demand(&c, &(way){.batch = 300, .parts = 1});
     budget b = limit_of(most.slab + most.copies);
     tune_task task = task_of(&r, r.device, &b, &t, 4);
@@ -421,7 +420,7 @@ static void a_noise_scale_without_memory_says_so(void **state) {
     rig_open(&r, &cpu_device, 1,
         "model.kind=mlp model.widths=16 data.windows.fast=4 data.windows.slow=2 data.synthetic.bars=3000");
     settings s = r.settings;
-    chooser c = {.near = &r.job, .settings = &s, .kernels = r.device->kernels(r.queue), .host_memory = true};
+    chooser c = {.near = &r.job, .settings = &s, .split = &r.split, .device = r.device, .queue = r.queue};
     demand most = choose_demand(&c, &(way){.batch = 200, .parts = 1});
     budget b = limit_of(most.slab + most.copies);
     tune_task task = task_of(&r, r.device, &b, &t, 4);
@@ -498,9 +497,9 @@ static products_by recorded_by;
 static queue *opened_later;
 static int opened;
 
-static recording *picky_record(queue *q, call *calls, int count, err *e) {
+static recording *picky_record(queue *q, room *m, call *calls, int count, err *e) {
     recorded_by = calls[0].products;
-    return cpu_device.record(q, calls, count, e);
+    return cpu_device.record(q, m, calls, count, e);
 }
 
 static bool picky_play(queue *q, recording *r, err *e) {

@@ -495,13 +495,17 @@ typedef struct {
     chooser c;
 } stage;
 
+static device own_memory;
+
 static void stage_open(stage *s, const char *keys) {
+    own_memory = cpu_device;
+    own_memory.host_memory = false;
     rig_open(&s->r, &cpu_device, 1, keys);
     settings host = s->r.settings;
     host.residency = RESIDENCY_HOST;
     job_init(&s->far, s->r.data, &s->r.split, &host, &s->r.model, s->r.window, s->r.scaler, PRECISION_FP32);
     s->c = (chooser){
-        .near = &s->r.job, .far = &s->far, .settings = &s->r.settings, .kernels = cpu_device.kernels(s->r.queue)};
+        .near = &s->r.job, .far = &s->far, .settings = &s->r.settings, .split = &s->r.split, .device = &own_memory, .queue = s->r.queue};
 }
 
 static void stage_close(stage *s) {

@@ -1,4 +1,4 @@
-// The executor: evaluation, constants in the types of the device, and devices that fail.
+// Programs: evaluation, constants in the types of the device, and devices that fail.
 #include "graph/solo.h"
 
 #include "cpu/cpu.h"
@@ -11,14 +11,14 @@
 
 #include <cmocka.h>
 
-// A constant with a row per sample, in the precision that tests use.
+// Constants of floats, in the precision that tests use.
 static void constants_are_widened(void **state) {
     (void)state;
     err e;
     enum { ROWS = 3 };
     static const float rows[ROWS] = {1, -2.5f, 3}, fixed[2] = {0.5f, 7};
     graph *g = graph_new();
-    tensor a = op_axpby(g, graph_constant(g, "a", DTYPE_F32, shape2(BATCH, 1), rows), TENSOR_NONE, 2, 0);
+    tensor a = op_axpby(g, graph_constant(g, "a", DTYPE_F32, shape2(ROWS, 1), rows), TENSOR_NONE, 2, 0);
     tensor b = op_axpby(g, graph_constant(g, "b", DTYPE_F32, shape1(2), fixed), TENSOR_NONE, 1, 0);
     graph_keep(g, a);
     graph_keep(g, b);
@@ -37,20 +37,33 @@ static void constants_are_widened(void **state) {
     graph_free(g);
 }
 
-// What an executor says of the validation samples' first rows.
+// Logits and counts of the validation samples' first rows.
 static void evaluate(rig *r, solo *x, float *logits, int64_t *confusion) {
     err e;
     float *w = malloc((size_t)graph_slab_elements(r->job.g) * sizeof *w);
     assert_non_null(w);
     graph_initial(r->job.g, 5, w);
     support_ok(solo_write(x, graph_slab(r->job.g, SLAB_WEIGHTS), w, &e), &e);
-    solo_step s = {.first = (uint64_t)r->split.validation.first, .count = (uint64_t)r->split.validation.count};
+    solo_step s = {.first = (uint64_t)part_first(&r->split.validation), .count = (uint64_t)r->split.validation.count};
     support_ok(solo_step_write(x, &s, &e), &e);
     support_ok(solo_clear(x, r->job.confusion, &e), &e);
     support_ok(solo_poison(x, 0xFF, false, &e), &e);
     support_ok(solo_play(x, PASS_EVALUATE, &e) && solo_peek(x, r->job.logits, false, logits, &e), &e);
     support_ok(solo_read(x, r->job.confusion, confusion, &e), &e);
     free(w);
+}
+
+// Inference takes no gradients, no moments and the transient memory of evaluation alone.
+static void check_lean(const rig *r, size_t bytes) {
+    store *s = store_new(true);
+    store_add(s, r->job.g, STORE_FOR_INFERENCE);
+    assert_int_equal(store_bytes_of(s, STORE_GRADIENTS) + store_bytes_of(s, STORE_MOMENTS), 0);
+    program_options o = {.graph = r->job.g, .rows = 40, .passes = PASS_BIT(PASS_EVALUATE)};
+    program *p = program_new(&cpu_device, r->queue, &o);
+    size_t own = space_aligned(program_own(p)), transient = space_aligned(program_transient(p));
+    assert_int_equal(bytes, space_aligned(store_bytes(s)) + own + transient);
+    program_free(p);
+    store_free(s);
 }
 
 static void inference_equals_evaluation(void **state) {
@@ -62,18 +75,20 @@ static void inference_equals_evaluation(void **state) {
     graph_keep(r.job.g, r.job.logits);
     float full[ROWS * CLASSES], lean[ROWS * CLASSES];
     int64_t counted[2][CLASSES * CLASSES];
+    size_t bytes[2];
     for (int inference = 0; inference < 2; inference++) {
         solo_options o = {.rows = ROWS, .inference = inference};
         solo *x = solo_new(&cpu_device, r.queue, r.job.g, &o, &e);
         support_ok(x != NULL, &e);
         evaluate(&r, x, inference ? lean : full, counted[inference]);
-        exec_memory m = exec_used(x);
-        assert_int_equal(m.gradients == 0 && m.moments == 0, inference);
-        assert_int_equal(exec_plan(x, true) == NULL, inference);
+        bytes[inference] = solo_bytes(x);
+        assert_int_equal(solo_program(x, true) == NULL, inference);
         solo_free(x);
     }
     assert_memory_equal(full, lean, sizeof full);
     assert_memory_equal(counted[0], counted[1], sizeof counted[0]);
+    check_lean(&r, bytes[1]);
+    assert_true(bytes[0] > bytes[1] + 3 * (size_t)graph_slab_elements(r.job.g) * sizeof(float));
     rig_close(&r);
 }
 
@@ -96,8 +111,8 @@ static bool failing_write(queue *q, void *to, const void *from, size_t bytes, er
     return !fails(e) && cpu_device.write(q, to, from, bytes, e);
 }
 
-static recording *failing_record(queue *q, call *calls, int count, err *e) {
-    return fails(e) ? NULL : cpu_device.record(q, calls, count, e);
+static recording *failing_record(queue *q, room *m, call *calls, int count, err *e) {
+    return fails(e) ? NULL : cpu_device.record(q, m, calls, count, e);
 }
 
 static bool failing_play(queue *q, recording *p, err *e) {
