@@ -15,6 +15,7 @@ extern "C" {
 #include "graph/plugin.h"
 }
 
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -204,7 +205,16 @@ static bool take_card(queue *q, err *e) {
     return ok(status, "opening the card", e);
 }
 
+// A recording runs on up to eight streams. The driver has eight hardware queues for a process unless it is told
+// otherwise before there is a context; with several recordings at a time, launches that are independent would wait for
+// each other in them.
+static void ask_for_hardware_queues(void) {
+    setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
+}
+
 static queue *queue_open(const queue_options *o, err *e) {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, ask_for_hardware_queues);
     if (!find_card(e)) return NULL;
     queue *q = (queue *)calloc(1, sizeof *q);
     if (!q) {
