@@ -66,8 +66,8 @@ static bool computes(const queue *q, precision p) {
            ((p == PRECISION_BF16 || p == PRECISION_TF32) && q->arch >= 80);
 }
 
-static size_t room_bytes(const queue *q, const call *calls, int count) {
-    return q->card && q->card->room_bytes ? q->card->room_bytes(NULL, calls, count) : 0;
+static size_t room_bytes(const queue *q, const call *calls, int count, int recordings) {
+    return q->card && q->card->room_bytes ? q->card->room_bytes(NULL, calls, count, recordings) : 0;
 }
 
 static void describe(const queue *q, char *text, size_t bytes) {

@@ -15,8 +15,8 @@
 #include "cli/work.h"
 #include "data/set.h"
 #include "graph/dtype.h"
-#include "graph/solo.h"
 #include "graph/grad.h"
+#include "graph/solo.h"
 #include "model/layer.h"
 #include "train/job.h"
 

@@ -118,7 +118,8 @@ static bool score_members(trained *t, score *s, err *e) {
 static bool evaluate_classes(trained *t, bool json, err *e) {
     score *s = calloc(1, sizeof *s);
     if (!s) return err_run(e, "out of memory for a score");
-    bool ok = t->members ? score_members(t, s, e) : inference_score(predictor_inference(t->predictor), &t->samples, s, e);
+    bool ok =
+        t->members ? score_members(t, s, e) : inference_score(predictor_inference(t->predictor), &t->samples, s, e);
     if (ok && json)
         print_json(t, s);
     else if (ok)

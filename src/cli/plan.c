@@ -150,7 +150,7 @@ static void count_host(report *r) {
 static void count_memory(report *r) {
     const engine_memory *m = &r->memory;
     const budget *b = &r->s->budget;
-        const figure slab[] = {
+    const figure slab[] = {
         {"base", "base", b->base, b->counted, false, true},
         {"data", "data", m->data, true, false, false},
         {"weights", "weights", m->weights, true, false, false},

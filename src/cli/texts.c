@@ -60,8 +60,8 @@ char *texts_plan(const setup *s, err *e) {
     if (d->sum) fprintf(f, "data_sum: %08" PRIx32 "\n", d->sum);
     fprintf(f, "samples:\n  all: %" PRId64 "\n  train: %" PRId64 " from %" PRId64 "\n", d->samples,
         s->split.train.count, part_first(&s->split.train));
-    fprintf(f, "  validation: %" PRId64 " from %" PRId64 "\n", s->split.validation.count,
-        part_first(&s->split.validation));
+    fprintf(
+        f, "  validation: %" PRId64 " from %" PRId64 "\n", s->split.validation.count, part_first(&s->split.validation));
     if (d->label) fprintf(f, "  labels: %016" PRIx64 "\n", hash(d->label, (size_t)d->samples * sizeof *d->label));
     if (d->target)
         fprintf(f, "  targets: %016" PRIx64 "\n",

@@ -423,7 +423,8 @@ static void print_start(const view *v) {
     if (v->o->quiet || v->o->json) return;
     setup_print(v->s, stdout);
     tell_moved(v->o, v->run);
-    if (v->o->verbose) plan_print(program_plan(engine_steps(trainer_engine(v->trainer))), trainer_job(v->trainer)->g, stdout);
+    if (v->o->verbose)
+        plan_print(program_plan(engine_steps(trainer_engine(v->trainer))), trainer_job(v->trainer)->g, stdout);
     fflush(stdout);
 }
 

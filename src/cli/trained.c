@@ -143,8 +143,8 @@ static bool choose_part(trained *t, const cli_options *o, err *e) {
     const struct {
         const char *name;
         split_part samples;
-    } parts[] = {{"train", sp->train}, {"validation", sp->validation}, {"test", sp->test}, {"all", all},
-        {"future", all}};
+    } parts[] = {
+        {"train", sp->train}, {"validation", sp->validation}, {"test", sp->test}, {"all", all}, {"future", all}};
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
         if (strcmp(part, parts[i].name) != 0) continue;
         t->part = parts[i].name;
@@ -212,7 +212,7 @@ float *trained_predict(trained *t, err *e) {
     float *out = malloc((size_t)n * (size_t)(t->members ? t->members : 1) * sizeof *out);
     if (!out) err_run(e, "out of memory for the predictions of %lld samples", (long long)t->samples.count);
     bool ok = out && (t->members ? predict_members(t, out, n, e)
-                              : inference_predict(predictor_inference(t->predictor), &t->samples, out, e));
+                                 : inference_predict(predictor_inference(t->predictor), &t->samples, out, e));
     if (ok) return out;
     free(out);
     return NULL;

@@ -31,18 +31,15 @@ struct queue {
     int id;
     size_t shared_most; // bytes of shared memory that a block may have
     int multiprocessors;
-    int arch;             // of the loaded kernels: 90 for sm_90, 75 where they come from compute_75 PTX
-    bool hopper;          // the loaded kernels have all of sm_90a's instructions
-    card_switches wish;   // as it was opened with; the name of a library is its own
-    bool lost;            // an error after which nothing works any more in this process: the rest is left to its end
-    struct nvml *monitor; // the card's, or NULL
-    size_t before;        // bytes of the card in use before this queue
-    size_t slab;          // bytes given out by allocate
-    bool early;           // launches may begin before the one before them ends
-    bool shared_out;      // but for the first and the last of a step, they may not
-    unsigned *meeting;    // of the blocks that end a step (cuda/join/step_end.cuh)
-    struct pack_memory *packs; // of its row kernels
-    struct blaslt *blaslt;     // for large products, or NULL
+    int arch;              // of the loaded kernels: 90 for sm_90, 75 where they come from compute_75 PTX
+    bool hopper;           // the loaded kernels have all of sm_90a's instructions
+    card_switches wish;    // as it was opened with; the name of a library is its own
+    bool lost;             // an error after which nothing works any more in this process: the rest is left to its end
+    struct nvml *monitor;  // the card's, or NULL
+    bool early;            // launches may begin before the one before them ends
+    bool shared_out;       // but for the first and the last of a step, they may not
+    struct room *room;     // of the program that is being recorded (cuda/device/room.cuh)
+    struct blaslt *blaslt; // for large products, or NULL
     char card[512];
     char failed[256]; // the first failure of this queue, or ""
 };

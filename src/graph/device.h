@@ -45,8 +45,8 @@ typedef struct call {
     const void *attr;     // the operator's own record
     int inputs, outputs;
     operand *in, *out, *din, *dout;
-    void *scratch;             // scratch() bytes, for this call only
-    void *reserve;             // reserve() bytes, from forward to backward; NULL unless `keeps`
+    void *scratch; // scratch() bytes, for this call only
+    void *reserve; // reserve() bytes, from forward to backward; NULL unless `keeps`
     step step;     // device memory; written by `advance` and by what it is joined with
     pool *pool;    // CPU: the queue's threads, set by record
     queue *queue;
@@ -72,9 +72,9 @@ typedef struct {
 } card_switches;
 
 typedef struct {
-    int threads;        // CPU: 0 for one per processor
-    const char *isa;    // CPU: NULL for the best there is
-    queue *beside;      // CPU: an open queue whose threads it shares and which must outlive it; NULL: threads of its own
+    int threads;     // CPU: 0 for one per processor
+    const char *isa; // CPU: NULL for the best there is
+    queue *beside;   // CPU: an open queue whose threads it shares and which must outlive it; NULL: threads of its own
     card_switches card; // copied when a queue is opened
 } queue_options;
 
@@ -136,11 +136,11 @@ typedef struct device {
     bool (*feed)(queue *q, int lane, void *to, const void *from, size_t bytes, err *e);
     bool (*fed)(queue *q, int lane, err *e); // waits until the lane's last feed has been read from the host
     // A room: memory of a program in the space, for what its recordings read beside tensors (packed weights, tables of
-    // launches, barrier words). room_bytes is the most that recordings of such calls, given without addresses, take of
-    // it, whatever the card. NULL where recordings need none; `record` then gets NULL.
-    size_t (*room_bytes)(const queue *q, const call *calls, int count);
+    // launches, barrier words). room_bytes is the most that so many recordings of such calls, given without addresses,
+    // take of it, whatever the card. NULL where recordings need none; `record` then gets NULL.
+    size_t (*room_bytes)(const queue *q, const call *calls, int count, int recordings);
     room *(*room_open)(queue *q, void *memory, size_t bytes, err *e);
-    void (*room_close)(queue *q, room *r); // its recordings have been forgotten
+    void (*room_close)(queue *q, room *r);                                   // its recordings have been forgotten
     recording *(*record)(queue *q, room *r, call *calls, int count, err *e); // `calls` must outlive it
     void (*forget)(queue *q, recording *r);
     bool (*play)(queue *q, recording *r, err *e);

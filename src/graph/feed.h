@@ -2,8 +2,8 @@
 //
 // On a device with memory of its own they lie there twice, in two lanes, and programs are recorded once for each lane:
 // while a step reads one, the next micro-batch is copied to the other. (One lane and a copy on the device would do with
-// one recording of each pass, but the copy stands in every step's way, and may wait for the copy from the host.) Programs
-// of one queue at the same number of rows share a feed.
+// one recording of each pass, but the copy stands in every step's way, and may wait for the copy from the host.)
+// Programs of one queue at the same number of rows share a feed.
 #ifndef TRADEWIND_GRAPH_FEED_H
 #define TRADEWIND_GRAPH_FEED_H
 

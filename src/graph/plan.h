@@ -79,7 +79,8 @@ typedef struct {
     int again;        // so many segments, from the first on, are computed again
 } plan_options;
 
-// Fills an instruction's call with shapes; every address is NULL. For planning and for programs, which add the addresses.
+// Fills an instruction's call with shapes; every address is NULL. For planning and for programs, which add the
+// addresses.
 void plan_call(const plan *p, const graph *g, instruction in, arena *a, call *c);
 
 // The block that an instruction has an activation or its gradient in, or -1.

@@ -86,14 +86,16 @@ static int list_update(program *p, call **list) {
     return n;
 }
 
-// Steps together repeat what first and update have, but for their ends: those may be joined otherwise.
+// Steps together repeat what first and update have, but the first and the last may be joined otherwise.
+enum { TOGETHER_KINDS = 3 };
+
 static void lay_room(program *p, const device *d, const queue *q) {
     call *micro, *end;
     if (!d->room_bytes) return;
-    int micros = list_micro(p, &micro), ends = list_update(p, &end);
-    size_t each = d->room_bytes(q, micro, micros), update = has(p, PASS_UPDATE) ? d->room_bytes(q, end, ends) : 0;
-    int lanes = feed_lanes(p->o.feed), times = (has(p, PASS_FIRST) + has(p, PASS_NEXT) + has(p, PASS_EVALUATE)) * lanes;
-    p->room_bytes = (size_t)times * each + update + (p->o.together ? 3 * (each + update) : 0);
+    int micros = list_micro(p, &micro), ends = list_update(p, &end), more = p->o.together ? TOGETHER_KINDS : 0;
+    int passes = has(p, PASS_FIRST) + has(p, PASS_NEXT) + has(p, PASS_EVALUATE);
+    p->room_bytes = plan_aligned(d->room_bytes(q, micro, micros, passes * feed_lanes(p->o.feed) + more));
+    if (has(p, PASS_UPDATE)) p->room_bytes += plan_aligned(d->room_bytes(q, end, ends, 1 + more));
 }
 
 program *program_new(const device *d, const queue *q, const program_options *o) {

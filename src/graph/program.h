@@ -3,8 +3,8 @@
 //
 // Training is two programs: one of the passes first, next, update and perhaps together, one of the pass evaluate.
 // Prediction is one of evaluate, at any number of rows. A step is PASS_FIRST, then PASS_NEXT for each further
-// micro-batch, then PASS_UPDATE. In PASS_FIRST a parameter's gradient overwrites, in PASS_NEXT it adds. PASS_TOGETHER is
-// several steps of one micro-batch each, for devices to which starting a recording is dear.
+// micro-batch, then PASS_UPDATE. In PASS_FIRST a parameter's gradient overwrites, in PASS_NEXT it adds. PASS_TOGETHER
+// is several steps of one micro-batch each, for devices to which starting a recording is dear.
 //
 // A program is described first, which needs kernels but no device: it is measured then. Programs of one queue run in
 // order and share one transient region, as large as the largest of them needs. Lasting tensors lie in stores, which the
@@ -58,8 +58,8 @@ void transient_give(transient *t);
 
 enum { PROGRAM_STORES_MOST = 4 };
 
-// The queue that a program runs on and the memory that it uses. Stores are searched in order, NULL ones passed over; the
-// first is the one whose progress the program sees. All must outlive the program.
+// The queue that a program runs on and the memory that it uses. Stores are searched in order, NULL ones passed over;
+// the first is the one whose progress the program sees. All must outlive the program.
 typedef struct {
     queue *queue;
     space *space;

@@ -49,10 +49,10 @@ size_t solo_measure(const device *d, queue *q, const graph *g, const solo_option
 
 static bool place(solo *x, err *e) {
     x->space = space_new(x->d, x->q, bytes_of(x), e);
-    if (!x->space || !store_place(x->store, x->q, x->space, e) || !store_place(x->data, x->q, x->space, e)) return false;
+    if (!x->space || !store_place(x->store, x->q, x->space, e) || !store_place(x->data, x->q, x->space, e))
+        return false;
     if (!transient_place(&x->transient, x->space, e)) return false;
-    program_place at = {
-        .queue = x->q, .space = x->space, .transient = &x->transient, .store = {x->store, x->data}};
+    program_place at = {.queue = x->q, .space = x->space, .transient = &x->transient, .store = {x->store, x->data}};
     return (!x->train || program_ready(x->train, &at, e)) && program_ready(x->evaluate, &at, e);
 }
 
@@ -111,7 +111,8 @@ bool solo_peek(solo *x, tensor t, bool training, void *to, err *e) {
 
 bool solo_step_write(solo *x, const solo_step *s, err *e) {
     step_progress p = {.seed = s->seed, .update = s->update, .lr = s->lr};
-    step_cursor c = {.count = s->count, .position = s->position, .row = s->row, .epoch = s->epoch, .shuffle = s->shuffle};
+    step_cursor c = {
+        .count = s->count, .position = s->position, .row = s->row, .epoch = s->epoch, .shuffle = s->shuffle};
     c.spans = 1;
     c.span[0].first = s->first;
     return store_progress_write(x->store, &p, e) && program_seek(x->evaluate, &c, e) &&
@@ -121,7 +122,8 @@ bool solo_step_write(solo *x, const solo_step *s, err *e) {
 bool solo_step_read(solo *x, solo_step *s, err *e) {
     step_progress p;
     step_cursor c;
-    if (!store_progress_read(x->store, &p, e) || !program_cursor(x->train ? x->train : x->evaluate, &c, e)) return false;
+    if (!store_progress_read(x->store, &p, e) || !program_cursor(x->train ? x->train : x->evaluate, &c, e))
+        return false;
     *s = (solo_step){.seed = p.seed,
         .update = p.update,
         .first = c.span[0].first,

@@ -31,8 +31,8 @@ space *space_within(space *outer, const char *name, size_t bytes, err *e);
 // All reservations must have been given back.
 void space_free(space *s);
 
-// Reserves `bytes`, at least one. NULL, and ERR_RUN with the figures, where no free stretch is large enough. `name` must
-// outlive the reservation.
+// Reserves `bytes`, at least one. NULL, and ERR_RUN with the figures, where no free stretch is large enough. `name`
+// must outlive the reservation.
 void *space_take(space *s, const char *name, size_t bytes, err *e);
 void space_give(space *s, void *at);
 

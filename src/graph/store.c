@@ -132,7 +132,8 @@ static void slab_add(store *s, slab_kind kind) {
 static void tensor_add(store *s, const graph *g, tensor t, bool dataset) {
     if (!t.id) return;
     const tensor_info *info = graph_info(g, t);
-    CHECK(info->role != ROLE_CONSTANT || !shape_is_batch(info->shape), "constant %s has a row for each of a batch", info->name);
+    CHECK(info->role != ROLE_CONSTANT || !shape_is_batch(info->shape), "constant %s has a row for each of a batch",
+        info->name);
     if (shape_is_batch(info->shape)) return;
     if (info->role == ROLE_STATE && !dataset) entry_add(s, STORE_STATES, info);
     if (info->role == ROLE_CONSTANT && info->shared == dataset) entry_add(s, STORE_CONSTANTS, info);
@@ -168,8 +169,7 @@ static void lay_out(store *s) {
     s->bytes = 0;
     memset(s->bytes_of, 0, sizeof s->bytes_of);
     lay_kind(s, STORE_WEIGHTS, false);
-    if (s->low_type != DTYPE_F32)
-        s->low_at = take(s, STORE_WEIGHTS, (size_t)s->elements * dtype_bytes(s->low_type));
+    if (s->low_type != DTYPE_F32) s->low_at = take(s, STORE_WEIGHTS, (size_t)s->elements * dtype_bytes(s->low_type));
     lay_kind(s, STORE_GRADIENTS, false);
     lay_kind(s, STORE_STATES, true);
     lay_kind(s, STORE_MOMENTS, false);
@@ -222,8 +222,8 @@ static bool write_constants(store *s, err *why) {
     for (int i = 0; i < s->entries; i++) {
         const entry *e = &s->entry[i];
         if (e->role != ROLE_CONSTANT || e->in_place) continue;
-        bool ok = e->type == e->data_type ? d->write(s->q, s->memory + e->at, e->data, e->bytes, why)
-                                          : write_wide(s, e, why);
+        bool ok =
+            e->type == e->data_type ? d->write(s->q, s->memory + e->at, e->data, e->bytes, why) : write_wide(s, e, why);
         if (!ok) return false;
     }
     return true;

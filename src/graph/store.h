@@ -39,8 +39,8 @@ size_t store_bytes_of(const store *s, store_kind kind);
 // Takes its memory in a space, copies the constants and clears everything else. The queue becomes the writing one.
 bool store_place(store *s, queue *q, space *in, err *e);
 
-// The address of a graph's lasting tensor, NULL where the store does not have it; and of a parameter's 16-bit copy, or of
-// all parameters', NULL where there is none. A tensor of the same name but another type or shape is a mistake.
+// The address of a graph's lasting tensor, NULL where the store does not have it; and of a parameter's 16-bit copy, or
+// of all parameters', NULL where there is none. A tensor of the same name but another type or shape is a mistake.
 void *store_address(const store *s, const graph *g, tensor t);
 void *store_low_address(const store *s, const graph *g, tensor t);
 step_progress *store_progress(const store *s);

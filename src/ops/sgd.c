@@ -26,7 +26,8 @@ static void forward_range(const call *c, int64_t begin, int64_t end) {
     real *w = c->in[SGD_WEIGHTS].data, *m = c->in[SGD_MOMENT].data;
     const real *g = c->in[SGD_GRADIENTS].data;
     const int8_t *decays = c->in[SGD_DECAYS].data;
-    real lr = (real)schedule_rate(&a->schedule, c->step.progress->lr, c->step.progress->update), momentum = (real)a->momentum;
+    real lr = (real)schedule_rate(&a->schedule, c->step.progress->lr, c->step.progress->update),
+         momentum = (real)a->momentum;
     real factor = (real)((const double *)c->in[SGD_CLIP].data)[CLIP_FACTOR];
     for (int64_t next; begin < end; begin = next) {
         next = decay_run(decays, begin, end);

@@ -33,8 +33,8 @@ typedef struct {
     size_t recorded; // beside the slab: what a card's recordings of the steps take
 } demand;
 
-// Before the job's own space is taken. A limit that is more than the card, or the machine or its container, has is ERR_INPUT; one
-// that nobody can count is ERR_RUN.
+// Before the job's own space is taken. A limit that is more than the card, or the machine or its container, has is
+// ERR_INPUT; one that nobody can count is ERR_RUN.
 bool budget_make(budget *b, const config *c, const settings *s, const device *d, const queue *q, err *e);
 
 // Bytes of the device that a plan takes: what is planned, and on a card its recordings; what must fit into `slab`.

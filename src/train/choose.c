@@ -13,7 +13,8 @@ typedef struct {
 
 // What an H200 reached in the timed cases of bench/results, and its bus; a processor of a few cores.
 static rates rates_of(const chooser *c, precision p) {
-    if (c->device->host_memory) return (rates){.products = 3e10, .bytes = 1e10, .copied = 5e9, .call = 5e-6, .rows_least = 32};
+    if (c->device->host_memory)
+        return (rates){.products = 3e10, .bytes = 1e10, .copied = 5e9, .call = 5e-6, .rows_least = 32};
     rates r = {.products = 2e13, .bytes = 4e12, .copied = 2.5e10, .call = 3e-6, .step = 1e-6, .rows_least = 256};
     if (p == PRECISION_TF32) r.products = 4e13;
     if (p == PRECISION_BF16 || p == PRECISION_FP16) r.products = 1.4e14;

@@ -117,8 +117,7 @@ store *engine_data(const job *j, bool host_memory) {
 // Placing
 
 static bool ready(engine *x, gear *g, err *e) {
-    program_place at = {
-        .queue = x->o.queue, .space = x->own, .transient = &x->transient, .store = {x->store, x->data}};
+    program_place at = {.queue = x->o.queue, .space = x->own, .transient = &x->transient, .store = {x->store, x->data}};
     return (!g->steps || program_ready(g->steps, &at, e)) && program_ready(g->evaluation, &at, e);
 }
 

@@ -45,8 +45,8 @@ static tensor stream_input(job *j, const dataset *d, int i, tensor index, window
     tensor row = column(g, name_of(s, "row", name), s->row, d->samples, index);
     tensor first = column(g, name_of(s, "first", name), s->first, d->samples, index);
     if (j->scaler)
-        scaler = graph_constant(
-            g, name_of(s, "scaler", name), DTYPE_F32, shape2(2, s->series.width), j->scaler->value[i]);
+        scaler =
+            graph_constant(g, name_of(s, "scaler", name), DTYPE_F32, shape2(2, s->series.width), j->scaler->value[i]);
     return op_window(g, part, s->series.parts, row, first, scaler, (window_shape){j->window[i], layout});
 }
 

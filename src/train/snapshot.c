@@ -197,8 +197,7 @@ static bool load_standing(standing *at, const safetensors *from, const char *pat
     at->best_is_now = count[COUNT_BEST_IS_NOW] != 0;
     at->plateau =
         (plateau){value[VALUE_PLATEAU_LR], value[VALUE_PLATEAU_BEST], count[COUNT_WAITING], count[COUNT_FALLS]};
-    at->progress =
-        (step_progress){.seed = (uint64_t)p[0], .update = (uint64_t)p[1], .lr = (float)value[VALUE_LR]};
+    at->progress = (step_progress){.seed = (uint64_t)p[0], .update = (uint64_t)p[1], .lr = (float)value[VALUE_LR]};
     at->cursor = (step_cursor){.count = (uint64_t)p[3],
         .position = (uint64_t)p[4],
         .row = (uint64_t)p[5],
@@ -255,7 +254,8 @@ bool snapshot_save(const snapshot *s, const char *path, const safetensors_note *
     float *slab[3] = {0};
     gathered_init(&g, s);
     bool ok = store_progress_read(engine_store(s->x), &s->at->progress, e) &&
-              program_cursor(engine_steps(s->x), &s->at->cursor, e) && gather_slab(&g, s, SLAB_WEIGHTS, "", &slab[0], e) &&
+              program_cursor(engine_steps(s->x), &s->at->cursor, e) &&
+              gather_slab(&g, s, SLAB_WEIGHTS, "", &slab[0], e) &&
               gather_slab(&g, s, SLAB_MOMENT1, "moment1.", &slab[1], e) &&
               gather_slab(&g, s, SLAB_MOMENT2, "moment2.", &slab[2], e);
     if (ok && s->at->stop.best_epoch && !s->at->best_is_now) add_slab(&g, graph_of(s), "best.", s->best);

@@ -23,8 +23,8 @@ typedef struct {
     precision best_precision; // that the best epoch was judged in; of no meaning where there is none
     stop stop;                // patience and direction are not saved: they are the description's
     plateau plateau;          // where the rate falls by the metric
-    step_progress progress;        // the device's step record; of no meaning where the epoch has not begun,
-    step_cursor cursor;            // as this half of it
+    step_progress progress;   // the device's step record; of no meaning where the epoch has not begun,
+    step_cursor cursor;       // as this half of it
 } standing;
 
 // What a snapshot is of. `best` is a slab of the best epoch's weights.

@@ -29,8 +29,8 @@ struct trainer {
     settings s;
     const metric *metric;
     double naive2[2]; // sMAPE and MASE of the naive2 forecasts, or NaN
-    space *space;    // of its own, or NULL
-    store *dataset;  // in it, or NULL
+    space *space;     // of its own, or NULL
+    store *dataset;   // in it, or NULL
     engine *x;
     batches batches;
     inference inference;
@@ -106,8 +106,8 @@ static bool place(trainer *t, const trainer_place *at, const job *j, err *e) {
     return t->space && store_place(t->dataset, at->queue, t->space, e) && engine_place(t->x, t->space, t->dataset, e);
 }
 
-trainer *trainer_new_in(const trainer_place *at, const job *j, const dataset *data, const split *sp, const settings *s,
-    err *e) {
+trainer *trainer_new_in(
+    const trainer_place *at, const job *j, const dataset *data, const split *sp, const settings *s, err *e) {
     CHECK(data->classes <= CLASSES_MOST, "%d classes", data->classes);
     trainer *t = calloc(1, sizeof *t);
     if (!t) {
@@ -222,8 +222,8 @@ static int64_t until_look(const trainer *t) {
     return job_of(t)->precision == PRECISION_FP16 ? fallback_ahead(steps) : INT64_MAX;
 }
 
-// The next steps of an epoch of which `done` samples are done, `most` at most: several at once, or one. Returns how many,
-// 0 on failure.
+// The next steps of an epoch of which `done` samples are done, `most` at most: several at once, or one. Returns how
+// many, 0 on failure.
 static int64_t take_steps(trainer *t, int64_t done, int64_t most, err *e) {
     int64_t effective = t->s.batch_size * t->s.accumulation;
     int64_t left = (t->split.train.count - done + effective - 1) / effective;
@@ -367,7 +367,8 @@ static bool has_diverged(const trainer *t, const double clip[CLIP_COUNT], const 
 
 static bool finish_epoch(trainer *t, const watcher *w, epoch_report *r, err *e) {
     double clip[CLIP_COUNT];
-    if (!inference_read(&t->inference, samples_done(t), &r->train, e) || !read_clip(t, clip, &r->loss_scale, e)) return false;
+    if (!inference_read(&t->inference, samples_done(t), &r->train, e) || !read_clip(t, clip, &r->loss_scale, e))
+        return false;
     if (!judge(t, w, clip, &r->loss_scale, e)) return false;
     r->precision = job_of(t)->precision;
     r->epoch = t->at.epoch;

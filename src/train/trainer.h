@@ -1,7 +1,8 @@
 // The trainer: epochs of steps on one queue, evaluation after each, early stopping, and the best weights kept.
 //
 // It is advanced by so many steps at a time (trainer_advance); a loop over that is trainer_run. It prints nothing. A
-// watcher is told of progress and may ask for a stop, which takes effect after the step at hand. Between steps a run can be saved whole; put into another trainer of the same job, it goes on to the same bits.
+// watcher is told of progress and may ask for a stop, which takes effect after the step at hand. Between steps a run
+// can be saved whole; put into another trainer of the same job, it goes on to the same bits.
 #ifndef TRADEWIND_TRAIN_TRAINER_H
 #define TRADEWIND_TRAIN_TRAINER_H
 
@@ -72,10 +73,10 @@ typedef struct {
 // Bytes that a trainer takes: `own` of a space, beside the dataset's store; `total` with it.
 engine_memory trainer_memory(const job *j, const split *sp, const settings *s, const device *d, queue *q);
 
-// Takes its memory, with room for the job's fallback too, sets the initial weights, and starts the loader of a job whose
-// batches come from the host. The job and the queue must outlive the trainer, and so must space and data.
-trainer *trainer_new_in(const trainer_place *at, const job *j, const dataset *data, const split *sp, const settings *s,
-    err *e);
+// Takes its memory, with room for the job's fallback too, sets the initial weights, and starts the loader of a job
+// whose batches come from the host. The job and the queue must outlive the trainer, and so must space and data.
+trainer *trainer_new_in(
+    const trainer_place *at, const job *j, const dataset *data, const split *sp, const settings *s, err *e);
 
 // The same in a space of its own, which holds the dataset too.
 trainer *trainer_new(
@@ -94,8 +95,8 @@ const job *trainer_job(const trainer *t);
 // or forecasts. `naive2` is what OWA compares with, as sMAPE and MASE, or NULL.
 void trainer_judge_by(trainer *t, const metric *m, const double naive2[2]);
 
-// Takes up to `steps` optimizer steps, with the evaluations that fall between them. `more` is false once the run is over
-// or the watcher has stopped it. After trainer_restore it goes on from there.
+// Takes up to `steps` optimizer steps, with the evaluations that fall between them. `more` is false once the run is
+// over or the watcher has stopped it. After trainer_restore it goes on from there.
 bool trainer_advance(trainer *t, int64_t steps, const watcher *w, bool *more, err *e);
 
 // Ends a run that trainer_advance has brought to its end: puts the best epoch's weights back; `r` tells of the whole

@@ -6,6 +6,7 @@
 // each, and the first failure names its operator.
 #include "cuda/cuda.cuh"
 #include "cuda/device/nvml.cuh"
+#include "cuda/device/room.cuh"
 #include "cuda/device/schedule.cuh"
 #include "cuda/device/table.cuh"
 #include "cuda/join/fuse.cuh"
@@ -149,7 +150,6 @@ static void queue_close(queue *q) {
     for (int i = 0; !q->lost && i < 2; i++)
         if (q->paced[i]) cudaEventDestroy(q->paced[i]);
     if (!q->lost && q->stream) cudaStreamDestroy(q->stream);
-    if (!q->lost) fuse_close(q);
     blaslt_close(q);
     nvml_close(q->monitor);
     free((char *)q->wish.blaslt);
@@ -170,12 +170,20 @@ static bool find_card(err *e) {
     return ok(status, "looking for a card", e);
 }
 
+// Bytes of the card in use before this process opened its first queue.
+static size_t used_before;
+static bool opened;
+static pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER;
+
 // The monitor is asked before there is a context, so that it can be told what the context takes.
 static void watch_card(queue *q) {
     char bus[32];
     size_t total;
     if (cudaDeviceGetPCIBusId(bus, sizeof bus, q->id) == cudaSuccess) q->monitor = nvml_open(bus);
-    nvml_card(q->monitor, &q->before, &total);
+    pthread_mutex_lock(&opening);
+    if (!opened) nvml_card(q->monitor, &used_before, &total);
+    opened = true;
+    pthread_mutex_unlock(&opening);
 }
 
 static cudaError_t lane_open(queue_lane *l) {
@@ -225,7 +233,7 @@ static queue *queue_open(const queue_options *o, err *e) {
     if (o->card.blaslt) q->wish.blaslt = strdup(o->card.blaslt);
     CHECK(!o->card.blaslt || q->wish.blaslt, "out of memory for the name of a library");
     watch_card(q);
-    if (take_card(q, e) && fuse_open(q, e) && describe_card(q, e)) return q;
+    if (take_card(q, e) && describe_card(q, e)) return q;
     queue_close(q);
     return NULL;
 }
@@ -255,9 +263,12 @@ static size_t available(const queue *q) {
     return free_bytes;
 }
 
-// Bytes given out. The thread of the readings looks at them beside the one that allocates.
-static size_t slab_of(const queue *q) {
-    return __atomic_load_n(&q->slab, __ATOMIC_RELAXED);
+// Bytes given out to this process, by all of its queues. The thread of the readings looks at them beside the one that
+// allocates.
+static size_t given_out;
+
+static size_t slab_of_process(void) {
+    return __atomic_load_n(&given_out, __ATOMIC_RELAXED);
 }
 
 // Bytes of the card that this process holds, where `used` are in use by all. *source says who counted them; *others is
@@ -266,15 +277,15 @@ static size_t count_mine(const queue *q, size_t used, memory_source *source, int
     size_t mine = 0;
     *source = MEMORY_OF_PROCESS;
     // A number that is too small is of a stranger with the same number in another namespace.
-    if (nvml_process(q->monitor, &mine, others) && mine >= slab_of(q)) return mine;
+    if (nvml_process(q->monitor, &mine, others) && mine >= slab_of_process()) return mine;
     *source = MEMORY_OF_CARD;
     *others = -1;
-    return used > q->before ? used - q->before : 0;
+    return used > used_before ? used - used_before : 0;
 }
 
 static bool memory(const queue *q, device_memory *m) {
     int others;
-    *m = device_memory{MEMORY_OF_PROCESS, slab_of(q), 0, 0, 0};
+    *m = device_memory{MEMORY_OF_PROCESS, slab_of_process(), 0, 0, 0};
     if (!nvml_card(q->monitor, &m->used, &m->total)) return false;
     size_t mine = count_mine(q, m->used, &m->source, &others);
     m->base = mine > m->slab ? mine - m->slab : 0;
@@ -315,7 +326,7 @@ static void *allocate(queue *q, size_t bytes, err *e) {
     }
     if (ok(cudaMemsetAsync(p, 0, bytes, q->stream), "clearing the slab", e) &&
         ok(cudaStreamSynchronize(q->stream), "clearing the slab", e)) {
-        __atomic_fetch_add(&q->slab, bytes, __ATOMIC_RELAXED);
+        __atomic_fetch_add(&given_out, bytes, __ATOMIC_RELAXED);
         return p;
     }
     cudaFree(p);
@@ -323,7 +334,7 @@ static void *allocate(queue *q, size_t bytes, err *e) {
 }
 
 static void release(queue *q, void *slab, size_t bytes) {
-    __atomic_fetch_sub(&q->slab, bytes, __ATOMIC_RELAXED);
+    __atomic_fetch_sub(&given_out, bytes, __ATOMIC_RELAXED);
     if (q->lost) return;
     cudaStreamSynchronize(q->stream);
     cudaFree(slab);
@@ -409,7 +420,7 @@ static void forget(queue *q, recording *r) {
     if (!r) return;
     if (!q->lost) cudaStreamSynchronize(q->stream);
     if (!q->lost && r->graph) cudaGraphExecDestroy(r->graph);
-    fuse_free(q, r->groups, r->count);
+    fuse_free(r->groups, r->count);
     free(r->calls);
     free(r);
 }
@@ -437,8 +448,9 @@ static bool fuse(queue *q, recording *r, const call *calls, int count) {
     return r->groups != NULL;
 }
 
-static recording *record(queue *q, call *calls, int count, err *e) {
+static recording *record(queue *q, room *in, call *calls, int count, err *e) {
     recording *r = (recording *)calloc(1, sizeof *r);
+    q->room = in;
     find_early(q, calls, count);
     if (!r || !fuse(q, r, calls, count)) {
         cudaGetLastError();
@@ -471,7 +483,8 @@ static bool play(queue *q, recording *r, err *e) {
 }
 
 static const device cuda_device = {"cuda", false, queue_open, queue_close, kernels, computes, describe, available,
-    memory, readings, allocate, release, move, move, fill, narrow, pin, unpin, feed, fed, record, forget, play, sync};
+    memory, readings, allocate, release, move, move, fill, narrow, pin, unpin, feed, fed, room_bytes, room_open,
+    room_close, record, forget, play, sync};
 
 extern "C" __attribute__((visibility("default"))) const plugin *tradewind_plugin(void) {
     static const plugin p = {PLUGIN_HASH, &cuda_device};

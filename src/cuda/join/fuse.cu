@@ -1,5 +1,6 @@
 #include "cuda/join/fuse.cuh"
 
+#include "cuda/device/room.cuh"
 #include "cuda/device/table.cuh"
 #include "cuda/join/gather.cuh"
 #include "cuda/join/life.cuh"
@@ -17,17 +18,6 @@ enum { RANGES_PER_CALL = 72 };
 // Bytes of shared memory of a row kernel's blocks at most: where there are more blocks than multiprocessors, so much
 // that two fit a large multiprocessor; else nearly all of one. Cards with less than MUCH have no wide products.
 enum { ROOM_SHARED = 92 * 1024, ROOM_ALONE = 180 * 1024, MUCH = 128 * 1024 };
-
-bool fuse_open(queue *q, err *e) {
-    if (cudaMalloc((void **)&q->meeting, STEP_END_WORDS * sizeof *q->meeting) == cudaSuccess &&
-        cudaMemsetAsync(q->meeting, 0, STEP_END_WORDS * sizeof *q->meeting, q->stream) == cudaSuccess)
-        return true;
-    return err_run(e, "cuda: no memory for the blocks that end a step");
-}
-
-void fuse_close(queue *q) {
-    cudaFree(q->meeting);
-}
 
 // Memory
 
@@ -89,18 +79,23 @@ static void sums_add(group *g, const call *c) {
     call_add(g, c);
 }
 
-// A packing reads the weights of a row kernel and writes memory of its own.
+static void packed_add(group *g, const pack_args *p, bool written) {
+    for (int i = 0; i < p->count; i++)
+        range_add(g, p->to + p->pack[i].offset, rows_pack_room(&p->pack[i], p->low), written);
+}
+
+// A packing reads the weights of a row kernel and writes its packs.
 static void packs_add(group *g, const pack_args *p) {
     for (int i = 0; i < p->count; i++)
         range_add(g, p->pack[i].weights, (size_t)p->pack[i].K * (size_t)p->pack[i].N * sizeof(float), false);
     for (int i = 0; i < p->count; i++) range_add(g, p->pack[i].bias, (size_t)p->pack[i].N * sizeof(float), false);
-    range_add(g, p->to, p->bytes, true);
+    packed_add(g, p, true);
 }
 
 static bool find_pack_ranges(group *g) {
     const pack_args *first = ((const pack_list *)g->args)->first;
     size_t most = 0;
-    for (const pack_args *p = first; p; p = p->next) most += 2 * (size_t)p->count + 1;
+    for (const pack_args *p = first; p; p = p->next) most += 3 * (size_t)p->count;
     g->ranges = (range *)malloc(most * sizeof *g->ranges);
     for (const pack_args *p = first; g->ranges && p; p = p->next) packs_add(g, p);
     return g->ranges != NULL;
@@ -110,7 +105,7 @@ static bool find_ranges(group *g) {
     int calls = g->count + (g->advance != NULL) + (g->packed != NULL) + (g->below != NULL);
     g->ranges = (range *)malloc((size_t)calls * RANGES_PER_CALL * sizeof *g->ranges);
     if (!g->ranges) return false;
-    if (g->packed) range_add(g, g->packed->to, g->packed->bytes, false);
+    if (g->packed) packed_add(g, g->packed, false);
     if (g->below && g->kind == GROUP_ROWS) operand_add(g, &g->below->out[0], false);
     if (g->kind == GROUP_WEIGHTS) {
         if (g->below) operand_add(g, &g->below->din[2], true);
@@ -387,7 +382,7 @@ static int fuse_residual(fuser *f, int first, bool *ok) {
 
 static int fuse_step_end(fuser *f, int first, bool *ok) {
     step_end_args args;
-    int n = step_end_match(f->calls + first, f->count - first, &args, f->q->meeting);
+    int n = step_end_match(f->calls + first, f->count - first, &args, f->q->room->meeting);
     if (!n) return 0;
     group *g = group_add(f, GROUP_STEP_END, first, n);
     g->args = copied(&args, sizeof args);
@@ -425,14 +420,13 @@ group *fuse_calls(queue *q, call *calls, int count, int *groups) {
     free(f->taken);
     free(f);
     if (ok) return made;
-    fuse_free(q, made, *groups);
+    fuse_free(made, *groups);
     return NULL;
 }
 
-void fuse_free(queue *q, group *g, int groups) {
+void fuse_free(group *g, int groups) {
     for (int i = 0; g && i < groups; i++) {
-        if (g[i].kind == GROUP_ROWS && g[i].args && !q->lost) rows_remove((row_kernel *)g[i].args);
-        if (g[i].kind == GROUP_PACK && g[i].args) pack_done(q, (pack_list *)g[i].args);
+        if (g[i].kind == GROUP_PACK && g[i].args) pack_done((pack_list *)g[i].args);
         free(g[i].args);
         free(g[i].ranges);
     }

@@ -44,14 +44,10 @@ struct group {
     int range_count;
 };
 
-// Opens and closes the part of a queue that fusion needs: the words where the blocks that end a step meet.
-bool fuse_open(queue *q, err *e);
-void fuse_close(queue *q);
-
 // The groups of a list of calls, which must outlive them and is changed: the backward call of a small layer whose slope
 // another does becomes that of a layer without an activation. Returns NULL where memory ran out.
 group *fuse_calls(queue *q, call *calls, int count, int *groups);
-void fuse_free(queue *q, group *g, int groups);
+void fuse_free(group *g, int groups);
 
 // True if one group must wait for the other; true if nothing but the end of the step waits for a group.
 bool group_conflicts(const group *a, const group *b);

@@ -1,6 +1,11 @@
 #include "cuda/rows/pack.cuh"
 
+#include "cuda/device/room.cuh"
 #include "cuda/product/mma.cuh"
+
+extern "C" {
+#include "ops/ops.h"
+}
 
 #include <stdlib.h>
 #include <string.h>
@@ -74,74 +79,81 @@ static __global__ void __launch_bounds__(THREADS) pack_kernel(const pack_job *jo
     if (at < biases) ((float *)(j.to + p.offset + j.weights))[at] = bias; // behind the weights, zeros past the edge
 }
 
+// Memory of a pack, in the list of its room.
+struct pack_memory {
+    pack_memory *next;
+    rows_pack pack;
+    int low;
+};
+
+size_t pack_most(const call *c) {
+    if (c->op != OP_linear) return 0;
+    int64_t K = operand_width(&c->in[0]), N = operand_width(&c->out[0]);
+    rows_pack p = {};
+    if (K > ROWS_WIDTH || N > ROWS_WIDTH || rows_weights_wide(K, N, 1)) return 0;
+    p.K = (int32_t)(c->backward ? N : K);
+    p.N = (int32_t)(c->backward ? K : N);
+    p.wide = true; // whose columns are rounded up the most
+    p.bias = c->backward ? NULL : (const float *)c;
+    return rows_pack_room(&p, c->out[0].type); // a row kernel multiplies in the type of its layers' results
+}
+
 static int64_t shares(const rows_pack *p) {
     int columns = rows_columns(p);
     return (int64_t)((p->N + columns - 1) / columns) * ((p->K + ROWS_TERMS - 1) / ROWS_TERMS) * 32;
 }
 
-// Memory of packs, in a list of the queue's.
-struct pack_memory {
-    pack_memory *next;
-    rows_pack pack[ROWS_MOST];
-    int count, low, users;
-    char *to;
-};
-
 static bool is_same(const rows_pack *a, const rows_pack *b) {
-    return a->weights == b->weights && a->bias == b->bias && a->offset == b->offset && a->K == b->K && a->N == b->N &&
-           a->back == b->back && a->wide == b->wide;
+    return a->weights == b->weights && a->bias == b->bias && a->K == b->K && a->N == b->N && a->back == b->back &&
+           a->wide == b->wide;
 }
 
-static bool serves(const pack_memory *m, const rows_compiler *r) {
-    if (m->count != r->packs || m->low != r->made.low) return false;
-    for (int i = 0; i < m->count; i++)
-        if (!is_same(&m->pack[i], &r->pack[i])) return false;
+// Gives a pack its place in the room.
+static bool place(room *in, rows_pack *p, int low) {
+    for (const pack_memory *m = in->packs; m; m = m->next)
+        if (m->low == low && is_same(&m->pack, p)) {
+            p->offset = m->pack.offset;
+            return true;
+        }
+    char *at = (char *)room_take(in, rows_pack_room(p, low));
+    pack_memory *m = at ? (pack_memory *)malloc(sizeof *m) : NULL;
+    if (!m) return false;
+    p->offset = (uint32_t)(at - in->memory);
+    *m = pack_memory{in->packs, *p, low};
+    in->packs = m;
     return true;
 }
 
-static pack_memory *memory_for(queue *q, const rows_compiler *r) {
-    for (pack_memory *m = q->packs; m; m = m->next)
-        if (serves(m, r)) return m;
-    pack_memory *m = (pack_memory *)calloc(1, sizeof *m);
-    if (!m || cudaMalloc((void **)&m->to, r->packed) != cudaSuccess) {
+void pack_forget(room *r) {
+    while (r->packs) {
+        pack_memory *m = r->packs;
+        r->packs = m->next;
         free(m);
-        return NULL;
     }
-    memcpy(m->pack, r->pack, sizeof m->pack);
-    m->count = r->packs;
-    m->low = r->made.low;
-    m->next = q->packs;
-    q->packs = m;
-    return m;
 }
 
 bool pack_make(queue *q, pack_args *p, rows_compiler *r) {
     *p = pack_args{};
-    p->memory = memory_for(q, r);
-    if (!p->memory) return false;
-    p->memory->users++;
+    for (int i = 0; i < r->packs; i++)
+        if (!place(q->room, &r->pack[i], r->made.low)) return false;
     p->low = r->made.low;
-    p->bytes = r->packed;
-    p->to = p->memory->to;
+    p->to = q->room->memory;
     p->count = r->packs;
     memcpy(p->pack, r->pack, sizeof p->pack);
     rows_place(r, p->to);
     return true;
 }
 
-static void pack_remove(queue *q, pack_args *p) {
-    pack_memory *m = p->memory, **at = &q->packs;
-    if (--m->users) return;
-    while (*at != m) at = &(*at)->next;
-    *at = m->next;
-    if (!q->lost) cudaFree(m->to);
-    free(m);
-}
-
 // Lists
 
 static int blocks_of(const rows_pack *p) {
     return (int)((shares(p) + THREADS - 1) / THREADS);
+}
+
+// Behind its jobs a list has two bytes for every block.
+size_t pack_list_most(const call *c) {
+    size_t weights = pack_most(c);
+    return weights ? sizeof(pack_job) + sizeof(uint16_t) * (weights / (THREADS * 8) + 2) : 0;
 }
 
 bool pack_joins(const pack_list *l, const rows_compiler *r) {
@@ -171,23 +183,19 @@ bool pack_upload(queue *q, pack_list *l) {
     for (const pack_args *p = l->first; p; p = p->next)
         for (int i = 0; i < p->count; i++, l->jobs++) l->blocks += blocks_of(&p->pack[i]);
     size_t bytes = (size_t)l->jobs * sizeof(pack_job) + (size_t)l->blocks * sizeof(uint16_t);
-    pack_job *jobs = (pack_job *)malloc(bytes);
+    pack_job *jobs = (pack_job *)calloc(1, bytes); // equal lists have equal bytes, between their fields too
     if (!jobs) return false;
     write_jobs(l, jobs, (uint16_t *)(jobs + l->jobs));
-    bool ok = cudaMalloc(&l->on_card, bytes) == cudaSuccess &&
-              cudaMemcpyAsync(l->on_card, jobs, bytes, cudaMemcpyHostToDevice, q->stream) == cudaSuccess &&
-              cudaStreamSynchronize(q->stream) == cudaSuccess;
+    l->on_card = room_put(q, q->room, jobs, bytes);
     free(jobs);
-    return ok;
+    return l->on_card != NULL;
 }
 
-void pack_done(queue *q, pack_list *l) {
+void pack_done(pack_list *l) {
     for (pack_args *p = l->first, *next; p; p = next) {
         next = p->next;
-        pack_remove(q, p);
         free(p);
     }
-    if (!q->lost) cudaFree(l->on_card);
 }
 
 void pack_launch(const call *c, const pack_list *l) {

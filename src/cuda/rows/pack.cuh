@@ -11,14 +11,12 @@
 
 #include "cuda/rows/rows.cuh"
 
-// The packs of one row kernel.
+// The packs of one row kernel, each at its offset in the room of the program.
 struct pack_args {
     rows_pack pack[ROWS_MOST];
     int count;
     int low; // dtype of the packed weights
     char *to;
-    size_t bytes;
-    struct pack_memory *memory; // whose `to` is
     pack_args *next;
 };
 
@@ -26,20 +24,27 @@ struct pack_args {
 struct pack_list {
     pack_args *first; // each by itself on the heap, the list's own
     int jobs, blocks;
-    void *on_card;
+    const void *on_card;
 };
 
-// The packs of a compiled row kernel, with memory on the card; its instructions are then placed. Row kernels of a queue
-// with the same packs share it: every step packs anew, and the schedule orders who writes behind who reads. False where
-// memory is short.
+// Bytes of packed weights that a call can need of a room at most, if it joins a row kernel; and of their list.
+size_t pack_most(const call *c);
+size_t pack_list_most(const call *c);
+
+// The packs of a compiled row kernel, with memory in the queue's room; its instructions are then placed. Equal packs
+// are one: every step packs anew, and the schedule puts a write behind the reads before it. False where memory is
+// short.
 bool pack_make(queue *q, pack_args *p, rows_compiler *r);
+
+// Forgets the packs of a room.
+void pack_forget(struct room *r);
 
 // True if a row kernel's packs can join a list, which has some; joining; and, once, when all have joined, what the
 // launch reads. False where memory is short.
 bool pack_joins(const pack_list *l, const rows_compiler *r);
 void pack_add(pack_list *l, pack_args *p);
 bool pack_upload(queue *q, pack_list *l);
-void pack_done(queue *q, pack_list *l);
+void pack_done(pack_list *l);
 
 void pack_launch(const call *c, const pack_list *l);
 

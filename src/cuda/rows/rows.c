@@ -201,9 +201,12 @@ static bool load(rows_compiler *r, const operand *o, rows_tile *t) {
     return true;
 }
 
-static bool is_wide(const rows_compiler *r, int64_t I, int64_t O) {
-    int64_t rounds = (rows_blocks(r->made.rows) + r->multiprocessors - 1) / r->multiprocessors;
+bool rows_weights_wide(int64_t I, int64_t O, int64_t rounds) {
     return rounds * I * O * (int64_t)sizeof(float) > WEIGHT_BYTES;
+}
+
+static bool is_wide(const rows_compiler *r, int64_t I, int64_t O) {
+    return rows_weights_wide(I, O, (rows_blocks(r->made.rows) + r->multiprocessors - 1) / r->multiprocessors);
 }
 
 // True if the row kernel multiplies as this layer does.

@@ -208,6 +208,9 @@ __host__ __device__
     return 8 * (p->wide ? ROWS_WIDE : 1);
 }
 
+// True if the weights of a layer are too many for row kernels whose blocks fill the card so many times.
+bool rows_weights_wide(int64_t I, int64_t O, int64_t rounds);
+
 size_t rows_pack_bytes(const rows_pack *p, int low);
 size_t rows_pack_room(const rows_pack *p, int low);
 
