@@ -38,6 +38,7 @@ struct queue {
     struct nvml *monitor; // the card's, or NULL
     size_t before;        // bytes of the card in use before this queue
     size_t slab;          // bytes given out by allocate
+    bool alone;           // no other queue of the process was open when it recorded last
     bool early;           // launches may begin before the one before them ends
     bool shared_out;      // but for the first and the last of a step, they may not
     unsigned *meeting;    // of the blocks that end a step (cuda/join/step_end.cuh)
@@ -63,6 +64,10 @@ struct queue {
         cudaLaunchKernelEx(&config_, kernel, __VA_ARGS__);                                                             \
         cuda_launched(c);                                                                                              \
     } while (0)
+
+// Memory of the card beside the slab, at a multiple of 256 bytes: NULL where there is none. Given back, it may be NULL.
+void *cuda_memory_take(queue *q, size_t bytes);
+void cuda_memory_give(queue *q, void *memory);
 
 cudaLaunchConfig_t cuda_early(const call *c, cudaLaunchAttribute *early, dim3 grid, dim3 block, size_t shared);
 

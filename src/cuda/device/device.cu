@@ -94,6 +94,8 @@ void cuda_refused(const call *c, const char *why) {
 
 // Queues
 
+static int open_queues; // of this process
+
 static __global__ void probe_kernel(void) {}
 
 // True if the loaded kernels have all of Hopper's instructions: those built for sm_90a do, those for sm_90 do not.
@@ -145,11 +147,12 @@ static void lane_close(queue_lane *l) {
 
 static void queue_close(queue *q) {
     if (!q) return;
+    __atomic_fetch_sub(&open_queues, 1, __ATOMIC_SEQ_CST);
     for (int i = 0; !q->lost && i < LANES; i++) lane_close(&q->lane[i]);
     for (int i = 0; !q->lost && i < 2; i++)
         if (q->paced[i]) cudaEventDestroy(q->paced[i]);
     if (!q->lost && q->stream) cudaStreamDestroy(q->stream);
-    if (!q->lost) fuse_close(q);
+    fuse_close(q);
     blaslt_close(q);
     nvml_close(q->monitor);
     free((char *)q->wish.blaslt);
@@ -221,6 +224,7 @@ static queue *queue_open(const queue_options *o, err *e) {
         err_run(e, "out of memory for a queue");
         return NULL;
     }
+    __atomic_fetch_add(&open_queues, 1, __ATOMIC_SEQ_CST);
     q->wish = o->card;
     if (o->card.blaslt) q->wish.blaslt = strdup(o->card.blaslt);
     CHECK(!o->card.blaslt || q->wish.blaslt, "out of memory for the name of a library");
@@ -301,6 +305,18 @@ static bool readings(const queue *q, device_readings *r) {
     r->clock = g.clock;
     r->memory_clock = g.memory_clock;
     return true;
+}
+
+void *cuda_memory_take(queue *q, size_t bytes) {
+    void *p = NULL;
+    (void)q;
+    if (cudaMalloc(&p, bytes) == cudaSuccess) return p;
+    cudaGetLastError();
+    return NULL;
+}
+
+void cuda_memory_give(queue *q, void *memory) {
+    if (!q->lost) cudaFree(memory);
 }
 
 static void *allocate(queue *q, size_t bytes, err *e) {
@@ -416,10 +432,10 @@ static void forget(queue *q, recording *r) {
 
 // Decides which launches of these calls may begin before the ones before them end. Small batches leave multiprocessors
 // free, which the directions and streams of an LSTM share out among themselves: blocks that wait there would be in
-// their way.
+// their way. So they would be in the way of other queues.
 static void find_early(queue *q, const call *calls, int count) {
     enum { ROWS_LEAST = 2048 };
-    q->early = q->arch >= 90 && !q->wish.no_early;
+    q->early = q->arch >= 90 && q->alone && !q->wish.no_early;
     q->shared_out = false;
     for (int i = 0; i < count; i++) q->shared_out |= calls[i].op == OP_lstm && calls[i].batch < ROWS_LEAST;
 }
@@ -439,6 +455,7 @@ static bool fuse(queue *q, recording *r, const call *calls, int count) {
 
 static recording *record(queue *q, call *calls, int count, err *e) {
     recording *r = (recording *)calloc(1, sizeof *r);
+    q->alone = __atomic_load_n(&open_queues, __ATOMIC_SEQ_CST) == 1;
     find_early(q, calls, count);
     if (!r || !fuse(q, r, calls, count)) {
         cudaGetLastError();

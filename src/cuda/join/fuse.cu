@@ -19,14 +19,14 @@ enum { RANGES_PER_CALL = 72 };
 enum { ROOM_SHARED = 92 * 1024, ROOM_ALONE = 180 * 1024, MUCH = 128 * 1024 };
 
 bool fuse_open(queue *q, err *e) {
-    if (cudaMalloc((void **)&q->meeting, STEP_END_WORDS * sizeof *q->meeting) == cudaSuccess &&
-        cudaMemsetAsync(q->meeting, 0, STEP_END_WORDS * sizeof *q->meeting, q->stream) == cudaSuccess)
-        return true;
+    size_t bytes = STEP_END_WORDS * sizeof *q->meeting;
+    q->meeting = (unsigned *)cuda_memory_take(q, bytes);
+    if (q->meeting && cudaMemsetAsync(q->meeting, 0, bytes, q->stream) == cudaSuccess) return true;
     return err_run(e, "cuda: no memory for the blocks that end a step");
 }
 
 void fuse_close(queue *q) {
-    cudaFree(q->meeting);
+    cuda_memory_give(q, q->meeting);
 }
 
 // Memory
@@ -401,7 +401,7 @@ static int fuse_residual(fuser *f, int first, bool *ok) {
 
 static int fuse_step_end(fuser *f, int first, bool *ok) {
     step_end_args args;
-    int n = step_end_match(f->calls + first, f->count - first, &args, f->q->meeting);
+    int n = step_end_match(f->calls + first, f->count - first, &args);
     if (!n) return 0;
     group *g = group_add(f, GROUP_STEP_END, first, n);
     g->args = copied(&args, sizeof args);
@@ -445,7 +445,7 @@ group *fuse_calls(queue *q, call *calls, int count, int *groups) {
 
 void fuse_free(queue *q, group *g, int groups) {
     for (int i = 0; g && i < groups; i++) {
-        if (g[i].kind == GROUP_ROWS && g[i].args && !q->lost) rows_remove((row_kernel *)g[i].args);
+        if (g[i].kind == GROUP_ROWS && g[i].args) rows_remove(q, (row_kernel *)g[i].args);
         if (g[i].kind == GROUP_PACK && g[i].args) pack_done(q, (pack_list *)g[i].args);
         free(g[i].args);
         free(g[i].ranges);

@@ -103,7 +103,7 @@ static pack_memory *memory_for(queue *q, const rows_compiler *r) {
     for (pack_memory *m = q->packs; m; m = m->next)
         if (serves(m, r)) return m;
     pack_memory *m = (pack_memory *)calloc(1, sizeof *m);
-    if (!m || cudaMalloc((void **)&m->to, r->packed) != cudaSuccess) {
+    if (!m || !(m->to = (char *)cuda_memory_take(q, r->packed))) {
         free(m);
         return NULL;
     }
@@ -134,7 +134,7 @@ static void pack_remove(queue *q, pack_args *p) {
     if (--m->users) return;
     while (*at != m) at = &(*at)->next;
     *at = m->next;
-    if (!q->lost) cudaFree(m->to);
+    cuda_memory_give(q, m->to);
     free(m);
 }
 
@@ -174,7 +174,8 @@ bool pack_upload(queue *q, pack_list *l) {
     pack_job *jobs = (pack_job *)malloc(bytes);
     if (!jobs) return false;
     write_jobs(l, jobs, (uint16_t *)(jobs + l->jobs));
-    bool ok = cudaMalloc(&l->on_card, bytes) == cudaSuccess &&
+    l->on_card = cuda_memory_take(q, bytes);
+    bool ok = l->on_card &&
               cudaMemcpyAsync(l->on_card, jobs, bytes, cudaMemcpyHostToDevice, q->stream) == cudaSuccess &&
               cudaStreamSynchronize(q->stream) == cudaSuccess;
     free(jobs);
@@ -187,7 +188,7 @@ void pack_done(queue *q, pack_list *l) {
         pack_remove(q, p);
         free(p);
     }
-    if (!q->lost) cudaFree(l->on_card);
+    cuda_memory_give(q, l->on_card);
 }
 
 void pack_launch(const call *c, const pack_list *l) {

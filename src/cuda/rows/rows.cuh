@@ -10,7 +10,7 @@ extern "C" {
 
 // Puts a copy of a row kernel on the card, and takes it away.
 bool rows_upload(queue *q, row_kernel *p);
-void rows_remove(row_kernel *p);
+void rows_remove(queue *q, row_kernel *p);
 
 // `c` is the row kernel's first call, which gives queue and name. What comes behind the body, sums over all rows, is a
 // launch of its own, beside which others can run.

@@ -5,12 +5,12 @@
 static_assert(sizeof(row_kernel) % sizeof(uint4) == 0, "a row kernel is copied in words");
 
 bool rows_upload(queue *q, row_kernel *p) {
-    return cudaMalloc(&p->on_card, sizeof *p) == cudaSuccess &&
-           cudaMemcpyAsync(p->on_card, p, sizeof *p, cudaMemcpyHostToDevice, q->stream) == cudaSuccess;
+    p->on_card = cuda_memory_take(q, sizeof *p);
+    return p->on_card && cudaMemcpyAsync(p->on_card, p, sizeof *p, cudaMemcpyHostToDevice, q->stream) == cudaSuccess;
 }
 
-void rows_remove(row_kernel *p) {
-    cudaFree(p->on_card);
+void rows_remove(queue *q, row_kernel *p) {
+    cuda_memory_give(q, p->on_card);
 }
 
 void rows_launch(const call *c, const row_kernel *p) {
