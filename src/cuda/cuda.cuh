@@ -69,6 +69,10 @@ struct queue {
 void *cuda_memory_take(queue *q, size_t bytes);
 void cuda_memory_give(queue *q, void *memory);
 
+// Lets a kernel be launched with so many bytes of dynamic shared memory. That limit belongs to the process and only
+// grows, since another queue may be about to launch the kernel with more.
+void cuda_allow_shared(const void *kernel, size_t bytes);
+
 cudaLaunchConfig_t cuda_early(const call *c, cudaLaunchAttribute *early, dim3 grid, dim3 block, size_t shared);
 
 void cuda_launched(const call *c);

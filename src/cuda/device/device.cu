@@ -77,6 +77,15 @@ cudaLaunchConfig_t cuda_early(const call *c, cudaLaunchAttribute *early, dim3 gr
     return config;
 }
 
+void cuda_allow_shared(const void *kernel, size_t bytes) {
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    cudaFuncAttributes now;
+    pthread_mutex_lock(&lock);
+    if (cudaFuncGetAttributes(&now, kernel) == cudaSuccess && (size_t)now.maxDynamicSharedSizeBytes < bytes)
+        cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
+    pthread_mutex_unlock(&lock);
+}
+
 void cuda_launched(const call *c) {
     queue *q = c->queue;
     cudaError_t status = cudaGetLastError();
