@@ -36,6 +36,7 @@ struct queue {
     card_switches wish;    // as it was opened with; the name of a library is its own
     bool lost;             // an error after which nothing works any more in this process: the rest is left to its end
     struct nvml *monitor;  // the card's, or NULL
+    bool alone;            // no other queue of the process was open when it recorded last
     bool early;            // launches may begin before the one before them ends
     bool shared_out;       // but for the first and the last of a step, they may not
     struct room *room;     // of the program that is being recorded (cuda/device/room.cuh)
@@ -60,6 +61,10 @@ struct queue {
         cudaLaunchKernelEx(&config_, kernel, __VA_ARGS__);                                                             \
         cuda_launched(c);                                                                                              \
     } while (0)
+
+// Lets a kernel be launched with so many bytes of dynamic shared memory. That limit belongs to the process and only
+// grows, since another queue may be about to launch the kernel with more.
+void cuda_allow_shared(const void *kernel, size_t bytes);
 
 cudaLaunchConfig_t cuda_early(const call *c, cudaLaunchAttribute *early, dim3 grid, dim3 block, size_t shared);
 

@@ -351,6 +351,7 @@ static outcome run_parts(net *n, const device *d, queue *q, solo *x, bool wide) 
 typedef struct {
     card_switches card;
     size_t guard;
+    bool beside; // another queue is open
 } manner;
 
 static outcome run(const shape_case *k, const place *p, manner m) {
@@ -360,11 +361,14 @@ static outcome run(const shape_case *k, const place *p, manner m) {
     int threads = p->precision == PRECISION_FP64 ? 0 : 1; // 0: all there are
     queue *q = p->device->open(&(queue_options){.threads = threads, .isa = p->isa, .card = m.card}, &e);
     trial_ok(q != NULL, &e);
+    queue *other = m.beside ? p->device->open(&(queue_options){.threads = 1}, &e) : NULL;
+    trial_ok(other || !m.beside, &e);
     solo *x = solo_new(p->device, q, n.g, &(solo_options){.rows = k->batch, .guard = m.guard}, &e);
     trial_ok(x != NULL, &e);
     outcome o = run_parts(&n, p->device, q, x, p->precision == PRECISION_FP64);
     solo_free(x);
     p->device->close(q);
+    if (other) p->device->close(other);
     net_done(&n);
     return o;
 }
@@ -459,14 +463,17 @@ static double share_of(const shape_case *k, const place *p) {
     return k->act == ACT_RELU && share < 0.03 ? 0.03 : share;
 }
 
-// The same without joining, and launched call by call.
+// The same without joining, launched call by call, and beside another queue, where no block waits for another.
 static void check_joined(
     const char *where, const shape_case *k, const place *p, const outcome *fused, const outcome *shared) {
     outcome eager = run(k, p, (manner){.card.debug = true, .guard = 64}),
-            alone = run(k, p, (manner){.card.no_fuse = true, .guard = 64});
+            alone = run(k, p, (manner){.card.no_fuse = true, .guard = 64}),
+            beside = run(k, p, (manner){.guard = 64, .beside = true});
     compare(where, k, fused, &alone, share_of(k, p));
     compare(where, k, shared, &alone, share_of(k, p));
     same_bits(where, fused, &eager);
+    same_bits(where, fused, &beside);
+    outcome_free(&beside);
     outcome_free(&eager);
     outcome_free(&alone);
 }

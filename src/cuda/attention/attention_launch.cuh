@@ -13,7 +13,7 @@
 
 #define ATTENTION_LAUNCH(fits, ...)                                                                                    \
     if (fits) {                                                                                                        \
-        cudaFuncSetAttribute((const void *)__VA_ARGS__, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)p->shared);  \
+        cuda_allow_shared((const void *)__VA_ARGS__, p->shared);                                                       \
         LAUNCH_EARLY(c, (__VA_ARGS__), p->blocks, p->threads, p->shared, p->a);                                        \
         return;                                                                                                        \
     }

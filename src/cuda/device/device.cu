@@ -78,6 +78,15 @@ cudaLaunchConfig_t cuda_early(const call *c, cudaLaunchAttribute *early, dim3 gr
     return config;
 }
 
+void cuda_allow_shared(const void *kernel, size_t bytes) {
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    cudaFuncAttributes now;
+    pthread_mutex_lock(&lock);
+    if (cudaFuncGetAttributes(&now, kernel) == cudaSuccess && (size_t)now.maxDynamicSharedSizeBytes < bytes)
+        cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
+    pthread_mutex_unlock(&lock);
+}
+
 void cuda_launched(const call *c) {
     queue *q = c->queue;
     cudaError_t status = cudaGetLastError();
@@ -94,6 +103,8 @@ void cuda_refused(const call *c, const char *why) {
 }
 
 // Queues
+
+static int open_queues; // of this process
 
 static __global__ void probe_kernel(void) {}
 
@@ -146,6 +157,7 @@ static void lane_close(queue_lane *l) {
 
 static void queue_close(queue *q) {
     if (!q) return;
+    __atomic_fetch_sub(&open_queues, 1, __ATOMIC_SEQ_CST);
     for (int i = 0; !q->lost && i < LANES; i++) lane_close(&q->lane[i]);
     for (int i = 0; !q->lost && i < 2; i++)
         if (q->paced[i]) cudaEventDestroy(q->paced[i]);
@@ -229,6 +241,7 @@ static queue *queue_open(const queue_options *o, err *e) {
         err_run(e, "out of memory for a queue");
         return NULL;
     }
+    __atomic_fetch_add(&open_queues, 1, __ATOMIC_SEQ_CST);
     q->wish = o->card;
     if (o->card.blaslt) q->wish.blaslt = strdup(o->card.blaslt);
     CHECK(!o->card.blaslt || q->wish.blaslt, "out of memory for the name of a library");
@@ -427,10 +440,10 @@ static void forget(queue *q, recording *r) {
 
 // Decides which launches of these calls may begin before the ones before them end. Small batches leave multiprocessors
 // free, which the directions and streams of an LSTM share out among themselves: blocks that wait there would be in
-// their way.
+// their way. So they would be in the way of other queues.
 static void find_early(queue *q, const call *calls, int count) {
     enum { ROWS_LEAST = 2048 };
-    q->early = q->arch >= 90 && !q->wish.no_early;
+    q->early = q->arch >= 90 && q->alone && !q->wish.no_early;
     q->shared_out = false;
     for (int i = 0; i < count; i++) q->shared_out |= calls[i].op == OP_lstm && calls[i].batch < ROWS_LEAST;
 }
@@ -451,6 +464,7 @@ static bool fuse(queue *q, recording *r, const call *calls, int count) {
 static recording *record(queue *q, room *in, call *calls, int count, err *e) {
     recording *r = (recording *)calloc(1, sizeof *r);
     q->room = in;
+    q->alone = __atomic_load_n(&open_queues, __ATOMIC_SEQ_CST) == 1;
     find_early(q, calls, count);
     if (!r || !fuse(q, r, calls, count)) {
         cudaGetLastError();

@@ -382,7 +382,7 @@ static int fuse_residual(fuser *f, int first, bool *ok) {
 
 static int fuse_step_end(fuser *f, int first, bool *ok) {
     step_end_args args;
-    int n = step_end_match(f->calls + first, f->count - first, &args, f->q->room->meeting);
+    int n = step_end_match(f->calls + first, f->count - first, &args);
     if (!n) return 0;
     group *g = group_add(f, GROUP_STEP_END, first, n);
     g->args = copied(&args, sizeof args);

@@ -9,7 +9,10 @@ extern "C" {
 
 // A thread keeps HELD groups of four elements in registers; slabs that have more are read again for the rest. Large
 // slabs, of which that would be little, have more threads instead, for more bytes on their way.
-enum { FEW = 256, HELD_BY_FEW = 3, MANY = 1024, HELD_BY_MANY = 0, PATIENCE = 50000000 };
+enum { FEW = 256, HELD_BY_FEW = 3, MANY = 1024, HELD_BY_MANY = 0 };
+
+// One launch; or the first and the second of two. Blocks of one launch ask TRIES times for the sums of others.
+enum { WHOLE, POSTS, REST, TRIES = 1 << 16 };
 
 CUDA_FN double squares(float4 g) {
     double x = (double)g.x, y = (double)g.y, z = (double)g.z, w = (double)g.w;
@@ -26,45 +29,95 @@ CUDA_FN bool is_here(uint64_t low, uint64_t high, unsigned number) {
     return (unsigned)(low >> 32) == number && (unsigned)(high >> 32) == number;
 }
 
-// A lane's share of the other blocks' sums: every 32nd. All of them are asked for at once, until all are here. Blocks
-// that never come, because others hold the multiprocessors that they need, end the launch with an error.
-CUDA_FN double receive(const unsigned *meeting, unsigned number) {
+// Another block's sum of squares, by one warp, as that block forms it (block_squares).
+template <int THREADS> CUDA_FN double squares_of(const step_end_args &a, unsigned block) {
+    int64_t stride = (int64_t)gridDim.x * THREADS;
+    double all = 0;
+    for (int warp = 0; warp < THREADS / 32; warp++) {
+        double sum = 0;
+        for (int64_t i = (int64_t)block * THREADS + warp * 32 + threadIdx.x % 32; i < a.quads; i += stride)
+            sum += squares(a.g[i]);
+        for (int d = 16; d; d >>= 1) sum += __shfl_xor_sync(0xFFFFFFFFu, sum, d);
+        all += sum;
+    }
+    return all;
+}
+
+// A block's halves; those of no block are 0.
+CUDA_FN void read_halves(const unsigned *meeting, unsigned block, unsigned number, uint64_t *low, uint64_t *high) {
+    const volatile uint64_t *at = (const volatile uint64_t *)(meeting + 4 + 4 * block);
+    *low = *high = (uint64_t)number << 32;
+    if (block < gridDim.x) *low = at[0], *high = at[1];
+}
+
+CUDA_FN double sum_of(uint64_t low, uint64_t high) {
+    return __hiloint2double((int)(unsigned)high, (int)(unsigned)low);
+}
+
+// A lane's share of the sums, as receive gives it, where some of them are missing: the warp forms these. Seldom called.
+template <int THREADS> static __device__ __noinline__ double receive_late(const step_end_args &a, unsigned number) {
+    double sum = 0;
+    for (unsigned first = 0; first < gridDim.x; first += 32) {
+        uint64_t low, high;
+        read_halves(a.meeting, first + threadIdx.x, number, &low, &high);
+        unsigned missing = __ballot_sync(0xFFFFFFFFu, !is_here(low, high, number));
+        double mine = sum_of(low, high);
+        for (; missing; missing &= missing - 1) {
+            unsigned lane = (unsigned)__ffs((int)missing) - 1;
+            double formed = squares_of<THREADS>(a, first + lane);
+            if (threadIdx.x == lane) mine = formed;
+        }
+        sum += mine;
+    }
+    return sum;
+}
+
+// A lane's share of the blocks' sums: every 32nd. All of them are asked for at once, until all are here. The first
+// block waits for as long as it takes, the others do not.
+template <int THREADS, int PART> CUDA_FN double receive(const step_end_args &a, unsigned number) {
     const int EACH = STEP_END_BLOCKS / 32;
     uint64_t low[EACH], high[EACH];
     bool here = false;
-    for (unsigned tries = 0; !here; tries++) {
-        if (tries == PATIENCE) __trap();
+    for (unsigned tries = 0; !here && (blockIdx.x == 0 || tries < TRIES); tries++) {
         here = true;
 #pragma unroll
-        for (int i = 0; i < EACH; i++) {
-            unsigned block = threadIdx.x + 32 * i;
-            const volatile uint64_t *at = (const volatile uint64_t *)(meeting + 4 + 4 * block);
-            low[i] = high[i] = (uint64_t)number << 32;
-            if (block < gridDim.x) low[i] = at[0], high[i] = at[1];
-        }
+        for (int i = 0; i < EACH; i++) read_halves(a.meeting, threadIdx.x + 32 * i, number, &low[i], &high[i]);
 #pragma unroll
         for (int i = 0; i < EACH; i++) here = here && is_here(low[i], high[i], number);
+        if (PART == REST) break; // they are: a launch has posted them
     }
+    if (PART == WHOLE && !__all_sync(0xFFFFFFFFu, here)) return receive_late<THREADS>(a, number);
     double sum = 0;
 #pragma unroll
-    for (int i = 0; i < EACH; i++) sum += __hiloint2double((int)(unsigned)high[i], (int)(unsigned)low[i]);
+    for (int i = 0; i < EACH; i++) sum += sum_of(low[i], high[i]);
     return sum;
 }
 
 // Tells the other blocks this one's sum, by one thread.
 CUDA_FN void announce(const step_end_args &a, double sum, unsigned number) {
     unsigned *mine = a.meeting + 4 + 4 * blockIdx.x;
-    __threadfence(); // what this block has read, the first one may now overwrite
+    __threadfence(); // the first block may now overwrite what this one has read
     post(mine, (unsigned)__double2loint(sum), number);
     post(mine + 2, (unsigned)__double2hiint(sum), number);
 }
 
 // The sum over all blocks, the same in each, by one warp.
-CUDA_FN double meet(const step_end_args &a, unsigned number) {
-    double sum = receive(a.meeting, number);
+template <int THREADS, int PART> CUDA_FN double meet(const step_end_args &a, unsigned number) {
+    double sum = receive<THREADS, PART>(a, number);
     for (int d = 16; d; d >>= 1) sum += __shfl_xor_sync(0xFFFFFFFFu, sum, d);
     if (blockIdx.x == 0) __threadfence(); // before it overwrites what the others have read
     return sum;
+}
+
+// True for one block, by one thread of each: it writes the new state, when all others have read the old one. In one
+// launch that is the first block, which has met the others; in the second of two it is the one that reads last.
+template <int PART> CUDA_FN bool writes_state(const step_end_args &a) {
+    if (PART == WHOLE) return blockIdx.x == 0;
+    __threadfence();
+    bool last = atomicAdd(a.meeting + 1, 1u) == gridDim.x - 1;
+    __threadfence();
+    if (last) a.meeting[1] = 0;
+    return last;
 }
 
 // The block's sum, in its first thread: by warps, then one after another.
@@ -95,10 +148,10 @@ CUDA_FN before read_before(const step_end_args &a) {
     return b;
 }
 
-// The rates of the update; the first block puts the new state in place.
-CUDA_FN adamw_rates finish(const step_end_args &a, before b, double sum, float lr, unsigned number) {
+// The rates of the update; one block puts the new state in place.
+CUDA_FN adamw_rates finish(const step_end_args &a, before b, double sum, float lr, unsigned number, bool writes) {
     float scale = (float)clip_settle(a.clip, sum, b.norm, (double)b.scale, b.state);
-    if (blockIdx.x == 0) {
+    if (writes) {
 #pragma unroll
         for (int i = 0; i < CLIP_COUNT; i++) a.state[i] = b.state[i];
         *a.scale = scale;
@@ -108,7 +161,7 @@ CUDA_FN adamw_rates finish(const step_end_args &a, before b, double sum, float l
 }
 
 CUDA_FN void advance(const step_end_args &a) {
-    if (!a.advances || blockIdx.x) return;
+    if (!a.advances) return;
     step_cursor *c = a.step.cursor;
     a.step.progress->update++;
     c->position += c->row;
@@ -129,7 +182,7 @@ template <bool LARGE> CUDA_FN void store(const step_end_args &a, int64_t i, cons
     if (a.low) a.low[i] = adamw_low(q.w, a.low_f16);
 }
 
-template <int THREADS, int HELD>
+template <int THREADS, int HELD, int PART>
 static __global__ void __launch_bounds__(THREADS) step_end_kernel(const __grid_constant__ step_end_args a) {
     cuda_begin();
     __shared__ double room[THREADS / 32];
@@ -143,32 +196,34 @@ static __global__ void __launch_bounds__(THREADS) step_end_kernel(const __grid_c
     unsigned number = 0;
     float lr = 0;
     if (threadIdx.x < 32) number = *(volatile unsigned *)a.meeting + 1;
-    if (threadIdx.x == 0) b = read_before(a);
+    if (PART != POSTS && threadIdx.x == 0) b = read_before(a);
 #pragma unroll
     for (int k = 0; k < HELD; k++) {
         int64_t i = first + k * stride;
         g[k] = i < a.quads ? a.g[i] : make_float4(0, 0, 0, 0);
     }
 #pragma unroll
-    for (int k = 0; k < HELD; k++) {
+    for (int k = 0; PART != POSTS && k < HELD; k++) {
         int64_t i = first + k * stride;
         if (i < a.quads) q[k] = adamw_quad{a.w[i], a.m[i], a.v[i]};
         decays[k] = i >= a.quads || quad_decays(a.decays, i);
     }
+    if constexpr (PART != REST) {
 #pragma unroll
-    for (int k = 0; k < HELD; k++) sum += squares(g[k]);
+        for (int k = 0; k < HELD; k++) sum += squares(g[k]);
 #pragma unroll 4
-    for (int64_t i = first + HELD * stride; i < a.quads; i += stride) sum += squares(a.g[i]);
-    sum = block_squares<THREADS>(sum, room);
-    if (threadIdx.x == 0) {
-        announce(a, sum, number);
-        lr = scheduled_rate(a.adamw.schedule, b.lr, b.update); // while the sums are on their way
+        for (int64_t i = first + HELD * stride; i < a.quads; i += stride) sum += squares(a.g[i]);
+        sum = block_squares<THREADS>(sum, room);
+        if (threadIdx.x == 0) announce(a, sum, number);
     }
+    if constexpr (PART == POSTS) return;
+    if (threadIdx.x == 0) lr = scheduled_rate(a.adamw.schedule, b.lr, b.update); // while the sums are on their way
     __syncwarp();
-    if (threadIdx.x < 32) sum = meet(a, number);
+    if (threadIdx.x < 32) sum = meet<THREADS, PART>(a, number);
     if (threadIdx.x == 0) {
-        rates = finish(a, b, sum, lr, number);
-        advance(a);
+        bool writes = writes_state<PART>(a);
+        rates = finish(a, b, sum, lr, number, writes);
+        if (writes) advance(a);
     }
     __syncthreads();
     adamw_rates r = rates;
@@ -200,7 +255,7 @@ static int blocks_of(const queue *q, int64_t quads) {
     return (int)(wanted < most ? wanted : most);
 }
 
-int step_end_match(const call *calls, int count, step_end_args *a, unsigned *meeting) {
+int step_end_match(const call *calls, int count, step_end_args *a) {
     const call *clip = &calls[0], *adamw = &calls[1];
     if (count < 2 || clip->op != OP_clip || adamw->op != OP_adamw) return 0;
     if (adamw->in[ADAMW_CLIP].data != clip->out[0].data || adamw->in[ADAMW_GRADIENTS].data != clip->in[1].data)
@@ -227,15 +282,21 @@ int step_end_match(const call *calls, int count, step_end_args *a, unsigned *mee
     a->log1 = d.log1, a->log2 = d.log2;
     a->step = adamw->step;
     a->advances = advances;
-    a->meeting = meeting;
+    a->meeting = adamw->queue->room->meeting;
+    a->apart = !adamw->queue->alone;
     a->blocks = blocks_of(adamw->queue, a->quads);
     return advances ? 3 : 2;
 }
 
-void step_end_launch(const call *c, const step_end_args *a) {
-    if (is_large(a->quads, a->blocks)) {
-        LAUNCH_EARLY(c, (step_end_kernel<MANY, HELD_BY_MANY>), (unsigned)a->blocks, MANY, 0, *a);
+template <int THREADS, int HELD> static void launch(const call *c, const step_end_args *a) {
+    if (a->apart) {
+        LAUNCH_EARLY(c, (step_end_kernel<THREADS, HELD, POSTS>), (unsigned)a->blocks, THREADS, 0, *a);
+        LAUNCH_EARLY(c, (step_end_kernel<THREADS, HELD, REST>), (unsigned)a->blocks, THREADS, 0, *a);
     } else {
-        LAUNCH_EARLY(c, (step_end_kernel<FEW, HELD_BY_FEW>), (unsigned)a->blocks, FEW, 0, *a);
+        LAUNCH_EARLY(c, (step_end_kernel<THREADS, HELD, WHOLE>), (unsigned)a->blocks, THREADS, 0, *a);
     }
+}
+
+void step_end_launch(const call *c, const step_end_args *a) {
+    is_large(a->quads, a->blocks) ? launch<MANY, HELD_BY_MANY>(c, a) : launch<FEW, HELD_BY_FEW>(c, a);
 }

@@ -362,8 +362,7 @@ static __global__ void BACKWARD_BOUNDS(MATH, FX, FH, SUMS) backward_kernel(lstm_
 template <int MATH, int FX, int FH, bool SUMS> static void launch_backward(const call *c, const lstm_plan *p) {
     dim3 grid(p->a.groups, p->a.D);
     const void *kernel = (const void *)backward_kernel<MATH, FX, FH, SUMS>;
-    if (p->shared > (48 << 10))
-        cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)p->shared);
+    cuda_allow_shared(kernel, p->shared);
     LAUNCH_EARLY(c, (backward_kernel<MATH, FX, FH, SUMS>), grid, p->a.UT * 32, p->shared, p->a);
 }
 

@@ -125,8 +125,7 @@ template <int MATH, int FX, int FH> static __global__ void FORWARD_BOUNDS(MATH, 
 template <int MATH, int FX, int FH> static void launch_forward(const call *c, const lstm_plan *p) {
     dim3 grid(p->a.groups, p->a.D);
     const void *kernel = (const void *)forward_kernel<MATH, FX, FH>;
-    if (p->shared > (48 << 10))
-        cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)p->shared);
+    cuda_allow_shared(kernel, p->shared);
     LAUNCH_EARLY(c, (forward_kernel<MATH, FX, FH>), grid, p->a.UT * 32, p->shared, p->a);
 }
 

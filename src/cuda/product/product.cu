@@ -470,7 +470,7 @@ template <class S, typename T, int KIND> static void launch(const call *c, produ
         end += j->across * count_of(j->m, S::M) * j->shares;
         j->end = (int)end;
     }
-    cudaFuncSetAttribute(product_kernel<S, T, KIND>, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)S::SHARED);
+    cuda_allow_shared((const void *)product_kernel<S, T, KIND>, (size_t)S::SHARED);
     LAUNCH_EARLY(c, (product_kernel<S, T, KIND>), (unsigned)end, S::THREADS, S::SHARED, *a);
 }
 

@@ -850,9 +850,8 @@ static __global__ void __launch_bounds__(rows_shape<MT, WIDE>::THREADS, rows_sha
     }
 }
 
-// Shared memory beyond 48 KB must be asked for.
 template <int MATH, int MT, bool WIDE> static void rows_start(const call *c, const row_kernel *p) {
-    cudaFuncSetAttribute(rows_interpret<MATH, MT, WIDE>, cudaFuncAttributeMaxDynamicSharedMemorySize, p->room);
+    cuda_allow_shared((const void *)rows_interpret<MATH, MT, WIDE>, (size_t)p->room);
     LAUNCH_EARLY(c, (rows_interpret<MATH, MT, WIDE>), (unsigned)rows_blocks(p->rows), (rows_shape<MT, WIDE>::THREADS),
         (size_t)p->room, (const row_kernel *)p->on_card, p->step);
 }
