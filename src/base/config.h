@@ -31,6 +31,9 @@ typedef struct {
     const char *help;     // one line
 } config_key;
 
+// The least of a number that must be above 0.
+#define ABOVE_0 1e-30
+
 typedef struct config config;
 
 // Reads a description; the table must outlive it. Refuses what is not YAML as described above and keys given twice.

@@ -110,7 +110,7 @@ static void nbeats_step(job *j, const dataset *d, const settings *s, precision p
     dtype_assign(g, p);
     j->seed = grad_build(g, loss);
     j->clip = op_clip(g, j->totals, j->seed, s->max_norm, p == PRECISION_FP16);
-    op_adamw(g, j->clip, s->adamw);
+    optimizer_add(&s->optimizer, g, j->clip, &(lr_schedule){0});
     op_advance(g, PHASE_UPDATE);
 }
 

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-// "|lstm|mlp|...": the kinds, of which the first is the default.
+// "|lstm|mlp|...": the kinds.
 static const char kinds[] =
 #define MODEL(kind) "|" #kind
 #include "model/model.def"

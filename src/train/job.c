@@ -144,15 +144,8 @@ int64_t job_all_samples(const split *sp, const settings *s) {
 }
 
 static void add_optimizer(job *j, const settings *s) {
-    adamw_settings adamw = s->adamw;
-    sgd_settings sgd = s->sgd;
-    adamw.schedule = sgd.schedule = j->schedule;
     j->clip = op_clip(j->g, j->totals, j->seed, s->max_norm, j->precision == PRECISION_FP16);
-    if (s->optimizer == OPTIMIZER_SGD) {
-        op_sgd(j->g, j->clip, sgd);
-    } else {
-        op_adamw(j->g, j->clip, adamw);
-    }
+    optimizer_add(&s->optimizer, j->g, j->clip, &j->schedule);
     op_advance(j->g, PHASE_UPDATE);
 }
 
@@ -167,23 +160,20 @@ static tensor add_classes(
     }
     graph_number_from(g, first_number(d));
     j->logits = model_build(g, m);
-    focal_settings focal = {s->gamma, s->smoothing};
-    tensor loss = s->loss == LOSS_FOCAL ? op_focal(g, j->logits, in->label, in->weight, balance, focal)
-                                        : op_cross_entropy(g, j->logits, in->label, in->weight, balance, s->smoothing);
+    tensor loss = loss_add(&s->loss, loss_for(&s->loss, true), g,
+        &(loss_inputs){.y = j->logits,
+            .label = in->label,
+            .weight = in->weight,
+            .class_weight = balance,
+            .smoothing = s->loss.smoothing});
     j->totals = op_tally(g, loss);
     j->confusion = op_confusion(g, j->logits, in->label, in->weight);
     return loss;
 }
 
 static tensor forecast_loss(graph *g, const settings *s, tensor y, tensor target, tensor weight, tensor naive) {
-    switch (s->loss) {
-    case LOSS_MSE: return op_mse(g, y, target, weight);
-    case LOSS_HUBER: return op_huber(g, y, target, weight, s->delta);
-    case LOSS_QUANTILE: return op_quantile(g, y, target, weight, s->quantiles);
-    case LOSS_SMAPE: return op_smape(g, y, target, weight);
-    case LOSS_MASE: return op_mase(g, y, target, weight, naive);
-    default: return op_mae(g, y, target, weight);
-    }
+    return loss_add(&s->loss, loss_for(&s->loss, false), g,
+        &(loss_inputs){.y = y, .target = target, .weight = weight, .naive = naive});
 }
 
 static tensor median_of(graph *g, const settings *s, const model_spec *m, tensor y) {
@@ -212,7 +202,8 @@ static tensor add_forecast(job *j, const dataset *d, const settings *s, model_sp
         m->stream[0].x = op_scale_rows(g, in->x[0], level, true);
         target = op_scale_rows(g, target, level, true);
     }
-    if (s->loss == LOSS_MASE) naive = op_level(g, m->stream[0].x, (level_settings){LEVEL_NAIVE, s->season});
+    if (loss_at(loss_for(&s->loss, false))->naive)
+        naive = op_level(g, m->stream[0].x, (level_settings){LEVEL_NAIVE, s->season});
     graph_number_from(g, first_number(d));
     j->logits = model_build(g, m);
     tensor loss = forecast_loss(g, s, j->logits, target, in->weight, naive);

@@ -103,7 +103,7 @@ static double macro_f1_value(const metric_score *s) {
     return metric_macro_f1(s->confusion, s->classes);
 }
 
-static double balanced_value(const metric_score *s) {
+static double balanced_accuracy_value(const metric_score *s) {
     return metric_balanced_accuracy(s->confusion, s->classes);
 }
 
@@ -128,16 +128,9 @@ static double owa_value(const metric_score *s) {
 }
 
 static const metric metrics[] = {
-    {"mcc", "MCC", true, METRIC_CLASSES, mcc_value},
-    {"accuracy", "accuracy", true, METRIC_CLASSES, accuracy_value},
-    {"balanced_accuracy", "balanced accuracy", true, METRIC_CLASSES, balanced_value},
-    {"macro_f1", "macro F1", true, METRIC_CLASSES, macro_f1_value},
-    {"smape", "sMAPE", false, METRIC_FORECASTS | METRIC_SERIES, smape_value},
-    {"mase", "MASE", false, METRIC_SERIES, mase_value},
-    {"owa", "OWA", false, METRIC_SERIES, owa_value},
-    {"mae", "MAE", false, METRIC_FORECASTS | METRIC_SERIES, mae_value},
-    {"rmse", "RMSE", false, METRIC_FORECASTS | METRIC_SERIES, rmse_value},
-    {"loss", "loss", false, METRIC_CLASSES | METRIC_FORECASTS | METRIC_SERIES, loss_value},
+#define METRIC(name, title, higher, tasks) {#name, title, higher, tasks, name##_value},
+#include "train/metric.def"
+#undef METRIC
 };
 enum { METRICS = sizeof metrics / sizeof *metrics };
 

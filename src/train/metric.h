@@ -1,6 +1,6 @@
-// Metrics: of a classifier from its confusion matrix, of forecasts from sums of their errors, and a registry
-// that finds them by name and knows which way is better. Ratios 0 / 0 are 0 for classes, and NaN for forecasts, where 0
-// would be the best there is.
+// Metrics: of a classifier from its confusion matrix, of forecasts from sums of their errors, and the table
+// metric.def, which finds them by name and knows which way is better. Ratios 0 / 0 are 0 for classes, and NaN for
+// forecasts, where 0 would be the best there is.
 #ifndef TRADEWIND_TRAIN_METRIC_H
 #define TRADEWIND_TRAIN_METRIC_H
 
@@ -50,7 +50,7 @@ double metric_mase(const double *errors);
 // The mean of sMAPE and MASE, each divided by what the naive2 forecasts score.
 double metric_owa(double smape, double mase, double naive2_smape, double naive2_mase);
 
-// The registry
+// The table
 
 // What predictions are of: classes, targets, or the next values of series, of which more is known.
 enum { METRIC_CLASSES = 1, METRIC_FORECASTS = 2, METRIC_SERIES = 4 };

@@ -9,8 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ABOVE_0 1e-30
-
 static const config_key data_keys[] = {
     {"data.set", CONFIG_TEXT, "synthetic", 0, 0, NULL,
         "what to train on: synthetic (the built-in market), a dataset from import, or an .npz of windows"},
@@ -61,26 +59,24 @@ static const config_key data_keys[] = {
     {"data.split.embargo", CONFIG_INT, "50", 0, 1e9, NULL, "further samples left out between the parts"},
 };
 
-static const config_key run_keys[] = {
+static const char metric_choices[] = "auto"
+#define METRIC(name, ...) "|" #name
+#include "train/metric.def"
+#undef METRIC
+    ;
+
+static const config_key train_keys[] = {
     {"train.batch_size", CONFIG_INT, "512", 1, 1e7, "auto",
         "samples in a micro-batch, unless the planner splits it; auto: the effective batch that tune found, else 512"},
     {"train.epochs", CONFIG_INT, "8", 1, 1e6, NULL, "passes over the training samples, at most"},
     {"train.steps", CONFIG_INT, "auto", 1, 1e15, "auto",
         "updates, at most: the epoch that they end in is cut short (auto: as many as the epochs have)"},
     {"train.patience", CONFIG_INT, "4", 1, 1e6, NULL, "epochs without a better metric before stopping"},
-    {"train.metric", CONFIG_CHOICE, "auto", 0, 0,
-        "auto|mcc|accuracy|balanced_accuracy|macro_f1|smape|mase|owa|mae|rmse|loss",
+    {"train.metric", CONFIG_CHOICE, "auto", 0, 0, metric_choices,
         "what decides which epoch is best, on validation; auto: mcc for classes, smape for series, mae for others"},
-    {"train.optimizer.kind", CONFIG_CHOICE, "adamw", 0, 0, "adamw|adam|sgd", "the optimizer"},
-    {"train.optimizer.lr", CONFIG_REAL, "1.0e-3", ABOVE_0, 100, NULL, "learning rate"},
-    {"train.optimizer.weight_decay", CONFIG_REAL, "0.01", 0, 100, NULL, "weight decay"},
-    {"train.optimizer.decay", CONFIG_CHOICE, "all", 0, 0, "all|weights",
-        "what decays: all parameters, as in PyTorch, or weights but not biases, gains and positions"},
-    {"train.optimizer.beta1", CONFIG_REAL, "0.9", 0, 0.999999, NULL, "adamw, adam: decay of the first moment"},
-    {"train.optimizer.beta2", CONFIG_REAL, "0.999", 0, 0.999999, NULL, "adamw, adam: decay of the second moment"},
-    {"train.optimizer.eps", CONFIG_REAL, "1.0e-8", ABOVE_0, 1, NULL, "adamw, adam: added to the denominator"},
-    {"train.optimizer.momentum", CONFIG_REAL, "0.9", 0, 0.999999, NULL, "sgd: momentum"},
-    {"train.optimizer.nesterov", CONFIG_BOOL, "false", 0, 0, NULL, "sgd: Nesterov's momentum"},
+};
+
+static const config_key schedule_keys[] = {
     {"train.schedule.kind", CONFIG_CHOICE, "constant", 0, 0,
         "constant|cosine|linear|step|exponential|one_cycle|plateau", "how the learning rate goes"},
     {"train.schedule.warmup", CONFIG_INT, "0", 0, 1e12, NULL, "updates in which the rate rises to its full height"},
@@ -101,11 +97,9 @@ static const config_key run_keys[] = {
     {"train.schedule.threshold", CONFIG_REAL, "1.0e-4", 0, 1, NULL,
         "plateau: share by which a better metric is better"},
     {"train.schedule.least", CONFIG_REAL, "0", 0, 100, NULL, "plateau: the lowest rate"},
-    {"train.loss", CONFIG_CHOICE, "auto", 0, 0, "auto|cross_entropy|focal|mse|mae|huber|quantile|smape|mase",
-        "of classes or of forecasts; auto: cross_entropy where the data have labels, else mae"},
-    {"train.focal_gamma", CONFIG_REAL, "2", 0, 100, NULL, "focal: how much less what is right already counts"},
-    {"train.huber_delta", CONFIG_REAL, "1", ABOVE_0, 1e9, NULL, "huber: where squares end and distances begin"},
-    {"train.quantiles", CONFIG_LIST, "0.1, 0.5, 0.9", 0, 0, NULL, "quantile: which, rising"},
+};
+
+static const config_key run_keys[] = {
     {"train.season", CONFIG_INT, "1", 1, 100000, NULL,
         "series: steps of a season, for mase and the naive forecasts (24 for hourly series)"},
     {"train.clip_norm", CONFIG_REAL, "1.0", 0, 1e9, NULL, "largest norm of the gradient; 0 for no limit"},
@@ -155,8 +149,7 @@ static struct {
 
 static void join(const config_key *keys, size_t count) {
     CHECK(all.count + count <= KEYS_MOST, "more than %d keys", KEYS_MOST);
-    memcpy(all.key + all.count, keys, count * sizeof *keys);
-    all.count += count;
+    for (size_t i = 0; i < count; i++) all.key[all.count++] = keys[i];
 }
 
 static void join_all(void) {
@@ -166,6 +159,20 @@ static void join_all(void) {
     join(keys, count);
     for (int k = 0; k < MODEL_COUNT; k++) {
         keys = model_keys((model_kind)k, &count);
+        join(keys, count);
+    }
+    join(train_keys, sizeof train_keys / sizeof *train_keys);
+    keys = optimizer_common_keys(&count);
+    join(keys, count);
+    for (int k = 0; k < OPTIMIZER_COUNT; k++) {
+        keys = optimizer_keys((optimizer_kind)k, &count);
+        join(keys, count);
+    }
+    join(schedule_keys, sizeof schedule_keys / sizeof *schedule_keys);
+    keys = loss_common_keys(&count);
+    join(keys, count);
+    for (int k = 0; k < LOSS_COUNT; k++) {
+        keys = loss_keys((loss_kind)k, &count);
         join(keys, count);
     }
     join(run_keys, sizeof run_keys / sizeof *run_keys);
@@ -237,7 +244,7 @@ bool settings_scales(const settings *s, const dataset *d) {
 }
 
 bool settings_forecasts(const settings *s, const dataset *d) {
-    return s->loss >= LOSS_MSE || (s->loss == LOSS_AUTO && !d->label);
+    return !loss_at(loss_for(&s->loss, d->label != NULL))->classes;
 }
 
 // Whether the data are one series of which the targets are the next values. Of bars a column is a feature.
@@ -252,7 +259,6 @@ unsigned settings_task(const settings *s, const dataset *d) {
 
 int settings_median(const settings *s) {
     int best = 0;
-    if (s->loss != LOSS_QUANTILE) return 0;
     for (int i = 1; i < s->quantiles.count; i++)
         if (fabsf(s->quantiles.level[i] - 0.5f) < fabsf(s->quantiles.level[best] - 0.5f)) best = i;
     return best;
@@ -261,30 +267,6 @@ int settings_median(const settings *s) {
 bool settings_levels(const settings *s, const dataset *d) {
     if (!settings_forecasts(s, d) || !is_series(d) || s->level == LEVEL_OFF) return false;
     return s->level == LEVEL_ON || !settings_scales(s, d);
-}
-
-static bool read_optimizer(const config *c, settings *s, err *e) {
-    float weight_decay = (float)config_real(c, "train.optimizer.weight_decay");
-    decay_scope decay = config_is(c, "train.optimizer.decay", "weights") ? DECAY_WEIGHTS : DECAY_ALL;
-    s->optimizer = config_is(c, "train.optimizer.kind", "sgd") ? OPTIMIZER_SGD : OPTIMIZER_ADAMW;
-    s->lr = config_real(c, "train.optimizer.lr");
-    s->adamw = (adamw_settings){
-        .beta1 = (float)config_real(c, "train.optimizer.beta1"),
-        .beta2 = (float)config_real(c, "train.optimizer.beta2"),
-        .eps = (float)config_real(c, "train.optimizer.eps"),
-        .weight_decay = weight_decay,
-        .coupled = config_is(c, "train.optimizer.kind", "adam"),
-        .decay = decay,
-    };
-    s->sgd = (sgd_settings){
-        .momentum = (float)config_real(c, "train.optimizer.momentum"),
-        .weight_decay = weight_decay,
-        .nesterov = config_bool(c, "train.optimizer.nesterov"),
-        .decay = decay,
-    };
-    if (s->optimizer == OPTIMIZER_SGD && s->sgd.nesterov && !(s->sgd.momentum > 0))
-        return config_fail(c, "train.optimizer.nesterov", e, "needs a momentum; raise train.optimizer.momentum");
-    return true;
 }
 
 static int64_t int_or_0(const config *c, const char *path) {
@@ -316,36 +298,17 @@ static bool read_schedule(const config *c, settings *s, err *e) {
     return true;
 }
 
-static bool read_quantiles(const config *c, settings *s, err *e) {
-    static const char key[] = "train.quantiles";
-    for (size_t i = 0; i < config_items(c, key); i++) {
-        char *end;
-        float v = strtof(config_item(c, key, i), &end);
-        if (*end || !(v > 0 && v < 1) || i == QUANTILES_MOST || (i && v <= s->quantiles.level[i - 1]))
-            return config_fail(
-                c, key, e, "must be up to %d rising numbers between 0 and 1, such as [0.1, 0.5, 0.9]", QUANTILES_MOST);
-        s->quantiles.level[s->quantiles.count++] = v;
-    }
-    return s->quantiles.count > 0 || config_fail(c, key, e, "is empty; name a quantile such as 0.5");
-}
-
-static const char *const losses[] = {
-    "auto", "cross_entropy", "focal", "mse", "mae", "huber", "quantile", "smape", "mase"};
-
 const char *settings_loss(const settings *s, const dataset *d) {
-    if (s->loss != LOSS_AUTO) return losses[s->loss];
-    return losses[settings_forecasts(s, d) ? LOSS_MAE : LOSS_CROSS_ENTROPY];
+    return loss_name(loss_for(&s->loss, d->label != NULL));
 }
 
 static bool read_loss(const config *c, settings *s, err *e) {
-    for (int i = 0; i < LOSS_COUNT; i++)
-        if (config_is(c, "train.loss", losses[i])) s->loss = (loss_kind)i;
     s->level = config_is(c, "data.level", "mean") ? LEVEL_ON : LEVEL_AUTO;
     if (config_is(c, "data.level", "none")) s->level = LEVEL_OFF;
-    s->gamma = (float)config_real(c, "train.focal_gamma");
-    s->delta = (float)config_real(c, "train.huber_delta");
     s->season = config_int(c, "train.season");
-    return read_quantiles(c, s, e);
+    if (!loss_read(c, &s->loss, e)) return false;
+    s->quantiles = loss_levels(&s->loss);
+    return true;
 }
 
 static void read_precision(const config *c, settings *s) {
@@ -416,14 +379,14 @@ bool settings_read(const config *c, settings *s, err *e) {
     s->ensemble = (int)config_int(c, "train.ensemble");
     s->seed = (uint64_t)config_int(c, "train.seed");
     s->max_norm = (float)config_real(c, "train.clip_norm");
-    s->smoothing = (float)config_real(c, "train.label_smoothing");
+    s->lr = config_real(c, "train.optimizer.lr");
     s->class_weights = config_is(c, "train.class_weights", "balanced");
     s->dir = config_text(c, "run.dir");
     s->checkpoint_every = config_int(c, "train.checkpoint_every");
     s->checkpoint_minutes = config_real(c, "train.checkpoint_minutes");
     s->keep_checkpoints = config_int(c, "train.keep_checkpoints");
     s->init_from = config_text(c, "train.init_from");
-    if (!read_split(c, s, e) || !read_limit(c, s, e) || !read_optimizer(c, s, e) || !read_schedule(c, s, e))
+    if (!read_split(c, s, e) || !read_limit(c, s, e) || !optimizer_read(c, &s->optimizer, e) || !read_schedule(c, s, e))
         return false;
     if (s->split.train + s->split.validation > 1)
         return config_fail(c, "data.split.train", e, "train and validation add up to more than 1; lower one of them");
@@ -523,11 +486,13 @@ static bool read_outputs(const config *c, const dataset *d, model_data *m, err *
         return config_fail(c, "train.label_smoothing", e, "is of classes, and this run forecasts; leave it out");
     if (forecasts && s.level == LEVEL_ON && !is_series(d))
         return config_fail(c, "data.level", e, "is of one series alone; these data have more");
-    if (s.loss == LOSS_MASE && !is_series(d))
-        return config_fail(c, "train.loss", e, "mase needs one series, whose naive forecast it is measured by");
+    loss_kind chosen = loss_for(&s.loss, !forecasts);
+    if (loss_at(chosen)->naive && !is_series(d))
+        return config_fail(
+            c, "train.loss", e, "%s needs one series, whose naive forecast it is measured by", loss_name(chosen));
     m->classes = forecasts ? 0 : d->classes;
     m->horizon = forecasts ? d->target_width : 0;
-    m->quantiles = s.loss == LOSS_QUANTILE ? s.quantiles.count : 1;
+    m->quantiles = s.quantiles.count ? s.quantiles.count : 1;
     return true;
 }
 

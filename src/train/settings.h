@@ -1,5 +1,5 @@
 // A run description as typed values. The table of keys parses, checks, documents and writes them; it is joined from the
-// rows in settings.c and those of the models (model/model.h).
+// rows in settings.c and those of models, optimizers and losses.
 #ifndef TRADEWIND_TRAIN_SETTINGS_H
 #define TRADEWIND_TRAIN_SETTINGS_H
 
@@ -10,10 +10,10 @@
 #include "data/split.h"
 #include "data/synthetic.h"
 #include "model/model.h"
+#include "train/loss.h"
 #include "train/metric.h"
+#include "train/optimizer.h"
 #include "train/schedule.h"
-
-typedef enum { OPTIMIZER_ADAMW, OPTIMIZER_SGD } optimizer_kind;
 
 // Which data are scaled: where they are raw, none, all.
 typedef enum { SCALE_RAW_DATA, SCALE_NO_DATA, SCALE_DATA } data_scale;
@@ -25,20 +25,6 @@ enum { BATCH_USUAL = 512 };
 
 // Where the data lie while training: whichever fits, on the device, on the host.
 typedef enum { RESIDENCY_AUTO, RESIDENCY_DEVICE, RESIDENCY_HOST } residency;
-
-// What is minimised: of classes, then of forecasts. LOSS_AUTO is cross-entropy or, without labels, the absolute error.
-typedef enum {
-    LOSS_AUTO,
-    LOSS_CROSS_ENTROPY,
-    LOSS_FOCAL,
-    LOSS_MSE,
-    LOSS_MAE,
-    LOSS_HUBER,
-    LOSS_QUANTILE,
-    LOSS_SMAPE,
-    LOSS_MASE,
-    LOSS_COUNT
-} loss_kind;
 
 // Whether windows and targets are divided by the window's level: where the data are a series, never, always.
 typedef enum { LEVEL_AUTO, LEVEL_OFF, LEVEL_ON } level_use;
@@ -71,19 +57,16 @@ typedef struct {
     int64_t steps; // updates at most; 0: as many as the epochs have
     int ensemble;  // members; each is trained as a run of its own
     uint64_t seed;
-    optimizer_kind optimizer;
+    optimizer_settings optimizer;
     double lr;
-    adamw_settings adamw;
-    sgd_settings sgd;
-    rate_options rate;   // the optimizers' own schedules are made of it when the job is built
+    rate_options rate;   // the optimizer's schedule is made of it when the job is built
     precision precision; // what the description asks for
     bool precision_open; // or leaves open: what was tuned, else bf16, fp16 or fp32, the first that the device computes
-    float max_norm, smoothing;
+    float max_norm;
     bool class_weights;
-    loss_kind loss;
-    float gamma, delta; // of focal, of huber
-    quantile_settings quantiles;
-    int64_t season; // of mase
+    loss_settings loss;
+    quantile_settings quantiles; // levels of the forecasts of a step; none: there is one forecast
+    int64_t season;              // steps, for mase and the naive forecasts
     // run
     const char *dir;
     int64_t checkpoint_every; // epochs

@@ -81,7 +81,7 @@ static void add_loss(wisdom_key *k, const wisdom_about *a) {
     append(to, "%s%s%s", settings_loss(s, a->data), settings_levels(s, a->data) ? ", by level" : "",
         settings_scales(s, a->data) ? ", scaled" : "");
     to = add_field(k, "optimizer", false);
-    append(to, "%s%s", s->optimizer == OPTIMIZER_SGD ? "sgd" : "adamw", s->max_norm > 0 ? ", clipped" : "");
+    append(to, "%s%s", optimizer_name(s->optimizer.kind), s->max_norm > 0 ? ", clipped" : "");
 }
 
 // What the description fixes of a way, and the limits that a way has to keep.

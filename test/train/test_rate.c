@@ -145,6 +145,35 @@ static void a_job_follows_its_schedule(void **state) {
     assert_true(fabs(first_step("train.optimizer.kind=sgd train.optimizer.nesterov=true") / full - 1.9) < 1e-3);
 }
 
+static char *named(char text[128], const char *kind, const char *more) {
+    snprintf(text, 128, "train.optimizer.kind=%s train.optimizer.weight_decay=0 %s", kind, more);
+    return text;
+}
+
+// Every optimizer of the table has its keys, moves the weights, follows the schedule and lets them decay.
+static void every_optimizer_steps(void **state) {
+    (void)state;
+    for (int k = 0; k < OPTIMIZER_COUNT; k++) {
+        char text[128];
+        const char *name = optimizer_name((optimizer_kind)k);
+        double full = first_step(named(text, name, ""));
+        double warm = first_step(named(text, name, "train.schedule.warmup=10 train.schedule.start=0.25"));
+        if (!(full > 0 && fabs(warm / full - 0.25) < 1e-3)) fail_msg("%s: %g, then %g", name, full, warm);
+        snprintf(text, sizeof text, "train.optimizer.kind=%s train.optimizer.weight_decay=1", name);
+        if (first_step(text) == full) fail_msg("%s: nothing decays", name);
+    }
+}
+
+// Every loss of classes trains.
+static void every_loss_of_classes_steps(void **state) {
+    (void)state;
+    for (int k = 0; k < LOSS_COUNT; k++) {
+        char text[64];
+        snprintf(text, sizeof text, "train.loss=%s", loss_name((loss_kind)k));
+        if (loss_at((loss_kind)k)->classes) assert_true(first_step(text) > 0);
+    }
+}
+
 static void what_decays_matters(void **state) {
     (void)state;
     double all = first_step("train.optimizer.weight_decay=1"), some;
@@ -163,6 +192,8 @@ int main(void) {
         cmocka_unit_test(contradictions),
         cmocka_unit_test(any_metric_decides),
         cmocka_unit_test(a_job_follows_its_schedule),
+        cmocka_unit_test(every_optimizer_steps),
+        cmocka_unit_test(every_loss_of_classes_steps),
         cmocka_unit_test(what_decays_matters),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
