@@ -11,14 +11,14 @@ FUZZ_SECONDS ?= 20
 SOURCES = find src test bench fuzz -name '*.[ch]' -o -name '*.cu' -o -name '*.cuh'
 # TSan runs what may use threads: everything but these, and but the card's cases of the command, which take it ten minutes: the
 # threads of a run are those of test_cli, test_use and test_stream. It needs address randomisation off on newer kernels.
-TSAN_SKIP = test_(arena|cli_card|config|err|file|fuse|json|rng|rows|rows_fold|term)$$
+TSAN_SKIP = test_(arena|cli_card|config|err|file|json|rng|rows|rows_fold|term)$$
 NO_ASLR   = $(shell setarch -R true 2>/dev/null && echo setarch -R)
 
 # $(call build,FOLDER,OPTIONS,TARGET): configures and builds; everything where no target is named.
 build = cmake -S . -B $(1) $(2) --log-level=WARNING && cmake --build $(1) --parallel $(JOBS) $(if $(3),--target $(3))
 
 .DEFAULT_GOAL := all
-.PHONY: all demo test test-asan test-tsan fuzz test-gpu sanitize-gpu bench bench-gpu format lint layers clean help
+.PHONY: all demo test test-long test-asan test-tsan fuzz test-gpu sanitize-gpu bench bench-gpu format lint layers clean help
 
 all: layers $(BUILD)/.deps-demo ## build the program, build/tradewind, and the CUDA plug-in where nvcc is found
 	@$(call build,$(BUILD),-DTRADEWIND_TESTS=OFF -DTRADEWIND_CUDA=$(CUDA))
@@ -29,15 +29,19 @@ demo: $(BUILD)/.deps-demo ## build and train on made-up bars
 
 test: layers $(BUILD)/.deps-test ## build and run the tests
 	@$(call build,$(BUILD),-DTRADEWIND_TESTS=ON -DTRADEWIND_CUDA=$(CUDA))
-	@cd $(BUILD) && $(CTEST)
+	@cd $(BUILD) && $(CTEST) -LE long
+
+test-long: layers $(BUILD)/.deps-test ## the tests that take longer: runs that are killed, limits, tuning, large graphs
+	@$(call build,$(BUILD),-DTRADEWIND_TESTS=ON -DTRADEWIND_CUDA=$(CUDA))
+	@cd $(BUILD) && $(CTEST) -L long
 
 test-asan: layers $(BUILD)/.deps-test ## the tests under AddressSanitizer and UBSan
 	@$(call build,$(BUILD)-asan,-DCMAKE_BUILD_TYPE=Debug -DTRADEWIND_CUDA=OFF)
-	@cd $(BUILD)-asan && $(CTEST)
+	@cd $(BUILD)-asan && $(CTEST) -LE long
 
 test-tsan: layers $(BUILD)/.deps-test ## the tests that use threads, under ThreadSanitizer
 	@$(call build,$(BUILD)-tsan,-DTRADEWIND_SANITIZE=thread -DTRADEWIND_CUDA=OFF)
-	@cd $(BUILD)-tsan && TRADEWIND_TEST_SIZE=7 $(NO_ASLR) $(CTEST) -E '$(TSAN_SKIP)'
+	@cd $(BUILD)-tsan && TRADEWIND_TEST_SIZE=7 $(NO_ASLR) $(CTEST) -LE long -E '$(TSAN_SKIP)'
 
 fuzz: $(BUILD)/.deps-demo ## each reader on made-up bytes for FUZZ_SECONDS=20 (needs clang); crashes stay in build-fuzz
 	@$(call build,$(BUILD)-fuzz,-DCMAKE_C_COMPILER=clang -DTRADEWIND_FUZZ=ON -DTRADEWIND_FUZZ_SECONDS=$(FUZZ_SECONDS) \

@@ -1,5 +1,7 @@
 // The CPU's promise: a run under gpu_optimization.max_host_memory_gb never has more anonymous memory than that, and
 // what `plan` says it takes is what it takes. The process is watched from outside, as an operator would.
+//
+// Runs in: test-long
 #include "cli/program.h"
 #include "support.h"
 

@@ -6,6 +6,8 @@
 //
 // Errors are measured over a tensor, root of the sum of squares, against its own size and a tenth of all gradients':
 // single elements may land on the other side of a rounding or of ReLU's kink.
+//
+// Runs in: test-long
 #include "base/half.h"
 #include "base/rng.h"
 #include "cpu/cpu.h"

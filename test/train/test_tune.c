@@ -1,6 +1,8 @@
 // Tuning: which sizes are candidates, the rule that picks the winner, and the sweep itself: that a step is timed
 // without what the trainer does between epochs, that time and memory are kept to, that a stop leaves a table, and that
 // the winner is tried with other products and threads.
+//
+// Runs in: test-long
 #include "cpu/cpu.h"
 #include "ops/ops.h"
 #include "slow.h"
