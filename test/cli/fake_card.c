@@ -188,8 +188,9 @@ static bool is_fp16(const recording *r) {
     return false;
 }
 
-static recording *record(queue *q, call *calls, int count, err *e) {
+static recording *record(queue *q, room *unused, call *calls, int count, err *e) {
     recording *r = calloc(1, sizeof *r);
+    (void)unused;
     if (!r) {
         err_run(e, "out of memory");
         return NULL;

@@ -80,7 +80,7 @@ static loader *open_loader(const made *m, const loader_options *o) {
     return l;
 }
 
-// Plainly
+// Plainly: as the operator `draw` has it, the sample at place p(position) of all spans, one behind the other.
 
 static int64_t sample_of(const loader_range *r, uint64_t seed, int64_t position) {
     uint64_t at = (uint64_t)position, n = (uint64_t)r->samples.count;
@@ -152,6 +152,14 @@ static void check_range(const made *m, const loader_options *o, loader *l, loade
     assert_null(b.weight);
 }
 
+// Spans of 1 to 9 samples with gaps between them.
+static split_part of_spans(int spans) {
+    split_part p = {0};
+    for (int k = 0; k < spans; k++) part_add(&p, (span){3 + 17 * k, 1 + k * 7 % 9});
+    assert_int_equal(p.spans, spans);
+    return p;
+}
+
 static void gathers_what_was_asked(void **state) {
     (void)state;
     static const int64_t batches[] = {1, 7, 128, 300, 1000};
@@ -169,6 +177,9 @@ static void gathers_what_was_asked(void **state) {
                 check_range(m, &o, l, (loader_range){part_of((span){100, 333}), false, 2, 0});
                 check_range(m, &o, l, (loader_range){part_of((span){699, 1}), true, 7, 0});
                 check_range(m, &o, l, (loader_range){part_of((span){5, 0}), true, 7, 0});
+                check_range(m, &o, l, (loader_range){of_spans(2), true, 3, 0});
+                check_range(m, &o, l, (loader_range){of_spans(40), true, 3, 0});
+                check_range(m, &o, l, (loader_range){of_spans(40), false, 3, 0});
                 loader_free(l);
             }
         scaler_free(s);
@@ -184,6 +195,8 @@ static void seeks_to_any_position(void **state) {
     loader *l = open_loader(m, &o);
     for (int64_t position = 0; position <= 800; position += 150)
         check_range(m, &o, l, (loader_range){part_of((span){0, SAMPLES}), true, 4, position});
+    for (int64_t position = 0; position <= 150; position += 50)
+        check_range(m, &o, l, (loader_range){of_spans(40), true, 4, position});
     loader_batch b;
     for (int turn = 0; turn < (support_sanitized() ? 50 : 500); turn++) {
         loader_range r = {part_of((span){turn % 40, 600}), turn % 2, (uint32_t)turn, turn % 7 * 50};

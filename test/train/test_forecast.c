@@ -361,8 +361,7 @@ static void course_run(course *c) {
 static series_score judged(course *c, const split_part *part, const float *forecast, int64_t width, int64_t at) {
     err e;
     series_score s = {0};
-    span samples = {part_first(part), part->count};
-    support_ok(series_add_span(&s, c->data, samples, c->window[0], c->settings.season, forecast, width, at, &e), &e);
+    support_ok(series_add_part(&s, c->data, part, c->window[0], c->settings.season, forecast, width, at, &e), &e);
     return s;
 }
 
