@@ -9,9 +9,10 @@ CTEST  = ctest --output-on-failure --parallel 2
 FUZZ_SECONDS ?= 20
 
 SOURCES = find src test bench fuzz -name '*.[ch]' -o -name '*.cu' -o -name '*.cuh'
-# TSan runs what may use threads: everything but these, and but the card's cases of the command, which take it ten minutes: the
-# threads of a run are those of test_cli, test_use and test_stream. It needs address randomisation off on newer kernels.
-TSAN_SKIP = test_(arena|cli_card|config|err|file|json|rng|rows|rows_fold|term)$$
+# TSan runs what may use threads: everything but these, and but whole runs of the command that take it minutes (cli_card,
+# characteristics, version): the threads of a run are those of test_cli, test_use and test_stream. It needs address
+# randomisation off on newer kernels.
+TSAN_SKIP = test_(arena|characteristics|cli_card|config|err|file|json|rng|rows|rows_fold|term|version)$$
 NO_ASLR   = $(shell setarch -R true 2>/dev/null && echo setarch -R)
 
 # $(call build,FOLDER,OPTIONS,TARGET): configures and builds; everything where no target is named.

@@ -20,8 +20,9 @@ static const kernel *const *kernels(const queue *q) {
     return table;
 }
 
-static recording *record(queue *q, call *calls, int count, err *e) {
+static recording *record(queue *q, room *in, call *calls, int count, err *e) {
     (void)q;
+    (void)in;
     (void)e;
     assert_int_equal(count, 1);
     return (recording *)calls;
@@ -44,15 +45,16 @@ static const device rude = {.host_memory = true, .kernels = kernels, .record = r
 
 static bool plays(op o, bool backward, err *e) {
     float value = 1, gradient = 1;
-    step at = {0};
+    step_progress training = {0};
+    step_cursor samples = {0};
     operand in = {.data = &value, .shape = shape1(1)}, din = {.data = &gradient, .shape = shape1(1)};
     call c = {.op = (int)o, .name = op_name(o), .backward = backward, .inputs = 1, .in = &in, .din = &din};
-    c.step = c.step_written = &at;
+    c.step = (step){&training, &samples};
     const device *d = strict_device(&rude);
-    recording *r = d->record(NULL, &c, 1, e);
+    recording *r = d->record(NULL, NULL, &c, 1, e);
     assert_non_null(r);
-    assert_true(c.step == (op_traits(o) & READS_STEP ? &at : NULL));
-    assert_true(c.step_written == (op_traits(o) & WRITES_STEP ? &at : NULL));
+    bool seen = op_traits(o) & (READS_STEP | WRITES_STEP);
+    assert_true(c.step.progress == (seen ? &training : NULL) && c.step.cursor == (seen ? &samples : NULL));
     bool ok = d->play(NULL, r, e);
     d->forget(NULL, r);
     return ok;
