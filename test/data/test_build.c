@@ -406,7 +406,8 @@ static void panels_keep_their_series(void **state) {
     for (int64_t i = 0; i < d->samples; i++) assert_int_equal(dataset_panel_of(d, i), d->stream[0].first[i] == 8);
     split_options shares = {.train = 0.1, .validation = 0.1, .purge = PURGE_LABELS, .embargo = 1000};
     support_ok(split_make(d, NULL, &shares, &sp, &e), &e);
-    assert_true(part_first(&sp.train) == 0 && sp.train.count == 5 && part_first(&sp.validation) == 5 && sp.validation.count == 2);
+    assert_true(part_first(&sp.train) == 0 && sp.train.count == 5 && part_first(&sp.validation) == 5 &&
+                sp.validation.count == 2);
     assert_true(sp.test.count == 0 && sp.dropped == 0);
     d = build_ends(d, &e);
     support_ok(d && dataset_check(d, "ends", &e), &e);

@@ -389,7 +389,8 @@ static float *step_of(const maker *m, queue *q, size_t guard, int again) {
     err e;
     static const float one[2] = {1, 0};
     size_t n = (size_t)graph_slab_elements(m->g);
-    solo *x = solo_new(&cpu_device, q, m->g, &(solo_options){.rows = ROWS_MOST, .guard = guard, .recompute = again}, &e);
+    solo *x =
+        solo_new(&cpu_device, q, m->g, &(solo_options){.rows = ROWS_MOST, .guard = guard, .recompute = again}, &e);
     support_ok(x != NULL, &e);
     float *w = calloc(2 * n, sizeof *w);
     assert_non_null(w);

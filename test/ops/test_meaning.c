@@ -489,7 +489,8 @@ static void check_attention_dropout(const place *p) {
     fill(x, 3 * PROBABILITIES, 34, 1);
     for (int i = 0; i < ATTENTION_ROWS * KEYS; i++)
         for (int c = 0; c < KEYS; c++) x[i * 3 * KEYS + 2 * KEYS + c] = i % KEYS == c;
-    solo_step first = {.seed = 8, .update = 2}, later = {.seed = 8, .update = 2, .row = 3}, other = {.seed = 9, .update = 2};
+    solo_step first = {.seed = 8, .update = 2}, later = {.seed = 8, .update = 2, .row = 3},
+              other = {.seed = 9, .update = 2};
     double *all = attention_kept(p, x, 0.25f, first, false), *kept = attention_kept(p, x, 0.25f, first, true);
     double *shifted = attention_kept(p, x, 0.25f, later, true), *reseeded = attention_kept(p, x, 0.25f, other, true);
     int64_t zeros = 0, differ = 0, rows = (ATTENTION_ROWS - 3) * KEYS * KEYS;

@@ -663,8 +663,8 @@ static double number(const stand *s, const void *v, int64_t i) {
     return is_wide(s->p) ? ((const double *)v)[i] : (double)((const float *)v)[i];
 }
 
-// A cursor of several spans, and the plain list of their samples. The spans' lengths differ, and one sample apart is the
-// least that two can be.
+// A cursor of several spans, and the plain list of their samples. The spans' lengths differ, and one sample apart is
+// the least that two can be.
 static step_cursor spans_of(int spans, int32_t *list) {
     step_cursor c = {.spans = (uint32_t)spans, .epoch = 4};
     uint64_t first = 7;
@@ -686,7 +686,8 @@ static void check_spans(stand *s, tensor index, tensor weight, int rows) {
         double w[64];
         step_cursor c = spans_of(counts[k / 2], list);
         c.shuffle = k % 2;
-        trial_ok(solo_step_write(s->x, &(solo_step){.seed = 3}, &e) && program_seek(solo_program(s->x, false), &c, &e), &e);
+        trial_ok(
+            solo_step_write(s->x, &(solo_step){.seed = 3}, &e) && program_seek(solo_program(s->x, false), &c, &e), &e);
         for (uint64_t done = 0; done < c.count; done += (uint64_t)rows) {
             stand_play(s, PASS_EVALUATE);
             trial_ok(solo_peek(s->x, index, false, at, &e) && solo_peek(s->x, weight, false, w, &e), &e);

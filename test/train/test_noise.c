@@ -137,8 +137,7 @@ static void a_jobs_scale_is_that_of_its_samples(void **state) {
     assert_non_null(w);
     graph_initial(r.job.g, r.settings.seed, w);
     double exact = exact_scale(&r, w);
-    chooser c = {
-        .near = &r.job, .settings = &r.settings, .split = &r.split, .device = r.device, .queue = r.queue};
+    chooser c = {.near = &r.job, .settings = &r.settings, .split = &r.split, .device = r.device, .queue = r.queue};
     noise_task n = {.device = r.device, .queue = r.queue, .chooser = &c, .data = r.data, .split = &r.split};
     n.small = (way){.batch = 8, .parts = 1};
     n.large = (way){.batch = 64, .parts = 4};
@@ -169,8 +168,7 @@ static void a_stop_leaves_it_unknown(void **state) {
     rig_open(&r, &cpu_device, 1, keys);
     float *w = calloc((size_t)graph_slab_elements(r.job.g), sizeof *w);
     assert_non_null(w);
-    chooser c = {
-        .near = &r.job, .settings = &r.settings, .split = &r.split, .device = r.device, .queue = r.queue};
+    chooser c = {.near = &r.job, .settings = &r.settings, .split = &r.split, .device = r.device, .queue = r.queue};
     noise_task n = {.device = r.device, .queue = r.queue, .chooser = &c, .data = r.data, .split = &r.split};
     n.small = (way){.batch = 8, .parts = 1};
     n.large = (way){.batch = 64, .parts = 1};

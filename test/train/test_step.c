@@ -116,7 +116,8 @@ static void normaliser_is_the_sum_of_class_weights(void **state) {
     rig r;
     rig_open(&r, &cpu_device, 1, LEARNING);
     span train = r.split.train.span[0];
-    solo_step place = {.seed = 4, .first = (uint64_t)train.first, .count = (uint64_t)train.count, .epoch = 1, .shuffle = 1};
+    solo_step place = {
+        .seed = 4, .first = (uint64_t)train.first, .count = (uint64_t)train.count, .epoch = 1, .shuffle = 1};
     double count[3] = {0}, want = 0;
     for (int64_t i = 0; i < train.count; i++) count[r.data->label[train.first + i]]++;
     for (uint64_t i = 0; i < EFFECTIVE; i++) {

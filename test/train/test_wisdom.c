@@ -505,8 +505,12 @@ static void stage_open(stage *s, const char *keys) {
     settings host = s->r.settings;
     host.residency = RESIDENCY_HOST;
     job_init(&s->far, s->r.data, &s->r.split, &host, &s->r.model, s->r.window, s->r.scaler, PRECISION_FP32);
-    s->c = (chooser){
-        .near = &s->r.job, .far = &s->far, .settings = &s->r.settings, .split = &s->r.split, .device = &own_memory, .queue = s->r.queue};
+    s->c = (chooser){.near = &s->r.job,
+        .far = &s->far,
+        .settings = &s->r.settings,
+        .split = &s->r.split,
+        .device = &own_memory,
+        .queue = s->r.queue};
 }
 
 static void stage_close(stage *s) {
