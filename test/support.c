@@ -189,7 +189,8 @@ bool support_read(trainer *t, tensor of, void *to, err *e) {
 
 bool support_step_write(trainer *t, const solo_step *s, err *e) {
     step_progress p = {.seed = s->seed, .update = s->update, .lr = s->lr};
-    step_cursor c = {.count = s->count, .position = s->position, .row = s->row, .epoch = s->epoch, .shuffle = s->shuffle};
+    step_cursor c = {
+        .count = s->count, .position = s->position, .row = s->row, .epoch = s->epoch, .shuffle = s->shuffle};
     c.spans = 1;
     c.span[0].first = s->first;
     return store_progress_write(engine_store(trainer_engine(t)), &p, e) &&

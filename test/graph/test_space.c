@@ -1,5 +1,5 @@
-// A space: the lowest stretch that is large enough, addresses that repeat, reservations that never overlap, refusals with
-// their figures, and spaces inside each other.
+// A space: the lowest stretch that is large enough, addresses that repeat, reservations that never overlap, refusals
+// with their figures, and spaces inside each other.
 #include "graph/space.h"
 
 #include "cpu/cpu.h"
@@ -33,17 +33,16 @@ static void count_release(queue *q, void *memory, size_t bytes) {
     cpu_device.release(q, memory, bytes);
 }
 
-static stage stage_open(size_t bytes) {
+static void stage_open(stage *t, size_t bytes) {
     err e;
-    stage t = {.d = cpu_device};
-    t.d.allocate = count_allocation;
-    t.d.release = count_release;
+    *t = (stage){.d = cpu_device};
+    t->d.allocate = count_allocation;
+    t->d.release = count_release;
     allocations = releases = 0;
-    t.q = cpu_device.open(&(queue_options){.threads = 1}, &e);
-    support_ok(t.q != NULL, &e);
-    t.s = space_new(&t.d, t.q, bytes, &e);
-    support_ok(t.s != NULL, &e);
-    return t;
+    t->q = cpu_device.open(&(queue_options){.threads = 1}, &e);
+    support_ok(t->q != NULL, &e);
+    t->s = space_new(&t->d, t->q, bytes, &e);
+    support_ok(t->s != NULL, &e);
 }
 
 // The device's allocation is the only one, and is given back.
@@ -64,14 +63,15 @@ static unsigned char *taken(space *s, size_t bytes) {
 
 static void the_lowest_stretch_is_taken(void **state) {
     (void)state;
-    stage t = stage_open(16 * KB);
+    stage t;
+    stage_open(&t, 16 * KB);
     unsigned char *a = taken(t.s, 4 * KB), *b = taken(t.s, 1), *c = taken(t.s, 2 * KB), *d = taken(t.s, 513);
     assert_true(b == a + 4 * KB && c == b + SPACE_ALIGN && d == c + 2 * KB);
     assert_int_equal(space_used(t.s), 4 * KB + SPACE_ALIGN + 2 * KB + 2 * SPACE_ALIGN);
     space_give(t.s, a);
     space_give(t.s, c);
-    assert_ptr_equal(taken(t.s, 4 * KB - 600), a);             // the lowest, though the other is nearer in size
-    assert_ptr_equal(taken(t.s, KB), c);                       // 512 bytes behind the first are too few
+    assert_ptr_equal(taken(t.s, 4 * KB - 600), a);              // the lowest, though the other is nearer in size
+    assert_ptr_equal(taken(t.s, KB), c);                        // 512 bytes behind the first are too few
     assert_ptr_equal(taken(t.s, SPACE_ALIGN), b - SPACE_ALIGN); // and are taken by what fits
     assert_int_equal(space_most(t.s), space_used(t.s) + KB);
     space_give(t.s, a);
@@ -88,7 +88,8 @@ static void the_lowest_stretch_is_taken(void **state) {
 static void addresses_repeat(void **state) {
     (void)state;
     enum { PIECES = 12 };
-    stage t = stage_open(256 * KB);
+    stage t;
+    stage_open(&t, 256 * KB);
     unsigned char *first[PIECES];
     for (int round = 0; round < 5; round++) {
         unsigned char *now[PIECES];
@@ -114,7 +115,8 @@ static void check_marks(const piece *p) {
 static void pieces_never_overlap(void **state) {
     (void)state;
     enum { PIECES = 40, TURNS = 4000 };
-    stage t = stage_open(64 * KB);
+    stage t;
+    stage_open(&t, 64 * KB);
     piece p[PIECES] = {0};
     dice d = {.seed = 4};
     int refused = 0;
@@ -143,7 +145,8 @@ static void pieces_never_overlap(void **state) {
 static void refusals_have_figures(void **state) {
     (void)state;
     err e;
-    stage t = stage_open(10000000);
+    stage t;
+    stage_open(&t, 10000000);
     assert_int_equal(space_bytes(t.s), space_aligned(10000000));
     unsigned char *a = taken(t.s, 7000000);
     assert_null(space_take(t.s, "a second job", 4000000, &e));
@@ -171,7 +174,8 @@ static void no_space_without_memory(void **state) {
 static void spaces_lie_within_spaces(void **state) {
     (void)state;
     err e;
-    stage t = stage_open(32 * KB);
+    stage t;
+    stage_open(&t, 32 * KB);
     unsigned char *before = taken(t.s, KB);
     space *in = space_within(t.s, "an engine", 8 * KB - 100, &e);
     support_ok(in != NULL, &e);
@@ -218,7 +222,8 @@ static void *use(void *arg) {
 static void threads_share_a_space(void **state) {
     (void)state;
     enum { THREADS = 4 };
-    stage t = stage_open(6 * KB);
+    stage t;
+    stage_open(&t, 6 * KB);
     pthread_t thread[THREADS];
     user u[THREADS];
     for (int i = 0; i < THREADS; i++) {
@@ -236,21 +241,24 @@ static void threads_share_a_space(void **state) {
 // Mistakes
 
 static void give_twice(void) {
-    stage t = stage_open(KB);
+    stage t;
+    stage_open(&t, KB);
     void *at = taken(t.s, 1);
     space_give(t.s, at);
     space_give(t.s, at);
 }
 
 static void end_too_early(void) {
-    stage t = stage_open(KB);
+    stage t;
+    stage_open(&t, KB);
     taken(t.s, 1);
     space_free(t.s);
 }
 
 static void take_nothing(void) {
     err e;
-    stage t = stage_open(KB);
+    stage t;
+    stage_open(&t, KB);
     space_take(t.s, "nothing", 0, &e);
 }
 

@@ -1,5 +1,5 @@
-// Stores: parameters that graphs of different layouts share by name, the order in which a store lies, 16-bit copies that
-// follow what is written, copies between stores by name, and constants that are copied only where they have to be.
+// Stores: parameters that graphs of different layouts share by name, the order in which a store lies, 16-bit copies
+// that follow what is written, copies between stores by name, and constants that are copied only where they have to be.
 #include "graph/store.h"
 
 #include "base/half.h"
@@ -49,19 +49,18 @@ typedef struct {
     space *s;
 } stage;
 
-static stage stage_open(bool host_memory) {
+static void stage_open(stage *t, bool host_memory) {
     err e;
-    stage t = {.d = cpu_device};
-    t.d.host_memory = host_memory;
-    t.d.write = card_write;
-    t.d.allocate = card_allocate;
-    t.d.narrow = card_narrow;
-    t.q = cpu_device.open(&(queue_options){.threads = 1}, &e);
-    support_ok(t.q != NULL, &e);
-    t.s = space_new(&t.d, t.q, 1 << 20, &e);
-    support_ok(t.s != NULL, &e);
+    *t = (stage){.d = cpu_device};
+    t->d.host_memory = host_memory;
+    t->d.write = card_write;
+    t->d.allocate = card_allocate;
+    t->d.narrow = card_narrow;
+    t->q = cpu_device.open(&(queue_options){.threads = 1}, &e);
+    support_ok(t->q != NULL, &e);
+    t->s = space_new(&t->d, t->q, 1 << 20, &e);
+    support_ok(t->s != NULL, &e);
     writes = allocations = 0;
-    return t;
 }
 
 static void stage_close(stage *t) {
@@ -129,7 +128,8 @@ static const float *floats(const store *s, const made *m, tensor t) {
 static void graphs_share_parameters_by_name(void **state) {
     (void)state;
     err e;
-    stage t = stage_open(true);
+    stage t;
+    stage_open(&t, true);
     made a = make(false, PRECISION_FP32), b = make(true, PRECISION_FP32);
     assert_true(graph_info(a.g, a.w1)->offset != graph_info(b.g, b.w1)->offset);
     store *s = store_new(true);
@@ -159,7 +159,8 @@ static void graphs_share_parameters_by_name(void **state) {
 // Gradients and normaliser are one stretch, so that one operation can sum both over devices.
 static void the_normaliser_lies_behind_the_gradients(void **state) {
     (void)state;
-    stage t = stage_open(true);
+    stage t;
+    stage_open(&t, true);
     made m = make(false, PRECISION_FP32);
     store *s = placed(&t, m.g, STORE_FOR_TRAINING);
     const float *gradients = floats(s, &m, graph_slab(m.g, SLAB_GRADIENTS));
@@ -177,7 +178,8 @@ static void the_normaliser_lies_behind_the_gradients(void **state) {
 static void a_store_begins_with_zeros(void **state) {
     (void)state;
     err e;
-    stage t = stage_open(true);
+    stage t;
+    stage_open(&t, true);
     made m = make(false, PRECISION_FP32);
     void *dirt = space_take(t.s, "dirt", 1 << 19, &e);
     memset(dirt, 0xFF, 1 << 19);
@@ -203,7 +205,8 @@ static void check_low(const store *s, const made *m, tensor t, const float *want
 static void copies_of_16_bits_follow(void **state) {
     (void)state;
     err e;
-    stage t = stage_open(false);
+    stage t;
+    stage_open(&t, false);
     made m = make(false, PRECISION_FP16), plain = make(true, PRECISION_FP32), brain = make(true, PRECISION_BF16);
     store *s = store_new(false);
     store_add(s, m.g, STORE_FOR_TRAINING);
@@ -248,7 +251,8 @@ static void copies_of_16_bits_follow(void **state) {
 static void stores_are_copied_by_name(void **state) {
     (void)state;
     err e;
-    stage t = stage_open(false);
+    stage t;
+    stage_open(&t, false);
     made a = make(false, PRECISION_FP32), b = make(true, PRECISION_FP16);
     store *from = placed(&t, a.g, STORE_FOR_TRAINING), *to = placed(&t, b.g, STORE_FOR_INFERENCE);
     assert_int_equal(store_bytes_of(to, STORE_GRADIENTS) + store_bytes_of(to, STORE_MOMENTS), 0);
@@ -282,7 +286,8 @@ static void constants_are_copied_once(void **state) {
     (void)state;
     err e;
     for (int host_memory = 0; host_memory < 2; host_memory++) {
-        stage t = stage_open(host_memory);
+        stage t;
+        stage_open(&t, host_memory);
         made a = make(false, PRECISION_FP32), b = make(true, PRECISION_FP32);
         store *data = store_new(host_memory);
         store_add(data, a.g, STORE_FOR_DATASET);
@@ -367,7 +372,8 @@ static void rows_of_a_batch(void) {
 }
 
 static void add_after_placing(void) {
-    stage t = stage_open(true);
+    stage t;
+    stage_open(&t, true);
     graph *a = graph_new(), *b = graph_new();
     op_axpby(a, graph_state(a, "sum", DTYPE_F32, shape1(2)), TENSOR_NONE, 1, 0);
     op_axpby(b, graph_state(b, "norm", DTYPE_F32, shape1(3)), TENSOR_NONE, 1, 0);

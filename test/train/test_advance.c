@@ -1,5 +1,5 @@
-// A trainer that is advanced some steps at a time ends with the bits of one that runs to its end, and tells the same; it
-// stops where the watcher says so, and goes on.
+// A trainer that is advanced some steps at a time ends with the bits of one that runs to its end, and tells the same;
+// it stops where the watcher says so, and goes on.
 #include "cpu/cpu.h"
 #include "support.h"
 
@@ -94,7 +94,7 @@ static void chunks_change_no_bit(void **state) {
     check_chunks(SMALL "gpu_optimization.gradient_accumulation_steps=2");
     check_chunks(SMALL "data.residency=host");
     check_chunks(SMALL "train.patience=1 train.optimizer.lr=0.5 train.epochs=4"); // stops early
-    check_chunks(SMALL "train.steps=37");                                          // within an epoch
+    check_chunks(SMALL "train.steps=37");                                         // within an epoch
 }
 
 // The watcher's word ends the run after the step at hand, wherever that is in a chunk.
