@@ -1,4 +1,4 @@
-// What kinds of models share: keys, the settings of a kind inside a model_spec, and text.
+// Parts that kinds of models share: keys, the settings of a kind inside a model_spec, and text.
 #include "base/err.h"
 #include "model/kind.h"
 

@@ -1,4 +1,4 @@
-// What models of several streams share: the vector's projection, joining, and the head.
+// Parts that models of several streams share: the vector's projection, joining, and the head.
 #include "base/err.h"
 #include "model/kind.h"
 #include "model/layer.h"

@@ -23,7 +23,7 @@ _Static_assert(STACKS_MOST *BLOCKS_MOST <= MODEL_SEGMENTS_MOST, "a block is a se
 
 static const double two_pi = 6.283185307179586;
 
-// What the blocks of a stack give: any values, powers of time, or waves.
+// Results of the blocks of a stack: any values, powers of time, or waves.
 typedef enum { STACK_GENERIC, STACK_TREND, STACK_SEASONALITY, STACK_KINDS } stack_kind;
 
 static const char *const stack_names[STACK_KINDS] = {"generic", "trend", "seasonality"};

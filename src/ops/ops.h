@@ -22,7 +22,7 @@ typedef enum {
 const char *op_name(op o);
 precision_class op_class(op o);
 
-// What an operator's kernels touch beside the results of its node, on any device, and how they go.
+// Traits of an operator: what its kernels touch beside the results of its node, on any device, and how they go.
 typedef enum {
     READS_STEP = 1,     // the step record
     WRITES_STEP = 2,    // the step record, through call.step_written

@@ -16,7 +16,7 @@ typedef enum {
     LOSS_COUNT
 } loss_kind;
 
-// What a description says: which, and what each loss's own keys say, which its file alone reads.
+// Settings of a description: which loss, and those of every loss's own keys, which its file alone reads.
 typedef struct {
     loss_kind kind;
     float smoothing; // of labels

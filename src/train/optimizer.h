@@ -15,7 +15,7 @@ typedef enum {
     OPTIMIZER_COUNT
 } optimizer_kind;
 
-// What a description says: common to all, and what the optimizer's own keys say, which its file alone reads.
+// Settings of a description: common to all, and those of the optimizer's own keys, which its file alone reads.
 typedef struct {
     optimizer_kind kind;
     float weight_decay;

@@ -46,7 +46,7 @@ static recording *record(queue *q, room *in, call *calls, int count, err *e) {
     return r;
 }
 
-// What a call may only read, and a copy of it.
+// Operands that a call may only read, and copies of them.
 typedef struct {
     const operand *of[OPERANDS_MOST];
     void *copy[OPERANDS_MOST];
@@ -62,7 +62,7 @@ static bool overlap(const operand *o, const void *to, size_t bytes) {
     return b && a < b + bytes && b < a + bytes_of(o);
 }
 
-// Whether a call writes there: in backward a plan may give gradients the place of what is not needed any more.
+// A call may write there: in backward a plan may give gradients the place of what is not needed any more.
 static bool is_written(queue *q, const recording *r, const call *c, const operand *o) {
     const operand *to = c->backward ? c->din : c->out;
     size_t (*scratch)(const call *) = r->inner->kernels(q)[c->op]->scratch;
