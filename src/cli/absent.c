@@ -66,9 +66,11 @@ static bool computes(const queue *q, precision p) {
            ((p == PRECISION_BF16 || p == PRECISION_TF32) && q->arch >= 80);
 }
 
-static void describe(const queue *q, char *text, size_t bytes) {
-    snprintf(text, bytes, "a card of %.2f GB, sm_%d, that is not here (an estimate%s)", (double)q->memory / 0x1p30,
-        q->arch, q->card ? "" : " by the CPU's kernels; install the plug-in");
+static void identify(const queue *q, device_identity *i) {
+    *i = (device_identity){.arch = q->arch};
+    snprintf(i->card, sizeof i->card, "a card of %.2f GB", (double)q->memory / 0x1p30);
+    snprintf(i->note, sizeof i->note, "that is not here (an estimate%s)",
+        q->card ? "" : " by the CPU's kernels; install the plug-in");
 }
 
 static size_t available(const queue *q) {
@@ -85,7 +87,7 @@ const device absent_device = {
     .close = close_queue,
     .kernels = kernels,
     .computes = computes,
-    .describe = describe,
+    .identify = identify,
     .available = available,
     .memory = memory,
 };

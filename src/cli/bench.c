@@ -398,7 +398,7 @@ static const bench_case *find(const char *name) {
     return NULL;
 }
 
-static bool chosen(const cli_options *o, const bench_case *c) {
+static bool is_chosen(const cli_options *o, const bench_case *c) {
     static const char *const groups[] = {"main", "shapes", ""};
     bool any = o->words == 0 && c->group == GROUP_MAIN;
     for (int k = 0; k < o->words; k++) any |= strcmp(o->word[k], groups[c->group]) == 0 || find(o->word[k]) == c;
@@ -492,7 +492,7 @@ static bool run_chosen(const cli_options *o, const bench *b, err *e) {
         fprintf(stderr, "tradewind: %s\n", why.text);
     int failed = 0;
     for (int i = 0; i < CASES; i++) {
-        if (!chosen(o, &cases[i]) || run_case(o, b, &cases[i], &why)) continue;
+        if (!is_chosen(o, &cases[i]) || run_case(o, b, &cases[i], &why)) continue;
         fprintf(stderr, "tradewind: %s: %s\n", cases[i].name, why.text);
         failed++;
     }

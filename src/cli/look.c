@@ -3,11 +3,11 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/term.h"
-#include "cli/members.h"
 #include "data/when.h"
 #include "run/checkpoint.h"
 #include "run/outline.h"
 #include "run/run.h"
+#include "task/members.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -11,6 +11,7 @@
 #include "data/windows.h"
 #include "graph/dtype.h"
 #include "graph/exec.h"
+#include "graph/identity.h"
 #include "run/outline.h"
 #include "run/run.h"
 #include "train/fallback.h"
@@ -248,26 +249,35 @@ bool setup_fits(const setup *s, err *e) {
     return budget_fits(&s->budget, &n, s->device->name, e);
 }
 
-// A card's free memory changes from one moment to the next and is no part of what it is.
-static void cut_free(char *device) {
-    char *end = strstr(device, " GB free"), *from = NULL;
-    for (char *at = device; end && at < end; at++)
-        if (at[0] == ',' && at[1] == ' ') from = at;
-    if (!from) return;
-    end += strlen(" GB free");
-    memmove(from, end, strlen(end) + 1);
-}
-
-void setup_device(const setup *s, char *text, size_t room) {
-    s->device->describe(s->queue, text, room);
-    cut_free(text);
+void setup_chosen(const setup *s, chosen *c) {
+    const dataset *d = s->data;
+    *c = (chosen){.precision = s->precision,
+        .micro = s->settings.batch_size,
+        .parts = s->settings.accumulation,
+        .again = s->settings.again,
+        .host = s->job.host,
+        .threads = s->threads,
+        .products = s->products,
+        .parameters = graph_parameter_values(s->job.g),
+        .summed = d->sum != 0,
+        .data_sum = d->sum,
+        .samples = d->samples,
+        .train = s->split.train,
+        .validation = s->split.validation,
+        .labelled = d->label != NULL,
+        .aimed = d->target != NULL};
+    s->device->identify(s->queue, &c->device);
+    bool follows = s->tuned.state == WISDOM_FOUND && !(s->tuned.entry.samples_per_s > 0); // a run that goes on
+    if (s->tuned_way || follows) snprintf(c->tuned, sizeof c->tuned, "%s", s->tuned.when);
+    if (d->label) c->labels = chosen_hash(d->label, (size_t)d->samples * sizeof *d->label);
+    if (d->target) c->targets = chosen_hash(d->target, (size_t)(d->samples * d->target_width) * sizeof *d->target);
 }
 
 void setup_key(const setup *s, wisdom_key *k) {
-    char device[256];
-    setup_device(s, device, sizeof device);
+    device_identity device;
+    s->device->identify(s->queue, &device);
     wisdom_key_make(k, &(wisdom_about){.version = TRADEWIND_VERSION,
-                           .device = device,
+                           .device = &device,
                            .card = !s->device->host_memory,
                            .described = &s->described,
                            .model = &s->model,
@@ -288,48 +298,50 @@ void setup_job(const setup *s, job *j, residency r, precision p) {
     if (s->trained && !j->forecasts) job_keep_logits(j);
 }
 
-// The plan that is followed, which the caller frees: the one that was given, or that of the run that goes on or whose
-// weights are used. NULL where there is none.
-static char *plan_there(const setup *s, const cli_options *o) {
-    if (s->like) return strdup(s->like);
+static bool read_plan(const char *dir, const char *name, chosen *c) {
+    char *text = text_there(dir, name);
+    bool ok = text && chosen_read(c, text);
+    free(text);
+    return ok;
+}
+
+// The plan that is followed: the one that was given, or that of the run that goes on or whose weights are used. False
+// where there is none.
+static bool plan_there(const setup *s, const cli_options *o, chosen *c) {
+    if (s->like) {
+        *c = *s->like;
+        return true;
+    }
     if (s->trained) {
         const char *slash = strrchr(o->word[0], '/');
         char *dir = slash ? strndup(o->word[0], (size_t)(slash - o->word[0])) : strdup(".");
         CHECK(dir, "out of memory for a path");
-        char *text = text_there(dir, "plan.yaml");
+        bool there = read_plan(dir, "plan.yaml", c);
         free(dir);
-        return text;
+        return there;
     }
-    if (!cli_given(o, "--resume")) return NULL;
-    char *text = text_there(s->described.dir, "plan.yaml");
-    return text ? text : text_there(s->described.dir, "member_1/plan.yaml");
+    if (!cli_given(o, "--resume")) return false;
+    return read_plan(s->described.dir, "plan.yaml", c) || read_plan(s->described.dir, "member_1/plan.yaml", c);
 }
 
-// The micro-batches that a run has which goes on; 0 where it does not say so.
-static int64_t parts_of(const setup *s, const char *plan) {
-    int64_t parts = number_in(plan, "accumulation");
-    return parts && s->described.batch_size * s->described.accumulation % parts == 0 ? parts : 0;
+// The micro-batches that a run has which goes on; 0 where they are none of this batch's.
+static int64_t parts_of(const setup *s, const chosen *plan) {
+    return s->described.batch_size * s->described.accumulation % plan->parts == 0 ? plan->parts : 0;
 }
 
 // What was tuned when a plan was made: it holds as long as the plan does.
-static void follow_tuned(setup *s, const char *plan) {
-    char *when = outline_value(plan, "tuned"), *place = outline_value(plan, "residency");
-    char *exact = outline_value(plan, "precision"), *products = outline_value(plan, "products");
-    wisdom_entry w = {.micro = number_in(plan, "micro_batch"),
-        .parts = number_in(plan, "accumulation"),
-        .again = (int)number_in(plan, "again"),
-        .threads = (int)number_in(plan, "threads"),
-        .host = place && strcmp(place, "host") == 0};
-    w.batch = w.micro * w.parts;
-    if (products) settings_products_find(products, &w.products);
-    if (when && w.batch && place && exact && precision_find(exact, &w.precision)) {
-        s->tuned = (wisdom_answer){.state = WISDOM_FOUND, .entry = w};
-        snprintf(s->tuned.when, sizeof s->tuned.when, "%.10s", when);
-    }
-    free(when);
-    free(place);
-    free(exact);
-    free(products);
+static void follow_tuned(setup *s, const chosen *plan) {
+    if (!plan->tuned[0]) return;
+    s->tuned = (wisdom_answer){.state = WISDOM_FOUND,
+        .entry = {.batch = plan->micro * plan->parts,
+            .micro = plan->micro,
+            .parts = plan->parts,
+            .again = plan->again,
+            .threads = plan->threads,
+            .host = plan->host,
+            .precision = plan->precision,
+            .products = plan->products}};
+    snprintf(s->tuned.when, sizeof s->tuned.when, "%s", plan->tuned);
 }
 
 // Asks what was tuned. A split that the description fixes is no way of another.
@@ -351,19 +363,18 @@ static void ask_wisdom(setup *s) {
 
 // The batch and the way that a plan or tuning has, before the planner chooses the rest.
 static bool take_tuned(setup *s, const cli_options *o, err *e) {
-    char *plan = plan_there(s, o);
-    bool resume = cli_given(o, "--resume") != NULL;
+    chosen plan;
+    bool resume = cli_given(o, "--resume") != NULL, planned = plan_there(s, o, &plan);
     int64_t batch = BATCH_USUAL;
     s->tuned = (wisdom_answer){0};
-    if (plan)
-        follow_tuned(s, plan);
+    if (planned)
+        follow_tuned(s, &plan);
     else if (!s->untuned && !s->trained && !resume)
         ask_wisdom(s);
-    if (s->like) batch = number_in(plan, "micro_batch") * number_in(plan, "accumulation");
+    if (s->like) batch = plan.micro * plan.parts;
     if (!s->like && s->tuned.state == WISDOM_FOUND) batch = s->tuned.entry.batch;
     bool ok = !s->described.batch_open || resume || settle(s, batch, e);
-    s->parts = ok && plan && !s->trained && s->described.split_open ? parts_of(s, plan) : 0;
-    free(plan);
+    s->parts = ok && planned && !s->trained && s->described.split_open ? parts_of(s, &plan) : 0;
     return ok;
 }
 
@@ -538,7 +549,7 @@ bool setup_open(setup *s, const cli_options *o, err *e) {
     return setup_open_like(s, o, NULL, e);
 }
 
-bool setup_open_like(setup *s, const cli_options *o, const char *plan, err *e) {
+bool setup_open_like(setup *s, const cli_options *o, const chosen *plan, err *e) {
     *s = (setup){.like = plan};
     return open_all(s, o, false, e);
 }
@@ -623,8 +634,10 @@ static void print_memory(const setup *s, FILE *out) {
 }
 
 void setup_print(const setup *s, FILE *out) {
-    char device[128], line[WISDOM_LINE + 16];
-    s->device->describe(s->queue, device, sizeof device);
+    char device[IDENTITY_ROOM], line[WISDOM_LINE + 16];
+    device_identity is;
+    s->device->identify(s->queue, &is);
+    identity_text(&is, device, sizeof device);
     fprintf(out, "device    %s\n", device);
     if (s->no_card.text[0]) fprintf(out, "          no card: %s\n", s->no_card.text);
     if (s->told) fputs(s->told, out);

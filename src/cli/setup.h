@@ -4,6 +4,7 @@
 
 #include "base/config.h"
 #include "cli/cli.h"
+#include "task/chosen.h"
 #include "train/choose.h"
 #include "train/job.h"
 #include "train/settings.h"
@@ -32,7 +33,7 @@ typedef struct {
     int64_t parts;       // micro-batches that the run which goes on has; 0: open
     bool tuned_way;      // the choice is what was tuned
     bool trained;        // weights are to be used, not trained
-    const char *like;    // a plan (cli/texts.h) whose batch, split and tuning are kept where they are open; or NULL
+    const chosen *like;  // a plan whose batch, split and tuning are kept where they are open; or NULL
     char *told;          // what the bar files' report says and -q and --json leave out, or NULL
     err no_card;         // why the CPU stands in for a card, or an empty text
     double made, opened; // when the data were made and the queue was opened, as clock_seconds has it
@@ -44,8 +45,8 @@ typedef struct {
 // queue. On failure everything is undone.
 bool setup_open(setup *s, const cli_options *o, err *e);
 
-// The same, split into micro-batches as a plan of the same description (texts_plan) has it, whatever is free now.
-bool setup_open_like(setup *s, const cli_options *o, const char *plan, err *e);
+// The same, split into micro-batches as a plan of the same description has it, whatever is free now.
+bool setup_open_like(setup *s, const cli_options *o, const chosen *plan, err *e);
 // The same without what was tuned: the planner alone chooses, for a batch of BATCH_USUAL where that is open.
 bool setup_open_untuned(setup *s, const cli_options *o, err *e);
 
@@ -60,8 +61,8 @@ dataset *setup_open_file(const char *path, err *e);
 bool setup_describe(setup *s, const cli_options *o, err *e);
 void setup_close(setup *s);
 
-// The device as it describes itself, without what is free.
-void setup_device(const setup *s, char *text, size_t room);
+// The chosen plan of a setup that is open.
+void setup_chosen(const setup *s, chosen *c);
 
 // What tuning holds for, of a setup that is open.
 void setup_key(const setup *s, wisdom_key *k);

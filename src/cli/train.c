@@ -4,10 +4,11 @@
 #include "base/term.h"
 #include "cli/cli.h"
 #include "cli/look.h"
-#include "cli/members.h"
 #include "cli/setup.h"
 #include "cli/texts.h"
-#include "train/keeper.h"
+#include "graph/identity.h"
+#include "task/keeper.h"
+#include "task/members.h"
 #include "train/metric.h"
 #include "train/series.h"
 
@@ -22,14 +23,15 @@
 typedef struct {
     const char *dir;
     int number, of;
-    const char *plan; // of them all
+    const chosen *plan; // of them all
 } membership;
 
 typedef struct {
     const cli_options *o;
     const setup *s;
     const membership *member; // or NULL
-    char *config, *plan;      // as the directory and checkpoints have them
+    char *config;             // as the directory and checkpoints have it
+    chosen plan;
     run *run;
     log_file *log; // the run's
     keeper *keeper;
@@ -372,7 +374,7 @@ static void tell_changed(const view *v) {
 // Whether the run computes as the other members of its ensemble do, after what has happened to the machine since.
 static bool is_alike(const view *v, err *e) {
     char differs[700];
-    if (!v->member || !keeper_plan_differs(v->member->plan, v->plan, differs, sizeof differs)) return true;
+    if (!v->member || !chosen_differs(v->member->plan, &v->plan, differs, sizeof differs)) return true;
     return err_run(e, "member %d has another plan than the others: %s; go on with --resume once that is as it was",
         v->member->number, differs);
 }
@@ -381,10 +383,11 @@ static bool is_alike(const view *v, err *e) {
 static bool prepare(view *v, err *e) {
     const setup *s = v->s;
     bool resume = cli_given(v->o, "--resume") != NULL;
-    char device[128], others[128], tuned[WISDOM_LINE + 16];
+    char device[IDENTITY_ROOM], others[128], tuned[WISDOM_LINE + 16];
+    device_identity is;
     v->config = texts_config(s, e);
-    v->plan = v->config ? texts_plan(s, e) : NULL;
-    if (!v->plan || !is_alike(v, e)) return false;
+    setup_chosen(s, &v->plan);
+    if (!v->config || !is_alike(v, e)) return false;
     v->trainer = trainer_new(s->device, s->queue, &s->job, s->data, &s->split, &s->settings, e);
     if (!v->trainer || !budget_holds(&s->budget, s->device, s->queue, e) || !choose_metric(v, e)) return false;
     if (s->settings.init_from && !resume && !trainer_load(v->trainer, s->settings.init_from, e)) return false;
@@ -397,9 +400,10 @@ static bool prepare(view *v, err *e) {
         .settings = &s->settings,
         .classes = s->job.forecasts ? 0 : s->data->classes,
         .config = v->config,
-        .plan = v->plan,
+        .plan = &v->plan,
         .version = TRADEWIND_VERSION});
-    s->device->describe(s->queue, device, sizeof device);
+    s->device->identify(s->queue, &is);
+    identity_text(&is, device, sizeof device);
     log_line(v->log, "training %s with %lld parameters on %s", model_name(s->model.kind),
         (long long)graph_parameter_values(s->job.g), device);
     if (setup_tuned(s, tuned, sizeof tuned)) log_line(v->log, "tuned %s", tuned);
@@ -478,7 +482,6 @@ static bool train_run(const cli_options *o, const membership *member, bool *inte
     run_close(v.run);
     trainer_free(v.trainer);
     free(v.config);
-    free(v.plan);
     setup_close(&s);
     return ok;
 }
@@ -562,21 +565,22 @@ static bool could_train(const setup *s, bool begins, err *e) {
 // What follows from the description and the machine, the same for all members: the split is chosen here once, and what
 // is free when a member begins does not change it. A mistake in the description is found
 // here, before the directory is touched: also a seed of the last member that no description may have.
-static char *plan_ensemble(const cli_options *o, const setup *all, err *e) {
+static bool plan_ensemble(const cli_options *o, const setup *all, chosen *plan, err *e) {
     membership last = {.dir = all->settings.dir, .number = all->settings.ensemble, .of = all->settings.ensemble};
     orders by;
     setup s;
     err why;
-    char *config = NULL, *plan = NULL;
-    if (!give_orders(&by, o, all, &last, e)) return NULL;
+    bool ok = false;
+    char *config = NULL;
+    if (!give_orders(&by, o, all, &last, e)) return false;
     if (!(config = describe(&by.o, &why))) err_input(e, "member %d: %s", last.number, why.text);
     if (config && setup_open(&s, o, e)) {
-        bool ok = could_train(&s, !cli_given(o, "--resume"), e) && setup_settle(all, &s, e);
-        plan = ok ? texts_plan(&s, e) : NULL;
+        ok = could_train(&s, !cli_given(o, "--resume"), e) && setup_settle(all, &s, e);
+        if (ok) setup_chosen(&s, plan);
         setup_close(&s);
     }
     free(config);
-    return plan;
+    return ok;
 }
 
 // Whether what a member has saved is of its description and the plan. Where it cannot go on anyway it begins anew.
@@ -596,7 +600,7 @@ static bool member_goes_on(const cli_options *o, const setup *all, const members
 
 // Whether the directory holds an ensemble that can go on like this: under its own description, but for keys that may
 // change and for members added.
-static bool goes_on(const cli_options *o, const setup *all, const char *plan, err *e) {
+static bool goes_on(const cli_options *o, const setup *all, const chosen *plan, err *e) {
     membership m = {.dir = all->settings.dir, .of = members_of(all->settings.dir), .plan = plan};
     char word[64];
     cli_options as = *o;
@@ -617,7 +621,7 @@ static bool goes_on(const cli_options *o, const setup *all, const char *plan, er
     return ok;
 }
 
-static bool train_members(const cli_options *o, const setup *all, run *r, const char *plan, err *e) {
+static bool train_members(const cli_options *o, const setup *all, run *r, const chosen *plan, err *e) {
     membership m = {.dir = all->settings.dir, .of = all->settings.ensemble, .plan = plan};
     bool ok = true, interrupted = false;
     char *description = run_path(m.dir, "config.yaml");
@@ -637,17 +641,17 @@ static bool train_members(const cli_options *o, const setup *all, run *r, const 
 static bool train_ensemble(const cli_options *o, const setup *all, err *e) {
     const char *dir = all->settings.dir;
     bool resume = cli_given(o, "--resume") != NULL;
-    char *plan = plan_ensemble(o, all, e), *config = plan ? texts_config(all, e) : NULL;
+    chosen plan;
+    char *config = plan_ensemble(o, all, &plan, e) ? texts_config(all, e) : NULL;
     run *r = !config ? NULL : resume ? run_resume(dir, e) : run_begin(dir, e);
-    bool ok = r && (!resume || goes_on(o, all, plan, e)) && run_write(r, "config.yaml", config, e);
+    bool ok = r && (!resume || goes_on(o, all, &plan, e)) && run_write(r, "config.yaml", config, e);
     if (ok) {
         store_run(run_store(r), TRADEWIND_VERSION, config, "");
         tell_moved(o, r);
-        ok = train_members(o, all, r, plan, e);
+        ok = train_members(o, all, r, &plan, e);
     }
     run_close(r);
     free(config);
-    free(plan);
     return ok;
 }
 

@@ -1,8 +1,8 @@
 #include "cli/trained.h"
 
-#include "cli/members.h"
 #include "run/run.h"
-#include "train/ensemble.h"
+#include "task/ensemble.h"
+#include "task/members.h"
 
 #include <errno.h>
 #include <stdlib.h>

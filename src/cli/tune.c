@@ -7,6 +7,7 @@
 #include "cli/cli.h"
 #include "cli/setup.h"
 #include "graph/dtype.h"
+#include "graph/identity.h"
 #include "train/wisdom.h"
 
 #include <errno.h>
@@ -216,8 +217,11 @@ static void explain(view *v) {
 
 static void print_head(const view *v) {
     const setup *s = &v->s;
-    char device[256], samples[32], values[32];
-    setup_device(s, device, sizeof device);
+    char device[IDENTITY_ROOM], samples[32], values[32];
+    device_identity is;
+    s->device->identify(s->queue, &is);
+    is.total = 0; // what is free is no part of a table that is kept
+    identity_text(&is, device, sizeof device);
     count(samples, sizeof samples, (double)s->split.train.count);
     count(values, sizeof values, (double)graph_parameter_values(s->job.g));
     printf("device    %s\n", device);

@@ -43,7 +43,7 @@ struct queue {
     unsigned *meeting;  // of the blocks that end a step (cuda/settle.cuh)
     struct pack_memory *packs; // of its row programs
     struct blaslt *blaslt;     // for large products, or NULL
-    char card[512];
+    device_identity identity; // without products
     char failed[256];   // the first failure of this queue, or ""
 };
 

@@ -1,9 +1,9 @@
 // Ensembles: a directory whose config.yaml asks for several members, each of which is a run in a directory of its own,
 // DIR/member_1 and so on.
-#ifndef TRADEWIND_CLI_MEMBERS_H
-#define TRADEWIND_CLI_MEMBERS_H
+#ifndef TRADEWIND_TASK_MEMBERS_H
+#define TRADEWIND_TASK_MEMBERS_H
 
-#include "base/err.h"
+#include "task/chosen.h"
 
 enum { MEMBERS_MOST = 1000 };
 
@@ -18,10 +18,10 @@ bool members_begun(const char *dir);
 
 // Whether it is done and has its weights, under exactly this description and plan: training it again would give the
 // same bits.
-bool members_done(const char *dir, const char *config, const char *plan);
+bool members_done(const char *dir, const char *config, const chosen *plan);
 
 // Of an ensemble's directory, without a plan, or a member's: ERR_INPUT where its files are of another description or
 // plan, beyond what may change where a run goes on. Files that cannot be read are of none.
-bool members_same(const char *dir, const char *config, const char *plan, err *e);
+bool members_same(const char *dir, const char *config, const chosen *plan, err *e);
 
 #endif

@@ -2,10 +2,11 @@
 //
 // It is told of steps and epochs by whoever watches the trainer. A write that fails is final: from then on every call
 // returns false and keeper_failure says why; what was written before stays.
-#ifndef TRADEWIND_TRAIN_KEEPER_H
-#define TRADEWIND_TRAIN_KEEPER_H
+#ifndef TRADEWIND_TASK_KEEPER_H
+#define TRADEWIND_TASK_KEEPER_H
 
 #include "run/run.h"
+#include "task/chosen.h"
 #include "train/monitor.h"
 #include "train/trainer.h"
 
@@ -18,7 +19,9 @@ typedef struct {
     trainer *trainer;
     const settings *settings;
     int classes; // 0: the run forecasts
-    const char *config, *plan, *version;
+    const char *config;
+    const chosen *plan;
+    const char *version;
 } keeper_options;
 
 keeper *keeper_new(const keeper_options *o);
@@ -39,9 +42,6 @@ bool keeper_epochs_matter(const char *config);
 // How many keys of two descriptions differ that may not change where a run goes on; `text` gets the first few of them,
 // as outline_compare has it.
 int keeper_differs(const char *was, const char *is, char *text, size_t room);
-
-// The same of two plans.
-int keeper_plan_differs(const char *was, const char *is, char *text, size_t room);
 
 // After a step: a checkpoint where train.checkpoint_minutes have passed since the last.
 bool keeper_step(keeper *k);

@@ -1,4 +1,4 @@
-#include "train/keeper.h"
+#include "task/keeper.h"
 
 #include "base/clock.h"
 #include "run/checkpoint.h"
@@ -13,6 +13,7 @@
 struct keeper {
     keeper_options o;
     char *best, *newest;
+    char *plan; // o.plan as plan.yaml has it
     int64_t best_epoch;
     uint64_t newest_update;
     bool resumed, warned;
@@ -28,7 +29,10 @@ keeper *keeper_new(const keeper_options *o) {
     keeper *k = calloc(1, sizeof *k);
     CHECK(k, "out of memory for a keeper");
     k->o = *o;
+    err e;
     k->best = run_path(run_dir(o->run), "best.safetensors");
+    k->plan = chosen_write(o->plan, &e);
+    CHECK(k->plan, "%s", e.text);
     set_due(k);
     return k;
 }
@@ -37,13 +41,14 @@ void keeper_free(keeper *k) {
     if (!k) return;
     free(k->best);
     free(k->newest);
+    free(k->plan);
     free(k);
 }
 
 bool keeper_describe(keeper *k, err *e) {
-    store_run(run_store(k->o.run), k->o.version, k->o.config, k->o.plan);
+    store_run(run_store(k->o.run), k->o.version, k->o.config, k->plan);
     if (!k->resumed) store_event(run_store(k->o.run), 0, "start", "");
-    return run_write(k->o.run, "config.yaml", k->o.config, e) && run_write(k->o.run, "plan.yaml", k->o.plan, e);
+    return run_write(k->o.run, "config.yaml", k->o.config, e) && run_write(k->o.run, "plan.yaml", k->plan, e);
 }
 
 // "step 40, in epoch 2 after 1280 samples", or "step 44, after epoch 2".
@@ -61,7 +66,7 @@ static const char *place(const keeper *k, char *text, size_t room) {
 // Saving
 
 static bool save(keeper *k, checkpoint_kind kind, uint64_t number) {
-    const safetensors_note notes[] = {{"config", k->o.config}, {"plan", k->o.plan}, {"version", k->o.version}};
+    const safetensors_note notes[] = {{"config", k->o.config}, {"plan", k->plan}, {"version", k->o.version}};
     double began = clock_seconds();
     char where[128];
     int64_t epoch, done;
@@ -99,15 +104,16 @@ static bool save_last(keeper *k, bool ended) {
     return true;
 }
 
-// The confusion matrix as JSON, rows are true classes; cut where it does not fit.
-static const char *matrix_text(const int64_t *count, int K, char *text, size_t room) {
-    size_t at = 0;
-    for (int i = 0; i < K * K && at < room; i++)
-        at += (size_t)snprintf(text + at, room - at, "%s%" PRId64 "%s",
-            i == 0  ? "[["
-            : i % K ? ", "
-                    : "], [",
-            count[i], i == K * K - 1 ? "]]" : "");
+// The confusion matrix as JSON, rows are true classes, which the caller frees; NULL where memory runs out, and run.db
+// goes without it.
+static char *matrix_text(const int64_t *count, int K) {
+    char *text = NULL;
+    size_t bytes;
+    FILE *f = open_memstream(&text, &bytes);
+    if (!f) return NULL;
+    for (int i = 0; i < K * K; i++)
+        fprintf(f, "%s%" PRId64 "%s", i == 0 ? "[[" : i % K ? ", " : "], [", count[i], i == K * K - 1 ? "]]" : "");
+    fclose(f);
     return text;
 }
 
@@ -130,13 +136,14 @@ static int list_metrics(const score *s, const char *part, store_metric *list, in
 }
 
 static void store_report(keeper *k, const epoch_report *r) {
-    static char matrix[CLASSES_MOST * CLASSES_MOST * 24];
     store_metric metrics[32] = {{"", "grad_norm", r->grad_norm}, {"", "lr", r->lr},
         {"", "steps_skipped", (double)r->skipped}, {"", "loss_scale", (double)r->loss_scale}};
     int count = list_metrics(&r->validation, "validation", metrics, list_metrics(&r->train, "train", metrics, 4));
     store_epoch_row row = {r->epoch, r->update, r->seconds, r->samples_per_s, r->best, NULL};
-    if (k->o.classes) row.confusion = matrix_text(r->validation.confusion, k->o.classes, matrix, sizeof matrix);
+    char *matrix = k->o.classes ? matrix_text(r->validation.confusion, k->o.classes) : NULL;
+    row.confusion = matrix;
     store_epoch(run_store(k->o.run), &row, metrics, count);
+    free(matrix);
     store_tick(run_store(k->o.run));
     warn_of_store(k);
 }
@@ -239,18 +246,6 @@ int keeper_differs(const char *was, const char *is, char *text, size_t room) {
     return outline_compare(was, is, keeper_epochs_matter(was) ? may_change_but_epochs : may_change, text, room);
 }
 
-// Where the data lie, what is computed again, how many threads compute and whether that was tuned moves no bit either.
-static bool plan_may_change(const char *path) {
-    static const char *const keys[] = {"residency", "again", "tuned", "threads"};
-    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
-        if (strcmp(path, keys[i]) == 0) return true;
-    return false;
-}
-
-int keeper_plan_differs(const char *was, const char *is, char *text, size_t room) {
-    return outline_compare(was, is, plan_may_change, text, room);
-}
-
 typedef struct {
     keeper *k;
     void (*tell)(void *arg, const char *line);
@@ -272,18 +267,21 @@ static void tell_damaged(void *arg, const char *why) {
 static bool check_same(const keeper *k, const safetensors *s, const char *path, const teller *t, err *e) {
     const char *config = safetensors_metadata(s, "config"), *plan = safetensors_metadata(s, "plan");
     char text[700], line[800];
+    chosen was;
     if (!config || !plan) return err_input(e, "%s: does not say under which description it was made", path);
     if (keeper_differs(config, k->o.config, text, sizeof text))
         return err_input(
             e, "%s: was made under another description: %s; put that back, or train without --resume", path, text);
-    if (keeper_plan_differs(plan, k->o.plan, text, sizeof text))
+    if (!chosen_read(&was, plan))
+        return err_input(e, "%s: has a plan that this program cannot read; train without --resume", path);
+    if (chosen_differs(&was, k->o.plan, text, sizeof text))
         return err_input(
             e, "%s: was made under another plan: %s; put that back, or train without --resume", path, text);
     if (outline_compare(config, k->o.config, NULL, text, sizeof text)) {
         snprintf(line, sizeof line, "changed: %s", text);
         tell(t, line);
     }
-    if (outline_compare(plan, k->o.plan, NULL, text, sizeof text)) {
+    if (chosen_changes(&was, k->o.plan, text, sizeof text)) {
         snprintf(line, sizeof line, "planned: %s", text);
         tell(t, line);
     }

@@ -1,7 +1,7 @@
 // Several models' predictions as one: probabilities by their mean, forecasts by their median, which one model that went
 // astray does not move. All members have the same n values; the result may be one of them.
-#ifndef TRADEWIND_TRAIN_ENSEMBLE_H
-#define TRADEWIND_TRAIN_ENSEMBLE_H
+#ifndef TRADEWIND_TASK_ENSEMBLE_H
+#define TRADEWIND_TASK_ENSEMBLE_H
 
 #include <stdint.h>
 
