@@ -29,9 +29,13 @@ typedef struct {
     double least, most;   // INT, REAL: inclusive, or -INFINITY, INFINITY; a least of 1e-30 or less means "above 0"
     const char *choices;  // CHOICE: "adamw|sgd"; INT, REAL, BOOL: words taken in place of a value, such as "auto"
     const char *help;     // one line
+    unsigned marks;       // of the table's owner; nothing here looks at them
 } config_key;
 
 typedef struct config config;
+
+// The row of a table that a path is of, "model.hidden.fast" being of "model.hidden.*"; NULL where there is none.
+const config_key *config_row(const config_key *keys, size_t count, const char *path);
 
 // Reads a description; the table must outlive it. Refuses what is not YAML as described above and keys given twice.
 // NULL on failure. config_read is the same from memory, with `name` for the file in messages. A row that contradicts

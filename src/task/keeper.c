@@ -215,18 +215,6 @@ bool keeper_trouble(keeper *k, err *why) {
 
 // Resuming
 
-// Keys that may change: they move no bit of what was trained so far, nor of what the next step does.
-static bool may_change(const char *path) {
-    static const char *const keys[] = {"train.epochs", "train.patience", "train.checkpoint_every",
-        "train.checkpoint_minutes", "train.keep_checkpoints", "train.init_from", "data.num_workers",
-        "data.prefetch_factor", "data.residency", "gpu_optimization.max_memory_gb", "gpu_optimization.memory_fraction",
-        "gpu_optimization.max_host_memory_gb", "gpu_optimization.recompute", "gpu_optimization.target_utilization",
-        "gpu_optimization.memory_monitoring", "gpu_optimization.monitoring_interval", "run.dir"};
-    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
-        if (strcmp(path, keys[i]) == 0) return true;
-    return false;
-}
-
 bool keeper_epochs_matter(const char *config) {
     static const char *const kinds[] = {"cosine", "linear", "one_cycle"};
     char *kind = outline_value(config, "train.schedule.kind"), *total = outline_value(config, "train.schedule.total");
@@ -239,11 +227,11 @@ bool keeper_epochs_matter(const char *config) {
 }
 
 static bool may_change_but_epochs(const char *path) {
-    return strcmp(path, "train.epochs") != 0 && may_change(path);
+    return strcmp(path, "train.epochs") != 0 && settings_may_change(path);
 }
 
 int keeper_differs(const char *was, const char *is, char *text, size_t room) {
-    return outline_compare(was, is, keeper_epochs_matter(was) ? may_change_but_epochs : may_change, text, room);
+    return outline_compare(was, is, keeper_epochs_matter(was) ? may_change_but_epochs : settings_may_change, text, room);
 }
 
 typedef struct {

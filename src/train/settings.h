@@ -92,8 +92,19 @@ typedef struct {
     const char *init_from; // NULL: initial weights by the seed
 } settings;
 
+// Marks of a row, one of each pair.
+enum {
+    KEY_FIXED = 1,   // may not change where a run goes on
+    KEY_FREE = 2,    // may: it moves no bit of what was trained so far, nor of what the next step does
+    KEY_TUNED = 4,   // what was tuned holds for its value: wisdom_key_make sees it, or its effect on data and model
+    KEY_UNTUNED = 8, // what was tuned holds whatever its value is
+};
+
 extern const config_key settings_keys[];
 extern const size_t settings_key_count;
+
+// Whether a key may change where a run goes on (KEY_FREE). False for a path that is none.
+bool settings_may_change(const char *path);
 
 // The words of gpu_optimization.products. False where there is none such.
 const char *settings_products_name(products_by p);
