@@ -17,6 +17,8 @@ struct queue {
     queue *cpu;         // where it is not
 };
 
+static queue asked; // the card that absent_card was asked for
+
 static bool read_memory(const char *text, size_t *bytes, err *e) {
     char *end;
     double v = strtod(text, &end);
@@ -36,18 +38,16 @@ static bool read_arch(const char *text, int *arch, err *e) {
     return err_input(e, "--arch %.40s: must be sm_75 or newer, such as sm_86", text);
 }
 
-queue *absent_open(const char *memory, const char *arch, err *e) {
+static queue *open_queue(const queue_options *o, err *e) {
     bool found;
     err unused;
     queue *q = calloc(1, sizeof *q);
     CHECK(q, "out of memory for a queue");
-    bool ok = read_memory(memory, &q->memory, e) && read_arch(arch, &q->arch, e);
-    if (ok) q->card = plugin_open("tradewind-cuda.so", &found, &unused);
-    if (ok && !q->card) {
-        q->cpu = cpu_device.open(&(queue_options){.threads = 1}, e);
-        ok = q->cpu != NULL;
-    }
-    if (ok) return q;
+    (void)o;
+    *q = asked;
+    q->card = plugin_open("tradewind-cuda.so", &found, &unused);
+    if (!q->card) q->cpu = cpu_device.open(&(queue_options){.threads = 1}, e);
+    if (q->card || q->cpu) return q;
     free(q);
     return NULL;
 }
@@ -82,8 +82,9 @@ static bool memory(const queue *q, device_memory *m) {
     return true;
 }
 
-const device absent_device = {
+static const device absent = {
     .name = "cuda",
+    .open = open_queue,
     .close = close_queue,
     .kernels = kernels,
     .computes = computes,
@@ -91,3 +92,8 @@ const device absent_device = {
     .available = available,
     .memory = memory,
 };
+
+const device *absent_card(const char *memory, const char *arch, err *e) {
+    asked = (queue){0};
+    return read_memory(memory, &asked.memory, e) && read_arch(arch, &asked.arch, e) ? &absent : NULL;
+}

@@ -7,17 +7,18 @@
 #include "base/pool.h"
 #include "base/rng.h"
 #include "base/term.h"
+#include "cli/ask.h"
 #include "cli/cli.h"
 #include "cli/copying.h"
 #include "cli/gathering.h"
 #include "cli/peer.h"
-#include "cli/setup.h"
 #include "cli/work.h"
 #include "data/set.h"
 #include "graph/dtype.h"
 #include "graph/exec.h"
 #include "graph/grad.h"
 #include "model/layer.h"
+#include "task/source.h"
 #include "train/job.h"
 
 #include <stdio.h>
@@ -468,7 +469,7 @@ static bool run_copy(const cli_options *o, const bench *b, err *e) {
     int64_t window[STREAMS_MOST], batch = o->batch ? o->batch : LOADER_BATCH;
     const char *path = cli_given(o, "--data");
     copying c;
-    dataset *d = setup_open_file(path, e);
+    dataset *d = source_open_file(path, e);
     for (int i = 0; d && i < d->streams; i++) window[i] = set_window(d, i);
     bool ok = d && copying_measure(d, b->d, b->q, window, batch, b->threads, &c, e);
     if (ok) print_copy(o, b, batch, &c);
@@ -521,7 +522,7 @@ static bool run(const cli_options *o, err *e) {
             return err_input(e, "%s: unknown case; `tradewind bench --help` lists them", o->word[i]);
     if (is_named(o, "copy") != (cli_given(o, "--data") != NULL))
         return err_input(e, "the case copy and --data FILE go together: the set to be copied");
-    if (!cli_open_queue(o, &b.d, &b.q, &why, e)) return false;
+    if (!ask_queue(o, &b.d, &b.q, &why, e)) return false;
     if (why.text[0]) fprintf(stderr, "tradewind: no card, the CPU computes: %s\n", why.text);
     if (!o->no_peer && peer_ready(script, &why))
         b.script = script;

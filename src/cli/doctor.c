@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/pool.h"
+#include "cli/ask.h"
 #include "cli/cli.h"
 #include "cpu/cpu.h"
 #include "graph/dtype.h"
@@ -152,7 +153,7 @@ static bool examine(const cli_options *o, findings *f, err *e) {
     const device *d;
     queue *q;
     processor_name(f->processor, sizeof f->processor);
-    if (!cli_open_queue(o, &d, &q, &f->no_card, e)) return false;
+    if (!ask_queue(o, &d, &q, &f->no_card, e)) return false;
     f->card = !d->host_memory;
     f->counted = d->memory(q, &f->memory);
     bool ok = time_device(d, q, f, e);

@@ -83,6 +83,7 @@ static bool save(keeper *k, checkpoint_kind kind, uint64_t number) {
     log_line(run_log(k->o.run), "checkpoint %s: %s (%.0f ms)", path, place(k, where, sizeof where),
         1e3 * (clock_seconds() - began));
     store_event(run_store(k->o.run), k->newest_update, "checkpoint", path);
+    task_tell(&k->o.listener, &(task_event){.kind = TASK_CHECKPOINT, .checkpoint = {path, k->newest_update}});
     set_due(k);
     return true;
 }
@@ -154,7 +155,7 @@ void keeper_steps(keeper *k, const step_report *r) {
     store_steps(run_store(k->o.run), &row);
 }
 
-void keeper_samples(keeper *k, monitor *m, void (*to)(void *arg, const char *line), void *arg) {
+void keeper_samples(keeper *k, monitor *m) {
     store_sample_row row;
     char warning[256];
     uint64_t update;
@@ -165,7 +166,7 @@ void keeper_samples(keeper *k, monitor *m, void (*to)(void *arg, const char *lin
         trainer_stands(k->o.trainer, &update, &epoch, &done);
         log_line(run_log(k->o.run), "warning: %s", warning);
         store_event(run_store(k->o.run), update, "memory", warning);
-        to(arg, warning);
+        task_tell(&k->o.listener, &(task_event){.kind = TASK_WARNING, .line = warning});
     }
 }
 
@@ -231,19 +232,14 @@ static bool may_change_but_epochs(const char *path) {
 }
 
 int keeper_differs(const char *was, const char *is, char *text, size_t room) {
-    return outline_compare(was, is, keeper_epochs_matter(was) ? may_change_but_epochs : settings_may_change, text, room);
+    return outline_compare(
+        was, is, keeper_epochs_matter(was) ? may_change_but_epochs : settings_may_change, text, room);
 }
 
-typedef struct {
-    keeper *k;
-    void (*tell)(void *arg, const char *line);
-    void *arg;
-} teller;
-
-static void tell(const teller *t, const char *line) {
-    store_event(run_store(t->k->o.run), t->k->newest_update, "resume", line);
-    log_line(run_log(t->k->o.run), "resume %s", line);
-    if (t->tell) t->tell(t->arg, line);
+static void tell(keeper *k, const char *line) {
+    store_event(run_store(k->o.run), k->newest_update, "resume", line);
+    log_line(run_log(k->o.run), "resume %s", line);
+    task_tell(&k->o.listener, &(task_event){.kind = TASK_RESUME, .line = line});
 }
 
 static void tell_damaged(void *arg, const char *why) {
@@ -252,7 +248,7 @@ static void tell_damaged(void *arg, const char *why) {
     tell(arg, line);
 }
 
-static bool check_same(const keeper *k, const safetensors *s, const char *path, const teller *t, err *e) {
+static bool check_same(keeper *k, const safetensors *s, const char *path, err *e) {
     const char *config = safetensors_metadata(s, "config"), *plan = safetensors_metadata(s, "plan");
     char text[700], line[800];
     chosen was;
@@ -267,23 +263,22 @@ static bool check_same(const keeper *k, const safetensors *s, const char *path, 
             e, "%s: was made under another plan: %s; put that back, or train without --resume", path, text);
     if (outline_compare(config, k->o.config, NULL, text, sizeof text)) {
         snprintf(line, sizeof line, "changed: %s", text);
-        tell(t, line);
+        tell(k, line);
     }
     if (chosen_changes(&was, k->o.plan, text, sizeof text)) {
         snprintf(line, sizeof line, "planned: %s", text);
-        tell(t, line);
+        tell(k, line);
     }
     return true;
 }
 
-bool keeper_resume(keeper *k, void (*to)(void *arg, const char *line), void *arg, err *e) {
-    teller t = {k, to, arg};
+bool keeper_resume(keeper *k, err *e) {
     char *path, line[700], where[128];
     int64_t epoch, done;
     const job *given = trainer_job(k->o.trainer);
-    safetensors *s = checkpoint_newest(run_dir(k->o.run), tell_damaged, &t, &path, e);
+    safetensors *s = checkpoint_newest(run_dir(k->o.run), tell_damaged, k, &path, e);
     if (!s) return false;
-    bool ok = check_same(k, s, path, &t, e) && trainer_restore(k->o.trainer, s, path, e);
+    bool ok = check_same(k, s, path, e) && trainer_restore(k->o.trainer, s, path, e);
     safetensors_close(s);
     if (!ok) {
         free(path);
@@ -294,7 +289,7 @@ bool keeper_resume(keeper *k, void (*to)(void *arg, const char *line), void *arg
     trainer_stands(k->o.trainer, &k->newest_update, &epoch, &done);
     store_rewind(run_store(k->o.run), k->newest_update, epoch, trainer_job(k->o.trainer) != given);
     snprintf(line, sizeof line, "from %.400s: %s", path, place(k, where, sizeof where));
-    tell(&t, line);
+    tell(k, line);
     return true;
 }
 

@@ -7,6 +7,7 @@
 
 #include "run/run.h"
 #include "task/chosen.h"
+#include "task/event.h"
 #include "train/monitor.h"
 #include "train/trainer.h"
 
@@ -22,6 +23,7 @@ typedef struct {
     const char *config;
     const chosen *plan;
     const char *version;
+    task_listener listener; // of TASK_RESUME, TASK_WARNING and TASK_CHECKPOINT
 } keeper_options;
 
 keeper *keeper_new(const keeper_options *o);
@@ -30,10 +32,10 @@ void keeper_free(keeper *k);
 // Writes config.yaml and plan.yaml.
 bool keeper_describe(keeper *k, err *e);
 
-// Takes the run up where the newest whole checkpoint of its directory stands; damaged ones are logged, and told to
-// `tell` (or NULL) as is everything that changed in the description and may. ERR_INPUT where there is no whole
-// checkpoint, or the description or the plan is another one: the text says what differs.
-bool keeper_resume(keeper *k, void (*tell)(void *arg, const char *line), void *arg, err *e);
+// Takes the run up where the newest whole checkpoint of its directory stands; damaged ones are logged and told, as is
+// everything that changed in the description or the plan and may. ERR_INPUT where there is no whole checkpoint, or the
+// description or the plan is another one: the text says what differs.
+bool keeper_resume(keeper *k, err *e);
 
 // Whether the number of epochs may not change where a run goes on: a rate that follows a schedule over all of them
 // makes it part of every step.
@@ -53,8 +55,8 @@ bool keeper_epoch(keeper *k, const epoch_report *r);
 void keeper_steps(keeper *k, const step_report *r);
 
 // Takes what the monitor, which may be NULL, has seen since the last call to run.db. Warnings go to the log and to
-// run.db too, and to `tell`.
-void keeper_samples(keeper *k, monitor *m, void (*tell)(void *arg, const char *line), void *arg);
+// run.db too, and are told.
+void keeper_samples(keeper *k, monitor *m);
 
 // The precision has changed: for the log and run.db. `line` says so.
 void keeper_change(keeper *k, const change_report *r, const char *line);

@@ -1,10 +1,11 @@
-#include "cli/trained.h"
+#include "task/trained.h"
 
 #include "run/run.h"
 #include "task/ensemble.h"
 #include "task/members.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -76,49 +77,43 @@ static bool has_scaler(const safetensors *f) {
     return false;
 }
 
-static const char *part_asked(const cli_options *o) {
-    const char *part = cli_given(o, "--part");
-    if (cli_given(o, "--test")) return "future";
-    return part ? part : cli_given(o, "--data") ? "all" : NULL;
+static const char *part_asked(const trained_options *o) {
+    return o->part ? o->part : o->data ? "all" : NULL;
 }
 
-static bool is_future(const cli_options *o) {
-    const char *part = part_asked(o);
-    return part && strcmp(part, "future") == 0;
+static bool is_asked(const trained_options *o, const char *part) {
+    const char *asked = part_asked(o);
+    return asked && strcmp(asked, part) == 0;
 }
 
-// The description of the run with what the command line changes. A whole set needs no gap between parts.
-static bool open_setup(trained *t, const cli_options *o, const char *dir, bool scaled, err *e) {
-    char *config = run_path(dir, "config.yaml"), set[1024];
-    const char *data = cli_given(o, "--data"), *part = part_asked(o);
-    cli_options as = *o;
-    int n = 0;
-    bool ok = o->words + 5 <= WORDS_MOST || err_input(e, "too many words");
-    as.word[n++] = config;
-    as.word[n++] = scaled ? "data.scale=standard" : "data.scale=none";
-    if (data) {
-        snprintf(set, sizeof set, "data.set=%s", data);
-        as.word[n++] = set;
+// The description of the run with everything that changes it. A whole set needs no gap between parts.
+static bool open_task(trained *t, const trained_options *o, const char *dir, bool scaled, err *e) {
+    char *config = run_path(dir, "config.yaml");
+    task_options as = {.description = {.file = config, .overrides = o->overrides, .override_count = o->override_count},
+        .devices = o->devices,
+        .version = o->version,
+        .trained = true,
+        .ends = is_asked(o, "future")};
+    task_change *to = as.description.before;
+    *to++ = (task_change){"data.scale", scaled ? "standard" : "none"};
+    if (o->data) *to++ = (task_change){"data.set", o->data};
+    if (is_asked(o, "all")) {
+        *to++ = (task_change){"data.split.embargo", "0"};
+        *to++ = (task_change){"data.split.purge", "0"};
     }
-    if (part && strcmp(part, "all") == 0) {
-        as.word[n++] = "data.split.embargo=0";
-        as.word[n++] = "data.split.purge=0";
-    }
-    for (int i = 1; ok && i < o->words; i++) as.word[n++] = o->word[i];
-    as.words = n;
-    ok = ok && setup_open_trained(&t->s, &as, is_future(o), e);
+    bool ok = task_open(&t->task, &as, e);
     free(config);
     return ok;
 }
 
 // Puts the training's scaler in place of the one that was fitted on this data.
 static bool take_scaler(trained *t, const safetensors *f, const char *weights, err *e) {
-    scaler *sc = t->s.scaler;
+    scaler *sc = t->task.scaler;
     for (int i = 0; sc && i < sc->streams; i++) {
         char name[2][96];
         const safetensors_entry *v[2];
         for (int k = 0; k < 2; k++) {
-            snprintf(name[k], sizeof name[k], "scaler.%.64s.%s", t->s.data->stream[i].name, k ? "std" : "mean");
+            snprintf(name[k], sizeof name[k], "scaler.%.64s.%s", t->task.data->stream[i].name, k ? "std" : "mean");
             v[k] = safetensors_find(f, name[k]);
             if (!v[k] || v[k]->type != SAFE_F32 || v[k]->bytes != (size_t)sc->width[i] * sizeof(float))
                 return err_input(e, "%s: %s does not fit the data, whose stream has %lld columns", weights, name[k],
@@ -134,15 +129,15 @@ static bool take_scaler(trained *t, const safetensors *f, const char *weights, e
     return true;
 }
 
-static bool choose_part(trained *t, const cli_options *o, err *e) {
-    const split *sp = &t->s.split;
+static bool choose_part(trained *t, const trained_options *o, err *e) {
+    const split *sp = &t->task.split;
     const char *part = part_asked(o);
     if (!part) part = sp->test.count ? "test" : "validation";
     const struct {
         const char *name;
         span samples;
     } parts[] = {{"train", sp->train}, {"validation", sp->validation}, {"test", sp->test},
-        {"all", {0, t->s.data->samples}}, {"future", {0, t->s.data->samples}}};
+        {"all", {0, t->task.data->samples}}, {"future", {0, t->task.data->samples}}};
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
         if (strcmp(part, parts[i].name) != 0) continue;
         t->part = parts[i].name;
@@ -158,38 +153,36 @@ static bool load_weights(trained *t, const char *path, err *e) {
 }
 
 static bool open_trainer(trained *t, const char *weights, err *e) {
-    setup *s = &t->s;
-    if (!setup_fits(s, e)) return false;
-    t->trainer = trainer_new(s->device, s->queue, &s->job, s->data, &s->split, &s->settings, e);
+    if (!task_fits(&t->task, e)) return false;
+    t->trainer = task_trainer(&t->task, e);
     return t->trainer && load_weights(t, weights, e);
 }
 
-bool trained_open(trained *t, const cli_options *o, err *e) {
+bool trained_open(trained *t, const trained_options *o, err *e) {
     *t = (trained){0};
     char *dir = NULL, *weights = NULL;
     safetensors *f = NULL;
     bool opened = false;
-    if (o->words < 1) return err_input(e, "no run given; name its directory");
-    t->members = members_of(o->word[0]);
-    bool ok = t->members ? find_members(t, o->word[0], &dir, &weights, e) : find_run(o->word[0], &dir, &weights, e);
+    t->members = members_of(o->run);
+    bool ok = t->members ? find_members(t, o->run, &dir, &weights, e) : find_run(o->run, &dir, &weights, e);
     ok = ok && (f = safetensors_open(weights, e));
-    ok = ok && (opened = open_setup(t, o, dir, has_scaler(f), e));
+    ok = ok && (opened = open_task(t, o, dir, has_scaler(f), e));
     ok = ok && take_scaler(t, f, weights, e) && choose_part(t, o, e) && open_trainer(t, weights, e);
     safetensors_close(f);
     free(dir);
-    t->weights = strdup(t->members || !weights ? o->word[0] : weights);
+    t->weights = strdup(t->members || !weights ? o->run : weights);
     CHECK(t->weights, "out of memory for a path");
     free(weights);
     if (ok) return true;
     trainer_free(t->trainer);
-    if (opened) setup_close(&t->s);
+    if (opened) task_close(&t->task);
     free(t->weights);
     return false;
 }
 
 void trained_close(trained *t) {
     trainer_free(t->trainer);
-    setup_close(&t->s);
+    task_close(&t->task);
     free(t->weights);
 }
 
@@ -203,11 +196,11 @@ static bool predict_members(trained *t, float *all, int64_t n, err *e) {
         ok = load_weights(t, weights, e) && trainer_predict(t->trainer, t->samples, all + k * n, e);
         free(weights);
     }
-    if (ok) (t->s.job.forecasts ? ensemble_median : ensemble_mean)(member, t->members, n, all);
+    if (ok) (t->task.job.forecasts ? ensemble_median : ensemble_mean)(member, t->members, n, all);
     return ok;
 }
 
-float *trained_predict(trained *t, err *e) {
+float *task_predict(trained *t, err *e) {
     int64_t n = t->samples.count * trainer_width(t->trainer);
     float *out = malloc((size_t)n * (size_t)(t->members ? t->members : 1) * sizeof *out);
     if (!out) err_run(e, "out of memory for the predictions of %lld samples", (long long)t->samples.count);
@@ -215,4 +208,88 @@ float *trained_predict(trained *t, err *e) {
     if (ok) return out;
     free(out);
     return NULL;
+}
+
+// Scores
+
+// The score of an ensemble's probabilities; its loss is their mean negative logarithm.
+static bool score_members(trained *t, score *s, err *e) {
+    const dataset *d = t->task.data;
+    float *all = task_predict(t, e);
+    int K = d->classes;
+    if (!all) return false;
+    *s = (score){.samples = t->samples.count};
+    for (int64_t i = 0; i < s->samples; i++) {
+        const float *p = all + i * K;
+        int32_t label = d->label[t->samples.first + i], answer = 0;
+        for (int k = 1; k < K; k++)
+            if (p[k] > p[answer]) answer = k;
+        s->confusion[label * K + answer]++;
+        s->loss -= log((double)p[label]) / (double)s->samples;
+    }
+    s->accuracy = metric_accuracy(s->confusion, K);
+    s->mcc = metric_mcc(s->confusion, K);
+    s->macro_f1 = metric_macro_f1(s->confusion, K);
+    free(all);
+    return true;
+}
+
+bool task_evaluate(trained *t, score *s, err *e) {
+    return t->members ? score_members(t, s, e) : trainer_evaluate(t->trainer, t->samples, s, e);
+}
+
+bool task_evaluate_forecasts(trained *t, series_score *s, double *loss, err *e) {
+    const task *of = &t->task;
+    int64_t season = settings_task(&of->settings, of->data) == METRIC_SERIES ? of->settings.season : 0;
+    score *whole = calloc(1, sizeof *whole);
+    float *all = whole ? task_predict(t, e) : NULL;
+    if (!whole) err_run(e, "out of memory for a score");
+    bool ok = all && series_add_span(s, of->data, t->samples, 0, season, all, trainer_width(t->trainer),
+                         settings_median(&of->settings) * of->data->target_width, e);
+    if (ok && !t->members) ok = trainer_evaluate(t->trainer, t->samples, whole, e);
+    if (ok) *loss = t->members ? NAN : whole->loss;
+    free(all);
+    free(whole);
+    return ok;
+}
+
+static bool check_test(const trained *t, const panel *p, const char *path, err *e) {
+    const dataset *d = t->task.data;
+    for (int64_t i = 0; i < d->panel; i++)
+        if (panel_find(p, d->panel_names[i]) < 0)
+            return err_input(e, "%s: has no series named %s, which is in %s; name the test of the same panel", path,
+                d->panel_names[i], d->name);
+    if (p->series != d->panel)
+        return err_input(e, "%s: has %lld series and %s has %lld; name the test of the same panel", path,
+            (long long)p->series, d->name, (long long)d->panel);
+    for (int64_t i = 0; i < p->series; i++) {
+        int64_t values = p->offset[i + 1] - p->offset[i];
+        if (values != d->target_width)
+            return err_input(e, "%s: series %s has %lld values and the run forecasts %lld; import with --horizon %lld",
+                path, p->name[i], (long long)values, (long long)d->target_width, (long long)values);
+    }
+    return true;
+}
+
+static bool judge_test(trained *t, const panel *p, series_score *of, err *e) {
+    const task *s = &t->task;
+    int64_t H = s->data->target_width, width = trainer_width(t->trainer);
+    float *future = malloc((size_t)(s->data->samples * H) * sizeof *future), *all = task_predict(t, e);
+    bool ok = all && future;
+    if (!future) err_run(e, "out of memory for the test");
+    for (int64_t i = 0; ok && i < s->data->samples; i++) {
+        const double *value = p->value + p->offset[panel_find(p, s->data->panel_names[i])];
+        for (int64_t h = 0; h < H; h++) future[i * H + h] = (float)value[h];
+    }
+    dataset known = *s->data;
+    known.target = future;
+    ok = ok && series_add_span(
+                   of, &known, t->samples, 0, s->settings.season, all, width, settings_median(&s->settings) * H, e);
+    free(future);
+    free(all);
+    return ok;
+}
+
+bool task_evaluate_test(trained *t, const panel *p, const char *path, series_score *s, err *e) {
+    return check_test(t, p, path, e) && judge_test(t, p, s, e);
 }

@@ -1,0 +1,430 @@
+#include "task/open.h"
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/pool.h"
+#include "base/term.h"
+#include "graph/dtype.h"
+#include "graph/exec.h"
+#include "graph/identity.h"
+#include "run/outline.h"
+#include "run/run.h"
+#include "task/source.h"
+#include "train/fallback.h"
+#include "train/trainer.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+// Puts the effective batch into a description that leaves it open: what is written of it no longer does.
+static bool put_batch(config *c, int64_t batch, err *e) {
+    char size[32];
+    snprintf(size, sizeof size, "%lld", (long long)batch);
+    return task_set(c, "train.batch_size", size, e) &&
+           task_set(c, "gpu_optimization.gradient_accumulation_steps", "auto", e);
+}
+
+static bool settle(task *t, int64_t batch, err *e) {
+    t->described.batch_size = batch;
+    t->settings.batch_size = batch;
+    return put_batch(t->config, batch, e);
+}
+
+bool task_settle(const task *t, const task *open, err *e) {
+    return !t->described.batch_open || put_batch(t->config, open->described.batch_size, e);
+}
+
+// A text of a directory, which the caller frees; NULL where it cannot be read.
+static char *text_there(const char *dir, const char *name) {
+    err unused;
+    size_t bytes;
+    char *path = run_path(dir, name), *text = file_read(path, 1 << 20, &bytes, &unused);
+    free(path);
+    return text;
+}
+
+// A run that goes on has the batch that it began with.
+static bool keep_batch(task *t, err *e) {
+    char *text = text_there(t->described.dir, "config.yaml");
+    char *value = text ? outline_value(text, "train.batch_size") : NULL;
+    long long batch = value ? strtoll(value, NULL, 10) : 0;
+    free(value);
+    free(text);
+    return batch <= 0 || batch > 10000000 || settle(t, batch, e);
+}
+
+bool task_describe_run(task *t, const task_options *o, err *e) {
+    *t = (task){.options = *o};
+    t->config = task_describe(&o->description, &t->described, e);
+    if (!t->config) return false;
+    // Tuning looks at all splits, as train.batch_size: auto would.
+    if (o->untuned) t->described.split_open = true;
+    t->settings = t->described;
+    if (!t->described.batch_open || !o->resume || keep_batch(t, e)) return true;
+    task_close(t);
+    return false;
+}
+
+// Data
+
+static bool make_split(task *t, err *e) {
+    err why;
+    span all = {0, t->data->samples};
+    t->split = (split){.train = all, .validation = all, .test = all};
+    if (t->options.ends || split_make(t->data, t->window, &t->settings.split, &t->split, &why)) return true;
+    return config_fail(t->config, "data.split", e, "%s", why.text);
+}
+
+static bool make_data(task *t, err *e) {
+    t->data = source_open(t->config, &t->settings, &t->options.listener, e);
+    if (t->data && t->options.ends) t->data = build_ends(t->data, e);
+    if (!t->data) return false;
+    if (!settings_windows(t->config, t->data, t->window, e) || !settings_model(t->config, t->data, &t->model, e))
+        return false;
+    if (!make_split(t, e)) return false;
+    if (!settings_scales(&t->settings, t->data)) return true;
+    t->scaler = scaler_fit(t->data, t->split.train, t->window, e);
+    return t->scaler != NULL;
+}
+
+// What the description asks for, or what was tuned, or the first of bf16, fp16 and fp32 that the device computes.
+static bool choose_precision(task *t, err *e) {
+    bool tuned = t->tuned.state == WISDOM_FOUND;
+    const precision order[] = {
+        tuned ? t->tuned.entry.precision : PRECISION_BF16, PRECISION_BF16, PRECISION_FP16, PRECISION_FP32};
+    t->precision = t->settings.precision;
+    for (size_t i = 0; t->settings.precision_open && i < sizeof order / sizeof *order; i++) {
+        t->precision = order[i];
+        if (t->device->computes(t->queue, order[i])) break;
+    }
+    if (t->device->computes(t->queue, t->precision)) return true;
+    return config_fail(t->config, "gpu_optimization.use_mixed_precision", e,
+        "%s cannot compute in %s; use true or false", t->device->name, precision_name(t->precision));
+}
+
+// What the description says, or what was tuned where it says nothing. The CPU has no choice.
+static void choose_products(task *t) {
+    bool tuned = t->described.products == PRODUCTS_AUTO && t->tuned.state == WISDOM_FOUND;
+    t->products = tuned ? t->tuned.entry.products : t->described.products;
+    if (t->device->host_memory) t->products = PRODUCTS_AUTO;
+}
+
+exec_memory task_memory(const task *t) {
+    return job_memory(&t->job, &t->settings, t->device->kernels(t->queue), t->device->host_memory);
+}
+
+loader_options task_loading(const task *t) {
+    return job_loader(&t->job, &t->settings, !t->device->host_memory);
+}
+
+size_t task_ring(const task *t) {
+    loader_options from = task_loading(t);
+    return t->job.host ? loader_measure(t->data, &from) : 0;
+}
+
+demand task_demand(const task *t) {
+    demand n = {.slab = task_memory(t).total, .ring = task_ring(t), .copies = choose_copies(t->job.g)};
+    if (!t->device->host_memory) n.recorded = choose_recorded(t->job.g, t->settings.again);
+    return n;
+}
+
+bool task_fits(const task *t, err *e) {
+    demand n = task_demand(t);
+    return budget_fits(&t->budget, &n, t->device->name, e);
+}
+
+void task_chosen(const task *t, chosen *c) {
+    const dataset *d = t->data;
+    *c = (chosen){.precision = t->precision,
+        .micro = t->settings.batch_size,
+        .parts = t->settings.accumulation,
+        .again = t->settings.again,
+        .host = t->job.host,
+        .threads = t->threads,
+        .products = t->products,
+        .parameters = graph_parameter_values(t->job.g),
+        .summed = d->sum != 0,
+        .data_sum = d->sum,
+        .samples = d->samples,
+        .train = t->split.train,
+        .validation = t->split.validation,
+        .labelled = d->label != NULL,
+        .aimed = d->target != NULL};
+    t->device->identify(t->queue, &c->device);
+    bool follows = t->tuned.state == WISDOM_FOUND && !(t->tuned.entry.samples_per_s > 0); // a run that goes on
+    if (t->tuned_way || follows) snprintf(c->tuned, sizeof c->tuned, "%s", t->tuned.when);
+    if (d->label) c->labels = chosen_hash(d->label, (size_t)d->samples * sizeof *d->label);
+    if (d->target) c->targets = chosen_hash(d->target, (size_t)(d->samples * d->target_width) * sizeof *d->target);
+}
+
+void task_key(const task *t, wisdom_key *k) {
+    device_identity device;
+    t->device->identify(t->queue, &device);
+    wisdom_key_make(k, &(wisdom_about){.version = t->options.version,
+                           .device = &device,
+                           .card = !t->device->host_memory,
+                           .described = &t->described,
+                           .model = &t->model,
+                           .data = t->data,
+                           .split = &t->split,
+                           .window = t->window});
+}
+
+void task_job(const task *t, job *j, residency r, precision p) {
+    settings as = t->described;
+    as.residency = r;
+    as.products = t->products;
+    job_init(j, t->data, &t->split, &as, &t->model, t->window, t->scaler, p);
+    if (p == PRECISION_FP16) {
+        precision other = fallback_of(t->device->computes(t->queue, PRECISION_BF16));
+        job_add_fallback(j, t->data, &t->split, &as, &t->model, t->window, t->scaler, other);
+    }
+    if (t->options.trained && !j->forecasts) job_keep_logits(j);
+}
+
+static bool read_plan(const char *dir, const char *name, chosen *c) {
+    char *text = text_there(dir, name);
+    bool ok = text && chosen_read(c, text);
+    free(text);
+    return ok;
+}
+
+// The plan that is followed: the one that was given, or that of the run that goes on or whose weights are used. False
+// where there is none.
+static bool plan_there(const task *t, chosen *c) {
+    if (t->options.like) {
+        *c = *t->options.like;
+        return true;
+    }
+    if (t->options.trained) {
+        const char *file = t->options.description.file, *slash = strrchr(file, '/');
+        char *dir = slash ? strndup(file, (size_t)(slash - file)) : strdup(".");
+        CHECK(dir, "out of memory for a path");
+        bool there = read_plan(dir, "plan.yaml", c);
+        free(dir);
+        return there;
+    }
+    if (!t->options.resume) return false;
+    return read_plan(t->described.dir, "plan.yaml", c) || read_plan(t->described.dir, "member_1/plan.yaml", c);
+}
+
+// The micro-batches that a run has which goes on; 0 where they are none of this batch's.
+static int64_t parts_of(const task *t, const chosen *plan) {
+    return t->described.batch_size * t->described.accumulation % plan->parts == 0 ? plan->parts : 0;
+}
+
+// What was tuned when a plan was made: it holds as long as the plan does.
+static void follow_tuned(task *t, const chosen *plan) {
+    if (!plan->tuned[0]) return;
+    t->tuned = (wisdom_answer){.state = WISDOM_FOUND,
+        .entry = {.batch = plan->micro * plan->parts,
+            .micro = plan->micro,
+            .parts = plan->parts,
+            .again = plan->again,
+            .threads = plan->threads,
+            .host = plan->host,
+            .precision = plan->precision,
+            .products = plan->products}};
+    snprintf(t->tuned.when, sizeof t->tuned.when, "%s", plan->tuned);
+}
+
+// Asks what was tuned. A split that the description fixes is no way of another.
+static void ask_wisdom(task *t) {
+    const settings *d = &t->described;
+    wisdom_key k;
+    task_key(t, &k);
+    t->tuned = wisdom_find(&k, d->batch_open ? 0 : d->batch_size * d->accumulation);
+    const wisdom_entry *w = &t->tuned.entry;
+    char *line = t->tuned.line;
+    if (t->tuned.state == WISDOM_NONE && d->batch_open && !line[0])
+        snprintf(line, WISDOM_LINE, "nothing for this model, data and device; run tradewind tune");
+    if (t->tuned.state != WISDOM_FOUND || d->split_open || w->parts == d->accumulation) return;
+    t->tuned.state = WISDOM_REFUSED;
+    snprintf(line, WISDOM_LINE,
+        "%s: %lld x %lld rows, but the description fixes %lld x %lld; set gpu_optimization.dynamic_batch_sizing",
+        t->tuned.when, (long long)w->parts, (long long)w->micro, (long long)d->accumulation, (long long)d->batch_size);
+}
+
+// The batch and the way that a plan or tuning has, before the planner chooses the rest.
+static bool take_tuned(task *t, err *e) {
+    chosen plan;
+    bool resume = t->options.resume, planned = plan_there(t, &plan);
+    int64_t batch = BATCH_USUAL;
+    t->tuned = (wisdom_answer){0};
+    if (planned)
+        follow_tuned(t, &plan);
+    else if (!t->options.untuned && !t->options.trained && !resume)
+        ask_wisdom(t);
+    if (t->options.like) batch = plan.micro * plan.parts;
+    if (!t->options.like && t->tuned.state == WISDOM_FOUND) batch = t->tuned.entry.batch;
+    bool ok = !t->described.batch_open || resume || settle(t, batch, e);
+    t->parts = ok && planned && !t->options.trained && t->described.split_open ? parts_of(t, &plan) : 0;
+    return ok;
+}
+
+// Opens the CPU anew with the fewer threads that were tuned for training, where the user names none. They change no
+// bit.
+static bool take_threads(task *t, err *e) {
+    int threads = t->tuned.state == WISDOM_FOUND ? t->tuned.entry.threads : 0;
+    queue_options o = t->options.devices.options;
+    if (o.threads || t->options.trained || !t->device->host_memory || threads >= pool_processors()) threads = 0;
+    if (threads == t->threads) return true;
+    t->device->close(t->queue);
+    o.threads = t->threads = threads;
+    t->queue = t->device->open(&o, e);
+    return t->queue != NULL;
+}
+
+// What was tuned stands in place of the planner's choice, as long as it fits.
+static void prefer_tuned(task *t) {
+    const wisdom_entry *w = &t->tuned.entry;
+    char why[160];
+    way tuned;
+    t->tuned_way = false;
+    if (t->tuned.state != WISDOM_FOUND) return;
+    t->tuned_way = wisdom_suits(w, &t->chooser, &t->budget, &tuned, why, sizeof why);
+    if (t->tuned_way) {
+        t->choice.best = tuned;
+        t->choice.fits = true;
+    } else {
+        snprintf(t->tuned.line, sizeof t->tuned.line, "%s: %lld x %lld rows, but %s; the planner chose", t->tuned.when,
+            (long long)w->parts, (long long)w->micro, why);
+    }
+}
+
+// "1.21 M samples/s then".
+static const char *rate_then(const wisdom_entry *w, char *text, size_t room) {
+    char count[32];
+    term_count(count, sizeof count, w->samples_per_s);
+    if (w->samples_per_s >= 1e6)
+        snprintf(text, room, "%.2f M samples/s then", w->samples_per_s / 1e6);
+    else if (w->samples_per_s > 0)
+        snprintf(text, room, "%s samples/s then", count);
+    else
+        snprintf(text, room, "as the run has it");
+    return text;
+}
+
+bool task_tuned_line(const task *t, char *line, size_t room) {
+    const wisdom_answer *a = &t->tuned;
+    char rate[64], until[64] = "", by[64] = "";
+    if (a->entry.products != PRODUCTS_AUTO)
+        snprintf(by, sizeof by, "products: %s, ", settings_products_name(a->entry.products));
+    if (t->threads) snprintf(by, sizeof by, "%d thread%s, ", t->threads, t->threads > 1 ? "s" : "");
+    if (t->described.batch_open && a->state != WISDOM_FOUND)
+        snprintf(until, sizeof until, "; until then %d samples a step", BATCH_USUAL);
+    if (t->tuned_way)
+        snprintf(line, room, "%s: %lld x %lld rows, %s%s", a->when, (long long)a->entry.parts,
+            (long long)a->entry.micro, by, rate_then(&a->entry, rate, sizeof rate));
+    else
+        snprintf(line, room, "%s%s", a->line, until);
+    return t->tuned_way || a->line[0];
+}
+
+// Chooses among the ways that the description leaves open.
+static void take_choice(task *t) {
+    residency r = t->described.residency;
+    bool card = !t->device->host_memory;
+    job near = {0}, far = {0};
+    if (r != RESIDENCY_HOST) task_job(t, &near, RESIDENCY_DEVICE, t->precision);
+    if (r == RESIDENCY_HOST || (r == RESIDENCY_AUTO && card)) task_job(t, &far, RESIDENCY_HOST, t->precision);
+    t->chooser = (chooser){.near = near.g ? &near : NULL,
+        .far = far.g ? &far : NULL,
+        .settings = &t->described,
+        .parts = t->parts,
+        .kernels = t->device->kernels(t->queue),
+        .host_memory = t->device->host_memory};
+    t->choice = choose_way(&t->chooser, &t->budget);
+    prefer_tuned(t);
+    t->settings = choose_apply(&t->chooser, &t->choice.best);
+    bool host = t->choice.best.host;
+    t->job = host ? far : near;
+    t->other = host ? near : far;
+    job *other = t->other.g ? &t->other : NULL;
+    t->chooser.near = host ? other : &t->job;
+    t->chooser.far = host ? &t->job : other;
+}
+
+static void drop_jobs(task *t) {
+    if (t->job.g) job_done(&t->job);
+    if (t->other.g) job_done(&t->other);
+    t->job = t->other = (job){0};
+}
+
+// Where the tuned way does not fit now, its precision, products and threads are not taken either: others may need less
+// memory. A run that goes on keeps those that it has.
+static bool gives_up_tuned(task *t) {
+    bool found = t->tuned.state == WISDOM_FOUND && t->tuned.entry.samples_per_s > 0;
+    bool took = t->described.precision_open || t->tuned.entry.products != PRODUCTS_AUTO || t->threads;
+    if (!found || t->tuned_way || !took) return false;
+    t->tuned.entry.precision = PRECISION_BF16;
+    t->tuned.entry.products = PRODUCTS_AUTO;
+    t->tuned.entry.threads = 0;
+    drop_jobs(t);
+    return true;
+}
+
+static bool choose_computing(task *t, err *e) {
+    choose_products(t);
+    return choose_precision(t, e);
+}
+
+static bool make_budget(task *t, err *e) {
+    return budget_make(&t->budget, t->config, &t->described, t->device, t->queue, e);
+}
+
+// On a device that was opened.
+static bool build(task *t, err *e) {
+    if (!take_tuned(t, e) || !take_threads(t, e)) return false;
+    if (!choose_computing(t, e)) return false;
+    if (!make_budget(t, e)) return false;
+    take_choice(t);
+    if (gives_up_tuned(t) && (!take_threads(t, e) || !choose_computing(t, e) || !make_budget(t, e))) return false;
+    if (!t->job.g) take_choice(t);
+    int segments = graph_segments(t->job.g);
+    if (t->described.recompute <= segments) return true;
+    return config_fail(t->config, "gpu_optimization.recompute", e,
+        "this model has %d layers or blocks that can be computed again; use no more, or auto", segments);
+}
+
+// Where `auto` chose a card whose memory others hold, the CPU computes. A plan that is larger than the whole card or
+// the limit is left to be refused: waiting for the others would not help; and so is one in a precision that the
+// description demands and the CPU has not.
+static bool leave_full_card(task *t, err *e) {
+    const task_devices *from = &t->options.devices;
+    device_memory m;
+    err full;
+    if (!from->host || t->device->host_memory || task_fits(t, &full)) return true;
+    demand n = task_demand(t);
+    if (budget_is_low(&t->budget, &n) || (!t->described.precision_open && t->precision != PRECISION_FP32)) return true;
+    if (t->device->memory(t->queue, &m) && n.slab + m.base > m.total) return true;
+    t->no_card = full;
+    drop_jobs(t);
+    t->device->close(t->queue);
+    t->device = from->host;
+    t->queue = from->host->open(&from->options, e);
+    return t->queue && build(t, e);
+}
+
+bool task_open(task *t, const task_options *o, err *e) {
+    if (!task_describe_run(t, o, e)) return false;
+    bool ok = make_data(t, e);
+    t->made = clock_seconds();
+    ok = ok && task_open_queue(&o->devices, &t->device, &t->queue, &t->no_card, e) && build(t, e) &&
+         leave_full_card(t, e);
+    t->opened = clock_seconds();
+    if (!ok) task_close(t);
+    return ok;
+}
+
+void task_close(task *t) {
+    drop_jobs(t);
+    if (t->queue) t->device->close(t->queue);
+    scaler_free(t->scaler);
+    dataset_free(t->data);
+    config_free(t->config);
+}
+
+trainer *task_trainer(const task *t, err *e) {
+    return trainer_new(t->device, t->queue, &t->job, t->data, &t->split, &t->settings, e);
+}
