@@ -204,6 +204,7 @@ typedef struct {
     const bench_case *c;
     const device *d;
     queue *q;
+    const task_devices *devices; // that alone
     int64_t batch;
     precision precision;
     double ours[PRECISIONS], peer[PRECISIONS]; // samples a second by precision, the best of each; 0: none
@@ -290,52 +291,63 @@ static void print_ratios(const outcome *r) {
             precision_name((precision)ours), precision_name((precision)peer));
 }
 
+// A case made ready in a precision.
 typedef struct {
-    config *config;
     dataset *data;
-    settings settings;
-    model_spec model;
-    job job;
+    task task;
+    job built; // of a case that builds its own graph
+    graph *graph;
+    tensor seed; // of the gradient
     exec *exec;
+    bool opened;
 } rig;
 
 static void rig_close(rig *g) {
     exec_free(g->exec);
-    if (g->job.g) job_done(&g->job);
+    if (g->built.g) job_done(&g->built);
+    if (g->opened) task_close(&g->task);
     dataset_free(g->data);
-    config_free(g->config);
 }
 
 static bool set_initial(rig *g, precision p, err *e) {
     const float root[2] = {p == PRECISION_FP16 ? LOSS_SCALE_START : 1, 0};
-    float *weights = malloc((size_t)graph_slab_elements(g->job.g) * sizeof *weights);
+    float *weights = malloc((size_t)graph_slab_elements(g->graph) * sizeof *weights);
     if (!weights) return err_run(e, "out of memory for initial weights");
-    graph_initial(g->job.g, g->settings.seed, weights);
-    bool ok = exec_write(g->exec, graph_slab(g->job.g, SLAB_WEIGHTS), weights, e) &&
-              exec_write(g->exec, g->job.seed, root, e);
+    graph_initial(g->graph, g->task.settings.seed, weights);
+    bool ok =
+        exec_write(g->exec, graph_slab(g->graph, SLAB_WEIGHTS), weights, e) && exec_write(g->exec, g->seed, root, e);
     free(weights);
     return ok;
 }
 
-static bool rig_open(rig *g, const outcome *r, const device *d, queue *q, err *e) {
-    int64_t window[STREAMS_MOST];
-    char text[256];
+// All samples are trained on, on the device and as they are.
+static bool rig_task(rig *g, const outcome *r, err *e) {
+    char text[256], batch[32];
     describe(r->c, text, sizeof text);
+    snprintf(batch, sizeof batch, "%lld", (long long)r->batch);
+    const char *exact = r->precision == PRECISION_FP32 ? "false" : precision_name(r->precision);
+    task_options o = {.description = {.file = r->c->name,
+                          .text = text,
+                          .before = {{"train.batch_size", batch}, {"gpu_optimization.use_mixed_precision", exact},
+                              {"data.residency", "device"}, {"data.scale", "none"}}},
+        .devices = *r->devices,
+        .version = TRADEWIND_VERSION,
+        .untuned = true,
+        .data = g->data,
+        .whole = true};
+    return g->opened = task_open(&g->task, &o, e);
+}
+
+static bool rig_open(rig *g, const outcome *r, err *e) {
+    const device *d = r->d;
     *g = (rig){.data = r->c->data(d->host_memory ? 4 * r->batch : EPOCH, e)};
-    if (!g->data) return false;
-    g->config = config_read(r->c->name, text, strlen(text), settings_keys, settings_key_count, e);
-    if (!g->config || !config_check(g->config, e) || !settings_read(g->config, &g->settings, e)) return false;
-    if (!settings_windows(g->config, g->data, window, e) || !settings_model(g->config, g->data, &g->model, e))
-        return false;
-    g->settings.batch_size = r->batch;
-    split all = {.train = {0, g->data->samples}, .validation = {0, g->data->samples}};
-    if (r->c->build) {
-        r->c->build(&g->job, g->data, &g->settings, r->precision);
-    } else {
-        job_init(&g->job, g->data, &all, &g->settings, &g->model, window, NULL, r->precision);
-    }
-    int together = exec_together(d, g->job.g, r->batch, (g->data->samples + r->batch - 1) / r->batch);
-    g->exec = exec_new(d, q, g->job.g, &(exec_options){.batch = r->batch, .together = together}, e);
+    if (!g->data || !rig_task(g, r, e)) return false;
+    if (r->c->build) r->c->build(&g->built, g->data, &g->task.settings, r->precision);
+    const job *j = r->c->build ? &g->built : &g->task.job;
+    g->graph = j->g;
+    g->seed = j->seed;
+    int together = exec_together(d, g->graph, r->batch, (g->data->samples + r->batch - 1) / r->batch);
+    g->exec = exec_new(d, g->task.queue, g->graph, &(exec_options){.batch = r->batch, .together = together}, e);
     return g->exec && set_initial(g, r->precision, e);
 }
 
@@ -348,14 +360,14 @@ static int64_t timed_runs(const outcome *r) {
 static bool run_ours(outcome *r, err *e) {
     double ms = 0;
     rig g;
-    bool ok = rig_open(&g, r, r->d, r->q, e);
-    ok = ok && time_steps(r->d, r->q, g.exec, g.data, r->batch, timed_runs(r), &ms, e);
+    bool ok = rig_open(&g, r, e);
+    ok = ok && time_steps(r->d, g.task.queue, g.exec, g.data, r->batch, timed_runs(r), &ms, e);
     if (ok) {
         r->ours[r->precision] = (double)r->batch / ms * 1e3;
         // A card has the data in its slab; the CPU reads them where they are.
         size_t bytes = exec_used(g.exec).total + (r->d->host_memory ? (size_t)dataset_bytes(g.data) : 0);
         print_line(r, &(figures){"tradewind", r->d->name, precision_name(r->precision), ms, (double)bytes / (1 << 20),
-                          work_of_step(g.job.g, exec_plan(g.exec, true))});
+                          work_of_step(g.graph, exec_plan(g.exec, true))});
     }
     rig_close(&g);
     return ok;
@@ -375,12 +387,13 @@ static bool run_precisions(outcome *r, err *e) {
 typedef struct {
     const device *d;
     queue *q;
-    const char *script; // of the peer; NULL: ours alone
+    task_devices devices; // that alone
+    const char *script;   // of the peer; NULL: ours alone
     int threads;
 } bench;
 
 static bool run_case(const cli_options *o, const bench *b, const bench_case *c, err *e) {
-    outcome r = {.o = o, .c = c, .d = b->d, .q = b->q, .batch = o->batch ? o->batch : c->batch};
+    outcome r = {.o = o, .c = c, .d = b->d, .q = b->q, .devices = &b->devices, .batch = o->batch ? o->batch : c->batch};
     if (!run_precisions(&r, e)) return false;
     if (!b->script) return true;
     err why;
@@ -523,6 +536,8 @@ static bool run(const cli_options *o, err *e) {
     if (is_named(o, "copy") != (cli_given(o, "--data") != NULL))
         return err_input(e, "the case copy and --data FILE go together: the set to be copied");
     if (!ask_queue(o, &b.d, &b.q, &why, e)) return false;
+    b.devices.options = (queue_options){.threads = o->threads, .isa = o->isa};
+    *(b.d->host_memory ? &b.devices.host : &b.devices.card) = b.d;
     if (why.text[0]) fprintf(stderr, "tradewind: no card, the CPU computes: %s\n", why.text);
     if (!o->no_peer && peer_ready(script, &why))
         b.script = script;

@@ -77,12 +77,12 @@ static void read_words(chosen *c, const char *text, bool *ok) {
     scan(text, "tuned", "%15s", c->tuned, NULL);
 }
 
-// Whether a text says what was read of it and nothing else. The device's line may name libraries, which older programs
-// left there.
 static bool is_device(const char *path) {
     return strcmp(path, "device") == 0;
 }
 
+// True where a text says what was read of it and nothing else. The device's line may name libraries, which older
+// programs left there.
 static bool is_all(const chosen *c, const char *text) {
     char differs[128];
     err unused;

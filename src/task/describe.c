@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 bool task_set(config *c, const char *path, const char *value, err *e) {
     char *assignment = NULL;
@@ -18,7 +19,8 @@ static bool set_all(config *c, const task_change *list, err *e) {
 }
 
 config *task_describe(const task_description *d, settings *s, err *e) {
-    config *c = config_load(d->file, settings_keys, settings_key_count, e);
+    config *c = d->text ? config_read(d->file, d->text, strlen(d->text), settings_keys, settings_key_count, e)
+                        : config_load(d->file, settings_keys, settings_key_count, e);
     bool ok = c && set_all(c, d->before, e);
     for (int i = 0; ok && i < d->override_count; i++) ok = config_override(c, d->overrides[i], e);
     if (ok && d->seed) ok = task_set(c, "train.seed", d->seed, e);

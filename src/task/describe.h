@@ -14,7 +14,8 @@ typedef struct {
 
 // The description's texts must outlive what is made of it.
 typedef struct {
-    const char *file;                 // YAML
+    const char *file;                 // YAML; with `text` only the name of that in messages
+    const char *text;                 // the description itself, or NULL: the file has it
     task_change before[CHANGES_MOST]; // set before the user's overrides, which win; up to the first without a path
     const char *const *overrides;     // of the user: "train.epochs=4"
     int override_count;

@@ -7,7 +7,7 @@
 
 void ensemble_mean(const float *const *member, int members, int64_t n, float *out);
 
-// Of an even number of members, the mean of the middle two. NaN where a member is NaN.
+// The mean of the middle two where their number is even. NaN where a member is NaN.
 void ensemble_median(const float *const *member, int members, int64_t n, float *out);
 
 #endif

@@ -71,7 +71,7 @@ typedef struct {
 
 typedef struct {
     task_event_kind kind;
-    const struct task *task; // NULL before it is open
+    const struct task *task; // NULL before it is open, and for events of an ensemble
     const char *line;        // for people, as the run's log has it; NULL where an event has none
     union {
         struct {

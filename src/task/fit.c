@@ -116,7 +116,7 @@ static bool choose_metric(fit *f, err *e) {
     return true;
 }
 
-// Of a run that goes on behind a change of precision.
+// A run that goes on behind a change of precision.
 static void tell_changed(const fit *f) {
     char line[64];
     precision is = trainer_job(f->trainer)->precision, was = f->task->precision;
@@ -126,7 +126,7 @@ static void tell_changed(const fit *f) {
     tell(f, (task_event){.kind = TASK_RESUME, .line = line});
 }
 
-// Whether the run computes as the other members of its ensemble do, after what has happened to the machine since.
+// True where the run computes as the other members of its ensemble do, after what has happened to the machine since.
 static bool is_alike(const fit *f, err *e) {
     char differs[700];
     if (!f->member || !chosen_differs(f->member->plan, &f->plan, differs, sizeof differs)) return true;
@@ -173,6 +173,7 @@ static bool open_run(fit *f, err *e) {
         .config = f->config,
         .plan = &f->plan,
         .version = t->options.version,
+        .task = t,
         .listener = t->options.listener});
     log_task(f);
     // Behind a change of precision other steps are recorded than those above.
@@ -252,7 +253,7 @@ static bool say_saved(const fit *f, err *e) {
     return err_run(e, "%s; no weights were saved yet", why.text);
 }
 
-// Of a run that had a best epoch before its loss ran away.
+// A run that had a best epoch before its loss ran away.
 static bool say_diverged(const fit *f, const train_result *r, err *e) {
     int64_t epoch;
     return err_run(e,

@@ -107,7 +107,7 @@ static bool plan_ensemble(const ensemble *en, chosen *plan, err *e) {
     return ok;
 }
 
-// Whether what a member has saved is of its description and the plan. Where it cannot go on anyway it begins anew.
+// True where what a member has saved is of its description and the plan. Where it cannot go on anyway it begins anew.
 static bool member_goes_on(const ensemble *en, err *e) {
     orders by;
     err why;
@@ -123,7 +123,7 @@ static bool member_goes_on(const ensemble *en, err *e) {
     return ok;
 }
 
-// Whether the directory holds an ensemble that can go on like this: under its own description, but for keys that may
+// True where the directory holds an ensemble that can go on like this: under its own description, but for keys that may
 // change and for members added.
 static bool goes_on(const ensemble *en, err *e) {
     const char *dir = en->member.dir;
@@ -154,6 +154,7 @@ static bool train_members(ensemble *en, run *r, err *e) {
     char *description = run_path(en->member.dir, "config.yaml");
     task_options by = *en->o;
     by.description.file = description; // the file that was given may change, or may be moved, before the last member
+    by.description.text = NULL;
     en->o = &by;
     while (ok && !stopped && en->member.number < en->member.of) {
         en->member.number++;

@@ -83,7 +83,8 @@ static bool save(keeper *k, checkpoint_kind kind, uint64_t number) {
     log_line(run_log(k->o.run), "checkpoint %s: %s (%.0f ms)", path, place(k, where, sizeof where),
         1e3 * (clock_seconds() - began));
     store_event(run_store(k->o.run), k->newest_update, "checkpoint", path);
-    task_tell(&k->o.listener, &(task_event){.kind = TASK_CHECKPOINT, .checkpoint = {path, k->newest_update}});
+    task_tell(&k->o.listener,
+        &(task_event){.kind = TASK_CHECKPOINT, .task = k->o.task, .checkpoint = {path, k->newest_update}});
     set_due(k);
     return true;
 }
@@ -126,7 +127,7 @@ static void warn_of_store(keeper *k) {
     log_line(run_log(k->o.run), "warning: %s", why.text);
 }
 
-// What a score has, behind `count` others; their number then.
+// Metrics of a score, behind `count` others; their number then.
 static int list_metrics(const score *s, const char *part, store_metric *list, int count) {
     const store_metric all[] = {{part, "accuracy", s->accuracy}, {part, "mcc", s->mcc}, {part, "macro_f1", s->macro_f1},
         {part, "mae", s->mae}, {part, "rmse", s->rmse}, {part, "smape", s->smape}, {part, "mase", s->mase}};
@@ -166,7 +167,7 @@ void keeper_samples(keeper *k, monitor *m) {
         trainer_stands(k->o.trainer, &update, &epoch, &done);
         log_line(run_log(k->o.run), "warning: %s", warning);
         store_event(run_store(k->o.run), update, "memory", warning);
-        task_tell(&k->o.listener, &(task_event){.kind = TASK_WARNING, .line = warning});
+        task_tell(&k->o.listener, &(task_event){.kind = TASK_WARNING, .task = k->o.task, .line = warning});
     }
 }
 
@@ -239,7 +240,7 @@ int keeper_differs(const char *was, const char *is, char *text, size_t room) {
 static void tell(keeper *k, const char *line) {
     store_event(run_store(k->o.run), k->newest_update, "resume", line);
     log_line(run_log(k->o.run), "resume %s", line);
-    task_tell(&k->o.listener, &(task_event){.kind = TASK_RESUME, .line = line});
+    task_tell(&k->o.listener, &(task_event){.kind = TASK_RESUME, .task = k->o.task, .line = line});
 }
 
 static void tell_damaged(void *arg, const char *why) {

@@ -13,8 +13,8 @@
 
 typedef struct keeper keeper;
 
-// What the keeper works on and what checkpoints carry: the resolved description, the plan and the program's version.
-// All must outlive it.
+// Objects that the keeper works on and texts that checkpoints carry: the resolved description, the plan and the
+// program's version. All must outlive it.
 typedef struct {
     run *run;
     trainer *trainer;
@@ -23,7 +23,8 @@ typedef struct {
     const char *config;
     const chosen *plan;
     const char *version;
-    task_listener listener; // of TASK_RESUME, TASK_WARNING and TASK_CHECKPOINT
+    const struct task *task; // that events are of
+    task_listener listener;  // of TASK_RESUME, TASK_WARNING and TASK_CHECKPOINT
 } keeper_options;
 
 keeper *keeper_new(const keeper_options *o);
@@ -37,7 +38,7 @@ bool keeper_describe(keeper *k, err *e);
 // description or the plan is another one: the text says what differs.
 bool keeper_resume(keeper *k, err *e);
 
-// Whether the number of epochs may not change where a run goes on: a rate that follows a schedule over all of them
+// True where the number of epochs may not change when a run goes on: a rate that follows a schedule over all of them
 // makes it part of every step.
 bool keeper_epochs_matter(const char *config);
 
@@ -51,7 +52,7 @@ bool keeper_step(keeper *k);
 // After an epoch: the best weights, and a checkpoint every train.checkpoint_every epochs and at the end.
 bool keeper_epoch(keeper *k, const epoch_report *r);
 
-// What some steps had, for run.db.
+// Figures of some steps, for run.db.
 void keeper_steps(keeper *k, const step_report *r);
 
 // Takes what the monitor, which may be NULL, has seen since the last call to run.db. Warnings go to the log and to
@@ -71,7 +72,7 @@ bool keeper_conclude(keeper *k, const train_result *r);
 // Says in the log and in run.db that the run has failed.
 void keeper_fail(keeper *k, const char *why);
 
-// Whether run.db has rows that could not be written, and why.
+// True where run.db has rows that could not be written; `why` says the reason.
 bool keeper_trouble(keeper *k, err *why);
 
 const err *keeper_failure(const keeper *k); // kind ERR_NONE: none

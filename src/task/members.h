@@ -13,15 +13,15 @@ int members_of(const char *dir);
 // The directory of member k, from 1; the caller frees it.
 char *members_dir(const char *dir, int k);
 
-// Of a member's directory: whether a whole checkpoint is there, from which it can go on.
+// True where a member's directory has a whole checkpoint, from which it can go on.
 bool members_begun(const char *dir);
 
-// Whether it is done and has its weights, under exactly this description and plan: training it again would give the
+// True where it is done and has its weights, under exactly this description and plan: training it again would give the
 // same bits.
 bool members_done(const char *dir, const char *config, const chosen *plan);
 
-// Of an ensemble's directory, without a plan, or a member's: ERR_INPUT where its files are of another description or
-// plan, beyond what may change where a run goes on. Files that cannot be read are of none.
+// Compares an ensemble's directory, without a plan, or a member's: ERR_INPUT where its files are of another description
+// or plan, beyond what may change where a run goes on. Files that cannot be read are of none.
 bool members_same(const char *dir, const char *config, const chosen *plan, err *e);
 
 #endif

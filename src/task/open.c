@@ -71,12 +71,14 @@ static bool make_split(task *t, err *e) {
     err why;
     span all = {0, t->data->samples};
     t->split = (split){.train = all, .validation = all, .test = all};
-    if (t->options.ends || split_make(t->data, t->window, &t->settings.split, &t->split, &why)) return true;
+    if (t->options.ends || t->options.whole || split_make(t->data, t->window, &t->settings.split, &t->split, &why))
+        return true;
     return config_fail(t->config, "data.split", e, "%s", why.text);
 }
 
 static bool make_data(task *t, err *e) {
-    t->data = source_open(t->config, &t->settings, &t->options.listener, e);
+    CHECK(!t->options.data || !t->options.ends, "the ends of series are made of a description's own data");
+    t->data = t->options.data ? t->options.data : source_open(t->config, &t->settings, &t->options.listener, e);
     if (t->data && t->options.ends) t->data = build_ends(t->data, e);
     if (!t->data) return false;
     if (!settings_windows(t->config, t->data, t->window, e) || !settings_model(t->config, t->data, &t->model, e))
@@ -87,7 +89,8 @@ static bool make_data(task *t, err *e) {
     return t->scaler != NULL;
 }
 
-// What the description asks for, or what was tuned, or the first of bf16, fp16 and fp32 that the device computes.
+// The precision that the description asks for, or that was tuned, or the first of bf16, fp16 and fp32 that the device
+// computes.
 static bool choose_precision(task *t, err *e) {
     bool tuned = t->tuned.state == WISDOM_FOUND;
     const precision order[] = {
@@ -102,7 +105,7 @@ static bool choose_precision(task *t, err *e) {
         "%s cannot compute in %s; use true or false", t->device->name, precision_name(t->precision));
 }
 
-// What the description says, or what was tuned where it says nothing. The CPU has no choice.
+// Products as the description says, or as was tuned where it says nothing. The CPU has no choice.
 static void choose_products(task *t) {
     bool tuned = t->described.products == PRODUCTS_AUTO && t->tuned.state == WISDOM_FOUND;
     t->products = tuned ? t->tuned.entry.products : t->described.products;
@@ -213,7 +216,7 @@ static int64_t parts_of(const task *t, const chosen *plan) {
     return t->described.batch_size * t->described.accumulation % plan->parts == 0 ? plan->parts : 0;
 }
 
-// What was tuned when a plan was made: it holds as long as the plan does.
+// Follows what was tuned when a plan was made: it holds as long as the plan does.
 static void follow_tuned(task *t, const chosen *plan) {
     if (!plan->tuned[0]) return;
     t->tuned = (wisdom_answer){.state = WISDOM_FOUND,
@@ -275,7 +278,7 @@ static bool take_threads(task *t, err *e) {
     return t->queue != NULL;
 }
 
-// What was tuned stands in place of the planner's choice, as long as it fits.
+// A tuned way stands in place of the planner's choice, as long as it fits.
 static void prefer_tuned(task *t) {
     const wisdom_entry *w = &t->tuned.entry;
     char why[160];
@@ -421,7 +424,7 @@ void task_close(task *t) {
     drop_jobs(t);
     if (t->queue) t->device->close(t->queue);
     scaler_free(t->scaler);
-    dataset_free(t->data);
+    if (t->data != t->options.data) dataset_free(t->data);
     config_free(t->config);
 }
 

@@ -19,6 +19,8 @@ typedef struct {
     bool untuned;        // what was tuned is not asked for: the planner alone chooses, for BATCH_USUAL where it is open
     bool trained;        // weights are to be used, not trained: what the model gives can be read (job_keep_logits)
     bool ends;           // samples are the ends of a panel's series, and every part of the split is all of them
+    dataset *data;       // in place of the description's: the caller's, which outlives the task; or NULL
+    bool whole;          // every part of the split is all samples
     const chosen *like;  // a plan whose batch, split and tuning are kept where they are open, whatever is free; or NULL
     task_listener listener;
 } task_options;

@@ -40,7 +40,7 @@ static char *member_weights(const char *ensemble, int k) {
     return path;
 }
 
-// Whether a run.db says that its run is not at its end. One that cannot be read says nothing: it may be lost.
+// True where a run.db says that its run is not at its end. One that cannot be read says nothing: it may be lost.
 static bool is_unfinished(const char *dir) {
     store_summary sum;
     err unused;

@@ -46,7 +46,7 @@ static void list_precisions(tuning *v) {
     }
 }
 
-// What else the winner is to be computed by: other products on a card, half the threads of the CPU, where neither is
+// Further ways to compute the winner: other products on a card, half the threads of the CPU, where neither is
 // said.
 static void list_trials(tuning *v) {
     tune_task *t = &v->measured;
@@ -152,7 +152,7 @@ static int join_earlier(tuning *v, const wisdom_key *k, wisdom_entry *list, int 
     return best;
 }
 
-// Of each batch the best way.
+// Keeps the best way of each batch.
 static bool keep(tuning *v, err *e) {
     const tune_result *r = &v->result;
     wisdom_entry list[WISDOM_ENTRIES_MOST];
