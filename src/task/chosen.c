@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { BATCH_MOST = 10000000, THREADS_MOST = 1024 }; // as train.batch_size and --threads
+
 uint64_t chosen_hash(const void *data, size_t bytes) {
     const unsigned char *at = data;
     uint64_t h = 14695981039346656037u;
@@ -97,10 +99,11 @@ bool chosen_read(chosen *c, const char *text) {
     *c = (chosen){0};
     read_device(c, text);
     read_words(c, text, &ok);
-    ok = ok && scan(text, "micro_batch", "%" SCNd64, &c->micro, NULL) && c->micro > 0 && c->micro <= 10000000;
-    ok = ok && scan(text, "accumulation", "%" SCNd64, &c->parts, NULL) && c->parts > 0 && c->parts <= 10000000;
-    ok = ok && scan(text, "again", "%d", &c->again, NULL);
+    ok = ok && scan(text, "micro_batch", "%" SCNd64, &c->micro, NULL) && c->micro > 0 && c->micro <= BATCH_MOST;
+    ok = ok && scan(text, "accumulation", "%" SCNd64, &c->parts, NULL) && c->parts > 0 && c->parts <= BATCH_MOST;
+    ok = ok && scan(text, "again", "%d", &c->again, NULL) && c->again >= 0;
     scan(text, "threads", "%d", &c->threads, NULL);
+    ok = ok && c->threads >= 0 && c->threads <= THREADS_MOST;
     ok = ok && scan(text, "parameters", "%" SCNd64, &c->parameters, NULL);
     c->summed = scan(text, "data_sum", "%" SCNx32, &c->data_sum, NULL);
     ok = ok && scan(text, "samples.all", "%" SCNd64, &c->samples, NULL);

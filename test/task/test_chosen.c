@@ -55,6 +55,10 @@ static void what_is_no_plan_is_refused(void **state) {
     assert_false(chosen_read(&c, text));
     memcpy(at, "-12", 3);
     assert_false(chosen_read(&c, text));
+    memcpy(at, "512", 3);
+    assert_true(chosen_read(&c, text));
+    memcpy(strstr(text, "threads: 4") + 8, "-4", 2);
+    assert_false(chosen_read(&c, text));
     free(text);
 }
 

@@ -74,23 +74,24 @@ static bool same_key(const wisdom_key *a, const wisdom_key *b) {
     return same;
 }
 
-// Whether a value of a key changes the key of a tuning, in any kind of model.
+static const char *const bases[] = {"model.kind=lstm", "model.kind=mlp", "model.kind=transformer", "model.kind=nbeats"};
+enum { BASES = sizeof bases / sizeof *bases };
+
+// True where a value of a key changes the key of a tuning, in any kind of model.
 static bool shows(const config_key *row, const char *value) {
-    static const char *const bases[] = {
-        "model.kind=lstm", "model.kind=mlp", "model.kind=transformer", "model.kind=nbeats"};
+    static wisdom_key usual[BASES], other;
+    static bool made;
     char change[320];
     size_t n = strlen(row->path);
     bool wild = row->path[n - 1] == '*', shown = false;
+    for (int i = 0; !made && i < BASES; i++) assert_true(key_of(bases[i], "", &usual[i]));
+    made = true;
     snprintf(change, sizeof change, "%.*s%s=%s", (int)(wild ? n - 1 : n), row->path, wild ? "fast" : "", value);
-    wisdom_key *k = malloc(2 * sizeof *k);
-    assert_non_null(k);
-    for (size_t i = 0; !shown && i < sizeof bases / sizeof *bases; i++)
-        shown = key_of(bases[i], "", &k[0]) && key_of(bases[i], change, &k[1]) && !same_key(&k[0], &k[1]);
-    free(k);
+    for (int i = 0; !shown && i < BASES; i++) shown = key_of(bases[i], change, &other) && !same_key(&usual[i], &other);
     return shown;
 }
 
-// Whether one of a row's words does, or a number or text that many keys take; what does not fit is passed over.
+// True where one of a row's words does, or a number or text that many keys take; what does not fit is passed over.
 static bool any_shows(const config_key *row) {
     static const char *const values[] = {
         "0", "1", "2", "0.5", "3", "16", "1500", "true", "false", "off", "generic,generic", "16-8", "elsewhere"};
