@@ -8,19 +8,19 @@
 #include <string.h>
 
 static const config_key keys[] = {
-    {"whole", CONFIG_INT, "auto", 0, 100, "auto", "an integer"},
-    {"part", CONFIG_REAL, "0.5", 1e-30, INFINITY, NULL, "a number"},
-    {"flag", CONFIG_BOOL, "true", 0, 0, "bf16|fp16", "a switch"},
-    {"text", CONFIG_TEXT, "", 0, 0, NULL, "a text"},
-    {"kind", CONFIG_CHOICE, "mlp", 0, 0, "mlp|lstm", "a choice"},
-    {"list", CONFIG_LIST, "a, 'b, c'", 0, 0, NULL, "a list"},
-    {"both", CONFIG_LIST, NULL, 0, 0, NULL, "a list, or keys"},
-    {"both.*", CONFIG_TEXT, NULL, 0, 0, NULL, "a text"},
-    {"any.list.*", CONFIG_LIST, NULL, 0, 0, NULL, "a list"},
-    {"any.whole.*", CONFIG_INT, NULL, -INFINITY, INFINITY, NULL, "an integer"},
-    {"there", CONFIG_MAP, NULL, 0, 0, NULL, "a section"},
-    {"there.list", CONFIG_LIST, "[]", 0, 0, NULL, "a list"},
-    {"always", CONFIG_MAP, "{}", 0, 0, NULL, "a section"},
+    {"whole", CONFIG_INT, "auto", 0, 100, "auto", "an integer", 0},
+    {"part", CONFIG_REAL, "0.5", 1e-30, INFINITY, NULL, "a number", 0},
+    {"flag", CONFIG_BOOL, "true", 0, 0, "bf16|fp16", "a switch", 0},
+    {"text", CONFIG_TEXT, "", 0, 0, NULL, "a text", 0},
+    {"kind", CONFIG_CHOICE, "mlp", 0, 0, "mlp|lstm", "a choice", 0},
+    {"list", CONFIG_LIST, "a, 'b, c'", 0, 0, NULL, "a list", 0},
+    {"both", CONFIG_LIST, NULL, 0, 0, NULL, "a list, or keys", 0},
+    {"both.*", CONFIG_TEXT, NULL, 0, 0, NULL, "a text", 0},
+    {"any.list.*", CONFIG_LIST, NULL, 0, 0, NULL, "a list", 0},
+    {"any.whole.*", CONFIG_INT, NULL, -INFINITY, INFINITY, NULL, "an integer", 0},
+    {"there", CONFIG_MAP, NULL, 0, 0, NULL, "a section", 0},
+    {"there.list", CONFIG_LIST, "[]", 0, 0, NULL, "a list", 0},
+    {"always", CONFIG_MAP, "{}", 0, 0, NULL, "a section", 0},
 };
 
 enum { COUNT = sizeof keys / sizeof *keys };

@@ -36,9 +36,10 @@ check() {
             layer("train", train)
             layer("rl", "train env " train)
             layer("backtest", "train env " train)
-            layer("walk", "backtest rl train env " train)
-            layer("watch", "backtest rl train env " train)
-            layer("cli", "watch walk backtest rl train env cpu cuda " train)
+            layer("task", "backtest rl train env " train)
+            layer("live", "task backtest rl train env " train)
+            layer("watch", "backtest run base")
+            layer("cli", "live watch task backtest rl train env cpu cuda " train)
 
             # The lines of a guard, which are no content.
             guard = "^[ \\t]*#[ \\t]*(ifndef|define [A-Z_0-9]+_H$|endif|pragma once)"
@@ -147,7 +148,10 @@ self_test() {
     plant src/model/zz.c '#include "ops/op.h"' 'model may not include the private header'
     plant src/train/zz.c '#include "cpu/cpu.h"' 'train may not include cpu'
     plant src/train/zz.c '#include "graph/internal.h"' 'train may not include the private header'
-    plant src/walk/zz.c '#include "watch/watch.h"' 'walk may not include watch'
+    plant src/task/zz.c '#include "cli/cli.h"' 'task may not include cli'
+    plant src/task/zz.c '#include "cpu/cpu.h"' 'task may not include cpu'
+    plant src/live/zz.c '#include "watch/watch.h"' 'live may not include watch'
+    plant src/train/zz.c '#include "task/chosen.h"' 'train may not include task'
     plant src/cli/zz.c '#include "ops/loss.h"' 'cli may not include the private header'
     plant src/cli/zz.c '#include <cuda_runtime.h>' 'only src/cuda/'
     plant src/cli/zz.c '#include "../base/err.h"' 'write the path'

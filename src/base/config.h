@@ -15,6 +15,14 @@
 
 typedef enum { CONFIG_INT, CONFIG_REAL, CONFIG_BOOL, CONFIG_TEXT, CONFIG_CHOICE, CONFIG_LIST, CONFIG_MAP } config_type;
 
+// Marks of a row, one of each pair.
+enum {
+    KEY_FIXED = 1,   // may not change where a run goes on
+    KEY_FREE = 2,    // may: it moves no bit of what was trained so far, nor of what the next step does
+    KEY_TUNED = 4,   // what was tuned holds for its value: train/wisdom.h sees it, or its effect on data and model
+    KEY_UNTUNED = 8, // what was tuned holds whatever its value is
+};
+
 // One row of a table of keys. The sections on the way to a key need no row of their own. A section that means something
 // by being there ("agent") has a CONFIG_MAP row without fallback: config_write then leaves it out unless it was given.
 // A key may have a row for a single value or a list and rows below it; the user then gives either.
@@ -29,12 +37,16 @@ typedef struct {
     double least, most;   // INT, REAL: inclusive, or -INFINITY, INFINITY; a least of 1e-30 or less means "above 0"
     const char *choices;  // CHOICE: "adamw|sgd"; INT, REAL, BOOL: words taken in place of a value, such as "auto"
     const char *help;     // one line
+    unsigned marks;       // KEY_*, for those who compare descriptions; nothing here looks at them
 } config_key;
 
 // The least of a number that must be above 0.
 #define ABOVE_0 1e-30
 
 typedef struct config config;
+
+// The row of a table that a path is of, "model.hidden.fast" being of "model.hidden.*"; NULL where there is none.
+const config_key *config_row(const config_key *keys, size_t count, const char *path);
 
 // Reads a description; the table must outlive it. Refuses what is not YAML as described above and keys given twice.
 // NULL on failure. config_read is the same from memory, with `name` for the file in messages. A row that contradicts

@@ -20,14 +20,18 @@ bool row_is_wild(const config_key *k) {
     return strchr(k->path, '*') != NULL;
 }
 
-const config_key *row_find(const config *c, const char *path) {
+const config_key *config_row(const config_key *keys, size_t count, const char *path) {
     const config_key *found = NULL;
-    for (size_t i = 0; i < c->count; i++) {
-        if (!strcmp(c->keys[i].path, path)) return &c->keys[i];
-        const char *rest = row_below(c->keys[i].path, path);
-        if (!found && rest && !*rest && row_is_wild(&c->keys[i])) found = &c->keys[i];
+    for (size_t i = 0; i < count; i++) {
+        if (!strcmp(keys[i].path, path)) return &keys[i];
+        const char *rest = row_below(keys[i].path, path);
+        if (!found && rest && !*rest && row_is_wild(&keys[i])) found = &keys[i];
     }
     return found;
+}
+
+const config_key *row_find(const config *c, const char *path) {
+    return config_row(c->keys, c->count, path);
 }
 
 bool row_is_section(const config *c, const char *path) {

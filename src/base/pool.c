@@ -144,7 +144,8 @@ int pool_threads(const pool *p) {
 }
 
 void pool_run(pool *p, int64_t items, pool_fn *fn, void *arg) {
-    bool shares = p && p->threads > 1 && items > 1 && !atomic_flag_test_and_set_explicit(&p->taken, memory_order_acquire);
+    bool shares =
+        p && p->threads > 1 && items > 1 && !atomic_flag_test_and_set_explicit(&p->taken, memory_order_acquire);
     if (!shares) {
         for (int64_t i = 0; i < items; i++) fn(arg, i, 0);
         return;

@@ -22,8 +22,9 @@ int pool_threads(const pool *p);
 // Processors that this process may run on (its affinity mask and its cgroup's quota).
 int pool_processors(void);
 
-// Runs fn for every item in 0..items-1 and returns when all are done. Several threads may call it: while one call has the
-// workers, the others run their items in order, each on its own thread, as does a call with a NULL pool. Not re-entrant.
+// Runs fn for every item in 0..items-1 and returns when all are done. Several threads may call it: while one call has
+// the workers, the others run their items in order, each on its own thread, as does a call with a NULL pool. Not
+// re-entrant.
 void pool_run(pool *p, int64_t items, pool_fn *fn, void *arg);
 
 #endif

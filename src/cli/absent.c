@@ -17,6 +17,8 @@ struct queue {
     queue *cpu;         // where it is not
 };
 
+static queue asked; // the card that absent_card was asked for
+
 static bool read_memory(const char *text, size_t *bytes, err *e) {
     char *end;
     double v = strtod(text, &end);
@@ -36,18 +38,16 @@ static bool read_arch(const char *text, int *arch, err *e) {
     return err_input(e, "--arch %.40s: must be sm_75 or newer, such as sm_86", text);
 }
 
-queue *absent_open(const char *memory, const char *arch, err *e) {
+static queue *open_queue(const queue_options *o, err *e) {
     bool found;
     err unused;
     queue *q = calloc(1, sizeof *q);
     CHECK(q, "out of memory for a queue");
-    bool ok = read_memory(memory, &q->memory, e) && read_arch(arch, &q->arch, e);
-    if (ok) q->card = plugin_open("tradewind-cuda.so", &found, &unused);
-    if (ok && !q->card) {
-        q->cpu = cpu_device.open(&(queue_options){.threads = 1}, e);
-        ok = q->cpu != NULL;
-    }
-    if (ok) return q;
+    (void)o;
+    *q = asked;
+    q->card = plugin_open("tradewind-cuda.so", &found, &unused);
+    if (!q->card) q->cpu = cpu_device.open(&(queue_options){.threads = 1}, e);
+    if (q->card || q->cpu) return q;
     free(q);
     return NULL;
 }
@@ -70,9 +70,11 @@ static size_t room_bytes(const queue *q, const call *calls, int count, int recor
     return q->card && q->card->room_bytes ? q->card->room_bytes(NULL, calls, count, recordings) : 0;
 }
 
-static void describe(const queue *q, char *text, size_t bytes) {
-    snprintf(text, bytes, "a card of %.2f GB, sm_%d, that is not here (an estimate%s)", (double)q->memory / 0x1p30,
-        q->arch, q->card ? "" : " by the CPU's kernels; install the plug-in");
+static void identify(const queue *q, device_identity *i) {
+    *i = (device_identity){.arch = q->arch};
+    snprintf(i->card, sizeof i->card, "a card of %.2f GB", (double)q->memory / 0x1p30);
+    snprintf(i->note, sizeof i->note, "that is not here (an estimate%s)",
+        q->card ? "" : " by the CPU's kernels; install the plug-in");
 }
 
 static size_t available(const queue *q) {
@@ -84,13 +86,19 @@ static bool memory(const queue *q, device_memory *m) {
     return true;
 }
 
-const device absent_device = {
+static const device absent = {
     .name = "cuda",
+    .open = open_queue,
     .close = close_queue,
     .kernels = kernels,
     .computes = computes,
-    .describe = describe,
+    .identify = identify,
     .available = available,
     .memory = memory,
     .room_bytes = room_bytes,
 };
+
+const device *absent_card(const char *memory, const char *arch, err *e) {
+    asked = (queue){0};
+    return read_memory(memory, &asked.memory, e) && read_arch(arch, &asked.arch, e) ? &absent : NULL;
+}

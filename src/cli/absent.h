@@ -7,10 +7,8 @@
 
 #include "graph/device.h"
 
-extern const device absent_device;
-
-// A queue of a card of `memory` ("8GB", of 2^30 bytes, or "8000MB", of 10^6) and `arch` ("sm_86"; NULL: sm_80).
-// ERR_INPUT where these are not understood.
-queue *absent_open(const char *memory, const char *arch, err *e);
+// The card of `memory` ("8GB", of 2^30 bytes, or "8000MB", of 10^6) and `arch` ("sm_86"; NULL: sm_80), of which there
+// is one at a time. NULL, ERR_INPUT, where these are not understood.
+const device *absent_card(const char *memory, const char *arch, err *e);
 
 #endif

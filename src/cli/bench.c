@@ -7,17 +7,18 @@
 #include "base/pool.h"
 #include "base/rng.h"
 #include "base/term.h"
+#include "cli/ask.h"
 #include "cli/cli.h"
 #include "cli/copying.h"
 #include "cli/gathering.h"
 #include "cli/peer.h"
-#include "cli/setup.h"
 #include "cli/work.h"
 #include "data/set.h"
 #include "graph/dtype.h"
 #include "graph/grad.h"
 #include "graph/solo.h"
 #include "model/layer.h"
+#include "task/source.h"
 #include "train/job.h"
 
 #include <stdio.h>
@@ -203,6 +204,7 @@ typedef struct {
     const bench_case *c;
     const device *d;
     queue *q;
+    const task_devices *devices; // that alone
     int64_t batch;
     precision precision;
     double ours[PRECISIONS], peer[PRECISIONS]; // samples a second by precision, the best of each; 0: none
@@ -289,53 +291,63 @@ static void print_ratios(const outcome *r) {
             precision_name((precision)ours), precision_name((precision)peer));
 }
 
+// A case made ready in a precision.
 typedef struct {
-    config *config;
     dataset *data;
-    settings settings;
-    model_spec model;
-    job job;
+    task task;
+    job built; // of a case that builds its own graph
+    graph *graph;
+    tensor seed; // of the gradient
     solo *solo;
+    bool opened;
 } rig;
 
 static void rig_close(rig *g) {
     solo_free(g->solo);
-    if (g->job.g) job_done(&g->job);
+    if (g->built.g) job_done(&g->built);
+    if (g->opened) task_close(&g->task);
     dataset_free(g->data);
-    config_free(g->config);
 }
 
 static bool set_initial(rig *g, precision p, err *e) {
     const float root[2] = {p == PRECISION_FP16 ? LOSS_SCALE_START : 1, 0};
-    float *weights = malloc((size_t)graph_slab_elements(g->job.g) * sizeof *weights);
+    float *weights = malloc((size_t)graph_slab_elements(g->graph) * sizeof *weights);
     if (!weights) return err_run(e, "out of memory for initial weights");
-    graph_initial(g->job.g, g->settings.seed, weights);
-    bool ok = solo_write(g->solo, graph_slab(g->job.g, SLAB_WEIGHTS), weights, e) &&
-              solo_write(g->solo, g->job.seed, root, e);
+    graph_initial(g->graph, g->task.settings.seed, weights);
+    bool ok =
+        solo_write(g->solo, graph_slab(g->graph, SLAB_WEIGHTS), weights, e) && solo_write(g->solo, g->seed, root, e);
     free(weights);
     return ok;
 }
 
-static bool rig_open(rig *g, const outcome *r, const device *d, queue *q, err *e) {
-    int64_t window[STREAMS_MOST];
-    char text[256];
+// All samples are trained on, on the device and as they are.
+static bool rig_task(rig *g, const outcome *r, err *e) {
+    char text[256], batch[32];
     describe(r->c, text, sizeof text);
+    snprintf(batch, sizeof batch, "%lld", (long long)r->batch);
+    const char *exact = r->precision == PRECISION_FP32 ? "false" : precision_name(r->precision);
+    task_options o = {.description = {.file = r->c->name,
+                          .text = text,
+                          .before = {{"train.batch_size", batch}, {"gpu_optimization.use_mixed_precision", exact},
+                              {"data.residency", "device"}, {"data.scale", "none"}}},
+        .devices = *r->devices,
+        .version = TRADEWIND_VERSION,
+        .untuned = true,
+        .data = g->data,
+        .whole = true};
+    return g->opened = task_open(&g->task, &o, e);
+}
+
+static bool rig_open(rig *g, const outcome *r, err *e) {
+    const device *d = r->d;
     *g = (rig){.data = r->c->data(d->host_memory ? 4 * r->batch : EPOCH, e)};
-    if (!g->data) return false;
-    g->config = config_read(r->c->name, text, strlen(text), settings_keys(), settings_key_count(), e);
-    if (!g->config || !config_check(g->config, e) || !settings_read(g->config, &g->settings, e)) return false;
-    if (!settings_windows(g->config, g->data, window, e) || !settings_model(g->config, g->data, &g->model, e))
-        return false;
-    g->settings.batch_size = r->batch;
-    split_part whole = part_of((span){0, g->data->samples});
-    split all = {.train = whole, .validation = whole};
-    if (r->c->build) {
-        r->c->build(&g->job, g->data, &g->settings, r->precision);
-    } else {
-        job_init(&g->job, g->data, &all, &g->settings, &g->model, window, NULL, r->precision);
-    }
-    int together = program_together(d, g->job.g, r->batch, (g->data->samples + r->batch - 1) / r->batch);
-    g->solo = solo_new(d, q, g->job.g, &(solo_options){.rows = r->batch, .together = together}, e);
+    if (!g->data || !rig_task(g, r, e)) return false;
+    if (r->c->build) r->c->build(&g->built, g->data, &g->task.settings, r->precision);
+    const job *j = r->c->build ? &g->built : &g->task.job;
+    g->graph = j->g;
+    g->seed = j->seed;
+    int together = program_together(d, g->graph, r->batch, (g->data->samples + r->batch - 1) / r->batch);
+    g->solo = solo_new(d, g->task.queue, g->graph, &(solo_options){.rows = r->batch, .together = together}, e);
     return g->solo && set_initial(g, r->precision, e);
 }
 
@@ -348,14 +360,14 @@ static int64_t timed_runs(const outcome *r) {
 static bool run_ours(outcome *r, err *e) {
     double ms = 0;
     rig g;
-    bool ok = rig_open(&g, r, r->d, r->q, e);
-    ok = ok && time_steps(r->d, r->q, g.solo, g.data, r->batch, timed_runs(r), &ms, e);
+    bool ok = rig_open(&g, r, e);
+    ok = ok && time_steps(r->d, g.task.queue, g.solo, g.data, r->batch, timed_runs(r), &ms, e);
     if (ok) {
         r->ours[r->precision] = (double)r->batch / ms * 1e3;
         // A card has the data in its slab; the CPU reads them where they are.
         size_t bytes = solo_bytes(g.solo) + (r->d->host_memory ? (size_t)dataset_bytes(g.data) : 0);
         print_line(r, &(figures){"tradewind", r->d->name, precision_name(r->precision), ms, (double)bytes / (1 << 20),
-                          work_of_step(g.job.g, program_plan(solo_program(g.solo, true)))});
+                          work_of_step(g.graph, program_plan(solo_program(g.solo, true)))});
     }
     rig_close(&g);
     return ok;
@@ -375,12 +387,13 @@ static bool run_precisions(outcome *r, err *e) {
 typedef struct {
     const device *d;
     queue *q;
-    const char *script; // of the peer; NULL: ours alone
+    task_devices devices; // that alone
+    const char *script;   // of the peer; NULL: ours alone
     int threads;
 } bench;
 
 static bool run_case(const cli_options *o, const bench *b, const bench_case *c, err *e) {
-    outcome r = {.o = o, .c = c, .d = b->d, .q = b->q, .batch = o->batch ? o->batch : c->batch};
+    outcome r = {.o = o, .c = c, .d = b->d, .q = b->q, .devices = &b->devices, .batch = o->batch ? o->batch : c->batch};
     if (!run_precisions(&r, e)) return false;
     if (!b->script) return true;
     err why;
@@ -399,7 +412,7 @@ static const bench_case *find(const char *name) {
     return NULL;
 }
 
-static bool chosen(const cli_options *o, const bench_case *c) {
+static bool is_chosen(const cli_options *o, const bench_case *c) {
     static const char *const groups[] = {"main", "shapes", ""};
     bool any = o->words == 0 && c->group == GROUP_MAIN;
     for (int k = 0; k < o->words; k++) any |= strcmp(o->word[k], groups[c->group]) == 0 || find(o->word[k]) == c;
@@ -469,7 +482,7 @@ static bool run_copy(const cli_options *o, const bench *b, err *e) {
     int64_t window[STREAMS_MOST], batch = o->batch ? o->batch : LOADER_BATCH;
     const char *path = cli_given(o, "--data");
     copying c;
-    dataset *d = setup_open_file(path, e);
+    dataset *d = source_open_file(path, e);
     for (int i = 0; d && i < d->streams; i++) window[i] = set_window(d, i);
     bool ok = d && copying_measure(d, b->d, b->q, window, batch, b->threads, &c, e);
     if (ok) print_copy(o, b, batch, &c);
@@ -493,7 +506,7 @@ static bool run_chosen(const cli_options *o, const bench *b, err *e) {
         fprintf(stderr, "tradewind: %s\n", why.text);
     int failed = 0;
     for (int i = 0; i < CASES; i++) {
-        if (!chosen(o, &cases[i]) || run_case(o, b, &cases[i], &why)) continue;
+        if (!is_chosen(o, &cases[i]) || run_case(o, b, &cases[i], &why)) continue;
         fprintf(stderr, "tradewind: %s: %s\n", cases[i].name, why.text);
         failed++;
     }
@@ -522,7 +535,9 @@ static bool run(const cli_options *o, err *e) {
             return err_input(e, "%s: unknown case; `tradewind bench --help` lists them", o->word[i]);
     if (is_named(o, "copy") != (cli_given(o, "--data") != NULL))
         return err_input(e, "the case copy and --data FILE go together: the set to be copied");
-    if (!cli_open_queue(o, &b.d, &b.q, &why, e)) return false;
+    if (!ask_queue(o, &b.d, &b.q, &why, e)) return false;
+    b.devices.options = (queue_options){.threads = o->threads, .isa = o->isa};
+    *(b.d->host_memory ? &b.devices.host : &b.devices.card) = b.d;
     if (why.text[0]) fprintf(stderr, "tradewind: no card, the CPU computes: %s\n", why.text);
     if (!o->no_peer && peer_ready(script, &why))
         b.script = script;

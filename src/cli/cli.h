@@ -5,7 +5,6 @@
 #define TRADEWIND_CLI_CLI_H
 
 #include "base/err.h"
-#include "graph/device.h"
 
 #include <stdint.h>
 
@@ -49,10 +48,6 @@ extern const cli_command cli_evaluate, cli_predict, cli_runs, cli_tune;
 
 // The value that an option of the command's own was last given, a flag's being ""; NULL where it was not given.
 const char *cli_given(const cli_options *o, const char *name);
-
-// The device that --device names, and a queue on it with --threads and --isa. Where `auto` found a card's plug-in but
-// no usable card, the CPU computes and `why` says the reason; otherwise its text is empty.
-bool cli_open_queue(const cli_options *o, const device **d, queue **q, err *why, err *e);
 
 // Set once Ctrl-C or SIGTERM has come; the first asks the run to stop, the second ends the program.
 bool cli_interrupted(void);

@@ -3,9 +3,11 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/pool.h"
+#include "cli/ask.h"
 #include "cli/cli.h"
 #include "cpu/cpu.h"
 #include "graph/dtype.h"
+#include "graph/identity.h"
 #include "graph/solo.h"
 #include "ops/ops.h"
 
@@ -90,8 +92,8 @@ static bool fastest(const device *d, queue *q, const trial *t, double *seconds, 
 }
 
 typedef struct {
-    char processor[256], device[256];
-    char *products;                  // what computes them, where the device says so: its last part
+    char processor[256], device[IDENTITY_ROOM];
+    char products[96];               // kernels of large products, where the device names them
     double copy, to_card, from_card; // GB/s
     double matmul[PRECISIONS];       // GFLOP/s; 0 where the device does not compute in it
     device_memory memory;
@@ -140,19 +142,18 @@ static bool time_device(const device *d, queue *q, findings *f, err *e) {
 
 // After the measurements: a card finds what computes large products when it first has some.
 static void describe_device(const device *d, const queue *q, findings *f) {
-    static const char by[] = "; products by ";
-    d->describe(q, f->device, sizeof f->device);
-    f->products = strstr(f->device, by);
-    if (!f->products) return;
-    *f->products = 0;
-    f->products += sizeof by - 1;
+    device_identity i;
+    d->identify(q, &i);
+    snprintf(f->products, sizeof f->products, "%s", i.products);
+    i.products[0] = 0;
+    identity_text(&i, f->device, sizeof f->device);
 }
 
 static bool examine(const cli_options *o, findings *f, err *e) {
     const device *d;
     queue *q;
     processor_name(f->processor, sizeof f->processor);
-    if (!cli_open_queue(o, &d, &q, &f->no_card, e)) return false;
+    if (!ask_queue(o, &d, &q, &f->no_card, e)) return false;
     f->card = !d->host_memory;
     f->counted = d->memory(q, &f->memory);
     bool ok = time_device(d, q, f, e);
@@ -165,7 +166,7 @@ static bool examine(const cli_options *o, findings *f, err *e) {
 }
 
 static void print_card(const findings *f) {
-    if (f->products) printf("  products %s\n", f->products);
+    if (f->products[0]) printf("  products %s\n", f->products);
     printf("  moves    %.1f GB/s from the host, %.1f GB/s to it\n", f->to_card, f->from_card);
     if (f->counted)
         printf("  memory   %.1f MB, of which %.1f MB are in use; a bare context takes %.1f MB\n",
@@ -208,7 +209,7 @@ static json_t *json_findings(const findings *f) {
         json_number(f->matmul[PRECISION_FP32]), "matmul_tflop_per_s", rates, "cuda", f->card, "no_card",
         f->card ? NULL : f->no_card.text);
     if (!line || !f->card) return line;
-    if (f->products) json_object_set_new(line, "products", json_string(f->products));
+    if (f->products[0]) json_object_set_new(line, "products", json_string(f->products));
     json_object_set_new(line, "host_to_card_gb_per_s", json_number(f->to_card));
     json_object_set_new(line, "card_to_host_gb_per_s", json_number(f->from_card));
     if (!f->counted) return line;

@@ -2,9 +2,8 @@
 #include "base/json.h"
 #include "base/term.h"
 #include "cli/cli.h"
-#include "cli/trained.h"
+#include "cli/use.h"
 #include "data/panel.h"
-#include "train/series.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -56,10 +55,10 @@ static int member_count(const trained *t) {
 
 static void print_json(const trained *t, const score *s) {
     json_line(stdout, json_pack("{s:s, s:i, s:s, s:s, s:I, s:o, s:o, s:o, s:o, s:o, s:o}", "weights", t->weights,
-                          "members", member_count(t), "data", t->s.data->name, "part", t->part, "samples",
+                          "members", member_count(t), "data", t->task.data->name, "part", t->part, "samples",
                           (json_int_t)s->samples, "loss", json_number(s->loss), "accuracy", json_number(s->accuracy),
                           "mcc", json_number(s->mcc), "macro_f1", json_number(s->macro_f1), "classes",
-                          classes_json(t->s.data, s), "confusion", matrix_json(s, t->s.data->classes)));
+                          classes_json(t->task.data, s), "confusion", matrix_json(s, t->task.data->classes)));
 }
 
 static void print_matrix(const dataset *d, const score *s) {
@@ -83,43 +82,20 @@ static void print_head(const trained *t) {
     term_count(n, sizeof n, (double)t->samples.count);
     printf("weights   %s", t->weights);
     if (t->members) printf(", %d members", t->members);
-    printf("\ndata      %s, %s: %s samples\n", t->s.data->name, t->part, n);
+    printf("\ndata      %s, %s: %s samples\n", t->task.data->name, t->part, n);
 }
 
 static void print_text(const trained *t, const score *s) {
     print_head(t);
     printf(
         "loss      %.4f\naccuracy  %.4f\nMCC       %.4f\nmacro F1  %.4f\n", s->loss, s->accuracy, s->mcc, s->macro_f1);
-    print_matrix(t->s.data, s);
-}
-
-// The score of an ensemble's probabilities; its loss is their mean negative logarithm.
-static bool score_members(trained *t, score *s, err *e) {
-    const dataset *d = t->s.data;
-    float *all = trained_predict(t, e);
-    int K = d->classes;
-    if (!all) return false;
-    *s = (score){.samples = t->samples.count};
-    for (int64_t i = 0; i < s->samples; i++) {
-        const float *p = all + i * K;
-        int32_t label = d->label[part_sample(&t->samples, i)], answer = 0;
-        for (int k = 1; k < K; k++)
-            if (p[k] > p[answer]) answer = k;
-        s->confusion[label * K + answer]++;
-        s->loss -= log((double)p[label]) / (double)s->samples;
-    }
-    s->accuracy = metric_accuracy(s->confusion, K);
-    s->mcc = metric_mcc(s->confusion, K);
-    s->macro_f1 = metric_macro_f1(s->confusion, K);
-    free(all);
-    return true;
+    print_matrix(t->task.data, s);
 }
 
 static bool evaluate_classes(trained *t, bool json, err *e) {
     score *s = calloc(1, sizeof *s);
     if (!s) return err_run(e, "out of memory for a score");
-    bool ok =
-        t->members ? score_members(t, s, e) : inference_score(predictor_inference(t->predictor), &t->samples, s, e);
+    bool ok = task_evaluate(t, s, e);
     if (ok && json)
         print_json(t, s);
     else if (ok)
@@ -155,86 +131,40 @@ static void print_forecasts(const series_score *s) {
     printf("OWA       %.3f (naive2 has sMAPE %.3f, MASE %.3f)\n", series_owa(s), naive2[0], naive2[1]);
 }
 
-// The loss of an ensemble is not known: its median is no model's forecast.
 static bool evaluate_forecasts(trained *t, bool json, err *e) {
-    const setup *s = &t->s;
     series_score of = {0};
-    int64_t season = settings_task(&s->settings, s->data) == METRIC_SERIES ? s->settings.season : 0;
-    score *whole = calloc(1, sizeof *whole);
-    float *all = whole ? trained_predict(t, e) : NULL;
-    if (!whole) err_run(e, "out of memory for a score");
-    bool ok = all && series_add_part(&of, s->data, &t->samples, 0, season, all, inference_width(&t->s.job),
-                         settings_median(&s->settings) * s->data->target_width, e);
-    ok = ok && (t->members || inference_score(predictor_inference(t->predictor), &t->samples, whole, e));
-    double loss = t->members || !ok ? NAN : whole->loss;
-    if (ok && json) {
+    double loss;
+    if (!task_evaluate_forecasts(t, &of, &loss, e)) return false;
+    if (json) {
         json_t *line = json_pack("{s:s, s:i, s:s, s:s, s:I, s:o}", "weights", t->weights, "members", member_count(t),
-            "data", s->data->name, "part", t->part, "samples", (json_int_t)t->samples.count, "loss", json_number(loss));
+            "data", t->task.data->name, "part", t->part, "samples", (json_int_t)t->samples.count, "loss",
+            json_number(loss));
         tell_forecasts_json(line, &of);
-    } else if (ok) {
-        print_head(t);
-        if (!isnan(loss)) printf("loss      %.6g\n", loss);
-        print_forecasts(&of);
+        return true;
     }
-    free(all);
-    free(whole);
-    return ok;
-}
-
-// A test: values that came after the ends of the series
-
-static bool check_test(const trained *t, const panel *p, const char *path, err *e) {
-    const dataset *d = t->s.data;
-    for (int64_t i = 0; i < d->panel; i++)
-        if (panel_find(p, d->panel_names[i]) < 0)
-            return err_input(e, "%s: has no series named %s, which is in %s; name the test of the same panel", path,
-                d->panel_names[i], d->name);
-    if (p->series != d->panel)
-        return err_input(e, "%s: has %lld series and %s has %lld; name the test of the same panel", path,
-            (long long)p->series, d->name, (long long)d->panel);
-    for (int64_t i = 0; i < p->series; i++) {
-        int64_t values = p->offset[i + 1] - p->offset[i];
-        if (values != d->target_width)
-            return err_input(e, "%s: series %s has %lld values and the run forecasts %lld; import with --horizon %lld",
-                path, p->name[i], (long long)values, (long long)d->target_width, (long long)values);
-    }
+    print_head(t);
+    if (!isnan(loss)) printf("loss      %.6g\n", loss);
+    print_forecasts(&of);
     return true;
 }
 
-static bool judge_test(trained *t, const panel *p, series_score *of, err *e) {
-    const setup *s = &t->s;
-    int64_t H = s->data->target_width, width = inference_width(&t->s.job);
-    float *future = malloc((size_t)(s->data->samples * H) * sizeof *future), *all = trained_predict(t, e);
-    bool ok = all && future;
-    if (!future) err_run(e, "out of memory for the test");
-    for (int64_t i = 0; ok && i < s->data->samples; i++) {
-        const double *value = p->value + p->offset[panel_find(p, s->data->panel_names[i])];
-        for (int64_t h = 0; h < H; h++) future[i * H + h] = (float)value[h];
-    }
-    dataset known = *s->data;
-    known.target = future;
-    ok = ok && series_add_part(
-                   of, &known, &t->samples, 0, s->settings.season, all, width, settings_median(&s->settings) * H, e);
-    free(future);
-    free(all);
-    return ok;
-}
+// A test: values that came after the ends of the series
 
 static bool evaluate_test(trained *t, const char *path, bool json, err *e) {
     panel p;
     series_score of = {0};
     if (!panel_read(&p, path, e)) return false;
-    bool ok = check_test(t, &p, path, e) && judge_test(t, &p, &of, e);
+    bool ok = task_evaluate_test(t, &p, path, &of, e);
     if (ok && json)
         tell_forecasts_json(json_pack("{s:s, s:i, s:s, s:s, s:I, s:I}", "weights", t->weights, "members",
-                                member_count(t), "data", t->s.data->name, "test", path, "series", (json_int_t)p.series,
-                                "horizon", (json_int_t)t->s.data->target_width),
+                                member_count(t), "data", t->task.data->name, "test", path, "series",
+                                (json_int_t)p.series, "horizon", (json_int_t)t->task.data->target_width),
             &of);
     if (ok && !json) {
         printf("weights   %s", t->weights);
         if (t->members) printf(", %d members", t->members);
         printf("\ntest      %s: %lld series of %lld values, forecast from the ends of %s\n", path, (long long)p.series,
-            (long long)t->s.data->target_width, t->s.data->name);
+            (long long)t->task.data->target_width, t->task.data->name);
         print_forecasts(&of);
     }
     panel_done(&p);
@@ -247,10 +177,10 @@ static bool run(const cli_options *o, err *e) {
     if (!test && part && strcmp(part, "future") == 0)
         return err_input(e, "--part future: has no values to compare with; name them with --test FILE, or use predict");
     if (test && part) return err_input(e, "--part: means nothing to a test; leave it or --test out");
-    if (!trained_open(&t, o, e)) return false;
-    bool ok = test                ? evaluate_test(&t, test, o->json, e)
-              : t.s.job.forecasts ? evaluate_forecasts(&t, o->json, e)
-                                  : evaluate_classes(&t, o->json, e);
+    if (!use_open(&t, o, e)) return false;
+    bool ok = test                   ? evaluate_test(&t, test, o->json, e)
+              : t.task.job.forecasts ? evaluate_forecasts(&t, o->json, e)
+                                     : evaluate_classes(&t, o->json, e);
     trained_close(&t);
     return ok;
 }

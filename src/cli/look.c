@@ -3,12 +3,13 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/term.h"
-#include "cli/members.h"
 #include "data/when.h"
 #include "run/checkpoint.h"
 #include "run/outline.h"
 #include "run/run.h"
 #include "run/weights.h"
+#include "task/lines.h"
+#include "task/members.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -72,22 +73,6 @@ bool look_at_run(const char *dir, look *l, err *e) {
 }
 
 // The monitor
-
-void look_write_gauges(const db_gauges *g, char *text, size_t room) {
-    FILE *out = fmemopen(text, room, "w");
-    text[0] = 0;
-    if (!out) return;
-    fprintf(out, "%lld sample%s", (long long)g->samples, g->samples == 1 ? "" : "s");
-    if (!isnan(g->memory_process)) fprintf(out, "; memory at most %.1f MB by this process", g->memory_process / 1e6);
-    if (!isnan(g->memory_used) && !isnan(g->memory_total))
-        fprintf(out, "%s %.1f of %.1f MB by all", isnan(g->memory_process) ? "; memory at most" : ",",
-            g->memory_used / 1e6, g->memory_total / 1e6);
-    if (!isnan(g->utilisation))
-        fprintf(out, "; utilisation %.0f %%, at most %.0f %%", g->utilisation_mean, g->utilisation);
-    if (!isnan(g->temperature)) fprintf(out, "; at most %.0f C", g->temperature);
-    if (!isnan(g->power)) fprintf(out, "; %.0f W, at most %.0f W", g->power_mean, g->power);
-    fclose(out);
-}
 
 json_t *look_gauges_json(const db_gauges *g) {
     if (!g->samples) return json_null();
@@ -202,7 +187,7 @@ static void print_run(const char *dir, const look *l, char **name, int count) {
     if (s->best_epoch) putchar('\n');
     if (l->skipped > 0) printf("skipped   %.0f steps, whose gradient was not finite\n", l->skipped);
     if (l->changed[0]) printf("precision %s\n", l->changed);
-    look_write_gauges(&l->gauges, gauges, sizeof gauges);
+    lines_gauges(&l->gauges, gauges, sizeof gauges);
     if (l->gauges.samples) printf("monitor   %s\n", gauges);
     for (int i = 0; i < count; i++) printf("%s%s\n", i ? "          " : "files     ", name[i]);
     print_resume(dir, l);

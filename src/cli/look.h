@@ -26,8 +26,7 @@ bool look_at_run(const char *dir, look *l, err *e);
 // Adds the best epoch's figures and the seconds to an object, which may be NULL.
 void look_add_json(const look *l, json_t *to);
 
-// What the monitor saw, of which there is at least one sample: as a line, and as an object; null without a sample.
-void look_write_gauges(const db_gauges *g, char *text, size_t room);
+// Samples of the monitor as an object; null without a sample.
 json_t *look_gauges_json(const db_gauges *g);
 
 // Prints a run's directory, with its checkpoints, or a file of weights or a checkpoint, with its tensors.

@@ -3,9 +3,6 @@
 #include "base/config_near.h"
 #include "base/stop.h"
 #include "cli/cli.h"
-#include "cli/switches.h"
-#include "cpu/cpu.h"
-#include "graph/plugin.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -36,28 +33,6 @@ void cli_watch_signals(void) {
 
 bool cli_interrupted(void) {
     return stop_asked();
-}
-
-bool cli_open_queue(const cli_options *o, const device **d, queue **q, err *why, err *e) {
-    bool any = strcmp(o->device, "auto") == 0, card = strcmp(o->device, "cuda") == 0;
-    queue_options options = {.threads = o->threads, .isa = o->isa};
-    if (!switches_read(&options.card, e)) return false;
-    if (!any && !card && strcmp(o->device, "cpu") != 0)
-        return err_input(e, "--device %s: unknown device; use cuda, cpu or auto", o->device);
-    why->text[0] = 0;
-    if (any || card) {
-        bool found;
-        *d = plugin_open("tradewind-cuda.so", &found, e);
-        *q = *d ? (*d)->open(&options, e) : NULL;
-        if (*q) return true;
-        if (card && !found)
-            return err_run(e, "the plug-in tradewind-cuda.so is not beside the program; build it with `make CUDA=ON`");
-        if (card) return false;
-        if (found) *why = *e;
-    }
-    *d = &cpu_device;
-    *q = (*d)->open(&options, e);
-    return *q != NULL;
 }
 
 static void print_options(void) {

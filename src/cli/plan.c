@@ -1,8 +1,9 @@
 // tradewind plan: what would run and why, and a map of the memory it takes; runs nothing.
 #include "base/json.h"
 #include "base/term.h"
+#include "cli/ask.h"
 #include "cli/cli.h"
-#include "cli/setup.h"
+#include "cli/show.h"
 #include "cli/slab.h"
 #include "graph/dtype.h"
 #include "graph/program.h"
@@ -11,6 +12,7 @@
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { OTHERS_MOST = 32, LINES_MOST = 7, LINE_ROOM = WISDOM_LINE + 80, FIGURES_MOST = 16 };
@@ -33,7 +35,8 @@ typedef struct {
 
 // Everything that is printed, in one form or the other.
 typedef struct {
-    const setup *s;
+    const task *s;
+    const char *bars; // report of bar files, or NULL
     engine_memory memory;
     demand demand;
     program *program; // of the steps
@@ -64,7 +67,7 @@ __attribute__((format(printf, 2, 3))) static void reason(report *r, const char *
 }
 
 static void explain_place(report *r) {
-    const setup *s = r->s;
+    const task *s = r->s;
     const way *w = &s->choice.best;
     if (s->device->host_memory && !w->host)
         reason(r, "data      read where they lie: the CPU computes in the same memory");
@@ -82,7 +85,7 @@ static void explain_place(report *r) {
 }
 
 static void explain_split(report *r) {
-    const setup *s = r->s;
+    const task *s = r->s;
     const way *w = &s->choice.best;
     long long parts = w->parts, rows = w->batch;
     if (s->chooser.parts)
@@ -101,7 +104,7 @@ static void explain_split(report *r) {
 }
 
 static void explain_again(report *r) {
-    const setup *s = r->s;
+    const task *s = r->s;
     int again = s->choice.best.again, all = graph_segments(s->job.g);
     if (s->described.recompute != RECOMPUTE_AUTO)
         reason(r, "again     %d of %d layers or blocks: gpu_optimization.recompute says so", again, all);
@@ -116,7 +119,7 @@ static void explain_again(report *r) {
 }
 
 static void explain_products(report *r) {
-    const setup *s = r->s;
+    const task *s = r->s;
     if (s->products == PRODUCTS_AUTO) return;
     bool described = s->described.products != PRODUCTS_AUTO;
     reason(r, "products  %s: %s", settings_products_name(s->products),
@@ -126,7 +129,7 @@ static void explain_products(report *r) {
 static void explain(report *r) {
     const choice *c = &r->s->choice;
     char line[WISDOM_LINE + 64];
-    if (setup_tuned(r->s, line, sizeof line)) reason(r, "tuned     %s", line);
+    if (task_tuned_line(r->s, line, sizeof line)) reason(r, "tuned     %s", line);
     explain_place(r);
     explain_split(r);
     explain_again(r);
@@ -186,7 +189,7 @@ static int add_chosen(const way *chosen, way *list, int count) {
 }
 
 static void count_others(report *r) {
-    const setup *s = r->s;
+    const task *s = r->s;
     way list[OTHERS_MOST];
     int n = choose_others(&s->chooser, &s->budget, &s->choice.best, list, OTHERS_MOST - 1);
     n = add_chosen(&s->choice.best, list, n);
@@ -202,10 +205,10 @@ static void count_others(report *r) {
     choose_apply(&s->chooser, &s->choice.best);
 }
 
-static report make_report(const setup *s) {
-    report r = {.s = s};
-    r.memory = setup_memory(s);
-    r.demand = setup_demand(s);
+static report make_report(const task *s, const char *bars) {
+    report r = {.s = s, .bars = bars};
+    r.memory = task_memory(s);
+    r.demand = task_demand(s);
     program_options o = {.graph = s->job.g,
         .rows = s->settings.batch_size,
         .passes = PASSES_OF_TRAINING,
@@ -260,7 +263,7 @@ static void print_others(const report *r) {
 }
 
 static void print_text(const report *r) {
-    setup_print(r->s, stdout);
+    show_task(r->s, r->bars, stdout);
     printf("\nchosen\n");
     for (int i = 0; i < r->reasons; i++) printf("  %s\n", r->why[i]);
     print_figures(r);
@@ -311,7 +314,7 @@ static json_t *reasons_array(const report *r) {
 }
 
 // What was tuned for this batch, or null.
-static json_t *tuned_object(const setup *s) {
+static json_t *tuned_object(const task *s) {
     const wisdom_entry *w = &s->tuned.entry;
     if (s->tuned.state != WISDOM_FOUND) return json_null();
     return json_pack("{s:s, s:I, s:I, s:I, s:s, s:s, s:i, s:f, s:f, s:b, s:b}", "when", s->tuned.when, "batch",
@@ -322,7 +325,7 @@ static json_t *tuned_object(const setup *s) {
 }
 
 static void print_json(const report *r) {
-    const setup *s = r->s;
+    const task *s = r->s;
     const engine_memory *m = &r->memory;
     const budget *b = &s->budget;
     const choice *c = &s->choice;
@@ -349,19 +352,40 @@ static void print_json(const report *r) {
     json_line(stdout, line);
 }
 
-static bool run_plan(const cli_options *o, err *e) {
-    setup s;
-    if (!setup_open(&s, o, e)) return false;
-    if (cli_given(o, "--resume") && !run_is(s.settings.dir)) {
-        err_input(e, "%s: there is no run to resume; leave --resume out", s.settings.dir);
-        setup_close(&s);
-        return false;
-    }
-    report r = make_report(&s);
-    o->json ? print_json(&r) : print_text(&r);
-    program_free(r.program);
-    setup_close(&s);
+// Takes the report of bar files.
+typedef struct {
+    const cli_options *o;
+    char *bars;
+} view;
+
+static bool on_event(void *arg, const task_event *e) {
+    view *v = arg;
+    if (e->kind == TASK_BARS && !v->o->quiet && !v->o->json) v->bars = show_bars(e, v->o->verbose);
     return true;
+}
+
+static bool show(const task *t, const view *v, err *e) {
+    if (t->options.resume && !run_is(t->settings.dir))
+        return err_input(e, "%s: there is no run to resume; leave --resume out", t->settings.dir);
+    report r = make_report(t, v->bars);
+    v->o->json ? print_json(&r) : print_text(&r);
+    program_free(r.program);
+    return true;
+}
+
+static bool run_plan(const cli_options *o, err *e) {
+    task t;
+    task_options ask;
+    view v = {.o = o};
+    if (!ask_task(o, &ask, e)) return false;
+    ask.listener = (task_listener){on_event, &v};
+    bool ok = task_open(&t, &ask, e);
+    if (ok) {
+        ok = show(&t, &v, e);
+        task_close(&t);
+    }
+    free(v.bars);
+    return ok;
 }
 
 const cli_command cli_plan = {"plan", "CONFIG [key=value...]",

@@ -3,7 +3,7 @@
 #include "base/json.h"
 #include "base/term.h"
 #include "cli/cli.h"
-#include "cli/trained.h"
+#include "cli/use.h"
 #include "data/npz.h"
 #include "data/when.h"
 
@@ -30,7 +30,7 @@ static bool ends_with(const char *path, const char *ending) {
 
 static bool take_memory(answers *a, err *e) {
     size_t n = (size_t)a->samples.count;
-    bool classes = !a->t->s.job.forecasts;
+    bool classes = !a->t->task.job.forecasts;
     if (classes) a->choice = malloc(n * sizeof *a->choice);
     a->sample = malloc(n * sizeof *a->sample);
     a->name = malloc(n * sizeof *a->name);
@@ -80,7 +80,7 @@ static bool write_classes(npz_writer *w, const answers *a, err *e) {
 // [samples, horizon], or with quantiles [samples, quantiles, horizon].
 static bool write_forecasts(npz_writer *w, const answers *a, err *e) {
     const dataset *d = a->data;
-    const quantile_settings *q = &a->t->s.settings.quantiles;
+    const quantile_settings *q = &a->t->task.settings.quantiles;
     int64_t H = d->target_width, Q = a->width / H, flat[2] = {a->samples.count, H}, deep[3] = {a->samples.count, Q, H};
     bool ok = npz_writer_array(w, "forecast", NPY_F32, Q > 1 ? 3 : 2, Q > 1 ? deep : flat, a->answer, e);
     if (ok && Q > 1) ok = npz_writer_array(w, "quantiles", NPY_F32, 1, &Q, q->level, e);
@@ -93,7 +93,7 @@ static bool write_npz(const answers *a, const char *path, err *e) {
     int64_t n = a->samples.count;
     npz_writer w;
     bool ok = npz_writer_open(&w, path, e);
-    ok = ok && (a->t->s.job.forecasts ? write_forecasts(&w, a, e) : write_classes(&w, a, e));
+    ok = ok && (a->t->task.job.forecasts ? write_forecasts(&w, a, e) : write_classes(&w, a, e));
     if (ok && !a->future) ok = npz_writer_array(&w, "sample", NPY_I64, 1, &n, a->sample, e);
     if (ok && d->time) ok = write_rows(&w, a, "time", NPY_I64, 1, &n, d->time, sizeof *d->time, e);
     if (ok && d->panel) ok = npz_writer_text(&w, "series", a->name, n, e);
@@ -106,7 +106,7 @@ static void print_forecast_head(const answers *a, FILE *f) {
     int64_t H = a->data->target_width, Q = a->width / H;
     for (int64_t h = 0; !a->future && h < H; h++) fprintf(f, ",target_%lld", (long long)h + 1);
     for (int64_t i = 0; i < a->width; i++) {
-        if (Q > 1) fprintf(f, ",q%g_%lld", (double)a->t->s.settings.quantiles.level[i / H], (long long)(i % H) + 1);
+        if (Q > 1) fprintf(f, ",q%g_%lld", (double)a->t->task.settings.quantiles.level[i / H], (long long)(i % H) + 1);
         if (Q == 1) fprintf(f, ",forecast_%lld", (long long)i + 1);
     }
     fputc('\n', f);
@@ -118,7 +118,7 @@ static void print_head(const answers *a, FILE *f) {
         !d->panel   ? ""
         : a->future ? "series"
                     : ",series");
-    if (a->t->s.job.forecasts) {
+    if (a->t->task.job.forecasts) {
         print_forecast_head(a, f);
         return;
     }
@@ -183,7 +183,7 @@ static bool write_csv(const answers *a, const char *path, err *e) {
 
 static void tell(const cli_options *o, const answers *a, const char *path) {
     const trained *t = a->t;
-    bool forecasts = t->s.job.forecasts;
+    bool forecasts = t->task.job.forecasts;
     char n[32];
     int64_t each = forecasts ? a->data->target_width : a->width;
     term_count(n, sizeof n, (double)t->samples.count);
@@ -203,10 +203,10 @@ static bool run(const cli_options *o, err *e) {
     if (!path) return err_input(e, "no file to write given; name one with -o FILE.npz or -o FILE.csv");
     bool npz = ends_with(path, ".npz");
     if (!npz && !ends_with(path, ".csv")) return err_input(e, "-o %s: must end in .npz or .csv", path);
-    if (!trained_open(&t, o, e)) return false;
-    answers a = {.t = &t, .data = t.s.data, .samples = t.samples, .future = strcmp(t.part, "future") == 0};
-    a.width = inference_width(&t.s.job);
-    bool ok = take_memory(&a, e) && (a.answer = trained_predict(&t, e));
+    if (!use_open(&t, o, e)) return false;
+    answers a = {.t = &t, .data = t.task.data, .samples = t.samples, .future = strcmp(t.part, "future") == 0};
+    a.width = inference_width(&t.task.job);
+    bool ok = take_memory(&a, e) && (a.answer = task_predict(&t, e));
     if (ok && a.choice) choose(&a);
     if (ok) name_samples(&a);
     ok = ok && (npz ? write_npz(&a, path, e) : write_csv(&a, path, e));

@@ -2,9 +2,9 @@
 #include "base/json.h"
 #include "cli/cli.h"
 #include "cli/look.h"
-#include "cli/members.h"
 #include "data/when.h"
 #include "run/run.h"
+#include "task/members.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -1,44 +1,29 @@
 // tradewind tune: measures batch sizes and what else a description leaves open, shows the table with the knee and the
 // gradient noise scale, and keeps the winner for train and plan.
-#include "train/tune.h"
 #include "base/json.h"
 #include "base/pool.h"
 #include "base/term.h"
+#include "cli/ask.h"
 #include "cli/cli.h"
-#include "cli/setup.h"
 #include "graph/dtype.h"
-#include "train/wisdom.h"
+#include "graph/identity.h"
+#include "task/tuning.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { FIRST_USUAL = 256, LAST_USUAL = 16384, BATCH_MOST = 10000000, SECONDS_CARD = 50, SECONDS_CPU = 100 };
+enum { BATCH_MOST = 10000000 };
 
-// Of what the figures of one size may differ by, in the mean, before that is told.
+// Largest relative spread of one size's timings, in the mean, that is not reported.
 #define UNREST 0.25
-
-// What the options ask for; 0: not given.
-typedef struct {
-    int64_t from, to, seconds;
-    int64_t batch[TUNE_BATCHES_MOST];
-    int batches;
-} wishes;
 
 typedef struct {
     const cli_options *o;
-    setup s;
-    tune_task task;
-    tune_result r;
-    job other[2 * TUNE_PRECISIONS_MOST]; // of precisions beside the setup's
-    int others;
+    tuning t;
     progress bar;
     char why[320]; // the rule that gave the winner
-    bool kept;
-    char earlier[16];   // the day of an earlier tuning, where with that the winner is another; or ""
-    wisdom_entry stays; // that
-    char replaced[16];  // the day of an earlier tuning that no longer holds, or ""
 } view;
 
 // Options
@@ -70,7 +55,7 @@ static int by_size(const void *a, const void *b) {
 }
 
 // "512,1024,3072", in any order; each counts once.
-static bool read_batches(const char *text, wishes *w, err *e) {
+static bool read_batches(const char *text, tuning_options *w, err *e) {
     char *end = NULL;
     for (const char *at = text;; at = end + 1) {
         if (w->batches == TUNE_BATCHES_MOST)
@@ -86,9 +71,9 @@ static bool read_batches(const char *text, wishes *w, err *e) {
     return true;
 }
 
-static bool read_wishes(const cli_options *o, wishes *w, err *e) {
+static bool read_wishes(const cli_options *o, tuning_options *w, err *e) {
     const char *list = cli_given(o, "--batches");
-    *w = (wishes){0};
+    *w = (tuning_options){0};
     if (!read_one(o, "--from", BATCH_MOST, &w->from, e) || !read_one(o, "--to", BATCH_MOST, &w->to, e)) return false;
     if (!read_one(o, "--seconds", 86400, &w->seconds, e)) return false;
     if (list && (w->from || w->to)) return err_input(e, "--batches names them all; leave --from and --to out");
@@ -96,91 +81,16 @@ static bool read_wishes(const cli_options *o, wishes *w, err *e) {
     return !list || read_batches(list, w, e);
 }
 
-// Batches
-
-// Up to a quarter of the samples, and from less than usual where there are few.
-static bool list_batches(view *v, const wishes *w, err *e) {
-    tune_task *t = &v->task;
-    int64_t samples = v->s.split.train.count, quarter = samples / 4 ? samples / 4 : 1;
-    int64_t to = w->to ? w->to : quarter < LAST_USUAL ? quarter : LAST_USUAL, from = w->from ? w->from : FIRST_USUAL;
-    if (!w->to && w->from > to) to = w->from > samples / 2 ? samples : 2 * w->from;
-    while (!w->from && from > to && from > 1) from /= 2;
-    memcpy(t->batch, w->batch, sizeof t->batch);
-    t->batches = w->batches ? w->batches : tune_batches(from, to, t->batch, TUNE_BATCHES_MOST);
-    int64_t most = t->batches ? t->batch[t->batches - 1] : from;
-    if (most > samples)
-        return err_input(
-            e, "a batch of %lld is more than the %lld training samples; use less", (long long)most, (long long)samples);
-    if (t->batches) return true;
-    return err_input(e, "from %lld to %lld lies no power of two, nor three quarters of one; name sizes with --batches",
-        (long long)from, (long long)to);
-}
-
-// Jobs
-
-// The setup's precision first; where the description leaves it open, every other one that the device computes.
-static void list_precisions(view *v) {
-    static const precision order[] = {PRECISION_BF16, PRECISION_FP16, PRECISION_TF32, PRECISION_FP32};
-    tune_task *t = &v->task;
-    const setup *s = &v->s;
-    t->jobs[t->precisions++] = (tune_jobs){s->precision, s->chooser.near, s->chooser.far};
-    for (size_t i = 0; s->described.precision_open && i < sizeof order / sizeof *order; i++) {
-        precision p = order[i];
-        if (p == s->precision || !s->device->computes(s->queue, p)) continue;
-        tune_jobs *to = &t->jobs[t->precisions++];
-        *to = (tune_jobs){.precision = p};
-        if (s->chooser.near) setup_job(s, to->near = &v->other[v->others++], RESIDENCY_DEVICE, p);
-        if (s->chooser.far) setup_job(s, to->far = &v->other[v->others++], RESIDENCY_HOST, p);
-    }
-}
-
-// What else the winner is to be computed by: other products on a card, half the threads of the CPU, where neither is
-// said.
-static void list_trials(view *v) {
-    tune_task *t = &v->task;
-    bool card = !v->s.device->host_memory;
-    int threads = card || v->o->threads ? 0 : pool_processors();
-    t->options = (queue_options){.threads = v->o->threads, .isa = v->o->isa};
-    if (card && v->s.described.products == PRODUCTS_AUTO)
-        for (int p = PRODUCTS_AUTO; p <= PRODUCTS_LIBRARY; p++)
-            t->trial[t->trials++] = (tune_trial){.products = (products_by)p};
-    if (threads < 2) return;
-    t->trial[t->trials++] = (tune_trial){0};
-    t->trial[t->trials++] = (tune_trial){.threads = threads / 2};
-}
-
-static bool on_progress(void *arg, const tune_row *at, double share) {
+static bool on_event(void *arg, const task_event *e) {
     view *v = arg;
+    if (e->kind != TASK_TUNING) return true;
+    const tune_row *at = e->tuning.at;
+    double percent = 100 * e->tuning.share;
     if (at)
-        progress_at(&v->bar, 100 * share, "batch %lld, %s", (long long)at->batch, precision_name(at->precision));
+        progress_at(&v->bar, percent, "batch %lld, %s", (long long)at->batch, precision_name(at->precision));
     else
-        progress_at(&v->bar, 100 * share, "gradient noise scale");
+        progress_at(&v->bar, percent, "gradient noise scale");
     return !cli_interrupted();
-}
-
-static bool measure(view *v, const wishes *w, err *e) {
-    const setup *s = &v->s;
-    tune_task *t = &v->task;
-    *t = (tune_task){.device = s->device,
-        .queue = s->queue,
-        .data = s->data,
-        .split = &s->split,
-        .described = &s->described,
-        .budget = &s->budget,
-        .seconds = (double)(w->seconds               ? w->seconds
-                            : s->device->host_memory ? SECONDS_CPU
-                                                     : SECONDS_CARD),
-        .target = s->described.target_utilization / 100,
-        .on_progress = on_progress,
-        .arg = v};
-    if (!list_batches(v, w, e)) return false;
-    list_precisions(v);
-    list_trials(v);
-    progress_init(&v->bar, stderr, "measuring", 100, v->o->quiet || v->o->json);
-    cli_watch_signals();
-    bool ok = tune_run(t, &v->r, e);
-    progress_done(&v->bar);
-    return ok;
 }
 
 // The rule, in words
@@ -190,7 +100,7 @@ static void count(char *text, size_t room, double n) {
 }
 
 static void explain(view *v) {
-    const tune_result *r = &v->r;
+    const tune_result *r = &v->t.result;
     char batch[32], noise[32], knee[32];
     if (r->winner < 0) return;
     const tune_row *w = &r->row[r->winner];
@@ -215,9 +125,12 @@ static void explain(view *v) {
 // Text
 
 static void print_head(const view *v) {
-    const setup *s = &v->s;
-    char device[256], samples[32], values[32];
-    setup_device(s, device, sizeof device);
+    const task *s = &v->t.task;
+    char device[IDENTITY_ROOM], samples[32], values[32];
+    device_identity is;
+    s->device->identify(s->queue, &is);
+    is.total = 0; // what is free is no part of a table that is kept
+    identity_text(&is, device, sizeof device);
     count(samples, sizeof samples, (double)s->split.train.count);
     count(values, sizeof values, (double)graph_parameter_values(s->job.g));
     printf("device    %s\n", device);
@@ -237,12 +150,12 @@ static void add_mark(char *to, size_t room, const char *mark) {
 }
 
 static void print_row(const view *v, int i) {
-    const tune_result *r = &v->r;
+    const tune_result *r = &v->t.result;
     const tune_row *row = &r->row[i];
     char split[48], rate[32], marks[64] = "";
     snprintf(split, sizeof split, "%lld x %lld", (long long)row->way.parts, (long long)row->way.batch);
     count(rate, sizeof rate, row->samples_per_s);
-    if (row->way.host && !v->s.device->host_memory) add_mark(marks, sizeof marks, "streamed");
+    if (row->way.host && !v->t.task.device->host_memory) add_mark(marks, sizeof marks, "streamed");
     if (i == r->knee) add_mark(marks, sizeof marks, "knee");
     if (i == r->winner) add_mark(marks, sizeof marks, "winner");
     printf("%7lld %11s %5d %5s %9.3f %11s %8.2f %8.1f %4.0f %%%s%s\n", (long long)row->batch, split, row->way.again,
@@ -251,8 +164,8 @@ static void print_row(const view *v, int i) {
 }
 
 static void print_skipped(const view *v) {
-    for (int i = 0; i < v->r.rows; i++) {
-        const tune_row *row = &v->r.row[i];
+    for (int i = 0; i < v->t.result.rows; i++) {
+        const tune_row *row = &v->t.result.row[i];
         if (row->seconds > 0) continue;
         printf("skipped   %lld%s in %s: %s\n", (long long)row->batch, row->ends ? " and more" : "",
             precision_name(row->precision), row->why);
@@ -272,7 +185,7 @@ static void scale_text(char *text, size_t room, const noise_scale *n, const char
 }
 
 static void print_noise(const view *v) {
-    const tune_result *r = &v->r;
+    const tune_result *r = &v->t.result;
     char start[80], later[80], steps[32];
     scale_text(start, sizeof start, &r->start, r->noise_why);
     scale_text(later, sizeof later, &r->later, r->noise_why);
@@ -285,9 +198,9 @@ static void print_noise(const view *v) {
 static void print_unrest(const view *v) {
     double sum = 0;
     int count = 0;
-    for (int i = 0; i < v->r.rows; i++) {
-        if (!(v->r.row[i].seconds > 0)) continue;
-        sum += v->r.row[i].spread;
+    for (int i = 0; i < v->t.result.rows; i++) {
+        if (!(v->t.result.row[i].seconds > 0)) continue;
+        sum += v->t.result.row[i].spread;
         count++;
     }
     if (count && sum / count > UNREST)
@@ -299,7 +212,7 @@ static void print_unrest(const view *v) {
 
 static const char *trial_name(const view *v, const tune_trial *t, char *text, size_t room) {
     int threads = t->threads ? t->threads : pool_processors();
-    if (v->s.device->host_memory)
+    if (v->t.task.device->host_memory)
         snprintf(text, room, "%d thread%s", threads, threads == 1 ? "" : "s");
     else
         snprintf(text, room, "%s", settings_products_name(t->products));
@@ -307,11 +220,11 @@ static const char *trial_name(const view *v, const tune_trial *t, char *text, si
 }
 
 static void print_trials(const view *v) {
-    const tune_result *r = &v->r;
+    const tune_result *r = &v->t.result;
     const tune_trial *taken = &r->trial[r->taken];
     char name[32], rate[32];
     if (!r->trials) return;
-    printf("%-10s", v->s.device->host_memory ? "threads" : "products");
+    printf("%-10s", v->t.task.device->host_memory ? "threads" : "products");
     for (int i = 0; i < r->trials; i++) {
         const tune_trial *t = &r->trial[i];
         count(rate, sizeof rate, t->samples_per_s);
@@ -327,19 +240,19 @@ static void print_trials(const view *v) {
 
 static void print_kept(const view *v) {
     char batch[32], rate[32];
-    count(batch, sizeof batch, (double)v->stays.batch);
-    count(rate, sizeof rate, v->stays.samples_per_s);
-    if (v->kept && v->earlier[0])
-        printf("kept      beside what was tuned on %s; of both %s is the winner, with %s samples/s\n", v->earlier,
+    count(batch, sizeof batch, (double)v->t.stays.batch);
+    count(rate, sizeof rate, v->t.stays.samples_per_s);
+    if (v->t.kept && v->t.earlier[0])
+        printf("kept      beside what was tuned on %s; of both %s is the winner, with %s samples/s\n", v->t.earlier,
             batch, rate);
-    else if (v->kept)
+    else if (v->t.kept)
         printf("kept      for this device, model, data and build: train.batch_size: auto takes it\n");
-    if (v->kept && v->replaced[0])
-        printf("replaced  what was tuned on %s, whose rates are off by more than 5 %% now\n", v->replaced);
+    if (v->t.kept && v->t.replaced[0])
+        printf("replaced  what was tuned on %s, whose rates are off by more than 5 %% now\n", v->t.replaced);
 }
 
 static void print_text(const view *v) {
-    const tune_result *r = &v->r;
+    const tune_result *r = &v->t.result;
     char knee[32], best[32];
     print_head(v);
     if (r->best >= 0)
@@ -355,7 +268,7 @@ static void print_text(const view *v) {
     count(knee, sizeof knee, (double)r->row[r->knee].batch);
     count(best, sizeof best, (double)r->row[r->best].batch);
     printf("knee      %s is the smallest batch with %.0f %% of the best rate, which is that of %s\n", knee,
-        100 * v->task.target, best);
+        100 * v->t.measured.target, best);
     printf("winner    %s\n", v->why);
     print_trials(v);
     print_kept(v);
@@ -372,9 +285,9 @@ static json_t *row_object(const tune_row *row) {
 }
 
 static json_t *winner_object(const view *v) {
-    const tune_trial *taken = &v->r.trial[v->r.taken];
-    json_t *all = row_object(&v->r.row[v->r.winner]);
-    products_by by = v->r.trials ? taken->products : v->s.products;
+    const tune_trial *taken = &v->t.result.trial[v->t.result.taken];
+    json_t *all = row_object(&v->t.result.row[v->t.result.winner]);
+    products_by by = v->t.result.trials ? taken->products : v->t.task.products;
     json_join(all, json_pack("{s:s, s:i}", "products", settings_products_name(by), "threads", taken->threads));
     return all;
 }
@@ -400,7 +313,7 @@ static json_t *scale_or_null(const noise_scale *n) {
 }
 
 static void print_json(const view *v) {
-    const tune_result *r = &v->r;
+    const tune_result *r = &v->t.result;
     for (int i = 0; i < r->rows; i++) {
         const tune_row *row = &r->row[i];
         json_t *line = row_object(row);
@@ -418,113 +331,37 @@ static void print_json(const view *v) {
         json_pack("{s:o, s:o, s:I, s:I, s:o, s:o, s:I}", "winner", winner_object(v), "trials", trials_array(r), "knee",
             (json_int_t)r->row[r->knee].batch, "best", (json_int_t)r->row[r->best].batch, "noise_scale_start",
             scale_or_null(&r->start), "noise_scale", scale_or_null(&r->later), "noise_steps", (json_int_t)r->steps);
-    json_join(
-        all, json_pack("{s:I}", "kept_batch", (json_int_t)(v->earlier[0] ? v->stays.batch : r->row[r->winner].batch)));
-    json_join(all, json_pack("{s:s, s:s, s:b, s:b, s:o}", "device", v->s.device->name, "why", v->why, "kept", v->kept,
-                       "interrupted", r->interrupted, "seconds", json_number(r->seconds)));
+    json_join(all,
+        json_pack("{s:I}", "kept_batch", (json_int_t)(v->t.earlier[0] ? v->t.stays.batch : r->row[r->winner].batch)));
+    json_join(all, json_pack("{s:s, s:s, s:b, s:b, s:o}", "device", v->t.task.device->name, "why", v->why, "kept",
+                       v->t.kept, "interrupted", r->interrupted, "seconds", json_number(r->seconds)));
     json_line(stdout, all);
 }
 
-// Keeping
-
-static wisdom_entry entry_of(const tune_result *r, int i) {
-    const tune_row *row = &r->row[i];
-    return (wisdom_entry){.batch = row->batch,
-        .micro = row->way.batch,
-        .parts = row->way.parts,
-        .again = row->way.again,
-        .host = row->way.host,
-        .precision = row->precision,
-        .samples_per_s = row->samples_per_s,
-        .noise_scale = r->later.known ? r->later.scale : 0};
-}
-
-// With what else was taken of the winner.
-static void add_taken(const tune_result *r, wisdom_entry *w) {
-    const tune_trial *taken = &r->trial[r->taken];
-    if (!r->taken) return;
-    w->products = taken->products;
-    w->threads = taken->threads;
-    w->samples_per_s = taken->samples_per_s;
-}
-
-// The winner among entries of several tunings, by the same rule, with the noise scale of the last that has one; -1: it
-// is out of memory.
-static int winner_of(const view *v, const wisdom_entry *list, int count) {
-    tune_result *r = calloc(1, sizeof *r);
-    if (!r) return -1;
-    for (int i = 0; i < count; i++)
-        r->row[r->rows++] = (tune_row){.batch = list[i].batch, .usual = true, .samples_per_s = list[i].samples_per_s};
-    r->later = v->r.later;
-    r->steps = v->r.steps;
-    bool known = v->r.later.known && v->r.steps >= TUNE_LEARNT;
-    if (!known) r->later = (noise_scale){0};
-    for (int i = 0; i < count && !known; i++) {
-        if (!(list[i].noise_scale > r->later.scale)) continue;
-        r->later = (noise_scale){.known = true, .scale = list[i].noise_scale};
-        r->steps = TUNE_LEARNT;
-    }
-    tune_choose(r, v->task.target);
-    int winner = r->winner;
-    free(r);
-    return winner;
-}
-
-// Adds what an earlier tuning found for the same, unless the machine is another by now; the winner of all.
-static int join_earlier(view *v, const wisdom_key *k, wisdom_entry *list, int *count, int winner) {
-    wisdom_entry earlier[WISDOM_ENTRIES_MOST];
-    char when[16];
-    wisdom_entry now = list[winner];
-    int n = wisdom_list(k, earlier, when);
-    if (!n) return winner;
-    if (!wisdom_join(list, count, earlier, n)) {
-        snprintf(v->replaced, sizeof v->replaced, "%s", when);
-        return winner;
-    }
-    int best = winner_of(v, list, *count);
-    if (best < 0) best = winner;
-    v->stays = list[best];
-    bool same = v->stays.batch == now.batch && v->stays.samples_per_s == now.samples_per_s;
-    if (!same) snprintf(v->earlier, sizeof v->earlier, "%s", when);
-    return best;
-}
-
-// Of each batch the best way.
-static bool keep(view *v, err *e) {
-    const tune_result *r = &v->r;
-    wisdom_entry list[WISDOM_ENTRIES_MOST];
-    wisdom_key k;
-    int n = 0, winner = 0;
-    for (int i = 0; i < r->rows && n < WISDOM_ENTRIES_MOST; i++) {
-        if (i != tune_best_of(r, r->row[i].batch)) continue;
-        if (r->row[i].batch == r->row[r->winner].batch) winner = n;
-        list[n++] = entry_of(r, i);
-    }
-    add_taken(r, &list[winner]);
-    setup_key(&v->s, &k);
-    winner = join_earlier(v, &k, list, &n, winner);
-    return v->kept = wisdom_keep(&k, list, n, winner, e);
-}
-
-static bool tune(view *v, const wishes *w, err *e) {
-    if (!measure(v, w, e)) return false;
+static bool tune(view *v, const tuning_options *w, err *e) {
+    bool measured;
+    progress_init(&v->bar, stderr, "measuring", 100, v->o->quiet || v->o->json);
+    cli_watch_signals();
+    bool ok = task_tune(&v->t, w, &measured, e);
+    progress_done(&v->bar);
+    if (!measured) return false;
     explain(v);
-    bool ok = v->r.interrupted || keep(v, e);
     v->o->json ? print_json(v) : print_text(v);
-    if (!v->r.interrupted) return ok;
+    if (!v->t.result.interrupted) return ok;
     return err_run(e, "stopped before all was measured; nothing was kept");
 }
 
 static bool run(const cli_options *o, err *e) {
-    wishes w;
+    tuning_options w;
+    task_options ask;
     view *v = calloc(1, sizeof *v);
     if (!v) return err_run(e, "out of memory for a table");
     v->o = o;
-    bool ok = read_wishes(o, &w, e) && wisdom_ready(e) && setup_open_untuned(&v->s, o, e);
-    if (ok) {
+    bool ok = read_wishes(o, &w, e) && ask_task(o, &ask, e);
+    ask.listener = (task_listener){on_event, v};
+    if (ok && (ok = tuning_open(&v->t, &ask, e))) {
         ok = tune(v, &w, e);
-        for (int i = 0; i < v->others; i++) job_done(&v->other[i]);
-        setup_close(&v->s);
+        tuning_close(&v->t);
     }
     free(v);
     return ok;

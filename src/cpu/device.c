@@ -15,7 +15,7 @@
 
 struct queue {
     pool *pool;
-    bool shares; // the pool is another queue's
+    bool shares;    // the pool is another queue's
     int processors; // that this process may use
     const char *isa;
     const kernel *table[OP_COUNT];
@@ -112,8 +112,9 @@ static bool computes(const queue *q, precision p) {
     return p == (q->table[0] == ops_table_f64[0] ? PRECISION_FP64 : PRECISION_FP32);
 }
 
-static void describe(const queue *q, char *text, size_t bytes) {
-    snprintf(text, bytes, "cpu, %s, %d thread%s", q->isa, pool_threads(q->pool), pool_threads(q->pool) == 1 ? "" : "s");
+static void identify(const queue *q, device_identity *i) {
+    *i = (device_identity){.name = "cpu", .threads = pool_threads(q->pool)};
+    snprintf(i->isa, sizeof i->isa, "%s", q->isa);
 }
 
 // Memory
@@ -236,7 +237,7 @@ static bool finish(queue *q, err *e) {
 #define CPU_DEVICE(label, opener)                                                                                      \
     {                                                                                                                  \
         .name = label, .host_memory = true, .open = opener, .close = queue_close, .kernels = kernels,                  \
-        .computes = computes, .describe = describe, .available = available, .memory = memory, .readings = readings,    \
+        .computes = computes, .identify = identify, .available = available, .memory = memory, .readings = readings,    \
         .allocate = allocate, .release = release, .write = copy, .read = copy, .fill = fill, .pin = pin,               \
         .unpin = release, .feed = feed, .fed = fed, .record = record, .forget = forget, .play = play, .sync = finish   \
     }

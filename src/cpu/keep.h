@@ -23,8 +23,8 @@ typedef struct {
 
 static inline keep keep_of(const call *c, int64_t row, float probability) {
     random_key k = random_key_of(c->step);
-    return (keep){k.seed, (uint32_t)(k.row + (uint64_t)row), (uint32_t)RNG_DROPOUT << 16 | c->node,
-        (uint32_t)k.update, random_threshold(probability), (float)random_scale(probability)};
+    return (keep){k.seed, (uint32_t)(k.row + (uint64_t)row), (uint32_t)RNG_DROPOUT << 16 | c->node, (uint32_t)k.update,
+        random_threshold(probability), (float)random_scale(probability)};
 }
 
 VEC_FN keep_lanes keep_all(uint32_t v) {

@@ -41,7 +41,7 @@ struct queue {
     bool shared_out;       // but for the first and the last of a step, they may not
     struct room *room;     // of the program that is being recorded (cuda/device/room.cuh)
     struct blaslt *blaslt; // for large products, or NULL
-    char card[512];
+    device_identity identity; // without products
     char failed[256]; // the first failure of this queue, or ""
 };
 

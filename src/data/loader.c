@@ -49,8 +49,8 @@ static int64_t sample_at(const loader *l, int64_t position) {
     const loader_range *r = &l->range;
     if (position >= r->samples.count) return part_first(&r->samples);
     if (!r->shuffle) return part_sample(&r->samples, position);
-    return part_sample(&r->samples,
-        (int64_t)rng_permute(l->o.seed, r->epoch, (uint64_t)position, (uint64_t)r->samples.count));
+    return part_sample(
+        &r->samples, (int64_t)rng_permute(l->o.seed, r->epoch, (uint64_t)position, (uint64_t)r->samples.count));
 }
 
 typedef float four __attribute__((vector_size(16)));

@@ -40,7 +40,8 @@ split_part part_of(span s);
 // Adds a span behind the last one; joins it where the two touch.
 void part_add(split_part *p, span s);
 
-// The sample at a position, 0 .. count - 1; the first sample of a part and the one behind its last, 0 where it is empty.
+// The sample at a position, 0 .. count - 1; the first sample of a part and the one behind its last, 0 where it is
+// empty.
 int64_t part_sample(const split_part *p, int64_t at);
 int64_t part_first(const split_part *p);
 int64_t part_end(const split_part *p);

@@ -106,6 +106,21 @@ typedef struct {
     double clock, memory_clock; // MHz
 } device_readings;
 
+// A device by what it is, of which graph/identity.h makes texts. A text that does not apply is empty, a number 0.
+typedef struct {
+    char name[16];      // "cpu", "cuda"
+    char card[128];     // model of the card
+    char isa[16];       // CPU: instruction set of its kernels
+    int threads;        // CPU: that compute, which move no bit
+    int arch;           // card: 90 for sm_90
+    int ptx;            // card: 75 where the driver compiled the kernels from the PTX of compute_75
+    char note[96];      // further words that belong to it
+    char driver[80];    // version of the card's driver
+    int cuda;           // version that the driver serves, 12040 for 12.4
+    size_t free, total; // bytes of the card's memory when the queue was opened
+    char products[96];  // kernels that compute large products, once the queue has needed them
+} device_identity;
+
 enum { LANES = 2 };
 
 typedef struct device {
@@ -115,7 +130,7 @@ typedef struct device {
     void (*close)(queue *q);
     const kernel *const *(*kernels)(const queue *q); // [operators of the catalogue]; of a card also without a queue
     bool (*computes)(const queue *q, precision p);   // whether it has kernels for it
-    void (*describe)(const queue *q, char *text, size_t bytes);
+    void (*identify)(const queue *q, device_identity *i);
     size_t (*available)(const queue *q);              // bytes that a slab could take now
     bool (*memory)(const queue *q, device_memory *m); // false where nobody counts
     // Of this moment; false where it shows nothing. Beside all other calls but close, from any one thread; in

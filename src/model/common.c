@@ -17,17 +17,20 @@ static const char *const activations[] = {
     [ACT_NONE] = "none", [ACT_RELU] = "relu", [ACT_GELU] = "gelu", [ACT_TANH] = "tanh", [ACT_SIGMOID] = "sigmoid"};
 
 static const config_key keys[] = {
-    {"model.kind", CONFIG_CHOICE, "lstm", 0, 0, kinds + 1, "the model"},
+    {"model.kind", CONFIG_CHOICE, "lstm", 0, 0, kinds + 1, "the model", KEY_FIXED | KEY_TUNED},
     {"model.hidden.*", CONFIG_INT, NULL, 1, 4096, NULL,
-        "by stream; lstm: units each way (32 for the first, 16 for others); transformer: width (128)"},
-    {"model.layers", CONFIG_INT, "auto", 1, 16, "auto", "lstm, transformer: layers (1, 3); nbeats: of a block (4)"},
-    {"model.projection", CONFIG_INT, "32", 1, 65536, NULL, "lstm, transformer: width that the vector is projected to"},
+        "by stream; lstm: units each way (32 for the first, 16 for others); transformer: width (128)",
+        KEY_FIXED | KEY_TUNED},
+    {"model.layers", CONFIG_INT, "auto", 1, 16, "auto", "lstm, transformer: layers (1, 3); nbeats: of a block (4)",
+        KEY_FIXED | KEY_TUNED},
+    {"model.projection", CONFIG_INT, "32", 1, 65536, NULL, "lstm, transformer: width that the vector is projected to",
+        KEY_FIXED | KEY_TUNED},
     {"model.head", CONFIG_INT, "64", 0, 65536, NULL,
-        "lstm, transformer, nbeats with classes: width of the head's hidden layer; 0 for none"},
+        "lstm, transformer, nbeats with classes: width of the head's hidden layer; 0 for none", KEY_FIXED | KEY_TUNED},
     {"model.activation", CONFIG_CHOICE, "relu", 0, 0, "relu|gelu|tanh|sigmoid",
-        "mlp; transformer (relu or gelu): activation"},
+        "mlp; transformer (relu or gelu): activation", KEY_FIXED | KEY_TUNED},
     {"model.dropout", CONFIG_REAL, "0.3", 0, 0.95, NULL,
-        "probability of zeroing a unit in training; not in the blocks of nbeats"},
+        "probability of zeroing a unit in training; not in the blocks of nbeats", KEY_FIXED | KEY_TUNED},
 };
 
 const config_key *model_common_keys(size_t *count) {

@@ -19,7 +19,7 @@ typedef struct {
 } settings;
 
 static const config_key keys[] = {
-    {"model.widths", CONFIG_TEXT, "512-256", 0, 0, NULL, "mlp: widths of the hidden layers"},
+    {"model.widths", CONFIG_TEXT, "512-256", 0, 0, NULL, "mlp: widths of the hidden layers", KEY_FIXED | KEY_TUNED},
 };
 
 // "512-256" to numbers.

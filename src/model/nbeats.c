@@ -40,11 +40,13 @@ typedef struct {
 } settings;
 
 static const config_key keys[] = {
-    {"model.stacks", CONFIG_LIST, "generic", 0, 0, NULL, "nbeats: generic, trend, seasonality, in any order"},
-    {"model.blocks", CONFIG_INT, "3", 1, BLOCKS_MOST, NULL, "nbeats: blocks of a stack"},
-    {"model.width", CONFIG_INT, "512", 1, 65536, NULL, "nbeats: width of a block's layers"},
-    {"model.degree", CONFIG_INT, "2", 0, 8, NULL, "nbeats: highest power of a trend"},
-    {"model.horizon", CONFIG_INT, "12", 1, 4096, NULL, "nbeats: steps of the forecast that classes are told from"},
+    {"model.stacks", CONFIG_LIST, "generic", 0, 0, NULL, "nbeats: generic, trend, seasonality, in any order",
+        KEY_FIXED | KEY_TUNED},
+    {"model.blocks", CONFIG_INT, "3", 1, BLOCKS_MOST, NULL, "nbeats: blocks of a stack", KEY_FIXED | KEY_TUNED},
+    {"model.width", CONFIG_INT, "512", 1, 65536, NULL, "nbeats: width of a block's layers", KEY_FIXED | KEY_TUNED},
+    {"model.degree", CONFIG_INT, "2", 0, 8, NULL, "nbeats: highest power of a trend", KEY_FIXED | KEY_TUNED},
+    {"model.horizon", CONFIG_INT, "12", 1, 4096, NULL, "nbeats: steps of the forecast that classes are told from",
+        KEY_FIXED | KEY_TUNED},
 };
 
 static bool read_stacks(const config *c, settings *own, err *e) {

@@ -25,10 +25,13 @@ typedef struct {
 } settings;
 
 static const config_key keys[] = {
-    {"model.heads", CONFIG_INT, "8", 1, 256, NULL, "transformer: heads that share a layer's width"},
-    {"model.ff", CONFIG_INT, "auto", 1, 65536, "auto", "transformer: width inside a layer (4 times its own)"},
-    {"model.causal", CONFIG_BOOL, "false", 0, 0, NULL, "transformer: a step sees none after it"},
-    {"model.pooling", CONFIG_CHOICE, "mean", 0, 0, "mean|last", "transformer: what is kept of the steps"},
+    {"model.heads", CONFIG_INT, "8", 1, 256, NULL, "transformer: heads that share a layer's width",
+        KEY_FIXED | KEY_TUNED},
+    {"model.ff", CONFIG_INT, "auto", 1, 65536, "auto", "transformer: width inside a layer (4 times its own)",
+        KEY_FIXED | KEY_TUNED},
+    {"model.causal", CONFIG_BOOL, "false", 0, 0, NULL, "transformer: a step sees none after it", KEY_FIXED | KEY_TUNED},
+    {"model.pooling", CONFIG_CHOICE, "mean", 0, 0, "mean|last", "transformer: what is kept of the steps",
+        KEY_FIXED | KEY_TUNED},
 };
 
 static bool read(const config *c, const model_data *d, model_spec *s, err *e) {

@@ -2,6 +2,7 @@
 
 #include "base/err.h"
 #include "ops/ops.h"
+#include "train/predictor.h"
 #include "train/trainer.h"
 
 // What a device does and what starting costs there.
@@ -100,9 +101,13 @@ engine_memory choose_memory(const chooser *c, const way *w) {
     return trainer_memory(job_of(c, w->host), c->split, &s, c->device, c->queue);
 }
 
+size_t choose_weights(const graph *g) {
+    return (size_t)graph_slab_elements(g) * sizeof(float);
+}
+
 size_t choose_copies(const graph *g) {
     size_t copies = 2 + (size_t)graph_uses_slab(g, SLAB_MOMENT1) + (size_t)graph_uses_slab(g, SLAB_MOMENT2);
-    return copies * (size_t)graph_slab_elements(g) * sizeof(float);
+    return copies * choose_weights(g);
 }
 
 // N-BEATS of 30 blocks on an H200 took up to 39 kB a call more than a job of few calls.
@@ -310,6 +315,28 @@ choice choose_way(const chooser *c, const budget *b) {
         for (int k = 0; job_of(c, host) && k < s.agains; k++) look_for_best(&s, host, k);
     if (!s.found.fits) s.found.best = least(&s);
     return s.found;
+}
+
+static bool rows_fit(const chooser *c, const budget *b, const way *w) {
+    const job *j = job_of(c, w->host);
+    settings s = choose_apply(c, w);
+    loader_options o = job_loader(j, &s, !c->device->host_memory);
+    demand n = {.slab = predictor_memory(j, &s, c->device, c->queue).total, .copies = choose_weights(j->g)};
+    if (!c->device->host_memory) n.recorded = choose_recorded(j->g, 0);
+    if (w->host) n.ring = loader_measure(j->data, &o);
+    return budget_takes(b, &n);
+}
+
+choice choose_rows(const chooser *c, const budget *b) {
+    choice found = {0};
+    for (int64_t rows = c->settings->batch_size;; rows /= 2)
+        for (int host = 0; host < 2; host++) {
+            if (!job_of(c, host)) continue;
+            found.best = (way){.host = host, .batch = rows, .parts = 1};
+            found.looks++;
+            found.fits = rows_fit(c, b, &found.best);
+            if (found.fits || (rows == 1 && (host || !c->far))) return found;
+        }
 }
 
 way choose_least(const chooser *c, const budget *b) {

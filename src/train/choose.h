@@ -16,6 +16,9 @@
 // What is computed again is chosen from up to nine amounts, spread over all that there are.
 //
 // The same arguments give the same choice. A smaller budget never gives a faster plan.
+//
+// Trained weights take less: choose_rows gives the most rows of a micro-batch, at most those of the description, that
+// fit for inference.
 #ifndef TRADEWIND_TRAIN_CHOOSE_H
 #define TRADEWIND_TRAIN_CHOOSE_H
 
@@ -58,6 +61,10 @@ int choose_again_most(const chooser *c);
 
 choice choose_way(const chooser *c, const budget *b);
 
+// The way of inference: the description's micro-batch, or half of it and so on down to one row, with the data on the
+// device or from the host; the first that fits.
+choice choose_rows(const chooser *c, const budget *b);
+
 // Of the ways that are offered, the one that takes the least memory.
 way choose_least(const chooser *c, const budget *b);
 
@@ -68,6 +75,9 @@ engine_memory choose_memory(const chooser *c, const way *w);
 // Bytes of the host that copies of the weights take: the trainer holds the best ones, a checkpoint in the making the
 // weights and the moments.
 size_t choose_copies(const graph *g);
+
+// Bytes of the host that one copy of the weights takes.
+size_t choose_weights(const graph *g);
 
 // Bytes of a card that the recordings of steps with so many segments computed again take: a share for each call.
 size_t choose_recorded(const graph *g, int again);

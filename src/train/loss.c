@@ -19,7 +19,7 @@ static const struct {
 
 static const config_key keys[] = {
     {"train.loss", CONFIG_CHOICE, "auto", 0, 0, names,
-        "of classes or of forecasts; auto: cross_entropy where the data have labels, else mae"},
+        "of classes or of forecasts; auto: cross_entropy where the data have labels, else mae", KEY_FIXED | KEY_TUNED},
 };
 
 const config_key *loss_common_keys(size_t *count) {

@@ -4,7 +4,8 @@
 #include <string.h>
 
 static const config_key keys[] = {
-    {"train.focal_gamma", CONFIG_REAL, "2", 0, 100, NULL, "focal: how much less what is right already counts"},
+    {"train.focal_gamma", CONFIG_REAL, "2", 0, 100, NULL, "focal: how much less what is right already counts",
+        KEY_FIXED | KEY_UNTUNED},
 };
 
 static bool read(const config *c, void *own, err *e) {

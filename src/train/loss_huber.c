@@ -4,7 +4,8 @@
 #include <string.h>
 
 static const config_key keys[] = {
-    {"train.huber_delta", CONFIG_REAL, "1", ABOVE_0, 1e9, NULL, "huber: where squares end and distances begin"},
+    {"train.huber_delta", CONFIG_REAL, "1", ABOVE_0, 1e9, NULL, "huber: where squares end and distances begin",
+        KEY_FIXED | KEY_UNTUNED},
 };
 
 static bool read(const config *c, void *own, err *e) {

@@ -9,7 +9,7 @@ _Static_assert(sizeof(quantile_settings) <= LOSS_OWN_BYTES, "the quantiles of a 
 static const char key[] = "train.quantiles";
 
 static const config_key keys[] = {
-    {key, CONFIG_LIST, "0.1, 0.5, 0.9", 0, 0, NULL, "quantile: which, rising"},
+    {key, CONFIG_LIST, "0.1, 0.5, 0.9", 0, 0, NULL, "quantile: which, rising", KEY_FIXED | KEY_TUNED},
 };
 
 static bool read(const config *c, void *own, err *e) {

@@ -21,11 +21,12 @@ static const struct {
 };
 
 static const config_key keys[] = {
-    {"train.optimizer.kind", CONFIG_CHOICE, "adamw", 0, 0, names + 1, "the optimizer"},
-    {"train.optimizer.lr", CONFIG_REAL, "1.0e-3", ABOVE_0, 100, NULL, "learning rate"},
-    {"train.optimizer.weight_decay", CONFIG_REAL, "0.01", 0, 100, NULL, "weight decay"},
+    {"train.optimizer.kind", CONFIG_CHOICE, "adamw", 0, 0, names + 1, "the optimizer", KEY_FIXED | KEY_TUNED},
+    {"train.optimizer.lr", CONFIG_REAL, "1.0e-3", ABOVE_0, 100, NULL, "learning rate", KEY_FIXED | KEY_UNTUNED},
+    {"train.optimizer.weight_decay", CONFIG_REAL, "0.01", 0, 100, NULL, "weight decay", KEY_FIXED | KEY_UNTUNED},
     {"train.optimizer.decay", CONFIG_CHOICE, "all", 0, 0, "all|weights",
-        "what decays: all parameters, as in PyTorch, or weights but not biases, gains and positions"},
+        "what decays: all parameters, as in PyTorch, or weights but not biases, gains and positions",
+        KEY_FIXED | KEY_UNTUNED},
 };
 
 const config_key *optimizer_common_keys(size_t *count) {

@@ -6,9 +6,12 @@ typedef struct {
 } own_settings;
 
 static const config_key keys[] = {
-    {"train.optimizer.beta1", CONFIG_REAL, "0.9", 0, 0.999999, NULL, "adamw, adam: decay of the first moment"},
-    {"train.optimizer.beta2", CONFIG_REAL, "0.999", 0, 0.999999, NULL, "adamw, adam: decay of the second moment"},
-    {"train.optimizer.eps", CONFIG_REAL, "1.0e-8", ABOVE_0, 1, NULL, "adamw, adam: added to the denominator"},
+    {"train.optimizer.beta1", CONFIG_REAL, "0.9", 0, 0.999999, NULL, "adamw, adam: decay of the first moment",
+        KEY_FIXED | KEY_UNTUNED},
+    {"train.optimizer.beta2", CONFIG_REAL, "0.999", 0, 0.999999, NULL, "adamw, adam: decay of the second moment",
+        KEY_FIXED | KEY_UNTUNED},
+    {"train.optimizer.eps", CONFIG_REAL, "1.0e-8", ABOVE_0, 1, NULL, "adamw, adam: added to the denominator",
+        KEY_FIXED | KEY_UNTUNED},
 };
 
 static bool read(const config *c, optimizer_settings *s, err *e) {

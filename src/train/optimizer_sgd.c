@@ -7,8 +7,8 @@ typedef struct {
 } own_settings;
 
 static const config_key keys[] = {
-    {"train.optimizer.momentum", CONFIG_REAL, "0.9", 0, 0.999999, NULL, "sgd: momentum"},
-    {"train.optimizer.nesterov", CONFIG_BOOL, "false", 0, 0, NULL, "sgd: Nesterov's momentum"},
+    {"train.optimizer.momentum", CONFIG_REAL, "0.9", 0, 0.999999, NULL, "sgd: momentum", KEY_FIXED | KEY_UNTUNED},
+    {"train.optimizer.nesterov", CONFIG_BOOL, "false", 0, 0, NULL, "sgd: Nesterov's momentum", KEY_FIXED | KEY_UNTUNED},
 };
 
 static bool read(const config *c, optimizer_settings *s, err *e) {

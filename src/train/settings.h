@@ -79,6 +79,9 @@ typedef struct {
 const config_key *settings_keys(void);
 size_t settings_key_count(void);
 
+// Whether a key may change where a run goes on (KEY_FREE). False for a path that is none.
+bool settings_may_change(const char *path);
+
 // The words of gpu_optimization.products. False where there is none such.
 const char *settings_products_name(products_by p);
 bool settings_products_find(const char *name, products_by *p);

@@ -5,6 +5,7 @@
 #include "base/json.h"
 #include "base/term.h"
 #include "graph/dtype.h"
+#include "graph/identity.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -46,13 +47,10 @@ static char *add_field(wisdom_key *k, const char *name, bool condition) {
     return f->value;
 }
 
-// A card's driver and libraries come and go on the same card.
-// Behind a semicolon a device tells what it has opened so far, which it does when it first needs it.
-static void add_device(wisdom_key *k, const char *device) {
-    const char *driver = strstr(device, ", driver ");
-    append(add_field(k, "device", false), "%.*s", driver ? (int)(driver - device) : WISDOM_ROOM, device);
-    append(add_field(k, "driver", true), "%.*s", driver ? (int)strcspn(driver + 2, ";") : WISDOM_ROOM,
-        driver ? driver + 2 : "none");
+// Drivers come and go on the same card.
+static void add_device(wisdom_key *k, const device_identity *device) {
+    identity_hardware(device, add_field(k, "device", false), WISDOM_ROOM);
+    identity_driver(device, add_field(k, "driver", true), WISDOM_ROOM);
 }
 
 static void add_model(wisdom_key *k, const model_spec *m) {

@@ -31,8 +31,8 @@ typedef struct wisdom_key {
 
 // What a key is made of.
 typedef struct {
-    const char *version;       // of the program
-    const char *device;        // as it describes itself, without what is free; from ", driver " on it is a condition
+    const char *version; // of the program
+    const device_identity *device;
     bool card;                 // it has memory of its own, and what the description says of that counts
     const settings *described; // as the description has them
     const model_spec *model;

@@ -17,31 +17,31 @@
 #define ANY  -INFINITY, INFINITY
 
 static const config_key keys[] = {
-    {"data.set", CONFIG_TEXT, NULL, 0, 0, NULL, "a dataset, or synthetic"},
-    {"data.bars.*", CONFIG_TEXT, NULL, 0, 0, NULL, "a file of bars"},
-    {"data.features.*", CONFIG_LIST, NULL, 0, 0, NULL, "columns of a branch"},
-    {"data.symbols", CONFIG_LIST, "XAU, EURUSD", 0, 0, NULL, "what is traded"},
-    {"data.windows.*", CONFIG_INT, NULL, 1, 100000, NULL, "bars in a window"},
-    {"data.split.train", CONFIG_REAL, "0.70", TINY, 1, NULL, "share of the samples to train on"},
-    {"data.split.purge", CONFIG_INT, "auto", 0, INFINITY, "auto", "samples dropped between the parts"},
-    {"model.kind", CONFIG_CHOICE, "lstm", 0, 0, "mlp|lstm|transformer|nbeats", "which model"},
-    {"model.hidden", CONFIG_INT, NULL, 1, INFINITY, NULL, "width of every branch"},
-    {"model.hidden.*", CONFIG_INT, NULL, 1, INFINITY, NULL, "width of a branch"},
-    {"model.dropout", CONFIG_REAL, "0", 0, 0.99, NULL, "share of values dropped"},
-    {"train.batch_size", CONFIG_INT, "512", 1, INFINITY, NULL, "samples in a batch"},
-    {"train.epochs", CONFIG_INT, "8", 1, 1000000, NULL, "passes over the samples"},
-    {"train.optimizer.kind", CONFIG_CHOICE, "adamw", 0, 0, "adamw|sgd", "which optimizer"},
-    {"train.optimizer.lr", CONFIG_REAL, "1.0e-3", TINY, INFINITY, NULL, "learning rate"},
-    {"train.shift", CONFIG_REAL, "-.5", ANY, NULL, NULL},
-    {"train.init_from", CONFIG_TEXT, NULL, 0, 0, NULL, "weights to start from"},
-    {"train.note", CONFIG_TEXT, "", 0, 0, NULL, "kept with the run"},
-    {"run.dir", CONFIG_TEXT, "runs/latest", 0, 0, NULL, "where the run is kept"},
-    {"gpu.mixed", CONFIG_BOOL, "true", 0, 0, "bf16|fp16", "16-bit arithmetic"},
-    {"gpu.monitor", CONFIG_BOOL, "off", 0, 0, NULL, "sample the device"},
-    {"gpu.limit", CONFIG_REAL, NULL, TINY, INFINITY, NULL, "hard limit in GB"},
-    {"agent", CONFIG_MAP, NULL, 0, 0, NULL, "trains an agent"},
-    {"agent.steps", CONFIG_INT, "4096", 1, INFINITY, NULL, "steps in a rollout"},
-    {"extra", CONFIG_MAP, "{}", 0, 0, NULL, "always there"},
+    {"data.set", CONFIG_TEXT, NULL, 0, 0, NULL, "a dataset, or synthetic", 0},
+    {"data.bars.*", CONFIG_TEXT, NULL, 0, 0, NULL, "a file of bars", 0},
+    {"data.features.*", CONFIG_LIST, NULL, 0, 0, NULL, "columns of a branch", 0},
+    {"data.symbols", CONFIG_LIST, "XAU, EURUSD", 0, 0, NULL, "what is traded", 0},
+    {"data.windows.*", CONFIG_INT, NULL, 1, 100000, NULL, "bars in a window", 0},
+    {"data.split.train", CONFIG_REAL, "0.70", TINY, 1, NULL, "share of the samples to train on", 0},
+    {"data.split.purge", CONFIG_INT, "auto", 0, INFINITY, "auto", "samples dropped between the parts", 0},
+    {"model.kind", CONFIG_CHOICE, "lstm", 0, 0, "mlp|lstm|transformer|nbeats", "which model", 0},
+    {"model.hidden", CONFIG_INT, NULL, 1, INFINITY, NULL, "width of every branch", 0},
+    {"model.hidden.*", CONFIG_INT, NULL, 1, INFINITY, NULL, "width of a branch", 0},
+    {"model.dropout", CONFIG_REAL, "0", 0, 0.99, NULL, "share of values dropped", 0},
+    {"train.batch_size", CONFIG_INT, "512", 1, INFINITY, NULL, "samples in a batch", 0},
+    {"train.epochs", CONFIG_INT, "8", 1, 1000000, NULL, "passes over the samples", 0},
+    {"train.optimizer.kind", CONFIG_CHOICE, "adamw", 0, 0, "adamw|sgd", "which optimizer", 0},
+    {"train.optimizer.lr", CONFIG_REAL, "1.0e-3", TINY, INFINITY, NULL, "learning rate", 0},
+    {"train.shift", CONFIG_REAL, "-.5", ANY, NULL, NULL, 0},
+    {"train.init_from", CONFIG_TEXT, NULL, 0, 0, NULL, "weights to start from", 0},
+    {"train.note", CONFIG_TEXT, "", 0, 0, NULL, "kept with the run", 0},
+    {"run.dir", CONFIG_TEXT, "runs/latest", 0, 0, NULL, "where the run is kept", 0},
+    {"gpu.mixed", CONFIG_BOOL, "true", 0, 0, "bf16|fp16", "16-bit arithmetic", 0},
+    {"gpu.monitor", CONFIG_BOOL, "off", 0, 0, NULL, "sample the device", 0},
+    {"gpu.limit", CONFIG_REAL, NULL, TINY, INFINITY, NULL, "hard limit in GB", 0},
+    {"agent", CONFIG_MAP, NULL, 0, 0, NULL, "trains an agent", 0},
+    {"agent.steps", CONFIG_INT, "4096", 1, INFINITY, NULL, "steps in a rollout", 0},
+    {"extra", CONFIG_MAP, "{}", 0, 0, NULL, "always there", 0},
 };
 
 enum { COUNT = sizeof keys / sizeof *keys };
@@ -782,19 +782,19 @@ static void ask_impossible_word(const config *c) {
 
 static void use_bad_row(const config *c) {
     (void)c;
-    static const config_key bad = {"a", CONFIG_INT, "0", 1, 2, NULL, NULL};
+    static const config_key bad = {"a", CONFIG_INT, "0", 1, 2, NULL, NULL, 0};
     config_read("x", "", 0, &bad, 1, NULL);
 }
 
 static void use_bad_list(const config *c) {
     (void)c;
-    static const config_key bad = {"a", CONFIG_LIST, "[a, b", 0, 0, NULL, NULL};
+    static const config_key bad = {"a", CONFIG_LIST, "[a, b", 0, 0, NULL, NULL, 0};
     config_read("x", "", 0, &bad, 1, NULL);
 }
 
 static void use_bad_item(const config *c) {
     (void)c;
-    static const config_key bad = {"a", CONFIG_LIST, "a, [b]", 0, 0, NULL, NULL};
+    static const config_key bad = {"a", CONFIG_LIST, "a, [b]", 0, 0, NULL, NULL, 0};
     config_read("x", "", 0, &bad, 1, NULL);
 }
 

@@ -25,7 +25,8 @@ enum {
 
 struct queue {
     int updates;
-    int nth;      // that this process has opened
+    int nth; // that this process has opened
+    bool recorded;
     bool swollen; // steps were recorded that are not of fp16
     atomic_size_t slab;
 };
@@ -82,9 +83,14 @@ static bool computes(const queue *q, precision p) {
     return p == PRECISION_FP32 || (p == PRECISION_FP16 && fp16);
 }
 
-static void describe(const queue *q, char *text, size_t bytes) {
-    (void)q;
-    snprintf(text, bytes, "a card of the test, %d.5 of 16.0 GB free", (int)getpid() % 16); // no two moments are alike
+// What is free differs from one moment to the next, and products are known once something was recorded. FAKE_DRIVER is
+// the driver's version.
+static void identify(const queue *q, device_identity *i) {
+    const char *driver = getenv("FAKE_DRIVER");
+    *i = (device_identity){.name = "cuda", .card = "a card of the test", .total = (size_t)16 << 30};
+    i->free = ((size_t)getpid() % 16 << 30) + ((size_t)1 << 29);
+    if (driver) snprintf(i->driver, sizeof i->driver, "%s", driver);
+    if (q->recorded) snprintf(i->products, sizeof i->products, "the test");
 }
 
 // What others leave of a card that they hold; 0 where they do not.
@@ -196,6 +202,7 @@ static recording *record(queue *q, room *unused, call *calls, int count, err *e)
         return NULL;
     }
     *r = (recording){calls, count};
+    q->recorded = true;
     if (!is_fp16(r)) q->swollen = true;
     return r;
 }
@@ -252,7 +259,7 @@ static const device fake = {
     .close = close_queue,
     .kernels = kernels,
     .computes = computes,
-    .describe = describe,
+    .identify = identify,
     .available = available,
     .memory = memory,
     .readings = readings,

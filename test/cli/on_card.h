@@ -21,6 +21,7 @@ static inline void enter(const char *plugin) {
 static inline int leave_copy(void **state) {
     program_use(TRADEWIND_BINARY);
     unsetenv("FAKE_CARD");
+    unsetenv("FAKE_DRIVER");
     return support_leave(state);
 }
 

@@ -203,10 +203,10 @@ static void a_tight_card_leaves_data_on_the_host(void **state) {
     enter(FAKE_CARD_THIS);
     setenv("FAKE_CARD", "tight", 1);
     assert_int_equal(RUN("plan", "run.yaml"), 0);
-    matches("out", "^device +a card of the test, [0-9.]+ of 16.0 GB free\n");
+    matches("out", "^device +cuda, a card of the test, [0-9.]+ of 16.0 GB free(; products by the test)?\n");
     assert_false(file_holds("out", "loader"));
     assert_int_equal(RUN("train", "run.yaml", "data.synthetic.bars=30000", "train.epochs=1"), 0);
-    matches("out", "^device +a card of the test, [0-9.]+ of 16.0 GB free\n");
+    matches("out", "^device +cuda, a card of the test, [0-9.]+ of 16.0 GB free(; products by the test)?\n");
     matches("out", "\nloader +[0-9]+ threads? on the host, 4 batches ahead, [0-9.]+ MB pinned\n");
     matches("out", "\nothers    hold [0-9.]+ of the card's 1099511\\.6 MB, so that the slab may have 8\\.4 MB\n");
     matches("made/training_log.txt", " others hold [0-9.]+ of the card's 1099511\\.6 MB, so that ");
@@ -328,7 +328,7 @@ static void a_card_goes_on_exactly(void **state) {
     enter(FAKE_CARD_THIS);
 #define SAVED "run.yaml", "train.checkpoint_minutes=1e-9", "train.keep_checkpoints=0", "train.batch_size=4"
     assert_int_equal(RUN("train", SAVED, "run.dir=whole"), 0);
-    matches("out", "^device +a card of the test, [0-9.]+ of 16.0 GB free\n");
+    matches("out", "^device +cuda, a card of the test, [0-9.]+ of 16.0 GB free(; products by the test)?\n");
     assert_int_equal(RUN("train", SAVED, "run.dir=made"), 0);
     same_state("whole/last.safetensors", "made/last.safetensors");
     int gone = system("cd made && rm last.safetensors best.safetensors && ls checkpoint_step_* | sort -t_ -k3n | "
@@ -338,6 +338,32 @@ static void a_card_goes_on_exactly(void **state) {
     matches("out", "^resume +from made/checkpoint_step_[0-9]+\\.safetensors: step [0-9]+, in epoch 1 after ");
     same_state("whole/last.safetensors", "made/last.safetensors");
     same_bytes("whole/best.safetensors", "made/best.safetensors");
+}
+
+// A driver that was updated is told, and the run goes on.
+static void a_newer_driver_goes_on(void **state) {
+    (void)state;
+    enter(FAKE_CARD_THIS);
+    setenv("FAKE_DRIVER", "550.1", 1);
+    assert_int_equal(RUN("train", "run.yaml", "train.epochs=1"), 0);
+    matches("made/plan.yaml", "^device: cuda, a card of the test, driver 550\\.1\n");
+    setenv("FAKE_DRIVER", "560.9", 1);
+    assert_int_equal(RUN("train", "run.yaml", "--resume"), 0);
+    matches("out", "^resume +changed: train.epochs is 2, was 1\nresume +planned: device has driver 560\\.9, had driver "
+                   "550\\.1\n");
+    matches("made/plan.yaml", "^device: cuda, a card of the test, driver 560\\.9\n");
+}
+
+// Weights to start from are tried out before the first member begins: what the card has opened by then is no part of
+// the plan.
+static void members_begin_from_weights(void **state) {
+    (void)state;
+    enter(FAKE_CARD_THIS);
+    assert_int_equal(RUN("train", "run.yaml", "train.epochs=1", "run.dir=first"), 0);
+    assert_int_equal(
+        RUN("train", "run.yaml", "train.epochs=1", "train.ensemble=2", "train.init_from=first/best.safetensors"), 0);
+    matches("out", "\nensemble +made: 2 members");
+    matches("made/member_2/plan.yaml", "^device: cuda, a card of the test\n");
 }
 
 static int number_in_db(const char *path, const char *query) {
@@ -450,6 +476,8 @@ int main(void) {
         CARD_TEST(a_filling_card_is_told),
         TEST(the_cpu_is_watched),
         CARD_TEST(a_card_goes_on_exactly),
+        CARD_TEST(a_newer_driver_goes_on),
+        CARD_TEST(members_begin_from_weights),
         CARD_TEST(an_overflow_is_told),
         TEST(a_newer_run_is_refused),
         CARD_TEST(a_lost_card_is_told),

@@ -45,17 +45,22 @@ static const char *version(char *text, size_t room) {
     return text;
 }
 
+// As fake_card.c has it.
+static const device_identity card = {.name = "cuda", .card = "a card of the test"};
+
 // Keeps what tune would keep for the description with further keys, on the CPU or a named device.
-static void keep_for(const char *more, const char *of, const char *device, const wisdom_entry *list, int count) {
-    char keys[256], cpu[128];
+static void keep_for(
+    const char *more, const char *of, const device_identity *device, const wisdom_entry *list, int count) {
+    char keys[256];
+    device_identity cpu;
     wisdom_key k;
     err e = {0};
     rig r;
     snprintf(keys, sizeof keys, "%s%s", JOB, more);
     rig_open(&r, &cpu_device, 1, keys);
-    r.device->describe(r.queue, cpu, sizeof cpu);
+    r.device->identify(r.queue, &cpu);
     wisdom_key_make(&k, &(wisdom_about){.version = of,
-                            .device = device ? device : cpu,
+                            .device = device ? device : &cpu,
                             .card = device != NULL,
                             .described = &r.settings,
                             .model = &r.model,
@@ -254,7 +259,7 @@ static void enter_card(void) {
     char of[32];
     program_copy(TRADEWIND_BINARY, FAKE_CARD_THIS);
     setenv("FAKE_CARD", "overflows", 1);
-    keep_for("", version(of, sizeof of), "a card of the test", &one, 1);
+    keep_for("", version(of, sizeof of), &card, &one, 1);
 }
 
 static int leave_card(void **state) {
@@ -293,11 +298,12 @@ static void place_and_precision_are_taken(void **state) {
 static void a_long_line_is_shown_whole(void **state) {
     (void)state;
     static const wisdom_entry one = {.batch = 256, .micro = 64, .parts = 4, .samples_per_s = 5e5};
-    char of[32], device[256];
+    char of[32];
+    device_identity old = card;
     enter_card();
     assert_int_equal(system("rm -r wisdom"), 0);
-    snprintf(device, sizeof device, "a card of the test, driver %0150d", 7);
-    keep_for("", version(of, sizeof of), device, &one, 1);
+    snprintf(old.driver, sizeof old.driver, "%075d", 0);
+    keep_for("", version(of, sizeof of), &old, &one, 1);
     assert_int_equal(RUN("plan", "run.yaml", "--device=cuda", AUTO), 0);
     matches("out",
         "chosen\n  tuned +tuned for another driver: driver 0+, now none; run tradewind tune again; until then "
@@ -388,7 +394,7 @@ static void products_go_with_their_way(void **state) {
         .samples_per_s = 1e6};
     char of[32];
     enter_picky();
-    keep_for("gpu_optimization.use_mixed_precision=tf32", version(of, sizeof of), "a card of the test", &one, 1);
+    keep_for("gpu_optimization.use_mixed_precision=tf32", version(of, sizeof of), &card, &one, 1);
     assert_int_equal(RUN("plan", PICKY, "--json"), 0);
     matches("out", "\"products\":\"library\",\"precision\":\"tf32\"");
     assert_int_equal(RUN("plan", PICKY, "data.residency=host", "--json"), 0);
@@ -404,14 +410,15 @@ static void threads_are_taken(void **state) {
     (void)state;
     enum { THREADS = 1 };
     static const wisdom_entry one = {.batch = 256, .micro = 256, .parts = 1, .threads = THREADS, .samples_per_s = 1e4};
-    char of[32], cpu[128];
+    char of[32];
+    device_identity cpu;
     err e = {0};
     if (pool_processors() < 2) skip();
     queue *all = cpu_device.open(&(queue_options){0}, &e);
     support_ok(all != NULL, &e);
-    cpu_device.describe(all, cpu, sizeof cpu);
+    cpu_device.identify(all, &cpu);
     cpu_device.close(all);
-    keep_for("", version(of, sizeof of), cpu, &one, 1);
+    keep_for("", version(of, sizeof of), &cpu, &one, 1);
     assert_int_equal(RUN("train", "run.yaml", "--device=cpu", AUTO), 0);
     matches("out", "device +cpu, [a-z0-9]+, 1 thread\n");
     matches("out", "tuned +20[0-9-]{8}: 1 x 256 rows, 1 thread, 10,000 samples/s then\n");

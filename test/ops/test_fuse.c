@@ -488,13 +488,13 @@ static bool is_large(const shape_case *k) {
 
 // Whether the card has products of its own for large layers.
 static bool is_hopper(const device *d) {
-    char text[512];
+    device_identity is;
     err e;
     queue *q = d->open(&(queue_options){.threads = 1}, &e);
     trial_ok(q != NULL, &e);
-    d->describe(q, text, sizeof text);
+    d->identify(q, &is);
     d->close(q);
-    return strstr(text, "sm_90,") && !strstr(text, "PTX");
+    return is.arch == 90 && !is.ptx;
 }
 
 // The same with the library's products: operands are rounded in the same places, so that results are closer than to

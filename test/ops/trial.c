@@ -5,6 +5,7 @@
 #include "cpu/cpu.h"
 #include "graph/dtype.h"
 #include "graph/grad.h"
+#include "graph/identity.h"
 #include "graph/plugin.h"
 #include "ops/strict.h"
 
@@ -40,8 +41,10 @@ static int find_places(place *p) {
     trial_ok(q != NULL, &e);
     const place all[] = {{card, NULL, PRECISION_FP32, 1e-5, {0}}, {card, NULL, PRECISION_TF32, 8 * 0x1p-11, {0}},
         {card, NULL, PRECISION_BF16, 8 * 0x1p-8, {0}}, {card, NULL, PRECISION_FP16, 8 * 0x1p-11, {0}}};
-    char where[512];
-    card->describe(q, where, sizeof where);
+    char where[IDENTITY_ROOM];
+    device_identity is;
+    card->identify(q, &is);
+    identity_text(&is, where, sizeof where);
     print_message("on %s\n", where);
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         if (card->computes(q, all[i].precision)) {

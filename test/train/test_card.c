@@ -1,5 +1,6 @@
 // fp16 on the card: it survives an overflow, gives way to another precision, or says that it cannot. Built as
 // gpu_test_card only. With --card it just says which card there is, and fails where there is none.
+#include "graph/identity.h"
 #include "parts.h"
 #include "run/checkpoint.h"
 #include "run/same.h"
@@ -165,14 +166,16 @@ static void fp16_gives_way(void **state) {
 
 static int say_which_card(void) {
     err e;
-    char text[512];
+    char text[IDENTITY_ROOM];
+    device_identity is;
     const device *d = card_open(&e);
     queue *q = d ? d->open(&(queue_options){0}, &e) : NULL;
     if (!q) {
         fprintf(stderr, "no card: %s\n", e.text);
         return 1;
     }
-    d->describe(q, text, sizeof text);
+    d->identify(q, &is);
+    identity_text(&is, text, sizeof text);
     printf("%s\n", text);
     d->close(q);
     return 0;

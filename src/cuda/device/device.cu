@@ -127,25 +127,22 @@ static bool find_arch(queue *q, int card, err *e) {
     return true;
 }
 
-static bool describe_card(queue *q, err *e) {
+static bool identify_card(queue *q, err *e) {
     cudaDeviceProp p;
-    int cuda = 0;
-    char driver[80];
-    size_t free_bytes = 0, total = 0;
+    device_identity *i = &q->identity;
     if (!ok(cudaGetDeviceProperties(&p, q->id), "reading the card", e)) return false;
-    cudaDriverGetVersion(&cuda);
-    nvml_driver(q->monitor, driver, sizeof driver);
     q->shared_most = p.sharedMemPerBlockOptin;
     q->multiprocessors = p.multiProcessorCount;
     int card = p.major * 10 + p.minor;
     if (card < 75) return err_run(e, "%s is too old: sm_75 (Turing) or newer is needed, it has sm_%d", p.name, card);
     if (!find_arch(q, card, e)) return false;
-    if (!ok(cudaMemGetInfo(&free_bytes, &total), "reading the card's memory", e)) return false;
-    char from[48] = "";
-    if (q->arch < card) snprintf(from, sizeof from, ", kernels from compute_%d PTX", q->arch);
-    snprintf(q->card, sizeof q->card, "cuda, %s, sm_%d%s, driver %s%sCUDA %d.%d, %.1f of %.1f GB free", p.name, card,
-        from, driver, driver[0] ? ", " : "for ", cuda / 1000, cuda % 1000 / 10, (double)free_bytes / (1 << 30),
-        (double)total / (1 << 30));
+    if (!ok(cudaMemGetInfo(&i->free, &i->total), "reading the card's memory", e)) return false;
+    snprintf(i->name, sizeof i->name, "cuda");
+    snprintf(i->card, sizeof i->card, "%.127s", p.name);
+    i->arch = card;
+    i->ptx = q->arch < card ? q->arch : 0;
+    nvml_driver(q->monitor, i->driver, sizeof i->driver);
+    cudaDriverGetVersion(&i->cuda);
     return true;
 }
 
@@ -246,7 +243,7 @@ static queue *queue_open(const queue_options *o, err *e) {
     if (o->card.blaslt) q->wish.blaslt = strdup(o->card.blaslt);
     CHECK(!o->card.blaslt || q->wish.blaslt, "out of memory for the name of a library");
     watch_card(q);
-    if (take_card(q, e) && describe_card(q, e)) return q;
+    if (take_card(q, e) && identify_card(q, e)) return q;
     queue_close(q);
     return NULL;
 }
@@ -261,10 +258,9 @@ static bool computes(const queue *q, precision p) {
            ((p == PRECISION_TF32 || p == PRECISION_BF16) && q->arch >= 80);
 }
 
-static void describe(const queue *q, char *text, size_t bytes) {
-    char products[96];
-    blaslt_describe(q, products, sizeof products);
-    snprintf(text, bytes, "%s%s%s", q->card, products[0] ? "; products by " : "", products);
+static void identify(const queue *q, device_identity *i) {
+    *i = q->identity;
+    blaslt_describe(q, i->products, sizeof i->products);
 }
 
 // Memory
@@ -496,7 +492,7 @@ static bool play(queue *q, recording *r, err *e) {
     return keep_pace(q, r->count, e);
 }
 
-static const device cuda_device = {"cuda", false, queue_open, queue_close, kernels, computes, describe, available,
+static const device cuda_device = {"cuda", false, queue_open, queue_close, kernels, computes, identify, available,
     memory, readings, allocate, release, move, move, fill, narrow, pin, unpin, feed, fed, room_bytes, room_open,
     room_close, record, forget, play, sync};
 

@@ -1,13 +1,13 @@
 // Several models' predictions as one: probabilities by their mean, forecasts by their median, which one model that went
 // astray does not move. All members have the same n values; the result may be one of them.
-#ifndef TRADEWIND_TRAIN_ENSEMBLE_H
-#define TRADEWIND_TRAIN_ENSEMBLE_H
+#ifndef TRADEWIND_TASK_ENSEMBLE_H
+#define TRADEWIND_TASK_ENSEMBLE_H
 
 #include <stdint.h>
 
 void ensemble_mean(const float *const *member, int members, int64_t n, float *out);
 
-// Of an even number of members, the mean of the middle two. NaN where a member is NaN.
+// The mean of the middle two where their number is even. NaN where a member is NaN.
 void ensemble_median(const float *const *member, int members, int64_t n, float *out);
 
 #endif

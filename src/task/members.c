@@ -1,9 +1,9 @@
-#include "cli/members.h"
+#include "task/members.h"
 
 #include "base/file.h"
 #include "run/checkpoint.h"
 #include "run/outline.h"
-#include "train/keeper.h"
+#include "task/keeper.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -51,30 +51,38 @@ bool members_begun(const char *dir) {
     return there;
 }
 
-bool members_done(const char *dir, const char *config, const char *plan) {
+// Reads the plan of a directory; false where it cannot be read.
+static bool plan_of(const char *dir, chosen *c) {
+    char *text = text_of(dir, "plan.yaml");
+    bool ok = text && chosen_read(c, text);
+    free(text);
+    return ok;
+}
+
+bool members_done(const char *dir, const char *config, const chosen *plan) {
     db_summary sum;
     err unused;
+    chosen planned;
     char differs[64], *db = run_path(dir, "run.db"), *weights = run_path(dir, "best.safetensors");
-    char *was = text_of(dir, "config.yaml"), *planned = text_of(dir, "plan.yaml");
-    bool done = was && planned && access(weights, F_OK) == 0 && db_read(db, &sum, &unused) &&
+    char *was = text_of(dir, "config.yaml");
+    bool done = was && plan_of(dir, &planned) && access(weights, F_OK) == 0 && db_read(db, &sum, &unused) &&
                 strcmp(sum.status, "done") == 0 && outline_compare(was, config, NULL, differs, sizeof differs) == 0 &&
-                keeper_plan_differs(planned, plan, differs, sizeof differs) == 0;
+                chosen_differs(&planned, plan, differs, sizeof differs) == 0;
     free(db);
     free(weights);
     free(was);
-    free(planned);
     return done;
 }
 
-bool members_same(const char *dir, const char *config, const char *plan, err *e) {
-    char differs[700], *was = text_of(dir, "config.yaml"), *planned = plan ? text_of(dir, "plan.yaml") : NULL;
+bool members_same(const char *dir, const char *config, const chosen *plan, err *e) {
+    char differs[700], *was = text_of(dir, "config.yaml");
+    chosen planned;
     const char *of = NULL;
     if (was && keeper_differs(was, config, differs, sizeof differs))
         of = "description";
-    else if (planned && keeper_plan_differs(planned, plan, differs, sizeof differs))
+    else if (plan && plan_of(dir, &planned) && chosen_differs(&planned, plan, differs, sizeof differs))
         of = "plan";
     free(was);
-    free(planned);
     return !of || err_input(e, "%s: was made under another %s: %s; put that back, or train without --resume", dir, of,
                       differs);
 }

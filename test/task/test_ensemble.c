@@ -1,4 +1,4 @@
-#include "train/ensemble.h"
+#include "task/ensemble.h"
 
 #include <math.h>
 #include <setjmp.h>

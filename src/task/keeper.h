@@ -2,23 +2,29 @@
 //
 // It is told of steps and epochs by whoever watches the trainer. A write that fails is final: from then on every call
 // returns false and keeper_failure says why; what was written before stays.
-#ifndef TRADEWIND_TRAIN_KEEPER_H
-#define TRADEWIND_TRAIN_KEEPER_H
+#ifndef TRADEWIND_TASK_KEEPER_H
+#define TRADEWIND_TASK_KEEPER_H
 
 #include "run/run.h"
+#include "task/chosen.h"
+#include "task/event.h"
 #include "train/monitor.h"
 #include "train/trainer.h"
 
 typedef struct keeper keeper;
 
-// What the keeper works on and what checkpoints carry: the resolved description, the plan and the program's version.
-// All must outlive it.
+// Objects that the keeper works on and texts that checkpoints carry: the resolved description, the plan and the
+// program's version. All must outlive it.
 typedef struct {
     run *run;
     trainer *trainer;
     const settings *settings;
     int classes; // 0: the run forecasts
-    const char *config, *plan, *version;
+    const char *config;
+    const chosen *plan;
+    const char *version;
+    const struct task *task; // that events are of
+    task_listener listener;  // of TASK_RESUME, TASK_WARNING and TASK_CHECKPOINT
 } keeper_options;
 
 keeper *keeper_new(const keeper_options *o);
@@ -27,12 +33,12 @@ void keeper_free(keeper *k);
 // Writes config.yaml and plan.yaml.
 bool keeper_describe(keeper *k, err *e);
 
-// Takes the run up where the newest whole checkpoint of its directory stands; damaged ones are logged, and told to
-// `tell` (or NULL) as is everything that changed in the description and may. ERR_INPUT where there is no whole
-// checkpoint, or the description or the plan is another one: the text says what differs.
-bool keeper_resume(keeper *k, void (*tell)(void *arg, const char *line), void *arg, err *e);
+// Takes the run up where the newest whole checkpoint of its directory stands; damaged ones are logged and told, as is
+// everything that changed in the description or the plan and may. ERR_INPUT where there is no whole checkpoint, or the
+// description or the plan is another one: the text says what differs.
+bool keeper_resume(keeper *k, err *e);
 
-// Whether the number of epochs may not change where a run goes on: a rate that follows a schedule over all of them
+// True where the number of epochs may not change when a run goes on: a rate that follows a schedule over all of them
 // makes it part of every step.
 bool keeper_epochs_matter(const char *config);
 
@@ -40,21 +46,18 @@ bool keeper_epochs_matter(const char *config);
 // as outline_compare has it.
 int keeper_differs(const char *was, const char *is, char *text, size_t room);
 
-// The same of two plans.
-int keeper_plan_differs(const char *was, const char *is, char *text, size_t room);
-
 // After a step: a checkpoint where train.checkpoint_minutes have passed since the last.
 bool keeper_step(keeper *k);
 
 // After an epoch: the best weights, and a checkpoint every train.checkpoint_every epochs and at the end.
 bool keeper_epoch(keeper *k, const epoch_report *r);
 
-// What some steps had, for run.db.
+// Figures of some steps, for run.db.
 void keeper_steps(keeper *k, const step_report *r);
 
 // Takes what the monitor, which may be NULL, has seen since the last call to run.db. Warnings go to the log and to
-// run.db too, and to `tell`.
-void keeper_samples(keeper *k, monitor *m, void (*tell)(void *arg, const char *line), void *arg);
+// run.db too, and are told.
+void keeper_samples(keeper *k, monitor *m);
 
 // The precision has changed: for the log and run.db. `line` says so.
 void keeper_change(keeper *k, const change_report *r, const char *line);
@@ -69,7 +72,7 @@ bool keeper_conclude(keeper *k, const train_result *r);
 // Says in the log and in run.db that the run has failed.
 void keeper_fail(keeper *k, const char *why);
 
-// Whether run.db has rows that could not be written, and why.
+// True where run.db has rows that could not be written; `why` says the reason.
 bool keeper_trouble(keeper *k, err *why);
 
 const err *keeper_failure(const keeper *k); // kind ERR_NONE: none

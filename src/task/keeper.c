@@ -1,4 +1,4 @@
-#include "train/keeper.h"
+#include "task/keeper.h"
 
 #include "base/clock.h"
 #include "run/checkpoint.h"
@@ -13,6 +13,7 @@
 struct keeper {
     keeper_options o;
     char *best, *newest;
+    char *plan; // o.plan as plan.yaml has it
     int64_t best_epoch;
     uint64_t newest_update;
     bool resumed, warned;
@@ -28,7 +29,10 @@ keeper *keeper_new(const keeper_options *o) {
     keeper *k = calloc(1, sizeof *k);
     CHECK(k, "out of memory for a keeper");
     k->o = *o;
+    err e;
     k->best = run_path(run_dir(o->run), "best.safetensors");
+    k->plan = chosen_write(o->plan, &e);
+    CHECK(k->plan, "%s", e.text);
     set_due(k);
     return k;
 }
@@ -37,13 +41,14 @@ void keeper_free(keeper *k) {
     if (!k) return;
     free(k->best);
     free(k->newest);
+    free(k->plan);
     free(k);
 }
 
 bool keeper_describe(keeper *k, err *e) {
-    db_run(run_db(k->o.run), k->o.version, k->o.config, k->o.plan);
+    db_run(run_db(k->o.run), k->o.version, k->o.config, k->plan);
     if (!k->resumed) db_event(run_db(k->o.run), 0, "start", "");
-    return run_write(k->o.run, "config.yaml", k->o.config, e) && run_write(k->o.run, "plan.yaml", k->o.plan, e);
+    return run_write(k->o.run, "config.yaml", k->o.config, e) && run_write(k->o.run, "plan.yaml", k->plan, e);
 }
 
 // "step 40, in epoch 2 after 1280 samples", or "step 44, after epoch 2".
@@ -61,7 +66,7 @@ static const char *place(const keeper *k, char *text, size_t room) {
 // Saving
 
 static bool save(keeper *k, checkpoint_kind kind, uint64_t number) {
-    const safetensors_note notes[] = {{"config", k->o.config}, {"plan", k->o.plan}, {"version", k->o.version}};
+    const safetensors_note notes[] = {{"config", k->o.config}, {"plan", k->plan}, {"version", k->o.version}};
     double began = clock_seconds();
     char where[128];
     int64_t epoch, done;
@@ -78,6 +83,8 @@ static bool save(keeper *k, checkpoint_kind kind, uint64_t number) {
     log_line(run_log(k->o.run), "checkpoint %s: %s (%.0f ms)", path, place(k, where, sizeof where),
         1e3 * (clock_seconds() - began));
     db_event(run_db(k->o.run), k->newest_update, "checkpoint", path);
+    task_tell(&k->o.listener,
+        &(task_event){.kind = TASK_CHECKPOINT, .task = k->o.task, .checkpoint = {path, k->newest_update}});
     set_due(k);
     return true;
 }
@@ -99,15 +106,16 @@ static bool save_last(keeper *k, bool ended) {
     return true;
 }
 
-// The confusion matrix as JSON, rows are true classes; cut where it does not fit.
-static const char *matrix_text(const int64_t *count, int K, char *text, size_t room) {
-    size_t at = 0;
-    for (int i = 0; i < K * K && at < room; i++)
-        at += (size_t)snprintf(text + at, room - at, "%s%" PRId64 "%s",
-            i == 0  ? "[["
-            : i % K ? ", "
-                    : "], [",
-            count[i], i == K * K - 1 ? "]]" : "");
+// The confusion matrix as JSON, rows are true classes, which the caller frees; NULL where memory runs out, and run.db
+// goes without it.
+static char *matrix_text(const int64_t *count, int K) {
+    char *text = NULL;
+    size_t bytes;
+    FILE *f = open_memstream(&text, &bytes);
+    if (!f) return NULL;
+    for (int i = 0; i < K * K; i++)
+        fprintf(f, "%s%" PRId64 "%s", i == 0 ? "[[" : i % K ? ", " : "], [", count[i], i == K * K - 1 ? "]]" : "");
+    fclose(f);
     return text;
 }
 
@@ -119,7 +127,7 @@ static void warn_of_db(keeper *k) {
     log_line(run_log(k->o.run), "warning: %s", why.text);
 }
 
-// What a score has, behind `count` others; their number then.
+// Metrics of a score, behind `count` others; their number then.
 static int list_metrics(const score *s, const char *part, db_metric *list, int count) {
     const db_metric all[] = {{part, "accuracy", s->accuracy}, {part, "mcc", s->mcc}, {part, "macro_f1", s->macro_f1},
         {part, "mae", s->mae}, {part, "rmse", s->rmse}, {part, "smape", s->smape}, {part, "mase", s->mase}};
@@ -130,13 +138,14 @@ static int list_metrics(const score *s, const char *part, db_metric *list, int c
 }
 
 static void db_report(keeper *k, const epoch_report *r) {
-    static char matrix[CLASSES_MOST * CLASSES_MOST * 24];
     db_metric metrics[32] = {{"", "grad_norm", r->grad_norm}, {"", "lr", r->lr},
         {"", "steps_skipped", (double)r->skipped}, {"", "loss_scale", (double)r->loss_scale}};
     int count = list_metrics(&r->validation, "validation", metrics, list_metrics(&r->train, "train", metrics, 4));
     db_epoch_row row = {r->epoch, r->update, r->seconds, r->samples_per_s, r->best, NULL};
-    if (k->o.classes) row.confusion = matrix_text(r->validation.confusion, k->o.classes, matrix, sizeof matrix);
+    char *matrix = k->o.classes ? matrix_text(r->validation.confusion, k->o.classes) : NULL;
+    row.confusion = matrix;
     db_epoch(run_db(k->o.run), &row, metrics, count);
+    free(matrix);
     db_tick(run_db(k->o.run));
     warn_of_db(k);
 }
@@ -147,7 +156,7 @@ void keeper_steps(keeper *k, const step_report *r) {
     db_steps(run_db(k->o.run), &row);
 }
 
-void keeper_samples(keeper *k, monitor *m, void (*to)(void *arg, const char *line), void *arg) {
+void keeper_samples(keeper *k, monitor *m) {
     db_sample_row row;
     char warning[256];
     uint64_t update;
@@ -158,7 +167,7 @@ void keeper_samples(keeper *k, monitor *m, void (*to)(void *arg, const char *lin
         trainer_stands(k->o.trainer, &update, &epoch, &done);
         log_line(run_log(k->o.run), "warning: %s", warning);
         db_event(run_db(k->o.run), update, "memory", warning);
-        to(arg, warning);
+        task_tell(&k->o.listener, &(task_event){.kind = TASK_WARNING, .task = k->o.task, .line = warning});
     }
 }
 
@@ -208,18 +217,6 @@ bool keeper_trouble(keeper *k, err *why) {
 
 // Resuming
 
-// Keys that may change: they move no bit of what was trained so far, nor of what the next step does.
-static bool may_change(const char *path) {
-    static const char *const keys[] = {"train.epochs", "train.patience", "train.checkpoint_every",
-        "train.checkpoint_minutes", "train.keep_checkpoints", "train.init_from", "data.num_workers",
-        "data.prefetch_factor", "data.residency", "gpu_optimization.max_memory_gb", "gpu_optimization.memory_fraction",
-        "gpu_optimization.max_host_memory_gb", "gpu_optimization.recompute", "gpu_optimization.target_utilization",
-        "gpu_optimization.memory_monitoring", "gpu_optimization.monitoring_interval", "run.dir"};
-    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
-        if (strcmp(path, keys[i]) == 0) return true;
-    return false;
-}
-
 bool keeper_epochs_matter(const char *config) {
     static const char *const kinds[] = {"cosine", "linear", "one_cycle"};
     char *kind = outline_value(config, "train.schedule.kind"), *total = outline_value(config, "train.schedule.total");
@@ -232,35 +229,18 @@ bool keeper_epochs_matter(const char *config) {
 }
 
 static bool may_change_but_epochs(const char *path) {
-    return strcmp(path, "train.epochs") != 0 && may_change(path);
+    return strcmp(path, "train.epochs") != 0 && settings_may_change(path);
 }
 
 int keeper_differs(const char *was, const char *is, char *text, size_t room) {
-    return outline_compare(was, is, keeper_epochs_matter(was) ? may_change_but_epochs : may_change, text, room);
+    return outline_compare(
+        was, is, keeper_epochs_matter(was) ? may_change_but_epochs : settings_may_change, text, room);
 }
 
-// Where the data lie, what is computed again, how many threads compute and whether that was tuned moves no bit either.
-static bool plan_may_change(const char *path) {
-    static const char *const keys[] = {"residency", "again", "tuned", "threads"};
-    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
-        if (strcmp(path, keys[i]) == 0) return true;
-    return false;
-}
-
-int keeper_plan_differs(const char *was, const char *is, char *text, size_t room) {
-    return outline_compare(was, is, plan_may_change, text, room);
-}
-
-typedef struct {
-    keeper *k;
-    void (*tell)(void *arg, const char *line);
-    void *arg;
-} teller;
-
-static void tell(const teller *t, const char *line) {
-    db_event(run_db(t->k->o.run), t->k->newest_update, "resume", line);
-    log_line(run_log(t->k->o.run), "resume %s", line);
-    if (t->tell) t->tell(t->arg, line);
+static void tell(keeper *k, const char *line) {
+    db_event(run_db(k->o.run), k->newest_update, "resume", line);
+    log_line(run_log(k->o.run), "resume %s", line);
+    task_tell(&k->o.listener, &(task_event){.kind = TASK_RESUME, .task = k->o.task, .line = line});
 }
 
 static void tell_damaged(void *arg, const char *why) {
@@ -269,35 +249,37 @@ static void tell_damaged(void *arg, const char *why) {
     tell(arg, line);
 }
 
-static bool check_same(const keeper *k, const safetensors *s, const char *path, const teller *t, err *e) {
+static bool check_same(keeper *k, const safetensors *s, const char *path, err *e) {
     const char *config = safetensors_metadata(s, "config"), *plan = safetensors_metadata(s, "plan");
     char text[700], line[800];
+    chosen was;
     if (!config || !plan) return err_input(e, "%s: does not say under which description it was made", path);
     if (keeper_differs(config, k->o.config, text, sizeof text))
         return err_input(
             e, "%s: was made under another description: %s; put that back, or train without --resume", path, text);
-    if (keeper_plan_differs(plan, k->o.plan, text, sizeof text))
+    if (!chosen_read(&was, plan))
+        return err_input(e, "%s: has a plan that this program cannot read; train without --resume", path);
+    if (chosen_differs(&was, k->o.plan, text, sizeof text))
         return err_input(
             e, "%s: was made under another plan: %s; put that back, or train without --resume", path, text);
     if (outline_compare(config, k->o.config, NULL, text, sizeof text)) {
         snprintf(line, sizeof line, "changed: %s", text);
-        tell(t, line);
+        tell(k, line);
     }
-    if (outline_compare(plan, k->o.plan, NULL, text, sizeof text)) {
+    if (chosen_changes(&was, k->o.plan, text, sizeof text)) {
         snprintf(line, sizeof line, "planned: %s", text);
-        tell(t, line);
+        tell(k, line);
     }
     return true;
 }
 
-bool keeper_resume(keeper *k, void (*to)(void *arg, const char *line), void *arg, err *e) {
-    teller t = {k, to, arg};
+bool keeper_resume(keeper *k, err *e) {
     char *path, line[700], where[128];
     int64_t epoch, done;
     const job *given = trainer_job(k->o.trainer);
-    safetensors *s = checkpoint_newest(run_dir(k->o.run), tell_damaged, &t, &path, e);
+    safetensors *s = checkpoint_newest(run_dir(k->o.run), tell_damaged, k, &path, e);
     if (!s) return false;
-    bool ok = check_same(k, s, path, &t, e) && trainer_restore(k->o.trainer, s, path, e);
+    bool ok = check_same(k, s, path, e) && trainer_restore(k->o.trainer, s, path, e);
     safetensors_close(s);
     if (!ok) {
         free(path);
@@ -308,7 +290,7 @@ bool keeper_resume(keeper *k, void (*to)(void *arg, const char *line), void *arg
     trainer_stands(k->o.trainer, &k->newest_update, &epoch, &done);
     db_rewind(run_db(k->o.run), k->newest_update, epoch, trainer_job(k->o.trainer) != given);
     snprintf(line, sizeof line, "from %.400s: %s", path, place(k, where, sizeof where));
-    tell(&t, line);
+    tell(k, line);
     return true;
 }
 

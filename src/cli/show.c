@@ -1,0 +1,114 @@
+#include "cli/show.h"
+
+#include "base/term.h"
+#include "graph/dtype.h"
+#include "graph/identity.h"
+
+#include <stdio.h>
+
+char *show_bars(const task_event *e, bool whole) {
+    char *text = NULL;
+    size_t bytes;
+    const sources *from = e->bars.from;
+    FILE *out = open_memstream(&text, &bytes);
+    if (!out) return NULL;
+    for (int i = 0; i < from->files; i++)
+        (whole ? bars_report_print : bars_report_brief)(out, from->file[i].path, &from->file[i].bars);
+    for (int i = 0; i < from->streams; i++)
+        if (e->bars.report->stale[i])
+            fprintf(out, "stale     %lld samples see a bar of %s that is over 4 days old\n",
+                (long long)e->bars.report->stale[i], from->stream[i].name);
+    fclose(out);
+    return text;
+}
+
+static void print_count(FILE *out, const char *before, double n, const char *after) {
+    char text[32];
+    term_count(text, sizeof text, n);
+    fprintf(out, "%s%s%s", before, text, after);
+}
+
+static void print_data(const task *s, FILE *out) {
+    print_count(out, "data      ", (double)s->split.train.count, " training and ");
+    print_count(out, "", (double)s->split.validation.count, " validation samples");
+    fprintf(out, " (%s, ", s->data->name);
+    if (s->data->held) {
+        fprintf(out, "which holds the last %lld values of each series out", (long long)s->data->target_width);
+    } else {
+        fprintf(out, "%lld left out between parts", (long long)s->split.dropped);
+        print_count(out, ", ", (double)s->split.test.count, " kept for a test");
+    }
+    fprintf(out, "), %.1f MB%s", (double)dataset_bytes(s->data) / 1e6, s->scaler ? ", scaled" : "");
+    fprintf(out, "%s\n", s->device->host_memory ? "" : s->job.host ? ", streamed from the host" : ", on the card");
+    settings_print_unused(s->config, s->data, out);
+}
+
+// What a card's monitor will count, or the system for the process, and the limit.
+static void print_limit(const task *s, FILE *out) {
+    const budget *b = &s->budget;
+    char others[128];
+    demand n = task_demand(s);
+    if (b->host && (s->described.max_memory > 0 || s->described.memory_fraction > 0))
+        fprintf(
+            out, "note      the limit of a card does not count on the CPU; gpu_optimization.max_host_memory_gb does\n");
+    if (b->host && !b->limited) return;
+    if (b->limited)
+        fprintf(out, "limit     %.1f MB (%.2f GB)", (double)b->limit / 1e6, (double)b->limit / 0x1p30);
+    else
+        fprintf(out, "limit     none");
+    if (b->counted)
+        fprintf(out, "; base %.1f MB, %s %.1f MB and %.1f MB beside them are %.1f MB", (double)b->base / 1e6,
+            b->host ? "plan" : "slab", (double)budget_planned(b, &n) / 1e6, (double)budget_beside(b, &n) / 1e6,
+            (double)budget_least(b, &n) / 1e6);
+    fputc('\n', out);
+    if (budget_is_shared(b, others, sizeof others)) fprintf(out, "others    %s\n", others);
+}
+
+static void print_memory(const task *s, FILE *out) {
+    engine_memory m = task_memory(s);
+    err e;
+    fprintf(out, "memory    %.1f MB in one slab: weights %.1f, gradients %.1f, moments %.1f, activations %.1f",
+        (double)m.total / 1e6, (double)m.weights / 1e6, (double)m.gradients / 1e6, (double)m.moments / 1e6,
+        (double)m.activations / 1e6);
+    if (m.data) fprintf(out, ", data %.1f", (double)m.data / 1e6);
+    if (m.staging) fprintf(out, ", staging %.1f", (double)m.staging / 1e6);
+    fputc('\n', out);
+    print_limit(s, out);
+    int workers = task_loading(s).workers;
+    if (s->job.host)
+        fprintf(out, "loader    %d thread%s on the host, %d batches ahead, %.1f MB%s\n", workers,
+            workers == 1 ? "" : "s", s->settings.prefetch, (double)task_ring(s) / 1e6,
+            s->device->host_memory ? "" : " pinned");
+    if (!task_fits(s, &e)) fprintf(out, "          does not fit: %s\n", e.text);
+}
+
+void show_task(const task *s, const char *bars, FILE *out) {
+    char device[IDENTITY_ROOM], line[WISDOM_LINE + 16];
+    device_identity is;
+    s->device->identify(s->queue, &is);
+    identity_text(&is, device, sizeof device);
+    fprintf(out, "device    %s\n", device);
+    if (s->no_card.text[0]) fprintf(out, "          no card: %s\n", s->no_card.text);
+    if (bars) fputs(bars, out);
+    print_data(s, out);
+    fprintf(out, "model     %s", model_name(s->model.kind));
+    print_count(out, ", ", (double)graph_parameter_values(s->job.g), " parameters");
+    fprintf(out, ", %s", precision_name(s->precision));
+    if (s->job.fallback) fprintf(out, " (%s should that overflow)", precision_name(s->job.fallback->precision));
+    fputc('\n', out);
+    if (s->job.forecasts) {
+        print_count(out, "forecast  ", (double)s->data->target_width, " values");
+        if (s->model.quantiles > 1) fprintf(out, ", %lld quantiles of each", (long long)s->model.quantiles);
+        fputs(settings_levels(&s->settings, s->data) ? ", relative to the mean size of the window\n" : "\n", out);
+    }
+    int64_t parts = s->settings.accumulation;
+    print_count(out, "batch     ", (double)(s->settings.batch_size * parts), " samples a step");
+    if (parts > 1) print_count(out, ", in ", (double)parts, " micro-batches");
+    if (s->settings.again)
+        fprintf(out, ", %d %s computed again", s->settings.again,
+            s->settings.again == 1 ? "layer or block" : "layers or blocks");
+    if (s->settings.batch_size > s->split.train.count) fputs(", more than there are for training", out);
+    fputc('\n', out);
+    if (task_tuned_line(s, line, sizeof line)) fprintf(out, "tuned     %s\n", line);
+    print_memory(s, out);
+}

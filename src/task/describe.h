@@ -1,0 +1,35 @@
+// A run description with everything that changes it, as structs: read, complete and checked.
+#ifndef TRADEWIND_TASK_DESCRIBE_H
+#define TRADEWIND_TASK_DESCRIBE_H
+
+#include "base/config.h"
+#include "train/settings.h"
+
+enum { CHANGES_MOST = 4 };
+
+// A value for a key.
+typedef struct {
+    const char *path, *value;
+} task_change;
+
+// The description's texts must outlive what is made of it.
+typedef struct {
+    const char *file;                 // YAML; with `text` only the name of that in messages
+    const char *text;                 // the description itself, or NULL: the file has it
+    task_change before[CHANGES_MOST]; // set before the user's overrides, which win; up to the first without a path
+    const char *const *overrides;     // of the user: "train.epochs=4"
+    int override_count;
+    const char *seed;                // for train.seed, or NULL
+    task_change after[CHANGES_MOST]; // set behind all of these
+} task_description;
+
+// Reads the file, changes it, checks it and fills `s`, which points into the config. NULL on failure.
+config *task_describe(const task_description *d, settings *s, err *e);
+
+// Sets a key; config_check says whether it fits.
+bool task_set(config *c, const char *path, const char *value, err *e);
+
+// The description, complete, as config.yaml has it; the caller frees it. NULL on failure.
+char *task_description_text(const config *c, err *e);
+
+#endif

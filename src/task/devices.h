@@ -1,0 +1,17 @@
+// The devices that a task may compute on.
+#ifndef TRADEWIND_TASK_DEVICES_H
+#define TRADEWIND_TASK_DEVICES_H
+
+#include "graph/device.h"
+
+typedef struct {
+    const device *card;    // comes first; NULL: none
+    const device *host;    // stands in where there is no card, or none that can be used; NULL: nothing does
+    err no_card;           // why there is no card where one was looked for, or an empty text
+    queue_options options; // of queues
+} task_devices;
+
+// Opens a queue on the first device that can be used. `why` says why the host stands in for a card, or is empty.
+bool task_open_queue(const task_devices *from, const device **d, queue **q, err *why, err *e);
+
+#endif

@@ -1,0 +1,105 @@
+// Events: everything that a task tells while it is carried out.
+//
+// They are delivered by the thread that called the task, one at a time, in an order that does not depend on timing but
+// for steps, samples of the monitor and checkpoints by the clock. What an event points to lives as long as the call.
+#ifndef TRADEWIND_TASK_EVENT_H
+#define TRADEWIND_TASK_EVENT_H
+
+#include "data/sources.h"
+#include "run/db.h"
+#include "train/trainer.h"
+#include "train/tune.h"
+
+struct task;
+
+typedef enum {
+    TASK_BARS,           // bar files were read
+    TASK_ENSEMBLE_BEGIN, // before the first member
+    TASK_MEMBER,         // the next member of an ensemble begins, or is passed over
+    TASK_RESUME,         // something about the checkpoint that a run goes on from: `line`
+    TASK_BEGIN,          // all is ready for the first step
+    TASK_STEP,           // returning false asks the run to stop behind a checkpoint
+    TASK_EPOCH,
+    TASK_PRECISION, // a precision gave way to another
+    TASK_WARNING,   // from the monitor: `line`
+    TASK_CHECKPOINT,
+    TASK_DONE,          // a run has ended or was stopped, and has not failed
+    TASK_ENSEMBLE_DONE, // all members have, or one was stopped
+    TASK_LOST,          // some records of a run could not be written: `line`. The run itself is whole
+    TASK_TUNING,        // returning false stops
+} task_event_kind;
+
+typedef struct {
+    const char *dir;
+    bool moved; // files of an earlier run are in dir/earlier now
+    int number, of;
+    uint64_t seed;
+    bool already; // the member is passed over, as it is trained
+    bool stopped;
+} task_member_event;
+
+typedef struct {
+    const plan *plan;   // of a step's memory
+    const graph *graph; // that it is of
+    const char *card;   // memory that a card counts, in a line; NULL on the CPU
+    bool moved;         // files of an earlier run are in dir/earlier now
+    const char *dir;    // of the run
+    double all_samples; // of all epochs
+} task_begin_event;
+
+typedef struct {
+    int64_t epoch, done, total; // samples of the epoch
+} task_step_event;
+
+typedef struct {
+    const char *path;
+    uint64_t update; // steps taken
+} task_checkpoint_event;
+
+typedef struct {
+    const train_result *result;
+    const char *weights;   // path of the best ones
+    const char *resume_in; // directory whose config.yaml goes on: the run's, or its ensemble's
+    const metric *metric;  // by which an epoch is best
+    double best_possible;  // MCC of the best possible classifier; NaN: not known
+    double ready, begun;   // when all was ready and when the first step was done, as clock_seconds has it; 0: no step
+    bool epochs_fixed;     // a larger train.epochs would not go on
+    size_t slab;           // bytes
+    db_gauges seen;        // by the monitor
+    const char *monitor;   // the same as a line; NULL: no samples
+} task_done_event;
+
+typedef struct {
+    task_event_kind kind;
+    const struct task *task; // NULL before it is open, and for events of an ensemble
+    const char *line;        // for people, as the run's log has it; NULL where an event has none
+    union {
+        struct {
+            const sources *from;
+            const build_report *report;
+        } bars;
+        task_member_event member; // ENSEMBLE_BEGIN, MEMBER, ENSEMBLE_DONE
+        task_begin_event begin;
+        task_step_event step;
+        const epoch_report *epoch;
+        const change_report *change;
+        task_checkpoint_event checkpoint;
+        task_done_event done;
+        struct {
+            const tune_row *at; // being measured; NULL: the gradient noise scale
+            double share;       // of all that is to do, from 0 to 1
+        } tuning;
+    };
+} task_event;
+
+// Receives events; on_event may be NULL.
+typedef struct {
+    bool (*on_event)(void *arg, const task_event *e);
+    void *arg;
+} task_listener;
+
+static inline bool task_tell(const task_listener *l, const task_event *e) {
+    return !l->on_event || l->on_event(l->arg, e);
+}
+
+#endif

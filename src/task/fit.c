@@ -1,0 +1,331 @@
+#include "task/fit.h"
+
+#include "base/clock.h"
+#include "graph/identity.h"
+#include "task/keeper.h"
+#include "task/lines.h"
+#include "train/series.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct {
+    const task *task;
+    const fit_member *member; // or NULL
+    char *config;             // as the directory and checkpoints have it
+    chosen plan;
+    run *run;
+    log_file *log; // the run's
+    keeper *keeper;
+    trainer *trainer;
+    monitor *monitor;     // or NULL
+    const metric *metric; // by which an epoch is best
+    double ready;         // when the slab was filled and the step recorded, as clock_seconds has it
+    double begun;         // when the first step was done; 0 before
+    bool stopped;         // it was asked to stop
+} fit;
+
+static bool tell(const fit *f, task_event e) {
+    e.task = f->task;
+    return task_tell(&f->task->options.listener, &e);
+}
+
+// Steps and epochs
+
+// The one wait in a run: how long the start took is known only when the device is through with a step.
+static void note_first_step(fit *f) {
+    err later; // a failure stays and is told by the next call that can fail
+    f->task->device->sync(f->task->queue, &later);
+    f->begun = clock_seconds();
+}
+
+static bool on_step(void *arg, int64_t epoch, int64_t done, int64_t total) {
+    fit *f = arg;
+    if (f->begun == 0) note_first_step(f);
+    bool on = tell(f, (task_event){.kind = TASK_STEP, .step = {epoch, done, total}});
+    keeper_samples(f->keeper, f->monitor);
+    if (!keeper_step(f->keeper)) return false;
+    if (on) return true;
+    keeper_leave(f->keeper);
+    return false;
+}
+
+static void on_steps(void *arg, const step_report *r) {
+    keeper_steps(((fit *)arg)->keeper, r);
+}
+
+static bool on_change(void *arg, const change_report *r, err *e) {
+    fit *f = arg;
+    char line[LINE_ROOM];
+    lines_change(r, line, sizeof line);
+    keeper_change(f->keeper, r, line);
+    tell(f, (task_event){.kind = TASK_PRECISION, .line = line, .change = r});
+    return budget_holds(&f->task->budget, f->task->device, f->task->queue, e);
+}
+
+// The line comes first: should saving fail, the log ends with the reason.
+static void on_epoch(void *arg, const epoch_report *r) {
+    fit *f = arg;
+    char line[LINE_ROOM];
+    lines_epoch(r, f->task->job.forecasts, line, sizeof line);
+    log_line(f->log, "%s", line);
+    tell(f, (task_event){.kind = TASK_EPOCH, .line = line, .epoch = r});
+    keeper_epoch(f->keeper, r);
+}
+
+// The monitor
+
+// A run without its monitor is a run.
+static void start_monitor(fit *f) {
+    const task *t = f->task;
+    err why;
+    if (t->settings.monitor_every <= 0) return;
+    f->monitor = monitor_start(&(monitor_options){.device = t->device,
+                                   .queue = t->queue,
+                                   .every = t->settings.monitor_every,
+                                   .limit = t->budget.limited ? t->budget.limit : 0},
+        &why);
+    if (!f->monitor) log_line(f->log, "warning: %s", why.text);
+}
+
+static void stop_monitor(fit *f) {
+    monitor_stop(f->monitor);
+    keeper_samples(f->keeper, f->monitor);
+    if (monitor_lost(f->monitor))
+        log_line(f->log, "warning: %lld samples of the monitor found no place", (long long)monitor_lost(f->monitor));
+}
+
+// Before the first step
+
+// The metric by which an epoch is best. OWA is measured by what naive2 scores on the same samples, its MASE by the
+// window's scale.
+static bool choose_metric(fit *f, err *e) {
+    const task *t = f->task;
+    series_score naive = {0};
+    double naive2[2];
+    f->metric = settings_metric(t->config, settings_task(&t->settings, t->data), e);
+    if (!f->metric) return false;
+    if (f->metric == metric_find("owa") &&
+        !series_add_part(&naive, t->data, &t->split.validation, t->window[0], t->settings.season, NULL, 0, 0, e))
+        return false;
+    series_naive2(&naive, naive2);
+    trainer_judge_by(f->trainer, f->metric, naive2);
+    return true;
+}
+
+// A run that goes on behind a change of precision.
+static void tell_changed(const fit *f) {
+    char line[64];
+    precision is = trainer_job(f->trainer)->precision, was = f->task->precision;
+    if (is == was) return;
+    snprintf(line, sizeof line, "in %s, to which %s gave way", precision_name(is), precision_name(was));
+    log_line(f->log, "resume %s", line);
+    tell(f, (task_event){.kind = TASK_RESUME, .line = line});
+}
+
+// True where the run computes as the other members of its ensemble do, after what has happened to the machine since.
+static bool is_alike(const fit *f, err *e) {
+    char differs[700];
+    if (!f->member || !chosen_differs(f->member->plan, &f->plan, differs, sizeof differs)) return true;
+    return err_run(e, "member %d has another plan than the others: %s; go on with --resume once that is as it was",
+        f->member->number, differs);
+}
+
+static bool make_trainer(fit *f, err *e) {
+    const task *t = f->task;
+    const char *from = t->options.resume ? NULL : t->settings.init_from;
+    f->config = task_description_text(t->config, e);
+    task_chosen(t, &f->plan);
+    if (!f->config || !is_alike(f, e)) return false;
+    f->trainer = task_trainer(t, e);
+    if (!f->trainer || !budget_holds(&t->budget, t->device, t->queue, e) || !choose_metric(f, e)) return false;
+    if (from && !trainer_load(f->trainer, from, e)) return false;
+    f->ready = clock_seconds();
+    return true;
+}
+
+// The head of the log.
+static void log_task(const fit *f) {
+    const task *t = f->task;
+    char device[IDENTITY_ROOM], others[128], tuned[WISDOM_LINE + 16];
+    device_identity is;
+    t->device->identify(t->queue, &is);
+    identity_text(&is, device, sizeof device);
+    log_line(f->log, "training %s with %lld parameters on %s", model_name(t->model.kind),
+        (long long)graph_parameter_values(t->job.g), device);
+    if (task_tuned_line(t, tuned, sizeof tuned)) log_line(f->log, "tuned %s", tuned);
+    if (budget_is_shared(&t->budget, others, sizeof others)) log_line(f->log, "others %s", others);
+}
+
+static bool open_run(fit *f, err *e) {
+    const task *t = f->task;
+    bool resume = t->options.resume;
+    f->run = resume ? run_resume(t->settings.dir, e) : run_begin(t->settings.dir, e);
+    if (!f->run) return false;
+    f->log = run_log(f->run);
+    f->keeper = keeper_new(&(keeper_options){.run = f->run,
+        .trainer = f->trainer,
+        .settings = &t->settings,
+        .classes = t->job.forecasts ? 0 : t->data->classes,
+        .config = f->config,
+        .plan = &f->plan,
+        .version = t->options.version,
+        .task = t,
+        .listener = t->options.listener});
+    log_task(f);
+    // Behind a change of precision other steps are recorded than those above.
+    if (resume && (!keeper_resume(f->keeper, e) || !budget_holds(&t->budget, t->device, t->queue, e))) return false;
+    tell_changed(f);
+    return keeper_describe(f->keeper, e);
+}
+
+static void tell_begin(const fit *f) {
+    const task *t = f->task;
+    char card[LINE_ROOM];
+    bool counted = lines_card(t, card, sizeof card);
+    if (counted) log_line(f->log, "card: %s", card);
+    tell(f, (task_event){.kind = TASK_BEGIN,
+                .begin = {.plan = program_plan(engine_steps(trainer_engine(f->trainer))),
+                    .graph = trainer_job(f->trainer)->g,
+                    .card = counted ? card : NULL,
+                    .moved = run_moved(f->run),
+                    .dir = run_dir(f->run),
+                    .all_samples = (double)job_all_samples(&t->split, &t->settings)}});
+}
+
+// The end
+
+// The MCC of the best possible classifier on the validation samples; NaN where the data do not know it.
+static double best_possible(const task *t) {
+    const dataset *d = t->data;
+    const split_part *v = &t->split.validation;
+    int64_t count[CLASSES_MOST * CLASSES_MOST] = {0};
+    if (t->job.forecasts || !d->best) return NAN;
+    for (int64_t k = 0; k < v->count; k++) {
+        int64_t i = part_sample(v, k);
+        count[d->label[i] * d->classes + d->best[i]]++;
+    }
+    return metric_mcc(count, d->classes);
+}
+
+static void log_end(const fit *f, const task_done_event *d) {
+    const train_result *r = d->result;
+    char resume[512], value[32];
+    lines_resume(d->resume_in, resume, sizeof resume);
+    if (d->monitor) log_line(f->log, "monitor: %s", d->monitor);
+    if (r->best_epoch)
+        log_line(f->log, "best epoch %lld, validation %s %s; weights in %s", (long long)r->best_epoch, f->metric->name,
+            lines_value(r->best, value, sizeof value), d->weights);
+    if (r->interrupted)
+        log_line(f->log, "stopped by a signal in epoch %lld; go on with: %s", (long long)r->epochs + 1, resume);
+    else
+        log_line(f->log, "done after %lld epochs%s", (long long)r->epochs, r->stopped_early ? ", stopped early" : "");
+}
+
+static void conclude(const fit *f, const train_result *r, const char *weights) {
+    char seen[LINE_ROOM];
+    task_done_event d = {.result = r,
+        .weights = weights,
+        .resume_in = f->member ? f->member->dir : run_dir(f->run),
+        .metric = f->metric,
+        .best_possible = best_possible(f->task),
+        .ready = f->ready,
+        .begun = f->begun,
+        .epochs_fixed = f->task->settings.steps || keeper_epochs_matter(f->config),
+        .slab = trainer_bytes(f->trainer),
+        .seen = monitor_gauges(f->monitor)};
+    if (d.seen.samples) {
+        lines_gauges(&d.seen, seen, sizeof seen);
+        d.monitor = seen;
+    }
+    log_end(f, &d);
+    tell(f, (task_event){.kind = TASK_DONE, .done = d});
+}
+
+// A run that failed says what it leaves behind. Files are replaced in one move, so what is there is whole.
+static bool say_saved(const fit *f, err *e) {
+    err why = *e;
+    int64_t epoch;
+    uint64_t update;
+    const char *best = keeper_best(f->keeper, &epoch), *newest = keeper_newest(f->keeper, &update);
+    if (newest) return err_run(e, "%s; --resume goes on from %s, step %" PRIu64, why.text, newest, update);
+    if (epoch) return err_run(e, "%s; %s holds epoch %lld", why.text, best, (long long)epoch);
+    return err_run(e, "%s; no weights were saved yet", why.text);
+}
+
+// A run that had a best epoch before its loss ran away.
+static bool say_diverged(const fit *f, const train_result *r, err *e) {
+    int64_t epoch;
+    return err_run(e,
+        "the loss is not finite any more: epoch %lld had no step with a finite gradient; %s holds epoch %lld; lower "
+        "train.optimizer.lr",
+        (long long)r->epochs, keeper_best(f->keeper, &epoch), (long long)r->best_epoch);
+}
+
+static bool train(fit *f, err *e) {
+    train_result r;
+    int64_t epoch;
+    watcher w = {.on_step = on_step, .on_epoch = on_epoch, .on_steps = on_steps, .on_change = on_change, .arg = f};
+    start_monitor(f);
+    bool ok = trainer_run(f->trainer, &w, &r, e);
+    stop_monitor(f);
+    if (ok && !keeper_conclude(f->keeper, &r)) {
+        *e = *keeper_failure(f->keeper);
+        ok = false;
+    }
+    if (ok && r.diverged && r.best_epoch) return say_diverged(f, &r, e);
+    if (!ok) return say_saved(f, e);
+    f->stopped = r.interrupted;
+    if (!r.best_epoch && !r.interrupted)
+        return err_run(
+            e, "the validation loss was not finite in any epoch; no weights were kept; lower train.optimizer.lr");
+    conclude(f, &r, keeper_best(f->keeper, &epoch));
+    return true;
+}
+
+// Records that the run lost on the side; that is no failure.
+static void tell_lost(const fit *f) {
+    err why;
+    char line[sizeof why.text + 16];
+    if (log_failed(f->log))
+        tell(f, (task_event){.kind = TASK_LOST, .line = "some lines of training_log.txt could not be written"});
+    if (!f->keeper || !keeper_trouble(f->keeper, &why)) return;
+    snprintf(line, sizeof line, "warning: %s", why.text);
+    tell(f, (task_event){.kind = TASK_LOST, .line = line});
+}
+
+bool fit_run(const task_options *o, const fit_member *member, bool *stopped, err *e) {
+    task t;
+    task_options as = *o;
+    as.like = member ? member->plan : NULL;
+    if (!task_open(&t, &as, e)) return false;
+    fit f = {.task = &t, .member = member};
+    bool ok = task_fits(&t, e) && make_trainer(&f, e) && open_run(&f, e);
+    if (ok) {
+        tell_begin(&f);
+        ok = train(&f, e);
+    }
+    // A description that does not fit is no failure of the run that is there.
+    if (!ok && f.keeper && e->kind == ERR_RUN) keeper_fail(f.keeper, e->text);
+    tell_lost(&f);
+    *stopped = f.stopped;
+    monitor_free(f.monitor);
+    keeper_free(f.keeper);
+    run_close(f.run);
+    trainer_free(f.trainer);
+    free(f.config);
+    task_close(&t);
+    return ok;
+}
+
+bool task_fit(const task_options *o, err *e) {
+    task described;
+    bool stopped = false;
+    if (!task_describe_run(&described, o, e)) return false;
+    bool ok = described.settings.ensemble > 1 ? fit_ensemble(o, &described, e) : fit_run(o, NULL, &stopped, e);
+    task_close(&described);
+    return ok;
+}

@@ -1,0 +1,24 @@
+// Training: one run, or an ensemble whose members are runs one after another.
+#ifndef TRADEWIND_TASK_FIT_H
+#define TRADEWIND_TASK_FIT_H
+
+#include "task/open.h"
+
+// Trains what the description asks for, or goes on with it (`resume`), and leaves everything in run.dir; events say how
+// it goes. False where it fails: a run says what it leaves behind.
+bool task_fit(const task_options *o, err *e);
+
+// A member of an ensemble, of which a run is one.
+typedef struct {
+    const char *dir;    // of the ensemble
+    int number, of;     // from 1
+    const chosen *plan; // of all members
+} fit_member;
+
+// One run, of an ensemble or (NULL) by itself. `stopped`: it was asked to stop and did.
+bool fit_run(const task_options *o, const fit_member *member, bool *stopped, err *e);
+
+// All members; `all` is the ensemble's description.
+bool fit_ensemble(const task_options *o, const task *all, err *e);
+
+#endif

@@ -1,0 +1,185 @@
+// Ensembles: members are trained one after another as runs, each by the ensemble's description with its own seed and
+// directory.
+#include "task/fit.h"
+#include "task/keeper.h"
+#include "task/members.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+// The ensemble and a member of it.
+typedef struct {
+    const task_options *o;
+    const task *all; // the ensemble's description
+    fit_member member;
+} ensemble;
+
+// A member's options, which point into it.
+typedef struct {
+    task_options o;
+    char seed[32], *dir;
+} orders;
+
+static uint64_t member_seed(const ensemble *en) {
+    return en->all->settings.seed + (uint64_t)en->member.number - 1;
+}
+
+static void orders_make(orders *to, const ensemble *en) {
+    to->o = *en->o;
+    to->dir = members_dir(en->member.dir, en->member.number);
+    snprintf(to->seed, sizeof to->seed, "%" PRIu64, member_seed(en));
+    task_description *d = &to->o.description;
+    d->seed = NULL;
+    d->after[0] = (task_change){"train.seed", to->seed};
+    d->after[1] = (task_change){"run.dir", to->dir};
+    d->after[2] = (task_change){"train.ensemble", "1"};
+}
+
+static void orders_done(orders *o) {
+    free(o->dir);
+}
+
+static bool tell(const ensemble *en, task_event_kind kind, bool flag) {
+    task_event e = {.kind = kind, .member = {.dir = en->member.dir, .number = en->member.number, .of = en->member.of}};
+    if (kind == TASK_ENSEMBLE_BEGIN) e.member.moved = flag;
+    if (kind == TASK_MEMBER) e.member.already = flag;
+    if (kind == TASK_MEMBER) e.member.seed = member_seed(en);
+    if (kind == TASK_ENSEMBLE_DONE) e.member.stopped = flag;
+    return task_tell(&en->o->listener, &e);
+}
+
+// The description that options ask for, complete; the caller frees it.
+static char *describe(const task_options *o, err *e) {
+    task t;
+    if (!task_describe_run(&t, o, e)) return NULL;
+    char *text = task_description_text(t.config, e);
+    task_close(&t);
+    return text;
+}
+
+// Trains one member, or goes on with it, or passes it over where that has been done.
+static bool train_member(const ensemble *en, bool *stopped, err *e) {
+    orders by;
+    orders_make(&by, en);
+    char *config = describe(&by.o, e);
+    bool ok = config != NULL;
+    if (ok) {
+        by.o.resume = en->o->resume && members_begun(by.dir);
+        bool done = by.o.resume && members_done(by.dir, config, en->member.plan);
+        tell(en, TASK_MEMBER, done);
+        ok = done || fit_run(&by.o, &en->member, stopped, e);
+    }
+    free(config);
+    orders_done(&by);
+    return ok;
+}
+
+static bool could_train(const task *t, bool begins, err *e) {
+    if (!task_fits(t, e) || !settings_metric(t->config, settings_task(&t->settings, t->data), e)) return false;
+    if (!begins || !t->settings.init_from) return true;
+    trainer *tr = task_trainer(t, e);
+    bool ok = tr && trainer_load(tr, t->settings.init_from, e);
+    trainer_free(tr);
+    return ok;
+}
+
+// The plan, which follows from the description and the machine, the same for all members: the split is chosen here
+// once, and what is free when a member begins does not change it. A mistake in the description is found here, before
+// the directory is touched: also a seed of the last member that no description may have.
+static bool plan_ensemble(const ensemble *en, chosen *plan, err *e) {
+    ensemble last = *en;
+    orders by;
+    task t;
+    err why;
+    task_options quiet = *en->o;
+    quiet.listener = (task_listener){0};
+    last.member.number = last.member.of;
+    orders_make(&by, &last);
+    char *config = describe(&by.o, &why);
+    bool ok = config || err_input(e, "member %d: %s", last.member.number, why.text);
+    free(config);
+    orders_done(&by);
+    if (!ok || !task_open(&t, &quiet, e)) return false;
+    ok = could_train(&t, !en->o->resume, e) && task_settle(en->all, &t, e);
+    if (ok) task_chosen(&t, plan);
+    task_close(&t);
+    return ok;
+}
+
+// True where what a member has saved is of its description and the plan. Where it cannot go on anyway it begins anew.
+static bool member_goes_on(const ensemble *en, err *e) {
+    orders by;
+    err why;
+    orders_make(&by, en);
+    char *config = describe(&by.o, e);
+    bool ok = config != NULL;
+    if (ok && !members_same(by.dir, config, en->member.plan, &why) && members_begun(by.dir)) {
+        *e = why;
+        ok = false;
+    }
+    free(config);
+    orders_done(&by);
+    return ok;
+}
+
+// True where the directory holds an ensemble that can go on like this: under its own description, but for keys that may
+// change and for members added.
+static bool goes_on(const ensemble *en, err *e) {
+    const char *dir = en->member.dir;
+    int was = members_of(dir);
+    char of[16];
+    ensemble each = *en;
+    task_options as = *en->o;
+    if (!was && run_is(dir))
+        return err_input(e, "%s: holds a single run; set train.ensemble back to 1, or train without --resume", dir);
+    if (!was) return err_input(e, "%s: there is no run to resume; leave --resume out to begin one", dir);
+    if (en->member.of < was)
+        return err_input(e,
+            "%s: has %d members, to which more can be added; leave train.ensemble=%d out, or train "
+            "without --resume",
+            dir, was, en->member.of);
+    snprintf(of, sizeof of, "%d", was);
+    as.description.after[0] = (task_change){"train.ensemble", of};
+    char *config = describe(&as, e);
+    bool ok = config && members_same(dir, config, NULL, e);
+    for (each.member.number = 1; ok && each.member.number <= en->member.of; each.member.number++)
+        ok = member_goes_on(&each, e);
+    free(config);
+    return ok;
+}
+
+static bool train_members(ensemble *en, run *r, err *e) {
+    bool ok = true, stopped = false;
+    char *description = run_path(en->member.dir, "config.yaml");
+    task_options by = *en->o;
+    by.description.file = description; // the file that was given may change, or may be moved, before the last member
+    by.description.text = NULL;
+    en->o = &by;
+    while (ok && !stopped && en->member.number < en->member.of) {
+        en->member.number++;
+        ok = train_member(en, &stopped, e);
+    }
+    free(description);
+    const char *failed = !ok && e->kind == ERR_RUN ? "failed" : "stopped";
+    db_status(run_db(r), ok && !stopped ? "done" : failed, ok ? "" : e->text);
+    if (ok) tell(en, TASK_ENSEMBLE_DONE, stopped);
+    return ok;
+}
+
+bool fit_ensemble(const task_options *o, const task *all, err *e) {
+    const char *dir = all->settings.dir;
+    chosen plan;
+    ensemble en = {o, all, {.dir = dir, .of = all->settings.ensemble, .plan = &plan}};
+    char *config = plan_ensemble(&en, &plan, e) ? task_description_text(all->config, e) : NULL;
+    run *r = !config ? NULL : o->resume ? run_resume(dir, e) : run_begin(dir, e);
+    bool ok = r && (!o->resume || goes_on(&en, e)) && run_write(r, "config.yaml", config, e);
+    if (ok) {
+        db_run(run_db(r), o->version, config, "");
+        tell(&en, TASK_ENSEMBLE_BEGIN, run_moved(r));
+        ok = train_members(&en, r, e);
+    }
+    run_close(r);
+    free(config);
+    return ok;
+}

@@ -1,0 +1,83 @@
+#include "task/lines.h"
+
+#include "base/term.h"
+#include "graph/dtype.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+
+// Losses and metrics of an epoch. Those of forecasts have any size.
+static void write_scores(const epoch_report *r, bool forecasts, char *text, size_t room) {
+    const score *of = &r->validation;
+    if (!forecasts)
+        snprintf(text, room, "loss %.4f  validation loss %.4f  accuracy %.3f  mcc %.4f", r->train.loss, of->loss,
+            of->accuracy, of->mcc);
+    else if (isnan(of->mase))
+        snprintf(text, room, "loss %.4g  validation loss %.4g  MAE %.5g  RMSE %.5g  sMAPE %.3f", r->train.loss,
+            of->loss, of->mae, of->rmse, of->smape);
+    else
+        snprintf(text, room, "loss %.4g  validation loss %.4g  sMAPE %.3f  MASE %.3f", r->train.loss, of->loss,
+            of->smape, of->mase);
+}
+
+void lines_epoch(const epoch_report *r, bool forecasts, char *text, size_t room) {
+    char rate[32], scores[160];
+    term_count(rate, sizeof rate, r->samples_per_s);
+    write_scores(r, forecasts, scores, sizeof scores);
+    int n = snprintf(
+        text, room, "epoch %3lld  %s%s  %s samples/s", (long long)r->epoch, scores, r->best ? " *" : "  ", rate);
+    if (r->skipped && n > 0 && (size_t)n < room)
+        n += snprintf(text + n, room - (size_t)n, "  %lld steps skipped (not finite)", (long long)r->skipped);
+    if (r->precision == PRECISION_FP16 && n > 0 && (size_t)n < room)
+        snprintf(text + n, room - (size_t)n, "  loss scale %g", (double)r->loss_scale);
+}
+
+void lines_change(const change_report *r, char *text, size_t room) {
+    snprintf(text, room,
+        "step %" PRIu64 ", epoch %" PRId64 ": %s overflowed in the last %" PRId64
+        " steps, which changed nothing; going on in %s",
+        r->update, r->epoch, precision_name(r->from), r->in_a_row, precision_name(r->to));
+}
+
+void lines_gauges(const db_gauges *g, char *text, size_t room) {
+    FILE *out = fmemopen(text, room, "w");
+    text[0] = 0;
+    if (!out) return;
+    fprintf(out, "%lld sample%s", (long long)g->samples, g->samples == 1 ? "" : "s");
+    if (!isnan(g->memory_process)) fprintf(out, "; memory at most %.1f MB by this process", g->memory_process / 1e6);
+    if (!isnan(g->memory_used) && !isnan(g->memory_total))
+        fprintf(out, "%s %.1f of %.1f MB by all", isnan(g->memory_process) ? "; memory at most" : ",",
+            g->memory_used / 1e6, g->memory_total / 1e6);
+    if (!isnan(g->utilisation))
+        fprintf(out, "; utilisation %.0f %%, at most %.0f %%", g->utilisation_mean, g->utilisation);
+    if (!isnan(g->temperature)) fprintf(out, "; at most %.0f C", g->temperature);
+    if (!isnan(g->power)) fprintf(out, "; %.0f W, at most %.0f W", g->power_mean, g->power);
+    fclose(out);
+}
+
+bool lines_card(const task *t, char *text, size_t room) {
+    device_memory m;
+    bool counted = t->device->memory(t->queue, &m);
+    if (t->device->host_memory) return false;
+    int n = snprintf(text, room, "base %.1f MB and slab %.1f MB are %.1f MB", (double)m.base / 1e6,
+        (double)m.slab / 1e6, (double)(m.base + m.slab) / 1e6);
+    if (!counted)
+        snprintf(
+            text, room, "slab %.1f MB; the card's monitor (libnvidia-ml.so.1) was not found", (double)m.slab / 1e6);
+    else if (m.source == MEMORY_OF_PROCESS)
+        snprintf(text + n, room - (size_t)n, ", which the card's monitor counts for this process");
+    else
+        snprintf(text + n, room - (size_t)n,
+            ", by which the card's use grew to %.1f MB; its monitor does not show this process", (double)m.used / 1e6);
+    return true;
+}
+
+void lines_resume(const char *dir, char *text, size_t room) {
+    snprintf(text, room, "tradewind train %s/config.yaml --resume", dir);
+}
+
+const char *lines_value(double v, char *text, size_t room) {
+    snprintf(text, room, fabs(v) < 0.01 ? "%.4g" : "%.4f", v);
+    return text;
+}

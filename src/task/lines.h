@@ -1,0 +1,29 @@
+// Lines of a run that both its log and the terminal show.
+#ifndef TRADEWIND_TASK_LINES_H
+#define TRADEWIND_TASK_LINES_H
+
+#include "run/db.h"
+#include "task/open.h"
+#include "train/trainer.h"
+
+enum { LINE_ROOM = 384 };
+
+// Losses, metrics and rate of an epoch.
+void lines_epoch(const epoch_report *r, bool forecasts, char *text, size_t room);
+
+// "step 4096, epoch 3: fp16 overflowed in the last 100 steps, which changed nothing; going on in bf16".
+void lines_change(const change_report *r, char *text, size_t room);
+
+// Samples of the monitor, of which there is at least one.
+void lines_gauges(const db_gauges *g, char *text, size_t room);
+
+// Bytes that a card holds for this process, and what its monitor says to that; false on the CPU.
+bool lines_card(const task *t, char *text, size_t room);
+
+// The command that goes on with a run or an ensemble.
+void lines_resume(const char *dir, char *text, size_t room);
+
+// A metric's value: errors of returns are small, so that figures count, not decimals.
+const char *lines_value(double v, char *text, size_t room);
+
+#endif

@@ -1,0 +1,27 @@
+// Ensembles: a directory whose config.yaml asks for several members, each of which is a run in a directory of its own,
+// DIR/member_1 and so on.
+#ifndef TRADEWIND_TASK_MEMBERS_H
+#define TRADEWIND_TASK_MEMBERS_H
+
+#include "task/chosen.h"
+
+enum { MEMBERS_MOST = 1000 };
+
+// How many members the ensemble of a directory has; 0 where it is no ensemble's.
+int members_of(const char *dir);
+
+// The directory of member k, from 1; the caller frees it.
+char *members_dir(const char *dir, int k);
+
+// True where a member's directory has a whole checkpoint, from which it can go on.
+bool members_begun(const char *dir);
+
+// True where it is done and has its weights, under exactly this description and plan: training it again would give the
+// same bits.
+bool members_done(const char *dir, const char *config, const chosen *plan);
+
+// Compares an ensemble's directory, without a plan, or a member's: ERR_INPUT where its files are of another description
+// or plan, beyond what may change where a run goes on. Files that cannot be read are of none.
+bool members_same(const char *dir, const char *config, const chosen *plan, err *e);
+
+#endif

@@ -1,0 +1,265 @@
+#include "task/open.h"
+
+#include "base/clock.h"
+#include "base/pool.h"
+#include "graph/dtype.h"
+#include "graph/identity.h"
+#include "task/source.h"
+#include "task/tuned.h"
+#include "train/fallback.h"
+#include "train/trainer.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+bool task_describe_run(task *t, const task_options *o, err *e) {
+    *t = (task){.options = *o};
+    t->config = task_describe(&o->description, &t->described, e);
+    if (!t->config) return false;
+    // Tuning looks at all splits, as train.batch_size: auto would.
+    if (o->untuned) t->described.split_open = true;
+    t->settings = t->described;
+    if (!t->described.batch_open || !o->resume || tuned_keep_batch(t, e)) return true;
+    task_close(t);
+    return false;
+}
+
+// Data
+
+static bool make_split(task *t, err *e) {
+    err why;
+    split_part all = part_of((span){0, t->data->samples});
+    t->split = (split){.train = all, .validation = all, .test = all};
+    if (t->options.ends || t->options.whole || split_make(t->data, t->window, &t->settings.split, &t->split, &why))
+        return true;
+    return config_fail(t->config, "data.split", e, "%s", why.text);
+}
+
+static bool make_data(task *t, err *e) {
+    CHECK(!t->options.data || !t->options.ends, "the ends of series are made of a description's own data");
+    t->data = t->options.data ? t->options.data : source_open(t->config, &t->settings, &t->options.listener, e);
+    if (t->data && t->options.ends) t->data = build_ends(t->data, e);
+    if (!t->data) return false;
+    if (!settings_windows(t->config, t->data, t->window, e) || !settings_model(t->config, t->data, &t->model, e))
+        return false;
+    if (!make_split(t, e)) return false;
+    if (!settings_scales(&t->settings, t->data)) return true;
+    t->scaler = scaler_fit(t->data, &t->split.train, t->window, e);
+    return t->scaler != NULL;
+}
+
+// The precision that the description asks for, or that was tuned, or the first of bf16, fp16 and fp32 that the device
+// computes.
+static bool choose_precision(task *t, err *e) {
+    bool tuned = t->tuned.state == WISDOM_FOUND;
+    const precision order[] = {
+        tuned ? t->tuned.entry.precision : PRECISION_BF16, PRECISION_BF16, PRECISION_FP16, PRECISION_FP32};
+    t->precision = t->settings.precision;
+    for (size_t i = 0; t->settings.precision_open && i < sizeof order / sizeof *order; i++) {
+        t->precision = order[i];
+        if (t->device->computes(t->queue, order[i])) break;
+    }
+    if (t->device->computes(t->queue, t->precision)) return true;
+    return config_fail(t->config, "gpu_optimization.use_mixed_precision", e,
+        "%s cannot compute in %s; use true or false", t->device->name, precision_name(t->precision));
+}
+
+// Products as the description says, or as was tuned where it says nothing. The CPU has no choice.
+static void choose_products(task *t) {
+    bool tuned = t->described.products == PRODUCTS_AUTO && t->tuned.state == WISDOM_FOUND;
+    t->products = tuned ? t->tuned.entry.products : t->described.products;
+    if (t->device->host_memory) t->products = PRODUCTS_AUTO;
+}
+
+engine_memory task_memory(const task *t) {
+    if (t->options.trained) return predictor_memory(&t->job, &t->settings, t->device, t->queue);
+    return trainer_memory(&t->job, &t->split, &t->settings, t->device, t->queue);
+}
+
+loader_options task_loading(const task *t) {
+    return job_loader(&t->job, &t->settings, !t->device->host_memory);
+}
+
+size_t task_ring(const task *t) {
+    loader_options from = task_loading(t);
+    return t->job.host ? loader_measure(t->data, &from) : 0;
+}
+
+demand task_demand(const task *t) {
+    demand n = {.slab = task_memory(t).total, .ring = task_ring(t), .copies = choose_copies(t->job.g)};
+    if (t->options.trained) n.copies = choose_weights(t->job.g);
+    if (!t->device->host_memory) n.recorded = choose_recorded(t->job.g, t->settings.again);
+    return n;
+}
+
+bool task_fits(const task *t, err *e) {
+    demand n = task_demand(t);
+    return budget_fits(&t->budget, &n, t->device->name, e);
+}
+
+void task_chosen(const task *t, chosen *c) {
+    const dataset *d = t->data;
+    *c = (chosen){.precision = t->precision,
+        .micro = t->settings.batch_size,
+        .parts = t->settings.accumulation,
+        .again = t->settings.again,
+        .host = t->job.host,
+        .threads = t->threads,
+        .products = t->products,
+        .parameters = graph_parameter_values(t->job.g),
+        .summed = d->sum != 0,
+        .data_sum = d->sum,
+        .samples = d->samples,
+        .train = {part_first(&t->split.train), t->split.train.count},
+        .validation = {part_first(&t->split.validation), t->split.validation.count},
+        .labelled = d->label != NULL,
+        .aimed = d->target != NULL};
+    t->device->identify(t->queue, &c->device);
+    bool follows = t->tuned.state == WISDOM_FOUND && !(t->tuned.entry.samples_per_s > 0); // a run that goes on
+    if (t->tuned_way || follows) snprintf(c->tuned, sizeof c->tuned, "%s", t->tuned.when);
+    if (d->label) c->labels = chosen_hash(d->label, (size_t)d->samples * sizeof *d->label);
+    if (d->target) c->targets = chosen_hash(d->target, (size_t)(d->samples * d->target_width) * sizeof *d->target);
+}
+
+void task_job(const task *t, job *j, residency r, precision p) {
+    settings as = t->described;
+    as.residency = r;
+    as.products = t->products;
+    job_init(j, t->data, &t->split, &as, &t->model, t->window, t->scaler, p);
+    if (p == PRECISION_FP16) {
+        precision other = fallback_of(t->device->computes(t->queue, PRECISION_BF16));
+        job_add_fallback(j, t->data, &t->split, &as, &t->model, t->window, t->scaler, other);
+    }
+    if (t->options.trained && !j->forecasts) job_keep_logits(j);
+}
+
+// Opens the CPU anew with the fewer threads that were tuned for training, where the user names none. They change no
+// bit.
+static bool take_threads(task *t, err *e) {
+    int threads = t->tuned.state == WISDOM_FOUND ? t->tuned.entry.threads : 0;
+    queue_options o = t->options.devices.options;
+    if (o.threads || t->options.trained || !t->device->host_memory || threads >= pool_processors()) threads = 0;
+    if (threads == t->threads) return true;
+    t->device->close(t->queue);
+    o.threads = t->threads = threads;
+    t->queue = t->device->open(&o, e);
+    return t->queue != NULL;
+}
+
+// Chooses among the ways that the description leaves open.
+static void take_choice(task *t) {
+    residency r = t->described.residency;
+    bool card = !t->device->host_memory;
+    job near = {0}, far = {0};
+    if (r != RESIDENCY_HOST) task_job(t, &near, RESIDENCY_DEVICE, t->precision);
+    if (r == RESIDENCY_HOST || (r == RESIDENCY_AUTO && card)) task_job(t, &far, RESIDENCY_HOST, t->precision);
+    t->chooser = (chooser){.near = near.g ? &near : NULL,
+        .far = far.g ? &far : NULL,
+        .settings = &t->described,
+        .parts = t->parts,
+        .split = &t->split,
+        .device = t->device,
+        .queue = t->queue};
+    if (t->options.trained) {
+        t->choice = choose_rows(&t->chooser, &t->budget);
+    } else {
+        t->choice = choose_way(&t->chooser, &t->budget);
+        tuned_prefer(t);
+    }
+    t->settings = choose_apply(&t->chooser, &t->choice.best);
+    bool host = t->choice.best.host;
+    t->job = host ? far : near;
+    t->other = host ? near : far;
+    job *other = t->other.g ? &t->other : NULL;
+    t->chooser.near = host ? other : &t->job;
+    t->chooser.far = host ? &t->job : other;
+}
+
+static void drop_jobs(task *t) {
+    if (t->job.g) job_done(&t->job);
+    if (t->other.g) job_done(&t->other);
+    t->job = t->other = (job){0};
+}
+
+// Where the tuned way does not fit now, its precision, products and threads are not taken either: others may need less
+// memory. A run that goes on keeps those that it has.
+static bool gives_up_tuned(task *t) {
+    bool found = t->tuned.state == WISDOM_FOUND && t->tuned.entry.samples_per_s > 0;
+    bool took = t->described.precision_open || t->tuned.entry.products != PRODUCTS_AUTO || t->threads;
+    if (!found || t->tuned_way || !took) return false;
+    t->tuned.entry.precision = PRECISION_BF16;
+    t->tuned.entry.products = PRODUCTS_AUTO;
+    t->tuned.entry.threads = 0;
+    drop_jobs(t);
+    return true;
+}
+
+static bool choose_computing(task *t, err *e) {
+    choose_products(t);
+    return choose_precision(t, e);
+}
+
+static bool make_budget(task *t, err *e) {
+    return budget_make(&t->budget, t->config, &t->described, t->device, t->queue, e);
+}
+
+// On a device that was opened.
+static bool build(task *t, err *e) {
+    if (!tuned_take(t, e) || !take_threads(t, e)) return false;
+    if (!choose_computing(t, e)) return false;
+    if (!make_budget(t, e)) return false;
+    take_choice(t);
+    if (gives_up_tuned(t) && (!take_threads(t, e) || !choose_computing(t, e) || !make_budget(t, e))) return false;
+    if (!t->job.g) take_choice(t);
+    int segments = graph_segments(t->job.g);
+    if (t->described.recompute <= segments) return true;
+    return config_fail(t->config, "gpu_optimization.recompute", e,
+        "this model has %d layers or blocks that can be computed again; use no more, or auto", segments);
+}
+
+// Where `auto` chose a card whose memory others hold, the CPU computes. A plan that is larger than the whole card or
+// the limit is left to be refused: waiting for the others would not help; and so is one in a precision that the
+// description demands and the CPU has not.
+static bool leave_full_card(task *t, err *e) {
+    const task_devices *from = &t->options.devices;
+    device_memory m;
+    err full;
+    if (!from->host || t->device->host_memory || task_fits(t, &full)) return true;
+    demand n = task_demand(t);
+    if (budget_is_low(&t->budget, &n) || (!t->described.precision_open && t->precision != PRECISION_FP32)) return true;
+    if (t->device->memory(t->queue, &m) && n.slab + m.base > m.total) return true;
+    t->no_card = full;
+    drop_jobs(t);
+    t->device->close(t->queue);
+    t->device = from->host;
+    t->queue = from->host->open(&from->options, e);
+    return t->queue && build(t, e);
+}
+
+bool task_open(task *t, const task_options *o, err *e) {
+    if (!task_describe_run(t, o, e)) return false;
+    bool ok = make_data(t, e);
+    t->made = clock_seconds();
+    ok = ok && task_open_queue(&o->devices, &t->device, &t->queue, &t->no_card, e) && build(t, e) &&
+         leave_full_card(t, e);
+    t->opened = clock_seconds();
+    if (!ok) task_close(t);
+    return ok;
+}
+
+void task_close(task *t) {
+    drop_jobs(t);
+    if (t->queue) t->device->close(t->queue);
+    scaler_free(t->scaler);
+    if (t->data != t->options.data) dataset_free(t->data);
+    config_free(t->config);
+}
+
+predictor *task_predictor(const task *t, err *e) {
+    predictor_place at = {.device = t->device, .queue = t->queue};
+    return predictor_new(&at, &t->job, &t->settings, e);
+}
+
+trainer *task_trainer(const task *t, err *e) {
+    return trainer_new(t->device, t->queue, &t->job, t->data, &t->split, &t->settings, e);
+}

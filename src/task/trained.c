@@ -1,0 +1,295 @@
+#include "task/trained.h"
+
+#include "run/run.h"
+#include "run/weights.h"
+#include "task/ensemble.h"
+#include "task/members.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static bool is_directory(const char *path) {
+    struct stat st;
+    return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+// The run's directory and the file of weights that a word names; both are the caller's to free.
+static bool find_run(const char *word, char **dir, char **weights, err *e) {
+    if (is_directory(word)) {
+        *dir = strdup(word);
+        *weights = run_path(word, "best.safetensors");
+    } else {
+        const char *slash = strrchr(word, '/');
+        *dir = slash ? strndup(word, (size_t)(slash - word)) : strdup(".");
+        *weights = strdup(word);
+    }
+    CHECK(*dir && *weights, "out of memory for a path");
+    struct stat st;
+    if (stat(word, &st) != 0)
+        return err_input(e, "%s: cannot be read: %s; name a run's directory", word, strerror(errno));
+    if (stat(*weights, &st) != 0) return err_input(e, "%s: holds no trained weights (best.safetensors)", word);
+    if (run_is(*dir)) return true;
+    return err_input(e, "%s: is no run's directory; it has no config.yaml", *dir);
+}
+
+static char *member_weights(const char *ensemble, int k) {
+    char *dir = members_dir(ensemble, k), *path = run_path(dir, "best.safetensors");
+    free(dir);
+    return path;
+}
+
+// True where a run.db says that its run is not at its end. One that cannot be read says nothing: it may be lost.
+static bool is_unfinished(const char *dir) {
+    db_summary sum;
+    err unused;
+    char *db = run_path(dir, "run.db");
+    bool unfinished = db_read(db, &sum, &unused) && strcmp(sum.status, "done") != 0;
+    free(db);
+    return unfinished;
+}
+
+static bool is_trained(const char *ensemble, int k) {
+    struct stat st;
+    char *dir = members_dir(ensemble, k), *weights = member_weights(ensemble, k);
+    bool is = stat(weights, &st) == 0 && !is_unfinished(dir);
+    free(dir);
+    free(weights);
+    return is;
+}
+
+// An ensemble's first member stands for all until the others are asked.
+static bool find_members(trained *t, const char *word, char **dir, char **weights, err *e) {
+    bool all = !is_unfinished(word);
+    for (int k = 1; all && k <= t->members; k++) all = is_trained(word, k);
+    if (!all)
+        return err_input(
+            e, "%s: its members are not all trained; go on with `tradewind train %s/config.yaml --resume`", word, word);
+    *dir = members_dir(word, 1);
+    *weights = member_weights(word, 1);
+    return true;
+}
+
+static bool has_scaler(const safetensors *f) {
+    for (int i = 0; i < safetensors_count(f); i++)
+        if (strncmp(safetensors_at(f, i)->name, "scaler.", 7) == 0) return true;
+    return false;
+}
+
+static const char *part_asked(const trained_options *o) {
+    return o->part ? o->part : o->data ? "all" : NULL;
+}
+
+static bool is_asked(const trained_options *o, const char *part) {
+    const char *asked = part_asked(o);
+    return asked && strcmp(asked, part) == 0;
+}
+
+// The description of the run with everything that changes it. A whole set needs no gap between parts.
+static bool open_task(trained *t, const trained_options *o, const char *dir, bool scaled, err *e) {
+    char *config = run_path(dir, "config.yaml");
+    task_options as = {.description = {.file = config, .overrides = o->overrides, .override_count = o->override_count},
+        .devices = o->devices,
+        .version = o->version,
+        .trained = true,
+        .ends = is_asked(o, "future")};
+    task_change *to = as.description.before;
+    *to++ = (task_change){"data.scale", scaled ? "standard" : "none"};
+    if (o->data) *to++ = (task_change){"data.set", o->data};
+    if (is_asked(o, "all")) {
+        *to++ = (task_change){"data.split.embargo", "0"};
+        *to++ = (task_change){"data.split.purge", "0"};
+    }
+    bool ok = task_open(&t->task, &as, e);
+    free(config);
+    return ok;
+}
+
+// Puts the training's scaler in place of the one that was fitted on this data.
+static bool take_scaler(trained *t, const safetensors *f, const char *weights, err *e) {
+    scaler *sc = t->task.scaler;
+    for (int i = 0; sc && i < sc->streams; i++) {
+        char name[2][96];
+        const safetensors_entry *v[2];
+        for (int k = 0; k < 2; k++) {
+            snprintf(name[k], sizeof name[k], "scaler.%.64s.%s", t->task.data->stream[i].name, k ? "std" : "mean");
+            v[k] = safetensors_find(f, name[k]);
+            if (!v[k] || v[k]->type != SAFE_F32 || v[k]->bytes != (size_t)sc->width[i] * sizeof(float))
+                return err_input(e, "%s: %s does not fit the data, whose stream has %lld columns", weights, name[k],
+                    (long long)sc->width[i]);
+        }
+        for (int64_t c = 0; c < sc->width[i]; c++) {
+            float mean, std;
+            memcpy(&mean, (const char *)v[0]->data + (size_t)c * sizeof mean, sizeof mean);
+            memcpy(&std, (const char *)v[1]->data + (size_t)c * sizeof std, sizeof std);
+            scaler_set(sc, i, c, mean, std);
+        }
+    }
+    return true;
+}
+
+static bool choose_part(trained *t, const trained_options *o, err *e) {
+    const split *sp = &t->task.split;
+    const split_part all = part_of((span){0, t->task.data->samples});
+    const char *part = part_asked(o);
+    if (!part) part = sp->test.count ? "test" : "validation";
+    const struct {
+        const char *name;
+        split_part samples;
+    } parts[] = {
+        {"train", sp->train}, {"validation", sp->validation}, {"test", sp->test}, {"all", all}, {"future", all}};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        if (strcmp(part, parts[i].name) != 0) continue;
+        t->part = parts[i].name;
+        t->samples = parts[i].samples;
+        if (t->samples.count) return true;
+        return err_input(e, "--part %s: has no samples; data.split leaves none for it", part);
+    }
+    return err_input(e, "--part %s: unknown part; use train, validation, test, all or future", part);
+}
+
+static bool open_predictor(trained *t, const char *weights, err *e) {
+    if (!task_fits(&t->task, e)) return false;
+    t->predictor = task_predictor(&t->task, e);
+    return t->predictor && predictor_load(t->predictor, weights, e);
+}
+
+bool trained_open(trained *t, const trained_options *o, err *e) {
+    *t = (trained){0};
+    char *dir = NULL, *weights = NULL;
+    safetensors *f = NULL;
+    bool opened = false;
+    t->members = members_of(o->run);
+    bool ok = t->members ? find_members(t, o->run, &dir, &weights, e) : find_run(o->run, &dir, &weights, e);
+    ok = ok && (f = weights_open(weights, e));
+    ok = ok && (opened = open_task(t, o, dir, has_scaler(f), e));
+    ok = ok && take_scaler(t, f, weights, e) && choose_part(t, o, e) && open_predictor(t, weights, e);
+    safetensors_close(f);
+    free(dir);
+    t->weights = strdup(t->members || !weights ? o->run : weights);
+    CHECK(t->weights, "out of memory for a path");
+    free(weights);
+    if (ok) return true;
+    predictor_free(t->predictor);
+    if (opened) task_close(&t->task);
+    free(t->weights);
+    return false;
+}
+
+void trained_close(trained *t) {
+    predictor_free(t->predictor);
+    task_close(&t->task);
+    free(t->weights);
+}
+
+// Members are of the same graph and data, so that each needs no more than its weights.
+static bool predict_members(trained *t, float *all, int64_t n, err *e) {
+    const float *member[MEMBERS_MOST];
+    bool ok = true;
+    for (int k = 0; ok && k < t->members; k++) {
+        char *weights = member_weights(t->weights, k + 1);
+        member[k] = all + k * n;
+        ok = predictor_load(t->predictor, weights, e) &&
+             inference_predict(predictor_inference(t->predictor), &t->samples, all + k * n, e);
+        free(weights);
+    }
+    if (ok) (t->task.job.forecasts ? ensemble_median : ensemble_mean)(member, t->members, n, all);
+    return ok;
+}
+
+float *task_predict(trained *t, err *e) {
+    int64_t n = t->samples.count * inference_width(&t->task.job);
+    float *out = malloc((size_t)n * (size_t)(t->members ? t->members : 1) * sizeof *out);
+    if (!out) err_run(e, "out of memory for the predictions of %lld samples", (long long)t->samples.count);
+    bool ok = out && (t->members ? predict_members(t, out, n, e)
+                                 : inference_predict(predictor_inference(t->predictor), &t->samples, out, e));
+    if (ok) return out;
+    free(out);
+    return NULL;
+}
+
+// Scores
+
+// The score of an ensemble's probabilities; its loss is their mean negative logarithm.
+static bool score_members(trained *t, score *s, err *e) {
+    const dataset *d = t->task.data;
+    float *all = task_predict(t, e);
+    int K = d->classes;
+    if (!all) return false;
+    *s = (score){.samples = t->samples.count};
+    for (int64_t i = 0; i < s->samples; i++) {
+        const float *p = all + i * K;
+        int32_t label = d->label[part_sample(&t->samples, i)], answer = 0;
+        for (int k = 1; k < K; k++)
+            if (p[k] > p[answer]) answer = k;
+        s->confusion[label * K + answer]++;
+        s->loss -= log((double)p[label]) / (double)s->samples;
+    }
+    s->accuracy = metric_accuracy(s->confusion, K);
+    s->mcc = metric_mcc(s->confusion, K);
+    s->macro_f1 = metric_macro_f1(s->confusion, K);
+    free(all);
+    return true;
+}
+
+bool task_evaluate(trained *t, score *s, err *e) {
+    return t->members ? score_members(t, s, e) : inference_score(predictor_inference(t->predictor), &t->samples, s, e);
+}
+
+bool task_evaluate_forecasts(trained *t, series_score *s, double *loss, err *e) {
+    const task *of = &t->task;
+    int64_t season = settings_task(&of->settings, of->data) == METRIC_SERIES ? of->settings.season : 0;
+    score *whole = calloc(1, sizeof *whole);
+    float *all = whole ? task_predict(t, e) : NULL;
+    if (!whole) err_run(e, "out of memory for a score");
+    bool ok = all && series_add_part(s, of->data, &t->samples, 0, season, all, inference_width(&of->job),
+                         settings_median(&of->settings) * of->data->target_width, e);
+    if (ok && !t->members) ok = inference_score(predictor_inference(t->predictor), &t->samples, whole, e);
+    if (ok) *loss = t->members ? NAN : whole->loss;
+    free(all);
+    free(whole);
+    return ok;
+}
+
+static bool check_test(const trained *t, const panel *p, const char *path, err *e) {
+    const dataset *d = t->task.data;
+    for (int64_t i = 0; i < d->panel; i++)
+        if (panel_find(p, d->panel_names[i]) < 0)
+            return err_input(e, "%s: has no series named %s, which is in %s; name the test of the same panel", path,
+                d->panel_names[i], d->name);
+    if (p->series != d->panel)
+        return err_input(e, "%s: has %lld series and %s has %lld; name the test of the same panel", path,
+            (long long)p->series, d->name, (long long)d->panel);
+    for (int64_t i = 0; i < p->series; i++) {
+        int64_t values = p->offset[i + 1] - p->offset[i];
+        if (values != d->target_width)
+            return err_input(e, "%s: series %s has %lld values and the run forecasts %lld; import with --horizon %lld",
+                path, p->name[i], (long long)values, (long long)d->target_width, (long long)values);
+    }
+    return true;
+}
+
+static bool judge_test(trained *t, const panel *p, series_score *of, err *e) {
+    const task *s = &t->task;
+    int64_t H = s->data->target_width, width = inference_width(&s->job);
+    float *future = malloc((size_t)(s->data->samples * H) * sizeof *future), *all = task_predict(t, e);
+    bool ok = all && future;
+    if (!future) err_run(e, "out of memory for the test");
+    for (int64_t i = 0; ok && i < s->data->samples; i++) {
+        const double *value = p->value + p->offset[panel_find(p, s->data->panel_names[i])];
+        for (int64_t h = 0; h < H; h++) future[i * H + h] = (float)value[h];
+    }
+    dataset known = *s->data;
+    known.target = future;
+    ok = ok && series_add_part(
+                   of, &known, &t->samples, 0, s->settings.season, all, width, settings_median(&s->settings) * H, e);
+    free(future);
+    free(all);
+    return ok;
+}
+
+bool task_evaluate_test(trained *t, const panel *p, const char *path, series_score *s, err *e) {
+    return check_test(t, p, path, e) && judge_test(t, p, s, e);
+}

@@ -1,0 +1,48 @@
+// A trained run or ensemble, opened to be used.
+#ifndef TRADEWIND_TASK_TRAINED_H
+#define TRADEWIND_TASK_TRAINED_H
+
+#include "data/panel.h"
+#include "task/open.h"
+#include "train/series.h"
+
+typedef struct {
+    const char *run;              // a run's directory, whose best weights are taken, or a file of weights in one; or an
+                                  // ensemble's directory, all of whose members must be trained
+    const char *const *overrides; // of its description
+    int override_count;
+    const char *data; // another set in place of the run's, whole unless `part` says otherwise; or NULL
+    const char *part; // "train", "validation", "test", "all", or "future": forecasts from the ends of a panel's series;
+                      // NULL: the test where there is one, all of other data
+    task_devices devices;
+    const char *version; // of the program
+} trained_options;
+
+typedef struct {
+    task task;
+    predictor *predictor; // with the run's weights, or those of an ensemble's first member
+    char *weights;        // their path; the directory of an ensemble
+    int members;          // of an ensemble; 0: none
+    const char *part;
+    split_part samples;
+} trained;
+
+// Inputs are scaled as they were in training. On failure everything is undone.
+bool trained_open(trained *t, const trained_options *o, err *e);
+void trained_close(trained *t);
+
+// Answers of the run for its samples, [count, inference_width]: probabilities or forecasts; of an ensemble, the mean of
+// its members' probabilities or the median of their forecasts. The caller frees it; NULL on failure.
+float *task_predict(trained *t, err *e);
+
+// The score of classes on the samples. The loss of an ensemble is the mean negative logarithm of its probabilities.
+bool task_evaluate(trained *t, score *s, err *e);
+
+// The score of forecasts, and the loss; NaN for an ensemble, whose median is no model's forecast.
+bool task_evaluate_forecasts(trained *t, series_score *s, double *loss, err *e);
+
+// The score of forecasts from the ends of a panel's series against the values that came after them, which a panel of
+// the same names has. `path` is for messages.
+bool task_evaluate_test(trained *t, const panel *p, const char *path, series_score *s, err *e);
+
+#endif

@@ -1,0 +1,165 @@
+// Tasks by their structs, without the program: what they tell, that they stop when asked to, and that a task can be
+// opened on a description and data in memory.
+#include "task/fit.h"
+
+#include "cpu/cpu.h"
+#include "support.h"
+#include "task/trained.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static const char small[] = "data: {synthetic: {bars: 2000}, windows: {fast: 8, slow: 4}}\n"
+                            "model: {kind: mlp, widths: 8}\n"
+                            "train: {epochs: 2, batch_size: 128}\n"
+                            "gpu_optimization: {memory_monitoring: false}\n"
+                            "run: {dir: made}\n";
+
+typedef struct {
+    char told[64]; // a letter an event, those of steps once an epoch
+    int64_t stop_after, steps;
+    double best;
+    char resume_in[64];
+} listener;
+
+static bool on_event(void *arg, const task_event *e) {
+    static const char letters[] = "bBmrISEPWCDdLT";
+    listener *l = arg;
+    size_t n = strlen(l->told);
+    bool again = e->kind == TASK_STEP && n && l->told[n - 1] == 'S';
+    if (!again && n + 1 < sizeof l->told) l->told[n] = letters[e->kind];
+    if (e->kind == TASK_STEP) return ++l->steps != l->stop_after;
+    if (e->kind == TASK_DONE) {
+        l->best = e->done.result->best;
+        snprintf(l->resume_in, sizeof l->resume_in, "%s", e->done.resume_in);
+    }
+    if (e->kind == TASK_EPOCH) assert_true(e->task && e->line && e->epoch->epoch > 0);
+    return true;
+}
+
+static task_options ask(listener *l) {
+    return (task_options){.description = {.file = "small", .text = small},
+        .devices = {.host = &cpu_device, .options = {.threads = 1}},
+        .version = "test",
+        .listener = {on_event, l}};
+}
+
+static void a_run_tells_how_it_goes(void **state) {
+    (void)state;
+    listener l = {0};
+    err e = {0};
+    task_options o = ask(&l);
+    support_ok(task_fit(&o, &e), &e);
+    assert_string_equal(l.told, "ISESECD");
+    assert_string_equal(l.resume_in, "made");
+}
+
+// Stopped in the first epoch, and gone on with to the same end.
+static void a_run_stops_when_asked(void **state) {
+    (void)state;
+    listener whole = {0}, l = {.stop_after = 3}, rest = {0};
+    err e = {0};
+    task_options o = ask(&whole);
+    o.description.after[0] = (task_change){"run.dir", "whole"};
+    support_ok(task_fit(&o, &e), &e);
+    o = ask(&l);
+    support_ok(task_fit(&o, &e), &e);
+    assert_string_equal(l.told, "ISCD");
+    o = ask(&rest);
+    o.resume = true;
+    support_ok(task_fit(&o, &e), &e);
+    assert_string_equal(rest.told, "rISESECD");
+    assert_true(rest.best == whole.best);
+}
+
+static void members_follow_each_other(void **state) {
+    (void)state;
+    listener l = {0}, again = {0};
+    err e = {0};
+    task_options o = ask(&l);
+    o.description.after[0] = (task_change){"train.ensemble", "2"};
+    support_ok(task_fit(&o, &e), &e);
+    assert_string_equal(l.told, "BmISESECDmISESECDd");
+    assert_string_equal(l.resume_in, "made");
+    o = ask(&again);
+    o.description.after[0] = (task_change){"train.ensemble", "2"};
+    o.resume = true;
+    support_ok(task_fit(&o, &e), &e);
+    assert_string_equal(again.told, "Bmmd");
+}
+
+static void data_in_memory_are_trained_on(void **state) {
+    (void)state;
+    listener l = {0};
+    err e = {0};
+    task t;
+    dataset *d = synthetic_new(&(synthetic_options){.bars = 3000, .seed = 9, .strength = 1.5}, &e);
+    support_ok(d != NULL, &e);
+    task_options o = ask(&l);
+    o.data = d;
+    o.whole = true;
+    support_ok(task_open(&t, &o, &e), &e);
+    assert_ptr_equal(t.data, d);
+    assert_int_equal(t.split.train.count, d->samples);
+    task_close(&t);
+    o.whole = false;
+    support_ok(task_fit(&o, &e), &e);
+    dataset_free(d);
+}
+
+// Probabilities of a trained run sum to 1, and its score is that of the run.
+static void a_trained_run_answers(void **state) {
+    (void)state;
+    listener l = {0};
+    err e = {0};
+    trained t;
+    score *s = calloc(1, sizeof *s);
+    assert_non_null(s);
+    task_options o = ask(&l);
+    support_ok(task_fit(&o, &e), &e);
+    trained_options use = {.run = "made", .part = "validation", .devices = o.devices, .version = "test"};
+    support_ok(trained_open(&t, &use, &e), &e);
+    float *all = task_predict(&t, &e);
+    support_ok(all != NULL, &e);
+    for (int64_t i = 0; i < t.samples.count; i++) assert_true(all[3 * i] + all[3 * i + 1] + all[3 * i + 2] > 0.999f);
+    support_ok(task_evaluate(&t, s, &e), &e);
+    assert_true(s->mcc == l.best);
+    free(all);
+    trained_close(&t);
+    free(s);
+}
+
+// A mistake is told with its place, and nothing is left open.
+static void a_mistake_is_told(void **state) {
+    (void)state;
+    listener l = {0};
+    err e = {0};
+    task_options o = ask(&l);
+    o.description.after[0] = (task_change){"train.epochs", "none"};
+    assert_false(task_fit(&o, &e));
+    assert_int_equal(e.kind, ERR_INPUT);
+    assert_non_null(strstr(e.text, "train.epochs=none"));
+    o = ask(&l);
+    o.devices.host = NULL;
+    o.devices.card = &cpu_device;
+    o.devices.options.isa = "none such";
+    assert_false(task_fit(&o, &e));
+    assert_string_equal(l.told, "");
+}
+
+int main(void) {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, support_enter, support_leave)
+    const struct CMUnitTest tests[] = {
+        TEST(a_run_tells_how_it_goes),
+        TEST(a_run_stops_when_asked),
+        TEST(members_follow_each_other),
+        TEST(data_in_memory_are_trained_on),
+        TEST(a_trained_run_answers),
+        TEST(a_mistake_is_told),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
