@@ -232,6 +232,11 @@ size_t settings_key_count(void) {
     return all.count;
 }
 
+bool settings_may_change(const char *path) {
+    const config_key *k = config_row(settings_keys(), settings_key_count(), path);
+    return k && k->marks & KEY_FREE;
+}
+
 static void read_data(const config *c, settings *s) {
     s->set = config_text(c, "data.set");
     s->synthetic.bars = config_int(c, "data.synthetic.bars");
