@@ -85,7 +85,9 @@ program *solo_program(solo *x, bool training) {
 }
 
 bool solo_play(solo *x, pass which, err *e) {
-    return program_play(solo_program(x, which != PASS_EVALUATE), which, e);
+    program *p = solo_program(x, which != PASS_EVALUATE);
+    CHECK(p, "pass %d of an inference graph", (int)which);
+    return program_play(p, which, e);
 }
 
 bool solo_play_steps(solo *x, int64_t steps, err *e) {

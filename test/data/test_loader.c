@@ -367,7 +367,7 @@ static void gather_beyond(void) {
 
 static void mistakes_stop_the_program(void **state) {
     (void)state;
-    support_aborts(seek_beyond, "700 more of 700");
+    support_aborts(seek_beyond, "samples up to 701 of 700");
     support_aborts(gather_beyond, "sample 3 of fast");
 }
 
