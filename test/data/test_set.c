@@ -416,7 +416,7 @@ static void same_windows(const dataset *d, const arrays *a, float tolerance) {
     loader_batch b;
     loader *l = loader_new(d, &o, &e);
     support_ok(l != NULL, &e);
-    loader_seek(l, &(loader_range){.samples = {0, W}});
+    loader_seek(l, &(loader_range){.samples = part_of((span){0, W})});
     assert_true(loader_next(l, &b));
     assert_memory_equal(b.x[0], a->fast, sizeof a->fast);
     assert_memory_equal(b.x[1], a->slow, sizeof a->slow);
