@@ -119,11 +119,10 @@ tensor graph_state(graph *g, const char *name, dtype type, shape s) {
 
 tensor graph_slab(graph *g, slab_kind kind) {
     static const char *const names[] = {"weights", "gradients", "moment1", "moment2"};
+    if (g->slab[kind].id) return g->slab[kind]; // written once: threads that share a graph may ask
     g->sealed = true;
-    if (!g->slab[kind].id) {
-        g->slab[kind] = graph_tensor_add(g, names[kind], ROLE_SLAB, DTYPE_F32, shape1(g->slab_elements));
-        graph_edit(g, g->slab[kind])->slab = kind;
-    }
+    g->slab[kind] = graph_tensor_add(g, names[kind], ROLE_SLAB, DTYPE_F32, shape1(g->slab_elements));
+    graph_edit(g, g->slab[kind])->slab = kind;
     return g->slab[kind];
 }
 
