@@ -1,5 +1,6 @@
 #include "cuda/join/step_end.cuh"
 
+#include "cuda/device/room.cuh"
 #include "cuda/ops/adamw.cuh"
 
 extern "C" {
