@@ -123,6 +123,14 @@ static bool failing_read(queue *q, void *to, const void *from, size_t bytes, err
     return !fails(e) && cpu_device.read(q, to, from, bytes, e);
 }
 
+static bool failing_fill(queue *q, void *to, int byte, size_t bytes, err *e) {
+    return !fails(e) && cpu_device.fill(q, to, byte, bytes, e);
+}
+
+static bool failing_sync(queue *q, err *e) {
+    return !fails(e) && cpu_device.sync(q, e);
+}
+
 static bool train_on(const device *d, rig *r, err *e) {
     train_result result;
     trainer *t = trainer_new(d, r->queue, &r->job, r->data, &r->split, &r->settings, e);
@@ -141,6 +149,8 @@ static void every_failure_is_passed_up(void **state) {
     d.record = failing_record;
     d.play = failing_play;
     d.read = failing_read;
+    d.fill = failing_fill;
+    d.sync = failing_sync;
     rig r;
     rig_open(&r, &d, 1,
         "data.synthetic.bars=1000 model.kind=mlp model.widths=4 data.windows.fast=2 data.windows.slow=2 "
