@@ -36,8 +36,8 @@ program *solo_program(solo *x, bool training);
 bool solo_play(solo *x, pass which, err *e);
 bool solo_play_steps(solo *x, int64_t steps, err *e);
 
-// Lasting tensors, and with `training` or without an activation that is kept. What is written to a state with a row for
-// each of a batch, both programs get.
+// Lasting tensors, and with `training` or without an activation that is kept. A state with a row for
+// each of a batch is written in both programs.
 bool solo_write(solo *x, tensor t, const void *from, err *e);
 bool solo_read(solo *x, tensor t, void *to, err *e);
 bool solo_clear(solo *x, tensor t, err *e);

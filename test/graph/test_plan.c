@@ -453,7 +453,7 @@ typedef struct {
     size_t bytes, floor;
 } activations;
 
-// Of a training program, which is described and allocates nothing.
+// Activations of a training program, which is described and allocates nothing.
 static activations activations_of(const rig *r, int64_t rows, int again) {
     program_options o = {.graph = r->job.g, .rows = rows, .passes = PASSES_OF_TRAINING, .recompute = again};
     program *p = program_new(&cpu_device, r->queue, &o);

@@ -54,11 +54,11 @@ static void evaluate(rig *r, solo *x, float *logits, int64_t *confusion) {
 }
 
 // Inference takes no gradients, no moments and the transient memory of evaluation alone.
-static void check_lean(const rig *r, size_t bytes) {
+static void check_lean(const rig *r, int64_t rows, size_t bytes) {
     store *s = store_new(true);
     store_add(s, r->job.g, STORE_FOR_INFERENCE);
     assert_int_equal(store_bytes_of(s, STORE_GRADIENTS) + store_bytes_of(s, STORE_MOMENTS), 0);
-    program_options o = {.graph = r->job.g, .rows = 40, .passes = PASS_BIT(PASS_EVALUATE)};
+    program_options o = {.graph = r->job.g, .rows = rows, .passes = PASS_BIT(PASS_EVALUATE)};
     program *p = program_new(&cpu_device, r->queue, &o);
     size_t own = space_aligned(program_own(p)), transient = space_aligned(program_transient(p));
     assert_int_equal(bytes, space_aligned(store_bytes(s)) + own + transient);
@@ -87,7 +87,7 @@ static void inference_equals_evaluation(void **state) {
     }
     assert_memory_equal(full, lean, sizeof full);
     assert_memory_equal(counted[0], counted[1], sizeof counted[0]);
-    check_lean(&r, bytes[1]);
+    check_lean(&r, ROWS, bytes[1]);
     assert_true(bytes[0] > bytes[1] + 3 * (size_t)graph_slab_elements(r.job.g) * sizeof(float));
     rig_close(&r);
 }
@@ -123,6 +123,14 @@ static bool failing_read(queue *q, void *to, const void *from, size_t bytes, err
     return !fails(e) && cpu_device.read(q, to, from, bytes, e);
 }
 
+static bool failing_fill(queue *q, void *to, int byte, size_t bytes, err *e) {
+    return !fails(e) && cpu_device.fill(q, to, byte, bytes, e);
+}
+
+static bool failing_sync(queue *q, err *e) {
+    return !fails(e) && cpu_device.sync(q, e);
+}
+
 static bool train_on(const device *d, rig *r, err *e) {
     train_result result;
     trainer *t = trainer_new(d, r->queue, &r->job, r->data, &r->split, &r->settings, e);
@@ -141,6 +149,8 @@ static void every_failure_is_passed_up(void **state) {
     d.record = failing_record;
     d.play = failing_play;
     d.read = failing_read;
+    d.fill = failing_fill;
+    d.sync = failing_sync;
     rig r;
     rig_open(&r, &d, 1,
         "data.synthetic.bars=1000 model.kind=mlp model.widths=4 data.windows.fast=2 data.windows.slow=2 "

@@ -51,9 +51,9 @@ static int differing(
     for (int64_t i = shift; i < SAMPLES; i++) {
         if (memcmp(want + i * width, is + (i - shift) * width, (size_t)width * sizeof *is) == 0) continue;
         if (!count++)
-            print_message("%s\n  %s, %lld rows: sample %lld, at row %lld, has %.9g, not %.9g\n", keys, isa,
-                (long long)rows, (long long)i, (long long)((i - shift) % rows), (double)is[(i - shift) * width],
-                (double)want[i * width]);
+            print_message("%s\n  %s, %lld rows: sample %lld, at row %lld, has %.9g, not %.9g\n", keys,
+                isa ? isa : "best", (long long)rows, (long long)i, (long long)((i - shift) % rows),
+                (double)is[(i - shift) * width], (double)want[i * width]);
     }
     return count;
 }
@@ -89,10 +89,10 @@ static int check_rows(const char *keys, const char *isa) {
 
 static void a_row_depends_on_nothing_but_itself(void **state) {
     (void)state;
-    static const char *const sets[] = {"base", "avx2", "avx512"};
+    static const char *const sets[] = {NULL, "avx2", "base"}; // the first is the best that there is
     int differ = 0;
     for (int m = 0; m < MODELS; m++)
-        for (int k = 0; k < 3; k++) differ += check_rows(models[m], sets[k]);
+        for (int k = 0; k < (support_sanitized() ? 1 : 3); k++) differ += check_rows(models[m], sets[k]);
     assert_int_equal(differ, 0);
     char keys[400];
     snprintf(keys, sizeof keys, "%s data.residency=host", models[1]);
