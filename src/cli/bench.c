@@ -536,8 +536,8 @@ static bool run(const cli_options *o, err *e) {
     if (is_named(o, "copy") != (cli_given(o, "--data") != NULL))
         return err_input(e, "the case copy and --data FILE go together: the set to be copied");
     if (!ask_queue(o, &b.d, &b.q, &why, e)) return false;
-    b.devices.options = (queue_options){.threads = o->threads, .isa = o->isa};
     *(b.d->host_memory ? &b.devices.host : &b.devices.card) = b.d;
+    b.devices.queue = b.q; // the one queue: beside another a card's steps are slower
     if (why.text[0]) fprintf(stderr, "tradewind: no card, the CPU computes: %s\n", why.text);
     if (!o->no_peer && peer_ready(script, &why))
         b.script = script;

@@ -15,6 +15,7 @@ struct program {
     program_options o;
     arena arena;
     plan *plan;
+    int tensors;                  // of the graph when the program was described: a slab may be asked for later
     size_t *home;                 // [tensors + 1] offset of states of its own, in its own memory
     bool *own;                    // [tensors + 1]
     size_t own_bytes, room_bytes; // the room lies at the end
@@ -59,10 +60,11 @@ static size_t tensor_bytes(const program *p, const tensor_info *t) {
 
 // The cursor, and states with a row for each of a batch unless they are fed.
 static void lay_own(program *p) {
-    p->home = arena_array(&p->arena, (size_t)graph_tensors(p->g) + 1, sizeof *p->home);
-    p->own = arena_array(&p->arena, (size_t)graph_tensors(p->g) + 1, sizeof *p->own);
+    p->tensors = graph_tensors(p->g);
+    p->home = arena_array(&p->arena, (size_t)p->tensors + 1, sizeof *p->home);
+    p->own = arena_array(&p->arena, (size_t)p->tensors + 1, sizeof *p->own);
     p->own_bytes = plan_aligned(sizeof(step_cursor));
-    for (int i = 1; i <= graph_tensors(p->g); i++) {
+    for (int i = 1; i <= p->tensors; i++) {
         const tensor_info *t = graph_info(p->g, (tensor){i});
         if (t->role != ROLE_STATE || !shape_is_batch(t->shape) || feed_has(p->o.feed, p->g, (tensor){i})) continue;
         p->own[i] = true;
@@ -168,8 +170,12 @@ static void *in_stores(const program *p, tensor t, void *(*look)(const store *, 
     return NULL;
 }
 
+static bool is_own(const program *p, tensor t) {
+    return t.id <= p->tensors && p->own[t.id];
+}
+
 static void *lasting(const program *p, tensor t) {
-    if (p->own[t.id]) return p->memory + p->home[t.id];
+    if (is_own(p, t)) return p->memory + p->home[t.id];
     if (feed_has(p->o.feed, p->g, t)) return feed_address(p->o.feed, p->g, t, p->lane);
     void *at = in_stores(p, t, store_address);
     CHECK(at, "tensor %d (%s) is in none of the program's stores", t.id, graph_info(p->g, t)->name);
@@ -357,9 +363,9 @@ bool program_cursor(program *p, step_cursor *c, err *e) {
 // The store that a tensor lies in; NULL: it is the program's own.
 static store *store_of(const program *p, tensor t) {
     CHECK(!feed_has(p->o.feed, p->g, t), "tensor %d is fed", t.id);
-    for (int i = 0; !p->own[t.id] && i < PROGRAM_STORES_MOST; i++)
+    for (int i = 0; !is_own(p, t) && i < PROGRAM_STORES_MOST; i++)
         if (p->at.store[i] && store_address(p->at.store[i], p->g, t)) return p->at.store[i];
-    CHECK(p->own[t.id], "tensor %d does not outlive a step", t.id);
+    CHECK(is_own(p, t), "tensor %d does not outlive a step", t.id);
     return NULL;
 }
 

@@ -139,7 +139,7 @@ static bool take_threads(task *t, err *e) {
     int threads = t->tuned.state == WISDOM_FOUND ? t->tuned.entry.threads : 0;
     queue_options o = t->options.devices.options;
     if (o.threads || t->options.trained || !t->device->host_memory || threads >= pool_processors()) threads = 0;
-    if (threads == t->threads) return true;
+    if (threads == t->threads || t->options.devices.queue) return true;
     t->device->close(t->queue);
     o.threads = t->threads = threads;
     t->queue = t->device->open(&o, e);
@@ -249,7 +249,7 @@ bool task_open(task *t, const task_options *o, err *e) {
 
 void task_close(task *t) {
     drop_jobs(t);
-    if (t->queue) t->device->close(t->queue);
+    if (t->queue && t->queue != t->options.devices.queue) t->device->close(t->queue);
     scaler_free(t->scaler);
     if (t->data != t->options.data) dataset_free(t->data);
     config_free(t->config);

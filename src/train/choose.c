@@ -110,9 +110,9 @@ size_t choose_copies(const graph *g) {
     return copies * choose_weights(g);
 }
 
-// N-BEATS of 30 blocks on an H200 took up to 39 kB a call more than a job of few calls.
+// N-BEATS of 30 blocks on an H200 took some 20 kB a call more than a job of few calls, beside the tables in the space.
 size_t choose_recorded(const graph *g, int again) {
-    return (size_t)load_of(g, again).calls * (40 << 10);
+    return (size_t)load_of(g, again).calls * (24 << 10);
 }
 
 static demand demand_with(const chooser *c, const way *w, const engine_memory *m) {
