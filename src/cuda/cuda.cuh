@@ -42,7 +42,7 @@ struct queue {
     struct room *room;     // of the program that is being recorded (cuda/device/room.cuh)
     struct blaslt *blaslt; // for large products, or NULL
     device_identity identity; // without products
-    char failed[256]; // the first failure of this queue, or ""
+    char failed[256];         // the first failure of this queue, or ""
 };
 
 #define LAUNCH(c, kernel, grid, block, shared, ...)                                                                    \

@@ -58,7 +58,8 @@ CUDA_FN octet residual_sum(const residual_args &a, const random_key &s, int64_t 
 }
 
 template <int X, int Y>
-CUDA_FN octet residual_forward(const residual_args &a, const random_key &s, int64_t at, const octet &x, const octet &y) {
+CUDA_FN octet residual_forward(
+    const residual_args &a, const random_key &s, int64_t at, const octet &x, const octet &y) {
     octet z = residual_sum<X, Y>(a, s, at, x, y);
     octet_store<X>(a.z, at, z);
     return z;

@@ -1,8 +1,8 @@
 // sgd on the card: see ops/sgd.c.
 #include "cuda/ops/adamw.cuh"
 
-static __global__ void forward_kernel(const step_progress *s, const double *clip, float *w, view low, const float *g, float *m,
-    const int8_t *decays, const __grid_constant__ sgd_settings a, int64_t n) {
+static __global__ void forward_kernel(const step_progress *s, const double *clip, float *w, view low, const float *g,
+    float *m, const int8_t *decays, const __grid_constant__ sgd_settings a, int64_t n) {
     __shared__ float rate;
     float factor = (float)clip[CLIP_FACTOR];
     if (clip[CLIP_FACTOR] == 0) return;

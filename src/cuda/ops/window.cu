@@ -19,8 +19,8 @@ CUDA_FN float series_at(const window_args &s, int64_t row, int64_t i) {
     return s.scaler ? __fmul_rn(__fsub_rn(v, s.scaler[column]), s.scaler[s.C + column]) : v;
 }
 
-static __global__ void forward_kernel(const __grid_constant__ window_args s, const int32_t *rows, const int32_t *firsts,
-    view out, view mask) {
+static __global__ void forward_kernel(
+    const __grid_constant__ window_args s, const int32_t *rows, const int32_t *firsts, view out, view mask) {
     int64_t b = blockIdx.x, row = rows[b], first = firsts[b], C = s.C, T = s.T;
     int64_t have = row - first + 1 < T ? row - first + 1 : T, pad = T - have, from = row - have + 1;
     for (int64_t i = threadIdx.x; i < T * C; i += blockDim.x)

@@ -41,8 +41,7 @@ CUDA_FN void loss_end(const rows_instr &in) {
 static __global__ void sums_kernel(const row_kernel *p) {
     for (int i = p->body; i < p->count; i++) {
         if (p->code[i].op == ROWS_LOSS_ADD) loss_end(p->code[i]);
-        if (p->code[i].op == ROWS_ADVANCE && threadIdx.x == 0)
-            p->step.cursor->row += (uint64_t)p->code[i].n;
+        if (p->code[i].op == ROWS_ADVANCE && threadIdx.x == 0) p->step.cursor->row += (uint64_t)p->code[i].n;
     }
 }
 
