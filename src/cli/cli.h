@@ -43,8 +43,9 @@ typedef struct {
     const char *values, *flags; // options that no other command has, with a value and without: "-o --tz"; or NULL
 } cli_command;
 
-extern const cli_command cli_import, cli_inspect, cli_train, cli_plan, cli_doctor, cli_bench;
-extern const cli_command cli_evaluate, cli_predict, cli_runs, cli_tune;
+#define COMMAND(name) extern const cli_command cli_##name;
+#include "cli/commands.def"
+#undef COMMAND
 
 // The value that an option of the command's own was last given, a flag's being ""; NULL where it was not given.
 const char *cli_given(const cli_options *o, const char *name);

@@ -11,8 +11,11 @@
 #include <string.h>
 #include <unistd.h>
 
-static const cli_command *const commands[] = {&cli_import, &cli_inspect, &cli_plan, &cli_tune, &cli_train,
-    &cli_evaluate, &cli_predict, &cli_runs, &cli_doctor, &cli_bench};
+static const cli_command *const commands[] = {
+#define COMMAND(name) &cli_##name,
+#include "cli/commands.def"
+#undef COMMAND
+};
 enum { COMMANDS = sizeof commands / sizeof *commands };
 
 static void on_signal(int number) {

@@ -39,8 +39,8 @@ static void members_are_split_alike(void **state) {
     // Without a split the first finds no room on the card; the second, which would, does not compute elsewhere.
     setenv("FAKE_CARD", "emptying", 1);
     assert_int_equal(RUN("train", PAIR), 1);
-    matches(
-        "err", "(^|\n)tradewind: member 2 has another plan than the others: device is a card [^\n]*, was cpu[^\n]*\n$");
+    matches("err",
+        "(^|\n)tradewind: member 2 has another plan than the others: device is cuda, a card [^\n]*, was cpu[^\n]*\n$");
 }
 
 // The limit counts base and slab. Data leave the card before the plan is refused, which names the limit that would do.
@@ -51,7 +51,7 @@ static void a_limit_is_kept(void **state) {
     assert_int_equal(RUN("plan", MARKET, LIMIT "0.2"), 0);
     matches("out", ", on the card\n");
     matches("out",
-        "\nlimit +214\\.7 MB \\(0\\.20 GB\\); base 2\\.0 MB, slab [0-9.]+ MB and 26\\.[0-9] MB beside them are ");
+        "\nlimit +214\\.7 MB \\(0\\.20 GB\\); base 2\\.0 MB, slab [0-9.]+ MB and 25\\.[0-9] MB beside them are ");
     // The total is said as the table has it.
     char *shown = slurp("out"), *sum = strstr(shown, " beside them are "), *total = strstr(shown, "\n= total ");
     assert_true(sum && total && atof(sum + 17) > 0 && atof(sum + 17) == atof(total + 9));
@@ -65,10 +65,10 @@ static void a_limit_is_kept(void **state) {
     matches("out", "\"base_bytes\":2000000,\"limit_bytes\":85899345[^0-9]");
     assert_int_equal(RUN("train", MARKET, LIMIT "0.001"), 1);
     matches("err",
-        "^tradewind: the plan needs [0-9.]+ MB, a base of 2\\.0 MB and 26\\.[0-9] MB beside them, and the limit is "
+        "^tradewind: the plan needs [0-9.]+ MB, a base of 2\\.0 MB and 25\\.[0-9] MB beside them, and the limit is "
         "1\\.1 MB; set "
         "gpu_optimization\\.max_memory_gb to [0-9.]+ or more\n$");
-    char least[64], less[64], *told = slurp("err");
+    char least[64], less[64], inference[64], *told = slurp("err");
     double enough = atof(strstr(told, "_gb to ") + 7);
     free(told);
     snprintf(least, sizeof least, LIMIT "%.2f", enough);
@@ -87,6 +87,15 @@ static void a_limit_is_kept(void **state) {
     assert_int_equal(RUN("train", MARKET, SPLIT_OPEN, "train.steps=2", least), 0);
     matches("out", "\nbatch +1,000 samples a step, in [0-9]+ micro-batches");
     assert_int_equal(RUN("evaluate", "made", "--part=validation"), 0);
+    // Inference needs less than any training, and the limit that it names works.
+    assert_int_equal(RUN("evaluate", "made", "--part=validation", LIMIT "0.001"), 1);
+    told = slurp("err");
+    double used = atof(strstr(told, "_gb to ") + 7);
+    free(told);
+    assert_true(used < open_split);
+    snprintf(inference, sizeof inference, LIMIT "%.2f", used);
+    assert_int_equal(RUN("evaluate", "made", "--part=validation", inference), 0);
+    assert_int_equal(RUN("predict", "made", "--part=validation", "-o", "p.csv", inference), 0);
     assert_int_equal(RUN("train", MARKET, SPLIT_OPEN, "train.steps=2", less), 1);
     assert_int_equal(
         RUN("train", MARKET, "train.steps=2", LIMIT "0.08", HOST_LIMIT "0.001", "gpu_optimization.recompute=off"), 1);

@@ -444,8 +444,8 @@ static void find_early(queue *q, const call *calls, int count) {
     for (int i = 0; i < count; i++) q->shared_out |= calls[i].op == OP_lstm && calls[i].batch < ROWS_LEAST;
 }
 
-// The groups of a copy of the calls, which are the executor's: it may record them again, or repeat them. Operands stay
-// the executor's, and as they are.
+// The groups of a copy of the calls, which are the program's: it may record them again, or repeat them. Operands stay
+// the program's, and as they are.
 static bool fuse(queue *q, recording *r, const call *calls, int count) {
     r->calls = (call *)calloc((size_t)count + 1, sizeof *r->calls);
     if (!r->calls) return false;
