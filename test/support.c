@@ -134,34 +134,40 @@ void rig_open_in(rig *r, const device *d, int threads, precision p, const char *
     rig_open_on(r, NULL, d, threads, p, assignments);
 }
 
+// The CPU has one precision, which a description need not name.
+static task_change computed_in(const device *d, precision p) {
+    if (d->host_memory && p == PRECISION_FP32) return (task_change){0};
+    return (task_change){"gpu_optimization.use_mixed_precision", p == PRECISION_FP32 ? "false" : precision_name(p)};
+}
+
+// The description is the market's size and the assignments. What was tuned on this machine is no part of a test.
 void rig_open_on(rig *r, dataset *data, const device *d, int threads, precision p, const char *assignments) {
-    static const char start[] = "data: {synthetic: {bars: 2000}}\n";
+    enum { WORDS_MOST = 64 };
+    const char *word[WORDS_MOST];
     err e = {0};
-    *r = (rig){.device = d};
-    r->config = config_read("test", start, sizeof start - 1, settings_keys(), settings_key_count(), &e);
-    support_ok(r->config != NULL, &e);
-    assign_all(r->config, assignments);
-    support_ok(config_check(r->config, &e) && settings_read(r->config, &r->settings, &e), &e);
-    r->data = data ? data : synthetic_new(&r->settings.synthetic, &e);
-    support_ok(r->data != NULL, &e);
-    support_ok(settings_windows(r->config, r->data, r->window, &e), &e);
-    support_ok(settings_model(r->config, r->data, &r->model, &e), &e);
-    support_ok(split_make(r->data, r->window, &r->settings.split, &r->split, &e), &e);
-    if (settings_scales(&r->settings, r->data)) {
-        r->scaler = scaler_fit(r->data, &r->split.train, r->window, &e);
-        support_ok(r->scaler != NULL, &e);
-    }
-    job_init(&r->job, r->data, &r->split, &r->settings, &r->model, r->window, r->scaler, p);
-    r->queue = d->open(&(queue_options){.threads = threads}, &e);
-    support_ok(r->queue != NULL, &e);
+    int count = 0;
+    char *text = strdup(assignments), *rest = NULL;
+    assert_non_null(text);
+    for (char *w = strtok_r(text, " ", &rest); w && count < WORDS_MOST; w = strtok_r(NULL, " ", &rest))
+        word[count++] = w;
+    task_options o = {.description = {.file = "test",
+                          .text = "data: {synthetic: {bars: 2000}}\n",
+                          .before = {computed_in(d, p)},
+                          .overrides = word,
+                          .override_count = count},
+        .devices.options.threads = threads,
+        .version = "test",
+        .data = data};
+    *(d->host_memory ? &o.devices.host : &o.devices.card) = d;
+    setenv("TRADEWIND_WISDOM", "/nonexistent", 0);
+    support_ok(task_open(r, &o, &e), &e);
+    free(text);
 }
 
 void rig_close(rig *r) {
-    r->device->close(r->queue);
-    job_done(&r->job);
-    scaler_free(r->scaler);
-    dataset_free(r->data);
-    config_free(r->config);
+    dataset *given = r->options.data;
+    task_close(r);
+    dataset_free(given);
 }
 
 trainer *rig_trainer(rig *r) {

@@ -4,6 +4,7 @@
 #define TRADEWIND_TEST_SUPPORT_H
 
 #include "graph/solo.h"
+#include "task/open.h"
 #include "train/trainer.h"
 
 // Whether this binary runs under a sanitizer: sizes are then smaller and times are not judged.
@@ -35,19 +36,8 @@ float dice_unit(dice *d);                    // [-1, 1)
 // A model, without tensors, as these keys describe it; the rest are defaults.
 model_spec support_model(const char *assignments, const model_data *d);
 
-// A synthetic market, its split, a model and the job's graph, and a queue of a device.
-typedef struct {
-    config *config;
-    settings settings;
-    dataset *data;
-    split split;
-    model_spec model;
-    int64_t window[STREAMS_MOST];
-    scaler *scaler;
-    job job;
-    const device *device;
-    queue *queue;
-} rig;
+// A task on a synthetic market: its split, a model and the job's graph, and a queue of a device.
+typedef task rig;
 
 // `assignments` are keys of a run description with their values, separated by spaces; the rest are defaults, except
 // that the market has 2,000 bars. rig_open computes in fp32, rig_open_in in the precision given.

@@ -51,18 +51,22 @@ static const device_identity card = {.name = "cuda", .card = "a card of the test
 // Keeps what tune would keep for the description with further keys, on the CPU or a named device.
 static void keep_for(
     const char *more, const char *of, const device_identity *device, const wisdom_entry *list, int count) {
-    char keys[256];
+    char keys[256], *rest = NULL;
     device_identity cpu;
     wisdom_key k;
     err e = {0};
     rig r;
-    snprintf(keys, sizeof keys, "%s%s", JOB, more);
-    rig_open(&r, &cpu_device, 1, keys);
+    // Further keys may be ones that the CPU cannot follow.
+    rig_open(&r, &cpu_device, 1, JOB);
+    snprintf(keys, sizeof keys, "%s", more);
+    for (char *word = strtok_r(keys, " ", &rest); word; word = strtok_r(NULL, " ", &rest))
+        support_ok(config_override(r.config, word, &e), &e);
+    support_ok(config_check(r.config, &e) && settings_read(r.config, &r.described, &e), &e);
     r.device->identify(r.queue, &cpu);
     wisdom_key_make(&k, &(wisdom_about){.version = of,
                             .device = device ? device : &cpu,
                             .card = device != NULL,
-                            .described = &r.settings,
+                            .described = &r.described,
                             .model = &r.model,
                             .data = r.data,
                             .split = &r.split,
