@@ -11,11 +11,11 @@ bool ask_devices(const cli_options *o, task_devices *d, err *e) {
     bool any = strcmp(o->device, "auto") == 0, card = strcmp(o->device, "cuda") == 0, found;
     err why = {0};
     *d = (task_devices){.options = {.threads = o->threads, .isa = o->isa}};
-    if (!switches_read(&d->options.card, e)) return false;
     if (!any && !card && strcmp(o->device, "cpu") != 0)
         return err_input(e, "--device %s: unknown device; use cuda, cpu or auto", o->device);
     if (!card) d->host = &cpu_device;
     if (!any && !card) return true;
+    if (!switches_read(&d->options.card, e)) return false;
     d->card = plugin_open("tradewind-cuda.so", &found, &why);
     if (d->card) return true;
     if (card && !found)

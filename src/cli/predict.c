@@ -55,10 +55,13 @@ static void name_samples(answers *a) {
 
 // Files
 
-// Writes the samples' rows of an array of the dataset, each of `dim[1]` and further elements of `size` bytes.
+// Writes the samples' rows of an array of the dataset, each of `dim[1]` and further elements of `size` bytes: one span
+// as it lies, several copied behind each other.
 static bool write_rows(npz_writer *w, const answers *a, const char *name, npy_type type, int rank, const int64_t *dim,
     const void *from, size_t size, err *e) {
     for (int i = 1; i < rank; i++) size *= (size_t)dim[i];
+    if (a->samples.spans == 1)
+        return npz_writer_array(w, name, type, rank, dim, (const char *)from + (size_t)a->sample[0] * size, e);
     char *rows = malloc((size_t)a->samples.count * size + 1);
     if (!rows) return err_run(e, "out of memory for %lld rows of %s", (long long)a->samples.count, name);
     for (int64_t i = 0; i < a->samples.count; i++)

@@ -48,6 +48,10 @@ bool feed_place(feed *f, queue *q, space *in, err *e) {
     return f->memory != NULL;
 }
 
+size_t feed_batch(const feed *f) {
+    return f->bytes;
+}
+
 int feed_lanes(const feed *f) {
     return f ? f->lanes : 1;
 }

@@ -26,10 +26,11 @@ void feed_free(feed *f);
 size_t feed_bytes(const feed *f);
 bool feed_place(feed *f, queue *q, space *in, err *e);
 
+size_t feed_batch(const feed *f); // bytes of a micro-batch
 int feed_lanes(const feed *f);
 int feed_lane(const feed *f); // that the last micro-batch went to
 
-// Whether a state of a graph is fed; its address in a lane, NULL where it is not.
+// True if a state of a graph is fed; its address in a lane, NULL where it is not.
 bool feed_has(const feed *f, const graph *g, tensor t);
 void *feed_address(const feed *f, const graph *g, tensor t, int lane);
 

@@ -1,7 +1,8 @@
 // Reverse-mode gradients: which nodes run backward, where gradients live, and who overwrites or adds.
 //
 // No gradient is ever cleared: of the nodes that contribute to a tensor's gradient, the first to run overwrites and the
-// rest add. For parameters, "overwrite" holds in the first micro-batch of a step only; later ones add (graph/program.h).
+// rest add. For parameters, "overwrite" holds in the first micro-batch of a step only; later ones add
+// (graph/program.h).
 #ifndef TRADEWIND_GRAPH_GRAD_H
 #define TRADEWIND_GRAPH_GRAD_H
 

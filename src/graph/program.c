@@ -13,7 +13,8 @@ struct program {
     const device *d;
     const graph *g;
     program_options o;
-    arena arena;
+    arena arena; // of the description
+    arena bound; // of the calls with their addresses; empty while the program rests
     plan *plan;
     int tensors;                  // of the graph when the program was described: a slab may be asked for later
     size_t *home;                 // [tensors + 1] offset of states of its own, in its own memory
@@ -73,18 +74,18 @@ static void lay_own(program *p) {
     }
 }
 
-static int list_micro(program *p, call **list) {
-    *list = arena_array(&p->arena, (size_t)p->plan->instructions + 1, sizeof **list);
-    for (int i = 0; i < p->plan->instructions; i++) plan_call(p->plan, p->g, p->plan->list[i], &p->arena, *list + i);
+static int list_micro(const program *p, arena *a, call **list) {
+    *list = arena_array(a, (size_t)p->plan->instructions + 1, sizeof **list);
+    for (int i = 0; i < p->plan->instructions; i++) plan_call(p->plan, p->g, p->plan->list[i], a, *list + i);
     return p->plan->instructions;
 }
 
-static int list_update(program *p, call **list) {
+static int list_update(const program *p, arena *a, call **list) {
     int n = 0;
-    *list = arena_array(&p->arena, (size_t)graph_nodes(p->g) + 1, sizeof **list);
+    *list = arena_array(a, (size_t)graph_nodes(p->g) + 1, sizeof **list);
     for (int i = 0; i < graph_nodes(p->g); i++)
         if (graph_node(p->g, i)->phase == PHASE_UPDATE)
-            plan_call(p->plan, p->g, (instruction){.node = i}, &p->arena, *list + n++);
+            plan_call(p->plan, p->g, (instruction){.node = i}, a, *list + n++);
     return n;
 }
 
@@ -93,11 +94,14 @@ enum { TOGETHER_KINDS = 3 };
 
 static void lay_room(program *p, const device *d, const queue *q) {
     call *micro, *end;
+    arena a;
     if (!d->room_bytes) return;
-    int micros = list_micro(p, &micro), ends = list_update(p, &end), more = p->o.together ? TOGETHER_KINDS : 0;
+    arena_init(&a);
+    int micros = list_micro(p, &a, &micro), ends = list_update(p, &a, &end), more = p->o.together ? TOGETHER_KINDS : 0;
     int passes = has(p, PASS_FIRST) + has(p, PASS_NEXT) + has(p, PASS_EVALUATE);
     p->room_bytes = plan_aligned(d->room_bytes(q, micro, micros, passes * feed_lanes(p->o.feed) + more));
     if (has(p, PASS_UPDATE)) p->room_bytes += plan_aligned(d->room_bytes(q, end, ends, 1 + more));
+    arena_done(&a);
 }
 
 program *program_new(const device *d, const queue *q, const program_options *o) {
@@ -110,6 +114,7 @@ program *program_new(const device *d, const queue *q, const program_options *o) 
     p->o = *o;
     if (o->together) p->o.passes |= PASS_BIT(PASS_TOGETHER);
     arena_init(&p->arena);
+    arena_init(&p->bound);
     p->plan = plan_of(p, d, d->kernels(q));
     lay_own(p);
     lay_room(p, d, q);
@@ -133,10 +138,6 @@ size_t program_transient(const program *p) {
 
 size_t program_own(const program *p) {
     return p->own_bytes + p->room_bytes;
-}
-
-size_t program_room(const program *p) {
-    return p->room_bytes;
 }
 
 void transient_fit(transient *t, const program *p) {
@@ -217,7 +218,7 @@ static void bind(const program *p, pass which, instruction in, call *c) {
 
 static void bind_micro(program *p, pass which) {
     call *list;
-    p->count[p->lane][which] = list_micro(p, &list);
+    p->count[p->lane][which] = list_micro(p, &p->bound, &list);
     p->calls[p->lane][which] = list;
     for (int i = 0; i < p->plan->instructions; i++) {
         instruction in = p->plan->list[i];
@@ -231,7 +232,7 @@ static void bind_micro(program *p, pass which) {
 static void bind_update(program *p) {
     call *list;
     int n = 0;
-    p->count[p->lane][PASS_UPDATE] = list_update(p, &list);
+    p->count[p->lane][PASS_UPDATE] = list_update(p, &p->bound, &list);
     p->calls[p->lane][PASS_UPDATE] = list;
     for (int i = 0; i < graph_nodes(p->g); i++) {
         if (graph_node(p->g, i)->phase != PHASE_UPDATE) continue;
@@ -244,7 +245,7 @@ static void bind_update(program *p) {
 // The calls of first and update, over and over.
 static void repeat_steps(program *p) {
     int micro = p->count[p->lane][PASS_FIRST], update = p->count[p->lane][PASS_UPDATE], each = micro + update;
-    call *to = arena_array(&p->arena, (size_t)each * (size_t)p->o.together, sizeof *to);
+    call *to = arena_array(&p->bound, (size_t)each * (size_t)p->o.together, sizeof *to);
     for (int i = 0; i < p->o.together; i++) {
         memcpy(to + i * each, p->calls[p->lane][PASS_FIRST], (size_t)micro * sizeof *to);
         memcpy(to + i * each + micro, p->calls[p->lane][PASS_UPDATE], (size_t)update * sizeof *to);
@@ -306,10 +307,8 @@ void program_rest(program *p) {
     if (p->memory) space_give(p->at.space, p->memory);
     p->room = NULL;
     p->memory = NULL;
-}
-
-bool program_is_ready(const program *p) {
-    return p->memory != NULL;
+    arena_done(&p->bound);
+    arena_init(&p->bound);
 }
 
 // Playing

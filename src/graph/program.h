@@ -39,10 +39,9 @@ void program_free(program *p);
 
 const plan *program_plan(const program *p);
 
-// Bytes of the queue's transient region; bytes of its own, and of these what its recordings read beside tensors.
+// Bytes of the queue's transient region that it needs; bytes of its own.
 size_t program_transient(const program *p);
 size_t program_own(const program *p);
-size_t program_room(const program *p);
 
 // The memory of a queue that its programs share.
 typedef struct {
@@ -72,7 +71,6 @@ bool program_ready(program *p, const program_place *at, err *e);
 
 // Gives up the recordings and the program's own memory; it can be made ready again.
 void program_rest(program *p);
-bool program_is_ready(const program *p);
 
 bool program_play(program *p, pass which, err *e);
 

@@ -22,7 +22,7 @@ struct space {
     pthread_mutex_t mutex;
 };
 
-static space *new (const space *as, err *e) {
+static space *made(const space *as, err *e) {
     space *s = calloc(1, sizeof *s);
     if (!s) {
         err_run(e, "out of memory for a space");
@@ -36,7 +36,7 @@ static space *new (const space *as, err *e) {
 space *space_new(const device *d, queue *q, size_t bytes, err *e) {
     space as = {.d = d, .q = q, .bytes = space_aligned(bytes)};
     as.memory = d->allocate(q, as.bytes, e);
-    space *s = as.memory ? new (&as, e) : NULL;
+    space *s = as.memory ? made(&as, e) : NULL;
     if (!s && as.memory) d->release(q, as.memory, as.bytes);
     return s;
 }
@@ -44,7 +44,7 @@ space *space_new(const device *d, queue *q, size_t bytes, err *e) {
 space *space_within(space *outer, const char *name, size_t bytes, err *e) {
     space as = {.d = outer->d, .q = outer->q, .outer = outer, .bytes = space_aligned(bytes)};
     as.memory = space_take(outer, name, as.bytes, e);
-    space *s = as.memory ? new (&as, e) : NULL;
+    space *s = as.memory ? made(&as, e) : NULL;
     if (!s) space_give(outer, as.memory);
     return s;
 }

@@ -26,10 +26,13 @@ store *store_new(bool host_memory);
 // Gives its memory back to the space.
 void store_free(store *s);
 
-// Adds what a graph's programs need and the store does not have: parameters, states and constants, with `training` also
-// gradients, moments and what the update reads. Constants of a dataset (graph_share) are left to another store unless
-// `dataset`. The graph must outlive the store. Before store_place.
+// The programs that a store is for: steps and evaluation, evaluation alone, or the constants of a dataset.
 typedef enum { STORE_FOR_TRAINING, STORE_FOR_INFERENCE, STORE_FOR_DATASET } store_purpose;
+
+// Adds what a graph's programs need and the store does not have. For training: parameters, gradients, moments, states
+// and constants. For inference: parameters, and what the forward pass reads and writes. For a dataset: the constants
+// that graph_share marked, and nothing else; other stores leave these out. The graph must outlive the store. The first
+// graph with parameters decides how they lie. Before store_place.
 void store_add(store *s, const graph *g, store_purpose purpose);
 
 // Bytes that it takes in a space: all, or of one kind.

@@ -69,7 +69,7 @@ static inline int64_t shape_count(shape s) {
     return n;
 }
 
-// Whether one of its dimensions is the micro-batch's rows.
+// True if one of its dimensions is the micro-batch's rows.
 static inline int shape_is_batch(shape s) {
     for (int i = 0; i < s.rank; i++)
         if (s.dim[i] == BATCH) return 1;

@@ -25,6 +25,8 @@ static void write_samples(const chosen *c, FILE *f) {
     fprintf(f, "samples:\n  all: %" PRId64 "\n  train: %" PRId64 " from %" PRId64 "\n", c->samples, c->train.count,
         c->train.first);
     fprintf(f, "  validation: %" PRId64 " from %" PRId64 "\n", c->validation.count, c->validation.first);
+    if (c->train_spans) fprintf(f, "  train_spans: %016" PRIx64 "\n", c->train_spans);
+    if (c->validation_spans) fprintf(f, "  validation_spans: %016" PRIx64 "\n", c->validation_spans);
     if (c->labelled) fprintf(f, "  labels: %016" PRIx64 "\n", c->labels);
     if (c->aimed) fprintf(f, "  targets: %016" PRIx64 "\n", c->targets);
 }
@@ -110,6 +112,8 @@ bool chosen_read(chosen *c, const char *text) {
     ok = ok && scan(text, "samples.train", "%" SCNd64 " from %" SCNd64, &c->train.count, &c->train.first);
     ok =
         ok && scan(text, "samples.validation", "%" SCNd64 " from %" SCNd64, &c->validation.count, &c->validation.first);
+    scan(text, "samples.train_spans", "%" SCNx64, &c->train_spans, NULL);
+    scan(text, "samples.validation_spans", "%" SCNx64, &c->validation_spans, NULL);
     c->labelled = scan(text, "samples.labels", "%" SCNx64, &c->labels, NULL);
     c->aimed = scan(text, "samples.targets", "%" SCNx64, &c->targets, NULL);
     return ok && is_all(c, text);
@@ -131,11 +135,11 @@ static bool may_change_or_device(const char *path) {
 
 static int compare(const chosen *was, const chosen *is, bool (*skip)(const char *), char *text, size_t room) {
     err unused;
-    char *old = chosen_write(was, &unused), *new = chosen_write(is, &unused);
-    CHECK(old && new, "out of memory for two plans");
-    int n = outline_compare(old, new, skip, text, room);
+    char *old = chosen_write(was, &unused), *now = chosen_write(is, &unused);
+    CHECK(old && now, "out of memory for two plans");
+    int n = outline_compare(old, now, skip, text, room);
     free(old);
-    free(new);
+    free(now);
     return n;
 }
 
@@ -146,13 +150,13 @@ int chosen_differs(const chosen *was, const chosen *is, char *text, size_t room)
 
 // A driver is named by itself: at the end of a long line of a device it would not be seen.
 int chosen_changes(const chosen *was, const chosen *is, char *text, size_t room) {
-    char old[128], new[128];
+    char old[128], now[128];
     bool same = identity_same(&was->device, &is->device);
     int n = compare(was, is, same ? is_device : NULL, text, room);
     size_t used = strlen(text);
     identity_driver(&was->device, old, sizeof old);
-    identity_driver(&is->device, new, sizeof new);
-    if (!same || strcmp(old, new) == 0) return n;
-    snprintf(text + used, room - used, "%sdevice has %s, had %s", n ? "; " : "", new, old);
+    identity_driver(&is->device, now, sizeof now);
+    if (!same || strcmp(old, now) == 0) return n;
+    snprintf(text + used, room - used, "%sdevice has %s, had %s", n ? "; " : "", now, old);
     return n + 1;
 }

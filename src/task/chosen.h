@@ -23,9 +23,10 @@ typedef struct {
     bool summed; // data_sum is known
     uint32_t data_sum;
     int64_t samples;
-    span train, validation;
-    bool labelled, aimed;     // there are labels, there are targets
-    uint64_t labels, targets; // hashes of them
+    span train, validation;                 // first sample and number of samples
+    uint64_t train_spans, validation_spans; // hashes of the spans where a part has several, else 0
+    bool labelled, aimed;                   // there are labels, there are targets
+    uint64_t labels, targets;               // hashes of them
 } chosen;
 
 // plan.yaml, which the caller frees; NULL where memory runs out.

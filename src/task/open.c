@@ -88,13 +88,18 @@ size_t task_ring(const task *t) {
 demand task_demand(const task *t) {
     demand n = {.slab = task_memory(t).total, .ring = task_ring(t), .copies = choose_copies(t->job.g)};
     if (t->options.trained) n.copies = choose_weights(t->job.g);
-    if (!t->device->host_memory) n.recorded = choose_recorded(t->job.g, t->settings.again);
+    if (!t->device->host_memory) n.recorded = choose_recorded(t->job.g, t->settings.again, !t->options.trained);
     return n;
 }
 
 bool task_fits(const task *t, err *e) {
     demand n = task_demand(t);
     return budget_fits(&t->budget, &n, t->device->name, e);
+}
+
+// 0 for one span, which first sample and count say all of.
+static uint64_t spans_hash(const split_part *p) {
+    return p->spans > 1 ? chosen_hash(p->span, (size_t)p->spans * sizeof *p->span) : 0;
 }
 
 void task_chosen(const task *t, chosen *c) {
@@ -112,6 +117,8 @@ void task_chosen(const task *t, chosen *c) {
         .samples = d->samples,
         .train = {part_first(&t->split.train), t->split.train.count},
         .validation = {part_first(&t->split.validation), t->split.validation.count},
+        .train_spans = spans_hash(&t->split.train),
+        .validation_spans = spans_hash(&t->split.validation),
         .labelled = d->label != NULL,
         .aimed = d->target != NULL};
     t->device->identify(t->queue, &c->device);
@@ -224,7 +231,7 @@ static bool leave_full_card(task *t, err *e) {
     const task_devices *from = &t->options.devices;
     device_memory m;
     err full;
-    if (!from->host || t->device->host_memory || task_fits(t, &full)) return true;
+    if (!from->host || from->queue || t->device->host_memory || task_fits(t, &full)) return true;
     demand n = task_demand(t);
     if (budget_is_low(&t->budget, &n) || (!t->described.precision_open && t->precision != PRECISION_FP32)) return true;
     if (t->device->memory(t->queue, &m) && n.slab + m.base > m.total) return true;

@@ -9,6 +9,7 @@ bool batches_open(batches *b, const device *d, queue *q, engine *x, const settin
     loader_options o = job_loader(j, s, !d->host_memory);
     loader_memory memory = pinned_memory(&b->pinned);
     o.memory = &memory;
+    CHECK(loader_layout_of(j->data, &o).index == feed_batch(b->feed), "a feed that was laid out for other rows");
     b->loader = loader_new(j->data, &o, e);
     return b->loader != NULL;
 }

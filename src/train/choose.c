@@ -111,8 +111,9 @@ size_t choose_copies(const graph *g) {
 }
 
 // N-BEATS of 30 blocks on an H200 took some 20 kB a call more than a job of few calls, beside the tables in the space.
-size_t choose_recorded(const graph *g, int again) {
-    return (size_t)load_of(g, again).calls * (24 << 10);
+size_t choose_recorded(const graph *g, int again, bool training) {
+    size_t calls = training ? (size_t)load_of(g, again).calls : (size_t)graph_nodes(g);
+    return calls * (24 << 10);
 }
 
 static demand demand_with(const chooser *c, const way *w, const engine_memory *m) {
@@ -120,7 +121,7 @@ static demand demand_with(const chooser *c, const way *w, const engine_memory *m
     settings s = choose_apply(c, w);
     loader_options o = job_loader(j, &s, !c->device->host_memory);
     demand n = {.slab = m->total, .copies = choose_copies(j->g)};
-    if (!c->device->host_memory) n.recorded = choose_recorded(j->g, w->again);
+    if (!c->device->host_memory) n.recorded = choose_recorded(j->g, w->again, true);
     if (w->host) n.ring = loader_measure(j->data, &o);
     return n;
 }
@@ -322,7 +323,7 @@ static bool rows_fit(const chooser *c, const budget *b, const way *w) {
     settings s = choose_apply(c, w);
     loader_options o = job_loader(j, &s, !c->device->host_memory);
     demand n = {.slab = predictor_memory(j, &s, c->device, c->queue).total, .copies = choose_weights(j->g)};
-    if (!c->device->host_memory) n.recorded = choose_recorded(j->g, 0);
+    if (!c->device->host_memory) n.recorded = choose_recorded(j->g, 0, false);
     if (w->host) n.ring = loader_measure(j->data, &o);
     return budget_takes(b, &n);
 }

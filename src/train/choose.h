@@ -80,7 +80,7 @@ size_t choose_copies(const graph *g);
 size_t choose_weights(const graph *g);
 
 // Bytes of a card that the recordings of steps with so many segments computed again take: a share for each call.
-size_t choose_recorded(const graph *g, int again);
+size_t choose_recorded(const graph *g, int again, bool training);
 
 // The guess, in seconds of a step.
 double choose_seconds(const chooser *c, const way *w);

@@ -149,7 +149,7 @@ const job *engine_job(const engine *x) {
 
 const job *engine_find(const engine *x, const char *precision) {
     for (int i = 0; i < x->gears; i++)
-        if (strcmp(precision_name(x->gear[i].job->precision), precision) == 0) return x->gear[i].job;
+        if (!precision || strcmp(precision_name(x->gear[i].job->precision), precision) == 0) return x->gear[i].job;
     return NULL;
 }
 

@@ -54,7 +54,8 @@ bool engine_change(engine *x, const job *to, err *e);
 // The job as it is computed now: the one that was given, or its fallback.
 const job *engine_job(const engine *x);
 
-// The job in the precision of that name: the one that was given or its fallback; NULL where there is none.
+// The job in the precision of that name, the one that was given or its fallback, or NULL where there is none; for no
+// name (NULL) the one that was given.
 const job *engine_find(const engine *x, const char *precision);
 
 store *engine_store(engine *x);

@@ -79,7 +79,7 @@ typedef struct {
 const config_key *settings_keys(void);
 size_t settings_key_count(void);
 
-// Whether a key may change where a run goes on (KEY_FREE). False for a path that is none.
+// True if a key may change where a run goes on (KEY_FREE). False for a path that is none.
 bool settings_may_change(const char *path);
 
 // The words of gpu_optimization.products. False where there is none such.

@@ -169,7 +169,7 @@ static void add_standing(gathered *to, const standing *at) {
     add(to, "trainer.spans", SAFE_I64, sizeof *span, shape2(c->spans, 2), span);
 }
 
-// Of the version before: one span.
+// The version before has one span, and no list of them.
 static bool load_spans(step_cursor *c, uint64_t first, const safetensors *from) {
     const safetensors_entry *t = safetensors_find(from, "trainer.spans");
     c->spans = 1;
@@ -412,7 +412,7 @@ bool snapshot_follow(engine *x, const char *path, err *e) {
     safetensors *s = weights_open(path, e);
     if (!s) return false;
     const char *name = safetensors_metadata(s, "precision");
-    const job *other = name ? engine_find(x, name) : NULL;
+    const job *other = engine_find(x, name);
     safetensors_close(s);
     return !other || engine_change(x, other, e);
 }

@@ -21,6 +21,9 @@ typedef struct {
     int64_t steps;
 } steps_seen;
 
+// Sums of an epoch on the device: totals, confusion, metrics.
+enum { SUMS = 2 + FORECAST_METRICS };
+
 struct trainer {
     const device *d;
     queue *q;
@@ -44,6 +47,7 @@ struct trainer {
     bool stopped;      // by the watcher
     bool diverged;     // in the epoch that was last finished
     bool best_is_back; // the run is over and its best weights are in place
+    void *sums[SUMS];  // of the running epoch, while something is evaluated in its middle
 };
 
 static const job *job_of(const trainer *t) {
@@ -98,6 +102,24 @@ engine_memory trainer_memory(const job *j, const split *sp, const settings *s, c
     return engine_measure_job(j, &o);
 }
 
+static void list_sums(const job *j, tensor list[SUMS]) {
+    list[0] = j->totals;
+    list[1] = j->confusion;
+    memcpy(list + 2, j->metric, sizeof j->metric);
+}
+
+// Room on the host for the sums of an epoch, all of eight bytes a value.
+static bool take_sums(trainer *t, err *e) {
+    tensor of[SUMS];
+    list_sums(job_of(t), of);
+    for (int k = 0; k < SUMS; k++) {
+        if (!of[k].id) continue;
+        t->sums[k] = calloc((size_t)shape_count(graph_info(job_of(t)->g, of[k])->shape), sizeof(double));
+        if (!t->sums[k]) return err_run(e, "out of memory for the sums of an epoch");
+    }
+    return true;
+}
+
 // Takes a space for the engine and the dataset where none is given.
 static bool place(trainer *t, const trainer_place *at, const job *j, err *e) {
     if (at->space) return engine_place(t->x, at->space, at->data, e);
@@ -124,7 +146,7 @@ trainer *trainer_new_in(
     t->best = malloc(slab_bytes(t));
     if (!j->host) dataset_advise(data);
     bool ok = t->best || err_run(e, "out of memory for %zu bytes of weights", slab_bytes(t));
-    ok = ok && place(t, at, j, e) && batches_open(&t->batches, at->device, at->queue, t->x, s, e);
+    ok = ok && take_sums(t, e) && place(t, at, j, e) && batches_open(&t->batches, at->device, at->queue, t->x, s, e);
     if (ok && set_initial(t, e)) return t;
     trainer_free(t);
     return NULL;
@@ -141,6 +163,7 @@ void trainer_free(trainer *t) {
     engine_free(t->x);
     store_free(t->dataset);
     space_free(t->space);
+    for (int k = 0; k < SUMS; k++) free(t->sums[k]);
     free(t->best);
     free(t);
 }
@@ -198,19 +221,43 @@ static bool play(trainer *t, pass which, err *e) {
     return batches_next(&t->batches, e) && program_play(engine_steps(t->x), which, e);
 }
 
+// Sends the loader to the rest of the running epoch.
+static bool seek_rest(trainer *t, err *e) {
+    loader_range rest = {t->split.train, true, (uint32_t)t->at.epoch, t->at.done};
+    return t->at.done >= t->split.train.count || batches_seek(&t->batches, &rest, e);
+}
+
+// Takes the sums of the running epoch from the device, or puts them back.
+static bool move_sums(trainer *t, bool back, err *e) {
+    tensor of[SUMS];
+    bool ok = true;
+    list_sums(job_of(t), of);
+    for (int k = 0; ok && k < SUMS; k++)
+        if (of[k].id) ok = back ? write_state(t, of[k], t->sums[k], e) : read_state(t, of[k], t->sums[k], e);
+    return ok;
+}
+
+// Evaluation uses the sums and the loader of the running epoch, which then goes on as if nothing had been.
+static bool leave_epoch(trainer *t, err *e) {
+    return !t->in_epoch || move_sums(t, false, e);
+}
+
+static bool return_to_epoch(trainer *t, err *e) {
+    return !t->in_epoch || (move_sums(t, true, e) && seek_rest(t, e));
+}
+
 bool trainer_evaluate(trainer *t, const split_part *samples, score *s, err *e) {
-    return inference_score(&t->inference, samples, s, e);
+    return leave_epoch(t, e) && inference_score(&t->inference, samples, s, e) && return_to_epoch(t, e);
 }
 
 bool trainer_predict(trainer *t, const split_part *samples, float *out, err *e) {
-    return inference_predict(&t->inference, samples, out, e);
+    return leave_epoch(t, e) && inference_predict(&t->inference, samples, out, e) && return_to_epoch(t, e);
 }
 
 // One optimizer step over the effective batch; micro-batches that lie wholly beyond the epoch's end are left out.
-static bool take_step(trainer *t, int64_t done, err *e) {
-    t->at.update++;
+static bool take_step(trainer *t, err *e) {
     for (int64_t m = 0; m < t->s.accumulation; m++) {
-        if (m && done + m * t->s.batch_size >= t->split.train.count) break;
+        if (m && t->at.done + m * t->s.batch_size >= t->split.train.count) break;
         if (!play(t, m ? PASS_NEXT : PASS_FIRST, e)) return false;
     }
     return program_play(engine_steps(t->x), PASS_UPDATE, e);
@@ -222,17 +269,19 @@ static int64_t until_look(const trainer *t) {
     return job_of(t)->precision == PRECISION_FP16 ? fallback_ahead(steps) : INT64_MAX;
 }
 
-// The next steps of an epoch of which `done` samples are done, `most` at most: several at once, or one. Returns how
-// many, 0 on failure.
-static int64_t take_steps(trainer *t, int64_t done, int64_t most, err *e) {
+// The next steps of the epoch, `most` at most: several at once, or one; `taken` says how many.
+static bool take_steps(trainer *t, int64_t most, int64_t *taken, err *e) {
     int64_t effective = t->s.batch_size * t->s.accumulation;
-    int64_t left = (t->split.train.count - done + effective - 1) / effective;
+    int64_t left = (t->split.train.count - t->at.done + effective - 1) / effective;
     if (left > most) left = most;
     if (left > updates_left(t)) left = updates_left(t);
     if (left > until_look(t)) left = until_look(t);
-    if (!t->together || left < t->together) return take_step(t, done, e);
-    t->at.update += (uint64_t)t->together;
-    return program_play_steps(engine_steps(t->x), t->together, e) ? t->together : 0;
+    bool many = t->together && left >= t->together;
+    *taken = many ? t->together : 1;
+    if (!(many ? program_play_steps(engine_steps(t->x), *taken, e) : take_step(t, e))) return false;
+    t->at.update += (uint64_t)*taken;
+    t->at.done += *taken * effective;
+    return true;
 }
 
 // Reads what clip keeps and the present loss scale.
@@ -330,13 +379,11 @@ static bool report_steps(trainer *t, const watcher *w, int64_t steps, bool ends,
 static bool begin_epoch(trainer *t, err *e) {
     double totals[TALLY_COUNT] = {0};
     t->began = clock_seconds() - t->at.seconds;
-    t->in_epoch = true;
     if (!t->at.done && !begin(t, e)) return false;
-    loader_range rest = {t->split.train, true, (uint32_t)t->at.epoch, (int64_t)t->at.cursor.position};
-    if (t->at.done && t->at.done < t->split.train.count && !batches_seek(&t->batches, &rest, e)) return false;
-    if (t->at.done && !read_state(t, job_of(t)->totals, totals, e)) return false;
+    if (t->at.done && (!seek_rest(t, e) || !read_state(t, job_of(t)->totals, totals, e))) return false;
     t->seen.sum_before = totals[TALLY_SUM];
     t->seen.norm_before = totals[TALLY_NORM];
+    t->in_epoch = true;
     return true;
 }
 
@@ -344,18 +391,15 @@ static bool epoch_is_over(const trainer *t) {
     return t->at.done >= t->split.train.count || updates_left(t) <= 0;
 }
 
-// Some steps of the running epoch, `most` at most; how many, 0 on failure.
-static int64_t advance_epoch(trainer *t, int64_t most, const watcher *w, err *e) {
+// Some steps of the running epoch, `most` at most; `taken` says how many.
+static bool advance_epoch(trainer *t, int64_t most, const watcher *w, int64_t *taken, err *e) {
     standing *at = &t->at;
-    int64_t steps = take_steps(t, at->done, most, e);
-    if (!steps) return 0;
-    at->done += steps * t->s.batch_size * t->s.accumulation;
-    if (!look(t, w, e)) return 0;
+    if (!take_steps(t, most, taken, e) || !look(t, w, e)) return false;
     at->seconds = clock_seconds() - t->began;
     at->best_is_now = false;
-    if (!report_steps(t, w, steps, epoch_is_over(t), e)) return 0;
+    if (!report_steps(t, w, *taken, epoch_is_over(t), e)) return false;
     if (w->on_step) t->stopped = !w->on_step(w->arg, at->epoch, samples_done(t), t->split.train.count);
-    return steps;
+    return true;
 }
 
 // No step of the epoch had a finite gradient: none changed the weights, and none will. fp16 has its own rule.
@@ -378,7 +422,7 @@ static bool finish_epoch(trainer *t, const watcher *w, epoch_report *r, err *e) 
     r->grad_norm = clip[CLIP_NORM];
     r->lr = last_rate(t);
     r->skipped = (int64_t)clip[CLIP_NONFINITE];
-    bool ok = trainer_evaluate(t, &t->split.validation, &r->validation, e);
+    bool ok = inference_score(&t->inference, &t->split.validation, &r->validation, e);
     t->diverged = ok && has_diverged(t, clip, &r->validation);
     return ok;
 }
@@ -420,10 +464,11 @@ static bool close_epoch(trainer *t, const watcher *w, err *e) {
 }
 
 bool trainer_advance(trainer *t, int64_t steps, const watcher *w, bool *more, err *e) {
+    *more = false;
     while (steps > 0 && !is_over(t)) {
+        int64_t taken = 0;
         if (!t->in_epoch && !begin_epoch(t, e)) return false;
-        int64_t taken = epoch_is_over(t) ? 0 : advance_epoch(t, steps, w, e);
-        if (!taken && !epoch_is_over(t)) return false;
+        if (!epoch_is_over(t) && !advance_epoch(t, steps, w, &taken, e)) return false;
         if (!t->stopped && epoch_is_over(t) && !close_epoch(t, w, e)) return false;
         steps -= taken;
     }
@@ -442,6 +487,7 @@ static train_result result_of(const trainer *t) {
 }
 
 bool trainer_finish(trainer *t, train_result *r, err *e) {
+    CHECK(is_over(t), "a run is finished before its end");
     *r = result_of(t);
     if (!r->best_epoch) return true;
     return t->best_is_back = write_state(t, weights_slab(t), t->best, e);
@@ -485,6 +531,8 @@ bool trainer_restore(trainer *t, const safetensors *from, const char *path, err 
     const job *as = name ? engine_find(t->x, name) : job_of(t);
     if (!as) return err_input(e, "%s: was made in %s; go on in that", path, name);
     if (!change_to(t, as, e)) return false;
+    t->in_epoch = t->stopped = t->diverged = t->best_is_back = false;
+    t->seen = (steps_seen){0};
     snapshot s = whole(t);
     if (!snapshot_load(&s, from, path, e)) return false;
     if (!t->at.done || record_fits(t)) return true;

@@ -91,12 +91,12 @@ size_t trainer_bytes(const trainer *t);
 // The job as it is computed now: the one that was given, or its fallback.
 const job *trainer_job(const trainer *t);
 
-// What decides which epoch is best, before trainer_run and trainer_restore; otherwise it is what is usual for classes
-// or forecasts. `naive2` is what OWA compares with, as sMAPE and MASE, or NULL.
+// The metric by which an epoch is best, before the first step and before trainer_restore; without it, the usual one for
+// classes or forecasts. `naive2` is what OWA compares with, as sMAPE and MASE, or NULL.
 void trainer_judge_by(trainer *t, const metric *m, const double naive2[2]);
 
 // Takes up to `steps` optimizer steps, with the evaluations that fall between them. `more` is false once the run is
-// over or the watcher has stopped it. After trainer_restore it goes on from there.
+// over or the watcher has stopped it, and on failure. After trainer_restore it goes on from there.
 bool trainer_advance(trainer *t, int64_t steps, const watcher *w, bool *more, err *e);
 
 // Ends a run that trainer_advance has brought to its end: puts the best epoch's weights back; `r` tells of the whole
@@ -106,7 +106,8 @@ bool trainer_finish(trainer *t, train_result *r, err *e);
 // Both, to the end.
 bool trainer_run(trainer *t, const watcher *w, train_result *r, err *e);
 
-// Scores the present weights on a part, and predicts with them (train/inference.h).
+// Scores the present weights on a part, and predicts with them (train/inference.h). In the middle of an epoch too,
+// which then goes on to the same bits and figures.
 bool trainer_evaluate(trainer *t, const split_part *samples, score *s, err *e);
 bool trainer_predict(trainer *t, const split_part *samples, float *out, err *e);
 

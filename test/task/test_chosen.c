@@ -87,6 +87,14 @@ static void bits_decide(void **state) {
     is.labels++;
     assert_int_equal(chosen_differs(&was, &is, text, sizeof text), 2);
     assert_string_equal(text, "micro_batch is 1024, was 512; samples.labels is 00000000deadbef0, was 00000000deadbeef");
+    is = was;
+    is.train_spans = 7; // the same first sample and count in several spans
+    assert_int_equal(chosen_differs(&was, &is, text, sizeof text), 1);
+    err e;
+    char *written = chosen_write(&is, &e);
+    chosen back;
+    assert_true(written && chosen_read(&back, written) && back.train_spans == 7);
+    free(written);
 }
 
 int main(void) {

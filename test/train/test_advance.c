@@ -41,8 +41,19 @@ static void on_epoch(void *arg, const epoch_report *r) {
     to->seconds = to->samples_per_s = 0;
 }
 
-// Steps at a time; 0: trainer_run. How many calls it took is checked too.
-static float *trained(rig *r, int64_t chunk, seen *s, train_result *result) {
+// Scores and predicts in the middle of an epoch.
+static void look_aside(rig *r, trainer *t) {
+    err e;
+    static score s;
+    float *out = malloc((size_t)r->split.validation.count * 3 * sizeof *out);
+    assert_non_null(out);
+    support_ok(trainer_evaluate(t, &r->split.validation, &s, &e), &e);
+    support_ok(trainer_predict(t, &r->split.validation, out, &e), &e);
+    free(out);
+}
+
+// Steps at a time; 0: trainer_run. How many calls it took is checked too. With `aside`, something is evaluated between.
+static float *trained_aside(rig *r, int64_t chunk, bool aside, seen *s, train_result *result) {
     err e;
     trainer *t = rig_trainer(r);
     watcher w = {.on_step = on_step, .on_epoch = on_epoch, .arg = s};
@@ -54,6 +65,7 @@ static float *trained(rig *r, int64_t chunk, seen *s, train_result *result) {
             int before = s->steps;
             support_ok(trainer_advance(t, chunk, &w, &more, &e), &e);
             assert_true(s->steps - before == chunk || !more);
+            if (aside) look_aside(r, t);
         }
         assert_int_equal(calls, ((int64_t)s->steps + chunk - 1) / chunk);
         support_ok(trainer_finish(t, result, &e), &e);
@@ -61,6 +73,10 @@ static float *trained(rig *r, int64_t chunk, seen *s, train_result *result) {
     float *weights = rig_weights(r, t);
     trainer_free(t);
     return weights;
+}
+
+static float *trained(rig *r, int64_t chunk, seen *s, train_result *result) {
+    return trained_aside(r, chunk, false, s, result);
 }
 
 static void check_chunks(const char *keys) {
@@ -95,6 +111,63 @@ static void chunks_change_no_bit(void **state) {
     check_chunks(SMALL "data.residency=host");
     check_chunks(SMALL "train.patience=1 train.optimizer.lr=0.5 train.epochs=4"); // stops early
     check_chunks(SMALL "train.steps=37");                                         // within an epoch
+}
+
+static void check_aside(const char *keys) {
+    static seen want, is;
+    train_result all, some;
+    rig r;
+    rig_open(&r, &cpu_device, 2, keys);
+    job_keep_logits(&r.job);
+    memset(&want, 0, sizeof want);
+    memset(&is, 0, sizeof is);
+    float *whole = trained(&r, 0, &want, &all), *weights = trained_aside(&r, 3, true, &is, &some);
+    assert_memory_equal(whole, weights, (size_t)graph_slab_elements(r.job.g) * sizeof(float));
+    assert_memory_equal(&want, &is, sizeof want);
+    free(whole);
+    free(weights);
+    rig_close(&r);
+}
+
+// An evaluation in the middle of an epoch changes neither its bits nor its figures.
+static void evaluation_changes_no_epoch(void **state) {
+    (void)state;
+    check_aside(SMALL);
+    check_aside(SMALL "data.residency=host");
+    check_aside(SMALL "gpu_optimization.gradient_accumulation_steps=2 data.residency=host");
+}
+
+// The nth call of a device fails, once. A run that met the failure never ends well, whichever step that was.
+
+static int failing_play, plays;
+
+static bool failing(queue *q, recording *r, err *e) {
+    if (++plays == failing_play) return err_run(e, "the device gave up");
+    return cpu_device.play(q, r, e);
+}
+
+static void no_failed_step_is_passed_over(void **state) {
+    (void)state;
+    device d = cpu_device;
+    d.play = failing;
+    rig r;
+    rig_open(&r, &d, 1, SMALL "train.batch_size=100 train.steps=10");
+    for (failing_play = 1;; failing_play++) {
+        err e = {0};
+        train_result result;
+        plays = 0;
+        trainer *t = rig_trainer(&r);
+        bool ok = trainer_run(t, &(watcher){.arg = NULL}, &result, &e);
+        trainer_free(t);
+        if (plays < failing_play) {
+            assert_true(ok);
+            break;
+        }
+        if (ok) fail_msg("play %d failed and the run did not", failing_play);
+        assert_string_equal(e.text, "the device gave up");
+    }
+    assert_true(failing_play > 20);
+    rig_close(&r);
 }
 
 // The watcher's word ends the run after the step at hand, wherever that is in a chunk.
@@ -147,6 +220,8 @@ int main(void) {
         cmocka_unit_test(chunks_change_no_bit),
         cmocka_unit_test(the_watcher_stops_it),
         cmocka_unit_test(no_steps_are_no_steps),
+        cmocka_unit_test(evaluation_changes_no_epoch),
+        cmocka_unit_test(no_failed_step_is_passed_over),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

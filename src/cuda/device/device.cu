@@ -464,7 +464,10 @@ static recording *record(queue *q, room *in, call *calls, int count, err *e) {
     find_early(q, calls, count);
     if (!r || !fuse(q, r, calls, count)) {
         cudaGetLastError();
-        err_run(e, "out of memory, on the host or on the card, for a recording; use a smaller batch_size");
+        if (in && in->full)
+            err_run(e, "cuda: recordings need more than the %zu bytes planned for them; please report this", in->bytes);
+        else
+            err_run(e, "out of memory for a recording; use a smaller batch_size");
         forget(q, r);
         return NULL;
     }

@@ -47,7 +47,7 @@ room *room_open(queue *q, void *memory, size_t bytes, err *e) {
 }
 
 void room_close(queue *q, room *r) {
-    (void)q;
+    if (!q->lost) cudaStreamSynchronize(q->stream); // its memory may be another's from here on
     while (r->tables) {
         room_table *t = r->tables;
         r->tables = t->next;
@@ -59,7 +59,10 @@ void room_close(queue *q, room *r) {
 
 void *room_take(room *r, size_t bytes) {
     size_t at = r->used;
-    if (up(bytes) > r->bytes - at) return NULL;
+    if (up(bytes) > r->bytes - at) {
+        r->full = true;
+        return NULL;
+    }
     r->used += up(bytes);
     return r->memory + at;
 }

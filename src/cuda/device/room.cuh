@@ -11,6 +11,7 @@
 struct room {
     char *memory;
     size_t bytes, used;
+    bool full;                 // something found no place
     struct room_table *tables; // those on the card, with their bytes
     struct pack_memory *packs; // cuda/rows/pack.cuh
     unsigned *meeting;         // of the blocks that end a step (cuda/join/step_end.cuh)

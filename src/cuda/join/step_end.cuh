@@ -38,7 +38,7 @@ struct step_end_args {
 // of the meeting that it is for.
 enum { STEP_END_BLOCKS = 256, STEP_END_WORDS = 4 + 4 * STEP_END_BLOCKS };
 
-// The number of calls, from the first one on, that this does: 0, 2 or 3. The queue's `meeting` is STEP_END_WORDS words
+// The number of calls, from the first one on, that this does: 0, 2 or 3. The room's `meeting` is STEP_END_WORDS words
 // that start as 0; no two launches at a time use them.
 int step_end_match(const call *calls, int count, step_end_args *a);
 
