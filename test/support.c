@@ -121,7 +121,7 @@ void rig_open(rig *r, const device *d, int threads, const char *assignments) {
 
 model_spec support_model(const char *assignments, const model_data *d) {
     err e = {0};
-    model_spec s;
+    model_spec s = {0};
     config *c = config_read("test", "", 0, settings_keys(), settings_key_count(), &e);
     support_ok(c != NULL, &e);
     assign_all(c, assignments);

@@ -75,6 +75,8 @@ typedef struct {
     int threads;     // CPU: 0 for one per processor
     const char *isa; // CPU: NULL for the best there is
     queue *beside;   // CPU: an open queue whose threads it shares and which must outlive it; NULL: threads of its own
+    bool several;    // card: other queues will be open beside it. The process's first queue then asks the driver for as
+                     // many hardware queues as there are, which takes 0.6 s of an H200; later ones need not say so
     card_switches card; // copied when a queue is opened
 } queue_options;
 

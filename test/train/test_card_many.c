@@ -217,10 +217,20 @@ static void jobs_leave_nothing(void **state) {
     stage_close(&s);
 }
 
+// The process's first queue decides how many hardware queues it has.
+static int ask_for_several(void **state) {
+    err e;
+    (void)state;
+    queue *q = card_device()->open(&(queue_options){.several = true}, &e);
+    support_ok(q != NULL, &e);
+    card_device()->close(q);
+    return 0;
+}
+
 int main(void) {
     struct CMUnitTest tests[] = {
-        cmocka_unit_test(runs_share_a_card),
-        cmocka_unit_test(jobs_leave_nothing),
+        cmocka_unit_test_setup(runs_share_a_card, ask_for_several),
+        cmocka_unit_test_setup(jobs_leave_nothing, ask_for_several),
     };
     return parts_run("card, several runs", tests, sizeof tests / sizeof *tests);
 }

@@ -70,10 +70,11 @@ static float *gradient_of(const card_job *j, precision p, const way *w, int64_t 
     err e;
     rig r;
     char keys[400];
+    int again = strstr(j->keys, "model.kind=mlp") ? 0 : w->again; // it has nothing to compute again
     snprintf(keys, sizeof keys,
         "train.batch_size=%lld gpu_optimization.gradient_accumulation_steps=%lld gpu_optimization.recompute=%d "
         "data.residency=%s",
-        (long long)w->batch, (long long)w->parts, w->again, w->host ? "host" : "device");
+        (long long)w->batch, (long long)w->parts, again, w->host ? "host" : "device");
     card_rig(&r, card_device(), p, j, keys);
     trainer *t = rig_trainer(&r);
     solo_step place = {.seed = 3, .first = 5, .count = SAMPLES, .epoch = 1, .shuffle = 1, .lr = 1e-3f};
