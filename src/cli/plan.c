@@ -8,6 +8,7 @@
 #include "graph/dtype.h"
 #include "graph/program.h"
 #include "run/run.h"
+#include "task/lines.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -15,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { OTHERS_MOST = 32, LINES_MOST = 7, LINE_ROOM = WISDOM_LINE + 80, FIGURES_MOST = 16 };
+enum { OTHERS_MOST = 32, LINES_MOST = 7, REASON_ROOM = WISDOM_LINE + 80, FIGURES_MOST = 16 };
 
 typedef struct {
     const char *name; // for people
@@ -42,11 +43,11 @@ typedef struct {
     program *program; // of the steps
     const plan *plan; // its
     slab_picture picture;
-    char why[LINES_MOST][LINE_ROOM];
+    char why[LINES_MOST][REASON_ROOM];
     int reasons;
     figure figure[FIGURES_MOST];
     int figures;
-    int64_t largest[2]; // batches that fit: with nothing computed again, or as much as can be
+    int64_t largest[2]; // batches that fit: with nothing recomputed, or as much as can be
     way smallest;       // the way that takes the least,
     size_t least;       // and the limit that it works under
     other other[OTHERS_MOST];
@@ -62,7 +63,7 @@ static double mb(size_t bytes) {
 __attribute__((format(printf, 2, 3))) static void reason(report *r, const char *fmt, ...) {
     va_list args;
     va_start(args, fmt);
-    vsnprintf(r->why[r->reasons++], LINE_ROOM, fmt, args);
+    vsnprintf(r->why[r->reasons++], REASON_ROOM, fmt, args);
     va_end(args);
 }
 
@@ -97,25 +98,26 @@ static void explain_split(report *r) {
     else if (parts == 1 && s->choice.fits)
         reason(r, "split     1 x %lld rows: the whole batch fits", rows);
     else if (s->choice.fits)
-        reason(r, "split     %lld x %lld rows: fewer micro-batches do not fit, or only by computing more again", parts,
-            rows);
+        reason(
+            r, "split     %lld x %lld rows: fewer micro-batches do not fit, or only by recomputing more", parts, rows);
     else
         reason(r, "split     %lld x %lld rows: it takes the least, and that does not fit", parts, rows);
 }
 
-static void explain_again(report *r) {
+static void explain_recompute(report *r) {
     const task *s = r->s;
-    int again = s->choice.best.again, all = graph_segments(s->job.g);
+    int n = s->choice.best.again, all = graph_segments(s->job.g);
+    const char *each = lines_segment(s->model.kind), *many = all == 1 ? "" : "s", *why = "";
     if (s->described.recompute != RECOMPUTE_AUTO)
-        reason(r, "again     %d of %d layers or blocks: gpu_optimization.recompute says so", again, all);
+        why = ": gpu_optimization.recompute says so";
     else if (s->tuned_way)
-        reason(r, "again     %d of %d layers or blocks: tuned", again, all);
-    else if (!again && s->choice.fits)
-        reason(r, "again     none of %d layers or blocks: all activations fit", all);
+        why = ": tuned";
     else if (s->choice.fits)
-        reason(r, "again     %d of %d layers or blocks: with fewer the split does not fit", again, all);
+        why = n ? ": with fewer the split does not fit" : ": all activations fit";
+    if (n)
+        reason(r, "recompute %d of %d %s%s%s", n, all, each, many, why);
     else
-        reason(r, "again     %d of %d layers or blocks", again, all);
+        reason(r, "recompute none of %d %s%s%s", all, each, many, why);
 }
 
 static void explain_products(report *r) {
@@ -132,7 +134,7 @@ static void explain(report *r) {
     if (task_tuned_line(r->s, line, sizeof line)) reason(r, "tuned     %s", line);
     explain_place(r);
     explain_split(r);
-    explain_again(r);
+    explain_recompute(r);
     explain_products(r);
     reason(r, "time      %.2f times that of the fastest plan without a limit, by a guess",
         c->best.seconds / c->fastest.seconds);
@@ -240,21 +242,22 @@ static void print_bounds(const report *r) {
     int again = choose_again_most(&r->s->chooser);
     const way *w = &r->smallest;
     for (int k = 0; k < 2; k++) term_count(rows[k], sizeof rows[k], (double)r->largest[k]);
-    printf("\nlargest   %s rows in one micro-batch, nothing computed again", rows[0]);
+    printf("\nlargest   %s rows in one micro-batch, nothing recomputed", rows[0]);
     if (again && r->s->described.recompute == RECOMPUTE_AUTO)
-        printf("; %s with %d %s computed again", rows[1], again, again == 1 ? "layer or block" : "layers or blocks");
-    printf("\nsmallest  a limit of %.2f GB works: %lld x %lld rows, %d computed again, data %s\n", budget_gb(r->least),
+        printf("; %s with %d %s%s recomputed", rows[1], again, lines_segment(r->s->model.kind), again == 1 ? "" : "s");
+    printf("\nsmallest  a limit of %.2f GB works: %lld x %lld rows, %d recomputed, data %s\n", budget_gb(r->least),
         (long long)w->parts, (long long)w->batch, w->again, w->host ? "streamed" : "on the device");
 }
 
 static void print_others(const report *r) {
     const way *best = &r->s->choice.best;
-    printf("\n%12s %10s %6s  %-9s %10s %6s  %s\n", "micro-batch", "of a step", "again", "data", "total MB", "time", "");
+    printf("\n%12s %10s %9s  %-9s %10s %6s  %s\n", "micro-batch", "of a step", "recompute", "data", "total MB", "time",
+        "");
     for (int i = 0; i < r->others; i++) {
         const other *o = &r->other[i];
         const way *w = &o->way;
         bool taken = choose_same_way(w, best);
-        printf("%12lld %10lld %6d  %-9s %10.1f %6.2f  %s\n", (long long)w->batch, (long long)w->parts, w->again,
+        printf("%12lld %10lld %9d  %-9s %10.1f %6.2f  %s\n", (long long)w->batch, (long long)w->parts, w->again,
             w->host ? "streamed" : "device", mb(o->bytes), w->seconds / best->seconds,
             taken     ? "chosen"
             : o->fits ? ""

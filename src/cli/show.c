@@ -3,6 +3,7 @@
 #include "base/term.h"
 #include "graph/dtype.h"
 #include "graph/identity.h"
+#include "task/lines.h"
 
 #include <stdio.h>
 
@@ -105,8 +106,8 @@ void show_task(const task *s, const char *bars, FILE *out) {
     print_count(out, "batch     ", (double)(s->settings.batch_size * parts), " samples a step");
     if (parts > 1) print_count(out, ", in ", (double)parts, " micro-batches");
     if (s->settings.again)
-        fprintf(out, ", %d %s computed again", s->settings.again,
-            s->settings.again == 1 ? "layer or block" : "layers or blocks");
+        fprintf(out, ", %d %s%s recomputed", s->settings.again, lines_segment(s->model.kind),
+            s->settings.again == 1 ? "" : "s");
     if (s->settings.batch_size > s->split.train.count) fputs(", more than there are for training", out);
     fputc('\n', out);
     if (task_tuned_line(s, line, sizeof line)) fprintf(out, "tuned     %s\n", line);

@@ -81,3 +81,8 @@ const char *lines_value(double v, char *text, size_t room) {
     snprintf(text, room, fabs(v) < 0.01 ? "%.4g" : "%.4f", v);
     return text;
 }
+
+const char *lines_segment(model_kind k) {
+    const char *word = model_segment(k);
+    return word ? word : "layer";
+}

@@ -26,4 +26,7 @@ void lines_resume(const char *dir, char *text, size_t room);
 // A metric's value: errors of returns are small, so that figures count, not decimals.
 const char *lines_value(double v, char *text, size_t room);
 
+// The unit that a model can recompute, in a word: "layer", also where it has none, or "block".
+const char *lines_segment(model_kind k);
+
 #endif

@@ -4,6 +4,7 @@
 #include "base/pool.h"
 #include "graph/dtype.h"
 #include "graph/identity.h"
+#include "task/lines.h"
 #include "task/source.h"
 #include "task/tuned.h"
 #include "train/fallback.h"
@@ -221,7 +222,7 @@ static bool build(task *t, err *e) {
     int segments = graph_segments(t->job.g);
     if (t->described.recompute <= segments) return true;
     return config_fail(t->config, "gpu_optimization.recompute", e,
-        "this model has %d layers or blocks that can be computed again; use no more, or auto", segments);
+        "this model has %d %ss that can be recomputed; use no more, or auto", segments, lines_segment(t->model.kind));
 }
 
 // Where `auto` chose a card whose memory others hold, the CPU computes. A plan that is larger than the whole card or

@@ -47,8 +47,8 @@ static const config_key data_keys[] = {
     {"data.label.up", CONFIG_REAL, "2", ABOVE_0, 1e6, NULL, "barrier: distance of the upper one", FIXED | UNTUNED},
     {"data.label.down", CONFIG_REAL, "2", ABOVE_0, 1e6, NULL, "barrier: distance of the lower one", FIXED | UNTUNED},
     {"data.label.limit", CONFIG_INT, "24", 1, LABEL_BARS_MOST, NULL, "barrier: bars until time is up", FIXED | UNTUNED},
-    {"data.label.timeout", CONFIG_CHOICE, "neutral", 0, 0, "neutral|sign", "barrier: the label when it is",
-        FIXED | UNTUNED},
+    {"data.label.timeout", CONFIG_CHOICE, "neutral", 0, 0, "neutral|sign",
+        "barrier: label when the time limit is reached first: neutral, or the sign of the return", FIXED | UNTUNED},
     {"data.label.side", CONFIG_CHOICE, "long", 0, 0, "long|short",
         "barrier: whose stop counts where a bar touches both", FIXED | UNTUNED},
     {"data.label.value", CONFIG_CHOICE, "path", 0, 0, "close|step|path",
@@ -124,8 +124,8 @@ static const config_key schedule_keys[] = {
         FIXED | UNTUNED},
     {"train.schedule.patience", CONFIG_INT, "2", 0, 1e6, NULL, "plateau: epochs without a better metric before a fall",
         FIXED | UNTUNED},
-    {"train.schedule.threshold", CONFIG_REAL, "1.0e-4", 0, 1, NULL, "plateau: share by which a better metric is better",
-        FIXED | UNTUNED},
+    {"train.schedule.threshold", CONFIG_REAL, "1.0e-4", 0, 1, NULL,
+        "plateau: smallest relative improvement that counts", FIXED | UNTUNED},
     {"train.schedule.least", CONFIG_REAL, "0", 0, 100, NULL, "plateau: the lowest rate", FIXED | UNTUNED},
 };
 
@@ -159,7 +159,7 @@ static const config_key run_keys[] = {
         "the planner splits the effective batch, batch_size x gradient_accumulation_steps, into micro-batches",
         FIXED | UNTUNED},
     {"gpu_optimization.recompute", CONFIG_INT, "auto", 0, 1000, "auto|off",
-        "layers or blocks whose activations are computed again for backward; auto: as few as the memory demands",
+        "layers or blocks whose activations are recomputed for backward; auto: as few as the memory demands",
         FREE | TUNED},
     {"gpu_optimization.products", CONFIG_CHOICE, "auto", 0, 0, "auto|own|library",
         "large products on a card: own kernels, cuBLASLt wherever it can, auto: what was tuned, else by size; fp32 is "

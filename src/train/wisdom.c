@@ -453,7 +453,7 @@ bool wisdom_suits(const wisdom_entry *w, const chooser *c, const budget *b, way 
     else if (s->recompute != RECOMPUTE_AUTO && s->recompute != w->again)
         snprintf(why, room, "gpu_optimization.recompute says otherwise");
     else if (w->again > choose_again_most(c))
-        snprintf(why, room, "the planner never computes so many layers or blocks again");
+        snprintf(why, room, "the planner never recomputes so many layers or blocks");
     else {
         demand n = choose_demand(c, to);
         to->seconds = choose_seconds(c, to);

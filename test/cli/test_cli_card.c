@@ -23,12 +23,12 @@ static void plan_says_what_and_why(void **state) {
     (void)state;
     put_small_run();
     assert_int_equal(RUN("plan", "run.yaml", "--device=cpu", "train.batch_size=2048", SPLIT_OPEN), 0);
-    matches("out",
-        "\nchosen\n  data +[^\n]*\n  split +1 x 2048 rows: [^\n]*\n  again +none of 2 [^\n]*\n  time +1\\.00 times");
+    matches("out", "\nchosen\n  data +[^\n]*\n  split +1 x 2048 rows: [^\n]*\n  recompute +none of 2 layers: [^\n]*\n  "
+                   "time +1\\.00 times");
     matches("out", "\nmemory, MB\n  base +[0-9.]+\n  weights +[0-9.]+\n  gradients ");
     matches("out", "\n= slab +[0-9.]+\n[^=]*= total +[0-9.]+\n  limit +none\n");
     matches("out", "(\n +[0-9.]+ [AGRS.]+){16}\n +MB f+b+e?\n +\\^ the most alive\n");
-    matches("out", "\nlargest +[0-9,]+ rows in one micro-batch, nothing computed again; [0-9,]+ with ");
+    matches("out", "\nlargest +[0-9,]+ rows in one micro-batch, nothing recomputed; [0-9,]+ with ");
     matches("out", "\nsmallest +a limit of [0-9.]+ GB works: ");
     matches("out", "\n +2048 +1 +0  device +[0-9.]+ +1\\.00  chosen\n");
     assert_int_equal(
