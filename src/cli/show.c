@@ -44,7 +44,7 @@ static void print_data(const task *s, FILE *out) {
     settings_print_unused(s->config, s->data, out);
 }
 
-// What a card's monitor will count, or the system for the process, and the limit.
+// Bytes that a card's monitor will count, or the system for the process, and the limit.
 static void print_limit(const task *s, FILE *out) {
     const budget *b = &s->budget;
     char others[128];

@@ -22,7 +22,7 @@ void identity_plan(const device_identity *i, char *text, size_t room);
 // Reads the line of a plan. What it does not understand is kept in `note`, so that it equals only itself.
 void identity_read(device_identity *i, const char *text);
 
-// Whether two devices compute the same bits as far as is known: the same hardware and kernels. Threads, drivers and
+// True if two devices compute the same bits as far as is known: the same hardware and kernels. Threads, drivers and
 // libraries may differ.
 bool identity_same(const device_identity *a, const device_identity *b);
 

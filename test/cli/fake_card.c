@@ -83,7 +83,7 @@ static bool computes(const queue *q, precision p) {
     return p == PRECISION_FP32 || (p == PRECISION_FP16 && fp16);
 }
 
-// What is free differs from one moment to the next, and products are known once something was recorded. FAKE_DRIVER is
+// Free memory differs from one moment to the next, and products are known once something was recorded. FAKE_DRIVER is
 // the driver's version.
 static void identify(const queue *q, device_identity *i) {
     const char *driver = getenv("FAKE_DRIVER");

@@ -121,7 +121,7 @@ static bool is_plain(const call *c, const lstm_plan *p) {
 }
 
 // Bytes of shared memory up to which a recurrence is one launch, on every card: the plan is made before one is known.
-// What needs more at the least goes step by step; a card with less may refuse what does not.
+// A size that needs more at the least goes step by step; a card with less may refuse what does not.
 enum { SHARED_BOUND = 227 << 10 };
 
 static size_t least_shared(const lstm_plan *p) {

@@ -1,4 +1,4 @@
-// What row kernels compute (cuda/rows/rows.h), on the host: random lists of calls as one row kernel each give what they
+// Results of row kernels (cuda/rows/rows.h), on the host: random lists of calls as one row kernel each give what they
 // give call by call, to the bit, in whatever order the threads of a block run between two barriers. Needs no card.
 //
 // The interpreter reads row kernels as cuda/rows/rows_interpret.cuh does: cells of maps by thread, runs of a product's
