@@ -610,9 +610,9 @@ CUDA_FN void combine(const rows_instr &in, const rows_block &k, cell at, float a
 
 // A thread has cells of N columns, as many apart as there are threads; AT_ONCE of them are read before the first is
 // used, which is then the one at the front. Where no thread has more than one, that takes half of the instructions.
-// Cells that an instruction reads of a tile are those that it writes there. Outside of a, where a slice's gradient is wider,
-// there are zeros. The instruction is a copy: nothing that is stored can change it, so that it is read once and all at
-// the start.
+// Cells that an instruction reads of a tile are those that it writes there. Outside of a, where a slice's gradient is
+// wider, there are zeros. The instruction is a copy: nothing that is stored can change it, so that it is read once and
+// all at the start.
 template <int MATH, int N, int AT_ONCE> CUDA_FN void map_cells(const rows_instr in, const rows_block &k) {
     place a = place_of<MATH>(in.a, k), b = a;
     places to = places_of<MATH>(in.to, k);
