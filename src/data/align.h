@@ -1,17 +1,16 @@
 // Alignment: which slow bar may be used with a fast one.
 //
 // Bars are stamped at their open. When a fast bar closes, the slow bar around it is still being made; only one that has
-// fully closed by then is known: open_slow + span_slow <= open_fast + span_fast. Matching bars by their stamps instead
-// hands the fast bar up to a slow bar's length of its own future.
+// fully closed by then is known: end_slow <= end_fast, where the calendar says when a bar ends. Matching bars by their
+// stamps instead hands the fast bar up to a slow bar's length of its own future.
 #ifndef TRADEWIND_DATA_ALIGN_H
 #define TRADEWIND_DATA_ALIGN_H
 
 #include "data/bar.h"
 
 // For each fast bar the row of the last slow bar that has closed when it closes, or -1. Both series are in order of
-// time, equal stamps allowed; spans are in seconds, more than 0. The slow bar may be old: after a hole in the slow
-// series it is the one before the hole. Linear time. At most INT32_MAX slow bars; times and spans within 2^61 seconds.
-void align_rows(const bar *fast, int64_t fast_count, int64_t fast_span, const bar *slow, int64_t slow_count,
-    int64_t slow_span, int32_t *row);
+// their ends, equal ones allowed. The slow bar may be old: after a hole in the slow series it is the one before the
+// hole. Linear time. At most INT32_MAX slow bars.
+void align_rows(const bar *fast, int64_t fast_count, const bar *slow, int64_t slow_count, int32_t *row);
 
 #endif

@@ -41,6 +41,14 @@ static bool enough(const rows *r, err *e) {
         (long long)r->report->rows);
 }
 
+static void end_bars(rows *r, const when_zone *z, int64_t span) {
+    size_t hint = 0;
+    for (size_t i = 0; i < r->count; i++) {
+        row *w = &r->row[i];
+        w->bar.end = w->utc ? w->bar.time + span : when_bar_end(z, w->bar.time, span, &hint);
+    }
+}
+
 // Turns the rows' memory into an array of bars.
 static void settle(bars *b, rows *r) {
     CHECK(r->count, "no rows to settle");
@@ -70,6 +78,7 @@ bool bars_parse(bars *b, const char *name, const char *data, size_t size, const 
         bars_rows_order(&r, z);
     }
     ok = ok && enough(&r, e) && bars_rows_frame(&r, o->keep_coarse, &b->span, e);
+    if (ok) end_bars(&r, z, b->span);
     ok = ok && bars_rows_survey(&r, l, z, b->span, o->written, e);
     if (ok) {
         b->format = bars_layout_format(l->format);

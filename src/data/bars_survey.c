@@ -102,10 +102,10 @@ static int by_size(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-static bars_last judge_last(const rows *r, int64_t span, int64_t written) {
+static bars_last judge_last(const rows *r, int64_t written) {
     enum { BEFORE = 50 };
     const bar *last = &r->row[r->count - 1].bar;
-    if (written > 0 && last->time + span > written) return BARS_OPEN_WHEN_WRITTEN;
+    if (written > 0 && last->end > written) return BARS_OPEN_WHEN_WRITTEN;
     if (r->count <= BEFORE) return BARS_FINISHED;
     double volume[BEFORE];
     for (size_t i = 0; i < BEFORE; i++) volume[i] = r->row[r->count - 1 - BEFORE + i].bar.volume;
@@ -139,7 +139,7 @@ bool bars_rows_survey(rows *r, const layout *l, const when_zone *z, int64_t span
     }
     p->first = r->row[0].bar.time;
     p->last = r->row[r->count - 1].bar.time;
-    p->last_bar = judge_last(r, span, written);
+    p->last_bar = judge_last(r, written);
     find_short_steps(r, z, span);
     return find_gaps(r, z, span, e);
 }

@@ -86,7 +86,7 @@ static bool align(build *b, err *e) {
         const build_stream *s = &b->from[i];
         b->row[i] = malloc((size_t)b->count * sizeof **b->row);
         if (!b->row[i]) return err_run(e, "%s: no memory to align %" PRId64 " bars", s->file, b->count);
-        align_rows(fast->bar, b->count, fast->span, s->bar, s->count, s->span, b->row[i]);
+        align_rows(fast->bar, b->count, s->bar, s->count, b->row[i]);
         while (b->first < b->count && b->row[i][b->first] < b->warm_up[i]) b->first++;
         if (b->first < b->count) continue;
         return err_input(e, "%s: its bars warm up only after the last bar of %s; do the files cover the same time?",
@@ -182,7 +182,7 @@ static const char *put_text(char **at, const char *text) {
 // Whether the last closed bar of a coarser stream is older than weekends and holidays explain.
 static bool is_stale(const build *b, int i, int64_t t) {
     const build_stream *fast = &b->from[0], *s = &b->from[i];
-    int64_t age = fast->bar[t].time + fast->span - s->bar[b->row[i][t]].time - s->span;
+    int64_t age = fast->bar[t].end - s->bar[b->row[i][t]].end;
     return age > s->span + 4 * WHEN_DAY;
 }
 
@@ -258,8 +258,8 @@ static void fill_lists(build *b, size_t *at) {
     float *price = dataset_take(d, at, b->samples, sizeof *price);
     for (int64_t t = b->first; t < b->count; t++) {
         if (b->end[t] < 0) continue;
-        time[k] = fast->bar[t].time + fast->span;
-        end[k] = fast->bar[b->end[t]].time + fast->span;
+        time[k] = fast->bar[t].end;
+        end[k] = fast->bar[b->end[t]].end;
         price[k] = (float)fast->bar[t].close;
         if (label) label[k] = b->label[t];
         if (target) memcpy(target + k * width, b->target + t * width, (size_t)width * sizeof *target);
@@ -316,6 +316,8 @@ dataset *build_bars(const build_stream *from, int streams, const build_options *
     build b = {.from = from, .streams = streams, .o = o, .count = from[0].count};
     bool ok = make_lists(&b, e) && align(&b, e) && make_labels(&b, e) && count_samples(&b, e) && fill(&b, e);
     if (ok) b.d->sum = sum_bars(from, streams);
+    if (ok) b.d->about = build_about(from, streams, o);
+    for (int i = 0; ok && i < streams; i++) b.d->span[i] = from[i].span;
     if (ok && r) *r = b.report;
     done(&b);
     if (ok) return b.d;

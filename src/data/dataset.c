@@ -42,6 +42,7 @@ void *dataset_take(dataset *d, size_t *at, int64_t count, size_t size) {
 
 void dataset_free(dataset *d) {
     if (!d) return;
+    json_decref(d->about);
     if (d->release) d->release(d->owner);
     free(d->memory);
     free(d);

@@ -13,6 +13,7 @@
 #define TRADEWIND_DATA_DATASET_H
 
 #include "base/err.h"
+#include "base/json.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -47,6 +48,7 @@ typedef struct dataset {
     int64_t samples;
     int streams;
     stream stream[STREAMS_MOST];
+    int64_t span[STREAMS_MOST];     // seconds of a bar of each stream, as when_bar_end counts them; 0: not bars
     int64_t window[STREAMS_MOST];   // steps of the windows that a stream was made of, the most one can have; 0: any
     table vector;                   // a row a sample; may be none
     bool raw;                       // features are as measured: to be scaled before a model sees them
@@ -64,6 +66,7 @@ typedef struct dataset {
     const char *const *panel_names; // [panel]
     const int64_t *panel_first;     // [panel + 1] where each begins in the first stream, one behind the other
     const int32_t *best;            // [samples] what the best possible classifier answers, where known; or NULL
+    json_t *about;                  // the maker's words: made_of, sources, label; the dataset's own, or NULL
     void *memory;                   // the dataset's own block, or NULL
     void *owner;                    // what keeps the memory otherwise
     void (*release)(void *owner);   // called once by dataset_free; NULL: nothing to do

@@ -46,6 +46,7 @@ static int64_t gather(const bar *bars, int64_t count, int64_t to, bar *made) {
         if (!n || made[n - 1].time != open) {
             made[n] = bars[i];
             made[n].time = open;
+            made[n].end = open + to;
             made[n].volume = made[n].spread = 0;
             spreads = 0;
             n++;
@@ -68,7 +69,7 @@ bool frame_make(
     bar *all = malloc((size_t)count * sizeof *all);
     if (!all) return err_run(e, "%s: no memory for bars of %s", name, b);
     *n = gather(bars, count, to, all);
-    if (all[*n - 1].time + to > bars[count - 1].time + span) --*n;
+    if (all[*n - 1].end > bars[count - 1].end) --*n;
     if (*n && all[0].time < bars[0].time) memmove(all, all + 1, (size_t)-- * n * sizeof *all);
     if (*n) {
         bar *less = realloc(all, (size_t)*n * sizeof *all);

@@ -102,8 +102,8 @@ static json_t *streams_json(const dataset *d) {
     json_t *all = json_array();
     for (int i = 0; i < d->streams; i++) {
         const stream *s = &d->stream[i];
-        json_array_append_new(all, json_pack("{s:s, s:i, s:I}", "name", s->name, "parts", s->series.parts, "window",
-                                       (json_int_t)d->window[i]));
+        json_array_append_new(all, json_pack("{s:s, s:i, s:I, s:I}", "name", s->name, "parts", s->series.parts,
+                                       "window", (json_int_t)d->window[i], "span", (json_int_t)d->span[i]));
     }
     return all;
 }
@@ -240,9 +240,11 @@ static bool read_stream(opened *o, const json_t *from, dataset *d, err *e) {
     stream *s = &d->stream[d->streams];
     char name[ENTRY_MOST];
     json_int_t window = json_integer_value(json_object_get(from, "window"));
+    json_int_t span = json_integer_value(json_object_get(from, "span"));
     s->name = json_string_value(json_object_get(from, "name"));
-    if (!s->name || !set_name_ok(s->name) || window < 0 || window > INT32_MAX)
+    if (!s->name || !set_name_ok(s->name) || window < 0 || window > INT32_MAX || span < 0 || span > INT32_MAX)
         return wrong(o, set_mark, "describes a stream that cannot be", e);
+    d->span[d->streams] = span;
     d->window[d->streams++] = window;
     if (!read_table(o, s->name, json_integer_value(json_object_get(from, "parts")), &s->series, e)) return false;
     s->row = lying(o, of_table(name, s->name, "row"), NPY_I32, 1, d->samples, e);
@@ -333,6 +335,7 @@ static dataset *read_set(opened *o, err *e) {
     d->samples = count_samples(o);
     d->sum = npz_sum(&o->npz);
     d->raw = json_is_true(json_object_get(o->mark, "raw"));
+    d->about = json_incref(json_object_get(o->mark, "about"));
     d->horizon = json_integer_value(json_object_get(o->mark, "horizon"));
     bool ok = d->horizon >= 0 && d->horizon <= INT32_MAX;
     if (!ok) wrong(o, set_mark, "has a horizon that cannot be", e);

@@ -131,8 +131,8 @@ static void take_bar(moment *m, const bar *b) {
     const double *v = m->v;
     double least = 1e-9 * v[GAUGE_CLOSE];
     memmove(&m->bars[1], &m->bars[0], 3 * sizeof *m->bars);
-    m->bars[0] =
-        (bar){b->time, v[GAUGE_OPEN], v[GAUGE_HIGH], v[GAUGE_LOW], v[GAUGE_CLOSE], v[GAUGE_VOLUME], v[GAUGE_SPREAD]};
+    m->bars[0] = (bar){
+        b->time, b->end, v[GAUGE_OPEN], v[GAUGE_HIGH], v[GAUGE_LOW], v[GAUGE_CLOSE], v[GAUGE_VOLUME], v[GAUGE_SPREAD]};
     m->close = v[GAUGE_CLOSE];
     m->atr = v[m->atr14] > least ? v[m->atr14] : least;
 }

@@ -11,7 +11,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { WHEN_DAY = 86400, WHEN_YEAR_FIRST = 1900, WHEN_YEAR_LAST = 2199 };
+enum { WHEN_HOUR = 3600, WHEN_DAY = 86400, WHEN_WEEK = 7 * WHEN_DAY, WHEN_YEAR_FIRST = 1900, WHEN_YEAR_LAST = 2199 };
+
+// The span that stands for one calendar month, as seconds: the mean length of a month. Multiples stand for several.
+enum { WHEN_MONTH = 2629746 };
 
 typedef struct {
     int year, month, day; // 1..12, 1..31
@@ -76,7 +79,12 @@ typedef enum {
 // 03:30 is called. `*hint` starts at 0 and makes neighbouring calls fast; give each thread its own.
 int64_t when_utc(const when_zone *z, int64_t local, int64_t before, size_t *hint, when_kind *kind);
 
-// What the zone's clock shows at a UTC moment.
+// The moment that the zone's clock shows, as seconds, at a UTC moment.
 int64_t when_local(const when_zone *z, int64_t utc, size_t *hint);
+
+// The UTC moment at which a bar closes that opens at `open`: the first at which the zone's clock shows the local open
+// and its span, so that a day over a clock change has 23 or 25 hours, and a month its own length. Bars of up to an hour
+// last their span: clocks change between them.
+int64_t when_bar_end(const when_zone *z, int64_t open, int64_t span, size_t *hint);
 
 #endif

@@ -395,3 +395,20 @@ int64_t when_local(const when_zone *z, int64_t utc, size_t *hint) {
     }
     return utc + z->offset[i];
 }
+
+// The same day and time of day some months later; the month's last day where it has no such day.
+static int64_t add_months(int64_t local, int64_t months) {
+    when_parts p = when_split(local);
+    int64_t all = (int64_t)p.year * 12 + p.month - 1 + months;
+    int year = (int)(all / 12), month = (int)(all % 12) + 1, day = p.day;
+    while (!when_date_ok(year, month, day) && day > 28) day--;
+    return when_day(year, month, day) * WHEN_DAY + p.hour * WHEN_HOUR + p.minute * 60 + p.second;
+}
+
+int64_t when_bar_end(const when_zone *z, int64_t open, int64_t span, size_t *hint) {
+    when_kind kind;
+    if (span <= WHEN_HOUR) return open + span;
+    int64_t local = when_local(z, open, hint);
+    int64_t shown = span % WHEN_MONTH ? local + span : add_months(local, span / WHEN_MONTH);
+    return when_utc(z, shown, open, hint, &kind);
+}

@@ -13,20 +13,27 @@
 
 enum { M5 = 300, H1 = 3600, D1 = 86400 };
 
+// Gives bars of a span their ends.
+static void end_all(bar *bars, int64_t count, int64_t span) {
+    for (int64_t i = 0; i < count; i++) bars[i].end = bars[i].time + span;
+}
+
 // The definition, by looking at every slow bar.
-static int32_t plain(int64_t fast, int64_t fast_span, const bar *slow, int64_t count, int64_t slow_span) {
+static int32_t plain(const bar *fast, const bar *slow, int64_t count) {
     int32_t found = -1;
     for (int64_t i = 0; i < count; i++)
-        if (slow[i].time + slow_span <= fast + fast_span) found = (int32_t)i;
+        if (slow[i].end <= fast->end) found = (int32_t)i;
     return found;
 }
 
-static void check(const bar *fast, int64_t n, int64_t fast_span, const bar *slow, int64_t m, int64_t slow_span) {
+static void check(bar *fast, int64_t n, int64_t fast_span, bar *slow, int64_t m, int64_t slow_span) {
     int32_t *row = calloc((size_t)n + 1, sizeof *row);
     assert_non_null(row);
     row[n] = 77;
-    align_rows(fast, n, fast_span, slow, m, slow_span, row);
-    for (int64_t t = 0; t < n; t++) assert_int_equal(row[t], plain(fast[t].time, fast_span, slow, m, slow_span));
+    end_all(fast, n, fast_span);
+    end_all(slow, m, slow_span);
+    align_rows(fast, n, slow, m, row);
+    for (int64_t t = 0; t < n; t++) assert_int_equal(row[t], plain(&fast[t], slow, m));
     assert_int_equal(row[n], 77);
     free(row);
 }
@@ -36,16 +43,18 @@ static void waits_for_the_close(void **state) {
     bar slow[3] = {{.time = 0}, {.time = H1}, {.time = 2 * H1}}, fast[36] = {{0}};
     int32_t row[36];
     for (int i = 0; i < 36; i++) fast[i].time = i * M5;
-    align_rows(fast, 36, M5, slow, 3, H1, row);
+    end_all(fast, 36, M5);
+    end_all(slow, 3, H1);
+    align_rows(fast, 36, slow, 3, row);
     // The bar opened at 00:55 closes at 01:00 with the first hour; that of 00:50 is too early.
     for (int i = 0; i < 36; i++) assert_int_equal(row[i], i < 11 ? -1 : i < 23 ? 0 : i < 35 ? 1 : 2);
-    align_rows(fast, 36, M5, slow, 0, H1, row);
+    align_rows(fast, 36, slow, 0, row);
     for (int i = 0; i < 36; i++) assert_int_equal(row[i], -1);
-    align_rows(fast, 0, M5, slow, 3, H1, row);
+    align_rows(fast, 0, slow, 3, row);
     // The same span: a bar's own row. A faster "slow" series: its newest bar that has closed.
-    align_rows(slow, 3, H1, slow, 3, H1, row);
+    align_rows(slow, 3, slow, 3, row);
     for (int i = 0; i < 3; i++) assert_int_equal(row[i], i);
-    align_rows(slow, 3, H1, fast, 36, M5, row);
+    align_rows(slow, 3, fast, 36, row);
     for (int i = 0; i < 3; i++) assert_int_equal(row[i], 12 * i + 11);
 }
 
@@ -55,7 +64,9 @@ static void keeps_the_last_over_holes(void **state) {
     bar slow[2] = {{.time = 0}, {.time = 3 * D1}},
         fast[3] = {{.time = H1}, {.time = 3 * D1}, {.time = 3 * D1 + 55 * 60}};
     int32_t row[3];
-    align_rows(fast, 3, M5, slow, 2, H1, row);
+    end_all(slow, 2, H1);
+    end_all(fast, 3, M5);
+    align_rows(fast, 3, slow, 2, row);
     assert_int_equal(row[0], 0);
     assert_int_equal(row[1], 0);
     assert_int_equal(row[2], 1);

@@ -978,7 +978,8 @@ static plain count_plainly(char *data, size_t size, int64_t span, int spread_col
         char *cell = strchr(line, ',');
         for (int i = 0; i < 7 && cell; i++, cell = strchr(cell + 1, ',')) v[i] = strtod(cell + 1, NULL);
         bar *b = &p.bar[p.count++];
-        *b = (bar){(int64_t)timegm(&t), v[0], v[1], v[2], v[3], v[4], spread_column ? v[5] : 0};
+        *b = (bar){
+            (int64_t)timegm(&t), (int64_t)timegm(&t) + span, v[0], v[1], v[2], v[3], v[4], spread_column ? v[5] : 0};
         assert_true(p.count == 1 || b->time > b[-1].time);
         if (p.fine < 0 && p.count > 1 && b->time - b[-1].time == span) p.fine = p.count - 2;
     }

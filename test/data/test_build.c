@@ -50,7 +50,8 @@ static void coarse_bars_hold_the_fine_ones(void **state) {
     err e = {0};
     for (int i = 0; i < FINE; i++) {
         double x = 100 + minutes[i];
-        fine[i] = (bar){1700006400 + 60 * minutes[i], x, x + 5, x - 5, x + 1, 10, i == 4 ? 0 : 2 + i % 2};
+        fine[i] = (bar){1700006400 + 60 * minutes[i], 1700006460 + 60 * minutes[i], x, x + 5, x - 5, x + 1, 10,
+            i == 4 ? 0 : 2 + i % 2};
     }
     support_ok(frame_make(fine, FINE, 60, 300, "f.csv", &made, &n, &e), &e);
     assert_int_equal(n, 2);
@@ -115,7 +116,7 @@ static void samples_are_made_of_their_parts(void **state) {
     feature_list_run(s, m.slow, m.slow_count, slow);
     strategy_run(rules, m.fast, N, signal, strength);
     support_ok(label_direction(m.fast, N, &build_defaults.direction, label, end, &e), &e);
-    align_rows(m.fast, N, SPAN, m.slow, m.slow_count, SLOW, row);
+    align_rows(m.fast, N, m.slow, m.slow_count, row);
     int64_t k = 0, warm_fast = feature_list_warm_up(f), warm_slow = feature_list_warm_up(s);
     for (int64_t t = 0; t < N; t++) {
         if (t < warm_fast || t < strategy_warm_up(rules) || row[t] < warm_slow || end[t] < 0) continue;

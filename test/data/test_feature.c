@@ -554,14 +554,14 @@ static void stays_finite(void **state) {
         for (int64_t t = 0; t < 700; t++) {
             bool steady = dice_below(&d, 10) < 8; // long flat stretches between the jumps
             if (!steady) price = wild(&d);
-            bar b = {time, price, price, price, price, volume, volume};
+            bar b = {time, time, price, price, price, price, volume, volume};
             if (!steady) b.open = wild(&d), b.high = wild(&d), b.low = wild(&d), b.volume = wild(&d);
             feature_list_push(l, &b, row);
             check_row(l, row, t);
             time += SPAN * (1 + (int64_t)dice_below(&d, 3));
         }
     }
-    bar first = {INT64_MIN, 1, 1, 1, 1, 0, 0}, last = {INT64_MAX, 1, 1, 1, 1, 0, 0};
+    bar first = {INT64_MIN, INT64_MIN, 1, 1, 1, 1, 0, 0}, last = {INT64_MAX, INT64_MAX, 1, 1, 1, 1, 0, 0};
     feature_list_reset(l);
     feature_list_push(l, &first, row);
     feature_list_push(l, &last, row);

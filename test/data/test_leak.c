@@ -68,7 +68,7 @@ static void compute(outcome *o, const bar *bars, const bar *slow) {
     support_ok(s != NULL, &e);
     strategy_run(s, bars, N, o->signal, o->strength);
     strategy_free(s);
-    align_rows(bars, N, SPAN, slow, HOURS, 3600, o->row);
+    align_rows(bars, N, slow, HOURS, o->row);
     label_direction_options way = {6, LABEL_LOG, 0.5, 30, 3, 0};
     label_barrier_options barrier = {2, 2, 30, 24, 1, LABEL_TIMEOUT_SIGN, 0};
     support_ok(label_direction(bars, N, &way, o->label[0], o->end[0], &e), &e);
@@ -81,7 +81,9 @@ static void change_after(bar *bars, int64_t count, int64_t t, uint64_t seed) {
     dice d = {.seed = seed};
     for (int64_t i = t + 1; i < count; i++) {
         walk_scramble(&bars[i], seed);
-        if (i + 1 < count) bars[i].time += (int64_t)dice_below(&d, (uint64_t)(bars[i + 1].time - bars[i].time));
+        int64_t later = i + 1 < count ? (int64_t)dice_below(&d, (uint64_t)(bars[i + 1].time - bars[i].time)) : 0;
+        bars[i].time += later;
+        bars[i].end += later;
     }
 }
 

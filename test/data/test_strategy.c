@@ -350,7 +350,7 @@ static void answers_within_bounds(void **state) {
     float strength[STRATEGIES];
     for (int64_t t = 0; t < 20000; t++) {
         double p = hard[t < 10000 ? 5 : dice_below(&d, 8)], q = hard[dice_below(&d, 8)];
-        bar b = {t * SPAN, p, t % 3 ? p : q, t % 5 ? p : q, p, t % 7 ? 0 : q, 0};
+        bar b = {t * SPAN, t * SPAN + SPAN, p, t % 3 ? p : q, t % 5 ? p : q, p, t % 7 ? 0 : q, 0};
         strategy_push(s, &b, signal, strength);
         for (int i = 0; i < STRATEGIES; i++) {
             assert_true(signal[i] >= -1 && signal[i] <= 1);

@@ -47,6 +47,7 @@ bar *walk_bars(int64_t count, int64_t span, uint64_t seed) {
         double scale = 1e-3 * (1.2 + sin((double)t / 300) * cos((double)t / 7000));
         while (closed(time) || unit(seed, time, 11) < 0.003) time += span;
         bars[t].time = time;
+        bars[t].end = time + span;
         // Pulled towards 2000, so that a long walk stays a price.
         fill(&bars[t], price * pow(2000 / price, 1e-4), scale, seed, t);
         price = bars[t].close;
