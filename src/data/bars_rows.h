@@ -18,13 +18,29 @@ typedef struct {
     size_t count, room;
     bars_report *report;
     const char *name;
+    char symbol[BARS_SYMBOL_ROOM]; // "" where the file names none
 } rows;
+
+// The rows of a file, apart by symbol. All begin as zeros.
+typedef struct {
+    rows *item;
+    int count, room;
+    uint16_t *slot; // a hash table of places in `item`, counted from 1
+    int last;       // the place found last
+} row_groups;
+
+// The group of a symbol, made where it is new. NULL on failure; ERR_INPUT where the symbol cannot be one.
+rows *bars_groups_find(row_groups *g, const char *name, text symbol, int64_t line, err *e);
+
+// Puts the groups in order of their symbols; nothing can be found afterwards.
+void bars_groups_sort(row_groups *g);
+void bars_groups_done(row_groups *g);
 
 // Notes a case of a finding.
 void bars_rows_tally(rows *r, bars_finding f, int64_t line);
 
-// Reads every row behind the header; those without usable prices are counted and left out.
-bool bars_rows_read(rows *r, const layout *l, const bars_options *o, err *e);
+// Reads every row behind the header into the group of its symbol; rows without usable prices are counted and left out.
+bool bars_rows_read(row_groups *all, const char *name, const layout *l, const bars_options *o, err *e);
 
 // Moves all to UTC and into strictly ascending order.
 void bars_rows_order(rows *r, const when_zone *z);
