@@ -26,14 +26,6 @@ static when_zone *zone_of(bars_report *p, const layout *l, const bars_options *o
     return z;
 }
 
-static void note_own_offsets(const rows *r, const layout *l) {
-    if (l->format == FORMAT_BINANCE) return;
-    for (size_t i = 0; i < r->count; i++)
-        if (!r->row[i].utc) return;
-    strcpy(r->report->zone, "as stamped");
-    r->report->zone_assumed = false;
-}
-
 static bool enough(const rows *r, err *e) {
     if (r->count >= 2) return true;
     if (!r->report->rows) return err_input(e, "%s: has a header but no rows; expected bars", r->name);
@@ -43,14 +35,6 @@ static bool enough(const rows *r, err *e) {
             r->count, (long long)r->report->rows, r->symbol);
     return err_input(e, "%s: only %zu of %lld rows can be used; at least two bars are needed", r->name, r->count,
         (long long)r->report->rows);
-}
-
-static void end_bars(rows *r, const when_zone *z, int64_t span) {
-    size_t hint = 0;
-    for (size_t i = 0; i < r->count; i++) {
-        row *w = &r->row[i];
-        w->bar.end = w->utc ? w->bar.time + span : when_bar_end(z, w->bar.time, span, &hint);
-    }
 }
 
 // Turns the rows' memory into an array of bars.
@@ -67,12 +51,14 @@ static void settle(bars *b, rows *r) {
 
 // Rows of one symbol to bars.
 static bool finish(bars *b, rows *r, const layout *l, const when_zone *z, const bars_options *o, err *e) {
+    when_zone *own = NULL;
     if (!enough(r, e)) return false;
-    note_own_offsets(r, l);
     bars_rows_order(r, z);
-    if (!enough(r, e) || !bars_rows_frame(r, o->keep_coarse, &b->span, e)) return false;
-    end_bars(r, z, b->span);
-    if (!bars_rows_survey(r, l, z, b->span, o->written, e)) return false;
+    bool ok = enough(r, e) && bars_rows_frame(r, o->keep_coarse, &b->span, e) &&
+              bars_rows_end(r, l, z, o, b->span, &own, e) &&
+              bars_rows_survey(r, l, own ? own : z, b->span, o->written, e);
+    when_zone_free(own);
+    if (!ok) return false;
     b->format = bars_layout_format(l->format);
     settle(b, r);
     return true;

@@ -65,6 +65,7 @@ static bool read_stamp(const char *name, reading *g, column_role role, text cell
         return bad_cell(name, g->line, role, cell, time_advice(cell), e);
     g->row.bar.time = s.time;
     g->row.utc = s.utc;
+    g->row.offset = s.offset;
     return true;
 }
 
@@ -140,7 +141,7 @@ static bool add(rows *r, const layout *l, const bars_options *o, reading *g, siz
     b->low = g->price[2];
     b->close = g->price[3];
     g->row.utc |= l->format == FORMAT_BINANCE;
-    g->row.line = (uint64_t)g->line & (UINT64_MAX >> 1);
+    g->row.line = (uint64_t)g->line & (UINT64_MAX >> 17);
     r->row[r->count++] = g->row;
     return true;
 }

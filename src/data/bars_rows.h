@@ -9,7 +9,8 @@
 // A bar and where it came from. Until bars_rows_order its time is on the file's clock unless `utc`.
 typedef struct {
     bar bar;
-    uint64_t line : 63;
+    uint64_t line : 47;
+    int64_t offset : 16; // in minutes, where the stamp names its own
     uint64_t utc : 1;
 } row;
 
@@ -47,6 +48,11 @@ void bars_rows_order(rows *r, const when_zone *z);
 
 // Finds the span, and drops the coarse beginning where told. False where memory is short. Needs two rows; leaves two.
 bool bars_rows_frame(rows *r, bool keep_coarse, int64_t *span, err *e);
+
+// Gives every bar its end, by the clock of the file. `*own` is the zone that stamps with offsets of their own show
+// where those change, or NULL; the caller frees it. ERR_INPUT where no zone fits them and ends depend on it.
+bool bars_rows_end(
+    rows *r, const layout *l, const when_zone *z, const bars_options *o, int64_t span, when_zone **own, err *e);
 
 // Counts what is odd in the bars that stay: weekends, flat bars, gaps, ... False where memory is short.
 bool bars_rows_survey(rows *r, const layout *l, const when_zone *z, int64_t span, int64_t written, err *e);
