@@ -22,6 +22,8 @@ static const config_key data_keys[] = {
     {"data.synthetic.strength", CONFIG_REAL, "1.5", 0, 100, NULL, "planted signal against noise", FIXED | UNTUNED},
     {"data.bars.*", CONFIG_TEXT, NULL, 0, 0, NULL, "in place of a set: bar files, by stream; the finest is the clock",
         FIXED | TUNED},
+    {"data.bars.*.*", CONFIG_TEXT, NULL, 0, 0, NULL, "the same of several instruments: by symbol, then by stream",
+        FIXED | TUNED},
     {"data.frames", CONFIG_LIST, NULL, 0, 0, NULL, "bars: coarser streams made of the finest, such as 1h",
         FIXED | TUNED},
     {"data.features.*", CONFIG_LIST, NULL, 0, 0, NULL,
@@ -472,7 +474,7 @@ static bool has_stream(const dataset *d, const char *name) {
 
 // A description may speak of usual streams that the data at hand have not; any other name is a slip.
 static bool is_usual(const char *name) {
-    for (int k = 0; k < BUILD_STREAMS_MOST; k++)
+    for (int k = 0; k < FRAMES_MOST; k++)
         if (strcmp(name, build_stream_names[k]) == 0) return true;
     return false;
 }
