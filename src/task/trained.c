@@ -78,6 +78,18 @@ static bool has_scaler(const safetensors *f) {
     return false;
 }
 
+// One number of a file; 0 where it is not there.
+static float number_of(const safetensors *f, const char *name) {
+    const safetensors_entry *t = safetensors_find(f, name);
+    float v = 0;
+    if (t && t->type == SAFE_F32 && t->bytes == sizeof v) memcpy(&v, t->data, sizeof v);
+    return v;
+}
+
+static target_scale target_of(const safetensors *f) {
+    return (target_scale){number_of(f, "scaler.target.mean"), number_of(f, "scaler.target.std")};
+}
+
 static const char *part_asked(const trained_options *o) {
     return o->part ? o->part : o->data ? "all" : NULL;
 }
@@ -88,12 +100,14 @@ static bool is_asked(const trained_options *o, const char *part) {
 }
 
 // The description of the run with everything that changes it. A whole set needs no gap between parts.
-static bool open_task(trained *t, const trained_options *o, const char *dir, bool scaled, err *e) {
+static bool open_task(
+    trained *t, const trained_options *o, const char *dir, bool scaled, target_scale target, err *e) {
     char *config = run_path(dir, "config.yaml");
     task_options as = {.description = {.file = config, .overrides = o->overrides, .override_count = o->override_count},
         .devices = o->devices,
         .version = o->version,
         .trained = true,
+        .target = target,
         .ends = is_asked(o, "future")};
     task_change *to = as.description.before;
     *to++ = (task_change){"data.scale", scaled ? "standard" : "none"};
@@ -164,7 +178,7 @@ bool trained_open(trained *t, const trained_options *o, err *e) {
     t->members = members_of(o->run);
     bool ok = t->members ? find_members(t, o->run, &dir, &weights, e) : find_run(o->run, &dir, &weights, e);
     ok = ok && (f = weights_open(weights, e));
-    ok = ok && (opened = open_task(t, o, dir, has_scaler(f), e));
+    ok = ok && (opened = open_task(t, o, dir, has_scaler(f), target_of(f), e));
     ok = ok && take_scaler(t, f, weights, e) && choose_part(t, o, e) && open_predictor(t, weights, e);
     safetensors_close(f);
     free(dir);

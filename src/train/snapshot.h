@@ -4,7 +4,8 @@
 // "moment1.NAME" and "moment2.NAME" of the optimizer, "best.NAME" of the best epoch where that is not this one,
 // "state.NAME" of everything else that lives across steps in the store (sums of the epoch, clip, loss scale; the
 // version before numbered them, "state.K.NAME"), "trainer.counts", "trainer.values" and "trainer.spans"; and
-// "scaler.STREAM.mean" and "scaler.STREAM.std" where inputs are scaled.
+// "scaler.STREAM.mean" and "scaler.STREAM.std" where inputs are scaled, "scaler.target.mean" and "scaler.target.std"
+// where targets are.
 #ifndef TRADEWIND_TRAIN_SNAPSHOT_H
 #define TRADEWIND_TRAIN_SNAPSHOT_H
 

@@ -363,9 +363,10 @@ static bool report_steps(trainer *t, const watcher *w, int64_t steps, bool ends,
     if (now - s->reported < report_every || !s->steps) return true;
     if (!read_clip(t, clip, &scale, e)) return false;
     step_report r = {.update = t->at.update, .epoch = t->at.epoch, .done = t->at.done, .steps = s->steps};
-    r.loss_min = s->least;
-    r.loss_mean = s->norm > 0 ? s->sum / s->norm : 0;
-    r.loss_max = s->most;
+    double unit = job_of(t)->unit;
+    r.loss_min = unit * s->least;
+    r.loss_mean = s->norm > 0 ? unit * s->sum / s->norm : 0;
+    r.loss_max = unit * s->most;
     r.grad_norm = clip[CLIP_NORM];
     r.lr = last_rate(t);
     *s = (steps_seen){.reported = now, .looked = now, .sum_before = s->sum_before, .norm_before = s->norm_before};
