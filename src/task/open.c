@@ -149,6 +149,16 @@ void task_job(const task *t, job *j, residency r, precision p) {
     if (t->options.trained && !j->forecasts) job_keep_logits(j);
 }
 
+void task_skill_input(const task *t, skill_input *in) {
+    bool scaled = t->scaler && target_scales(t->scaler->target), trivial = false;
+    trivial_kind list[TRIVIAL_MOST];
+    in->task = settings_task(&t->settings, t->data);
+    in->season = t->settings.season;
+    int n = trivial_list(in->task, t->data, in->season, list);
+    for (int k = 0; k < n; k++) trivial |= list[k] == TRIVIAL_MEAN;
+    if (trivial) in->mean = scaled ? (double)t->scaler->target.mean : trivial_mean(t->data, &t->split.train);
+}
+
 // Opens the CPU anew with the fewer threads that were tuned for training, where the user names none. They change no
 // bit.
 static bool take_threads(task *t, err *e) {

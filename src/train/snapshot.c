@@ -242,7 +242,7 @@ static bool write_gathered(
     safetensors_note all[NOTES_MOST];
     char epoch[32], done[32], best[32];
     int n = 0;
-    CHECK(note_count + 6 <= NOTES_MOST, "%d notes", note_count);
+    CHECK(note_count + 7 <= NOTES_MOST, "%d notes", note_count);
     snprintf(epoch, sizeof epoch, "%" PRId64, s->at->epoch);
     snprintf(done, sizeof done, "%" PRId64, s->at->done);
     snprintf(best, sizeof best, "%" PRId64, s->at->stop.best_epoch);
@@ -252,6 +252,7 @@ static bool write_gathered(
     all[n++] = (safetensors_note){"done", done};
     all[n++] = (safetensors_note){"best_epoch", best};
     all[n++] = (safetensors_note){"precision", precision_name(job_of(s)->precision)};
+    if (s->shares) all[n++] = (safetensors_note){"class_shares", s->shares};
     if (s->at->stop.best_epoch) all[n++] = (safetensors_note){"best_precision", precision_name(s->at->best_precision)};
     return checkpoint_write(path, s->at->update, g->entry, g->count, all, n, e);
 }
@@ -286,13 +287,14 @@ bool snapshot_save(const snapshot *s, const char *path, const safetensors_note *
 }
 
 bool snapshot_save_weights(const snapshot *s, const char *path, err *e) {
-    const safetensors_note notes[] = {{"format", "pt"}, {"precision", precision_name(s->weights)}};
+    const safetensors_note notes[] = {
+        {"format", "pt"}, {"precision", precision_name(s->weights)}, {"class_shares", s->shares}};
     gathered g;
     float *slab = NULL;
     gathered_init(&g, s);
     bool ok = gather_slab(&g, s, SLAB_WEIGHTS, "", &slab, e);
     if (ok) add_scaler(&g, s);
-    ok = ok && weights_write(path, g.entry, g.count, notes, 2, e);
+    ok = ok && weights_write(path, g.entry, g.count, notes, s->shares ? 3 : 2, e);
     free(slab);
     arena_done(&g.arena);
     return ok;
