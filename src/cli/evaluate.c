@@ -55,11 +55,11 @@ static int member_count(const trained *t) {
 }
 
 static void print_json(const trained *t, const score *s, const skill_table *skill) {
-    json_t *all = json_pack("{s:s, s:i, s:s, s:s, s:I, s:o, s:o, s:o, s:o, s:o, s:o}", "weights", t->weights,
-                          "members", member_count(t), "data", t->task.data->name, "part", t->part, "samples",
-                          (json_int_t)s->samples, "loss", json_number(s->loss), "accuracy", json_number(s->accuracy),
-                          "mcc", json_number(s->mcc), "macro_f1", json_number(s->macro_f1), "classes",
-                          classes_json(t->task.data, s), "confusion", matrix_json(s, t->task.data->classes));
+    json_t *all = json_pack("{s:s, s:i, s:s, s:s, s:I, s:o, s:o, s:o, s:o, s:o, s:o}", "weights", t->weights, "members",
+        member_count(t), "data", t->task.data->name, "part", t->part, "samples", (json_int_t)s->samples, "loss",
+        json_number(s->loss), "accuracy", json_number(s->accuracy), "mcc", json_number(s->mcc), "macro_f1",
+        json_number(s->macro_f1), "classes", classes_json(t->task.data, s), "confusion",
+        matrix_json(s, t->task.data->classes));
     json_join(all, skill_json(skill));
     json_line(stdout, all);
 }

@@ -46,9 +46,10 @@ static void print_rows(const skill_table *t, const skill_group *g, FILE *out) {
     for (int k = 0; k < t->rows; k++) {
         const skill_row *r = &g->row[k];
         bool has = r->best >= 0;
-        fprintf(out, "%-9s %10s  %-22s %10s  %-15s %8s  %s\n", skill_title(r->metric), score_text(r->metric, r->score, a),
-            range_text(r->metric, r->score_range, b), score_text(r->metric, has ? r->trivial[r->best] : NAN, c),
-            has ? trivial_title(t->trivial[r->best]) : "", skill_text(r->skill, d), skill_range(r->skill_range, f));
+        fprintf(out, "%-9s %10s  %-22s %10s  %-15s %8s  %s\n", skill_title(r->metric),
+            score_text(r->metric, r->score, a), range_text(r->metric, r->score_range, b),
+            score_text(r->metric, has ? r->trivial[r->best] : NAN, c), has ? trivial_title(t->trivial[r->best]) : "",
+            skill_text(r->skill, d), skill_range(r->skill_range, f));
     }
 }
 

@@ -100,8 +100,7 @@ static bool is_asked(const trained_options *o, const char *part) {
 }
 
 // The description of the run with everything that changes it. A whole set needs no gap between parts.
-static bool open_task(
-    trained *t, const trained_options *o, const char *dir, bool scaled, target_scale target, err *e) {
+static bool open_task(trained *t, const trained_options *o, const char *dir, bool scaled, target_scale target, err *e) {
     char *config = run_path(dir, "config.yaml");
     task_options as = {.description = {.file = config, .overrides = o->overrides, .override_count = o->override_count},
         .devices = o->devices,

@@ -68,7 +68,8 @@ bool bootstrap_intervals(
     for (int i = 0; i < count; i++) to[i] = (interval){NAN, NAN};
     if (t->units < 2 * t->block) return true;
     double *sum = running_sums(t), *all = malloc((size_t)t->terms * sizeof *all);
-    double *v = malloc((size_t)(BOOTSTRAP_RESAMPLES * count) * sizeof *v), *line = malloc(BOOTSTRAP_RESAMPLES * sizeof *v);
+    double *v = malloc((size_t)(BOOTSTRAP_RESAMPLES * count) * sizeof *v),
+           *line = malloc(BOOTSTRAP_RESAMPLES * sizeof *v);
     bool ok = sum && all && v && line;
     for (int64_t r = 0; ok && r < BOOTSTRAP_RESAMPLES; r++) {
         resample(t, sum, r, all);

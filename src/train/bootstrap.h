@@ -33,7 +33,7 @@ int64_t bootstrap_block(int64_t units, int64_t horizon);
 
 // The 95 % intervals of `count` statistics. There are none where the units are fewer than two blocks. A resample that
 // has no value of a statistic (NaN) is left out of it. ERR_RUN where memory is short.
-bool bootstrap_intervals(const bootstrap_table *t, bootstrap_statistics *of, const void *arg, int count, interval *to,
-    err *e);
+bool bootstrap_intervals(
+    const bootstrap_table *t, bootstrap_statistics *of, const void *arg, int count, interval *to, err *e);
 
 #endif

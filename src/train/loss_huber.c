@@ -4,8 +4,8 @@
 #include <string.h>
 
 static const config_key keys[] = {
-    {"train.huber_delta", CONFIG_REAL, "1", ABOVE_0, 1e9, NULL, "huber: where squares end and distances begin, in the targets' units",
-        KEY_FIXED | KEY_UNTUNED},
+    {"train.huber_delta", CONFIG_REAL, "1", ABOVE_0, 1e9, NULL,
+        "huber: where squares end and distances begin, in the targets' units", KEY_FIXED | KEY_UNTUNED},
 };
 
 static bool read(const config *c, void *own, err *e) {

@@ -34,9 +34,10 @@ bool skill_differs(skill_metric m);
 typedef struct {
     const dataset *data;
     split_part samples;
-    unsigned task;       // METRIC_CLASSES and so on (train/metric.h)
-    const float *answer; // [count, width] probabilities or forecasts, of which columns from `at` on count; NULL: trivial
-    int64_t width, at;   // answers alone are scored, without intervals
+    unsigned task; // METRIC_CLASSES and so on (train/metric.h)
+    const float
+        *answer;       // [count, width] probabilities or forecasts, of which columns from `at` on count; NULL: trivial
+    int64_t width, at; // answers alone are scored, without intervals
     const double *share; // [classes] of the training part, for classes
     double mean;         // of the training part's targets, where that is a trivial answer
     int64_t season;

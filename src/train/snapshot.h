@@ -33,7 +33,7 @@ typedef struct {
     engine *x;
     float *best;
     standing *at;
-    precision weights; // that the present weights are of
+    precision weights;  // that the present weights are of
     const char *shares; // of the classes in the training part, as the note "class_shares" has them; NULL: none
 } snapshot;
 
