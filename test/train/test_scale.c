@@ -117,14 +117,16 @@ static void the_unit_changes_no_bit(void **state) {
     check_units(LABEL_CLOSE, "train.loss=mae", "train.loss=mae", 0); // of closes by the last close
 }
 
-static double errors(const trial *t, bool last_value, bool squares) {
+// Errors of the forecasts or, `still`, of saying that the price stays, on the validation samples: RMSE or MAE.
+static double errors(const trial *t, bool still, bool squares) {
     const dataset *d = t->r.data;
     const split_part *p = &t->r.split.validation;
     double sum = 0;
     for (int64_t i = 0; i < p->count; i++)
         for (int h = 0; h < HORIZON; h++) {
             int64_t sample = part_sample(p, i);
-            double f = last_value ? (double)d->price[sample] : (double)t->forecast[i * HORIZON + h];
+            double last = target_kind_of(d) == TARGET_CLOSES ? (double)d->price[sample] : 0;
+            double f = still ? last : (double)t->forecast[i * HORIZON + h];
             double off = fabs((double)d->target[sample * HORIZON + h] - f);
             sum += (squares ? off * off : off) / (double)(p->count * HORIZON);
         }
@@ -149,6 +151,7 @@ static void the_loss_is_in_the_datas_units(void **state) {
     run(&t, walk(LABEL_PATH, 1), "train.loss=mse");
     near(t.last.validation.loss, t.last.validation.rmse * t.last.validation.rmse);
     near(t.last.validation.rmse, errors(&t, false, true));
+    assert_true(t.first.validation.rmse < 2 * errors(&t, true, true));
     end(&t);
 }
 
@@ -180,8 +183,8 @@ static void other_scales_are_refused(void **state) {
     run(&plain, walk(LABEL_PATH, 1), "data.scale=none");
     run(&scaled, walk(LABEL_PATH, 1), "");
     run(&large, walk(LABEL_PATH, 2), "");
-    support_ok(trainer_checkpoint(plain.t, "plain", NULL, 0, &e) && trainer_checkpoint(large.t, "large", NULL, 0, &e),
-        &e);
+    support_ok(
+        trainer_checkpoint(plain.t, "plain", NULL, 0, &e) && trainer_checkpoint(large.t, "large", NULL, 0, &e), &e);
     refused(&scaled, "plain", "was trained on targets that were not scaled yet; train without --resume");
     refused(&scaled, "large", "was trained on targets that were scaled otherwise; train without --resume");
     refused(&plain, "large", "scaled otherwise");
