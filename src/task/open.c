@@ -36,6 +36,14 @@ static bool make_split(task *t, err *e) {
     return config_fail(t->config, "data.split", e, "%s", why.text);
 }
 
+// Targets of trained weights are scaled as they were in training.
+static bool scale_targets(task *t, err *e) {
+    if (settings_task(&t->settings, t->data) != METRIC_FORECASTS) return true;
+    if (!t->options.trained) return target_fit(t->data, &t->split.train, &t->scaler->target, e);
+    t->scaler->target = t->options.target;
+    return true;
+}
+
 static bool make_data(task *t, err *e) {
     CHECK(!t->options.data || !t->options.ends, "the ends of series are made of a description's own data");
     t->data = t->options.data ? t->options.data : source_open(t->config, &t->settings, &t->options.listener, e);
@@ -46,7 +54,7 @@ static bool make_data(task *t, err *e) {
     if (!make_split(t, e)) return false;
     if (!settings_scales(&t->settings, t->data)) return true;
     t->scaler = scaler_fit(t->data, &t->split.train, t->window, e);
-    return t->scaler != NULL;
+    return t->scaler && scale_targets(t, e);
 }
 
 // The precision that the description asks for, or that was tuned, or the first of bf16, fp16 and fp32 that the device
@@ -139,6 +147,16 @@ void task_job(const task *t, job *j, residency r, precision p) {
         job_add_fallback(j, t->data, &t->split, &as, &t->model, t->window, t->scaler, other);
     }
     if (t->options.trained && !j->forecasts) job_keep_logits(j);
+}
+
+void task_skill_input(const task *t, skill_input *in) {
+    bool scaled = t->scaler && target_scales(t->scaler->target), trivial = false;
+    trivial_kind list[TRIVIAL_MOST];
+    in->task = settings_task(&t->settings, t->data);
+    in->season = t->settings.season;
+    int n = trivial_list(in->task, t->data, in->season, list);
+    for (int k = 0; k < n; k++) trivial |= list[k] == TRIVIAL_MEAN;
+    if (trivial) in->mean = scaled ? (double)t->scaler->target.mean : trivial_mean(t->data, &t->split.train);
 }
 
 // Opens the CPU anew with the fewer threads that were tuned for training, where the user names none. They change no
