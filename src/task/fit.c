@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "graph/identity.h"
+#include "run/weights.h"
 #include "task/keeper.h"
 #include "task/lines.h"
 #include "train/series.h"
@@ -17,6 +18,8 @@ typedef struct {
     const fit_member *member; // or NULL
     char *config;             // as the directory and checkpoints have it
     chosen plan;
+    contract *contract;
+    char *unlike; // differences between train.init_from and this run that are allowed, in words; or NULL
     run *run;
     log_file *log; // the run's
     keeper *keeper;
@@ -134,15 +137,32 @@ static bool is_alike(const fit *f, err *e) {
         f->member->number, differs);
 }
 
+// Weights to begin with must see the same columns and tell the same classes. Other differences are told: weights of
+// other bars, windows or labels may be meant.
+bool fit_begin_from(const task *t, trainer *tr, const contract *is, char **unlike, err *e) {
+    enum { MUST = CONTRACT_COLUMNS | CONTRACT_CLASSES };
+    const char *path = t->settings.init_from;
+    contract *was = NULL;
+    char text[900];
+    safetensors *f = weights_open(path, e);
+    bool ok = f && contract_fits(f, path, is, MUST, e) && contract_read(&was, f, path, e);
+    if (was && contract_differs(was, is, CONTRACT_ALL & ~MUST, text, sizeof text) && unlike)
+        CHECK(asprintf(unlike, "train.init_from %s: %s", path, text) >= 0, "out of memory for a line");
+    contract_free(was);
+    safetensors_close(f);
+    return ok && trainer_load(tr, path, e);
+}
+
 static bool make_trainer(fit *f, err *e) {
     const task *t = f->task;
-    const char *from = t->options.resume ? NULL : t->settings.init_from;
+    bool from = !t->options.resume && t->settings.init_from;
     f->config = task_description_text(t->config, e);
     task_chosen(t, &f->plan);
+    f->contract = task_contract(t);
     if (!f->config || !is_alike(f, e)) return false;
     f->trainer = task_trainer(t, e);
     if (!f->trainer || !budget_holds(&t->budget, t->device, t->queue, e) || !choose_metric(f, e)) return false;
-    if (from && !trainer_load(f->trainer, from, e)) return false;
+    if (from && !fit_begin_from(t, f->trainer, f->contract, &f->unlike, e)) return false;
     f->ready = clock_seconds();
     return true;
 }
@@ -172,6 +192,7 @@ static bool open_run(fit *f, err *e) {
         .classes = t->job.forecasts ? 0 : t->data->classes,
         .config = f->config,
         .plan = &f->plan,
+        .contract = f->contract,
         .version = t->options.version,
         .task = t,
         .listener = t->options.listener});
@@ -187,6 +208,7 @@ static void tell_begin(const fit *f) {
     char card[LINE_ROOM];
     bool counted = lines_card(t, card, sizeof card);
     if (counted) log_line(f->log, "card: %s", card);
+    if (f->unlike) log_line(f->log, "warning: %s", f->unlike);
     tell(f, (task_event){.kind = TASK_BEGIN,
                 .begin = {.plan = program_plan(engine_steps(trainer_engine(f->trainer))),
                     .graph = trainer_job(f->trainer)->g,
@@ -194,6 +216,7 @@ static void tell_begin(const fit *f) {
                     .moved = run_moved(f->run),
                     .dir = run_dir(f->run),
                     .all_samples = (double)job_all_samples(&t->split, &t->settings)}});
+    if (f->unlike) tell(f, (task_event){.kind = TASK_WARNING, .line = f->unlike});
 }
 
 // The end
@@ -317,6 +340,8 @@ bool fit_run(const task_options *o, const fit_member *member, bool *stopped, err
     run_close(f.run);
     trainer_free(f.trainer);
     free(f.config);
+    free(f.unlike);
+    contract_free(f.contract);
     task_close(&t);
     return ok;
 }

@@ -350,11 +350,12 @@ static void changed_data_are_refused(void **state) {
     assert_int_equal(system("awk -F, 'NR > 1 {$3 = $3 * 1.0001} {print}' OFS=, bars.csv >other.csv"), 0);
     put_set("other.csv");
     complains(RUN(SET, "--resume", "train.epochs=5"),
-        "made/[a-z_4]+\\.safetensors: was made under another plan: data_sum is [0-9a-f]+, was [0-9a-f]+; put "
-        "that back, or train without --resume");
+        "made/[a-z_4]+\\.safetensors: was made of other data: set\\.npz has changed since the run began: its sum "
+        "differs; go on with the file as it was, or begin a new run");
     assert_int_equal(system("head -n 1400 bars.csv >short.csv"), 0);
     put_set("short.csv");
-    complains(RUN(SET, "--resume", "train.epochs=5"), ".*: was made under another plan: .*samples\\.all is .*");
+    complains(RUN(SET, "--resume", "train.epochs=5"),
+        ".*: was made of other data: [^\n]*short\\.csv has 1,399 bars, had 1,500; .*");
     assert_int_equal(unlink("set.npz"), 0);
     complains(RUN(SET, "--resume", "train.epochs=5"), ".*set\\.npz: cannot be read: No such file [^\n]*; check .*");
     assert_int_equal(RUN("runs", "."), 0);
