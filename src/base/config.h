@@ -88,6 +88,9 @@ bool config_is(const config *c, const char *path, const char *word);
 size_t config_count(const config *c, const char *path);
 const char *config_child(const config *c, const char *path, size_t i);
 
+// Calls `use` with the path of every value that the user gave, in the order of the file.
+void config_each(const config *c, void (*use)(void *arg, const char *path), void *arg);
+
 // ERR_INPUT "FILE:LINE: path: text" for checks that need more than the table. The line is that of the key or of its
 // nearest given parent. Returns false.
 bool config_fail(const config *c, const char *path, err *e, const char *fmt, ...) __attribute__((format(printf, 4, 5)));

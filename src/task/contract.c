@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char contract_key[] = "tradewind.contract";
+const char contract_key[] = "tradewind.contract", contract_data_key[] = "tradewind.data";
 
 // Making
 
@@ -63,7 +63,6 @@ static json_t *make_json(const contract_facts *f) {
     if (made_of_bars(d)) json_object_set(all, "label", json_object_get(d->about, "label"));
     json_object_set_new(all, "scaler", json_string(f->scaled ? "standard" : "none"));
     if (made_of_bars(d) && d->panel) json_object_set_new(all, "symbols", names_json(d->panel_names, d->panel));
-    json_object_set_new(all, "data", data_json(d));
     return all;
 }
 
@@ -98,12 +97,12 @@ static bool read_streams(contract *c, const json_t *list) {
     return true;
 }
 
-// Fills a contract, which takes `all` over; NULL where that is none.
-static contract *from_json(json_t *all) {
+// Fills a contract, which takes both over; NULL where that is none. `data` may be NULL.
+static contract *from_json(json_t *all, json_t *data) {
     contract *c = calloc(1, sizeof *c);
     CHECK(c, "out of memory for a contract");
-    const json_t *data = json_object_get(all, "data");
     c->json = all;
+    c->data_json = data;
     c->version = json_string_value(json_object_get(all, "version"));
     c->forecast = json_integer_value(json_object_get(all, "forecast"));
     c->label = json_object_get(all, "label");
@@ -113,7 +112,7 @@ static contract *from_json(json_t *all) {
     c->first = json_string_value(json_object_get(data, "first"));
     c->last = json_string_value(json_object_get(data, "last"));
     c->sources = json_object_get(data, "sources");
-    bool ok = c->version && c->scaler && c->data && read_streams(c, json_object_get(all, "streams")) &&
+    bool ok = c->version && c->scaler && (!data || c->data) && read_streams(c, json_object_get(all, "streams")) &&
               read_names(json_object_get(json_object_get(all, "vector"), "columns"), &c->vector) &&
               read_names(json_object_get(all, "classes"), &c->classes) &&
               read_names(json_object_get(all, "symbols"), &c->symbols);
@@ -123,7 +122,7 @@ static contract *from_json(json_t *all) {
 }
 
 contract *contract_make(const contract_facts *f) {
-    contract *c = from_json(make_json(f));
+    contract *c = from_json(make_json(f), data_json(f->data));
     CHECK(c, "out of memory for a contract");
     return c;
 }
@@ -131,23 +130,38 @@ contract *contract_make(const contract_facts *f) {
 void contract_free(contract *c) {
     if (!c) return;
     json_decref(c->json);
+    json_decref(c->data_json);
     free(c);
 }
 
-char *contract_text(const contract *c) {
-    char *text = json_dumps(c->json, JSON_COMPACT | JSON_REAL_PRECISION(9));
+static bool damaged(const char *path, err *e) {
+    return err_input(e, "%s: %s among its metadata cannot be read; the file is damaged", path, contract_key);
+}
+
+static char *json_text(const json_t *v) {
+    char *text = json_dumps(v, JSON_COMPACT | JSON_REAL_PRECISION(9));
     CHECK(text, "out of memory for a contract");
     return text;
 }
 
+char *contract_text(const contract *c) {
+    return json_text(c->json);
+}
+
+char *contract_data_text(const contract *c) {
+    return json_text(c->data_json);
+}
+
 bool contract_read(contract **c, const safetensors *from, const char *path, err *e) {
-    const char *text = safetensors_metadata(from, contract_key);
+    const char *text = safetensors_metadata(from, contract_key), *of = safetensors_metadata(from, contract_data_key);
     err why;
     *c = NULL;
     if (!text) return true;
-    json_t *all = json_read(text, strlen(text), &why);
-    if (all) *c = from_json(all);
-    return *c || err_input(e, "%s: %s among its metadata cannot be read; the file is damaged", path, contract_key);
+    json_t *all = json_read(text, strlen(text), &why), *data = of ? json_read(of, strlen(of), &why) : NULL;
+    if (all && (data || !of)) return (*c = from_json(all, data)) || damaged(path, e);
+    json_decref(all);
+    json_decref(data);
+    return damaged(path, e);
 }
 
 bool contract_fits(const safetensors *weights, const char *path, const contract *data, unsigned parts, err *e) {

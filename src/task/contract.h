@@ -2,10 +2,12 @@
 //
 // Weights and checkpoints carry it in their metadata as JSON, under the key contract_key:
 //   {"version": "...", "streams": [{"name": "fast", "span": 300, "window": 50, "columns": [...]}],
-//    "vector": {"columns": [...]}, "classes": ["DOWN", ...], "label": {...}, "scaler": "standard", "symbols": [...],
-//    "data": {"name": "gold.npz", "samples": 1000, "first": "...", "last": "..."}}
+//    "vector": {"columns": [...]}, "classes": ["DOWN", ...], "label": {...}, "scaler": "standard", "symbols": [...]}
 // Columns and classes without names stand there as numbers: how many there are. A forecaster has "forecast", the number
-// of its values, in place of "classes". Weights of PyTorch and of earlier programs carry none.
+// of its values, in place of "classes". Weights of PyTorch and of earlier programs carry none. Checkpoints also carry
+// which samples they were made of, under contract_data_key:
+//   {"name": "gold.npz", "samples": 1000, "first": "2024-01-02 10:00", "last": "...", "sources": [...]}
+// The weights alone do not: the same samples under another name give the same bytes.
 #ifndef TRADEWIND_TASK_CONTRACT_H
 #define TRADEWIND_TASK_CONTRACT_H
 
@@ -13,7 +15,7 @@
 #include "data/dataset.h"
 #include "run/safetensors.h"
 
-extern const char contract_key[];
+extern const char contract_key[], contract_data_key[];
 
 // Names, or their number alone.
 typedef struct {
@@ -38,11 +40,11 @@ typedef struct {
     json_t *label;      // settings of labels that are made of bars, or NULL
     const char *scaler; // "standard" or "none"
     contract_names symbols;
-    const char *data;         // name of the data
+    const char *data;         // name of the data; NULL where a file does not say, and all below with it
     int64_t samples;          // of the data
     const char *first, *last; // times of the first and the last sample, or NULL
     const json_t *sources;    // files of bars and their number of bars, or NULL
-    json_t *json;             // all of it; owns everything above
+    json_t *json, *data_json; // both texts; own everything above
 } contract;
 
 // Facts of which a contract is made.
@@ -57,8 +59,9 @@ typedef struct {
 contract *contract_make(const contract_facts *f);
 void contract_free(contract *c);
 
-// The contract as JSON, which the caller frees.
+// The contract and its data as JSON, which the caller frees.
 char *contract_text(const contract *c);
+char *contract_data_text(const contract *c);
 
 // Reads the contract of a file into `*c`, which is NULL where the file carries none. ERR_INPUT where it is damaged.
 bool contract_read(contract **c, const safetensors *from, const char *path, err *e);

@@ -198,6 +198,7 @@ static bool sources_differ(const contract *was, const contract *is, const line *
                 has = json_integer_value(json_object_get(now, "bars"));
         const char *file = json_string_value(json_object_get(now, "file"));
         if (!file || had == has) continue;
+        if (!differ && strcmp(is->data, "bars") != 0) say(to, "%s is of other bars: ", is->data);
         differ = say(to, "%s%s has %s bars, had %s", differ ? ", " : "", file, count_text(a, has), count_text(b, had));
     }
     return differ;
@@ -213,6 +214,7 @@ bool contract_data_differ(const contract *was, const contract *is, char *text, s
     line to = {text, room};
     char a[32], b[32];
     text[0] = 0;
+    if (!was->data) return false;
     bool differ = sources_differ(was, is, &to);
     if (!differ && was->samples != is->samples)
         differ =

@@ -13,8 +13,8 @@
 struct keeper {
     keeper_options o;
     char *best, *newest;
-    char *plan;     // o.plan as plan.yaml has it
-    char *contract; // as files of weights have it
+    char *plan;            // o.plan as plan.yaml has it
+    char *contract, *data; // as files of weights and checkpoints have them
     int64_t best_epoch;
     uint64_t newest_update;
     bool resumed, warned;
@@ -35,6 +35,7 @@ keeper *keeper_new(const keeper_options *o) {
     k->plan = chosen_write(o->plan, &e);
     CHECK(k->plan, "%s", e.text);
     k->contract = contract_text(o->contract);
+    k->data = contract_data_text(o->contract);
     set_due(k);
     return k;
 }
@@ -45,6 +46,7 @@ void keeper_free(keeper *k) {
     free(k->newest);
     free(k->plan);
     free(k->contract);
+    free(k->data);
     free(k);
 }
 
@@ -69,8 +71,8 @@ static const char *place(const keeper *k, char *text, size_t room) {
 // Saving
 
 static bool save(keeper *k, checkpoint_kind kind, uint64_t number) {
-    const safetensors_note notes[] = {
-        {"config", k->o.config}, {"plan", k->plan}, {"version", k->o.version}, {contract_key, k->contract}};
+    const safetensors_note notes[] = {{"config", k->o.config}, {"plan", k->plan}, {"version", k->o.version},
+        {contract_key, k->contract}, {contract_data_key, k->data}};
     double began = clock_seconds();
     char where[128];
     int64_t epoch, done;
@@ -246,6 +248,11 @@ int keeper_differs(const char *was, const char *is, char *text, size_t room) {
         was, is, keeper_epochs_matter(was) ? may_change_but_epochs : settings_may_change, text, room);
 }
 
+// A run that was copied or moved goes on where it is.
+static bool is_place(const char *path) {
+    return strcmp(path, "run.dir") == 0;
+}
+
 static void tell(keeper *k, const char *line) {
     db_event(run_db(k->o.run), k->newest_update, "resume", line);
     log_line(run_log(k->o.run), "resume %s", line);
@@ -291,7 +298,7 @@ static bool check_same(keeper *k, const safetensors *s, const char *path, err *e
     if (!chosen_read(&was, plan))
         return err_input(e, "%s: has a plan that this program cannot read; train without --resume", path);
     if (!check_made(k, s, &was, path, e)) return false;
-    if (outline_compare(config, k->o.config, NULL, text, sizeof text)) {
+    if (outline_compare(config, k->o.config, is_place, text, sizeof text)) {
         snprintf(line, sizeof line, "changed: %s", text);
         tell(k, line);
     }

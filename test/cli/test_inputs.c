@@ -80,7 +80,8 @@ static void changed_data_are_named(void **state) {
     assert_int_equal(system("head -n 1401 bars.csv >short && mv short bars.csv"), 0);
     assert_int_equal(IMPORT("a.npz", "fast=body,rsi_14,natr_14"), 0);
     complains(RUN("train", "made/config.yaml", "--resume", "train.epochs=2"),
-        "made/last\\.safetensors: was made of other data: bars\\.csv has 1,400 bars, had 1,500; its last sample is of "
+        "made/last\\.safetensors: was made of other data: a\\.npz is of other bars: bars\\.csv has 1,400 bars, had "
+        "1,500; its last sample is of "
         "20[0-9: -]+, was of 20[0-9: -]+; go on with the file as it was, or begin a new run");
 }
 
