@@ -85,10 +85,10 @@ static bool find_gaps(rows *r, const when_zone *z, int64_t span, err *e) {
     if (span <= WHEN_DAY && !hours_init(&h, r, start, z, span, e)) return false;
     for (size_t i = start + 1; i < r->count; i++) {
         int64_t from = r->row[i - 1].bar.time, to = r->row[i].bar.time, missing = 0;
-        if (to - from <= span) continue;
+        if (to - from <= span && span % WHEN_MONTH) continue;
         int64_t a = when_local(z, from, &hint), b = when_local(z, to, &hint);
         if (span > WHEN_DAY)
-            missing = (b - a) / span - 1;
+            missing = when_spans_between(a, b, span) - 1;
         else
             missing = hours_between(&h, place_of(a, span), place_of(b, span));
         if (missing > 0) note_gap(r, i, missing);
@@ -118,8 +118,8 @@ static void find_short_steps(rows *r, const when_zone *z, int64_t span) {
     for (size_t i = 1; i < r->count; i++) {
         int64_t from = r->row[i - 1].bar.time, to = r->row[i].bar.time;
         if (to - from >= span) continue;
-        // A day on which clocks go forward is shorter, but not on the clock.
-        if (when_local(z, to, &hint) - when_local(z, from, &hint) < span)
+        // A day on which clocks go forward is shorter, but not on the clock; months and weeks follow the calendar.
+        if (when_spans_between(when_local(z, from, &hint), when_local(z, to, &hint), span) < 1)
             bars_rows_tally(r, BARS_SHORT_STEP, (int64_t)r->row[i].line);
     }
 }
@@ -130,7 +130,8 @@ bool bars_rows_survey(rows *r, const layout *l, const when_zone *z, int64_t span
     for (size_t i = 0; i < r->count; i++) {
         const bar *b = &r->row[i].bar;
         int64_t line = (int64_t)r->row[i].line;
-        if (when_weekday(when_local(z, b->time, &hint)) >= 5) bars_rows_tally(r, BARS_WEEKEND, line);
+        if (span <= WHEN_DAY && when_weekday(when_local(z, b->time, &hint)) >= 5)
+            bars_rows_tally(r, BARS_WEEKEND, line);
         if (b->high == b->low) bars_rows_tally(r, BARS_FLAT, line);
         if (l->has[ROLE_VOLUME] && b->volume == 0) bars_rows_tally(r, BARS_NO_VOLUME, line);
         if (l->has[ROLE_SPREAD] && b->spread == 0) bars_rows_tally(r, BARS_NO_SPREAD, line);
