@@ -10,6 +10,7 @@
 #include "data/sources.h"
 #include "data/when.h"
 #include "data/windows.h"
+#include "task/output.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -144,11 +145,7 @@ static bool read_options(job *j, err *e) {
     j->out = cli_given(j->o, "-o --output");
     if (!j->out) j->out = j->append;
     if (!j->out || !*j->out) return err_input(e, "no output given; add -o SET.npz");
-    for (int i = 0; i < j->files; i++) {
-        struct stat a, b;
-        if (stat(j->file[i], &a) == 0 && stat(j->out, &b) == 0 && a.st_ino == b.st_ino && a.st_dev == b.st_dev)
-            return err_input(e, "%s: is both input and output; name another output", j->out);
-    }
+    if (!output_may_replace(j->out, OUTPUT_SET, j->file, j->files, e)) return false;
     return read_numbers(j, e) && read_words(j, e);
 }
 

@@ -9,21 +9,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-// Short for the marks of a row.
-enum { FIXED = KEY_FIXED, FREE = KEY_FREE, TUNED = KEY_TUNED, UNTUNED = KEY_UNTUNED };
+// Short for the marks of a row. Names of data files may change where a run goes on: the plan compares the data
+// themselves (task/chosen.h).
+enum { FIXED = KEY_FIXED, FREE = KEY_FREE, TUNED = KEY_TUNED, UNTUNED = KEY_UNTUNED, PATH = KEY_PATH };
 
 static const config_key data_keys[] = {
     {"data.set", CONFIG_TEXT, "synthetic", 0, 0, NULL,
         "what to train on: synthetic (the built-in market), a dataset from import, or an .npz of windows",
-        FIXED | TUNED},
+        FREE | TUNED | PATH},
     {"data.synthetic.bars", CONFIG_INT, "100000", 1000, 5e7, NULL, "five-minute bars in the synthetic market",
         FIXED | TUNED},
     {"data.synthetic.seed", CONFIG_INT, "7", 0, 1e15, NULL, "which synthetic market", FIXED | UNTUNED},
     {"data.synthetic.strength", CONFIG_REAL, "1.5", 0, 100, NULL, "planted signal against noise", FIXED | UNTUNED},
     {"data.bars.*", CONFIG_TEXT, NULL, 0, 0, NULL, "in place of a set: bar files, by stream; the finest is the clock",
-        FIXED | TUNED},
+        FREE | TUNED | PATH},
     {"data.bars.*.*", CONFIG_TEXT, NULL, 0, 0, NULL, "the same of several instruments: by symbol, then by stream",
-        FIXED | TUNED},
+        FREE | TUNED | PATH},
     {"data.frames", CONFIG_LIST, NULL, 0, 0, NULL, "bars: coarser streams made of the finest, such as 1h",
         FIXED | TUNED},
     {"data.features.*", CONFIG_LIST, NULL, 0, 0, NULL,
@@ -174,13 +175,14 @@ static const config_key run_keys[] = {
         FREE | UNTUNED},
     {"gpu_optimization.monitoring_interval", CONFIG_REAL, "1", 0.01, 3600, NULL, "seconds from one sample to the next",
         FREE | UNTUNED},
-    {"run.dir", CONFIG_TEXT, "runs/last", 0, 0, NULL, "where results go", FREE | UNTUNED},
+    {"run.dir", CONFIG_TEXT, "runs/last", 0, 0, NULL, "where results go", FREE | UNTUNED | PATH},
     {"train.checkpoint_every", CONFIG_INT, "50", 1, 1e6, NULL, "epochs from one checkpoint to the next",
         FREE | UNTUNED},
     {"train.checkpoint_minutes", CONFIG_REAL, "5", 0, 1e6, NULL, "and minutes; 0 for epochs alone", FREE | UNTUNED},
     {"train.keep_checkpoints", CONFIG_INT, "3", 0, 1e6, NULL, "newest ones kept, of each kind; 0 keeps all",
         FREE | UNTUNED},
-    {"train.init_from", CONFIG_TEXT, NULL, 0, 0, NULL, "weights to start from: FILE.safetensors", FREE | UNTUNED},
+    {"train.init_from", CONFIG_TEXT, NULL, 0, 0, NULL, "weights to start from: FILE.safetensors",
+        FREE | UNTUNED | PATH},
 };
 
 // All keys in one table, in the order in which people read them.
@@ -237,6 +239,11 @@ size_t settings_key_count(void) {
 bool settings_may_change(const char *path) {
     const config_key *k = config_row(settings_keys(), settings_key_count(), path);
     return k && k->marks & KEY_FREE;
+}
+
+bool settings_is_path(const char *path) {
+    const config_key *k = config_row(settings_keys(), settings_key_count(), path);
+    return k && k->marks & KEY_PATH;
 }
 
 static void read_data(const config *c, settings *s) {
