@@ -24,6 +24,7 @@
 #include "base/err.h"
 #include "base/json.h"
 #include "data/bar.h"
+#include "data/bars_force.h"
 
 #include <stdio.h>
 
@@ -32,6 +33,7 @@ typedef struct {
                       // stamps and those that name their own offset are UTC whatever is given here
     bool keep_coarse; // keep the coarser bars at the beginning
     bool keep_filled; // keep Dukascopy's bars of closed hours
+    unsigned force;   // checks that are overruled: bits of bars_force
     int64_t written;  // when the file was written, to tell whether its last bar was over; 0: bars_read asks the file
 } bars_options;
 
@@ -87,6 +89,7 @@ typedef struct {
     bool has_volume, has_spread; // columns that say something: all zero is as good as none
     char zone[72];               // of the file's clock; "as stamped" where the stamps say
     bool zone_assumed;
+    unsigned forced; // checks that found something and were overruled: bits of bars_force
 } bars_report;
 
 typedef struct {
