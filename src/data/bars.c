@@ -79,7 +79,7 @@ bool bars_parse(bars *b, const char *name, const char *data, size_t size, const 
     }
     ok = ok && enough(&r, e) && bars_rows_frame(&r, o->keep_coarse, &b->span, e);
     if (ok) end_bars(&r, z, b->span);
-    ok = ok && bars_rows_survey(&r, l, z, b->span, o->written, e);
+    ok = ok && bars_rows_survey(&r, l, z, b->span, o, e);
     if (ok) {
         b->format = bars_layout_format(l->format);
         settle(b, &r);

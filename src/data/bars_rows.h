@@ -32,7 +32,8 @@ void bars_rows_order(rows *r, const when_zone *z);
 // Finds the span, and drops the coarse beginning where told. False where memory is short. Needs two rows; leaves two.
 bool bars_rows_frame(rows *r, bool keep_coarse, int64_t *span, err *e);
 
-// Counts what is odd in the bars that stay: weekends, flat bars, gaps, ... False where memory is short.
-bool bars_rows_survey(rows *r, const layout *l, const when_zone *z, int64_t span, int64_t written, err *e);
+// Counts what is odd in the bars that stay: weekends, flat bars, gaps, ... False where memory is short, or a check
+// refuses them.
+bool bars_rows_survey(rows *r, const layout *l, const when_zone *z, int64_t span, const bars_options *o, err *e);
 
 #endif
