@@ -17,6 +17,9 @@
 // Files that run from new to old are turned round. Otherwise rows out of place are sorted; rows of the same stamp keep
 // the order of the file.
 //
+// A column that names the instrument (symbol, ticker, instrument, sym) splits the file: each symbol becomes bars of its
+// own, put in order, cut and surveyed by themselves. Rows of different instruments are never joined.
+//
 // The close is the traded one: Yahoo's "Adj Close" is not used. The volume is the tick volume where there are two.
 #ifndef TRADEWIND_DATA_BARS_H
 #define TRADEWIND_DATA_BARS_H
@@ -111,16 +114,35 @@ typedef struct {
     unsigned forced; // checks that found something and were overruled: bits of bars_force
 } bars_report;
 
+enum {
+    BARS_SYMBOL_ROOM = 32,    // bytes of a symbol, with its end
+    BARS_SYMBOLS_MOST = 4096, // in one file
+};
+
 typedef struct {
-    bar *bar; // [count], times strictly ascending
+    char symbol[BARS_SYMBOL_ROOM]; // as the file writes it: letters, digits and _ - . # / = ^; "" where it names none
+    bar *bar;                      // [count], times strictly ascending
     int64_t count;
     int64_t span;       // seconds: the usual step between bars
     const char *format; // "Binance klines"; static
     bars_report report;
 } bars;
 
-// Reads a file. On failure `b` is empty. ERR_INPUT with "FILE:LINE: ..." where the content is at fault; fewer than two
-// bars are refused, as they have no span.
+typedef struct {
+    bars *item; // [count] in order of their symbols
+    int count;
+} bars_list;
+
+// Reads a file of one or more instruments, with as many items as it has symbols: one where no column names them. On
+// failure `l` is empty, with the errors of bars_read.
+bool bars_read_list(bars_list *l, const char *path, const bars_options *o, err *e);
+bool bars_parse_list(bars_list *l, const char *name, const char *text, size_t size, const bars_options *o, err *e);
+
+// Safe to call twice.
+void bars_list_done(bars_list *l);
+
+// Reads a file of one instrument; several are ERR_INPUT that names them. On failure `b` is empty. ERR_INPUT with
+// "FILE:LINE: ..." where the content is at fault; fewer than two bars are refused, as they have no span.
 bool bars_read(bars *b, const char *path, const bars_options *o, err *e);
 
 // The same from memory; `name` stands for the file in messages. `o` may be NULL in both.

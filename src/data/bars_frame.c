@@ -40,7 +40,7 @@ static int64_t *steps_new(const rows *r, err *e) {
     size_t n = r->count - 1;
     int64_t *step = calloc(n, sizeof *step);
     if (!step) err_run(e, "%s: no memory for %zu steps", r->name, n);
-    for (size_t i = 0; step && i < n; i++) step[i] = r->row[i + 1].bar.time - r->row[i].bar.time;
+    for (size_t i = 0; step && i < n; i++) step[i] = when_step_span(r->row[i + 1].bar.time - r->row[i].bar.time);
     return step;
 }
 

@@ -123,7 +123,8 @@ static void print_last(FILE *out, const bars_report *p) {
 void bars_report_print(FILE *out, const char *name, const bars *b) {
     const bars_report *p = &b->report;
     char a[32], c[32];
-    fprintf(out, "%s: %s, bars of %s\n", name, b->format, when_span_text(a, sizeof a, b->span));
+    fprintf(out, "%s%s%s: %s, bars of %s\n", name, *b->symbol ? " " : "", b->symbol, b->format,
+        when_span_text(a, sizeof a, b->span));
     say(out, "bars", "%9s  of %s rows", count_text(a, sizeof a, b->count), count_text(c, sizeof c, p->rows));
     say(out, "time", "%s to %s UTC", when_text(a, sizeof a, p->first), when_text(c, sizeof c, p->last));
     say(out, "zone", "%s%s", p->zone, p->zone_assumed ? " (assumed; --tz or data.tz names another)" : "");
@@ -144,8 +145,8 @@ void bars_report_brief(FILE *out, const char *name, const bars *b) {
     int64_t left_out = 0;
     char a[32], c[32];
     for (bars_finding f = 0; f < BARS_FINDINGS; f++) left_out += bars_left_out(f) ? p->tally[f].count : 0;
-    fprintf(out, "bars      %s: %s bars of %s", name, count_text(a, sizeof a, b->count),
-        when_span_text(c, sizeof c, b->span));
+    fprintf(out, "bars      %s%s%s: %s bars of %s", name, *b->symbol ? " " : "", b->symbol,
+        count_text(a, sizeof a, b->count), when_span_text(c, sizeof c, b->span));
     fprintf(out, ", %s to %s UTC", when_text(a, sizeof a, p->first), when_text(c, sizeof c, p->last));
     fprintf(out, "; %s rows left out, %s gaps", count_text(a, sizeof a, left_out),
         count_text(c, sizeof c, p->tally[BARS_GAP].count));
@@ -209,6 +210,7 @@ json_t *bars_report_json(const char *name, const bars *b) {
         "zone_assumed", p->zone_assumed, "turned", p->turned, "last_bar", last_bar[p->last_bar], "has_volume",
         p->has_volume, "has_spread", p->has_spread);
     bool ok = j && !json_object_set_new(j, "findings", tallies_json(p));
+    if (ok && *b->symbol) ok = !json_object_set_new(j, "symbol", json_string(b->symbol));
     if (ok && p->coarse_rows)
         ok = !json_object_set_new(j, "coarse",
             json_pack("{s:I, s:I, s:s}", "rows", (json_int_t)p->coarse_rows, "span", (json_int_t)p->coarse_span,

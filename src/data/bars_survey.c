@@ -25,9 +25,9 @@ static void find_gaps(rows *r, size_t start, const bars_hours *h, const when_zon
     size_t hint = 0;
     for (size_t i = start + 1; i < r->count; i++) {
         int64_t from = r->row[i - 1].bar.time, to = r->row[i].bar.time, missing = 0;
-        if (to - from <= span || in_kept_stretch(r, i - 1)) continue;
+        if ((to - from <= span && span % WHEN_MONTH) || in_kept_stretch(r, i - 1)) continue;
         int64_t a = when_local(z, from, &hint), b = when_local(z, to, &hint);
-        missing = h ? bars_hours_between(h, a, b) : (b - a) / span - 1;
+        missing = h ? bars_hours_between(h, a, b) : when_spans_between(a, b, span) - 1;
         if (missing > 0) note_gap(r, i, missing);
     }
 }
@@ -72,8 +72,8 @@ static void find_short_steps(rows *r, const when_zone *z, int64_t span) {
     for (size_t i = 1; i < r->count; i++) {
         int64_t from = r->row[i - 1].bar.time, to = r->row[i].bar.time;
         if (to - from >= span) continue;
-        // A day on which clocks go forward is shorter, but not on the clock.
-        if (when_local(z, to, &hint) - when_local(z, from, &hint) < span)
+        // A day on which clocks go forward is shorter, but not on the clock; months and weeks follow the calendar.
+        if (when_spans_between(when_local(z, from, &hint), when_local(z, to, &hint), span) < 1)
             bars_rows_tally(r, BARS_SHORT_STEP, (int64_t)r->row[i].line);
     }
 }
@@ -84,7 +84,8 @@ bool bars_rows_survey(rows *r, const layout *l, const when_zone *z, int64_t span
     for (size_t i = 0; i < r->count; i++) {
         const bar *b = &r->row[i].bar;
         int64_t line = (int64_t)r->row[i].line;
-        if (when_weekday(when_local(z, b->time, &hint)) >= 5) bars_rows_tally(r, BARS_WEEKEND, line);
+        if (span <= WHEN_DAY && when_weekday(when_local(z, b->time, &hint)) >= 5)
+            bars_rows_tally(r, BARS_WEEKEND, line);
         if (b->high == b->low) bars_rows_tally(r, BARS_FLAT, line);
         if (l->has[ROLE_VOLUME] && b->volume == 0) bars_rows_tally(r, BARS_NO_VOLUME, line);
         if (l->has[ROLE_SPREAD] && b->spread == 0) bars_rows_tally(r, BARS_NO_SPREAD, line);

@@ -9,6 +9,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 
 // Kinds of files
@@ -48,8 +49,26 @@ static bool panel_row(const char *line, const char *end) {
     return n && !(name[0] >= '0' && name[0] <= '9') && !when_read(name, n, &stamp) && is_number(value, m);
 }
 
+// Whether a line is the header of a bar file, whose first column may name the instrument.
+static bool is_bar_header(const char *line, const char *end) {
+    const char *cell;
+    size_t n;
+    int prices = 0;
+    if (end > line && end[-1] == '\r') end--;
+    while (next_cell(&line, end, &cell, &n)) {
+        if (n >= 2 && cell[0] == '<' && cell[n - 1] == '>') {
+            cell++;
+            n -= 2;
+        }
+        prices += (n == 4 && (!strncasecmp(cell, "open", 4) || !strncasecmp(cell, "high", 4))) ||
+                  (n == 3 && !strncasecmp(cell, "low", 3));
+    }
+    return prices == 3;
+}
+
 static bool looks_like_panel(const char *text, size_t bytes) {
     const char *end = text + bytes, *line = memchr(text, '\n', bytes);
+    if (is_bar_header(text, line ? line : end)) return false;
     if (panel_row(text, line ? line : end)) return true;
     if (!line || ++line == end) return false;
     const char *next = memchr(line, '\n', (size_t)(end - line));

@@ -246,7 +246,7 @@ static void reads_variants(void **state) {
         "2024/01/02 00:00:00;10;12;9;11;3;\n2024/01/03 00:00:00;10;12;9;11;3;\n",
         ",time,open,high,low,close\n0,2024-01-02,10,12,9,11\n1,2024-01-03,10,12,9,11\n",
         "Date,Time,Open,High,Low,Close\n2024-01-02,00:00,10,12,9,11\n2024-01-03,0:00:00,10,12,9,11\n",
-        "time,open,high,low,close\n2024-01-02T00:00:00Z,10,12,9,11\n2024-01-03 02:00:00+02:00,10,12,9,11\n",
+        "time,open,high,low,close\n2024-01-02T02:00:00+02:00,10,12,9,11\n2024-01-03 02:00:00+0200,10,12,9,11\n",
         "time,open,high,low,close,,,\n2024-01-02,10,12,9,11,,,\n2024-01-03,10,12,9,11,,,,,\n",
     };
     for (size_t i = 0; i < sizeof variants / sizeof *variants; i++) {
