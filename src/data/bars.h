@@ -89,7 +89,7 @@ enum { BARS_STRETCHES_MOST = 8, BARS_HOURS_TEXT = 320 };
 
 // A gap is a step over at least one slot of the week in which the market is open, as bars_hours.h tells from the file.
 // So weekends and nights are no gaps, holidays and interruptions are. Of spans over a day, a step of two spans is a
-// gap. A file whose fullest time of day has bars in under 90 % of the Tuesdays to Thursdays is refused as thinned out.
+// gap. A file in which no time of day has bars on 90 % of the days is refused as thinned out.
 typedef struct {
     int64_t rows; // read, blank lines and headers not counted
     bars_tally tally[BARS_FINDINGS];

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { DAYS = 7, PERIODS = 8, HALF_YEAR = 26, HANDFUL = 8, SHORT = 4, FULL_LEAST = 5, SEASONS = 2, TELL_LEAST = 2 };
+enum { DAYS = 7, PERIODS = 8, HALF_YEAR = 26, HANDFUL = 8, SHORT = 4, FULL_LEAST = 15, SEASONS = 2, TELL_LEAST = 2 };
 
 // A period ends where hours changed.
 struct bars_hours {
@@ -283,19 +283,19 @@ int64_t bars_hours_between(const bars_hours *h, int64_t a, int64_t b) {
 }
 
 double bars_hours_fullest(const bars_hours *h) {
-    int64_t weeks = 0;
-    double best = 0;
+    int64_t days = 0;
+    int32_t best = 0;
     memset(h->count, 0, (size_t)h->slots * sizeof *h->count);
-    for (int64_t w = 1; w + 1 < h->weeks; w++) {
-        if (!h->active[w]) continue;
-        weeks++;
-        for (int64_t d = 1; d <= 3; d++)
-            for (int64_t i = 0; i < h->slots; i++) h->count[i] += h->seen[(w * DAYS + d) * h->slots + i];
+    for (int64_t day = DAYS; day < (h->weeks - 1) * DAYS; day++) {
+        const uint8_t *seen = h->seen + day * h->slots;
+        bool middle = day % DAYS >= 1 && day % DAYS <= 3;
+        if (!middle || !(h->slots == 1 ? h->active[day / DAYS] : memchr(seen, 1, (size_t)h->slots) != NULL)) continue;
+        days++;
+        for (int64_t i = 0; i < h->slots; i++) h->count[i] += seen[i];
     }
-    if (weeks < FULL_LEAST) return 1;
     for (int64_t i = 0; i < h->slots; i++)
         if (h->count[i] > best) best = h->count[i];
-    return best / (3.0 * (double)weeks);
+    return days < FULL_LEAST ? 1 : (double)best / (double)days;
 }
 
 // The words for one season of the last period.

@@ -23,9 +23,9 @@ void bars_hours_free(bars_hours *h);
 // Open slots between the slots of two moments on the file's clock, both not counted.
 int64_t bars_hours_between(const bars_hours *h, int64_t a, int64_t b);
 
-// The largest share of Tuesdays to Thursdays that have a bar at one time of day: of weeks with any bar, the first and
-// the last left aside. A market that is open at some time has bars then nearly always. 1 where there are fewer than
-// five such weeks.
+// The largest share of days that have a bar at one time of day: Tuesdays to Thursdays with any bar (of daily files, in
+// weeks with any bar), the first and the last week left aside. A market that is open at some time has bars then nearly
+// always. 1 where there are fewer than 15 such days.
 double bars_hours_fullest(const bars_hours *h);
 
 // Puts the hours as of the last bar into words, and when they changed: see bars_report. Files that touch fewer than
