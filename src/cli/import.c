@@ -118,7 +118,9 @@ static bool read_words(job *j, err *e) {
     j->bars.tz = cli_given(j->o, "--tz");
     j->bars.keep_coarse = cli_given(j->o, "--keep-coarse") != NULL;
     j->bars.keep_filled = cli_given(j->o, "--keep-filled") != NULL;
-    return true;
+    const char *force = cli_given(j->o, "--force");
+    err why = {0};
+    return !force || bars_force_read(force, &j->bars.force, &why) || err_input(e, "--force: %s", why.text);
 }
 
 // Words are files, but for further lists of features: --features fast=a,b slow=c.
@@ -161,8 +163,8 @@ static bool means_something(const job *j, source_kind kind, err *e) {
         {"--label", OF_BARS}, {"--band", OF_DIRECTION}, {"--volatility", OF_DIRECTION | OF_BARRIER},
         {"--classes", OF_DIRECTION | OF_WINDOWS}, {"--strong", OF_DIRECTION}, {"--up", OF_BARRIER},
         {"--down", OF_BARRIER}, {"--limit", OF_BARRIER}, {"--timeout", OF_BARRIER}, {"--side", OF_BARRIER},
-        {"--value", OF_FORECAST}, {"--keep-coarse", OF_BARS}, {"--keep-filled", OF_BARS}, {"--names", OF_WINDOWS},
-        {"--history", OF_PANEL}, {"--recent", OF_PANEL}};
+        {"--value", OF_FORECAST}, {"--keep-coarse", OF_BARS}, {"--keep-filled", OF_BARS}, {"--force", OF_BARS},
+        {"--names", OF_WINDOWS}, {"--history", OF_PANEL}, {"--recent", OF_PANEL}};
     static const char *const labels[] = {"labels of direction", "labels of barriers", "forecasts"};
     int here = kind == SOURCE_ARRAYS ? OF_WINDOWS : kind == SOURCE_PANEL ? OF_PANEL : 1 << j->build.label;
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
@@ -578,8 +580,10 @@ const cli_command cli_import = {"import", "FILE... -o SET.npz",
     "  --limit N           barrier: bars until it times out (default 24), as --timeout neutral|sign; --side "
     "long|short\n"
     "  --value V           forecast: path (log returns since the sample, default), step (bar by bar) or close\n"
-    "  --keep-coarse       keep coarser bars at the beginning of a file\n"
+    "  --keep-coarse       keep stretches of coarser bars\n"
     "  --keep-filled       keep Dukascopy's flat bars of closed hours\n"
+    "  --force LIST        import although these checks refuse it: thin, slips, spikes, splits, levels, columns,\n"
+    "                      conflicts, agree, stale (doc/data.md); what they found is recorded in the set\n"
     "of windows:\n"
     "  --names LIST        what is not named x_NAME, labels, targets or time: fast=ARRAY,vector=ARRAY,label=ARRAY,\n"
     "                      target=ARRAY,time=ARRAY; skip=ARRAY leaves one out\n"
@@ -591,6 +595,5 @@ const cli_command cli_import = {"import", "FILE... -o SET.npz",
     "\nWith an error no file is written. doc/data.md has the rules and what is in the file.\n",
     NULL, NULL, WORDS_MOST, run,
     "-o --output --append --symbol --types --horizon --tz --frames --features --label --band --volatility --classes "
-    "--strong --up --down "
-    "--limit --timeout --side --value --names --history --recent",
+    "--strong --up --down --limit --timeout --side --value --force --names --history --recent",
     "--no-vector --keep-coarse --keep-filled"};

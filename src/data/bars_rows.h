@@ -46,7 +46,8 @@ bool bars_rows_read(row_groups *all, const char *name, const layout *l, const ba
 // Moves all to UTC and into strictly ascending order.
 void bars_rows_order(rows *r, const when_zone *z);
 
-// Finds the span, and drops the coarse beginning where told. False where memory is short. Needs two rows; leaves two.
+// Finds the span, and drops stretches of coarser bars unless told. False where memory is short. Needs two rows; leaves
+// two.
 bool bars_rows_frame(rows *r, bool keep_coarse, int64_t *span, err *e);
 
 // Gives every bar its end, by the clock of the file. `*own` is the zone that stamps with offsets of their own show
@@ -54,7 +55,8 @@ bool bars_rows_frame(rows *r, bool keep_coarse, int64_t *span, err *e);
 bool bars_rows_end(
     rows *r, const layout *l, const when_zone *z, const bars_options *o, int64_t span, when_zone **own, err *e);
 
-// Counts what is odd in the bars that stay: weekends, flat bars, gaps, ... False where memory is short.
-bool bars_rows_survey(rows *r, const layout *l, const when_zone *z, int64_t span, int64_t written, err *e);
+// Counts what is odd in the bars that stay: weekends, flat bars, gaps, ... False where memory is short, or a check
+// refuses them.
+bool bars_rows_survey(rows *r, const layout *l, const when_zone *z, int64_t span, const bars_options *o, err *e);
 
 #endif

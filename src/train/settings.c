@@ -34,10 +34,11 @@ static const config_key data_keys[] = {
         FIXED | TUNED},
     {"data.tz", CONFIG_TEXT, NULL, 0, 0, NULL, "bars: the files' clock, such as mt5, EST, +2 (default UTC)",
         FIXED | UNTUNED},
-    {"data.keep_coarse", CONFIG_BOOL, "false", 0, 0, NULL, "bars: keep coarser ones at the beginning of a file",
-        FIXED | UNTUNED},
+    {"data.keep_coarse", CONFIG_BOOL, "false", 0, 0, NULL, "bars: keep stretches of coarser ones", FIXED | UNTUNED},
     {"data.keep_filled", CONFIG_BOOL, "false", 0, 0, NULL, "bars: keep Dukascopy's flat ones of closed hours",
         FIXED | UNTUNED},
+    {"data.force", CONFIG_LIST, NULL, 0, 0, NULL,
+        "bars: take them although these checks refuse them (thin, splits, agree, ...: doc/data.md)", FIXED | UNTUNED},
     {"data.label.kind", CONFIG_CHOICE, "direction", 0, 0, "direction|barrier|forecast", "bars: what is to be predicted",
         FIXED | TUNED},
     {"data.label.horizon", CONFIG_INT, "auto", 1, LABEL_BARS_MOST, "auto", "bars ahead (direction 1, forecast 12)",
@@ -411,6 +412,14 @@ static bool read_split(const config *c, settings *s, err *e) {
     return config_fail(c, parts, e, "train.batch_size: auto is the whole step's; leave this out, or say auto");
 }
 
+static bool read_force(const config *c, settings *s, err *e) {
+    err why = {0};
+    for (size_t i = 0; i < config_items(c, "data.force"); i++)
+        if (!bars_force_read(config_item(c, "data.force", i), &s->bars.force, &why))
+            return config_fail(c, "data.force", e, "%s", why.text);
+    return true;
+}
+
 static bool read_limit(const config *c, settings *s, err *e) {
     static const char host[] = "gpu_optimization.max_host_memory_gb";
     static const char gb[] = "gpu_optimization.max_memory_gb", fraction[] = "gpu_optimization.memory_fraction";
@@ -443,7 +452,8 @@ bool settings_read(const config *c, settings *s, err *e) {
     s->checkpoint_minutes = config_real(c, "train.checkpoint_minutes");
     s->keep_checkpoints = config_int(c, "train.keep_checkpoints");
     s->init_from = config_text(c, "train.init_from");
-    if (!read_split(c, s, e) || !read_limit(c, s, e) || !optimizer_read(c, &s->optimizer, e) || !read_schedule(c, s, e))
+    if (!read_force(c, s, e) || !read_split(c, s, e) || !read_limit(c, s, e) || !optimizer_read(c, &s->optimizer, e) ||
+        !read_schedule(c, s, e))
         return false;
     if (s->split.train + s->split.validation > 1)
         return config_fail(c, "data.split.train", e, "train and validation add up to more than 1; lower one of them");
