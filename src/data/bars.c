@@ -1,11 +1,10 @@
 #include "data/bars.h"
 
-#include "base/file.h"
 #include "data/bars_rows.h"
+#include "data/text_file.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 void bars_done(bars *b) {
     free(b->bar);
@@ -134,13 +133,13 @@ static bool parse(bars_list *all, const char *name, text data, const bars_option
 
 static bool read_file(bars_list *all, const char *path, const bars_options *o, bool one, err *e) {
     *all = (bars_list){0};
-    file_map m;
-    if (!file_map_open(&m, path, e)) return false;
+    text_file t;
+    if (!text_file_open(&t, path, SIZE_MAX, e)) return false;
     bars_options with = o ? *o : (bars_options){0};
-    struct stat st;
-    if (!with.written && !stat(path, &st)) with.written = (int64_t)st.st_mtime;
-    bool ok = parse(all, path, (text){(const char *)m.data, m.size}, &with, one, e);
-    file_map_close(&m);
+    if (!with.written) with.written = t.written;
+    bool ok = t.arrays ? err_input(e, "%s: holds arrays, not bars; import it by itself", t.name)
+                       : parse(all, t.name, (text){t.data, t.size}, &with, one, e);
+    text_file_close(&t);
     return ok;
 }
 

@@ -4,7 +4,7 @@
 // (tabs, commas or semicolons; with and without a header; daily ones without a time), the MetaTrader 5 Python API,
 // Binance klines, Yahoo and yfinance, Dukascopy, HistData, Investing, Nasdaq, Stooq, a pandas index, and any table
 // whose header names open, high, low, close and a time, or whose columns the caller names. Tick exports are refused by
-// name. UTF-8 with or without a mark and UTF-16 are read.
+// name. UTF-8 with or without a mark and UTF-16 are read, plain or packed (text_file.h).
 //
 // Rows are never invented. A row is left out, and counted, where
 //   - all four prices are missing (empty, null, NaN), as Yahoo writes holidays;
