@@ -20,6 +20,7 @@ typedef struct {
     bars_report *report;
     const char *name;
     char symbol[BARS_SYMBOL_ROOM]; // "" where the file names none
+    int64_t upside_down;           // rows left out whose high is below their low
 } rows;
 
 // The rows of a file, apart by symbol. All begin as zeros.
