@@ -171,7 +171,7 @@ bool bars_rows_read(row_groups *all, const char *name, const layout *l, const ba
     for (int64_t number = l->lines + 1; bars_text_line(&rest, &line); number++) {
         if (number % LINES_BETWEEN == 0 && !stop_go_on(e)) return false;
         if (!line.size) continue;
-        reading g = {.line = number};
+        reading g = {.line = number, .symbol = {"", 0}};
         if (!read_line(name, l, &g, line, e)) return false;
         rows *r = bars_groups_find(all, name, g.symbol, number, e);
         if (!r || !add(r, l, o, &g, all->count == 1 ? l->rest.size : 0, e)) return false;
