@@ -65,6 +65,7 @@ typedef enum {
     BARS_NO_VOLUME,  // a volume column that says 0, less, or nothing
     BARS_NO_SPREAD,  // a spread column that says 0, less, or nothing: unknown
     BARS_SHORT_STEP, // sooner after the bar before it than the span
+    BARS_JUMP,       // opens far from the close before it
     BARS_GAP,        // bars are missing before it: see bars_report
     BARS_FINDINGS
 } bars_finding;

@@ -26,6 +26,7 @@ static const struct {
     [BARS_NO_VOLUME] = {"no_volume", "without volume"},
     [BARS_NO_SPREAD] = {"no_spread", "without a spread"},
     [BARS_SHORT_STEP] = {"short_steps", "sooner than a span after the bar before"},
+    [BARS_JUMP] = {"jumps", "opens more than 10 % and 20 usual moves from the close before"},
     [BARS_GAP] = {"gaps", "gaps"},
 };
 

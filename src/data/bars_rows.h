@@ -56,6 +56,10 @@ bool bars_rows_frame(rows *r, bool keep_coarse, int64_t *span, err *e);
 bool bars_rows_end(
     rows *r, const layout *l, const when_zone *z, const bars_options *o, int64_t span, when_zone **own, err *e);
 
+// Refuses prices that cannot be, as the head of bars_prices.c tells, unless forced; notes jumps. Files under 32 bars
+// are not judged.
+bool bars_rows_prices(rows *r, unsigned force, err *e);
+
 // Counts what is odd in the bars that stay: weekends, flat bars, gaps, ... False where memory is short, or a check
 // refuses them.
 bool bars_rows_survey(rows *r, const layout *l, const when_zone *z, int64_t span, const bars_options *o, err *e);

@@ -569,7 +569,7 @@ static void first_fine_bar_stays(void **state) {
     put(&s, head);
     put_weekdays(&s, &t, WHEN_DAY, 20);
     while (when_weekday(t) >= 5) t += WHEN_DAY;
-    for (int i = 0; i < 100; i++, t += 3600) put(&s, "%lld,10,%d,9,10,5\n", (long long)t, 11 + i);
+    for (int i = 0; i < 100; i++, t += 3600) put(&s, "%lld,10,%g,9,10,5\n", (long long)t, 11 + i / 10.0);
     bars b;
     parse_sheet(&b, &s, (bars_options){0});
     assert_int_equal(b.count, 100);
