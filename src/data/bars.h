@@ -43,6 +43,7 @@ typedef struct {
     bool keep_coarse;      // keep stretches of coarser bars
     bool keep_filled;      // keep Dukascopy's bars of closed hours
     unsigned force;        // checks that are overruled: bits of bars_force
+    int64_t from;          // rows stamped before this are not read where the file is in rising order; 0: all are
     int64_t written; // when the file was written, to tell whether its last bar was over; 0: bars_read asks the file
 } bars_options;
 

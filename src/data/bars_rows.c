@@ -167,14 +167,16 @@ static bool add(rows *r, const layout *l, const bars_options *o, reading *g, siz
 bool bars_rows_read(row_groups *all, const char *name, const layout *l, const bars_options *o, err *e) {
     enum { LINES_BETWEEN = 4096 };
     text rest = l->rest, line;
+    int64_t lines = l->lines;
+    if (o->from) bars_rows_skip(l, o->from, &rest, &lines);
     if (!l->has[ROLE_SYMBOL] && !bars_groups_find(all, name, (text){"", 0}, 0, e)) return false;
-    for (int64_t number = l->lines + 1; bars_text_line(&rest, &line); number++) {
+    for (int64_t number = lines + 1; bars_text_line(&rest, &line); number++) {
         if (number % LINES_BETWEEN == 0 && !stop_go_on(e)) return false;
         if (!line.size) continue;
         reading g = {.line = number, .symbol = {"", 0}};
         if (!read_line(name, l, &g, line, e)) return false;
         rows *r = bars_groups_find(all, name, g.symbol, number, e);
-        if (!r || !add(r, l, o, &g, all->count == 1 ? l->rest.size : 0, e)) return false;
+        if (!r || !add(r, l, o, &g, all->count == 1 ? rest.size : 0, e)) return false;
     }
     return true;
 }

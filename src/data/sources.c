@@ -180,6 +180,7 @@ bool sources_add(sources *s, const source_ask *ask, const bars_options *o, err *
         *f = (source_file){.path = ask->path, .stream = ask->stream, .bars = l.item[i]};
         f->symbol = arena_text(&s->arena, ask->symbol ? ask->symbol : f->bars.symbol);
         bars *b = &f->bars;
+        s->forced |= b->report.forced;
         if (b->report.last_bar == BARS_OPEN_WHEN_WRITTEN && b->count > 1) b->count--;
         l.item[i] = (bars){0};
     }
