@@ -326,6 +326,28 @@ static void damaged_files_are_named(void **state) {
     }
 }
 
+// Kept coarser bars are no gaps, and hide none.
+static void kept_stretches_are_no_gaps(void **state) {
+    (void)state;
+    bars b;
+    err e = {0};
+    if (!open_real("EURUSD_M5.csv", &b)) skip();
+    int64_t missing = b.report.missing;
+    bars_done(&b);
+    sheet s = load("EURUSD_M5.csv");
+    coarse_middle(&s);
+    write_sheet(&s, "damaged.csv");
+    support_ok(bars_read(&b, "damaged.csv", &(bars_options){.keep_coarse = true}, &e), &e);
+    assert_int_equal(b.count, s.count);
+    assert_int_equal(b.report.stretches, 1);
+    assert_int_equal(b.report.stretch[0].rows, 126);
+    assert_int_equal(b.report.stretch[0].span, HOUR);
+    assert_int_equal(b.report.tally[BARS_COARSE].count, 0);
+    assert_int_equal(b.report.missing, missing);
+    bars_done(&b);
+    free(s.bar);
+}
+
 // Two files that do not belong together; the slow one is damaged.
 
 static void hour_ahead(sheet *s) {
@@ -509,6 +531,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(words_of_force),
         cmocka_unit_test_setup_teardown(damaged_files_are_named, support_enter, support_leave),
+        cmocka_unit_test_setup_teardown(kept_stretches_are_no_gaps, support_enter, support_leave),
         cmocka_unit_test_setup_teardown(files_that_do_not_belong_together, support_enter, support_leave),
         cmocka_unit_test(originals_raise_only_what_is_true),
         cmocka_unit_test_setup_teardown(real_crashes_pass, support_enter, support_leave),
