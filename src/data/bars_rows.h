@@ -20,6 +20,7 @@ typedef struct {
     bars_report *report;
     const char *name;
     char symbol[BARS_SYMBOL_ROOM]; // "" where the file names none
+    int64_t upside_down;           // rows left out whose high is below their low
 } rows;
 
 // The rows of a file, apart by symbol. All begin as zeros.
@@ -39,6 +40,11 @@ void bars_groups_done(row_groups *g);
 
 // Notes a case of a finding.
 void bars_rows_tally(rows *r, bars_finding f, int64_t line);
+
+// Moves `rest` on to a row stamped before `from`, with none or few such rows behind it, where the file is in rising
+// order;
+// `*lines` counts what is passed over.
+void bars_rows_skip(const layout *l, int64_t from, text *rest, int64_t *lines);
 
 // Reads every row behind the header into the group of its symbol; rows without usable prices are counted and left out.
 bool bars_rows_read(row_groups *all, const char *name, const layout *l, const bars_options *o, err *e);

@@ -9,19 +9,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-// Short for the marks of a row.
-enum { FIXED = KEY_FIXED, FREE = KEY_FREE, TUNED = KEY_TUNED, UNTUNED = KEY_UNTUNED };
+// Short for the marks of a row. Names of data files may change where a run goes on: the plan compares the data
+// themselves (task/chosen.h).
+enum { FIXED = KEY_FIXED, FREE = KEY_FREE, TUNED = KEY_TUNED, UNTUNED = KEY_UNTUNED, PATH = KEY_PATH };
 
 static const config_key data_keys[] = {
     {"data.set", CONFIG_TEXT, "synthetic", 0, 0, NULL,
         "what to train on: synthetic (the built-in market), a dataset from import, or an .npz of windows",
-        FIXED | TUNED},
+        FREE | TUNED | PATH},
     {"data.synthetic.bars", CONFIG_INT, "100000", 1000, 5e7, NULL, "five-minute bars in the synthetic market",
         FIXED | TUNED},
     {"data.synthetic.seed", CONFIG_INT, "7", 0, 1e15, NULL, "which synthetic market", FIXED | UNTUNED},
     {"data.synthetic.strength", CONFIG_REAL, "1.5", 0, 100, NULL, "planted signal against noise", FIXED | UNTUNED},
     {"data.bars.*", CONFIG_TEXT, NULL, 0, 0, NULL, "in place of a set: bar files, by stream; the finest is the clock",
-        FIXED | TUNED},
+        FREE | TUNED | PATH},
+    {"data.bars.*.*", CONFIG_TEXT, NULL, 0, 0, NULL, "the same of several instruments: by symbol, then by stream",
+        FREE | TUNED | PATH},
     {"data.frames", CONFIG_LIST, NULL, 0, 0, NULL, "bars: coarser streams made of the finest, such as 1h",
         FIXED | TUNED},
     {"data.features.*", CONFIG_LIST, NULL, 0, 0, NULL,
@@ -30,6 +33,10 @@ static const config_key data_keys[] = {
     {"data.types", CONFIG_CHOICE, "f32", 0, 0, "f32|compact", "bars: compact holds the vector as i8 and f16",
         FIXED | TUNED},
     {"data.tz", CONFIG_TEXT, NULL, 0, 0, NULL, "bars: the files' clock, such as mt5, EST, +2 (default UTC)",
+        FIXED | UNTUNED},
+    {"data.date_order", CONFIG_CHOICE, "auto", 0, 0, "auto|dmy|mdy|ymd",
+        "bars: order of dates such as 03/04/2024; auto: as the file's numbers show", FIXED | UNTUNED},
+    {"data.columns", CONFIG_TEXT, NULL, 0, 0, NULL, "bars: which column is which, such as time=Date,close=Price",
         FIXED | UNTUNED},
     {"data.keep_coarse", CONFIG_BOOL, "false", 0, 0, NULL, "bars: keep stretches of coarser ones", FIXED | UNTUNED},
     {"data.keep_filled", CONFIG_BOOL, "false", 0, 0, NULL, "bars: keep Dukascopy's flat ones of closed hours",
@@ -173,13 +180,14 @@ static const config_key run_keys[] = {
         FREE | UNTUNED},
     {"gpu_optimization.monitoring_interval", CONFIG_REAL, "1", 0.01, 3600, NULL, "seconds from one sample to the next",
         FREE | UNTUNED},
-    {"run.dir", CONFIG_TEXT, "runs/last", 0, 0, NULL, "where results go", FREE | UNTUNED},
+    {"run.dir", CONFIG_TEXT, "runs/last", 0, 0, NULL, "where results go", FREE | UNTUNED | PATH},
     {"train.checkpoint_every", CONFIG_INT, "50", 1, 1e6, NULL, "epochs from one checkpoint to the next",
         FREE | UNTUNED},
     {"train.checkpoint_minutes", CONFIG_REAL, "5", 0, 1e6, NULL, "and minutes; 0 for epochs alone", FREE | UNTUNED},
     {"train.keep_checkpoints", CONFIG_INT, "3", 0, 1e6, NULL, "newest ones kept, of each kind; 0 keeps all",
         FREE | UNTUNED},
-    {"train.init_from", CONFIG_TEXT, NULL, 0, 0, NULL, "weights to start from: FILE.safetensors", FREE | UNTUNED},
+    {"train.init_from", CONFIG_TEXT, NULL, 0, 0, NULL, "weights to start from: FILE.safetensors",
+        FREE | UNTUNED | PATH},
 };
 
 // All keys in one table, in the order in which people read them.
@@ -238,6 +246,11 @@ bool settings_may_change(const char *path) {
     return k && k->marks & KEY_FREE;
 }
 
+bool settings_is_path(const char *path) {
+    const config_key *k = config_row(settings_keys(), settings_key_count(), path);
+    return k && k->marks & KEY_PATH;
+}
+
 static void read_data(const config *c, settings *s) {
     s->set = config_text(c, "data.set");
     s->synthetic.bars = config_int(c, "data.synthetic.bars");
@@ -258,6 +271,8 @@ static void read_bars(const config *c, settings *s) {
     build_options *b = &s->build;
     *b = build_defaults;
     s->bars.tz = config_text(c, "data.tz");
+    s->bars.columns = config_text(c, "data.columns");
+    when_order_read(config_text(c, "data.date_order"), &s->bars.date_order);
     s->bars.keep_coarse = config_bool(c, "data.keep_coarse");
     s->bars.keep_filled = config_bool(c, "data.keep_filled");
     b->vector = config_bool(c, "data.vector");
@@ -482,7 +497,7 @@ static bool has_stream(const dataset *d, const char *name) {
 
 // A description may speak of usual streams that the data at hand have not; any other name is a slip.
 static bool is_usual(const char *name) {
-    for (int k = 0; k < BUILD_STREAMS_MOST; k++)
+    for (int k = 0; k < FRAMES_MOST; k++)
         if (strcmp(name, build_stream_names[k]) == 0) return true;
     return false;
 }

@@ -2,6 +2,7 @@
 // changes of several zones, in weekly and monthly files, and in the slow bars that alignment shows to fast ones.
 #include "data/align.h"
 #include "data/bars.h"
+#include "data/walk.h"
 #include "data/when.h"
 #include "support.h"
 
@@ -157,7 +158,10 @@ static void check_alignment(int zone, const when_zone *z, int64_t change, int64_
     n = put_bars(text, z, open, make_opens(z, change - 6 * D1, change + 6 * D1, slow_span, open));
     support_ok(bars_parse(&slow, "slow.csv", text, n, &o, &e), &e);
     assert_true(fast.span == fast_span && slow.span == slow_span);
-    align_rows(fast.bar, fast.count, slow.bar, slow.count, row);
+    int64_t *fast_ends = walk_ends(fast.bar, fast.count), *slow_ends = walk_ends(slow.bar, slow.count);
+    align_rows(fast_ends, fast.count, slow_ends, slow.count, row);
+    free(fast_ends);
+    free(slow_ends);
     for (int64_t t = 0; t < fast.count; t++) {
         int64_t end = walked_end(z, fast.bar[t].time, fast_span);
         assert_int_equal(fast.bar[t].end, end);
