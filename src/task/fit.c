@@ -5,6 +5,7 @@
 #include "run/checkpoint.h"
 #include "run/weights.h"
 #include "task/keeper.h"
+#include "task/keys.h"
 #include "task/lines.h"
 #include "task/members.h"
 #include "train/series.h"
@@ -221,6 +222,16 @@ static void tell_begin(const fit *f) {
     if (f->unlike) tell(f, (task_event){.kind = TASK_WARNING, .line = f->unlike});
 }
 
+static void log_key(void *arg, const told_key *k) {
+    log_line(arg, "%s %s: %s", k->unused ? "unused" : "key", k->key, k->text);
+}
+
+// Members' keys are told by the ensemble.
+static void tell_keys(const fit *f) {
+    task_each_key(f->task, log_key, f->log);
+    if (!f->member) tell(f, (task_event){.kind = TASK_KEYS});
+}
+
 // The end
 
 // The MCC of the best possible classifier on the validation samples; NaN where the data do not know it.
@@ -331,6 +342,7 @@ bool fit_run(const task_options *o, const fit_member *member, bool *stopped, err
     bool ok = task_fits(&t, e) && make_trainer(&f, e) && open_run(&f, e);
     if (ok) {
         tell_begin(&f);
+        tell_keys(&f);
         ok = train(&f, e);
     }
     // A description that does not fit is no failure of the run that is there.
