@@ -115,6 +115,21 @@ const char *config_child(const config *c, const char *path, size_t i) {
     return n->key;
 }
 
+static void each_below(const node *map, const char *section, void (*use)(void *arg, const char *path), void *arg) {
+    for (const node *n = map->first; n; n = n->next) {
+        char path[PATH_ROOM];
+        snprintf(path, sizeof path, "%s%s%s", section, *section ? "." : "", n->key);
+        if (n->kind == NODE_MAP)
+            each_below(n, path, use, arg);
+        else if (!node_is_null(n))
+            use(arg, path);
+    }
+}
+
+void config_each(const config *c, void (*use)(void *arg, const char *path), void *arg) {
+    each_below(c->root, "", use, arg);
+}
+
 bool config_fail(const config *c, const char *path, err *e, const char *fmt, ...) {
     const node *last = NULL;
     node_find(c, path, &last);

@@ -15,12 +15,13 @@
 
 typedef enum { CONFIG_INT, CONFIG_REAL, CONFIG_BOOL, CONFIG_TEXT, CONFIG_CHOICE, CONFIG_LIST, CONFIG_MAP } config_type;
 
-// Marks of a row, one of each pair.
+// Marks of a row: one of each pair, and KEY_PATH where it fits.
 enum {
     KEY_FIXED = 1,   // may not change where a run goes on
     KEY_FREE = 2,    // may: it moves no bit of what was trained so far, nor of what the next step does
     KEY_TUNED = 4,   // what was tuned holds for its value: train/wisdom.h sees it, or its effect on data and model
     KEY_UNTUNED = 8, // what was tuned holds whatever its value is
+    KEY_PATH = 16,   // the value is the path of a file or a directory
 };
 
 // One row of a table of keys. The sections on the way to a key need no row of their own. A section that means something
@@ -86,6 +87,9 @@ bool config_is(const config *c, const char *path, const char *word);
 // given), and the last part of the i-th one's path.
 size_t config_count(const config *c, const char *path);
 const char *config_child(const config *c, const char *path, size_t i);
+
+// Calls `use` with the path of every value that the user gave, in the order of the file.
+void config_each(const config *c, void (*use)(void *arg, const char *path), void *arg);
 
 // ERR_INPUT "FILE:LINE: path: text" for checks that need more than the table. The line is that of the key or of its
 // nearest given parent. Returns false.

@@ -27,11 +27,12 @@ static void on_signal(int number) {
 }
 
 void cli_watch_signals(void) {
-    struct sigaction act = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
+    struct sigaction act = {.sa_handler = on_signal, .sa_flags = SA_RESTART}, was;
     sigemptyset(&act.sa_mask);
     sigaction(SIGINT, &act, NULL);
     sigaction(SIGTERM, &act, NULL);
-    sigaction(SIGHUP, &act, NULL);
+    // nohup has it ignored, so that a terminal that closes ends nothing.
+    if (sigaction(SIGHUP, NULL, &was) == 0 && was.sa_handler != SIG_IGN) sigaction(SIGHUP, &act, NULL);
 }
 
 bool cli_interrupted(void) {
@@ -163,7 +164,7 @@ static bool read_own(cli_options *o, const cli_command *c, int argc, char **argv
                 option ? argv[*i + 1] : "");
         value = argv[++*i];
     }
-    o->own[o->owns++] = (cli_own){arg, value};
+    o->own[o->owns++] = (cli_own){arg, value, o->words};
     return true;
 }
 

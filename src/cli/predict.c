@@ -6,6 +6,7 @@
 #include "cli/use.h"
 #include "data/npz.h"
 #include "data/when.h"
+#include "task/output.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -200,6 +201,13 @@ static void tell(const cli_options *o, const answers *a, const char *path) {
             (long long)each, forecasts ? "values" : "classes", n, a->data->name, t->part, t->weights);
 }
 
+// The file to write may be none of the run's data and weights, nor anything that predict did not write.
+static bool has_place(const trained *t, const char *path, err *e) {
+    const char *list[TASK_INPUTS_MOST + 1] = {t->weights};
+    int n = task_inputs(t->task.config, list + 1);
+    return output_may_replace(path, OUTPUT_ANSWERS, list, n + 1, e);
+}
+
 static bool run(const cli_options *o, err *e) {
     const char *path = cli_given(o, "-o");
     trained t;
@@ -209,7 +217,7 @@ static bool run(const cli_options *o, err *e) {
     if (!use_open(&t, o, e)) return false;
     answers a = {.t = &t, .data = t.task.data, .samples = t.samples, .future = strcmp(t.part, "future") == 0};
     a.width = inference_width(&t.task.job);
-    bool ok = take_memory(&a, e) && (a.answer = task_predict(&t, e));
+    bool ok = has_place(&t, path, e) && take_memory(&a, e) && (a.answer = task_predict(&t, e));
     if (ok && a.choice) choose(&a);
     if (ok) name_samples(&a);
     ok = ok && (npz ? write_npz(&a, path, e) : write_csv(&a, path, e));

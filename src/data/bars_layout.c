@@ -25,7 +25,7 @@ const char *bars_layout_format(bars_format f) {
 
 const char *bars_layout_role(column_role r) {
     static const char *const names[ROLES] = {
-        "", "time", "date", "time", "open", "high", "low", "close", "volume", "spread"};
+        "", "time", "date", "time", "open", "high", "low", "close", "volume", "spread", "symbol"};
     return names[r];
 }
 
@@ -127,6 +127,9 @@ static void find_rest(layout *l, const header *h) {
     for (size_t i = 0; i < sizeof volumes / sizeof *volumes && !l->has[ROLE_VOLUME]; i++)
         if (header_has(h, volumes[i])) set_role(l, header_at(h, volumes[i]), ROLE_VOLUME);
     if (header_has(h, "spread")) set_role(l, header_at(h, "spread"), ROLE_SPREAD);
+    static const char *const symbols[] = {"symbol", "ticker", "instrument", "sym"};
+    for (size_t i = 0; i < sizeof symbols / sizeof *symbols && !l->has[ROLE_SYMBOL]; i++)
+        if (header_has(h, symbols[i])) set_role(l, header_at(h, symbols[i]), ROLE_SYMBOL);
 }
 
 static bars_format format_of(const header *h, text line) {

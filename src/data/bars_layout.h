@@ -17,6 +17,7 @@ typedef enum {
     ROLE_CLOSE,
     ROLE_VOLUME,
     ROLE_SPREAD,
+    ROLE_SYMBOL,
     ROLES
 } column_role;
 

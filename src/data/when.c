@@ -55,9 +55,26 @@ char *when_text(char *buf, size_t n, int64_t time) {
     return buf;
 }
 
+int64_t when_step_span(int64_t step) {
+    int64_t months = (step + WHEN_MONTH / 2) / WHEN_MONTH, off = step - months * WHEN_MONTH;
+    return months > 0 && off <= 3 * WHEN_DAY && off >= -3 * WHEN_DAY ? months * WHEN_MONTH : step;
+}
+
+int64_t when_spans_between(int64_t from, int64_t to, int64_t span) {
+    if (span % WHEN_MONTH == 0) {
+        when_parts a = when_split(from), b = when_split(to);
+        return ((int64_t)(b.year - a.year) * 12 + b.month - a.month) / (span / WHEN_MONTH);
+    }
+    return (to - from + (span % WHEN_WEEK ? 0 : span / 2)) / span;
+}
+
 char *when_span_text(char *buf, size_t n, int64_t seconds) {
     double v = (double)seconds;
-    if (seconds >= WHEN_DAY)
+    int64_t whole = seconds % WHEN_MONTH ? WHEN_WEEK : WHEN_MONTH;
+    if (seconds > 0 && seconds % whole == 0)
+        snprintf(buf, n, "%lld %s%s", (long long)(seconds / whole), whole == WHEN_WEEK ? "week" : "month",
+            seconds == whole ? "" : "s");
+    else if (seconds >= WHEN_DAY)
         snprintf(buf, n, "%.3g day%s", v / WHEN_DAY, seconds == WHEN_DAY ? "" : "s");
     else if (seconds >= 3600)
         snprintf(buf, n, "%.3g h", v / 3600);
@@ -157,8 +174,8 @@ static bool read_offset(cursor *c, when_stamp *s) {
         minute = number(c, 2);
         if (minute < 0 || minute > 59) return false;
     }
-    int64_t offset = hour * 3600 + minute * 60;
-    s->time -= west ? -offset : offset;
+    s->offset = (west ? -1 : 1) * (hour * 60 + minute);
+    s->time -= s->offset * 60;
     return c->at == c->end;
 }
 

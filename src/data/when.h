@@ -31,8 +31,18 @@ int when_weekday(int64_t time);
 // "2024-01-02", with " 03:05" unless it is midnight, with seconds where there are any. Returns `buf`.
 char *when_text(char *buf, size_t n, int64_t time);
 
-// A duration as people say it, in its largest unit: "5 min", "1 h", "2.5 days". Returns `buf`.
+// A duration as people say it, in its largest unit: "5 min", "1 h", "2.5 days"; "1 week" and "1 month" for spans of
+// whole ones. Returns `buf`.
 char *when_span_text(char *buf, size_t n, int64_t seconds);
+
+// The span that a step between two bars speaks of: that of whole calendar months where the step is 3 days or less off
+// them, so that months of 28 to 31 days and those that open on the first day of trading are one span; otherwise the
+// step itself.
+int64_t when_step_span(int64_t step);
+
+// Spans from one open to a later one, both on the zone's clock: calendar months by their number, weeks to the nearest,
+// as holidays move the opens of both; shorter spans only where they are whole.
+int64_t when_spans_between(int64_t from, int64_t to, int64_t span);
 
 typedef enum {
     WHEN_DATE,    // 2024.01.02, 2024-01-02, 2024/01/02, 02.01.2024 or 20240102
@@ -45,6 +55,7 @@ typedef enum {
 typedef struct {
     int64_t time; // whole seconds; a fraction is cut off
     bool utc;     // the stamp names its own offset (Z, +02:00, GMT+0200), which is already taken off
+    int offset;   // in minutes east of Greenwich, where it names one
     when_shape shape;
 } when_stamp;
 
@@ -83,8 +94,8 @@ int64_t when_utc(const when_zone *z, int64_t local, int64_t before, size_t *hint
 int64_t when_local(const when_zone *z, int64_t utc, size_t *hint);
 
 // The UTC moment at which a bar closes that opens at `open`: the first at which the zone's clock shows the local open
-// and its span, so that a day over a clock change has 23 or 25 hours, and a month its own length. Bars of up to an hour
-// last their span: clocks change between them.
+// and its span, or a later time where it jumps over that one, so that a day over a clock change has 23 or 25 hours, and
+// a month its own length. Bars of up to an hour last their span: clocks change between them.
 int64_t when_bar_end(const when_zone *z, int64_t open, int64_t span, size_t *hint);
 
 #endif

@@ -182,6 +182,49 @@ static bool clear(run *r, const char *aside, err *e) {
     return each_file(r->dir, move_aside, r, aside, e);
 }
 
+// Files that are not a run's
+
+bool run_was_in(const char *dir) {
+    static const char *const left[] = {"lock", "run.db", "plan.yaml", "training_log.txt"};
+    bool was = false;
+    for (size_t i = 0; !was && i < sizeof left / sizeof *left; i++) {
+        char *path = run_path(dir, left[i]);
+        was = access(path, F_OK) == 0;
+        free(path);
+    }
+    return was;
+}
+
+static bool refuse_file(run *r, const char *dir, const char *name, err *e) {
+    (void)r;
+    return err_input(e, "%s: has a %s that no run has written; choose another run.dir, or move that away", dir, name);
+}
+
+// False where a directory that no run was in has files of the names that a run would replace.
+static bool has_place(const char *dir, err *e) {
+    return run_was_in(dir) || each_file(dir, refuse_file, NULL, dir, e);
+}
+
+// True where a path below a run's directory, such as "earlier/member_1/best.safetensors", is of a file of a run.
+static bool is_ours_below(char *path) {
+    char *rest = NULL, *part = strtok_r(path, "/", &rest), *next;
+    while (part && (next = strtok_r(NULL, "/", &rest))) {
+        if (strcmp(part, "earlier") != 0 && !is_member(part)) return false;
+        part = next;
+    }
+    return part && is_ours(part);
+}
+
+bool run_replaces(const char *dir, const char *path) {
+    char *whole = realpath(dir, NULL), *file = realpath(path, NULL);
+    size_t n = whole ? strlen(whole) : 0;
+    bool below = n && file && strncmp(whole, file, n) == 0 && file[n] == '/';
+    bool replaces = below && is_ours_below(file + n);
+    free(whole);
+    free(file);
+    return replaces;
+}
+
 // Opening
 
 static run *open_run(const char *dir, bool begins, err *e) {
@@ -206,7 +249,7 @@ static run *open_run(const char *dir, bool begins, err *e) {
 }
 
 run *run_begin(const char *dir, err *e) {
-    return file_make_dirs(dir, e) ? open_run(dir, true, e) : NULL;
+    return file_make_dirs(dir, e) && has_place(dir, e) ? open_run(dir, true, e) : NULL;
 }
 
 run *run_resume(const char *dir, err *e) {

@@ -20,7 +20,7 @@ typedef struct run run;
 
 // Opens a directory for a run that begins: makes it, and moves what an earlier run left, the members of an ensemble
 // too, to earlier/, or removes it where that run has saved no weights. ERR_RUN where another process trains in it or in
-// a member. NULL on failure.
+// a member; ERR_INPUT where files have such names that no run has written. NULL on failure.
 run *run_begin(const char *dir, err *e);
 
 // Opens a directory for a run that goes on. ERR_INPUT where there is no such directory, or where a newer version has
@@ -40,6 +40,12 @@ char *run_path(const char *dir, const char *name);
 
 // Puts a text file in place, whole.
 bool run_write(const run *r, const char *name, const char *text, err *e);
+
+// True where a run has written into a directory, by files that runs alone leave.
+bool run_was_in(const char *dir);
+
+// True where a run that begins in a directory would move or replace this file.
+bool run_replaces(const char *dir, const char *path);
 
 // Whether a path is a directory that a run has been in; whether a process trains there now.
 bool run_is(const char *path);

@@ -129,8 +129,20 @@ static bool may_change(const char *path) {
     return false;
 }
 
-static bool may_change_or_device(const char *path) {
-    return is_device(path) || may_change(path);
+static bool is_of_data(const char *path) {
+    return strcmp(path, "data_sum") == 0 || strncmp(path, "samples.", 8) == 0;
+}
+
+static bool is_not_of_data(const char *path) {
+    return !is_of_data(path);
+}
+
+static bool may_change_or_data(const char *path) {
+    return is_of_data(path) || may_change(path);
+}
+
+static bool may_change_or_data_or_device(const char *path) {
+    return is_device(path) || may_change_or_data(path);
 }
 
 static int compare(const chosen *was, const chosen *is, bool (*skip)(const char *), char *text, size_t room) {
@@ -143,9 +155,30 @@ static int compare(const chosen *was, const chosen *is, bool (*skip)(const char 
     return n;
 }
 
+bool chosen_data_differ(const chosen *was, const chosen *is, char *text, size_t room) {
+    char differs[256];
+    text[0] = 0;
+    if (was->samples != is->samples)
+        snprintf(text, room, "there are %" PRId64 " samples, were %" PRId64, is->samples, was->samples);
+    else if (was->labelled != is->labelled || was->labels != is->labels)
+        snprintf(text, room, "labels are others");
+    else if (was->aimed != is->aimed || was->targets != is->targets)
+        snprintf(text, room, "targets are others");
+    else if (was->summed != is->summed || was->data_sum != is->data_sum)
+        snprintf(text, room, "its sum differs");
+    else if (compare(was, is, is_not_of_data, differs, sizeof differs))
+        snprintf(text, room, "%s", differs);
+    return text[0] != 0;
+}
+
 int chosen_differs(const chosen *was, const chosen *is, char *text, size_t room) {
+    char data[256];
     bool same = identity_same(&was->device, &is->device);
-    return compare(was, is, same ? may_change_or_device : may_change, text, room);
+    int n = compare(was, is, same ? may_change_or_data_or_device : may_change_or_data, text, room);
+    size_t used = strlen(text);
+    if (!chosen_data_differ(was, is, data, sizeof data)) return n;
+    snprintf(text + used, room - used, "%sthe data have changed: %s", n ? "; " : "", data);
+    return n + 1;
 }
 
 // A driver is named by itself: at the end of a long line of a device it would not be seen.

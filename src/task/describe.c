@@ -1,8 +1,11 @@
 #include "task/describe.h"
 
+#include "run/run.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 bool task_set(config *c, const char *path, const char *value, err *e) {
     char *assignment = NULL;
@@ -18,10 +21,79 @@ static bool set_all(config *c, const task_change *list, err *e) {
     return ok;
 }
 
+// Inputs
+
+typedef struct {
+    const config *from;
+    config *to; // gets other paths
+    const char **list;
+    int count;
+} inputs;
+
+// The path of an input that a key names; NULL where the key is of another kind.
+static const char *input_at(const config *c, const char *path) {
+    if (!settings_is_path(path) || strcmp(path, "run.dir") == 0) return NULL;
+    const char *value = config_text(c, path);
+    bool made_up = value && strcmp(path, "data.set") == 0 && strcmp(value, "synthetic") == 0;
+    return value && *value && strcmp(value, "-") != 0 && !made_up ? value : NULL;
+}
+
+static void list_input(void *arg, const char *path) {
+    inputs *in = arg;
+    const char *value = input_at(in->from, path);
+    if (value && in->count < TASK_INPUTS_MOST) in->list[in->count++] = value;
+}
+
+int task_inputs(const config *c, const char *list[TASK_INPUTS_MOST]) {
+    inputs in = {.from = c, .list = list};
+    config_each(c, list_input, &in);
+    return in.count;
+}
+
+static void make_absolute(void *arg, const char *path) {
+    inputs *in = arg;
+    const char *value = input_at(in->from, path);
+    char *here = value && *value != '/' ? getcwd(NULL, 0) : NULL, *whole = NULL;
+    err unused; // a path that was given once can be given again
+    if (!here) return;
+    while (strncmp(value, "./", 2) == 0) value += 2;
+    CHECK(asprintf(&whole, "%s/%s", here, value) >= 0, "out of memory for a path");
+    task_set(in->to, path, whole, &unused);
+    free(whole);
+    free(here);
+}
+
+// A run's own description
+
+// Takes a path that lies below the working directory from there, as people have named it.
+static void make_relative(void *arg, const char *path) {
+    inputs *in = arg;
+    const char *value = input_at(in->from, path);
+    char *here = value ? getcwd(NULL, 0) : NULL;
+    size_t n = here ? strlen(here) : 0;
+    err unused; // a path that was given once can be given again
+    if (n && strncmp(value, here, n) == 0 && value[n] == '/') task_set(in->to, path, value + n + 1, &unused);
+    free(here);
+}
+
+// Sets run.dir to the directory of a run whose own description this is: its files may have been copied or moved.
+static bool stay_in_run(config *c, const task_description *d, err *e) {
+    static const char name[] = "config.yaml";
+    const char *slash = strrchr(d->file, '/');
+    if (d->text || strcmp(slash ? slash + 1 : d->file, name) != 0) return true;
+    char *dir = slash ? strndup(d->file, (size_t)(slash - d->file)) : strdup(".");
+    CHECK(dir, "out of memory for a path");
+    bool is = run_was_in(dir), ok = !is || task_set(c, "run.dir", *dir ? dir : "/", e);
+    inputs in = {.from = c, .to = c};
+    if (is) config_each(c, make_relative, &in);
+    free(dir);
+    return ok;
+}
+
 config *task_describe(const task_description *d, settings *s, err *e) {
     config *c = d->text ? config_read(d->file, d->text, strlen(d->text), settings_keys(), settings_key_count(), e)
                         : config_load(d->file, settings_keys(), settings_key_count(), e);
-    bool ok = c && set_all(c, d->before, e);
+    bool ok = c && stay_in_run(c, d, e) && set_all(c, d->before, e);
     for (int i = 0; ok && i < d->override_count; i++) ok = config_override(c, d->overrides[i], e);
     if (ok && d->seed) ok = task_set(c, "train.seed", d->seed, e);
     ok = ok && set_all(c, d->after, e) && config_check(c, e) && settings_read(c, s, e);
@@ -30,7 +102,9 @@ config *task_describe(const task_description *d, settings *s, err *e) {
     return NULL;
 }
 
-char *task_description_text(const config *c, err *e) {
+// Text
+
+static char *write_text(const config *c, err *e) {
     char *text = NULL;
     size_t bytes = 0;
     FILE *f = open_memstream(&text, &bytes);
@@ -40,4 +114,16 @@ char *task_description_text(const config *c, err *e) {
     free(text);
     err_run(e, "out of memory for the description");
     return NULL;
+}
+
+char *task_description_text(const config *c, err *e) {
+    char *text = write_text(c, e);
+    inputs in = {.from = c};
+    if (text) in.to = config_read("config.yaml", text, strlen(text), settings_keys(), settings_key_count(), e);
+    free(text);
+    if (!in.to) return NULL;
+    config_each(c, make_absolute, &in);
+    text = write_text(in.to, e);
+    config_free(in.to);
+    return text;
 }

@@ -23,13 +23,20 @@ typedef struct {
     task_change after[CHANGES_MOST]; // set behind all of these
 } task_description;
 
-// Reads the file, changes it, checks it and fills `s`, which points into the config. NULL on failure.
+// Reads the file, changes it, checks it and fills `s`, which points into the config. The config.yaml of a run's own
+// directory means that directory, wherever it has been copied to, unless the user overrides run.dir. NULL on failure.
 config *task_describe(const task_description *d, settings *s, err *e);
 
 // Sets a key; config_check says whether it fits.
 bool task_set(config *c, const char *path, const char *value, err *e);
 
-// The description, complete, as config.yaml has it; the caller frees it. NULL on failure.
+// The description, complete, as config.yaml has it; the caller frees it. Paths of data and of weights to start from are
+// absolute, so that they hold from any directory. NULL on failure.
 char *task_description_text(const config *c, err *e);
+
+enum { TASK_INPUTS_MOST = 64 };
+
+// The files that a description reads: data and weights to start from. At most TASK_INPUTS_MOST; their number.
+int task_inputs(const config *c, const char *list[TASK_INPUTS_MOST]);
 
 #endif

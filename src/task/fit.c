@@ -2,8 +2,11 @@
 
 #include "base/clock.h"
 #include "graph/identity.h"
+#include "run/checkpoint.h"
+#include "run/weights.h"
 #include "task/keeper.h"
 #include "task/lines.h"
+#include "task/members.h"
 #include "train/series.h"
 
 #include <inttypes.h>
@@ -17,6 +20,8 @@ typedef struct {
     const fit_member *member; // or NULL
     char *config;             // as the directory and checkpoints have it
     chosen plan;
+    contract *contract;
+    char *unlike; // differences between train.init_from and this run that are allowed, in words; or NULL
     run *run;
     log_file *log; // the run's
     keeper *keeper;
@@ -134,15 +139,32 @@ static bool is_alike(const fit *f, err *e) {
         f->member->number, differs);
 }
 
+// Weights to begin with must see the same columns and tell the same classes. Other differences are told: weights of
+// other bars, windows or labels may be meant.
+bool fit_begin_from(const task *t, trainer *tr, const contract *is, char **unlike, err *e) {
+    enum { MUST = CONTRACT_COLUMNS | CONTRACT_CLASSES };
+    const char *path = t->settings.init_from;
+    contract *was = NULL;
+    char text[900];
+    safetensors *f = weights_open(path, e);
+    bool ok = f && contract_fits(f, path, is, MUST, e) && contract_read(&was, f, path, e);
+    if (was && contract_differs(was, is, CONTRACT_ALL & ~MUST, text, sizeof text) && unlike)
+        CHECK(asprintf(unlike, "train.init_from %s: %s", path, text) >= 0, "out of memory for a line");
+    contract_free(was);
+    safetensors_close(f);
+    return ok && trainer_load(tr, path, e);
+}
+
 static bool make_trainer(fit *f, err *e) {
     const task *t = f->task;
-    const char *from = t->options.resume ? NULL : t->settings.init_from;
+    bool from = !t->options.resume && t->settings.init_from;
     f->config = task_description_text(t->config, e);
     task_chosen(t, &f->plan);
+    f->contract = task_contract(t);
     if (!f->config || !is_alike(f, e)) return false;
     f->trainer = task_trainer(t, e);
     if (!f->trainer || !budget_holds(&t->budget, t->device, t->queue, e) || !choose_metric(f, e)) return false;
-    if (from && !trainer_load(f->trainer, from, e)) return false;
+    if (from && !fit_begin_from(t, f->trainer, f->contract, &f->unlike, e)) return false;
     f->ready = clock_seconds();
     return true;
 }
@@ -172,6 +194,7 @@ static bool open_run(fit *f, err *e) {
         .classes = t->job.forecasts ? 0 : t->data->classes,
         .config = f->config,
         .plan = &f->plan,
+        .contract = f->contract,
         .version = t->options.version,
         .task = t,
         .listener = t->options.listener});
@@ -205,6 +228,7 @@ static bool tell_begin(const fit *f, err *e) {
     if (counted) log_line(f->log, "card: %s", card);
     log_line(f->log, "trivial: %s", trivial);
     keeper_trivial(f->keeper, trivial);
+    if (f->unlike) log_line(f->log, "warning: %s", f->unlike);
     tell(f, (task_event){.kind = TASK_BEGIN,
                 .line = trivial,
                 .begin = {.plan = program_plan(engine_steps(trainer_engine(f->trainer))),
@@ -214,6 +238,7 @@ static bool tell_begin(const fit *f, err *e) {
                     .dir = run_dir(f->run),
                     .all_samples = (double)job_all_samples(&t->split, &t->settings),
                     .trivial = &scores}});
+    if (f->unlike) tell(f, (task_event){.kind = TASK_WARNING, .line = f->unlike});
     skill_done(&scores);
     return true;
 }
@@ -336,15 +361,50 @@ bool fit_run(const task_options *o, const fit_member *member, bool *stopped, err
     run_close(f.run);
     trainer_free(f.trainer);
     free(f.config);
+    free(f.unlike);
+    contract_free(f.contract);
     task_close(&t);
     return ok;
 }
 
+// A run that begins moves files of the run before it away; none of them may be its input.
+static bool keeps_inputs(const task *t, err *e) {
+    const char *list[TASK_INPUTS_MOST];
+    int n = task_inputs(t->config, list);
+    for (int i = 0; i < n; i++)
+        if (run_replaces(t->settings.dir, list[i]))
+            return config_fail(t->config, "run.dir", e,
+                "%s is an input, and the run that begins here would replace it; choose another run.dir", list[i]);
+    return true;
+}
+
+// True where a run that was killed before its first checkpoint is to go on: it begins anew. What an even earlier run
+// has left is not passed over.
+static bool has_nothing_yet(const char *dir) {
+    char *earlier = run_path(dir, "earlier");
+    bool none = run_is(dir) && !members_of(dir) && !checkpoint_any(dir) && !checkpoint_any(earlier);
+    free(earlier);
+    return none;
+}
+
+static void tell_anew(const task_options *o, const char *dir) {
+    char line[700];
+    snprintf(line, sizeof line, "%.500s has no checkpoint yet: the run begins anew", dir);
+    task_tell(&o->listener, &(task_event){.kind = TASK_RESUME, .line = line});
+}
+
 bool task_fit(const task_options *o, err *e) {
     task described;
+    task_options as = *o;
     bool stopped = false;
     if (!task_describe_run(&described, o, e)) return false;
-    bool ok = described.settings.ensemble > 1 ? fit_ensemble(o, &described, e) : fit_run(o, NULL, &stopped, e);
+    bool several = described.settings.ensemble > 1;
+    if (o->resume && !several && has_nothing_yet(described.settings.dir)) {
+        as.resume = false;
+        tell_anew(o, described.settings.dir);
+    }
+    bool ok = as.resume || keeps_inputs(&described, e);
+    if (ok) ok = several ? fit_ensemble(&as, &described, e) : fit_run(&as, NULL, &stopped, e);
     task_close(&described);
     return ok;
 }

@@ -18,6 +18,10 @@ typedef struct {
 // One run, of an ensemble or (NULL) by itself. `stopped`: it was asked to stop and did.
 bool fit_run(const task_options *o, const fit_member *member, bool *stopped, err *e);
 
+// Takes the weights of train.init_from. ERR_INPUT where their contract names other columns or classes; other
+// differences go to `unlike`, where that is wanted, as a line that the caller frees.
+bool fit_begin_from(const task *t, trainer *tr, const contract *is, char **unlike, err *e);
+
 // All members; `all` is the ensemble's description.
 bool fit_ensemble(const task_options *o, const task *all, err *e);
 

@@ -79,7 +79,9 @@ static bool could_train(const task *t, bool begins, err *e) {
     if (!task_fits(t, e) || !settings_metric(t->config, settings_task(&t->settings, t->data), e)) return false;
     if (!begins || !t->settings.init_from) return true;
     trainer *tr = task_trainer(t, e);
-    bool ok = tr && trainer_load(tr, t->settings.init_from, e);
+    contract *is = task_contract(t);
+    bool ok = tr && fit_begin_from(t, tr, is, NULL, e);
+    contract_free(is);
     trainer_free(tr);
     return ok;
 }

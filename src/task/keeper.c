@@ -13,7 +13,8 @@
 struct keeper {
     keeper_options o;
     char *best, *newest;
-    char *plan; // o.plan as plan.yaml has it
+    char *plan;            // o.plan as plan.yaml has it
+    char *contract, *data; // as files of weights and checkpoints have them
     int64_t best_epoch;
     uint64_t newest_update;
     bool resumed, warned;
@@ -33,6 +34,8 @@ keeper *keeper_new(const keeper_options *o) {
     k->best = run_path(run_dir(o->run), "best.safetensors");
     k->plan = chosen_write(o->plan, &e);
     CHECK(k->plan, "%s", e.text);
+    k->contract = contract_text(o->contract);
+    k->data = contract_data_text(o->contract);
     set_due(k);
     return k;
 }
@@ -42,6 +45,8 @@ void keeper_free(keeper *k) {
     free(k->best);
     free(k->newest);
     free(k->plan);
+    free(k->contract);
+    free(k->data);
     free(k);
 }
 
@@ -66,7 +71,8 @@ static const char *place(const keeper *k, char *text, size_t room) {
 // Saving
 
 static bool save(keeper *k, checkpoint_kind kind, uint64_t number) {
-    const safetensors_note notes[] = {{"config", k->o.config}, {"plan", k->plan}, {"version", k->o.version}};
+    const safetensors_note notes[] = {{"config", k->o.config}, {"plan", k->plan}, {"version", k->o.version},
+        {contract_key, k->contract}, {contract_data_key, k->data}};
     double began = clock_seconds();
     char where[128];
     int64_t epoch, done;
@@ -87,6 +93,11 @@ static bool save(keeper *k, checkpoint_kind kind, uint64_t number) {
         &(task_event){.kind = TASK_CHECKPOINT, .task = k->o.task, .checkpoint = {path, k->newest_update}});
     set_due(k);
     return true;
+}
+
+static bool save_best(keeper *k) {
+    const safetensors_note note = {contract_key, k->contract};
+    return trainer_save(k->o.trainer, k->best, &note, 1, &k->failure);
 }
 
 bool keeper_step(keeper *k) {
@@ -184,7 +195,7 @@ bool keeper_epoch(keeper *k, const epoch_report *r) {
     db_report(k, r);
     if (k->failure.kind != ERR_NONE) return false;
     if (r->best) {
-        if (!trainer_save(k->o.trainer, k->best, &k->failure)) return false;
+        if (!save_best(k)) return false;
         k->best_epoch = r->epoch;
     }
     // The last one first: a run that is killed behind it has ended, and what ended is not saved again.
@@ -202,7 +213,7 @@ bool keeper_conclude(keeper *k, const train_result *r) {
     if (k->failure.kind != ERR_NONE) return false;
     if (k->resumed && r->best_epoch && k->best_epoch != r->best_epoch) {
         k->best_epoch = r->best_epoch;
-        if (!trainer_save(k->o.trainer, k->best, &k->failure)) return false;
+        if (!save_best(k)) return false;
     }
     db_status(run_db(k->o.run), r->interrupted ? "stopped" : "done", r->stopped_early ? "stopped early" : "");
     db_sync(run_db(k->o.run));
@@ -241,6 +252,11 @@ int keeper_differs(const char *was, const char *is, char *text, size_t room) {
         was, is, keeper_epochs_matter(was) ? may_change_but_epochs : settings_may_change, text, room);
 }
 
+// A run that was copied or moved goes on where it is.
+static bool is_place(const char *path) {
+    return strcmp(path, "run.dir") == 0;
+}
+
 static void tell(keeper *k, const char *line) {
     db_event(run_db(k->o.run), k->newest_update, "resume", line);
     log_line(run_log(k->o.run), "resume %s", line);
@@ -253,6 +269,28 @@ static void tell_damaged(void *arg, const char *why) {
     tell(arg, line);
 }
 
+// The data of a run that is to go on. The checkpoint's contract, where there is one, knows more of them than the plan.
+static bool check_data(const keeper *k, const contract *had, const chosen *was, const char *path, err *e) {
+    char plain[128], text[700];
+    if (!chosen_data_differ(was, k->o.plan, plain, sizeof plain)) return true;
+    if (!had || !contract_data_differ(had, k->o.contract, text, sizeof text))
+        snprintf(text, sizeof text, "%.300s has changed since the run began: %s", k->o.contract->data, plain);
+    return err_input(
+        e, "%s: was made of other data: %s; go on with the file as it was, or begin a new run", path, text);
+}
+
+// Inputs, data and plan of the run that is to go on.
+static bool check_made(const keeper *k, const safetensors *s, const chosen *was, const char *path, err *e) {
+    contract *had;
+    char text[700];
+    if (!contract_fits(s, path, k->o.contract, CONTRACT_ALL, e) || !contract_read(&had, s, path, e)) return false;
+    bool ok = check_data(k, had, was, path, e);
+    contract_free(had);
+    if (!ok) return false;
+    return !chosen_differs(was, k->o.plan, text, sizeof text) ||
+           err_input(e, "%s: was made under another plan: %s; put that back, or train without --resume", path, text);
+}
+
 static bool check_same(keeper *k, const safetensors *s, const char *path, err *e) {
     const char *config = safetensors_metadata(s, "config"), *plan = safetensors_metadata(s, "plan");
     char text[700], line[800];
@@ -263,10 +301,8 @@ static bool check_same(keeper *k, const safetensors *s, const char *path, err *e
             e, "%s: was made under another description: %s; put that back, or train without --resume", path, text);
     if (!chosen_read(&was, plan))
         return err_input(e, "%s: has a plan that this program cannot read; train without --resume", path);
-    if (chosen_differs(&was, k->o.plan, text, sizeof text))
-        return err_input(
-            e, "%s: was made under another plan: %s; put that back, or train without --resume", path, text);
-    if (outline_compare(config, k->o.config, NULL, text, sizeof text)) {
+    if (!check_made(k, s, &was, path, e)) return false;
+    if (outline_compare(config, k->o.config, is_place, text, sizeof text)) {
         snprintf(line, sizeof line, "changed: %s", text);
         tell(k, line);
     }

@@ -7,14 +7,15 @@
 
 #include "run/run.h"
 #include "task/chosen.h"
+#include "task/contract.h"
 #include "task/event.h"
 #include "train/monitor.h"
 #include "train/trainer.h"
 
 typedef struct keeper keeper;
 
-// Objects that the keeper works on and texts that checkpoints carry: the resolved description, the plan and the
-// program's version. All must outlive it.
+// Objects that the keeper works on and texts that checkpoints carry: the resolved description, the plan, the contract
+// and the program's version. All must outlive it.
 typedef struct {
     run *run;
     trainer *trainer;
@@ -22,6 +23,7 @@ typedef struct {
     int classes; // 0: the run forecasts
     const char *config;
     const chosen *plan;
+    const contract *contract; // the best weights carry it too
     const char *version;
     const struct task *task; // that events are of
     task_listener listener;  // of TASK_RESUME, TASK_WARNING and TASK_CHECKPOINT
@@ -35,7 +37,7 @@ bool keeper_describe(keeper *k, err *e);
 
 // Takes the run up where the newest whole checkpoint of its directory stands; damaged ones are logged and told, as is
 // everything that changed in the description or the plan and may. ERR_INPUT where there is no whole checkpoint, or the
-// description or the plan is another one: the text says what differs.
+// description, the inputs, the data or the plan are others: the text says what differs.
 bool keeper_resume(keeper *k, err *e);
 
 // True where the number of epochs may not change when a run goes on: a rate that follows a schedule over all of them

@@ -62,11 +62,12 @@ static bool plan_of(const char *dir, chosen *c) {
 bool members_done(const char *dir, const char *config, const chosen *plan) {
     db_summary sum;
     err unused;
-    chosen planned;
+    chosen planned; // compares the data, wherever they lie
     char differs[64], *db = run_path(dir, "run.db"), *weights = run_path(dir, "best.safetensors");
     char *was = text_of(dir, "config.yaml");
     bool done = was && plan_of(dir, &planned) && access(weights, F_OK) == 0 && db_read(db, &sum, &unused) &&
-                strcmp(sum.status, "done") == 0 && outline_compare(was, config, NULL, differs, sizeof differs) == 0 &&
+                strcmp(sum.status, "done") == 0 &&
+                outline_compare(was, config, settings_is_path, differs, sizeof differs) == 0 &&
                 chosen_differs(&planned, plan, differs, sizeof differs) == 0;
     free(db);
     free(weights);

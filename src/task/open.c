@@ -137,6 +137,14 @@ void task_chosen(const task *t, chosen *c) {
     if (d->target) c->targets = chosen_hash(d->target, (size_t)(d->samples * d->target_width) * sizeof *d->target);
 }
 
+contract *task_contract(const task *t) {
+    return contract_make(&(contract_facts){.data = t->data,
+        .window = t->window,
+        .forecasts = t->job.forecasts,
+        .scaled = t->scaler != NULL,
+        .version = t->options.version});
+}
+
 void task_job(const task *t, job *j, residency r, precision p) {
     settings as = t->described;
     as.residency = r;

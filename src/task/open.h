@@ -3,6 +3,7 @@
 #define TRADEWIND_TASK_OPEN_H
 
 #include "task/chosen.h"
+#include "task/contract.h"
 #include "task/describe.h"
 #include "task/devices.h"
 #include "task/event.h"
@@ -67,6 +68,9 @@ void task_close(task *t);
 
 // The chosen plan of a task that is open.
 void task_chosen(const task *t, chosen *c);
+
+// The contract of what it trains or uses; the caller frees it.
+contract *task_contract(const task *t);
 
 // The key that tuning is kept under.
 void task_key(const task *t, wisdom_key *k);

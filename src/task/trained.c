@@ -143,6 +143,14 @@ static bool take_scaler(trained *t, const safetensors *f, const char *weights, e
     return true;
 }
 
+// Inputs by name, before any number of them is seen.
+static bool check_inputs(const trained *t, const safetensors *f, const char *weights, err *e) {
+    contract *is = task_contract(&t->task);
+    bool ok = contract_fits(f, weights, is, CONTRACT_ALL, e);
+    contract_free(is);
+    return ok;
+}
+
 static bool choose_part(trained *t, const trained_options *o, err *e) {
     const split *sp = &t->task.split;
     const split_part all = part_of((span){0, t->task.data->samples});
@@ -192,7 +200,8 @@ bool trained_open(trained *t, const trained_options *o, err *e) {
     bool ok = t->members ? find_members(t, o->run, &dir, &weights, e) : find_run(o->run, &dir, &weights, e);
     ok = ok && (f = weights_open(weights, e));
     ok = ok && (opened = open_task(t, o, dir, has_scaler(f), target_of(f), e));
-    ok = ok && take_scaler(t, f, weights, e) && choose_part(t, o, e) && open_predictor(t, weights, e);
+    ok = ok && check_inputs(t, f, weights, e) && take_scaler(t, f, weights, e) && choose_part(t, o, e) &&
+         open_predictor(t, weights, e);
     if (ok) take_shares(t, f);
     safetensors_close(f);
     free(dir);

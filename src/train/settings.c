@@ -9,19 +9,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-// Short for the marks of a row.
-enum { FIXED = KEY_FIXED, FREE = KEY_FREE, TUNED = KEY_TUNED, UNTUNED = KEY_UNTUNED };
+// Short for the marks of a row. Names of data files may change where a run goes on: the plan compares the data
+// themselves (task/chosen.h).
+enum { FIXED = KEY_FIXED, FREE = KEY_FREE, TUNED = KEY_TUNED, UNTUNED = KEY_UNTUNED, PATH = KEY_PATH };
 
 static const config_key data_keys[] = {
     {"data.set", CONFIG_TEXT, "synthetic", 0, 0, NULL,
         "what to train on: synthetic (the built-in market), a dataset from import, or an .npz of windows",
-        FIXED | TUNED},
+        FREE | TUNED | PATH},
     {"data.synthetic.bars", CONFIG_INT, "100000", 1000, 5e7, NULL, "five-minute bars in the synthetic market",
         FIXED | TUNED},
     {"data.synthetic.seed", CONFIG_INT, "7", 0, 1e15, NULL, "which synthetic market", FIXED | UNTUNED},
     {"data.synthetic.strength", CONFIG_REAL, "1.5", 0, 100, NULL, "planted signal against noise", FIXED | UNTUNED},
     {"data.bars.*", CONFIG_TEXT, NULL, 0, 0, NULL, "in place of a set: bar files, by stream; the finest is the clock",
-        FIXED | TUNED},
+        FREE | TUNED | PATH},
+    {"data.bars.*.*", CONFIG_TEXT, NULL, 0, 0, NULL, "the same of several instruments: by symbol, then by stream",
+        FREE | TUNED | PATH},
     {"data.frames", CONFIG_LIST, NULL, 0, 0, NULL, "bars: coarser streams made of the finest, such as 1h",
         FIXED | TUNED},
     {"data.features.*", CONFIG_LIST, NULL, 0, 0, NULL,
@@ -31,10 +34,11 @@ static const config_key data_keys[] = {
         FIXED | TUNED},
     {"data.tz", CONFIG_TEXT, NULL, 0, 0, NULL, "bars: the files' clock, such as mt5, EST, +2 (default UTC)",
         FIXED | UNTUNED},
-    {"data.keep_coarse", CONFIG_BOOL, "false", 0, 0, NULL, "bars: keep coarser ones at the beginning of a file",
-        FIXED | UNTUNED},
+    {"data.keep_coarse", CONFIG_BOOL, "false", 0, 0, NULL, "bars: keep stretches of coarser ones", FIXED | UNTUNED},
     {"data.keep_filled", CONFIG_BOOL, "false", 0, 0, NULL, "bars: keep Dukascopy's flat ones of closed hours",
         FIXED | UNTUNED},
+    {"data.force", CONFIG_LIST, NULL, 0, 0, NULL,
+        "bars: take them although these checks refuse them (thin, splits, agree, ...: doc/data.md)", FIXED | UNTUNED},
     {"data.label.kind", CONFIG_CHOICE, "direction", 0, 0, "direction|barrier|forecast", "bars: what is to be predicted",
         FIXED | TUNED},
     {"data.label.horizon", CONFIG_INT, "auto", 1, LABEL_BARS_MOST, "auto", "bars ahead (direction 1, forecast 12)",
@@ -172,13 +176,14 @@ static const config_key run_keys[] = {
         FREE | UNTUNED},
     {"gpu_optimization.monitoring_interval", CONFIG_REAL, "1", 0.01, 3600, NULL, "seconds from one sample to the next",
         FREE | UNTUNED},
-    {"run.dir", CONFIG_TEXT, "runs/last", 0, 0, NULL, "where results go", FREE | UNTUNED},
+    {"run.dir", CONFIG_TEXT, "runs/last", 0, 0, NULL, "where results go", FREE | UNTUNED | PATH},
     {"train.checkpoint_every", CONFIG_INT, "50", 1, 1e6, NULL, "epochs from one checkpoint to the next",
         FREE | UNTUNED},
     {"train.checkpoint_minutes", CONFIG_REAL, "5", 0, 1e6, NULL, "and minutes; 0 for epochs alone", FREE | UNTUNED},
     {"train.keep_checkpoints", CONFIG_INT, "3", 0, 1e6, NULL, "newest ones kept, of each kind; 0 keeps all",
         FREE | UNTUNED},
-    {"train.init_from", CONFIG_TEXT, NULL, 0, 0, NULL, "weights to start from: FILE.safetensors", FREE | UNTUNED},
+    {"train.init_from", CONFIG_TEXT, NULL, 0, 0, NULL, "weights to start from: FILE.safetensors",
+        FREE | UNTUNED | PATH},
 };
 
 // All keys in one table, in the order in which people read them.
@@ -235,6 +240,11 @@ size_t settings_key_count(void) {
 bool settings_may_change(const char *path) {
     const config_key *k = config_row(settings_keys(), settings_key_count(), path);
     return k && k->marks & KEY_FREE;
+}
+
+bool settings_is_path(const char *path) {
+    const config_key *k = config_row(settings_keys(), settings_key_count(), path);
+    return k && k->marks & KEY_PATH;
 }
 
 static void read_data(const config *c, settings *s) {
@@ -402,6 +412,14 @@ static bool read_split(const config *c, settings *s, err *e) {
     return config_fail(c, parts, e, "train.batch_size: auto is the whole step's; leave this out, or say auto");
 }
 
+static bool read_force(const config *c, settings *s, err *e) {
+    err why = {0};
+    for (size_t i = 0; i < config_items(c, "data.force"); i++)
+        if (!bars_force_read(config_item(c, "data.force", i), &s->bars.force, &why))
+            return config_fail(c, "data.force", e, "%s", why.text);
+    return true;
+}
+
 static bool read_limit(const config *c, settings *s, err *e) {
     static const char host[] = "gpu_optimization.max_host_memory_gb";
     static const char gb[] = "gpu_optimization.max_memory_gb", fraction[] = "gpu_optimization.memory_fraction";
@@ -434,7 +452,8 @@ bool settings_read(const config *c, settings *s, err *e) {
     s->checkpoint_minutes = config_real(c, "train.checkpoint_minutes");
     s->keep_checkpoints = config_int(c, "train.keep_checkpoints");
     s->init_from = config_text(c, "train.init_from");
-    if (!read_split(c, s, e) || !read_limit(c, s, e) || !optimizer_read(c, &s->optimizer, e) || !read_schedule(c, s, e))
+    if (!read_force(c, s, e) || !read_split(c, s, e) || !read_limit(c, s, e) || !optimizer_read(c, &s->optimizer, e) ||
+        !read_schedule(c, s, e))
         return false;
     if (s->split.train + s->split.validation > 1)
         return config_fail(c, "data.split.train", e, "train and validation add up to more than 1; lower one of them");
@@ -472,7 +491,7 @@ static bool has_stream(const dataset *d, const char *name) {
 
 // A description may speak of usual streams that the data at hand have not; any other name is a slip.
 static bool is_usual(const char *name) {
-    for (int k = 0; k < BUILD_STREAMS_MOST; k++)
+    for (int k = 0; k < FRAMES_MOST; k++)
         if (strcmp(name, build_stream_names[k]) == 0) return true;
     return false;
 }

@@ -82,6 +82,9 @@ size_t settings_key_count(void);
 // True if a key may change where a run goes on (KEY_FREE). False for a path that is none.
 bool settings_may_change(const char *path);
 
+// True if a key's value is the path of a file or a directory (KEY_PATH).
+bool settings_is_path(const char *path);
+
 // The words of gpu_optimization.products. False where there is none such.
 const char *settings_products_name(products_by p);
 bool settings_products_find(const char *name, products_by *p);

@@ -286,15 +286,18 @@ bool snapshot_save(const snapshot *s, const char *path, const safetensors_note *
     return ok;
 }
 
-bool snapshot_save_weights(const snapshot *s, const char *path, err *e) {
-    const safetensors_note notes[] = {
-        {"format", "pt"}, {"precision", precision_name(s->weights)}, {"class_shares", s->shares}};
+bool snapshot_save_weights(const snapshot *s, const char *path, const safetensors_note *notes, int note_count, err *e) {
+    safetensors_note all[NOTES_MOST] = {{"format", "pt"}, {"precision", precision_name(s->weights)}};
+    int n = 2;
+    if (s->shares) all[n++] = (safetensors_note){"class_shares", s->shares};
+    CHECK(note_count + n <= NOTES_MOST, "%d notes", note_count);
+    for (int i = 0; i < note_count; i++) all[n++] = notes[i];
     gathered g;
     float *slab = NULL;
     gathered_init(&g, s);
     bool ok = gather_slab(&g, s, SLAB_WEIGHTS, "", &slab, e);
     if (ok) add_scaler(&g, s);
-    ok = ok && weights_write(path, g.entry, g.count, notes, s->shares ? 3 : 2, e);
+    ok = ok && weights_write(path, g.entry, g.count, all, n, e);
     free(slab);
     arena_done(&g.arena);
     return ok;

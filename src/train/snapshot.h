@@ -45,8 +45,9 @@ bool snapshot_save(const snapshot *s, const char *path, const safetensors_note *
 // the device holds a mixture.
 bool snapshot_load(const snapshot *s, const safetensors *from, const char *path, err *e);
 
-// The weights alone, with the scaler where there is one, and notes of their precision and of the classes' shares.
-bool snapshot_save_weights(const snapshot *s, const char *path, err *e);
+// The weights alone, with the scaler where there is one, the notes given and those of their precision and of the
+// classes' shares.
+bool snapshot_save_weights(const snapshot *s, const char *path, const safetensors_note *notes, int note_count, err *e);
 
 // Weights of another run or of PyTorch, of type F32, F16, BF16 or F64: every parameter must be there in its shape, and
 // nothing that is not a parameter or part of a checkpoint. ERR_INPUT names what is missing, different or too much.

@@ -519,9 +519,9 @@ bool trainer_run(trainer *t, const watcher *w, train_result *r, err *e) {
 
 // Saving
 
-bool trainer_save(trainer *t, const char *path, err *e) {
+bool trainer_save(trainer *t, const char *path, const safetensors_note *notes, int note_count, err *e) {
     snapshot s = whole(t);
-    return snapshot_save_weights(&s, path, e);
+    return snapshot_save_weights(&s, path, notes, note_count, e);
 }
 
 bool trainer_load(trainer *t, const char *path, err *e) {

@@ -112,9 +112,9 @@ bool trainer_evaluate(trainer *t, const split_part *samples, score *s, err *e);
 bool trainer_predict(trainer *t, const split_part *samples, float *out, err *e);
 
 // Writes the present weights as safetensors, under PyTorch's names, and the scaler where there is one, as
-// "scaler.STREAM.mean" and "scaler.STREAM.std"; with a note of the precision that they are of, which for the best
-// epoch's is the one that it was judged in.
-bool trainer_save(trainer *t, const char *path, err *e);
+// "scaler.STREAM.mean" and "scaler.STREAM.std"; with the notes given, and one of the precision that they are of, which
+// for the best epoch's is the one that it was judged in.
+bool trainer_save(trainer *t, const char *path, const safetensors_note *notes, int note_count, err *e);
 
 // Takes weights from a file (train/snapshot.h says of what kind), in place of the initial ones.
 bool trainer_load(trainer *t, const char *path, err *e);

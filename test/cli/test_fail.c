@@ -231,11 +231,11 @@ static void import_and_predict_leave_nothing_behind(void **state) {
     walk_put("bars.csv", 1500, 300, 1);
     assert_int_equal(RUN("train", "run.yaml", "-q"), 0);
     check_output(ROOM_FOR_LOG, "File too large; raise the limit", ".");
-    put_text("set.npz", "kept");
-    put_text("p.csv", "kept");
+    put_text("set.npz", "");
+    put_text("p.csv", "sample,prediction,p_0\n");
     check_output(ROOM_FOR_LOG, "File too large; raise the limit", ".");
-    matches("set.npz", "^kept$");
-    matches("p.csv", "^kept$");
+    is_empty("set.npz");
+    matches("p.csv", "^sample,prediction,p_0\n$");
     if (!mount_disk("64k")) skip();
     fill_disk();
     check_output(0, "No space left on device; free some space", "disk");
@@ -346,15 +346,17 @@ static void changed_data_are_refused(void **state) {
         complains(RUN(SET, "--resume", "train.epochs=5"), ".*set\\.npz: [^\n]*(copied whole\\?|is not an \\.npz; .*)");
     }
     free(c.data);
+    assert_int_equal(unlink("set.npz"), 0);
     // The same labels, since the closes are the same; other features.
     assert_int_equal(system("awk -F, 'NR > 1 {$3 = $3 * 1.0001} {print}' OFS=, bars.csv >other.csv"), 0);
     put_set("other.csv");
     complains(RUN(SET, "--resume", "train.epochs=5"),
-        "made/[a-z_4]+\\.safetensors: was made under another plan: data_sum is [0-9a-f]+, was [0-9a-f]+; put "
-        "that back, or train without --resume");
+        "made/[a-z_4]+\\.safetensors: was made of other data: set\\.npz has changed since the run began: its sum "
+        "differs; go on with the file as it was, or begin a new run");
     assert_int_equal(system("head -n 1400 bars.csv >short.csv"), 0);
     put_set("short.csv");
-    complains(RUN(SET, "--resume", "train.epochs=5"), ".*: was made under another plan: .*samples\\.all is .*");
+    complains(RUN(SET, "--resume", "train.epochs=5"),
+        ".*: was made of other data: [^\n]*short\\.csv has 1,399 bars, had 1,500; .*");
     assert_int_equal(unlink("set.npz"), 0);
     complains(RUN(SET, "--resume", "train.epochs=5"), ".*set\\.npz: cannot be read: No such file [^\n]*; check .*");
     assert_int_equal(RUN("runs", "."), 0);

@@ -246,7 +246,7 @@ static void reads_variants(void **state) {
         "2024/01/02 00:00:00;10;12;9;11;3;\n2024/01/03 00:00:00;10;12;9;11;3;\n",
         ",time,open,high,low,close\n0,2024-01-02,10,12,9,11\n1,2024-01-03,10,12,9,11\n",
         "Date,Time,Open,High,Low,Close\n2024-01-02,00:00,10,12,9,11\n2024-01-03,0:00:00,10,12,9,11\n",
-        "time,open,high,low,close\n2024-01-02T00:00:00Z,10,12,9,11\n2024-01-03 02:00:00+02:00,10,12,9,11\n",
+        "time,open,high,low,close\n2024-01-02T02:00:00+02:00,10,12,9,11\n2024-01-03 02:00:00+0200,10,12,9,11\n",
         "time,open,high,low,close,,,\n2024-01-02,10,12,9,11,,,\n2024-01-03,10,12,9,11,,,,,\n",
     };
     for (size_t i = 0; i < sizeof variants / sizeof *variants; i++) {
@@ -638,27 +638,53 @@ static void short_steps_are_noted(void **state) {
     bars_done(&b);
 }
 
-// Gaps counted as bars.h defines them, slot by slot.
+// Gaps counted as bars_hours.h defines them, slot by slot, in files of four weeks and more.
 typedef struct {
     int64_t gaps, missing, longest, longest_at;
 } gap_count;
 
-static int kind_of(int64_t t) {
-    int w = when_weekday(t);
-    return w == 0 ? 0 : w < 4 ? 1 : w - 2;
+// Kinds of slots: a weekday, and a season where hours have them.
+enum { KINDS = 14 };
+
+static int kind_of(int64_t t, bars_seasons seasons) {
+    err e = {0};
+    size_t hint = 0;
+    int64_t noon = t - t % WHEN_DAY + WHEN_DAY / 2;
+    if (seasons == BARS_SEASONS_NONE) return when_weekday(t);
+    when_zone *z = when_zone_new(seasons == BARS_SEASONS_EUROPE ? "Europe/Berlin" : "America/New_York", &e);
+    support_ok(z != NULL, &e);
+    bool summer = when_local(z, noon, &hint) - noon == (seasons == BARS_SEASONS_EUROPE ? 2 : -4) * 3600;
+    when_zone_free(z);
+    return when_weekday(t) + (summer ? 7 : 0);
 }
 
-static gap_count count_gaps(const bar *bar, int64_t count, int64_t span) {
+static int64_t week_of(int64_t t) {
+    return (t / WHEN_DAY + 3) / 7;
+}
+
+static gap_count count_gaps(const bar *bar, int64_t count, int64_t span, bars_seasons seasons) {
     gap_count g = {0};
-    int64_t slots = (WHEN_DAY + span - 1) / span, days[5] = {0}, *seen = calloc((size_t)(5 * slots), sizeof *seen);
-    assert_non_null(seen);
-    for (int64_t i = 0; i < count; i++) seen[kind_of(bar[i].time) * slots + bar[i].time % WHEN_DAY / span]++;
-    for (int64_t d = bar[0].time / WHEN_DAY; d <= bar[count - 1].time / WHEN_DAY; d++) days[kind_of(d * WHEN_DAY)]++;
+    int64_t slots = (WHEN_DAY + span - 1) / span, first = bar[0].time / WHEN_DAY, last = bar[count - 1].time / WHEN_DAY;
+    int64_t *seen = calloc((size_t)(KINDS * slots), sizeof *seen), *can = calloc((size_t)(KINDS * slots), sizeof *can);
+    bool *active = calloc((size_t)(week_of(bar[count - 1].time) + 1), sizeof *active);
+    int *kinds = calloc((size_t)(last + 1), sizeof *kinds);
+    assert_true(seen && can && active && kinds);
+    for (int64_t day = first; day <= last; day++) kinds[day] = kind_of(day * WHEN_DAY, seasons);
+    for (int64_t i = 0; i < count; i++) {
+        active[week_of(bar[i].time)] = true;
+        seen[kinds[bar[i].time / WHEN_DAY] * slots + bar[i].time % WHEN_DAY / span]++;
+    }
+    for (int64_t day = first; day <= last; day++)
+        for (int64_t slot = 0; slot < slots; slot++) {
+            bool early = day == first && slot < bar[0].time % WHEN_DAY / span;
+            bool late = day == last && slot > bar[count - 1].time % WHEN_DAY / span;
+            can[kinds[day] * slots + slot] += active[week_of(day * WHEN_DAY)] && !early && !late;
+        }
     for (int64_t i = 1; i < count; i++) {
         int64_t missing = 0, grid = bar[i - 1].time - bar[i - 1].time % WHEN_DAY % span;
         for (int64_t t = grid + span; t < bar[i].time - bar[i].time % WHEN_DAY % span; t += span) {
-            int kind = kind_of(t);
-            missing += 4 * seen[kind * slots + t % WHEN_DAY / span] >= 3 * days[kind];
+            int64_t at = kinds[t / WHEN_DAY] * slots + t % WHEN_DAY / span;
+            missing += seen[at] && 2 * seen[at] >= can[at];
         }
         g.gaps += missing > 0;
         g.missing += missing;
@@ -667,11 +693,15 @@ static gap_count count_gaps(const bar *bar, int64_t count, int64_t span) {
         g.longest_at = bar[i - 1].time;
     }
     free(seen);
+    free(can);
+    free(active);
+    free(kinds);
     return g;
 }
 
 static void check_gaps(const bars *b) {
-    gap_count g = count_gaps(b->bar, b->count, b->span);
+    assert_int_equal(b->report.hours_changes, 0);
+    gap_count g = count_gaps(b->bar, b->count, b->span, b->report.seasons);
     assert_int_equal(count_of(b, BARS_GAP), g.gaps);
     assert_int_equal(b->report.missing, g.missing);
     assert_int_equal(b->report.longest, g.longest);

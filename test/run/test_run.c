@@ -40,6 +40,7 @@ static void put_member(const char *dir, bool weights) {
     char path[128];
     static const char *const files[] = {"config.yaml", "run.db", "lock", "plan.yaml.12.1.tmp", "best.safetensors"};
     mkdir("made", 0777);
+    put("made/lock");
     mkdir(dir, 0777);
     for (int i = 0; i < 4 + weights; i++) {
         snprintf(path, sizeof path, "%s/%s", dir, files[i]);
@@ -102,6 +103,42 @@ static void a_member_in_use_is_left_alone(void **state) {
     assert_true(begin());
 }
 
+// Files that only have the names of a run's.
+static void what_no_run_has_written_is_not_replaced(void **state) {
+    (void)state;
+    static const char *const names[] = {"made/config.yaml", "made/best.safetensors", "made/last.safetensors"};
+    err e = {0};
+    mkdir("made", 0777);
+    for (int i = 0; i < 3; i++) {
+        put(names[i]);
+        assert_null(run_begin("made", &e));
+        assert_int_equal(e.kind, ERR_INPUT);
+        assert_non_null(strstr(e.text, "that no run has written; choose another run.dir"));
+        assert_true(there(names[i]) && !there("made/lock"));
+        unlink(names[i]);
+    }
+    put("made/notes");
+    assert_false(begin());
+    put("made/config.yaml");
+    assert_false(begin());
+    assert_true(there("made/notes") && !there("made/config.yaml"));
+}
+
+static void files_that_a_run_replaces_are_known(void **state) {
+    (void)state;
+    put_member("made/member_1", true);
+    mkdir("made/other", 0777);
+    put("made/notes");
+    put("made/best.safetensors");
+    put("made/other/best.safetensors");
+    put("best.safetensors");
+    assert_true(
+        run_replaces("made", "made/best.safetensors") && run_replaces("./made", "made/../made/best.safetensors"));
+    assert_true(run_replaces("made", "made/member_1/best.safetensors"));
+    assert_false(run_replaces("made", "made/notes") || run_replaces("made", "made/other/best.safetensors"));
+    assert_false(run_replaces("made", "best.safetensors") || run_replaces("none", "made/best.safetensors"));
+}
+
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, support_enter, support_leave)
     const struct CMUnitTest tests[] = {
@@ -109,6 +146,8 @@ int main(void) {
         TEST(members_without_weights_are_removed),
         TEST(what_is_of_others_stays),
         TEST(a_member_in_use_is_left_alone),
+        TEST(what_no_run_has_written_is_not_replaced),
+        TEST(files_that_a_run_replaces_are_known),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

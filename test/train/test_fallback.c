@@ -119,7 +119,7 @@ static bool go(const char *keys, const char *from, uint64_t stop_after, const ch
     }
     watcher w = {.on_step = on_step, .on_epoch = on_epoch, .on_change = on_change, .arg = s};
     support_ok(trainer_run(s->t, &w, &result, &e), &e);
-    if (!result.interrupted) support_ok(trainer_save(s->t, "best", &e), &e);
+    if (!result.interrupted) support_ok(trainer_save(s->t, "best", NULL, 0, &e), &e);
     trainer_free(s->t);
     rig_close(&r);
     return !result.interrupted;
@@ -222,7 +222,7 @@ static void weights_are_followed(void **state) {
     support_ok(predictor_load(p, "best", &e), &e);
     assert_ptr_equal(engine_job(x), r.job.fallback);
     snapshot of = {.x = x, .weights = engine_job(x)->precision};
-    support_ok(snapshot_save_weights(&of, "again", &e), &e);
+    support_ok(snapshot_save_weights(&of, "again", NULL, 0, &e), &e);
     same_files("best", "again");
     predictor_free(p);
     rig_close(&r);
@@ -259,7 +259,7 @@ static void the_best_weights_keep_their_precision(void **state) {
     watcher w = {.on_epoch = overflow_later, .on_change = on_change, .arg = &s};
     support_ok(trainer_run(s.t, &w, &result, &e), &e);
     assert_true(s.changes == 1 && result.best_epoch == 1 && s.report[1].precision == PRECISION_FP32);
-    support_ok(trainer_save(s.t, "best", &e), &e);
+    support_ok(trainer_save(s.t, "best", NULL, 0, &e), &e);
     trainer_free(s.t);
     check_note("best", "precision", "fp16");
     check_note("end", "precision", "fp32");
@@ -269,7 +269,7 @@ static void the_best_weights_keep_their_precision(void **state) {
     support_ok(f && trainer_restore(t, f, "end", &e), &e);
     safetensors_close(f);
     support_ok(trainer_run(t, &(watcher){.arg = NULL}, &result, &e), &e);
-    support_ok(trainer_save(t, "again", &e), &e);
+    support_ok(trainer_save(t, "again", NULL, 0, &e), &e);
     same_files("best", "again");
     trainer_free(t);
     rig_close(&r);

@@ -82,7 +82,7 @@ static bool go(
     watcher all = {.on_step = on_step, .on_epoch = on_epoch, .arg = &w};
     support_ok(trainer_run(w.t, &all, &h->result, &e), &e);
     bool ended = !h->result.interrupted;
-    if (ended) support_ok(trainer_save(w.t, at_epochs ? "best_b" : "best_a", &e), &e);
+    if (ended) support_ok(trainer_save(w.t, at_epochs ? "best_b" : "best_a", NULL, 0, &e), &e);
     trainer_free(w.t);
     rig_close(&r);
     return ended;
@@ -231,7 +231,7 @@ static void expect_load(const char *keys, const char *path, const char *text) {
     bool ok = trainer_load(t, path, &e);
     if (ok != !text) fail_msg("%s: loaded: %d", path, ok);
     if (text && (e.kind != ERR_INPUT || !strstr(e.text, text))) fail_msg("%s", e.text);
-    if (ok) support_ok(trainer_save(t, "loaded", &e), &e);
+    if (ok) support_ok(trainer_save(t, "loaded", NULL, 0, &e), &e);
     trainer_free(t);
     rig_close(&r);
 }

@@ -425,13 +425,13 @@ static void saves_what_it_learnt(void **state) {
     trainer *t = rig_trainer(&r);
     run(t, &w);
     float *weights = rig_weights(&r, t);
-    support_ok(trainer_save(t, "model.safetensors", &e), &e);
+    support_ok(trainer_save(t, "model.safetensors", NULL, 0, &e), &e);
     safetensors *f = safetensors_open("model.safetensors", &e);
     support_ok(f != NULL, &e);
     check_saved(&r, f, weights);
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) assert_non_null(safetensors_find(f, names[i]));
     safetensors_close(f);
-    assert_false(trainer_save(t, "missing/model.safetensors", &e));
+    assert_false(trainer_save(t, "missing/model.safetensors", NULL, 0, &e));
     assert_non_null(strstr(e.text, "missing/model.safetensors"));
     free(weights);
     trainer_free(t);
@@ -445,7 +445,7 @@ static void saves_the_scaler(void **state) {
     rig r;
     rig_open(&r, &cpu_device, 1, SMALL "data.scale=standard");
     trainer *t = rig_trainer(&r);
-    support_ok(trainer_save(t, "model.safetensors", &e), &e);
+    support_ok(trainer_save(t, "model.safetensors", NULL, 0, &e), &e);
     safetensors *f = safetensors_open("model.safetensors", &e);
     support_ok(f != NULL, &e);
     assert_int_equal(safetensors_count(f), graph_parameters(r.job.g) + 4);

@@ -1,0 +1,16 @@
+// Files that a command writes: none ever takes the place of an input or of a file of another kind.
+#ifndef TRADEWIND_TASK_OUTPUT_H
+#define TRADEWIND_TASK_OUTPUT_H
+
+#include "base/err.h"
+
+typedef enum {
+    OUTPUT_SET,     // a dataset
+    OUTPUT_ANSWERS, // probabilities or forecasts, .npz or .csv
+} output_kind;
+
+// True where a file may be written: nothing is there, or an empty file, or one of the same kind. ERR_INPUT where it is
+// one of the inputs, by whatever name, or of another kind.
+bool output_may_replace(const char *path, output_kind kind, const char *const *inputs, int count, err *e);
+
+#endif

@@ -1,0 +1,193 @@
+// The contract of a model: written as metadata, read back, and compared in words.
+#include "task/contract.h"
+
+#include "data/when.h"
+#include "support.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static const char *const fast_names[] = {"log_return_1", "body", "rsi_14"}, *const slow_names[] = {"body"};
+static const char *const moved_names[] = {"log_return_1", "rsi_14", "body"};
+static const char *const three[] = {"DOWN", "NEUTRAL", "UP"}, *const two[] = {"DOWN", "UP"};
+static const char *const symbols[] = {"EURUSD", "XAUUSD"};
+
+// A set of two streams; only the facts that a contract holds.
+static dataset plain_set(void) {
+    dataset d = {.name = "gold.npz", .samples = 1000, .streams = 2, .span = {300, 3600}, .classes = 3};
+    d.stream[0] = (stream){.name = "fast", .series = {.width = 3, .columns = fast_names}};
+    d.stream[1] = (stream){.name = "slow", .series = {.width = 1, .columns = slow_names}};
+    d.vector.width = 64;
+    d.class_names = three;
+    return d;
+}
+
+static contract *contract_of(const dataset *d, int64_t fast, int64_t slow) {
+    const int64_t window[STREAMS_MOST] = {fast, slow};
+    return contract_make(
+        &(contract_facts){.data = d, .window = window, .forecasts = d->target_width > 0, .version = "9.9"});
+}
+
+// Difference between a plain set and this one; NULL where there is none. The text lives until the next call.
+static const char *difference(const dataset *is, int64_t fast, int64_t slow, unsigned parts) {
+    static char text[900];
+    dataset d = plain_set();
+    contract *a = contract_of(&d, 50, 20), *b = contract_of(is, fast, slow);
+    bool differ = contract_differs(a, b, parts, text, sizeof text);
+    contract_free(a);
+    contract_free(b);
+    return differ ? text : NULL;
+}
+
+static void is_in_the_metadata(void **state) {
+    (void)state;
+    err e = {0};
+    dataset d = plain_set();
+    d.about = json_pack(
+        "{s:s, s:[], s:{s:s, s:i}}", "made_of", "bars", "sources", "label", "kind", "direction", "horizon", 1);
+    d.panel = 2;
+    d.panel_names = symbols;
+    contract *c = contract_of(&d, 50, 20), *read;
+    char *text = contract_text(c);
+    const safetensors_note note = {contract_key, text};
+    support_ok(safetensors_write("w", NULL, 0, &note, 1, &e), &e);
+    safetensors *s = safetensors_open("w", &e);
+    support_ok(s && contract_read(&read, s, "w", &e), &e);
+    assert_string_equal(read->version, "9.9");
+    assert_int_equal(read->streams, 2);
+    assert_int_equal(read->stream[1].span, 3600);
+    assert_int_equal(read->stream[1].window, 20);
+    assert_int_equal(read->vector.count, 64);
+    assert_null(read->vector.names);
+    assert_string_equal(read->scaler, "none");
+    assert_string_equal(json_string_value(json_array_get(read->symbols.names, 1)), "XAUUSD");
+    char *again = contract_text(read);
+    assert_string_equal(text, again);
+    free(text);
+    free(again);
+    contract_free(read);
+    contract_free(c);
+    safetensors_close(s);
+    json_decref(d.about);
+}
+
+static void files_without_one_and_damaged_ones(void **state) {
+    (void)state;
+    err e = {0};
+    contract *read = (contract *)&e;
+    support_ok(safetensors_write("w", NULL, 0, NULL, 0, &e), &e);
+    safetensors *s = safetensors_open("w", &e);
+    assert_true(contract_read(&read, s, "w", &e));
+    assert_null(read);
+    safetensors_close(s);
+    static const char *const damaged[] = {"{", "[]", "{}",
+        "{\"version\":\"1\",\"scaler\":\"none\",\"data\":{\"name\":"
+        "\"a\"},\"streams\":[{\"name\":\"f\",\"columns\":[1]}]}"};
+    for (size_t i = 0; i < sizeof damaged / sizeof *damaged; i++) {
+        const safetensors_note note = {contract_key, damaged[i]};
+        support_ok(safetensors_write("w", NULL, 0, &note, 1, &e), &e);
+        s = safetensors_open("w", &e);
+        assert_false(contract_read(&read, s, "w", &e));
+        assert_string_equal(e.text, "w: tradewind.contract among its metadata cannot be read; the file is damaged");
+        safetensors_close(s);
+    }
+}
+
+static void columns_are_compared_by_name_and_order(void **state) {
+    (void)state;
+    dataset d = plain_set();
+    assert_null(difference(&d, 50, 20, CONTRACT_ALL));
+    d.stream[0].series.columns = moved_names;
+    assert_string_equal(difference(&d, 50, 20, CONTRACT_ALL),
+        "columns of fast differ: column 2 is body in the weights and rsi_14 in gold.npz; import with --features "
+        "fast=log_return_1,body,rsi_14");
+    d.name = "bars";
+    assert_non_null(strstr(difference(&d, 50, 20, CONTRACT_ALL), "; set data.features.fast=log_return_1,body,rsi_14"));
+    d.stream[0].series.columns = NULL;
+    assert_null(difference(&d, 50, 20, CONTRACT_ALL));
+    d.stream[0].series.width = 2;
+    assert_non_null(strstr(difference(&d, 50, 20, CONTRACT_ALL), "columns of fast: 3 in the weights, 2 in bars"));
+    d = plain_set();
+    d.vector.width = 0;
+    assert_string_equal(difference(&d, 50, 20, CONTRACT_ALL),
+        "the vector: there in the weights, none in gold.npz; import without --no-vector");
+    d = plain_set();
+    d.streams = 1;
+    assert_string_equal(difference(&d, 50, 20, CONTRACT_ALL),
+        "streams fast,slow in the weights, fast in gold.npz; give the same files or frames");
+}
+
+static void all_else_is_compared_too(void **state) {
+    (void)state;
+    dataset d = plain_set();
+    assert_string_equal(difference(&d, 40, 20, CONTRACT_ALL),
+        "windows of fast: 50 in the weights, 40 described; set data.windows.fast=50");
+    assert_null(difference(&d, 40, 20, CONTRACT_ALL & ~CONTRACT_WINDOWS));
+    d.span[1] = 14400;
+    assert_string_equal(difference(&d, 50, 20, CONTRACT_ALL),
+        "bars of slow: 1 h in the weights, 4 h in gold.npz; give bars of the same span");
+    d = plain_set();
+    d.classes = 2;
+    d.class_names = two;
+    assert_string_equal(difference(&d, 50, 20, CONTRACT_ALL),
+        "classes DOWN,NEUTRAL,UP in the weights, DOWN,UP in gold.npz; use data with the same labels");
+    d.target_width = 12;
+    assert_non_null(strstr(difference(&d, 50, 20, CONTRACT_ALL), "the weights tell classes and gold.npz is to be"));
+}
+
+static void labels_are_compared_by_their_settings(void **state) {
+    (void)state;
+    char text[900];
+    dataset was = plain_set(), is = plain_set();
+    was.about = json_pack("{s:s, s:{s:s, s:f}}", "made_of", "bars", "label", "kind", "direction", "band", 0.5);
+    is.about = json_pack("{s:s, s:{s:s, s:f}}", "made_of", "bars", "label", "kind", "direction", "band", 0.7);
+    contract *a = contract_of(&was, 50, 20), *b = contract_of(&is, 50, 20);
+    assert_true(contract_differs(a, b, CONTRACT_ALL, text, sizeof text));
+    assert_string_equal(
+        text, "labels differ: band is 0.5 in the weights and 0.7 in gold.npz; use data with the same labels");
+    assert_false(contract_differs(a, b, CONTRACT_ALL & ~CONTRACT_LABEL, text, sizeof text));
+    contract_free(a);
+    contract_free(b);
+    json_decref(was.about);
+    json_decref(is.about);
+}
+
+static void changed_data_are_told(void **state) {
+    (void)state;
+    char text[900];
+    int64_t early[] = {WHEN_DAY, 2 * WHEN_DAY}, late[] = {WHEN_DAY, 3 * WHEN_DAY};
+    dataset was = plain_set(), is = plain_set();
+    was.samples = is.samples = 2;
+    was.time = early;
+    is.time = late;
+    contract *a = contract_of(&was, 50, 20), *b = contract_of(&is, 50, 20);
+    assert_false(contract_data_differ(a, a, text, sizeof text));
+    assert_true(contract_data_differ(a, b, text, sizeof text));
+    assert_string_equal(text, "gold.npz has changed: its last sample is of 1970-01-04, was of 1970-01-03");
+    contract_free(b);
+    is.samples = 1;
+    b = contract_of(&is, 50, 20);
+    assert_true(contract_data_differ(a, b, text, sizeof text));
+    assert_string_equal(text, "gold.npz has 1 samples, had 2; its last sample is of 1970-01-02, was of 1970-01-03");
+    contract_free(a);
+    contract_free(b);
+}
+
+#define ENTERED(test) cmocka_unit_test_setup_teardown(test, support_enter, support_leave)
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        ENTERED(is_in_the_metadata),
+        ENTERED(files_without_one_and_damaged_ones),
+        cmocka_unit_test(columns_are_compared_by_name_and_order),
+        cmocka_unit_test(all_else_is_compared_too),
+        cmocka_unit_test(labels_are_compared_by_their_settings),
+        cmocka_unit_test(changed_data_are_told),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
