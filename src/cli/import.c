@@ -116,6 +116,10 @@ static bool read_words(job *j, err *e) {
     b->value = (label_value)chosen[4];
     b->vector = !cli_given(j->o, "--no-vector");
     j->bars.tz = cli_given(j->o, "--tz");
+    j->bars.columns = cli_given(j->o, "--columns");
+    const char *order = cli_given(j->o, "--date-order");
+    if (order && !when_order_read(order, &j->bars.date_order))
+        return err_input(e, "--date-order: \"%.40s\" is no order of dates; write dmy, mdy or ymd", order);
     j->bars.keep_coarse = cli_given(j->o, "--keep-coarse") != NULL;
     j->bars.keep_filled = cli_given(j->o, "--keep-filled") != NULL;
     const char *force = cli_given(j->o, "--force");
@@ -159,12 +163,13 @@ static bool means_something(const job *j, source_kind kind, err *e) {
         const char *name;
         int of;
     } all[] = {{"--types", OF_BARS | OF_WINDOWS}, {"--horizon", OF_DIRECTION | OF_FORECAST | OF_WINDOWS | OF_PANEL},
-        {"--tz", OF_BARS}, {"--frames", OF_BARS}, {"--features", OF_BARS}, {"--no-vector", OF_BARS},
-        {"--label", OF_BARS}, {"--band", OF_DIRECTION}, {"--volatility", OF_DIRECTION | OF_BARRIER},
-        {"--classes", OF_DIRECTION | OF_WINDOWS}, {"--strong", OF_DIRECTION}, {"--up", OF_BARRIER},
-        {"--down", OF_BARRIER}, {"--limit", OF_BARRIER}, {"--timeout", OF_BARRIER}, {"--side", OF_BARRIER},
-        {"--value", OF_FORECAST}, {"--keep-coarse", OF_BARS}, {"--keep-filled", OF_BARS}, {"--force", OF_BARS},
-        {"--names", OF_WINDOWS}, {"--history", OF_PANEL}, {"--recent", OF_PANEL}};
+        {"--tz", OF_BARS}, {"--date-order", OF_BARS}, {"--columns", OF_BARS}, {"--frames", OF_BARS},
+        {"--features", OF_BARS}, {"--no-vector", OF_BARS}, {"--label", OF_BARS}, {"--band", OF_DIRECTION},
+        {"--volatility", OF_DIRECTION | OF_BARRIER}, {"--classes", OF_DIRECTION | OF_WINDOWS},
+        {"--strong", OF_DIRECTION}, {"--up", OF_BARRIER}, {"--down", OF_BARRIER}, {"--limit", OF_BARRIER},
+        {"--timeout", OF_BARRIER}, {"--side", OF_BARRIER}, {"--value", OF_FORECAST}, {"--keep-coarse", OF_BARS},
+        {"--keep-filled", OF_BARS}, {"--force", OF_BARS}, {"--symbol", OF_BARS}, {"--names", OF_WINDOWS},
+        {"--history", OF_PANEL}, {"--recent", OF_PANEL}};
     static const char *const labels[] = {"labels of direction", "labels of barriers", "forecasts"};
     int here = kind == SOURCE_ARRAYS ? OF_WINDOWS : kind == SOURCE_PANEL ? OF_PANEL : 1 << j->build.label;
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
@@ -568,6 +573,10 @@ const cli_command cli_import = {"import", "FILE... -o SET.npz",
     "panel)\n"
     "of bars:\n"
     "  --tz ZONE           the files' clock: UTC, mt5, EST, +2, Europe/Berlin (default UTC)\n"
+    "  --date-order ORDER  dmy, mdy or ymd: how to read dates such as 03/04/2024 (default: as the file's numbers "
+    "show)\n"
+    "  --columns LIST      which column is which: time=Date,close=Price; also date, open, high, low, volume, spread,\n"
+    "                      symbol. Columns of files without a header by number, from 1\n"
     "  --frames 5m,1h      coarser streams, made of the finest bars\n"
     "  --features S=a,b    features of stream S, from doc/features.md; further ones may follow: slow=c,d\n"
     "  --no-vector         leave the vector of 32 strategies out\n"
@@ -594,6 +603,6 @@ const cli_command cli_import = {"import", "FILE... -o SET.npz",
     "  data.split says. All values and the names are in the set; evaluate --test and predict --part future use them.\n"
     "\nWith an error no file is written. doc/data.md has the rules and what is in the file.\n",
     NULL, NULL, WORDS_MOST, run,
-    "-o --output --append --symbol --types --horizon --tz --frames --features --label --band --volatility --classes "
-    "--strong --up --down --limit --timeout --side --value --force --names --history --recent",
+    "-o --output --append --symbol --types --horizon --tz --date-order --columns --frames --features --label --band "
+    "--volatility --classes --strong --up --down --limit --timeout --side --value --force --names --history --recent",
     "--no-vector --keep-coarse --keep-filled"};

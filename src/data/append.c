@@ -1,5 +1,7 @@
 #include "data/append.h"
 
+#include "data/when.h"
+
 #include <string.h>
 
 bool append_options(const dataset *old, build_options *o, bars_options *reading, err *e) {
@@ -15,6 +17,12 @@ bool append_options(const dataset *old, build_options *o, bars_options *reading,
     const char *types = json_string_value(json_object_get(old->about, "types"));
     o->compact = types && strcmp(types, "compact") == 0;
     o->vector = old->vector.width > 0;
+    const char *order = json_string_value(json_object_get(how, "date_order"));
+    const char *forced = json_string_value(json_object_get(old->about, "forced"));
+    err unused;
+    if (order) when_order_read(order, &reading->date_order);
+    if (forced) bars_force_read(forced, &reading->force, &unused);
+    reading->columns = json_string_value(json_object_get(how, "columns"));
     reading->tz = json_string_value(json_object_get(how, "tz"));
     reading->keep_coarse = json_is_true(json_object_get(how, "keep_coarse"));
     reading->keep_filled = json_is_true(json_object_get(how, "keep_filled"));

@@ -1,11 +1,10 @@
 #include "data/bars.h"
 
-#include "base/file.h"
 #include "data/bars_rows.h"
+#include "data/text_file.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 void bars_done(bars *b) {
     free(b->bar);
@@ -24,6 +23,23 @@ static when_zone *zone_of(bars_report *p, const layout *l, const bars_options *o
     if (!z && why.kind == ERR_INPUT) err_input(e, "%s: %s", name, why.text);
     if (!z && why.kind != ERR_INPUT) err_run(e, "%s: %s", name, why.text);
     return z;
+}
+
+// Refuses rows most of which have their high below their low: the columns are swapped, not the rows wrong.
+static bool upright(const rows *r, const layout *l, err *e) {
+    const bars_tally *wrong = &r->report->tally[BARS_HIGH_LOW];
+    if (2 * r->upside_down <= r->report->rows - r->report->tally[BARS_EMPTY].count) return true;
+    char high[40], low[40];
+    bars_text_show(high, sizeof high, l->title[ROLE_HIGH]);
+    bars_text_show(low, sizeof low, l->title[ROLE_LOW]);
+    for (int i = 0; i < l->columns && !l->title[ROLE_HIGH].size; i++) {
+        if (l->role[i] == ROLE_HIGH) snprintf(high, sizeof high, "%d", i + 1);
+        if (l->role[i] == ROLE_LOW) snprintf(low, sizeof low, "%d", i + 1);
+    }
+    return err_input(e,
+        "%s:%lld: high is below low in %lld of %lld rows, this is the first; the columns look swapped: --columns "
+        "high=%s,low=%s",
+        r->name, (long long)wrong->line, (long long)r->upside_down, (long long)r->report->rows, low, high);
 }
 
 static bool enough(const rows *r, err *e) {
@@ -52,10 +68,13 @@ static void settle(bars *b, rows *r) {
 // Rows of one symbol to bars.
 static bool finish(bars *b, rows *r, const layout *l, const when_zone *z, const bars_options *o, err *e) {
     when_zone *own = NULL;
-    if (!enough(r, e)) return false;
+    if (!upright(r, l, e) || !enough(r, e)) return false;
+    if (l->order_line) r->report->date_order = l->order;
+    r->report->date_order_line = l->order_line;
     bars_rows_order(r, z);
     bool ok = enough(r, e) && bars_rows_frame(r, o->keep_coarse, &b->span, e) &&
-              bars_rows_end(r, l, z, o, b->span, &own, e) && bars_rows_survey(r, l, own ? own : z, b->span, o, e);
+              bars_rows_end(r, l, z, o, b->span, &own, e) && bars_rows_prices(r, o->force, e) &&
+              bars_rows_survey(r, l, own ? own : z, b->span, o, e);
     when_zone_free(own);
     if (!ok) return false;
     b->format = bars_layout_format(l->format);
@@ -98,7 +117,7 @@ static bool parse(bars_list *all, const char *name, text data, const bars_option
     when_zone *z = NULL;
     layout *l = malloc(sizeof *l);
     if (!l) return err_run(e, "%s: no memory to read it", name);
-    bool ok = bars_text_decode(&data, name, &owned, e) && bars_layout_find(l, name, data, e);
+    bool ok = bars_text_decode(&data, name, &owned, e) && bars_layout_find(l, name, data, o, e);
     ok = ok && (z = zone_of(&zoned, l, o, name, e)) && bars_rows_read(&groups, name, l, o, e);
     if (ok && !groups.count) ok = err_input(e, "%s: has a header but no rows; expected bars", name);
     if (ok) bars_groups_sort(&groups);
@@ -114,13 +133,13 @@ static bool parse(bars_list *all, const char *name, text data, const bars_option
 
 static bool read_file(bars_list *all, const char *path, const bars_options *o, bool one, err *e) {
     *all = (bars_list){0};
-    file_map m;
-    if (!file_map_open(&m, path, e)) return false;
+    text_file t;
+    if (!text_file_open(&t, path, SIZE_MAX, e)) return false;
     bars_options with = o ? *o : (bars_options){0};
-    struct stat st;
-    if (!with.written && !stat(path, &st)) with.written = (int64_t)st.st_mtime;
-    bool ok = parse(all, path, (text){(const char *)m.data, m.size}, &with, one, e);
-    file_map_close(&m);
+    if (!with.written) with.written = t.written;
+    bool ok = t.arrays ? err_input(e, "%s: holds arrays, not bars; import it by itself", t.name)
+                       : parse(all, t.name, (text){t.data, t.size}, &with, one, e);
+    text_file_close(&t);
     return ok;
 }
 

@@ -2,8 +2,9 @@
 //
 // The format is recognised from the content, never from the file's name. Known are: MetaTrader 5 terminal exports
 // (tabs, commas or semicolons; with and without a header; daily ones without a time), the MetaTrader 5 Python API,
-// Binance klines, Yahoo and yfinance, Dukascopy, HistData, a pandas index, and any table whose header names open, high,
-// low, close and a time. Tick exports are refused by name. UTF-8 with or without a mark and UTF-16 are read.
+// Binance klines, Yahoo and yfinance, Dukascopy, HistData, Investing, Nasdaq, Stooq, a pandas index, and any table
+// whose header names open, high, low, close and a time, or whose columns the caller names. Tick exports are refused by
+// name. UTF-8 with or without a mark and UTF-16 are read, plain or packed (text_file.h).
 //
 // Rows are never invented. A row is left out, and counted, where
 //   - all four prices are missing (empty, null, NaN), as Yahoo writes holidays;
@@ -28,16 +29,22 @@
 #include "base/json.h"
 #include "data/bar.h"
 #include "data/bars_force.h"
+#include "data/when.h"
 
 #include <stdio.h>
 
 typedef struct {
-    const char *tz;   // the zone of the file's clock, as when.h names them; NULL: UTC, for HistData EST. Binance's
-                      // stamps and those that name their own offset are UTC whatever is given here
-    bool keep_coarse; // keep stretches of coarser bars
-    bool keep_filled; // keep Dukascopy's bars of closed hours
-    unsigned force;   // checks that are overruled: bits of bars_force
-    int64_t written;  // when the file was written, to tell whether its last bar was over; 0: bars_read asks the file
+    const char *tz;        // the zone of the file's clock, as when.h names them; NULL: UTC, for HistData EST. Binance's
+                           // stamps and those that name their own offset are UTC whatever is given here
+    when_order date_order; // of dates such as 03/04/2024; none: as the file's own numbers show, else they are refused
+    const char *columns;   // "time=Date,close=Price": which column is which, before what their names say; NULL: none.
+                           // Roles are time, date, open, high, low, close, volume, spread and symbol. Columns of a file
+                           // without a header are given by number, from 1
+    bool keep_coarse;      // keep stretches of coarser bars
+    bool keep_filled;      // keep Dukascopy's bars of closed hours
+    unsigned force;        // checks that are overruled: bits of bars_force
+    int64_t from;          // rows stamped before this are not read where the file is in rising order; 0: all are
+    int64_t written; // when the file was written, to tell whether its last bar was over; 0: bars_read asks the file
 } bars_options;
 
 typedef enum {
@@ -59,6 +66,7 @@ typedef enum {
     BARS_NO_VOLUME,  // a volume column that says 0, less, or nothing
     BARS_NO_SPREAD,  // a spread column that says 0, less, or nothing: unknown
     BARS_SHORT_STEP, // sooner after the bar before it than the span
+    BARS_JUMP,       // opens far from the close before it
     BARS_GAP,        // bars are missing before it: see bars_report
     BARS_FINDINGS
 } bars_finding;
@@ -111,7 +119,9 @@ typedef struct {
     bool has_volume, has_spread; // columns that say something: all zero is as good as none
     char zone[72];               // of the file's clock; "as stamped" where the stamps say
     bool zone_assumed;
-    unsigned forced; // checks that found something and were overruled: bits of bars_force
+    unsigned forced;         // checks that found something and were overruled: bits of bars_force
+    when_order date_order;   // of dates that need one, where it was found in the file
+    int64_t date_order_line; // the line that shows it
 } bars_report;
 
 enum {

@@ -26,6 +26,7 @@ static const struct {
     [BARS_NO_VOLUME] = {"no_volume", "without volume"},
     [BARS_NO_SPREAD] = {"no_spread", "without a spread"},
     [BARS_SHORT_STEP] = {"short_steps", "sooner than a span after the bar before"},
+    [BARS_JUMP] = {"jumps", "opens more than 10 % and 20 usual moves from the close before"},
     [BARS_GAP] = {"gaps", "gaps"},
 };
 
@@ -128,6 +129,9 @@ void bars_report_print(FILE *out, const char *name, const bars *b) {
     say(out, "bars", "%9s  of %s rows", count_text(a, sizeof a, b->count), count_text(c, sizeof c, p->rows));
     say(out, "time", "%s to %s UTC", when_text(a, sizeof a, p->first), when_text(c, sizeof c, p->last));
     say(out, "zone", "%s%s", p->zone, p->zone_assumed ? " (assumed; --tz or data.tz names another)" : "");
+    if (p->date_order)
+        say(out, "dates", "%s, as line %lld shows", p->date_order == WHEN_DMY ? "day, month, year" : "month, day, year",
+            (long long)p->date_order_line);
     if (p->turned) say(out, "order", "from new to old; turned round");
     print_coarse(out, p);
     int findings_shown = print_findings(out, p, true) + print_findings(out, p, false);
@@ -210,6 +214,7 @@ json_t *bars_report_json(const char *name, const bars *b) {
         "zone_assumed", p->zone_assumed, "turned", p->turned, "last_bar", last_bar[p->last_bar], "has_volume",
         p->has_volume, "has_spread", p->has_spread);
     bool ok = j && !json_object_set_new(j, "findings", tallies_json(p));
+    if (ok && p->date_order) ok = !json_object_set_new(j, "date_order", json_string(when_order_text(p->date_order)));
     if (ok && *b->symbol) ok = !json_object_set_new(j, "symbol", json_string(b->symbol));
     if (ok && p->coarse_rows)
         ok = !json_object_set_new(j, "coarse",

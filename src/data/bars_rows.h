@@ -20,6 +20,7 @@ typedef struct {
     bars_report *report;
     const char *name;
     char symbol[BARS_SYMBOL_ROOM]; // "" where the file names none
+    int64_t upside_down;           // rows left out whose high is below their low
 } rows;
 
 // The rows of a file, apart by symbol. All begin as zeros.
@@ -40,6 +41,11 @@ void bars_groups_done(row_groups *g);
 // Notes a case of a finding.
 void bars_rows_tally(rows *r, bars_finding f, int64_t line);
 
+// Moves `rest` on to a row stamped before `from`, with none or few such rows behind it, where the file is in rising
+// order;
+// `*lines` counts what is passed over.
+void bars_rows_skip(const layout *l, int64_t from, text *rest, int64_t *lines);
+
 // Reads every row behind the header into the group of its symbol; rows without usable prices are counted and left out.
 bool bars_rows_read(row_groups *all, const char *name, const layout *l, const bars_options *o, err *e);
 
@@ -54,6 +60,10 @@ bool bars_rows_frame(rows *r, bool keep_coarse, int64_t *span, err *e);
 // where those change, or NULL; the caller frees it. ERR_INPUT where no zone fits them and ends depend on it.
 bool bars_rows_end(
     rows *r, const layout *l, const when_zone *z, const bars_options *o, int64_t span, when_zone **own, err *e);
+
+// Refuses prices that cannot be, as the head of bars_prices.c tells, unless forced; notes jumps. Files under 32 bars
+// are not judged.
+bool bars_rows_prices(rows *r, unsigned force, err *e);
 
 // Counts what is odd in the bars that stay: weekends, flat bars, gaps, ... False where memory is short, or a check
 // refuses them.

@@ -44,9 +44,10 @@ static bool find_hours(rows *r, const when_zone *z, int64_t span, unsigned force
     double fullest = h ? 100 * bars_hours_fullest(h) : 100;
     if (ok && fullest < FULL)
         ok = bars_force_refuse(force, BARS_FORCE_THIN, &r->report->forced, e,
-            "%s: no time of day has bars on %d %% of the days, the fullest on %.0f %%: rows are missing everywhere; "
+            "%s%s%s: no time of day has bars on %d %% of the days, the fullest on %.0f %%: rows are missing "
+            "everywhere; "
             "export it whole",
-            r->name, FULL, fullest);
+            r->name, *r->symbol ? " " : "", r->symbol, FULL, fullest);
     bars_hours_free(h);
     return ok;
 }

@@ -1,7 +1,7 @@
 #include "data/sources.h"
 
-#include "base/file.h"
 #include "data/npz.h"
+#include "data/text_file.h"
 #include "data/when.h"
 
 #include <inttypes.h>
@@ -81,10 +81,11 @@ source_kind source_kind_in(const void *data, size_t bytes) {
 }
 
 bool source_kind_of(const char *path, source_kind *kind, err *e) {
-    file_map m;
-    if (!file_map_open(&m, path, e)) return false;
-    *kind = source_kind_in(m.data, m.size);
-    file_map_close(&m);
+    enum { LOOK = 1 << 20 };
+    text_file t;
+    if (!text_file_open(&t, path, LOOK, e)) return false;
+    *kind = t.arrays ? SOURCE_ARRAYS : source_kind_in(t.data, t.size);
+    text_file_close(&t);
     return true;
 }
 
@@ -179,6 +180,7 @@ bool sources_add(sources *s, const source_ask *ask, const bars_options *o, err *
         *f = (source_file){.path = ask->path, .stream = ask->stream, .bars = l.item[i]};
         f->symbol = arena_text(&s->arena, ask->symbol ? ask->symbol : f->bars.symbol);
         bars *b = &f->bars;
+        s->forced |= b->report.forced;
         if (b->report.last_bar == BARS_OPEN_WHEN_WRITTEN && b->count > 1) b->count--;
         l.item[i] = (bars){0};
     }

@@ -31,6 +31,7 @@ typedef struct {
     build_series *series;
     bar **made; // frames
     int made_count;
+    unsigned forced; // checks that found something and were overruled: bits of bars_force
 } sources;
 
 // Reads `count` files, 1 or more, and makes the coarser `frames` ("1h") of the finest bars of every instrument. Streams

@@ -81,9 +81,23 @@ static bool make_newer(sources *s, const dataset *old, int k, int i, err *e) {
     return ok;
 }
 
+// Files are read from some bars before the ends of what is known, so that each shows its span and its last known bar.
+static int64_t read_from(const dataset *old) {
+    enum { BARS = 64 };
+    int64_t from = INT64_MAX;
+    for (int i = 0; i < old->streams; i++)
+        for (int64_t k = 0; k < dataset_series(old); k++) {
+            int64_t at = last_of(old, (int)k, i).time - BARS * old->span[i];
+            from = at < from ? at : from;
+        }
+    return from;
+}
+
 static bool follow(sources *s, const dataset *old, const source_ask *ask, int count, const bars_options *o, err *e) {
+    bars_options newer = *o;
+    newer.from = read_from(old);
     for (int i = 0; i < count; i++)
-        if (!sources_add(s, &ask[i], o, e)) return false;
+        if (!sources_add(s, &ask[i], &newer, e)) return false;
     if (!take_old(s, old, e)) return false;
     for (int i = 0; i < s->files; i++)
         if (!place_newer(s, old, &s->file[i], e)) return false;

@@ -1,4 +1,5 @@
 // Files joined to instruments: symbols in order, spans from fine to coarse, every instrument with the same frames.
+#include "data/agree.h"
 #include "data/set.h"
 #include "data/sources_work.h"
 #include "data/when.h"
@@ -108,6 +109,20 @@ static bool place_files(sources *s, err *e) {
     return true;
 }
 
+// Coarser files are of the same instrument and clock as the finest one.
+static bool check_agreement(sources *s, const bars_options *o, err *e) {
+    for (int k = 0; k < s->build.series; k++)
+        for (int i = 1; i < s->build.frames; i++) {
+            const build_bars_of *fast = &s->series[k].frame[0], *slow = &s->series[k].frame[i];
+            agree_report r = {0};
+            bool ok = agree_check(fast->bar, fast->count, s->build.frame[0].span, fast->file, slow->bar, slow->count,
+                s->build.frame[i].span, slow->file, o ? o->force : 0, &r, e);
+            s->forced |= r.forced;
+            if (!ok) return false;
+        }
+    return true;
+}
+
 // Every instrument has bars of every span.
 static bool check_whole(const sources *s, err *e) {
     char span[32];
@@ -191,7 +206,7 @@ static bool read_all(sources *s, const source_ask *ask, int count, const bars_op
     for (int i = 0; i < count; i++)
         if (!sources_add(s, &ask[i], o, e)) return false;
     if (!check_symbols(s, e) || !list_symbols(s, e) || !list_frames(s, e) || !place_files(s, e)) return false;
-    if (!check_whole(s, e)) return false;
+    if (!check_whole(s, e) || !check_agreement(s, o, e)) return false;
     for (int i = 0; i < frame_count; i++)
         if (!add_frame(s, frames[i], e)) return false;
     return name_frames(s, e);

@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/pool.h"
+#include "data/latest.h"
 #include "graph/dtype.h"
 #include "graph/identity.h"
 #include "task/lines.h"
@@ -31,7 +32,8 @@ static bool make_split(task *t, err *e) {
     err why;
     split_part all = part_of((span){0, t->data->samples});
     t->split = (split){.train = all, .validation = all, .test = all};
-    if (t->options.ends || t->options.whole || split_make(t->data, t->window, &t->settings.split, &t->split, &why))
+    bool whole = t->options.ends || t->options.latest || t->options.whole;
+    if (whole || split_make(t->data, t->window, &t->settings.split, &t->split, &why))
         return true;
     return config_fail(t->config, "data.split", e, "%s", why.text);
 }
@@ -45,9 +47,10 @@ static bool scale_targets(task *t, err *e) {
 }
 
 static bool make_data(task *t, err *e) {
-    CHECK(!t->options.data || !t->options.ends, "the ends of series are made of a description's own data");
+    CHECK(!t->options.data || !(t->options.ends || t->options.latest), "the data are the description's own");
     t->data = t->options.data ? t->options.data : source_open(t->config, &t->settings, &t->options.listener, e);
     if (t->data && t->options.ends) t->data = build_ends(t->data, e);
+    if (t->data && t->options.latest) t->data = latest_new(t->data, t->options.latest, e);
     if (!t->data) return false;
     if (!settings_windows(t->config, t->data, t->window, e) || !settings_model(t->config, t->data, &t->model, e))
         return false;

@@ -107,6 +107,7 @@ static bool open_task(trained *t, const trained_options *o, const char *dir, boo
         .version = o->version,
         .trained = true,
         .target = target,
+        .latest = o->latest,
         .ends = is_asked(o, "future")};
     task_change *to = as.description.before;
     *to++ = (task_change){"data.scale", scaled ? "standard" : "none"};
@@ -154,14 +155,16 @@ static bool check_inputs(const trained *t, const safetensors *f, const char *wei
 static bool choose_part(trained *t, const trained_options *o, err *e) {
     const split *sp = &t->task.split;
     const split_part all = part_of((span){0, t->task.data->samples});
-    const char *part = part_asked(o);
+    const char *part = o->latest ? "latest" : part_asked(o);
     if (!part) part = sp->test.count ? "test" : "validation";
     const struct {
         const char *name;
         split_part samples;
     } parts[] = {
-        {"train", sp->train}, {"validation", sp->validation}, {"test", sp->test}, {"all", all}, {"future", all}};
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        {"train", sp->train}, {"validation", sp->validation}, {"test", sp->test}, {"all", all}, {"future", all},
+        {"latest", all}};
+    size_t count = sizeof parts / sizeof *parts - !o->latest;
+    for (size_t i = 0; i < count; i++) {
         if (strcmp(part, parts[i].name) != 0) continue;
         t->part = parts[i].name;
         t->samples = parts[i].samples;

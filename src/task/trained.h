@@ -15,6 +15,7 @@ typedef struct {
     const char *data; // another set in place of the run's, whole unless `part` says otherwise; or NULL
     const char *part; // "train", "validation", "test", "all", or "future": forecasts from the ends of a panel's series;
                       // NULL: the test where there is one, all of other data
+    int64_t latest;   // the newest bars of each instrument in place of a part, labelled or not; 0: not
     task_devices devices;
     const char *version; // of the program
 } trained_options;

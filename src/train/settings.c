@@ -34,6 +34,10 @@ static const config_key data_keys[] = {
         FIXED | TUNED},
     {"data.tz", CONFIG_TEXT, NULL, 0, 0, NULL, "bars: the files' clock, such as mt5, EST, +2 (default UTC)",
         FIXED | UNTUNED},
+    {"data.date_order", CONFIG_CHOICE, "auto", 0, 0, "auto|dmy|mdy|ymd",
+        "bars: order of dates such as 03/04/2024; auto: as the file's numbers show", FIXED | UNTUNED},
+    {"data.columns", CONFIG_TEXT, NULL, 0, 0, NULL, "bars: which column is which, such as time=Date,close=Price",
+        FIXED | UNTUNED},
     {"data.keep_coarse", CONFIG_BOOL, "false", 0, 0, NULL, "bars: keep stretches of coarser ones", FIXED | UNTUNED},
     {"data.keep_filled", CONFIG_BOOL, "false", 0, 0, NULL, "bars: keep Dukascopy's flat ones of closed hours",
         FIXED | UNTUNED},
@@ -267,6 +271,8 @@ static void read_bars(const config *c, settings *s) {
     build_options *b = &s->build;
     *b = build_defaults;
     s->bars.tz = config_text(c, "data.tz");
+    s->bars.columns = config_text(c, "data.columns");
+    when_order_read(config_text(c, "data.date_order"), &s->bars.date_order);
     s->bars.keep_coarse = config_bool(c, "data.keep_coarse");
     s->bars.keep_filled = config_bool(c, "data.keep_filled");
     b->vector = config_bool(c, "data.vector");

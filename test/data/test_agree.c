@@ -25,7 +25,8 @@ static pair pair_new(int64_t count) {
     err e = {0};
     pair p = {.fast = walk_bars(count, FAST, 5), .fasts = count};
     for (int64_t i = 0; i < count; i++) p.fast[i].end = p.fast[i].time + FAST;
-    support_ok(frame_make(p.fast, count, FAST, SLOW, "walk", &p.slow, &p.slows, &e), &e);
+    frame_source from = {p.fast, count, FAST, false};
+    support_ok(frame_make(&from, SLOW, "walk", &p.slow, &p.slows, &e), &e);
     return p;
 }
 

@@ -569,7 +569,7 @@ static void first_fine_bar_stays(void **state) {
     put(&s, head);
     put_weekdays(&s, &t, WHEN_DAY, 20);
     while (when_weekday(t) >= 5) t += WHEN_DAY;
-    for (int i = 0; i < 100; i++, t += 3600) put(&s, "%lld,10,%d,9,10,5\n", (long long)t, 11 + i);
+    for (int i = 0; i < 100; i++, t += 3600) put(&s, "%lld,10,%g,9,10,5\n", (long long)t, 11 + i / 10.0);
     bars b;
     parse_sheet(&b, &s, (bars_options){0});
     assert_int_equal(b.count, 100);
@@ -802,15 +802,18 @@ static void errors_name_file_and_files_shape(void **state) {
         "t.csv: only 1 of 1 rows can be used; at least two bars are needed");
     refuse("time,open,high,low,close\n2024-01-02,1,1,1,1\n2024-01-02,1,1,1,1\n2024-01-03,0,1,1,1\n",
         "t.csv: only 1 of 3 rows can be used; at least two bars are needed");
-    refuse("hello\n", "t.csv:1: has no column named open; a bar file needs open, high, low and close");
-    refuse("time,open,high,low\n", "t.csv:1: has no column named close; a bar file needs open, high, low and close");
-    refuse("\nopen,high,low,close\n1,1,1,1\n", "t.csv:2: has no column for the time; name it time, date or datetime");
+    refuse("hello\n", "t.csv:1: has no column named open; a bar file needs open, high, low and close; another "
+                      "column is named with --columns open=NAME (data.columns)");
+    refuse("time,open,high,low\n", "t.csv:1: has no column named close; a bar file needs open, high, low and close; "
+                                   "another column is named with --columns close=NAME (data.columns)");
+    refuse("\nopen,high,low,close\n1,1,1,1\n", "t.csv:2: has no column for the time; name it time, date or datetime, "
+                                               "or say --columns time=NAME (data.columns)");
     refuse("time,open,high,low,close,close\n", "t.csv:1: has two columns named close; keep the columns of one market");
     refuse("Price,Close,Close,High,High,Low,Low,Open,Open\nTicker,A,B,A,B,A,B,A,B\nDate,,,,,,,,\n",
         "t.csv:1: has two columns named open; keep the columns of one market");
     refuse("time,bid,ask\n1,2,3\n",
         "t.csv: is a file of ticks (bid and ask), not bars; export bars, for example of one minute");
-    refuse("01/02/2024,1,1,1,1\n", "t.csv:1: '01/02/2024' is not a time; write 2024-01-31 or 2024-01-31 09:30:00");
+    refuse("1 o'clock,1,1,1,1\n", "t.csv:1: '1 o'clock' is not a time; write 2024-01-31 or 2024-01-31 09:30:00");
     refuse("2024-01-02,1,1,1\n",
         "t.csv:1: has no header, and its first row is not a bar: it needs a time, open, high, low and close");
     refuse("2024-01-02,a,b,c,d\n",
@@ -831,8 +834,8 @@ static void errors_name_line_and_column(void **state) {
         const char *row, *why;
     } cases[] = {
         {"x,1,1,1,1,1,1", "time 'x' is not a time; write 2024-01-31 or 2024-01-31 09:30:00"},
-        {"1/2/2024,1,1,1,1,1,1",
-            "time '1/2/2024' is not a time; the order of day and month is unclear; write 2024-01-31"},
+        {"1/2/2024,1,1,1,1,1,1", "time '1/2/2024' is not a time; the order of day and month is unclear; say "
+                                 "--date-order dmy, mdy or ymd (data.date_order)"},
         {",1,1,1,1,1,1", "time is empty; fill it or remove the row"},
         {"2024-01-03,1,1,1,abc,1,1", "close 'abc' is not a finite number; correct or remove the row"},
         {"2024-01-03,1,inf,1,1,1,1", "high 'inf' is not a finite number; correct or remove the row"},

@@ -24,7 +24,9 @@ static dataset *walk(label_value value, float factor) {
     o.label = BUILD_FORECAST;
     o.horizon = HORIZON;
     o.value = value;
-    dataset *d = build_bars(&(build_stream){"fast", "walk", bars, BARS, 3600, NULL, 0}, 1, &o, NULL, &e);
+    build_series one = {.symbol = "", .frame = {{"walk", bars, BARS, false}}};
+    build_source from = {.frames = 1, .frame = {{.name = "fast", .span = 3600}}, .series = 1, .of = &one};
+    dataset *d = build_bars(&from, &o, NULL, NULL, &e);
     support_ok(d != NULL, &e);
     for (int64_t i = 0; i < d->samples * HORIZON; i++) ((float *)d->target)[i] *= factor;
     for (int64_t i = 0; i < d->samples; i++) ((float *)d->price)[i] *= factor;
