@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include <zlib.h>
 
@@ -203,6 +203,27 @@ static void redirect(const char *path) {
     close(fd);
 }
 
+static void standard_input_holds_no_arrays(void **state) {
+    (void)state;
+    static const char *const names[] = {"x.npy"};
+    put_zip("t.npz", names, 1);
+    support_put("t.npy", "\x93NUMPY\1\0", 8);
+    for (int i = 0; i < 2; i++) {
+        pid_t child = fork(); // it is read once for a process
+        assert_true(child >= 0);
+        if (!child) {
+            text_file t;
+            err e = {0};
+            redirect(i ? "t.npy" : "t.npz");
+            bool ok = text_file_open(&t, "-", SIZE_MAX, &e);
+            _exit(ok || strcmp(e.text, "stdin: holds arrays; those are read from a file only") != 0);
+        }
+        int status = 1;
+        assert_int_equal(waitpid(child, &status, 0), child);
+        assert_int_equal(status, 0);
+    }
+}
+
 static void standard_input_is_read_once(void **state) {
     (void)state;
     source_kind kind;
@@ -227,6 +248,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(packed_panels_are_panels, support_enter, support_leave),
         cmocka_unit_test(parts_and_members_of_gzip),
         cmocka_unit_test(bombs_are_refused),
+        cmocka_unit_test_setup_teardown(standard_input_holds_no_arrays, support_enter, support_leave),
         cmocka_unit_test(standard_input_is_read_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
