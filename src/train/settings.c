@@ -182,6 +182,8 @@ static const config_key run_keys[] = {
     {"gpu_optimization.monitoring_interval", CONFIG_REAL, "1", 0.01, 3600, NULL, "seconds from one sample to the next",
         FREE | UNTUNED},
     {"run.dir", CONFIG_TEXT, "runs/last", 0, 0, NULL, "where results go", FREE | UNTUNED | PATH},
+    {"run.device", CONFIG_CHOICE, "auto", 0, 0, "auto|cpu|cuda|cuda:0",
+        "where to train, unless --device says; auto: the card where there is one", FREE | UNTUNED},
     {"train.checkpoint_every", CONFIG_INT, "50", 1, 1e6, NULL, "epochs from one checkpoint to the next",
         FREE | UNTUNED},
     {"train.checkpoint_minutes", CONFIG_REAL, "5", 0, 1e6, NULL, "and minutes; 0 for epochs alone", FREE | UNTUNED},
@@ -515,15 +517,6 @@ static bool check_streams(const config *c, const dataset *d, const char *section
                 stream_names(d, names, sizeof names));
     }
     return true;
-}
-
-void settings_print_unused(const config *c, const dataset *d, FILE *out) {
-    static const char *const sections[] = {"data.windows", "model.hidden"};
-    for (size_t k = 0; k < sizeof sections / sizeof *sections; k++)
-        for (size_t i = 0; i < config_count(c, sections[k]); i++) {
-            const char *name = config_child(c, sections[k], i);
-            if (!has_stream(d, name)) fprintf(out, "unused    %s.%s: the data has no such stream\n", sections[k], name);
-        }
 }
 
 static int64_t by_stream(const config *c, const char *section, const char *name, int64_t otherwise) {

@@ -117,7 +117,4 @@ int settings_median(const settings *s);
 bool settings_windows(const config *c, const dataset *d, int64_t window[STREAMS_MOST], err *e);
 bool settings_model(const config *c, const dataset *d, model_spec *m, err *e);
 
-// A line for each key of these two that speaks of a usual stream (fast, slow, ...) that the data has not.
-void settings_print_unused(const config *c, const dataset *d, FILE *out);
-
 #endif
