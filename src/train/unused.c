@@ -190,6 +190,8 @@ static const struct {
     {"data.vector", of_bars},
     {"data.types", of_bars},
     {"data.tz", of_bars},
+    {"data.date_order", of_bars},
+    {"data.columns", of_bars},
     {"data.keep_coarse", of_bars},
     {"data.keep_filled", of_bars},
     {"data.label.*", of_labels},
