@@ -235,6 +235,10 @@ static void standard_input_is_read_once(void **state) {
     support_ok(source_kind_of("-", &kind, &e), &e);
     assert_int_equal(kind, SOURCE_BARS);
     check_equal("-", SAMPLES "yahoo_old.csv", NULL);
+    sources s;
+    support_ok(sources_read(&s, &(source_ask){.path = "-"}, 1, &(bars_options){0}, NULL, 0, &e), &e);
+    assert_string_equal(s.file[0].path, "stdin");
+    sources_done(&s);
     bars_options wrong = {.tz = "Nowhere"};
     assert_false(bars_read(&b, "-", &wrong, &e));
     assert_memory_equal(e.text, "stdin: ", 7);
