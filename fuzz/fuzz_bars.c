@@ -1,9 +1,10 @@
-// Bar files from bytes. The first byte chooses the options; the rest is the file.
+// Bar files from bytes. The first two bytes choose the options; the rest is the file.
 #include "data/bars.h"
 
 #include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -13,10 +14,12 @@ static void check(const bars *b) {
     for (bars_finding f = 0; f < BARS_FINDINGS; f++)
         if (bars_left_out(f)) left_out += b->report.tally[f].count;
     CHECK(b->report.rows == b->count + left_out, "%lld rows", (long long)b->report.rows);
+    CHECK(strlen(b->symbol) < sizeof b->symbol, "a symbol without an end");
     CHECK(b->count >= 2 && b->span > 0, "%lld bars", (long long)b->count);
     for (int64_t i = 0; i < b->count; i++) {
         const bar *x = &b->bar[i];
         CHECK(!i || x->time > x[-1].time, "bar %lld is out of order", (long long)i);
+        CHECK(x->end > x->time && (!i || x->end >= x[-1].end), "bar %lld ends before the one before it", (long long)i);
         CHECK(x->low > 0 && x->low <= x->open && x->low <= x->close, "bar %lld: low", (long long)i);
         CHECK(x->high >= x->open && x->high >= x->close && isfinite(x->high), "bar %lld: high", (long long)i);
         CHECK(x->volume >= 0 && isfinite(x->volume), "bar %lld: volume", (long long)i);
@@ -26,19 +29,26 @@ static void check(const bars *b) {
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     static const char *const zones[] = {
         NULL, "mt5", "EST", "+05:30", "Europe/Berlin", "Australia/Lord_Howe", "-11", "GMT"};
-    if (!size) return 0;
+    static const char *const columns[] = {
+        NULL, "high=low,low=high", "time=date,close=price", "time=1,open=2,high=4,low=3,close=5", "symbol=note"};
+    if (size < 2) return 0;
     bars_options o = {.tz = zones[data[0] & 7],
         .keep_coarse = data[0] & 8,
         .keep_filled = data[0] & 16,
-        .written = data[0] & 32 ? 1704164400 : 0};
-    bars b;
+        .written = data[0] & 32 ? 1704164400 : 0,
+        .date_order = (when_order)(data[1] & 3),
+        .columns = columns[(data[1] >> 2) % 5]};
+    bars_list all;
     err e = {0};
-    if (bars_parse(&b, "fuzz", (const char *)data + 1, size - 1, &o, &e)) {
-        check(&b);
-        json_decref(bars_report_json("fuzz", &b));
+    if (bars_parse_list(&all, "fuzz", (const char *)data + 2, size - 2, &o, &e)) {
+        for (int i = 0; i < all.count; i++) {
+            check(&all.item[i]);
+            CHECK(!i || strcmp(all.item[i - 1].symbol, all.item[i].symbol) < 0, "symbol %d is out of order", i);
+            json_decref(bars_report_json("fuzz", &all.item[i]));
+        }
     } else {
         CHECK(e.kind == ERR_INPUT && e.text[0], "an error of kind %d", e.kind);
     }
-    bars_done(&b);
+    bars_list_done(&all);
     return 0;
 }

@@ -13,6 +13,7 @@ enum { WORDS_MOST = 64, OWN_MOST = 64 };
 // An option of one command alone, as given.
 typedef struct {
     const char *name, *value; // value: NULL for a flag
+    int before;               // words that were given before it
 } cli_own;
 
 typedef struct {

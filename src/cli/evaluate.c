@@ -2,6 +2,7 @@
 #include "base/json.h"
 #include "base/term.h"
 #include "cli/cli.h"
+#include "cli/skill.h"
 #include "cli/use.h"
 #include "data/panel.h"
 
@@ -53,12 +54,14 @@ static int member_count(const trained *t) {
     return t->members ? t->members : 1;
 }
 
-static void print_json(const trained *t, const score *s) {
-    json_line(stdout, json_pack("{s:s, s:i, s:s, s:s, s:I, s:o, s:o, s:o, s:o, s:o, s:o}", "weights", t->weights,
-                          "members", member_count(t), "data", t->task.data->name, "part", t->part, "samples",
-                          (json_int_t)s->samples, "loss", json_number(s->loss), "accuracy", json_number(s->accuracy),
-                          "mcc", json_number(s->mcc), "macro_f1", json_number(s->macro_f1), "classes",
-                          classes_json(t->task.data, s), "confusion", matrix_json(s, t->task.data->classes)));
+static void print_json(const trained *t, const score *s, const skill_table *skill) {
+    json_t *all = json_pack("{s:s, s:i, s:s, s:s, s:I, s:o, s:o, s:o, s:o, s:o, s:o}", "weights", t->weights, "members",
+        member_count(t), "data", t->task.data->name, "part", t->part, "samples", (json_int_t)s->samples, "loss",
+        json_number(s->loss), "accuracy", json_number(s->accuracy), "mcc", json_number(s->mcc), "macro_f1",
+        json_number(s->macro_f1), "classes", classes_json(t->task.data, s), "confusion",
+        matrix_json(s, t->task.data->classes));
+    json_join(all, skill_json(skill));
+    json_line(stdout, all);
 }
 
 static void print_matrix(const dataset *d, const score *s) {
@@ -85,21 +88,26 @@ static void print_head(const trained *t) {
     printf("\ndata      %s, %s: %s samples\n", t->task.data->name, t->part, n);
 }
 
-static void print_text(const trained *t, const score *s) {
+static void print_text(const trained *t, const score *s, const skill_table *skill) {
     print_head(t);
     printf(
         "loss      %.4f\naccuracy  %.4f\nMCC       %.4f\nmacro F1  %.4f\n", s->loss, s->accuracy, s->mcc, s->macro_f1);
+    skill_print(skill, t->task.data, stdout);
     print_matrix(t->task.data, s);
 }
 
 static bool evaluate_classes(trained *t, bool json, err *e) {
     score *s = calloc(1, sizeof *s);
+    skill_table skill = {0};
     if (!s) return err_run(e, "out of memory for a score");
-    bool ok = task_evaluate(t, s, e);
+    float *answer = task_predict(t, e);
+    bool ok = answer && task_evaluate(t, answer, s, &skill, e);
     if (ok && json)
-        print_json(t, s);
+        print_json(t, s, &skill);
     else if (ok)
-        print_text(t, s);
+        print_text(t, s, &skill);
+    skill_done(&skill);
+    free(answer);
     free(s);
     return ok;
 }
@@ -117,8 +125,9 @@ static json_t *forecast_json(const series_score *s) {
 }
 
 // `all` is taken over and gets the figures.
-static void tell_forecasts_json(json_t *all, const series_score *s) {
+static void tell_forecasts_json(json_t *all, const series_score *s, const skill_table *skill) {
     json_join(all, forecast_json(s));
+    json_join(all, skill_json(skill));
     json_line(stdout, all);
 }
 
@@ -131,21 +140,30 @@ static void print_forecasts(const series_score *s) {
     printf("OWA       %.3f (naive2 has sMAPE %.3f, MASE %.3f)\n", series_owa(s), naive2[0], naive2[1]);
 }
 
-static bool evaluate_forecasts(trained *t, bool json, err *e) {
-    series_score of = {0};
-    double loss;
-    if (!task_evaluate_forecasts(t, &of, &loss, e)) return false;
+static void tell_forecasts(const trained *t, const series_score *of, double loss, const skill_table *skill, bool json) {
     if (json) {
         json_t *line = json_pack("{s:s, s:i, s:s, s:s, s:I, s:o}", "weights", t->weights, "members", member_count(t),
             "data", t->task.data->name, "part", t->part, "samples", (json_int_t)t->samples.count, "loss",
             json_number(loss));
-        tell_forecasts_json(line, &of);
-        return true;
+        tell_forecasts_json(line, of, skill);
+        return;
     }
     print_head(t);
     if (!isnan(loss)) printf("loss      %.6g\n", loss);
-    print_forecasts(&of);
-    return true;
+    print_forecasts(of);
+    skill_print(skill, t->task.data, stdout);
+}
+
+static bool evaluate_forecasts(trained *t, bool json, err *e) {
+    series_score of = {0};
+    skill_table skill = {0};
+    double loss;
+    float *answer = task_predict(t, e);
+    bool ok = answer && task_evaluate_forecasts(t, answer, &of, &loss, &skill, e);
+    if (ok) tell_forecasts(t, &of, loss, &skill, json);
+    skill_done(&skill);
+    free(answer);
+    return ok;
 }
 
 // A test: values that came after the ends of the series
@@ -153,20 +171,25 @@ static bool evaluate_forecasts(trained *t, bool json, err *e) {
 static bool evaluate_test(trained *t, const char *path, bool json, err *e) {
     panel p;
     series_score of = {0};
+    skill_table skill = {0};
     if (!panel_read(&p, path, e)) return false;
-    bool ok = task_evaluate_test(t, &p, path, &of, e);
+    float *answer = task_predict(t, e);
+    bool ok = answer && task_evaluate_test(t, &p, path, answer, &of, &skill, e);
     if (ok && json)
         tell_forecasts_json(json_pack("{s:s, s:i, s:s, s:s, s:I, s:I}", "weights", t->weights, "members",
                                 member_count(t), "data", t->task.data->name, "test", path, "series",
                                 (json_int_t)p.series, "horizon", (json_int_t)t->task.data->target_width),
-            &of);
+            &of, &skill);
     if (ok && !json) {
         printf("weights   %s", t->weights);
         if (t->members) printf(", %d members", t->members);
         printf("\ntest      %s: %lld series of %lld values, forecast from the ends of %s\n", path, (long long)p.series,
             (long long)t->task.data->target_width, t->task.data->name);
         print_forecasts(&of);
+        skill_print(&skill, t->task.data, stdout);
     }
+    skill_done(&skill);
+    free(answer);
     panel_done(&p);
     return ok;
 }
@@ -196,5 +219,7 @@ const cli_command cli_evaluate = {"evaluate", "RUN [key=value...]", "metrics of 
     "Of classes: loss, accuracy, MCC, macro F1 and the confusion matrix. Of forecasts: loss, MAE, RMSE, sMAPE; of\n"
     "series also MASE and OWA as in the M4 competition, with seasons of train.season steps: MASE by the naive error\n"
     "over all values that were known, OWA against the naive2 forecasts from the same values.\n"
+    "Beside them stand the scores of trivial answers on the same rows, the skill against the best of them, and 95 %\n"
+    "intervals by block bootstrap; by symbol too where there are several. doc/scores.md says what they mean.\n"
     "Inputs are scaled as in training. Further words change the run's description.\n",
     NULL, NULL, WORDS_MOST, run, "--data --part --test", NULL};

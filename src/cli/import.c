@@ -3,6 +3,7 @@
 #include "base/json.h"
 #include "base/term.h"
 #include "cli/cli.h"
+#include "data/append.h"
 #include "data/feature.h"
 #include "data/panel.h"
 #include "data/set.h"
@@ -19,13 +20,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { FRAMES_MOST = 8, HISTORY = 1, PANEL_HORIZON = 1, WINDOWS_HORIZON = 1 };
+enum { HISTORY = 1, PANEL_HORIZON = 1, WINDOWS_HORIZON = 1 };
 
 typedef struct {
     const cli_options *o;
     const char *out;
     int files, features;
     const char *file[WORDS_MOST];
+    int place[WORDS_MOST];                      // words before each file
+    const char *append;                         // the dataset that bars are added to, or NULL
     const char *feature[WORDS_MOST + OWN_MOST]; // "fast=a,b"
     build_options build;
     bars_options bars;
@@ -113,9 +116,15 @@ static bool read_words(job *j, err *e) {
     b->value = (label_value)chosen[4];
     b->vector = !cli_given(j->o, "--no-vector");
     j->bars.tz = cli_given(j->o, "--tz");
+    j->bars.columns = cli_given(j->o, "--columns");
+    const char *order = cli_given(j->o, "--date-order");
+    if (order && !when_order_read(order, &j->bars.date_order))
+        return err_input(e, "--date-order: \"%.40s\" is no order of dates; write dmy, mdy or ymd", order);
     j->bars.keep_coarse = cli_given(j->o, "--keep-coarse") != NULL;
     j->bars.keep_filled = cli_given(j->o, "--keep-filled") != NULL;
-    return true;
+    const char *force = cli_given(j->o, "--force");
+    err why = {0};
+    return !force || bars_force_read(force, &j->bars.force, &why) || err_input(e, "--force: %s", why.text);
 }
 
 // Words are files, but for further lists of features: --features fast=a,b slow=c.
@@ -127,8 +136,10 @@ static void read_arguments(job *j) {
         const char *word = j->o->word[i];
         if (any && strchr(word, '=') && access(word, F_OK) != 0)
             j->feature[j->features++] = word;
-        else
+        else {
+            j->place[j->files] = i;
             j->file[j->files++] = word;
+        }
     }
 }
 
@@ -136,7 +147,9 @@ static bool read_options(job *j, err *e) {
     j->build = build_defaults;
     read_arguments(j);
     if (j->files < 1) return err_input(e, "no file given; name bar files, an .npz of windows or a panel");
+    j->append = cli_given(j->o, "--append");
     j->out = cli_given(j->o, "-o --output");
+    if (!j->out) j->out = j->append;
     if (!j->out || !*j->out) return err_input(e, "no output given; add -o SET.npz");
     if (!output_may_replace(j->out, OUTPUT_SET, j->file, j->files, e)) return false;
     return read_numbers(j, e) && read_words(j, e);
@@ -150,11 +163,12 @@ static bool means_something(const job *j, source_kind kind, err *e) {
         const char *name;
         int of;
     } all[] = {{"--types", OF_BARS | OF_WINDOWS}, {"--horizon", OF_DIRECTION | OF_FORECAST | OF_WINDOWS | OF_PANEL},
-        {"--tz", OF_BARS}, {"--frames", OF_BARS}, {"--features", OF_BARS}, {"--no-vector", OF_BARS},
-        {"--label", OF_BARS}, {"--band", OF_DIRECTION}, {"--volatility", OF_DIRECTION | OF_BARRIER},
-        {"--classes", OF_DIRECTION | OF_WINDOWS}, {"--strong", OF_DIRECTION}, {"--up", OF_BARRIER},
-        {"--down", OF_BARRIER}, {"--limit", OF_BARRIER}, {"--timeout", OF_BARRIER}, {"--side", OF_BARRIER},
-        {"--value", OF_FORECAST}, {"--keep-coarse", OF_BARS}, {"--keep-filled", OF_BARS}, {"--names", OF_WINDOWS},
+        {"--tz", OF_BARS}, {"--date-order", OF_BARS}, {"--columns", OF_BARS}, {"--frames", OF_BARS},
+        {"--features", OF_BARS}, {"--no-vector", OF_BARS}, {"--label", OF_BARS}, {"--band", OF_DIRECTION},
+        {"--volatility", OF_DIRECTION | OF_BARRIER}, {"--classes", OF_DIRECTION | OF_WINDOWS},
+        {"--strong", OF_DIRECTION}, {"--up", OF_BARRIER}, {"--down", OF_BARRIER}, {"--limit", OF_BARRIER},
+        {"--timeout", OF_BARRIER}, {"--side", OF_BARRIER}, {"--value", OF_FORECAST}, {"--keep-coarse", OF_BARS},
+        {"--keep-filled", OF_BARS}, {"--force", OF_BARS}, {"--symbol", OF_BARS}, {"--names", OF_WINDOWS},
         {"--history", OF_PANEL}, {"--recent", OF_PANEL}};
     static const char *const labels[] = {"labels of direction", "labels of barriers", "forecasts"};
     int here = kind == SOURCE_ARRAYS ? OF_WINDOWS : kind == SOURCE_PANEL ? OF_PANEL : 1 << j->build.label;
@@ -183,20 +197,22 @@ static int split_list(job *j, const char *text, const char **to, int most) {
     return n;
 }
 
-static build_stream *stream_named(sources *s, const char *name, size_t n) {
-    for (int i = 0; i < s->streams; i++)
-        if (strlen(s->stream[i].name) == n && memcmp(s->stream[i].name, name, n) == 0) return &s->stream[i];
+static frame_spec *frame_named(sources *s, const char *name, size_t n) {
+    for (int i = 0; i < s->build.frames; i++)
+        if (strlen(s->build.frame[i].name) == n && memcmp(s->build.frame[i].name, name, n) == 0)
+            return &s->build.frame[i];
     return NULL;
 }
 
 static bool set_features(job *j, sources *s, err *e) {
     for (int i = 0; i < j->features; i++) {
         const char *text = j->feature[i], *equals = strchr(text, '=');
-        build_stream *to = equals ? stream_named(s, text, (size_t)(equals - text)) : NULL;
+        frame_spec *to = equals ? frame_named(s, text, (size_t)(equals - text)) : NULL;
         if (!equals) return err_input(e, "--features %.60s: write STREAM=a,b such as fast=rsi_14,body", text);
         if (!to)
-            return err_input(e, "--features %.60s: no such stream; the streams are %s%s%s", text, s->stream[0].name,
-                s->streams > 1 ? " to " : "", s->streams > 1 ? s->stream[s->streams - 1].name : "");
+            return err_input(e, "--features %.60s: no such stream; the streams are %s%s%s", text,
+                s->build.frame[0].name, s->build.frames > 1 ? " to " : "",
+                s->build.frames > 1 ? s->build.frame[s->build.frames - 1].name : "");
         const char **list = arena_array(&j->arena, FEATURE_LIST_MOST, sizeof *list);
         to->feature_count = split_list(j, equals + 1, list, FEATURE_LIST_MOST);
         to->features = list;
@@ -316,22 +332,33 @@ static void tell_files(const job *j, const sources *s) {
     }
 }
 
+// One line for every series of bars.
+static void tell_streams(const job *j, const sources *s) {
+    char n[32], span[32];
+    for (int k = 0; k < s->build.series && says(j); k++)
+        for (int i = 0; i < s->build.frames; i++) {
+            const build_bars_of *x = &s->build.of[k].frame[i];
+            printf("stream    %s%s%-8s %s%s bars of %s (%s)\n", s->build.of[k].symbol,
+                s->build.of[k].symbol[0] ? " " : "", s->build.frame[i].name, count_text(n, x->count),
+                j->append ? " new" : "", when_span_text(span, sizeof span, s->build.frame[i].span), x->file);
+        }
+}
+
 static void tell_build(const job *j, const sources *s, const build_report *r) {
-    char n[32], m[32], span[32];
-    for (int i = 0; i < s->streams && says(j); i++)
-        printf("stream    %-8s %s bars of %s (%s)\n", s->stream[i].name, count_text(n, s->stream[i].count),
-            when_span_text(span, sizeof span, s->stream[i].span), s->stream[i].file);
+    char n[32], m[32];
+    tell_streams(j, s);
     if (says(j)) {
-        printf("left out  %s bars at the beginning to warm up, %s at the end without a label",
-            count_text(n, r->warm_up), count_text(m, r->unlabelled_end));
+        printf("left out  %s bars at the beginning to warm up\n", count_text(n, r->warm_up));
+        printf("newest    %s bars without a label yet: `predict --latest` answers for them",
+            count_text(m, r->unlabelled_end));
         if (r->unlabelled > r->unlabelled_end)
-            printf(", %s without one in between", count_text(n, r->unlabelled - r->unlabelled_end));
+            printf("; %s more never get one", count_text(n, r->unlabelled - r->unlabelled_end));
         putchar('\n');
     }
-    for (int i = 0; i < s->streams; i++)
+    for (int i = 0; i < s->build.frames; i++)
         if (r->stale[i])
             warn(j, "stale", "%s samples see a bar of %s that is over 4 days old; do the files cover the same time?",
-                count_text(n, r->stale[i]), s->stream[i].name);
+                count_text(n, r->stale[i]), s->build.frame[i].name);
     if (j->build.label != BUILD_BARRIER || !says(j)) return;
     printf("barriers  %s samples up, ", count_text(n, r->barrier.up));
     printf("%s down, %s at the time limit; ", count_text(n, r->barrier.down), count_text(m, r->barrier.timeout));
@@ -341,8 +368,8 @@ static void tell_build(const job *j, const sources *s, const build_report *r) {
 static json_t *build_json(const job *j, const sources *s, const build_report *r) {
     json_t *stale = json_object(), *all = json_pack("{s:{s:I, s:I}}", "left_out", "warm_up", (json_int_t)r->warm_up,
                                        "unlabelled", (json_int_t)r->unlabelled);
-    for (int i = 0; i < s->streams; i++)
-        if (r->stale[i]) json_object_set_new(stale, s->stream[i].name, json_integer((json_int_t)r->stale[i]));
+    for (int i = 0; i < s->build.frames; i++)
+        if (r->stale[i]) json_object_set_new(stale, s->build.frame[i].name, json_integer((json_int_t)r->stale[i]));
     json_object_set_new(all, "stale", stale);
     if (j->build.label == BUILD_BARRIER)
         json_object_set_new(all, "barriers",
@@ -352,31 +379,66 @@ static json_t *build_json(const job *j, const sources *s, const build_report *r)
     return all;
 }
 
-static bool write_bars(job *j, sources *s, build_report *r, err *e) {
-    dataset *d = build_bars(s->stream, s->streams, &j->build, r, e);
+static bool write_bars(job *j, sources *s, const dataset *old, build_report *r, err *e) {
+    dataset *d = build_bars(&s->build, &j->build, old, r, e);
     if (!d) return false;
-    json_t *about = build_about(s->stream, s->streams, &j->build);
+    json_t *about = old ? append_about(old, d) : sources_about(s, &j->build, &j->bars);
     bool ok = about ? set_write(d, about, j->out, e) : err_input(e, "a file's name is not UTF-8; rename the file");
     json_decref(about);
     dataset_free(d);
     return ok;
 }
 
+// The files, each with the symbol that was given last before it.
+static void list_files(const job *j, source_ask *ask) {
+    for (int i = 0; i < j->files; i++) {
+        ask[i] = (source_ask){.path = j->file[i]};
+        for (int k = 0; k < j->o->owns; k++)
+            if (!strcmp(j->o->own[k].name, "--symbol") && j->o->own[k].before <= j->place[i])
+                ask[i].symbol = j->o->own[k].value;
+    }
+}
+
+static bool finish_bars(job *j, sources *s, const dataset *old, err *e) {
+    build_report r;
+    json_t *made = NULL;
+    bool ok = write_bars(j, s, old, &r, e);
+    if (ok) {
+        tell_files(j, s);
+        tell_build(j, s, &r);
+        made = build_json(j, s, &r);
+    }
+    return ok && summarise(j, made, e);
+}
+
 static bool import_bars(job *j, err *e) {
     const char *frames[FRAMES_MOST], *list = cli_given(j->o, "--frames");
     int n = list ? split_list(j, list, frames, FRAMES_MOST) : 0;
+    source_ask ask[WORDS_MOST];
     sources s;
-    build_report r;
-    json_t *made = NULL;
-    if (!sources_read(&s, j->file, NULL, j->files, &j->bars, frames, n, e)) return false;
-    bool ok = set_features(j, &s, e) && write_bars(j, &s, &r, e);
-    if (ok) {
-        tell_files(j, &s);
-        tell_build(j, &s, &r);
-        made = build_json(j, &s, &r);
-    }
+    list_files(j, ask);
+    if (!sources_read(&s, ask, j->files, &j->bars, frames, n, e)) return false;
+    bool ok = set_features(j, &s, e) && finish_bars(j, &s, NULL, e);
     sources_done(&s);
-    return ok && summarise(j, made, e);
+    return ok;
+}
+
+static bool append_bars(job *j, err *e) {
+    source_ask ask[WORDS_MOST];
+    sources s;
+    dataset *old = set_open(j->append, e);
+    if (!old || !append_options(old, &j->build, &j->bars, e)) {
+        dataset_free(old);
+        return false;
+    }
+    list_files(j, ask);
+    bool ok = sources_follow(&s, old, ask, j->files, &j->bars, e);
+    if (ok) {
+        ok = finish_bars(j, &s, old, e);
+        sources_done(&s);
+    }
+    dataset_free(old);
+    return ok;
 }
 
 // Windows
@@ -486,9 +548,10 @@ static bool run(const cli_options *o, err *e) {
     arena_init(&j.arena);
     cli_watch_signals();
     bool ok = read_options(&j, e) && source_kind_of(j.file[0], &kind, e) && means_something(&j, kind, e);
-    ok = ok && (kind == SOURCE_ARRAYS     ? import_arrays(&j, e)
-                   : kind == SOURCE_PANEL ? import_panel(&j, e)
-                                          : import_bars(&j, e));
+    ok = ok && (j.append                   ? append_bars(&j, e)
+                   : kind == SOURCE_ARRAYS ? import_arrays(&j, e)
+                   : kind == SOURCE_PANEL  ? import_panel(&j, e)
+                                           : import_bars(&j, e));
     arena_done(&j.arena);
     return ok;
 }
@@ -510,6 +573,10 @@ const cli_command cli_import = {"import", "FILE... -o SET.npz",
     "panel)\n"
     "of bars:\n"
     "  --tz ZONE           the files' clock: UTC, mt5, EST, +2, Europe/Berlin (default UTC)\n"
+    "  --date-order ORDER  dmy, mdy or ymd: how to read dates such as 03/04/2024 (default: as the file's numbers "
+    "show)\n"
+    "  --columns LIST      which column is which: time=Date,close=Price; also date, open, high, low, volume, spread,\n"
+    "                      symbol. Columns of files without a header by number, from 1\n"
     "  --frames 5m,1h      coarser streams, made of the finest bars\n"
     "  --features S=a,b    features of stream S, from doc/features.md; further ones may follow: slow=c,d\n"
     "  --no-vector         leave the vector of 32 strategies out\n"
@@ -522,8 +589,10 @@ const cli_command cli_import = {"import", "FILE... -o SET.npz",
     "  --limit N           barrier: bars until it times out (default 24), as --timeout neutral|sign; --side "
     "long|short\n"
     "  --value V           forecast: path (log returns since the sample, default), step (bar by bar) or close\n"
-    "  --keep-coarse       keep coarser bars at the beginning of a file\n"
+    "  --keep-coarse       keep stretches of coarser bars\n"
     "  --keep-filled       keep Dukascopy's flat bars of closed hours\n"
+    "  --force LIST        import although these checks refuse it: thin, slips, spikes, splits, levels, columns,\n"
+    "                      conflicts, agree, stale (doc/data.md); what they found is recorded in the set\n"
     "of windows:\n"
     "  --names LIST        what is not named x_NAME, labels, targets or time: fast=ARRAY,vector=ARRAY,label=ARRAY,\n"
     "                      target=ARRAY,time=ARRAY; skip=ARRAY leaves one out\n"
@@ -534,6 +603,6 @@ const cli_command cli_import = {"import", "FILE... -o SET.npz",
     "  data.split says. All values and the names are in the set; evaluate --test and predict --part future use them.\n"
     "\nWith an error no file is written. doc/data.md has the rules and what is in the file.\n",
     NULL, NULL, WORDS_MOST, run,
-    "-o --output --types --horizon --tz --frames --features --label --band --volatility --classes --strong --up --down "
-    "--limit --timeout --side --value --names --history --recent",
+    "-o --output --append --symbol --types --horizon --tz --date-order --columns --frames --features --label --band "
+    "--volatility --classes --strong --up --down --limit --timeout --side --value --force --names --history --recent",
     "--no-vector --keep-coarse --keep-filled"};

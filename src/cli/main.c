@@ -165,7 +165,7 @@ static bool read_own(cli_options *o, const cli_command *c, int argc, char **argv
                 option ? argv[*i + 1] : "");
         value = argv[++*i];
     }
-    o->own[o->owns++] = (cli_own){arg, value};
+    o->own[o->owns++] = (cli_own){arg, value, o->words};
     return true;
 }
 

@@ -16,10 +16,10 @@ char *show_bars(const task_event *e, bool whole) {
     if (!out) return NULL;
     for (int i = 0; i < from->files; i++)
         (whole ? bars_report_print : bars_report_brief)(out, from->file[i].path, &from->file[i].bars);
-    for (int i = 0; i < from->streams; i++)
+    for (int i = 0; i < from->build.frames; i++)
         if (e->bars.report->stale[i])
             fprintf(out, "stale     %lld samples see a bar of %s that is over 4 days old\n",
-                (long long)e->bars.report->stale[i], from->stream[i].name);
+                (long long)e->bars.report->stale[i], from->build.frame[i].name);
     fclose(out);
     return text;
 }

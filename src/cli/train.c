@@ -5,6 +5,7 @@
 #include "cli/cli.h"
 #include "cli/look.h"
 #include "cli/show.h"
+#include "cli/skill.h"
 #include "graph/dtype.h"
 #include "task/fit.h"
 #include "task/lines.h"
@@ -42,7 +43,10 @@ static void on_begin(view *v, const task_event *e) {
         if (v->o->verbose) plan_print(b->plan, b->graph, stdout);
         fflush(stdout);
         if (b->card) printf("card      %s\n", b->card);
+        printf("trivial   %s\n", e->line);
     }
+    if (v->o->json)
+        json_line(stdout, json_pack("{s:o, s:s}", "trivial", skill_trivial_json(b->trivial), "part", "validation"));
     free(v->bars);
     v->bars = NULL;
     v->all = b->all_samples;

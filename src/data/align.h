@@ -6,11 +6,11 @@
 #ifndef TRADEWIND_DATA_ALIGN_H
 #define TRADEWIND_DATA_ALIGN_H
 
-#include "data/bar.h"
+#include <stdint.h>
 
-// For each fast bar the row of the last slow bar that has closed when it closes, or -1. Both series are in order of
-// their ends, equal ones allowed. The slow bar may be old: after a hole in the slow series it is the one before the
-// hole. Linear time. At most INT32_MAX slow bars.
-void align_rows(const bar *fast, int64_t fast_count, const bar *slow, int64_t slow_count, int32_t *row);
+// For each fast bar the row of the last slow bar that has closed when it closes, or -1. Bars are given by their ends,
+// in order, equal ones allowed. The slow bar may be old: after a hole in the slow series it is the one before the hole.
+// Linear time. At most INT32_MAX slow bars.
+void align_rows(const int64_t *fast, int64_t fast_count, const int64_t *slow, int64_t slow_count, int32_t *row);
 
 #endif

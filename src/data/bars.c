@@ -1,11 +1,10 @@
 #include "data/bars.h"
 
-#include "base/file.h"
 #include "data/bars_rows.h"
+#include "data/text_file.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 void bars_done(bars *b) {
     free(b->bar);
@@ -26,27 +25,32 @@ static when_zone *zone_of(bars_report *p, const layout *l, const bars_options *o
     return z;
 }
 
-static void note_own_offsets(const rows *r, const layout *l) {
-    if (l->format == FORMAT_BINANCE) return;
-    for (size_t i = 0; i < r->count; i++)
-        if (!r->row[i].utc) return;
-    strcpy(r->report->zone, "as stamped");
-    r->report->zone_assumed = false;
+// Refuses rows most of which have their high below their low: the columns are swapped, not the rows wrong.
+static bool upright(const rows *r, const layout *l, err *e) {
+    const bars_tally *wrong = &r->report->tally[BARS_HIGH_LOW];
+    if (2 * r->upside_down <= r->report->rows - r->report->tally[BARS_EMPTY].count) return true;
+    char high[40], low[40];
+    bars_text_show(high, sizeof high, l->title[ROLE_HIGH]);
+    bars_text_show(low, sizeof low, l->title[ROLE_LOW]);
+    for (int i = 0; i < l->columns && !l->title[ROLE_HIGH].size; i++) {
+        if (l->role[i] == ROLE_HIGH) snprintf(high, sizeof high, "%d", i + 1);
+        if (l->role[i] == ROLE_LOW) snprintf(low, sizeof low, "%d", i + 1);
+    }
+    return err_input(e,
+        "%s:%lld: high is below low in %lld of %lld rows, this is the first; the columns look swapped: --columns "
+        "high=%s,low=%s",
+        r->name, (long long)wrong->line, (long long)r->upside_down, (long long)r->report->rows, low, high);
 }
 
 static bool enough(const rows *r, err *e) {
     if (r->count >= 2) return true;
     if (!r->report->rows) return err_input(e, "%s: has a header but no rows; expected bars", r->name);
+    if (*r->symbol)
+        return err_input(e,
+            "%s: only %zu of %lld rows of %s can be used; at least two bars are needed, or no row of it", r->name,
+            r->count, (long long)r->report->rows, r->symbol);
     return err_input(e, "%s: only %zu of %lld rows can be used; at least two bars are needed", r->name, r->count,
         (long long)r->report->rows);
-}
-
-static void end_bars(rows *r, const when_zone *z, int64_t span) {
-    size_t hint = 0;
-    for (size_t i = 0; i < r->count; i++) {
-        row *w = &r->row[i];
-        w->bar.end = w->utc ? w->bar.time + span : when_bar_end(z, w->bar.time, span, &hint);
-    }
 }
 
 // Turns the rows' memory into an array of bars.
@@ -56,50 +60,118 @@ static void settle(bars *b, rows *r) {
     bar *less = realloc(r->row, r->count * sizeof(bar));
     b->bar = less ? less : (bar *)(void *)r->row;
     b->count = (int64_t)r->count;
+    b->report = *r->report;
+    memcpy(b->symbol, r->symbol, sizeof b->symbol);
     r->row = NULL;
 }
 
-bool bars_parse(bars *b, const char *name, const char *data, size_t size, const bars_options *o, err *e) {
+// Rows of one symbol to bars.
+static bool finish(bars *b, rows *r, const layout *l, const when_zone *z, const bars_options *o, err *e) {
+    when_zone *own = NULL;
+    if (!upright(r, l, e) || !enough(r, e)) return false;
+    if (l->order_line) r->report->date_order = l->order;
+    r->report->date_order_line = l->order_line;
+    bars_rows_order(r, z);
+    bool ok = enough(r, e) && bars_rows_frame(r, o->keep_coarse, &b->span, e) &&
+              bars_rows_end(r, l, z, o, b->span, &own, e) && bars_rows_prices(r, o->force, e) &&
+              bars_rows_survey(r, l, own ? own : z, b->span, o, e);
+    when_zone_free(own);
+    if (!ok) return false;
+    b->format = bars_layout_format(l->format);
+    settle(b, r);
+    return true;
+}
+
+// Refuses a file of several symbols, with their names as far as they fit.
+static bool refuse_several(const row_groups *g, const char *name, err *e) {
+    enum { SHOWN = 8 };
+    char all[SHOWN * (BARS_SYMBOL_ROOM + 2)] = "";
+    for (int i = 0; i < g->count && i < SHOWN; i++) {
+        if (i) strcat(all, ", ");
+        strcat(all, g->item[i].symbol);
+    }
+    return err_input(e, "%s: holds %d instruments (%s%s) where one is expected; keep the rows of one symbol", name,
+        g->count, all, g->count > SHOWN ? ", ..." : "");
+}
+
+static bool finish_all(bars_list *all, row_groups *g, const layout *l, const when_zone *z, const bars_report *zoned,
+    const bars_options *o, err *e) {
+    all->item = calloc((size_t)g->count, sizeof *all->item);
+    if (!all->item) return err_run(e, "%s: no memory for its %d symbols", g->item[0].name, g->count);
+    for (; all->count < g->count; all->count++) {
+        rows *r = &g->item[all->count];
+        r->report->zone_assumed = zoned->zone_assumed;
+        memcpy(r->report->zone, zoned->zone, sizeof zoned->zone);
+        if (!finish(&all->item[all->count], r, l, z, o, e)) return false;
+    }
+    return true;
+}
+
+static bool parse(bars_list *all, const char *name, text data, const bars_options *o, bool one, err *e) {
     static const bars_options plain = {0};
     if (!o) o = &plain;
-    *b = (bars){0};
-    rows r = {.report = &b->report, .name = name};
-    text all = {data, size};
+    *all = (bars_list){0};
+    row_groups groups = {0};
+    bars_report zoned = {0};
     char *owned = NULL;
     when_zone *z = NULL;
     layout *l = malloc(sizeof *l);
     if (!l) return err_run(e, "%s: no memory to read it", name);
-    bool ok = bars_text_decode(&all, name, &owned, e);
-    ok = ok && bars_layout_find(l, name, all, e);
-    ok = ok && (z = zone_of(&b->report, l, o, name, e)) != NULL;
-    ok = ok && bars_rows_read(&r, l, o, e) && enough(&r, e);
-    if (ok) {
-        note_own_offsets(&r, l);
-        bars_rows_order(&r, z);
-    }
-    ok = ok && enough(&r, e) && bars_rows_frame(&r, o->keep_coarse, &b->span, e);
-    if (ok) end_bars(&r, z, b->span);
-    ok = ok && bars_rows_survey(&r, l, z, b->span, o->written, e);
-    if (ok) {
-        b->format = bars_layout_format(l->format);
-        settle(b, &r);
-    }
-    free(r.row);
-    free(l);
+    bool ok = bars_text_decode(&data, name, &owned, e) && bars_layout_find(l, name, data, o, e);
+    ok = ok && (z = zone_of(&zoned, l, o, name, e)) && bars_rows_read(&groups, name, l, o, e);
+    if (ok && !groups.count) ok = err_input(e, "%s: has a header but no rows; expected bars", name);
+    if (ok) bars_groups_sort(&groups);
+    if (ok && one && groups.count > 1) ok = refuse_several(&groups, name, e);
+    ok = ok && finish_all(all, &groups, l, z, &zoned, o, e);
+    bars_groups_done(&groups);
     when_zone_free(z);
+    free(l);
     free(owned);
-    if (!ok) bars_done(b);
+    if (!ok) bars_list_done(all);
     return ok;
 }
 
-bool bars_read(bars *b, const char *path, const bars_options *o, err *e) {
-    *b = (bars){0};
-    file_map m;
-    if (!file_map_open(&m, path, e)) return false;
+static bool read_file(bars_list *all, const char *path, const bars_options *o, bool one, err *e) {
+    *all = (bars_list){0};
+    text_file t;
+    if (!text_file_open(&t, path, SIZE_MAX, e)) return false;
     bars_options with = o ? *o : (bars_options){0};
-    struct stat st;
-    if (!with.written && !stat(path, &st)) with.written = (int64_t)st.st_mtime;
-    bool ok = bars_parse(b, path, (const char *)m.data, m.size, &with, e);
-    file_map_close(&m);
+    if (!with.written) with.written = t.written;
+    bool ok = t.arrays ? err_input(e, "%s: holds arrays, not bars; import it by itself", t.name)
+                       : parse(all, t.name, (text){t.data, t.size}, &with, one, e);
+    text_file_close(&t);
     return ok;
+}
+
+// Takes the one item out of a list.
+static bool take_one(bars *b, bars_list *all, bool ok) {
+    *b = ok ? all->item[0] : (bars){0};
+    free(all->item);
+    return ok;
+}
+
+bool bars_parse_list(bars_list *l, const char *name, const char *data, size_t size, const bars_options *o, err *e) {
+    return parse(l, name, (text){data, size}, o, false, e);
+}
+
+bool bars_read_list(bars_list *l, const char *path, const bars_options *o, err *e) {
+    return read_file(l, path, o, false, e);
+}
+
+bool bars_parse(bars *b, const char *name, const char *data, size_t size, const bars_options *o, err *e) {
+    bars_list all;
+    bool ok = parse(&all, name, (text){data, size}, o, true, e);
+    return take_one(b, &all, ok);
+}
+
+bool bars_read(bars *b, const char *path, const bars_options *o, err *e) {
+    bars_list all;
+    bool ok = read_file(&all, path, o, true, e);
+    return take_one(b, &all, ok);
+}
+
+void bars_list_done(bars_list *l) {
+    for (int i = 0; i < l->count; i++) bars_done(&l->item[i]);
+    free(l->item);
+    *l = (bars_list){0};
 }

@@ -2,20 +2,24 @@
 //
 // The format is recognised from the content, never from the file's name. Known are: MetaTrader 5 terminal exports
 // (tabs, commas or semicolons; with and without a header; daily ones without a time), the MetaTrader 5 Python API,
-// Binance klines, Yahoo and yfinance, Dukascopy, HistData, a pandas index, and any table whose header names open, high,
-// low, close and a time. Tick exports are refused by name. UTF-8 with or without a mark and UTF-16 are read.
+// Binance klines, Yahoo and yfinance, Dukascopy, HistData, Investing, Nasdaq, Stooq, a pandas index, and any table
+// whose header names open, high, low, close and a time, or whose columns the caller names. Tick exports are refused by
+// name. UTF-8 with or without a mark and UTF-16 are read, plain or packed (text_file.h).
 //
 // Rows are never invented. A row is left out, and counted, where
 //   - all four prices are missing (empty, null, NaN), as Yahoo writes holidays;
 //   - a price is zero or negative, or high and low do not enclose open and close;
 //   - another row with the same stamp follows it: of several the last one in the file stays;
-//   - it belongs to the coarser bars that long MetaTrader histories begin with (unless keep_coarse);
+//   - it belongs to a stretch of coarser bars, as long MetaTrader histories begin with them (unless keep_coarse);
 //   - it is flat without volume in a Dukascopy file, which is how Dukascopy fills closed hours (unless keep_filled).
 // Everything else that is odd is kept and counted. A row that cannot be read (a stamp or number that is none, some
 // prices missing, an infinity, a column too few) is an error that names its line: what is wrong there is not known.
 //
 // Files that run from new to old are turned round. Otherwise rows out of place are sorted; rows of the same stamp keep
 // the order of the file.
+//
+// A column that names the instrument (symbol, ticker, instrument, sym) splits the file: each symbol becomes bars of its
+// own, put in order, cut and surveyed by themselves. Rows of different instruments are never joined.
 //
 // The close is the traded one: Yahoo's "Adj Close" is not used. The volume is the tick volume where there are two.
 #ifndef TRADEWIND_DATA_BARS_H
@@ -24,15 +28,23 @@
 #include "base/err.h"
 #include "base/json.h"
 #include "data/bar.h"
+#include "data/bars_force.h"
+#include "data/when.h"
 
 #include <stdio.h>
 
 typedef struct {
-    const char *tz;   // the zone of the file's clock, as when.h names them; NULL: UTC, for HistData EST. Binance's
-                      // stamps and those that name their own offset are UTC whatever is given here
-    bool keep_coarse; // keep the coarser bars at the beginning
-    bool keep_filled; // keep Dukascopy's bars of closed hours
-    int64_t written;  // when the file was written, to tell whether its last bar was over; 0: bars_read asks the file
+    const char *tz;        // the zone of the file's clock, as when.h names them; NULL: UTC, for HistData EST. Binance's
+                           // stamps and those that name their own offset are UTC whatever is given here
+    when_order date_order; // of dates such as 03/04/2024; none: as the file's own numbers show, else they are refused
+    const char *columns;   // "time=Date,close=Price": which column is which, before what their names say; NULL: none.
+                           // Roles are time, date, open, high, low, close, volume, spread and symbol. Columns of a file
+                           // without a header are given by number, from 1
+    bool keep_coarse;      // keep stretches of coarser bars
+    bool keep_filled;      // keep Dukascopy's bars of closed hours
+    unsigned force;        // checks that are overruled: bits of bars_force
+    int64_t from;          // rows stamped before this are not read where the file is in rising order; 0: all are
+    int64_t written; // when the file was written, to tell whether its last bar was over; 0: bars_read asks the file
 } bars_options;
 
 typedef enum {
@@ -43,7 +55,7 @@ typedef enum {
     BARS_FILLED,       // Dukascopy: flat, no volume
     BARS_DUPLICATE,    // equal to a later row, its stamp too
     BARS_CONFLICT,     // the stamp of a later row, other figures
-    BARS_COARSE,       // of the coarser stretch at the beginning
+    BARS_COARSE,       // of a stretch of coarser bars
     BARS_STRADDLING,   // the first row after it, where it still holds the range of a whole coarse bar: the future
     // Rows and steps that are kept:
     BARS_UNSORTED,   // earlier than a row before it in the file (once a file from new to old is turned round)
@@ -54,6 +66,7 @@ typedef enum {
     BARS_NO_VOLUME,  // a volume column that says 0, less, or nothing
     BARS_NO_SPREAD,  // a spread column that says 0, less, or nothing: unknown
     BARS_SHORT_STEP, // sooner after the bar before it than the span
+    BARS_JUMP,       // opens far from the close before it
     BARS_GAP,        // bars are missing before it: see bars_report
     BARS_FINDINGS
 } bars_finding;
@@ -69,10 +82,22 @@ typedef enum {
     BARS_THIN,              // the last bar's volume is below a tenth of the median of the 50 before it
 } bars_last;
 
-// A gap is a step over at least one slot in which the market is usually open. A slot is a place on the day's grid of
-// spans; it is usually open where bars are there on three quarters of such days from the first to the last, with
-// Mondays, Tuesdays to Thursdays, Fridays, Saturdays and Sundays told apart, on the file's clock. So weekends and
-// nights are no gaps, holidays and interruptions are. Of spans over a day, a step of two spans is a gap.
+// Rows of a coarser frame.
+typedef struct {
+    int64_t rows;
+    int64_t span;        // their usual step
+    int64_t first, last; // moments of the first and the last of them
+    int64_t line;        // of the first
+} bars_stretch;
+
+// Rules by which a market's hours move in summer; bits.
+typedef enum { BARS_SEASONS_NONE = 0, BARS_SEASONS_NEW_YORK = 1, BARS_SEASONS_EUROPE = 2 } bars_seasons;
+
+enum { BARS_STRETCHES_MOST = 8, BARS_HOURS_TEXT = 320 };
+
+// A gap is a step over at least one slot of the week in which the market is open, as bars_hours.h tells from the file.
+// So weekends and nights are no gaps, holidays and interruptions are. Of spans over a day, a step of two spans is a
+// gap. A file in which no time of day has bars on 90 % of the days is refused as thinned out.
 typedef struct {
     int64_t rows; // read, blank lines and headers not counted
     bars_tally tally[BARS_FINDINGS];
@@ -82,23 +107,52 @@ typedef struct {
     int64_t coarse_rows;         // at the beginning, kept or not; 0: none
     int64_t coarse_span;         // their usual step
     int64_t coarse_until;        // the last of them
-    int64_t first, last;         // bars
+    int stretches;               // of coarser bars after the beginning, kept or not; further ones are not looked for
+    bars_stretch stretch[BARS_STRETCHES_MOST];
+    bars_seasons seasons;           // in which hours differ
+    char hours[2][BARS_HOURS_TEXT]; // of the week, at the file's end; in summer too where they differ; "": not known
+    bool hours_pattern;             // hours look like a hole: see bars_hours_text.h
+    int hours_changes;              // how often they changed
+    int64_t hours_since;            // the last time: a Monday on the file's clock
+    int64_t first, last;            // bars
     bars_last last_bar;
     bool has_volume, has_spread; // columns that say something: all zero is as good as none
     char zone[72];               // of the file's clock; "as stamped" where the stamps say
     bool zone_assumed;
+    unsigned forced;         // checks that found something and were overruled: bits of bars_force
+    when_order date_order;   // of dates that need one, where it was found in the file
+    int64_t date_order_line; // the line that shows it
 } bars_report;
 
+enum {
+    BARS_SYMBOL_ROOM = 32,    // bytes of a symbol, with its end
+    BARS_SYMBOLS_MOST = 4096, // in one file
+};
+
 typedef struct {
-    bar *bar; // [count], times strictly ascending
+    char symbol[BARS_SYMBOL_ROOM]; // as the file writes it: letters, digits and _ - . # / = ^; "" where it names none
+    bar *bar;                      // [count], times strictly ascending
     int64_t count;
     int64_t span;       // seconds: the usual step between bars
     const char *format; // "Binance klines"; static
     bars_report report;
 } bars;
 
-// Reads a file. On failure `b` is empty. ERR_INPUT with "FILE:LINE: ..." where the content is at fault; fewer than two
-// bars are refused, as they have no span.
+typedef struct {
+    bars *item; // [count] in order of their symbols
+    int count;
+} bars_list;
+
+// Reads a file of one or more instruments, with as many items as it has symbols: one where no column names them. On
+// failure `l` is empty, with the errors of bars_read.
+bool bars_read_list(bars_list *l, const char *path, const bars_options *o, err *e);
+bool bars_parse_list(bars_list *l, const char *name, const char *text, size_t size, const bars_options *o, err *e);
+
+// Safe to call twice.
+void bars_list_done(bars_list *l);
+
+// Reads a file of one instrument; several are ERR_INPUT that names them. On failure `b` is empty. ERR_INPUT with
+// "FILE:LINE: ..." where the content is at fault; fewer than two bars are refused, as they have no span.
 bool bars_read(bars *b, const char *path, const bars_options *o, err *e);
 
 // The same from memory; `name` stands for the file in messages. `o` may be NULL in both.

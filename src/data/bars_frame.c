@@ -4,12 +4,16 @@
 // begins where the sum of scores to the end is greatest: a step of the finest span counts FINE, any other step -1. So a
 // stretch belongs to the fine bars where more than one step in FINE + 1 is fine, which thin markets pass and coarser
 // bars with a stray fine step do not.
+//
+// Behind that, rows of a coarser frame are wrong bars too: each holds the future of the fine ones that it stands for. A
+// stretch of them is a run of at least STRETCH_LEAST steps, none of them fine, nearly all of them multiples of the one
+// that is most common. The steps of a thin market are multiples of the finest span instead.
 #include "data/bars_rows.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { FINE = 8, COARSE_LEAST = 16, TAIL_LEAST = 64 };
+enum { FINE = 8, COARSE_LEAST = 16, TAIL_LEAST = 64, STRETCH_LEAST = 24 };
 
 // How often each step occurs, by hashing; few differ, so little of the table is ever touched.
 typedef struct {
@@ -40,7 +44,7 @@ static int64_t *steps_new(const rows *r, err *e) {
     size_t n = r->count - 1;
     int64_t *step = calloc(n, sizeof *step);
     if (!step) err_run(e, "%s: no memory for %zu steps", r->name, n);
-    for (size_t i = 0; step && i < n; i++) step[i] = r->row[i + 1].bar.time - r->row[i].bar.time;
+    for (size_t i = 0; step && i < n; i++) step[i] = when_step_span(r->row[i + 1].bar.time - r->row[i].bar.time);
     return step;
 }
 
@@ -91,6 +95,52 @@ static bool cut(rows *r, const int64_t *step, size_t start, int64_t fine, bool k
     return true;
 }
 
+// Whether the steps from..to-1 are those of coarser bars; `*coarse` is their span.
+static bool is_coarse(
+    const rows *r, const int64_t *step, size_t from, size_t to, int64_t fine, int64_t *coarse, err *e) {
+    size_t multiples = 0;
+    if (!most_common(step + from, to - from, coarse, r->name, e)) return false;
+    for (size_t i = from; i < to; i++) multiples += step[i] % *coarse == 0;
+    return *coarse >= 2 * fine && 10 * multiples >= 9 * (to - from);
+}
+
+// Notes the coarser bars among the steps from..to-1, of `n` in all; their rows begin at `*first`, and so many are
+// returned. A row is coarse where the step after it is, and the last one of the file where the step before it is.
+static size_t note_stretch(
+    rows *r, const int64_t *step, size_t from, size_t to, size_t n, int64_t coarse, size_t *first) {
+    size_t end = to;
+    while (step[from] != coarse) from++;
+    while (step[end - 1] < coarse) end--;
+    size_t count = end - from + (end == n);
+    r->report->stretch[r->report->stretches++] = (bars_stretch){.rows = (int64_t)count,
+        .span = coarse,
+        .first = r->row[from].bar.time,
+        .last = r->row[from + count - 1].bar.time,
+        .line = (int64_t)r->row[from].line};
+    *first = from;
+    return count;
+}
+
+// Finds stretches of coarser bars from row `start` on, among `n` steps, and drops their rows where told.
+static bool find_stretches(rows *r, const int64_t *step, size_t start, size_t n, int64_t fine, bool keep, err *e) {
+    size_t first[BARS_STRETCHES_MOST], count[BARS_STRETCHES_MOST];
+    err why = {0};
+    for (size_t i = start, to; i < n && r->report->stretches < BARS_STRETCHES_MOST; i = to + 1) {
+        int64_t coarse;
+        int at = r->report->stretches;
+        for (to = i; to < n && step[to] >= 2 * fine;) to++;
+        if (to - i < STRETCH_LEAST || !is_coarse(r, step, i, to, fine, &coarse, &why)) continue;
+        count[at] = note_stretch(r, step, i, to, n, coarse, &first[at]);
+    }
+    if (why.kind) return err_run(e, "%s", why.text);
+    for (int k = r->report->stretches; k-- > 0 && !keep;) {
+        size_t after = first[k] + count[k];
+        if (r->count > after + 2 && straddles(r, after, r->report->stretch[k].span)) drop(r, after, 1, BARS_STRADDLING);
+        drop(r, first[k], count[k], BARS_COARSE);
+    }
+    return true;
+}
+
 bool bars_rows_frame(rows *r, bool keep_coarse, int64_t *span, err *e) {
     CHECK(r->count >= 2, "the frame of %zu rows", r->count);
     size_t n = r->count - 1, tail = n / 4 > TAIL_LEAST ? n / 4 : n < TAIL_LEAST ? n : TAIL_LEAST, dropped;
@@ -101,6 +151,8 @@ bool bars_rows_frame(rows *r, bool keep_coarse, int64_t *span, err *e) {
         ok = cut(r, step, fine_start(step, n, *span), *span, keep_coarse, &dropped, e);
     }
     if (ok && dropped) ok = most_common(step + dropped, n - dropped, span, r->name, e);
+    size_t start = ok && keep_coarse ? (size_t)r->report->coarse_rows : 0;
+    ok = ok && find_stretches(r, step + dropped, start, n - dropped, *span, keep_coarse, e);
     free(step);
     return ok;
 }

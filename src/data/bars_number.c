@@ -2,6 +2,7 @@
 
 #include <math.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -107,4 +108,54 @@ number_kind bars_number(const char *text, size_t n, double *v) {
     double value = d.mantissa < (1ull << 53) ? (double)d.mantissa / exact[d.decimals] : divide(d.mantissa, d.decimals);
     *v = d.negative ? -value : value;
     return NUMBER_OK;
+}
+
+// The power of ten that a letter stands for; 0 for none.
+static int power_of(char c) {
+    switch (c) {
+    case 'K':
+    case 'k': return 3;
+    case 'M':
+    case 'm': return 6;
+    case 'B':
+    case 'b': return 9;
+    case 'T':
+    case 't': return 12;
+    default: return 0;
+    }
+}
+
+// Copies digits without the commas that part them into groups of three; false where they do not.
+static bool without_commas(const char *p, size_t n, bool english, char *out, size_t *used) {
+    size_t commas = 0, point = 0, since = 0;
+    *used = 0;
+    for (size_t i = 0; i < n; i++) {
+        bool comma = p[i] == ',', dot = p[i] == '.';
+        if ((comma || dot) && commas && since != 3) return false;
+        if (comma && (point || !since || since > 3)) return false;
+        commas += comma;
+        point += dot;
+        since = comma ? 0 : since + is_digit(p[i]);
+        if (!comma) out[(*used)++] = p[i];
+    }
+    if (commas && !point && since != 3) return false;
+    return commas != 1 || point || english;
+}
+
+number_kind bars_number_dressed(const char *text, size_t n, bool english, bool lettered, double *v) {
+    enum { DRESSED_MOST = 64 };
+    char plain[DRESSED_MOST + 8];
+    const char *end = text + n;
+    size_t used = 0, more;
+    if (n > DRESSED_MOST) return NUMBER_BAD;
+    if (text < end && (*text == '-' || *text == '+')) plain[used++] = *text++;
+    if (text < end && *text == '$') text++;
+    int power = lettered && text < end ? power_of(end[-1]) : 0;
+    if (power) end--;
+    if (text == end || !is_digit(*text)) return NUMBER_BAD;
+    if (!without_commas(text, (size_t)(end - text), english, plain + used, &more)) return NUMBER_BAD;
+    used += more;
+    if (power && memchr(plain, 'e', used)) return NUMBER_BAD;
+    if (power) used += (size_t)snprintf(plain + used, sizeof plain - used, "e%d", power);
+    return bars_number(plain, used, v) == NUMBER_OK ? NUMBER_OK : NUMBER_BAD;
 }

@@ -15,4 +15,9 @@ typedef enum {
 // no terminator.
 number_kind bars_number(const char *text, size_t n, double *v);
 
+// The same for numbers written for people: $1,843.20, and with a letter 1.23K, 4.5M, 2.1B. Commas must part groups of
+// three digits; one comma without a point is a group only where the text is `english`, as it may be a decimal comma.
+// Letters K, M, B and T are read where `lettered`.
+number_kind bars_number_dressed(const char *text, size_t n, bool english, bool lettered, double *v);
+
 #endif

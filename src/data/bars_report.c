@@ -16,7 +16,7 @@ static const struct {
     [BARS_FILLED] = {"filled", "flat filling of closed hours"},
     [BARS_DUPLICATE] = {"duplicates", "equal to another row"},
     [BARS_CONFLICT] = {"conflicts", "the stamp of a later row, other figures"},
-    [BARS_COARSE] = {"coarse", "coarser bars at the beginning"},
+    [BARS_COARSE] = {"coarse", "coarser bars"},
     [BARS_STRADDLING] = {"straddling", "holds the range of a coarse bar"},
     [BARS_UNSORTED] = {"unsorted", "rows out of place, sorted"},
     [BARS_REPEATED] = {"repeated_hour", "in an hour that the clock showed twice"},
@@ -26,6 +26,7 @@ static const struct {
     [BARS_NO_VOLUME] = {"no_volume", "without volume"},
     [BARS_NO_SPREAD] = {"no_spread", "without a spread"},
     [BARS_SHORT_STEP] = {"short_steps", "sooner than a span after the bar before"},
+    [BARS_JUMP] = {"jumps", "opens more than 10 % and 20 usual moves from the close before"},
     [BARS_GAP] = {"gaps", "gaps"},
 };
 
@@ -82,12 +83,36 @@ static void print_gaps(FILE *out, const bars_report *p) {
 }
 
 static void print_coarse(FILE *out, const bars_report *p) {
-    char count[32], span[32], until[32];
-    if (!p->coarse_rows) return;
-    say(out, "coarse", "%9s  rows at the beginning are of %s, until %s: %s",
-        count_text(count, sizeof count, p->coarse_rows), when_span_text(span, sizeof span, p->coarse_span),
-        when_text(until, sizeof until, p->coarse_until),
-        p->tally[BARS_COARSE].count ? "left out" : "kept; gaps are those after them");
+    char count[32], span[32], from[32], until[32];
+    bool dropped = p->tally[BARS_COARSE].count > 0;
+    if (p->coarse_rows)
+        say(out, "coarse", "%9s  rows at the beginning are of %s, until %s: %s",
+            count_text(count, sizeof count, p->coarse_rows), when_span_text(span, sizeof span, p->coarse_span),
+            when_text(until, sizeof until, p->coarse_until), dropped ? "left out" : "kept; gaps are those after them");
+    for (int i = 0; i < p->stretches; i++) {
+        const bars_stretch *s = &p->stretch[i];
+        say(out, "coarse", "%9s  rows from line %lld on are of %s, %s to %s: %s",
+            count_text(count, sizeof count, s->rows), (long long)s->line, when_span_text(span, sizeof span, s->span),
+            when_text(from, sizeof from, s->first), when_text(until, sizeof until, s->last),
+            dropped ? "left out" : "kept");
+    }
+}
+
+// Hours of the week at the end of the file, in winter and in summer where they differ, and when they changed.
+static void print_hours(FILE *out, const bars_report *p) {
+    char since[32];
+    if (!p->hours[0][0]) return;
+    say(out, "hours", "%s%s", p->hours[0], p->hours_pattern ? "; is that the market, or are bars missing?" : "");
+    if (p->hours[1][0])
+        say(out, "", "in %s summer: %s", p->seasons == BARS_SEASONS_EUROPE ? "Europe's" : "New York's", p->hours[1]);
+    if (p->hours_changes)
+        say(out, "", "they changed %d time%s, last in the week of %s; shown as since then", p->hours_changes,
+            p->hours_changes == 1 ? "" : "s", when_text(since, sizeof since, p->hours_since));
+}
+
+static void print_forced(FILE *out, const bars_report *p) {
+    char list[128];
+    if (p->forced) say(out, "forced", "kept although refused: %s", bars_force_text(list, sizeof list, p->forced));
 }
 
 static void print_last(FILE *out, const bars_report *p) {
@@ -99,18 +124,24 @@ static void print_last(FILE *out, const bars_report *p) {
 void bars_report_print(FILE *out, const char *name, const bars *b) {
     const bars_report *p = &b->report;
     char a[32], c[32];
-    fprintf(out, "%s: %s, bars of %s\n", name, b->format, when_span_text(a, sizeof a, b->span));
+    fprintf(out, "%s%s%s: %s, bars of %s\n", name, *b->symbol ? " " : "", b->symbol, b->format,
+        when_span_text(a, sizeof a, b->span));
     say(out, "bars", "%9s  of %s rows", count_text(a, sizeof a, b->count), count_text(c, sizeof c, p->rows));
     say(out, "time", "%s to %s UTC", when_text(a, sizeof a, p->first), when_text(c, sizeof c, p->last));
     say(out, "zone", "%s%s", p->zone, p->zone_assumed ? " (assumed; --tz or data.tz names another)" : "");
+    if (p->date_order)
+        say(out, "dates", "%s, as line %lld shows", p->date_order == WHEN_DMY ? "day, month, year" : "month, day, year",
+            (long long)p->date_order_line);
     if (p->turned) say(out, "order", "from new to old; turned round");
     print_coarse(out, p);
     int findings_shown = print_findings(out, p, true) + print_findings(out, p, false);
     print_gaps(out, p);
+    print_hours(out, p);
     if (!p->has_volume) say(out, "volume", "unknown");
     if (!p->has_spread) say(out, "spread", "unknown");
     print_last(out, p);
-    if (!findings_shown && !p->tally[BARS_GAP].count && !p->coarse_rows) say(out, "findings", "none");
+    print_forced(out, p);
+    if (!findings_shown && !p->tally[BARS_GAP].count && !p->coarse_rows && !p->forced) say(out, "findings", "none");
 }
 
 void bars_report_brief(FILE *out, const char *name, const bars *b) {
@@ -118,8 +149,8 @@ void bars_report_brief(FILE *out, const char *name, const bars *b) {
     int64_t left_out = 0;
     char a[32], c[32];
     for (bars_finding f = 0; f < BARS_FINDINGS; f++) left_out += bars_left_out(f) ? p->tally[f].count : 0;
-    fprintf(out, "bars      %s: %s bars of %s", name, count_text(a, sizeof a, b->count),
-        when_span_text(c, sizeof c, b->span));
+    fprintf(out, "bars      %s%s%s: %s bars of %s", name, *b->symbol ? " " : "", b->symbol,
+        count_text(a, sizeof a, b->count), when_span_text(c, sizeof c, b->span));
     fprintf(out, ", %s to %s UTC", when_text(a, sizeof a, p->first), when_text(c, sizeof c, p->last));
     fprintf(out, "; %s rows left out, %s gaps", count_text(a, sizeof a, left_out),
         count_text(c, sizeof c, p->tally[BARS_GAP].count));
@@ -130,7 +161,9 @@ void bars_report_brief(FILE *out, const char *name, const bars *b) {
     if (p->tally[BARS_SKIPPED].count)
         say(out, "noted", "%9s  %s", count_text(a, sizeof a, p->tally[BARS_SKIPPED].count),
             findings[BARS_SKIPPED].text);
+    if (p->hours_pattern) print_hours(out, p);
     print_last(out, p);
+    print_forced(out, p);
 }
 
 static json_t *tallies_json(const bars_report *p) {
@@ -144,6 +177,33 @@ static json_t *tallies_json(const bars_report *p) {
     return all;
 }
 
+static json_t *stretches_json(const bars_report *p) {
+    json_t *all = json_array();
+    for (int i = 0; i < p->stretches; i++) {
+        const bars_stretch *s = &p->stretch[i];
+        char first[32], last[32];
+        json_array_append_new(all, json_pack("{s:I, s:I, s:s, s:s, s:I}", "rows", (json_int_t)s->rows, "span",
+                                       (json_int_t)s->span, "first", when_text(first, sizeof first, s->first), "last",
+                                       when_text(last, sizeof last, s->last), "line", (json_int_t)s->line));
+    }
+    return all;
+}
+
+static json_t *hours_json(const bars_report *p) {
+    static const char *const seasons[] = {"none", "New York", "Europe"};
+    char since[32];
+    return json_pack("{s:s, s:s, s:s, s:b, s:i, s:s?}", "week", p->hours[0], "summer",
+        p->hours[1][0] ? p->hours[1] : p->hours[0], "seasons", seasons[p->seasons], "pattern", p->hours_pattern,
+        "changes", p->hours_changes, "since", p->hours_changes ? when_text(since, sizeof since, p->hours_since) : NULL);
+}
+
+static json_t *forced_json(unsigned set) {
+    json_t *all = json_array();
+    for (unsigned i = 0; i < BARS_FORCES; i++)
+        if (set & 1u << i) json_array_append_new(all, json_string(bars_force_name((bars_force)(1u << i))));
+    return all;
+}
+
 json_t *bars_report_json(const char *name, const bars *b) {
     static const char *const last_bar[] = {"finished", "open_when_written", "thin"};
     const bars_report *p = &b->report;
@@ -154,10 +214,15 @@ json_t *bars_report_json(const char *name, const bars *b) {
         "zone_assumed", p->zone_assumed, "turned", p->turned, "last_bar", last_bar[p->last_bar], "has_volume",
         p->has_volume, "has_spread", p->has_spread);
     bool ok = j && !json_object_set_new(j, "findings", tallies_json(p));
+    if (ok && p->date_order) ok = !json_object_set_new(j, "date_order", json_string(when_order_text(p->date_order)));
+    if (ok && *b->symbol) ok = !json_object_set_new(j, "symbol", json_string(b->symbol));
     if (ok && p->coarse_rows)
         ok = !json_object_set_new(j, "coarse",
             json_pack("{s:I, s:I, s:s}", "rows", (json_int_t)p->coarse_rows, "span", (json_int_t)p->coarse_span,
                 "until", when_text(until, sizeof until, p->coarse_until)));
+    if (ok && p->stretches) ok = !json_object_set_new(j, "coarse_stretches", stretches_json(p));
+    if (ok && p->hours[0][0]) ok = !json_object_set_new(j, "hours", hours_json(p));
+    if (ok && p->forced) ok = !json_object_set_new(j, "forced", forced_json(p->forced));
     if (ok && p->missing)
         ok = !json_object_set_new(j, "gap",
             json_pack("{s:I, s:I, s:s}", "missing", (json_int_t)p->missing, "longest", (json_int_t)p->longest, "from",

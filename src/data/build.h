@@ -1,10 +1,15 @@
 // Bars, or a panel of series, to a dataset in memory.
 //
-// Of bars: the finest are the clock, one sample for each of their bars that has a label. A sample is known when its
-// bar closes; of every coarser stream it sees the bars that have fully closed by then (align.h), never the one that is
-// being made. Rows in which a feature has not warmed up are not stored, so no window sees them; samples begin when
-// every stream has a row and the strategy vector has warmed up. Windows that reach before a stream's first row are
-// padded. Nothing in a sample depends on a bar that closes after it, its label apart.
+// Bars of one instrument or of several, each with the same frames. The finest are the clock, one sample for each of
+// their bars, labelled or not. A sample is known when its bar closes; of every coarser frame it sees the bars that have
+// fully closed by then (align.h), never the one that is being made. Rows in which a feature has not warmed up are not
+// stored, so no window sees them; samples begin when every frame has a row and the strategy vector has warmed up.
+// Windows that reach before a series' first row are padded. Nothing in a sample depends on a bar that closes after it,
+// its label apart. Samples of all instruments are ordered by (close, symbol); no window and no label crosses from one
+// instrument to another.
+//
+// A dataset can go on: with bars that come after its own it becomes what all bars together would have given, to the
+// bit, and only the new bars are computed.
 #ifndef TRADEWIND_DATA_BUILD_H
 #define TRADEWIND_DATA_BUILD_H
 
@@ -12,20 +17,30 @@
 #include "data/dataset.h"
 #include "data/label.h"
 #include "data/panel.h"
-
-enum { BUILD_STREAMS_MOST = 4 };
+#include "data/stream.h"
 
 // "fast", "slow", "slower", "slowest": streams from fine to coarse where the user names none.
-extern const char *const build_stream_names[BUILD_STREAMS_MOST];
+extern const char *const build_stream_names[FRAMES_MOST];
 
 typedef struct {
-    const char *name; // of the stream
     const char *file; // for messages
     const bar *bar;   // [count], times rising
-    int64_t count, span;
-    const char *const *features; // NULL: what the reference job uses for fine or coarse bars
-    int feature_count;
-} build_stream;
+    int64_t count;
+    bool made; // of the finest bars, not from a file
+} build_bars_of;
+
+// One instrument.
+typedef struct {
+    const char *symbol; // "" where it has no name, and is the only one
+    build_bars_of frame[FRAMES_MOST];
+} build_series;
+
+typedef struct {
+    int frames; // from fine to coarse, spans rising
+    frame_spec frame[FRAMES_MOST];
+    int series;             // 1 or more, in order of their symbols
+    const build_series *of; // [series]
+} build_source;
 
 typedef enum { BUILD_DIRECTION, BUILD_BARRIER, BUILD_FORECAST } build_label;
 
@@ -45,19 +60,24 @@ typedef struct {
 extern const build_options build_defaults;
 
 typedef struct {
-    int64_t warm_up;                   // bars of the finest stream before the first sample
-    int64_t unlabelled;                // bars after that without a label
-    int64_t unlabelled_end;            // of these, those behind the last sample
-    int64_t stale[BUILD_STREAMS_MOST]; // samples whose bar of this stream closed more than its span and 4 days ago
-    label_barrier_counts barrier;      // of the samples' labels
+    int64_t warm_up;              // bars of the finest frame before the first samples, of all instruments
+    int64_t unlabelled;           // samples without a label
+    int64_t unlabelled_end;       // of these, the ones behind the last label of their instrument
+    int64_t stale[FRAMES_MOST];   // samples whose bar of this frame closed more than its span and 4 days ago
+    label_barrier_counts barrier; // of the labels that were made
 } build_report;
 
-// `streams` from fine to coarse, spans rising. `r` may be NULL. NULL on failure: ERR_INPUT where options are out of
-// their range, a feature is not known, or the bars are too few.
-dataset *build_bars(const build_stream *from, int streams, const build_options *o, build_report *r, err *e);
+// `old`: a dataset that was made of the same frames, symbols and options, which the bars go on from; NULL: none. `r`
+// may be NULL. NULL on failure: ERR_INPUT where options are out of their range, a feature is not known, or the bars are
+// too few.
+dataset *build_bars(const build_source *from, const build_options *o, const dataset *old, build_report *r, err *e);
 
-// The same, told for set_write: streams, features, label.
-json_t *build_about(const build_stream *from, int streams, const build_options *o);
+// The bars that the label of one of them needs behind it, at most.
+int64_t build_reach(const build_options *o);
+
+// The description of a label, for the dataset's own words, and back. False where it is none.
+json_t *build_label_json(const build_options *o);
+bool build_label_read(const json_t *from, build_options *o);
 
 typedef struct {
     int64_t horizon; // values to forecast, 1..LABEL_BARS_MOST

@@ -61,6 +61,27 @@ int64_t dataset_panel_of(const dataset *d, int64_t sample) {
     return low;
 }
 
+int64_t dataset_all(const dataset *d) {
+    return d->samples + d->unlabelled;
+}
+
+int64_t dataset_series(const dataset *d) {
+    return d->panel ? d->panel : 1;
+}
+
+int64_t dataset_bar_of(const dataset *d, int64_t sample) {
+    const stream *s = &d->stream[0];
+    if (!d->streams || !s->bars.count) return -1;
+    int64_t series = d->panel ? dataset_panel_of(d, sample) : 0;
+    return s->bars.start[series + 1] - (s->start[series + 1] - s->row[sample]);
+}
+
+bar dataset_bar(const bar_table *t, int64_t row) {
+    const int64_t *time = t->time + 2 * row;
+    const double *x = t->price + 6 * row;
+    return (bar){time[0], time[1], x[0], x[1], x[2], x[3], x[4], x[5]};
+}
+
 static int64_t table_bytes(const table *t) {
     int64_t bytes = 0;
     for (int k = 0; k < t->parts; k++) bytes += t->rows * t->part[k].width * (int64_t)column_bytes(t->part[k].type);
@@ -69,15 +90,16 @@ static int64_t table_bytes(const table *t) {
 
 int64_t dataset_bytes(const dataset *d) {
     int64_t each = 0; // of a sample
+    int64_t all = dataset_all(d);
     each += d->label ? 4 : 0;
     each += d->best ? 4 : 0;
-    each += d->price ? 4 : 0;
-    each += d->time ? 8 : 0;
     each += d->end ? 8 : 0;
     each += d->target ? 4 * d->target_width : 0;
-    int64_t bytes = table_bytes(&d->vector) + d->samples * each;
-    for (int i = 0; i < d->streams; i++) bytes += table_bytes(&d->stream[i].series) + 8 * d->samples;
-    return bytes;
+    int64_t bytes = table_bytes(&d->vector) + d->samples * each + all * ((d->price ? 4 : 0) + (d->time ? 8 : 0));
+    for (int i = 0; i < d->streams; i++)
+        bytes += table_bytes(&d->stream[i].series) + 8 * all + 64 * d->stream[i].bars.count;
+    bytes += d->volatility ? 8 * d->stream[0].bars.count : 0;
+    return bytes + 8 * d->states;
 }
 
 // Advice is best-effort: a system that does not take it reads as it always does.
@@ -169,16 +191,33 @@ static bool check_table(const table *t, const char *what, const char *name, err 
     return true;
 }
 
+// Starts of series: from 0 up to all rows, none before the one before it.
+static bool starts_ok(const int64_t *start, int64_t series, int64_t rows) {
+    bool ok = start && start[0] == 0 && start[series] == rows;
+    for (int64_t i = 0; ok && i < series; i++) ok = start[i] <= start[i + 1];
+    return ok;
+}
+
+static bool check_bars(const dataset *d, const stream *s, const char *what, err *e) {
+    int64_t series = dataset_series(d);
+    if (!s->bars.count) return true;
+    bool ok = s->bars.time && s->bars.price && starts_ok(s->bars.start, series, s->bars.count) &&
+              starts_ok(s->start, series, s->series.rows);
+    for (int64_t i = 0; ok && i < series; i++)
+        ok = s->start[i + 1] - s->start[i] <= s->bars.start[i + 1] - s->bars.start[i];
+    return ok || err_input(e, "%s: the bars of %s do not fit its rows; make the file again", what, s->name);
+}
+
 static bool check_stream(const dataset *d, const stream *s, const char *what, err *e) {
     if (!s->name || !s->name[0] || !s->series.width || !s->row || !s->first)
         return err_input(e, "%s: a stream lacks its name, features or rows; make the file again", what);
     if (!check_table(&s->series, what, s->name, e)) return false;
-    for (int64_t i = 0; i < d->samples; i++) {
+    for (int64_t i = 0; i < dataset_all(d); i++) {
         if (s->first[i] >= 0 && s->first[i] <= s->row[i] && s->row[i] < s->series.rows) continue;
         return err_input(e, "%s: sample %lld points to rows %d..%d of %s, which has %lld; make the file again", what,
             (long long)i, (int)s->first[i], (int)s->row[i], s->name, (long long)s->series.rows);
     }
-    return true;
+    return check_bars(d, s, what, e);
 }
 
 static bool check_samples(const dataset *d, const char *what, err *e) {
@@ -207,7 +246,8 @@ static bool check_panel(const dataset *d, const char *what, err *e) {
 }
 
 bool dataset_check(const dataset *d, const char *what, err *e) {
-    if (d->samples < 1 || d->samples > INT32_MAX || d->streams < 0 || d->streams > STREAMS_MOST)
+    if (d->samples < 1 || d->unlabelled < 0 || d->samples > INT32_MAX - d->unlabelled || d->streams < 0 ||
+        d->streams > STREAMS_MOST)
         return err_input(e, "%s: %lld samples of %d streams; at least 1 sample and at most %d streams are needed", what,
             (long long)d->samples, d->streams, STREAMS_MOST);
     if (!d->streams && !d->vector.width)
@@ -215,8 +255,8 @@ bool dataset_check(const dataset *d, const char *what, err *e) {
     if (!(d->label && d->classes > 0) && !(d->target && d->target_width > 0))
         return err_input(e, "%s: neither labels nor targets; label the samples first", what);
     if (d->end && !d->time) return err_input(e, "%s: labels have ends but samples no times; make the file again", what);
-    if (d->vector.width && d->vector.rows != d->samples)
-        return err_input(e, "%s: %lld samples but %lld vectors; make the file again", what, (long long)d->samples,
+    if (d->vector.width && d->vector.rows != dataset_all(d))
+        return err_input(e, "%s: %lld samples but %lld vectors; make the file again", what, (long long)dataset_all(d),
             (long long)d->vector.rows);
     if (d->vector.parts && !check_table(&d->vector, what, "the vector", e)) return false;
     for (int i = 0; i < d->streams; i++)

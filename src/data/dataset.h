@@ -2,7 +2,10 @@
 //
 // Every stream is a panel: rows of features, series after series. A sample names, per stream, the last row of its
 // window and the first row of the series that row belongs to; windows are never materialised. Samples are in time
-// order; where a panel has several series, samples of all of them interleave.
+// order; where a panel has several series, samples of all of them interleave, by (time, series).
+//
+// Samples whose label is not known yet stand behind the others, in the same order: they have rows, a vector row, a time
+// and a price, and no label. Nothing is trained or scored on them.
 //
 // Columns have the type they need. A table is made of parts, each of one type; its columns are those of the parts, one
 // part after the other. What is read from a table is fp32 whatever the type.
@@ -14,6 +17,7 @@
 
 #include "base/err.h"
 #include "base/json.h"
+#include "data/bar.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -35,41 +39,57 @@ typedef struct {
     const char *const *columns; // [width] their names, or NULL
 } table;
 
+// The bars that a stream's rows were computed from, series after series. A series has as many rows as bars, less those
+// that its features need to warm up, and its last bar has its last row.
+typedef struct {
+    int64_t count;        // 0: not made of bars, or they were not kept
+    const int64_t *time;  // [count, 2] open and close, UTC seconds
+    const double *price;  // [count, 6] open, high, low, close, volume, spread
+    const int64_t *start; // [series + 1] where each series begins
+} bar_table;
+
 typedef struct {
     const char *name;
     table series;
-    const int32_t *row;   // [samples] the window's last row
-    const int32_t *first; // [samples] the first row of its series
+    const int32_t *row;   // [samples + unlabelled] the window's last row
+    const int32_t *first; // [samples + unlabelled] the first row of its series
+    const int64_t *start; // [series + 1] where each series begins; NULL where there are no bars
+    bar_table bars;
 } stream;
 
 typedef struct dataset {
     const char *name;
-    uint32_t sum; // of the file or the bars that it was read from; 0: it comes from no file
-    int64_t samples;
+    uint32_t sum;       // of the file or the bars that it was read from; 0: it comes from no file
+    int64_t samples;    // with a label or targets
+    int64_t unlabelled; // behind them, without
     int streams;
     stream stream[STREAMS_MOST];
     int64_t span[STREAMS_MOST];     // seconds of a bar of each stream, as when_bar_end counts them; 0: not bars
     int64_t window[STREAMS_MOST];   // steps of the windows that a stream was made of, the most one can have; 0: any
-    table vector;                   // a row a sample; may be none
+    table vector;                   // a row a sample, unlabelled ones too; may be none
     bool raw;                       // features are as measured: to be scaled before a model sees them
     int classes;                    // 0 where there are targets alone
     const int32_t *label;           // [samples]; NULL where there are targets alone
     const char *const *class_names; // [classes], or NULL
     int64_t target_width;           //
     const float *target;            // [samples, target_width] what a regression is to give, or NULL
-    const int64_t *time;            // [samples] when the sample is known, UTC seconds, never falling; or NULL
+    const int64_t *time;            // [samples + unlabelled] when the sample is known, UTC seconds; or NULL
     const int64_t *end;             // [samples] when its label is known, as `time` counts; or NULL; needs `time`
-    const float *price;             // [samples] what one could trade at when the sample is known, or NULL
+    const float *price;             // [samples + unlabelled] what one could trade at when it is known, or NULL
+    const uint8_t *known;           // [samples] 0: of no known label, as views may have; NULL: all are known
     int64_t horizon;                // bars of the first stream until a label is known, where `end` is not there
     int64_t held;                   // samples at the end that are held out for validation; 0: the split is by shares
     int64_t panel;                  // series of the first stream that are known by name; 0: none
     const char *const *panel_names; // [panel]
     const int64_t *panel_first;     // [panel + 1] where each begins in the first stream, one behind the other
-    const int32_t *best;            // [samples] what the best possible classifier answers, where known; or NULL
-    json_t *about;                  // the maker's words: made_of, sources, label; the dataset's own, or NULL
-    void *memory;                   // the dataset's own block, or NULL
-    void *owner;                    // what keeps the memory otherwise
-    void (*release)(void *owner);   // called once by dataset_free; NULL: nothing to do
+    const double *volatility;       // [bars of the first stream] that labels are in units of; or NULL
+    const double *state;            // [states] of features, strategies and volatility after the last bars; or NULL
+    int64_t states;
+    const int32_t *best;          // [samples] what the best possible classifier answers, where known; or NULL
+    json_t *about;                // the maker's words: made_of, sources, label; the dataset's own, or NULL
+    void *memory;                 // the dataset's own block, or NULL
+    void *owner;                  // what keeps the memory otherwise
+    void (*release)(void *owner); // called once by dataset_free; NULL: nothing to do
 } dataset;
 
 // A dataset with one zeroed block of `bytes`, to be cut up by dataset_take; NULL, with the reason, where memory is
@@ -89,8 +109,18 @@ size_t dataset_room(int64_t count, size_t size);
 // passed. ERR_INPUT names what is wrong; `what` (a file's name) stands before it.
 bool dataset_check(const dataset *d, const char *what, err *e);
 
-// Which of the named series a sample is of; -1 where there are none.
+// Samples with and without a label; series, which are 1 where none has a name.
+int64_t dataset_all(const dataset *d);
+int64_t dataset_series(const dataset *d);
+
+// The named series that a sample is of; -1 where there are none.
 int64_t dataset_panel_of(const dataset *d, int64_t sample);
+
+// The bar of the first stream that a sample is known at, as a row of its bar table; -1 where bars were not kept.
+int64_t dataset_bar_of(const dataset *d, int64_t sample);
+
+// A bar of a table.
+bar dataset_bar(const bar_table *t, int64_t row);
 
 // Bytes of everything that the pointers above point to, names left out.
 int64_t dataset_bytes(const dataset *d);

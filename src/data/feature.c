@@ -30,7 +30,7 @@ const char *const feature_default_slow[FEATURE_SLOW] = {"log_return_1", "log_ret
 // A column: a rule with its numbers, and the bar from which it is defined.
 typedef struct {
     feature x;
-    int64_t first;
+    int64_t first, settled;
     double (*value)(const feature *x, const double *v);
     const feature_rule *rule;
     char name[FEATURE_NAME_MOST];
@@ -187,8 +187,9 @@ static void plan_column(feature_list *l, column *c) {
     for (int i = 0; i < FEATURE_SLOTS; i++) {
         int64_t first = gauge_first(l->gauge, c->x.slot[i]), settled = gauge_settled(l->gauge, c->x.slot[i]);
         if (first > c->first) c->first = first;
-        if (settled > l->warm_up) l->warm_up = settled;
+        if (settled > c->settled) c->settled = settled;
     }
+    if (c->settled > l->warm_up) l->warm_up = c->settled;
 }
 
 feature_list *feature_list_new(const char *const *specs, int count, int64_t span_seconds, err *e) {
@@ -237,6 +238,10 @@ int64_t feature_list_warm_up(const feature_list *l) {
     return l->warm_up;
 }
 
+int64_t feature_list_needs(const feature_list *l, int column) {
+    return l->column[column].settled;
+}
+
 // What a float can hold; ratios of prices that lie 1e120 apart cannot be more.
 static float narrowed(double x) {
     return (float)(x < -1e30 ? -1e30 : x > 1e30 ? 1e30 : x);
@@ -258,4 +263,16 @@ void feature_list_run(feature_list *l, const bar *bars, int64_t count, float *ou
 
 void feature_list_reset(feature_list *l) {
     gauge_reset(l->gauge);
+}
+
+size_t feature_list_state(const feature_list *l) {
+    return gauge_state(l->gauge);
+}
+
+void feature_list_save(const feature_list *l, double *to) {
+    gauge_save(l->gauge, to);
+}
+
+bool feature_list_load(feature_list *l, const double *from) {
+    return gauge_load(l->gauge, from);
 }

@@ -46,6 +46,9 @@ const char *feature_list_name(const feature_list *l, int column);
 // exponential averages (EMA, Wilder's) then still feel where the bars began, by a thousandth or more.
 int64_t feature_list_warm_up(const feature_list *l);
 
+// The same of one column.
+int64_t feature_list_needs(const feature_list *l, int column);
+
 // Takes the bar that has just closed and writes its row. Times must not fall.
 void feature_list_push(feature_list *l, const bar *b, float *out);
 
@@ -54,5 +57,11 @@ void feature_list_run(feature_list *l, const bar *bars, int64_t count, float *ou
 
 // As if no bar had been pushed: before another series.
 void feature_list_reset(feature_list *l);
+
+// The state after the bars pushed so far, as feature_list_state numbers: a list of the same features that loads them
+// goes on as the one that saved them. False where the numbers cannot be a state.
+size_t feature_list_state(const feature_list *l);
+void feature_list_save(const feature_list *l, double *to);
+bool feature_list_load(feature_list *l, const double *from);
 
 #endif

@@ -205,6 +205,56 @@ void gauge_reset(gauge *g) {
     }
 }
 
+// The state: count and day, the bar before, the slots, then every node's place, sums and window.
+
+enum { HEAD = 2 + BAR_NUMBERS, NODE_HEAD = 5 };
+
+size_t gauge_state(const gauge *g) {
+    size_t n = HEAD + (size_t)g->slots;
+    for (int i = 0; i < g->nodes; i++) n += NODE_HEAD + kept(g->node[i].kind) * (size_t)g->node[i].bars;
+    return n;
+}
+
+void gauge_save(const gauge *g, double *to) {
+    *to++ = (double)g->count;
+    *to++ = bar_moment(g->day);
+    bar_save(&g->before, to);
+    to += BAR_NUMBERS;
+    memcpy(to, g->value, sizeof *to * (size_t)g->slots);
+    to += g->slots;
+    for (int i = 0; i < g->nodes; i++) {
+        const node *n = &g->node[i];
+        size_t window = kept(n->kind) * (size_t)n->bars;
+        const double head[NODE_HEAD] = {n->at, n->full, n->anchor, n->sum, n->square};
+        memcpy(to, head, sizeof head);
+        memcpy(to + NODE_HEAD, n->block, sizeof *to * window);
+        to += NODE_HEAD + window;
+    }
+}
+
+bool gauge_load(gauge *g, const double *from) {
+    if (!(from[0] >= 0 && from[0] < 1e15 && fabs(from[1]) <= 0x1p53)) return false;
+    g->count = (int64_t)from[0];
+    g->day = from[1] == -0x1p53 ? INT64_MIN : (int64_t)from[1];
+    bar_load(&g->before, from + 2);
+    from += HEAD;
+    memcpy(g->value, from, sizeof *from * (size_t)g->slots);
+    from += g->slots;
+    for (int i = 0; i < g->nodes; i++) {
+        node *n = &g->node[i];
+        size_t window = kept(n->kind) * (size_t)n->bars;
+        if (!(from[0] >= 0 && from[0] <= n->bars)) return false;
+        n->at = (int)from[0];
+        n->full = from[1] != 0;
+        n->anchor = from[2];
+        n->sum = from[3];
+        n->square = from[4];
+        memcpy(n->block, from + NODE_HEAD, sizeof *from * window);
+        from += NODE_HEAD + window;
+    }
+    return true;
+}
+
 // Slots of the bar itself
 
 static double bounded(double x, double least) {

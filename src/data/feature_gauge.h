@@ -93,6 +93,12 @@ void gauge_push(gauge *g, const bar *b);
 // As if no bar had been pushed.
 void gauge_reset(gauge *g);
 
+// Everything that the bars pushed so far have left behind, as gauge_state numbers: a gauge that was built alike and
+// loads them goes on as the one that saved them. gauge_load returns false where the numbers cannot be a gauge's.
+size_t gauge_state(const gauge *g);
+void gauge_save(const gauge *g, double *to);
+bool gauge_load(gauge *g, const double *from);
+
 // The slots' values after the last push; bars pushed so far; and when a slot is defined and settled, counting bars
 // from 0.
 const double *gauge_values(const gauge *g);

@@ -1,7 +1,5 @@
 #include "data/label.h"
 
-#include "data/feature_gauge.h"
-
 #include <math.h>
 
 static bool check_bars(const char *what, int64_t bars, int64_t least, err *e) {
@@ -15,32 +13,10 @@ static bool check_distance(const char *what, double x, double least, err *e) {
     return err_input(e, "label: %s of %g; use %g to 1000000", what, x, least);
 }
 
-// Volatility, bar by bar: 1 where there is no window, so that multiples of it are returns.
-typedef struct {
-    gauge *gauge;
-    int mean, variance;
-} meter;
-
-static bool meter_open(meter *m, int64_t bars, err *e) {
-    *m = (meter){0};
-    if (!bars) return true;
-    m->gauge = gauge_new(1, 2, e);
-    if (!m->gauge) return false;
-    m->mean = gauge_mean(m->gauge, GAUGE_RETURN, (int)bars);
-    m->variance = gauge_variance(m->gauge, GAUGE_RETURN, (int)bars);
-    if (gauge_start(m->gauge, e)) return true;
-    gauge_free(m->gauge);
-    m->gauge = NULL;
-    return false;
-}
-
-// After bar `b`; negative before it is known.
-static double meter_push(meter *m, const bar *b) {
-    if (!m->gauge) return 1;
-    gauge_push(m->gauge, b);
-    const double *v = gauge_values(m->gauge);
-    if (gauge_count(m->gauge) <= gauge_first(m->gauge, m->mean)) return -1;
-    return sqrt(v[m->variance] + v[m->mean] * v[m->mean]);
+// Volatility at a row: 1 where labels are not in units of it, so that multiples of it are returns; negative where it is
+// not known.
+static double volatility_at(const double *volatility, int64_t row) {
+    return volatility ? volatility[row] : 1;
 }
 
 // Direction
@@ -62,21 +38,20 @@ static int32_t classify(const label_direction_options *o, double move, double ba
     return 2 + way + (move > o->strong * band) - (move < -o->strong * band);
 }
 
-bool label_direction(
-    const bar *bars, int64_t count, const label_direction_options *o, int32_t *label, int32_t *end_row, err *e) {
+bool label_direction(const bar *bars, const double *volatility, int64_t count, const label_direction_options *o,
+    int32_t *label, int32_t *end_row, err *e) {
     CHECK(count >= 0 && count <= INT32_MAX, "%lld bars", (long long)count);
-    meter m;
-    if (!check_direction(o, e) || !meter_open(&m, o->volatility_bars, e)) return false;
+    if (!check_direction(o, e)) return false;
+    CHECK(!count || !o->volatility_bars == !volatility, "volatility is given where it is used");
     for (int64_t t = 0; t < count; t++) {
-        double volatility = meter_push(&m, &bars[t]);
+        double unit = volatility_at(volatility, t);
         label[t] = LABEL_NONE;
         end_row[t] = -1;
-        if (t + o->horizon >= count || volatility < 0) continue;
+        if (t + o->horizon >= count || unit < 0) continue;
         double ratio = bars[t + o->horizon].close / bars[t].close;
-        label[t] = classify(o, o->measure == LABEL_LOG ? log(ratio) : ratio - 1, o->band * volatility);
+        label[t] = classify(o, o->measure == LABEL_LOG ? log(ratio) : ratio - 1, o->band * unit);
         end_row[t] = (int32_t)(t + o->horizon);
     }
-    gauge_free(m.gauge);
     return true;
 }
 
@@ -140,25 +115,31 @@ static int32_t run_to_barrier(const bar *bars, int64_t count, int64_t t, const l
     return timed_out(o, bars[t].close, bars[last].close);
 }
 
-bool label_barrier(const bar *bars, int64_t count, const label_barrier_options *o, int32_t *label, int32_t *end_row,
-    label_barrier_counts *counts, err *e) {
+void label_barrier_add(label_barrier_counts *to, const label_barrier_counts *n) {
+    to->up += n->up;
+    to->down += n->down;
+    to->timeout += n->timeout;
+    to->both += n->both;
+    to->gap += n->gap;
+    to->none += n->none;
+}
+
+bool label_barrier(const bar *bars, const double *volatility, int64_t count, const label_barrier_options *o,
+    int32_t *label, int32_t *end_row, label_barrier_counts *counts, err *e) {
     CHECK(count >= 0 && count <= INT32_MAX, "%lld bars", (long long)count);
     label_barrier_counts n = {0};
-    meter m;
-    if (!check_barrier(o, e) || !meter_open(&m, o->volatility_bars, e)) return false;
+    if (!check_barrier(o, e)) return false;
+    CHECK(!count || !o->volatility_bars == !volatility, "volatility is given where it is used");
     for (int64_t t = 0; t < count; t++) {
-        double volatility = meter_push(&m, &bars[t]);
+        double unit = volatility_at(volatility, t);
         label[t] = LABEL_NONE;
         end_row[t] = -1;
-        if (volatility > 0) {
-            barriers x = {
-                .upper = bars[t].close * exp(o->up * volatility), .lower = bars[t].close * exp(-o->down * volatility)};
+        if (unit > 0) {
+            barriers x = {.upper = bars[t].close * exp(o->up * unit), .lower = bars[t].close * exp(-o->down * unit)};
             label[t] = run_to_barrier(bars, count, t, o, &x, &n, &end_row[t]);
         }
         n.none += label[t] == LABEL_NONE;
-        if (t < o->count_from) n = (label_barrier_counts){0};
     }
-    gauge_free(m.gauge);
     if (counts) *counts = n;
     return true;
 }

@@ -14,7 +14,7 @@ enum { PIECE = 128, AHEAD = 4, ALIGN = 64, PAGE = 4096, WORKERS_MOST = 256 };
 
 typedef struct {
     char *block;
-    float *x[STREAMS_MOST], *vector, *target, *weight;
+    float *x[STREAMS_MOST], *vector, *target, *price, *weight;
     int32_t *label, *index;
     int64_t done; // pieces
 } slot;
@@ -116,6 +116,7 @@ static void gather_rows(const loader *l, const slot *s, int64_t first, const int
         table_read(&d->vector, sample[k], 1, s->vector + (first + k) * d->vector.width);
     }
     for (int64_t k = 0; s->label && k < count; k++) s->label[first + k] = d->label[sample[k]];
+    for (int64_t k = 0; s->price && k < count; k++) s->price[first + k] = d->price[sample[k]];
     for (int64_t k = 0; s->target && k < count; k++)
         memcpy(s->target + (first + k) * d->target_width, d->target + sample[k] * d->target_width,
             (size_t)d->target_width * sizeof *s->target);
@@ -219,6 +220,7 @@ bool loader_next(loader *l, loader_batch *b) {
     b->vector = s->vector;
     b->label = s->label;
     b->target = s->target;
+    b->price = s->price;
     b->weight = s->weight;
     b->index = s->index;
     b->position = position;
@@ -253,6 +255,7 @@ loader_layout loader_layout_of(const dataset *d, const loader_options *o) {
     for (int i = 0; i < d->streams; i++) y.x[i] = cut(&y, o->batch, o->window[i] * d->stream[i].series.width);
     y.vector = cut(&y, o->batch, d->vector.width);
     y.target = cut(&y, o->batch, d->target ? d->target_width : 0);
+    y.price = cut(&y, o->batch, o->price ? 1 : 0);
     y.label = cut(&y, o->batch, d->label ? 1 : 0);
     y.weight = cut(&y, o->batch, 1);
     y.index = cut(&y, o->batch, 1);
@@ -269,6 +272,7 @@ static void lay_slot(const loader *l, const loader_layout *y, slot *s, char *blo
     for (int i = 0; i < d->streams; i++) s->x[i] = within(s, y->x[i]);
     if (d->vector.width) s->vector = within(s, y->vector);
     if (d->target) s->target = within(s, y->target);
+    if (l->o.price) s->price = within(s, y->price);
     if (d->label) s->label = within(s, y->label);
     s->weight = within(s, y->weight);
     s->index = within(s, y->index);
@@ -276,7 +280,7 @@ static void lay_slot(const loader *l, const loader_layout *y, slot *s, char *blo
 
 // Whether a slot's bytes can be counted: batch times width stays far below what a size holds.
 static bool counts(const dataset *d, const loader_options *o) {
-    int64_t width = d->vector.width + d->target_width + 3, each, most;
+    int64_t width = d->vector.width + d->target_width + 4, each, most;
     for (int i = 0; i < d->streams; i++) {
         if (__builtin_mul_overflow(o->window[i], d->stream[i].series.width, &each)) return false;
         if (__builtin_add_overflow(width, each, &width)) return false;
@@ -335,6 +339,7 @@ loader *loader_new(const dataset *d, const loader_options *o, err *e) {
     CHECK(o->hold >= 0 && o->hold < 1 << 10, "a hold of %d batches", o->hold);
     CHECK(o->workers >= 0 && o->workers <= WORKERS_MOST, "%d workers", o->workers);
     for (int i = 0; i < d->streams; i++) CHECK(o->window[i] > 0, "no window for %s", d->stream[i].name);
+    CHECK(!o->price || d->price, "the data have no prices");
     loader *l = counts(d, o) ? calloc(1, sizeof *l) : NULL;
     if (!l) {
         err_run(e, "not enough memory for batches of %lld; lower train.batch_size", (long long)o->batch);

@@ -29,6 +29,7 @@ typedef struct {
     int prefetch;                 // batches gathered ahead, at least 1
     int hold;                     // batches that the caller may hold; 0: one
     const scaler *scaler;         // applied to streams, or NULL; must outlive the loader
+    bool price;                   // batches have prices
     const loader_memory *memory;  // NULL: pages from the system
 } loader_options;
 
@@ -46,6 +47,7 @@ typedef struct {
     const float *vector;          // [B, width], or NULL
     const int32_t *label;         // [B], or NULL
     const float *target;          // [B, target_width], or NULL
+    const float *price;           // [B], or NULL
     const float *weight;          // [B]: 1, or 0 beyond the range's end
     const int32_t *index;         // [B] which samples
     int64_t rows;                 // of weight 1
@@ -55,7 +57,7 @@ typedef struct {
 // Where the arrays of a batch lie in its block, in bytes: each at a multiple of 64, as the block itself. Arrays that
 // are not there take none. `index`, which is of use to the host alone, comes last.
 typedef struct {
-    size_t x[STREAMS_MOST], vector, target, label, weight, index;
+    size_t x[STREAMS_MOST], vector, target, price, label, weight, index;
     size_t bytes; // of the block
 } loader_layout;
 

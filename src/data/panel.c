@@ -1,7 +1,7 @@
 #include "data/panel.h"
 
-#include "base/file.h"
 #include "base/stop.h"
+#include "data/text_file.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -201,10 +201,11 @@ bool panel_parse(panel *p, const char *path, const char *text, size_t bytes, err
 
 bool panel_read(panel *p, const char *path, err *e) {
     *p = (panel){0};
-    file_map m;
-    if (!file_map_open(&m, path, e)) return false;
-    bool ok = panel_parse(p, path, (const char *)m.data, m.size, e);
-    file_map_close(&m);
+    text_file t;
+    if (!text_file_open(&t, path, SIZE_MAX, e)) return false;
+    bool ok = t.arrays ? err_input(e, "%s: holds arrays, not a panel of series", t.name)
+                       : panel_parse(p, t.name, t.data, t.size, e);
+    text_file_close(&t);
     return ok;
 }
 

@@ -75,11 +75,21 @@ static bool write_columns(npz_writer *w, const char *of, const table *t, err *e)
     return !t->columns || npz_writer_text(w, of_table(name, of, "columns"), t->columns, t->width, e);
 }
 
+static bool write_bars(npz_writer *w, const dataset *d, const stream *s, err *e) {
+    char name[ENTRY_MOST];
+    int64_t n = s->bars.count, starts = dataset_series(d) + 1, time[2] = {n, 2}, price[2] = {n, 6};
+    if (!n) return true;
+    return npz_writer_array(w, of_table(name, s->name, "bar_time"), NPY_I64, 2, time, s->bars.time, e) &&
+           npz_writer_array(w, of_table(name, s->name, "bar"), NPY_F64, 2, price, s->bars.price, e) &&
+           write_list(w, of_table(name, s->name, "bar_start"), NPY_I64, starts, s->bars.start, e) &&
+           write_list(w, of_table(name, s->name, "start"), NPY_I64, starts, s->start, e);
+}
+
 static bool write_stream(npz_writer *w, const dataset *d, const stream *s, err *e) {
     char name[ENTRY_MOST];
-    return write_list(w, of_table(name, s->name, "row"), NPY_I32, d->samples, s->row, e) &&
-           write_list(w, of_table(name, s->name, "first"), NPY_I32, d->samples, s->first, e) &&
-           write_columns(w, s->name, &s->series, e);
+    return write_list(w, of_table(name, s->name, "row"), NPY_I32, dataset_all(d), s->row, e) &&
+           write_list(w, of_table(name, s->name, "first"), NPY_I32, dataset_all(d), s->first, e) &&
+           write_columns(w, s->name, &s->series, e) && write_bars(w, d, s, e);
 }
 
 static bool write_scaler(npz_writer *w, const dataset *d, err *e) {
@@ -110,11 +120,11 @@ static json_t *streams_json(const dataset *d) {
 
 // The maker's words, with what the arrays do not say put before them.
 static bool write_mark(npz_writer *w, const dataset *d, const json_t *about, err *e) {
-    json_t *mark = json_pack("{s:i, s:o, s:i, s:b, s:i, s:I, s:I}", "version", SET_VERSION, "streams", streams_json(d),
-        "vector_parts", d->vector.parts, "raw", d->raw, "classes", d->classes, "horizon", (json_int_t)d->horizon,
-        "held_out", (json_int_t)d->held);
+    json_t *mark = json_pack("{s:i, s:o, s:i, s:b, s:i, s:I, s:I, s:I}", "version", SET_VERSION, "streams",
+        streams_json(d), "vector_parts", d->vector.parts, "raw", d->raw, "classes", d->classes, "horizon",
+        (json_int_t)d->horizon, "held_out", (json_int_t)d->held, "unlabelled", (json_int_t)d->unlabelled);
     bool ok = mark && json_object_set_new(mark, "about", json_deep_copy(about)) == 0;
-    char *text = ok ? json_dumps(mark, JSON_REAL_PRECISION(9)) : NULL;
+    char *text = ok ? json_dumps(mark, JSON_REAL_PRECISION(17)) : NULL;
     json_decref(mark);
     if (!text) return err_run(e, "out of memory for the dataset's description");
     ok = npz_writer_text(w, set_mark, (const char *const[]){text}, 1, e);
@@ -127,9 +137,11 @@ bool set_write_rest(npz_writer *w, const dataset *d, const json_t *about, err *e
     for (int i = 0; ok && i < d->streams; i++) ok = write_stream(w, d, &d->stream[i], e);
     ok = ok && write_columns(w, NULL, &d->vector, e);
     ok = ok && write_list(w, "label", NPY_I32, d->samples, d->label, e);
-    ok = ok && write_list(w, "time", NPY_I64, d->samples, d->time, e);
+    ok = ok && write_list(w, "time", NPY_I64, dataset_all(d), d->time, e);
     ok = ok && write_list(w, "end", NPY_I64, d->samples, d->end, e);
-    ok = ok && write_list(w, "price", NPY_F32, d->samples, d->price, e);
+    ok = ok && write_list(w, "price", NPY_F32, dataset_all(d), d->price, e);
+    ok = ok && write_list(w, "volatility", NPY_F64, d->streams ? d->stream[0].bars.count : 0, d->volatility, e);
+    ok = ok && write_list(w, "state", NPY_F64, d->states, d->state, e);
     ok = ok && write_list(w, "best", NPY_I32, d->samples, d->best, e);
     if (ok && d->target)
         ok = npz_writer_array(w, "target", NPY_F32, 2, (int64_t[]){d->samples, d->target_width}, d->target, e);
@@ -247,9 +259,46 @@ static bool read_stream(opened *o, const json_t *from, dataset *d, err *e) {
     d->span[d->streams] = span;
     d->window[d->streams++] = window;
     if (!read_table(o, s->name, json_integer_value(json_object_get(from, "parts")), &s->series, e)) return false;
-    s->row = lying(o, of_table(name, s->name, "row"), NPY_I32, 1, d->samples, e);
-    if (s->row) s->first = lying(o, of_table(name, s->name, "first"), NPY_I32, 1, d->samples, e);
+    s->row = lying(o, of_table(name, s->name, "row"), NPY_I32, 1, dataset_all(d), e);
+    if (s->row) s->first = lying(o, of_table(name, s->name, "first"), NPY_I32, 1, dataset_all(d), e);
     return s->row && s->first;
+}
+
+// An array of so many columns.
+static const void *columns_of(const opened *o, const char *name, npy_type type, int64_t rows, int64_t columns, err *e) {
+    const void *data = lying(o, name, type, 2, rows, e);
+    if (!data || npz_find(&o->npz, name)->header.dim[1] == columns) return data;
+    wrong(o, name, "has another type or shape than a dataset's", e);
+    return NULL;
+}
+
+// The bars of a stream, where they were kept; after the series are known.
+static bool read_bars(const opened *o, dataset *d, stream *s, err *e) {
+    char name[ENTRY_MOST];
+    bar_table *b = &s->bars;
+    int64_t starts = dataset_series(d) + 1;
+    const npz_entry *n = npz_find(&o->npz, of_table(name, s->name, "bar_time"));
+    if (!n) return true;
+    b->count = n->header.rank == 2 ? n->header.dim[0] : -1;
+    b->time = columns_of(o, name, NPY_I64, b->count, 2, e);
+    if (b->time) b->price = columns_of(o, of_table(name, s->name, "bar"), NPY_F64, b->count, 6, e);
+    if (b->price) b->start = lying(o, of_table(name, s->name, "bar_start"), NPY_I64, 1, starts, e);
+    if (b->start) s->start = lying(o, of_table(name, s->name, "start"), NPY_I64, 1, starts, e);
+    return s->start != NULL;
+}
+
+// Bars, volatility and state.
+static bool read_past(const opened *o, dataset *d, err *e) {
+    const void *p = NULL;
+    bool ok = true;
+    for (int i = 0; ok && i < d->streams; i++) ok = read_bars(o, d, &d->stream[i], e);
+    ok = ok && optional(o, "volatility", NPY_F64, d->streams ? d->stream[0].bars.count : 0, &p, e);
+    d->volatility = p;
+    const npz_entry *state = ok ? npz_find(&o->npz, "state") : NULL;
+    if (!state) return ok;
+    d->states = state->header.rank == 1 ? state->header.dim[0] : -1;
+    d->state = lying(o, "state", NPY_F64, 1, d->states, e);
+    return d->state != NULL;
 }
 
 static bool read_streams(opened *o, dataset *d, err *e) {
@@ -280,11 +329,11 @@ static bool read_lists(opened *o, dataset *d, err *e) {
     d->label = p;
     ok = ok && optional(o, "best", NPY_I32, d->samples, &p, e);
     d->best = p;
-    ok = ok && optional(o, "time", NPY_I64, d->samples, &p, e);
+    ok = ok && optional(o, "time", NPY_I64, dataset_all(d), &p, e);
     d->time = p;
     ok = ok && optional(o, "end", NPY_I64, d->samples, &p, e);
     d->end = p;
-    ok = ok && optional(o, "price", NPY_F32, d->samples, &p, e);
+    ok = ok && optional(o, "price", NPY_F32, dataset_all(d), &p, e);
     d->price = p;
     if (!ok || !npz_find(&o->npz, "target")) return ok;
     d->target = lying(o, "target", NPY_F32, 2, d->samples, e);
@@ -337,9 +386,11 @@ static dataset *read_set(opened *o, err *e) {
     d->raw = json_is_true(json_object_get(o->mark, "raw"));
     d->about = json_incref(json_object_get(o->mark, "about"));
     d->horizon = json_integer_value(json_object_get(o->mark, "horizon"));
-    bool ok = d->horizon >= 0 && d->horizon <= INT32_MAX;
-    if (!ok) wrong(o, set_mark, "has a horizon that cannot be", e);
-    ok = ok && read_streams(o, d, e) && read_classes(o, d, e) && read_lists(o, d, e) && read_panel(o, d, e);
+    d->unlabelled = json_integer_value(json_object_get(o->mark, "unlabelled"));
+    bool ok = d->horizon >= 0 && d->horizon <= INT32_MAX && d->unlabelled >= 0 && d->unlabelled <= INT32_MAX;
+    if (!ok) wrong(o, set_mark, "has a horizon or unlabelled samples that cannot be", e);
+    ok = ok && read_streams(o, d, e) && read_classes(o, d, e) && read_lists(o, d, e) && read_panel(o, d, e) &&
+         read_past(o, d, e);
     if (ok && dataset_check(d, o->npz.path, e)) return d;
     dataset_free(d);
     return NULL;

@@ -12,7 +12,7 @@
 #include "data/npz.h"
 #include "data/split.h"
 
-enum { SET_VERSION = 1, SET_CLASSES_MOST = 64, SET_NAME_MOST = 31 };
+enum { SET_VERSION = 2, SET_CLASSES_MOST = 64, SET_NAME_MOST = 31 };
 
 // The entry that makes an .npz a dataset.
 extern const char set_mark[];

@@ -1,14 +1,13 @@
 #include "data/sources.h"
 
-#include "base/file.h"
-#include "data/frame.h"
 #include "data/npz.h"
-#include "data/set.h"
+#include "data/text_file.h"
 #include "data/when.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 
 // Kinds of files
@@ -48,8 +47,26 @@ static bool panel_row(const char *line, const char *end) {
     return n && !(name[0] >= '0' && name[0] <= '9') && !when_read(name, n, &stamp) && is_number(value, m);
 }
 
+// Whether a line is the header of a bar file, whose first column may name the instrument.
+static bool is_bar_header(const char *line, const char *end) {
+    const char *cell;
+    size_t n;
+    int prices = 0;
+    if (end > line && end[-1] == '\r') end--;
+    while (next_cell(&line, end, &cell, &n)) {
+        if (n >= 2 && cell[0] == '<' && cell[n - 1] == '>') {
+            cell++;
+            n -= 2;
+        }
+        prices += (n == 4 && (!strncasecmp(cell, "open", 4) || !strncasecmp(cell, "high", 4))) ||
+                  (n == 3 && !strncasecmp(cell, "low", 3));
+    }
+    return prices == 3;
+}
+
 static bool looks_like_panel(const char *text, size_t bytes) {
     const char *end = text + bytes, *line = memchr(text, '\n', bytes);
+    if (is_bar_header(text, line ? line : end)) return false;
     if (panel_row(text, line ? line : end)) return true;
     if (!line || ++line == end) return false;
     const char *next = memchr(line, '\n', (size_t)(end - line));
@@ -64,10 +81,11 @@ source_kind source_kind_in(const void *data, size_t bytes) {
 }
 
 bool source_kind_of(const char *path, source_kind *kind, err *e) {
-    file_map m;
-    if (!file_map_open(&m, path, e)) return false;
-    *kind = source_kind_in(m.data, m.size);
-    file_map_close(&m);
+    enum { LOOK = 1 << 20 };
+    text_file t;
+    if (!text_file_open(&t, path, LOOK, e)) return false;
+    *kind = t.arrays ? SOURCE_ARRAYS : source_kind_in(t.data, t.size);
+    text_file_close(&t);
     return true;
 }
 
@@ -134,105 +152,48 @@ static bool read_records(bars *b, const char *path, const bars_options *o, err *
     return ok;
 }
 
-// Streams
+// Files
 
-static bool read_file(sources *s, const char *path, const bars_options *o, err *e) {
+static bool read_list(bars_list *l, const char *path, const bars_options *o, err *e) {
     source_kind kind;
-    bars *b = &s->file[s->files].bars;
     if (!source_kind_of(path, &kind, e)) return false;
     if (kind == SOURCE_ARRAYS || kind == SOURCE_PANEL)
         return err_input(e, "%s: holds %s, not bars; import it by itself", path,
             kind == SOURCE_PANEL ? "a panel of series" : "arrays");
-    if (!(kind == SOURCE_RECORDS ? read_records(b, path, o, e) : bars_read(b, path, o, e))) return false;
-    s->file[s->files++].path = path;
-    if (b->report.last_bar == BARS_OPEN_WHEN_WRITTEN && b->count > 1) b->count--;
-    return true;
+    if (kind != SOURCE_RECORDS) return bars_read_list(l, path, o, e);
+    l->item = calloc(1, sizeof *l->item);
+    if (!l->item) return err_run(e, "%s: no memory to read it", path);
+    l->count = 1;
+    return read_records(&l->item[0], path, o, e);
 }
 
-static bool add(sources *s, build_stream stream, err *e) {
-    if (s->streams == BUILD_STREAMS_MOST)
-        return err_input(e, "%s: one stream too many; use up to %d", stream.file, BUILD_STREAMS_MOST);
-    int at = s->streams++;
-    for (; at && s->stream[at - 1].span >= stream.span; at--) {
-        const build_stream *other = &s->stream[at - 1];
-        if (other->span == stream.span)
-            return err_input(e, "%s: has bars of the same span as %s; give each span once", stream.file, other->file);
-        s->stream[at] = s->stream[at - 1];
+bool sources_add(sources *s, const source_ask *ask, const bars_options *o, err *e) {
+    bars_list l = {0};
+    bool ok = read_list(&l, ask->path, o, e);
+    source_file *more = ok ? realloc(s->file, (size_t)(s->files + l.count) * sizeof *more) : NULL;
+    if (more) s->file = more;
+    if (ok && !more) ok = err_run(e, "%s: no memory to read it", ask->path);
+    if (ok && ask->symbol && l.item[0].symbol[0])
+        ok = err_input(e, "%s: has a column of symbols; leave --symbol out", ask->path);
+    for (int i = 0; ok && i < l.count; i++) {
+        source_file *f = &s->file[s->files++];
+        *f = (source_file){.path = ask->path, .stream = ask->stream, .bars = l.item[i]};
+        f->symbol = arena_text(&s->arena, ask->symbol ? ask->symbol : f->bars.symbol);
+        bars *b = &f->bars;
+        s->forced |= b->report.forced;
+        if (b->report.last_bar == BARS_OPEN_WHEN_WRITTEN && b->count > 1) b->count--;
+        l.item[i] = (bars){0};
     }
-    s->stream[at] = stream;
-    return true;
-}
-
-static bool add_frame(sources *s, const build_stream *finest, const char *text, err *e) {
-    int64_t span, n;
-    build_stream made = {.name = NULL, .file = arena_format(&s->arena, "%s (%s)", finest->file, text)};
-    if (!frame_read(text, strlen(text), &span))
-        return err_input(e, "\"%s\" is no frame; write 5m, 1h, 4h or 1d, up to a day", text);
-    if (s->frames == BUILD_STREAMS_MOST) return err_input(e, "%s: one frame too many", text);
-    if (!frame_make(finest->bar, finest->count, finest->span, span, finest->file, &s->made[s->frames], &n, e))
-        return false;
-    made.bar = s->made[s->frames++];
-    made.count = n;
-    made.span = span;
-    return add(s, made, e);
-}
-
-static bool is_taken(const sources *s, const char *name) {
-    for (int i = 0; i < s->streams; i++)
-        if (s->stream[i].name && !strcmp(s->stream[i].name, name)) return true;
-    return false;
-}
-
-// The usual name of its place or, where the user gave that to another, the next one.
-static const char *free_name(const sources *s, int place) {
-    for (int k = 0; k < BUILD_STREAMS_MOST; k++) {
-        const char *name = build_stream_names[(place + k) % BUILD_STREAMS_MOST];
-        if (!is_taken(s, name)) return name;
-    }
-    return build_stream_names[place];
-}
-
-static bool name_streams(sources *s, err *e) {
-    for (int i = 0; i < s->streams; i++) {
-        if (!s->stream[i].name) s->stream[i].name = free_name(s, i);
-        const char *name = s->stream[i].name;
-        if (!set_name_ok(name))
-            return err_input(e, "\"%.40s\" cannot name a stream; use letters, digits, _ and -", name);
-        for (int k = 0; k < i; k++)
-            if (!strcmp(s->stream[k].name, name)) return err_input(e, "two streams are named %s; rename one", name);
-    }
-    return true;
-}
-
-static bool read_all(sources *s, const char *const *paths, const char *const *names, int count, const bars_options *o,
-    const char *const *frames, int frame_count, err *e) {
-    if (count > BUILD_STREAMS_MOST)
-        return err_input(e, "%s: one bar file too many; use up to %d", paths[BUILD_STREAMS_MOST], BUILD_STREAMS_MOST);
-    for (int i = 0; i < count; i++) {
-        if (!read_file(s, paths[i], o, e)) return false;
-        const bars *b = &s->file[i].bars;
-        build_stream stream = {.name = names ? names[i] : NULL, .file = paths[i], .bar = b->bar, b->count, b->span};
-        if (!add(s, stream, e)) return false;
-    }
-    build_stream finest = s->stream[0];
-    for (int i = 0; i < frame_count; i++)
-        if (!add_frame(s, &finest, frames[i], e)) return false;
-    return name_streams(s, e);
-}
-
-bool sources_read(sources *s, const char *const *paths, const char *const *names, int count, const bars_options *o,
-    const char *const *frames, int frame_count, err *e) {
-    CHECK(count > 0, "no bar files");
-    *s = (sources){0};
-    arena_init(&s->arena);
-    if (read_all(s, paths, names, count, o, frames, frame_count, e)) return true;
-    sources_done(s);
-    return false;
+    bars_list_done(&l);
+    return ok;
 }
 
 void sources_done(sources *s) {
     for (int i = 0; i < s->files; i++) bars_done(&s->file[i].bars);
-    for (int i = 0; i < s->frames; i++) free(s->made[i]);
+    for (int i = 0; i < s->made_count; i++) free(s->made[i]);
+    free(s->file);
+    free(s->series);
+    free(s->made);
     arena_done(&s->arena);
     *s = (sources){0};
 }

@@ -156,3 +156,37 @@ void strategy_push(strategy *s, const bar *b, int8_t signal[STRATEGIES], float s
 void strategy_run(strategy *s, const bar *bars, int64_t count, int8_t *signal, float *strength) {
     for (int64_t t = 0; t < count; t++) strategy_push(s, &bars[t], signal + t * STRATEGIES, strength + t * STRATEGIES);
 }
+
+// The state: the last bars and the rules' memories, then the gauge.
+
+enum { BARS = sizeof((moment *)0)->bars / sizeof(bar), MEMORY = 8, HEAD = BARS * BAR_NUMBERS + MEMORY };
+
+size_t strategy_state(const strategy *s) {
+    return HEAD + gauge_state(s->gauge);
+}
+
+void strategy_save(const strategy *s, double *to) {
+    const moment *m = &s->now;
+    const double memory[MEMORY] = {
+        m->side, m->stop, (double)m->squeezed, (double)m->released, m->day, m->range_high, m->range_low, m->step};
+    for (int i = 0; i < BARS; i++) bar_save(&m->bars[i], to + i * BAR_NUMBERS);
+    memcpy(to + BARS * BAR_NUMBERS, memory, sizeof memory);
+    gauge_save(s->gauge, to + HEAD);
+}
+
+bool strategy_load(strategy *s, const double *from) {
+    moment *m = &s->now;
+    const double *memory = from + BARS * BAR_NUMBERS;
+    bool ok = fabs(memory[0]) <= 1 && fabs(memory[2]) < 1e15 && fabs(memory[3]) < 1e15;
+    if (!ok || !gauge_load(s->gauge, from + HEAD)) return false;
+    for (int i = 0; i < BARS; i++) bar_load(&m->bars[i], from + i * BAR_NUMBERS);
+    m->side = (int)memory[0];
+    m->stop = memory[1];
+    m->squeezed = (int64_t)memory[2];
+    m->released = (int64_t)memory[3];
+    m->day = memory[4];
+    m->range_high = memory[5];
+    m->range_low = memory[6];
+    m->step = memory[7];
+    return true;
+}

@@ -38,6 +38,11 @@ void strategy_run(strategy *s, const bar *bars, int64_t count, int8_t *signal, f
 // As if no bar had been pushed.
 void strategy_reset(strategy *s);
 
+// The state after the bars pushed so far, as with features.
+size_t strategy_state(const strategy *s);
+void strategy_save(const strategy *s, double *to);
+bool strategy_load(strategy *s, const double *from);
+
 // The first bar, counting from 0, whose columns are meaningful. They are 0 until all rules are defined, at bar 199;
 // exponential averages then still feel where the bars began.
 int64_t strategy_warm_up(const strategy *s);

@@ -185,8 +185,10 @@ static void fill_samples(dataset *d, const market *m, int64_t first, size_t *at)
         label[i] = class_of(m->ret[t + 1]);
         best[i] = best_class(m->o->strength * m->signal[t]);
     }
-    d->stream[0] = (stream){"fast", table_of(COLUMN_F32, m->bars, SYNTHETIC_FAST, m->fast), fast, zero};
-    d->stream[1] = (stream){"slow", table_of(COLUMN_F32, m->hours, SYNTHETIC_SLOW, m->slow), slow, zero};
+    d->stream[0] = (stream){
+        .name = "fast", .series = table_of(COLUMN_F32, m->bars, SYNTHETIC_FAST, m->fast), .row = fast, .first = zero};
+    d->stream[1] = (stream){
+        .name = "slow", .series = table_of(COLUMN_F32, m->hours, SYNTHETIC_SLOW, m->slow), .row = slow, .first = zero};
     d->streams = 2;
     d->vector = table_of(COLUMN_F32, d->samples, SYNTHETIC_VECTOR, m->vector + first * SYNTHETIC_VECTOR);
     d->label = label;

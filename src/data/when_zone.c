@@ -406,9 +406,12 @@ static int64_t add_months(int64_t local, int64_t months) {
 }
 
 int64_t when_bar_end(const when_zone *z, int64_t open, int64_t span, size_t *hint) {
-    when_kind kind;
     if (span <= WHEN_HOUR) return open + span;
     int64_t local = when_local(z, open, hint);
     int64_t shown = span % WHEN_MONTH ? local + span : add_months(local, span / WHEN_MONTH);
-    return when_utc(z, shown, open, hint, &kind);
+    // The clock of a stretch shows it, or jumps over it where the stretch begins.
+    size_t i = *hint;
+    while (i < z->changes && shown - z->offset[i] >= z->at[i]) i++;
+    int64_t end = shown - z->offset[i];
+    return i > *hint && end < z->at[i - 1] ? z->at[i - 1] : end;
 }

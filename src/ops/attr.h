@@ -78,9 +78,11 @@ typedef struct {
     int64_t season; // LEVEL_NAIVE: steps
 } level_settings;
 
+// Rows times their scale, (factor x + shift) scale; divide: the way back, (x / scale - shift) / factor.
 typedef struct {
     bool divide;
-} scale_rows_attr;
+    float factor, shift;
+} scale_rows_settings;
 
 typedef struct {
     float smoothing;

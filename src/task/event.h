@@ -7,6 +7,7 @@
 
 #include "data/sources.h"
 #include "run/db.h"
+#include "train/skill.h"
 #include "train/trainer.h"
 #include "train/tune.h"
 
@@ -40,12 +41,13 @@ typedef struct {
 } task_member_event;
 
 typedef struct {
-    const plan *plan;   // of a step's memory
-    const graph *graph; // that it is of
-    const char *card;   // memory that a card counts, in a line; NULL on the CPU
-    bool moved;         // files of an earlier run are in dir/earlier now
-    const char *dir;    // of the run
-    double all_samples; // of all epochs
+    const plan *plan;           // of a step's memory
+    const graph *graph;         // that it is of
+    const char *card;           // memory that a card counts, in a line; NULL on the CPU
+    bool moved;                 // files of an earlier run are in dir/earlier now
+    const char *dir;            // of the run
+    double all_samples;         // of all epochs
+    const skill_table *trivial; // scores of trivial answers on the validation samples; `line` tells them
 } task_begin_event;
 
 typedef struct {

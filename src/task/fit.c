@@ -206,20 +206,42 @@ static bool open_run(fit *f, err *e) {
     return keeper_describe(f->keeper, e);
 }
 
-static void tell_begin(const fit *f) {
+// Scores of trivial answers on the validation samples: what epochs are to be compared with.
+static bool score_trivial(const fit *f, skill_table *t, char line[LINE_ROOM], err *e) {
+    const task *of = f->task;
+    double share[CLASSES_MOST];
+    char scores[LINE_ROOM - 32];
+    skill_input in = {.data = of->data, .samples = of->split.validation, .share = share};
+    task_skill_input(of, &in);
+    if (!of->job.forecasts) trivial_shares(of->data, &of->split.train, share);
+    if (!skill_make(&in, t, e)) return false;
+    lines_trivial(t, of->data, scores, sizeof scores);
+    snprintf(line, LINE_ROOM, "%s on validation", scores);
+    return true;
+}
+
+static bool tell_begin(const fit *f, err *e) {
     const task *t = f->task;
-    char card[LINE_ROOM];
+    char card[LINE_ROOM], trivial[LINE_ROOM];
+    skill_table scores;
     bool counted = lines_card(t, card, sizeof card);
+    if (!score_trivial(f, &scores, trivial, e)) return false;
     if (counted) log_line(f->log, "card: %s", card);
+    log_line(f->log, "trivial: %s", trivial);
+    keeper_trivial(f->keeper, trivial);
     if (f->unlike) log_line(f->log, "warning: %s", f->unlike);
     tell(f, (task_event){.kind = TASK_BEGIN,
+                .line = trivial,
                 .begin = {.plan = program_plan(engine_steps(trainer_engine(f->trainer))),
                     .graph = trainer_job(f->trainer)->g,
                     .card = counted ? card : NULL,
                     .moved = run_moved(f->run),
                     .dir = run_dir(f->run),
-                    .all_samples = (double)job_all_samples(&t->split, &t->settings)}});
+                    .all_samples = (double)job_all_samples(&t->split, &t->settings),
+                    .trivial = &scores}});
     if (f->unlike) tell(f, (task_event){.kind = TASK_WARNING, .line = f->unlike});
+    skill_done(&scores);
+    return true;
 }
 
 static void log_key(void *arg, const told_key *k) {
@@ -340,8 +362,8 @@ bool fit_run(const task_options *o, const fit_member *member, bool *stopped, err
     if (!task_open(&t, &as, e)) return false;
     fit f = {.task = &t, .member = member};
     bool ok = task_fits(&t, e) && make_trainer(&f, e) && open_run(&f, e);
+    ok = ok && tell_begin(&f, e);
     if (ok) {
-        tell_begin(&f);
         tell_keys(&f);
         ok = train(&f, e);
     }

@@ -183,6 +183,10 @@ void keeper_samples(keeper *k, monitor *m) {
     }
 }
 
+void keeper_trivial(keeper *k, const char *line) {
+    if (!k->resumed) db_event(run_db(k->o.run), 0, "trivial", line);
+}
+
 void keeper_change(keeper *k, const change_report *r, const char *line) {
     log_line(run_log(k->o.run), "%s", line);
     db_event(run_db(k->o.run), r->update, "precision", line);

@@ -61,6 +61,9 @@ void keeper_steps(keeper *k, const step_report *r);
 // run.db too, and are told.
 void keeper_samples(keeper *k, monitor *m);
 
+// Scores of trivial answers, for run.db, where the run begins.
+void keeper_trivial(keeper *k, const char *line);
+
 // The precision has changed: for the log and run.db. `line` says so.
 void keeper_change(keeper *k, const change_report *r, const char *line);
 

@@ -86,3 +86,28 @@ const char *lines_segment(model_kind k) {
     const char *word = model_segment(k);
     return word ? word : "layer";
 }
+
+// "accuracy 0.5012"
+static void write_trivial(const skill_row *r, double v, FILE *out) {
+    bool errors = r->metric == SKILL_RMSE || r->metric == SKILL_MAE;
+    fprintf(out, errors ? "%s %.5g" : "%s %.4f", skill_title(r->metric), v);
+}
+
+void lines_trivial(const skill_table *t, const dataset *d, char *text, size_t room) {
+    FILE *out = fmemopen(text, room, "w");
+    text[0] = 0;
+    if (!out) return;
+    for (int k = 0; k < t->trivials; k++) {
+        int n = 0;
+        fprintf(out, "%s%s", k ? "; " : "", trivial_title(t->trivial[k]));
+        if (t->trivial[k] == TRIVIAL_MAJORITY && d->class_names) fprintf(out, " %.40s", d->class_names[t->majority]);
+        if (t->trivial[k] == TRIVIAL_MAJORITY && !d->class_names) fprintf(out, " %d", t->majority);
+        for (int i = 0; i < t->rows; i++) {
+            const skill_row *r = &t->group[0].row[i];
+            if (isnan(r->trivial[k])) continue;
+            fputs(n++ ? ", " : ": ", out);
+            write_trivial(r, r->trivial[k], out);
+        }
+    }
+    fclose(out);
+}

@@ -29,4 +29,7 @@ const char *lines_value(double v, char *text, size_t room);
 // The unit that a model can recompute, in a word: "layer", also where it has none, or "block".
 const char *lines_segment(model_kind k);
 
+// Scores of trivial answers: "zero forecast: RMSE 0.00123, MAE 0.0009".
+void lines_trivial(const skill_table *t, const dataset *d, char *text, size_t room);
+
 #endif

@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/pool.h"
+#include "data/latest.h"
 #include "graph/dtype.h"
 #include "graph/identity.h"
 #include "task/lines.h"
@@ -31,22 +32,32 @@ static bool make_split(task *t, err *e) {
     err why;
     split_part all = part_of((span){0, t->data->samples});
     t->split = (split){.train = all, .validation = all, .test = all};
-    if (t->options.ends || t->options.whole || split_make(t->data, t->window, &t->settings.split, &t->split, &why))
+    bool whole = t->options.ends || t->options.latest || t->options.whole;
+    if (whole || split_make(t->data, t->window, &t->settings.split, &t->split, &why))
         return true;
     return config_fail(t->config, "data.split", e, "%s", why.text);
 }
 
+// Targets of trained weights are scaled as they were in training.
+static bool scale_targets(task *t, err *e) {
+    if (settings_task(&t->settings, t->data) != METRIC_FORECASTS) return true;
+    if (!t->options.trained) return target_fit(t->data, &t->split.train, &t->scaler->target, e);
+    t->scaler->target = t->options.target;
+    return true;
+}
+
 static bool make_data(task *t, err *e) {
-    CHECK(!t->options.data || !t->options.ends, "the ends of series are made of a description's own data");
+    CHECK(!t->options.data || !(t->options.ends || t->options.latest), "the data are the description's own");
     t->data = t->options.data ? t->options.data : source_open(t->config, &t->settings, &t->options.listener, e);
     if (t->data && t->options.ends) t->data = build_ends(t->data, e);
+    if (t->data && t->options.latest) t->data = latest_new(t->data, t->options.latest, e);
     if (!t->data) return false;
     if (!settings_windows(t->config, t->data, t->window, e) || !settings_model(t->config, t->data, &t->model, e))
         return false;
     if (!make_split(t, e)) return false;
     if (!settings_scales(&t->settings, t->data)) return true;
     t->scaler = scaler_fit(t->data, &t->split.train, t->window, e);
-    return t->scaler != NULL;
+    return t->scaler && scale_targets(t, e);
 }
 
 // The precision that the description asks for, or that was tuned, or the first of bf16, fp16 and fp32 that the device
@@ -147,6 +158,16 @@ void task_job(const task *t, job *j, residency r, precision p) {
         job_add_fallback(j, t->data, &t->split, &as, &t->model, t->window, t->scaler, other);
     }
     if (t->options.trained && !j->forecasts) job_keep_logits(j);
+}
+
+void task_skill_input(const task *t, skill_input *in) {
+    bool scaled = t->scaler && target_scales(t->scaler->target), trivial = false;
+    trivial_kind list[TRIVIAL_MOST];
+    in->task = settings_task(&t->settings, t->data);
+    in->season = t->settings.season;
+    int n = trivial_list(in->task, t->data, in->season, list);
+    for (int k = 0; k < n; k++) trivial |= list[k] == TRIVIAL_MEAN;
+    if (trivial) in->mean = scaled ? (double)t->scaler->target.mean : trivial_mean(t->data, &t->split.train);
 }
 
 // Opens the CPU anew with the fewer threads that were tuned for training, where the user names none. They change no

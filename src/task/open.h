@@ -10,6 +10,7 @@
 #include "train/choose.h"
 #include "train/job.h"
 #include "train/predictor.h"
+#include "train/skill.h"
 #include "train/trainer.h"
 #include "train/wisdom.h"
 
@@ -21,7 +22,9 @@ typedef struct {
     bool resume;         // the run in run.dir goes on: its batch and split stay
     bool untuned;        // what was tuned is not asked for: the planner alone chooses, for BATCH_USUAL where it is open
     bool trained;        // weights are to be used, not trained: what the model gives can be read (job_keep_logits)
+    target_scale target; // by which targets were scaled when the weights were trained
     bool ends;           // samples are the ends of a panel's series, and every part of the split is all of them
+    int64_t latest;      // samples are so many of each instrument's newest bars, as with `ends`; 0: not
     dataset *data;       // in place of the description's: the caller's, which outlives the task; or NULL
     bool whole;          // every part of the split is all samples
     const chosen *like;  // a plan whose batch, split and tuning are kept where they are open, whatever is free; or NULL
@@ -87,6 +90,9 @@ void task_job(const task *t, job *j, residency r, precision p);
 // A trainer of the chosen plan; a predictor of a task whose weights are trained.
 trainer *task_trainer(const task *t, err *e);
 predictor *task_predictor(const task *t, err *e);
+
+// Sets what a comparison with trivial answers takes from a task: its kind, the season, the mean of the targets.
+void task_skill_input(const task *t, skill_input *in);
 
 // The plan's memory, and whether it is there and within the limit; ERR_RUN with the figures where it is not.
 engine_memory task_memory(const task *t);

@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+enum { KEY_ROOM = 160, FILES_MOST = 1024 };
+
 // Puts the user's mistake behind its place in the description.
 static bool blame(const config *c, const char *key, const err *why, err *e) {
     if (why->kind == ERR_INPUT) return config_fail(c, key, e, "%s", why->text);
@@ -14,14 +16,18 @@ static bool blame(const config *c, const char *key, const err *why, err *e) {
     return false;
 }
 
+static frame_spec *frame_named(sources *from, const char *name) {
+    for (int k = 0; k < from->build.frames; k++)
+        if (strcmp(from->build.frame[k].name, name) == 0) return &from->build.frame[k];
+    return NULL;
+}
+
 static bool set_features(const config *c, sources *from, err *e) {
     for (size_t i = 0; i < config_count(c, "data.features"); i++) {
         const char *name = config_child(c, "data.features", i);
-        build_stream *to = NULL;
-        char path[160];
+        frame_spec *to = frame_named(from, name);
+        char path[KEY_ROOM];
         snprintf(path, sizeof path, "data.features.%s", name);
-        for (int k = 0; k < from->streams; k++)
-            if (strcmp(from->stream[k].name, name) == 0) to = &from->stream[k];
         if (!to) return config_fail(c, path, e, "the data has no such stream; data.bars names them");
         int n = (int)config_items(c, path);
         const char **list = arena_array(&from->arena, (size_t)n + 1, sizeof *list);
@@ -32,34 +38,56 @@ static bool set_features(const config *c, sources *from, err *e) {
     return true;
 }
 
-static dataset *from_bars(const config *c, const settings *s, const task_listener *l, err *e) {
-    const char *path[BUILD_STREAMS_MOST], *name[BUILD_STREAMS_MOST], *frame[BUILD_STREAMS_MOST];
-    size_t files = config_count(c, "data.bars"), frames = config_items(c, "data.frames");
-    char key[160];
-    sources from;
-    if (files + frames > BUILD_STREAMS_MOST) {
-        config_fail(c, "data.bars", e, "%zu streams; use up to %d", files + frames, BUILD_STREAMS_MOST);
-        return NULL;
+// The files that data.bars names: by stream, or by symbol and then by stream. Returns how many.
+static int list_files(const config *c, source_ask *ask, int most) {
+    int n = 0;
+    for (size_t i = 0; i < config_count(c, "data.bars"); i++) {
+        const char *name = config_child(c, "data.bars", i);
+        char key[KEY_ROOM], below[2 * KEY_ROOM];
+        snprintf(key, sizeof key, "data.bars.%s", name);
+        size_t streams = config_count(c, key);
+        if (!streams && n < most) ask[n++] = (source_ask){.path = config_text(c, key), .stream = name};
+        for (size_t k = 0; k < streams && n < most; k++) {
+            const char *stream = config_child(c, key, k);
+            snprintf(below, sizeof below, "%s.%s", key, stream);
+            ask[n++] = (source_ask){config_text(c, below), name, stream};
+        }
     }
-    for (size_t i = 0; i < files; i++) {
-        name[i] = config_child(c, "data.bars", i);
-        snprintf(key, sizeof key, "data.bars.%s", name[i]);
-        path[i] = config_text(c, key);
-    }
-    for (size_t i = 0; i < frames; i++) frame[i] = config_item(c, "data.frames", i);
+    return n;
+}
+
+static dataset *build(const config *c, const settings *s, sources *from, const task_listener *l, err *e) {
+    build_report r;
     err why = {0};
-    dataset *d = NULL;
-    if (!sources_read(&from, path, name, (int)files, &s->bars, frame, (int)frames, &why)) {
+    if (!set_features(c, from, e)) return NULL;
+    dataset *d = build_bars(&from->build, &s->build, NULL, &r, &why);
+    if (!d) {
         blame(c, "data.bars", &why, e);
         return NULL;
     }
-    if (set_features(c, &from, e)) {
-        build_report r;
-        d = build_bars(from.stream, from.streams, &s->build, &r, &why);
-        if (!d) blame(c, "data.bars", &why, e);
-        task_event told = {.kind = TASK_BARS, .bars = {&from, &r}};
-        if (d) task_tell(l, &told);
+    d->about = sources_about(from, &s->build, &s->bars);
+    task_event told = {.kind = TASK_BARS, .bars = {from, &r}};
+    task_tell(l, &told);
+    return d;
+}
+
+static dataset *from_bars(const config *c, const settings *s, const task_listener *l, err *e) {
+    source_ask ask[FILES_MOST];
+    const char *frame[FRAMES_MOST];
+    size_t frames = config_items(c, "data.frames");
+    sources from;
+    if (frames >= FRAMES_MOST) {
+        config_fail(c, "data.frames", e, "%zu frames beside the finest; use up to %d", frames, FRAMES_MOST - 1);
+        return NULL;
     }
+    int files = list_files(c, ask, FILES_MOST);
+    for (size_t i = 0; i < frames; i++) frame[i] = config_item(c, "data.frames", i);
+    err why = {0};
+    if (!sources_read(&from, ask, files, &s->bars, frame, (int)frames, &why)) {
+        blame(c, "data.bars", &why, e);
+        return NULL;
+    }
+    dataset *d = build(c, s, &from, l, e);
     sources_done(&from);
     return d;
 }

@@ -78,6 +78,18 @@ static bool has_scaler(const safetensors *f) {
     return false;
 }
 
+// One number of a file; 0 where it is not there.
+static float number_of(const safetensors *f, const char *name) {
+    const safetensors_entry *t = safetensors_find(f, name);
+    float v = 0;
+    if (t && t->type == SAFE_F32 && t->bytes == sizeof v) memcpy(&v, t->data, sizeof v);
+    return v;
+}
+
+static target_scale target_of(const safetensors *f) {
+    return (target_scale){number_of(f, "scaler.target.mean"), number_of(f, "scaler.target.std")};
+}
+
 static const char *part_asked(const trained_options *o) {
     return o->part ? o->part : o->data ? "all" : NULL;
 }
@@ -88,12 +100,14 @@ static bool is_asked(const trained_options *o, const char *part) {
 }
 
 // The description of the run with everything that changes it. A whole set needs no gap between parts.
-static bool open_task(trained *t, const trained_options *o, const char *dir, bool scaled, err *e) {
+static bool open_task(trained *t, const trained_options *o, const char *dir, bool scaled, target_scale target, err *e) {
     char *config = run_path(dir, "config.yaml");
     task_options as = {.description = {.file = config, .overrides = o->overrides, .override_count = o->override_count},
         .devices = o->devices,
         .version = o->version,
         .trained = true,
+        .target = target,
+        .latest = o->latest,
         .ends = is_asked(o, "future")};
     task_change *to = as.description.before;
     *to++ = (task_change){"data.scale", scaled ? "standard" : "none"};
@@ -141,14 +155,16 @@ static bool check_inputs(const trained *t, const safetensors *f, const char *wei
 static bool choose_part(trained *t, const trained_options *o, err *e) {
     const split *sp = &t->task.split;
     const split_part all = part_of((span){0, t->task.data->samples});
-    const char *part = part_asked(o);
+    const char *part = o->latest ? "latest" : part_asked(o);
     if (!part) part = sp->test.count ? "test" : "validation";
     const struct {
         const char *name;
         split_part samples;
     } parts[] = {
-        {"train", sp->train}, {"validation", sp->validation}, {"test", sp->test}, {"all", all}, {"future", all}};
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        {"train", sp->train}, {"validation", sp->validation}, {"test", sp->test}, {"all", all}, {"future", all},
+        {"latest", all}};
+    size_t count = sizeof parts / sizeof *parts - !o->latest;
+    for (size_t i = 0; i < count; i++) {
         if (strcmp(part, parts[i].name) != 0) continue;
         t->part = parts[i].name;
         t->samples = parts[i].samples;
@@ -156,6 +172,20 @@ static bool choose_part(trained *t, const trained_options *o, err *e) {
         return err_input(e, "--part %s: has no samples; data.split leaves none for it", part);
     }
     return err_input(e, "--part %s: unknown part; use train, validation, test, all or future", part);
+}
+
+// Shares of the classes as the weights have them; those of files that do not say them are taken from the data's own
+// training part.
+static void take_shares(trained *t, const safetensors *f) {
+    const dataset *d = t->task.data;
+    const char *at = safetensors_metadata(f, "class_shares");
+    int k = 0;
+    if (t->task.job.forecasts) return;
+    for (char *end = NULL; at && k < d->classes; at = end, k++) {
+        t->share[k] = strtod(at, &end);
+        if (end == at) break;
+    }
+    if (k < d->classes) trivial_shares(d, &t->task.split.train, t->share);
 }
 
 static bool open_predictor(trained *t, const char *weights, err *e) {
@@ -172,9 +202,10 @@ bool trained_open(trained *t, const trained_options *o, err *e) {
     t->members = members_of(o->run);
     bool ok = t->members ? find_members(t, o->run, &dir, &weights, e) : find_run(o->run, &dir, &weights, e);
     ok = ok && (f = weights_open(weights, e));
-    ok = ok && (opened = open_task(t, o, dir, has_scaler(f), e));
+    ok = ok && (opened = open_task(t, o, dir, has_scaler(f), target_of(f), e));
     ok = ok && check_inputs(t, f, weights, e) && take_scaler(t, f, weights, e) && choose_part(t, o, e) &&
          open_predictor(t, weights, e);
+    if (ok) take_shares(t, f);
     safetensors_close(f);
     free(dir);
     t->weights = strdup(t->members || !weights ? o->run : weights);
@@ -221,12 +252,20 @@ float *task_predict(trained *t, err *e) {
 
 // Scores
 
+// Compares answers with trivial ones, on the samples of the run's data or (`d`) of others of the same shape.
+static bool compare(const trained *t, const dataset *d, const float *answer, skill_table *skill, err *e) {
+    const task *of = &t->task;
+    skill_input in = {.data = d, .samples = t->samples, .answer = answer, .width = inference_width(&of->job)};
+    task_skill_input(of, &in);
+    in.share = t->share;
+    if (of->job.forecasts) in.at = settings_median(&of->settings) * d->target_width;
+    return skill_make(&in, skill, e);
+}
+
 // The score of an ensemble's probabilities; its loss is their mean negative logarithm.
-static bool score_members(trained *t, score *s, err *e) {
+static void score_members(const trained *t, const float *all, score *s) {
     const dataset *d = t->task.data;
-    float *all = task_predict(t, e);
     int K = d->classes;
-    if (!all) return false;
     *s = (score){.samples = t->samples.count};
     for (int64_t i = 0; i < s->samples; i++) {
         const float *p = all + i * K;
@@ -239,27 +278,28 @@ static bool score_members(trained *t, score *s, err *e) {
     s->accuracy = metric_accuracy(s->confusion, K);
     s->mcc = metric_mcc(s->confusion, K);
     s->macro_f1 = metric_macro_f1(s->confusion, K);
-    free(all);
-    return true;
 }
 
-bool task_evaluate(trained *t, score *s, err *e) {
-    return t->members ? score_members(t, s, e) : inference_score(predictor_inference(t->predictor), &t->samples, s, e);
+bool task_evaluate(trained *t, const float *answer, score *s, skill_table *skill, err *e) {
+    if (t->members)
+        score_members(t, answer, s);
+    else if (!inference_score(predictor_inference(t->predictor), &t->samples, s, e))
+        return false;
+    return compare(t, t->task.data, answer, skill, e);
 }
 
-bool task_evaluate_forecasts(trained *t, series_score *s, double *loss, err *e) {
+bool task_evaluate_forecasts(
+    trained *t, const float *answer, series_score *s, double *loss, skill_table *skill, err *e) {
     const task *of = &t->task;
     int64_t season = settings_task(&of->settings, of->data) == METRIC_SERIES ? of->settings.season : 0;
     score *whole = calloc(1, sizeof *whole);
-    float *all = whole ? task_predict(t, e) : NULL;
-    if (!whole) err_run(e, "out of memory for a score");
-    bool ok = all && series_add_part(s, of->data, &t->samples, 0, season, all, inference_width(&of->job),
-                         settings_median(&of->settings) * of->data->target_width, e);
+    if (!whole) return err_run(e, "out of memory for a score");
+    bool ok = series_add_part(s, of->data, &t->samples, 0, season, answer, inference_width(&of->job),
+        settings_median(&of->settings) * of->data->target_width, e);
     if (ok && !t->members) ok = inference_score(predictor_inference(t->predictor), &t->samples, whole, e);
     if (ok) *loss = t->members ? NAN : whole->loss;
-    free(all);
     free(whole);
-    return ok;
+    return ok && compare(t, of->data, answer, skill, e);
 }
 
 static bool check_test(const trained *t, const panel *p, const char *path, err *e) {
@@ -280,12 +320,12 @@ static bool check_test(const trained *t, const panel *p, const char *path, err *
     return true;
 }
 
-static bool judge_test(trained *t, const panel *p, series_score *of, err *e) {
+static bool judge_test(
+    const trained *t, const panel *p, const float *all, series_score *of, skill_table *skill, err *e) {
     const task *s = &t->task;
     int64_t H = s->data->target_width, width = inference_width(&s->job);
-    float *future = malloc((size_t)(s->data->samples * H) * sizeof *future), *all = task_predict(t, e);
-    bool ok = all && future;
-    if (!future) err_run(e, "out of memory for the test");
+    float *future = malloc((size_t)(s->data->samples * H) * sizeof *future);
+    bool ok = future || err_run(e, "out of memory for the test");
     for (int64_t i = 0; ok && i < s->data->samples; i++) {
         const double *value = p->value + p->offset[panel_find(p, s->data->panel_names[i])];
         for (int64_t h = 0; h < H; h++) future[i * H + h] = (float)value[h];
@@ -294,11 +334,12 @@ static bool judge_test(trained *t, const panel *p, series_score *of, err *e) {
     known.target = future;
     ok = ok && series_add_part(
                    of, &known, &t->samples, 0, s->settings.season, all, width, settings_median(&s->settings) * H, e);
+    ok = ok && compare(t, &known, all, skill, e);
     free(future);
-    free(all);
     return ok;
 }
 
-bool task_evaluate_test(trained *t, const panel *p, const char *path, series_score *s, err *e) {
-    return check_test(t, p, path, e) && judge_test(t, p, s, e);
+bool task_evaluate_test(
+    trained *t, const panel *p, const char *path, const float *answer, series_score *s, skill_table *skill, err *e) {
+    return check_test(t, p, path, e) && judge_test(t, p, answer, s, skill, e);
 }

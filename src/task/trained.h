@@ -5,6 +5,7 @@
 #include "data/panel.h"
 #include "task/open.h"
 #include "train/series.h"
+#include "train/skill.h"
 
 typedef struct {
     const char *run;              // a run's directory, whose best weights are taken, or a file of weights in one; or an
@@ -14,6 +15,7 @@ typedef struct {
     const char *data; // another set in place of the run's, whole unless `part` says otherwise; or NULL
     const char *part; // "train", "validation", "test", "all", or "future": forecasts from the ends of a panel's series;
                       // NULL: the test where there is one, all of other data
+    int64_t latest;   // the newest bars of each instrument in place of a part, labelled or not; 0: not
     task_devices devices;
     const char *version; // of the program
 } trained_options;
@@ -25,6 +27,7 @@ typedef struct {
     int members;          // of an ensemble; 0: none
     const char *part;
     split_part samples;
+    double share[CLASSES_MOST]; // of the classes in the training part
 } trained;
 
 // Inputs are scaled as they were in training. On failure everything is undone.
@@ -35,14 +38,18 @@ void trained_close(trained *t);
 // its members' probabilities or the median of their forecasts. The caller frees it; NULL on failure.
 float *task_predict(trained *t, err *e);
 
+// Scores of answers that task_predict gave, beside those of trivial answers (train/skill.h).
+
 // The score of classes on the samples. The loss of an ensemble is the mean negative logarithm of its probabilities.
-bool task_evaluate(trained *t, score *s, err *e);
+bool task_evaluate(trained *t, const float *answer, score *s, skill_table *skill, err *e);
 
 // The score of forecasts, and the loss; NaN for an ensemble, whose median is no model's forecast.
-bool task_evaluate_forecasts(trained *t, series_score *s, double *loss, err *e);
+bool task_evaluate_forecasts(
+    trained *t, const float *answer, series_score *s, double *loss, skill_table *skill, err *e);
 
 // The score of forecasts from the ends of a panel's series against the values that came after them, which a panel of
 // the same names has. `path` is for messages.
-bool task_evaluate_test(trained *t, const panel *p, const char *path, series_score *s, err *e);
+bool task_evaluate_test(
+    trained *t, const panel *p, const char *path, const float *answer, series_score *s, skill_table *skill, err *e);
 
 #endif

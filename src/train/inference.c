@@ -73,7 +73,7 @@ bool inference_read(const inference *i, int64_t samples, score *s, err *e) {
     *s = (score){.samples = samples};
     s->accuracy = s->mcc = s->macro_f1 = s->mae = s->rmse = s->smape = s->mase = NAN;
     if (!i->device->sync(i->queue, e) || !store_read(engine_store(i->engine), j->g, j->totals, totals, e)) return false;
-    s->loss = totals[TALLY_NORM] > 0 ? totals[TALLY_SUM] / totals[TALLY_NORM] : 0;
+    s->loss = totals[TALLY_NORM] > 0 ? j->unit * totals[TALLY_SUM] / totals[TALLY_NORM] : 0;
     return j->forecasts ? read_forecasts(i, s, e) : read_classes(i, s, e);
 }
 

@@ -4,6 +4,7 @@
 #include "base/pool.h"
 #include "graph/grad.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -57,6 +58,14 @@ static tensor vector_input(graph *g, const dataset *d, tensor index) {
     return d->vector.parts == 1 ? part[0] : op_concat(g, part, d->vector.parts);
 }
 
+static target_scale scale_of(const job *j) {
+    return j->forecasts && j->scaler ? j->scaler->target : (target_scale){0};
+}
+
+static bool by_price(const job *j) {
+    return target_scales(scale_of(j)) && target_kind_of(j->data) == TARGET_CLOSES;
+}
+
 // The micro-batch, drawn and gathered by the graph.
 static job_inputs drawn_inputs(job *j, const dataset *d, window_layout layout) {
     job_inputs in = {0};
@@ -64,6 +73,7 @@ static job_inputs drawn_inputs(job *j, const dataset *d, window_layout layout) {
     in.weight = graph_sibling(j->g, index, 1);
     for (int i = 0; i < d->streams; i++) in.x[i] = stream_input(j, d, i, index, layout);
     in.vector = vector_input(j->g, d, index);
+    if (by_price(j)) in.price = op_take(j->g, shared(j->g, "price", DTYPE_F32, shape1(d->samples), d->price), index);
     if (j->forecasts)
         in.target =
             op_take(j->g, shared(j->g, "target", DTYPE_F32, shape2(d->samples, d->target_width), d->target), index);
@@ -81,6 +91,7 @@ static job_inputs written_inputs(job *j, const dataset *d, window_layout layout)
         in.x[i] = graph_state(j->g, d->stream[i].name, DTYPE_F32, s);
     }
     if (d->vector.width) in.vector = graph_state(j->g, "vector", DTYPE_F32, shape2(BATCH, d->vector.width));
+    if (by_price(j)) in.price = graph_state(j->g, "price", DTYPE_F32, shape1(BATCH));
     if (j->forecasts)
         in.target = graph_state(j->g, "target", DTYPE_F32, shape2(BATCH, d->target_width));
     else
@@ -101,6 +112,7 @@ static void lay_feeds(job *j, const settings *s) {
     for (int i = 0; i < j->data->streams; i++) add_feed(j, j->input.x[i], y.x[i]);
     add_feed(j, j->input.vector, y.vector);
     add_feed(j, j->input.target, y.target);
+    add_feed(j, j->input.price, y.price);
     add_feed(j, j->input.label, y.label);
     add_feed(j, j->input.weight, y.weight);
     j->feed_bytes = y.index;
@@ -171,9 +183,21 @@ static tensor add_classes(
     return loss;
 }
 
-static tensor forecast_loss(graph *g, const settings *s, tensor y, tensor target, tensor weight, tensor naive) {
-    return loss_add(&s->loss, loss_for(&s->loss, false), g,
-        &(loss_inputs){.y = y, .target = target, .weight = weight, .naive = naive});
+// The loss of what the model gives. One without a unit is of the forecasts, where targets are scaled.
+static tensor forecast_loss(job *j, const settings *s, const job_inputs *in, tensor target, tensor naive) {
+    loss_kind kind = loss_for(&s->loss, false);
+    target_scale by = scale_of(j);
+    int degree = loss_at(kind)->degree;
+    loss_inputs of = {.y = j->logits, .target = target, .weight = in->weight, .naive = naive, .unit = 1};
+    if (target_scales(by)) {
+        of.unit = degree ? by.std : 1;
+        j->unit = pow((double)by.std, degree);
+    }
+    if (target_scales(by) && !degree) {
+        of.y = j->forecast;
+        of.target = in->target;
+    }
+    return loss_add(&s->loss, kind, j->g, &of);
 }
 
 static tensor median_of(graph *g, const settings *s, const model_spec *m, tensor y) {
@@ -192,6 +216,13 @@ static void add_forecast_metrics(job *j, const settings *s, const model_spec *m,
     j->metric[FORECAST_MASE] = op_tally(g, op_mase(g, y, in->target, in->weight, naive));
 }
 
+// Targets as the model is to give them, or (`back`) its answers in the data's units.
+static tensor rescale(job *j, tensor x, tensor price, bool back) {
+    target_scale by = scale_of(j);
+    if (!target_scales(by)) return x;
+    return op_scale_rows(j->g, x, price, (scale_rows_settings){!back, by.std, by.mean});
+}
+
 // Of forecasts: what the model gives, loss and metrics.
 static tensor add_forecast(job *j, const dataset *d, const settings *s, model_spec *m, const job_inputs *in) {
     graph *g = j->g;
@@ -199,16 +230,19 @@ static tensor add_forecast(job *j, const dataset *d, const settings *s, model_sp
     tensor level = TENSOR_NONE, naive = TENSOR_NONE, target = in->target, raw = series ? in->x[0] : TENSOR_NONE;
     if (levels) {
         level = op_level(g, in->x[0], (level_settings){LEVEL_MEAN, 1});
-        m->stream[0].x = op_scale_rows(g, in->x[0], level, true);
-        target = op_scale_rows(g, target, level, true);
+        m->stream[0].x = op_scale_rows(g, in->x[0], level, (scale_rows_settings){true, 1, 0});
+        target = op_scale_rows(g, target, level, (scale_rows_settings){true, 1, 0});
+    } else {
+        target = rescale(j, target, in->price, false);
     }
     if (loss_at(loss_for(&s->loss, false))->naive)
         naive = op_level(g, m->stream[0].x, (level_settings){LEVEL_NAIVE, s->season});
     graph_number_from(g, first_number(d));
     j->logits = model_build(g, m);
-    tensor loss = forecast_loss(g, s, j->logits, target, in->weight, naive);
+    j->forecast = levels ? op_scale_rows(g, j->logits, level, (scale_rows_settings){false, 1, 0})
+                         : rescale(j, j->logits, in->price, true);
+    tensor loss = forecast_loss(j, s, in, target, naive);
     j->totals = op_tally(g, loss);
-    j->forecast = levels ? op_scale_rows(g, j->logits, level, false) : j->logits;
     graph_keep(g, j->forecast);
     add_forecast_metrics(j, s, m, in, raw);
     return loss;
@@ -217,6 +251,7 @@ static tensor add_forecast(job *j, const dataset *d, const settings *s, model_sp
 void job_init(job *j, const dataset *d, const split *sp, const settings *s, const model_spec *m, const int64_t *window,
     const scaler *sc, precision p) {
     *j = (job){.g = graph_new(), .precision = p, .data = d, .scaler = sc, .host = s->residency == RESIDENCY_HOST};
+    j->unit = 1;
     j->forecasts = settings_forecasts(s, d);
     j->schedule = rate_schedule(&s->rate, job_all_updates(sp, s), job_updates(sp, s));
     graph *g = j->g;
@@ -278,5 +313,6 @@ loader_options job_loader(const job *j, const settings *s, bool card) {
     o.hold = card ? LANES : 1;
     memcpy(o.window, j->window, sizeof o.window);
     o.scaler = j->scaler;
+    o.price = by_price(j);
     return o;
 }

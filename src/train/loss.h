@@ -29,11 +29,14 @@ typedef struct {
     tensor weight, class_weight; // [B]; [classes] or none
     tensor naive;                // [B] where the loss is measured by it, else none
     float smoothing;
+    float unit; // a unit of `y` and `target` in the data's units; 1 where they are not scaled
 } loss_inputs;
 
 // Own settings are passed as the bytes that `read` has filled, LOSS_OWN_BYTES of them, zeros at first.
 typedef struct {
     bool classes;           // of classes; otherwise of forecasts
+    int degree;             // of the targets' unit in the loss: 1 distances, 2 squares; 0: it has none, and is computed
+                            // of forecasts and targets in the data's units
     bool naive;             // measured by the naive forecast's error within the window: of one series alone
     const config_key *keys; // that no other loss has
     size_t key_count;

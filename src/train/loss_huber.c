@@ -4,8 +4,8 @@
 #include <string.h>
 
 static const config_key keys[] = {
-    {"train.huber_delta", CONFIG_REAL, "1", ABOVE_0, 1e9, NULL, "huber: where squares end and distances begin",
-        KEY_FIXED | KEY_UNTUNED},
+    {"train.huber_delta", CONFIG_REAL, "1", ABOVE_0, 1e9, NULL,
+        "huber: where squares end and distances begin, in the targets' units", KEY_FIXED | KEY_UNTUNED},
 };
 
 static bool read(const config *c, void *own, err *e) {
@@ -18,7 +18,7 @@ static bool read(const config *c, void *own, err *e) {
 static tensor add(graph *g, const loss_inputs *in, const void *own) {
     float delta;
     memcpy(&delta, own, sizeof delta);
-    return op_huber(g, in->y, in->target, in->weight, delta);
+    return op_huber(g, in->y, in->target, in->weight, delta / in->unit);
 }
 
-const loss loss_huber = {.keys = keys, .key_count = sizeof keys / sizeof *keys, .read = read, .add = add};
+const loss loss_huber = {.degree = 2, .keys = keys, .key_count = sizeof keys / sizeof *keys, .read = read, .add = add};

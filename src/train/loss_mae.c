@@ -6,4 +6,4 @@ static tensor add(graph *g, const loss_inputs *in, const void *own) {
     return op_mae(g, in->y, in->target, in->weight);
 }
 
-const loss loss_mae = {.add = add};
+const loss loss_mae = {.degree = 1, .add = add};

@@ -37,4 +37,4 @@ static tensor add(graph *g, const loss_inputs *in, const void *own) {
 }
 
 const loss loss_quantile = {
-    .keys = keys, .key_count = sizeof keys / sizeof *keys, .read = read, .levels = levels, .add = add};
+    .degree = 1, .keys = keys, .key_count = sizeof keys / sizeof *keys, .read = read, .levels = levels, .add = add};

@@ -23,6 +23,8 @@ static const config_key data_keys[] = {
     {"data.synthetic.strength", CONFIG_REAL, "1.5", 0, 100, NULL, "planted signal against noise", FIXED | UNTUNED},
     {"data.bars.*", CONFIG_TEXT, NULL, 0, 0, NULL, "in place of a set: bar files, by stream; the finest is the clock",
         FREE | TUNED | PATH},
+    {"data.bars.*.*", CONFIG_TEXT, NULL, 0, 0, NULL, "the same of several instruments: by symbol, then by stream",
+        FREE | TUNED | PATH},
     {"data.frames", CONFIG_LIST, NULL, 0, 0, NULL, "bars: coarser streams made of the finest, such as 1h",
         FIXED | TUNED},
     {"data.features.*", CONFIG_LIST, NULL, 0, 0, NULL,
@@ -32,10 +34,15 @@ static const config_key data_keys[] = {
         FIXED | TUNED},
     {"data.tz", CONFIG_TEXT, NULL, 0, 0, NULL, "bars: the files' clock, such as mt5, EST, +2 (default UTC)",
         FIXED | UNTUNED},
-    {"data.keep_coarse", CONFIG_BOOL, "false", 0, 0, NULL, "bars: keep coarser ones at the beginning of a file",
+    {"data.date_order", CONFIG_CHOICE, "auto", 0, 0, "auto|dmy|mdy|ymd",
+        "bars: order of dates such as 03/04/2024; auto: as the file's numbers show", FIXED | UNTUNED},
+    {"data.columns", CONFIG_TEXT, NULL, 0, 0, NULL, "bars: which column is which, such as time=Date,close=Price",
         FIXED | UNTUNED},
+    {"data.keep_coarse", CONFIG_BOOL, "false", 0, 0, NULL, "bars: keep stretches of coarser ones", FIXED | UNTUNED},
     {"data.keep_filled", CONFIG_BOOL, "false", 0, 0, NULL, "bars: keep Dukascopy's flat ones of closed hours",
         FIXED | UNTUNED},
+    {"data.force", CONFIG_LIST, NULL, 0, 0, NULL,
+        "bars: take them although these checks refuse them (thin, splits, agree, ...: doc/data.md)", FIXED | UNTUNED},
     {"data.label.kind", CONFIG_CHOICE, "direction", 0, 0, "direction|barrier|forecast", "bars: what is to be predicted",
         FIXED | TUNED},
     {"data.label.horizon", CONFIG_INT, "auto", 1, LABEL_BARS_MOST, "auto", "bars ahead (direction 1, forecast 12)",
@@ -266,6 +273,8 @@ static void read_bars(const config *c, settings *s) {
     build_options *b = &s->build;
     *b = build_defaults;
     s->bars.tz = config_text(c, "data.tz");
+    s->bars.columns = config_text(c, "data.columns");
+    when_order_read(config_text(c, "data.date_order"), &s->bars.date_order);
     s->bars.keep_coarse = config_bool(c, "data.keep_coarse");
     s->bars.keep_filled = config_bool(c, "data.keep_filled");
     b->vector = config_bool(c, "data.vector");
@@ -411,6 +420,14 @@ static bool read_split(const config *c, settings *s, err *e) {
     return config_fail(c, parts, e, "train.batch_size: auto is the whole step's; leave this out, or say auto");
 }
 
+static bool read_force(const config *c, settings *s, err *e) {
+    err why = {0};
+    for (size_t i = 0; i < config_items(c, "data.force"); i++)
+        if (!bars_force_read(config_item(c, "data.force", i), &s->bars.force, &why))
+            return config_fail(c, "data.force", e, "%s", why.text);
+    return true;
+}
+
 static bool read_limit(const config *c, settings *s, err *e) {
     static const char host[] = "gpu_optimization.max_host_memory_gb";
     static const char gb[] = "gpu_optimization.max_memory_gb", fraction[] = "gpu_optimization.memory_fraction";
@@ -443,7 +460,8 @@ bool settings_read(const config *c, settings *s, err *e) {
     s->checkpoint_minutes = config_real(c, "train.checkpoint_minutes");
     s->keep_checkpoints = config_int(c, "train.keep_checkpoints");
     s->init_from = config_text(c, "train.init_from");
-    if (!read_split(c, s, e) || !read_limit(c, s, e) || !optimizer_read(c, &s->optimizer, e) || !read_schedule(c, s, e))
+    if (!read_force(c, s, e) || !read_split(c, s, e) || !read_limit(c, s, e) || !optimizer_read(c, &s->optimizer, e) ||
+        !read_schedule(c, s, e))
         return false;
     if (s->split.train + s->split.validation > 1)
         return config_fail(c, "data.split.train", e, "train and validation add up to more than 1; lower one of them");
@@ -481,7 +499,7 @@ static bool has_stream(const dataset *d, const char *name) {
 
 // A description may speak of usual streams that the data at hand have not; any other name is a slip.
 static bool is_usual(const char *name) {
-    for (int k = 0; k < BUILD_STREAMS_MOST; k++)
+    for (int k = 0; k < FRAMES_MOST; k++)
         if (strcmp(name, build_stream_names[k]) == 0) return true;
     return false;
 }

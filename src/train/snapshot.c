@@ -41,7 +41,7 @@ typedef struct {
 
 static void gathered_init(gathered *g, const snapshot *s) {
     arena_init(&g->arena);
-    g->room = 4 * graph_parameters(graph_of(s)) + STATES_MOST + 2 * STREAMS_MOST + 3;
+    g->room = 4 * graph_parameters(graph_of(s)) + STATES_MOST + 2 * STREAMS_MOST + 5;
     g->entry = arena_array(&g->arena, (size_t)g->room, sizeof *g->entry);
     g->count = 0;
 }
@@ -76,6 +76,23 @@ static void add_scaler(gathered *to, const snapshot *s) {
         add(to, arena_format(&to->arena, "scaler.%s.mean", name), SAFE_F32, sizeof(float), each, sc->mean[i]);
         add(to, arena_format(&to->arena, "scaler.%s.std", name), SAFE_F32, sizeof(float), each, sc->std[i]);
     }
+    if (!sc || !target_scales(sc->target)) return;
+    add(to, "scaler.target.mean", SAFE_F32, sizeof(float), shape1(1), &sc->target.mean);
+    add(to, "scaler.target.std", SAFE_F32, sizeof(float), shape1(1), &sc->target.std);
+}
+
+// Weights of targets in other units would forecast in those.
+static bool check_target(const snapshot *s, const safetensors *from, const char *path, err *e) {
+    const scaler *sc = job_of(s)->scaler;
+    const safetensors_entry *mean = safetensors_find(from, "scaler.target.mean"),
+                            *std = safetensors_find(from, "scaler.target.std");
+    target_scale is = sc ? sc->target : (target_scale){0}, was = {0};
+    if (mean && mean->bytes == sizeof was.mean) memcpy(&was.mean, mean->data, sizeof was.mean);
+    if (std && std->bytes == sizeof was.std) memcpy(&was.std, std->data, sizeof was.std);
+    if (!target_scales(is) && !target_scales(was)) return true;
+    if (memcmp(&is, &was, sizeof is) == 0) return true;
+    return err_input(e, "%s: was trained on targets that were %s; train without --resume", path,
+        target_scales(was) ? "scaled otherwise" : "not scaled yet");
 }
 
 static float *take_slab(const graph *g, err *e) {
@@ -225,7 +242,7 @@ static bool write_gathered(
     safetensors_note all[NOTES_MOST];
     char epoch[32], done[32], best[32];
     int n = 0;
-    CHECK(note_count + 6 <= NOTES_MOST, "%d notes", note_count);
+    CHECK(note_count + 7 <= NOTES_MOST, "%d notes", note_count);
     snprintf(epoch, sizeof epoch, "%" PRId64, s->at->epoch);
     snprintf(done, sizeof done, "%" PRId64, s->at->done);
     snprintf(best, sizeof best, "%" PRId64, s->at->stop.best_epoch);
@@ -235,6 +252,7 @@ static bool write_gathered(
     all[n++] = (safetensors_note){"done", done};
     all[n++] = (safetensors_note){"best_epoch", best};
     all[n++] = (safetensors_note){"precision", precision_name(job_of(s)->precision)};
+    if (s->shares) all[n++] = (safetensors_note){"class_shares", s->shares};
     if (s->at->stop.best_epoch) all[n++] = (safetensors_note){"best_precision", precision_name(s->at->best_precision)};
     return checkpoint_write(path, s->at->update, g->entry, g->count, all, n, e);
 }
@@ -271,6 +289,7 @@ bool snapshot_save(const snapshot *s, const char *path, const safetensors_note *
 bool snapshot_save_weights(const snapshot *s, const char *path, const safetensors_note *notes, int note_count, err *e) {
     safetensors_note all[NOTES_MOST] = {{"format", "pt"}, {"precision", precision_name(s->weights)}};
     int n = 2;
+    if (s->shares) all[n++] = (safetensors_note){"class_shares", s->shares};
     CHECK(note_count + n <= NOTES_MOST, "%d notes", note_count);
     for (int i = 0; i < note_count; i++) all[n++] = notes[i];
     gathered g;
@@ -320,6 +339,7 @@ static bool load_slab(
 }
 
 bool snapshot_load(const snapshot *s, const safetensors *from, const char *path, err *e) {
+    if (!check_target(s, from, path, e)) return false;
     if (!load_standing(s->at, from, path, e) || !load_best_precision(s, from, path, e)) return false;
     if (!load_slab(s, from, SLAB_WEIGHTS, "", path, e) || !load_slab(s, from, SLAB_MOMENT1, "moment1.", path, e) ||
         !load_slab(s, from, SLAB_MOMENT2, "moment2.", path, e) || !load_states(s, from, path, e))

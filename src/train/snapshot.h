@@ -4,7 +4,8 @@
 // "moment1.NAME" and "moment2.NAME" of the optimizer, "best.NAME" of the best epoch where that is not this one,
 // "state.NAME" of everything else that lives across steps in the store (sums of the epoch, clip, loss scale; the
 // version before numbered them, "state.K.NAME"), "trainer.counts", "trainer.values" and "trainer.spans"; and
-// "scaler.STREAM.mean" and "scaler.STREAM.std" where inputs are scaled.
+// "scaler.STREAM.mean" and "scaler.STREAM.std" where inputs are scaled, "scaler.target.mean" and "scaler.target.std"
+// where targets are.
 #ifndef TRADEWIND_TRAIN_SNAPSHOT_H
 #define TRADEWIND_TRAIN_SNAPSHOT_H
 
@@ -32,7 +33,8 @@ typedef struct {
     engine *x;
     float *best;
     standing *at;
-    precision weights; // that the present weights are of
+    precision weights;  // that the present weights are of
+    const char *shares; // of the classes in the training part, as the note "class_shares" has them; NULL: none
 } snapshot;
 
 // Reads everything from the device (the step record into `at` too) and writes a checkpoint (run/checkpoint.h), with
@@ -43,7 +45,8 @@ bool snapshot_save(const snapshot *s, const char *path, const safetensors_note *
 // the device holds a mixture.
 bool snapshot_load(const snapshot *s, const safetensors *from, const char *path, err *e);
 
-// The weights alone, with the scaler where there is one, the notes given and one of their precision.
+// The weights alone, with the scaler where there is one, the notes given and those of their precision and of the
+// classes' shares.
 bool snapshot_save_weights(const snapshot *s, const char *path, const safetensors_note *notes, int note_count, err *e);
 
 // Weights of another run or of PyTorch, of type F32, F16, BF16 or F64: every parameter must be there in its shape, and

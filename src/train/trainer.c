@@ -5,8 +5,10 @@
 #include "run/weights.h"
 #include "train/fallback.h"
 #include "train/snapshot.h"
+#include "train/trivial.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -39,6 +41,7 @@ struct trainer {
     inference inference;
     int together; // steps that can be played at once
     float *best;  // the slab of the best epoch's weights
+    char *shares; // of the classes in the training part, or NULL
     standing at;
     double began; // when the running epoch would have begun had it never been interrupted
     steps_seen seen;
@@ -72,7 +75,7 @@ static tensor weights_slab(const trainer *t) {
 
 static snapshot whole(trainer *t) {
     precision of = t->best_is_back ? t->at.best_precision : job_of(t)->precision;
-    return (snapshot){.x = t->x, .best = t->best, .at = &t->at, .weights = of};
+    return (snapshot){.x = t->x, .best = t->best, .at = &t->at, .weights = of, .shares = t->shares};
 }
 
 static bool set_initial(trainer *t, err *e) {
@@ -120,6 +123,17 @@ static bool take_sums(trainer *t, err *e) {
     return true;
 }
 
+// "0.25 0.5 0.25"
+static char *shares_text(const dataset *d, const split_part *train) {
+    enum { EACH = 16 };
+    double share[CLASSES_MOST];
+    char *text = calloc((size_t)d->classes + 1, EACH), *at = text;
+    CHECK(text, "out of memory for the shares of %d classes", d->classes);
+    trivial_shares(d, train, share);
+    for (int k = 0; k < d->classes; k++) at += snprintf(at, EACH, "%s%.9g", k ? " " : "", share[k]);
+    return text;
+}
+
 // Takes a space for the engine and the dataset where none is given.
 static bool place(trainer *t, const trainer_place *at, const job *j, err *e) {
     if (at->space) return engine_place(t->x, at->space, at->data, e);
@@ -145,6 +159,7 @@ trainer *trainer_new_in(
     trainer_judge_by(t, metric_usual(settings_task(s, data)), NULL);
     t->best = malloc(slab_bytes(t));
     if (!j->host) dataset_advise(data);
+    if (!j->forecasts) t->shares = shares_text(data, &sp->train);
     bool ok = t->best || err_run(e, "out of memory for %zu bytes of weights", slab_bytes(t));
     ok = ok && take_sums(t, e) && place(t, at, j, e) && batches_open(&t->batches, at->device, at->queue, t->x, s, e);
     if (ok && set_initial(t, e)) return t;
@@ -165,6 +180,7 @@ void trainer_free(trainer *t) {
     space_free(t->space);
     for (int k = 0; k < SUMS; k++) free(t->sums[k]);
     free(t->best);
+    free(t->shares);
     free(t);
 }
 
@@ -363,9 +379,10 @@ static bool report_steps(trainer *t, const watcher *w, int64_t steps, bool ends,
     if (now - s->reported < report_every || !s->steps) return true;
     if (!read_clip(t, clip, &scale, e)) return false;
     step_report r = {.update = t->at.update, .epoch = t->at.epoch, .done = t->at.done, .steps = s->steps};
-    r.loss_min = s->least;
-    r.loss_mean = s->norm > 0 ? s->sum / s->norm : 0;
-    r.loss_max = s->most;
+    double unit = job_of(t)->unit;
+    r.loss_min = unit * s->least;
+    r.loss_mean = s->norm > 0 ? unit * s->sum / s->norm : 0;
+    r.loss_max = unit * s->most;
     r.grad_norm = clip[CLIP_NORM];
     r.lr = last_rate(t);
     *s = (steps_seen){.reported = now, .looked = now, .sum_before = s->sum_before, .norm_before = s->norm_before};

@@ -93,7 +93,13 @@ static void a_panel_is_forecast(void **state) {
     assert_int_equal(RUN("evaluate", "made", "--test", "t.csv"), 0);
     matches(
         "out", "^weights +made/best\\.safetensors\ntest +t\\.csv: 10 series of 6 values, forecast from the ends of p");
-    matches("out", "\nsMAPE +[0-9.]+\nMASE +[0-9.]+\nOWA +[0-9.]+ \\(naive2 has sMAPE [0-9.]+, MASE [0-9.]+\\)\n$");
+    matches("out", "\nsMAPE +[0-9.]+\nMASE +[0-9.]+\nOWA +[0-9.]+ \\(naive2 has sMAPE [0-9.]+, MASE [0-9.]+\\)\n");
+    matches(
+        "out", "\ntrivial +last value: RMSE [0-9.]+, .*; last season: RMSE [0-9.]+, MAE [0-9.]+, sMAPE [0-9.]+, MASE ");
+    matches("out", "\nintervals by 1,000 resamples, in blocks of 1 series\n");
+    matches(
+        "out", "\nsMAPE +[0-9.]+  [0-9.]+ to [0-9.]+ +[0-9.]+  last season +\\+[0-9.]+  \\+[0-9.]+ to \\+[0-9.]+\n");
+    matches("out", "\nRMSE, MAE, sMAPE, MASE: better than the trivial answer on these rows\n$");
     assert_int_equal(RUN("predict", "made", "--part", "future", "-o", "f.npz"), 0);
     float *forecast = read_floats("f.npz", "forecast", 2, (const int64_t[]){SERIES, HORIZON});
     double mean = 0;
@@ -192,8 +198,10 @@ static void members_answer_together(void **state) {
     for (int k = 0; k < 4; k++) free(one[k]);
     assert_int_equal(RUN("evaluate", "made", "--test", "t.csv", "--json"), 0);
     assert_true(number("members") == 3);
+    matches("out", "\"skill_interval\":\\[[-0-9.e]+,[-0-9.e]+\\],\"skill_is\":\"1 - score / trivial\"");
     assert_int_equal(RUN("evaluate", "made"), 0);
     matches("out", "^weights +made, 3 members\n");
+    matches("out", "\nskill +1 - score / trivial; 1: perfect, 0: as good as the trivial answer\n");
     assert_int_equal(RUN("inspect", "made"), 0);
     matches(
         "out", "^ensemble +made: done, 3 members, nbeats, .*\nmember +1: done, best epoch [12] of 2, validation sMAPE");
@@ -266,11 +274,15 @@ static void bars_are_forecast_by_every_model(void **state) {
         assert_int_equal(RUN("train", "run.yaml", "--json", kind), 0);
         double best = number("validation_best");
         matches("out", "\"metric\":\"mae\"");
+        matches("out",
+            "^\\{\"trivial\":\\{\"zero\":\\{\"rmse\":[0-9.e-]+,\"mae\":[0-9.e-]+\\}\\},\"part\":\"validation\"\\}\n");
         assert_int_equal(RUN("evaluate", "made", "--part=validation", "--json"), 0);
         assert_true(fabs(number("mae") - best) <= 1e-5 * best); // fp32 and fp64, as above
         matches("out", "\"mase\":null,\"owa\":null");
         assert_int_equal(RUN("evaluate", "made", "--part=validation"), 0);
-        matches("out", "\nMAE +[0-9.e-]+\nRMSE +[0-9.e-]+\nsMAPE +[0-9.]+\n$");
+        matches(
+            "out", "\nMAE +[0-9.e-]+\nRMSE +[0-9.e-]+\nsMAPE +[0-9.]+\ntrivial +zero forecast: RMSE [0-9.e-]+, MAE ");
+        matches("out", "\nRMSE, MAE: no better than the trivial answer on these rows\n$");
     }
     assert_int_equal(RUN("predict", "made", "-o", "p.csv"), 0);
     matches("p.csv", "^sample,time,target_1,.*,target_4,forecast_1,.*,forecast_4\n[0-9]+,20[0-9: -]+,");

@@ -56,6 +56,9 @@ static void evaluation_agrees_with_training(void **state) {
     check_evaluate(", scale: standard");
     assert_int_equal(RUN("evaluate", "made"), 0);
     matches("out", "^weights +made/best\\.safetensors\ndata +synthetic, test: [0-9,]+ samples\nloss +[0-9.]+\n");
+    matches("out", "\ntrivial +majority class [012]: accuracy [0-9.]+, MCC 0\\.0000; prior: log loss [0-9.]+\n");
+    matches(
+        "out", "\nlog loss +[0-9.]+  [0-9.]+ to [0-9.]+ +[0-9.]+  prior +[-+][0-9.]+  [-+][0-9.]+ to [-+][0-9.]+\n");
     matches("out", "\ntrue +0 +1 +2 +recall\n0 +[0-9]+ ");
     assert_int_equal(RUN("evaluate", "made/last.safetensors", "--part=train"), 0);
     matches("out", "^weights +made/last\\.safetensors\ndata +synthetic, train: ");
@@ -163,7 +166,7 @@ static void other_data_are_scaled_as_in_training(void **state) {
     assert_int_equal(RUN("evaluate", "made", "--data", "b.npz", "--json"), 0);
     assert_true(number("samples") > 100 && number("loss") != loss);
     assert_int_equal(RUN("predict", "made", "--data", "b.npz", "-o", "p.csv"), 0);
-    matches("p.csv", "^sample,time,label,prediction,p_DOWN,p_NEUTRAL,p_UP\n0,20[0-9: -]+,");
+    matches("p.csv", "^sample,open_time,close_time,close,label,prediction,p_DOWN,p_NEUTRAL,p_UP\n0,20[0-9: -]+,20[0-9: -]+,");
 }
 
 // Looking

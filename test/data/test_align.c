@@ -26,13 +26,20 @@ static int32_t plain(const bar *fast, const bar *slow, int64_t count) {
     return found;
 }
 
+static void align(const bar *fast, int64_t n, const bar *slow, int64_t m, int32_t *row) {
+    int64_t *a = walk_ends(fast, n), *b = walk_ends(slow, m);
+    align_rows(a, n, b, m, row);
+    free(a);
+    free(b);
+}
+
 static void check(bar *fast, int64_t n, int64_t fast_span, bar *slow, int64_t m, int64_t slow_span) {
     int32_t *row = calloc((size_t)n + 1, sizeof *row);
     assert_non_null(row);
     row[n] = 77;
     end_all(fast, n, fast_span);
     end_all(slow, m, slow_span);
-    align_rows(fast, n, slow, m, row);
+    align(fast, n, slow, m, row);
     for (int64_t t = 0; t < n; t++) assert_int_equal(row[t], plain(&fast[t], slow, m));
     assert_int_equal(row[n], 77);
     free(row);
@@ -45,16 +52,16 @@ static void waits_for_the_close(void **state) {
     for (int i = 0; i < 36; i++) fast[i].time = i * M5;
     end_all(fast, 36, M5);
     end_all(slow, 3, H1);
-    align_rows(fast, 36, slow, 3, row);
+    align(fast, 36, slow, 3, row);
     // The bar opened at 00:55 closes at 01:00 with the first hour; that of 00:50 is too early.
     for (int i = 0; i < 36; i++) assert_int_equal(row[i], i < 11 ? -1 : i < 23 ? 0 : i < 35 ? 1 : 2);
-    align_rows(fast, 36, slow, 0, row);
+    align(fast, 36, slow, 0, row);
     for (int i = 0; i < 36; i++) assert_int_equal(row[i], -1);
-    align_rows(fast, 0, slow, 3, row);
+    align(fast, 0, slow, 3, row);
     // The same span: a bar's own row. A faster "slow" series: its newest bar that has closed.
-    align_rows(slow, 3, slow, 3, row);
+    align(slow, 3, slow, 3, row);
     for (int i = 0; i < 3; i++) assert_int_equal(row[i], i);
-    align_rows(slow, 3, fast, 36, row);
+    align(slow, 3, fast, 36, row);
     for (int i = 0; i < 3; i++) assert_int_equal(row[i], 12 * i + 11);
 }
 
@@ -66,7 +73,7 @@ static void keeps_the_last_over_holes(void **state) {
     int32_t row[3];
     end_all(slow, 2, H1);
     end_all(fast, 3, M5);
-    align_rows(fast, 3, slow, 2, row);
+    align(fast, 3, slow, 2, row);
     assert_int_equal(row[0], 0);
     assert_int_equal(row[1], 0);
     assert_int_equal(row[2], 1);

@@ -246,7 +246,7 @@ static void reads_variants(void **state) {
         "2024/01/02 00:00:00;10;12;9;11;3;\n2024/01/03 00:00:00;10;12;9;11;3;\n",
         ",time,open,high,low,close\n0,2024-01-02,10,12,9,11\n1,2024-01-03,10,12,9,11\n",
         "Date,Time,Open,High,Low,Close\n2024-01-02,00:00,10,12,9,11\n2024-01-03,0:00:00,10,12,9,11\n",
-        "time,open,high,low,close\n2024-01-02T00:00:00Z,10,12,9,11\n2024-01-03 02:00:00+02:00,10,12,9,11\n",
+        "time,open,high,low,close\n2024-01-02T02:00:00+02:00,10,12,9,11\n2024-01-03 02:00:00+0200,10,12,9,11\n",
         "time,open,high,low,close,,,\n2024-01-02,10,12,9,11,,,\n2024-01-03,10,12,9,11,,,,,\n",
     };
     for (size_t i = 0; i < sizeof variants / sizeof *variants; i++) {
@@ -569,7 +569,7 @@ static void first_fine_bar_stays(void **state) {
     put(&s, head);
     put_weekdays(&s, &t, WHEN_DAY, 20);
     while (when_weekday(t) >= 5) t += WHEN_DAY;
-    for (int i = 0; i < 100; i++, t += 3600) put(&s, "%lld,10,%d,9,10,5\n", (long long)t, 11 + i);
+    for (int i = 0; i < 100; i++, t += 3600) put(&s, "%lld,10,%g,9,10,5\n", (long long)t, 11 + i / 10.0);
     bars b;
     parse_sheet(&b, &s, (bars_options){0});
     assert_int_equal(b.count, 100);
@@ -638,27 +638,53 @@ static void short_steps_are_noted(void **state) {
     bars_done(&b);
 }
 
-// Gaps counted as bars.h defines them, slot by slot.
+// Gaps counted as bars_hours.h defines them, slot by slot, in files of four weeks and more.
 typedef struct {
     int64_t gaps, missing, longest, longest_at;
 } gap_count;
 
-static int kind_of(int64_t t) {
-    int w = when_weekday(t);
-    return w == 0 ? 0 : w < 4 ? 1 : w - 2;
+// Kinds of slots: a weekday, and a season where hours have them.
+enum { KINDS = 14 };
+
+static int kind_of(int64_t t, bars_seasons seasons) {
+    err e = {0};
+    size_t hint = 0;
+    int64_t noon = t - t % WHEN_DAY + WHEN_DAY / 2;
+    if (seasons == BARS_SEASONS_NONE) return when_weekday(t);
+    when_zone *z = when_zone_new(seasons == BARS_SEASONS_EUROPE ? "Europe/Berlin" : "America/New_York", &e);
+    support_ok(z != NULL, &e);
+    bool summer = when_local(z, noon, &hint) - noon == (seasons == BARS_SEASONS_EUROPE ? 2 : -4) * 3600;
+    when_zone_free(z);
+    return when_weekday(t) + (summer ? 7 : 0);
 }
 
-static gap_count count_gaps(const bar *bar, int64_t count, int64_t span) {
+static int64_t week_of(int64_t t) {
+    return (t / WHEN_DAY + 3) / 7;
+}
+
+static gap_count count_gaps(const bar *bar, int64_t count, int64_t span, bars_seasons seasons) {
     gap_count g = {0};
-    int64_t slots = (WHEN_DAY + span - 1) / span, days[5] = {0}, *seen = calloc((size_t)(5 * slots), sizeof *seen);
-    assert_non_null(seen);
-    for (int64_t i = 0; i < count; i++) seen[kind_of(bar[i].time) * slots + bar[i].time % WHEN_DAY / span]++;
-    for (int64_t d = bar[0].time / WHEN_DAY; d <= bar[count - 1].time / WHEN_DAY; d++) days[kind_of(d * WHEN_DAY)]++;
+    int64_t slots = (WHEN_DAY + span - 1) / span, first = bar[0].time / WHEN_DAY, last = bar[count - 1].time / WHEN_DAY;
+    int64_t *seen = calloc((size_t)(KINDS * slots), sizeof *seen), *can = calloc((size_t)(KINDS * slots), sizeof *can);
+    bool *active = calloc((size_t)(week_of(bar[count - 1].time) + 1), sizeof *active);
+    int *kinds = calloc((size_t)(last + 1), sizeof *kinds);
+    assert_true(seen && can && active && kinds);
+    for (int64_t day = first; day <= last; day++) kinds[day] = kind_of(day * WHEN_DAY, seasons);
+    for (int64_t i = 0; i < count; i++) {
+        active[week_of(bar[i].time)] = true;
+        seen[kinds[bar[i].time / WHEN_DAY] * slots + bar[i].time % WHEN_DAY / span]++;
+    }
+    for (int64_t day = first; day <= last; day++)
+        for (int64_t slot = 0; slot < slots; slot++) {
+            bool early = day == first && slot < bar[0].time % WHEN_DAY / span;
+            bool late = day == last && slot > bar[count - 1].time % WHEN_DAY / span;
+            can[kinds[day] * slots + slot] += active[week_of(day * WHEN_DAY)] && !early && !late;
+        }
     for (int64_t i = 1; i < count; i++) {
         int64_t missing = 0, grid = bar[i - 1].time - bar[i - 1].time % WHEN_DAY % span;
         for (int64_t t = grid + span; t < bar[i].time - bar[i].time % WHEN_DAY % span; t += span) {
-            int kind = kind_of(t);
-            missing += 4 * seen[kind * slots + t % WHEN_DAY / span] >= 3 * days[kind];
+            int64_t at = kinds[t / WHEN_DAY] * slots + t % WHEN_DAY / span;
+            missing += seen[at] && 2 * seen[at] >= can[at];
         }
         g.gaps += missing > 0;
         g.missing += missing;
@@ -667,11 +693,15 @@ static gap_count count_gaps(const bar *bar, int64_t count, int64_t span) {
         g.longest_at = bar[i - 1].time;
     }
     free(seen);
+    free(can);
+    free(active);
+    free(kinds);
     return g;
 }
 
 static void check_gaps(const bars *b) {
-    gap_count g = count_gaps(b->bar, b->count, b->span);
+    assert_int_equal(b->report.hours_changes, 0);
+    gap_count g = count_gaps(b->bar, b->count, b->span, b->report.seasons);
     assert_int_equal(count_of(b, BARS_GAP), g.gaps);
     assert_int_equal(b->report.missing, g.missing);
     assert_int_equal(b->report.longest, g.longest);
@@ -772,15 +802,18 @@ static void errors_name_file_and_files_shape(void **state) {
         "t.csv: only 1 of 1 rows can be used; at least two bars are needed");
     refuse("time,open,high,low,close\n2024-01-02,1,1,1,1\n2024-01-02,1,1,1,1\n2024-01-03,0,1,1,1\n",
         "t.csv: only 1 of 3 rows can be used; at least two bars are needed");
-    refuse("hello\n", "t.csv:1: has no column named open; a bar file needs open, high, low and close");
-    refuse("time,open,high,low\n", "t.csv:1: has no column named close; a bar file needs open, high, low and close");
-    refuse("\nopen,high,low,close\n1,1,1,1\n", "t.csv:2: has no column for the time; name it time, date or datetime");
+    refuse("hello\n", "t.csv:1: has no column named open; a bar file needs open, high, low and close; another "
+                      "column is named with --columns open=NAME (data.columns)");
+    refuse("time,open,high,low\n", "t.csv:1: has no column named close; a bar file needs open, high, low and close; "
+                                   "another column is named with --columns close=NAME (data.columns)");
+    refuse("\nopen,high,low,close\n1,1,1,1\n", "t.csv:2: has no column for the time; name it time, date or datetime, "
+                                               "or say --columns time=NAME (data.columns)");
     refuse("time,open,high,low,close,close\n", "t.csv:1: has two columns named close; keep the columns of one market");
     refuse("Price,Close,Close,High,High,Low,Low,Open,Open\nTicker,A,B,A,B,A,B,A,B\nDate,,,,,,,,\n",
         "t.csv:1: has two columns named open; keep the columns of one market");
     refuse("time,bid,ask\n1,2,3\n",
         "t.csv: is a file of ticks (bid and ask), not bars; export bars, for example of one minute");
-    refuse("01/02/2024,1,1,1,1\n", "t.csv:1: '01/02/2024' is not a time; write 2024-01-31 or 2024-01-31 09:30:00");
+    refuse("1 o'clock,1,1,1,1\n", "t.csv:1: '1 o'clock' is not a time; write 2024-01-31 or 2024-01-31 09:30:00");
     refuse("2024-01-02,1,1,1\n",
         "t.csv:1: has no header, and its first row is not a bar: it needs a time, open, high, low and close");
     refuse("2024-01-02,a,b,c,d\n",
@@ -801,8 +834,8 @@ static void errors_name_line_and_column(void **state) {
         const char *row, *why;
     } cases[] = {
         {"x,1,1,1,1,1,1", "time 'x' is not a time; write 2024-01-31 or 2024-01-31 09:30:00"},
-        {"1/2/2024,1,1,1,1,1,1",
-            "time '1/2/2024' is not a time; the order of day and month is unclear; write 2024-01-31"},
+        {"1/2/2024,1,1,1,1,1,1", "time '1/2/2024' is not a time; the order of day and month is unclear; say "
+                                 "--date-order dmy, mdy or ymd (data.date_order)"},
         {",1,1,1,1,1,1", "time is empty; fill it or remove the row"},
         {"2024-01-03,1,1,1,abc,1,1", "close 'abc' is not a finite number; correct or remove the row"},
         {"2024-01-03,1,inf,1,1,1,1", "high 'inf' is not a finite number; correct or remove the row"},

@@ -53,7 +53,7 @@ static void coarse_bars_hold_the_fine_ones(void **state) {
         fine[i] = (bar){1700006400 + 60 * minutes[i], 1700006460 + 60 * minutes[i], x, x + 5, x - 5, x + 1, 10,
             i == 4 ? 0 : 2 + i % 2};
     }
-    support_ok(frame_make(fine, FINE, 60, 300, "f.csv", &made, &n, &e), &e);
+    support_ok(frame_make(&(frame_source){fine, FINE, 60, false}, 300, "f.csv", &made, &n, &e), &e);
     assert_int_equal(n, 2);
     assert_int_equal(made[0].time, 1700006400 + 300);
     assert_true(made[0].open == 105 && made[0].close == 110 && made[0].high == 114 && made[0].low == 100);
@@ -61,11 +61,11 @@ static void coarse_bars_hold_the_fine_ones(void **state) {
     assert_int_equal(made[1].time, 1700006400 + 600);
     assert_true(made[1].open == 110 && made[1].close == 115 && made[1].volume == 40);
     free(made);
-    assert_false(frame_make(fine, FINE, 60, 90, "f.csv", &made, &n, &e));
+    assert_false(frame_make(&(frame_source){fine, FINE, 60, false}, 90, "f.csv", &made, &n, &e));
     assert_non_null(strstr(e.text, "f.csv: bars of"));
-    assert_false(frame_make(fine, FINE, 60, 60, "f.csv", &made, &n, &e));
-    assert_false(frame_make(fine, FINE, 60, 7 * 60, "f.csv", &made, &n, &e));
-    assert_false(frame_make(fine, FINE, 60, 3600, "f.csv", &made, &n, &e));
+    assert_false(frame_make(&(frame_source){fine, FINE, 60, false}, 60, "f.csv", &made, &n, &e));
+    assert_false(frame_make(&(frame_source){fine, FINE, 60, false}, 7 * 60, "f.csv", &made, &n, &e));
+    assert_false(frame_make(&(frame_source){fine, FINE, 60, false}, 3600, "f.csv", &made, &n, &e));
     assert_non_null(strstr(e.text, "holds no whole bar"));
 }
 
@@ -74,15 +74,21 @@ static void coarse_bars_hold_the_fine_ones(void **state) {
 typedef struct {
     bar *fast, *slow;
     int64_t slow_count;
-    build_stream stream[2];
+    build_series series;
+    build_source source;
 } market;
 
 static void market_open(market *m, bar *fast) {
     err e = {0};
     m->fast = fast;
-    support_ok(frame_make(m->fast, N, SPAN, SLOW, "walk", &m->slow, &m->slow_count, &e), &e);
-    m->stream[0] = (build_stream){"fast", "fast.csv", m->fast, N, SPAN, NULL, 0};
-    m->stream[1] = (build_stream){"slow", "slow.csv", m->slow, m->slow_count, SLOW, NULL, 0};
+    frame_source from = {m->fast, N, SPAN, false};
+    support_ok(frame_make(&from, SLOW, "walk", &m->slow, &m->slow_count, &e), &e);
+    m->series = (build_series){
+        .symbol = "", .frame = {{"fast.csv", m->fast, N, false}, {"slow.csv", m->slow, m->slow_count, false}}};
+    m->source = (build_source){.frames = 2,
+        .frame = {{.name = "fast", .span = SPAN}, {.name = "slow", .span = SLOW}},
+        .series = 1,
+        .of = &m->series};
 }
 
 static void market_close(market *m) {
@@ -92,7 +98,7 @@ static void market_close(market *m) {
 
 static dataset *built(const market *m, const build_options *o, build_report *r) {
     err e = {0};
-    dataset *d = build_bars(m->stream, 2, o, r, &e);
+    dataset *d = build_bars(&m->source, o, NULL, r, &e);
     support_ok(d && dataset_check(d, "built", &e), &e);
     return d;
 }
@@ -115,8 +121,13 @@ static void samples_are_made_of_their_parts(void **state) {
     feature_list_run(f, m.fast, N, fast);
     feature_list_run(s, m.slow, m.slow_count, slow);
     strategy_run(rules, m.fast, N, signal, strength);
-    support_ok(label_direction(m.fast, N, &build_defaults.direction, label, end, &e), &e);
-    align_rows(m.fast, N, m.slow, m.slow_count, row);
+    double *unit = walk_volatility(m.fast, N, build_defaults.direction.volatility_bars);
+    int64_t *fast_ends = walk_ends(m.fast, N), *slow_ends = walk_ends(m.slow, m.slow_count);
+    support_ok(label_direction(m.fast, unit, N, &build_defaults.direction, label, end, &e), &e);
+    align_rows(fast_ends, N, slow_ends, m.slow_count, row);
+    free(unit);
+    free(fast_ends);
+    free(slow_ends);
     int64_t k = 0, warm_fast = feature_list_warm_up(f), warm_slow = feature_list_warm_up(s);
     for (int64_t t = 0; t < N; t++) {
         if (t < warm_fast || t < strategy_warm_up(rules) || row[t] < warm_slow || end[t] < 0) continue;
@@ -137,7 +148,9 @@ static void samples_are_made_of_their_parts(void **state) {
         k++;
     }
     assert_int_equal(k, d->samples);
-    // The first stored rows are the first that mean something, and the last are the last that a sample sees.
+    // The first stored rows are the first that mean something, and the last are the last that an unlabelled sample
+    // sees.
+    k = dataset_all(d);
     float got[FEATURE_FAST];
     table_read(&d->stream[0].series, 0, 1, got);
     assert_memory_equal(got, fast + warm_fast * FEATURE_FAST, sizeof got);
@@ -217,23 +230,24 @@ static void old_bars_are_counted(void **state) {
     market m;
     build_report r;
     market_open(&m, walk_bars(N, SPAN, 9));
-    m.stream[1].features = (const char *const[]){"return"};
-    m.stream[1].feature_count = 1;
+    m.source.frame[1].features = (const char *const[]){"return"};
+    m.source.frame[1].feature_count = 1;
     dataset_free(built(&m, &build_defaults, &r));
     assert_int_equal(r.stale[1], 0);
-    m.stream[1].count -= 200;
+    m.series.frame[1].count -= 200;
     dataset *d = built(&m, &build_defaults, &r);
     int64_t late = 0, known = m.slow[m.slow_count - 201].time + SLOW;
-    for (int64_t i = 0; i < d->samples; i++) late += d->time[i] > known + SLOW + 4 * 86400;
+    for (int64_t i = 0; i < dataset_all(d); i++) late += d->time[i] > known + SLOW + 4 * 86400;
     assert_true(late > 0);
     assert_int_equal(r.stale[1], late);
     dataset_free(d);
     market_close(&m);
 }
 
-static void fails(const build_stream *s, int streams, const build_options *o, const char *why) {
+static void fails(market *m, int frames, const build_options *o, const char *why) {
     err e = {0};
-    if (build_bars(s, streams, o, NULL, &e)) fail_msg("is built, but %s", why);
+    m->source.frames = frames;
+    if (build_bars(&m->source, o, NULL, NULL, &e)) fail_msg("is built, but %s", why);
     assert_int_equal(e.kind, ERR_INPUT);
     if (!strstr(e.text, why)) fail_msg("\"%s\" does not say %s", e.text, why);
 }
@@ -242,27 +256,33 @@ static void too_little_is_refused(void **state) {
     (void)state;
     market m;
     market_open(&m, walk_bars(N, SPAN, 8));
-    build_stream s[2] = {m.stream[0], m.stream[1]};
-    s[0].count = 150;
-    fails(s, 1, &build_defaults, "fast.csv: 150 bars, but the features of fast need");
-    s[0].count = 801;
-    fails(s, 1, &build_defaults, "none of the rest has a label");
-    s[0] = m.stream[0];
-    s[1].bar += 60;
-    s[1].count = 240;
-    s[0].count = 2000;
-    fails(s, 2, &build_defaults, "slow.csv: its bars warm up only after the last bar of fast.csv");
-    s[0].features = (const char *const[]){"rsi_14", "no_such"};
-    s[0].feature_count = 2;
-    fails(s, 1, &build_defaults, "fast: feature no_such is not known");
-    s[0] = m.stream[0];
+    build_bars_of *fast = &m.series.frame[0], *slow = &m.series.frame[1];
+    fast->count = 150;
+    fails(&m, 1, &build_defaults, "fast.csv: 150 bars, but macd_histogram_12_26_9 of fast needs");
+    fast->count = 700;
+    fails(&m, 1, &build_defaults, "the vector of strategies needs 801 before it means anything");
+    fast->count = 801;
+    fails(&m, 1, &build_defaults, "1 bars follow the warm-up of 800, and a label looks 1 bars ahead");
+    build_options far = build_defaults;
+    far.direction.horizon = 900;
+    fast->count = 1500;
+    fails(&m, 1, &far, "a label looks 900 bars ahead; give more history or a shorter --horizon");
+    fast->count = 2000;
+    slow->bar += 60;
+    slow->count = 240;
+    fails(&m, 2, &build_defaults, "slow.csv: its bars warm up only after the last bar of fast.csv");
+    m.source.frame[0].features = (const char *const[]){"rsi_14", "no_such"};
+    m.source.frame[0].feature_count = 2;
+    fails(&m, 1, &build_defaults, "fast: feature no_such is not known");
+    m.source.frame[0].features = NULL;
+    fast->count = N;
     build_options o = build_defaults;
     o.direction.horizon = 0;
-    fails(s, 1, &o, "a horizon of 0 bars");
+    fails(&m, 1, &o, "a horizon of 0 bars");
     o = build_defaults;
     o.label = BUILD_FORECAST;
     o.horizon = LABEL_BARS_MOST + 1;
-    fails(s, 1, &o, "a horizon of");
+    fails(&m, 1, &o, "a horizon of");
     market_close(&m);
 }
 
@@ -276,7 +296,7 @@ static dataset *through_a_file(const bar *bars, const char *path) {
     memcpy(copy, bars, N * sizeof *copy);
     market_open(&m, copy);
     dataset *d = built(&m, &build_defaults, NULL);
-    json_t *about = build_about(m.stream, 2, &build_defaults);
+    json_t *about = json_pack("{s:s}", "made_of", "bars");
     support_ok(set_write(d, about, path, &e), &e);
     json_decref(about);
     dataset_free(d);
@@ -443,31 +463,37 @@ static void streams_are_put_in_order(void **state) {
                 fine[k].high, fine[k].low, fine[k].close, fine[k].volume);
         fclose(f);
     }
-    const char *const paths[] = {"coarse.csv", "fine.csv", "fine.csv"}, *const frames[] = {"15m", "1h"};
-    support_ok(sources_read(&s, paths, NULL, 2, NULL, frames, 1, &e), &e);
-    assert_int_equal(s.streams, 3);
-    assert_int_equal(s.stream[0].span, 300);
-    assert_int_equal(s.stream[1].span, 900);
-    assert_int_equal(s.stream[2].span, 3600);
-    assert_string_equal(s.stream[0].name, "fast");
-    assert_string_equal(s.stream[2].name, "slower");
+    const char *const frames[] = {"15m", "1h"};
+    const frame_spec *got = s.build.frame;
+    const source_ask two[] = {{.path = "coarse.csv"}, {.path = "fine.csv"}},
+                     twice[] = {{.path = "fine.csv"}, {.path = "fine.csv"}};
+    support_ok(sources_read(&s, two, 2, NULL, frames, 1, &e), &e);
+    assert_int_equal(s.build.frames, 3);
+    assert_int_equal(got[0].span, 300);
+    assert_int_equal(got[1].span, 900);
+    assert_int_equal(got[2].span, 3600);
+    assert_string_equal(got[0].name, "fast");
+    assert_string_equal(got[2].name, "slower");
     sources_done(&s);
     sources_done(&s);
     // Frames have the same names, whether or not the files have theirs.
-    support_ok(sources_read(&s, paths + 1, (const char *const[]){"fast"}, 1, NULL, frames, 2, &e), &e);
-    assert_string_equal(s.stream[1].name, "slow");
-    assert_string_equal(s.stream[2].name, "slower");
+    support_ok(sources_read(&s, &(source_ask){"fine.csv", NULL, "fast"}, 1, NULL, frames, 2, &e), &e);
+    assert_string_equal(got[1].name, "slow");
+    assert_string_equal(got[2].name, "slower");
     sources_done(&s);
-    support_ok(sources_read(&s, paths, (const char *const[]){"slow", "m5"}, 2, NULL, frames, 1, &e), &e);
-    assert_string_equal(s.stream[0].name, "m5");
-    assert_string_equal(s.stream[1].name, "slower");
-    assert_string_equal(s.stream[2].name, "slow");
+    support_ok(sources_read(&s, (const source_ask[]){{"coarse.csv", NULL, "slow"}, {"fine.csv", NULL, "m5"}}, 2, NULL,
+                   frames, 1, &e),
+        &e);
+    assert_string_equal(got[0].name, "m5");
+    assert_string_equal(got[1].name, "slower");
+    assert_string_equal(got[2].name, "slow");
     sources_done(&s);
-    assert_false(sources_read(&s, paths + 1, NULL, 2, NULL, NULL, 0, &e));
+    assert_false(sources_read(&s, twice, 2, NULL, NULL, 0, &e));
     assert_non_null(strstr(e.text, "the same span"));
-    assert_false(sources_read(&s, paths, NULL, 2, NULL, frames, 2, &e));
-    assert_non_null(strstr(e.text, "the same span"));
-    assert_false(sources_read(&s, paths, (const char *const[]){"a", "a"}, 2, NULL, NULL, 0, &e));
+    assert_false(sources_read(&s, two, 2, NULL, frames, 2, &e));
+    assert_non_null(strstr(e.text, "bars of that span are there already"));
+    assert_false(sources_read(
+        &s, (const source_ask[]){{"coarse.csv", NULL, "a"}, {"fine.csv", NULL, "a"}}, 2, NULL, NULL, 0, &e));
     assert_non_null(strstr(e.text, "two streams are named a"));
     free(fine);
 }
@@ -533,15 +559,16 @@ static void records_are_bars(void **state) {
     put_rates(path, bars, COUNT);
     support_ok(source_kind_of(path, &kind, &e), &e);
     assert_int_equal(kind, SOURCE_RECORDS);
-    support_ok(sources_read(&s, &path, NULL, 1, NULL, NULL, 0, &e), &e);
-    assert_int_equal(s.stream[0].count, COUNT);
+    support_ok(sources_read(&s, &(source_ask){.path = path}, 1, NULL, NULL, 0, &e), &e);
+    const build_bars_of *got = &s.build.of[0].frame[0];
+    assert_int_equal(got->count, COUNT);
     for (int i = 0; i < COUNT; i++) {
-        assert_int_equal(s.stream[0].bar[i].time, bars[i].time);
-        assert_true(s.stream[0].bar[i].close == bars[i].close && s.stream[0].bar[i].high == bars[i].high);
-        assert_true(s.stream[0].bar[i].spread == 3);
+        assert_int_equal(got->bar[i].time, bars[i].time);
+        assert_true(got->bar[i].close == bars[i].close && got->bar[i].high == bars[i].high);
+        assert_true(got->bar[i].spread == 3);
     }
     sources_done(&s);
-    assert_false(sources_read(&s, &other, NULL, 1, NULL, NULL, 0, &e));
+    assert_false(sources_read(&s, &(source_ask){.path = other}, 1, NULL, NULL, 0, &e));
     assert_non_null(strstr(e.text, "no field high"));
     free(bars);
 }

@@ -91,7 +91,7 @@ static void bytes_count_what_is_there(void **state) {
     d.target_width = 3;
     assert_int_equal(dataset_bytes(&d), ROWS * (3 + 2 + 8 + 4 + 16 + 12));
     d.streams = 1;
-    d.stream[0] = (stream){"fast", table_of(COLUMN_F32, ROWS, 2, floats), row, row};
+    d.stream[0] = (stream){.name = "fast", .series = table_of(COLUMN_F32, ROWS, 2, floats), .row = row, .first = row};
     assert_int_equal(dataset_bytes(&d), ROWS * (3 + 2 + 8 + 4 + 16 + 12 + 8 + 8));
 }
 
@@ -115,7 +115,8 @@ static made *make(void) {
     m->d = (dataset){.samples = ROWS, .streams = 1, .vector = mixed(), .classes = 2, .label = m->label};
     m->d.time = m->time;
     m->d.end = m->end;
-    m->d.stream[0] = (stream){"fast", table_of(COLUMN_F32, ROWS, 2, floats), m->row, m->first};
+    m->d.stream[0] =
+        (stream){.name = "fast", .series = table_of(COLUMN_F32, ROWS, 2, floats), .row = m->row, .first = m->first};
     return m;
 }
 

@@ -15,6 +15,27 @@
 
 enum { N = 3000, SPAN = 300 };
 
+// The labels with the volatility that they ask for.
+static bool direction(
+    const bar *bars, int64_t n, const label_direction_options *o, int32_t *label, int32_t *end, err *e) {
+    double *unit = o->volatility_bars > 0 && o->volatility_bars <= LABEL_BARS_MOST
+                       ? walk_volatility(bars, n, o->volatility_bars)
+                       : NULL;
+    bool ok = label_direction(bars, unit, n, o, label, end, e);
+    free(unit);
+    return ok;
+}
+
+static bool barrier(const bar *bars, int64_t n, const label_barrier_options *o, int32_t *label, int32_t *end,
+    label_barrier_counts *counts, err *e) {
+    double *unit = o->volatility_bars > 0 && o->volatility_bars <= LABEL_BARS_MOST
+                       ? walk_volatility(bars, n, o->volatility_bars)
+                       : NULL;
+    bool ok = label_barrier(bars, unit, n, o, label, end, counts, e);
+    free(unit);
+    return ok;
+}
+
 static double volatility(const bar *bars, int64_t t, int64_t n) {
     double sum = 0;
     if (n == 0) return 1;
@@ -50,7 +71,7 @@ static void labels_directions(void **state) {
     for (size_t k = 0; k < sizeof options / sizeof *options; k++) {
         err e = {0};
         int64_t seen[5] = {0};
-        support_ok(label_direction(bars, N, &options[k], label, end, &e), &e);
+        support_ok(direction(bars, N, &options[k], label, end, &e), &e);
         for (int64_t t = 0; t < N; t++) {
             int32_t want = plain_direction(bars, t, &options[k]);
             if (label[t] != want) fail_msg("case %zu, row %lld: %d, not %d", k, (long long)t, label[t], want);
@@ -77,7 +98,7 @@ static void takes_the_edge_as_neutral(void **state) {
     bar bars[4] = {{.close = 64}, {.close = 80}, {.close = 60}, {.close = 75.5}};
     int32_t label[4], end[4];
     label_direction_options o = {1, LABEL_RELATIVE, 0.25, 0, 3, 0};
-    support_ok(label_direction(bars, 4, &o, label, end, &e), &e);
+    support_ok(direction(bars, 4, &o, label, end, &e), &e);
     assert_int_equal(label[0], LABEL_NEUTRAL); // exactly 0.25
     assert_int_equal(label[1], LABEL_NEUTRAL); // exactly -0.25
     assert_int_equal(label[2], LABEL_UP);
@@ -107,11 +128,11 @@ static int32_t plain_barrier(const bar *bars, int64_t t, const label_barrier_opt
 static void labels_first_touches(void **state) {
     (void)state;
     static const label_barrier_options options[] = {
-        {2, 2, 20, 12, 1, LABEL_TIMEOUT_NEUTRAL, 0},
-        {0.5, 0.5, 50, 24, -1, LABEL_TIMEOUT_SIGN, 0},
-        {0.5, 0.5, 50, 24, 1, LABEL_TIMEOUT_SIGN, 0},
-        {3, 1, 100, 100, 1, LABEL_TIMEOUT_SIGN, 0},
-        {0.002, 0.003, 0, 50, 1, LABEL_TIMEOUT_NEUTRAL, 0},
+        {2, 2, 20, 12, 1, LABEL_TIMEOUT_NEUTRAL},
+        {0.5, 0.5, 50, 24, -1, LABEL_TIMEOUT_SIGN},
+        {0.5, 0.5, 50, 24, 1, LABEL_TIMEOUT_SIGN},
+        {3, 1, 100, 100, 1, LABEL_TIMEOUT_SIGN},
+        {0.002, 0.003, 0, 50, 1, LABEL_TIMEOUT_NEUTRAL},
     };
     bar *bars = walk_bars(N, SPAN, 42);
     int32_t label[N], end[N];
@@ -119,7 +140,7 @@ static void labels_first_touches(void **state) {
         err e = {0};
         label_barrier_counts n;
         int64_t seen[4] = {0};
-        support_ok(label_barrier(bars, N, &options[k], label, end, &n, &e), &e);
+        support_ok(barrier(bars, N, &options[k], label, end, &n, &e), &e);
         for (int64_t t = 0; t < N; t++) {
             int32_t last, want = plain_barrier(bars, t, &options[k], &last);
             if (label[t] != want) fail_msg("case %zu, row %lld: %d, not %d", k, (long long)t, label[t], want);
@@ -140,7 +161,7 @@ static void decides_hard_bars(void **state) {
     err e = {0};
     label_barrier_counts n;
     int32_t label[5], end[5];
-    label_barrier_options o = {log(1.1), log(1.1), 0, 2, 1, LABEL_TIMEOUT_SIGN, 0};
+    label_barrier_options o = {log(1.1), log(1.1), 0, 2, 1, LABEL_TIMEOUT_SIGN};
     // Row 0 meets a bar that reaches both barriers; row 1 one that opens above and falls through both; row 2 times out.
     bar bars[5] = {
         {.open = 100, .high = 100, .low = 100, .close = 100},
@@ -149,7 +170,7 @@ static void decides_hard_bars(void **state) {
         {.open = 100, .high = 105, .low = 95, .close = 99},
         {.open = 99, .high = 105, .low = 95, .close = 101},
     };
-    support_ok(label_barrier(bars, 5, &o, label, end, &n, &e), &e);
+    support_ok(barrier(bars, 5, &o, label, end, &n, &e), &e);
     static const int32_t want[] = {LABEL_DOWN, LABEL_UP, LABEL_UP, -1, -1}, ends[] = {1, 2, 4, -1, -1};
     for (int i = 0; i < 5; i++) assert_int_equal(label[i], want[i]);
     for (int i = 0; i < 5; i++) assert_int_equal(end[i], ends[i]);
@@ -158,7 +179,7 @@ static void decides_hard_bars(void **state) {
     assert_int_equal(n.timeout, 1);
     assert_int_equal(n.none, 2);
     o.side = -1;
-    support_ok(label_barrier(bars, 5, &o, label, end, NULL, &e), &e);
+    support_ok(barrier(bars, 5, &o, label, end, NULL, &e), &e);
     assert_int_equal(label[0], LABEL_UP);
 }
 
@@ -206,21 +227,21 @@ static void refuses_options(void **state) {
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         e.kind = ERR_NONE;
-        assert_false(label_direction(bars, 2, &wrong[i], label, end, &e));
+        assert_false(direction(bars, 2, &wrong[i], label, end, &e));
         assert_int_equal(e.kind, ERR_INPUT);
     }
-    static const label_barrier_options bad[] = {{0, 1, 5, 5, 1, LABEL_TIMEOUT_SIGN, 0},
-        {1, 0, 5, 5, 1, LABEL_TIMEOUT_SIGN, 0}, {1, 1, 10001, 5, 1, LABEL_TIMEOUT_SIGN, 0},
-        {1, 1, 5, 0, 1, LABEL_TIMEOUT_SIGN, 0}, {NAN, 1, 5, 1, 1, LABEL_TIMEOUT_SIGN, 0}};
+    static const label_barrier_options bad[] = {{0, 1, 5, 5, 1, LABEL_TIMEOUT_SIGN},
+        {1, 0, 5, 5, 1, LABEL_TIMEOUT_SIGN}, {1, 1, 10001, 5, 1, LABEL_TIMEOUT_SIGN},
+        {1, 1, 5, 0, 1, LABEL_TIMEOUT_SIGN}, {NAN, 1, 5, 1, 1, LABEL_TIMEOUT_SIGN}};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         e.kind = ERR_NONE;
-        assert_false(label_barrier(bars, 2, &bad[i], label, end, NULL, &e));
+        assert_false(barrier(bars, 2, &bad[i], label, end, NULL, &e));
         assert_int_equal(e.kind, ERR_INPUT);
     }
     assert_false(label_forecast(bars, 2, 0, LABEL_STEP, target, end, &e));
     // Nothing to label is no mistake.
     label_direction_options o = {1, LABEL_LOG, 0, 5, 3, 0};
-    support_ok(label_direction(bars, 0, &o, label, end, &e), &e);
+    support_ok(direction(bars, 0, &o, label, end, &e), &e);
 }
 
 int main(void) {

@@ -68,12 +68,17 @@ static void compute(outcome *o, const bar *bars, const bar *slow) {
     support_ok(s != NULL, &e);
     strategy_run(s, bars, N, o->signal, o->strength);
     strategy_free(s);
-    align_rows(bars, N, slow, HOURS, o->row);
+    int64_t *fast_ends = walk_ends(bars, N), *slow_ends = walk_ends(slow, HOURS);
+    double *unit = walk_volatility(bars, N, 30);
+    align_rows(fast_ends, N, slow_ends, HOURS, o->row);
     label_direction_options way = {6, LABEL_LOG, 0.5, 30, 3, 0};
-    label_barrier_options barrier = {2, 2, 30, 24, 1, LABEL_TIMEOUT_SIGN, 0};
-    support_ok(label_direction(bars, N, &way, o->label[0], o->end[0], &e), &e);
-    support_ok(label_barrier(bars, N, &barrier, o->label[1], o->end[1], NULL, &e), &e);
+    label_barrier_options barrier = {2, 2, 30, 24, 1, LABEL_TIMEOUT_SIGN};
+    support_ok(label_direction(bars, unit, N, &way, o->label[0], o->end[0], &e), &e);
+    support_ok(label_barrier(bars, unit, N, &barrier, o->label[1], o->end[1], NULL, &e), &e);
     support_ok(label_forecast(bars, N, H, LABEL_PATH, o->target, o->end[2], &e), &e);
+    free(fast_ends);
+    free(slow_ends);
+    free(unit);
 }
 
 // Bars after t become others, each a little later than it was but before the next.

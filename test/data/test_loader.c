@@ -52,8 +52,10 @@ static made *make(bool typed) {
     }
     dataset *d = &m->d;
     *d = (dataset){.samples = SAMPLES, .streams = 2, .classes = 3, .label = m->label};
-    d->stream[0] = (stream){"fast", table_of(COLUMN_F32, FAST, C0, m->fast), m->row[0], m->first[0]};
-    d->stream[1] = (stream){"slow", table_of(COLUMN_F32, SLOW, C1, m->slow), m->row[1], m->first[1]};
+    d->stream[0] = (stream){
+        .name = "fast", .series = table_of(COLUMN_F32, FAST, C0, m->fast), .row = m->row[0], .first = m->first[0]};
+    d->stream[1] = (stream){
+        .name = "slow", .series = table_of(COLUMN_F32, SLOW, C1, m->slow), .row = m->row[1], .first = m->first[1]};
     d->vector = table_of(COLUMN_F32, SAMPLES, WIDTH, m->vector);
     m->window[0] = 9;
     m->window[1] = 4;

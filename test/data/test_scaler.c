@@ -34,7 +34,8 @@ static made *make(void) {
         m->row[i] = m->first[i] + 2 + i / 2;
     }
     m->d = (dataset){.samples = SAMPLES, .streams = 1};
-    m->d.stream[0] = (stream){"fast", table_of(COLUMN_F32, ROWS, C, m->series), m->row, m->first};
+    m->d.stream[0] =
+        (stream){.name = "fast", .series = table_of(COLUMN_F32, ROWS, C, m->series), .row = m->row, .first = m->first};
     m->d.stream[0].series.columns = names;
     return m;
 }
@@ -134,7 +135,7 @@ static void large_offsets_keep_their_digits(void **state) {
     assert_non_null(x);
     for (int i = 0; i < MANY; i++) x[i] = 16777216.0f + (float)(2 * (i % 2));
     dataset d = {.samples = 1, .streams = 1};
-    d.stream[0] = (stream){"fast", table_of(COLUMN_F32, MANY, 1, x), &row, &first};
+    d.stream[0] = (stream){.name = "fast", .series = table_of(COLUMN_F32, MANY, 1, x), .row = &row, .first = &first};
     split_part one = part_of((span){0, 1});
     scaler *s = scaler_fit(&d, &one, &window, &e);
     assert_non_null(s);
@@ -152,7 +153,7 @@ static void typed_columns(void **state) {
     int64_t window = 4;
     for (int i = 0; i < 4; i++) halves[i] = half_narrow(i < 2 ? 0.5f : 1.5f);
     dataset d = {.samples = 1, .streams = 1};
-    d.stream[0] = (stream){"fast", table_of(COLUMN_I8, 4, 1, bytes), &row, &first};
+    d.stream[0] = (stream){.name = "fast", .series = table_of(COLUMN_I8, 4, 1, bytes), .row = &row, .first = &first};
     table_add(&d.stream[0].series, COLUMN_F16, 1, halves);
     split_part one = part_of((span){0, 1});
     scaler *s = scaler_fit(&d, &one, &window, &e);

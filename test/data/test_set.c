@@ -75,8 +75,10 @@ static void market_make(market *m) {
         .panel_first = m->panel};
     m->panel[1] = ROWS / 2;
     m->panel[2] = ROWS;
-    m->d.stream[0] = (stream){"fast", table_of(COLUMN_F32, ROWS, 3, m->fast), m->row[0], m->first[0]};
-    m->d.stream[1] = (stream){"slow", table_of(COLUMN_F16, SLOW, 4, m->slow), m->row[1], m->first[1]};
+    m->d.stream[0] = (stream){
+        .name = "fast", .series = table_of(COLUMN_F32, ROWS, 3, m->fast), .row = m->row[0], .first = m->first[0]};
+    m->d.stream[1] = (stream){
+        .name = "slow", .series = table_of(COLUMN_F16, SLOW, 4, m->slow), .row = m->row[1], .first = m->first[1]};
     table_add(&m->d.stream[0].series, COLUMN_I8, 2, m->fast8);
     m->d.stream[0].series.columns = fast;
     m->d.vector = table_of(COLUMN_I8, N, 3, m->vector8);
@@ -252,7 +254,7 @@ static void what_is_no_dataset_is_refused(void **state) {
     refused_without("panel_first", "no array panel_first");
     refused_with_mark("no JSON", "is not a dataset's description");
     refused_with_mark("{\"version\": 0}", "is not a dataset's description");
-    refused_with_mark("{\"version\": 2}", "was written by a newer tradewind (format 2, this program reads up to 1)");
+    refused_with_mark("{\"version\": 3}", "was written by a newer tradewind (format 3, this program reads up to 2)");
     refused_with_mark("{\"version\": 1}", "does not list its streams");
     refused_with_mark("{\"version\": 1, \"streams\": [{\"name\": \"../x\", \"parts\": 1}]}", "a stream that cannot be");
     refused_with_mark("{\"version\": 1, \"streams\": [{\"name\": \"fast\", \"parts\": 99}]}", "too many parts");
@@ -341,8 +343,8 @@ static void maps_in_no_time(void **state) {
     d->name = "many";
     d->samples = MANY;
     d->streams = 2;
-    d->stream[0] = (stream){"fast", table_of(COLUMN_F32, MANY, 1, series), row, zero};
-    d->stream[1] = (stream){"slow", table_of(COLUMN_F32, MANY, 1, series), row, zero};
+    d->stream[0] = (stream){.name = "fast", .series = table_of(COLUMN_F32, MANY, 1, series), .row = row, .first = zero};
+    d->stream[1] = (stream){.name = "slow", .series = table_of(COLUMN_F32, MANY, 1, series), .row = row, .first = zero};
     d->classes = 2;
     d->label = zero;
     d->time = d->end = time;

@@ -179,8 +179,10 @@ static void make_panel(made *m) {
         m->row[1][i] = m->row[0][i] / 2;
         m->first[1][i] = m->first[0][i] / 2;
     }
-    m->d.stream[0] = (stream){"fast", {.rows = 300, .width = 1}, m->row[0], m->first[0]};
-    m->d.stream[1] = (stream){"slow", {.rows = 300, .width = 1}, m->row[1], m->first[1]};
+    m->d.stream[0] =
+        (stream){.name = "fast", .series = {.rows = 300, .width = 1}, .row = m->row[0], .first = m->first[0]};
+    m->d.stream[1] =
+        (stream){.name = "slow", .series = {.rows = 300, .width = 1}, .row = m->row[1], .first = m->first[1]};
 }
 
 // Whether sample j's label or bars meet those of a sample of the part, looked at one by one.

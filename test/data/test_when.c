@@ -45,6 +45,8 @@ static void writes_for_people(void **state) {
     assert_string_equal(when_span_text(buf, sizeof buf, 14400), "4 h");
     assert_string_equal(when_span_text(buf, sizeof buf, 86400), "1 day");
     assert_string_equal(when_span_text(buf, sizeof buf, 216000), "2.5 days");
+    assert_string_equal(when_span_text(buf, sizeof buf, WHEN_WEEK), "1 week");
+    assert_string_equal(when_span_text(buf, sizeof buf, 3 * WHEN_MONTH), "3 months");
 }
 
 static void reads(const char *text, int64_t time, when_shape shape, bool utc) {
@@ -76,6 +78,19 @@ static void reads_stamps(void **state) {
     reads("2024-01-02 17:05:09.25-05:00", moment + 18000, WHEN_TIME, true);
     reads("2024-01-02 17:05:09 UTC", moment, WHEN_TIME, true);
     reads("02.01.2024 17:05:09.000 GMT+0530", moment - 19800, WHEN_TIME, true);
+    reads("2024-1-2", day, WHEN_DATE, false);
+    reads("2.1.2024", day, WHEN_DATE, false);
+    reads("Jan 02, 2024", day, WHEN_DATE, false);
+    reads("January 2 2024", day, WHEN_DATE, false);
+    reads("02-Jan-2024", day, WHEN_DATE, false);
+    reads("2 jan. 2024", day, WHEN_DATE, false);
+    reads("2-JAN-24", day, WHEN_DATE, false);
+    reads("31-Dec-99", at(1999, 12, 31, 0, 0), WHEN_DATE, false);
+    reads("Sept 3, 2024", at(2024, 9, 3, 0, 0), WHEN_DATE, false);
+    reads("Jan 02, 2024 5:05:09 PM", moment, WHEN_TIME, false);
+    reads("2024-01-02, 05:05:09pm", moment, WHEN_TIME, false);
+    reads("2024-01-02 12:00 AM", day, WHEN_TIME, false);
+    reads("2024-01-02 12:00 pm -05:00", day + 61200, WHEN_TIME, true);
     reads("1704215109", moment, WHEN_EPOCH, false);
     reads("1704215109.0", moment, WHEN_EPOCH, false);
     reads("1704215109000", moment, WHEN_EPOCH, false);
@@ -88,12 +103,13 @@ static void reads_stamps(void **state) {
 static void refuses_stamps(void **state) {
     (void)state;
     static const char *const bad[] = {"", "-", "0", "1", "1234567", "12345678", "123456789012345678901", "2024",
-        "2024-1-2", "2024-13-01", "2024-02-30", "2023-02-29", "01/02/2024", "2024-01.02", "2024-01-02 ", "2024-01-02x",
-        "2024-01-02 24:00", "2024-01-02 23:60", "2024-01-02 23:59:60", "2024-01-02 12",
+        "2024-1-", "2024-001-02", "2024-13-01", "2024-02-30", "2023-02-29", "01/02/2024", "2024-01.02", "2024-01-02 ",
+        "2024-01-02x", "2024-01-02 24:00", "2024-01-02 23:60", "2024-01-02 23:59:60", "2024-01-02 12",
         "2024-01-02 12:", "2024-01-02 12:00:", "2024-01-02 12:00 x", "2024-01-02 12:00+", "2024-01-02 12:00+16:00",
         "20240102 1700", "20240102 170060", "20240102x", "20241301", "2200-01-01", "1899-12-31", "99999999999",
         "9999999999999", "9999999999999999999", "-1234", "-99999999999", "NaT", "time", "2024-01-02 12:00+00:00x",
-        "31.02.2024", "1704215109x"};
+        "31.02.2024", "1704215109x", "Jan 2024", "Jan 32, 2024", "Ja 02, 2024", "Janus 02, 2024", "02-Jan", "02Jan2024",
+        "02-Jan-024", "2024-01-02 13:00 PM", "2024-01-02 0:30 am", "2024-01-02 1:00 PMs", "1-2-2024", "1/2/24"};
     when_stamp s;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         if (when_read(bad[i], strlen(bad[i]), &s)) fail_msg("'%s' is read", bad[i]);
@@ -102,6 +118,54 @@ static void refuses_stamps(void **state) {
     assert_true(when_read_clock("03:05:07.123", 12, &seconds) && seconds == 11107);
     assert_false(when_read_clock("03:05x", 6, &seconds) || when_read_clock("3", 1, &seconds));
     assert_false(when_read_clock("25:00", 5, &seconds) || when_read_clock("", 0, &seconds));
+}
+
+// Dates whose order is given, or shown by their numbers.
+static void orders_of_dates(void **state) {
+    (void)state;
+    static const struct {
+        const char *text;
+        when_order order;
+        int year, month, day; // year 0: refused
+        when_order shown;
+    } cases[] = {
+        {"03/04/2024", WHEN_DMY, 2024, 4, 3, WHEN_ORDER_NONE},
+        {"03/04/2024", WHEN_MDY, 2024, 3, 4, WHEN_ORDER_NONE},
+        {"03/04/2024", WHEN_YMD, 0, 0, 0, WHEN_ORDER_NONE},
+        {"3-4-2024", WHEN_MDY, 2024, 3, 4, WHEN_ORDER_NONE},
+        {"03.04.2024", WHEN_ORDER_NONE, 2024, 4, 3, WHEN_ORDER_NONE},
+        {"03.04.2024", WHEN_MDY, 2024, 3, 4, WHEN_ORDER_NONE},
+        {"31/01/2024", WHEN_DMY, 2024, 1, 31, WHEN_DMY},
+        {"31/01/2024", WHEN_MDY, 0, 0, 0, WHEN_DMY},
+        {"01/31/2024", WHEN_MDY, 2024, 1, 31, WHEN_MDY},
+        {"13/13/2024", WHEN_DMY, 0, 0, 0, WHEN_ORDER_NONE},
+        {"3/4/24", WHEN_DMY, 2024, 4, 3, WHEN_ORDER_NONE},
+        {"3/4/70", WHEN_MDY, 1970, 3, 4, WHEN_ORDER_NONE},
+        {"24/03/04", WHEN_YMD, 2024, 3, 4, WHEN_ORDER_NONE},
+        {"31/01/24", WHEN_DMY, 2024, 1, 31, WHEN_ORDER_NONE}, // may be a day of 2031
+        {"3/4/124", WHEN_DMY, 0, 0, 0, WHEN_ORDER_NONE},
+    };
+    when_stamp s;
+    when_order order;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const char *text = cases[i].text;
+        bool ok = when_read_as(text, strlen(text), cases[i].order, &s);
+        if (ok != (cases[i].year > 0)) fail_msg("'%s' as %s", text, when_order_text(cases[i].order));
+        if (ok) assert_int_equal(s.time, at(cases[i].year, cases[i].month, cases[i].day, 0, 0));
+        assert_true(when_order_of(text, strlen(text), &order));
+        assert_int_equal(order, cases[i].shown);
+    }
+    assert_true(when_read_as("01/02/2024, 1:05:00 PM", 22, WHEN_MDY, &s) && s.time == at(2024, 1, 2, 13, 5));
+    // A year of four digits in front needs no order.
+    assert_true(when_read_as("2024/01/02", 10, WHEN_DMY, &s) && s.time == at(2024, 1, 2, 0, 0));
+    assert_false(when_order_of("2024/01/02", 10, &order) || when_order_of("20240102", 8, &order));
+    for (when_order o = WHEN_DMY; o <= WHEN_YMD; o++)
+        assert_true(when_order_read(when_order_text(o), &order) && order == o);
+    assert_false(when_order_read("auto", &order) || when_order_read("", &order));
+    int64_t seconds;
+    assert_true(when_read_clock("1:05 PM", 7, &seconds) && seconds == 47100);
+    assert_true(when_read_clock("093000", 6, &seconds) && seconds == 34200);
+    assert_false(when_read_clock("246000", 6, &seconds) || when_read_clock("0930", 4, &seconds));
 }
 
 static when_zone *zone(const char *name) {
@@ -269,6 +333,7 @@ int main(void) {
         cmocka_unit_test(writes_for_people),
         cmocka_unit_test(reads_stamps),
         cmocka_unit_test(refuses_stamps),
+        cmocka_unit_test(orders_of_dates),
         cmocka_unit_test(fixed_offsets),
         cmocka_unit_test(refuses_zones),
         cmocka_unit_test(zones_are_libcs),

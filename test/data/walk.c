@@ -1,5 +1,7 @@
 #include "data/walk.h"
 
+#include "data/volatility.h"
+
 #include "base/rng.h"
 
 #include <math.h>
@@ -107,4 +109,22 @@ bar *walk_file(const char *tests, const char *name, int64_t *count) {
     fclose(f);
     *count = n;
     return bars;
+}
+
+double *walk_volatility(const bar *bars, int64_t count, int64_t n) {
+    err e = {0};
+    if (!n) return NULL;
+    double *all = calloc((size_t)count + 1, sizeof *all);
+    volatility *v = volatility_new(n, &e);
+    if (!all || !v) abort();
+    for (int64_t t = 0; t < count; t++) all[t] = volatility_push(v, &bars[t]);
+    volatility_free(v);
+    return all;
+}
+
+int64_t *walk_ends(const bar *bars, int64_t count) {
+    int64_t *all = calloc((size_t)count + 1, sizeof *all);
+    if (!all) abort();
+    for (int64_t t = 0; t < count; t++) all[t] = bars[t].end;
+    return all;
 }

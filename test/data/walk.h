@@ -22,4 +22,10 @@ void walk_scramble(bar *b, uint64_t seed);
 // folder of tests is `tests`. NULL where there is none. The caller frees them.
 bar *walk_file(const char *tests, const char *name, int64_t *count);
 
+// Volatility over `n` bars at each of them, by volatility.h; the caller frees it. NULL where n is 0.
+double *walk_volatility(const bar *bars, int64_t count, int64_t n);
+
+// The bars' ends; the caller frees them.
+int64_t *walk_ends(const bar *bars, int64_t count);
+
 #endif

@@ -838,15 +838,16 @@ static void check_scale_rows(const place *p) {
     static const float scale[B] = {2, -0.75f, 10000, 3};
     float x[N];
     fill(x, N, 81, 1);
-    for (int k = 0; k < 4; k++) {
-        double want[N];
+    for (int k = 0; k < 8; k++) {
+        double want[N], factor = k & 4 ? 3 : 1, shift = k & 4 ? 0.5 : 0;
         for (int i = 0; i < N; i++) {
             double by = (double)scale[i / C];
-            want[i] = (double)x[i] * (k & 1 ? 1 / by : by);
+            want[i] = k & 1 ? ((double)x[i] / by - shift) / factor : (factor * (double)x[i] + shift) * by;
         }
         scene s = scene_of("scale_rows", p);
         tensor in = given(&s, k & 2 ? shape3(B, 2, C / 2) : shape2(B, C), x);
-        tensor y = op_scale_rows(s.g, in, graph_constant(s.g, "scale", DTYPE_F32, shape1(B), scale), k & 1);
+        tensor y = op_scale_rows(s.g, in, graph_constant(s.g, "scale", DTYPE_F32, shape1(B), scale),
+            (scale_rows_settings){k & 1, (float)factor, (float)shift});
         scene_open(&s, y, (solo_step){0});
         expect(&s, y, want);
         scene_close(&s);

@@ -555,12 +555,17 @@ static tensor cross_entropy_full(trial *t) {
 
 static tensor scale_rows_times(trial *t) {
     tensor x = trial_input(t, shape3(t->n, 3, 5), 1);
-    return op_scale_rows(t->g, x, trial_floats(t, shape1(t->n), 0.5f, 2), false);
+    return op_scale_rows(t->g, x, trial_floats(t, shape1(t->n), 0.5f, 2), (scale_rows_settings){false, 1, 0});
 }
 
 static tensor scale_rows_divided(trial *t) {
     tensor x = trial_input(t, shape2(t->n, 7), 1);
-    return op_scale_rows(t->g, x, trial_floats(t, shape1(t->n), 0.5f, 2), true);
+    return op_scale_rows(t->g, x, trial_floats(t, shape1(t->n), 0.5f, 2), (scale_rows_settings){true, 3, 0.5f});
+}
+
+static tensor scale_rows_shifted(trial *t) {
+    tensor x = trial_input(t, shape2(t->n, 5), 1);
+    return op_scale_rows(t->g, x, TENSOR_NONE, (scale_rows_settings){false, -1.5f, 0.25f});
 }
 
 static tensor focal_plain(trial *t) {
@@ -1467,6 +1472,7 @@ static const row rows[] = {
     {OP_level, "level", NULL, check_level, false},
     {OP_scale_rows, "scale_rows", scale_rows_times, NULL, true},
     {OP_scale_rows, "scale_rows, divided", scale_rows_divided, NULL, true},
+    {OP_scale_rows, "scale_rows, shifted alone", scale_rows_shifted, NULL, true},
     {OP_confusion, "confusion", NULL, check_confusion, false},
     {OP_tally, "tally, over micro-batches", NULL, check_sgd, false},
     {OP_clip, "clip, not finite", NULL, check_clip, false},

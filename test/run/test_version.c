@@ -104,9 +104,9 @@ static void datasets(void **state) {
     support_ok(npz_writer_text(&w, "tradewind", (const char *const[]){"{\"version\": 9}"}, 1, &e), &e);
     support_ok(npz_writer_commit(&w, &e), &e);
     put_small_run();
-    complains(RUN("inspect", "set.npz"), NEWER("set\\.npz", "1"));
+    complains(RUN("inspect", "set.npz"), NEWER("set\\.npz", "2"));
     assert_int_equal(RUN("train", "run.yaml", "data.set=set.npz"), 2);
-    matches("err", "^tradewind: .*" NEWER("set\\.npz", "1") "\n$");
+    matches("err", "^tradewind: .*" NEWER("set\\.npz", "2") "\n$");
 }
 
 int main(void) {

@@ -6,6 +6,7 @@
 #include "support.h"
 #include "task/trained.h"
 
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -126,8 +127,11 @@ static void a_trained_run_answers(void **state) {
     float *all = task_predict(&t, &e);
     support_ok(all != NULL, &e);
     for (int64_t i = 0; i < t.samples.count; i++) assert_true(all[3 * i] + all[3 * i + 1] + all[3 * i + 2] > 0.999f);
-    support_ok(task_evaluate(&t, s, &e), &e);
+    skill_table skill;
+    support_ok(task_evaluate(&t, all, s, &skill, &e), &e);
     assert_true(s->mcc == l.best);
+    assert_true(fabs(skill.group[0].row[2].score - l.best) < 1e-12 && skill.group[0].row[2].metric == SKILL_MCC);
+    skill_done(&skill);
     free(all);
     trained_close(&t);
     free(s);

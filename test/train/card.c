@@ -95,7 +95,8 @@ static dataset *waves_new(void) {
     d->name = "waves";
     d->samples = SAMPLES;
     d->streams = 1;
-    d->stream[0] = (stream){"series", table_of(COLUMN_F32, COUNT * LENGTH, 1, value), row, first};
+    d->stream[0] = (stream){
+        .name = "series", .series = table_of(COLUMN_F32, COUNT * LENGTH, 1, value), .row = row, .first = first};
     d->target = target;
     d->target_width = d->horizon = HORIZON;
     return d;

@@ -107,9 +107,9 @@ static bool any_shows(const config_key *row) {
 
 // Keys that change data which the synthetic market is not: files, features, labels and targets.
 static bool needs_other_data(const char *path) {
-    static const char *const of[] = {"data.set", "data.bars.*", "data.frames", "data.features.*", "data.vector",
-        "data.types", "data.label.kind", "data.label.horizon", "data.label.classes", "data.label.value", "data.level",
-        "train.quantiles"};
+    static const char *const of[] = {"data.set", "data.bars.*", "data.bars.*.*", "data.frames", "data.features.*",
+        "data.vector", "data.types", "data.label.kind", "data.label.horizon", "data.label.classes", "data.label.value",
+        "data.level", "train.quantiles"};
     for (size_t i = 0; i < sizeof of / sizeof *of; i++)
         if (strcmp(path, of[i]) == 0) return true;
     return false;

@@ -1,0 +1,312 @@
+#include "cli/answers.h"
+
+#include "base/file.h"
+#include "base/json.h"
+#include "data/npz.h"
+#include "data/when.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool take_memory(answers *a, err *e) {
+    size_t n = (size_t)a->samples.count;
+    bool classes = !a->t->task.job.forecasts;
+    if (classes) a->choice = malloc(n * sizeof *a->choice);
+    a->sample = malloc(n * sizeof *a->sample);
+    a->name = malloc(n * sizeof *a->name);
+    bool bars = a->data->streams && a->data->stream[0].bars.count;
+    if (bars) a->bar = malloc(n * sizeof *a->bar);
+    return ((a->choice || !classes) && a->sample && a->name && (a->bar || !bars)) ||
+           err_run(e, "out of memory for %zu samples", n);
+}
+
+static void choose(answers *a) {
+    for (int64_t i = 0; i < a->samples.count; i++) {
+        const float *p = a->answer + i * a->width;
+        a->choice[i] = 0;
+        for (int k = 1; k < a->width; k++)
+            if (p[k] > p[a->choice[i]]) a->choice[i] = k;
+    }
+}
+
+static void name_samples(answers *a) {
+    for (int64_t i = 0; i < a->samples.count; i++) {
+        a->sample[i] = part_sample(&a->samples, i);
+        if (a->bar) a->bar[i] = dataset_bar_of(a->data, a->sample[i]);
+        if (a->data->panel) a->name[i] = a->data->panel_names[dataset_panel_of(a->data, a->sample[i])];
+    }
+}
+
+bool answers_make(answers *a, trained *t, err *e) {
+    *a = (answers){.t = t,
+        .data = t->task.data,
+        .samples = t->samples,
+        .future = strcmp(t->part, "future") == 0,
+        .latest = strcmp(t->part, "latest") == 0,
+        .width = inference_width(&t->task.job)};
+    if (!take_memory(a, e) || !(a->answer = task_predict(t, e))) return false;
+    if (a->choice) choose(a);
+    name_samples(a);
+    return true;
+}
+
+void answers_done(answers *a) {
+    free(a->answer);
+    free(a->choice);
+    free(a->sample);
+    free(a->bar);
+    free(a->name);
+}
+
+bool answers_known(const answers *a, int64_t i) {
+    return !a->future && (!a->data->known || a->data->known[a->sample[i]]);
+}
+
+// Files
+
+static bool write_times(npz_writer *w, const answers *a, err *e) {
+    int64_t n = a->samples.count, *time = malloc((size_t)n * sizeof *time);
+    if (!time) return err_run(e, "out of memory for %lld times", (long long)n);
+    for (int64_t i = 0; i < n; i++) time[i] = a->data->time[a->sample[i]];
+    bool ok = npz_writer_array(w, "time", NPY_I64, 1, &n, time, e);
+    free(time);
+    return ok;
+}
+
+// Labels, -1 where they are not known yet.
+static bool write_labels(npz_writer *w, const answers *a, err *e) {
+    int64_t n = a->samples.count;
+    int32_t *label = malloc((size_t)n * sizeof *label);
+    if (!label) return err_run(e, "out of memory for %lld labels", (long long)n);
+    for (int64_t i = 0; i < n; i++) label[i] = answers_known(a, i) ? a->data->label[a->sample[i]] : -1;
+    bool ok = npz_writer_array(w, "label", NPY_I32, 1, &n, label, e);
+    free(label);
+    return ok;
+}
+
+// Targets, NaN where they are not known yet.
+static bool write_targets(npz_writer *w, const answers *a, err *e) {
+    int64_t n = a->samples.count, H = a->data->target_width, dim[2] = {n, H};
+    float *target = malloc((size_t)(n * H) * sizeof *target);
+    if (!target) return err_run(e, "out of memory for %lld targets", (long long)(n * H));
+    for (int64_t i = 0; i < n * H; i++)
+        target[i] = answers_known(a, i / H) ? a->data->target[a->sample[i / H] * H + i % H] : NAN;
+    bool ok = npz_writer_array(w, "target", NPY_F32, 2, dim, target, e);
+    free(target);
+    return ok;
+}
+
+// Opens, closes and closing prices of the bars.
+static bool write_bars(npz_writer *w, const answers *a, err *e) {
+    int64_t n = a->samples.count;
+    int64_t *time = malloc((size_t)(2 * n) * sizeof *time);
+    double *close = malloc((size_t)n * sizeof *close);
+    bool ok = (time && close) || err_run(e, "out of memory for %lld bars", (long long)n);
+    for (int64_t i = 0; ok && i < n; i++) {
+        bar b = dataset_bar(&a->data->stream[0].bars, a->bar[i]);
+        time[i] = b.time;
+        time[n + i] = b.end;
+        close[i] = b.close;
+    }
+    ok = ok && npz_writer_array(w, "open_time", NPY_I64, 1, &n, time, e) &&
+         npz_writer_array(w, "close_time", NPY_I64, 1, &n, time + n, e) &&
+         npz_writer_array(w, "close", NPY_F64, 1, &n, close, e);
+    free(time);
+    free(close);
+    return ok;
+}
+
+static bool write_classes(npz_writer *w, const answers *a, err *e) {
+    const dataset *d = a->data;
+    int64_t dim[2] = {a->samples.count, a->width};
+    bool ok = npz_writer_array(w, "probability", NPY_F32, 2, dim, a->answer, e) &&
+              npz_writer_array(w, "prediction", NPY_I32, 1, dim, a->choice, e);
+    if (ok && d->label) ok = write_labels(w, a, e);
+    return ok && (!d->class_names || npz_writer_text(w, "classes", d->class_names, d->classes, e));
+}
+
+// [samples, horizon], or with quantiles [samples, quantiles, horizon].
+static bool write_forecasts(npz_writer *w, const answers *a, err *e) {
+    const dataset *d = a->data;
+    const quantile_settings *q = &a->t->task.settings.quantiles;
+    int64_t H = d->target_width, Q = a->width / H, flat[2] = {a->samples.count, H}, deep[3] = {a->samples.count, Q, H};
+    bool ok = npz_writer_array(w, "forecast", NPY_F32, Q > 1 ? 3 : 2, Q > 1 ? deep : flat, a->answer, e);
+    if (ok && Q > 1) ok = npz_writer_array(w, "quantiles", NPY_F32, 1, &Q, q->level, e);
+    if (ok && !a->future) ok = write_targets(w, a, e);
+    return ok;
+}
+
+bool answers_write_npz(const answers *a, const char *path, err *e) {
+    const dataset *d = a->data;
+    int64_t n = a->samples.count;
+    npz_writer w;
+    bool ok = npz_writer_open(&w, path, e);
+    ok = ok && (a->t->task.job.forecasts ? write_forecasts(&w, a, e) : write_classes(&w, a, e));
+    if (ok && !a->future && !a->latest) ok = npz_writer_array(&w, "sample", NPY_I64, 1, &n, a->sample, e);
+    if (ok && a->bar) ok = write_bars(&w, a, e);
+    if (ok && d->time && !a->bar) ok = write_times(&w, a, e);
+    if (ok && d->panel) ok = npz_writer_text(&w, a->bar ? "symbol" : "series", a->name, n, e);
+    ok = ok && npz_writer_commit(&w, e);
+    npz_writer_abandon(&w);
+    return ok;
+}
+
+static void print_forecast_head(const answers *a, FILE *f) {
+    int64_t H = a->data->target_width, Q = a->width / H;
+    for (int64_t h = 0; !a->future && h < H; h++) fprintf(f, ",target_%lld", (long long)h + 1);
+    for (int64_t i = 0; i < a->width; i++) {
+        if (Q > 1) fprintf(f, ",q%g_%lld", (double)a->t->task.settings.quantiles.level[i / H], (long long)(i % H) + 1);
+        if (Q == 1) fprintf(f, ",forecast_%lld", (long long)i + 1);
+    }
+    fputc('\n', f);
+}
+
+// The columns that tell the rows apart: the sample's number, its bar, its series.
+static void print_head(const answers *a, FILE *f) {
+    const dataset *d = a->data;
+    const struct {
+        bool is;
+        const char *name;
+    } columns[] = {{!a->future && !a->latest, "sample"}, {a->bar, "open_time,close_time,close"},
+        {d->time && !a->bar, "time"}, {d->panel, a->bar ? "symbol" : "series"}};
+    for (size_t i = 0, shown = 0; i < sizeof columns / sizeof *columns; i++)
+        if (columns[i].is) fprintf(f, "%s%s", shown++ ? "," : "", columns[i].name);
+    if (a->t->task.job.forecasts) {
+        print_forecast_head(a, f);
+        return;
+    }
+    fprintf(f, "%s,prediction", d->label ? ",label" : "");
+    for (int k = 0; k < d->classes; k++) {
+        if (d->class_names)
+            fprintf(f, ",p_%s", d->class_names[k]);
+        else
+            fprintf(f, ",p_%d", k);
+    }
+    fputc('\n', f);
+}
+
+// Quoted where it must be.
+static void print_name(const char *name, FILE *f) {
+    if (!name[strcspn(name, ",\" ")]) {
+        fputs(name, f);
+        return;
+    }
+    fputc('"', f);
+    for (; *name; name++) fprintf(f, *name == '"' ? "\"%c" : "%c", *name);
+    fputc('"', f);
+}
+
+static void print_place(const answers *a, int64_t i, FILE *f) {
+    const dataset *d = a->data;
+    char when[32];
+    bool first = a->future || a->latest;
+    if (!first) fprintf(f, "%lld", (long long)a->sample[i]);
+    if (a->bar) {
+        bar b = dataset_bar(&d->stream[0].bars, a->bar[i]);
+        fprintf(f, "%s%s", first ? "" : ",", when_text(when, sizeof when, b.time));
+        fprintf(f, ",%s,%.10g", when_text(when, sizeof when, b.end), b.close);
+        first = false;
+    } else if (d->time) {
+        fprintf(f, "%s%s", first ? "" : ",", when_text(when, sizeof when, d->time[a->sample[i]]));
+        first = false;
+    }
+    if (d->panel && !first) fputc(',', f);
+    if (d->panel) print_name(a->name[i], f);
+}
+
+static void print_row(const answers *a, int64_t i, FILE *f) {
+    const dataset *d = a->data;
+    int64_t sample = a->sample[i], H = d->target_width;
+    bool known = answers_known(a, i);
+    print_place(a, i, f);
+    if (a->choice) {
+        if (d->label) fputc(',', f);
+        if (d->label && known) fprintf(f, "%d", (int)d->label[sample]);
+        fprintf(f, ",%d", (int)a->choice[i]);
+    }
+    for (int64_t h = 0; !a->choice && !a->future && h < H; h++) {
+        fputc(',', f);
+        if (known) fprintf(f, "%.9g", (double)d->target[sample * H + h]);
+    }
+    for (int64_t k = 0; k < a->width; k++) fprintf(f, ",%.9g", (double)a->answer[i * a->width + k]);
+    fputc('\n', f);
+}
+
+// Some rows at a time: they are text in memory before they are in the file.
+bool answers_write_csv(const answers *a, const char *path, err *e) {
+    enum { ROWS = 4096 };
+    file_writer w;
+    bool ok = file_writer_open(&w, path, e);
+    for (int64_t i = 0; ok && i < a->samples.count; i += ROWS) {
+        char *text = NULL;
+        size_t bytes = 0;
+        FILE *f = open_memstream(&text, &bytes);
+        if (f && i == 0) print_head(a, f);
+        for (int64_t k = i; f && k < i + ROWS && k < a->samples.count; k++) print_row(a, k, f);
+        ok = (f && fclose(f) == 0) || err_run(e, "%s: out of memory", path);
+        ok = ok && file_writer_write(&w, text, bytes, e);
+        free(text);
+    }
+    ok = ok && file_writer_commit(&w, e);
+    file_writer_abandon(&w);
+    return ok;
+}
+
+// The screen
+
+static const char *class_name(const answers *a, int k, char text[16]) {
+    snprintf(text, 16, "%d", k);
+    return a->data->class_names ? a->data->class_names[k] : text;
+}
+
+static void print_classes(const answers *a, int64_t i) {
+    char name[16];
+    printf("  %-8s", class_name(a, (int)a->choice[i], name));
+    for (int k = 0; k < a->width; k++) printf("  %s %.3f", class_name(a, k, name), (double)a->answer[i * a->width + k]);
+    if (answers_known(a, i)) printf("  (was %s)", class_name(a, (int)a->data->label[a->sample[i]], name));
+}
+
+static void print_forecast(const answers *a, int64_t i) {
+    int64_t H = a->data->target_width, at = settings_median(&a->t->task.settings) * H;
+    const float *x = a->answer + i * a->width + at;
+    printf("  next %.6g", (double)x[0]);
+    if (H > 1) printf(", in %lld bars %.6g", (long long)H, (double)x[H - 1]);
+    if (answers_known(a, i)) printf("  (was %.6g)", (double)a->data->target[a->sample[i] * H + H - 1]);
+}
+
+static json_t *answer_json(const answers *a, int64_t i, const bar *b) {
+    char open[32], close[32], name[16];
+    json_t *j = json_pack("{s:s, s:s, s:f}", "open_time", when_text(open, sizeof open, b->time), "close_time",
+        when_text(close, sizeof close, b->end), "close", b->close);
+    if (a->name && a->data->panel) json_object_set_new(j, "symbol", json_string(a->name[i]));
+    json_t *all = a->choice ? json_object() : json_array();
+    for (int64_t k = 0; k < a->width; k++) {
+        json_t *x = json_number((double)a->answer[i * a->width + k]);
+        if (a->choice)
+            json_object_set_new(all, class_name(a, (int)k, name), x);
+        else
+            json_array_append_new(all, x);
+    }
+    if (a->choice) json_object_set_new(j, "prediction", json_string(class_name(a, (int)a->choice[i], name)));
+    if (a->choice && answers_known(a, i))
+        json_object_set_new(j, "label", json_string(class_name(a, (int)a->data->label[a->sample[i]], name)));
+    json_object_set_new(j, a->choice ? "probability" : "forecast", all);
+    return j;
+}
+
+void answers_print(const answers *a, bool json) {
+    char when[32];
+    for (int64_t i = 0; i < a->samples.count; i++) {
+        bar b = dataset_bar(&a->data->stream[0].bars, a->bar[i]);
+        if (json) {
+            json_line(stdout, answer_json(a, i, &b));
+            continue;
+        }
+        printf("%s%s", a->data->panel ? a->name[i] : "", a->data->panel ? "  " : "");
+        printf("closed %s UTC  close %.10g", when_text(when, sizeof when, b.end), b.close);
+        a->choice ? print_classes(a, i) : print_forecast(a, i);
+        putchar('\n');
+    }
+}

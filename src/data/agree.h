@@ -1,0 +1,32 @@
+// Agreement of two files of bars: whether a coarser one is of the same instrument and on the same clock.
+//
+// When a slow bar closes, its close is that of the last fast bar inside it. Feeds differ by a few points, so closes
+// agree within the usual range of a fast bar or half the usual move of a slow one, whichever is more. At least half of
+// the moments must agree, and no shift of the slow file may fit clearly better: multiples of 15 minutes up to 14 hours,
+// each also with an hour more or less in New York's summer, as clocks with daylight saving have it. A shift fits
+// clearly better where it brings three of four closes that it changes nearer, and halves their usual distance. With
+// fewer than 20 comparable moments nothing is said.
+#ifndef TRADEWIND_DATA_AGREE_H
+#define TRADEWIND_DATA_AGREE_H
+
+#include "data/bar.h"
+#include "data/bars_force.h"
+
+typedef struct {
+    int64_t compared; // moments: at most 512, evenly over the slow file
+    double agreed;    // share of them whose closes agree
+    double factor;    // median of slow close / fast close; 0 where nothing was compared
+    int64_t shift;    // seconds that make the slow file fit better; 0: none
+    int summer;       // hours more in New York's summer: -1, 0 or 1
+    double stale;     // share of fast bars whose last closed slow bar is older than its span and 4 days, of those that
+                      // have one; 1 where none has
+    unsigned forced;  // checks that found something and were overruled
+} agree_report;
+
+// Compares. Both in time order, count 1 or more, slow_span > fast_span; names stand in messages. ERR_INPUT where they
+// do not agree (BARS_FORCE_AGREE in `force` overrules that) or over half of the fast bars see a stale slow one
+// (BARS_FORCE_STALE); `r` is filled in any case.
+bool agree_check(const bar *fast, int64_t fast_count, int64_t fast_span, const char *fast_name, const bar *slow,
+    int64_t slow_count, int64_t slow_span, const char *slow_name, unsigned force, agree_report *r, err *e);
+
+#endif

@@ -1,0 +1,136 @@
+#include "data/latest.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+// A sample of the view: its place in the dataset.
+typedef struct {
+    int64_t time, series, sample;
+} pick;
+
+static int by_time(const void *a, const void *b) {
+    const pick *x = a, *y = b;
+    if (x->time != y->time) return x->time < y->time ? -1 : 1;
+    return x->series < y->series ? -1 : x->series > y->series;
+}
+
+// The samples among the last bars of their series, in order; NULL where memory is short.
+static pick *choose(const dataset *d, int64_t bars, int64_t *count) {
+    const bar_table *t = &d->stream[0].bars;
+    int64_t room = bars < dataset_all(d) ? bars * dataset_series(d) : dataset_all(d);
+    if (room > dataset_all(d)) room = dataset_all(d);
+    pick *all = malloc((size_t)room * sizeof *all);
+    *count = 0;
+    for (int64_t k = 0; all && k < dataset_all(d); k++) {
+        int64_t series = d->panel ? dataset_panel_of(d, k) : 0;
+        if (dataset_bar_of(d, k) < t->start[series + 1] - bars) continue;
+        all[(*count)++] = (pick){d->time[k], series, k};
+    }
+    if (all) qsort(all, (size_t)*count, sizeof *all, by_time);
+    return all;
+}
+
+static size_t measure(const dataset *d, int64_t n) {
+    size_t bytes = 2 * (size_t)d->streams * dataset_room(n, sizeof(int32_t)) + dataset_room(n, 1);
+    for (int k = 0; k < d->vector.parts; k++)
+        bytes += dataset_room(n * d->vector.part[k].width, column_bytes(d->vector.part[k].type));
+    bytes += dataset_room(n, sizeof(int32_t)) + dataset_room(n * d->target_width, sizeof(float));
+    return bytes + dataset_room(n, sizeof(int64_t)) + dataset_room(n, sizeof(float));
+}
+
+static void take_stream(dataset *to, const dataset *from, int i, const pick *p, size_t *at) {
+    const stream *s = &from->stream[i];
+    int32_t *row = dataset_take(to, at, to->samples, sizeof *row);
+    int32_t *first = dataset_take(to, at, to->samples, sizeof *first);
+    for (int64_t k = 0; k < to->samples; k++) {
+        row[k] = s->row[p[k].sample];
+        first[k] = s->first[p[k].sample];
+    }
+    to->stream[i] = *s;
+    to->stream[i].row = row;
+    to->stream[i].first = first;
+    to->span[i] = from->span[i];
+    to->window[i] = from->window[i];
+}
+
+static void take_vector(dataset *to, const dataset *from, const pick *p, size_t *at) {
+    const table *v = &from->vector;
+    to->vector = (table){.rows = to->samples, .columns = v->columns};
+    for (int i = 0; i < v->parts; i++) {
+        size_t bytes = (size_t)v->part[i].width * column_bytes(v->part[i].type);
+        char *data = dataset_take(to, at, to->samples, bytes);
+        for (int64_t k = 0; k < to->samples; k++)
+            memcpy(data + (size_t)k * bytes, (const char *)v->part[i].data + (size_t)p[k].sample * bytes, bytes);
+        table_add(&to->vector, v->part[i].type, v->part[i].width, data);
+    }
+}
+
+static void take_lists(dataset *to, const dataset *from, const pick *p, size_t *at) {
+    int64_t width = from->target_width, n = to->samples;
+    uint8_t *known = dataset_take(to, at, n, 1);
+    int32_t *label = dataset_take(to, at, n, sizeof *label);
+    float *target = dataset_take(to, at, n * width, sizeof *target);
+    int64_t *time = dataset_take(to, at, n, sizeof *time);
+    float *price = dataset_take(to, at, n, sizeof *price);
+    for (int64_t k = 0; k < n; k++) {
+        int64_t sample = p[k].sample;
+        known[k] = sample < from->samples;
+        time[k] = from->time[sample];
+        price[k] = from->price[sample];
+        if (!known[k]) continue;
+        if (from->label) label[k] = from->label[sample];
+        if (from->target) memcpy(target + k * width, from->target + sample * width, (size_t)width * sizeof *target);
+    }
+    to->known = known;
+    to->label = from->label ? label : NULL;
+    to->target = from->target ? target : NULL;
+    to->target_width = width;
+    to->time = time;
+    to->price = price;
+}
+
+static void release(void *owner) {
+    dataset_free(owner);
+}
+
+static dataset *view(dataset *from, const pick *p, int64_t n, err *e) {
+    size_t at = 0;
+    dataset *d = dataset_new(measure(from, n), e);
+    if (!d) return NULL;
+    d->name = from->name;
+    d->sum = from->sum;
+    d->samples = n;
+    d->streams = from->streams;
+    d->raw = from->raw;
+    d->classes = from->classes;
+    d->class_names = from->class_names;
+    d->horizon = from->horizon;
+    d->panel = from->panel;
+    d->panel_names = from->panel_names;
+    d->panel_first = from->panel_first;
+    d->about = json_incref(from->about);
+    for (int i = 0; i < d->streams; i++) take_stream(d, from, i, p, &at);
+    take_vector(d, from, p, &at);
+    take_lists(d, from, p, &at);
+    d->owner = from;
+    d->release = release;
+    return d;
+}
+
+dataset *latest_new(dataset *from, int64_t bars, err *e) {
+    int64_t n = 0;
+    dataset *d = NULL;
+    CHECK(bars > 0, "the newest %" PRId64 " bars", bars);
+    if (from->streams && from->stream[0].bars.count && from->time && from->price) {
+        pick *p = choose(from, bars, &n);
+        d = p ? view(from, p, n, e) : NULL;
+        if (!p) err_run(e, "no memory for the newest bars");
+        free(p);
+    } else {
+        err_input(e, "%s: keeps no bars, so none is its newest; import bars anew, older versions did not keep them",
+            from->name);
+    }
+    if (!d) dataset_free(from);
+    return d;
+}

@@ -1,0 +1,117 @@
+// Bars that go on from those of a dataset.
+#include "data/sources_work.h"
+#include "data/when.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+// The symbols and frames of a dataset, with features by the names of its columns.
+static bool take_old(sources *s, const dataset *old, err *e) {
+    const json_t *all = json_object_get(old->about, "sources");
+    s->build.series = (int)dataset_series(old);
+    s->build.frames = old->streams;
+    s->series = calloc((size_t)s->build.series, sizeof *s->series);
+    if (!s->series) return sources_no_memory(s, e);
+    s->build.of = s->series;
+    for (int i = 0; i < old->streams; i++) {
+        const stream *x = &old->stream[i];
+        s->build.frame[i] = (frame_spec){x->name, old->span[i], x->series.columns, (int)x->series.width};
+    }
+    for (int k = 0; k < s->build.series; k++) {
+        s->series[k].symbol = old->panel ? old->panel_names[k] : "";
+        for (int i = 0; i < old->streams; i++) {
+            const json_t *of = json_array_get(all, (size_t)(k * old->streams + i));
+            const char *file = json_string_value(json_object_get(of, "file"));
+            s->series[k].frame[i] =
+                (build_bars_of){.file = file ? file : old->name, .made = json_is_true(json_object_get(of, "made"))};
+        }
+    }
+    return true;
+}
+
+// The last bar of an instrument that a dataset has of a frame.
+static bar last_of(const dataset *old, int series, int frame) {
+    const bar_table *t = &old->stream[frame].bars;
+    return dataset_bar(t, t->start[series + 1] - 1);
+}
+
+static bool same_prices(const bar *a, const bar *b) {
+    return a->open == b->open && a->high == b->high && a->low == b->low && a->close == b->close;
+}
+
+// The bars of a file that are newer than the dataset's. The last bar that both have must be the same.
+static bool place_newer(sources *s, const dataset *old, const source_file *f, err *e) {
+    char span[32], when[32];
+    int k = sources_series(s, f->symbol), i = sources_frame(s, f->bars.span);
+    if (k < 0)
+        return f->symbol[0]
+                   ? err_input(e, "%s: %s is not in %s; import all instruments anew", f->path, f->symbol, old->name)
+                   : err_input(e, "%s: say which instrument of %s it is: --symbol NAME", f->path, old->name);
+    if (i < 0 || s->series[k].frame[i].made)
+        return err_input(e, "%s: has bars of %s, and %s is not made of such files", f->path,
+            when_span_text(span, sizeof span, f->bars.span), old->name);
+    build_bars_of *to = &s->series[k].frame[i];
+    if (to->bar) return err_input(e, "%s: is a second file of the same span; give each span once", f->path);
+    bar last = last_of(old, k, i);
+    int64_t n = 0;
+    while (n < f->bars.count && f->bars.bar[n].time <= last.time) n++;
+    if (n && f->bars.bar[n - 1].time == last.time && !same_prices(&f->bars.bar[n - 1], &last))
+        return err_input(e, "%s: the bar of %s differs from the one in %s; import all bars anew", f->path,
+            when_text(when, sizeof when, last.time), old->name);
+    to->bar = f->bars.bar + n;
+    to->count = f->bars.count - n;
+    return true;
+}
+
+// The finest bars behind the last coarse one that was made of them, old and new.
+static bool make_newer(sources *s, const dataset *old, int k, int i, err *e) {
+    const build_bars_of *fine = &s->series[k].frame[0];
+    const bar_table *t = &old->stream[0].bars;
+    bar last = last_of(old, k, i);
+    int64_t from = t->start[k + 1];
+    while (from > t->start[k] && t->time[2 * (from - 1)] >= last.end) from--;
+    int64_t had = t->start[k + 1] - from, n = had + fine->count;
+    bar *joined = malloc((size_t)(n + 1) * sizeof *joined);
+    if (!joined) return sources_no_memory(s, e);
+    for (int64_t r = 0; r < had; r++) joined[r] = dataset_bar(t, from + r);
+    if (fine->count) memcpy(joined + had, fine->bar, (size_t)fine->count * sizeof *joined);
+    frame_source source = {joined, n, old->span[0], true};
+    bool ok = sources_make(s, &s->series[k].frame[i], &source, fine->file, old->span[i], e);
+    free(joined);
+    return ok;
+}
+
+// Files are read from some bars before the ends of what is known, so that each shows its span and its last known bar.
+static int64_t read_from(const dataset *old) {
+    enum { BARS = 64 };
+    int64_t from = INT64_MAX;
+    for (int i = 0; i < old->streams; i++)
+        for (int64_t k = 0; k < dataset_series(old); k++) {
+            int64_t at = last_of(old, (int)k, i).time - BARS * old->span[i];
+            from = at < from ? at : from;
+        }
+    return from;
+}
+
+static bool follow(sources *s, const dataset *old, const source_ask *ask, int count, const bars_options *o, err *e) {
+    bars_options newer = *o;
+    newer.from = read_from(old);
+    for (int i = 0; i < count; i++)
+        if (!sources_add(s, &ask[i], &newer, e)) return false;
+    if (!take_old(s, old, e)) return false;
+    for (int i = 0; i < s->files; i++)
+        if (!place_newer(s, old, &s->file[i], e)) return false;
+    for (int k = 0; k < s->build.series; k++)
+        for (int i = 1; i < s->build.frames; i++)
+            if (s->series[k].frame[i].made && !make_newer(s, old, k, i, e)) return false;
+    return true;
+}
+
+bool sources_follow(sources *s, const dataset *old, const source_ask *ask, int count, const bars_options *o, err *e) {
+    CHECK(count > 0, "no bar files");
+    *s = (sources){0};
+    arena_init(&s->arena);
+    if (follow(s, old, ask, count, o, e)) return true;
+    sources_done(s);
+    return false;
+}

@@ -1,0 +1,334 @@
+// Damaged variants of real files: each is named in the report or refused, by the words of the table. The files
+// themselves raise only what is true of them. Prices that real markets have had pass.
+#include "data/agree.h"
+#include "data/bars.h"
+#include "data/when.h"
+#include "support.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { HOUR = WHEN_HOUR, ROOM = 120000 };
+
+// Bars on their way to a file.
+typedef struct {
+    bar *bar;
+    int64_t count;
+} sheet;
+
+static bool open_real(const char *name, bars *b) {
+    char path[4096];
+    err e = {0};
+    const char *folder = getenv("TRADEWIND_DATA");
+    snprintf(path, sizeof path, "%s/%s", folder ? folder : TEST_DIR "/../../shared/data", name);
+    FILE *f = fopen(path, "rb");
+    if (!f) return false;
+    fclose(f);
+    support_ok(bars_read(b, path, NULL, &e), &e);
+    return true;
+}
+
+static sheet load(const char *name) {
+    bars b;
+    assert_true(open_real(name, &b));
+    sheet s = {realloc(b.bar, ROOM * sizeof *b.bar), b.count};
+    assert_non_null(s.bar);
+    return s;
+}
+
+static void write_sheet(const sheet *s, const char *path) {
+    FILE *f = fopen(path, "w");
+    assert_non_null(f);
+    fputs("time,open,high,low,close,tick_volume\n", f);
+    for (const bar *b = s->bar; b < s->bar + s->count; b++)
+        fprintf(
+            f, "%lld,%.9g,%.9g,%.9g,%.9g,%.0f\n", (long long)b->time, b->open, b->high, b->low, b->close, b->volume);
+    assert_int_equal(fclose(f), 0);
+}
+
+// Keeps the bars that a rule keeps.
+static void keep(sheet *s, bool (*kept)(const bar *b, int64_t at, void *arg), void *arg) {
+    int64_t n = 0;
+    for (int64_t i = 0; i < s->count; i++)
+        if (kept(&s->bar[i], i, arg)) s->bar[n++] = s->bar[i];
+    s->count = n;
+}
+
+static void scale(bar *b, double by) {
+    b->open *= by;
+    b->high *= by;
+    b->low *= by;
+    b->close *= by;
+}
+
+// Damages
+
+static bool by_chance(const bar *b, int64_t at, void *arg) {
+    (void)b, (void)at;
+    static dice d = {.seed = 3};
+    return (int)dice_below(&d, 100) >= *(int *)arg;
+}
+
+static void random_10(sheet *s) {
+    keep(s, by_chance, &(int){10});
+}
+
+static void random_60(sheet *s) {
+    keep(s, by_chance, &(int){60});
+}
+
+static bool not_twelfth(const bar *b, int64_t at, void *arg) {
+    (void)b, (void)arg;
+    return at % 12 != 11;
+}
+
+static void every_12th(sheet *s) {
+    keep(s, not_twelfth, NULL);
+}
+
+static bool not_wednesday(const bar *b, int64_t at, void *arg) {
+    (void)at, (void)arg;
+    return when_weekday(b->time) != 2 || b->time % WHEN_DAY < 14 * HOUR || b->time % WHEN_DAY >= 18 * HOUR;
+}
+
+static void wednesdays(sheet *s) {
+    keep(s, not_wednesday, NULL);
+}
+
+static bool not_minute_30(const bar *b, int64_t at, void *arg) {
+    (void)at, (void)arg;
+    return b->time / 60 % 60 != 30;
+}
+
+static void minute_30(sheet *s) {
+    keep(s, not_minute_30, NULL);
+}
+
+static bool not_that_week(const bar *b, int64_t at, void *arg) {
+    (void)at, (void)arg;
+    int64_t monday = when_day(2025, 9, 8) * WHEN_DAY;
+    return b->time < monday || b->time >= monday + WHEN_WEEK;
+}
+
+static void middle_week(sheet *s) {
+    keep(s, not_that_week, NULL);
+}
+
+static void plain_split(sheet *s) {
+    for (int64_t i = s->count / 2; i < s->count; i++) scale(&s->bar[i], 0.5);
+}
+
+static void reverse_split(sheet *s) {
+    for (int64_t i = s->count / 2; i < s->count; i++) scale(&s->bar[i], 10);
+}
+
+static void bar_times_100(sheet *s) {
+    scale(&s->bar[5000], 100);
+}
+
+static void bar_by_10(sheet *s) {
+    scale(&s->bar[5000], 0.1);
+}
+
+static void close_times_100(sheet *s) {
+    s->bar[5000].high = s->bar[5000].close *= 100;
+}
+
+static void bars_times_1000(sheet *s) {
+    for (int i = 5000; i < 5010; i++) scale(&s->bar[i], 1000);
+}
+
+static void high_of_1e12(sheet *s) {
+    s->bar[5000].high = 1e12;
+}
+
+static void low_of_nothing(sheet *s) {
+    s->bar[5000].low = 1e-9;
+}
+
+static void append(sheet *s, const char *name) {
+    sheet more = load(name);
+    assert_true(s->count + more.count <= ROOM);
+    memcpy(s->bar + s->count, more.bar, (size_t)more.count * sizeof *more.bar);
+    s->count += more.count;
+    free(more.bar);
+}
+
+static void glued_after(sheet *s) {
+    append(s, "XAUUSD_H1.csv");
+}
+
+static void glued_same_time(sheet *s) {
+    append(s, "XAUUSD_M5.csv");
+}
+
+static void glued_between(sheet *s) {
+    int64_t n = s->count;
+    append(s, "XAUUSD_M5.csv");
+    for (int64_t i = n; i < s->count; i++) s->bar[i].time += 150;
+}
+
+static void glued_close_level(sheet *s) {
+    for (int64_t i = s->count / 2; i < s->count; i++) scale(&s->bar[i], 1.17);
+}
+
+static void open_is_close(sheet *s) {
+    for (int64_t i = 0; i < s->count; i++) {
+        double open = s->bar[i].open;
+        s->bar[i].open = s->bar[i].close;
+        s->bar[i].close = open;
+    }
+}
+
+// Makes hours of the bars from..to-1.
+static void coarsen(sheet *s, int64_t from, int64_t to) {
+    int64_t n = from;
+    for (int64_t i = from; i < s->count; i++) {
+        bar *b = &s->bar[i], *made = &s->bar[n - 1];
+        if (i < to && n > from && made->time == b->time - b->time % HOUR) {
+            made->high = fmax(made->high, b->high);
+            made->low = fmin(made->low, b->low);
+            made->close = b->close;
+            continue;
+        }
+        s->bar[n] = *b;
+        if (i < to) s->bar[n].time -= b->time % HOUR;
+        n++;
+    }
+    s->count = n;
+}
+
+static int64_t hour_after(const sheet *s, int64_t i) {
+    while (s->bar[i].time % HOUR) i++;
+    return i;
+}
+
+static void coarse_middle(sheet *s) {
+    coarsen(s, hour_after(s, 4000), hour_after(s, 5500));
+}
+
+static void coarse_end(sheet *s) {
+    coarsen(s, hour_after(s, 8000), s->count);
+}
+
+static void block_twice(sheet *s) {
+    memcpy(s->bar + s->count, s->bar + 3000, 500 * sizeof *s->bar);
+    s->count += 500;
+}
+
+static void out_of_order(sheet *s) {
+    for (int i = 4000; i < 4100; i++) {
+        bar b = s->bar[i];
+        s->bar[i] = s->bar[i + 2000];
+        s->bar[i + 2000] = b;
+    }
+}
+
+// Outcomes
+
+// What a reader says of a file: its refusal, or its report.
+static char *outcome(const char *path, unsigned force, bool *read, unsigned *forced) {
+    bars b;
+    err e = {0};
+    char *text = NULL;
+    size_t size = 0;
+    *read = bars_read(&b, path, &(bars_options){.force = force}, &e);
+    *forced = b.report.forced;
+    if (!*read) {
+        assert_int_equal(e.kind, ERR_INPUT);
+        return strdup(e.text);
+    }
+    FILE *out = open_memstream(&text, &size);
+    bars_report_print(out, path, &b);
+    fclose(out);
+    json_t *j = bars_report_json(path, &b);
+    assert_non_null(j);
+    assert_int_equal(json_array_size(json_object_get(j, "forced")), __builtin_popcount(b.report.forced));
+    json_decref(j);
+    bars_done(&b);
+    return text;
+}
+
+static void expect_words(const char *what, const char *text, const char *words) {
+    if (!strstr(text, words)) fail_msg("%s: \"%s\" does not say \"%s\"", what, text, words);
+}
+
+static void damaged_files_are_named(void **state) {
+    (void)state;
+    static const struct {
+        const char *what, *file;
+        void (*damage)(sheet *s);
+        unsigned refused; // the check that refuses it; 0: it is read, and the report has the words
+        const char *words;
+    } cases[] = {
+        {"random 10 %", "EURUSD_M5.csv", random_10, 0, "with 1,026 bars missing"},
+        {"random 60 %", "EURUSD_M5.csv", random_60, BARS_FORCE_THIN, "rows are missing everywhere"},
+        {"random 60 % of hours", "XAUUSD_H1.csv", random_60, BARS_FORCE_THIN, "rows are missing everywhere"},
+        {"random 60 % of days", "XAUUSD_D1.csv", random_60, BARS_FORCE_THIN, "rows are missing everywhere"},
+        {"every 12th", "XAUUSD_M5.csv", every_12th, 0, "834  with 861 bars missing"},
+        {"Wednesday afternoons", "XAUUSD_M15.csv", wednesdays, 0, "closed inside: Wed 14:00-17:45; is that"},
+        {"Wednesday afternoons, hours", "XAUUSD_H1.csv", wednesdays, 0, "closed inside: Wed 14:00-17:00; is that"},
+        {"minute 30", "EURUSD_M5.csv", minute_30, 0, "closed inside: Mon-Fri 00:30 and every 1 h to 23:30; is that"},
+        {"middle week", "EURUSD_M5.csv", middle_week, 0, "the longest is 9.01 days from 2025-09-05"},
+        {"split", "XAUUSD_D1.csv", plain_split, BARS_FORCE_SPLITS, "split of 2:1; use adjusted prices"},
+        {"split in hours", "XAUUSD_H1.csv", plain_split, BARS_FORCE_SPLITS, ":24127: prices from 2022-04-"},
+        {"reverse split", "XAUUSD_H1.csv", reverse_split, BARS_FORCE_SPLITS, "split of 1:10"},
+        {"bar x 100", "EURUSD_M5.csv", bar_times_100, BARS_FORCE_SLIPS, ":5002: the bar is 100 times"},
+        {"bar / 10", "XAUUSD_M15.csv", bar_by_10, BARS_FORCE_SLIPS, ":5002: the bar is 0.1 times"},
+        {"close x 100", "EURUSD_M5.csv", close_times_100, BARS_FORCE_SLIPS, ":5002: the close is 100 times"},
+        {"bars x 1000", "EURUSD_M5.csv", bars_times_1000, BARS_FORCE_SLIPS, ":5002: prices from here to line 5011"},
+        {"high of 1e12", "XAUUSD_M5.csv", high_of_1e12, BARS_FORCE_SPIKES, ":5002: the high is 2."},
+        {"low of nothing", "XAUUSD_M5.csv", low_of_nothing, BARS_FORCE_SPIKES, ":5002: the low is "},
+        {"one after the other", "EURUSD_hourly_pandas.csv", glued_after, BARS_FORCE_LEVELS,
+            ":5002: prices from 2018-03-19"},
+        {"at the same time", "EURUSD_M5.csv", glued_same_time, BARS_FORCE_CONFLICTS, "two instruments in one file"},
+        {"in between", "EURUSD_M5.csv", glued_between, BARS_FORCE_LEVELS, "two instruments in one file"},
+        {"a level near by", "EURUSD_M5.csv", glued_close_level, 0,
+            "usual moves from the close before, first in line 5002"},
+        {"open and close swapped", "EURUSD_M5.csv", open_is_close, BARS_FORCE_COLUMNS, "open and close are swapped"},
+        {"open and close of days", "XAUUSD_D1.csv", open_is_close, BARS_FORCE_COLUMNS, "open and close are swapped"},
+        {"coarse in the middle", "EURUSD_M5.csv", coarse_middle, 0,
+            "126  rows from line 4010 on are of 1 h, 2025-09-10 21:00 to 2025-09-18 02:00: left out"},
+        {"coarse at the end", "XAUUSD_M5.csv", coarse_end, 0, "  rows from line 8"},
+        {"a block twice", "XAUUSD_M5.csv", block_twice, 0, "500  equal to another row, first in line 3002"},
+        {"rows out of order", "XAUUSD_M15.csv", out_of_order, 0, "rows out of place, sorted, first in line"},
+    };
+    bars probe;
+    if (!open_real("XAUUSD_H1.csv", &probe)) skip();
+    bars_done(&probe);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        sheet s = load(cases[i].file);
+        bool read;
+        unsigned forced;
+        cases[i].damage(&s);
+        write_sheet(&s, "damaged.csv");
+        char *text = outcome("damaged.csv", 0, &read, &forced);
+        expect_words(cases[i].what, text, cases[i].words);
+        assert_int_equal(read, cases[i].refused == 0);
+        free(text);
+        free(s.bar);
+        if (read) continue;
+        char word[64];
+        snprintf(word, sizeof word, "--force %s", bars_force_name(cases[i].refused));
+        text = outcome("damaged.csv", 0, &read, &forced);
+        expect_words(cases[i].what, text, word);
+        free(text);
+        // Forced, it is read, and the report says so; a damage may have more than one name.
+        text = outcome("damaged.csv", (1u << BARS_FORCES) - 1, &read, &forced);
+        assert_true(read && forced & cases[i].refused);
+        expect_words(cases[i].what, text, "kept although refused: ");
+        free(text);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(damaged_files_are_named, support_enter, support_leave),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
