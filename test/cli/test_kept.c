@@ -64,6 +64,8 @@ static void predict_replaces_its_own_alone(void **state) {
     for (int i = 0; i < 2; i++) {
         assert_int_equal(RUN("predict", "made", "-o", "p.npz", "-q"), 0);
         assert_int_equal(RUN("predict", "made", "-o", "p.csv", "-q"), 0);
+        assert_int_equal(RUN("predict", "made", "--latest", "3", "-o", "p.npz", "-q"), 0);
+        assert_int_equal(RUN("predict", "made", "--latest", "3", "-o", "p.csv", "-q"), 0);
     }
     // The same of forecasts, with quantiles.
     assert_int_equal(RUN("import", "bars.csv", "-o", "next.npz", "--label=forecast", "--horizon=2", "-q"), 0);

@@ -66,6 +66,11 @@ static void is_in_the_metadata(void **state) {
     assert_null(read->vector.names);
     assert_string_equal(read->scaler, "none");
     assert_string_equal(json_string_value(json_array_get(read->symbols.names, 1)), "XAUUSD");
+    char line[256];
+    assert_string_equal(contract_stream_line(read, 0, line, sizeof line),
+        "stream fast: bars of 5 min, 50 steps of log_return_1,body,rsi_14");
+    assert_string_equal(
+        contract_answers_line(read, line, sizeof line), "classes DOWN,NEUTRAL,UP, kind direction, horizon 1");
     char *again = contract_text(read);
     assert_string_equal(text, again);
     free(text);
