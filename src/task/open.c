@@ -33,8 +33,7 @@ static bool make_split(task *t, err *e) {
     split_part all = part_of((span){0, t->data->samples});
     t->split = (split){.train = all, .validation = all, .test = all};
     bool whole = t->options.ends || t->options.latest || t->options.whole;
-    if (whole || split_make(t->data, t->window, &t->settings.split, &t->split, &why))
-        return true;
+    if (whole || split_make(t->data, t->window, &t->settings.split, &t->split, &why)) return true;
     return config_fail(t->config, "data.split", e, "%s", why.text);
 }
 

@@ -160,9 +160,8 @@ static bool choose_part(trained *t, const trained_options *o, err *e) {
     const struct {
         const char *name;
         split_part samples;
-    } parts[] = {
-        {"train", sp->train}, {"validation", sp->validation}, {"test", sp->test}, {"all", all}, {"future", all},
-        {"latest", all}};
+    } parts[] = {{"train", sp->train}, {"validation", sp->validation}, {"test", sp->test}, {"all", all},
+        {"future", all}, {"latest", all}};
     size_t count = sizeof parts / sizeof *parts - !o->latest;
     for (size_t i = 0; i < count; i++) {
         if (strcmp(part, parts[i].name) != 0) continue;

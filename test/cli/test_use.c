@@ -166,7 +166,8 @@ static void other_data_are_scaled_as_in_training(void **state) {
     assert_int_equal(RUN("evaluate", "made", "--data", "b.npz", "--json"), 0);
     assert_true(number("samples") > 100 && number("loss") != loss);
     assert_int_equal(RUN("predict", "made", "--data", "b.npz", "-o", "p.csv"), 0);
-    matches("p.csv", "^sample,open_time,close_time,close,label,prediction,p_DOWN,p_NEUTRAL,p_UP\n0,20[0-9: -]+,20[0-9: -]+,");
+    matches("p.csv",
+        "^sample,open_time,close_time,close,label,prediction,p_DOWN,p_NEUTRAL,p_UP\n0,20[0-9: -]+,20[0-9: -]+,");
 }
 
 // Looking

@@ -251,8 +251,8 @@ static void instruments_have_groups_of_their_own(void **state) {
         if (!gold) m.answer[3 * i + 1] = m.answer[3 * i + 2] = 0.3f * dice_unit(&w);
     }
     m.d.streams = 1;
-    m.d.stream[0] = (stream){
-        .name = "fast", .series = table_of(COLUMN_F32, 700, 1, m.value), .row = m.row, .first = m.first};
+    m.d.stream[0] =
+        (stream){.name = "fast", .series = table_of(COLUMN_F32, 700, 1, m.value), .row = m.row, .first = m.first};
     m.d.panel = 3;
     m.d.panel_names = names;
     m.d.panel_first = first;
