@@ -42,9 +42,30 @@ bool config_given(const config *c, const char *path) {
     return node_find(c, path, NULL) != NULL;
 }
 
+bool config_given_value(const config *c, const char *path) {
+    const node *n = node_find(c, path, NULL);
+    return n && n->kind != NODE_MAP && !node_is_null(n);
+}
+
 bool config_has(const config *c, const char *path) {
     const config_key *k = row_find(c, path);
     return config_given(c, path) || (k && k->fallback);
+}
+
+static bool same_items(const node *n, const items *list) {
+    const char *const *item = n->kind == NODE_LIST ? n->list.item : &n->text;
+    size_t count = n->kind == NODE_LIST ? n->list.count : 1;
+    bool same = count == list->count;
+    for (size_t i = 0; same && i < count; i++) same = strcmp(item[i], list->item[i]) == 0;
+    return same;
+}
+
+bool config_is_usual(const config *c, const char *path) {
+    const config_key *k = need_row(c, path);
+    const node *n = node_find(c, path, NULL);
+    if (!n || !k->fallback) return false;
+    if (k->type == CONFIG_LIST) return same_items(n, &c->fallbacks[k - c->keys]);
+    return n->kind == NODE_SCALAR && strcmp(n->text, k->fallback) == 0;
 }
 
 int64_t config_int(const config *c, const char *path) {

@@ -61,6 +61,24 @@ void config_free(config *c);
 // empty list. The last one wins. Whether the key exists and the value fits is for config_check to say.
 bool config_override(config *c, const char *assignment, err *e);
 
+// Another name that people have for a key.
+typedef struct {
+    const char *name; // path, as people write it; no path of the table
+    const char *key;  // path of the table; NULL: nothing needs it any more
+    const char *why;  // without a key: the reason, for people
+} config_name;
+
+// Puts every value that stands under one of these names where its key is; names without a key are taken out. To be
+// called after config_load and after each override, which replaces what the file has. ERR_INPUT where a file gives both
+// the name and the key.
+bool config_rename(config *c, const config_name *names, size_t count, err *e);
+
+// What config_rename has done: `name` was read as `key`, or is not needed for the reason in `why`.
+typedef config_name config_note;
+
+size_t config_notes(const config *c);
+const config_note *config_note_at(const config *c, size_t i);
+
 // Every key known, every value of its type and in range. Reports the first that is not, in the order of the file.
 bool config_check(const config *c, err *e);
 
@@ -68,6 +86,12 @@ bool config_check(const config *c, err *e);
 // section.
 bool config_given(const config *c, const char *path);
 bool config_has(const config *c, const char *path);
+
+// True where a value that was given is the fallback.
+bool config_is_usual(const config *c, const char *path);
+
+// True where the user gave a single value or a list for a key that may also have keys below it.
+bool config_given_value(const config *c, const char *path);
 
 // Values, after config_check. The path must be in the table with that type (config_text: TEXT and CHOICE). Numbers and
 // booleans must have a value that is not a word; config_text gives NULL where there is none.

@@ -16,6 +16,7 @@ enum {
     KEY_MOST = 64,
     ITEMS_MOST = 4096, // in a list
     ITEM_MOST = 255,   // bytes of one
+    NOTES_MOST = 64,
     PATH_ROOM = DEPTH_MOST * (KEY_MOST + 1) + 1,
 };
 
@@ -49,6 +50,10 @@ struct config {
     node *root;
     size_t nodes;
     items *fallbacks; // [count]: those of rows that take a list
+    struct {
+        config_note note[NOTES_MOST];
+        size_t count;
+    } notes; // of names that were read as others
 };
 
 // An empty description; config_free frees it. The table is kept, not looked at.

@@ -14,6 +14,7 @@ bool ask_devices(const cli_options *o, task_devices *d, err *e) {
     if (!any && !card && strcmp(o->device, "cpu") != 0)
         return err_input(e, "--device %s: unknown device; use cuda, cpu or auto", o->device);
     if (!card) d->host = &cpu_device;
+    d->open = any;
     if (!any && !card) return true;
     if (!switches_read(&d->options.card, e)) return false;
     d->card = plugin_open("tradewind-cuda.so", &found, &why);

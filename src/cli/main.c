@@ -42,7 +42,8 @@ bool cli_interrupted(void) {
 static void print_options(void) {
     printf("\noptions of every command:\n"
            "  --device auto|cuda|cpu\n"
-           "                      where to compute (default auto: the card where there is one)\n"
+           "                      where to compute (default auto: as run.device says, else the card where there is "
+           "one)\n"
            "  --threads N         threads on the CPU (default: one per processor)\n"
            "  --isa NAME          CPU kernels: avx512, avx2 or base (default: the best there is)\n"
            "  --json              one JSON object a line instead of text\n"

@@ -267,6 +267,7 @@ static void print_others(const report *r) {
 
 static void print_text(const report *r) {
     show_task(r->s, r->bars, stdout);
+    show_keys(r->s, false, stdout);
     printf("\nchosen\n");
     for (int i = 0; i < r->reasons; i++) printf("  %s\n", r->why[i]);
     print_figures(r);
@@ -352,6 +353,7 @@ static void print_json(const report *r) {
     json_join(line, json_pack("{s:I, s:I, s:I, s:o}", "largest_batch", (json_int_t)r->largest[0], "largest_batch_again",
                         (json_int_t)r->largest[1], "smallest_limit_bytes", (json_int_t)r->least, "smallest_limit_gb",
                         json_number(budget_gb(r->least))));
+    show_keys(s, true, stdout);
     json_line(stdout, line);
 }
 

@@ -1,5 +1,6 @@
 #include "cli/show.h"
 
+#include "base/json.h"
 #include "base/term.h"
 #include "graph/dtype.h"
 #include "graph/identity.h"
@@ -29,6 +30,18 @@ static void print_count(FILE *out, const char *before, double n, const char *aft
     fprintf(out, "%s%s%s", before, text, after);
 }
 
+static void print_key(void *arg, const told_key *k) {
+    fprintf(arg, "%-9s %s: %s\n", k->unused ? "unused" : "key", k->key, k->text);
+}
+
+static void print_key_json(void *arg, const told_key *k) {
+    json_line(arg, json_pack("{s:s, s:b, s:s}", "key", k->key, "unused", k->unused, "text", k->text));
+}
+
+void show_keys(const task *t, bool json, FILE *out) {
+    task_each_key(t, json ? print_key_json : print_key, out);
+}
+
 static void print_data(const task *s, FILE *out) {
     print_count(out, "data      ", (double)s->split.train.count, " training and ");
     print_count(out, "", (double)s->split.validation.count, " validation samples");
@@ -41,7 +54,6 @@ static void print_data(const task *s, FILE *out) {
     }
     fprintf(out, "), %.1f MB%s", (double)dataset_bytes(s->data) / 1e6, s->scaler ? ", scaled" : "");
     fprintf(out, "%s\n", s->device->host_memory ? "" : s->job.host ? ", streamed from the host" : ", on the card");
-    settings_print_unused(s->config, s->data, out);
 }
 
 // Bytes that a card's monitor will count, or the system for the process, and the limit.

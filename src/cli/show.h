@@ -2,7 +2,7 @@
 #ifndef TRADEWIND_CLI_SHOW_H
 #define TRADEWIND_CLI_SHOW_H
 
-#include "task/open.h"
+#include "task/keys.h"
 
 // Device, data, model, batch, tuning and memory of a task that is open. `bars` stands before the data, or is NULL.
 void show_task(const task *t, const char *bars, FILE *out);
@@ -10,5 +10,8 @@ void show_task(const task *t, const char *bars, FILE *out);
 // The report of bar files, in a line each and their warnings, or the whole of it; the caller frees it. NULL where
 // memory runs out.
 char *show_bars(const task_event *e, bool whole);
+
+// Names that were read as others and keys without effect, a line each; as text or as JSON.
+void show_keys(const task *t, bool json, FILE *out);
 
 #endif

@@ -220,6 +220,9 @@ static bool on_event(void *arg, const task_event *e) {
         if (says_text(v)) printf("resume    %s\n", e->line);
         break;
     case TASK_BEGIN: on_begin(v, e); break;
+    case TASK_KEYS:
+        if (!v->o->quiet) show_keys(e->task, v->o->json, stdout);
+        break;
     case TASK_STEP: return on_step(v, e);
     case TASK_EPOCH: on_epoch(v, e); break;
     case TASK_PRECISION: on_precision(v, e); break;

@@ -5,6 +5,7 @@
 #include "base/term.h"
 #include "cli/ask.h"
 #include "cli/cli.h"
+#include "cli/show.h"
 #include "graph/dtype.h"
 #include "graph/identity.h"
 #include "task/tuning.h"
@@ -346,6 +347,7 @@ static bool tune(view *v, const tuning_options *w, err *e) {
     progress_done(&v->bar);
     if (!measured) return false;
     explain(v);
+    if (!v->o->quiet) show_keys(&v->t.task, v->o->json, stdout);
     v->o->json ? print_json(v) : print_text(v);
     if (!v->t.result.interrupted) return ok;
     return err_run(e, "stopped before all was measured; nothing was kept");

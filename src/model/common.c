@@ -21,6 +21,7 @@ static const config_key keys[] = {
     {"model.hidden.*", CONFIG_INT, NULL, 1, 4096, NULL,
         "by stream; lstm: units each way (32 for the first, 16 for others); transformer: width (128)",
         KEY_FIXED | KEY_TUNED},
+    {"model.hidden", CONFIG_INT, NULL, 1, 4096, NULL, "or one number for all streams", KEY_FIXED | KEY_TUNED},
     {"model.layers", CONFIG_INT, "auto", 1, 16, "auto", "lstm, transformer: layers (1, 3); nbeats: of a block (4)",
         KEY_FIXED | KEY_TUNED},
     {"model.projection", CONFIG_INT, "32", 1, 65536, NULL, "lstm, transformer: width that the vector is projected to",
@@ -29,6 +30,8 @@ static const config_key keys[] = {
         "lstm, transformer, nbeats with classes: width of the head's hidden layer; 0 for none", KEY_FIXED | KEY_TUNED},
     {"model.activation", CONFIG_CHOICE, "relu", 0, 0, "relu|gelu|tanh|sigmoid",
         "mlp; transformer (relu or gelu): activation", KEY_FIXED | KEY_TUNED},
+    {"model.symbol", CONFIG_BOOL, "false", 0, 0, NULL, "every model: the instrument as an input, one column each",
+        KEY_FIXED | KEY_TUNED},
     {"model.dropout", CONFIG_REAL, "0.3", 0, 0.95, NULL,
         "probability of zeroing a unit in training; not in the blocks of nbeats", KEY_FIXED | KEY_TUNED},
 };
@@ -40,6 +43,7 @@ const config_key *model_common_keys(size_t *count) {
 
 int64_t kind_hidden(const config *c, const char *stream, int64_t usual) {
     char path[160];
+    if (config_given_value(c, "model.hidden")) return config_int(c, "model.hidden");
     snprintf(path, sizeof path, "model.hidden.%s", stream);
     return config_has(c, path) ? config_int(c, path) : usual;
 }

@@ -16,6 +16,7 @@ typedef struct {
     const char *segment;    // unit that can be recomputed, one graph segment each; NULL: none
     const config_key *keys; // that no other kind has; the others are in common.c
     size_t key_count;
+    const char *reads;                      // keys of common.c that it reads, without "model." and separated by spaces
     bool (*check)(const config *c, err *e); // its keys by themselves; NULL: their rows say all
     // Fills the settings of its kind (kind_set); the rest of `s` is filled. False where they contradict the data.
     bool (*read)(const config *c, const model_data *d, model_spec *s, err *e);

@@ -39,5 +39,9 @@ static void describe(const model_spec *s, model_text *t) {
     kind_say(t, ", projection %" PRId64 ", head %" PRId64, own.fusion.projection, own.fusion.head);
 }
 
-const kind model_lstm = {
-    .layout = WINDOW_STEPS, .segment = "layer", .read = read, .build = build, .describe = describe};
+const kind model_lstm = {.layout = WINDOW_STEPS,
+    .segment = "layer",
+    .reads = "hidden layers projection head dropout",
+    .read = read,
+    .build = build,
+    .describe = describe};

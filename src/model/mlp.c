@@ -77,5 +77,10 @@ static void describe(const model_spec *s, model_text *t) {
     kind_say(t, ", %s", kind_activation_name(own.act));
 }
 
-const kind model_mlp = {
-    .layout = WINDOW_FLAT, KIND_KEYS(keys), .check = check, .read = read, .build = build, .describe = describe};
+const kind model_mlp = {.layout = WINDOW_FLAT,
+    KIND_KEYS(keys),
+    .reads = "activation dropout",
+    .check = check,
+    .read = read,
+    .build = build,
+    .describe = describe};

@@ -25,6 +25,25 @@ const config_key *model_keys(model_kind k, size_t *count) {
     return kind_of(k)->keys;
 }
 
+// True where a list of words, separated by spaces, has one of `n` bytes.
+static bool has_word(const char *list, const char *word, size_t n) {
+    for (const char *at = list; *at;) {
+        size_t length = strcspn(at, " ");
+        if (length == n && strncmp(at, word, n) == 0) return true;
+        at += length + strspn(at + length, " ");
+    }
+    return false;
+}
+
+bool model_reads(model_kind k, const char *path) {
+    static const char section[] = "model.";
+    const kind *of = kind_of(k);
+    if (strncmp(path, section, sizeof section - 1) != 0) return false;
+    const char *key = path + sizeof section - 1;
+    size_t n = strcspn(key, ".");
+    return has_word("kind", key, n) || has_word(of->reads, key, n) || config_row(of->keys, of->key_count, path);
+}
+
 bool model_read(const config *c, const model_data *d, model_spec *s, err *e) {
     for (int k = 0; k < MODEL_COUNT; k++)
         if (models[k].kind->check && !models[k].kind->check(c, e)) return false;

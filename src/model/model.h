@@ -51,6 +51,9 @@ typedef struct {
 const config_key *model_common_keys(size_t *count);
 const config_key *model_keys(model_kind k, size_t *count);
 
+// True where a kind of model reads a key, "model.layers" or "model.hidden.fast".
+bool model_reads(model_kind k, const char *path);
+
 // Fills `s`, without tensors, from a description that config_check has passed. False where keys contradict each other
 // or the data. Keys of the other kinds are checked too, each by itself.
 bool model_read(const config *c, const model_data *d, model_spec *s, err *e);

@@ -212,6 +212,7 @@ static void describe(const model_spec *s, model_text *t) {
 const kind model_nbeats = {.layout = WINDOW_FLAT,
     .segment = "block",
     KIND_KEYS(keys),
+    .reads = "layers head dropout",
     .check = check,
     .read = read,
     .build = build,

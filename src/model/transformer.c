@@ -95,6 +95,7 @@ const kind model_transformer = {.layout = WINDOW_STEPS,
     .steps_most = STEPS_MOST,
     .segment = "layer",
     KIND_KEYS(keys),
+    .reads = "hidden layers projection head activation dropout",
     .read = read,
     .build = build,
     .describe = describe};

@@ -1,6 +1,7 @@
 #include "task/describe.h"
 
 #include "run/run.h"
+#include "train/names.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -76,25 +77,38 @@ static void make_relative(void *arg, const char *path) {
     free(here);
 }
 
-// Sets run.dir to the directory of a run whose own description this is: its files may have been copied or moved.
-static bool stay_in_run(config *c, const task_description *d, err *e) {
+char *task_run_described(const task_description *d) {
     static const char name[] = "config.yaml";
     const char *slash = strrchr(d->file, '/');
-    if (d->text || strcmp(slash ? slash + 1 : d->file, name) != 0) return true;
-    char *dir = slash ? strndup(d->file, (size_t)(slash - d->file)) : strdup(".");
+    if (d->text || strcmp(slash ? slash + 1 : d->file, name) != 0) return NULL;
+    char *dir = slash ? strndup(d->file, (size_t)(slash - d->file) + (slash == d->file)) : strdup(".");
     CHECK(dir, "out of memory for a path");
-    bool is = run_was_in(dir), ok = !is || task_set(c, "run.dir", *dir ? dir : "/", e);
+    if (run_was_in(dir)) return dir;
+    free(dir);
+    return NULL;
+}
+
+// Sets run.dir to the directory of a run whose own description this is: its files may have been copied or moved.
+static bool stay_in_run(config *c, const task_description *d, err *e) {
+    char *dir = task_run_described(d);
+    bool ok = !dir || task_set(c, "run.dir", dir, e);
     inputs in = {.from = c, .to = c};
-    if (is) config_each(c, make_relative, &in);
+    if (dir) config_each(c, make_relative, &in);
     free(dir);
     return ok;
+}
+
+static bool rename_keys(config *c, err *e) {
+    size_t count;
+    const config_name *names = names_all(&count);
+    return config_rename(c, names, count, e);
 }
 
 config *task_describe(const task_description *d, settings *s, err *e) {
     config *c = d->text ? config_read(d->file, d->text, strlen(d->text), settings_keys(), settings_key_count(), e)
                         : config_load(d->file, settings_keys(), settings_key_count(), e);
-    bool ok = c && stay_in_run(c, d, e) && set_all(c, d->before, e);
-    for (int i = 0; ok && i < d->override_count; i++) ok = config_override(c, d->overrides[i], e);
+    bool ok = c && rename_keys(c, e) && stay_in_run(c, d, e) && set_all(c, d->before, e);
+    for (int i = 0; ok && i < d->override_count; i++) ok = config_override(c, d->overrides[i], e) && rename_keys(c, e);
     if (ok && d->seed) ok = task_set(c, "train.seed", d->seed, e);
     ok = ok && set_all(c, d->after, e) && config_check(c, e) && settings_read(c, s, e);
     if (ok) return c;
@@ -126,4 +140,14 @@ char *task_description_text(const config *c, err *e) {
     text = write_text(in.to, e);
     config_free(in.to);
     return text;
+}
+
+char *task_description_complete(const char *text) {
+    err unused;
+    config *c = config_read("config.yaml", text, strlen(text), settings_keys(), settings_key_count(), &unused);
+    char *whole = c && config_check(c, &unused) ? write_text(c, &unused) : NULL;
+    config_free(c);
+    if (!whole) whole = strdup(text);
+    CHECK(whole, "out of memory for the description");
+    return whole;
 }

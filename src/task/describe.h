@@ -27,12 +27,19 @@ typedef struct {
 // directory means that directory, wherever it has been copied to, unless the user overrides run.dir. NULL on failure.
 config *task_describe(const task_description *d, settings *s, err *e);
 
+// The directory of the run whose own config.yaml a description is, which the caller frees; NULL for any other.
+char *task_run_described(const task_description *d);
+
 // Sets a key; config_check says whether it fits.
 bool task_set(config *c, const char *path, const char *value, err *e);
 
 // The description, complete, as config.yaml has it; the caller frees it. Paths of data and of weights to start from are
 // absolute, so that they hold from any directory. NULL on failure.
 char *task_description_text(const config *c, err *e);
+
+// A description that an earlier program wrote, with the keys that it did not know as they usually are; the caller frees
+// it. A text that cannot be read is copied.
+char *task_description_complete(const char *text);
 
 enum { TASK_INPUTS_MOST = 64 };
 

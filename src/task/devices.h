@@ -9,6 +9,7 @@ typedef struct {
     const device *host;    // stands in where there is no card, or none that can be used; NULL: nothing does
     err no_card;           // why there is no card where one was looked for, or an empty text
     queue_options options; // of queues
+    bool open;             // the description may choose among them (run.device)
     queue *queue;          // of the device that comes first: the caller's, in place of one that the task opens; or NULL
 } task_devices;
 

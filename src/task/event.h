@@ -19,6 +19,7 @@ typedef enum {
     TASK_MEMBER,         // the next member of an ensemble begins, or is passed over
     TASK_RESUME,         // something about the checkpoint that a run goes on from: `line`
     TASK_BEGIN,          // all is ready for the first step
+    TASK_KEYS,           // keys are to be told (task/keys.h), once for a run or an ensemble
     TASK_STEP,           // returning false asks the run to stop behind a checkpoint
     TASK_EPOCH,
     TASK_PRECISION, // a precision gave way to another

@@ -5,6 +5,7 @@
 #include "run/checkpoint.h"
 #include "run/weights.h"
 #include "task/keeper.h"
+#include "task/keys.h"
 #include "task/lines.h"
 #include "task/members.h"
 #include "train/series.h"
@@ -243,6 +244,16 @@ static bool tell_begin(const fit *f, err *e) {
     return true;
 }
 
+static void log_key(void *arg, const told_key *k) {
+    log_line(arg, "%s %s: %s", k->unused ? "unused" : "key", k->key, k->text);
+}
+
+// Members' keys are told by the ensemble.
+static void tell_keys(const fit *f) {
+    task_each_key(f->task, log_key, f->log);
+    if (!f->member) tell(f, (task_event){.kind = TASK_KEYS});
+}
+
 // The end
 
 // The MCC of the best possible classifier on the validation samples; NaN where the data do not know it.
@@ -351,7 +362,9 @@ bool fit_run(const task_options *o, const fit_member *member, bool *stopped, err
     if (!task_open(&t, &as, e)) return false;
     fit f = {.task = &t, .member = member};
     bool ok = task_fits(&t, e) && make_trainer(&f, e) && open_run(&f, e);
-    ok = ok && tell_begin(&f, e) && train(&f, e);
+    ok = ok && tell_begin(&f, e);
+    if (ok) tell_keys(&f);
+    ok = ok && train(&f, e);
     // A description that does not fit is no failure of the run that is there.
     if (!ok && f.keeper && e->kind == ERR_RUN) keeper_fail(f.keeper, e->text);
     tell_lost(&f);

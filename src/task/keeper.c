@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "run/checkpoint.h"
 #include "run/outline.h"
+#include "task/describe.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -291,15 +292,13 @@ static bool check_made(const keeper *k, const safetensors *s, const chosen *was,
            err_input(e, "%s: was made under another plan: %s; put that back, or train without --resume", path, text);
 }
 
-static bool check_same(keeper *k, const safetensors *s, const char *path, err *e) {
-    const char *config = safetensors_metadata(s, "config"), *plan = safetensors_metadata(s, "plan");
+static bool compare_with(keeper *k, const safetensors *s, const char *config, const char *path, err *e) {
     char text[700], line[800];
     chosen was;
-    if (!config || !plan) return err_input(e, "%s: does not say under which description it was made", path);
     if (keeper_differs(config, k->o.config, text, sizeof text))
         return err_input(
             e, "%s: was made under another description: %s; put that back, or train without --resume", path, text);
-    if (!chosen_read(&was, plan))
+    if (!chosen_read(&was, safetensors_metadata(s, "plan")))
         return err_input(e, "%s: has a plan that this program cannot read; train without --resume", path);
     if (!check_made(k, s, &was, path, e)) return false;
     if (outline_compare(config, k->o.config, is_place, text, sizeof text)) {
@@ -311,6 +310,16 @@ static bool check_same(keeper *k, const safetensors *s, const char *path, err *e
         tell(k, line);
     }
     return true;
+}
+
+static bool check_same(keeper *k, const safetensors *s, const char *path, err *e) {
+    const char *config = safetensors_metadata(s, "config");
+    if (!config || !safetensors_metadata(s, "plan"))
+        return err_input(e, "%s: does not say under which description it was made", path);
+    char *whole = task_description_complete(config);
+    bool same = compare_with(k, s, whole, path, e);
+    free(whole);
+    return same;
 }
 
 bool keeper_resume(keeper *k, err *e) {

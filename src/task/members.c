@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "run/checkpoint.h"
 #include "run/outline.h"
+#include "task/describe.h"
 #include "task/keeper.h"
 
 #include <stdio.h>
@@ -36,6 +37,13 @@ char *members_dir(const char *dir, int k) {
     return run_path(dir, name);
 }
 
+// The description of a directory, which the caller frees; NULL where it cannot be read.
+static char *description_of(const char *dir) {
+    char *text = text_of(dir, "config.yaml"), *whole = text ? task_description_complete(text) : NULL;
+    free(text);
+    return whole;
+}
+
 static void pass_over(void *arg, const char *why) {
     (void)arg;
     (void)why;
@@ -64,7 +72,7 @@ bool members_done(const char *dir, const char *config, const chosen *plan) {
     err unused;
     chosen planned; // compares the data, wherever they lie
     char differs[64], *db = run_path(dir, "run.db"), *weights = run_path(dir, "best.safetensors");
-    char *was = text_of(dir, "config.yaml");
+    char *was = description_of(dir);
     bool done = was && plan_of(dir, &planned) && access(weights, F_OK) == 0 && db_read(db, &sum, &unused) &&
                 strcmp(sum.status, "done") == 0 &&
                 outline_compare(was, config, settings_is_path, differs, sizeof differs) == 0 &&
@@ -76,7 +84,7 @@ bool members_done(const char *dir, const char *config, const chosen *plan) {
 }
 
 bool members_same(const char *dir, const char *config, const chosen *plan, err *e) {
-    char differs[700], *was = text_of(dir, "config.yaml");
+    char differs[700], *was = description_of(dir);
     chosen planned;
     const char *of = NULL;
     if (was && keeper_differs(was, config, differs, sizeof differs))

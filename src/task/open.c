@@ -3,9 +3,11 @@
 #include "base/clock.h"
 #include "base/pool.h"
 #include "data/latest.h"
+#include "data/symbols.h"
 #include "graph/dtype.h"
 #include "graph/identity.h"
 #include "task/lines.h"
+#include "task/scale.h"
 #include "task/source.h"
 #include "task/tuned.h"
 #include "train/fallback.h"
@@ -37,26 +39,29 @@ static bool make_split(task *t, err *e) {
     return config_fail(t->config, "data.split", e, "%s", why.text);
 }
 
-// Targets of trained weights are scaled as they were in training.
-static bool scale_targets(task *t, err *e) {
-    if (settings_task(&t->settings, t->data) != METRIC_FORECASTS) return true;
-    if (!t->options.trained) return target_fit(t->data, &t->split.train, &t->scaler->target, e);
-    t->scaler->target = t->options.target;
-    return true;
-}
-
-static bool make_data(task *t, err *e) {
+// The description's own data, as the task sees them.
+static bool open_data(task *t, err *e) {
     CHECK(!t->options.data || !(t->options.ends || t->options.latest), "the data are the description's own");
     t->data = t->options.data ? t->options.data : source_open(t->config, &t->settings, &t->options.listener, e);
     if (t->data && t->options.ends) t->data = build_ends(t->data, e);
+    if (t->data && config_bool(t->config, "model.symbol")) t->data = symbols_new(t->data, !t->options.data, e);
     if (t->data && t->options.latest) t->data = latest_new(t->data, t->options.latest, e);
-    if (!t->data) return false;
-    if (!settings_windows(t->config, t->data, t->window, e) || !settings_model(t->config, t->data, &t->model, e))
-        return false;
-    if (!make_split(t, e)) return false;
-    if (!settings_scales(&t->settings, t->data)) return true;
-    t->scaler = scaler_fit(t->data, &t->split.train, t->window, e);
-    return t->scaler && scale_targets(t, e);
+    return t->data != NULL;
+}
+
+// Inputs of trained weights by name, before any number of them is seen.
+static bool check_inputs(const task *t, err *e) {
+    if (!t->options.saved) return true;
+    contract *is = task_contract(t);
+    bool ok = contract_fits(t->options.saved, t->options.saved_path, is, CONTRACT_ALL, e);
+    contract_free(is);
+    return ok;
+}
+
+static bool make_data(task *t, err *e) {
+    return open_data(t, e) && settings_windows(t->config, t->data, t->window, e) &&
+           settings_model(t->config, t->data, &t->model, e) && make_split(t, e) && check_inputs(t, e) &&
+           scale_make(t, e);
 }
 
 // The precision that the description asks for, or that was tuned, or the first of bf16, fp16 and fp32 that the device
@@ -142,8 +147,8 @@ void task_chosen(const task *t, chosen *c) {
 contract *task_contract(const task *t) {
     return contract_make(&(contract_facts){.data = t->data,
         .window = t->window,
-        .forecasts = t->job.forecasts,
-        .scaled = t->scaler != NULL,
+        .forecasts = settings_forecasts(&t->settings, t->data),
+        .scale = scale_name(t),
         .version = t->options.version});
 }
 
@@ -272,11 +277,25 @@ static bool leave_full_card(task *t, err *e) {
     return t->queue && build(t, e);
 }
 
+// Leaves the devices that run.device names, where the caller has not named one. Weights are used wherever they are.
+static bool name_device(task *t, err *e) {
+    static const char key[] = "run.device";
+    task_devices *d = &t->options.devices;
+    if (!d->open || t->options.trained || config_is(t->config, key, "auto")) return true;
+    if (config_is(t->config, key, "cpu")) {
+        d->card = NULL;
+        return true;
+    }
+    d->host = NULL;
+    return d->card || config_fail(t->config, key, e, "there is no card to use%s%s; use auto or cpu",
+                          d->no_card.text[0] ? ": " : "", d->no_card.text);
+}
+
 bool task_open(task *t, const task_options *o, err *e) {
     if (!task_describe_run(t, o, e)) return false;
-    bool ok = make_data(t, e);
+    bool ok = name_device(t, e) && make_data(t, e);
     t->made = clock_seconds();
-    ok = ok && task_open_queue(&o->devices, &t->device, &t->queue, &t->no_card, e) && build(t, e) &&
+    ok = ok && task_open_queue(&t->options.devices, &t->device, &t->queue, &t->no_card, e) && build(t, e) &&
          leave_full_card(t, e);
     t->opened = clock_seconds();
     if (!ok) task_close(t);

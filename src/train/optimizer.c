@@ -39,6 +39,15 @@ const config_key *optimizer_keys(optimizer_kind k, size_t *count) {
     return optimizers[k].record->keys;
 }
 
+bool optimizer_reads(optimizer_kind k, const char *path) {
+    bool reads = false;
+    for (int i = 0; i < OPTIMIZER_COUNT; i++) {
+        const optimizer *o = optimizers[i].record;
+        reads |= o->read == optimizers[k].record->read && config_row(o->keys, o->key_count, path);
+    }
+    return reads;
+}
+
 bool optimizer_read(const config *c, optimizer_settings *s, err *e) {
     *s = (optimizer_settings){.weight_decay = (float)config_real(c, "train.optimizer.weight_decay"),
         .decay = config_is(c, "train.optimizer.decay", "weights") ? DECAY_WEIGHTS : DECAY_ALL};

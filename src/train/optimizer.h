@@ -38,6 +38,9 @@ typedef struct {
 const config_key *optimizer_common_keys(size_t *count);
 const config_key *optimizer_keys(optimizer_kind k, size_t *count);
 
+// True where an optimizer reads a key of one of them: its own, or of one that reads its settings alike.
+bool optimizer_reads(optimizer_kind k, const char *path);
+
 // Fills `s` from a description that config_check has passed. False where keys contradict each other.
 bool optimizer_read(const config *c, optimizer_settings *s, err *e);
 

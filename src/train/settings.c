@@ -64,8 +64,9 @@ static const config_key data_keys[] = {
     {"data.windows.*", CONFIG_INT, NULL, 1, 100000, NULL,
         "bars in a stream's window, by stream (50 for the first, 20 for others; a set of windows has its own)",
         FIXED | TUNED},
-    {"data.scale", CONFIG_CHOICE, "auto", 0, 0, "auto|none|standard",
-        "standard: streams' columns less their mean, by their deviation; auto: where the data are raw", FIXED | TUNED},
+    {"data.scale", CONFIG_CHOICE, "auto", 0, 0, "auto|none|standard|own",
+        "standard: streams' columns less their mean, by their deviation; own: each instrument by its own; auto: standard "
+        "where the data are raw", FIXED | TUNED},
     {"data.level", CONFIG_CHOICE, "auto", 0, 0, "auto|none|mean",
         "forecasts: mean divides a window and its targets by the window's mean size; auto: for series by themselves",
         FIXED | TUNED},
@@ -181,6 +182,8 @@ static const config_key run_keys[] = {
     {"gpu_optimization.monitoring_interval", CONFIG_REAL, "1", 0.01, 3600, NULL, "seconds from one sample to the next",
         FREE | UNTUNED},
     {"run.dir", CONFIG_TEXT, "runs/last", 0, 0, NULL, "where results go", FREE | UNTUNED | PATH},
+    {"run.device", CONFIG_CHOICE, "auto", 0, 0, "auto|cpu|cuda|cuda:0",
+        "where to train, unless --device says; auto: the card where there is one", FREE | UNTUNED},
     {"train.checkpoint_every", CONFIG_INT, "50", 1, 1e6, NULL, "epochs from one checkpoint to the next",
         FREE | UNTUNED},
     {"train.checkpoint_minutes", CONFIG_REAL, "5", 0, 1e6, NULL, "and minutes; 0 for epochs alone", FREE | UNTUNED},
@@ -297,6 +300,7 @@ static void read_bars(const config *c, settings *s) {
 static void read_loading(const config *c, settings *s) {
     s->scale = config_is(c, "data.scale", "standard") ? SCALE_DATA : SCALE_RAW_DATA;
     if (config_is(c, "data.scale", "none")) s->scale = SCALE_NO_DATA;
+    if (config_is(c, "data.scale", "own")) s->scale = SCALE_OWN_DATA;
     s->residency = config_is(c, "data.residency", "host") ? RESIDENCY_HOST : RESIDENCY_AUTO;
     if (config_is(c, "data.residency", "device")) s->residency = RESIDENCY_DEVICE;
     s->workers = config_is(c, "data.num_workers", "auto") ? -1 : (int)config_int(c, "data.num_workers");
@@ -304,7 +308,7 @@ static void read_loading(const config *c, settings *s) {
 }
 
 bool settings_scales(const settings *s, const dataset *d) {
-    return s->scale == SCALE_DATA || (s->scale == SCALE_RAW_DATA && d->raw);
+    return s->scale == SCALE_DATA || s->scale == SCALE_OWN_DATA || (s->scale == SCALE_RAW_DATA && d->raw);
 }
 
 bool settings_forecasts(const settings *s, const dataset *d) {
@@ -513,15 +517,6 @@ static bool check_streams(const config *c, const dataset *d, const char *section
                 stream_names(d, names, sizeof names));
     }
     return true;
-}
-
-void settings_print_unused(const config *c, const dataset *d, FILE *out) {
-    static const char *const sections[] = {"data.windows", "model.hidden"};
-    for (size_t k = 0; k < sizeof sections / sizeof *sections; k++)
-        for (size_t i = 0; i < config_count(c, sections[k]); i++) {
-            const char *name = config_child(c, sections[k], i);
-            if (!has_stream(d, name)) fprintf(out, "unused    %s.%s: the data has no such stream\n", sections[k], name);
-        }
 }
 
 static int64_t by_stream(const config *c, const char *section, const char *name, int64_t otherwise) {

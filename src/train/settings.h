@@ -16,7 +16,7 @@
 #include "train/schedule.h"
 
 // Which data are scaled: where they are raw, none, all.
-typedef enum { SCALE_RAW_DATA, SCALE_NO_DATA, SCALE_DATA } data_scale;
+typedef enum { SCALE_RAW_DATA, SCALE_NO_DATA, SCALE_DATA, SCALE_OWN_DATA } data_scale;
 
 enum { RECOMPUTE_AUTO = -1 };
 
@@ -116,8 +116,5 @@ int settings_median(const settings *s);
 // The windows' lengths and the model's shape, which need to know the data. `window[i]` is that of stream i.
 bool settings_windows(const config *c, const dataset *d, int64_t window[STREAMS_MOST], err *e);
 bool settings_model(const config *c, const dataset *d, model_spec *m, err *e);
-
-// A line for each key of these two that speaks of a usual stream (fast, slow, ...) that the data has not.
-void settings_print_unused(const config *c, const dataset *d, FILE *out);
 
 #endif

@@ -935,6 +935,57 @@ static void survives_mutated_overrides(void **state) {
     config_free(c);
 }
 
+static const config_name names[] = {{"lr", "train.optimizer.lr", NULL}, {"train.lr", "train.optimizer.lr", NULL},
+    {"epochs", "train.epochs", NULL}, {"width", "model.hidden", NULL}, {"pin_memory", NULL, "not needed"}};
+enum { NAMES = sizeof names / sizeof *names };
+
+static void other_names(void **state) {
+    (void)state;
+    err e = {0};
+    config *c = read_ok("lr: 0.5\npin_memory: true\ntrain: {lr: 2, epochs: 3}\n");
+    assert_false(config_rename(c, names, NAMES, &e));
+    assert_string_equal(e.text, "run.yaml:3: train.lr: train.optimizer.lr is given too; leave one of them out");
+    config_free(c);
+    c = read_ok("lr: 0.5\npin_memory: true\nwidth: 8\ntrain: {epochs: 3}\n");
+    assert_true(config_rename(c, names, NAMES, &e) && config_check(c, &e));
+    assert_true(config_real(c, "train.optimizer.lr") == 0.5 && config_int(c, "model.hidden") == 8);
+    assert_true(config_given_value(c, "model.hidden") && !config_given_value(c, "train"));
+    assert_int_equal(config_notes(c), 3);
+    assert_string_equal(config_note_at(c, 0)->key, "train.optimizer.lr");
+    assert_string_equal(config_note_at(c, 2)->why, "not needed");
+    assert_round_trip(c);
+    // On the command line the last one wins, by whatever name, and is noted once.
+    assert_true(config_override(c, "train.lr=0.25", &e) && config_rename(c, names, NAMES, &e));
+    assert_true(config_real(c, "train.optimizer.lr") == 0.25);
+    assert_true(config_override(c, "lr=0.75", &e) && config_rename(c, names, NAMES, &e));
+    assert_true(config_real(c, "train.optimizer.lr") == 0.75);
+    assert_true(config_override(c, "epochs=x", &e) && config_rename(c, names, NAMES, &e));
+    assert_false(config_check(c, &e));
+    assert_non_null(strstr(e.text, "epochs=x: train.epochs: must be an integer"));
+    assert_int_equal(config_notes(c), 5);
+    config_free(c);
+    c = read_ok("lr: 0.5\ntrain: {optimizer: adamw}\n");
+    assert_false(config_rename(c, names, NAMES, &e));
+    assert_non_null(strstr(e.text, "lr: is read as train.optimizer.lr, but train.optimizer is no section"));
+    config_free(c);
+}
+
+static void count_path(void *arg, const char *path) {
+    char *all = arg;
+    strcat(strcat(all, path), " ");
+}
+
+static void given_and_usual(void **state) {
+    (void)state;
+    char all[256] = "";
+    config *c = check_ok("train: {epochs: 8, shift: 1}\ndata: {symbols: [XAU, EURUSD], windows: {a: 1, b: 2}}\n");
+    config_each(c, count_path, all);
+    assert_string_equal(all, "train.epochs train.shift data.symbols data.windows.a data.windows.b ");
+    assert_true(config_is_usual(c, "train.epochs") && config_is_usual(c, "data.symbols"));
+    assert_false(config_is_usual(c, "train.shift") || config_is_usual(c, "data.windows.a"));
+    config_free(c);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(given_values),
@@ -960,6 +1011,8 @@ int main(void) {
         cmocka_unit_test(loads_files),
         cmocka_unit_test(mistakes_of_the_program_stop_it),
         cmocka_unit_test(help_has_a_line_for_each_key),
+        cmocka_unit_test(other_names),
+        cmocka_unit_test(given_and_usual),
         cmocka_unit_test(survives_mutated_input),
         cmocka_unit_test(survives_mutated_overrides),
     };

@@ -385,7 +385,7 @@ static void folded_and_unfolded_train_alike(void **state) {
     assert_int_equal(RUN("train", "run.yaml", "--device=cpu", "data.set=set.npz", "run.dir=extra",
                          "data.windows.slow=20", "model.hidden.slow=16", "train.batch_size=5000"),
         0);
-    matches("out", "\nunused +data\\.windows\\.slow: .*\nunused +model\\.hidden\\.slow: .*no such stream\n");
+    matches("out", "\nunused +model\\.hidden\\.slow: .*\nunused +data\\.windows\\.slow: .*no such stream\n");
     matches("out", "\nbatch +5,000 samples a step, more than there are for training\n");
     complains(RUN("train", "run.yaml", "data.set=set.npz", "data.windows.fast=11"),
         "data\\.windows\\.fast=11: .*windows of 10 steps.*");

@@ -339,7 +339,7 @@ static int64_t same_until(const dataset *a, const dataset *b, int64_t now) {
     err e = {0};
     int64_t window[2] = {50, 20};
     split_part part = part_of((span){0, train});
-    scaler *s = scaler_fit(a, &part, window, &e), *t = scaler_fit(b, &part, window, &e);
+    scaler *s = scaler_fit(a, &part, window, false, &e), *t = scaler_fit(b, &part, window, false, &e);
     support_ok(s && t, &e);
     for (int i = 0; i < a->streams; i++)
         assert_memory_equal(s->value[i], t->value[i], 2 * (size_t)s->width[i] * sizeof(float));

@@ -1,0 +1,41 @@
+#include "task/keys.h"
+
+#include "train/unused.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+typedef struct {
+    void (*use)(void *arg, const told_key *k);
+    void *arg;
+} user;
+
+static void tell_unused(void *arg, const char *path, const char *why) {
+    const user *u = arg;
+    u->use(u->arg, &(told_key){path, why, true});
+}
+
+static void tell_notes(const config *c, const user *u) {
+    for (size_t i = 0; i < config_notes(c); i++) {
+        const config_note *n = config_note_at(c, i);
+        char text[160];
+        snprintf(text, sizeof text, "read as %s", n->key ? n->key : "");
+        u->use(u->arg, &(told_key){n->name, n->key ? text : n->why, false});
+    }
+}
+
+void task_each_key(const task *t, void (*use)(void *arg, const told_key *k), void *arg) {
+    user u = {use, arg};
+    tell_notes(t->config, &u);
+    if (!t->data || !t->device) return;
+    char *run = task_run_described(&t->options.description);
+    unused_about about = {.config = t->config,
+        .settings = &t->described,
+        .data = t->data,
+        .model = &t->model,
+        .card = !t->device->host_memory,
+        .host = t->job.host,
+        .complete = run != NULL};
+    free(run);
+    unused_each(&about, tell_unused, &u);
+}

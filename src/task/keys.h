@@ -1,0 +1,16 @@
+// Keys of a description that are to be told: names that were read as others, and keys that have no effect.
+#ifndef TRADEWIND_TASK_KEYS_H
+#define TRADEWIND_TASK_KEYS_H
+
+#include "task/open.h"
+
+typedef struct {
+    const char *key;
+    const char *text; // "read as train.optimizer.lr", or why it has no effect
+    bool unused;      // it has none
+} told_key;
+
+// Calls `use` with each. Of a task that was only described, without those that the data decide.
+void task_each_key(const task *t, void (*use)(void *arg, const told_key *k), void *arg);
+
+#endif
