@@ -65,8 +65,10 @@ static const config_key data_keys[] = {
         "bars in a stream's window, by stream (50 for the first, 20 for others; a set of windows has its own)",
         FIXED | TUNED},
     {"data.scale", CONFIG_CHOICE, "auto", 0, 0, "auto|none|standard|own",
-        "standard: streams' columns less their mean, by their deviation; own: each instrument by its own; auto: standard "
-        "where the data are raw", FIXED | TUNED},
+        "standard: streams' columns less their mean, by their deviation; own: each instrument by its own; auto: "
+        "standard "
+        "where the data are raw",
+        FIXED | TUNED},
     {"data.level", CONFIG_CHOICE, "auto", 0, 0, "auto|none|mean",
         "forecasts: mean divides a window and its targets by the window's mean size; auto: for series by themselves",
         FIXED | TUNED},
