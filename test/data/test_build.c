@@ -482,7 +482,7 @@ static void streams_are_put_in_order(void **state) {
     assert_string_equal(got[1].name, "slow");
     assert_string_equal(got[2].name, "slower");
     sources_done(&s);
-    support_ok(sources_read(&s, (const source_ask[]){{"coarse.csv", NULL, "slow"}, {"fine.csv", NULL, "m5"}}, 2, NULL,
+    support_ok(sources_read(&s, (const source_ask[]){{"coarse.csv", NULL, "slow"}, {"fine.csv", NULL, "m5"}}, 2, &any,
                    frames, 1, &e),
         &e);
     assert_string_equal(got[0].name, "m5");
