@@ -231,7 +231,7 @@ static void out_of_order(sheet *s) {
 
 // Outcomes
 
-// What a reader says of a file: its refusal, or its report.
+// The words on a file: its refusal, or its report.
 static char *outcome(const char *path, unsigned force, bool *read, unsigned *forced) {
     bars b;
     err e = {0};
