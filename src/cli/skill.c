@@ -53,6 +53,8 @@ static void print_rows(const skill_table *t, const skill_group *g, FILE *out) {
     }
 }
 
+static const char *const verdicts[] = {"", "better", "no better", "worse"};
+
 // Metrics of one verdict, in one line.
 static void print_verdict(const skill_table *t, skill_verdict of, const char *words, FILE *out) {
     int n = 0;
@@ -74,7 +76,8 @@ static void print_instruments(const skill_table *t, FILE *out) {
         term_count(a, sizeof a, (double)g->samples);
         fprintf(out, "%-12.40s %10s", g->name ? g->name : "together", a);
         for (int k = 0; k < t->rows; k++) fprintf(out, " %10s", score_text(g->row[k].metric, g->row[k].score, a));
-        fprintf(out, " %10s  %s\n", skill_text(g->row[0].skill, a), skill_range(g->row[0].skill_range, b));
+        fprintf(out, " %10s  %-20s %s\n", skill_text(g->row[0].skill, a), skill_range(g->row[0].skill_range, b),
+            verdicts[skill_judge(&g->row[0])]);
     }
 }
 
@@ -100,10 +103,10 @@ void skill_print(const skill_table *t, const dataset *d, FILE *out) {
     fprintf(out, "trivial   %s\n", line);
     print_method(t, out);
     print_rows(t, &t->group[0], out);
-    if (t->groups > 1) print_instruments(t, out);
     print_verdict(t, SKILL_BETTER, "better than the trivial answer on these rows", out);
     print_verdict(t, SKILL_EQUAL, "no better than the trivial answer on these rows", out);
     print_verdict(t, SKILL_WORSE, "worse than the trivial answer on these rows", out);
+    if (t->groups > 1) print_instruments(t, out);
 }
 
 // JSON
@@ -113,13 +116,14 @@ static json_t *range_json(interval r) {
 }
 
 static json_t *row_json(const skill_table *t, const skill_row *r) {
-    static const char *const verdicts[] = {NULL, "better", "no better", "worse"};
     bool has = r->best >= 0;
+    skill_verdict v = skill_judge(r);
     return json_pack("{s:s, s:o, s:o, s:s?, s:o, s:o, s:o, s:s, s:s?}", "metric", skill_name(r->metric), "score",
         json_number(r->score), "interval", range_json(r->score_range), "trivial",
         has ? trivial_name(t->trivial[r->best]) : NULL, "trivial_score", json_number(has ? r->trivial[r->best] : NAN),
         "skill", json_number(r->skill), "skill_interval", range_json(r->skill_range), "skill_is",
-        skill_differs(r->metric) ? "score - trivial" : "1 - score / trivial", "verdict", verdicts[skill_judge(r)]);
+        skill_differs(r->metric) ? "score - trivial" : "1 - score / trivial", "verdict",
+        v == SKILL_OPEN ? NULL : verdicts[v]);
 }
 
 static json_t *rows_json(const skill_table *t, const skill_group *g) {

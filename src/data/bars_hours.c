@@ -76,13 +76,20 @@ static bool in_stretch(const bars_report *p, int64_t time) {
 
 static void mark_bars(bars_hours *h, const rows *r, size_t from, const when_zone *z) {
     size_t hint = 0;
-    int64_t row = DAYS * h->slots;
+    int64_t day = -1, midnight = INT64_MIN; // of the bar before
     for (size_t i = from; i < r->count; i++) {
-        if (in_stretch(r->report, r->row[i].bar.time)) continue;
-        int64_t cell = cell_of(h, when_local(z, r->row[i].bar.time, &hint));
-        if (cell < 0 || cell >= h->weeks * row) continue; // an hour shown twice may reach over the ends
-        h->seen[cell] = 1;
-        h->active[cell / row] = true;
+        if (r->report->stretches && in_stretch(r->report, r->row[i].bar.time)) continue;
+        int64_t local = when_local(z, r->row[i].bar.time, &hint);
+        if (midnight == INT64_MIN || local < midnight || local - midnight >= WHEN_DAY) {
+            midnight = floor_by(local, WHEN_DAY) * WHEN_DAY;
+            day = midnight / WHEN_DAY - h->monday;
+            if (day < 0 || day >= h->weeks * DAYS) { // an hour shown twice may reach over the ends
+                midnight = INT64_MIN;
+                continue;
+            }
+            h->active[day / DAYS] = true;
+        }
+        h->seen[day * h->slots + (local - midnight) / h->span] = 1;
     }
 }
 

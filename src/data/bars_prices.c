@@ -183,24 +183,35 @@ static bool judge_jump(const prices *p, size_t i, double step, err *e) {
         p->r->name, line_of(p, i), when, factor);
 }
 
-// Bars and steps, one by one. Off bars make two steps of their own.
+// One bar and the step to it. An off bar makes two steps of its own, to it and to the next; `*off` is the last such
+// bar.
+static bool judge_bar(const prices *p, size_t i, size_t *off, err *e) {
+    size_t n = p->r->count;
+    const bar *b = bar_at(p, i);
+    double before = i ? bar_at(p, i - 1)->close : bar_at(p, 1)->open;
+    double after = i + 1 < n ? bar_at(p, i + 1)->open : before;
+    double high = fmax(before, after), low = fmin(before, after);
+    bool whole = b->low > high * p->whole || b->high * p->whole < low;
+    if (whole || b->high > high * p->part || b->low * p->part < low) {
+        if (!judge_off(p, i, b->high > high * p->whole ? high : low, e)) return false;
+        *off = i;
+    }
+    if (!i || *off == i || *off + 1 == i) return true;
+    if (b->open < before * p->gate && before < b->open * p->gate) return true;
+    double step = step_at(p, i);
+    if (fabs(step) >= p->noted) bars_rows_tally(p->r, BARS_JUMP, (int64_t)p->r->row[i].line);
+    return !is_jump(p, i, step) || judge_jump(p, i, step, e);
+}
+
+// Nearly all bars lie near the close before them, and need no closer look.
 static bool judge_bars(const prices *p, err *e) {
     size_t n = p->r->count, off = n;
+    double near = fmin(p->gate, OFF_WHOLE), before = 0;
     for (size_t i = 0; i < n; i++) {
         const bar *b = bar_at(p, i);
-        double before = bar_at(p, i ? i - 1 : 1)->close, after = i + 1 < n ? bar_at(p, i + 1)->open : before;
-        if (!i) before = after;
-        double high = before > after ? before : after, low = before > after ? after : before;
-        bool whole = b->low > high * p->whole || b->high * p->whole < low;
-        if (whole || b->high > high * p->part || b->low * p->part < low) {
-            if (!judge_off(p, i, b->high > high * p->whole ? high : low, e)) return false;
-            off = i;
-        }
-        if (!i || off == i || off + 1 == i) continue;
-        if (b->open < before * p->gate && before < b->open * p->gate) continue;
-        double step = step_at(p, i);
-        if (fabs(step) >= p->noted) bars_rows_tally(p->r, BARS_JUMP, (int64_t)p->r->row[i].line);
-        if (is_jump(p, i, step) && !judge_jump(p, i, step, e)) return false;
+        bool plain = b->high < before * near && before < b->low * near;
+        before = b->close;
+        if (!plain && !judge_bar(p, i, &off, e)) return false;
     }
     return true;
 }

@@ -68,15 +68,12 @@ static bars_last judge_last(const rows *r, int64_t written) {
     return last->volume < volume[BEFORE / 2] / 10 ? BARS_THIN : BARS_FINISHED;
 }
 
-static void find_short_steps(rows *r, const when_zone *z, int64_t span) {
-    size_t hint = 0;
-    for (size_t i = 1; i < r->count; i++) {
-        int64_t from = r->row[i - 1].bar.time, to = r->row[i].bar.time;
-        if (to - from >= span) continue;
-        // A day on which clocks go forward is shorter, but not on the clock; months and weeks follow the calendar.
-        if (when_spans_between(when_local(z, from, &hint), when_local(z, to, &hint), span) < 1)
-            bars_rows_tally(r, BARS_SHORT_STEP, (int64_t)r->row[i].line);
-    }
+// Whether bar `i` follows the one before it sooner than a span.
+static bool is_short_step(const rows *r, size_t i, const when_zone *z, int64_t span, size_t *hint) {
+    int64_t from = r->row[i - 1].bar.time, to = r->row[i].bar.time;
+    if (to - from >= span) return false;
+    // A day on which clocks go forward is shorter, but not on the clock; months and weeks follow the calendar.
+    return when_spans_between(when_local(z, from, hint), when_local(z, to, hint), span) < 1;
 }
 
 bool bars_rows_survey(rows *r, const layout *l, const when_zone *z, int64_t span, const bars_options *o, err *e) {
@@ -90,12 +87,12 @@ bool bars_rows_survey(rows *r, const layout *l, const when_zone *z, int64_t span
         if (b->high == b->low) bars_rows_tally(r, BARS_FLAT, line);
         if (l->has[ROLE_VOLUME] && b->volume == 0) bars_rows_tally(r, BARS_NO_VOLUME, line);
         if (l->has[ROLE_SPREAD] && b->spread == 0) bars_rows_tally(r, BARS_NO_SPREAD, line);
+        if (i && is_short_step(r, i, z, span, &hint)) bars_rows_tally(r, BARS_SHORT_STEP, line);
         p->has_volume |= b->volume > 0;
         p->has_spread |= b->spread > 0;
     }
     p->first = r->row[0].bar.time;
     p->last = r->row[r->count - 1].bar.time;
     p->last_bar = judge_last(r, o->written);
-    find_short_steps(r, z, span);
     return find_hours(r, z, span, o->force, e);
 }

@@ -56,6 +56,7 @@ dataset *build_bars(const build_source *from, const build_options *o, const data
     ok = ok && (b.stream = bar_stream_new(from->frame, from->frames, o->vector, e));
     ok = ok && build_prepare(&b, e) && build_order(&b, e) && build_fill(&b, e);
     if (ok) b.d->sum = sum_bars(from);
+    if (ok) b.d->about = json_pack("{s:s, s:o}", "made_of", "bars", "label", build_label_json(o));
     if (ok && r) *r = b.report;
     for (int s = 0; b.work && s < from->series; s++) work_done(&b.work[s]);
     free(b.work);

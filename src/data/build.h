@@ -68,8 +68,8 @@ typedef struct {
 } build_report;
 
 // `old`: a dataset that was made of the same frames, symbols and options, which the bars go on from; NULL: none. `r`
-// may be NULL. NULL on failure: ERR_INPUT where options are out of their range, a feature is not known, or the bars are
-// too few.
+// may be NULL. The dataset's own words are its label alone. NULL on failure: ERR_INPUT where options are out of their
+// range, a feature is not known, or the bars are too few.
 dataset *build_bars(const build_source *from, const build_options *o, const dataset *old, build_report *r, err *e);
 
 // The bars that the label of one of them needs behind it, at most.

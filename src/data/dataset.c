@@ -30,6 +30,25 @@ dataset *dataset_new_of(void *owner, void (*release)(void *owner), err *e) {
     return NULL;
 }
 
+static void release_viewed(void *from) {
+    dataset_free(from);
+}
+
+dataset *dataset_view(dataset *from, bool keeps, size_t bytes, err *e) {
+    dataset *d = dataset_new(bytes, e);
+    if (!d) {
+        if (keeps) dataset_free(from);
+        return NULL;
+    }
+    void *memory = d->memory;
+    *d = *from;
+    d->memory = memory;
+    d->about = json_incref(from->about);
+    d->owner = keeps ? from : NULL;
+    d->release = keeps ? release_viewed : NULL;
+    return d;
+}
+
 size_t dataset_room(int64_t count, size_t size) {
     return ((size_t)count * size + ALIGN - 1) / ALIGN * ALIGN;
 }

@@ -99,6 +99,10 @@ dataset *dataset_new(size_t bytes, err *e);
 // A dataset whose memory is kept by `owner` until dataset_free calls `release`; also where this fails.
 dataset *dataset_new_of(void *owner, void (*release)(void *owner), err *e);
 
+// A copy of a dataset's figures and pointers, with a block of `bytes` of its own, to be changed in part. `from` must
+// outlive it: with `keeps` it is freed with the view, or at once on failure. NULL where memory is short.
+dataset *dataset_view(dataset *from, bool keeps, size_t bytes, err *e);
+
 // The next `count` items of `size` bytes of the block, from `*at` on; the caller has counted them into its size.
 // dataset_room is what they take of it, alignment included.
 void *dataset_take(dataset *d, size_t *at, int64_t count, size_t size);

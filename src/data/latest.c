@@ -50,8 +50,6 @@ static void take_stream(dataset *to, const dataset *from, int i, const pick *p, 
     to->stream[i] = *s;
     to->stream[i].row = row;
     to->stream[i].first = first;
-    to->span[i] = from->span[i];
-    to->window[i] = from->window[i];
 }
 
 static void take_vector(dataset *to, const dataset *from, const pick *p, size_t *at) {
@@ -85,36 +83,21 @@ static void take_lists(dataset *to, const dataset *from, const pick *p, size_t *
     to->known = known;
     to->label = from->label ? label : NULL;
     to->target = from->target ? target : NULL;
-    to->target_width = width;
     to->time = time;
     to->price = price;
 }
 
-static void release(void *owner) {
-    dataset_free(owner);
-}
-
 static dataset *view(dataset *from, const pick *p, int64_t n, err *e) {
     size_t at = 0;
-    dataset *d = dataset_new(measure(from, n), e);
+    dataset *d = dataset_view(from, true, measure(from, n), e);
     if (!d) return NULL;
-    d->name = from->name;
-    d->sum = from->sum;
     d->samples = n;
-    d->streams = from->streams;
-    d->raw = from->raw;
-    d->classes = from->classes;
-    d->class_names = from->class_names;
-    d->horizon = from->horizon;
-    d->panel = from->panel;
-    d->panel_names = from->panel_names;
-    d->panel_first = from->panel_first;
-    d->about = json_incref(from->about);
+    d->unlabelled = 0;
+    d->end = NULL;
+    d->best = NULL;
     for (int i = 0; i < d->streams; i++) take_stream(d, from, i, p, &at);
     take_vector(d, from, p, &at);
     take_lists(d, from, p, &at);
-    d->owner = from;
-    d->release = release;
     return d;
 }
 
@@ -122,15 +105,16 @@ dataset *latest_new(dataset *from, int64_t bars, err *e) {
     int64_t n = 0;
     dataset *d = NULL;
     CHECK(bars > 0, "the newest %" PRId64 " bars", bars);
-    if (from->streams && from->stream[0].bars.count && from->time && from->price) {
-        pick *p = choose(from, bars, &n);
-        d = p ? view(from, p, n, e) : NULL;
-        if (!p) err_run(e, "no memory for the newest bars");
-        free(p);
-    } else {
+    bool kept = from->streams && from->stream[0].bars.count && from->time && from->price;
+    pick *p = kept ? choose(from, bars, &n) : NULL;
+    if (!kept)
         err_input(e, "%s: keeps no bars, so none is its newest; import bars anew, older versions did not keep them",
             from->name);
-    }
-    if (!d) dataset_free(from);
+    if (kept && !p) err_run(e, "no memory for the newest bars");
+    if (p)
+        d = view(from, p, n, e);
+    else
+        dataset_free(from);
+    free(p);
     return d;
 }

@@ -97,7 +97,7 @@ static bool write_scaler(npz_writer *w, const dataset *d, err *e) {
     char name[ENTRY_MOST];
     for (int i = 0; i < d->streams; i++) window[i] = set_window(d, i);
     split_part part = part_of((span){0, train ? train : 1});
-    scaler *s = scaler_fit(d, &part, window, e);
+    scaler *s = scaler_fit(d, &part, window, false, e);
     bool ok = s != NULL;
     for (int i = 0; ok && i < d->streams; i++) {
         const char *stream = d->stream[i].name;

@@ -30,6 +30,8 @@ static const config_key keys[] = {
         "lstm, transformer, nbeats with classes: width of the head's hidden layer; 0 for none", KEY_FIXED | KEY_TUNED},
     {"model.activation", CONFIG_CHOICE, "relu", 0, 0, "relu|gelu|tanh|sigmoid",
         "mlp; transformer (relu or gelu): activation", KEY_FIXED | KEY_TUNED},
+    {"model.symbol", CONFIG_BOOL, "false", 0, 0, NULL, "every model: the instrument as an input, one column each",
+        KEY_FIXED | KEY_TUNED},
     {"model.dropout", CONFIG_REAL, "0.3", 0, 0.95, NULL,
         "probability of zeroing a unit in training; not in the blocks of nbeats", KEY_FIXED | KEY_TUNED},
 };

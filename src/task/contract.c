@@ -61,7 +61,7 @@ static json_t *make_json(const contract_facts *f) {
     else
         json_object_set_new(all, "classes", names_json(d->class_names, d->classes));
     if (made_of_bars(d)) json_object_set(all, "label", json_object_get(d->about, "label"));
-    json_object_set_new(all, "scaler", json_string(f->scaled ? "standard" : "none"));
+    json_object_set_new(all, "scaler", json_string(f->scale ? f->scale : "none"));
     if (made_of_bars(d) && d->panel) json_object_set_new(all, "symbols", names_json(d->panel_names, d->panel));
     return all;
 }

@@ -52,7 +52,7 @@ typedef struct {
     const dataset *data;
     const int64_t *window; // steps of each stream
     bool forecasts;
-    bool scaled;
+    const char *scale;   // "none", "standard" or "own"
     const char *version; // of the program
 } contract_facts;
 

@@ -363,10 +363,8 @@ bool fit_run(const task_options *o, const fit_member *member, bool *stopped, err
     fit f = {.task = &t, .member = member};
     bool ok = task_fits(&t, e) && make_trainer(&f, e) && open_run(&f, e);
     ok = ok && tell_begin(&f, e);
-    if (ok) {
-        tell_keys(&f);
-        ok = train(&f, e);
-    }
+    if (ok) tell_keys(&f);
+    ok = ok && train(&f, e);
     // A description that does not fit is no failure of the run that is there.
     if (!ok && f.keeper && e->kind == ERR_RUN) keeper_fail(f.keeper, e->text);
     tell_lost(&f);

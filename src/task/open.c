@@ -3,9 +3,11 @@
 #include "base/clock.h"
 #include "base/pool.h"
 #include "data/latest.h"
+#include "data/symbols.h"
 #include "graph/dtype.h"
 #include "graph/identity.h"
 #include "task/lines.h"
+#include "task/scale.h"
 #include "task/source.h"
 #include "task/tuned.h"
 #include "train/fallback.h"
@@ -37,26 +39,29 @@ static bool make_split(task *t, err *e) {
     return config_fail(t->config, "data.split", e, "%s", why.text);
 }
 
-// Targets of trained weights are scaled as they were in training.
-static bool scale_targets(task *t, err *e) {
-    if (settings_task(&t->settings, t->data) != METRIC_FORECASTS) return true;
-    if (!t->options.trained) return target_fit(t->data, &t->split.train, &t->scaler->target, e);
-    t->scaler->target = t->options.target;
-    return true;
-}
-
-static bool make_data(task *t, err *e) {
+// The description's own data, as the task sees them.
+static bool open_data(task *t, err *e) {
     CHECK(!t->options.data || !(t->options.ends || t->options.latest), "the data are the description's own");
     t->data = t->options.data ? t->options.data : source_open(t->config, &t->settings, &t->options.listener, e);
     if (t->data && t->options.ends) t->data = build_ends(t->data, e);
+    if (t->data && config_bool(t->config, "model.symbol")) t->data = symbols_new(t->data, !t->options.data, e);
     if (t->data && t->options.latest) t->data = latest_new(t->data, t->options.latest, e);
-    if (!t->data) return false;
-    if (!settings_windows(t->config, t->data, t->window, e) || !settings_model(t->config, t->data, &t->model, e))
-        return false;
-    if (!make_split(t, e)) return false;
-    if (!settings_scales(&t->settings, t->data)) return true;
-    t->scaler = scaler_fit(t->data, &t->split.train, t->window, e);
-    return t->scaler && scale_targets(t, e);
+    return t->data != NULL;
+}
+
+// Inputs of trained weights by name, before any number of them is seen.
+static bool check_inputs(const task *t, err *e) {
+    if (!t->options.saved) return true;
+    contract *is = task_contract(t);
+    bool ok = contract_fits(t->options.saved, t->options.saved_path, is, CONTRACT_ALL, e);
+    contract_free(is);
+    return ok;
+}
+
+static bool make_data(task *t, err *e) {
+    return open_data(t, e) && settings_windows(t->config, t->data, t->window, e) &&
+           settings_model(t->config, t->data, &t->model, e) && make_split(t, e) && check_inputs(t, e) &&
+           scale_make(t, e);
 }
 
 // The precision that the description asks for, or that was tuned, or the first of bf16, fp16 and fp32 that the device
@@ -142,8 +147,8 @@ void task_chosen(const task *t, chosen *c) {
 contract *task_contract(const task *t) {
     return contract_make(&(contract_facts){.data = t->data,
         .window = t->window,
-        .forecasts = t->job.forecasts,
-        .scaled = t->scaler != NULL,
+        .forecasts = settings_forecasts(&t->settings, t->data),
+        .scale = scale_name(t),
         .version = t->options.version});
 }
 

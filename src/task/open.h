@@ -22,12 +22,13 @@ typedef struct {
     bool resume;         // the run in run.dir goes on: its batch and split stay
     bool untuned;        // what was tuned is not asked for: the planner alone chooses, for BATCH_USUAL where it is open
     bool trained;        // weights are to be used, not trained: what the model gives can be read (job_keep_logits)
-    target_scale target; // by which targets were scaled when the weights were trained
-    bool ends;           // samples are the ends of a panel's series, and every part of the split is all of them
-    int64_t latest;      // samples are so many of each instrument's newest bars, as with `ends`; 0: not
-    dataset *data;       // in place of the description's: the caller's, which outlives the task; or NULL
-    bool whole;          // every part of the split is all samples
-    const chosen *like;  // a plan whose batch, split and tuning are kept where they are open, whatever is free; or NULL
+    const safetensors *saved; // these weights, whose scales and contract hold; NULL: none
+    const char *saved_path;
+    bool ends;          // samples are the ends of a panel's series, and every part of the split is all of them
+    int64_t latest;     // samples are so many of each instrument's newest bars, as with `ends`; 0: not
+    dataset *data;      // in place of the description's: the caller's, which outlives the task; or NULL
+    bool whole;         // every part of the split is all samples
+    const chosen *like; // a plan whose batch, split and tuning are kept where they are open, whatever is free; or NULL
     task_listener listener;
 } task_options;
 

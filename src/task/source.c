@@ -65,6 +65,7 @@ static dataset *build(const config *c, const settings *s, sources *from, const t
         blame(c, "data.bars", &why, e);
         return NULL;
     }
+    json_decref(d->about);
     d->about = sources_about(from, &s->build, &s->bars);
     task_event told = {.kind = TASK_BARS, .bars = {from, &r}};
     task_tell(l, &told);

@@ -4,6 +4,7 @@
 #include "run/weights.h"
 #include "task/ensemble.h"
 #include "task/members.h"
+#include "task/scale.h"
 
 #include <errno.h>
 #include <math.h>
@@ -72,24 +73,6 @@ static bool find_members(trained *t, const char *word, char **dir, char **weight
     return true;
 }
 
-static bool has_scaler(const safetensors *f) {
-    for (int i = 0; i < safetensors_count(f); i++)
-        if (strncmp(safetensors_at(f, i)->name, "scaler.", 7) == 0) return true;
-    return false;
-}
-
-// One number of a file; 0 where it is not there.
-static float number_of(const safetensors *f, const char *name) {
-    const safetensors_entry *t = safetensors_find(f, name);
-    float v = 0;
-    if (t && t->type == SAFE_F32 && t->bytes == sizeof v) memcpy(&v, t->data, sizeof v);
-    return v;
-}
-
-static target_scale target_of(const safetensors *f) {
-    return (target_scale){number_of(f, "scaler.target.mean"), number_of(f, "scaler.target.std")};
-}
-
 static const char *part_asked(const trained_options *o) {
     return o->part ? o->part : o->data ? "all" : NULL;
 }
@@ -100,17 +83,19 @@ static bool is_asked(const trained_options *o, const char *part) {
 }
 
 // The description of the run with everything that changes it. A whole set needs no gap between parts.
-static bool open_task(trained *t, const trained_options *o, const char *dir, bool scaled, target_scale target, err *e) {
+static bool open_task(
+    trained *t, const trained_options *o, const char *dir, const safetensors *weights, const char *path, err *e) {
     char *config = run_path(dir, "config.yaml");
     task_options as = {.description = {.file = config, .overrides = o->overrides, .override_count = o->override_count},
         .devices = o->devices,
         .version = o->version,
         .trained = true,
-        .target = target,
+        .saved = weights,
+        .saved_path = path,
         .latest = o->latest,
         .ends = is_asked(o, "future")};
     task_change *to = as.description.before;
-    *to++ = (task_change){"data.scale", scaled ? "standard" : "none"};
+    *to++ = (task_change){"data.scale", scale_saved(weights)};
     if (o->data) *to++ = (task_change){"data.set", o->data};
     if (is_asked(o, "all")) {
         *to++ = (task_change){"data.split.embargo", "0"};
@@ -118,37 +103,6 @@ static bool open_task(trained *t, const trained_options *o, const char *dir, boo
     }
     bool ok = task_open(&t->task, &as, e);
     free(config);
-    return ok;
-}
-
-// Puts the training's scaler in place of the one that was fitted on this data.
-static bool take_scaler(trained *t, const safetensors *f, const char *weights, err *e) {
-    scaler *sc = t->task.scaler;
-    for (int i = 0; sc && i < sc->streams; i++) {
-        char name[2][96];
-        const safetensors_entry *v[2];
-        for (int k = 0; k < 2; k++) {
-            snprintf(name[k], sizeof name[k], "scaler.%.64s.%s", t->task.data->stream[i].name, k ? "std" : "mean");
-            v[k] = safetensors_find(f, name[k]);
-            if (!v[k] || v[k]->type != SAFE_F32 || v[k]->bytes != (size_t)sc->width[i] * sizeof(float))
-                return err_input(e, "%s: %s does not fit the data, whose stream has %lld columns", weights, name[k],
-                    (long long)sc->width[i]);
-        }
-        for (int64_t c = 0; c < sc->width[i]; c++) {
-            float mean, std;
-            memcpy(&mean, (const char *)v[0]->data + (size_t)c * sizeof mean, sizeof mean);
-            memcpy(&std, (const char *)v[1]->data + (size_t)c * sizeof std, sizeof std);
-            scaler_set(sc, i, c, mean, std);
-        }
-    }
-    return true;
-}
-
-// Inputs by name, before any number of them is seen.
-static bool check_inputs(const trained *t, const safetensors *f, const char *weights, err *e) {
-    contract *is = task_contract(&t->task);
-    bool ok = contract_fits(f, weights, is, CONTRACT_ALL, e);
-    contract_free(is);
     return ok;
 }
 
@@ -201,10 +155,10 @@ bool trained_open(trained *t, const trained_options *o, err *e) {
     t->members = members_of(o->run);
     bool ok = t->members ? find_members(t, o->run, &dir, &weights, e) : find_run(o->run, &dir, &weights, e);
     ok = ok && (f = weights_open(weights, e));
-    ok = ok && (opened = open_task(t, o, dir, has_scaler(f), target_of(f), e));
-    ok = ok && check_inputs(t, f, weights, e) && take_scaler(t, f, weights, e) && choose_part(t, o, e) &&
-         open_predictor(t, weights, e);
+    ok = ok && (opened = open_task(t, o, dir, f, weights, e));
+    ok = ok && choose_part(t, o, e) && open_predictor(t, weights, e);
     if (ok) take_shares(t, f);
+    t->task.options.saved = NULL; // closed from here on
     safetensors_close(f);
     free(dir);
     t->weights = strdup(t->members || !weights ? o->run : weights);

@@ -64,8 +64,11 @@ static const config_key data_keys[] = {
     {"data.windows.*", CONFIG_INT, NULL, 1, 100000, NULL,
         "bars in a stream's window, by stream (50 for the first, 20 for others; a set of windows has its own)",
         FIXED | TUNED},
-    {"data.scale", CONFIG_CHOICE, "auto", 0, 0, "auto|none|standard",
-        "standard: streams' columns less their mean, by their deviation; auto: where the data are raw", FIXED | TUNED},
+    {"data.scale", CONFIG_CHOICE, "auto", 0, 0, "auto|none|standard|own",
+        "standard: streams' columns less their mean, by their deviation; own: each instrument by its own; auto: "
+        "standard "
+        "where the data are raw",
+        FIXED | TUNED},
     {"data.level", CONFIG_CHOICE, "auto", 0, 0, "auto|none|mean",
         "forecasts: mean divides a window and its targets by the window's mean size; auto: for series by themselves",
         FIXED | TUNED},
@@ -299,6 +302,7 @@ static void read_bars(const config *c, settings *s) {
 static void read_loading(const config *c, settings *s) {
     s->scale = config_is(c, "data.scale", "standard") ? SCALE_DATA : SCALE_RAW_DATA;
     if (config_is(c, "data.scale", "none")) s->scale = SCALE_NO_DATA;
+    if (config_is(c, "data.scale", "own")) s->scale = SCALE_OWN_DATA;
     s->residency = config_is(c, "data.residency", "host") ? RESIDENCY_HOST : RESIDENCY_AUTO;
     if (config_is(c, "data.residency", "device")) s->residency = RESIDENCY_DEVICE;
     s->workers = config_is(c, "data.num_workers", "auto") ? -1 : (int)config_int(c, "data.num_workers");
@@ -306,7 +310,7 @@ static void read_loading(const config *c, settings *s) {
 }
 
 bool settings_scales(const settings *s, const dataset *d) {
-    return s->scale == SCALE_DATA || (s->scale == SCALE_RAW_DATA && d->raw);
+    return s->scale == SCALE_DATA || s->scale == SCALE_OWN_DATA || (s->scale == SCALE_RAW_DATA && d->raw);
 }
 
 bool settings_forecasts(const settings *s, const dataset *d) {

@@ -16,7 +16,7 @@
 #include "train/schedule.h"
 
 // Which data are scaled: where they are raw, none, all.
-typedef enum { SCALE_RAW_DATA, SCALE_NO_DATA, SCALE_DATA } data_scale;
+typedef enum { SCALE_RAW_DATA, SCALE_NO_DATA, SCALE_DATA, SCALE_OWN_DATA } data_scale;
 
 enum { RECOMPUTE_AUTO = -1 };
 

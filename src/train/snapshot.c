@@ -72,7 +72,7 @@ static void add_scaler(gathered *to, const snapshot *s) {
     const scaler *sc = job_of(s)->scaler;
     for (int i = 0; sc && i < sc->streams; i++) {
         const char *name = job_of(s)->data->stream[i].name;
-        shape each = shape1(sc->width[i]);
+        shape each = sc->series > 1 ? shape2(sc->series, sc->width[i]) : shape1(sc->width[i]);
         add(to, arena_format(&to->arena, "scaler.%s.mean", name), SAFE_F32, sizeof(float), each, sc->mean[i]);
         add(to, arena_format(&to->arena, "scaler.%s.std", name), SAFE_F32, sizeof(float), each, sc->std[i]);
     }

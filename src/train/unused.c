@@ -204,6 +204,7 @@ static const struct {
     {"data.prefetch_factor", of_loader},
     {"data.split.*", of_split},
     {"model.kind", NULL},
+    {"model.symbol", NULL},
     {"model.hidden*", of_hidden},
     {"model.*", of_model},
     {"train.batch_size", NULL},

@@ -266,13 +266,15 @@ static void warnings_are_never_lost(void **state) {
             bars[i].close);
     fclose(f);
     free(bars);
-    assert_int_equal(RUN("import", "m5.csv", "h1.csv", "-o", "s.npz", "--label", "barrier"), 0);
+    assert_int_equal(
+        RUN("import", "m5.csv", "h1.csv", "-o", "s.npz", "--force", "agree,stale", "--label", "barrier"), 0);
     matches("out", "\nstale +[0-9,]+ samples see a bar of slow");
     matches("out", "\nleft out +[0-9,]+ bars at the beginning to warm up");
-    assert_int_equal(RUN("import", "m5.csv", "h1.csv", "-o", "s.npz", "-q"), 0);
+    assert_int_equal(RUN("import", "m5.csv", "h1.csv", "-o", "s.npz", "--force", "agree,stale", "-q"), 0);
     is_empty("out");
     matches("err", "^tradewind: stale: ");
-    assert_int_equal(RUN("import", "m5.csv", "h1.csv", "-o", "s.npz", "--label", "barrier", "--json"), 0);
+    assert_int_equal(
+        RUN("import", "m5.csv", "h1.csv", "-o", "s.npz", "--force", "agree,stale", "--label", "barrier", "--json"), 0);
     matches("out", "\"warning\": ?\"stale\"");
     matches("out", "\"left_out\": ?\\{\"warm_up\": ?[0-9]+");
     matches("out", "\"barriers\": ?\\{\"up\": ?[0-9]+");

@@ -339,7 +339,7 @@ static int64_t same_until(const dataset *a, const dataset *b, int64_t now) {
     err e = {0};
     int64_t window[2] = {50, 20};
     split_part part = part_of((span){0, train});
-    scaler *s = scaler_fit(a, &part, window, &e), *t = scaler_fit(b, &part, window, &e);
+    scaler *s = scaler_fit(a, &part, window, false, &e), *t = scaler_fit(b, &part, window, false, &e);
     support_ok(s && t, &e);
     for (int i = 0; i < a->streams; i++)
         assert_memory_equal(s->value[i], t->value[i], 2 * (size_t)s->width[i] * sizeof(float));
@@ -451,6 +451,7 @@ static void panels_keep_their_series(void **state) {
 static void streams_are_put_in_order(void **state) {
     (void)state;
     sources s;
+    const bars_options any = {.force = BARS_FORCE_AGREE}; // the two are of different markets
     err e = {0};
     bar *fine = walk_bars(2000, 300, 3);
     const char *const names[] = {"fine.csv", "coarse.csv"};
@@ -467,7 +468,7 @@ static void streams_are_put_in_order(void **state) {
     const frame_spec *got = s.build.frame;
     const source_ask two[] = {{.path = "coarse.csv"}, {.path = "fine.csv"}},
                      twice[] = {{.path = "fine.csv"}, {.path = "fine.csv"}};
-    support_ok(sources_read(&s, two, 2, NULL, frames, 1, &e), &e);
+    support_ok(sources_read(&s, two, 2, &any, frames, 1, &e), &e);
     assert_int_equal(s.build.frames, 3);
     assert_int_equal(got[0].span, 300);
     assert_int_equal(got[1].span, 900);
@@ -477,23 +478,23 @@ static void streams_are_put_in_order(void **state) {
     sources_done(&s);
     sources_done(&s);
     // Frames have the same names, whether or not the files have theirs.
-    support_ok(sources_read(&s, &(source_ask){"fine.csv", NULL, "fast"}, 1, NULL, frames, 2, &e), &e);
+    support_ok(sources_read(&s, &(source_ask){"fine.csv", NULL, "fast"}, 1, &any, frames, 2, &e), &e);
     assert_string_equal(got[1].name, "slow");
     assert_string_equal(got[2].name, "slower");
     sources_done(&s);
-    support_ok(sources_read(&s, (const source_ask[]){{"coarse.csv", NULL, "slow"}, {"fine.csv", NULL, "m5"}}, 2, NULL,
+    support_ok(sources_read(&s, (const source_ask[]){{"coarse.csv", NULL, "slow"}, {"fine.csv", NULL, "m5"}}, 2, &any,
                    frames, 1, &e),
         &e);
     assert_string_equal(got[0].name, "m5");
     assert_string_equal(got[1].name, "slower");
     assert_string_equal(got[2].name, "slow");
     sources_done(&s);
-    assert_false(sources_read(&s, twice, 2, NULL, NULL, 0, &e));
+    assert_false(sources_read(&s, twice, 2, &any, NULL, 0, &e));
     assert_non_null(strstr(e.text, "the same span"));
-    assert_false(sources_read(&s, two, 2, NULL, frames, 2, &e));
+    assert_false(sources_read(&s, two, 2, &any, frames, 2, &e));
     assert_non_null(strstr(e.text, "bars of that span are there already"));
     assert_false(sources_read(
-        &s, (const source_ask[]){{"coarse.csv", NULL, "a"}, {"fine.csv", NULL, "a"}}, 2, NULL, NULL, 0, &e));
+        &s, (const source_ask[]){{"coarse.csv", NULL, "a"}, {"fine.csv", NULL, "a"}}, 2, &any, NULL, 0, &e));
     assert_non_null(strstr(e.text, "two streams are named a"));
     free(fine);
 }

@@ -326,9 +326,215 @@ static void damaged_files_are_named(void **state) {
     }
 }
 
+// Kept coarser bars are no gaps, and hide none.
+static void kept_stretches_are_no_gaps(void **state) {
+    (void)state;
+    bars b;
+    err e = {0};
+    if (!open_real("EURUSD_M5.csv", &b)) skip();
+    int64_t missing = b.report.missing;
+    bars_done(&b);
+    sheet s = load("EURUSD_M5.csv");
+    coarse_middle(&s);
+    write_sheet(&s, "damaged.csv");
+    support_ok(bars_read(&b, "damaged.csv", &(bars_options){.keep_coarse = true}, &e), &e);
+    assert_int_equal(b.count, s.count);
+    assert_int_equal(b.report.stretches, 1);
+    assert_int_equal(b.report.stretch[0].rows, 126);
+    assert_int_equal(b.report.stretch[0].span, HOUR);
+    assert_int_equal(b.report.tally[BARS_COARSE].count, 0);
+    assert_int_equal(b.report.missing, missing);
+    bars_done(&b);
+    free(s.bar);
+}
+
+// Two files that do not belong together; the slow one is damaged.
+
+static void hour_ahead(sheet *s) {
+    for (int64_t i = 0; i < s->count; i++) s->bar[i].time += HOUR;
+}
+
+static void two_hours_behind(sheet *s) {
+    for (int64_t i = 0; i < s->count; i++) s->bar[i].time -= 2 * HOUR;
+}
+
+static void as_it_is(sheet *s) {
+    (void)s;
+}
+
+static bool before_2024(const bar *b, int64_t at, void *arg) {
+    (void)at, (void)arg;
+    return b->time < when_day(2024, 10, 9) * WHEN_DAY;
+}
+
+static void ends_a_year_early(sheet *s) {
+    keep(s, before_2024, NULL);
+}
+
+static void files_that_do_not_belong_together(void **state) {
+    (void)state;
+    static const struct {
+        const char *what, *fast, *slow;
+        void (*damage)(sheet *s);
+        unsigned refused;
+        const char *words;
+    } cases[] = {
+        {"an hour ahead", "XAUUSD_M5.csv", "XAUUSD_H1.csv", hour_ahead, BARS_FORCE_AGREE, "moved by -1 h"},
+        {"two hours behind", "XAUUSD_M5.csv", "XAUUSD_H1.csv", two_hours_behind, BARS_FORCE_AGREE, "moved by +2 h;"},
+        {"hours behind H1", "XAUUSD_H1.csv", "XAUUSD_H4.csv", two_hours_behind, BARS_FORCE_AGREE, "moved by +2 h;"},
+        {"gold for euros", "EURUSD_M5.csv", "XAUUSD_H1.csv", as_it_is, BARS_FORCE_AGREE, "files of one instrument"},
+        {"a year early", "XAUUSD_M15.csv", "XAUUSD_H1.csv", ends_a_year_early, BARS_FORCE_STALE,
+            "100 % of the bars of fast, from 2025-05-09 16:15, see none of it"},
+        {"years before", "XAUUSD_M5.csv", "EURUSD_hourly_pandas.csv", as_it_is, BARS_FORCE_STALE, "for the same time"},
+    };
+    bars probe;
+    if (!open_real("XAUUSD_H1.csv", &probe)) skip();
+    bars_done(&probe);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        bars fast, slow;
+        err e = {0};
+        agree_report r;
+        sheet s = load(cases[i].slow);
+        cases[i].damage(&s);
+        write_sheet(&s, "slow.csv");
+        free(s.bar);
+        assert_true(open_real(cases[i].fast, &fast));
+        support_ok(bars_read(&slow, "slow.csv", NULL, &e), &e);
+        for (unsigned force = 0;; force = cases[i].refused) {
+            bool ok = agree_check(
+                fast.bar, fast.count, fast.span, "fast", slow.bar, slow.count, slow.span, "slow.csv", force, &r, &e);
+            assert_int_equal(ok, force != 0);
+            assert_int_equal(r.forced, force);
+            expect_words(cases[i].what, e.text, cases[i].words);
+            expect_words(cases[i].what, e.text, bars_force_name(cases[i].refused));
+            if (force) break;
+        }
+        bars_done(&fast);
+        bars_done(&slow);
+    }
+}
+
+static void originals_raise_only_what_is_true(void **state) {
+    (void)state;
+    static const struct {
+        const char *file, *hours, *summer;
+        int64_t coarse, flat, weekend, missing;
+    } cases[] = {
+        {"XAUUSD_M5.csv", "Mon-Fri 01:05-23:45", "", 0, 0, 0, 28},     // Labor Day's early close
+        {"XAUUSD_M15.csv", "Mon-Fri 01:00-23:45", "", 0, 0, 0, 46},    // four holidays' early closes
+        {"XAUUSD_H1.csv", "Mon-Fri 01:00-23:00", "", 2938, 1, 0, 740}, // holidays of eight years
+        {"XAUUSD_H4.csv", "Mon-Fri 00:00-20:00", "", 2889, 1, 0, 161}, // the same
+        {"XAUUSD_D1.csv", "Mon-Fri", "", 0, 0, 109, 45},               // Sundays of the early years
+        {"EURUSD_M5.csv", "Mon-Fri 00:05-23:50", "", 0, 2, 0, 2},
+        {"EURUSD_hourly_pandas.csv", "Mon-Thu 00:00-23:00, Fri 00:00-21:00, Sun 22:00-23:00",
+            "Mon-Thu 00:00-23:00, Fri 00:00-20:00, Sun 21:00-23:00", 0, 2, 108, 48}, // Christmas and New Year
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        bars b;
+        if (!open_real(cases[i].file, &b)) skip();
+        const bars_report *p = &b.report;
+        assert_string_equal(p->hours[0], cases[i].hours);
+        assert_string_equal(p->hours[1], cases[i].summer);
+        assert_false(p->hours_pattern);
+        assert_int_equal(p->hours_changes, 0);
+        assert_int_equal(p->coarse_rows, cases[i].coarse);
+        assert_int_equal(p->stretches, 0);
+        assert_int_equal(p->tally[BARS_FLAT].count, cases[i].flat);
+        assert_int_equal(p->tally[BARS_WEEKEND].count, cases[i].weekend);
+        assert_int_equal(p->missing, cases[i].missing);
+        assert_int_equal(p->tally[BARS_JUMP].count, 0);
+        assert_int_equal(p->forced, 0);
+        bars_done(&b);
+    }
+}
+
+// Prices that markets have had: a walk of days or minutes, and one event in it.
+
+typedef struct {
+    const char *what;
+    int64_t span;
+    double move, tick;            // of a bar; of the price
+    double open, high, low, last; // the event's bar, in shares of the close before it
+    int jumps;                    // noted
+} event;
+
+static void put_walk(sheet *s, const event *v) {
+    dice d = {.seed = 8};
+    double price = v->tick > 0.00005 ? 100 : 0.0003;
+    for (int64_t t = when_day(2019, 1, 1) * WHEN_DAY; s->count < 3000; t += v->span) {
+        bar *b = &s->bar[s->count++];
+        double to = price * exp(v->move * dice_unit(&d)), more = 1 + v->move * fabsf(dice_unit(&d)) / 2;
+        *b =
+            (bar){.time = t, .open = price, .close = to, .high = fmax(price, to) * more, .low = fmin(price, to) / more};
+        if (s->count == 1500)
+            *b = (bar){.time = t,
+                .open = price * v->open,
+                .high = price * v->high,
+                .low = price * v->low,
+                .close = price * v->last};
+        for (int k = 0; k < 4; k++) {
+            double *x = &b->open + k;
+            *x = fmax(round(*x / v->tick), 1) * v->tick;
+        }
+        price = b->close;
+    }
+}
+
+static void real_crashes_pass(void **state) {
+    (void)state;
+    static const event events[] = {
+        {"19 October 1987, opened at the close before", WHEN_DAY, 0.01, 0.01, 1, 1, 0.77, 0.774, 0},
+        {"19 October 1987, opened low", WHEN_DAY, 0.01, 0.01, 0.9, 0.9, 0.77, 0.774, 1},
+        {"bitcoin on Binance.US, October 2021", 60, 0.001, 0.01, 1, 1, 0.126, 0.98, 0},
+        {"bitcoin, 12 March 2020", WHEN_HOUR, 0.006, 0.01, 1, 1.01, 0.7, 0.75, 0},
+        {"the franc, January 2015", 300, 0.0001, 0.0001, 0.98, 0.99, 0.7, 0.85, 0},
+        {"a drug refused: half the price overnight", WHEN_DAY, 0.03, 0.01, 0.49, 0.56, 0.42, 0.45, 1},
+        {"a drug approved: thrice the price overnight", WHEN_DAY, 0.03, 0.01, 3, 3.8, 2.6, 3.3, 1},
+        {"oil, April 2020: a third overnight", WHEN_DAY, 0.02, 0.01, 0.68, 0.7, 0.55, 0.6, 1},
+        {"a coin of a few ticks", WHEN_HOUR, 0.3, 0.0001, 1, 1, 1, 1, 0},
+        {"gold, a weekend of war", 300, 0.0003, 0.01, 1.03, 1.035, 1.025, 1.03, 0},
+    };
+    for (size_t i = 0; i < sizeof events / sizeof *events; i++) {
+        sheet s = {calloc(ROOM, sizeof(bar)), 0};
+        bars b;
+        err e = {0};
+        put_walk(&s, &events[i]);
+        write_sheet(&s, "walk.csv");
+        free(s.bar);
+        if (!bars_read(&b, "walk.csv", NULL, &e)) fail_msg("%s: %s", events[i].what, e.text);
+        if (b.report.tally[BARS_JUMP].count != events[i].jumps)
+            fail_msg("%s: %lld jumps", events[i].what, (long long)b.report.tally[BARS_JUMP].count);
+        bars_done(&b);
+    }
+}
+
+static void words_of_force(void **state) {
+    (void)state;
+    unsigned set = 0;
+    err e = {0};
+    char text[128];
+    support_ok(bars_force_read("thin,agree", &set, &e), &e);
+    support_ok(bars_force_read("splits", &set, &e), &e);
+    assert_int_equal(set, BARS_FORCE_THIN | BARS_FORCE_AGREE | BARS_FORCE_SPLITS);
+    assert_string_equal(bars_force_text(text, sizeof text, set), "thin, splits, agree");
+    assert_string_equal(bars_force_text(text, sizeof text, 0), "");
+    static const char *const bad[] = {"", "thin,", "all", "thin splits", "thinn"};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        assert_false(bars_force_read(bad[i], &set, &e));
+        assert_int_equal(e.kind, ERR_INPUT);
+    }
+    assert_string_equal(
+        e.text, "\"thinn\" is no check; use thin, slips, spikes, splits, levels, columns, conflicts, agree, stale");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(words_of_force),
         cmocka_unit_test_setup_teardown(damaged_files_are_named, support_enter, support_leave),
+        cmocka_unit_test_setup_teardown(kept_stretches_are_no_gaps, support_enter, support_leave),
+        cmocka_unit_test_setup_teardown(files_that_do_not_belong_together, support_enter, support_leave),
+        cmocka_unit_test(originals_raise_only_what_is_true),
+        cmocka_unit_test_setup_teardown(real_crashes_pass, support_enter, support_leave),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

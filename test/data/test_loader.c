@@ -169,7 +169,7 @@ static void gathers_what_was_asked(void **state) {
         err e = {0};
         made *m = make(kind & 1);
         split_part all = part_of((span){0, SAMPLES});
-        scaler *s = kind & 2 ? scaler_fit(&m->d, &all, m->window, &e) : NULL;
+        scaler *s = kind & 2 ? scaler_fit(&m->d, &all, m->window, false, &e) : NULL;
         for (size_t i = support_sanitized() ? 1 : 0; i < sizeof batches / sizeof *batches; i++)
             for (int workers = 0; workers <= 3; workers++) {
                 loader_options o = options(m, batches[i], workers, s);

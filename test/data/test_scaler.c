@@ -42,7 +42,7 @@ static made *make(void) {
 
 static scaler *fitted(const made *m, const split_part *train, int64_t window) {
     err e;
-    scaler *s = scaler_fit(&m->d, train, &window, &e);
+    scaler *s = scaler_fit(&m->d, train, &window, false, &e);
     if (!s) fail_msg("%s", e.text);
     return s;
 }
@@ -114,11 +114,11 @@ static void what_is_not_finite_is_named(void **state) {
         made *m = make();
         split_part all = part_of((span){0, SAMPLES});
         m->series[5 * C + 2] = bad[i];
-        assert_null(scaler_fit(&m->d, &all, &window, &e));
+        assert_null(scaler_fit(&m->d, &all, &window, false, &e));
         assert_int_equal(e.kind, ERR_INPUT);
         assert_non_null(strstr(e.text, "fast: row 5, column 3 (volume)"));
         m->d.stream[0].series.columns = NULL;
-        assert_null(scaler_fit(&m->d, &all, &window, &e));
+        assert_null(scaler_fit(&m->d, &all, &window, false, &e));
         assert_non_null(strstr(e.text, "row 5, column 3"));
         free(m);
     }
@@ -137,7 +137,7 @@ static void large_offsets_keep_their_digits(void **state) {
     dataset d = {.samples = 1, .streams = 1};
     d.stream[0] = (stream){.name = "fast", .series = table_of(COLUMN_F32, MANY, 1, x), .row = &row, .first = &first};
     split_part one = part_of((span){0, 1});
-    scaler *s = scaler_fit(&d, &one, &window, &e);
+    scaler *s = scaler_fit(&d, &one, &window, false, &e);
     assert_non_null(s);
     assert_true(fabs((double)s->std[0][0] - 1) < 1e-6);
     scaler_free(s);
@@ -156,7 +156,7 @@ static void typed_columns(void **state) {
     d.stream[0] = (stream){.name = "fast", .series = table_of(COLUMN_I8, 4, 1, bytes), .row = &row, .first = &first};
     table_add(&d.stream[0].series, COLUMN_F16, 1, halves);
     split_part one = part_of((span){0, 1});
-    scaler *s = scaler_fit(&d, &one, &window, &e);
+    scaler *s = scaler_fit(&d, &one, &window, false, &e);
     assert_non_null(s);
     assert_true(s->mean[0][0] == 0 && s->std[0][0] == 1 && s->mean[0][1] == 1 && s->std[0][1] == 0.5f);
     assert_true(s->value[0][3] == 2);

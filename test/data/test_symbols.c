@@ -16,8 +16,9 @@ enum { TEXT_MOST = 1 << 16, ROWS = 200 };
 // A row of one of three instruments; their spans, prices and quirks differ.
 static size_t put_row(char *text, const char *symbol, int kind, int i) {
     static const int span[] = {60, 300, 3600};
-    double price = 100.0 * (kind + 1) + i % 17;
-    long long time = 1704153600 + (long long)span[kind] * (kind == 1 ? ROWS - i : i + (i > 90)); // one runs backwards
+    int step = kind == 1 ? ROWS - i : i + (i > 90); // one runs backwards, the others have a gap
+    double price = 100.0 * (kind + 1) + step % 17;
+    long long time = 1704153600 + (long long)span[kind] * step;
     bool wrong = kind == 2 && i % 50 == 7;
     return (size_t)sprintf(text, "%s%s%lld,%g,%g,%g,%g,%d\n", symbol, *symbol ? "," : "", time, price,
         wrong ? price - 3 : price + 2, price - 1, price + 1, i);

@@ -109,7 +109,7 @@ static bool any_shows(const config_key *row) {
 static bool needs_other_data(const char *path) {
     static const char *const of[] = {"data.set", "data.bars.*", "data.bars.*.*", "data.frames", "data.features.*",
         "data.vector", "data.types", "data.label.kind", "data.label.horizon", "data.label.classes", "data.label.value",
-        "data.level", "train.quantiles"};
+        "data.level", "train.quantiles", "model.symbol"};
     for (size_t i = 0; i < sizeof of / sizeof *of; i++)
         if (strcmp(path, of[i]) == 0) return true;
     return false;

@@ -26,7 +26,7 @@ static void rig_spans(rig *r, const char *keys) {
     for (int k = 0; k < 2; k++) part_add(&r->split.validation, validation[k]);
     job_done(&r->job);
     scaler_free(r->scaler);
-    r->scaler = scaler_fit(r->data, &r->split.train, r->window, &e);
+    r->scaler = scaler_fit(r->data, &r->split.train, r->window, false, &e);
     support_ok(r->scaler != NULL, &e);
     job_init(&r->job, r->data, &r->split, &r->settings, &r->model, r->window, r->scaler, PRECISION_FP32);
 }

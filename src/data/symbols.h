@@ -1,0 +1,11 @@
+// The symbol of every sample as an input: a column of the vector for each instrument, 1 for the sample's own.
+#ifndef TRADEWIND_DATA_SYMBOLS_H
+#define TRADEWIND_DATA_SYMBOLS_H
+
+#include "data/dataset.h"
+
+// A view (dataset_view) whose vector has further columns, symbol_NAME. ERR_INPUT where the dataset has no symbols or
+// its vector no room.
+dataset *symbols_new(dataset *from, bool keeps, err *e);
+
+#endif

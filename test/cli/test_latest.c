@@ -1,0 +1,161 @@
+// A signal for the newest bar, from outside: what `predict --latest` says of bar t from files that end with t is what
+// the whole files give, to the bit, for one instrument and for several, imported at once or added bar by bar.
+#include "cli/program.h"
+#include "data/walk.h"
+#include "support.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { N = 1300, SPAN = 300, CUTS = 4 };
+
+// Files of two instruments, with all bars that open before a moment.
+static void put_until(int64_t moment) {
+    for (int k = 0; k < 2; k++) {
+        bar *bars = walk_bars(N, SPAN, 7 + (uint64_t)k);
+        FILE *f = fopen(k ? "b.csv" : "a.csv", "w");
+        assert_non_null(f);
+        fputs("time,open,high,low,close,tick_volume,spread\n", f);
+        for (int i = 0; i < N && bars[i].time < moment; i++)
+            fprintf(f, "%lld,%.9g,%.9g,%.9g,%.9g,%.0f,%.0f\n", (long long)bars[i].time, bars[i].open, bars[i].high,
+                bars[i].low, bars[i].close, bars[i].volume, bars[i].spread);
+        fclose(f);
+        free(bars);
+    }
+}
+
+#define IMPORT(...) RUN("import", __VA_ARGS__, "--features", "slow=return", "--frames", "1h", "-q")
+#define ONE         "a.csv"
+#define TWO         "--symbol", "AAA", "a.csv", "--symbol", "BBB", "b.csv"
+
+static void put_run(const char *set, const char *dir, const char *more) {
+    char text[512];
+    snprintf(text, sizeof text,
+        "data: {set: %s, windows: {fast: 12, slow: 4}}\nmodel: {kind: lstm, hidden: {fast: 4, slow: 4}%s}\n"
+        "train: {epochs: 1, batch_size: 64}\nrun: {dir: %s}\n",
+        set, more, dir);
+    put_text("run.yaml", text);
+}
+
+// The rows of a .csv by their bar and instrument, without the label: what was known at the bar's close.
+static bool row_of(const char *text, const char *key, bool named, char *row, size_t room) {
+    const char *at = strstr(text, key);
+    if (!at) return false;
+    snprintf(row, room, "%.*s", (int)strcspn(at, "\n"), at);
+    // open_time,close_time,close[,symbol],label,...: the label is the 4th or 5th.
+    char *label = row;
+    for (int i = 0; i < 3 + named; i++) label = strchr(label, ',') + 1;
+    char *rest = strchr(label, ',');
+    memmove(label, rest, strlen(rest) + 1);
+    return true;
+}
+
+// Every row of a short file is in the long one, with the same answer.
+static int compare(const char *part, const char *whole, bool named) {
+    char *few = slurp(part), *all = slurp(whole), *save = NULL, a[512], b[512];
+    int rows = 0;
+    char *copy = strdup(few);
+    strtok_r(copy, "\n", &save);
+    for (char *line; (line = strtok_r(NULL, "\n", &save)); rows++) {
+        char key[128];
+        const char *end = line;
+        for (int i = 0; i < 3 + named; i++) end = strchr(end, ',') + 1;
+        snprintf(key, sizeof key, "%.*s", (int)(end - line), line);
+        assert_true(row_of(few, key, named, a, sizeof a));
+        if (!row_of(all, key, named, b, sizeof b)) fail_msg("%s has no bar %s", whole, key);
+        assert_string_equal(a, b);
+    }
+    free(copy);
+    free(few);
+    free(all);
+    return rows;
+}
+
+static const int64_t begin = 1704067200;
+
+static void cut_files_give_the_same_answers(void **state) {
+    (void)state;
+    const int64_t all = begin + 100 * 86400, cuts[CUTS] = {begin + 4 * 86400 + 35 * 60, begin + 4 * 86400 + 7200,
+                                                 begin + 4 * 86400 + 31 * 300, begin + 5 * 86400 - 300};
+    put_until(all);
+    assert_int_equal(IMPORT(ONE, "-o", "one.npz"), 0);
+    assert_int_equal(IMPORT(TWO, "-o", "two.npz"), 0);
+    put_run("one.npz", "one", "");
+    assert_int_equal(RUN("train", "run.yaml", "-q"), 0);
+    put_run("two.npz", "two", ", symbol: true");
+    assert_int_equal(RUN("train", "run.yaml", "data.scale=own", "-q"), 0);
+    assert_int_equal(RUN("predict", "one", "--latest", "2000", "-o", "one.csv"), 0);
+    assert_int_equal(RUN("predict", "two", "--latest", "2000", "-o", "two.csv"), 0);
+    for (int i = 0; i < CUTS; i++) {
+        put_until(cuts[i]);
+        assert_int_equal(IMPORT(ONE, "-o", "cut.npz"), 0);
+        assert_int_equal(RUN("predict", "one", "--data", "cut.npz", "--latest", "5", "-o", "cut.csv"), 0);
+        assert_int_equal(compare("cut.csv", "one.csv", false), 5);
+        assert_int_equal(IMPORT(TWO, "-o", i ? "cut2.npz" : "grown.npz"), 0);
+        // The other way: the set of the cut before, and the new bars.
+        if (i) assert_int_equal(RUN("import", "--append", "grown.npz", TWO, "-q"), 0);
+        if (i) same_bytes("cut2.npz", "grown.npz");
+        assert_int_equal(RUN("predict", "two", "--data", "grown.npz", "--latest", "5", "-o", "cut.csv"), 0);
+        assert_int_equal(compare("cut.csv", "two.csv", true), 10);
+    }
+}
+
+// The last bar has an answer and no label, on the screen too; the others have theirs.
+static void the_newest_bar_is_there(void **state) {
+    (void)state;
+    put_until(begin + 100 * 86400);
+    assert_int_equal(IMPORT(TWO, "-o", "two.npz"), 0);
+    put_run("two.npz", "two", "");
+    assert_int_equal(RUN("train", "run.yaml", "-q"), 0);
+    assert_int_equal(RUN("predict", "two", "--latest", "1"), 0);
+    matches("out",
+        "^AAA  closed 20[0-9: -]+ UTC  close [0-9.]+  (UP|NEUTRAL|DOWN) +DOWN 0[.][0-9]+  NEUTRAL 0[.][0-9]+  UP "
+        "0[.][0-9]+\nBBB  closed [^\n]+\n$");
+    assert_int_equal(RUN("predict", "two", "--latest", "2", "--json"), 0);
+    assert_int_equal(RUN("predict", "two", "--latest", "2", "-o", "p.csv"), 0);
+    matches("p.csv", "^open_time,close_time,close,symbol,label,prediction,p_DOWN,p_NEUTRAL,p_UP\n"
+                     "[^,]+,[^,]+,[0-9.]+,AAA,[0-2],[0-2],[^\n]+\n[^\n]+\n");
+    matches("p.csv", ",AAA,,[0-2],");
+    matches("p.csv", ",BBB,,[0-2],");
+    assert_int_equal(RUN("predict", "two", "--latest", "2", "-o", "p.npz"), 0);
+    complains(RUN("predict", "two", "--latest", "0"), "--latest 0: must be a number of bars, 1 or more");
+    complains(
+        RUN("predict", "two", "--latest", "2", "--part", "test"), "--part: --latest is a part already; leave one out");
+    // Data without bars have no newest one.
+    put_small_run();
+    assert_int_equal(RUN("train", "run.yaml", "-q"), 0);
+    complains(RUN("predict", "made", "--latest", "1"), ".*keeps no bars, so none is its newest; .*");
+}
+
+// The same instruments as a description names them.
+static void descriptions_name_instruments(void **state) {
+    (void)state;
+    put_until(begin + 100 * 86400);
+    put_text("run.yaml", "data:\n  bars:\n    AAA: {fast: a.csv}\n    BBB: {fast: b.csv}\n  frames: [1h]\n"
+                         "  features: {slow: [return]}\n  windows: {fast: 12, slow: 4}\n"
+                         "model: {kind: lstm, hidden: {fast: 4, slow: 4}, symbol: true}\n"
+                         "train: {epochs: 1, batch_size: 64}\nrun: {dir: described}\n");
+    assert_int_equal(RUN("train", "run.yaml", "-q"), 0);
+    assert_int_equal(RUN("predict", "described", "--latest", "1"), 0);
+    matches("out", "^AAA  closed [^\n]+\nBBB  closed [^\n]+\n$");
+    assert_int_equal(RUN("evaluate", "described"), 0);
+    matches("out", "\nsymbol +samples [^\n]+\nAAA +[0-9,]+ [^\n]+\nBBB +[0-9,]+ [^\n]+\ntogether +[0-9,]+ ");
+    complains(RUN("import", "a.csv", "b.csv", "-o", "s.npz"), ".*--symbol A a.csv --symbol B b.csv");
+    complains(RUN("import", "a.csv", "--symbol", "B", "b.csv", "-o", "s.npz"),
+        "a.csv: has no symbol, but b.csv is of B; put --symbol NAME before it");
+}
+
+int main(void) {
+    program_use(TRADEWIND_BINARY);
+#define TEST(name) cmocka_unit_test_setup_teardown(name, support_enter, support_leave)
+    const struct CMUnitTest tests[] = {
+        TEST(cut_files_give_the_same_answers),
+        TEST(the_newest_bar_is_there),
+        TEST(descriptions_name_instruments),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
