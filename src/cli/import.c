@@ -246,6 +246,13 @@ static const char *count_text(char text[32], int64_t n) {
     return text;
 }
 
+// "1 bar", "2,310 bars".
+static const char *count_of(char text[48], int64_t n, const char *what) {
+    char count[32];
+    snprintf(text, 48, "%s %s%s", count_text(count, n), what, n == 1 ? "" : "s");
+    return text;
+}
+
 // A model that always answers the one class would seem to be right.
 static void warn_of_classes(const job *j, const dataset *d, const int64_t *count) {
     for (int k = 0; k < d->classes; k++)
@@ -345,14 +352,15 @@ static void tell_streams(const job *j, const sources *s) {
 }
 
 static void tell_build(const job *j, const sources *s, const build_report *r) {
-    char n[32], m[32];
+    char n[48], m[48];
     tell_streams(j, s);
     if (says(j)) {
         printf("left out  %s bars at the beginning to warm up\n", count_text(n, r->warm_up));
-        printf("newest    %s bars without a label yet: `predict --latest` answers for them",
-            count_text(m, r->unlabelled_end));
+        printf("newest    %s without a label yet; `predict --latest` answers for %s",
+            count_of(m, r->unlabelled_end, "bar"), r->unlabelled_end == 1 ? "it" : "them");
         if (r->unlabelled > r->unlabelled_end)
-            printf("; %s more never get one", count_text(n, r->unlabelled - r->unlabelled_end));
+            printf("; %s more never get%s one", count_of(n, r->unlabelled - r->unlabelled_end, "bar"),
+                r->unlabelled - r->unlabelled_end == 1 ? "s" : "");
         putchar('\n');
     }
     for (int i = 0; i < s->build.frames; i++)
