@@ -286,7 +286,8 @@ static void bars_are_forecast_by_every_model(void **state) {
         matches("out", "\nRMSE, MAE: no better than the trivial answer on these rows\n$");
     }
     assert_int_equal(RUN("predict", "made", "-o", "p.csv"), 0);
-    matches("p.csv", "^sample,open_time,close_time,close,target_1,.*,target_4,forecast_1,.*,forecast_4\n[0-9]+,20[0-9: -]+,");
+    matches("p.csv",
+        "^sample,open_time,close_time,close,target_1,.*,target_4,forecast_1,.*,forecast_4\n[0-9]+,20[0-9: -]+,");
     complains(RUN("predict", "made", "--part=future", "-o", "p.csv"), ".*holds no series with names and targets; .*");
 }
 
