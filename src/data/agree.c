@@ -158,6 +158,8 @@ static bool judge_closes(const agree_report *r, const char *fast, const char *sl
     unsigned *forced, err *e) {
     char by[40], summer[40], more[80] = "";
     if (r->compared < LEAST) return true;
+    // A day's close may be that of its main session, hours before the day ends: it is known late, not early.
+    if (slow_span >= WHEN_DAY && r->shift < 0) return true;
     if (r->shift || r->summer) {
         if (r->summer)
             snprintf(more, sizeof more, " (%s in New York's summer)",

@@ -4,8 +4,9 @@
 // agree within the usual range of a fast bar or half the usual move of a slow one, whichever is more. At least half of
 // the moments must agree, and no shift of the slow file may fit clearly better: multiples of 15 minutes up to 14 hours,
 // each also with an hour more or less in New York's summer, as clocks with daylight saving have it. A shift fits
-// clearly better where it brings three of four closes that it changes nearer, and halves their usual distance. With
-// fewer than 20 comparable moments nothing is said.
+// clearly better where it brings three of four closes that it changes nearer, and halves their usual distance. Bars of
+// a day and more may fit better earlier: their close may be that of a session which ends before the day.
+// With fewer than 20 comparable moments nothing is said.
 #ifndef TRADEWIND_DATA_AGREE_H
 #define TRADEWIND_DATA_AGREE_H
 

@@ -103,6 +103,8 @@ typedef struct {
     bars_tally tally[BARS_FINDINGS];
     bool turned;                 // the file ran from new to old
     int64_t missing;             // bars, in all gaps
+    double jump;                 // the largest, as open / close before; 0: none
+    int64_t jump_line;           // of the bar after it
     int64_t longest, longest_at; // seconds of the longest gap from bar to bar, and the bar before it
     int64_t coarse_rows;         // at the beginning, kept or not; 0: none
     int64_t coarse_span;         // their usual step

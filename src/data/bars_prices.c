@@ -183,6 +183,14 @@ static bool judge_jump(const prices *p, size_t i, double step, err *e) {
         p->r->name, line_of(p, i), when, factor);
 }
 
+static void note_jump(const prices *p, size_t i, double step) {
+    bars_report *r = p->r->report;
+    bars_rows_tally(p->r, BARS_JUMP, (int64_t)p->r->row[i].line);
+    if (r->jump_line && fabs(step) <= fabs(log(r->jump))) return;
+    r->jump = exp(step);
+    r->jump_line = (int64_t)p->r->row[i].line;
+}
+
 // One bar and the step to it. An off bar makes two steps of its own, to it and to the next; `*off` is the last such
 // bar.
 static bool judge_bar(const prices *p, size_t i, size_t *off, err *e) {
@@ -199,7 +207,7 @@ static bool judge_bar(const prices *p, size_t i, size_t *off, err *e) {
     if (!i || *off == i || *off + 1 == i) return true;
     if (b->open < before * p->gate && before < b->open * p->gate) return true;
     double step = step_at(p, i);
-    if (fabs(step) >= p->noted) bars_rows_tally(p->r, BARS_JUMP, (int64_t)p->r->row[i].line);
+    if (fabs(step) >= p->noted) note_jump(p, i, step);
     return !is_jump(p, i, step) || judge_jump(p, i, step, e);
 }
 

@@ -26,7 +26,7 @@ static const struct {
     [BARS_NO_VOLUME] = {"no_volume", "without volume"},
     [BARS_NO_SPREAD] = {"no_spread", "without a spread"},
     [BARS_SHORT_STEP] = {"short_steps", "sooner than a span after the bar before"},
-    [BARS_JUMP] = {"jumps", "opens more than 10 % and 20 usual moves from the close before"},
+    [BARS_JUMP] = {"jumps", "opens far from the close before"},
     [BARS_GAP] = {"gaps", "gaps"},
 };
 
@@ -63,7 +63,7 @@ static int print_findings(FILE *out, const bars_report *p, bool left_out) {
     for (bars_finding f = 0; f < BARS_FINDINGS; f++) {
         char count[32];
         const bars_tally *t = &p->tally[f];
-        bool told = f == BARS_COARSE || f == BARS_GAP || (f == BARS_NO_VOLUME && !p->has_volume) ||
+        bool told = f == BARS_COARSE || f == BARS_GAP || f == BARS_JUMP || (f == BARS_NO_VOLUME && !p->has_volume) ||
                     (f == BARS_NO_SPREAD && !p->has_spread);
         if (!t->count || told || bars_left_out(f) != left_out) continue;
         const char *label = shown++ ? "" : left_out ? "left out" : "noted";
@@ -96,6 +96,16 @@ static void print_coarse(FILE *out, const bars_report *p) {
             when_text(from, sizeof from, s->first), when_text(until, sizeof until, s->last),
             dropped ? "left out" : "kept");
     }
+}
+
+static void print_jumps(FILE *out, const bars_report *p) {
+    char count[32];
+    const bars_tally *t = &p->tally[BARS_JUMP];
+    if (!t->count) return;
+    say(out, "jumps",
+        "%9s  over 10 %% and 20 usual moves from a close to the next open, first in line %lld; the largest to "
+        "%.4g times the close, in line %lld",
+        count_text(count, sizeof count, t->count), (long long)t->line, p->jump, (long long)p->jump_line);
 }
 
 // Hours of the week at the end of the file, in winter and in summer where they differ, and when they changed.
@@ -135,13 +145,15 @@ void bars_report_print(FILE *out, const char *name, const bars *b) {
     if (p->turned) say(out, "order", "from new to old; turned round");
     print_coarse(out, p);
     int findings_shown = print_findings(out, p, true) + print_findings(out, p, false);
+    print_jumps(out, p);
     print_gaps(out, p);
     print_hours(out, p);
     if (!p->has_volume) say(out, "volume", "unknown");
     if (!p->has_spread) say(out, "spread", "unknown");
     print_last(out, p);
     print_forced(out, p);
-    if (!findings_shown && !p->tally[BARS_GAP].count && !p->coarse_rows && !p->forced) say(out, "findings", "none");
+    if (!findings_shown && !p->tally[BARS_GAP].count && !p->coarse_rows && !p->tally[BARS_JUMP].count && !p->forced)
+        say(out, "findings", "none");
 }
 
 void bars_report_brief(FILE *out, const char *name, const bars *b) {
@@ -161,6 +173,7 @@ void bars_report_brief(FILE *out, const char *name, const bars *b) {
     if (p->tally[BARS_SKIPPED].count)
         say(out, "noted", "%9s  %s", count_text(a, sizeof a, p->tally[BARS_SKIPPED].count),
             findings[BARS_SKIPPED].text);
+    print_jumps(out, p);
     if (p->hours_pattern) print_hours(out, p);
     print_last(out, p);
     print_forced(out, p);
@@ -221,6 +234,9 @@ json_t *bars_report_json(const char *name, const bars *b) {
             json_pack("{s:I, s:I, s:s}", "rows", (json_int_t)p->coarse_rows, "span", (json_int_t)p->coarse_span,
                 "until", when_text(until, sizeof until, p->coarse_until)));
     if (ok && p->stretches) ok = !json_object_set_new(j, "coarse_stretches", stretches_json(p));
+    if (ok && p->jump_line)
+        ok = !json_object_set_new(
+            j, "jump", json_pack("{s:o, s:I}", "factor", json_number(p->jump), "line", (json_int_t)p->jump_line));
     if (ok && p->hours[0][0]) ok = !json_object_set_new(j, "hours", hours_json(p));
     if (ok && p->forced) ok = !json_object_set_new(j, "forced", forced_json(p->forced));
     if (ok && p->missing)

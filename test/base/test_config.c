@@ -964,6 +964,11 @@ static void other_names(void **state) {
     assert_non_null(strstr(e.text, "epochs=x: train.epochs: must be an integer"));
     assert_int_equal(config_notes(c), 5);
     config_free(c);
+    c = read_ok("train:\n  epochs: 3\n");
+    config_replace(c, "train.epochs", "none");
+    assert_false(config_check(c, &e));
+    assert_non_null(strstr(e.text, "run.yaml:2: train.epochs: must be an integer"));
+    config_free(c);
     c = read_ok("lr: 0.5\ntrain: {optimizer: adamw}\n");
     assert_false(config_rename(c, names, NAMES, &e));
     assert_non_null(strstr(e.text, "lr: is read as train.optimizer.lr, but train.optimizer is no section"));

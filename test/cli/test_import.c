@@ -173,6 +173,16 @@ static void files_of_people_are_imported(void **state) {
     REFUSED("gold\\.csv:1: has no column named high; .*--columns high=NAME.*", "gold.csv", "-o", "s.npz");
     REFUSED("--date-order: \"ddmm\" is no order of dates; .*", "gold.csv", "-o", "s.npz", "--date-order", "ddmm");
     REFUSED("stdin: is empty; .*", "-", "-o", "s.npz");
+    // The order that a file shows is kept for bars that go on.
+    put_for_people("gold.csv", "%d/%d/20%02d");
+    assert_int_equal(
+        RUN("import", "gold.csv", "-o", "set.npz", "--no-vector", "--features", "fast=return", "--columns", columns),
+        0);
+    matches("out", "\n +dates +day, month, year, as line [0-9]+ shows\n");
+    support_ok((a = set_open("set.npz", &e)) != NULL, &e);
+    const json_t *how = json_object_get(set_about(a), "reading");
+    assert_string_equal(json_string_value(json_object_get(how, "date_order")), "dmy");
+    dataset_free(a);
 }
 
 static void panels_are_imported(void **state) {
@@ -225,6 +235,40 @@ static void mistakes_leave_nothing(void **state) {
     REFUSED("no/where/set\\.npz: .*", "m5.csv", "-o", "no/where/set.npz");
     complains(RUN("inspect", "m5.csv"), "m5\\.csv: is neither .*imported first");
     complains(RUN("inspect"), "no file given.*");
+}
+
+// A bar of the walk with its prices a hundredfold.
+static void put_slip(const char *path) {
+    FILE *f = fopen(path, "w");
+    bar *all = walk_bars(BARS, SPAN, 1);
+    assert_non_null(f);
+    fputs("time,open,high,low,close\n", f);
+    for (int i = 0; i < BARS; i++) {
+        double by = i == 1000 ? 100 : 1;
+        fprintf(f, "%lld,%.9g,%.9g,%.9g,%.9g\n", (long long)all[i].time, by * all[i].open, by * all[i].high,
+            by * all[i].low, by * all[i].close);
+    }
+    assert_int_equal(fclose(f), 0);
+    free(all);
+}
+
+// A refusal names its word; with that, import and training go on, and the set says what was overruled.
+static void checks_are_overruled_by_name(void **state) {
+    (void)state;
+    put_slip("slip.csv");
+    REFUSED("slip\\.csv:1002: the bar is 100 times .*--force slips.*", "slip.csv", "-o", "set.npz");
+    REFUSED("slip\\.csv:1002: .*", "slip.csv", "-o", "set.npz", "--force", "thin,splits");
+    REFUSED("--force: \"all\" is no check; use thin, .*", "slip.csv", "-o", "set.npz", "--force", "all");
+    assert_int_equal(RUN("import", "slip.csv", "-o", "set.npz", "--force", "thin,slips"), 0);
+    matches("out", "\n +forced +kept although refused: slips\n");
+    assert_int_equal(RUN("import", "slip.csv", "-o", "set.npz", "--force", "slips", "--json"), 0);
+    matches("out", "\"about\": *\\{.*\"forced\": *\"slips\"");
+    put_text("run.yaml", "data: {bars: {fast: slip.csv}, windows: {fast: 4}}\nmodel: {kind: mlp, widths: 4}\n"
+                         "train: {epochs: 1}\n");
+    complains(RUN("train", "run.yaml"), ".*slip\\.csv:1002: the bar is 100 times .*data\\.force.*");
+    complains(RUN("train", "run.yaml", "data.force=slipz"), "data\\.force=slipz: .*\"slipz\" is no check; .*");
+    assert_int_equal(RUN("train", "run.yaml", "data.force=slips"), 0);
+    matches("out", "kept although refused: slips");
 }
 
 // An option that would change nothing is a mistake, not a wish that is passed over.
@@ -441,6 +485,7 @@ int main(void) {
         TEST(files_of_people_are_imported),
         TEST(panels_are_imported),
         TEST(mistakes_leave_nothing),
+        TEST(checks_are_overruled_by_name),
         TEST(options_mean_something),
         TEST(warnings_are_never_lost),
         TEST(signals_are_heard),

@@ -126,6 +126,30 @@ static void a_clock_with_daylight_saving_is_named(void **state) {
     when_zone_free(z);
 }
 
+// Days that close with their main session, at 16:00, beside bars that go on: late, but never early. Closes of the next
+// morning are refused.
+static void days_may_close_with_their_session(void **state) {
+    (void)state;
+    err e = {0};
+    agree_report r;
+    pair p = pair_new(20000);
+    bar *days;
+    int64_t count;
+    support_ok(frame_make(&(frame_source){p.fast, p.fasts, FAST, false}, WHEN_DAY, "walk", &days, &count, &e), &e);
+    for (int64_t hour = 16; hour <= 30; hour += 14) {
+        for (int64_t i = 0, k = 0; i < count; i++) {
+            while (k + 1 < p.fasts && p.fast[k + 1].end <= days[i].time + hour * WHEN_HOUR) k++;
+            days[i].close = p.fast[k].close;
+        }
+        bool ok = agree_check(p.fast, p.fasts, FAST, "M5", days, count, WHEN_DAY, "D1", 0, &r, &e);
+        assert_true(r.compared >= 20);
+        assert_int_equal(ok, hour < 24);
+        assert_int_equal(r.shift, (hour - 24) * WHEN_HOUR);
+    }
+    free(days);
+    pair_done(&p);
+}
+
 static void another_instrument_is_refused(void **state) {
     (void)state;
     agree_report r;
@@ -209,6 +233,7 @@ int main(void) {
         cmocka_unit_test(bars_missing_at_the_end_of_a_slow_one),
         cmocka_unit_test(another_clock_is_named),
         cmocka_unit_test(a_clock_with_daylight_saving_is_named),
+        cmocka_unit_test(days_may_close_with_their_session),
         cmocka_unit_test(another_instrument_is_refused),
         cmocka_unit_test(a_stale_file_is_refused),
         cmocka_unit_test(few_moments_say_nothing),

@@ -289,7 +289,7 @@ static void damaged_files_are_named(void **state) {
         {"at the same time", "EURUSD_M5.csv", glued_same_time, BARS_FORCE_CONFLICTS, "two instruments in one file"},
         {"in between", "EURUSD_M5.csv", glued_between, BARS_FORCE_LEVELS, "two instruments in one file"},
         {"a level near by", "EURUSD_M5.csv", glued_close_level, 0,
-            "usual moves from the close before, first in line 5002"},
+            "first in line 5002; the largest to 1.17 times the close, in line 5002"},
         {"open and close swapped", "EURUSD_M5.csv", open_is_close, BARS_FORCE_COLUMNS, "open and close are swapped"},
         {"open and close of days", "XAUUSD_D1.csv", open_is_close, BARS_FORCE_COLUMNS, "open and close are swapped"},
         {"coarse in the middle", "EURUSD_M5.csv", coarse_middle, 0,
