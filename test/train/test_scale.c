@@ -28,7 +28,6 @@ static dataset *walk(label_value value, float factor) {
     build_source from = {.frames = 1, .frame = {{.name = "fast", .span = 3600}}, .series = 1, .of = &one};
     dataset *d = build_bars(&from, &o, NULL, NULL, &e);
     support_ok(d != NULL, &e);
-    d->about = json_pack("{s:o}", "label", build_label_json(&o));
     for (int64_t i = 0; i < d->samples * HORIZON; i++) ((float *)d->target)[i] *= factor;
     for (int64_t i = 0; i < d->samples; i++) ((float *)d->price)[i] *= factor;
     free(bars);
