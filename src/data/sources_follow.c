@@ -11,7 +11,7 @@ static bool take_old(sources *s, const dataset *old, err *e) {
     s->build.series = (int)dataset_series(old);
     s->build.frames = old->streams;
     s->series = calloc((size_t)s->build.series, sizeof *s->series);
-    if (!s->series) return sources_no_memory(s, e);
+    if (!s->series) return err_run(e, "%s: no memory for %d instruments", old->name, s->build.series);
     s->build.of = s->series;
     for (int i = 0; i < old->streams; i++) {
         const stream *x = &old->stream[i];
@@ -35,11 +35,13 @@ static bar last_of(const dataset *old, int series, int frame) {
     return dataset_bar(t, t->start[series + 1] - 1);
 }
 
-static bool same_prices(const bar *a, const bar *b) {
-    return a->open == b->open && a->high == b->high && a->low == b->low && a->close == b->close;
+static bool same_bar(const bar *a, const bar *b) {
+    return a->open == b->open && a->high == b->high && a->low == b->low && a->close == b->close &&
+           a->volume == b->volume && a->spread == b->spread;
 }
 
-// The bars of a file that are newer than the dataset's. The last bar that both have must be the same.
+// The bars of a file that are newer than the dataset's. A file that reaches back to the dataset's bars has its last
+// one, and has it the same.
 static bool place_newer(sources *s, const dataset *old, const source_file *f, err *e) {
     char span[32], when[32];
     int k = sources_series(s, f->symbol), i = sources_frame(s, f->bars.span);
@@ -55,7 +57,11 @@ static bool place_newer(sources *s, const dataset *old, const source_file *f, er
     bar last = last_of(old, k, i);
     int64_t n = 0;
     while (n < f->bars.count && f->bars.bar[n].time <= last.time) n++;
-    if (n && f->bars.bar[n - 1].time == last.time && !same_prices(&f->bars.bar[n - 1], &last))
+    const bar *known = n ? &f->bars.bar[n - 1] : NULL;
+    if (known && n < f->bars.count && known->time != last.time)
+        return err_input(e, "%s: has no bar of %s, the last one in %s; import all bars anew", f->path,
+            when_text(when, sizeof when, last.time), old->name);
+    if (known && known->time == last.time && !same_bar(known, &last))
         return err_input(e, "%s: the bar of %s differs from the one in %s; import all bars anew", f->path,
             when_text(when, sizeof when, last.time), old->name);
     to->bar = f->bars.bar + n;
@@ -82,23 +88,24 @@ static bool make_newer(sources *s, const dataset *old, int k, int i, err *e) {
 }
 
 // Files are read from some bars before the ends of what is known, so that each shows its span and its last known bar.
-static int64_t read_from(const dataset *old) {
+// A row's stamp may be its date alone, on a clock that is up to a day away from UTC.
+static int64_t read_from(const sources *s, const dataset *old) {
     enum { BARS = 64 };
     int64_t from = INT64_MAX;
     for (int i = 0; i < old->streams; i++)
-        for (int64_t k = 0; k < dataset_series(old); k++) {
-            int64_t at = last_of(old, (int)k, i).time - BARS * old->span[i];
-            from = at < from ? at : from;
+        for (int k = 0; k < s->build.series; k++) {
+            int64_t at = last_of(old, k, i).time - BARS * old->span[i] - 2 * WHEN_DAY;
+            if (!s->series[k].frame[i].made && at < from) from = at;
         }
     return from;
 }
 
 static bool follow(sources *s, const dataset *old, const source_ask *ask, int count, const bars_options *o, err *e) {
     bars_options newer = *o;
-    newer.from = read_from(old);
+    if (!take_old(s, old, e)) return false;
+    newer.from = read_from(s, old);
     for (int i = 0; i < count; i++)
         if (!sources_add(s, &ask[i], &newer, e)) return false;
-    if (!take_old(s, old, e)) return false;
     for (int i = 0; i < s->files; i++)
         if (!place_newer(s, old, &s->file[i], e)) return false;
     for (int k = 0; k < s->build.series; k++)

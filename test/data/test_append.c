@@ -13,6 +13,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <cmocka.h>
 
@@ -189,6 +190,77 @@ static void adding_is_importing_all(void **state) {
     }
 }
 
+// Files as users have them: a date and a time in columns of their own, clocks behind UTC, instruments one behind the
+// other, a block out of place at the end.
+typedef enum { DATE_AND_TIME, BEHIND_UTC, GROUPED, OUT_OF_PLACE, KINDS } file_kind;
+
+static void print_rows(FILE *f, file_kind kind, const char *symbol, const bar *bars, int64_t from, int64_t to) {
+    for (const bar *b = bars + from; b < bars + to; b++) {
+        time_t moment = (time_t)(b->time - (kind == BEHIND_UTC ? 5 * 3600 : 0));
+        struct tm parts;
+        char when[32];
+        gmtime_r(&moment, &parts);
+        strftime(when, sizeof when, kind == DATE_AND_TIME ? "%Y.%m.%d\t%H:%M:%S" : "%Y-%m-%d %H:%M:%S", &parts);
+        if (kind == GROUPED) fprintf(f, "%s,", symbol);
+        fprintf(f, kind == DATE_AND_TIME ? "%s\t%.9g\t%.9g\t%.9g\t%.9g\t%.0f\n" : "%s,%.9g,%.9g,%.9g,%.9g,%.0f\n", when,
+            b->open, b->high, b->low, b->close, b->volume);
+    }
+}
+
+static void put_kind(const char *path, file_kind kind, bar *const *bars, int64_t count) {
+    static const char *const heads[KINDS] = {"<DATE>\t<TIME>\t<OPEN>\t<HIGH>\t<LOW>\t<CLOSE>\t<TICKVOL>",
+        "time,open,high,low,close,volume", "symbol,time,open,high,low,close,volume", "time,open,high,low,close,volume"};
+    int64_t first = kind == OUT_OF_PLACE ? 20 : 0, late = kind == OUT_OF_PLACE ? 60 : 0;
+    FILE *f = fopen(path, "w");
+    assert_non_null(f);
+    fprintf(f, "%s\n", heads[kind]);
+    for (int k = 0; k <= (kind == GROUPED); k++) {
+        print_rows(f, kind, symbols[k], bars[k], 0, first);
+        print_rows(f, kind, symbols[k], bars[k], late, count);
+        print_rows(f, kind, symbols[k], bars[k], first, late);
+    }
+    fclose(f);
+}
+
+static void make_kind(file_kind kind, const char *old_set, const char *out) {
+    bars_options how = {.written = INT64_MAX, .force = BARS_FORCE_THIN, .tz = kind == BEHIND_UTC ? "EST" : NULL};
+    source_ask ask = {"bars.csv", NULL, NULL};
+    build_options o = options_of(1);
+    sources s;
+    err e = {0};
+    dataset *old = old_set ? set_open(old_set, &e) : NULL;
+    if (old) support_ok(append_options(old, &o, &how, &e), &e);
+    support_ok(old ? sources_follow(&s, old, &ask, 1, &how, &e) : sources_read(&s, &ask, 1, &how, NULL, 0, &e), &e);
+    if (!old) s.build.frame[0].features = few_fast;
+    if (!old) s.build.frame[0].feature_count = 3;
+    dataset *d = build_bars(&s.build, &o, old, NULL, &e);
+    support_ok(d != NULL, &e);
+    json_t *about = old ? append_about(old, d, s.forced) : sources_about(&s, &o, &how);
+    support_ok(set_write(d, about, out, &e), &e);
+    json_decref(about);
+    dataset_free(d);
+    sources_done(&s);
+    dataset_free(old);
+}
+
+static void every_kind_of_file_is_followed(void **state) {
+    (void)state;
+    enum { MINUTES = 3 * N };
+    static const int64_t cuts[] = {700, 1500, 2000, 3700};
+    bar *bars[2] = {walk_bars(MINUTES, 60, 85), walk_bars(MINUTES, 60, 86)};
+    for (int i = 0; i < 4 * KINDS; i++) {
+        file_kind kind = (file_kind)(i / 4);
+        put_kind("bars.csv", kind, bars, cuts[i % 4]);
+        make_kind(kind, NULL, "part.npz");
+        put_kind("bars.csv", kind, bars, MINUTES);
+        make_kind(kind, "part.npz", "more.npz");
+        make_kind(kind, NULL, "whole.npz");
+        same_files("more.npz", "whole.npz");
+    }
+    free(bars[0]);
+    free(bars[1]);
+}
+
 // What is not the set's own is refused.
 static void other_bars_are_refused(void **state) {
     (void)state;
@@ -292,6 +364,7 @@ int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, support_enter, support_leave)
     const struct CMUnitTest tests[] = {
         TEST(adding_is_importing_all),
+        TEST(every_kind_of_file_is_followed),
         TEST(other_bars_are_refused),
         TEST(samples_are_in_order_of_close_and_symbol),
         TEST(newest_bars_are_a_view),
