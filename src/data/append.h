@@ -5,8 +5,9 @@
 #include "data/bars.h"
 #include "data/build.h"
 
-// The options that a dataset was made with. Texts are the dataset's. ERR_INPUT where it is not of bars, or keeps
-// neither bars nor state, as those of older versions.
+// The options that a dataset was made with. Texts are the dataset's. ERR_INPUT where it is not of bars, keeps neither
+// bars nor state, as those of older versions, or has other arrays than such options give. What passes can be followed
+// (sources_follow) and built on (build_bars).
 bool append_options(const dataset *old, build_options *o, bars_options *reading, err *e);
 
 // The words of the dataset that it became, with the checks that were overruled (bits of bars_force) added; NULL where

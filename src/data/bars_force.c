@@ -20,6 +20,7 @@ static int find(const char *word, size_t n) {
 bool bars_force_read(const char *text, unsigned *set, err *e) {
     char all[128];
     for (const char *at = text;; at++) {
+        at += strspn(at, " ");
         size_t n = strcspn(at, ",");
         int check = find(at, n);
         if (check < 0)

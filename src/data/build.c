@@ -22,7 +22,7 @@ static uint32_t sum_bars(const build_source *from) {
     for (int s = 0; s < from->series; s++)
         for (int i = 0; i < from->frames; i++) {
             const build_bars_of *x = &from->of[s].frame[i];
-            sum = crc32_z(sum, (const unsigned char *)x->bar, (size_t)x->count * sizeof *x->bar);
+            if (x->count) sum = crc32_z(sum, (const unsigned char *)x->bar, (size_t)x->count * sizeof *x->bar);
         }
     return (uint32_t)sum;
 }

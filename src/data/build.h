@@ -75,6 +75,12 @@ dataset *build_bars(const build_source *from, const build_options *o, const data
 // The bars that the label of one of them needs behind it, at most.
 int64_t build_reach(const build_options *o);
 
+// Bars whose volatility the label's units are of; 0: none.
+int64_t build_volatility_bars(const build_options *o);
+
+// Classes of a label; 0 of a forecast.
+int build_classes(const build_options *o);
+
 // The description of a label, for the dataset's own words, and back. False where it is none.
 json_t *build_label_json(const build_options *o);
 bool build_label_read(const json_t *from, build_options *o);

@@ -9,11 +9,6 @@
 static const char *const three[] = {"DOWN", "NEUTRAL", "UP"};
 static const char *const five[] = {"STRONG_DOWN", "DOWN", "NEUTRAL", "UP", "STRONG_UP"};
 
-static int classes_of(const build_options *o) {
-    if (o->label == BUILD_FORECAST) return 0;
-    return o->label == BUILD_DIRECTION && o->direction.classes == 5 && !o->to_three ? 5 : 3;
-}
-
 static bool is_named(const build *b) {
     return b->from->of[0].symbol[0] != 0;
 }
@@ -305,7 +300,7 @@ bool build_fill(build *b, err *e) {
     d->unlabelled = b->unlabelled;
     d->streams = b->from->frames;
     d->raw = true;
-    d->classes = classes_of(b->o);
+    d->classes = build_classes(b->o);
     d->class_names = d->classes == 5 ? five : d->classes ? three : NULL;
     for (int i = 0; i < d->streams; i++) fill_frame(b, i, &at, &text, &data[i]);
     fill_names(b, &at, &text);

@@ -35,6 +35,11 @@ int64_t build_reach(const build_options *o) {
                                        : o->horizon;
 }
 
+int build_classes(const build_options *o) {
+    if (o->label == BUILD_FORECAST) return 0;
+    return o->label == BUILD_DIRECTION && o->direction.classes == 5 && !o->to_three ? 5 : 3;
+}
+
 static bool no_memory(const work *w, err *e) {
     return err_run(e, "%s: no memory for %" PRId64 " bars", w->from->frame[0].file, w->count[0]);
 }

@@ -48,9 +48,6 @@ bar build_bar_of(const build *b, const work *w, int frame, int64_t t);
 // True where a bar of the finest frame, the first sample or later, has a label.
 bool build_is_labelled(const build *b, const work *w, int64_t t);
 
-// Bars whose volatility the label's units are of; 0: none.
-int64_t build_volatility_bars(const build_options *o);
-
 // Warm-ups, alignment, volatility and labels of every instrument.
 bool build_prepare(build *b, err *e);
 

@@ -208,18 +208,21 @@ static bool check_table(const table *t, const char *what, const char *name, err 
     return true;
 }
 
-// Starts of series: from 0 up to all rows, none before the one before it.
+// Starts of series: from 0 up to all rows, at least one row each.
 static bool starts_ok(const int64_t *start, int64_t series, int64_t rows) {
     bool ok = start && start[0] == 0 && start[series] == rows;
-    for (int64_t i = 0; ok && i < series; i++) ok = start[i] <= start[i + 1];
+    for (int64_t i = 0; ok && i < series; i++) ok = start[i] < start[i + 1];
     return ok;
 }
 
+// Either every stream has its bars, or none has. Series of the first stream are those that have names.
 static bool check_bars(const dataset *d, const stream *s, const char *what, err *e) {
     int64_t series = dataset_series(d);
-    if (!s->bars.count) return true;
-    bool ok = s->bars.time && s->bars.price && starts_ok(s->bars.start, series, s->bars.count) &&
-              starts_ok(s->start, series, s->series.rows);
+    bool ok = !s->bars.count == !d->stream[0].bars.count;
+    if (ok && !s->bars.count) return true;
+    ok = ok && s->bars.time && s->bars.price && starts_ok(s->bars.start, series, s->bars.count) &&
+         starts_ok(s->start, series, s->series.rows);
+    for (int64_t i = 0; ok && d->panel && s == d->stream && i < series; i++) ok = s->start[i] == d->panel_first[i];
     for (int64_t i = 0; ok && i < series; i++)
         ok = s->start[i + 1] - s->start[i] <= s->bars.start[i + 1] - s->bars.start[i];
     return ok || err_input(e, "%s: the bars of %s do not fit its rows; make the file again", what, s->name);
@@ -276,7 +279,8 @@ bool dataset_check(const dataset *d, const char *what, err *e) {
         return err_input(e, "%s: %lld samples but %lld vectors; make the file again", what, (long long)dataset_all(d),
             (long long)d->vector.rows);
     if (d->vector.parts && !check_table(&d->vector, what, "the vector", e)) return false;
+    if (!check_panel(d, what, e)) return false;
     for (int i = 0; i < d->streams; i++)
         if (!check_stream(d, &d->stream[i], what, e)) return false;
-    return check_panel(d, what, e) && check_samples(d, what, e);
+    return check_samples(d, what, e);
 }

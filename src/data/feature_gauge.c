@@ -243,7 +243,8 @@ bool gauge_load(gauge *g, const double *from) {
     for (int i = 0; i < g->nodes; i++) {
         node *n = &g->node[i];
         size_t window = kept(n->kind) * (size_t)n->bars;
-        if (!(from[0] >= 0 && from[0] <= n->bars)) return false;
+        // An average stays at the end of its bars; a window never does.
+        if (!(from[0] >= 0 && from[0] < n->bars + !window)) return false;
         n->at = (int)from[0];
         n->full = from[1] != 0;
         n->anchor = from[2];

@@ -15,19 +15,26 @@ static int by_time(const void *a, const void *b) {
     return x->series < y->series ? -1 : x->series > y->series;
 }
 
-// The samples among the last bars of their series, in order; NULL where memory is short.
-static pick *choose(const dataset *d, int64_t bars, int64_t *count) {
-    const bar_table *t = &d->stream[0].bars;
-    int64_t room = bars < dataset_all(d) ? bars * dataset_series(d) : dataset_all(d);
-    if (room > dataset_all(d)) room = dataset_all(d);
-    pick *all = malloc((size_t)room * sizeof *all);
-    *count = 0;
-    for (int64_t k = 0; all && k < dataset_all(d); k++) {
+// The samples among the last bars of their series, counted; written where `to` is not NULL.
+static int64_t pick_samples(const dataset *d, int64_t bars, pick *to) {
+    const int64_t *start = d->stream[0].start;
+    int64_t n = 0;
+    for (int64_t k = 0; k < dataset_all(d); k++) {
         int64_t series = d->panel ? dataset_panel_of(d, k) : 0;
-        if (dataset_bar_of(d, k) < t->start[series + 1] - bars) continue;
-        all[(*count)++] = (pick){d->time[k], series, k};
+        if (d->stream[0].row[k] < start[series + 1] - bars) continue;
+        if (to) to[n] = (pick){d->time[k], series, k};
+        n++;
     }
-    if (all) qsort(all, (size_t)*count, sizeof *all, by_time);
+    return n;
+}
+
+// The same in order; NULL where memory is short.
+static pick *choose(const dataset *d, int64_t bars, int64_t *count) {
+    int64_t n = pick_samples(d, bars, NULL);
+    pick *all = malloc((size_t)(n + 1) * sizeof *all);
+    if (!all) return NULL;
+    *count = pick_samples(d, bars, all);
+    qsort(all, (size_t)*count, sizeof *all, by_time);
     return all;
 }
 
@@ -111,7 +118,8 @@ dataset *latest_new(dataset *from, int64_t bars, err *e) {
         err_input(e, "%s: keeps no bars, so none is its newest; import bars anew, older versions did not keep them",
             from->name);
     if (kept && !p) err_run(e, "no memory for the newest bars");
-    if (p)
+    if (p && !n) err_input(e, "%s: none of its newest bars is a sample; import all bars anew", from->name);
+    if (n)
         d = view(from, p, n, e);
     else
         dataset_free(from);

@@ -9,6 +9,7 @@
 #include "support.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -296,6 +297,109 @@ static void other_bars_are_refused(void **state) {
     market_free(&m);
 }
 
+// Sets that contradict themselves
+
+// Goes on from a set, as far as it is believed.
+static bool goes_on(const market *m, const dataset *old) {
+    source_ask ask[2 * SYMBOLS];
+    char path[2 * SYMBOLS][64];
+    build_options o;
+    bars_options how = reading;
+    sources s;
+    err e = {0};
+    if (!append_options(old, &o, &how, &e)) return false;
+    if (!sources_follow(&s, old, ask, list_files(m, ask, path), &how, &e)) return false;
+    dataset *d = build_bars(&s.build, &o, old, NULL, &e);
+    bool ok = d != NULL;
+    dataset_free(d);
+    sources_done(&s);
+    return ok;
+}
+
+static void damaged_sets_are_refused(void **state) {
+    (void)state;
+    market m = market_new(2, true, 91);
+    build_options o = options_of(6); // directions, a compact vector
+    err e = {0};
+    int64_t cut[] = {1000, 1000}, hours[] = {80, 80};
+    put_files(&m, cut, hours);
+    import_all(&m, &o, "set.npz");
+    cut[0] = cut[1] = N;
+    put_files(&m, cut, hours);
+    dataset *old = set_open("set.npz", &e);
+    support_ok(old && goes_on(&m, old), &e);
+    const char *const names[] = {"BBB", "AAA"};
+    int64_t times[2 * N];
+    memcpy(times, old->stream[1].bars.time, sizeof *times * 2 * (size_t)old->stream[1].bars.count);
+    times[7] = INT64_MAX;
+    dataset x[11];
+    for (int i = 0; i < 11; i++) x[i] = *old;
+    x[0].streams = 5;
+    x[1].span[1] = x[1].span[0];
+    x[2].panel_names = names;
+    x[3].stream[1].series.columns = NULL;
+    x[4].stream[1].series.part[0].type = COLUMN_F16;
+    x[5].vector.parts = 1;
+    x[6].label = NULL;
+    x[7].volatility = NULL;
+    x[8].end = NULL;
+    x[9].stream[1].bars.time = times;
+    x[10].states--;
+    for (int i = 0; i < 11; i++) assert_false(goes_on(&m, &x[i]));
+    // Some are no dataset at all.
+    int64_t other[] = {0, 1, old->stream[0].series.rows}, none[] = {0, 0, old->stream[1].bars.count};
+    for (int i = 0; i < 3; i++) x[i] = *old;
+    x[0].panel_first = other;
+    x[1].stream[1].bars.count = 0;
+    x[2].stream[1].bars.start = none;
+    support_ok(dataset_check(old, "set.npz", &e), &e);
+    for (int i = 0; i < 3; i++) assert_false(dataset_check(&x[i], "set.npz", &e));
+    dataset_free(old);
+    market_free(&m);
+}
+
+// Checks that a set says were overruled are overruled for what follows.
+static void overruled_checks_come_back(void **state) {
+    (void)state;
+    unsigned all = (1u << BARS_FORCES) - 1, got = 0;
+    char words[256];
+    err e = {0};
+    support_ok(bars_force_read(bars_force_text(words, sizeof words, all), &got, &e), &e);
+    assert_int_equal(got, all);
+}
+
+// Whatever the numbers of a state are, nothing outside of it is touched.
+static void damaged_states_are_harmless(void **state) {
+    (void)state;
+    static const double wrong[] = {-1, 1, 5, 10, 20, 100, 1e9, 1e300, NAN};
+    market m = market_new(1, false, 92);
+    build_options o = options_of(1);
+    err e = {0};
+    int64_t cut[] = {N - 80}, hours[] = {0};
+    put_files(&m, cut, hours);
+    import_all(&m, &o, "set.npz");
+    cut[0] = N;
+    put_files(&m, cut, hours);
+    dataset *old = set_open("set.npz", &e);
+    support_ok(old != NULL, &e);
+    double *numbers = malloc((size_t)old->states * sizeof *numbers);
+    assert_non_null(numbers);
+    dataset x = *old;
+    x.state = numbers;
+    for (int64_t i = 0; i < old->states; i++) {
+        memcpy(numbers, old->state, (size_t)old->states * sizeof *numbers);
+        numbers[i] = wrong[i % 9];
+        goes_on(&m, &x);
+    }
+    for (int k = 0; k < 9; k++) {
+        for (int64_t i = 0; i < old->states; i++) numbers[i] = wrong[k];
+        goes_on(&m, &x);
+    }
+    free(numbers);
+    dataset_free(old);
+    market_free(&m);
+}
+
 // Samples of several instruments
 
 static void samples_are_in_order_of_close_and_symbol(void **state) {
@@ -355,7 +459,19 @@ static void newest_bars_are_a_view(void **state) {
         assert_true(i == 0 || d->time[i] >= d->time[i - 1]);
     }
     assert_int_equal(unknown, whole->unlabelled);
+    // Many samples may claim the newest bar.
+    int32_t *row = malloc((size_t)dataset_all(whole) * sizeof *row);
+    assert_non_null(row);
+    for (int64_t i = 0; i < dataset_all(whole); i++) row[i] = (int32_t)whole->stream[0].series.rows - 1;
+    dataset *claims = dataset_view(whole, false, 0, &e);
+    support_ok(claims != NULL, &e);
+    claims->stream[0].row = row;
     dataset_free(d);
+    d = latest_new(claims, 1, &e);
+    support_ok(d != NULL, &e);
+    assert_int_equal(d->samples, dataset_all(whole));
+    dataset_free(d);
+    free(row);
     dataset_free(whole);
     market_free(&m);
 }
@@ -366,6 +482,9 @@ int main(void) {
         TEST(adding_is_importing_all),
         TEST(every_kind_of_file_is_followed),
         TEST(other_bars_are_refused),
+        TEST(damaged_sets_are_refused),
+        TEST(overruled_checks_come_back),
+        TEST(damaged_states_are_harmless),
         TEST(samples_are_in_order_of_close_and_symbol),
         TEST(newest_bars_are_a_view),
     };
