@@ -4,18 +4,25 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-// The instrument whose next bar closes first; of several the first by symbol. -1: none is left.
-static int64_t earliest(const build *b, const int64_t *next) {
-    int64_t best = -1, when = 0;
-    for (int s = 0; s < b->from->series; s++) {
-        const work *w = &b->work[s];
-        if (next[s] >= w->count[0]) continue;
-        int64_t end = build_end_of(b, w, 0, next[s]);
-        if (best >= 0 && end >= when) continue;
-        best = s;
-        when = end;
+// The next bar of an instrument, in a heap of all of them.
+typedef struct {
+    int64_t end, bar;
+    int series;
+} head;
+
+static bool is_before(const head *a, const head *b) {
+    return a->end != b->end ? a->end < b->end : a->series < b->series;
+}
+
+// Puts the head at `at` to where no head below it is before it.
+static void sink(head *heap, int count, int at) {
+    for (int below = 2 * at + 1; below < count; at = below, below = 2 * at + 1) {
+        if (below + 1 < count && is_before(&heap[below + 1], &heap[below])) below++;
+        if (!is_before(&heap[below], &heap[at])) return;
+        head moved = heap[at];
+        heap[at] = heap[below];
+        heap[below] = moved;
     }
-    return best;
 }
 
 static void count_labels(build *b) {
@@ -49,22 +56,35 @@ static bool has_samples(const build *b, err *e) {
         w->from->frame[0].file, w->count[0], w->first);
 }
 
+static bool take_places(build *b, head *heap) {
+    for (int s = 0; s < b->from->series; s++) {
+        work *w = &b->work[s];
+        heap[s] = (head){build_end_of(b, w, 0, w->first), w->first, s};
+        w->place = malloc((size_t)(w->count[0] - w->first) * sizeof *w->place);
+        if (!w->place) return false;
+    }
+    return true;
+}
+
 bool build_order(build *b, err *e) {
     count_labels(b);
     if (!has_samples(b, e)) return false;
-    int64_t *next = calloc((size_t)b->from->series, sizeof *next), labelled = 0, rest = b->samples;
-    bool ok = next != NULL;
-    for (int s = 0; ok && s < b->from->series; s++) {
-        work *w = &b->work[s];
-        next[s] = w->first;
-        w->place = malloc((size_t)(w->count[0] - w->first) * sizeof *w->place);
-        ok = w->place != NULL;
-    }
+    int count = b->from->series;
+    int64_t labelled = 0, rest = b->samples;
+    head *heap = malloc((size_t)count * sizeof *heap);
+    bool ok = heap && take_places(b, heap);
     if (!ok) err_run(e, "no memory to order %" PRId64 " samples", b->samples + b->unlabelled);
-    for (int64_t s; ok && (s = earliest(b, next)) >= 0; next[s]++) {
-        work *w = &b->work[s];
-        w->place[next[s] - w->first] = (int32_t)(build_is_labelled(b, w, next[s]) ? labelled++ : rest++);
+    for (int i = count / 2; ok && i-- > 0;) sink(heap, count, i);
+    while (ok && count) {
+        work *w = &b->work[heap->series];
+        int64_t t = heap->bar++;
+        w->place[t - w->first] = (int32_t)(build_is_labelled(b, w, t) ? labelled++ : rest++);
+        if (heap->bar < w->count[0])
+            heap->end = build_end_of(b, w, 0, heap->bar);
+        else
+            *heap = heap[--count];
+        sink(heap, count, 0);
     }
-    free(next);
+    free(heap);
     return ok;
 }

@@ -169,22 +169,19 @@ static bool make_labels(build *b, work *w, err *e) {
 
 // The old dataset
 
-// The samples that the old bars were.
-static bool find_old_samples(const build *b, work *w, int64_t series, err *e) {
+// The samples that the old bars were, of all instruments.
+static bool find_old_samples(const build *b, err *e) {
     const dataset *d = b->old;
-    const stream *s = &d->stream[0];
-    int64_t n = w->before[0] - w->first;
-    w->was = n > 0 ? malloc((size_t)n * sizeof *w->was) : NULL;
-    if (n <= 0 || !w->was) return n > 0 ? no_memory(w, e) : build_damaged(b, e);
-    for (int64_t i = 0; i < n; i++) w->was[i] = -1;
     for (int64_t k = 0; k < dataset_all(d); k++) {
-        if (s->row[k] < s->start[series] || s->row[k] >= s->start[series + 1]) continue;
-        int64_t t = s->row[k] - s->start[series] + b->warm_up[0] - w->first;
-        if (t < 0 || t >= n) return build_damaged(b, e);
+        int64_t series = d->panel ? dataset_panel_of(d, k) : 0;
+        work *w = &b->work[series];
+        int64_t t = d->stream[0].row[k] - d->stream[0].start[series] + b->warm_up[0] - w->first;
+        if (t < 0 || t >= w->before[0] - w->first) return build_damaged(b, e);
         w->was[t] = k;
     }
-    for (int64_t i = 0; i < n; i++)
-        if (w->was[i] < 0) return build_damaged(b, e);
+    for (int s = 0; s < b->from->series; s++)
+        for (int64_t i = 0; i < b->work[s].before[0] - b->work[s].first; i++)
+            if (b->work[s].was[i] < 0) return build_damaged(b, e);
     return true;
 }
 
@@ -204,6 +201,16 @@ static bool take_old(const build *b, work *w, int64_t series, err *e) {
     return true;
 }
 
+// Room for the samples that the old bars were.
+static bool take_was(const build *b, work *w, err *e) {
+    int64_t n = w->before[0] - w->first;
+    if (n <= 0) return build_damaged(b, e);
+    w->was = malloc((size_t)n * sizeof *w->was);
+    if (!w->was) return no_memory(w, e);
+    for (int64_t i = 0; i < n; i++) w->was[i] = -1;
+    return true;
+}
+
 static bool prepare(build *b, work *w, int64_t series, err *e) {
     int64_t volatile_bars = build_volatility_bars(b->o);
     if (volatile_bars && !(w->meter = volatility_new(volatile_bars, e))) return false;
@@ -216,7 +223,7 @@ static bool prepare(build *b, work *w, int64_t series, err *e) {
         b->rows[i] += w->count[i] - b->warm_up[i];
     }
     if (!has_warm_bars(b, w, e) || !find_first(b, w, e)) return false;
-    if (b->old && !find_old_samples(b, w, series, e)) return false;
+    if (b->old && !take_was(b, w, e)) return false;
     count_stale(b, w);
     return find_volatility(b, w, e) && make_labels(b, w, e);
 }
@@ -241,7 +248,7 @@ bool build_prepare(build *b, err *e) {
         b->work[s].from = &b->from->of[s];
         if (!prepare(b, &b->work[s], s, e)) return false;
     }
-    return has_room(b, e);
+    return has_room(b, e) && (!b->old || find_old_samples(b, e));
 }
 
 void work_done(work *w) {
