@@ -1,5 +1,7 @@
-// Dataset files: any bytes are opened or refused; whatever is opened is read to its end. So are archives of windows,
-// and what kind of file it is can always be said.
+// Dataset files: any bytes are opened or refused; whatever is opened is read to its end, shows its newest bars and goes
+// on from its last ones. So are archives of windows, and what kind of file it is can always be said.
+#include "data/append.h"
+#include "data/latest.h"
 #include "data/set.h"
 #include "data/sources.h"
 #include "data/windows.h"
@@ -36,6 +38,26 @@ static void find_windows(const void *data, size_t size) {
     npz_close(&z);
 }
 
+// Builds on a set as if no bar had come since.
+static void go_on(const dataset *d) {
+    build_options o;
+    bars_options how = {0};
+    sources s;
+    err e;
+    if (!append_options(d, &o, &how, &e) || !sources_follow(&s, d, NULL, 0, &how, &e)) return;
+    dataset_free(build_bars(&s.build, &o, d, NULL, &e));
+    sources_done(&s);
+}
+
+static void show_newest(dataset *d) {
+    err e;
+    dataset *newest = dataset_view(d, false, 0, &e);
+    if (newest) newest = latest_new(newest, 3, &e);
+    for (int64_t i = 0; newest && i < newest->samples; i++)
+        dataset_bar(&newest->stream[0].bars, dataset_bar_of(newest, i));
+    dataset_free(newest);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     err e;
     void *copy = aligned_alloc(64, (size + 64) / 64 * 64);
@@ -45,6 +67,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     dataset *d = set_open_memory("fuzz.npz", copy, size, &e);
     for (int i = 0; d && i < d->streams; i++) read_table(&d->stream[i].series);
     if (d) read_table(&d->vector);
+    if (d) show_newest(d);
+    if (d) go_on(d);
     dataset_free(d);
     find_windows(copy, size);
     free(copy);

@@ -351,6 +351,22 @@ static void tell_streams(const job *j, const sources *s) {
         }
 }
 
+// Files that do not reach back to the last bars of the set that they are added to.
+static void tell_holes(const job *j, const sources *s, const dataset *old) {
+    char from[32], to[32];
+    for (int k = 0; k < s->build.series * s->build.frames; k++) {
+        const build_series *x = &s->build.of[k / s->build.frames];
+        const build_bars_of *new = &x->frame[k % s->build.frames];
+        const bar_table *t = &old->stream[k % s->build.frames].bars;
+        int64_t end = t->time[2 * t->start[k / s->build.frames + 1] - 1];
+        bool apart = false; // the first of its file is new
+        for (int i = 0; i < s->files && new->count; i++) apart |= new->bar == s->file[i].bars.bar;
+        if (apart && new->bar->time > end)
+            warn(j, "hole", "%s%sno bars from %s to %s UTC; was the market closed?", x->symbol,
+                x->symbol[0] ? ": " : "", when_text(from, sizeof from, end), when_text(to, sizeof to, new->bar->time));
+    }
+}
+
 static void tell_build(const job *j, const sources *s, const build_report *r) {
     char n[48], m[48], words[128];
     tell_streams(j, s);
@@ -414,6 +430,7 @@ static bool finish_bars(job *j, sources *s, const dataset *old, err *e) {
     bool ok = write_bars(j, s, old, &r, e);
     if (ok) {
         tell_files(j, s);
+        if (old) tell_holes(j, s, old);
         tell_build(j, s, &r);
         made = build_json(j, s, &r);
     }

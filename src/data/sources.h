@@ -41,7 +41,8 @@ typedef struct {
 bool sources_read(sources *s, const source_ask *ask, int count, const bars_options *o, const char *const *frames,
     int frame_count, err *e);
 
-// Reads files that go on from a dataset's bars: only what is newer is kept. Features and frames are the dataset's.
+// Reads files that go on from a dataset's bars: only what is newer is kept; of no files nothing is. Features and frames
+// are the dataset's, which append_options has passed.
 // ERR_INPUT where a file's span or symbol is not in the dataset, or where a bar that is in both differs.
 bool sources_follow(sources *s, const dataset *old, const source_ask *ask, int count, const bars_options *o, err *e);
 

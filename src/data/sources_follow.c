@@ -40,9 +40,18 @@ static bool same_bar(const bar *a, const bar *b) {
            a->volume == b->volume && a->spread == b->spread;
 }
 
+// Bars that do not reach back to the dataset's last one may be another instrument's.
+static bool check_level(sources *s, const char *path, const bar *first, const bar *last, unsigned force, err *e) {
+    double factor = first->open / last->close;
+    return (factor > 0.5 && factor < 2) || bars_force_refuse(force, BARS_FORCE_LEVELS, &s->forced, e,
+                                               "%s: its prices begin at %.4g times the last one of the set: is it "
+                                               "another instrument?; give its own bars",
+                                               path, factor);
+}
+
 // The bars of a file that are newer than the dataset's. A file that reaches back to the dataset's bars has its last
 // one, and has it the same.
-static bool place_newer(sources *s, const dataset *old, const source_file *f, err *e) {
+static bool place_newer(sources *s, const dataset *old, const source_file *f, unsigned force, err *e) {
     char span[32], when[32];
     int k = sources_series(s, f->symbol), i = sources_frame(s, f->bars.span);
     if (k < 0)
@@ -64,6 +73,7 @@ static bool place_newer(sources *s, const dataset *old, const source_file *f, er
     if (known && known->time == last.time && !same_bar(known, &last))
         return err_input(e, "%s: the bar of %s differs from the one in %s; import all bars anew", f->path,
             when_text(when, sizeof when, last.time), old->name);
+    if (!known && !check_level(s, f->path, f->bars.bar, &last, force, e)) return false;
     to->bar = f->bars.bar + n;
     to->count = f->bars.count - n;
     return true;
@@ -107,7 +117,7 @@ static bool follow(sources *s, const dataset *old, const source_ask *ask, int co
     for (int i = 0; i < count; i++)
         if (!sources_add(s, &ask[i], &newer, e)) return false;
     for (int i = 0; i < s->files; i++)
-        if (!place_newer(s, old, &s->file[i], e)) return false;
+        if (!place_newer(s, old, &s->file[i], o->force, e)) return false;
     for (int k = 0; k < s->build.series; k++)
         for (int i = 1; i < s->build.frames; i++)
             if (s->series[k].frame[i].made && !make_newer(s, old, k, i, e)) return false;
@@ -115,7 +125,6 @@ static bool follow(sources *s, const dataset *old, const source_ask *ask, int co
 }
 
 bool sources_follow(sources *s, const dataset *old, const source_ask *ask, int count, const bars_options *o, err *e) {
-    CHECK(count > 0, "no bar files");
     *s = (sources){0};
     arena_init(&s->arena);
     if (follow(s, old, ask, count, o, e)) return true;

@@ -8,7 +8,7 @@
 #include <string.h>
 
 bool sources_no_memory(const sources *s, err *e) {
-    return err_run(e, "%s: no memory to join %d files", s->file[0].path, s->files);
+    return err_run(e, "no memory to join %d files", s->files);
 }
 
 // Symbols

@@ -104,6 +104,29 @@ static void cut_files_give_the_same_answers(void **state) {
     }
 }
 
+// Bars that do not begin where the set ends are added, and the hole is told.
+static void holes_are_told(void **state) {
+    (void)state;
+    put_until(begin + 4 * 86400);
+    assert_int_equal(IMPORT(ONE, "-o", "one.npz"), 0);
+    put_until(begin + 100 * 86400);
+    assert_int_equal(RUN("import", "--append", "one.npz", ONE, "-o", "whole.npz"), 0);
+    char *said = slurp("out");
+    assert_null(strstr(said, "\nhole "));
+    free(said);
+    bar *bars = walk_bars(N, SPAN, 7);
+    FILE *f = fopen("late.csv", "w");
+    assert_non_null(f);
+    fputs("time,open,high,low,close,tick_volume,spread\n", f);
+    for (const bar *b = bars + N - 40; b < bars + N; b++)
+        fprintf(f, "%lld,%.9g,%.9g,%.9g,%.9g,%.0f,%.0f\n", (long long)b->time, b->open, b->high, b->low, b->close,
+            b->volume, b->spread);
+    fclose(f);
+    free(bars);
+    assert_int_equal(RUN("import", "--append", "one.npz", "late.csv", "-o", "late.npz"), 0);
+    matches("out", "\nhole +no bars from [0-9: -]+ to [0-9: -]+ UTC; was the market closed[?]\n");
+}
+
 // The last bar has an answer and no label, on the screen too; the others have theirs.
 static void the_newest_bar_is_there(void **state) {
     (void)state;
@@ -154,6 +177,7 @@ int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, support_enter, support_leave)
     const struct CMUnitTest tests[] = {
         TEST(cut_files_give_the_same_answers),
+        TEST(holes_are_told),
         TEST(the_newest_bar_is_there),
         TEST(descriptions_name_instruments),
     };

@@ -289,6 +289,20 @@ static void other_bars_are_refused(void **state) {
     ask[0].symbol = NULL;
     assert_false(sources_follow(&s, old, ask, 1, &how, &e));
     assert_non_null(strstr(e.text, "say which instrument of set.npz it is: --symbol NAME"));
+    // Bars of another level that do not reach back, and bars that reach back and lack the last one.
+    bar *far = malloc(200 * sizeof *far);
+    assert_non_null(far);
+    memcpy(far, m.fast[0] + 1100, 200 * sizeof *far);
+    for (int i = 0; i < 200; i++) far[i].open *= 3, far[i].high *= 3, far[i].low *= 3, far[i].close *= 3;
+    put(path[0], far, 200);
+    ask[0].symbol = symbols[0];
+    assert_false(sources_follow(&s, old, ask, 1, &how, &e));
+    assert_non_null(strstr(e.text, "is it another instrument?"));
+    free(far);
+    memmove(m.fast[0] + 999, m.fast[0] + 1000, 300 * sizeof *m.fast[0]);
+    put(path[0], m.fast[0], 1299);
+    assert_false(sources_follow(&s, old, ask, 1, &how, &e));
+    assert_non_null(strstr(e.text, "the last one in set.npz; import all bars anew"));
     walk_put("m15.csv", 300, 900, 5);
     ask[0] = (source_ask){"m15.csv", symbols[0], NULL};
     assert_false(sources_follow(&s, old, ask, 1, &how, &e));
