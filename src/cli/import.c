@@ -307,7 +307,7 @@ static bool summarise(const job *j, json_t *made, err *e) {
             (json_int_t)d->samples, "streams", d->streams, "stream_names", stream_names(d), "first",
             d->time ? from : NULL, "last", d->time ? to : NULL, "classes",
             classes_json(d->class_names, count, d->classes), "targets", (json_int_t)d->target_width, "bytes",
-            (json_int_t)st.st_size, "seconds", json_number(seconds), "about", set_about(d));
+            (json_int_t)st.st_size, "seconds", json_number(seconds), "about", d->about);
         if (all && made) json_object_update(all, made);
         json_line(stdout, all);
     } else if (!j->o->quiet) {

@@ -356,7 +356,7 @@ static bool print_set_json(const dataset *d, size_t file, double opened, err *e)
         d->time ? when_text(b, sizeof b, d->time[d->samples - 1]) : NULL, "step", (json_int_t)g.step, "gaps",
         (json_int_t)g.gaps, "longest_gap", (json_int_t)g.longest, "raw", d->raw, "classes", classes, "targets",
         (json_int_t)d->target_width, "data_bytes", (json_int_t)dataset_bytes(d), "ring_bytes",
-        (json_int_t)ring_bytes(d), "tables", tables, "about", set_about(d));
+        (json_int_t)ring_bytes(d), "tables", tables, "about", d->about);
     json_t *symbols = json_array();
     for (int64_t k = 0; k < d->panel; k++) json_array_append_new(symbols, json_string(d->panel_names[k]));
     if (all) json_object_set_new(all, "unlabelled", json_integer((json_int_t)d->unlabelled));

@@ -1,4 +1,4 @@
-// What a dataset of bars says of its making, read back so that further bars can be added in the same way.
+// The making of a dataset of bars, read back from its words so that further bars can be added in the same way.
 #ifndef TRADEWIND_DATA_APPEND_H
 #define TRADEWIND_DATA_APPEND_H
 

@@ -1,4 +1,4 @@
-// A bar: what a market did in one span of time.
+// A bar: the prices of a market in one span of time.
 #ifndef TRADEWIND_DATA_BAR_H
 #define TRADEWIND_DATA_BAR_H
 

@@ -1,4 +1,4 @@
-// What the files of build_bars share. Private to them.
+// Shared by the files of build_bars, and private to them.
 #ifndef TRADEWIND_DATA_BUILD_WORK_H
 #define TRADEWIND_DATA_BUILD_WORK_H
 

@@ -179,10 +179,6 @@ static void release(void *owner) {
     free(o);
 }
 
-const json_t *set_about(const dataset *d) {
-    return d->release == release ? json_object_get(((opened *)d->owner)->mark, "about") : NULL;
-}
-
 const npz *set_arrays(const dataset *d) {
     return d->release == release ? &((opened *)d->owner)->npz : NULL;
 }

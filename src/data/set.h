@@ -43,8 +43,7 @@ dataset *set_open(const char *path, err *e);
 // The same of bytes that stay where they are, at an address that is a multiple of 64.
 dataset *set_open_memory(const char *path, const void *data, size_t bytes, err *e);
 
-// What the maker told, and the file's arrays; both live as long as the dataset. NULL for one that is not from set_open.
-const json_t *set_about(const dataset *d);
+// The file's arrays, which live as long as the dataset. NULL for one that is not from set_open.
 const npz *set_arrays(const dataset *d);
 
 #endif

@@ -47,7 +47,7 @@ static bool panel_row(const char *line, const char *end) {
     return n && !(name[0] >= '0' && name[0] <= '9') && !when_read(name, n, &stamp) && is_number(value, m);
 }
 
-// Whether a line is the header of a bar file, whose first column may name the instrument.
+// True where a line is the header of a bar file, whose first column may name the instrument.
 static bool is_bar_header(const char *line, const char *end) {
     const char *cell;
     size_t n;

@@ -1,4 +1,4 @@
-// What the files of sources share. Private to them.
+// Shared by the files of sources, and private to them.
 #ifndef TRADEWIND_DATA_SOURCES_WORK_H
 #define TRADEWIND_DATA_SOURCES_WORK_H
 

@@ -118,7 +118,7 @@ static void options_are_taken(void **state) {
     assert_int_equal(d->streams, 3);
     assert_int_equal(d->stream[0].series.width, 2);
     assert_int_equal(d->vector.parts, 2);
-    assert_string_equal(json_string_value(json_object_get(json_object_get(set_about(d), "label"), "kind")), "barrier");
+    assert_string_equal(json_string_value(json_object_get(json_object_get(d->about, "label"), "kind")), "barrier");
     dataset_free(d);
     assert_int_equal(RUN("inspect", "set.npz", "--json"), 0);
     matches("out", "\"about\":");
@@ -180,7 +180,7 @@ static void files_of_people_are_imported(void **state) {
         0);
     matches("out", "\n +dates +day, month, year, as line [0-9]+ shows\n");
     support_ok((a = set_open("set.npz", &e)) != NULL, &e);
-    const json_t *how = json_object_get(set_about(a), "reading");
+    const json_t *how = json_object_get(a->about, "reading");
     assert_string_equal(json_string_value(json_object_get(how, "date_order")), "dmy");
     dataset_free(a);
 }

@@ -262,7 +262,7 @@ static void every_kind_of_file_is_followed(void **state) {
     free(bars[1]);
 }
 
-// What is not the set's own is refused.
+// Bars that are not the set's own are refused.
 static void other_bars_are_refused(void **state) {
     (void)state;
     market m = market_new(2, true, 90);
