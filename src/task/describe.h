@@ -41,7 +41,8 @@ char *task_description_text(const config *c, err *e);
 // it. A text that cannot be read is copied.
 char *task_description_complete(const char *text);
 
-enum { TASK_INPUTS_MOST = 64 };
+// Bar files of a description, and all files that it reads.
+enum { TASK_FILES_MOST = 1024, TASK_INPUTS_MOST = TASK_FILES_MOST + 8 };
 
 // The files that a description reads: data and weights to start from. At most TASK_INPUTS_MOST; their number.
 int task_inputs(const config *c, const char *list[TASK_INPUTS_MOST]);

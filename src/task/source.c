@@ -3,11 +3,12 @@
 #include "base/arena.h"
 #include "data/set.h"
 #include "data/windows.h"
+#include "task/describe.h"
 
 #include <stdio.h>
 #include <string.h>
 
-enum { KEY_ROOM = 160, FILES_MOST = 1024 };
+enum { KEY_ROOM = 160 };
 
 // Puts the user's mistake behind its place in the description.
 static bool blame(const config *c, const char *key, const err *why, err *e) {
@@ -38,19 +39,25 @@ static bool set_features(const config *c, sources *from, err *e) {
     return true;
 }
 
-// The files that data.bars names: by stream, or by symbol and then by stream. Returns how many.
-static int list_files(const config *c, source_ask *ask, int most) {
+static void add_file(source_ask *ask, int *n, source_ask file) {
+    if (*n < TASK_FILES_MOST) ask[*n] = file;
+    ++*n;
+}
+
+// The files that data.bars names: by stream, or by symbol and then by stream. Returns how many; up to TASK_FILES_MOST
+// are listed.
+static int list_files(const config *c, source_ask *ask) {
     int n = 0;
     for (size_t i = 0; i < config_count(c, "data.bars"); i++) {
         const char *name = config_child(c, "data.bars", i);
         char key[KEY_ROOM], below[2 * KEY_ROOM];
         snprintf(key, sizeof key, "data.bars.%s", name);
         size_t streams = config_count(c, key);
-        if (!streams && n < most) ask[n++] = (source_ask){.path = config_text(c, key), .stream = name};
-        for (size_t k = 0; k < streams && n < most; k++) {
+        if (!streams) add_file(ask, &n, (source_ask){.path = config_text(c, key), .stream = name});
+        for (size_t k = 0; k < streams; k++) {
             const char *stream = config_child(c, key, k);
             snprintf(below, sizeof below, "%s.%s", key, stream);
-            ask[n++] = (source_ask){config_text(c, below), name, stream};
+            add_file(ask, &n, (source_ask){config_text(c, below), name, stream});
         }
     }
     return n;
@@ -73,7 +80,7 @@ static dataset *build(const config *c, const settings *s, sources *from, const t
 }
 
 static dataset *from_bars(const config *c, const settings *s, const task_listener *l, err *e) {
-    source_ask ask[FILES_MOST];
+    source_ask ask[TASK_FILES_MOST];
     const char *frame[FRAMES_MOST];
     size_t frames = config_items(c, "data.frames");
     sources from;
@@ -81,7 +88,12 @@ static dataset *from_bars(const config *c, const settings *s, const task_listene
         config_fail(c, "data.frames", e, "%zu frames beside the finest; use up to %d", frames, FRAMES_MOST - 1);
         return NULL;
     }
-    int files = list_files(c, ask, FILES_MOST);
+    int files = list_files(c, ask);
+    if (files > TASK_FILES_MOST) {
+        config_fail(c, "data.bars", e,
+            "names %d files; use up to %d, or join instruments in files with a column symbol", files, TASK_FILES_MOST);
+        return NULL;
+    }
     for (size_t i = 0; i < frames; i++) frame[i] = config_item(c, "data.frames", i);
     err why = {0};
     if (!sources_read(&from, ask, files, &s->bars, frame, (int)frames, &why)) {

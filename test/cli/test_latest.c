@@ -172,6 +172,17 @@ static void descriptions_name_instruments(void **state) {
         "a.csv: has no symbol, but b.csv is of B; put --symbol NAME before it");
 }
 
+// None of too many files is left out in silence.
+static void too_many_files_are_refused(void **state) {
+    (void)state;
+    FILE *f = fopen("run.yaml", "w");
+    assert_non_null(f);
+    fputs("model: {kind: mlp}\nrun: {dir: many}\ndata:\n  bars:\n", f);
+    for (int i = 0; i < 1025; i++) fprintf(f, "    S%d: {fast: none.csv}\n", i);
+    fclose(f);
+    complains(RUN("train", "run.yaml"), "run.yaml:[0-9]+: data.bars: names 1025 files; use up to 1024, .*");
+}
+
 int main(void) {
     program_use(TRADEWIND_BINARY);
 #define TEST(name) cmocka_unit_test_setup_teardown(name, support_enter, support_leave)
@@ -180,6 +191,7 @@ int main(void) {
         TEST(holes_are_told),
         TEST(the_newest_bar_is_there),
         TEST(descriptions_name_instruments),
+        TEST(too_many_files_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
