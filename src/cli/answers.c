@@ -276,6 +276,15 @@ static void print_forecast(const answers *a, int64_t i) {
     if (answers_known(a, i)) printf("  (was %.6g)", (double)a->data->target[a->sample[i] * H + H - 1]);
 }
 
+// The values that were forecast, where they are known.
+static json_t *targets_json(const answers *a, int64_t i) {
+    int64_t H = a->data->target_width;
+    json_t *all = json_array();
+    for (int64_t h = 0; h < H; h++)
+        json_array_append_new(all, json_number((double)a->data->target[a->sample[i] * H + h]));
+    return all;
+}
+
 static json_t *answer_json(const answers *a, int64_t i, const bar *b) {
     char open[32], close[32], name[16];
     json_t *j = json_pack("{s:s, s:s, s:f}", "open_time", when_moment_text(open, sizeof open, b->time), "close_time",
@@ -292,6 +301,7 @@ static json_t *answer_json(const answers *a, int64_t i, const bar *b) {
     if (a->choice) json_object_set_new(j, "prediction", json_string(class_name(a, (int)a->choice[i], name)));
     if (a->choice && answers_known(a, i))
         json_object_set_new(j, "label", json_string(class_name(a, (int)a->data->label[a->sample[i]], name)));
+    if (!a->choice && answers_known(a, i)) json_object_set_new(j, "target", targets_json(a, i));
     json_object_set_new(j, a->choice ? "probability" : "forecast", all);
     return j;
 }

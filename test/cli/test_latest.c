@@ -148,6 +148,15 @@ static void the_newest_bar_is_there(void **state) {
     complains(RUN("predict", "two", "--latest", "0"), "--latest 0: must be a number of bars, 1 or more");
     complains(
         RUN("predict", "two", "--latest", "2", "--part", "test"), "--part: --latest is a part already; leave one out");
+    // Forecasts have their targets where these are known.
+    assert_int_equal(IMPORT(ONE, "--label", "forecast", "--horizon", "3", "-o", "next.npz"), 0);
+    put_run("next.npz", "next", "");
+    assert_int_equal(RUN("train", "run.yaml", "-q"), 0);
+    assert_int_equal(RUN("predict", "next", "--latest", "4", "--json"), 0);
+    matches("out", "^[^\n]+\"target\": ?[[][^]]+[]][^\n]+\n([^\n]+\n){3}$");
+    char *rows = slurp("out"), *second = strchr(rows, '\n');
+    assert_null(strstr(second, "target"));
+    free(rows);
     // Data without bars have no newest one.
     put_small_run();
     assert_int_equal(RUN("train", "run.yaml", "-q"), 0);
