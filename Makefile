@@ -7,6 +7,10 @@ CUDA  ?= AUTO
 CTEST  = ctest --output-on-failure --parallel 2
 
 FUZZ_SECONDS ?= 20
+PREFIX ?= /usr/local
+
+# Program and plug-in lie together, as the one looks for the other beside itself; the command is a link to them.
+HOME_OF = $(DESTDIR)$(PREFIX)/lib/tradewind
 
 SOURCES = find src test bench fuzz -name '*.[ch]' -o -name '*.cu' -o -name '*.cuh'
 # TSan runs what may use threads: everything but these, and but whole runs of the command that take it minutes (cli_card,
@@ -19,10 +23,20 @@ NO_ASLR   = $(shell setarch -R true 2>/dev/null && echo setarch -R)
 build = cmake -S . -B $(1) $(2) --log-level=WARNING && cmake --build $(1) --parallel $(JOBS) $(if $(3),--target $(3))
 
 .DEFAULT_GOAL := all
-.PHONY: all demo test test-long test-asan test-tsan fuzz test-gpu sanitize-gpu bench bench-gpu format lint layers clean help
+.PHONY: all install uninstall demo test test-long test-asan test-tsan fuzz test-gpu sanitize-gpu bench bench-gpu format lint layers clean help
 
 all: layers $(BUILD)/.deps-demo ## build the program, build/tradewind, and the CUDA plug-in where nvcc is found
 	@$(call build,$(BUILD),-DTRADEWIND_TESTS=OFF -DTRADEWIND_CUDA=$(CUDA))
+
+install: all ## put tradewind on the PATH: PREFIX=/usr/local, DESTDIR for packages
+	install -d $(HOME_OF) $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/tradewind/examples
+	install $(BUILD)/tradewind $(HOME_OF)
+	if [ -f $(BUILD)/tradewind-cuda.so ]; then install -m 644 $(BUILD)/tradewind-cuda.so $(HOME_OF); fi
+	ln -sf ../lib/tradewind/tradewind $(DESTDIR)$(PREFIX)/bin/tradewind
+	install -m 644 examples/*.yaml $(DESTDIR)$(PREFIX)/share/tradewind/examples
+
+uninstall: ## take it away again
+	rm -rf $(HOME_OF) $(DESTDIR)$(PREFIX)/share/tradewind $(DESTDIR)$(PREFIX)/bin/tradewind
 
 demo: $(BUILD)/.deps-demo ## build and train on made-up bars
 	@$(call build,$(BUILD),-DTRADEWIND_TESTS=OFF -DTRADEWIND_CUDA=OFF)

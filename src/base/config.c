@@ -42,6 +42,12 @@ bool config_given(const config *c, const char *path) {
     return node_find(c, path, NULL) != NULL;
 }
 
+void config_replace(config *c, const char *path, const char *text) {
+    node *n = node_find(c, path, NULL);
+    CHECK(n && n->kind == NODE_SCALAR, "%s was not given as a single value", path);
+    n->text = arena_text(&c->memory, text);
+}
+
 bool config_given_value(const config *c, const char *path) {
     const node *n = node_find(c, path, NULL);
     return n && n->kind != NODE_MAP && !node_is_null(n);

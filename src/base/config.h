@@ -61,6 +61,9 @@ void config_free(config *c);
 // empty list. The last one wins. Whether the key exists and the value fits is for config_check to say.
 bool config_override(config *c, const char *assignment, err *e);
 
+// Puts another text in place of a single value that was given; messages still blame its place.
+void config_replace(config *c, const char *path, const char *text);
+
 // Another name that people have for a key.
 typedef struct {
     const char *name; // path, as people write it; no path of the table

@@ -205,11 +205,11 @@ static void print_place(const answers *a, int64_t i, FILE *f) {
     if (!first) fprintf(f, "%lld", (long long)a->sample[i]);
     if (a->bar) {
         bar b = dataset_bar(&d->stream[0].bars, a->bar[i]);
-        fprintf(f, "%s%s", first ? "" : ",", when_text(when, sizeof when, b.time));
-        fprintf(f, ",%s,%.10g", when_text(when, sizeof when, b.end), b.close);
+        fprintf(f, "%s%s", first ? "" : ",", when_moment_text(when, sizeof when, b.time));
+        fprintf(f, ",%s,%.10g", when_moment_text(when, sizeof when, b.end), b.close);
         first = false;
     } else if (d->time) {
-        fprintf(f, "%s%s", first ? "" : ",", when_text(when, sizeof when, d->time[a->sample[i]]));
+        fprintf(f, "%s%s", first ? "" : ",", when_moment_text(when, sizeof when, d->time[a->sample[i]]));
         first = false;
     }
     if (d->panel && !first) fputc(',', f);
@@ -278,8 +278,8 @@ static void print_forecast(const answers *a, int64_t i) {
 
 static json_t *answer_json(const answers *a, int64_t i, const bar *b) {
     char open[32], close[32], name[16];
-    json_t *j = json_pack("{s:s, s:s, s:f}", "open_time", when_text(open, sizeof open, b->time), "close_time",
-        when_text(close, sizeof close, b->end), "close", b->close);
+    json_t *j = json_pack("{s:s, s:s, s:f}", "open_time", when_moment_text(open, sizeof open, b->time), "close_time",
+        when_moment_text(close, sizeof close, b->end), "close", b->close);
     if (a->name && a->data->panel) json_object_set_new(j, "symbol", json_string(a->name[i]));
     json_t *all = a->choice ? json_object() : json_array();
     for (int64_t k = 0; k < a->width; k++) {
@@ -305,7 +305,7 @@ void answers_print(const answers *a, bool json) {
             continue;
         }
         printf("%s%s", a->data->panel ? a->name[i] : "", a->data->panel ? "  " : "");
-        printf("closed %s UTC  close %.10g", when_text(when, sizeof when, b.end), b.close);
+        printf("closed %s UTC  close %.10g", when_moment_text(when, sizeof when, b.end), b.close);
         a->choice ? print_classes(a, i) : print_forecast(a, i);
         putchar('\n');
     }

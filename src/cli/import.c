@@ -246,6 +246,13 @@ static const char *count_text(char text[32], int64_t n) {
     return text;
 }
 
+// "1 bar", "2,310 bars".
+static const char *count_of(char text[48], int64_t n, const char *what) {
+    char count[32];
+    snprintf(text, 48, "%s %s%s", count_text(count, n), what, n == 1 ? "" : "s");
+    return text;
+}
+
 // A model that always answers the one class would seem to be right.
 static void warn_of_classes(const job *j, const dataset *d, const int64_t *count) {
     for (int k = 0; k < d->classes; k++)
@@ -345,14 +352,15 @@ static void tell_streams(const job *j, const sources *s) {
 }
 
 static void tell_build(const job *j, const sources *s, const build_report *r) {
-    char n[32], m[32], words[128];
+    char n[48], m[48], words[128];
     tell_streams(j, s);
     if (says(j)) {
         printf("left out  %s bars at the beginning to warm up\n", count_text(n, r->warm_up));
-        printf("newest    %s bars without a label yet: `predict --latest` answers for them",
-            count_text(m, r->unlabelled_end));
+        printf("newest    %s without a label yet; `predict --latest` answers for %s",
+            count_of(m, r->unlabelled_end, "bar"), r->unlabelled_end == 1 ? "it" : "them");
         if (r->unlabelled > r->unlabelled_end)
-            printf("; %s more never get one", count_text(n, r->unlabelled - r->unlabelled_end));
+            printf("; %s more never get%s one", count_of(n, r->unlabelled - r->unlabelled_end, "bar"),
+                r->unlabelled - r->unlabelled_end == 1 ? "s" : "");
         putchar('\n');
     }
     for (int i = 0; i < s->build.frames; i++)
@@ -383,7 +391,7 @@ static json_t *build_json(const job *j, const sources *s, const build_report *r)
 static bool write_bars(job *j, sources *s, const dataset *old, build_report *r, err *e) {
     dataset *d = build_bars(&s->build, &j->build, old, r, e);
     if (!d) return false;
-    json_t *about = old ? append_about(old, d) : sources_about(s, &j->build, &j->bars);
+    json_t *about = old ? append_about(old, d, s->forced) : sources_about(s, &j->build, &j->bars);
     bool ok = about ? set_write(d, about, j->out, e) : err_input(e, "a file's name is not UTF-8; rename the file");
     json_decref(about);
     dataset_free(d);
@@ -424,9 +432,24 @@ static bool import_bars(job *j, err *e) {
     return ok;
 }
 
+// Labels, features and the reading of files are the set's.
+static bool append_means(const job *j, err *e) {
+    static const char *const known[] = {"--append", "--symbol", "-o", "--output", "--force"};
+    for (int i = 0; i < j->o->owns; i++) {
+        bool ok = false;
+        for (size_t k = 0; k < sizeof known / sizeof *known; k++)
+            ok |= strncmp(j->o->own[i].name, known[k], strlen(known[k])) == 0;
+        if (!ok)
+            return err_input(e, "%.40s: means nothing with --append; %s says how its bars are read and labelled",
+                j->o->own[i].name, j->append);
+    }
+    return true;
+}
+
 static bool append_bars(job *j, err *e) {
     source_ask ask[WORDS_MOST];
     sources s;
+    if (!append_means(j, e)) return false;
     dataset *old = set_open(j->append, e);
     if (!old || !append_options(old, &j->build, &j->bars, e)) {
         dataset_free(old);
@@ -557,7 +580,7 @@ static bool run(const cli_options *o, err *e) {
     return ok;
 }
 
-const cli_command cli_import = {"import", "FILE... -o SET.npz",
+const cli_command cli_import = {"import", "FILE... -o SET.npz | --append SET.npz FILE...",
     "bars, windows or series to a dataset; reports what is odd",
     "What a FILE holds is recognised from its content:\n"
     "  bars      one file or several of different spans (MetaTrader, Binance, Yahoo, Dukascopy, HistData, pandas, or "
@@ -568,17 +591,27 @@ const cli_command cli_import = {"import", "FILE... -o SET.npz",
     "  windows   an .npz with arrays x_NAME of [samples, steps, columns], x_NAME of [samples, columns], labels\n"
     "  panel     a CSV with one series a row, its name first (M4)\n"
     "\noptions:\n"
-    "  -o, --output FILE   the dataset to write (required)\n"
+    "  -o, --output FILE   the dataset to write (required, but for --append)\n"
+    "  --append SET        adds the bars of the files that are newer than SET's: these alone are read and computed, "
+    "bars "
+    "that\n"
+    "                      had no label get theirs. SET becomes what importing all bars gives, to the byte, in place "
+    "or as "
+    "-o\n"
     "  --types f32|compact compact: the vector as i8 signals and f16 strengths (default f32)\n"
     "  --horizon N         bars, steps or values until the label is known (default 1; forecast 12; required of a "
     "panel)\n"
     "of bars:\n"
+    "  --symbol NAME       the instrument of the files behind it: --symbol XAUUSD M5.csv H1.csv --symbol EURUSD ...; "
+    "or "
+    "a\n"
+    "                      column of the file names it. Each becomes a series of its own\n"
     "  --tz ZONE           the files' clock: UTC, mt5, EST, +2, Europe/Berlin (default UTC)\n"
     "  --date-order ORDER  dmy, mdy or ymd: how to read dates such as 03/04/2024 (default: as the file's numbers "
     "show)\n"
     "  --columns LIST      which column is which: time=Date,close=Price; also date, open, high, low, volume, spread,\n"
     "                      symbol. Columns of files without a header by number, from 1\n"
-    "  --frames 5m,1h      coarser streams, made of the finest bars\n"
+    "  --frames 5m,1h      coarser streams, made of the finest bars; up to 1d, and 1w, 1mo\n"
     "  --features S=a,b    features of stream S, from doc/features.md; further ones may follow: slow=c,d\n"
     "  --no-vector         leave the vector of 32 strategies out\n"
     "  --label KIND        direction (default), barrier or forecast\n"

@@ -264,6 +264,24 @@ static bool check_bytes(const npz *z, err *e) {
     return ok;
 }
 
+// The bars that were kept, the instruments, and the newest bars.
+static void print_bars(const dataset *d) {
+    char a[32], span[32];
+    if (!d->streams || !d->stream[0].bars.count) return;
+    for (int i = 0; i < d->streams; i++) {
+        term_count(a, sizeof a, (double)d->stream[i].bars.count);
+        printf("%s%s %s of %s", i ? ", " : "bars      ", a, d->stream[i].name,
+            when_span_text(span, sizeof span, d->span[i]));
+    }
+    term_count(a, sizeof a, (double)d->unlabelled);
+    printf("; %s without a label\n", a);
+    for (int64_t k = 0; k < d->panel; k++) {
+        term_count(a, sizeof a, (double)(d->stream[0].bars.start[k + 1] - d->stream[0].bars.start[k]));
+        printf("%s%s %s", k ? ", " : "symbols   ", d->panel_names[k], a);
+    }
+    if (d->panel) puts(" bars");
+}
+
 static void print_samples(const dataset *d, const gaps *g) {
     char a[32], b[32];
     int64_t count[SET_CLASSES_MOST] = {0};
@@ -289,7 +307,8 @@ static void print_samples(const dataset *d, const gaps *g) {
     }
     if (d->classes) putchar('\n');
     if (d->target) printf("targets   %lld a sample\n", (long long)d->target_width);
-    if (d->price) {
+    print_bars(d);
+    if (d->price && d->panel < 2) {
         drawn r = print_spark("price", d, price_at);
         printf("  %.7g to %.7g\n", r.least, r.most);
     }
@@ -338,6 +357,10 @@ static bool print_set_json(const dataset *d, size_t file, double opened, err *e)
         (json_int_t)g.gaps, "longest_gap", (json_int_t)g.longest, "raw", d->raw, "classes", classes, "targets",
         (json_int_t)d->target_width, "data_bytes", (json_int_t)dataset_bytes(d), "ring_bytes",
         (json_int_t)ring_bytes(d), "tables", tables, "about", set_about(d));
+    json_t *symbols = json_array();
+    for (int64_t k = 0; k < d->panel; k++) json_array_append_new(symbols, json_string(d->panel_names[k]));
+    if (all) json_object_set_new(all, "unlabelled", json_integer((json_int_t)d->unlabelled));
+    if (all) json_object_set_new(all, "series", symbols);
     if (!ok) {
         json_decref(all);
         return false;

@@ -8,6 +8,7 @@
 #include "run/outline.h"
 #include "run/run.h"
 #include "run/weights.h"
+#include "task/contract.h"
 #include "task/lines.h"
 #include "task/members.h"
 
@@ -250,6 +251,17 @@ static void print_tensor(const safetensors_entry *t, bool json) {
         printf("  %-44s %-5s %s\n", name, type_name(t->type), shape);
 }
 
+// Inputs and answers of weights that know them, a line each.
+static void print_contract(const safetensors *f, const char *path) {
+    contract *c;
+    err unused;
+    char text[1024];
+    if (!contract_read(&c, f, path, &unused) || !c) return;
+    for (int i = 0; i < c->streams; i++) printf("  %s\n", contract_stream_line(c, i, text, sizeof text));
+    printf("  %s\n", contract_answers_line(c, text, sizeof text));
+    contract_free(c);
+}
+
 static void print_weights_head(const safetensors *f, const char *path, const char *what) {
     char n[32];
     int64_t values = 0;
@@ -260,6 +272,7 @@ static void print_weights_head(const safetensors *f, const char *path, const cha
     for (int i = 0; i < safetensors_notes(f); i++) {
         safetensors_note note = safetensors_note_at(f, i);
         char value[128];
+        if (strcmp(note.key, contract_data_key) == 0 || strcmp(note.key, contract_key) == 0) continue;
         if (strcmp(note.key, "sum") == 0 || strcmp(note.key, "checkpoint") == 0 || strcmp(note.key, "weights") == 0)
             continue;
         if (strchr(note.value, '\n') || strlen(note.value) >= sizeof value) continue;
@@ -267,6 +280,7 @@ static void print_weights_head(const safetensors *f, const char *path, const cha
         term_one_line(value);
         printf("  %.40s: %s\n", note.key, value);
     }
+    print_contract(f, path);
 }
 
 bool look_print_weights(const char *path, bool json, err *e) {

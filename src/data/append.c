@@ -29,7 +29,10 @@ bool append_options(const dataset *old, build_options *o, bars_options *reading,
     return true;
 }
 
-json_t *append_about(const dataset *old, const dataset *now) {
+json_t *append_about(const dataset *old, const dataset *now, unsigned forced) {
+    char words[256];
+    const char *before = json_string_value(json_object_get(old->about, "forced"));
+    err unused;
     json_t *about = json_deep_copy(old->about), *all = json_object_get(about, "sources");
     for (int64_t k = 0; k < dataset_series(now); k++)
         for (int i = 0; i < now->streams; i++) {
@@ -37,5 +40,7 @@ json_t *append_about(const dataset *old, const dataset *now) {
             json_t *of = json_array_get(all, (size_t)(k * now->streams + i));
             json_object_set_new(of, "bars", json_integer((json_int_t)(start[k + 1] - start[k])));
         }
+    if (before) bars_force_read(before, &forced, &unused);
+    if (forced) json_object_set_new(about, "forced", json_string(bars_force_text(words, sizeof words, forced)));
     return about;
 }

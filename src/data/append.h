@@ -9,7 +9,8 @@
 // neither bars nor state, as those of older versions.
 bool append_options(const dataset *old, build_options *o, bars_options *reading, err *e);
 
-// The words of the dataset that it became; NULL where memory is short.
-json_t *append_about(const dataset *old, const dataset *now);
+// The words of the dataset that it became, with the checks that were overruled (bits of bars_force) added; NULL where
+// memory is short.
+json_t *append_about(const dataset *old, const dataset *now, unsigned forced);
 
 #endif

@@ -86,10 +86,9 @@ static bool finish(bars *b, rows *r, const layout *l, const when_zone *z, const 
 static bool refuse_several(const row_groups *g, const char *name, err *e) {
     enum { SHOWN = 8 };
     char all[SHOWN * (BARS_SYMBOL_ROOM + 2)] = "";
-    for (int i = 0; i < g->count && i < SHOWN; i++) {
-        if (i) strcat(all, ", ");
-        strcat(all, g->item[i].symbol);
-    }
+    size_t used = 0;
+    for (int i = 0; i < g->count && i < SHOWN; i++)
+        used += (size_t)snprintf(all + used, sizeof all - used, "%s%s", i ? ", " : "", g->item[i].symbol);
     return err_input(e, "%s: holds %d instruments (%s%s) where one is expected; keep the rows of one symbol", name,
         g->count, all, g->count > SHOWN ? ", ..." : "");
 }
@@ -145,7 +144,11 @@ static bool read_file(bars_list *all, const char *path, const bars_options *o, b
 
 // Takes the one item out of a list.
 static bool take_one(bars *b, bars_list *all, bool ok) {
-    *b = ok ? all->item[0] : (bars){0};
+    *b = (bars){0};
+    if (ok) {
+        CHECK(all->count == 1 && all->item, "%d instruments where one is expected", all->count);
+        *b = all->item[0];
+    }
     free(all->item);
     return ok;
 }

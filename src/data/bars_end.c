@@ -1,7 +1,8 @@
 // When bars end: by the clock of the file's zone, or by the clock that stamps with offsets of their own were read from.
 //
 // An offset says what the clock showed at the open, not when it changes. Where a file shows several, its clock is the
-// given zone or the first known one that agrees with every stamp.
+// given zone or the first known one that agrees with every stamp. Where it shows one, its clock is the given zone if
+// that agrees, unless the offset is 0, which is UTC's own; else a clock that never changes.
 #include "data/bars_rows.h"
 
 #include <stdio.h>
@@ -16,10 +17,10 @@ static bool agrees(const rows *r, const when_zone *z) {
     return true;
 }
 
-static when_zone *zone_that_agrees(const rows *r, const char *tz, const char **name) {
+static when_zone *zone_that_agrees(const rows *r, const char *tz, bool given_only, const char **name) {
     const char *const known[] = {tz, "America/New_York", "Europe/London", "Europe/Berlin", "mt5", "Europe/Athens",
         "America/Chicago", "America/Los_Angeles", "Australia/Sydney", "Pacific/Auckland", "America/Sao_Paulo"};
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+    for (size_t i = 0; i < (given_only ? 1 : sizeof known / sizeof *known); i++) {
         when_zone *z = known[i] && *known[i] ? when_zone_new(known[i], NULL) : NULL;
         *name = known[i];
         if (z && agrees(r, z)) return z;
@@ -55,8 +56,8 @@ bool bars_rows_end(
         if (!other && r->row[i].offset != first->offset) other = &r->row[i];
     }
     const char *name = NULL;
-    if (other && !(*own = zone_that_agrees(r, o->tz, &name)) && span > WHEN_HOUR)
-        return refuse_offsets(r, first->offset, other->offset, e);
+    if (other || (first && first->offset)) *own = zone_that_agrees(r, o->tz, !other, &name);
+    if (other && !*own && span > WHEN_HOUR) return refuse_offsets(r, first->offset, other->offset, e);
     if (stamped == r->count && l->format != FORMAT_BINANCE) {
         snprintf(r->report->zone, sizeof r->report->zone, *own ? "as stamped (%.56s)" : "as stamped", name);
         r->report->zone_assumed = false;

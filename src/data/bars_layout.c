@@ -204,7 +204,7 @@ static bool by_header(layout *l, const char *name, text line, const text *cell, 
     l->format = format_of(&h, line);
     if (o->columns && !bars_columns_map(l, name, cell, o->columns, e)) return false;
     for (int i = 0; i < h.columns; i++)
-        if (l->role[i]) strcpy(h.name[i], "*"); // no other role finds it
+        if (l->role[i]) memcpy(h.name[i], "*", 2); // no other role finds it
     if (!find_prices(l, &h, name, e)) return false;
     find_rest(l, &h);
     bool yfinance = is_yfinance(l, &h);

@@ -14,7 +14,7 @@ static bool stamp_of(const layout *l, text line, int64_t *time) {
         column_role role = (column_role)l->role[column];
         when_stamp s;
         if (role != ROLE_STAMP && role != ROLE_DATE) continue;
-        if (!when_read_as(cell.at, cell.size, l->order, &s)) return false;
+        if (!when_read_as(cell.at, cell.size, l->order, &s) || s.utc) return false; // offsets show the clock: all count
         *time = s.time;
         return true;
     }

@@ -1,3 +1,5 @@
+#include "data/build.h"
+
 #include "data/build_work.h"
 
 #include <stdlib.h>

@@ -115,10 +115,8 @@ int64_t dataset_bytes(const dataset *d) {
     each += d->end ? 8 : 0;
     each += d->target ? 4 * d->target_width : 0;
     int64_t bytes = table_bytes(&d->vector) + d->samples * each + all * ((d->price ? 4 : 0) + (d->time ? 8 : 0));
-    for (int i = 0; i < d->streams; i++)
-        bytes += table_bytes(&d->stream[i].series) + 8 * all + 64 * d->stream[i].bars.count;
-    bytes += d->volatility ? 8 * d->stream[0].bars.count : 0;
-    return bytes + 8 * d->states;
+    for (int i = 0; i < d->streams; i++) bytes += table_bytes(&d->stream[i].series) + 8 * all;
+    return bytes;
 }
 
 // Advice is best-effort: a system that does not take it reads as it always does.

@@ -126,7 +126,7 @@ int64_t dataset_bar_of(const dataset *d, int64_t sample);
 // A bar of a table.
 bar dataset_bar(const bar_table *t, int64_t row);
 
-// Bytes of everything that the pointers above point to, names left out.
+// Bytes of everything that training may read: tables and lists; not names, bars and states.
 int64_t dataset_bytes(const dataset *d);
 
 // Tells the system how tables that an owner keeps will be read: all soon where they fit into memory, or here and there.

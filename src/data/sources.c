@@ -177,7 +177,8 @@ bool sources_add(sources *s, const source_ask *ask, const bars_options *o, err *
         ok = err_input(e, "%s: has a column of symbols; leave --symbol out", ask->path);
     for (int i = 0; ok && i < l.count; i++) {
         source_file *f = &s->file[s->files++];
-        *f = (source_file){.path = ask->path, .stream = ask->stream, .bars = l.item[i]};
+        *f = (source_file){
+            .path = strcmp(ask->path, "-") ? ask->path : "stdin", .stream = ask->stream, .bars = l.item[i]};
         f->symbol = arena_text(&s->arena, ask->symbol ? ask->symbol : f->bars.symbol);
         bars *b = &f->bars;
         s->forced |= b->report.forced;

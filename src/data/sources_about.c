@@ -17,7 +17,10 @@ json_t *sources_about(const sources *s, const build_options *o, const bars_optio
     json_t *all = json_array();
     for (int k = 0; k < s->build.series; k++)
         for (int i = 0; i < s->build.frames; i++) json_array_append_new(all, one_source(s, k, i));
-    const char *order = reading->date_order ? when_order_text(reading->date_order) : NULL;
+    // An order that a file showed holds for what follows it, which may be too short to show one.
+    when_order known = reading->date_order;
+    for (int i = 0; i < s->files && !known; i++) known = s->file[i].bars.report.date_order;
+    const char *order = known ? when_order_text(known) : NULL;
     json_t *how = json_pack("{s:s?, s:s?, s:s?, s:b, s:b}", "tz", reading->tz, "date_order", order, "columns",
         reading->columns, "keep_coarse", reading->keep_coarse, "keep_filled", reading->keep_filled);
     json_t *about = json_pack("{s:s, s:o, s:o, s:s, s:o}", "made_of", "bars", "sources", all, "label",

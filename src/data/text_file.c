@@ -223,7 +223,7 @@ static bool open_input(text_file *t, size_t most, err *e) {
     bool ok = input.read || read_input(e);
     pthread_mutex_unlock(&input.lock);
     ok = ok && text_file_unpack(t, "stdin", input.bytes.data, input.bytes.size, most, e);
-    if (ok && t->arrays) {
+    if (ok && (t->arrays || (t->size >= 6 && !memcmp(t->data, "\x93NUMPY", 6)))) {
         ok = err_input(e, "stdin: holds arrays; those are read from a file only");
         text_file_close(t);
     }

@@ -44,14 +44,17 @@ when_parts when_split(int64_t time) {
     return p;
 }
 
+char *when_moment_text(char *buf, size_t n, int64_t time) {
+    when_parts p = when_split(time);
+    int used = snprintf(buf, n, "%04d-%02d-%02d %02d:%02d", p.year, p.month, p.day, p.hour, p.minute);
+    if (p.second && used > 0 && (size_t)used < n) snprintf(buf + used, n - (size_t)used, ":%02d", p.second);
+    return buf;
+}
+
 char *when_text(char *buf, size_t n, int64_t time) {
     when_parts p = when_split(time);
-    if (p.second)
-        snprintf(buf, n, "%04d-%02d-%02d %02d:%02d:%02d", p.year, p.month, p.day, p.hour, p.minute, p.second);
-    else if (p.hour || p.minute)
-        snprintf(buf, n, "%04d-%02d-%02d %02d:%02d", p.year, p.month, p.day, p.hour, p.minute);
-    else
-        snprintf(buf, n, "%04d-%02d-%02d", p.year, p.month, p.day);
+    if (p.hour || p.minute || p.second) return when_moment_text(buf, n, time);
+    snprintf(buf, n, "%04d-%02d-%02d", p.year, p.month, p.day);
     return buf;
 }
 

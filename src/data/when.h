@@ -31,6 +31,9 @@ int when_weekday(int64_t time);
 // "2024-01-02", with " 03:05" unless it is midnight, with seconds where there are any. Returns `buf`.
 char *when_text(char *buf, size_t n, int64_t time);
 
+// The same, with the time at midnight too, for columns that other programs read.
+char *when_moment_text(char *buf, size_t n, int64_t time);
+
 // A duration as people say it, in its largest unit: "5 min", "1 h", "2.5 days"; "1 week" and "1 month" for spans of
 // whole ones. Returns `buf`.
 char *when_span_text(char *buf, size_t n, int64_t seconds);

@@ -184,15 +184,16 @@ static bool clear(run *r, const char *aside, err *e) {
 
 // Files that are not a run's
 
+static bool has(const char *dir, const char *name) {
+    char *path = run_path(dir, name);
+    bool there = access(path, F_OK) == 0;
+    free(path);
+    return there;
+}
+
+// run.db may have been lost.
 bool run_was_in(const char *dir) {
-    static const char *const left[] = {"lock", "run.db", "plan.yaml", "training_log.txt"};
-    bool was = false;
-    for (size_t i = 0; !was && i < sizeof left / sizeof *left; i++) {
-        char *path = run_path(dir, left[i]);
-        was = access(path, F_OK) == 0;
-        free(path);
-    }
-    return was;
+    return has(dir, "run.db") || (has(dir, "lock") && has(dir, "training_log.txt"));
 }
 
 static bool refuse_file(run *r, const char *dir, const char *name, err *e) {

@@ -84,6 +84,11 @@ bool contract_differs(const contract *weights, const contract *data, unsigned pa
 // True where the samples are not the same, as far as can be seen here: "gold.npz has 1,210 samples, had 1,000".
 bool contract_data_differ(const contract *was, const contract *is, char *text, size_t room);
 
+// A stream, and what the model answers, in a line for people: "stream fast: bars of 5 min, 50 steps of body,rsi_14".
+// Both return `text`.
+const char *contract_stream_line(const contract *c, int stream, char *text, size_t room);
+const char *contract_answers_line(const contract *c, char *text, size_t room);
+
 // Compares the contract of weights, where they carry one, with the data that they are used on. ERR_INPUT names both.
 bool contract_fits(const safetensors *weights, const char *path, const contract *data, unsigned parts, err *e);
 

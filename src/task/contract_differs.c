@@ -144,7 +144,7 @@ static const char *value_text(const json_t *v, char *text, size_t room) {
     else if (json_is_number(v))
         snprintf(text, room, "%.9g", json_number_value(v));
     else
-        snprintf(text, room, "not given");
+        snprintf(text, room, "%s", json_is_true(v) ? "true" : "false");
     return text;
 }
 
@@ -154,6 +154,7 @@ static bool differ_in_label(const contract *w, const contract *d, const line *to
     char a[64], b[64];
     if (!w->label || !d->label) return false;
     json_object_foreach(w->label, key, was) {
+        if (!json_object_get(d->label, key)) continue; // an earlier program did not say
         value_text(was, a, sizeof a);
         value_text(json_object_get(d->label, key), b, sizeof b);
         if (strcmp(a, b) != 0)
@@ -178,6 +179,38 @@ bool contract_differs(const contract *weights, const contract *data, unsigned pa
             return true;
         }
     return false;
+}
+
+// Lines
+
+const char *contract_stream_line(const contract *c, int stream, char *text, size_t room) {
+    const contract_stream *s = &c->stream[stream];
+    char span[32], all[LIST_ROOM];
+    line to = {text, room};
+    text[0] = 0;
+    say(&to, "stream %s: ", s->name);
+    if (s->span) say(&to, "bars of %s, ", when_span_text(span, sizeof span, s->span));
+    say(&to, "%lld steps of %s", (long long)s->window, list_names(&s->columns, all));
+    term_one_line(text);
+    return text;
+}
+
+const char *contract_answers_line(const contract *c, char *text, size_t room) {
+    const char *key;
+    json_t *v;
+    char all[LIST_ROOM], value[64];
+    line to = {text, room};
+    text[0] = 0;
+    if (c->forecast)
+        say(&to, "forecasts %lld values", (long long)c->forecast);
+    else
+        say(&to, "classes %s", list_names(&c->classes, all));
+    json_object_foreach(c->label, key, v) {
+        value_text(v, value, sizeof value);
+        say(&to, ", %s %s", key, value);
+    }
+    term_one_line(text);
+    return text;
 }
 
 // Data

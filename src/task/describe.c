@@ -55,11 +55,10 @@ static void make_absolute(void *arg, const char *path) {
     inputs *in = arg;
     const char *value = input_at(in->from, path);
     char *here = value && *value != '/' ? getcwd(NULL, 0) : NULL, *whole = NULL;
-    err unused; // a path that was given once can be given again
     if (!here) return;
     while (strncmp(value, "./", 2) == 0) value += 2;
     CHECK(asprintf(&whole, "%s/%s", here, value) >= 0, "out of memory for a path");
-    task_set(in->to, path, whole, &unused);
+    config_replace(in->to, path, whole);
     free(whole);
     free(here);
 }
@@ -72,8 +71,7 @@ static void make_relative(void *arg, const char *path) {
     const char *value = input_at(in->from, path);
     char *here = value ? getcwd(NULL, 0) : NULL;
     size_t n = here ? strlen(here) : 0;
-    err unused; // a path that was given once can be given again
-    if (n && strncmp(value, here, n) == 0 && value[n] == '/') task_set(in->to, path, value + n + 1, &unused);
+    if (n && strncmp(value, here, n) == 0 && value[n] == '/') config_replace(in->to, path, value + n + 1);
     free(here);
 }
 

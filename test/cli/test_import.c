@@ -173,6 +173,16 @@ static void files_of_people_are_imported(void **state) {
     REFUSED("gold\\.csv:1: has no column named high; .*--columns high=NAME.*", "gold.csv", "-o", "s.npz");
     REFUSED("--date-order: \"ddmm\" is no order of dates; .*", "gold.csv", "-o", "s.npz", "--date-order", "ddmm");
     REFUSED("stdin: is empty; .*", "-", "-o", "s.npz");
+    // The order that a file shows is kept for bars that go on.
+    put_for_people("gold.csv", "%d/%d/20%02d");
+    assert_int_equal(
+        RUN("import", "gold.csv", "-o", "set.npz", "--no-vector", "--features", "fast=return", "--columns", columns),
+        0);
+    matches("out", "\n +dates +day, month, year, as line [0-9]+ shows\n");
+    support_ok((a = set_open("set.npz", &e)) != NULL, &e);
+    const json_t *how = json_object_get(set_about(a), "reading");
+    assert_string_equal(json_string_value(json_object_get(how, "date_order")), "dmy");
+    dataset_free(a);
 }
 
 static void panels_are_imported(void **state) {

@@ -39,6 +39,9 @@ static void weights_carry_their_contract(void **state) {
         assert_non_null(strstr(text, "\"span\":300,\"window\":8,"));
         assert_non_null(strstr(text, "\"scaler\":\"standard\""));
         safetensors_close(s);
+        assert_int_equal(RUN("inspect", files[i]), 0);
+        matches(
+            "out", "\n  stream fast: bars of 5 min, 8 steps of body,rsi_14,natr_14\n  classes DOWN,NEUTRAL,UP, kind");
     }
 }
 

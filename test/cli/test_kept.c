@@ -64,6 +64,8 @@ static void predict_replaces_its_own_alone(void **state) {
     for (int i = 0; i < 2; i++) {
         assert_int_equal(RUN("predict", "made", "-o", "p.npz", "-q"), 0);
         assert_int_equal(RUN("predict", "made", "-o", "p.csv", "-q"), 0);
+        assert_int_equal(RUN("predict", "made", "--latest", "3", "-o", "p.npz", "-q"), 0);
+        assert_int_equal(RUN("predict", "made", "--latest", "3", "-o", "p.csv", "-q"), 0);
     }
     // The same of forecasts, with quantiles.
     assert_int_equal(RUN("import", "bars.csv", "-o", "next.npz", "--label=forecast", "--horizon=2", "-q"), 0);
@@ -88,6 +90,8 @@ static void a_run_replaces_runs_alone(void **state) {
     same_bytes("own/config.yaml", "run.yaml");
     assert_false(there("own/lock"));
     complains(RUN("train", "run.yaml", "run.dir=run.yaml"), ".*run\\.yaml.*");
+    put_text("own/plan.yaml", "theirs"); // whatever else lies there
+    put_text("own/lock", "theirs");
     assert_int_equal(RUN("train", "own/config.yaml", "-q"), 0); // it is no run's description
     assert_true(there("made/best.safetensors"));
     complains(RUN("train", "run.yaml", "train.init_from=made/best.safetensors"),
@@ -154,7 +158,16 @@ static void paths_hold_from_any_directory(void **state) {
     assert_int_equal(RUN("train", "run.yaml", "--resume", "train.epochs=3", "-q"), 0);
     shell("mv set.npz away/other.npz");
     assert_int_equal(RUN("train", "made/config.yaml", "--resume", "data.set=away/other.npz", "train.epochs=4"), 0);
-    matches("out", "resume +changed: data\\.set is [^\n]*away/other\\.npz, was [^\n]*set\\.npz; train\\.epochs is 4");
+    complains(RUN("evaluate", "made", "data.set=none.npz"), "data\\.set=none\\.npz: .*");
+    matches("made/config.yaml", "\n  set: [^\n]*away/other\\.npz\n");
+    rename("away/other.npz", "away/moved.npz");
+    complains(RUN("evaluate", "made"), "made/config\\.yaml:[0-9]+: data\\.set: away/other\\.npz: cannot be read: .*");
+    rename("away/moved.npz", "away/other.npz");
+    assert_int_equal(RUN("train", "run.yaml", "--resume", "data.set=away/other.npz", "train.epochs=5", "-q"), 0);
+    shell("cp away/other.npz set.npz");
+    assert_int_equal(RUN("train", "run.yaml", "--resume", "train.epochs=6"), 0);
+    matches("out",
+        "resume +changed: data\\.set is [^\n]*/set\\.npz, was [^\n]*away/other\\.npz; train\\.epochs is 6, was 5");
 }
 
 // Going on

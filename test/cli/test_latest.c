@@ -123,7 +123,8 @@ static void the_newest_bar_is_there(void **state) {
     matches("p.csv", ",BBB,,[0-2],");
     assert_int_equal(RUN("predict", "two", "--latest", "2", "-o", "p.npz"), 0);
     complains(RUN("predict", "two", "--latest", "0"), "--latest 0: must be a number of bars, 1 or more");
-    complains(RUN("predict", "two", "--latest", "2", "--part", "test"), "--part: --latest is a part already; leave one out");
+    complains(
+        RUN("predict", "two", "--latest", "2", "--part", "test"), "--part: --latest is a part already; leave one out");
     // Data without bars have no newest one.
     put_small_run();
     assert_int_equal(RUN("train", "run.yaml", "-q"), 0);

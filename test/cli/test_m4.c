@@ -5,6 +5,7 @@
 #include "cli/program.h"
 #include "data/npz.h"
 #include "data/walk.h"
+#include "run/safetensors.h"
 #include "support.h"
 
 #include <math.h>
@@ -285,8 +286,49 @@ static void bars_are_forecast_by_every_model(void **state) {
         matches("out", "\nRMSE, MAE: no better than the trivial answer on these rows\n$");
     }
     assert_int_equal(RUN("predict", "made", "-o", "p.csv"), 0);
-    matches("p.csv", "^sample,time,target_1,.*,target_4,forecast_1,.*,forecast_4\n[0-9]+,20[0-9: -]+,");
+    matches("p.csv",
+        "^sample,open_time,close_time,close,target_1,.*,target_4,forecast_1,.*,forecast_4\n[0-9]+,20[0-9: -]+,");
     complains(RUN("predict", "made", "--part=future", "-o", "p.csv"), ".*holds no series with names and targets; .*");
+}
+
+// Weights of a version that did not scale targets: the same without their scale.
+static double drop_scale(const char *from, const char *to) {
+    enum { MOST = 64 };
+    err e = {0};
+    float std = 0;
+    int n = 0;
+    safetensors_entry entry[MOST];
+    safetensors *f = safetensors_open(from, &e);
+    support_ok(f != NULL, &e);
+    for (int i = 0; i < safetensors_count(f) && n < MOST; i++) {
+        const safetensors_entry *t = safetensors_at(f, i);
+        if (strcmp(t->name, "scaler.target.std") == 0) memcpy(&std, t->data, sizeof std);
+        if (strncmp(t->name, "scaler.target.", 14) != 0) entry[n++] = *t;
+    }
+    support_ok(safetensors_write(to, entry, n, NULL, 0, &e), &e);
+    safetensors_close(f);
+    return (double)std;
+}
+
+// They answer in the units that they were trained in.
+static void older_weights_answer_as_they_were_trained(void **state) {
+    (void)state;
+    walk_put("m5.csv", 3000, 300, 3);
+    put_text("run.yaml", "data: {bars: {fast: m5.csv}, label: {kind: forecast, horizon: 2}, windows: {fast: 4},\n"
+                         "  split: {embargo: 0}}\n"
+                         "model: {kind: mlp, widths: 8}\ntrain: {epochs: 2}\nrun: {dir: made}\n");
+    assert_int_equal(RUN("train", "run.yaml", "-q"), 0);
+    assert_int_equal(RUN("evaluate", "made", "--json"), 0);
+    int64_t dim[2] = {(int64_t)number("samples"), 2};
+    assert_int_equal(RUN("predict", "made", "-o", "new.npz"), 0);
+    double std = drop_scale("made/best.safetensors", "made/older.safetensors");
+    assert_true(std > 0 && std < 0.1);
+    assert_int_equal(RUN("predict", "made/older.safetensors", "-o", "old.npz"), 0);
+    float *now = read_floats("new.npz", "forecast", 2, dim), *then = read_floats("old.npz", "forecast", 2, dim);
+    for (int64_t i = 0; i < 2 * dim[0]; i++)
+        assert_true(fabs((double)now[i] - std * (double)then[i]) <= 1e-5 * std * (1 + fabs((double)then[i])));
+    free(now);
+    free(then);
 }
 
 // The competition's files
@@ -325,6 +367,7 @@ int main(void) {
         TEST(members_answer_together),
         TEST(ensembles_go_on),
         TEST(bars_are_forecast_by_every_model),
+        TEST(older_weights_answer_as_they_were_trained),
         TEST(the_competitions_files),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

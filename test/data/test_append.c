@@ -116,7 +116,7 @@ static void append_all(const market *m, const char *set, const char *out) {
     support_ok(sources_follow(&s, old, ask, list_files(m, ask, path), &how, &e), &e);
     dataset *d = build_bars(&s.build, &o, old, NULL, &e);
     support_ok(d && dataset_check(d, "appended", &e), &e);
-    json_t *about = append_about(old, d);
+    json_t *about = append_about(old, d, s.forced);
     support_ok(set_write(d, about, out, &e), &e);
     json_decref(about);
     dataset_free(d);

@@ -280,9 +280,23 @@ static void stamps_with_offsets_end_by_their_clock(void **state) {
     assert_int_equal(b.bar[1].end - b.bar[1].time, D1);
     assert_string_equal(b.report.zone, "as stamped");
     bars_done(&b);
+    // Unless it is the given zone's own for now.
+    static const char summer[] = "Date,Open,High,Low,Close\n2024-11-02 00:00:00-04:00,2,3,1,2\n"
+                                 "2024-11-03 00:00:00-04:00,2,3,1,2\n";
+    read(&b, summer, NULL);
+    assert_int_equal(b.bar[1].end - b.bar[1].time, D1);
+    bars_done(&b);
+    read(&b, summer, "America/New_York");
+    assert_int_equal(b.bar[1].end - b.bar[1].time, 25 * H1);
+    bars_done(&b);
+    // All stamps are looked at, also where only new rows are asked for.
+    err e = {0};
+    bars_options late = {.from = when_day(2024, 11, 4) * D1};
+    support_ok(bars_parse(&b, "t.csv", autumn, sizeof autumn - 1, &late, &e), &e);
+    assert_true(b.count == 5 && b.bar[2].end == b.bar[3].time);
+    bars_done(&b);
     static const char nowhere[] = "Date,Open,High,Low,Close\n2024-11-01 00:00:00-04:00,2,3,1,2\n"
                                   "2024-11-02 00:00:00+07:00,2,3,1,2\n2024-11-03 00:00:00+07:00,2,3,1,2\n";
-    err e = {0};
     assert_false(bars_parse(&b, "t.csv", nowhere, strlen(nowhere), NULL, &e));
     assert_string_equal(e.text, "t.csv: its stamps show offsets of -4 h and +7 h, so its clock changes; name its zone "
                                 "with --tz or data.tz, so that the end of each bar is known");

@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include <zlib.h>
 
@@ -203,6 +203,27 @@ static void redirect(const char *path) {
     close(fd);
 }
 
+static void standard_input_holds_no_arrays(void **state) {
+    (void)state;
+    static const char *const names[] = {"x.npy"};
+    put_zip("t.npz", names, 1);
+    support_put("t.npy", "\x93NUMPY\1\0", 8);
+    for (int i = 0; i < 2; i++) {
+        pid_t child = fork(); // it is read once for a process
+        assert_true(child >= 0);
+        if (!child) {
+            text_file t;
+            err e = {0};
+            redirect(i ? "t.npy" : "t.npz");
+            bool ok = text_file_open(&t, "-", SIZE_MAX, &e);
+            _exit(ok || strcmp(e.text, "stdin: holds arrays; those are read from a file only") != 0);
+        }
+        int status = 1;
+        assert_int_equal(waitpid(child, &status, 0), child);
+        assert_int_equal(status, 0);
+    }
+}
+
 static void standard_input_is_read_once(void **state) {
     (void)state;
     source_kind kind;
@@ -214,6 +235,10 @@ static void standard_input_is_read_once(void **state) {
     support_ok(source_kind_of("-", &kind, &e), &e);
     assert_int_equal(kind, SOURCE_BARS);
     check_equal("-", SAMPLES "yahoo_old.csv", NULL);
+    sources s;
+    support_ok(sources_read(&s, &(source_ask){.path = "-"}, 1, &(bars_options){0}, NULL, 0, &e), &e);
+    assert_string_equal(s.file[0].path, "stdin");
+    sources_done(&s);
     bars_options wrong = {.tz = "Nowhere"};
     assert_false(bars_read(&b, "-", &wrong, &e));
     assert_memory_equal(e.text, "stdin: ", 7);
@@ -227,6 +252,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(packed_panels_are_panels, support_enter, support_leave),
         cmocka_unit_test(parts_and_members_of_gzip),
         cmocka_unit_test(bombs_are_refused),
+        cmocka_unit_test_setup_teardown(standard_input_holds_no_arrays, support_enter, support_leave),
         cmocka_unit_test(standard_input_is_read_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

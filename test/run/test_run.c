@@ -41,6 +41,7 @@ static void put_member(const char *dir, bool weights) {
     static const char *const files[] = {"config.yaml", "run.db", "lock", "plan.yaml.12.1.tmp", "best.safetensors"};
     mkdir("made", 0777);
     put("made/lock");
+    put("made/training_log.txt");
     mkdir(dir, 0777);
     for (int i = 0; i < 4 + weights; i++) {
         snprintf(path, sizeof path, "%s/%s", dir, files[i]);

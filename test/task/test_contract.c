@@ -52,7 +52,7 @@ static void is_in_the_metadata(void **state) {
         "{s:s, s:[], s:{s:s, s:i}}", "made_of", "bars", "sources", "label", "kind", "direction", "horizon", 1);
     d.panel = 2;
     d.panel_names = symbols;
-    contract *c = contract_of(&d, 50, 20), *read;
+    contract *c = contract_of(&d, 50, 20), *read = NULL;
     char *text = contract_text(c);
     const safetensors_note note = {contract_key, text};
     support_ok(safetensors_write("w", NULL, 0, &note, 1, &e), &e);
@@ -66,6 +66,11 @@ static void is_in_the_metadata(void **state) {
     assert_null(read->vector.names);
     assert_string_equal(read->scaler, "none");
     assert_string_equal(json_string_value(json_array_get(read->symbols.names, 1)), "XAUUSD");
+    char line[256];
+    assert_string_equal(contract_stream_line(read, 0, line, sizeof line),
+        "stream fast: bars of 5 min, 50 steps of log_return_1,body,rsi_14");
+    assert_string_equal(
+        contract_answers_line(read, line, sizeof line), "classes DOWN,NEUTRAL,UP, kind direction, horizon 1");
     char *again = contract_text(read);
     assert_string_equal(text, again);
     free(text);
@@ -85,9 +90,8 @@ static void files_without_one_and_damaged_ones(void **state) {
     assert_true(contract_read(&read, s, "w", &e));
     assert_null(read);
     safetensors_close(s);
-    static const char *const damaged[] = {"{", "[]", "{}",
-        "{\"version\":\"1\",\"scaler\":\"none\",\"data\":{\"name\":"
-        "\"a\"},\"streams\":[{\"name\":\"f\",\"columns\":[1]}]}"};
+    static const char *const damaged[] = {
+        "{", "[]", "{}", "{\"version\":\"1\",\"scaler\":\"none\",\"streams\":[{\"name\":\"f\",\"columns\":[1]}]}"};
     for (size_t i = 0; i < sizeof damaged / sizeof *damaged; i++) {
         const safetensors_note note = {contract_key, damaged[i]};
         support_ok(safetensors_write("w", NULL, 0, &note, 1, &e), &e);

@@ -137,6 +137,28 @@ static void a_trained_run_answers(void **state) {
     free(s);
 }
 
+// Shares of the classes are those of the training, whatever part of which split is judged.
+static void weights_know_the_shares_of_classes(void **state) {
+    (void)state;
+    listener l = {0};
+    err e = {0};
+    trained t;
+    double share[CLASSES_MOST];
+    static const char *const less[] = {"data.split.train=0.2"};
+    task_options o = ask(&l);
+    support_ok(task_fit(&o, &e), &e);
+    trained_options use = {.run = "made", .devices = o.devices, .version = "test"};
+    support_ok(trained_open(&t, &use, &e), &e);
+    trivial_shares(t.task.data, &t.task.split.train, share);
+    for (int k = 0; k < 3; k++) assert_true(share[k] > 0 && fabs(t.share[k] - share[k]) < 1e-8);
+    trained_close(&t);
+    use.overrides = less;
+    use.override_count = 1;
+    support_ok(trained_open(&t, &use, &e), &e);
+    for (int k = 0; k < 3; k++) assert_true(fabs(t.share[k] - share[k]) < 1e-8);
+    trained_close(&t);
+}
+
 // A mistake is told with its place, and nothing is left open.
 static void a_mistake_is_told(void **state) {
     (void)state;
@@ -163,6 +185,7 @@ int main(void) {
         TEST(members_follow_each_other),
         TEST(data_in_memory_are_trained_on),
         TEST(a_trained_run_answers),
+        TEST(weights_know_the_shares_of_classes),
         TEST(a_mistake_is_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
