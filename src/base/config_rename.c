@@ -25,11 +25,18 @@ static void take_out(config *c, const char *path) {
     if (parent->last == gone) parent->last = before;
 }
 
+// The name under which a key was given: another one, or its own.
+static const char *given_as(const config *c, const char *key) {
+    for (size_t i = 0; i < c->notes.count; i++)
+        if (c->notes.note[i].key && strcmp(c->notes.note[i].key, key) == 0) return c->notes.note[i].name;
+    return key;
+}
+
 static bool move(config *c, const config_name *name, node *from, err *e) {
     size_t blocked = 0;
     node *to = node_find(c, name->key, NULL);
     if (to && !from->assignment)
-        return tree_fail(c, from, name->name, e, "%s is given too; leave one of them out", name->key);
+        return tree_fail(c, from, name->name, e, "%s is given too; leave one of them out", given_as(c, name->key));
     node copy = *from;
     take_out(c, name->name);
     to = node_make(c, name->key, copy.assignment, &blocked);

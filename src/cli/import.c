@@ -352,7 +352,7 @@ static void tell_streams(const job *j, const sources *s) {
 }
 
 static void tell_build(const job *j, const sources *s, const build_report *r) {
-    char n[48], m[48];
+    char n[48], m[48], words[128];
     tell_streams(j, s);
     if (says(j)) {
         printf("left out  %s bars at the beginning to warm up\n", count_text(n, r->warm_up));
@@ -367,6 +367,7 @@ static void tell_build(const job *j, const sources *s, const build_report *r) {
         if (r->stale[i])
             warn(j, "stale", "%s samples see a bar of %s that is over 4 days old; do the files cover the same time?",
                 count_text(n, r->stale[i]), s->build.frame[i].name);
+    if (s->forced) warn(j, "forced", "kept although refused: %s", bars_force_text(words, sizeof words, s->forced));
     if (j->build.label != BUILD_BARRIER || !says(j)) return;
     printf("barriers  %s samples up, ", count_text(n, r->barrier.up));
     printf("%s down, %s at the time limit; ", count_text(n, r->barrier.down), count_text(m, r->barrier.timeout));

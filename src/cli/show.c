@@ -9,7 +9,7 @@
 #include <stdio.h>
 
 char *show_bars(const task_event *e, bool whole) {
-    char *text = NULL;
+    char *text = NULL, words[128];
     size_t bytes;
     const sources *from = e->bars.from;
     FILE *out = open_memstream(&text, &bytes);
@@ -20,6 +20,8 @@ char *show_bars(const task_event *e, bool whole) {
         if (e->bars.report->stale[i])
             fprintf(out, "stale     %lld samples see a bar of %s that is over 4 days old\n",
                 (long long)e->bars.report->stale[i], from->build.frame[i].name);
+    if (from->forced)
+        fprintf(out, "forced    kept although refused: %s\n", bars_force_text(words, sizeof words, from->forced));
     fclose(out);
     return text;
 }

@@ -140,11 +140,10 @@ static void try_shifts(const comparison *c, int64_t step, double *best, agree_re
             }
 }
 
-// Few clocks differ by parts of an hour: these must fit better by half.
+// Few clocks differ by parts of an hour: whole ones come first.
 static void find_shift(const comparison *c, agree_report *r) {
     double best = INFINITY;
     try_shifts(c, WHEN_HOUR, &best, r);
-    best /= 2;
     try_shifts(c, STEP, &best, r);
 }
 
@@ -173,8 +172,8 @@ static bool judge_closes(const agree_report *r, const char *fast, const char *sl
     }
     if (r->agreed >= 0.5) return true;
     return bars_force_refuse(force, BARS_FORCE_AGREE, forced, e,
-        "%s: %.0f %% of its closes agree with those of %s at the same moment, and no shift of its clock fits; they are "
-        "%.4g times those: give files of one instrument",
+        "%s: %.0f %% of its closes agree with those of %s at the same moment, no shift of its clock fits, and they are "
+        "%.4g times those; give files of one instrument",
         slow, 100 * r->agreed, fast, r->factor);
 }
 
@@ -194,7 +193,8 @@ static bool judge_age(const agree_report *r, const bar *fast, const char *fast_n
     char from[32], to[32], begin[32];
     if (r->stale <= 0.5) return true;
     return bars_force_refuse(force, BARS_FORCE_STALE, forced, e,
-        "%s: %.0f %% of the bars of %s, from %s, see none of it that closed within the last 4 days; it has %s to %s: "
+        "%s: %.0f %% of the bars of %s, from %s, see none of it that closed within the last 4 days, as it has %s to "
+        "%s; "
         "export both for the same time",
         slow_name, 100 * r->stale, fast_name, when_text(begin, sizeof begin, fast->time),
         when_text(from, sizeof from, slow->time), when_text(to, sizeof to, slow_last->time));

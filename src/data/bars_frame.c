@@ -95,7 +95,7 @@ static bool cut(rows *r, const int64_t *step, size_t start, int64_t fine, bool k
     return true;
 }
 
-// Whether the steps from..to-1 are those of coarser bars; `*coarse` is their span.
+// True where the steps from..to-1 are those of coarser bars; `*coarse` is their span.
 static bool is_coarse(
     const rows *r, const int64_t *step, size_t from, size_t to, int64_t fine, int64_t *coarse, err *e) {
     size_t multiples = 0;
@@ -155,4 +155,11 @@ bool bars_rows_frame(rows *r, bool keep_coarse, int64_t *span, err *e) {
     ok = ok && find_stretches(r, step + dropped, start, n - dropped, *span, keep_coarse, e);
     free(step);
     return ok;
+}
+
+bool bars_rows_in_stretch(const rows *r, size_t i) {
+    const bars_report *p = r->report;
+    for (int k = 0; k < p->stretches; k++)
+        if (r->row[i].bar.time >= p->stretch[k].first && r->row[i].bar.time <= p->stretch[k].last) return true;
+    return false;
 }

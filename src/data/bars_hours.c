@@ -67,18 +67,11 @@ static bool mark_summers(bars_hours *h, err *e) {
     return true;
 }
 
-// Whether a kept stretch of coarser bars holds this moment: it says nothing of hours.
-static bool in_stretch(const bars_report *p, int64_t time) {
-    for (int i = 0; i < p->stretches; i++)
-        if (time >= p->stretch[i].first && time <= p->stretch[i].last) return true;
-    return false;
-}
-
 static void mark_bars(bars_hours *h, const rows *r, size_t from, const when_zone *z) {
     size_t hint = 0;
     int64_t day = -1, midnight = INT64_MIN; // of the bar before
     for (size_t i = from; i < r->count; i++) {
-        if (r->report->stretches && in_stretch(r->report, r->row[i].bar.time)) continue;
+        if (r->report->stretches && bars_rows_in_stretch(r, i)) continue; // says nothing of hours
         int64_t local = when_local(z, r->row[i].bar.time, &hint);
         if (midnight == INT64_MIN || local < midnight || local - midnight >= WHEN_DAY) {
             midnight = floor_by(local, WHEN_DAY) * WHEN_DAY;

@@ -82,7 +82,7 @@ static int tens(const prices *p, double factor) {
     return near && fabs(power) <= TENS_MOST ? (int)power : 0;
 }
 
-// Whether a factor above 1 is near a:b of small numbers; finds them.
+// True where a factor above 1 is near a:b of small numbers; finds them.
 static bool simple(const prices *p, double factor, int *a, int *b) {
     static const int halves[] = {3, 4, 5, 6, 8, 10, 12, 14, 16, 20, 24, 30, 32, 40, 50, 60, 80, 100, 200, 2000};
     for (size_t i = 0; i < sizeof halves / sizeof *halves; i++) {
@@ -133,7 +133,7 @@ static double step_at(const prices *p, size_t i) {
     return log(bar_at(p, i)->open / bar_at(p, i - 1)->close);
 }
 
-// Whether the step to bar `i` is a jump: so far in one step, and so little within the bar.
+// A jump goes far in one step, and little within the bar after it.
 static bool is_jump(const prices *p, size_t i, double step) {
     const bar *b = bar_at(p, i);
     return log(b->high / b->low) < fabs(step) / 8;

@@ -176,7 +176,6 @@ void bars_report_brief(FILE *out, const char *name, const bars *b) {
     print_jumps(out, p);
     if (p->hours_pattern) print_hours(out, p);
     print_last(out, p);
-    print_forced(out, p);
 }
 
 static json_t *tallies_json(const bars_report *p) {

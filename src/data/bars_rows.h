@@ -56,6 +56,9 @@ void bars_rows_order(rows *r, const when_zone *z);
 // two.
 bool bars_rows_frame(rows *r, bool keep_coarse, int64_t *span, err *e);
 
+// True where a row is of a stretch of coarser bars behind the beginning, which was kept.
+bool bars_rows_in_stretch(const rows *r, size_t i);
+
 // Gives every bar its end, by the clock of the file. `*own` is the zone that stamps with offsets of their own show
 // where those change, or NULL; the caller frees it. ERR_INPUT where no zone fits them and ends depend on it.
 bool bars_rows_end(

@@ -1,4 +1,4 @@
-// What is odd in the bars that stay. Nothing is changed here.
+// Odd things in the bars that stay. Nothing is changed here.
 #include "data/bars_hours.h"
 
 #include <stdlib.h>
@@ -13,19 +13,12 @@ static void note_gap(rows *r, size_t i, int64_t missing) {
     p->longest_at = r->row[i - 1].bar.time;
 }
 
-// Whether a step lies in a stretch of coarser bars that was kept: it would seem to be a gap.
-static bool in_kept_stretch(const rows *r, size_t i) {
-    const bars_report *p = r->report;
-    for (int k = 0; k < p->stretches; k++)
-        if (r->row[i].bar.time >= p->stretch[k].first && r->row[i].bar.time <= p->stretch[k].last) return true;
-    return false;
-}
-
+// Steps within a stretch of coarser bars that was kept would seem to be gaps.
 static void find_gaps(rows *r, size_t start, const bars_hours *h, const when_zone *z, int64_t span) {
     size_t hint = 0;
     for (size_t i = start + 1; i < r->count; i++) {
         int64_t from = r->row[i - 1].bar.time, to = r->row[i].bar.time, missing = 0;
-        if ((to - from <= span && span % WHEN_MONTH) || in_kept_stretch(r, i - 1)) continue;
+        if ((to - from <= span && span % WHEN_MONTH) || bars_rows_in_stretch(r, i - 1)) continue;
         int64_t a = when_local(z, from, &hint), b = when_local(z, to, &hint);
         missing = h ? bars_hours_between(h, a, b) : when_spans_between(a, b, span) - 1;
         if (missing > 0) note_gap(r, i, missing);
@@ -68,7 +61,7 @@ static bars_last judge_last(const rows *r, int64_t written) {
     return last->volume < volume[BEFORE / 2] / 10 ? BARS_THIN : BARS_FINISHED;
 }
 
-// Whether bar `i` follows the one before it sooner than a span.
+// True where bar `i` follows the one before it sooner than a span.
 static bool is_short_step(const rows *r, size_t i, const when_zone *z, int64_t span, size_t *hint) {
     int64_t from = r->row[i - 1].bar.time, to = r->row[i].bar.time;
     if (to - from >= span) return false;

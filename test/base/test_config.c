@@ -944,7 +944,7 @@ static void other_names(void **state) {
     err e = {0};
     config *c = read_ok("lr: 0.5\npin_memory: true\ntrain: {lr: 2, epochs: 3}\n");
     assert_false(config_rename(c, names, NAMES, &e));
-    assert_string_equal(e.text, "run.yaml:3: train.lr: train.optimizer.lr is given too; leave one of them out");
+    assert_string_equal(e.text, "run.yaml:3: train.lr: lr is given too; leave one of them out");
     config_free(c);
     c = read_ok("lr: 0.5\npin_memory: true\nwidth: 8\ntrain: {epochs: 3}\n");
     assert_true(config_rename(c, names, NAMES, &e) && config_check(c, &e));

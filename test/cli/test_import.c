@@ -261,6 +261,7 @@ static void checks_are_overruled_by_name(void **state) {
     REFUSED("--force: \"all\" is no check; use thin, .*", "slip.csv", "-o", "set.npz", "--force", "all");
     assert_int_equal(RUN("import", "slip.csv", "-o", "set.npz", "--force", "thin,slips"), 0);
     matches("out", "\n +forced +kept although refused: slips\n");
+    matches("out", "\nforced +kept although refused: slips\n");
     assert_int_equal(RUN("import", "slip.csv", "-o", "set.npz", "--force", "slips", "--json"), 0);
     matches("out", "\"about\": *\\{.*\"forced\": *\"slips\"");
     put_text("run.yaml", "data: {bars: {fast: slip.csv}, windows: {fast: 4}}\nmodel: {kind: mlp, widths: 4}\n"
@@ -320,6 +321,7 @@ static void warnings_are_never_lost(void **state) {
     assert_int_equal(
         RUN("import", "m5.csv", "h1.csv", "-o", "s.npz", "--force", "agree,stale", "--label", "barrier", "--json"), 0);
     matches("out", "\"warning\": ?\"stale\"");
+    matches("out", "\"warning\": ?\"forced\", ?\"text\": ?\"kept although refused: agree\"");
     matches("out", "\"left_out\": ?\\{\"warm_up\": ?[0-9]+");
     matches("out", "\"barriers\": ?\\{\"up\": ?[0-9]+");
     matches("out", "\"stream_names\": ?\\[\"fast\", ?\"slow\"\\]");
