@@ -76,7 +76,7 @@ typedef struct {
 // the name and the key.
 bool config_rename(config *c, const config_name *names, size_t count, err *e);
 
-// What config_rename has done: `name` was read as `key`, or is not needed for the reason in `why`.
+// Notes of config_rename: `name` was read as `key`, or is not needed for the reason in `why`.
 typedef config_name config_note;
 
 size_t config_notes(const config *c);

@@ -140,11 +140,10 @@ static void try_shifts(const comparison *c, int64_t step, double *best, agree_re
             }
 }
 
-// Few clocks differ by parts of an hour: these must fit better by half.
+// Few clocks differ by parts of an hour: whole ones come first.
 static void find_shift(const comparison *c, agree_report *r) {
     double best = INFINITY;
     try_shifts(c, WHEN_HOUR, &best, r);
-    best /= 2;
     try_shifts(c, STEP, &best, r);
 }
 

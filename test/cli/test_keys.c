@@ -39,7 +39,7 @@ static void other_names_mean_the_same(void **state) {
     assert_int_equal(RUN("train", "ours.yaml"), 0);
     assert_int_equal(count_of("out", "\nkey "), 0);
     same_bytes("theirs/best.safetensors", "ours/best.safetensors");
-    // What the run has written has the keys themselves.
+    // Descriptions that a run has written have the keys themselves.
     assert_int_equal(RUN("train", "theirs/config.yaml", "--resume"), 0);
     assert_int_equal(count_of("out", "\nkey ") + count_of("out", "unused"), 0);
     assert_int_equal(RUN("plan", "theirs.yaml"), 0);

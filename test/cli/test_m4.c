@@ -291,6 +291,33 @@ static void bars_are_forecast_by_every_model(void **state) {
     complains(RUN("predict", "made", "--part=future", "-o", "p.csv"), ".*holds no series with names and targets; .*");
 }
 
+// Several instruments have a line each, and one together.
+static void instruments_are_scored_apart(void **state) {
+    (void)state;
+    walk_put("a.csv", 2000, 300, 3);
+    walk_put("b.csv", 2000, 300, 4);
+    put_text("run.yaml", "data: {set: two.npz, windows: {fast: 4}, split: {embargo: 0}}\n"
+                         "model: {kind: mlp, widths: 8}\ntrain: {epochs: 1}\nrun: {dir: made}\n");
+    assert_int_equal(RUN("import", "--symbol", "GOLD", "a.csv", "--symbol", "EURO", "b.csv", "-o", "two.npz", "--label",
+                         "forecast", "--horizon", "2", "-q"),
+        0);
+    assert_int_equal(RUN("train", "run.yaml", "-q"), 0);
+    assert_int_equal(RUN("evaluate", "made"), 0);
+    matches("out",
+        "\nsymbol +samples +RMSE +MAE +skill  95 % interval \\(skill by RMSE\\)\n"
+        "EURO +[0-9,]+ +[0-9.e-]+ +[0-9.e-]+ +[-+][0-9.]+  [-+][0-9.]+ to [-+][0-9.]+ +(no better|better|worse)\n"
+        "GOLD .*\ntogether .*\n$");
+    assert_int_equal(RUN("evaluate", "made", "--json"), 0);
+    json_t *v = last_line();
+    const json_t *symbols = json_object_get(v, "symbols");
+    json_int_t samples = 0;
+    assert_int_equal(json_array_size(symbols), 2);
+    for (size_t i = 0; i < 2; i++)
+        samples += json_integer_value(json_object_get(json_array_get(symbols, i), "samples"));
+    assert_int_equal(samples, json_integer_value(json_object_get(v, "samples")));
+    json_decref(v);
+}
+
 // Weights of a version that did not scale targets: the same without their scale.
 static double drop_scale(const char *from, const char *to) {
     enum { MOST = 64 };
@@ -367,6 +394,7 @@ int main(void) {
         TEST(members_answer_together),
         TEST(ensembles_go_on),
         TEST(bars_are_forecast_by_every_model),
+        TEST(instruments_are_scored_apart),
         TEST(older_weights_answer_as_they_were_trained),
         TEST(the_competitions_files),
     };

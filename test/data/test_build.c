@@ -10,6 +10,7 @@
 #include "data/sources.h"
 #include "data/strategy.h"
 #include "data/walk.h"
+#include "data/when.h"
 #include "support.h"
 
 #include <setjmp.h>
@@ -29,8 +30,10 @@ static void frames_are_read(void **state) {
     static const struct {
         const char *text;
         int64_t span;
-    } good[] = {{"5m", 300}, {"M5", 300}, {"1h", 3600}, {"H4", 14400}, {"90s", 90}, {"1d", 86400}, {"D1", 86400}};
-    static const char *const bad[] = {"", "m", "5", "0m", "2d", "5x", "1.5h", "mm", "-5m", "99999999m", "h1h"};
+    } good[] = {{"5m", 300}, {"M5", 300}, {"1h", 3600}, {"H4", 14400}, {"90s", 90}, {"1d", 86400}, {"D1", 86400},
+        {"1w", WHEN_WEEK}, {"W1", WHEN_WEEK}, {"1mo", WHEN_MONTH}, {"MN1", WHEN_MONTH}};
+    static const char *const bad[] = {
+        "", "m", "5", "0m", "2d", "2w", "2mo", "mo", "5x", "1.5h", "mm", "-5m", "99999999m", "h1h"};
     int64_t span;
     for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
         assert_true(frame_read(good[i].text, strlen(good[i].text), &span));
@@ -67,6 +70,45 @@ static void coarse_bars_hold_the_fine_ones(void **state) {
     assert_false(frame_make(&(frame_source){fine, FINE, 60, false}, 7 * 60, "f.csv", &made, &n, &e));
     assert_false(frame_make(&(frame_source){fine, FINE, 60, false}, 3600, "f.csv", &made, &n, &e));
     assert_non_null(strstr(e.text, "holds no whole bar"));
+}
+
+// Weeks begin on Monday, months on their first day; both end where the next begins.
+static void weeks_and_months_are_the_calendars(void **state) {
+    (void)state;
+    enum { DAYS = 120 };
+    bar day[DAYS], *made;
+    int64_t n, first = when_day(2024, 1, 31) * WHEN_DAY; // a Wednesday
+    err e = {0};
+    for (int i = 0; i < DAYS; i++) {
+        int64_t open = first + i * (int64_t)WHEN_DAY;
+        day[i] = (bar){open, open + WHEN_DAY, i + 1, i + 2, i + 0.5, i + 1.5, 1, 0};
+    }
+    frame_source from = {day, DAYS, WHEN_DAY, false};
+    support_ok(frame_make(&from, WHEN_WEEK, "days", &made, &n, &e), &e);
+    assert_int_equal(n, 16);
+    assert_int_equal(made[0].time, when_day(2024, 2, 5) * WHEN_DAY);
+    for (int64_t i = 0; i < n; i++) {
+        assert_int_equal(when_weekday(made[i].time), 0);
+        assert_int_equal(made[i].end, made[i].time + WHEN_WEEK);
+        assert_true(made[i].volume == 7);
+    }
+    free(made);
+    support_ok(frame_make(&from, WHEN_MONTH, "days", &made, &n, &e), &e);
+    assert_int_equal(n, 3); // February to April; January and May are not whole
+    assert_int_equal(made[0].time, when_day(2024, 2, 1) * WHEN_DAY);
+    assert_int_equal(made[0].end, when_day(2024, 3, 1) * WHEN_DAY);
+    assert_true(made[0].volume == 29 && made[1].volume == 31 && made[2].volume == 30);
+    assert_true(made[0].open == 2 && made[0].close == 30.5 && made[2].high == day[90].high);
+    free(made);
+    // A month over the end of a year.
+    day[0].time = when_day(2023, 12, 1) * WHEN_DAY;
+    day[1].time = when_day(2024, 1, 1) * WHEN_DAY;
+    day[1].end = day[1].time + WHEN_DAY;
+    from.count = 2;
+    support_ok(frame_make(&from, WHEN_MONTH, "days", &made, &n, &e), &e);
+    assert_int_equal(n, 1);
+    assert_int_equal(made[0].end, when_day(2024, 1, 1) * WHEN_DAY);
+    free(made);
 }
 
 // Samples
@@ -579,6 +621,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(frames_are_read),
         TEST(coarse_bars_hold_the_fine_ones),
+        TEST(weeks_and_months_are_the_calendars),
         TEST(samples_are_made_of_their_parts),
         TEST(compact_vectors_are_the_same_rounded),
         TEST(every_kind_of_label),

@@ -508,6 +508,25 @@ static void real_crashes_pass(void **state) {
     }
 }
 
+// A market that trades in one minute of five has runs of longer steps everywhere, but of no frame.
+static void a_thin_market_is_not_coarse(void **state) {
+    (void)state;
+    dice d = {.seed = 4};
+    sheet s = {calloc(ROOM, sizeof(bar)), 0};
+    bars b;
+    err e = {0};
+    for (int64_t t = when_day(2024, 1, 1) * WHEN_DAY; s.count < 20000; t += 60)
+        if (!dice_below(&d, 5)) s.bar[s.count++] = (bar){.time = t, .open = 10, .high = 12, .low = 9, .close = 11};
+    write_sheet(&s, "thin.csv");
+    free(s.bar);
+    support_ok(bars_read(&b, "thin.csv", &(bars_options){.force = BARS_FORCE_THIN}, &e), &e);
+    assert_int_equal(b.report.forced, BARS_FORCE_THIN);
+    assert_int_equal(b.span, 60);
+    assert_int_equal(b.count, 20000);
+    assert_int_equal(b.report.stretches, 0);
+    bars_done(&b);
+}
+
 static void words_of_force(void **state) {
     (void)state;
     unsigned set = 0;
@@ -531,6 +550,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(words_of_force),
         cmocka_unit_test_setup_teardown(damaged_files_are_named, support_enter, support_leave),
+        cmocka_unit_test_setup_teardown(a_thin_market_is_not_coarse, support_enter, support_leave),
         cmocka_unit_test_setup_teardown(kept_stretches_are_no_gaps, support_enter, support_leave),
         cmocka_unit_test_setup_teardown(files_that_do_not_belong_together, support_enter, support_leave),
         cmocka_unit_test(originals_raise_only_what_is_true),
