@@ -147,6 +147,7 @@ void task_chosen(const task *t, chosen *c) {
 contract *task_contract(const task *t) {
     return contract_make(&(contract_facts){.data = t->data,
         .window = t->window,
+        .train = &t->split.train,
         .forecasts = settings_forecasts(&t->settings, t->data),
         .scale = scale_name(t),
         .version = t->options.version});

@@ -157,6 +157,14 @@ static void the_newest_bar_is_there(void **state) {
     char *rows = slurp("out"), *second = strchr(rows, '\n');
     assert_null(strstr(second, "target"));
     free(rows);
+    matches("out", "\"unit\": ?\"log return since the close\"");
+    assert_int_equal(RUN("predict", "next", "--latest", "1"), 0);
+    matches("out", "^forecast +log return since the close\nclosed [^\n]+ next [^\n]+, in 3 bars [^\n]+\n$");
+    assert_int_equal(RUN("train", "run.yaml", "train.loss=quantile", "run.dir=wide", "-q"), 0);
+    assert_int_equal(RUN("predict", "wide", "--latest", "1"), 0);
+    matches("out", "^forecast +[^\n]+, quantile 0[.]5\nclosed ");
+    assert_int_equal(RUN("predict", "wide", "--latest", "1", "--json"), 0);
+    matches("out", "\"forecast\": ?[{]\"0[.]1\": ?[[]([^],]+,){2}[^],]+[]], ?\"0[.]5\": ?[[]");
     // Data without bars have no newest one.
     put_small_run();
     assert_int_equal(RUN("train", "run.yaml", "-q"), 0);
