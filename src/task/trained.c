@@ -35,7 +35,8 @@ static bool find_run(const char *word, char **dir, char **weights, err *e) {
         return err_input(e, "%s: cannot be read: %s; name a run's directory", word, strerror(errno));
     if (stat(*weights, &st) != 0) return err_input(e, "%s: holds no trained weights (best.safetensors)", word);
     if (run_is(*dir)) return true;
-    return err_input(e, "%s: is no run's directory; it has no config.yaml", *dir);
+    if (is_directory(word)) return err_input(e, "%s: is no run's directory; it has no config.yaml", word);
+    return err_input(e, "%s: is not in a run's directory, which has a config.yaml; name a run's directory", word);
 }
 
 static char *member_weights(const char *ensemble, int k) {

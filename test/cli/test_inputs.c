@@ -133,6 +133,24 @@ static void runs_on_bars_take_sets(void **state) {
     assert_int_equal(RUN("train", "run.yaml", "-q"), 0);
     assert_int_equal(RUN("evaluate", "bars", "--data", "a.npz", "--json"), 0);
     assert_true(number("samples") > 400);
+    complains(RUN("train", "a.npz"), "a\\.npz: is a dataset; name it as data\\.set in a description");
+}
+
+// Labels that reach over the end of the training part are told where the description lets them.
+static void shared_labels_are_told(void **state) {
+    (void)state;
+    put_trained();
+    assert_int_equal(
+        RUN("import", "bars.csv", "-o", "far.npz", "--features", "fast=body,rsi_14,natr_14", "--horizon=5", "-q"), 0);
+#define FAR "run.yaml", "data.set=far.npz", "data.split.embargo=0"
+    assert_int_equal(RUN("plan", FAR, "data.split.purge=0"), 0);
+    matches(
+        "out", "\nwarning +labels of training samples reach [5-6] samples into validation; leave data\\.split\\.purge");
+    assert_int_equal(RUN("train", FAR, "data.split.purge=0", "run.dir=far", "--json"), 0);
+    matches("out", "[{]\"warning\": ?\"labels of training samples reach ");
+    assert_int_equal(RUN("plan", FAR), 0);
+    assert_false(file_holds("out", "labels of training"));
+    assert_int_equal(RUN("evaluate", "far"), 0);
 }
 
 #define ENTERED(test) cmocka_unit_test_setup_teardown(test, support_enter, support_leave)
@@ -147,6 +165,7 @@ int main(void) {
         ENTERED(samples_of_training_are_told),
         ENTERED(a_missing_test_is_told),
         ENTERED(runs_on_bars_take_sets),
+        ENTERED(shared_labels_are_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

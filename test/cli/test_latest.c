@@ -184,6 +184,13 @@ static void descriptions_name_instruments(void **state) {
     matches("out", "^AAA  closed [^\n]+\nBBB  closed [^\n]+\n$");
     assert_int_equal(RUN("evaluate", "described"), 0);
     matches("out", "\nsymbol +samples [^\n]+\nAAA +[0-9,]+ [^\n]+\nBBB +[0-9,]+ [^\n]+\ntogether +[0-9,]+ ");
+    // Weights that know their instruments name them.
+    assert_int_equal(IMPORT("--symbol", "AAA", "a.csv", "--symbol", "CCC", "b.csv", "-o", "others.npz"), 0);
+    complains(RUN("predict", "described", "--data", "others.npz", "--latest", "1"),
+        ".*: was trained on AAA,BBB; others\\.npz holds AAA,CCC; use data of the same instruments");
+    assert_int_equal(IMPORT(ONE, "-o", "one.npz"), 0);
+    complains(RUN("predict", "described", "--data", "one.npz", "--latest", "1"),
+        ".*: was trained on AAA,BBB; one\\.npz holds one instrument without a symbol; import it with --symbol NAME");
     complains(RUN("import", "a.csv", "b.csv", "-o", "s.npz"), ".*--symbol A a.csv --symbol B b.csv");
     complains(RUN("import", "a.csv", "--symbol", "B", "b.csv", "-o", "s.npz"),
         "a.csv: has no symbol, but b.csv is of B; put --symbol NAME before it");
