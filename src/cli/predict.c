@@ -68,7 +68,7 @@ static bool run(const cli_options *o, err *e) {
     if (!check_path(path, latest, e) || !use_open(&t, o, e)) return false;
     bool ok = (!path || has_place(&t, path, e)) && answers_make(&a, &t, e);
     if (ok && path) ok = ends_with(path, ".npz") ? answers_write_npz(&a, path, e) : answers_write_csv(&a, path, e);
-    if (ok && !path && !o->json) use_warn(&t, stdout);
+    if (ok && !path && !o->json && !o->quiet) use_warn(&t, stdout);
     if (ok && !path) answers_print(&a, o->json);
     if (ok && path) tell(o, &a, path);
     answers_done(&a);

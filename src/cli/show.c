@@ -4,6 +4,7 @@
 #include "base/term.h"
 #include "graph/dtype.h"
 #include "graph/identity.h"
+#include "task/fit.h"
 #include "task/lines.h"
 
 #include <stdio.h>
@@ -109,6 +110,7 @@ static void print_memory(const task *s, FILE *out) {
 void show_task(const task *s, const char *bars, FILE *out) {
     char device[IDENTITY_ROOM], line[WISDOM_LINE + 16];
     device_identity is;
+    err e;
     s->device->identify(s->queue, &is);
     identity_text(&is, device, sizeof device);
     fprintf(out, "device    %s\n", device);
@@ -134,6 +136,7 @@ void show_task(const task *s, const char *bars, FILE *out) {
             s->settings.again == 1 ? "" : "s");
     if (s->settings.batch_size * parts > s->split.train.count) fputs(", more than there are for training", out);
     fputc('\n', out);
+    if (!fit_batch_suits(s, &e)) fprintf(out, "          train refuses it: %s\n", e.text);
     if (task_tuned_line(s, line, sizeof line)) fprintf(out, "tuned     %s\n", line);
     print_memory(s, out);
 }

@@ -80,6 +80,8 @@ static void mistakes_are_told(void **state) {
         ".*train\\.batch_size: a step of 100000 samples is more than 4 times the 1[0-9]+ training samples; .*");
     complains(
         RUN("train", "run.yaml", "train.batch_size=100000", "train.ensemble=2"), ".*train\\.batch_size: a step .*");
+    assert_int_equal(RUN("plan", "run.yaml", "train.batch_size=100000"), 0);
+    matches("out", ", more than there are for training\n +train refuses it: [^\n]+\n");
     complains(RUN("predict", "made"), "no file to write given; .*");
     complains(RUN("predict", "made", "-o", "p.txt"), "-o p\\.txt: must end in .*");
     complains(RUN("runs", "missing"), "missing: cannot be read: .*");
