@@ -248,22 +248,6 @@ static const char *class_name(const dataset *d, int k, char *text, size_t room) 
     return d->class_names ? d->class_names[k] : text;
 }
 
-// Every stored byte against its CRC-32.
-static bool check_bytes(const npz *z, err *e) {
-    unsigned char *block = malloc(1 << 16);
-    if (!block) return err_run(e, "out of memory");
-    bool ok = true;
-    for (int64_t i = 0; ok && i < z->entries; i++) {
-        zip_stream *s = z->entry[i].member->refused ? NULL : zip_stream_open(&z->zip, z->entry[i].member, e);
-        ok = s || z->entry[i].member->refused;
-        for (uint64_t left; ok && s && (left = zip_stream_left(s));)
-            ok = zip_stream_read(s, block, left < 1 << 16 ? left : 1 << 16, e);
-        zip_stream_close(s);
-    }
-    free(block);
-    return ok;
-}
-
 // The bars that were kept, the instruments, and the newest bars.
 static void print_bars(const dataset *d) {
     char a[32], span[32];
@@ -381,7 +365,7 @@ static bool run(const cli_options *o, err *e) {
     if (stat(o->word[0], &st) == 0 && S_ISDIR(st.st_mode)) return look_print_run(o->word[0], o->json, e);
     if (is_weights(o->word[0])) return look_print_weights(o->word[0], o->json, e);
     if (!npz_open(&z, o->word[0], e)) return false;
-    bool is_set = npz_find(&z, set_mark) != NULL, ok = check_bytes(&z, e);
+    bool is_set = npz_find(&z, set_mark) != NULL, ok = npz_check(&z, e);
     if (ok && !is_set) show_entries(&z, o->json);
     npz_close(&z);
     if (!ok || !is_set) return ok;

@@ -272,6 +272,109 @@ static void checks_are_overruled_by_name(void **state) {
     matches("out", "kept although refused: slips");
 }
 
+// Adding
+
+// Writes the bars from..to-1 of some.
+static void put_bars(const char *path, const bar *bars, int from, int to) {
+    FILE *f = fopen(path, "w");
+    assert_non_null(f);
+    fputs("time,open,high,low,close,tick_volume,spread\n", f);
+    for (const bar *b = bars + from; b < bars + to; b++)
+        fprintf(f, "%lld,%.9g,%.9g,%.9g,%.9g,%.0f,%.0f\n", (long long)b->time, b->open, b->high, b->low, b->close,
+            b->volume, b->spread);
+    assert_int_equal(fclose(f), 0);
+}
+
+#define ADD(file) RUN("import", "--append", "set.npz", file)
+
+// One bar is enough, and two with a hole between them: the set knows its span.
+static void single_bars_are_added(void **state) {
+    (void)state;
+    enum { N = 1000 };
+    bar *bars = walk_bars(N, WHEN_HOUR, 3);
+    put_bars("h1.csv", bars, 0, N - 3);
+    assert_int_equal(RUN("import", "h1.csv", "--frames", "4h", "--no-vector", "-o", "set.npz"), 0);
+    put_bars("one.csv", bars, N - 3, N - 2);
+    assert_int_equal(ADD("one.csv"), 0);
+    matches("out", "\nstream +fast +1 new bar of 1 h behind 20[0-9: -]+ UTC \\(one[.]csv\\)\n");
+    bars[N - 1].time = bars[N - 2].time + 3 * WHEN_HOUR;
+    put_bars("two.csv", bars, N - 2, N);
+    assert_int_equal(ADD("two.csv"), 0);
+    matches("out", "\nstream +fast +2 new bars of 1 h behind ");
+    put_bars("h1.csv", bars, 0, N);
+    assert_int_equal(RUN("import", "h1.csv", "--frames", "4h", "--no-vector", "-o", "whole.npz"), 0);
+    same_files("set.npz", "whole.npz");
+    // Nothing newer leaves the set as it is.
+    static const char *const old[] = {"one.csv", "two.csv", "h1.csv"};
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(ADD(old[i]), 0);
+        matches("out", "^nothing newer than 20[0-9: -]+ UTC in [a-z0-9]+[.]csv\n$");
+        same_files("set.npz", "whole.npz");
+    }
+    // Bars of another span are none of it.
+    walk_put("m5.csv", 6 * BARS, SPAN, 3);
+    complains(ADD("m5.csv"), "m5[.]csv: has bars of 5 min, and set[.]npz is not made of such files");
+    free(bars);
+}
+
+// Of two spans the coarsest that fits is taken; one bar on the grid of both is refused.
+static void bars_of_two_files_are_told_apart(void **state) {
+    (void)state;
+    bar *days = walk_bars(40, WHEN_DAY, 3);
+    assert_int_equal(days[0].time % WHEN_DAY, 0);
+    bar *bars = walk_bars(BARS, SPAN, 3);
+    put_bars("m5.csv", bars, 0, BARS);
+    put_bars("d1.csv", days, 0, 4);
+    assert_int_equal(RUN("import", "m5.csv", "d1.csv", "--no-vector", "--features", "slow=return", "--force",
+                         "agree,stale", "-o", "set.npz"),
+        0);
+    put_bars("new.csv", days, 4, 5);
+    complains(ADD("new.csv"), "new[.]csv: one bar does not show which span it has; give the bar before it too");
+    days[5].time = days[4].time + 3 * WHEN_DAY;
+    put_bars("new.csv", days, 4, 6);
+    assert_int_equal(ADD("new.csv"), 0);
+    matches("out", "\nstream +slow +2 new bars of 1 day ");
+    free(bars);
+    free(days);
+}
+
+// A flipped byte is found before it is copied with a sum of its own.
+static void damaged_sets_are_not_added_to(void **state) {
+    (void)state;
+    static const char *const arrays[] = {"vector0", "state", "fast.series0"};
+    bar *bars = walk_bars(BARS, SPAN, 1);
+    err e = {0};
+    put_bars("m5.csv", bars, 0, BARS - 2);
+    assert_int_equal(RUN("import", "m5.csv", "-o", "good.npz"), 0);
+    put_bars("new.csv", bars, BARS - 2, BARS);
+    for (int i = 0; i < 3; i++) {
+        npz z;
+        char why[128];
+        size_t n;
+        char *all = file_read("good.npz", 1 << 26, &n, &e);
+        support_ok(all && npz_open_memory(&z, "good.npz", all, n, &e), &e);
+        size_t at = (size_t)((const char *)npz_data(&z, npz_find(&z, arrays[i])) - all);
+        npz_close(&z);
+        all[at + 9] ^= 1;
+        FILE *f = fopen("set.npz", "wb");
+        assert_non_null(f);
+        assert_int_equal(fwrite(all, 1, n, f), n);
+        fclose(f);
+        free(all);
+        snprintf(why, sizeof why, "set[.]npz: .*%s.* is damaged: its CRC-32 is wrong.*", arrays[i]);
+        complains(ADD("new.csv"), why);
+    }
+    free(bars);
+}
+
+// A symbol is of the files behind it.
+static void symbols_have_files(void **state) {
+    (void)state;
+    walk_put("m5.csv", BARS, SPAN, 1);
+    REFUSED("--symbol XAUUSD: stands behind the last file; put it before its files", "m5.csv", "--symbol", "XAUUSD",
+        "-o", "set.npz");
+}
+
 // An option that would change nothing is a mistake, not a wish that is passed over.
 static void options_mean_something(void **state) {
     (void)state;
@@ -488,6 +591,10 @@ int main(void) {
         TEST(panels_are_imported),
         TEST(mistakes_leave_nothing),
         TEST(checks_are_overruled_by_name),
+        TEST(single_bars_are_added),
+        TEST(bars_of_two_files_are_told_apart),
+        TEST(damaged_sets_are_not_added_to),
+        TEST(symbols_have_files),
         TEST(options_mean_something),
         TEST(warnings_are_never_lost),
         TEST(signals_are_heard),
