@@ -683,7 +683,7 @@ const cli_command cli_import = {"import", "FILE... -o SET.npz | --append SET.npz
     "  --keep-coarse       keep stretches of coarser bars\n"
     "  --keep-filled       keep Dukascopy's flat bars of closed hours\n"
     "  --force LIST        import although these checks refuse it: thin, slips, spikes, splits, levels, columns,\n"
-    "                      conflicts, agree, stale (doc/data.md); what they found is recorded in the set\n"
+    "                      conflicts, agree, stale, future (doc/data.md); what they found is recorded in the set\n"
     "of windows:\n"
     "  --names LIST        what is not named x_NAME, labels, targets or time: fast=ARRAY,vector=ARRAY,label=ARRAY,\n"
     "                      target=ARRAY,time=ARRAY; skip=ARRAY leaves one out\n"

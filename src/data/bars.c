@@ -25,10 +25,16 @@ static when_zone *zone_of(bars_report *p, const layout *l, const bars_options *o
     return z;
 }
 
-// Refuses rows most of which have their high below their low: the columns are swapped, not the rows wrong.
+// Refuses rows most of which have a high or low that cannot be: the columns are swapped, not the rows wrong.
 static bool upright(const rows *r, const layout *l, err *e) {
     const bars_tally *wrong = &r->report->tally[BARS_HIGH_LOW];
-    if (2 * r->upside_down <= r->report->rows - r->report->tally[BARS_EMPTY].count) return true;
+    int64_t priced = r->report->rows - r->report->tally[BARS_EMPTY].count;
+    if (2 * wrong->count <= priced) return true;
+    if (2 * r->upside_down <= priced)
+        return err_input(e,
+            "%s:%lld: high or low does not enclose open and close in %lld of %lld rows, this is the first; the columns "
+            "look swapped: say which is which with --columns (data.columns)",
+            r->name, (long long)wrong->line, (long long)wrong->count, (long long)r->report->rows);
     char high[40], low[40];
     bars_text_show(high, sizeof high, l->title[ROLE_HIGH]);
     bars_text_show(low, sizeof low, l->title[ROLE_LOW]);

@@ -104,6 +104,7 @@ typedef struct {
     int64_t rows; // read, blank lines and headers not counted
     bars_tally tally[BARS_FINDINGS];
     bool turned;                 // the file ran from new to old
+    bool end_only;               // rows before `from` were not read
     int64_t missing;             // bars, in all gaps
     double jump;                 // the largest, as open / close before; 0: none
     int64_t jump_line;           // of the bar after it

@@ -9,11 +9,13 @@
 #include "support.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -264,6 +266,8 @@ static void checks_are_overruled_by_name(void **state) {
     matches("out", "\nforced +kept although refused: slips\n");
     assert_int_equal(RUN("import", "slip.csv", "-o", "set.npz", "--force", "slips", "--json"), 0);
     matches("out", "\"about\": *\\{.*\"forced\": *\"slips\"");
+    assert_int_equal(RUN("inspect", "set.npz"), 0);
+    matches("out", "\nforced +slips: kept although refused\n");
     put_text("run.yaml", "data: {bars: {fast: slip.csv}, windows: {fast: 4}}\nmodel: {kind: mlp, widths: 4}\n"
                          "train: {epochs: 1}\n");
     complains(RUN("train", "run.yaml"), ".*slip\\.csv:1002: the bar is 100 times .*data\\.force.*");
@@ -367,12 +371,100 @@ static void damaged_sets_are_not_added_to(void **state) {
     free(bars);
 }
 
+// Only the end of a file is read, and its report says so.
+static void ends_of_files_are_told(void **state) {
+    (void)state;
+    bar *bars = walk_bars(BARS, SPAN, 1);
+    put_bars("m5.csv", bars, 0, BARS - 1);
+    assert_int_equal(RUN("import", "m5.csv", "-o", "set.npz"), 0);
+    put_bars("more.csv", bars, 0, BARS);
+    assert_int_equal(ADD("more.csv"), 0);
+    matches(
+        "out", "^more[.]csv: .*\n +bars +[0-9,]+  of [0-9,]+ rows at the end of the file; those before are known\n");
+    matches("out", "\nstream +fast +1 new bar of 5 min behind ");
+    free(bars);
+}
+
+// Sets when a file was written.
+static void written_at(const char *path, int64_t time) {
+    struct timespec both[2] = {{.tv_sec = time}, {.tv_sec = time}};
+    assert_int_equal(utimensat(AT_FDCWD, path, both, 0), 0);
+}
+
+// A bar that was not over is left out and told; several in the future, or one far in it, are refused.
+static void unfinished_bars_are_told(void **state) {
+    (void)state;
+    bar *bars = walk_bars(BARS, SPAN, 1);
+    char want[128], last[32];
+    put_bars("m5.csv", bars, 0, BARS);
+    written_at("m5.csv", bars[BARS - 1].time + 10);
+    assert_int_equal(RUN("import", "m5.csv", "-o", "set.npz"), 0);
+    snprintf(want, sizeof want, "\n +bars +2,999  of 3,000 rows\n +time +[0-9: -]+ to %s UTC\n",
+        when_text(last, sizeof last, bars[BARS - 2].time));
+    matches("out", want);
+    matches("out", "\n +left out +1  the last bar, which was not over when the file was written\n");
+    put_text("run.yaml", "data: {bars: {fast: m5.csv}, windows: {fast: 4}}\nmodel: {kind: mlp, widths: 4}\n"
+                         "train: {epochs: 1}\n");
+    assert_int_equal(RUN("train", "run.yaml"), 0);
+    snprintf(want, sizeof want, "\nbars +m5[.]csv: 2,999 bars of 5 min, [0-9: -]+ to %s UTC; 1 row left out", last);
+    matches("out", want);
+    matches("out", "\n +left out +1  the last bar, ");
+    written_at("m5.csv", bars[BARS - 24].time);
+    REFUSED("m5[.]csv:2979: 23 bars open after the file was written, up to 1[.]9[0-9]* h: is --tz missing.*--force "
+            "future.*",
+        "m5.csv", "-o", "more.npz");
+    assert_int_equal(RUN("import", "m5.csv", "-o", "set.npz", "--force", "future"), 0);
+    matches("out", "\nforced +kept although refused: future\n");
+    bars[BARS - 1].time += 3650 * (int64_t)WHEN_DAY;
+    put_bars("m5.csv", bars, 0, BARS);
+    written_at("m5.csv", bars[BARS - 2].time + SPAN);
+    REFUSED(
+        "m5[.]csv:3001: 1 bar opens after the file was written, up to 3[.e+0-9]+ days: .*", "m5.csv", "-o", "more.npz");
+    bars[BARS - 1].time = bars[BARS - 2].time + SPAN;
+    bars[BARS - 1].volume = 1;
+    put_bars("m5.csv", bars, 0, BARS);
+    assert_int_equal(RUN("import", "m5.csv", "-o", "set.npz"), 0);
+    matches("out", "\n +last bar +has hardly any volume and may be unfinished; kept\n");
+    free(bars);
+}
+
+// Swapped columns, mixed rows and another clock have their own words.
+static void odd_files_are_named(void **state) {
+    (void)state;
+    enum { N = 6000 };
+    bar *bars = walk_bars(N, SPAN, 1);
+    FILE *f = fopen("swapped.csv", "w"), *m = fopen("mixed.csv", "w");
+    assert_true(f && m);
+    fputs("time,open,high,low,close\n", f);
+    fputs("time,open,high,low,close\n", m);
+    for (int i = 0; i < N; i++) {
+        const bar *b = &bars[i], *k = &bars[(long)i * (N - 7) % N];
+        fprintf(f, "%lld,%.9g,%.9g,%.9g,%.9g\n", (long long)b->time, b->open, b->close, b->low, b->high);
+        fprintf(m, "%lld,%.9g,%.9g,%.9g,%.9g\n", (long long)k->time, k->open, k->high, k->low, k->close);
+    }
+    fclose(f);
+    fclose(m);
+    free(bars);
+    REFUSED(
+        "swapped[.]csv:2: high or low does not enclose open and close in 5[0-9]+ of 6000 rows, .* look swapped: .*--"
+        "columns.*",
+        "swapped.csv", "-o", "set.npz");
+    assert_int_equal(RUN("import", "swapped.csv", "--columns", "high=close,close=high", "-o", "set.npz"), 0);
+    assert_int_equal(RUN("import", "mixed.csv", "--tz", "mt5", "-o", "set.npz"), 0);
+    matches("out", "\n +order +mixed; sorted\n");
+    matches("out", "\n +hours +Mon[^\n]+, on the file's clock\n");
+}
+
 // A symbol is of the files behind it.
 static void symbols_have_files(void **state) {
     (void)state;
     walk_put("m5.csv", BARS, SPAN, 1);
     REFUSED("--symbol XAUUSD: stands behind the last file; put it before its files", "m5.csv", "--symbol", "XAUUSD",
         "-o", "set.npz");
+    walk_put("short.csv", BARS - 400, SPAN, 2);
+    assert_int_equal(RUN("import", "--symbol", "A", "m5.csv", "--symbol", "B", "short.csv", "-o", "set.npz"), 0);
+    assert_int_equal(RUN("inspect", "set.npz"), 0);
+    matches("out", "\nsymbols +A 3,000, B 2,600 bars\nnewest +A closed 20[0-9: -]+, B closed 20[0-9: -]+ UTC\n");
 }
 
 // An option that would change nothing is a mistake, not a wish that is passed over.
@@ -451,7 +543,7 @@ static void wait_until_it_watches(pid_t child) {
 // A signal ends the import of bars and of panels, and nothing is written.
 static void signals_are_heard(void **state) {
     (void)state;
-    walk_put("m1.csv", 400000, SPAN, 1);
+    walk_put("m1.csv", 400000, 60, 1);
     FILE *f = fopen("p.csv", "w");
     assert_non_null(f);
     for (int i = 0; i < 40000; i++) {
@@ -594,6 +686,9 @@ int main(void) {
         TEST(single_bars_are_added),
         TEST(bars_of_two_files_are_told_apart),
         TEST(damaged_sets_are_not_added_to),
+        TEST(ends_of_files_are_told),
+        TEST(unfinished_bars_are_told),
+        TEST(odd_files_are_named),
         TEST(symbols_have_files),
         TEST(options_mean_something),
         TEST(warnings_are_never_lost),
