@@ -151,6 +151,10 @@ static bool read_options(job *j, err *e) {
     j->out = cli_given(j->o, "-o --output");
     if (!j->out) j->out = j->append;
     if (!j->out || !*j->out) return err_input(e, "no output given; add -o SET.npz");
+    for (int i = 0; i < j->o->owns; i++)
+        if (!strcmp(j->o->own[i].name, "--symbol") && j->o->own[i].before > j->place[j->files - 1])
+            return err_input(
+                e, "--symbol %.40s: stands behind the last file; put it before its files", j->o->own[i].value);
     if (!output_may_replace(j->out, OUTPUT_SET, j->file, j->files, e)) return false;
     return read_numbers(j, e) && read_words(j, e);
 }
@@ -339,15 +343,23 @@ static void tell_files(const job *j, const sources *s) {
     }
 }
 
+// The open of the last bar that a set has of an instrument and a frame.
+static int64_t last_open(const dataset *old, int series, int frame) {
+    const bar_table *t = &old->stream[frame].bars;
+    return t->time[2 * t->start[series + 1] - 2];
+}
+
 // One line for every series of bars.
-static void tell_streams(const job *j, const sources *s) {
-    char n[32], span[32];
+static void tell_streams(const job *j, const sources *s, const dataset *old) {
+    char n[48], span[32], when[32];
     for (int k = 0; k < s->build.series && says(j); k++)
         for (int i = 0; i < s->build.frames; i++) {
             const build_bars_of *x = &s->build.of[k].frame[i];
-            printf("stream    %s%s%-8s %s%s bars of %s (%s)\n", s->build.of[k].symbol,
-                s->build.of[k].symbol[0] ? " " : "", s->build.frame[i].name, count_text(n, x->count),
-                j->append ? " new" : "", when_span_text(span, sizeof span, s->build.frame[i].span), x->file);
+            printf("stream    %s%s%-8s %s of %s", s->build.of[k].symbol, s->build.of[k].symbol[0] ? " " : "",
+                s->build.frame[i].name, count_of(n, x->count, old ? "new bar" : "bar"),
+                when_span_text(span, sizeof span, s->build.frame[i].span));
+            if (old) printf(" behind %s UTC", when_text(when, sizeof when, last_open(old, k, i)));
+            printf(" (%s)\n", x->file);
         }
 }
 
@@ -367,9 +379,9 @@ static void tell_holes(const job *j, const sources *s, const dataset *old) {
     }
 }
 
-static void tell_build(const job *j, const sources *s, const build_report *r) {
+static void tell_build(const job *j, const sources *s, const dataset *old, const build_report *r) {
     char n[48], m[48], words[128];
-    tell_streams(j, s);
+    tell_streams(j, s, old);
     if (says(j)) {
         printf("left out  %s bars at the beginning to warm up\n", count_text(n, r->warm_up));
         printf("newest    %s without a label yet; `predict --latest` answers for %s",
@@ -431,7 +443,7 @@ static bool finish_bars(job *j, sources *s, const dataset *old, err *e) {
     if (ok) {
         tell_files(j, s);
         if (old) tell_holes(j, s, old);
-        tell_build(j, s, &r);
+        tell_build(j, s, old, &r);
         made = build_json(j, s, &r);
     }
     return ok && summarise(j, made, e);
@@ -463,19 +475,47 @@ static bool append_means(const job *j, err *e) {
     return true;
 }
 
+static bool any_new(const sources *s) {
+    bool any = false;
+    for (int k = 0; k < s->build.series * s->build.frames; k++)
+        any |= s->build.of[k / s->build.frames].frame[k % s->build.frames].count > 0;
+    return any;
+}
+
+// Files that have nothing for the set.
+static void tell_nothing(const job *j, const sources *s, const dataset *old) {
+    char when[32];
+    for (int f = 0; f < s->files; f++) {
+        int k = 0, i = 0;
+        while (strcmp(s->build.of[k].symbol, s->file[f].symbol) != 0) k++;
+        while (s->build.frame[i].span != s->file[f].bars.span) i++;
+        when_text(when, sizeof when, last_open(old, k, i));
+        bool open = s->file[f].bars.report.last_bar == BARS_OPEN_WHEN_WRITTEN;
+        if (says(j))
+            printf("nothing newer than %s UTC in %s%s\n", when, s->file[f].path,
+                open ? ", but for a bar that was not over when the file was written" : "");
+        if (j->o->json)
+            json_line(stdout, json_pack("{s:s, s:s, s:i, s:s}", "set", j->out, "file", s->file[f].path, "new_bars", 0,
+                                  "behind", when));
+    }
+}
+
 static bool append_bars(job *j, err *e) {
     source_ask ask[WORDS_MOST];
     sources s;
     if (!append_means(j, e)) return false;
     dataset *old = set_open(j->append, e);
-    if (!old || !append_options(old, &j->build, &j->bars, e)) {
+    if (!old || !npz_check(set_arrays(old), e) || !append_options(old, &j->build, &j->bars, e)) {
         dataset_free(old);
         return false;
     }
     list_files(j, ask);
     bool ok = sources_follow(&s, old, ask, j->files, &j->bars, e);
     if (ok) {
-        ok = finish_bars(j, &s, old, e);
+        if (any_new(&s) || strcmp(j->out, j->append) != 0)
+            ok = finish_bars(j, &s, old, e);
+        else
+            tell_nothing(j, &s, old);
         sources_done(&s);
     }
     dataset_free(old);
@@ -643,7 +683,7 @@ const cli_command cli_import = {"import", "FILE... -o SET.npz | --append SET.npz
     "  --keep-coarse       keep stretches of coarser bars\n"
     "  --keep-filled       keep Dukascopy's flat bars of closed hours\n"
     "  --force LIST        import although these checks refuse it: thin, slips, spikes, splits, levels, columns,\n"
-    "                      conflicts, agree, stale (doc/data.md); what they found is recorded in the set\n"
+    "                      conflicts, agree, stale, future (doc/data.md); what they found is recorded in the set\n"
     "of windows:\n"
     "  --names LIST        what is not named x_NAME, labels, targets or time: fast=ARRAY,vector=ARRAY,label=ARRAY,\n"
     "                      target=ARRAY,time=ARRAY; skip=ARRAY leaves one out\n"

@@ -248,20 +248,20 @@ static const char *class_name(const dataset *d, int k, char *text, size_t room) 
     return d->class_names ? d->class_names[k] : text;
 }
 
-// Every stored byte against its CRC-32.
-static bool check_bytes(const npz *z, err *e) {
-    unsigned char *block = malloc(1 << 16);
-    if (!block) return err_run(e, "out of memory");
-    bool ok = true;
-    for (int64_t i = 0; ok && i < z->entries; i++) {
-        zip_stream *s = z->entry[i].member->refused ? NULL : zip_stream_open(&z->zip, z->entry[i].member, e);
-        ok = s || z->entry[i].member->refused;
-        for (uint64_t left; ok && s && (left = zip_stream_left(s));)
-            ok = zip_stream_read(s, block, left < 1 << 16 ? left : 1 << 16, e);
-        zip_stream_close(s);
-    }
-    free(block);
-    return ok;
+static int64_t last_close(const dataset *d, int64_t series) {
+    const bar_table *t = &d->stream[0].bars;
+    return t->time[2 * t->start[series + 1] - 1];
+}
+
+// The last closes of the instruments, where they differ.
+static void print_ends(const dataset *d) {
+    char when[32];
+    bool differ = false;
+    for (int64_t k = 1; k < d->panel; k++) differ |= last_close(d, k) != last_close(d, 0);
+    for (int64_t k = 0; differ && k < d->panel; k++)
+        printf("%s%s closed %s", k ? ", " : "newest    ", d->panel_names[k],
+            when_text(when, sizeof when, last_close(d, k)));
+    if (differ) puts(" UTC");
 }
 
 // The bars that were kept, the instruments, and the newest bars.
@@ -280,6 +280,7 @@ static void print_bars(const dataset *d) {
         printf("%s%s %s", k ? ", " : "symbols   ", d->panel_names[k], a);
     }
     if (d->panel) puts(" bars");
+    print_ends(d);
 }
 
 static void print_samples(const dataset *d, const gaps *g) {
@@ -328,6 +329,8 @@ static bool print_set(const dataset *d, size_t file, double opened, err *e) {
     printf("%s: dataset, %.1f MB, mapped in %.1f ms%s\n", d->name, (double)file / 1e6, 1e3 * opened,
         d->raw ? ", scaled when trained on" : "");
     print_samples(d, &g);
+    const char *forced = json_string_value(json_object_get(d->about, "forced"));
+    if (forced) printf("forced    %s: kept although refused\n", forced);
     double all = (double)dataset_bytes(d) / 1e6;
     printf("memory    %.1f MB mapped on the CPU, none of it copied; %.1f MB on a card; %.1f MB of host memory for "
            "batches of "
@@ -381,7 +384,7 @@ static bool run(const cli_options *o, err *e) {
     if (stat(o->word[0], &st) == 0 && S_ISDIR(st.st_mode)) return look_print_run(o->word[0], o->json, e);
     if (is_weights(o->word[0])) return look_print_weights(o->word[0], o->json, e);
     if (!npz_open(&z, o->word[0], e)) return false;
-    bool is_set = npz_find(&z, set_mark) != NULL, ok = check_bytes(&z, e);
+    bool is_set = npz_find(&z, set_mark) != NULL, ok = npz_check(&z, e);
     if (ok && !is_set) show_entries(&z, o->json);
     npz_close(&z);
     if (!ok || !is_set) return ok;

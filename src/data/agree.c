@@ -85,6 +85,36 @@ static void take_samples(comparison *c, const bar *slow, int64_t slow_count, con
     }
 }
 
+// The distance of closes that files of this pair keep to, but for rare ones.
+static double usual_distance(const comparison *c) {
+    double apart[SAMPLES];
+    int n = 0;
+    for (int i = 0; i < c->count; i++)
+        if (c->sample[i].apart >= 0) apart[n++] = c->sample[i].apart;
+    qsort(apart, (size_t)n, sizeof *apart, by_size);
+    return n ? apart[(int)(0.9 * n)] : 0;
+}
+
+// Newest moments that are far off the usual distance: among the last LEAST, and all until some in a row agree.
+static void compare_newest(const comparison *c, const bar *slow, int64_t slow_count, agree_report *r) {
+    enum { FAR = 3, CALM = 5 };
+    int64_t recent = c->fast_count < SAMPLES ? c->fast_count : SAMPLES;
+    double ratio, range = usual_range(c->fast + c->fast_count - recent, recent);
+    double tolerance = fmax(FAR * usual_distance(c), range / 20);
+    int n = 0, calm = 0;
+    for (int64_t i = slow_count; i-- > 0 && (n < LEAST || calm < CALM);) {
+        if (!compare(c, slow[i].time, slow[i].end, slow[i].close, &ratio)) continue;
+        calm++;
+        if (fabs(ratio) > tolerance) {
+            calm = 0;
+            r->newest_off++;
+            r->newest += n < LEAST;
+            r->newest_from = slow[i].time;
+        }
+        n++;
+    }
+}
+
 // The files as they stand. Returns whether so many closes are equal or nearly so that no shift needs to be tried.
 static bool compare_plain(comparison *c, agree_report *r) {
     double ratio[SAMPLES];
@@ -153,6 +183,16 @@ static char *shift_text(char *buf, size_t n, int64_t shift) {
     return buf;
 }
 
+static bool judge_newest(
+    const agree_report *r, const char *fast, const char *slow, unsigned force, unsigned *forced, err *e) {
+    char from[32];
+    if (2 * r->newest <= LEAST) return true;
+    return bars_force_refuse(force, BARS_FORCE_AGREE, forced, e,
+        "%s: %d of its newest closes are not those of %s, from %s on: were bars saved before they were over?; export "
+        "it anew",
+        slow, r->newest_off, fast, when_text(from, sizeof from, r->newest_from));
+}
+
 static bool judge_closes(const agree_report *r, const char *fast, const char *slow, int64_t slow_span, unsigned force,
     unsigned *forced, err *e) {
     char by[40], summer[40], more[80] = "";
@@ -170,7 +210,7 @@ static bool judge_closes(const agree_report *r, const char *fast, const char *sl
             "open",
             slow, fast, shift_text(by, sizeof by, r->shift), more);
     }
-    if (r->agreed >= 0.5) return true;
+    if (r->agreed >= 0.5) return judge_newest(r, fast, slow, force, forced, e);
     return bars_force_refuse(force, BARS_FORCE_AGREE, forced, e,
         "%s: %.0f %% of its closes agree with those of %s at the same moment, no shift of its clock fits, and they are "
         "%.4g times those; give files of one instrument",
@@ -212,6 +252,7 @@ bool agree_check(const bar *fast, int64_t fast_count, int64_t fast_span, const c
     take_samples(&c, slow, slow_count, new_york);
     when_zone_free(new_york);
     if (!compare_plain(&c, r) && r->compared >= LEAST) find_shift(&c, r);
+    compare_newest(&c, slow, slow_count, r);
     r->stale = stale_share(fast, fast_count, slow, slow_count, slow_span);
     return judge_closes(r, fast_name, slow_name, slow_span, force, &r->forced, e) &&
            judge_age(r, fast, fast_name, slow, slow_name, &slow[slow_count - 1], force, &r->forced, e);

@@ -6,7 +6,9 @@
 // each also with an hour more or less in New York's summer, as clocks with daylight saving have it. A shift fits
 // clearly better where it brings three of four closes that it changes nearer, and halves their usual distance. Bars of
 // a day and more may fit better earlier: their close may be that of a session which ends before the day.
-// With fewer than 20 comparable moments nothing is said.
+// Where files agree, at least half of their newest 20 moments are no farther apart than thrice the distance that nine
+// of ten keep, or a twentieth of the usual range of the newest fast bars: bars that were saved before they were over
+// are the ones that a prediction sees. With fewer than 20 comparable moments nothing is said.
 #ifndef TRADEWIND_DATA_AGREE_H
 #define TRADEWIND_DATA_AGREE_H
 
@@ -21,7 +23,10 @@ typedef struct {
     int summer;       // hours more in New York's summer: -1, 0 or 1
     double stale;     // share of fast bars whose last closed slow bar is older than its span and 4 days, of those that
                       // have one; 1 where none has
-    unsigned forced;  // checks that found something and were overruled
+    int newest;       // of the newest 20 moments, those that are far off
+    int newest_off;   // all of them, back to where 5 in a row agree
+    int64_t newest_from; // the open of the first of these
+    unsigned forced;     // checks that found something and were overruled
 } agree_report;
 
 // Compares. Both in time order, count 1 or more, slow_span > fast_span; names stand in messages. ERR_INPUT where they

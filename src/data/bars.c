@@ -25,10 +25,16 @@ static when_zone *zone_of(bars_report *p, const layout *l, const bars_options *o
     return z;
 }
 
-// Refuses rows most of which have their high below their low: the columns are swapped, not the rows wrong.
+// Refuses rows most of which have a high or low that cannot be: the columns are swapped, not the rows wrong.
 static bool upright(const rows *r, const layout *l, err *e) {
     const bars_tally *wrong = &r->report->tally[BARS_HIGH_LOW];
-    if (2 * r->upside_down <= r->report->rows - r->report->tally[BARS_EMPTY].count) return true;
+    int64_t priced = r->report->rows - r->report->tally[BARS_EMPTY].count;
+    if (2 * wrong->count <= priced) return true;
+    if (2 * r->upside_down <= priced)
+        return err_input(e,
+            "%s:%lld: high or low does not enclose open and close in %lld of %lld rows, this is the first; the columns "
+            "look swapped: say which is which with --columns (data.columns)",
+            r->name, (long long)wrong->line, (long long)wrong->count, (long long)r->report->rows);
     char high[40], low[40];
     bars_text_show(high, sizeof high, l->title[ROLE_HIGH]);
     bars_text_show(low, sizeof low, l->title[ROLE_LOW]);
@@ -42,15 +48,15 @@ static bool upright(const rows *r, const layout *l, err *e) {
         r->name, (long long)wrong->line, (long long)r->upside_down, (long long)r->report->rows, low, high);
 }
 
-static bool enough(const rows *r, err *e) {
-    if (r->count >= 2) return true;
+static bool enough(const rows *r, const bars_options *o, err *e) {
+    const char *least = o->span_count ? "at least one bar is needed" : "at least two bars are needed";
+    if (r->count >= (o->span_count ? 1 : 2)) return true;
     if (!r->report->rows) return err_input(e, "%s: has a header but no rows; expected bars", r->name);
     if (*r->symbol)
-        return err_input(e,
-            "%s: only %zu of %lld rows of %s can be used; at least two bars are needed, or no row of it", r->name,
-            r->count, (long long)r->report->rows, r->symbol);
-    return err_input(e, "%s: only %zu of %lld rows can be used; at least two bars are needed", r->name, r->count,
-        (long long)r->report->rows);
+        return err_input(e, "%s: only %zu of %lld rows of %s can be used; %s, or no row of it", r->name, r->count,
+            (long long)r->report->rows, r->symbol, least);
+    return err_input(
+        e, "%s: only %zu of %lld rows can be used; %s", r->name, r->count, (long long)r->report->rows, least);
 }
 
 // Turns the rows' memory into an array of bars.
@@ -68,13 +74,12 @@ static void settle(bars *b, rows *r) {
 // Rows of one symbol to bars.
 static bool finish(bars *b, rows *r, const layout *l, const when_zone *z, const bars_options *o, err *e) {
     when_zone *own = NULL;
-    if (!upright(r, l, e) || !enough(r, e)) return false;
+    if (!upright(r, l, e) || !enough(r, o, e)) return false;
     if (l->order_line) r->report->date_order = l->order;
     r->report->date_order_line = l->order_line;
     bars_rows_order(r, z);
-    bool ok = enough(r, e) && bars_rows_frame(r, o->keep_coarse, &b->span, e) &&
-              bars_rows_end(r, l, z, o, b->span, &own, e) && bars_rows_prices(r, o->force, e) &&
-              bars_rows_survey(r, l, own ? own : z, b->span, o, e);
+    bool ok = enough(r, o, e) && bars_rows_frame(r, o, &b->span, e) && bars_rows_end(r, l, z, o, b->span, &own, e) &&
+              bars_rows_prices(r, o->force, e) && bars_rows_survey(r, l, own ? own : z, b->span, o, e);
     when_zone_free(own);
     if (!ok) return false;
     b->format = bars_layout_format(l->format);

@@ -45,6 +45,8 @@ typedef struct {
     unsigned force;        // checks that are overruled: bits of bars_force
     int64_t from;          // rows stamped before this are not read where the file is in rising order; 0: all are
     int64_t written; // when the file was written, to tell whether its last bar was over; 0: bars_read asks the file
+    const int64_t *spans; // that bars can have, where they are known: then one bar is enough, and few bars with holes
+    int span_count;       // between them are of the coarsest span that fits; 0: spans are found from the steps alone
 } bars_options;
 
 typedef enum {
@@ -102,6 +104,7 @@ typedef struct {
     int64_t rows; // read, blank lines and headers not counted
     bars_tally tally[BARS_FINDINGS];
     bool turned;                 // the file ran from new to old
+    bool end_only;               // rows before `from` were not read
     int64_t missing;             // bars, in all gaps
     double jump;                 // the largest, as open / close before; 0: none
     int64_t jump_line;           // of the bar after it

@@ -5,7 +5,7 @@
 #include <string.h>
 
 static const char *const words[BARS_FORCES] = {
-    "thin", "slips", "spikes", "splits", "levels", "columns", "conflicts", "agree", "stale"};
+    "thin", "slips", "spikes", "splits", "levels", "columns", "conflicts", "agree", "stale", "future"};
 
 const char *bars_force_name(bars_force check) {
     return words[__builtin_ctz(check)];

@@ -15,9 +15,10 @@ typedef enum {
     BARS_FORCE_CONFLICTS = 1 << 6, // many rows with the stamp of another row, and other figures
     BARS_FORCE_AGREE = 1 << 7,     // closes of two files differ at the same moment (agree.h)
     BARS_FORCE_STALE = 1 << 8,     // a coarser file that most samples would see out of date (agree.h)
+    BARS_FORCE_FUTURE = 1 << 9,    // bars that open after their file was written (bars_survey.c)
 } bars_force;
 
-enum { BARS_FORCES = 9 };
+enum { BARS_FORCES = 10 };
 
 // The word of one check, by its bit: "thin".
 const char *bars_force_name(bars_force check);

@@ -141,13 +141,51 @@ static bool find_stretches(rows *r, const int64_t *step, size_t start, size_t n,
     return true;
 }
 
-bool bars_rows_frame(rows *r, bool keep_coarse, int64_t *span, err *e) {
+// The span of a single row: the one known span whose grid it is on.
+static bool frame_of_one(const rows *r, const bars_options *o, int64_t *span, err *e) {
+    int fits = 0;
+    for (int i = 0; i < o->span_count; i++) {
+        int64_t s = o->spans[i];
+        if (o->span_count > 1 && s < WHEN_DAY && r->row[0].bar.time % s) continue;
+        *span = s;
+        fits++;
+    }
+    if (!fits) *span = o->spans[0];
+    return fits <= 1 ||
+           err_input(e, "%s: one bar does not show which span it has; give the bar before it too", r->name);
+}
+
+// True where all steps are whole numbers of a span. Calendar months are not of one length.
+static bool steps_fit(const int64_t *step, size_t n, int64_t span) {
+    for (size_t i = 0; i < n; i++)
+        if (step[i] < span || (span < WHEN_MONTH && step[i] % span)) return false;
+    return true;
+}
+
+// Few steps show holes as well as spans: where the one that was found is none of the known ones, the coarsest that fits
+// is taken.
+static void prefer_known(const bars_options *o, const int64_t *step, size_t n, int64_t *span) {
+    enum { SURE = 3 };
+    int64_t found = 0;
+    size_t times = 0;
+    for (size_t i = 0; i < n; i++) times += step[i] == *span;
+    for (int i = 0; i < o->span_count; i++) {
+        if (o->spans[i] == *span) return;
+        if (times < SURE && o->spans[i] > found && steps_fit(step, n, o->spans[i])) found = o->spans[i];
+    }
+    if (found) *span = found;
+}
+
+bool bars_rows_frame(rows *r, const bars_options *o, int64_t *span, err *e) {
+    bool keep_coarse = o->keep_coarse;
+    if (r->count == 1 && o->span_count) return frame_of_one(r, o, span, e);
     CHECK(r->count >= 2, "the frame of %zu rows", r->count);
     size_t n = r->count - 1, tail = n / 4 > TAIL_LEAST ? n / 4 : n < TAIL_LEAST ? n : TAIL_LEAST, dropped;
     int64_t whole = 0, late = 0, *step = steps_new(r, e);
     bool ok = step && most_common(step, n, &whole, r->name, e) && most_common(step + n - tail, tail, &late, r->name, e);
     if (ok) {
         *span = whole < late ? whole : late;
+        prefer_known(o, step, n, span);
         ok = cut(r, step, fine_start(step, n, *span), *span, keep_coarse, &dropped, e);
     }
     if (ok && dropped) ok = most_common(step + dropped, n - dropped, span, r->name, e);

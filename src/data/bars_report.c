@@ -77,7 +77,7 @@ static void print_gaps(FILE *out, const bars_report *p) {
     char count[32], missing[32], length[32], at[32];
     const bars_tally *t = &p->tally[BARS_GAP];
     if (!t->count) return;
-    say(out, "gaps", "%9s  with %s bars missing, first before line %lld; the longest is %s from %s",
+    say(out, "gaps", "%9s  with %s bars missing, first before line %lld; the longest is %s from %s UTC",
         count_text(count, sizeof count, t->count), count_text(missing, sizeof missing, p->missing), (long long)t->line,
         when_span_text(length, sizeof length, p->longest), when_text(at, sizeof at, p->longest_at));
 }
@@ -86,12 +86,12 @@ static void print_coarse(FILE *out, const bars_report *p) {
     char count[32], span[32], from[32], until[32];
     bool dropped = p->tally[BARS_COARSE].count > 0;
     if (p->coarse_rows)
-        say(out, "coarse", "%9s  rows at the beginning are of %s, until %s: %s",
+        say(out, "coarse", "%9s  rows at the beginning are of %s, until %s UTC: %s",
             count_text(count, sizeof count, p->coarse_rows), when_span_text(span, sizeof span, p->coarse_span),
             when_text(until, sizeof until, p->coarse_until), dropped ? "left out" : "kept; gaps are those after them");
     for (int i = 0; i < p->stretches; i++) {
         const bars_stretch *s = &p->stretch[i];
-        say(out, "coarse", "%9s  rows from line %lld on are of %s, %s to %s: %s",
+        say(out, "coarse", "%9s  rows from line %lld on are of %s, %s to %s UTC: %s",
             count_text(count, sizeof count, s->rows), (long long)s->line, when_span_text(span, sizeof span, s->span),
             when_text(from, sizeof from, s->first), when_text(until, sizeof until, s->last),
             dropped ? "left out" : "kept");
@@ -112,7 +112,8 @@ static void print_jumps(FILE *out, const bars_report *p) {
 static void print_hours(FILE *out, const bars_report *p) {
     char since[32];
     if (!p->hours[0][0]) return;
-    say(out, "hours", "%s%s", p->hours[0], p->hours_pattern ? "; is that the market, or are bars missing?" : "");
+    say(out, "hours", "%s%s%s", p->hours[0], p->hours_pattern ? "; is that the market, or are bars missing?" : "",
+        strcmp(p->zone, "UTC") ? ", on the file's clock" : "");
     if (p->hours[1][0])
         say(out, "", "in %s summer: %s", p->seasons == BARS_SEASONS_EUROPE ? "Europe's" : "New York's", p->hours[1]);
     if (p->hours_changes)
@@ -125,10 +126,13 @@ static void print_forced(FILE *out, const bars_report *p) {
     if (p->forced) say(out, "forced", "kept although refused: %s", bars_force_text(list, sizeof list, p->forced));
 }
 
-static void print_last(FILE *out, const bars_report *p) {
+static void print_open(FILE *out, const bars_report *p) {
     if (p->last_bar == BARS_OPEN_WHEN_WRITTEN)
-        say(out, "last bar", "not over when the file was written; it is unfinished, or the zone is not %s", p->zone);
-    if (p->last_bar == BARS_THIN) say(out, "last bar", "has hardly any volume; it may be unfinished");
+        say(out, "left out", "%9d  the last bar, which was not over when the file was written", 1);
+}
+
+static void print_thin(FILE *out, const bars_report *p) {
+    if (p->last_bar == BARS_THIN) say(out, "last bar", "has hardly any volume and may be unfinished; kept");
 }
 
 void bars_report_print(FILE *out, const char *name, const bars *b) {
@@ -136,13 +140,15 @@ void bars_report_print(FILE *out, const char *name, const bars *b) {
     char a[32], c[32];
     fprintf(out, "%s%s%s: %s, bars of %s\n", name, *b->symbol ? " " : "", b->symbol, b->format,
         when_span_text(a, sizeof a, b->span));
-    say(out, "bars", "%9s  of %s rows", count_text(a, sizeof a, b->count), count_text(c, sizeof c, p->rows));
+    say(out, "bars", "%9s  of %s rows%s", count_text(a, sizeof a, b->count), count_text(c, sizeof c, p->rows),
+        p->end_only ? " at the end of the file; those before are known" : "");
     say(out, "time", "%s to %s UTC", when_text(a, sizeof a, p->first), when_text(c, sizeof c, p->last));
     say(out, "zone", "%s%s", p->zone, p->zone_assumed ? " (assumed; --tz or data.tz names another)" : "");
     if (p->date_order)
         say(out, "dates", "%s, as line %lld shows", p->date_order == WHEN_DMY ? "day, month, year" : "month, day, year",
             (long long)p->date_order_line);
-    if (p->turned) say(out, "order", "from new to old; turned round");
+    bool mixed = 10 * p->tally[BARS_UNSORTED].count > p->rows;
+    if (p->turned) say(out, "order", mixed ? "mixed; sorted" : "from new to old; turned round");
     print_coarse(out, p);
     int findings_shown = print_findings(out, p, true) + print_findings(out, p, false);
     print_jumps(out, p);
@@ -150,7 +156,8 @@ void bars_report_print(FILE *out, const char *name, const bars *b) {
     print_hours(out, p);
     if (!p->has_volume) say(out, "volume", "unknown");
     if (!p->has_spread) say(out, "spread", "unknown");
-    print_last(out, p);
+    print_open(out, p);
+    print_thin(out, p);
     print_forced(out, p);
     if (!findings_shown && !p->tally[BARS_GAP].count && !p->coarse_rows && !p->tally[BARS_JUMP].count && !p->forced)
         say(out, "findings", "none");
@@ -158,13 +165,13 @@ void bars_report_print(FILE *out, const char *name, const bars *b) {
 
 void bars_report_brief(FILE *out, const char *name, const bars *b) {
     const bars_report *p = &b->report;
-    int64_t left_out = 0;
+    int64_t left_out = p->last_bar == BARS_OPEN_WHEN_WRITTEN;
     char a[32], c[32];
     for (bars_finding f = 0; f < BARS_FINDINGS; f++) left_out += bars_left_out(f) ? p->tally[f].count : 0;
     fprintf(out, "bars      %s%s%s: %s bars of %s", name, *b->symbol ? " " : "", b->symbol,
         count_text(a, sizeof a, b->count), when_span_text(c, sizeof c, b->span));
     fprintf(out, ", %s to %s UTC", when_text(a, sizeof a, p->first), when_text(c, sizeof c, p->last));
-    fprintf(out, "; %s rows left out, %s gaps", count_text(a, sizeof a, left_out),
+    fprintf(out, "; %s row%s left out, %s gaps", count_text(a, sizeof a, left_out), left_out == 1 ? "" : "s",
         count_text(c, sizeof c, p->tally[BARS_GAP].count));
     if (p->missing) fprintf(out, " with %s bars missing", count_text(a, sizeof a, p->missing));
     fprintf(out, "; zone %s%s\n", p->zone, p->zone_assumed ? " (assumed)" : "");
@@ -175,7 +182,8 @@ void bars_report_brief(FILE *out, const char *name, const bars *b) {
             findings[BARS_SKIPPED].text);
     print_jumps(out, p);
     if (p->hours_pattern) print_hours(out, p);
-    print_last(out, p);
+    print_open(out, p);
+    print_thin(out, p);
 }
 
 static json_t *tallies_json(const bars_report *p) {

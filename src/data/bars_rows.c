@@ -50,9 +50,12 @@ static bool bad_stamp(const char *name, const layout *l, int64_t line, column_ro
     char advice[96];
     if (!when_order_of(cell.at, cell.size, &shown))
         return bad_cell(name, line, role, cell, "write 2024-01-31 or 2024-01-31 09:30:00", e);
+    char text[40];
     if (l->order == WHEN_ORDER_NONE)
-        return bad_cell(name, line, role, cell,
-            "the order of day and month is unclear; say --date-order dmy, mdy or ymd (data.date_order)", e);
+        return err_input(e,
+            "%s:%lld: %s '%s' does not show the order of day and month; say --date-order dmy, mdy or ymd "
+            "(data.date_order)",
+            name, (long long)line, bars_layout_role(role), bars_text_show(text, sizeof text, cell));
     if (l->order_line)
         snprintf(advice, sizeof advice, "line %lld shows the order %s; correct one of them", (long long)l->order_line,
             when_order_text(l->order));
@@ -169,6 +172,7 @@ bool bars_rows_read(row_groups *all, const char *name, const layout *l, const ba
     text rest = l->rest, line;
     int64_t lines = l->lines;
     if (o->from) bars_rows_skip(l, o->from, &rest, &lines);
+    bool end_only = rest.at > l->rest.at;
     if (!l->has[ROLE_SYMBOL] && !bars_groups_find(all, name, (text){"", 0}, 0, e)) return false;
     for (int64_t number = lines + 1; bars_text_line(&rest, &line); number++) {
         if (number % LINES_BETWEEN == 0 && !stop_go_on(e)) return false;
@@ -176,6 +180,7 @@ bool bars_rows_read(row_groups *all, const char *name, const layout *l, const ba
         reading g = {.line = number, .symbol = {"", 0}};
         if (!read_line(name, l, &g, line, e)) return false;
         rows *r = bars_groups_find(all, name, g.symbol, number, e);
+        if (r) r->report->end_only = end_only;
         if (!r || !add(r, l, o, &g, all->count == 1 ? rest.size : 0, e)) return false;
     }
     return true;

@@ -52,9 +52,9 @@ bool bars_rows_read(row_groups *all, const char *name, const layout *l, const ba
 // Moves all to UTC and into strictly ascending order.
 void bars_rows_order(rows *r, const when_zone *z);
 
-// Finds the span, and drops stretches of coarser bars unless told. False where memory is short. Needs two rows; leaves
-// two.
-bool bars_rows_frame(rows *r, bool keep_coarse, int64_t *span, err *e);
+// Finds the span, and drops stretches of coarser bars unless told. False where memory is short. Needs two rows and
+// leaves two; one row where spans are known, ERR_INPUT where several of these fit it.
+bool bars_rows_frame(rows *r, const bars_options *o, int64_t *span, err *e);
 
 // True where a row is of a stretch of coarser bars behind the beginning, which was kept.
 bool bars_rows_in_stretch(const rows *r, size_t i);

@@ -61,6 +61,23 @@ static bars_last judge_last(const rows *r, int64_t written) {
     return last->volume < volume[BEFORE / 2] / 10 ? BARS_THIN : BARS_FINISHED;
 }
 
+// Refuses bars that open after their file was written. One within a span may be an open bar that is stamped at its
+// close.
+static bool check_future(rows *r, int64_t span, const bars_options *o, err *e) {
+    size_t first = r->count;
+    char by[32];
+    while (o->written > 0 && first > 0 && r->row[first - 1].bar.time > o->written) first--;
+    if (first == r->count) return true;
+    size_t count = r->count - first;
+    int64_t ahead = r->row[r->count - 1].bar.time - o->written;
+    if (count == 1 && ahead <= span) return true;
+    return bars_force_refuse(o->force, BARS_FORCE_FUTURE, &r->report->forced, e,
+        "%s:%lld: %zu bar%s after the file was written, up to %s: is --tz missing?; name the file's clock with --tz or "
+        "data.tz, or correct the stamp",
+        r->name, (long long)r->row[first].line, count, count == 1 ? " opens" : "s open",
+        when_span_text(by, sizeof by, ahead));
+}
+
 // True where bar `i` follows the one before it sooner than a span.
 static bool is_short_step(const rows *r, size_t i, const when_zone *z, int64_t span, size_t *hint) {
     int64_t from = r->row[i - 1].bar.time, to = r->row[i].bar.time;
@@ -87,5 +104,5 @@ bool bars_rows_survey(rows *r, const layout *l, const when_zone *z, int64_t span
     p->first = r->row[0].bar.time;
     p->last = r->row[r->count - 1].bar.time;
     p->last_bar = judge_last(r, o->written);
-    return find_hours(r, z, span, o->force, e);
+    return check_future(r, span, o, e) && find_hours(r, z, span, o->force, e);
 }

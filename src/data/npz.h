@@ -55,6 +55,9 @@ void npz_close(npz *z);
 // read.
 uint32_t npz_sum(const npz *z);
 
+// Reads every byte against its CRC-32. ERR_INPUT that names the first array which is damaged.
+bool npz_check(const npz *z, err *e);
+
 // NULL where there is none.
 const npz_entry *npz_find(const npz *z, const char *name);
 

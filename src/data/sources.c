@@ -182,7 +182,8 @@ bool sources_add(sources *s, const source_ask *ask, const bars_options *o, err *
         f->symbol = arena_text(&s->arena, ask->symbol ? ask->symbol : f->bars.symbol);
         bars *b = &f->bars;
         s->forced |= b->report.forced;
-        if (b->report.last_bar == BARS_OPEN_WHEN_WRITTEN && b->count > 1) b->count--;
+        if (b->report.last_bar == BARS_OPEN_WHEN_WRITTEN) b->count--;
+        if (b->count) b->report.last = b->bar[b->count - 1].time;
         l.item[i] = (bars){0};
     }
     bars_list_done(&l);

@@ -73,7 +73,8 @@ static bool place_newer(sources *s, const dataset *old, const source_file *f, un
     if (known && known->time == last.time && !same_bar(known, &last))
         return err_input(e, "%s: the bar of %s differs from the one in %s; import all bars anew", f->path,
             when_text(when, sizeof when, last.time), old->name);
-    if (!known && !check_level(s, f->path, f->bars.bar, &last, force, e)) return false;
+    if (!known && f->bars.count && !check_level(s, f->path, f->bars.bar, &last, force, e)) return false;
+    to->file = f->path;
     to->bar = f->bars.bar + n;
     to->count = f->bars.count - n;
     return true;
@@ -110,10 +111,24 @@ static int64_t read_from(const sources *s, const dataset *old) {
     return from;
 }
 
+// The spans of which the dataset has files.
+static int list_spans(const sources *s, int64_t *spans) {
+    int n = 0;
+    for (int i = 0; i < s->build.frames; i++) {
+        bool made = true;
+        for (int k = 0; k < s->build.series; k++) made &= s->series[k].frame[i].made;
+        if (!made) spans[n++] = s->build.frame[i].span;
+    }
+    return n;
+}
+
 static bool follow(sources *s, const dataset *old, const source_ask *ask, int count, const bars_options *o, err *e) {
     bars_options newer = *o;
+    int64_t spans[FRAMES_MOST];
     if (!take_old(s, old, e)) return false;
     newer.from = read_from(s, old);
+    newer.spans = spans;
+    newer.span_count = list_spans(s, spans);
     for (int i = 0; i < count; i++)
         if (!sources_add(s, &ask[i], &newer, e)) return false;
     for (int i = 0; i < s->files; i++)

@@ -9,11 +9,13 @@
 #include "support.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -279,12 +281,205 @@ static void checks_are_overruled_by_name(void **state) {
     matches("out", "\nforced +kept although refused: slips\n");
     assert_int_equal(RUN("import", "slip.csv", "-o", "set.npz", "--force", "slips", "--json"), 0);
     matches("out", "\"about\": *\\{.*\"forced\": *\"slips\"");
+    assert_int_equal(RUN("inspect", "set.npz"), 0);
+    matches("out", "\nforced +slips: kept although refused\n");
     put_text("run.yaml", "data: {bars: {fast: slip.csv}, windows: {fast: 4}}\nmodel: {kind: mlp, widths: 4}\n"
                          "train: {epochs: 1}\n");
     complains(RUN("train", "run.yaml"), ".*slip\\.csv:1002: the bar is 100 times .*data\\.force.*");
     complains(RUN("train", "run.yaml", "data.force=slipz"), "data\\.force=slipz: .*\"slipz\" is no check; .*");
     assert_int_equal(RUN("train", "run.yaml", "data.force=slips"), 0);
     matches("out", "kept although refused: slips");
+}
+
+// Adding
+
+// Writes the bars from..to-1 of some.
+static void put_bars(const char *path, const bar *bars, int from, int to) {
+    FILE *f = fopen(path, "w");
+    assert_non_null(f);
+    fputs("time,open,high,low,close,tick_volume,spread\n", f);
+    for (const bar *b = bars + from; b < bars + to; b++)
+        fprintf(f, "%lld,%.9g,%.9g,%.9g,%.9g,%.0f,%.0f\n", (long long)b->time, b->open, b->high, b->low, b->close,
+            b->volume, b->spread);
+    assert_int_equal(fclose(f), 0);
+}
+
+#define ADD(file) RUN("import", "--append", "set.npz", file)
+
+// One bar is enough, and two with a hole between them: the set knows its span.
+static void single_bars_are_added(void **state) {
+    (void)state;
+    enum { N = 1000 };
+    bar *bars = walk_bars(N, WHEN_HOUR, 3);
+    put_bars("h1.csv", bars, 0, N - 3);
+    assert_int_equal(RUN("import", "h1.csv", "--frames", "4h", "--no-vector", "-o", "set.npz"), 0);
+    put_bars("one.csv", bars, N - 3, N - 2);
+    assert_int_equal(ADD("one.csv"), 0);
+    matches("out", "\nstream +fast +1 new bar of 1 h behind 20[0-9: -]+ UTC \\(one[.]csv\\)\n");
+    bars[N - 1].time = bars[N - 2].time + 3 * WHEN_HOUR;
+    put_bars("two.csv", bars, N - 2, N);
+    assert_int_equal(ADD("two.csv"), 0);
+    matches("out", "\nstream +fast +2 new bars of 1 h behind ");
+    put_bars("h1.csv", bars, 0, N);
+    assert_int_equal(RUN("import", "h1.csv", "--frames", "4h", "--no-vector", "-o", "whole.npz"), 0);
+    same_files("set.npz", "whole.npz");
+    // Nothing newer leaves the set as it is.
+    static const char *const old[] = {"one.csv", "two.csv", "h1.csv"};
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(ADD(old[i]), 0);
+        matches("out", "^nothing newer than 20[0-9: -]+ UTC in [a-z0-9]+[.]csv\n$");
+        same_files("set.npz", "whole.npz");
+    }
+    // Bars of another span are none of it.
+    walk_put("m5.csv", 6 * BARS, SPAN, 3);
+    complains(ADD("m5.csv"), "m5[.]csv: has bars of 5 min, and set[.]npz is not made of such files");
+    free(bars);
+}
+
+// Of two spans the coarsest that fits is taken; one bar on the grid of both is refused.
+static void bars_of_two_files_are_told_apart(void **state) {
+    (void)state;
+    bar *days = walk_bars(40, WHEN_DAY, 3);
+    assert_int_equal(days[0].time % WHEN_DAY, 0);
+    bar *bars = walk_bars(BARS, SPAN, 3);
+    put_bars("m5.csv", bars, 0, BARS);
+    put_bars("d1.csv", days, 0, 4);
+    assert_int_equal(RUN("import", "m5.csv", "d1.csv", "--no-vector", "--features", "slow=return", "--force",
+                         "agree,stale", "-o", "set.npz"),
+        0);
+    put_bars("new.csv", days, 4, 5);
+    complains(ADD("new.csv"), "new[.]csv: one bar does not show which span it has; give the bar before it too");
+    days[5].time = days[4].time + 3 * WHEN_DAY;
+    put_bars("new.csv", days, 4, 6);
+    assert_int_equal(ADD("new.csv"), 0);
+    matches("out", "\nstream +slow +2 new bars of 1 day ");
+    free(bars);
+    free(days);
+}
+
+// A flipped byte is found before it is copied with a sum of its own.
+static void damaged_sets_are_not_added_to(void **state) {
+    (void)state;
+    static const char *const arrays[] = {"vector0", "state", "fast.series0"};
+    bar *bars = walk_bars(BARS, SPAN, 1);
+    err e = {0};
+    put_bars("m5.csv", bars, 0, BARS - 2);
+    assert_int_equal(RUN("import", "m5.csv", "-o", "good.npz"), 0);
+    put_bars("new.csv", bars, BARS - 2, BARS);
+    for (int i = 0; i < 3; i++) {
+        npz z;
+        char why[128];
+        size_t n;
+        char *all = file_read("good.npz", 1 << 26, &n, &e);
+        support_ok(all && npz_open_memory(&z, "good.npz", all, n, &e), &e);
+        size_t at = (size_t)((const char *)npz_data(&z, npz_find(&z, arrays[i])) - all);
+        npz_close(&z);
+        all[at + 9] ^= 1;
+        FILE *f = fopen("set.npz", "wb");
+        assert_non_null(f);
+        assert_int_equal(fwrite(all, 1, n, f), n);
+        fclose(f);
+        free(all);
+        snprintf(why, sizeof why, "set[.]npz: .*%s.* is damaged: its CRC-32 is wrong.*", arrays[i]);
+        complains(ADD("new.csv"), why);
+    }
+    free(bars);
+}
+
+// Only the end of a file is read, and its report says so.
+static void ends_of_files_are_told(void **state) {
+    (void)state;
+    bar *bars = walk_bars(BARS, SPAN, 1);
+    put_bars("m5.csv", bars, 0, BARS - 1);
+    assert_int_equal(RUN("import", "m5.csv", "-o", "set.npz"), 0);
+    put_bars("more.csv", bars, 0, BARS);
+    assert_int_equal(ADD("more.csv"), 0);
+    matches(
+        "out", "^more[.]csv: .*\n +bars +[0-9,]+  of [0-9,]+ rows at the end of the file; those before are known\n");
+    matches("out", "\nstream +fast +1 new bar of 5 min behind ");
+    free(bars);
+}
+
+// Sets when a file was written.
+static void written_at(const char *path, int64_t time) {
+    struct timespec both[2] = {{.tv_sec = time}, {.tv_sec = time}};
+    assert_int_equal(utimensat(AT_FDCWD, path, both, 0), 0);
+}
+
+// A bar that was not over is left out and told; several in the future, or one far in it, are refused.
+static void unfinished_bars_are_told(void **state) {
+    (void)state;
+    bar *bars = walk_bars(BARS, SPAN, 1);
+    char want[128], last[32];
+    put_bars("m5.csv", bars, 0, BARS);
+    written_at("m5.csv", bars[BARS - 1].time + 10);
+    assert_int_equal(RUN("import", "m5.csv", "-o", "set.npz"), 0);
+    snprintf(want, sizeof want, "\n +bars +2,999  of 3,000 rows\n +time +[0-9: -]+ to %s UTC\n",
+        when_text(last, sizeof last, bars[BARS - 2].time));
+    matches("out", want);
+    matches("out", "\n +left out +1  the last bar, which was not over when the file was written\n");
+    put_text("run.yaml", "data: {bars: {fast: m5.csv}, windows: {fast: 4}}\nmodel: {kind: mlp, widths: 4}\n"
+                         "train: {epochs: 1}\n");
+    assert_int_equal(RUN("train", "run.yaml"), 0);
+    snprintf(want, sizeof want, "\nbars +m5[.]csv: 2,999 bars of 5 min, [0-9: -]+ to %s UTC; 1 row left out", last);
+    matches("out", want);
+    matches("out", "\n +left out +1  the last bar, ");
+    written_at("m5.csv", bars[BARS - 24].time);
+    REFUSED("m5[.]csv:2979: 23 bars open after the file was written, up to 1[.]9[0-9]* h: is --tz missing.*--force "
+            "future.*",
+        "m5.csv", "-o", "more.npz");
+    assert_int_equal(RUN("import", "m5.csv", "-o", "set.npz", "--force", "future"), 0);
+    matches("out", "\nforced +kept although refused: future\n");
+    bars[BARS - 1].time += 3650 * (int64_t)WHEN_DAY;
+    put_bars("m5.csv", bars, 0, BARS);
+    written_at("m5.csv", bars[BARS - 2].time + SPAN);
+    REFUSED(
+        "m5[.]csv:3001: 1 bar opens after the file was written, up to 3[.e+0-9]+ days: .*", "m5.csv", "-o", "more.npz");
+    bars[BARS - 1].time = bars[BARS - 2].time + SPAN;
+    bars[BARS - 1].volume = 1;
+    put_bars("m5.csv", bars, 0, BARS);
+    assert_int_equal(RUN("import", "m5.csv", "-o", "set.npz"), 0);
+    matches("out", "\n +last bar +has hardly any volume and may be unfinished; kept\n");
+    free(bars);
+}
+
+// Swapped columns, mixed rows and another clock have their own words.
+static void odd_files_are_named(void **state) {
+    (void)state;
+    enum { N = 6000 };
+    bar *bars = walk_bars(N, SPAN, 1);
+    FILE *f = fopen("swapped.csv", "w"), *m = fopen("mixed.csv", "w");
+    assert_true(f && m);
+    fputs("time,open,high,low,close\n", f);
+    fputs("time,open,high,low,close\n", m);
+    for (int i = 0; i < N; i++) {
+        const bar *b = &bars[i], *k = &bars[(long)i * (N - 7) % N];
+        fprintf(f, "%lld,%.9g,%.9g,%.9g,%.9g\n", (long long)b->time, b->open, b->close, b->low, b->high);
+        fprintf(m, "%lld,%.9g,%.9g,%.9g,%.9g\n", (long long)k->time, k->open, k->high, k->low, k->close);
+    }
+    fclose(f);
+    fclose(m);
+    free(bars);
+    REFUSED(
+        "swapped[.]csv:2: high or low does not enclose open and close in 5[0-9]+ of 6000 rows, .* look swapped: .*--"
+        "columns.*",
+        "swapped.csv", "-o", "set.npz");
+    assert_int_equal(RUN("import", "swapped.csv", "--columns", "high=close,close=high", "-o", "set.npz"), 0);
+    assert_int_equal(RUN("import", "mixed.csv", "--tz", "mt5", "-o", "set.npz"), 0);
+    matches("out", "\n +order +mixed; sorted\n");
+    matches("out", "\n +hours +Mon[^\n]+, on the file's clock\n");
+}
+
+// A symbol is of the files behind it.
+static void symbols_have_files(void **state) {
+    (void)state;
+    walk_put("m5.csv", BARS, SPAN, 1);
+    REFUSED("--symbol XAUUSD: stands behind the last file; put it before its files", "m5.csv", "--symbol", "XAUUSD",
+        "-o", "set.npz");
+    walk_put("short.csv", BARS - 400, SPAN, 2);
+    assert_int_equal(RUN("import", "--symbol", "A", "m5.csv", "--symbol", "B", "short.csv", "-o", "set.npz"), 0);
+    assert_int_equal(RUN("inspect", "set.npz"), 0);
+    matches("out", "\nsymbols +A 3,000, B 2,600 bars\nnewest +A closed 20[0-9: -]+, B closed 20[0-9: -]+ UTC\n");
 }
 
 // An option that would change nothing is a mistake, not a wish that is passed over.
@@ -363,7 +558,7 @@ static void wait_until_it_watches(pid_t child) {
 // A signal ends the import of bars and of panels, and nothing is written.
 static void signals_are_heard(void **state) {
     (void)state;
-    walk_put("m1.csv", 400000, SPAN, 1);
+    walk_put("m1.csv", 400000, 60, 1);
     FILE *f = fopen("p.csv", "w");
     assert_non_null(f);
     for (int i = 0; i < 40000; i++) {
@@ -503,6 +698,13 @@ int main(void) {
         TEST(panels_are_imported),
         TEST(mistakes_leave_nothing),
         TEST(checks_are_overruled_by_name),
+        TEST(single_bars_are_added),
+        TEST(bars_of_two_files_are_told_apart),
+        TEST(damaged_sets_are_not_added_to),
+        TEST(ends_of_files_are_told),
+        TEST(unfinished_bars_are_told),
+        TEST(odd_files_are_named),
+        TEST(symbols_have_files),
         TEST(options_mean_something),
         TEST(warnings_are_never_lost),
         TEST(signals_are_heard),

@@ -834,7 +834,7 @@ static void errors_name_line_and_column(void **state) {
         const char *row, *why;
     } cases[] = {
         {"x,1,1,1,1,1,1", "time 'x' is not a time; write 2024-01-31 or 2024-01-31 09:30:00"},
-        {"1/2/2024,1,1,1,1,1,1", "time '1/2/2024' is not a time; the order of day and month is unclear; say "
+        {"1/2/2024,1,1,1,1,1,1", "time '1/2/2024' does not show the order of day and month; say "
                                  "--date-order dmy, mdy or ymd (data.date_order)"},
         {",1,1,1,1,1,1", "time is empty; fill it or remove the row"},
         {"2024-01-03,1,1,1,abc,1,1", "close 'abc' is not a finite number; correct or remove the row"},

@@ -293,7 +293,7 @@ static void damaged_files_are_named(void **state) {
         {"open and close swapped", "EURUSD_M5.csv", open_is_close, BARS_FORCE_COLUMNS, "open and close are swapped"},
         {"open and close of days", "XAUUSD_D1.csv", open_is_close, BARS_FORCE_COLUMNS, "open and close are swapped"},
         {"coarse in the middle", "EURUSD_M5.csv", coarse_middle, 0,
-            "126  rows from line 4010 on are of 1 h, 2025-09-10 21:00 to 2025-09-18 02:00: left out"},
+            "126  rows from line 4010 on are of 1 h, 2025-09-10 21:00 to 2025-09-18 02:00 UTC: left out"},
         {"coarse at the end", "XAUUSD_M5.csv", coarse_end, 0, "  rows from line 8"},
         {"a block twice", "XAUUSD_M5.csv", block_twice, 0, "500  equal to another row, first in line 3002"},
         {"rows out of order", "XAUUSD_M15.csv", out_of_order, 0, "rows out of place, sorted, first in line"},
@@ -461,7 +461,7 @@ typedef struct {
 static void put_walk(sheet *s, const event *v) {
     dice d = {.seed = 8};
     double price = v->tick > 0.00005 ? 100 : 0.0003;
-    for (int64_t t = when_day(2019, 1, 1) * WHEN_DAY; s->count < 3000; t += v->span) {
+    for (int64_t t = when_day(2009, 1, 1) * WHEN_DAY; s->count < 3000; t += v->span) {
         bar *b = &s->bar[s->count++];
         double to = price * exp(v->move * dice_unit(&d)), more = 1 + v->move * fabsf(dice_unit(&d)) / 2;
         *b =
@@ -542,8 +542,8 @@ static void words_of_force(void **state) {
         assert_false(bars_force_read(bad[i], &set, &e));
         assert_int_equal(e.kind, ERR_INPUT);
     }
-    assert_string_equal(
-        e.text, "\"thinn\" is no check; use thin, slips, spikes, splits, levels, columns, conflicts, agree, stale");
+    assert_string_equal(e.text,
+        "\"thinn\" is no check; use thin, slips, spikes, splits, levels, columns, conflicts, agree, stale, future");
 }
 
 int main(void) {

@@ -107,7 +107,7 @@ static void orders_are_given_or_shown(void **state) {
     static const char unclear[] = "date,open,high,low,close\n03/04/2024" ROW "04/04/2024" ROW "05/04/2024" ROW;
     bars b;
     refuse(unclear, (bars_options){0},
-        "t.csv:2: time '03/04/2024' is not a time; the order of day and month is unclear; say --date-order dmy, mdy or "
+        "t.csv:2: time '03/04/2024' does not show the order of day and month; say --date-order dmy, mdy or "
         "ymd (data.date_order)");
     read(&b, unclear, (bars_options){.date_order = WHEN_DMY});
     assert_true(b.bar[0].time == day(2024, 4, 3) && b.span == WHEN_DAY && !b.report.date_order);
@@ -132,7 +132,7 @@ static void orders_are_given_or_shown(void **state) {
     // Years of two digits need the order.
     static const char brief[] = "date,time,open,high,low,close\n31/01/24,9:30 AM" ROW "31/01/24,4:30 PM" ROW;
     refuse(brief, (bars_options){0},
-        "t.csv:2: date '31/01/24' is not a time; the order of day and month is unclear; say --date-order dmy, mdy or "
+        "t.csv:2: date '31/01/24' does not show the order of day and month; say --date-order dmy, mdy or "
         "ymd (data.date_order)");
     read(&b, brief, (bars_options){.date_order = WHEN_DMY});
     assert_int_equal(b.bar[1].time, day(2024, 1, 31) + 16 * 3600 + 1800);
