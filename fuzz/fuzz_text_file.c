@@ -21,7 +21,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     }
     CHECK(whole.data && (!whole.owned || whole.size <= 1 << 22), "%zu bytes", whole.size);
     source_kind_in(whole.data, whole.size);
-    // What is cut short begins as the whole does.
+    // A text cut short begins as the whole does.
     CHECK(text_file_unpack(&part, "fuzz", data + 1, size - 1, want, &e), "a part is refused: %s", e.text);
     CHECK(part.arrays == whole.arrays && part.size <= whole.size, "a part has %zu bytes", part.size);
     CHECK(!memcmp(part.data, whole.data, part.size), "a part differs");

@@ -100,6 +100,17 @@ static bool check_value(const config *c, const node *n, const config_key *k, con
     return fail_value(c, n, k, path, hint, e);
 }
 
+// The key that a single value in place of a section is most likely meant for.
+static void put_kind(const config *c, const node *n, const char *section, words *w) {
+    char path[PATH_ROOM + 8];
+    snprintf(path, sizeof path, "%s.kind", section);
+    const config_key *k = n->kind == NODE_SCALAR ? row_find(c, path) : NULL;
+    if (!k || k->type != CONFIG_CHOICE) return;
+    words_put(w, "name it as %.300s, which is ", path);
+    row_put_type(w, k);
+    words_put(w, "; ");
+}
+
 static bool check_map(const config *c, const node *map, const char *section, err *e) {
     for (const node *n = map->first; n; n = n->next) {
         char path[PATH_ROOM];
@@ -116,6 +127,7 @@ static bool check_map(const config *c, const node *map, const char *section, err
             words_put(&w, "must be a section");
             put_found(n, &w);
             words_put(&w, "; ");
+            put_kind(c, n, path, &w);
             put_keys(c, path, &w);
             return tree_fail(c, n, path, e, "%s", w.text);
         }

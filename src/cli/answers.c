@@ -276,6 +276,44 @@ static void print_forecast(const answers *a, int64_t i) {
     if (answers_known(a, i)) printf("  (was %.6g)", (double)a->data->target[a->sample[i] * H + H - 1]);
 }
 
+// The unit of forecasts; NULL where the data do not say.
+static const char *unit_of(const dataset *d) {
+    static const char *const units[][2] = {
+        {"path", "log return since the close"}, {"step", "log return of the bar"}, {"close", "price"}};
+    const char *value = json_string_value(json_object_get(json_object_get(d->about, "label"), "value"));
+    for (size_t i = 0; value && i < sizeof units / sizeof *units; i++)
+        if (strcmp(value, units[i][0]) == 0) return units[i][1];
+    return NULL;
+}
+
+static void print_unit(const answers *a) {
+    const settings *s = &a->t->task.settings;
+    const char *unit = unit_of(a->data);
+    bool several = a->width > a->data->target_width;
+    if (!unit && !several) return;
+    printf("forecast  %s", unit ? unit : "value");
+    if (several) printf(", quantile %g", (double)s->quantiles.level[settings_median(s)]);
+    putchar('\n');
+}
+
+// Values by quantile, or one list where there are none.
+static json_t *forecast_json(const answers *a, int64_t i) {
+    int64_t H = a->data->target_width, Q = a->width / H;
+    json_t *all = json_object();
+    for (int64_t q = 0; q < Q; q++) {
+        char level[32];
+        json_t *list = json_array();
+        for (int64_t h = 0; h < H; h++)
+            json_array_append_new(list, json_number((double)a->answer[i * a->width + q * H + h]));
+        snprintf(level, sizeof level, "%g", (double)a->t->task.settings.quantiles.level[q]);
+        if (Q > 1) json_object_set_new(all, level, list);
+        if (Q > 1) continue;
+        json_decref(all);
+        all = list;
+    }
+    return all;
+}
+
 // The values that were forecast, where they are known.
 static json_t *targets_json(const answers *a, int64_t i) {
     int64_t H = a->data->target_width;
@@ -290,14 +328,10 @@ static json_t *answer_json(const answers *a, int64_t i, const bar *b) {
     json_t *j = json_pack("{s:s, s:s, s:f}", "open_time", when_moment_text(open, sizeof open, b->time), "close_time",
         when_moment_text(close, sizeof close, b->end), "close", b->close);
     if (a->name && a->data->panel) json_object_set_new(j, "symbol", json_string(a->name[i]));
-    json_t *all = a->choice ? json_object() : json_array();
-    for (int64_t k = 0; k < a->width; k++) {
-        json_t *x = json_number((double)a->answer[i * a->width + k]);
-        if (a->choice)
-            json_object_set_new(all, class_name(a, (int)k, name), x);
-        else
-            json_array_append_new(all, x);
-    }
+    json_t *all = a->choice ? json_object() : forecast_json(a, i);
+    for (int k = 0; a->choice && k < a->width; k++)
+        json_object_set_new(all, class_name(a, k, name), json_number((double)a->answer[i * a->width + k]));
+    if (!a->choice && unit_of(a->data)) json_object_set_new(j, "unit", json_string(unit_of(a->data)));
     if (a->choice) json_object_set_new(j, "prediction", json_string(class_name(a, (int)a->choice[i], name)));
     if (a->choice && answers_known(a, i))
         json_object_set_new(j, "label", json_string(class_name(a, (int)a->data->label[a->sample[i]], name)));
@@ -308,6 +342,7 @@ static json_t *answer_json(const answers *a, int64_t i, const bar *b) {
 
 void answers_print(const answers *a, bool json) {
     char when[32];
+    if (!json && !a->choice) print_unit(a);
     for (int64_t i = 0; i < a->samples.count; i++) {
         bar b = dataset_bar(&a->data->stream[0].bars, a->bar[i]);
         if (json) {

@@ -60,6 +60,7 @@ static void print_json(const trained *t, const score *s, const skill_table *skil
         json_number(s->loss), "accuracy", json_number(s->accuracy), "mcc", json_number(s->mcc), "macro_f1",
         json_number(s->macro_f1), "classes", classes_json(t->task.data, s), "confusion",
         matrix_json(s, t->task.data->classes));
+    use_add_json(t, all);
     json_join(all, skill_json(skill));
     json_line(stdout, all);
 }
@@ -85,7 +86,8 @@ static void print_head(const trained *t) {
     term_count(n, sizeof n, (double)t->samples.count);
     printf("weights   %s", t->weights);
     if (t->members) printf(", %d members", t->members);
-    printf("\ndata      %s, %s: %s samples\n", t->task.data->name, t->part, n);
+    printf("\ndata      %s, %s: %s samples%s\n", t->task.data->name, t->part, n, use_part_note(t));
+    use_warn(t, stdout);
 }
 
 static void print_text(const trained *t, const score *s, const skill_table *skill) {
@@ -145,6 +147,7 @@ static void tell_forecasts(const trained *t, const series_score *of, double loss
         json_t *line = json_pack("{s:s, s:i, s:s, s:s, s:I, s:o}", "weights", t->weights, "members", member_count(t),
             "data", t->task.data->name, "part", t->part, "samples", (json_int_t)t->samples.count, "loss",
             json_number(loss));
+        use_add_json(t, line);
         tell_forecasts_json(line, of, skill);
         return;
     }
@@ -211,7 +214,7 @@ static bool run(const cli_options *o, err *e) {
 const cli_command cli_evaluate = {"evaluate", "RUN [key=value...]", "metrics of a trained run",
     "RUN is a run's directory, whose best weights are taken, or a file of weights or a checkpoint in one; or an\n"
     "ensemble's directory, whose members answer together: probabilities by their mean, forecasts by their median.\n"
-    "  --data SET          other data than the run's, whole; a run on bar files takes data.bars.STREAM=FILE instead\n"
+    "  --data SET          other data than the run's, whole; a run on bar files also takes data.bars.STREAM=FILE\n"
     "  --part PART         train, validation, test or all (default: the test where there is one, all of other data)\n"
     "  --test FILE         of a panel: what came after its series, with the same names (M4-Weekly-test.csv); "
     "forecasts\n"

@@ -354,6 +354,7 @@ static void print_json(const report *r) {
                         (json_int_t)r->largest[1], "smallest_limit_bytes", (json_int_t)r->least, "smallest_limit_gb",
                         json_number(budget_gb(r->least))));
     show_keys(s, true, stdout);
+    show_overlap(s, true, stdout);
     json_line(stdout, line);
 }
 

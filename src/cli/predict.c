@@ -14,20 +14,37 @@ static bool ends_with(const char *path, const char *ending) {
     return n > m && strcmp(path + n - m, ending) == 0;
 }
 
+static void tell_json(const answers *a, int64_t newer, const char *path) {
+    const trained *t = a->t;
+    bool forecasts = t->task.job.forecasts;
+    json_t *all = json_pack("{s:s, s:i, s:s, s:s, s:I, s:I, s:s}", "weights", t->weights, "members",
+        t->members ? t->members : 1, "data", a->data->name, "part", t->part, "samples", (json_int_t)t->samples.count,
+        forecasts ? "horizon" : "classes", (json_int_t)(forecasts ? a->data->target_width : a->width), "file", path);
+    if (newer) json_object_set_new(all, "unlabelled", json_integer((json_int_t)newer));
+    use_add_json(t, all);
+    json_line(stdout, all);
+}
+
+// Bars behind the samples whose labels are not known yet: the last part ends before them.
+static int64_t newer_bars(const trained *t) {
+    bool last = strcmp(t->part, "test") == 0 || strcmp(t->part, "all") == 0;
+    return last && t->task.data->stream[0].bars.count ? t->task.data->unlabelled : 0;
+}
+
 static void tell(const cli_options *o, const answers *a, const char *path) {
     const trained *t = a->t;
     bool forecasts = t->task.job.forecasts;
     char n[32];
-    int64_t each = forecasts ? a->data->target_width : a->width;
+    int64_t each = forecasts ? a->data->target_width : a->width, newer = newer_bars(t);
+    if (o->json) tell_json(a, newer, path);
+    if (o->json || o->quiet) return;
     term_count(n, sizeof n, (double)t->samples.count);
-    if (o->json)
-        json_line(stdout,
-            json_pack("{s:s, s:i, s:s, s:s, s:I, s:I, s:s}", "weights", t->weights, "members",
-                t->members ? t->members : 1, "data", a->data->name, "part", t->part, "samples",
-                (json_int_t)t->samples.count, forecasts ? "horizon" : "classes", (json_int_t)each, "file", path));
-    else if (!o->quiet)
-        printf("%s: %s of %lld %s for %s samples (%s, %s) by %s\n", path, forecasts ? "forecasts" : "probabilities",
-            (long long)each, forecasts ? "values" : "classes", n, a->data->name, t->part, t->weights);
+    printf("%s: %s of %lld %s for %s samples (%s, %s) by %s%s\n", path, forecasts ? "forecasts" : "probabilities",
+        (long long)each, forecasts ? "values" : "classes", n, a->data->name, t->part, t->weights, use_part_note(t));
+    use_warn(t, stdout);
+    term_count(n, sizeof n, (double)newer);
+    if (newer)
+        printf("note      %s newer bar%s no label; --latest answers for them\n", n, newer == 1 ? " has" : "s have");
 }
 
 // The file to write may be none of the run's data and weights, nor anything that predict did not write.
@@ -51,7 +68,8 @@ static bool run(const cli_options *o, err *e) {
     if (!check_path(path, latest, e) || !use_open(&t, o, e)) return false;
     bool ok = (!path || has_place(&t, path, e)) && answers_make(&a, &t, e);
     if (ok && path) ok = ends_with(path, ".npz") ? answers_write_npz(&a, path, e) : answers_write_csv(&a, path, e);
-    if (ok && latest && !path) answers_print(&a, o->json);
+    if (ok && !path && !o->json) use_warn(&t, stdout);
+    if (ok && !path) answers_print(&a, o->json);
     if (ok && path) tell(o, &a, path);
     answers_done(&a);
     trained_close(&t);
@@ -69,7 +87,7 @@ const cli_command cli_predict = {"predict", "RUN [--latest N] [-o FILE]",
     "                      open_time and close_time, when the bar opened and closed, and close, its price: the answer\n"
     "                      is known at close_time, from nothing later. All times are UTC. A label that is not known\n"
     "                      yet is empty, in .npz -1 (targets: NaN). Also sample, time, symbol or series where known\n"
-    "  --data SET          other data than the run's, whole; a run on bar files takes data.bars.STREAM=FILE instead\n"
+    "  --data SET          other data than the run's, whole; a run on bar files also takes data.bars.STREAM=FILE\n"
     "  --part PART         train, validation, test or all (default: the test where there is one, all of other data);\n"
     "                      future: of a panel, from the very ends of its series, one forecast each\n"
     "Inputs are scaled as in training. Further words change the run's description.\n",

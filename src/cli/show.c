@@ -44,6 +44,15 @@ void show_keys(const task *t, bool json, FILE *out) {
     task_each_key(t, json ? print_key_json : print_key, out);
 }
 
+void show_overlap(const task *t, bool json, FILE *out) {
+    char line[LINE_ROOM];
+    if (!lines_overlap(t, line, sizeof line)) return;
+    if (json)
+        json_line(out, json_pack("{s:s}", "warning", line));
+    else
+        fprintf(out, "warning   %s\n", line);
+}
+
 static void print_data(const task *s, FILE *out) {
     print_count(out, "data      ", (double)s->split.train.count, " training and ");
     print_count(out, "", (double)s->split.validation.count, " validation samples");
@@ -106,6 +115,7 @@ void show_task(const task *s, const char *bars, FILE *out) {
     if (s->no_card.text[0]) fprintf(out, "          no card: %s\n", s->no_card.text);
     if (bars) fputs(bars, out);
     print_data(s, out);
+    show_overlap(s, false, out);
     fprintf(out, "model     %s", model_name(s->model.kind));
     print_count(out, ", ", (double)graph_parameter_values(s->job.g), " parameters");
     fprintf(out, ", %s", precision_name(s->precision));
@@ -122,7 +132,7 @@ void show_task(const task *s, const char *bars, FILE *out) {
     if (s->settings.again)
         fprintf(out, ", %d %s%s recomputed", s->settings.again, lines_segment(s->model.kind),
             s->settings.again == 1 ? "" : "s");
-    if (s->settings.batch_size > s->split.train.count) fputs(", more than there are for training", out);
+    if (s->settings.batch_size * parts > s->split.train.count) fputs(", more than there are for training", out);
     fputc('\n', out);
     if (task_tuned_line(s, line, sizeof line)) fprintf(out, "tuned     %s\n", line);
     print_memory(s, out);

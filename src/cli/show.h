@@ -14,4 +14,7 @@ char *show_bars(const task_event *e, bool whole);
 // Names that were read as others and keys without effect, a line each; as text or as JSON.
 void show_keys(const task *t, bool json, FILE *out);
 
+// A warning where labels of training samples reach into validation; as text or as JSON.
+void show_overlap(const task *t, bool json, FILE *out);
+
 #endif

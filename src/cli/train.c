@@ -45,6 +45,7 @@ static void on_begin(view *v, const task_event *e) {
         if (b->card) printf("card      %s\n", b->card);
         printf("trivial   %s\n", e->line);
     }
+    if (v->o->json) show_overlap(e->task, true, stdout);
     if (v->o->json)
         json_line(stdout, json_pack("{s:o, s:s}", "trivial", skill_trivial_json(b->trivial), "part", "validation"));
     free(v->bars);

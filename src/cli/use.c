@@ -1,5 +1,6 @@
 #include "cli/use.h"
 
+#include "base/term.h"
 #include "cli/ask.h"
 
 #include <stdlib.h>
@@ -20,4 +21,21 @@ bool use_open(trained *t, const cli_options *o, err *e) {
         .latest = bars,
         .version = TRADEWIND_VERSION};
     return ask_devices(o, &ask.devices, e) && trained_open(t, &ask, e);
+}
+
+const char *use_part_note(const trained *t) {
+    return t->no_test ? " (there is no test part; validation chose the best epoch)" : "";
+}
+
+void use_warn(const trained *t, FILE *out) {
+    char some[32], all[32];
+    if (t->trained_on < 1 || t->trained_same) return;
+    term_count(some, sizeof some, (double)t->trained_on);
+    term_count(all, sizeof all, (double)t->samples.count);
+    fprintf(out, "warning   %s of these %s samples lie in the time that the model was trained on (to %s)\n", some, all,
+        t->trained_to);
+}
+
+void use_add_json(const trained *t, json_t *to) {
+    if (t->trained_on >= 0) json_object_set_new(to, "trained_on", json_integer((json_int_t)t->trained_on));
 }

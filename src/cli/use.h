@@ -2,10 +2,20 @@
 #ifndef TRADEWIND_CLI_USE_H
 #define TRADEWIND_CLI_USE_H
 
+#include "base/json.h"
 #include "cli/cli.h"
 #include "task/trained.h"
 
+#include <stdio.h>
+
 // The first word is the run, the others are overrides of its description; --data, --part and --test choose the samples.
 bool use_open(trained *t, const cli_options *o, err *e);
+
+// The reason for a part that nobody asked for, to stand behind its samples; "" where there is none.
+const char *use_part_note(const trained *t);
+
+// A line where samples lie in the time that the model was trained on; their number in an object.
+void use_warn(const trained *t, FILE *out);
+void use_add_json(const trained *t, json_t *to);
 
 #endif

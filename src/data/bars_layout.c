@@ -256,7 +256,7 @@ static bool by_order(layout *l, const char *name, const text *cell, const when_s
     return true;
 }
 
-// Whether a cell is a time, of dates in whatever order.
+// True where a cell is a time, with its date in any order.
 static bool is_stamp(text cell, const bars_options *o, when_stamp *first) {
     if (when_read_as(cell.at, cell.size, o->date_order, first)) return true;
     return when_read_as(cell.at, cell.size, WHEN_MDY, first) || when_read_as(cell.at, cell.size, WHEN_DMY, first);

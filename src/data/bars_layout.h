@@ -67,7 +67,7 @@ void bars_layout_set(layout *l, int column, column_role r);
 // Gives the columns that `columns` names their roles; `title` holds the header's cells, or NULL where there is none.
 bool bars_columns_map(layout *l, const char *name, const text *title, const char *columns, err *e);
 
-// Whether `columns` gives a place by number to the time and the four prices, so that no header is needed.
+// True where `columns` gives a place by number to the time and the four prices, so that no header is needed.
 bool bars_columns_are_places(const char *columns);
 
 // Finds the order of the dates.

@@ -87,12 +87,22 @@ bool split_past(const dataset *d, span part, const int64_t *window, int64_t *pas
     return true;
 }
 
+// The embargo is counted in bars: several instruments have samples at one moment.
+static int64_t embargo_end(const dataset *d, int64_t first, int64_t moments) {
+    if (!d->time || d->panel < 2) return first + moments;
+    for (; moments > 0 && first < d->samples; moments--) {
+        int64_t now = d->time[first];
+        while (first < d->samples && d->time[first] == now) first++;
+    }
+    return first + moments;
+}
+
 // Where the next part begins; it may lie beyond the last sample.
 static bool next_part(
     const dataset *d, const int64_t *window, const split_options *o, span part, int64_t *first, err *e) {
     *first = after(part) + o->purge;
     if (o->purge < 0 && !split_past(d, part, o->purge == PURGE_WINDOWS ? window : NULL, first, e)) return false;
-    *first += o->embargo;
+    *first = embargo_end(d, *first, o->embargo);
     return true;
 }
 

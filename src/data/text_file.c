@@ -19,7 +19,7 @@ static bool too_dense(const char *name, err *e) {
         e, "%s: unpacks to more than %d times its size; is it text? unpack it first", name, TEXT_FILE_RATIO);
 }
 
-// Whether so many bytes are more than `packed` bytes of text can hold.
+// True where so many bytes are more than `packed` bytes of text can hold.
 static bool is_too_dense(uint64_t bytes, uint64_t packed) {
     return bytes > TEXT_FILE_FREE && bytes / TEXT_FILE_RATIO > packed;
 }

@@ -79,7 +79,7 @@ bool when_read(const char *text, size_t n, when_stamp *s);
 // A year of four digits in front is followed by month and day whatever the order.
 bool when_read_as(const char *text, size_t n, when_order order, when_stamp *s);
 
-// Whether a stamp begins with a date that needs an order. `*order` is the one that its numbers show: a first number
+// True where a stamp begins with a date that needs an order. `*order` is the one that its numbers show: a first number
 // over 12 is a day, and so is a second one; none where both may be either, or the year has two digits.
 bool when_order_of(const char *text, size_t n, when_order *order);
 

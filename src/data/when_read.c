@@ -104,7 +104,7 @@ static bool take_word(cursor *c, const char *word) {
     return true;
 }
 
-// What may follow a time of day: nothing, or the offset of the clock that showed it.
+// The rest behind a time of day: nothing, or the offset of the clock that showed it.
 static bool read_offset(cursor *c, when_stamp *s) {
     if (c->at == c->end) return true;
     s->utc = true;
@@ -189,7 +189,7 @@ static int read_month(cursor *c) {
     return 0;
 }
 
-// What may stand between the words of a date with a month's name.
+// Characters between the words of a date with a month's name.
 static bool take_between(cursor *c) {
     bool comma = take(c, ',');
     return take(c, ' ') || take(c, '-') || take(c, '/') || comma;

@@ -50,6 +50,18 @@ static json_t *data_json(const dataset *d) {
     return all;
 }
 
+// The time of the training samples: from the first of them to the end of the last label.
+static json_t *trained_json(const dataset *d, const split_part *train) {
+    char from[32], to[32];
+    const int64_t *end = d->end ? d->end : d->time;
+    int64_t last = d->time[part_first(train)];
+    for (int k = 0; k < train->spans; k++)
+        for (int64_t i = 0, at = train->span[k].first; i < train->span[k].count; i++, at++)
+            if (end[at] > last) last = end[at];
+    when_text(from, sizeof from, d->time[part_first(train)]);
+    return json_pack("{s:s, s:s}", "from", from, "to", when_text(to, sizeof to, last));
+}
+
 static json_t *make_json(const contract_facts *f) {
     const dataset *d = f->data;
     json_t *all = json_pack("{s:s, s:o}", "version", f->version ? f->version : "", "streams", streams_json(f));
@@ -63,6 +75,7 @@ static json_t *make_json(const contract_facts *f) {
     if (made_of_bars(d)) json_object_set(all, "label", json_object_get(d->about, "label"));
     json_object_set_new(all, "scaler", json_string(f->scale ? f->scale : "none"));
     if (made_of_bars(d) && d->panel) json_object_set_new(all, "symbols", names_json(d->panel_names, d->panel));
+    if (d->time && f->train && f->train->count) json_object_set_new(all, "trained", trained_json(d, f->train));
     return all;
 }
 
@@ -107,6 +120,9 @@ static contract *from_json(json_t *all, json_t *data) {
     c->forecast = json_integer_value(json_object_get(all, "forecast"));
     c->label = json_object_get(all, "label");
     c->scaler = json_string_value(json_object_get(all, "scaler"));
+    const json_t *trained = json_object_get(all, "trained");
+    c->trained_from = json_string_value(json_object_get(trained, "from"));
+    c->trained_to = json_string_value(json_object_get(trained, "to"));
     c->data = json_string_value(json_object_get(data, "name"));
     c->samples = json_integer_value(json_object_get(data, "samples"));
     c->first = json_string_value(json_object_get(data, "first"));

@@ -2,7 +2,9 @@
 //
 // Weights and checkpoints carry it in their metadata as JSON, under the key contract_key:
 //   {"version": "...", "streams": [{"name": "fast", "span": 300, "window": 50, "columns": [...]}],
-//    "vector": {"columns": [...]}, "classes": ["DOWN", ...], "label": {...}, "scaler": "standard", "symbols": [...]}
+//    "vector": {"columns": [...]}, "classes": ["DOWN", ...], "label": {...}, "scaler": "standard", "symbols": [...],
+//    "trained": {"from": "2024-01-02 10:00", "to": "2025-08-26 14:00"}}
+// "trained" is the time from the first training sample to the end of the last label of one, where the data have times.
 // Columns and classes without names stand there as numbers: how many there are. A forecaster has "forecast", the number
 // of its values, in place of "classes". Weights of PyTorch and of earlier programs carry none. Checkpoints also carry
 // which samples they were made of, under contract_data_key:
@@ -13,6 +15,7 @@
 
 #include "base/json.h"
 #include "data/dataset.h"
+#include "data/split.h"
 #include "run/safetensors.h"
 
 extern const char contract_key[], contract_data_key[];
@@ -40,17 +43,19 @@ typedef struct {
     json_t *label;      // settings of labels that are made of bars, or NULL
     const char *scaler; // "standard" or "none"
     contract_names symbols;
-    const char *data;         // name of the data; NULL where a file does not say, and all below with it
-    int64_t samples;          // of the data
-    const char *first, *last; // times of the first and the last sample, or NULL
-    const json_t *sources;    // files of bars and their number of bars, or NULL
-    json_t *json, *data_json; // both texts; own everything above
+    const char *trained_from, *trained_to; // time of the training samples and their labels, or NULL
+    const char *data;                      // name of the data; NULL where a file does not say, and all below with it
+    int64_t samples;                       // of the data
+    const char *first, *last;              // times of the first and the last sample, or NULL
+    const json_t *sources;                 // files of bars and their number of bars, or NULL
+    json_t *json, *data_json;              // both texts; own everything above
 } contract;
 
 // Facts of which a contract is made.
 typedef struct {
     const dataset *data;
-    const int64_t *window; // steps of each stream
+    const int64_t *window;   // steps of each stream
+    const split_part *train; // samples that are trained on; NULL: not said
     bool forecasts;
     const char *scale;   // "none", "standard" or "own"
     const char *version; // of the program

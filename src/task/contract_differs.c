@@ -78,6 +78,18 @@ static void say_columns(
             data->data);
 }
 
+// Instruments that the vector tells apart (model.symbol).
+static bool differ_in_symbols(const contract *w, const contract *d, const line *to) {
+    char a[LIST_ROOM], b[LIST_ROOM];
+    const char *last = name_at(&w->vector, w->vector.count - 1);
+    bool same = w->symbols.count == d->symbols.count && same_names(&w->symbols, &d->symbols);
+    if (!last || strncmp(last, "symbol_", 7) != 0 || same) return false;
+    say(to, "was trained on %s; ", list_names(&w->symbols, a));
+    if (!d->symbols.count)
+        return say(to, "%s holds one instrument without a symbol; import it with --symbol NAME", d->data);
+    return say(to, "%s holds %s; use data of the same instruments", d->data, list_names(&d->symbols, b));
+}
+
 static bool differ_in_columns(const contract *w, const contract *d, const line *to) {
     char a[LIST_ROOM], b[LIST_ROOM];
     bool same = w->streams == d->streams;
@@ -92,6 +104,7 @@ static bool differ_in_columns(const contract *w, const contract *d, const line *
         return true;
     }
     if (same_names(&w->vector, &d->vector)) return false;
+    if (differ_in_symbols(w, d, to)) return true;
     if (w->vector.count && d->vector.count) {
         say_columns(to, "the vector", d, &w->vector, &d->vector);
         return say(to, "; use data with the vector of the weights");

@@ -1,11 +1,13 @@
 #include "task/describe.h"
 
+#include "data/sources.h"
 #include "run/run.h"
 #include "train/names.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 bool task_set(config *c, const char *path, const char *value, err *e) {
@@ -102,7 +104,21 @@ static bool rename_keys(config *c, err *e) {
     return config_rename(c, names, count, e);
 }
 
+// Files that people name in place of a description.
+static bool is_description(const char *file, err *e) {
+    struct stat st;
+    source_kind kind;
+    err unused;
+    if (stat(file, &st) != 0) return true; // reading it says why
+    if (S_ISDIR(st.st_mode) && run_was_in(file))
+        return err_input(e, "%s: is a run's directory; its description is %s/config.yaml", file, file);
+    if (S_ISREG(st.st_mode) && source_kind_of(file, &kind, &unused) && kind == SOURCE_ARRAYS)
+        return err_input(e, "%s: is a dataset; name it as data.set in a description", file);
+    return true;
+}
+
 config *task_describe(const task_description *d, settings *s, err *e) {
+    if (!d->text && !is_description(d->file, e)) return NULL;
     config *c = d->text ? config_read(d->file, d->text, strlen(d->text), settings_keys(), settings_key_count(), e)
                         : config_load(d->file, settings_keys(), settings_key_count(), e);
     bool ok = c && rename_keys(c, e) && stay_in_run(c, d, e) && set_all(c, d->before, e);

@@ -5,7 +5,7 @@
 #include "base/config.h"
 #include "train/settings.h"
 
-enum { CHANGES_MOST = 4 };
+enum { CHANGES_MOST = 6 };
 
 // A value for a key.
 typedef struct {

@@ -353,13 +353,23 @@ static void tell_lost(const fit *f) {
     tell(f, (task_event){.kind = TASK_LOST, .line = line});
 }
 
+bool fit_batch_suits(const task *t, err *e) {
+    enum { TIMES_MOST = 4, ROWS_FREE = 4096 };
+    int64_t batch = t->described.batch_size * t->described.accumulation, samples = t->split.train.count;
+    if (t->options.resume || t->described.batch_open || batch <= ROWS_FREE || batch <= TIMES_MOST * samples)
+        return true;
+    return config_fail(t->config, "train.batch_size", e,
+        "a step of %lld samples is more than %d times the %lld training samples; use %lld or less", (long long)batch,
+        TIMES_MOST, (long long)samples, (long long)samples);
+}
+
 bool fit_run(const task_options *o, const fit_member *member, bool *stopped, err *e) {
     task t;
     task_options as = *o;
     as.like = member ? member->plan : NULL;
     if (!task_open(&t, &as, e)) return false;
     fit f = {.task = &t, .member = member};
-    bool ok = task_fits(&t, e) && make_trainer(&f, e) && open_run(&f, e);
+    bool ok = fit_batch_suits(&t, e) && task_fits(&t, e) && make_trainer(&f, e) && open_run(&f, e);
     ok = ok && tell_begin(&f, e);
     if (ok) tell_keys(&f);
     ok = ok && train(&f, e);

@@ -25,4 +25,8 @@ bool fit_begin_from(const task *t, trainer *tr, const contract *is, char **unlik
 // All members; `all` is the ensemble's description.
 bool fit_ensemble(const task_options *o, const task *all, err *e);
 
+// False where a batch is so far beyond the training samples that most of its memory is never filled: ERR_INPUT. A run
+// that goes on keeps its own.
+bool fit_batch_suits(const task *t, err *e);
+
 #endif

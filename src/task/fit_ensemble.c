@@ -103,7 +103,7 @@ static bool plan_ensemble(const ensemble *en, chosen *plan, err *e) {
     free(config);
     orders_done(&by);
     if (!ok || !task_open(&t, &quiet, e)) return false;
-    ok = could_train(&t, !en->o->resume, e) && task_settle(en->all, &t, e);
+    ok = fit_batch_suits(&t, e) && could_train(&t, !en->o->resume, e) && task_settle(en->all, &t, e);
     if (ok) task_chosen(&t, plan);
     if (ok) task_tell(&en->o->listener, &(task_event){.kind = TASK_KEYS, .task = &t});
     task_close(&t);

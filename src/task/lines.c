@@ -87,6 +87,18 @@ const char *lines_segment(model_kind k) {
     return word ? word : "layer";
 }
 
+bool lines_overlap(const task *t, char *text, size_t room) {
+    const split_part *train = &t->split.train;
+    int64_t past, first = part_first(&t->split.validation);
+    err unused;
+    char n[32];
+    if (t->data->held || t->settings.split.purge < 0 || train->spans != 1) return false;
+    if (!split_past(t->data, train->span[0], NULL, &past, &unused) || past <= first) return false;
+    term_count(n, sizeof n, (double)(past - first));
+    snprintf(text, room, "labels of training samples reach %s samples into validation; leave data.split.purge out", n);
+    return true;
+}
+
 // "accuracy 0.5012"
 static void write_trivial(const skill_row *r, double v, FILE *out) {
     bool errors = r->metric == SKILL_RMSE || r->metric == SKILL_MAE;

@@ -44,7 +44,9 @@ static bool open_data(task *t, err *e) {
     CHECK(!t->options.data || !(t->options.ends || t->options.latest), "the data are the description's own");
     t->data = t->options.data ? t->options.data : source_open(t->config, &t->settings, &t->options.listener, e);
     if (t->data && t->options.ends) t->data = build_ends(t->data, e);
-    if (t->data && config_bool(t->config, "model.symbol")) t->data = symbols_new(t->data, !t->options.data, e);
+    // Data without symbols for weights that know some are refused by their contract.
+    bool named = t->data && (t->data->panel || !t->options.saved);
+    if (named && config_bool(t->config, "model.symbol")) t->data = symbols_new(t->data, !t->options.data, e);
     if (t->data && t->options.latest) t->data = latest_new(t->data, t->options.latest, e);
     return t->data != NULL;
 }
@@ -147,6 +149,7 @@ void task_chosen(const task *t, chosen *c) {
 contract *task_contract(const task *t) {
     return contract_make(&(contract_facts){.data = t->data,
         .window = t->window,
+        .train = &t->split.train,
         .forecasts = settings_forecasts(&t->settings, t->data),
         .scale = scale_name(t),
         .version = t->options.version});

@@ -1,5 +1,6 @@
 #include "task/trained.h"
 
+#include "data/when.h"
 #include "run/run.h"
 #include "run/weights.h"
 #include "task/ensemble.h"
@@ -8,6 +9,7 @@
 
 #include <errno.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -33,7 +35,8 @@ static bool find_run(const char *word, char **dir, char **weights, err *e) {
         return err_input(e, "%s: cannot be read: %s; name a run's directory", word, strerror(errno));
     if (stat(*weights, &st) != 0) return err_input(e, "%s: holds no trained weights (best.safetensors)", word);
     if (run_is(*dir)) return true;
-    return err_input(e, "%s: is no run's directory; it has no config.yaml", *dir);
+    if (is_directory(word)) return err_input(e, "%s: is no run's directory; it has no config.yaml", word);
+    return err_input(e, "%s: is not in a run's directory, which has a config.yaml; name a run's directory", word);
 }
 
 static char *member_weights(const char *ensemble, int k) {
@@ -96,7 +99,10 @@ static bool open_task(
         .ends = is_asked(o, "future")};
     task_change *to = as.description.before;
     *to++ = (task_change){"data.scale", scale_saved(weights)};
-    if (o->data) *to++ = (task_change){"data.set", o->data};
+    if (o->data) {
+        *to++ = (task_change){"data.bars", ""};
+        *to++ = (task_change){"data.set", o->data};
+    }
     if (is_asked(o, "all")) {
         *to++ = (task_change){"data.split.embargo", "0"};
         *to++ = (task_change){"data.split.purge", "0"};
@@ -110,7 +116,8 @@ static bool choose_part(trained *t, const trained_options *o, err *e) {
     const split *sp = &t->task.split;
     const split_part all = part_of((span){0, t->task.data->samples});
     const char *part = o->latest ? "latest" : part_asked(o);
-    if (!part) part = sp->test.count ? "test" : "validation";
+    t->no_test = !part && !sp->test.count;
+    if (!part) part = t->no_test ? "validation" : "test";
     const struct {
         const char *name;
         split_part samples;
@@ -141,6 +148,38 @@ static void take_shares(trained *t, const safetensors *f) {
     if (k < d->classes) trivial_shares(d, &t->task.split.train, t->share);
 }
 
+static bool read_time(const char *text, int64_t *time) {
+    when_stamp s;
+    if (!text || !when_read(text, strlen(text), &s)) return false;
+    *time = s.time;
+    return true;
+}
+
+// Counts the samples that lie in the time that the weights were trained on: data that grew or were made anew are split
+// elsewhere.
+static bool count_trained_on(trained *t, const safetensors *f, const char *path, err *e) {
+    const int64_t *time = t->task.data->time;
+    int64_t from, to;
+    contract *was, *is = NULL;
+    t->trained_on = -1;
+    if (!contract_read(&was, f, path, e)) return false;
+    if (was && time && read_time(was->trained_from, &from) && read_time(was->trained_to, &to)) {
+        is = task_contract(&t->task);
+        t->trained_same = strcmp(t->part, "train") == 0 && is->trained_from && is->trained_to &&
+                          strcmp(is->trained_from, was->trained_from) == 0 &&
+                          strcmp(is->trained_to, was->trained_to) == 0;
+        snprintf(t->trained_to, sizeof t->trained_to, "%s", was->trained_to);
+        t->trained_on = 0;
+        for (int64_t i = 0; i < t->samples.count; i++) {
+            int64_t at = time[part_sample(&t->samples, i)];
+            t->trained_on += at >= from && at <= to;
+        }
+    }
+    contract_free(was);
+    contract_free(is);
+    return true;
+}
+
 static bool open_predictor(trained *t, const char *weights, err *e) {
     if (!task_fits(&t->task, e)) return false;
     t->predictor = task_predictor(&t->task, e);
@@ -156,7 +195,7 @@ bool trained_open(trained *t, const trained_options *o, err *e) {
     bool ok = t->members ? find_members(t, o->run, &dir, &weights, e) : find_run(o->run, &dir, &weights, e);
     ok = ok && (f = weights_open(weights, e));
     ok = ok && (opened = open_task(t, o, dir, f, weights, e));
-    ok = ok && choose_part(t, o, e) && open_predictor(t, weights, e);
+    ok = ok && choose_part(t, o, e) && count_trained_on(t, f, weights, e) && open_predictor(t, weights, e);
     if (ok) take_shares(t, f);
     t->task.options.saved = NULL; // closed from here on
     safetensors_close(f);

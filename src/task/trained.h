@@ -26,7 +26,11 @@ typedef struct {
     char *weights;        // their path; the directory of an ensemble
     int members;          // of an ensemble; 0: none
     const char *part;
+    bool no_test; // the part is validation because there is no test
     split_part samples;
+    int64_t trained_on;         // samples within the time that the weights were trained on; -1: not known
+    bool trained_same;          // the part is the one that they were trained on
+    char trained_to[32];        // the end of that time
     double share[CLASSES_MOST]; // of the classes in the training part
 } trained;
 

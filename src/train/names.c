@@ -10,6 +10,7 @@
     }
 
 static const char gathered[] = "not needed; batches are gathered on the device, or by threads that share the data";
+static const char shuffled[] = "always on; training samples are shuffled in every epoch, by train.seed";
 static const char planned[] = "not needed; memory is planned before the run, in one slab";
 static const char compiled[] = "not needed; steps are recorded once and replayed";
 
@@ -18,12 +19,14 @@ static const config_name names[] = {
     READ_AS("train", "lr", "train.optimizer.lr"),
     {"train.optimizer.learning_rate", "train.optimizer.lr", NULL},
     READ_AS("train", "weight_decay", "train.optimizer.weight_decay"),
+    {"optimizer", "train.optimizer.kind", NULL},
     {"batch_size", "train.batch_size", NULL},
     {"epochs", "train.epochs", NULL},
     READ_AS("train", "num_epochs", "train.epochs"),
     READ_AS("train", "max_epochs", "train.epochs"),
     {"patience", "train.patience", NULL},
     READ_AS("train", "early_stopping_patience", "train.patience"),
+    READ_AS("train", "early_stopping", "train.patience"),
     {"seed", "train.seed", NULL},
     READ_AS("train", "random_seed", "train.seed"),
     READ_AS("train", "max_grad_norm", "train.clip_norm"),
@@ -51,6 +54,7 @@ static const config_name names[] = {
     NOT_NEEDED("shared_memory", gathered),
     NOT_NEEDED("use_shared_memory", gathered),
     NOT_NEEDED("non_blocking", gathered),
+    NOT_NEEDED("shuffle", shuffled),
     NOT_NEEDED("empty_cache", planned),
     NOT_NEEDED("torch_compile", compiled),
     NOT_NEEDED("cudnn_benchmark", compiled),

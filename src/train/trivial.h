@@ -1,7 +1,7 @@
 // Trivial answers, which need no model: what a score is to be compared with.
 //
-// Of classes: the majority class of the training part, always; and the shares of its classes as probabilities (prior).
-// Of forecasts: zero, which for returns says that the price stays; the mean of the training part's targets; the last
+// Classes: the majority class of the training part, always; and the shares of its classes as probabilities (prior).
+// Forecasts: zero, which for returns says that the price stays; the mean of the training part's targets; the last
 // value, which for closes is the price at the sample; the last season again and again (train.season).
 #ifndef TRADEWIND_TRAIN_TRIVIAL_H
 #define TRADEWIND_TRAIN_TRIVIAL_H

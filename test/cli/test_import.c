@@ -72,6 +72,21 @@ static void same_files(const char *a, const char *b) {
     free(y);
 }
 
+// The tensors of two .safetensors; their metadata may differ, as windows that are not imported have no times.
+static void same_tensors(const char *a, const char *b) {
+    size_t n, m;
+    uint64_t skip, other;
+    err e = {0};
+    char *x = file_read(a, 1 << 26, &n, &e), *y = file_read(b, 1 << 26, &m, &e);
+    support_ok(x && y, &e);
+    memcpy(&skip, x, sizeof skip);
+    memcpy(&other, y, sizeof other);
+    assert_int_equal(n - skip, m - other);
+    assert_memory_equal(x + sizeof skip + skip, y + sizeof other + other, n - skip - sizeof skip);
+    free(x);
+    free(y);
+}
+
 // Importing
 
 static void bars_need_no_options(void **state) {
@@ -627,13 +642,13 @@ static void folded_and_unfolded_train_alike(void **state) {
     assert_int_equal(RUN("train", "run.yaml", "--device=cpu", "data.set=windows.npz", "run.dir=lying"), 0);
     assert_int_equal(
         RUN("train", "run.yaml", "--device=cpu", "data.set=set.npz", "run.dir=host", "data.residency=host"), 0);
-    same_files("folded/best.safetensors", "lying/best.safetensors");
+    same_tensors("folded/best.safetensors", "lying/best.safetensors");
     same_files("folded/best.safetensors", "host/best.safetensors");
     assert_int_equal(RUN("train", "run.yaml", "--device=cpu", "data.set=set.npz", "run.dir=extra",
-                         "data.windows.slow=20", "model.hidden.slow=16", "train.batch_size=5000"),
+                         "data.windows.slow=20", "model.hidden.slow=16", "train.batch_size=4000"),
         0);
     matches("out", "\nunused +model\\.hidden\\.slow: .*\nunused +data\\.windows\\.slow: .*no such stream\n");
-    matches("out", "\nbatch +5,000 samples a step, more than there are for training\n");
+    matches("out", "\nbatch +4,000 samples a step, more than there are for training\n");
     complains(RUN("train", "run.yaml", "data.set=set.npz", "data.windows.fast=11"),
         "data\\.windows\\.fast=11: .*windows of 10 steps.*");
     complains(RUN("train", "run.yaml", "data.set=none.npz"), "data\\.set=none\\.npz: .*No such file.*");

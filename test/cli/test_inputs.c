@@ -88,6 +88,71 @@ static void changed_data_are_named(void **state) {
         "20[0-9: -]+, was of 20[0-9: -]+; go on with the file as it was, or begin a new run");
 }
 
+// A part of data that grew, or other data, may hold samples that were trained on.
+static void samples_of_training_are_told(void **state) {
+    (void)state;
+    put_trained();
+    assert_int_equal(RUN("evaluate", "made"), 0);
+    assert_false(file_holds("out", "warning "));
+    assert_int_equal(RUN("evaluate", "made", "--json"), 0);
+    assert_true(number("trained_on") == 0);
+    assert_int_equal(RUN("evaluate", "made", "--part", "train"), 0);
+    assert_false(file_holds("out", "warning "));
+    assert_int_equal(system("head -n 1251 bars.csv >short.csv"), 0);
+    assert_int_equal(RUN("import", "short.csv", "-o", "short.npz", "--features", "fast=body,rsi_14,natr_14", "-q"), 0);
+    assert_int_equal(RUN("evaluate", "made", "data.set=short.npz"), 0);
+    matches("out", "\ndata +short\\.npz, [^\n]+\nwarning +([0-9]+) of these [0-9]+ samples lie in the "
+                   "time that the model was trained on [(]to 20[0-9]{2}-[0-9: -]+[)]\nloss ");
+    assert_int_equal(RUN("evaluate", "made", "--data", "short.npz", "--json"), 0);
+    assert_true(number("trained_on") == number("samples"));
+    assert_int_equal(RUN("predict", "made", "--data", "short.npz", "-o", "p.csv"), 0);
+    matches("out", "\nwarning +[0-9]+ of these [0-9]+ samples lie in the time ");
+    matches("out", "\nnote +[0-9]+ newer bars? ha(s|ve) no label; --latest answers for them\n");
+    assert_int_equal(RUN("predict", "made", "--part", "validation", "-o", "p.csv"), 0);
+    assert_false(file_holds("out", "newer"));
+}
+
+// Validation stands in for a test that is not there.
+static void a_missing_test_is_told(void **state) {
+    (void)state;
+    put_trained();
+    assert_int_equal(RUN("train", "run.yaml", "data.split.validation=0.3", "data.split.train=0.7", "-q"), 0);
+    assert_int_equal(RUN("evaluate", "made"), 0);
+    matches("out", "\ndata [^\n]+ samples [(]there is no test part; validation chose the best epoch[)]\n");
+    assert_int_equal(RUN("evaluate", "made", "--part", "validation"), 0);
+    assert_false(file_holds("out", "no test part"));
+}
+
+// A run on bar files is used on a dataset.
+static void runs_on_bars_take_sets(void **state) {
+    (void)state;
+    put_trained();
+    put_text("run.yaml",
+        "data: {bars: {fast: bars.csv}, features: {fast: [body, rsi_14, natr_14]}, windows: {fast: 8}}\n"
+        "model: {hidden: {fast: 4}}\ntrain: {epochs: 1, batch_size: 128}\nrun: {dir: bars}\n");
+    assert_int_equal(RUN("train", "run.yaml", "-q"), 0);
+    assert_int_equal(RUN("evaluate", "bars", "--data", "a.npz", "--json"), 0);
+    assert_true(number("samples") > 400);
+    complains(RUN("train", "a.npz"), "a\\.npz: is a dataset; name it as data\\.set in a description");
+}
+
+// Labels that reach over the end of the training part are told where the description lets them.
+static void shared_labels_are_told(void **state) {
+    (void)state;
+    put_trained();
+    assert_int_equal(
+        RUN("import", "bars.csv", "-o", "far.npz", "--features", "fast=body,rsi_14,natr_14", "--horizon=5", "-q"), 0);
+#define FAR "run.yaml", "data.set=far.npz", "data.split.embargo=0"
+    assert_int_equal(RUN("plan", FAR, "data.split.purge=0"), 0);
+    matches(
+        "out", "\nwarning +labels of training samples reach [5-6] samples into validation; leave data\\.split\\.purge");
+    assert_int_equal(RUN("train", FAR, "data.split.purge=0", "run.dir=far", "--json"), 0);
+    matches("out", "[{]\"warning\": ?\"labels of training samples reach ");
+    assert_int_equal(RUN("plan", FAR), 0);
+    assert_false(file_holds("out", "labels of training"));
+    assert_int_equal(RUN("evaluate", "far"), 0);
+}
+
 #define ENTERED(test) cmocka_unit_test_setup_teardown(test, support_enter, support_leave)
 
 int main(void) {
@@ -97,6 +162,10 @@ int main(void) {
         ENTERED(other_columns_are_refused),
         ENTERED(other_labels_are_refused),
         ENTERED(changed_data_are_named),
+        ENTERED(samples_of_training_are_told),
+        ENTERED(a_missing_test_is_told),
+        ENTERED(runs_on_bars_take_sets),
+        ENTERED(shared_labels_are_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

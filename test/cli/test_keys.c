@@ -55,6 +55,10 @@ static void a_name_on_the_command_line_wins(void **state) {
     matches("ours/config.yaml", "\n    lr: 0\\.02\n");
     matches("ours/config.yaml", "\n  hidden: 8\n");
     matches("out", "\nkey +learning_rate: read as train\\.optimizer\\.lr\n");
+    assert_int_equal(RUN("plan", "ours.yaml", "early_stopping=3", "shuffle=true", "optimizer=adam"), 0);
+    matches("out", "\nkey +optimizer: read as train\\.optimizer\\.kind\n");
+    matches("out", "\nkey +early_stopping: read as train\\.patience\n");
+    matches("out", "\nkey +shuffle: always on; ");
 }
 
 static void both_names_are_refused(void **state) {
@@ -64,6 +68,9 @@ static void both_names_are_refused(void **state) {
         "both\\.yaml:2: learning_rate: train\\.optimizer\\.lr is given too; leave one of them out");
     put_text("both.yaml", "model: {hidden: {fast: 3}, hidden_size: 4}\n");
     complains(RUN("train", "both.yaml"), "both\\.yaml:1: model\\.hidden_size: model\\.hidden is given too; .*");
+    put_text("wrong.yaml", "train: {optimizer: adam}\n");
+    complains(RUN("train", "wrong.yaml"), "wrong\\.yaml:1: train\\.optimizer: must be a section, not adam; name it as "
+                                          "train\\.optimizer\\.kind, which is .*adamw.*; train\\.optimizer takes .*");
     put_text("wrong.yaml", "num_layers: many\n");
     complains(RUN("train", "wrong.yaml"), "wrong\\.yaml:1: model\\.layers: must be an integer .*, not many; .*");
 }

@@ -157,6 +157,14 @@ static void the_newest_bar_is_there(void **state) {
     char *rows = slurp("out"), *second = strchr(rows, '\n');
     assert_null(strstr(second, "target"));
     free(rows);
+    matches("out", "\"unit\": ?\"log return since the close\"");
+    assert_int_equal(RUN("predict", "next", "--latest", "1"), 0);
+    matches("out", "^forecast +log return since the close\nclosed [^\n]+ next [^\n]+, in 3 bars [^\n]+\n$");
+    assert_int_equal(RUN("train", "run.yaml", "train.loss=quantile", "run.dir=wide", "-q"), 0);
+    assert_int_equal(RUN("predict", "wide", "--latest", "1"), 0);
+    matches("out", "^forecast +[^\n]+, quantile 0[.]5\nclosed ");
+    assert_int_equal(RUN("predict", "wide", "--latest", "1", "--json"), 0);
+    matches("out", "\"forecast\": ?[{]\"0[.]1\": ?[[]([^],]+,){2}[^],]+[]], ?\"0[.]5\": ?[[]");
     // Data without bars have no newest one.
     put_small_run();
     assert_int_equal(RUN("train", "run.yaml", "-q"), 0);
@@ -176,6 +184,13 @@ static void descriptions_name_instruments(void **state) {
     matches("out", "^AAA  closed [^\n]+\nBBB  closed [^\n]+\n$");
     assert_int_equal(RUN("evaluate", "described"), 0);
     matches("out", "\nsymbol +samples [^\n]+\nAAA +[0-9,]+ [^\n]+\nBBB +[0-9,]+ [^\n]+\ntogether +[0-9,]+ ");
+    // Weights that know their instruments name them.
+    assert_int_equal(IMPORT("--symbol", "AAA", "a.csv", "--symbol", "CCC", "b.csv", "-o", "others.npz"), 0);
+    complains(RUN("predict", "described", "--data", "others.npz", "--latest", "1"),
+        ".*: was trained on AAA,BBB; others\\.npz holds AAA,CCC; use data of the same instruments");
+    assert_int_equal(IMPORT(ONE, "-o", "one.npz"), 0);
+    complains(RUN("predict", "described", "--data", "one.npz", "--latest", "1"),
+        ".*: was trained on AAA,BBB; one\\.npz holds one instrument without a symbol; import it with --symbol NAME");
     complains(RUN("import", "a.csv", "b.csv", "-o", "s.npz"), ".*--symbol A a.csv --symbol B b.csv");
     complains(RUN("import", "a.csv", "--symbol", "B", "b.csv", "-o", "s.npz"),
         "a.csv: has no symbol, but b.csv is of B; put --symbol NAME before it");

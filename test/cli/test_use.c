@@ -74,6 +74,12 @@ static void mistakes_are_told(void **state) {
     complains(RUN("evaluate", "made", "--part", "all of it"), "--part all of it: unknown part; .*");
     complains(RUN("evaluate", "made", "model.head=9"), "made/best\\.safetensors: does not fit the model; .*");
     complains(RUN("evaluate", "made", "--data", "missing.npz"), ".*data\\.set.*missing\\.npz.*");
+    complains(RUN("evaluate", "run.yaml"), "run\\.yaml: is not in a run's directory, .*; name a run's directory");
+    complains(RUN("train", "made"), "made: is a run's directory; its description is made/config\\.yaml");
+    complains(RUN("train", "run.yaml", "train.batch_size=100000"),
+        ".*train\\.batch_size: a step of 100000 samples is more than 4 times the 1[0-9]+ training samples; .*");
+    complains(
+        RUN("train", "run.yaml", "train.batch_size=100000", "train.ensemble=2"), ".*train\\.batch_size: a step .*");
     complains(RUN("predict", "made"), "no file to write given; .*");
     complains(RUN("predict", "made", "-o", "p.txt"), "-o p\\.txt: must end in .*");
     complains(RUN("runs", "missing"), "missing: cannot be read: .*");

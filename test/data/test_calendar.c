@@ -47,7 +47,7 @@ static int find_changes(const when_zone *z, int from, int to, int64_t *change) {
     return n;
 }
 
-// Whether a clock that shows `now` has reached the end of a bar that opened at `open` on it.
+// True where a clock that shows `now` has reached the end of a bar that opened at `open` on it.
 static bool is_over(int64_t open, int64_t now, int64_t span) {
     if (span % WHEN_MONTH) return now >= open + span;
     when_parts a = when_split(open), b = when_split(now), eve = when_split(now + D1);

@@ -164,6 +164,49 @@ static void typed_columns(void **state) {
     scaler_free(NULL);
 }
 
+// Every instrument by its own rows: the scale that its samples alone give, and a view that has it applied.
+static void instruments_have_their_own(void **state) {
+    (void)state;
+    static const char *const symbols[] = {"AAA", "BBB"};
+    static const int64_t start[] = {0, 20, ROWS};
+    made *m = make(), *alone = make();
+    err e = {0};
+    int64_t window = 4;
+    split_part train = part_of((span){0, 16});
+    m->d.panel = 2;
+    m->d.panel_names = symbols;
+    m->d.panel_first = m->d.stream[0].start = start;
+    scaler *own = scaler_fit(&m->d, &train, &window, true, &e);
+    assert_non_null(own);
+    assert_int_equal(own->series, 2);
+    dataset *scaled = scaler_apply(own, &m->d, false, &e);
+    assert_non_null(scaled);
+    const float *to = table_floats(&scaled->stream[0].series);
+    for (int k = 0; k < 2; k++) {
+        // The other instrument's samples see the first row of this one instead.
+        for (int i = 0; i < SAMPLES; i++) {
+            alone->first[i] = i % 2 == k ? m->first[i] : (int32_t)start[k];
+            alone->row[i] = i % 2 == k ? m->row[i] : (int32_t)start[k];
+        }
+        scaler *one = fitted(alone, &train, window);
+        for (int c = 0; c < C; c++) {
+            assert_true(own->mean[0][k * C + c] == one->mean[0][c] && own->std[0][k * C + c] == one->std[0][c]);
+            for (int64_t r = start[k]; r < start[k + 1]; r++)
+                assert_true(to[r * C + c] == (m->series[r * C + c] - one->mean[0][c]) * one->value[0][C + c]);
+        }
+        scaler_free(one);
+    }
+    // What the graph applies then changes nothing.
+    for (int c = 0; c < C; c++) assert_true(own->value[0][c] == 0 && own->value[0][C + c] == 1);
+    dataset_free(scaled);
+    scaler_free(own);
+    split_part first = part_of((span){0, 1});
+    assert_null(scaler_fit(&m->d, &first, &window, true, &e));
+    assert_non_null(strstr(e.text, "BBB has no training samples to fit its scale on"));
+    free(m);
+    free(alone);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(fits_what_windows_see),
@@ -171,6 +214,7 @@ int main(void) {
         cmocka_unit_test(what_is_not_finite_is_named),
         cmocka_unit_test(large_offsets_keep_their_digits),
         cmocka_unit_test(typed_columns),
+        cmocka_unit_test(instruments_have_their_own),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -168,6 +168,22 @@ static void labels_beyond_the_last_sample(void **state) {
 
 // Panels
 
+// Two instruments, two samples a minute: an embargo of four is four minutes, and takes eight samples.
+static void an_embargo_counts_moments(void **state) {
+    (void)state;
+    made m;
+    make_timed(&m);
+    m.d.panel = 2;
+    for (int i = 0; i < MANY; i++) {
+        m.time[i] = 60 * (i / 2);
+        m.end[i] = m.time[i] + 60;
+    }
+    split s = split_of(&m, NULL, (split_options){0.5, 0.2, PURGE_LABELS, 4});
+    assert_int_equal(s.train.count, 50); // minutes 0 to 24, known by 25
+    assert_int_equal(part_first(&s.validation), 52 + 8);
+    assert_int_equal(part_first(&s.test), 60 + 20 + 2 + 8);
+}
+
 // Series a has a sample every time, b every fourth: a a a b a a a b. Rows of a are 0.., of b 200..; the second stream
 // has a row for every second sample of a.
 static void make_panel(made *m) {
@@ -337,6 +353,7 @@ int main(void) {
         cmocka_unit_test(empty_parts_are_refused),
         cmocka_unit_test(ends_decide_where_they_are_known),
         cmocka_unit_test(equal_times_stay_together),
+        cmocka_unit_test(an_embargo_counts_moments),
         cmocka_unit_test(labels_beyond_the_last_sample),
         cmocka_unit_test(every_series_keeps_its_distance),
         cmocka_unit_test(windows_apart_are_purged_by_samples),

@@ -53,7 +53,7 @@ static void blocks_are_as_long_as_labels_reach(void **state) {
     assert_int_equal(bootstrap_block(7000, 12), 20);
 }
 
-// Of independent noise the interval of a mean is the normal one: 1.96 standard errors each way.
+// The interval of a mean of independent noise is the normal one: 1.96 standard errors each way.
 static void independent_units_have_the_normal_interval(void **state) {
     enum { N = 4000 };
     static double unit[2 * N];
