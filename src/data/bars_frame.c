@@ -141,13 +141,16 @@ static bool find_stretches(rows *r, const int64_t *step, size_t start, size_t n,
     return true;
 }
 
-// The span of a single row: the one known span whose grid it is on.
+// The span of a single row: the one known span whose grid it is on. Clocks differ from UTC by quarters of an hour, so a
+// grid is no coarser.
 static bool frame_of_one(const rows *r, const bars_options *o, int64_t *span, err *e) {
+    enum { QUARTER = 900 };
     int fits = 0;
     for (int i = 0; i < o->span_count; i++) {
-        int64_t s = o->spans[i];
-        if (o->span_count > 1 && s < WHEN_DAY && r->row[0].bar.time % s) continue;
-        *span = s;
+        int64_t grid = o->spans[i] % QUARTER ? 1 : QUARTER;
+        if (QUARTER % o->spans[i] == 0) grid = o->spans[i];
+        if (o->span_count > 1 && r->row[0].bar.time % grid) continue;
+        *span = o->spans[i];
         fits++;
     }
     if (!fits) *span = o->spans[0];
@@ -155,10 +158,14 @@ static bool frame_of_one(const rows *r, const bars_options *o, int64_t *span, er
            err_input(e, "%s: one bar does not show which span it has; give the bar before it too", r->name);
 }
 
-// True where all steps are whole numbers of a span. Calendar months are not of one length.
+// True where all steps are whole numbers of a span, but for an hour by which a clock changed over the days. Calendar
+// months are not of one length.
 static bool steps_fit(const int64_t *step, size_t n, int64_t span) {
-    for (size_t i = 0; i < n; i++)
-        if (step[i] < span || (span < WHEN_MONTH && step[i] % span)) return false;
+    for (size_t i = 0; i < n; i++) {
+        int64_t off = step[i] % span;
+        bool changed = span > WHEN_HOUR && step[i] > WHEN_DAY && (off == WHEN_HOUR || off == span - WHEN_HOUR);
+        if (step[i] + WHEN_HOUR < span || (off && !changed && span < WHEN_MONTH)) return false;
+    }
     return true;
 }
 

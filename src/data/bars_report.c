@@ -150,13 +150,14 @@ void bars_report_print(FILE *out, const char *name, const bars *b) {
     bool mixed = 10 * p->tally[BARS_UNSORTED].count > p->rows;
     if (p->turned) say(out, "order", mixed ? "mixed; sorted" : "from new to old; turned round");
     print_coarse(out, p);
-    int findings_shown = print_findings(out, p, true) + print_findings(out, p, false);
+    int findings_shown = print_findings(out, p, true);
+    print_open(out, p);
+    findings_shown += print_findings(out, p, false);
     print_jumps(out, p);
     print_gaps(out, p);
     print_hours(out, p);
     if (!p->has_volume) say(out, "volume", "unknown");
     if (!p->has_spread) say(out, "spread", "unknown");
-    print_open(out, p);
     print_thin(out, p);
     print_forced(out, p);
     if (!findings_shown && !p->tally[BARS_GAP].count && !p->coarse_rows && !p->tally[BARS_JUMP].count && !p->forced)
@@ -177,12 +178,12 @@ void bars_report_brief(FILE *out, const char *name, const bars *b) {
     fprintf(out, "; zone %s%s\n", p->zone, p->zone_assumed ? " (assumed)" : "");
     print_coarse(out, p);
     print_findings(out, p, true);
+    print_open(out, p);
     if (p->tally[BARS_SKIPPED].count)
         say(out, "noted", "%9s  %s", count_text(a, sizeof a, p->tally[BARS_SKIPPED].count),
             findings[BARS_SKIPPED].text);
     print_jumps(out, p);
     if (p->hours_pattern) print_hours(out, p);
-    print_open(out, p);
     print_thin(out, p);
 }
 

@@ -349,6 +349,10 @@ static void bars_of_two_files_are_told_apart(void **state) {
         0);
     put_bars("new.csv", days, 4, 5);
     complains(ADD("new.csv"), "new[.]csv: one bar does not show which span it has; give the bar before it too");
+    put_bars("new.csv", bars, BARS - 2, BARS - 1); // on the grid of five minutes alone
+    assert_int_not_equal(bars[BARS - 2].time % 900, 0);
+    assert_int_equal(ADD("new.csv"), 0);
+    matches("out", "^nothing newer than ");
     days[5].time = days[4].time + 3 * WHEN_DAY;
     put_bars("new.csv", days, 4, 6);
     assert_int_equal(ADD("new.csv"), 0);

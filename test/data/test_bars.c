@@ -761,6 +761,34 @@ static void weekly_gaps(void **state) {
     bars_done(&b);
 }
 
+// Known spans: one bar, a weekend, and a weekend on which clocks changed.
+static void known_spans_are_taken(void **state) {
+    (void)state;
+    static const int64_t day[] = {WHEN_DAY}, two[] = {300, 4 * WHEN_HOUR};
+    static const struct {
+        const char *text, *tz;
+        const int64_t *spans;
+        int count;
+        int64_t span;
+    } cases[] = {
+        {"time,open,high,low,close\n2024-01-05,10,12,9,11\n", NULL, day, 1, WHEN_DAY},
+        {"time,open,high,low,close\n2024-01-05,10,12,9,11\n2024-01-08,10,12,9,11\n", NULL, day, 1, WHEN_DAY},
+        {"time,open,high,low,close\n2024-03-08,10,12,9,11\n2024-03-11,10,12,9,11\n", "mt5", day, 1, WHEN_DAY},
+        {"time,open,high,low,close\n2024-03-08 20:00,10,12,9,11\n2024-03-11 00:00,10,12,9,11\n", "mt5", two, 2,
+            4 * WHEN_HOUR},
+        {"time,open,high,low,close\n2024-03-08 20:05,10,12,9,11\n", "mt5", two, 2, 300},
+        {"time,open,high,low,close\n2024-03-08 20:05,10,12,9,11\n2024-03-08 20:20,10,12,9,11\n", NULL, two, 2, 300},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        bars b;
+        err e = {0};
+        bars_options o = {.tz = cases[i].tz, .spans = cases[i].spans, .span_count = cases[i].count};
+        support_ok(bars_parse(&b, "t.csv", cases[i].text, strlen(cases[i].text), &o, &e), &e);
+        assert_int_equal(b.span, cases[i].span);
+        bars_done(&b);
+    }
+}
+
 static void last_bar_is_judged(void **state) {
     (void)state;
     for (int volume = 0; volume < 2; volume++) {
@@ -1112,6 +1140,7 @@ int main(void) {
         cmocka_unit_test(gaps_are_not_closures),
         cmocka_unit_test(gaps_are_as_defined),
         cmocka_unit_test(weekly_gaps),
+        cmocka_unit_test(known_spans_are_taken),
         cmocka_unit_test(last_bar_is_judged),
         cmocka_unit_test(errors_name_file_and_files_shape),
         cmocka_unit_test(errors_name_line_and_column),
