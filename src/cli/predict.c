@@ -44,7 +44,8 @@ static void tell(const cli_options *o, const answers *a, const char *path) {
     use_warn(t, stdout);
     term_count(n, sizeof n, (double)newer);
     if (newer)
-        printf("note      %s newer bar%s no label; --latest answers for them\n", n, newer == 1 ? " has" : "s have");
+        printf("note      %s newer bar%s no label; --latest answers for %s\n", n, newer == 1 ? " has" : "s have",
+            newer == 1 ? "it" : "them");
 }
 
 // The file to write may be none of the run's data and weights, nor anything that predict did not write.

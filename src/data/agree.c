@@ -188,8 +188,8 @@ static bool judge_newest(
     char from[32];
     if (2 * r->newest <= LEAST) return true;
     return bars_force_refuse(force, BARS_FORCE_AGREE, forced, e,
-        "%s: %d of its newest closes are not those of %s, from %s on: were bars saved before they were over?; export "
-        "it anew",
+        "%s: %d of its newest closes are not those of %s, from %s on, as where bars are saved before they are over; "
+        "export it anew",
         slow, r->newest_off, fast, when_text(from, sizeof from, r->newest_from));
 }
 

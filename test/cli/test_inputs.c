@@ -107,7 +107,7 @@ static void samples_of_training_are_told(void **state) {
     assert_true(number("trained_on") == number("samples"));
     assert_int_equal(RUN("predict", "made", "--data", "short.npz", "-o", "p.csv"), 0);
     matches("out", "\nwarning +[0-9]+ of these [0-9]+ samples lie in the time ");
-    matches("out", "\nnote +[0-9]+ newer bars? ha(s|ve) no label; --latest answers for them\n");
+    matches("out", "\nnote +[0-9]+ newer bars? ha(s|ve) no label; --latest answers for (it|them)\n");
     assert_int_equal(RUN("predict", "made", "--part", "validation", "-o", "p.csv"), 0);
     assert_false(file_holds("out", "newer"));
 }
