@@ -1,16 +1,19 @@
 // Files that commit 7a0ccf0 wrote (test/run/old_7a0ccf0; its make.sh tells how): its runs are taken up by --resume and
-// end with the weights that it gives them itself, bit for bit, and its dataset is read.
+// end with the weights that it gives them itself, bit for bit (an LSTM's to rounding), and its dataset is read.
 #include "cli/program.h"
 #include "data/set.h"
 #include "run/fingerprint.h"
 #include "run/same.h"
 #include "support.h"
 
+#include <inttypes.h>
+#include <math.h>
 #include <setjmp.h>
 #include <sqlite3.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -42,8 +45,8 @@ static int64_t count(const char *db_path, const char *query) {
 
 // The optimizer's moments at the end, as that commit leaves them.
 static void same_moments(const char *last, uint64_t moment1, uint64_t moment2) {
-    assert_true(fingerprint(last, "moment1.") == moment1);
-    assert_true(fingerprint(last, "moment2.") == moment2);
+    uint64_t is[] = {fingerprint(last, "moment1."), fingerprint(last, "moment2.")};
+    if (is[0] != moment1 || is[1] != moment2) fail_msg("moments have %#" PRIx64 ", %#" PRIx64, is[0], is[1]);
 }
 
 static void an_mlp_goes_on(void **state) {
@@ -59,6 +62,28 @@ static void an_mlp_goes_on(void **state) {
     assert_int_equal(count("mlp/run.db", "SELECT count(*) FROM run WHERE status = 'done'"), 1);
 }
 
+// Weights of two files, which may differ by rounding.
+static void near_weights(const char *a, const char *b) {
+    err e;
+    safetensors *x = safetensors_open(a, &e), *y = safetensors_open(b, &e);
+    support_ok(x && y, &e);
+    for (int i = 0; i < safetensors_count(x); i++) {
+        const safetensors_entry *s = safetensors_at(x, i), *t = safetensors_find(y, s->name);
+        if (!t || s->bytes != t->bytes || s->type != SAFE_F32) fail_msg("%s: not in both", s->name);
+        for (size_t k = 0; k < s->bytes / sizeof(float); k++) {
+            float v, w;
+            memcpy(&v, (const char *)s->data + k * sizeof v, sizeof v);
+            memcpy(&w, (const char *)t->data + k * sizeof w, sizeof w);
+            if (!(fabsf(v - w) <= 2e-5f)) fail_msg("%s[%zu] is %g and %g", s->name, k, (double)v, (double)w);
+        }
+    }
+    safetensors_close(x);
+    safetensors_close(y);
+}
+
+// That commit's gates used an estimate of reciprocals, whose bits were those of one maker's processors. So the weights
+// are its own to rounding: a step that is lost or taken twice moves them by 1e-4 and more. The moments' bits are of
+// today's gates.
 static void an_lstm_goes_on(void **state) {
     (void)state;
     need_avx2();
@@ -66,8 +91,8 @@ static void an_lstm_goes_on(void **state) {
     assert_int_equal(RESUME("lstm"), 0);
     matches("out", "\nresume +from lstm/checkpoint_step_70\\.safetensors: step 70, in epoch 2 after 1792 samples\n");
     matches("out", "\nbest +epoch 3, ");
-    same_files(OLD "lstm.end", "lstm/best.safetensors");
-    same_moments("lstm/last.safetensors", 0x6f516ff155771d79, 0xbc655ecf3202d893);
+    near_weights(OLD "lstm.end", "lstm/best.safetensors");
+    same_moments("lstm/last.safetensors", 0x3df36e74b77c3b3b, 0xf8bae7b3e1dd969e);
 }
 
 // Its weights and its run.db, which say nothing of a format or an earlier one, are read as they are.

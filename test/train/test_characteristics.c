@@ -1,6 +1,7 @@
 // Characteristics of four small runs, to be kept by whoever rebuilds the engine: the memory that is planned, the losses
 // of the first epochs to the last bit, the weights and the checkpoint at the end. Losses and weights are those of
-// commit 7a0ccf0 with --isa avx2; a processor without AVX2 skips them.
+// commit 7a0ccf0 with --isa avx2, on processors of any maker; a processor without AVX2 skips them. The LSTM's are
+// newer: that commit's gates used an estimate of reciprocals that Intel and AMD round otherwise.
 #include "cli/program.h"
 #include "run/fingerprint.h"
 #include "support.h"
@@ -62,7 +63,7 @@ static const struct {
 static const struct {
     uint64_t states, trainer;
 } formats[] = {
-    {0x8c38444a258d974f, 0x27186dc72adf538f},
+    {0x3650bb519aaba0c2, 0x27186dc72adf538f},
     {0x7308377cfe18d297, 0xc626e8736fdb8bfd},
     {0x8695bc77255eab7f, 0x351e7e1e72c78a67},
     {0x43549ad250e22784, 0x4056dd57393ccd32},
@@ -81,8 +82,8 @@ static const struct {
     bits want;
 } runs[] = {
     {"lstm", {LSTM},
-        {{0x1.13bdbd4c7ebd9p+0, 0x1.039e66193063bp+0}, {0x1.f8edd691eeafap-1, 0x1.c0b05a6f4de9cp-1}, 0x1ce556cef2a6cd7b,
-            0x3730c22eb426a016, 0x4e58a990bc03fb29, 0x1ce556cef2a6cd7b}},
+        {{0x1.13bdbd4c7ebd9p+0, 0x1.039e6610b44cep+0}, {0x1.f8edd77f61b35p-1, 0x1.c0b05a6f4de9cp-1}, 0x1177b44d189a4b0a,
+            0xd148bda1dabd8b6e, 0xa2a213b760f86543, 0x1177b44d189a4b0a}},
     {"mlp", {MLP},
         {{0x1.1068baa9f5a8cp+0, 0x1.01a3e5f740088p+0}, {0x1.dfe91a2027933p-1, 0x1.c6da1c22a0c5ep-1}, 0x1fe95542e41bff27,
             0x9e9c7e2de59767bb, 0x782dd463f2a35660, 0x1fe95542e41bff27}},
@@ -204,7 +205,7 @@ static void runs_end_in_the_same_bits(void **state) {
         if (!same) print_bits(runs[i].name, &b);
         wrong += !same_format(runs[i].name, i) || !same;
     }
-    if (wrong) fail_msg("%d runs differ from those of commit 7a0ccf0", wrong);
+    if (wrong) fail_msg("%d runs have other bits than are written down here", wrong);
 }
 
 int main(void) {
