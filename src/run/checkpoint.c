@@ -226,16 +226,6 @@ bool checkpoint_any(const char *dir) {
     return has;
 }
 
-static bool has_checkpoints(const char *dir, const char *below) {
-    size_t room = strlen(dir) + strlen(below) + 2;
-    char *path = malloc(room);
-    CHECK(path, "out of memory for a path");
-    snprintf(path, room, "%s/%s", dir, below);
-    bool has = checkpoint_any(path);
-    free(path);
-    return has;
-}
-
 safetensors *checkpoint_newest(
     const char *dir, void (*damaged)(void *arg, const char *why), void *arg, char **path, err *e) {
     listing l;
@@ -258,13 +248,7 @@ safetensors *checkpoint_newest(
     }
     listing_done(&l);
     if (s) return s;
-    if (has_checkpoints(dir, "earlier"))
-        err_input(e,
-            "%s: has no whole checkpoint to go on from; %s/earlier has those of the run before: move its files back, "
-            "or leave --resume out to begin anew",
-            dir, dir);
-    else
-        err_input(e, "%s: has no whole checkpoint to go on from; leave --resume out to begin anew", dir);
+    err_input(e, "%s: has no whole checkpoint to go on from; leave --resume out to begin anew", dir);
     return NULL;
 }
 
