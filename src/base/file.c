@@ -33,8 +33,7 @@ static bool fail_run(err *e, const char *path, const char *what, int code) {
     return err_run(e, "%s: %s: %s%s", path, what, strerror(code), advice(code));
 }
 
-// Fills `e` from an errno value, of the kind that the head of file.h promises.
-static bool fail(err *e, const char *path, const char *what, int code) {
+bool file_fail(err *e, const char *path, const char *what, int code) {
     switch (code) {
     case ENOSPC:
     case EDQUOT:
@@ -55,7 +54,7 @@ static int open_retry(const char *path, int flags, mode_t mode) {
 
 static bool map_fd(file_map *m, int fd, const char *path, err *e) {
     struct stat st;
-    if (fstat(fd, &st)) return fail(e, path, "cannot be read", errno);
+    if (fstat(fd, &st)) return file_fail(e, path, "cannot be read", errno);
     if (S_ISDIR(st.st_mode)) return err_input(e, "%s: is a directory; name a file in it", path);
     if (!S_ISREG(st.st_mode)) return err_input(e, "%s: is not a regular file", path);
     if ((uintmax_t)st.st_size > SIZE_MAX / 2) return err_input(e, "%s: is too large for this machine", path);
@@ -64,7 +63,7 @@ static bool map_fd(file_map *m, int fd, const char *path, err *e) {
     void *data = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
     if (data == MAP_FAILED) {
         m->data = NULL;
-        return fail(e, path, "cannot be mapped", errno);
+        return file_fail(e, path, "cannot be mapped", errno);
     }
     m->data = data;
     m->size = (size_t)st.st_size;
@@ -75,7 +74,7 @@ bool file_map_open(file_map *m, const char *path, err *e) {
     *m = (file_map){0};
     // O_NONBLOCK: opening a pipe that nobody writes would wait for ever before it could be refused.
     int fd = open_retry(path, O_RDONLY | O_NONBLOCK, 0);
-    if (fd < 0) return fail(e, path, "cannot be read", errno);
+    if (fd < 0) return file_fail(e, path, "cannot be read", errno);
     bool ok = map_fd(m, fd, path, e);
     close(fd);
     return ok;
@@ -105,7 +104,7 @@ char *file_read(const char *path, size_t most, size_t *bytes, err *e) {
     bool ok = false;
     int fd = open_retry(path, O_RDONLY, 0);
     if (fd < 0) {
-        fail(e, path, "cannot be read", errno);
+        file_fail(e, path, "cannot be read", errno);
         goto done;
     }
     data = malloc(most + 1);
@@ -119,7 +118,7 @@ char *file_read(const char *path, size_t most, size_t *bytes, err *e) {
         if (errno == EISDIR)
             err_input(e, "%s: is a directory; name a file in it", path);
         else
-            fail(e, path, "cannot be read", errno);
+            file_fail(e, path, "cannot be read", errno);
         goto done;
     }
     if ((size_t)n > most) {
@@ -188,7 +187,7 @@ static bool temp_open(file_writer *w, err *e) {
             return true;
         }
         if (errno == EEXIST) continue;
-        fail(e, w->path, "cannot be written", errno);
+        file_fail(e, w->path, "cannot be written", errno);
         goto done;
     }
     err_run(e, "%s: cannot be written: too many %s.*.tmp beside it; remove them", w->path, w->path);
@@ -207,7 +206,7 @@ bool file_writer_open(file_writer *w, const char *path, err *e) {
     sweep(path);
     w->path = strdup(path);
     bool ok = w->path ? temp_open(w, e) : fail_run(e, path, "cannot be written", ENOMEM);
-    if (ok && replaces && fchmod(w->fd, old.st_mode & 0777)) ok = fail(e, path, "cannot be written", errno);
+    if (ok && replaces && fchmod(w->fd, old.st_mode & 0777)) ok = file_fail(e, path, "cannot be written", errno);
     if (!ok) file_writer_abandon(w);
     return ok;
 }
@@ -299,14 +298,14 @@ void file_writer_abandon(file_writer *w) {
 
 // One level; an existing directory is fine, whoever made it.
 static bool make_dir(const char *path, err *e) {
-    if (!mkdir(path, 0777)) return true;
+    if (!mkdir(path, 0777)) return file_sync_place(path, e);
     int code = errno;
     struct stat st;
     if (!stat(path, &st)) {
         if (S_ISDIR(st.st_mode)) return true;
         return err_input(e, "%s: is not a directory; remove it or choose another", path);
     }
-    return fail(e, path, "cannot make the directory", code);
+    return file_fail(e, path, "cannot make the directory", code);
 }
 
 bool file_make_dirs(const char *path, err *e) {

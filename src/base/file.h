@@ -11,6 +11,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+// Fills `e` for a path and an errno value, of the kind above, with advice where some is known: "made/lock: cannot be
+// written: Too many open files". Returns false.
+bool file_fail(err *e, const char *path, const char *what, int code);
+
 // A file's bytes, read-only. `data` is never NULL while open, also for an empty file.
 typedef struct {
     const unsigned char *data;

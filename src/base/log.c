@@ -1,5 +1,6 @@
 #include "base/log.h"
 
+#include "base/file.h"
 #include "base/term.h"
 
 #include <errno.h>
@@ -28,7 +29,7 @@ log_file *log_open(const char *path, err *e) {
     do l->fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
     while (l->fd < 0 && errno == EINTR);
     if (l->fd < 0) {
-        err_input(e, "%s: cannot be written: %s", path, strerror(errno));
+        file_fail(e, path, "cannot be written", errno);
         free(l);
         return NULL;
     }

@@ -208,7 +208,7 @@ static bool read_input(err *e) {
         if (!stop_go_on(e) || !heap_grow(&input.bytes, FIRST, "stdin", e)) return false;
         ssize_t n = read(STDIN_FILENO, input.bytes.data + input.bytes.size, input.bytes.room - input.bytes.size);
         if (n < 0 && errno == EINTR) continue;
-        if (n < 0) return err_input(e, "stdin: cannot be read: %s", strerror(errno));
+        if (n < 0) return file_fail(e, "stdin", "cannot be read", errno);
         if (!n) break;
         input.bytes.size += (size_t)n;
     }

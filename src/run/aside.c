@@ -74,9 +74,7 @@ static char *rename_on(const char *path, err *e) {
         char *to = numbered(path, ++n);
         if (rename(path, to) == 0) return to;
         bool taken = errno == EEXIST || errno == ENOTEMPTY || errno == ENOTDIR; // another process was faster
-        if (!taken)
-            err_input(e, "%s: the earlier run cannot be renamed to %s: %s; choose another run.dir", path, to,
-                strerror(errno));
+        if (!taken) file_fail(e, path, "the earlier run that is there cannot be renamed", errno);
         free(to);
         if (!taken) return NULL;
     }
@@ -93,11 +91,11 @@ char *aside_set(const char *dir, err *e) {
             "run.dir",
             dir);
     else if (stat(path, &st) != 0)
-        err_input(e, "%s: cannot be read: %s", dir, strerror(errno));
+        file_fail(e, dir, "cannot be read", errno);
     else
         to = rename_on(path, e);
     bool ok = to && (mkdir(path, st.st_mode & 07777) == 0 || errno == EEXIST ||
-                        err_run(e, "%s: cannot make the directory: %s", path, strerror(errno)));
+                        file_fail(e, path, "cannot make the directory", errno));
     if (!ok || !file_sync_place(path, e)) {
         free(to);
         to = NULL;

@@ -1,5 +1,6 @@
 #include "run/checkpoint.h"
 
+#include "base/file.h"
 #include "base/format.h"
 #include "run/sum.h"
 
@@ -124,7 +125,7 @@ static void add_file(listing *l, const char *dir, const char *name) {
 static bool list_files(const char *dir, listing *l, err *e) {
     *l = (listing){0};
     DIR *d = opendir(dir);
-    if (!d) return err_input(e, "%s: cannot be read: %s", dir, strerror(errno));
+    if (!d) return file_fail(e, dir, "cannot be read", errno);
     for (const struct dirent *each; (each = readdir(d));) add_file(l, dir, each->d_name);
     closedir(d);
     return true;

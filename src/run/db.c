@@ -81,6 +81,7 @@ typedef struct {
 struct db {
     char *path;
     sqlite3 *file; // NULL: could not be opened
+    bool refused;  // a newer version has written it
     sqlite3_stmt *statement[ROW_KINDS];
     row *waiting;
     int count;
@@ -122,11 +123,12 @@ static bool prepare_all(db *d) {
     return true;
 }
 
-static bool open_file(db *d) {
+static bool open_file(db *d, int busy_ms) {
     int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
     if (sqlite3_open_v2(d->path, &d->file, flags, NULL) != SQLITE_OK) return note_trouble(d);
-    sqlite3_busy_timeout(d->file, 50 * BUSY_MS);
-    if (is_newer(d->file, d->path, &d->why)) return false;
+    sqlite3_busy_timeout(d->file, busy_ms);
+    d->refused = is_newer(d->file, d->path, &d->why);
+    if (d->refused) return false;
     bool ok = sqlite3_exec(d->file, "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;", NULL, NULL, NULL) ==
                   SQLITE_OK &&
               sqlite3_exec(d->file, schema, NULL, NULL, NULL) == SQLITE_OK && prepare_all(d);
@@ -149,7 +151,7 @@ db *db_open(const char *path) {
     d->waiting = calloc(WAITING_MOST, sizeof *d->waiting);
     d->path = strdup(path);
     CHECK(d->waiting && d->path, "out of memory for a database");
-    if (!open_file(d)) close_file(d);
+    if (!open_file(d, 50 * BUSY_MS)) close_file(d);
     return d;
 }
 
@@ -315,8 +317,12 @@ void db_tick(db *d) {
     if (d->count && clock_seconds() - d->tried >= write_every) write_waiting(d);
 }
 
+// A file that could not be opened is tried again here, where a checkpoint takes time anyway.
 void db_sync(db *d) {
-    if (!d->file) return;
+    if (!d->file && (d->refused || !open_file(d, BUSY_MS))) {
+        close_file(d);
+        return;
+    }
     sqlite3_exec(d->file, "PRAGMA synchronous = FULL", NULL, NULL, NULL);
     write_waiting(d);
     sqlite3_exec(d->file, "PRAGMA synchronous = NORMAL", NULL, NULL, NULL);

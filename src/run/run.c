@@ -75,7 +75,7 @@ static bool is_there(int lock, const char *path) {
 static bool take_lock(run *r, err *e) {
     char *path = run_path(r->dir, "lock"), holder[32] = "";
     r->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-    bool ok = r->lock >= 0 || err_input(e, "%s: cannot be written: %s; choose another run.dir", path, strerror(errno));
+    bool ok = r->lock >= 0 || file_fail(e, path, "cannot be written", errno);
     if (ok && (flock(r->lock, LOCK_EX | LOCK_NB) != 0 || !is_there(r->lock, path))) {
         ssize_t n = read(r->lock, holder, sizeof holder - 1);
         holder[n > 0 ? strspn(holder, "0123456789") : 0] = 0;

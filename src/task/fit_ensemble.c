@@ -99,7 +99,11 @@ static bool plan_ensemble(const ensemble *en, chosen *plan, err *e) {
     last.member.number = last.member.of;
     orders_make(&by, &last);
     char *config = describe(&by.o, &why);
-    bool ok = config || err_input(e, "member %d: %s", last.member.number, why.text);
+    bool ok = config != NULL;
+    if (!ok) {
+        err_input(e, "member %d: %s", last.member.number, why.text);
+        e->kind = why.kind;
+    }
     free(config);
     orders_done(&by);
     if (!ok || !task_open(&t, &quiet, e)) return false;

@@ -1,0 +1,242 @@
+// A library that is loaded before the C library and makes one call of a kind go wrong: the n-th fails, is cut short, or
+// kills the process. Settings come from the environment:
+//
+//   FAULT_CALL    write, sync, rename, unlink, open, mmap or alloc; other calls pass
+//   FAULT_AT      number of the call, from 1; 0: none, calls are only counted
+//   FAULT_HOW     fail, short (half of a write) or kill (SIGKILL before the call)
+//   FAULT_COUNT   file that gets the number of calls at the end of the process
+//   FAULT_TRACE   file that gets a line for each sync, rename and unlink, in order: "sync PATH"
+//
+// Counted are calls on files below the working directory, where a test runs; allocations and mappings are counted
+// wherever they come from. Not counted: standard output and error.
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/types.h>
+#include <unistd.h>
+
+typedef enum { NONE, WRITE, SYNC, RENAME, UNLINK, OPEN, MMAP, ALLOC } call;
+typedef enum { FAIL, SHORT, KILL } manner;
+
+static const char *const names[] = {"", "write", "sync", "rename", "unlink", "open", "mmap", "alloc"};
+
+static call which;
+static manner how;
+static long at;
+static atomic_long count;
+static char here[PATH_MAX];
+static size_t here_length;
+static int trace = -1;
+static bool ready;
+
+__attribute__((constructor)) static void begin(void) {
+    const char *name = getenv("FAULT_CALL"), *n = getenv("FAULT_AT"), *way = getenv("FAULT_HOW"),
+               *log = getenv("FAULT_TRACE");
+    for (int i = 1; name && i <= ALLOC; i++)
+        if (strcmp(name, names[i]) == 0) which = (call)i;
+    at = n ? atol(n) : 0;
+    how = !way || strcmp(way, "fail") == 0 ? FAIL : strcmp(way, "short") == 0 ? SHORT : KILL;
+    if (!getcwd(here, sizeof here)) here[0] = 0;
+    here_length = strlen(here);
+    if (log) trace = (int)syscall(SYS_openat, AT_FDCWD, log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+    ready = true;
+}
+
+__attribute__((destructor)) static void end(void) {
+    const char *path = getenv("FAULT_COUNT");
+    char text[32];
+    int n = snprintf(text, sizeof text, "%ld\n", atomic_load(&count));
+    int fd = path ? (int)syscall(SYS_openat, AT_FDCWD, path, O_WRONLY | O_CREAT | O_TRUNC, 0666) : -1;
+    if (fd >= 0 && syscall(SYS_write, fd, text, (size_t)n) != n) abort();
+}
+
+// True where this call is to go wrong. A kill does not come back.
+static bool strikes(call c) {
+    if (!ready || c != which || atomic_fetch_add(&count, 1) + 1 != at) return false;
+    if (how == KILL) kill(getpid(), SIGKILL);
+    return true;
+}
+
+static bool is_below(const char *path) {
+    return path[0] != '/' || (strncmp(path, here, here_length) == 0 && path[here_length] == '/');
+}
+
+// The path of a descriptor; false where it is no file below the working directory.
+static bool path_of(int fd, char path[PATH_MAX]) {
+    char link[64];
+    if (fd <= STDERR_FILENO || fd == trace) return false;
+    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+    ssize_t n = readlink(link, path, PATH_MAX - 1);
+    path[n > 0 ? n : 0] = 0;
+    return n > 0 && path[0] == '/' && is_below(path);
+}
+
+static void note(const char *what, const char *path) {
+    char line[PATH_MAX + 16];
+    if (trace < 0) return;
+    const char *name =
+        strncmp(path, here, here_length) == 0 && path[here_length] == '/' ? path + here_length + 1 : path;
+    int n = snprintf(line, sizeof line, "%s %s\n", what, name);
+    if (syscall(SYS_write, trace, line, (size_t)n) != n) abort();
+}
+
+// Writing
+
+static bool write_strikes(int fd, size_t *bytes) {
+    char path[PATH_MAX];
+    if (which != WRITE || !path_of(fd, path) || !strikes(WRITE)) return false;
+    if (how == SHORT && *bytes > 1) {
+        *bytes /= 2;
+        return false;
+    }
+    errno = ENOSPC;
+    return true;
+}
+
+ssize_t write(int fd, const void *data, size_t bytes) {
+    if (write_strikes(fd, &bytes)) return -1;
+    return syscall(SYS_write, fd, data, bytes);
+}
+
+ssize_t pwrite(int fd, const void *data, size_t bytes, off_t to) {
+    if (write_strikes(fd, &bytes)) return -1;
+    return syscall(SYS_pwrite64, fd, data, bytes, to);
+}
+
+ssize_t pwrite64(int fd, const void *data, size_t bytes, off64_t to) {
+    if (write_strikes(fd, &bytes)) return -1;
+    return syscall(SYS_pwrite64, fd, data, bytes, to);
+}
+
+// Names and the disk
+
+static int sync_by(long number, int fd) {
+    char path[PATH_MAX];
+    bool counts = path_of(fd, path) || strcmp(path, here) == 0;
+    if (counts && strikes(SYNC)) {
+        errno = EIO;
+        return -1;
+    }
+    if (counts) note("sync", path);
+    return (int)syscall(number, fd);
+}
+
+int fsync(int fd) {
+    return sync_by(SYS_fsync, fd);
+}
+
+int fdatasync(int fd) {
+    return sync_by(SYS_fdatasync, fd);
+}
+
+int rename(const char *from, const char *to) {
+    if (is_below(to) && strikes(RENAME)) {
+        errno = EIO;
+        return -1;
+    }
+    if (is_below(to)) note("rename", to);
+    return (int)syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, 0);
+}
+
+int unlink(const char *path) {
+    if (is_below(path) && strikes(UNLINK)) {
+        errno = EIO;
+        return -1;
+    }
+    if (is_below(path)) note("unlink", path);
+    return (int)syscall(SYS_unlinkat, AT_FDCWD, path, 0);
+}
+
+static bool open_strikes(const char *path) {
+    if (!is_below(path) || !strikes(OPEN)) return false;
+    errno = EMFILE;
+    return true;
+}
+
+static mode_t mode_of(int flags, va_list args) {
+    return flags & (O_CREAT | O_TMPFILE) ? va_arg(args, mode_t) : 0;
+}
+
+#define OPEN_AS(name)                                                                                                  \
+    int name(const char *path, int flags, ...) {                                                                       \
+        va_list args;                                                                                                  \
+        va_start(args, flags);                                                                                         \
+        mode_t mode = mode_of(flags, args);                                                                            \
+        va_end(args);                                                                                                  \
+        if (open_strikes(path)) return -1;                                                                             \
+        return (int)syscall(SYS_openat, AT_FDCWD, path, flags, mode);                                                  \
+    }
+
+OPEN_AS(open)
+OPEN_AS(open64)
+
+// The C library's own fopen opens files without the functions above.
+FILE *fopen(const char *path, const char *mode) {
+    int flags = mode[0] == 'r'   ? O_RDONLY
+                : mode[0] == 'w' ? O_WRONLY | O_CREAT | O_TRUNC
+                                 : O_WRONLY | O_CREAT | O_APPEND;
+    if (strchr(mode, '+')) flags = (flags & ~(O_RDONLY | O_WRONLY)) | O_RDWR;
+    if (strchr(mode, 'e')) flags |= O_CLOEXEC;
+    int fd = open(path, flags, 0666);
+    return fd < 0 ? NULL : fdopen(fd, mode);
+}
+
+FILE *fopen64(const char *path, const char *mode) {
+    return fopen(path, mode);
+}
+
+// Memory
+
+#define MMAP_AS(name)                                                                                                  \
+    void *name(void *to, size_t bytes, int protection, int flags, int fd, off_t from) {                                \
+        if (strikes(MMAP)) {                                                                                           \
+            errno = ENOMEM;                                                                                            \
+            return MAP_FAILED;                                                                                         \
+        }                                                                                                              \
+        return (void *)syscall(SYS_mmap, to, bytes, protection, flags, fd, from);                                      \
+    }
+
+MMAP_AS(mmap)
+MMAP_AS(mmap64)
+
+void *__libc_malloc(size_t bytes);
+void *__libc_calloc(size_t n, size_t bytes);
+void *__libc_realloc(void *old, size_t bytes);
+void *__libc_memalign(size_t to, size_t bytes);
+
+static bool alloc_strikes(void) {
+    if (!strikes(ALLOC)) return false;
+    errno = ENOMEM;
+    return true;
+}
+
+void *malloc(size_t bytes) {
+    return alloc_strikes() ? NULL : __libc_malloc(bytes);
+}
+
+void *calloc(size_t n, size_t bytes) {
+    return alloc_strikes() ? NULL : __libc_calloc(n, bytes);
+}
+
+void *realloc(void *old, size_t bytes) {
+    return alloc_strikes() ? NULL : __libc_realloc(old, bytes);
+}
+
+void *aligned_alloc(size_t to, size_t bytes) {
+    return alloc_strikes() ? NULL : __libc_memalign(to, bytes);
+}
+
+int posix_memalign(void **out, size_t to, size_t bytes) {
+    if (alloc_strikes()) return ENOMEM;
+    *out = __libc_memalign(to, bytes);
+    return *out ? 0 : ENOMEM;
+}
