@@ -30,7 +30,7 @@ void arena_done(arena *a) {
 
 static struct arena_chunk *chunk_new(size_t size, struct arena_chunk *next) {
     struct arena_chunk *c = calloc(1, sizeof *c + size);
-    CHECK(c, "out of memory for %zu bytes of descriptions", size);
+    NEED(c, "out of memory for %zu bytes of descriptions", size);
     c->next = next;
     c->size = size;
     return c;

@@ -157,7 +157,7 @@ static bool read_document(reader *r) {
 }
 
 static void reader_start(reader *r, size_t bytes) {
-    CHECK(yaml_parser_initialize(&r->parser), "out of memory for a YAML parser");
+    NEED(yaml_parser_initialize(&r->parser), "out of memory for a YAML parser");
     yaml_parser_set_encoding(&r->parser, YAML_UTF8_ENCODING);
     yaml_parser_set_input_string(&r->parser, (const unsigned char *)(bytes ? r->text : ""), bytes);
 }

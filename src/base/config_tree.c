@@ -39,7 +39,7 @@ bool node_is_null(const node *n) {
 
 config *tree_new(const char *name, const config_key *keys, size_t count) {
     config *c = calloc(1, sizeof *c);
-    CHECK(c, "out of memory for a configuration");
+    NEED(c, "out of memory for a configuration");
     arena_init(&c->memory);
     c->name = arena_text(&c->memory, name);
     c->keys = keys;

@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 static bool fill(err *e, err_kind kind, const char *fmt, va_list args) {
     if (!e) return false;
@@ -38,4 +39,15 @@ void err_abort(const char *file, int line, const char *cond, const char *fmt, ..
     va_end(args);
     fputc('\n', stderr);
     abort();
+}
+
+// Nothing here asks for memory: the text is short, and standard error has no buffer.
+void err_no_memory(const char *fmt, ...) {
+    char text[256];
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(text, sizeof text, fmt, args);
+    va_end(args);
+    fprintf(stderr, "tradewind: %s\n", text);
+    _exit(1);
 }

@@ -26,6 +26,15 @@ bool err_run(err *e, const char *fmt, ...) __attribute__((format(printf, 2, 3)))
         if (!(cond)) err_abort(__FILE__, __LINE__, #cond, __VA_ARGS__);                                                \
     } while (0)
 
+// Memory that small things need: where there is none, the program ends with one line and status 1. What was written
+// before is whole, as after a kill. Tables whose size the user chose are ERR_RUN instead.
+#define NEED(pointer, ...)                                                                                             \
+    do {                                                                                                               \
+        if (!(pointer)) err_no_memory(__VA_ARGS__);                                                                    \
+    } while (0)
+
+void err_no_memory(const char *fmt, ...) __attribute__((noreturn, format(printf, 1, 2)));
+
 void err_abort(const char *file, int line, const char *cond, const char *fmt, ...)
     __attribute__((noreturn, format(printf, 4, 5)));
 

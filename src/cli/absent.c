@@ -42,7 +42,7 @@ static queue *open_queue(const queue_options *o, err *e) {
     bool found;
     err unused;
     queue *q = calloc(1, sizeof *q);
-    CHECK(q, "out of memory for a queue");
+    NEED(q, "out of memory for a queue");
     (void)o;
     *q = asked;
     q->card = plugin_open("tradewind-cuda.so", &found, &unused);

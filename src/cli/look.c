@@ -106,7 +106,7 @@ static char **list_files(const char *dir, int *count) {
     for (const struct dirent *each; d && (each = readdir(d));) {
         if (strcmp(each->d_name, "best.safetensors") != 0 && !checkpoint_named(each->d_name, &kind, &number)) continue;
         name = realloc(name, (size_t)(*count + 1) * sizeof *name);
-        CHECK(name && (name[*count] = strdup(each->d_name)), "out of memory for a list of files");
+        NEED(name && (name[*count] = strdup(each->d_name)), "out of memory for a list of files");
         ++*count;
     }
     if (d) closedir(d);

@@ -28,7 +28,7 @@ static bool is_directory(const char *path) {
 static void add_run(const char *dir, found *f) {
     if (f->count == RUNS_MOST) return;
     f->dir = realloc(f->dir, (size_t)(f->count + 1) * sizeof *f->dir);
-    CHECK(f->dir && (f->dir[f->count] = strdup(dir)), "out of memory for a list of runs");
+    NEED(f->dir && (f->dir[f->count] = strdup(dir)), "out of memory for a list of runs");
     f->count++;
 }
 

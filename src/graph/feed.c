@@ -19,9 +19,9 @@ struct feed {
 
 feed *feed_new(bool host_memory, const feed_input *input, int inputs, size_t bytes) {
     feed *f = calloc(1, sizeof *f);
-    CHECK(f && inputs > 0, "out of memory for a feed, or a feed of no inputs");
+    NEED(f && inputs > 0, "out of memory for a feed, or a feed of no inputs");
     f->input = malloc((size_t)inputs * sizeof *f->input);
-    CHECK(f->input, "out of memory for a feed of %d inputs", inputs);
+    NEED(f->input, "out of memory for a feed of %d inputs", inputs);
     memcpy(f->input, input, (size_t)inputs * sizeof *f->input);
     f->inputs = inputs;
     f->bytes = bytes;

@@ -10,7 +10,7 @@
 
 graph *graph_new(void) {
     graph *g = calloc(1, sizeof *g);
-    CHECK(g, "out of memory for a graph");
+    NEED(g, "out of memory for a graph");
     g->real_type = g->low_type = DTYPE_F32;
     arena_init(&g->arena);
     graph_tensor_add(g, "none", ROLE_STATE, DTYPE_F32, shape1(0));
@@ -31,7 +31,7 @@ static void *grown(void *array, int used, int *room, size_t size) {
     if (used < *room) return array;
     *room = *room ? *room * 2 : 64;
     array = realloc(array, (size_t)*room * size);
-    CHECK(array, "out of memory for a graph of %d entries", *room);
+    NEED(array, "out of memory for a graph of %d entries", *room);
     return array;
 }
 

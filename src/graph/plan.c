@@ -41,7 +41,7 @@ static void insert_by_offset(const plan_block *block, int *placed, int count, in
 size_t plan_place(plan_block *block, int count) {
     ranked *order = malloc((size_t)(count + 1) * sizeof *order);
     int *placed = malloc((size_t)(count + 1) * sizeof *placed);
-    CHECK(order && placed, "out of memory for a plan of %d blocks", count);
+    NEED(order && placed, "out of memory for a plan of %d blocks", count);
     for (int i = 0; i < count; i++) {
         block[i].bytes = plan_aligned(block[i].bytes);
         order[i] = (ranked){&block[i], i};
@@ -64,7 +64,7 @@ size_t plan_floor(const plan_block *block, int count) {
     for (int i = 0; i < count; i++)
         if (block[i].last + 2 > end) end = block[i].last + 2;
     int64_t *change = calloc((size_t)end + 1, sizeof *change);
-    CHECK(change, "out of memory for a plan of %d instructions", end);
+    NEED(change, "out of memory for a plan of %d instructions", end);
     for (int i = 0; i < count; i++) {
         change[block[i].first] += (int64_t)plan_aligned(block[i].bytes);
         change[block[i].last + 1] -= (int64_t)plan_aligned(block[i].bytes);
@@ -372,7 +372,7 @@ static void block_name(const plan *p, const graph *g, int i, char *text, size_t 
 void plan_print(const plan *p, const graph *g, FILE *out) {
     enum { ROWS = 12 };
     ranked *order = malloc((size_t)(p->blocks + 1) * sizeof *order);
-    CHECK(order, "out of memory for a table of %d blocks", p->blocks);
+    NEED(order, "out of memory for a table of %d blocks", p->blocks);
     for (int i = 0; i < p->blocks; i++) order[i] = (ranked){&p->block[i], i};
     qsort(order, (size_t)p->blocks, sizeof *order, by_size);
     fprintf(out, "%-32s %12s %12s  %s\n", "block", "bytes", "offset", "alive");

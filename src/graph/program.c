@@ -106,7 +106,7 @@ static void lay_room(program *p, const device *d, const queue *q) {
 
 program *program_new(const device *d, const queue *q, const program_options *o) {
     program *p = calloc(1, sizeof *p);
-    CHECK(p, "out of memory for a program");
+    NEED(p, "out of memory for a program");
     CHECK(!(o->passes & PASS_BIT(PASS_EVALUATE)) || o->passes == PASS_BIT(PASS_EVALUATE), "passes %#x", o->passes);
     CHECK(!o->feed || !o->together, "steps together of inputs that are fed one by one");
     p->d = d;

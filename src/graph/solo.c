@@ -16,7 +16,7 @@ struct solo {
 
 static solo *describe(const device *d, const queue *q, const graph *g, const solo_options *o) {
     solo *x = calloc(1, sizeof *x);
-    CHECK(x, "out of memory for a graph by itself");
+    NEED(x, "out of memory for a graph by itself");
     x->g = g;
     program_options p = {.graph = g, .rows = o->rows, .passes = PASS_BIT(PASS_EVALUATE), .guard = o->guard};
     x->store = store_new(d->host_memory);

@@ -48,7 +48,7 @@ struct store {
 
 store *store_new(bool host_memory) {
     store *s = calloc(1, sizeof *s);
-    CHECK(s, "out of memory for a store");
+    NEED(s, "out of memory for a store");
     s->host_memory = host_memory;
     s->low_type = DTYPE_F32;
     arena_init(&s->arena);
@@ -93,7 +93,7 @@ static void entry_add(store *s, store_kind kind, const tensor_info *t) {
     if (s->entries == s->entry_room) {
         s->entry_room = s->entry_room ? 2 * s->entry_room : 32;
         s->entry = realloc(s->entry, (size_t)s->entry_room * sizeof *s->entry);
-        CHECK(s->entry, "out of memory for a store of %d tensors", s->entry_room);
+        NEED(s->entry, "out of memory for a store of %d tensors", s->entry_room);
     }
     entry e = {.name = t->name, .kind = kind, .role = t->role, .type = t->type, .data_type = t->data_type};
     e.shape = t->shape;

@@ -17,7 +17,7 @@ static char *plain(const char *dir) {
     size_t n = strlen(dir);
     while (n > 1 && dir[n - 1] == '/') n--;
     char *path = strndup(dir, n);
-    CHECK(path, "out of memory for a path");
+    NEED(path, "out of memory for a path");
     bool link = lstat(path, &st) == 0 && S_ISLNK(st.st_mode);
     char *whole = link || strcmp(path, ".") == 0 || strcmp(path, "..") == 0 ? realpath(path, NULL) : NULL;
     if (!whole) return path;
@@ -38,7 +38,7 @@ static long number_of(const char *name, const char *stem) {
 static long newest(const char *path) {
     const char *slash = strrchr(path, '/'), *stem = slash ? slash + 1 : path;
     char *folder = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
-    CHECK(folder, "out of memory for a path");
+    NEED(folder, "out of memory for a path");
     long most = 0;
     DIR *d = opendir(folder);
     for (const struct dirent *each; d && (each = readdir(d));) {
@@ -52,7 +52,7 @@ static long newest(const char *path) {
 
 static char *numbered(const char *path, long n) {
     char *name;
-    CHECK(asprintf(&name, "%s.%ld", path, n) >= 0, "out of memory for a path");
+    NEED(asprintf(&name, "%s.%ld", path, n) >= 0, "out of memory for a path");
     return name;
 }
 

@@ -22,7 +22,7 @@ static const char *const stems[CHECKPOINT_KINDS] = {"checkpoint_epoch_", "checkp
 char *checkpoint_path(const char *dir, checkpoint_kind kind, uint64_t number) {
     size_t room = strlen(dir) + 64;
     char *path = malloc(room);
-    CHECK(path, "out of memory for a path");
+    NEED(path, "out of memory for a path");
     if (kind == CHECKPOINT_LAST)
         snprintf(path, room, "%s/%s%s", dir, stems[kind], ending);
     else
@@ -117,7 +117,7 @@ static void add_file(listing *l, const char *dir, const char *name) {
     size_t room = strlen(dir) + strlen(name) + 2;
     l->file = realloc(l->file, (size_t)(l->count + 1) * sizeof *l->file);
     f.path = malloc(room);
-    CHECK(l->file && f.path, "out of memory for a list of files");
+    NEED(l->file && f.path, "out of memory for a list of files");
     snprintf(f.path, room, "%s/%s", dir, name);
     l->file[l->count++] = f;
 }

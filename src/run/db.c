@@ -147,10 +147,10 @@ static void close_file(db *d) {
 
 db *db_open(const char *path) {
     db *d = calloc(1, sizeof *d);
-    CHECK(d, "out of memory for a database");
+    NEED(d, "out of memory for a database");
     d->waiting = calloc(WAITING_MOST, sizeof *d->waiting);
     d->path = strdup(path);
-    CHECK(d->waiting && d->path, "out of memory for a database");
+    NEED(d->waiting && d->path, "out of memory for a database");
     if (!open_file(d, 50 * BUSY_MS)) close_file(d);
     return d;
 }
@@ -235,7 +235,7 @@ static void put_text(row *r, const char *text) {
     field *f = next(r, text ? FIELD_TEXT : FIELD_NULL);
     if (!text) return;
     f->text = strdup(text);
-    CHECK(f->text, "out of memory for a text");
+    NEED(f->text, "out of memory for a text");
 }
 
 // Rows

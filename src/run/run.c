@@ -29,7 +29,7 @@ enum { FILES = sizeof files / sizeof *files };
 char *run_path(const char *dir, const char *name) {
     size_t n = strlen(dir) + strlen(name) + 2;
     char *path = malloc(n);
-    CHECK(path, "out of memory for a path");
+    NEED(path, "out of memory for a path");
     snprintf(path, n, "%s/%s", dir, name);
     return path;
 }
@@ -189,10 +189,10 @@ bool run_moves(const char *dir, const char *path) {
 
 static run *open_run(const char *dir, bool begins, err *e) {
     run *r = calloc(1, sizeof *r);
-    CHECK(r, "out of memory for a run");
+    NEED(r, "out of memory for a run");
     r->lock = -1;
     r->dir = strdup(dir);
-    CHECK(r->dir, "out of memory for a path");
+    NEED(r->dir, "out of memory for a path");
     char *log = run_path(dir, "training_log.txt"), *db = run_path(dir, "run.db");
     bool earlier = begins && run_was_in(dir), ok = take_lock(r, e);
     if (ok && earlier) ok = set_aside(r, e);

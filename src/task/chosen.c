@@ -148,7 +148,7 @@ static bool may_change_or_data_or_device(const char *path) {
 static int compare(const chosen *was, const chosen *is, bool (*skip)(const char *), char *text, size_t room) {
     err unused;
     char *old = chosen_write(was, &unused), *now = chosen_write(is, &unused);
-    CHECK(old && now, "out of memory for two plans");
+    NEED(old && now, "out of memory for two plans");
     int n = outline_compare(old, now, skip, text, room);
     free(old);
     free(now);

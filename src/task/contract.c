@@ -113,7 +113,7 @@ static bool read_streams(contract *c, const json_t *list) {
 // Fills a contract, which takes both over; NULL where that is none. `data` may be NULL.
 static contract *from_json(json_t *all, json_t *data) {
     contract *c = calloc(1, sizeof *c);
-    CHECK(c, "out of memory for a contract");
+    NEED(c, "out of memory for a contract");
     c->json = all;
     c->data_json = data;
     c->version = json_string_value(json_object_get(all, "version"));
@@ -139,7 +139,7 @@ static contract *from_json(json_t *all, json_t *data) {
 
 contract *contract_make(const contract_facts *f) {
     contract *c = from_json(make_json(f), data_json(f->data));
-    CHECK(c, "out of memory for a contract");
+    NEED(c, "out of memory for a contract");
     return c;
 }
 
@@ -156,7 +156,7 @@ static bool damaged(const char *path, err *e) {
 
 static char *json_text(const json_t *v) {
     char *text = json_dumps(v, JSON_COMPACT | JSON_REAL_PRECISION(9));
-    CHECK(text, "out of memory for a contract");
+    NEED(text, "out of memory for a contract");
     return text;
 }
 

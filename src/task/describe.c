@@ -12,7 +12,7 @@
 
 bool task_set(config *c, const char *path, const char *value, err *e) {
     char *assignment = NULL;
-    CHECK(asprintf(&assignment, "%s=%s", path, value) >= 0, "out of memory for a key");
+    NEED(asprintf(&assignment, "%s=%s", path, value) >= 0, "out of memory for a key");
     bool ok = config_override(c, assignment, e);
     free(assignment);
     return ok;
@@ -59,7 +59,7 @@ static void make_absolute(void *arg, const char *path) {
     char *here = value && *value != '/' ? getcwd(NULL, 0) : NULL, *whole = NULL;
     if (!here) return;
     while (strncmp(value, "./", 2) == 0) value += 2;
-    CHECK(asprintf(&whole, "%s/%s", here, value) >= 0, "out of memory for a path");
+    NEED(asprintf(&whole, "%s/%s", here, value) >= 0, "out of memory for a path");
     config_replace(in->to, path, whole);
     free(whole);
     free(here);
@@ -82,7 +82,7 @@ char *task_run_described(const task_description *d) {
     const char *slash = strrchr(d->file, '/');
     if (d->text || strcmp(slash ? slash + 1 : d->file, name) != 0) return NULL;
     char *dir = slash ? strndup(d->file, (size_t)(slash - d->file) + (slash == d->file)) : strdup(".");
-    CHECK(dir, "out of memory for a path");
+    NEED(dir, "out of memory for a path");
     if (run_was_in(dir)) return dir;
     free(dir);
     return NULL;
@@ -162,6 +162,6 @@ char *task_description_complete(const char *text) {
     char *whole = c && config_check(c, &unused) ? write_text(c, &unused) : NULL;
     config_free(c);
     if (!whole) whole = strdup(text);
-    CHECK(whole, "out of memory for the description");
+    NEED(whole, "out of memory for the description");
     return whole;
 }

@@ -24,7 +24,7 @@ static void insert(float *sorted, int count, float value) {
 void ensemble_median(const float *const *member, int members, int64_t n, float *out) {
     CHECK(members > 0, "an ensemble of none");
     float *sorted = malloc((size_t)members * sizeof *sorted);
-    CHECK(sorted, "out of memory for an ensemble of %d", members);
+    NEED(sorted, "out of memory for an ensemble of %d", members);
     for (int64_t i = 0; i < n; i++) {
         float bad = 0;
         for (int m = 0; m < members; m++) {

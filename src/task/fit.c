@@ -148,7 +148,7 @@ bool fit_begin_from(const task *t, trainer *tr, const contract *is, char **unlik
     safetensors *f = weights_open(path, e);
     bool ok = f && contract_fits(f, path, is, MUST, e) && contract_read(&was, f, path, e);
     if (was && contract_differs(was, is, CONTRACT_ALL & ~MUST, text, sizeof text) && unlike)
-        CHECK(asprintf(unlike, "train.init_from %s: %s", path, text) >= 0, "out of memory for a line");
+        NEED(asprintf(unlike, "train.init_from %s: %s", path, text) >= 0, "out of memory for a line");
     contract_free(was);
     safetensors_close(f);
     return ok && trainer_load(tr, path, e);

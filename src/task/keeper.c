@@ -30,7 +30,7 @@ static void set_due(keeper *k) {
 
 keeper *keeper_new(const keeper_options *o) {
     keeper *k = calloc(1, sizeof *k);
-    CHECK(k, "out of memory for a keeper");
+    NEED(k, "out of memory for a keeper");
     k->o = *o;
     err e;
     k->best = run_path(run_dir(o->run), "best.safetensors");

@@ -29,7 +29,7 @@ static bool find_run(const char *word, char **dir, char **weights, err *e) {
         *dir = slash ? strndup(word, (size_t)(slash - word)) : strdup(".");
         *weights = strdup(word);
     }
-    CHECK(*dir && *weights, "out of memory for a path");
+    NEED(*dir && *weights, "out of memory for a path");
     struct stat st;
     if (stat(word, &st) != 0)
         return err_input(e, "%s: cannot be read: %s; name a run's directory", word, strerror(errno));
@@ -201,7 +201,7 @@ bool trained_open(trained *t, const trained_options *o, err *e) {
     safetensors_close(f);
     free(dir);
     t->weights = strdup(t->members || !weights ? o->run : weights);
-    CHECK(t->weights, "out of memory for a path");
+    NEED(t->weights, "out of memory for a path");
     free(weights);
     if (ok) return true;
     predictor_free(t->predictor);

@@ -79,7 +79,7 @@ static bool plan_there(const task *t, chosen *c) {
     if (t->options.trained) {
         const char *file = t->options.description.file, *slash = strrchr(file, '/');
         char *dir = slash ? strndup(file, (size_t)(slash - file)) : strdup(".");
-        CHECK(dir, "out of memory for a path");
+        NEED(dir, "out of memory for a path");
         bool there = read_plan(dir, "plan.yaml", c);
         free(dir);
         return there;

@@ -46,7 +46,7 @@ static void add_gear(engine *x, const job *j) {
 
 engine *engine_new(const job *j, const engine_options *o) {
     engine *x = calloc(1, sizeof *x);
-    CHECK(x, "out of memory for an engine");
+    NEED(x, "out of memory for an engine");
     x->o = *o;
     x->store = store_new(o->device->host_memory);
     if (j->host) x->feed = feed_new(o->device->host_memory, j->feed, j->feeds, j->feed_bytes);

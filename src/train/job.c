@@ -127,7 +127,7 @@ static uint32_t first_number(const dataset *d) {
 static float *balanced_weights(const dataset *d, const split_part *train) {
     float *w = calloc((size_t)d->classes, sizeof *w);
     int64_t *count = calloc((size_t)d->classes, sizeof *count);
-    CHECK(w && count, "out of memory for %d class weights", d->classes);
+    NEED(w && count, "out of memory for %d class weights", d->classes);
     for (int64_t k = 0; k < train->count; k++) {
         int64_t i = part_sample(train, k);
         CHECK(d->label[i] >= 0 && d->label[i] < d->classes, "label %d of %d classes", (int)d->label[i], d->classes);
@@ -283,7 +283,7 @@ void job_done(job *j) {
 void job_add_fallback(job *j, const dataset *d, const split *sp, const settings *s, const model_spec *m,
     const int64_t *window, const scaler *sc, precision p) {
     j->fallback = malloc(sizeof *j->fallback);
-    CHECK(j->fallback, "out of memory for a job");
+    NEED(j->fallback, "out of memory for a job");
     job_init(j->fallback, d, sp, s, m, window, sc, p);
 }
 

@@ -68,7 +68,7 @@ void naive_two(const double *y, int64_t n, int64_t period, double *forecast, int
     naive_seasonal(y, n, 1, forecast, horizon);
     if (!naive_is_seasonal(y, n, period)) return;
     double *index = malloc((size_t)period * sizeof *index);
-    CHECK(index, "out of memory for a season of %lld", (long long)period);
+    NEED(index, "out of memory for a season of %lld", (long long)period);
     if (decompose(y, n, period, index)) {
         double level = y[n - 1] / index[(n - 1) % period];
         for (int64_t h = 0; h < horizon; h++) forecast[h] = level * index[(n + h) % period];

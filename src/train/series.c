@@ -16,7 +16,7 @@ void series_add(series_score *s, const double *known, int64_t n, int64_t window,
     const float *forecast, int64_t horizon) {
     double *naive2 = malloc((size_t)horizon * sizeof *naive2), error = 0, naive2_error = 0, H = (double)horizon;
     int64_t seen = window && window < n ? window : n;
-    CHECK(naive2, "out of memory for a forecast of %lld values", (long long)horizon);
+    NEED(naive2, "out of memory for a forecast of %lld values", (long long)horizon);
     if (season)
         naive_two(known, n, season, naive2, horizon);
     else

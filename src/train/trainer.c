@@ -128,7 +128,7 @@ static char *shares_text(const dataset *d, const split_part *train) {
     enum { EACH = 16 };
     double share[CLASSES_MOST];
     char *text = calloc((size_t)d->classes + 1, EACH), *at = text;
-    CHECK(text, "out of memory for the shares of %d classes", d->classes);
+    NEED(text, "out of memory for the shares of %d classes", d->classes);
     trivial_shares(d, train, share);
     for (int k = 0; k < d->classes; k++) at += snprintf(at, EACH, "%s%.9g", k ? " " : "", share[k]);
     return text;

@@ -172,7 +172,7 @@ static char *folder(err *e) {
         n = asprintf(&path, "%s/.cache/tradewind/wisdom", home);
     else
         err_input(e, "no folder for what was tuned; set TRADEWIND_WISDOM to one");
-    CHECK(n >= 0 || !path, "out of memory for a path");
+    NEED(n >= 0 || !path, "out of memory for a path");
     return path;
 }
 
@@ -193,7 +193,7 @@ char *wisdom_path(const wisdom_key *k, err *e) {
     add_words(stem, "-", 1, 1);
     add_words(stem, device, strlen(device), 48);
     int n = asprintf(&path, "%s/%s-%016" PRIx64 ".json", in, stem, hash_of(k));
-    CHECK(n >= 0, "out of memory for a path");
+    NEED(n >= 0, "out of memory for a path");
     free(in);
     return path;
 }
@@ -224,7 +224,7 @@ static char *text_of(const wisdom_key *k, const wisdom_entry *list, int count, i
     json_t *all = json_pack("{s:s, s:i, s:s, s:o, s:I, s:o}", "kind", KIND, "format", FORMAT, "when", when, "key",
         key_object(k), "winner", (json_int_t)list[winner].batch, "entries", entries);
     char *text = all ? json_dumps(all, JSON_INDENT(2) | JSON_REAL_PRECISION(9)) : NULL;
-    CHECK(text, "out of memory for what was tuned");
+    NEED(text, "out of memory for what was tuned");
     json_decref(all);
     return text;
 }

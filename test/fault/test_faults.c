@@ -1,6 +1,6 @@
-// Faults: the n-th write, sync, rename, unlink, open or mapping of a run fails, is cut short, or is where the run is
-// killed. Afterwards the same command, without the fault, must end in what an undisturbed one leaves: nothing lost,
-// nothing doubled, nothing silently different.
+// Faults: the n-th write, sync, rename, unlink, open, mapping or allocation of a run fails, is cut short, or is where
+// the run is killed. Afterwards the same command, without the fault, must end in what an undisturbed one leaves:
+// nothing lost, nothing doubled, nothing silently different.
 //
 // Every n-th fault is tried, n being TRADEWIND_FAULTS_EVERY (40 where it is not set; `make faults` tries all).
 #include "cli/program.h"
@@ -19,18 +19,15 @@
 
 #include <cmocka.h>
 
-enum { WORDS_MOST = 12, CALLS = 6, WAYS_MOST = 3 };
+enum { WORDS_MOST = 12, CALLS = 7, WAYS_MOST = 3 };
 
 static const struct {
     const char *name;
     const char *ways[WAYS_MOST];
 } calls[CALLS] = {
-    {"write", {"fail", "short", "kill"}},
-    {"sync", {"fail", "kill"}},
-    {"rename", {"fail", "kill"}},
-    {"unlink", {"fail", "kill"}},
-    {"open", {"fail", "kill"}},
-    {"mmap", {"fail", "kill"}},
+    {"write", {"fail", "short", "kill"}}, {"sync", {"fail", "kill"}}, {"rename", {"fail", "kill"}},
+    {"unlink", {"fail", "kill"}}, {"open", {"fail", "kill"}}, {"mmap", {"fail", "kill"}},
+    {"alloc", {"fail"}}, // of these one in ten
 };
 
 // A kind of run: the shell line that puts its inputs in place, its words, and how its result is compared with that of
@@ -142,9 +139,9 @@ static void try_fault(const kind *k, const char *call, const char *way, int64_t 
 
 static void try_kind(const kind *k, int every, int64_t *turn, tally *t) {
     for (int c = 0; c < CALLS; c++) {
-        int64_t n = count_calls(k, calls[c].name);
+        int64_t n = count_calls(k, calls[c].name), by = strcmp(calls[c].name, "alloc") == 0 ? 10 : 1;
         for (int w = 0; w < WAYS_MOST && calls[c].ways[w]; w++)
-            for (int64_t at = 1; at <= n; at++)
+            for (int64_t at = 1; at <= n; at += by)
                 if ((*turn)++ % every == 0) try_fault(k, calls[c].name, calls[c].ways[w], at, t);
     }
 }
