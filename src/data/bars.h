@@ -112,7 +112,7 @@ typedef struct {
     int64_t coarse_rows;         // at the beginning, kept or not; 0: none
     int64_t coarse_span;         // their usual step
     int64_t coarse_until;        // the last of them
-    int stretches;               // of coarser bars after the beginning, kept or not; further ones are not looked for
+    int64_t stretches;           // of coarser bars after the beginning, kept or not; the first ones follow
     bars_stretch stretch[BARS_STRETCHES_MOST];
     bars_seasons seasons;           // in which hours differ
     char hours[2][BARS_HOURS_TEXT]; // of the week, at the file's end; in summer too where they differ; "": not known

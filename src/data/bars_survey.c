@@ -18,7 +18,7 @@ static void find_gaps(rows *r, size_t start, const bars_hours *h, const when_zon
     size_t hint = 0;
     for (size_t i = start + 1; i < r->count; i++) {
         int64_t from = r->row[i - 1].bar.time, to = r->row[i].bar.time, missing = 0;
-        if ((to - from <= span && span % WHEN_MONTH) || bars_rows_in_stretch(r, i - 1)) continue;
+        if ((to - from <= span && span % WHEN_MONTH) || r->row[i - 1].coarse) continue;
         int64_t a = when_local(z, from, &hint), b = when_local(z, to, &hint);
         missing = h ? bars_hours_between(h, a, b) : when_spans_between(a, b, span) - 1;
         if (missing > 0) note_gap(r, i, missing);

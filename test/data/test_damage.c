@@ -212,6 +212,10 @@ static void coarse_middle(sheet *s) {
     coarsen(s, hour_after(s, 4000), hour_after(s, 5500));
 }
 
+static void coarse_12_times(sheet *s) {
+    for (int64_t k = 12; k-- > 0;) coarsen(s, hour_after(s, 500 + 750 * k), hour_after(s, 950 + 750 * k));
+}
+
 static void coarse_end(sheet *s) {
     coarsen(s, hour_after(s, 8000), s->count);
 }
@@ -294,6 +298,7 @@ static void damaged_files_are_named(void **state) {
         {"open and close of days", "XAUUSD_D1.csv", open_is_close, BARS_FORCE_COLUMNS, "open and close are swapped"},
         {"coarse in the middle", "EURUSD_M5.csv", coarse_middle, 0,
             "126  rows from line 4010 on are of 1 h, 2025-09-10 21:00 to 2025-09-18 02:00 UTC: left out"},
+        {"coarse 12 times", "EURUSD_M5.csv", coarse_12_times, 0, "and 4 more such stretches: left out"},
         {"coarse at the end", "XAUUSD_M5.csv", coarse_end, 0, "  rows from line 8"},
         {"a block twice", "XAUUSD_M5.csv", block_twice, 0, "500  equal to another row, first in line 3002"},
         {"rows out of order", "XAUUSD_M15.csv", out_of_order, 0, "rows out of place, sorted, first in line"},
@@ -344,6 +349,30 @@ static void kept_stretches_are_no_gaps(void **state) {
     assert_int_equal(b.report.stretch[0].span, HOUR);
     assert_int_equal(b.report.tally[BARS_COARSE].count, 0);
     assert_int_equal(b.report.missing, missing);
+    bars_done(&b);
+    free(s.bar);
+}
+
+// Stretches that the report has no room for are left out too, and kept ones are no gaps.
+static void every_stretch_is_found(void **state) {
+    (void)state;
+    bars b;
+    err e = {0};
+    if (!open_real("EURUSD_M5.csv", &b)) skip();
+    int64_t missing = b.report.missing, coarse = 0;
+    bars_done(&b);
+    sheet s = load("EURUSD_M5.csv");
+    coarse_12_times(&s);
+    write_sheet(&s, "damaged.csv");
+    for (int64_t i = 0; i + 1 < s.count; i++) coarse += s.bar[i + 1].time - s.bar[i].time == HOUR;
+    support_ok(bars_read(&b, "damaged.csv", NULL, &e), &e);
+    assert_int_equal(b.report.stretches, 12);
+    assert_true(coarse > 400 && b.report.tally[BARS_COARSE].count >= coarse);
+    for (int64_t i = 0; i + 1 < b.count; i++) assert_true(b.bar[i + 1].time - b.bar[i].time != HOUR);
+    bars_done(&b);
+    support_ok(bars_read(&b, "damaged.csv", &(bars_options){.keep_coarse = true}, &e), &e);
+    assert_int_equal(b.count, s.count);
+    assert_true(b.report.missing <= missing);
     bars_done(&b);
     free(s.bar);
 }
@@ -552,6 +581,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(damaged_files_are_named, support_enter, support_leave),
         cmocka_unit_test_setup_teardown(a_thin_market_is_not_coarse, support_enter, support_leave),
         cmocka_unit_test_setup_teardown(kept_stretches_are_no_gaps, support_enter, support_leave),
+        cmocka_unit_test_setup_teardown(every_stretch_is_found, support_enter, support_leave),
         cmocka_unit_test_setup_teardown(files_that_do_not_belong_together, support_enter, support_leave),
         cmocka_unit_test(originals_raise_only_what_is_true),
         cmocka_unit_test_setup_teardown(real_crashes_pass, support_enter, support_leave),
