@@ -1,5 +1,6 @@
 #include "data/agree.h"
 
+#include "data/median.h"
 #include "data/when.h"
 
 #include <math.h>
@@ -25,17 +26,6 @@ typedef struct {
     double tolerance; // of closes that agree
 } comparison;
 
-static int by_size(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-// The median, by sorting in place; 0 of none.
-static double median(double *v, int n) {
-    qsort(v, (size_t)n, sizeof *v, by_size);
-    return n ? v[n / 2] : 0;
-}
-
 // The logarithm of slow close / fast close where the last fast bar in the slow one closes. False where none is inside,
 // or the fast file does not reach over its end.
 static bool compare(const comparison *c, int64_t open, int64_t end, double close, double *ratio) {
@@ -58,7 +48,7 @@ static double usual_range(const bar *b, int64_t count) {
     int n = 0;
     for (int64_t i = 0, by = count / SAMPLES + 1; i < count; i += by)
         if (b[i].high > b[i].low) range[n++] = log(b[i].high / b[i].low);
-    return median(range, n);
+    return median(range, (size_t)n);
 }
 
 static double usual_move(const bar *b, int64_t count) {
@@ -66,7 +56,7 @@ static double usual_move(const bar *b, int64_t count) {
     int n = 0;
     for (int64_t i = 1, by = count / SAMPLES + 1; i < count; i += by)
         if (b[i].close != b[i - 1].close) move[n++] = fabs(log(b[i].close / b[i - 1].close));
-    return median(move, n);
+    return median(move, (size_t)n);
 }
 
 // Slow bars near the time of the fast ones, evenly.
@@ -91,7 +81,7 @@ static double usual_distance(const comparison *c) {
     int n = 0;
     for (int i = 0; i < c->count; i++)
         if (c->sample[i].apart >= 0) apart[n++] = c->sample[i].apart;
-    qsort(apart, (size_t)n, sizeof *apart, by_size);
+    qsort(apart, (size_t)n, sizeof *apart, median_order);
     return n ? apart[(int)(0.9 * n)] : 0;
 }
 
@@ -128,7 +118,7 @@ static bool compare_plain(comparison *c, agree_report *r) {
     }
     r->compared = n;
     r->agreed = n ? (double)agreed / n : 0;
-    r->factor = n ? exp(median(ratio, n)) : 0;
+    r->factor = n ? exp(median(ratio, (size_t)n)) : 0;
     return near >= 0.98 * n;
 }
 
@@ -152,7 +142,7 @@ static double distance_moved(const comparison *c, int64_t compared, int64_t shif
     }
     bool enough = changed >= LEAST && 10 * changed >= n && 2 * n >= compared;
     if (!enough || 4 * nearer < 3 * changed || 2 * agreed < n) return -1;
-    if (2 * median(after, changed) > median(before, changed)) return -1;
+    if (2 * median(after, (size_t)changed) > median(before, (size_t)changed)) return -1;
     return sum / n;
 }
 

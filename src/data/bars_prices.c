@@ -8,10 +8,19 @@
 // another, from 1.5 and 60 usual moves on, a change of level. Steps over 10 % and 20 usual moves are noted only. So the
 // 20 % of October 1987, a currency's lost peg and a flash crash to an eighth pass, and all of a market whose smallest
 // step of price is large.
+//
+// Opens of bars that follow one another continue the close before them. Where rows of a finer file were left out by a
+// regular pattern, the rest looks like bars of a coarser frame, but the moves of the lost bars lie between a close and
+// the next open. Bars of less than a day, one span apart, are refused where the mean move from close to open is 0.75 of
+// that from open to close or more, and that from close to close 1.25 of it or more. Measured on gold and euro, 5 min to
+// 4 h, and frames made of these: 0.01 to 0.08 and 1.00; with every second row 0.88 to 1.15 and 1.34 to 1.52, with every
+// third 1.36 to 1.50 and 1.74 to 1.83. Prices that bounce between bid and ask have steps to the open, too (0.95), which
+// the next step undoes: their move from close to close is 1.1 or less. A market of few trades in a bar misses moves as
+// well (7 trades: 0.61 and 1.20), and shows it by flat bars: with more than 1 % of these nothing is said.
 #include "data/bars_rows.h"
+#include "data/median.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 enum { SAMPLES = 2048, LEAST = 32, TENS_MOST = 6 };
 
@@ -26,16 +35,6 @@ typedef struct {
     double noted;
     double gate; // factor of the smallest step that any rule looks at
 } prices;
-
-static int by_size(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static double median(double *v, size_t n) {
-    qsort(v, n, sizeof *v, by_size);
-    return n ? v[n / 2] : 0;
-}
 
 static const bar *bar_at(const prices *p, size_t i) {
     return &p->r->row[i].bar;
@@ -240,6 +239,38 @@ static bool judge_columns(const prices *p, err *e) {
         p->r->name, *p->r->symbol ? " " : "", p->r->symbol);
 }
 
+static double mean(const double *v, size_t n, double most) {
+    double sum = 0;
+    for (size_t i = 0; i < n; i++) sum += fmin(v[i], most);
+    return n ? sum / (double)n : 0;
+}
+
+// Opens that do not continue the closes before them, as the head tells. Far moves are cut, so that a crash in a short
+// file is not taken for lost bars.
+static bool judge_opens(const prices *p, int64_t span, err *e) {
+    enum { PAIRS_LEAST = 256, FAR = 8 };
+    double within[SAMPLES + 1], before[SAMPLES + 1], both[SAMPLES + 1];
+    size_t n = 0, flat = 0;
+    for (size_t i = 1, by = p->r->count / SAMPLES + 1; i < p->r->count; i += by) {
+        const bar *a = bar_at(p, i - 1), *b = bar_at(p, i);
+        if (b->time - a->time != span) continue;
+        within[n] = fabs(b->close / b->open - 1);
+        before[n] = fabs(b->open / a->close - 1);
+        both[n++] = fabs(b->close / a->close - 1);
+        flat += b->high == b->low;
+    }
+    double far = FAR * p->move, move = mean(within, n, far), whole = mean(both, n, far);
+    if (span >= WHEN_DAY || n < PAIRS_LEAST || 100 * flat > n || move <= 0) return true;
+    if (mean(before, n, far) < 0.75 * move || whole < 1.25 * move) return true;
+    // Moves grow with the root of time, so that their square tells how many bars each step holds.
+    char fine[32];
+    int rows = (int)fmin(fmax(round(whole * whole / (move * move)), 2), 60);
+    return bars_force_refuse(p->force, BARS_FORCE_THIN, &p->r->report->forced, e,
+        "%s%s%s: opens do not continue the closes before them: bars are missing between them (is it a file of %s with "
+        "1 of %d rows kept?); export it whole",
+        p->r->name, *p->r->symbol ? " " : "", p->r->symbol, when_span_text(fine, sizeof fine, span / rows), rows);
+}
+
 static bool judge_conflicts(const prices *p, err *e) {
     const bars_tally *t = &p->r->report->tally[BARS_CONFLICT];
     if (t->count < LEAST || 20 * t->count < p->r->report->rows) return true;
@@ -249,8 +280,8 @@ static bool judge_conflicts(const prices *p, err *e) {
         p->r->name, (long long)t->line, (long long)t->count, (long long)p->r->report->rows);
 }
 
-bool bars_rows_prices(rows *r, unsigned force, err *e) {
+bool bars_rows_prices(rows *r, int64_t span, unsigned force, err *e) {
     if (r->count < LEAST) return true;
     prices p = measure(r, force);
-    return judge_conflicts(&p, e) && judge_columns(&p, e) && judge_bars(&p, e);
+    return judge_conflicts(&p, e) && judge_columns(&p, e) && judge_bars(&p, e) && judge_opens(&p, span, e);
 }

@@ -65,7 +65,7 @@ bool bars_rows_end(
 
 // Refuses prices that cannot be, as the head of bars_prices.c tells, unless forced; notes jumps. Files under 32 bars
 // are not judged.
-bool bars_rows_prices(rows *r, unsigned force, err *e);
+bool bars_rows_prices(rows *r, int64_t span, unsigned force, err *e);
 
 // Counts what is odd in the bars that stay: weekends, flat bars, gaps, ... False where memory is short, or a check
 // refuses them.

@@ -68,18 +68,36 @@ static void scale(bar *b, double by) {
 
 // Damages
 
+typedef struct {
+    dice dice;
+    int percent; // that are lost
+} chance;
+
 static bool by_chance(const bar *b, int64_t at, void *arg) {
     (void)b, (void)at;
-    static dice d = {.seed = 3};
-    return (int)dice_below(&d, 100) >= *(int *)arg;
+    chance *c = arg;
+    return (int)dice_below(&c->dice, 100) >= c->percent;
 }
 
 static void random_10(sheet *s) {
-    keep(s, by_chance, &(int){10});
+    keep(s, by_chance, &(chance){{.seed = 3}, 10});
 }
 
 static void random_60(sheet *s) {
-    keep(s, by_chance, &(int){60});
+    keep(s, by_chance, &(chance){{.seed = 3}, 60});
+}
+
+static bool one_of(const bar *b, int64_t at, void *arg) {
+    (void)b;
+    return at % *(int *)arg == 1;
+}
+
+static void one_of_2(sheet *s) {
+    keep(s, one_of, &(int){2});
+}
+
+static void one_of_3(sheet *s) {
+    keep(s, one_of, &(int){3});
 }
 
 static bool not_twelfth(const bar *b, int64_t at, void *arg) {
@@ -274,6 +292,14 @@ static void damaged_files_are_named(void **state) {
         {"random 60 %", "EURUSD_M5.csv", random_60, BARS_FORCE_THIN, "rows are missing everywhere"},
         {"random 60 % of hours", "XAUUSD_H1.csv", random_60, BARS_FORCE_THIN, "rows are missing everywhere"},
         {"random 60 % of days", "XAUUSD_D1.csv", random_60, BARS_FORCE_THIN, "rows are missing everywhere"},
+        {"1 of 2", "XAUUSD_M15.csv", one_of_2, BARS_FORCE_THIN, "(is it a file of 15 min with 1 of 2 rows kept?)"},
+        {"1 of 3", "XAUUSD_M15.csv", one_of_3, BARS_FORCE_THIN, "(is it a file of 15 min with 1 of 3 rows kept?)"},
+        {"1 of 2", "XAUUSD_M5.csv", one_of_2, BARS_FORCE_THIN, "(is it a file of 5 min with 1 of 2 rows kept?)"},
+        {"1 of 2", "EURUSD_M5.csv", one_of_2, BARS_FORCE_THIN, "(is it a file of 5 min with 1 of 2 rows kept?)"},
+        {"1 of 3", "EURUSD_M5.csv", one_of_3, BARS_FORCE_THIN, "(is it a file of 5 min with 1 of 3 rows kept?)"},
+        {"1 of 2", "XAUUSD_H1.csv", one_of_2, BARS_FORCE_THIN, "(is it a file of 1 h with 1 of 2 rows kept?)"},
+        {"1 of 2", "EURUSD_hourly_pandas.csv", one_of_2, BARS_FORCE_THIN, "opens do not continue the closes"},
+        {"1 of 2", "XAUUSD_H4.csv", one_of_2, BARS_FORCE_THIN, "(is it a file of 4 h with 1 of 2 rows kept?)"},
         {"every 12th", "XAUUSD_M5.csv", every_12th, 0, "834  with 861 bars missing"},
         {"Wednesday afternoons", "XAUUSD_M15.csv", wednesdays, 0, "closed inside: Wed 14:00-17:45; is that"},
         {"Wednesday afternoons, hours", "XAUUSD_H1.csv", wednesdays, 0, "closed inside: Wed 14:00-17:00; is that"},
@@ -556,6 +582,82 @@ static void a_thin_market_is_not_coarse(void **state) {
     bars_done(&b);
 }
 
+// A market of so many trades in a minute, evenly spread; each is at a walk's price, above or below it by half a spread,
+// rounded to a tick.
+static void put_trades(sheet *s, int trades, double spread, double tick) {
+    dice d = {.seed = 11};
+    double price = 100;
+    for (int64_t t = when_day(2024, 1, 1) * WHEN_DAY; s->count < 6000; t += 60) {
+        bar b = {.time = t, .low = 1e9};
+        for (int i = 0; i < 50; i++) {
+            price *= exp(0.0002 * dice_unit(&d));
+            if ((int)dice_below(&d, 50) >= trades) continue;
+            double at = price + (dice_below(&d, 2) ? spread / 2 : -spread / 2);
+            b.close = round(at / tick) * tick;
+            if (!b.high) b.open = b.close;
+            b.high = fmax(b.high, b.close);
+            b.low = fmin(b.low, b.close);
+        }
+        if (b.high > 0) s->bar[s->count++] = b;
+    }
+}
+
+static void expect_read(const sheet *s, const char *what) {
+    bars b;
+    err e = {0};
+    write_sheet(s, "healthy.csv");
+    if (!bars_read(&b, "healthy.csv", NULL, &e)) fail_msg("%s: %s", what, e.text);
+    bars_done(&b);
+}
+
+// Few trades, prices that bounce between bid and ask, coarse ticks: opens off the closes, but no bars are lost.
+static void markets_of_few_trades_pass(void **state) {
+    (void)state;
+    static const double spreads[] = {0, 0.05, 0.3}, ticks[] = {0.0001, 0.1};
+    for (int trades = 5; trades <= 20; trades += trades < 10 ? 1 : 5)
+        for (int k = 0; k < 6; k++) {
+            char what[64];
+            sheet s = {calloc(ROOM, sizeof(bar)), 0};
+            put_trades(&s, trades, spreads[k % 3], ticks[k / 3]);
+            snprintf(what, sizeof what, "%d trades, spread %g, tick %g", trades, spreads[k % 3], ticks[k / 3]);
+            expect_read(&s, what);
+            free(s.bar);
+        }
+}
+
+// Columns that say little: one price for all four, one for open and close, opens that are the close before.
+static void poor_columns_pass(void **state) {
+    (void)state;
+    for (int kind = 0; kind < 3; kind++) {
+        sheet s = {calloc(ROOM, sizeof(bar)), 0};
+        double before = 100;
+        put_trades(&s, 40, 0, 0.0001);
+        for (bar *b = s.bar; b < s.bar + s.count; b++) {
+            b->open = kind == 2 ? before : b->close;
+            b->high = kind ? fmax(b->high, b->open) : b->close;
+            b->low = kind ? fmin(b->low, b->open) : b->close;
+            before = b->close;
+        }
+        expect_read(&s, "poor columns");
+        free(s.bar);
+    }
+}
+
+// Frames made of finer bars continue as these do.
+static void made_frames_pass(void **state) {
+    (void)state;
+    static const char *const files[] = {"EURUSD_M5.csv", "XAUUSD_M5.csv", "XAUUSD_M15.csv"};
+    bars probe;
+    if (!open_real(files[0], &probe)) skip();
+    bars_done(&probe);
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        sheet s = load(files[i]);
+        coarsen(&s, hour_after(&s, 0), s.count);
+        expect_read(&s, files[i]);
+        free(s.bar);
+    }
+}
+
 static void words_of_force(void **state) {
     (void)state;
     unsigned set = 0;
@@ -585,6 +687,9 @@ int main(void) {
         cmocka_unit_test_setup_teardown(files_that_do_not_belong_together, support_enter, support_leave),
         cmocka_unit_test(originals_raise_only_what_is_true),
         cmocka_unit_test_setup_teardown(real_crashes_pass, support_enter, support_leave),
+        cmocka_unit_test_setup_teardown(markets_of_few_trades_pass, support_enter, support_leave),
+        cmocka_unit_test_setup_teardown(poor_columns_pass, support_enter, support_leave),
+        cmocka_unit_test_setup_teardown(made_frames_pass, support_enter, support_leave),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
