@@ -13,14 +13,15 @@
 // regular pattern, the rest looks like bars of a coarser frame, but the moves of the lost bars lie between a close and
 // the next open. Bars of less than a day, one span apart, are refused where the mean move from close to open is 0.75 of
 // that from open to close or more, and that from close to close 1.25 of it or more. Measured on gold and euro, 5 min to
-// 4 h, and frames made of these: 0.01 to 0.08 and 1.00; with every second row 0.88 to 1.15 and 1.34 to 1.52, with every
-// third 1.36 to 1.50 and 1.74 to 1.83. Prices that bounce between bid and ask have steps to the open, too (0.95), which
+// 4 h, and frames made of these: 0.01 to 0.08 and 1.00; with every second row 0.86 to 1.10 and 1.32 to 1.49, with every
+// third 1.26 to 1.39 and 1.64 to 1.72. Prices that bounce between bid and ask have steps to the open, too (0.95), which
 // the next step undoes: their move from close to close is 1.1 or less. A market of few trades in a bar misses moves as
 // well (7 trades: 0.61 and 1.20), and shows it by flat bars: with more than 1 % of these nothing is said.
 #include "data/bars_rows.h"
 #include "data/median.h"
 
 #include <math.h>
+#include <stdio.h>
 
 enum { SAMPLES = 2048, LEAST = 32, TENS_MOST = 6 };
 
@@ -138,7 +139,8 @@ static bool is_jump(const prices *p, size_t i, double step) {
     return log(b->high / b->low) < fabs(step) / 8;
 }
 
-// The bar at which a jump is undone, and how many jumps of any kind there are from bar `i` on.
+// The bar at which a jump is undone, and how many jumps of any kind there are from bar `i` on; these are not counted
+// where changes of level are forced, as files of many jumps would take long.
 static size_t jump_back(const prices *p, size_t i, double step, size_t *jumps) {
     size_t back = 0;
     *jumps = 0;
@@ -149,6 +151,7 @@ static size_t jump_back(const prices *p, size_t i, double step, size_t *jumps) {
         if (fabs(other) < p->split || !is_jump(p, k, other)) continue;
         ++*jumps;
         if (!back && fabs(other + step) < 0.1 * fabs(step)) back = k;
+        if (back && p->force & BARS_FORCE_LEVELS) break;
     }
     return back;
 }
@@ -239,36 +242,32 @@ static bool judge_columns(const prices *p, err *e) {
         p->r->name, *p->r->symbol ? " " : "", p->r->symbol);
 }
 
-static double mean(const double *v, size_t n, double most) {
-    double sum = 0;
-    for (size_t i = 0; i < n; i++) sum += fmin(v[i], most);
-    return n ? sum / (double)n : 0;
-}
-
-// Opens that do not continue the closes before them, as the head tells. Far moves are cut, so that a crash in a short
-// file is not taken for lost bars.
+// Opens that do not continue the closes before them, as the head tells. Far steps are not counted, so that jumps are
+// not taken for lost bars.
 static bool judge_opens(const prices *p, int64_t span, err *e) {
     enum { PAIRS_LEAST = 256, FAR = 8 };
-    double within[SAMPLES + 1], before[SAMPLES + 1], both[SAMPLES + 1];
+    double within = 0, before = 0, both = 0;
     size_t n = 0, flat = 0;
     for (size_t i = 1, by = p->r->count / SAMPLES + 1; i < p->r->count; i += by) {
         const bar *a = bar_at(p, i - 1), *b = bar_at(p, i);
-        if (b->time - a->time != span) continue;
-        within[n] = fabs(b->close / b->open - 1);
-        before[n] = fabs(b->open / a->close - 1);
-        both[n++] = fabs(b->close / a->close - 1);
+        double step = fabs(b->open / a->close - 1);
+        if (b->time - a->time != span || step > FAR * p->move) continue;
+        within += fabs(b->close / b->open - 1);
+        before += step;
+        both += fabs(b->close / a->close - 1);
         flat += b->high == b->low;
+        n++;
     }
-    double far = FAR * p->move, move = mean(within, n, far), whole = mean(both, n, far);
-    if (span >= WHEN_DAY || n < PAIRS_LEAST || 100 * flat > n || move <= 0) return true;
-    if (mean(before, n, far) < 0.75 * move || whole < 1.25 * move) return true;
-    // Moves grow with the root of time, so that their square tells how many bars each step holds.
-    char fine[32];
-    int rows = (int)fmin(fmax(round(whole * whole / (move * move)), 2), 60);
+    if (span >= WHEN_DAY || n < PAIRS_LEAST || 100 * flat > n || within <= 0) return true;
+    if (before < 0.75 * within || both < 1.25 * within) return true;
+    // Moves grow with the root of time: those from close to close are 1.41 of those of a bar where one of two is lost.
+    char fine[32], hint[64] = "a finer file with few of its rows";
+    if (both < 1.55 * within)
+        snprintf(hint, sizeof hint, "every second row of a file of %s", when_span_text(fine, sizeof fine, span / 2));
     return bars_force_refuse(p->force, BARS_FORCE_THIN, &p->r->report->forced, e,
-        "%s%s%s: opens do not continue the closes before them: bars are missing between them (is it a file of %s with "
-        "1 of %d rows kept?); export it whole",
-        p->r->name, *p->r->symbol ? " " : "", p->r->symbol, when_span_text(fine, sizeof fine, span / rows), rows);
+        "%s%s%s: opens do not continue the closes before them: bars are missing between them (is it %s?); export it "
+        "whole",
+        p->r->name, *p->r->symbol ? " " : "", p->r->symbol, hint);
 }
 
 static bool judge_conflicts(const prices *p, err *e) {
