@@ -174,76 +174,73 @@ static char *shift_text(char *buf, size_t n, int64_t shift) {
 }
 
 static bool judge_newest(
-    const agree_report *r, const char *fast, const char *slow, unsigned force, unsigned *forced, err *e) {
+    const agree_report *r, const agree_bars *fast, const agree_bars *slow, unsigned force, unsigned *forced, err *e) {
     char from[32];
     if (2 * r->newest <= LEAST) return true;
     return bars_force_refuse(force, BARS_FORCE_AGREE, forced, e,
         "%s: %d of its newest closes are not those of %s, from %s on, as where bars are saved before they are over; "
         "export it anew",
-        slow, r->newest_off, fast, when_text(from, sizeof from, r->newest_from));
+        slow->name, r->newest_off, fast->name, when_text(from, sizeof from, r->newest_from));
 }
 
-static bool judge_closes(const agree_report *r, const char *fast, const char *slow, int64_t slow_span, unsigned force,
-    unsigned *forced, err *e) {
+static bool judge_closes(
+    const agree_report *r, const agree_bars *fast, const agree_bars *slow, unsigned force, unsigned *forced, err *e) {
     char by[40], summer[40], more[80] = "";
     if (r->compared < LEAST) return true;
     // A day's close may be that of its main session, hours before the day ends: it is known late, not early.
-    if (slow_span >= WHEN_DAY && r->shift < 0) return true;
+    if (slow->span >= WHEN_DAY && r->shift < 0) return true;
     if (r->shift || r->summer) {
         if (r->summer)
             snprintf(more, sizeof more, " (%s in New York's summer)",
                 shift_text(summer, sizeof summer, r->shift + r->summer * WHEN_HOUR));
-        else if (r->shift == -slow_span)
+        else if (r->shift == -slow->span)
             snprintf(more, sizeof more, ", which is its span: are its bars stamped at their close?");
         return bars_force_refuse(force, BARS_FORCE_AGREE, forced, e,
             "%s: its closes fit those of %s when it is moved by %s%s; export both on one clock, bars stamped at their "
             "open",
-            slow, fast, shift_text(by, sizeof by, r->shift), more);
+            slow->name, fast->name, shift_text(by, sizeof by, r->shift), more);
     }
     if (r->agreed >= 0.5) return judge_newest(r, fast, slow, force, forced, e);
     return bars_force_refuse(force, BARS_FORCE_AGREE, forced, e,
         "%s: %.0f %% of its closes agree with those of %s at the same moment, no shift of its clock fits, and they are "
         "%.4g times those; give files of one instrument",
-        slow, 100 * r->agreed, fast, r->factor);
+        slow->name, 100 * r->agreed, fast->name, r->factor);
 }
 
-static double stale_share(const bar *fast, int64_t fast_count, const bar *slow, int64_t slow_count, int64_t slow_span) {
+static double stale_share(const agree_bars *fast, const agree_bars *slow) {
     int64_t row = -1, seen = 0, stale = 0;
-    for (int64_t t = 0; t < fast_count; t++) {
-        while (row + 1 < slow_count && slow[row + 1].end <= fast[t].end) row++;
+    for (int64_t t = 0; t < fast->count; t++) {
+        while (row + 1 < slow->count && slow->bar[row + 1].end <= fast->bar[t].end) row++;
         if (row < 0) continue;
         seen++;
-        stale += fast[t].end - slow[row].end > slow_span + STALE;
+        stale += fast->bar[t].end - slow->bar[row].end > slow->span + STALE;
     }
     return seen ? (double)stale / (double)seen : 1;
 }
 
-static bool judge_age(const agree_report *r, const bar *fast, const char *fast_name, const bar *slow,
-    const char *slow_name, const bar *slow_last, unsigned force, unsigned *forced, err *e) {
+static bool judge_age(
+    const agree_report *r, const agree_bars *fast, const agree_bars *slow, unsigned force, unsigned *forced, err *e) {
     char from[32], to[32], begin[32];
     if (r->stale <= 0.5) return true;
     return bars_force_refuse(force, BARS_FORCE_STALE, forced, e,
         "%s: %.0f %% of the bars of %s, from %s, see none of it that closed within the last 4 days, as it has %s to "
-        "%s; "
-        "export both for the same time",
-        slow_name, 100 * r->stale, fast_name, when_text(begin, sizeof begin, fast->time),
-        when_text(from, sizeof from, slow->time), when_text(to, sizeof to, slow_last->time));
+        "%s; export both for the same time",
+        slow->name, 100 * r->stale, fast->name, when_text(begin, sizeof begin, fast->bar[0].time),
+        when_text(from, sizeof from, slow->bar[0].time), when_text(to, sizeof to, slow->bar[slow->count - 1].time));
 }
 
-bool agree_check(const bar *fast, int64_t fast_count, int64_t fast_span, const char *fast_name, const bar *slow,
-    int64_t slow_count, int64_t slow_span, const char *slow_name, unsigned force, agree_report *r, err *e) {
-    CHECK(fast_count > 0 && slow_count > 0 && slow_span > fast_span, "%lld bars of %lld s and %lld of %lld s",
-        (long long)fast_count, (long long)fast_span, (long long)slow_count, (long long)slow_span);
+bool agree_check(const agree_bars *fast, const agree_bars *slow, unsigned force, agree_report *r, err *e) {
+    CHECK(fast->count > 0 && slow->count > 0 && slow->span > fast->span, "%lld bars of %lld s and %lld of %lld s",
+        (long long)fast->count, (long long)fast->span, (long long)slow->count, (long long)slow->span);
     *r = (agree_report){0};
     when_zone *new_york = when_zone_new("mt5", e);
     if (!new_york) return false;
-    comparison c = {.fast = fast, .fast_count = fast_count, .usual = usual_range(fast, fast_count)};
-    c.tolerance = fmax(c.usual, usual_move(slow, slow_count) / 2);
-    take_samples(&c, slow, slow_count, new_york);
+    comparison c = {.fast = fast->bar, .fast_count = fast->count, .usual = usual_range(fast->bar, fast->count)};
+    c.tolerance = fmax(c.usual, usual_move(slow->bar, slow->count) / 2);
+    take_samples(&c, slow->bar, slow->count, new_york);
     when_zone_free(new_york);
     if (!compare_plain(&c, r) && r->compared >= LEAST) find_shift(&c, r);
-    compare_newest(&c, slow, slow_count, r);
-    r->stale = stale_share(fast, fast_count, slow, slow_count, slow_span);
-    return judge_closes(r, fast_name, slow_name, slow_span, force, &r->forced, e) &&
-           judge_age(r, fast, fast_name, slow, slow_name, &slow[slow_count - 1], force, &r->forced, e);
+    compare_newest(&c, slow->bar, slow->count, r);
+    r->stale = stale_share(fast, slow);
+    return judge_closes(r, fast, slow, force, &r->forced, e) && judge_age(r, fast, slow, force, &r->forced, e);
 }

@@ -456,8 +456,8 @@ static void files_that_do_not_belong_together(void **state) {
         assert_true(open_real(cases[i].fast, &fast));
         support_ok(bars_read(&slow, "slow.csv", NULL, &e), &e);
         for (unsigned force = 0;; force = cases[i].refused) {
-            bool ok = agree_check(
-                fast.bar, fast.count, fast.span, "fast", slow.bar, slow.count, slow.span, "slow.csv", force, &r, &e);
+            bool ok = agree_check(&(agree_bars){fast.bar, fast.count, fast.span, "fast"},
+                &(agree_bars){slow.bar, slow.count, slow.span, "slow.csv"}, force, &r, &e);
             assert_int_equal(ok, force != 0);
             assert_int_equal(r.forced, force);
             expect_words(cases[i].what, e.text, cases[i].words);
