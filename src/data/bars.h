@@ -166,14 +166,14 @@ bool bars_parse(bars *b, const char *name, const char *text, size_t size, const 
 // Safe to call twice.
 void bars_done(bars *b);
 
-// Whether rows of this kind were left out rather than kept.
+// True where rows of this kind were left out rather than kept.
 bool bars_left_out(bars_finding f);
 
 // A finding in a word ("high_low") and in a few ("high or low does not enclose open and close").
 const char *bars_finding_key(bars_finding f);
 const char *bars_finding_text(bars_finding f);
 
-// What was read, for people: a few aligned lines, findings with a count of zero left out.
+// The report for people: a few aligned lines, findings with a count of zero left out.
 void bars_report_print(FILE *out, const char *name, const bars *b);
 
 // The same in a line, and further lines where something is left out, unclear or unfinished.

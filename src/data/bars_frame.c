@@ -61,8 +61,8 @@ static size_t fine_start(const int64_t *step, size_t n, int64_t fine) {
     return start;
 }
 
-// Whether row `at` encloses all bars of the coarse span that it opens: such a row is the last coarse one, although the
-// next row follows at the fine span, and as a fine bar it would show the future.
+// True where row `at` encloses all bars of the coarse span that it opens: such a row is the last coarse one, although
+// the next row follows at the fine span, and as a fine bar it would show the future.
 static bool straddles(const rows *r, size_t at, int64_t coarse) {
     const bar *b = &r->row[at].bar;
     size_t i = at + 1;

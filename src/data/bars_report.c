@@ -1,4 +1,4 @@
-// What was read, told to people and to programs.
+// The report on bars that were read, for people and for programs.
 #include "data/bars.h"
 
 #include "base/term.h"
