@@ -41,7 +41,7 @@ typedef struct {
     contract_names classes;
     int64_t forecast;   // values of a forecast; 0: classes
     json_t *label;      // settings of labels that are made of bars, or NULL
-    const char *scaler; // "standard" or "none"
+    const char *scaler; // "none", "standard" or "own"
     contract_names symbols;
     const char *trained_from, *trained_to; // time of the training samples and their labels, or NULL
     const char *data;                      // name of the data; NULL where a file does not say, and all below with it
@@ -78,7 +78,8 @@ enum {
     CONTRACT_WINDOWS = 4,
     CONTRACT_CLASSES = 8, // classes, or values of a forecast
     CONTRACT_LABEL = 16,  // settings of labels
-    CONTRACT_ALL = 31,
+    CONTRACT_SCALER = 32, // the scaler's word
+    CONTRACT_ALL = 63,
 };
 
 // True where the data are not those that the weights were made for. `text` gets the first difference in words and what

@@ -177,13 +177,26 @@ static bool differ_in_label(const contract *w, const contract *d, const line *to
     return false;
 }
 
+// An instrument without a symbol has no scale of its own among those of the weights.
+static bool differ_in_scaler(const contract *w, const contract *d, const line *to) {
+    char all[LIST_ROOM];
+    if (strcmp(w->scaler, d->scaler) != 0)
+        return say(
+            to, "was trained with scaler %s, data.scale is %s; set data.scale=%s", w->scaler, d->scaler, w->scaler);
+    if (strcmp(w->scaler, "own") != 0 || d->symbols.count) return false;
+    return say(to,
+        "was trained on %s, each on its own scale, and %s holds one instrument without a symbol; import it "
+        "with --symbol NAME",
+        list_names(&w->symbols, all), d->data);
+}
+
 bool contract_differs(const contract *weights, const contract *data, unsigned parts, char *text, size_t room) {
     static const struct {
         unsigned part;
         bool (*differ)(const contract *w, const contract *d, const line *to);
     } all[] = {{CONTRACT_COLUMNS, differ_in_columns}, {CONTRACT_FRAMES, differ_in_frames},
-        {CONTRACT_WINDOWS, differ_in_windows}, {CONTRACT_CLASSES, differ_in_classes},
-        {CONTRACT_LABEL, differ_in_label}};
+        {CONTRACT_WINDOWS, differ_in_windows}, {CONTRACT_CLASSES, differ_in_classes}, {CONTRACT_LABEL, differ_in_label},
+        {CONTRACT_SCALER, differ_in_scaler}};
     line to = {text, room};
     text[0] = 0;
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)

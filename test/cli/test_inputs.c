@@ -1,9 +1,11 @@
 // A model knows its inputs: data that are not those of its training are refused in words, from outside.
 #include "cli/program.h"
+#include "data/npz.h"
 #include "data/walk.h"
 #include "run/safetensors.h"
 #include "support.h"
 
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -153,6 +155,83 @@ static void shared_labels_are_told(void **state) {
     assert_int_equal(RUN("evaluate", "far"), 0);
 }
 
+// Scales
+
+static void other_scales_are_refused(void **state) {
+    (void)state;
+    put_trained();
+    complains(RUN("evaluate", "made", "data.scale=none"),
+        "made/best\\.safetensors: was trained with scaler standard, data\\.scale is none; set data\\.scale=standard");
+    complains(RUN("predict", "made", "-o", "p.csv", "data.scale=none"), ".*: was trained with scaler standard, .*");
+    assert_int_equal(RUN("evaluate", "made", "data.scale=standard"), 0);
+    complains(RUN("train", "run.yaml", "--resume", "data.scale=none"), ".*data\\.scale.*");
+    assert_int_equal(
+        RUN("train", "run.yaml", "data.scale=none", "run.dir=next", "train.init_from=made/best.safetensors"), 0);
+    matches("out", "\nwarning +train\\.init_from made/best\\.safetensors: was trained with scaler standard, data");
+    complains(RUN("evaluate", "next", "data.scale=standard"), ".*: was trained with scaler none, data\\.scale is .*");
+}
+
+// Every instrument on its own scale: data without a symbol have none.
+static void own_scales_need_a_symbol(void **state) {
+    (void)state;
+    put_trained();
+    walk_put("other.csv", 1500, 300, 2);
+    assert_int_equal(RUN("import", "--symbol", "EUR", "bars.csv", "--symbol", "XAU", "other.csv", "-o", "two.npz",
+                         "--features", "fast=body,rsi_14,natr_14", "-q"),
+        0);
+    assert_int_equal(RUN("train", "run.yaml", "data.set=two.npz", "data.scale=own", "run.dir=two", "-q"), 0);
+    assert_int_equal(RUN("evaluate", "two"), 0);
+    complains(RUN("evaluate", "two", "--data", "a.npz"), "two/best\\.safetensors: was trained on EUR,XAU, each on its "
+                                                         "own scale, and a\\.npz holds one instrument without "
+                                                         "a symbol; import it with --symbol NAME");
+    complains(RUN("evaluate", "two", "data.scale=standard"), ".*: was trained with scaler own, data\\.scale is .*");
+    assert_int_equal(
+        RUN("import", "--symbol", "XAU", "other.csv", "-o", "xau.npz", "--features", "fast=body,rsi_14,natr_14", "-q"),
+        0);
+    assert_int_equal(RUN("evaluate", "two", "--data", "xau.npz"), 0);
+}
+
+// Targets around 40 that follow the first of the vector's numbers, without or with a stream.
+static void put_targets(const char *path, const char *stream) {
+    enum { SAMPLES = 400, V = 2, T = 3 };
+    static float vector[SAMPLES * V], x[SAMPLES * T * V], target[SAMPLES];
+    dice d = {.seed = 5};
+    npz_writer w;
+    err e = {0};
+    for (int i = 0; i < SAMPLES * V; i++) vector[i] = dice_unit(&d);
+    for (int i = 0; i < SAMPLES * T * V; i++) x[i] = dice_unit(&d);
+    for (int i = 0; i < SAMPLES; i++) target[i] = 40 + 8 * vector[i * V];
+    bool ok = npz_writer_open(&w, path, &e) &&
+              npz_writer_array(&w, "x_strategy", NPY_F32, 2, (int64_t[]){SAMPLES, V}, vector, &e) &&
+              (!stream || npz_writer_array(&w, stream, NPY_F32, 3, (int64_t[]){SAMPLES, T, V}, x, &e)) &&
+              npz_writer_array(&w, "targets", NPY_F32, 2, (int64_t[]){SAMPLES, 1}, target, &e);
+    support_ok(ok && npz_writer_commit(&w, &e), &e);
+}
+
+static void vectors_alone_keep_the_scale_of_targets(void **state) {
+    (void)state;
+    put_targets("v.npz", NULL);
+    put_text("run.yaml", "data: {set: v.npz, scale: standard}\nmodel: {kind: mlp, widths: 8}\n"
+                         "train: {epochs: 3, batch_size: 32, loss: mse, metric: rmse}\nrun: {dir: made}\n");
+    assert_int_equal(RUN("train", "run.yaml", "--json"), 0);
+    double rmse = number("validation_best");
+    assert_true(rmse < 10);
+    assert_int_equal(RUN("evaluate", "made", "--part", "validation", "--json"), 0);
+    assert_float_equal(number("rmse"), rmse, 1e-4 * rmse);
+}
+
+// Weights name the scale of targets so.
+static void no_stream_is_called_target(void **state) {
+    (void)state;
+    put_targets("t.npz", "x_target");
+    complains(RUN("import", "t.npz", "-o", "set.npz"),
+        "t\\.npz: \"target\" cannot name a stream; use up to 31 letters, digits, _ and -, and not target");
+    assert_int_equal(RUN("import", "t.npz", "-o", "set.npz", "--names", "past=x_target", "-q"), 0);
+    walk_put("bars.csv", 1500, 300, 1);
+    put_text("run.yaml", "data: {bars: {target: bars.csv}}\nrun: {dir: made}\n");
+    complains(RUN("train", "run.yaml"), ".*\"target\" cannot name a stream; .*");
+}
+
 #define ENTERED(test) cmocka_unit_test_setup_teardown(test, support_enter, support_leave)
 
 int main(void) {
@@ -166,6 +245,10 @@ int main(void) {
         ENTERED(a_missing_test_is_told),
         ENTERED(runs_on_bars_take_sets),
         ENTERED(shared_labels_are_told),
+        ENTERED(other_scales_are_refused),
+        ENTERED(own_scales_need_a_symbol),
+        ENTERED(vectors_alone_keep_the_scale_of_targets),
+        ENTERED(no_stream_is_called_target),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
