@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 enum { LIST_ROOM = 560 };
 
@@ -205,6 +206,51 @@ bool contract_differs(const contract *weights, const contract *data, unsigned pa
             return true;
         }
     return false;
+}
+
+// Data that fit and may not be meant
+
+// The default is UTC, but for files that are known to have another.
+static bool same_zone(const char *a, const char *b) {
+    if (strcmp(a, "default") == 0) a = "UTC";
+    if (strcmp(b, "default") == 0) b = "UTC";
+    return strcasecmp(a, b) == 0;
+}
+
+static const char *zone_text(const char *zone, char text[80]) {
+    if (strcmp(zone, "default") == 0) return "the default zone";
+    snprintf(text, 80, "zone %.70s", zone);
+    return text;
+}
+
+bool contract_zones_differ(const contract *weights, const contract *data, char *text, size_t room) {
+    char a[80], b[80];
+    if (!weights->zone || !data->zone || same_zone(weights->zone, data->zone)) return false;
+    snprintf(text, room,
+        "%.100s was read with %s, the data of the training with %s: unless the clocks of the files differ so, features "
+        "of the time of day are shifted",
+        data->data, zone_text(data->zone, a), zone_text(weights->zone, b));
+    term_one_line(text);
+    return true;
+}
+
+static bool has_name(const contract_names *n, const char *name) {
+    for (int64_t i = 0; i < n->count; i++)
+        if (strcmp(name_at(n, i), name) == 0) return true;
+    return false;
+}
+
+bool contract_symbols_differ(const contract *weights, const contract *data, char *text, size_t room) {
+    const contract_names *w = &weights->symbols, *d = &data->symbols;
+    char all[LIST_ROOM];
+    line to = {text, room};
+    text[0] = 0;
+    for (int64_t i = 0; w->names && d->names && i < d->count; i++)
+        if (!has_name(w, name_at(d, i))) say(&to, "%s%s", text[0] ? "," : "not trained on ", name_at(d, i));
+    if (!text[0]) return false;
+    say(&to, " of %s, but on %s", data->data, list_names(w, all));
+    term_one_line(text);
+    return true;
 }
 
 // Lines
