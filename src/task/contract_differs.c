@@ -30,11 +30,14 @@ static const char *name_at(const contract_names *n, int64_t i) {
 }
 
 // "a,b,c", or how many there are where they have no names.
+static void say_names(const line *to, const contract_names *n) {
+    if (!n->names) say(to, "%lld without names", (long long)n->count);
+    for (int64_t i = 0; n->names && i < n->count; i++) say(to, "%s%s", i ? "," : "", name_at(n, i));
+}
+
 static const char *list_names(const contract_names *n, char text[LIST_ROOM]) {
-    line to = {text, LIST_ROOM};
     text[0] = 0;
-    if (!n->names) say(&to, "%lld without names", (long long)n->count);
-    for (int64_t i = 0; n->names && i < n->count; i++) say(&to, "%s%s", i ? "," : "", name_at(n, i));
+    say_names(&(line){text, LIST_ROOM}, n);
     return text;
 }
 
@@ -60,12 +63,18 @@ static bool same_names(const contract_names *a, const contract_names *b) {
 
 // Columns
 
-// The way to make data of those columns. Bars that a description names have a key of it.
+// True of bars that a description names: it has keys where import has options.
+static bool of_description(const contract *data) {
+    return strcmp(data->data, "bars") == 0;
+}
+
+// The way to make data of those columns. A list that is too long here would not do where it is pasted.
 static void say_features(const line *to, const contract *data, const contract_stream *w) {
     char all[LIST_ROOM];
     if (!w->columns.names) return;
-    say(to, strcmp(data->data, "bars") == 0 ? "; set data.features." : "; import with --features ");
-    say(to, "%s=%s", w->name, list_names(&w->columns, all));
+    bool whole = strlen(list_names(&w->columns, all)) < LIST_ROOM - 1;
+    say(to, of_description(data) ? "; set data.features." : "; import with --features ");
+    say(to, "%s=%s", w->name, whole ? all : "LIST, which `tradewind inspect` of the weights prints");
 }
 
 static void say_columns(
@@ -110,8 +119,10 @@ static bool differ_in_columns(const contract *w, const contract *d, const line *
         say_columns(to, "the vector", d, &w->vector, &d->vector);
         return say(to, "; use data with the vector of the weights");
     }
-    return say(to, "the vector: %s in the weights, %s in %s; import %s --no-vector", w->vector.count ? "there" : "none",
-        d->vector.count ? "there" : "none", d->data, w->vector.count ? "without" : "with");
+    say(to, "the vector: %s in the weights, %s in %s; ", w->vector.count ? "there" : "none",
+        d->vector.count ? "there" : "none", d->data);
+    if (of_description(d)) return say(to, "set data.vector=%s", w->vector.count ? "true" : "false");
+    return say(to, "import %s --no-vector", w->vector.count ? "without" : "with");
 }
 
 // Frames and windows
@@ -257,12 +268,13 @@ bool contract_symbols_differ(const contract *weights, const contract *data, char
 
 const char *contract_stream_line(const contract *c, int stream, char *text, size_t room) {
     const contract_stream *s = &c->stream[stream];
-    char span[32], all[LIST_ROOM];
+    char span[32];
     line to = {text, room};
     text[0] = 0;
     say(&to, "stream %s: ", s->name);
     if (s->span) say(&to, "bars of %s, ", when_span_text(span, sizeof span, s->span));
-    say(&to, "%lld steps of %s", (long long)s->window, list_names(&s->columns, all));
+    say(&to, "%lld steps of ", (long long)s->window);
+    say_names(&to, &s->columns);
     term_one_line(text);
     return text;
 }

@@ -232,6 +232,14 @@ static void answers_must_be_finite(void **state) {
     matches("err", "^tradewind: [^\n]* ([0-9]+) of \\1 answers are not finite; ");
 }
 
+static void inspect_tells_a_damaged_contract(void **state) {
+    (void)state;
+    put_trained();
+    rewrite("made/best.safetensors", "tradewind.contract", "{}", NULL, 0);
+    assert_int_equal(RUN("inspect", "made/best.safetensors"), 0);
+    matches("out", "\n  damaged: made/best\\.safetensors: tradewind\\.contract among its metadata cannot be read; ");
+}
+
 static void shares_are_checked(void **state) {
     (void)state;
     static const char weights[] = "made/best.safetensors";
@@ -292,6 +300,41 @@ static void other_clocks_and_instruments_are_told(void **state) {
     assert_int_equal(RUN("evaluate", "xau", "--data", "xau.npz"), 0);
     assert_false(file_holds("out", "not trained on"));
 #undef GOLD
+}
+
+// A model that is told the symbol answers for some of its instruments, as it does for all of them together.
+static void some_instruments_are_answered(void **state) {
+    (void)state;
+#define GOLD "--features", "fast=body,rsi_14,natr_14", "-q"
+    put_trained();
+    walk_put("other.csv", 1500, 300, 2);
+    assert_int_equal(
+        RUN("import", "--symbol", "EUR", "bars.csv", "--symbol", "XAU", "other.csv", "-o", "two.npz", GOLD), 0);
+    assert_int_equal(RUN("import", "--symbol", "XAU", "other.csv", "-o", "xau.npz", GOLD), 0);
+    assert_int_equal(RUN("import", "--symbol", "GBP", "other.csv", "-o", "gbp.npz", GOLD), 0);
+    assert_int_equal(RUN("train", "run.yaml", "data.set=two.npz", "model.symbol=true", "run.dir=two", "-q"), 0);
+    assert_int_equal(RUN("predict", "two", "--data", "two.npz", "--latest", "1"), 0);
+    char *both = slurp("out"), *xau = strstr(both, "XAU ");
+    assert_non_null(xau);
+    assert_int_equal(RUN("predict", "two", "--data", "xau.npz", "--latest", "1"), 0);
+    char *alone = slurp("out"), *at = strstr(alone, "XAU ");
+    assert_non_null(at);
+    assert_memory_equal(at, xau, strcspn(xau, "\n"));
+    free(both);
+    free(alone);
+    complains(
+        RUN("evaluate", "two", "--data", "gbp.npz"), ".*: was trained on EUR,XAU; gbp\\.npz holds GBP; use data .*");
+#undef GOLD
+}
+
+// A dot parts the keys of a description, so that a symbol with one comes from import.
+static void symbols_with_dots_have_a_way(void **state) {
+    (void)state;
+    put_text("run.yaml", "data: {bars: {XAUUSD.m: {fast: bars.csv}}}\nrun: {dir: made}\n");
+    complains(RUN("plan", "run.yaml"), ".*data\\.bars: a key has a dot in it; .*`import --symbol`[)]");
+    walk_put("bars.csv", 1500, 300, 1);
+    put_text("run.yaml", "data: {bars: {EUR/USD: {fast: bars.csv}, 'XAU#': {fast: bars.csv}}}\nrun: {dir: made}\n");
+    assert_int_equal(RUN("plan", "run.yaml"), 0);
 }
 
 // A whole set is not split, so that one sample is enough.
@@ -403,9 +446,12 @@ int main(void) {
         ENTERED(runs_on_bars_take_sets),
         ENTERED(shared_labels_are_told),
         ENTERED(answers_must_be_finite),
+        ENTERED(inspect_tells_a_damaged_contract),
         ENTERED(shares_are_checked),
         ENTERED(every_member_is_checked),
         ENTERED(other_clocks_and_instruments_are_told),
+        ENTERED(some_instruments_are_answered),
+        ENTERED(symbols_with_dots_have_a_way),
         ENTERED(few_samples_are_answered),
         ENTERED(the_training_mean_is_that_of_training),
         ENTERED(other_scales_are_refused),
