@@ -42,7 +42,7 @@ static void add_members(const char *dir, found *f) {
     }
 }
 
-// Runs hold no other runs than their members, but for what an earlier one left.
+// Runs hold no other runs than their members.
 static void search(const char *dir, int depth, found *f) {
     if (run_is(dir)) {
         add_members(dir, f);
