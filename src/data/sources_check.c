@@ -107,25 +107,22 @@ bool sources_check_known(sources *s, const dataset *old, const source_file *f, i
 
 // Judges new coarse bars by themselves where they are enough, as old ones that fit would hide a clock that changed;
 // then old and new together, and the very newest: of few new ones all are wrong, or none is.
-static bool judge_pair(sources *s, int series, int frame, const bar *fast, int64_t fasts, const bar *slow,
-    int64_t slows, unsigned force, err *e) {
+static bool judge_pair(
+    sources *s, const agree_bars *fast, const agree_bars *slow, int64_t fresh, unsigned force, err *e) {
     enum { ENOUGH = 20, RUN = 4 };
-    const build_bars_of *of = s->series[series].frame;
-    const char *fine = of[0].file, *coarse = of[frame].file;
-    int64_t span = s->build.frame[0].span, to = s->build.frame[frame].span, fresh = of[frame].count;
     agree_report r = {0};
     if (fresh >= ENOUGH) {
-        bool ok = agree_check(
-            fast, fasts, span, fine, slow + slows - fresh, fresh, to, coarse, force | BARS_FORCE_STALE, &r, e);
+        agree_bars newer = {slow->bar + slow->count - fresh, fresh, slow->span, slow->name};
+        bool ok = agree_check(fast, &newer, force | BARS_FORCE_STALE, &r, e);
         s->forced |= r.forced & ~(unsigned)BARS_FORCE_STALE;
         if (!ok) return false;
     }
-    bool ok = agree_check(fast, fasts, span, fine, slow, slows, to, coarse, force, &r, e);
+    bool ok = agree_check(fast, slow, force, &r, e);
     s->forced |= r.forced;
     if (!ok || r.compared < ENOUGH || r.newest_run < RUN) return ok;
     return bars_force_refuse(force, BARS_FORCE_AGREE, &s->forced, e,
         "%s: its newest %d closes are not those of %s; export both on one clock, bars stamped at their open and over",
-        coarse, r.newest_run, fine);
+        slow->name, r.newest_run, fast->name);
 }
 
 static bool check_pair(sources *s, const dataset *old, int series, int frame, unsigned force, err *e) {
@@ -133,15 +130,19 @@ static bool check_pair(sources *s, const dataset *old, int series, int frame, un
     const bar_table *fine = &old->stream[0].bars, *t = &old->stream[frame].bars;
     const build_bars_of *of = s->series[series].frame;
     if (of[frame].made || (!of[0].count && !of[frame].count)) return true;
-    int64_t row = t->start[series + 1] - COARSE, fasts, slows;
+    int64_t row = t->start[series + 1] - COARSE;
     if (row < t->start[series]) row = t->start[series];
     int64_t from = dataset_bar_from(fine, series, t->time[2 * row]);
-    bar *fast = sources_newest(fine, series, from, &of[0], &fasts),
-        *slow = sources_newest(t, series, row, &of[frame], &slows);
-    bool ok = (fast && slow) || sources_no_memory(s, e);
-    if (ok && fasts && slows) ok = judge_pair(s, series, frame, fast, fasts, slow, slows, force, e);
-    free(fast);
-    free(slow);
+    agree_bars fast = {.span = s->build.frame[0].span, .name = of[0].file};
+    agree_bars slow = {.span = s->build.frame[frame].span, .name = of[frame].file};
+    bar *fasts = sources_newest(fine, series, from, &of[0], &fast.count);
+    bar *slows = sources_newest(t, series, row, &of[frame], &slow.count);
+    fast.bar = fasts;
+    slow.bar = slows;
+    bool ok = (fasts && slows) || sources_no_memory(s, e);
+    if (ok && fast.count && slow.count) ok = judge_pair(s, &fast, &slow, of[frame].count, force, e);
+    free(fasts);
+    free(slows);
     return ok;
 }
 
