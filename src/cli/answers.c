@@ -2,6 +2,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "data/latest.h"
 #include "data/npz.h"
 #include "data/when.h"
 #include "task/output.h"
@@ -63,6 +64,18 @@ void answers_done(answers *a) {
 
 bool answers_known(const answers *a, int64_t i) {
     return !a->future && (!a->data->known || a->data->known[a->sample[i]]);
+}
+
+json_t *answers_late(const answers *a, int64_t series) {
+    json_t *all = NULL;
+    char text[192];
+    for (int64_t k = 0; a->latest && k < dataset_series(a->data); k++)
+        for (int i = 1; i < a->data->streams && (series < 0 || series == k); i++) {
+            if (!latest_is_late(a->data, k, i, text, sizeof text)) continue;
+            if (!all) all = json_array();
+            json_array_append_new(all, json_string(text));
+        }
+    return all;
 }
 
 // Files
@@ -337,6 +350,8 @@ static json_t *answer_json(const answers *a, int64_t i, const bar *b) {
         json_object_set_new(j, "label", json_string(class_name(a, (int)a->data->label[a->sample[i]], name)));
     if (!a->choice && answers_known(a, i)) json_object_set_new(j, "target", targets_json(a, i));
     json_object_set_new(j, a->choice ? "probability" : "forecast", all);
+    json_t *late = answers_late(a, a->data->panel ? dataset_panel_of(a->data, a->sample[i]) : 0);
+    if (late) json_object_set_new(j, "stale", late);
     return j;
 }
 
