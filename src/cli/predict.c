@@ -21,6 +21,8 @@ static void tell_json(const answers *a, int64_t newer, const char *path) {
         t->members ? t->members : 1, "data", a->data->name, "part", t->part, "samples", (json_int_t)t->samples.count,
         forecasts ? "horizon" : "classes", (json_int_t)(forecasts ? a->data->target_width : a->width), "file", path);
     if (newer) json_object_set_new(all, "unlabelled", json_integer((json_int_t)newer));
+    json_t *late = answers_late(a, -1);
+    if (late) json_object_set_new(all, "stale", late);
     use_add_json(t, all);
     json_line(stdout, all);
 }
@@ -48,6 +50,15 @@ static void tell(const cli_options *o, const answers *a, const char *path) {
             newer == 1 ? "it" : "them");
 }
 
+// Coarser streams that are out of date: the signal is not what it seems, so this is told with -q too.
+static void warn_late(const cli_options *o, const answers *a) {
+    json_t *late = answers_late(a, -1), *text;
+    size_t i;
+    json_array_foreach(late, i, text) fprintf(
+        o->quiet ? stderr : stdout, "%s%s\n", o->quiet ? "tradewind: stale: " : "warning   ", json_string_value(text));
+    json_decref(late);
+}
+
 // The file to write may be none of the run's data and weights, nor anything that predict did not write.
 static bool has_place(const trained *t, const char *path, err *e) {
     const char *list[TASK_INPUTS_MOST + 1] = {t->weights};
@@ -70,6 +81,7 @@ static bool run(const cli_options *o, err *e) {
     bool ok = (!path || has_place(&t, path, e)) && answers_make(&a, &t, e);
     if (ok && path) ok = ends_with(path, ".npz") ? answers_write_npz(&a, path, e) : answers_write_csv(&a, path, e);
     if (ok && !path && !o->json && !o->quiet) use_warn(&t, stdout);
+    if (ok && !o->json) warn_late(o, &a);
     if (ok && !path) answers_print(&a, o->json);
     if (ok && path) tell(o, &a, path);
     answers_done(&a);

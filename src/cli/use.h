@@ -14,7 +14,8 @@ bool use_open(trained *t, const cli_options *o, err *e);
 // The reason for a part that nobody asked for, to stand behind its samples; "" where there is none.
 const char *use_part_note(const trained *t);
 
-// A line where samples lie in the time that the model was trained on; their number in an object.
+// Lines about data that may not be meant for the weights, and where samples lie in the time that the model was trained
+// on; the same in an object, the latter as their number.
 void use_warn(const trained *t, FILE *out);
 void use_add_json(const trained *t, json_t *to);
 

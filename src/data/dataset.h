@@ -71,7 +71,7 @@ typedef struct dataset {
     int classes;                    // 0 where there are targets alone
     const int32_t *label;           // [samples]; NULL where there are targets alone
     const char *const *class_names; // [classes], or NULL
-    int64_t target_width;           //
+    int64_t target_width;           // targets of a sample
     const float *target;            // [samples, target_width] what a regression is to give, or NULL
     const int64_t *time;            // [samples + unlabelled] when the sample is known, UTC seconds; or NULL
     const int64_t *end;             // [samples] when its label is known, as `time` counts; or NULL; needs `time`
@@ -125,6 +125,9 @@ int64_t dataset_bar_of(const dataset *d, int64_t sample);
 
 // A bar of a table.
 bar dataset_bar(const bar_table *t, int64_t row);
+
+// The first row of a series whose bar opens at `time` or later; the series' end where none does.
+int64_t dataset_bar_from(const bar_table *t, int64_t series, int64_t time);
 
 // Bytes of everything that training may read: tables and lists; not names, bars and states.
 int64_t dataset_bytes(const dataset *d);

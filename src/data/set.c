@@ -19,7 +19,7 @@ int64_t set_window(const dataset *d, int stream) {
 
 bool set_name_ok(const char *name) {
     size_t n = strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-");
-    return n && n <= SET_NAME_MOST && !name[n];
+    return n && n <= SET_NAME_MOST && !name[n] && strcmp(name, "target") != 0;
 }
 
 static npy_type npy_of(column_type t) {
@@ -251,7 +251,7 @@ static bool read_stream(opened *o, const json_t *from, dataset *d, err *e) {
     json_int_t span = json_integer_value(json_object_get(from, "span"));
     s->name = json_string_value(json_object_get(from, "name"));
     if (!s->name || !set_name_ok(s->name) || window < 0 || window > INT32_MAX || span < 0 || span > INT32_MAX)
-        return wrong(o, set_mark, "describes a stream that cannot be", e);
+        return wrong(o, set_mark, "describes a stream that cannot be, or is named target", e);
     d->span[d->streams] = span;
     d->window[d->streams++] = window;
     if (!read_table(o, s->name, json_integer_value(json_object_get(from, "parts")), &s->series, e)) return false;
@@ -276,6 +276,7 @@ static bool read_bars(const opened *o, dataset *d, stream *s, err *e) {
     const npz_entry *n = npz_find(&o->npz, of_table(name, s->name, "bar_time"));
     if (!n) return true;
     b->count = n->header.rank == 2 ? n->header.dim[0] : -1;
+    if (b->count == 0) return wrong(o, name, "has no bars", e);
     b->time = columns_of(o, name, NPY_I64, b->count, 2, e);
     if (b->time) b->price = columns_of(o, of_table(name, s->name, "bar"), NPY_F64, b->count, 6, e);
     if (b->price) b->start = lying(o, of_table(name, s->name, "bar_start"), NPY_I64, 1, starts, e);

@@ -13,10 +13,12 @@
 #include "data/when.h"
 #include "support.h"
 
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -33,7 +35,7 @@ static void frames_are_read(void **state) {
     } good[] = {{"5m", 300}, {"M5", 300}, {"1h", 3600}, {"H4", 14400}, {"90s", 90}, {"1d", 86400}, {"D1", 86400},
         {"1w", WHEN_WEEK}, {"W1", WHEN_WEEK}, {"1mo", WHEN_MONTH}, {"MN1", WHEN_MONTH}};
     static const char *const bad[] = {
-        "", "m", "5", "0m", "2d", "2w", "2mo", "mo", "5x", "1.5h", "mm", "-5m", "99999999m", "h1h"};
+        "", "m", "5", "0m", "2d", "2w", "2mo", "mo", "5x", "1.5h", "mm", "-5m", "99999999m", "h1h", "1M"};
     int64_t span;
     for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
         assert_true(frame_read(good[i].text, strlen(good[i].text), &span));
@@ -610,6 +612,13 @@ static void records_are_bars(void **state) {
         assert_true(got->bar[i].close == bars[i].close && got->bar[i].high == bars[i].high);
         assert_true(got->bar[i].spread == 3);
     }
+    sources_done(&s);
+    // A bar that was not over when the file was written is left out, as of any file.
+    struct timespec both[2] = {{.tv_sec = bars[COUNT - 1].time + 10}, {.tv_sec = bars[COUNT - 1].time + 10}};
+    assert_int_equal(utimensat(AT_FDCWD, path, both, 0), 0);
+    support_ok(sources_read(&s, &(source_ask){.path = path}, 1, NULL, NULL, 0, &e), &e);
+    assert_int_equal(s.build.of[0].frame[0].count, COUNT - 1);
+    assert_int_equal(s.file[0].bars.report.last_bar, BARS_OPEN_WHEN_WRITTEN);
     sources_done(&s);
     assert_false(sources_read(&s, &(source_ask){.path = other}, 1, NULL, NULL, 0, &e));
     assert_non_null(strstr(e.text, "no field high"));
