@@ -25,7 +25,7 @@ static bool fail_here(reader *r, const char *path, const char *text) {
 
 static bool fail_syntax(reader *r) {
     const yaml_parser_t *p = &r->parser;
-    if (p->error == YAML_MEMORY_ERROR) return err_run(r->e, "%s: no memory to read it", r->c->name);
+    NEED(p->error != YAML_MEMORY_ERROR, "%s: no memory to read it", r->c->name);
     node here = {.line = p->problem_mark.line + 1};
     if (p->error == YAML_READER_ERROR) {
         here.line = 1;

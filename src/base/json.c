@@ -31,7 +31,10 @@ json_t *json_read(const char *text, size_t bytes, err *e) {
     json_error_t why;
     json_t *value = json_loadb(bytes ? text : "", bytes, JSON_REJECT_DUPLICATES, &why);
     if (value) return value;
-    err_input(e, "JSON line %d, column %d: %s", why.line, why.column, why.text);
+    if (json_error_code(&why) == json_error_out_of_memory)
+        err_run(e, "no memory to read JSON of %zu bytes", bytes);
+    else
+        err_input(e, "JSON line %d, column %d: %s", why.line, why.column, why.text);
     return NULL;
 }
 

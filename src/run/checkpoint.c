@@ -142,21 +142,28 @@ static int by_number_falling(const void *a, const void *b) {
     return x < y ? 1 : x > y ? -1 : 0;
 }
 
+// A file that cannot be read now, for want of memory or descriptors, is not damaged: to pass it over would lose steps.
+static bool is_readable(const err *why, err *e) {
+    if (why->kind == ERR_RUN) *e = *why;
+    return why->kind != ERR_RUN;
+}
+
 // False where one is of a newer format: going on from another would lose the steps that it holds.
 static bool all_known(const listing *l, err *e) {
     bool known = true;
     for (int i = 0; known && i < l->count; i++) {
-        err unused;
-        safetensors *s = safetensors_open(l->file[i].path, &unused);
-        known = !s || checkpoint_known(s, l->file[i].path, e);
+        err why;
+        safetensors *s = safetensors_open(l->file[i].path, &why);
+        known = s ? checkpoint_known(s, l->file[i].path, e) : is_readable(&why, e);
         safetensors_close(s);
     }
     return known;
 }
 
-// Keeps the files whose head can be read, with their steps.
-static void read_heads(listing *l, void (*damaged)(void *arg, const char *why), void *arg) {
+// Keeps the files whose head can be read, with their steps; false where one cannot be read now.
+static bool read_heads(listing *l, void (*damaged)(void *arg, const char *why), void *arg, err *e) {
     int kept = 0;
+    bool ok = true;
     for (int i = 0; i < l->count; i++) {
         err why;
         safetensors *s = safetensors_open(l->file[i].path, &why);
@@ -164,12 +171,14 @@ static void read_heads(listing *l, void (*damaged)(void *arg, const char *why), 
             l->file[i].step = checkpoint_step(s);
             l->file[kept++] = l->file[i];
         } else {
-            if (damaged) damaged(arg, why.text);
+            ok = ok && is_readable(&why, e);
+            if (ok && damaged) damaged(arg, why.text);
             free(l->file[i].path);
         }
         safetensors_close(s);
     }
     l->count = kept;
+    return ok;
 }
 
 bool checkpoint_any(const char *dir) {
@@ -186,24 +195,20 @@ safetensors *checkpoint_newest(
     safetensors *s = NULL;
     *path = NULL;
     if (!list_files(dir, &l, e)) return NULL;
-    if (!all_known(&l, e)) {
-        listing_done(&l);
-        return NULL;
-    }
-    read_heads(&l, damaged, arg);
-    if (l.count) qsort(l.file, (size_t)l.count, sizeof *l.file, by_step_falling);
-    for (int i = 0; i < l.count && !s; i++) {
+    bool ok = all_known(&l, e) && read_heads(&l, damaged, arg, e);
+    if (ok && l.count) qsort(l.file, (size_t)l.count, sizeof *l.file, by_step_falling);
+    for (int i = 0; ok && i < l.count && !s; i++) {
         err why;
         s = checkpoint_open(l.file[i].path, &why);
-        if (!s && damaged) damaged(arg, why.text);
+        ok = s || is_readable(&why, e);
+        if (!s && ok && damaged) damaged(arg, why.text);
         if (!s) continue;
         *path = l.file[i].path;
         l.file[i].path = NULL;
     }
     listing_done(&l);
-    if (s) return s;
-    err_input(e, "%s: has no whole checkpoint to go on from; leave --resume out to begin anew", dir);
-    return NULL;
+    if (ok && !s) err_input(e, "%s: has no whole checkpoint to go on from; leave --resume out to begin anew", dir);
+    return s;
 }
 
 void checkpoint_rotate(const char *dir, checkpoint_kind kind, int64_t keep) {

@@ -35,7 +35,7 @@ keeper *keeper_new(const keeper_options *o) {
     err e;
     k->best = run_path(run_dir(o->run), "best.safetensors");
     k->plan = chosen_write(o->plan, &e);
-    CHECK(k->plan, "%s", e.text);
+    NEED(k->plan, "%s", e.text);
     k->contract = contract_text(o->contract);
     k->data = contract_data_text(o->contract);
     set_due(k);

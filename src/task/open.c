@@ -38,7 +38,8 @@ static bool make_split(task *t, err *e) {
     t->split = (split){.train = all, .validation = all, .test = all};
     bool whole = t->options.ends || t->options.latest || t->options.whole;
     if (whole || split_make(t->data, t->window, &t->settings.split, &t->split, &why)) return true;
-    return config_fail(t->config, "data.split", e, "%s", why.text);
+    if (why.kind == ERR_RUN) *e = why;
+    return why.kind != ERR_RUN && config_fail(t->config, "data.split", e, "%s", why.text);
 }
 
 // Gives the symbols to the model: columns of all that weights know, where the data have no others.

@@ -1,8 +1,10 @@
 #include "task/output.h"
 
+#include "base/file.h"
 #include "data/npz.h"
 #include "data/set.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -13,17 +15,17 @@ const char output_mark[] = "tradewind_answers";
 
 // Kinds, known by what is in the file
 
-static bool has_entry(const char *path, const char *name) {
+// `why` stays ERR_RUN where the file cannot be read now.
+static bool has_entry(const char *path, const char *name, err *why) {
     npz z;
-    err unused;
-    if (!npz_open(&z, path, &unused)) return false;
+    if (!npz_open(&z, path, why)) return false;
     bool has = npz_find(&z, name) != NULL;
     npz_close(&z);
     return has;
 }
 
-static bool is_set(const char *path) {
-    return has_entry(path, set_mark);
+static bool is_set(const char *path, err *why) {
+    return has_entry(path, set_mark, why);
 }
 
 // The comma behind a header's cell, or its end. A cell may be quoted.
@@ -83,22 +85,22 @@ static bool is_answers_header(const char *at) {
     return take_rest(&at, "q0.") > 1;
 }
 
-static bool is_answers_csv(const char *path) {
+static bool is_answers_csv(const char *path, err *why) {
     char header[HEADER_MOST];
     FILE *f = fopen(path, "r");
-    if (!f) return false;
+    if (!f) return file_fail(why, path, "cannot be read", errno);
     bool is = fgets(header, sizeof header, f) != NULL;
     fclose(f);
     header[is ? strcspn(header, "\n") : 0] = 0;
     return is && is_answers_header(header);
 }
 
-static bool is_answers(const char *path) {
-    return has_entry(path, output_mark) || is_answers_csv(path);
+static bool is_answers(const char *path, err *why) {
+    return has_entry(path, output_mark, why) || (why->kind != ERR_RUN && is_answers_csv(path, why));
 }
 
 static const struct {
-    bool (*is)(const char *path);
+    bool (*is)(const char *path, err *why);
     const char *name;
 } kinds[] = {
     [OUTPUT_SET] = {is_set, "a dataset of tradewind"}, [OUTPUT_ANSWERS] = {is_answers, "an output of predict"}};
@@ -109,7 +111,10 @@ bool output_may_replace(const char *path, output_kind kind, const char *const *i
     for (int i = 0; i < count; i++)
         if (stat(inputs[i], &in) == 0 && in.st_ino == is.st_ino && in.st_dev == is.st_dev)
             return err_input(e, "%s: is both input and output; name another output", path);
-    if (!S_ISREG(is.st_mode) || is.st_size == 0 || kinds[kind].is(path)) return true; // writing refuses what is no file
+    err why = {0};
+    if (!S_ISREG(is.st_mode) || is.st_size == 0) return true; // writing refuses what is no file
+    if (kinds[kind].is(path, &why)) return true;
+    if (why.kind == ERR_RUN) return err_run(e, "%s", why.text);
     return err_input(
         e, "%s: is there and is not %s; name another output, or move the file away", path, kinds[kind].name);
 }

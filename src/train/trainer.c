@@ -137,7 +137,7 @@ static char *shares_text(const dataset *d, const split_part *train) {
 
 static char *mean_text(const dataset *d, const split_part *train) {
     char *text = NULL;
-    CHECK(asprintf(&text, "%.17g", trivial_mean(d, train)) >= 0, "out of memory for the mean of the targets");
+    NEED(asprintf(&text, "%.17g", trivial_mean(d, train)) >= 0, "out of memory for the mean of the targets");
     return text;
 }
 
