@@ -204,12 +204,14 @@ static bool open_run(fit *f, err *e) {
     return keeper_describe(f->keeper, e);
 }
 
-// Scores of trivial answers on the validation samples: what epochs are to be compared with.
+// Scores of trivial answers on the validation samples: what epochs are to be compared with, so MASE is measured by the
+// naive error within the window, as theirs is.
 static bool score_trivial(const fit *f, skill_table *t, char line[LINE_ROOM], err *e) {
     const task *of = f->task;
     double share[CLASSES_MOST];
     char scores[LINE_ROOM - 32];
     skill_input in = {.data = of->data, .samples = of->split.validation, .share = share};
+    in.window = of->window[0];
     task_skill_input(of, &in);
     if (!of->job.forecasts) trivial_shares(of->data, &of->split.train, share);
     if (!skill_make(&in, t, e)) return false;

@@ -479,11 +479,16 @@ const metric *settings_metric(const config *c, unsigned task, err *e) {
     const metric *m = metric_find(config_text(c, key));
     CHECK(m, "no metric named %s", config_text(c, key));
     if (m->tasks & task) return m;
-    config_fail(c, key, e, "%s is for %s; use %s or loss", m->name,
+    char use[160] = "";
+    for (int i = 0; metric_at(i); i++) {
+        size_t n = strlen(use);
+        if (metric_at(i)->tasks & task) snprintf(use + n, sizeof use - n, "%s%s", n ? ", " : "", metric_at(i)->name);
+    }
+    config_fail(c, key, e, "%s is for %s; use one of %s", m->name,
         m->tasks & METRIC_CLASSES     ? "classes"
         : m->tasks & METRIC_FORECASTS ? "forecasts"
                                       : "forecasts of series",
-        metric_usual(task)->name);
+        use);
     return NULL;
 }
 
