@@ -256,16 +256,12 @@ bool answers_write_csv(const answers *a, const char *path, err *e) {
 
 // The screen
 
-static const char *class_name(const answers *a, int k, char text[16]) {
-    snprintf(text, 16, "%d", k);
-    return a->data->class_names ? a->data->class_names[k] : text;
-}
-
 static void print_classes(const answers *a, int64_t i) {
-    char name[16];
-    printf("  %-8s", class_name(a, (int)a->choice[i], name));
-    for (int k = 0; k < a->width; k++) printf("  %s %.3f", class_name(a, k, name), (double)a->answer[i * a->width + k]);
-    if (answers_known(a, i)) printf("  (was %s)", class_name(a, (int)a->data->label[a->sample[i]], name));
+    char name[CLASS_NAME_ROOM];
+    printf("  %-8s", dataset_class_name(a->data, (int)a->choice[i], name));
+    for (int k = 0; k < a->width; k++)
+        printf("  %s %.3f", dataset_class_name(a->data, k, name), (double)a->answer[i * a->width + k]);
+    if (answers_known(a, i)) printf("  (was %s)", dataset_class_name(a->data, (int)a->data->label[a->sample[i]], name));
 }
 
 static void print_forecast(const answers *a, int64_t i) {
@@ -324,17 +320,20 @@ static json_t *targets_json(const answers *a, int64_t i) {
 }
 
 static json_t *answer_json(const answers *a, int64_t i, const bar *b) {
-    char open[32], close[32], name[16];
+    char open[32], close[32], name[CLASS_NAME_ROOM];
     json_t *j = json_pack("{s:s, s:s, s:f}", "open_time", when_moment_text(open, sizeof open, b->time), "close_time",
         when_moment_text(close, sizeof close, b->end), "close", b->close);
     if (a->name && a->data->panel) json_object_set_new(j, "symbol", json_string(a->name[i]));
     json_t *all = a->choice ? json_object() : forecast_json(a, i);
     for (int k = 0; a->choice && k < a->width; k++)
-        json_object_set_new(all, class_name(a, k, name), json_number((double)a->answer[i * a->width + k]));
+        json_object_set_new(
+            all, dataset_class_name(a->data, k, name), json_number((double)a->answer[i * a->width + k]));
     if (!a->choice && unit_of(a->data)) json_object_set_new(j, "unit", json_string(unit_of(a->data)));
-    if (a->choice) json_object_set_new(j, "prediction", json_string(class_name(a, (int)a->choice[i], name)));
+    if (a->choice)
+        json_object_set_new(j, "prediction", json_string(dataset_class_name(a->data, (int)a->choice[i], name)));
     if (a->choice && answers_known(a, i))
-        json_object_set_new(j, "label", json_string(class_name(a, (int)a->data->label[a->sample[i]], name)));
+        json_object_set_new(
+            j, "label", json_string(dataset_class_name(a->data, (int)a->data->label[a->sample[i]], name)));
     if (!a->choice && answers_known(a, i)) json_object_set_new(j, "target", targets_json(a, i));
     json_object_set_new(j, a->choice ? "probability" : "forecast", all);
     return j;

@@ -33,8 +33,12 @@ static void print_count(FILE *out, const char *before, double n, const char *aft
     fprintf(out, "%s%s%s", before, text, after);
 }
 
+void show_key(const told_key *k, FILE *out) {
+    fprintf(out, "%-9s %s: %s\n", k->unused ? "unused" : "key", k->key, k->text);
+}
+
 static void print_key(void *arg, const told_key *k) {
-    fprintf(arg, "%-9s %s: %s\n", k->unused ? "unused" : "key", k->key, k->text);
+    show_key(k, arg);
 }
 
 static void print_key_json(void *arg, const told_key *k) {
@@ -61,7 +65,7 @@ static void print_data(const task *s, FILE *out) {
     if (s->data->held) {
         fprintf(out, "which holds the last %lld values of each series out", (long long)s->data->target_width);
     } else {
-        fprintf(out, "%lld left out between parts", (long long)s->split.dropped);
+        print_count(out, "", (double)s->split.dropped, " left out between parts");
         print_count(out, ", ", (double)s->split.test.count, " kept for a test");
     }
     fprintf(out, "), %.1f MB%s", (double)dataset_bytes(s->data) / 1e6, s->scaler ? ", scaled" : "");

@@ -271,8 +271,7 @@ static double best_possible(const task *t) {
 
 static void log_end(const fit *f, const task_done_event *d) {
     const train_result *r = d->result;
-    char resume[512], value[32];
-    lines_resume(d->resume_in, resume, sizeof resume);
+    char value[32], *resume = lines_resume(d->resume_in);
     if (d->monitor) log_line(f->log, "monitor: %s", d->monitor);
     if (r->best_epoch)
         log_line(f->log, "best epoch %lld, validation %s %s; weights in %s", (long long)r->best_epoch, f->metric->name,
@@ -281,6 +280,7 @@ static void log_end(const fit *f, const task_done_event *d) {
         log_line(f->log, "stopped by a signal in epoch %lld; go on with: %s", (long long)r->epochs + 1, resume);
     else
         log_line(f->log, "done after %lld epochs%s", (long long)r->epochs, r->stopped_early ? ", stopped early" : "");
+    free(resume);
 }
 
 static void conclude(const fit *f, const train_result *r, const char *weights) {

@@ -2,10 +2,13 @@
 
 #include "base/term.h"
 #include "graph/dtype.h"
+#include "run/run.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 // Losses and metrics of an epoch. Those of forecasts have any size.
 static void write_scores(const epoch_report *r, bool forecasts, char *text, size_t room) {
@@ -73,8 +76,29 @@ bool lines_card(const task *t, char *text, size_t room) {
     return true;
 }
 
-void lines_resume(const char *dir, char *text, size_t room) {
-    snprintf(text, room, "tradewind train %s/config.yaml --resume", dir);
+// In single quotes where a shell would read it otherwise.
+static void write_word(const char *word, FILE *out) {
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./,:=@%+-";
+    if (!word[strspn(word, plain)]) {
+        fputs(word, out);
+        return;
+    }
+    fputc('\'', out);
+    for (; *word; word++) fputs(*word == '\'' ? "'\\''" : (const char[]){*word, 0}, out);
+    fputc('\'', out);
+}
+
+char *lines_resume(const char *dir) {
+    char *text = NULL, *path = run_path(dir, "config.yaml");
+    size_t bytes;
+    FILE *out = open_memstream(&text, &bytes);
+    CHECK(out, "out of memory for a line");
+    fputs("tradewind train ", out);
+    write_word(path, out);
+    fputs(" --resume", out);
+    CHECK(fclose(out) == 0 && text, "out of memory for a line");
+    free(path);
+    return text;
 }
 
 const char *lines_value(double v, char *text, size_t room) {
@@ -101,8 +125,8 @@ bool lines_overlap(const task *t, char *text, size_t room) {
 
 // "accuracy 0.5012"
 static void write_trivial(const skill_row *r, double v, FILE *out) {
-    bool errors = r->metric == SKILL_RMSE || r->metric == SKILL_MAE;
-    fprintf(out, errors ? "%s %.5g" : "%s %.4f", skill_title(r->metric), v);
+    char text[32];
+    fprintf(out, "%s %s", skill_title(r->metric), skill_figure(r->metric, v, text, sizeof text));
 }
 
 void lines_trivial(const skill_table *t, const dataset *d, char *text, size_t room) {

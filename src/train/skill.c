@@ -4,19 +4,21 @@
 #include "train/naive.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 static const struct {
     const char *name, *title;
     bool higher;
-} metrics[SKILL_METRICS] = {[SKILL_LOG_LOSS] = {"log_loss", "log loss", false},
-    [SKILL_ACCURACY] = {"accuracy", "accuracy", true},
-    [SKILL_MCC] = {"mcc", "MCC", true},
-    [SKILL_RMSE] = {"rmse", "RMSE", false},
-    [SKILL_MAE] = {"mae", "MAE", false},
-    [SKILL_SMAPE] = {"smape", "sMAPE", false},
-    [SKILL_MASE] = {"mase", "MASE", false}};
+    int decimals; // 0: of any size, so that 4 figures count
+} metrics[SKILL_METRICS] = {[SKILL_LOG_LOSS] = {"log_loss", "log loss", false, 4},
+    [SKILL_ACCURACY] = {"accuracy", "accuracy", true, 4},
+    [SKILL_MCC] = {"mcc", "MCC", true, 4},
+    [SKILL_RMSE] = {"rmse", "RMSE", false, 0},
+    [SKILL_MAE] = {"mae", "MAE", false, 0},
+    [SKILL_SMAPE] = {"smape", "sMAPE", false, 3},
+    [SKILL_MASE] = {"mase", "MASE", false, 3}};
 
 const char *skill_title(skill_metric m) {
     return metrics[m].title;
@@ -28,6 +30,14 @@ const char *skill_name(skill_metric m) {
 
 bool skill_differs(skill_metric m) {
     return metrics[m].higher;
+}
+
+const char *skill_figure(skill_metric m, double v, char *text, size_t room) {
+    if (metrics[m].decimals)
+        snprintf(text, room, "%.*f", metrics[m].decimals, v);
+    else
+        snprintf(text, room, "%.4g", v);
+    return text;
 }
 
 // Terms of a sample. Of classes: 1, then of every answer its loss and 1 where it is right, then a count by true class

@@ -32,6 +32,9 @@ const char *skill_title(skill_metric m);
 const char *skill_name(skill_metric m);
 bool skill_differs(skill_metric m);
 
+// A score in digits that suit its metric, written into `text`.
+const char *skill_figure(skill_metric m, double v, char *text, size_t room);
+
 typedef struct {
     const dataset *data;
     split_part samples;
