@@ -7,6 +7,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+// A run's description is named for its directory at times.
+static bool is_run(const char *word, err *e) {
+    char *dir = task_run_described(&(task_description){.file = word});
+    if (dir) err_input(e, "%s: is the description of a run; name its directory, %s", word, dir);
+    bool ok = !dir;
+    free(dir);
+    return ok;
+}
+
 bool use_open(trained *t, const cli_options *o, err *e) {
     if (o->words < 1) return err_input(e, "no run given; name its directory");
     const char *latest = cli_given(o, "--latest");
@@ -22,7 +31,7 @@ bool use_open(trained *t, const cli_options *o, err *e) {
         .part = cli_given(o, "--test") ? "future" : cli_given(o, "--part"),
         .latest = bars,
         .version = TRADEWIND_VERSION};
-    return ask_devices(o, &ask.devices, e) && trained_open(t, &ask, e);
+    return is_run(o->word[0], e) && ask_devices(o, &ask.devices, e) && trained_open(t, &ask, e);
 }
 
 // True where the user's override of a key, or of the section that it is in, is this path.

@@ -157,6 +157,8 @@ static void mistakes_are_told(void **state) {
     complains(RUN("evaluate", "made", "--test", "more.csv"), "more\\.csv: has 11 series and p\\.npz has 10; .*");
     complains(RUN("evaluate", "made", "--test", "short.csv"),
         "short\\.csv: series S0 has 5 values and the run forecasts 6; .*");
+    complains(RUN("predict", "made", "--latest", "1"),
+        "p\\.npz: keeps no bars, so none is its newest; a panel of series is forecast with --part future");
     complains(RUN("evaluate", "made", "--test", "none.csv"), "none\\.csv: .*No such file.*");
     complains(RUN("evaluate", "made", "--part", "future"), "--part future: has no values to compare with; .*");
     complains(RUN("evaluate", "made", "--part", "test"), "--part test: has no samples; .*");

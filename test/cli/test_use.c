@@ -89,6 +89,9 @@ static void mistakes_are_told(void **state) {
     complains(RUN("evaluate", "made", "model.head=9"), "made/best\\.safetensors: does not fit the model; .*");
     complains(RUN("evaluate", "made", "--data", "missing.npz"), ".*data\\.set.*missing\\.npz.*");
     complains(RUN("evaluate", "run.yaml"), "run\\.yaml: is not in a run's directory, .*; name a run's directory");
+    complains(RUN("evaluate", "made/config.yaml"), "made/config\\.yaml: is the description of a run; .*, made");
+    complains(RUN("train", "run.yaml", "train.metric=rmse"),
+        ".*train\\.metric: rmse is for forecasts; use one of mcc, accuracy, balanced_accuracy, macro_f1, loss");
     complains(RUN("train", "made"), "made: is a run's directory; its description is made/config\\.yaml");
     complains(RUN("train", "run.yaml", "train.batch_size=100000"),
         ".*train\\.batch_size: a step of 100000 samples is more than 4 times the 1[0-9]+ training samples; .*");
