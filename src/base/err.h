@@ -12,7 +12,7 @@ typedef enum { ERR_NONE, ERR_INPUT, ERR_RUN } err_kind;
 
 typedef struct {
     err_kind kind;
-    char text[1024]; // one line, no newline, no program name
+    char text[1024]; // one line of printable characters, no program name
 } err;
 
 // Fill `e` (which may be NULL) and return false, so that a caller can write `return err_input(e, ...)`. The text says

@@ -256,18 +256,18 @@ static bool sync_fd(int fd) {
     return !rc;
 }
 
-// Makes a rename in the directory of `path` durable. Directories that cannot be opened for reading or synchronised on
-// this file system (EINVAL) are as durable as they get.
-static bool sync_dir_of(char *path) {
-    char *slash = strrchr(path, '/');
-    if (slash && slash != path) *slash = 0;
-    int fd = open_retry(!slash ? "." : slash == path ? "/" : path, O_RDONLY | O_DIRECTORY, 0);
-    if (slash) *slash = '/';
+// Directories that cannot be opened for reading or synchronised on this file system (EINVAL) are as durable as they
+// get.
+bool file_sync_place(const char *path, err *e) {
+    const char *slash = strrchr(path, '/');
+    char *dir = !slash ? strdup(".") : strndup(path, slash == path ? 1 : (size_t)(slash - path));
+    if (!dir) return fail_run(e, path, "its directory cannot be synchronised", ENOMEM);
+    int fd = open_retry(dir, O_RDONLY | O_DIRECTORY, 0);
+    free(dir);
     if (fd < 0) return true;
-    bool ok = sync_fd(fd) || errno == EINVAL || errno == ENOTSUP;
-    int code = errno;
+    bool ok = sync_fd(fd) || errno == EINVAL || errno == ENOTSUP ||
+              fail_run(e, path, "its directory cannot be synchronised", errno);
     close(fd);
-    errno = code;
     return ok;
 }
 
@@ -283,7 +283,7 @@ bool file_writer_commit(file_writer *w, err *e) {
     if (ok) {
         free(w->temp);
         w->temp = NULL;
-        ok = sync_dir_of(w->path) || fail_run(e, w->path, "its directory cannot be synchronised", errno);
+        ok = file_sync_place(w->path, e);
     }
     file_writer_abandon(w);
     return ok;

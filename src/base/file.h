@@ -53,6 +53,9 @@ bool file_writer_commit(file_writer *w, err *e);
 // Removes the temporary. Does nothing after a commit, after a failed open, write or commit, and on a second call.
 void file_writer_abandon(file_writer *w);
 
+// Makes the names in the directory of `path` durable: whatever was renamed or made there.
+bool file_sync_place(const char *path, err *e);
+
 // Makes a directory and the parents that it lacks; an existing directory is fine.
 bool file_make_dirs(const char *path, err *e);
 

@@ -5,6 +5,8 @@
 #include "cli/cli.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,6 +35,7 @@ void cli_watch_signals(void) {
     sigaction(SIGTERM, &act, NULL);
     // nohup has it ignored, so that a terminal that closes ends nothing.
     if (sigaction(SIGHUP, NULL, &was) == 0 && was.sa_handler != SIG_IGN) sigaction(SIGHUP, &act, NULL);
+    signal(SIGPIPE, SIG_IGN); // `train ... | head` ends the printing, not the run
 }
 
 bool cli_interrupted(void) {
@@ -273,13 +276,26 @@ static void on_lost_file(int number) {
     _exit(1);
 }
 
+// A caller may have closed them: a file of ours that took their number would be written to by every message.
+static void open_standard_files(void) {
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+        if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", O_RDWR) < 0) _exit(1);
+}
+
+// True where stdout is a pipe that nobody reads any more.
+static bool nobody_reads(void) {
+    struct pollfd p = {.fd = STDOUT_FILENO};
+    return poll(&p, 1, 0) == 1 && (p.revents & POLLERR);
+}
+
 int main(int argc, char **argv) {
     double started = clock_seconds();
     err e = {0};
+    open_standard_files();
     signal(SIGXFSZ, SIG_IGN); // a file that is too long is then an error of the write
     signal(SIGBUS, on_lost_file);
     if (!only_prints(argc, argv) && !run_command(argc, argv, started, &e)) return complain(&e);
-    if (fflush(stdout) != 0 || ferror(stdout)) {
+    if ((fflush(stdout) != 0 || ferror(stdout)) && !nobody_reads()) {
         err_run(&e, "cannot write the output: %s", strerror(errno));
         return complain(&e);
     }

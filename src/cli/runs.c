@@ -42,7 +42,7 @@ static void add_members(const char *dir, found *f) {
     }
 }
 
-// Directories of a run's own: its members, which add_members lists, and what an earlier one left.
+// Directories of a run's own: its members, which add_members lists, and what an earlier version left of another.
 static bool is_own(const char *name) {
     return strcmp(name, "earlier") == 0 || strncmp(name, "member_", 7) == 0;
 }

@@ -35,16 +35,21 @@ static void print_line(view *v, const char *title, const char *line) {
 
 // Events of a run
 
+static void print_earlier(const char *dir, const char *earlier) {
+    printf("earlier   the run that was in %s is now %s\n", dir, earlier);
+}
+
 static void on_begin(view *v, const task_event *e) {
     const task_begin_event *b = &e->begin;
     if (says_text(v)) {
         show_task(e->task, v->bars, stdout);
-        if (b->moved) printf("earlier   files of another run here are now in %s/earlier\n", b->dir);
+        if (b->earlier) print_earlier(b->dir, b->earlier);
         if (v->o->verbose) plan_print(b->plan, b->graph, stdout);
         fflush(stdout);
         if (b->card) printf("card      %s\n", b->card);
         printf("trivial   %s\n", e->line);
     }
+    if (v->o->json && b->earlier) json_line(stdout, json_pack("{s:s}", "earlier", b->earlier));
     if (v->o->json) show_overlap(e->task, true, stdout);
     if (v->o->json)
         json_line(stdout, json_pack("{s:o, s:s}", "trivial", skill_trivial_json(b->trivial), "part", "validation"));
@@ -205,7 +210,8 @@ static void on_ensemble(const view *v, const task_member_event *m) {
 }
 
 static void on_ensemble_begin(const view *v, const task_member_event *m) {
-    if (m->moved && says_text(v)) printf("earlier   files of another run here are now in %s/earlier\n", m->dir);
+    if (m->earlier && says_text(v)) print_earlier(m->dir, m->earlier);
+    if (m->earlier && v->o->json) json_line(stdout, json_pack("{s:s}", "earlier", m->earlier));
 }
 
 static bool on_event(void *arg, const task_event *e) {

@@ -1,6 +1,7 @@
 #include "run/checkpoint.h"
 
 #include "base/format.h"
+#include "run/sum.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -9,9 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include <zlib.h>
 
-enum { NOTES_MOST = 32, FILES_MOST = 65536 };
+enum { FILES_MOST = 65536 };
 
 static const char ending[] = ".safetensors";
 static const char *const stems[CHECKPOINT_KINDS] = {"checkpoint_epoch_", "checkpoint_step_", "last"};
@@ -47,54 +47,21 @@ bool checkpoint_named(const char *name, checkpoint_kind *kind, uint64_t *number)
     return false;
 }
 
-// Sums
-
-static uLong sum_bytes(uLong sum, const void *data, size_t bytes) {
-    const unsigned char *at = data;
-    while (bytes) {
-        uInt n = bytes < 1u << 30 ? (uInt)bytes : 1u << 30;
-        sum = crc32(sum, at, n);
-        at += n;
-        bytes -= n;
-    }
-    return sum;
-}
-
-static uLong sum_text(uLong sum, const char *text) {
-    return sum_bytes(sum, text, strlen(text) + 1);
-}
-
-static int by_key(const void *a, const void *b) {
-    return strcmp(((const safetensors_note *)a)->key, ((const safetensors_note *)b)->key);
-}
-
-// Of all notes but the sum itself, by rising key, then of every tensor's name and bytes in the file's order.
-static uLong sum_all(safetensors_note *notes, int note_count, const safetensors_entry *entries, int count) {
-    uLong sum = crc32(0, NULL, 0);
-    qsort(notes, (size_t)note_count, sizeof *notes, by_key);
-    for (int i = 0; i < note_count; i++) sum = sum_text(sum_text(sum, notes[i].key), notes[i].value);
-    for (int i = 0; i < count; i++) {
-        if (!entries[i].bytes) continue; // empty ones have no place in the order
-        sum = sum_bytes(sum_text(sum, entries[i].name), entries[i].data, entries[i].bytes);
-    }
-    return sum;
-}
-
 // Writing
 
 bool checkpoint_write(const char *path, uint64_t step, const safetensors_entry *entries, int count,
     const safetensors_note *notes, int note_count, err *e) {
-    safetensors_note all[NOTES_MOST];
-    char version[16], steps[32], sum[16];
+    safetensors_note all[SUM_NOTES_MOST];
+    char version[16], steps[32], sum[SUM_ROOM];
     int n = 0;
-    CHECK(note_count + 3 <= NOTES_MOST, "%d notes", note_count);
+    CHECK(note_count + 3 <= SUM_NOTES_MOST, "%d notes", note_count);
     snprintf(version, sizeof version, "%d", CHECKPOINT_VERSION);
     snprintf(steps, sizeof steps, "%" PRIu64, step);
     for (; n < note_count; n++) all[n] = notes[n];
     all[n++] = (safetensors_note){"checkpoint", version};
     all[n++] = (safetensors_note){"step", steps};
-    snprintf(sum, sizeof sum, "%08lx", sum_all(all, n, entries, count));
-    all[n++] = (safetensors_note){"sum", sum};
+    all[n] = sum_note(all, n, entries, count, sum);
+    n++;
     return safetensors_write(path, entries, count, all, n, e);
 }
 
@@ -113,23 +80,9 @@ static bool is_checkpoint(const safetensors *s, const char *path, err *e) {
     return checkpoint_known(s, path, e);
 }
 
-static bool is_whole(const safetensors *s, const char *path, err *e) {
-    safetensors_note notes[NOTES_MOST];
-    int n = 0;
-    for (int i = 0; i < safetensors_notes(s); i++) {
-        safetensors_note note = safetensors_note_at(s, i);
-        if (strcmp(note.key, "sum") == 0) continue;
-        if (n == NOTES_MOST) return err_input(e, "%s: has more than %d notes; it is damaged", path, NOTES_MOST);
-        notes[n++] = note;
-    }
-    uLong sum = sum_all(notes, n, safetensors_count(s) ? safetensors_at(s, 0) : NULL, safetensors_count(s));
-    if (sum == strtoul(safetensors_metadata(s, "sum"), NULL, 16)) return true;
-    return err_input(e, "%s: its sum does not fit its bytes; the file is damaged", path);
-}
-
 safetensors *checkpoint_open(const char *path, err *e) {
     safetensors *s = safetensors_open(path, e);
-    if (s && is_checkpoint(s, path, e) && is_whole(s, path, e)) return s;
+    if (s && is_checkpoint(s, path, e) && sum_holds(s, path, e)) return s;
     safetensors_close(s);
     return NULL;
 }
@@ -226,16 +179,6 @@ bool checkpoint_any(const char *dir) {
     return has;
 }
 
-static bool has_checkpoints(const char *dir, const char *below) {
-    size_t room = strlen(dir) + strlen(below) + 2;
-    char *path = malloc(room);
-    CHECK(path, "out of memory for a path");
-    snprintf(path, room, "%s/%s", dir, below);
-    bool has = checkpoint_any(path);
-    free(path);
-    return has;
-}
-
 safetensors *checkpoint_newest(
     const char *dir, void (*damaged)(void *arg, const char *why), void *arg, char **path, err *e) {
     listing l;
@@ -258,13 +201,7 @@ safetensors *checkpoint_newest(
     }
     listing_done(&l);
     if (s) return s;
-    if (has_checkpoints(dir, "earlier"))
-        err_input(e,
-            "%s: has no whole checkpoint to go on from; %s/earlier has those of the run before: move its files back, "
-            "or leave --resume out to begin anew",
-            dir, dir);
-    else
-        err_input(e, "%s: has no whole checkpoint to go on from; leave --resume out to begin anew", dir);
+    err_input(e, "%s: has no whole checkpoint to go on from; leave --resume out to begin anew", dir);
     return NULL;
 }
 

@@ -36,8 +36,8 @@ safetensors *checkpoint_open(const char *path, err *e);
 uint64_t checkpoint_step(const safetensors *s);
 
 // Opens the whole checkpoint of a directory with the most steps and gives its path, which the caller frees. Damaged
-// ones that are met on the way are told to `damaged`, with the reason. NULL where there is none (ERR_INPUT; the text
-// says so where DIR/earlier has some), where one is of a newer format, or where the directory cannot be read.
+// ones that are met on the way are told to `damaged`, with the reason. NULL, and ERR_INPUT, where there is none,
+// where one is of a newer format, or where the directory cannot be read.
 safetensors *checkpoint_newest(
     const char *dir, void (*damaged)(void *arg, const char *why), void *arg, char **path, err *e);
 

@@ -1,6 +1,7 @@
 #include "run/run.h"
 
 #include "base/file.h"
+#include "run/aside.h"
 #include "run/checkpoint.h"
 
 #include <dirent.h>
@@ -18,11 +19,11 @@ struct run {
     int lock;
     log_file *log;
     db *db;
-    bool moved;
+    char *earlier; // where the run before this one is now, or NULL
 };
 
-static const char *const files[] = {
-    "config.yaml", "plan.yaml", "training_log.txt", "best.safetensors", "run.db", "run.db-wal", "run.db-shm"};
+static const char *const files[] = {"config.yaml", "plan.yaml", "training_log.txt", "best.safetensors", "run.db",
+    "run.db-wal", "run.db-shm", "run.db-journal"};
 enum { FILES = sizeof files / sizeof *files };
 
 char *run_path(const char *dir, const char *name) {
@@ -64,11 +65,18 @@ static bool is_leftover(const char *name) {
 
 // The lock
 
+// False where the file that was locked is no longer that of the directory: it was set aside meanwhile.
+static bool is_there(int lock, const char *path) {
+    struct stat held, named;
+    return fstat(lock, &held) == 0 && stat(path, &named) == 0 && held.st_ino == named.st_ino &&
+           held.st_dev == named.st_dev;
+}
+
 static bool take_lock(run *r, err *e) {
     char *path = run_path(r->dir, "lock"), holder[32] = "";
     r->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
     bool ok = r->lock >= 0 || err_input(e, "%s: cannot be written: %s; choose another run.dir", path, strerror(errno));
-    if (ok && flock(r->lock, LOCK_EX | LOCK_NB) != 0) {
+    if (ok && (flock(r->lock, LOCK_EX | LOCK_NB) != 0 || !is_there(r->lock, path))) {
         ssize_t n = read(r->lock, holder, sizeof holder - 1);
         holder[n > 0 ? strspn(holder, "0123456789") : 0] = 0;
         ok = err_run(e, "%s: another process (%s) trains here; wait for it or choose another run.dir", r->dir,
@@ -82,7 +90,7 @@ static bool take_lock(run *r, err *e) {
     return ok;
 }
 
-// What is there
+// The run before
 
 static void remove_leftovers(const char *dir) {
     DIR *d = opendir(dir);
@@ -94,92 +102,38 @@ static void remove_leftovers(const char *dir) {
     if (d) closedir(d);
 }
 
-static bool move_file(const run *r, const char *aside, const char *name, err *e) {
-    char *from = run_path(r->dir, name), *to = run_path(aside, name);
-    bool ok = rename(from, to) == 0 || err_run(e, "%s: cannot be moved aside: %s", from, strerror(errno));
-    free(from);
-    free(to);
-    return ok;
-}
-
-// Files of a directory that are ours, and members' directories, are given to `use`, which may remove them; false where
-// it is.
-static bool each_file(const char *dir, bool (*use)(run *r, const char *aside, const char *name, err *e), run *r,
-    const char *aside, err *e) {
-    bool ok = true;
+// The first file of ours, or member's directory, that `is` is true of, which the caller frees; NULL where none is.
+static char *find_file(const char *dir, bool (*is)(const char *dir, const char *name)) {
+    char *found = NULL;
     DIR *d = opendir(dir);
-    for (const struct dirent *each; ok && d && (each = readdir(d));)
-        if (is_ours(each->d_name) || is_member(each->d_name)) ok = use(r, aside, each->d_name, e);
+    for (const struct dirent *each; !found && d && (each = readdir(d));)
+        if ((is_ours(each->d_name) || is_member(each->d_name)) && is(dir, each->d_name)) found = strdup(each->d_name);
     if (d) closedir(d);
-    return ok;
+    return found;
 }
 
-static bool remove_file(run *r, const char *dir, const char *name, err *e);
-
-// A member goes with its directory, unless there are files in it that are not ours.
-static bool remove_member(run *r, const char *dir, err *e) {
-    char *lock = run_path(dir, "lock"), *aside = run_path(dir, "earlier");
-    bool ok = each_file(aside, remove_file, r, aside, e) && each_file(dir, remove_file, r, dir, e);
-    remove_leftovers(dir);
-    rmdir(aside);
-    unlink(lock);
-    if (ok && rmdir(dir) != 0)
-        ok = err_run(e, "%s: cannot be removed: %s; move it away or choose another run.dir", dir, strerror(errno));
-    free(lock);
-    free(aside);
-    return ok;
-}
-
-static bool remove_file(run *r, const char *dir, const char *name, err *e) {
+static bool is_member_in_use(const char *dir, const char *name) {
+    if (!is_member(name)) return false;
     char *path = run_path(dir, name);
-    bool ok = true;
-    if (is_member(name))
-        ok = remove_member(r, path, e);
-    else
-        unlink(path);
+    bool locked = run_is_locked(path);
     free(path);
+    return locked;
+}
+
+// Makes place for a run that begins: the one before it goes aside, with its lock, and another is taken.
+static bool set_aside(run *r, err *e) {
+    int held = r->lock;
+    char *member = find_file(r->dir, is_member_in_use);
+    if (member) {
+        err_run(e, "%s/%s: another process trains here; wait for it or choose another run.dir", r->dir, member);
+        free(member);
+        return false;
+    }
+    r->earlier = aside_set(r->dir, e);
+    if (!r->earlier) return false;
+    bool ok = take_lock(r, e);
+    close(held);
     return ok;
-}
-
-static bool is_free(run *r, const char *dir, const char *name, err *e) {
-    (void)r;
-    char *path = run_path(dir, name);
-    bool locked = is_member(name) && run_is_locked(path);
-    if (locked) err_run(e, "%s: another process trains here; wait for it or choose another run.dir", path);
-    free(path);
-    return !locked;
-}
-
-// Is not true of a file of weights, so that it ends a walk over files.
-static bool holds_no_weights(run *r, const char *dir, const char *name, err *e) {
-    checkpoint_kind kind;
-    uint64_t number;
-    if (is_member(name)) {
-        char *path = run_path(dir, name);
-        bool none = each_file(path, holds_no_weights, r, path, e);
-        free(path);
-        return none;
-    }
-    if (strcmp(name, "best.safetensors") != 0 && !checkpoint_named(name, &kind, &number)) return true;
-    return err_run(e, "%s: holds weights", name);
-}
-
-// The first file that is moved makes the directory, and empties it of what an even earlier run left.
-static bool move_aside(run *r, const char *aside, const char *name, err *e) {
-    if (!r->moved) {
-        if (!file_make_dirs(aside, e) || !each_file(aside, remove_file, r, aside, e)) return false;
-        r->moved = true;
-    }
-    return move_file(r, aside, name, e);
-}
-
-// Makes place for a run that begins. One that has saved no weights is not worth the place of the one before it, which
-// earlier/ may hold: it is removed.
-static bool clear(run *r, const char *aside, err *e) {
-    err unused;
-    if (!each_file(r->dir, is_free, r, r->dir, e)) return false;
-    if (each_file(r->dir, holds_no_weights, r, r->dir, &unused)) return each_file(r->dir, remove_file, r, r->dir, e);
-    return each_file(r->dir, move_aside, r, aside, e);
 }
 
 // Files that are not a run's
@@ -191,39 +145,44 @@ static bool has(const char *dir, const char *name) {
     return there;
 }
 
-// run.db may have been lost.
-bool run_was_in(const char *dir) {
-    return has(dir, "run.db") || (has(dir, "lock") && has(dir, "training_log.txt"));
+// A database by its first bytes, not by its name.
+static bool has_db(const char *dir) {
+    static const char mark[16] = "SQLite format 3";
+    char *path = run_path(dir, "run.db"), head[sizeof mark];
+    FILE *f = fopen(path, "rb");
+    bool is = f && fread(head, 1, sizeof head, f) == sizeof head && memcmp(head, mark, sizeof head) == 0;
+    if (f) fclose(f);
+    free(path);
+    return is;
 }
 
-static bool refuse_file(run *r, const char *dir, const char *name, err *e) {
-    (void)r;
-    return err_input(e, "%s: has a %s that no run has written; choose another run.dir, or move that away", dir, name);
+// run.db may have been lost.
+bool run_was_in(const char *dir) {
+    return has_db(dir) || (has(dir, "lock") && has(dir, "training_log.txt"));
+}
+
+static bool is_any(const char *dir, const char *name) {
+    (void)dir;
+    (void)name;
+    return true;
 }
 
 // False where a directory that no run was in has files of the names that a run would replace.
 static bool has_place(const char *dir, err *e) {
-    return run_was_in(dir) || each_file(dir, refuse_file, NULL, dir, e);
+    char *name = run_was_in(dir) ? NULL : find_file(dir, is_any);
+    if (!name) return true;
+    err_input(e, "%s: has a %s that no run has written; choose another run.dir, or move that away", dir, name);
+    free(name);
+    return false;
 }
 
-// True where a path below a run's directory, such as "earlier/member_1/best.safetensors", is of a file of a run.
-static bool is_ours_below(char *path) {
-    char *rest = NULL, *part = strtok_r(path, "/", &rest), *next;
-    while (part && (next = strtok_r(NULL, "/", &rest))) {
-        if (strcmp(part, "earlier") != 0 && !is_member(part)) return false;
-        part = next;
-    }
-    return part && is_ours(part);
-}
-
-bool run_replaces(const char *dir, const char *path) {
-    char *whole = realpath(dir, NULL), *file = realpath(path, NULL);
+bool run_moves(const char *dir, const char *path) {
+    char *whole = run_was_in(dir) ? realpath(dir, NULL) : NULL, *file = realpath(path, NULL);
     size_t n = whole ? strlen(whole) : 0;
     bool below = n && file && strncmp(whole, file, n) == 0 && file[n] == '/';
-    bool replaces = below && is_ours_below(file + n);
     free(whole);
     free(file);
-    return replaces;
+    return below;
 }
 
 // Opening
@@ -234,16 +193,15 @@ static run *open_run(const char *dir, bool begins, err *e) {
     r->lock = -1;
     r->dir = strdup(dir);
     CHECK(r->dir, "out of memory for a path");
-    char *log = run_path(dir, "training_log.txt"), *db = run_path(dir, "run.db"), *aside = run_path(dir, "earlier");
-    bool ok = take_lock(r, e);
-    if (ok) remove_leftovers(dir);
-    if (ok && begins) ok = clear(r, aside, e);
+    char *log = run_path(dir, "training_log.txt"), *db = run_path(dir, "run.db");
+    bool earlier = begins && run_was_in(dir), ok = take_lock(r, e);
+    if (ok && earlier) ok = set_aside(r, e);
+    if (ok && !begins) remove_leftovers(dir);
     if (ok && !begins) ok = db_known(db, e);
     if (ok) r->log = log_open(log, e);
     if (r->log) r->db = db_open(db);
     free(log);
     free(db);
-    free(aside);
     if (r->log) return r;
     run_close(r);
     return NULL;
@@ -256,7 +214,15 @@ run *run_begin(const char *dir, err *e) {
 run *run_resume(const char *dir, err *e) {
     struct stat st;
     if (stat(dir, &st) == 0 && S_ISDIR(st.st_mode)) return open_run(dir, false, e);
-    err_input(e, "%s: there is no run to resume; leave --resume out to begin one", dir);
+    char *earlier = aside_newest(dir);
+    if (earlier)
+        err_input(e,
+            "%s: there is no run to resume, but %s has been set aside: `tradewind train %s/config.yaml --resume` goes "
+            "on with that",
+            dir, earlier, earlier);
+    else
+        err_input(e, "%s: there is no run to resume; leave --resume out to begin one", dir);
+    free(earlier);
     return NULL;
 }
 
@@ -265,6 +231,7 @@ void run_close(run *r) {
     db_close(r->db);
     log_close(r->log);
     if (r->lock >= 0) close(r->lock);
+    free(r->earlier);
     free(r->dir);
     free(r);
 }
@@ -281,8 +248,8 @@ db *run_db(run *r) {
     return r->db;
 }
 
-bool run_moved(const run *r) {
-    return r->moved;
+const char *run_earlier(const run *r) {
+    return r->earlier;
 }
 
 bool run_write(const run *r, const char *name, const char *text, err *e) {
@@ -301,6 +268,10 @@ bool run_is(const char *path) {
     bool is = stat(path, &st) == 0 && S_ISDIR(st.st_mode) && access(config, F_OK) == 0;
     free(config);
     return is;
+}
+
+bool run_has_nothing_yet(const char *dir) {
+    return (run_is(dir) || run_was_in(dir)) && !checkpoint_any(dir);
 }
 
 bool run_is_locked(const char *dir) {

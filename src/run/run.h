@@ -7,8 +7,9 @@
 //   run.db               numbers of steps and epochs (run/db.h)
 //   best.safetensors     the best epoch's weights
 //   last.safetensors, checkpoint_*.safetensors   (run/checkpoint.h)
-//   earlier/             what another run had left here
 //   member_1/ and so on  runs of an ensemble, whose directory this is then
+// An earlier run in DIR is set aside as DIR.1, DIR.2 and so on (run/aside.h); no file of a run is ever removed for
+// another.
 #ifndef TRADEWIND_RUN_RUN_H
 #define TRADEWIND_RUN_RUN_H
 
@@ -18,9 +19,9 @@
 
 typedef struct run run;
 
-// Opens a directory for a run that begins: makes it, and moves what an earlier run left, the members of an ensemble
-// too, to earlier/, or removes it where that run has saved no weights. ERR_RUN where another process trains in it or in
-// a member; ERR_INPUT where files have such names that no run has written. NULL on failure.
+// Opens a directory for a run that begins: makes it, and sets an earlier run aside with all that lies there. ERR_RUN
+// where another process trains in it or in a member; ERR_INPUT where files have such names that no run has written.
+// NULL on failure.
 run *run_begin(const char *dir, err *e);
 
 // Opens a directory for a run that goes on. ERR_INPUT where there is no such directory, or where a newer version has
@@ -32,8 +33,8 @@ const char *run_dir(const run *r);
 log_file *run_log(run *r);
 db *run_db(run *r);
 
-// Whether an earlier run's files were moved.
-bool run_moved(const run *r);
+// Where the earlier run of the directory is now; NULL where there was none.
+const char *run_earlier(const run *r);
 
 // "DIR/NAME", which the caller frees.
 char *run_path(const char *dir, const char *name);
@@ -44,8 +45,11 @@ bool run_write(const run *r, const char *name, const char *text, err *e);
 // True where a run has written into a directory, by files that runs alone leave.
 bool run_was_in(const char *dir);
 
-// True where a run that begins in a directory would move or replace this file.
-bool run_replaces(const char *dir, const char *path);
+// True where a run that begins in a directory would move this file with the earlier run's.
+bool run_moves(const char *dir, const char *path);
+
+// True where a run was in a directory and has no checkpoint there: it was killed before its first.
+bool run_has_nothing_yet(const char *dir);
 
 // Whether a path is a directory that a run has been in; whether a process trains there now.
 bool run_is(const char *path);

@@ -2,6 +2,7 @@
 
 #include "base/format.h"
 #include "run/checkpoint.h"
+#include "run/sum.h"
 
 #include <stdio.h>
 
@@ -10,18 +11,25 @@ enum { NOTES_MOST = 16 };
 bool weights_write(const char *path, const safetensors_entry *entries, int count, const safetensors_note *notes,
     int note_count, err *e) {
     safetensors_note all[NOTES_MOST];
-    char version[16];
+    char version[16], sum[SUM_ROOM];
     int n = 0;
-    CHECK(note_count < NOTES_MOST, "%d notes", note_count);
+    CHECK(note_count + 2 <= NOTES_MOST, "%d notes", note_count);
     snprintf(version, sizeof version, "%d", WEIGHTS_VERSION);
     for (; n < note_count; n++) all[n] = notes[n];
     all[n++] = (safetensors_note){"weights", version};
+    all[n] = sum_note(all, n, entries, count, sum);
+    n++;
     return safetensors_write(path, entries, count, all, n, e);
 }
 
+// Weights of the second format have a sum.
 static bool is_known(const safetensors *s, const char *path, err *e) {
     const char *version = safetensors_metadata(s, "weights");
-    return checkpoint_known(s, path, e) && (!version || format_known(path, format_number(version), WEIGHTS_VERSION, e));
+    int number = version ? format_number(version) : 0;
+    if (!checkpoint_known(s, path, e) || (version && !format_known(path, number, WEIGHTS_VERSION, e))) return false;
+    if (number >= 2 && !safetensors_metadata(s, "sum"))
+        return err_input(e, "%s: its sum is missing; the file is damaged", path);
+    return sum_holds(s, path, e);
 }
 
 safetensors *weights_open(const char *path, err *e) {

@@ -1,17 +1,18 @@
 // Files of weights: safetensors with PyTorch's parameter names. Ours carry the number of their format as the note
-// "weights"; files of PyTorch have no such note, and a checkpoint can be read as one.
+// "weights", and a sum (run/sum.h); files of PyTorch have neither, and a checkpoint can be read as one.
 #ifndef TRADEWIND_RUN_WEIGHTS_H
 #define TRADEWIND_RUN_WEIGHTS_H
 
 #include "run/safetensors.h"
 
-enum { WEIGHTS_VERSION = 1 };
+enum { WEIGHTS_VERSION = 2 }; // 2: a sum
 
-// Writes weights; the note "weights" is added.
+// Writes weights; the notes "weights" and "sum" are added.
 bool weights_write(const char *path, const safetensors_entry *entries, int count, const safetensors_note *notes,
     int note_count, err *e);
 
-// Opens weights, whoever wrote them. NULL, and ERR_INPUT, for a file that is none or that is of a newer format.
+// Opens weights, whoever wrote them. NULL, and ERR_INPUT, for a file that is none, that is damaged, or that is of a
+// newer format.
 safetensors *weights_open(const char *path, err *e);
 
 #endif

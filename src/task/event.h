@@ -33,7 +33,7 @@ typedef enum {
 
 typedef struct {
     const char *dir;
-    bool moved; // files of an earlier run are in dir/earlier now
+    const char *earlier; // where the earlier run of the directory is now, or NULL
     int number, of;
     uint64_t seed;
     bool already; // the member is passed over, as it is trained
@@ -44,7 +44,7 @@ typedef struct {
     const plan *plan;           // of a step's memory
     const graph *graph;         // that it is of
     const char *card;           // memory that a card counts, in a line; NULL on the CPU
-    bool moved;                 // files of an earlier run are in dir/earlier now
+    const char *earlier;        // where the earlier run of the directory is now, or NULL
     const char *dir;            // of the run
     double all_samples;         // of all epochs
     const skill_table *trivial; // scores of trivial answers on the validation samples; `line` tells them

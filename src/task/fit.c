@@ -184,7 +184,8 @@ static void log_task(const fit *f) {
 static bool open_run(fit *f, err *e) {
     const task *t = f->task;
     bool resume = t->options.resume;
-    f->run = resume ? run_resume(t->settings.dir, e) : run_begin(t->settings.dir, e);
+    bool there = resume || t->options.restart;
+    f->run = there ? run_resume(t->settings.dir, e) : run_begin(t->settings.dir, e);
     if (!f->run) return false;
     f->log = run_log(f->run);
     f->keeper = keeper_new(&(keeper_options){.run = f->run,
@@ -200,6 +201,7 @@ static bool open_run(fit *f, err *e) {
     log_task(f);
     // Behind a change of precision other steps are recorded than those above.
     if (resume && (!keeper_resume(f->keeper, e) || !budget_holds(&t->budget, t->device, t->queue, e))) return false;
+    if (t->options.restart) keeper_restart(f->keeper);
     tell_changed(f);
     return keeper_describe(f->keeper, e);
 }
@@ -235,7 +237,7 @@ static bool tell_begin(const fit *f, err *e) {
                 .begin = {.plan = program_plan(engine_steps(trainer_engine(f->trainer))),
                     .graph = trainer_job(f->trainer)->g,
                     .card = counted ? card : NULL,
-                    .moved = run_moved(f->run),
+                    .earlier = run_earlier(f->run),
                     .dir = run_dir(f->run),
                     .all_samples = (double)job_all_samples(&t->split, &t->settings),
                     .trivial = &scores}});

@@ -42,7 +42,6 @@ static void orders_done(orders *o) {
 
 static bool tell(const ensemble *en, task_event_kind kind, bool flag) {
     task_event e = {.kind = kind, .member = {.dir = en->member.dir, .number = en->member.number, .of = en->member.of}};
-    if (kind == TASK_ENSEMBLE_BEGIN) e.member.moved = flag;
     if (kind == TASK_MEMBER) e.member.already = flag;
     if (kind == TASK_MEMBER) e.member.seed = member_seed(en);
     if (kind == TASK_ENSEMBLE_DONE) e.member.stopped = flag;
@@ -66,6 +65,7 @@ static bool train_member(const ensemble *en, bool *stopped, err *e) {
     bool ok = config != NULL;
     if (ok) {
         by.o.resume = en->o->resume && members_begun(by.dir);
+        by.o.restart = en->o->resume && run_has_nothing_yet(by.dir);
         bool done = by.o.resume && members_done(by.dir, config, en->member.plan);
         tell(en, TASK_MEMBER, done);
         ok = done || fit_run(&by.o, &en->member, stopped, e);
@@ -179,7 +179,8 @@ bool fit_ensemble(const task_options *o, const task *all, err *e) {
     bool ok = r && (!o->resume || goes_on(&en, e)) && run_write(r, "config.yaml", config, e);
     if (ok) {
         db_run(run_db(r), o->version, config, "");
-        tell(&en, TASK_ENSEMBLE_BEGIN, run_moved(r));
+        task_tell(&o->listener,
+            &(task_event){.kind = TASK_ENSEMBLE_BEGIN, .member = {.dir = dir, .earlier = run_earlier(r)}});
         ok = train_members(&en, r, e);
     }
     run_close(r);

@@ -1,6 +1,7 @@
 #include "task/keeper.h"
 
 #include "base/clock.h"
+#include "run/aside.h"
 #include "run/checkpoint.h"
 #include "run/outline.h"
 #include "task/describe.h"
@@ -341,6 +342,22 @@ bool keeper_resume(keeper *k, err *e) {
     snprintf(line, sizeof line, "from %.400s: %s", path, place(k, where, sizeof where));
     tell(k, line);
     return true;
+}
+
+void keeper_restart(keeper *k) {
+    char line[1000];
+    char *earlier = aside_newest(run_dir(k->o.run));
+    bool has = earlier && checkpoint_any(earlier);
+    db_rewind(run_db(k->o.run), 0, 1, false);
+    if (has)
+        snprintf(line, sizeof line,
+            "%.200s has no checkpoint yet: the run begins anew; the run before it is %.200s: `tradewind train "
+            "%.200s/config.yaml --resume` goes on with that",
+            run_dir(k->o.run), earlier, earlier);
+    else
+        snprintf(line, sizeof line, "%.500s has no checkpoint yet: the run begins anew", run_dir(k->o.run));
+    free(earlier);
+    tell(k, line);
 }
 
 // Reading

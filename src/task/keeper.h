@@ -40,6 +40,9 @@ bool keeper_describe(keeper *k, err *e);
 // description, the inputs, the data or the plan are others: the text says what differs.
 bool keeper_resume(keeper *k, err *e);
 
+// Takes the run up at its beginning: it was stopped before its first checkpoint. Its log and its events stay.
+void keeper_restart(keeper *k);
+
 // True where the number of epochs may not change when a run goes on: a rate that follows a schedule over all of them
 // makes it part of every step.
 bool keeper_epochs_matter(const char *config);

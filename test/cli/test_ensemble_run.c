@@ -88,7 +88,7 @@ static void members_have_the_same_data(void **state) {
     matches("out", "^member +1 of 3, seed 1: trained already\nmember +2 of 3, seed 2: trained already\nmember +3 of");
 }
 
-// Begun anew under another description, stopped and gone on with: of the old ensemble nothing is left but in earlier/.
+// Begun anew under another description, stopped and gone on with: the old ensemble is whole in made.1.
 static void beginning_anew_moves_everything(void **state) {
     (void)state;
     put_description();
@@ -102,11 +102,11 @@ static void beginning_anew_moves_everything(void **state) {
     wait_for("one", "epoch   2 ");
     kill(child, SIGTERM);
     assert_int_equal(program_finish(child), 0);
-    matches("one", "^earlier +files of another run here are now in made/earlier\nmember +1 of 2, seed 8\n");
+    matches("one", "^earlier +the run that was in made is now made\\.1\nmember +1 of 2, seed 8\n");
     assert_true(there("made/member_1") && !there("made/member_2") && !there("made/member_3"));
-    same_bytes("made/earlier/config.yaml", "was/config.yaml");
-    same_bytes("made/earlier/member_3/best.safetensors", "was/member_3/best.safetensors");
-    assert_int_equal(RUN("evaluate", "made/earlier"), 0);
+    same_bytes("made.1/config.yaml", "was/config.yaml");
+    same_bytes("made.1/member_3/best.safetensors", "was/member_3/best.safetensors");
+    assert_int_equal(RUN("evaluate", "made.1"), 0);
     complains(RUN("evaluate", "made"), "made: its members are not all trained; .*");
     assert_int_equal(unlink("made/run.db"), 0);
     complains(RUN("evaluate", "made"), "made: its members are not all trained; .*");
@@ -118,7 +118,7 @@ static void beginning_anew_moves_everything(void **state) {
     assert_int_equal(RUN("evaluate", "made"), 0);
     assert_int_equal(RUN("train", "run.yaml", "-q", "train.ensemble=1"), 0);
     assert_true(there("made/best.safetensors") && !there("made/member_1"));
-    assert_true(there("made/earlier/member_2") && !there("made/earlier/member_3"));
+    assert_true(there("made.2/member_2") && !there("made.2/member_3") && there("made.1/member_3"));
 }
 
 static void an_ensemble_needs_no_run_db(void **state) {

@@ -95,12 +95,15 @@ static void a_run_replaces_runs_alone(void **state) {
     assert_int_equal(RUN("train", "own/config.yaml", "-q"), 0); // it is no run's description
     assert_true(there("made/best.safetensors"));
     complains(RUN("train", "run.yaml", "train.init_from=made/best.safetensors"),
-        ".*: run\\.dir: made/best\\.safetensors is an input, and the run that begins here would replace it; .*");
-    assert_false(there("made/earlier"));
+        ".*: run\\.dir: made/best\\.safetensors is an input, and would be set aside with the earlier run that lies "
+        "there; "
+        "choose another run\\.dir");
+    assert_false(there("made.1"));
     shell("cp run.yaml made/notes.txt");
     assert_int_equal(RUN("train", "run.yaml", "-q"), 0);
-    same_bytes("made/notes.txt", "run.yaml");
-    complains(RUN("train", "run.yaml", "train.init_from=made/earlier/best.safetensors"), ".* is an input, .*");
+    same_bytes("made.1/notes.txt", "run.yaml");
+    assert_int_equal(RUN("train", "run.yaml", "train.init_from=made.1/best.safetensors", "-q"), 0);
+    assert_true(there("made.2/best.safetensors"));
     assert_int_equal(RUN("train", "run.yaml", "run.dir=next", "train.init_from=made/best.safetensors", "-q"), 0);
 }
 
@@ -180,6 +183,14 @@ static void a_run_without_a_checkpoint_begins_anew(void **state) {
     assert_int_equal(RUN("train", "made/config.yaml", "--resume"), 0);
     matches("out", "^resume +made has no checkpoint yet: the run begins anew\n");
     same_bytes("made/best.safetensors", "kept/best.safetensors");
+    shell("test $(grep -c 'training lstm' made/training_log.txt) = 2 && ! test -e made.1"); // the log goes on
+    // The run before is named, where it has more.
+    assert_int_equal(RUN("train", "run.yaml", "-q"), 0);
+    shell("rm made/*.safetensors made/config.yaml");
+    assert_int_equal(RUN("train", "run.yaml", "--resume", "run.dir=made"), 0);
+    matches("out",
+        "^resume +made has no checkpoint yet: the run begins anew; the run before it is made\\.1: `tradewind "
+        "train made\\.1/config\\.yaml --resume` goes on with that\n");
     complains(RUN("train", "run.yaml", "--resume", "run.dir=none"), "none: there is no run to resume; .*");
 }
 

@@ -1,6 +1,7 @@
 // Checkpoint files: whole or refused, the newest whole one found, the oldest removed, and a disk that takes no more.
 #include "run/checkpoint.h"
 
+#include "run/weights.h"
 #include "support.h"
 
 #include <setjmp.h>
@@ -125,6 +126,41 @@ static void damage_is_found(void **state) {
     free(data);
 }
 
+// True where a file of weights is as `put_weights` wrote it.
+static bool is_same(const safetensors *s) {
+    const safetensors_entry *t = safetensors_find(s, "w");
+    const char *config = safetensors_metadata(s, "config");
+    return safetensors_count(s) == 1 && t && t->type == SAFE_F32 && t->rank == 2 && t->dim[0] == 2 && t->dim[1] == 3 &&
+           memcmp(t->data, numbers, sizeof numbers) == 0 && config && strcmp(config, notes[1].value) == 0;
+}
+
+// Any one bit of a file of weights or of a checkpoint: refused, or without effect.
+static void every_flipped_bit_is_found(void **state) {
+    (void)state;
+    err e;
+    size_t n;
+    int passed = 0;
+    safetensors_entry t = {.name = "w", .type = SAFE_F32, .rank = 2, .dim = {2, 3}, .data = numbers, .bytes = 24};
+    support_ok(weights_write("w", &t, 1, notes, 2, &e), &e);
+    support_ok(checkpoint_write("c", 7, &t, 1, notes, 2, &e), &e);
+    for (int k = 0; k < 2; k++) {
+        const char *path = k ? "c" : "w";
+        unsigned char *data = bytes_of(path, &n);
+        for (size_t bit = 0; bit < 8 * n; bit++) {
+            data[bit / 8] ^= (unsigned char)(1 << bit % 8);
+            support_put("flipped", data, n);
+            safetensors *s = k ? checkpoint_open("flipped", &e) : weights_open("flipped", &e);
+            if (s && !is_same(s)) fail_msg("%s: bit %zu is believed", path, bit);
+            if (!s) assert_int_equal(e.kind, ERR_INPUT);
+            passed += s != NULL;
+            safetensors_close(s);
+            data[bit / 8] ^= (unsigned char)(1 << bit % 8);
+        }
+        free(data);
+    }
+    assert_true(passed < 40); // spaces behind the header, say
+}
+
 static void other_files_are_no_checkpoints(void **state) {
     (void)state;
     err e;
@@ -198,6 +234,7 @@ int main(void) {
         TEST(comes_back_as_written),
         TEST(names_are_read),
         TEST(damage_is_found),
+        TEST(every_flipped_bit_is_found),
         TEST(other_files_are_no_checkpoints),
         TEST(the_newest_is_that_with_most_steps),
         TEST(old_ones_are_removed),

@@ -1,10 +1,12 @@
 // A directory that runs begin in, one after another: what becomes of the files of the one before.
+#include "run/aside.h"
 #include "run/run.h"
 #include "support.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -19,20 +21,21 @@ static void put(const char *path) {
     support_put(path, path, strlen(path));
 }
 
-// Whether files were moved.
-static bool begin(void) {
+// Begins a run in "made"; where the earlier one went, "" where there was none.
+static const char *begin(void) {
+    static char where[64];
     err e = {0};
     run *r = run_begin("made", &e);
     support_ok(r != NULL, &e);
-    bool moved = run_moved(r);
+    snprintf(where, sizeof where, "%s", run_earlier(r) ? run_earlier(r) : "");
     run_close(r);
-    return moved;
+    return where;
 }
 
-static void refused(const char *why) {
+static void refused(err_kind kind, const char *why) {
     err e = {0};
     assert_null(run_begin("made", &e));
-    assert_int_equal(e.kind, ERR_RUN);
+    assert_int_equal(e.kind, kind);
     if (!strstr(e.text, why)) fail_msg("\"%s\" does not say %s", e.text, why);
 }
 
@@ -49,59 +52,90 @@ static void put_member(const char *dir, bool weights) {
     }
 }
 
-static void members_move_with_their_ensemble(void **state) {
+// The whole directory, whatever lies there, and nothing of the runs before is lost.
+static void a_run_is_set_aside_whole(void **state) {
     (void)state;
     put_member("made/member_1", true);
     put_member("made/member_12", false);
     put("made/config.yaml");
     put("made/notes");
-    put_member("made/member_x", true);
-    assert_true(begin());
-    assert_true(there("made/earlier/member_1/best.safetensors") && there("made/earlier/member_12/config.yaml"));
-    assert_true(there("made/earlier/config.yaml") && !there("made/config.yaml"));
-    assert_false(there("made/member_1") || there("made/member_12"));
-    assert_true(there("made/notes") && there("made/member_x/best.safetensors"));
-    // The next pushes it out, all of it.
-    mkdir("made/earlier/member_12/earlier", 0777);
-    put("made/earlier/member_12/earlier/config.yaml");
-    put_member("made/member_2", true);
-    assert_true(begin());
-    assert_true(there("made/earlier/member_2/best.safetensors"));
-    assert_false(
-        there("made/earlier/member_1") || there("made/earlier/member_12") || there("made/earlier/config.yaml"));
-}
-
-static void members_without_weights_are_removed(void **state) {
-    (void)state;
-    put_member("made/member_1", true);
-    assert_true(begin());
-    put_member("made/member_1", false);
+    put("made/run.db-journal");
+    assert_string_equal(begin(), "made.1");
+    assert_true(there("made.1/member_1/best.safetensors") && there("made.1/member_12/config.yaml"));
+    assert_true(there("made.1/config.yaml") && there("made.1/notes") && there("made.1/run.db-journal"));
+    assert_true(there("made.1/member_12/plan.yaml.12.1.tmp"));
+    assert_false(there("made/member_1") || there("made/config.yaml") || there("made/notes"));
     put("made/config.yaml");
-    assert_false(begin());
-    assert_false(there("made/member_1") || there("made/config.yaml"));
-    assert_true(there("made/earlier/member_1/best.safetensors"));
+    assert_string_equal(begin(), "made.2");
+    assert_string_equal(begin(), "made.3");
+    assert_true(there("made.1/member_1/best.safetensors") && there("made.2/config.yaml") && there("made.3/run.db"));
 }
 
-static void what_is_of_others_stays(void **state) {
+// The number is behind all that are there, so that the newest is the highest; other names do not count.
+static void numbers_rise(void **state) {
     (void)state;
     put_member("made/member_1", true);
-    assert_true(begin());
-    put("made/earlier/member_1/notes");
-    put_member("made/member_1", true);
-    refused("made/earlier/member_1: cannot be removed");
-    assert_true(there("made/earlier/member_1/notes") && there("made/member_1/best.safetensors"));
+    mkdir("made.7", 0777);
+    put("made.9x");
+    put("made.012");
+    mkdir("made2.30", 0777);
+    assert_string_equal(begin(), "made.8");
+    assert_int_equal(rename("made.8", "kept"), 0);
+    assert_string_equal(begin(), "made.8");
+    char *newest = aside_newest("made/"), *none = aside_newest("nothing");
+    assert_string_equal(newest, "made.8");
+    assert_null(none);
+    free(newest);
 }
 
-static void a_member_in_use_is_left_alone(void **state) {
+static void a_link_stays_a_link(void **state) {
+    (void)state;
+    put_member("made/member_1", true);
+    assert_int_equal(rename("made", "disk"), 0);
+    assert_int_equal(symlink("disk", "made"), 0);
+    begin();
+    struct stat st;
+    assert_true(there("disk.1/member_1/best.safetensors") && there("disk/run.db") && !there("made.1"));
+    assert_true(lstat("made", &st) == 0 && S_ISLNK(st.st_mode));
+}
+
+static void the_working_directory_is_not_moved(void **state) {
     (void)state;
     err e = {0};
     put_member("made/member_1", true);
-    run *member = run_resume("made/member_1", &e);
-    support_ok(member != NULL, &e);
-    refused("made/member_1: another process trains here");
-    assert_true(there("made/member_1/best.safetensors"));
-    run_close(member);
-    assert_true(begin());
+    assert_int_equal(chdir("made/member_1"), 0);
+    assert_null(run_begin("..", &e));
+    assert_int_equal(e.kind, ERR_INPUT);
+    assert_non_null(strstr(e.text, "the working directory"));
+    assert_int_equal(chdir("../.."), 0);
+    assert_true(there("made/member_1/best.safetensors") && !there("made.1"));
+}
+
+static void a_run_in_use_is_left_alone(void **state) {
+    (void)state;
+    err e = {0};
+    static const char *const dirs[] = {"made/member_1", "made"};
+    put_member("made/member_1", true);
+    for (int i = 0; i < 2; i++) {
+        char why[64];
+        run *user = run_resume(dirs[i], &e);
+        support_ok(user != NULL, &e);
+        snprintf(why, sizeof why, "%s: another process", dirs[i]);
+        refused(ERR_RUN, why);
+        assert_true(there("made/member_1/best.safetensors") && !there("made.1"));
+        run_close(user);
+    }
+    assert_string_equal(begin(), "made.1");
+}
+
+static void a_run_that_was_set_aside_is_named(void **state) {
+    (void)state;
+    err e = {0};
+    put_member("made/member_1", true);
+    begin();
+    assert_int_equal(rename("made", "gone"), 0);
+    assert_null(run_resume("made", &e));
+    assert_non_null(strstr(e.text, "`tradewind train made.1/config.yaml --resume`"));
 }
 
 // Files that only have the names of a run's.
@@ -119,36 +153,36 @@ static void what_no_run_has_written_is_not_replaced(void **state) {
         unlink(names[i]);
     }
     put("made/notes");
-    assert_false(begin());
-    put("made/config.yaml");
-    assert_false(begin());
-    assert_true(there("made/notes") && !there("made/config.yaml"));
+    put("made/run.db"); // a database, by its name alone
+    refused(ERR_INPUT, "made: has a run.db that no run has written");
+    unlink("made/run.db");
+    assert_string_equal(begin(), "");
+    assert_true(there("made/notes") && there("made/run.db"));
 }
 
-static void files_that_a_run_replaces_are_known(void **state) {
+static void files_that_a_run_moves_are_known(void **state) {
     (void)state;
     put_member("made/member_1", true);
-    mkdir("made/other", 0777);
     put("made/notes");
-    put("made/best.safetensors");
-    put("made/other/best.safetensors");
     put("best.safetensors");
-    assert_true(
-        run_replaces("made", "made/best.safetensors") && run_replaces("./made", "made/../made/best.safetensors"));
-    assert_true(run_replaces("made", "made/member_1/best.safetensors"));
-    assert_false(run_replaces("made", "made/notes") || run_replaces("made", "made/other/best.safetensors"));
-    assert_false(run_replaces("made", "best.safetensors") || run_replaces("none", "made/best.safetensors"));
+    mkdir("new", 0777);
+    put("new/notes");
+    assert_true(run_moves("made", "made/notes") && run_moves("./made", "made/../made/member_1/best.safetensors"));
+    assert_false(run_moves("made", "best.safetensors") || run_moves("none", "made/notes"));
+    assert_false(run_moves("new", "new/notes")); // no run was there
 }
 
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, support_enter, support_leave)
     const struct CMUnitTest tests[] = {
-        TEST(members_move_with_their_ensemble),
-        TEST(members_without_weights_are_removed),
-        TEST(what_is_of_others_stays),
-        TEST(a_member_in_use_is_left_alone),
+        TEST(a_run_is_set_aside_whole),
+        TEST(numbers_rise),
+        TEST(a_link_stays_a_link),
+        TEST(the_working_directory_is_not_moved),
+        TEST(a_run_in_use_is_left_alone),
+        TEST(a_run_that_was_set_aside_is_named),
         TEST(what_no_run_has_written_is_not_replaced),
-        TEST(files_that_a_run_replaces_are_known),
+        TEST(files_that_a_run_moves_are_known),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
