@@ -9,6 +9,11 @@
 
 #include <stdio.h>
 
+static const char *counted(char *text, size_t room, int64_t n) {
+    term_count(text, room, (double)n);
+    return text;
+}
+
 char *show_bars(const task_event *e, bool whole) {
     char *text = NULL, words[128];
     size_t bytes;
@@ -19,8 +24,9 @@ char *show_bars(const task_event *e, bool whole) {
         (whole ? bars_report_print : bars_report_brief)(out, from->file[i].path, &from->file[i].bars);
     for (int i = 0; i < from->build.frames; i++)
         if (e->bars.report->stale[i])
-            fprintf(out, "stale     %lld samples see a bar of %s that is over 4 days old\n",
-                (long long)e->bars.report->stale[i], from->build.frame[i].name);
+            fprintf(out, "stale     %s sample%s a bar of %s that is over 4 days old\n",
+                counted(words, sizeof words, e->bars.report->stale[i]),
+                e->bars.report->stale[i] == 1 ? " sees" : "s see", from->build.frame[i].name);
     if (from->forced)
         fprintf(out, "forced    kept although refused: %s\n", bars_force_text(words, sizeof words, from->forced));
     fclose(out);

@@ -44,8 +44,8 @@ static bool same_bar(const bar *a, const bar *b) {
 static bool check_level(sources *s, const char *path, const bar *first, const bar *last, unsigned force, err *e) {
     double factor = first->open / last->close;
     return (factor > 0.5 && factor < 2) || bars_force_refuse(force, BARS_FORCE_LEVELS, &s->forced, e,
-                                               "%s: its prices begin at %.4g times the last one of the set: is it "
-                                               "another instrument?; give its own bars",
+                                               "%s: its prices begin at %.4g times the last one of the set (is it "
+                                               "another instrument?); give its own bars",
                                                path, factor);
 }
 

@@ -1,6 +1,7 @@
 #include "task/fit.h"
 
 #include "base/clock.h"
+#include "base/term.h"
 #include "graph/identity.h"
 #include "run/weights.h"
 #include "task/keeper.h"
@@ -281,7 +282,8 @@ static void log_end(const fit *f, const task_done_event *d) {
     if (r->interrupted)
         log_line(f->log, "stopped by a signal in epoch %lld; go on with: %s", (long long)r->epochs + 1, resume);
     else
-        log_line(f->log, "done after %lld epochs%s", (long long)r->epochs, r->stopped_early ? ", stopped early" : "");
+        log_line(f->log, "done after %lld epoch%s%s", (long long)r->epochs, term_s(r->epochs),
+            r->stopped_early ? ", stopped early" : "");
     free(resume);
 }
 

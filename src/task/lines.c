@@ -31,7 +31,8 @@ void lines_epoch(const epoch_report *r, bool forecasts, char *text, size_t room)
     int n = snprintf(
         text, room, "epoch %3lld  %s%s  %s samples/s", (long long)r->epoch, scores, r->best ? " *" : "  ", rate);
     if (r->skipped && n > 0 && (size_t)n < room)
-        n += snprintf(text + n, room - (size_t)n, "  %lld steps skipped (not finite)", (long long)r->skipped);
+        n += snprintf(text + n, room - (size_t)n, "  %lld step%s skipped (not finite)", (long long)r->skipped,
+            term_s(r->skipped));
     if (r->precision == PRECISION_FP16 && n > 0 && (size_t)n < room)
         snprintf(text + n, room - (size_t)n, "  loss scale %g", (double)r->loss_scale);
 }
@@ -47,7 +48,7 @@ void lines_gauges(const db_gauges *g, char *text, size_t room) {
     FILE *out = fmemopen(text, room, "w");
     text[0] = 0;
     if (!out) return;
-    fprintf(out, "%lld sample%s", (long long)g->samples, g->samples == 1 ? "" : "s");
+    fprintf(out, "%lld sample%s", (long long)g->samples, term_s(g->samples));
     if (!isnan(g->memory_process)) fprintf(out, "; memory at most %.1f MB by this process", g->memory_process / 1e6);
     if (!isnan(g->memory_used) && !isnan(g->memory_total))
         fprintf(out, "%s %.1f of %.1f MB by all", isnan(g->memory_process) ? "; memory at most" : ",",

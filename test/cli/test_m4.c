@@ -163,7 +163,8 @@ static void mistakes_are_told(void **state) {
     complains(RUN("evaluate", "made", "--part", "future"), "--part future: has no values to compare with; .*");
     complains(RUN("evaluate", "made", "--part", "test"), "--part test: has no samples; .*");
     complains(RUN("evaluate", "made", "--test", "t.csv", "--part", "all"), "--part: means nothing to a test; .*");
-    complains(RUN("train", "run.yaml", "train.metric=accuracy"), ".*accuracy is for classes; use smape or loss");
+    complains(RUN("train", "run.yaml", "train.metric=accuracy"),
+        ".*accuracy is for classes; use one of smape, mase, owa, mae, rmse, loss");
     complains(RUN("train", "run.yaml", "train.ensemble=2", "data.set=none.npz", "run.dir=never"), ".*No such file.*");
     assert_int_equal(access("never", F_OK), -1);
     put_text("classes.yaml", "data: {synthetic: {bars: 1000}}\nmodel: {kind: mlp, widths: 4}\ntrain: {epochs: 1}\n"
