@@ -65,7 +65,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     memcpy(copy, data, size);
     source_kind_in(data, size);
     dataset *d = set_open_memory("fuzz.npz", copy, size, &e);
-    for (int i = 0; d && i < d->streams; i++) read_table(&d->stream[i].series);
+    for (int i = 0; d && i < d->streams; i++) {
+        const stream *x = &d->stream[i];
+        read_table(&x->series);
+        CHECK(!x->start || x->start[dataset_series(d)] == x->series.rows, "starts of stream %d", i);
+    }
     if (d) read_table(&d->vector);
     if (d) show_newest(d);
     if (d) go_on(d);

@@ -1,5 +1,6 @@
 #include "data/agree.h"
 
+#include "data/median.h"
 #include "data/when.h"
 
 #include <math.h>
@@ -25,17 +26,6 @@ typedef struct {
     double tolerance; // of closes that agree
 } comparison;
 
-static int by_size(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-// The median, by sorting in place; 0 of none.
-static double median(double *v, int n) {
-    qsort(v, (size_t)n, sizeof *v, by_size);
-    return n ? v[n / 2] : 0;
-}
-
 // The logarithm of slow close / fast close where the last fast bar in the slow one closes. False where none is inside,
 // or the fast file does not reach over its end.
 static bool compare(const comparison *c, int64_t open, int64_t end, double close, double *ratio) {
@@ -58,7 +48,7 @@ static double usual_range(const bar *b, int64_t count) {
     int n = 0;
     for (int64_t i = 0, by = count / SAMPLES + 1; i < count; i += by)
         if (b[i].high > b[i].low) range[n++] = log(b[i].high / b[i].low);
-    return median(range, n);
+    return median(range, (size_t)n);
 }
 
 static double usual_move(const bar *b, int64_t count) {
@@ -66,7 +56,7 @@ static double usual_move(const bar *b, int64_t count) {
     int n = 0;
     for (int64_t i = 1, by = count / SAMPLES + 1; i < count; i += by)
         if (b[i].close != b[i - 1].close) move[n++] = fabs(log(b[i].close / b[i - 1].close));
-    return median(move, n);
+    return median(move, (size_t)n);
 }
 
 // Slow bars near the time of the fast ones, evenly.
@@ -91,7 +81,7 @@ static double usual_distance(const comparison *c) {
     int n = 0;
     for (int i = 0; i < c->count; i++)
         if (c->sample[i].apart >= 0) apart[n++] = c->sample[i].apart;
-    qsort(apart, (size_t)n, sizeof *apart, by_size);
+    qsort(apart, (size_t)n, sizeof *apart, median_order);
     return n ? apart[(int)(0.9 * n)] : 0;
 }
 
@@ -128,7 +118,7 @@ static bool compare_plain(comparison *c, agree_report *r) {
     }
     r->compared = n;
     r->agreed = n ? (double)agreed / n : 0;
-    r->factor = n ? exp(median(ratio, n)) : 0;
+    r->factor = n ? exp(median(ratio, (size_t)n)) : 0;
     return near >= 0.98 * n;
 }
 
@@ -152,7 +142,7 @@ static double distance_moved(const comparison *c, int64_t compared, int64_t shif
     }
     bool enough = changed >= LEAST && 10 * changed >= n && 2 * n >= compared;
     if (!enough || 4 * nearer < 3 * changed || 2 * agreed < n) return -1;
-    if (2 * median(after, changed) > median(before, changed)) return -1;
+    if (2 * median(after, (size_t)changed) > median(before, (size_t)changed)) return -1;
     return sum / n;
 }
 
@@ -184,76 +174,73 @@ static char *shift_text(char *buf, size_t n, int64_t shift) {
 }
 
 static bool judge_newest(
-    const agree_report *r, const char *fast, const char *slow, unsigned force, unsigned *forced, err *e) {
+    const agree_report *r, const agree_bars *fast, const agree_bars *slow, unsigned force, unsigned *forced, err *e) {
     char from[32];
     if (2 * r->newest <= LEAST) return true;
     return bars_force_refuse(force, BARS_FORCE_AGREE, forced, e,
         "%s: %d of its newest closes are not those of %s, from %s on, as where bars are saved before they are over; "
         "export it anew",
-        slow, r->newest_off, fast, when_text(from, sizeof from, r->newest_from));
+        slow->name, r->newest_off, fast->name, when_text(from, sizeof from, r->newest_from));
 }
 
-static bool judge_closes(const agree_report *r, const char *fast, const char *slow, int64_t slow_span, unsigned force,
-    unsigned *forced, err *e) {
+static bool judge_closes(
+    const agree_report *r, const agree_bars *fast, const agree_bars *slow, unsigned force, unsigned *forced, err *e) {
     char by[40], summer[40], more[80] = "";
     if (r->compared < LEAST) return true;
     // A day's close may be that of its main session, hours before the day ends: it is known late, not early.
-    if (slow_span >= WHEN_DAY && r->shift < 0) return true;
+    if (slow->span >= WHEN_DAY && r->shift < 0) return true;
     if (r->shift || r->summer) {
         if (r->summer)
             snprintf(more, sizeof more, " (%s in New York's summer)",
                 shift_text(summer, sizeof summer, r->shift + r->summer * WHEN_HOUR));
-        else if (r->shift == -slow_span)
+        else if (r->shift == -slow->span)
             snprintf(more, sizeof more, ", which is its span: are its bars stamped at their close?");
         return bars_force_refuse(force, BARS_FORCE_AGREE, forced, e,
             "%s: its closes fit those of %s when it is moved by %s%s; export both on one clock, bars stamped at their "
             "open",
-            slow, fast, shift_text(by, sizeof by, r->shift), more);
+            slow->name, fast->name, shift_text(by, sizeof by, r->shift), more);
     }
     if (r->agreed >= 0.5) return judge_newest(r, fast, slow, force, forced, e);
     return bars_force_refuse(force, BARS_FORCE_AGREE, forced, e,
         "%s: %.0f %% of its closes agree with those of %s at the same moment, no shift of its clock fits, and they are "
         "%.4g times those; give files of one instrument",
-        slow, 100 * r->agreed, fast, r->factor);
+        slow->name, 100 * r->agreed, fast->name, r->factor);
 }
 
-static double stale_share(const bar *fast, int64_t fast_count, const bar *slow, int64_t slow_count, int64_t slow_span) {
+static double stale_share(const agree_bars *fast, const agree_bars *slow) {
     int64_t row = -1, seen = 0, stale = 0;
-    for (int64_t t = 0; t < fast_count; t++) {
-        while (row + 1 < slow_count && slow[row + 1].end <= fast[t].end) row++;
+    for (int64_t t = 0; t < fast->count; t++) {
+        while (row + 1 < slow->count && slow->bar[row + 1].end <= fast->bar[t].end) row++;
         if (row < 0) continue;
         seen++;
-        stale += fast[t].end - slow[row].end > slow_span + STALE;
+        stale += fast->bar[t].end - slow->bar[row].end > slow->span + STALE;
     }
     return seen ? (double)stale / (double)seen : 1;
 }
 
-static bool judge_age(const agree_report *r, const bar *fast, const char *fast_name, const bar *slow,
-    const char *slow_name, const bar *slow_last, unsigned force, unsigned *forced, err *e) {
+static bool judge_age(
+    const agree_report *r, const agree_bars *fast, const agree_bars *slow, unsigned force, unsigned *forced, err *e) {
     char from[32], to[32], begin[32];
     if (r->stale <= 0.5) return true;
     return bars_force_refuse(force, BARS_FORCE_STALE, forced, e,
         "%s: %.0f %% of the bars of %s, from %s, see none of it that closed within the last 4 days, as it has %s to "
-        "%s; "
-        "export both for the same time",
-        slow_name, 100 * r->stale, fast_name, when_text(begin, sizeof begin, fast->time),
-        when_text(from, sizeof from, slow->time), when_text(to, sizeof to, slow_last->time));
+        "%s; export both for the same time",
+        slow->name, 100 * r->stale, fast->name, when_text(begin, sizeof begin, fast->bar[0].time),
+        when_text(from, sizeof from, slow->bar[0].time), when_text(to, sizeof to, slow->bar[slow->count - 1].time));
 }
 
-bool agree_check(const bar *fast, int64_t fast_count, int64_t fast_span, const char *fast_name, const bar *slow,
-    int64_t slow_count, int64_t slow_span, const char *slow_name, unsigned force, agree_report *r, err *e) {
-    CHECK(fast_count > 0 && slow_count > 0 && slow_span > fast_span, "%lld bars of %lld s and %lld of %lld s",
-        (long long)fast_count, (long long)fast_span, (long long)slow_count, (long long)slow_span);
+bool agree_check(const agree_bars *fast, const agree_bars *slow, unsigned force, agree_report *r, err *e) {
+    CHECK(fast->count > 0 && slow->count > 0 && slow->span > fast->span, "%lld bars of %lld s and %lld of %lld s",
+        (long long)fast->count, (long long)fast->span, (long long)slow->count, (long long)slow->span);
     *r = (agree_report){0};
     when_zone *new_york = when_zone_new("mt5", e);
     if (!new_york) return false;
-    comparison c = {.fast = fast, .fast_count = fast_count, .usual = usual_range(fast, fast_count)};
-    c.tolerance = fmax(c.usual, usual_move(slow, slow_count) / 2);
-    take_samples(&c, slow, slow_count, new_york);
+    comparison c = {.fast = fast->bar, .fast_count = fast->count, .usual = usual_range(fast->bar, fast->count)};
+    c.tolerance = fmax(c.usual, usual_move(slow->bar, slow->count) / 2);
+    take_samples(&c, slow->bar, slow->count, new_york);
     when_zone_free(new_york);
     if (!compare_plain(&c, r) && r->compared >= LEAST) find_shift(&c, r);
-    compare_newest(&c, slow, slow_count, r);
-    r->stale = stale_share(fast, fast_count, slow, slow_count, slow_span);
-    return judge_closes(r, fast_name, slow_name, slow_span, force, &r->forced, e) &&
-           judge_age(r, fast, fast_name, slow, slow_name, &slow[slow_count - 1], force, &r->forced, e);
+    compare_newest(&c, slow->bar, slow->count, r);
+    r->stale = stale_share(fast, slow);
+    return judge_closes(r, fast, slow, force, &r->forced, e) && judge_age(r, fast, slow, force, &r->forced, e);
 }

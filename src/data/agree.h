@@ -29,10 +29,15 @@ typedef struct {
     unsigned forced;     // checks that found something and were overruled
 } agree_report;
 
-// Compares. Both in time order, count 1 or more, slow_span > fast_span; names stand in messages. ERR_INPUT where they
-// do not agree (BARS_FORCE_AGREE in `force` overrules that) or over half of the fast bars see a stale slow one
-// (BARS_FORCE_STALE); `r` is filled in any case.
-bool agree_check(const bar *fast, int64_t fast_count, int64_t fast_span, const char *fast_name, const bar *slow,
-    int64_t slow_count, int64_t slow_span, const char *slow_name, unsigned force, agree_report *r, err *e);
+// Bars of one file.
+typedef struct {
+    const bar *bar; // [count] in time order, 1 or more
+    int64_t count, span;
+    const char *name; // in messages
+} agree_bars;
+
+// Compares; the slow bars have the longer span. ERR_INPUT where they do not agree (BARS_FORCE_AGREE in `force`
+// overrules that) or over half of the fast bars see a stale slow one (BARS_FORCE_STALE); `r` is filled in any case.
+bool agree_check(const agree_bars *fast, const agree_bars *slow, unsigned force, agree_report *r, err *e);
 
 #endif

@@ -78,8 +78,9 @@ static bool finish(bars *b, rows *r, const layout *l, const when_zone *z, const 
     if (l->order_line) r->report->date_order = l->order;
     r->report->date_order_line = l->order_line;
     bars_rows_order(r, z);
-    bool ok = enough(r, o, e) && bars_rows_frame(r, o, &b->span, e) && bars_rows_end(r, l, z, o, b->span, &own, e) &&
-              bars_rows_prices(r, o->force, e) && bars_rows_survey(r, l, own ? own : z, b->span, o, e);
+    bool ok = enough(r, o, e) && bars_rows_frame(r, o, &b->span, e) && enough(r, o, e) &&
+              bars_rows_end(r, l, z, o, b->span, &own, e) && bars_rows_prices(r, b->span, o->force, e) &&
+              bars_rows_survey(r, l, own ? own : z, b->span, o, e);
     when_zone_free(own);
     if (!ok) return false;
     b->format = bars_layout_format(l->format);

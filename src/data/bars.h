@@ -112,7 +112,7 @@ typedef struct {
     int64_t coarse_rows;         // at the beginning, kept or not; 0: none
     int64_t coarse_span;         // their usual step
     int64_t coarse_until;        // the last of them
-    int stretches;               // of coarser bars after the beginning, kept or not; further ones are not looked for
+    int64_t stretches;           // of coarser bars after the beginning, kept or not; the first ones follow
     bars_stretch stretch[BARS_STRETCHES_MOST];
     bars_seasons seasons;           // in which hours differ
     char hours[2][BARS_HOURS_TEXT]; // of the week, at the file's end; in summer too where they differ; "": not known
@@ -166,14 +166,14 @@ bool bars_parse(bars *b, const char *name, const char *text, size_t size, const 
 // Safe to call twice.
 void bars_done(bars *b);
 
-// Whether rows of this kind were left out rather than kept.
+// True where rows of this kind were left out rather than kept.
 bool bars_left_out(bars_finding f);
 
 // A finding in a word ("high_low") and in a few ("high or low does not enclose open and close").
 const char *bars_finding_key(bars_finding f);
 const char *bars_finding_text(bars_finding f);
 
-// What was read, for people: a few aligned lines, findings with a count of zero left out.
+// The report for people: a few aligned lines, findings with a count of zero left out.
 void bars_report_print(FILE *out, const char *name, const bars *b);
 
 // The same in a line, and further lines where something is left out, unclear or unfinished.

@@ -87,8 +87,7 @@ static bool bad_pair(const char *name, const pair *p, err *e) {
     if (p->role == ROLE_NONE)
         return err_input(e,
             "%s: '%s' in --columns is no role; roles are time, date, open, high, low, close, volume, spread, symbol, "
-            "as "
-            "in time=Date,close=Price",
+            "as in time=Date,close=Price",
             name, word);
     return err_input(e, "%s: --columns gives %s no column; write %s=NAME", name, word, word);
 }

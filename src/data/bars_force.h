@@ -6,7 +6,7 @@
 
 // Bits of a set of checks.
 typedef enum {
-    BARS_FORCE_THIN = 1 << 0,      // bars are missing everywhere (bars_hours.c)
+    BARS_FORCE_THIN = 1 << 0,      // bars are missing everywhere (bars_survey.c, bars_prices.c)
     BARS_FORCE_SLIPS = 1 << 1,     // a bar with its decimal point in another place (bars_prices.c)
     BARS_FORCE_SPIKES = 1 << 2,    // a bar far off its neighbours
     BARS_FORCE_SPLITS = 1 << 3,    // prices before and after a split

@@ -61,8 +61,8 @@ static size_t fine_start(const int64_t *step, size_t n, int64_t fine) {
     return start;
 }
 
-// Whether row `at` encloses all bars of the coarse span that it opens: such a row is the last coarse one, although the
-// next row follows at the fine span, and as a fine bar it would show the future.
+// True where row `at` encloses all bars of the coarse span that it opens: such a row is the last coarse one, although
+// the next row follows at the fine span, and as a fine bar it would show the future.
 static bool straddles(const rows *r, size_t at, int64_t coarse) {
     const bar *b = &r->row[at].bar;
     size_t i = at + 1;
@@ -104,40 +104,46 @@ static bool is_coarse(
     return *coarse >= 2 * fine && 10 * multiples >= 9 * (to - from);
 }
 
-// Notes the coarser bars among the steps from..to-1, of `n` in all; their rows begin at `*first`, and so many are
-// returned. A row is coarse where the step after it is, and the last one of the file where the step before it is.
-static size_t note_stretch(
-    rows *r, const int64_t *step, size_t from, size_t to, size_t n, int64_t coarse, size_t *first) {
+// Marks the coarser bars among the steps from..to-1, of `n` in all, and notes them in the report as far as it has room.
+// A row is coarse where the step after it is, and the last one of the file where the step before it is. Rows to be left
+// out are counted, with the one after them where it still holds the range of a coarse bar.
+static void mark_stretch(rows *r, const int64_t *step, size_t from, size_t to, size_t n, int64_t coarse, bool keep) {
     size_t end = to;
     while (step[from] != coarse) from++;
     while (step[end - 1] < coarse) end--;
-    size_t count = end - from + (end == n);
-    r->report->stretch[r->report->stretches++] = (bars_stretch){.rows = (int64_t)count,
-        .span = coarse,
-        .first = r->row[from].bar.time,
-        .last = r->row[from + count - 1].bar.time,
-        .line = (int64_t)r->row[from].line};
-    *first = from;
-    return count;
+    end += end == n;
+    if (r->report->stretches < BARS_STRETCHES_MOST)
+        r->report->stretch[r->report->stretches] = (bars_stretch){.rows = (int64_t)(end - from),
+            .span = coarse,
+            .first = r->row[from].bar.time,
+            .last = r->row[end - 1].bar.time,
+            .line = (int64_t)r->row[from].line};
+    r->report->stretches++;
+    for (size_t i = from; i < end; i++) {
+        r->row[i].coarse = 1;
+        if (!keep) bars_rows_tally(r, BARS_COARSE, (int64_t)r->row[i].line);
+    }
+    if (keep || r->count <= end + 2 || !straddles(r, end, coarse)) return;
+    r->row[end].coarse = 1;
+    bars_rows_tally(r, BARS_STRADDLING, (int64_t)r->row[end].line);
 }
 
-// Finds stretches of coarser bars from row `start` on, among `n` steps, and drops their rows where told.
+// Finds stretches of coarser bars from row `start` on, among `n` steps, and drops their rows where told. Where no step
+// is fine, the others are no coarser than what the file has.
 static bool find_stretches(rows *r, const int64_t *step, size_t start, size_t n, int64_t fine, bool keep, err *e) {
-    size_t first[BARS_STRETCHES_MOST], count[BARS_STRETCHES_MOST];
     err why = {0};
-    for (size_t i = start, to; i < n && r->report->stretches < BARS_STRETCHES_MOST; i = to + 1) {
+    size_t kept = 0, fine_steps = 0;
+    for (size_t i = start; i < n; i++) fine_steps += step[i] == fine;
+    for (size_t i = start, to; i < n && fine_steps; i = to + 1) {
         int64_t coarse;
-        int at = r->report->stretches;
         for (to = i; to < n && step[to] >= 2 * fine;) to++;
         if (to - i < STRETCH_LEAST || !is_coarse(r, step, i, to, fine, &coarse, &why)) continue;
-        count[at] = note_stretch(r, step, i, to, n, coarse, &first[at]);
+        mark_stretch(r, step, i, to, n, coarse, keep);
     }
     if (why.kind) return err_run(e, "%s", why.text);
-    for (int k = r->report->stretches; k-- > 0 && !keep;) {
-        size_t after = first[k] + count[k];
-        if (r->count > after + 2 && straddles(r, after, r->report->stretch[k].span)) drop(r, after, 1, BARS_STRADDLING);
-        drop(r, first[k], count[k], BARS_COARSE);
-    }
+    for (size_t i = 0; i < r->count && !keep; i++)
+        if (!r->row[i].coarse) r->row[kept++] = r->row[i];
+    if (!keep) r->count = kept;
     return true;
 }
 
@@ -200,11 +206,4 @@ bool bars_rows_frame(rows *r, const bars_options *o, int64_t *span, err *e) {
     ok = ok && find_stretches(r, step + dropped, start, n - dropped, *span, keep_coarse, e);
     free(step);
     return ok;
-}
-
-bool bars_rows_in_stretch(const rows *r, size_t i) {
-    const bars_report *p = r->report;
-    for (int k = 0; k < p->stretches; k++)
-        if (r->row[i].bar.time >= p->stretch[k].first && r->row[i].bar.time <= p->stretch[k].last) return true;
-    return false;
 }

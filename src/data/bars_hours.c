@@ -71,7 +71,7 @@ static void mark_bars(bars_hours *h, const rows *r, size_t from, const when_zone
     size_t hint = 0;
     int64_t day = -1, midnight = INT64_MIN; // of the bar before
     for (size_t i = from; i < r->count; i++) {
-        if (r->report->stretches && bars_rows_in_stretch(r, i)) continue; // says nothing of hours
+        if (r->row[i].coarse) continue; // says nothing of hours
         int64_t local = when_local(z, r->row[i].bar.time, &hint);
         if (midnight == INT64_MIN || local < midnight || local - midnight >= WHEN_DAY) {
             midnight = floor_by(local, WHEN_DAY) * WHEN_DAY;

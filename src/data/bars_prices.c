@@ -8,10 +8,20 @@
 // another, from 1.5 and 60 usual moves on, a change of level. Steps over 10 % and 20 usual moves are noted only. So the
 // 20 % of October 1987, a currency's lost peg and a flash crash to an eighth pass, and all of a market whose smallest
 // step of price is large.
+//
+// Opens of bars that follow one another continue the close before them. Where rows of a finer file were left out by a
+// regular pattern, the rest looks like bars of a coarser frame, but the moves of the lost bars lie between a close and
+// the next open. Bars of less than a day, one span apart, are refused where the mean move from close to open is 0.75 of
+// that from open to close or more, and that from close to close 1.25 of it or more. Measured on gold and euro, 5 min to
+// 4 h, and frames made of these: 0.01 to 0.08 and 1.00; with every second row 0.86 to 1.10 and 1.32 to 1.49, with every
+// third 1.26 to 1.39 and 1.64 to 1.72. Prices that bounce between bid and ask have steps to the open, too (0.95), which
+// the next step undoes: their move from close to close is 1.1 or less. A market of few trades in a bar misses moves as
+// well (7 trades: 0.61 and 1.20), and shows it by flat bars: with more than 1 % of these nothing is said.
 #include "data/bars_rows.h"
+#include "data/median.h"
 
 #include <math.h>
-#include <stdlib.h>
+#include <stdio.h>
 
 enum { SAMPLES = 2048, LEAST = 32, TENS_MOST = 6 };
 
@@ -26,16 +36,6 @@ typedef struct {
     double noted;
     double gate; // factor of the smallest step that any rule looks at
 } prices;
-
-static int by_size(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static double median(double *v, size_t n) {
-    qsort(v, n, sizeof *v, by_size);
-    return n ? v[n / 2] : 0;
-}
 
 static const bar *bar_at(const prices *p, size_t i) {
     return &p->r->row[i].bar;
@@ -139,7 +139,8 @@ static bool is_jump(const prices *p, size_t i, double step) {
     return log(b->high / b->low) < fabs(step) / 8;
 }
 
-// The bar at which a jump is undone, and how many jumps of any kind there are from bar `i` on.
+// The bar at which a jump is undone, and how many jumps of any kind there are from bar `i` on; these are not counted
+// where changes of level are forced, as files of many jumps would take long.
 static size_t jump_back(const prices *p, size_t i, double step, size_t *jumps) {
     size_t back = 0;
     *jumps = 0;
@@ -150,6 +151,7 @@ static size_t jump_back(const prices *p, size_t i, double step, size_t *jumps) {
         if (fabs(other) < p->split || !is_jump(p, k, other)) continue;
         ++*jumps;
         if (!back && fabs(other + step) < 0.1 * fabs(step)) back = k;
+        if (back && p->force & BARS_FORCE_LEVELS) break;
     }
     return back;
 }
@@ -240,6 +242,34 @@ static bool judge_columns(const prices *p, err *e) {
         p->r->name, *p->r->symbol ? " " : "", p->r->symbol);
 }
 
+// Opens that do not continue the closes before them, as the head tells. Far steps are not counted, so that jumps are
+// not taken for lost bars.
+static bool judge_opens(const prices *p, int64_t span, err *e) {
+    enum { PAIRS_LEAST = 256, FAR = 8 };
+    double within = 0, before = 0, both = 0;
+    size_t n = 0, flat = 0;
+    for (size_t i = 1, by = p->r->count / SAMPLES + 1; i < p->r->count; i += by) {
+        const bar *a = bar_at(p, i - 1), *b = bar_at(p, i);
+        double step = fabs(b->open / a->close - 1);
+        if (b->time - a->time != span || step > FAR * p->move) continue;
+        within += fabs(b->close / b->open - 1);
+        before += step;
+        both += fabs(b->close / a->close - 1);
+        flat += b->high == b->low;
+        n++;
+    }
+    if (span >= WHEN_DAY || n < PAIRS_LEAST || 100 * flat > n || within <= 0) return true;
+    if (before < 0.75 * within || both < 1.25 * within) return true;
+    // Moves grow with the root of time: those from close to close are 1.41 of those of a bar where one of two is lost.
+    char fine[32], hint[64] = "a finer file with few of its rows";
+    if (both < 1.55 * within)
+        snprintf(hint, sizeof hint, "every second row of a file of %s", when_span_text(fine, sizeof fine, span / 2));
+    return bars_force_refuse(p->force, BARS_FORCE_THIN, &p->r->report->forced, e,
+        "%s%s%s: opens do not continue the closes before them: bars are missing between them (is it %s?); export it "
+        "whole",
+        p->r->name, *p->r->symbol ? " " : "", p->r->symbol, hint);
+}
+
 static bool judge_conflicts(const prices *p, err *e) {
     const bars_tally *t = &p->r->report->tally[BARS_CONFLICT];
     if (t->count < LEAST || 20 * t->count < p->r->report->rows) return true;
@@ -250,8 +280,8 @@ static bool judge_conflicts(const prices *p, err *e) {
         p->r->name, (long long)t->line, (long long)t->count, (long long)p->r->report->rows);
 }
 
-bool bars_rows_prices(rows *r, unsigned force, err *e) {
+bool bars_rows_prices(rows *r, int64_t span, unsigned force, err *e) {
     if (r->count < LEAST) return true;
     prices p = measure(r, force);
-    return judge_conflicts(&p, e) && judge_columns(&p, e) && judge_bars(&p, e);
+    return judge_conflicts(&p, e) && judge_columns(&p, e) && judge_bars(&p, e) && judge_opens(&p, span, e);
 }

@@ -1,4 +1,4 @@
-// What was read, told to people and to programs.
+// The report on bars that were read, for people and for programs.
 #include "data/bars.h"
 
 #include "base/term.h"
@@ -89,13 +89,16 @@ static void print_coarse(FILE *out, const bars_report *p) {
         say(out, "coarse", "%9s  rows at the beginning are of %s, until %s UTC: %s",
             count_text(count, sizeof count, p->coarse_rows), when_span_text(span, sizeof span, p->coarse_span),
             when_text(until, sizeof until, p->coarse_until), dropped ? "left out" : "kept; gaps are those after them");
-    for (int i = 0; i < p->stretches; i++) {
+    for (int i = 0; i < p->stretches && i < BARS_STRETCHES_MOST; i++) {
         const bars_stretch *s = &p->stretch[i];
         say(out, "coarse", "%9s  rows from line %lld on are of %s, %s to %s UTC: %s",
             count_text(count, sizeof count, s->rows), (long long)s->line, when_span_text(span, sizeof span, s->span),
             when_text(from, sizeof from, s->first), when_text(until, sizeof until, s->last),
             dropped ? "left out" : "kept");
     }
+    if (p->stretches > BARS_STRETCHES_MOST)
+        say(out, "", "and %lld more such stretches: %s", (long long)(p->stretches - BARS_STRETCHES_MOST),
+            dropped ? "left out" : "kept");
 }
 
 static void print_jumps(FILE *out, const bars_report *p) {
@@ -200,7 +203,7 @@ static json_t *tallies_json(const bars_report *p) {
 
 static json_t *stretches_json(const bars_report *p) {
     json_t *all = json_array();
-    for (int i = 0; i < p->stretches; i++) {
+    for (int i = 0; i < p->stretches && i < BARS_STRETCHES_MOST; i++) {
         const bars_stretch *s = &p->stretch[i];
         char first[32], last[32];
         json_array_append_new(all, json_pack("{s:I, s:I, s:s, s:s, s:I}", "rows", (json_int_t)s->rows, "span",
@@ -242,6 +245,9 @@ json_t *bars_report_json(const char *name, const bars *b) {
             json_pack("{s:I, s:I, s:s}", "rows", (json_int_t)p->coarse_rows, "span", (json_int_t)p->coarse_span,
                 "until", when_text(until, sizeof until, p->coarse_until)));
     if (ok && p->stretches) ok = !json_object_set_new(j, "coarse_stretches", stretches_json(p));
+    if (ok && p->stretches > BARS_STRETCHES_MOST)
+        ok = !json_object_set_new(
+            j, "coarse_stretches_more", json_integer((json_int_t)(p->stretches - BARS_STRETCHES_MOST)));
     if (ok && p->jump_line)
         ok = !json_object_set_new(
             j, "jump", json_pack("{s:o, s:I}", "factor", json_number(p->jump), "line", (json_int_t)p->jump_line));

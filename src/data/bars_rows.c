@@ -162,7 +162,7 @@ static bool add(rows *r, const layout *l, const bars_options *o, reading *g, siz
     b->low = g->price[2];
     b->close = g->price[3];
     g->row.utc |= l->format == FORMAT_BINANCE;
-    g->row.line = (uint64_t)g->line & (UINT64_MAX >> 17);
+    g->row.line = (uint64_t)g->line & ((UINT64_C(1) << ROW_LINE_BITS) - 1);
     r->row[r->count++] = g->row;
     return true;
 }

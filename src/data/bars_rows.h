@@ -6,12 +6,15 @@
 #include "data/bars_layout.h"
 #include "data/when.h"
 
+enum { ROW_LINE_BITS = 46 };
+
 // A bar and where it came from. Until bars_rows_order its time is on the file's clock unless `utc`.
 typedef struct {
     bar bar;
-    uint64_t line : 47;
+    uint64_t line : ROW_LINE_BITS;
     int64_t offset : 16; // in minutes, where the stamp names its own
     uint64_t utc : 1;
+    uint64_t coarse : 1; // of a stretch of coarser bars behind the beginning
 } row;
 
 typedef struct {
@@ -42,8 +45,7 @@ void bars_groups_done(row_groups *g);
 void bars_rows_tally(rows *r, bars_finding f, int64_t line);
 
 // Moves `rest` on to a row stamped before `from`, with none or few such rows behind it, where the file is in rising
-// order;
-// `*lines` counts what is passed over.
+// order; `*lines` counts what is passed over.
 void bars_rows_skip(const layout *l, int64_t from, text *rest, int64_t *lines);
 
 // Reads every row behind the header into the group of its symbol; rows without usable prices are counted and left out.
@@ -53,11 +55,8 @@ bool bars_rows_read(row_groups *all, const char *name, const layout *l, const ba
 void bars_rows_order(rows *r, const when_zone *z);
 
 // Finds the span, and drops stretches of coarser bars unless told. False where memory is short. Needs two rows and
-// leaves two; one row where spans are known, ERR_INPUT where several of these fit it.
+// leaves one or more; one row is enough where spans are known, ERR_INPUT where several of these fit it.
 bool bars_rows_frame(rows *r, const bars_options *o, int64_t *span, err *e);
-
-// True where a row is of a stretch of coarser bars behind the beginning, which was kept.
-bool bars_rows_in_stretch(const rows *r, size_t i);
 
 // Gives every bar its end, by the clock of the file. `*own` is the zone that stamps with offsets of their own show
 // where those change, or NULL; the caller frees it. ERR_INPUT where no zone fits them and ends depend on it.
@@ -66,7 +65,7 @@ bool bars_rows_end(
 
 // Refuses prices that cannot be, as the head of bars_prices.c tells, unless forced; notes jumps. Files under 32 bars
 // are not judged.
-bool bars_rows_prices(rows *r, unsigned force, err *e);
+bool bars_rows_prices(rows *r, int64_t span, unsigned force, err *e);
 
 // Counts what is odd in the bars that stay: weekends, flat bars, gaps, ... False where memory is short, or a check
 // refuses them.

@@ -1,7 +1,6 @@
 // Odd things in the bars that stay. Nothing is changed here.
 #include "data/bars_hours.h"
-
-#include <stdlib.h>
+#include "data/median.h"
 
 static void note_gap(rows *r, size_t i, int64_t missing) {
     bars_report *p = r->report;
@@ -18,7 +17,7 @@ static void find_gaps(rows *r, size_t start, const bars_hours *h, const when_zon
     size_t hint = 0;
     for (size_t i = start + 1; i < r->count; i++) {
         int64_t from = r->row[i - 1].bar.time, to = r->row[i].bar.time, missing = 0;
-        if ((to - from <= span && span % WHEN_MONTH) || bars_rows_in_stretch(r, i - 1)) continue;
+        if ((to - from <= span && span % WHEN_MONTH) || r->row[i - 1].coarse) continue;
         int64_t a = when_local(z, from, &hint), b = when_local(z, to, &hint);
         missing = h ? bars_hours_between(h, a, b) : when_spans_between(a, b, span) - 1;
         if (missing > 0) note_gap(r, i, missing);
@@ -38,16 +37,10 @@ static bool find_hours(rows *r, const when_zone *z, int64_t span, unsigned force
     if (ok && fullest < FULL)
         ok = bars_force_refuse(force, BARS_FORCE_THIN, &r->report->forced, e,
             "%s%s%s: no time of day has bars on %d %% of the days, the fullest on %.0f %%: rows are missing "
-            "everywhere; "
-            "export it whole",
+            "everywhere; export it whole",
             r->name, *r->symbol ? " " : "", r->symbol, FULL, fullest);
     bars_hours_free(h);
     return ok;
-}
-
-static int by_size(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
 }
 
 static bars_last judge_last(const rows *r, int64_t written) {
@@ -57,8 +50,7 @@ static bars_last judge_last(const rows *r, int64_t written) {
     if (r->count <= BEFORE) return BARS_FINISHED;
     double volume[BEFORE];
     for (size_t i = 0; i < BEFORE; i++) volume[i] = r->row[r->count - 1 - BEFORE + i].bar.volume;
-    qsort(volume, BEFORE, sizeof *volume, by_size);
-    return last->volume < volume[BEFORE / 2] / 10 ? BARS_THIN : BARS_FINISHED;
+    return last->volume < median(volume, BEFORE) / 10 ? BARS_THIN : BARS_FINISHED;
 }
 
 // Refuses bars that open after their file was written. One within a span may be an open bar that is stamped at its

@@ -71,7 +71,7 @@ typedef struct dataset {
     int classes;                    // 0 where there are targets alone
     const int32_t *label;           // [samples]; NULL where there are targets alone
     const char *const *class_names; // [classes], or NULL
-    int64_t target_width;           //
+    int64_t target_width;           // targets of a sample
     const float *target;            // [samples, target_width] what a regression is to give, or NULL
     const int64_t *time;            // [samples + unlabelled] when the sample is known, UTC seconds; or NULL
     const int64_t *end;             // [samples] when its label is known, as `time` counts; or NULL; needs `time`

@@ -23,7 +23,7 @@ bool frame_read(const char *text, size_t n, int64_t *span) {
     int64_t value = 0;
     *span = WHEN_MONTH;
     if (is_month(text, n)) return true;
-    if (n < 2 || n > 7) return false;
+    if (n < 2 || n > 7 || (n == 2 && memcmp(text, "1M", 2) == 0)) return false;
     bool before = unit_of(text[0]) > 0; // "M5"
     int64_t unit = unit_of(before ? text[0] : text[n - 1]);
     for (size_t i = before; i < n - !before; i++) {

@@ -13,7 +13,8 @@
 #include <stddef.h>
 
 // Reads "5m", "1h", "90s", "1d", "1w", "1mo", also "M5", "H1", "D1", "W1", "MN1", as seconds: up to a day, a week
-// (WHEN_WEEK) or a month (WHEN_MONTH). False where it is none.
+// (WHEN_WEEK) or a month (WHEN_MONTH). False where it is none, and for "1M": a minute to some, Binance's month to
+// others.
 bool frame_read(const char *text, size_t n, int64_t *span);
 
 // The bars that coarse ones are made of.

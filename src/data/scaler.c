@@ -50,8 +50,8 @@ void scaler_set(scaler *s, int stream, int64_t column, float mean, float std) {
 // Sums over the rows that are seen, by column.
 typedef struct {
     const stream *from;
-    const int32_t *change; // [rows + 1]: how many windows more cover this row than the one before
-    float *row;            // [width]
+    const int32_t *covered; // [rows]: how many windows see each row
+    float *row;             // [width]
     double *first, *sum, *square;
     int64_t begin, end; // rows that are looked at
     int64_t rows;       // those of them that are seen
@@ -81,10 +81,8 @@ static void second_pass(fitting *f) {
 
 static bool each_row(fitting *f, bool second, err *e) {
     const table *t = &f->from->series;
-    int64_t covered = 0;
     for (int64_t r = f->begin; r < f->end; r++) {
-        covered += f->change[r];
-        if (!covered) continue;
+        if (!f->covered[r]) continue;
         table_read(t, r, 1, f->row);
         for (int64_t c = 0; !second && c < t->width; c++)
             if (!isfinite(f->row[c])) return not_finite(f, r, c, e);
@@ -93,8 +91,7 @@ static bool each_row(fitting *f, bool second, err *e) {
     return true;
 }
 
-// The scale of one instrument's rows, or of all. Windows stay within their series, so that none covers its first row
-// from before.
+// The scale of one instrument's rows, or of all.
 static bool fit(fitting *f, scaler *s, int stream, int64_t series, err *e) {
     int64_t width = f->from->series.width;
     f->rows = 0;
@@ -122,31 +119,37 @@ static bool fit_all(fitting *f, const dataset *d, scaler *s, int stream, err *e)
     return true;
 }
 
-static void cover(const stream *s, span train, int64_t window, int32_t *change) {
-    for (int64_t i = train.first; i < train.first + train.count; i++) {
-        int64_t from = s->row[i] - window + 1;
-        change[from > s->first[i] ? from : s->first[i]]++;
-        change[s->row[i] + 1]--;
+// Counts into `covered` [rows + 1] the training windows that see each row: first where they begin and end, then the
+// sum of these over all series, as a window may end on the row before a series begins.
+static void cover(const stream *s, const split_part *train, int64_t window, int32_t *covered) {
+    for (int k = 0; k < train->spans; k++) {
+        span t = train->span[k];
+        for (int64_t i = t.first; i < t.first + t.count; i++) {
+            int64_t from = s->row[i] - window + 1;
+            covered[from > s->first[i] ? from : s->first[i]]++;
+            covered[s->row[i] + 1]--;
+        }
     }
+    for (int64_t r = 1; r < s->series.rows; r++) covered[r] += covered[r - 1];
 }
 
 static bool fit_stream(const dataset *d, int stream, const split_part *train, int64_t window, scaler *s, err *e) {
     fitting f = {.from = &d->stream[stream]};
     size_t rows = (size_t)f.from->series.rows, width = (size_t)f.from->series.width;
-    int32_t *change = calloc(rows + 1, sizeof *change);
+    int32_t *covered = calloc(rows + 1, sizeof *covered);
     double *sums = calloc(3 * width, sizeof *sums);
     f.row = calloc(width, sizeof *f.row);
-    bool ok = change && sums && f.row;
+    bool ok = covered && sums && f.row;
     if (!ok) err_run(e, "out of memory to fit a scaler to %s", f.from->name);
     if (ok) {
         f.first = sums;
         f.sum = sums + width;
         f.square = sums + 2 * width;
-        f.change = change;
-        for (int i = 0; i < train->spans; i++) cover(f.from, train->span[i], window, change);
+        f.covered = covered;
+        cover(f.from, train, window, covered);
         ok = fit_all(&f, d, s, stream, e);
     }
-    free(change);
+    free(covered);
     free(sums);
     free(f.row);
     return ok;

@@ -4,8 +4,7 @@
 // and standard deviation (of the population) in double, the column's first value taken off first, then as floats. A
 // column that does not change there, its deviation below 1e-30 or below 1e-12 of its mean, is divided by 1. Columns are
 // those of the stream's parts side by side. Several instruments share one scale, or each has its own, fitted on its own
-// rows. The per-sample vector is not scaled. Targets of forecasts have a scale of
-// their own beside it (data/target.h).
+// rows. The per-sample vector is not scaled. Targets of forecasts have a scale of their own beside it (data/target.h).
 #ifndef TRADEWIND_DATA_SCALER_H
 #define TRADEWIND_DATA_SCALER_H
 

@@ -276,6 +276,7 @@ static bool read_bars(const opened *o, dataset *d, stream *s, err *e) {
     const npz_entry *n = npz_find(&o->npz, of_table(name, s->name, "bar_time"));
     if (!n) return true;
     b->count = n->header.rank == 2 ? n->header.dim[0] : -1;
+    if (b->count == 0) return wrong(o, name, "has no bars", e);
     b->time = columns_of(o, name, NPY_I64, b->count, 2, e);
     if (b->time) b->price = columns_of(o, of_table(name, s->name, "bar"), NPY_F64, b->count, 6, e);
     if (b->price) b->start = lying(o, of_table(name, s->name, "bar_start"), NPY_I64, 1, starts, e);

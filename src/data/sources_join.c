@@ -115,8 +115,9 @@ static bool check_agreement(sources *s, const bars_options *o, err *e) {
         for (int i = 1; i < s->build.frames; i++) {
             const build_bars_of *fast = &s->series[k].frame[0], *slow = &s->series[k].frame[i];
             agree_report r = {0};
-            bool ok = agree_check(fast->bar, fast->count, s->build.frame[0].span, fast->file, slow->bar, slow->count,
-                s->build.frame[i].span, slow->file, o ? o->force : 0, &r, e);
+            agree_bars a = {fast->bar, fast->count, s->build.frame[0].span, fast->file},
+                       b = {slow->bar, slow->count, s->build.frame[i].span, slow->file};
+            bool ok = agree_check(&a, &b, o ? o->force : 0, &r, e);
             s->forced |= r.forced;
             if (!ok) return false;
         }

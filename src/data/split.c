@@ -87,8 +87,8 @@ bool split_past(const dataset *d, span part, const int64_t *window, int64_t *pas
     return true;
 }
 
-// The embargo is counted in bars: several instruments have samples at one moment.
-static int64_t embargo_end(const dataset *d, int64_t first, int64_t moments) {
+// Gaps are counted in moments: several instruments have samples at one moment.
+static int64_t moments_on(const dataset *d, int64_t first, int64_t moments) {
     if (!d->time || d->panel < 2) return first + moments;
     for (; moments > 0 && first < d->samples; moments--) {
         int64_t now = d->time[first];
@@ -97,47 +97,48 @@ static int64_t embargo_end(const dataset *d, int64_t first, int64_t moments) {
     return first + moments;
 }
 
-// Where the next part begins; it may lie beyond the last sample.
-static bool next_part(
-    const dataset *d, const int64_t *window, const split_options *o, span part, int64_t *first, err *e) {
-    *first = after(part) + o->purge;
-    if (o->purge < 0 && !split_past(d, part, o->purge == PURGE_WINDOWS ? window : NULL, first, e)) return false;
-    *first = embargo_end(d, *first, o->embargo);
+// Where the purge behind a part ends, and where the next part begins; both may lie beyond the last sample.
+static bool next_part(const dataset *d, const int64_t *window, const split_options *o, span part, int64_t *purged,
+    int64_t *first, err *e) {
+    if (o->purge >= 0)
+        *purged = moments_on(d, after(part), o->purge);
+    else if (!split_past(d, part, o->purge == PURGE_WINDOWS ? window : NULL, purged, e))
+        return false;
+    *first = moments_on(d, *purged, o->embargo);
     return true;
 }
 
-// The larger share of the gap is what to change.
-static bool part_empty(const dataset *d, const split_options *o, int64_t train, int64_t gap, err *e) {
-    int64_t purge = gap - o->embargo;
+// The larger share of the gap is what to change; both are counted in samples.
+static bool part_empty(
+    const dataset *d, const split_options *o, int64_t train, int64_t purge, int64_t embargo, err *e) {
     bool shares = train < 1 || (double)d->samples * o->validation < 1;
     const char *reach = o->purge == PURGE_WINDOWS  ? "as far as labels and windows reach"
                         : o->purge == PURGE_LABELS ? "as far as labels reach"
                                                    : "of purge",
                *remedy = shares                      ? "larger shares"
-                         : purge <= o->embargo       ? "a smaller embargo"
+                         : purge <= embargo          ? "a smaller embargo"
                          : o->purge == PURGE_WINDOWS ? "a shorter label horizon or shorter windows"
                          : o->purge == PURGE_LABELS  ? "a shorter label horizon"
                                                      : "a smaller purge";
     return err_input(e,
-        "a split of %lld samples into %lld for training (%.0f %%), a gap of %lld (%lld %s, %lld of embargo) and %.0f "
-        "%% "
-        "for validation leaves a part empty; use more data or %s",
-        (long long)d->samples, (long long)train, o->train * 100, (long long)gap, (long long)purge, reach,
-        (long long)o->embargo, o->validation * 100, remedy);
+        "a split of %lld samples into %lld for training (%.0f %%), a gap of %lld (%lld %s, %lld of embargo) and "
+        "%.0f %% for validation leaves a part empty; use more data or %s",
+        (long long)d->samples, (long long)train, o->train * 100, (long long)(purge + embargo), (long long)purge, reach,
+        (long long)embargo, o->validation * 100, remedy);
 }
 
 bool split_make(const dataset *d, const int64_t *window, const split_options *o, split *s, err *e) {
     int64_t open = d->samples - d->held;
     *s = (split){.train = part_of((span){0, open}), .validation = part_of((span){open, d->held})};
     if (d->held) return true;
-    int64_t train = (int64_t)((double)d->samples * o->train), first, test,
+    int64_t train = (int64_t)((double)d->samples * o->train), purged, first, test,
             validation = (int64_t)((double)d->samples * o->validation);
     span known = {0, train};
-    if (!next_part(d, window, o, known, &first, e)) return false;
+    if (!next_part(d, window, o, known, &purged, &first, e)) return false;
     if (first + validation > d->samples) validation = d->samples - first;
-    if (train < 1 || validation < 1) return part_empty(d, o, train, first - train, e);
+    if (train < 1 || validation < 1) return part_empty(d, o, train, purged - train, first - purged, e);
     span checked = {first, validation};
-    if (!next_part(d, window, o, checked, &test, e)) return false;
+    if (!next_part(d, window, o, checked, &purged, &test, e)) return false;
     if (test > d->samples) test = d->samples;
     *s = (split){.train = part_of(known), .validation = part_of(checked)};
     s->test = part_of((span){test, d->samples - test});

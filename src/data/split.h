@@ -50,8 +50,8 @@ enum { PURGE_LABELS = -1, PURGE_WINDOWS = -2 };
 
 typedef struct {
     double train, validation; // shares of the samples; the rest is test
-    int64_t purge;            // samples; PURGE_LABELS: as labels reach; PURGE_WINDOWS: and windows
-    int64_t embargo;          // samples; of several instruments moments, whose samples are all left out
+    int64_t purge;            // moments, as the embargo; PURGE_LABELS: as labels reach; PURGE_WINDOWS: and windows
+    int64_t embargo;          // moments, of which all samples are left out: of one instrument these are samples
 } split_options;
 
 typedef struct {

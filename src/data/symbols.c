@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { NAME_ROOM = 48 };
+enum { NAME_ROOM = 48, BYTES_MOST = 1 << 30 };
 
 static void name_columns(const dataset *from, const char **columns, char (*text)[NAME_ROOM]) {
     int64_t width = from->vector.width;
@@ -14,16 +14,24 @@ static void name_columns(const dataset *from, const char **columns, char (*text)
     }
 }
 
+static bool can_have(const dataset *d, err *e) {
+    if (d->panel < 1 || d->vector.parts >= PARTS_MOST)
+        return err_input(e, "%s holds one instrument without a symbol; leave model.symbol out", d->name);
+    if (dataset_all(d) <= BYTES_MOST / d->panel) return true;
+    return err_input(e,
+        "%s: a column of the vector for each of its %lld symbols takes %.3g GB, more than 1; leave model.symbol out or "
+        "use fewer instruments",
+        d->name, (long long)d->panel, (double)dataset_all(d) * (double)d->panel / BYTES_MOST);
+}
+
 dataset *symbols_new(dataset *from, bool keeps, err *e) {
-    int64_t all = dataset_all(from), width = from->vector.width + from->panel;
-    size_t at = 0, bytes = dataset_room(all * from->panel, 1) + dataset_room(width, sizeof(char *)) +
-                           dataset_room(from->panel, NAME_ROOM);
-    bool ok = from->panel > 0 && from->vector.parts < PARTS_MOST;
-    if (!ok) {
-        err_input(e, "%s holds one instrument without a symbol; leave model.symbol out", from->name);
+    if (!can_have(from, e)) {
         if (keeps) dataset_free(from);
         return NULL;
     }
+    int64_t all = dataset_all(from), width = from->vector.width + from->panel;
+    size_t at = 0, bytes = dataset_room(all * from->panel, 1) + dataset_room(width, sizeof(char *)) +
+                           dataset_room(from->panel, NAME_ROOM);
     dataset *d = dataset_view(from, keeps, bytes, e);
     if (!d) return NULL;
     int8_t *is = dataset_take(d, &at, all * from->panel, 1);

@@ -42,45 +42,50 @@ static bool heap_grow(heap *h, size_t first, const char *name, err *e) {
 
 // gzip
 
+enum { PIECE = 1 << 24 };
+
+// Shows the input from where it was read to, a piece at most.
+static void refill(z_stream *z, const unsigned char *end) {
+    size_t rest = (size_t)(end - z->next_in);
+    z->avail_in = rest < PIECE ? (unsigned)rest : PIECE;
+}
+
 // Makes ready for a further member behind the one that ended; false where there is none.
-static bool next_member(z_stream *z) {
+static bool next_member(z_stream *z, const unsigned char *end) {
+    refill(z, end);
     if (z->avail_in < 2 || z->next_in[0] != 0x1f || z->next_in[1] != 0x8b) return false;
     return inflateReset(z) == Z_OK;
 }
 
-static bool only_zeros(const z_stream *z) {
-    for (size_t i = 0; i < z->avail_in; i++)
-        if (z->next_in[i]) return false;
-    return true;
+static bool only_zeros(const unsigned char *at, const unsigned char *end) {
+    while (at < end && !*at) at++;
+    return at == end;
 }
 
 // Fills the heap until `most` bytes are out or the input ends.
 static bool inflate_all(
     z_stream *z, heap *h, const unsigned char *data, size_t size, size_t most, const char *name, err *e) {
-    enum { PIECE = 1 << 24 };
-    size_t given = 0, first = size < PIECE ? 4 * size + 4096 : 4 * (size_t)PIECE;
+    const unsigned char *end = data + size;
+    size_t first = size < PIECE ? 4 * size + 4096 : 4 * (size_t)PIECE;
+    z->next_in = (unsigned char *)(uintptr_t)data;
     for (;;) {
         if (!stop_go_on(e) || !heap_grow(h, first < most ? first : most + 1, name, e)) return false;
-        size_t more = size - given < PIECE ? size - given : PIECE, room = h->room - h->size;
+        size_t room = h->room - h->size;
         if (room > PIECE) room = PIECE;
-        if (!z->avail_in) {
-            z->next_in = (unsigned char *)(uintptr_t)(data + given);
-            z->avail_in = (unsigned)more;
-            given += more;
-        }
+        refill(z, end);
         z->next_out = (unsigned char *)h->data + h->size;
         z->avail_out = (unsigned)room;
         int code = inflate(z, Z_NO_FLUSH);
         h->size += room - z->avail_out;
         if (h->size >= most) return true;
         if (is_too_dense(h->size, size)) return too_dense(name, e);
-        if (code == Z_STREAM_END && next_member(z)) continue;
+        if (code == Z_STREAM_END && next_member(z, end)) continue;
         if (code == Z_STREAM_END)
-            return (given == size && only_zeros(z)) || err_input(e, "%s: has more behind its gzip data", name);
+            return only_zeros(z->next_in, end) || err_input(e, "%s: has more behind its gzip data", name);
         if (code == Z_MEM_ERROR) return err_run(e, "%s: no memory to unpack it", name);
         bool starved = code == Z_OK || code == Z_BUF_ERROR;
         if (!starved) return err_input(e, "%s: its gzip data is damaged; fetch it again", name);
-        if (z->avail_out && !z->avail_in && given == size)
+        if (z->avail_out && z->next_in == end)
             return err_input(e, "%s: its gzip data is cut short; fetch it again", name);
     }
 }

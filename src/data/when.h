@@ -115,7 +115,8 @@ int64_t when_local(const when_zone *z, int64_t utc, size_t *hint);
 
 // The UTC moment at which a bar closes that opens at `open`: the first at which the zone's clock shows the local open
 // and its span, or a later time where it jumps over that one, so that a day over a clock change has 23 or 25 hours, and
-// a month its own length. Bars of up to an hour last their span: clocks change between them.
+// a month its own length. A month that opens on the last day of one ends on the last day of the next. Bars of up to an
+// hour last their span: clocks change between them.
 int64_t when_bar_end(const when_zone *z, int64_t open, int64_t span, size_t *hint);
 
 #endif

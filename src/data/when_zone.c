@@ -396,11 +396,13 @@ int64_t when_local(const when_zone *z, int64_t utc, size_t *hint) {
     return utc + z->offset[i];
 }
 
-// The same day and time of day some months later; the month's last day where it has no such day.
+// The same day and time of day some months later; the month's last day where it has no such day, or where the bar opens
+// on the last day of its month, as months of an eastern clock do in UTC: 28 February to 31 March.
 static int64_t add_months(int64_t local, int64_t months) {
     when_parts p = when_split(local);
     int64_t all = (int64_t)p.year * 12 + p.month - 1 + months;
-    int year = (int)(all / 12), month = (int)(all % 12) + 1, day = p.day;
+    int year = (int)(all / 12), month = (int)(all % 12) + 1,
+        day = when_date_ok(p.year, p.month, p.day + 1) ? p.day : 31;
     while (!when_date_ok(year, month, day) && day > 28) day--;
     return when_day(year, month, day) * WHEN_DAY + p.hour * WHEN_HOUR + p.minute * 60 + p.second;
 }

@@ -82,10 +82,10 @@ static const config_key data_keys[] = {
     {"data.split.validation", CONFIG_REAL, "0.15", ABOVE_0, 1, NULL, "share after those; what is left is for a test",
         FIXED | UNTUNED},
     {"data.split.purge", CONFIG_INT, "auto", 0, 1e9, "auto|windows",
-        "samples left out between parts; auto: as far as labels reach; windows: and no window looks back",
+        "moments left out between parts; auto: as far as labels reach; windows: and no window looks back",
         FIXED | UNTUNED},
-    {"data.split.embargo", CONFIG_INT, "50", 0, 1e9, NULL, "further samples left out between the parts",
-        FIXED | UNTUNED},
+    {"data.split.embargo", CONFIG_INT, "50", 0, 1e9, NULL,
+        "further moments left out between the parts: as many bars, of all instruments", FIXED | UNTUNED},
 };
 
 static const char metric_choices[] = "auto"

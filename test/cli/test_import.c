@@ -336,7 +336,7 @@ static void single_bars_are_added(void **state) {
     free(bars);
 }
 
-// Of two spans the coarsest that fits is taken; one bar on the grid of both is refused.
+// The coarsest of two spans that fits is taken; one bar on the grid of both is refused.
 static void bars_of_two_files_are_told_apart(void **state) {
     (void)state;
     bar *days = walk_bars(40, WHEN_DAY, 3);

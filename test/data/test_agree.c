@@ -43,7 +43,8 @@ static void move(bar *b, int64_t count, int64_t by) {
 }
 
 static bool check(const pair *p, unsigned force, agree_report *r, err *e) {
-    return agree_check(p->fast, p->fasts, FAST, "M5", p->slow, p->slows, SLOW, "H1", force, r, e);
+    return agree_check(
+        &(agree_bars){p->fast, p->fasts, FAST, "M5"}, &(agree_bars){p->slow, p->slows, SLOW, "H1"}, force, r, e);
 }
 
 static void refused(const pair *p, bars_force check_name, const char *text, agree_report *r) {
@@ -141,7 +142,8 @@ static void days_may_close_with_their_session(void **state) {
             while (k + 1 < p.fasts && p.fast[k + 1].end <= days[i].time + hour * WHEN_HOUR) k++;
             days[i].close = p.fast[k].close;
         }
-        bool ok = agree_check(p.fast, p.fasts, FAST, "M5", days, count, WHEN_DAY, "D1", 0, &r, &e);
+        bool ok = agree_check(
+            &(agree_bars){p.fast, p.fasts, FAST, "M5"}, &(agree_bars){days, count, WHEN_DAY, "D1"}, 0, &r, &e);
         assert_true(r.compared >= 20);
         assert_int_equal(ok, hour < 24);
         assert_int_equal(r.shift, (hour - 24) * WHEN_HOUR);
@@ -236,8 +238,8 @@ static void real_files(void **state) {
                 agree_report r;
                 err e = {0};
                 move(b[k].bar, b[k].count, by);
-                bool ok = agree_check(
-                    b[i].bar, b[i].count, b[i].span, names[i], b[k].bar, b[k].count, b[k].span, names[k], 0, &r, &e);
+                bool ok = agree_check(&(agree_bars){b[i].bar, b[i].count, b[i].span, names[i]},
+                    &(agree_bars){b[k].bar, b[k].count, b[k].span, names[k]}, 0, &r, &e);
                 // The newest days were saved before they were over; M5 and M15 end before them.
                 bool snapshots = k == 4 && i >= 2;
                 if (!by && !snapshots) support_ok(ok, &e);

@@ -789,6 +789,36 @@ static void known_spans_are_taken(void **state) {
     }
 }
 
+// Steps of which none is the span: nothing is coarser than the file itself, and no row is lost.
+static void a_span_of_no_step_leaves_the_rows(void **state) {
+    (void)state;
+    static const int64_t spans[] = {300, WHEN_HOUR};
+    sheet s = {0};
+    bars b;
+    int64_t t = at(2024, 1, 1, 0, 0);
+    put(&s, head);
+    for (int i = 0; i < 26; t += 600 * ++i) put(&s, "%lld,10,12,9,11,5\n", (long long)t);
+    parse_sheet(&b, &s, (bars_options){.spans = spans, .span_count = 2, .force = BARS_FORCE_THIN});
+    assert_int_equal(b.span, 300);
+    assert_int_equal(b.count, 26);
+    bars_done(&b);
+}
+
+// One fine step, and coarser ones behind it: too few bars are left.
+static void rows_that_a_stretch_leaves_are_counted(void **state) {
+    (void)state;
+    sheet s = {0};
+    bars b;
+    err e = {0};
+    int64_t t = at(2024, 1, 1, 0, 0);
+    put(&s, head);
+    put(&s, "%lld,10,12,9,11,5\n", (long long)t - 60);
+    for (int i = 0; i < 30; t += 120 * ++i) put(&s, "%lld,10,12,9,11,5\n", (long long)t);
+    assert_false(bars_parse(&b, "t.csv", s.text, s.size, NULL, &e));
+    assert_string_equal(e.text, "t.csv: only 1 of 31 rows can be used; at least two bars are needed");
+    free(s.text);
+}
+
 static void last_bar_is_judged(void **state) {
     (void)state;
     for (int volume = 0; volume < 2; volume++) {
@@ -1141,6 +1171,8 @@ int main(void) {
         cmocka_unit_test(gaps_are_as_defined),
         cmocka_unit_test(weekly_gaps),
         cmocka_unit_test(known_spans_are_taken),
+        cmocka_unit_test(a_span_of_no_step_leaves_the_rows),
+        cmocka_unit_test(rows_that_a_stretch_leaves_are_counted),
         cmocka_unit_test(last_bar_is_judged),
         cmocka_unit_test(errors_name_file_and_files_shape),
         cmocka_unit_test(errors_name_line_and_column),

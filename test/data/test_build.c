@@ -33,7 +33,7 @@ static void frames_are_read(void **state) {
     } good[] = {{"5m", 300}, {"M5", 300}, {"1h", 3600}, {"H4", 14400}, {"90s", 90}, {"1d", 86400}, {"D1", 86400},
         {"1w", WHEN_WEEK}, {"W1", WHEN_WEEK}, {"1mo", WHEN_MONTH}, {"MN1", WHEN_MONTH}};
     static const char *const bad[] = {
-        "", "m", "5", "0m", "2d", "2w", "2mo", "mo", "5x", "1.5h", "mm", "-5m", "99999999m", "h1h"};
+        "", "m", "5", "0m", "2d", "2w", "2mo", "mo", "5x", "1.5h", "mm", "-5m", "99999999m", "h1h", "1M"};
     int64_t span;
     for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
         assert_true(frame_read(good[i].text, strlen(good[i].text), &span));

@@ -52,9 +52,10 @@ static bool is_over(int64_t open, int64_t now, int64_t span) {
     if (span % WHEN_MONTH) return now >= open + span;
     when_parts a = when_split(open), b = when_split(now), eve = when_split(now + D1);
     int64_t months = (b.year - a.year) * 12 + b.month - a.month - span / WHEN_MONTH;
-    bool last_day = eve.month != b.month;
+    bool last_day = eve.month != b.month, opened_last = when_split(open + D1).month != a.month;
     if (months) return months > 0;
-    if (b.day != a.day && !(last_day && b.day < a.day)) return b.day > a.day;
+    if (opened_last && !last_day) return false;
+    if (!opened_last && b.day != a.day && !(last_day && b.day < a.day)) return b.day > a.day;
     return now % D1 >= open % D1;
 }
 
@@ -116,6 +117,8 @@ static void known_ends(void **state) {
     int64_t january = when_day(2024, 1, 31) * D1 + 5 * H1;
     assert_int_equal(when_bar_end(z, january, WHEN_MONTH, &hint), when_day(2024, 2, 29) * D1 + 5 * H1);
     assert_int_equal(when_bar_end(z, january, 2 * WHEN_MONTH, &hint), when_day(2024, 3, 31) * D1 + 4 * H1);
+    int64_t february = when_day(2023, 2, 28) * D1 + 15 * H1;
+    assert_int_equal(when_bar_end(z, february, WHEN_MONTH, &hint), when_day(2023, 3, 31) * D1 + 14 * H1);
     when_zone_free(z);
 }
 
@@ -129,6 +132,30 @@ static size_t put_bars(char *text, const when_zone *z, const int64_t *open, int 
         assert_true(used < TEXT_MOST - 64);
     }
     return used;
+}
+
+// Months of Tokyo's clock in a file stamped in UTC, which open on the last day of a month: none is over before the next
+// one opens, and the last one, which has no next, ends where the next would open.
+static void months_of_an_eastern_clock(void **state) {
+    (void)state;
+    enum { MONTHS = 40 };
+    char *text = malloc(TEXT_MOST);
+    int64_t open[MONTHS + 1];
+    err e = {0};
+    bars b;
+    assert_non_null(text);
+    for (int i = 0; i <= MONTHS; i++) open[i] = when_day(2022 + i / 12, i % 12 + 1, 1) * D1 - 9 * H1;
+    when_zone *z = when_zone_new("UTC", &e);
+    for (int n = 3; n <= MONTHS; n++) {
+        size_t size = put_bars(text, z, open, n);
+        support_ok(bars_parse(&b, "months.csv", text, size, NULL, &e), &e);
+        assert_int_equal(b.count, n);
+        assert_int_equal(b.span, WHEN_MONTH);
+        for (int i = 0; i < n; i++) assert_int_equal(b.bar[i].end, open[i + 1]);
+        bars_done(&b);
+    }
+    when_zone_free(z);
+    free(text);
 }
 
 // Opens of a frame: moments of a grid at which the zone's clock shows a multiple of the span.
@@ -306,6 +333,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bars_end_as_the_clock_shows),
         cmocka_unit_test(known_ends),
+        cmocka_unit_test(months_of_an_eastern_clock),
         cmocka_unit_test(slow_bars_are_never_seen_early),
         cmocka_unit_test(weeks_and_months_are_frames),
         cmocka_unit_test(months_that_open_on_trading_days),

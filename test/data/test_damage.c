@@ -68,18 +68,36 @@ static void scale(bar *b, double by) {
 
 // Damages
 
+typedef struct {
+    dice dice;
+    int percent; // that are lost
+} chance;
+
 static bool by_chance(const bar *b, int64_t at, void *arg) {
     (void)b, (void)at;
-    static dice d = {.seed = 3};
-    return (int)dice_below(&d, 100) >= *(int *)arg;
+    chance *c = arg;
+    return (int)dice_below(&c->dice, 100) >= c->percent;
 }
 
 static void random_10(sheet *s) {
-    keep(s, by_chance, &(int){10});
+    keep(s, by_chance, &(chance){{.seed = 3}, 10});
 }
 
 static void random_60(sheet *s) {
-    keep(s, by_chance, &(int){60});
+    keep(s, by_chance, &(chance){{.seed = 3}, 60});
+}
+
+static bool one_of(const bar *b, int64_t at, void *arg) {
+    (void)b;
+    return at % *(int *)arg == 1;
+}
+
+static void one_of_2(sheet *s) {
+    keep(s, one_of, &(int){2});
+}
+
+static void one_of_3(sheet *s) {
+    keep(s, one_of, &(int){3});
 }
 
 static bool not_twelfth(const bar *b, int64_t at, void *arg) {
@@ -212,6 +230,10 @@ static void coarse_middle(sheet *s) {
     coarsen(s, hour_after(s, 4000), hour_after(s, 5500));
 }
 
+static void coarse_12_times(sheet *s) {
+    for (int64_t k = 12; k-- > 0;) coarsen(s, hour_after(s, 500 + 750 * k), hour_after(s, 950 + 750 * k));
+}
+
 static void coarse_end(sheet *s) {
     coarsen(s, hour_after(s, 8000), s->count);
 }
@@ -270,6 +292,14 @@ static void damaged_files_are_named(void **state) {
         {"random 60 %", "EURUSD_M5.csv", random_60, BARS_FORCE_THIN, "rows are missing everywhere"},
         {"random 60 % of hours", "XAUUSD_H1.csv", random_60, BARS_FORCE_THIN, "rows are missing everywhere"},
         {"random 60 % of days", "XAUUSD_D1.csv", random_60, BARS_FORCE_THIN, "rows are missing everywhere"},
+        {"1 of 2", "XAUUSD_M15.csv", one_of_2, BARS_FORCE_THIN, "(is it every second row of a file of 15 min?)"},
+        {"1 of 3", "XAUUSD_M15.csv", one_of_3, BARS_FORCE_THIN, "(is it a finer file with few of its rows?)"},
+        {"1 of 2", "XAUUSD_M5.csv", one_of_2, BARS_FORCE_THIN, "(is it every second row of a file of 5 min?)"},
+        {"1 of 2", "EURUSD_M5.csv", one_of_2, BARS_FORCE_THIN, "(is it every second row of a file of 5 min?)"},
+        {"1 of 3", "EURUSD_M5.csv", one_of_3, BARS_FORCE_THIN, "(is it a finer file with few of its rows?)"},
+        {"1 of 2", "XAUUSD_H1.csv", one_of_2, BARS_FORCE_THIN, "(is it every second row of a file of 1 h?)"},
+        {"1 of 2", "EURUSD_hourly_pandas.csv", one_of_2, BARS_FORCE_THIN, "opens do not continue the closes"},
+        {"1 of 2", "XAUUSD_H4.csv", one_of_2, BARS_FORCE_THIN, "(is it every second row of a file of 4 h?)"},
         {"every 12th", "XAUUSD_M5.csv", every_12th, 0, "834  with 861 bars missing"},
         {"Wednesday afternoons", "XAUUSD_M15.csv", wednesdays, 0, "closed inside: Wed 14:00-17:45; is that"},
         {"Wednesday afternoons, hours", "XAUUSD_H1.csv", wednesdays, 0, "closed inside: Wed 14:00-17:00; is that"},
@@ -294,6 +324,7 @@ static void damaged_files_are_named(void **state) {
         {"open and close of days", "XAUUSD_D1.csv", open_is_close, BARS_FORCE_COLUMNS, "open and close are swapped"},
         {"coarse in the middle", "EURUSD_M5.csv", coarse_middle, 0,
             "126  rows from line 4010 on are of 1 h, 2025-09-10 21:00 to 2025-09-18 02:00 UTC: left out"},
+        {"coarse 12 times", "EURUSD_M5.csv", coarse_12_times, 0, "and 4 more such stretches: left out"},
         {"coarse at the end", "XAUUSD_M5.csv", coarse_end, 0, "  rows from line 8"},
         {"a block twice", "XAUUSD_M5.csv", block_twice, 0, "500  equal to another row, first in line 3002"},
         {"rows out of order", "XAUUSD_M15.csv", out_of_order, 0, "rows out of place, sorted, first in line"},
@@ -344,6 +375,30 @@ static void kept_stretches_are_no_gaps(void **state) {
     assert_int_equal(b.report.stretch[0].span, HOUR);
     assert_int_equal(b.report.tally[BARS_COARSE].count, 0);
     assert_int_equal(b.report.missing, missing);
+    bars_done(&b);
+    free(s.bar);
+}
+
+// Stretches that the report has no room for are left out too, and kept ones are no gaps.
+static void every_stretch_is_found(void **state) {
+    (void)state;
+    bars b;
+    err e = {0};
+    if (!open_real("EURUSD_M5.csv", &b)) skip();
+    int64_t missing = b.report.missing, coarse = 0;
+    bars_done(&b);
+    sheet s = load("EURUSD_M5.csv");
+    coarse_12_times(&s);
+    write_sheet(&s, "damaged.csv");
+    for (int64_t i = 0; i + 1 < s.count; i++) coarse += s.bar[i + 1].time - s.bar[i].time == HOUR;
+    support_ok(bars_read(&b, "damaged.csv", NULL, &e), &e);
+    assert_int_equal(b.report.stretches, 12);
+    assert_true(coarse > 400 && b.report.tally[BARS_COARSE].count >= coarse);
+    for (int64_t i = 0; i + 1 < b.count; i++) assert_true(b.bar[i + 1].time - b.bar[i].time != HOUR);
+    bars_done(&b);
+    support_ok(bars_read(&b, "damaged.csv", &(bars_options){.keep_coarse = true}, &e), &e);
+    assert_int_equal(b.count, s.count);
+    assert_true(b.report.missing <= missing);
     bars_done(&b);
     free(s.bar);
 }
@@ -401,8 +456,8 @@ static void files_that_do_not_belong_together(void **state) {
         assert_true(open_real(cases[i].fast, &fast));
         support_ok(bars_read(&slow, "slow.csv", NULL, &e), &e);
         for (unsigned force = 0;; force = cases[i].refused) {
-            bool ok = agree_check(
-                fast.bar, fast.count, fast.span, "fast", slow.bar, slow.count, slow.span, "slow.csv", force, &r, &e);
+            bool ok = agree_check(&(agree_bars){fast.bar, fast.count, fast.span, "fast"},
+                &(agree_bars){slow.bar, slow.count, slow.span, "slow.csv"}, force, &r, &e);
             assert_int_equal(ok, force != 0);
             assert_int_equal(r.forced, force);
             expect_words(cases[i].what, e.text, cases[i].words);
@@ -527,6 +582,82 @@ static void a_thin_market_is_not_coarse(void **state) {
     bars_done(&b);
 }
 
+// A market of so many trades in a minute, evenly spread; each is at a walk's price, above or below it by half a spread,
+// rounded to a tick.
+static void put_trades(sheet *s, int trades, double spread, double tick) {
+    dice d = {.seed = 11};
+    double price = 100;
+    for (int64_t t = when_day(2024, 1, 1) * WHEN_DAY; s->count < 6000; t += 60) {
+        bar b = {.time = t, .low = 1e9};
+        for (int i = 0; i < 50; i++) {
+            price *= exp(0.0002 * dice_unit(&d));
+            if ((int)dice_below(&d, 50) >= trades) continue;
+            double at = price + (dice_below(&d, 2) ? spread / 2 : -spread / 2);
+            b.close = round(at / tick) * tick;
+            if (!b.high) b.open = b.close;
+            b.high = fmax(b.high, b.close);
+            b.low = fmin(b.low, b.close);
+        }
+        if (b.high > 0) s->bar[s->count++] = b;
+    }
+}
+
+static void expect_read(const sheet *s, const char *what) {
+    bars b;
+    err e = {0};
+    write_sheet(s, "healthy.csv");
+    if (!bars_read(&b, "healthy.csv", NULL, &e)) fail_msg("%s: %s", what, e.text);
+    bars_done(&b);
+}
+
+// Few trades, prices that bounce between bid and ask, coarse ticks: opens off the closes, but no bars are lost.
+static void markets_of_few_trades_pass(void **state) {
+    (void)state;
+    static const double spreads[] = {0, 0.05, 0.3}, ticks[] = {0.0001, 0.1};
+    for (int trades = 5; trades <= 20; trades += trades < 10 ? 1 : 5)
+        for (int k = 0; k < 6; k++) {
+            char what[64];
+            sheet s = {calloc(ROOM, sizeof(bar)), 0};
+            put_trades(&s, trades, spreads[k % 3], ticks[k / 3]);
+            snprintf(what, sizeof what, "%d trades, spread %g, tick %g", trades, spreads[k % 3], ticks[k / 3]);
+            expect_read(&s, what);
+            free(s.bar);
+        }
+}
+
+// Columns that say little: one price for all four, one for open and close, opens that are the close before.
+static void poor_columns_pass(void **state) {
+    (void)state;
+    for (int kind = 0; kind < 3; kind++) {
+        sheet s = {calloc(ROOM, sizeof(bar)), 0};
+        double before = 100;
+        put_trades(&s, 40, 0, 0.0001);
+        for (bar *b = s.bar; b < s.bar + s.count; b++) {
+            b->open = kind == 2 ? before : b->close;
+            b->high = kind ? fmax(b->high, b->open) : b->close;
+            b->low = kind ? fmin(b->low, b->open) : b->close;
+            before = b->close;
+        }
+        expect_read(&s, "poor columns");
+        free(s.bar);
+    }
+}
+
+// Frames made of finer bars continue as these do.
+static void made_frames_pass(void **state) {
+    (void)state;
+    static const char *const files[] = {"EURUSD_M5.csv", "XAUUSD_M5.csv", "XAUUSD_M15.csv"};
+    bars probe;
+    if (!open_real(files[0], &probe)) skip();
+    bars_done(&probe);
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        sheet s = load(files[i]);
+        coarsen(&s, hour_after(&s, 0), s.count);
+        expect_read(&s, files[i]);
+        free(s.bar);
+    }
+}
+
 static void words_of_force(void **state) {
     (void)state;
     unsigned set = 0;
@@ -552,9 +683,13 @@ int main(void) {
         cmocka_unit_test_setup_teardown(damaged_files_are_named, support_enter, support_leave),
         cmocka_unit_test_setup_teardown(a_thin_market_is_not_coarse, support_enter, support_leave),
         cmocka_unit_test_setup_teardown(kept_stretches_are_no_gaps, support_enter, support_leave),
+        cmocka_unit_test_setup_teardown(every_stretch_is_found, support_enter, support_leave),
         cmocka_unit_test_setup_teardown(files_that_do_not_belong_together, support_enter, support_leave),
         cmocka_unit_test(originals_raise_only_what_is_true),
         cmocka_unit_test_setup_teardown(real_crashes_pass, support_enter, support_leave),
+        cmocka_unit_test_setup_teardown(markets_of_few_trades_pass, support_enter, support_leave),
+        cmocka_unit_test_setup_teardown(poor_columns_pass, support_enter, support_leave),
+        cmocka_unit_test_setup_teardown(made_frames_pass, support_enter, support_leave),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

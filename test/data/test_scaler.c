@@ -89,7 +89,7 @@ static void fits_what_windows_see(void **state) {
     free(m);
 }
 
-// What lies beyond the training part may be anything.
+// Rows beyond the training part may be anything.
 static void the_future_changes_nothing(void **state) {
     (void)state;
     made *m = make();
@@ -196,7 +196,7 @@ static void instruments_have_their_own(void **state) {
         }
         scaler_free(one);
     }
-    // What the graph applies then changes nothing.
+    // The graph's own scale then changes nothing.
     for (int c = 0; c < C; c++) assert_true(own->value[0][c] == 0 && own->value[0][C + c] == 1);
     dataset_free(scaled);
     scaler_free(own);
@@ -207,6 +207,32 @@ static void instruments_have_their_own(void **state) {
     free(alone);
 }
 
+// A window that ends on the last row of one instrument leaves no mark on the next one, whose future may be anything.
+static void the_end_of_one_instrument_is_not_the_next_ones(void **state) {
+    (void)state;
+    static const char *const symbols[] = {"AAA", "BBB"};
+    static const int64_t start[] = {0, 20, ROWS};
+    made *m = make();
+    err e = {0};
+    int64_t window = 4;
+    split_part train = part_of((span){0, 12});
+    m->d.panel = 2;
+    m->d.panel_names = symbols;
+    m->d.panel_first = m->d.stream[0].start = start;
+    for (int i = 8; i < 12; i += 2) m->row[i] = 19; // AAA ends inside training; BBB's samples see rows 20 to 27
+    for (int future = 0; future < 2; future++) {
+        scaler *s = scaler_fit(&m->d, &train, &window, true, &e);
+        if (!s) fail_msg("%s", e.text);
+        static float before[6 * C];
+        if (future) assert_memory_equal(before, s->memory, sizeof before);
+        memcpy(before, s->memory, sizeof before);
+        scaler_free(s);
+        for (int r = 28; r < ROWS; r++)
+            for (int c = 0; c < C; c++) m->series[r * C + c] = NAN;
+    }
+    free(m);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(fits_what_windows_see),
@@ -215,6 +241,7 @@ int main(void) {
         cmocka_unit_test(large_offsets_keep_their_digits),
         cmocka_unit_test(typed_columns),
         cmocka_unit_test(instruments_have_their_own),
+        cmocka_unit_test(the_end_of_one_instrument_is_not_the_next_ones),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -291,6 +291,8 @@ static void wrong_arrays_are_refused(void **state) {
     refused("panel_first has another type or shape");
     rewrite("panel_first", NPY_I64, 1, (int64_t[]){3}, (const int64_t[]){0, ROWS + 1, ROWS});
     refused("its series or what is held out of them cannot be");
+    rewrite("fast.bar_time", NPY_I64, 2, (int64_t[]){0, 2}, "");
+    refused("fast.bar_time has no bars");
     support_put("bad.npz", "time,open\n", 10);
     refused("neither an .npz nor an .npy");
 }

@@ -182,6 +182,14 @@ static void an_embargo_counts_moments(void **state) {
     assert_int_equal(s.train.count, 50); // minutes 0 to 24, known by 25
     assert_int_equal(part_first(&s.validation), 52 + 8);
     assert_int_equal(part_first(&s.test), 60 + 20 + 2 + 8);
+    // A purge by number counts the same way, and the refusal counts all in samples.
+    s = split_of(&m, NULL, (split_options){0.5, 0.2, 3, 4});
+    assert_int_equal(part_first(&s.validation), 50 + 6 + 8);
+    err e = {0};
+    assert_false(split_make(&m.d, NULL, &(split_options){0.5, 0.2, PURGE_LABELS, 24}, &s, &e));
+    assert_string_equal(e.text,
+        "a split of 100 samples into 50 for training (50 %), a gap of 50 (2 as far as labels reach, 48 of embargo) and "
+        "20 % for validation leaves a part empty; use more data or a smaller embargo");
 }
 
 // Series a has a sample every time, b every fourth: a a a b a a a b. Rows of a are 0.., of b 200..; the second stream

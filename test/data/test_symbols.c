@@ -1,6 +1,7 @@
 // Bar files of several instruments: each symbol as if it had a file of its own, and what cannot be a symbol.
 #include "data/bars.h"
 #include "data/sources.h"
+#include "data/symbols.h"
 #include "support.h"
 
 #include <setjmp.h>
@@ -151,6 +152,18 @@ static void a_symbol_before_an_epoch_is_no_panel(void **state) {
     assert_int_equal(source_kind_in(panel, strlen(panel)), SOURCE_PANEL);
 }
 
+// Columns of many symbols and samples are refused by their size before memory is asked for.
+static void columns_of_symbols_have_a_limit(void **state) {
+    (void)state;
+    err e = {0};
+    dataset d = {.name = "big.npz", .samples = 100 << 20, .panel = 100};
+    assert_null(symbols_new(&d, false, &e));
+    assert_int_equal(e.kind, ERR_INPUT);
+    assert_string_equal(e.text,
+        "big.npz: a column of the vector for each of its 100 symbols takes 9.77 GB, more than 1; "
+        "leave model.symbol out or use fewer instruments");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_symbol_is_a_file_of_its_own),
@@ -158,6 +171,7 @@ int main(void) {
         cmocka_unit_test(wrong_symbols_are_named),
         cmocka_unit_test(too_many_symbols_are_refused),
         cmocka_unit_test(a_symbol_before_an_epoch_is_no_panel),
+        cmocka_unit_test(columns_of_symbols_have_a_limit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -24,12 +24,15 @@
 static const char text[] = "time,open,high,low,close\n2024-01-02,2,3,1,2\n2024-01-03,2,3,1,2\n";
 enum { TEXT = sizeof text - 1 };
 
-static unsigned char *gzip(const void *data, size_t size, size_t *packed) {
+// A member of gzip data; `name` may be NULL.
+static unsigned char *gzip_named(const void *data, size_t size, int level, char *name, size_t *packed) {
     z_stream z = {0};
-    *packed = size + 1024;
+    gz_header h = {.name = (Bytef *)name};
+    *packed = size + size / 1024 + 1024 + (name ? strlen(name) : 0);
     unsigned char *out = malloc(*packed);
     assert_non_null(out);
-    assert_int_equal(deflateInit2(&z, 9, Z_DEFLATED, 15 + 16, 9, Z_DEFAULT_STRATEGY), Z_OK);
+    assert_int_equal(deflateInit2(&z, level, Z_DEFLATED, 15 + 16, 9, Z_DEFAULT_STRATEGY), Z_OK);
+    if (name) assert_int_equal(deflateSetHeader(&z, &h), Z_OK);
     z.next_in = (unsigned char *)(uintptr_t)data;
     z.avail_in = (unsigned)size;
     z.next_out = out;
@@ -38,6 +41,10 @@ static unsigned char *gzip(const void *data, size_t size, size_t *packed) {
     *packed -= z.avail_out;
     deflateEnd(&z);
     return out;
+}
+
+static unsigned char *gzip(const void *data, size_t size, size_t *packed) {
+    return gzip_named(data, size, 9, NULL, packed);
 }
 
 // An archive with members of these names, each holding the text.
@@ -140,6 +147,36 @@ static void packed_panels_are_panels(void **state) {
     assert_true(kind == SOURCE_PANEL && p.series == 2);
     panel_done(&p);
     free(packed);
+}
+
+// A member that ends at a boundary of the pieces in which the input is read, or near it; its name fills it up.
+static void members_end_anywhere(void **state) {
+    (void)state;
+    enum { PIECE = 1 << 24, DATA = PIECE - 20000 };
+    size_t base, n, second;
+    char *data = malloc(DATA), *name = calloc(1, 40000);
+    assert_true(data && name);
+    for (size_t i = 0; i < DATA; i++) data[i] = (char)('0' + i % 10);
+    free(gzip_named(data, DATA, 0, name, &base));
+    unsigned char *two = gzip(text, TEXT, &second);
+    for (size_t left = 0; left < 4; left++) {
+        text_file t;
+        err e = {0};
+        memset(name, 'n', PIECE - left - base);
+        name[PIECE - left - base] = 0;
+        unsigned char *one = gzip_named(data, DATA, 0, name, &n);
+        assert_int_equal(n, PIECE - left);
+        assert_non_null(one = realloc(one, n + second));
+        memcpy(one + n, two, second);
+        support_ok(text_file_unpack(&t, "t", one, n + second, SIZE_MAX, &e), &e);
+        assert_int_equal(t.size, DATA + TEXT);
+        assert_memory_equal(t.data + DATA, text, TEXT);
+        text_file_close(&t);
+        free(one);
+    }
+    free(two);
+    free(data);
+    free(name);
 }
 
 static void parts_and_members_of_gzip(void **state) {
@@ -251,6 +288,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(archives_of_arrays_stay_arrays, support_enter, support_leave),
         cmocka_unit_test_setup_teardown(packed_panels_are_panels, support_enter, support_leave),
         cmocka_unit_test(parts_and_members_of_gzip),
+        cmocka_unit_test(members_end_anywhere),
         cmocka_unit_test(bombs_are_refused),
         cmocka_unit_test_setup_teardown(standard_input_holds_no_arrays, support_enter, support_leave),
         cmocka_unit_test(standard_input_is_read_once),
