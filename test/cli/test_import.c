@@ -216,8 +216,8 @@ static void panels_are_imported(void **state) {
     assert_int_equal(RUN("train", "run.yaml", "data.split.train=0.2"), 0);
     matches("out", "\ndata +5 training and 2 validation samples \\(set\\.npz, which holds the last 2 values of each");
     complains(RUN("train", "run.yaml", "train.loss=focal"), "train\\.loss=focal: .*the data have only targets");
-    complains(
-        RUN("train", "run.yaml", "train.metric=mcc"), "train\\.metric=mcc: .*mcc is for classes; use one of smape, mase, owa, mae, rmse, loss");
+    complains(RUN("train", "run.yaml", "train.metric=mcc"),
+        "train\\.metric=mcc: .*mcc is for classes; use one of smape, mase, owa, mae, rmse, loss");
 }
 
 static void mistakes_leave_nothing(void **state) {
@@ -437,8 +437,8 @@ static void unfinished_bars_are_told(void **state) {
     bars[BARS - 1].time += 3650 * (int64_t)WHEN_DAY;
     put_bars("m5.csv", bars, 0, BARS);
     written_at("m5.csv", bars[BARS - 2].time + SPAN);
-    REFUSED(
-        "m5[.]csv:3001: 1 bar opens after the file was written, up to 3[.e+0-9]+ days [(].*", "m5.csv", "-o", "more.npz");
+    REFUSED("m5[.]csv:3001: 1 bar opens after the file was written, up to 3[.e+0-9]+ days [(].*", "m5.csv", "-o",
+        "more.npz");
     bars[BARS - 1].time = bars[BARS - 2].time + SPAN;
     bars[BARS - 1].volume = 1;
     put_bars("m5.csv", bars, 0, BARS);
