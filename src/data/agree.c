@@ -167,6 +167,39 @@ static void find_shift(const comparison *c, agree_report *r) {
     try_shifts(c, STEP, &best, r);
 }
 
+// The whole hours by which the moments fit clearly better; 0 where they agree as they stand.
+static int64_t hours_off(comparison *c) {
+    agree_report plain;
+    double best = INFINITY;
+    int64_t shift = 0;
+    if (compare_plain(c, &plain) || plain.compared < LEAST) return 0;
+    for (int64_t by = -FARTHEST; by <= FARTHEST; by += WHEN_HOUR) {
+        double apart = by ? distance_moved(c, plain.compared, by, 0) : -1;
+        if (apart < 0 || apart >= best) continue;
+        best = apart;
+        shift = by;
+    }
+    return shift;
+}
+
+// The first stretch of the slow file that is on another clock than the rest.
+static void find_part(const comparison *all, const agree_bars *slow, const when_zone *new_york, agree_report *r) {
+    enum { STRETCH = 64 };
+    for (int64_t i = 0; i < slow->count; i += STRETCH) {
+        int64_t n = slow->count - i < STRETCH ? slow->count - i : STRETCH;
+        comparison c = {.fast = all->fast, .fast_count = all->fast_count};
+        c.usual = all->usual;
+        c.tolerance = all->tolerance;
+        take_samples(&c, slow->bar + i, n, new_york);
+        int64_t shift = hours_off(&c);
+        if (r->part_shift && shift != r->part_shift) return;
+        if (!shift) continue;
+        if (!r->part_shift) r->part_from = slow->bar[i].time;
+        r->part_shift = shift;
+        r->part_to = slow->bar[i + n - 1].time;
+    }
+}
+
 static char *shift_text(char *buf, size_t n, int64_t shift) {
     char span[32];
     snprintf(buf, n, "%s%s", shift < 0 ? "-" : "+", when_span_text(span, sizeof span, llabs(shift)));
@@ -199,6 +232,15 @@ static bool judge_closes(
             "%s: its closes fit those of %s when it is moved by %s%s; export both on one clock, bars stamped at their "
             "open",
             slow->name, fast->name, shift_text(by, sizeof by, r->shift), more);
+    }
+    if (r->part_shift && !(slow->span >= WHEN_DAY && r->part_shift < 0)) {
+        char from[32], to[32];
+        return bars_force_refuse(force, BARS_FORCE_AGREE, forced, e,
+            "%s: its closes from %s to %s fit those of %s when they are moved by %s: its clock changed; export it "
+            "anew, "
+            "all on one clock",
+            slow->name, when_text(from, sizeof from, r->part_from), when_text(to, sizeof to, r->part_to), fast->name,
+            shift_text(by, sizeof by, r->part_shift));
     }
     if (r->agreed >= 0.5) return judge_newest(r, fast, slow, force, forced, e);
     return bars_force_refuse(force, BARS_FORCE_AGREE, forced, e,
@@ -238,6 +280,7 @@ bool agree_check(const agree_bars *fast, const agree_bars *slow, unsigned force,
     comparison c = {.fast = fast->bar, .fast_count = fast->count, .usual = usual_range(fast->bar, fast->count)};
     c.tolerance = fmax(c.usual, usual_move(slow->bar, slow->count) / 2);
     take_samples(&c, slow->bar, slow->count, new_york);
+    find_part(&c, slow, new_york, r);
     when_zone_free(new_york);
     if (!compare_plain(&c, r) && r->compared >= LEAST) find_shift(&c, r);
     compare_newest(&c, slow->bar, slow->count, r);

@@ -129,6 +129,26 @@ static void a_clock_with_daylight_saving_is_named(void **state) {
 
 // Days that close with their main session, at 16:00, beside bars that go on: late, but never early. Closes of the next
 // morning are refused.
+// A clock that changes within the slow file, for good or for some weeks; what is wrong does not teach what is usual.
+static void a_clock_that_changes_is_named(void **state) {
+    (void)state;
+    static const struct {
+        double from, to; // shares of the slow file
+        int64_t by;
+        const char *text;
+    } cases[] = {{0.5, 1, -3 * SLOW, "moved by +3 h: its clock changed"}, {0, 0.8, -SLOW, "moved by +1 h"},
+        {0.8, 1, -2 * SLOW, "moved by +2 h: its clock changed"}, {0.4, 0.6, -SLOW, "moved by +1 h: its clock changed"},
+        {0.6, 1, 5 * SLOW, "moved by -5 h: its clock changed"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        agree_report r;
+        pair p = pair_new(20000);
+        int64_t from = (int64_t)(cases[i].from * (double)p.slows), to = (int64_t)(cases[i].to * (double)p.slows);
+        move(p.slow + from, to - from, cases[i].by);
+        refused(&p, BARS_FORCE_AGREE, cases[i].text, &r);
+        pair_done(&p);
+    }
+}
+
 static void days_may_close_with_their_session(void **state) {
     (void)state;
     err e = {0};
@@ -257,6 +277,7 @@ int main(void) {
         cmocka_unit_test(bars_missing_at_the_end_of_a_slow_one),
         cmocka_unit_test(another_clock_is_named),
         cmocka_unit_test(a_clock_with_daylight_saving_is_named),
+        cmocka_unit_test(a_clock_that_changes_is_named),
         cmocka_unit_test(days_may_close_with_their_session),
         cmocka_unit_test(another_instrument_is_refused),
         cmocka_unit_test(a_stale_file_is_refused),
