@@ -1,7 +1,6 @@
 #include "base/config_tree.h"
 
 #include "base/config_words.h"
-#include "base/term.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -22,10 +21,11 @@ bool part_is(const char *path, const char *text, size_t len) {
 const char *key_problem(const char *key, size_t len) {
     if (!len) return "a key is empty; name it";
     if (len > KEY_MOST) return "a key is longer than 64 bytes; shorten it";
-    if (memchr(key, '.', len)) return "a key has a dot in it; nest the keys instead";
+    if (memchr(key, '.', len))
+        return "a key has a dot in it; nest the keys instead (a symbol with a dot: `import --symbol`)";
     for (size_t i = 0; i < len; i++)
         if ((unsigned char)key[i] < ' ' || key[i] == '=' || key[i] == 0x7f)
-            return "a key has a strange character in it; use letters, digits and _";
+            return "a key has a strange character in it; use letters, digits and _ (a symbol: `import --symbol`)";
     return NULL;
 }
 
@@ -142,7 +142,6 @@ bool tree_fail_va(const config *c, const node *n, const char *path, err *e, cons
         err_input(e, "%s: %.300s: %s", place.text, path, text);
     else
         err_input(e, "%s: %s", place.text, text);
-    if (e) term_one_line(e->text);
     return false;
 }
 

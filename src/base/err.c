@@ -10,7 +10,7 @@ static bool fill(err *e, err_kind kind, const char *fmt, va_list args) {
     vsnprintf(e->text, sizeof e->text, fmt, args);
     // Text of files may hold what moves a terminal's cursor or ends the line.
     for (char *c = e->text; *c; c++)
-        if ((unsigned char)*c < ' ' || *c == 0x7f) *c = '?';
+        if ((unsigned char)*c < ' ' || *c == 0x7f) *c = ' ';
     return false;
 }
 

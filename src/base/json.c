@@ -1,7 +1,5 @@
 #include "base/json.h"
 
-#include "base/term.h"
-
 #include <math.h>
 #include <stdlib.h>
 
@@ -34,7 +32,6 @@ json_t *json_read(const char *text, size_t bytes, err *e) {
     json_t *value = json_loadb(bytes ? text : "", bytes, JSON_REJECT_DUPLICATES, &why);
     if (value) return value;
     err_input(e, "JSON line %d, column %d: %s", why.line, why.column, why.text);
-    if (e) term_one_line(e->text);
     return NULL;
 }
 

@@ -2,8 +2,10 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "data/latest.h"
 #include "data/npz.h"
 #include "data/when.h"
+#include "task/output.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -62,6 +64,18 @@ void answers_done(answers *a) {
 
 bool answers_known(const answers *a, int64_t i) {
     return !a->future && (!a->data->known || a->data->known[a->sample[i]]);
+}
+
+json_t *answers_late(const answers *a, int64_t series) {
+    json_t *all = NULL;
+    char text[192];
+    for (int64_t k = 0; a->latest && k < dataset_series(a->data); k++)
+        for (int i = 1; i < a->data->streams && (series < 0 || series == k); i++) {
+            if (!latest_is_late(a->data, k, i, text, sizeof text)) continue;
+            if (!all) all = json_array();
+            json_array_append_new(all, json_string(text));
+        }
+    return all;
 }
 
 // Files
@@ -142,7 +156,7 @@ bool answers_write_npz(const answers *a, const char *path, err *e) {
     const dataset *d = a->data;
     int64_t n = a->samples.count;
     npz_writer w;
-    bool ok = npz_writer_open(&w, path, e);
+    bool ok = npz_writer_open(&w, path, e) && npz_writer_text(&w, output_mark, (const char *const[]){"1"}, 1, e);
     ok = ok && (a->t->task.job.forecasts ? write_forecasts(&w, a, e) : write_classes(&w, a, e));
     if (ok && !a->future && !a->latest) ok = npz_writer_array(&w, "sample", NPY_I64, 1, &n, a->sample, e);
     if (ok && a->bar) ok = write_bars(&w, a, e);
@@ -151,6 +165,22 @@ bool answers_write_npz(const answers *a, const char *path, err *e) {
     ok = ok && npz_writer_commit(&w, e);
     npz_writer_abandon(&w);
     return ok;
+}
+
+static const char *class_name(const answers *a, int k, char text[16]) {
+    snprintf(text, 16, "%d", k);
+    return a->data->class_names ? a->data->class_names[k] : text;
+}
+
+// A cell, quoted where it must be.
+static void print_name(const char *begin, const char *name, FILE *f) {
+    if (!name[strcspn(name, ",\" ")]) {
+        fprintf(f, "%s%s", begin, name);
+        return;
+    }
+    fprintf(f, "\"%s", begin);
+    for (; *name; name++) fprintf(f, *name == '"' ? "\"%c" : "%c", *name);
+    fputc('"', f);
 }
 
 static void print_forecast_head(const answers *a, FILE *f) {
@@ -179,23 +209,11 @@ static void print_head(const answers *a, FILE *f) {
     }
     fprintf(f, "%s,prediction", d->label ? ",label" : "");
     for (int k = 0; k < d->classes; k++) {
-        if (d->class_names)
-            fprintf(f, ",p_%s", d->class_names[k]);
-        else
-            fprintf(f, ",p_%d", k);
+        char number[16];
+        fputc(',', f);
+        print_name("p_", class_name(a, k, number), f);
     }
     fputc('\n', f);
-}
-
-// Quoted where it must be.
-static void print_name(const char *name, FILE *f) {
-    if (!name[strcspn(name, ",\" ")]) {
-        fputs(name, f);
-        return;
-    }
-    fputc('"', f);
-    for (; *name; name++) fprintf(f, *name == '"' ? "\"%c" : "%c", *name);
-    fputc('"', f);
 }
 
 static void print_place(const answers *a, int64_t i, FILE *f) {
@@ -213,7 +231,7 @@ static void print_place(const answers *a, int64_t i, FILE *f) {
         first = false;
     }
     if (d->panel && !first) fputc(',', f);
-    if (d->panel) print_name(a->name[i], f);
+    if (d->panel) print_name("", a->name[i], f);
 }
 
 static void print_row(const answers *a, int64_t i, FILE *f) {
@@ -336,6 +354,8 @@ static json_t *answer_json(const answers *a, int64_t i, const bar *b) {
             j, "label", json_string(dataset_class_name(a->data, (int)a->data->label[a->sample[i]], name)));
     if (!a->choice && answers_known(a, i)) json_object_set_new(j, "target", targets_json(a, i));
     json_object_set_new(j, a->choice ? "probability" : "forecast", all);
+    json_t *late = answers_late(a, a->data->panel ? dataset_panel_of(a->data, a->sample[i]) : 0);
+    if (late) json_object_set_new(j, "stale", late);
     return j;
 }
 

@@ -2,6 +2,7 @@
 #ifndef TRADEWIND_CLI_ANSWERS_H
 #define TRADEWIND_CLI_ANSWERS_H
 
+#include "base/json.h"
 #include "task/trained.h"
 
 typedef struct {
@@ -28,6 +29,10 @@ bool answers_known(const answers *a, int64_t i);
 // Writes them. The file appears whole or not at all.
 bool answers_write_npz(const answers *a, const char *path, err *e);
 bool answers_write_csv(const answers *a, const char *path, err *e);
+
+// What is wrong with the newest bars of the coarser streams of a series, as texts; -1: of all. NULL where nothing is,
+// or the answers are not for the newest bars.
+json_t *answers_late(const answers *a, int64_t series);
 
 // Prints the newest bars and what the run says of each: a line a bar, or an object a line.
 void answers_print(const answers *a, bool json);

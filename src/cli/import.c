@@ -120,6 +120,13 @@ static void read_arguments(import_job *j) {
     }
 }
 
+// A new dataset ends in .npz, so that nobody takes it for text; one that is added to in place keeps its name.
+static bool ends_as_set(const import_job *j, err *e) {
+    size_t n = strlen(j->out);
+    if (j->out == j->append || (n > 4 && strcmp(j->out + n - 4, ".npz") == 0)) return true;
+    return err_input(e, "-o %s: a dataset is an .npz; name it so that it ends in .npz", j->out);
+}
+
 static bool read_options(import_job *j, err *e) {
     j->build = build_defaults;
     read_arguments(j);
@@ -132,7 +139,7 @@ static bool read_options(import_job *j, err *e) {
         if (!strcmp(j->o->own[i].name, "--symbol") && j->o->own[i].before > j->place[j->files - 1])
             return err_input(
                 e, "--symbol %.40s: stands behind the last file; put it before its files", j->o->own[i].value);
-    if (!output_may_replace(j->out, OUTPUT_SET, j->file, j->files, e)) return false;
+    if (!output_may_replace(j->out, OUTPUT_SET, j->file, j->files, e) || !ends_as_set(j, e)) return false;
     return read_numbers(j, e) && read_words(j, e);
 }
 
@@ -302,13 +309,14 @@ const cli_command cli_import = {"import", "FILE... -o SET.npz | --append SET.npz
     "  windows   an .npz with arrays x_NAME of [samples, steps, columns], x_NAME of [samples, columns], labels\n"
     "  panel     a CSV with one series a row, its name first (M4)\n"
     "\noptions:\n"
-    "  -o, --output FILE   the dataset to write (required, but for --append)\n"
+    "  -o, --output FILE   the dataset to write, an .npz (required, but for --append)\n"
     "  --append SET        adds the bars of the files that are newer than SET's: these alone are read and computed, "
     "bars "
     "that\n"
     "                      had no label get theirs. SET becomes what importing all bars gives, to the byte, in place "
     "or as "
-    "-o\n"
+    "-o.\n"
+    "                      Older bars that are read must be SET's own: see doc/data.md\n"
     "  --types f32|compact compact: the vector as i8 signals and f16 strengths (default f32)\n"
     "  --horizon N         bars, steps or values until the label is known (default 1; forecast 12; required of a "
     "panel)\n"

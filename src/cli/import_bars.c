@@ -204,6 +204,7 @@ static void tell_nothing(const import_job *j, const sources *s, const dataset *o
             json_line(stdout, json_pack("{s:s, s:s, s:i, s:s}", "set", j->out, "file", s->file[f].path, "new_bars", 0,
                                   "behind", when));
     }
+    import_warn_late(j, old);
 }
 
 bool import_append(import_job *j, err *e) {

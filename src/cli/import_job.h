@@ -33,6 +33,9 @@ bool import_says(const import_job *j);
 // Tells what the user should know also with --json and -q.
 void import_warn(const import_job *j, const char *label, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
+// Warns of coarser streams whose newest bars are older than they should be.
+void import_warn_late(const import_job *j, const dataset *d);
+
 // "2,310"; "1 bar", "2,310 bars".
 const char *import_count(char text[32], int64_t n);
 const char *import_count_of(char text[48], int64_t n, const char *what);

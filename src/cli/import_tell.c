@@ -1,6 +1,7 @@
 // The end of an import as it is told, in text and JSON.
 #include "base/clock.h"
 #include "cli/import_job.h"
+#include "data/latest.h"
 #include "data/set.h"
 #include "data/when.h"
 
@@ -24,6 +25,13 @@ void import_warn(const import_job *j, const char *label, const char *fmt, ...) {
         fprintf(stderr, "tradewind: %s: %s\n", label, text);
     else
         printf("%-9s %s\n", label, text);
+}
+
+void import_warn_late(const import_job *j, const dataset *d) {
+    char text[192];
+    for (int64_t k = 0; k < dataset_series(d); k++)
+        for (int i = 1; i < d->streams; i++)
+            if (latest_is_late(d, k, i, text, sizeof text)) import_warn(j, "stale", "%s", text);
 }
 
 const char *import_count(char text[32], int64_t n) {
@@ -83,6 +91,7 @@ bool import_summarise(const import_job *j, json_t *made, err *e) {
     if (d->time) when_text(from, sizeof from, d->time[0]);
     if (d->time) when_text(to, sizeof to, d->time[d->samples - 1]);
     double seconds = clock_seconds() - j->o->started;
+    import_warn_late(j, d);
     warn_of_classes(j, d, count);
     if (j->o->json) {
         json_t *all = json_pack("{s:s, s:I, s:i, s:o, s:s?, s:s?, s:o, s:I, s:I, s:o, s:O?}", "set", j->out, "samples",

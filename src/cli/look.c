@@ -255,9 +255,10 @@ static void print_tensor(const safetensors_entry *t, bool json) {
 // Inputs and answers of weights that know them, a line each.
 static void print_contract(const safetensors *f, const char *path) {
     contract *c;
-    err unused;
-    char text[1024];
-    if (!contract_read(&c, f, path, &unused) || !c) return;
+    err why;
+    char text[1 << 14]; // all columns, so that they can be pasted
+    if (!contract_read(&c, f, path, &why)) printf("  damaged: %s\n", why.text);
+    if (!c) return;
     for (int i = 0; i < c->streams; i++) printf("  %s\n", contract_stream_line(c, i, text, sizeof text));
     printf("  %s\n", contract_answers_line(c, text, sizeof text));
     contract_free(c);

@@ -79,6 +79,8 @@ static void tell_json(const answers *a, int64_t newer, const char *path) {
     if (newer) json_object_set_new(all, "unlabelled", json_integer((json_int_t)newer));
     if (a->latest && a->bar && a->samples.count)
         json_object_set_new(all, "newest_age_s", json_integer((json_int_t)time(NULL) - newest_close(a)));
+    json_t *late = answers_late(a, -1);
+    if (late) json_object_set_new(all, "stale", late);
     use_add_json(t, all);
     json_line(stdout, all);
 }
@@ -105,6 +107,15 @@ static void tell(const cli_options *o, const answers *a, const char *path) {
     if (newer)
         printf("note      %s newer bar%s no label; --latest answers for %s\n", n, newer == 1 ? " has" : "s have",
             newer == 1 ? "it" : "them");
+}
+
+// Coarser streams that are out of date: the signal is not what it seems, so this is told with -q too.
+static void warn_late(const cli_options *o, const answers *a) {
+    json_t *late = answers_late(a, -1), *text;
+    size_t i;
+    json_array_foreach(late, i, text) fprintf(
+        o->quiet ? stderr : stdout, "%s%s\n", o->quiet ? "tradewind: stale: " : "warning   ", json_string_value(text));
+    json_decref(late);
 }
 
 // The file to write may be none of the run's data and weights, nor anything that predict did not write.
@@ -134,6 +145,7 @@ static bool run(const cli_options *o, err *e) {
         use_warn(&t, out);
         tell_age(&a, out);
     }
+    if (ok && !o->json) warn_late(o, &a);
     if (ok && !path) answers_print(&a, o->json);
     if (ok && path) tell(o, &a, path);
     answers_done(&a);

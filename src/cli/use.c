@@ -68,6 +68,7 @@ const char *use_part_note(const trained *t) {
 
 void use_warn(const trained *t, FILE *out) {
     char some[32], all[32];
+    for (int i = 0; i < t->warnings; i++) fprintf(out, "warning   %s\n", t->warning[i]);
     if (t->trained_on < 1 || t->trained_same) return;
     term_count(some, sizeof some, (double)t->trained_on);
     term_count(all, sizeof all, (double)t->samples.count);
@@ -76,5 +77,8 @@ void use_warn(const trained *t, FILE *out) {
 }
 
 void use_add_json(const trained *t, json_t *to) {
+    json_t *all = t->warnings ? json_array() : NULL;
+    for (int i = 0; i < t->warnings; i++) json_array_append_new(all, json_string(t->warning[i]));
+    if (all) json_object_set_new(to, "warnings", all);
     if (t->trained_on >= 0) json_object_set_new(to, "trained_on", json_integer((json_int_t)t->trained_on));
 }

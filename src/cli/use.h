@@ -18,7 +18,8 @@ const char *use_part_note(const trained *t);
 // JSON.
 void use_tell(const trained *t, const cli_options *o);
 
-// A line where samples lie in the time that the model was trained on; their number in an object.
+// Lines about data that may not be meant for the weights, and where samples lie in the time that the model was trained
+// on; the same in an object, the latter as their number.
 void use_warn(const trained *t, FILE *out);
 void use_add_json(const trained *t, json_t *to);
 

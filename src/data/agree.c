@@ -97,6 +97,7 @@ static void compare_newest(const comparison *c, const bar *slow, int64_t slow_co
         calm++;
         if (fabs(ratio) > tolerance) {
             calm = 0;
+            r->newest_run += r->newest_run == n && n < LEAST;
             r->newest_off++;
             r->newest += n < LEAST;
             r->newest_from = slow[i].time;
@@ -211,8 +212,8 @@ static bool judge_newest(
     char from[32];
     if (2 * r->newest <= LEAST) return true;
     return bars_force_refuse(force, BARS_FORCE_AGREE, forced, e,
-        "%s: %d of its newest closes are not those of %s, from %s on, as where bars are saved before they are over; "
-        "export it anew",
+        "%s: %d of its newest closes are not those of %s, from %s on, as where bars are saved before they are over or "
+        "on another clock; export it anew",
         slow->name, r->newest_off, fast->name, when_text(from, sizeof from, r->newest_from));
 }
 

@@ -30,6 +30,7 @@ typedef struct {
     int newest;     // of the newest 20 moments, those that are far off
     int newest_off; // all of them, back to where 5 in a row agree
     int64_t newest_from; // the open of the first of these
+    int newest_run;      // the newest in a row that are far off, at most 20
     unsigned forced;     // checks that found something and were overruled
 } agree_report;
 

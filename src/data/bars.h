@@ -47,6 +47,11 @@ typedef struct {
     int64_t written; // when the file was written, to tell whether its last bar was over; 0: bars_read asks the file
     const int64_t *spans; // that bars can have, where they are known: then one bar is enough, and few bars with holes
     int span_count;       // between them are of the coarsest span that fits; 0: spans are found from the steps alone
+    // Bars of a symbol ("" of none) and a span that open before a moment and are known already: the hours that they
+    // show count for gaps. `*count` of them, which the reader frees; NULL where there are none. The function may be
+    // NULL
+    bar *(*before)(const void *arg, const char *symbol, int64_t span, int64_t until, int64_t *count);
+    const void *arg;
 } bars_options;
 
 typedef enum {

@@ -313,6 +313,7 @@ bool bars_layout_find(layout *l, const char *name, text all, const bars_options 
     l->separator = separator_of(line);
     if (!bars_layout_split(line, l->separator, cell, &l->columns)) return too_many(name, l->lines, e);
     if (!by_first_line(l, name, line, cell, o, &header, e)) return false;
+    if (header) l->header = line;
     if (!header) {
         l->rest = (text){line.at, (size_t)(all.at + all.size - line.at)};
         l->lines--;

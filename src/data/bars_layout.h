@@ -44,6 +44,7 @@ typedef struct {
     int columns;
     unsigned char role[COLUMNS_MOST];
     bool has[ROLES];
+    text header;        // the line; empty where there is none
     text title[ROLES];  // of the column in the header; empty where there is none
     bool utc;           // format or header say that stamps are UTC
     text rest;          // from the first row on

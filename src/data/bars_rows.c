@@ -6,6 +6,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 void bars_rows_tally(rows *r, bars_finding f, int64_t line) {
     bars_tally *t = &r->report->tally[f];
@@ -129,6 +130,12 @@ static bool read_line(const char *name, const layout *l, reading *g, text line, 
         column == 1 ? "" : "s", l->columns);
 }
 
+// A line that cannot be read may be the header once more, as where files are put one behind the other. Returns false.
+static bool tell_header(const char *name, const layout *l, int64_t number, text line, err *e) {
+    if (!l->header.size || line.size != l->header.size || memcmp(line.at, l->header.at, line.size) != 0) return false;
+    return err_input(e, "%s:%lld: is a second header; remove the line", name, (long long)number);
+}
+
 // The row that was read, or why it is left out: BARS_FINDINGS where it is not.
 static bars_finding judge(const reading *g, const layout *l, const bars_options *o) {
     const double open = g->price[0], high = g->price[1], low = g->price[2], close = g->price[3];
@@ -178,7 +185,7 @@ bool bars_rows_read(row_groups *all, const char *name, const layout *l, const ba
         if (number % LINES_BETWEEN == 0 && !stop_go_on(e)) return false;
         if (!line.size) continue;
         reading g = {.line = number, .symbol = {"", 0}};
-        if (!read_line(name, l, &g, line, e)) return false;
+        if (!read_line(name, l, &g, line, e)) return tell_header(name, l, number, line, e);
         rows *r = bars_groups_find(all, name, g.symbol, number, e);
         if (r) r->report->end_only = end_only;
         if (!r || !add(r, l, o, &g, all->count == 1 ? rest.size : 0, e)) return false;

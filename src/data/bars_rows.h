@@ -45,7 +45,7 @@ void bars_groups_done(row_groups *g);
 void bars_rows_tally(rows *r, bars_finding f, int64_t line);
 
 // Moves `rest` on to a row stamped before `from`, with none or few such rows behind it, where the file is in rising
-// order; `*lines` counts what is passed over.
+// order; the last 64 rows stay in any case. `*lines` counts what is passed over.
 void bars_rows_skip(const layout *l, int64_t from, text *rest, int64_t *lines);
 
 // Reads every row behind the header into the group of its symbol; rows without usable prices are counted and left out.

@@ -54,6 +54,15 @@ static bool can_skip(const layout *l, text all, int64_t from) {
     return true;
 }
 
+// Where the last rows of a text begin: they show their span also where all of them are known.
+static size_t last_rows(text all) {
+    enum { ROWS = 64 };
+    size_t at = all.size;
+    for (int rows = 0; at > 0; at--)
+        if (all.at[at - 1] == '\n' && at < all.size && ++rows == ROWS) break;
+    return at;
+}
+
 void bars_rows_skip(const layout *l, int64_t from, text *rest, int64_t *lines) {
     size_t low = 0, high = rest->size, begin; // a line before `from` begins at low, none of those is behind high
     text line;
@@ -67,6 +76,7 @@ void bars_rows_skip(const layout *l, int64_t from, text *rest, int64_t *lines) {
         else
             high = middle;
     }
+    if (low > last_rows(*rest)) low = last_rows(*rest);
     for (const char *at = rest->at; (at = memchr(at, '\n', (size_t)(rest->at + low - at))); at++) ++*lines;
     rest->at += low;
     rest->size -= low;

@@ -2,6 +2,9 @@
 #include "data/bars_hours.h"
 #include "data/median.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 static void note_gap(rows *r, size_t i, int64_t missing) {
     bars_report *p = r->report;
     int64_t length = r->row[i].bar.time - r->row[i - 1].bar.time;
@@ -24,22 +27,45 @@ static void find_gaps(rows *r, size_t start, const bars_hours *h, const when_zon
     }
 }
 
-static bool find_hours(rows *r, const when_zone *z, int64_t span, unsigned force, err *e) {
+// Puts bars that are known already before the rows, `*before` of them; the caller frees the rows.
+static bool join_known(rows *all, const rows *r, int64_t span, const bars_options *o, size_t *before, err *e) {
+    int64_t n = 0;
+    bar *known = o->before(o->arg, r->symbol, span, r->row[0].bar.time, &n);
+    *before = (size_t)n;
+    all->count = *before + r->count;
+    all->row = calloc(all->count, sizeof *all->row);
+    for (size_t i = 0; all->row && i < *before; i++) all->row[i].bar = known[i];
+    if (all->row) memcpy(all->row + *before, r->row, r->count * sizeof *r->row);
+    free(known);
+    return all->row || err_run(e, "%s: no memory for its hours", r->name);
+}
+
+static bool check_full(rows *r, const bars_hours *h, unsigned force, err *e) {
     enum { FULL = 90 };
+    double fullest = 100 * bars_hours_fullest(h);
+    return fullest >= FULL ||
+           bars_force_refuse(force, BARS_FORCE_THIN, &r->report->forced, e,
+               "%s%s%s: no time of day has bars on %d %% of the days, the fullest on %.0f %%: rows are missing "
+               "everywhere; export it whole",
+               r->name, *r->symbol ? " " : "", r->symbol, FULL, fullest);
+}
+
+// Rows that go on from known bars have their gaps by the hours of both: their own hours would be learnt from their
+// damage. They are thinned out, or not, by themselves.
+static bool find_hours(rows *r, const when_zone *z, int64_t span, const bars_options *o, err *e) {
     // Coarse bars that were kept would all be gaps, and hide when the market is open.
-    bool kept = r->report->coarse_rows && !r->report->tally[BARS_COARSE].count;
-    size_t start = kept ? (size_t)r->report->coarse_rows : 0;
-    bars_hours *h = NULL;
-    if (span <= WHEN_DAY && !(h = bars_hours_new(r, start, z, span, e))) return false;
-    find_gaps(r, start, h, z, span);
-    bool ok = !h || bars_hours_tell(h, r->report, e);
-    double fullest = h ? 100 * bars_hours_fullest(h) : 100;
-    if (ok && fullest < FULL)
-        ok = bars_force_refuse(force, BARS_FORCE_THIN, &r->report->forced, e,
-            "%s%s%s: no time of day has bars on %d %% of the days, the fullest on %.0f %%: rows are missing "
-            "everywhere; export it whole",
-            r->name, *r->symbol ? " " : "", r->symbol, FULL, fullest);
+    bool kept = r->report->coarse_rows && !r->report->tally[BARS_COARSE].count, joins = o->before && !kept;
+    size_t start = kept ? (size_t)r->report->coarse_rows : 0, before = 0;
+    bars_hours *h = NULL, *own = NULL;
+    rows all = *r;
+    bool ok = !joins || join_known(&all, r, span, o, &before, e);
+    if (ok && span <= WHEN_DAY) ok = (h = bars_hours_new(&all, start, z, span, e)) && bars_hours_tell(h, r->report, e);
+    if (ok) find_gaps(&all, before ? before - 1 : start, h, z, span);
+    if (ok && h && before) ok = (own = bars_hours_new(r, 0, z, span, e));
+    if (ok && h) ok = check_full(r, own ? own : h, o->force, e);
     bars_hours_free(h);
+    bars_hours_free(own);
+    if (joins) free(all.row);
     return ok;
 }
 
@@ -97,5 +123,5 @@ bool bars_rows_survey(rows *r, const layout *l, const when_zone *z, int64_t span
     p->first = r->row[0].bar.time;
     p->last = r->row[r->count - 1].bar.time;
     p->last_bar = judge_last(r, o->written);
-    return check_future(r, span, o, e) && find_hours(r, z, span, o->force, e);
+    return check_future(r, span, o, e) && find_hours(r, z, span, o, e);
 }

@@ -108,6 +108,18 @@ bar dataset_bar(const bar_table *t, int64_t row) {
     return (bar){time[0], time[1], x[0], x[1], x[2], x[3], x[4], x[5]};
 }
 
+int64_t dataset_bar_from(const bar_table *t, int64_t series, int64_t time) {
+    int64_t low = t->start[series], high = t->start[series + 1];
+    while (low < high) {
+        int64_t middle = low + (high - low) / 2;
+        if (t->time[2 * middle] < time)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
 static int64_t table_bytes(const table *t) {
     int64_t bytes = 0;
     for (int k = 0; k < t->parts; k++) bytes += t->rows * t->part[k].width * (int64_t)column_bytes(t->part[k].type);

@@ -130,6 +130,9 @@ int64_t dataset_bar_of(const dataset *d, int64_t sample);
 // A bar of a table.
 bar dataset_bar(const bar_table *t, int64_t row);
 
+// The first row of a series whose bar opens at `time` or later; the series' end where none does.
+int64_t dataset_bar_from(const bar_table *t, int64_t series, int64_t time);
+
 // Bytes of everything that training may read: tables and lists; not names, bars and states.
 int64_t dataset_bytes(const dataset *d);
 

@@ -1,6 +1,9 @@
 #include "data/latest.h"
 
+#include "data/when.h"
+
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -127,4 +130,22 @@ dataset *latest_new(dataset *from, int64_t bars, err *e) {
         dataset_free(from);
     free(p);
     return d;
+}
+
+bool latest_is_late(const dataset *d, int64_t series, int stream, char *text, size_t n) {
+    const bar_table *fine = &d->stream[0].bars, *t = &d->stream[stream].bars;
+    if (!stream || !fine->count || !t->count) return false;
+    int64_t last = fine->start[series + 1] - 1, row = t->start[series + 1] - 1, span = d->span[stream];
+    if (last < fine->start[series] || row < t->start[series]) return false;
+    int64_t now = fine->time[2 * last + 1], closed = t->time[2 * row + 1];
+    // A month may be longer than its span says, and a day over a clock change.
+    int64_t longest = span + (span < WHEN_DAY ? 0 : span < WHEN_MONTH ? WHEN_HOUR : 2 * WHEN_DAY);
+    int64_t next = dataset_bar_from(fine, series, closed);
+    if (next > last || now - fine->time[2 * next] < longest) return false;
+    char when[32], behind[32];
+    snprintf(text, n, "%s%s%s: newest bar closed %s UTC, %s before the newest %s bar",
+        d->panel ? d->panel_names[series] : "", d->panel ? " " : "", d->stream[stream].name,
+        when_moment_text(when, sizeof when, closed), when_span_text(behind, sizeof behind, now - closed),
+        d->stream[0].name);
+    return true;
 }

@@ -19,7 +19,7 @@ int64_t set_window(const dataset *d, int stream) {
 
 bool set_name_ok(const char *name) {
     size_t n = strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-");
-    return n && n <= SET_NAME_MOST && !name[n];
+    return n && n <= SET_NAME_MOST && !name[n] && strcmp(name, "target") != 0;
 }
 
 static npy_type npy_of(column_type t) {
@@ -251,7 +251,7 @@ static bool read_stream(opened *o, const json_t *from, dataset *d, err *e) {
     json_int_t span = json_integer_value(json_object_get(from, "span"));
     s->name = json_string_value(json_object_get(from, "name"));
     if (!s->name || !set_name_ok(s->name) || window < 0 || window > INT32_MAX || span < 0 || span > INT32_MAX)
-        return wrong(o, set_mark, "describes a stream that cannot be", e);
+        return wrong(o, set_mark, "describes a stream that cannot be, or is named target", e);
     d->span[d->streams] = span;
     d->window[d->streams++] = window;
     if (!read_table(o, s->name, json_integer_value(json_object_get(from, "parts")), &s->series, e)) return false;

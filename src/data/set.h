@@ -22,7 +22,8 @@ extern const char set_mark[];
 extern const double set_train_share;
 int64_t set_window(const dataset *d, int stream);
 
-// Whether a stream may have this name: up to SET_NAME_MOST letters, digits, _ and -.
+// True where a stream may have this name: up to SET_NAME_MOST letters, digits, _ and -; not "target", by which weights
+// name the scale of targets.
 bool set_name_ok(const char *name);
 
 // Writes a dataset; `about` is an object that tells of its making, and stays the caller's. The file appears whole or

@@ -137,6 +137,9 @@ static bool print_records(const npz *z, npz_stream **s, FILE *out, err *e) {
 
 static bool read_records(bars *b, const char *path, const bars_options *o, err *e) {
     npz z;
+    struct stat st;
+    bars_options with = o ? *o : (bars_options){0};
+    if (!with.written && !stat(path, &st)) with.written = (int64_t)st.st_mtime;
     npz_stream *s[FIELDS] = {0};
     char *text = NULL;
     size_t bytes = 0;
@@ -145,7 +148,7 @@ static bool read_records(bars *b, const char *path, const bars_options *o, err *
     bool ok =
         out ? open_fields(&z, s, e) && print_records(&z, s, out, e) : err_run(e, "%s: no memory to read it", path);
     if (out && fclose(out) != 0 && ok) ok = err_run(e, "%s: no memory to read it", path);
-    ok = ok && bars_parse(b, path, text, bytes, o, e);
+    ok = ok && bars_parse(b, path, text, bytes, &with, e);
     for (int i = 0; i < FIELDS; i++) npz_stream_close(s[i]);
     free(text);
     npz_close(&z);

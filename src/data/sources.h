@@ -43,7 +43,8 @@ bool sources_read(sources *s, const source_ask *ask, int count, const bars_optio
 
 // Reads files that go on from a dataset's bars: only what is newer is kept; of no files nothing is. Features and frames
 // are the dataset's, which append_options has passed.
-// ERR_INPUT where a file's span or symbol is not in the dataset, or where a bar that is in both differs.
+// ERR_INPUT where a file's span or symbol is not in the dataset, where a bar that is in both differs, where the dataset
+// lacks a bar of the file within its own time, or where files of two spans do not agree.
 bool sources_follow(sources *s, const dataset *old, const source_ask *ask, int count, const bars_options *o, err *e);
 
 // Safe to call twice.

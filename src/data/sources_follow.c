@@ -35,24 +35,9 @@ static bar last_of(const dataset *old, int series, int frame) {
     return dataset_bar(t, t->start[series + 1] - 1);
 }
 
-static bool same_bar(const bar *a, const bar *b) {
-    return a->open == b->open && a->high == b->high && a->low == b->low && a->close == b->close &&
-           a->volume == b->volume && a->spread == b->spread;
-}
-
-// Bars that do not reach back to the dataset's last one may be another instrument's.
-static bool check_level(sources *s, const char *path, const bar *first, const bar *last, unsigned force, err *e) {
-    double factor = first->open / last->close;
-    return (factor > 0.5 && factor < 2) || bars_force_refuse(force, BARS_FORCE_LEVELS, &s->forced, e,
-                                               "%s: its prices begin at %.4g times the last one of the set (is it "
-                                               "another instrument?); give its own bars",
-                                               path, factor);
-}
-
-// The bars of a file that are newer than the dataset's. A file that reaches back to the dataset's bars has its last
-// one, and has it the same.
+// The bars of a file that are newer than the dataset's, and the others checked.
 static bool place_newer(sources *s, const dataset *old, const source_file *f, unsigned force, err *e) {
-    char span[32], when[32];
+    char span[32];
     int k = sources_series(s, f->symbol), i = sources_frame(s, f->bars.span);
     if (k < 0)
         return f->symbol[0]
@@ -66,18 +51,20 @@ static bool place_newer(sources *s, const dataset *old, const source_file *f, un
     bar last = last_of(old, k, i);
     int64_t n = 0;
     while (n < f->bars.count && f->bars.bar[n].time <= last.time) n++;
-    const bar *known = n ? &f->bars.bar[n - 1] : NULL;
-    if (known && n < f->bars.count && known->time != last.time)
-        return err_input(e, "%s: has no bar of %s, the last one in %s; import all bars anew", f->path,
-            when_text(when, sizeof when, last.time), old->name);
-    if (known && known->time == last.time && !same_bar(known, &last))
-        return err_input(e, "%s: the bar of %s differs from the one in %s; import all bars anew", f->path,
-            when_text(when, sizeof when, last.time), old->name);
-    if (!known && f->bars.count && !check_level(s, f->path, f->bars.bar, &last, force, e)) return false;
+    if (!sources_check_known(s, old, f, k, i, n, force, e)) return false;
     to->file = f->path;
     to->bar = f->bars.bar + n;
     to->count = f->bars.count - n;
     return true;
+}
+
+bar *sources_newest(const bar_table *t, int series, int64_t row, const build_bars_of *newer, int64_t *count) {
+    int64_t had = t->start[series + 1] - row;
+    *count = had + newer->count;
+    bar *all = malloc((size_t)(*count + 1) * sizeof *all);
+    for (int64_t r = 0; all && r < had; r++) all[r] = dataset_bar(t, row + r);
+    if (all && newer->count) memcpy(all + had, newer->bar, (size_t)newer->count * sizeof *all);
+    return all;
 }
 
 // The finest bars behind the last coarse one that was made of them, old and new.
@@ -85,13 +72,9 @@ static bool make_newer(sources *s, const dataset *old, int k, int i, err *e) {
     const build_bars_of *fine = &s->series[k].frame[0];
     const bar_table *t = &old->stream[0].bars;
     bar last = last_of(old, k, i);
-    int64_t from = t->start[k + 1];
-    while (from > t->start[k] && t->time[2 * (from - 1)] >= last.end) from--;
-    int64_t had = t->start[k + 1] - from, n = had + fine->count;
-    bar *joined = malloc((size_t)(n + 1) * sizeof *joined);
+    int64_t n;
+    bar *joined = sources_newest(t, k, dataset_bar_from(t, k, last.end), fine, &n);
     if (!joined) return sources_no_memory(s, e);
-    for (int64_t r = 0; r < had; r++) joined[r] = dataset_bar(t, from + r);
-    if (fine->count) memcpy(joined + had, fine->bar, (size_t)fine->count * sizeof *joined);
     frame_source source = {joined, n, old->span[0], true};
     bool ok = sources_make(s, &s->series[k].frame[i], &source, fine->file, old->span[i], e);
     free(joined);
@@ -122,6 +105,28 @@ static int list_spans(const sources *s, int64_t *spans) {
     return n;
 }
 
+// A dataset, for the hours that its bars show, and the symbol that the caller gives a file; NULL: none.
+typedef struct {
+    const sources *of;
+    const dataset *old;
+    const char *symbol;
+} known;
+
+// Bars of the last 60 weeks, which have every season, or as many as are quickly counted.
+static bar *known_before(const void *arg, const char *symbol, int64_t span, int64_t until, int64_t *count) {
+    enum { WEEKS = 60, MOST = 200000 };
+    const known *x = arg;
+    int k = sources_series(x->of, x->symbol ? x->symbol : symbol), i = sources_frame(x->of, span);
+    if (k < 0 || i < 0) return NULL;
+    const bar_table *t = &x->old->stream[i].bars;
+    int64_t end = dataset_bar_from(t, k, until), row = dataset_bar_from(t, k, until - WEEKS * (int64_t)WHEN_WEEK);
+    if (end - row > MOST) row = end - MOST;
+    bar *all = end > row ? malloc((size_t)(end - row) * sizeof *all) : NULL;
+    for (int64_t r = row; all && r < end; r++) all[r - row] = dataset_bar(t, r);
+    if (all) *count = end - row;
+    return all;
+}
+
 static bool follow(sources *s, const dataset *old, const source_ask *ask, int count, const bars_options *o, err *e) {
     bars_options newer = *o;
     int64_t spans[FRAMES_MOST];
@@ -129,14 +134,17 @@ static bool follow(sources *s, const dataset *old, const source_ask *ask, int co
     newer.from = read_from(s, old);
     newer.spans = spans;
     newer.span_count = list_spans(s, spans);
-    for (int i = 0; i < count; i++)
+    newer.before = known_before;
+    for (int i = 0; i < count; i++) {
+        newer.arg = &(known){s, old, ask[i].symbol};
         if (!sources_add(s, &ask[i], &newer, e)) return false;
+    }
     for (int i = 0; i < s->files; i++)
         if (!place_newer(s, old, &s->file[i], o->force, e)) return false;
     for (int k = 0; k < s->build.series; k++)
         for (int i = 1; i < s->build.frames; i++)
             if (s->series[k].frame[i].made && !make_newer(s, old, k, i, e)) return false;
-    return true;
+    return sources_check_agreement(s, old, o->force, e);
 }
 
 bool sources_follow(sources *s, const dataset *old, const source_ask *ask, int count, const bars_options *o, err *e) {

@@ -194,7 +194,7 @@ static bool name_frames(sources *s, err *e) {
         if (!s->build.frame[i].name) s->build.frame[i].name = free_name(s, i);
         const char *name = s->build.frame[i].name;
         if (!set_name_ok(name))
-            return err_input(e, "\"%.40s\" cannot name a stream; use letters, digits, _ and -", name);
+            return err_input(e, "\"%.40s\" cannot name a stream; use letters, digits, _ and -, and not target", name);
         for (int k = 0; k < i; k++)
             if (!strcmp(s->build.frame[k].name, name))
                 return err_input(e, "two streams are named %s; rename one", name);

@@ -20,8 +20,8 @@ static bool add_stream(windows *w, const npz *z, const char *name, const npz_ent
         return err_input(
             e, "%s: more than %d streams; import with --names skip=ARRAY to leave some out", z->path, STREAMS_MOST);
     if (!set_name_ok(name))
-        return err_input(e, "%s: \"%.40s\" cannot name a stream; use up to %d letters, digits, _ and -", z->path, name,
-            SET_NAME_MOST);
+        return err_input(e, "%s: \"%.40s\" cannot name a stream; use up to %d letters, digits, _ and -, and not target",
+            z->path, name, SET_NAME_MOST);
     for (int i = 0; i < w->streams; i++)
         if (!strcmp(w->name[i], name)) return err_input(e, "%s: two streams are named %s; rename one", z->path, name);
     w->name[w->streams] = name;

@@ -39,6 +39,13 @@ static bool made_of_bars(const dataset *d) {
     return of && strcmp(of, "bars") == 0;
 }
 
+// The zone that was given; sets of earlier programs do not say.
+static const char *zone_of(const dataset *d) {
+    const json_t *reading = json_object_get(d->about, "reading");
+    const char *zone = json_string_value(json_object_get(reading, "tz"));
+    return zone || !reading ? zone : "default";
+}
+
 static json_t *data_json(const dataset *d) {
     json_t *all = json_pack("{s:o, s:I}", "name", text_json(d->name), "samples", (json_int_t)d->samples);
     char when[32];
@@ -75,6 +82,7 @@ static json_t *make_json(const contract_facts *f) {
     if (made_of_bars(d)) json_object_set(all, "label", json_object_get(d->about, "label"));
     json_object_set_new(all, "scaler", json_string(f->scale ? f->scale : "none"));
     if (made_of_bars(d) && d->panel) json_object_set_new(all, "symbols", names_json(d->panel_names, d->panel));
+    if (made_of_bars(d) && zone_of(d)) json_object_set_new(all, "zone", text_json(zone_of(d)));
     if (d->time && f->train && f->train->count) json_object_set_new(all, "trained", trained_json(d, f->train));
     return all;
 }
@@ -120,6 +128,7 @@ static contract *from_json(json_t *all, json_t *data) {
     c->forecast = json_integer_value(json_object_get(all, "forecast"));
     c->label = json_object_get(all, "label");
     c->scaler = json_string_value(json_object_get(all, "scaler"));
+    c->zone = json_string_value(json_object_get(all, "zone"));
     const json_t *trained = json_object_get(all, "trained");
     c->trained_from = json_string_value(json_object_get(trained, "from"));
     c->trained_to = json_string_value(json_object_get(trained, "to"));

@@ -3,11 +3,12 @@
 // Weights and checkpoints carry it in their metadata as JSON, under the key contract_key:
 //   {"version": "...", "streams": [{"name": "fast", "span": 300, "window": 50, "columns": [...]}],
 //    "vector": {"columns": [...]}, "classes": ["DOWN", ...], "label": {...}, "scaler": "standard", "symbols": [...],
-//    "trained": {"from": "2024-01-02 10:00", "to": "2025-08-26 14:00"}}
+//    "zone": "mt5", "trained": {"from": "2024-01-02 10:00", "to": "2025-08-26 14:00"}}
 // "trained" is the time from the first training sample to the end of the last label of one, where the data have times.
-// Columns and classes without names stand there as numbers: how many there are. A forecaster has "forecast", the number
-// of its values, in place of "classes". Weights of PyTorch and of earlier programs carry none. Checkpoints also carry
-// which samples they were made of, under contract_data_key:
+// "zone" is the zone of the bar files' clock that was given, or "default". Columns and classes without names stand
+// there as numbers: how many there are. A forecaster has "forecast", the number of its values, in place of "classes".
+// Weights of PyTorch and of earlier programs carry none. Checkpoints also carry which samples they were made of, under
+// contract_data_key:
 //   {"name": "gold.npz", "samples": 1000, "first": "2024-01-02 10:00", "last": "...", "sources": [...]}
 // The weights alone do not: the same samples under another name give the same bytes.
 #ifndef TRADEWIND_TASK_CONTRACT_H
@@ -41,8 +42,9 @@ typedef struct {
     contract_names classes;
     int64_t forecast;   // values of a forecast; 0: classes
     json_t *label;      // settings of labels that are made of bars, or NULL
-    const char *scaler; // "standard" or "none"
+    const char *scaler; // "none", "standard" or "own"
     contract_names symbols;
+    const char *zone;                      // of the bar files' clock, or NULL
     const char *trained_from, *trained_to; // time of the training samples and their labels, or NULL
     const char *data;                      // name of the data; NULL where a file does not say, and all below with it
     int64_t samples;                       // of the data
@@ -78,13 +80,19 @@ enum {
     CONTRACT_WINDOWS = 4,
     CONTRACT_CLASSES = 8, // classes, or values of a forecast
     CONTRACT_LABEL = 16,  // settings of labels
-    CONTRACT_ALL = 31,
+    CONTRACT_SCALER = 32, // the scaler's word
+    CONTRACT_ALL = 63,
 };
 
 // True where the data are not those that the weights were made for. `text` gets the first difference in words and what
 // to do: "columns of fast differ: column 3 is rsi_14 in the weights and body in gold.npz; import with --features ...".
 // Columns and classes without names are compared by their number.
 bool contract_differs(const contract *weights, const contract *data, unsigned parts, char *text, size_t room);
+
+// True where data that fit may not be meant for the weights: read on another clock, or of other instruments. `text`
+// gets the difference in words.
+bool contract_zones_differ(const contract *weights, const contract *data, char *text, size_t room);
+bool contract_symbols_differ(const contract *weights, const contract *data, char *text, size_t room);
 
 // True where the samples are not the same, as far as can be seen here: "gold.npz has 1,210 samples, had 1,000".
 bool contract_data_differ(const contract *was, const contract *is, char *text, size_t room);

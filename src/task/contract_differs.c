@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 enum { LIST_ROOM = 560 };
 
@@ -29,11 +30,14 @@ static const char *name_at(const contract_names *n, int64_t i) {
 }
 
 // "a,b,c", or how many there are where they have no names.
+static void say_names(const line *to, const contract_names *n) {
+    if (!n->names) say(to, "%lld without names", (long long)n->count);
+    for (int64_t i = 0; n->names && i < n->count; i++) say(to, "%s%s", i ? "," : "", name_at(n, i));
+}
+
 static const char *list_names(const contract_names *n, char text[LIST_ROOM]) {
-    line to = {text, LIST_ROOM};
     text[0] = 0;
-    if (!n->names) say(&to, "%lld without names", (long long)n->count);
-    for (int64_t i = 0; n->names && i < n->count; i++) say(&to, "%s%s", i ? "," : "", name_at(n, i));
+    say_names(&(line){text, LIST_ROOM}, n);
     return text;
 }
 
@@ -59,12 +63,18 @@ static bool same_names(const contract_names *a, const contract_names *b) {
 
 // Columns
 
-// The way to make data of those columns. Bars that a description names have a key of it.
+// True of bars that a description names: it has keys where import has options.
+static bool of_description(const contract *data) {
+    return strcmp(data->data, "bars") == 0;
+}
+
+// The way to make data of those columns. A list that is too long here would not do where it is pasted.
 static void say_features(const line *to, const contract *data, const contract_stream *w) {
     char all[LIST_ROOM];
     if (!w->columns.names) return;
-    say(to, strcmp(data->data, "bars") == 0 ? "; set data.features." : "; import with --features ");
-    say(to, "%s=%s", w->name, list_names(&w->columns, all));
+    bool whole = strlen(list_names(&w->columns, all)) < LIST_ROOM - 1;
+    say(to, of_description(data) ? "; set data.features." : "; import with --features ");
+    say(to, "%s=%s", w->name, whole ? all : "LIST, which `tradewind inspect` of the weights prints");
 }
 
 static void say_columns(
@@ -109,8 +119,10 @@ static bool differ_in_columns(const contract *w, const contract *d, const line *
         say_columns(to, "the vector", d, &w->vector, &d->vector);
         return say(to, "; use data with the vector of the weights");
     }
-    return say(to, "the vector: %s in the weights, %s in %s; import %s --no-vector", w->vector.count ? "there" : "none",
-        d->vector.count ? "there" : "none", d->data, w->vector.count ? "without" : "with");
+    say(to, "the vector: %s in the weights, %s in %s; ", w->vector.count ? "there" : "none",
+        d->vector.count ? "there" : "none", d->data);
+    if (of_description(d)) return say(to, "set data.vector=%s", w->vector.count ? "true" : "false");
+    return say(to, "import %s --no-vector", w->vector.count ? "without" : "with");
 }
 
 // Frames and windows
@@ -177,13 +189,26 @@ static bool differ_in_label(const contract *w, const contract *d, const line *to
     return false;
 }
 
+// An instrument without a symbol has no scale of its own among those of the weights.
+static bool differ_in_scaler(const contract *w, const contract *d, const line *to) {
+    char all[LIST_ROOM];
+    if (strcmp(w->scaler, d->scaler) != 0)
+        return say(
+            to, "was trained with scaler %s, data.scale is %s; set data.scale=%s", w->scaler, d->scaler, w->scaler);
+    if (strcmp(w->scaler, "own") != 0 || d->symbols.count) return false;
+    return say(to,
+        "was trained on %s, each on its own scale, and %s holds one instrument without a symbol; import it "
+        "with --symbol NAME",
+        list_names(&w->symbols, all), d->data);
+}
+
 bool contract_differs(const contract *weights, const contract *data, unsigned parts, char *text, size_t room) {
     static const struct {
         unsigned part;
         bool (*differ)(const contract *w, const contract *d, const line *to);
     } all[] = {{CONTRACT_COLUMNS, differ_in_columns}, {CONTRACT_FRAMES, differ_in_frames},
-        {CONTRACT_WINDOWS, differ_in_windows}, {CONTRACT_CLASSES, differ_in_classes},
-        {CONTRACT_LABEL, differ_in_label}};
+        {CONTRACT_WINDOWS, differ_in_windows}, {CONTRACT_CLASSES, differ_in_classes}, {CONTRACT_LABEL, differ_in_label},
+        {CONTRACT_SCALER, differ_in_scaler}};
     line to = {text, room};
     text[0] = 0;
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
@@ -194,16 +219,62 @@ bool contract_differs(const contract *weights, const contract *data, unsigned pa
     return false;
 }
 
+// Data that fit and may not be meant
+
+// The default is UTC, but for files that are known to have another.
+static bool same_zone(const char *a, const char *b) {
+    if (strcmp(a, "default") == 0) a = "UTC";
+    if (strcmp(b, "default") == 0) b = "UTC";
+    return strcasecmp(a, b) == 0;
+}
+
+static const char *zone_text(const char *zone, char text[80]) {
+    if (strcmp(zone, "default") == 0) return "the default zone";
+    snprintf(text, 80, "zone %.70s", zone);
+    return text;
+}
+
+bool contract_zones_differ(const contract *weights, const contract *data, char *text, size_t room) {
+    char a[80], b[80];
+    if (!weights->zone || !data->zone || same_zone(weights->zone, data->zone)) return false;
+    snprintf(text, room,
+        "%.100s was read with %s, the data of the training with %s: unless the clocks of the files differ so, features "
+        "of the time of day are shifted",
+        data->data, zone_text(data->zone, a), zone_text(weights->zone, b));
+    term_one_line(text);
+    return true;
+}
+
+static bool has_name(const contract_names *n, const char *name) {
+    for (int64_t i = 0; i < n->count; i++)
+        if (strcmp(name_at(n, i), name) == 0) return true;
+    return false;
+}
+
+bool contract_symbols_differ(const contract *weights, const contract *data, char *text, size_t room) {
+    const contract_names *w = &weights->symbols, *d = &data->symbols;
+    char all[LIST_ROOM];
+    line to = {text, room};
+    text[0] = 0;
+    for (int64_t i = 0; w->names && d->names && i < d->count; i++)
+        if (!has_name(w, name_at(d, i))) say(&to, "%s%s", text[0] ? "," : "not trained on ", name_at(d, i));
+    if (!text[0]) return false;
+    say(&to, " of %s, but on %s", data->data, list_names(w, all));
+    term_one_line(text);
+    return true;
+}
+
 // Lines
 
 const char *contract_stream_line(const contract *c, int stream, char *text, size_t room) {
     const contract_stream *s = &c->stream[stream];
-    char span[32], all[LIST_ROOM];
+    char span[32];
     line to = {text, room};
     text[0] = 0;
     say(&to, "stream %s: ", s->name);
     if (s->span) say(&to, "bars of %s, ", when_span_text(span, sizeof span, s->span));
-    say(&to, "%lld steps of %s", (long long)s->window, list_names(&s->columns, all));
+    say(&to, "%lld steps of ", (long long)s->window);
+    say_names(&to, &s->columns);
     term_one_line(text);
     return text;
 }

@@ -16,6 +16,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { SYMBOLS_MOST = 1024 }; // of weights that know symbols, as an input
+
 bool task_describe_run(task *t, const task_options *o, err *e) {
     *t = (task){.options = *o};
     t->config = task_describe(&o->description, &t->described, e);
@@ -39,6 +41,25 @@ static bool make_split(task *t, err *e) {
     return config_fail(t->config, "data.split", e, "%s", why.text);
 }
 
+// Gives the symbols to the model: columns of all that weights know, where the data have no others.
+static dataset *add_symbols(const task *t, err *e) {
+    const char *names[SYMBOLS_MOST];
+    contract *c = NULL;
+    bool mine = t->data != t->options.data;
+    int64_t count = 0, known = 0;
+    err unused; // a damaged contract is told where it is compared
+    if (t->options.saved && contract_read(&c, t->options.saved, t->options.saved_path, &unused) && c &&
+        c->symbols.names && c->symbols.count <= SYMBOLS_MOST)
+        for (; count < c->symbols.count; count++)
+            names[count] = json_string_value(json_array_get(c->symbols.names, (size_t)count));
+    for (int64_t k = 0; k < t->data->panel; k++)
+        for (int64_t i = 0; i < count; i++) known += strcmp(names[i], t->data->panel_names[k]) == 0;
+    bool theirs = count && known == t->data->panel;
+    dataset *d = symbols_new(t->data, theirs ? names : NULL, theirs ? count : 0, mine, e);
+    contract_free(c);
+    return d;
+}
+
 // The description's own data, as the task sees them.
 static bool open_data(task *t, err *e) {
     CHECK(!t->options.data || !(t->options.ends || t->options.latest), "the data are the description's own");
@@ -49,7 +70,7 @@ static bool open_data(task *t, err *e) {
     if (t->data && t->options.ends) t->data = build_ends(t->data, e);
     // Data without symbols for weights that know some are refused by their contract.
     bool named = t->data && (t->data->panel || !t->options.saved);
-    if (named && config_bool(t->config, "model.symbol")) t->data = symbols_new(t->data, !t->options.data, e);
+    if (named && config_bool(t->config, "model.symbol")) t->data = add_symbols(t, e);
     if (t->data && t->options.latest) t->data = latest_new(t->data, t->options.latest, e);
     return t->data != NULL;
 }

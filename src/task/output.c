@@ -9,44 +9,92 @@
 
 enum { HEADER_MOST = 1 << 16 }; // bytes of a .csv's first line that are looked at
 
+const char output_mark[] = "tradewind_answers";
+
 // Kinds, known by what is in the file
 
-static bool has_entries(const char *path, const char *const *names, int count) {
+static bool has_entry(const char *path, const char *name) {
     npz z;
     err unused;
     if (!npz_open(&z, path, &unused)) return false;
-    bool has = true;
-    for (int i = 0; has && i < count; i++) has = npz_find(&z, names[i]) != NULL;
+    bool has = npz_find(&z, name) != NULL;
     npz_close(&z);
     return has;
 }
 
 static bool is_set(const char *path) {
-    const char *const mark = set_mark;
-    return has_entries(path, &mark, 1);
+    return has_entry(path, set_mark);
 }
 
-// True where a column of a header begins with this.
-static bool has_column(const char *header, const char *begin) {
-    size_t n = strlen(begin);
-    for (const char *at = header; at; at = strchr(at, ','), at = at ? at + 1 : NULL)
-        if (strncmp(at, begin, n) == 0) return true;
-    return false;
+// The comma behind a header's cell, or its end. A cell may be quoted.
+static const char *cell_end(const char *at) {
+    if (*at == '"')
+        for (at++; *at; at++)
+            if (*at == '"' && *++at != '"') break;
+    return at + strcspn(at, ",");
+}
+
+static void pass(const char **at) {
+    const char *end = cell_end(*at);
+    *at = *end ? end + 1 : end;
+}
+
+// Passes a cell of this name; false where the next one has another.
+static bool take(const char **at, const char *name) {
+    size_t n = strlen(name);
+    if ((size_t)(cell_end(*at) - *at) != n || memcmp(*at, name, n) != 0) return false;
+    pass(at);
+    return true;
+}
+
+// Passes NAME_1, NAME_2 and so on; how many there are.
+static int take_numbered(const char **at, const char *name) {
+    char cell[64];
+    for (int n = 0;; n++) {
+        snprintf(cell, sizeof cell, "%s_%d", name, n + 1);
+        if (!take(at, cell)) return n;
+    }
+}
+
+// Passes cells that begin like this, to the end of the header; how many there are, 0 where others are among them.
+static int take_rest(const char **at, const char *begin) {
+    int n = 0;
+    for (; **at; pass(at), n++)
+        if (strncmp(*at + (**at == '"'), begin, strlen(begin)) != 0) return 0;
+    return n;
+}
+
+// The columns that tell rows apart: the sample's number, its bar or time, its series.
+static bool take_place(const char **at) {
+    bool sample = take(at, "sample"), bar = take(at, "open_time");
+    if (bar && !(take(at, "close_time") && take(at, "close"))) return false;
+    bool time = !bar && take(at, "time"), series = take(at, "symbol") || take(at, "series");
+    return sample || bar || time || series;
+}
+
+// True for the headers that predict writes (cli/answers.c) and no others.
+static bool is_answers_header(const char *at) {
+    if (!take_place(&at)) return false;
+    bool label = take(&at, "label");
+    if (take(&at, "prediction")) return take_rest(&at, "p_") > 1;
+    int targets = take_numbered(&at, "target"), forecasts = take_numbered(&at, "forecast");
+    if (label) return false;
+    if (forecasts) return !*at && (!targets || targets == forecasts);
+    return take_rest(&at, "q0.") > 1;
 }
 
 static bool is_answers_csv(const char *path) {
     char header[HEADER_MOST];
     FILE *f = fopen(path, "r");
     if (!f) return false;
-    bool is = fgets(header, sizeof header, f) && ((has_column(header, "prediction") && has_column(header, "p_")) ||
-                                                     has_column(header, "forecast_1") || has_column(header, "q0."));
+    bool is = fgets(header, sizeof header, f) != NULL;
     fclose(f);
-    return is;
+    header[is ? strcspn(header, "\n") : 0] = 0;
+    return is && is_answers_header(header);
 }
 
 static bool is_answers(const char *path) {
-    static const char *const classes[] = {"probability", "prediction"}, *const forecasts[] = {"forecast"};
-    return (has_entries(path, classes, 2) || has_entries(path, forecasts, 1) || is_answers_csv(path)) && !is_set(path);
+    return has_entry(path, output_mark) || is_answers_csv(path);
 }
 
 static const struct {

@@ -4,6 +4,9 @@
 
 #include "base/err.h"
 
+// The entry that makes an .npz an output of predict.
+extern const char output_mark[];
+
 typedef enum {
     OUTPUT_SET,     // a dataset
     OUTPUT_ANSWERS, // probabilities or forecasts, .npz or .csv

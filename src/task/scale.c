@@ -4,23 +4,34 @@
 
 // Weights
 
-static const safetensors_entry *first_mean(const safetensors *f) {
+// The word by the tensors of a file without a contract.
+static const char *word_of_tensors(const safetensors *f) {
+    const char *word = "none";
     for (int i = 0; i < safetensors_count(f); i++) {
-        const char *name = safetensors_at(f, i)->name;
-        size_t n = strlen(name);
-        bool is = strncmp(name, "scaler.", 7) == 0 && n > 5 && strcmp(name + n - 5, ".mean") == 0;
-        if (is && strcmp(name, "scaler.target.mean") != 0) return safetensors_at(f, i);
+        const safetensors_entry *t = safetensors_at(f, i);
+        if (strncmp(t->name, "scaler.", 7) != 0) continue;
+        if (t->rank == 2) return "own";
+        word = "standard";
     }
-    return NULL;
+    return word;
 }
 
 const char *scale_saved(const safetensors *weights) {
-    const safetensors_entry *mean = first_mean(weights);
-    return !mean ? "none" : mean->rank == 2 ? "own" : "standard";
+    static const char *const words[] = {"none", "standard", "own"};
+    contract *c = NULL;
+    const char *word = NULL;
+    err unused; // a damaged contract is told where it is compared
+    if (contract_read(&c, weights, "", &unused))
+        for (size_t i = 0; c && i < sizeof words / sizeof *words; i++)
+            if (strcmp(c->scaler, words[i]) == 0) word = words[i];
+    contract_free(c);
+    return word ? word : word_of_tensors(weights);
 }
 
 const char *scale_name(const task *t) {
-    return !t->scaler ? "none" : t->scaler->series > 1 ? "own" : "standard";
+    if (t->scaler) return t->scaler->series > 1 ? "own" : "standard";
+    if (!settings_scales(&t->settings, t->data)) return "none";
+    return t->settings.scale == SCALE_OWN_DATA ? "own" : "standard";
 }
 
 // One number of a file; 0 where it is not there.

@@ -11,7 +11,7 @@ const char *scale_saved(const safetensors *weights);
 // scale, the data become a view on theirs.
 bool scale_make(task *t, err *e);
 
-// The word of the task's own scale.
+// The word of the task's own scale; before scale_make the one that its description asks for.
 const char *scale_name(const task *t);
 
 #endif

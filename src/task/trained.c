@@ -85,7 +85,7 @@ static bool is_asked(const trained_options *o, const char *part) {
     return asked && strcmp(asked, part) == 0;
 }
 
-// The description of the run with everything that changes it. A whole set needs no gap between parts.
+// The description of the run with everything that changes it. A whole set is not split.
 static bool open_task(
     trained *t, const trained_options *o, const char *dir, const safetensors *weights, const char *path, err *e) {
     char *config = run_path(dir, "config.yaml");
@@ -96,16 +96,13 @@ static bool open_task(
         .saved = weights,
         .saved_path = path,
         .latest = o->latest,
+        .whole = is_asked(o, "all"),
         .ends = is_asked(o, "future")};
     task_change *to = as.description.before;
     *to++ = (task_change){"data.scale", scale_saved(weights)};
     if (o->data) {
         *to++ = (task_change){"data.bars", ""};
         *to++ = (task_change){"data.set", o->data};
-    }
-    if (is_asked(o, "all")) {
-        *to++ = (task_change){"data.split.embargo", "0"};
-        *to++ = (task_change){"data.split.purge", "0"};
     }
     bool ok = task_open(&t->task, &as, e);
     free(config);
@@ -134,18 +131,44 @@ static bool choose_part(trained *t, const trained_options *o, err *e) {
     return err_input(e, "--part %s: unknown part; use train, validation, test, all or future", part);
 }
 
-// Shares of the classes as the weights have them; those of files that do not say them are taken from the data's own
-// training part.
-static void take_shares(trained *t, const safetensors *f) {
+// Trivial answers of the training part, as the weights have them
+
+static bool damaged(const char *path, const char *key, err *e) {
+    return err_input(e, "%s: %s among its metadata cannot be; the file is damaged", path, key);
+}
+
+// Shares of the classes. Those of files that do not say them are taken from the data's own training part.
+static bool take_shares(trained *t, const safetensors *f, const char *path, err *e) {
+    static const char key[] = "class_shares";
     const dataset *d = t->task.data;
-    const char *at = safetensors_metadata(f, "class_shares");
-    int k = 0;
-    if (t->task.job.forecasts) return;
-    for (char *end = NULL; at && k < d->classes; at = end, k++) {
-        t->share[k] = strtod(at, &end);
-        if (end == at) break;
+    const char *at = safetensors_metadata(f, key);
+    double sum = 0;
+    if (!at) {
+        trivial_shares(d, &t->task.split.train, t->share);
+        return true;
     }
-    if (k < d->classes) trivial_shares(d, &t->task.split.train, t->share);
+    for (int k = 0; k < d->classes; k++) {
+        char *end;
+        double share = strtod(at, &end);
+        if (end == at || !(share >= 0 && share <= 1)) return damaged(path, key, e);
+        sum += t->share[k] = share;
+        at = end;
+    }
+    return (!*at && fabs(sum - 1) < 1e-3) || damaged(path, key, e);
+}
+
+static bool take_mean(trained *t, const safetensors *f, const char *path, err *e) {
+    static const char key[] = "target_mean";
+    const char *text = safetensors_metadata(f, key);
+    char *end;
+    t->mean = NAN;
+    if (!text) return true;
+    t->mean = strtod(text, &end);
+    return (end != text && !*end && isfinite(t->mean)) || damaged(path, key, e);
+}
+
+static bool take_trivial(trained *t, const safetensors *f, const char *path, err *e) {
+    return t->task.job.forecasts ? take_mean(t, f, path, e) : take_shares(t, f, path, e);
 }
 
 static bool read_time(const char *text, int64_t *time) {
@@ -157,27 +180,65 @@ static bool read_time(const char *text, int64_t *time) {
 
 // Counts the samples that lie in the time that the weights were trained on: data that grew or were made anew are split
 // elsewhere.
-static bool count_trained_on(trained *t, const safetensors *f, const char *path, err *e) {
+static void count_trained_on(trained *t, const contract *was, const contract *is) {
     const int64_t *time = t->task.data->time;
     int64_t from, to;
-    contract *was, *is = NULL;
+    if (!time || !read_time(was->trained_from, &from) || !read_time(was->trained_to, &to)) return;
+    t->trained_same = strcmp(t->part, "train") == 0 && is->trained_from && is->trained_to &&
+                      strcmp(is->trained_from, was->trained_from) == 0 && strcmp(is->trained_to, was->trained_to) == 0;
+    snprintf(t->trained_to, sizeof t->trained_to, "%s", was->trained_to);
+    t->trained_on = 0;
+    for (int64_t i = 0; i < t->samples.count; i++) {
+        int64_t at = time[part_sample(&t->samples, i)];
+        t->trained_on += at >= from && at <= to;
+    }
+}
+
+// Finds what is to be told of data that fit the weights and may yet not be meant for them.
+static bool compare_data(trained *t, const safetensors *f, const char *path, err *e) {
+    contract *was, *is;
     t->trained_on = -1;
     if (!contract_read(&was, f, path, e)) return false;
-    if (was && time && read_time(was->trained_from, &from) && read_time(was->trained_to, &to)) {
-        is = task_contract(&t->task);
-        t->trained_same = strcmp(t->part, "train") == 0 && is->trained_from && is->trained_to &&
-                          strcmp(is->trained_from, was->trained_from) == 0 &&
-                          strcmp(is->trained_to, was->trained_to) == 0;
-        snprintf(t->trained_to, sizeof t->trained_to, "%s", was->trained_to);
-        t->trained_on = 0;
-        for (int64_t i = 0; i < t->samples.count; i++) {
-            int64_t at = time[part_sample(&t->samples, i)];
-            t->trained_on += at >= from && at <= to;
-        }
-    }
+    if (!was) return true;
+    is = task_contract(&t->task);
+    count_trained_on(t, was, is);
+    if (contract_zones_differ(was, is, t->warning[t->warnings], TRAINED_WARNING_ROOM)) t->warnings++;
+    if (contract_symbols_differ(was, is, t->warning[t->warnings], TRAINED_WARNING_ROOM)) t->warnings++;
     contract_free(was);
     contract_free(is);
     return true;
+}
+
+// Members
+
+// True where one file has the scales of the other, to the bit.
+static bool same_scales(const safetensors *a, const safetensors *b) {
+    int more = 0;
+    for (int i = 0; i < safetensors_count(a); i++) {
+        const safetensors_entry *x = safetensors_at(a, i), *y = safetensors_find(b, x->name);
+        if (strncmp(x->name, "scaler.", 7) != 0) continue;
+        if (!y || x->bytes != y->bytes || memcmp(x->data, y->data, x->bytes) != 0) return false;
+        more++;
+    }
+    for (int i = 0; i < safetensors_count(b); i++) more -= strncmp(safetensors_at(b, i)->name, "scaler.", 7) == 0;
+    return more == 0;
+}
+
+// Members share the inputs that were made ready for the first of them.
+static bool check_members(const trained *t, const char *ensemble, const safetensors *first, err *e) {
+    contract *is = task_contract(&t->task);
+    bool ok = true;
+    for (int k = 2; ok && k <= t->members; k++) {
+        char *path = member_weights(ensemble, k);
+        safetensors *f = weights_open(path, e);
+        ok = f && contract_fits(f, path, is, CONTRACT_ALL & ~CONTRACT_SCALER, e) &&
+             (same_scales(first, f) ||
+                 err_input(e, "%s: has other scales than member 1; train the ensemble again", path));
+        safetensors_close(f);
+        free(path);
+    }
+    contract_free(is);
+    return ok;
 }
 
 static bool open_predictor(trained *t, const char *weights, err *e) {
@@ -195,8 +256,8 @@ bool trained_open(trained *t, const trained_options *o, err *e) {
     bool ok = t->members ? find_members(t, o->run, &dir, &weights, e) : find_run(o->run, &dir, &weights, e);
     ok = ok && (f = weights_open(weights, e));
     ok = ok && (opened = open_task(t, o, dir, f, weights, e));
-    ok = ok && choose_part(t, o, e) && count_trained_on(t, f, weights, e) && open_predictor(t, weights, e);
-    if (ok) take_shares(t, f);
+    ok = ok && choose_part(t, o, e) && compare_data(t, f, weights, e) && take_trivial(t, f, weights, e);
+    ok = ok && check_members(t, o->run, f, e) && open_predictor(t, weights, e);
     t->task.options.saved = NULL; // closed from here on
     safetensors_close(f);
     free(dir);
@@ -216,6 +277,20 @@ void trained_close(trained *t) {
     free(t->weights);
 }
 
+// Answers
+
+// A model that answers NaN has no answer, whichever class then seems likeliest.
+static bool are_finite(const trained *t, const float *all, const char *weights, err *e) {
+    int64_t width = inference_width(&t->task.job), bad = 0;
+    for (int64_t i = 0; i < t->samples.count; i++) {
+        bool finite = true;
+        for (int64_t k = 0; k < width; k++) finite &= isfinite(all[i * width + k]) != 0;
+        bad += !finite;
+    }
+    return !bad || err_run(e, "%s: %lld of %lld answers are not finite; the weights are damaged or diverged", weights,
+                       (long long)bad, (long long)t->samples.count);
+}
+
 // Members are of the same graph and data, so that each needs no more than its weights.
 static bool predict_members(trained *t, float *all, int64_t n, err *e) {
     const float *member[MEMBERS_MOST];
@@ -224,7 +299,8 @@ static bool predict_members(trained *t, float *all, int64_t n, err *e) {
         char *weights = member_weights(t->weights, k + 1);
         member[k] = all + k * n;
         ok = predictor_load(t->predictor, weights, e) &&
-             inference_predict(predictor_inference(t->predictor), &t->samples, all + k * n, e);
+             inference_predict(predictor_inference(t->predictor), &t->samples, all + k * n, e) &&
+             are_finite(t, member[k], weights, e);
         free(weights);
     }
     if (ok) (t->task.job.forecasts ? ensemble_median : ensemble_mean)(member, t->members, n, all);
@@ -236,7 +312,8 @@ float *task_predict(trained *t, err *e) {
     float *out = malloc((size_t)n * (size_t)(t->members ? t->members : 1) * sizeof *out);
     if (!out) err_run(e, "out of memory for the predictions of %lld samples", (long long)t->samples.count);
     bool ok = out && (t->members ? predict_members(t, out, n, e)
-                                 : inference_predict(predictor_inference(t->predictor), &t->samples, out, e));
+                                 : inference_predict(predictor_inference(t->predictor), &t->samples, out, e) &&
+                                       are_finite(t, out, t->weights, e));
     if (ok) return out;
     free(out);
     return NULL;
@@ -250,6 +327,7 @@ static bool compare(const trained *t, const dataset *d, const float *answer, ski
     skill_input in = {.data = d, .samples = t->samples, .answer = answer, .width = inference_width(&of->job)};
     task_skill_input(of, &in);
     in.share = t->share;
+    if (of->job.forecasts && !isnan(t->mean)) in.mean = t->mean;
     if (of->job.forecasts) in.at = settings_median(&of->settings) * d->target_width;
     return skill_make(&in, skill, e);
 }

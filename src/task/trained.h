@@ -20,6 +20,8 @@ typedef struct {
     const char *version; // of the program
 } trained_options;
 
+enum { TRAINED_WARNINGS = 2, TRAINED_WARNING_ROOM = 400 };
+
 typedef struct {
     task task;
     predictor *predictor; // with the run's weights, or those of an ensemble's first member
@@ -32,6 +34,9 @@ typedef struct {
     bool trained_same;          // the part is the one that they were trained on
     char trained_to[32];        // the end of that time
     double share[CLASSES_MOST]; // of the classes in the training part
+    double mean;                // of its targets; NaN: the weights do not say
+    int warnings;               // about data that may not be meant for the weights, in words
+    char warning[TRAINED_WARNINGS][TRAINED_WARNING_ROOM];
 } trained;
 
 // Inputs are scaled as they were in training. On failure everything is undone.
@@ -39,7 +44,8 @@ bool trained_open(trained *t, const trained_options *o, err *e);
 void trained_close(trained *t);
 
 // Answers of the run for its samples, [count, inference_width]: probabilities or forecasts; of an ensemble, the mean of
-// its members' probabilities or the median of their forecasts. The caller frees it; NULL on failure.
+// its members' probabilities or the median of their forecasts. ERR_RUN where some are not finite. The caller frees it;
+// NULL on failure.
 float *task_predict(trained *t, err *e);
 
 // Scores of answers that task_predict gave, beside those of trivial answers (train/skill.h).

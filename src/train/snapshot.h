@@ -33,8 +33,8 @@ typedef struct {
     engine *x;
     float *best;
     standing *at;
-    precision weights;  // that the present weights are of
-    const char *shares; // of the classes in the training part, as the note "class_shares" has them; NULL: none
+    precision weights;        // that the present weights are of
+    safetensors_note trivial; // of the training part, for trivial answers: "class_shares" or "target_mean"
 } snapshot;
 
 // Reads everything from the device (the step record into `at` too) and writes a checkpoint (run/checkpoint.h), with
@@ -45,8 +45,8 @@ bool snapshot_save(const snapshot *s, const char *path, const safetensors_note *
 // the device holds a mixture.
 bool snapshot_load(const snapshot *s, const safetensors *from, const char *path, err *e);
 
-// The weights alone, with the scaler where there is one, the notes given and those of their precision and of the
-// classes' shares.
+// The weights alone, with the scaler where there is one, the notes given and those of their precision and of trivial
+// answers.
 bool snapshot_save_weights(const snapshot *s, const char *path, const safetensors_note *notes, int note_count, err *e);
 
 // Weights of another run or of PyTorch, of type F32, F16, BF16 or F64: every parameter must be there in its shape, and

@@ -39,9 +39,9 @@ struct trainer {
     engine *x;
     batches batches;
     inference inference;
-    int together; // steps that can be played at once
-    float *best;  // the slab of the best epoch's weights
-    char *shares; // of the classes in the training part, or NULL
+    int together;  // steps that can be played at once
+    float *best;   // the slab of the best epoch's weights
+    char *trivial; // of the training part, for trivial answers: shares of the classes, or the mean of the targets
     standing at;
     double began; // when the running epoch would have begun had it never been interrupted
     steps_seen seen;
@@ -75,7 +75,8 @@ static tensor weights_slab(const trainer *t) {
 
 static snapshot whole(trainer *t) {
     precision of = t->best_is_back ? t->at.best_precision : job_of(t)->precision;
-    return (snapshot){.x = t->x, .best = t->best, .at = &t->at, .weights = of, .shares = t->shares};
+    const char *key = job_of(t)->forecasts ? "target_mean" : "class_shares";
+    return (snapshot){.x = t->x, .best = t->best, .at = &t->at, .weights = of, .trivial = {key, t->trivial}};
 }
 
 static bool set_initial(trainer *t, err *e) {
@@ -134,6 +135,12 @@ static char *shares_text(const dataset *d, const split_part *train) {
     return text;
 }
 
+static char *mean_text(const dataset *d, const split_part *train) {
+    char *text = NULL;
+    CHECK(asprintf(&text, "%.17g", trivial_mean(d, train)) >= 0, "out of memory for the mean of the targets");
+    return text;
+}
+
 // Takes a space for the engine and the dataset where none is given.
 static bool place(trainer *t, const trainer_place *at, const job *j, err *e) {
     if (at->space) return engine_place(t->x, at->space, at->data, e);
@@ -159,7 +166,7 @@ trainer *trainer_new_in(
     trainer_judge_by(t, metric_usual(settings_task(s, data)), NULL);
     t->best = malloc(slab_bytes(t));
     if (!j->host) dataset_advise(data);
-    if (!j->forecasts) t->shares = shares_text(data, &sp->train);
+    t->trivial = j->forecasts ? mean_text(data, &sp->train) : shares_text(data, &sp->train);
     bool ok = t->best || err_run(e, "out of memory for %zu bytes of weights", slab_bytes(t));
     ok = ok && take_sums(t, e) && place(t, at, j, e) && batches_open(&t->batches, at->device, at->queue, t->x, s, e);
     if (ok && set_initial(t, e)) return t;
@@ -180,7 +187,7 @@ void trainer_free(trainer *t) {
     space_free(t->space);
     for (int k = 0; k < SUMS; k++) free(t->sums[k]);
     free(t->best);
-    free(t->shares);
+    free(t->trivial);
     free(t);
 }
 

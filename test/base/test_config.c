@@ -262,7 +262,8 @@ static void bad_yaml(void **state) {
     refuse("train: {}\n---\ntrain: {}\n", "run.yaml:2: a second document starts; keep one in a file");
     refuse("# x\n- a\n- b\n", "run.yaml:2: not a map; a run description is lines of KEY: VALUE");
     refuse("hello\n", "run.yaml:1: not a map; a run description is lines of KEY: VALUE");
-    refuse("train.epochs: 4\n", "run.yaml:1: a key has a dot in it; nest the keys instead");
+    refuse("train.epochs: 4\n",
+        "run.yaml:1: a key has a dot in it; nest the keys instead (a symbol with a dot: `import --symbol`)");
     refuse("train: {\"\": 4}\n", "run.yaml:1: train: a key is empty; name it");
     refuse("{a: 1}: 4\n", "run.yaml:1: a key is not a single word; write KEY: VALUE");
     refuse("run: {dir: \"a\\0b\"}\n", "run.yaml:1: run.dir: has a NUL in it; remove it");

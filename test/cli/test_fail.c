@@ -228,10 +228,10 @@ static void import_and_predict_leave_nothing_behind(void **state) {
     assert_int_equal(RUN("train", "run.yaml", "-q"), 0);
     check_output(ROOM_FOR_LOG, "File too large; raise the limit", ".");
     put_text("set.npz", "");
-    put_text("p.csv", "sample,prediction,p_0\n");
+    put_text("p.csv", "sample,prediction,p_0,p_1\n");
     check_output(ROOM_FOR_LOG, "File too large; raise the limit", ".");
     is_empty("set.npz");
-    matches("p.csv", "^sample,prediction,p_0\n$");
+    matches("p.csv", "^sample,prediction,p_0,p_1\n$");
     if (!mount_disk("64k")) skip();
     fill_disk();
     check_output(0, "No space left on device; free some space", "disk");

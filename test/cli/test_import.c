@@ -238,6 +238,8 @@ static void mistakes_leave_nothing(void **state) {
     REFUSED("p\\.csv: .*samples.*", "p.csv", "-o", "set.npz", "--horizon", "3");
     REFUSED("p\\.csv: holds a panel.*", "m5.csv", "p.csv", "-o", "set.npz");
     REFUSED("m5\\.csv: is both input and output.*", "m5.csv", "-o", "m5.csv");
+    REFUSED("-o out[.]csv: a dataset is an [.]npz; .*", "m5.csv", "-o", "out.csv");
+    REFUSED("-o [.]npz: a dataset is an [.]npz; .*", "m5.csv", "-o", ".npz");
     REFUSED("fast: feature rsy is not known; did you mean rsi\\?", "m5.csv", "-o", "set.npz", "--features", "fast=rsy");
     REFUSED("--features slow=rsi: no such stream.*", "m5.csv", "-o", "set.npz", "--features", "slow=rsi");
     REFUSED("--label up: must be one of direction.*", "m5.csv", "-o", "set.npz", "--label", "up");
@@ -359,6 +361,39 @@ static void bars_of_two_files_are_told_apart(void **state) {
     matches("out", "\nstream +slow +2 new bars of 1 day ");
     free(bars);
     free(days);
+}
+
+// An old or wrong file is not passed over, a set with a hole is not called whole, and bars that are missing in what is
+// added are told by the hours of the set.
+static void wrong_files_are_not_added(void **state) {
+    (void)state;
+    enum { N = 6000, OLD = 5500 };
+    bar *bars = walk_bars(N, SPAN, 1);
+    put_bars("m5.csv", bars, 0, OLD);
+    assert_int_equal(RUN("import", "m5.csv", "-o", "set.npz"), 0);
+    put_bars("old.csv", bars, 0, 1000);
+    assert_int_equal(ADD("old.csv"), 0);
+    matches("out", "^nothing newer than ");
+    walk_put("m15.csv", 300, 900, 1);
+    complains(ADD("m15.csv"), "m15[.]csv: has bars of 15 min, and set[.]npz is not made of such files");
+    walk_put("other.csv", 1000, SPAN, 2);
+    complains(ADD("other.csv"), "other[.]csv: [0-9]+ of its bars differ from those in set[.]npz, of [0-9]+ .*");
+    dice d = {.seed = 5};
+    int kept = OLD + 1;
+    for (int i = kept; i < N; i++)
+        if (dice_unit(&d) < 0.2f || i == N - 1) bars[kept++] = bars[i];
+    put_bars("thin.csv", bars, OLD, kept);
+    assert_int_equal(RUN("import", "--append", "set.npz", "thin.csv", "-o", "thin.npz"), 0);
+    matches("out", "\n +gaps +[0-9]+  with (1[7-9]|2[0-2])[0-9] bars missing, first before line [0-9]+; ");
+    free(bars);
+    bars = walk_bars(N, SPAN, 1);
+    put_bars("late.csv", bars, OLD + 30, OLD + 60);
+    assert_int_equal(ADD("late.csv"), 0);
+    matches("out", "\n +gaps +1  with (29|3[0-9]) bars missing, first before line 2; .*\nhole +no bars from ");
+    put_bars("m5.csv", bars, 0, N);
+    complains(ADD("m5.csv"), "m5[.]csv: has 30 bars that set[.]npz lacks, from [0-9: -]+ to [0-9: -]+; import all bars "
+                             "anew, or keep it with --force thin .*");
+    free(bars);
 }
 
 // A flipped byte is found before it is copied with a sum of its own.
@@ -704,6 +739,7 @@ int main(void) {
         TEST(checks_are_overruled_by_name),
         TEST(single_bars_are_added),
         TEST(bars_of_two_files_are_told_apart),
+        TEST(wrong_files_are_not_added),
         TEST(damaged_sets_are_not_added_to),
         TEST(ends_of_files_are_told),
         TEST(unfinished_bars_are_told),

@@ -1,5 +1,6 @@
 // Nothing of the user's is lost: outputs, copied runs, other directories, runs without a checkpoint, a closed terminal.
 #include "cli/program.h"
+#include "data/npz.h"
 #include "data/walk.h"
 #include "support.h"
 
@@ -51,6 +52,26 @@ static void import_replaces_datasets_alone(void **state) {
     same_bytes("empty.npz", "set.npz");
 }
 
+// Files that resemble outputs of predict and are not.
+static void put_theirs(void) {
+    static const char *const headers[] = {"id,prediction,p_value", "sample,prediction,p_value", "prediction,p_0,p_1",
+        "sample,prediction,p_0,note", "date,forecast_1", "sample,target_1,forecast_1,secret", "q0.5_1,q0.9_1",
+        "open_time,close,prediction,p_0,p_1", "sample,forecast_2", "sample"};
+    for (size_t i = 0; i < sizeof headers / sizeof *headers; i++) {
+        put_text("their.csv", headers[i]);
+        complains(
+            RUN("predict", "made", "-o", "their.csv"), "their\\.csv: is there and is not an output of predict; .*");
+    }
+    npz_writer w;
+    err e = {0};
+    const int64_t two = 2;
+    const float x[2] = {1, 2};
+    support_ok(npz_writer_open(&w, "their.npz", &e) && npz_writer_array(&w, "forecast", NPY_F32, 1, &two, x, &e) &&
+                   npz_writer_array(&w, "secret", NPY_F32, 1, &two, x, &e) && npz_writer_commit(&w, &e),
+        &e);
+    complains(RUN("predict", "made", "-o", "their.npz"), "their\\.npz: is there and is not an output of predict; .*");
+}
+
 static void predict_replaces_its_own_alone(void **state) {
     (void)state;
     put_bars_run();
@@ -61,6 +82,7 @@ static void predict_replaces_its_own_alone(void **state) {
     complains(RUN("predict", "made", "-o", "bars.csv"), "bars\\.csv: is there and is not an output of predict; .*");
     same_bytes("set.npz", "kept.npz");
     same_bytes("bars.csv", "kept.csv");
+    put_theirs();
     for (int i = 0; i < 2; i++) {
         assert_int_equal(RUN("predict", "made", "-o", "p.npz", "-q"), 0);
         assert_int_equal(RUN("predict", "made", "-o", "p.csv", "-q"), 0);
@@ -79,6 +101,30 @@ static void predict_replaces_its_own_alone(void **state) {
         assert_int_equal(RUN("predict", "next", "-o", "f.npz", "-q"), 0);
         assert_int_equal(RUN("predict", "next", "-o", "f.csv", "-q"), 0);
     }
+}
+
+// Names of classes with commas and quotes stay one column each.
+static void headers_quote_names(void **state) {
+    (void)state;
+    enum { SAMPLES = 200 };
+    static const char *const names[] = {"up, strong", "a \"fall\"", "flat"};
+    const char *label[SAMPLES];
+    float x[SAMPLES];
+    npz_writer w;
+    err e = {0};
+    for (int i = 0; i < SAMPLES; i++) {
+        label[i] = names[i % 3];
+        x[i] = (float)(i % 7);
+    }
+    support_ok(npz_writer_open(&w, "w.npz", &e) &&
+                   npz_writer_array(&w, "x_strategy", NPY_F32, 2, (int64_t[]){SAMPLES, 1}, x, &e) &&
+                   npz_writer_text(&w, "labels", label, SAMPLES, &e) && npz_writer_commit(&w, &e),
+        &e);
+    put_text("run.yaml", "data: {set: w.npz}\nmodel: {kind: mlp, widths: 4}\n"
+                         "train: {epochs: 1, batch_size: 32}\nrun: {dir: made}\n");
+    assert_int_equal(RUN("train", "run.yaml", "-q"), 0);
+    for (int i = 0; i < 2; i++) assert_int_equal(RUN("predict", "made", "-o", "p.csv", "-q"), 0);
+    matches("p.csv", "^sample,time,label,prediction,\"p_a \"\"fall\"\"\",p_flat,\"p_up, strong\"\n");
 }
 
 static void a_run_replaces_runs_alone(void **state) {
@@ -220,6 +266,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         ENTERED(import_replaces_datasets_alone),
         ENTERED(predict_replaces_its_own_alone),
+        ENTERED(headers_quote_names),
         ENTERED(a_run_replaces_runs_alone),
         ENTERED(a_copied_run_goes_on_in_itself),
         ENTERED(a_copied_ensemble_goes_on_in_itself),

@@ -2,6 +2,7 @@
 // the whole files give, to the bit, for one instrument and for several, imported at once or added bar by bar.
 #include "base/file.h"
 #include "cli/program.h"
+#include "data/frame.h"
 #include "data/npz.h"
 #include "data/walk.h"
 #include "support.h"
@@ -127,6 +128,53 @@ static void holes_are_told(void **state) {
     free(bars);
     assert_int_equal(RUN("import", "--append", "one.npz", "late.csv", "-o", "late.npz"), 0);
     matches("out", "\nhole +no bars from [0-9: -]+ to [0-9: -]+ UTC; was the market closed[?]\n");
+}
+
+// A coarser stream that is out of date is told: when bars are added, and beside the answers.
+static void late_bars_are_told(void **state) {
+    (void)state;
+    static const char late[] = "slow: newest bar closed 2024-01-03 12:00 UTC, [0-9.]+ days before the newest fast bar";
+    char want[256];
+    const int64_t noon = begin + 2 * 86400 + 12 * 3600;
+    put_until(begin + 100 * 86400);
+    bar *bars = walk_bars(N, SPAN, 7), *hours;
+    int64_t count, known = 0;
+    err e = {0};
+    frame_source from = {bars, N, SPAN, false};
+    support_ok(frame_make(&from, 3600, "walk", &hours, &count, &e), &e);
+    FILE *f = fopen("h1.csv", "w");
+    assert_non_null(f);
+    fputs("time,open,high,low,close,tick_volume,spread\n", f);
+    for (const bar *b = hours; known < count && b->end <= noon; b++, known++)
+        fprintf(f, "%lld,%.9g,%.9g,%.9g,%.9g,%.0f,%.9g\n", (long long)b->time, b->open, b->high, b->low, b->close,
+            b->volume, b->spread);
+    fclose(f);
+    free(bars);
+    free(hours);
+    put_until(noon + 1800);
+    assert_int_equal(RUN("import", "a.csv", "h1.csv", "--features", "slow=return", "-o", "s.npz", "--no-vector"), 0);
+    char *said = slurp("out");
+    assert_null(strstr(said, "newest bar closed"));
+    free(said);
+    put_run("s.npz", "run", "");
+    assert_int_equal(RUN("train", "run.yaml", "-q"), 0);
+    assert_int_equal(RUN("predict", "run", "--latest", "1"), 0);
+    matches("out", "^note [^\n]+\nclosed [^\n]+\n$");
+    put_until(begin + 100 * 86400);
+    assert_int_equal(RUN("import", "--append", "s.npz", "a.csv"), 0);
+    snprintf(want, sizeof want, "\nstale +%s\n", late);
+    matches("out", want);
+    assert_int_equal(RUN("predict", "run", "--data", "s.npz", "--latest", "1"), 0);
+    snprintf(want, sizeof want, "^note [^\n]+\nwarning +%s\nclosed [^\n]+\n$", late);
+    matches("out", want);
+    assert_int_equal(RUN("predict", "run", "--data", "s.npz", "--latest", "1", "-q"), 0);
+    snprintf(want, sizeof want, "^tradewind: stale: %s\n$", late);
+    matches("err", want);
+    snprintf(want, sizeof want, "\"stale\": ?[[]\"%s\"[]]", late);
+    assert_int_equal(RUN("predict", "run", "--data", "s.npz", "--latest", "1", "--json"), 0);
+    matches("out", want);
+    assert_int_equal(RUN("predict", "run", "--data", "s.npz", "--latest", "1", "--json", "-o", "p.csv"), 0);
+    matches("out", want);
 }
 
 // The last bar has an answer and no label, on the screen too; the others have theirs.
@@ -280,6 +328,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(cut_files_give_the_same_answers),
         TEST(holes_are_told),
+        TEST(late_bars_are_told),
         TEST(the_newest_bar_is_there),
         TEST(instruments_that_ended_are_told),
         TEST(damaged_sets_give_no_answers),

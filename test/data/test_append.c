@@ -82,7 +82,7 @@ static int list_files(const market *m, source_ask *ask, char (*path)[64]) {
     return n;
 }
 
-static const bars_options reading = {.written = INT64_MAX, .force = BARS_FORCE_THIN};
+static bars_options reading = {.written = INT64_MAX, .force = BARS_FORCE_THIN};
 
 static void import_all(const market *m, const build_options *o, const char *out) {
     source_ask ask[2 * SYMBOLS];
@@ -282,7 +282,8 @@ static void other_bars_are_refused(void **state) {
     m.fast[0][999].high = m.fast[0][999].close * 1.01;
     put(path[0], m.fast[0], N);
     assert_false(sources_follow(&s, old, ask, n, &how, &e));
-    assert_non_null(strstr(e.text, "differs from the one in set.npz; import all bars anew"));
+    assert_non_null(strstr(e.text, "differs from the one in set.npz (close "));
+    assert_non_null(strstr(e.text, ": was that one saved before it was over?; import all bars anew"));
     ask[0].symbol = "ZZZ";
     assert_false(sources_follow(&s, old, ask, 1, &how, &e));
     assert_non_null(strstr(e.text, "ZZZ is not in set.npz"));
@@ -309,6 +310,267 @@ static void other_bars_are_refused(void **state) {
     assert_non_null(last = strstr(e.text, "is not made of such files"));
     dataset_free(old);
     market_free(&m);
+}
+
+// The newest file of a set of one instrument: every bar in it that the set has, or should have, is looked at.
+static void refuses(const dataset *old, const bar *bars, int64_t count, unsigned force, const char *text) {
+    bars_options how = {.written = INT64_MAX, .force = force};
+    sources s;
+    err e = {0};
+    put("new.csv", bars, count);
+    bool ok = sources_follow(&s, old, &(source_ask){"new.csv", NULL, NULL}, 1, &how, &e);
+    if (ok && text) fail_msg("no refusal with \"%s\"", text);
+    if (text && !strstr(e.text, text)) fail_msg("\"%s\" is not in \"%s\"", text, e.text);
+    if (!text) support_ok(ok, &e);
+    if (ok) sources_done(&s);
+}
+
+static void known_bars_are_compared(void **state) {
+    (void)state;
+    enum { KNOWN = 1000 };
+    market m = market_new(1, false, 93);
+    build_options o = options_of(1);
+    err e = {0};
+    int64_t cut[] = {KNOWN}, hours[] = {0};
+    bar *b = m.fast[0], *kept = malloc(N * sizeof *kept);
+    assert_non_null(kept);
+    memcpy(kept, b, N * sizeof *b);
+    put_files(&m, cut, hours);
+    import_all(&m, &o, "set.npz");
+    dataset *old = set_open("set.npz", &e);
+    support_ok(old != NULL, &e);
+    refuses(old, b, N, 0, NULL);
+    // Older bars that changed, also where nothing is newer; the dataset's stay where that is overruled.
+    b[KNOWN - 50].volume += 1;
+    b[KNOWN - 40].close = b[KNOWN - 40].low;
+    refuses(old, b, N, 0, "new.csv: 2 of its bars differ from those in set.npz, of ");
+    refuses(old, b, KNOWN, 0, "; import all bars anew, or keep it with --force conflicts");
+    refuses(old, b, N, BARS_FORCE_CONFLICTS, NULL);
+    for (int i = 0; i < N; i++) b[i].open /= 1500, b[i].high /= 1500, b[i].low /= 1500, b[i].close /= 1500;
+    refuses(old, b, N, 0, " (is it another instrument?); give the set's own bars");
+    refuses(old, b, KNOWN, BARS_FORCE_CONFLICTS, " (is it another instrument?)");
+    // A file with nothing for the set: it ended before the set began.
+    for (int i = 0; i < N; i++) b[i].time -= 30 * 86400;
+    refuses(old, b, 200, 0, ", none of its newest bars is in set.npz, and none is newer; is it the right file?");
+    dataset_free(old);
+    // A set with a hole lacks bars of the file.
+    memcpy(b, kept, N * sizeof *b);
+    memmove(b + 950, b + 980, (N - 980) * sizeof *b);
+    put_files(&m, cut, hours);
+    import_all(&m, &o, "set.npz");
+    support_ok((old = set_open("set.npz", &e)) != NULL, &e);
+    refuses(old, b, N - 30, 0, NULL);
+    refuses(old, kept, N, 0, "new.csv: has 30 bars that set.npz lacks, from 2024-01-");
+    refuses(old, kept, N, BARS_FORCE_THIN, NULL);
+    dataset_free(old);
+    free(kept);
+    market_free(&m);
+}
+
+// Coarser bars that are added agree with the finest ones, also where there are few of them.
+static void added_frames_agree(void **state) {
+    (void)state;
+    enum { MANY = 4000, KNOWN = 250 };
+    market m = {.count = 1, .slow = true, .fast = {walk_bars(MANY, SPAN, 94)}};
+    build_options o = options_of(1);
+    bars_options how = {.written = INT64_MAX};
+    source_ask ask[2];
+    char path[2][64];
+    sources s;
+    err e = {0};
+    frame_source from = {m.fast[0], MANY, SPAN, false};
+    support_ok(frame_make(&from, SLOW, "walk", &m.hours[0], &m.hour_count[0], &e), &e);
+    int64_t cut[] = {0}, hours[] = {KNOWN}, count = m.hour_count[0];
+    while (m.fast[0][cut[0]].end <= m.hours[0][KNOWN - 1].end) cut[0]++;
+    put_files(&m, cut, hours);
+    import_all(&m, &o, "set.npz");
+    dataset *old = set_open("set.npz", &e);
+    support_ok(old != NULL, &e);
+    int n = list_files(&m, ask, path);
+    put(path[0], m.fast[0], MANY);
+    for (int few = 0; few < 3; few++) {
+        static const char *const why[] = {"its closes fit those of AAA_m5.csv when it is moved by -2 h; ",
+            "newest closes are not those of AAA_m5.csv, ", "its newest 5 closes are not those of AAA_m5.csv; "};
+        int64_t fresh = few == 0 ? count - hours[0] : few == 1 ? 15 : 5;
+        bar *late = malloc((size_t)fresh * sizeof *late);
+        assert_non_null(late);
+        memcpy(late, m.hours[0] + hours[0], (size_t)fresh * sizeof *late);
+        put(path[1], late, fresh);
+        support_ok(sources_follow(&s, old, ask, n, &how, &e), &e);
+        sources_done(&s);
+        for (int i = 0; i < fresh; i++) late[i].time += 2 * SLOW;
+        put(path[1], late, fresh);
+        assert_false(sources_follow(&s, old, ask, n, &how, &e));
+        if (!strstr(e.text, why[few])) fail_msg("\"%s\" is not in \"%s\"", why[few], e.text);
+        how.force = BARS_FORCE_AGREE;
+        support_ok(sources_follow(&s, old, ask, n, &how, &e), &e);
+        assert_int_equal(s.forced, BARS_FORCE_AGREE);
+        sources_done(&s);
+        how.force = 0;
+        free(late);
+    }
+    dataset_free(old);
+    market_free(&m);
+}
+
+// A bar that was not over when its file was written is left out, and comes with the next file.
+static void unfinished_bars_come_later(void **state) {
+    (void)state;
+    enum { KNOWN = 1000 };
+    market m = market_new(1, false, 98);
+    build_options o = options_of(1);
+    int64_t cut[] = {KNOWN}, hours[] = {0};
+    bar *b = m.fast[0], whole = b[KNOWN - 1];
+    b[KNOWN - 1].close = b[KNOWN - 1].high = b[KNOWN - 1].low = b[KNOWN - 1].open;
+    reading.written = b[KNOWN - 1].time + 10;
+    put_files(&m, cut, hours);
+    import_all(&m, &o, "part.npz");
+    b[KNOWN - 1] = whole;
+    cut[0] = N;
+    reading.written = INT64_MAX;
+    put_files(&m, cut, hours);
+    append_all(&m, "part.npz", "more.npz");
+    import_all(&m, &o, "whole.npz");
+    same_files("more.npz", "whole.npz");
+    market_free(&m);
+}
+
+// The newest moment of the coarser stream that is late, and only that.
+static void late_streams_are_told(void **state) {
+    (void)state;
+    market m = market_new(1, true, 99);
+    build_options o = options_of(1);
+    err e = {0};
+    char text[192];
+    for (int64_t short_of = 0; short_of < 3; short_of++) {
+        int64_t cut[] = {N - 1}, hours[] = {0};
+        while (hours[0] < m.hour_count[0] && m.hours[0][hours[0]].end <= m.fast[0][N - 2].end) hours[0]++;
+        hours[0] -= short_of;
+        put_files(&m, cut, hours);
+        import_all(&m, &o, "set.npz");
+        dataset *d = set_open("set.npz", &e);
+        support_ok(d != NULL, &e);
+        assert_false(latest_is_late(d, 0, 0, text, sizeof text));
+        assert_int_equal(latest_is_late(d, 0, 1, text, sizeof text), short_of > 0);
+        if (short_of) assert_non_null(strstr(text, "slow: newest bar closed 2024-01-"));
+        if (short_of) assert_non_null(strstr(text, " h before the newest fast bar"));
+        dataset_free(d);
+    }
+    market_free(&m);
+}
+
+// Frames that are made, up to months.
+
+static void make_frames(const char *old_set, const char *out) {
+    static const char *const frames[] = {"1d", "1w", "1mo"}, *const feature[] = {"return"};
+    bars_options how = reading;
+    build_options o = options_of(1);
+    source_ask ask = {"bars.csv", NULL, NULL};
+    sources s;
+    err e = {0};
+    dataset *old = old_set ? set_open(old_set, &e) : NULL;
+    if (old) support_ok(append_options(old, &o, &how, &e), &e);
+    support_ok(old ? sources_follow(&s, old, &ask, 1, &how, &e) : sources_read(&s, &ask, 1, &how, frames, 3, &e), &e);
+    for (int i = 0; !old && i < s.build.frames; i++) {
+        s.build.frame[i].features = feature;
+        s.build.frame[i].feature_count = 1;
+    }
+    dataset *d = build_bars(&s.build, &o, old, NULL, &e);
+    support_ok(d && dataset_check(d, "built", &e), &e);
+    json_t *about = old ? append_about(old, d, s.forced) : sources_about(&s, &o, &how);
+    support_ok(set_write(d, about, out, &e), &e);
+    char text[192];
+    for (int i = 0; i < d->streams; i++) assert_false(latest_is_late(d, 0, i, text, sizeof text));
+    json_decref(about);
+    dataset_free(d);
+    sources_done(&s);
+    dataset_free(old);
+}
+
+static void days_weeks_and_months_go_on(void **state) {
+    (void)state;
+    enum { HOURS = 3500 };
+    bar *b = walk_bars(HOURS, SLOW, 96);
+    dice d = {.seed = 72};
+    for (int trial = 0; trial < 8; trial++) {
+        int64_t cut = 2200 + (int64_t)dice_below(&d, 700), more = cut + 1 + (int64_t)dice_below(&d, HOURS - 2900);
+        if (trial == 0)                                        // the last bar of a month is the first that is added
+            for (cut = 2200; b[cut].time < 1714521600;) cut++; // 2024-05-01
+        put("bars.csv", b, cut - (trial == 0));
+        make_frames(NULL, "part.npz");
+        put("bars.csv", b, trial == 0 ? cut : more);
+        make_frames("part.npz", "more.npz");
+        put("bars.csv", b, HOURS);
+        make_frames("more.npz", "more.npz");
+        make_frames(NULL, "whole.npz");
+        same_files("more.npz", "whole.npz");
+    }
+    free(b);
+}
+
+// The future
+
+// Bars turned upside down around a price, so that they go on from it another way.
+static void turn_over(bar *b, int64_t count, double around) {
+    double by = around * around;
+    for (int64_t i = 0; i < count; i++) {
+        double high = by / b[i].low;
+        b[i].open = by / b[i].open;
+        b[i].low = by / b[i].high;
+        b[i].high = high;
+        b[i].close = by / b[i].close;
+        b[i].volume += 7;
+    }
+}
+
+// Samples of two sets that were known by a moment: rows, vector and price are the same, and labels that were known too.
+static void same_past(const dataset *a, const dataset *b, int64_t moment) {
+    float x[512], y[512];
+    int64_t compared = 0;
+    for (int64_t i = 0; i < a->samples && a->time[i] <= moment; i++, compared++) {
+        assert_int_equal(a->time[i], b->time[i]);
+        assert_true(a->price[i] == b->price[i]);
+        if (a->end[i] <= moment) assert_int_equal(a->label[i], b->label[i]);
+        for (int k = 0; k < a->streams; k++) {
+            const stream *s = &a->stream[k], *t = &b->stream[k];
+            assert_int_equal(s->row[i], t->row[i]);
+            table_read(&s->series, s->row[i], 1, x);
+            table_read(&t->series, t->row[i], 1, y);
+            assert_memory_equal(x, y, (size_t)s->series.width * sizeof *x);
+        }
+        if (!a->vector.width) continue;
+        table_read(&a->vector, i, 1, x);
+        table_read(&b->vector, i, 1, y);
+        assert_memory_equal(x, y, (size_t)a->vector.width * sizeof *x);
+    }
+    assert_true(compared > 50);
+}
+
+static void the_future_moves_nothing(void **state) {
+    (void)state;
+    enum { KNOWN = 1100 };
+    for (int trial = 0; trial < 4; trial++) {
+        market m = market_new(1, false, 101 + (uint64_t)trial);
+        build_options o = options_of(6 * trial); // directions, with the vector
+        err e = {0};
+        int64_t cut[] = {KNOWN + 17 * trial}, hours[] = {0}, known = cut[0];
+        put_files(&m, cut, hours);
+        import_all(&m, &o, "part.npz");
+        cut[0] = N;
+        put_files(&m, cut, hours);
+        append_all(&m, "part.npz", "one.npz");
+        turn_over(m.fast[0] + known, N - known, m.fast[0][known - 1].close);
+        put_files(&m, cut, hours);
+        append_all(&m, "part.npz", "other.npz");
+        dataset *a = set_open("one.npz", &e), *b = set_open("other.npz", &e);
+        support_ok(a && b, &e);
+        same_past(a, b, m.fast[0][known - 1].end);
+        bar last = dataset_bar(&a->stream[0].bars, N - 1), turned = dataset_bar(&b->stream[0].bars, N - 1);
+        assert_true(last.close != turned.close);
+        dataset_free(a);
+        dataset_free(b);
+        market_free(&m);
+    }
 }
 
 // Sets that contradict themselves
@@ -375,11 +637,25 @@ static void damaged_sets_are_refused(void **state) {
 // Checks that a set says were overruled are overruled for what follows.
 static void overruled_checks_come_back(void **state) {
     (void)state;
-    unsigned all = (1u << BARS_FORCES) - 1, got = 0;
+    unsigned all = (1u << BARS_FORCES) - 1;
+    market m = market_new(1, false, 91);
+    build_options o = options_of(1);
     char words[256];
     err e = {0};
-    support_ok(bars_force_read(bars_force_text(words, sizeof words, all), &got, &e), &e);
-    assert_int_equal(got, all);
+    int64_t cut[] = {N}, hours[] = {0};
+    put_files(&m, cut, hours);
+    import_all(&m, &o, "set.npz");
+    for (int i = 0; i <= BARS_FORCES; i++) {
+        unsigned want = i < BARS_FORCES ? 1u << i : all;
+        bars_options how = {0};
+        dataset *old = set_open("set.npz", &e);
+        support_ok(old != NULL, &e);
+        json_object_set_new(old->about, "forced", json_string(bars_force_text(words, sizeof words, want)));
+        support_ok(append_options(old, &o, &how, &e), &e);
+        assert_int_equal(how.force, want);
+        dataset_free(old);
+    }
+    market_free(&m);
 }
 
 // Whatever the numbers of a state are, nothing outside of it is touched.
@@ -496,6 +772,12 @@ int main(void) {
         TEST(adding_is_importing_all),
         TEST(every_kind_of_file_is_followed),
         TEST(other_bars_are_refused),
+        TEST(known_bars_are_compared),
+        TEST(added_frames_agree),
+        TEST(unfinished_bars_come_later),
+        TEST(late_streams_are_told),
+        TEST(days_weeks_and_months_go_on),
+        TEST(the_future_moves_nothing),
         TEST(damaged_sets_are_refused),
         TEST(overruled_checks_come_back),
         TEST(damaged_states_are_harmless),

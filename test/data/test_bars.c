@@ -856,6 +856,10 @@ static void errors_name_file_and_files_shape(void **state) {
     refuse("", "t.csv: is empty; expected bars");
     refuse("\n\r\n  \n", "t.csv: is empty; expected bars");
     refuse("time,open,high,low,close\n", "t.csv: has a header but no rows; expected bars");
+    refuse("time,open,high,low,close\r\n2024-01-02,1,2,0.5,1\r\ntime,open,high,low,close\r\n2024-01-03,1,2,0.5,1\r\n",
+        "t.csv:3: is a second header; remove the line");
+    refuse(",Open,High,Low,Close\n2024-01-02,1,2,0.5,1\n,Open,High,Low,Close\n2024-01-03,1,2,0.5,1\n",
+        "t.csv:3: is a second header; remove the line");
     refuse("time,open,high,low,close\n2024-01-02,1,1,1,1\n",
         "t.csv: only 1 of 1 rows can be used; at least two bars are needed");
     refuse("time,open,high,low,close\n2024-01-02,1,1,1,1\n2024-01-02,1,1,1,1\n2024-01-03,0,1,1,1\n",

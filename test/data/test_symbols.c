@@ -156,12 +156,65 @@ static void a_symbol_before_an_epoch_is_no_panel(void **state) {
 static void columns_of_symbols_have_a_limit(void **state) {
     (void)state;
     err e = {0};
-    dataset d = {.name = "big.npz", .samples = 100 << 20, .panel = 100};
-    assert_null(symbols_new(&d, false, &e));
+    const char *names[100];
+    for (int k = 0; k < 100; k++) names[k] = "same";
+    dataset d = {.name = "big.npz", .samples = 100 << 20, .panel = 100, .panel_names = names};
+    assert_null(symbols_new(&d, NULL, 0, false, &e));
     assert_int_equal(e.kind, ERR_INPUT);
-    assert_string_equal(e.text,
-        "big.npz: a column of the vector for each of its 100 symbols takes 9.77 GB, more than 1; "
-        "leave model.symbol out or use fewer instruments");
+    assert_string_equal(e.text, "big.npz: a column of the vector for each of 100 symbols takes 9.77 GB, more than 1; "
+                                "leave model.symbol out or use fewer instruments");
+}
+
+// Symbols as an input
+
+// Five samples with a label and two without, of two instruments that take turns; rows 0 to 2 are of the first.
+static const int32_t turn_row[] = {0, 3, 1, 4, 5, 2, 6}, turn_first[] = {0, 3, 0, 3, 3, 0, 3};
+static const int of_second[] = {0, 1, 0, 1, 1, 0, 1};
+
+static void check_symbols(const char *const *names, int64_t count, int64_t first, int64_t second) {
+    static const char *const symbols[] = {"EUR/USD", "XAUUSD.m"}, *const columns[] = {"trend"};
+    static const int64_t start[] = {0, 3, 7};
+    static const float trend[] = {10, 11, 12, 13, 14, 15, 16};
+    dataset from = {.name = "two.npz", .samples = 5, .unlabelled = 2, .streams = 1, .panel = 2};
+    from.stream[0] = (stream){.name = "fast", .row = turn_row, .first = turn_first};
+    from.panel_names = symbols;
+    from.panel_first = start;
+    from.vector = table_of(COLUMN_F32, 7, 1, trend);
+    from.vector.columns = columns;
+    err e = {0};
+    float row[8];
+    dataset *d = symbols_new(&from, names, count, false, &e);
+    support_ok(d != NULL, &e);
+    int64_t width = 1 + (names ? count : 2);
+    assert_int_equal(d->vector.width, width);
+    assert_string_equal(d->vector.columns[0], "trend");
+    assert_string_equal(d->vector.columns[1 + first], "symbol_EUR/USD");
+    assert_string_equal(d->vector.columns[1 + second], "symbol_XAUUSD.m");
+    for (int i = 0; i < 7; i++) {
+        table_read(&d->vector, i, 1, row);
+        assert_true(row[0] == trend[i]);
+        for (int64_t c = 0; c < width - 1; c++) assert_true(row[1 + c] == (c == (of_second[i] ? second : first)));
+    }
+    dataset_free(d);
+}
+
+static void columns_are_of_their_instruments(void **state) {
+    (void)state;
+    static const char *const known[] = {"AUD", "XAUUSD.m", "CHF", "EUR/USD"};
+    check_symbols(NULL, 0, 0, 1);
+    check_symbols(known, 4, 3, 1);
+}
+
+static void other_symbols_have_no_column(void **state) {
+    (void)state;
+    static const char *const symbols[] = {"EUR"}, *const known[] = {"AUD", "XAU"};
+    dataset from = {.name = "eur.npz", .samples = 1, .streams = 1, .panel = 1, .panel_names = symbols};
+    err e = {0};
+    assert_null(symbols_new(&from, known, 2, false, &e));
+    assert_string_equal(e.text, "eur.npz holds EUR, which is no symbol of the model; leave it out");
+    from.panel = 0;
+    assert_null(symbols_new(&from, NULL, 0, false, &e));
+    assert_string_equal(e.text, "eur.npz holds one instrument without a symbol; leave model.symbol out");
 }
 
 int main(void) {
@@ -169,6 +222,8 @@ int main(void) {
         cmocka_unit_test(each_symbol_is_a_file_of_its_own),
         cmocka_unit_test(one_symbol_is_one_instrument),
         cmocka_unit_test(wrong_symbols_are_named),
+        cmocka_unit_test(columns_are_of_their_instruments),
+        cmocka_unit_test(other_symbols_have_no_column),
         cmocka_unit_test(too_many_symbols_are_refused),
         cmocka_unit_test(a_symbol_before_an_epoch_is_no_panel),
         cmocka_unit_test(columns_of_symbols_have_a_limit),

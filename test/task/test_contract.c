@@ -126,6 +126,55 @@ static void columns_are_compared_by_name_and_order(void **state) {
         "streams fast,slow in the weights, fast in gold.npz; give the same files or frames");
 }
 
+static void advice_fits_the_data(void **state) {
+    (void)state;
+    static char name[200][24];
+    const char *many[200];
+    char text[900], line[8192];
+    dataset was = plain_set(), is = plain_set();
+    for (int i = 0; i < 200; i++) {
+        snprintf(name[i], sizeof name[i], "log_return_%d", i);
+        many[i] = name[i];
+    }
+    was.stream[0].series.width = 200;
+    was.stream[0].series.columns = many;
+    contract *a = contract_of(&was, 50, 20), *b = contract_of(&is, 50, 20);
+    assert_true(contract_differs(a, b, CONTRACT_ALL, text, sizeof text));
+    assert_string_equal(text, "columns of fast differ: column 1 is log_return_0 in the weights and log_return_1 in "
+                              "gold.npz; import with --features fast=LIST, which `tradewind inspect` of the weights "
+                              "prints");
+    assert_non_null(strstr(contract_stream_line(a, 0, line, sizeof line), "log_return_198,log_return_199"));
+    contract_free(a);
+    contract_free(b);
+    is.name = "bars";
+    is.vector.width = 0;
+    assert_string_equal(
+        difference(&is, 50, 20, CONTRACT_ALL), "the vector: there in the weights, none in bars; set data.vector=true");
+}
+
+static void doubtful_data_are_told(void **state) {
+    (void)state;
+    char text[400];
+    dataset was = plain_set(), is = plain_set();
+    was.about = json_pack("{s:s, s:{s:n}}", "made_of", "bars", "reading", "tz");
+    is.about = json_pack("{s:s, s:{s:s}}", "made_of", "bars", "reading", "tz", "mt5");
+    was.panel = is.panel = 1;
+    was.panel_names = symbols + 1;
+    is.panel_names = symbols;
+    contract *a = contract_of(&was, 50, 20), *b = contract_of(&is, 50, 20);
+    assert_false(contract_differs(a, b, CONTRACT_ALL, text, sizeof text));
+    assert_true(contract_zones_differ(a, b, text, sizeof text));
+    assert_string_equal(text, "gold.npz was read with zone mt5, the data of the training with the default zone: unless "
+                              "the clocks of the files differ so, features of the time of day are shifted");
+    assert_true(contract_symbols_differ(a, b, text, sizeof text));
+    assert_string_equal(text, "not trained on EURUSD of gold.npz, but on XAUUSD");
+    assert_false(contract_zones_differ(a, a, text, sizeof text) || contract_symbols_differ(b, b, text, sizeof text));
+    contract_free(a);
+    contract_free(b);
+    json_decref(was.about);
+    json_decref(is.about);
+}
+
 static void all_else_is_compared_too(void **state) {
     (void)state;
     dataset d = plain_set();
@@ -189,6 +238,8 @@ int main(void) {
         ENTERED(is_in_the_metadata),
         ENTERED(files_without_one_and_damaged_ones),
         cmocka_unit_test(columns_are_compared_by_name_and_order),
+        cmocka_unit_test(advice_fits_the_data),
+        cmocka_unit_test(doubtful_data_are_told),
         cmocka_unit_test(all_else_is_compared_too),
         cmocka_unit_test(labels_are_compared_by_their_settings),
         cmocka_unit_test(changed_data_are_told),
