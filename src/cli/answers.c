@@ -167,11 +167,6 @@ bool answers_write_npz(const answers *a, const char *path, err *e) {
     return ok;
 }
 
-static const char *class_name(const answers *a, int k, char text[16]) {
-    snprintf(text, 16, "%d", k);
-    return a->data->class_names ? a->data->class_names[k] : text;
-}
-
 // A cell, quoted where it must be.
 static void print_name(const char *begin, const char *name, FILE *f) {
     if (!name[strcspn(name, ",\" ")]) {
@@ -209,9 +204,9 @@ static void print_head(const answers *a, FILE *f) {
     }
     fprintf(f, "%s,prediction", d->label ? ",label" : "");
     for (int k = 0; k < d->classes; k++) {
-        char number[16];
+        char name[CLASS_NAME_ROOM];
         fputc(',', f);
-        print_name("p_", class_name(a, k, number), f);
+        print_name("p_", dataset_class_name(d, k, name), f);
     }
     fputc('\n', f);
 }
@@ -238,11 +233,13 @@ static void print_row(const answers *a, int64_t i, FILE *f) {
     const dataset *d = a->data;
     int64_t sample = a->sample[i], H = d->target_width;
     bool known = answers_known(a, i);
+    char name[CLASS_NAME_ROOM];
     print_place(a, i, f);
     if (a->choice) {
         if (d->label) fputc(',', f);
-        if (d->label && known) fprintf(f, "%d", (int)d->label[sample]);
-        fprintf(f, ",%d", (int)a->choice[i]);
+        if (d->label && known) print_name("", dataset_class_name(d, (int)d->label[sample], name), f);
+        fputc(',', f);
+        print_name("", dataset_class_name(d, (int)a->choice[i], name), f);
     }
     for (int64_t h = 0; !a->choice && !a->future && h < H; h++) {
         fputc(',', f);
@@ -287,7 +284,10 @@ static void print_forecast(const answers *a, int64_t i) {
     const float *x = a->answer + i * a->width + at;
     printf("  next %.6g", (double)x[0]);
     if (H > 1) printf(", in %lld bars %.6g", (long long)H, (double)x[H - 1]);
-    if (answers_known(a, i)) printf("  (was %.6g)", (double)a->data->target[a->sample[i] * H + H - 1]);
+    if (!answers_known(a, i)) return;
+    printf("  (was %.6g", (double)a->data->target[a->sample[i] * H]);
+    if (H > 1) printf(", %.6g", (double)a->data->target[a->sample[i] * H + H - 1]);
+    putchar(')');
 }
 
 // The unit of forecasts; NULL where the data do not say.
@@ -369,7 +369,7 @@ void answers_print(const answers *a, bool json) {
             continue;
         }
         printf("%s%s", a->data->panel ? a->name[i] : "", a->data->panel ? "  " : "");
-        printf("closed %s UTC  close %.10g", when_moment_text(when, sizeof when, b.end), b.close);
+        printf("closed %s UTC  close %-10.10g", when_moment_text(when, sizeof when, b.end), b.close);
         a->choice ? print_classes(a, i) : print_forecast(a, i);
         putchar('\n');
     }

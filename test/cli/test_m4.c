@@ -161,7 +161,7 @@ static void mistakes_are_told(void **state) {
         "p\\.npz: keeps no bars, so none is its newest; a panel of series is forecast with --part future");
     complains(RUN("evaluate", "made", "--test", "none.csv"), "none\\.csv: .*No such file.*");
     complains(RUN("evaluate", "made", "--part", "future"), "--part future: has no values to compare with; .*");
-    complains(RUN("evaluate", "made", "--part", "test"), "--part test: has no samples; .*");
+    complains(RUN("evaluate", "made", "--part", "test"), "--part test: series that are forecast have no such part; .*");
     complains(RUN("evaluate", "made", "--test", "t.csv", "--part", "all"), "--part: means nothing to a test; .*");
     complains(RUN("train", "run.yaml", "train.metric=accuracy"),
         ".*accuracy is for classes; use one of smape, mase, owa, mae, rmse, loss");
