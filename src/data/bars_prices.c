@@ -117,7 +117,7 @@ static bool judge_off(const prices *p, size_t i, double around, err *e) {
     bool turns = i + 2 < p->r->count && fabs(bar_at(p, i + 2)->close / b->close - 1) < 0.2;
     if (off == 4 && turns)
         return bars_force_refuse(p->force, BARS_FORCE_LEVELS, &p->r->report->forced, e,
-            "%s:%lld: every other bar is %.4g times its neighbours: are two instruments in one file?; give each its "
+            "%s:%lld: every other bar is %.4g times its neighbours (are two instruments in one file?); give each its "
             "own",
             p->r->name, line_of(p, i), factor);
     if (tens(p, factor))
@@ -173,15 +173,15 @@ static bool judge_jump(const prices *p, size_t i, double step, err *e) {
             p->r->name, line_of(p, i), line_of(p, back - 1), pow(10, tens(p, factor)));
     if (back)
         return bars_force_refuse(p->force, BARS_FORCE_LEVELS, forced, e,
-            "%s:%lld: prices jump to %.4g times those before and back, %zu jumps in all: are two instruments in one "
-            "file?; give each its own",
+            "%s:%lld: prices jump to %.4g times those before and back, %zu jumps in all (are two instruments in one "
+            "file?); give each its own",
             p->r->name, line_of(p, i), factor, jumps);
     if (split)
         return bars_force_refuse(p->force, BARS_FORCE_SPLITS, forced, e,
             "%s:%lld: prices from %s on are %.4g times those before, as after a split of %d:%d; use adjusted prices",
             p->r->name, line_of(p, i), when, factor, step < 0 ? a : b, step < 0 ? b : a);
     return bars_force_refuse(p->force, BARS_FORCE_LEVELS, forced, e,
-        "%s:%lld: prices from %s on are %.4g times those before: are two instruments in one file?; give each its own",
+        "%s:%lld: prices from %s on are %.4g times those before (are two instruments in one file?); give each its own",
         p->r->name, line_of(p, i), when, factor);
 }
 
@@ -274,7 +274,8 @@ static bool judge_conflicts(const prices *p, err *e) {
     const bars_tally *t = &p->r->report->tally[BARS_CONFLICT];
     if (t->count < LEAST || 20 * t->count < p->r->report->rows) return true;
     return bars_force_refuse(p->force, BARS_FORCE_CONFLICTS, &p->r->report->forced, e,
-        "%s:%lld: %lld of %lld rows have the stamp of a later row and other figures: are two instruments in one file?; "
+        "%s:%lld: %lld of %lld rows have the stamp of a later row and other figures (are two instruments in one "
+        "file?); "
         "give each its own",
         p->r->name, (long long)t->line, (long long)t->count, (long long)p->r->report->rows);
 }

@@ -60,7 +60,7 @@ static bool refuse_differing(
     when_text(when, sizeof when, o->there.time);
     if (is_other_level(o->here.close, o->there.close))
         return err_input(e,
-            "%s: its bar of %s closes at %.8g, the one in %s at %.8g: is it another instrument?; give the set's own "
+            "%s: its bar of %s closes at %.8g, the one in %s at %.8g (is it another instrument?); give the set's own "
             "bars",
             f->path, when, o->here.close, old->name, o->there.close);
     if (o->differ == 1)
@@ -77,7 +77,7 @@ static bool refuse_differing(
 static bool check_level(sources *s, const char *path, const bar *first, const bar *last, unsigned force, err *e) {
     return !is_other_level(first->open, last->close) ||
            bars_force_refuse(force, BARS_FORCE_LEVELS, &s->forced, e,
-               "%s: its prices begin at %.4g times the last one of the set: is it another instrument?; give its own "
+               "%s: its prices begin at %.4g times the last one of the set (is it another instrument?); give its own "
                "bars",
                path, first->open / last->close);
 }
