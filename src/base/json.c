@@ -23,6 +23,16 @@ static bool depth_ok(const char *text, size_t bytes) {
     return true;
 }
 
+static void *take(size_t bytes) {
+    void *memory = malloc(bytes);
+    NEED(memory || !bytes, "out of memory for %zu bytes of JSON", bytes);
+    return memory;
+}
+
+void json_begin(void) {
+    json_set_alloc_funcs(take, free);
+}
+
 json_t *json_read(const char *text, size_t bytes, err *e) {
     if (!depth_ok(text, bytes)) {
         err_input(e, "JSON is nested more than %d deep", DEPTH_MOST);
@@ -31,10 +41,7 @@ json_t *json_read(const char *text, size_t bytes, err *e) {
     json_error_t why;
     json_t *value = json_loadb(bytes ? text : "", bytes, JSON_REJECT_DUPLICATES, &why);
     if (value) return value;
-    if (json_error_code(&why) == json_error_out_of_memory)
-        err_run(e, "no memory to read JSON of %zu bytes", bytes);
-    else
-        err_input(e, "JSON line %d, column %d: %s", why.line, why.column, why.text);
+    err_input(e, "JSON line %d, column %d: %s", why.line, why.column, why.text);
     return NULL;
 }
 

@@ -8,6 +8,9 @@
 #include <stddef.h>
 #include <stdio.h>
 
+// Values need memory in places that cannot tell of a failure: from now on the program ends where there is none (NEED).
+void json_begin(void);
+
 // Parses an object or an array with nothing but white space after it. Refused as ERR_INPUT: syntax errors, duplicate
 // keys, NULs, invalid UTF-8, nesting of more than 64. The text of `e` starts with line and column; the caller knows the
 // file. NULL on failure, otherwise a new reference.

@@ -1,6 +1,7 @@
 // The program: finds the command, reads the options, and turns an error into one line and an exit status.
 #include "base/clock.h"
 #include "base/config_near.h"
+#include "base/json.h"
 #include "base/stop.h"
 #include "cli/cli.h"
 
@@ -292,6 +293,7 @@ int main(int argc, char **argv) {
     double started = clock_seconds();
     err e = {0};
     open_standard_files();
+    json_begin();
     signal(SIGXFSZ, SIG_IGN); // a file that is too long is then an error of the write
     signal(SIGBUS, on_lost_file);
     if (!only_prints(argc, argv) && !run_command(argc, argv, started, &e)) return complain(&e);

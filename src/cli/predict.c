@@ -42,7 +42,7 @@ static void tell_behind(const answers *a, int64_t newest, FILE *out) {
     enum { NAMED_MOST = 4 };
     char when[32], days[32];
     int64_t panel = a->data->panel, behind = 0, *last = calloc((size_t)panel + 1, sizeof *last);
-    CHECK(last, "out of memory for the ends of %lld instruments", (long long)panel);
+    NEED(last, "out of memory for the ends of %lld instruments", (long long)panel);
     for (int64_t i = 0; panel && i < a->samples.count; i++) {
         int64_t *of = &last[dataset_panel_of(a->data, a->sample[i])];
         *of = close_of(a, i) > *of ? close_of(a, i) : *of;

@@ -52,6 +52,7 @@ static void search(const char *dir, int depth, found *f) {
     bool run = run_is(dir);
     if (run) add_members(dir, f);
     DIR *d = depth < DEPTH_MOST ? opendir(dir) : NULL;
+    NEED(d || depth >= DEPTH_MOST || errno != ENOMEM, "out of memory to look into %s", dir);
     for (const struct dirent *each; d && (each = readdir(d));) {
         if (each->d_name[0] == '.' || (run && is_own(each->d_name))) continue;
         char *path = run_path(dir, each->d_name);

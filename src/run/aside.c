@@ -58,7 +58,9 @@ static char *numbered(const char *path, long n) {
 
 // True where the working directory is this one or lies below it: it would move too, and relative paths with it.
 static bool holds_us(const char *path) {
+    errno = 0;
     char *whole = realpath(path, NULL), *here = getcwd(NULL, 0);
+    NEED((whole && here) || errno != ENOMEM, "out of memory for a path");
     size_t n = whole ? strlen(whole) : 0;
     bool holds = n && here && strncmp(here, whole, n) == 0 && (!here[n] || here[n] == '/');
     free(whole);

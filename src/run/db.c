@@ -164,18 +164,22 @@ static void drop(db *d, int n) {
     d->count -= n;
 }
 
+static int bind(sqlite3_stmt *st, int at, const field *f) {
+    switch (f->kind) {
+    case FIELD_INT: return sqlite3_bind_int64(st, at, f->number);
+    case FIELD_REAL: return sqlite3_bind_double(st, at, f->real);
+    case FIELD_TEXT: return sqlite3_bind_text(st, at, f->text, -1, SQLITE_STATIC);
+    case FIELD_NULL: return sqlite3_bind_null(st, at);
+    }
+    return SQLITE_MISUSE;
+}
+
+// A value that was not bound would be written as NULL.
 static bool write_row(db *d, const row *r) {
     sqlite3_stmt *st = d->statement[r->kind];
-    for (int i = 0; i < r->fields; i++) {
-        const field *f = &r->field[i];
-        switch (f->kind) {
-        case FIELD_INT: sqlite3_bind_int64(st, i + 1, f->number); break;
-        case FIELD_REAL: sqlite3_bind_double(st, i + 1, f->real); break;
-        case FIELD_TEXT: sqlite3_bind_text(st, i + 1, f->text, -1, SQLITE_STATIC); break;
-        case FIELD_NULL: sqlite3_bind_null(st, i + 1); break;
-        }
-    }
-    bool ok = sqlite3_step(st) == SQLITE_DONE;
+    bool ok = true;
+    for (int i = 0; ok && i < r->fields; i++) ok = bind(st, i + 1, &r->field[i]) == SQLITE_OK;
+    ok = ok && sqlite3_step(st) == SQLITE_DONE;
     sqlite3_reset(st);
     sqlite3_clear_bindings(st);
     return ok;
@@ -347,6 +351,17 @@ void db_close(db *d) {
 
 // Reading
 
+// A file that is none of ours is the user's mistake; memory and disks that fail are not.
+static void cannot_read(sqlite3 *file, const char *path, const char *what, err *e) {
+    int code = file ? sqlite3_errcode(file) : SQLITE_NOMEM;
+    bool world = code == SQLITE_NOMEM || code == SQLITE_IOERR || code == SQLITE_FULL;
+    const char *why = file ? sqlite3_errmsg(file) : "out of memory";
+    if (world)
+        err_run(e, "%s: cannot be read: %s", path, why);
+    else
+        err_input(e, "%s: %s%s", path, what, why);
+}
+
 static sqlite3 *open_reader(const char *path, err *e) {
     sqlite3 *file = NULL;
     bool ok = sqlite3_open_v2(path, &file, SQLITE_OPEN_READONLY, NULL) == SQLITE_OK;
@@ -356,7 +371,7 @@ static sqlite3 *open_reader(const char *path, err *e) {
         return NULL;
     }
     if (ok && sqlite3_exec(file, "SELECT count(*) FROM run", NULL, NULL, NULL) == SQLITE_OK) return file;
-    err_input(e, "%s: is not the database of a run: %s", path, file ? sqlite3_errmsg(file) : "out of memory");
+    cannot_read(file, path, "is not the database of a run: ", e);
     sqlite3_close(file);
     return NULL;
 }
@@ -422,7 +437,7 @@ bool db_read(const char *path, db_summary *out, err *e) {
     if (rc == SQLITE_DONE) {
         err_input(e, "%s: is empty; the run could not write to it", path);
     } else if (!ok) {
-        err_input(e, "%s: is not the database of a run: %s", path, sqlite3_errmsg(file));
+        cannot_read(file, path, "is not the database of a run: ", e);
     }
     sqlite3_finalize(st);
     sqlite3_close(file);
@@ -438,7 +453,7 @@ bool db_read_event(const char *path, const char *kind, char *text, size_t room, 
     bool ok = sqlite3_prepare_v2(file, query, -1, &st, NULL) == SQLITE_OK;
     if (ok) sqlite3_bind_text(st, 1, kind, -1, SQLITE_STATIC);
     if (ok && sqlite3_step(st) == SQLITE_ROW) snprintf(text, room, "%s", (const char *)sqlite3_column_text(st, 0));
-    if (!ok) err_input(e, "%s: %s", path, sqlite3_errmsg(file));
+    if (!ok) cannot_read(file, path, "", e);
     sqlite3_finalize(st);
     sqlite3_close(file);
     return ok;
@@ -462,7 +477,7 @@ bool db_read_samples(const char *path, db_gauges *out, err *e) {
         out->samples = sqlite3_column_int64(st, 0);
         for (int i = 0; i < count; i++) *to[i] = real_or_nan(st, i + 1);
     }
-    if (!ok) err_input(e, "%s: %s", path, sqlite3_errmsg(file));
+    if (!ok) cannot_read(file, path, "", e);
     sqlite3_finalize(st);
     sqlite3_close(file);
     return ok;
@@ -479,7 +494,7 @@ bool db_read_metrics(const char *path, int64_t epoch,
     while (ok && sqlite3_step(st) == SQLITE_ROW)
         use(arg, (const char *)sqlite3_column_text(st, 0), (const char *)sqlite3_column_text(st, 1),
             sqlite3_column_double(st, 2));
-    if (!ok) err_input(e, "%s: %s", path, sqlite3_errmsg(file));
+    if (!ok) cannot_read(file, path, "", e);
     sqlite3_finalize(st);
     sqlite3_close(file);
     return ok;

@@ -197,7 +197,9 @@ static bool has_place(const char *dir, err *e) {
 }
 
 bool run_moves(const char *dir, const char *path) {
+    errno = 0;
     char *whole = run_was_in(dir) ? realpath(dir, NULL) : NULL, *file = realpath(path, NULL);
+    NEED((whole && file) || errno != ENOMEM, "out of memory for a path");
     size_t n = whole ? strlen(whole) : 0;
     bool below = n && file && strncmp(whole, file, n) == 0 && file[n] == '/';
     free(whole);

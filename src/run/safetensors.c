@@ -118,7 +118,6 @@ static bool read_header(safetensors *s, const char *path, err *e) {
         return err_input(e, "%s: not a safetensors file, or cut short", path);
     err inner;
     s->header = json_read((const char *)s->file.data + 8, (size_t)length, &inner);
-    if (!s->header && inner.kind == ERR_RUN) return err_run(e, "%s: %.900s", path, inner.text);
     if (!s->header) return err_input(e, "%s: header: %.900s", path, inner.text);
     if (!json_is_object(s->header)) return err_input(e, "%s: the header is not an object", path);
     return read_entries(s, path, s->file.data + 8 + length, s->file.size - 8 - (size_t)length, e);

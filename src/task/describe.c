@@ -4,6 +4,7 @@
 #include "run/run.h"
 #include "train/names.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -56,7 +57,9 @@ int task_inputs(const config *c, const char *list[TASK_INPUTS_MOST]) {
 static void make_absolute(void *arg, const char *path) {
     inputs *in = arg;
     const char *value = input_at(in->from, path);
+    errno = 0;
     char *here = value && *value != '/' ? getcwd(NULL, 0) : NULL, *whole = NULL;
+    NEED(here || errno != ENOMEM, "out of memory for a path");
     if (!here) return;
     while (strncmp(value, "./", 2) == 0) value += 2;
     NEED(asprintf(&whole, "%s/%s", here, value) >= 0, "out of memory for a path");
@@ -71,7 +74,9 @@ static void make_absolute(void *arg, const char *path) {
 static void make_relative(void *arg, const char *path) {
     inputs *in = arg;
     const char *value = input_at(in->from, path);
+    errno = 0;
     char *here = value ? getcwd(NULL, 0) : NULL;
+    NEED(here || errno != ENOMEM, "out of memory for a path");
     size_t n = here ? strlen(here) : 0;
     if (n && strncmp(value, here, n) == 0 && value[n] == '/') config_replace(in->to, path, value + n + 1);
     free(here);

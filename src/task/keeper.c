@@ -119,16 +119,15 @@ static bool save_last(keeper *k, bool ended) {
     return true;
 }
 
-// The confusion matrix as JSON, rows are true classes, which the caller frees; NULL where memory runs out, and run.db
-// goes without it.
+// The confusion matrix as JSON, rows are true classes, which the caller frees.
 static char *matrix_text(const int64_t *count, int K) {
     char *text = NULL;
     size_t bytes;
     FILE *f = open_memstream(&text, &bytes);
-    if (!f) return NULL;
+    NEED(f, "out of memory for a confusion matrix");
     for (int i = 0; i < K * K; i++)
         fprintf(f, "%s%" PRId64 "%s", i == 0 ? "[[" : i % K ? ", " : "], [", count[i], i == K * K - 1 ? "]]" : "");
-    fclose(f);
+    NEED(fclose(f) == 0 && text, "out of memory for a confusion matrix");
     return text;
 }
 

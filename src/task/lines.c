@@ -93,11 +93,11 @@ char *lines_resume(const char *dir) {
     char *text = NULL, *path = run_path(dir, "config.yaml");
     size_t bytes;
     FILE *out = open_memstream(&text, &bytes);
-    CHECK(out, "out of memory for a line");
+    NEED(out, "out of memory for a line");
     fputs("tradewind train ", out);
     write_word(path, out);
     fputs(" --resume", out);
-    CHECK(fclose(out) == 0 && text, "out of memory for a line");
+    NEED(fclose(out) == 0 && text, "out of memory for a line");
     free(path);
     return text;
 }
