@@ -74,13 +74,16 @@ static void settle(bars *b, rows *r) {
 // Rows of one symbol to bars.
 static bool finish(bars *b, rows *r, const layout *l, const when_zone *z, const bars_options *o, err *e) {
     when_zone *own = NULL;
+    joined_rows joined = {0};
     if (!upright(r, l, e) || !enough(r, o, e)) return false;
     if (l->order_line) r->report->date_order = l->order;
     r->report->date_order_line = l->order_line;
     bars_rows_order(r, z);
     bool ok = enough(r, o, e) && bars_rows_frame(r, o, &b->span, e) && enough(r, o, e) &&
-              bars_rows_end(r, l, z, o, b->span, &own, e) && bars_rows_prices(r, b->span, o->force, e) &&
-              bars_rows_survey(r, l, own ? own : z, b->span, o, e);
+              bars_rows_end(r, l, z, o, b->span, &own, e) && bars_rows_join(&joined, r, b->span, o, e) &&
+              bars_rows_prices(r, &joined, b->span, o->force, e) &&
+              bars_rows_survey(r, &joined, l, own ? own : z, b->span, o, e);
+    bars_rows_join_done(&joined, r);
     when_zone_free(own);
     if (!ok) return false;
     b->format = bars_layout_format(l->format);

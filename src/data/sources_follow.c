@@ -113,15 +113,19 @@ typedef struct {
 } known;
 
 // Bars of the last 60 weeks, which have every season, or as many as are quickly counted.
-static bar *known_before(const void *arg, const char *symbol, int64_t span, int64_t until, int64_t *count) {
+static bar *known_before(
+    const void *arg, const char *symbol, int64_t span, int64_t until, int64_t *count, int64_t *newest) {
     enum { WEEKS = 60, MOST = 200000 };
     const known *x = arg;
     int k = sources_series(x->of, x->symbol ? x->symbol : symbol), i = sources_frame(x->of, span);
     if (k < 0 || i < 0) return NULL;
     const bar_table *t = &x->old->stream[i].bars;
-    int64_t end = dataset_bar_from(t, k, until), row = dataset_bar_from(t, k, until - WEEKS * (int64_t)WHEN_WEEK);
+    *newest = last_of(x->old, k, i).time;
+    int64_t end = dataset_bar_from(t, k, until);
+    if (end == t->start[k]) return NULL;
+    int64_t row = dataset_bar_from(t, k, t->time[2 * end - 2] - WEEKS * (int64_t)WHEN_WEEK);
     if (end - row > MOST) row = end - MOST;
-    bar *all = end > row ? malloc((size_t)(end - row) * sizeof *all) : NULL;
+    bar *all = malloc((size_t)(end - row) * sizeof *all);
     for (int64_t r = row; all && r < end; r++) all[r - row] = dataset_bar(t, r);
     if (all) *count = end - row;
     return all;
