@@ -1,4 +1,5 @@
 // Bar files to a set, and bars added to one.
+#include "base/file.h"
 #include "cli/import_job.h"
 #include "data/append.h"
 #include "data/feature.h"
@@ -8,6 +9,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 // "a,b" to words.
 static int split_list(import_job *j, const char *text, const char **to, int most) {
@@ -207,10 +210,26 @@ static void tell_nothing(const import_job *j, const sources *s, const dataset *o
     import_warn_late(j, old);
 }
 
-bool import_append(import_job *j, err *e) {
+static void tell_wait(void *arg) {
+    const import_job *j = arg;
+    if (import_says(j)) printf("waits     another import --append has %s\n", j->append);
+    fflush(stdout);
+}
+
+// A set that is added to in place stays where it is, also where a link names it.
+static bool follow_link(import_job *j, err *e) {
+    struct stat st;
+    if (j->out != j->append || lstat(j->append, &st) != 0 || !S_ISLNK(st.st_mode)) return true;
+    char *target = realpath(j->append, NULL);
+    if (!target) return err_input(e, "%s: is a link that leads nowhere; name the set itself", j->append);
+    j->out = j->append = arena_text(&j->arena, target);
+    free(target);
+    return true;
+}
+
+static bool append_locked(import_job *j, err *e) {
     source_ask ask[WORDS_MOST];
     sources s;
-    if (!append_means(j, e)) return false;
     dataset *old = set_open(j->append, e);
     if (!old || !npz_check(set_arrays(old), e) || !append_options(old, &j->build, &j->bars, e)) {
         dataset_free(old);
@@ -226,5 +245,15 @@ bool import_append(import_job *j, err *e) {
         sources_done(&s);
     }
     dataset_free(old);
+    return ok;
+}
+
+// Of two at once, the second adds to what the first one made.
+bool import_append(import_job *j, err *e) {
+    if (!append_means(j, e) || !follow_link(j, e)) return false;
+    int lock = file_lock(j->append, tell_wait, j, e);
+    if (lock < 0) return false;
+    bool ok = append_locked(j, e);
+    close(lock);
     return ok;
 }

@@ -425,6 +425,68 @@ static void damaged_sets_are_not_added_to(void **state) {
     free(bars);
 }
 
+// Two at once are one after the other: nothing is lost, and the second tells that it waits.
+static void adding_twice_at_once_adds_both(void **state) {
+    (void)state;
+    bar *bars[] = {walk_bars(BARS, SPAN, 1), walk_bars(BARS, SPAN, 2)};
+    for (int k = 0; k < 2; k++) {
+        put_bars(k ? "b.csv" : "a.csv", bars[k], 0, BARS - 9);
+        put_bars(k ? "b9.csv" : "a9.csv", bars[k], BARS - 9, BARS);
+        free(bars[k]);
+    }
+    assert_int_equal(
+        RUN("import", "--symbol", "A", "a.csv", "--symbol", "B", "b.csv", "--no-vector", "-o", "first.npz"), 0);
+    for (int k = 0; k < 2; k++)
+        assert_int_equal(RUN("import", "--append", k ? "whole.npz" : "first.npz", "--symbol", k ? "B" : "A",
+                             k ? "b9.csv" : "a9.csv", "-o", "whole.npz"),
+            0);
+    err e = {0};
+    for (int trial = 0; trial < 5; trial++) {
+        size_t n;
+        char *all = file_read("first.npz", 1 << 26, &n, &e);
+        support_ok(all != NULL, &e);
+        FILE *f = fopen("set.npz", "wb");
+        assert_non_null(f);
+        assert_int_equal(fwrite(all, 1, n, f), n);
+        fclose(f);
+        free(all);
+        int held = file_lock("set.npz", NULL, NULL, &e);
+        support_ok(held >= 0, &e);
+        pid_t one = program_start(
+            "out_a", (const char *const[]){"import", "--append", "set.npz", "--symbol", "A", "a9.csv", NULL});
+        pid_t two = program_start(
+            "out_b", (const char *const[]){"import", "--append", "set.npz", "--symbol", "B", "b9.csv", NULL});
+        wait_for("out_a", "waits     another import --append has set.npz\n");
+        wait_for("out_b", "waits     another import --append has set.npz\n");
+        close(held);
+        assert_int_equal(program_finish(one), 0);
+        assert_int_equal(program_finish(two), 0);
+        same_files("set.npz", "whole.npz");
+    }
+}
+
+// A link to a set stays one: the set that it names is the one that grows.
+static void linked_sets_grow_in_their_place(void **state) {
+    (void)state;
+    bar *bars = walk_bars(BARS, SPAN, 1);
+    struct stat st;
+    put_bars("m5.csv", bars, 0, BARS - 2);
+    assert_int_equal(mkdir("there", 0777), 0);
+    assert_int_equal(RUN("import", "m5.csv", "-o", "there/real.npz"), 0);
+    assert_int_equal(symlink("there/real.npz", "set.npz"), 0);
+    put_bars("m5.csv", bars, 0, BARS);
+    assert_int_equal(ADD("m5.csv"), 0);
+    matches("out", "\nwritten +/[^\n]*/there/real[.]npz, ");
+    assert_int_equal(lstat("set.npz", &st), 0);
+    assert_true(S_ISLNK(st.st_mode));
+    assert_int_equal(RUN("import", "m5.csv", "-o", "whole.npz"), 0);
+    same_files("there/real.npz", "whole.npz");
+    assert_int_equal(unlink("set.npz"), 0);
+    assert_int_equal(symlink("nowhere.npz", "set.npz"), 0);
+    complains(ADD("m5.csv"), "set[.]npz: is a link that leads nowhere; name the set itself");
+    free(bars);
+}
+
 // Only the end of a file is read, and its report says so.
 static void ends_of_files_are_told(void **state) {
     (void)state;
@@ -741,6 +803,8 @@ int main(void) {
         TEST(bars_of_two_files_are_told_apart),
         TEST(wrong_files_are_not_added),
         TEST(damaged_sets_are_not_added_to),
+        TEST(adding_twice_at_once_adds_both),
+        TEST(linked_sets_grow_in_their_place),
         TEST(ends_of_files_are_told),
         TEST(unfinished_bars_are_told),
         TEST(odd_files_are_named),
