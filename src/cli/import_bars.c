@@ -70,19 +70,21 @@ static void tell_streams(const import_job *j, const sources *s, const dataset *o
         }
 }
 
-// Files that do not reach back to the last bars of the set that they are added to.
+// Files that do not reach back to the last bars of the set that they are added to, where its hours have bars between.
 static void tell_holes(const import_job *j, const sources *s, const dataset *old) {
-    char from[32], to[32];
+    char from[32], to[32], n[48];
     for (int k = 0; k < s->build.series * s->build.frames; k++) {
         const build_series *x = &s->build.of[k / s->build.frames];
         const build_bars_of *new = &x->frame[k % s->build.frames];
         const bar_table *t = &old->stream[k % s->build.frames].bars;
         int64_t end = t->time[2 * t->start[k / s->build.frames + 1] - 1];
-        bool apart = false; // the first of its file is new
-        for (int i = 0; i < s->files && new->count; i++) apart |= new->bar == s->file[i].bars.bar;
-        if (apart && new->bar->time > end)
-            import_warn(j, "hole", "%s%sno bars from %s to %s UTC; was the market closed?", x->symbol,
-                x->symbol[0] ? ": " : "", when_text(from, sizeof from, end), when_text(to, sizeof to, new->bar->time));
+        int64_t missing = 0;
+        for (int i = 0; i < s->files && new->count; i++) // where the first of its file is new
+            if (new->bar == s->file[i].bars.bar) missing = s->file[i].bars.report.missing_first;
+        if (missing)
+            import_warn(j, "hole", "%s%sno bars from %s to %s UTC: %s missing in open hours; was the market closed?",
+                x->symbol, x->symbol[0] ? ": " : "", when_text(from, sizeof from, end),
+                when_text(to, sizeof to, new->bar->time), import_count_of(n, missing, "bar"));
     }
 }
 
@@ -210,6 +212,18 @@ static void tell_nothing(const import_job *j, const sources *s, const dataset *o
     import_warn_late(j, old);
 }
 
+// Files with a header alone.
+static void tell_empty(const import_job *j, const sources *s) {
+    for (int i = 0; i < j->files; i++) {
+        const char *name = strcmp(j->file[i], "-") ? j->file[i] : "stdin";
+        bool any = false;
+        for (int k = 0; k < s->files; k++) any |= strcmp(s->file[k].path, name) == 0;
+        if (any) continue;
+        if (import_says(j)) printf("nothing newer in %s, which has a header but no rows\n", name);
+        if (j->o->json) json_line(stdout, json_pack("{s:s, s:s, s:i}", "set", j->out, "file", name, "new_bars", 0));
+    }
+}
+
 static void tell_wait(void *arg) {
     const import_job *j = arg;
     if (import_says(j)) printf("waits     another import --append has %s\n", j->append);
@@ -242,6 +256,7 @@ static bool append_locked(import_job *j, err *e) {
             ok = finish_bars(j, &s, old, e);
         else
             tell_nothing(j, &s, old);
+        if (ok) tell_empty(j, &s);
         sources_done(&s);
     }
     dataset_free(old);

@@ -15,8 +15,9 @@ static void note_gap(rows *r, size_t i, int64_t missing) {
     p->longest_at = r->row[i - 1].bar.time;
 }
 
-// Steps within a stretch of coarser bars that was kept would seem to be gaps.
-static void find_gaps(rows *r, size_t start, const bars_hours *h, const when_zone *z, int64_t span) {
+// The gaps from row `start` on, the first `before` rows of which are known already. Steps within a stretch of coarser
+// bars that was kept would seem to be gaps.
+static void find_gaps(rows *r, size_t start, size_t before, const bars_hours *h, const when_zone *z, int64_t span) {
     size_t hint = 0;
     for (size_t i = start + 1; i < r->count; i++) {
         int64_t from = r->row[i - 1].bar.time, to = r->row[i].bar.time, missing = 0;
@@ -24,6 +25,7 @@ static void find_gaps(rows *r, size_t start, const bars_hours *h, const when_zon
         int64_t a = when_local(z, from, &hint), b = when_local(z, to, &hint);
         missing = h ? bars_hours_between(h, a, b) : when_spans_between(a, b, span) - 1;
         if (missing > 0) note_gap(r, i, missing);
+        if (missing > 0 && i == before) r->report->missing_first = missing;
     }
 }
 
@@ -47,7 +49,7 @@ static bool find_hours(rows *r, const joined_rows *j, const when_zone *z, int64_
     rows all = kept ? *r : j->all;
     bool ok = true;
     if (span <= WHEN_DAY) ok = (h = bars_hours_new(&all, start, z, span, e)) && bars_hours_tell(h, r->report, e);
-    if (ok) find_gaps(&all, before ? before - 1 : start, h, z, span);
+    if (ok) find_gaps(&all, before ? before - 1 : start, before, h, z, span);
     if (ok && h && before) ok = (own = bars_hours_new(r, 0, z, span, e));
     if (ok && h) ok = check_full(r, own ? own : h, o->force, e);
     bars_hours_free(h);

@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-static bool same_bar(const bar *a, const bar *b) {
+bool sources_same_bar(const bar *a, const bar *b) {
     return a->open == b->open && a->high == b->high && a->low == b->low && a->close == b->close &&
            a->volume == b->volume && a->spread == b->spread;
 }
@@ -41,7 +41,7 @@ static overlap compare(const bar_table *t, int series, const bars *b, int64_t co
         }
         bar there = dataset_bar(t, row);
         o.both++;
-        if (same_bar(&b->bar[i], &there)) continue;
+        if (sources_same_bar(&b->bar[i], &there)) continue;
         if (o.differ++) continue;
         o.here = b->bar[i];
         o.there = there;

@@ -24,6 +24,9 @@ bool sources_check_known(
 // Checks coarser files, their newest old bars and the new ones, against the finest as agree.h does.
 bool sources_check_agreement(sources *s, const dataset *old, unsigned force, err *e);
 
+// True where prices, volume and spread are equal.
+bool sources_same_bar(const bar *a, const bar *b);
+
 bool sources_no_memory(const sources *s, err *e);
 
 #endif

@@ -338,7 +338,8 @@ static void single_bars_are_added(void **state) {
     free(bars);
 }
 
-// The coarsest of two spans that fits is taken; one bar on the grid of both is refused.
+// The coarsest of two spans that fits is taken. One bar on the grid of both is of the span that has it or lacks it
+// there, or that no other file has; where that leaves both, it is refused.
 static void bars_of_two_files_are_told_apart(void **state) {
     (void)state;
     bar *days = walk_bars(40, WHEN_DAY, 3);
@@ -349,8 +350,17 @@ static void bars_of_two_files_are_told_apart(void **state) {
     assert_int_equal(RUN("import", "m5.csv", "d1.csv", "--no-vector", "--features", "slow=return", "--force",
                          "agree,stale", "-o", "set.npz"),
         0);
-    put_bars("new.csv", days, 4, 5);
+    put_bars("new.csv", days, 20, 21);
     complains(ADD("new.csv"), "new[.]csv: one bar does not show which span it has; give the bar before it too");
+    put_bars("fast.csv", bars, BARS - 2, BARS);
+    assert_int_equal(RUN("import", "--append", "set.npz", "new.csv", "fast.csv", "-o", "other.npz"), 0);
+    matches("out", "\nhole .*\nstream +slow +1 new bar of 1 day ");
+    put_bars("new.csv", days, 4, 5);
+    assert_int_equal(RUN("import", "--append", "set.npz", "new.csv", "-o", "other.npz"), 0);
+    matches("out", "\nstream +slow +1 new bar of 1 day ");
+    put_bars("new.csv", days, 3, 4);
+    assert_int_equal(ADD("new.csv"), 0);
+    matches("out", "^nothing newer than 2024-01-04 ");
     put_bars("new.csv", bars, BARS - 2, BARS - 1); // on the grid of five minutes alone
     assert_int_not_equal(bars[BARS - 2].time % 900, 0);
     assert_int_equal(ADD("new.csv"), 0);
@@ -463,6 +473,37 @@ static void adding_twice_at_once_adds_both(void **state) {
         assert_int_equal(program_finish(two), 0);
         same_files("set.npz", "whole.npz");
     }
+}
+
+// A file with a header alone has nothing newer, and does not keep others away. A night between two files is no hole.
+static void empty_files_and_nights_are_no_fault(void **state) {
+    (void)state;
+    enum { N = 9000 };
+    bar *bars = walk_bars(N, SPAN, 1);
+    int kept = 0, night = 0;
+    for (int i = 0; i < N; i++)
+        if (bars[i].time % WHEN_DAY < 12 * WHEN_HOUR) bars[kept++] = bars[i];
+    for (int i = kept - 200; !night; i++)
+        if (bars[i].time - bars[i - 1].time > WHEN_HOUR) night = i;
+    put_bars("m5.csv", bars, 0, night);
+    assert_int_equal(RUN("import", "m5.csv", "--no-vector", "-o", "set.npz"), 0);
+    put_bars("none.csv", bars, 0, 0);
+    assert_int_equal(ADD("none.csv"), 0);
+    matches("out", "^nothing newer in none[.]csv, which has a header but no rows\n$");
+    assert_int_equal(RUN("import", "--append", "set.npz", "none.csv", "--json"), 0);
+    matches("out", "^\\{\"set\": ?\"set.npz\", ?\"file\": ?\"none.csv\", ?\"new_bars\": ?0\\}\n$");
+    REFUSED("none[.]csv: has a header but no rows; expected bars", "none.csv", "-o", "x.npz");
+    put_bars("new.csv", bars, night, kept);
+    assert_int_equal(RUN("import", "--append", "set.npz", "none.csv", "new.csv", "-o", "more.npz"), 0);
+    matches("out", "\nnothing newer in none[.]csv, which has a header but no rows\n$");
+    char *said = slurp("out");
+    assert_null(strstr(said, "\nhole "));
+    free(said);
+    put_bars("new.csv", bars, night + 2, kept);
+    assert_int_equal(RUN("import", "--append", "set.npz", "new.csv", "-o", "more.npz"), 0);
+    matches("out",
+        "\nhole +no bars from [0-9: -]+ to [0-9: -]+ UTC: 2 bars missing in open hours; was the market closed[?]\n");
+    free(bars);
 }
 
 // A link to a set stays one: the set that it names is the one that grows.
@@ -804,6 +845,7 @@ int main(void) {
         TEST(wrong_files_are_not_added),
         TEST(damaged_sets_are_not_added_to),
         TEST(adding_twice_at_once_adds_both),
+        TEST(empty_files_and_nights_are_no_fault),
         TEST(linked_sets_grow_in_their_place),
         TEST(ends_of_files_are_told),
         TEST(unfinished_bars_are_told),
