@@ -39,6 +39,7 @@ static void put_keys(const config *c, const char *section, words *w) {
         if (seen) continue;
         bool any = part_is(part, "*", 1);
         words_put(w, "%s%.*s", shown++ ? ", " : "", any ? 8 : (int)part_length(part), any ? "any name" : part);
+        if (any) words_put(w, " (%.200s)", c->keys[i].help);
     }
     if (!shown) words_put(w, "no keys");
 }

@@ -38,6 +38,10 @@ void term_count(char *buf, size_t n, double v) {
     snprintf(buf, n, "%s", out);
 }
 
+const char *term_s(int64_t n) {
+    return n == 1 ? "" : "s";
+}
+
 void term_one_line(char *text) {
     for (unsigned char *c = (unsigned char *)text; *c; c++)
         if (*c < ' ' || *c == 0x7f) *c = ' ';

@@ -7,12 +7,16 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 
 bool term_is_tty(FILE *f);
 
 // Writes `v`, rounded, with thousands: 343,000. Not finite or beyond 10^15 it is written as %.3g has it.
 void term_count(char *buf, size_t n, double v);
+
+// The ending of a noun after a number: "" after 1, else "s".
+const char *term_s(int64_t n);
 
 // Puts a space in place of each control character, so that text from outside stays on its line.
 void term_one_line(char *text);

@@ -167,11 +167,6 @@ bool answers_write_npz(const answers *a, const char *path, err *e) {
     return ok;
 }
 
-static const char *class_name(const answers *a, int k, char text[16]) {
-    snprintf(text, 16, "%d", k);
-    return a->data->class_names ? a->data->class_names[k] : text;
-}
-
 // A cell, quoted where it must be.
 static void print_name(const char *begin, const char *name, FILE *f) {
     if (!name[strcspn(name, ",\" ")]) {
@@ -209,9 +204,9 @@ static void print_head(const answers *a, FILE *f) {
     }
     fprintf(f, "%s,prediction", d->label ? ",label" : "");
     for (int k = 0; k < d->classes; k++) {
-        char number[16];
+        char name[CLASS_NAME_ROOM];
         fputc(',', f);
-        print_name("p_", class_name(a, k, number), f);
+        print_name("p_", dataset_class_name(d, k, name), f);
     }
     fputc('\n', f);
 }
@@ -238,11 +233,13 @@ static void print_row(const answers *a, int64_t i, FILE *f) {
     const dataset *d = a->data;
     int64_t sample = a->sample[i], H = d->target_width;
     bool known = answers_known(a, i);
+    char name[CLASS_NAME_ROOM];
     print_place(a, i, f);
     if (a->choice) {
         if (d->label) fputc(',', f);
-        if (d->label && known) fprintf(f, "%d", (int)d->label[sample]);
-        fprintf(f, ",%d", (int)a->choice[i]);
+        if (d->label && known) print_name("", dataset_class_name(d, (int)d->label[sample], name), f);
+        fputc(',', f);
+        print_name("", dataset_class_name(d, (int)a->choice[i], name), f);
     }
     for (int64_t h = 0; !a->choice && !a->future && h < H; h++) {
         fputc(',', f);
@@ -275,10 +272,11 @@ bool answers_write_csv(const answers *a, const char *path, err *e) {
 // The screen
 
 static void print_classes(const answers *a, int64_t i) {
-    char name[16];
-    printf("  %-8s", class_name(a, (int)a->choice[i], name));
-    for (int k = 0; k < a->width; k++) printf("  %s %.3f", class_name(a, k, name), (double)a->answer[i * a->width + k]);
-    if (answers_known(a, i)) printf("  (was %s)", class_name(a, (int)a->data->label[a->sample[i]], name));
+    char name[CLASS_NAME_ROOM];
+    printf("  %-8s", dataset_class_name(a->data, (int)a->choice[i], name));
+    for (int k = 0; k < a->width; k++)
+        printf("  %s %.3f", dataset_class_name(a->data, k, name), (double)a->answer[i * a->width + k]);
+    if (answers_known(a, i)) printf("  (was %s)", dataset_class_name(a->data, (int)a->data->label[a->sample[i]], name));
 }
 
 static void print_forecast(const answers *a, int64_t i) {
@@ -286,7 +284,10 @@ static void print_forecast(const answers *a, int64_t i) {
     const float *x = a->answer + i * a->width + at;
     printf("  next %.6g", (double)x[0]);
     if (H > 1) printf(", in %lld bars %.6g", (long long)H, (double)x[H - 1]);
-    if (answers_known(a, i)) printf("  (was %.6g)", (double)a->data->target[a->sample[i] * H + H - 1]);
+    if (!answers_known(a, i)) return;
+    printf("  (was %.6g", (double)a->data->target[a->sample[i] * H]);
+    if (H > 1) printf(", %.6g", (double)a->data->target[a->sample[i] * H + H - 1]);
+    putchar(')');
 }
 
 // The unit of forecasts; NULL where the data do not say.
@@ -337,17 +338,20 @@ static json_t *targets_json(const answers *a, int64_t i) {
 }
 
 static json_t *answer_json(const answers *a, int64_t i, const bar *b) {
-    char open[32], close[32], name[16];
+    char open[32], close[32], name[CLASS_NAME_ROOM];
     json_t *j = json_pack("{s:s, s:s, s:f}", "open_time", when_moment_text(open, sizeof open, b->time), "close_time",
         when_moment_text(close, sizeof close, b->end), "close", b->close);
     if (a->name && a->data->panel) json_object_set_new(j, "symbol", json_string(a->name[i]));
     json_t *all = a->choice ? json_object() : forecast_json(a, i);
     for (int k = 0; a->choice && k < a->width; k++)
-        json_object_set_new(all, class_name(a, k, name), json_number((double)a->answer[i * a->width + k]));
+        json_object_set_new(
+            all, dataset_class_name(a->data, k, name), json_number((double)a->answer[i * a->width + k]));
     if (!a->choice && unit_of(a->data)) json_object_set_new(j, "unit", json_string(unit_of(a->data)));
-    if (a->choice) json_object_set_new(j, "prediction", json_string(class_name(a, (int)a->choice[i], name)));
+    if (a->choice)
+        json_object_set_new(j, "prediction", json_string(dataset_class_name(a->data, (int)a->choice[i], name)));
     if (a->choice && answers_known(a, i))
-        json_object_set_new(j, "label", json_string(class_name(a, (int)a->data->label[a->sample[i]], name)));
+        json_object_set_new(
+            j, "label", json_string(dataset_class_name(a->data, (int)a->data->label[a->sample[i]], name)));
     if (!a->choice && answers_known(a, i)) json_object_set_new(j, "target", targets_json(a, i));
     json_object_set_new(j, a->choice ? "probability" : "forecast", all);
     json_t *late = answers_late(a, a->data->panel ? dataset_panel_of(a->data, a->sample[i]) : 0);
@@ -365,7 +369,7 @@ void answers_print(const answers *a, bool json) {
             continue;
         }
         printf("%s%s", a->data->panel ? a->name[i] : "", a->data->panel ? "  " : "");
-        printf("closed %s UTC  close %.10g", when_moment_text(when, sizeof when, b.end), b.close);
+        printf("closed %s UTC  close %-10.10g", when_moment_text(when, sizeof when, b.end), b.close);
         a->choice ? print_classes(a, i) : print_forecast(a, i);
         putchar('\n');
     }

@@ -11,11 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *class_name(const dataset *d, int k, char *text, size_t room) {
-    snprintf(text, room, "%d", k);
-    return d->class_names ? d->class_names[k] : text;
-}
-
 // Of a true class, how many were found; of a predicted one, how many were right. 0 / 0 is 0.
 static double recall(const score *s, int K, int k) {
     double all = 0;
@@ -31,12 +26,11 @@ static double precision_of(const score *s, int K, int k) {
 
 static json_t *classes_json(const dataset *d, const score *s) {
     json_t *all = json_array();
-    char text[16];
+    char text[CLASS_NAME_ROOM];
     int K = d->classes;
     for (int k = 0; k < K; k++)
-        json_array_append_new(
-            all, json_pack("{s:s, s:o, s:o}", "name", class_name(d, k, text, sizeof text), "precision",
-                     json_number(precision_of(s, K, k)), "recall", json_number(recall(s, K, k))));
+        json_array_append_new(all, json_pack("{s:s, s:o, s:o}", "name", dataset_class_name(d, k, text), "precision",
+                                       json_number(precision_of(s, K, k)), "recall", json_number(recall(s, K, k))));
     return all;
 }
 
@@ -67,12 +61,12 @@ static void print_json(const trained *t, const score *s, const skill_table *skil
 
 static void print_matrix(const dataset *d, const score *s) {
     int K = d->classes;
-    char text[16];
+    char text[CLASS_NAME_ROOM];
     printf("\n%-12s", "true");
-    for (int k = 0; k < K; k++) printf(" %10.10s", class_name(d, k, text, sizeof text));
+    for (int k = 0; k < K; k++) printf(" %10.10s", dataset_class_name(d, k, text));
     printf("     recall\n");
     for (int i = 0; i < K; i++) {
-        printf("%-12.12s", class_name(d, i, text, sizeof text));
+        printf("%-12.12s", dataset_class_name(d, i, text));
         for (int k = 0; k < K; k++) printf(" %10lld", (long long)s->confusion[i * K + k]);
         printf(" %10.3f\n", recall(s, K, i));
     }
@@ -90,24 +84,50 @@ static void print_head(const trained *t) {
     use_warn(t, stdout);
 }
 
-static void print_text(const trained *t, const score *s, const skill_table *skill) {
+// The loss that was minimised, where it is not the log loss, which is told beside the trivial answers.
+static void print_loss(const trained *t, double loss) {
+    const settings *s = &t->task.settings;
+    loss_kind k = loss_for(&s->loss, true);
+    if (t->members || (k == LOSS_cross_entropy && !s->class_weights && s->loss.smoothing == 0)) return;
+    printf("loss      %.4f (of training: %s", loss, loss_name(k));
+    if (s->class_weights) printf(", weighted by class");
+    if (s->loss.smoothing > 0) printf(", labels smoothed by %g", (double)s->loss.smoothing);
+    printf(")\n");
+}
+
+// Class weights make rare classes likelier than they are.
+static void explain_weights(const trained *t, const skill_table *skill) {
+    bool better = false, worse = false;
+    for (int k = 0; k < skill->rows; k++) {
+        skill_verdict v = skill_judge(&skill->group[0].row[k]);
+        better |= v == SKILL_BETTER && skill->group[0].row[k].metric == SKILL_MCC;
+        worse |= v == SKILL_WORSE;
+    }
+    if (better && worse && t->task.settings.class_weights)
+        printf(
+            "note      train.class_weights makes rare classes likelier than they are: judge by MCC (doc/scores.md)\n");
+}
+
+static void print_text(const trained *t, const score *s, const skill_table *skill, bool quiet) {
     print_head(t);
-    printf(
-        "loss      %.4f\naccuracy  %.4f\nMCC       %.4f\nmacro F1  %.4f\n", s->loss, s->accuracy, s->mcc, s->macro_f1);
+    print_loss(t, s->loss);
+    printf("accuracy  %.4f\nMCC       %.4f\nmacro F1  %.4f\n", s->accuracy, s->mcc, s->macro_f1);
+    if (quiet) return;
     skill_print(skill, t->task.data, stdout);
+    explain_weights(t, skill);
     print_matrix(t->task.data, s);
 }
 
-static bool evaluate_classes(trained *t, bool json, err *e) {
+static bool evaluate_classes(trained *t, const cli_options *o, err *e) {
     score *s = calloc(1, sizeof *s);
     skill_table skill = {0};
     if (!s) return err_run(e, "out of memory for a score");
     float *answer = task_predict(t, e);
     bool ok = answer && task_evaluate(t, answer, s, &skill, e);
-    if (ok && json)
+    if (ok && o->json)
         print_json(t, s, &skill);
     else if (ok)
-        print_text(t, s, &skill);
+        print_text(t, s, &skill, o->quiet);
     skill_done(&skill);
     free(answer);
     free(s);
@@ -142,8 +162,9 @@ static void print_forecasts(const series_score *s) {
     printf("OWA       %.3f (naive2 has sMAPE %.3f, MASE %.3f)\n", series_owa(s), naive2[0], naive2[1]);
 }
 
-static void tell_forecasts(const trained *t, const series_score *of, double loss, const skill_table *skill, bool json) {
-    if (json) {
+static void tell_forecasts(
+    const trained *t, const series_score *of, double loss, const skill_table *skill, const cli_options *o) {
+    if (o->json) {
         json_t *line = json_pack("{s:s, s:i, s:s, s:s, s:I, s:o}", "weights", t->weights, "members", member_count(t),
             "data", t->task.data->name, "part", t->part, "samples", (json_int_t)t->samples.count, "loss",
             json_number(loss));
@@ -154,16 +175,16 @@ static void tell_forecasts(const trained *t, const series_score *of, double loss
     print_head(t);
     if (!isnan(loss)) printf("loss      %.6g\n", loss);
     print_forecasts(of);
-    skill_print(skill, t->task.data, stdout);
+    if (!o->quiet) skill_print(skill, t->task.data, stdout);
 }
 
-static bool evaluate_forecasts(trained *t, bool json, err *e) {
+static bool evaluate_forecasts(trained *t, const cli_options *o, err *e) {
     series_score of = {0};
     skill_table skill = {0};
     double loss;
     float *answer = task_predict(t, e);
     bool ok = answer && task_evaluate_forecasts(t, answer, &of, &loss, &skill, e);
-    if (ok) tell_forecasts(t, &of, loss, &skill, json);
+    if (ok) tell_forecasts(t, &of, loss, &skill, o);
     skill_done(&skill);
     free(answer);
     return ok;
@@ -171,25 +192,25 @@ static bool evaluate_forecasts(trained *t, bool json, err *e) {
 
 // A test: values that came after the ends of the series
 
-static bool evaluate_test(trained *t, const char *path, bool json, err *e) {
+static bool evaluate_test(trained *t, const char *path, const cli_options *o, err *e) {
     panel p;
     series_score of = {0};
     skill_table skill = {0};
     if (!panel_read(&p, path, e)) return false;
     float *answer = task_predict(t, e);
     bool ok = answer && task_evaluate_test(t, &p, path, answer, &of, &skill, e);
-    if (ok && json)
+    if (ok && o->json)
         tell_forecasts_json(json_pack("{s:s, s:i, s:s, s:s, s:I, s:I}", "weights", t->weights, "members",
                                 member_count(t), "data", t->task.data->name, "test", path, "series",
                                 (json_int_t)p.series, "horizon", (json_int_t)t->task.data->target_width),
             &of, &skill);
-    if (ok && !json) {
+    if (ok && !o->json) {
         printf("weights   %s", t->weights);
         if (t->members) printf(", %d members", t->members);
         printf("\ntest      %s: %lld series of %lld values, forecast from the ends of %s\n", path, (long long)p.series,
             (long long)t->task.data->target_width, t->task.data->name);
         print_forecasts(&of);
-        skill_print(&skill, t->task.data, stdout);
+        if (!o->quiet) skill_print(&skill, t->task.data, stdout);
     }
     skill_done(&skill);
     free(answer);
@@ -204,9 +225,10 @@ static bool run(const cli_options *o, err *e) {
         return err_input(e, "--part future: has no values to compare with; name them with --test FILE, or use predict");
     if (test && part) return err_input(e, "--part: means nothing to a test; leave it or --test out");
     if (!use_open(&t, o, e)) return false;
-    bool ok = test                   ? evaluate_test(&t, test, o->json, e)
-              : t.task.job.forecasts ? evaluate_forecasts(&t, o->json, e)
-                                     : evaluate_classes(&t, o->json, e);
+    use_tell(&t, o);
+    bool ok = test                   ? evaluate_test(&t, test, o, e)
+              : t.task.job.forecasts ? evaluate_forecasts(&t, o, e)
+                                     : evaluate_classes(&t, o, e);
     trained_close(&t);
     return ok;
 }
@@ -219,10 +241,14 @@ const cli_command cli_evaluate = {"evaluate", "RUN [key=value...]", "metrics of 
     "  --test FILE         of a panel: what came after its series, with the same names (M4-Weekly-test.csv); "
     "forecasts\n"
     "                      are made from the very ends of the series\n"
-    "Of classes: loss, accuracy, MCC, macro F1 and the confusion matrix. Of forecasts: loss, MAE, RMSE, sMAPE; of\n"
-    "series also MASE and OWA as in the M4 competition, with seasons of train.season steps: MASE by the naive error\n"
-    "over all values that were known, OWA against the naive2 forecasts from the same values.\n"
+    "Of classes: accuracy, MCC, macro F1 and the confusion matrix, and the loss of training where that is not the log\n"
+    "loss. Of forecasts: loss, MAE, RMSE, sMAPE; of series also MASE and OWA as in the M4 competition, with seasons "
+    "of\n"
+    "train.season steps: MASE by the naive error over all values that were known, OWA against the naive2 forecasts "
+    "from\n"
+    "the same values.\n"
     "Beside them stand the scores of trivial answers on the same rows, the skill against the best of them, and 95 %\n"
     "intervals by block bootstrap; by symbol too where there are several. doc/scores.md says what they mean.\n"
-    "Inputs are scaled as in training. Further words change the run's description.\n",
+    "Inputs are scaled as in training. Further words change the run's description. -q prints the model's\n"
+    "own scores alone.\n",
     NULL, NULL, WORDS_MOST, run, "--data --part --test", NULL};

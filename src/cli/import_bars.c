@@ -70,21 +70,23 @@ static void tell_streams(const import_job *j, const sources *s, const dataset *o
         }
 }
 
-// Files that do not reach back to the last bars of the set that they are added to, where its hours have bars between.
+// Files that do not reach back to the last bars of the set that they are added to, but for closed hours; where hours
+// are not known, any of them.
 static void tell_holes(const import_job *j, const sources *s, const dataset *old) {
-    char from[32], to[32], n[48];
+    char from[32], to[32], n[32];
     for (int k = 0; k < s->build.series * s->build.frames; k++) {
         const build_series *x = &s->build.of[k / s->build.frames];
         const build_bars_of *new = &x->frame[k % s->build.frames];
         const bar_table *t = &old->stream[k % s->build.frames].bars;
         int64_t end = t->time[2 * t->start[k / s->build.frames + 1] - 1];
-        int64_t missing = 0;
-        for (int i = 0; i < s->files && new->count; i++) // where the first of its file is new
-            if (new->bar == s->file[i].bars.bar) missing = s->file[i].bars.report.missing_first;
-        if (missing)
-            import_warn(j, "hole", "%s%sno bars from %s to %s UTC: %s missing in open hours; was the market closed?",
-                x->symbol, x->symbol[0] ? ": " : "", when_text(from, sizeof from, end),
-                when_text(to, sizeof to, new->bar->time), import_count_of(n, missing, "bar"));
+        const bars_report *r = NULL; // of a file whose first bar is new
+        for (int i = 0; i < s->files && new->count; i++)
+            if (new->bar == s->file[i].bars.bar) r = &s->file[i].bars.report;
+        if (!r || new->bar->time <= end || (r->hours[0][0] && !r->missing_first)) continue;
+        import_warn(j, "hole", "%s%sno bars from %s to %s UTC%s%s%s; was the market closed?", x->symbol,
+            x->symbol[0] ? ": " : "", when_text(from, sizeof from, end), when_text(to, sizeof to, new->bar->time),
+            r->missing_first ? ", with " : "", r->missing_first ? import_count(n, r->missing_first) : "",
+            r->missing_first ? " missing in open hours" : "");
     }
 }
 

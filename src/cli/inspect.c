@@ -243,11 +243,6 @@ static void count_classes(const dataset *d, int64_t *count) {
     for (int64_t i = 0; d->label && i < d->samples; i++) count[d->label[i]]++;
 }
 
-static const char *class_name(const dataset *d, int k, char *text, size_t room) {
-    snprintf(text, room, "%d", k);
-    return d->class_names ? d->class_names[k] : text;
-}
-
 static int64_t last_close(const dataset *d, int64_t series) {
     const bar_table *t = &d->stream[0].bars;
     return t->time[2 * t->start[series + 1] - 1];
@@ -303,7 +298,7 @@ static void print_samples(const dataset *d, const gaps *g) {
     count_classes(d, count);
     for (int k = 0; k < d->classes; k++) {
         term_count(b, sizeof b, (double)count[k]);
-        printf("%s%s %s (%.1f %%)", k ? ", " : "classes   ", class_name(d, k, a, sizeof a), b,
+        printf("%s%s %s (%.1f %%)", k ? ", " : "classes   ", dataset_class_name(d, k, a), b,
             100 * (double)count[k] / (double)d->samples);
     }
     if (d->classes) putchar('\n');
@@ -316,11 +311,10 @@ static void print_samples(const dataset *d, const gaps *g) {
     if (!d->label) return;
     drawn r = print_spark("label", d, label_at);
     if (r.least == r.most)
-        printf("  all are %s\n", class_name(d, (int)r.least, a, sizeof a));
+        printf("  all are %s\n", dataset_class_name(d, (int)r.least, a));
     else
-        printf("  mean number of the class (0 is %s, %d is %s): %.3g to %.3g over time\n",
-            class_name(d, 0, a, sizeof a), d->classes - 1, class_name(d, d->classes - 1, b, sizeof b), r.least_mean,
-            r.most_mean);
+        printf("  mean number of the class (0 is %s, %d is %s): %.3g to %.3g over time\n", dataset_class_name(d, 0, a),
+            d->classes - 1, dataset_class_name(d, d->classes - 1, b), r.least_mean, r.most_mean);
 }
 
 static bool print_set(const dataset *d, size_t file, double opened, err *e) {
@@ -352,7 +346,7 @@ static bool print_set_json(const dataset *d, size_t file, double opened, err *e)
     ok = ok && (!d->vector.width || show_table(&d->vector, "vector", tables, e));
     count_classes(d, count);
     for (int k = 0; k < d->classes; k++)
-        json_object_set_new(classes, class_name(d, k, a, sizeof a), json_integer((json_int_t)count[k]));
+        json_object_set_new(classes, dataset_class_name(d, k, a), json_integer((json_int_t)count[k]));
     json_t *all = json_pack("{s:s, s:I, s:o, s:I, s:s?, s:s?, s:I, s:I, s:I, s:b, s:o, s:I, s:I, s:I, s:o, s:O?}",
         "set", d->name, "file_bytes", (json_int_t)file, "map_ms", json_number(1e3 * opened), "samples",
         (json_int_t)d->samples, "first", d->time ? when_text(a, sizeof a, d->time[0]) : NULL, "last",

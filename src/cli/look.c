@@ -161,10 +161,11 @@ static void print_member(const char *dir, int k) {
 static void print_resume(const char *dir, const look *l) {
     bool ended = strcmp(l->status, "killed") != 0 && strcmp(l->status, "stopped") != 0;
     if (ended) return;
-    if (l->members || checkpoint_any(dir))
-        printf("resume    tradewind train %s/config.yaml --resume\n", dir);
-    else
-        printf("resume    no checkpoint was written yet; begin anew: tradewind train %s/config.yaml\n", dir);
+    bool saved = l->members || checkpoint_any(dir);
+    char *resume = lines_resume(dir);
+    if (!saved) resume[strlen(resume) - strlen(" --resume")] = 0;
+    printf("resume    %s%s\n", saved ? "" : "no checkpoint was written yet; begin anew: ", resume);
+    free(resume);
 }
 
 static void print_ensemble(const char *dir, const look *l) {

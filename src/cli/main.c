@@ -168,6 +168,8 @@ static bool read_own(cli_options *o, const cli_command *c, int argc, char **argv
                 option ? argv[*i + 1] : "");
         value = argv[++*i];
     }
+    if (strcmp(arg, "-o") == 0 && cli_given(o, "-o"))
+        return err_input(e, "-o %.200s: -o %.200s is given too; leave one out", value, cli_given(o, "-o"));
     o->own[o->owns++] = (cli_own){arg, value, o->words};
     return true;
 }
@@ -231,6 +233,10 @@ static int complain(const err *e) {
 // Everything that is printed without running a command; false where there is a command to run.
 static bool only_prints(int argc, char **argv) {
     const char *word = argc < 2 ? "--help" : argv[1];
+    if (strcmp(word, "help") == 0 && argc > 2 && find(argv[2])) {
+        print_command_help(find(argv[2]));
+        return true;
+    }
     if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0 || strcmp(word, "help") == 0) {
         print_help();
         return true;
@@ -240,10 +246,18 @@ static bool only_prints(int argc, char **argv) {
     return true;
 }
 
+static bool no_command(const char *word, err *e) {
+    nearest n = nearest_to(word);
+    try_list(&n, "help --help --version");
+    for (int i = 0; i < COMMANDS; i++) try_list(&n, commands[i]->name);
+    if (n.path) return err_input(e, "%.60s: unknown command; did you mean %.*s?", word, (int)(n.end - n.path), n.path);
+    return err_input(e, "%.60s: unknown command; `tradewind --help` lists them", word);
+}
+
 static bool run_command(int argc, char **argv, double started, err *e) {
     cli_options o;
     const cli_command *c = find(argv[1]);
-    if (!c) return err_input(e, "%s: unknown command; `tradewind --help` lists them", argv[1]);
+    if (!c) return no_command(argv[1], e);
     if (!read_options(argc, argv, c, &o, e)) return false;
     o.started = started;
     if (!o.help) return c->run(&o, e);

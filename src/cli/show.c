@@ -9,6 +9,11 @@
 
 #include <stdio.h>
 
+static const char *counted(char *text, size_t room, int64_t n) {
+    term_count(text, room, (double)n);
+    return text;
+}
+
 char *show_bars(const task_event *e, bool whole) {
     char *text = NULL, words[128];
     size_t bytes;
@@ -19,8 +24,9 @@ char *show_bars(const task_event *e, bool whole) {
         (whole ? bars_report_print : bars_report_brief)(out, from->file[i].path, &from->file[i].bars);
     for (int i = 0; i < from->build.frames; i++)
         if (e->bars.report->stale[i])
-            fprintf(out, "stale     %lld samples see a bar of %s that is over 4 days old\n",
-                (long long)e->bars.report->stale[i], from->build.frame[i].name);
+            fprintf(out, "stale     %s sample%s a bar of %s that is over 4 days old\n",
+                counted(words, sizeof words, e->bars.report->stale[i]),
+                e->bars.report->stale[i] == 1 ? " sees" : "s see", from->build.frame[i].name);
     if (from->forced)
         fprintf(out, "forced    kept although refused: %s\n", bars_force_text(words, sizeof words, from->forced));
     fclose(out);
@@ -33,8 +39,12 @@ static void print_count(FILE *out, const char *before, double n, const char *aft
     fprintf(out, "%s%s%s", before, text, after);
 }
 
+void show_key(const told_key *k, FILE *out) {
+    fprintf(out, "%-9s %s: %s\n", k->unused ? "unused" : "key", k->key, k->text);
+}
+
 static void print_key(void *arg, const told_key *k) {
-    fprintf(arg, "%-9s %s: %s\n", k->unused ? "unused" : "key", k->key, k->text);
+    show_key(k, arg);
 }
 
 static void print_key_json(void *arg, const told_key *k) {
@@ -61,7 +71,7 @@ static void print_data(const task *s, FILE *out) {
     if (s->data->held) {
         fprintf(out, "which holds the last %lld values of each series out", (long long)s->data->target_width);
     } else {
-        fprintf(out, "%lld left out between parts", (long long)s->split.dropped);
+        print_count(out, "", (double)s->split.dropped, " left out between parts");
         print_count(out, ", ", (double)s->split.test.count, " kept for a test");
     }
     fprintf(out, "), %.1f MB%s", (double)dataset_bytes(s->data) / 1e6, s->scaler ? ", scaled" : "");

@@ -11,6 +11,9 @@ void show_task(const task *t, const char *bars, FILE *out);
 // memory runs out.
 char *show_bars(const task_event *e, bool whole);
 
+// The line of one key.
+void show_key(const told_key *k, FILE *out);
+
 // Names that were read as others and keys without effect, a line each; as text or as JSON.
 void show_keys(const task *t, bool json, FILE *out);
 

@@ -10,12 +10,8 @@
 
 enum { TEXT = 48 };
 
-// A score with as many digits as its metric is usually told with.
 static const char *score_text(skill_metric m, double v, char text[TEXT]) {
-    bool errors = m == SKILL_RMSE || m == SKILL_MAE;
-    if (isnan(v)) return "-";
-    snprintf(text, TEXT, errors ? "%.4g" : m == SKILL_SMAPE || m == SKILL_MASE ? "%.3f" : "%.4f", v);
-    return text;
+    return isnan(v) ? "-" : skill_figure(m, v, text, TEXT);
 }
 
 static const char *range_text(skill_metric m, interval r, char text[TEXT]) {

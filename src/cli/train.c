@@ -126,12 +126,10 @@ static const char *memory_counts(bool counted, const device_memory *m) {
     return m->source == MEMORY_OF_PROCESS ? "process" : "card";
 }
 
-static json_t *result_object(const view *v, const task *t, const task_done_event *d) {
+static json_t *result_object(const view *v, const task *t, const task_done_event *d, const char *resume) {
     const train_result *r = d->result;
     device_memory m;
-    char resume[512];
     bool counted = t->device->memory(t->queue, &m);
-    lines_resume(d->resume_in, resume, sizeof resume);
     return json_pack("{s:I, s:s, s:o, s:o, s:o, s:b, s:b, s:s?, s:s?, s:s, s:s?, s:o, s:o, s:o, s:o, s:o, s:s?, s:o}",
         "best_epoch", (json_int_t)r->best_epoch, "metric", d->metric->name, "validation_best",
         json_number(r->best_epoch ? r->best : NAN), "validation_mcc",
@@ -177,13 +175,14 @@ static void print_start(const view *v, const task *t, const task_done_event *d) 
 static void on_done(view *v, const task_event *e) {
     const task_done_event *d = &e->done;
     const train_result *r = d->result;
-    char resume[512];
-    lines_resume(d->resume_in, resume, sizeof resume);
+    char *resume = lines_resume(d->resume_in);
     progress_done(&v->bar);
-    if (v->o->json) json_line(stdout, result_object(v, e->task, d));
+    if (v->o->json) json_line(stdout, result_object(v, e->task, d, resume));
+    if (says_text(v) && d->monitor) printf("monitor   %s\n", d->monitor);
+    if (says_text(v) && r->interrupted)
+        printf("stopped by a signal in epoch %lld\nresume    %s\n", (long long)r->epochs + 1, resume);
+    free(resume);
     if (!says_text(v)) return;
-    if (d->monitor) printf("monitor   %s\n", d->monitor);
-    if (r->interrupted) printf("stopped by a signal in epoch %lld\nresume    %s\n", (long long)r->epochs + 1, resume);
     if (d->begun == 0 && !r->interrupted) print_over(d);
     if (r->stopped_early) printf("stopped early: no better epoch in %lld\n", (long long)e->task->settings.patience);
     if (r->best_epoch) print_best(d);

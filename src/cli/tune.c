@@ -255,6 +255,10 @@ static void print_kept(const view *v) {
 static void print_text(const view *v) {
     const tune_result *r = &v->t.result;
     char knee[32], best[32];
+    if (v->o->quiet) {
+        if (r->winner >= 0) printf("winner    %s\n", v->why);
+        return;
+    }
     print_head(v);
     if (r->best >= 0)
         printf("\n%7s %11s %5s %5s %9s %11s %8s %8s %6s\n", "batch", "split", "again", "in", "ms/step", "samples/s",
@@ -385,5 +389,5 @@ const cli_command cli_tune = {"tune", "CONFIG [key=value...]",
     "  --batches LIST     these instead: 512,1024,3072\n"
     "  --seconds N        for all of it (default: 50 on a card, 100 on the CPU)\n"
     "  --seed N           stands for train.seed=N\n"
-    "Ctrl-C shows what was measured and keeps nothing (exit status 1).\n",
+    "Ctrl-C shows what was measured and keeps nothing (exit status 1). -q prints the winner alone.\n",
     NULL, "--seed", WORDS_MOST, run, "--batches --from --to --seconds", NULL};

@@ -2,8 +2,19 @@
 
 #include "base/term.h"
 #include "cli/ask.h"
+#include "cli/show.h"
 
 #include <stdlib.h>
+#include <string.h>
+
+// A run's description is named for its directory at times.
+static bool is_run(const char *word, err *e) {
+    char *dir = task_run_described(&(task_description){.file = word});
+    if (dir) err_input(e, "%s: is the description of a run; name its directory, %s", word, dir);
+    bool ok = !dir;
+    free(dir);
+    return ok;
+}
 
 bool use_open(trained *t, const cli_options *o, err *e) {
     if (o->words < 1) return err_input(e, "no run given; name its directory");
@@ -20,7 +31,35 @@ bool use_open(trained *t, const cli_options *o, err *e) {
         .part = cli_given(o, "--test") ? "future" : cli_given(o, "--part"),
         .latest = bars,
         .version = TRADEWIND_VERSION};
-    return ask_devices(o, &ask.devices, e) && trained_open(t, &ask, e);
+    return is_run(o->word[0], e) && ask_devices(o, &ask.devices, e) && trained_open(t, &ask, e);
+}
+
+// True where the user's override of a key, or of the section that it is in, is this path.
+static bool is_given(const task_description *d, const char *path) {
+    for (int i = 0; i < d->override_count; i++) {
+        size_t n = strcspn(d->overrides[i], "=");
+        if (strncmp(path, d->overrides[i], n) == 0 && (!path[n] || path[n] == '.')) return true;
+    }
+    return false;
+}
+
+typedef struct {
+    const trained *t;
+    FILE *out;
+} teller;
+
+static void tell_key(void *arg, const told_key *k) {
+    const teller *to = arg;
+    if (is_given(&to->t->task.options.description, k->key)) show_key(k, to->out);
+}
+
+void use_tell(const trained *t, const cli_options *o) {
+    teller to = {t, o->json ? stderr : stdout};
+    if (o->quiet) return;
+    task_each_key(&t->task, tell_key, &to);
+    if (o->verbose && t->task.unchecked)
+        fprintf(to.out, "note      %s: its bytes are more than 1 GB and were not checked; inspect does\n",
+            t->task.data->name);
 }
 
 const char *use_part_note(const trained *t) {

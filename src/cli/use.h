@@ -14,6 +14,10 @@ bool use_open(trained *t, const cli_options *o, err *e);
 // The reason for a part that nobody asked for, to stand behind its samples; "" where there is none.
 const char *use_part_note(const trained *t);
 
+// Overrides that have no effect, a line each, and with -v a set that was too large to be checked; on stderr beside
+// JSON.
+void use_tell(const trained *t, const cli_options *o);
+
 // Lines about data that may not be meant for the weights, and where samples lie in the time that the model was trained
 // on; the same in an object, the latter as their number.
 void use_warn(const trained *t, FILE *out);

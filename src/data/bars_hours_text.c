@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { DAYS = 7, COMB_LEAST = 4 };
+enum { DAYS = 7, COMB_LEAST = 4, ITEM_MOST = 80 };
 
 typedef struct {
     char *buf;
@@ -126,18 +126,23 @@ static int comb(const words *w, run r, run *end) {
 
 static void put_closed(words *w, bool *pattern) {
     run r, end;
-    bool some;
+    bool some, full = false;
     const char *before = "; closed inside: ";
     for (int64_t slot = 0; next_run(w, slot, &r, &some); slot = r.to + 1, before = ", ") {
         char step[32];
         int more = comb(w, r, &end);
-        *pattern |= some;
+        *pattern |= some || more + 1 >= COMB_LEAST;
+        if (w->used + ITEM_MOST >= w->n) { // a whole item may not fit any more
+            if (!full) put(w, "%s", before[0] == ';' ? "; closed inside at times" : ", and others");
+            full = true;
+            if (more + 1 >= COMB_LEAST) r = end;
+            continue;
+        }
         put(w, "%s", before);
         put_days(w, r.days);
         put(w, " ");
         put_times(w, r.from, r.to);
         if (more + 1 < COMB_LEAST) continue;
-        *pattern = true;
         put(w, " and every %s to ", when_span_text(step, sizeof step, (end.from - r.from) / more * w->span));
         put_time(w, end.from);
         r = end;

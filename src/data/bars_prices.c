@@ -7,8 +7,8 @@
 // far trades on the way. By a simple factor (3:2, 2:1, 10:1, ...), from 1.4 and 12 usual moves on, it is a split; by
 // another, from 1.5 and 60 usual moves on, a change of level. Steps over 10 % and 20 usual moves are noted only. So the
 // 20 % of October 1987, a currency's lost peg and a flash crash to an eighth pass, and all of a market whose smallest
-// step of price is large. Highs and lows over 10 % and 20 usual moves beyond open and close are noted: a wrong one is
-// one bar of many, and markets have such wicks.
+// step of price is large. Highs and lows over 10 %, 20 usual moves and 4 usual ranges beyond open and close are noted:
+// a wrong one is one bar of many, and markets have such wicks.
 //
 // A part of a file that goes on from a dataset is judged with the dataset's bars before it, from the first new bar on:
 // a day has too few bars for a measure of its own, and a split between two files shows at their seam only.
@@ -38,8 +38,8 @@ typedef struct {
     double move;         // the usual one, as a share
     double whole, part;  // factors from which on a bar, or one of its prices, is off
     double split, level; // logarithms of the steps from which on they are judged
-    double noted;
-    double gate; // factor of the smallest step that any rule looks at
+    double noted, wick;  // and those from which on they are noted
+    double gate;         // factor of the smallest step that any rule looks at
 } prices;
 
 static const bar *bar_at(const prices *p, size_t i) {
@@ -63,6 +63,15 @@ static double usual_move(const prices *p) {
     return n >= LEAST / 2 ? median(within, n) : median(between, m);
 }
 
+// The usual way from low to high, as a share.
+static double usual_range(const prices *p) {
+    double range[SAMPLES + 1];
+    size_t n = 0;
+    for (size_t i = 0, by = p->r->count / SAMPLES + 1; i < p->r->count; i += by)
+        range[n++] = bar_at(p, i)->high / bar_at(p, i)->low - 1;
+    return median(range, n);
+}
+
 static prices measure(rows *r, size_t seam, unsigned force) {
     prices p = {.r = r, .seam = seam, .force = force};
     p.move = usual_move(&p);
@@ -71,6 +80,7 @@ static prices measure(rows *r, size_t seam, unsigned force) {
     p.split = fmax(log(1.4), 12 * p.move);
     p.level = fmax(log(1.5), 60 * p.move);
     p.noted = fmax(log(1.1), 20 * p.move);
+    p.wick = fmax(p.noted, 4 * usual_range(&p));
     p.gate = exp(fmin(p.noted, fmin(p.split, p.level)));
     return p;
 }
@@ -122,7 +132,7 @@ static bool judge_off(const prices *p, size_t i, double around, err *e) {
     bool turns = i + 2 < p->r->count && fabs(bar_at(p, i + 2)->close / b->close - 1) < 0.2;
     if (off == 4 && turns)
         return bars_force_refuse(p->force, BARS_FORCE_LEVELS, &p->r->report->forced, e,
-            "%s:%lld: every other bar is %.4g times its neighbours: are two instruments in one file?; give each its "
+            "%s:%lld: every other bar is %.4g times its neighbours (are two instruments in one file?); give each its "
             "own",
             p->r->name, line_of(p, i), factor);
     if (tens(p, factor))
@@ -180,15 +190,15 @@ static bool judge_jump(const prices *p, size_t i, double step, err *e) {
             p->r->name, line_of(p, i), line_of(p, back - 1), pow(10, tens(p, factor)));
     if (back)
         return bars_force_refuse(p->force, BARS_FORCE_LEVELS, forced, e,
-            "%s:%lld: prices jump to %.4g times those before and back, %zu jumps in all: are two instruments in one "
-            "file?; give each its own",
+            "%s:%lld: prices jump to %.4g times those before and back, %zu jumps in all (are two instruments in one "
+            "file?); give each its own",
             p->r->name, line_of(p, i), factor, jumps);
     if (split)
         return bars_force_refuse(p->force, BARS_FORCE_SPLITS, forced, e,
             "%s:%lld: prices from %s on are %.4g times %s, as after a split of %d:%d, or news; use adjusted prices",
             p->r->name, line_of(p, i), when, factor, before, step < 0 ? a : b, step < 0 ? b : a);
     return bars_force_refuse(p->force, BARS_FORCE_LEVELS, forced, e,
-        "%s:%lld: prices from %s on are %.4g times %s: %s, or was there news?; %s", p->r->name, line_of(p, i), when,
+        "%s:%lld: prices from %s on are %.4g times %s (%s, or was there news?); %s", p->r->name, line_of(p, i), when,
         factor, before, goes_on ? "is it another instrument" : "are two instruments in one file",
         goes_on ? "give its own bars" : "give each its own");
 }
@@ -206,7 +216,7 @@ static void note_wick(const prices *p, size_t i) {
     const bar *b = bar_at(p, i);
     double up = b->high / fmax(b->open, b->close), down = b->low / fmin(b->open, b->close);
     double wick = up * down > 1 ? up : down;
-    if (fabs(log(wick)) < p->noted) return;
+    if (fabs(log(wick)) < p->wick) return;
     bars_rows_tally(p->r, BARS_WICK, line_of(p, i));
     if (r->wick_line && fabs(log(wick)) <= fabs(log(r->wick))) return;
     r->wick = wick;
@@ -295,7 +305,8 @@ static bool judge_conflicts(const prices *p, err *e) {
     const bars_tally *t = &p->r->report->tally[BARS_CONFLICT];
     if (t->count < LEAST || 20 * t->count < p->r->report->rows) return true;
     return bars_force_refuse(p->force, BARS_FORCE_CONFLICTS, &p->r->report->forced, e,
-        "%s:%lld: %lld of %lld rows have the stamp of a later row and other figures: are two instruments in one file?; "
+        "%s:%lld: %lld of %lld rows have the stamp of a later row and other figures (are two instruments in one "
+        "file?); "
         "give each its own",
         p->r->name, (long long)t->line, (long long)t->count, (long long)p->r->report->rows);
 }

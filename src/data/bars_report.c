@@ -78,9 +78,9 @@ static void print_gaps(FILE *out, const bars_report *p) {
     char count[32], missing[32], length[32], at[32];
     const bars_tally *t = &p->tally[BARS_GAP];
     if (!t->count) return;
-    say(out, "gaps", "%9s  with %s bars missing, first before line %lld; the longest is %s from %s UTC",
-        count_text(count, sizeof count, t->count), count_text(missing, sizeof missing, p->missing), (long long)t->line,
-        when_span_text(length, sizeof length, p->longest), when_text(at, sizeof at, p->longest_at));
+    say(out, "gaps", "%9s  with %s bar%s missing, first before line %lld; the longest is %s from %s UTC",
+        count_text(count, sizeof count, t->count), count_text(missing, sizeof missing, p->missing), term_s(p->missing),
+        (long long)t->line, when_span_text(length, sizeof length, p->longest), when_text(at, sizeof at, p->longest_at));
 }
 
 static void print_coarse(FILE *out, const bars_report *p) {
@@ -117,7 +117,8 @@ static void print_wicks(FILE *out, const bars_report *p) {
     const bars_tally *t = &p->tally[BARS_WICK];
     if (!t->count) return;
     say(out, "wicks",
-        "%9s  over 10 %% and 20 usual moves from open and close to a high or low, first in line %lld; the largest to "
+        "%9s  over 10 %% and far over the usual from open and close to a high or low, first in line %lld; the largest "
+        "to "
         "%.4g times the nearer one, in line %lld",
         count_text(count, sizeof count, t->count), (long long)t->line, p->wick, (long long)p->wick_line);
 }
@@ -132,7 +133,7 @@ static void print_hours(FILE *out, const bars_report *p) {
         say(out, "", "in %s summer: %s", p->seasons == BARS_SEASONS_EUROPE ? "Europe's" : "New York's", p->hours[1]);
     if (p->hours_changes)
         say(out, "", "they changed %d time%s, last in the week of %s; shown as since then", p->hours_changes,
-            p->hours_changes == 1 ? "" : "s", when_text(since, sizeof since, p->hours_since));
+            term_s(p->hours_changes), when_text(since, sizeof since, p->hours_since));
 }
 
 static void print_forced(FILE *out, const bars_report *p) {
@@ -188,9 +189,9 @@ void bars_report_brief(FILE *out, const char *name, const bars *b) {
     fprintf(out, "bars      %s%s%s: %s bars of %s", name, *b->symbol ? " " : "", b->symbol,
         count_text(a, sizeof a, b->count), when_span_text(c, sizeof c, b->span));
     fprintf(out, ", %s to %s UTC", when_text(a, sizeof a, p->first), when_text(c, sizeof c, p->last));
-    fprintf(out, "; %s row%s left out, %s gaps", count_text(a, sizeof a, left_out), left_out == 1 ? "" : "s",
-        count_text(c, sizeof c, p->tally[BARS_GAP].count));
-    if (p->missing) fprintf(out, " with %s bars missing", count_text(a, sizeof a, p->missing));
+    fprintf(out, "; %s row%s left out, %s gap%s", count_text(a, sizeof a, left_out), term_s(left_out),
+        count_text(c, sizeof c, p->tally[BARS_GAP].count), term_s(p->tally[BARS_GAP].count));
+    if (p->missing) fprintf(out, " with %s bar%s missing", count_text(a, sizeof a, p->missing), term_s(p->missing));
     fprintf(out, "; zone %s%s\n", p->zone, p->zone_assumed ? " (assumed)" : "");
     print_coarse(out, p);
     print_findings(out, p, true);

@@ -78,7 +78,8 @@ static bool check_future(rows *r, int64_t span, const bars_options *o, err *e) {
     int64_t ahead = r->row[r->count - 1].bar.time - o->written;
     if (count == 1 && ahead <= span) return true;
     return bars_force_refuse(o->force, BARS_FORCE_FUTURE, &r->report->forced, e,
-        "%s:%lld: %zu bar%s after the file was written, up to %s: is --tz missing?; name the file's clock with --tz or "
+        "%s:%lld: %zu bar%s after the file was written, up to %s (is --tz missing?); name the file's clock with --tz "
+        "or "
         "data.tz, or correct the stamp",
         r->name, (long long)r->row[first].line, count, count == 1 ? " opens" : "s open",
         when_span_text(by, sizeof by, ahead));

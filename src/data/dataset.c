@@ -2,6 +2,7 @@
 
 #include "base/half.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -93,6 +94,12 @@ int64_t dataset_bar_of(const dataset *d, int64_t sample) {
     if (!d->streams || !s->bars.count) return -1;
     int64_t series = d->panel ? dataset_panel_of(d, sample) : 0;
     return s->bars.start[series + 1] - (s->start[series + 1] - s->row[sample]);
+}
+
+const char *dataset_class_name(const dataset *d, int k, char text[CLASS_NAME_ROOM]) {
+    if (d->class_names) return d->class_names[k];
+    snprintf(text, CLASS_NAME_ROOM, "%d", k);
+    return text;
 }
 
 bar dataset_bar(const bar_table *t, int64_t row) {

@@ -92,6 +92,10 @@ typedef struct dataset {
     void (*release)(void *owner); // called once by dataset_free; NULL: nothing to do
 } dataset;
 
+// The name of a class: the dataset's, or its number, written into `text`.
+enum { CLASS_NAME_ROOM = 16 };
+const char *dataset_class_name(const dataset *d, int k, char text[CLASS_NAME_ROOM]);
+
 // A dataset with one zeroed block of `bytes`, to be cut up by dataset_take; NULL, with the reason, where memory is
 // short.
 dataset *dataset_new(size_t bytes, err *e);

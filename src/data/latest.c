@@ -118,8 +118,10 @@ dataset *latest_new(dataset *from, int64_t bars, err *e) {
     bool kept = from->streams && from->stream[0].bars.count && from->time && from->price;
     pick *p = kept ? choose(from, bars, &n) : NULL;
     if (!kept)
-        err_input(e, "%s: keeps no bars, so none is its newest; import bars anew, older versions did not keep them",
-            from->name);
+        err_input(e, "%s: keeps no bars, so none is its newest; %s", from->name,
+            from->held                             ? "a panel of series is forecast with --part future"
+            : strcmp(from->name, "synthetic") == 0 ? "the synthetic market has samples alone, answer them with --part"
+                                                   : "import bars anew, older versions did not keep them");
     if (kept && !p) err_run(e, "no memory for the newest bars");
     if (p && !n) err_input(e, "%s: none of its newest bars is a sample; import all bars anew", from->name);
     if (n)

@@ -60,7 +60,7 @@ static bool refuse_differing(
     when_text(when, sizeof when, o->there.time);
     if (is_other_level(o->here.close, o->there.close))
         return err_input(e,
-            "%s: its bar of %s closes at %.8g, the one in %s at %.8g: is it another instrument?; give the set's own "
+            "%s: its bar of %s closes at %.8g, the one in %s at %.8g (is it another instrument?); give the set's own "
             "bars",
             f->path, when, o->here.close, old->name, o->there.close);
     if (o->differ == 1)

@@ -113,6 +113,20 @@ static bool is_member_in_use(const char *dir, const char *name) {
     return locked;
 }
 
+// The first directory below that holds a run and is no member, which the caller frees; NULL where there is none.
+static char *find_other_run(const char *dir) {
+    char *found = NULL;
+    DIR *d = opendir(dir);
+    for (const struct dirent *each; !found && d && (each = readdir(d));) {
+        if (each->d_name[0] == '.' || is_member(each->d_name)) continue;
+        char *path = run_path(dir, each->d_name);
+        if (run_is(path)) found = path;
+        if (!found) free(path);
+    }
+    if (d) closedir(d);
+    return found;
+}
+
 // Makes place for a run that begins: the one before it goes aside, with its lock, and another is taken.
 static bool set_aside(run *r, err *e) {
     int held = r->lock;
@@ -120,6 +134,12 @@ static bool set_aside(run *r, err *e) {
     if (member) {
         err_run(e, "%s/%s: another process trains here; wait for it or choose another run.dir", r->dir, member);
         free(member);
+        return false;
+    }
+    char *other = find_other_run(r->dir);
+    if (other) {
+        err_input(e, "%s: holds an earlier run, and %s lies below it; choose another run.dir", r->dir, other);
+        free(other);
         return false;
     }
     r->earlier = aside_set(r->dir, e);

@@ -112,9 +112,14 @@ static bool is_description(const char *file, err *e) {
     if (stat(file, &st) != 0) return true; // reading it says why
     if (S_ISDIR(st.st_mode) && run_was_in(file))
         return err_input(e, "%s: is a run's directory; its description is %s/config.yaml", file, file);
-    if (S_ISREG(st.st_mode) && source_kind_of(file, &kind, &unused) && kind == SOURCE_ARRAYS)
-        return err_input(e, "%s: is a dataset; name it as data.set in a description", file);
-    return true;
+    if (!S_ISREG(st.st_mode) || !source_kind_of(file, &kind, &unused)) return true;
+    if (kind == SOURCE_ARRAYS) return err_input(e, "%s: is a dataset; name it as data.set in a description", file);
+    if (!strcasestr(file, ".csv")) return true; // a description's text is no other kind
+    if (kind == SOURCE_PANEL)
+        return err_input(
+            e, "%s: is a panel of series, not a description; import it, and name the set as data.set", file);
+    return err_input(
+        e, "%s: is a file of bars, not a description; name it in one as data.bars: {fast: %s}", file, file);
 }
 
 config *task_describe(const task_description *d, settings *s, err *e) {

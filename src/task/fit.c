@@ -1,6 +1,7 @@
 #include "task/fit.h"
 
 #include "base/clock.h"
+#include "base/term.h"
 #include "graph/identity.h"
 #include "run/weights.h"
 #include "task/keeper.h"
@@ -206,12 +207,14 @@ static bool open_run(fit *f, err *e) {
     return keeper_describe(f->keeper, e);
 }
 
-// Scores of trivial answers on the validation samples: what epochs are to be compared with.
+// Scores of trivial answers on the validation samples: what epochs are to be compared with, so MASE is measured by the
+// naive error within the window, as theirs is.
 static bool score_trivial(const fit *f, skill_table *t, char line[LINE_ROOM], err *e) {
     const task *of = f->task;
     double share[CLASSES_MOST];
     char scores[LINE_ROOM - 32];
     skill_input in = {.data = of->data, .samples = of->split.validation, .share = share};
+    in.window = of->window[0];
     task_skill_input(of, &in);
     if (!of->job.forecasts) trivial_shares(of->data, &of->split.train, share);
     if (!skill_make(&in, t, e)) return false;
@@ -271,8 +274,7 @@ static double best_possible(const task *t) {
 
 static void log_end(const fit *f, const task_done_event *d) {
     const train_result *r = d->result;
-    char resume[512], value[32];
-    lines_resume(d->resume_in, resume, sizeof resume);
+    char value[32], *resume = lines_resume(d->resume_in);
     if (d->monitor) log_line(f->log, "monitor: %s", d->monitor);
     if (r->best_epoch)
         log_line(f->log, "best epoch %lld, validation %s %s; weights in %s", (long long)r->best_epoch, f->metric->name,
@@ -280,7 +282,9 @@ static void log_end(const fit *f, const task_done_event *d) {
     if (r->interrupted)
         log_line(f->log, "stopped by a signal in epoch %lld; go on with: %s", (long long)r->epochs + 1, resume);
     else
-        log_line(f->log, "done after %lld epochs%s", (long long)r->epochs, r->stopped_early ? ", stopped early" : "");
+        log_line(f->log, "done after %lld epoch%s%s", (long long)r->epochs, term_s(r->epochs),
+            r->stopped_early ? ", stopped early" : "");
+    free(resume);
 }
 
 static void conclude(const fit *f, const train_result *r, const char *weights) {

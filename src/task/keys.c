@@ -35,6 +35,7 @@ void task_each_key(const task *t, void (*use)(void *arg, const told_key *k), voi
         .model = &t->model,
         .card = !t->device->host_memory,
         .host = t->job.host,
+        .tunes = t->options.untuned,
         .complete = run != NULL};
     free(run);
     unused_each(&about, tell_unused, &u);

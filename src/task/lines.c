@@ -2,10 +2,13 @@
 
 #include "base/term.h"
 #include "graph/dtype.h"
+#include "run/run.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 // Losses and metrics of an epoch. Those of forecasts have any size.
 static void write_scores(const epoch_report *r, bool forecasts, char *text, size_t room) {
@@ -28,7 +31,8 @@ void lines_epoch(const epoch_report *r, bool forecasts, char *text, size_t room)
     int n = snprintf(
         text, room, "epoch %3lld  %s%s  %s samples/s", (long long)r->epoch, scores, r->best ? " *" : "  ", rate);
     if (r->skipped && n > 0 && (size_t)n < room)
-        n += snprintf(text + n, room - (size_t)n, "  %lld steps skipped (not finite)", (long long)r->skipped);
+        n += snprintf(text + n, room - (size_t)n, "  %lld step%s skipped (not finite)", (long long)r->skipped,
+            term_s(r->skipped));
     if (r->precision == PRECISION_FP16 && n > 0 && (size_t)n < room)
         snprintf(text + n, room - (size_t)n, "  loss scale %g", (double)r->loss_scale);
 }
@@ -44,7 +48,7 @@ void lines_gauges(const db_gauges *g, char *text, size_t room) {
     FILE *out = fmemopen(text, room, "w");
     text[0] = 0;
     if (!out) return;
-    fprintf(out, "%lld sample%s", (long long)g->samples, g->samples == 1 ? "" : "s");
+    fprintf(out, "%lld sample%s", (long long)g->samples, term_s(g->samples));
     if (!isnan(g->memory_process)) fprintf(out, "; memory at most %.1f MB by this process", g->memory_process / 1e6);
     if (!isnan(g->memory_used) && !isnan(g->memory_total))
         fprintf(out, "%s %.1f of %.1f MB by all", isnan(g->memory_process) ? "; memory at most" : ",",
@@ -73,8 +77,29 @@ bool lines_card(const task *t, char *text, size_t room) {
     return true;
 }
 
-void lines_resume(const char *dir, char *text, size_t room) {
-    snprintf(text, room, "tradewind train %s/config.yaml --resume", dir);
+// In single quotes where a shell would read it otherwise.
+static void write_word(const char *word, FILE *out) {
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./,:=@%+-";
+    if (!word[strspn(word, plain)]) {
+        fputs(word, out);
+        return;
+    }
+    fputc('\'', out);
+    for (; *word; word++) fputs(*word == '\'' ? "'\\''" : (const char[]){*word, 0}, out);
+    fputc('\'', out);
+}
+
+char *lines_resume(const char *dir) {
+    char *text = NULL, *path = run_path(dir, "config.yaml");
+    size_t bytes;
+    FILE *out = open_memstream(&text, &bytes);
+    CHECK(out, "out of memory for a line");
+    fputs("tradewind train ", out);
+    write_word(path, out);
+    fputs(" --resume", out);
+    CHECK(fclose(out) == 0 && text, "out of memory for a line");
+    free(path);
+    return text;
 }
 
 const char *lines_value(double v, char *text, size_t room) {
@@ -101,8 +126,8 @@ bool lines_overlap(const task *t, char *text, size_t room) {
 
 // "accuracy 0.5012"
 static void write_trivial(const skill_row *r, double v, FILE *out) {
-    bool errors = r->metric == SKILL_RMSE || r->metric == SKILL_MAE;
-    fprintf(out, errors ? "%s %.5g" : "%s %.4f", skill_title(r->metric), v);
+    char text[32];
+    fprintf(out, "%s %s", skill_title(r->metric), skill_figure(r->metric, v, text, sizeof text));
 }
 
 void lines_trivial(const skill_table *t, const dataset *d, char *text, size_t room) {

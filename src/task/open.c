@@ -63,7 +63,10 @@ static dataset *add_symbols(const task *t, err *e) {
 // The description's own data, as the task sees them.
 static bool open_data(task *t, err *e) {
     CHECK(!t->options.data || !(t->options.ends || t->options.latest), "the data are the description's own");
-    t->data = t->options.data ? t->options.data : source_open(t->config, &t->settings, &t->options.listener, e);
+    bool own = !t->options.data, checked = true;
+    t->data = own ? source_open(t->config, &t->settings, &t->options.listener, e) : t->options.data;
+    if (t->data && own && t->options.trained && !source_check(t->config, &t->settings, &checked, e)) return false;
+    t->unchecked = !checked;
     if (t->data && t->options.ends) t->data = build_ends(t->data, e);
     // Data without symbols for weights that know some are refused by their contract.
     bool named = t->data && (t->data->panel || !t->options.saved);

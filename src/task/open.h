@@ -55,6 +55,7 @@ typedef struct task {
     wisdom_answer tuned; // known about the batch
     int64_t parts;       // micro-batches of the run which goes on; 0: open
     bool tuned_way;      // the choice is what was tuned
+    bool unchecked;      // the set is too large to be read against its CRC-32 before it is used
     err no_card;         // why the CPU stands in for a card, or an empty text
     double made, opened; // when the data were made and the queue was opened, as clock_seconds has it
 } task;

@@ -120,6 +120,20 @@ dataset *source_open_file(const char *path, err *e) {
     return made ? set_open(path, e) : windows_open(path, e);
 }
 
+bool source_check(const config *c, const settings *s, bool *checked, err *e) {
+    err why = {0};
+    npz z;
+    *checked = true;
+    if (config_count(c, "data.bars") > 0 || strcmp(s->set, "synthetic") == 0) return true;
+    if (!npz_open(&z, s->set, &why)) return blame(c, "data.set", &why, e);
+    uint64_t bytes = 0;
+    for (int64_t i = 0; i < z.entries; i++) bytes += z.entry[i].member->size;
+    *checked = bytes <= SOURCE_CHECKED_MOST;
+    bool ok = !*checked || npz_check(&z, &why);
+    npz_close(&z);
+    return ok || blame(c, "data.set", &why, e);
+}
+
 static dataset *from_file(const config *c, const settings *s, err *e) {
     err why = {0};
     dataset *d = source_open_file(s->set, &why);

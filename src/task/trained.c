@@ -126,6 +126,11 @@ static bool choose_part(trained *t, const trained_options *o, err *e) {
         t->part = parts[i].name;
         t->samples = parts[i].samples;
         if (t->samples.count) return true;
+        if (t->task.data->held)
+            return err_input(e,
+                "--part %s: series that are forecast have no such part; `evaluate --test FILE` takes the "
+                "values that follow them",
+                part);
         return err_input(e, "--part %s: has no samples; data.split leaves none for it", part);
     }
     return err_input(e, "--part %s: unknown part; use train, validation, test, all or future", part);

@@ -2,6 +2,7 @@
 
 #include "base/file.h"
 #include "base/term.h"
+#include "graph/identity.h"
 #include "run/outline.h"
 #include "run/run.h"
 
@@ -116,8 +117,13 @@ static void ask_wisdom(task *t) {
     t->tuned = wisdom_find(&k, d->batch_open ? 0 : d->batch_size * d->accumulation);
     const wisdom_entry *w = &t->tuned.entry;
     char *line = t->tuned.line;
-    if (t->tuned.state == WISDOM_NONE && d->batch_open && !line[0])
-        snprintf(line, WISDOM_LINE, "nothing for this model, data and device; run tradewind tune");
+    if (t->tuned.state == WISDOM_NONE && d->batch_open && !line[0]) {
+        char device[WISDOM_ROOM]; // the number of threads is a part of it
+        device_identity is;
+        t->device->identify(t->queue, &is);
+        identity_hardware(&is, device, sizeof device);
+        snprintf(line, WISDOM_LINE, "nothing for this model, data and device (%.80s); run tradewind tune", device);
+    }
     if (t->tuned.state != WISDOM_FOUND || d->split_open || w->parts == d->accumulation) return;
     t->tuned.state = WISDOM_REFUSED;
     snprintf(line, WISDOM_LINE,

@@ -11,17 +11,17 @@ int64_t bootstrap_block(int64_t units, int64_t horizon) {
     return horizon > root ? horizon : root > 1 ? root : 1;
 }
 
-// Sums over the first units, [units + 1, terms], so that a block's are a difference; NULL where memory is short.
-static double *running_sums(const bootstrap_table *t) {
+// Puts sums over the units up to each in the place of the units, so that a block's are a difference.
+static void run_sums(const bootstrap_table *t) {
     int64_t T = t->terms;
-    double *sum = calloc((size_t)((t->units + 1) * T), sizeof *sum);
-    for (int64_t i = 0; sum && i < t->units; i++)
-        for (int64_t k = 0; k < T; k++) sum[(i + 1) * T + k] = sum[i * T + k] + t->value[i * T + k];
-    return sum;
+    for (int64_t i = T; i < t->units * T; i++) t->value[i] += t->value[i - T];
 }
 
-static void add_units(const double *sum, int64_t T, int64_t from, int64_t to, double *all) {
-    for (int64_t k = 0; k < T; k++) all[k] += sum[to * T + k] - sum[from * T + k];
+// Units from one to before another, of which there is at least one.
+static void add_units(const bootstrap_table *t, int64_t from, int64_t to, double *all) {
+    int64_t T = t->terms;
+    const double *sum = t->value;
+    for (int64_t k = 0; k < T; k++) all[k] += sum[(to - 1) * T + k] - (from ? sum[(from - 1) * T + k] : 0);
 }
 
 // The first unit of a block of a resample.
@@ -30,13 +30,13 @@ static int64_t start_of(int64_t resample, int64_t block, int64_t units) {
     return (int64_t)(((uint64_t)r.v[0] * (uint64_t)units) >> 32);
 }
 
-static void resample(const bootstrap_table *t, const double *sum, int64_t number, double *all) {
+static void resample(const bootstrap_table *t, int64_t number, double *all) {
     memset(all, 0, (size_t)t->terms * sizeof *all);
     for (int64_t block = 0, done = 0; done < t->units; block++, done += t->block) {
         int64_t from = start_of(number, block, t->units);
         int64_t length = t->units - done < t->block ? t->units - done : t->block, to = from + length;
-        add_units(sum, t->terms, from, to < t->units ? to : t->units, all);
-        if (to > t->units) add_units(sum, t->terms, 0, to - t->units, all);
+        add_units(t, from, to < t->units ? to : t->units, all);
+        if (to > t->units) add_units(t, 0, to - t->units, all);
     }
 }
 
@@ -67,16 +67,16 @@ bool bootstrap_intervals(
     CHECK(t->units < (int64_t)1 << 32 && t->block > 0, "%lld units", (long long)t->units);
     for (int i = 0; i < count; i++) to[i] = (interval){NAN, NAN};
     if (t->units < 2 * t->block) return true;
-    double *sum = running_sums(t), *all = malloc((size_t)t->terms * sizeof *all);
+    double *all = malloc((size_t)t->terms * sizeof *all);
     double *v = malloc((size_t)(BOOTSTRAP_RESAMPLES * count) * sizeof *v),
            *line = malloc(BOOTSTRAP_RESAMPLES * sizeof *v);
-    bool ok = sum && all && v && line;
+    bool ok = all && v && line;
+    run_sums(t);
     for (int64_t r = 0; ok && r < BOOTSTRAP_RESAMPLES; r++) {
-        resample(t, sum, r, all);
+        resample(t, r, all);
         of(arg, all, v + r * count);
     }
     for (int i = 0; ok && i < count; i++) to[i] = interval_of(v, count, i, line);
-    free(sum);
     free(all);
     free(v);
     free(line);

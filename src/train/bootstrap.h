@@ -20,7 +20,7 @@ typedef struct {
 
 // Units in time order, each with the terms whose sums the statistics are made of.
 typedef struct {
-    const double *value; // [units, terms]
+    double *value; // [units, terms]; running sums after bootstrap_intervals
     int64_t units, terms;
     int64_t block; // units
 } bootstrap_table;

@@ -4,7 +4,8 @@
 // A job tells classes or forecasts targets (settings_forecasts). A forecast may be made relative to the level of its
 // window (settings_levels): window and targets are then divided by it before the model and the loss see them, and what
 // the model gives is multiplied with it again. Targets of bars are scaled by the scaler's target_scale (data/target.h)
-// in the same places. Metrics are in the data's units, and so is the loss that is told, by `unit`.
+// in the same places. Metrics are in the data's units, and so is the loss that is told, by `unit`; the loss of closes
+// of bars, and train.huber_delta with it, is of y / close.
 //
 // Samples come in one of two ways. On the device: the graph draws, takes and windows from constants. From the host:
 // inputs are states that are fed before every micro-batch, from a loader (train/batches.h). The model's nodes have
@@ -42,7 +43,7 @@ typedef struct job {
     tensor seed;                     // the root gradient, [2]: the loss scale and 0
     lr_schedule schedule;            // of the learning rate: schedule_rate (ops/schedule.h) gives an update's
     float *class_weight;             // [classes] or NULL
-    double unit;                     // of the loss, in the data's units; 1 where targets are not scaled
+    double unit;                     // of the loss, in the data's units, or y / close; 1 where targets are not scaled
     bool forecasts;                  // targets, not classes
     bool host;                       // batches come from the host
     job_inputs input;                // states; none where the data are on the device

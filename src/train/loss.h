@@ -29,7 +29,8 @@ typedef struct {
     tensor weight, class_weight; // [B]; [classes] or none
     tensor naive;                // [B] where the loss is measured by it, else none
     float smoothing;
-    float unit; // a unit of `y` and `target` in the data's units; 1 where they are not scaled
+    float unit; // a unit of `y` and `target` in the data's units, for closes of bars as shares of the close; 1 where
+                // they are not scaled
 } loss_inputs;
 
 // Own settings are passed as the bytes that `read` has filled, LOSS_OWN_BYTES of them, zeros at first.

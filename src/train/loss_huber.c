@@ -5,7 +5,8 @@
 
 static const config_key keys[] = {
     {"train.huber_delta", CONFIG_REAL, "1", ABOVE_0, 1e9, NULL,
-        "huber: where squares end and distances begin, in the targets' units", KEY_FIXED | KEY_UNTUNED},
+        "huber: where squares end and distances begin, in the targets' units; for closes of bars a share of the close",
+        KEY_FIXED | KEY_UNTUNED},
 };
 
 static bool read(const config *c, void *own, err *e) {

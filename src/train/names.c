@@ -38,6 +38,7 @@ static const config_name names[] = {
     {"gpu_optimization.use_amp", "gpu_optimization.use_mixed_precision", NULL},
     READ_AS("train", "use_mixed_precision", "gpu_optimization.use_mixed_precision"),
     {"max_memory_gb", "gpu_optimization.max_memory_gb", NULL},
+    {"model.type", "model.kind", NULL},
     READ_AS("model", "hidden_dim", "model.hidden"),
     READ_AS("model", "hidden_size", "model.hidden"),
     READ_AS("model", "num_layers", "model.layers"),

@@ -21,8 +21,8 @@ static const config_key data_keys[] = {
         FIXED | TUNED},
     {"data.synthetic.seed", CONFIG_INT, "7", 0, 1e15, NULL, "which synthetic market", FIXED | UNTUNED},
     {"data.synthetic.strength", CONFIG_REAL, "1.5", 0, 100, NULL, "planted signal against noise", FIXED | UNTUNED},
-    {"data.bars.*", CONFIG_TEXT, NULL, 0, 0, NULL, "in place of a set: bar files, by stream; the finest is the clock",
-        FREE | TUNED | PATH},
+    {"data.bars.*", CONFIG_TEXT, NULL, 0, 0, NULL,
+        "in place of a set: bar files by stream, as {fast: FILE}; the finest is the clock", FREE | TUNED | PATH},
     {"data.bars.*.*", CONFIG_TEXT, NULL, 0, 0, NULL, "the same of several instruments: by symbol, then by stream",
         FREE | TUNED | PATH},
     {"data.frames", CONFIG_LIST, NULL, 0, 0, NULL, "bars: coarser streams made of the finest, such as 1h",
@@ -479,11 +479,16 @@ const metric *settings_metric(const config *c, unsigned task, err *e) {
     const metric *m = metric_find(config_text(c, key));
     CHECK(m, "no metric named %s", config_text(c, key));
     if (m->tasks & task) return m;
-    config_fail(c, key, e, "%s is for %s; use %s or loss", m->name,
+    char use[160] = "";
+    for (int i = 0; metric_at(i); i++) {
+        size_t n = strlen(use);
+        if (metric_at(i)->tasks & task) snprintf(use + n, sizeof use - n, "%s%s", n ? ", " : "", metric_at(i)->name);
+    }
+    config_fail(c, key, e, "%s is for %s; use one of %s", m->name,
         m->tasks & METRIC_CLASSES     ? "classes"
         : m->tasks & METRIC_FORECASTS ? "forecasts"
                                       : "forecasts of series",
-        metric_usual(task)->name);
+        use);
     return NULL;
 }
 

@@ -4,19 +4,21 @@
 #include "train/naive.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 static const struct {
     const char *name, *title;
     bool higher;
-} metrics[SKILL_METRICS] = {[SKILL_LOG_LOSS] = {"log_loss", "log loss", false},
-    [SKILL_ACCURACY] = {"accuracy", "accuracy", true},
-    [SKILL_MCC] = {"mcc", "MCC", true},
-    [SKILL_RMSE] = {"rmse", "RMSE", false},
-    [SKILL_MAE] = {"mae", "MAE", false},
-    [SKILL_SMAPE] = {"smape", "sMAPE", false},
-    [SKILL_MASE] = {"mase", "MASE", false}};
+    int decimals; // 0: of any size, so that 4 figures count
+} metrics[SKILL_METRICS] = {[SKILL_LOG_LOSS] = {"log_loss", "log loss", false, 4},
+    [SKILL_ACCURACY] = {"accuracy", "accuracy", true, 4},
+    [SKILL_MCC] = {"mcc", "MCC", true, 4},
+    [SKILL_RMSE] = {"rmse", "RMSE", false, 0},
+    [SKILL_MAE] = {"mae", "MAE", false, 0},
+    [SKILL_SMAPE] = {"smape", "sMAPE", false, 3},
+    [SKILL_MASE] = {"mase", "MASE", false, 3}};
 
 const char *skill_title(skill_metric m) {
     return metrics[m].title;
@@ -30,6 +32,14 @@ bool skill_differs(skill_metric m) {
     return metrics[m].higher;
 }
 
+const char *skill_figure(skill_metric m, double v, char *text, size_t room) {
+    if (metrics[m].decimals)
+        snprintf(text, room, "%.*f", metrics[m].decimals, v);
+    else
+        snprintf(text, room, "%.4g", v);
+    return text;
+}
+
 // Terms of a sample. Of classes: 1, then of every answer its loss and 1 where it is right, then a count by true class
 // and one by the model's class. Of forecasts: 1, values, 1 where it has a scale, then of every answer sums of absolute
 // and squared errors, sMAPE and MASE. Answer 0 is the model's, the others are trivial.
@@ -37,17 +47,30 @@ enum { TERM_SAMPLES, TERM_CLASSES, TERM_VALUES = 1, TERM_SCALED, TERM_ERRORS };
 enum { OF_LOSS, OF_RIGHT, CLASS_TERMS };
 enum { OF_ABSOLUTE, OF_SQUARE, OF_SMAPE, OF_MASE, ERROR_TERMS };
 
+// Values of a sample's series that are known at the sample, and room for a forecast.
+typedef struct {
+    float *raw;
+    double *known, *forecast;
+} history;
+
 typedef struct {
     const skill_input *in;
     skill_table *t;
     bool classes;
     int answers; // the model's and the trivial ones
     int64_t count, terms;
-    double *term;    // [count, terms]
+    history history; // of forecasts
+    double *term;    // [terms] of a sample
+    double *sums;    // [terms] of a group
     int64_t *unit;   // [count] of the bootstrap
-    int64_t *series; // [count] of the named ones; NULL where they are no instruments
-    double *value;   // [units, terms] of a group
+    double *value;   // [units, terms] of a group; NULL where there are no answers, and so no intervals
 } maker;
+
+// Samples of a group: those that `order` lists, or all.
+typedef struct {
+    const int64_t *order;
+    int64_t count;
+} members;
 
 static double *class_terms(double *term, int answer) {
     return term + TERM_CLASSES + answer * CLASS_TERMS;
@@ -106,12 +129,6 @@ static double score_classes(const maker *m, skill_metric k, int answer, const do
 
 // Terms of forecasts
 
-// Values of a sample's series that are known at the sample, and room for a forecast.
-typedef struct {
-    float *raw;
-    double *known, *forecast;
-} history;
-
 static bool history_open(history *h, const skill_input *in, err *e) {
     const stream *from = &in->data->stream[0];
     int64_t longest = 0;
@@ -151,13 +168,15 @@ static void add_errors(const float *y, const double *f, int64_t H, double scale,
     to[OF_MASE] = scale > 0 ? to[OF_ABSOLUTE] / (double)H / scale : 0;
 }
 
-static void add_forecast(const maker *m, const history *h, int64_t i, double *term) {
+static void add_forecast(const maker *m, int64_t i, double *term) {
     const skill_input *in = m->in;
+    const history *h = &m->history;
     const dataset *d = in->data;
     int64_t sample = part_sample(&in->samples, i), H = d->target_width, n = history_read(h, in, sample);
     const float *y = d->target + sample * H;
     trivial_inputs from = {h->known, n, in->season, in->mean, d->price ? (double)d->price[sample] : 0};
-    double scale = n ? naive_scale(h->known, n, in->season) : 0;
+    int64_t seen = in->window && in->window < n ? in->window : n;
+    double scale = n ? naive_scale(h->known + n - seen, seen, in->season) : 0;
     term[TERM_SAMPLES] = 1;
     term[TERM_VALUES] = (double)H;
     term[TERM_SCALED] = scale > 0;
@@ -178,17 +197,6 @@ static double score_forecasts(skill_metric k, int answer, const double *sums) {
     case SKILL_SMAPE: return sums[TERM_SAMPLES] > 0 ? of[OF_SMAPE] / sums[TERM_SAMPLES] : (double)NAN;
     default: return sums[TERM_SCALED] > 0 ? of[OF_MASE] / sums[TERM_SCALED] : (double)NAN;
     }
-}
-
-static bool add_terms(const maker *m, err *e) {
-    history h = {0};
-    bool ok = m->classes || history_open(&h, m->in, e);
-    for (int64_t i = 0; ok && i < m->count; i++) {
-        double *term = m->term + i * m->terms;
-        m->classes ? add_class(m, i, term) : add_forecast(m, &h, i, term);
-    }
-    history_close(&h);
-    return ok;
 }
 
 // Units of the bootstrap
@@ -280,35 +288,40 @@ static void fill_row(const maker *m, skill_row *r, const double *sums) {
     r->score_range = r->skill_range = (interval){NAN, NAN};
 }
 
-// Sums of the group's samples by unit, and over all units.
-static void sum_group(const maker *m, int64_t series, skill_group *g, double *sums) {
-    memset(m->value, 0, (size_t)(m->t->units * m->terms) * sizeof *m->value);
-    for (int64_t i = 0; i < m->count; i++) {
-        if (series >= 0 && m->series[i] != series) continue;
-        g->samples++;
-        for (int64_t k = 0; k < m->terms; k++) {
-            m->value[m->unit[i] * m->terms + k] += m->term[i * m->terms + k];
-            sums[k] += m->term[i * m->terms + k];
-        }
+// Adds the group's samples up, by unit too where there are answers.
+static void sum_group(const maker *m, members of, skill_group *g) {
+    memset(m->sums, 0, (size_t)m->terms * sizeof *m->sums);
+    if (m->value) memset(m->value, 0, (size_t)(m->t->units * m->terms) * sizeof *m->value);
+    for (int64_t j = 0, before = -1; j < of.count; j++) {
+        int64_t i = of.order ? of.order[j] : j;
+        memset(m->term, 0, (size_t)m->terms * sizeof *m->term);
+        m->classes ? add_class(m, i, m->term) : add_forecast(m, i, m->term);
+        for (int64_t k = 0; k < m->terms; k++) m->sums[k] += m->term[k];
+        if (!m->value) continue;
+        double *to = m->value + m->unit[i] * m->terms;
+        for (int64_t k = 0; k < m->terms; k++) to[k] += m->term[k];
+        g->units += m->unit[i] != before;
+        before = m->unit[i];
     }
+    g->samples = of.count;
+    if (!of.order) g->units = m->t->units; // samples of a series need not follow each other
 }
 
-static bool fill_group(const maker *m, int64_t series, skill_group *g, err *e) {
+// A group that has samples in fewer units than two blocks has no intervals: hardly any resample would hold others of
+// its samples than the ones that are there.
+static bool fill_group(const maker *m, members of, skill_group *g, err *e) {
     static const skill_metric of_classes[] = {SKILL_LOG_LOSS, SKILL_ACCURACY, SKILL_MCC},
                               of_forecasts[] = {SKILL_RMSE, SKILL_MAE, SKILL_SMAPE, SKILL_MASE};
     interval range[2 * SKILL_ROWS_MOST];
-    double *sums = calloc((size_t)m->terms, sizeof *sums);
-    if (!sums) return err_run(e, "out of memory for a score");
-    sum_group(m, series, g, sums);
+    sum_group(m, of, g);
     for (int k = 0; k < m->t->rows; k++) {
         g->row[k].metric = m->classes ? of_classes[k] : of_forecasts[k];
-        fill_row(m, &g->row[k], sums);
+        fill_row(m, &g->row[k], m->sums);
     }
-    free(sums);
-    if (!m->in->answer) return true;
+    if (!m->value || g->units < 2 * m->t->block) return true;
     bootstrap_table table = {m->value, m->t->units, m->terms, m->t->block};
-    statistics_of of = {m, g};
-    if (!bootstrap_intervals(&table, statistics, &of, 2 * m->t->rows, range, e)) return false;
+    statistics_of what = {m, g};
+    if (!bootstrap_intervals(&table, statistics, &what, 2 * m->t->rows, range, e)) return false;
     for (int k = 0; k < m->t->rows; k++) {
         g->row[k].score_range = range[2 * k];
         g->row[k].skill_range = range[2 * k + 1];
@@ -316,34 +329,47 @@ static bool fill_group(const maker *m, int64_t series, skill_group *g, err *e) {
     return true;
 }
 
-// Instruments that have samples here; `there` has a place for each that the data name.
-static int64_t list_instruments(const maker *m, bool *there) {
-    int64_t n = 0;
-    for (int64_t i = 0; i < m->count; i++) {
-        int64_t k = m->series[i] = dataset_panel_of(m->in->data, part_sample(&m->in->samples, i));
-        n += !there[k];
-        there[k] = true;
+// Samples by instrument, each's in time order: those of instrument k are order[end[k - 1]] to order[end[k] - 1].
+// Returns how many instruments have samples.
+static int order_samples(const maker *m, int64_t *order, int64_t *end) {
+    const dataset *d = m->in->data;
+    int there = 0;
+    for (int64_t i = 0; i < m->count; i++) end[dataset_panel_of(d, part_sample(&m->in->samples, i))]++;
+    for (int64_t k = 0, all = 0; k < d->panel; k++) {
+        there += end[k] > 0;
+        all += end[k];
+        end[k] = all - end[k];
     }
-    return n;
+    for (int64_t i = 0; i < m->count; i++) order[end[dataset_panel_of(d, part_sample(&m->in->samples, i))]++] = i;
+    return there;
 }
 
-static bool fill_groups(maker *m, err *e) {
+static bool fill_instruments(const maker *m, const int64_t *order, const int64_t *end, err *e) {
     const dataset *d = m->in->data;
-    bool instruments = d->panel > 1 && !m->t->series, ok = true;
-    bool *there = calloc((size_t)d->panel + 1, sizeof *there);
-    if (instruments) m->series = malloc((size_t)m->count * sizeof *m->series);
-    if (!there || (instruments && !m->series)) ok = err_run(e, "out of memory for groups");
-    int64_t groups = 1 + (ok && instruments ? list_instruments(m, there) : 0);
-    m->t->group = calloc((size_t)groups, sizeof *m->t->group);
-    if (ok && !m->t->group) ok = err_run(e, "out of memory for groups");
-    ok = ok && fill_group(m, -1, &m->t->group[m->t->groups++], e);
-    for (int64_t k = 0; ok && instruments && k < d->panel; k++) {
-        if (!there[k]) continue;
+    bool ok = true;
+    for (int64_t k = 0; ok && k < d->panel; k++) {
+        int64_t from = k ? end[k - 1] : 0;
+        if (end[k] == from) continue;
         skill_group *g = &m->t->group[m->t->groups++];
         g->name = d->panel_names[k];
-        ok = fill_group(m, k, g, e);
+        ok = fill_group(m, (members){order + from, end[k] - from}, g, e);
     }
-    free(there);
+    return ok;
+}
+
+static bool fill_groups(const maker *m, err *e) {
+    const dataset *d = m->in->data;
+    bool instruments = m->value && d->panel > 1 && !m->t->series;
+    int64_t *order = instruments ? malloc((size_t)m->count * sizeof *order) : NULL;
+    int64_t *end = instruments ? calloc((size_t)d->panel, sizeof *end) : NULL;
+    bool ok = !instruments || (order && end);
+    int groups = 1 + (ok && instruments ? order_samples(m, order, end) : 0);
+    m->t->group = calloc((size_t)groups, sizeof *m->t->group);
+    if (!ok || !m->t->group) ok = err_run(e, "out of memory for groups");
+    ok = ok && fill_group(m, (members){NULL, m->count}, &m->t->group[m->t->groups++], e);
+    ok = ok && (!instruments || fill_instruments(m, order, end, e));
+    free(order);
+    free(end);
     return ok;
 }
 
@@ -355,16 +381,19 @@ bool skill_make(const skill_input *in, skill_table *t, err *e) {
     if (m.classes) t->majority = trivial_majority(in->share, K);
     m.answers = 1 + t->trivials;
     m.terms = m.classes ? TERM_CLASSES + m.answers * CLASS_TERMS + 2 * K : TERM_ERRORS + m.answers * ERROR_TERMS;
-    m.term = calloc((size_t)(m.count * m.terms), sizeof *m.term);
+    m.term = malloc((size_t)m.terms * sizeof *m.term);
+    m.sums = malloc((size_t)m.terms * sizeof *m.sums);
     m.unit = malloc((size_t)m.count * sizeof *m.unit);
-    bool ok = (m.term && m.unit) || err_run(e, "out of memory for the scores of %lld samples", (long long)m.count);
-    ok = ok && add_terms(&m, e) && number_units(&m, e);
-    if (ok) m.value = malloc((size_t)(t->units * m.terms) * sizeof *m.value);
-    if (ok && !m.value) ok = err_run(e, "out of memory for %lld moments", (long long)t->units);
+    bool ok =
+        (m.term && m.sums && m.unit) || err_run(e, "out of memory for the scores of %lld samples", (long long)m.count);
+    ok = ok && number_units(&m, e) && (m.classes || history_open(&m.history, in, e));
+    if (ok && in->answer) m.value = malloc((size_t)(t->units * m.terms) * sizeof *m.value);
+    if (ok && in->answer && !m.value) ok = err_run(e, "out of memory for %lld moments", (long long)t->units);
     ok = ok && fill_groups(&m, e);
+    history_close(&m.history);
     free(m.term);
+    free(m.sums);
     free(m.unit);
-    free(m.series);
     free(m.value);
     if (!ok) skill_done(t);
     return ok;

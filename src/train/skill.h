@@ -6,7 +6,8 @@
 //
 // Units of the bootstrap are moments: samples of one time, of all instruments together, are drawn together. A panel
 // without times has its series as units, in blocks of one. Where the named series of a dataset are instruments (it has
-// times and holds nothing out), each also has a group of its own, over the same blocks.
+// times and holds nothing out) and there are answers, each also has a group of its own, over the same blocks. A group
+// with samples in fewer units than two blocks has no intervals.
 #ifndef TRADEWIND_TRAIN_SKILL_H
 #define TRADEWIND_TRAIN_SKILL_H
 
@@ -31,6 +32,9 @@ const char *skill_title(skill_metric m);
 const char *skill_name(skill_metric m);
 bool skill_differs(skill_metric m);
 
+// A score in digits that suit its metric, written into `text`.
+const char *skill_figure(skill_metric m, double v, char *text, size_t room);
+
 typedef struct {
     const dataset *data;
     split_part samples;
@@ -41,6 +45,7 @@ typedef struct {
     const double *share; // [classes] of the training part, for classes
     double mean;         // of the training part's targets, where that is a trivial answer
     int64_t season;
+    int64_t window; // values before a sample that MASE's naive error is taken over; 0: all that are known
 } skill_input;
 
 // NaN where a metric has no value.
@@ -54,6 +59,7 @@ typedef struct {
 typedef struct {
     const char *name; // of an instrument; NULL: all together
     int64_t samples;
+    int64_t units; // of the bootstrap, those with samples of the group; 0 without answers
     skill_row row[SKILL_ROWS_MOST];
 } skill_group;
 

@@ -252,7 +252,7 @@ static bool write_gathered(
     all[n++] = (safetensors_note){"done", done};
     all[n++] = (safetensors_note){"best_epoch", best};
     all[n++] = (safetensors_note){"precision", precision_name(job_of(s)->precision)};
-    all[n++] = s->trivial;
+    if (s->trivial.key) all[n++] = s->trivial;
     if (s->at->stop.best_epoch) all[n++] = (safetensors_note){"best_precision", precision_name(s->at->best_precision)};
     return checkpoint_write(path, s->at->update, g->entry, g->count, all, n, e);
 }
@@ -289,7 +289,7 @@ bool snapshot_save(const snapshot *s, const char *path, const safetensors_note *
 bool snapshot_save_weights(const snapshot *s, const char *path, const safetensors_note *notes, int note_count, err *e) {
     safetensors_note all[NOTES_MOST] = {{"format", "pt"}, {"precision", precision_name(s->weights)}};
     int n = 2;
-    all[n++] = s->trivial;
+    if (s->trivial.key) all[n++] = s->trivial;
     CHECK(note_count + n <= NOTES_MOST, "%d notes", note_count);
     for (int i = 0; i < note_count; i++) all[n++] = notes[i];
     gathered g;

@@ -33,8 +33,9 @@ typedef struct {
     engine *x;
     float *best;
     standing *at;
-    precision weights;        // that the present weights are of
-    safetensors_note trivial; // of the training part, for trivial answers: "class_shares" or "target_mean"
+    precision weights; // that the present weights are of
+    safetensors_note
+        trivial; // of the training part, for trivial answers: "class_shares" or "target_mean"; no key: none
 } snapshot;
 
 // Reads everything from the device (the step record into `at` too) and writes a checkpoint (run/checkpoint.h), with

@@ -120,7 +120,7 @@ static const char *of_hidden(const unused_about *a, const char *path, char text[
 
 // Training
 
-static reason of_optimizer, of_loss, of_schedule, of_monitor, of_card, of_precision;
+static reason of_optimizer, of_loss, of_schedule, of_monitor, of_card, of_precision, of_tuning;
 
 static const char *of_optimizer(const unused_about *a, const char *path, char text[REASON_ROOM]) {
     optimizer_kind k = a->settings->optimizer.kind;
@@ -174,6 +174,12 @@ static const char *of_precision(const unused_about *a, const char *path, char te
     (void)path;
     (void)text;
     return a->card || !a->settings->precision_open ? NULL : "the CPU computes in fp32";
+}
+
+static const char *of_tuning(const unused_about *a, const char *path, char text[REASON_ROOM]) {
+    (void)path;
+    (void)text;
+    return a->tunes ? NULL : "is read by tradewind tune alone";
 }
 
 // Rules: the first whose path fits. A path that ends with * fits everything that begins like it. Without a function a
@@ -241,7 +247,7 @@ static const struct {
     {"gpu_optimization.gradient_accumulation_steps", NULL},
     {"gpu_optimization.dynamic_batch_sizing", NULL},
     {"gpu_optimization.recompute", NULL},
-    {"gpu_optimization.target_utilization", NULL},
+    {"gpu_optimization.target_utilization", of_tuning},
     {"gpu_optimization.memory_monitoring", NULL},
     {"run.dir", NULL},
     {"run.device", NULL},

@@ -12,6 +12,7 @@ typedef struct {
     const model_spec *model;
     bool card;     // computed on a card
     bool host;     // batches come from the host
+    bool tunes;    // it is tuned, not trained
     bool complete; // the description was completed by the program: values as usual are not the user's
 } unused_about;
 

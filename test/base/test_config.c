@@ -228,8 +228,8 @@ static void wrong_values(void **state) {
     refuse("train: fast\n",
         "run.yaml:1: train: must be a section, not fast; train takes batch_size, epochs, optimizer, "
         "shift, init_from, note");
-    refuse(
-        "data:\n  windows: 50\n", "run.yaml:2: data.windows: must be a section, not 50; data.windows takes any name");
+    refuse("data:\n  windows: 50\n",
+        "run.yaml:2: data.windows: must be a section, not 50; data.windows takes any name (bars in a window)");
     refuse("run:\n  dir: [\n  a,\n  b]\n",
         "run.yaml:2: run.dir: must be text, not a list; where the run is kept (default "
         "runs/latest)");
@@ -557,7 +557,7 @@ static void wrong_lists(void **state) {
     refuse("data:\n  features: {fast: {a: b}}\n",
         "run.yaml:2: data.features.fast: must be a list of words, not a section; columns of a branch");
     refuse("data:\n  features: [a, b]\n",
-        "run.yaml:2: data.features: must be a section, not a list; data.features takes any name");
+        "run.yaml:2: data.features: must be a section, not a list; data.features takes any name (columns of a branch)");
     refuse("data:\n  bars: {fast: [a, [b]]}\n", "run.yaml:2: data.bars.fast: must be text, not a list; a file of bars");
     refuse("data:\n  windows:\n    fast:\n    - 5\n",
         "run.yaml:3: data.windows.fast: must be an integer from 1 to 100000, not a list; bars in a window");
@@ -641,8 +641,8 @@ static void wrong_lists_on_the_command_line(void **state) {
     refuse_override("data.symbols= ",
         "data.symbols= : data.symbols: must be a list of words, but has no value; what is "
         "traded (default XAU, EURUSD)");
-    refuse_override("data.features=a,b",
-        "data.features=a,b: data.features: must be a section, not a,b; data.features takes any name");
+    refuse_override("data.features=a,b", "data.features=a,b: data.features: must be a section, not a,b; data.features "
+                                         "takes any name (columns of a branch)");
     refuse_override("train.epochs=[1, 2]",
         "train.epochs=[1, 2]: train.epochs: must be an integer from 1 to 1000000, not [1, 2]; passes over the samples "
         "(default 8)");

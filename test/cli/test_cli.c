@@ -69,7 +69,17 @@ static void overrides_are_checked(void **state) {
 static void options_are_checked(void **state) {
     (void)state;
     put_small_run();
-    complains(RUN("trian", "run.yaml"), "trian: unknown command.*--help.*");
+    complains(RUN("trian", "run.yaml"), "trian: unknown command; did you mean train[?]");
+    complains(RUN("--verison"), "--verison: unknown command; did you mean --version[?]");
+    complains(RUN("xylophone"), "xylophone: unknown command; `tradewind --help` lists them");
+    assert_int_equal(RUN("help", "import"), 0);
+    matches("out", "^usage: tradewind import FILE");
+    complains(RUN("import", "a.csv", "-o", "a.npz", "-o", "b.npz"), "-o b.npz: -o a.npz is given too; leave one out");
+    put_text("bars.csv", "time,open,high,low,close\n1704067200,1,2,1,2\n");
+    complains(
+        RUN("plan", "bars.csv"), "bars.csv: is a file of bars, not a description; name it in one as data.bars: .*");
+    put_text("one.yaml", "data: {bars: bars.csv}\n");
+    complains(RUN("plan", "one.yaml"), ".*data.bars: must be a section, not bars.csv; .* as [{]fast: FILE[}].*");
     complains(RUN("train", "--fast", "run.yaml"), "--fast: not an option of train.*");
     complains(RUN("train", "run.yaml", "--threads", "0"), "--threads 0: .*from 1 .*");
     complains(RUN("train", "run.yaml", "--threads=two"), "--threads two: .*integer.*");

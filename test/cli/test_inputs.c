@@ -105,7 +105,7 @@ static void samples_of_training_are_told(void **state) {
     assert_int_equal(RUN("import", "short.csv", "-o", "short.npz", "--features", "fast=body,rsi_14,natr_14", "-q"), 0);
     assert_int_equal(RUN("evaluate", "made", "data.set=short.npz"), 0);
     matches("out", "\ndata +short\\.npz, [^\n]+\nwarning +([0-9]+) of these [0-9]+ samples lie in the "
-                   "time that the model was trained on [(]to 20[0-9]{2}-[0-9: -]+[)]\nloss ");
+                   "time that the model was trained on [(]to 20[0-9]{2}-[0-9: -]+[)]\naccuracy ");
     assert_int_equal(RUN("evaluate", "made", "--data", "short.npz", "--json"), 0);
     assert_true(number("trained_on") == number("samples"));
     assert_int_equal(RUN("predict", "made", "--data", "short.npz", "-o", "p.csv"), 0);

@@ -95,8 +95,13 @@ static void keys_without_effect_are_told_once(void **state) {
     assert_int_equal(count_of("out", "unused    data.label.band: is of data.bars, and the data are the synthetic"), 1);
     assert_int_equal(RUN("train", "ours.yaml", "model.widths=16-8", "-q"), 0);
     is_empty("out");
-    assert_int_equal(RUN("tune", "ours.yaml", "model.widths=16-8", "--batches=64", "--seconds=1"), 0);
+    assert_int_equal(RUN("plan", "ours.yaml", "gpu_optimization.target_utilization=70"), 0);
+    matches("out", "unused +gpu_optimization.target_utilization: is read by tradewind tune alone\n");
+    assert_int_equal(RUN("tune", "ours.yaml", "model.widths=16-8", "--batches=64", "--seconds=1",
+                         "gpu_optimization.target_utilization=70"),
+        0);
     assert_int_equal(count_of("out", "unused    model.widths: "), 1);
+    assert_int_equal(count_of("out", "target_utilization"), 0);
 }
 
 #define ENTERED(test) cmocka_unit_test_setup_teardown(test, support_enter, support_leave)

@@ -1,7 +1,9 @@
 // A signal for the newest bar, from outside: what `predict --latest` says of bar t from files that end with t is what
 // the whole files give, to the bit, for one instrument and for several, imported at once or added bar by bar.
+#include "base/file.h"
 #include "cli/program.h"
 #include "data/frame.h"
+#include "data/npz.h"
 #include "data/walk.h"
 #include "support.h"
 
@@ -157,13 +159,13 @@ static void late_bars_are_told(void **state) {
     put_run("s.npz", "run", "");
     assert_int_equal(RUN("train", "run.yaml", "-q"), 0);
     assert_int_equal(RUN("predict", "run", "--latest", "1"), 0);
-    matches("out", "^closed [^\n]+\n$");
+    matches("out", "^note [^\n]+\nclosed [^\n]+\n$");
     put_until(begin + 100 * 86400);
     assert_int_equal(RUN("import", "--append", "s.npz", "a.csv"), 0);
     snprintf(want, sizeof want, "\nstale +%s\n", late);
     matches("out", want);
     assert_int_equal(RUN("predict", "run", "--data", "s.npz", "--latest", "1"), 0);
-    snprintf(want, sizeof want, "^warning +%s\nclosed [^\n]+\n$", late);
+    snprintf(want, sizeof want, "^note [^\n]+\nwarning +%s\nclosed [^\n]+\n$", late);
     matches("out", want);
     assert_int_equal(RUN("predict", "run", "--data", "s.npz", "--latest", "1", "-q"), 0);
     snprintf(want, sizeof want, "^tradewind: stale: %s\n$", late);
@@ -184,14 +186,21 @@ static void the_newest_bar_is_there(void **state) {
     assert_int_equal(RUN("train", "run.yaml", "-q"), 0);
     assert_int_equal(RUN("predict", "two", "--latest", "1"), 0);
     matches("out",
-        "^AAA  closed 20[0-9: -]+ UTC  close [0-9.]+  (UP|NEUTRAL|DOWN) +DOWN 0[.][0-9]+  NEUTRAL 0[.][0-9]+  UP "
+        "^note +newest bar closed 2024-0[0-9: -]+ UTC, [0-9]+(,[0-9]+)? days ago\n"
+        "AAA  closed 20[0-9: -]+ UTC  close [0-9.]+ +(UP|NEUTRAL|DOWN) +DOWN 0[.][0-9]+  NEUTRAL 0[.][0-9]+  UP "
         "0[.][0-9]+\nBBB  closed [^\n]+\n$");
     assert_int_equal(RUN("predict", "two", "--latest", "2", "--json"), 0);
+    matches("err", "^note +newest bar closed 2024[^\n]+ days ago\n$");
+    assert_int_equal(RUN("predict", "two", "--latest", "900", "--json"), 0);
+    matches("err", "^warning +[0-9]+ of these [0-9,]+ samples lie in the time that the model was trained on [^\n]+\n"
+                   "note +newest bar ");
+    assert_int_equal(RUN("predict", "two", "--latest", "2", "-q"), 0);
+    matches("out", "^AAA ");
     assert_int_equal(RUN("predict", "two", "--latest", "2", "-o", "p.csv"), 0);
     matches("p.csv", "^open_time,close_time,close,symbol,label,prediction,p_DOWN,p_NEUTRAL,p_UP\n"
-                     "[^,]+,[^,]+,[0-9.]+,AAA,[0-2],[0-2],[^\n]+\n[^\n]+\n");
-    matches("p.csv", ",AAA,,[0-2],");
-    matches("p.csv", ",BBB,,[0-2],");
+                     "[^,]+,[^,]+,[0-9.]+,AAA,[A-Z]+,[A-Z]+,[^\n]+\n[^\n]+\n");
+    matches("p.csv", ",AAA,,(DOWN|NEUTRAL|UP),");
+    matches("p.csv", ",BBB,,(DOWN|NEUTRAL|UP),");
     assert_int_equal(RUN("predict", "two", "--latest", "2", "-o", "p.npz"), 0);
     complains(RUN("predict", "two", "--latest", "0"), "--latest 0: must be a number of bars, 1 or more");
     complains(
@@ -207,16 +216,74 @@ static void the_newest_bar_is_there(void **state) {
     free(rows);
     matches("out", "\"unit\": ?\"log return since the close\"");
     assert_int_equal(RUN("predict", "next", "--latest", "1"), 0);
-    matches("out", "^forecast +log return since the close\nclosed [^\n]+ next [^\n]+, in 3 bars [^\n]+\n$");
+    matches(
+        "out", "^note [^\n]+\nforecast +log return since the close\nclosed [^\n]+ next [^\n]+, in 3 bars [^\n]+\n$");
     assert_int_equal(RUN("train", "run.yaml", "train.loss=quantile", "run.dir=wide", "-q"), 0);
     assert_int_equal(RUN("predict", "wide", "--latest", "1"), 0);
-    matches("out", "^forecast +[^\n]+, quantile 0[.]5\nclosed ");
+    matches("out", "^note [^\n]+\nforecast +[^\n]+, quantile 0[.]5\nclosed ");
     assert_int_equal(RUN("predict", "wide", "--latest", "1", "--json"), 0);
     matches("out", "\"forecast\": ?[{]\"0[.]1\": ?[[]([^],]+,){2}[^],]+[]], ?\"0[.]5\": ?[[]");
     // Data without bars have no newest one.
     put_small_run();
     assert_int_equal(RUN("train", "run.yaml", "-q"), 0);
-    complains(RUN("predict", "made", "--latest", "1"), ".*keeps no bars, so none is its newest; .*");
+    complains(
+        RUN("predict", "made", "--latest", "1"), ".*keeps no bars, so none is its newest; the synthetic market .*");
+}
+
+// An instrument that ended weeks before the other: its newest bar is no newest one.
+static void instruments_that_ended_are_told(void **state) {
+    (void)state;
+    put_until(begin + 4 * 86400);
+    bar *bars = walk_bars(N, SPAN, 8);
+    FILE *f = fopen("b.csv", "w");
+    assert_non_null(f);
+    fputs("time,open,high,low,close,tick_volume,spread\n", f);
+    for (const bar *b = bars; b < bars + N; b++)
+        fprintf(f, "%lld,%.9g,%.9g,%.9g,%.9g,%.0f,%.0f\n", (long long)b->time + 40 * 86400, b->open, b->high, b->low,
+            b->close, b->volume, b->spread);
+    fclose(f);
+    free(bars);
+    assert_int_equal(IMPORT(TWO, "-o", "two.npz"), 0);
+    put_run("two.npz", "two", "");
+    assert_int_equal(RUN("train", "run.yaml", "-q"), 0);
+    assert_int_equal(RUN("predict", "two", "--latest", "1"), 0);
+    matches("out", "note +newest bar closed [^\n]+ days ago\n"
+                   "note +AAA ends 2024-01-05 00:00 UTC, 4[0-9] days before the newest bar\nAAA ");
+    assert_int_equal(RUN("predict", "two", "--latest", "1", "-o", "p.csv"), 0);
+    matches("out", "\nnote +newest bar closed [^\n]+ days ago\nnote +AAA ends ");
+}
+
+// A set whose bytes have changed gives no answers, though its tables are read where they lie; and neither do its
+// scores.
+static void damaged_sets_give_no_answers(void **state) {
+    static const char *const arrays[] = {"fast.series0", "slow.series0", "time"};
+    (void)state;
+    put_until(begin + 100 * 86400);
+    assert_int_equal(IMPORT(ONE, "-o", "one.npz"), 0);
+    put_run("one.npz", "one", "");
+    assert_int_equal(RUN("train", "run.yaml", "-q"), 0);
+    assert_int_equal(RUN("predict", "one", "--latest", "1"), 0);
+    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) {
+        npz z;
+        err e = {0};
+        size_t n;
+        char why[160], *all = file_read("one.npz", 1 << 26, &n, &e), *copy = all ? malloc(n) : NULL;
+        support_ok(copy && npz_open_memory(&z, "one.npz", all, n, &e), &e);
+        memcpy(copy, all, n);
+        copy[(const char *)npz_data(&z, npz_find(&z, arrays[i])) - all + 9] ^= 1;
+        npz_close(&z);
+        support_put("one.npz", copy, n);
+        support_put("other.npz", copy, n);
+        snprintf(why, sizeof why, ".*%s.* is damaged: its CRC-32 is wrong.*", arrays[i]);
+        complains(RUN("predict", "one", "--latest", "1"), why);
+        complains(RUN("predict", "one", "-o", "p.csv"), why);
+        complains(RUN("evaluate", "one"), why);
+        support_put("one.npz", all, n);
+        complains(RUN("predict", "one", "--data", "other.npz", "-o", "p.csv"), why);
+        free(all);
+        free(copy);
+    }
+    assert_int_equal(RUN("evaluate", "one"), 0);
 }
 
 // The same instruments as a description names them.
@@ -229,7 +296,7 @@ static void descriptions_name_instruments(void **state) {
                          "train: {epochs: 1, batch_size: 64}\nrun: {dir: described}\n");
     assert_int_equal(RUN("train", "run.yaml", "-q"), 0);
     assert_int_equal(RUN("predict", "described", "--latest", "1"), 0);
-    matches("out", "^AAA  closed [^\n]+\nBBB  closed [^\n]+\n$");
+    matches("out", "^note [^\n]+\nAAA  closed [^\n]+\nBBB  closed [^\n]+\n$");
     assert_int_equal(RUN("evaluate", "described"), 0);
     matches("out", "\nsymbol +samples [^\n]+\nAAA +[0-9,]+ [^\n]+\nBBB +[0-9,]+ [^\n]+\ntogether +[0-9,]+ ");
     // Weights that know their instruments name them.
@@ -263,6 +330,8 @@ int main(void) {
         TEST(holes_are_told),
         TEST(late_bars_are_told),
         TEST(the_newest_bar_is_there),
+        TEST(instruments_that_ended_are_told),
+        TEST(damaged_sets_give_no_answers),
         TEST(descriptions_name_instruments),
         TEST(too_many_files_are_refused),
     };

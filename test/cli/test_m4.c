@@ -157,11 +157,14 @@ static void mistakes_are_told(void **state) {
     complains(RUN("evaluate", "made", "--test", "more.csv"), "more\\.csv: has 11 series and p\\.npz has 10; .*");
     complains(RUN("evaluate", "made", "--test", "short.csv"),
         "short\\.csv: series S0 has 5 values and the run forecasts 6; .*");
+    complains(RUN("predict", "made", "--latest", "1"),
+        "p\\.npz: keeps no bars, so none is its newest; a panel of series is forecast with --part future");
     complains(RUN("evaluate", "made", "--test", "none.csv"), "none\\.csv: .*No such file.*");
     complains(RUN("evaluate", "made", "--part", "future"), "--part future: has no values to compare with; .*");
-    complains(RUN("evaluate", "made", "--part", "test"), "--part test: has no samples; .*");
+    complains(RUN("evaluate", "made", "--part", "test"), "--part test: series that are forecast have no such part; .*");
     complains(RUN("evaluate", "made", "--test", "t.csv", "--part", "all"), "--part: means nothing to a test; .*");
-    complains(RUN("train", "run.yaml", "train.metric=accuracy"), ".*accuracy is for classes; use smape or loss");
+    complains(RUN("train", "run.yaml", "train.metric=accuracy"),
+        ".*accuracy is for classes; use one of smape, mase, owa, mae, rmse, loss");
     complains(RUN("train", "run.yaml", "train.ensemble=2", "data.set=none.npz", "run.dir=never"), ".*No such file.*");
     assert_int_equal(access("never", F_OK), -1);
     put_text("classes.yaml", "data: {synthetic: {bars: 1000}}\nmodel: {kind: mlp, widths: 4}\ntrain: {epochs: 1}\n"

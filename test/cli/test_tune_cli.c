@@ -51,7 +51,7 @@ static void the_winner_is_shown_kept_and_used(void **state) {
     matches("out", "\ntuned +[0-9-]+: 1 x (64|128) rows");
     assert_int_equal(RUN("train", JOB, "train.batch_size=auto"), 0);
     assert_int_equal(RUN("tune", JOB, "--batches=64", "--seconds=1", "-q"), 0);
-    matches("out", "winner +64");
+    matches("out", "^winner +64[^\n]+\n$");
 }
 
 static void json_has_a_line_a_candidate_and_one_for_the_winner(void **state) {

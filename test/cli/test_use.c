@@ -4,6 +4,7 @@
 #include "data/npz.h"
 #include "data/walk.h"
 #include "support.h"
+#include "task/lines.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -55,11 +56,24 @@ static void evaluation_agrees_with_training(void **state) {
     check_evaluate("");
     check_evaluate(", scale: standard");
     assert_int_equal(RUN("evaluate", "made"), 0);
-    matches("out", "^weights +made/best\\.safetensors\ndata +synthetic, test: [0-9,]+ samples\nloss +[0-9.]+\n");
+    matches("out", "^weights +made/best\\.safetensors\ndata +synthetic, test: [0-9,]+ samples\naccuracy +[0-9.]+\n");
     matches("out", "\ntrivial +majority class [012]: accuracy [0-9.]+, MCC 0\\.0000; prior: log loss [0-9.]+\n");
     matches(
         "out", "\nlog loss +[0-9.]+  [0-9.]+ to [0-9.]+ +[0-9.]+  prior +[-+][0-9.]+  [-+][0-9.]+ to [-+][0-9.]+\n");
     matches("out", "\ntrue +0 +1 +2 +recall\n0 +[0-9]+ ");
+    assert_int_equal(RUN("evaluate", "made", "-q"), 0);
+    matches("out", "\nmacro F1 +[0-9.]+\n$");
+    // The training loss is told where it is not the log loss, which it then is not.
+    assert_int_equal(RUN("train", "run.yaml", "-q", "train.class_weights=balanced", "train.label_smoothing=0.1"), 0);
+    assert_int_equal(RUN("evaluate", "made"), 0);
+    matches("out", "\nloss +[0-9.]+ [(]of training: cross_entropy, weighted by class, labels smoothed by 0.1[)]\n");
+    // Overrides that nothing reads.
+    assert_int_equal(RUN("evaluate", "made", "model.heads=3", "data.label.horizon=3"), 0);
+    matches("out", "^unused +data\\.label\\.horizon: [^\n]+\nunused +model\\.heads: [^\n]+\nweights ");
+    assert_int_equal(RUN("evaluate", "made", "model.heads=3", "--json"), 0);
+    matches("err", "^unused +model\\.heads: model\\.kind lstm does not read it\n$");
+    assert_int_equal(RUN("predict", "made", "model.heads=3", "-o", "p.csv"), 0);
+    matches("out", "^unused +model\\.heads: [^\n]+\np[.]csv: ");
     assert_int_equal(RUN("evaluate", "made/last.safetensors", "--part=train"), 0);
     matches("out", "^weights +made/last\\.safetensors\ndata +synthetic, train: ");
 }
@@ -75,6 +89,9 @@ static void mistakes_are_told(void **state) {
     complains(RUN("evaluate", "made", "model.head=9"), "made/best\\.safetensors: does not fit the model; .*");
     complains(RUN("evaluate", "made", "--data", "missing.npz"), ".*data\\.set.*missing\\.npz.*");
     complains(RUN("evaluate", "run.yaml"), "run\\.yaml: is not in a run's directory, .*; name a run's directory");
+    complains(RUN("evaluate", "made/config.yaml"), "made/config\\.yaml: is the description of a run; .*, made");
+    complains(RUN("train", "run.yaml", "train.metric=rmse"),
+        ".*train\\.metric: rmse is for forecasts; use one of mcc, accuracy, balanced_accuracy, macro_f1, loss");
     complains(RUN("train", "made"), "made: is a run's directory; its description is made/config\\.yaml");
     complains(RUN("train", "run.yaml", "train.batch_size=100000"),
         ".*train\\.batch_size: a step of 100000 samples is more than 4 times the 1[0-9]+ training samples; .*");
@@ -204,6 +221,38 @@ static void runs_are_listed(void **state) {
     matches("out", "\nresume +tradewind train all/three/config\\.yaml --resume\n");
 }
 
+// A run in the directory of others, as run.dir: all makes it, hides none of them; an ensemble's members are listed
+// once.
+static void a_run_among_runs_is_listed(void **state) {
+    (void)state;
+    put_description("");
+    assert_int_equal(RUN("train", "run.yaml", "run.dir=all/two", "-q", "train.epochs=1", "train.ensemble=2"), 0);
+    assert_int_equal(RUN("train", "run.yaml", "run.dir=all", "-q", "train.epochs=1"), 0);
+    assert_int_equal(mkdir("all/earlier", 0777), 0); // as earlier versions left it
+    assert_int_equal(system("cp all/config.yaml all/earlier"), 0);
+    assert_int_equal(RUN("runs", "all"), 0);
+    matches("out", "^run [^\n]+\nall +done [^\n]+\nall/two +done [^\n]+\nall/two/member_1 +done [^\n]+\n"
+                   "all/two/member_2 +done [^\n]+\n$");
+}
+
+// The command that goes on is as a shell takes it, whatever the directory is called.
+static void resume_lines_are_for_a_shell(void **state) {
+    static const char *const dirs[][2] = {{"plain-1/x_2", "tradewind train plain-1/x_2/config.yaml --resume"},
+        {"my runs/it's $one", "tradewind train 'my runs/it'\\''s $one/config.yaml' --resume"}};
+    char deep[700] = "d", want[800];
+    (void)state;
+    for (size_t i = 0; i < sizeof dirs / sizeof *dirs; i++) {
+        char *line = lines_resume(dirs[i][0]);
+        assert_string_equal(line, dirs[i][1]);
+        free(line);
+    }
+    memset(deep, 'd', sizeof deep - 1);
+    snprintf(want, sizeof want, "tradewind train %s/config.yaml --resume", deep);
+    char *line = lines_resume(deep);
+    assert_string_equal(line, want);
+    free(line);
+}
+
 // Killed in its first epoch: what run.db has is shown.
 static void a_killed_run_shows_its_steps(void **state) {
     (void)state;
@@ -253,6 +302,8 @@ int main(void) {
         TEST(predictions_agree_with_evaluation),
         TEST(other_data_are_scaled_as_in_training),
         TEST(runs_are_listed),
+        TEST(a_run_among_runs_is_listed),
+        TEST(resume_lines_are_for_a_shell),
         TEST(a_killed_run_shows_its_steps),
         TEST(checkpoints_are_shown),
     };

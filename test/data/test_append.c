@@ -347,8 +347,8 @@ static void known_bars_are_compared(void **state) {
     refuses(old, b, KNOWN, 0, "; import all bars anew, or keep it with --force conflicts");
     refuses(old, b, N, BARS_FORCE_CONFLICTS, NULL);
     for (int i = 0; i < N; i++) b[i].open /= 1500, b[i].high /= 1500, b[i].low /= 1500, b[i].close /= 1500;
-    refuses(old, b, N, 0, ": is it another instrument?; give the set's own bars");
-    refuses(old, b, KNOWN, BARS_FORCE_CONFLICTS, ": is it another instrument?");
+    refuses(old, b, N, 0, " (is it another instrument?); give the set's own bars");
+    refuses(old, b, KNOWN, BARS_FORCE_CONFLICTS, " (is it another instrument?)");
     // A file with nothing for the set: it ended before the set began.
     for (int i = 0; i < N; i++) b[i].time -= 30 * 86400;
     refuses(old, b, 200, 0, ", none of its newest bars is in set.npz, and none is newer; is it the right file?");
@@ -398,7 +398,8 @@ static void added_prices_are_judged(void **state) {
         refuses(old, from, before + n, 0, "as after a split of 3:2");
         memcpy(b, kept, sizeof kept);
         scale(b + KNOWN, n, 1.72);
-        refuses(old, from, before + n, 0, "the set's last: is it another instrument, or was there news?; give its own");
+        refuses(
+            old, from, before + n, 0, "the set's last (is it another instrument, or was there news?); give its own");
         memcpy(b, kept, sizeof kept);
         scale(b + KNOWN + n - 1, 1, 10);
         refuses(old, from, before + n, 0, "decimal point is in the wrong place");

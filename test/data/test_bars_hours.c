@@ -195,6 +195,13 @@ static void hours_in_words(void **state) {
     assert_string_equal(buf, "Mon-Fri 01:00-23:30; closed inside: Mon-Fri 01:30 and every 1 h to 22:30");
     assert_true(pattern);
     assert_string_equal(bars_hours_text(tiny, sizeof tiny, open, 48, SPAN, &pattern), "Mon-Fri 01:00-23:30;...");
+    // A list that is too long ends with a whole item.
+    for (int d = 0; d < 5; d++)
+        for (int i = 3; i < 47; i++) open[d * 48 + i] = (i * i + 3 * d) % 7 > 1;
+    pattern = false;
+    bars_hours_text(buf, sizeof buf, open, 48, SPAN, &pattern);
+    assert_true(pattern && strlen(buf) > 60);
+    assert_string_equal(buf + strlen(buf) - 13, "0, and others");
 }
 
 static int done(void **state) {

@@ -111,6 +111,15 @@ static void the_working_directory_is_not_moved(void **state) {
     assert_true(there("made/member_1/best.safetensors") && !there("made.1"));
 }
 
+// Runs that lie below another's directory would be moved with it.
+static void other_runs_are_not_moved(void **state) {
+    (void)state;
+    put_member("made/member_1", true);
+    put_member("made/gold", true);
+    refused(ERR_INPUT, "made: holds an earlier run, and made/gold lies below it; choose another run.dir");
+    assert_true(there("made/gold/best.safetensors") && !there("made.1"));
+}
+
 static void a_run_in_use_is_left_alone(void **state) {
     (void)state;
     err e = {0};
@@ -179,6 +188,7 @@ int main(void) {
         TEST(numbers_rise),
         TEST(a_link_stays_a_link),
         TEST(the_working_directory_is_not_moved),
+        TEST(other_runs_are_not_moved),
         TEST(a_run_in_use_is_left_alone),
         TEST(a_run_that_was_set_aside_is_named),
         TEST(what_no_run_has_written_is_not_replaced),

@@ -105,9 +105,10 @@ static void any_metric_decides(void **state) {
     assert_ptr_equal(metric_of("train.metric=auto", METRIC_FORECASTS, &e), metric_find("mae"));
     assert_ptr_equal(metric_of("train.metric=auto", METRIC_SERIES, &e), metric_find("smape"));
     assert_null(metric_of("train.metric=owa", METRIC_FORECASTS, &e));
-    assert_non_null(strstr(e.text, "train.metric: owa is for forecasts of series; use mae or loss"));
+    assert_non_null(strstr(e.text, "train.metric: owa is for forecasts of series; use one of smape, mae, rmse, loss"));
     assert_null(metric_of("train.metric=rmse", METRIC_CLASSES, &e));
-    assert_non_null(strstr(e.text, "train.metric: rmse is for forecasts; use mcc or loss"));
+    assert_non_null(strstr(
+        e.text, "train.metric: rmse is for forecasts; use one of mcc, accuracy, balanced_accuracy, macro_f1, loss"));
 }
 
 // The distance that a first step goes.

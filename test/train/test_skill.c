@@ -186,6 +186,22 @@ static void forecasts_are_compared_by_kind(void **state) {
 
 // Series
 
+// MASE by the naive error within a window of 9 values.
+static void check_window(int series, int length) {
+    enum { WINDOW = 9 };
+    double mase = 0;
+    for (int s = 0; s < series; s++) {
+        double seen[WINDOW], error = 0;
+        for (int t = 0; t < WINDOW; t++) seen[t] = (double)m.value[(s + 1) * length - WINDOW + t];
+        for (int h = 0; h < 2; h++) error += fabs((double)m.target[2 * s + h] - seen[WINDOW - 4 + h]) / 2;
+        mase += error / naive_scale(seen, WINDOW, 4) / series;
+    }
+    skill_table t = table_for(&(skill_input){
+        .data = &m.d, .samples = part_of((span){0, series}), .task = METRIC_SERIES, .season = 4, .window = WINDOW});
+    near(t.group[0].row[3].trivial[1], mase);
+    skill_done(&t);
+}
+
 // Seasons of 4 with a trend: the last season beats the last value. Known are all values up to the sample.
 static void series_are_compared_with_their_season(void **state) {
     enum { SERIES = 12, LENGTH = 40 };
@@ -231,6 +247,7 @@ static void series_are_compared_with_their_season(void **state) {
     for (int k = 0; k < 3; k++) near(r[k + 1].score, sum[0][k]);
     for (int k = 0; k < 3; k++) near(r[k + 1].trivial[1], sum[1][k]);
     skill_done(&t);
+    check_window(SERIES, LENGTH);
 }
 
 // Instruments
@@ -274,6 +291,65 @@ static void instruments_have_groups_of_their_own(void **state) {
     skill_done(&t);
 }
 
+// An instrument that came into the market late has one or two moments, or one fewer than two blocks: scores, but no
+// interval, so that nobody calls it better or worse. The others keep theirs.
+static void instruments_of_few_moments_are_not_judged(void **state) {
+    static const char *const names[] = {"GOLD", "LATE"};
+    static const int64_t first[] = {0, 700, 1400};
+    static const int moments[] = {1, 2, 19, 20};
+    (void)state;
+    for (size_t k = 0; k < sizeof moments / sizeof *moments; k++) {
+        int late = moments[k];
+        make_targets("path", 0);
+        for (int i = 0; i < N; i++) { // at its last moments, beside the other one
+            int both = N - 2 * late, at = i < both ? i : both + (i - both) / 2;
+            bool is = i >= both && (i - both) % 2;
+            m.time[i] = 3600 * at;
+            m.end[i] = m.time[i] + 10 * 3600;
+            m.row[i] = (is ? 700 : 0) + at;
+            m.first[i] = is ? 700 : 0;
+            if (is) m.answer[3 * i + 1] = m.answer[3 * i + 2] = -5;
+        }
+        m.d.streams = 1;
+        m.d.stream[0] =
+            (stream){.name = "fast", .series = table_of(COLUMN_F32, 1400, 1, m.value), .row = m.row, .first = m.first};
+        m.d.panel = 2;
+        m.d.panel_names = names;
+        m.d.panel_first = first;
+        skill_input in = {.data = &m.d, .samples = part_of((span){0, N}), .task = METRIC_FORECASTS, .answer = m.answer};
+        in.width = 3;
+        in.at = 1;
+        in.season = 1;
+        skill_table t = table_for(&in);
+        assert_true(t.groups == 3 && t.units == N - late && t.block == 10);
+        assert_true(t.group[2].samples == late && t.group[2].units == late && t.group[1].units == t.units);
+        assert_int_equal(skill_judge(&t.group[1].row[0]), SKILL_BETTER);
+        assert_int_equal(skill_judge(&t.group[2].row[0]), late < 20 ? SKILL_OPEN : SKILL_WORSE);
+        assert_true(!isnan(t.group[2].row[0].skill) && isnan(t.group[2].row[0].score_range.low) == (late < 20));
+        json_decref(m.d.about);
+        skill_done(&t);
+    }
+}
+
+// Without answers there is nothing to tell by instrument.
+static void trivial_answers_alone_have_one_group(void **state) {
+    static const char *const names[] = {"GOLD", "EURO"};
+    static const int64_t first[] = {0, 300, 600};
+    (void)state;
+    make_targets("path", 0);
+    for (int i = 0; i < N; i++) m.row[i] = m.first[i] = i % 2 * 300;
+    m.d.streams = 1;
+    m.d.stream[0] = (stream){.name = "fast", .row = m.row, .first = m.first};
+    m.d.panel = 2;
+    m.d.panel_names = names;
+    m.d.panel_first = first;
+    skill_input in = {.data = &m.d, .samples = part_of((span){0, N}), .task = METRIC_FORECASTS, .season = 1};
+    skill_table t = table_for(&in);
+    assert_true(t.groups == 1 && t.group[0].samples == N && t.group[0].row[0].trivial[0] > 0);
+    json_decref(m.d.about);
+    skill_done(&t);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(classes_are_compared_with_majority_and_prior),
@@ -281,6 +357,8 @@ int main(void) {
         cmocka_unit_test(forecasts_are_compared_by_kind),
         cmocka_unit_test(series_are_compared_with_their_season),
         cmocka_unit_test(instruments_have_groups_of_their_own),
+        cmocka_unit_test(instruments_of_few_moments_are_not_judged),
+        cmocka_unit_test(trivial_answers_alone_have_one_group),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
