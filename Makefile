@@ -7,6 +7,7 @@ CUDA  ?= AUTO
 CTEST  = ctest --output-on-failure --parallel 2
 
 FUZZ_SECONDS ?= 20
+FAULTS_EVERY ?= 1
 PREFIX ?= /usr/local
 
 # Program and plug-in lie together, as the one looks for the other beside itself; the command is a link to them.
@@ -23,7 +24,7 @@ NO_ASLR   = $(shell setarch -R true 2>/dev/null && echo setarch -R)
 build = cmake -S . -B $(1) $(2) --log-level=WARNING && cmake --build $(1) --parallel $(JOBS) $(if $(3),--target $(3))
 
 .DEFAULT_GOAL := all
-.PHONY: all install uninstall demo test test-long test-asan test-tsan fuzz test-gpu sanitize-gpu bench bench-gpu format lint layers clean help
+.PHONY: all install uninstall demo test test-long faults test-asan test-tsan fuzz test-gpu sanitize-gpu bench bench-gpu format lint layers clean help
 
 all: layers $(BUILD)/.deps-demo ## build the program, build/tradewind, and the CUDA plug-in where nvcc is found
 	@$(call build,$(BUILD),-DTRADEWIND_TESTS=OFF -DTRADEWIND_CUDA=$(CUDA))
@@ -49,6 +50,10 @@ test: layers $(BUILD)/.deps-test ## build and run the tests
 test-long: layers $(BUILD)/.deps-test ## the tests that take longer: runs that are killed, limits, tuning, large graphs
 	@$(call build,$(BUILD),-DTRADEWIND_TESTS=ON -DTRADEWIND_CUDA=$(CUDA))
 	@cd $(BUILD) && $(CTEST) -L long
+
+faults: layers $(BUILD)/.deps-test ## every write, sync, rename, open and allocation of every kind of run fails or kills it, once (minutes)
+	@$(call build,$(BUILD),-DTRADEWIND_TESTS=ON -DTRADEWIND_CUDA=$(CUDA))
+	@cd $(BUILD) && TRADEWIND_FAULTS_EVERY=$(FAULTS_EVERY) ./test_faults
 
 test-asan: layers $(BUILD)/.deps-test ## the tests under AddressSanitizer and UBSan
 	@$(call build,$(BUILD)-asan,-DCMAKE_BUILD_TYPE=Debug -DTRADEWIND_CUDA=OFF)

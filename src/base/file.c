@@ -1,5 +1,7 @@
 #include "base/file.h"
 
+#include "base/stop.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -253,6 +255,30 @@ static bool sync_fd(int fd) {
     do rc = fsync(fd);
     while (rc && errno == EINTR);
     return !rc;
+}
+
+bool file_is_there(int fd, const char *path) {
+    struct stat held, named;
+    return fstat(fd, &held) == 0 && stat(path, &named) == 0 && held.st_ino == named.st_ino &&
+           held.st_dev == named.st_dev;
+}
+
+int file_lock(const char *path, void (*on_wait)(void *arg), void *arg, err *e) {
+    const struct timespec pause = {.tv_nsec = 20000000};
+    for (bool told = false; stop_go_on(e);) {
+        int fd = open_retry(path, O_RDONLY | O_NONBLOCK, 0);
+        if (fd < 0) {
+            file_fail(e, path, "cannot be read", errno);
+            return -1;
+        }
+        bool busy = flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+        if (!busy && file_is_there(fd, path)) return fd;
+        close(fd);
+        if (busy && !told && on_wait) on_wait(arg);
+        told |= busy;
+        nanosleep(&pause, NULL);
+    }
+    return -1;
 }
 
 // Directories that cannot be opened for reading or synchronised on this file system (EINVAL) are as durable as they

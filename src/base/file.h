@@ -57,6 +57,14 @@ bool file_writer_commit(file_writer *w, err *e);
 // Removes the temporary. Does nothing after a commit, after a failed open, write or commit, and on a second call.
 void file_writer_abandon(file_writer *w);
 
+// False where a file that was opened is no longer the one of this path.
+bool file_is_there(int fd, const char *path);
+
+// Takes a file for reading it and replacing it with a file_writer: a second caller waits for the first one to close the
+// descriptor, and then gets the file that is there by now. `on_wait` is called once where another has it; NULL:
+// nothing. -1 on failure, also where a stop is asked for meanwhile. A file system without locks keeps nobody away.
+int file_lock(const char *path, void (*on_wait)(void *arg), void *arg, err *e);
+
 // Makes the names in the directory of `path` durable: whatever was renamed or made there.
 bool file_sync_place(const char *path, err *e);
 

@@ -260,7 +260,7 @@ bool answers_write_csv(const answers *a, const char *path, err *e) {
         FILE *f = open_memstream(&text, &bytes);
         if (f && i == 0) print_head(a, f);
         for (int64_t k = i; f && k < i + ROWS && k < a->samples.count; k++) print_row(a, k, f);
-        ok = (f && fclose(f) == 0) || err_run(e, "%s: out of memory", path);
+        ok = (f && fclose(f) == 0 && text) || err_run(e, "%s: out of memory", path);
         ok = ok && file_writer_write(&w, text, bytes, e);
         free(text);
     }

@@ -1,4 +1,5 @@
 // Bar files to a set, and bars added to one.
+#include "base/file.h"
 #include "cli/import_job.h"
 #include "data/append.h"
 #include "data/feature.h"
@@ -8,6 +9,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 // "a,b" to words.
 static int split_list(import_job *j, const char *text, const char **to, int most) {
@@ -67,19 +70,23 @@ static void tell_streams(const import_job *j, const sources *s, const dataset *o
         }
 }
 
-// Files that do not reach back to the last bars of the set that they are added to.
+// Files that do not reach back to the last bars of the set that they are added to, but for closed hours; where hours
+// are not known, any of them.
 static void tell_holes(const import_job *j, const sources *s, const dataset *old) {
-    char from[32], to[32];
+    char from[32], to[32], n[32];
     for (int k = 0; k < s->build.series * s->build.frames; k++) {
         const build_series *x = &s->build.of[k / s->build.frames];
         const build_bars_of *new = &x->frame[k % s->build.frames];
         const bar_table *t = &old->stream[k % s->build.frames].bars;
         int64_t end = t->time[2 * t->start[k / s->build.frames + 1] - 1];
-        bool apart = false; // the first of its file is new
-        for (int i = 0; i < s->files && new->count; i++) apart |= new->bar == s->file[i].bars.bar;
-        if (apart && new->bar->time > end)
-            import_warn(j, "hole", "%s%sno bars from %s to %s UTC; was the market closed?", x->symbol,
-                x->symbol[0] ? ": " : "", when_text(from, sizeof from, end), when_text(to, sizeof to, new->bar->time));
+        const bars_report *r = NULL; // of a file whose first bar is new
+        for (int i = 0; i < s->files && new->count; i++)
+            if (new->bar == s->file[i].bars.bar) r = &s->file[i].bars.report;
+        if (!r || new->bar->time <= end || (r->hours[0][0] && !r->missing_first)) continue;
+        import_warn(j, "hole", "%s%sno bars from %s to %s UTC%s%s%s; was the market closed?", x->symbol,
+            x->symbol[0] ? ": " : "", when_text(from, sizeof from, end), when_text(to, sizeof to, new->bar->time),
+            r->missing_first ? ", with " : "", r->missing_first ? import_count(n, r->missing_first) : "",
+            r->missing_first ? " missing in open hours" : "");
     }
 }
 
@@ -207,10 +214,38 @@ static void tell_nothing(const import_job *j, const sources *s, const dataset *o
     import_warn_late(j, old);
 }
 
-bool import_append(import_job *j, err *e) {
+// Files with a header alone.
+static void tell_empty(const import_job *j, const sources *s) {
+    for (int i = 0; i < j->files; i++) {
+        const char *name = strcmp(j->file[i], "-") ? j->file[i] : "stdin";
+        bool any = false;
+        for (int k = 0; k < s->files; k++) any |= strcmp(s->file[k].path, name) == 0;
+        if (any) continue;
+        if (import_says(j)) printf("nothing newer in %s, which has a header but no rows\n", name);
+        if (j->o->json) json_line(stdout, json_pack("{s:s, s:s, s:i}", "set", j->out, "file", name, "new_bars", 0));
+    }
+}
+
+static void tell_wait(void *arg) {
+    const import_job *j = arg;
+    if (import_says(j)) printf("waits     another import --append has %s\n", j->append);
+    fflush(stdout);
+}
+
+// A set that is added to in place stays where it is, also where a link names it.
+static bool follow_link(import_job *j, err *e) {
+    struct stat st;
+    if (j->out != j->append || lstat(j->append, &st) != 0 || !S_ISLNK(st.st_mode)) return true;
+    char *target = realpath(j->append, NULL);
+    if (!target) return err_input(e, "%s: is a link that leads nowhere; name the set itself", j->append);
+    j->out = j->append = arena_text(&j->arena, target);
+    free(target);
+    return true;
+}
+
+static bool append_locked(import_job *j, err *e) {
     source_ask ask[WORDS_MOST];
     sources s;
-    if (!append_means(j, e)) return false;
     dataset *old = set_open(j->append, e);
     if (!old || !npz_check(set_arrays(old), e) || !append_options(old, &j->build, &j->bars, e)) {
         dataset_free(old);
@@ -223,8 +258,19 @@ bool import_append(import_job *j, err *e) {
             ok = finish_bars(j, &s, old, e);
         else
             tell_nothing(j, &s, old);
+        if (ok) tell_empty(j, &s);
         sources_done(&s);
     }
     dataset_free(old);
+    return ok;
+}
+
+// Of two at once, the second adds to what the first one made.
+bool import_append(import_job *j, err *e) {
+    if (!append_means(j, e) || !follow_link(j, e)) return false;
+    int lock = file_lock(j->append, tell_wait, j, e);
+    if (lock < 0) return false;
+    bool ok = append_locked(j, e);
+    close(lock);
     return ok;
 }

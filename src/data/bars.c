@@ -51,7 +51,6 @@ static bool upright(const rows *r, const layout *l, err *e) {
 static bool enough(const rows *r, const bars_options *o, err *e) {
     const char *least = o->span_count ? "at least one bar is needed" : "at least two bars are needed";
     if (r->count >= (o->span_count ? 1 : 2)) return true;
-    if (!r->report->rows) return err_input(e, "%s: has a header but no rows; expected bars", r->name);
     if (*r->symbol)
         return err_input(e, "%s: only %zu of %lld rows of %s can be used; %s, or no row of it", r->name, r->count,
             (long long)r->report->rows, r->symbol, least);
@@ -74,13 +73,16 @@ static void settle(bars *b, rows *r) {
 // Rows of one symbol to bars.
 static bool finish(bars *b, rows *r, const layout *l, const when_zone *z, const bars_options *o, err *e) {
     when_zone *own = NULL;
+    joined_rows joined = {0};
     if (!upright(r, l, e) || !enough(r, o, e)) return false;
     if (l->order_line) r->report->date_order = l->order;
     r->report->date_order_line = l->order_line;
     bars_rows_order(r, z);
     bool ok = enough(r, o, e) && bars_rows_frame(r, o, &b->span, e) && enough(r, o, e) &&
-              bars_rows_end(r, l, z, o, b->span, &own, e) && bars_rows_prices(r, b->span, o->force, e) &&
-              bars_rows_survey(r, l, own ? own : z, b->span, o, e);
+              bars_rows_end(r, l, z, o, b->span, &own, e) && bars_rows_join(&joined, r, b->span, o, e) &&
+              bars_rows_prices(r, &joined, b->span, o->force, e) &&
+              bars_rows_survey(r, &joined, l, own ? own : z, b->span, o, e);
+    bars_rows_join_done(&joined, r);
     when_zone_free(own);
     if (!ok) return false;
     b->format = bars_layout_format(l->format);
@@ -124,10 +126,11 @@ static bool parse(bars_list *all, const char *name, text data, const bars_option
     if (!l) return err_run(e, "%s: no memory to read it", name);
     bool ok = bars_text_decode(&data, name, &owned, e) && bars_layout_find(l, name, data, o, e);
     ok = ok && (z = zone_of(&zoned, l, o, name, e)) && bars_rows_read(&groups, name, l, o, e);
-    if (ok && !groups.count) ok = err_input(e, "%s: has a header but no rows; expected bars", name);
+    bool empty = ok && (!groups.count || !groups.item[0].report->rows), may_be = !one && o->span_count;
+    if (empty && !may_be) ok = err_input(e, "%s: has a header but no rows; expected bars", name);
     if (ok) bars_groups_sort(&groups);
     if (ok && one && groups.count > 1) ok = refuse_several(&groups, name, e);
-    ok = ok && finish_all(all, &groups, l, z, &zoned, o, e);
+    ok = ok && (empty || finish_all(all, &groups, l, z, &zoned, o, e));
     bars_groups_done(&groups);
     when_zone_free(z);
     free(l);

@@ -33,6 +33,9 @@
 
 #include <stdio.h>
 
+// A single bar beside the bars that are known of a span.
+typedef enum { BARS_FIT_NOT, BARS_FIT_NEWER, BARS_FIT_KNOWN } bars_fit;
+
 typedef struct {
     const char *tz;        // the zone of the file's clock, as when.h names them; NULL: UTC, for HistData EST. Binance's
                            // stamps and those that name their own offset are UTC whatever is given here
@@ -46,12 +49,17 @@ typedef struct {
     int64_t from;          // rows stamped before this are not read where the file is in rising order; 0: all are
     int64_t written; // when the file was written, to tell whether its last bar was over; 0: bars_read asks the file
     const int64_t *spans; // that bars can have, where they are known: then one bar is enough, and few bars with holes
-    int span_count;       // between them are of the coarsest span that fits; 0: spans are found from the steps alone
+    int span_count;       // between them are of the coarsest span that fits, and bars_read_list gives no items of a
+                          // file with a header alone; 0: spans are found from the steps alone
     // Bars of a symbol ("" of none) and a span that open before a moment and are known already: the hours that they
-    // show count for gaps. `*count` of them, which the reader frees; NULL where there are none. The function may be
-    // NULL
-    bar *(*before)(const void *arg, const char *symbol, int64_t span, int64_t until, int64_t *count);
+    // show count for gaps, and their prices for those that follow. `*count` of them, which the reader frees; NULL where
+    // there are none. `*newest` is the open of the newest known bar, also where it is not before the moment; as it was
+    // where none is known. The function may be NULL
+    bar *(*before)(const void *arg, const char *symbol, int64_t span, int64_t until, int64_t *count, int64_t *newest);
+    // How well a single bar fits what is known of a symbol and a span; NULL: all spans fit alike
+    bars_fit (*fits)(const void *arg, const char *symbol, int64_t span, const bar *b);
     const void *arg;
+    bool *unclear; // set where a file is refused as its single bar may be of several spans; NULL: not asked
 } bars_options;
 
 typedef enum {
@@ -74,6 +82,7 @@ typedef enum {
     BARS_NO_SPREAD,  // a spread column that says 0, less, or nothing: unknown
     BARS_SHORT_STEP, // sooner after the bar before it than the span
     BARS_JUMP,       // opens far from the close before it
+    BARS_WICK,       // a high or low far from its open and close
     BARS_GAP,        // bars are missing before it: see bars_report
     BARS_FINDINGS
 } bars_finding;
@@ -108,11 +117,14 @@ enum { BARS_STRETCHES_MOST = 8, BARS_HOURS_TEXT = 320 };
 typedef struct {
     int64_t rows; // read, blank lines and headers not counted
     bars_tally tally[BARS_FINDINGS];
-    bool turned;                 // the file ran from new to old
-    bool end_only;               // rows before `from` were not read
-    int64_t missing;             // bars, in all gaps
-    double jump;                 // the largest, as open / close before; 0: none
-    int64_t jump_line;           // of the bar after it
+    bool turned;           // the file ran from new to old
+    bool end_only;         // rows before `from` were not read
+    int64_t missing;       // bars, in all gaps
+    int64_t missing_first; // of these, between known bars and the first one
+    double jump;           // the largest, as open / close before; 0: none
+    int64_t jump_line;     // of the bar after it
+    double wick;           // the largest, as high or low / the nearer of open and close; 0: none
+    int64_t wick_line;
     int64_t longest, longest_at; // seconds of the longest gap from bar to bar, and the bar before it
     int64_t coarse_rows;         // at the beginning, kept or not; 0: none
     int64_t coarse_span;         // their usual step

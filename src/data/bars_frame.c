@@ -147,21 +147,28 @@ static bool find_stretches(rows *r, const int64_t *step, size_t start, size_t n,
     return true;
 }
 
-// The span of a single row: the one known span whose grid it is on. Clocks differ from UTC by quarters of an hour, so a
-// grid is no coarser.
+// The span of a single row: the one known span whose grid it is on and whose bars it fits best. Clocks differ from UTC
+// by quarters of an hour, so a grid is no coarser.
 static bool frame_of_one(const rows *r, const bars_options *o, int64_t *span, err *e) {
     enum { QUARTER = 900 };
+    const bar *b = &r->row[0].bar;
+    bars_fit best = BARS_FIT_NOT;
     int fits = 0;
+    *span = o->spans[0];
+    if (o->span_count == 1) return true;
     for (int i = 0; i < o->span_count; i++) {
         int64_t grid = o->spans[i] % QUARTER ? 1 : QUARTER;
         if (QUARTER % o->spans[i] == 0) grid = o->spans[i];
-        if (o->span_count > 1 && r->row[0].bar.time % grid) continue;
+        if (b->time % grid) continue;
+        bars_fit fit = o->fits ? o->fits(o->arg, r->symbol, o->spans[i], b) : BARS_FIT_NEWER;
+        if (fit < best) continue;
+        fits = fit > best ? 1 : fits + 1;
+        best = fit;
         *span = o->spans[i];
-        fits++;
     }
-    if (!fits) *span = o->spans[0];
-    return fits <= 1 ||
-           err_input(e, "%s: one bar does not show which span it has; give the bar before it too", r->name);
+    if (fits <= 1) return true;
+    if (o->unclear) *o->unclear = true;
+    return err_input(e, "%s: one bar does not show which span it has; give the bar before it too", r->name);
 }
 
 // True where all steps are whole numbers of a span, but for an hour by which a clock changed over the days. Calendar

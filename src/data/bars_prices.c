@@ -7,7 +7,11 @@
 // far trades on the way. By a simple factor (3:2, 2:1, 10:1, ...), from 1.4 and 12 usual moves on, it is a split; by
 // another, from 1.5 and 60 usual moves on, a change of level. Steps over 10 % and 20 usual moves are noted only. So the
 // 20 % of October 1987, a currency's lost peg and a flash crash to an eighth pass, and all of a market whose smallest
-// step of price is large.
+// step of price is large. Highs and lows over 10 %, 20 usual moves and 4 usual ranges beyond open and close are noted:
+// a wrong one is one bar of many, and markets have such wicks.
+//
+// A part of a file that goes on from a dataset is judged with the dataset's bars before it, from the first new bar on:
+// a day has too few bars for a measure of its own, and a split between two files shows at their seam only.
 //
 // Opens of bars that follow one another continue the close before them. Where rows of a finer file were left out by a
 // regular pattern, the rest looks like bars of a coarser frame, but the moves of the lost bars lie between a close and
@@ -29,12 +33,13 @@ static const double OFF_WHOLE = 5, OFF_PART = 9;
 
 typedef struct {
     rows *r;
+    size_t seam; // the first bar that is judged; 0: no bars before it are known
     unsigned force;
     double move;         // the usual one, as a share
     double whole, part;  // factors from which on a bar, or one of its prices, is off
     double split, level; // logarithms of the steps from which on they are judged
-    double noted;
-    double gate; // factor of the smallest step that any rule looks at
+    double noted, wick;  // and those from which on they are noted
+    double gate;         // factor of the smallest step that any rule looks at
 } prices;
 
 static const bar *bar_at(const prices *p, size_t i) {
@@ -58,14 +63,24 @@ static double usual_move(const prices *p) {
     return n >= LEAST / 2 ? median(within, n) : median(between, m);
 }
 
-static prices measure(rows *r, unsigned force) {
-    prices p = {.r = r, .force = force};
+// The usual way from low to high, as a share.
+static double usual_range(const prices *p) {
+    double range[SAMPLES + 1];
+    size_t n = 0;
+    for (size_t i = 0, by = p->r->count / SAMPLES + 1; i < p->r->count; i += by)
+        range[n++] = bar_at(p, i)->high / bar_at(p, i)->low - 1;
+    return median(range, n);
+}
+
+static prices measure(rows *r, size_t seam, unsigned force) {
+    prices p = {.r = r, .seam = seam, .force = force};
     p.move = usual_move(&p);
     p.whole = fmax(OFF_WHOLE, 1 + 100 * p.move);
     p.part = fmax(OFF_PART, 1 + 100 * p.move);
     p.split = fmax(log(1.4), 12 * p.move);
     p.level = fmax(log(1.5), 60 * p.move);
     p.noted = fmax(log(1.1), 20 * p.move);
+    p.wick = fmax(p.noted, 4 * usual_range(&p));
     p.gate = exp(fmin(p.noted, fmin(p.split, p.level)));
     return p;
 }
@@ -165,6 +180,8 @@ static bool judge_jump(const prices *p, size_t i, double step, err *e) {
     if (!split && fabs(step) < p->level) return true;
     size_t back = jump_back(p, i, step, &jumps);
     unsigned *forced = &p->r->report->forced;
+    bool goes_on = p->seam && i == p->seam;
+    const char *before = goes_on ? "the set's last" : "those before";
     when_text(when, sizeof when, bar_at(p, i)->time);
     if (back && tens(p, factor))
         return bars_force_refuse(p->force, BARS_FORCE_SLIPS, forced, e,
@@ -178,11 +195,12 @@ static bool judge_jump(const prices *p, size_t i, double step, err *e) {
             p->r->name, line_of(p, i), factor, jumps);
     if (split)
         return bars_force_refuse(p->force, BARS_FORCE_SPLITS, forced, e,
-            "%s:%lld: prices from %s on are %.4g times those before, as after a split of %d:%d; use adjusted prices",
-            p->r->name, line_of(p, i), when, factor, step < 0 ? a : b, step < 0 ? b : a);
+            "%s:%lld: prices from %s on are %.4g times %s, as after a split of %d:%d, or news; use adjusted prices",
+            p->r->name, line_of(p, i), when, factor, before, step < 0 ? a : b, step < 0 ? b : a);
     return bars_force_refuse(p->force, BARS_FORCE_LEVELS, forced, e,
-        "%s:%lld: prices from %s on are %.4g times those before (are two instruments in one file?); give each its own",
-        p->r->name, line_of(p, i), when, factor);
+        "%s:%lld: prices from %s on are %.4g times %s (%s, or was there news?); %s", p->r->name, line_of(p, i), when,
+        factor, before, goes_on ? "is it another instrument" : "are two instruments in one file",
+        goes_on ? "give its own bars" : "give each its own");
 }
 
 static void note_jump(const prices *p, size_t i, double step) {
@@ -191,6 +209,18 @@ static void note_jump(const prices *p, size_t i, double step) {
     if (r->jump_line && fabs(step) <= fabs(log(r->jump))) return;
     r->jump = exp(step);
     r->jump_line = (int64_t)p->r->row[i].line;
+}
+
+static void note_wick(const prices *p, size_t i) {
+    bars_report *r = p->r->report;
+    const bar *b = bar_at(p, i);
+    double up = b->high / fmax(b->open, b->close), down = b->low / fmin(b->open, b->close);
+    double wick = up * down > 1 ? up : down;
+    if (fabs(log(wick)) < p->wick) return;
+    bars_rows_tally(p->r, BARS_WICK, line_of(p, i));
+    if (r->wick_line && fabs(log(wick)) <= fabs(log(r->wick))) return;
+    r->wick = wick;
+    r->wick_line = line_of(p, i);
 }
 
 // One bar and the step to it. An off bar makes two steps of its own, to it and to the next; `*off` is the last such
@@ -205,7 +235,8 @@ static bool judge_bar(const prices *p, size_t i, size_t *off, err *e) {
     if (whole || b->high > high * p->part || b->low * p->part < low) {
         if (!judge_off(p, i, b->high > high * p->whole ? high : low, e)) return false;
         *off = i;
-    }
+    } else
+        note_wick(p, i);
     if (!i || *off == i || *off + 1 == i) return true;
     if (b->open < before * p->gate && before < b->open * p->gate) return true;
     double step = step_at(p, i);
@@ -216,8 +247,8 @@ static bool judge_bar(const prices *p, size_t i, size_t *off, err *e) {
 // Nearly all bars lie near the close before them, and need no closer look.
 static bool judge_bars(const prices *p, err *e) {
     size_t n = p->r->count, off = n;
-    double near = fmin(p->gate, OFF_WHOLE), before = 0;
-    for (size_t i = 0; i < n; i++) {
+    double near = fmin(p->gate, OFF_WHOLE), before = p->seam ? bar_at(p, p->seam - 1)->close : 0;
+    for (size_t i = p->seam; i < n; i++) {
         const bar *b = bar_at(p, i);
         bool plain = b->high < before * near && before < b->low * near;
         before = b->close;
@@ -280,8 +311,12 @@ static bool judge_conflicts(const prices *p, err *e) {
         p->r->name, (long long)t->line, (long long)t->count, (long long)p->r->report->rows);
 }
 
-bool bars_rows_prices(rows *r, int64_t span, unsigned force, err *e) {
-    if (r->count < LEAST) return true;
-    prices p = measure(r, force);
-    return judge_conflicts(&p, e) && judge_columns(&p, e) && judge_bars(&p, e) && judge_opens(&p, span, e);
+// Columns, stamps and missing rows are matters of the file by itself.
+bool bars_rows_prices(rows *r, const joined_rows *j, int64_t span, unsigned force, err *e) {
+    rows joined = j->all;
+    if (joined.count < LEAST) return true;
+    prices all = measure(&joined, j->seam, force), own = measure(r, 0, force);
+    bool many = r->count >= LEAST;
+    return (!many || (judge_conflicts(&own, e) && judge_columns(&own, e))) && judge_bars(&all, e) &&
+           (!many || judge_opens(&own, span, e));
 }

@@ -27,6 +27,7 @@ static const struct {
     [BARS_NO_SPREAD] = {"no_spread", "without a spread"},
     [BARS_SHORT_STEP] = {"short_steps", "sooner than a span after the bar before"},
     [BARS_JUMP] = {"jumps", "opens far from the close before"},
+    [BARS_WICK] = {"wicks", "high or low far from open and close"},
     [BARS_GAP] = {"gaps", "gaps"},
 };
 
@@ -63,8 +64,8 @@ static int print_findings(FILE *out, const bars_report *p, bool left_out) {
     for (bars_finding f = 0; f < BARS_FINDINGS; f++) {
         char count[32];
         const bars_tally *t = &p->tally[f];
-        bool told = f == BARS_COARSE || f == BARS_GAP || f == BARS_JUMP || (f == BARS_NO_VOLUME && !p->has_volume) ||
-                    (f == BARS_NO_SPREAD && !p->has_spread);
+        bool told = f == BARS_COARSE || f == BARS_GAP || f == BARS_JUMP || f == BARS_WICK ||
+                    (f == BARS_NO_VOLUME && !p->has_volume) || (f == BARS_NO_SPREAD && !p->has_spread);
         if (!t->count || told || bars_left_out(f) != left_out) continue;
         const char *label = shown++ ? "" : left_out ? "left out" : "noted";
         say(out, label, "%9s  %s, first in line %lld", count_text(count, sizeof count, t->count), findings[f].text,
@@ -109,6 +110,17 @@ static void print_jumps(FILE *out, const bars_report *p) {
         "%9s  over 10 %% and 20 usual moves from a close to the next open, first in line %lld; the largest to "
         "%.4g times the close, in line %lld",
         count_text(count, sizeof count, t->count), (long long)t->line, p->jump, (long long)p->jump_line);
+}
+
+static void print_wicks(FILE *out, const bars_report *p) {
+    char count[32];
+    const bars_tally *t = &p->tally[BARS_WICK];
+    if (!t->count) return;
+    say(out, "wicks",
+        "%9s  over 10 %% and far over the usual from open and close to a high or low, first in line %lld; the largest "
+        "to "
+        "%.4g times the nearer one, in line %lld",
+        count_text(count, sizeof count, t->count), (long long)t->line, p->wick, (long long)p->wick_line);
 }
 
 // Hours of the week at the end of the file, in winter and in summer where they differ, and when they changed.
@@ -157,13 +169,15 @@ void bars_report_print(FILE *out, const char *name, const bars *b) {
     print_open(out, p);
     findings_shown += print_findings(out, p, false);
     print_jumps(out, p);
+    print_wicks(out, p);
     print_gaps(out, p);
     print_hours(out, p);
     if (!p->has_volume) say(out, "volume", "unknown");
     if (!p->has_spread) say(out, "spread", "unknown");
     print_thin(out, p);
     print_forced(out, p);
-    if (!findings_shown && !p->tally[BARS_GAP].count && !p->coarse_rows && !p->tally[BARS_JUMP].count && !p->forced)
+    if (!findings_shown && !p->tally[BARS_GAP].count && !p->coarse_rows && !p->tally[BARS_JUMP].count &&
+        !p->tally[BARS_WICK].count && !p->forced)
         say(out, "findings", "none");
 }
 
@@ -186,6 +200,7 @@ void bars_report_brief(FILE *out, const char *name, const bars *b) {
         say(out, "noted", "%9s  %s", count_text(a, sizeof a, p->tally[BARS_SKIPPED].count),
             findings[BARS_SKIPPED].text);
     print_jumps(out, p);
+    print_wicks(out, p);
     if (p->hours_pattern) print_hours(out, p);
     print_thin(out, p);
 }
@@ -251,6 +266,9 @@ json_t *bars_report_json(const char *name, const bars *b) {
     if (ok && p->jump_line)
         ok = !json_object_set_new(
             j, "jump", json_pack("{s:o, s:I}", "factor", json_number(p->jump), "line", (json_int_t)p->jump_line));
+    if (ok && p->wick_line)
+        ok = !json_object_set_new(
+            j, "wick", json_pack("{s:o, s:I}", "factor", json_number(p->wick), "line", (json_int_t)p->wick_line));
     if (ok && p->hours[0][0]) ok = !json_object_set_new(j, "hours", hours_json(p));
     if (ok && p->forced) ok = !json_object_set_new(j, "forced", forced_json(p->forced));
     if (ok && p->missing)

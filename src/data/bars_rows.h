@@ -63,12 +63,24 @@ bool bars_rows_frame(rows *r, const bars_options *o, int64_t *span, err *e);
 bool bars_rows_end(
     rows *r, const layout *l, const when_zone *z, const bars_options *o, int64_t span, when_zone **own, err *e);
 
-// Refuses prices that cannot be, as the head of bars_prices.c tells, unless forced; notes jumps. Files under 32 bars
-// are not judged.
-bool bars_rows_prices(rows *r, int64_t span, unsigned force, err *e);
+// Rows behind the bars that are known already, as bars_options tells of them; the rows alone where none are.
+typedef struct {
+    rows all;      // row is not owned where it is the file's own
+    size_t before; // known bars
+    size_t seam;   // place of the first row that is newer than all known bars; 0 where none are known
+} joined_rows;
+
+// False where memory is short. Rows that change later are not seen.
+bool bars_rows_join(joined_rows *j, const rows *r, int64_t span, const bars_options *o, err *e);
+void bars_rows_join_done(joined_rows *j, const rows *r);
+
+// Refuses prices that cannot be, as the head of bars_prices.c tells, unless forced; notes jumps and wicks. Rows that go
+// on from known bars are judged with these, from the seam on. Fewer than 32 bars are not judged.
+bool bars_rows_prices(rows *r, const joined_rows *j, int64_t span, unsigned force, err *e);
 
 // Counts what is odd in the bars that stay: weekends, flat bars, gaps, ... False where memory is short, or a check
 // refuses them.
-bool bars_rows_survey(rows *r, const layout *l, const when_zone *z, int64_t span, const bars_options *o, err *e);
+bool bars_rows_survey(
+    rows *r, const joined_rows *j, const layout *l, const when_zone *z, int64_t span, const bars_options *o, err *e);
 
 #endif

@@ -15,8 +15,9 @@ static void note_gap(rows *r, size_t i, int64_t missing) {
     p->longest_at = r->row[i - 1].bar.time;
 }
 
-// Steps within a stretch of coarser bars that was kept would seem to be gaps.
-static void find_gaps(rows *r, size_t start, const bars_hours *h, const when_zone *z, int64_t span) {
+// The gaps from row `start` on, the first `before` rows of which are known already. Steps within a stretch of coarser
+// bars that was kept would seem to be gaps.
+static void find_gaps(rows *r, size_t start, size_t before, const bars_hours *h, const when_zone *z, int64_t span) {
     size_t hint = 0;
     for (size_t i = start + 1; i < r->count; i++) {
         int64_t from = r->row[i - 1].bar.time, to = r->row[i].bar.time, missing = 0;
@@ -24,20 +25,8 @@ static void find_gaps(rows *r, size_t start, const bars_hours *h, const when_zon
         int64_t a = when_local(z, from, &hint), b = when_local(z, to, &hint);
         missing = h ? bars_hours_between(h, a, b) : when_spans_between(a, b, span) - 1;
         if (missing > 0) note_gap(r, i, missing);
+        if (missing > 0 && i == before) r->report->missing_first = missing;
     }
-}
-
-// Puts bars that are known already before the rows, `*before` of them; the caller frees the rows.
-static bool join_known(rows *all, const rows *r, int64_t span, const bars_options *o, size_t *before, err *e) {
-    int64_t n = 0;
-    bar *known = o->before(o->arg, r->symbol, span, r->row[0].bar.time, &n);
-    *before = (size_t)n;
-    all->count = *before + r->count;
-    all->row = calloc(all->count, sizeof *all->row);
-    for (size_t i = 0; all->row && i < *before; i++) all->row[i].bar = known[i];
-    if (all->row) memcpy(all->row + *before, r->row, r->count * sizeof *r->row);
-    free(known);
-    return all->row || err_run(e, "%s: no memory for its hours", r->name);
 }
 
 static bool check_full(rows *r, const bars_hours *h, unsigned force, err *e) {
@@ -52,20 +41,19 @@ static bool check_full(rows *r, const bars_hours *h, unsigned force, err *e) {
 
 // Rows that go on from known bars have their gaps by the hours of both: their own hours would be learnt from their
 // damage. They are thinned out, or not, by themselves.
-static bool find_hours(rows *r, const when_zone *z, int64_t span, const bars_options *o, err *e) {
+static bool find_hours(rows *r, const joined_rows *j, const when_zone *z, int64_t span, const bars_options *o, err *e) {
     // Coarse bars that were kept would all be gaps, and hide when the market is open.
-    bool kept = r->report->coarse_rows && !r->report->tally[BARS_COARSE].count, joins = o->before && !kept;
-    size_t start = kept ? (size_t)r->report->coarse_rows : 0, before = 0;
+    bool kept = r->report->coarse_rows && !r->report->tally[BARS_COARSE].count;
+    size_t start = kept ? (size_t)r->report->coarse_rows : 0, before = kept ? 0 : j->before;
     bars_hours *h = NULL, *own = NULL;
-    rows all = *r;
-    bool ok = !joins || join_known(&all, r, span, o, &before, e);
-    if (ok && span <= WHEN_DAY) ok = (h = bars_hours_new(&all, start, z, span, e)) && bars_hours_tell(h, r->report, e);
-    if (ok) find_gaps(&all, before ? before - 1 : start, h, z, span);
+    rows all = kept ? *r : j->all;
+    bool ok = true;
+    if (span <= WHEN_DAY) ok = (h = bars_hours_new(&all, start, z, span, e)) && bars_hours_tell(h, r->report, e);
+    if (ok) find_gaps(&all, before ? before - 1 : start, before, h, z, span);
     if (ok && h && before) ok = (own = bars_hours_new(r, 0, z, span, e));
     if (ok && h) ok = check_full(r, own ? own : h, o->force, e);
     bars_hours_free(h);
     bars_hours_free(own);
-    if (joins) free(all.row);
     return ok;
 }
 
@@ -105,7 +93,8 @@ static bool is_short_step(const rows *r, size_t i, const when_zone *z, int64_t s
     return when_spans_between(when_local(z, from, hint), when_local(z, to, hint), span) < 1;
 }
 
-bool bars_rows_survey(rows *r, const layout *l, const when_zone *z, int64_t span, const bars_options *o, err *e) {
+bool bars_rows_survey(
+    rows *r, const joined_rows *j, const layout *l, const when_zone *z, int64_t span, const bars_options *o, err *e) {
     bars_report *p = r->report;
     size_t hint = 0;
     for (size_t i = 0; i < r->count; i++) {
@@ -123,5 +112,5 @@ bool bars_rows_survey(rows *r, const layout *l, const when_zone *z, int64_t span
     p->first = r->row[0].bar.time;
     p->last = r->row[r->count - 1].bar.time;
     p->last_bar = judge_last(r, o->written);
-    return check_future(r, span, o, e) && find_hours(r, z, span, o, e);
+    return check_future(r, span, o, e) && find_hours(r, j, z, span, o, e);
 }

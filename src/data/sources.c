@@ -173,6 +173,7 @@ static bool read_list(bars_list *l, const char *path, const bars_options *o, err
 bool sources_add(sources *s, const source_ask *ask, const bars_options *o, err *e) {
     bars_list l = {0};
     bool ok = read_list(&l, ask->path, o, e);
+    if (ok && !l.count) return true;
     source_file *more = ok ? realloc(s->file, (size_t)(s->files + l.count) * sizeof *more) : NULL;
     if (more) s->file = more;
     if (ok && !more) ok = err_run(e, "%s: no memory to read it", ask->path);

@@ -56,7 +56,7 @@ json_t *sources_about(const sources *s, const build_options *o, const bars_optio
 // What a file holds, by its first bytes and rows.
 typedef enum { SOURCE_BARS, SOURCE_ARRAYS, SOURCE_RECORDS, SOURCE_PANEL } source_kind;
 
-// All bars of a file, by symbol; adds them to the files.
+// All bars of a file, by symbol; adds them to the files. A file with a header alone adds none where spans are known.
 bool sources_add(sources *s, const source_ask *ask, const bars_options *o, err *e);
 
 bool source_kind_of(const char *path, source_kind *kind, err *e);

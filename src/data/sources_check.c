@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-static bool same_bar(const bar *a, const bar *b) {
+bool sources_same_bar(const bar *a, const bar *b) {
     return a->open == b->open && a->high == b->high && a->low == b->low && a->close == b->close &&
            a->volume == b->volume && a->spread == b->spread;
 }
@@ -41,7 +41,7 @@ static overlap compare(const bar_table *t, int series, const bars *b, int64_t co
         }
         bar there = dataset_bar(t, row);
         o.both++;
-        if (same_bar(&b->bar[i], &there)) continue;
+        if (sources_same_bar(&b->bar[i], &there)) continue;
         if (o.differ++) continue;
         o.here = b->bar[i];
         o.there = there;
@@ -73,21 +73,12 @@ static bool refuse_differing(
         f->path, (long long)o->differ, old->name, (long long)o->both, when, o->here.close, o->there.close);
 }
 
-// Bars that do not reach back to the dataset's last one may be another instrument's.
-static bool check_level(sources *s, const char *path, const bar *first, const bar *last, unsigned force, err *e) {
-    return !is_other_level(first->open, last->close) ||
-           bars_force_refuse(force, BARS_FORCE_LEVELS, &s->forced, e,
-               "%s: its prices begin at %.4g times the last one of the set (is it another instrument?); give its own "
-               "bars",
-               path, first->open / last->close);
-}
-
 bool sources_check_known(sources *s, const dataset *old, const source_file *f, int series, int frame, int64_t known,
     unsigned force, err *e) {
     const bar_table *t = &old->stream[frame].bars;
     bar last = dataset_bar(t, t->start[series + 1] - 1);
     char from[32], to[32];
-    if (!known) return !f->bars.count || check_level(s, f->path, f->bars.bar, &last, force, e);
+    if (!known) return true;
     const bar *newest = &f->bars.bar[known - 1];
     overlap o = compare(t, series, &f->bars, known);
     if (o.differ && !refuse_differing(s, old, f, &o, o.there.time == last.time, force, e)) return false;

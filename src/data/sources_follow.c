@@ -113,18 +113,57 @@ typedef struct {
 } known;
 
 // Bars of the last 60 weeks, which have every season, or as many as are quickly counted.
-static bar *known_before(const void *arg, const char *symbol, int64_t span, int64_t until, int64_t *count) {
+static bar *known_before(
+    const void *arg, const char *symbol, int64_t span, int64_t until, int64_t *count, int64_t *newest) {
     enum { WEEKS = 60, MOST = 200000 };
     const known *x = arg;
     int k = sources_series(x->of, x->symbol ? x->symbol : symbol), i = sources_frame(x->of, span);
     if (k < 0 || i < 0) return NULL;
     const bar_table *t = &x->old->stream[i].bars;
-    int64_t end = dataset_bar_from(t, k, until), row = dataset_bar_from(t, k, until - WEEKS * (int64_t)WHEN_WEEK);
+    *newest = last_of(x->old, k, i).time;
+    int64_t end = dataset_bar_from(t, k, until);
+    if (end == t->start[k]) return NULL;
+    int64_t row = dataset_bar_from(t, k, t->time[2 * end - 2] - WEEKS * (int64_t)WHEN_WEEK);
     if (end - row > MOST) row = end - MOST;
-    bar *all = end > row ? malloc((size_t)(end - row) * sizeof *all) : NULL;
+    bar *all = malloc((size_t)(end - row) * sizeof *all);
     for (int64_t r = row; all && r < end; r++) all[r - row] = dataset_bar(t, r);
     if (all) *count = end - row;
     return all;
+}
+
+// A bar within the dataset's time is of the span that has it; of spans that another given file has it is none.
+static bars_fit known_fits(const void *arg, const char *symbol, int64_t span, const bar *b) {
+    const known *x = arg;
+    const char *name = x->symbol ? x->symbol : symbol;
+    int k = sources_series(x->of, name), i = sources_frame(x->of, span);
+    if (k < 0 || i < 0) return BARS_FIT_NEWER;
+    if (x->of->series[k].frame[i].made) return BARS_FIT_NOT;
+    for (int f = 0; f < x->of->files; f++)
+        if (x->of->file[f].bars.span == span && !strcmp(x->of->file[f].symbol, name)) return BARS_FIT_NOT;
+    const bar_table *t = &x->old->stream[i].bars;
+    int64_t row = dataset_bar_from(t, k, b->time);
+    if (row == t->start[k + 1]) return BARS_FIT_NEWER;
+    bar there = dataset_bar(t, row);
+    return there.time == b->time && sources_same_bar(b, &there) ? BARS_FIT_KNOWN : BARS_FIT_NOT;
+}
+
+// Files of a single bar that may be of several spans are read again when the spans of the others are known.
+static bool read_newer(sources *s, const dataset *old, const source_ask *ask, int count, bars_options *o, err *e) {
+    int *later = calloc((size_t)count + 1, sizeof *later), laters = 0;
+    bool ok = later || sources_no_memory(s, e), unclear;
+    o->unclear = &unclear;
+    for (int i = 0; ok && i < count; i++) {
+        unclear = false;
+        o->arg = &(known){s, old, ask[i].symbol};
+        ok = sources_add(s, &ask[i], o, e) || unclear;
+        if (unclear) later[laters++] = i;
+    }
+    for (int i = 0; ok && i < laters; i++) {
+        o->arg = &(known){s, old, ask[later[i]].symbol};
+        ok = sources_add(s, &ask[later[i]], o, e);
+    }
+    free(later);
+    return ok;
 }
 
 static bool follow(sources *s, const dataset *old, const source_ask *ask, int count, const bars_options *o, err *e) {
@@ -135,10 +174,8 @@ static bool follow(sources *s, const dataset *old, const source_ask *ask, int co
     newer.spans = spans;
     newer.span_count = list_spans(s, spans);
     newer.before = known_before;
-    for (int i = 0; i < count; i++) {
-        newer.arg = &(known){s, old, ask[i].symbol};
-        if (!sources_add(s, &ask[i], &newer, e)) return false;
-    }
+    newer.fits = known_fits;
+    if (!read_newer(s, old, ask, count, &newer, e)) return false;
     for (int i = 0; i < s->files; i++)
         if (!place_newer(s, old, &s->file[i], o->force, e)) return false;
     for (int k = 0; k < s->build.series; k++)

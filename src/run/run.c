@@ -65,18 +65,11 @@ static bool is_leftover(const char *name) {
 
 // The lock
 
-// False where the file that was locked is no longer that of the directory: it was set aside meanwhile.
-static bool is_there(int lock, const char *path) {
-    struct stat held, named;
-    return fstat(lock, &held) == 0 && stat(path, &named) == 0 && held.st_ino == named.st_ino &&
-           held.st_dev == named.st_dev;
-}
-
 static bool take_lock(run *r, err *e) {
     char *path = run_path(r->dir, "lock"), holder[32] = "";
     r->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
     bool ok = r->lock >= 0 || file_fail(e, path, "cannot be written", errno);
-    if (ok && (flock(r->lock, LOCK_EX | LOCK_NB) != 0 || !is_there(r->lock, path))) {
+    if (ok && (flock(r->lock, LOCK_EX | LOCK_NB) != 0 || !file_is_there(r->lock, path))) {
         ssize_t n = read(r->lock, holder, sizeof holder - 1);
         holder[n > 0 ? strspn(holder, "0123456789") : 0] = 0;
         ok = err_run(e, "%s: another process (%s) trains here; wait for it or choose another run.dir", r->dir,

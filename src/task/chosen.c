@@ -49,7 +49,7 @@ char *chosen_write(const chosen *c, err *e) {
     }
     bool ok = f && !ferror(f);
     if (f) ok = fclose(f) == 0 && ok;
-    if (ok) return text;
+    if (ok && text) return text;
     free(text);
     err_run(e, "out of memory for the plan");
     return NULL;

@@ -148,7 +148,7 @@ static char *write_text(const config *c, err *e) {
     FILE *f = open_memstream(&text, &bytes);
     bool ok = f && config_write(c, f);
     if (f) ok = fclose(f) == 0 && ok;
-    if (ok) return text;
+    if (ok && text) return text;
     free(text);
     err_run(e, "out of memory for the description");
     return NULL;

@@ -338,7 +338,8 @@ static void single_bars_are_added(void **state) {
     free(bars);
 }
 
-// The coarsest of two spans that fits is taken; one bar on the grid of both is refused.
+// The coarsest of two spans that fits is taken. One bar on the grid of both is of the span that has it or lacks it
+// there, or that no other file has; where that leaves both, it is refused.
 static void bars_of_two_files_are_told_apart(void **state) {
     (void)state;
     bar *days = walk_bars(40, WHEN_DAY, 3);
@@ -349,8 +350,17 @@ static void bars_of_two_files_are_told_apart(void **state) {
     assert_int_equal(RUN("import", "m5.csv", "d1.csv", "--no-vector", "--features", "slow=return", "--force",
                          "agree,stale", "-o", "set.npz"),
         0);
-    put_bars("new.csv", days, 4, 5);
+    put_bars("new.csv", days, 20, 21);
     complains(ADD("new.csv"), "new[.]csv: one bar does not show which span it has; give the bar before it too");
+    put_bars("fast.csv", bars, BARS - 2, BARS);
+    assert_int_equal(RUN("import", "--append", "set.npz", "new.csv", "fast.csv", "-o", "other.npz"), 0);
+    matches("out", "\nhole .*\nstream +slow +1 new bar of 1 day ");
+    put_bars("new.csv", days, 4, 5);
+    assert_int_equal(RUN("import", "--append", "set.npz", "new.csv", "-o", "other.npz"), 0);
+    matches("out", "\nstream +slow +1 new bar of 1 day ");
+    put_bars("new.csv", days, 3, 4);
+    assert_int_equal(ADD("new.csv"), 0);
+    matches("out", "^nothing newer than 2024-01-04 ");
     put_bars("new.csv", bars, BARS - 2, BARS - 1); // on the grid of five minutes alone
     assert_int_not_equal(bars[BARS - 2].time % 900, 0);
     assert_int_equal(ADD("new.csv"), 0);
@@ -422,6 +432,99 @@ static void damaged_sets_are_not_added_to(void **state) {
         snprintf(why, sizeof why, "set[.]npz: .*%s.* is damaged: its CRC-32 is wrong.*", arrays[i]);
         complains(ADD("new.csv"), why);
     }
+    free(bars);
+}
+
+// Two at once are one after the other: nothing is lost, and the second tells that it waits.
+static void adding_twice_at_once_adds_both(void **state) {
+    (void)state;
+    bar *bars[] = {walk_bars(BARS, SPAN, 1), walk_bars(BARS, SPAN, 2)};
+    for (int k = 0; k < 2; k++) {
+        put_bars(k ? "b.csv" : "a.csv", bars[k], 0, BARS - 9);
+        put_bars(k ? "b9.csv" : "a9.csv", bars[k], BARS - 9, BARS);
+        free(bars[k]);
+    }
+    assert_int_equal(
+        RUN("import", "--symbol", "A", "a.csv", "--symbol", "B", "b.csv", "--no-vector", "-o", "first.npz"), 0);
+    for (int k = 0; k < 2; k++)
+        assert_int_equal(RUN("import", "--append", k ? "whole.npz" : "first.npz", "--symbol", k ? "B" : "A",
+                             k ? "b9.csv" : "a9.csv", "-o", "whole.npz"),
+            0);
+    err e = {0};
+    for (int trial = 0; trial < 5; trial++) {
+        size_t n;
+        char *all = file_read("first.npz", 1 << 26, &n, &e);
+        support_ok(all != NULL, &e);
+        FILE *f = fopen("set.npz", "wb");
+        assert_non_null(f);
+        assert_int_equal(fwrite(all, 1, n, f), n);
+        fclose(f);
+        free(all);
+        int held = file_lock("set.npz", NULL, NULL, &e);
+        support_ok(held >= 0, &e);
+        pid_t one = program_start(
+            "out_a", (const char *const[]){"import", "--append", "set.npz", "--symbol", "A", "a9.csv", NULL});
+        pid_t two = program_start(
+            "out_b", (const char *const[]){"import", "--append", "set.npz", "--symbol", "B", "b9.csv", NULL});
+        wait_for("out_a", "waits     another import --append has set.npz\n");
+        wait_for("out_b", "waits     another import --append has set.npz\n");
+        close(held);
+        assert_int_equal(program_finish(one), 0);
+        assert_int_equal(program_finish(two), 0);
+        same_files("set.npz", "whole.npz");
+    }
+}
+
+// A file with a header alone has nothing newer, and does not keep others away. A night between two files is no hole.
+static void empty_files_and_nights_are_no_fault(void **state) {
+    (void)state;
+    enum { N = 9000 };
+    bar *bars = walk_bars(N, SPAN, 1);
+    int kept = 0, night = 0;
+    for (int i = 0; i < N; i++)
+        if (bars[i].time % WHEN_DAY < 12 * WHEN_HOUR) bars[kept++] = bars[i];
+    for (int i = kept - 200; !night; i++)
+        if (bars[i].time - bars[i - 1].time > WHEN_HOUR) night = i;
+    put_bars("m5.csv", bars, 0, night);
+    assert_int_equal(RUN("import", "m5.csv", "--no-vector", "-o", "set.npz"), 0);
+    put_bars("none.csv", bars, 0, 0);
+    assert_int_equal(ADD("none.csv"), 0);
+    matches("out", "^nothing newer in none[.]csv, which has a header but no rows\n$");
+    assert_int_equal(RUN("import", "--append", "set.npz", "none.csv", "--json"), 0);
+    matches("out", "^\\{\"set\": ?\"set.npz\", ?\"file\": ?\"none.csv\", ?\"new_bars\": ?0\\}\n$");
+    REFUSED("none[.]csv: has a header but no rows; expected bars", "none.csv", "-o", "x.npz");
+    put_bars("new.csv", bars, night, kept);
+    assert_int_equal(RUN("import", "--append", "set.npz", "none.csv", "new.csv", "-o", "more.npz"), 0);
+    matches("out", "\nnothing newer in none[.]csv, which has a header but no rows\n$");
+    char *said = slurp("out");
+    assert_null(strstr(said, "\nhole "));
+    free(said);
+    put_bars("new.csv", bars, night + 2, kept);
+    assert_int_equal(RUN("import", "--append", "set.npz", "new.csv", "-o", "more.npz"), 0);
+    matches("out",
+        "\nhole +no bars from [0-9: -]+ to [0-9: -]+ UTC, with 2 missing in open hours; was the market closed[?]\n");
+    free(bars);
+}
+
+// A link to a set stays one: the set that it names is the one that grows.
+static void linked_sets_grow_in_their_place(void **state) {
+    (void)state;
+    bar *bars = walk_bars(BARS, SPAN, 1);
+    struct stat st;
+    put_bars("m5.csv", bars, 0, BARS - 2);
+    assert_int_equal(mkdir("there", 0777), 0);
+    assert_int_equal(RUN("import", "m5.csv", "-o", "there/real.npz"), 0);
+    assert_int_equal(symlink("there/real.npz", "set.npz"), 0);
+    put_bars("m5.csv", bars, 0, BARS);
+    assert_int_equal(ADD("m5.csv"), 0);
+    matches("out", "\nwritten +/[^\n]*/there/real[.]npz, ");
+    assert_int_equal(lstat("set.npz", &st), 0);
+    assert_true(S_ISLNK(st.st_mode));
+    assert_int_equal(RUN("import", "m5.csv", "-o", "whole.npz"), 0);
+    same_files("there/real.npz", "whole.npz");
+    assert_int_equal(unlink("set.npz"), 0);
+    assert_int_equal(symlink("nowhere.npz", "set.npz"), 0);
+    complains(ADD("m5.csv"), "set[.]npz: is a link that leads nowhere; name the set itself");
     free(bars);
 }
 
@@ -741,6 +844,9 @@ int main(void) {
         TEST(bars_of_two_files_are_told_apart),
         TEST(wrong_files_are_not_added),
         TEST(damaged_sets_are_not_added_to),
+        TEST(adding_twice_at_once_adds_both),
+        TEST(empty_files_and_nights_are_no_fault),
+        TEST(linked_sets_grow_in_their_place),
         TEST(ends_of_files_are_told),
         TEST(unfinished_bars_are_told),
         TEST(odd_files_are_named),

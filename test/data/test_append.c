@@ -298,7 +298,7 @@ static void other_bars_are_refused(void **state) {
     put(path[0], far, 200);
     ask[0].symbol = symbols[0];
     assert_false(sources_follow(&s, old, ask, 1, &how, &e));
-    assert_non_null(strstr(e.text, "is it another instrument?"));
+    assert_non_null(strstr(e.text, "times the set's last, as after a split of 1:3"));
     free(far);
     memmove(m.fast[0] + 999, m.fast[0] + 1000, 300 * sizeof *m.fast[0]);
     put(path[0], m.fast[0], 1299);
@@ -364,6 +364,60 @@ static void known_bars_are_compared(void **state) {
     refuses(old, kept, N, BARS_FORCE_THIN, NULL);
     dataset_free(old);
     free(kept);
+    market_free(&m);
+}
+
+static void scale(bar *b, int64_t count, double by) {
+    for (int64_t i = 0; i < count; i++) b[i].open *= by, b[i].high *= by, b[i].low *= by, b[i].close *= by;
+}
+
+// Prices of new bars are judged with the dataset's before them, however few are new and wherever their file begins.
+static void added_prices_are_judged(void **state) {
+    (void)state;
+    enum { KNOWN = 1000 };
+    static const int64_t counts[] = {1, 3, 24, 100, 300}, reach[] = {0, 1, 64};
+    market m = market_new(1, false, 93);
+    build_options o = options_of(1);
+    err e = {0};
+    int64_t cut[] = {KNOWN}, hours[] = {0};
+    bar *b = m.fast[0], kept[N];
+    memcpy(kept, b, sizeof kept);
+    put_files(&m, cut, hours);
+    import_all(&m, &o, "set.npz");
+    dataset *old = set_open("set.npz", &e);
+    support_ok(old != NULL, &e);
+    for (int i = 0; i < 15; i++) {
+        int64_t n = counts[i % 5], before = reach[i / 5];
+        bar *from = b + KNOWN - before;
+        refuses(old, from, before + n, 0, NULL);
+        scale(b + KNOWN, n, 0.5001);
+        refuses(old, from, before + n, 0, " times the set's last, as after a split of 2:1, or news; use adjusted ");
+        refuses(old, from, before + n, BARS_FORCE_SPLITS, NULL);
+        memcpy(b, kept, sizeof kept);
+        scale(b + KNOWN, n, 2. / 3);
+        refuses(old, from, before + n, 0, "as after a split of 3:2");
+        memcpy(b, kept, sizeof kept);
+        scale(b + KNOWN, n, 1.72);
+        refuses(
+            old, from, before + n, 0, "the set's last (is it another instrument, or was there news?); give its own");
+        memcpy(b, kept, sizeof kept);
+        scale(b + KNOWN + n - 1, 1, 10);
+        refuses(old, from, before + n, 0, "decimal point is in the wrong place");
+        refuses(old, from, before + n, BARS_FORCE_SLIPS, NULL);
+        memcpy(b, kept, sizeof kept);
+    }
+    // A wick is noted.
+    bars_options how = {.written = INT64_MAX};
+    sources s;
+    b[KNOWN + 1].high *= 3;
+    put("new.csv", b + KNOWN, 2);
+    support_ok(sources_follow(&s, old, &(source_ask){"new.csv", NULL, NULL}, 1, &how, &e), &e);
+    const bars_report *r = &s.file[0].bars.report;
+    assert_int_equal(r->tally[BARS_WICK].count, 1);
+    assert_int_equal(r->wick_line, 3);
+    assert_true(r->wick > 2.9 && r->wick < 3.1);
+    sources_done(&s);
+    dataset_free(old);
     market_free(&m);
 }
 
@@ -773,6 +827,7 @@ int main(void) {
         TEST(every_kind_of_file_is_followed),
         TEST(other_bars_are_refused),
         TEST(known_bars_are_compared),
+        TEST(added_prices_are_judged),
         TEST(added_frames_agree),
         TEST(unfinished_bars_come_later),
         TEST(late_streams_are_told),

@@ -305,7 +305,7 @@ static void damaged_files_are_named(void **state) {
         {"Wednesday afternoons, hours", "XAUUSD_H1.csv", wednesdays, 0, "closed inside: Wed 14:00-17:00; is that"},
         {"minute 30", "EURUSD_M5.csv", minute_30, 0, "closed inside: Mon-Fri 00:30 and every 1 h to 23:30; is that"},
         {"middle week", "EURUSD_M5.csv", middle_week, 0, "the longest is 9.01 days from 2025-09-05"},
-        {"split", "XAUUSD_D1.csv", plain_split, BARS_FORCE_SPLITS, "split of 2:1; use adjusted prices"},
+        {"split", "XAUUSD_D1.csv", plain_split, BARS_FORCE_SPLITS, "split of 2:1, or news; use adjusted prices"},
         {"split in hours", "XAUUSD_H1.csv", plain_split, BARS_FORCE_SPLITS, ":24127: prices from 2022-04-"},
         {"reverse split", "XAUUSD_H1.csv", reverse_split, BARS_FORCE_SPLITS, "split of 1:10"},
         {"bar x 100", "EURUSD_M5.csv", bar_times_100, BARS_FORCE_SLIPS, ":5002: the bar is 100 times"},
