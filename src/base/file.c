@@ -26,6 +26,7 @@ static const char *advice(int code) {
     case ENOTDIR: return "; check the path";
     case EACCES:
     case EPERM: return "; check the permissions";
+    case EISDIR:
     case EROFS: return "; choose another place";
     default: return "";
     }
