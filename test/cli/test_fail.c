@@ -260,7 +260,7 @@ static void places_that_cannot_be_written_are_told(void **state) {
     remount_disk(MS_RDONLY, "size=1m");
     complains(RUN("train", "run.yaml", "run.dir=disk/new"), "disk/new: cannot make the directory: Read-only .*");
     complains(RUN("train", "run.yaml", "run.dir=disk/made", "--resume", "train.epochs=5"),
-        "disk/made/lock: cannot be written: Read-only file system; choose another run\\.dir");
+        "disk/made/lock: cannot be written: Read-only file system; choose another place");
     complains(RUN("import", "bars.csv", "-o", "disk/s.npz"), "disk/s\\.npz: cannot be written: Read-only .*");
     complains(RUN("predict", "made", "-o", "disk/p.csv"), "disk/p\\.csv: cannot be written: Read-only .*");
     assert_int_equal(RUN("evaluate", "disk/made"), 0);
