@@ -254,7 +254,8 @@ static void places_that_cannot_be_written_are_told(void **state) {
     complains(RUN("predict", "made", "-o", "none/p.csv"), "none/p\\.csv: cannot be written: No such [^\n]*; check .*");
     mkdir("busy", 0777);
     mkdir("busy/lock", 0777);
-    complains(RUN("train", "run.yaml", "run.dir=busy"), "busy/lock: cannot be written: Is a directory; choose another place");
+    complains(
+        RUN("train", "run.yaml", "run.dir=busy"), "busy/lock: cannot be written: Is a directory; choose another place");
     if (!mount_disk("1m")) skip();
     assert_int_equal(RUN("train", "run.yaml", "run.dir=disk/made", "-q"), 0);
     remount_disk(MS_RDONLY, "size=1m");

@@ -279,8 +279,8 @@ static void bars_are_forecast_by_every_model(void **state) {
         assert_int_equal(RUN("train", "run.yaml", "--json", kind), 0);
         double best = number("validation_best");
         matches("out", "\"metric\":\"mae\"");
-        matches("out",
-            "(^|\n)\\{\"trivial\":\\{\"zero\":\\{\"rmse\":[0-9.e-]+,\"mae\":[0-9.e-]+\\}\\},\"part\":\"validation\"\\}\n");
+        matches("out", "(^|\n)\\{\"trivial\":\\{\"zero\":\\{\"rmse\":[0-9.e-]+,\"mae\":[0-9.e-]+\\}\\},\"part\":"
+                       "\"validation\"\\}\n");
         assert_int_equal(RUN("evaluate", "made", "--part=validation", "--json"), 0);
         assert_true(fabs(number("mae") - best) <= 1e-5 * best); // fp32 and fp64, as above
         matches("out", "\"mase\":null,\"owa\":null");
