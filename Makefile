@@ -51,7 +51,7 @@ test-long: layers $(BUILD)/.deps-test ## the tests that take longer: runs that a
 	@$(call build,$(BUILD),-DTRADEWIND_TESTS=ON -DTRADEWIND_CUDA=$(CUDA))
 	@cd $(BUILD) && $(CTEST) -L long
 
-faults: layers $(BUILD)/.deps-test ## every write, sync, rename, open and allocation of every kind of run fails or kills it, once (minutes)
+faults: layers $(BUILD)/.deps-test ## every write, sync, rename, unlink, open and mapping of a run fails or kills it, and a tenth of its allocations
 	@$(call build,$(BUILD),-DTRADEWIND_TESTS=ON -DTRADEWIND_CUDA=$(CUDA))
 	@cd $(BUILD) && TRADEWIND_FAULTS_EVERY=$(FAULTS_EVERY) ./test_faults
 

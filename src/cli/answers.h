@@ -26,11 +26,11 @@ void answers_done(answers *a);
 // False where the label or the targets of an answer are not known.
 bool answers_known(const answers *a, int64_t i);
 
-// Writes them. The file appears whole or not at all.
+// Write the answers. The file appears whole or not at all.
 bool answers_write_npz(const answers *a, const char *path, err *e);
 bool answers_write_csv(const answers *a, const char *path, err *e);
 
-// What is wrong with the newest bars of the coarser streams of a series, as texts; -1: of all. NULL where nothing is,
+// Complaints about the newest bars of the coarser streams of a series, as texts; -1: of all. NULL where nothing is,
 // or the answers are not for the newest bars.
 json_t *answers_late(const answers *a, int64_t series);
 

@@ -265,7 +265,7 @@ static bool append_locked(import_job *j, err *e) {
     return ok;
 }
 
-// Of two at once, the second adds to what the first one made.
+// Two appends at once: the second adds to what the first one made.
 bool import_append(import_job *j, err *e) {
     if (!append_means(j, e) || !follow_link(j, e)) return false;
     int lock = file_lock(j->append, tell_wait, j, e);

@@ -5,6 +5,7 @@
 #include "base/term.h"
 #include "data/when.h"
 #include "run/checkpoint.h"
+#include "run/command.h"
 #include "run/outline.h"
 #include "run/run.h"
 #include "run/weights.h"
@@ -162,9 +163,8 @@ static void print_resume(const char *dir, const look *l) {
     bool ended = strcmp(l->status, "killed") != 0 && strcmp(l->status, "stopped") != 0;
     if (ended) return;
     bool saved = l->members || checkpoint_any(dir);
-    char *resume = lines_resume(dir);
-    if (!saved) resume[strlen(resume) - strlen(" --resume")] = 0;
-    printf("resume    %s%s\n", saved ? "" : "no checkpoint was written yet; begin anew: ", resume);
+    char *resume = command_resume(dir);
+    printf("resume    %s%s\n", saved ? "" : "no checkpoint was written yet; it begins anew: ", resume);
     free(resume);
 }
 

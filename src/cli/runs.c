@@ -42,11 +42,6 @@ static void add_members(const char *dir, found *f) {
     }
 }
 
-// Directories of a run's own: its members, which add_members lists, and what an earlier version left of another.
-static bool is_own(const char *name) {
-    return strcmp(name, "earlier") == 0 || strncmp(name, "member_", 7) == 0;
-}
-
 // A run may lie in the directory of others, as with run.dir: runs.
 static void search(const char *dir, int depth, found *f) {
     bool run = run_is(dir);
@@ -54,7 +49,7 @@ static void search(const char *dir, int depth, found *f) {
     DIR *d = depth < DEPTH_MOST ? opendir(dir) : NULL;
     NEED(d || depth >= DEPTH_MOST || errno != ENOMEM, "out of memory to look into %s", dir);
     for (const struct dirent *each; d && (each = readdir(d));) {
-        if (each->d_name[0] == '.' || (run && is_own(each->d_name))) continue;
+        if (each->d_name[0] == '.' || (run && run_owns(each->d_name))) continue;
         char *path = run_path(dir, each->d_name);
         if (is_directory(path)) search(path, depth + 1, f);
         free(path);

@@ -7,6 +7,7 @@
 #include "cli/show.h"
 #include "cli/skill.h"
 #include "graph/dtype.h"
+#include "run/command.h"
 #include "task/fit.h"
 #include "task/lines.h"
 
@@ -175,7 +176,7 @@ static void print_start(const view *v, const task *t, const task_done_event *d) 
 static void on_done(view *v, const task_event *e) {
     const task_done_event *d = &e->done;
     const train_result *r = d->result;
-    char *resume = lines_resume(d->resume_in);
+    char *resume = command_resume(d->resume_in);
     progress_done(&v->bar);
     if (v->o->json) json_line(stdout, result_object(v, e->task, d, resume));
     if (says_text(v) && d->monitor) printf("monitor   %s\n", d->monitor);

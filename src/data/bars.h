@@ -56,7 +56,7 @@ typedef struct {
     // there are none. `*newest` is the open of the newest known bar, also where it is not before the moment; as it was
     // where none is known. The function may be NULL
     bar *(*before)(const void *arg, const char *symbol, int64_t span, int64_t until, int64_t *count, int64_t *newest);
-    // How well a single bar fits what is known of a symbol and a span; NULL: all spans fit alike
+    // Judges whether a single bar fits what is known of a symbol and a span; NULL: all spans fit alike
     bars_fit (*fits)(const void *arg, const char *symbol, int64_t span, const bar *b);
     const void *arg;
     bool *unclear; // set where a file is refused as its single bar may be of several spans; NULL: not asked

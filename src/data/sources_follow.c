@@ -126,8 +126,9 @@ static bar *known_before(
     int64_t row = dataset_bar_from(t, k, t->time[2 * end - 2] - WEEKS * (int64_t)WHEN_WEEK);
     if (end - row > MOST) row = end - MOST;
     bar *all = malloc((size_t)(end - row) * sizeof *all);
-    for (int64_t r = row; all && r < end; r++) all[r - row] = dataset_bar(t, r);
-    if (all) *count = end - row;
+    NEED(all, "out of memory for %lld bars that are known", (long long)(end - row));
+    for (int64_t r = row; r < end; r++) all[r - row] = dataset_bar(t, r);
+    *count = end - row;
     return all;
 }
 
@@ -141,7 +142,8 @@ static bars_fit known_fits(const void *arg, const char *symbol, int64_t span, co
     for (int f = 0; f < x->of->files; f++)
         if (x->of->file[f].bars.span == span && !strcmp(x->of->file[f].symbol, name)) return BARS_FIT_NOT;
     const bar_table *t = &x->old->stream[i].bars;
-    int64_t row = dataset_bar_from(t, k, b->time);
+    int64_t row = dataset_bar_from(t, k, b->time), last = t->time[2 * t->start[k + 1] - 2];
+    if (span <= WHEN_HOUR && (b->time - last) % span != 0) return BARS_FIT_NOT; // such bars open at whole spans
     if (row == t->start[k + 1]) return BARS_FIT_NEWER;
     bar there = dataset_bar(t, row);
     return there.time == b->time && sources_same_bar(b, &there) ? BARS_FIT_KNOWN : BARS_FIT_NOT;

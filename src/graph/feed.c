@@ -19,7 +19,8 @@ struct feed {
 
 feed *feed_new(bool host_memory, const feed_input *input, int inputs, size_t bytes) {
     feed *f = calloc(1, sizeof *f);
-    NEED(f && inputs > 0, "out of memory for a feed, or a feed of no inputs");
+    CHECK(inputs > 0, "a feed of no inputs");
+    NEED(f, "out of memory for a feed");
     f->input = malloc((size_t)inputs * sizeof *f->input);
     NEED(f->input, "out of memory for a feed of %d inputs", inputs);
     memcpy(f->input, input, (size_t)inputs * sizeof *f->input);

@@ -1,6 +1,7 @@
 #include "run/aside.h"
 
 #include "base/file.h"
+#include "run/run.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -18,8 +19,9 @@ static char *plain(const char *dir) {
     while (n > 1 && dir[n - 1] == '/') n--;
     char *path = strndup(dir, n);
     NEED(path, "out of memory for a path");
+    const char *slash = strrchr(path, '/'), *last = slash ? slash + 1 : path;
     bool link = lstat(path, &st) == 0 && S_ISLNK(st.st_mode);
-    char *whole = link || strcmp(path, ".") == 0 || strcmp(path, "..") == 0 ? realpath(path, NULL) : NULL;
+    char *whole = link || strcmp(last, ".") == 0 || strcmp(last, "..") == 0 ? realpath(path, NULL) : NULL;
     if (!whole) return path;
     free(path);
     return whole;
@@ -34,8 +36,14 @@ static long number_of(const char *name, const char *stem) {
     return strtol(digits, NULL, 10);
 }
 
-// The highest number that a directory was set aside under; 0 where there is none.
-static long newest(const char *path) {
+static char *numbered(const char *path, long n) {
+    char *name;
+    NEED(asprintf(&name, "%s.%ld", path, n) >= 0, "out of memory for a path");
+    return name;
+}
+
+// The highest number behind the directory's name, of runs alone or of anything; 0 where there is none.
+static long newest(const char *path, bool runs) {
     const char *slash = strrchr(path, '/'), *stem = slash ? slash + 1 : path;
     char *folder = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
     NEED(folder, "out of memory for a path");
@@ -43,17 +51,13 @@ static long newest(const char *path) {
     DIR *d = opendir(folder);
     for (const struct dirent *each; d && (each = readdir(d));) {
         long n = number_of(each->d_name, stem);
-        if (n > most) most = n;
+        char *name = n > most && runs ? numbered(path, n) : NULL;
+        if (n > most && (!runs || run_was_in(name) || run_is(name))) most = n;
+        free(name);
     }
     if (d) closedir(d);
     free(folder);
     return most;
-}
-
-static char *numbered(const char *path, long n) {
-    char *name;
-    NEED(asprintf(&name, "%s.%ld", path, n) >= 0, "out of memory for a path");
-    return name;
 }
 
 // True where the working directory is this one or lies below it: it would move too, and relative paths with it.
@@ -71,12 +75,16 @@ static bool holds_us(const char *path) {
 // Renames to the first number that is free; the new name, or NULL.
 static char *rename_on(const char *path, err *e) {
     enum { TRIES = 1000 };
-    long n = newest(path);
+    long n = newest(path, false);
     for (int i = 0; i < TRIES; i++) {
         char *to = numbered(path, ++n);
         if (rename(path, to) == 0) return to;
         bool taken = errno == EEXIST || errno == ENOTEMPTY || errno == ENOTDIR; // another process was faster
-        if (!taken) file_fail(e, path, "the earlier run that is there cannot be renamed", errno);
+        if (errno == EBUSY || errno == EXDEV)                                   // a mount point
+            err_input(e, "%s: holds an earlier run, and cannot be renamed: %s; choose a run.dir below it", path,
+                strerror(errno));
+        else if (!taken)
+            file_fail(e, path, "the earlier run that is there cannot be renamed", errno);
         free(to);
         if (!taken) return NULL;
     }
@@ -108,7 +116,7 @@ char *aside_set(const char *dir, err *e) {
 
 char *aside_newest(const char *dir) {
     char *path = plain(dir);
-    long n = newest(path);
+    long n = newest(path, true);
     char *name = n ? numbered(path, n) : NULL;
     free(path);
     return name;

@@ -90,7 +90,10 @@ char *outline_value(const char *text, const char *path) {
     arena_init(&a);
     outline o = read_outline(&a, text);
     for (int i = 0; i < o.count && !value; i++)
-        if (strcmp(o.leaf[i].path, path) == 0) NEED(value = strdup(o.leaf[i].value), "out of memory for a value");
+        if (strcmp(o.leaf[i].path, path) == 0) {
+            value = strdup(o.leaf[i].value);
+            NEED(value, "out of memory for a value");
+        }
     arena_done(&a);
     return value;
 }

@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "run/aside.h"
 #include "run/checkpoint.h"
+#include "run/command.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -42,7 +43,7 @@ static bool is_ours(const char *name) {
     return checkpoint_named(name, &kind, &number);
 }
 
-// Whether a name is that of the directory of an ensemble's member.
+// The directory of an ensemble's member: member_K.
 static bool is_member(const char *name) {
     static const char stem[] = "member_";
     const char *number = name + sizeof stem - 1;
@@ -113,12 +114,20 @@ static bool is_member_in_use(const char *dir, const char *name) {
     return locked;
 }
 
-// The first directory below that holds a run and is no member, which the caller frees; NULL where there is none.
+bool run_owns(const char *name) {
+    char stem[64];
+    snprintf(stem, sizeof stem, "%.60s", name);
+    char *dot = strrchr(stem, '.');
+    if (dot && dot[1] && !dot[1 + strspn(dot + 1, "0123456789")]) *dot = 0; // a member that was set aside
+    return is_member(stem) || strcmp(name, "earlier") == 0;
+}
+
+// The first directory below that holds a run of its own, which the caller frees; NULL where there is none.
 static char *find_other_run(const char *dir) {
     char *found = NULL;
     DIR *d = opendir(dir);
     for (const struct dirent *each; !found && d && (each = readdir(d));) {
-        if (each->d_name[0] == '.' || is_member(each->d_name)) continue;
+        if (each->d_name[0] == '.' || run_owns(each->d_name)) continue;
         char *path = run_path(dir, each->d_name);
         if (run_is(path)) found = path;
         if (!found) free(path);
@@ -209,8 +218,8 @@ static run *open_run(const char *dir, bool begins, err *e) {
     r->dir = strdup(dir);
     NEED(r->dir, "out of memory for a path");
     char *log = run_path(dir, "training_log.txt"), *db = run_path(dir, "run.db");
-    bool earlier = begins && run_was_in(dir), ok = take_lock(r, e);
-    if (ok && earlier) ok = set_aside(r, e);
+    bool ok = take_lock(r, e);
+    if (ok && begins && run_was_in(dir)) ok = set_aside(r, e);
     if (ok && !begins) remove_leftovers(dir);
     if (ok && !begins) ok = db_known(db, e);
     if (ok) r->log = log_open(log, e);
@@ -226,17 +235,15 @@ run *run_begin(const char *dir, err *e) {
     return file_make_dirs(dir, e) && has_place(dir, e) ? open_run(dir, true, e) : NULL;
 }
 
+// A directory that holds a lock alone is what a kill leaves just behind the rename of an earlier run.
 run *run_resume(const char *dir, err *e) {
-    struct stat st;
-    if (stat(dir, &st) == 0 && S_ISDIR(st.st_mode)) return open_run(dir, false, e);
-    char *earlier = aside_newest(dir);
-    if (earlier)
-        err_input(e,
-            "%s: there is no run to resume, but %s has been set aside: `tradewind train %s/config.yaml --resume` goes "
-            "on with that",
-            dir, earlier, earlier);
+    if (run_is(dir) || run_was_in(dir) || checkpoint_any(dir)) return open_run(dir, false, e);
+    char *earlier = aside_newest(dir), *resume = earlier ? command_resume(earlier) : NULL;
+    if (resume)
+        err_input(e, "%s: there is no run to resume; the one that was there goes on with `%s`", dir, resume);
     else
         err_input(e, "%s: there is no run to resume; leave --resume out to begin one", dir);
+    free(resume);
     free(earlier);
     return NULL;
 }
@@ -285,8 +292,12 @@ bool run_is(const char *path) {
     return is;
 }
 
-bool run_has_nothing_yet(const char *dir) {
+bool run_has_no_checkpoint(const char *dir) {
     return (run_is(dir) || run_was_in(dir)) && !checkpoint_any(dir);
+}
+
+bool run_has_weights(const char *dir) {
+    return has(dir, "best.safetensors");
 }
 
 bool run_is_locked(const char *dir) {

@@ -24,7 +24,7 @@ typedef struct run run;
 // NULL on failure.
 run *run_begin(const char *dir, err *e);
 
-// Opens a directory for a run that goes on. ERR_INPUT where there is no such directory, or where a newer version has
+// Opens a directory for a run that goes on. ERR_INPUT where there is no run, or where a newer version has
 // written run.db.
 run *run_resume(const char *dir, err *e);
 void run_close(run *r);
@@ -48,8 +48,13 @@ bool run_was_in(const char *dir);
 // True where a run that begins in a directory would move this file with the earlier run's.
 bool run_moves(const char *dir, const char *path);
 
-// True where a run was in a directory and has no checkpoint there: it was killed before its first.
-bool run_has_nothing_yet(const char *dir);
+// True where a run was in a directory and has no checkpoint there; whether it has saved its best weights.
+bool run_has_no_checkpoint(const char *dir);
+bool run_has_weights(const char *dir);
+
+// True for the names of directories that belong to the run above them: its members, also those set aside, and
+// "earlier", where earlier versions moved files.
+bool run_owns(const char *name);
 
 // Whether a path is a directory that a run has been in; whether a process trains there now.
 bool run_is(const char *path);

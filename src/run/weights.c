@@ -29,7 +29,8 @@ static bool is_known(const safetensors *s, const char *path, err *e) {
     if (!checkpoint_known(s, path, e) || (version && !format_known(path, number, WEIGHTS_VERSION, e))) return false;
     if (number >= 2 && !safetensors_metadata(s, "sum"))
         return err_input(e, "%s: its sum is missing; the file is damaged", path);
-    return sum_holds(s, path, e);
+    // A file of others may have a note of that name.
+    return !(version || safetensors_metadata(s, "checkpoint")) || sum_holds(s, path, e);
 }
 
 safetensors *weights_open(const char *path, err *e) {

@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/term.h"
 #include "graph/identity.h"
+#include "run/command.h"
 #include "run/weights.h"
 #include "task/keeper.h"
 #include "task/keys.h"
@@ -185,7 +186,7 @@ static void log_task(const fit *f) {
 static bool open_run(fit *f, err *e) {
     const task *t = f->task;
     bool resume = t->options.resume;
-    bool there = resume || t->options.restart;
+    bool there = resume || (t->options.restart && !run_has_weights(t->settings.dir));
     f->run = there ? run_resume(t->settings.dir, e) : run_begin(t->settings.dir, e);
     if (!f->run) return false;
     f->log = run_log(f->run);
@@ -274,7 +275,7 @@ static double best_possible(const task *t) {
 
 static void log_end(const fit *f, const task_done_event *d) {
     const train_result *r = d->result;
-    char value[32], *resume = lines_resume(d->resume_in);
+    char value[32], *resume = command_resume(d->resume_in);
     if (d->monitor) log_line(f->log, "monitor: %s", d->monitor);
     if (r->best_epoch)
         log_line(f->log, "best epoch %lld, validation %s %s; weights in %s", (long long)r->best_epoch, f->metric->name,

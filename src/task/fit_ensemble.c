@@ -64,11 +64,14 @@ static bool train_member(const ensemble *en, bool *stopped, err *e) {
     char *config = describe(&by.o, e);
     bool ok = config != NULL;
     if (ok) {
-        by.o.resume = en->o->resume && members_begun(by.dir);
-        by.o.restart = en->o->resume && run_has_nothing_yet(by.dir);
+        err why = {0};
+        by.o.resume = en->o->resume && members_begun(by.dir, &why);
+        by.o.restart = en->o->resume && run_has_no_checkpoint(by.dir);
+        if (why.kind == ERR_RUN) *e = why;
+        ok = why.kind != ERR_RUN;
         bool done = by.o.resume && members_done(by.dir, config, en->member.plan);
-        tell(en, TASK_MEMBER, done);
-        ok = done || fit_run(&by.o, &en->member, stopped, e);
+        if (ok) tell(en, TASK_MEMBER, done);
+        ok = ok && (done || fit_run(&by.o, &en->member, stopped, e));
     }
     free(config);
     orders_done(&by);
@@ -117,11 +120,11 @@ static bool plan_ensemble(const ensemble *en, chosen *plan, err *e) {
 // True where what a member has saved is of its description and the plan. Where it cannot go on anyway it begins anew.
 static bool member_goes_on(const ensemble *en, err *e) {
     orders by;
-    err why;
+    err why, unread;
     orders_make(&by, en);
     char *config = describe(&by.o, e);
     bool ok = config != NULL;
-    if (ok && !members_same(by.dir, config, en->member.plan, &why) && members_begun(by.dir)) {
+    if (ok && !members_same(by.dir, config, en->member.plan, &why) && members_begun(by.dir, &unread)) {
         *e = why;
         ok = false;
     }

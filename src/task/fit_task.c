@@ -3,10 +3,17 @@
 #include "task/fit.h"
 #include "task/members.h"
 
-// A run that begins sets the run before it aside, with its directory; no input may lie there.
+#include <stdlib.h>
+
+// A run that begins sets the run before it aside, with its directory; neither its inputs nor its description may lie
+// there, but for the description that the earlier run itself wrote.
 static bool keeps_inputs(const task *t, err *e) {
-    const char *list[TASK_INPUTS_MOST];
+    const char *list[TASK_INPUTS_MOST + 1];
+    const task_description *d = &t->options.description;
     int n = task_inputs(t->config, list);
+    char *own = task_run_described(d);
+    if (!own && !d->text) list[n++] = d->file;
+    free(own);
     for (int i = 0; i < n; i++)
         if (run_moves(t->settings.dir, list[i]))
             return config_fail(t->config, "run.dir", e,
@@ -21,11 +28,12 @@ bool task_fit(const task_options *o, err *e) {
     bool stopped = false;
     if (!task_describe_run(&described, o, e)) return false;
     bool several = described.settings.ensemble > 1;
-    if (o->resume && !several && run_has_nothing_yet(described.settings.dir) && !members_of(described.settings.dir)) {
+    const char *dir = described.settings.dir;
+    if (o->resume && !several && run_has_no_checkpoint(dir) && !members_of(dir)) {
         as.resume = false;
         as.restart = true;
     }
-    bool ok = as.resume || as.restart || keeps_inputs(&described, e);
+    bool stays = as.resume || (as.restart && !run_has_weights(dir)), ok = stays || keeps_inputs(&described, e);
     if (ok) ok = several ? fit_ensemble(&as, &described, e) : fit_run(&as, NULL, &stopped, e);
     task_close(&described);
     return ok;

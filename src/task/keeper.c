@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "run/aside.h"
 #include "run/checkpoint.h"
+#include "run/command.h"
 #include "run/outline.h"
 #include "task/describe.h"
 
@@ -344,19 +345,16 @@ bool keeper_resume(keeper *k, err *e) {
 }
 
 void keeper_restart(keeper *k) {
-    char line[1000];
-    char *earlier = aside_newest(run_dir(k->o.run));
-    bool has = earlier && checkpoint_any(earlier);
+    char *earlier = aside_newest(run_dir(k->o.run)), *line;
+    char *resume = earlier && checkpoint_any(earlier) ? command_resume(earlier) : NULL;
     db_rewind(run_db(k->o.run), 0, 1, false);
-    if (has)
-        snprintf(line, sizeof line,
-            "%.200s has no checkpoint yet: the run begins anew; the run before it is %.200s: `tradewind train "
-            "%.200s/config.yaml --resume` goes on with that",
-            run_dir(k->o.run), earlier, earlier);
-    else
-        snprintf(line, sizeof line, "%.500s has no checkpoint yet: the run begins anew", run_dir(k->o.run));
-    free(earlier);
+    NEED(asprintf(&line, "%s has no checkpoint yet: the run begins anew%s%s%s", run_dir(k->o.run),
+             resume ? "; the run before it goes on with `" : "", resume ? resume : "", resume ? "`" : "") >= 0,
+        "out of memory for a line");
     tell(k, line);
+    free(line);
+    free(resume);
+    free(earlier);
 }
 
 // Reading

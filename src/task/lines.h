@@ -20,9 +20,6 @@ void lines_gauges(const db_gauges *g, char *text, size_t room);
 // Bytes that a card holds for this process, and what its monitor says to that; false on the CPU.
 bool lines_card(const task *t, char *text, size_t room);
 
-// The command that goes on with a run or an ensemble, as a shell takes it; the caller frees it.
-char *lines_resume(const char *dir);
-
 // A metric's value: errors of returns are small, so that figures count, not decimals.
 const char *lines_value(double v, char *text, size_t room);
 

@@ -49,10 +49,10 @@ static void pass_over(void *arg, const char *why) {
     (void)why;
 }
 
-bool members_begun(const char *dir) {
-    err unused;
+bool members_begun(const char *dir, err *e) {
+    *e = (err){0};
     char *path = NULL;
-    safetensors *f = run_is(dir) ? checkpoint_newest(dir, pass_over, NULL, &path, &unused) : NULL;
+    safetensors *f = run_is(dir) ? checkpoint_newest(dir, pass_over, NULL, &path, e) : NULL;
     bool there = f != NULL;
     if (f) safetensors_close(f);
     free(path);

@@ -13,8 +13,8 @@ int members_of(const char *dir);
 // The directory of member k, from 1; the caller frees it.
 char *members_dir(const char *dir, int k);
 
-// True where a member's directory has a whole checkpoint, from which it can go on.
-bool members_begun(const char *dir);
+// True where a member has a whole checkpoint to go on from. Else `e` is ERR_RUN where one cannot be read now.
+bool members_begun(const char *dir, err *e);
 
 // True where it is done and has its weights, under exactly this description and plan: training it again would give the
 // same bits.

@@ -20,7 +20,7 @@ typedef struct {
     task_devices devices;
     const char *version; // of the program: what was tuned holds for one
     bool resume;         // the run in run.dir goes on: its batch and split stay
-    bool restart;        // it goes on from its beginning: it has no checkpoint yet
+    bool restart;        // it goes on from its beginning, as it has no checkpoint; where it has weights it is set aside
     bool untuned;        // what was tuned is not asked for: the planner alone chooses, for BATCH_USUAL where it is open
     bool trained;        // weights are to be used, not trained: what the model gives can be read (job_keep_logits)
     const safetensors *saved; // these weights, whose scales and contract hold; NULL: none

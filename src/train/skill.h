@@ -59,7 +59,7 @@ typedef struct {
 typedef struct {
     const char *name; // of an instrument; NULL: all together
     int64_t samples;
-    int64_t units; // of the bootstrap, those with samples of the group; 0 without answers
+    int64_t units; // of the bootstrap, those with samples of the group
     skill_row row[SKILL_ROWS_MOST];
 } skill_group;
 

@@ -118,7 +118,7 @@ static void refuses_bad_paths(void **state) {
     err e = {0};
     assert_null(log_open("/", &e));
     assert_int_equal(e.kind, ERR_INPUT);
-    assert_string_equal(e.text, "/: cannot be written: Is a directory");
+    assert_string_equal(e.text, "/: cannot be written: Is a directory; choose another place");
     assert_null(log_open("missing/dir/log", NULL));
 }
 

@@ -121,6 +121,20 @@ static void beginning_anew_moves_everything(void **state) {
     assert_true(there("made.2/member_2") && !there("made.2/member_3") && there("made.1/member_3"));
 }
 
+// A member whose only checkpoint is damaged begins anew, and the ensemble goes on, and can begin anew as a whole.
+static void a_damaged_member_begins_anew(void **state) {
+    (void)state;
+    put_description();
+    assert_int_equal(RUN("train", "run.yaml", "-q"), 0);
+    shell(
+        "cp -r made was; rm -f made/member_2/checkpoint_*; : >made/member_2/last.safetensors; rm made/member_2/run.db");
+    assert_int_equal(RUN("train", "run.yaml", "--resume"), 0);
+    same_bytes("made/member_2/best.safetensors", "was/member_2/best.safetensors");
+    assert_true(there("made/member_2.1/best.safetensors"));
+    assert_int_equal(RUN("train", "run.yaml", "-q", "train.ensemble=2"), 0);
+    assert_true(there("made.1/member_2.1/best.safetensors") && !there("made/member_3"));
+}
+
 static void an_ensemble_needs_no_run_db(void **state) {
     (void)state;
     put_description();
@@ -152,6 +166,7 @@ int main(void) {
         TEST(single_runs_become_no_ensembles),
         TEST(members_have_the_same_data),
         TEST(beginning_anew_moves_everything),
+        TEST(a_damaged_member_begins_anew),
         TEST(an_ensemble_needs_no_run_db),
         TEST(all_seeds_are_checked_first),
     };

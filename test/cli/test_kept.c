@@ -235,8 +235,19 @@ static void a_run_without_a_checkpoint_begins_anew(void **state) {
     shell("rm made/*.safetensors made/config.yaml");
     assert_int_equal(RUN("train", "run.yaml", "--resume", "run.dir=made"), 0);
     matches("out",
-        "^resume +made has no checkpoint yet: the run begins anew; the run before it is made\\.1: `tradewind "
-        "train made\\.1/config\\.yaml --resume` goes on with that\n");
+        "^resume +made has no checkpoint yet: the run begins anew; the run before it goes on with `tradewind "
+        "train made\\.1/config\\.yaml --resume`\n");
+    // Weights that were saved are not replaced: the run is set aside.
+    shell("rm -rf made*");
+    assert_int_equal(RUN("train", "run.yaml", "-q"), 0);
+    shell("cp -r made was; rm made/last.safetensors made/checkpoint_*; true");
+    assert_int_equal(RUN("train", "run.yaml", "--resume", "train.seed=5"), 0);
+    matches("out", "\nearlier +the run that was in made is now made\\.1\n");
+    same_bytes("made.1/best.safetensors", "was/best.safetensors");
+    // Nor is a description moved that lies beside the run.
+    shell("rm -rf made* && mkdir made && cp run.yaml made/mine.yaml");
+    assert_int_equal(RUN("train", "made/mine.yaml", "-q"), 0);
+    complains(RUN("train", "made/mine.yaml"), ".*run\\.dir: made/mine\\.yaml is an input, and would be set aside .*");
     complains(RUN("train", "run.yaml", "--resume", "run.dir=none"), "none: there is no run to resume; .*");
 }
 

@@ -3,6 +3,7 @@
 #include "cli/program.h"
 #include "data/npz.h"
 #include "data/walk.h"
+#include "run/command.h"
 #include "support.h"
 #include "task/lines.h"
 
@@ -242,13 +243,13 @@ static void resume_lines_are_for_a_shell(void **state) {
     char deep[700] = "d", want[800];
     (void)state;
     for (size_t i = 0; i < sizeof dirs / sizeof *dirs; i++) {
-        char *line = lines_resume(dirs[i][0]);
+        char *line = command_resume(dirs[i][0]);
         assert_string_equal(line, dirs[i][1]);
         free(line);
     }
     memset(deep, 'd', sizeof deep - 1);
     snprintf(want, sizeof want, "tradewind train %s/config.yaml --resume", deep);
-    char *line = lines_resume(deep);
+    char *line = command_resume(deep);
     assert_string_equal(line, want);
     free(line);
 }

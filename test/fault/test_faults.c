@@ -51,6 +51,12 @@ static void same_run(void) {
     same_runs("whole", "made");
 }
 
+// The earlier run is whole where it is, and so is the new one.
+static void same_and_aside(void) {
+    same_run();
+    if (access("made.1", F_OK) == 0) shell("diff -r -x lock half made.1");
+}
+
 static void same_members(void) {
     same_runs("whole/member_1", "made/member_1");
     same_runs("whole/member_2", "made/member_2");
@@ -67,7 +73,7 @@ static void same_answers(void) {
 static const kind kinds[] = {
     {"train", "rm -rf made*", {"train", "run.yaml"}, "--resume", same_run},
     {"resume", "rm -rf made* && cp -r half made", {"train", "run.yaml", "--resume"}, NULL, same_run},
-    {"anew", "rm -rf made* && cp -r half made", {"train", "run.yaml"}, "--resume", same_run},
+    {"anew", "rm -rf made* && cp -r half made", {"train", "run.yaml"}, "--resume", same_and_aside},
     {"ensemble", "rm -rf made*", {"train", "run.yaml", "train.ensemble=2"}, "--resume", same_members},
     {"import", "rm -f set.npz", {"import", "bars.csv", "-o", "set.npz", "--frames=1h"}, NULL, same_set},
     {"append", "cp old.npz set.npz", {"import", "--append", "set.npz", "bars.csv"}, NULL, same_set},
@@ -94,13 +100,18 @@ static int run_with(const kind *k, const char *call, const char *way, int64_t at
     return status;
 }
 
-static int64_t count_calls(const kind *k, const char *call) {
-    shell(k->put);
-    assert_int_equal(run_with(k, call, "fail", 0), 0);
+// Calls of a process that came to its end.
+static int64_t calls_made(void) {
     char *text = slurp("count");
     int64_t n = strtoll(text, NULL, 10);
     free(text);
     return n;
+}
+
+static int64_t count_calls(const kind *k, const char *call) {
+    shell(k->put);
+    assert_int_equal(run_with(k, call, "fail", 0), 0);
+    return calls_made();
 }
 
 // The command once more, without a fault.
@@ -114,8 +125,9 @@ static void go_on(const kind *k) {
     if (program_finish(program_start("out", words)) != 0) matches("err", "^$");
 }
 
-// A fault ends a command with status 1 and one line that gives the reason, or it has no effect.
-static void check_end(const kind *k, int status, const char *way, tally *t) {
+// A fault ends a command with status 1 and one line that gives the reason, or it has no effect. Rows of run.db are
+// written by the clock, so the last calls of a kind may not come.
+static void check_end(const kind *k, int status, const char *way, int64_t at, tally *t) {
     if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL && strcmp(way, "kill") == 0) {
         t->killed++;
         return;
@@ -125,13 +137,14 @@ static void check_end(const kind *k, int status, const char *way, tally *t) {
     t->passed += WEXITSTATUS(status) == 0;
     if (WEXITSTATUS(status) == 1) matches("err", "^tradewind: [^\n]+\n$");
     if (WEXITSTATUS(status) > 1) matches("err", "^$");
-    if (WEXITSTATUS(status) == 0 && strcmp(way, "kill") == 0) fail_msg("%s: was not killed", k->name);
+    if (WEXITSTATUS(status) == 0 && strcmp(way, "kill") == 0 && calls_made() >= at)
+        fail_msg("%s: was not killed", k->name);
 }
 
 static void try_fault(const kind *k, const char *call, const char *way, int64_t at, tally *t) {
     print_message("%s: %s %lld: %s\n", k->name, call, (long long)at, way);
     shell(k->put);
-    check_end(k, run_with(k, call, way, at), way, t);
+    check_end(k, run_with(k, call, way, at), way, at, t);
     go_on(k);
     k->check();
     t->tried++;

@@ -158,7 +158,7 @@ static void every_flipped_bit_is_found(void **state) {
         }
         free(data);
     }
-    assert_true(passed < 40); // spaces behind the header, say
+    assert_true(passed < 100); // spaces behind the header, say, and the note by which weights are known as ours
 }
 
 static void other_files_are_no_checkpoints(void **state) {

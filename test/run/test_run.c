@@ -75,7 +75,9 @@ static void a_run_is_set_aside_whole(void **state) {
 static void numbers_rise(void **state) {
     (void)state;
     put_member("made/member_1", true);
-    mkdir("made.7", 0777);
+    mkdir("made.7", 0777); // not a run's, but in the way
+    char *others = aside_newest("made");
+    assert_null(others);
     put("made.9x");
     put("made.012");
     mkdir("made2.30", 0777);
@@ -115,9 +117,12 @@ static void the_working_directory_is_not_moved(void **state) {
 static void other_runs_are_not_moved(void **state) {
     (void)state;
     put_member("made/member_1", true);
+    put_member("made/member_1.1", true); // these are its own
+    put_member("made/earlier", true);
+    assert_string_equal(begin(), "made.1");
     put_member("made/gold", true);
     refused(ERR_INPUT, "made: holds an earlier run, and made/gold lies below it; choose another run.dir");
-    assert_true(there("made/gold/best.safetensors") && !there("made.1"));
+    assert_true(there("made/gold/best.safetensors") && !there("made.2"));
 }
 
 static void a_run_in_use_is_left_alone(void **state) {
@@ -143,8 +148,13 @@ static void a_run_that_was_set_aside_is_named(void **state) {
     put_member("made/member_1", true);
     begin();
     assert_int_equal(rename("made", "gone"), 0);
-    assert_null(run_resume("made", &e));
-    assert_non_null(strstr(e.text, "`tradewind train made.1/config.yaml --resume`"));
+    for (int i = 0; i < 2; i++) {
+        assert_null(run_resume("made", &e));
+        assert_non_null(strstr(e.text, "`tradewind train made.1/config.yaml --resume`"));
+        mkdir("made", 0777);
+        put("made/lock"); // what a kill behind the rename leaves
+        assert_false(there("made/run.db"));
+    }
 }
 
 // Files that only have the names of a run's.
