@@ -127,6 +127,19 @@ static bool ends_as_set(const import_job *j, err *e) {
     return err_input(e, "-o %s: a dataset is an .npz; name it so that it ends in .npz", j->out);
 }
 
+// A set that a link names is written where it lies.
+static bool follow_link(import_job *j, err *e) {
+    struct stat st;
+    if (lstat(j->out, &st) != 0 || !S_ISLNK(st.st_mode)) return true;
+    char *target = realpath(j->out, NULL);
+    if (!target) return err_input(e, "%s: is a link that leads nowhere; name the set itself", j->out);
+    bool same = j->out == j->append;
+    j->out = arena_text(&j->arena, target);
+    if (same) j->append = j->out;
+    free(target);
+    return true;
+}
+
 static bool read_options(import_job *j, err *e) {
     j->build = build_defaults;
     read_arguments(j);
@@ -139,6 +152,7 @@ static bool read_options(import_job *j, err *e) {
         if (!strcmp(j->o->own[i].name, "--symbol") && j->o->own[i].before > j->place[j->files - 1])
             return err_input(
                 e, "--symbol %.40s: stands behind the last file; put it before its files", j->o->own[i].value);
+    if (!follow_link(j, e)) return false;
     if (!output_may_replace(j->out, OUTPUT_SET, j->file, j->files, e) || !ends_as_set(j, e)) return false;
     return read_numbers(j, e) && read_words(j, e);
 }

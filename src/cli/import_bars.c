@@ -232,17 +232,6 @@ static void tell_wait(void *arg) {
     fflush(stdout);
 }
 
-// A set that is added to in place stays where it is, also where a link names it.
-static bool follow_link(import_job *j, err *e) {
-    struct stat st;
-    if (j->out != j->append || lstat(j->append, &st) != 0 || !S_ISLNK(st.st_mode)) return true;
-    char *target = realpath(j->append, NULL);
-    if (!target) return err_input(e, "%s: is a link that leads nowhere; name the set itself", j->append);
-    j->out = j->append = arena_text(&j->arena, target);
-    free(target);
-    return true;
-}
-
 static bool append_locked(import_job *j, err *e) {
     source_ask ask[WORDS_MOST];
     sources s;
@@ -267,7 +256,7 @@ static bool append_locked(import_job *j, err *e) {
 
 // Two appends at once: the second adds to what the first one made.
 bool import_append(import_job *j, err *e) {
-    if (!append_means(j, e) || !follow_link(j, e)) return false;
+    if (!append_means(j, e)) return false;
     int lock = file_lock(j->append, tell_wait, j, e);
     if (lock < 0) return false;
     bool ok = append_locked(j, e);

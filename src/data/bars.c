@@ -70,11 +70,24 @@ static void settle(bars *b, rows *r) {
     r->row = NULL;
 }
 
+// False where more than one row of twenty had prices that cannot be: what is left would teach wrong hours.
+static bool priced(const rows *r, unsigned force, err *e) {
+    enum { ROWS_LEAST = 100 };
+    const bars_tally *zero = &r->report->tally[BARS_NOT_POSITIVE], *crossed = &r->report->tally[BARS_HIGH_LOW];
+    int64_t lost = zero->count + crossed->count;
+    if (r->report->rows < ROWS_LEAST || 20 * lost <= r->report->rows) return true;
+    return bars_force_refuse(force, BARS_FORCE_THIN, &r->report->forced, e,
+        "%s:%lld: %s, the first of %lld such rows of %lld; export it anew", r->name,
+        (long long)(zero->count ? zero->line : crossed->line),
+        zero->count ? "a price is zero or less" : "high or low does not enclose open and close", (long long)lost,
+        (long long)r->report->rows);
+}
+
 // Rows of one symbol to bars.
 static bool finish(bars *b, rows *r, const layout *l, const when_zone *z, const bars_options *o, err *e) {
     when_zone *own = NULL;
     joined_rows joined = {0};
-    if (!upright(r, l, e) || !enough(r, o, e)) return false;
+    if (!upright(r, l, e) || !priced(r, o->force, e) || !enough(r, o, e)) return false;
     if (l->order_line) r->report->date_order = l->order;
     r->report->date_order_line = l->order_line;
     bars_rows_order(r, z);

@@ -54,10 +54,25 @@ static bool is_other_level(double a, double b) {
     return !(factor > 0.5 && factor < 2);
 }
 
+// The first figure in which the bars differ: "close 1.5, there 1.6".
+static const char *difference(const bar *here, const bar *there, char *text, size_t room) {
+    const struct {
+        const char *name;
+        double here, there;
+    } of[] = {{"close", here->close, there->close}, {"open", here->open, there->open},
+        {"high", here->high, there->high}, {"low", here->low, there->low}, {"volume", here->volume, there->volume},
+        {"spread", here->spread, there->spread}};
+    size_t i = 0;
+    while (i < 5 && of[i].here == of[i].there) i++;
+    snprintf(text, room, "%s %.8g, there %.8g", of[i].name, of[i].here, of[i].there);
+    return text;
+}
+
 static bool refuse_differing(
     sources *s, const dataset *old, const source_file *f, const overlap *o, bool last, unsigned force, err *e) {
-    char when[32];
+    char when[32], what[80];
     when_text(when, sizeof when, o->there.time);
+    difference(&o->here, &o->there, what, sizeof what);
     if (is_other_level(o->here.close, o->there.close))
         return err_input(e,
             "%s: its bar of %s closes at %.8g, the one in %s at %.8g (is it another instrument?); give the set's own "
@@ -65,12 +80,12 @@ static bool refuse_differing(
             f->path, when, o->here.close, old->name, o->there.close);
     if (o->differ == 1)
         return bars_force_refuse(force, BARS_FORCE_CONFLICTS, &s->forced, e,
-            "%s: its bar of %s differs from the one in %s (close %.8g, there %.8g)%s; import all bars anew", f->path,
-            when, old->name, o->here.close, o->there.close, last ? ": was that one saved before it was over?" : "");
+            "%s: its bar of %s differs from the one in %s (%s)%s; import all bars anew", f->path, when, old->name, what,
+            last ? ": was that one saved before it was over?" : "");
     return bars_force_refuse(force, BARS_FORCE_CONFLICTS, &s->forced, e,
-        "%s: %lld of its bars differ from those in %s, of %lld that both have, the first of %s (close %.8g, there "
-        "%.8g); import all bars anew",
-        f->path, (long long)o->differ, old->name, (long long)o->both, when, o->here.close, o->there.close);
+        "%s: %lld of its bars differ from those in %s, of %lld that both have, the first of %s (%s); import all bars "
+        "anew",
+        f->path, (long long)o->differ, old->name, (long long)o->both, when, what);
 }
 
 bool sources_check_known(sources *s, const dataset *old, const source_file *f, int series, int frame, int64_t known,

@@ -29,11 +29,13 @@ bool task_fit(const task_options *o, err *e) {
     if (!task_describe_run(&described, o, e)) return false;
     bool several = described.settings.ensemble > 1;
     const char *dir = described.settings.dir;
-    if (o->resume && !several && run_has_no_checkpoint(dir) && !members_of(dir)) {
+    int members = o->resume && !several ? members_of(dir) : 0;
+    if (o->resume && !several && !members && run_has_no_checkpoint(dir)) {
         as.resume = false;
         as.restart = true;
     }
     bool stays = as.resume || (as.restart && !run_has_weights(dir)), ok = stays || keeps_inputs(&described, e);
+    if (members) ok = err_input(e, "%s: holds an ensemble of %d; set train.ensemble=%d", dir, members, members);
     if (ok) ok = several ? fit_ensemble(&as, &described, e) : fit_run(&as, NULL, &stopped, e);
     task_close(&described);
     return ok;

@@ -88,8 +88,9 @@ static bool is_asked(const trained_options *o, const char *part) {
 // The description of the run with everything that changes it. A whole set is not split.
 static bool open_task(
     trained *t, const trained_options *o, const char *dir, const safetensors *weights, const char *path, err *e) {
-    char *config = run_path(dir, "config.yaml");
-    task_options as = {.description = {.file = config, .overrides = o->overrides, .override_count = o->override_count},
+    t->description = run_path(dir, "config.yaml");
+    task_options as = {
+        .description = {.file = t->description, .overrides = o->overrides, .override_count = o->override_count},
         .devices = o->devices,
         .version = o->version,
         .trained = true,
@@ -104,9 +105,7 @@ static bool open_task(
         *to++ = (task_change){"data.bars", ""};
         *to++ = (task_change){"data.set", o->data};
     }
-    bool ok = task_open(&t->task, &as, e);
-    free(config);
-    return ok;
+    return task_open(&t->task, &as, e);
 }
 
 static bool choose_part(trained *t, const trained_options *o, err *e) {
@@ -264,6 +263,7 @@ bool trained_open(trained *t, const trained_options *o, err *e) {
     ok = ok && choose_part(t, o, e) && compare_data(t, f, weights, e) && take_trivial(t, f, weights, e);
     ok = ok && check_members(t, o->run, f, e) && open_predictor(t, weights, e);
     t->task.options.saved = NULL; // closed from here on
+    t->task.options.saved_path = NULL;
     safetensors_close(f);
     free(dir);
     t->weights = strdup(t->members || !weights ? o->run : weights);
@@ -273,6 +273,7 @@ bool trained_open(trained *t, const trained_options *o, err *e) {
     predictor_free(t->predictor);
     if (opened) task_close(&t->task);
     free(t->weights);
+    free(t->description);
     return false;
 }
 
@@ -280,6 +281,7 @@ void trained_close(trained *t) {
     predictor_free(t->predictor);
     task_close(&t->task);
     free(t->weights);
+    free(t->description);
 }
 
 // Answers

@@ -26,6 +26,7 @@ typedef struct {
     task task;
     predictor *predictor; // with the run's weights, or those of an ensemble's first member
     char *weights;        // their path; the directory of an ensemble
+    char *description;    // path of the run's config.yaml
     int members;          // of an ensemble; 0: none
     const char *part;
     bool no_test; // the part is validation because there is no test

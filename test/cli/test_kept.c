@@ -40,7 +40,7 @@ static void import_replaces_datasets_alone(void **state) {
         RUN("import", "bars.csv", "-o", "kept.csv"), "kept\\.csv: is there and is not a dataset of tradewind; .*");
     complains(RUN("import", "bars.csv", "-o", "bars.csv"), "bars\\.csv: is both input and output; .*");
     complains(RUN("import", "bars.csv", "-o", "linked.npz"), "linked\\.npz: is both input and output; .*");
-    complains(RUN("import", "bars.csv", "-o", "soft.npz"), "soft\\.npz: is both input and output; .*");
+    complains(RUN("import", "bars.csv", "-o", "soft.npz"), ".*bars\\.csv: is both input and output; .*");
     same_bytes("bars.csv", "kept.csv");
     assert_int_equal(RUN("train", "run.yaml", "-q"), 0);
     assert_int_equal(RUN("predict", "made", "-o", "p.npz", "-q"), 0);
