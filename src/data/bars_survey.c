@@ -111,6 +111,6 @@ bool bars_rows_survey(
     }
     p->first = r->row[0].bar.time;
     p->last = r->row[r->count - 1].bar.time;
-    p->last_bar = judge_last(r, o->written);
+    p->last_bar = judge_last(&j->all, o->written);
     return check_future(r, span, o, e) && find_hours(r, j, z, span, o, e);
 }

@@ -830,6 +830,28 @@ static void real_files_are_imported(void **state) {
     matches("out", "359 with .* the last 13 values of 359 series are held out");
 }
 
+// The volume of the last bar is judged by the set's bars where a file is short.
+static void an_unfinished_bar_is_seen_in_a_short_file(void **state) {
+    (void)state;
+    FILE *all = fopen("all.csv", "w"), *more = fopen("more.csv", "w");
+    assert_true(all && more);
+    dice d = {.seed = 3};
+    double close = 100;
+    static const char head[] = "time,open,high,low,close,tick_volume\n";
+    fputs(head, all), fputs(head, more);
+    for (int i = 0; i < 1503; i++) {
+        double open = close;
+        close *= 1 + 0.001 * (double)dice_unit(&d);
+        fprintf(i < 1500 ? all : more, "%d,%.5f,%.5f,%.5f,%.5f,%d\n", 1704067200 + 3600 * i, open,
+            (open > close ? open : close) * 1.0001, (open < close ? open : close) * 0.9999, close,
+            i == 1502 ? 3 : 1000);
+    }
+    assert_int_equal(fclose(all) | fclose(more), 0);
+    assert_int_equal(RUN("import", "all.csv", "-o", "set.npz", "-q"), 0);
+    assert_int_equal(RUN("import", "--append", "set.npz", "more.csv"), 0);
+    matches("out", "\n +last bar +has hardly any volume and may be unfinished; kept\n");
+}
+
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, support_enter, support_leave)
     program_use(TRADEWIND_BINARY);
@@ -857,6 +879,7 @@ int main(void) {
         TEST(a_file_and_its_bars_are_the_same),
         TEST(folded_and_unfolded_train_alike),
         TEST(real_files_are_imported),
+        TEST(an_unfinished_bar_is_seen_in_a_short_file),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -127,6 +127,11 @@ static void minute_30(sheet *s) {
     keep(s, not_minute_30, NULL);
 }
 
+static void zero_afternoons(sheet *s) {
+    for (bar *b = s->bar; b < s->bar + s->count; b++)
+        if (b->time % WHEN_DAY >= WHEN_DAY / 2) b->open = b->high = b->low = b->close = 0;
+}
+
 static bool not_that_week(const bar *b, int64_t at, void *arg) {
     (void)at, (void)arg;
     int64_t monday = when_day(2025, 9, 8) * WHEN_DAY;
@@ -305,6 +310,8 @@ static void damaged_files_are_named(void **state) {
         {"Wednesday afternoons, hours", "XAUUSD_H1.csv", wednesdays, 0, "closed inside: Wed 14:00-17:00; is that"},
         {"minute 30", "EURUSD_M5.csv", minute_30, 0, "closed inside: Mon-Fri 00:30 and every 1 h to 23:30; is that"},
         {"middle week", "EURUSD_M5.csv", middle_week, 0, "the longest is 9.01 days from 2025-09-05"},
+        {"afternoons of zeros", "EURUSD_M5.csv", zero_afternoons, BARS_FORCE_THIN,
+            "a price is zero or less, the first of 49"},
         {"split", "XAUUSD_D1.csv", plain_split, BARS_FORCE_SPLITS, "split of 2:1, or news; use adjusted prices"},
         {"split in hours", "XAUUSD_H1.csv", plain_split, BARS_FORCE_SPLITS, ":24127: prices from 2022-04-"},
         {"reverse split", "XAUUSD_H1.csv", reverse_split, BARS_FORCE_SPLITS, "split of 1:10"},
