@@ -74,7 +74,7 @@ static void near_weights(const char *a, const char *b) {
             float v, w;
             memcpy(&v, (const char *)s->data + k * sizeof v, sizeof v);
             memcpy(&w, (const char *)t->data + k * sizeof w, sizeof w);
-            if (!(fabsf(v - w) <= 2e-5f)) fail_msg("%s[%zu] is %g and %g", s->name, k, (double)v, (double)w);
+            if (!(fabsf(v - w) <= 1e-6f)) fail_msg("%s[%zu] is %g and %g", s->name, k, (double)v, (double)w);
         }
     }
     safetensors_close(x);
@@ -82,7 +82,7 @@ static void near_weights(const char *a, const char *b) {
 }
 
 // That commit's gates used an estimate of reciprocals, whose bits were those of one maker's processors. So the weights
-// are its own to rounding: a step that is lost or taken twice moves them by 1e-4 and more. The moments' bits are of
+// are its own to rounding: 9e-8 was seen, and one step more or less moves them by 1.7e-3. The moments' bits are of
 // today's gates.
 static void an_lstm_goes_on(void **state) {
     (void)state;

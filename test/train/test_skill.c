@@ -252,6 +252,21 @@ static void series_are_compared_with_their_season(void **state) {
 
 // Instruments
 
+// The scores of forecasts of several instruments, whose rows and first rows are in the market `m`.
+static skill_table table_of_panel(const char *const *names, const int64_t *first, int panel) {
+    m.d.streams = 1;
+    m.d.stream[0] = (stream){
+        .name = "fast", .series = table_of(COLUMN_F32, first[panel], 1, m.value), .row = m.row, .first = m.first};
+    m.d.panel = panel;
+    m.d.panel_names = names;
+    m.d.panel_first = first;
+    skill_input in = {.data = &m.d, .samples = part_of((span){0, N}), .task = METRIC_FORECASTS, .answer = m.answer};
+    in.width = 3;
+    in.at = 1;
+    in.season = 1;
+    return table_for(&in);
+}
+
 // Two instruments of which one is forecast and one is not. Both have each moment; together they have all samples.
 static void instruments_have_groups_of_their_own(void **state) {
     static const char *const names[] = {"GOLD", "NONE", "EURO"};
@@ -267,17 +282,7 @@ static void instruments_have_groups_of_their_own(void **state) {
         m.first[i] = gold ? 0 : 400;
         if (!gold) m.answer[3 * i + 1] = m.answer[3 * i + 2] = 0.3f * dice_unit(&w);
     }
-    m.d.streams = 1;
-    m.d.stream[0] =
-        (stream){.name = "fast", .series = table_of(COLUMN_F32, 700, 1, m.value), .row = m.row, .first = m.first};
-    m.d.panel = 3;
-    m.d.panel_names = names;
-    m.d.panel_first = first;
-    skill_input in = {.data = &m.d, .samples = part_of((span){0, N}), .task = METRIC_FORECASTS, .answer = m.answer};
-    in.width = 3;
-    in.at = 1;
-    in.season = 1;
-    skill_table t = table_for(&in);
+    skill_table t = table_of_panel(names, first, 3);
     assert_true(t.groups == 3 && t.units == N / 2 && t.block == 30 && !t.series);
     assert_null(t.group[0].name);
     assert_string_equal(t.group[1].name, "GOLD");
@@ -310,17 +315,7 @@ static void instruments_of_few_moments_are_not_judged(void **state) {
             m.first[i] = is ? 700 : 0;
             if (is) m.answer[3 * i + 1] = m.answer[3 * i + 2] = -5;
         }
-        m.d.streams = 1;
-        m.d.stream[0] =
-            (stream){.name = "fast", .series = table_of(COLUMN_F32, 1400, 1, m.value), .row = m.row, .first = m.first};
-        m.d.panel = 2;
-        m.d.panel_names = names;
-        m.d.panel_first = first;
-        skill_input in = {.data = &m.d, .samples = part_of((span){0, N}), .task = METRIC_FORECASTS, .answer = m.answer};
-        in.width = 3;
-        in.at = 1;
-        in.season = 1;
-        skill_table t = table_for(&in);
+        skill_table t = table_of_panel(names, first, 2);
         assert_true(t.groups == 3 && t.units == N - late && t.block == 10);
         assert_true(t.group[2].samples == late && t.group[2].units == late && t.group[1].units == t.units);
         assert_int_equal(skill_judge(&t.group[1].row[0]), SKILL_BETTER);
