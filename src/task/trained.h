@@ -17,7 +17,8 @@ typedef struct {
                       // NULL: the test where there is one, all of other data
     int64_t latest;   // the newest bars of each instrument in place of a part, labelled or not; 0: not
     task_devices devices;
-    const char *version; // of the program
+    const char *version;    // of the program
+    task_listener listener; // of TASK_CHECK
 } trained_options;
 
 enum { TRAINED_WARNINGS = 2, TRAINED_WARNING_ROOM = 400 };
