@@ -21,7 +21,10 @@ struct db_reader {
 static bool cannot_read(sqlite3 *file, const char *path, const char *what, err *e) {
     int code = file ? sqlite3_errcode(file) : SQLITE_NOMEM;
     bool world = code == SQLITE_NOMEM || code == SQLITE_IOERR || code == SQLITE_FULL;
-    const char *why = file ? sqlite3_errmsg(file) : "out of memory";
+    char why[300];
+    snprintf(why, sizeof why, "%s", file ? sqlite3_errmsg(file) : "out of memory");
+    for (char *c = why; *c; c++) // words of a damaged file may be no text
+        if ((unsigned char)*c >= 0x7f) *c = '?';
     if (world)
         err_run(e, "%s: cannot be read: %s", path, why);
     else
