@@ -273,9 +273,11 @@ static void put_checkpoint(const char *dir, const char *name) {
     shell("cd %s && ls last.safetensors checkpoint_epoch_* | grep -vx '%s' | xargs rm -f", dir, name);
 }
 
-// Pages that are free, as a run that went on leaves them.
-static void put_free_pages(const char *path) {
+// Rows of all that is shown, and pages that are free, as a run that went on leaves them.
+static void put_rows(const char *path) {
     db *d = db_open(path);
+    db_event(d, 3, "precision", "fp16 gives way to bf16");
+    db_sample(d, &(db_sample_row){.time = 1, .memory_used = 1e9, .memory_total = 2e9, .utilisation = 50, .power = 9});
     for (uint64_t i = 1; i <= 120; i++) db_steps(d, &(db_steps_row){.step = 1000000 + i, .epoch = 2, .steps = 1});
     db_sync(d);
     db_rewind(d, 1000000, 3, false);
@@ -301,7 +303,7 @@ static void put_inputs(char newest[64]) {
     put_checkpoint("of_last", "last.safetensors");
     put_checkpoint("of_epoch", "checkpoint_epoch_1.safetensors");
     put_checkpoint("of_step", newest);
-    put_free_pages("shown/run.db");
+    put_rows("shown/run.db");
     put_shown();
 }
 
