@@ -8,6 +8,7 @@ CTEST  = ctest --output-on-failure --parallel 2
 
 FUZZ_SECONDS ?= 20
 FAULTS_EVERY ?= 1
+FLIPS ?= 10000
 PREFIX ?= /usr/local
 
 # Program and plug-in lie together, as the one looks for the other beside itself; the command is a link to them.
@@ -51,9 +52,9 @@ test-long: layers $(BUILD)/.deps-test ## the tests that take longer: runs that a
 	@$(call build,$(BUILD),-DTRADEWIND_TESTS=ON -DTRADEWIND_CUDA=$(CUDA))
 	@cd $(BUILD) && $(CTEST) -L long
 
-faults: layers $(BUILD)/.deps-test ## every write, sync, rename, unlink, open and mapping of a run fails or kills it, and a tenth of its allocations
+faults: layers $(BUILD)/.deps-test ## every write, sync, rename, unlink, open and mapping of a run fails or kills it, and a tenth of its allocations; FLIPS=10000 bits flip
 	@$(call build,$(BUILD),-DTRADEWIND_TESTS=ON -DTRADEWIND_CUDA=$(CUDA))
-	@cd $(BUILD) && TRADEWIND_FAULTS_EVERY=$(FAULTS_EVERY) ./test_faults
+	@cd $(BUILD) && TRADEWIND_FAULTS_EVERY=$(FAULTS_EVERY) ./test_faults && TRADEWIND_FLIPS=$(FLIPS) ./test_flips
 
 test-asan: layers $(BUILD)/.deps-test ## the tests under AddressSanitizer and UBSan
 	@$(call build,$(BUILD)-asan,-DCMAKE_BUILD_TYPE=Debug -DTRADEWIND_CUDA=OFF)
