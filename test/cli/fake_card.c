@@ -3,8 +3,8 @@
 // MB until the process opens it a third time, "unseen" has no monitor, "swollen" takes more than it said, "filling" is
 // taken by others while a run goes on, "lost" and "lost early" fail in a run, "overflows" has fp16, in which no
 // gradient is finite, "picky" has tf32, and is slow where its library does not compute the products, which takes 4 MB,
-// "picky and tight" is both, "debug" opens in debug mode only. It computes with the plain kernels on memory that it
-// does not call the host's, so that the rest of the program treats it as it treats a card.
+// "picky and tight" is both, "debug" opens in debug mode only, "idle" computes nothing. It computes with the plain
+// kernels on memory that it does not call the host's, so that the rest of the program treats it as it treats a card.
 #include "base/clock.h"
 #include "graph/plugin.h"
 #include "ops/ops.h"
@@ -48,9 +48,13 @@ static bool is_picky(void) {
 static queue *open_queue(const queue_options *o, err *e) {
     static int opened;
     bool debug = trouble("debug") && !o->card.debug;
-    queue *q = trouble("blind") || debug ? NULL : calloc(1, sizeof *q);
-    if (q) q->nth = ++opened;
-    if (!q) err_run(e, debug ? "the card was not asked for debug" : "no NVIDIA driver was found");
+    if (trouble("blind") || debug) {
+        err_run(e, debug ? "the card was not asked for debug" : "no NVIDIA driver was found");
+        return NULL;
+    }
+    queue *q = calloc(1, sizeof *q);
+    NEED(q, "out of memory for a queue");
+    q->nth = ++opened;
     return q;
 }
 
@@ -223,6 +227,7 @@ static void overflow(const recording *r) {
 static bool play(queue *q, recording *r, err *e) {
     if ((trouble("lost") && q->updates > LOST_AFTER) || trouble("lost early"))
         return err_run(e, "the card was lost while running a step");
+    if (trouble("idle")) return true;
     if (is_fp16(r)) {
         overflow(r);
         return true;
