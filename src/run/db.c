@@ -354,12 +354,18 @@ void db_close(db *d) {
 // A file that is none of ours is the user's mistake; memory and disks that fail are not.
 static void cannot_read(sqlite3 *file, const char *path, const char *what, err *e) {
     int code = file ? sqlite3_errcode(file) : SQLITE_NOMEM;
-    bool world = code == SQLITE_NOMEM || code == SQLITE_IOERR || code == SQLITE_FULL;
-    const char *why = file ? sqlite3_errmsg(file) : "out of memory";
-    if (world)
-        err_run(e, "%s: cannot be read: %s", path, why);
+    NEED(code != SQLITE_NOMEM, "%s: cannot be read: out of memory", path);
+    if (code == SQLITE_IOERR || code == SQLITE_FULL)
+        err_run(e, "%s: cannot be read: %s", path, sqlite3_errmsg(file));
     else
-        err_input(e, "%s: %s%s", path, what, why);
+        err_input(e, "%s: %s%s", path, what, sqlite3_errmsg(file));
+}
+
+// True where there is a row; *ok is false where the file cannot be read.
+static bool next_row(sqlite3_stmt *st, bool *ok) {
+    int rc = sqlite3_step(st);
+    *ok = rc == SQLITE_ROW || rc == SQLITE_DONE;
+    return rc == SQLITE_ROW;
 }
 
 static sqlite3 *open_reader(const char *path, err *e) {
@@ -385,9 +391,15 @@ bool db_known(const char *path, err *e) {
     return !newer;
 }
 
-static void copy_text(char *to, size_t room, sqlite3_stmt *st, int column) {
+// Texts of a row; a text that is NULL is empty.
+static const char *text_in(sqlite3_stmt *st, int column) {
     const unsigned char *text = sqlite3_column_text(st, column);
-    snprintf(to, room, "%s", text ? (const char *)text : "");
+    NEED(text || sqlite3_errcode(sqlite3_db_handle(st)) != SQLITE_NOMEM, "out of memory for a text of run.db");
+    return text ? (const char *)text : "";
+}
+
+static void copy_text(char *to, size_t room, sqlite3_stmt *st, int column) {
+    snprintf(to, room, "%s", text_in(st, column));
 }
 
 static double real_or_nan(sqlite3_stmt *st, int column) {
@@ -399,7 +411,7 @@ static bool read_begun(sqlite3 *file, db_summary *out) {
     static const char query[] = "SELECT step, epoch, done, loss_mean FROM steps ORDER BY step DESC LIMIT 1";
     sqlite3_stmt *st = NULL;
     bool ok = sqlite3_prepare_v2(file, query, -1, &st, NULL) == SQLITE_OK;
-    if (ok && sqlite3_step(st) == SQLITE_ROW && sqlite3_column_int64(st, 1) > out->epochs) {
+    if (ok && next_row(st, &ok) && sqlite3_column_int64(st, 1) > out->epochs) {
         out->step = (uint64_t)sqlite3_column_int64(st, 0);
         out->begun = sqlite3_column_int64(st, 1);
         out->done = sqlite3_column_int64(st, 2);
@@ -452,7 +464,7 @@ bool db_read_event(const char *path, const char *kind, char *text, size_t room, 
     if (!file) return false;
     bool ok = sqlite3_prepare_v2(file, query, -1, &st, NULL) == SQLITE_OK;
     if (ok) sqlite3_bind_text(st, 1, kind, -1, SQLITE_STATIC);
-    if (ok && sqlite3_step(st) == SQLITE_ROW) snprintf(text, room, "%s", (const char *)sqlite3_column_text(st, 0));
+    if (ok && next_row(st, &ok)) copy_text(text, room, st, 0);
     if (!ok) cannot_read(file, path, "", e);
     sqlite3_finalize(st);
     sqlite3_close(file);
@@ -471,9 +483,11 @@ bool db_read_samples(const char *path, db_gauges *out, err *e) {
     out->samples = 0;
     for (int i = 0; i < count; i++) *to[i] = NAN;
     if (!file) return false;
-    bool there = sqlite3_table_column_metadata(file, NULL, "samples", NULL, NULL, NULL, NULL, NULL, NULL) == SQLITE_OK;
+    int rc = sqlite3_table_column_metadata(file, NULL, "samples", NULL, NULL, NULL, NULL, NULL, NULL);
+    bool there = rc == SQLITE_OK;
+    NEED(rc != SQLITE_NOMEM, "%s: cannot be read: out of memory", path);
     bool ok = !there || sqlite3_prepare_v2(file, query, -1, &st, NULL) == SQLITE_OK;
-    if (ok && there && sqlite3_step(st) == SQLITE_ROW) {
+    if (ok && there && next_row(st, &ok)) {
         out->samples = sqlite3_column_int64(st, 0);
         for (int i = 0; i < count; i++) *to[i] = real_or_nan(st, i + 1);
     }
@@ -491,9 +505,7 @@ bool db_read_metrics(const char *path, int64_t epoch,
     if (!file) return false;
     bool ok = sqlite3_prepare_v2(file, query, -1, &st, NULL) == SQLITE_OK;
     if (ok) sqlite3_bind_int64(st, 1, epoch);
-    while (ok && sqlite3_step(st) == SQLITE_ROW)
-        use(arg, (const char *)sqlite3_column_text(st, 0), (const char *)sqlite3_column_text(st, 1),
-            sqlite3_column_double(st, 2));
+    while (ok && next_row(st, &ok)) use(arg, text_in(st, 0), text_in(st, 1), sqlite3_column_double(st, 2));
     if (!ok) cannot_read(file, path, "", e);
     sqlite3_finalize(st);
     sqlite3_close(file);

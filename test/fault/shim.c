@@ -5,7 +5,7 @@
 //   FAULT_AT      number of the call, from 1; 0: none, calls are only counted
 //   FAULT_HOW     fail, short (half of a write or a read) or kill (SIGKILL before the call)
 //   FAULT_COUNT   file that gets, at the end of the process, the number of calls in all and of those before the mark
-//   FAULT_MARK    file name; the mark is the first write to a file of that name. Without it: the end
+//   FAULT_MARK    text; the mark is the first write that holds it. Without one: the end
 //   FAULT_TRACE   file that gets a line for each sync, rename and unlink, in order: "sync PATH"
 //   FAULT_CLOCK   microseconds by which each reading of the monotonic clock is later than the one before; what goes by
 //                 the clock then happens at the same calls in every run
@@ -104,16 +104,14 @@ static void note(const char *what, const char *path) {
 
 // Writing
 
-static void note_mark(int fd) {
-    char path[PATH_MAX];
-    if (!mark || atomic_load(&marked) >= 0 || !path_of(fd, path)) return;
-    const char *name = strrchr(path, '/') + 1;
-    if (strcmp(name, mark) == 0) atomic_store(&marked, atomic_load(&count));
+static void note_mark(const void *data, size_t bytes) {
+    if (!mark || atomic_load(&marked) >= 0 || !memmem(data, bytes, mark, strlen(mark))) return;
+    atomic_store(&marked, atomic_load(&count));
 }
 
-static bool write_strikes(int fd, size_t *bytes) {
+static bool write_strikes(int fd, const void *data, size_t *bytes) {
     char path[PATH_MAX];
-    note_mark(fd);
+    note_mark(data, *bytes);
     if (which != WRITE || !path_of(fd, path) || !strikes(WRITE)) return false;
     if (how == SHORT && *bytes > 1) {
         *bytes /= 2;
@@ -124,17 +122,17 @@ static bool write_strikes(int fd, size_t *bytes) {
 }
 
 ssize_t write(int fd, const void *data, size_t bytes) {
-    if (write_strikes(fd, &bytes)) return -1;
+    if (write_strikes(fd, data, &bytes)) return -1;
     return syscall(SYS_write, fd, data, bytes);
 }
 
 ssize_t pwrite(int fd, const void *data, size_t bytes, off_t to) {
-    if (write_strikes(fd, &bytes)) return -1;
+    if (write_strikes(fd, data, &bytes)) return -1;
     return syscall(SYS_pwrite64, fd, data, bytes, to);
 }
 
 ssize_t pwrite64(int fd, const void *data, size_t bytes, off64_t to) {
-    if (write_strikes(fd, &bytes)) return -1;
+    if (write_strikes(fd, data, &bytes)) return -1;
     return syscall(SYS_pwrite64, fd, data, bytes, to);
 }
 
