@@ -100,22 +100,26 @@ static void list_words(const kind *k, bool card, bool again, const char **words)
     words[n] = NULL;
 }
 
-static pid_t start_with(const kind *k, bool card, bool again, const fault *f) {
-    const char *words[KIND_WORDS + 4];
+pid_t fault_start(const char *const *words, const fault *f, const char *mark) {
     char number[32];
-    list_words(k, card, again, words);
     snprintf(number, sizeof number, "%lld", (long long)(f ? f->at : 0));
     setenv("FAULT_CALL", f ? f->call : "", 1);
     setenv("FAULT_HOW", f ? f->how : "fail", 1);
     setenv("FAULT_AT", number, 1);
     setenv("FAULT_COUNT", "count", 1);
     setenv("FAULT_CLOCK", CLOCK, 1);
-    if (k->mark) setenv("FAULT_MARK", k->mark, 1);
+    if (mark) setenv("FAULT_MARK", mark, 1);
     setenv("LD_PRELOAD", FAULT_SHIM, 1);
     pid_t child = program_start("out", words);
     unsetenv("LD_PRELOAD");
     unsetenv("FAULT_MARK");
     return child;
+}
+
+static pid_t start_with(const kind *k, bool card, bool again, const fault *f) {
+    const char *words[KIND_WORDS + 4];
+    list_words(k, card, again, words);
+    return fault_start(words, f, k->mark);
 }
 
 int kind_run(const kind *k, bool card, const fault *f) {

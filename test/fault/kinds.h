@@ -34,6 +34,9 @@ typedef struct {
     int64_t at;
 } fault;
 
+// Starts the program with the shim, whose clock goes by its readings, and a fault or none (NULL); `mark` may be NULL.
+pid_t fault_start(const char *const *words, const fault *f, const char *mark);
+
 // Copies the program here and makes the inputs of every kind: a run that was stopped after its first epoch, one that
 // has ended, a set without its newest bars; on the card the runs are the card's.
 void kinds_enter(bool card);
