@@ -15,7 +15,7 @@ enum { KIND_WORDS = 12 };
 
 typedef struct {
     const char *name;
-    const char *put; // shell line that puts its inputs in place
+    const char *put; // shell line that puts its inputs in place, or NULL
     const char *words[KIND_WORDS];
     const char *again;   // word that is added where it goes on, or NULL
     const char *left;    // file or directory that holds its result
@@ -47,7 +47,7 @@ void kind_whole(const kind *k, bool card);
 // Inputs, then the command with a fault, or with none (NULL); and its end, as waitpid has it.
 int kind_run(const kind *k, bool card, const fault *f);
 
-// Puts the inputs in place, and starts the command without the shim.
+// Puts the inputs in place and starts the undisturbed command.
 pid_t kind_start(const kind *k, bool card);
 
 // The command once more, undisturbed, on what lies there: it must end with status 0 and the result of `whole`.
