@@ -82,7 +82,7 @@ const kind kinds[] = {
     {"inspect", NULL, {"inspect", "first"}, NULL, "out", same_text, false, NULL, NULL},
     {"inspect set", NULL, {"inspect", "train.npz"}, NULL, "out", same_but_figures, false, NULL, NULL},
     {"plan", NULL, {"plan", "run.yaml"}, NULL, "out", same_but_figures, false, "", NULL},
-    {"runs", NULL, {"runs", "."}, NULL, "out", same_text, false, NULL, NULL},
+    {"runs", "rm -rf made*", {"runs", "."}, NULL, "out", same_text, false, NULL, NULL},
     {"doctor", NULL, {"doctor"}, NULL, "out", same_but_figures, false, "idle", NULL},
 };
 const int kinds_count = sizeof kinds / sizeof *kinds;
