@@ -1,8 +1,8 @@
 #include "run/db_file.h"
 
 #include "base/format.h"
-#include "run/db.h"
 
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -190,4 +190,39 @@ db_file_state db_file_check(sqlite3 *file, const char **table) {
         if (same != 1) return same ? DB_FILE_FAILED : DB_FILE_DAMAGED;
     }
     return DB_FILE_WHOLE;
+}
+
+// Reading
+
+bool db_file_fail(sqlite3 *file, const char *path, const char *what, err *e) {
+    int code = file ? sqlite3_errcode(file) : SQLITE_NOMEM;
+    char why[300];
+    NEED(code != SQLITE_NOMEM, "%s: cannot be read: out of memory", path);
+    snprintf(why, sizeof why, "%s", sqlite3_errmsg(file));
+    for (char *c = why; *c; c++) // words of a damaged file may be no text
+        if ((unsigned char)*c >= 0x7f) *c = '?';
+    if (code == SQLITE_IOERR || code == SQLITE_FULL) return err_run(e, "%s: cannot be read: %s", path, why);
+    return err_input(e, "%s: %s%s", path, code == SQLITE_CORRUPT ? "is damaged: " : what, why);
+}
+
+bool db_file_has(const db_reader *r, const char *table) {
+    int rc = sqlite3_table_column_metadata(r->file, NULL, table, NULL, NULL, NULL, NULL, NULL, NULL);
+    NEED(rc != SQLITE_NOMEM, "%s: cannot be read: out of memory", r->path);
+    return rc == SQLITE_OK;
+}
+
+bool db_file_next(sqlite3_stmt *st, bool *ok) {
+    int rc = sqlite3_step(st);
+    *ok = rc == SQLITE_ROW || rc == SQLITE_DONE;
+    return rc == SQLITE_ROW;
+}
+
+const char *db_file_text(sqlite3_stmt *st, int column) {
+    const unsigned char *text = sqlite3_column_text(st, column);
+    NEED(text || sqlite3_errcode(sqlite3_db_handle(st)) != SQLITE_NOMEM, "out of memory for a text of run.db");
+    return text ? (const char *)text : "";
+}
+
+double db_file_real(sqlite3_stmt *st, int column) {
+    return sqlite3_column_type(st, column) == SQLITE_NULL ? NAN : sqlite3_column_double(st, column);
 }

@@ -9,28 +9,7 @@
 
 enum { BUSY_MS = 1000 };
 
-struct db_reader {
-    sqlite3 *file;
-    char *path;
-    bool unsummed;
-};
-
 // Opening
-
-// A file that is none of ours is the user's mistake, and so is a damaged one; memory and disks that fail are not.
-static bool cannot_read(sqlite3 *file, const char *path, const char *what, err *e) {
-    int code = file ? sqlite3_errcode(file) : SQLITE_NOMEM;
-    bool world = code == SQLITE_NOMEM || code == SQLITE_IOERR || code == SQLITE_FULL;
-    char why[300];
-    snprintf(why, sizeof why, "%s", file ? sqlite3_errmsg(file) : "out of memory");
-    for (char *c = why; *c; c++) // words of a damaged file may be no text
-        if ((unsigned char)*c >= 0x7f) *c = '?';
-    if (world)
-        err_run(e, "%s: cannot be read: %s", path, why);
-    else
-        err_input(e, "%s: %s%s", path, code == SQLITE_CORRUPT ? "is damaged: " : what, why);
-    return false;
-}
 
 static sqlite3 *open_file(const char *path) {
     sqlite3 *file = NULL;
@@ -49,7 +28,7 @@ static bool check_sums(db_reader *r, err *e) {
     const char *table = "";
     db_file_state state = db_file_check(r->file, &table);
     r->unsummed = state == DB_FILE_UNSUMMED;
-    if (state == DB_FILE_FAILED) return cannot_read(r->file, r->path, "", e);
+    if (state == DB_FILE_FAILED) return db_file_fail(r->file, r->path, "", e);
     return state != DB_FILE_DAMAGED || err_input(e,
                                            "%s: the rows of its table %s do not fit their sum, so that its figures are "
                                            "not shown: it is damaged, or "
@@ -61,7 +40,7 @@ static bool check_sums(db_reader *r, err *e) {
 static bool begin(db_reader *r, err *e) {
     if (sqlite3_errcode(r->file) == SQLITE_OK && !db_file_known(r->file, r->path, e)) return false;
     if (sqlite3_exec(r->file, "BEGIN; SELECT count(*) FROM run", NULL, NULL, NULL) != SQLITE_OK)
-        return cannot_read(r->file, r->path, "is not the database of a run: ", e);
+        return db_file_fail(r->file, r->path, "is not the database of a run: ", e);
     return check_sums(r, e);
 }
 
@@ -85,27 +64,16 @@ bool db_reader_checked(const db_reader *r) {
     return !r->unsummed;
 }
 
-// Values
-
-static const char *text_at(sqlite3_stmt *st, int column) {
-    const unsigned char *text = sqlite3_column_text(st, column);
-    return text ? (const char *)text : "";
-}
-
-static double real_or_nan(sqlite3_stmt *st, int column) {
-    return sqlite3_column_type(st, column) == SQLITE_NULL ? NAN : sqlite3_column_double(st, column);
-}
-
 // Steps of an epoch that has not ended, as a run that was killed leaves them.
 static bool read_begun(const db_reader *r, db_summary *out) {
     static const char query[] = "SELECT step, epoch, done, loss_mean FROM steps ORDER BY step DESC LIMIT 1";
     sqlite3_stmt *st = NULL;
     bool ok = sqlite3_prepare_v2(r->file, query, -1, &st, NULL) == SQLITE_OK;
-    if (ok && sqlite3_step(st) == SQLITE_ROW && sqlite3_column_int64(st, 1) > out->epochs) {
+    if (ok && db_file_next(st, &ok) && sqlite3_column_int64(st, 1) > out->epochs) {
         out->step = (uint64_t)sqlite3_column_int64(st, 0);
         out->begun = sqlite3_column_int64(st, 1);
         out->done = sqlite3_column_int64(st, 2);
-        out->loss = real_or_nan(st, 3);
+        out->loss = db_file_real(st, 3);
     }
     sqlite3_finalize(st);
     return ok;
@@ -124,8 +92,8 @@ bool db_read(db_reader *r, db_summary *out, err *e) {
     if (rc == SQLITE_OK) rc = sqlite3_step(st);
     bool ok = rc == SQLITE_ROW;
     if (ok) {
-        snprintf(out->status, sizeof out->status, "%s", text_at(st, 0));
-        snprintf(out->version, sizeof out->version, "%s", text_at(st, 1));
+        snprintf(out->status, sizeof out->status, "%s", db_file_text(st, 0));
+        snprintf(out->version, sizeof out->version, "%s", db_file_text(st, 1));
         out->started = sqlite3_column_double(st, 2);
         out->changed = sqlite3_column_double(st, 3);
         out->epochs = sqlite3_column_int64(st, 4);
@@ -137,7 +105,7 @@ bool db_read(db_reader *r, db_summary *out, err *e) {
     if (rc == SQLITE_DONE) {
         err_input(e, "%s: is empty; the run could not write to it", r->path);
     } else if (!ok) {
-        cannot_read(r->file, r->path, "is not the database of a run: ", e);
+        db_file_fail(r->file, r->path, "is not the database of a run: ", e);
     }
     sqlite3_finalize(st);
     return ok;
@@ -149,10 +117,8 @@ bool db_read_event(db_reader *r, const char *kind, char *text, size_t room, err 
     text[0] = 0;
     bool ok = sqlite3_prepare_v2(r->file, query, -1, &st, NULL) == SQLITE_OK;
     if (ok) sqlite3_bind_text(st, 1, kind, -1, SQLITE_STATIC);
-    int rc = ok ? sqlite3_step(st) : SQLITE_ERROR;
-    ok = rc == SQLITE_ROW || rc == SQLITE_DONE;
-    if (rc == SQLITE_ROW) snprintf(text, room, "%s", text_at(st, 0));
-    if (!ok) cannot_read(r->file, r->path, "", e);
+    if (ok && db_file_next(st, &ok)) snprintf(text, room, "%s", db_file_text(st, 0));
+    if (!ok) db_file_fail(r->file, r->path, "", e);
     sqlite3_finalize(st);
     return ok;
 }
@@ -167,14 +133,13 @@ bool db_read_samples(db_reader *r, db_gauges *out, err *e) {
     sqlite3_stmt *st = NULL;
     out->samples = 0;
     for (int i = 0; i < count; i++) *to[i] = NAN;
-    bool there =
-        sqlite3_table_column_metadata(r->file, NULL, "samples", NULL, NULL, NULL, NULL, NULL, NULL) == SQLITE_OK;
+    bool there = db_file_has(r, "samples");
     bool ok = !there || sqlite3_prepare_v2(r->file, query, -1, &st, NULL) == SQLITE_OK;
-    if (ok && there && sqlite3_step(st) == SQLITE_ROW) {
+    if (ok && there && db_file_next(st, &ok)) {
         out->samples = sqlite3_column_int64(st, 0);
-        for (int i = 0; i < count; i++) *to[i] = real_or_nan(st, i + 1);
+        for (int i = 0; i < count; i++) *to[i] = db_file_real(st, i + 1);
     }
-    if (!ok) cannot_read(r->file, r->path, "", e);
+    if (!ok) db_file_fail(r->file, r->path, "", e);
     sqlite3_finalize(st);
     return ok;
 }
@@ -185,11 +150,9 @@ bool db_read_metrics(db_reader *r, int64_t epoch,
     sqlite3_stmt *st = NULL;
     bool ok = sqlite3_prepare_v2(r->file, query, -1, &st, NULL) == SQLITE_OK;
     if (ok) sqlite3_bind_int64(st, 1, epoch);
-    int rc = SQLITE_ERROR;
-    while (ok && (rc = sqlite3_step(st)) == SQLITE_ROW)
-        use(arg, text_at(st, 0), text_at(st, 1), sqlite3_column_double(st, 2));
-    ok = rc == SQLITE_DONE;
-    if (!ok) cannot_read(r->file, r->path, "", e);
+    while (ok && db_file_next(st, &ok))
+        use(arg, db_file_text(st, 0), db_file_text(st, 1), sqlite3_column_double(st, 2));
+    if (!ok) db_file_fail(r->file, r->path, "", e);
     sqlite3_finalize(st);
     return ok;
 }
