@@ -77,6 +77,34 @@ static void a_run_stops_when_asked(void **state) {
     assert_true(rest.best == whole.best);
 }
 
+// When checkpoints came, and where the run is stopped.
+typedef struct {
+    double when[2];
+    int count;
+} clocked;
+
+static bool on_checkpoint(void *arg, const task_event *e) {
+    clocked *c = arg;
+    if (e->kind == TASK_CHECKPOINT && c->count < 2) c->when[c->count++] = support_seconds();
+    return c->count < 2;
+}
+
+// The clock begins anew with every checkpoint, so that two are never closer than asked for.
+static void checkpoints_keep_their_distance(void **state) {
+    (void)state;
+    clocked c = {0};
+    err e = {0};
+    task_options o = ask(NULL);
+    o.listener = (task_listener){on_checkpoint, &c};
+    o.description.after[0] = (task_change){"train.checkpoint_minutes", "0.005"};
+    o.description.after[1] = (task_change){"train.epochs", "1000000"};
+    o.description.after[2] = (task_change){"train.patience", "1000000"};
+    o.description.after[3] = (task_change){"train.checkpoint_every", "1000000"};
+    support_ok(task_fit(&o, &e), &e);
+    assert_int_equal(c.count, 2);
+    assert_true(c.when[1] - c.when[0] > 0.29);
+}
+
 static void members_follow_each_other(void **state) {
     (void)state;
     listener l = {0}, again = {0};
@@ -182,6 +210,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(a_run_tells_how_it_goes),
         TEST(a_run_stops_when_asked),
+        TEST(checkpoints_keep_their_distance),
         TEST(members_follow_each_other),
         TEST(data_in_memory_are_trained_on),
         TEST(a_trained_run_answers),

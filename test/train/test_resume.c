@@ -100,6 +100,7 @@ static void same_history(const history *a, const history *b) {
         same_score(&x->validation, &y->validation);
         assert_true(x->grad_norm == y->grad_norm && x->best == y->best && x->last == y->last);
         assert_true(x->skipped == y->skipped && x->update == y->update && x->loss_scale == y->loss_scale);
+        assert_true(x->lr == y->lr);
     }
     assert_int_equal(a->result.best_epoch, b->result.best_epoch);
     assert_true(a->result.best == b->result.best);
@@ -140,6 +141,11 @@ static void any_schedule_will_do(void **state) {
                                     "train.epochs=10 data.synthetic.strength=0";
     check(falls, 9, false);
     check(falls, 1, true);
+    // Stops between epochs without progress: how many there were is known behind them.
+    static const char waits[] = MLP "train.schedule.kind=plateau train.schedule.patience=2 train.schedule.factor=0.5 "
+                                    "train.epochs=12 train.patience=12 data.synthetic.strength=0";
+    check(waits, 9, false);
+    check(waits, 1, true);
 }
 
 static void any_residency_will_do(void **state) {
