@@ -101,6 +101,21 @@ static void synchronised_rows_are_on_the_disk(void **state) {
     db_close(d);
 }
 
+// The last steps of an epoch that has ended begin no other.
+static void an_ended_epoch_is_over(void **state) {
+    (void)state;
+    err e;
+    db_summary sum;
+    db *d = db_open("run.db");
+    db_run(d, "0.1", "a: 1\n", "b: 2\n");
+    db_steps(d, &(db_steps_row){.step = 10, .epoch = 1, .steps = 10});
+    db_epoch(d, &(db_epoch_row){1, 10, 0.5, 100, true, "[[1]]"}, NULL, 0);
+    db_sync(d);
+    support_ok(db_read("run.db", &sum, &e), &e);
+    assert_true(sum.epochs == 1 && sum.step == 10 && sum.begun == 0);
+    db_close(d);
+}
+
 static void going_on_leaves_no_row_twice(void **state) {
     (void)state;
     db *d = db_open("run.db");
@@ -256,6 +271,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(rows_arrive),
         TEST(synchronised_rows_are_on_the_disk),
+        TEST(an_ended_epoch_is_over),
         TEST(going_on_leaves_no_row_twice),
         TEST(going_on_tells_of_a_change_once),
         TEST(a_newer_file_is_refused),
