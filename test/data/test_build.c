@@ -211,36 +211,6 @@ static void samples_are_made_of_their_parts(void **state) {
     market_close(&m);
 }
 
-// Samples of several instruments, of which each lacks bars that others have, come by their close and then by symbol.
-static void samples_come_by_close_and_symbol(void **state) {
-    (void)state;
-    enum { SERIES = 3 };
-    static const char *const symbols[SERIES] = {"A", "B", "C"};
-    build_series of[SERIES] = {{0}};
-    bar *bars[SERIES];
-    for (int s = 0; s < SERIES; s++) {
-        int64_t n = 0;
-        bars[s] = walk_bars(N, SPAN, 5 + (uint64_t)s);
-        for (int64_t t = 0; t < N; t++)
-            if (t % (40 + 7 * s) > 2) bars[s][n++] = bars[s][t];
-        of[s].symbol = symbols[s];
-        of[s].frame[0] = (build_bars_of){"fast.csv", bars[s], n, false};
-    }
-    market m = {.source = {.frames = 1, .frame = {{.name = "fast", .span = SPAN}}, .series = SERIES, .of = of}};
-    dataset *d = built(&m, &build_defaults, NULL);
-    int64_t together = 0, alone = 0;
-    for (int64_t k = 1; k < dataset_all(d); k++) {
-        if (k == d->samples) continue; // those without a label are in an order of their own
-        int64_t later = d->time[k] - d->time[k - 1], next = dataset_panel_of(d, k) - dataset_panel_of(d, k - 1);
-        assert_true(later > 0 || (later == 0 && next > 0));
-        together += later == 0;
-        alone += later > 0 && next <= 0 && dataset_panel_of(d, k - 1) < SERIES - 1;
-    }
-    assert_true(together > d->samples / 2 && alone > 10);
-    dataset_free(d);
-    for (int s = 0; s < SERIES; s++) free(bars[s]);
-}
-
 static void compact_vectors_are_the_same_rounded(void **state) {
     (void)state;
     market m;
@@ -662,7 +632,6 @@ int main(void) {
         TEST(coarse_bars_hold_the_fine_ones),
         TEST(weeks_and_months_are_the_calendars),
         TEST(samples_are_made_of_their_parts),
-        TEST(samples_come_by_close_and_symbol),
         TEST(compact_vectors_are_the_same_rounded),
         TEST(every_kind_of_label),
         TEST(old_bars_are_counted),

@@ -3,6 +3,8 @@
 #include "task/fit.h"
 
 #include "cpu/cpu.h"
+#include "run/db.h"
+#include "run/same.h"
 #include "support.h"
 #include "task/trained.h"
 
@@ -11,6 +13,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -75,6 +78,34 @@ static void a_run_stops_when_asked(void **state) {
     support_ok(task_fit(&o, &e), &e);
     assert_string_equal(rest.told, "rIKSESECD");
     assert_true(rest.best == whole.best);
+}
+
+// A run that goes on from an older checkpoint forgets what it had told of later epochs, and one that has ended puts the
+// weights of its best epoch back where they are missing.
+static void what_is_told_goes_with_the_checkpoint(void **state) {
+    (void)state;
+    listener l = {0}, again = {.stop_after = 1}, end = {0}, over = {0};
+    err e = {0};
+    db_summary sum;
+    task_options o = ask(&l);
+    o.description.after[0] = (task_change){"train.epochs", "3"};
+    o.description.after[1] = (task_change){"train.checkpoint_every", "2"};
+    support_ok(task_fit(&o, &e), &e);
+    support_ok(db_read("made/run.db", &sum, &e), &e);
+    assert_int_equal(sum.epochs, 3);
+    assert_int_equal(rename("made/best.safetensors", "best") | unlink("made/last.safetensors"), 0);
+    o.listener.arg = &again;
+    o.resume = true;
+    support_ok(task_fit(&o, &e), &e);
+    support_ok(db_read("made/run.db", &sum, &e), &e);
+    assert_int_equal(sum.epochs, 2);
+    o.listener.arg = &end;
+    support_ok(task_fit(&o, &e), &e);
+    same_files("best", "made/best.safetensors");
+    assert_int_equal(unlink("made/best.safetensors"), 0);
+    o.listener.arg = &over;
+    support_ok(task_fit(&o, &e), &e);
+    same_files("best", "made/best.safetensors");
 }
 
 // When checkpoints came, and where the run is stopped.
@@ -210,6 +241,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(a_run_tells_how_it_goes),
         TEST(a_run_stops_when_asked),
+        TEST(what_is_told_goes_with_the_checkpoint),
         TEST(checkpoints_keep_their_distance),
         TEST(members_follow_each_other),
         TEST(data_in_memory_are_trained_on),
