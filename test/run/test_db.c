@@ -9,10 +9,24 @@
 #include <stdarg.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
+
+// The system's calls that put a file on the disk, in the place of the C library's.
+static int syncs;
+
+int fsync(int fd) {
+    syncs++;
+    return (int)syscall(SYS_fsync, fd);
+}
+
+int fdatasync(int fd) {
+    syncs++;
+    return (int)syscall(SYS_fdatasync, fd);
+}
 
 static int64_t number(const char *query) {
     sqlite3 *file;
@@ -86,6 +100,35 @@ static void rows_arrive(void **state) {
     support_ok(read_sum("run.db", &sum, &e), &e);
     assert_string_equal(sum.status, "done");
     assert_int_equal(number("SELECT count(*) FROM events WHERE text = 'it''s \"quoted\"'"), 1);
+}
+
+// A checkpoint may follow: what it goes on from is on the disk.
+static void synchronised_rows_are_on_the_disk(void **state) {
+    (void)state;
+    db *d = db_open("run.db");
+    db_run(d, "0.1", "a: 1\n", "b: 2\n");
+    db_sync(d);
+    add_epochs(d, 1, 1);
+    syncs = 0;
+    db_sync(d);
+    assert_true(syncs > 0);
+    no_trouble(d);
+    db_close(d);
+}
+
+// The last steps of an epoch that has ended begin no other.
+static void an_ended_epoch_is_over(void **state) {
+    (void)state;
+    err e;
+    db_summary sum;
+    db *d = db_open("run.db");
+    db_run(d, "0.1", "a: 1\n", "b: 2\n");
+    db_steps(d, &(db_steps_row){.step = 10, .epoch = 1, .steps = 10});
+    db_epoch(d, &(db_epoch_row){1, 10, 0.5, 100, true, "[[1]]"}, NULL, 0);
+    db_sync(d);
+    support_ok(db_read("run.db", &sum, &e), &e);
+    assert_true(sum.epochs == 1 && sum.step == 10 && sum.begun == 0);
+    db_close(d);
 }
 
 static void going_on_leaves_no_row_twice(void **state) {
@@ -341,6 +384,8 @@ int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, support_enter, support_leave)
     const struct CMUnitTest tests[] = {
         TEST(rows_arrive),
+        TEST(synchronised_rows_are_on_the_disk),
+        TEST(an_ended_epoch_is_over),
         TEST(going_on_leaves_no_row_twice),
         TEST(sums_follow_the_rows),
         TEST(changed_rows_are_not_shown),
