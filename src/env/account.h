@@ -277,7 +277,7 @@ ACCOUNT_FN bool account_covers(
     const account *a, const account *next, const account_rules *r, account_wide cost, account_events *ev) {
     int64_t margin = account_margin(r, next->basis);
     if ((account_wide)a->cash - cost >= margin) return true;
-    ev->refused = cost > a->cash ? ACCOUNT_COSTS_ABOVE : ACCOUNT_NO_MARGIN;
+    ev->refused = a->cash > 0 && cost > a->cash ? ACCOUNT_COSTS_ABOVE : ACCOUNT_NO_MARGIN;
     ev->margin = margin;
     ev->cost = (int64_t)cost;
     return false;
