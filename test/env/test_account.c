@@ -71,6 +71,19 @@ static void rounds_half_to_even(void **state) {
         assert_int_equal((int64_t)account_round(all[i][0], all[i][1]), all[i][2]);
 }
 
+// Units at a price without a long division, against the division.
+static void marks_are_quotients(void **state) {
+    (void)state;
+    dice d = {.seed = 3};
+    for (int i = 0; i < 200000; i++) {
+        int64_t units = (int64_t)dice_below(&d, UINT64_C(1) << (1 + dice_below(&d, 62)));
+        int64_t price = (int64_t)dice_below(&d, UINT64_C(1) << (1 + dice_below(&d, 62)));
+        if (i % 3 == 0) price = price % 100000 * 50000000; // halves
+        if (i % 2) units = -units;
+        assert_true(account_mark(units, price) == account_round((account_wide)units * price, ACCOUNT_ONE));
+    }
+}
+
 static void exits_inside_a_bar(void **state) {
     (void)state;
     bench t = {.r = plain_rules()};
@@ -439,6 +452,7 @@ static void amounts_have_texts(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rounds_half_to_even),
+        cmocka_unit_test(marks_are_quotients),
         cmocka_unit_test(exits_inside_a_bar),
         cmocka_unit_test(the_bar_of_the_entry),
         cmocka_unit_test(an_order_replaces_a_position),
