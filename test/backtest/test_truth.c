@@ -1,0 +1,172 @@
+// Known answers: signals, trades and statistics that backtesting.py gave on real files. Every trade and every figure of
+// the same definition must agree.
+#include "backtest/figures.h"
+#include "support.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+typedef struct {
+    const char *name, *bars;
+    const char *keys[4];
+} known;
+
+static const known cases[] = {
+    {"eurusd_h1_free", "EURUSD_hourly_pandas.csv", {"account.cash=10000"}},
+    {"eurusd_h1_costs_stops", "EURUSD_hourly_pandas.csv",
+        {"account.cash=100000", "account.spread=0.0001", "account.commission=0.00002"}},
+    {"xauusd_d1_stops", "XAUUSD_D1.csv", {"account.cash=100000"}},
+    {"xauusd_m15_costs_stops", "XAUUSD_M15.csv",
+        {"account.cash=200000", "account.spread=0.0001", "account.commission=0.00005"}},
+};
+
+static const char *data_folder(void) {
+    const char *given = getenv("TRADEWIND_DATA");
+    return given ? given : TEST_DIR "/../../shared/data";
+}
+
+// A file of the known answers, which lie beside the data.
+static char *answer_path(const known *k, const char *ending) {
+    static char path[4200];
+    snprintf(path, sizeof path, "%s/../truth/%s.%s", data_folder(), k->name, ending);
+    return path;
+}
+
+static account_terms terms_of(const known *k) {
+    size_t count;
+    err e = {0};
+    account_terms t;
+    const config_key *keys = account_keys(&count);
+    config *c = config_read("test", "", 0, keys, count, &e);
+    assert_non_null(c);
+    support_ok(config_override(c, "account.last=open", &e), &e);
+    for (int i = 0; i < 4 && k->keys[i]; i++) support_ok(config_override(c, k->keys[i], &e), &e);
+    support_ok(config_check(c, &e) && account_terms_read(c, &t, &e), &e);
+    config_free(c);
+    return t;
+}
+
+// Seconds of "2017-04-23 23:00:00" or "2017-04-23".
+static int64_t moment(const char *text) {
+    when_stamp s;
+    assert_true(when_read(text, strlen(text), &s));
+    return s.time;
+}
+
+static void near(double is, double should, double by, const char *what, int64_t line) {
+    if (fabs(is - should) > by) fail_msg("trade %lld: %s %.10f, not %.10f", (long long)line, what, is, should);
+}
+
+static void check_trades(const known *k, const replay *p) {
+    FILE *f = fopen(answer_path(k, "trades.csv"), "r");
+    char line[512], entry[64], exit[64];
+    int64_t n = 0;
+    assert_true(f && fgets(line, sizeof line, f));
+    for (; fgets(line, sizeof line, f); n++) {
+        double size, in, out, result, commission;
+        assert_int_equal(
+            sscanf(line, "%lf,%63[^,],%63[^,],%lf,%lf,%lf,%lf", &size, entry, exit, &in, &out, &result, &commission),
+            7);
+        assert_true(n < p->trades);
+        const replay_trade *t = &p->trade[n];
+        const double rounded = 0.5e-8 + 1e-12; // the file's figures have 8 decimals, and so have prices here
+        near((double)t->units / 1e8, size, 0, "size", n);
+        near((double)p->quotes->time[t->entry], (double)moment(entry), 0, "entry time", n);
+        near((double)p->quotes->time[t->exit], (double)moment(exit), 0, "exit time", n);
+        near((double)t->entry_price / 1e8, in, 2 * rounded, "entry price", n);
+        near((double)t->exit_price / 1e8, out, 2 * rounded, "exit price", n);
+        near((double)t->result / 1e8, result, 1e-7, "result", n);
+        near((double)t->commission / 1e8, commission, 1e-7, "commission", n);
+    }
+    fclose(f);
+    assert_int_equal(n, p->trades);
+}
+
+// A figure of ours under the name that the known answers have.
+static const struct {
+    const char *theirs, *ours;
+    double factor;
+    bool hold;
+} names[] = {{"Equity Final [$]", "equity_final", 1, false}, {"Equity Peak [$]", "equity_peak", 1, false},
+    {"Return [%]", "return", 100, false}, {"Buy & Hold Return [%]", "return", 100, true},
+    {"Max. Drawdown [%]", "max_drawdown", -100, false}, {"Exposure Time [%]", "exposure", 100, false},
+    {"# Trades", "trades", 1, false}, {"Win Rate [%]", "win_rate", 100, false},
+    {"Commissions [$]", "commissions", 1, false}};
+
+static double figure_of(const replay *p, const char *key, bool hold) {
+    size_t count;
+    const figure *all = figures_all(&count);
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(all[i].key, key) == 0) return (hold ? all[i].hold : all[i].of)(p);
+    fail_msg("no figure %s", key);
+    return NAN;
+}
+
+static void check_figures(const known *k, const replay *p) {
+    json_t *all = json_load_file(answer_path(k, "stats.json"), 0, NULL);
+    assert_non_null(all);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const json_t *v = json_object_get(all, names[i].theirs);
+        if (!v && strcmp(names[i].ours, "commissions") == 0) continue; // not given where there are none
+        assert_non_null(v);
+        double should = json_number_value(v), is = names[i].factor * figure_of(p, names[i].ours, names[i].hold);
+        // Sums of doubles in the known answers are off in their last digits, and a small return is a difference of
+        // them.
+        double by = 1e-9 * fabs(should) + (strcmp(names[i].ours, "return") == 0 ? 1e-11 : 0);
+        if (fabs(is - should) > by) fail_msg("%s: %s is %.12f, not %.12f", k->name, names[i].theirs, is, should);
+    }
+    near(figure_of(p, "equity_final", false), json_number_value(json_object_get(all, "Equity Final [$]")), 1e-6,
+        "final equity", -1);
+    assert_int_equal(p->quotes->count, json_integer_value(json_object_get(all, "bars")));
+    json_decref(all);
+}
+
+static void run_case(const known *k, bool events) {
+    char path[4200];
+    account_terms t = terms_of(k);
+    account_rules rules;
+    quotes q;
+    signals s;
+    signals_orders o;
+    replay p;
+    err e = {0};
+    snprintf(path, sizeof path, "%s/%s", data_folder(), k->bars);
+    support_ok(quotes_read(&q, path, t.point, false, &e) && account_rules_make(&rules, &t, q.point, &e), &e);
+    support_ok(signals_read(&s, answer_path(k, "signals.csv"), &e) && signals_place(&o, &s, &q, &rules, &e), &e);
+    assert_int_equal(o.count, s.count);
+    support_ok(replay_init(&p, &q, &t, &rules, o.count, &e), &e);
+    support_ok(events ? replay_events(&p, &o, &e) : replay_orders(&p, &o, &e), &e);
+    assert_true(p.refused.no_margin == 0 && p.refused.costs_above == 0);
+    check_trades(k, &p);
+    check_figures(k, &p);
+    print_message("%s: %lld trades, final equity %.8f, %lld ambiguous bars\n", k->name, (long long)p.trades,
+        (double)p.books.cash / 1e8, (long long)p.ambiguous);
+    replay_done(&p);
+    signals_orders_done(&o);
+    signals_done(&s);
+    quotes_done(&q);
+}
+
+static void cases_agree(void **state) {
+    (void)state;
+    if (access(answer_path(&cases[0], "stats.json"), R_OK)) {
+        print_message("skipped: no known answers at %s\n", answer_path(&cases[0], "stats.json"));
+        skip();
+    }
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        run_case(&cases[i], true);
+        run_case(&cases[i], false);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(cases_agree)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
