@@ -101,12 +101,18 @@ const char *stats_range(const stats *s, stat_name k, char *text, size_t room) {
     return text;
 }
 
+// Counts are whole numbers, but for expected ones.
+static json_t *number(stat_unit unit, double v) {
+    bool whole = unit == STAT_UNIT_COUNT && fabs(v) < 1e15 && v == floor(v);
+    return whole ? json_integer((json_int_t)v) : json_number(v);
+}
+
 json_t *stats_json(const stats *s) {
     json_t *to = json_object(), *reasons = json_object();
     for (int k = 0; k < STATS_COUNT; k++) {
         const stat *v = &s->of[k];
         char key[64];
-        json_object_set_new(to, rows[k].key, json_number(v->value));
+        json_object_set_new(to, rows[k].key, number(rows[k].unit, v->value));
         snprintf(key, sizeof key, "%s_range", rows[k].key);
         if (isfinite(v->range.low)) json_object_set_new(to, key, json_pack("[ff]", v->range.low, v->range.high));
         if (v->why) json_object_set_new(reasons, rows[k].key, json_string(v->why));
