@@ -14,14 +14,14 @@ static bool uses_time(const scheme *s) {
     return false;
 }
 
-static int by_length(const void *a, const void *b) {
-    int64_t x = ((const span *)a)->count, y = ((const span *)b)->count;
-    return (x < y) - (x > y);
-}
-
 static int by_place(const void *a, const void *b) {
     int64_t x = ((const span *)a)->first, y = ((const span *)b)->first;
     return (x > y) - (x < y);
+}
+
+static int by_length(const void *a, const void *b) {
+    int64_t x = ((const span *)a)->count, y = ((const span *)b)->count;
+    return x != y ? (x < y) - (x > y) : by_place(a, b);
 }
 
 // Spans of what is not marked, into `runs` where that is not NULL.
@@ -36,19 +36,19 @@ static int64_t find_runs(const scheme_work *w, span from, span *runs) {
     return n;
 }
 
-bool scheme_keep(const scheme_work *w, span from, split_part *part, int64_t *dropped, err *e) {
-    int64_t n = find_runs(w, from, NULL), before = part->count, room = PART_SPANS_MOST - part->spans;
+bool scheme_keep(const scheme_work *w, span from, split_part *part, err *e) {
+    int64_t n = find_runs(w, from, NULL);
     span *runs = malloc((size_t)(n + 1) * sizeof *runs);
     if (!runs) return err_run(e, "out of memory for a part of %lld spans", (long long)n);
     find_runs(w, from, runs);
-    if (n > room) {
+    if (n > PART_SPANS_MOST) {
         qsort(runs, (size_t)n, sizeof *runs, by_length);
-        n = room;
+        n = PART_SPANS_MOST;
         qsort(runs, (size_t)n, sizeof *runs, by_place);
     }
+    *part = (split_part){0};
     for (int64_t i = 0; i < n; i++) part_add(part, runs[i]);
     free(runs);
-    *dropped += from.count - (part->count - before);
     return true;
 }
 
@@ -72,6 +72,12 @@ void scheme_judge(const scheme_work *w, scheme_fold *f) {
         (long long)p->dropped, from, to);
 }
 
+// Months that begin on the 29th or later have no such day every time, and tests would leave holes.
+static bool late_in_month(const scheme *s) {
+    bool months = s->validation.unit == EXTENT_MONTHS || s->test.unit == EXTENT_MONTHS || s->step.unit == EXTENT_MONTHS;
+    return months && s->train.unit == EXTENT_DATE && when_split(s->train.count).day > 28;
+}
+
 static bool check(const dataset *d, const scheme *s, err *e) {
     const char *name = d->name ? d->name : "the set";
     CHECK(s->train.count >= 0 && s->validation.count >= 0 && s->test.count >= 0 && s->step.count >= 0, "spans below 0");
@@ -83,6 +89,8 @@ static bool check(const dataset *d, const scheme *s, err *e) {
     if (d->samples < 1) return err_input(e, "%s has no samples with labels; a walk needs some", name);
     if (!d->time && uses_time(s))
         return err_input(e, "%s has no times; give the spans of a walk as numbers of samples", name);
+    if (late_in_month(s))
+        return err_input(e, "spans of months cannot begin on the 29th or later; let training end on another day");
     return true;
 }
 

@@ -30,42 +30,25 @@ static void cut_groups(const scheme_work *w, scheme_folds *to) {
     to->groups = n;
 }
 
-// The place before a sample that is the first of its moment, or behind the last.
-static edge place_of(const ruler *r, int64_t sample) {
-    int64_t low = 0, high = r->moments;
-    while (low < high) {
-        int64_t middle = (low + high) / 2;
-        if (r->first[middle] < sample)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return ruler_edge(r, low);
+// Marks samples from one to before another.
+static void mark(scheme_work *w, int64_t from, int64_t to) {
+    if (to > from) memset(w->out + from, 1, (size_t)(to - from));
 }
 
-// Marks samples from one to before another place.
-static void mark(scheme_work *w, edge from, edge to) {
-    span s = ruler_span(&w->ruler, from, to);
-    memset(w->out + s.first, 1, (size_t)s.count);
-}
-
-// Marks what is left out behind a test: purged, then the embargo.
+// Marks what is left out behind a test: purged samples, then the embargo, from the last of them on.
 static bool mark_after(scheme_work *w, span test, err *e) {
     const scheme *s = w->s;
     const ruler *r = &w->ruler;
-    edge end = place_of(r, test.first + test.count), past = end;
-    int64_t sample;
+    int64_t end = test.first + test.count, past = end;
     if (s->purge >= 0) {
-        past = ruler_move(r, end, (extent){EXTENT_MOMENTS, s->purge}, 1);
-    } else {
-        if (!purge_after(w->d, test, s->window, w->out, &sample, e)) return false;
-        past = place_of(r, sample);
+        edge clear = ruler_move(r, ruler_edge_of(r, end), (extent){EXTENT_MOMENTS, s->purge}, 1);
+        past = r->first[clear.moment];
+        mark(w, end, past);
+    } else if (!purge_after(w->d, test, s->window, w->out, &past, e)) {
+        return false;
     }
-    // A purge may end within a moment: its other samples are left out with the embargo, if there is one.
-    edge free =
-        past.moment < r->moments || s->embargo.unit == EXTENT_MOMENTS ? ruler_move(r, past, s->embargo, 1) : past;
-    if (s->purge >= 0) mark(w, end, past);
-    mark(w, past, free);
+    edge over = ruler_move(r, ruler_edge_of(r, past), s->embargo, 1);
+    if (s->embargo.count) mark(w, past, r->first[over.moment]);
     return true;
 }
 
@@ -73,8 +56,9 @@ static bool mark_after(scheme_work *w, span test, err *e) {
 static bool mark_before(scheme_work *w, span later, err *e) {
     const scheme *s = w->s;
     if (s->purge < 0) return purge_before(w->d, later, s->purge == PURGE_WINDOWS ? s->window : NULL, w->out, e);
-    edge begin = place_of(&w->ruler, later.first);
-    mark(w, ruler_move(&w->ruler, begin, (extent){EXTENT_MOMENTS, s->purge}, -1), begin);
+    edge begin = ruler_edge_of(&w->ruler, later.first),
+         from = ruler_move(&w->ruler, begin, (extent){EXTENT_MOMENTS, s->purge}, -1);
+    mark(w, w->ruler.first[from.moment], later.first);
     return true;
 }
 
@@ -83,7 +67,7 @@ static span validation_of(const scheme_work *w, const scheme_folds *to, const bo
     int last = to->groups - 1;
     while (tested[last]) last--;
     span g = to->group[last];
-    edge end = place_of(&w->ruler, g.first + g.count), from = ruler_move(&w->ruler, end, w->s->validation, -1);
+    edge end = ruler_edge_of(&w->ruler, g.first + g.count), from = ruler_move(&w->ruler, end, w->s->validation, -1);
     span v = ruler_span(&w->ruler, from, end);
     return v.first < g.first ? g : v;
 }
@@ -106,13 +90,13 @@ static bool make_fold(scheme_work *w, const scheme_folds *to, scheme_fold *f, er
         part_add(&s->test, to->group[f->group[i]]);
     }
     span validation = validation_of(w, to, tested);
-    if (!mark_tests(w, &s->test, e) || !scheme_keep(w, validation, &s->validation, &s->dropped, e)) return false;
+    if (!mark_tests(w, &s->test, e) || !scheme_keep(w, validation, &s->validation, e)) return false;
     if (validation.count && !mark_before(w, validation, e)) return false;
-    for (int g = 0; g < to->groups; g++) {
-        span from = to->group[g];
-        if (from.first + from.count == validation.first + validation.count) from.count -= validation.count;
-        if (!tested[g] && !scheme_keep(w, from, &s->train, &s->dropped, e)) return false;
-    }
+    for (int i = 0; i < s->test.spans; i++)
+        mark(w, s->test.span[i].first, s->test.span[i].first + s->test.span[i].count);
+    mark(w, validation.first, validation.first + validation.count);
+    if (!scheme_keep(w, (span){0, w->d->samples}, &s->train, e)) return false;
+    s->dropped = w->d->samples - s->test.count - s->validation.count - s->train.count;
     scheme_judge(w, f);
     return true;
 }

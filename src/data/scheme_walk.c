@@ -75,10 +75,10 @@ static bool make_fold(scheme_work *w, const layout *l, scheme_fold *f, err *e) {
     places p = places_of(w, l, f->number);
     split *s = &f->parts;
     s->test = part_of(ruler_span(r, p.validation, p.test));
-    if (!mark(w, p.train, p.test, e)) return false;
-    if (!scheme_keep(w, ruler_span(r, p.begin, p.train), &s->train, &s->dropped, e)) return false;
-    if (!mark(w, p.validation, p.test, e)) return false;
-    if (!scheme_keep(w, ruler_span(r, p.train, p.validation), &s->validation, &s->dropped, e)) return false;
+    span train = ruler_span(r, p.begin, p.train), validation = ruler_span(r, p.train, p.validation);
+    if (!mark(w, p.train, p.test, e) || !scheme_keep(w, train, &s->train, e)) return false;
+    if (!mark(w, p.validation, p.test, e) || !scheme_keep(w, validation, &s->validation, e)) return false;
+    s->dropped = train.count + validation.count - s->train.count - s->validation.count;
     scheme_judge(w, f);
     return true;
 }

@@ -16,9 +16,9 @@ typedef struct {
 bool scheme_walk(scheme_work *w, scheme_folds *to, err *e);
 bool scheme_combine(scheme_work *w, scheme_folds *to, err *e);
 
-// Adds the samples of a span that are not marked to a part, and counts the others. Where they are more spans than a
-// part has room for the smallest are left out too.
-bool scheme_keep(const scheme_work *w, span from, split_part *part, int64_t *dropped, err *e);
+// Makes a part of the samples of a span that are not marked. Where these are more spans than a part has room for, the
+// shortest are left out too.
+bool scheme_keep(const scheme_work *w, span from, split_part *part, err *e);
 
 // Says why a fold cannot be trained, where that is so.
 void scheme_judge(const scheme_work *w, scheme_fold *f);
