@@ -177,12 +177,16 @@ static void importance_finds_the_column(void **state) {
             else
                 assert_true(fabs(drop) < 0.25);
         }
-        // Once more, and from the host: the same to the bit. A plain evaluation keeps it.
+        // Once more, and from the host: the same in all digits that are printed. A plain evaluation keeps it.
         json_t *was = json_deep_copy(list);
         json_decref(doc);
         assert_int_equal(RUN("evaluate", "made", "--importance", "--json", "data.residency=host"), 0);
         json_t *line = last_line();
-        assert_true(json_equal(json_object_get(line, "importance"), was));
+        for (size_t i = 0; i < 6; i++) {
+            const json_t *one = json_array_get(json_object_get(line, "importance"), i);
+            double other = results_number(json_object_get(json_array_get(was, i), "drop"));
+            assert_true(fabs(results_number(json_object_get(one, "drop")) - other) < 1e-12);
+        }
         json_decref(line);
         assert_int_equal(RUN("evaluate", "made", "--part", "validation", "-q"), 0);
         doc = document("made");
