@@ -2,10 +2,10 @@
 // rows.
 //
 // SQLite does not notice a bit that flips within a number or a text. The table `sums` has a row for every other table:
-// how many rows it has (times 2^32) and the CRC-32 of each, added up; of `steps`, which may have millions of rows of
-// which only the newest is shown, that of the newest. Triggers of the writer's connection keep them in the transaction
-// that writes the rows, so that every reader's snapshot has rows and sums of one moment. Programs of before version 2
-// and early ones of it know no sums: what they write on is then not what the sums say.
+// how many rows it has (times 2^32) and the CRC-32 of each, added up; for `steps`, which may have millions of rows, a
+// second one of the newest row alone, which is all that most readers show. Triggers of the writer's connection keep
+// them in the transaction that writes the rows, so that every reader's snapshot has rows and sums of one moment.
+// Programs of before version 2 and early ones of it know no sums: what they write on is then not what the sums say.
 #ifndef TRADEWIND_RUN_DB_FILE_H
 #define TRADEWIND_RUN_DB_FILE_H
 
@@ -33,8 +33,12 @@ typedef enum {
     DB_FILE_FAILED,   // SQLite has failed, and says why
 } db_file_state;
 
-// Compares all that can be shown with its sums, in the caller's transaction. `*table`: the first one that differs.
-db_file_state db_file_check(sqlite3 *file, const char **table);
+// Compares all that can be shown with its sums, in the caller's transaction; with `drawn` all steps, and nothing else.
+// `*table`: the first one that differs.
+db_file_state db_file_check(sqlite3 *file, bool drawn, const char **table);
+
+// The same for a reader. False, with the reason, where rows and sums differ.
+bool db_file_vouches(db_reader *r, bool drawn, err *e);
 
 // Fills `e` for the last failure, and is false: a file that is none of ours is the user's mistake, and so is a damaged
 // one; disks that fail are not. `what` stands before the reason. Memory that is short ends the program.

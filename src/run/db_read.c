@@ -24,24 +24,12 @@ bool db_known(const char *path, err *e) {
     return known;
 }
 
-static bool check_sums(db_reader *r, err *e) {
-    const char *table = "";
-    db_file_state state = db_file_check(r->file, &table);
-    r->unsummed = state == DB_FILE_UNSUMMED;
-    if (state == DB_FILE_FAILED) return db_file_fail(r->file, r->path, "", e);
-    return state != DB_FILE_DAMAGED || err_input(e,
-                                           "%s: the rows of its table %s do not fit their sum, so that its figures are "
-                                           "not shown: it is damaged, or "
-                                           "another program has written to it; the run itself does not need it",
-                                           r->path, table);
-}
-
 // All that follows is read in one transaction.
 static bool begin(db_reader *r, err *e) {
     if (sqlite3_errcode(r->file) == SQLITE_OK && !db_file_known(r->file, r->path, e)) return false;
     if (sqlite3_exec(r->file, "BEGIN; SELECT count(*) FROM run", NULL, NULL, NULL) != SQLITE_OK)
         return db_file_fail(r->file, r->path, "is not the database of a run: ", e);
-    return check_sums(r, e);
+    return db_file_vouches(r, false, e);
 }
 
 db_reader *db_reader_open(const char *path, err *e) {

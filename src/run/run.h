@@ -7,6 +7,9 @@
 //   run.db               numbers of steps and epochs (run/db.h)
 //   best.safetensors     the best epoch's weights
 //   last.safetensors, checkpoint_*.safetensors   (run/checkpoint.h)
+//   evaluation.json, backtest.json, walk.json   what commands found out later (run/results.h)
+//   predictions_PART.npz answers to a part, as evaluate got them
+//   report.html, report/ a page and its figures
 //   member_1/ and so on  runs of an ensemble, whose directory this is then
 // An earlier run in DIR is set aside as DIR.1, DIR.2 and so on (run/aside.h); no file of a run is ever removed for
 // another.

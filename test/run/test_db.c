@@ -126,9 +126,108 @@ static void an_ended_epoch_is_over(void **state) {
     db_steps(d, &(db_steps_row){.step = 10, .epoch = 1, .steps = 10});
     db_epoch(d, &(db_epoch_row){1, 10, 0.5, 100, true, "[[1]]"}, NULL, 0);
     db_sync(d);
-    support_ok(db_read("run.db", &sum, &e), &e);
+    support_ok(read_sum("run.db", &sum, &e), &e);
     assert_true(sum.epochs == 1 && sum.step == 10 && sum.begun == 0);
     db_close(d);
+}
+
+// Everything that readers of rows get, as sums that any lost or changed row changes.
+typedef struct {
+    int rows;
+    double sum;
+    char last[32];
+} gathered;
+
+static void gather_epoch(void *arg, const db_epoch_row *r) {
+    gathered *g = arg;
+    g->rows++;
+    g->sum += (double)r->epoch + (double)r->step + r->seconds + r->samples_per_s + 1000 * r->best;
+    snprintf(g->last, sizeof g->last, "%s", r->confusion ? r->confusion : "none");
+}
+
+static void gather_metric(void *arg, int64_t epoch, const db_metric *m) {
+    gathered *g = arg;
+    g->rows++;
+    g->sum += (double)epoch * m->value;
+    snprintf(g->last, sizeof g->last, "%s.%s", m->part, m->name);
+}
+
+static void gather_steps(void *arg, const db_steps_row *r) {
+    gathered *g = arg;
+    g->rows++;
+    g->sum += (double)(r->step + (uint64_t)r->epoch + (uint64_t)r->steps) + r->loss_min + 2 * r->loss_mean +
+              3 * r->loss_max + 4 * r->grad_norm + 5 * r->lr + (double)r->done;
+}
+
+static void gather_sample(void *arg, const db_sample_row *r) {
+    gathered *g = arg;
+    g->rows++;
+    g->sum += r->time + r->memory_process + 10 * r->utilisation;
+    snprintf(g->last, sizeof g->last, "%g %g", r->memory_used, r->power);
+}
+
+static bool each_epoch(void (*use)(void *arg, const db_epoch_row *row), void *arg, err *e) {
+    db_reader *r = db_reader_open("run.db", e);
+    bool ok = r && db_each_epoch(r, use, arg, e);
+    db_reader_close(r);
+    return ok;
+}
+
+static bool each_metric(db_use_metric *use, void *arg, err *e) {
+    db_reader *r = db_reader_open("run.db", e);
+    bool ok = r && db_each_metric(r, use, arg, e);
+    db_reader_close(r);
+    return ok;
+}
+
+static bool each_steps(void (*use)(void *arg, const db_steps_row *row), void *arg, err *e) {
+    db_reader *r = db_reader_open("run.db", e);
+    bool ok = r && db_each_steps(r, use, arg, e);
+    db_reader_close(r);
+    return ok;
+}
+
+static bool each_sample(void (*use)(void *arg, const db_sample_row *row), void *arg, err *e) {
+    db_reader *r = db_reader_open("run.db", e);
+    bool ok = r && db_each_sample(r, use, arg, e);
+    db_reader_close(r);
+    return ok;
+}
+
+static void rows_are_read_in_order(void **state) {
+    (void)state;
+    err e;
+    gathered g = {0};
+    db *d = db_open("run.db");
+    db_run(d, "0.1", "a: 1\n", "b: 2\n");
+    add_epochs(d, 1, 3);
+    db_steps(d, &(db_steps_row){40, 4, 7, 5, 1, 2, 3, 4, 5});
+    db_sample(d, &(db_sample_row){.time = 5, .memory_used = -1, .memory_process = 3, .utilisation = 50, .power = 7});
+    db_sample(d, &(db_sample_row){.time = 6, .memory_used = -1, .memory_process = 4, .utilisation = 60, .power = 8});
+    db_close(d);
+    support_ok(each_epoch(gather_epoch, &g, &e), &e);
+    assert_true(g.rows == 3 && g.sum == 1 + 2 + 3 + 60 + 1.5 + 300 + 2000);
+    assert_string_equal(g.last, "[[1]]");
+    g = (gathered){0};
+    support_ok(each_metric(gather_metric, &g, &e), &e);
+    assert_true(g.rows == 6 && g.sum == 3 + 14);
+    assert_string_equal(g.last, "validation.mcc");
+    g = (gathered){0};
+    support_ok(each_steps(gather_steps, &g, &e), &e);
+    assert_true(g.rows == 7 && g.sum == 135 + 15 + 45 + (40 + 4 + 5 + 1 + 4 + 9 + 16 + 25 + 7));
+    g = (gathered){0};
+    support_ok(each_sample(gather_sample, &g, &e), &e);
+    assert_true(g.rows == 2 && g.sum == 5 + 6 + 7 + 1100);
+    assert_string_equal(g.last, "nan 8");
+    // A table that an earlier version has not made has no rows; a file that is no database is told.
+    sqlite3 *file;
+    assert_int_equal(sqlite3_open("run.db", &file), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(file, "DROP TABLE samples; DROP TABLE sums", NULL, NULL, NULL), SQLITE_OK);
+    sqlite3_close(file);
+    g = (gathered){0};
+    support_ok(each_sample(gather_sample, &g, &e), &e);
+    assert_int_equal(g.rows, 0);
+    assert_null(db_reader_open("missing.db", &e));
 }
 
 static void going_on_leaves_no_row_twice(void **state) {
@@ -386,6 +485,7 @@ int main(void) {
         TEST(rows_arrive),
         TEST(synchronised_rows_are_on_the_disk),
         TEST(an_ended_epoch_is_over),
+        TEST(rows_are_read_in_order),
         TEST(going_on_leaves_no_row_twice),
         TEST(sums_follow_the_rows),
         TEST(changed_rows_are_not_shown),
