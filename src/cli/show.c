@@ -64,6 +64,12 @@ void show_overlap(const task *t, bool json, FILE *out) {
         fprintf(out, "warning   %s\n", line);
 }
 
+void show_unchecked(const task *t, FILE *out) {
+    if (t->unchecked)
+        fprintf(out, "note      %s: is large for the memory, and its bytes were not checked; inspect and --resume do\n",
+            t->data->name);
+}
+
 static void print_data(const task *s, FILE *out) {
     print_count(out, "data      ", (double)s->split.train.count, " training and ");
     print_count(out, "", (double)s->split.validation.count, " validation samples");

@@ -17,6 +17,9 @@ void show_key(const told_key *k, FILE *out);
 // Names that were read as others and keys without effect, a line each; as text or as JSON.
 void show_keys(const task *t, bool json, FILE *out);
 
+// A note where the bytes of a set were not checked.
+void show_unchecked(const task *t, FILE *out);
+
 // A warning where labels of training samples reach into validation; as text or as JSON.
 void show_overlap(const task *t, bool json, FILE *out);
 

@@ -16,6 +16,7 @@ struct task;
 
 typedef enum {
     TASK_BARS,           // bar files were read
+    TASK_CHECK,          // a set is read against its sums, and that takes a while: `line`
     TASK_ENSEMBLE_BEGIN, // before the first member
     TASK_MEMBER,         // the next member of an ensemble begins, or is passed over
     TASK_RESUME,         // something about the checkpoint that a run goes on from: `line`

@@ -89,6 +89,11 @@ static bool could_train(const task *t, bool begins, err *e) {
     return ok;
 }
 
+// The plan is made quietly but for a check that takes a while.
+static bool tell_checks(void *arg, const task_event *e) {
+    return e->kind != TASK_CHECK || task_tell(arg, e);
+}
+
 // The plan, which follows from the description and the machine, the same for all members: the split is chosen here
 // once, and what is free when a member begins does not change it. A mistake in the description is found here, before
 // the directory is touched: also a seed of the last member that no description may have.
@@ -98,7 +103,8 @@ static bool plan_ensemble(const ensemble *en, chosen *plan, err *e) {
     task t;
     err why;
     task_options quiet = *en->o;
-    quiet.listener = (task_listener){0};
+    task_listener all = en->o->listener;
+    quiet.listener = (task_listener){tell_checks, &all};
     last.member.number = last.member.of;
     orders_make(&by, &last);
     char *config = describe(&by.o, &why);
@@ -165,6 +171,7 @@ static bool train_members(ensemble *en, run *r, err *e) {
     task_options by = *en->o;
     by.description.file = description; // the file that was given may change, or may be moved, before the last member
     by.description.text = NULL;
+    by.checked = true; // where the plan was made
     en->o = &by;
     while (ok && !stopped && en->member.number < en->member.of) {
         en->member.number++;

@@ -1,6 +1,7 @@
 #include "task/open.h"
 
 #include "base/clock.h"
+#include "base/machine.h"
 #include "base/pool.h"
 #include "data/latest.h"
 #include "data/symbols.h"
@@ -67,13 +68,25 @@ static dataset *add_symbols(const task *t, err *e) {
     return d;
 }
 
+// Reads a set's bytes against their sums. One that is large for the memory is left alone, as the time to read it would
+// be lost, unless a run goes on with it: that needs the bytes it began with.
+static bool check_bytes(task *t, err *e) {
+    double memory = machine_look("").total;
+    err why;
+    if (t->options.checked) return true;
+    t->unchecked = !t->options.resume && memory > 0 && source_is_large(t->data, memory);
+    if (t->unchecked || source_check(t->data, &t->options.listener, &why)) return true;
+    if (why.kind == ERR_INPUT) return config_fail(t->config, "data.set", e, "%s", why.text);
+    *e = why;
+    return false;
+}
+
 // The description's own data, as the task sees them.
 static bool open_data(task *t, err *e) {
     CHECK(!t->options.data || !(t->options.ends || t->options.latest), "the data are the description's own");
-    bool own = !t->options.data, checked = true;
+    bool own = !t->options.data;
     t->data = own ? source_open(t->config, &t->settings, &t->options.listener, e) : t->options.data;
-    if (t->data && own && t->options.trained && !source_check(t->config, &t->settings, &checked, e)) return false;
-    t->unchecked = !checked;
+    if (t->data && own && !check_bytes(t, e)) return false;
     if (t->data && t->options.ends) t->data = build_ends(t->data, e);
     // Data without symbols for weights that know some are refused by their contract.
     bool named = t->data && (t->data->panel || !t->options.saved);

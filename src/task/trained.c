@@ -93,6 +93,7 @@ static bool open_task(
         .description = {.file = t->description, .overrides = o->overrides, .override_count = o->override_count},
         .devices = o->devices,
         .version = o->version,
+        .listener = o->listener,
         .trained = true,
         .saved = weights,
         .saved_path = path,

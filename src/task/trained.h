@@ -19,7 +19,8 @@ typedef struct {
     dataset *dataset; // in place of the run's and of `data`: the caller's, which outlives it; or NULL
     bool finished;    // ERR_INPUT where the run has not come to its end
     task_devices devices;
-    const char *version; // of the program
+    const char *version;    // of the program
+    task_listener listener; // of TASK_CHECK
 } trained_options;
 
 enum { TRAINED_WARNINGS = 2, TRAINED_WARNING_ROOM = 400 };

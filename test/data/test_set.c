@@ -160,7 +160,7 @@ static void holds_its_scaler(void **state) {
     dataset *d = get("set.npz");
     split_part train = part_of((span){0, 210});
     scaler *s = scaler_fit(&m.d, &train, (int64_t[]){20, 20}, false, &e);
-    const npz *z = set_arrays(d);
+    const npz *z = d->arrays;
     support_ok(s && npz_read(z, npz_want(z, "fast.mean", &e), NULL, NPY_F32, mean, &e), &e);
     support_ok(npz_read(z, npz_want(z, "fast.std", &e), NULL, NPY_F32, std, &e), &e);
     assert_memory_equal(mean, s->mean[0], sizeof mean);

@@ -161,6 +161,31 @@ static void every_flipped_bit_is_found(void **state) {
     assert_true(passed < 100); // spaces behind the header, say, and the note by which weights are known as ours
 }
 
+// Two tensors of one shape whose names changed places: every number is as it was, and yet another tensor's.
+static void swapped_names_are_found(void **state) {
+    (void)state;
+    err e;
+    complaints c;
+    size_t n;
+    safetensors_entry t[2] = {{.name = "up", .type = SAFE_F32, .rank = 1, .dim = {3}, .data = numbers, .bytes = 12},
+        {.name = "it", .type = SAFE_F32, .rank = 1, .dim = {3}, .data = numbers + 3, .bytes = 12}};
+    support_ok(checkpoint_write("last.safetensors", 30, t, 2, notes, 2, &e), &e);
+    put_one(CHECKPOINT_EPOCH, 2, 20);
+    assert_int_equal(newest(&c), 30);
+    unsigned char *data = bytes_of("last.safetensors", &n), *up = memmem(data, n, "\"up\":", 5),
+                  *it = memmem(data, n, "\"it\":", 5);
+    assert_true(up && it);
+    memcpy(up, "\"it\"", 4);
+    memcpy(it, "\"up\"", 4);
+    support_put("last.safetensors", data, n);
+    free(data);
+    assert_null(checkpoint_open("last.safetensors", &e));
+    assert_int_equal(e.kind, ERR_INPUT);
+    assert_int_equal(newest(&c), 20);
+    assert_int_equal(c.count, 1);
+    assert_non_null(strstr(c.text, "last.safetensors: its sum does not fit its bytes"));
+}
+
 static void other_files_are_no_checkpoints(void **state) {
     (void)state;
     err e;
@@ -235,6 +260,7 @@ int main(void) {
         TEST(names_are_read),
         TEST(damage_is_found),
         TEST(every_flipped_bit_is_found),
+        TEST(swapped_names_are_found),
         TEST(other_files_are_no_checkpoints),
         TEST(the_newest_is_that_with_most_steps),
         TEST(old_ones_are_removed),

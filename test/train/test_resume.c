@@ -4,6 +4,7 @@
 #include "run/same.h"
 #include "support.h"
 
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -221,6 +222,32 @@ static void other_jobs_are_refused(void **state) {
     refuse(MLP "data.split.train=0.6", "other samples");
 }
 
+// Scales that were fitted to other bits than the checkpoint's.
+static void other_scales_are_refused(void **state) {
+    (void)state;
+    static history h;
+    static const char keys[] = MLP "data.scale=standard ";
+    err e;
+    rig r;
+    assert_false(go(keys, 1, NULL, 5, false, "piece", &h));
+    rig_open(&r, &cpu_device, 1, keys);
+    safetensors *s = checkpoint_open("piece", &e);
+    trainer *t = rig_trainer(&r);
+    support_ok(s && trainer_restore(t, s, "piece", &e), &e);
+    for (int k = 0; k < 2; k++) {
+        float mean = r.scaler->mean[1][2], std = r.scaler->std[1][2];
+        scaler_set(r.scaler, 1, 2, k ? mean : nextafterf(mean, 9), k ? nextafterf(std, 9) : std);
+        assert_false(trainer_restore(t, s, "piece", &e));
+        assert_int_equal(e.kind, ERR_INPUT);
+        const char *want = k ? "of slow has a std of" : "of slow has a mean of";
+        if (!strstr(e.text, "piece: column ") || !strstr(e.text, want)) fail_msg("%s", e.text);
+        scaler_set(r.scaler, 1, 2, mean, std);
+    }
+    trainer_free(t);
+    safetensors_close(s);
+    rig_close(&r);
+}
+
 // Weights as a start
 
 static void expect_load(const char *keys, const char *path, const char *text) {
@@ -260,6 +287,7 @@ int main(void) {
         TEST(a_run_of_steps_ends_there),
         TEST(an_ended_run_can_be_made_longer),
         TEST(other_jobs_are_refused),
+        TEST(other_scales_are_refused),
         TEST(weights_are_taken),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
