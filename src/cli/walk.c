@@ -30,16 +30,16 @@ static void on_begin(view *v, const task_event *e) {
     const task_walk_event *w = &e->walk;
     if (says_text(v)) {
         show_task(e->task, v->bars, stdout);
-        printf("folds     %d, %d to train here, %d at once on %d thread%s each\n", w->folds->count, w->works, w->jobs,
-            w->threads, term_s(w->threads));
-        for (int i = 0; i < w->folds->count; i++)
-            if (w->folds->fold[i].why[0]) printf("left out  fold %d: %s\n", i + 1, w->folds->fold[i].why);
+        printf("folds     %lld, %d to train here, %d at once on %d thread%s each\n", (long long)w->folds->count,
+            w->works, w->jobs, w->threads, term_s(w->threads));
+        for (int64_t i = 0; i < w->folds->count; i++)
+            if (w->folds->fold[i].why[0])
+                printf("left out  fold %lld: %s\n", (long long)w->folds->fold[i].number + 1, w->folds->fold[i].why);
         fflush(stdout);
     }
     if (v->o->json)
-        json_line(stdout,
-            json_pack("{s:i, s:i, s:i, s:i}", "folds", w->folds->count, "here", w->works, "jobs", w->jobs, "threads",
-                w->threads));
+        json_line(stdout, json_pack("{s:I, s:i, s:i, s:i}", "folds", (json_int_t)w->folds->count, "here", w->works,
+                              "jobs", w->jobs, "threads", w->threads));
     free(v->bars);
     v->bars = NULL;
     progress_init(&v->bar, stderr, "walking", 1000, v->o->quiet || v->o->json);
@@ -58,17 +58,18 @@ static void on_fold(view *v, const task_event *e) {
     progress_done(&v->bar);
     if (v->o->json)
         json_line(stdout,
-            json_pack("{s:i, s:s, s:I, s:I, s:o, s:b, s:s?}", "fold", f->number, "directory", f->dir, "epochs",
-                (json_int_t)(r ? r->epochs : 0), "best_epoch", (json_int_t)(r ? r->best_epoch : 0), "validation_best",
-                json_number(r && r->best_epoch ? r->best : NAN), "interrupted", r && r->interrupted, "error", e->line));
+            json_pack("{s:I, s:s, s:I, s:I, s:o, s:b, s:s?}", "fold", (json_int_t)f->number, "directory", f->dir,
+                "epochs", (json_int_t)(r ? r->epochs : 0), "best_epoch", (json_int_t)(r ? r->best_epoch : 0),
+                "validation_best", json_number(r && r->best_epoch ? r->best : NAN), "interrupted", r && r->interrupted,
+                "error", e->line));
     if (!says_text(v)) return;
     if (!r)
-        printf("fold %3d  failed: %s\n", f->number, e->line);
+        printf("fold %3lld  failed: %s\n", (long long)f->number, e->line);
     else if (r->best_epoch && !r->interrupted)
-        printf("fold %3d  %lld epoch%s, best %lld: validation %s %s\n", f->number, (long long)r->epochs,
+        printf("fold %3lld  %lld epoch%s, best %lld: validation %s %s\n", (long long)f->number, (long long)r->epochs,
             term_s(r->epochs), (long long)r->best_epoch, f->metric->title, lines_value(r->best, value, sizeof value));
     else
-        printf("fold %3d  stopped in epoch %lld\n", f->number, (long long)r->epochs + 1);
+        printf("fold %3lld  stopped in epoch %lld\n", (long long)f->number, (long long)r->epochs + 1);
     fflush(stdout);
 }
 
@@ -87,7 +88,8 @@ static void print_scores(json_t *metrics) {
     const char *name;
     json_t *of;
     json_object_foreach(metrics, name, of) {
-        double score = results_number(json_object_get(of, "score")), skill = results_number(json_object_get(of, "skill"));
+        double score = results_number(json_object_get(of, "score")),
+               skill = results_number(json_object_get(of, "skill"));
         printf("  %s %.4g", name, score);
         if (!isnan(skill)) printf(" (skill %+.4f)", skill);
     }
@@ -201,7 +203,8 @@ static bool run_walk(const cli_options *o, err *e) {
     return ok;
 }
 
-const cli_command cli_walk = {"walk", "CONFIG [key=value...]", "walk-forward: trains folds and tests each on what came after",
+const cli_command cli_walk = {"walk", "CONFIG [key=value...]",
+    "walk-forward: trains folds and tests each on what came after",
     "The description is one of train, with a section that says how folds are made:\n"
     "  walk: {scheme: rolling, train: 2y, validation: 3M, test: 3M}\n"
     "Each fold is a run in run.dir/fold_01 and so on: scaler, class weights and thresholds are fitted in it anew, and\n"

@@ -5,7 +5,7 @@
 #ifndef TRADEWIND_TASK_EVENT_H
 #define TRADEWIND_TASK_EVENT_H
 
-#include "data/folds.h"
+#include "data/scheme.h"
 #include "data/sources.h"
 #include "run/db.h"
 #include "train/skill.h"
@@ -81,14 +81,14 @@ typedef struct {
 } task_done_event;
 
 typedef struct {
-    const folds *folds;
+    const scheme_folds *folds;
     int works;   // that this process trains
     int jobs;    // at once
     int threads; // of each
 } task_walk_event;
 
 typedef struct {
-    int number, of;
+    int64_t number;
     const char *dir;
     const train_result *result; // NULL where it failed
     const metric *metric;       // by which an epoch is best

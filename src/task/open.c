@@ -35,8 +35,8 @@ bool task_describe_run(task *t, const task_options *o, err *e) {
 
 // The split by shares, or that of a fold of a walk.
 static bool split_data(const task *t, split *s, err *e) {
-    return t->settings.fold ? folds_make_one(t->data, t->window, &t->settings.walk, t->settings.fold, s, e)
-                            : split_make(t->data, t->window, &t->settings.split, s, e);
+    return t->settings.walk.fold ? walking_split(&t->settings.walk, t->data, t->window, s, e)
+                                 : split_make(t->data, t->window, &t->settings.split, s, e);
 }
 
 static bool make_split(task *t, err *e) {
@@ -46,7 +46,8 @@ static bool make_split(task *t, err *e) {
     bool whole = t->options.ends || t->options.latest || t->options.whole;
     if (whole || split_data(t, &t->split, &why)) return true;
     if (why.kind == ERR_RUN) *e = why;
-    return why.kind != ERR_RUN && config_fail(t->config, t->settings.fold ? "walk" : "data.split", e, "%s", why.text);
+    return why.kind != ERR_RUN &&
+           config_fail(t->config, t->settings.walk.fold ? "walk" : "data.split", e, "%s", why.text);
 }
 
 // Gives the symbols to the model: columns of all that weights know, where the data have no others.
@@ -366,7 +367,7 @@ predictor *task_predictor(const task *t, err *e) {
 trainer *task_trainer(const task *t, err *e) {
     const task_place *at = t->options.place;
     if (at)
-        return trainer_new_in(&(trainer_place){t->device, t->queue, at->space, at->data}, &t->job, t->data, &t->split,
-            &t->settings, e);
+        return trainer_new_in(
+            &(trainer_place){t->device, t->queue, at->space, at->data}, &t->job, t->data, &t->split, &t->settings, e);
     return trainer_new(t->device, t->queue, &t->job, t->data, &t->split, &t->settings, e);
 }

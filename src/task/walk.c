@@ -13,11 +13,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FOLD_WORD = 16 };
+enum { FOLD_WORD = 24 };
 
 // A fold that is trained here: its number, and texts that its description points to.
 typedef struct {
-    int number; // from 1
+    int64_t at; // of the folds
     char word[FOLD_WORD], *dir, *from;
 } fold_work;
 
@@ -26,7 +26,7 @@ typedef struct {
     const walk_options *w;
     task all; // the walk's description
     dataset *data;
-    folds folds;
+    scheme_folds folds;
     task first;      // the first fold of this process
     bool opened;     // it is open
     chosen plan;     // of the first fold, whose batch and split all have
@@ -38,9 +38,9 @@ typedef struct {
     run *place;      // the directory, held; NULL for a shard
 } walk;
 
-char *walk_dir(const char *dir, int fold) {
+char *walk_dir(const char *dir, const scheme_fold *f) {
     char name[FOLD_WORD + 8];
-    snprintf(name, sizeof name, "fold_%02d", fold);
+    snprintf(name, sizeof name, "fold_%02lld", (long long)f->number + 1);
     return run_path(dir, name);
 }
 
@@ -53,30 +53,38 @@ static bool tell(const walk *w, task_event e) {
 static bool make_folds(walk *w, err *e) {
     const task *t = &w->all;
     int64_t window[STREAMS_MOST];
+    scheme as = t->settings.walk.scheme;
     err why;
     w->data = source_open(t->config, &t->settings, &w->o->listener, e);
-    if (!w->data || !settings_windows(t->config, w->data, window, e)) return false;
-    if (folds_make(&w->folds, w->data, window, &t->settings.walk, &why)) return true;
+    if (!w->data || !source_check(w->data, &w->o->listener, e)) return false;
+    if (!settings_windows(t->config, w->data, window, e)) return false;
+    as.window = window;
+    if (scheme_make(w->data, &as, &w->folds, &why)) return true;
     if (why.kind == ERR_RUN) *e = why;
     return why.kind != ERR_RUN && config_fail(t->config, "walk", e, "%s", why.text);
 }
 
-static bool is_mine(const walk *w, int i) {
+static bool is_mine(const walk *w, int64_t i) {
     return !w->w->shards || i % w->w->shards == w->w->shard - 1;
+}
+
+static const scheme_fold *fold_of(const walk *w, int work) {
+    return &w->folds.fold[w->work[work].at];
 }
 
 // Work of this process: folds that can be made and are of its shard.
 static void list_work(walk *w) {
     const char *dir = w->all.settings.dir;
-    bool warm = w->all.settings.warm;
+    bool warm = w->all.settings.walk.warm;
     w->work = calloc((size_t)w->folds.count + 1, sizeof *w->work);
-    NEED(w->work, "out of memory for %d folds", w->folds.count);
-    for (int i = 0; i < w->folds.count; i++) {
-        if (w->folds.fold[i].why[0] || !is_mine(w, i)) continue;
+    NEED(w->work, "out of memory for %lld folds", (long long)w->folds.count);
+    for (int64_t i = 0; i < w->folds.count; i++) {
+        const scheme_fold *of = &w->folds.fold[i];
+        if (of->why[0] || !is_mine(w, i)) continue;
         fold_work *f = &w->work[w->works++];
-        f->number = i + 1;
-        f->dir = walk_dir(dir, f->number);
-        snprintf(f->word, sizeof f->word, "%d", f->number);
+        f->at = i;
+        f->dir = walk_dir(dir, of);
+        snprintf(f->word, sizeof f->word, "%lld", (long long)of->number + 1);
         char *before = warm && w->works > 1 ? f[-1].dir : NULL;
         if (before) f->from = run_path(before, "best.safetensors");
     }
@@ -103,7 +111,7 @@ static size_t largest_run(const walk *w, size_t *data) {
     const task *t = &w->first;
     size_t most = 0;
     for (int i = 0; i < w->works; i++) {
-        const split *s = &w->folds.fold[w->work[i].number - 1].split;
+        const split *s = &fold_of(w, i)->parts;
         engine_memory m = trainer_memory(&t->job, s, &t->settings, t->device, t->queue);
         most = m.own > most ? m.own : most;
         *data = space_aligned(m.data);
@@ -130,7 +138,7 @@ static int64_t count_fitting(const walk *w) {
 static bool choose_jobs(walk *w, err *e) {
     enum { CARD_JOBS = 10 };
     const task *t = &w->first;
-    int asked = t->settings.jobs, threads = w->o->devices.options.threads;
+    int asked = t->settings.walk.jobs, threads = w->o->devices.options.threads;
     int64_t fit = count_fitting(w);
     if (!threads) threads = pool_processors();
     if (asked > w->works) asked = w->works;
@@ -140,7 +148,7 @@ static bool choose_jobs(walk *w, err *e) {
     w->jobs = asked ? asked : t->device->host_memory ? threads : CARD_JOBS;
     if (w->jobs > w->works) w->jobs = w->works;
     if (w->jobs > fit) w->jobs = (int)fit;
-    if (t->settings.warm || w->jobs < 1) w->jobs = 1;
+    if (t->settings.walk.warm || w->jobs < 1) w->jobs = 1;
     w->threads = threads / w->jobs < 1 ? 1 : threads / w->jobs;
     return true;
 }
@@ -215,8 +223,7 @@ static void on_ended(void *arg, int i) {
     if (r->lost[0]) tell(w, (task_event){.kind = TASK_LOST, .line = r->lost});
     tell(w, (task_event){.kind = TASK_FOLD,
                 .line = r->ok ? NULL : r->why.text,
-                .fold = {.number = w->work[i].number,
-                    .of = w->folds.count,
+                .fold = {.number = fold_of(w, i)->number + 1,
                     .dir = w->work[i].dir,
                     .result = r->ok ? &r->result : NULL,
                     .metric = r->metric}});
@@ -235,8 +242,8 @@ static bool judge_runs(const walk *w, bool *stopped, err *e) {
         const walk_run *r = &w->run[i];
         if (!r->begun || r->stopped) *stopped = true;
         if (!r->begun || r->ok) continue;
-        err_run(e, "fold %d: %s; other folds are kept, and --resume tries this one again", w->work[i].number,
-            r->why.text);
+        err_run(
+            e, "fold %s: %s; other folds are kept, and --resume tries this one again", w->work[i].word, r->why.text);
         e->kind = r->why.kind;
         return false;
     }
@@ -277,12 +284,15 @@ static bool carry_out(walk *w, bool *stopped, err *e) {
     w->file = run_path(dir, "config.yaml");
     if (!w->w->gather && !train_folds(w, stopped, e)) return false;
     if (*stopped || w->w->shards) return true;
-    return walk_test(&(walk_tested){.o = w->o, .dir = dir, .data = w->data, .folds = &w->folds}, e);
+    return walk_test(
+        &(walk_tested){
+            .o = w->o, .dir = dir, .data = w->data, .kind = w->all.settings.walk.scheme.kind, .folds = &w->folds},
+        e);
 }
 
 static bool walk_all(walk *w, err *e) {
     bool stopped = false;
-    if (!config_given(w->all.config, "walk"))
+    if (!walking_given(w->all.config))
         return err_input(e, "%s: describes no walk; add a section such as walk: {train: 2y, validation: 3M, test: 3M}",
             w->o->description.file);
     if (!make_folds(w, e)) return false;
@@ -306,7 +316,7 @@ static void walk_close(walk *w) {
     free(w->work);
     free(w->run);
     free(w->file);
-    folds_done(&w->folds);
+    scheme_done(&w->folds);
     dataset_free(w->data);
     task_close(&w->all);
 }

@@ -1,4 +1,5 @@
-// Walk-forward: one description, many folds (data/folds.h), each trained as a run of its own, tested on what came after.
+// Walk-forward: one description, many folds (data/scheme.h), each trained as a run of its own, tested on what came
+// after.
 //
 // A fold is a description too: the walk's own, with walk.fold. So every command that takes a run takes a fold, and a
 // fold that goes on is a run that goes on. Runs of a walk share the data, and a process has several of them at work at
@@ -24,7 +25,7 @@ typedef struct {
 // made are told and left out. False where no fold can be, or one fails.
 bool task_walk(const task_options *o, const walk_options *w, err *e);
 
-// Directory of a fold, from 1; the caller frees it.
-char *walk_dir(const char *walk, int fold);
+// Directory of a fold; the caller frees it.
+char *walk_dir(const char *walk, const scheme_fold *f);
 
 #endif

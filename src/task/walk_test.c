@@ -91,15 +91,14 @@ static json_t *part_json(const dataset *d, const split_part *p) {
     if (!p->count) return json_array();
     int64_t first = part_first(p), last = part_end(p) - 1;
     if (!d->time) return json_pack("[I, I]", (json_int_t)first, (json_int_t)last);
-    return json_pack("[s, s]", when_moment_text(from, sizeof from, d->time[first]),
-        when_moment_text(to, sizeof to, d->time[last]));
+    return json_pack(
+        "[s, s]", when_moment_text(from, sizeof from, d->time[first]), when_moment_text(to, sizeof to, d->time[last]));
 }
 
-static json_t *fold_json(const walk_tested *w, int i) {
-    const fold *f = &w->folds->fold[i];
-    const split *s = &f->split;
-    char *dir = walk_dir(w->dir, i + 1);
-    json_t *j = json_pack("{s:i, s:s, s:o, s:o, s:o, s:[I, I, I]}", "number", i + 1, "directory",
+static json_t *fold_json(const walk_tested *w, const scheme_fold *f) {
+    const split *s = &f->parts;
+    char *dir = walk_dir(w->dir, f);
+    json_t *j = json_pack("{s:I, s:s, s:o, s:o, s:o, s:[I, I, I]}", "number", (json_int_t)f->number + 1, "directory",
         strrchr(dir, '/') + 1, "train", part_json(w->data, &s->train), "validation", part_json(w->data, &s->validation),
         "test", part_json(w->data, &s->test), "samples", (json_int_t)s->train.count, (json_int_t)s->validation.count,
         (json_int_t)s->test.count);
@@ -132,9 +131,9 @@ static bool score_fold(trained *t, pool_of_folds *p, json_t *to, err *e) {
 }
 
 // ERR_INPUT where it is not trained to its end.
-static bool test_fold(const walk_tested *w, int i, pool_of_folds *p, json_t *to, err *e) {
+static bool test_fold(const walk_tested *w, const scheme_fold *f, pool_of_folds *p, json_t *to, err *e) {
     trained t;
-    char *dir = walk_dir(w->dir, i + 1);
+    char *dir = walk_dir(w->dir, f);
     trained_options ask = {.run = dir,
         .dataset = w->data,
         .part = "test",
@@ -156,16 +155,16 @@ static void set_status(json_t *fold, const char *status, const char *why) {
 }
 
 // Adds a fold to the document. False where the run itself fails: a fold that is missing is a row that says so.
-static bool add_fold(const walk_tested *w, int i, pool_of_folds *p, json_t *rows, int *done, err *e) {
-    const char *why = w->folds->fold[i].why;
+static bool add_fold(const walk_tested *w, const scheme_fold *f, pool_of_folds *p, json_t *rows, int *done, err *e) {
+    const char *why = f->why;
     err missing;
-    json_t *row = fold_json(w, i);
+    json_t *row = fold_json(w, f);
     json_array_append_new(rows, row);
     if (why[0]) {
         set_status(row, "left out", why);
         return true;
     }
-    if (test_fold(w, i, p, row, &missing)) {
+    if (test_fold(w, f, p, row, &missing)) {
         set_status(row, "done", "");
         ++*done;
         return true;
@@ -181,9 +180,10 @@ bool walk_test(const walk_tested *w, err *e) {
     json_t *rows = json_array();
     int done = 0;
     bool ok = true;
-    for (int i = 0; ok && i < w->folds->count; i++) ok = add_fold(w, i, p, rows, &done, e);
-    json_t *doc = json_pack("{s:s, s:o, s:i, s:I}", "scheme", folds_scheme_name(w->folds->scheme), "folds", rows, "done",
-        done, "samples", (json_int_t)p->samples);
+    for (int64_t i = 0; ok && i < w->folds->count; i++) ok = add_fold(w, &w->folds->fold[i], p, rows, &done, e);
+    static const char *const kinds[] = {"rolling", "expanding", "cpcv"};
+    json_t *doc = json_pack("{s:s, s:o, s:i, s:I}", "scheme", kinds[w->kind], "folds", rows, "done", done, "samples",
+        (json_int_t)p->samples);
     if (done) json_object_set_new(doc, "metrics", pooled_json(p));
     if (p->classes && done) json_object_set_new(doc, "confusion", matrix_json(p->confusion, p->classes));
     free(p);

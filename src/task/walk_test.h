@@ -5,14 +5,15 @@
 #ifndef TRADEWIND_TASK_WALK_TEST_H
 #define TRADEWIND_TASK_WALK_TEST_H
 
-#include "data/folds.h"
+#include "data/scheme.h"
 #include "task/open.h"
 
 typedef struct {
     const task_options *o; // of the walk: devices, version and listener
     const char *dir;
     dataset *data;
-    const folds *folds;
+    scheme_kind kind;
+    const scheme_folds *folds;
 } walk_tested;
 
 // Tests every fold that is trained, writes walk.json and tells TASK_WALK_DONE. Folds that are not are told in it. False
