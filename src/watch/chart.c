@@ -7,9 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LEFT = 62, RIGHT = 16, ABOVE = 26, BELOW = 44, LETTER = 7 };
+enum { LEFT = 62, RIGHT = 16, ABOVE = 26, BELOW = 44, LETTER = 7, DENSE = 300 };
 
 static const char *const strokes[CHART_LINES] = {"line la", "line lb", "line lc", "line ld"};
+static const char *const thin_strokes[CHART_LINES] = {"line thin la", "line thin lb", "line thin lc", "line thin ld"};
 static const char *const fills[CHART_LINES] = {"fa pale", "fb pale", "fc pale", "fd pale"};
 
 svg_point chart_at(const chart *c, double x, double y) {
@@ -60,13 +61,13 @@ static svg_point *place(const chart *c, const double *x, const double *y, int co
 static void add_legend(chart *c, int kind, const char *name) {
     double y = c->top - ABOVE + 10;
     svg_line(c->s, strokes[kind], (svg_point){c->legend, y}, (svg_point){c->legend + 24, y});
-    svg_words(c->s, "small", SVG_START, (svg_point){c->legend + 29, y + 4}, name, 20);
+    svg_words(c->s, "small", SVG_START, (svg_point){c->legend + 29, y + 4}, name, 32);
     c->legend += 29 + LETTER * (double)strlen(name) + 14;
 }
 
 void chart_line(chart *c, const points *p, int kind, const char *name) {
     svg_point *at = place(c, p->x, p->y, p->count);
-    svg_path(c->s, strokes[kind], at, p->count);
+    svg_path(c->s, p->count > DENSE ? thin_strokes[kind] : strokes[kind], at, p->count);
     if (p->count == 1 && isfinite(p->y[0])) svg_circle(c->s, fills[kind], at[0], 3.5);
     free(at);
     if (name) add_legend(c, kind, name);

@@ -6,7 +6,7 @@
 #include "watch/svg.h"
 
 // Widths in pixels: one that a phone shows legibly, and one for figures that gain by a wide screen.
-enum { FIGURE_NARROW = 480, FIGURE_WIDE = 1000, FIGURE_HEIGHT = 300 };
+enum { FIGURE_NARROW = 420, FIGURE_WIDE = 1000, FIGURE_HEIGHT = 300 };
 
 typedef struct {
     const char *name, *title;

@@ -36,13 +36,13 @@ static double row_sum(const json_t *row) {
 
 static void draw_cell(svg *s, double x, double y, double width, double count, double share) {
     char text[48];
-    const char *class = share > 0.55 ? "on strong" : "strong", *below = share > 0.55 ? "on small" : "dim small";
-    svg_shade(s, "fa", x, y, width, ROW, 0.04 + 0.9 * share);
+    bool wide = width > 48; // room for a count
+    svg_shade(s, "fa", x, y, width, ROW, SVG_SHADE_MOST * share);
     svg_rect(s, "frame", x, y, width, ROW);
     term_count(text, sizeof text, count);
-    svg_words(s, class, SVG_MIDDLE, (svg_point){x + width / 2, y + 19}, text, 0);
-    snprintf(text, sizeof text, "%.1f %%", 100 * share);
-    if (width > 44) svg_words(s, below, SVG_MIDDLE, (svg_point){x + width / 2, y + 35}, text, 0);
+    if (wide) svg_words(s, "strong", SVG_MIDDLE, (svg_point){x + width / 2, y + 19}, text, 0);
+    snprintf(text, sizeof text, wide ? "%.1f %%" : "%.0f", 100 * share);
+    svg_words(s, "small", SVG_MIDDLE, (svg_point){x + width / 2, y + (wide ? 35 : 26)}, text, 0);
 }
 
 static void draw_confusion(const facts *f, svg *s) {

@@ -6,9 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static const char none[] =
-    "the run has no samples of the device: it was too short, an earlier version wrote it, or "
-    "gpu_optimization.memory_monitoring is false";
+static const char none[] = "the run has no samples of the device: it was too short, an earlier version wrote it, or "
+                           "gpu_optimization.memory_monitoring is false";
 
 static bool is_run(const facts *f) {
     return f->is_run;
@@ -39,7 +38,7 @@ static points scaled(const trace *t, bool mean, double x_unit, double y_unit) {
 }
 
 static bool has_memory(const facts *f) {
-    return f->memory->count > 0;
+    return f->memory->count > 1;
 }
 
 static void draw_memory(const facts *f, svg *s) {
@@ -51,7 +50,7 @@ static void draw_memory(const facts *f, svg *s) {
     double total = f->memory_total / gb, zero = 0;
     y = extent_add(y, &zero, 1);
     chart_place at = {0, s->height, u.name, "GB"};
-    chart c = chart_open(s, &at, axis_counts(x.low, x.high, s->width / 80), axis_numbers(y.low, y.high, 5));
+    chart c = chart_open(s, &at, axis_numbers(0, x.high, s->width / 80), axis_numbers(y.low, y.high, 5));
     chart_line(&c, &mine, 0, "this run");
     if (others.count) chart_line(&c, &others, 1, "others");
     svg_describe(s, "Memory of the device over time: this run at most %.2f GB of %.1f GB.",
@@ -70,7 +69,7 @@ const figure figure_memory = {.name = "memory",
     .why = none};
 
 static bool has_utilisation(const facts *f) {
-    return f->utilisation->count > 0;
+    return f->utilisation->count > 1;
 }
 
 static void draw_utilisation(const facts *f, svg *s) {
@@ -80,7 +79,7 @@ static void draw_utilisation(const facts *f, svg *s) {
     double mean = 0;
     for (int i = 0; i < p.count; i++) mean += p.y[i] / p.count;
     chart_place at = {0, s->height, u.name, "percent"};
-    chart c = chart_open(s, &at, axis_counts(x.low, x.high, s->width / 80), axis_numbers(0, 100, 5));
+    chart c = chart_open(s, &at, axis_numbers(0, x.high, s->width / 80), axis_numbers(0, 100, 5));
     chart_area(&c, &p, 0, 2);
     chart_line(&c, &p, 0, "utilisation");
     svg_describe(s, "Utilisation of the device over time, %.0f percent in the mean.", mean);

@@ -68,8 +68,8 @@ static void draw_drawdown(const facts *f, svg *s, double top, axis x, const char
     extent y = extent_add(extent_add(extent_none, percent, p.count), &zero, 1);
     chart_place at = {top, s->height - top, span, "drawdown %"};
     chart c = chart_open(s, &at, x, axis_numbers(y.low, y.high, 3));
-    chart_area(&c, &down, 0, 1);
-    chart_line(&c, &down, 1, NULL);
+    chart_area(&c, &down, 0, 0);
+    chart_line(&c, &down, 0, NULL);
     free(percent);
     points_free(&p);
 }
@@ -152,9 +152,9 @@ static void draw_month(svg *s, double x, double y, double width, double value, d
     double shade = most > 0 ? fabs(value) / most : 0;
     svg_rect(s, "frame", x, y, width, CELL_HEIGHT);
     if (isnan(value)) return;
-    svg_shade(s, value < 0 ? "fb" : "fa", x, y, width, CELL_HEIGHT, 0.06 + 0.8 * shade);
-    snprintf(text, sizeof text, fabs(value) < 0.9995 ? "%+.1f" : "%+.0f", 100 * value);
-    svg_words(s, shade > 0.6 ? "on small" : "small", SVG_MIDDLE, (svg_point){x + width / 2, y + 19}, text, 0);
+    svg_shade(s, value < 0 ? "fb" : "fa", x, y, width, CELL_HEIGHT, SVG_SHADE_MOST * shade);
+    snprintf(text, sizeof text, fabs(value) < 0.0995 ? "%.1f" : "%.0f", 100 * value);
+    svg_words(s, "small", SVG_MIDDLE, (svg_point){x + width / 2, y + 19}, text, 0);
 }
 
 static void draw_year(svg *s, const months *m, int year, double y, double width) {

@@ -22,14 +22,17 @@ static const char style[] =
     "overflow-wrap:anywhere}\n"
     ".figures{display:grid;grid-template-columns:minmax(0,1fr);gap:20px}\n"
     "figure{margin:0;border:1px solid var(--grid);border-radius:8px;padding:12px;min-width:0}\n"
-    "figure svg{display:block;width:100%;height:auto}figcaption{color:var(--dim);font-size:.85rem;margin-top:4px}\n"
+    "figure svg{display:block;width:100%;height:auto;margin:0 auto}.for-narrow "
+    "svg{max-width:540px}figcaption{color:var(--dim);font-size:.85rem;margin-top:4px}\n"
+    "@media (max-width:480px){main{padding:14px 12px 32px}figure{padding:8px}}\n"
     ".for-wide{display:none!important}\n"
     "@media (min-width:900px){.figures{grid-template-columns:repeat(2,minmax(0,1fr))}.wide{grid-column:1/-1}"
     ".wide .for-wide{display:block!important}.wide .for-narrow{display:none!important}}\n"
     ".scroll{overflow-x:auto;margin:12px 0}table{border-collapse:collapse;font-size:.9rem;min-width:100%}\n"
     "caption{text-align:left;font-weight:600;padding-bottom:6px}"
     "th,td{text-align:left;padding:5px 12px 5px 0;border-bottom:1px solid var(--grid);vertical-align:top}\n"
-    "td.n{font-variant-numeric:tabular-nums;white-space:nowrap}thead th{color:var(--dim);font-weight:500}\n"
+    "td.w{min-width:240px}td.n{font-variant-numeric:tabular-nums;white-space:nowrap}thead "
+    "th{color:var(--dim);font-weight:500}\n"
     "tbody th{font-weight:500}code,pre{font:.85rem/1.45 ui-monospace,Menlo,Consolas,monospace}\n"
     "code{overflow-wrap:anywhere}pre{overflow-x:auto;border:1px solid var(--grid);border-radius:8px;padding:12px}\n"
     "details{margin:14px 0}summary{cursor:pointer;font-weight:600}dl{margin:8px 0}dt{font-weight:500;margin-top:6px}"
@@ -60,7 +63,9 @@ static void put_title(const facts *f, FILE *out) {
     fputs("<header><h1>", out);
     markup_text(out, last_of(f->dir));
     fputs("</h1>\n<p class=\"dim\">", out);
-    const char *const words[] = {f->is_run ? "run" : "walk", f->status, f->model, f->data, f->device};
+    const char *scheme = json_string_value(results_get(f->doc[RESULTS_WALK], "scheme"));
+    const char *const words[] = {
+        f->is_run ? "run" : "walk", f->status, scheme ? scheme : "", f->model, f->data, f->device};
     for (size_t i = 0, shown = 0; i < sizeof words / sizeof *words; i++) {
         if (!*words[i]) continue;
         fputs(shown++ ? ", " : "", out);

@@ -11,14 +11,13 @@
 
 // Lines differ by their dashes and dots by their shapes too, so that figures can be read without colours.
 const char svg_style[] =
-    ":root{--paper:#fff;--ink:#1b1f24;--dim:#57606a;--grid:#d8dee4;--a:#0b62b0;--b:#b84a00;--c:#0a7a55;--d:#8a3d8f;"
-    "--on:#fff}\n"
+    ":root{--paper:#fff;--ink:#1b1f24;--dim:#57606a;--grid:#d8dee4;--a:#0b62b0;--b:#b84a00;--c:#0a7a55;--d:#8a3d8f}\n"
     "@media (prefers-color-scheme:dark){:root{--paper:#11151a;--ink:#e6edf3;--dim:#9aa5b1;--grid:#30363d;--a:#6cb6ff;"
-    "--b:#ff9d5c;--c:#4fd1a1;--d:#d6a1de;--on:#0b0f14}}\n"
-    "@media print{:root{--paper:#fff;--ink:#000;--dim:#444;--grid:#ccc;--a:#0b62b0;--b:#b84a00;--c:#0a7a55;--d:#8a3d8f;"
-    "--on:#fff}}\n"
+    "--b:#ff9d5c;--c:#4fd1a1;--d:#d6a1de}}\n"
+    "@media "
+    "print{:root{--paper:#fff;--ink:#000;--dim:#444;--grid:#ccc;--a:#0b62b0;--b:#b84a00;--c:#0a7a55;--d:#8a3d8f}}\n"
     "svg text{font:13px system-ui,-apple-system,'Segoe UI',Roboto,sans-serif;fill:var(--ink)}\n"
-    "svg .dim{fill:var(--dim)}svg .small{font-size:11.5px}svg .on{fill:var(--on)}svg .strong{font-weight:600}\n"
+    "svg .dim{fill:var(--dim)}svg .small{font-size:11.5px}svg .strong{font-weight:600}\n"
     "svg .grid{stroke:var(--grid)}svg .axis{stroke:var(--dim)}svg .mark{stroke:var(--dim);stroke-dasharray:2 3}\n"
     "svg .line{fill:none;stroke-width:2;stroke-linejoin:round}\n"
     "svg .la{stroke:var(--a)}svg .lb{stroke:var(--b);stroke-dasharray:7 3}svg .lc{stroke:var(--c);stroke-dasharray:2 3}"

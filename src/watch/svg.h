@@ -41,6 +41,9 @@ void svg_close(svg *s);
 void svg_line(svg *s, const char *class, svg_point a, svg_point b);
 void svg_rect(svg *s, const char *class, double x, double y, double width, double height);
 
+// Shades up to here leave words upon them legible, in light and dark.
+#define SVG_SHADE_MOST 0.5
+
 // The same with a share of its opacity.
 void svg_shade(svg *s, const char *class, double x, double y, double width, double height, double opacity);
 

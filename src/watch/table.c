@@ -130,7 +130,9 @@ void table_statistics(const facts *f, FILE *out) {
         put_words(out, unit);
         put_range(out, number_of(each, "low"), number_of(each, "high"), unit);
         put_number(out, number_of(each, "hold"), unit);
-        put_words(out, text_of(each, "definition"));
+        fputs("<td class=\"w\">", out);
+        markup_text(out, text_of(each, "definition") ? text_of(each, "definition") : "");
+        fputs("</td>", out);
         fputs("</tr>\n", out);
     }
     put_end(out);
