@@ -67,6 +67,7 @@ bool walking_read(const config *c, int64_t purge, int64_t embargo, walking *w, e
     if (!walking_given(c)) return true;
     if (s->kind == SCHEME_CPCV && s->tests >= s->groups)
         return config_fail(c, "walk.test_groups", e, "leaves no group for training; use fewer than walk.groups");
+    if (!has_length(c, "walk.validation", s->validation, e)) return false;
     if (s->kind == SCHEME_CPCV) return true;
     return has_length(c, "walk.train", s->train, e) && has_length(c, "walk.test", s->test, e);
 }
