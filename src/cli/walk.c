@@ -84,14 +84,26 @@ static const char *text_at(json_t *list, size_t i, char *text, size_t room) {
     return text;
 }
 
+// Names of the metrics, above their figures; of the first fold that has any.
+static void print_heads(json_t *metrics) {
+    const char *name;
+    json_t *of;
+    printf("%-8s  %-10s  %-10s  %9s", "fold", "test from", "to", "samples");
+    json_object_foreach(metrics, name, of) printf("  %9s    skill", name);
+    printf("\n");
+}
+
 static void print_scores(json_t *metrics) {
     const char *name;
     json_t *of;
     json_object_foreach(metrics, name, of) {
         double score = results_number(json_object_get(of, "score")),
                skill = results_number(json_object_get(of, "skill"));
-        printf("  %s %.4g", name, score);
-        if (!isnan(skill)) printf(" (skill %+.4f)", skill);
+        printf("  %9.4g", score);
+        if (isnan(skill))
+            printf("  %7s", "-");
+        else
+            printf("  %+7.4f", skill);
     }
     printf("\n");
 }
@@ -99,7 +111,7 @@ static void print_scores(json_t *metrics) {
 static void print_fold(json_t *fold) {
     char from[32], to[32], why[200];
     json_t *test = json_object_get(fold, "test"), *metrics = json_object_get(fold, "metrics");
-    printf("fold %3lld  test %s to %s, %lld samples:", (long long)json_integer_value(json_object_get(fold, "number")),
+    printf("%-8lld  %-10s  %-10s  %9lld", (long long)json_integer_value(json_object_get(fold, "number")),
         text_at(test, 0, from, sizeof from), text_at(test, 1, to, sizeof to),
         (long long)json_integer_value(json_array_get(json_object_get(fold, "samples"), 2)));
     if (metrics) {
@@ -113,13 +125,16 @@ static void print_fold(json_t *fold) {
 
 static void on_tested(const view *v, const task_tested_event *t) {
     size_t i;
-    json_t *fold;
+    json_t *fold, *all = json_object_get(t->doc, "metrics");
     if (v->o->json) json_line(stdout, json_incref(t->doc));
     if (!says_text(v)) return;
+    printf("\n");
+    print_heads(all);
     json_array_foreach(json_object_get(t->doc, "folds"), i, fold) print_fold(fold);
-    printf("all       %lld samples tested, each by a model that was trained before:",
-        (long long)json_integer_value(json_object_get(t->doc, "samples")));
-    print_scores(json_object_get(t->doc, "metrics"));
+    printf(
+        "%-8s  %-10s  %-10s  %9lld", "all", "", "", (long long)json_integer_value(json_object_get(t->doc, "samples")));
+    print_scores(all);
+    printf("\nskill is against each fold's own trivial answer: above 0 is better (doc/scores.md)\n");
     printf("walk      %s/%s\n", t->dir, results_name(RESULTS_WALK));
 }
 

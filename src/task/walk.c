@@ -9,6 +9,8 @@
 #include "task/walk_test.h"
 #include "train/engine.h"
 
+#include <dirent.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,6 +44,18 @@ char *walk_dir(const char *dir, const scheme_fold *f) {
     char name[FOLD_WORD + 8];
     snprintf(name, sizeof name, "fold_%02lld", (long long)f->number + 1);
     return run_path(dir, name);
+}
+
+void walk_each(const char *dir, void (*use)(void *arg, const char *dir), void *arg) {
+    DIR *d = opendir(dir);
+    NEED(d || errno != ENOMEM, "out of memory to look into %s", dir);
+    for (const struct dirent *each; d && (each = readdir(d));) {
+        bool fold = strncmp(each->d_name, "fold_", 5) == 0 && !strchr(each->d_name, '.') && run_owns(each->d_name);
+        char *path = fold ? run_path(dir, each->d_name) : NULL;
+        if (path && run_is(path)) use(arg, path);
+        free(path);
+    }
+    if (d) closedir(d);
 }
 
 static bool tell(const walk *w, task_event e) {
@@ -205,7 +219,7 @@ static bool open_place(walk *w, err *e) {
     }
     if (ok && w->place && run_earlier(w->place))
         tell(w, (task_event){.kind = TASK_WALK_EARLIER, .member = {.dir = dir, .earlier = run_earlier(w->place)}});
-    if (ok && w->place && !w->w->gather) db_run(run_db(w->place), w->o->version, config, "");
+    if (ok && w->place) db_run(run_db(w->place), w->o->version, config, "");
     free(config);
     return ok;
 }
@@ -301,7 +315,7 @@ static bool walk_all(walk *w, err *e) {
     if (!w->works) return config_fail(w->all.config, "walk", e, "no fold can be made: %s", w->folds.fold[0].why);
     bool ok = plan_walk(w, e) && open_place(w, e) && carry_out(w, &stopped, e);
     const char *status = stopped ? "stopped" : ok ? "done" : "failed";
-    if (w->place && !w->w->gather) db_status(run_db(w->place), status, ok ? "" : e->text);
+    if (w->place) db_status(run_db(w->place), status, ok ? "" : e->text);
     if (ok && stopped) tell(w, (task_event){.kind = TASK_WALK_STOPPED, .member = {.dir = w->all.settings.dir}});
     return ok;
 }

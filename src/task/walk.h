@@ -28,4 +28,7 @@ bool task_walk(const task_options *o, const walk_options *w, err *e);
 // Directory of a fold; the caller frees it.
 char *walk_dir(const char *walk, const scheme_fold *f);
 
+// Calls `use` with the directory of every fold that has begun, in no order.
+void walk_each(const char *walk, void (*use)(void *arg, const char *dir), void *arg);
+
 #endif

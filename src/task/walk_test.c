@@ -2,7 +2,7 @@
 
 #include "data/when.h"
 #include "run/results.h"
-#include "task/trained.h"
+#include "task/evaluation.h"
 #include "task/walk.h"
 
 #include <math.h>
@@ -108,7 +108,7 @@ static json_t *fold_json(const walk_tested *w, const scheme_fold *f) {
 
 // A fold's test
 
-static bool score_fold(trained *t, pool_of_folds *p, json_t *to, err *e) {
+static bool score_fold(trained *t, const char *dir, pool_of_folds *p, json_t *to, err *e) {
     skill_table skill = {0};
     series_score of = {0};
     double loss;
@@ -119,6 +119,13 @@ static bool score_fold(trained *t, pool_of_folds *p, json_t *to, err *e) {
     float *answer = task_predict(t, e);
     bool ok = answer && (forecasts ? task_evaluate_forecasts(t, answer, &of, &loss, &skill, e)
                                    : task_evaluate(t, answer, s, &skill, e));
+    ok = ok && evaluation_store(&(evaluation){.t = t,
+                                    .answer = answer,
+                                    .skill = &skill,
+                                    .score = forecasts ? NULL : s,
+                                    .series = forecasts ? &of : NULL,
+                                    .loss = forecasts ? loss : 0},
+                   dir, e);
     if (ok) {
         pool_add(p, &skill, forecasts ? NULL : s, K);
         json_object_set_new(to, "metrics", scores_json(&skill));
@@ -142,7 +149,7 @@ static bool test_fold(const walk_tested *w, const scheme_fold *f, pool_of_folds 
         .finished = true};
     bool ok = trained_open(&t, &ask, e);
     if (ok) {
-        ok = score_fold(&t, p, to, e);
+        ok = score_fold(&t, dir, p, to, e);
         trained_close(&t);
     }
     free(dir);

@@ -1,6 +1,8 @@
 #include "train/walking.h"
 
 static const config_key keys[] = {
+    {"walk", CONFIG_MAP, NULL, 0, 0, NULL, "folds that go forward in time, for tradewind walk (doc/walk.md)",
+        KEY_FIXED | KEY_UNTUNED},
     {"walk.scheme", CONFIG_CHOICE, "rolling", 0, 0, "rolling|expanding|cpcv",
         "walk: training of one length, or from the beginning on; or combinatorial purged cross-validation",
         KEY_FIXED | KEY_UNTUNED},
