@@ -105,13 +105,13 @@ static void list_work(walk *w) {
 }
 
 // The description of a fold. The walk's own copy is read: the file that was given may change before the last fold.
-static task_options options_of(const walk *w, const fold_work *f, const char *file) {
+static task_options options_of(const walk *w, const fold_work *f, const char *file, bool from) {
     task_options o = *w->o;
     task_description *d = &o.description;
     d->file = file;
-    d->after[0] = (task_change){"walk.fold", f->word};
-    d->after[1] = (task_change){"run.dir", f->dir};
-    if (f->from) d->after[2] = (task_change){"train.init_from", f->from};
+    task_change_behind(d, "walk.fold", f->word);
+    task_change_behind(d, "run.dir", f->dir);
+    if (from && f->from) task_change_behind(d, "train.init_from", f->from);
     o.data = w->data;
     o.resume = o.restart = false;
     o.listener = (task_listener){0};
@@ -181,8 +181,7 @@ static bool take_room(walk *w, err *e) {
 // Opens the first fold, so that a mistake in the description is found before the directory is touched.
 static bool plan_walk(walk *w, err *e) {
     task *t = &w->first;
-    task_options o = options_of(w, &w->work[0], w->o->description.file);
-    o.description.after[2] = (task_change){0}; // weights of the fold before may not be there yet
+    task_options o = options_of(w, &w->work[0], w->o->description.file, false); // there may be no weights yet
     if (!task_open(t, &o, e)) return false;
     w->opened = true;
     bool ok = fit_batch_suits(t, e) && task_fits(t, e) &&
@@ -280,7 +279,7 @@ static bool train_folds(walk *w, bool *stopped, err *e) {
     NEED(w->run, "out of memory for %d folds", w->works);
     for (int i = 0; i < w->works; i++) {
         task_options *o = &w->run[i].options;
-        *o = options_of(w, &w->work[i], w->file);
+        *o = options_of(w, &w->work[i], w->file, true);
         o->description.text = NULL;
         o->devices.options.threads = w->threads;
         o->devices.options.several = w->jobs > 1;
@@ -304,12 +303,21 @@ static bool carry_out(walk *w, bool *stopped, err *e) {
         e);
 }
 
+// Folds that begin with the weights of the one before come one after another, in one process.
+static bool can_be_warm(const walk *w, err *e) {
+    const settings *s = &w->all.settings;
+    if (!s->walk.warm) return true;
+    if (s->ensemble > 1)
+        return config_fail(w->all.config, "walk.start", e, "members of an ensemble begin cold; set train.ensemble=1");
+    return !w->w->shards || config_fail(w->all.config, "walk.start", e, "warm folds are one chain; leave --shard out");
+}
+
 static bool walk_all(walk *w, err *e) {
     bool stopped = false;
     if (!walking_given(w->all.config))
         return err_input(e, "%s: describes no walk; add a section such as walk: {train: 2y, validation: 3M, test: 3M}",
             w->o->description.file);
-    if (!make_folds(w, e)) return false;
+    if (!can_be_warm(w, e) || !make_folds(w, e)) return false;
     list_work(w);
     if (!w->works && w->w->shards) return true; // more shards than folds
     if (!w->works) return config_fail(w->all.config, "walk", e, "no fold can be made: %s", w->folds.fold[0].why);
