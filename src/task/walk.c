@@ -314,7 +314,7 @@ static bool can_be_warm(const walk *w, err *e) {
 
 static bool walk_all(walk *w, err *e) {
     bool stopped = false;
-    if (!walking_given(w->all.config))
+    if (!walk_given(w->all.config))
         return err_input(e, "%s: describes no walk; add a section such as walk: {train: 2y, validation: 3M, test: 3M}",
             w->o->description.file);
     if (!can_be_warm(w, e) || !make_folds(w, e)) return false;

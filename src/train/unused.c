@@ -78,10 +78,9 @@ static const char *of_series(const unused_about *a, const char *path, char text[
 }
 
 static const char *of_split(const unused_about *a, const char *path, char text[REASON_ROOM]) {
-    const char *key = strrchr(path, '.') + 1;
+    (void)path;
     (void)text;
-    if (a->settings->walk.fold && (strcmp(key, "train") == 0 || strcmp(key, "validation") == 0))
-        return "parts of a fold are those of the section walk";
+    if (a->settings->walk.fold) return "parts of a fold are those of the section walk";
     return a->data->held ? "the set holds its validation samples out itself" : NULL;
 }
 
@@ -263,6 +262,7 @@ static const struct {
     {"gpu_optimization.recompute", NULL},
     {"gpu_optimization.target_utilization", of_tuning},
     {"gpu_optimization.memory_monitoring", NULL},
+    {"walk", NULL},
     {"walk.*", of_walk},
     {"run.dir", NULL},
     {"run.device", NULL},

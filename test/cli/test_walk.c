@@ -21,10 +21,10 @@ enum { FOLDS = 4, KILLS = 4 };
 static void put_walk(const char *more) {
     char text[1000];
     snprintf(text, sizeof text,
-        "data: {set: set.npz, windows: {fast: 8, slow: 4}, split: {embargo: 5}}\n"
+        "data: {set: set.npz, windows: {fast: 8, slow: 4}}\n"
         "model: {kind: mlp, widths: 6}\n"
         "train: {epochs: 3, batch_size: 32, checkpoint_every: 1, patience: 9}\n"
-        "walk: {train: 500, validation: 100, test: 150, folds: 4}\n"
+        "walk: {train: 500, validation: 100, test: 150, folds: 4, embargo: 5}\n"
         "run: {dir: made}\n"
         "gpu_optimization: {memory_monitoring: false}\n%s",
         more);
@@ -167,7 +167,7 @@ static void mistakes_are_told(void **state) {
     complains(RUN("walk", "walk.yaml", "--shard=1/4", "--gather"), "--gather: .*; leave --shard out");
     complains(RUN("walk", "walk.yaml", "--gather"), "made: there is no run to resume; .*");
     complains(RUN("walk", "walk.yaml", "walk.scheme=cpcv", "walk.test_groups=6"),
-        "walk.test_groups=6: walk.test_groups: leaves no group for training; .*");
+        "walk.test_groups=6: walk.test_groups: 6 of 6 groups leave none to train on; .*");
     put_text("plain.yaml", "data: {set: set.npz}\n");
     complains(RUN("walk", "plain.yaml"), "plain.yaml: describes no walk; add a section such as walk: .*");
     assert_int_equal(access("made", F_OK), -1); // nothing was begun
