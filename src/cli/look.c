@@ -12,6 +12,7 @@
 #include "task/contract.h"
 #include "task/lines.h"
 #include "task/members.h"
+#include "task/walk.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -56,6 +57,11 @@ static void choose_metric(look *l) {
     if (isnan(l->value)) l->metric = NULL;
 }
 
+static void count_fold(void *arg, const char *dir) {
+    (void)dir;
+    ++*(int *)arg;
+}
+
 bool look_at_run(const char *dir, look *l, err *e) {
     *l = (look){.loss = NAN, .mcc = NAN, .smape = NAN, .mase = NAN, .mae = NAN};
     if (!run_is(dir)) return err_input(e, "%s: is no run's directory; it has no config.yaml", dir);
@@ -72,6 +78,7 @@ bool look_at_run(const char *dir, look *l, err *e) {
     value_of(dir, "config.yaml", "model.kind", l->model, sizeof l->model);
     value_of(dir, "plan.yaml", "device", l->device, sizeof l->device);
     l->members = members_of(dir);
+    walk_each(dir, count_fold, &l->folds);
     l->status = l->sum.status;
     if (strcmp(l->status, "running") == 0 && !run_is_locked(dir)) l->status = "killed";
     return ok;
@@ -144,6 +151,7 @@ static void print_run_json(const char *dir, const look *l, char **name, int coun
     if (all) json_object_set_new(all, "precision_changed", l->changed[0] ? json_string(l->changed) : json_null());
     if (all) json_object_set_new(all, "monitor", look_gauges_json(&l->gauges));
     if (all && l->members) json_object_set_new(all, "members", json_integer(l->members));
+    if (all && l->folds) json_object_set_new(all, "folds", json_integer(l->folds));
     if (all) json_object_set_new(all, "files", checkpoints_json(name, count));
     json_line(stdout, all);
 }
@@ -167,8 +175,9 @@ static void print_member(const char *dir, int k) {
 static void print_resume(const char *dir, const look *l) {
     bool ended = strcmp(l->status, "killed") != 0 && strcmp(l->status, "stopped") != 0;
     if (ended) return;
-    bool saved = l->members || checkpoint_any(dir);
-    char *resume = command_resume(dir);
+    bool saved = l->members || l->folds || checkpoint_any(dir);
+    char *file = run_path(dir, "config.yaml"), *resume = command_line(l->folds ? "walk" : "train", file, "--resume");
+    free(file);
     printf("resume    %s%s\n", saved ? "" : "no checkpoint was written yet; it begins anew: ", resume);
     free(resume);
 }
@@ -182,6 +191,13 @@ static void print_ensemble(const char *dir, const look *l) {
     printf("ensemble  %s: %s, %d members, %s, by tradewind %s\n", dir, l->status, l->members, l->model, l->sum.version);
     for (int k = 1; k <= l->members; k++) print_member(dir, k);
     print_checked(l);
+    print_resume(dir, l);
+}
+
+static void print_walk(const char *dir, const look *l) {
+    printf("walk      %s: %s, %d fold%s begun, %s, by tradewind %s\n", dir, l->status, l->folds, term_s(l->folds),
+        l->model, l->sum.version);
+    printf("folds     `tradewind runs %s` lists them; walk.json has their scores on the test\n", dir);
     print_resume(dir, l);
 }
 
@@ -214,6 +230,8 @@ bool look_print_run(const char *dir, bool json, err *e) {
     char **name = list_files(dir, &count);
     if (json)
         print_run_json(dir, &l, name, count);
+    else if (l.folds)
+        print_walk(dir, &l);
     else if (l.members)
         print_ensemble(dir, &l);
     else

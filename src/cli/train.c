@@ -244,7 +244,13 @@ static bool on_event(void *arg, const task_event *e) {
         if (!v->o->quiet) fprintf(stderr, "tradewind: %s\n", e->line);
         break;
     case TASK_CHECKPOINT:
-    case TASK_TUNING: break;
+    case TASK_TUNING:
+    case TASK_WALK_BEGIN:
+    case TASK_WALK_EARLIER:
+    case TASK_WALK_STEP:
+    case TASK_FOLD:
+    case TASK_WALK_STOPPED:
+    case TASK_WALK_DONE: break;
     }
     return true;
 }

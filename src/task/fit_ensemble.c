@@ -31,9 +31,9 @@ static void orders_make(orders *to, const ensemble *en) {
     snprintf(to->seed, sizeof to->seed, "%" PRIu64, member_seed(en));
     task_description *d = &to->o.description;
     d->seed = NULL;
-    d->after[0] = (task_change){"train.seed", to->seed};
-    d->after[1] = (task_change){"run.dir", to->dir};
-    d->after[2] = (task_change){"train.ensemble", "1"};
+    task_change_behind(d, "train.seed", to->seed);
+    task_change_behind(d, "run.dir", to->dir);
+    task_change_behind(d, "train.ensemble", "1");
 }
 
 static void orders_done(orders *o) {
@@ -156,7 +156,7 @@ static bool goes_on(const ensemble *en, err *e) {
             "without --resume",
             dir, was, en->member.of);
     snprintf(of, sizeof of, "%d", was);
-    as.description.after[0] = (task_change){"train.ensemble", of};
+    task_change_behind(&as.description, "train.ensemble", of);
     char *config = describe(&as, e);
     bool ok = config && members_same(dir, config, NULL, e);
     for (each.member.number = 1; ok && each.member.number <= en->member.of; each.member.number++)

@@ -25,8 +25,12 @@ static char *text_of(const char *dir, const char *name) {
 int members_of(const char *dir) {
     char *text = text_of(dir, "config.yaml");
     char *value = text ? outline_value(text, "train.ensemble") : NULL;
-    int n = value ? atoi(value) : 0;
+    char *walk = text ? outline_value(text, "walk.scheme") : NULL,
+         *fold = walk ? outline_value(text, "walk.fold") : NULL;
+    int n = value && (!walk || fold) ? atoi(value) : 0; // of a walk each fold is an ensemble
     free(value);
+    free(walk);
+    free(fold);
     free(text);
     return n > 1 && n <= MEMBERS_MOST ? n : 0;
 }

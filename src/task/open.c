@@ -33,14 +33,21 @@ bool task_describe_run(task *t, const task_options *o, err *e) {
 
 // Data
 
+// The split by shares, or that of a fold of a walk.
+static bool split_data(const task *t, split *s, err *e) {
+    return t->settings.walk.fold ? walk_split(&t->settings.walk, t->data, t->window, s, e)
+                                 : split_make(t->data, t->window, &t->settings.split, s, e);
+}
+
 static bool make_split(task *t, err *e) {
     err why;
     split_part all = part_of((span){0, t->data->samples});
     t->split = (split){.train = all, .validation = all, .test = all};
     bool whole = t->options.ends || t->options.latest || t->options.whole;
-    if (whole || split_make(t->data, t->window, &t->settings.split, &t->split, &why)) return true;
+    if (whole || split_data(t, &t->split, &why)) return true;
     if (why.kind == ERR_RUN) *e = why;
-    return why.kind != ERR_RUN && config_fail(t->config, "data.split", e, "%s", why.text);
+    return why.kind != ERR_RUN &&
+           config_fail(t->config, t->settings.walk.fold ? "walk" : "data.split", e, "%s", why.text);
 }
 
 // Gives the symbols to the model: columns of all that weights know, where the data have no others.
@@ -150,6 +157,7 @@ demand task_demand(const task *t) {
 
 bool task_fits(const task *t, err *e) {
     demand n = task_demand(t);
+    if (t->options.place) return true;
     return budget_fits(&t->budget, &n, t->device->name, e);
 }
 
@@ -357,5 +365,9 @@ predictor *task_predictor(const task *t, err *e) {
 }
 
 trainer *task_trainer(const task *t, err *e) {
+    const task_place *at = t->options.place;
+    if (at)
+        return trainer_new_in(
+            &(trainer_place){t->device, t->queue, at->space, at->data}, &t->job, t->data, &t->split, &t->settings, e);
     return trainer_new(t->device, t->queue, &t->job, t->data, &t->split, &t->settings, e);
 }

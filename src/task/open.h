@@ -14,6 +14,12 @@
 #include "train/trainer.h"
 #include "train/wisdom.h"
 
+// Memory of a device that several tasks share: a space with room for each of them, and the data, which lie there once.
+typedef struct {
+    space *space;
+    store *data;
+} task_place;
+
 // Everything that a task is opened by. Texts and plan must outlive it.
 typedef struct {
     task_description description;
@@ -31,6 +37,7 @@ typedef struct {
     bool whole;         // every part of the split is all samples
     bool checked;       // the caller has opened the same set before and checked its bytes
     const chosen *like; // a plan whose batch, split and tuning are kept where they are open, whatever is free; or NULL
+    const task_place *place; // memory that was taken for it beforehand; or NULL
     task_listener listener;
 } task_options;
 
