@@ -28,7 +28,7 @@ typedef struct {
 } listener;
 
 static bool on_event(void *arg, const task_event *e) {
-    static const char letters[] = "bBmrIKSEPWCDdLT";
+    static const char letters[] = "bcBmrIKSEPWCDdLT";
     listener *l = arg;
     size_t n = strlen(l->told);
     bool again = e->kind == TASK_STEP && n && l->told[n - 1] == 'S';
