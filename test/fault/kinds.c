@@ -122,16 +122,19 @@ static pid_t start_with(const kind *k, bool card, bool again, const fault *f) {
     return fault_start(words, f, k->mark);
 }
 
+void kind_put(const kind *k) {
+    if (k->put) kinds_shell(k->put);
+}
+
 int kind_run(const kind *k, bool card, const fault *f) {
     int status;
-    if (k->put) kinds_shell(k->put);
+    kind_put(k);
     pid_t child = start_with(k, card, false, f);
     assert_int_equal(waitpid(child, &status, 0), child);
     return status;
 }
 
 pid_t kind_start(const kind *k, bool card) {
-    kinds_shell(k->put);
     return start_with(k, card, false, NULL);
 }
 
