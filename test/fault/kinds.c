@@ -166,11 +166,12 @@ static void train_as(const char *dir, const char *epochs, const char *device) {
 void kinds_enter(bool card) {
     const char *device = card ? "--device=cuda" : "--device=cpu";
     program_copy(TRADEWIND_BINARY, FAKE_CARD_THIS);
-    put_text("run.yaml", "data: {set: train.npz, windows: {fast: 8, slow: 4}}\n"
-                         "model: {kind: mlp, widths: 6}\n"
-                         "train: {epochs: 2, batch_size: 64, checkpoint_minutes: 0, checkpoint_every: 1, patience: 9}\n"
-                         "run: {dir: made}\n"
-                         "gpu_optimization: {memory_monitoring: false}\n");
+    put_text("run.yaml",
+        "data: {set: train.npz, windows: {fast: 8, slow: 4}}\n"
+        "model: {kind: mlp, widths: 6}\n"
+        "train: {epochs: 2, batch_size: 64, checkpoint_minutes: 0.0001, checkpoint_every: 1, patience: 9}\n"
+        "run: {dir: made}\n"
+        "gpu_optimization: {memory_monitoring: false}\n");
     walk_put("bars.csv", 3000, 300, 1);
     kinds_shell("rm -rf first half && head -n 2900 bars.csv >cut.csv");
     assert_int_equal(RUN("import", "bars.csv", "-o", "train.npz", "--frames=1h", "-q"), 0);

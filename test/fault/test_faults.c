@@ -23,7 +23,7 @@
 
 #include <cmocka.h>
 
-enum { WAYS_MOST = 3, LATER = 50 };
+enum { WAYS_MOST = 3, LATER = 50, EVENTS_MOST = 2048 };
 
 static const struct {
     const char *name;
@@ -204,14 +204,14 @@ static void trace(const kind *k) {
 
 static void what_is_renamed_is_on_the_disk(void **state) {
     (void)state;
-    static event list[512];
+    static event list[EVENTS_MOST];
     if (support_sanitized()) skip();
     kinds_enter(false);
     for (int k = 0; k < kinds_count; k++) {
         int renames = 0;
         if (!kinds[k].writes) continue;
         trace(&kinds[k]);
-        int n = read_trace(list, 512);
+        int n = read_trace(list, EVENTS_MOST);
         for (int i = 0; i < n; i++) {
             bool aside = strcmp(list[i].what, "rename") == 0 && strcmp(list[i].path, "made.1") == 0;
             if (strcmp(list[i].what, "rename") != 0 || aside) continue;
@@ -225,12 +225,12 @@ static void what_is_renamed_is_on_the_disk(void **state) {
 // Rows of run.db are on the disk before a checkpoint that follows them is.
 static void a_checkpoint_finds_its_past(void **state) {
     (void)state;
-    static event list[512];
+    static event list[EVENTS_MOST];
     int synced = -1, checkpoints = 0;
     if (support_sanitized()) skip();
     kinds_enter(false);
     trace(&kinds[0]);
-    int n = read_trace(list, 512);
+    int n = read_trace(list, EVENTS_MOST);
     for (int i = 0; i < n; i++) {
         if (is_event(&list[i], "sync", "made/run.db-wal")) synced = i;
         if (strcmp(list[i].what, "rename") != 0 || !strstr(list[i].path, "checkpoint_")) continue;
