@@ -78,11 +78,20 @@ changed() {
         END { exit found != 1 }' "$root/$(field "$1" file)"
 }
 
-# The names of a mutant's tests, without variables.
-tests_of() {
-    for word in $(field "$1" tests); do
-        case $word in *=*) ;; *) echo "$word" ;; esac
+# A mutant's tests, a line each: the name, and the variables that are set for it.
+runs_of() {
+    set -- $(field "$1" tests)
+    variables=
+    for word; do
+        case $word in
+            *=*) variables="$variables $word" ;;
+            *) echo "$word$variables" ;;
+        esac
     done
+}
+
+tests_of() {
+    runs_of "$1" | sed 's/ .*//'
 }
 
 check_one() {
@@ -134,28 +143,25 @@ run_test() {
 
 # Every test that is to catch something passes without a bug, or what it catches would mean nothing.
 check_tests() {
-    sort -u "$work/wanted" >"$work/tests"
-    build_targets $(cat "$work/tests") || { cat "$work/log"; fail "the sources do not build"; }
-    while read -r test; do
-        run_test "$test" || { cat "$work/log"; fail "$test fails without a bug"; }
-    done <"$work/tests"
+    while read -r name; do runs_of "$name"; done <"$work/names" | sort -u >"$work/runs"
+    build_targets $(sed 's/ .*//' "$work/runs" | sort -u) || { cat "$work/log"; fail "the sources do not build"; }
+    while read -r run; do
+        run_test $run </dev/null || { cat "$work/log"; fail "$run fails without a bug"; }
+    done <"$work/runs"
 }
 
 # Runs a planted mutant's tests until one fails; the verdict is in $verdict, empty where it survives.
 run_tests() {
     verdict=
-    set --
-    for word in $(field "$name" tests); do
-        case $word in
-            *=*) set -- "$@" "$word" ; continue ;;
-        esac
+    runs_of "$name" >"$work/runs"
+    while read -r run; do
         status=0
-        run_test "$word" "$@" || status=$?
+        run_test $run </dev/null || status=$?
         [ $status != 0 ] || continue
-        verdict="caught by $word"
+        verdict="caught by ${run%% *}"
         [ $status != 124 ] || verdict="$verdict, which did not end"
         return
-    done
+    done <"$work/runs"
 }
 
 # Plants one mutant, tells what came of it, and restores the file. The file is newer than what was built of it both
@@ -202,7 +208,6 @@ plant_all() {
     copy_tree
     cmake -S "$tree" -B "$build" -DTRADEWIND_TESTS=ON -DTRADEWIND_CUDA=OFF --log-level=WARNING >"$work/log" ||
         { cat "$work/log"; fail "CMake fails"; }
-    while read -r name; do tests_of "$name"; done <"$work/names" >"$work/wanted"
     check_tests
     caught=0 explained=0 survived=0 broken=0
     while read -r name; do try "$name" </dev/null; done <"$work/names"
