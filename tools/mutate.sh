@@ -72,7 +72,10 @@ read_lists() {
 
         FILENAME == to "/tests" { test[$0] = 1; next }
         /^#/ || /^$/ { next }
-        !match($0, /^(mutant|file|before|after|breaks|tests|survives):/) { complain(FILENAME ":" FNR ": no field: " $0); next }
+        !match($0, /^(mutant|file|before|after|breaks|tests|survives):/) {
+            complain(FILENAME ":" FNR ": no field: " $0)
+            next
+        }
         {
             key = substr($0, 1, RLENGTH - 1)
             text = substr($0, RLENGTH + 2)
@@ -128,18 +131,25 @@ tests_of() {
     runs_of "$1" | sed 's/ .*//'
 }
 
-# Brings the copy up to date. Files that are the same keep their times, so that little is built.
+# The files of the sources, built ones left out.
+list_files() {
+    cd "$root"
+    git ls-files -co --exclude-standard 2>/dev/null || find . -path './build*' -prune -o -type f -print | sed 's|^\./||'
+}
+
+# Brings the copy up to date. Files that are the same keep their times, so that little is built. Data that tests look for
+# beside the sources are beside the copy too.
 copy_tree() {
     mkdir -p "$tree"
-    (cd "$root" && git ls-files -co --exclude-standard 2>/dev/null || find . -path './build*' -prune -o -type f -print) >"$work/files"
+    (list_files) | LC_ALL=C sort >"$work/files"
     while read -r file; do
         [ -f "$root/$file" ] || continue
         cmp -s "$root/$file" "$tree/$file" && continue
         mkdir -p "$(dirname "$tree/$file")"
         cp "$root/$file" "$tree/$file"
     done <"$work/files"
-    (cd "$tree" && find . -type f | sed 's|^\./||') | LC_ALL=C sort >"$work/copied"
-    sed 's|^\./||' "$work/files" | LC_ALL=C sort | LC_ALL=C comm -13 - "$work/copied" | while read -r file; do rm "$tree/$file"; done
+    (cd "$tree" && find . -type f) | sed 's|^\./||' | LC_ALL=C sort >"$work/copied"
+    LC_ALL=C comm -13 "$work/files" "$work/copied" | while read -r file; do rm "$tree/$file"; done
     [ ! -d "$root/../shared" ] || ln -sfn "$(cd "$root/../shared" && pwd)" "$home/shared"
 }
 
@@ -224,7 +234,8 @@ plant_all() {
     check_tests
     caught=0 explained=0 survived=0 broken=0
     while read -r name; do try "$name" </dev/null; done <"$work/names"
-    echo "$(wc -l <"$work/names") mutants: $caught caught, $explained survive with a reason, $survived survive, $broken do not build"
+    echo "$((caught + explained + survived + broken)) mutants: $caught caught, $explained survive with a reason," \
+        "$survived survive, $broken do not build"
     [ $broken = 0 ] || exit 2
     [ $survived = 0 ]
 }
@@ -232,7 +243,9 @@ plant_all() {
 case ${1-} in
     --list)
         read_lists
-        while read -r name; do printf '%-32s %s: %s\n' "$name" "$(field "$name" file)" "$(field "$name" breaks)"; done <"$work/names"
+        while read -r name; do
+            printf '%-32s %s: %s\n' "$name" "$(field "$name" file)" "$(field "$name" breaks)"
+        done <"$work/names"
         ;;
     --check)
         read_lists
