@@ -12,12 +12,14 @@
 #   before: sum / K               text of that file, within one line, that occurs exactly once in it
 #   after: sum / (K + 1)          what stands there instead; may be empty
 #   breaks: Macro F1 is too low.  the bug, in a sentence
-#   tests: test_metric test_skill binaries that should notice, the quickest first; NAME=VALUE sets a variable for those behind
+#   tests: test_metric test_skill binaries that should notice, the quickest first; NAME=VALUE sets a variable for those
+#                                 behind it
 #   survives: ...                 where no test can notice: why. Optional
 #
-# The copy and its build are in build-mutants and stay there, so that the next run builds little. A mutant is caught by a
-# test that fails or runs longer than TRADEWIND_MUTANT_SECONDS (300). Exit status 1: a mutant survives without a reason;
-# 2: the list is wrong (a text that is not found once, code that does not compile), or a test fails without any bug.
+# The copy and its build are in build-mutants and stay there, so that the next run builds little. A mutant is caught by
+# a test that fails or runs longer than TRADEWIND_MUTANT_SECONDS (300). Exit status 1: a mutant survives without a
+# reason; 2: the list is wrong (a text that is not found once, code that does not compile), or a test fails without any
+# bug.
 set -eu
 
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -80,7 +82,8 @@ read_lists() {
             key = substr($0, 1, RLENGTH - 1)
             text = substr($0, RLENGTH + 2)
             if (key == "mutant") {
-                if (text !~ /^[a-z0-9_]+$/ || text in seen) complain(FILENAME ":" FNR ": " text " is taken, or is no name")
+                if (text !~ /^[a-z0-9_]+$/ || text in seen)
+                    complain(FILENAME ":" FNR ": " text " is taken, or is no name")
                 name = names[++count] = text
                 seen[name] = 1
             } else {
@@ -137,8 +140,8 @@ list_files() {
     git ls-files -co --exclude-standard 2>/dev/null || find . -path './build*' -prune -o -type f -print | sed 's|^\./||'
 }
 
-# Brings the copy up to date. Files that are the same keep their times, so that little is built. Data that tests look for
-# beside the sources are beside the copy too.
+# Brings the copy up to date. Files that are the same keep their times, so that little is built. Data that tests look
+# for beside the sources are beside the copy too.
 copy_tree() {
     mkdir -p "$tree"
     (list_files) | LC_ALL=C sort >"$work/files"
