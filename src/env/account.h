@@ -289,11 +289,10 @@ ACCOUNT_FN void account_close(
     if (account_settle(a, &next, over)) ev->fill[ev->count++] = f;
 }
 
-// True where the account can hold the position that `next` has: its equity, marked at the open's price, covers the
-// margin. Otherwise says why not.
+// True where the cash covers the costs of an entry and the margin of its value before costs. Otherwise says why not.
 ACCOUNT_FN bool account_covers(
-    const account *a, const account *next, const account_rules *r, account_wide cost, account_events *ev) {
-    int64_t margin = account_margin(r, next->basis);
+    const account *a, const account_rules *r, int64_t raw, account_wide cost, account_events *ev) {
+    int64_t margin = account_margin(r, raw);
     if ((account_wide)a->cash - cost >= margin) return true;
     ev->refused = a->cash > 0 && cost > a->cash ? ACCOUNT_COSTS_ABOVE : ACCOUNT_NO_MARGIN;
     ev->margin = margin;
@@ -301,7 +300,7 @@ ACCOUNT_FN bool account_covers(
     return false;
 }
 
-// Opens a position from flat, unless the equity does not cover its margin and costs.
+// Opens a position from flat, unless the cash does not cover it.
 ACCOUNT_FN void account_open(
     account *a, const account_rules *r, const account_order *o, const account_bar *b, account_events *ev) {
     if (a->state) return;
@@ -318,7 +317,7 @@ ACCOUNT_FN void account_open(
     account_charge(&next, (account_wide)slipped - raw, (account_wide)next.basis - raw, next.paid, &over);
     account_wide cost = (account_wide)next.basis - raw + next.paid;
     if (!over) account_fit(cost, &over);
-    if (!over && !account_covers(a, &next, r, cost, ev)) return;
+    if (!over && !account_covers(a, r, raw, cost, ev)) return;
     next.stop = o->stop ? side * o->stop : -ACCOUNT_NEVER;
     next.target = o->target ? side * o->target : ACCOUNT_NEVER;
     if (!over) next.call = account_call(&next, r);

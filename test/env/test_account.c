@@ -214,6 +214,14 @@ static void margin_is_called_and_refused(void **state) {
     assert_true(t.ev.refused == ACCOUNT_NO_MARGIN && !t.a.units && t.ev.margin == fixed(10000.000001));
     begin(&t, 100, 0, 0);
     assert_true(t.a.units == fixed(100));
+    t.r.spread.share = ACCOUNT_SHARE / 100;
+    t.r.cash = fixed(10100); // what 100 units cost at 101
+    begin(&t, 100, 0, 0);
+    assert_true(t.a.units == fixed(100));
+    t.r.cash--;
+    begin(&t, 100, 0, 0);
+    assert_true(t.ev.refused == ACCOUNT_NO_MARGIN && t.ev.margin == fixed(10000) && t.ev.cost == fixed(100));
+    t.r = plain_rules();
     t.r.leverage = 10 * ACCOUNT_ONE;
     begin(&t, 1000, 80, 0);
     assert_int_equal(t.a.call, fixed(90)); // equity is used up
