@@ -233,6 +233,8 @@ static void join_all(void) {
         join(keys, count);
     }
     join(run_keys, sizeof run_keys / sizeof *run_keys);
+    keys = walk_keys(&count);
+    join(keys, count);
 }
 
 const config_key *settings_keys(void) {
@@ -470,7 +472,7 @@ bool settings_read(const config *c, settings *s, err *e) {
     if (s->split.train + s->split.validation > 1)
         return config_fail(c, "data.split.train", e, "train and validation add up to more than 1; lower one of them");
     if (!s->dir[0]) return config_fail(c, "run.dir", e, "is empty; name a directory");
-    return read_loss(c, s, e);
+    return read_loss(c, s, e) && walk_read(c, &s->walk, e);
 }
 
 const metric *settings_metric(const config *c, unsigned task, err *e) {
