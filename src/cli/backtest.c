@@ -173,7 +173,7 @@ static void print_keys(void) {
     config_help(keys, count, stdout);
 }
 
-const cli_command cli_backtest = {"backtest", "--signals FILE --bars FILE [key=value...]",
+const cli_command cli_backtest = {"backtest", "--signals FILE --bars FILE",
     "trades, costs and figures of anyone's signals on bars",
     "Signals are a table with the columns time, position, stop and target, stop and target empty or missing for none.\n"
     "A signal's time is the open of the bar at whose close it was decided; it fills at the open of the next bar, where "

@@ -47,7 +47,8 @@ static void same_replay(const replay *a, const replay *b) {
         const replay_trade *x = &a->trade[i], *y = &b->trade[i];
         assert_true(x->units == y->units && x->entry == y->entry && x->exit == y->exit && x->result == y->result &&
                     x->entry_price == y->entry_price && x->exit_price == y->exit_price && x->reason == y->reason &&
-                    x->commission == y->commission && x->value == y->value);
+                    x->commission == y->commission && x->value == y->value && x->traded == y->traded &&
+                    x->cost == y->cost);
     }
     assert_true(a->held == b->held && a->turnover == b->turnover && a->ambiguous == b->ambiguous);
     assert_true(a->refused.no_margin == b->refused.no_margin && a->refused.bar == b->refused.bar);
@@ -158,6 +159,7 @@ static void the_end_is_a_rule(void **state) {
     t.swap_short = (account_rate){-0.5, ACCOUNT_IN_PRICE};
     t.shorts = true;
     run_small(&p, &q, &t, -10, &e);
+    assert_true(p.trade[0].traded == 2080 && p.trade[0].cost == 5);
     assert_true(p.trade[0].swap == fixed(-5) && p.equity[1] == fixed(9990) && p.equity[2] == fixed(9965));
     replay_done(&p);
     quotes_done(&q);
