@@ -69,8 +69,7 @@ bool look_at_run(const char *dir, look *l, err *e) {
     value_of(dir, "config.yaml", "model.kind", l->model, sizeof l->model);
     value_of(dir, "plan.yaml", "device", l->device, sizeof l->device);
     l->members = members_of(dir);
-    l->status = l->sum.status;
-    if (strcmp(l->status, "running") == 0 && !run_is_locked(dir)) l->status = "killed";
+    l->status = run_status(dir, &l->sum);
     return ok;
 }
 

@@ -197,11 +197,14 @@ static void damage_is_told(void **state) {
 static void forecasts_have_coverage(void **state) {
     (void)state;
     put_run();
+    json_decref(report("made", NULL));
+    has("made/report/confusion.svg", "</svg>");
     put_text("made/evaluation.json", "{\"version\":1,\"parts\":{\"test\":{\"samples\":5,\"metrics\":{\"mae\":1},"
                                      "\"coverage\":[{\"level\":0.1,\"share\":0.2},{\"level\":0.9,\"share\":0.8}]}}}");
     json_decref(report("made", NULL));
     has("made/report/calibration.svg", "Share of targets below each forecast quantile");
     lacks("made/report.html", "id=\"confusion\"");
+    assert_int_equal(access("made/report/confusion.svg", F_OK), -1); // of the report before
     lacks("made/report.html", "Confusion matrix");
 }
 
