@@ -164,11 +164,9 @@ static void put_windows(windows_kind kind) {
 
 static void importance_finds_the_column(void **state) {
     (void)state;
-    put_text("run.yaml",
-        "data: {set: set.npz, windows: {fast: 4}, split: {embargo: 0}}\nmodel: {kind: mlp, dropout: 0}\n"
-        "train: {epochs: 12, batch_size: 64}\nrun: {dir: made}\n");
+    put_text("run.yaml", MLP);
     for (int vector = 0; vector < 2; vector++) {
-        put_windows(vector);
+        put_windows(vector ? WINDOWS_VECTOR : WINDOWS_STREAM);
         assert_int_equal(RUN("import", "windows.npz", "-o", "set.npz", "-q"), 0);
         assert_int_equal(RUN("train", "run.yaml", "-q"), 0);
         assert_int_equal(RUN("evaluate", "made", "--importance"), 0);
@@ -209,7 +207,7 @@ static void importance_knows_parts_of_tables(void **state) {
     (void)state;
     put_windows(WINDOWS_SIGN);
     put_text("run.yaml", MLP);
-    assert_int_equal(RUN("import", "windows.npz", "--compact", "-o", "set.npz", "-q"), 0);
+    assert_int_equal(RUN("import", "windows.npz", "--types", "compact", "-o", "set.npz", "-q"), 0);
     assert_int_equal(RUN("inspect", "set.npz"), 0);
     matches("out", "i8");
     assert_int_equal(RUN("train", "run.yaml", "-q"), 0);
@@ -248,6 +246,7 @@ int main(void) {
         TEST(other_evaluations_are_not_kept),
         TEST(reports_are_made),
         TEST(importance_finds_the_column),
+        TEST(importance_knows_parts_of_tables),
         TEST(ensembles_are_kept_too),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
