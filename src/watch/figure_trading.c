@@ -177,7 +177,7 @@ static void draw_monthly(const facts *f, svg *s) {
     double width = (s->width - MONTHS_LEFT - YEAR_WIDTH) / 12.0;
     int rows = m.last - m.first + 1, count = 0, up = 0;
     for (int k = 0; k < 12; k++) {
-        char text[8];
+        char text[16];
         snprintf(text, sizeof text, "%d", k + 1);
         svg_words(s, "dim small", SVG_MIDDLE, (svg_point){MONTHS_LEFT + width * (k + 0.5), MONTHS_TOP - 8}, text, 0);
     }
