@@ -4,8 +4,8 @@
 // SQLite does not notice a bit that flips within a number or a text. The table `sums` has a row for every other table:
 // how many rows it has (times 2^32) and the CRC-32 of each, added up; of `steps`, which may have millions of rows of
 // which only the newest is shown, that of the newest. Triggers of the writer's connection keep them in the transaction
-// that writes the rows, so that every reader's snapshot has rows and sums of one moment. Programs of before version 2
-// and early ones of it know no sums: what they write on is then not what the sums say.
+// that writes the rows, so that every reader's snapshot has rows and sums of one moment. Earlier programs keep no sums:
+// rows that they add to a file that has some do not fit.
 #ifndef TRADEWIND_RUN_DB_FILE_H
 #define TRADEWIND_RUN_DB_FILE_H
 
