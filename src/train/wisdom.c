@@ -200,7 +200,7 @@ char *wisdom_path(const wisdom_key *k, err *e) {
     return path;
 }
 
-// The CRC-32 of all that a file says but the sum itself, whatever the order and the spaces.
+// The CRC-32 of all that a file says but the sum itself, in any order and with any spaces.
 static const char *sum_of(json_t *all, char text[SUM_ROOM]) {
     json_t *rest = json_copy(all);
     json_object_del(rest, "sum");
