@@ -60,17 +60,21 @@ bool figures_stats(stats *s, const replay *p, double days_a_year, err *e) {
     size_t n = (size_t)q->count;
     double *all = calloc(n, 3 * sizeof *all);
     stats_trade *trade = calloc((size_t)p->trades + 1, sizeof *trade);
-    bool ok = (all && trade) || err_run(e, "no memory for the statistics of %zu bars", n);
-    for (size_t i = 0; ok && i < n; i++) {
+    if (!all || !trade) {
+        free(all);
+        free(trade);
+        return err_run(e, "no memory for the statistics of %zu bars", n);
+    }
+    for (size_t i = 0; i < n; i++) {
         all[i] = money(p->equity[i]);
         all[n + i] = money(q->close[i]);
         all[2 * n + i] = money(q->open[i]);
     }
-    for (int64_t i = 0; ok && i < p->trades; i++) take_trade(&trade[i], &p->trade[i]);
+    for (int64_t i = 0; i < p->trades; i++) take_trade(&trade[i], &p->trade[i]);
     stats_input in = {.time = q->time,
         .equity = all,
-        .close = ok ? all + n : NULL,
-        .price = ok ? all + 2 * n : NULL,
+        .close = all + n,
+        .price = all + 2 * n,
         .bars = q->count,
         .cash = money(p->rules.cash),
         .trade = trade,
@@ -78,7 +82,7 @@ bool figures_stats(stats *s, const replay *p, double days_a_year, err *e) {
         .days_a_year = days_a_year,
         .trials = 1,
         .seed = 1};
-    ok = ok && stats_make(&in, s, e);
+    bool ok = stats_make(&in, s, e);
     free(all);
     free(trade);
     return ok;
