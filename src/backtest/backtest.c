@@ -31,7 +31,8 @@ bool backtest_open(backtest *b, const backtest_options *o, err *e) {
 
 bool backtest_run(backtest *b, const backtest_options *o, err *e) {
     if (!backtest_open(b, o, e)) return false;
-    if (replay_orders(&b->replay, &b->orders, e)) return true;
+    if (replay_orders(&b->replay, &b->orders, e) && figures_stats(&b->stats, &b->replay, b->terms.days_a_year, e))
+        return true;
     backtest_done(b);
     return false;
 }

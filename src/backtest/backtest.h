@@ -2,7 +2,7 @@
 #ifndef TRADEWIND_BACKTEST_BACKTEST_H
 #define TRADEWIND_BACKTEST_BACKTEST_H
 
-#include "backtest/replay.h"
+#include "backtest/figures.h"
 
 typedef struct {
     const char *signals, *bars;   // files
@@ -17,13 +17,14 @@ typedef struct {
     signals signals;
     signals_orders orders;
     replay replay; // of all bars, ended
+    stats stats;   // of the replay
 } backtest;
 
 // Reads the keys and both files, and replays them. The options must outlive `b`, which must stay where it is. On
 // failure `b` is empty.
 bool backtest_run(backtest *b, const backtest_options *o, err *e);
 
-// The same up to the replay, which is ready and has seen no bar.
+// The same up to the replay, which is ready and has seen no bar; there are no statistics yet.
 bool backtest_open(backtest *b, const backtest_options *o, err *e);
 
 // Safe to call twice.

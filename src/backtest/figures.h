@@ -1,22 +1,22 @@
-// Figures of a replay, with those of buy-and-hold beside them: one table for text and JSON.
+// Figures of a replay: its statistics (stats.h), and amounts of its books that these do not have.
 #ifndef TRADEWIND_BACKTEST_FIGURES_H
 #define TRADEWIND_BACKTEST_FIGURES_H
 
 #include "backtest/replay.h"
+#include "backtest/stats.h"
 
-typedef enum { FIGURE_MONEY, FIGURE_SHARE, FIGURE_COUNT } figure_unit;
-
+// An amount of money.
 typedef struct {
-    const char *key;   // "equity_final"
-    const char *label; // "final equity"
-    const char *means; // its definition, in a line
-    figure_unit unit;
+    const char *key;        // "commissions"
+    const char *label;      // for people
+    const char *definition; // in a line
     double (*of)(const replay *p);
-    double (*hold)(const replay *p); // of the whole cash in the instrument from the first close to the last; NULL: none
 } figure;
 
-// All figures, in the order in which people read them. A figure is NAN where it is not defined. Of a replay that has
-// ended.
+// The amounts, in the order in which people read them. Of a replay that has ended.
 const figure *figures_all(size_t *count);
+
+// The statistics of a replay that has ended. `days_a_year` of 0: from the bars.
+bool figures_stats(stats *s, const replay *p, double days_a_year, err *e);
 
 #endif

@@ -1,14 +1,12 @@
 // tradewind backtest: trades, costs and figures of a signal file on bars.
 #include "backtest/backtest.h"
 
-#include "backtest/figures.h"
 #include "backtest/trades.h"
 #include "base/json.h"
 #include "base/term.h"
 #include "cli/cli.h"
 #include "task/output.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -65,34 +63,42 @@ static void tell_rules(const account_terms *t, const replay *p) {
 
 // Figures
 
-static char *figure_text(char *buf, size_t n, const figure *f, double v) {
-    char whole[SHOWN];
-    if (!isfinite(v)) {
-        snprintf(buf, n, "-");
-    } else if (f->unit == FIGURE_SHARE) {
-        snprintf(buf, n, "%.4f %%", 100 * v);
-    } else if (f->unit == FIGURE_COUNT) {
-        term_count(buf, n, v);
-    } else {
-        double cents = rint(100 * fabs(v));
-        term_count(whole, sizeof whole, floor(cents / 100));
-        snprintf(buf, n, "%s%s.%02d", v < 0 && cents > 0 ? "-" : "", whole, (int)fmod(cents, 100));
-    }
-    return buf;
+// A statistic of buy-and-hold that stands beside another one, not in a line of its own.
+static const struct {
+    stat_name of, hold;
+} beside[] = {{STAT_RETURN, STAT_HOLD_RETURN}, {STAT_SHARPE, STAT_HOLD_SHARPE}, {STAT_DRAWDOWN, STAT_HOLD_DRAWDOWN}};
+
+static void tell_line(const char *label, const char *is, const char *range, const char *hold, const char *means) {
+    char line[512];
+    int n = snprintf(line, sizeof line, "%-24s %16s  %-24s %14s  %s", label, is, range, hold, means);
+    while (n > 0 && n < (int)sizeof line && line[n - 1] == ' ') line[--n] = 0;
+    printf("%s\n", line);
 }
 
-static void tell_figures(const replay *p, bool verbose) {
+static const char *shown(const stats *s, stat_name k, char *text, size_t room) {
+    return s->of[k].why ? "-" : stats_figure(s, k, text, room);
+}
+
+static void tell_stat(const stats *s, stat_name k, bool verbose) {
+    char is[FIGURE], range[FIGURE], hold[FIGURE];
+    const char *by = "", *means = s->of[k].why ? s->of[k].why : stats_row(k)->definition;
+    for (size_t i = 0; i < sizeof beside / sizeof *beside; i++) {
+        if (beside[i].hold == k) return;
+        if (beside[i].of == k) by = shown(s, beside[i].hold, hold, sizeof hold);
+    }
+    tell_line(stats_row(k)->label, shown(s, k, is, sizeof is), stats_range(s, k, range, sizeof range), by,
+        verbose ? means : "");
+}
+
+static void tell_figures(const backtest *b, bool verbose) {
     size_t count;
     const figure *all = figures_all(&count);
-    printf("%-16s %18s %18s\n", "", "signals", "buy and hold");
+    tell_line("", "signals", "95 % interval", "buy and hold", "");
+    for (stat_name k = 0; k < STATS_COUNT; k++) tell_stat(&b->stats, k, verbose);
     for (size_t i = 0; i < count; i++) {
-        char is[FIGURE], hold[FIGURE] = "";
-        if (all[i].hold) figure_text(hold, sizeof hold, &all[i], all[i].hold(p));
-        figure_text(is, sizeof is, &all[i], all[i].of(p));
-        if (verbose)
-            printf("%-16s %18s %18s  %s\n", all[i].label, is, hold, all[i].means);
-        else
-            printf(all[i].hold ? "%-16s %18s %18s\n" : "%-16s %18s\n", all[i].label, is, hold);
+        char text[FIGURE];
+        snprintf(text, sizeof text, "%.2f", all[i].of(&b->replay));
+        tell_line(all[i].label, text, "", "", verbose ? all[i].definition : "");
     }
 }
 
@@ -120,14 +126,8 @@ static void tell_json(const backtest *b, const backtest_options *o) {
         "signals_outside", (json_int_t)b->orders.outside, "signals_late", (json_int_t)b->orders.late, "ambiguous_bars",
         (json_int_t)p->ambiguous, "refused_margin", (json_int_t)p->refused.no_margin, "refused_costs",
         (json_int_t)p->refused.costs_above, "account", terms_json(&b->terms));
-    json_t *hold = json_object();
-    for (size_t i = 0; i < count; i++) {
-        bool whole = all[i].unit == FIGURE_COUNT;
-        json_object_set_new(
-            line, all[i].key, whole ? json_integer((json_int_t)all[i].of(p)) : json_number(all[i].of(p)));
-        if (all[i].hold) json_object_set_new(hold, all[i].key, json_number(all[i].hold(p)));
-    }
-    json_object_set_new(line, "buy_and_hold", hold);
+    json_join(line, stats_json(&b->stats));
+    for (size_t i = 0; i < count; i++) json_object_set_new(line, all[i].key, json_number(all[i].of(p)));
     json_line(stdout, line);
 }
 
@@ -160,7 +160,7 @@ static bool run(const cli_options *o, err *e) {
         tell_account(&b.terms, b.quotes.point);
         tell_rules(&b.terms, &b.replay);
     }
-    if (ok && !o->json) tell_figures(&b.replay, o->verbose);
+    if (ok && !o->json) tell_figures(&b, o->verbose);
     if (ok && trades && !o->json && !o->quiet) printf("trades    %s\n", trades);
     backtest_done(&b);
     return ok;

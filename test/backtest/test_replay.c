@@ -1,5 +1,4 @@
 // Replays: the vectorised way against the bars one by one, the end of days and of the bars, and refusals.
-#include "backtest/figures.h"
 #include "backtest/replay.h"
 #include "data/walk.h"
 #include "support.h"

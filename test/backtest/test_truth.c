@@ -1,7 +1,6 @@
 // Known answers: signals, trades and statistics that backtesting.py gave on real files. Every trade and every figure of
 // the same definition must agree.
 #include "backtest/backtest.h"
-#include "backtest/figures.h"
 #include "support.h"
 
 #include <math.h>
@@ -76,49 +75,52 @@ static void check_trades(const known *k, const replay *p) {
     assert_int_equal(n, p->trades);
 }
 
-// A figure of ours under the name that the known answers have.
+// A statistic of ours under the name that the known answers have.
 static const struct {
-    const char *theirs, *ours;
+    const char *theirs;
+    stat_name ours;
     double factor;
-    bool hold;
-} names[] = {{"Equity Final [$]", "equity_final", 1, false}, {"Equity Peak [$]", "equity_peak", 1, false},
-    {"Return [%]", "return", 100, false}, {"Buy & Hold Return [%]", "return", 100, true},
-    {"Max. Drawdown [%]", "max_drawdown", -100, false}, {"Exposure Time [%]", "exposure", 100, false},
-    {"# Trades", "trades", 1, false}, {"Win Rate [%]", "win_rate", 100, false},
-    {"Commissions [$]", "commissions", 1, false}};
+} names[] = {{"Equity Final [$]", STAT_EQUITY_FINAL, 1}, {"Return [%]", STAT_RETURN, 100},
+    {"Buy & Hold Return [%]", STAT_HOLD_RETURN, 100}, {"Max. Drawdown [%]", STAT_DRAWDOWN, -100},
+    {"Exposure Time [%]", STAT_EXPOSURE, 100}, {"# Trades", STAT_TRADES, 1}, {"Win Rate [%]", STAT_WIN_RATE, 100},
+    {"daily_sharpe_252", STAT_SHARPE, 1}};
 
-static double figure_of(const replay *p, const char *key, bool hold) {
-    size_t count;
-    const figure *all = figures_all(&count);
-    for (size_t i = 0; i < count; i++)
-        if (strcmp(all[i].key, key) == 0) return (hold ? all[i].hold : all[i].of)(p);
-    fail_msg("no figure %s", key);
-    return NAN;
+static double answer(const json_t *all, const char *key) {
+    const json_t *v = json_object_get(all, key);
+    if (!v) fail_msg("no answer %s", key);
+    return json_number_value(v);
 }
 
-static void check_figures(const known *k, const replay *p) {
+static void same(const known *k, const char *what, double is, double should, double by) {
+    if (!(fabs(is - should) <= by)) fail_msg("%s: %s is %.12f, not %.12f", k->name, what, is, should);
+}
+
+static void check_figures(const known *k, const backtest *b) {
     json_t *all = json_load_file(answer_path(k, "stats.json"), 0, NULL);
+    size_t count;
+    const figure *amounts = figures_all(&count);
     assert_non_null(all);
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        const json_t *v = json_object_get(all, names[i].theirs);
-        if (!v && strcmp(names[i].ours, "commissions") == 0) continue; // not given where there are none
-        assert_non_null(v);
-        double should = json_number_value(v), is = names[i].factor * figure_of(p, names[i].ours, names[i].hold);
+        double should = answer(all, names[i].theirs), is = names[i].factor * b->stats.of[names[i].ours].value;
         // Sums of doubles in the known answers are off in their last digits, and a small return is a difference of
         // them.
-        double by = 1e-9 * fabs(should) + (strcmp(names[i].ours, "return") == 0 ? 1e-11 : 0);
-        if (fabs(is - should) > by) fail_msg("%s: %s is %.12f, not %.12f", k->name, names[i].theirs, is, should);
+        same(k, names[i].theirs, is, should, 1e-9 * fabs(should) + (names[i].ours == STAT_RETURN ? 1e-11 : 0));
     }
-    near(figure_of(p, "equity_final", false), json_number_value(json_object_get(all, "Equity Final [$]")), 1e-6,
-        "final equity", -1);
-    assert_int_equal(p->quotes->count, json_integer_value(json_object_get(all, "bars")));
+    for (size_t i = 0; i < count; i++) {
+        bool paid = strcmp(amounts[i].key, "commissions") == 0 && json_object_get(all, "Commissions [$]");
+        const char *theirs = paid ? "Commissions [$]" : "Equity Peak [$]";
+        if (!paid && strcmp(amounts[i].key, "equity_peak") != 0) continue;
+        same(k, theirs, amounts[i].of(&b->replay), answer(all, theirs), 1e-9 * answer(all, theirs));
+    }
+    same(k, "final equity", b->stats.of[STAT_EQUITY_FINAL].value, answer(all, "Equity Final [$]"), 1e-6);
+    assert_int_equal(b->quotes.count, json_integer_value(json_object_get(all, "bars")));
     json_decref(all);
 }
 
 static void run_case(const known *k, bool events) {
     char bars[4200], signals[4200];
-    const char *keys[5] = {"account.last=open"};
-    int n = 1;
+    const char *keys[6] = {"account.last=open", "account.days_a_year=252"};
+    int n = 2;
     backtest b;
     err e = {0};
     snprintf(bars, sizeof bars, "%s/%s", data_folder(), k->bars);
@@ -131,7 +133,8 @@ static void run_case(const known *k, bool events) {
     support_ok(events ? replay_events(p, &b.orders, &e) : replay_orders(p, &b.orders, &e), &e);
     assert_true(p->refused.no_margin == 0 && p->refused.costs_above == 0);
     check_trades(k, p);
-    check_figures(k, p);
+    support_ok(figures_stats(&b.stats, p, b.terms.days_a_year, &e), &e);
+    check_figures(k, &b);
     print_message("%s: %lld trades, final equity %.8f, %lld ambiguous bars\n", k->name, (long long)p->trades,
         (double)p->books.cash / 1e8, (long long)p->ambiguous);
     backtest_done(&b);
