@@ -25,7 +25,15 @@ typedef struct {
 } rng_block;
 
 // Who draws: the high half of the third counter word, so that no two purposes ever share bits under one seed.
-enum { RNG_DROPOUT = 1, RNG_SHUFFLE = 2, RNG_INIT = 3, RNG_SYNTHETIC = 4, RNG_TEST = 5, RNG_BOOTSTRAP = 6 };
+enum {
+    RNG_DROPOUT = 1,
+    RNG_SHUFFLE = 2,
+    RNG_INIT = 3,
+    RNG_SYNTHETIC = 4,
+    RNG_TEST = 5,
+    RNG_BOOTSTRAP = 6,
+    RNG_CONTROL = 7
+};
 
 // With so many rounds. Of those that pass the authors' tests 7 is the least, and 10 is what they advise.
 RNG_FN rng_block rng_philox_rounds(int rounds, uint64_t key, uint32_t c0, uint32_t c1, uint32_t c2, uint32_t c3) {
