@@ -2,14 +2,69 @@
 #include "base/json.h"
 #include "base/term.h"
 #include "cli/cli.h"
+#include "cli/keep.h"
 #include "cli/skill.h"
 #include "cli/use.h"
 #include "data/panel.h"
+#include "task/importance.h"
+#include "task/skill_json.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+// Importance of columns
+
+static void tell_column(void *arg, int columns, int of) {
+    progress *p = arg;
+    progress_at(p, columns, "of %d columns", of);
+}
+
+// Measures it where it was asked for; NULL in `*all` otherwise.
+static bool measure_importance(trained *t, const cli_options *o, json_t **all, err *e) {
+    *all = NULL;
+    if (!cli_given(o, "--importance")) return true;
+    progress p;
+    const dataset *d = t->task.data;
+    int64_t columns = d->vector.width;
+    for (int i = 0; i < d->streams; i++) columns += d->stream[i].series.width;
+    progress_init(&p, stderr, "importance", (double)columns, o->quiet || o->json);
+    *all = task_importance(t, &(importance_listener){tell_column, &p}, e);
+    progress_done(&p);
+    return *all != NULL;
+}
+
+static int by_drop(const void *a, const void *b) {
+    double x = json_number_value(json_object_get(*(json_t *const *)a, "drop"));
+    double y = json_number_value(json_object_get(*(json_t *const *)b, "drop"));
+    return (x < y) - (x > y);
+}
+
+static void print_importance(const json_t *all) {
+    enum { SHOWN = 10 };
+    size_t n = json_array_size(all);
+    if (!n) return;
+    json_t **row = malloc(n * sizeof *row);
+    NEED(row, "out of memory for %zu columns", n);
+    for (size_t i = 0; i < n; i++) row[i] = json_array_get(all, i);
+    qsort(row, n, sizeof *row, by_drop);
+    printf("\n%-30s %12s  (loss of %s with the column's rows in random order)\n", "column", "importance",
+        json_string_value(json_object_get(row[0], "metric")));
+    for (size_t i = 0; i < n && i < SHOWN; i++)
+        printf("%-9.9s %-20.60s %+12.4f\n", json_string_value(json_object_get(row[i], "stream")),
+            json_string_value(json_object_get(row[i], "column")), json_number_value(json_object_get(row[i], "drop")));
+    if (n > SHOWN) printf("%zu more columns matter less\n", n - SHOWN);
+    free(row);
+}
+
+// Adds what an evaluation left behind to its object.
+static void add_kept(json_t *to, const evaluation *v, const kept *k) {
+    if (v->importance) json_object_set(to, "importance", v->importance);
+    if (k->files) json_object_set_new(to, "stored", keep_json(k));
+}
+
+// Classes
 
 // Of a true class, how many were found; of a predicted one, how many were right. 0 / 0 is 0.
 static double recall(const score *s, int K, int k) {
@@ -48,14 +103,16 @@ static int member_count(const trained *t) {
     return t->members ? t->members : 1;
 }
 
-static void print_json(const trained *t, const score *s, const skill_table *skill) {
+static void print_json(const trained *t, const evaluation *v, const kept *k) {
+    const score *s = v->score;
     json_t *all = json_pack("{s:s, s:i, s:s, s:s, s:I, s:o, s:o, s:o, s:o, s:o, s:o}", "weights", t->weights, "members",
         member_count(t), "data", t->task.data->name, "part", t->part, "samples", (json_int_t)s->samples, "loss",
         json_number(s->loss), "accuracy", json_number(s->accuracy), "mcc", json_number(s->mcc), "macro_f1",
         json_number(s->macro_f1), "classes", classes_json(t->task.data, s), "confusion",
         matrix_json(s, t->task.data->classes));
     use_add_json(t, all);
-    json_join(all, skill_json(skill));
+    json_join(all, skill_json(v->skill));
+    add_kept(all, v, k);
     json_line(stdout, all);
 }
 
@@ -121,15 +178,24 @@ static void print_text(const trained *t, const score *s, const skill_table *skil
 static bool evaluate_classes(trained *t, const cli_options *o, err *e) {
     score *s = calloc(1, sizeof *s);
     skill_table skill = {0};
+    answers a = {0};
+    evaluation v = {.t = t, .score = s, .skill = &skill};
+    kept k = {0};
     if (!s) return err_run(e, "out of memory for a score");
-    float *answer = task_predict(t, e);
-    bool ok = answer && task_evaluate(t, answer, s, &skill, e);
+    bool ok = answers_make(&a, t, e) && task_evaluate(t, a.answer, s, &skill, e) &&
+              measure_importance(t, o, &v.importance, e);
+    v.answer = a.answer;
+    if (ok) keep_evaluation(&k, o, &v, &a);
     if (ok && o->json)
-        print_json(t, s, &skill);
+        print_json(t, &v, &k);
     else if (ok)
         print_text(t, s, &skill, o->quiet);
+    if (ok && !o->json && !o->quiet) print_importance(v.importance);
+    keep_tell(&k, o);
+    keep_done(&k);
+    json_decref(v.importance);
     skill_done(&skill);
-    free(answer);
+    answers_done(&a);
     free(s);
     return ok;
 }
@@ -162,13 +228,16 @@ static void print_forecasts(const series_score *s) {
     printf("OWA       %.3f (naive2 has sMAPE %.3f, MASE %.3f)\n", series_owa(s), naive2[0], naive2[1]);
 }
 
-static void tell_forecasts(
-    const trained *t, const series_score *of, double loss, const skill_table *skill, const cli_options *o) {
+static void tell_forecasts(const trained *t, const evaluation *v, const kept *k, const cli_options *o) {
+    const series_score *of = v->series;
+    double loss = v->loss;
+    const skill_table *skill = v->skill;
     if (o->json) {
         json_t *line = json_pack("{s:s, s:i, s:s, s:s, s:I, s:o}", "weights", t->weights, "members", member_count(t),
             "data", t->task.data->name, "part", t->part, "samples", (json_int_t)t->samples.count, "loss",
             json_number(loss));
         use_add_json(t, line);
+        add_kept(line, v, k);
         tell_forecasts_json(line, of, skill);
         return;
     }
@@ -176,17 +245,25 @@ static void tell_forecasts(
     if (!isnan(loss)) printf("loss      %.6g\n", loss);
     print_forecasts(of);
     if (!o->quiet) skill_print(skill, t->task.data, stdout);
+    if (!o->quiet) print_importance(v->importance);
 }
 
 static bool evaluate_forecasts(trained *t, const cli_options *o, err *e) {
     series_score of = {0};
     skill_table skill = {0};
-    double loss;
-    float *answer = task_predict(t, e);
-    bool ok = answer && task_evaluate_forecasts(t, answer, &of, &loss, &skill, e);
-    if (ok) tell_forecasts(t, &of, loss, &skill, o);
+    answers a = {0};
+    evaluation v = {.t = t, .series = &of, .skill = &skill};
+    kept k = {0};
+    bool ok = answers_make(&a, t, e) && task_evaluate_forecasts(t, a.answer, &of, &v.loss, &skill, e) &&
+              measure_importance(t, o, &v.importance, e);
+    v.answer = a.answer;
+    if (ok) keep_evaluation(&k, o, &v, &a);
+    if (ok) tell_forecasts(t, &v, &k, o);
+    keep_tell(&k, o);
+    keep_done(&k);
+    json_decref(v.importance);
     skill_done(&skill);
-    free(answer);
+    answers_done(&a);
     return ok;
 }
 
@@ -224,6 +301,8 @@ static bool run(const cli_options *o, err *e) {
     if (!test && part && strcmp(part, "future") == 0)
         return err_input(e, "--part future: has no values to compare with; name them with --test FILE, or use predict");
     if (test && part) return err_input(e, "--part: means nothing to a test; leave it or --test out");
+    if (cli_given(o, "--importance") && (test || (part && strcmp(part, "validation") != 0)))
+        return err_input(e, "--importance: is measured on validation; leave --part and --test out");
     if (!use_open(&t, o, e)) return false;
     use_tell(&t, o);
     bool ok = test                   ? evaluate_test(&t, test, o, e)
@@ -249,6 +328,11 @@ const cli_command cli_evaluate = {"evaluate", "RUN [key=value...]", "metrics of 
     "the same values.\n"
     "Beside them stand the scores of trivial answers on the same rows, the skill against the best of them, and 95 %\n"
     "intervals by block bootstrap; by symbol too where there are several. doc/scores.md says what they mean.\n"
+    "  --importance        importance of every column, by permutation on validation, which is the part then; it takes "
+    "as\n"
+    "                      many evaluations as there are columns\n"
+    "What the best weights score on a part of the run's own data is kept in RUN/evaluation.json, and the answers in\n"
+    "RUN/predictions_PART.npz; report draws them.\n"
     "Inputs are scaled as in training. Further words change the run's description. -q prints the model's\n"
     "own scores alone.\n",
-    NULL, NULL, WORDS_MOST, run, "--data --part --test", NULL};
+    NULL, NULL, WORDS_MOST, run, "--data --part --test", "--importance"};

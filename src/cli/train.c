@@ -5,11 +5,11 @@
 #include "cli/cli.h"
 #include "cli/look.h"
 #include "cli/show.h"
-#include "cli/skill.h"
 #include "graph/dtype.h"
 #include "run/command.h"
 #include "task/fit.h"
 #include "task/lines.h"
+#include "task/skill_json.h"
 
 #include <math.h>
 #include <stdio.h>

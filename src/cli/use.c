@@ -28,7 +28,9 @@ bool use_open(trained *t, const cli_options *o, err *e) {
         .overrides = o->word + 1,
         .override_count = o->words - 1,
         .data = cli_given(o, "--data"),
-        .part = cli_given(o, "--test") ? "future" : cli_given(o, "--part"),
+        .part = cli_given(o, "--test")         ? "future"
+                : cli_given(o, "--importance") ? "validation"
+                                               : cli_given(o, "--part"),
         .latest = bars,
         .version = TRADEWIND_VERSION};
     return is_run(o->word[0], e) && ask_devices(o, &ask.devices, e) && trained_open(t, &ask, e);

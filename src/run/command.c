@@ -19,15 +19,20 @@ static void write_word(const char *word, FILE *out) {
     fputc('\'', out);
 }
 
-char *command_resume(const char *dir) {
-    char *text = NULL, *path = run_path(dir, "config.yaml");
+char *command_line(const char *name, const char *path, const char *options) {
+    char *text = NULL;
     size_t bytes;
     FILE *out = open_memstream(&text, &bytes);
     NEED(out, "out of memory for a line");
-    fputs("tradewind train ", out);
+    fprintf(out, "tradewind %s ", name);
     write_word(path, out);
-    fputs(" --resume", out);
+    if (*options) fprintf(out, " %s", options);
     NEED(fclose(out) == 0 && text, "out of memory for a line");
+    return text;
+}
+
+char *command_resume(const char *dir) {
+    char *path = run_path(dir, "config.yaml"), *text = command_line("train", path, "--resume");
     free(path);
     return text;
 }

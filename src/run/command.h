@@ -1,8 +1,11 @@
-// The command that goes on with a run, as people paste it into a shell.
+// Commands as people paste them into a shell, with quotes where a shell needs them. The caller frees the texts.
 #ifndef TRADEWIND_RUN_COMMAND_H
 #define TRADEWIND_RUN_COMMAND_H
 
-// "tradewind train DIR/config.yaml --resume", with quotes where a shell needs them; the caller frees it.
+// "tradewind NAME PATH OPTIONS"; options may be empty and are taken as they are.
+char *command_line(const char *name, const char *path, const char *options);
+
+// The command that goes on with a run: "tradewind train DIR/config.yaml --resume".
 char *command_resume(const char *dir);
 
 #endif

@@ -2,9 +2,9 @@
 
 #include "base/clock.h"
 #include "base/format.h"
+#include "run/db_file.h"
 
 #include <math.h>
-#include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -351,8 +351,7 @@ void db_close(db *d) {
 
 // Reading
 
-// A file that is none of ours is the user's mistake; memory and disks that fail are not.
-static void cannot_read(sqlite3 *file, const char *path, const char *what, err *e) {
+void db_file_fail(sqlite3 *file, const char *path, const char *what, err *e) {
     int code = file ? sqlite3_errcode(file) : SQLITE_NOMEM;
     bool world = code == SQLITE_NOMEM || code == SQLITE_IOERR || code == SQLITE_FULL;
     const char *why = file ? sqlite3_errmsg(file) : "out of memory";
@@ -362,7 +361,7 @@ static void cannot_read(sqlite3 *file, const char *path, const char *what, err *
         err_input(e, "%s: %s%s", path, what, why);
 }
 
-static sqlite3 *open_reader(const char *path, err *e) {
+sqlite3 *db_file_open(const char *path, err *e) {
     sqlite3 *file = NULL;
     bool ok = sqlite3_open_v2(path, &file, SQLITE_OPEN_READONLY, NULL) == SQLITE_OK;
     if (ok) sqlite3_busy_timeout(file, 50 * BUSY_MS);
@@ -371,7 +370,7 @@ static sqlite3 *open_reader(const char *path, err *e) {
         return NULL;
     }
     if (ok && sqlite3_exec(file, "SELECT count(*) FROM run", NULL, NULL, NULL) == SQLITE_OK) return file;
-    cannot_read(file, path, "is not the database of a run: ", e);
+    db_file_fail(file, path, "is not the database of a run: ", e);
     sqlite3_close(file);
     return NULL;
 }
@@ -390,7 +389,7 @@ static void copy_text(char *to, size_t room, sqlite3_stmt *st, int column) {
     snprintf(to, room, "%s", text ? (const char *)text : "");
 }
 
-static double real_or_nan(sqlite3_stmt *st, int column) {
+double db_file_real(sqlite3_stmt *st, int column) {
     return sqlite3_column_type(st, column) == SQLITE_NULL ? NAN : sqlite3_column_double(st, column);
 }
 
@@ -403,7 +402,7 @@ static bool read_begun(sqlite3 *file, db_summary *out) {
         out->step = (uint64_t)sqlite3_column_int64(st, 0);
         out->begun = sqlite3_column_int64(st, 1);
         out->done = sqlite3_column_int64(st, 2);
-        out->loss = real_or_nan(st, 3);
+        out->loss = db_file_real(st, 3);
     }
     sqlite3_finalize(st);
     return ok;
@@ -417,7 +416,7 @@ bool db_read(const char *path, db_summary *out, err *e) {
         " (SELECT coalesce(max(epoch), 0) FROM epochs WHERE best), (SELECT coalesce(max(step), 0) FROM epochs),"
         " (SELECT coalesce(sum(seconds), 0) FROM epochs) FROM run";
     *out = (db_summary){0};
-    sqlite3 *file = open_reader(path, e);
+    sqlite3 *file = db_file_open(path, e);
     sqlite3_stmt *st = NULL;
     if (!file) return false;
     int rc = sqlite3_prepare_v2(file, query, -1, &st, NULL);
@@ -437,7 +436,7 @@ bool db_read(const char *path, db_summary *out, err *e) {
     if (rc == SQLITE_DONE) {
         err_input(e, "%s: is empty; the run could not write to it", path);
     } else if (!ok) {
-        cannot_read(file, path, "is not the database of a run: ", e);
+        db_file_fail(file, path, "is not the database of a run: ", e);
     }
     sqlite3_finalize(st);
     sqlite3_close(file);
@@ -446,14 +445,14 @@ bool db_read(const char *path, db_summary *out, err *e) {
 
 bool db_read_event(const char *path, const char *kind, char *text, size_t room, err *e) {
     static const char query[] = "SELECT text FROM events WHERE kind = ?1 ORDER BY id DESC LIMIT 1";
-    sqlite3 *file = open_reader(path, e);
+    sqlite3 *file = db_file_open(path, e);
     sqlite3_stmt *st = NULL;
     text[0] = 0;
     if (!file) return false;
     bool ok = sqlite3_prepare_v2(file, query, -1, &st, NULL) == SQLITE_OK;
     if (ok) sqlite3_bind_text(st, 1, kind, -1, SQLITE_STATIC);
     if (ok && sqlite3_step(st) == SQLITE_ROW) snprintf(text, room, "%s", (const char *)sqlite3_column_text(st, 0));
-    if (!ok) cannot_read(file, path, "", e);
+    if (!ok) db_file_fail(file, path, "", e);
     sqlite3_finalize(st);
     sqlite3_close(file);
     return ok;
@@ -466,7 +465,7 @@ bool db_read_samples(const char *path, db_gauges *out, err *e) {
     double *const to[] = {&out->memory_process, &out->memory_others, &out->memory_used, &out->memory_total,
         &out->utilisation_mean, &out->utilisation, &out->temperature, &out->power_mean, &out->power};
     const int count = sizeof to / sizeof *to;
-    sqlite3 *file = open_reader(path, e);
+    sqlite3 *file = db_file_open(path, e);
     sqlite3_stmt *st = NULL;
     out->samples = 0;
     for (int i = 0; i < count; i++) *to[i] = NAN;
@@ -475,9 +474,9 @@ bool db_read_samples(const char *path, db_gauges *out, err *e) {
     bool ok = !there || sqlite3_prepare_v2(file, query, -1, &st, NULL) == SQLITE_OK;
     if (ok && there && sqlite3_step(st) == SQLITE_ROW) {
         out->samples = sqlite3_column_int64(st, 0);
-        for (int i = 0; i < count; i++) *to[i] = real_or_nan(st, i + 1);
+        for (int i = 0; i < count; i++) *to[i] = db_file_real(st, i + 1);
     }
-    if (!ok) cannot_read(file, path, "", e);
+    if (!ok) db_file_fail(file, path, "", e);
     sqlite3_finalize(st);
     sqlite3_close(file);
     return ok;
@@ -486,7 +485,7 @@ bool db_read_samples(const char *path, db_gauges *out, err *e) {
 bool db_read_metrics(const char *path, int64_t epoch,
     void (*use)(void *arg, const char *part, const char *name, double value), void *arg, err *e) {
     static const char query[] = "SELECT part, name, value FROM metrics WHERE epoch = ?1";
-    sqlite3 *file = open_reader(path, e);
+    sqlite3 *file = db_file_open(path, e);
     sqlite3_stmt *st = NULL;
     if (!file) return false;
     bool ok = sqlite3_prepare_v2(file, query, -1, &st, NULL) == SQLITE_OK;
@@ -494,7 +493,7 @@ bool db_read_metrics(const char *path, int64_t epoch,
     while (ok && sqlite3_step(st) == SQLITE_ROW)
         use(arg, (const char *)sqlite3_column_text(st, 0), (const char *)sqlite3_column_text(st, 1),
             sqlite3_column_double(st, 2));
-    if (!ok) cannot_read(file, path, "", e);
+    if (!ok) db_file_fail(file, path, "", e);
     sqlite3_finalize(st);
     sqlite3_close(file);
     return ok;

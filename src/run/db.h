@@ -115,4 +115,16 @@ bool db_read_samples(const char *path, db_gauges *out, err *e);
 bool db_read_metrics(const char *path, int64_t epoch,
     void (*use)(void *arg, const char *part, const char *name, double value), void *arg, err *e);
 
+// Rows from the first to the last, in the order of time; texts live as long as the call. What a row does not have is
+// NaN, or NULL for a text. A table that an earlier version has not made has no rows.
+
+bool db_each_epoch(const char *path, void (*use)(void *arg, const db_epoch_row *row), void *arg, err *e);
+
+// Every metric of every epoch.
+typedef void db_use_metric(void *arg, int64_t epoch, const db_metric *m);
+bool db_each_metric(const char *path, db_use_metric *use, void *arg, err *e);
+
+bool db_each_steps(const char *path, void (*use)(void *arg, const db_steps_row *row), void *arg, err *e);
+bool db_each_sample(const char *path, void (*use)(void *arg, const db_sample_row *row), void *arg, err *e);
+
 #endif

@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "data/npz.h"
 #include "data/set.h"
+#include "run/results.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -99,11 +100,23 @@ static bool is_answers(const char *path, err *why) {
     return has_entry(path, output_mark, why) || (why->kind != ERR_RUN && is_answers_csv(path, why));
 }
 
+// By the mark near the head of pages and figures (run/results.h).
+static bool is_report(const char *path, err *why) {
+    char head[256];
+    FILE *f = fopen(path, "r");
+    if (!f) return file_fail(why, path, "cannot be read", errno);
+    size_t n = fread(head, 1, sizeof head - 1, f);
+    fclose(f);
+    head[n] = 0;
+    return strstr(head, RESULTS_REPORT_MARK) != NULL;
+}
+
 static const struct {
     bool (*is)(const char *path, err *why);
     const char *name;
-} kinds[] = {
-    [OUTPUT_SET] = {is_set, "a dataset of tradewind"}, [OUTPUT_ANSWERS] = {is_answers, "an output of predict"}};
+} kinds[] = {[OUTPUT_SET] = {is_set, "a dataset of tradewind"},
+    [OUTPUT_ANSWERS] = {is_answers, "an output of predict"},
+    [OUTPUT_REPORT] = {is_report, "a page or figure of report"}};
 
 bool output_may_replace(const char *path, output_kind kind, const char *const *inputs, int count, err *e) {
     struct stat is, in;

@@ -1,0 +1,65 @@
+#include "cli/keep.h"
+
+#include "run/results.h"
+#include "run/run.h"
+#include "task/output.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+// Parts mean what they meant in training where nothing was changed.
+static bool is_own(const cli_options *o, const trained *t) {
+    static const char *const parts[] = {"train", "validation", "test"};
+    struct stat st;
+    bool own = o->words == 1 && !cli_given(o, "--data") && stat(o->word[0], &st) == 0 && S_ISDIR(st.st_mode);
+    for (size_t i = 0; own && i < sizeof parts / sizeof *parts; i++)
+        if (strcmp(t->part, parts[i]) == 0) return true;
+    return false;
+}
+
+// Takes over the path.
+static void note(kept *k, bool ok, char *path) {
+    if (ok)
+        k->file[k->files++] = path;
+    else
+        free(path);
+}
+
+void keep_evaluation(kept *k, const cli_options *o, const evaluation *v, const answers *a) {
+    const char *dir = o->word[0];
+    char name[64];
+    *k = (kept){0};
+    if (!is_own(o, v->t)) return;
+    note(k, evaluation_store(v, dir, &k->why), run_path(dir, results_name(RESULTS_EVALUATION)));
+    snprintf(name, sizeof name, "predictions_%s.npz", v->t->part);
+    char *path = run_path(dir, name);
+    bool ok =
+        k->files && output_may_replace(path, OUTPUT_ANSWERS, NULL, 0, &k->why) && answers_write_npz(a, path, &k->why);
+    note(k, ok, path);
+}
+
+void keep_done(kept *k) {
+    for (int i = 0; i < k->files; i++) free(k->file[i]);
+}
+
+void keep_tell(const kept *k, const cli_options *o) {
+    bool plain = !o->json && !o->quiet;
+    if (plain && k->files) {
+        printf("\nstored    ");
+        for (int i = 0; i < k->files; i++) printf("%s%s", i ? ", " : "", k->file[i]);
+        putchar('\n');
+    }
+    if (k->why.kind != ERR_NONE)
+        fprintf(plain ? stdout : stderr, "%snot stored: %s\n", plain ? "note      " : "tradewind: ", k->why.text);
+}
+
+json_t *keep_json(const kept *k) {
+    json_t *all = json_array();
+    for (int i = 0; i < k->files; i++) {
+        json_t *path = json_string(k->file[i]);
+        json_array_append_new(all, path ? path : json_null());
+    }
+    return all;
+}

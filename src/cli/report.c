@@ -1,0 +1,126 @@
+// tradewind report: a run or a walk as one page, with its figures as files.
+#include "watch/report.h"
+
+#include "base/json.h"
+#include "base/term.h"
+#include "cli/cli.h"
+#include "task/output.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static bool may_replace(const char *path, err *e) {
+    return output_may_replace(path, OUTPUT_REPORT, NULL, 0, e);
+}
+
+static const char *text_of(const json_t *from, const char *key) {
+    const char *text = json_string_value(json_object_get(from, key));
+    return text ? text : "";
+}
+
+static int64_t count_of(const json_t *from, const char *key) {
+    return (int64_t)json_integer_value(json_object_get(from, key));
+}
+
+// "mcc 0.1234, accuracy 0.5".
+static void print_metrics(json_t *metrics) {
+    const char *key;
+    json_t *value;
+    int n = 0;
+    json_object_foreach(metrics, key, value) if (json_is_number(value))
+        printf("%s%s %.4g", n++ ? ", " : "", key, json_number_value(value));
+}
+
+static void print_run(const json_t *s) {
+    printf("run       %s: %s, %s on %s", text_of(s, "run"), text_of(s, "status"), text_of(s, "model"),
+        text_of(s, "device"));
+    if (json_object_get(s, "epochs"))
+        printf(", %lld epoch%s", (long long)count_of(s, "epochs"), term_s(count_of(s, "epochs")));
+    putchar('\n');
+    if (!json_object_get(s, "validation")) return;
+    printf("best      epoch %lld, validation ", (long long)count_of(s, "best_epoch"));
+    print_metrics(json_object_get(s, "validation"));
+    putchar('\n');
+}
+
+static void print_parts(json_t *parts) {
+    const char *name;
+    json_t *part;
+    char n[32];
+    json_object_foreach(parts, name, part) {
+        const char *from = text_of(part, "from");
+        term_count(n, sizeof n, json_number_value(json_object_get(part, "samples")));
+        printf("%-9.40s %s samples", name, n);
+        if (*from) printf(", %s to %s", from, text_of(part, "to"));
+        printf(": ");
+        print_metrics(json_object_get(part, "metrics"));
+        putchar('\n');
+    }
+}
+
+static void print_backtest(json_t *statistics) {
+    const char *key;
+    json_t *each;
+    int n = 0;
+    json_object_foreach(statistics, key, each) {
+        json_t *value = json_object_get(each, "value");
+        if (!json_is_number(value)) continue;
+        printf("%-9s %s %.6g%s%s\n", n++ ? "" : "backtest", text_of(each, "label"), json_number_value(value),
+            *text_of(each, "unit") ? " " : "", text_of(each, "unit"));
+    }
+}
+
+static void print_walk(const json_t *walk) {
+    printf("walk      %s, %lld of %lld folds done", text_of(walk, "scheme"), (long long)count_of(walk, "done"),
+        (long long)count_of(walk, "folds"));
+    if (json_object_get(walk, "metrics")) printf(": ");
+    print_metrics(json_object_get(walk, "metrics"));
+    putchar('\n');
+}
+
+static void print_missing(const json_t *missing) {
+    for (size_t i = 0; i < json_array_size(missing); i++) {
+        const json_t *one = json_array_get(missing, i), *titles = json_object_get(one, "figures");
+        const char *command = text_of(one, "command");
+        printf("missing   ");
+        for (size_t k = 0; k < json_array_size(titles); k++)
+            printf("%s%s", k ? "; " : "", json_string_value(json_array_get(titles, k)));
+        printf(*command ? ": `%s`\n" : ": %s\n", *command ? command : text_of(one, "why"));
+    }
+}
+
+static void print_text(const json_t *s) {
+    json_t *notes = json_object_get(s, "notes");
+    if (strcmp(text_of(s, "kind"), "run") == 0) print_run(s);
+    print_parts(json_object_get(s, "evaluation"));
+    if (json_object_get(s, "walk")) print_walk(json_object_get(s, "walk"));
+    print_backtest(json_object_get(s, "backtest"));
+    for (size_t i = 0; i < json_array_size(notes); i++)
+        printf("note      %s\n", json_string_value(json_array_get(notes, i)));
+    print_missing(json_object_get(s, "missing"));
+}
+
+static bool run(const cli_options *o, err *e) {
+    if (o->words < 1) return err_input(e, "no run given; name its directory");
+    report_options ask = {.dir = o->word[0], .page = cli_given(o, "-o"), .may_replace = may_replace};
+    json_t *summary = report_make(&ask, e);
+    if (!summary) return false;
+    if (o->json) return json_line(stdout, summary) || err_run(e, "the summary cannot be written");
+    size_t figures = json_array_size(json_object_get(summary, "figures"));
+    if (!o->quiet) print_text(summary);
+    printf("report    %s, %zu figure%s in %s\n", text_of(summary, "report"), figures, term_s((int64_t)figures),
+        text_of(summary, "directory"));
+    json_decref(summary);
+    return true;
+}
+
+const cli_command cli_report = {"report", "RUN|WALK [-o FILE.html]", "one page of a run, with figures",
+    "RUN is a run's or an ensemble's directory, WALK a walk's. The page needs no network and no script: learning "
+    "curves,\n"
+    "confusion matrix, calibration, importance of columns, equity and drawdown, months, trades, folds, memory and\n"
+    "utilisation, assumptions and the description, as far as they are stored. What is missing is told, with the "
+    "command\n"
+    "that makes it: evaluate, evaluate --importance, backtest.\n"
+    "  -o FILE.html        where to (default: RUN/report.html); figures go to the folder FILE as .svg\n"
+    "The summary is printed; -q prints the last line alone. Nothing but an earlier report is replaced.\n",
+    NULL, NULL, 1, run, "-o", NULL};

@@ -1,0 +1,148 @@
+#include "task/evaluation.h"
+
+#include "data/when.h"
+#include "run/results.h"
+#include "run/run.h"
+#include "task/skill_json.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { BINS = 10 };
+
+// Figures
+
+static json_t *metrics_json(const evaluation *v) {
+    if (v->score)
+        return json_pack("{s:o, s:o, s:o, s:o}", "loss", json_number(v->score->loss), "accuracy",
+            json_number(v->score->accuracy), "mcc", json_number(v->score->mcc), "macro_f1",
+            json_number(v->score->macro_f1));
+    const series_score *s = v->series;
+    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "loss", json_number(v->loss), "mae", json_number(series_mae(s)),
+        "rmse", json_number(series_rmse(s)), "smape", json_number(series_smape(s)), "mase", json_number(series_mase(s)),
+        "owa", json_number(series_owa(s)));
+}
+
+static json_t *time_json(const trained *t, int64_t at) {
+    char text[32];
+    const int64_t *time = t->task.data->time;
+    return time ? json_string(when_text(text, sizeof text, time[part_sample(&t->samples, at)])) : json_null();
+}
+
+// Classes
+
+static json_t *confusion_json(const score *s, int K) {
+    json_t *all = json_array();
+    for (int i = 0; i < K; i++) {
+        json_t *row = json_array();
+        for (int k = 0; k < K; k++) json_array_append_new(row, json_integer((json_int_t)s->confusion[i * K + k]));
+        json_array_append_new(all, row);
+    }
+    return all;
+}
+
+typedef struct {
+    int64_t count, right;
+    double sum;
+} bin;
+
+static json_t *bins_json(const bin *b) {
+    json_t *all = json_array();
+    for (int i = 0; i < BINS; i++)
+        json_array_append_new(
+            all, json_pack("{s:f, s:f, s:I, s:o, s:o}", "low", (double)i / BINS, "high", (i + 1.0) / BINS, "count",
+                     (json_int_t)b[i].count, "mean", json_number(b[i].sum / (double)b[i].count), "share",
+                     json_number((double)b[i].right / (double)b[i].count)));
+    return all;
+}
+
+static json_t *calibration_json(const evaluation *v) {
+    const dataset *d = v->t->task.data;
+    const split_part *samples = &v->t->samples;
+    char name[CLASS_NAME_ROOM];
+    json_t *all = json_array();
+    for (int k = 0; k < d->classes; k++) {
+        bin bins[BINS] = {0};
+        for (int64_t i = 0; i < samples->count; i++) {
+            double p = (double)v->answer[i * d->classes + k];
+            int at = p >= 1 ? BINS - 1 : (int)(p * BINS);
+            bins[at].count++;
+            bins[at].sum += p;
+            bins[at].right += d->label[part_sample(samples, i)] == k;
+        }
+        json_array_append_new(
+            all, json_pack("{s:s, s:o}", "class", dataset_class_name(d, k, name), "bins", bins_json(bins)));
+    }
+    return all;
+}
+
+static void add_classes(const evaluation *v, json_t *to) {
+    const dataset *d = v->t->task.data;
+    char name[CLASS_NAME_ROOM];
+    json_t *classes = json_array();
+    for (int k = 0; k < d->classes; k++) json_array_append_new(classes, json_string(dataset_class_name(d, k, name)));
+    json_object_set_new(to, "classes", classes);
+    json_object_set_new(to, "confusion", confusion_json(v->score, d->classes));
+    json_object_set_new(to, "calibration", calibration_json(v));
+}
+
+// Forecasts
+
+static double share_below(const evaluation *v, int64_t quantile) {
+    const dataset *d = v->t->task.data;
+    int64_t H = d->target_width, width = inference_width(&v->t->task.job), below = 0;
+    for (int64_t i = 0; i < v->t->samples.count; i++) {
+        const float *target = d->target + part_sample(&v->t->samples, i) * H;
+        const float *forecast = v->answer + i * width + quantile * H;
+        for (int64_t h = 0; h < H; h++) below += target[h] <= forecast[h];
+    }
+    return (double)below / (double)(v->t->samples.count * H);
+}
+
+static void add_coverage(const evaluation *v, json_t *to) {
+    int64_t Q = inference_width(&v->t->task.job) / v->t->task.data->target_width;
+    json_t *all = json_array();
+    for (int64_t q = 0; q < Q; q++)
+        json_array_append_new(all, json_pack("{s:f, s:o}", "level", (double)v->t->task.settings.quantiles.level[q],
+                                       "share", json_number(share_below(v, q))));
+    json_object_set_new(to, "coverage", all);
+}
+
+json_t *evaluation_json(const evaluation *v) {
+    const trained *t = v->t;
+    json_t *part = json_pack("{s:I, s:o, s:o, s:o}", "samples", (json_int_t)t->samples.count, "from", time_json(t, 0),
+        "to", time_json(t, t->samples.count - 1), "metrics", metrics_json(v));
+    json_join(part, skill_json(v->skill));
+    if (v->score) add_classes(v, part);
+    if (!v->score && inference_width(&t->task.job) > t->task.data->target_width) add_coverage(v, part);
+    if (v->importance) json_object_set(part, "importance", v->importance);
+    return part;
+}
+
+// The directory
+
+// Importance that an earlier evaluation of the same weights has measured.
+static void keep_importance(json_t *part, const char *dir, const char *name, int64_t epoch) {
+    json_t *doc;
+    err unused;
+    if (json_object_get(part, "importance") || !results_read(dir, RESULTS_EVALUATION, &doc, &unused)) return;
+    json_t *was = json_object_get(json_object_get(doc, "parts"), name), *importance = results_get(was, "importance");
+    json_t *of = results_get(was, "epoch");
+    if (importance && json_is_integer(of) && json_integer_value(of) == epoch)
+        json_object_set(part, "importance", importance);
+    json_decref(doc);
+}
+
+bool evaluation_store(const evaluation *v, const char *dir, err *e) {
+    db_summary sum;
+    err unused;
+    char *db = run_path(dir, "run.db");
+    json_t *part = evaluation_json(v);
+    if (db_read(db, &sum, &unused) && sum.best_epoch) {
+        json_object_set_new(part, "epoch", json_integer((json_int_t)sum.best_epoch));
+        keep_importance(part, dir, v->t->part, sum.best_epoch);
+    }
+    free(db);
+    return results_set(dir, RESULTS_EVALUATION, "parts", v->t->part, part, e);
+}

@@ -1,0 +1,34 @@
+// An evaluation on its way into the run's directory: one part of evaluation.json (run/results.h).
+//
+//   samples, from, to, epoch   how many, when (null: no times), and the best epoch, whose weights answered
+//   metrics                    {loss, accuracy, mcc, macro_f1}, or {loss, mae, rmse, smape, mase, owa}
+//   scores, trivial, bootstrap, symbols   beside trivial answers (task/skill_json.h)
+//   classes, confusion         names, and counts of [true][predicted]
+//   calibration                per class: ten bins of equal width over its probability: low, high, count, the mean
+//                              probability and the share of samples that are of the class (null of an empty bin)
+//   coverage                   of forecasts with quantiles: level, and the share of targets at or below its forecasts
+//   importance                 stream, column, metric, drop (task/importance.h), where it was measured
+#ifndef TRADEWIND_TASK_EVALUATION_H
+#define TRADEWIND_TASK_EVALUATION_H
+
+#include "base/json.h"
+#include "task/trained.h"
+
+typedef struct {
+    const trained *t;
+    const float *answer; // of task_predict
+    const skill_table *skill;
+    const score *score;         // of classes; or NULL
+    const series_score *series; // of forecasts; or NULL
+    double loss;                // of forecasts
+    json_t *importance;         // or NULL
+} evaluation;
+
+// The part as an object; the caller gives it back.
+json_t *evaluation_json(const evaluation *v);
+
+// Puts it into the evaluation.json of a run's directory, in place of an earlier one of the same part; what was measured
+// of importance stays where this one has none and is of the same epoch.
+bool evaluation_store(const evaluation *v, const char *dir, err *e);
+
+#endif

@@ -1,0 +1,178 @@
+#include "watch/facts.h"
+
+#include "base/file.h"
+#include "run/outline.h"
+#include "run/run.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { TEXT_MOST = 1 << 20 };
+
+// The database
+
+static void take_metric(void *arg, int64_t epoch, const db_metric *m) {
+    facts *f = arg;
+    int i = 0;
+    while (i < f->curves && (strcmp(f->curve[i].part, m->part) != 0 || strcmp(f->curve[i].name, m->name) != 0)) i++;
+    if (i == FACTS_CURVES_MOST) return;
+    if (i == f->curves) {
+        curve *c = &f->curve[f->curves++];
+        snprintf(c->part, sizeof c->part, "%s", m->part);
+        snprintf(c->name, sizeof c->name, "%s", m->name);
+        c->values = trace_new();
+    }
+    trace_add(f->curve[i].values, (double)epoch, m->value, m->value, m->value);
+}
+
+static void take_steps(void *arg, const db_steps_row *r) {
+    facts *f = arg;
+    trace_add(f->steps, (double)r->step, r->loss_min, r->loss_mean, r->loss_max);
+}
+
+static void take_sample(void *arg, const db_sample_row *r) {
+    facts *f = arg;
+    if (isnan(f->monitor_start)) f->monitor_start = r->time;
+    double at = r->time - f->monitor_start;
+    trace_add(f->memory, at, r->memory_process, r->memory_process, r->memory_process);
+    trace_add(f->others, at, r->memory_others, r->memory_others, r->memory_others);
+    trace_add(f->utilisation, at, r->utilisation, r->utilisation, r->utilisation);
+    f->memory_total = fmax(f->memory_total, r->memory_total); // NaN gives way
+}
+
+// The matrix of the last epoch that was the best so far.
+static void take_epoch(void *arg, const db_epoch_row *r) {
+    facts *f = arg;
+    err unused;
+    if (!r->best) return;
+    json_decref(f->best_confusion);
+    f->best_confusion = r->confusion ? json_read(r->confusion, strlen(r->confusion), &unused) : NULL;
+}
+
+static bool read_db(facts *f, const char *path, err *e) {
+    return db_read(path, &f->sum, e) && db_each_metric(path, take_metric, f, e) &&
+           db_each_steps(path, take_steps, f, e) && db_each_sample(path, take_sample, f, e) &&
+           db_each_epoch(path, take_epoch, f, e);
+}
+
+// The directory
+
+static char *read_text(const char *dir, const char *name) {
+    err unused;
+    size_t bytes;
+    char *path = run_path(dir, name), *text = file_read(path, TEXT_MOST, &bytes, &unused);
+    free(path);
+    return text;
+}
+
+static void value_of(const char *text, const char *key, char *to, size_t room) {
+    char *value = text ? outline_value(text, key) : NULL;
+    snprintf(to, room, "%s", value ? value : "");
+    free(value);
+}
+
+// A square matrix of numbers.
+static bool is_matrix(const json_t *m) {
+    size_t n = json_array_size(m), i, k;
+    json_t *row, *cell;
+    json_array_foreach(m, i, row) {
+        if (json_array_size(row) != n) return false;
+        json_array_foreach(row, k, cell) if (!json_is_number(cell)) return false;
+    }
+    return n > 0;
+}
+
+static void choose_part(facts *f) {
+    static const char *const order[] = {"test", "validation", "all", "train"};
+    for (size_t i = 0; i < sizeof order / sizeof *order && !f->part; i++) {
+        f->part = facts_part(f, order[i]);
+        f->part_name = f->part ? order[i] : NULL;
+    }
+    json_t *matrix = json_object_get(f->part, "confusion");
+    f->confusion = is_matrix(matrix) ? matrix : is_matrix(f->best_confusion) ? f->best_confusion : NULL;
+    json_t *classes = json_object_get(f->part, "classes");
+    if (f->confusion == matrix && json_array_size(classes) == json_array_size(matrix)) f->classes = classes;
+}
+
+static void choose_metric(facts *f) {
+    char asked[32];
+    const char *usual = facts_curve(f, "validation", "mase") ? "smape" : "mae";
+    value_of(f->config, "train.metric", asked, sizeof asked);
+    const char *const order[] = {asked, "mcc", usual};
+    for (size_t i = 0; i < sizeof order / sizeof *order && !f->metric; i++)
+        for (int k = 0; k < f->curves; k++)
+            if (strcmp(f->curve[k].name, order[i]) == 0 && strcmp(order[i], "loss") != 0) f->metric = f->curve[k].name;
+}
+
+static void read_documents(facts *f) {
+    for (int k = 0; k < RESULTS_KINDS; k++)
+        if (!results_read(f->dir, (results_kind)k, &f->doc[k], &f->trouble[f->troubles])) f->troubles++;
+}
+
+static void read_run(facts *f) {
+    char *db = run_path(f->dir, "run.db");
+    f->config = read_text(f->dir, "config.yaml");
+    f->plan = read_text(f->dir, "plan.yaml");
+    value_of(f->config, "model.kind", f->model, sizeof f->model);
+    value_of(f->config, "data.set", f->data, sizeof f->data);
+    value_of(f->plan, "device", f->device, sizeof f->device);
+    f->has_sum = read_db(f, db, &f->trouble[f->troubles]);
+    if (!f->has_sum) f->troubles++;
+    if (f->has_sum) f->status = f->sum.status;
+    if (strcmp(f->status, "running") == 0 && !run_is_locked(f->dir)) f->status = "killed";
+    free(db);
+}
+
+bool facts_open(facts *f, const char *dir, err *e) {
+    *f = (facts){.dir = dir, .status = "", .memory_total = NAN, .monitor_start = NAN};
+    f->is_run = run_is(dir);
+    read_documents(f);
+    if (!f->is_run && !f->doc[RESULTS_WALK]) {
+        bool damaged = f->troubles > 0;
+        if (damaged)
+            *e = f->trouble[0];
+        else
+            err_input(e, "%s: is neither a run's directory (it has no config.yaml) nor a walk's (walk.json)", dir);
+        facts_close(f);
+        return false;
+    }
+    f->steps = trace_new();
+    f->memory = trace_new();
+    f->others = trace_new();
+    f->utilisation = trace_new();
+    if (f->is_run) read_run(f);
+    choose_part(f);
+    choose_metric(f);
+    return true;
+}
+
+void facts_close(facts *f) {
+    for (int i = 0; i < f->curves; i++) trace_free(f->curve[i].values);
+    for (int k = 0; k < RESULTS_KINDS; k++) json_decref(f->doc[k]);
+    json_decref(f->best_confusion);
+    trace_free(f->steps);
+    trace_free(f->memory);
+    trace_free(f->others);
+    trace_free(f->utilisation);
+    free(f->config);
+    free(f->plan);
+}
+
+const trace *facts_curve(const facts *f, const char *part, const char *name) {
+    for (int i = 0; i < f->curves; i++)
+        if (strcmp(f->curve[i].part, part) == 0 && strcmp(f->curve[i].name, name) == 0) return f->curve[i].values;
+    return NULL;
+}
+
+json_t *facts_part(const facts *f, const char *name) {
+    return json_object_get(json_object_get(f->doc[RESULTS_EVALUATION], "parts"), name);
+}
+
+double facts_value(const facts *f, const char *part, const char *name, int64_t epoch) {
+    const trace *t = facts_curve(f, part, name);
+    for (int i = 0; t && i < t->count; i++)
+        if (t->x[i] >= (double)epoch) return t->mean[i];
+    return NAN;
+}

@@ -1,0 +1,214 @@
+#include "watch/table.h"
+
+#include "base/term.h"
+#include "watch/markup.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { METRICS_MOST = 4 };
+
+// Cells
+
+static void put_head(FILE *out, const char *caption, const char *const *titles, int count) {
+    fprintf(out, "<div class=\"scroll\" tabindex=\"0\"><table><caption>");
+    markup_text(out, caption);
+    fputs("</caption><thead><tr>", out);
+    for (int i = 0; i < count; i++) {
+        fputs("<th scope=\"col\">", out);
+        markup_text(out, titles[i]);
+        fputs("</th>", out);
+    }
+    fputs("</tr></thead><tbody>\n", out);
+}
+
+static void put_end(FILE *out) {
+    fputs("</tbody></table></div>\n", out);
+}
+
+static void put_words(FILE *out, const char *text) {
+    fputs("<td>", out);
+    markup_text(out, text ? text : "");
+    fputs("</td>", out);
+}
+
+static void put_name(FILE *out, const char *text) {
+    fputs("<th scope=\"row\">", out);
+    markup_text(out, text ? text : "");
+    fputs("</th>", out);
+}
+
+// Figures that people read: four digits behind the point for small ones, thousands for large ones.
+static void number_text(double v, const char *unit, char *text, size_t room) {
+    bool percent = unit && strcmp(unit, "%") == 0;
+    if (isnan(v))
+        snprintf(text, room, "-");
+    else if (fabs(v) >= 10000)
+        term_count(text, room, v);
+    else if (v == floor(v))
+        snprintf(text, room, "%.0f", v);
+    else
+        snprintf(text, room, fabs(v) < 0.001 ? "%.3g" : percent || fabs(v) >= 100 ? "%.2f" : "%.4f", v);
+}
+
+static void put_number(FILE *out, double v, const char *unit) {
+    char text[48];
+    number_text(v, unit, text, sizeof text);
+    fprintf(out, "<td class=\"n\">%s</td>", text);
+}
+
+static void put_range(FILE *out, double low, double high, const char *unit) {
+    char a[48], b[48];
+    number_text(low, unit, a, sizeof a);
+    number_text(high, unit, b, sizeof b);
+    if (isnan(low) || isnan(high))
+        fputs("<td class=\"n\">-</td>", out);
+    else
+        fprintf(out, "<td class=\"n\">%s to %s</td>", a, b);
+}
+
+static double number_of(const json_t *from, const char *key) {
+    return results_number(json_object_get(from, key));
+}
+
+static const char *text_of(const json_t *from, const char *key) {
+    return json_string_value(json_object_get(from, key));
+}
+
+static void put_interval(FILE *out, const json_t *from, const char *key) {
+    const json_t *list = json_object_get(from, key);
+    put_range(out, results_number(json_array_get(list, 0)), results_number(json_array_get(list, 1)), NULL);
+}
+
+// Scores
+
+static void put_scores(FILE *out, const char *name, const json_t *part) {
+    static const char *const titles[] = {
+        "metric", "score", "95 % interval", "trivial answer", "its score", "skill", "95 % interval", "verdict"};
+    char caption[256], count[32];
+    const char *from = text_of(part, "from"), *to = text_of(part, "to");
+    term_count(count, sizeof count, number_of(part, "samples"));
+    snprintf(caption, sizeof caption, "%.40s: %s samples%s%.40s%s%.40s", name, count, from ? ", " : "",
+        from ? from : "", from ? " to " : "", from && to ? to : "");
+    put_head(out, caption, titles, (int)(sizeof titles / sizeof *titles));
+    json_t *list = json_object_get(part, "scores"), *each;
+    size_t i;
+    json_array_foreach(list, i, each) {
+        fputs("<tr>", out);
+        put_name(out, text_of(each, "metric"));
+        put_number(out, number_of(each, "score"), NULL);
+        put_interval(out, each, "interval");
+        put_words(out, text_of(each, "trivial"));
+        put_number(out, number_of(each, "trivial_score"), NULL);
+        put_number(out, number_of(each, "skill"), NULL);
+        put_interval(out, each, "skill_interval");
+        put_words(out, text_of(each, "verdict"));
+        fputs("</tr>\n", out);
+    }
+    put_end(out);
+}
+
+void table_scores(const facts *f, FILE *out) {
+    static const char *const order[] = {"test", "validation", "train", "all"};
+    for (size_t i = 0; i < sizeof order / sizeof *order; i++)
+        if (facts_part(f, order[i])) put_scores(out, order[i], facts_part(f, order[i]));
+}
+
+// Statistics
+
+void table_statistics(const facts *f, FILE *out) {
+    static const char *const titles[] = {"statistic", "value", "unit", "interval", "buy and hold", "definition"};
+    json_t *list = results_get(f->doc[RESULTS_BACKTEST], "statistics"), *each;
+    size_t i;
+    if (!json_array_size(list)) return;
+    put_head(out, "Statistics", titles, (int)(sizeof titles / sizeof *titles));
+    json_array_foreach(list, i, each) {
+        const char *label = text_of(each, "label"), *unit = text_of(each, "unit");
+        fputs("<tr>", out);
+        put_name(out, label ? label : text_of(each, "key"));
+        put_number(out, number_of(each, "value"), unit);
+        put_words(out, unit);
+        put_range(out, number_of(each, "low"), number_of(each, "high"), unit);
+        put_number(out, number_of(each, "hold"), unit);
+        fputs("<td class=\"w\">", out);
+        markup_text(out, text_of(each, "definition") ? text_of(each, "definition") : "");
+        fputs("</td>", out);
+        fputs("</tr>\n", out);
+    }
+    put_end(out);
+}
+
+// Folds
+
+// Names of the metrics of the folds, in their order; how many there are.
+static int list_metrics(json_t *folds, const char **name) {
+    json_t *fold, *value;
+    const char *key;
+    size_t i;
+    int count = 0;
+    json_array_foreach(folds, i, fold) json_object_foreach(json_object_get(fold, "metrics"), key, value) {
+        int k = 0;
+        while (k < count && strcmp(name[k], key) != 0) k++;
+        if (k == count && count < METRICS_MOST) name[count++] = key;
+    }
+    return count;
+}
+
+static void put_span(FILE *out, const json_t *fold, const char *key) {
+    const json_t *list = json_object_get(fold, key);
+    const char *from = json_string_value(json_array_get(list, 0)), *to = json_string_value(json_array_get(list, 1));
+    fputs("<td>", out);
+    markup_text(out, from ? from : "-");
+    if (to) fputs(" to ", out);
+    markup_text(out, to ? to : "");
+    fputs("</td>", out);
+}
+
+static void put_fold(FILE *out, const json_t *fold, const char *const *metric, int metrics) {
+    const json_t *samples = json_object_get(fold, "samples");
+    const char *status = text_of(fold, "status"), *reason = text_of(fold, "reason");
+    char number[32];
+    snprintf(number, sizeof number, "%.0f", number_of(fold, "number"));
+    fputs("<tr>", out);
+    put_name(out, number);
+    put_span(out, fold, "train");
+    put_span(out, fold, "validation");
+    put_span(out, fold, "test");
+    put_number(out, results_number(json_array_get(samples, 2)), NULL);
+    for (int k = 0; k < metrics; k++) put_number(out, number_of(json_object_get(fold, "metrics"), metric[k]), NULL);
+    fputs("<td>", out);
+    markup_text(out, status ? status : "");
+    if (reason && *reason) fputs(": ", out);
+    markup_text(out, reason ? reason : "");
+    fputs("</td></tr>\n", out);
+}
+
+void table_folds(const facts *f, FILE *out) {
+    json_t *folds = results_get(f->doc[RESULTS_WALK], "folds"), *each;
+    const char *titles[6 + METRICS_MOST] = {"fold", "training", "validation", "test", "test samples"};
+    size_t i;
+    if (!json_array_size(folds)) return;
+    int metrics = list_metrics(folds, titles + 5);
+    titles[5 + metrics] = "status";
+    put_head(out, "Folds", titles, 6 + metrics);
+    json_array_foreach(folds, i, each) put_fold(out, each, titles + 5, metrics);
+    put_end(out);
+}
+
+// Assumptions
+
+void table_assumptions(const facts *f, FILE *out) {
+    json_t *list = results_get(f->doc[RESULTS_BACKTEST], "assumptions"), *each;
+    size_t i;
+    if (!json_array_size(list)) return;
+    fputs("<details><summary>Assumptions of the backtest</summary><dl>\n", out);
+    json_array_foreach(list, i, each) {
+        const char *key = text_of(each, "key"), *text = text_of(each, "text");
+        fputs("<dt>", out);
+        markup_text(out, key ? key : "");
+        fputs("</dt><dd>", out);
+        markup_text(out, text ? text : "");
+        fputs("</dd>\n", out);
+    }
+    fputs("</dl></details>\n", out);
+}
