@@ -1,5 +1,6 @@
 #include "task/output.h"
 
+#include "backtest/trades.h"
 #include "base/file.h"
 #include "data/npz.h"
 #include "data/set.h"
@@ -86,14 +87,24 @@ static bool is_answers_header(const char *at) {
     return take_rest(&at, "q0.") > 1;
 }
 
-static bool is_answers_csv(const char *path, err *why) {
-    char header[HEADER_MOST];
+// The first line of a file, without its end; "" where it has none.
+static bool read_header(const char *path, char header[HEADER_MOST], err *why) {
     FILE *f = fopen(path, "r");
     if (!f) return file_fail(why, path, "cannot be read", errno);
-    bool is = fgets(header, sizeof header, f) != NULL;
+    bool is = fgets(header, HEADER_MOST, f) != NULL;
     fclose(f);
     header[is ? strcspn(header, "\n") : 0] = 0;
-    return is && is_answers_header(header);
+    return true;
+}
+
+static bool is_answers_csv(const char *path, err *why) {
+    char header[HEADER_MOST];
+    return read_header(path, header, why) && is_answers_header(header);
+}
+
+static bool is_trades(const char *path, err *why) {
+    char header[HEADER_MOST];
+    return read_header(path, header, why) && strcmp(header, trades_header) == 0;
 }
 
 static bool is_answers(const char *path, err *why) {
@@ -116,7 +127,11 @@ static const struct {
     const char *name;
 } kinds[] = {[OUTPUT_SET] = {is_set, "a dataset of tradewind"},
     [OUTPUT_ANSWERS] = {is_answers, "an output of predict"},
+<<<<<<< HEAD
     [OUTPUT_REPORT] = {is_report, "a page or figure of report"}};
+=======
+    [OUTPUT_TRADES] = {is_trades, "a list of trades by backtest"}};
+>>>>>>> account
 
 bool output_may_replace(const char *path, output_kind kind, const char *const *inputs, int count, err *e) {
     struct stat is, in;
