@@ -39,8 +39,8 @@ static bool is_quiet(const replay *p, int64_t from, int64_t to) {
 static void mark(replay *p, int64_t from, int64_t to) {
     const int64_t *close = p->quotes->close;
     account *a = &p->books;
-    uint64_t base = (uint64_t)a->cash - (uint64_t)a->basis, whole = (uint64_t)a->whole;
-    if (!a->units || a->whole)
+    uint64_t base = (uint64_t)a->cash - (uint64_t)a->basis, whole = (uint64_t)(a->units / ACCOUNT_ONE);
+    if (a->units % ACCOUNT_ONE == 0)
         for (int64_t i = from; i < to; i++) p->equity[i] = (int64_t)(base + whole * (uint64_t)close[i]);
     else
         for (int64_t i = from; i < to; i++) p->equity[i] = account_equity(a, close[i]);

@@ -2,7 +2,6 @@
 
 #include "data/when.h"
 
-#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,7 +43,7 @@ bool extent_read(const char *text, extent *x, err *e) {
     for (int i = 0; i < UNITS; i++)
         if (units[i].letter == text[digits]) {
             // Beyond the calendar that is accepted: any span of it is shorter than this.
-            int64_t most = (extent_unit)units[i].unit == EXTENT_MONTHS ? 12 * 300 : (int64_t)300 * 366 * WHEN_DAY;
+            int64_t most = units[i].unit == EXTENT_MONTHS ? 12 * 300 : (int64_t)300 * 366 * WHEN_DAY;
             if (x->count > most / units[i].of) return err_input(e, "%s is too long a span; write at most 300y", text);
             *x = (extent){units[i].unit, x->count * units[i].of};
             return true;

@@ -74,8 +74,14 @@ static bool ends_later(const dataset *d, int64_t i, int64_t than) {
     return !d->end || d->end[i] >= d->end[than];
 }
 
+static void mark(uint8_t *out, int64_t at, int64_t *past) {
+    out[at] = 1;
+    if (at + 1 > *past) *past = at + 1;
+}
+
 // Samples behind the block whose windows, `window` bars long, share a bar with it or its labels.
-static bool seen_after(const dataset *d, const stream *s, span block, int64_t window, uint8_t *out, err *e) {
+static bool seen_after(
+    const dataset *d, const stream *s, span block, int64_t window, uint8_t *out, int64_t *past, err *e) {
     by_series b; // the sample whose label ends last, and the last row that is seen
     if (!by_series_init(&b, s, e)) return false;
     for (int64_t i = block.first; i < after(block); i++) {
@@ -89,7 +95,7 @@ static bool seen_after(const dataset *d, const stream *s, span block, int64_t wi
     }
     for (int64_t i = after(block); i < d->samples; i++) {
         int32_t row = b.row[s->first[i]];
-        out[i] |= row >= 0 && s->row[i] - (window - 1) <= row;
+        if (row >= 0 && s->row[i] - (window - 1) <= row) mark(out, i, past);
     }
     by_series_done(&b);
     return true;
@@ -101,11 +107,10 @@ bool purge_after(const dataset *d, span block, const int64_t *window, uint8_t *o
     int64_t last = block.first;
     for (int64_t i = block.first; i < after(block); i++)
         if (ends_later(d, i, last)) last = i;
-    for (int64_t i = after(block); i < d->samples; i++) out[i] |= reaches_all(d, last, i);
-    if (!d->end && d->streams && !seen_after(d, &d->stream[0], block, 1, out, e)) return false;
-    for (int i = 0; window && i < d->streams; i++)
-        if (!seen_after(d, &d->stream[i], block, window[i], out, e)) return false;
     for (int64_t i = after(block); i < d->samples; i++)
-        if (out[i]) *past = i + 1;
+        if (reaches_all(d, last, i)) mark(out, i, past);
+    if (!d->end && d->streams && !seen_after(d, &d->stream[0], block, 1, out, past, e)) return false;
+    for (int i = 0; window && i < d->streams; i++)
+        if (!seen_after(d, &d->stream[i], block, window[i], out, past, e)) return false;
     return true;
 }

@@ -5,7 +5,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 static bool uses_time(const scheme *s) {
     const extent all[] = {s->train, s->validation, s->test, s->step, s->embargo};

@@ -72,13 +72,10 @@ static span validation_of(const scheme_work *w, const scheme_folds *to, const bo
     return v.first < g.first ? g : v;
 }
 
-// Purges behind tests come first, since an embargo begins where the last mark behind its test is.
 static bool mark_tests(scheme_work *w, const split_part *test, err *e) {
     memset(w->out, 0, (size_t)w->d->samples);
     for (int i = 0; i < test->spans; i++)
-        if (!mark_after(w, test->span[i], e)) return false;
-    for (int i = 0; i < test->spans; i++)
-        if (!mark_before(w, test->span[i], e)) return false;
+        if (!mark_before(w, test->span[i], e) || !mark_after(w, test->span[i], e)) return false;
     return true;
 }
 

@@ -64,7 +64,6 @@ typedef enum { ACCOUNT_OK, ACCOUNT_OVERFLOW } account_state;
 typedef struct {
     int64_t cash;  // without the open result
     int64_t units; // of the position, below 0 when short; 0: flat
-    int64_t whole; // units without their fraction where they have none, else 0: marks then need no division
     int64_t basis; // units at the entry's price, costs of the fill included
     int64_t stop, target, call;
     int64_t paid, lent;                         // of the position: commission at its entry, swap so far
@@ -127,6 +126,16 @@ ACCOUNT_FN account_wide account_round(account_wide v, account_wide by) {
     return q;
 }
 
+// Units at a price of 0 or more, rounded half to even. As account_round has it, but without a division of 128 bits:
+// this is done at every bar.
+ACCOUNT_FN account_wide account_mark(int64_t units, int64_t price) {
+    int64_t part = units % ACCOUNT_ONE, rest = part * (price % ACCOUNT_ONE), left = rest % ACCOUNT_ONE;
+    account_wide v = (account_wide)(units / ACCOUNT_ONE) * price + part * (price / ACCOUNT_ONE) + rest / ACCOUNT_ONE;
+    int64_t twice = left < 0 ? -2 * left : 2 * left;
+    if (twice > ACCOUNT_ONE || (twice == ACCOUNT_ONE && (v & 1))) v += left < 0 ? -1 : 1;
+    return v;
+}
+
 // The amount, or 0 and `*over` set where it is larger than any account.
 ACCOUNT_FN int64_t account_fit(account_wide v, bool *over) {
     if (v <= ACCOUNT_MOST && v >= -ACCOUNT_MOST) return (int64_t)v;
@@ -134,14 +143,21 @@ ACCOUNT_FN int64_t account_fit(account_wide v, bool *over) {
     return 0;
 }
 
-// A price with costs that are added on one side (1) or taken off on the other (-1), in 1e-18; never below 0.
-ACCOUNT_FN account_wide account_price(int64_t price, account_amount cost, int side) {
-    account_wide at = (account_wide)price + (side > 0 ? cost.price : -cost.price);
-    return at > 0 ? at * (ACCOUNT_SHARE + (side > 0 ? cost.share : -cost.share)) : 0;
+ACCOUNT_FN bool account_is_none(account_amount a) {
+    return !a.share && !a.price;
 }
 
-// Units at such a price.
+// A price with costs that are added on one side (1) or taken off on the other (-1); never below 0.
+ACCOUNT_FN int64_t account_price(int64_t price, account_amount cost, int side, bool *over) {
+    if (account_is_none(cost)) return price;
+    account_wide at = (account_wide)price + (side > 0 ? cost.price : -cost.price);
+    account_wide full = at > 0 ? at * (ACCOUNT_SHARE + (side > 0 ? cost.share : -cost.share)) : 0;
+    return account_fit(account_round(full, ACCOUNT_SHARE), over);
+}
+
+// Units at such a price, which is not rounded before.
 ACCOUNT_FN int64_t account_worth(int64_t units, int64_t price, account_amount cost, int side, bool *over) {
+    if (account_is_none(cost)) return account_fit(account_mark(units, price), over);
     account_wide at = (account_wide)price + (side > 0 ? cost.price : -cost.price);
     account_wide v = at > 0 ? at * units : 0, most = (account_wide)ACCOUNT_MOST * ACCOUNT_ONE;
     if (v > most || v < -most) {
@@ -155,7 +171,7 @@ ACCOUNT_FN int64_t account_worth(int64_t units, int64_t price, account_amount co
 // Commission of a fill of this value.
 ACCOUNT_FN int64_t account_commission(const account_rules *r, int64_t units, int64_t value, bool *over) {
     account_wide n = units < 0 ? -(account_wide)units : units, v = value < 0 ? -(account_wide)value : value;
-    account_wide fee = account_round(v * r->commission_share, ACCOUNT_SHARE);
+    account_wide fee = r->commission_share ? account_round(v * r->commission_share, ACCOUNT_SHARE) : 0;
     if (r->commission_money) fee += account_round(n * r->commission_money, r->commission_units);
     return account_fit(fee, over);
 }
@@ -170,7 +186,7 @@ ACCOUNT_FN int64_t account_units(const account_rules *r, int64_t lots, bool *ove
 // Books
 
 ACCOUNT_FN void account_flat(account *a) {
-    a->units = a->whole = a->basis = a->paid = a->lent = 0;
+    a->units = a->basis = a->paid = a->lent = 0;
     a->stop = a->call = -ACCOUNT_NEVER;
     a->target = ACCOUNT_NEVER;
 }
@@ -186,27 +202,27 @@ ACCOUNT_FN void account_init(account *a, const account_rules *r) {
 // Cash and the position at a price. Beyond ACCOUNT_MOST the account overflows, and the cash alone is given.
 ACCOUNT_FN int64_t account_equity(account *a, int64_t price) {
     if (!a->units) return a->cash;
-    account_wide value =
-        a->whole ? (account_wide)a->whole * price : account_round((account_wide)a->units * price, ACCOUNT_ONE);
     bool over = false;
-    int64_t equity = account_fit(value - a->basis + a->cash, &over);
+    int64_t equity = account_fit(account_mark(a->units, price) - a->basis + a->cash, &over);
     if (!over) return equity;
     a->state = ACCOUNT_OVERFLOW;
     return a->cash;
 }
 
+// Equity that a position of this value binds.
 ACCOUNT_FN int64_t account_margin(const account_rules *r, int64_t basis) {
-    account_wide value = basis < 0 ? -(account_wide)basis : basis;
-    return (int64_t)account_round(value * ACCOUNT_ONE, r->leverage);
+    int64_t value = basis < 0 ? -basis : basis;
+    return r->leverage == ACCOUNT_ONE ? value : (int64_t)account_round((account_wide)value * ACCOUNT_ONE, r->leverage);
 }
 
 // The price, times the side, at or below which equity is the margin call's share of the margin.
 ACCOUNT_FN int64_t account_call(const account *a, const account_rules *r) {
-    account_wide least = account_round((account_wide)account_margin(r, a->basis) * r->margin_call, ACCOUNT_SHARE);
-    account_wide over = (least + a->basis - a->cash) * ACCOUNT_ONE,
-                 size = a->units < 0 ? -(account_wide)a->units : a->units;
+    account_wide over = (account_wide)a->basis - a->cash, size = a->units < 0 ? -(account_wide)a->units : a->units;
+    if (r->margin_call)
+        over += account_round((account_wide)account_margin(r, a->basis) * r->margin_call, ACCOUNT_SHARE);
+    over *= ACCOUNT_ONE;
     account_wide at = over / size;
-    if (over % size < 0) at--; // down: equity is above it at the next price
+    if (over < at * size) at--; // down: equity is above it at the next price
     return at > ACCOUNT_NEVER ? ACCOUNT_NEVER : at < -ACCOUNT_NEVER ? -ACCOUNT_NEVER : (int64_t)at;
 }
 
@@ -265,7 +281,7 @@ ACCOUNT_FN void account_close(
     account_charge(&next, (account_wide)raw - value, (account_wide)raw - value, commission, &over);
     next.cash = account_fit((account_wide)next.cash + gross, &over);
     account_fill f = {-a->units, price, 0, value < 0 ? -value : value, commission, 0, a->lent, (int32_t)why, false};
-    f.price = account_fit(account_round(account_price(price, cost, side), ACCOUNT_SHARE), &over);
+    f.price = account_price(price, cost, side, &over);
     f.result = account_fit(gross - commission - a->paid + a->lent, &over);
     account_flat(&next);
     if (account_settle(a, &next, over)) ev->fill[ev->count++] = f;
@@ -277,7 +293,7 @@ ACCOUNT_FN bool account_covers(
     const account *a, const account *next, const account_rules *r, account_wide cost, account_events *ev) {
     int64_t margin = account_margin(r, next->basis);
     if ((account_wide)a->cash - cost >= margin) return true;
-    ev->refused = cost > a->cash ? ACCOUNT_COSTS_ABOVE : ACCOUNT_NO_MARGIN;
+    ev->refused = a->cash > 0 && cost > a->cash ? ACCOUNT_COSTS_ABOVE : ACCOUNT_NO_MARGIN;
     ev->margin = margin;
     ev->cost = (int64_t)cost;
     return false;
@@ -295,7 +311,6 @@ ACCOUNT_FN void account_open(
     int64_t slipped = account_worth(o->units, b->open, r->slippage, side, &over);
     account next = *a;
     next.units = o->units;
-    next.whole = o->units % ACCOUNT_ONE ? 0 : o->units / ACCOUNT_ONE;
     next.basis = account_worth(o->units, b->open, all, side, &over);
     next.paid = account_commission(r, o->units, next.basis, &over);
     account_charge(&next, (account_wide)slipped - raw, (account_wide)next.basis - raw, next.paid, &over);
@@ -308,7 +323,7 @@ ACCOUNT_FN void account_open(
     next.entered = true;
     account_fill f = {o->units, b->open, 0, next.basis < 0 ? -next.basis : next.basis, next.paid, 0, 0,
         (int32_t)ACCOUNT_BY_ORDER, true};
-    f.price = account_fit(account_round(account_price(b->open, all, side), ACCOUNT_SHARE), &over);
+    f.price = account_price(b->open, all, side, &over);
     if (account_settle(a, &next, over)) ev->fill[ev->count++] = f;
 }
 

@@ -79,7 +79,7 @@ static void draw_equity(const facts *f, svg *s) {
     points mine = over_time(f, "equity.time", "equity.equity"), hold = over_time(f, "equity.time", "equity.hold");
     extent t = times_of(&mine), y = extent_add(extent_none, mine.y, mine.count);
     y = extent_add(y, hold.y, hold.count);
-    axis x = axis_times(t.low, t.high, s->width / 95);
+    axis x = axis_times(t.low, t.high, s->width / 70);
     char span[96];
     s->height = BOTH;
     chart_place at = {0, EQUITY, "", "equity"};
@@ -240,7 +240,7 @@ static void draw_trades(const facts *f, svg *s) {
     char span[96], name[64];
     s->height = 340;
     chart_place at = {0, s->height, span_text(t, span, sizeof span), "price"};
-    chart c = chart_open(s, &at, axis_times(t.low, t.high, s->width / 95), axis_numbers(y.low, y.high, 6));
+    chart c = chart_open(s, &at, axis_times(t.low, t.high, s->width / 70), axis_numbers(y.low, y.high, 6));
     snprintf(name, sizeof name, by > 1 ? "close, 1/%zu of trades" : "close", by);
     chart_line(&c, &price, 0, name);
     for (size_t i = 0; i < n; i += by) draw_trade(&c, json_array_get(trades, i));

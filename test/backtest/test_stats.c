@@ -396,6 +396,21 @@ static void text_and_json_have_every_row(void **state) {
     free(c);
 }
 
+static void the_document_has_every_row(void **state) {
+    (void)state;
+    static char text[100000];
+    FILE *f = fopen(TEST_DIR "/../doc/statistics.md", "r");
+    assert_non_null(f);
+    text[fread(text, 1, sizeof text - 1, f)] = 0;
+    fclose(f);
+    for (int k = 0; k < STATS_COUNT; k++) {
+        char line[400];
+        const stat_row *r = stats_row((stat_name)k);
+        snprintf(line, sizeof line, "\n| `%s` | %s | %s |\n", r->key, r->label, r->definition);
+        if (!strstr(text, line)) fail_msg("doc/statistics.md lacks%s", line);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(daily_figures_agree_with_long_double),
@@ -409,6 +424,7 @@ int main(void) {
         cmocka_unit_test(intervals_are_as_wide_as_theory_says),
         cmocka_unit_test(predictions_have_correlations),
         cmocka_unit_test(text_and_json_have_every_row),
+        cmocka_unit_test(the_document_has_every_row),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -73,6 +73,77 @@ static void rows_arrive(void **state) {
     assert_int_equal(number("SELECT count(*) FROM events WHERE text = 'it''s \"quoted\"'"), 1);
 }
 
+// Everything that readers of rows get, as sums that any lost or changed row changes.
+typedef struct {
+    int rows;
+    double sum;
+    char last[32];
+} gathered;
+
+static void gather_epoch(void *arg, const db_epoch_row *r) {
+    gathered *g = arg;
+    g->rows++;
+    g->sum += (double)r->epoch + (double)r->step + r->seconds + r->samples_per_s + 1000 * r->best;
+    snprintf(g->last, sizeof g->last, "%s", r->confusion ? r->confusion : "none");
+}
+
+static void gather_metric(void *arg, int64_t epoch, const db_metric *m) {
+    gathered *g = arg;
+    g->rows++;
+    g->sum += (double)epoch * m->value;
+    snprintf(g->last, sizeof g->last, "%s.%s", m->part, m->name);
+}
+
+static void gather_steps(void *arg, const db_steps_row *r) {
+    gathered *g = arg;
+    g->rows++;
+    g->sum += (double)(r->step + (uint64_t)r->epoch + (uint64_t)r->steps) + r->loss_min + 2 * r->loss_mean +
+              3 * r->loss_max + 4 * r->grad_norm + 5 * r->lr + (double)r->done;
+}
+
+static void gather_sample(void *arg, const db_sample_row *r) {
+    gathered *g = arg;
+    g->rows++;
+    g->sum += r->time + r->memory_process + 10 * r->utilisation;
+    snprintf(g->last, sizeof g->last, "%g %g", r->memory_used, r->power);
+}
+
+static void rows_are_read_in_order(void **state) {
+    (void)state;
+    err e;
+    gathered g = {0};
+    db *d = db_open("run.db");
+    db_run(d, "0.1", "a: 1\n", "b: 2\n");
+    add_epochs(d, 1, 3);
+    db_steps(d, &(db_steps_row){40, 4, 7, 5, 1, 2, 3, 4, 5});
+    db_sample(d, &(db_sample_row){.time = 5, .memory_used = -1, .memory_process = 3, .utilisation = 50, .power = 7});
+    db_sample(d, &(db_sample_row){.time = 6, .memory_used = -1, .memory_process = 4, .utilisation = 60, .power = 8});
+    db_close(d);
+    support_ok(db_each_epoch("run.db", gather_epoch, &g, &e), &e);
+    assert_true(g.rows == 3 && g.sum == 1 + 2 + 3 + 60 + 1.5 + 300 + 2000);
+    assert_string_equal(g.last, "[[1]]");
+    g = (gathered){0};
+    support_ok(db_each_metric("run.db", gather_metric, &g, &e), &e);
+    assert_true(g.rows == 6 && g.sum == 3 + 14);
+    assert_string_equal(g.last, "validation.mcc");
+    g = (gathered){0};
+    support_ok(db_each_steps("run.db", gather_steps, &g, &e), &e);
+    assert_true(g.rows == 7 && g.sum == 135 + 15 + 45 + (40 + 4 + 5 + 1 + 4 + 9 + 16 + 25 + 7));
+    g = (gathered){0};
+    support_ok(db_each_sample("run.db", gather_sample, &g, &e), &e);
+    assert_true(g.rows == 2 && g.sum == 5 + 6 + 7 + 1100);
+    assert_string_equal(g.last, "nan 8");
+    // A table that an earlier version has not made has no rows; a file that is no database is told.
+    sqlite3 *file;
+    assert_int_equal(sqlite3_open("run.db", &file), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(file, "DROP TABLE samples", NULL, NULL, NULL), SQLITE_OK);
+    sqlite3_close(file);
+    g = (gathered){0};
+    support_ok(db_each_sample("run.db", gather_sample, &g, &e), &e);
+    assert_int_equal(g.rows, 0);
+    assert_false(db_each_epoch("missing.db", gather_epoch, &g, &e));
+}
+
 static void going_on_leaves_no_row_twice(void **state) {
     (void)state;
     db *d = db_open("run.db");
@@ -227,6 +298,7 @@ int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, support_enter, support_leave)
     const struct CMUnitTest tests[] = {
         TEST(rows_arrive),
+        TEST(rows_are_read_in_order),
         TEST(going_on_leaves_no_row_twice),
         TEST(going_on_tells_of_a_change_once),
         TEST(a_newer_file_is_refused),
