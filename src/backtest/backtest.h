@@ -3,10 +3,11 @@
 #define TRADEWIND_BACKTEST_BACKTEST_H
 
 #include "backtest/replay.h"
+#include "backtest/stats.h"
 
 typedef struct {
     const char *signals, *bars;   // files
-    const char *const *overrides; // of the account's keys: "account.cash=10000"
+    const char *const *overrides; // of the keys of account and report: "account.cash=10000"
     int override_count;
 } backtest_options;
 
@@ -16,11 +17,13 @@ typedef struct {
     quotes quotes;
     signals signals;
     signals_orders orders;
-    replay replay; // of all bars, ended
+    replay replay;  // of all bars, ended
+    int64_t trials; // as the user counts them, or 1
+    stats stats;
 } backtest;
 
-// Reads the keys and both files, and replays them. The options must outlive `b`, which must stay where it is. On
-// failure `b` is empty.
+// Reads the keys and both files, replays them and makes the statistics. The options must outlive `b`, which must stay
+// where it is. On failure `b` is empty.
 bool backtest_run(backtest *b, const backtest_options *o, err *e);
 
 // The same up to the replay, which is ready and has seen no bar.

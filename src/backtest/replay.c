@@ -32,12 +32,18 @@ static void note_fill(replay *p, int64_t i, const account_fill *f) {
     replay_trade *t = &p->trade[p->trades];
     p->turnover += (double)f->value / 1e8;
     if (f->opens) {
-        *t = (replay_trade){
-            .units = f->units, .entry = i, .entry_price = f->price, .value = f->value, .commission = f->commission};
+        *t = (replay_trade){.units = f->units,
+            .entry = i,
+            .entry_price = f->price,
+            .value = f->value,
+            .charged = f->charged,
+            .commission = f->commission};
         return;
     }
     t->exit = i;
     t->exit_price = f->price;
+    t->closed = f->value;
+    t->charged += f->charged;
     t->result = f->result;
     t->commission += f->commission;
     t->swap = f->lent;

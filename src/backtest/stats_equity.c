@@ -93,7 +93,10 @@ static void put_drawdown(const stats_base *b, stats *s) {
 
 static void put_growth(const stats_base *b, stats *s) {
     double last = b->in->equity[b->in->bars - 1], times = last / b->in->cash;
+    double peak = b->in->equity[0];
+    for (int64_t i = 1; i < b->in->bars; i++) peak = fmax(peak, b->in->equity[i]);
     stat_put(s, STAT_EQUITY_FINAL, last, NULL);
+    stat_put(s, STAT_EQUITY_PEAK, peak, NULL);
     stat_put(s, STAT_RETURN, times - 1, NULL);
     if (last <= 0)
         stat_lack(s, STAT_CAGR, ruin);

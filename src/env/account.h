@@ -98,6 +98,7 @@ typedef struct {
     int64_t price;      // with spread and slippage, rounded
     int64_t value;      // units x price, rounded once
     int64_t commission; // of this fill
+    int64_t charged;    // spread and slippage of this fill
     int64_t result;     // of an exit: the position's, after the commissions of both fills, swap included
     int64_t lent;       // of an exit: swap of the position
     int32_t reason;     // account_reason
@@ -280,7 +281,8 @@ ACCOUNT_FN void account_close(
     account_wide gross = (account_wide)value - a->basis;
     account_charge(&next, (account_wide)raw - value, (account_wide)raw - value, commission, &over);
     next.cash = account_fit((account_wide)next.cash + gross, &over);
-    account_fill f = {-a->units, price, 0, value < 0 ? -value : value, commission, 0, a->lent, (int32_t)why, false};
+    account_fill f = {-a->units, price, 0, value < 0 ? -value : value, commission, 0, 0, a->lent, (int32_t)why, false};
+    f.charged = account_fit((account_wide)raw - value, &over);
     f.price = account_price(price, cost, side, &over);
     f.result = account_fit(gross - commission - a->paid + a->lent, &over);
     account_flat(&next);
@@ -321,8 +323,9 @@ ACCOUNT_FN void account_open(
     next.target = o->target ? side * o->target : ACCOUNT_NEVER;
     if (!over) next.call = account_call(&next, r);
     next.entered = true;
-    account_fill f = {o->units, b->open, 0, next.basis < 0 ? -next.basis : next.basis, next.paid, 0, 0,
+    account_fill f = {o->units, b->open, 0, next.basis < 0 ? -next.basis : next.basis, next.paid, 0, 0, 0,
         (int32_t)ACCOUNT_BY_ORDER, true};
+    f.charged = account_fit((account_wide)next.basis - raw, &over);
     f.price = account_price(b->open, all, side, &over);
     if (account_settle(a, &next, over)) ev->fill[ev->count++] = f;
 }

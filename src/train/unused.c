@@ -251,6 +251,9 @@ static const struct {
     {"gpu_optimization.memory_monitoring", NULL},
     {"run.dir", NULL},
     {"run.device", NULL},
+    {"account.*", NULL},
+    {"signal.*", NULL},
+    {"report.*", NULL},
 };
 enum { RULES = sizeof rules / sizeof *rules };
 

@@ -1,0 +1,106 @@
+#include "task/trials.h"
+
+#include "base/file.h"
+#include "run/run.h"
+#include "task/chosen.h"
+#include "task/describe.h"
+#include "task/members.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum { DEPTH_MOST = 4, TRIALS_MOST = 100000, TEXT_MOST = 1 << 20 };
+
+typedef struct {
+    chosen plan;    // of the run that is asked about
+    uint64_t *hash; // of the descriptions found
+    int64_t count, room;
+} trials;
+
+static char *read_text(const char *dir, const char *name) {
+    err unused;
+    size_t bytes;
+    char *path = run_path(dir, name), *text = file_read(path, TEXT_MOST, &bytes, &unused);
+    free(path);
+    return text;
+}
+
+// The plan of a run; of an ensemble, that of its first member.
+static bool read_plan(const char *dir, chosen *plan) {
+    char *member = members_of(dir) ? members_dir(dir, 1) : NULL, *text = read_text(member ? member : dir, "plan.yaml");
+    bool ok = text && chosen_read(plan, text);
+    free(text);
+    free(member);
+    return ok;
+}
+
+// By the sum of the file or bars; data that come from no file by their samples.
+static bool same_data(const chosen *a, const chosen *b) {
+    if (a->summed || b->summed) return a->summed == b->summed && a->data_sum == b->data_sum;
+    return a->samples == b->samples && a->labels == b->labels && a->targets == b->targets;
+}
+
+// A description without seed and place.
+static bool hash_description(const char *dir, uint64_t *hash) {
+    err unused;
+    settings s;
+    char *file = run_path(dir, "config.yaml");
+    task_description d = {.file = file, .seed = "0", .after = {{"run.dir", "."}}};
+    config *c = task_describe(&d, &s, &unused);
+    char *text = c ? task_description_text(c, &unused) : NULL;
+    if (text) *hash = chosen_hash(text, strlen(text));
+    bool ok = text != NULL;
+    free(text);
+    config_free(c);
+    free(file);
+    return ok;
+}
+
+static void add(trials *t, const char *dir) {
+    chosen plan;
+    uint64_t hash;
+    if (!read_plan(dir, &plan) || !same_data(&plan, &t->plan) || !hash_description(dir, &hash)) return;
+    for (int64_t i = 0; i < t->count; i++)
+        if (t->hash[i] == hash) return;
+    if (t->count == TRIALS_MOST) return;
+    if (t->count == t->room) {
+        t->room = 2 * t->room + 16;
+        t->hash = realloc(t->hash, (size_t)t->room * sizeof *t->hash);
+        NEED(t->hash, "out of memory for a list of runs");
+    }
+    t->hash[t->count++] = hash;
+}
+
+static bool is_directory(const char *path) {
+    struct stat st;
+    return lstat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+// Members of an ensemble have its description.
+static void search(trials *t, const char *dir, int depth) {
+    bool run = run_is(dir);
+    if (run) add(t, dir);
+    DIR *d = depth < DEPTH_MOST ? opendir(dir) : NULL;
+    for (const struct dirent *each; d && (each = readdir(d));) {
+        if (each->d_name[0] == '.' || (run && run_owns(each->d_name))) continue;
+        char *path = run_path(dir, each->d_name);
+        if (is_directory(path)) search(t, path, depth + 1);
+        free(path);
+    }
+    if (d) closedir(d);
+}
+
+int64_t trials_count(const char *run) {
+    trials t = {0};
+    char *whole = realpath(run, NULL), *slash = whole ? strrchr(whole, '/') : NULL;
+    if (slash && slash > whole && read_plan(run, &t.plan)) {
+        *slash = 0;
+        search(&t, whole, 0);
+    }
+    free(whole);
+    free(t.hash);
+    return t.count > 1 ? t.count : 1;
+}
