@@ -215,14 +215,14 @@ static void trades_are_counted(void **state) {
     free(c);
 }
 
-// 100 110 99 105 111 88.8 90 112: a drawdown of 10 % for three bars, one of 20 % for three.
+// A drawdown of 10 % for three bars, one of 20 % for three, and a small one behind them.
 static void drawdowns_have_lengths(void **state) {
     (void)state;
-    double equity[] = {100, 110, 99, 105, 111, 88.8, 90, 112};
-    int64_t time[8];
-    for (int i = 0; i < 8; i++) time[i] = i * (int64_t)DAY;
+    double equity[] = {100, 110, 99, 105, 111, 88.8, 90, 112, 113, 110};
+    int64_t time[10];
+    for (int i = 0; i < 10; i++) time[i] = i * (int64_t)DAY;
     time[3] += DAY / 2;
-    stats_input in = {.time = time, .equity = equity, .bars = 8, .cash = 100, .trials = 1};
+    stats_input in = {.time = time, .equity = equity, .bars = 10, .cash = 100, .trials = 1};
     stats s = stats_of(&in);
     is(&s, STAT_DRAWDOWN, 0.2L);
     is(&s, STAT_DRAWDOWN_DAYS, 3);
