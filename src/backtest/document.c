@@ -32,7 +32,7 @@ static json_t *statistics_json(const stats *s) {
     json_t *all = json_array();
     for (int k = 0; k < STATS_COUNT; k++) {
         const stat_row *row = stats_row((stat_name)k);
-        const stat *v = &s->of[k];
+        const stat_value *v = &s->of[k];
         json_array_append_new(
             all, json_pack("{s:s, s:s, s:s, s:o, s:s, s:o, s:o, s:o}", "key", row->key, "label", row->label, "unit",
                      units[row->unit], "value", figure_json(row, v->value), "definition", row->definition, "low",

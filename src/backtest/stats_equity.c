@@ -85,7 +85,7 @@ static drawdown drawdown_of(const int64_t *time, const double *value, int64_t ba
 static void put_drawdown(const stats_base *b, stats *s) {
     const stats_input *in = b->in;
     drawdown d = drawdown_of(in->time, in->equity, in->bars, in->cash);
-    const stat *growth = &s->of[STAT_CAGR];
+    const stat_value *growth = &s->of[STAT_CAGR];
     stat_put(s, STAT_DRAWDOWN, d.depth, NULL);
     stat_put(s, STAT_DRAWDOWN_DAYS, (double)d.length / 86400, NULL);
     stat_put(s, STAT_UNDERWATER_DAYS, (double)d.longest / 86400, NULL);

@@ -131,7 +131,7 @@ static void add_rule(assumptions *to, const rule_record *r) {
 }
 
 static void add_run(assumptions *to, const asked *a, const backtested *b) {
-    char name[320], n[SHOWN];
+    char name[400], n[SHOWN];
     snprintf(name, sizeof name, "%s%s%s", b->data, b->market.symbol[0] ? ", " : "", b->market.symbol);
     add_bars(to, name, &b->quotes, a->bars ? ", row by row as they are" : "");
     term_count(n, sizeof n, (double)b->scores);
@@ -168,7 +168,7 @@ static bool is_directory(const char *path) {
 }
 
 // Keeps the backtest in the run's directory; one that cannot be written is no failure of the backtest.
-static const char *store(const asked *a, const backtested *b, const assumptions *lines, const cli_options *o) {
+static const char *keep_backtest(const asked *a, const backtested *b, const assumptions *lines, const cli_options *o) {
     err why = {0};
     if (!is_directory(a->run)) return NULL;
     if (backtest_run_store(b, lines, a->run, &why)) return a->run;
@@ -197,7 +197,7 @@ static bool test_run(const asked *a, const cli_options *o, err *e) {
     add_run(&lines, a, &b);
     backtest_told told = {&lines, &b.terms, &b.replay, &b.stats};
     bool ok = write_trades(a, &b.replay, e);
-    const char *stored = ok ? store(a, &b, &lines, o) : NULL;
+    const char *stored = ok ? keep_backtest(a, &b, &lines, o) : NULL;
     if (ok && o->json) tell_run_json(a, &b, &told, stored);
     if (ok && !o->json) backtest_tell(&told, o);
     if (ok) tell_files(a, stored, o);

@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 void backtest_run_done(backtested *b) {
     replay_done(&b->replay);

@@ -1,6 +1,6 @@
 // Known answers: signals, trades and statistics that backtesting.py gave on real files. Every trade and every figure of
 // the same definition must agree.
-#include "backtest/figures.h"
+#include "backtest/judge.h"
 #include "support.h"
 
 #include <math.h>
@@ -47,6 +47,7 @@ static account_terms terms_of(const known *k) {
     config *c = config_read("test", "", 0, keys, count, &e);
     assert_non_null(c);
     support_ok(config_override(c, "account.last=open", &e), &e);
+    support_ok(config_override(c, "account.days_a_year=252", &e), &e);
     for (int i = 0; i < 4 && k->keys[i]; i++) support_ok(config_override(c, k->keys[i], &e), &e);
     support_ok(config_check(c, &e) && account_terms_read(c, &t, &e), &e);
     config_free(c);
@@ -89,41 +90,39 @@ static void check_trades(const known *k, const replay *p) {
     assert_int_equal(n, p->trades);
 }
 
-// A figure of ours under the name that the known answers have.
+// A statistic of ours under the name that the known answers have.
 static const struct {
-    const char *theirs, *ours;
+    const char *theirs;
+    stat_name ours;
     double factor;
-    bool hold;
-} names[] = {{"Equity Final [$]", "equity_final", 1, false}, {"Equity Peak [$]", "equity_peak", 1, false},
-    {"Return [%]", "return", 100, false}, {"Buy & Hold Return [%]", "return", 100, true},
-    {"Max. Drawdown [%]", "max_drawdown", -100, false}, {"Exposure Time [%]", "exposure", 100, false},
-    {"# Trades", "trades", 1, false}, {"Win Rate [%]", "win_rate", 100, false},
-    {"Commissions [$]", "commissions", 1, false}};
+} names[] = {{"Equity Final [$]", STAT_EQUITY_FINAL, 1}, {"Equity Peak [$]", STAT_EQUITY_PEAK, 1},
+    {"Return [%]", STAT_RETURN, 100}, {"Buy & Hold Return [%]", STAT_HOLD_RETURN, 100},
+    {"Max. Drawdown [%]", STAT_DRAWDOWN, -100}, {"Exposure Time [%]", STAT_EXPOSURE, 100}, {"# Trades", STAT_TRADES, 1},
+    {"Win Rate [%]", STAT_WIN_RATE, 100}, {"daily_sharpe_252", STAT_SHARPE, 1}};
 
-static double figure_of(const replay *p, const char *key, bool hold) {
-    size_t count;
-    const figure *all = figures_all(&count);
-    for (size_t i = 0; i < count; i++)
-        if (strcmp(all[i].key, key) == 0) return (hold ? all[i].hold : all[i].of)(p);
-    fail_msg("no figure %s", key);
-    return NAN;
+static void check_one(const known *k, const json_t *all, const char *name, double is, double slack) {
+    const json_t *v = json_object_get(all, name);
+    assert_non_null(v);
+    double should = json_number_value(v), by = 1e-9 * fabs(should) + slack;
+    if (!(fabs(is - should) <= by)) fail_msg("%s: %s is %.12f, not %.12f", k->name, name, is, should);
 }
 
-static void check_figures(const known *k, const replay *p) {
+static void check_statistics(const known *k, const replay *p, const account_terms *t) {
+    stats s;
+    err e = {0};
     json_t *all = json_load_file(answer_path(k, "stats.json"), 0, NULL);
     assert_non_null(all);
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        const json_t *v = json_object_get(all, names[i].theirs);
-        if (!v && strcmp(names[i].ours, "commissions") == 0) continue; // not given where there are none
-        assert_non_null(v);
-        double should = json_number_value(v), is = names[i].factor * figure_of(p, names[i].ours, names[i].hold);
-        // Sums of doubles in the known answers are off in their last digits, and a small return is a difference of
-        // them.
-        double by = 1e-9 * fabs(should) + (strcmp(names[i].ours, "return") == 0 ? 1e-11 : 0);
-        if (fabs(is - should) > by) fail_msg("%s: %s is %.12f, not %.12f", k->name, names[i].theirs, is, should);
-    }
-    near(figure_of(p, "equity_final", false), json_number_value(json_object_get(all, "Equity Final [$]")), 1e-6,
+    support_ok(judge(p, t, &(judge_options){.trials = 1, .brief = true}, &s, &e), &e);
+    // Sums of doubles in the known answers are off in their last digits, and a small return is a difference of them.
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        check_one(k, all, names[i].theirs, names[i].factor * s.of[names[i].ours].value,
+            names[i].ours == STAT_RETURN ? 1e-11 : 0);
+    if (json_object_get(all, "Commissions [$]")) // not given where there are none
+        check_one(k, all, "Commissions [$]", (double)p->books.commission / 1e8, 0);
+    near(s.of[STAT_EQUITY_FINAL].value, json_number_value(json_object_get(all, "Equity Final [$]")), 1e-6,
         "final equity", -1);
+    near(
+        s.of[STAT_COSTS].value, (double)(p->books.commission + p->books.spread) / 1e8, 1e-6, "costs of all trades", -1);
     assert_int_equal(p->quotes->count, json_integer_value(json_object_get(all, "bars")));
     json_decref(all);
 }
@@ -145,7 +144,7 @@ static void run_case(const known *k, bool events) {
     support_ok(events ? replay_events(&p, &o, &e) : replay_orders(&p, &o, &e), &e);
     assert_true(p.refused.no_margin == 0 && p.refused.costs_above == 0);
     check_trades(k, &p);
-    check_figures(k, &p);
+    check_statistics(k, &p, &t);
     print_message("%s: %lld trades, final equity %.8f, %lld ambiguous bars\n", k->name, (long long)p.trades,
         (double)p.books.cash / 1e8, (long long)p.ambiguous);
     replay_done(&p);
