@@ -69,26 +69,36 @@ static char *copied(const char *text) {
     return copy;
 }
 
-// Values of the shared keys as words, as the user gave them.
+// The word that stands in place of a number; NULL where there is a number.
+static const char *word_of(const config *c, const config_key *row, const char *path) {
+    static const char *const words[] = {"auto", "none"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (row->choices && strstr(row->choices, words[i]) && config_is(c, path, words[i])) return words[i];
+    return NULL;
+}
+
+static void value_text(const config *c, const config_key *row, const char *path, char *text, size_t room) {
+    const char *word = row->type == CONFIG_INT || row->type == CONFIG_REAL ? word_of(c, row, path) : NULL;
+    if (word)
+        snprintf(text, room, "%s", word);
+    else if (row->type == CONFIG_BOOL)
+        snprintf(text, room, "%s", config_bool(c, path) ? "true" : "false");
+    else if (row->type == CONFIG_INT)
+        snprintf(text, room, "%lld", (long long)config_int(c, path));
+    else if (row->type == CONFIG_REAL)
+        snprintf(text, room, "%.17g", config_real(c, path));
+    else
+        snprintf(text, room, "%s", config_text(c, path));
+}
+
+// Values of the keys that are shared with descriptions of runs, as words.
 static void take_key(void *arg, const char *path) {
     backtest_file *f = arg;
     const config_key *row = config_row(all.key, all.shared, path);
-    char value[64];
+    char value[128];
     if (!row || f->owned == BACKTEST_WORDS_MOST) return;
-    const char *text = value;
-    if (row->type == CONFIG_TEXT || row->type == CONFIG_CHOICE)
-        text = config_text(f->config, path);
-    else if (row->type == CONFIG_BOOL)
-        text = config_bool(f->config, path) ? "true" : "false";
-    else if (config_is(f->config, path, "auto"))
-        text = "auto";
-    else if (config_is(f->config, path, "none"))
-        text = "none";
-    else if (row->type == CONFIG_INT)
-        snprintf(value, sizeof value, "%lld", (long long)config_int(f->config, path));
-    else
-        snprintf(value, sizeof value, "%.17g", config_real(f->config, path));
-    NEED(asprintf(&f->own[f->owned], "%s=%s", path, text) >= 0, "out of memory for a key");
+    value_text(f->config, row, path, value, sizeof value);
+    NEED(asprintf(&f->own[f->owned], "%s=%s", path, value) >= 0, "out of memory for a key");
     f->word[f->words++] = f->own[f->owned++];
 }
 

@@ -35,15 +35,15 @@ static follow_series cut_series(const follow_series *s, int64_t from) {
     return (follow_series){s->score + from, s->volatility + from};
 }
 
-// The row at which the positions of a part that ends at row `last` have had their time.
-static int64_t row_behind(const market *m, const decide_rule *r, int64_t last) {
-    int64_t behind = last + 1 + r->hold;
+// The row whose close makes the label of row `last` known: a part reaches so far, and the next one begins behind it.
+static int64_t row_known(const market *m, int64_t last) {
+    int64_t behind = last + build_reach(&m->label);
     return behind < m->quotes.count ? behind : m->quotes.count - 1;
 }
 
 static bool fit(backtested *b, market *m, int64_t from, int64_t to, err *e) {
     rule_record *r = &b->rule;
-    quotes q = cut_quotes(&m->quotes, from, row_behind(m, &r->rule, to));
+    quotes q = cut_quotes(&m->quotes, from, row_known(m, to));
     follow_series s = cut_series(&m->all, from);
     account_rules rules;
     bool ok = account_rules_make(&rules, &b->terms, m->quotes.point, e) &&
@@ -98,14 +98,13 @@ static bool judge_part(backtested *b, int64_t from, err *e) {
 }
 
 static bool replay_part(backtested *b, int64_t from, int64_t to, err *e) {
-    const decide_rule *r = &b->rule.rule;
-    b->quotes = cut_quotes(&b->market.quotes, from, row_behind(&b->market, r, to));
+    b->quotes = cut_quotes(&b->market.quotes, from, row_known(&b->market, to));
     follow_series s = cut_series(&b->market.all, from);
     b->orders.item = calloc((size_t)b->quotes.count, sizeof *b->orders.item);
     if (!b->orders.item) return err_run(e, "no memory for the orders of %lld bars", (long long)b->quotes.count);
     return account_rules_make(&b->rules, &b->terms, b->market.quotes.point, e) &&
            replay_init(&b->replay, &b->quotes, &b->terms, &b->rules, b->quotes.count, e) &&
-           follow(&b->replay, r, &s, &b->orders, e) && judge_part(b, from, e);
+           follow(&b->replay, &b->rule.rule, &s, &b->orders, e) && judge_part(b, from, e);
 }
 
 static bool trade(backtested *b, trained *t, const backtest_run_options *o, err *e) {

@@ -91,6 +91,7 @@ static bool remake_set(rebuild *r, const task *t, const char *file, err *e) {
             return err_input(e,
                 "--bars: %s does not say what its columns are; import %s as it was, and give it with --data", d->name,
                 file);
+    put(r, "data.set=synthetic"); // the usual one, so that there is no set beside the bars
     put(r, "data.bars.%s=%s", d->stream[0].name, file);
     put_frames(r, d);
     for (int i = 0; i < d->streams; i++) put_columns(r, &d->stream[i]);

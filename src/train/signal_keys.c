@@ -55,18 +55,18 @@ const char *signal_sizing_name(signal_sizing s) {
     return sizings[s];
 }
 
-static double real_or_word(const config *c, const char *path) {
+int64_t report_trials(const config *c) {
+    return config_is(c, "report.trials", "auto") ? SIGNAL_AUTO : config_int(c, "report.trials");
+}
+
+static double distance_of(const config *c, const char *path) {
     if (config_is(c, path, "auto")) return SIGNAL_AUTO;
     return config_is(c, path, "none") ? 0 : config_real(c, path);
 }
 
-static int64_t int_or_word(const config *c, const char *path) {
-    if (config_is(c, path, "auto")) return SIGNAL_AUTO;
-    return config_is(c, path, "none") ? 0 : config_int(c, path);
-}
-
-int64_t report_trials(const config *c) {
-    return int_or_word(c, "report.trials");
+static int64_t hold_of(const config *c) {
+    if (config_is(c, "signal.hold", "auto")) return SIGNAL_AUTO;
+    return config_is(c, "signal.hold", "none") ? 0 : config_int(c, "signal.hold");
 }
 
 static int choice_of(const config *c, const char *path, const char *const *words) {
@@ -76,11 +76,12 @@ static int choice_of(const config *c, const char *path, const char *const *words
 }
 
 bool signal_read(const config *c, signal_settings *s, err *e) {
-    *s = (signal_settings){.threshold = real_or_word(c, "signal.threshold"),
-        .hold = int_or_word(c, "signal.hold"),
+    *s = (signal_settings){
+        .threshold = config_is(c, "signal.threshold", "auto") ? SIGNAL_AUTO : config_real(c, "signal.threshold"),
+        .hold = hold_of(c),
         .exit = (signal_exit)choice_of(c, "signal.exit", exits),
-        .stop = real_or_word(c, "signal.stop"),
-        .target = real_or_word(c, "signal.target"),
+        .stop = distance_of(c, "signal.stop"),
+        .target = distance_of(c, "signal.target"),
         .sizing = (signal_sizing)choice_of(c, "signal.sizing", sizings)};
     s->size = config_is(c, "signal.size", "auto") ? usual_size[s->sizing] : config_real(c, "signal.size");
     if (s->exit == SIGNAL_HORIZON && s->hold == 0)
