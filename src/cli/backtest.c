@@ -139,6 +139,8 @@ static void add_run(assumptions *to, const asked *a, const backtested *b) {
     if (b->trained_on > 0)
         assumptions_add(
             to, "warning", "%lld samples lie in the time that the model was trained on", (long long)b->trained_on);
+    if (b->rule.was_fitted && strcmp(b->part, "validation") == 0)
+        assumptions_add(to, "warning", "the threshold was fitted on this very part, which also chose the best epoch");
     add_rule(to, &b->rule);
     assumptions_of_replay(to, &b->terms, &b->replay);
     assumptions_add(to, "trials", "%lld, %s", (long long)b->trials,

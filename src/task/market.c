@@ -138,11 +138,11 @@ bool market_measure(market *m, const trained *t, int64_t bars, err *e) {
 
 // Scores
 
-static double score_of(const market *m, const trained *t, const float *answer, double close) {
+double market_answer(const trained *t, const build_options *label, const float *answer, double close) {
     const task *k = &t->task;
     if (!k->job.forecasts) return decide_score_classes(answer, k->data->classes);
     int64_t horizon = k->data->target_width;
-    return decide_score_forecast(answer + settings_median(&k->settings) * horizon, horizon, m->label.value, close);
+    return decide_score_forecast(answer + settings_median(&k->settings) * horizon, horizon, label->value, close);
 }
 
 static bool place_scores(market *m, const trained *t, const float *answer, int64_t *from, int64_t *to, err *e) {
@@ -152,7 +152,7 @@ static bool place_scores(market *m, const trained *t, const float *answer, int64
     for (int64_t i = 0; i < t->samples.count; i++) {
         int64_t row = row_of(m, dataset_bar_of(t->task.data, part_sample(&t->samples, i)));
         if (row < 0) continue;
-        m->all.score[row] = score_of(m, t, answer + i * width, (double)m->quotes.close[row] / 1e8);
+        m->all.score[row] = market_answer(t, &m->label, answer + i * width, (double)m->quotes.close[row] / 1e8);
         if (*from < 0 || row < *from) *from = row;
         if (row > *to) *to = row;
     }

@@ -36,6 +36,9 @@ bool market_measure(market *m, const trained *t, int64_t bars, err *e);
 // were there. `from` and `to` are the rows of the first and of the last; ERR_INPUT where the part has none of them.
 bool market_score(market *m, trained *t, const split_part *part, int64_t *from, int64_t *to, err *e);
 
+// The score of one answer (backtest/decide.h), made at a bar that closed at `close`.
+double market_answer(const trained *t, const build_options *label, const float *answer, double close);
+
 // Bars in a mean year of rows from..to.
 double market_bars_a_year(const market *m, int64_t from, int64_t to);
 

@@ -105,3 +105,23 @@ bool rule_read(const char *dir, rule_record *r, bool *there, err *e) {
            err_input(e, "%s/%s: a value is missing or out of its range; make it anew with `tradewind backtest %s`", dir,
                results_name(RESULTS_SIGNAL), dir);
 }
+
+bool rule_of(const trained *t, rule_record *r, bool *there, err *e) {
+    static const char best[] = "/best.safetensors";
+    signal_settings s;
+    size_t n = strlen(t->weights), end = sizeof best - 1;
+    *r = (rule_record){0};
+    *there = false;
+    if (!signal_read(t->task.config, &s, e)) return false;
+    if (s.threshold != SIGNAL_AUTO) {
+        r->rule.threshold = s.threshold;
+        *there = true;
+        return true;
+    }
+    if (!t->members && (n <= end || strcmp(t->weights + n - end, best) != 0)) return true;
+    char *dir = strndup(t->weights, t->members ? n : n - end);
+    NEED(dir, "out of memory for a path");
+    bool ok = rule_read(dir, r, there, e);
+    free(dir);
+    return ok;
+}

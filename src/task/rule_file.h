@@ -3,6 +3,7 @@
 #define TRADEWIND_TASK_RULE_FILE_H
 
 #include "backtest/follow.h"
+#include "task/trained.h"
 
 typedef struct {
     decide_rule rule;
@@ -18,6 +19,10 @@ bool rule_write(const char *dir, const rule_record *r, err *e);
 // Reads the file; `*there` is false where there is none, or where it was made for weights of another epoch. ERR_INPUT
 // where it is damaged.
 bool rule_read(const char *dir, rule_record *r, bool *there, err *e);
+
+// The rule for the answers of opened weights, as far as sides go: by the description's threshold where it is a number,
+// else as the directory of a run or ensemble keeps it, for its best weights. `*there` is false where there is none.
+bool rule_of(const trained *t, rule_record *r, bool *there, err *e);
 
 // Epoch of a run's best weights; 0 where run.db does not say.
 int64_t rule_epoch(const char *dir);
