@@ -15,8 +15,8 @@ static void take_trades(const replay *p, stats_trade *to) {
             .exit = t->exit,
             .side = t->units > 0 ? 1 : -1,
             .value = money(t->value),
-            .traded = money(t->value) + money(t->closed),
-            .cost = money(t->charged) + money(t->commission) - money(t->swap),
+            .traded = t->traded,
+            .cost = t->cost,
             .result = money(t->result)};
     }
 }

@@ -31,21 +31,14 @@ static void note_fill(replay *p, int64_t i, const account_fill *f) {
     CHECK(p->trades < p->room, "more trades than %lld orders", (long long)p->room - 1);
     replay_trade *t = &p->trade[p->trades];
     p->turnover += (double)f->value / 1e8;
-    if (f->opens) {
-        *t = (replay_trade){.units = f->units,
-            .entry = i,
-            .entry_price = f->price,
-            .value = f->value,
-            .charged = f->charged,
-            .commission = f->commission};
-        return;
-    }
+    if (f->opens) *t = (replay_trade){.units = f->units, .entry = i, .entry_price = f->price, .value = f->value};
+    t->traded += (double)f->value / 1e8;
+    t->cost += ((double)f->cost + (double)f->commission - (double)f->lent) / 1e8;
+    t->commission += f->commission;
+    if (f->opens) return;
     t->exit = i;
     t->exit_price = f->price;
-    t->closed = f->value;
-    t->charged += f->charged;
     t->result = f->result;
-    t->commission += f->commission;
     t->swap = f->lent;
     t->reason = (account_reason)f->reason;
     p->trades++;

@@ -14,10 +14,10 @@ typedef struct {
     int64_t units;       // below 0 when short
     int64_t entry, exit; // bars
     int64_t entry_price, exit_price;
-    int64_t value;   // of the entry's fill
-    int64_t closed;  // value of the exit's fill
-    int64_t charged; // spread and slippage of both
-    int64_t result;  // after commissions, swap included
+    int64_t value;  // of the entry's fill
+    double traded;  // money, of both fills
+    double cost;    // money: spread, slippage and commission less swap
+    int64_t result; // after commissions, swap included
     int64_t commission, swap;
     account_reason reason; // of the exit
 } replay_trade;

@@ -149,8 +149,8 @@ bool signals_read(signals *s, const char *path, err *e) {
     text_file t;
     *s = (signals){0};
     if (!text_file_open(&t, path, SIZE_MAX, e)) return false;
-    bool ok = t.arrays ? err_input(e, "%s: holds arrays, not signals; expected text", path)
-                       : signals_parse(s, path, t.data, t.size, e);
+    bool ok = t.arrays ? err_input(e, "%s: holds arrays, not signals; expected text", t.name)
+                       : signals_parse(s, t.name, t.data, t.size, e);
     text_file_close(&t);
     return ok;
 }

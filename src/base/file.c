@@ -124,10 +124,7 @@ char *file_read(const char *path, size_t most, size_t *bytes, err *e) {
         goto done;
     }
     data = malloc(most + 1);
-    if (!data) {
-        err_run(e, "%s: no memory for its %zu bytes", path, most);
-        goto done;
-    }
+    NEED(data, "%s: no memory for its %zu bytes", path, most);
     // The byte kept for the NUL also shows whether there is more than `most`.
     ssize_t n = read_up_to(fd, data, most + 1);
     if (n < 0) {

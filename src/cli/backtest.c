@@ -219,7 +219,7 @@ static void print_keys(void) {
     backtest_file_help();
 }
 
-const cli_command cli_backtest = {"backtest", "RUN | --signals FILE --bars FILE [key=value...]",
+const cli_command cli_backtest = {"backtest", "RUN | --signals FILE --bars FILE",
     "trades, costs and statistics of a trained run or of anyone's signals",
     "A run answers for its test part; a rule (signal.*) makes positions of the answers, and they are traded on the "
     "bars\n"

@@ -236,7 +236,7 @@ static bool append_locked(import_job *j, err *e) {
     source_ask ask[WORDS_MOST];
     sources s;
     dataset *old = set_open(j->append, e);
-    if (!old || !npz_check(set_arrays(old), e) || !append_options(old, &j->build, &j->bars, e)) {
+    if (!old || !npz_check(old->arrays, NULL, NULL, e) || !append_options(old, &j->build, &j->bars, e)) {
         dataset_free(old);
         return false;
     }

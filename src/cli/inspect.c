@@ -378,7 +378,7 @@ static bool run(const cli_options *o, err *e) {
     if (stat(o->word[0], &st) == 0 && S_ISDIR(st.st_mode)) return look_print_run(o->word[0], o->json, e);
     if (is_weights(o->word[0])) return look_print_weights(o->word[0], o->json, e);
     if (!npz_open(&z, o->word[0], e)) return false;
-    bool is_set = npz_find(&z, set_mark) != NULL, ok = npz_check(&z, e);
+    bool is_set = npz_find(&z, set_mark) != NULL, ok = npz_check(&z, NULL, NULL, e);
     if (ok && !is_set) show_entries(&z, o->json);
     npz_close(&z);
     if (!ok || !is_set) return ok;

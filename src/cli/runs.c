@@ -5,6 +5,7 @@
 #include "data/when.h"
 #include "run/run.h"
 #include "task/members.h"
+#include "task/walk.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -42,10 +43,15 @@ static void add_members(const char *dir, found *f) {
     }
 }
 
+static void add_fold(void *arg, const char *dir) {
+    add_members(dir, arg);
+}
+
 // A run may lie in the directory of others, as with run.dir: runs.
 static void search(const char *dir, int depth, found *f) {
     bool run = run_is(dir);
     if (run) add_members(dir, f);
+    if (run) walk_each(dir, add_fold, f);
     DIR *d = depth < DEPTH_MOST ? opendir(dir) : NULL;
     NEED(d || depth >= DEPTH_MOST || errno != ENOMEM, "out of memory to look into %s", dir);
     for (const struct dirent *each; d && (each = readdir(d));) {
@@ -74,6 +80,7 @@ static void print_look(const char *dir, const look *l, bool json) {
     char when[32], model[48];
     snprintf(model, sizeof model, "%s", l->model);
     if (l->members) snprintf(model, sizeof model, "%s x%d", l->model, l->members);
+    if (l->folds) snprintf(model, sizeof model, "%s walk", l->model);
     when_text(when, sizeof when, (int64_t)s->started / 60 * 60);
     if (json)
         print_json(dir, l);

@@ -45,6 +45,7 @@ static void on_begin(view *v, const task_event *e) {
     if (says_text(v)) {
         show_task(e->task, v->bars, stdout);
         if (b->earlier) print_earlier(b->dir, b->earlier);
+        if (v->o->verbose) show_unchecked(e->task, stdout);
         if (v->o->verbose) plan_print(b->plan, b->graph, stdout);
         fflush(stdout);
         if (b->card) printf("card      %s\n", b->card);
@@ -221,6 +222,9 @@ static bool on_event(void *arg, const task_event *e) {
     case TASK_BARS:
         if (says_text(v)) v->bars = show_bars(e, v->o->verbose);
         break;
+    case TASK_CHECK:
+        if (says_text(v)) print_line(v, "check     ", e->line);
+        break;
     case TASK_ENSEMBLE_BEGIN: on_ensemble_begin(v, &e->member); break;
     case TASK_MEMBER: on_member(v, &e->member); break;
     case TASK_RESUME:
@@ -240,7 +244,13 @@ static bool on_event(void *arg, const task_event *e) {
         if (!v->o->quiet) fprintf(stderr, "tradewind: %s\n", e->line);
         break;
     case TASK_CHECKPOINT:
-    case TASK_TUNING: break;
+    case TASK_TUNING:
+    case TASK_WALK_BEGIN:
+    case TASK_WALK_EARLIER:
+    case TASK_WALK_STEP:
+    case TASK_FOLD:
+    case TASK_WALK_STOPPED:
+    case TASK_WALK_DONE: break;
     }
     return true;
 }

@@ -16,6 +16,17 @@ static bool is_run(const char *word, err *e) {
     return ok;
 }
 
+// Beside JSON on stderr.
+static FILE *notes_to(const cli_options *o) {
+    return o->json ? stderr : stdout;
+}
+
+static bool on_event(void *arg, const task_event *e) {
+    const cli_options *o = arg;
+    if (e->kind == TASK_CHECK && !o->quiet) fprintf(notes_to(o), "check     %s\n", e->line);
+    return true;
+}
+
 bool use_open(trained *t, const cli_options *o, err *e) {
     if (o->words < 1) return err_input(e, "no run given; name its directory");
     const char *latest = cli_given(o, "--latest");
@@ -32,7 +43,8 @@ bool use_open(trained *t, const cli_options *o, err *e) {
                 : cli_given(o, "--importance") ? "validation"
                                                : cli_given(o, "--part"),
         .latest = bars,
-        .version = TRADEWIND_VERSION};
+        .version = TRADEWIND_VERSION,
+        .listener = {on_event, (void *)(uintptr_t)o}};
     return is_run(o->word[0], e) && ask_devices(o, &ask.devices, e) && trained_open(t, &ask, e);
 }
 
@@ -56,12 +68,10 @@ static void tell_key(void *arg, const told_key *k) {
 }
 
 void use_tell(const trained *t, const cli_options *o) {
-    teller to = {t, o->json ? stderr : stdout};
+    teller to = {t, notes_to(o)};
     if (o->quiet) return;
     task_each_key(&t->task, tell_key, &to);
-    if (o->verbose && t->task.unchecked)
-        fprintf(to.out, "note      %s: its bytes are more than 1 GB and were not checked; inspect does\n",
-            t->task.data->name);
+    if (o->verbose) show_unchecked(&t->task, to.out);
 }
 
 const char *use_part_note(const trained *t) {

@@ -22,6 +22,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct npz;
+
 enum { STREAMS_MOST = 8, PARTS_MOST = 8 };
 
 typedef enum { COLUMN_F32, COLUMN_F16, COLUMN_I8 } column_type;
@@ -59,9 +61,10 @@ typedef struct {
 
 typedef struct dataset {
     const char *name;
-    uint32_t sum;       // of the file or the bars that it was read from; 0: it comes from no file
-    int64_t samples;    // with a label or targets
-    int64_t unlabelled; // behind them, without
+    uint32_t sum;             // of the file (npz_sum) or the bars that it was read from; 0: it comes from neither
+    const struct npz *arrays; // of the file, which live as long as the dataset; NULL: it comes from none
+    int64_t samples;          // with a label or targets
+    int64_t unlabelled;       // behind them, without
     int streams;
     stream stream[STREAMS_MOST];
     int64_t span[STREAMS_MOST];     // seconds of a bar of each stream, as when_bar_end counts them; 0: not bars

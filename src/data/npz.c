@@ -131,21 +131,6 @@ uint32_t npz_sum(const npz *z) {
     return (uint32_t)sum;
 }
 
-bool npz_check(const npz *z, err *e) {
-    unsigned char *block = malloc(1 << 16);
-    if (!block) return err_run(e, "%s: no memory to check it", z->path);
-    bool ok = true;
-    for (int64_t i = 0; ok && i < z->entries; i++) {
-        zip_stream *s = z->entry[i].member->refused ? NULL : zip_stream_open(&z->zip, z->entry[i].member, e);
-        ok = s || z->entry[i].member->refused;
-        for (uint64_t left; ok && s && (left = zip_stream_left(s));)
-            ok = zip_stream_read(s, block, left < 1 << 16 ? left : 1 << 16, e);
-        zip_stream_close(s);
-    }
-    free(block);
-    return ok;
-}
-
 const npz_entry *npz_find(const npz *z, const char *name) {
     for (int64_t i = 0; i < z->entries; i++)
         if (!strcmp(z->entry[i].name, name)) return &z->entry[i];

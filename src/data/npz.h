@@ -31,7 +31,7 @@ typedef struct {
     const zip_member *member;
 } npz_entry;
 
-typedef struct {
+typedef struct npz {
     const char *path;
     int64_t entries;
     const npz_entry *entry;
@@ -51,12 +51,18 @@ bool npz_open_memory(npz *z, const char *path, const void *data, size_t bytes, e
 // Safe to call twice.
 void npz_close(npz *z);
 
-// Of the CRC-32 and the sizes that the directory names, so that a file with other arrays has another one; no array is
-// read.
+// A file's identity: the sum of the CRC-32 and the sizes that its directory names. No array is read, so that it is that
+// of the bytes only where npz_check has passed.
 uint32_t npz_sum(const npz *z);
 
-// Reads every byte against its CRC-32. ERR_INPUT that names the first array which is damaged.
-bool npz_check(const npz *z, err *e);
+// Bytes that npz_check reads.
+uint64_t npz_bytes(const npz *z);
+
+// Reads every byte against its CRC-32, stored arrays in blocks by several threads, and tells `on_progress`, which may
+// be NULL, now and then how many bytes of npz_bytes are done. ERR_INPUT names the first array that is damaged; ERR_RUN
+// where a stop was asked for.
+typedef void npz_progress(void *arg, uint64_t done);
+bool npz_check(const npz *z, npz_progress *on_progress, void *arg, err *e);
 
 // NULL where there is none.
 const npz_entry *npz_find(const npz *z, const char *name);

@@ -179,10 +179,6 @@ static void release(void *owner) {
     free(o);
 }
 
-const npz *set_arrays(const dataset *d) {
-    return d->release == release ? &((opened *)d->owner)->npz : NULL;
-}
-
 static bool wrong(const opened *o, const char *name, const char *what, err *e) {
     return err_input(e, "%s: %s %s; make the file again with `tradewind import`", o->npz.path, name, what);
 }
@@ -380,6 +376,7 @@ static dataset *read_set(opened *o, err *e) {
     d->name = arena_text(&o->arena, o->npz.path);
     d->samples = count_samples(o);
     d->sum = npz_sum(&o->npz);
+    d->arrays = &o->npz;
     d->raw = json_is_true(json_object_get(o->mark, "raw"));
     d->about = json_incref(json_object_get(o->mark, "about"));
     d->horizon = json_integer_value(json_object_get(o->mark, "horizon"));

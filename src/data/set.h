@@ -1,8 +1,8 @@
 // A dataset file: an .npz of stored arrays, each at a multiple of 64 bytes, that numpy opens and we map.
 //
 // The arrays are the dataset's own tables and lists (doc/data.md lists them), so opening one copies nothing: a file
-// is mapped, its directory and its lists are checked, and the tables are not read. Their bytes are believed as they
-// lie; npz_read checks a table's CRC-32 where that is wanted. One entry, `tradewind`, is JSON: the version, the
+// is mapped, its directory and its lists are checked, and the tables are not read; npz_check reads all bytes against
+// their CRC-32. One entry, `tradewind`, is JSON: the version, the
 // streams, and whatever the maker tells of where the data come from.
 #ifndef TRADEWIND_DATA_SET_H
 #define TRADEWIND_DATA_SET_H
@@ -43,8 +43,5 @@ dataset *set_open(const char *path, err *e);
 
 // The same of bytes that stay where they are, at an address that is a multiple of 64.
 dataset *set_open_memory(const char *path, const void *data, size_t bytes, err *e);
-
-// The file's arrays, which live as long as the dataset. NULL for one that is not from set_open.
-const npz *set_arrays(const dataset *d);
 
 #endif

@@ -527,6 +527,7 @@ dataset *windows_open(const char *path, err *e) {
     d->name = o->npz.path;
     d->samples = w.samples;
     d->sum = npz_sum(&o->npz);
+    d->arrays = &o->npz;
     d->horizon = 1;
     bool ok = open_streams(d, &o->npz, &w, &at, e) && open_rest(d, o, &w, &at, e) && dataset_check(d, path, e);
     if (ok) return d;

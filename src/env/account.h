@@ -97,8 +97,8 @@ typedef struct {
     int64_t raw;        // price before costs
     int64_t price;      // with spread and slippage, rounded
     int64_t value;      // units x price, rounded once
+    int64_t cost;       // spread and slippage, which are in the value
     int64_t commission; // of this fill
-    int64_t charged;    // spread and slippage of this fill
     int64_t result;     // of an exit: the position's, after the commissions of both fills, swap included
     int64_t lent;       // of an exit: swap of the position
     int32_t reason;     // account_reason
@@ -281,19 +281,18 @@ ACCOUNT_FN void account_close(
     account_wide gross = (account_wide)value - a->basis;
     account_charge(&next, (account_wide)raw - value, (account_wide)raw - value, commission, &over);
     next.cash = account_fit((account_wide)next.cash + gross, &over);
-    account_fill f = {-a->units, price, 0, value < 0 ? -value : value, commission, 0, 0, a->lent, (int32_t)why, false};
-    f.charged = account_fit((account_wide)raw - value, &over);
+    account_fill f = {-a->units, price, 0, value < 0 ? -value : value, 0, commission, 0, a->lent, (int32_t)why, false};
+    f.cost = account_fit((account_wide)raw - value, &over);
     f.price = account_price(price, cost, side, &over);
     f.result = account_fit(gross - commission - a->paid + a->lent, &over);
     account_flat(&next);
     if (account_settle(a, &next, over)) ev->fill[ev->count++] = f;
 }
 
-// True where the account can hold the position that `next` has: its equity, marked at the open's price, covers the
-// margin. Otherwise says why not.
+// True where the cash covers the costs of an entry and the margin of its value before costs. Otherwise says why not.
 ACCOUNT_FN bool account_covers(
-    const account *a, const account *next, const account_rules *r, account_wide cost, account_events *ev) {
-    int64_t margin = account_margin(r, next->basis);
+    const account *a, const account_rules *r, int64_t raw, account_wide cost, account_events *ev) {
+    int64_t margin = account_margin(r, raw);
     if ((account_wide)a->cash - cost >= margin) return true;
     ev->refused = a->cash > 0 && cost > a->cash ? ACCOUNT_COSTS_ABOVE : ACCOUNT_NO_MARGIN;
     ev->margin = margin;
@@ -301,7 +300,7 @@ ACCOUNT_FN bool account_covers(
     return false;
 }
 
-// Opens a position from flat, unless the equity does not cover its margin and costs.
+// Opens a position from flat, unless the cash does not cover it.
 ACCOUNT_FN void account_open(
     account *a, const account_rules *r, const account_order *o, const account_bar *b, account_events *ev) {
     if (a->state) return;
@@ -318,14 +317,14 @@ ACCOUNT_FN void account_open(
     account_charge(&next, (account_wide)slipped - raw, (account_wide)next.basis - raw, next.paid, &over);
     account_wide cost = (account_wide)next.basis - raw + next.paid;
     if (!over) account_fit(cost, &over);
-    if (!over && !account_covers(a, &next, r, cost, ev)) return;
+    if (!over && !account_covers(a, r, raw, cost, ev)) return;
     next.stop = o->stop ? side * o->stop : -ACCOUNT_NEVER;
     next.target = o->target ? side * o->target : ACCOUNT_NEVER;
     if (!over) next.call = account_call(&next, r);
     next.entered = true;
-    account_fill f = {o->units, b->open, 0, next.basis < 0 ? -next.basis : next.basis, next.paid, 0, 0, 0,
+    account_fill f = {o->units, b->open, 0, next.basis < 0 ? -next.basis : next.basis, 0, next.paid, 0, 0,
         (int32_t)ACCOUNT_BY_ORDER, true};
-    f.charged = account_fit((account_wide)next.basis - raw, &over);
+    f.cost = account_fit((account_wide)next.basis - raw, &over);
     f.price = account_price(b->open, all, side, &over);
     if (account_settle(a, &next, over)) ev->fill[ev->count++] = f;
 }

@@ -156,8 +156,8 @@ char *account_text(char *buf, size_t n, int64_t v, int decimals) {
 
 char *account_rate_text(char *buf, size_t n, const account_rate *rate, const char *of) {
     static const char *const words[] = {[ACCOUNT_PER_PRICE] = "",
-        [ACCOUNT_PER_POINT] = " points",
-        [ACCOUNT_IN_PRICE] = " price units",
+        [ACCOUNT_PER_POINT] = " point",
+        [ACCOUNT_IN_PRICE] = " price unit",
         [ACCOUNT_PER_LOT] = " a lot",
         [ACCOUNT_PER_UNIT] = " a unit"};
     if (rate->measure == ACCOUNT_FROM_FILE)
@@ -167,7 +167,8 @@ char *account_rate_text(char *buf, size_t n, const account_rate *rate, const cha
     else if (rate->measure == ACCOUNT_PER_PRICE)
         snprintf(buf, n, "%.6g %% of %s", 100 * rate->value, of);
     else
-        snprintf(buf, n, "%.8g%s", rate->value, words[rate->measure]);
+        snprintf(buf, n, "%.8g%s%s", rate->value, words[rate->measure],
+            rate->measure <= ACCOUNT_IN_PRICE && fabs(rate->value) != 1 ? "s" : "");
     return buf;
 }
 

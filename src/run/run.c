@@ -43,11 +43,14 @@ static bool is_ours(const char *name) {
     return checkpoint_named(name, &kind, &number);
 }
 
-// The directory of an ensemble's member: member_K.
+// The directory of a run that belongs to the one above it: member_K of an ensemble, fold_K of a walk.
 static bool is_member(const char *name) {
-    static const char stem[] = "member_";
-    const char *number = name + sizeof stem - 1;
-    return strncmp(name, stem, sizeof stem - 1) == 0 && *number && !number[strspn(number, "0123456789")];
+    static const char *const stems[] = {"member_", "fold_"};
+    for (size_t i = 0; i < sizeof stems / sizeof *stems; i++) {
+        size_t n = strlen(stems[i]);
+        if (strncmp(name, stems[i], n) == 0 && name[n] && !name[n + strspn(name + n, "0123456789")]) return true;
+    }
+    return false;
 }
 
 // Whether a name is that of a file of ours that was never finished: NAME.PID.N.tmp.
@@ -274,14 +277,22 @@ const char *run_earlier(const run *r) {
     return r->earlier;
 }
 
-bool run_write(const run *r, const char *name, const char *text, err *e) {
+static bool write_text(const char *dir, const char *name, const char *text, err *e) {
     file_writer w;
-    char *path = run_path(r->dir, name);
+    char *path = run_path(dir, name);
     bool ok =
         file_writer_open(&w, path, e) && file_writer_write(&w, text, strlen(text), e) && file_writer_commit(&w, e);
     file_writer_abandon(&w);
     free(path);
     return ok;
+}
+
+bool run_write(const run *r, const char *name, const char *text, err *e) {
+    return write_text(r->dir, name, text, e);
+}
+
+bool run_describe(const char *dir, const char *config, err *e) {
+    return file_make_dirs(dir, e) && has_place(dir, e) && write_text(dir, "config.yaml", config, e);
 }
 
 bool run_is(const char *path) {

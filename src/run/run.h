@@ -7,7 +7,11 @@
 //   run.db               numbers of steps and epochs (run/db.h)
 //   best.safetensors     the best epoch's weights
 //   last.safetensors, checkpoint_*.safetensors   (run/checkpoint.h)
+//   evaluation.json, backtest.json, walk.json   what commands found out later (run/results.h)
+//   predictions_PART.npz answers to a part, as evaluate got them
+//   report.html, report/ a page and its figures
 //   member_1/ and so on  runs of an ensemble, whose directory this is then
+//   fold_01/ and so on   runs of a walk, likewise
 // An earlier run in DIR is set aside as DIR.1, DIR.2 and so on (run/aside.h); no file of a run is ever removed for
 // another.
 #ifndef TRADEWIND_RUN_RUN_H
@@ -39,6 +43,10 @@ const char *run_earlier(const run *r);
 // "DIR/NAME", which the caller frees.
 char *run_path(const char *dir, const char *name);
 
+// Makes the directory of runs that several processes share, none of which holds it, with its description. ERR_INPUT
+// where files have such names that no run has written.
+bool run_describe(const char *dir, const char *config, err *e);
+
 // Puts a text file in place, whole.
 bool run_write(const run *r, const char *name, const char *text, err *e);
 
@@ -52,7 +60,7 @@ bool run_moves(const char *dir, const char *path);
 bool run_has_no_checkpoint(const char *dir);
 bool run_has_weights(const char *dir);
 
-// True for the names of directories that belong to the run above them: its members, also those set aside, and
+// True for the names of directories that belong to the run above them: its members and folds, also those set aside, and
 // "earlier", where earlier versions moved files.
 bool run_owns(const char *name);
 

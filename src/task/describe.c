@@ -137,6 +137,13 @@ static bool is_description(const char *file, err *e) {
         e, "%s: is a file of bars, not a description; name it in one as data.bars: {fast: %s}", file, file);
 }
 
+void task_change_behind(task_description *d, const char *path, const char *value) {
+    int n = 0;
+    while (n < CHANGES_MOST && d->after[n].path) n++;
+    CHECK(n < CHANGES_MOST, "more than %d changes behind a description", CHANGES_MOST);
+    d->after[n] = (task_change){path, value};
+}
+
 config *task_describe(const task_description *d, settings *s, err *e) {
     if (!d->text && !is_description(d->file, e)) return NULL;
     config *c = d->text ? config_read(d->file, d->text, strlen(d->text), settings_keys(), settings_key_count(), e)

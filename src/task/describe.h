@@ -5,7 +5,7 @@
 #include "base/config.h"
 #include "train/settings.h"
 
-enum { CHANGES_MOST = 6 };
+enum { CHANGES_MOST = 8 };
 
 // A value for a key.
 typedef struct {
@@ -22,6 +22,9 @@ typedef struct {
     const char *seed;                // for train.seed, or NULL
     task_change after[CHANGES_MOST]; // set behind all of these
 } task_description;
+
+// Adds a change behind all others; a later one of the same key wins.
+void task_change_behind(task_description *d, const char *path, const char *value);
 
 // Reads the file, changes it, checks it and fills `s`, which points into the config. The config.yaml of a run's own
 // directory means that directory, wherever it has been copied to, unless the user overrides run.dir. NULL on failure.

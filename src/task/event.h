@@ -5,6 +5,7 @@
 #ifndef TRADEWIND_TASK_EVENT_H
 #define TRADEWIND_TASK_EVENT_H
 
+#include "data/scheme.h"
 #include "data/sources.h"
 #include "run/db.h"
 #include "train/skill.h"
@@ -15,6 +16,7 @@ struct task;
 
 typedef enum {
     TASK_BARS,           // bar files were read
+    TASK_CHECK,          // a set is read against its sums, and that takes a while: `line`
     TASK_ENSEMBLE_BEGIN, // before the first member
     TASK_MEMBER,         // the next member of an ensemble begins, or is passed over
     TASK_RESUME,         // something about the checkpoint that a run goes on from: `line`
@@ -29,6 +31,12 @@ typedef enum {
     TASK_ENSEMBLE_DONE, // all members have, or one was stopped
     TASK_LOST,          // some records of a run could not be written: `line`. The run itself is whole
     TASK_TUNING,        // returning false stops
+    TASK_WALK_BEGIN,    // folds are made and planned; the task is the first one's
+    TASK_WALK_EARLIER,  // the walk that was in the directory has another name now
+    TASK_WALK_STEP,     // some of all folds is done; returning false asks for a stop
+    TASK_FOLD,          // a fold has ended, in their order; where it failed `line` is the reason
+    TASK_WALK_STOPPED,  // as was asked for
+    TASK_WALK_DONE,     // all folds were tested
 } task_event_kind;
 
 typedef struct {
@@ -73,6 +81,25 @@ typedef struct {
 } task_done_event;
 
 typedef struct {
+    const scheme_folds *folds;
+    int works;   // that this process trains
+    int jobs;    // at once
+    int threads; // of each
+} task_walk_event;
+
+typedef struct {
+    int64_t number;
+    const char *dir;
+    const train_result *result; // NULL where it failed
+    const metric *metric;       // by which an epoch is best
+} task_fold_event;
+
+typedef struct {
+    const char *dir;
+    json_t *doc; // walk.json
+} task_tested_event;
+
+typedef struct {
     task_event_kind kind;
     const struct task *task; // NULL before it is open, and for events of an ensemble
     const char *line;        // for people, as the run's log has it; NULL where an event has none
@@ -81,7 +108,7 @@ typedef struct {
             const sources *from;
             const build_report *report;
         } bars;
-        task_member_event member; // ENSEMBLE_BEGIN, MEMBER, ENSEMBLE_DONE
+        task_member_event member; // ENSEMBLE_BEGIN, MEMBER, ENSEMBLE_DONE, WALK_EARLIER, WALK_STOPPED
         task_begin_event begin;
         task_step_event step;
         const epoch_report *epoch;
@@ -92,6 +119,10 @@ typedef struct {
             const tune_row *at; // being measured; NULL: the gradient noise scale
             double share;       // of all that is to do, from 0 to 1
         } tuning;
+        task_walk_event walk;
+        double share; // WALK_STEP: of all folds, from 0 to 1
+        task_fold_event fold;
+        task_tested_event tested;
     };
 } task_event;
 

@@ -373,7 +373,7 @@ bool fit_batch_suits(const task *t, err *e) {
 bool fit_run(const task_options *o, const fit_member *member, bool *stopped, err *e) {
     task t;
     task_options as = *o;
-    as.like = member ? member->plan : NULL;
+    if (member) as.like = member->plan;
     if (!task_open(&t, &as, e)) return false;
     fit f = {.task = &t, .member = member};
     bool ok = fit_batch_suits(&t, e) && task_fits(&t, e) && make_trainer(&f, e) && open_run(&f, e);

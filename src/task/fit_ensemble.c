@@ -31,9 +31,9 @@ static void orders_make(orders *to, const ensemble *en) {
     snprintf(to->seed, sizeof to->seed, "%" PRIu64, member_seed(en));
     task_description *d = &to->o.description;
     d->seed = NULL;
-    d->after[0] = (task_change){"train.seed", to->seed};
-    d->after[1] = (task_change){"run.dir", to->dir};
-    d->after[2] = (task_change){"train.ensemble", "1"};
+    task_change_behind(d, "train.seed", to->seed);
+    task_change_behind(d, "run.dir", to->dir);
+    task_change_behind(d, "train.ensemble", "1");
 }
 
 static void orders_done(orders *o) {
@@ -89,6 +89,11 @@ static bool could_train(const task *t, bool begins, err *e) {
     return ok;
 }
 
+// The plan is made quietly but for a check that takes a while.
+static bool tell_checks(void *arg, const task_event *e) {
+    return e->kind != TASK_CHECK || task_tell(arg, e);
+}
+
 // The plan, which follows from the description and the machine, the same for all members: the split is chosen here
 // once, and what is free when a member begins does not change it. A mistake in the description is found here, before
 // the directory is touched: also a seed of the last member that no description may have.
@@ -98,7 +103,8 @@ static bool plan_ensemble(const ensemble *en, chosen *plan, err *e) {
     task t;
     err why;
     task_options quiet = *en->o;
-    quiet.listener = (task_listener){0};
+    task_listener all = en->o->listener;
+    quiet.listener = (task_listener){tell_checks, &all};
     last.member.number = last.member.of;
     orders_make(&by, &last);
     char *config = describe(&by.o, &why);
@@ -150,7 +156,7 @@ static bool goes_on(const ensemble *en, err *e) {
             "without --resume",
             dir, was, en->member.of);
     snprintf(of, sizeof of, "%d", was);
-    as.description.after[0] = (task_change){"train.ensemble", of};
+    task_change_behind(&as.description, "train.ensemble", of);
     char *config = describe(&as, e);
     bool ok = config && members_same(dir, config, NULL, e);
     for (each.member.number = 1; ok && each.member.number <= en->member.of; each.member.number++)
@@ -165,6 +171,7 @@ static bool train_members(ensemble *en, run *r, err *e) {
     task_options by = *en->o;
     by.description.file = description; // the file that was given may change, or may be moved, before the last member
     by.description.text = NULL;
+    by.checked = true; // where the plan was made
     en->o = &by;
     while (ok && !stopped && en->member.number < en->member.of) {
         en->member.number++;

@@ -25,8 +25,12 @@ static char *text_of(const char *dir, const char *name) {
 int members_of(const char *dir) {
     char *text = text_of(dir, "config.yaml");
     char *value = text ? outline_value(text, "train.ensemble") : NULL;
-    int n = value ? atoi(value) : 0;
+    char *walk = text ? outline_value(text, "walk.scheme") : NULL,
+         *fold = walk ? outline_value(text, "walk.fold") : NULL;
+    int n = value && (!walk || fold) ? atoi(value) : 0; // of a walk each fold is an ensemble
     free(value);
+    free(walk);
+    free(fold);
     free(text);
     return n > 1 && n <= MEMBERS_MOST ? n : 0;
 }
@@ -71,13 +75,15 @@ bool members_done(const char *dir, const char *config, const chosen *plan) {
     db_summary sum;
     err unused;
     chosen planned; // compares the data, wherever they lie
-    char differs[64], *db = run_path(dir, "run.db"), *weights = run_path(dir, "best.safetensors");
+    char differs[64], *path = run_path(dir, "run.db"), *weights = run_path(dir, "best.safetensors");
     char *was = description_of(dir);
-    bool done = was && plan_of(dir, &planned) && access(weights, F_OK) == 0 && db_read(db, &sum, &unused) &&
+    db_reader *db = db_reader_open(path, &unused);
+    bool done = was && plan_of(dir, &planned) && access(weights, F_OK) == 0 && db && db_read(db, &sum, &unused) &&
                 strcmp(sum.status, "done") == 0 &&
                 outline_compare(was, config, settings_is_path, differs, sizeof differs) == 0 &&
                 chosen_differs(&planned, plan, differs, sizeof differs) == 0;
-    free(db);
+    db_reader_close(db);
+    free(path);
     free(weights);
     free(was);
     return done;

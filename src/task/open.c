@@ -1,6 +1,7 @@
 #include "task/open.h"
 
 #include "base/clock.h"
+#include "base/machine.h"
 #include "base/pool.h"
 #include "data/latest.h"
 #include "data/symbols.h"
@@ -32,14 +33,21 @@ bool task_describe_run(task *t, const task_options *o, err *e) {
 
 // Data
 
+// The split by shares, or that of a fold of a walk.
+static bool split_data(const task *t, split *s, err *e) {
+    return t->settings.walk.fold ? walk_split(&t->settings.walk, t->data, t->window, s, e)
+                                 : split_make(t->data, t->window, &t->settings.split, s, e);
+}
+
 static bool make_split(task *t, err *e) {
     err why;
     split_part all = part_of((span){0, t->data->samples});
     t->split = (split){.train = all, .validation = all, .test = all};
     bool whole = t->options.ends || t->options.latest || t->options.whole;
-    if (whole || split_make(t->data, t->window, &t->settings.split, &t->split, &why)) return true;
+    if (whole || split_data(t, &t->split, &why)) return true;
     if (why.kind == ERR_RUN) *e = why;
-    return why.kind != ERR_RUN && config_fail(t->config, "data.split", e, "%s", why.text);
+    return why.kind != ERR_RUN &&
+           config_fail(t->config, t->settings.walk.fold ? "walk" : "data.split", e, "%s", why.text);
 }
 
 // Gives the symbols to the model: columns of all that weights know, where the data have no others.
@@ -61,13 +69,25 @@ static dataset *add_symbols(const task *t, err *e) {
     return d;
 }
 
+// Reads a set's bytes against their sums. One that is large for the memory is left alone, as the time to read it would
+// be lost, unless a run goes on with it: that needs the bytes it began with.
+static bool check_bytes(task *t, err *e) {
+    double memory = machine_look("").total;
+    err why;
+    if (t->options.checked) return true;
+    t->unchecked = !t->options.resume && memory > 0 && source_is_large(t->data, memory);
+    if (t->unchecked || source_check(t->data, &t->options.listener, &why)) return true;
+    if (why.kind == ERR_INPUT) return config_fail(t->config, "data.set", e, "%s", why.text);
+    *e = why;
+    return false;
+}
+
 // The description's own data, as the task sees them.
 static bool open_data(task *t, err *e) {
     CHECK(!t->options.data || !(t->options.ends || t->options.latest), "the data are the description's own");
-    bool own = !t->options.data, checked = true;
+    bool own = !t->options.data;
     t->data = own ? source_open(t->config, &t->settings, &t->options.listener, e) : t->options.data;
-    if (t->data && own && t->options.trained && !source_check(t->config, &t->settings, &checked, e)) return false;
-    t->unchecked = !checked;
+    if (t->data && own && !check_bytes(t, e)) return false;
     if (t->data && t->options.ends) t->data = build_ends(t->data, e);
     // Data without symbols for weights that know some are refused by their contract.
     bool named = t->data && (t->data->panel || !t->options.saved);
@@ -137,6 +157,7 @@ demand task_demand(const task *t) {
 
 bool task_fits(const task *t, err *e) {
     demand n = task_demand(t);
+    if (t->options.place) return true;
     return budget_fits(&t->budget, &n, t->device->name, e);
 }
 
@@ -344,5 +365,9 @@ predictor *task_predictor(const task *t, err *e) {
 }
 
 trainer *task_trainer(const task *t, err *e) {
+    const task_place *at = t->options.place;
+    if (at)
+        return trainer_new_in(
+            &(trainer_place){t->device, t->queue, at->space, at->data}, &t->job, t->data, &t->split, &t->settings, e);
     return trainer_new(t->device, t->queue, &t->job, t->data, &t->split, &t->settings, e);
 }

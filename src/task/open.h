@@ -14,6 +14,12 @@
 #include "train/trainer.h"
 #include "train/wisdom.h"
 
+// Memory of a device that several tasks share: a space with room for each of them, and the data, which lie there once.
+typedef struct {
+    space *space;
+    store *data;
+} task_place;
+
 // Everything that a task is opened by. Texts and plan must outlive it.
 typedef struct {
     task_description description;
@@ -29,7 +35,9 @@ typedef struct {
     int64_t latest;     // samples are so many of each instrument's newest bars, as with `ends`; 0: not
     dataset *data;      // in place of the description's: the caller's, which outlives the task; or NULL
     bool whole;         // every part of the split is all samples
+    bool checked;       // the caller has opened the same set before and checked its bytes
     const chosen *like; // a plan whose batch, split and tuning are kept where they are open, whatever is free; or NULL
+    const task_place *place; // memory that was taken for it beforehand; or NULL
     task_listener listener;
 } task_options;
 
@@ -55,7 +63,7 @@ typedef struct task {
     wisdom_answer tuned; // known about the batch
     int64_t parts;       // micro-batches of the run which goes on; 0: open
     bool tuned_way;      // the choice is what was tuned
-    bool unchecked;      // the set is too large to be read against its CRC-32 before it is used
+    bool unchecked;      // the set is too large for the memory to be read against its sums before it is used
     err no_card;         // why the CPU stands in for a card, or an empty text
     double made, opened; // when the data were made and the queue was opened, as clock_seconds has it
 } task;

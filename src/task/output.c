@@ -128,8 +128,8 @@ static const struct {
     const char *name;
 } kinds[] = {[OUTPUT_SET] = {is_set, "a dataset of tradewind"},
     [OUTPUT_ANSWERS] = {is_answers, "an output of predict"},
-    [OUTPUT_REPORT] = {is_report, "a page or figure of report"},
-    [OUTPUT_TRADES] = {is_trades, "a list of trades by backtest"}};
+    [OUTPUT_TRADES] = {is_trades, "a list of trades by backtest"},
+    [OUTPUT_REPORT] = {is_report, "a page or figure of report"}};
 
 bool output_may_replace(const char *path, output_kind kind, const char *const *inputs, int count, err *e) {
     struct stat is, in;

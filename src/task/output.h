@@ -10,8 +10,8 @@ extern const char output_mark[];
 typedef enum {
     OUTPUT_SET,     // a dataset
     OUTPUT_ANSWERS, // probabilities or forecasts, .npz or .csv
-    OUTPUT_REPORT,  // a page or a figure of a report
     OUTPUT_TRADES,  // trades of a backtest, .csv
+    OUTPUT_REPORT,  // a page or a figure of a report
 } output_kind;
 
 // True where a file may be written: nothing is there, or an empty file, or one of the same kind. ERR_INPUT where it is

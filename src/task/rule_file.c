@@ -13,7 +13,9 @@ int64_t rule_epoch(const char *dir) {
     db_summary sum;
     err unused;
     char *path = run_path(dir, "run.db");
-    int64_t epoch = db_read(path, &sum, &unused) ? sum.best_epoch : 0;
+    db_reader *db = db_reader_open(path, &unused);
+    int64_t epoch = db && db_read(db, &sum, &unused) ? sum.best_epoch : 0;
+    db_reader_close(db);
     free(path);
     return epoch;
 }

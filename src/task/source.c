@@ -1,6 +1,7 @@
 #include "task/source.h"
 
 #include "base/arena.h"
+#include "base/clock.h"
 #include "data/set.h"
 #include "data/windows.h"
 #include "task/describe.h"
@@ -120,19 +121,39 @@ dataset *source_open_file(const char *path, err *e) {
     return made ? set_open(path, e) : windows_open(path, e);
 }
 
-bool source_check(const config *c, const settings *s, bool *checked, err *e) {
-    err why = {0};
-    npz z;
-    *checked = true;
-    if (config_count(c, "data.bars") > 0 || strcmp(s->set, "synthetic") == 0) return true;
-    if (!npz_open(&z, s->set, &why)) return blame(c, "data.set", &why, e);
-    uint64_t bytes = 0;
-    for (int64_t i = 0; i < z.entries; i++) bytes += z.entry[i].member->size;
-    *checked = bytes <= SOURCE_CHECKED_MOST;
-    bool ok = !*checked || npz_check(&z, &why);
-    npz_close(&z);
-    return ok || blame(c, "data.set", &why, e);
+// Checking
+
+typedef struct {
+    const dataset *data;
+    const task_listener *listener;
+    double began;
+    bool told;
+} checking;
+
+// From the first blocks on it is known how long all take.
+static void on_progress(void *arg, uint64_t done) {
+    static const double look_after = 0.5, worth_telling = 3;
+    checking *c = arg;
+    double spent = clock_seconds() - c->began, bytes = (double)npz_bytes(c->data->arrays);
+    double all = spent * bytes / (double)done;
+    char line[400];
+    if (c->told || spent < look_after || all < worth_telling) return;
+    c->told = true;
+    snprintf(line, sizeof line, "%.200s: its %.1f GB are read against their sums, which takes about %.0f s",
+        c->data->name, bytes / 1e9, all);
+    task_tell(c->listener, &(task_event){.kind = TASK_CHECK, .line = line});
 }
+
+bool source_is_large(const dataset *d, double memory) {
+    return d->arrays && (double)npz_bytes(d->arrays) > memory / 2;
+}
+
+bool source_check(const dataset *d, const task_listener *l, err *e) {
+    checking c = {.data = d, .listener = l, .began = clock_seconds()};
+    return !d->arrays || npz_check(d->arrays, on_progress, &c, e);
+}
+
+// Opening
 
 static dataset *from_file(const config *c, const settings *s, err *e) {
     err why = {0};

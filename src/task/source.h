@@ -9,11 +9,13 @@
 // behind its place in the description.
 dataset *source_open(const config *c, const settings *s, const task_listener *l, err *e);
 
-// Reads a set's bytes against their CRC-32, where they are no more than this: for answers that somebody acts on. Sets
-// are mapped and tables read where they lie, so that damage is not noticed otherwise. `checked`: they were not too
-// many.
-enum { SOURCE_CHECKED_MOST = 1 << 30 };
-bool source_check(const config *c, const settings *s, bool *checked, err *e);
+// True where a set's file has more bytes than half of `memory` bytes, so that a second look reads the disk again.
+bool source_is_large(const dataset *d, double memory);
+
+// Reads a set's bytes against their CRC-32: sets are mapped and tables read where they lie, so that damage is not
+// noticed otherwise, and a set's identity is that of its bytes only behind it. A check that takes seconds tells how
+// many, in the beginning (TASK_CHECK). Data that come from no set pass.
+bool source_check(const dataset *d, const task_listener *l, err *e);
 
 // A dataset from import or an .npz of windows, mapped.
 dataset *source_open_file(const char *path, err *e);

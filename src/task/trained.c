@@ -49,9 +49,11 @@ static char *member_weights(const char *ensemble, int k) {
 static bool is_unfinished(const char *dir) {
     db_summary sum;
     err unused;
-    char *db = run_path(dir, "run.db");
-    bool unfinished = db_read(db, &sum, &unused) && strcmp(sum.status, "done") != 0;
-    free(db);
+    char *path = run_path(dir, "run.db");
+    db_reader *db = db_reader_open(path, &unused);
+    bool unfinished = db && db_read(db, &sum, &unused) && strcmp(sum.status, "done") != 0;
+    db_reader_close(db);
+    free(path);
     return unfinished;
 }
 
@@ -93,10 +95,12 @@ static bool open_task(
         .description = {.file = t->description, .overrides = o->overrides, .override_count = o->override_count},
         .devices = o->devices,
         .version = o->version,
+        .listener = o->listener,
         .trained = true,
         .saved = weights,
         .saved_path = path,
         .latest = o->latest,
+        .data = o->dataset,
         .whole = is_asked(o, "all"),
         .ends = is_asked(o, "future")};
     task_change *to = as.description.before;
@@ -251,6 +255,11 @@ static bool open_predictor(trained *t, const char *weights, err *e) {
     return t->predictor && predictor_load(t->predictor, weights, e);
 }
 
+static bool has_ended(const trained_options *o, err *e) {
+    if (!o->finished || !is_unfinished(o->run)) return true;
+    return err_input(e, "%s: is not trained to its end", o->run);
+}
+
 bool trained_open(trained *t, const trained_options *o, err *e) {
     *t = (trained){0};
     char *dir = NULL, *weights = NULL;
@@ -258,7 +267,7 @@ bool trained_open(trained *t, const trained_options *o, err *e) {
     bool opened = false;
     t->members = members_of(o->run);
     bool ok = t->members ? find_members(t, o->run, &dir, &weights, e) : find_run(o->run, &dir, &weights, e);
-    ok = ok && (f = weights_open(weights, e));
+    ok = ok && has_ended(o, e) && (f = weights_open(weights, e));
     ok = ok && (opened = open_task(t, o, dir, f, weights, e));
     ok = ok && choose_part(t, o, e) && compare_data(t, f, weights, e) && take_trivial(t, f, weights, e);
     ok = ok && check_members(t, o->run, f, e) && open_predictor(t, weights, e);

@@ -16,8 +16,11 @@ typedef struct {
     const char *part; // "train", "validation", "test", "all", or "future": forecasts from the ends of a panel's series;
                       // NULL: the test where there is one, all of other data
     int64_t latest;   // the newest bars of each instrument in place of a part, labelled or not; 0: not
+    dataset *dataset; // in place of the run's and of `data`: the caller's, which outlives it; or NULL
+    bool finished;    // ERR_INPUT where the run has not come to its end
     task_devices devices;
-    const char *version; // of the program
+    const char *version;    // of the program
+    task_listener listener; // of TASK_CHECK
 } trained_options;
 
 enum { TRAINED_WARNINGS = 2, TRAINED_WARNING_ROOM = 400 };

@@ -241,6 +241,8 @@ static void join_all(void) {
     join(keys, count);
     keys = report_keys(&count);
     join(keys, count);
+    keys = walk_keys(&count);
+    join(keys, count);
 }
 
 const config_key *settings_keys(void) {
@@ -478,7 +480,7 @@ bool settings_read(const config *c, settings *s, err *e) {
     if (s->split.train + s->split.validation > 1)
         return config_fail(c, "data.split.train", e, "train and validation add up to more than 1; lower one of them");
     if (!s->dir[0]) return config_fail(c, "run.dir", e, "is empty; name a directory");
-    return read_loss(c, s, e);
+    return read_loss(c, s, e) && walk_read(c, &s->walk, e);
 }
 
 const metric *settings_metric(const config *c, unsigned task, err *e) {

@@ -14,6 +14,7 @@
 #include "train/metric.h"
 #include "train/optimizer.h"
 #include "train/schedule.h"
+#include "train/walk_keys.h"
 
 // Which data are scaled: where they are raw, none, all.
 typedef enum { SCALE_RAW_DATA, SCALE_NO_DATA, SCALE_DATA, SCALE_OWN_DATA } data_scale;
@@ -67,6 +68,7 @@ typedef struct {
     loss_settings loss;
     quantile_settings quantiles; // levels of the forecasts of a step; none: there is one forecast
     int64_t season;              // steps, for mase and the naive forecasts
+    walk_settings walk;
     // run
     const char *dir;
     int64_t checkpoint_every; // epochs

@@ -95,6 +95,43 @@ static bool check_target(const snapshot *s, const safetensors *from, const char 
         target_scales(was) ? "scaled otherwise" : "not scaled yet");
 }
 
+// The first number of a stream's scales that has other bits than those of the file.
+static bool check_scale(const snapshot *s, int stream, const char *what, const float *is, const safetensors *from,
+    const char *path, err *e) {
+    const scaler *sc = job_of(s)->scaler;
+    const dataset *d = job_of(s)->data;
+    const char *const *columns = d->stream[stream].series.columns;
+    int64_t width = sc->width[stream], count = sc->series * width;
+    char name[96], column[32];
+    snprintf(name, sizeof name, "scaler.%.64s.%s", d->stream[stream].name, what);
+    const safetensors_entry *t = safetensors_find(from, name);
+    if (!t || t->type != SAFE_F32 || t->bytes != (size_t)count * sizeof *is)
+        return err_input(e, "%s: %s is missing or of another size; it is of other data", path, name);
+    for (int64_t i = 0; i < count; i++) {
+        float was;
+        memcpy(&was, (const char *)t->data + (size_t)i * sizeof was, sizeof was);
+        if (memcmp(&was, &is[i], sizeof was) == 0) continue;
+        snprintf(column, sizeof column, "%lld", (long long)(i % width + 1));
+        return err_input(e,
+            "%s: column %.80s of %s%s%s has a %s of %.9g over the training part, had %.9g: the data or the program "
+            "have "
+            "changed; go on with those it began with, or train without --resume",
+            path, columns ? columns[i % width] : column, d->stream[stream].name, sc->series > 1 ? ", " : "",
+            sc->series > 1 ? d->panel_names[i / width] : "", what, (double)is[i], (double)was);
+    }
+    return true;
+}
+
+// Weights see their inputs through the scales that were fitted when the run began.
+static bool check_scales(const snapshot *s, const safetensors *from, const char *path, err *e) {
+    const scaler *sc = job_of(s)->scaler;
+    bool ok = true;
+    for (int i = 0; ok && sc && i < sc->streams; i++)
+        ok = check_scale(s, i, "mean", sc->mean[i], from, path, e) &&
+             check_scale(s, i, "std", sc->std[i], from, path, e);
+    return ok && check_target(s, from, path, e);
+}
+
 static float *take_slab(const graph *g, err *e) {
     float *slab = malloc(slab_bytes(g) + 1);
     if (!slab) err_run(e, "out of memory for %zu bytes of weights", slab_bytes(g));
@@ -339,7 +376,7 @@ static bool load_slab(
 }
 
 bool snapshot_load(const snapshot *s, const safetensors *from, const char *path, err *e) {
-    if (!check_target(s, from, path, e)) return false;
+    if (!check_scales(s, from, path, e)) return false;
     if (!load_standing(s->at, from, path, e) || !load_best_precision(s, from, path, e)) return false;
     if (!load_slab(s, from, SLAB_WEIGHTS, "", path, e) || !load_slab(s, from, SLAB_MOMENT1, "moment1.", path, e) ||
         !load_slab(s, from, SLAB_MOMENT2, "moment2.", path, e) || !load_states(s, from, path, e))

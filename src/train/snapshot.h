@@ -42,8 +42,8 @@ typedef struct {
 // notes "epoch", "done", "best_epoch", "best_precision" and "precision" beside those given.
 bool snapshot_save(const snapshot *s, const char *path, const safetensors_note *notes, int note_count, err *e);
 
-// Puts everything back; ERR_INPUT where the tensors are not those of this job. `path` is for messages. After a failure
-// the device holds a mixture.
+// Puts everything back; ERR_INPUT where the tensors are not those of this job, or its scales were fitted to other bits
+// than the file's, by the name of the column. `path` is for messages. After a failure the device holds a mixture.
 bool snapshot_load(const snapshot *s, const safetensors *from, const char *path, err *e);
 
 // The weights alone, with the scaler where there is one, the notes given and those of their precision and of trivial

@@ -80,6 +80,7 @@ static const char *of_series(const unused_about *a, const char *path, char text[
 static const char *of_split(const unused_about *a, const char *path, char text[REASON_ROOM]) {
     (void)path;
     (void)text;
+    if (a->settings->walk.fold) return "parts of a fold are those of the section walk";
     return a->data->held ? "the set holds its validation samples out itself" : NULL;
 }
 
@@ -182,6 +183,18 @@ static const char *of_tuning(const unused_about *a, const char *path, char text[
     return a->tunes ? NULL : "is read by tradewind tune alone";
 }
 
+static const char *of_walk(const unused_about *a, const char *path, char text[REASON_ROOM]) {
+    static const char *const walks[] = {"train", "test", "step", "folds", "start"};
+    const char *key = strrchr(path, '.') + 1;
+    bool combines = a->settings->walk.scheme.kind == SCHEME_CPCV, of_time = false;
+    (void)text;
+    if (!a->settings->walk.fold) return "is of folds; tradewind walk makes them, or walk.fold names one";
+    for (size_t i = 0; i < sizeof walks / sizeof *walks; i++) of_time |= strcmp(key, walks[i]) == 0;
+    if (combines && of_time) return "walk.scheme cpcv does not read it";
+    bool groups = strcmp(key, "groups") == 0 || strcmp(key, "test_groups") == 0;
+    return groups && !combines ? "is of walk.scheme cpcv" : NULL;
+}
+
 // Rules: the first whose path fits. A path that ends with * fits everything that begins like it. Without a function a
 // key is always read, or whoever reads it tells by itself.
 static const struct {
@@ -249,6 +262,8 @@ static const struct {
     {"gpu_optimization.recompute", NULL},
     {"gpu_optimization.target_utilization", of_tuning},
     {"gpu_optimization.memory_monitoring", NULL},
+    {"walk", NULL},
+    {"walk.*", of_walk},
     {"run.dir", NULL},
     {"run.device", NULL},
     {"account.*", NULL},

@@ -3,6 +3,7 @@
 enum { FIXED = KEY_FIXED | KEY_UNTUNED, FREE = KEY_FREE | KEY_UNTUNED };
 
 static const config_key keys[] = {
+    {"walk", CONFIG_MAP, NULL, 0, 0, NULL, "folds that go forward in time, for tradewind walk (doc/walk.md)", FIXED},
     {"walk.scheme", CONFIG_CHOICE, "rolling", 0, 0, "rolling|expanding|cpcv",
         "how folds lie: training of one length, training from the beginning, or every choice of test groups", FIXED},
     {"walk.train", CONFIG_TEXT, "24M", 0, 0, NULL,
@@ -15,14 +16,14 @@ static const config_key keys[] = {
         "moments left out between parts; auto: as far as labels reach, windows: as far as labels and windows reach",
         FIXED},
     {"walk.embargo", CONFIG_TEXT, "0", 0, 0, NULL, "further moments, or a time, left out there", FIXED},
-    {"walk.folds", CONFIG_INT, "all", 1, 1e6, "all", "newest folds that are kept; not for cpcv", FIXED},
+    {"walk.folds", CONFIG_INT, "all", 1, 1e6, "all", "newest folds that are kept; not for cpcv", FREE},
     {"walk.groups", CONFIG_INT, "6", 2, SCHEME_GROUPS_MOST, NULL, "cpcv: groups of equal length", FIXED},
     {"walk.test_groups", CONFIG_INT, "2", 1, SCHEME_GROUPS_MOST - 1, NULL, "cpcv: groups that a fold tests", FIXED},
     {"walk.start", CONFIG_CHOICE, "cold", 0, 0, "cold|warm",
         "a fold's first weights: drawn anew, or those of the fold before", FIXED},
-    {"walk.seeds", CONFIG_INT, "1", 1, 1000, NULL, "runs of each fold, with seeds from train.seed on", FREE},
-    {"walk.jobs", CONFIG_INT, "auto", 1, 1000, "auto", "folds and seeds that run side by side; auto: as many as fit",
-        FREE},
+    {"walk.jobs", CONFIG_INT, "auto", 1, 1000, "auto", "folds that run side by side; auto: as many as fit", FREE},
+    {"walk.fold", CONFIG_INT, NULL, 1, SCHEME_FOLDS_MOST, NULL,
+        "train: the fold of this number as a run of its own, as walk trains it", FIXED},
 };
 
 const config_key *walk_keys(size_t *count) {
@@ -45,14 +46,15 @@ static bool read_span(const config *c, const char *path, unsigned may, extent *x
 static bool read_spans(const config *c, scheme *s, err *e) {
     if (!config_is(c, "walk.step", "auto") && !read_span(c, "walk.step", 0, &s->step, e)) return false;
     return read_span(c, "walk.train", MAY_BE_DATE, &s->train, e) &&
-           read_span(c, "walk.validation", MAY_BE_0, &s->validation, e) && read_span(c, "walk.test", 0, &s->test, e) &&
+           read_span(c, "walk.validation", 0, &s->validation, e) && read_span(c, "walk.test", 0, &s->test, e) &&
            read_span(c, "walk.embargo", MAY_BE_0, &s->embargo, e);
 }
 
 bool walk_read(const config *c, walk_settings *w, err *e) {
     scheme *s = &w->scheme;
-    *w = (walk_settings){.warm = config_is(c, "walk.start", "warm"), .seeds = config_int(c, "walk.seeds")};
-    if (!config_is(c, "walk.jobs", "auto")) w->jobs = config_int(c, "walk.jobs");
+    *w = (walk_settings){.warm = config_is(c, "walk.start", "warm")};
+    if (!config_is(c, "walk.jobs", "auto")) w->jobs = (int)config_int(c, "walk.jobs");
+    if (config_has(c, "walk.fold")) w->fold = config_int(c, "walk.fold");
     if (config_is(c, "walk.scheme", "expanding")) s->kind = SCHEME_EXPANDING;
     if (config_is(c, "walk.scheme", "cpcv")) s->kind = SCHEME_CPCV;
     s->purge = config_is(c, "walk.purge", "auto")      ? PURGE_LABELS
@@ -67,4 +69,23 @@ bool walk_read(const config *c, walk_settings *w, err *e) {
     if (s->kind == SCHEME_CPCV && w->warm)
         return config_fail(c, "walk.start", e, "folds of cpcv have no order of time; use cold");
     return read_spans(c, s, e);
+}
+
+bool walk_given(const config *c) {
+    return config_given(c, "walk");
+}
+
+bool walk_split(const walk_settings *w, const dataset *d, const int64_t *window, split *s, err *e) {
+    scheme as = w->scheme;
+    scheme_folds all;
+    as.folds = 0;
+    as.window = window;
+    if (!scheme_make(d, &as, &all, e)) return false;
+    const scheme_fold *f = w->fold <= all.count ? &all.fold[w->fold - 1] : NULL;
+    bool ok = f && !f->why[0];
+    if (ok) *s = f->parts;
+    if (!f) err_input(e, "there is no fold %lld; these data have %lld", (long long)w->fold, (long long)all.count);
+    if (f && !ok) err_input(e, "fold %lld: %s", (long long)w->fold, f->why);
+    scheme_done(&all);
+    return ok;
 }

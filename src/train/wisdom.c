@@ -15,12 +15,14 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
+#include <zlib.h>
 
 enum {
     FORMAT = 1,
     FILE_MOST = 1 << 16,
     BATCH_MOST = 10000000,
     THREADS_MOST = 1024, // as --threads
+    SUM_ROOM = 16,
 };
 
 #define KIND "tradewind wisdom"
@@ -198,6 +200,18 @@ char *wisdom_path(const wisdom_key *k, err *e) {
     return path;
 }
 
+// The CRC-32 of all that a file says but the sum itself, whatever the order and the spaces.
+static const char *sum_of(json_t *all, char text[SUM_ROOM]) {
+    json_t *rest = json_copy(all);
+    json_object_del(rest, "sum");
+    char *plain = json_dumps(rest, JSON_COMPACT | JSON_SORT_KEYS | JSON_REAL_PRECISION(17));
+    NEED(plain, "out of memory for what was tuned");
+    snprintf(text, SUM_ROOM, "%08lx", crc32_z(0, (const unsigned char *)plain, strlen(plain)));
+    free(plain);
+    json_decref(rest);
+    return text;
+}
+
 // Writing
 
 static json_t *key_object(const wisdom_key *k) {
@@ -215,15 +229,17 @@ static json_t *entry_object(const wisdom_entry *w) {
 }
 
 static char *text_of(const wisdom_key *k, const wisdom_entry *list, int count, int winner) {
-    char when[16];
+    char when[16], sum[SUM_ROOM];
     time_t now = time(NULL);
     struct tm day;
     strftime(when, sizeof when, "%Y-%m-%d", gmtime_r(&now, &day));
     json_t *entries = json_array();
     for (int i = 0; i < count; i++) json_array_append_new(entries, entry_object(&list[i]));
-    json_t *all = json_pack("{s:s, s:i, s:s, s:o, s:I, s:o}", "kind", KIND, "format", FORMAT, "when", when, "key",
-        key_object(k), "winner", (json_int_t)list[winner].batch, "entries", entries);
-    char *text = all ? json_dumps(all, JSON_INDENT(2) | JSON_REAL_PRECISION(9)) : NULL;
+    json_t *all = json_pack("{s:s, s:i, s:s, s:s, s:o, s:I, s:o}", "kind", KIND, "format", FORMAT, "sum", "", "when",
+        when, "key", key_object(k), "winner", (json_int_t)list[winner].batch, "entries", entries);
+    NEED(all, "out of memory for what was tuned");
+    json_object_set_new(all, "sum", json_string(sum_of(all, sum)));
+    char *text = json_dumps(all, JSON_INDENT(2) | JSON_REAL_PRECISION(17));
     NEED(text, "out of memory for what was tuned");
     json_decref(all);
     return text;
@@ -329,6 +345,13 @@ static bool is_same(const wisdom_key *k, json_t *was, char line[WISDOM_LINE]) {
     return true;
 }
 
+// Files of earlier programs have no sum.
+static bool is_whole(json_t *all) {
+    const json_t *kept = json_object_get(all, "sum");
+    char sum[SUM_ROOM];
+    return !kept || (json_is_string(kept) && strcmp(json_string_value(kept), sum_of(all, sum)) == 0);
+}
+
 // Whether the text is one of wisdom_keep's; what is in it then.
 static bool read_file(
     json_t *all, const char **when, json_t **key, json_int_t *winner, wisdom_entry *list, int *count) {
@@ -338,7 +361,8 @@ static bool read_file(
     if (json_unpack(all, "{s:s, s:I, s:s, s:o, s:I, s:o}", "kind", &kind, "format", &format, "when", when, "key", key,
             "winner", winner, "entries", &entries) != 0)
         return false;
-    if (strcmp(kind, KIND) != 0 || format != FORMAT || !is_day(*when) || !json_is_object(*key)) return false;
+    if (strcmp(kind, KIND) != 0 || format != FORMAT || !is_day(*when) || !json_is_object(*key) || !is_whole(all))
+        return false;
     *count = read_entries(entries, list);
     return *count > 0 && entry_of(list, *count, *winner);
 }

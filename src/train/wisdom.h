@@ -8,8 +8,8 @@
 //
 // One JSON file a key, in $TRADEWIND_WISDOM, else $XDG_CACHE_HOME/tradewind/wisdom, else
 // $HOME/.cache/tradewind/wisdom, replaced as a whole: two processes may write at once. What is read is from outside: a
-// file that is damaged, of another kind or of a newer format is as none, with a line that says so. A run never depends
-// on these files once it has begun: its description and its plan carry what was chosen.
+// file that is damaged, as its sum tells, of another kind or of a newer format is as none, with a line that says so. A
+// run never depends on these files once it has begun: its description and its plan carry what was chosen.
 #ifndef TRADEWIND_TRAIN_WISDOM_H
 #define TRADEWIND_TRAIN_WISDOM_H
 

@@ -1,5 +1,6 @@
 // Known answers: signals, trades and statistics that backtesting.py gave on real files. Every trade and every figure of
 // the same definition must agree.
+#include "backtest/backtest.h"
 #include "backtest/judge.h"
 #include "support.h"
 
@@ -37,21 +38,6 @@ static char *answer_path(const known *k, const char *ending) {
     static char path[4200];
     snprintf(path, sizeof path, "%s/../truth/%s.%s", data_folder(), k->name, ending);
     return path;
-}
-
-static account_terms terms_of(const known *k) {
-    size_t count;
-    err e = {0};
-    account_terms t;
-    const config_key *keys = account_keys(&count);
-    config *c = config_read("test", "", 0, keys, count, &e);
-    assert_non_null(c);
-    support_ok(config_override(c, "account.last=open", &e), &e);
-    support_ok(config_override(c, "account.days_a_year=252", &e), &e);
-    for (int i = 0; i < 4 && k->keys[i]; i++) support_ok(config_override(c, k->keys[i], &e), &e);
-    support_ok(config_check(c, &e) && account_terms_read(c, &t, &e), &e);
-    config_free(c);
-    return t;
 }
 
 // Seconds of "2017-04-23 23:00:00" or "2017-04-23".
@@ -128,29 +114,25 @@ static void check_statistics(const known *k, const replay *p, const account_term
 }
 
 static void run_case(const known *k, bool events) {
-    char path[4200];
-    account_terms t = terms_of(k);
-    account_rules rules;
-    quotes q;
-    signals s;
-    signals_orders o;
-    replay p;
+    char bars[4200], signals[4200];
+    const char *keys[6] = {"account.last=open", "account.days_a_year=252"};
+    int n = 2;
+    backtest b;
     err e = {0};
-    snprintf(path, sizeof path, "%s/%s", data_folder(), k->bars);
-    support_ok(quotes_read(&q, path, t.point, false, &e) && account_rules_make(&rules, &t, q.point, &e), &e);
-    support_ok(signals_read(&s, answer_path(k, "signals.csv"), &e) && signals_place(&o, &s, &q, &rules, &e), &e);
-    assert_int_equal(o.count, s.count);
-    support_ok(replay_init(&p, &q, &t, &rules, o.count, &e), &e);
-    support_ok(events ? replay_events(&p, &o, &e) : replay_orders(&p, &o, &e), &e);
-    assert_true(p.refused.no_margin == 0 && p.refused.costs_above == 0);
-    check_trades(k, &p);
-    check_statistics(k, &p, &t);
-    print_message("%s: %lld trades, final equity %.8f, %lld ambiguous bars\n", k->name, (long long)p.trades,
-        (double)p.books.cash / 1e8, (long long)p.ambiguous);
-    replay_done(&p);
-    signals_orders_done(&o);
-    signals_done(&s);
-    quotes_done(&q);
+    snprintf(bars, sizeof bars, "%s/%s", data_folder(), k->bars);
+    snprintf(signals, sizeof signals, "%s", answer_path(k, "signals.csv"));
+    for (int i = 0; i < 4 && k->keys[i]; i++) keys[n++] = k->keys[i];
+    backtest_options o = {.signals = signals, .bars = bars, .overrides = keys, .override_count = n};
+    support_ok(backtest_open(&b, &o, &e), &e);
+    assert_int_equal(b.orders.count, b.signals.count);
+    replay *p = &b.replay;
+    support_ok(events ? replay_events(p, &b.orders, &e) : replay_orders(p, &b.orders, &e), &e);
+    assert_true(p->refused.no_margin == 0 && p->refused.costs_above == 0);
+    check_trades(k, p);
+    check_statistics(k, p, &b.terms);
+    print_message("%s: %lld trades, final equity %.8f, %lld ambiguous bars\n", k->name, (long long)p->trades,
+        (double)p->books.cash / 1e8, (long long)p->ambiguous);
+    backtest_done(&b);
 }
 
 static void cases_agree(void **state) {

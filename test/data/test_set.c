@@ -160,7 +160,7 @@ static void holds_its_scaler(void **state) {
     dataset *d = get("set.npz");
     split_part train = part_of((span){0, 210});
     scaler *s = scaler_fit(&m.d, &train, (int64_t[]){20, 20}, false, &e);
-    const npz *z = set_arrays(d);
+    const npz *z = d->arrays;
     support_ok(s && npz_read(z, npz_want(z, "fast.mean", &e), NULL, NPY_F32, mean, &e), &e);
     support_ok(npz_read(z, npz_want(z, "fast.std", &e), NULL, NPY_F32, std, &e), &e);
     assert_memory_equal(mean, s->mean[0], sizeof mean);
@@ -464,6 +464,17 @@ static void windows_fold(void **state) {
     assert_int_equal(d->end[0], d->time[3]);
     assert_int_equal(d->end[W - 1], d->time[W - 1]);
     dataset_free(d);
+    // A byte holds -128 to 127.
+    for (int most = 127; most <= 128; most++) {
+        a.vector[3 * V] = (float)most;
+        a.vector[4 * V] = -(float)most;
+        put_arrays(&a, "windows.npz", true);
+        support_ok(import("windows.npz", &o, "set.npz", &r, &e), &e);
+        d = get("set.npz");
+        same_windows(d, &a, 0.001f);
+        assert_int_equal(d->vector.part[0].type, most > 127 ? COLUMN_F16 : COLUMN_I8);
+        dataset_free(d);
+    }
 }
 
 static void windows_are_used_where_they_lie(void **state) {

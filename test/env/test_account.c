@@ -214,6 +214,14 @@ static void margin_is_called_and_refused(void **state) {
     assert_true(t.ev.refused == ACCOUNT_NO_MARGIN && !t.a.units && t.ev.margin == fixed(10000.000001));
     begin(&t, 100, 0, 0);
     assert_true(t.a.units == fixed(100));
+    t.r.spread.share = ACCOUNT_SHARE / 100;
+    t.r.cash = fixed(10100); // what 100 units cost at 101
+    begin(&t, 100, 0, 0);
+    assert_true(t.a.units == fixed(100));
+    t.r.cash--;
+    begin(&t, 100, 0, 0);
+    assert_true(t.ev.refused == ACCOUNT_NO_MARGIN && t.ev.margin == fixed(10000) && t.ev.cost == fixed(100));
+    t.r = plain_rules();
     t.r.leverage = 10 * ACCOUNT_ONE;
     begin(&t, 1000, 80, 0);
     assert_int_equal(t.a.call, fixed(90)); // equity is used up
@@ -274,6 +282,7 @@ typedef struct {
     account_wide purse;
     int64_t units;
     account_wide results; // of the trades
+    account_wide paid;    // as the fills say
     long double costs;    // of the fills, in real numbers
     int64_t fills, calls, stops, refused;
 } ledger;
@@ -296,6 +305,7 @@ static void book(ledger *l, const account_rules *r, const account_events *ev, in
         l->costs += side * (price - raw) * size + price * size * (long double)r->commission_share / 1e10L +
                     size * 1e8L * (long double)r->commission_money / (long double)r->commission_units / 1e8L;
         l->purse -= worth(f->units, f->raw);
+        l->paid += (account_wide)f->cost + f->commission;
         l->units += f->units;
         l->results += f->result;
         l->calls += f->reason == ACCOUNT_BY_CALL;
@@ -312,6 +322,7 @@ static void check_books(account *a, const account_rules *r, const ledger *l, int
     account_wide should =
         l->purse + worth(l->units, close) - a->commission - a->spread - a->slippage + (account_wide)a->swap;
     assert_true(equity == should && a->units == l->units);
+    assert_true(l->paid == (account_wide)a->commission + a->spread + a->slippage);
     if (a->units) return;
     assert_true(a->cash == r->cash + l->results);
     long double costs = (long double)a->commission + (long double)a->spread + (long double)a->slippage;

@@ -30,17 +30,17 @@ static walk_settings settings_of(const char *text) {
 
 static void the_section_is_read(void **state) {
     (void)state;
-    walk_settings w = settings_of("walk: {seeds: 1}\n");
+    walk_settings w = settings_of("walk: {start: cold}\n");
     assert_true(w.scheme.kind == SCHEME_ROLLING && w.scheme.train.unit == EXTENT_MONTHS && w.scheme.train.count == 24);
     assert_true(w.scheme.step.count == 0 && w.scheme.purge == PURGE_LABELS && w.scheme.embargo.count == 0);
-    assert_true(w.scheme.folds == 0 && !w.warm && w.jobs == 0 && w.seeds == 1);
+    assert_true(w.scheme.folds == 0 && !w.warm && w.jobs == 0 && w.fold == 0);
     w = settings_of(
-        "walk: {scheme: expanding, train: 2019-01-01, validation: 0, test: 90d, step: 500, purge: windows,\n"
-        "       embargo: 5d, folds: 4, start: warm, seeds: 3, jobs: 2}\n");
+        "walk: {scheme: expanding, train: 2019-01-01, validation: 20, test: 90d, step: 500, purge: windows,\n"
+        "       embargo: 5d, folds: 4, start: warm, jobs: 2, fold: 3}\n");
     assert_true(w.scheme.kind == SCHEME_EXPANDING && w.scheme.train.unit == EXTENT_DATE);
-    assert_true(w.scheme.validation.count == 0 && w.scheme.test.count == 90 * 86400 && w.scheme.step.count == 500);
+    assert_true(w.scheme.validation.count == 20 && w.scheme.test.count == 90 * 86400 && w.scheme.step.count == 500);
     assert_true(w.scheme.purge == PURGE_WINDOWS && w.scheme.embargo.count == 5 * 86400 && w.scheme.folds == 4);
-    assert_true(w.warm && w.seeds == 3 && w.jobs == 2);
+    assert_true(w.warm && w.fold == 3 && w.jobs == 2);
     w = settings_of("walk: {scheme: cpcv, groups: 10, test_groups: 3, purge: 7}\n");
     assert_true(w.scheme.kind == SCHEME_CPCV && w.scheme.groups == 10 && w.scheme.tests == 3 && w.scheme.purge == 7);
 }

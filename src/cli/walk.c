@@ -1,0 +1,233 @@
+// tradewind walk: trains and tests folds that go forward in time, and shows the task's events.
+#include "task/walk.h"
+
+#include "base/json.h"
+#include "base/term.h"
+#include "cli/ask.h"
+#include "cli/cli.h"
+#include "cli/show.h"
+#include "run/command.h"
+#include "run/results.h"
+#include "run/run.h"
+#include "task/lines.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct {
+    const cli_options *o;
+    progress bar;
+    char *bars; // report of the bar files, until it is shown; or NULL
+} view;
+
+static bool says_text(const view *v) {
+    return !v->o->json && !v->o->quiet;
+}
+
+static void on_begin(view *v, const task_event *e) {
+    const task_walk_event *w = &e->walk;
+    if (says_text(v)) {
+        show_task(e->task, v->bars, stdout);
+        printf("folds     %lld, %d to train here, %d at once on %d thread%s each\n", (long long)w->folds->count,
+            w->works, w->jobs, w->threads, term_s(w->threads));
+        for (int64_t i = 0; i < w->folds->count; i++)
+            if (w->folds->fold[i].why[0])
+                printf("left out  fold %lld: %s\n", (long long)w->folds->fold[i].number + 1, w->folds->fold[i].why);
+        fflush(stdout);
+    }
+    if (v->o->json)
+        json_line(stdout, json_pack("{s:I, s:i, s:i, s:i}", "folds", (json_int_t)w->folds->count, "here", w->works,
+                              "jobs", w->jobs, "threads", w->threads));
+    free(v->bars);
+    v->bars = NULL;
+    progress_init(&v->bar, stderr, "walking", 1000, v->o->quiet || v->o->json);
+    cli_watch_signals();
+}
+
+static bool on_share(view *v, double share) {
+    progress_at(&v->bar, 1000 * share, "%.0f %%", 100 * share);
+    return !cli_interrupted();
+}
+
+static void on_fold(view *v, const task_event *e) {
+    const task_fold_event *f = &e->fold;
+    const train_result *r = f->result;
+    char value[32];
+    progress_done(&v->bar);
+    if (v->o->json)
+        json_line(stdout,
+            json_pack("{s:I, s:s, s:I, s:I, s:o, s:b, s:s?}", "fold", (json_int_t)f->number, "directory", f->dir,
+                "epochs", (json_int_t)(r ? r->epochs : 0), "best_epoch", (json_int_t)(r ? r->best_epoch : 0),
+                "validation_best", json_number(r && r->best_epoch ? r->best : NAN), "interrupted", r && r->interrupted,
+                "error", e->line));
+    if (!says_text(v)) return;
+    if (!r)
+        printf("fold %3lld  failed: %s\n", (long long)f->number, e->line);
+    else if (r->best_epoch && !r->interrupted)
+        printf("fold %3lld  %lld epoch%s, best %lld: validation %s %s\n", (long long)f->number, (long long)r->epochs,
+            term_s(r->epochs), (long long)r->best_epoch, f->metric->title, lines_value(r->best, value, sizeof value));
+    else
+        printf("fold %3lld  stopped in epoch %lld\n", (long long)f->number, (long long)r->epochs + 1);
+    fflush(stdout);
+}
+
+// The table of folds, from the document that the walk leaves
+
+static const char *text_at(json_t *list, size_t i, char *text, size_t room) {
+    json_t *value = json_array_get(list, i);
+    if (json_is_integer(value))
+        snprintf(text, room, "%lld", (long long)json_integer_value(value));
+    else
+        snprintf(text, room, "%.10s", value ? json_string_value(value) : "-");
+    return text;
+}
+
+// Names of the metrics, above their figures; of the first fold that has any.
+static void print_heads(json_t *metrics) {
+    const char *name;
+    json_t *of;
+    printf("%-8s  %-10s  %-10s  %9s", "fold", "test from", "to", "samples");
+    json_object_foreach(metrics, name, of) printf("  %9s    skill", name);
+    printf("\n");
+}
+
+static void print_scores(json_t *metrics) {
+    const char *name;
+    json_t *of;
+    json_object_foreach(metrics, name, of) {
+        double score = results_number(json_object_get(of, "score")),
+               skill = results_number(json_object_get(of, "skill"));
+        printf("  %9.4g", score);
+        if (isnan(skill))
+            printf("  %7s", "-");
+        else
+            printf("  %+7.4f", skill);
+    }
+    printf("\n");
+}
+
+static void print_fold(json_t *fold) {
+    char from[32], to[32], why[200];
+    json_t *test = json_object_get(fold, "test"), *metrics = json_object_get(fold, "metrics");
+    printf("%-8lld  %-10s  %-10s  %9lld", (long long)json_integer_value(json_object_get(fold, "number")),
+        text_at(test, 0, from, sizeof from), text_at(test, 1, to, sizeof to),
+        (long long)json_integer_value(json_array_get(json_object_get(fold, "samples"), 2)));
+    if (metrics) {
+        print_scores(metrics);
+        return;
+    }
+    snprintf(why, sizeof why, "%s", json_string_value(json_object_get(fold, "reason")));
+    term_one_line(why);
+    printf("  %s: %s\n", json_string_value(json_object_get(fold, "status")), why);
+}
+
+static void on_tested(const view *v, const task_tested_event *t) {
+    size_t i;
+    json_t *fold, *all = json_object_get(t->doc, "metrics");
+    if (v->o->json) json_line(stdout, json_incref(t->doc));
+    if (!says_text(v)) return;
+    printf("\n");
+    print_heads(all);
+    json_array_foreach(json_object_get(t->doc, "folds"), i, fold) print_fold(fold);
+    printf(
+        "%-8s  %-10s  %-10s  %9lld", "all", "", "", (long long)json_integer_value(json_object_get(t->doc, "samples")));
+    print_scores(all);
+    printf("\nskill is against each fold's own trivial answer: above 0 is better (doc/scores.md)\n");
+    printf("walk      %s/%s\n", t->dir, results_name(RESULTS_WALK));
+}
+
+static void on_stopped(const view *v, const char *dir) {
+    char *file = run_path(dir, "config.yaml"), *resume = command_line("walk", file, "--resume");
+    free(file);
+    if (v->o->json) json_line(stdout, json_pack("{s:b, s:s}", "interrupted", true, "resume", resume));
+    if (says_text(v)) printf("stopped by a signal\nresume    %s\n", resume);
+    free(resume);
+}
+
+static bool on_event(void *arg, const task_event *e) {
+    view *v = arg;
+    switch (e->kind) {
+    case TASK_BARS:
+        if (says_text(v)) v->bars = show_bars(e, v->o->verbose);
+        break;
+    case TASK_WALK_EARLIER:
+        if (says_text(v)) printf("earlier   the walk that was in %s is now %s\n", e->member.dir, e->member.earlier);
+        if (v->o->json) json_line(stdout, json_pack("{s:s}", "earlier", e->member.earlier));
+        break;
+    case TASK_WALK_BEGIN: on_begin(v, e); break;
+    case TASK_KEYS:
+        if (!v->o->quiet) show_keys(e->task, v->o->json, stdout);
+        break;
+    case TASK_WALK_STEP: return on_share(v, e->share);
+    case TASK_FOLD: on_fold(v, e); break;
+    case TASK_LOST:
+        if (!v->o->quiet) fprintf(stderr, "tradewind: %s\n", e->line);
+        break;
+    case TASK_WALK_STOPPED: on_stopped(v, e->member.dir); break;
+    case TASK_WALK_DONE: on_tested(v, &e->tested); break;
+    default: break; // of single runs, which tell their own logs
+    }
+    return true;
+}
+
+// Shards: by option, or as Slurm and Kubernetes number the processes of an array
+
+// A number of the environment; `otherwise` where there is none.
+static int number_of(const char *name, int otherwise) {
+    const char *text = getenv(name);
+    char *end;
+    long n = text ? strtol(text, &end, 10) : 0;
+    return text && *text && !*end && n >= 0 && n <= 100000 ? (int)n : otherwise;
+}
+
+static bool read_shard(const char *text, walk_options *w, err *e) {
+    char rest;
+    if (strcmp(text, "auto") == 0) {
+        int at = number_of("SLURM_ARRAY_TASK_ID", -1), first = number_of("SLURM_ARRAY_TASK_MIN", 0);
+        w->shards = number_of("SLURM_ARRAY_TASK_COUNT", 0);
+        w->shard = at - first + 1;
+        if (at >= 0 && w->shards > 0 && w->shard >= 1 && w->shard <= w->shards) return true;
+        at = number_of("JOB_COMPLETION_INDEX", -1);
+        w->shards = number_of("JOB_COMPLETIONS", 0);
+        w->shard = at + 1;
+        if (at >= 0 && w->shards > 0 && w->shard <= w->shards) return true;
+        return err_input(e,
+            "--shard auto: needs SLURM_ARRAY_TASK_ID and SLURM_ARRAY_TASK_COUNT, or JOB_COMPLETION_INDEX and "
+            "JOB_COMPLETIONS; or give --shard 1/4");
+    }
+    if (sscanf(text, "%d/%d%c", &w->shard, &w->shards, &rest) == 2 && w->shard >= 1 && w->shard <= w->shards &&
+        w->shards <= 100000)
+        return true;
+    return err_input(e, "--shard %.40s: must be such as 1/4, the first of four, or auto", text);
+}
+
+static bool run_walk(const cli_options *o, err *e) {
+    view v = {.o = o};
+    task_options ask;
+    const char *shard = cli_given(o, "--shard");
+    walk_options w = {.gather = cli_given(o, "--gather") != NULL};
+    if (shard && w.gather) return err_input(e, "--gather: joins what all shards have done; leave --shard out");
+    if (shard && !read_shard(shard, &w, e)) return false;
+    if (!ask_task(o, &ask, e)) return false;
+    ask.listener = (task_listener){on_event, &v};
+    bool ok = task_walk(&ask, &w, e);
+    progress_done(&v.bar);
+    free(v.bars);
+    return ok;
+}
+
+const cli_command cli_walk = {"walk", "CONFIG [key=value...]",
+    "walk-forward: trains folds and tests each on what came after",
+    "The description is one of train, with a section that says how folds are made:\n"
+    "  walk: {scheme: rolling, train: 2y, validation: 3M, test: 3M}\n"
+    "Each fold is a run in run.dir/fold_01 and so on: scaler, class weights and thresholds are fitted in it anew, and\n"
+    "every command that takes a run takes a fold. walk.json holds the folds and their scores on the test.\n"
+    "  --resume            go on: folds that are done are kept, others go on where they stood\n"
+    "  --shard I/N         train the I-th of N shares of the folds into a directory that all shards see; auto: as\n"
+    "                      Slurm arrays and Kubernetes indexed jobs number them\n"
+    "  --gather            train nothing: test what all shards have trained, and write walk.json\n"
+    "walk.jobs folds run at once, within one memory limit, each to the bits that it has alone.\n"
+    "doc/walk.md shows the schemes sample by sample; train --help lists the keys.\n",
+    NULL, "--seed", WORDS_MOST, run_walk, "--shard", "--resume --gather"};

@@ -1,0 +1,354 @@
+#include "task/walk.h"
+
+#include "base/pool.h"
+#include "run/run.h"
+#include "task/fit.h"
+#include "task/members.h"
+#include "task/source.h"
+#include "task/walk_jobs.h"
+#include "task/walk_test.h"
+#include "train/engine.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { FOLD_WORD = 24 };
+
+// A fold that is trained here: its number, and texts that its description points to.
+typedef struct {
+    int64_t at; // of the folds
+    char word[FOLD_WORD], *dir, *from;
+} fold_work;
+
+typedef struct {
+    const task_options *o;
+    const walk_options *w;
+    task all; // the walk's description
+    dataset *data;
+    scheme_folds folds;
+    task first;      // the first fold of this process
+    bool opened;     // it is open
+    chosen plan;     // of the first fold, whose batch and split all have
+    task_place room; // on a device with memory of its own: for all runs at once, and the data
+    int works, jobs, threads;
+    fold_work *work; // folds of this process, in order
+    walk_run *run;   // [works]
+    char *file;      // WALK/config.yaml
+    run *place;      // the directory, held; NULL for a shard
+} walk;
+
+char *walk_dir(const char *dir, const scheme_fold *f) {
+    char name[FOLD_WORD + 8];
+    snprintf(name, sizeof name, "fold_%02lld", (long long)f->number + 1);
+    return run_path(dir, name);
+}
+
+void walk_each(const char *dir, void (*use)(void *arg, const char *dir), void *arg) {
+    DIR *d = opendir(dir);
+    NEED(d || errno != ENOMEM, "out of memory to look into %s", dir);
+    for (const struct dirent *each; d && (each = readdir(d));) {
+        bool fold = strncmp(each->d_name, "fold_", 5) == 0 && !strchr(each->d_name, '.') && run_owns(each->d_name);
+        char *path = fold ? run_path(dir, each->d_name) : NULL;
+        if (path && run_is(path)) use(arg, path);
+        free(path);
+    }
+    if (d) closedir(d);
+}
+
+static bool tell(const walk *w, task_event e) {
+    return task_tell(&w->o->listener, &e);
+}
+
+// Folds
+
+static bool make_folds(walk *w, err *e) {
+    const task *t = &w->all;
+    int64_t window[STREAMS_MOST];
+    scheme as = t->settings.walk.scheme;
+    err why;
+    w->data = source_open(t->config, &t->settings, &w->o->listener, e);
+    if (!w->data || !source_check(w->data, &w->o->listener, e)) return false;
+    if (!settings_windows(t->config, w->data, window, e)) return false;
+    as.window = window;
+    if (scheme_make(w->data, &as, &w->folds, &why)) return true;
+    if (why.kind == ERR_RUN) *e = why;
+    return why.kind != ERR_RUN && config_fail(t->config, "walk", e, "%s", why.text);
+}
+
+static bool is_mine(const walk *w, int64_t i) {
+    return !w->w->shards || i % w->w->shards == w->w->shard - 1;
+}
+
+static const scheme_fold *fold_of(const walk *w, int work) {
+    return &w->folds.fold[w->work[work].at];
+}
+
+// Work of this process: folds that can be made and are of its shard.
+static void list_work(walk *w) {
+    const char *dir = w->all.settings.dir;
+    bool warm = w->all.settings.walk.warm;
+    w->work = calloc((size_t)w->folds.count + 1, sizeof *w->work);
+    NEED(w->work, "out of memory for %lld folds", (long long)w->folds.count);
+    for (int64_t i = 0; i < w->folds.count; i++) {
+        const scheme_fold *of = &w->folds.fold[i];
+        if (of->why[0] || !is_mine(w, i)) continue;
+        fold_work *f = &w->work[w->works++];
+        f->at = i;
+        f->dir = walk_dir(dir, of);
+        snprintf(f->word, sizeof f->word, "%lld", (long long)of->number + 1);
+        char *before = warm && w->works > 1 ? f[-1].dir : NULL;
+        if (before) f->from = run_path(before, "best.safetensors");
+    }
+}
+
+// The description of a fold. The walk's own copy is read: the file that was given may change before the last fold.
+static task_options options_of(const walk *w, const fold_work *f, const char *file, bool from) {
+    task_options o = *w->o;
+    task_description *d = &o.description;
+    d->file = file;
+    task_change_behind(d, "walk.fold", f->word);
+    task_change_behind(d, "run.dir", f->dir);
+    if (from && f->from) task_change_behind(d, "train.init_from", f->from);
+    o.data = w->data;
+    o.resume = o.restart = false;
+    o.listener = (task_listener){0};
+    return o;
+}
+
+// The plan
+
+// Bytes that a run takes beside the data, of the fold that takes most, and bytes of the data.
+static size_t largest_run(const walk *w, size_t *data) {
+    const task *t = &w->first;
+    size_t most = 0;
+    for (int i = 0; i < w->works; i++) {
+        const split *s = &fold_of(w, i)->parts;
+        engine_memory m = trainer_memory(&t->job, s, &t->settings, t->device, t->queue);
+        most = m.own > most ? m.own : most;
+        *data = space_aligned(m.data);
+    }
+    return most;
+}
+
+// True where runs can read one copy of the data in the device's memory: unless each scales its own.
+static bool shares_data(const walk *w) {
+    return !w->first.device->host_memory && w->first.data == w->data;
+}
+
+// Runs that fit into the memory at once.
+static int64_t count_fitting(const walk *w) {
+    const task *t = &w->first;
+    demand n = task_demand(t);
+    size_t data, own = largest_run(w, &data), shared = shares_data(w) ? data : 0;
+    n.slab = own + data - shared;
+    size_t need = budget_need(&t->budget, &n);
+    return t->budget.slab > shared ? (int64_t)((t->budget.slab - shared) / need) : 0;
+}
+
+// Runs at once: as many as there are processors or, on a card, a few, and no more than fit.
+static bool choose_jobs(walk *w, err *e) {
+    enum { CARD_JOBS = 10 };
+    const task *t = &w->first;
+    int asked = t->settings.walk.jobs, threads = w->o->devices.options.threads;
+    int64_t fit = count_fitting(w);
+    if (!threads) threads = pool_processors();
+    if (asked > w->works) asked = w->works;
+    if (asked > 1 && asked > fit)
+        return config_fail(t->config, "walk.jobs", e, "no more than %lld runs at once fit into the memory; use auto",
+            (long long)(fit < 1 ? 1 : fit));
+    w->jobs = asked ? asked : t->device->host_memory ? threads : CARD_JOBS;
+    if (w->jobs > w->works) w->jobs = w->works;
+    if (w->jobs > fit) w->jobs = (int)fit;
+    if (t->settings.walk.warm || w->jobs < 1) w->jobs = 1;
+    w->threads = threads / w->jobs < 1 ? 1 : threads / w->jobs;
+    return true;
+}
+
+// Takes the memory of all runs at once, in one allocation, and puts the data there.
+static bool take_room(walk *w, err *e) {
+    size_t data, own = largest_run(w, &data);
+    task *t = &w->first;
+    if (!shares_data(w) || w->jobs < 2) return true;
+    w->room.space = space_new(t->device, t->queue, data + (size_t)w->jobs * own, e);
+    if (!w->room.space) return false;
+    w->room.data = engine_data(&t->job, false);
+    return store_place(w->room.data, t->queue, w->room.space, e);
+}
+
+// Opens the first fold, so that a mistake in the description is found before the directory is touched.
+static bool plan_walk(walk *w, err *e) {
+    task *t = &w->first;
+    task_options o = options_of(w, &w->work[0], w->o->description.file, false); // there may be no weights yet
+    if (!task_open(t, &o, e)) return false;
+    w->opened = true;
+    bool ok = fit_batch_suits(t, e) && task_fits(t, e) &&
+              settings_metric(t->config, settings_task(&t->settings, t->data), e) && choose_jobs(w, e);
+    if (ok) task_chosen(t, &w->plan);
+    if (!ok || w->w->gather) return ok;
+    tell(w, (task_event){.kind = TASK_WALK_BEGIN,
+                .task = t,
+                .walk = {.folds = &w->folds, .works = w->works, .jobs = w->jobs, .threads = w->threads}});
+    tell(w, (task_event){.kind = TASK_KEYS, .task = t});
+    return true;
+}
+
+// The directory
+
+// A shard neither holds the directory nor sets anything aside: another may be at work there.
+static bool open_shared(const walk *w, const char *config, err *e) {
+    const char *dir = w->all.settings.dir;
+    if (run_is(dir)) return members_same(dir, config, NULL, e);
+    return run_describe(dir, config, e);
+}
+
+static bool open_place(walk *w, err *e) {
+    const char *dir = w->all.settings.dir;
+    bool there = w->o->resume || w->w->gather, ok;
+    char *config = task_description_text(w->all.config, e);
+    if (!config) return false;
+    if (w->w->shards) {
+        ok = open_shared(w, config, e);
+    } else {
+        w->place = there ? run_resume(dir, e) : run_begin(dir, e);
+        ok = w->place && (!there || members_same(dir, config, NULL, e)) &&
+             (w->w->gather || run_write(w->place, "config.yaml", config, e));
+    }
+    if (ok && w->place && run_earlier(w->place))
+        tell(w, (task_event){.kind = TASK_WALK_EARLIER, .member = {.dir = dir, .earlier = run_earlier(w->place)}});
+    if (ok && w->place) db_run(run_db(w->place), w->o->version, config, "");
+    free(config);
+    return ok;
+}
+
+// Training
+
+static bool on_progress(void *arg, double share) {
+    const walk *w = arg;
+    return tell(w, (task_event){.kind = TASK_WALK_STEP, .share = share});
+}
+
+static void on_ended(void *arg, int i) {
+    const walk *w = arg;
+    const walk_run *r = &w->run[i];
+    if (r->lost[0]) tell(w, (task_event){.kind = TASK_LOST, .line = r->lost});
+    tell(w, (task_event){.kind = TASK_FOLD,
+                .line = r->ok ? NULL : r->why.text,
+                .fold = {.number = fold_of(w, i)->number + 1,
+                    .dir = w->work[i].dir,
+                    .result = r->ok ? &r->result : NULL,
+                    .metric = r->metric}});
+}
+
+// A fold goes on where the walk does and it has begun.
+static void set_start(const walk *w, task_options *o, const char *dir) {
+    bool there = run_is(dir) || run_was_in(dir);
+    o->resume = (w->o->resume || w->w->shards) && there;
+}
+
+// The first failure stands for all; other folds are kept.
+static bool judge_runs(const walk *w, bool *stopped, err *e) {
+    *stopped = false;
+    for (int i = 0; i < w->works; i++) {
+        const walk_run *r = &w->run[i];
+        if (!r->begun || r->stopped) *stopped = true;
+        if (!r->begun || r->ok) continue;
+        err_run(
+            e, "fold %s: %s; other folds are kept, and --resume tries this one again", w->work[i].word, r->why.text);
+        e->kind = r->why.kind;
+        return false;
+    }
+    return true;
+}
+
+// Gives the device back, which the test opens anew for each fold.
+static void close_first(walk *w) {
+    store_free(w->room.data);
+    if (w->room.space) space_free(w->room.space);
+    if (w->opened) task_close(&w->first);
+    w->room = (task_place){0};
+    w->opened = false;
+}
+
+static bool train_folds(walk *w, bool *stopped, err *e) {
+    walk_view v = {on_progress, on_ended, w};
+    if (!take_room(w, e)) return false;
+    w->run = calloc((size_t)w->works, sizeof *w->run);
+    NEED(w->run, "out of memory for %d folds", w->works);
+    for (int i = 0; i < w->works; i++) {
+        task_options *o = &w->run[i].options;
+        *o = options_of(w, &w->work[i], w->file, true);
+        o->description.text = NULL;
+        o->devices.options.threads = w->threads;
+        o->devices.options.several = w->jobs > 1;
+        o->like = &w->plan;
+        o->place = w->room.space ? &w->room : NULL;
+        set_start(w, o, w->work[i].dir);
+    }
+    bool ok = walk_jobs(w->run, w->works, w->jobs, &v, e) && judge_runs(w, stopped, e);
+    close_first(w);
+    return ok;
+}
+
+static bool carry_out(walk *w, bool *stopped, err *e) {
+    const char *dir = w->all.settings.dir;
+    w->file = run_path(dir, "config.yaml");
+    if (!w->w->gather && !train_folds(w, stopped, e)) return false;
+    if (*stopped || w->w->shards) return true;
+    return walk_test(
+        &(walk_tested){
+            .o = w->o, .dir = dir, .data = w->data, .kind = w->all.settings.walk.scheme.kind, .folds = &w->folds},
+        e);
+}
+
+// Folds that begin with the weights of the one before come one after another, in one process.
+static bool can_be_warm(const walk *w, err *e) {
+    const settings *s = &w->all.settings;
+    if (!s->walk.warm) return true;
+    if (s->ensemble > 1)
+        return config_fail(w->all.config, "walk.start", e, "members of an ensemble begin cold; set train.ensemble=1");
+    return !w->w->shards || config_fail(w->all.config, "walk.start", e, "warm folds are one chain; leave --shard out");
+}
+
+static bool walk_all(walk *w, err *e) {
+    bool stopped = false;
+    if (!walk_given(w->all.config))
+        return err_input(e, "%s: describes no walk; add a section such as walk: {train: 2y, validation: 3M, test: 3M}",
+            w->o->description.file);
+    if (!can_be_warm(w, e) || !make_folds(w, e)) return false;
+    list_work(w);
+    if (!w->works && w->w->shards) return true; // more shards than folds
+    if (!w->works) return config_fail(w->all.config, "walk", e, "no fold can be made: %s", w->folds.fold[0].why);
+    bool ok = plan_walk(w, e) && open_place(w, e) && carry_out(w, &stopped, e);
+    const char *status = stopped ? "stopped" : ok ? "done" : "failed";
+    if (w->place) db_status(run_db(w->place), status, ok ? "" : e->text);
+    if (ok && stopped) tell(w, (task_event){.kind = TASK_WALK_STOPPED, .member = {.dir = w->all.settings.dir}});
+    return ok;
+}
+
+static void walk_close(walk *w) {
+    close_first(w);
+    run_close(w->place);
+    for (int i = 0; i < w->works; i++) {
+        free(w->work[i].dir);
+        free(w->work[i].from);
+    }
+    free(w->work);
+    free(w->run);
+    free(w->file);
+    scheme_done(&w->folds);
+    dataset_free(w->data);
+    task_close(&w->all);
+}
+
+bool task_walk(const task_options *o, const walk_options *options, err *e) {
+    walk w = {.o = o, .w = options};
+    task_options as = *o;
+    as.resume = false; // each fold keeps its own batch
+    if (!task_describe_run(&w.all, &as, e)) return false;
+    bool ok = walk_all(&w, e);
+    walk_close(&w);
+    return ok;
+}

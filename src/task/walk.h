@@ -1,0 +1,34 @@
+// Walk-forward: one description, many folds (data/scheme.h), each trained as a run of its own, tested on what came
+// after.
+//
+// A fold is a description too: the walk's own, with walk.fold. So every command that takes a run takes a fold, and a
+// fold that goes on is a run that goes on. Runs of a walk share the data, and a process has several of them at work at
+// once; none knows of the others, so each has the bits that it has alone.
+//
+//   WALK/config.yaml     the description
+//   WALK/fold_01/        the first fold: a run, or an ensemble of train.ensemble members
+//   WALK/walk.json       folds, their parts and scores on the test, and the scores of all together
+//
+// Shards are processes that share the directory and nothing else: each trains the folds of its number. The last step,
+// walk.json, is then a call of its own.
+#ifndef TRADEWIND_TASK_WALK_H
+#define TRADEWIND_TASK_WALK_H
+
+#include "task/open.h"
+
+typedef struct {
+    int shard, shards; // number of this process, from 1, of so many; 0: it does all
+    bool gather;       // nothing is trained: what is there is tested and joined
+} walk_options;
+
+// Trains the folds that a description asks for, or goes on with them (`resume`), and tests them. Folds that cannot be
+// made are told and left out. False where no fold can be, or one fails.
+bool task_walk(const task_options *o, const walk_options *w, err *e);
+
+// Directory of a fold; the caller frees it.
+char *walk_dir(const char *walk, const scheme_fold *f);
+
+// Calls `use` with the directory of every fold that has begun, in no order.
+void walk_each(const char *walk, void (*use)(void *arg, const char *dir), void *arg);
+
+#endif

@@ -1,0 +1,37 @@
+// Runs of a walk, several at once: each thread takes the next run in order, until none is left or a stop is asked for.
+//
+// Runs share nothing but data that are only read. The thread that calls waits, tells how far all of them are, and may
+// ask for a stop: those at work save a checkpoint then, and the others do not begin.
+#ifndef TRADEWIND_TASK_WALK_JOBS_H
+#define TRADEWIND_TASK_WALK_JOBS_H
+
+#include "task/open.h"
+
+#include <stdatomic.h>
+
+enum { WALK_LINE_ROOM = 512 };
+
+// One run, as it is asked for and as it ended.
+typedef struct {
+    task_options options;
+    bool begun, ok, stopped;
+    err why;             // where it is not ok
+    train_result result; // of a run that ended; of an ensemble, of its last member
+    const metric *metric;
+    char lost[WALK_LINE_ROOM]; // records that could not be written, in a line; "" where all were
+    _Atomic double all, at;    // samples of the run, and those done
+    atomic_bool *stop;         // of all runs
+} walk_run;
+
+typedef struct {
+    // Called every tenth of a second with the share that is done, from 0 to 1; false asks for a stop.
+    bool (*progress)(void *arg, double share);
+    // Called once for every run that has begun, in order, when it and all before it have ended.
+    void (*ended)(void *arg, int i);
+    void *arg;
+} walk_view;
+
+// Runs them all, `jobs` at a time. False where threads cannot be had; how each run ended is in its record.
+bool walk_jobs(walk_run *run, int count, int jobs, const walk_view *v, err *e);
+
+#endif

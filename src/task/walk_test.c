@@ -1,0 +1,204 @@
+#include "task/walk_test.h"
+
+#include "data/when.h"
+#include "run/results.h"
+#include "task/evaluation.h"
+#include "task/walk.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+// Scores of all folds together: each fold's answers, and each fold's own trivial ones, on all samples that were tested.
+typedef struct {
+    int rows;
+    skill_metric metric[SKILL_ROWS_MOST];
+    double score[SKILL_ROWS_MOST], trivial[SKILL_ROWS_MOST]; // sums over samples; of RMSE of squares
+    int64_t samples;
+    int classes;
+    int64_t confusion[CLASSES_MOST * CLASSES_MOST];
+} pool_of_folds;
+
+static double to_sum(skill_metric m, double v, int64_t n) {
+    return (m == SKILL_RMSE ? v * v : v) * (double)n;
+}
+
+static double from_sum(skill_metric m, double sum, int64_t n) {
+    double mean = sum / (double)n;
+    return m == SKILL_RMSE ? sqrt(mean) : mean;
+}
+
+static double best_trivial(const skill_row *r) {
+    return r->best < 0 ? NAN : r->trivial[r->best];
+}
+
+static void pool_add(pool_of_folds *p, const skill_table *t, const score *s, int classes) {
+    const skill_group *all = &t->group[0];
+    p->rows = t->rows;
+    p->classes = classes;
+    p->samples += all->samples;
+    for (int k = 0; k < t->rows; k++) {
+        const skill_row *r = &all->row[k];
+        p->metric[k] = r->metric;
+        p->score[k] += to_sum(r->metric, r->score, all->samples);
+        p->trivial[k] += to_sum(r->metric, best_trivial(r), all->samples);
+    }
+    for (int i = 0; s && i < classes * classes; i++) p->confusion[i] += s->confusion[i];
+}
+
+// Documents
+
+static json_t *matrix_json(const int64_t *count, int K) {
+    json_t *all = json_array();
+    for (int i = 0; i < K; i++) {
+        json_t *row = json_array();
+        for (int k = 0; k < K; k++) json_array_append_new(row, json_integer((json_int_t)count[i * K + k]));
+        json_array_append_new(all, row);
+    }
+    return all;
+}
+
+static void add_score(json_t *to, const char *name, double score, double trivial, double skill) {
+    json_object_set_new(to, name,
+        json_pack("{s:o, s:o, s:o}", "score", json_number(score), "trivial", json_number(trivial), "skill",
+            json_number(skill)));
+}
+
+static json_t *scores_json(const skill_table *t) {
+    json_t *all = json_object();
+    for (int k = 0; k < t->rows; k++) {
+        const skill_row *r = &t->group[0].row[k];
+        add_score(all, skill_name(r->metric), r->score, best_trivial(r), r->skill);
+    }
+    return all;
+}
+
+// MCC is of the joint confusion matrix; that of trivial answers is 0 within a fold and is not joined.
+static json_t *pooled_json(const pool_of_folds *p) {
+    json_t *all = json_object();
+    for (int k = 0; k < p->rows; k++) {
+        skill_metric m = p->metric[k];
+        double score = from_sum(m, p->score[k], p->samples), trivial = from_sum(m, p->trivial[k], p->samples);
+        if (m == SKILL_MCC) score = metric_mcc(p->confusion, p->classes);
+        add_score(all, skill_name(m), score, trivial, skill_differs(m) ? score - trivial : 1 - score / trivial);
+    }
+    return all;
+}
+
+// Moments of the first and the last sample, or their numbers where samples have no time.
+static json_t *part_json(const dataset *d, const split_part *p) {
+    char from[32], to[32];
+    if (!p->count) return json_array();
+    int64_t first = part_first(p), last = part_end(p) - 1;
+    if (!d->time) return json_pack("[I, I]", (json_int_t)first, (json_int_t)last);
+    return json_pack(
+        "[s, s]", when_moment_text(from, sizeof from, d->time[first]), when_moment_text(to, sizeof to, d->time[last]));
+}
+
+static json_t *fold_json(const walk_tested *w, const scheme_fold *f) {
+    const split *s = &f->parts;
+    char *dir = walk_dir(w->dir, f);
+    json_t *j = json_pack("{s:I, s:s, s:o, s:o, s:o, s:[I, I, I]}", "number", (json_int_t)f->number + 1, "directory",
+        strrchr(dir, '/') + 1, "train", part_json(w->data, &s->train), "validation", part_json(w->data, &s->validation),
+        "test", part_json(w->data, &s->test), "samples", (json_int_t)s->train.count, (json_int_t)s->validation.count,
+        (json_int_t)s->test.count);
+    free(dir);
+    return j;
+}
+
+// A fold's test
+
+static bool score_fold(trained *t, const char *dir, pool_of_folds *p, json_t *to, err *e) {
+    skill_table skill = {0};
+    series_score of = {0};
+    double loss;
+    bool forecasts = t->task.job.forecasts;
+    int K = forecasts ? 0 : t->task.data->classes;
+    score *s = calloc(1, sizeof *s);
+    NEED(s, "out of memory for a score");
+    float *answer = task_predict(t, e);
+    bool ok = answer && (forecasts ? task_evaluate_forecasts(t, answer, &of, &loss, &skill, e)
+                                   : task_evaluate(t, answer, s, &skill, e));
+    ok = ok && evaluation_store(&(evaluation){.t = t,
+                                    .answer = answer,
+                                    .skill = &skill,
+                                    .score = forecasts ? NULL : s,
+                                    .series = forecasts ? &of : NULL,
+                                    .loss = forecasts ? loss : 0},
+                   dir, e);
+    if (ok) {
+        pool_add(p, &skill, forecasts ? NULL : s, K);
+        json_object_set_new(to, "metrics", scores_json(&skill));
+        if (K) json_object_set_new(to, "confusion", matrix_json(s->confusion, K));
+    }
+    skill_done(&skill);
+    free(answer);
+    free(s);
+    return ok;
+}
+
+// ERR_INPUT where it is not trained to its end.
+static bool test_fold(const walk_tested *w, const scheme_fold *f, pool_of_folds *p, json_t *to, err *e) {
+    trained t;
+    char *dir = walk_dir(w->dir, f);
+    trained_options ask = {.run = dir,
+        .dataset = w->data,
+        .part = "test",
+        .devices = w->o->devices,
+        .version = w->o->version,
+        .finished = true};
+    bool ok = trained_open(&t, &ask, e);
+    if (ok) {
+        ok = score_fold(&t, dir, p, to, e);
+        trained_close(&t);
+    }
+    free(dir);
+    return ok;
+}
+
+static void set_status(json_t *fold, const char *status, const char *why) {
+    json_object_set_new(fold, "status", json_string(status));
+    json_object_set_new(fold, "reason", json_string(why));
+}
+
+// Adds a fold to the document. False where the run itself fails: a fold that is missing is a row that says so.
+static bool add_fold(const walk_tested *w, const scheme_fold *f, pool_of_folds *p, json_t *rows, int *done, err *e) {
+    const char *why = f->why;
+    err missing;
+    json_t *row = fold_json(w, f);
+    json_array_append_new(rows, row);
+    if (why[0]) {
+        set_status(row, "left out", why);
+        return true;
+    }
+    if (test_fold(w, f, p, row, &missing)) {
+        set_status(row, "done", "");
+        ++*done;
+        return true;
+    }
+    set_status(row, "missing", missing.text);
+    if (missing.kind == ERR_RUN) *e = missing;
+    return missing.kind != ERR_RUN;
+}
+
+bool walk_test(const walk_tested *w, err *e) {
+    pool_of_folds *p = calloc(1, sizeof *p);
+    NEED(p, "out of memory for scores");
+    json_t *rows = json_array();
+    int done = 0;
+    bool ok = true;
+    for (int64_t i = 0; ok && i < w->folds->count; i++) ok = add_fold(w, &w->folds->fold[i], p, rows, &done, e);
+    static const char *const kinds[] = {"rolling", "expanding", "cpcv"};
+    json_t *doc = json_pack("{s:s, s:o, s:i, s:I}", "scheme", kinds[w->kind], "folds", rows, "done", done, "samples",
+        (json_int_t)p->samples);
+    if (done) json_object_set_new(doc, "metrics", pooled_json(p));
+    if (p->classes && done) json_object_set_new(doc, "confusion", matrix_json(p->confusion, p->classes));
+    free(p);
+    if (ok && !done)
+        ok = err_input(e, "%s: no fold is trained yet: %s", w->dir,
+            json_string_value(json_object_get(json_array_get(rows, 0), "reason")));
+    ok = ok && results_write(w->dir, RESULTS_WALK, json_incref(doc), e);
+    if (ok) task_tell(&w->o->listener, &(task_event){.kind = TASK_WALK_DONE, .tested = {.dir = w->dir, .doc = doc}});
+    json_decref(doc);
+    return ok;
+}

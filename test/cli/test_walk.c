@@ -1,0 +1,188 @@
+// Walks: folds side by side, in shards, stopped and gone on with leave the same bytes; a fold is a run like any other.
+#include "cli/program.h"
+#include "data/walk.h"
+#include "run/same.h"
+#include "support.h"
+
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+enum { FOLDS = 4, KILLS = 4 };
+
+// Four folds of a small MLP on made-up bars; `more` are further lines.
+static void put_walk(const char *more) {
+    char text[1000];
+    snprintf(text, sizeof text,
+        "data: {set: set.npz, windows: {fast: 8, slow: 4}}\n"
+        "model: {kind: mlp, widths: 6}\n"
+        "train: {epochs: 3, batch_size: 32, checkpoint_every: 1, patience: 9}\n"
+        "walk: {train: 500, validation: 100, test: 150, folds: 4, embargo: 5}\n"
+        "run: {dir: made}\n"
+        "gpu_optimization: {memory_monitoring: false}\n%s",
+        more);
+    put_text("walk.yaml", text);
+    walk_put("bars.csv", 4000, 300, 1);
+    assert_int_equal(RUN("import", "bars.csv", "-o", "set.npz", "--frames=1h", "-q"), 0);
+}
+
+static void same_walks(const char *a, const char *b) {
+    char one[64], other[64];
+    snprintf(one, sizeof one, "%s/walk.json", a);
+    snprintf(other, sizeof other, "%s/walk.json", b);
+    same_bytes(one, other);
+    for (int k = 1; k <= 20; k++) {
+        snprintf(one, sizeof one, "%s/fold_%02d", a, k);
+        snprintf(other, sizeof other, "%s/fold_%02d", b, k);
+        assert_int_equal(access(one, F_OK), access(other, F_OK));
+        if (access(one, F_OK) != 0) continue;
+        same_runs(one, other);
+        snprintf(one, sizeof one, "%s/fold_%02d/evaluation.json", a, k);
+        snprintf(other, sizeof other, "%s/fold_%02d/evaluation.json", b, k);
+        same_bytes(one, other);
+    }
+}
+
+// The folds of walk.json whose status is this.
+static int count_folds(const char *status) {
+    err e;
+    char *text = slurp("made/walk.json");
+    json_t *doc = json_read(text, strlen(text), &e), *fold;
+    size_t i;
+    int n = 0;
+    json_array_foreach(json_object_get(doc, "folds"), i, fold) n +=
+        strcmp(json_string_value(json_object_get(fold, "status")), status) == 0;
+    json_decref(doc);
+    free(text);
+    return n;
+}
+
+static void jobs_and_shards_leave_the_same(void **state) {
+    (void)state;
+    put_walk("");
+    assert_int_equal(RUN("walk", "walk.yaml", "--device=cpu", "walk.jobs=1"), 0);
+    matches("out", "all +[0-9]+ +[0-9.]+ ");
+    assert_int_equal(count_folds("done"), FOLDS);
+    assert_int_equal(RUN("walk", "walk.yaml", "--device=cpu", "walk.jobs=3", "run.dir=three", "-q"), 0);
+    is_empty("out");
+    same_walks("made", "three");
+    pid_t first = program_start(
+        "one", (const char *const[]){"walk", "walk.yaml", "--device=cpu", "--shard=1/2", "run.dir=shards", NULL});
+    assert_int_equal(RUN("walk", "walk.yaml", "--device=cpu", "--shard=2/2", "run.dir=shards"), 0);
+    assert_int_equal(program_finish(first), 0);
+    assert_int_equal(RUN("walk", "walk.yaml", "--device=cpu", "--gather", "run.dir=shards"), 0);
+    same_walks("made", "shards");
+}
+
+// A walk that is killed again and again, at moments that are spread over it.
+static void killed_walks_go_on(void **state) {
+    (void)state;
+    int status, killed = 0;
+    put_walk("");
+    double began = support_seconds();
+    assert_int_equal(RUN("walk", "walk.yaml", "--device=cpu", "walk.jobs=2", "run.dir=whole"), 0);
+    double whole = support_seconds() - began;
+    for (int k = 0; k < KILLS; k++) {
+        const char *again = access("made/config.yaml", F_OK) == 0 ? "--resume" : "-v";
+        pid_t child = program_start(
+            "out", (const char *const[]){"walk", "walk.yaml", "--device=cpu", "walk.jobs=2", again, NULL});
+        usleep((useconds_t)(1e6 * whole * (k + 1) / (2 * KILLS)));
+        kill(child, SIGKILL);
+        assert_int_equal(waitpid(child, &status, 0), child);
+        killed += WIFSIGNALED(status);
+    }
+    print_message("killed %d of %d\n", killed, KILLS);
+    assert_int_equal(RUN("walk", "walk.yaml", "--device=cpu", "walk.jobs=2",
+                         access("made/config.yaml", F_OK) == 0 ? "--resume" : "-v"),
+        0);
+    same_walks("whole", "made");
+    assert_int_equal(RUN("walk", "walk.yaml", "--device=cpu", "--resume"), 0); // once more: all is there
+    same_walks("whole", "made");
+}
+
+static void a_fold_is_a_run(void **state) {
+    (void)state;
+    put_walk("");
+    assert_int_equal(RUN("walk", "walk.yaml", "--device=cpu"), 0);
+    json_t *doc = NULL;
+    err e;
+    char *text = slurp("made/walk.json"), fold[64], dir[64];
+    assert_non_null(doc = json_read(text, strlen(text), &e));
+    json_t *last = json_array_get(json_object_get(doc, "folds"), FOLDS - 1);
+    long long at = json_integer_value(json_object_get(last, "number"));
+    double mcc = json_real_value(json_object_get(json_object_get(json_object_get(last, "metrics"), "mcc"), "score"));
+    snprintf(fold, sizeof fold, "walk.fold=%lld", at);
+    snprintf(dir, sizeof dir, "made/fold_%02lld", at);
+    assert_int_equal(RUN("train", "walk.yaml", fold, "run.dir=alone", "--device=cpu"), 0);
+    same_runs("alone", dir);
+    assert_int_equal(RUN("evaluate", dir, "--json"), 0);
+    assert_true(number("mcc") > mcc - 1e-8 && number("mcc") < mcc + 1e-8);
+    complains(RUN("train", "walk.yaml", "walk.fold=99"), "walk.*: there is no fold 99; these data have [0-9]+");
+    assert_int_equal(RUN("runs", "."), 0);
+    matches("out", "made +done +mlp walk");
+    assert_int_equal(RUN("inspect", "made"), 0);
+    matches("out", "walk +made: done, 4 folds begun");
+    json_decref(doc);
+    free(text);
+}
+
+// Later folds begin with the weights of the one before; members of an ensemble are tested together.
+static void warm_folds_and_ensembles(void **state) {
+    (void)state;
+    put_walk("");
+    assert_int_equal(RUN("walk", "walk.yaml", "--device=cpu", "walk.folds=2", "run.dir=cold"), 0);
+    assert_int_equal(RUN("walk", "walk.yaml", "--device=cpu", "walk.folds=2", "walk.start=warm"), 0);
+    matches("out", "folds +2, 2 to train here, 1 at once");
+    assert_int_not_equal(system("cmp -s cold/walk.json made/walk.json"), 0);
+    assert_int_equal(RUN("walk", "walk.yaml", "--device=cpu", "walk.folds=2", "train.ensemble=2", "run.dir=both"), 0);
+    assert_int_equal(system("test $(ls both/fold_*/member_2/best.safetensors | wc -l) = 2"), 0);
+    assert_int_equal(
+        RUN("walk", "walk.yaml", "--device=cpu", "walk.folds=2", "train.ensemble=2", "run.dir=both", "--resume"), 0);
+}
+
+static void a_walk_sets_the_earlier_aside(void **state) {
+    (void)state;
+    put_walk("");
+    assert_int_equal(RUN("walk", "walk.yaml", "--device=cpu", "walk.folds=1"), 0);
+    assert_int_equal(system("cp -r made before"), 0);
+    assert_int_equal(RUN("walk", "walk.yaml", "--device=cpu", "walk.folds=1"), 0);
+    matches("out", "earlier +the walk that was in made is now made.1");
+    assert_int_equal(system("diff -r -x lock -x run.db* before made.1"), 0);
+    same_walks("made", "made.1");
+}
+
+static void mistakes_are_told(void **state) {
+    (void)state;
+    put_walk("");
+    complains(RUN("walk", "walk.yaml", "walk.train=900000"), "walk.yaml:4: walk: .* are too few for a fold: .*");
+    complains(RUN("walk", "walk.yaml", "walk.test=3 weeks"), "walk.test=3 weeks: walk.test: 3 weeks is no span: .*");
+    complains(RUN("walk", "walk.yaml", "--shard=5/4"), "--shard 5/4: must be such as 1/4, .*");
+    complains(RUN("walk", "walk.yaml", "--shard=1/4", "--gather"), "--gather: .*; leave --shard out");
+    complains(RUN("walk", "walk.yaml", "--gather"), "made: there is no run to resume; .*");
+    complains(RUN("walk", "walk.yaml", "walk.scheme=cpcv", "walk.test_groups=6"),
+        "walk.test_groups=6: walk.test_groups: 6 of 6 groups leave none to train on; .*");
+    put_text("plain.yaml", "data: {set: set.npz}\n");
+    complains(RUN("walk", "plain.yaml"), "plain.yaml: describes no walk; add a section such as walk: .*");
+    assert_int_equal(access("made", F_OK), -1); // nothing was begun
+}
+
+int main(void) {
+    program_use(TRADEWIND_BINARY);
+#define TEST(name) cmocka_unit_test_setup_teardown(name, support_enter, support_leave)
+    const struct CMUnitTest tests[] = {
+        TEST(jobs_and_shards_leave_the_same),
+        TEST(killed_walks_go_on),
+        TEST(a_fold_is_a_run),
+        TEST(warm_folds_and_ensembles),
+        TEST(a_walk_sets_the_earlier_aside),
+        TEST(mistakes_are_told),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
