@@ -12,12 +12,14 @@
 #   before: sum / K               text of that file, within one line, that occurs exactly once in it
 #   after: sum / (K + 1)          what stands there instead; may be empty
 #   breaks: Macro F1 is too low.  the bug, in a sentence
-#   tests: test_metric test_skill binaries that should notice, the quickest first; NAME=VALUE sets a variable for those behind
+#   tests: test_metric test_skill binaries that should notice, the quickest first; NAME=VALUE sets a variable for those
+#                                 behind it
 #   survives: ...                 where no test can notice: why. Optional
 #
-# The copy and its build are in build-mutants and stay there, so that the next run builds little. A mutant is caught by a
-# test that fails or runs longer than TRADEWIND_MUTANT_SECONDS (300). Exit status 1: a mutant survives without a reason;
-# 2: the list is wrong (a text that is not found once, code that does not compile), or a test fails without any bug.
+# The copy and its build are in build-mutants and stay there, so that the next run builds little. A mutant is caught by
+# a test that fails or runs longer than TRADEWIND_MUTANT_SECONDS (300). Exit status 1: a mutant survives without a
+# reason; 2: the list is wrong (a text that is not found once, code that does not compile), or a test fails without any
+# bug.
 set -eu
 
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -35,30 +37,72 @@ fail() {
     exit 2
 }
 
-# Puts every record as a folder of fields into $work/mutant, and the names in order into $work/names.
+# Checks the lists against the sources; puts every record as a folder of fields into $work/mutant, and the names in
+# order into $work/names.
 read_lists() {
     mkdir "$work/mutant"
     : >"$work/names"
-    awk -v to="$work" '
-        function complain(what) { printf "%s:%d: %s\n", FILENAME, FNR, what; bad = 1; exit 2 }
-        function put(key, value) { print value >(to "/mutant/" name "/" key); close(to "/mutant/" name "/" key) }
+    find "$root/test" -name 'test_*.c' | sed 's|.*/||; s|\.c$||' >"$work/tests"
+    awk -v to="$work" -v root="$root" '
+        function complain(what) { printf "mutate: %s\n", what; bad = 1 }
+        function put(key) { print value[name, key] >(to "/mutant/" name "/" key); close(to "/mutant/" name "/" key) }
+
+        # How often a text occurs in a file; -1 where there is no such file.
+        function occurrences(path, text,    line, at, n, got) {
+            for (n = 0; (got = (getline line <path)) > 0;)
+                for (; (at = index(line, text)) > 0; n++) line = substr(line, at + length(text))
+            close(path)
+            return got < 0 ? -1 : n
+        }
+
+        function check(    i, n, word, path) {
+            n = split("file before after breaks tests", word, " ")
+            for (i = 1; i <= n; i++)
+                if (!((name, word[i]) in value) || (value[name, word[i]] == "" && word[i] != "after")) {
+                    complain(name ": has no " word[i])
+                    return
+                }
+            path = value[name, "file"]
+            n = occurrences(root "/" path, value[name, "before"])
+            if (n < 0) complain(name ": there is no " path)
+            else if (n != 1) complain(name ": its text occurs " n " times in " path)
+            if (value[name, "before"] == value[name, "after"]) complain(name ": changes nothing")
+            n = split(value[name, "tests"], word, " ")
+            for (i = 1; i <= n; i++)
+                if (word[i] !~ /=/ && !(word[i] in test)) complain(name ": there is no test " word[i])
+        }
+
+        FILENAME == to "/tests" { test[$0] = 1; next }
         /^#/ || /^$/ { next }
-        !match($0, /^(mutant|file|before|after|breaks|tests|survives):/) { complain("no field of a mutant: " $0) }
+        !match($0, /^(mutant|file|before|after|breaks|tests|survives):/) {
+            complain(FILENAME ":" FNR ": no field: " $0)
+            next
+        }
         {
             key = substr($0, 1, RLENGTH - 1)
-            value = substr($0, RLENGTH + 2)
+            text = substr($0, RLENGTH + 2)
             if (key == "mutant") {
-                if (value !~ /^[a-z0-9_]+$/ || value in seen) complain("the name " value " is taken, or is none")
-                name = value
+                if (text !~ /^[a-z0-9_]+$/ || text in seen)
+                    complain(FILENAME ":" FNR ": " text " is taken, or is no name")
+                name = names[++count] = text
                 seen[name] = 1
-                system("mkdir " to "/mutant/" name)
-                print name >(to "/names")
             } else {
-                if (name == "" || (name, key) in seen) complain("the field " key " stands twice, or before its mutant")
-                seen[name, key] = 1
-                put(key, value)
+                if ((name, key) in value) complain(FILENAME ":" FNR ": " name " has a second " key)
+                value[name, key] = text
             }
-        }' "$lists"/*.txt >&2 || exit 2
+        }
+        END {
+            for (i = 1; i <= count; i++) {
+                name = names[i]
+                check()
+                if (bad) continue
+                print name >(to "/names")
+                system("mkdir " to "/mutant/" name)
+                for (k in value)
+                    if (split(k, part, SUBSEP) && part[1] == name) put(part[2])
+            }
+            exit bad
+        }' "$work/tests" "$lists"/*.txt >&2 || exit 2
 }
 
 # field NAME KEY: the value; empty where it has none.
@@ -66,57 +110,49 @@ field() {
     [ ! -f "$work/mutant/$1/$2" ] || cat "$work/mutant/$1/$2"
 }
 
-# Writes a mutant's file, changed, to stdout; fails unless the text to change is there exactly once.
+# Writes a mutant's file, changed, to stdout.
 changed() {
     BEFORE=$(field "$1" before) AFTER=$(field "$1" after) awk '
-        BEGIN { from = ENVIRON["BEFORE"]; to = ENVIRON["AFTER"]; size = length(from) }
-        {
-            for (at = index(rest = $0, from); at; at = index(rest, from)) { found++; rest = substr(rest, at + size) }
-            at = index($0, from)
-            print at ? substr($0, 1, at - 1) to substr($0, at + size) : $0
-        }
-        END { exit found != 1 }' "$root/$(field "$1" file)"
+        { at = index($0, ENVIRON["BEFORE"]) }
+        at { $0 = substr($0, 1, at - 1) ENVIRON["AFTER"] substr($0, at + length(ENVIRON["BEFORE"])) }
+        { print }' "$root/$(field "$1" file)"
 }
 
-# The names of a mutant's tests, without variables.
+# A mutant's tests, a line each: the name, and the variables that are set for it.
+runs_of() {
+    set -- $(field "$1" tests)
+    variables=
+    for word; do
+        case $word in
+            *=*) variables="$variables $word" ;;
+            *) echo "$word$variables" ;;
+        esac
+    done
+}
+
 tests_of() {
-    for word in $(field "$1" tests); do
-        case $word in *=*) ;; *) echo "$word" ;; esac
-    done
+    runs_of "$1" | sed 's/ .*//'
 }
 
-check_one() {
-    for key in file before breaks tests; do
-        [ -n "$(field "$1" "$key")" ] || { echo "mutate: $1: has no $key"; return 1; }
-    done
-    [ -f "$work/mutant/$1/after" ] || { echo "mutate: $1: has no after"; return 1; }
-    [ "$(field "$1" before)" != "$(field "$1" after)" ] || { echo "mutate: $1: changes nothing"; return 1; }
-    [ -f "$root/$(field "$1" file)" ] || { echo "mutate: $1: there is no $(field "$1" file)"; return 1; }
-    changed "$1" >/dev/null || { echo "mutate: $1: $(field "$1" file) does not hold its text exactly once"; return 1; }
-    for test in $(tests_of "$1"); do
-        grep -qx "$test" "$work/tests" || { echo "mutate: $1: there is no test $test"; return 1; }
-    done
+# The files of the sources, built ones left out.
+list_files() {
+    cd "$root"
+    git ls-files -co --exclude-standard 2>/dev/null || find . -path './build*' -prune -o -type f -print | sed 's|^\./||'
 }
 
-check_all() {
-    find "$root/test" -name 'test_*.c' | sed 's|.*/||; s|\.c$||' >"$work/tests"
-    bad=0
-    while read -r name; do check_one "$name" >&2 || bad=1; done <"$work/names"
-    return $bad
-}
-
-# Brings the copy up to date. Files that are the same keep their times, so that little is built.
+# Brings the copy up to date. Files that are the same keep their times, so that little is built. Data that tests look
+# for beside the sources are beside the copy too.
 copy_tree() {
     mkdir -p "$tree"
-    (cd "$root" && git ls-files -co --exclude-standard 2>/dev/null || find . -path './build*' -prune -o -type f -print) >"$work/files"
+    (list_files) | LC_ALL=C sort >"$work/files"
     while read -r file; do
         [ -f "$root/$file" ] || continue
         cmp -s "$root/$file" "$tree/$file" && continue
         mkdir -p "$(dirname "$tree/$file")"
         cp "$root/$file" "$tree/$file"
     done <"$work/files"
-    (cd "$tree" && find . -type f | sed 's|^\./||') | LC_ALL=C sort >"$work/copied"
-    sed 's|^\./||' "$work/files" | LC_ALL=C sort | LC_ALL=C comm -13 - "$work/copied" | while read -r file; do rm "$tree/$file"; done
+    (cd "$tree" && find . -type f) | sed 's|^\./||' | LC_ALL=C sort >"$work/copied"
+    LC_ALL=C comm -13 "$work/files" "$work/copied" | while read -r file; do rm "$tree/$file"; done
     [ ! -d "$root/../shared" ] || ln -sfn "$(cd "$root/../shared" && pwd)" "$home/shared"
 }
 
@@ -134,28 +170,25 @@ run_test() {
 
 # Every test that is to catch something passes without a bug, or what it catches would mean nothing.
 check_tests() {
-    sort -u "$work/wanted" >"$work/tests"
-    build_targets $(cat "$work/tests") || { cat "$work/log"; fail "the sources do not build"; }
-    while read -r test; do
-        run_test "$test" || { cat "$work/log"; fail "$test fails without a bug"; }
-    done <"$work/tests"
+    while read -r name; do runs_of "$name"; done <"$work/names" | sort -u >"$work/runs"
+    build_targets $(sed 's/ .*//' "$work/runs" | sort -u) || { cat "$work/log"; fail "the sources do not build"; }
+    while read -r run; do
+        run_test $run </dev/null || { cat "$work/log"; fail "$run fails without a bug"; }
+    done <"$work/runs"
 }
 
 # Runs a planted mutant's tests until one fails; the verdict is in $verdict, empty where it survives.
 run_tests() {
     verdict=
-    set --
-    for word in $(field "$name" tests); do
-        case $word in
-            *=*) set -- "$@" "$word" ; continue ;;
-        esac
+    runs_of "$name" >"$work/runs"
+    while read -r run; do
         status=0
-        run_test "$word" "$@" || status=$?
+        run_test $run </dev/null || status=$?
         [ $status != 0 ] || continue
-        verdict="caught by $word"
+        verdict="caught by ${run%% *}"
         [ $status != 124 ] || verdict="$verdict, which did not end"
         return
-    done
+    done <"$work/runs"
 }
 
 # Plants one mutant, tells what came of it, and restores the file. The file is newer than what was built of it both
@@ -197,16 +230,15 @@ choose() {
 }
 
 plant_all() {
-    check_all || exit 2
     choose "$@"
     copy_tree
     cmake -S "$tree" -B "$build" -DTRADEWIND_TESTS=ON -DTRADEWIND_CUDA=OFF --log-level=WARNING >"$work/log" ||
         { cat "$work/log"; fail "CMake fails"; }
-    while read -r name; do tests_of "$name"; done <"$work/names" >"$work/wanted"
     check_tests
     caught=0 explained=0 survived=0 broken=0
     while read -r name; do try "$name" </dev/null; done <"$work/names"
-    echo "$(wc -l <"$work/names") mutants: $caught caught, $explained survive with a reason, $survived survive, $broken do not build"
+    echo "$((caught + explained + survived + broken)) mutants: $caught caught, $explained survive with a reason," \
+        "$survived survive, $broken do not build"
     [ $broken = 0 ] || exit 2
     [ $survived = 0 ]
 }
@@ -214,11 +246,12 @@ plant_all() {
 case ${1-} in
     --list)
         read_lists
-        while read -r name; do printf '%-32s %s: %s\n' "$name" "$(field "$name" file)" "$(field "$name" breaks)"; done <"$work/names"
+        while read -r name; do
+            printf '%-32s %s: %s\n' "$name" "$(field "$name" file)" "$(field "$name" breaks)"
+        done <"$work/names"
         ;;
     --check)
         read_lists
-        check_all || exit 2
         echo "mutate: $(wc -l <"$work/names") mutants apply"
         ;;
     --help | -h) sed -n '2,/^set -eu/{/^#/s/^# \{0,1\}//p;}' "$0" ;;

@@ -32,7 +32,8 @@ enum {
     RNG_SYNTHETIC = 4,
     RNG_TEST = 5,
     RNG_BOOTSTRAP = 6,
-    RNG_CONTROL = 7
+    RNG_CONTROL = 7,
+    RNG_CHECK = 8
 };
 
 // With so many rounds. Of those that pass the authors' tests 7 is the least, and 10 is what they advise.

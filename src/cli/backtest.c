@@ -30,7 +30,7 @@ static const char *either(const char *a, const char *b) {
 static bool check(const asked *a, err *e) {
     if (a->run && a->signals) return err_input(e, "--signals: a run makes its own signals; leave one of them out");
     if (!a->run && !a->signals)
-        return err_input(e, "nothing to test; name a run's directory, or --signals FILE and --bars FILE");
+        return err_input(e, "no run and no signals given; name a run's directory, or --signals FILE");
     if (a->signals && !a->bars)
         return err_input(e, "no bars given; name the file that the signals were made on with --bars FILE");
     if (a->signals && (a->part || a->symbol || a->data))

@@ -79,8 +79,7 @@ bool look_at_run(const char *dir, look *l, err *e) {
     value_of(dir, "plan.yaml", "device", l->device, sizeof l->device);
     l->members = members_of(dir);
     walk_each(dir, count_fold, &l->folds);
-    l->status = l->sum.status;
-    if (strcmp(l->status, "running") == 0 && !run_is_locked(dir)) l->status = "killed";
+    l->status = run_status(dir, &l->sum);
     return ok;
 }
 

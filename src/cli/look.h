@@ -12,7 +12,7 @@ typedef struct {
     char model[32], device[128];
     int members;                  // of an ensemble, which has neither epochs nor figures of its own; 0: a run
     int folds;                    // of a walk, likewise
-    const char *status;           // as run.db has it, but "killed" where it says running and nobody trains there
+    const char *status;           // of run_status
     double loss;                  // of the best epoch, on validation; NAN where there is none
     double mcc, smape, mase, mae; // likewise, where the run tells classes or forecasts
     double skipped;               // steps without a finite gradient up to the last epoch; 0 where none is known

@@ -4,6 +4,7 @@
 #include "base/json.h"
 #include "base/term.h"
 #include "cli/ask.h"
+#include "cli/checking.h"
 #include "cli/cli.h"
 #include "cli/show.h"
 #include "run/command.h"
@@ -208,6 +209,11 @@ static bool run_walk(const cli_options *o, err *e) {
     task_options ask;
     const char *shard = cli_given(o, "--shard");
     walk_options w = {.gather = cli_given(o, "--gather") != NULL};
+    bool check = cli_given(o, "--check") != NULL;
+    if (check && (shard || w.gather || cli_given(o, "--resume")))
+        return err_input(e, "--check: trains nothing that stays; leave --shard, --gather and --resume out");
+    if (!check && cli_given(o, "--folds")) return err_input(e, "--folds: goes with --check; walk.folds says how many");
+    if (check) return checking_run(o, e);
     if (shard && w.gather) return err_input(e, "--gather: joins what all shards have done; leave --shard out");
     if (shard && !read_shard(shard, &w, e)) return false;
     if (!ask_task(o, &ask, e)) return false;
@@ -228,6 +234,9 @@ const cli_command cli_walk = {"walk", "CONFIG [key=value...]",
     "  --shard I/N         train the I-th of N shares of the folds into a directory that all shards see; auto: as\n"
     "                      Slurm arrays and Kubernetes indexed jobs number them\n"
     "  --gather            train nothing: test what all shards have trained, and write walk.json\n"
+    "  --check             write nothing: look for leaks by making everything anew with another future, and training\n"
+    "                      the first fold twice; status 1 where one is found\n"
+    "  --folds all         with --check: every fold\n"
     "walk.jobs folds run at once, within one memory limit, each to the bits that it has alone.\n"
     "doc/walk.md shows the schemes sample by sample; train --help lists the keys.\n",
-    NULL, "--seed", WORDS_MOST, run_walk, "--shard", "--resume --gather"};
+    NULL, "--seed", WORDS_MOST, run_walk, "--shard --folds", "--resume --gather --check"};

@@ -1,6 +1,7 @@
 #include "data/build.h"
 
 #include "data/build_work.h"
+#include "data/leaks.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -50,6 +51,7 @@ static bool check_label(const build_options *o, err *e) {
 }
 
 dataset *build_bars(const build_source *from, const build_options *o, const dataset *old, build_report *r, err *e) {
+    if (leaks_planted.bars) from = leaks_planted.bars(from);
     check_source(from, old);
     if (!check_label(o, e)) return NULL;
     build b = {.from = from, .o = o, .old = old};
@@ -59,6 +61,7 @@ dataset *build_bars(const build_source *from, const build_options *o, const data
     ok = ok && build_prepare(&b, e) && build_order(&b, e) && build_fill(&b, e);
     if (ok) b.d->sum = sum_bars(from);
     if (ok) b.d->about = json_pack("{s:s, s:o}", "made_of", "bars", "label", build_label_json(o));
+    if (ok && leaks_planted.built) leaks_planted.built(b.d);
     if (ok && r) *r = b.report;
     for (int s = 0; b.work && s < from->series; s++) work_done(&b.work[s]);
     free(b.work);

@@ -319,3 +319,7 @@ bool run_is_locked(const char *dir) {
     if (fd >= 0) close(fd);
     return locked;
 }
+
+const char *run_status(const char *dir, const db_summary *s) {
+    return strcmp(s->status, "running") == 0 && !run_is_locked(dir) ? "killed" : s->status;
+}

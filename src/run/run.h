@@ -68,4 +68,7 @@ bool run_owns(const char *name);
 bool run_is(const char *path);
 bool run_is_locked(const char *dir);
 
+// The status of a run as its run.db has it, but "killed" where that says running and nobody trains there.
+const char *run_status(const char *dir, const db_summary *s);
+
 #endif

@@ -106,20 +106,18 @@ static void stop_monitor(fit *f) {
 
 // Before the first step
 
-// The metric by which an epoch is best. OWA is measured by what naive2 scores on the same samples, its MASE by the
-// window's scale.
-static bool choose_metric(fit *f, err *e) {
-    const task *t = f->task;
+// OWA is measured by what naive2 scores on the same samples, its MASE by the window's scale.
+const metric *fit_judge_by(const task *t, trainer *tr, err *e) {
     series_score naive = {0};
     double naive2[2];
-    f->metric = settings_metric(t->config, settings_task(&t->settings, t->data), e);
-    if (!f->metric) return false;
-    if (f->metric == metric_find("owa") &&
+    const metric *m = settings_metric(t->config, settings_task(&t->settings, t->data), e);
+    if (!m) return NULL;
+    if (m == metric_find("owa") &&
         !series_add_part(&naive, t->data, &t->split.validation, t->window[0], t->settings.season, NULL, 0, 0, e))
-        return false;
+        return NULL;
     series_naive2(&naive, naive2);
-    trainer_judge_by(f->trainer, f->metric, naive2);
-    return true;
+    trainer_judge_by(tr, m, naive2);
+    return m;
 }
 
 // A run that goes on behind a change of precision.
@@ -164,7 +162,9 @@ static bool make_trainer(fit *f, err *e) {
     f->contract = task_contract(t);
     if (!f->config || !is_alike(f, e)) return false;
     f->trainer = task_trainer(t, e);
-    if (!f->trainer || !budget_holds(&t->budget, t->device, t->queue, e) || !choose_metric(f, e)) return false;
+    if (!f->trainer || !budget_holds(&t->budget, t->device, t->queue, e)) return false;
+    f->metric = fit_judge_by(t, f->trainer, e);
+    if (!f->metric) return false;
     if (from && !fit_begin_from(t, f->trainer, f->contract, &f->unlike, e)) return false;
     f->ready = clock_seconds();
     return true;

@@ -22,6 +22,9 @@ bool fit_run(const task_options *o, const fit_member *member, bool *stopped, err
 // differences go to `unlike`, where that is wanted, as a line that the caller frees.
 bool fit_begin_from(const task *t, trainer *tr, const contract *is, char **unlike, err *e);
 
+// Sets the metric by which an epoch is best; NULL where train.metric does not fit the data.
+const metric *fit_judge_by(const task *t, trainer *tr, err *e);
+
 // All members; `all` is the ensemble's description.
 bool fit_ensemble(const task_options *o, const task *all, err *e);
 

@@ -64,10 +64,9 @@ static int list_files(const config *c, source_ask *ask) {
     return n;
 }
 
-static dataset *build(const config *c, const settings *s, sources *from, const task_listener *l, err *e) {
+static dataset *build(const config *c, const settings *s, const sources *from, const task_listener *l, err *e) {
     build_report r;
     err why = {0};
-    if (!set_features(c, from, e)) return NULL;
     dataset *d = build_bars(&from->build, &s->build, NULL, &r, &why);
     if (!d) {
         blame(c, "data.bars", &why, e);
@@ -80,27 +79,27 @@ static dataset *build(const config *c, const settings *s, sources *from, const t
     return d;
 }
 
-static dataset *from_bars(const config *c, const settings *s, const task_listener *l, err *e) {
+bool source_bars(const config *c, const settings *s, sources *from, err *e) {
     source_ask ask[TASK_FILES_MOST];
     const char *frame[FRAMES_MOST];
     size_t frames = config_items(c, "data.frames");
-    sources from;
-    if (frames >= FRAMES_MOST) {
-        config_fail(c, "data.frames", e, "%zu frames beside the finest; use up to %d", frames, FRAMES_MOST - 1);
-        return NULL;
-    }
+    if (frames >= FRAMES_MOST)
+        return config_fail(c, "data.frames", e, "%zu frames beside the finest; use up to %d", frames, FRAMES_MOST - 1);
     int files = list_files(c, ask);
-    if (files > TASK_FILES_MOST) {
-        config_fail(c, "data.bars", e,
+    if (files > TASK_FILES_MOST)
+        return config_fail(c, "data.bars", e,
             "names %d files; use up to %d, or join instruments in files with a column symbol", files, TASK_FILES_MOST);
-        return NULL;
-    }
     for (size_t i = 0; i < frames; i++) frame[i] = config_item(c, "data.frames", i);
     err why = {0};
-    if (!sources_read(&from, ask, files, &s->bars, frame, (int)frames, &why)) {
-        blame(c, "data.bars", &why, e);
-        return NULL;
-    }
+    if (!sources_read(from, ask, files, &s->bars, frame, (int)frames, &why)) return blame(c, "data.bars", &why, e);
+    if (set_features(c, from, e)) return true;
+    sources_done(from);
+    return false;
+}
+
+static dataset *from_bars(const config *c, const settings *s, const task_listener *l, err *e) {
+    sources from;
+    if (!source_bars(c, s, &from, e)) return NULL;
     dataset *d = build(c, s, &from, l, e);
     sources_done(&from);
     return d;

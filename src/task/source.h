@@ -9,6 +9,9 @@
 // behind its place in the description.
 dataset *source_open(const config *c, const settings *s, const task_listener *l, err *e);
 
+// Reads the bar files that it names, with the features of its streams; to be given back by sources_done.
+bool source_bars(const config *c, const settings *s, sources *from, err *e);
+
 // True where a set's file has more bytes than half of `memory` bytes, so that a second look reads the disk again.
 bool source_is_large(const dataset *d, double memory);
 

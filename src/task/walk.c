@@ -64,18 +64,21 @@ static bool tell(const walk *w, task_event e) {
 
 // Folds
 
+bool walk_folds(const task *t, const dataset *d, int64_t *window, scheme_folds *to, err *e) {
+    scheme as = t->settings.walk.scheme;
+    err why;
+    if (!settings_windows(t->config, d, window, e)) return false;
+    as.window = window;
+    if (scheme_make(d, &as, to, &why)) return true;
+    if (why.kind == ERR_RUN) *e = why;
+    return why.kind != ERR_RUN && config_fail(t->config, "walk", e, "%s", why.text);
+}
+
 static bool make_folds(walk *w, err *e) {
     const task *t = &w->all;
     int64_t window[STREAMS_MOST];
-    scheme as = t->settings.walk.scheme;
-    err why;
     w->data = source_open(t->config, &t->settings, &w->o->listener, e);
-    if (!w->data || !source_check(w->data, &w->o->listener, e)) return false;
-    if (!settings_windows(t->config, w->data, window, e)) return false;
-    as.window = window;
-    if (scheme_make(w->data, &as, &w->folds, &why)) return true;
-    if (why.kind == ERR_RUN) *e = why;
-    return why.kind != ERR_RUN && config_fail(t->config, "walk", e, "%s", why.text);
+    return w->data && source_check(w->data, &w->o->listener, e) && walk_folds(t, w->data, window, &w->folds, e);
 }
 
 static bool is_mine(const walk *w, int64_t i) {
@@ -314,9 +317,6 @@ static bool can_be_warm(const walk *w, err *e) {
 
 static bool walk_all(walk *w, err *e) {
     bool stopped = false;
-    if (!walk_given(w->all.config))
-        return err_input(e, "%s: describes no walk; add a section such as walk: {train: 2y, validation: 3M, test: 3M}",
-            w->o->description.file);
     if (!can_be_warm(w, e) || !make_folds(w, e)) return false;
     list_work(w);
     if (!w->works && w->w->shards) return true; // more shards than folds
@@ -343,11 +343,19 @@ static void walk_close(walk *w) {
     task_close(&w->all);
 }
 
-bool task_walk(const task_options *o, const walk_options *options, err *e) {
-    walk w = {.o = o, .w = options};
+bool walk_describe(task *t, const task_options *o, err *e) {
     task_options as = *o;
     as.resume = false; // each fold keeps its own batch
-    if (!task_describe_run(&w.all, &as, e)) return false;
+    if (!task_describe_run(t, &as, e)) return false;
+    if (walk_given(t->config)) return true;
+    task_close(t);
+    return err_input(e, "%s: describes no walk; add a section such as walk: {train: 2y, validation: 3M, test: 3M}",
+        o->description.file);
+}
+
+bool task_walk(const task_options *o, const walk_options *options, err *e) {
+    walk w = {.o = o, .w = options};
+    if (!walk_describe(&w.all, o, e)) return false;
     bool ok = walk_all(&w, e);
     walk_close(&w);
     return ok;

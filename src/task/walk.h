@@ -25,6 +25,12 @@ typedef struct {
 // made are told and left out. False where no fold can be, or one fails.
 bool task_walk(const task_options *o, const walk_options *w, err *e);
 
+// Description of a walk alone, to be closed as a task; ERR_INPUT where it describes none.
+bool walk_describe(task *t, const task_options *o, err *e);
+
+// Folds that it asks for of these data, and the windows of its model, [streams]; to be given back by scheme_done.
+bool walk_folds(const task *t, const dataset *d, int64_t *window, scheme_folds *to, err *e);
+
 // Directory of a fold; the caller frees it.
 char *walk_dir(const char *walk, const scheme_fold *f);
 

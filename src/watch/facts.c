@@ -123,8 +123,7 @@ static void read_run(facts *f) {
     value_of(f->plan, "device", f->device, sizeof f->device);
     f->has_sum = read_db(f, db, &f->trouble[f->troubles]);
     if (!f->has_sum) f->troubles++;
-    if (f->has_sum) f->status = f->sum.status;
-    if (strcmp(f->status, "running") == 0 && !run_is_locked(f->dir)) f->status = "killed";
+    if (f->has_sum) f->status = run_status(f->dir, &f->sum);
     free(db);
 }
 

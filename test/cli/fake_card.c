@@ -3,8 +3,9 @@
 // MB until the process opens it a third time, "unseen" has no monitor, "swollen" takes more than it said, "filling" is
 // taken by others while a run goes on, "lost" and "lost early" fail in a run, "overflows" has fp16, in which no
 // gradient is finite, "picky" has tf32, and is slow where its library does not compute the products, which takes 4 MB,
-// "picky and tight" is both, "debug" opens in debug mode only, "idle" computes nothing. It computes with the plain
-// kernels on memory that it does not call the host's, so that the rest of the program treats it as it treats a card.
+// "picky and tight" is both, "debug" opens in debug mode only, "idle" computes nothing, "crashes" does so as it is
+// loaded. It computes with the plain kernels on memory that it does not call the host's, so that the rest of the
+// program treats it as it treats a card.
 //
 // FAKE_CARD_FAILS="CALL N" loses the card in the N-th such call of the process: it and all calls behind it fail.
 // "CALL N full" fails that call alone, as where another process has taken what was left of the memory. CALL is
@@ -16,6 +17,7 @@
 #include "slow.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -48,6 +50,10 @@ static bool trouble(const char *name) {
 
 static bool is_picky(void) {
     return trouble("picky") || trouble("picky and tight");
+}
+
+__attribute__((constructor)) static void crash(void) {
+    if (trouble("crashes")) raise(SIGSEGV);
 }
 
 // True where FAKE_CARD_FAILS lets this call fail; the reason is filled in.

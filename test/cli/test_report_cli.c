@@ -133,7 +133,13 @@ static void reports_are_made(void **state) {
 
 // A class that one column decides: a column of the vector, or the last bar of a stream. One column is noise, one never
 // changes.
-static void put_windows(bool vector) {
+typedef enum { WINDOWS_STREAM, WINDOWS_VECTOR, WINDOWS_SIGN } windows_kind;
+
+#define MLP                                                                                                            \
+    "data: {set: set.npz, windows: {fast: 4}, split: {embargo: 0}}\nmodel: {kind: mlp, dropout: 0}\n"                  \
+    "train: {epochs: 12, batch_size: 64}\nrun: {dir: made}\n"
+
+static void put_windows(windows_kind kind) {
     enum { SAMPLES = 1500, STEPS = 4, COLUMNS = 3 };
     static float fast[SAMPLES][STEPS][COLUMNS], more[SAMPLES][COLUMNS];
     static int64_t label[SAMPLES];
@@ -142,7 +148,8 @@ static void put_windows(bool vector) {
         for (int k = 0; k < STEPS; k++)
             for (int c = 0; c < COLUMNS; c++) fast[i][k][c] = c == 2 ? 1 : dice_unit(&d);
         for (int c = 0; c < COLUMNS; c++) more[i][c] = c == 2 ? 1 : dice_unit(&d);
-        label[i] = vector ? more[i][0] > 0 : fast[i][STEPS - 1][0] > 0;
+        if (kind == WINDOWS_SIGN) more[i][0] = more[i][0] > 0 ? 1 : -1;
+        label[i] = kind == WINDOWS_STREAM ? fast[i][STEPS - 1][0] > 0 : more[i][0] > 0;
     }
     npz_writer w;
     err e;
@@ -157,11 +164,9 @@ static void put_windows(bool vector) {
 
 static void importance_finds_the_column(void **state) {
     (void)state;
-    put_text("run.yaml",
-        "data: {set: set.npz, windows: {fast: 4}, split: {embargo: 0}}\nmodel: {kind: mlp, dropout: 0}\n"
-        "train: {epochs: 12, batch_size: 64}\nrun: {dir: made}\n");
+    put_text("run.yaml", MLP);
     for (int vector = 0; vector < 2; vector++) {
-        put_windows(vector);
+        put_windows(vector ? WINDOWS_VECTOR : WINDOWS_STREAM);
         assert_int_equal(RUN("import", "windows.npz", "-o", "set.npz", "-q"), 0);
         assert_int_equal(RUN("train", "run.yaml", "-q"), 0);
         assert_int_equal(RUN("evaluate", "made", "--importance"), 0);
@@ -197,6 +202,28 @@ static void importance_finds_the_column(void **state) {
     complains(RUN("evaluate", "made", "--importance", "--part", "test"), "--importance: is measured on validation; .*");
 }
 
+// A vector of several types, of which a column of the second part decides: a sign, kept in 8 bits.
+static void importance_knows_parts_of_tables(void **state) {
+    (void)state;
+    put_windows(WINDOWS_SIGN);
+    put_text("run.yaml", MLP);
+    assert_int_equal(RUN("import", "windows.npz", "--types", "compact", "-o", "set.npz", "-q"), 0);
+    assert_int_equal(RUN("inspect", "set.npz"), 0);
+    matches("out", "i8");
+    assert_int_equal(RUN("train", "run.yaml", "-q"), 0);
+    assert_int_equal(RUN("evaluate", "made", "--importance", "-q"), 0);
+    json_t *doc = document("made"), *list = results_get(doc, "parts.validation.importance");
+    int found = 0, none = 0;
+    for (size_t i = 0; i < 6; i++) {
+        double drop = results_number(json_object_get(json_array_get(list, i), "drop"));
+        found += i >= 3 && drop > 0.5;
+        none += drop == 0;
+        assert_true(drop > 0.5 || fabs(drop) < 0.25);
+    }
+    assert_true(json_array_size(list) == 6 && found == 1 && none >= 2);
+    json_decref(doc);
+}
+
 // Members answer together and have an importance each.
 static void ensembles_are_kept_too(void **state) {
     (void)state;
@@ -219,6 +246,7 @@ int main(void) {
         TEST(other_evaluations_are_not_kept),
         TEST(reports_are_made),
         TEST(importance_finds_the_column),
+        TEST(importance_knows_parts_of_tables),
         TEST(ensembles_are_kept_too),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

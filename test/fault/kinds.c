@@ -122,16 +122,19 @@ static pid_t start_with(const kind *k, bool card, bool again, const fault *f) {
     return fault_start(words, f, k->mark);
 }
 
+void kind_put(const kind *k) {
+    if (k->put) kinds_shell(k->put);
+}
+
 int kind_run(const kind *k, bool card, const fault *f) {
     int status;
-    if (k->put) kinds_shell(k->put);
+    kind_put(k);
     pid_t child = start_with(k, card, false, f);
     assert_int_equal(waitpid(child, &status, 0), child);
     return status;
 }
 
 pid_t kind_start(const kind *k, bool card) {
-    kinds_shell(k->put);
     return start_with(k, card, false, NULL);
 }
 
@@ -163,11 +166,12 @@ static void train_as(const char *dir, const char *epochs, const char *device) {
 void kinds_enter(bool card) {
     const char *device = card ? "--device=cuda" : "--device=cpu";
     program_copy(TRADEWIND_BINARY, FAKE_CARD_THIS);
-    put_text("run.yaml", "data: {set: train.npz, windows: {fast: 8, slow: 4}}\n"
-                         "model: {kind: mlp, widths: 6}\n"
-                         "train: {epochs: 2, batch_size: 64, checkpoint_minutes: 0, checkpoint_every: 1, patience: 9}\n"
-                         "run: {dir: made}\n"
-                         "gpu_optimization: {memory_monitoring: false}\n");
+    put_text("run.yaml",
+        "data: {set: train.npz, windows: {fast: 8, slow: 4}}\n"
+        "model: {kind: mlp, widths: 6}\n"
+        "train: {epochs: 2, batch_size: 64, checkpoint_minutes: 0.0001, checkpoint_every: 1, patience: 9}\n"
+        "run: {dir: made}\n"
+        "gpu_optimization: {memory_monitoring: false}\n");
     walk_put("bars.csv", 3000, 300, 1);
     kinds_shell("rm -rf first half && head -n 2900 bars.csv >cut.csv");
     assert_int_equal(RUN("import", "bars.csv", "-o", "train.npz", "--frames=1h", "-q"), 0);

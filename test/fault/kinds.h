@@ -47,7 +47,8 @@ void kind_whole(const kind *k, bool card);
 // Inputs, then the command with a fault, or with none (NULL); and its end, as waitpid has it.
 int kind_run(const kind *k, bool card, const fault *f);
 
-// Puts the inputs in place and starts the undisturbed command.
+// Puts a kind's inputs in place; and starts the undisturbed command on them.
+void kind_put(const kind *k);
 pid_t kind_start(const kind *k, bool card);
 
 // The command once more, undisturbed, on what lies there: it must end with status 0 and the result of `whole`.

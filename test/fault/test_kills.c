@@ -23,9 +23,9 @@ enum { TIMINGS = 3 };
 static double seconds_of(const kind *k) {
     double least = 1e9;
     for (int i = 0; i < TIMINGS; i++) {
-        pid_t child = kind_start(k, false);
+        kind_put(k);
         double began = support_seconds();
-        if (program_finish(child) != 0) is_empty("err");
+        if (program_finish(kind_start(k, false)) != 0) is_empty("err");
         double took = support_seconds() - began;
         least = took < least ? took : least;
     }
@@ -35,6 +35,7 @@ static double seconds_of(const kind *k) {
 // True where it was killed before its end.
 static bool kill_after(const kind *k, double seconds) {
     int status;
+    kind_put(k);
     pid_t child = kind_start(k, false);
     nanosleep(&(struct timespec){.tv_sec = (time_t)seconds, .tv_nsec = (long)((seconds - (long)seconds) * 1e9)}, NULL);
     kill(child, SIGKILL);

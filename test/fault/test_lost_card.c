@@ -1,6 +1,8 @@
 // A card that is lost in the middle of a command, or whose memory another process takes: the command ends with status 1
 // and one line, or goes on; run again on a sound card it ends in what an undisturbed one leaves. The card is
 // cli/fake_card.c, whose n-th call of a kind fails.
+//
+// Runs in: test-long
 #include "cli/program.h"
 #include "fault/kinds.h"
 #include "support.h"
@@ -47,7 +49,7 @@ static void try_kind(const kind *k) {
     kind_whole(k, true);
     for (int c = 0; c < CALLS; c++)
         for (int at = 1; try_fault(k, calls[c], at, "lost", &t) && try_fault(k, calls[c], at, "full", &t);)
-            at += 1 + at / 3;
+            at += 1 + at / 2;
     print_message(
         "%-10s %4d faults: %d ended with status 1, %d without effect\n", k->name, t.tried, t.failed, t.passed);
     assert_true(t.failed > 0);

@@ -194,14 +194,65 @@ static void damage_is_told(void **state) {
     json_decref(s);
 }
 
+// Draws everything there is; how many figures.
+static int draw_all(void) {
+    facts f;
+    err e = {0};
+    const figure *g;
+    int drawn = 0;
+    support_ok(facts_open(&f, "made", &e), &e);
+    for (int i = 0; (g = figure_at(i)); i++) {
+        svg s;
+        if ((g->applies && !g->applies(&f)) || !g->has(&f)) continue;
+        svg_open(&s, g->name, FIGURE_NARROW, FIGURE_HEIGHT, g->title);
+        g->draw(&f, &s);
+        char *text = svg_inline(&s);
+        assert_true(s.height > 0 && s.height < 4000);
+        free(text);
+        svg_close(&s);
+        drawn++;
+    }
+    facts_close(&f);
+    return drawn;
+}
+
+// Numbers, lists and names that nobody meant: whatever is read is drawn, without an end to memory or time.
+static void odd_documents_are_drawn(void **state) {
+    (void)state;
+    enum { ROUNDS = 100 };
+    static const char *const files[] = {"made/evaluation.json", "made/backtest.json"};
+    static const char bytes[] = "0123456789-.eE,[]{}\"n";
+    dice d = {.seed = 8};
+    int drawn = 0;
+    put_run();
+    for (int round = 0; round < ROUNDS; round++) {
+        put_evaluation();
+        put_backtest("made");
+        char *text = slurp(files[round % 2]);
+        size_t n = strlen(text);
+        for (uint64_t i = 0, hits = 1 + dice_below(&d, 4); i < hits; i++) {
+            size_t at = dice_below(&d, n);
+            bool digit = text[at] >= '0' && text[at] <= '9';
+            text[at] = bytes[dice_below(&d, digit ? 14 : sizeof bytes - 1)];
+        }
+        put_text(files[round % 2], text);
+        free(text);
+        drawn += draw_all();
+    }
+    assert_true(drawn > ROUNDS * 5);
+}
+
 static void forecasts_have_coverage(void **state) {
     (void)state;
     put_run();
+    json_decref(report("made", NULL));
+    has("made/report/confusion.svg", "</svg>");
     put_text("made/evaluation.json", "{\"version\":1,\"parts\":{\"test\":{\"samples\":5,\"metrics\":{\"mae\":1},"
                                      "\"coverage\":[{\"level\":0.1,\"share\":0.2},{\"level\":0.9,\"share\":0.8}]}}}");
     json_decref(report("made", NULL));
     has("made/report/calibration.svg", "Share of targets below each forecast quantile");
     lacks("made/report.html", "id=\"confusion\"");
+    assert_int_equal(access("made/report/confusion.svg", F_OK), -1); // of the report before
     lacks("made/report.html", "Confusion matrix");
 }
 
@@ -254,6 +305,7 @@ int main(void) {
         TEST(texts_of_files_stay_texts),
         TEST(missing_parts_are_named),
         TEST(damage_is_told),
+        TEST(odd_documents_are_drawn),
         TEST(forecasts_have_coverage),
         TEST(walks_have_their_folds),
         TEST(other_files_are_never_replaced),

@@ -1,0 +1,3 @@
+#include "data/leaks.h"
+
+leaks leaks_planted;

@@ -1,0 +1,180 @@
+// Folds of two futures: what the task that trains them fits, and the weights that it ends with.
+#include "base/stop.h"
+#include "task/fit.h"
+#include "task/walk_check_work.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { EPOCHS = 2 }; // a leak into the weights shows after one step; two epochs have two validations
+
+// The moment before the first of the samples from `first` on.
+static bool moment_before(const dataset *d, int64_t first, int64_t *t) {
+    if (first < 1 || !d->time) return false;
+    *t = d->time[first - 1];
+    return true;
+}
+
+bool fold_chosen_by(const dataset *d, const split *s, int64_t *t) {
+    int64_t test = part_first(&s->test);
+    return part_end(&s->train) <= test && part_end(&s->validation) <= test && moment_before(d, test, t);
+}
+
+bool fold_trained_by(const dataset *d, const split *s, int64_t *t) {
+    int64_t first = s->validation.count ? part_first(&s->validation) : part_first(&s->test);
+    if (part_first(&s->test) < first) first = part_first(&s->test);
+    return part_end(&s->train) <= first && moment_before(d, first, t);
+}
+
+// One fold on one dataset.
+typedef struct {
+    char number[24], epochs[24];
+    task task;
+    bool open;
+    float *weight; // [weights]
+    int64_t weights;
+} trial;
+
+static bool trial_open(trial *x, const task_options *o, dataset *d, const scheme_fold *f, err *e) {
+    task_options as = *o;
+    *x = (trial){0};
+    as.data = d;
+    as.listener = (task_listener){0};
+    snprintf(x->number, sizeof x->number, "%lld", (long long)f->number + 1);
+    snprintf(x->epochs, sizeof x->epochs, "%d", EPOCHS);
+    task_change_behind(&as.description, "walk.fold", x->number);
+    task_change_behind(&as.description, "train.epochs", x->epochs);
+    x->open = task_open(&x->task, &as, e);
+    return x->open;
+}
+
+static void trial_close(trial *x) {
+    free(x->weight);
+    if (x->open) task_close(&x->task);
+    *x = (trial){0};
+}
+
+static bool on_step(void *arg, int64_t epoch, int64_t done, int64_t total) {
+    (void)arg, (void)epoch, (void)done, (void)total;
+    err unused;
+    return stop_go_on(&unused);
+}
+
+static void on_epoch(void *arg, const epoch_report *r) {
+    (void)arg, (void)r;
+}
+
+static bool begin_weights(const task *t, trainer *tr, err *e) {
+    if (!fit_judge_by(t, tr, e)) return false;
+    if (!t->settings.init_from) return true;
+    contract *is = task_contract(t);
+    bool ok = fit_begin_from(t, tr, is, NULL, e);
+    contract_free(is);
+    return ok;
+}
+
+static bool trial_train(trial *x, err *e) {
+    task *t = &x->task;
+    train_result result;
+    watcher w = {.on_step = on_step, .on_epoch = on_epoch};
+    x->weights = graph_slab_elements(t->job.g);
+    x->weight = malloc((size_t)x->weights * sizeof *x->weight);
+    if (!x->weight) return err_run(e, "no memory for %lld weights", (long long)x->weights);
+    trainer *tr = task_trainer(t, e);
+    bool ok = tr && begin_weights(t, tr, e) && trainer_run(tr, &w, &result, e) && stop_go_on(e);
+    ok = ok && program_read(engine_evaluation(trainer_engine(tr)), graph_slab(t->job.g, SLAB_WEIGHTS), x->weight, e);
+    if (tr) trainer_free(tr);
+    return ok;
+}
+
+// Comparison
+
+static void same_floats(
+    check_result *r, const float *a, const float *b, int64_t count, int64_t fold, const char *what) {
+    if (!a != !b) {
+        check_fail(r, "fold %lld: %s are there or not", (long long)fold, what);
+        return;
+    }
+    if (!a) return;
+    check_count(r, count);
+    for (int64_t i = 0; i < count; i++)
+        if (memcmp(&a[i], &b[i], sizeof *a) != 0)
+            check_fail(r, "fold %lld: number %lld of %lld of the %s: %g is now %g", (long long)fold, (long long)i + 1,
+                (long long)count, what, (double)a[i], (double)b[i]);
+}
+
+static void same_samples(check_result *r, const split_part *a, const split_part *b, int64_t fold) {
+    check_count(r, 1);
+    bool same = a->count == b->count && a->spans == b->spans;
+    for (int i = 0; same && i < a->spans; i++)
+        same = a->span[i].first == b->span[i].first && a->span[i].count == b->span[i].count;
+    if (!same)
+        check_fail(r, "fold %lld: training samples: %lld in %d spans are now %lld in %d", (long long)fold,
+            (long long)a->count, a->spans, (long long)b->count, b->spans);
+}
+
+static void same_scales(check_result *r, const task *a, const task *b, int64_t fold) {
+    const scaler *x = a->scaler, *y = b->scaler;
+    char what[80];
+    same_samples(r, &a->split.train, &b->split.train, fold);
+    same_floats(r, a->job.class_weight, b->job.class_weight, a->data->classes, fold, "class weights");
+    for (int i = 0; x && y && i < x->streams; i++) {
+        snprintf(what, sizeof what, "means of stream %.40s", a->data->stream[i].name);
+        same_floats(r, x->mean[i], y->mean[i], x->series * x->width[i], fold, what);
+        snprintf(what, sizeof what, "deviations of stream %.40s", a->data->stream[i].name);
+        same_floats(r, x->std[i], y->std[i], x->series * x->width[i], fold, what);
+    }
+    if (x && y) {
+        const float one[] = {x->target.mean, x->target.std}, other[] = {y->target.mean, y->target.std};
+        same_floats(r, one, other, 2, fold, "scale of targets");
+    }
+}
+
+// Opens the fold on the data with another future. A fold that cannot be made there is a failure of the rule.
+static bool open_other(trial *x, dataset **d, const task_options *o, const market *m, const scheme_fold *f, int64_t t,
+    check_result *r, err *e) {
+    err why;
+    *x = (trial){0};
+    *d = market_build(m, t, FUTURE_UP, &why);
+    if (*d && trial_open(x, o, *d, f, &why)) return true;
+    if (why.kind != ERR_INPUT) {
+        *e = why;
+        return false;
+    }
+    check_count(r, 1);
+    check_fail(r, "fold %lld: it cannot be made any more: %.150s", (long long)f->number + 1, why.text);
+    return true;
+}
+
+bool fold_same(
+    const task_options *o, const market *m, dataset *whole, const scheme_fold *f, bool train, check_report *r, err *e) {
+    int64_t trained, chosen, number = f->number + 1;
+    trial base, other;
+    dataset *d = NULL;
+    check_result *scales = &r->rule[CHECK_SCALES], *weights = &r->rule[CHECK_WEIGHTS];
+    bool scaled = fold_trained_by(whole, &f->parts, &trained);
+    train = train && fold_chosen_by(whole, &f->parts, &chosen);
+    if (!scaled && !train) return true;
+    if (!trial_open(&base, o, whole, f, e)) return false;
+    bool ok = true;
+    if (scaled) {
+        ok = open_other(&other, &d, o, m, f, trained, scales, e);
+        if (ok && other.open) same_scales(scales, &base.task, &other.task, number);
+        trial_close(&other);
+        dataset_free(d);
+        r->folds += ok;
+    }
+    if (ok && train) {
+        ok = open_other(&other, &d, o, m, f, chosen, weights, e);
+        ok = ok && (!other.open || (trial_train(&base, e) && trial_train(&other, e)));
+        if (ok && other.open && base.weights == other.weights)
+            same_floats(weights, base.weight, other.weight, base.weights, number, "weights");
+        trial_close(&other);
+        dataset_free(d);
+        r->trained += ok;
+        r->epochs = EPOCHS;
+    }
+    trial_close(&base);
+    return ok;
+}

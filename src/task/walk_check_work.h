@@ -1,0 +1,74 @@
+// Shared by the files of walk_check, and private to them.
+#ifndef TRADEWIND_TASK_WALK_CHECK_WORK_H
+#define TRADEWIND_TASK_WALK_CHECK_WORK_H
+
+#include "data/sources.h"
+#include "task/walk_check.h"
+
+// Bars that everything is made of, and how.
+typedef struct {
+    sources files;        // of a description's files; none for a set
+    build_series *series; // of a set
+    bar **bars;           // [series * frames] of a set
+    build_source from;
+    build_options o;
+    int64_t *since; // [series] time of the first sample
+} market;
+
+// Behind a moment: nothing, or bars with other prices, volumes and spreads at the same times.
+typedef enum { FUTURE_CUT, FUTURE_UP, FUTURE_DOWN } future;
+
+// Takes the bars of the files that a description names, or of a set that it was made of. ERR_INPUT where a set keeps no
+// bars, with the reason.
+bool market_read(market *m, const config *c, const settings *s, err *e);
+bool market_of_set(market *m, const dataset *set, err *e);
+void market_done(market *m);
+
+// Learns from the dataset of all bars when each instrument's samples begin; before the first market_build.
+void market_begin(market *m, const dataset *whole);
+
+// The dataset of all bars, and the one with another future behind t. Instruments without a sample by t are left out
+// where the future is cut.
+dataset *market_whole(const market *m, err *e);
+dataset *market_build(const market *m, int64_t t, future f, err *e);
+
+// Results
+
+void check_count(check_result *r, int64_t compared);
+void check_fail(check_result *r, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+// Samples of a dataset in order of (time, symbol), symbols as the whole dataset counts them.
+typedef struct {
+    int64_t time, series, sample;
+} roll_entry;
+
+typedef struct {
+    const dataset *d;
+    roll_entry *at; // [count]
+    int64_t count;
+    int64_t *series; // [series of the whole dataset] its number here; -1: not here
+} roll;
+
+bool roll_make(roll *r, const dataset *d, const dataset *whole, err *e);
+void roll_done(roll *r);
+
+// Compares what was known at t in the whole dataset and in one with another future; `reach`: bars that a label needs.
+bool same_past(const roll *whole, const roll *other, int64_t t, future f, int64_t reach, check_report *r, err *e);
+
+// Labels that were not known at t must differ between a future far above and one far below.
+void labels_follow(const roll *up, const roll *down, int64_t t, check_report *r);
+
+// Labels and windows of every fold, by a definition that looks at every sample; `m` is NULL where there are no bars.
+bool parts_apart(
+    const dataset *d, const market *m, const int64_t *window, const scheme_folds *folds, check_result *r, err *e);
+
+// Moments behind which nothing matters to a fold's training, and to its weights; false where it trains or validates on
+// what lies behind the test.
+bool fold_trained_by(const dataset *d, const split *s, int64_t *t);
+bool fold_chosen_by(const dataset *d, const split *s, int64_t *t);
+
+// Scales of a fold, and its weights with `train`, on the whole dataset and on others of the market.
+bool fold_same(
+    const task_options *o, const market *m, dataset *whole, const scheme_fold *f, bool train, check_report *r, err *e);
+
+#endif
