@@ -49,7 +49,8 @@ static const config_key *table(void) {
 }
 
 void backtest_file_help(void) {
-    config_help(table(), all.shared, stdout);
+    const config_key *keys = table();
+    config_help(keys, all.shared, stdout);
 }
 
 static bool add_word(backtest_file *f, const char *word, err *e) {

@@ -21,7 +21,7 @@ static void print_line(const char *key, const char *text) {
 }
 
 static void print_statistics(const stats *s, bool verbose) {
-    printf("\n%-24s %20s  %s\n", "", "", s->block ? "95 % interval" : "");
+    printf(s->block ? "\n%45s  95 %% interval\n" : "\n", "");
     for (int k = 0; k < STATS_COUNT; k++) {
         char figure[160], range[96];
         const stat_row *row = stats_row((stat_name)k);
