@@ -43,6 +43,20 @@ static bool same_data(const chosen *a, const chosen *b) {
     return a->samples == b->samples && a->labels == b->labels && a->targets == b->targets;
 }
 
+// A sum over the lines of a description, each with the sections that it stands in: keys stand in the order in which
+// they were given, which does not matter.
+static uint64_t hash_lines(char *text) {
+    enum { DEEPEST = 16, INDENT = 2 };
+    uint64_t above[DEEPEST + 1] = {0}, sum = 0;
+    for (char *next = text, *line; (line = strsep(&next, "\n"));) {
+        size_t depth = strspn(line, " ") / INDENT;
+        if (depth >= DEEPEST) depth = DEEPEST - 1;
+        above[depth + 1] = chosen_hash(line, strlen(line)) + 31 * above[depth];
+        sum += chosen_hash(&above[depth + 1], sizeof *above);
+    }
+    return sum;
+}
+
 // A description without seed and place.
 static bool hash_description(const char *dir, uint64_t *hash) {
     err unused;
@@ -51,7 +65,7 @@ static bool hash_description(const char *dir, uint64_t *hash) {
     task_description d = {.file = file, .seed = "0", .after = {{"run.dir", "."}}};
     config *c = task_describe(&d, &s, &unused);
     char *text = c ? task_description_text(c, &unused) : NULL;
-    if (text) *hash = chosen_hash(text, strlen(text));
+    if (text) *hash = hash_lines(text);
     bool ok = text != NULL;
     free(text);
     config_free(c);
