@@ -4,7 +4,6 @@
 #include "run/run.h"
 #include "task/chosen.h"
 #include "task/describe.h"
-#include "task/members.h"
 
 #include <dirent.h>
 #include <stdio.h>
@@ -28,12 +27,13 @@ static char *read_text(const char *dir, const char *name) {
     return text;
 }
 
-// The plan of a run; of an ensemble, that of its first member.
+// The plan of a run; of an ensemble or a walk, which have none, that of the first member or fold.
 static bool read_plan(const char *dir, chosen *plan) {
-    char *member = members_of(dir) ? members_dir(dir, 1) : NULL, *text = read_text(member ? member : dir, "plan.yaml");
+    static const char *const names[] = {"plan.yaml", "member_1/plan.yaml", "fold_01/plan.yaml"};
+    char *text = NULL;
+    for (size_t i = 0; !text && i < sizeof names / sizeof *names; i++) text = read_text(dir, names[i]);
     bool ok = text && chosen_read(plan, text);
     free(text);
-    free(member);
     return ok;
 }
 
@@ -93,7 +93,7 @@ static bool is_directory(const char *path) {
     return lstat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
-// Members of an ensemble have its description.
+// Members of an ensemble and folds of a walk are of one description.
 static void search(trials *t, const char *dir, int depth) {
     bool run = run_is(dir);
     if (run) add(t, dir);
@@ -107,11 +107,19 @@ static void search(trials *t, const char *dir, int depth) {
     if (d) closedir(d);
 }
 
+// Cuts the last name off a path; true where that leaves the directory of a run whose member or fold it named.
+static bool cut_name(char *path) {
+    char *slash = strrchr(path, '/');
+    bool owned = run_owns(slash + 1);
+    slash[slash == path] = 0;
+    return owned && run_is(path);
+}
+
 int64_t trials_count(const char *run) {
     trials t = {0};
-    char *whole = realpath(run, NULL), *slash = whole ? strrchr(whole, '/') : NULL;
-    if (slash && slash > whole && read_plan(run, &t.plan)) {
-        *slash = 0;
+    char *whole = realpath(run, NULL);
+    if (whole && read_plan(run, &t.plan)) {
+        if (cut_name(whole)) cut_name(whole);
         search(&t, whole, 0);
     }
     free(whole);

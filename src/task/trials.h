@@ -5,7 +5,8 @@
 #include <stdint.h>
 
 // Distinct descriptions, seed and run.dir aside, among the runs below the parent of a run's directory whose data are
-// the same as that run's, itself included: at least 1. Runs that cannot be read do not count.
+// the same as that run's, itself included: at least 1. An ensemble or a walk counts once, and a member or fold stands
+// for the whole. Runs that cannot be read do not count.
 int64_t trials_count(const char *run);
 
 #endif
