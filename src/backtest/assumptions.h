@@ -6,7 +6,7 @@
 #include "backtest/replay.h"
 #include "base/json.h"
 
-enum { ASSUMPTIONS_MOST = 16, ASSUMPTION_ROOM = 480 };
+enum { ASSUMPTIONS_MOST = 24, ASSUMPTION_ROOM = 480 };
 
 typedef struct {
     const char *key; // static

@@ -136,6 +136,7 @@ static void add_run(assumptions *to, const asked *a, const backtested *b) {
     add_bars(to, name, &b->quotes, a->bars ? ", row by row as they are" : "");
     term_count(n, sizeof n, (double)b->scores);
     assumptions_add(to, "answers", "%s of %s, part %s", n, a->run, b->part);
+    for (int i = 0; i < b->warnings; i++) assumptions_add(to, "warning", "%s", b->warning[i]);
     if (b->trained_on > 0)
         assumptions_add(
             to, "warning", "%lld samples lie in the time that the model was trained on", (long long)b->trained_on);

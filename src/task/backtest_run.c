@@ -112,6 +112,8 @@ static bool trade(backtested *b, trained *t, const backtest_run_options *o, err 
     snprintf(b->part, sizeof b->part, "%s", o->bars || o->run.data ? "all" : t->part);
     snprintf(b->data, sizeof b->data, "%s", o->bars ? o->bars : t->task.data->name);
     b->trained_on = t->trained_on;
+    b->warnings = t->warnings;
+    memcpy(b->warning, t->warning, sizeof b->warning);
     return market_open(&b->market, t, &(market_options){o->symbol, o->bars}, &b->terms, e) &&
            market_score(&b->market, t, &t->samples, &from, &to, e) &&
            market_measure(&b->market, t, b->rule.rule.volatility_bars, e) && replay_part(b, from, to, e);
@@ -129,6 +131,8 @@ static bool check_part(const backtest_run_options *o, err *e) {
     const char *part = o->run.part;
     if (o->bars && part) return err_input(e, "--part: with --bars every bar with enough past is traded; leave one out");
     if (o->bars && o->run.data) return err_input(e, "--data: with --bars the set is made of that file; leave one out");
+    if (o->run.data && part && strcmp(part, "all") != 0)
+        return err_input(e, "--part %s: another set is traded whole; leave --part out", part);
     for (size_t i = 0; part && i < sizeof parts / sizeof *parts; i++)
         if (strcmp(part, parts[i]) == 0) return true;
     return !part || err_input(e, "--part %s: unknown part; use train, validation, test or all", part);

@@ -31,6 +31,8 @@ typedef struct {
     int64_t trials;
     bool trials_given;
     int64_t trained_on; // samples in the time that the model was trained on; -1: not known
+    int warnings;       // as those of `trained`
+    char warning[TRAINED_WARNINGS][TRAINED_WARNING_ROOM];
 } backtested;
 
 // Opens the run, fits, decides and replays. `b` must stay where it is. On failure `b` is empty.

@@ -255,6 +255,7 @@ static void faults_are_one_line(void **state) {
     complains(RUN("backtest", "runs/one", "--part", "future"), "--part future: unknown part; .*");
     complains(RUN("backtest", "runs/one", "--signals", "s.csv"), "--signals: a run makes its own signals; .*");
     complains(RUN("backtest", "runs/one", "--bars", "a.csv", "--part", "test"), "--part: with --bars every bar .*");
+    complains(RUN("backtest", "runs/one", "--data", "s.npz", "--part", "test"), "--part test: another set is .*");
     complains(RUN("backtest", "runs/one", "--bars", "none.csv"), ".*none\\.csv: cannot be read: .*");
     complains(RUN("backtest", "runs/one", "signal.hold=none"), "signal\\.hold=none: .*never end.*");
     complains(RUN("backtest", "runs/one", "signal.threshold=high"), "signal\\.threshold=high: .*");
