@@ -85,7 +85,7 @@ static drawdown drawdown_of(const int64_t *time, const double *value, int64_t ba
 static void put_drawdown(const stats_base *b, stats *s) {
     const stats_input *in = b->in;
     drawdown d = drawdown_of(in->time, in->equity, in->bars, in->cash);
-    const stat *growth = &s->of[STAT_CAGR];
+    const stat_value *growth = &s->of[STAT_CAGR];
     stat_put(s, STAT_DRAWDOWN, d.depth, NULL);
     stat_put(s, STAT_DRAWDOWN_DAYS, (double)d.length / 86400, NULL);
     stat_put(s, STAT_UNDERWATER_DAYS, (double)d.longest / 86400, NULL);
@@ -97,7 +97,10 @@ static void put_drawdown(const stats_base *b, stats *s) {
 
 static void put_growth(const stats_base *b, stats *s) {
     double last = b->in->equity[b->in->bars - 1], times = last / b->in->cash;
+    double peak = b->in->equity[0];
+    for (int64_t i = 1; i < b->in->bars; i++) peak = fmax(peak, b->in->equity[i]);
     stat_put(s, STAT_EQUITY_FINAL, last, NULL);
+    stat_put(s, STAT_EQUITY_PEAK, peak, NULL);
     stat_put(s, STAT_RETURN, times - 1, NULL);
     if (last <= 0)
         stat_lack(s, STAT_CAGR, ruin);

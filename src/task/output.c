@@ -79,6 +79,7 @@ static bool take_place(const char **at) {
 // True for the headers that predict writes (cli/answers.c) and no others.
 static bool is_answers_header(const char *at) {
     if (!take_place(&at)) return false;
+    take(&at, "signal");
     bool label = take(&at, "label");
     if (take(&at, "prediction")) return take_rest(&at, "p_") > 1;
     int targets = take_numbered(&at, "target"), forecasts = take_numbered(&at, "forecast");

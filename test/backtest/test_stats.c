@@ -69,7 +69,7 @@ static stats stats_of(const stats_input *in) {
 }
 
 static void is(const stats *s, stat_name k, long double must) {
-    const stat *v = &s->of[k];
+    const stat_value *v = &s->of[k];
     if (v->why) fail_msg("%s: not defined: %s", stats_row(k)->key, v->why);
     if (!(fabsl(v->value - must) <= 1e-9L * (fabsl(must) > 1e-3L ? fabsl(must) : 1e-3L)))
         fail_msg("%s: %.15g, not %.15Lg", stats_row(k)->key, v->value, must);
@@ -338,7 +338,7 @@ static void intervals_are_as_wide_as_theory_says(void **state) {
     (void)state;
     curve *c = curve_new(6);
     stats s = stats_of(&c->in);
-    const stat *sharpe = &s.of[STAT_SHARPE];
+    const stat_value *sharpe = &s.of[STAT_SHARPE];
     double years = s.of[STAT_DAYS].value / s.of[STAT_DAYS_A_YEAR].value, wide = 2 * 1.96 / sqrt(years);
     assert_true(fabs((sharpe->range.high - sharpe->range.low) / wide - 1) < 0.25);
     for (stat_name k = STAT_RETURN; k <= STAT_SORTINO; k++)

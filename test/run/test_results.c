@@ -25,12 +25,17 @@ static const char backtest[] =
     "\"equity\":[1,null],\"drawdown\":[0,0],\"hold\":[1,1]},\"monthly\":[{\"month\":\"2024-01\",\"return\":0.01}],"
     "\"trades\":[{\"side\":1,\"entry_time\":1,\"exit_time\":2,\"entry\":1,\"exit\":2,\"result\":1}],"
     "\"price\":{\"time\":[1,2],\"close\":[1,2]}}";
+static const char rule[] =
+    "{\"version\":1,\"threshold\":0.5,\"exit\":\"horizon\",\"hold\":12,\"long\":{\"stop\":2.0,\"target\":2.0},"
+    "\"short\":{\"stop\":2.0,\"target\":2.0},\"unit\":\"volatility\",\"sizing\":\"equity\",\"size\":0.95,"
+    "\"volatility_bars\":100,\"bars_a_year\":1547.0,\"symbol\":\"\",\"epoch\":2,"
+    "\"fitted\":{\"result\":1.5,\"trades\":9,\"from\":\"a\",\"to\":\"b\"}}";
 static const char walk[] =
     "{\"version\":1,\"scheme\":\"rolling\",\"folds\":[{\"number\":1,\"directory\":\"fold_01\",\"train\":[\"a\",\"b\"],"
     "\"validation\":[\"a\",\"b\"],\"test\":[\"a\",\"b\"],\"samples\":[1,2,3],\"metrics\":{\"mcc\":0.1},"
     "\"status\":\"done\",\"reason\":\"\"}],\"metrics\":{\"mcc\":0.1}}";
 
-static const char *const valid[RESULTS_KINDS] = {evaluation, backtest, walk};
+static const char *const valid[RESULTS_KINDS] = {evaluation, backtest, rule, walk};
 
 static bool read_text(results_kind k, const char *text, size_t bytes, err *e) {
     json_t *doc;
@@ -80,6 +85,7 @@ static void damaged_documents_are_told(void **state) {
         "parts.test.classes[0]: is no text");
     refuses(RESULTS_BACKTEST, "{\"version\":1,\"equity\":{\"time\":7}}", "equity.time: is no list");
     refuses(RESULTS_BACKTEST, "{\"version\":1,\"trades\":[[]]}", "trades[0]: is no object");
+    refuses(RESULTS_SIGNAL, "{\"version\":1,\"long\":{\"stop\":\"2\"}}", "long.stop: is no number");
     refuses(RESULTS_WALK, "{\"version\":1,\"folds\":[{\"status\":1}]}", "folds[0].status: is no text");
     refuses(RESULTS_WALK, "{\"version\":1,\"metrics\":{\"mcc\":1e999}}", "JSON line 1");
 }
