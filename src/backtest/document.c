@@ -26,7 +26,7 @@ static json_t *figure_json(const stat_row *row, double v) {
 static json_t *statistics_json(const stats *s) {
     static const char *const units[] = {[STAT_UNIT_RATIO] = "",
         [STAT_UNIT_SHARE] = "%",
-        [STAT_UNIT_MONEY] = "money",
+        [STAT_UNIT_MONEY] = "",
         [STAT_UNIT_COUNT] = "",
         [STAT_UNIT_DAYS] = "days"};
     json_t *all = json_array();

@@ -212,7 +212,7 @@ static signal_settings settings_of(const char *words) {
     size_t count, more;
     config_key keys[32];
     err e = {0};
-    signal_settings s;
+    signal_settings s = {0};
     const config_key *from = signal_keys(&count);
     for (size_t i = 0; i < count; i++) keys[i] = from[i];
     from = report_keys(&more);

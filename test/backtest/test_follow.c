@@ -24,7 +24,7 @@ static double noise_at(uint64_t seed, int64_t i) {
 static account_terms terms_of(const char *words) {
     size_t count;
     err e = {0};
-    account_terms t;
+    account_terms t = {0};
     const config_key *keys = account_keys(&count);
     config *c = config_read("test", words, strlen(words), keys, count, &e);
     assert_non_null(c);
