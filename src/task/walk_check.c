@@ -18,7 +18,7 @@ static const struct {
     {"labels", "labels known by then stay, and others change with their future"},
     {"samples", "samples and their labels are there, whatever follows"},
     {"parts", "labels and windows of training and validation stay clear of what they are tested on"},
-    {"scales", "training samples, scales and class weights stay, whatever follows training"},
+    {"scales", "training samples, their labels, scales and class weights stay, whatever follows training"},
     {"weights", "weights stay to the bit, whatever follows validation"},
 };
 
