@@ -18,11 +18,17 @@
 
 enum { BARS = 4000, SPAN = 300, LOOK = 8, WORDS = 8 };
 
-static const char described[] = "data: {bars: {fast: bars.csv}, frames: [1h], windows: {fast: 8, slow: 4}}\n"
-                                "model: {kind: mlp, widths: 6}\n"
-                                "train: {batch_size: 64}\n"
-                                "walk: {train: 500, validation: 100, test: 150}\n"
-                                "gpu_optimization: {memory_monitoring: false}\n";
+#define REST                                                                                                           \
+    "frames: [1h], windows: {fast: 8, slow: 4}}\n"                                                                     \
+    "model: {kind: mlp, widths: 6}\n"                                                                                  \
+    "train: {batch_size: 64}\n"                                                                                        \
+    "walk: {train: 500, validation: 100, test: 150}\n"                                                                 \
+    "gpu_optimization: {memory_monitoring: false}\n"
+
+static const char one[] = "data: {bars: {fast: bars.csv}, " REST,
+                  two[] = "data: {bars: {LATE: {fast: late.csv}, OLD: {fast: bars.csv}}, " REST;
+
+static const char *described = one;
 
 // Checks the walk with some keys changed, separated by spaces.
 static check_report check(const char *assignments, bool all) {
@@ -73,6 +79,7 @@ static int put_bars(void **state) {
 
 static int leave(void **state) {
     leaks_planted = (leaks){0};
+    described = one;
     return support_leave(state);
 }
 
@@ -280,6 +287,16 @@ static void labels_and_schemes_pass(void **state) {
     passes("walk.scheme=cpcv walk.groups=4 data.label.horizon=3", false);
 }
 
+// An instrument whose bars begin later is not there in every past.
+static void several_instruments_pass(void **state) {
+    (void)state;
+    assert_int_equal(system("(head -n 1 bars.csv; tail -n 3300 bars.csv) > late.csv"), 0);
+    described = two;
+    passes("model.symbol=true data.label.kind=barrier", false);
+    assert_int_equal(system("(head -n 1 bars.csv; tail -n 3800 bars.csv) > late.csv"), 0);
+    passes("data.scale=own", false);
+}
+
 // A purge that is too short is a leak of the description's own.
 static void a_short_purge_is_a_leak(void **state) {
     (void)state;
@@ -305,6 +322,7 @@ int main(void) {
         TEST(extremes_dropped_from_the_test),
         TEST(honest_data_pass),
         TEST(labels_and_schemes_pass),
+        TEST(several_instruments_pass),
         TEST(a_short_purge_is_a_leak),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
