@@ -148,42 +148,46 @@ static void same_scales(check_result *r, const task *a, const task *b, int64_t f
 // One fold, on all data and on others.
 typedef struct {
     const task_options *o;
-    const market *m;
+    const market *m; // or NULL
     const scheme_fold *f;
     trial whole;
+    int64_t trained, chosen; // moments, where there is a market
 } pair;
 
+// The data with another future behind what a rule is about: training, or training and validation.
+static dataset *other_data(const pair *p, check_rule rule, future f, err *e) {
+    bool both = rule == CHECK_WEIGHTS;
+    const task *t = &p->whole.task;
+    if (p->m) return market_build(p->m, both ? p->chosen : p->trained, f, e);
+    return unseen_altered(t->options.data, &p->f->parts, both, t->window, f, e);
+}
+
 // Opens the fold on the data with another future. A fold that cannot be made there is a failure of the rule.
-static bool open_other(const pair *p, trial *x, dataset **d, int64_t t, future f, check_result *r, err *e) {
+static bool open_other(const pair *p, check_rule rule, future f, trial *x, dataset **d, check_report *r, err *e) {
     err why;
     *x = (trial){0};
-    *d = market_build(p->m, t, f, &why);
+    *d = other_data(p, rule, f, &why);
     if (*d && trial_open(x, p->o, *d, p->f, &why)) return true;
     if (why.kind != ERR_INPUT) {
         *e = why;
         return false;
     }
-    check_count(r, 1);
-    check_fail(r, "fold %lld: it cannot be made any more: %.150s", (long long)p->f->number + 1, why.text);
+    check_count(&r->rule[rule], 1);
+    check_fail(&r->rule[rule], "fold %lld: it cannot be made any more: %.150s", (long long)p->f->number + 1, why.text);
     return true;
 }
 
-static bool compare_scales(const pair *p, int64_t t, future f, check_result *r, err *e) {
+static bool compare(const pair *p, check_rule rule, future f, check_report *r, err *e) {
     trial other;
     dataset *d;
-    bool ok = open_other(p, &other, &d, t, f, r, e);
-    if (ok && other.open) same_scales(r, &p->whole.task, &other.task, p->f->number + 1);
-    trial_close(&other);
-    dataset_free(d);
-    return ok;
-}
-
-static bool compare_weights(const pair *p, int64_t t, future f, check_result *r, err *e) {
-    trial other;
-    dataset *d;
-    bool ok = open_other(p, &other, &d, t, f, r, e) && (!other.open || trial_train(&other, e));
-    if (ok && other.open && p->whole.weights == other.weights)
-        same_floats(r, p->whole.weight, other.weight, other.weights, p->f->number + 1, "weights");
+    int64_t number = p->f->number + 1;
+    bool ok = open_other(p, rule, f, &other, &d, r, e), open = other.open;
+    if (ok && open && rule == CHECK_SCALES) same_scales(&r->rule[rule], &p->whole.task, &other.task, number);
+    if (ok && open && rule == CHECK_WEIGHTS) {
+        ok = trial_train(&other, e);
+        CHECK(p->whole.weights == other.weights, "weights of one description differ in number");
+        if (ok) same_floats(&r->rule[rule], p->whole.weight, other.weight, other.weights, number, "weights");
+    }
     trial_close(&other);
     dataset_free(d);
     return ok;
@@ -191,16 +195,15 @@ static bool compare_weights(const pair *p, int64_t t, future f, check_result *r,
 
 bool fold_same(
     const task_options *o, const market *m, dataset *whole, const scheme_fold *f, bool train, check_report *r, err *e) {
-    int64_t trained, chosen;
     pair p = {.o = o, .m = m, .f = f};
-    bool scaled = fold_trained_by(whole, &f->parts, &trained), ok = true;
-    train = train && fold_chosen_by(whole, &f->parts, &chosen);
+    bool scaled = !m || fold_trained_by(whole, &f->parts, &p.trained), ok = true;
+    train = train && (!m || fold_chosen_by(whole, &f->parts, &p.chosen));
     if (!scaled && !train) return true;
     if (!trial_open(&p.whole, o, whole, f, e)) return false;
     if (train) ok = trial_train(&p.whole, e);
     for (int k = FUTURE_UP; ok && k <= FUTURE_DOWN; k++) {
-        if (scaled) ok = compare_scales(&p, trained, (future)k, &r->rule[CHECK_SCALES], e);
-        if (ok && train) ok = compare_weights(&p, chosen, (future)k, &r->rule[CHECK_WEIGHTS], e);
+        if (scaled) ok = compare(&p, CHECK_SCALES, (future)k, r, e);
+        if (ok && train) ok = compare(&p, CHECK_WEIGHTS, (future)k, r, e);
     }
     trial_close(&p.whole);
     r->folds += scaled;

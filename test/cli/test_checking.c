@@ -29,7 +29,7 @@ static void sets_are_checked(void **state) {
     (void)state;
     put_walk("set: set.npz");
     walk_put("bars.csv", 4000, 300, 1);
-    assert_int_equal(RUN("import", "bars.csv", "-o", "set.npz", "--frames=1h", "--compact", "-q"), 0);
+    assert_int_equal(RUN("import", "bars.csv", "-o", "set.npz", "--frames=1h", "--types=compact", "-q"), 0);
     assert_int_equal(unlink("bars.csv"), 0);
     assert_int_equal(RUN("walk", "walk.yaml", "--device=cpu", "--check"), 0);
     matches("out", "inputs +[0-9,]+ +0 +inputs at or before a moment stay, .*");
@@ -43,13 +43,13 @@ static void sets_are_checked(void **state) {
     assert_int_equal(access("made", F_OK), -1);
 }
 
-// Samples that were made elsewhere have no bars: their parts are looked at alone.
+// Samples that were made elsewhere have no bars: what is fitted to them is looked at alone.
 static void untested_rules_are_told(void **state) {
     (void)state;
     put_walk("synthetic: {bars: 2000}");
     assert_int_equal(RUN("walk", "walk.yaml", "--device=cpu", "--check"), 0);
-    matches("out", "inputs +- +- .*\n +not tested: the set keeps no bars .*");
-    matches("out", "no leak found: [0-9,]+ comparisons; not tested: inputs, labels, samples.*\n");
+    matches("out", "inputs +- +- .*\n +not tested: the data keep no bars .*");
+    matches("out", "no leak found: [0-9,]+ comparisons; not tested: inputs, labels, samples\n");
 }
 
 static void mistakes_are_told(void **state) {

@@ -19,14 +19,15 @@
 enum { BARS = 4000, SPAN = 300, LOOK = 8, WORDS = 8 };
 
 #define REST                                                                                                           \
-    "frames: [1h], windows: {fast: 8, slow: 4}}\n"                                                                     \
+    "windows: {fast: 8, slow: 4}}\n"                                                                                   \
     "model: {kind: mlp, widths: 6}\n"                                                                                  \
     "train: {batch_size: 64}\n"                                                                                        \
     "walk: {train: 500, validation: 100, test: 150}\n"                                                                 \
     "gpu_optimization: {memory_monitoring: false}\n"
 
-static const char one[] = "data: {bars: {fast: bars.csv}, " REST,
-                  two[] = "data: {bars: {LATE: {fast: late.csv}, OLD: {fast: bars.csv}}, " REST;
+static const char one[] = "data: {bars: {fast: bars.csv}, frames: [1h], " REST,
+                  two[] = "data: {bars: {LATE: {fast: late.csv}, OLD: {fast: bars.csv}}, frames: [1h], " REST,
+                  none[] = "data: {synthetic: {bars: 2000}, scale: standard, " REST;
 
 static const char *described = one;
 
@@ -297,6 +298,22 @@ static void several_instruments_pass(void **state) {
     passes("data.scale=own", false);
 }
 
+// Without bars some rules cannot be tested, and the others find what they find.
+static void data_without_bars(void **state) {
+    (void)state;
+    described = none;
+    check_report r = check("", false);
+    for (int i = 0; i < CHECK_RULES; i++) {
+        bool tested = i == CHECK_PARTS || i == CHECK_SCALES || i == CHECK_WEIGHTS;
+        assert_true(tested == (r.rule[i].compared > 0) && tested == !r.rule[i].why[0]);
+    }
+    assert_false(check_found(&r));
+    leaks_planted.fitted = fit_on_all;
+    finds(CHECK_SCALES, CHECK_WEIGHTS);
+    leaks_planted = (leaks){.folds = forget_purging};
+    finds(CHECK_PARTS, CHECK_PARTS);
+}
+
 // A purge that is too short is a leak of the description's own.
 static void a_short_purge_is_a_leak(void **state) {
     (void)state;
@@ -323,6 +340,7 @@ int main(void) {
         TEST(honest_data_pass),
         TEST(labels_and_schemes_pass),
         TEST(several_instruments_pass),
+        TEST(data_without_bars),
         TEST(a_short_purge_is_a_leak),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
