@@ -234,7 +234,7 @@ const cli_command cli_walk = {"walk", "CONFIG [key=value...]",
     "                      Slurm arrays and Kubernetes indexed jobs number them\n"
     "  --gather            train nothing: test what all shards have trained, and write walk.json\n"
     "  --check             write nothing: look for leaks by making everything anew with another future, and training\n"
-    "                      the first fold twice; status 1 where one is found\n"
+    "                      the first fold with each; status 1 where one is found\n"
     "  --folds all         with --check: every fold\n"
     "walk.jobs folds run at once, within one memory limit, each to the bits that it has alone.\n"
     "doc/walk.md shows the schemes sample by sample; train --help lists the keys.\n",
