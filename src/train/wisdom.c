@@ -172,9 +172,11 @@ static char *folder(err *e) {
         n = asprintf(&path, "%s/tradewind/wisdom", cache);
     else if (home && *home)
         n = asprintf(&path, "%s/.cache/tradewind/wisdom", home);
-    else
+    else {
         err_input(e, "no folder for what was tuned; set TRADEWIND_WISDOM to one");
-    NEED(n >= 0 || !path, "out of memory for a path");
+        return NULL;
+    }
+    NEED(n >= 0, "out of memory for a path");
     return path;
 }
 
