@@ -91,42 +91,56 @@ static void a_run_is_traded_and_kept(void **state) {
     matches("out", "\nwarning +[0-9]+ samples lie in the time that the model was trained on\n");
 }
 
-// The lines of trades that were over before a moment, as one text that the caller frees.
-static char *trades_before(const char *path, const char *moment) {
-    char *text = slurp(path), *to = calloc(strlen(text) + 1, 1);
+// Position, time and price of the entries up to a moment, as one text that the caller frees.
+static char *entries_until(const char *path, const char *moment) {
+    char *text = slurp(path), *to = calloc(strlen(text) + 1, 1), *at = to;
     assert_non_null(to);
     for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) {
-        char exit[64] = "";
-        if (sscanf(line, "%*[^,],%*[^,],%63[^,]", exit) == 1 && strcmp(exit, moment) < 0)
-            strcat(strcat(to, line), "\n");
+        char position[64], entry[64], price[64];
+        if (sscanf(line, "%63[^,],%63[^,],%*[^,],%63[^,]", position, entry, price) == 3 && strcmp(entry, moment) <= 0)
+            at += sprintf(at, "%s,%s,%s\n", position, entry, price);
     }
     free(text);
     return to;
 }
 
-static void later_bars_change_no_earlier_trade(void **state) {
-    (void)state;
-    static const char *const keys[] = {"signal.threshold=0.34", "signal.sizing=equity"};
+// Everything but the open of bar `from` is another from there on.
+static void change_from(int64_t from) {
     bar *all = walk_bars(N, SPAN, 4);
-    char moment[32];
-    when_moment_text(moment, sizeof moment, all[CHANGED].time);
-    train("one", barrier, "");
-    assert_int_equal(RUN("backtest", "runs/one", "--bars", "a.csv", "--trades", "t.csv", keys[0], keys[1]), 0);
-    matches("out", "^bars +a\\.csv: [0-9,]+ from .*, row by row as they are\n");
-    for (int64_t i = CHANGED; i < N; i++) {
+    for (int64_t i = from; i < N; i++) {
         double by = 1 + 0.01 * sin((double)i);
-        all[i].open *= by;
-        all[i].high *= by * 1.01;
-        all[i].low *= by * 0.99;
+        all[i].open *= i == from ? 1 : by;
         all[i].close *= by;
+        all[i].high = 1.01 * fmax(all[i].open, all[i].close);
+        all[i].low = 0.99 * fmin(all[i].open, all[i].close);
     }
     put_bars("b.csv", all, N);
-    assert_int_equal(RUN("backtest", "runs/one", "--bars", "b.csv", "--trades", "u.csv", keys[0], keys[1]), 0);
-    char *was = trades_before("t.csv", moment), *is = trades_before("u.csv", moment);
-    assert_true(strlen(was) > 2000);
-    assert_string_equal(was, is);
-    free(was);
-    free(is);
+    free(all);
+}
+
+// Cuts lie side by side, so that some orders are decided on the last bar that stays and filled at the changed one.
+static void later_bars_change_no_earlier_order(void **state) {
+    (void)state;
+    enum { CUTS = 8 };
+    static const char key[] = "signal.threshold=0.34";
+    bar *all = walk_bars(N, SPAN, 4);
+    int filled = 0;
+    train("one", barrier, "");
+    assert_int_equal(RUN("backtest", "runs/one", "--bars", "a.csv", "--trades", "t.csv", key), 0);
+    matches("out", "^bars +a\\.csv: [0-9,]+ from .*, row by row as they are\n");
+    for (int64_t cut = CHANGED; cut < CHANGED + CUTS; cut++) {
+        char moment[32];
+        when_moment_text(moment, sizeof moment, all[cut].time);
+        change_from(cut);
+        assert_int_equal(RUN("backtest", "runs/one", "--bars", "b.csv", "--trades", "u.csv", key), 0);
+        char *was = entries_until("t.csv", moment), *is = entries_until("u.csv", moment);
+        assert_true(strlen(was) > 2000);
+        assert_string_equal(was, is);
+        filled += strstr(was, moment) != NULL;
+        free(was);
+        free(is);
+    }
+    assert_true(filled > 0);
     free(all);
 }
 
@@ -273,7 +287,7 @@ int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, support_leave)
     const struct CMUnitTest tests[] = {
         TEST(a_run_is_traded_and_kept),
-        TEST(later_bars_change_no_earlier_trade),
+        TEST(later_bars_change_no_earlier_order),
         TEST(sets_of_import_are_made_anew),
         TEST(forecasts_have_a_threshold_of_returns),
         TEST(predict_tells_the_side),
