@@ -59,6 +59,24 @@ static void copy(const char *from, const char *to) {
     free(text);
 }
 
+// Lists of backtest.json agree with its statistics.
+static void check_document(const char *path) {
+    json_t *all = json_load_file(path, 0, NULL), *each;
+    size_t i;
+    double grown = 1, final = 0;
+    json_array_foreach(json_object_get(all, "monthly"), i, each) grown *=
+        1 + json_number_value(json_object_get(each, "return"));
+    json_array_foreach(json_object_get(all, "statistics"), i, each) {
+        const char *key = json_string_value(json_object_get(each, "key"));
+        if (strcmp(key, "equity_final") == 0) final = json_number_value(json_object_get(each, "value"));
+    }
+    assert_true(json_array_size(json_object_get(all, "monthly")) > 1 && fabs(100000 * grown - final) < 1e-6);
+    const json_t *equity = json_object_get(json_object_get(all, "equity"), "equity");
+    size_t n = json_array_size(equity);
+    assert_true(n > 100 && fabs(json_number_value(json_array_get(equity, n - 1)) - final) < 1e-6);
+    json_decref(all);
+}
+
 static void a_run_is_traded_and_kept(void **state) {
     (void)state;
     train("one", barrier, "");
@@ -72,6 +90,7 @@ static void a_run_is_traded_and_kept(void **state) {
     matches("out", "\ntrials +1, distinct descriptions");
     matches("out", "\nstored +runs/one/backtest\\.json, runs/one/signal\\.json; ");
     matches("t.csv", "^position,entry_time,");
+    check_document("runs/one/backtest.json");
     copy("runs/one/signal.json", "signal.json");
     copy("runs/one/backtest.json", "backtest.json");
     assert_int_equal(RUN("backtest", "runs/one", "account.spread=0.0001", "--json"), 0);
@@ -122,17 +141,19 @@ static void change_from(int64_t from) {
 static void later_bars_change_no_earlier_order(void **state) {
     (void)state;
     enum { CUTS = 8 };
-    static const char key[] = "signal.threshold=0.34";
+    static const char threshold[] = "signal.threshold=0.34", sizing[] = "signal.sizing=volatility",
+                      size[] = "signal.size=0.01";
     bar *all = walk_bars(N, SPAN, 4);
     int filled = 0;
     train("one", barrier, "");
-    assert_int_equal(RUN("backtest", "runs/one", "--bars", "a.csv", "--trades", "t.csv", key), 0);
+    assert_int_equal(RUN("backtest", "runs/one", "--bars", "a.csv", "--trades", "t.csv", threshold, sizing, size), 0);
     matches("out", "^bars +a\\.csv: [0-9,]+ from .*, row by row as they are\n");
     for (int64_t cut = CHANGED; cut < CHANGED + CUTS; cut++) {
         char moment[32];
         when_moment_text(moment, sizeof moment, all[cut].time);
         change_from(cut);
-        assert_int_equal(RUN("backtest", "runs/one", "--bars", "b.csv", "--trades", "u.csv", key), 0);
+        assert_int_equal(
+            RUN("backtest", "runs/one", "--bars", "b.csv", "--trades", "u.csv", threshold, sizing, size), 0);
         char *was = entries_until("t.csv", moment), *is = entries_until("u.csv", moment);
         assert_true(strlen(was) > 2000);
         assert_string_equal(was, is);
@@ -207,7 +228,8 @@ static void trials_are_counted(void **state) {
     train("others/three", direction, ", clip_norm: 0.5");
     assert_int_equal(RUN("backtest", "runs/one", "--json"), 0);
     assert_true(number("trials") == 2);
-    assert_int_equal(RUN("backtest", "runs/one", "--json", "report.trials=30"), 0);
+    assert_int_equal(RUN("backtest", "runs/one", "--json", "--part", "validation", "report.trials=30"), 0);
+    assert_true(number("bars") == number("predictions") + 3); // to the bar that makes the last label known
     assert_true(number("trials") == 30);
     walk_put("a.csv", N, SPAN, 9); // other data
     train("four", direction, ", clip_norm: 0.25");
