@@ -90,7 +90,6 @@ static void a_run_is_traded_and_kept(void **state) {
     matches("out", "\ntrials +1, distinct descriptions");
     matches("out", "\nstored +runs/one/backtest\\.json, runs/one/signal\\.json; ");
     matches("t.csv", "^position,entry_time,");
-    check_document("runs/one/backtest.json");
     copy("runs/one/signal.json", "signal.json");
     copy("runs/one/backtest.json", "backtest.json");
     assert_int_equal(RUN("backtest", "runs/one", "account.spread=0.0001", "--json"), 0);
@@ -108,6 +107,7 @@ static void a_run_is_traded_and_kept(void **state) {
     matches("out", "\nwarning +the threshold was fitted on this very part");
     assert_int_equal(RUN("backtest", "runs/one", "--part", "all"), 0);
     matches("out", "\nwarning +[0-9]+ samples lie in the time that the model was trained on\n");
+    check_document("runs/one/backtest.json");
 }
 
 // Position, time and price of the entries up to a moment, as one text that the caller frees.
