@@ -113,6 +113,7 @@ static char **list_files(const char *dir, int *count) {
     uint64_t number;
     *count = 0;
     DIR *d = opendir(dir);
+    NEED(d || errno != ENOMEM, "out of memory to look into %s", dir);
     for (const struct dirent *each; d && (each = readdir(d));) {
         if (strcmp(each->d_name, "best.safetensors") != 0 && !checkpoint_named(each->d_name, &kind, &number)) continue;
         name = realloc(name, (size_t)(*count + 1) * sizeof *name);

@@ -8,7 +8,7 @@
 enum { FREE = KEY_FREE | KEY_UNTUNED };
 
 static const config_key keys[] = {
-    {"account.cash", CONFIG_REAL, "100000", ABOVE_0, 9e10, NULL, "money at the start, in the quote currency", FREE},
+    {"account.cash", CONFIG_REAL, "100000", 0.01, 9e10, NULL, "money at the start, in the quote currency", FREE},
     {"account.spread", CONFIG_TEXT, "0", 0, 0, NULL,
         "paid at the entry: 0.0001 is a share of the price, 2pt points, 0.3abs price units, file the bars' own column",
         FREE},

@@ -5,7 +5,7 @@
 // how many rows it has (times 2^32) and the CRC-32 of each, added up; for `steps`, which may have millions of rows, a
 // second one of the newest row alone, which is all that most readers show. Triggers of the writer's connection keep
 // them in the transaction that writes the rows, so that every reader's snapshot has rows and sums of one moment.
-// Programs of before version 2 and early ones of it know no sums: what they write on is then not what the sums say.
+// Earlier programs keep no sums: rows that they add to a file that has some do not fit.
 #ifndef TRADEWIND_RUN_DB_FILE_H
 #define TRADEWIND_RUN_DB_FILE_H
 

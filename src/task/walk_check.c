@@ -18,7 +18,7 @@ static const struct {
     {"labels", "labels known by then stay, and others change with their future"},
     {"samples", "samples and their labels are there, whatever follows"},
     {"parts", "labels and windows of training and validation stay clear of what they are tested on"},
-    {"scales", "training samples, scales and class weights stay, whatever follows training"},
+    {"scales", "training samples, their labels, scales and class weights stay, whatever follows training"},
     {"weights", "weights stay to the bit, whatever follows validation"},
 };
 
@@ -74,17 +74,17 @@ static bool go_on(check *c, double done, err *e) {
 
 // Data
 
-// A set without bars is checked by its parts alone.
+// A set without bars cannot be made anew: its own inputs, labels and samples are taken as they are.
 static bool open_set(check *c, err *e) {
     err why;
-    check_rule rest[] = {CHECK_INPUTS, CHECK_LABELS, CHECK_SAMPLES, CHECK_SCALES, CHECK_WEIGHTS};
+    static const check_rule rest[] = {CHECK_INPUTS, CHECK_LABELS, CHECK_SAMPLES};
     c->data = source_open(c->described.config, &c->described.settings, &c->o->listener, e);
     if (!c->data || !source_check(c->data, &c->o->listener, e)) return false;
     c->rebuilt = market_of_set(&c->market, c->data, &why);
     if (!c->rebuilt && why.kind == ERR_RUN) *e = why;
     if (!c->rebuilt && why.kind == ERR_RUN) return false;
     for (size_t i = 0; !c->rebuilt && i < sizeof rest / sizeof *rest; i++)
-        snprintf(c->report->rule[rest[i]].why, CHECK_TEXT, "the set keeps no bars that it could be made of anew");
+        snprintf(c->report->rule[rest[i]].why, CHECK_TEXT, "the data keep no bars that they could be made of anew");
     return true;
 }
 
@@ -223,7 +223,9 @@ static bool look_at_folds(check *c, err *e) {
     bool ok = true;
     for (int64_t i = 0; ok && i < c->looked; i++) {
         bool train = c->all || !c->report->trained;
-        ok = fold_same(c->o, &c->market, c->data, &c->folds.fold[c->fold[i]], train, c->report, e) && go_on(c, 1, e);
+        ok =
+            fold_same(c->o, c->rebuilt ? &c->market : NULL, c->data, &c->folds.fold[c->fold[i]], train, c->report, e) &&
+            go_on(c, 1, e);
     }
     say_untested(&c->report->rule[CHECK_SCALES]);
     say_untested(&c->report->rule[CHECK_WEIGHTS]);
@@ -235,10 +237,9 @@ static bool look(check *c, err *e) {
     const market *m = c->rebuilt ? &c->market : NULL;
     choose_folds(c);
     if (!parts_apart(c->data, m, c->window, &c->folds, &c->report->rule[CHECK_PARTS], e)) return false;
-    if (!c->rebuilt) return true;
-    if (!choose_moments(c, e)) return false;
+    if (c->rebuilt && !choose_moments(c, e)) return false;
     c->total = (double)(c->moments + c->looked);
-    return look_at_moments(c, e) && look_at_folds(c, e);
+    return (!c->rebuilt || look_at_moments(c, e)) && look_at_folds(c, e);
 }
 
 bool task_walk_check(const task_options *o, bool all, check_report *r, err *e) {

@@ -17,7 +17,7 @@ typedef enum {
     CHECK_LABELS,  // labels known by then stay, and all others change with their future
     CHECK_SAMPLES, // a sample is there, and has its label, whatever follows
     CHECK_PARTS,   // labels and windows of training and validation stay clear of what they are tested on
-    CHECK_SCALES,  // training samples, scales and class weights of a fold stay, whatever follows its training
+    CHECK_SCALES,  // training samples of a fold, their labels, scales and class weights stay, whatever follows them
     CHECK_WEIGHTS, // weights of a fold stay to the bit, whatever follows its validation
     CHECK_RULES
 } check_rule;
@@ -34,7 +34,7 @@ typedef struct {
     check_result rule[CHECK_RULES];
     int64_t moments;         // looked at
     int64_t folds, of;       // whose scales were compared, and all of the walk
-    int64_t trained, epochs; // folds that were trained twice, and for how long
+    int64_t trained, epochs; // folds that were trained with each future, and for how long
 } check_report;
 
 // A rule in a word ("inputs") and in a sentence.

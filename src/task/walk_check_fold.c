@@ -104,7 +104,7 @@ static void same_floats(
                 (long long)count, what, (double)a[i], (double)b[i]);
 }
 
-static void same_samples(check_result *r, const split_part *a, const split_part *b, int64_t fold) {
+static bool same_samples(check_result *r, const split_part *a, const split_part *b, int64_t fold) {
     check_count(r, 1);
     bool same = a->count == b->count && a->spans == b->spans;
     for (int i = 0; same && i < a->spans; i++)
@@ -112,12 +112,26 @@ static void same_samples(check_result *r, const split_part *a, const split_part 
     if (!same)
         check_fail(r, "fold %lld: training samples: %lld in %d spans are now %lld in %d", (long long)fold,
             (long long)a->count, a->spans, (long long)b->count, b->spans);
+    return same;
+}
+
+// Labels of the training samples, which both have.
+static void same_labels(check_result *r, const dataset *a, const dataset *b, const split_part *p, int64_t fold) {
+    size_t bytes = (size_t)a->target_width * sizeof *a->target;
+    check_count(r, p->count);
+    for (int64_t k = 0; k < p->count; k++) {
+        int64_t i = part_sample(p, k);
+        bool same = (!a->label || a->label[i] == b->label[i]) &&
+                    (!bytes || memcmp(a->target + i * a->target_width, b->target + i * a->target_width, bytes) == 0);
+        if (!same) check_fail(r, "fold %lld: label of training sample %lld", (long long)fold, (long long)k + 1);
+    }
 }
 
 static void same_scales(check_result *r, const task *a, const task *b, int64_t fold) {
     const scaler *x = a->scaler, *y = b->scaler;
     char what[80];
-    same_samples(r, &a->split.train, &b->split.train, fold);
+    if (same_samples(r, &a->split.train, &b->split.train, fold))
+        same_labels(r, a->data, b->data, &a->split.train, fold);
     same_floats(r, a->job.class_weight, b->job.class_weight, a->data->classes, fold, "class weights");
     for (int i = 0; x && y && i < x->streams; i++) {
         snprintf(what, sizeof what, "means of stream %.40s", a->data->stream[i].name);
@@ -131,50 +145,69 @@ static void same_scales(check_result *r, const task *a, const task *b, int64_t f
     }
 }
 
+// One fold, on all data and on others.
+typedef struct {
+    const task_options *o;
+    const market *m; // or NULL
+    const scheme_fold *f;
+    trial whole;
+    int64_t trained, chosen; // moments, where there is a market
+} pair;
+
+// The data with another future behind what a rule is about: training, or training and validation.
+static dataset *other_data(const pair *p, check_rule rule, future f, err *e) {
+    bool both = rule == CHECK_WEIGHTS;
+    const task *t = &p->whole.task;
+    if (p->m) return market_build(p->m, both ? p->chosen : p->trained, f, e);
+    return unseen_altered(t->options.data, &p->f->parts, both, t->window, f, e);
+}
+
 // Opens the fold on the data with another future. A fold that cannot be made there is a failure of the rule.
-static bool open_other(trial *x, dataset **d, const task_options *o, const market *m, const scheme_fold *f, int64_t t,
-    check_result *r, err *e) {
+static bool open_other(const pair *p, check_rule rule, future f, trial *x, dataset **d, check_report *r, err *e) {
     err why;
     *x = (trial){0};
-    *d = market_build(m, t, FUTURE_UP, &why);
-    if (*d && trial_open(x, o, *d, f, &why)) return true;
+    *d = other_data(p, rule, f, &why);
+    if (*d && trial_open(x, p->o, *d, p->f, &why)) return true;
     if (why.kind != ERR_INPUT) {
         *e = why;
         return false;
     }
-    check_count(r, 1);
-    check_fail(r, "fold %lld: it cannot be made any more: %.150s", (long long)f->number + 1, why.text);
+    check_count(&r->rule[rule], 1);
+    check_fail(&r->rule[rule], "fold %lld: it cannot be made any more: %.150s", (long long)p->f->number + 1, why.text);
     return true;
+}
+
+static bool compare(const pair *p, check_rule rule, future f, check_report *r, err *e) {
+    trial other;
+    dataset *d;
+    int64_t number = p->f->number + 1;
+    bool ok = open_other(p, rule, f, &other, &d, r, e), open = other.open;
+    if (ok && open && rule == CHECK_SCALES) same_scales(&r->rule[rule], &p->whole.task, &other.task, number);
+    if (ok && open && rule == CHECK_WEIGHTS) {
+        ok = trial_train(&other, e);
+        CHECK(p->whole.weights == other.weights, "weights of one description differ in number");
+        if (ok) same_floats(&r->rule[rule], p->whole.weight, other.weight, other.weights, number, "weights");
+    }
+    trial_close(&other);
+    dataset_free(d);
+    return ok;
 }
 
 bool fold_same(
     const task_options *o, const market *m, dataset *whole, const scheme_fold *f, bool train, check_report *r, err *e) {
-    int64_t trained, chosen, number = f->number + 1;
-    trial base, other;
-    dataset *d = NULL;
-    check_result *scales = &r->rule[CHECK_SCALES], *weights = &r->rule[CHECK_WEIGHTS];
-    bool scaled = fold_trained_by(whole, &f->parts, &trained);
-    train = train && fold_chosen_by(whole, &f->parts, &chosen);
+    pair p = {.o = o, .m = m, .f = f};
+    bool scaled = !m || fold_trained_by(whole, &f->parts, &p.trained), ok = true;
+    train = train && (!m || fold_chosen_by(whole, &f->parts, &p.chosen));
     if (!scaled && !train) return true;
-    if (!trial_open(&base, o, whole, f, e)) return false;
-    bool ok = true;
-    if (scaled) {
-        ok = open_other(&other, &d, o, m, f, trained, scales, e);
-        if (ok && other.open) same_scales(scales, &base.task, &other.task, number);
-        trial_close(&other);
-        dataset_free(d);
-        r->folds += ok;
+    if (!trial_open(&p.whole, o, whole, f, e)) return false;
+    if (train) ok = trial_train(&p.whole, e);
+    for (int k = FUTURE_UP; ok && k <= FUTURE_DOWN; k++) {
+        if (scaled) ok = compare(&p, CHECK_SCALES, (future)k, r, e);
+        if (ok && train) ok = compare(&p, CHECK_WEIGHTS, (future)k, r, e);
     }
-    if (ok && train) {
-        ok = open_other(&other, &d, o, m, f, chosen, weights, e);
-        ok = ok && (!other.open || (trial_train(&base, e) && trial_train(&other, e)));
-        if (ok && other.open && base.weights == other.weights)
-            same_floats(weights, base.weight, other.weight, base.weights, number, "weights");
-        trial_close(&other);
-        dataset_free(d);
-        r->trained += ok;
-        r->epochs = EPOCHS;
-    }
-    trial_close(&base);
+    trial_close(&p.whole);
+    r->folds += scaled;
+    r->trained += train;
+    r->epochs = EPOCHS;
     return ok;
 }

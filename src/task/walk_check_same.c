@@ -70,7 +70,7 @@ static const char *place(const look *x, const roll_entry *at, char text[CHECK_TE
 static void fail_at(const look *x, check_rule rule, const roll_entry *at, const char *what) {
     static const char *const futures[] = {"cut off", "altered", "altered"};
     char where[CHECK_TEXT], when[32];
-    check_fail(&x->report->rule[rule], "%s of %s UTC, with all behind %s UTC %s", what, place(x, at, where),
+    check_fail(&x->report->rule[rule], "%s UTC: %s, with all bars behind %s UTC %s", place(x, at, where), what,
         when_moment_text(when, sizeof when, x->t), futures[x->f]);
 }
 
@@ -87,6 +87,12 @@ static const char *column_that_differs(const look *x, const table *t, char text[
     return text;
 }
 
+static void fail_vector(const look *x, const roll_entry *at) {
+    char column[CHECK_TEXT], what[CHECK_TEXT];
+    snprintf(what, sizeof what, "%.100s of the vector is another", column_that_differs(x, &x->a->vector, column));
+    fail_at(x, CHECK_INPUTS, at, what);
+}
+
 // Rows that windows end with, and the vector, price and volatility.
 static void same_inputs(look *x, const roll_entry *ea, const roll_entry *eb) {
     int64_t a = ea->sample, b = eb->sample;
@@ -98,23 +104,22 @@ static void same_inputs(look *x, const roll_entry *ea, const roll_entry *eb) {
         int64_t *depth = &x->depth[ea->series * x->a->streams + i];
         check_count(r, 1);
         if (da != db) {
-            snprintf(what, sizeof what, "newest bar of stream %s", sa->name);
+            snprintf(what, sizeof what, "its newest bar of stream %s is another", sa->name);
             fail_at(x, CHECK_INPUTS, ea, what);
         }
         if (least + 1 > *depth) *depth = least + 1;
     }
     if (x->a->vector.width) {
         check_count(r, x->a->vector.width);
-        if (rows_differ(x, &x->a->vector, a, &x->b->vector, b))
-            fail_at(x, CHECK_INPUTS, ea, column_that_differs(x, &x->a->vector, what));
+        if (rows_differ(x, &x->a->vector, a, &x->b->vector, b)) fail_vector(x, ea);
     }
     check_count(r, 1);
-    if (x->a->price[a] != x->b->price[b]) fail_at(x, CHECK_INPUTS, ea, "price");
+    if (x->a->price[a] != x->b->price[b]) fail_at(x, CHECK_INPUTS, ea, "its price is another");
     if (!x->a->volatility) return;
     check_count(r, 1);
     if (memcmp(&x->a->volatility[dataset_bar_of(x->a, a)], &x->b->volatility[dataset_bar_of(x->b, b)],
             sizeof *x->a->volatility) != 0)
-        fail_at(x, CHECK_INPUTS, ea, "volatility");
+        fail_at(x, CHECK_INPUTS, ea, "its volatility is another");
 }
 
 // All rows of features that samples up to t may see, each once.
@@ -129,7 +134,7 @@ static void same_rows(look *x) {
             int64_t last = sa->bars.start[k + 1] - (sa->start[k + 1] - sa->start[k] - row);
             roll_entry e = {.time = sa->bars.time[2 * last + 1], .series = k};
             snprintf(column, sizeof column, "%.100s", column_that_differs(x, &sa->series, what));
-            snprintf(what, sizeof what, "%s of stream %.40s", column, sa->name);
+            snprintf(what, sizeof what, "%s of stream %.40s is another", column, sa->name);
             fail_at(x, CHECK_INPUTS, &e, what);
         }
     }
@@ -150,7 +155,7 @@ static void same_known_label(look *x, const roll_entry *ea, int64_t b) {
     if (!is_labelled(x->a, a) || x->a->end[a] > x->t || !is_labelled(x->b, b)) return;
     check_count(&x->report->rule[CHECK_LABELS], 1);
     if (labels_differ(x->a, a, x->b, b) || x->a->end[a] != x->b->end[b])
-        fail_at(x, CHECK_LABELS, ea, "label that was known");
+        fail_at(x, CHECK_LABELS, ea, "its label, which was known, is another");
 }
 
 // True where a bar has whatever a label takes: a volatility, and bars enough behind it.
@@ -168,7 +173,7 @@ static void same_standing(look *x, const roll_entry *ea, int64_t b) {
     else if (!may_be_labelled(x, x->a, a) || !may_be_labelled(x, x->b, b))
         return;
     check_count(&x->report->rule[CHECK_SAMPLES], 1);
-    if (one != other) fail_at(x, CHECK_SAMPLES, ea, "label, which is there or not,");
+    if (one != other) fail_at(x, CHECK_SAMPLES, ea, "its label is there in one only");
 }
 
 static void same_samples(look *x) {
@@ -182,7 +187,7 @@ static void same_samples(look *x) {
         k += order >= 0;
         check_count(&x->report->rule[CHECK_SAMPLES], 1);
         if (order) {
-            fail_at(x, CHECK_SAMPLES, order < 0 ? a : b, "sample, which is there or not,");
+            fail_at(x, CHECK_SAMPLES, order < 0 ? a : b, "the sample is there in one only");
             continue;
         }
         same_standing(x, a, b->sample);
@@ -222,6 +227,6 @@ void labels_follow(const roll *up, const roll *down, int64_t t, check_report *r)
         if (up->d->end[one] <= t || down->d->end[other] <= t) continue;
         check_count(&r->rule[CHECK_LABELS], 1);
         if (!labels_differ(up->d, one, down->d, other))
-            fail_at(&x, CHECK_LABELS, a, "label that did not change with its future,");
+            fail_at(&x, CHECK_LABELS, a, "its label does not change with its future");
     }
 }

@@ -67,7 +67,12 @@ bool parts_apart(
 bool fold_trained_by(const dataset *d, const split *s, int64_t *t);
 bool fold_chosen_by(const dataset *d, const split *s, int64_t *t);
 
-// Scales of a fold, and its weights with `train`, on the whole dataset and on others of the market.
+// Data with everything altered that no training sample, and with `validation` none of that part either, can see. The
+// whole dataset must outlive it. NULL where memory is short.
+dataset *unseen_altered(dataset *whole, const split *s, bool validation, const int64_t *window, future f, err *e);
+
+// Scales of a fold, and its weights with `train`, on the whole dataset and on others of the market, or altered ones
+// where there is none (NULL).
 bool fold_same(
     const task_options *o, const market *m, dataset *whole, const scheme_fold *f, bool train, check_report *r, err *e);
 

@@ -46,6 +46,16 @@ static void same_answers(void) {
     same_bytes("whole", "p.csv");
 }
 
+static void same_folds(void) {
+    same_bytes("whole/walk.json", "made/walk.json");
+    same_runs("whole/fold_01", "made/fold_01");
+    same_runs("whole/fold_02", "made/fold_02");
+}
+
+static void same_evaluation(void) {
+    same_bytes("whole", "first/evaluation.json");
+}
+
 static void same_text(void) {
     same_bytes("whole", "out");
 }
@@ -78,7 +88,11 @@ const kind kinds[] = {
     {"append", "cp old.npz set.npz", {"import", "--append", "set.npz", "bars.csv"}, NULL, "set.npz", same_set, true,
         NULL, NULL},
     {"predict", "rm -f p.csv", {"predict", "first", "-o", "p.csv"}, NULL, "p.csv", same_answers, true, "", NULL},
-    {"evaluate", NULL, {"evaluate", "first"}, NULL, "out", same_text, false, "", NULL},
+    {"evaluate", "rm -f first/evaluation.json first/predictions_*", {"evaluate", "first"}, NULL,
+        "first/evaluation.json", same_evaluation, true, "", NULL},
+    {"walk", "rm -rf made*",
+        {"walk", "run.yaml", "walk.train=120", "walk.validation=40", "walk.test=80", "walk.jobs=1"}, "--resume", "made",
+        same_folds, true, "", "trivial: "},
     {"inspect", NULL, {"inspect", "first"}, NULL, "out", same_text, false, NULL, NULL},
     {"inspect set", NULL, {"inspect", "train.npz"}, NULL, "out", same_but_figures, false, NULL, NULL},
     {"plan", NULL, {"plan", "run.yaml"}, NULL, "out", same_but_figures, false, "", NULL},

@@ -59,7 +59,7 @@ static void note_mcc(void *arg, const char *part, const char *name, double value
     if (strcmp(part, "validation") == 0 && strcmp(name, "mcc") == 0) *(double *)arg = value;
 }
 
-// What a reader says of a file.
+// The summary of a file.
 static bool read_sum(const char *path, db_summary *sum, err *e) {
     db_reader *r = db_reader_open(path, e);
     bool ok = r && db_read(r, sum, e);
@@ -277,7 +277,7 @@ static bool is_checked(void) {
     return checked;
 }
 
-// Whatever is written: rows that are removed, replaced or come twice included.
+// Rows are added, removed, replaced and come twice: the sums hold after each.
 static void sums_follow_the_rows(void **state) {
     (void)state;
     db *d = db_open("run.db");
