@@ -59,6 +59,24 @@ static void copy(const char *from, const char *to) {
     free(text);
 }
 
+// Lists of backtest.json agree with its statistics.
+static void check_document(const char *path) {
+    json_t *all = json_load_file(path, 0, NULL), *each;
+    size_t i;
+    double grown = 1, final = 0;
+    json_array_foreach(json_object_get(all, "monthly"), i, each) grown *=
+        1 + json_number_value(json_object_get(each, "return"));
+    json_array_foreach(json_object_get(all, "statistics"), i, each) {
+        const char *key = json_string_value(json_object_get(each, "key"));
+        if (strcmp(key, "equity_final") == 0) final = json_number_value(json_object_get(each, "value"));
+    }
+    assert_true(json_array_size(json_object_get(all, "monthly")) > 1 && fabs(100000 * grown - final) < 1e-6);
+    const json_t *equity = json_object_get(json_object_get(all, "equity"), "equity");
+    size_t n = json_array_size(equity);
+    assert_true(n > 100 && fabs(json_number_value(json_array_get(equity, n - 1)) - final) < 1e-6);
+    json_decref(all);
+}
+
 static void a_run_is_traded_and_kept(void **state) {
     (void)state;
     train("one", barrier, "");
@@ -89,44 +107,61 @@ static void a_run_is_traded_and_kept(void **state) {
     matches("out", "\nwarning +the threshold was fitted on this very part");
     assert_int_equal(RUN("backtest", "runs/one", "--part", "all"), 0);
     matches("out", "\nwarning +[0-9]+ samples lie in the time that the model was trained on\n");
+    check_document("runs/one/backtest.json");
 }
 
-// The lines of trades that were over before a moment, as one text that the caller frees.
-static char *trades_before(const char *path, const char *moment) {
-    char *text = slurp(path), *to = calloc(strlen(text) + 1, 1);
+// Position, time and price of the entries up to a moment, as one text that the caller frees.
+static char *entries_until(const char *path, const char *moment) {
+    char *text = slurp(path), *to = calloc(strlen(text) + 1, 1), *at = to;
     assert_non_null(to);
     for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) {
-        char exit[64] = "";
-        if (sscanf(line, "%*[^,],%*[^,],%63[^,]", exit) == 1 && strcmp(exit, moment) < 0)
-            strcat(strcat(to, line), "\n");
+        char position[64], entry[64], price[64];
+        if (sscanf(line, "%63[^,],%63[^,],%*[^,],%63[^,]", position, entry, price) == 3 && strcmp(entry, moment) <= 0)
+            at += sprintf(at, "%s,%s,%s\n", position, entry, price);
     }
     free(text);
     return to;
 }
 
-static void later_bars_change_no_earlier_trade(void **state) {
-    (void)state;
-    static const char *const keys[] = {"signal.threshold=0.34", "signal.sizing=equity"};
+// Everything but the open of bar `from` is another from there on.
+static void change_from(int64_t from) {
     bar *all = walk_bars(N, SPAN, 4);
-    char moment[32];
-    when_moment_text(moment, sizeof moment, all[CHANGED].time);
-    train("one", barrier, "");
-    assert_int_equal(RUN("backtest", "runs/one", "--bars", "a.csv", "--trades", "t.csv", keys[0], keys[1]), 0);
-    matches("out", "^bars +a\\.csv: [0-9,]+ from .*, row by row as they are\n");
-    for (int64_t i = CHANGED; i < N; i++) {
+    for (int64_t i = from; i < N; i++) {
         double by = 1 + 0.01 * sin((double)i);
-        all[i].open *= by;
-        all[i].high *= by * 1.01;
-        all[i].low *= by * 0.99;
+        all[i].open *= i == from ? 1 : by;
         all[i].close *= by;
+        all[i].high = 1.01 * fmax(all[i].open, all[i].close);
+        all[i].low = 0.99 * fmin(all[i].open, all[i].close);
     }
     put_bars("b.csv", all, N);
-    assert_int_equal(RUN("backtest", "runs/one", "--bars", "b.csv", "--trades", "u.csv", keys[0], keys[1]), 0);
-    char *was = trades_before("t.csv", moment), *is = trades_before("u.csv", moment);
-    assert_true(strlen(was) > 2000);
-    assert_string_equal(was, is);
-    free(was);
-    free(is);
+    free(all);
+}
+
+// Cuts lie side by side, so that some orders are decided on the last bar that stays and filled at the changed one.
+static void later_bars_change_no_earlier_order(void **state) {
+    (void)state;
+    enum { CUTS = 8 };
+    static const char threshold[] = "signal.threshold=0.34", sizing[] = "signal.sizing=volatility",
+                      size[] = "signal.size=0.01";
+    bar *all = walk_bars(N, SPAN, 4);
+    int filled = 0;
+    train("one", barrier, "");
+    assert_int_equal(RUN("backtest", "runs/one", "--bars", "a.csv", "--trades", "t.csv", threshold, sizing, size), 0);
+    matches("out", "^bars +a\\.csv: [0-9,]+ from .*, row by row as they are\n");
+    for (int64_t cut = CHANGED; cut < CHANGED + CUTS; cut++) {
+        char moment[32];
+        when_moment_text(moment, sizeof moment, all[cut].time);
+        change_from(cut);
+        assert_int_equal(
+            RUN("backtest", "runs/one", "--bars", "b.csv", "--trades", "u.csv", threshold, sizing, size), 0);
+        char *was = entries_until("t.csv", moment), *is = entries_until("u.csv", moment);
+        assert_true(strlen(was) > 2000);
+        assert_string_equal(was, is);
+        filled += strstr(was, moment) != NULL;
+        free(was);
+        free(is);
+    }
+    assert_true(filled > 0);
     free(all);
 }
 
@@ -193,7 +228,8 @@ static void trials_are_counted(void **state) {
     train("others/three", direction, ", clip_norm: 0.5");
     assert_int_equal(RUN("backtest", "runs/one", "--json"), 0);
     assert_true(number("trials") == 2);
-    assert_int_equal(RUN("backtest", "runs/one", "--json", "report.trials=30"), 0);
+    assert_int_equal(RUN("backtest", "runs/one", "--json", "--part", "validation", "report.trials=30"), 0);
+    assert_true(number("bars") == number("predictions") + 3); // to the bar that makes the last label known
     assert_true(number("trials") == 30);
     walk_put("a.csv", N, SPAN, 9); // other data
     train("four", direction, ", clip_norm: 0.25");
@@ -273,7 +309,7 @@ int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, support_leave)
     const struct CMUnitTest tests[] = {
         TEST(a_run_is_traded_and_kept),
-        TEST(later_bars_change_no_earlier_trade),
+        TEST(later_bars_change_no_earlier_order),
         TEST(sets_of_import_are_made_anew),
         TEST(forecasts_have_a_threshold_of_returns),
         TEST(predict_tells_the_side),
