@@ -8,6 +8,8 @@ CTEST  = ctest --output-on-failure --parallel 2
 
 FUZZ_SECONDS ?= 20
 FAULTS_EVERY ?= 1
+FLIPS ?= 10000
+KILLS ?= 1000
 PREFIX ?= /usr/local
 
 # Program and plug-in lie together, as the one looks for the other beside itself; the command is a link to them.
@@ -24,7 +26,7 @@ NO_ASLR   = $(shell setarch -R true 2>/dev/null && echo setarch -R)
 build = cmake -S . -B $(1) $(2) --log-level=WARNING && cmake --build $(1) --parallel $(JOBS) $(if $(3),--target $(3))
 
 .DEFAULT_GOAL := all
-.PHONY: all install uninstall demo test test-long faults test-asan test-tsan fuzz test-gpu sanitize-gpu bench bench-gpu format lint layers clean help
+.PHONY: all install uninstall demo test test-long faults kills flips mutants test-asan test-tsan fuzz test-gpu sanitize-gpu bench bench-gpu format lint layers clean help
 
 all: layers $(BUILD)/.deps-demo ## build the program, build/tradewind, and the CUDA plug-in where nvcc is found
 	@$(call build,$(BUILD),-DTRADEWIND_TESTS=OFF -DTRADEWIND_CUDA=$(CUDA))
@@ -51,9 +53,20 @@ test-long: layers $(BUILD)/.deps-test ## the tests that take longer: runs that a
 	@$(call build,$(BUILD),-DTRADEWIND_TESTS=ON -DTRADEWIND_CUDA=$(CUDA))
 	@cd $(BUILD) && $(CTEST) -L long
 
-faults: layers $(BUILD)/.deps-test ## every write, sync, rename, unlink, open and mapping of a run fails or kills it, and a tenth of its allocations
+faults: layers $(BUILD)/.deps-test ## every call on a file fails or kills its command, and every allocation up to the first step; FAULTS_EVERY=1
 	@$(call build,$(BUILD),-DTRADEWIND_TESTS=ON -DTRADEWIND_CUDA=$(CUDA))
-	@cd $(BUILD) && TRADEWIND_FAULTS_EVERY=$(FAULTS_EVERY) ./test_faults
+	@cd $(BUILD) && seq $(JOBS) | TRADEWIND_FAULTS_EVERY=$(FAULTS_EVERY) xargs -P $(JOBS) -I@ env TRADEWIND_FAULTS_PART=@/$(JOBS) ./test_faults
+
+kills: layers $(BUILD)/.deps-test ## KILLS=1000 commands are killed at random moments, and run again
+	@$(call build,$(BUILD),-DTRADEWIND_TESTS=ON -DTRADEWIND_CUDA=$(CUDA))
+	@cd $(BUILD) && TRADEWIND_KILLS=$(KILLS) ./test_kills
+
+flips: layers $(BUILD)/.deps-test ## FLIPS=10000 single bits of files flip: each is refused, told, or without effect
+	@$(call build,$(BUILD),-DTRADEWIND_TESTS=ON -DTRADEWIND_CUDA=$(CUDA))
+	@cd $(BUILD) && TRADEWIND_FLIPS=$(FLIPS) ./test_flips
+
+mutants: $(BUILD)/.deps-test ## plants the bugs of test/mutants one by one, and tells which no test notices (half an hour); MUTANTS='split_* bar*'
+	@tools/mutate.sh $(MUTANTS)
 
 test-asan: layers $(BUILD)/.deps-test ## the tests under AddressSanitizer and UBSan
 	@$(call build,$(BUILD)-asan,-DCMAKE_BUILD_TYPE=Debug -DTRADEWIND_CUDA=OFF)

@@ -23,7 +23,7 @@ check() {
         function only(header, others) { private[++privates] = header; users[privates] = " " others " " }
 
         BEGIN {
-            train = "model ops graph data run base"
+            train = "model ops graph env data run base"
             layer("base", "")
             layer("env", "base")
             layer("data", "base")
@@ -34,12 +34,12 @@ check() {
             layer("cuda", "ops graph env base")
             layer("model", "ops graph base")
             layer("train", train)
-            layer("rl", "train env " train)
-            layer("backtest", "train env " train)
-            layer("task", "backtest rl train env " train)
-            layer("live", "task backtest rl train env " train)
+            layer("rl", "train " train)
+            layer("backtest", "train " train)
+            layer("task", "backtest rl train " train)
+            layer("live", "task backtest rl train " train)
             layer("watch", "backtest run base")
-            layer("cli", "live watch task backtest rl train env cpu cuda " train)
+            layer("cli", "live watch task backtest rl train cpu cuda " train)
 
             # The lines of a guard, which are no content.
             guard = "^[ \\t]*#[ \\t]*(ifndef|define [A-Z_0-9]+_H$|endif|pragma once)"

@@ -16,9 +16,9 @@ static int64_t bars_of(const control_trade *t) {
     return t->bars > 1 ? t->bars : 1;
 }
 
-static uint64_t below(const drawer *d, int64_t draw, int64_t at, uint32_t which, int64_t most) {
-    rng_block r = rng_philox(d->in->seed, (uint32_t)at, (uint32_t)draw, (uint32_t)RNG_CONTROL << 16, which);
-    return (uint64_t)(((uint64_t)r.v[0] * (uint64_t)most) >> 32);
+// A number of 0 to `most` - 1.
+static int64_t below(uint32_t bits, int64_t most) {
+    return (int64_t)(((uint64_t)bits * (uint64_t)most) >> 32);
 }
 
 static int by_size(const void *a, const void *b) {
@@ -29,13 +29,11 @@ static int by_size(const void *a, const void *b) {
 static void place(drawer *d, int64_t draw) {
     int64_t n = d->in->trades;
     for (int64_t i = 0; i < n; i++) {
-        d->order[i] = i;
-        d->before[i] = (int64_t)below(d, draw, i, 0, d->free + 1);
-    }
-    for (int64_t i = n - 1; i > 0; i--) {
-        int64_t k = (int64_t)below(d, draw, i, 1, i + 1), other = d->order[k];
-        d->order[k] = d->order[i];
-        d->order[i] = other;
+        rng_block r = rng_philox(d->in->seed, (uint32_t)i, (uint32_t)draw, (uint32_t)RNG_CONTROL << 16, 0);
+        int64_t k = below(r.v[1], i + 1);
+        d->before[i] = below(r.v[0], d->free + 1);
+        d->order[i] = k < i ? d->order[k] : i; // a shuffle of those up to here
+        d->order[k] = i;
     }
     qsort(d->before, (size_t)n, sizeof *d->before, by_size);
 }

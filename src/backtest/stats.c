@@ -18,7 +18,7 @@ const stat_row *stats_row(stat_name k) {
 }
 
 void stat_put(stats *s, stat_name k, double value, const char *otherwise) {
-    s->of[k] = (stat){isfinite(value) ? value : (double)NAN, isfinite(value) ? NULL : otherwise, {NAN, NAN}};
+    s->of[k] = (stat_value){isfinite(value) ? value : (double)NAN, isfinite(value) ? NULL : otherwise, {NAN, NAN}};
 }
 
 void stat_lack(stats *s, stat_name k, const char *why) {
@@ -84,7 +84,7 @@ static const char *figure(stat_unit unit, double v, char *text, size_t room) {
 }
 
 const char *stats_figure(const stats *s, stat_name k, char *text, size_t room) {
-    const stat *v = &s->of[k];
+    const stat_value *v = &s->of[k];
     if (!v->why) return figure(stats_row(k)->unit, v->value, text, room);
     snprintf(text, room, "not defined: %s", v->why);
     return text;
@@ -110,7 +110,7 @@ static json_t *number(stat_unit unit, double v) {
 json_t *stats_json(const stats *s) {
     json_t *to = json_object(), *reasons = json_object();
     for (int k = 0; k < STATS_COUNT; k++) {
-        const stat *v = &s->of[k];
+        const stat_value *v = &s->of[k];
         char key[64];
         json_object_set_new(to, rows[k].key, number(rows[k].unit, v->value));
         snprintf(key, sizeof key, "%s_range", rows[k].key);

@@ -30,10 +30,10 @@ typedef struct {
     double value;    // NaN where it is not defined
     const char *why; // the reason then; NULL where there is a value
     interval range;  // 95 % by block bootstrap of days; NaN: none
-} stat;
+} stat_value;
 
 typedef struct {
-    stat of[STATS_COUNT];
+    stat_value of[STATS_COUNT];
     int64_t block; // days in a block of the bootstrap; 0: no intervals were made
 } stats;
 

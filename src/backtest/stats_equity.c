@@ -33,13 +33,14 @@ static void put_daily(const stats_base *b, stats *s) {
 static double sharpe_of_bars(const stats_base *b) {
     const double *equity = b->in->equity;
     int64_t n = b->in->bars - 1;
-    double mean = 0, square = 0;
-    for (int64_t i = 0; i < n; i++) mean += (equity[i + 1] / equity[i] - 1) / (double)n;
+    double first = equity[1] / equity[0] - 1, sum = 0, square = 0;
     for (int64_t i = 0; i < n; i++) {
-        double x = equity[i + 1] / equity[i] - 1 - mean;
+        double x = equity[i + 1] / equity[i] - 1 - first; // sums of equal returns stay 0
+        sum += x;
         square += x * x;
     }
-    double deviation = sqrt(square / (double)(n - 1)), bars = b->a_year * (double)b->in->bars / (double)b->daily.days;
+    double deviation = sqrt((square - sum * sum / (double)n) / (double)(n - 1)), mean = first + sum / (double)n;
+    double bars = b->a_year * (double)b->in->bars / (double)b->daily.days;
     return deviation > 1e-14 ? mean / deviation * sqrt(bars) : (double)NAN;
 }
 
@@ -62,16 +63,19 @@ typedef struct {
 static drawdown drawdown_of(const int64_t *time, const double *value, int64_t bars, double peak) {
     drawdown d = {0};
     int64_t since = time[0];             // the latest close at the peak
+    double low = peak;                   // the lowest since
     bool under = false, deepest = false; // below the peak, and in the deepest drawdown so far
     for (int64_t i = 0; i < bars; i++) {
-        double depth = 1 - value[i] / peak;
-        under |= depth > 0;
-        deepest |= depth > d.depth;
-        d.depth = depth > d.depth ? depth : d.depth;
+        if (value[i] < low) {
+            low = value[i];
+            under = true;
+            deepest |= 1 - low / peak > d.depth;
+            if (deepest) d.depth = 1 - low / peak;
+        }
         if (deepest) d.length = time[i] - since;
         if (under && time[i] - since > d.longest) d.longest = time[i] - since;
         if (value[i] < peak) continue;
-        peak = value[i];
+        peak = low = value[i];
         since = time[i];
         under = deepest = false;
     }
@@ -81,7 +85,7 @@ static drawdown drawdown_of(const int64_t *time, const double *value, int64_t ba
 static void put_drawdown(const stats_base *b, stats *s) {
     const stats_input *in = b->in;
     drawdown d = drawdown_of(in->time, in->equity, in->bars, in->cash);
-    const stat *growth = &s->of[STAT_CAGR];
+    const stat_value *growth = &s->of[STAT_CAGR];
     stat_put(s, STAT_DRAWDOWN, d.depth, NULL);
     stat_put(s, STAT_DRAWDOWN_DAYS, (double)d.length / 86400, NULL);
     stat_put(s, STAT_UNDERWATER_DAYS, (double)d.longest / 86400, NULL);
@@ -93,7 +97,10 @@ static void put_drawdown(const stats_base *b, stats *s) {
 
 static void put_growth(const stats_base *b, stats *s) {
     double last = b->in->equity[b->in->bars - 1], times = last / b->in->cash;
+    double peak = b->in->equity[0];
+    for (int64_t i = 1; i < b->in->bars; i++) peak = fmax(peak, b->in->equity[i]);
     stat_put(s, STAT_EQUITY_FINAL, last, NULL);
+    stat_put(s, STAT_EQUITY_PEAK, peak, NULL);
     stat_put(s, STAT_RETURN, times - 1, NULL);
     if (last <= 0)
         stat_lack(s, STAT_CAGR, ruin);

@@ -31,8 +31,8 @@ static totals totals_of(const stats_input *in) {
 
 static double mean_equity(const stats_input *in) {
     double sum = 0;
-    for (int64_t i = 0; i < in->bars; i++) sum += in->equity[i] / (double)in->bars;
-    return sum;
+    for (int64_t i = 0; i < in->bars; i++) sum += in->equity[i];
+    return sum / (double)in->bars;
 }
 
 void stats_of_trades(const stats_base *b, stats *s) {

@@ -10,7 +10,7 @@
 void stat_put(stats *s, stat_name k, double value, const char *otherwise);
 void stat_lack(stats *s, stat_name k, const char *why);
 
-// What several statistics need.
+// Figures that several statistics are made of.
 typedef struct {
     const stats_input *in;
     daily daily;

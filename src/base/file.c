@@ -101,6 +101,19 @@ static ssize_t read_up_to(int fd, char *data, size_t room) {
     return (ssize_t)used;
 }
 
+char *file_of_data(const char *path) {
+    const char *folder = getenv("TRADEWIND_DATA");
+    struct stat st;
+    char *there = NULL;
+    if (folder && *folder && *path && *path != '/' && strcmp(path, "-") != 0)
+        NEED(asprintf(&there, "%s/%s", folder, path) >= 0, "out of memory for a path");
+    if (there && stat(there, &st) == 0) return there;
+    free(there);
+    char *as_is = strdup(path);
+    NEED(as_is, "out of memory for a path");
+    return as_is;
+}
+
 char *file_read(const char *path, size_t most, size_t *bytes, err *e) {
     CHECK(most < SIZE_MAX / 2, "file_read of up to %zu bytes", most);
     char *data = NULL;
@@ -111,10 +124,7 @@ char *file_read(const char *path, size_t most, size_t *bytes, err *e) {
         goto done;
     }
     data = malloc(most + 1);
-    if (!data) {
-        err_run(e, "%s: no memory for its %zu bytes", path, most);
-        goto done;
-    }
+    NEED(data, "%s: no memory for its %zu bytes", path, most);
     // The byte kept for the NUL also shows whether there is more than `most`.
     ssize_t n = read_up_to(fd, data, most + 1);
     if (n < 0) {

@@ -32,6 +32,10 @@ void file_map_close(file_map *m);
 // `most` bytes is ERR_INPUT. NULL on failure.
 char *file_read(const char *path, size_t most, size_t *bytes, err *e);
 
+// The path of a data file that a description names, which the caller frees: in the folder $TRADEWIND_DATA where a
+// relative path is found there, else as it is.
+char *file_of_data(const char *path);
+
 // A file being written beside the one that it will replace. In the caller's memory; its fields are private.
 typedef struct {
     int fd;

@@ -16,7 +16,7 @@ void json_begin(void);
 // file. NULL on failure, otherwise a new reference.
 json_t *json_read(const char *text, size_t bytes, err *e);
 
-// Prints `object` on one line, keys in the order they were added, numbers with 9 digits, and flushes. Takes over the
+// Prints `object` on one line, keys in the order they were added, numbers with 13 digits, and flushes. Takes over the
 // reference, also on failure. False when `object` is NULL (its making ran out of memory) or `out` takes no more.
 bool json_line(FILE *out, json_t *object);
 

@@ -5,6 +5,7 @@
 #include "data/latest.h"
 #include "data/npz.h"
 #include "data/when.h"
+#include "task/market.h"
 #include "task/output.h"
 
 #include <math.h>
@@ -41,6 +42,29 @@ static void name_samples(answers *a) {
     }
 }
 
+// The side that the rule asks for at each bar.
+static bool find_signals(answers *a, const rule_record *r, const build_options *label, err *e) {
+    a->signal = malloc((size_t)a->samples.count * sizeof *a->signal);
+    if (!a->signal) return err_run(e, "out of memory for %lld signals", (long long)a->samples.count);
+    for (int64_t i = 0; i < a->samples.count; i++) {
+        double close = dataset_bar(&a->data->stream[0].bars, a->bar[i]).close;
+        bool is = !a->data->panel || !r->symbol[0] || strcmp(r->symbol, a->name[i]) == 0;
+        double score = market_answer(a->t, label, a->answer + i * a->width, close);
+        a->signal[i] = is ? (float)decide_side(&r->rule, score) : NAN;
+    }
+    return true;
+}
+
+// Signals of data that were made of bars, where the description or the run's directory has a rule.
+static bool add_signals(answers *a, err *e) {
+    build_options label = build_defaults;
+    rule_record rule;
+    bool there;
+    if (!a->bar || a->future || !build_label_read(json_object_get(a->data->about, "label"), &label)) return true;
+    if (!rule_of(a->t, &rule, &there, e)) return false;
+    return !there || find_signals(a, &rule, &label, e);
+}
+
 bool answers_make(answers *a, trained *t, err *e) {
     *a = (answers){.t = t,
         .data = t->task.data,
@@ -51,7 +75,7 @@ bool answers_make(answers *a, trained *t, err *e) {
     if (!take_memory(a, e) || !(a->answer = task_predict(t, e))) return false;
     if (a->choice) choose(a);
     name_samples(a);
-    return true;
+    return add_signals(a, e);
 }
 
 void answers_done(answers *a) {
@@ -60,6 +84,7 @@ void answers_done(answers *a) {
     free(a->sample);
     free(a->bar);
     free(a->name);
+    free(a->signal);
 }
 
 bool answers_known(const answers *a, int64_t i) {
@@ -162,6 +187,7 @@ bool answers_write_npz(const answers *a, const char *path, err *e) {
     if (ok && a->bar) ok = write_bars(&w, a, e);
     if (ok && d->time && !a->bar) ok = write_times(&w, a, e);
     if (ok && d->panel) ok = npz_writer_text(&w, a->bar ? "symbol" : "series", a->name, n, e);
+    if (ok && a->signal) ok = npz_writer_array(&w, "signal", NPY_F32, 1, &n, a->signal, e);
     ok = ok && npz_writer_commit(&w, e);
     npz_writer_abandon(&w);
     return ok;
@@ -195,7 +221,7 @@ static void print_head(const answers *a, FILE *f) {
         bool is;
         const char *name;
     } columns[] = {{!a->future && !a->latest, "sample"}, {a->bar, "open_time,close_time,close"},
-        {d->time && !a->bar, "time"}, {d->panel, a->bar ? "symbol" : "series"}};
+        {d->time && !a->bar, "time"}, {d->panel, a->bar ? "symbol" : "series"}, {a->signal, "signal"}};
     for (size_t i = 0, shown = 0; i < sizeof columns / sizeof *columns; i++)
         if (columns[i].is) fprintf(f, "%s%s", shown++ ? "," : "", columns[i].name);
     if (a->t->task.job.forecasts) {
@@ -227,6 +253,9 @@ static void print_place(const answers *a, int64_t i, FILE *f) {
     }
     if (d->panel && !first) fputc(',', f);
     if (d->panel) print_name("", a->name[i], f);
+    if (!a->signal) return;
+    fputc(',', f);
+    if (!isnan(a->signal[i])) fprintf(f, "%d", (int)a->signal[i]);
 }
 
 static void print_row(const answers *a, int64_t i, FILE *f) {
@@ -354,6 +383,7 @@ static json_t *answer_json(const answers *a, int64_t i, const bar *b) {
             j, "label", json_string(dataset_class_name(a->data, (int)a->data->label[a->sample[i]], name)));
     if (!a->choice && answers_known(a, i)) json_object_set_new(j, "target", targets_json(a, i));
     json_object_set_new(j, a->choice ? "probability" : "forecast", all);
+    if (a->signal && !isnan(a->signal[i])) json_object_set_new(j, "signal", json_integer((json_int_t)a->signal[i]));
     json_t *late = answers_late(a, a->data->panel ? dataset_panel_of(a->data, a->sample[i]) : 0);
     if (late) json_object_set_new(j, "stale", late);
     return j;
@@ -371,6 +401,7 @@ void answers_print(const answers *a, bool json) {
         printf("%s%s", a->data->panel ? a->name[i] : "", a->data->panel ? "  " : "");
         printf("closed %s UTC  close %-10.10g", when_moment_text(when, sizeof when, b.end), b.close);
         a->choice ? print_classes(a, i) : print_forecast(a, i);
+        if (a->signal && !isnan(a->signal[i])) printf("  signal %d", (int)a->signal[i]);
         putchar('\n');
     }
 }

@@ -3,6 +3,7 @@
 #define TRADEWIND_CLI_ANSWERS_H
 
 #include "base/json.h"
+#include "task/rule_file.h"
 #include "task/trained.h"
 
 typedef struct {
@@ -17,6 +18,7 @@ typedef struct {
     int64_t *sample;   // [count]
     int64_t *bar;      // [count] the bar of the sample; NULL where bars were not kept
     const char **name; // [count] of the sample's series, or NULL
+    float *signal; // [count] side that the run's rule asks for, NaN where the rule is of another instrument; or NULL
 } answers;
 
 // Asks the run for the answers to its samples; to be given back by answers_done, also on failure.

@@ -11,6 +11,7 @@
 #include "graph/solo.h"
 #include "ops/ops.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,6 +22,7 @@ static void processor_name(char *name, size_t room) {
     char line[512];
     snprintf(name, room, "unknown processor");
     FILE *f = fopen("/proc/cpuinfo", "r");
+    NEED(f || errno != ENOMEM, "out of memory to read the processor's name");
     while (f && fgets(line, sizeof line, f)) {
         char *colon = strchr(line, ':');
         if (strncmp(line, "model name", 10) != 0 || !colon) continue;

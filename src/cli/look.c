@@ -65,19 +65,21 @@ static void count_fold(void *arg, const char *dir) {
 bool look_at_run(const char *dir, look *l, err *e) {
     *l = (look){.loss = NAN, .mcc = NAN, .smape = NAN, .mase = NAN, .mae = NAN};
     if (!run_is(dir)) return err_input(e, "%s: is no run's directory; it has no config.yaml", dir);
-    char *db = run_path(dir, "run.db");
-    bool ok = db_read(db, &l->sum, e);
+    char *path = run_path(dir, "run.db");
+    db_reader *db = db_reader_open(path, e);
+    bool ok = db && db_read(db, &l->sum, e);
     if (ok && l->sum.best_epoch) ok = db_read_metrics(db, l->sum.best_epoch, note_metric, l, e);
     if (ok && l->sum.epochs) ok = db_read_metrics(db, l->sum.epochs, note_skipped, l, e);
     ok = ok && db_read_event(db, "precision", l->changed, sizeof l->changed, e) && db_read_samples(db, &l->gauges, e);
-    free(db);
+    l->checked = db && db_reader_checked(db);
+    db_reader_close(db);
+    free(path);
     choose_metric(l);
     value_of(dir, "config.yaml", "model.kind", l->model, sizeof l->model);
     value_of(dir, "plan.yaml", "device", l->device, sizeof l->device);
     l->members = members_of(dir);
     walk_each(dir, count_fold, &l->folds);
-    l->status = l->sum.status;
-    if (strcmp(l->status, "running") == 0 && !run_is_locked(dir)) l->status = "killed";
+    l->status = run_status(dir, &l->sum);
     return ok;
 }
 
@@ -111,6 +113,7 @@ static char **list_files(const char *dir, int *count) {
     uint64_t number;
     *count = 0;
     DIR *d = opendir(dir);
+    NEED(d || errno != ENOMEM, "out of memory to look into %s", dir);
     for (const struct dirent *each; d && (each = readdir(d));) {
         if (strcmp(each->d_name, "best.safetensors") != 0 && !checkpoint_named(each->d_name, &kind, &number)) continue;
         name = realloc(name, (size_t)(*count + 1) * sizeof *name);
@@ -123,10 +126,10 @@ static char **list_files(const char *dir, int *count) {
 }
 
 void look_add_json(const look *l, json_t *to) {
-    json_join(
-        to, json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "validation_loss", json_number(l->loss), "validation_mcc",
-                json_number(l->mcc), "validation_smape", json_number(l->smape), "validation_mase", json_number(l->mase),
-                "validation_mae", json_number(l->mae), "seconds", json_number(l->sum.seconds)));
+    json_join(to,
+        json_pack("{s:b, s:o, s:o, s:o, s:o, s:o, s:o}", "checked", l->checked, "validation_loss", json_number(l->loss),
+            "validation_mcc", json_number(l->mcc), "validation_smape", json_number(l->smape), "validation_mase",
+            json_number(l->mase), "validation_mae", json_number(l->mae), "seconds", json_number(l->sum.seconds)));
 }
 
 // The epoch that has not ended, or null.
@@ -157,8 +160,10 @@ static void print_member(const char *dir, int k) {
     look l;
     err why;
     char *path = members_dir(dir, k);
-    if (!look_at_run(path, &l, &why))
+    if (!run_is(path))
         printf("member    %d: not begun\n", k);
+    else if (!look_at_run(path, &l, &why))
+        printf("member    %d: %s\n", k, why.text);
     else if (l.metric)
         printf("member    %d: %s, best epoch %lld of %lld, validation %s %.4g\n", k, l.status,
             (long long)l.sum.best_epoch, (long long)l.sum.epochs, l.metric->title, l.value);
@@ -177,9 +182,15 @@ static void print_resume(const char *dir, const look *l) {
     free(resume);
 }
 
+static void print_checked(const look *l) {
+    if (!l->checked)
+        puts("note      run.db is of an earlier tradewind, which kept no sums: its figures are not checked");
+}
+
 static void print_ensemble(const char *dir, const look *l) {
     printf("ensemble  %s: %s, %d members, %s, by tradewind %s\n", dir, l->status, l->members, l->model, l->sum.version);
     for (int k = 1; k <= l->members; k++) print_member(dir, k);
+    print_checked(l);
     print_resume(dir, l);
 }
 
@@ -208,6 +219,7 @@ static void print_run(const char *dir, const look *l, char **name, int count) {
     lines_gauges(&l->gauges, gauges, sizeof gauges);
     if (l->gauges.samples) printf("monitor   %s\n", gauges);
     for (int i = 0; i < count; i++) printf("%s%s\n", i ? "          " : "files     ", name[i]);
+    print_checked(l);
     print_resume(dir, l);
 }
 

@@ -8,10 +8,11 @@
 
 typedef struct {
     db_summary sum;
+    bool checked; // run.db has sums, which its figures fit
     char model[32], device[128];
     int members;                  // of an ensemble, which has neither epochs nor figures of its own; 0: a run
     int folds;                    // of a walk, likewise
-    const char *status;           // as run.db has it, but "killed" where it says running and nobody trains there
+    const char *status;           // of run_status
     double loss;                  // of the best epoch, on validation; NAN where there is none
     double mcc, smape, mase, mae; // likewise, where the run tells classes or forecasts
     double skipped;               // steps without a finite gradient up to the last epoch; 0 where none is known
@@ -24,7 +25,7 @@ typedef struct {
 // What there is to know of a run's directory; ERR_INPUT where it is none.
 bool look_at_run(const char *dir, look *l, err *e);
 
-// Adds the best epoch's figures and the seconds to an object, which may be NULL.
+// Adds the best epoch's figures, the seconds and whether they are checked to an object, which may be NULL.
 void look_add_json(const look *l, json_t *to);
 
 // Samples of the monitor as an object; null without a sample.

@@ -13,13 +13,23 @@ static bool may_replace(const char *path, err *e) {
     return output_may_replace(path, OUTPUT_REPORT, NULL, 0, e);
 }
 
-static const char *text_of(const json_t *from, const char *key) {
-    const char *text = json_string_value(json_object_get(from, key));
-    return text ? text : "";
-}
-
 static int64_t count_of(const json_t *from, const char *key) {
     return (int64_t)json_integer_value(json_object_get(from, key));
+}
+
+// A text from a file in one line, until the next call but three.
+static const char *clean(const char *text) {
+    enum { LINES = 4, ROOM = 1200 };
+    static char line[LINES][ROOM];
+    static int next;
+    char *to = line[next++ % LINES];
+    snprintf(to, ROOM, "%s", text ? text : "");
+    term_one_line(to);
+    return to;
+}
+
+static const char *text_of(const json_t *from, const char *key) {
+    return clean(json_string_value(json_object_get(from, key)));
 }
 
 // "mcc 0.1234, accuracy 0.5".
@@ -28,19 +38,19 @@ static void print_metrics(json_t *metrics) {
     json_t *value;
     int n = 0;
     json_object_foreach(metrics, key, value) if (json_is_number(value))
-        printf("%s%s %.4g", n++ ? ", " : "", key, json_number_value(value));
+        printf("%s%s %.4g", n++ ? ", " : "", clean(key), json_number_value(value));
+    putchar('\n');
 }
 
 static void print_run(const json_t *s) {
-    printf("run       %s: %s, %s on %s", text_of(s, "run"), text_of(s, "status"), text_of(s, "model"),
-        text_of(s, "device"));
+    printf("run       %s: %s", text_of(s, "run"), text_of(s, "status"));
+    printf(", %s on %s", text_of(s, "model"), text_of(s, "device"));
     if (json_object_get(s, "epochs"))
         printf(", %lld epoch%s", (long long)count_of(s, "epochs"), term_s(count_of(s, "epochs")));
     putchar('\n');
     if (!json_object_get(s, "validation")) return;
     printf("best      epoch %lld, validation ", (long long)count_of(s, "best_epoch"));
     print_metrics(json_object_get(s, "validation"));
-    putchar('\n');
 }
 
 static void print_parts(json_t *parts) {
@@ -50,11 +60,10 @@ static void print_parts(json_t *parts) {
     json_object_foreach(parts, name, part) {
         const char *from = text_of(part, "from");
         term_count(n, sizeof n, json_number_value(json_object_get(part, "samples")));
-        printf("%-9.40s %s samples", name, n);
+        printf("%-9.40s %s samples", clean(name), n);
         if (*from) printf(", %s to %s", from, text_of(part, "to"));
         printf(": ");
         print_metrics(json_object_get(part, "metrics"));
-        putchar('\n');
     }
 }
 
@@ -64,18 +73,17 @@ static void print_backtest(json_t *statistics) {
     int n = 0;
     json_object_foreach(statistics, key, each) {
         json_t *value = json_object_get(each, "value");
+        const char *unit = text_of(each, "unit");
         if (!json_is_number(value)) continue;
         printf("%-9s %s %.6g%s%s\n", n++ ? "" : "backtest", text_of(each, "label"), json_number_value(value),
-            *text_of(each, "unit") ? " " : "", text_of(each, "unit"));
+            *unit ? " " : "", unit);
     }
 }
 
 static void print_walk(const json_t *walk) {
-    printf("walk      %s, %lld of %lld folds done", text_of(walk, "scheme"), (long long)count_of(walk, "done"),
+    printf("walk      %s, %lld of %lld folds done: ", text_of(walk, "scheme"), (long long)count_of(walk, "done"),
         (long long)count_of(walk, "folds"));
-    if (json_object_get(walk, "metrics")) printf(": ");
     print_metrics(json_object_get(walk, "metrics"));
-    putchar('\n');
 }
 
 static void print_missing(const json_t *missing) {
@@ -96,7 +104,7 @@ static void print_text(const json_t *s) {
     if (json_object_get(s, "walk")) print_walk(json_object_get(s, "walk"));
     print_backtest(json_object_get(s, "backtest"));
     for (size_t i = 0; i < json_array_size(notes); i++)
-        printf("note      %s\n", json_string_value(json_array_get(notes, i)));
+        printf("note      %s\n", clean(json_string_value(json_array_get(notes, i))));
     print_missing(json_object_get(s, "missing"));
 }
 

@@ -19,7 +19,7 @@ char *show_bars(const task_event *e, bool whole) {
     size_t bytes;
     const sources *from = e->bars.from;
     FILE *out = open_memstream(&text, &bytes);
-    if (!out) return NULL;
+    NEED(out, "out of memory for a report");
     for (int i = 0; i < from->files; i++)
         (whole ? bars_report_print : bars_report_brief)(out, from->file[i].path, &from->file[i].bars);
     for (int i = 0; i < from->build.frames; i++)
@@ -29,7 +29,7 @@ char *show_bars(const task_event *e, bool whole) {
                 e->bars.report->stale[i] == 1 ? " sees" : "s see", from->build.frame[i].name);
     if (from->forced)
         fprintf(out, "forced    kept although refused: %s\n", bars_force_text(words, sizeof words, from->forced));
-    fclose(out);
+    NEED(fclose(out) == 0 && text, "out of memory for a report");
     return text;
 }
 

@@ -7,8 +7,7 @@
 // Device, data, model, batch, tuning and memory of a task that is open. `bars` stands before the data, or is NULL.
 void show_task(const task *t, const char *bars, FILE *out);
 
-// The report of bar files, in a line each and their warnings, or the whole of it; the caller frees it. NULL where
-// memory runs out.
+// The report of bar files, in a line each and their warnings, or the whole of it; the caller frees it.
 char *show_bars(const task_event *e, bool whole);
 
 // The line of one key.

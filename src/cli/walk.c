@@ -94,13 +94,12 @@ static void print_heads(json_t *metrics) {
     printf("\n");
 }
 
-static void print_scores(json_t *metrics) {
+static void print_scores(const json_t *of) {
     const char *name;
-    json_t *of;
-    json_object_foreach(metrics, name, of) {
-        double score = results_number(json_object_get(of, "score")),
-               skill = results_number(json_object_get(of, "skill"));
-        printf("  %9.4g", score);
+    json_t *score;
+    json_object_foreach(json_object_get(of, "metrics"), name, score) {
+        double skill = results_number(json_object_get(json_object_get(of, "skill"), name));
+        printf("  %9.4g", results_number(score));
         if (isnan(skill))
             printf("  %7s", "-");
         else
@@ -111,12 +110,12 @@ static void print_scores(json_t *metrics) {
 
 static void print_fold(json_t *fold) {
     char from[32], to[32], why[200];
-    json_t *test = json_object_get(fold, "test"), *metrics = json_object_get(fold, "metrics");
+    json_t *test = json_object_get(fold, "test");
     printf("%-8lld  %-10s  %-10s  %9lld", (long long)json_integer_value(json_object_get(fold, "number")),
         text_at(test, 0, from, sizeof from), text_at(test, 1, to, sizeof to),
         (long long)json_integer_value(json_array_get(json_object_get(fold, "samples"), 2)));
-    if (metrics) {
-        print_scores(metrics);
+    if (json_object_get(fold, "metrics")) {
+        print_scores(fold);
         return;
     }
     snprintf(why, sizeof why, "%s", json_string_value(json_object_get(fold, "reason")));
@@ -126,15 +125,15 @@ static void print_fold(json_t *fold) {
 
 static void on_tested(const view *v, const task_tested_event *t) {
     size_t i;
-    json_t *fold, *all = json_object_get(t->doc, "metrics");
+    json_t *fold;
     if (v->o->json) json_line(stdout, json_incref(t->doc));
     if (!says_text(v)) return;
     printf("\n");
-    print_heads(all);
+    print_heads(json_object_get(t->doc, "metrics"));
     json_array_foreach(json_object_get(t->doc, "folds"), i, fold) print_fold(fold);
     printf(
         "%-8s  %-10s  %-10s  %9lld", "all", "", "", (long long)json_integer_value(json_object_get(t->doc, "samples")));
-    print_scores(all);
+    print_scores(t->doc);
     printf("\nskill is against each fold's own trivial answer: above 0 is better (doc/scores.md)\n");
     printf("walk      %s/%s\n", t->dir, results_name(RESULTS_WALK));
 }

@@ -83,6 +83,18 @@ static bool priced(const rows *r, unsigned force, err *e) {
         (long long)r->report->rows);
 }
 
+// Rows of one symbol to bars, as they are.
+static bool finish_as_is(bars *b, rows *r, const layout *l, const when_zone *z, const bars_options *o, err *e) {
+    if (!enough(r, o, e)) return false;
+    bars_rows_order(r, z, false);
+    for (size_t i = 0; i < r->count; i++) r->report->has_spread |= r->row[i].bar.spread > 0;
+    r->report->first = r->row[0].bar.time;
+    r->report->last = r->row[r->count - 1].bar.time;
+    b->format = bars_layout_format(l->format);
+    settle(b, r);
+    return true;
+}
+
 // Rows of one symbol to bars.
 static bool finish(bars *b, rows *r, const layout *l, const when_zone *z, const bars_options *o, err *e) {
     when_zone *own = NULL;
@@ -90,7 +102,7 @@ static bool finish(bars *b, rows *r, const layout *l, const when_zone *z, const 
     if (!upright(r, l, e) || !priced(r, o->force, e) || !enough(r, o, e)) return false;
     if (l->order_line) r->report->date_order = l->order;
     r->report->date_order_line = l->order_line;
-    bars_rows_order(r, z);
+    bars_rows_order(r, z, true);
     bool ok = enough(r, o, e) && bars_rows_frame(r, o, &b->span, e) && enough(r, o, e) &&
               bars_rows_end(r, l, z, o, b->span, &own, e) && bars_rows_join(&joined, r, b->span, o, e) &&
               bars_rows_prices(r, &joined, b->span, o->force, e) &&
@@ -122,7 +134,7 @@ static bool finish_all(bars_list *all, row_groups *g, const layout *l, const whe
         rows *r = &g->item[all->count];
         r->report->zone_assumed = zoned->zone_assumed;
         memcpy(r->report->zone, zoned->zone, sizeof zoned->zone);
-        if (!finish(&all->item[all->count], r, l, z, o, e)) return false;
+        if (!(o->as_is ? finish_as_is : finish)(&all->item[all->count], r, l, z, o, e)) return false;
     }
     return true;
 }

@@ -45,6 +45,8 @@ typedef struct {
                            // without a header are given by number, from 1
     bool keep_coarse;      // keep stretches of coarser bars
     bool keep_filled;      // keep Dukascopy's bars of closed hours
+    bool as_is;            // leave no row out and judge none, for fills on the very rows of a file: rows of one stamp
+                           // keep their order; spans and ends are not found; a row without a price above 0 is an error
     unsigned force;        // checks that are overruled: bits of bars_force
     int64_t from;          // rows stamped before this are not read where the file is in rising order; 0: all are
     int64_t written; // when the file was written, to tell whether its last bar was over; 0: bars_read asks the file
@@ -153,9 +155,9 @@ enum {
 
 typedef struct {
     char symbol[BARS_SYMBOL_ROOM]; // as the file writes it: letters, digits and _ - . # / = ^; "" where it names none
-    bar *bar;                      // [count], times strictly ascending
+    bar *bar;                      // [count], times strictly ascending; as_is: ascending
     int64_t count;
-    int64_t span;       // seconds: the usual step between bars
+    int64_t span;       // seconds: the usual step between bars; as_is: 0
     const char *format; // "Binance klines"; static
     bars_report report;
 } bars;

@@ -56,7 +56,7 @@ static bool same(const bar *a, const bar *b) {
 }
 
 // Keeps the row of the greatest line of each stamp; a file that was turned round has its later lines first.
-static void unite(rows *r) {
+static void unite_stamps(rows *r) {
     size_t kept = 0;
     for (size_t i = 0, next; i < r->count; i = next) {
         size_t last = i;
@@ -72,10 +72,10 @@ static void unite(rows *r) {
     r->count = kept;
 }
 
-void bars_rows_order(rows *r, const when_zone *z) {
+void bars_rows_order(rows *r, const when_zone *z, bool unite) {
     r->report->turned = runs_backwards(r);
     if (r->report->turned) turn(r);
     to_utc(r, z);
     sort(r);
-    unite(r);
+    if (unite) unite_stamps(r);
 }

@@ -139,6 +139,7 @@ static bool tell_header(const char *name, const layout *l, int64_t number, text 
 // The row that was read, or why it is left out: BARS_FINDINGS where it is not.
 static bars_finding judge(const reading *g, const layout *l, const bars_options *o) {
     const double open = g->price[0], high = g->price[1], low = g->price[2], close = g->price[3];
+    if (o->as_is) return BARS_FINDINGS;
     if (g->missing) return BARS_EMPTY;
     if (open <= 0 || high <= 0 || low <= 0 || close <= 0) return BARS_NOT_POSITIVE;
     if (low > open || low > close || high < open || high < close) return BARS_HIGH_LOW;
@@ -149,12 +150,16 @@ static bars_finding judge(const reading *g, const layout *l, const bars_options 
 static bool add(rows *r, const layout *l, const bars_options *o, reading *g, size_t bytes_expected, err *e) {
     enum { ALL = 15 };
     r->report->rows++;
-    if (g->missing && g->missing != ALL) {
+    if (g->missing && (g->missing != ALL || o->as_is)) {
         column_role role = ROLE_OPEN;
         while (!(g->missing & 1 << (role - ROLE_OPEN))) role++;
         return err_input(e, "%s:%lld: %s is missing (empty, NaN or null); fill it or remove the row", r->name,
             (long long)g->line, bars_layout_role(role));
     }
+    for (int i = 0; i < 4 && o->as_is; i++)
+        if (g->price[i] <= 0)
+            return err_input(e, "%s:%lld: %s is zero or less; correct or remove the row", r->name, (long long)g->line,
+                bars_layout_role((column_role)(ROLE_OPEN + i)));
     bars_finding f = judge(g, l, o);
     r->upside_down += f == BARS_HIGH_LOW && g->price[1] < g->price[2];
     if (f != BARS_FINDINGS) {

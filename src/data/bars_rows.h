@@ -51,8 +51,8 @@ void bars_rows_skip(const layout *l, int64_t from, text *rest, int64_t *lines);
 // Reads every row behind the header into the group of its symbol; rows without usable prices are counted and left out.
 bool bars_rows_read(row_groups *all, const char *name, const layout *l, const bars_options *o, err *e);
 
-// Moves all to UTC and into strictly ascending order.
-void bars_rows_order(rows *r, const when_zone *z);
+// Moves all to UTC and into ascending order; strictly so, with one row of each stamp, where `unite`.
+void bars_rows_order(rows *r, const when_zone *z, bool unite);
 
 // Finds the span, and drops stretches of coarser bars unless told. False where memory is short. Needs two rows and
 // leaves one or more; one row is enough where spans are known, ERR_INPUT where several of these fit it.

@@ -11,7 +11,7 @@
 // group is tested in as many folds as there are paths; a path takes each group from one fold and is one backtest over
 // all of the data. Validation is the end of the last group that is not tested.
 //
-// What purging and the embargo leave out is left out of training and validation, never of the test. `purge` is
+// Purging and the embargo take samples from training and validation, never from the test. `purge` is
 // PURGE_LABELS: samples of an earlier part whose labels reach a later one, and training behind a test that the test's
 // labels reach or whose windows see the test or its labels; PURGE_WINDOWS: also samples of an earlier part that windows
 // of a later one see; or a number of moments on each side. Walk-forward purges as if validation and test began one

@@ -24,13 +24,17 @@ static int64_t floor_div(int64_t a, int64_t b) {
     return a / b - (a % b < 0);
 }
 
+int64_t when_day_of(int64_t time) {
+    return floor_div(time, WHEN_DAY);
+}
+
 int when_weekday(int64_t time) {
-    int64_t day = floor_div(time, WHEN_DAY) + 3; // 1970-01-01 was a Thursday
+    int64_t day = when_day_of(time) + 3; // 1970-01-01 was a Thursday
     return (int)(day - 7 * floor_div(day, 7));
 }
 
 when_parts when_split(int64_t time) {
-    int64_t day = floor_div(time, WHEN_DAY), second = time - day * WHEN_DAY;
+    int64_t day = when_day_of(time), second = time - day * WHEN_DAY;
     int64_t z = day + 719468, era = floor_div(z, 146097), of_era = z - era * 146097;
     int64_t y = (of_era - of_era / 1460 + of_era / 36524 - of_era / 146096) / 365;
     int64_t of_year = of_era - (365 * y + y / 4 - y / 100);

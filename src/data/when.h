@@ -24,6 +24,9 @@ typedef struct {
 
 // Days since 1970-01-01 of a date of the Gregorian calendar; any year.
 int64_t when_day(int year, int month, int day);
+
+// Days since 1970-01-01 of the day in which a moment lies.
+int64_t when_day_of(int64_t time);
 bool when_date_ok(int year, int month, int day);
 when_parts when_split(int64_t time);
 int when_weekday(int64_t time);

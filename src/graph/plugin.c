@@ -1,6 +1,8 @@
 #include "graph/plugin.h"
 
 #include <dlfcn.h>
+#include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -28,6 +30,26 @@ static bool find_beside(const char *name, char *path, size_t room) {
     return false;
 }
 
+// Libraries of a card's maker run as they are loaded, and read what they did not get where memory is short.
+static void on_crash(int number) {
+    static const char line[] = "tradewind: a plug-in's library crashed as it was loaded; is memory short?\n";
+    ssize_t written = write(STDERR_FILENO, line, sizeof line - 1);
+    (void)number;
+    (void)written;
+    _exit(1);
+}
+
+static void *load(const char *path) {
+    struct sigaction act = {.sa_handler = on_crash}, was;
+    sigaction(SIGSEGV, &act, &was);
+    errno = 0;
+    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    int code = errno;
+    sigaction(SIGSEGV, &was, NULL);
+    NEED(library || code != ENOMEM, "out of memory to load %s", path);
+    return library;
+}
+
 const device *plugin_open(const char *name, bool *found, err *e) {
     char path[PATH_ROOM + 64];
     *found = find_beside(name, path, sizeof path);
@@ -35,7 +57,7 @@ const device *plugin_open(const char *name, bool *found, err *e) {
         err_run(e, "%s was not found beside the program", name);
         return NULL;
     }
-    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    void *library = load(path);
     if (!library) {
         err_run(e, "%s cannot be loaded: %s", name, dlerror());
         return NULL;

@@ -18,7 +18,8 @@ typedef struct {
 typedef const plugin *plugin_entry(void);
 
 // Opens NAME beside the program, or in the lib folder beside it. NULL, with the reason, where it is missing (*found is
-// false then), cannot be loaded or is of another build. It stays loaded until the program ends.
+// false then), cannot be loaded or is of another build. It stays loaded until the program ends. Where memory is short
+// as it is loaded, or a library of its crashes then, the program ends with one line and status 1.
 const device *plugin_open(const char *name, bool *found, err *e);
 
 #endif

@@ -49,6 +49,7 @@ static long newest(const char *path, bool runs) {
     NEED(folder, "out of memory for a path");
     long most = 0;
     DIR *d = opendir(folder);
+    NEED(d || errno != ENOMEM, "out of memory to look into %s", folder);
     for (const struct dirent *each; d && (each = readdir(d));) {
         long n = number_of(each->d_name, stem);
         char *name = n > most && runs ? numbered(path, n) : NULL;

@@ -1,10 +1,9 @@
 #include "run/db.h"
 
 #include "base/clock.h"
-#include "base/format.h"
 #include "run/db_file.h"
 
-#include <math.h>
+#include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,24 +11,6 @@
 enum { WAITING_MOST = 8192, FIELDS_MOST = 12, BUSY_MS = 20 };
 
 static const double write_every = 0.5;
-
-// In one transaction: each by itself would write the first page again.
-static const char schema[] =
-    "BEGIN IMMEDIATE;"
-    "PRAGMA user_version = 2;"
-    "CREATE TABLE IF NOT EXISTS run (id INTEGER PRIMARY KEY CHECK (id = 1), version TEXT, config TEXT, plan TEXT,"
-    "  started REAL, changed REAL, status TEXT, note TEXT);"
-    "CREATE TABLE IF NOT EXISTS epochs (epoch INTEGER PRIMARY KEY, step INTEGER, finished REAL, seconds REAL,"
-    "  samples_per_s REAL, best INTEGER, confusion TEXT);"
-    "CREATE TABLE IF NOT EXISTS metrics (epoch INTEGER, part TEXT, name TEXT, value REAL,"
-    "  PRIMARY KEY (epoch, part, name)) WITHOUT ROWID;"
-    "CREATE TABLE IF NOT EXISTS steps (step INTEGER PRIMARY KEY, epoch INTEGER, done INTEGER, steps INTEGER, time REAL,"
-    "  loss_min REAL, loss_mean REAL, loss_max REAL, grad_norm REAL, lr REAL);"
-    "CREATE TABLE IF NOT EXISTS events (id INTEGER PRIMARY KEY, time REAL, step INTEGER, kind TEXT, text TEXT);"
-    "CREATE TABLE IF NOT EXISTS samples (id INTEGER PRIMARY KEY, time REAL, memory_used INTEGER, memory_total INTEGER,"
-    "  memory_process INTEGER, memory_others INTEGER, memory_most INTEGER, processes INTEGER, utilisation REAL,"
-    "  temperature REAL, power REAL, clock REAL, memory_clock REAL);"
-    "COMMIT;";
 
 // What can wait in the queue, and how it is written.
 typedef enum {
@@ -104,19 +85,6 @@ static bool note_trouble(db *d) {
     return false;
 }
 
-// What the file's tables are of; 0 where it has none yet, -1 where that cannot be read.
-static int version_of(sqlite3 *file) {
-    sqlite3_stmt *st = NULL;
-    bool ok = sqlite3_prepare_v2(file, "PRAGMA user_version", -1, &st, NULL) == SQLITE_OK;
-    int version = ok && sqlite3_step(st) == SQLITE_ROW ? sqlite3_column_int(st, 0) : -1;
-    sqlite3_finalize(st);
-    return version;
-}
-
-static bool is_newer(sqlite3 *file, const char *path, err *e) {
-    return !format_known(path, version_of(file), DB_VERSION, e);
-}
-
 static bool prepare_all(db *d) {
     for (int i = 0; i < ROW_KINDS; i++)
         if (sqlite3_prepare_v2(d->file, statements[i], -1, &d->statement[i], NULL) != SQLITE_OK) return false;
@@ -127,11 +95,9 @@ static bool open_file(db *d, int busy_ms) {
     int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
     if (sqlite3_open_v2(d->path, &d->file, flags, NULL) != SQLITE_OK) return note_trouble(d);
     sqlite3_busy_timeout(d->file, busy_ms);
-    d->refused = is_newer(d->file, d->path, &d->why);
+    d->refused = !db_file_known(d->file, d->path, &d->why);
     if (d->refused) return false;
-    bool ok = sqlite3_exec(d->file, "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;", NULL, NULL, NULL) ==
-                  SQLITE_OK &&
-              sqlite3_exec(d->file, schema, NULL, NULL, NULL) == SQLITE_OK && prepare_all(d);
+    bool ok = db_file_prepare(d->file) && prepare_all(d);
     sqlite3_busy_timeout(d->file, BUSY_MS);
     return ok || note_trouble(d);
 }
@@ -347,154 +313,4 @@ void db_close(db *d) {
     free(d->waiting);
     free(d->path);
     free(d);
-}
-
-// Reading
-
-void db_file_fail(sqlite3 *file, const char *path, const char *what, err *e) {
-    int code = file ? sqlite3_errcode(file) : SQLITE_NOMEM;
-    bool world = code == SQLITE_NOMEM || code == SQLITE_IOERR || code == SQLITE_FULL;
-    const char *why = file ? sqlite3_errmsg(file) : "out of memory";
-    if (world)
-        err_run(e, "%s: cannot be read: %s", path, why);
-    else
-        err_input(e, "%s: %s%s", path, what, why);
-}
-
-sqlite3 *db_file_open(const char *path, err *e) {
-    sqlite3 *file = NULL;
-    bool ok = sqlite3_open_v2(path, &file, SQLITE_OPEN_READONLY, NULL) == SQLITE_OK;
-    if (ok) sqlite3_busy_timeout(file, 50 * BUSY_MS);
-    if (ok && is_newer(file, path, e)) {
-        sqlite3_close(file);
-        return NULL;
-    }
-    if (ok && sqlite3_exec(file, "SELECT count(*) FROM run", NULL, NULL, NULL) == SQLITE_OK) return file;
-    db_file_fail(file, path, "is not the database of a run: ", e);
-    sqlite3_close(file);
-    return NULL;
-}
-
-bool db_known(const char *path, err *e) {
-    sqlite3 *file = NULL;
-    bool ok = sqlite3_open_v2(path, &file, SQLITE_OPEN_READONLY, NULL) == SQLITE_OK;
-    if (ok) sqlite3_busy_timeout(file, 50 * BUSY_MS);
-    bool newer = ok && is_newer(file, path, e);
-    sqlite3_close(file);
-    return !newer;
-}
-
-static void copy_text(char *to, size_t room, sqlite3_stmt *st, int column) {
-    const unsigned char *text = sqlite3_column_text(st, column);
-    snprintf(to, room, "%s", text ? (const char *)text : "");
-}
-
-double db_file_real(sqlite3_stmt *st, int column) {
-    return sqlite3_column_type(st, column) == SQLITE_NULL ? NAN : sqlite3_column_double(st, column);
-}
-
-// Steps of an epoch that has not ended, as a run that was killed leaves them.
-static bool read_begun(sqlite3 *file, db_summary *out) {
-    static const char query[] = "SELECT step, epoch, done, loss_mean FROM steps ORDER BY step DESC LIMIT 1";
-    sqlite3_stmt *st = NULL;
-    bool ok = sqlite3_prepare_v2(file, query, -1, &st, NULL) == SQLITE_OK;
-    if (ok && sqlite3_step(st) == SQLITE_ROW && sqlite3_column_int64(st, 1) > out->epochs) {
-        out->step = (uint64_t)sqlite3_column_int64(st, 0);
-        out->begun = sqlite3_column_int64(st, 1);
-        out->done = sqlite3_column_int64(st, 2);
-        out->loss = db_file_real(st, 3);
-    }
-    sqlite3_finalize(st);
-    return ok;
-}
-
-bool db_read(const char *path, db_summary *out, err *e) {
-    static const char query[] =
-        "SELECT status, version, started, max(changed, (SELECT coalesce(max(finished), 0) FROM epochs),"
-        " coalesce((SELECT time FROM steps ORDER BY step DESC LIMIT 1), 0)), (SELECT coalesce(max(epoch), 0) FROM "
-        "epochs),"
-        " (SELECT coalesce(max(epoch), 0) FROM epochs WHERE best), (SELECT coalesce(max(step), 0) FROM epochs),"
-        " (SELECT coalesce(sum(seconds), 0) FROM epochs) FROM run";
-    *out = (db_summary){0};
-    sqlite3 *file = db_file_open(path, e);
-    sqlite3_stmt *st = NULL;
-    if (!file) return false;
-    int rc = sqlite3_prepare_v2(file, query, -1, &st, NULL);
-    if (rc == SQLITE_OK) rc = sqlite3_step(st);
-    bool ok = rc == SQLITE_ROW;
-    if (ok) {
-        copy_text(out->status, sizeof out->status, st, 0);
-        copy_text(out->version, sizeof out->version, st, 1);
-        out->started = sqlite3_column_double(st, 2);
-        out->changed = sqlite3_column_double(st, 3);
-        out->epochs = sqlite3_column_int64(st, 4);
-        out->best_epoch = sqlite3_column_int64(st, 5);
-        out->step = (uint64_t)sqlite3_column_int64(st, 6);
-        out->seconds = sqlite3_column_double(st, 7);
-        ok = read_begun(file, out);
-    }
-    if (rc == SQLITE_DONE) {
-        err_input(e, "%s: is empty; the run could not write to it", path);
-    } else if (!ok) {
-        db_file_fail(file, path, "is not the database of a run: ", e);
-    }
-    sqlite3_finalize(st);
-    sqlite3_close(file);
-    return ok;
-}
-
-bool db_read_event(const char *path, const char *kind, char *text, size_t room, err *e) {
-    static const char query[] = "SELECT text FROM events WHERE kind = ?1 ORDER BY id DESC LIMIT 1";
-    sqlite3 *file = db_file_open(path, e);
-    sqlite3_stmt *st = NULL;
-    text[0] = 0;
-    if (!file) return false;
-    bool ok = sqlite3_prepare_v2(file, query, -1, &st, NULL) == SQLITE_OK;
-    if (ok) sqlite3_bind_text(st, 1, kind, -1, SQLITE_STATIC);
-    if (ok && sqlite3_step(st) == SQLITE_ROW) snprintf(text, room, "%s", (const char *)sqlite3_column_text(st, 0));
-    if (!ok) db_file_fail(file, path, "", e);
-    sqlite3_finalize(st);
-    sqlite3_close(file);
-    return ok;
-}
-
-bool db_read_samples(const char *path, db_gauges *out, err *e) {
-    static const char query[] =
-        "SELECT count(*), max(memory_process), max(memory_others), max(memory_used), max(memory_total),"
-        " avg(utilisation), max(utilisation), max(temperature), avg(power), max(power) FROM samples";
-    double *const to[] = {&out->memory_process, &out->memory_others, &out->memory_used, &out->memory_total,
-        &out->utilisation_mean, &out->utilisation, &out->temperature, &out->power_mean, &out->power};
-    const int count = sizeof to / sizeof *to;
-    sqlite3 *file = db_file_open(path, e);
-    sqlite3_stmt *st = NULL;
-    out->samples = 0;
-    for (int i = 0; i < count; i++) *to[i] = NAN;
-    if (!file) return false;
-    bool there = sqlite3_table_column_metadata(file, NULL, "samples", NULL, NULL, NULL, NULL, NULL, NULL) == SQLITE_OK;
-    bool ok = !there || sqlite3_prepare_v2(file, query, -1, &st, NULL) == SQLITE_OK;
-    if (ok && there && sqlite3_step(st) == SQLITE_ROW) {
-        out->samples = sqlite3_column_int64(st, 0);
-        for (int i = 0; i < count; i++) *to[i] = db_file_real(st, i + 1);
-    }
-    if (!ok) db_file_fail(file, path, "", e);
-    sqlite3_finalize(st);
-    sqlite3_close(file);
-    return ok;
-}
-
-bool db_read_metrics(const char *path, int64_t epoch,
-    void (*use)(void *arg, const char *part, const char *name, double value), void *arg, err *e) {
-    static const char query[] = "SELECT part, name, value FROM metrics WHERE epoch = ?1";
-    sqlite3 *file = db_file_open(path, e);
-    sqlite3_stmt *st = NULL;
-    if (!file) return false;
-    bool ok = sqlite3_prepare_v2(file, query, -1, &st, NULL) == SQLITE_OK;
-    if (ok) sqlite3_bind_int64(st, 1, epoch);
-    while (ok && sqlite3_step(st) == SQLITE_ROW)
-        use(arg, (const char *)sqlite3_column_text(st, 0), (const char *)sqlite3_column_text(st, 1),
-            sqlite3_column_double(st, 2));
-    if (!ok) db_file_fail(file, path, "", e);
-    sqlite3_finalize(st);
-    sqlite3_close(file);
-    return ok;
 }

@@ -10,6 +10,7 @@
 //   steps    step, epoch, done, steps, time, loss_min, loss_mean, loss_max, grad_norm, lr: of `steps` up to `step`
 //   events   time, step, kind, text
 //   samples  time, and what the device showed then (db_sample_row), NULL where it did not; since version 2
+//   sums     name of a table, sum of its rows (run/db_file.h)
 #ifndef TRADEWIND_RUN_DB_H
 #define TRADEWIND_RUN_DB_H
 
@@ -102,29 +103,39 @@ typedef struct {
 // read refuse such a file too.
 bool db_known(const char *path, err *e);
 
-// The summary of a run.db that may be in use. ERR_INPUT where it is none.
-bool db_read(const char *path, db_summary *out, err *e);
+// Opens a run.db that may be in use, as it is at this moment. NULL, and ERR_INPUT, where it is none, is of a newer
+// program, or its rows do not fit their sums: a flipped bit is not shown as a figure.
+typedef struct db_reader db_reader;
+db_reader *db_reader_open(const char *path, err *e);
+void db_reader_close(db_reader *r);
+
+// False where an earlier program has written the file, which has no sums.
+bool db_reader_checked(const db_reader *r);
+
+// The summary of the run. ERR_INPUT where there is no row of it.
+bool db_read(db_reader *r, db_summary *out, err *e);
 
 // The text of the last event of a kind; empty where there is none.
-bool db_read_event(const char *path, const char *kind, char *text, size_t room, err *e);
+bool db_read_event(db_reader *r, const char *kind, char *text, size_t room, err *e);
 
 // What the samples of all the run's time say; none where an earlier version has written the file.
-bool db_read_samples(const char *path, db_gauges *out, err *e);
+bool db_read_samples(db_reader *r, db_gauges *out, err *e);
 
 // Calls `use` with every metric of an epoch.
-bool db_read_metrics(const char *path, int64_t epoch,
+bool db_read_metrics(db_reader *r, int64_t epoch,
     void (*use)(void *arg, const char *part, const char *name, double value), void *arg, err *e);
 
 // Rows from the first to the last, in the order of time; texts live as long as the call. What a row does not have is
 // NaN, or NULL for a text. A table that an earlier version has not made has no rows.
 
-bool db_each_epoch(const char *path, void (*use)(void *arg, const db_epoch_row *row), void *arg, err *e);
+bool db_each_epoch(db_reader *r, void (*use)(void *arg, const db_epoch_row *row), void *arg, err *e);
 
 // Every metric of every epoch.
 typedef void db_use_metric(void *arg, int64_t epoch, const db_metric *m);
-bool db_each_metric(const char *path, db_use_metric *use, void *arg, err *e);
+bool db_each_metric(db_reader *r, db_use_metric *use, void *arg, err *e);
 
-bool db_each_steps(const char *path, void (*use)(void *arg, const db_steps_row *row), void *arg, err *e);
-bool db_each_sample(const char *path, void (*use)(void *arg, const db_sample_row *row), void *arg, err *e);
+// Reads all of them against their sum first: ERR_INPUT where they differ.
+bool db_each_steps(db_reader *r, void (*use)(void *arg, const db_steps_row *row), void *arg, err *e);
+bool db_each_sample(db_reader *r, void (*use)(void *arg, const db_sample_row *row), void *arg, err *e);
 
 #endif

@@ -4,18 +4,13 @@
 typedef void use_row(sqlite3_stmt *st, void *arg);
 
 // Calls `use` with each row of a query on one table.
-static bool each_row(const char *path, const char *table, const char *query, use_row *use, void *arg, err *e) {
-    sqlite3 *file = db_file_open(path, e);
+static bool each_row(db_reader *r, const char *table, const char *query, use_row *use, void *arg, err *e) {
     sqlite3_stmt *st = NULL;
-    if (!file) return false;
-    bool there = sqlite3_table_column_metadata(file, NULL, table, NULL, NULL, NULL, NULL, NULL, NULL) == SQLITE_OK;
-    int rc = there ? sqlite3_prepare_v2(file, query, -1, &st, NULL) : SQLITE_DONE;
-    if (rc == SQLITE_OK)
-        while ((rc = sqlite3_step(st)) == SQLITE_ROW) use(st, arg);
-    bool ok = rc == SQLITE_DONE;
-    if (!ok) db_file_fail(file, path, "", e);
+    if (!db_file_has(r, table)) return true;
+    bool ok = sqlite3_prepare_v2(r->file, query, -1, &st, NULL) == SQLITE_OK;
+    while (ok && db_file_next(st, &ok)) use(st, arg);
+    if (!ok) db_file_fail(r->file, r->path, "", e);
     sqlite3_finalize(st);
-    sqlite3_close(file);
     return ok;
 }
 
@@ -35,10 +30,10 @@ static void use_epoch(sqlite3_stmt *st, void *arg) {
     to->use(to->arg, &row);
 }
 
-bool db_each_epoch(const char *path, void (*use)(void *arg, const db_epoch_row *row), void *arg, err *e) {
+bool db_each_epoch(db_reader *r, void (*use)(void *arg, const db_epoch_row *row), void *arg, err *e) {
     static const char query[] =
         "SELECT epoch, step, seconds, samples_per_s, best, confusion FROM epochs ORDER BY epoch";
-    return each_row(path, "epochs", query, use_epoch, &(epoch_user){use, arg}, e);
+    return each_row(r, "epochs", query, use_epoch, &(epoch_user){use, arg}, e);
 }
 
 typedef struct {
@@ -52,9 +47,9 @@ static void use_metric(sqlite3_stmt *st, void *arg) {
     if (part && name) to->use(to->arg, sqlite3_column_int64(st, 0), &(db_metric){part, name, db_file_real(st, 3)});
 }
 
-bool db_each_metric(const char *path, db_use_metric *use, void *arg, err *e) {
+bool db_each_metric(db_reader *r, db_use_metric *use, void *arg, err *e) {
     static const char query[] = "SELECT epoch, part, name, value FROM metrics ORDER BY epoch, part, name";
-    return each_row(path, "metrics", query, use_metric, &(metric_user){use, arg}, e);
+    return each_row(r, "metrics", query, use_metric, &(metric_user){use, arg}, e);
 }
 
 typedef struct {
@@ -76,10 +71,10 @@ static void use_steps(sqlite3_stmt *st, void *arg) {
     to->use(to->arg, &row);
 }
 
-bool db_each_steps(const char *path, void (*use)(void *arg, const db_steps_row *row), void *arg, err *e) {
+bool db_each_steps(db_reader *r, void (*use)(void *arg, const db_steps_row *row), void *arg, err *e) {
     static const char query[] =
         "SELECT step, epoch, done, steps, loss_min, loss_mean, loss_max, grad_norm, lr FROM steps ORDER BY step";
-    return each_row(path, "steps", query, use_steps, &(steps_user){use, arg}, e);
+    return db_file_vouches(r, true, e) && each_row(r, "steps", query, use_steps, &(steps_user){use, arg}, e);
 }
 
 typedef struct {
@@ -97,9 +92,9 @@ static void use_sample(sqlite3_stmt *st, void *arg) {
     to->use(to->arg, &row);
 }
 
-bool db_each_sample(const char *path, void (*use)(void *arg, const db_sample_row *row), void *arg, err *e) {
+bool db_each_sample(db_reader *r, void (*use)(void *arg, const db_sample_row *row), void *arg, err *e) {
     static const char query[] =
         "SELECT time, memory_used, memory_total, memory_process, memory_others, memory_most, processes, utilisation,"
         " temperature, power, clock, memory_clock FROM samples ORDER BY id";
-    return each_row(path, "samples", query, use_sample, &(sample_user){use, arg}, e);
+    return each_row(r, "samples", query, use_sample, &(sample_user){use, arg}, e);
 }

@@ -15,8 +15,10 @@ enum { VERSION = 1, PATH_ROOM = 256, LIST_MOST = 100000 };
 
 static const size_t bytes_most = (size_t)64 << 20;
 
-static const char *const names[RESULTS_KINDS] = {
-    [RESULTS_EVALUATION] = "evaluation.json", [RESULTS_BACKTEST] = "backtest.json", [RESULTS_WALK] = "walk.json"};
+static const char *const names[RESULTS_KINDS] = {[RESULTS_EVALUATION] = "evaluation.json",
+    [RESULTS_BACKTEST] = "backtest.json",
+    [RESULTS_SIGNAL] = "signal.json",
+    [RESULTS_WALK] = "walk.json"};
 
 const char *results_name(results_kind k) {
     return names[k];
@@ -59,6 +61,11 @@ static const place backtest[] = {{"assumptions", LIST}, {"assumptions[]", OBJECT
     {"trades[].entry", NUMBER}, {"trades[].exit", NUMBER}, {"trades[].result", NUMBER}, {"price", OBJECT},
     {"price.*", LIST}, {"price.*[]", NUMBER}, {0}};
 
+static const place signal[] = {{"threshold", NUMBER}, {"exit", TEXT}, {"hold", NUMBER}, {"long", OBJECT},
+    {"long.*", NUMBER}, {"short", OBJECT}, {"short.*", NUMBER}, {"unit", TEXT}, {"sizing", TEXT}, {"size", NUMBER},
+    {"volatility_bars", NUMBER}, {"bars_a_year", NUMBER}, {"symbol", TEXT}, {"epoch", NUMBER}, {"fitted", OBJECT},
+    {"fitted.result", NUMBER}, {"fitted.trades", NUMBER}, {"fitted.from", TEXT}, {"fitted.to", TEXT}, {0}};
+
 static const place walk[] = {{"scheme", TEXT}, {"folds", LIST}, {"folds[]", OBJECT}, {"folds[].number", NUMBER},
     {"folds[].directory", TEXT}, {"folds[].train", LIST}, {"folds[].train[]", TEXT}, {"folds[].validation", LIST},
     {"folds[].validation[]", TEXT}, {"folds[].test", LIST}, {"folds[].test[]", TEXT}, {"folds[].samples", LIST},
@@ -66,7 +73,7 @@ static const place walk[] = {{"scheme", TEXT}, {"folds", LIST}, {"folds[]", OBJE
     {"folds[].reason", TEXT}, {"metrics", OBJECT}, {"metrics.*", NUMBER}, {0}};
 
 static const place *const shapes[RESULTS_KINDS] = {
-    [RESULTS_EVALUATION] = evaluation, [RESULTS_BACKTEST] = backtest, [RESULTS_WALK] = walk};
+    [RESULTS_EVALUATION] = evaluation, [RESULTS_BACKTEST] = backtest, [RESULTS_SIGNAL] = signal, [RESULTS_WALK] = walk};
 
 static const char *const wanted[] = {
     [OBJECT] = "is no object", [LIST] = "is no list", [NUMBER] = "is no number", [TEXT] = "is no text"};

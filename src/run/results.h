@@ -2,6 +2,7 @@
 //
 //   evaluation.json   by evaluate: scores, confusion, calibration and column importance of each part
 //   backtest.json     by backtest: assumptions, statistics, equity, months, trades, price
+//   signal.json       by backtest: the rule that makes positions of predictions, as it was fitted
 //   walk.json         by walk, in the walk's directory: its folds
 //
 // A document is an object with "version", a number that grows where an older program could not read it any more: newer
@@ -14,7 +15,7 @@
 #include "base/err.h"
 #include "base/json.h"
 
-typedef enum { RESULTS_EVALUATION, RESULTS_BACKTEST, RESULTS_WALK, RESULTS_KINDS } results_kind;
+typedef enum { RESULTS_EVALUATION, RESULTS_BACKTEST, RESULTS_SIGNAL, RESULTS_WALK, RESULTS_KINDS } results_kind;
 
 // Points that a writer leaves at most in a list that is drawn.
 enum { RESULTS_POINTS_MOST = 2000 };

@@ -91,6 +91,7 @@ static bool take_lock(run *r, err *e) {
 
 static void remove_leftovers(const char *dir) {
     DIR *d = opendir(dir);
+    NEED(d || errno != ENOMEM, "out of memory to look into %s", dir);
     for (const struct dirent *each; d && (each = readdir(d));) {
         char *path = run_path(dir, each->d_name);
         if (is_leftover(each->d_name)) unlink(path);
@@ -103,8 +104,10 @@ static void remove_leftovers(const char *dir) {
 static char *find_file(const char *dir, bool (*is)(const char *dir, const char *name)) {
     char *found = NULL;
     DIR *d = opendir(dir);
+    NEED(d || errno != ENOMEM, "out of memory to look into %s", dir);
     for (const struct dirent *each; !found && d && (each = readdir(d));)
-        if ((is_ours(each->d_name) || is_member(each->d_name)) && is(dir, each->d_name)) found = strdup(each->d_name);
+        if ((is_ours(each->d_name) || is_member(each->d_name)) && is(dir, each->d_name))
+            NEED(found = strdup(each->d_name), "out of memory for a name");
     if (d) closedir(d);
     return found;
 }
@@ -129,6 +132,7 @@ bool run_owns(const char *name) {
 static char *find_other_run(const char *dir) {
     char *found = NULL;
     DIR *d = opendir(dir);
+    NEED(d || errno != ENOMEM, "out of memory to look into %s", dir);
     for (const struct dirent *each; !found && d && (each = readdir(d));) {
         if (each->d_name[0] == '.' || run_owns(each->d_name)) continue;
         char *path = run_path(dir, each->d_name);
@@ -175,6 +179,7 @@ static bool has_db(const char *dir) {
     static const char mark[16] = "SQLite format 3";
     char *path = run_path(dir, "run.db"), head[sizeof mark];
     FILE *f = fopen(path, "rb");
+    NEED(f || errno != ENOMEM, "out of memory to look into %s", path);
     bool is = f && fread(head, 1, sizeof head, f) == sizeof head && memcmp(head, mark, sizeof head) == 0;
     if (f) fclose(f);
     free(path);
@@ -318,4 +323,8 @@ bool run_is_locked(const char *dir) {
     bool locked = fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
     if (fd >= 0) close(fd);
     return locked;
+}
+
+const char *run_status(const char *dir, const db_summary *s) {
+    return strcmp(s->status, "running") == 0 && !run_is_locked(dir) ? "killed" : s->status;
 }

@@ -7,6 +7,9 @@
 //   run.db               numbers of steps and epochs (run/db.h)
 //   best.safetensors     the best epoch's weights
 //   last.safetensors, checkpoint_*.safetensors   (run/checkpoint.h)
+//   evaluation.json, backtest.json, walk.json   what commands found out later (run/results.h)
+//   predictions_PART.npz answers to a part, as evaluate got them
+//   report.html, report/ a page and its figures
 //   member_1/ and so on  runs of an ensemble, whose directory this is then
 //   fold_01/ and so on   runs of a walk, likewise
 // An earlier run in DIR is set aside as DIR.1, DIR.2 and so on (run/aside.h); no file of a run is ever removed for
@@ -64,5 +67,8 @@ bool run_owns(const char *name);
 // Whether a path is a directory that a run has been in; whether a process trains there now.
 bool run_is(const char *path);
 bool run_is_locked(const char *dir);
+
+// The status of a run as its run.db has it, but "killed" where that says running and nobody trains there.
+const char *run_status(const char *dir, const db_summary *s);
 
 #endif

@@ -31,28 +31,23 @@ static void write_samples(const chosen *c, FILE *f) {
     if (c->aimed) fprintf(f, "  targets: %016" PRIx64 "\n", c->targets);
 }
 
-char *chosen_write(const chosen *c, err *e) {
+char *chosen_write(const chosen *c) {
     char *text = NULL, device[IDENTITY_ROOM];
     size_t bytes = 0;
     FILE *f = open_memstream(&text, &bytes);
-    if (f) {
-        identity_plan(&c->device, device, sizeof device);
-        fprintf(f, "device: %s\nprecision: %s\n", device, precision_name(c->precision));
-        fprintf(f, "micro_batch: %" PRId64 "\naccumulation: %" PRId64 "\nagain: %d\nresidency: %s\n", c->micro,
-            c->parts, c->again, c->host ? "host" : "device");
-        if (c->tuned[0]) fprintf(f, "tuned: %s\n", c->tuned);
-        if (c->threads) fprintf(f, "threads: %d\n", c->threads);
-        if (c->products != PRODUCTS_AUTO) fprintf(f, "products: %s\n", settings_products_name(c->products));
-        fprintf(f, "parameters: %" PRId64 "\n", c->parameters);
-        if (c->summed) fprintf(f, "data_sum: %08" PRIx32 "\n", c->data_sum);
-        write_samples(c, f);
-    }
-    bool ok = f && !ferror(f);
-    if (f) ok = fclose(f) == 0 && ok;
-    if (ok && text) return text;
-    free(text);
-    err_run(e, "out of memory for the plan");
-    return NULL;
+    NEED(f, "out of memory for the plan");
+    identity_plan(&c->device, device, sizeof device);
+    fprintf(f, "device: %s\nprecision: %s\n", device, precision_name(c->precision));
+    fprintf(f, "micro_batch: %" PRId64 "\naccumulation: %" PRId64 "\nagain: %d\nresidency: %s\n", c->micro, c->parts,
+        c->again, c->host ? "host" : "device");
+    if (c->tuned[0]) fprintf(f, "tuned: %s\n", c->tuned);
+    if (c->threads) fprintf(f, "threads: %d\n", c->threads);
+    if (c->products != PRODUCTS_AUTO) fprintf(f, "products: %s\n", settings_products_name(c->products));
+    fprintf(f, "parameters: %" PRId64 "\n", c->parameters);
+    if (c->summed) fprintf(f, "data_sum: %08" PRIx32 "\n", c->data_sum);
+    write_samples(c, f);
+    NEED(fclose(f) == 0 && text, "out of memory for the plan");
+    return text;
 }
 
 // Reading
@@ -88,10 +83,8 @@ static bool is_device(const char *path) {
 // True where a text says what was read of it and nothing else. The device's line may name libraries, which older
 // programs left there.
 static bool is_all(const chosen *c, const char *text) {
-    char differs[128];
-    err unused;
-    char *again = chosen_write(c, &unused);
-    bool all = again && outline_compare(text, again, is_device, differs, sizeof differs) == 0;
+    char differs[128], *again = chosen_write(c);
+    bool all = outline_compare(text, again, is_device, differs, sizeof differs) == 0;
     free(again);
     return all;
 }
@@ -146,9 +139,7 @@ static bool may_change_or_data_or_device(const char *path) {
 }
 
 static int compare(const chosen *was, const chosen *is, bool (*skip)(const char *), char *text, size_t room) {
-    err unused;
-    char *old = chosen_write(was, &unused), *now = chosen_write(is, &unused);
-    NEED(old && now, "out of memory for two plans");
+    char *old = chosen_write(was), *now = chosen_write(is);
     int n = outline_compare(old, now, skip, text, room);
     free(old);
     free(now);

@@ -29,8 +29,8 @@ typedef struct {
     uint64_t labels, targets;               // hashes of them
 } chosen;
 
-// plan.yaml, which the caller frees; NULL where memory runs out.
-char *chosen_write(const chosen *c, err *e);
+// plan.yaml, which the caller frees.
+char *chosen_write(const chosen *c);
 
 // False where a text is not one of chosen_write's: a value is missing, or one is there that this program does not know.
 bool chosen_read(chosen *c, const char *text);

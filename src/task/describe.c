@@ -1,5 +1,6 @@
 #include "task/describe.h"
 
+#include "base/file.h"
 #include "data/sources.h"
 #include "run/run.h"
 #include "train/names.h"
@@ -66,6 +67,15 @@ static void make_absolute(void *arg, const char *path) {
     config_replace(in->to, path, whole);
     free(whole);
     free(here);
+}
+
+// Takes data from the folder that the environment names.
+static void find_data(void *arg, const char *path) {
+    inputs *in = arg;
+    const char *value = input_at(in->from, path);
+    char *found = value ? file_of_data(value) : NULL;
+    if (found && strcmp(found, value) != 0) config_replace(in->to, path, found);
+    free(found);
 }
 
 // A run's own description
@@ -141,7 +151,10 @@ config *task_describe(const task_description *d, settings *s, err *e) {
     bool ok = c && rename_keys(c, e) && stay_in_run(c, d, e) && set_all(c, d->before, e);
     for (int i = 0; ok && i < d->override_count; i++) ok = config_override(c, d->overrides[i], e) && rename_keys(c, e);
     if (ok && d->seed) ok = task_set(c, "train.seed", d->seed, e);
-    ok = ok && set_all(c, d->after, e) && config_check(c, e) && settings_read(c, s, e);
+    ok = ok && set_all(c, d->after, e) && config_check(c, e);
+    inputs in = {.from = c, .to = c};
+    if (ok) config_each(c, find_data, &in);
+    ok = ok && settings_read(c, s, e);
     if (ok) return c;
     config_free(c);
     return NULL;

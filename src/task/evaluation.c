@@ -137,12 +137,14 @@ static void keep_importance(json_t *part, const char *dir, const char *name, int
 bool evaluation_store(const evaluation *v, const char *dir, err *e) {
     db_summary sum;
     err unused;
-    char *db = run_path(dir, "run.db");
+    char *path = run_path(dir, "run.db");
+    db_reader *db = db_reader_open(path, &unused);
     json_t *part = evaluation_json(v);
-    if (db_read(db, &sum, &unused) && sum.best_epoch) {
+    if (db && db_read(db, &sum, &unused) && sum.best_epoch) {
         json_object_set_new(part, "epoch", json_integer((json_int_t)sum.best_epoch));
         keep_importance(part, dir, v->t->part, sum.best_epoch);
     }
-    free(db);
+    db_reader_close(db);
+    free(path);
     return results_set(dir, RESULTS_EVALUATION, "parts", v->t->part, part, e);
 }

@@ -33,10 +33,8 @@ keeper *keeper_new(const keeper_options *o) {
     keeper *k = calloc(1, sizeof *k);
     NEED(k, "out of memory for a keeper");
     k->o = *o;
-    err e;
     k->best = run_path(run_dir(o->run), "best.safetensors");
-    k->plan = chosen_write(o->plan, &e);
-    NEED(k->plan, "%s", e.text);
+    k->plan = chosen_write(o->plan);
     k->contract = contract_text(o->contract);
     k->data = contract_data_text(o->contract);
     set_due(k);

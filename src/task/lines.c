@@ -46,8 +46,8 @@ void lines_change(const change_report *r, char *text, size_t room) {
 
 void lines_gauges(const db_gauges *g, char *text, size_t room) {
     FILE *out = fmemopen(text, room, "w");
+    NEED(out, "out of memory for a line");
     text[0] = 0;
-    if (!out) return;
     fprintf(out, "%lld sample%s", (long long)g->samples, term_s(g->samples));
     if (!isnan(g->memory_process)) fprintf(out, "; memory at most %.1f MB by this process", g->memory_process / 1e6);
     if (!isnan(g->memory_used) && !isnan(g->memory_total))
@@ -107,8 +107,8 @@ static void write_trivial(const skill_row *r, double v, FILE *out) {
 
 void lines_trivial(const skill_table *t, const dataset *d, char *text, size_t room) {
     FILE *out = fmemopen(text, room, "w");
+    NEED(out, "out of memory for a line");
     text[0] = 0;
-    if (!out) return;
     for (int k = 0; k < t->trivials; k++) {
         int n = 0;
         fprintf(out, "%s%s", k ? "; " : "", trivial_title(t->trivial[k]));

@@ -75,13 +75,15 @@ bool members_done(const char *dir, const char *config, const chosen *plan) {
     db_summary sum;
     err unused;
     chosen planned; // compares the data, wherever they lie
-    char differs[64], *db = run_path(dir, "run.db"), *weights = run_path(dir, "best.safetensors");
+    char differs[64], *path = run_path(dir, "run.db"), *weights = run_path(dir, "best.safetensors");
     char *was = description_of(dir);
-    bool done = was && plan_of(dir, &planned) && access(weights, F_OK) == 0 && db_read(db, &sum, &unused) &&
+    db_reader *db = db_reader_open(path, &unused);
+    bool done = was && plan_of(dir, &planned) && access(weights, F_OK) == 0 && db && db_read(db, &sum, &unused) &&
                 strcmp(sum.status, "done") == 0 &&
                 outline_compare(was, config, settings_is_path, differs, sizeof differs) == 0 &&
                 chosen_differs(&planned, plan, differs, sizeof differs) == 0;
-    free(db);
+    db_reader_close(db);
+    free(path);
     free(weights);
     free(was);
     return done;

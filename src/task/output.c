@@ -1,5 +1,6 @@
 #include "task/output.h"
 
+#include "backtest/trades.h"
 #include "base/file.h"
 #include "data/npz.h"
 #include "data/set.h"
@@ -78,6 +79,7 @@ static bool take_place(const char **at) {
 // True for the headers that predict writes (cli/answers.c) and no others.
 static bool is_answers_header(const char *at) {
     if (!take_place(&at)) return false;
+    take(&at, "signal");
     bool label = take(&at, "label");
     if (take(&at, "prediction")) return take_rest(&at, "p_") > 1;
     int targets = take_numbered(&at, "target"), forecasts = take_numbered(&at, "forecast");
@@ -86,14 +88,24 @@ static bool is_answers_header(const char *at) {
     return take_rest(&at, "q0.") > 1;
 }
 
-static bool is_answers_csv(const char *path, err *why) {
-    char header[HEADER_MOST];
+// The first line of a file, without its end; "" where it has none.
+static bool read_header(const char *path, char header[HEADER_MOST], err *why) {
     FILE *f = fopen(path, "r");
     if (!f) return file_fail(why, path, "cannot be read", errno);
-    bool is = fgets(header, sizeof header, f) != NULL;
+    bool is = fgets(header, HEADER_MOST, f) != NULL;
     fclose(f);
     header[is ? strcspn(header, "\n") : 0] = 0;
-    return is && is_answers_header(header);
+    return true;
+}
+
+static bool is_answers_csv(const char *path, err *why) {
+    char header[HEADER_MOST];
+    return read_header(path, header, why) && is_answers_header(header);
+}
+
+static bool is_trades(const char *path, err *why) {
+    char header[HEADER_MOST];
+    return read_header(path, header, why) && strcmp(header, trades_header) == 0;
 }
 
 static bool is_answers(const char *path, err *why) {
@@ -116,6 +128,7 @@ static const struct {
     const char *name;
 } kinds[] = {[OUTPUT_SET] = {is_set, "a dataset of tradewind"},
     [OUTPUT_ANSWERS] = {is_answers, "an output of predict"},
+    [OUTPUT_TRADES] = {is_trades, "a list of trades by backtest"},
     [OUTPUT_REPORT] = {is_report, "a page or figure of report"}};
 
 bool output_may_replace(const char *path, output_kind kind, const char *const *inputs, int count, err *e) {

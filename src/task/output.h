@@ -10,6 +10,7 @@ extern const char output_mark[];
 typedef enum {
     OUTPUT_SET,     // a dataset
     OUTPUT_ANSWERS, // probabilities or forecasts, .npz or .csv
+    OUTPUT_TRADES,  // trades of a backtest, .csv
     OUTPUT_REPORT,  // a page or a figure of a report
 } output_kind;
 

@@ -49,9 +49,11 @@ static char *member_weights(const char *ensemble, int k) {
 static bool is_unfinished(const char *dir) {
     db_summary sum;
     err unused;
-    char *db = run_path(dir, "run.db");
-    bool unfinished = db_read(db, &sum, &unused) && strcmp(sum.status, "done") != 0;
-    free(db);
+    char *path = run_path(dir, "run.db");
+    db_reader *db = db_reader_open(path, &unused);
+    bool unfinished = db && db_read(db, &sum, &unused) && strcmp(sum.status, "done") != 0;
+    db_reader_close(db);
+    free(path);
     return unfinished;
 }
 

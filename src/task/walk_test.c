@@ -58,31 +58,42 @@ static json_t *matrix_json(const int64_t *count, int K) {
     return all;
 }
 
-static void add_score(json_t *to, const char *name, double score, double trivial, double skill) {
-    json_object_set_new(to, name,
-        json_pack("{s:o, s:o, s:o}", "score", json_number(score), "trivial", json_number(trivial), "skill",
-            json_number(skill)));
+// Scores by metric, those of the best trivial answer, and skill against it.
+static void add_scores(json_t *to, int rows, const skill_metric *m, const double *score, const double *trivial) {
+    json_t *scores = json_object(), *trivials = json_object(), *skills = json_object();
+    for (int k = 0; k < rows; k++) {
+        const char *name = skill_name(m[k]);
+        double skill = skill_differs(m[k]) ? score[k] - trivial[k] : 1 - score[k] / trivial[k];
+        json_object_set_new(scores, name, json_number(score[k]));
+        json_object_set_new(trivials, name, json_number(trivial[k]));
+        json_object_set_new(skills, name, json_number(skill));
+    }
+    json_object_set_new(to, "metrics", scores);
+    json_object_set_new(to, "trivial", trivials);
+    json_object_set_new(to, "skill", skills);
 }
 
-static json_t *scores_json(const skill_table *t) {
-    json_t *all = json_object();
+static void add_fold_scores(json_t *to, const skill_table *t) {
+    skill_metric metric[SKILL_ROWS_MOST];
+    double score[SKILL_ROWS_MOST], trivial[SKILL_ROWS_MOST];
     for (int k = 0; k < t->rows; k++) {
         const skill_row *r = &t->group[0].row[k];
-        add_score(all, skill_name(r->metric), r->score, best_trivial(r), r->skill);
+        metric[k] = r->metric;
+        score[k] = r->score;
+        trivial[k] = best_trivial(r);
     }
-    return all;
+    add_scores(to, t->rows, metric, score, trivial);
 }
 
-// MCC is of the joint confusion matrix; that of trivial answers is 0 within a fold and is not joined.
-static json_t *pooled_json(const pool_of_folds *p) {
-    json_t *all = json_object();
+// MCC is of the joint confusion matrix; that of trivial answers is 0 within a fold, and so it is here.
+static void add_pooled(json_t *to, const pool_of_folds *p) {
+    double score[SKILL_ROWS_MOST], trivial[SKILL_ROWS_MOST];
     for (int k = 0; k < p->rows; k++) {
         skill_metric m = p->metric[k];
-        double score = from_sum(m, p->score[k], p->samples), trivial = from_sum(m, p->trivial[k], p->samples);
-        if (m == SKILL_MCC) score = metric_mcc(p->confusion, p->classes);
-        add_score(all, skill_name(m), score, trivial, skill_differs(m) ? score - trivial : 1 - score / trivial);
+        score[k] = m == SKILL_MCC ? metric_mcc(p->confusion, p->classes) : from_sum(m, p->score[k], p->samples);
+        trivial[k] = from_sum(m, p->trivial[k], p->samples);
     }
-    return all;
+    add_scores(to, p->rows, p->metric, score, trivial);
 }
 
 // Moments of the first and the last sample, or their numbers where samples have no time.
@@ -128,7 +139,7 @@ static bool score_fold(trained *t, const char *dir, pool_of_folds *p, json_t *to
                    dir, e);
     if (ok) {
         pool_add(p, &skill, forecasts ? NULL : s, K);
-        json_object_set_new(to, "metrics", scores_json(&skill));
+        add_fold_scores(to, &skill);
         if (K) json_object_set_new(to, "confusion", matrix_json(s->confusion, K));
     }
     skill_done(&skill);
@@ -191,7 +202,7 @@ bool walk_test(const walk_tested *w, err *e) {
     static const char *const kinds[] = {"rolling", "expanding", "cpcv"};
     json_t *doc = json_pack("{s:s, s:o, s:i, s:I}", "scheme", kinds[w->kind], "folds", rows, "done", done, "samples",
         (json_int_t)p->samples);
-    if (done) json_object_set_new(doc, "metrics", pooled_json(p));
+    if (done) add_pooled(doc, p);
     if (p->classes && done) json_object_set_new(doc, "confusion", matrix_json(p->confusion, p->classes));
     free(p);
     if (ok && !done)

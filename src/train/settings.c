@@ -1,7 +1,9 @@
 #include "train/settings.h"
 
 #include "data/set.h"
+#include "env/account_terms.h"
 #include "graph/dtype.h"
+#include "train/signal_keys.h"
 
 #include <math.h>
 #include <pthread.h>
@@ -233,6 +235,12 @@ static void join_all(void) {
         join(keys, count);
     }
     join(run_keys, sizeof run_keys / sizeof *run_keys);
+    keys = account_keys(&count);
+    join(keys, count);
+    keys = signal_keys(&count);
+    join(keys, count);
+    keys = report_keys(&count);
+    join(keys, count);
     keys = walk_keys(&count);
     join(keys, count);
 }

@@ -1,5 +1,5 @@
 // A run description as typed values. The table of keys parses, checks, documents and writes them; it is joined from the
-// rows in settings.c and those of models, optimizers and losses.
+// rows in settings.c and those of models, optimizers, losses, the account and the signal.
 #ifndef TRADEWIND_TRAIN_SETTINGS_H
 #define TRADEWIND_TRAIN_SETTINGS_H
 

@@ -125,11 +125,11 @@ static bool check_scale(const snapshot *s, int stream, const char *what, const f
 // Weights see their inputs through the scales that were fitted when the run began.
 static bool check_scales(const snapshot *s, const safetensors *from, const char *path, err *e) {
     const scaler *sc = job_of(s)->scaler;
-    bool ok = true;
+    bool ok = check_target(s, from, path, e);
     for (int i = 0; ok && sc && i < sc->streams; i++)
         ok = check_scale(s, i, "mean", sc->mean[i], from, path, e) &&
              check_scale(s, i, "std", sc->std[i], from, path, e);
-    return ok && check_target(s, from, path, e);
+    return ok;
 }
 
 static float *take_slab(const graph *g, err *e) {

@@ -266,6 +266,9 @@ static const struct {
     {"walk.*", of_walk},
     {"run.dir", NULL},
     {"run.device", NULL},
+    {"account.*", NULL},
+    {"signal.*", NULL},
+    {"report.*", NULL},
 };
 enum { RULES = sizeof rules / sizeof *rules };
 

@@ -172,9 +172,11 @@ static char *folder(err *e) {
         n = asprintf(&path, "%s/tradewind/wisdom", cache);
     else if (home && *home)
         n = asprintf(&path, "%s/.cache/tradewind/wisdom", home);
-    else
+    else {
         err_input(e, "no folder for what was tuned; set TRADEWIND_WISDOM to one");
-    NEED(n >= 0 || !path, "out of memory for a path");
+        return NULL;
+    }
+    NEED(n >= 0, "out of memory for a path");
     return path;
 }
 
@@ -200,7 +202,7 @@ char *wisdom_path(const wisdom_key *k, err *e) {
     return path;
 }
 
-// The CRC-32 of all that a file says but the sum itself, whatever the order and the spaces.
+// The CRC-32 of all that a file says but the sum itself, in any order and with any spaces.
 static const char *sum_of(json_t *all, char text[SUM_ROOM]) {
     json_t *rest = json_copy(all);
     json_object_del(rest, "sum");

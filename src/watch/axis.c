@@ -11,12 +11,12 @@ enum { DAY = 86400, MONTH = 28 * DAY, YEAR = 365 * DAY };
 // Numbers
 
 static double nice_step(double span, int most) {
-    double raw = span / most, power = pow(10, floor(log10(raw))), unit = raw / power;
+    double raw = span / most, power = pow(10, floor(log10(raw))), unit = raw / power * (1 - 1e-9);
     return power * (unit <= 1 ? 1 : unit <= 2 ? 2 : unit <= 5 ? 5 : 10);
 }
 
 static void repair(double *low, double *high) {
-    if (!isfinite(*low) || !isfinite(*high)) {
+    if (!isfinite(*high - *low)) {
         *low = 0;
         *high = 1;
     }
@@ -57,6 +57,16 @@ static const double steps[] = {1, 2, 5, 10, 30, 60, 120, 300, 600, 1800, 3600, 7
     2.0 * DAY, 7.0 * DAY, 14.0 * DAY, MONTH, 2.0 * MONTH, 3.0 * MONTH, 6.0 * MONTH, YEAR, 2.0 * YEAR, 5.0 * YEAR,
     10.0 * YEAR, 50.0 * YEAR};
 
+// Moments beyond these, as a damaged file may have them, have no calendar.
+static const double time_most = 1e11;
+
+static struct tm calendar(double time) {
+    struct tm t = {0};
+    time_t at = (time_t)fmax(-time_most, fmin(time_most, time));
+    gmtime_r(&at, &t);
+    return t;
+}
+
 static double month_start(int month) {
     struct tm t = {.tm_year = month / 12, .tm_mon = month % 12, .tm_mday = 1};
     return (double)timegm(&t);
@@ -64,9 +74,7 @@ static double month_start(int month) {
 
 // Months since 1900 of a moment.
 static int month_of(double time) {
-    struct tm t = {0};
-    time_t at = (time_t)time;
-    gmtime_r(&at, &t);
+    struct tm t = calendar(time);
     return 12 * t.tm_year + t.tm_mon;
 }
 
@@ -82,6 +90,7 @@ static void put_months(axis *a) {
 axis axis_times(double low, double high, int most) {
     size_t i = 0, count = sizeof steps / sizeof *steps;
     repair(&low, &high);
+    if (fmax(fabs(low), fabs(high)) > time_most) return axis_numbers(low, high, most);
     while (i + 1 < count && (high - low) / steps[i] > most) i++;
     axis a = {.low = low, .high = high, .range = {low, high}, .step = steps[i], .is_time = true};
     if (a.step < MONTH)
@@ -92,17 +101,13 @@ axis axis_times(double low, double high, int most) {
 }
 
 const char *axis_moment(double time, bool clock, char *text, size_t room) {
-    struct tm t = {0};
-    time_t at = (time_t)time;
-    gmtime_r(&at, &t);
+    struct tm t = calendar(time);
     strftime(text, room, clock ? "%Y-%m-%d %H:%M" : "%Y-%m-%d", &t);
     return text;
 }
 
 static const char *time_label(const axis *a, double value, char *text, size_t room) {
-    struct tm t = {0};
-    time_t at = (time_t)value;
-    gmtime_r(&at, &t);
+    struct tm t = calendar(value);
     const char *format = a->step >= YEAR    ? "%Y"
                          : a->step >= MONTH ? "%Y-%m"
                          : a->step >= DAY   ? "%m-%d"

@@ -23,7 +23,8 @@ axis axis_numbers(double low, double high, int most);
 // Whole numbers, such as epochs: ends stay as they are and steps are 1 or more.
 axis axis_counts(double low, double high, int most);
 
-// Moments: ends stay as they are, ticks are at round times, days, months or years.
+// Moments: ends stay as they are, ticks are at round times, days, months or years. Ends that no calendar has are
+// numbers.
 axis axis_times(double low, double high, int most);
 
 // A tick's label, as exact as its step: "0.25", "10,000", "2024-03", "14:30".

@@ -114,9 +114,9 @@ void chart_mark(chart *c, double x, const char *word) {
     svg_words(c->s, "small", left ? SVG_END : SVG_START, (svg_point){at.x + (left ? -5 : 5), at.y + 12}, word, 0);
 }
 
-const extent extent_none = {INFINITY, -INFINITY};
+const limits limits_none = {INFINITY, -INFINITY};
 
-extent extent_add(extent e, const double *v, int count) {
+limits limits_add(limits e, const double *v, int count) {
     for (int i = 0; i < count; i++) {
         if (!isfinite(v[i])) continue;
         e.low = fmin(e.low, v[i]);

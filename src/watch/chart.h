@@ -47,9 +47,9 @@ void chart_mark(chart *c, double x, const char *word);
 // The least and the most of lists of values, for an axis; NaN are skipped.
 typedef struct {
     double low, high;
-} extent;
+} limits;
 
-extern const extent extent_none;
-extent extent_add(extent e, const double *v, int count);
+extern const limits limits_none;
+limits limits_add(limits e, const double *v, int count);
 
 #endif

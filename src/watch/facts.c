@@ -52,9 +52,12 @@ static void take_epoch(void *arg, const db_epoch_row *r) {
 }
 
 static bool read_db(facts *f, const char *path, err *e) {
-    return db_read(path, &f->sum, e) && db_each_metric(path, take_metric, f, e) &&
-           db_each_steps(path, take_steps, f, e) && db_each_sample(path, take_sample, f, e) &&
-           db_each_epoch(path, take_epoch, f, e);
+    db_reader *r = db_reader_open(path, e);
+    bool ok = r && db_read(r, &f->sum, e) && db_each_metric(r, take_metric, f, e) &&
+              db_each_steps(r, take_steps, f, e) && db_each_sample(r, take_sample, f, e) &&
+              db_each_epoch(r, take_epoch, f, e);
+    db_reader_close(r);
+    return ok;
 }
 
 // The directory
@@ -120,8 +123,7 @@ static void read_run(facts *f) {
     value_of(f->plan, "device", f->device, sizeof f->device);
     f->has_sum = read_db(f, db, &f->trouble[f->troubles]);
     if (!f->has_sum) f->troubles++;
-    if (f->has_sum) f->status = f->sum.status;
-    if (strcmp(f->status, "running") == 0 && !run_is_locked(f->dir)) f->status = "killed";
+    if (f->has_sum) f->status = run_status(f->dir, &f->sum);
     free(db);
 }
 

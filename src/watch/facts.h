@@ -23,7 +23,7 @@ typedef struct {
     bool is_run;  // it has a config.yaml; otherwise it is a walk's directory
     bool has_sum; // run.db could be read
     db_summary sum;
-    const char *status; // as run.db has it, but "killed" where it says running and nobody trains there; "" of a walk
+    const char *status; // of run_status; "" of a walk, or where run.db cannot be read
     char model[32], device[128], data[128];
     char *config, *plan; // texts of config.yaml and plan.yaml, or NULL
     int curves;

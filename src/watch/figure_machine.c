@@ -45,16 +45,16 @@ static void draw_memory(const facts *f, svg *s) {
     static const double gb = (double)(1 << 30);
     unit u = unit_for(f->memory->x[f->memory->count - 1]);
     points mine = scaled(f->memory, false, u.seconds, gb), others = scaled(f->others, false, u.seconds, gb);
-    extent x = extent_add(extent_none, mine.x, mine.count), y = extent_add(extent_none, mine.y, mine.count);
-    y = extent_add(y, others.y, others.count);
+    limits x = limits_add(limits_none, mine.x, mine.count), y = limits_add(limits_none, mine.y, mine.count);
+    y = limits_add(y, others.y, others.count);
     double total = f->memory_total / gb, zero = 0;
-    y = extent_add(y, &zero, 1);
+    y = limits_add(y, &zero, 1);
     chart_place at = {0, s->height, u.name, "GB"};
     chart c = chart_open(s, &at, axis_numbers(0, x.high, s->width / 80), axis_numbers(y.low, y.high, 5));
     chart_line(&c, &mine, 0, "this run");
     if (others.count) chart_line(&c, &others, 1, "others");
     svg_describe(s, "Memory of the device over time: this run at most %.2f GB of %.1f GB.",
-        extent_add(extent_none, mine.y, mine.count).high, total);
+        limits_add(limits_none, mine.y, mine.count).high, total);
     free((void *)mine.x);
     free((void *)others.x);
 }
@@ -75,7 +75,7 @@ static bool has_utilisation(const facts *f) {
 static void draw_utilisation(const facts *f, svg *s) {
     unit u = unit_for(f->utilisation->x[f->utilisation->count - 1]);
     points p = scaled(f->utilisation, true, u.seconds, 1);
-    extent x = extent_add(extent_none, p.x, p.count);
+    limits x = limits_add(limits_none, p.x, p.count);
     double mean = 0;
     for (int i = 0; i < p.count; i++) mean += p.y[i] / p.count;
     chart_place at = {0, s->height, u.name, "percent"};

@@ -40,12 +40,12 @@ static void points_free(points *p) {
     free((void *)p->y);
 }
 
-static extent times_of(const points *p) {
-    return extent_add(extent_none, p->x, p->count);
+static limits times_of(const points *p) {
+    return limits_add(limits_none, p->x, p->count);
 }
 
 // "2024-01-02 to 2024-03-05, UTC".
-static const char *span_text(extent x, char *text, size_t room) {
+static const char *span_text(limits x, char *text, size_t room) {
     char from[32], to[32];
     bool clock = x.high - x.low < 3 * 86400;
     snprintf(text, room, "%s to %s UTC", axis_moment(x.low, clock, from, sizeof from),
@@ -65,7 +65,7 @@ static void draw_drawdown(const facts *f, svg *s, double top, axis x, const char
     NEED(percent, "out of memory for a figure");
     for (int i = 0; i < p.count; i++) percent[i] = -100 * fabs(p.y[i]);
     points down = {p.count, p.x, percent};
-    extent y = extent_add(extent_add(extent_none, percent, p.count), &zero, 1);
+    limits y = limits_add(limits_add(limits_none, percent, p.count), &zero, 1);
     chart_place at = {top, s->height - top, span, "drawdown %"};
     chart c = chart_open(s, &at, x, axis_numbers(y.low, y.high, 3));
     chart_area(&c, &down, 0, 0);
@@ -77,9 +77,9 @@ static void draw_drawdown(const facts *f, svg *s, double top, axis x, const char
 static void draw_equity(const facts *f, svg *s) {
     enum { EQUITY = 270, BOTH = 420 };
     points mine = over_time(f, "equity.time", "equity.equity"), hold = over_time(f, "equity.time", "equity.hold");
-    extent t = times_of(&mine), y = extent_add(extent_none, mine.y, mine.count);
-    y = extent_add(y, hold.y, hold.count);
-    axis x = axis_times(t.low, t.high, s->width / 95);
+    limits t = times_of(&mine), y = limits_add(limits_none, mine.y, mine.count);
+    y = limits_add(y, hold.y, hold.count);
+    axis x = axis_times(t.low, t.high, s->width / 70);
     char span[96];
     s->height = BOTH;
     chart_place at = {0, EQUITY, "", "equity"};
@@ -177,7 +177,7 @@ static void draw_monthly(const facts *f, svg *s) {
     double width = (s->width - MONTHS_LEFT - YEAR_WIDTH) / 12.0;
     int rows = m.last - m.first + 1, count = 0, up = 0;
     for (int k = 0; k < 12; k++) {
-        char text[8];
+        char text[16];
         snprintf(text, sizeof text, "%d", k + 1);
         svg_words(s, "dim small", SVG_MIDDLE, (svg_point){MONTHS_LEFT + width * (k + 0.5), MONTHS_TOP - 8}, text, 0);
     }
@@ -230,17 +230,17 @@ static void draw_trade(const chart *c, const json_t *trade) {
 
 static void draw_trades(const facts *f, svg *s) {
     points price = over_time(f, "price.time", "price.close");
-    extent t = times_of(&price), y = extent_add(extent_none, price.y, price.count);
+    limits t = times_of(&price), y = limits_add(limits_none, price.y, price.count);
     json_t *trades = of(f, "trades");
     size_t n = json_array_size(trades), by = n / TRADES_MOST + 1;
     for (size_t i = 0; i < n; i += by) {
         const json_t *trade = json_array_get(trades, i);
-        y = extent_add(y, (const double[]){field(trade, "entry"), field(trade, "exit")}, 2);
+        y = limits_add(y, (const double[]){field(trade, "entry"), field(trade, "exit")}, 2);
     }
     char span[96], name[64];
     s->height = 340;
     chart_place at = {0, s->height, span_text(t, span, sizeof span), "price"};
-    chart c = chart_open(s, &at, axis_times(t.low, t.high, s->width / 95), axis_numbers(y.low, y.high, 6));
+    chart c = chart_open(s, &at, axis_times(t.low, t.high, s->width / 70), axis_numbers(y.low, y.high, 6));
     snprintf(name, sizeof name, by > 1 ? "close, 1/%zu of trades" : "close", by);
     chart_line(&c, &price, 0, name);
     for (size_t i = 0; i < n; i += by) draw_trade(&c, json_array_get(trades, i));

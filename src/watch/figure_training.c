@@ -17,11 +17,11 @@ static points means_of(const trace *t) {
 // Curves of training and validation over the epochs, with the best epoch marked.
 static void draw_curves(const facts *f, svg *s, const char *name, const char *title) {
     static const char *const parts[] = {"train", "validation"};
-    extent x = extent_none, y = extent_none;
+    limits x = limits_none, y = limits_none;
     for (int i = 0; i < 2; i++) {
         const trace *t = facts_curve(f, parts[i], name);
-        if (t) x = extent_add(x, t->x, t->count);
-        if (t) y = extent_add(y, t->mean, t->count);
+        if (t) x = limits_add(x, t->x, t->count);
+        if (t) y = limits_add(y, t->mean, t->count);
     }
     chart_place at = {0, s->height, "epoch", title};
     chart c = chart_open(s, &at, axis_counts(x.low, x.high, 8), axis_numbers(y.low, y.high, 6));
@@ -88,8 +88,8 @@ static bool has_steps(const facts *f) {
 
 static void draw_steps(const facts *f, svg *s) {
     const trace *t = f->steps;
-    extent x = extent_add(extent_none, t->x, t->count), y = extent_add(extent_none, t->low, t->count);
-    y = extent_add(y, t->high, t->count);
+    limits x = limits_add(limits_none, t->x, t->count), y = limits_add(limits_none, t->low, t->count);
+    y = limits_add(y, t->high, t->count);
     chart_place at = {0, s->height, "step", "loss"};
     chart c = chart_open(s, &at, axis_counts(x.low, x.high, s->width / 80), axis_numbers(y.low, y.high, 6));
     points p = means_of(t);

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { FIGURES_MOST = 32 };
 
@@ -46,15 +47,23 @@ static char *draw(const facts *f, const figure *g, int width, char **file) {
     return text;
 }
 
+static bool is_drawn(const facts *f, const figure *g) {
+    return (!g->applies || g->applies(f)) && g->has(f);
+}
+
+static char *path_of(const work *w, const figure *g) {
+    char name[64];
+    snprintf(name, sizeof name, "%s.svg", g->name);
+    return run_path(w->dir, name);
+}
+
 static void draw_all(work *w, const facts *f) {
     const figure *g;
     for (int i = 0; (g = figure_at(i)); i++) {
-        if ((g->applies && !g->applies(f)) || !g->has(f)) continue;
+        if (!is_drawn(f, g)) continue;
         CHECK(w->figures < FIGURES_MOST, "more than %d figures", FIGURES_MOST);
         int k = w->figures++;
-        char name[64];
-        snprintf(name, sizeof name, "%s.svg", g->name);
-        w->path[k] = run_path(w->dir, name);
+        w->path[k] = path_of(w, g);
         w->figure[k] = (page_figure){.of = g, .narrow = draw(f, g, FIGURE_NARROW, g->wide ? NULL : &w->file[k])};
         if (g->wide) w->figure[k].wide = draw(f, g, FIGURE_WIDE, &w->file[k]);
     }
@@ -86,6 +95,17 @@ static bool write_page(const work *w, const facts *f, const json_t *summary, err
     bool ok = put(w->page, text, e);
     free(text);
     return ok;
+}
+
+// Figures of an earlier report that this one has not: they would be taken for its own.
+static void remove_others(const work *w, const facts *f, const report_options *o) {
+    const figure *g;
+    err unused;
+    for (int i = 0; (g = figure_at(i)); i++) {
+        char *path = path_of(w, g);
+        if (!is_drawn(f, g) && access(path, F_OK) == 0 && o->may_replace(path, &unused)) unlink(path);
+        free(path);
+    }
 }
 
 // The page comes last: whoever sees it finds its figures.
@@ -122,6 +142,7 @@ json_t *report_make(const report_options *o, err *e) {
         summary = summary_make(f);
         draw_all(&w, f);
         ok = may_write(&w, o, e) && write_all(&w, f, summary, e);
+        if (ok) remove_others(&w, f, o);
         if (ok) add_paths(summary, &w);
         facts_close(f);
     }

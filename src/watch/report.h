@@ -1,6 +1,7 @@
 // A report: one self-contained page of what a run's or a walk's directory holds, and its figures as files.
 //
-// The page is PAGE.html, figures are PAGE/NAME.svg. Each file is replaced whole or not at all.
+// The page is PAGE.html, figures are PAGE/NAME.svg. Each file is replaced whole or not at all; figures of an earlier
+// report that this one does not have are removed.
 #ifndef TRADEWIND_WATCH_REPORT_H
 #define TRADEWIND_WATCH_REPORT_H
 

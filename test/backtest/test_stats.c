@@ -69,7 +69,7 @@ static stats stats_of(const stats_input *in) {
 }
 
 static void is(const stats *s, stat_name k, long double must) {
-    const stat *v = &s->of[k];
+    const stat_value *v = &s->of[k];
     if (v->why) fail_msg("%s: not defined: %s", stats_row(k)->key, v->why);
     if (!(fabsl(v->value - must) <= 1e-9L * (fabsl(must) > 1e-3L ? fabsl(must) : 1e-3L)))
         fail_msg("%s: %.15g, not %.15Lg", stats_row(k)->key, v->value, must);
@@ -215,14 +215,14 @@ static void trades_are_counted(void **state) {
     free(c);
 }
 
-// 100 110 99 105 111 88.8 90 112: a drawdown of 10 % for three bars, one of 20 % for three.
+// A drawdown of 10 % for three bars, one of 20 % for three, and a small one behind them.
 static void drawdowns_have_lengths(void **state) {
     (void)state;
-    double equity[] = {100, 110, 99, 105, 111, 88.8, 90, 112};
-    int64_t time[8];
-    for (int i = 0; i < 8; i++) time[i] = i * (int64_t)DAY;
+    double equity[] = {100, 110, 99, 105, 111, 88.8, 90, 112, 113, 110};
+    int64_t time[10];
+    for (int i = 0; i < 10; i++) time[i] = i * (int64_t)DAY;
     time[3] += DAY / 2;
-    stats_input in = {.time = time, .equity = equity, .bars = 8, .cash = 100, .trials = 1};
+    stats_input in = {.time = time, .equity = equity, .bars = 10, .cash = 100, .trials = 1};
     stats s = stats_of(&in);
     is(&s, STAT_DRAWDOWN, 0.2L);
     is(&s, STAT_DRAWDOWN_DAYS, 3);
@@ -338,7 +338,7 @@ static void intervals_are_as_wide_as_theory_says(void **state) {
     (void)state;
     curve *c = curve_new(6);
     stats s = stats_of(&c->in);
-    const stat *sharpe = &s.of[STAT_SHARPE];
+    const stat_value *sharpe = &s.of[STAT_SHARPE];
     double years = s.of[STAT_DAYS].value / s.of[STAT_DAYS_A_YEAR].value, wide = 2 * 1.96 / sqrt(years);
     assert_true(fabs((sharpe->range.high - sharpe->range.low) / wide - 1) < 0.25);
     for (stat_name k = STAT_RETURN; k <= STAT_SORTINO; k++)

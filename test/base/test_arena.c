@@ -1,5 +1,7 @@
 #include "base/arena.h"
 
+#include "support.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -66,12 +68,40 @@ static void done_twice_and_anew(void **state) {
     arena_done(&a);
 }
 
+// Chunks are filled to their last byte and no further, whatever was taken first: the heap's own records lie behind
+// them.
+static void chunks_are_filled_to_the_brim(void **state) {
+    (void)state;
+    for (size_t first = 0; first < 64; first += 16)
+        for (size_t bytes = 16; bytes <= 80; bytes += 16) {
+            arena a;
+            arena_init(&a);
+            arena_take(&a, first);
+            for (size_t taken = 0; taken < 300000; taken += bytes) memset(arena_take(&a, bytes), 0xFF, bytes);
+            arena_done(&a);
+        }
+}
+
+// The product of these is 8, were it not looked at before.
+static void take_too_many(void) {
+    arena a;
+    arena_init(&a);
+    arena_array(&a, ((size_t)1 << 61) + 1, 8);
+}
+
+static void too_many_are_refused(void **state) {
+    (void)state;
+    support_aborts(take_too_many, "items of 8 bytes asked of an arena");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(memory_is_zeroed_aligned_and_apart),
         cmocka_unit_test(large_pieces_fit),
         cmocka_unit_test(texts),
         cmocka_unit_test(done_twice_and_anew),
+        cmocka_unit_test(chunks_are_filled_to_the_brim),
+        cmocka_unit_test(too_many_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

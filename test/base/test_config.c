@@ -327,6 +327,20 @@ static void overrides(void **state) {
     config_free(c);
 }
 
+// Of keys that are as near, the first.
+static void the_first_of_the_nearest_is_named(void **state) {
+    (void)state;
+    static const config_key two[] = {{"rate0", CONFIG_INT, "1", 0, 9, NULL, "the first", 0},
+        {"rate1", CONFIG_INT, "1", 0, 9, NULL, "the second", 0}};
+    static const char text[] = "rate7: 3\n";
+    err e = {0};
+    config *c = config_read("run.yaml", text, sizeof text - 1, two, 2, &e);
+    assert_non_null(c);
+    assert_false(config_check(c, &e));
+    assert_string_equal(e.text, "run.yaml:1: rate7: unknown key; did you mean rate0?");
+    config_free(c);
+}
+
 // Applies one override to a small description; it or the check must refuse it so.
 static void refuse_override(const char *assignment, const char *want) {
     err e = {0};
@@ -359,6 +373,16 @@ static void wrong_overrides(void **state) {
     refuse_override("run.dir=\xed\xa0\x80", "run.dir=\xed\xa0\x80: not valid UTF-8; check the spelling");
     refuse_override(
         "a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a=1", "a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a=1: the key is too long; check it");
+    char longest[1100];
+    for (int n = 1040; n <= 1042; n++) { // about as many as there is room for
+        err e = {0};
+        config *c = read_ok("train:\n  epochs: 5\n");
+        memset(longest, 'a', (size_t)n);
+        memcpy(longest + n, "=1", 3);
+        assert_false(config_override(c, longest, &e) && config_check(c, &e));
+        assert_int_equal(strstr(e.text, "the key is too long") != NULL, n > 1040);
+        config_free(c);
+    }
     refuse_override("train=1", "train=1: train: must be a section, not 1; train takes batch_size, epochs, optimizer, "
                                "shift, init_from, note");
 }
@@ -1003,6 +1027,7 @@ int main(void) {
         cmocka_unit_test(bad_yaml),
         cmocka_unit_test(sizes_are_bounded),
         cmocka_unit_test(overrides),
+        cmocka_unit_test(the_first_of_the_nearest_is_named),
         cmocka_unit_test(wrong_overrides),
         cmocka_unit_test(given_lists),
         cmocka_unit_test(odd_lists),

@@ -11,12 +11,41 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
+
+// The system's calls as they are made, in the place of the C library's: f and d for a file or a directory that is
+// synchronised, r for a renaming. `behind` takes the name of a file just before that is locked.
+static char calls[64];
+static const char *behind;
+
+static void note(char what) {
+    size_t n = strlen(calls);
+    if (n + 1 < sizeof calls) calls[n] = what;
+}
+
+int fsync(int fd) {
+    struct stat st;
+    note(!fstat(fd, &st) && S_ISDIR(st.st_mode) ? 'd' : 'f');
+    return (int)syscall(SYS_fsync, fd);
+}
+
+int rename(const char *from, const char *to) {
+    note('r');
+    return renameat(AT_FDCWD, from, AT_FDCWD, to);
+}
+
+int flock(int fd, int how) {
+    if (behind) assert_int_equal(rename(behind, "locked"), 0);
+    behind = NULL;
+    return (int)syscall(SYS_flock, fd, how);
+}
 
 // Each test runs with a fresh directory as its working directory.
 static int enter(void **state) {
@@ -298,6 +327,34 @@ static void failed_commit_leaves_nothing(void **state) {
     file_writer_abandon(&w);
 }
 
+// Bytes are on the disk before they have a name, and the name is when the call returns: a power cut at any moment
+// leaves the old file or the new one.
+static void writer_keeps_the_order(void **state) {
+    (void)state;
+    err e = {0};
+    file_writer w;
+    support_ok(file_writer_open(&w, "a", &e) && file_writer_write(&w, "new", 3, &e), &e);
+    memset(calls, 0, sizeof calls);
+    support_ok(file_writer_commit(&w, &e), &e);
+    assert_string_equal(calls, "frd");
+    memset(calls, 0, sizeof calls);
+    support_ok(file_make_dirs("x/y", &e), &e);
+    assert_string_equal(calls, "dd");
+}
+
+// A file that is replaced between its opening and its locking is locked under the name that it then has.
+static void lock_is_of_the_file_that_is_there(void **state) {
+    (void)state;
+    err e = {0};
+    put("locked", "old");
+    put("next", "new");
+    behind = "next";
+    int fd = file_lock("locked", NULL, NULL, &e);
+    support_ok(fd >= 0, &e);
+    assert_true(file_is_there(fd, "locked"));
+    close(fd);
+}
+
 static void makes_directories(void **state) {
     (void)state;
     err e = {0};
@@ -334,6 +391,8 @@ int main(void) {
         TEST(writer_refuses_what_is_no_file),
         TEST(full_disk_leaves_the_old_file),
         TEST(failed_commit_leaves_nothing),
+        TEST(writer_keeps_the_order),
+        TEST(lock_is_of_the_file_that_is_there),
         TEST(makes_directories),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

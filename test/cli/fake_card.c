@@ -3,14 +3,21 @@
 // MB until the process opens it a third time, "unseen" has no monitor, "swollen" takes more than it said, "filling" is
 // taken by others while a run goes on, "lost" and "lost early" fail in a run, "overflows" has fp16, in which no
 // gradient is finite, "picky" has tf32, and is slow where its library does not compute the products, which takes 4 MB,
-// "picky and tight" is both, "debug" opens in debug mode only. It computes with the plain kernels on memory that it
-// does not call the host's, so that the rest of the program treats it as it treats a card.
+// "picky and tight" is both, "debug" opens in debug mode only, "idle" computes nothing, "crashes" does so as it is
+// loaded. It computes with the plain kernels on memory that it does not call the host's, so that the rest of the
+// program treats it as it treats a card.
+//
+// FAKE_CARD_FAILS="CALL N" loses the card in the N-th such call of the process: it and all calls behind it fail.
+// "CALL N full" fails that call alone, as where another process has taken what was left of the memory. CALL is
+// allocate, write, read, fill, pin, feed, fed, record, play or sync. The file `struck` is made when the call comes.
 #include "base/clock.h"
 #include "graph/plugin.h"
 #include "ops/ops.h"
 #include "ops/table.h"
 #include "slow.h"
 
+#include <fcntl.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -45,12 +52,37 @@ static bool is_picky(void) {
     return trouble("picky") || trouble("picky and tight");
 }
 
+__attribute__((constructor)) static void crash(void) {
+    if (trouble("crashes")) raise(SIGSEGV);
+}
+
+// True where FAKE_CARD_FAILS lets this call fail; the reason is filled in.
+static bool fails(const char *call, err *e) {
+    static int calls;
+    static bool lost;
+    const char *which = getenv("FAKE_CARD_FAILS");
+    char name[16] = "", how[16] = "";
+    int at = 0;
+    if (!which || sscanf(which, "%15s %d %15s", name, &at, how) < 2) return false;
+    bool now = strcmp(name, call) == 0 && ++calls == at;
+    if (now) close(open("struck", O_WRONLY | O_CREAT, 0666));
+    bool full = strcmp(how, "full") == 0;
+    lost |= now && !full;
+    if (lost) err_run(e, "the card was lost (%s)", call);
+    if (now && full) err_run(e, "the card has no memory left (%s)", call);
+    return now || lost;
+}
+
 static queue *open_queue(const queue_options *o, err *e) {
     static int opened;
     bool debug = trouble("debug") && !o->card.debug;
-    queue *q = trouble("blind") || debug ? NULL : calloc(1, sizeof *q);
-    if (q) q->nth = ++opened;
-    if (!q) err_run(e, debug ? "the card was not asked for debug" : "no NVIDIA driver was found");
+    if (trouble("blind") || debug) {
+        err_run(e, debug ? "the card was not asked for debug" : "no NVIDIA driver was found");
+        return NULL;
+    }
+    queue *q = calloc(1, sizeof *q);
+    NEED(q, "out of memory for a queue");
+    q->nth = ++opened;
     return q;
 }
 
@@ -131,6 +163,7 @@ static bool readings(const queue *q, device_readings *r) {
 }
 
 static void *allocate(queue *q, size_t bytes, err *e) {
+    if (fails("allocate", e)) return NULL;
     q->slab += bytes;
     void *p = calloc(1, bytes + 1);
     if (!p) err_run(e, "out of memory");
@@ -142,23 +175,30 @@ static void release(queue *q, void *slab, size_t bytes) {
     free(slab);
 }
 
-static bool copy(queue *q, void *to, const void *from, size_t bytes, err *e) {
+static bool write_to(queue *q, void *to, const void *from, size_t bytes, err *e) {
     (void)q;
-    (void)e;
+    if (fails("write", e)) return false;
+    if (bytes) memcpy(to, from, bytes);
+    return true;
+}
+
+static bool read_from(queue *q, void *to, const void *from, size_t bytes, err *e) {
+    (void)q;
+    if (fails("read", e)) return false;
     if (bytes) memcpy(to, from, bytes);
     return true;
 }
 
 static bool fill(queue *q, void *to, int byte, size_t bytes, err *e) {
     (void)q;
-    (void)e;
+    if (fails("fill", e)) return false;
     memset(to, byte, bytes);
     return true;
 }
 
 static void *pin(queue *q, size_t bytes) {
     (void)q;
-    return malloc(bytes + 1);
+    return fails("pin", NULL) ? NULL : malloc(bytes + 1);
 }
 
 static void unpin(queue *q, void *memory, size_t bytes) {
@@ -169,14 +209,16 @@ static void unpin(queue *q, void *memory, size_t bytes) {
 
 static bool feed(queue *q, int lane, void *to, const void *from, size_t bytes, err *e) {
     (void)lane;
-    return copy(q, to, from, bytes, e);
+    (void)q;
+    if (fails("feed", e)) return false;
+    if (bytes) memcpy(to, from, bytes);
+    return true;
 }
 
 static bool fed(queue *q, int lane, err *e) {
     (void)q;
     (void)lane;
-    (void)e;
-    return true;
+    return !fails("fed", e);
 }
 
 static void forget(queue *q, recording *r) {
@@ -195,6 +237,7 @@ static bool is_fp16(const recording *r) {
 }
 
 static recording *record(queue *q, room *unused, call *calls, int count, err *e) {
+    if (fails("record", e)) return NULL;
     recording *r = calloc(1, sizeof *r);
     (void)unused;
     if (!r) {
@@ -221,8 +264,10 @@ static void overflow(const recording *r) {
 }
 
 static bool play(queue *q, recording *r, err *e) {
+    if (fails("play", e)) return false;
     if ((trouble("lost") && q->updates > LOST_AFTER) || trouble("lost early"))
         return err_run(e, "the card was lost while running a step");
+    if (trouble("idle")) return true;
     if (is_fp16(r)) {
         overflow(r);
         return true;
@@ -239,8 +284,7 @@ static bool play(queue *q, recording *r, err *e) {
 
 static bool finish(queue *q, err *e) {
     (void)q;
-    (void)e;
-    return true;
+    return !fails("sync", e);
 }
 
 static bool narrow(queue *q, void *to, dtype type, const float *from, size_t count, err *e) {
@@ -265,8 +309,8 @@ static const device fake = {
     .readings = readings,
     .allocate = allocate,
     .release = release,
-    .write = copy,
-    .read = copy,
+    .write = write_to,
+    .read = read_from,
     .fill = fill,
     .narrow = narrow,
     .pin = pin,

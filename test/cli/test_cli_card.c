@@ -150,6 +150,16 @@ static void a_plugin_of_another_build_is_told(void **state) {
     stands_in("is of another build");
 }
 
+// As libraries of a card's maker do where they get no memory.
+static void a_plugin_that_crashes_is_told(void **state) {
+    (void)state;
+    enter(FAKE_CARD_THIS);
+    setenv("FAKE_CARD", "crashes", 1);
+    assert_int_equal(RUN("train", "run.yaml"), 1);
+    matches("err", "^tradewind: a plug-in's library crashed as it was loaded; is memory short\\?\n$");
+    is_empty("out");
+}
+
 static void a_plugin_that_is_none_is_told(void **state) {
     (void)state;
     put_small_run();
@@ -467,6 +477,7 @@ int main(void) {
         CARD_TEST(no_plugin_is_told),
         CARD_TEST(a_plugin_of_another_build_is_told),
         CARD_TEST(a_plugin_that_is_none_is_told),
+        CARD_TEST(a_plugin_that_crashes_is_told),
         CARD_TEST(no_driver_is_told),
         CARD_TEST(switches_reach_the_card),
         CARD_TEST(a_full_card_is_told),

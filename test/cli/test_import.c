@@ -369,6 +369,19 @@ static void bars_of_two_files_are_told_apart(void **state) {
     put_bars("new.csv", days, 4, 6);
     assert_int_equal(ADD("new.csv"), 0);
     matches("out", "\nstream +slow +2 new bars of 1 day ");
+    // A bar at a quarter past is none of hours.
+    bar *hours = walk_bars(BARS / 12, WHEN_HOUR, 3), *later = walk_bars(BARS + 12, SPAN, 3);
+    int at = BARS;
+    while (later[at].time % WHEN_HOUR != 900) at++;
+    put_bars("h1.csv", hours, 0, BARS / 12);
+    assert_int_equal(RUN("import", "m5.csv", "h1.csv", "--no-vector", "--features", "slow=return", "--force",
+                         "agree,stale", "-o", "two.npz"),
+        0);
+    put_bars("new.csv", later, at, at + 1);
+    assert_int_equal(RUN("import", "--append", "two.npz", "new.csv", "-o", "other.npz"), 0);
+    matches("out", "\nstream +fast +1 new bar of 5 min ");
+    free(hours);
+    free(later);
     free(bars);
     free(days);
 }

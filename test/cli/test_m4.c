@@ -287,7 +287,8 @@ static void bars_are_forecast_by_every_model(void **state) {
         assert_int_equal(RUN("evaluate", "made", "--part=validation"), 0);
         matches(
             "out", "\nMAE +[0-9.e-]+\nRMSE +[0-9.e-]+\nsMAPE +[0-9.]+\ntrivial +zero forecast: RMSE [0-9.e-]+, MAE ");
-        matches("out", "\nRMSE, MAE: no better than the trivial answer on these rows\n$");
+        matches("out", "\nRMSE, MAE: no better than the trivial answer on these rows\n\nstored +made/evaluation.json, "
+                       "made/pred.*\n$");
     }
     assert_int_equal(RUN("predict", "made", "-o", "p.csv"), 0);
     matches("p.csv",

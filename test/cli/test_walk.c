@@ -117,7 +117,7 @@ static void a_fold_is_a_run(void **state) {
     assert_non_null(doc = json_read(text, strlen(text), &e));
     json_t *last = json_array_get(json_object_get(doc, "folds"), FOLDS - 1);
     long long at = json_integer_value(json_object_get(last, "number"));
-    double mcc = json_real_value(json_object_get(json_object_get(json_object_get(last, "metrics"), "mcc"), "score"));
+    double mcc = json_real_value(json_object_get(json_object_get(last, "metrics"), "mcc"));
     snprintf(fold, sizeof fold, "walk.fold=%lld", at);
     snprintf(dir, sizeof dir, "made/fold_%02lld", at);
     assert_int_equal(RUN("train", "walk.yaml", fold, "run.dir=alone", "--device=cpu"), 0);

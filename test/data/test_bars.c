@@ -1146,6 +1146,31 @@ static void real_files(void **state) {
     real_file(folder, "EURUSD_hourly_pandas.csv", 3600, "pandas index", 0);
 }
 
+// Rows that are taken as they are: two of one stamp, one whose high is below its close, and prices that import refuses
+// as two instruments. A file from new to old is still turned round.
+static void rows_as_they_are(void **state) {
+    (void)state;
+    static const char text[] = "time,open,high,low,close,volume\n"
+                               "2024-01-02 02:00,1000,1000,1000,1000,0\n"
+                               "2024-01-02 01:00,10,12,9,13,5\n"
+                               "2024-01-02 00:00,10,12,9,12,5\n"
+                               "2024-01-02 00:00,10,12,9,11,5\n"
+                               "2024-01-01 23:00,10,12,9,11,5\n";
+    bars b;
+    err e = {0};
+    bars_options o = {.as_is = true};
+    support_ok(bars_parse(&b, "b.csv", text, sizeof text - 1, &o, &e), &e);
+    assert_true(b.count == 5 && b.span == 0 && b.report.rows == 5);
+    assert_true(b.bar[0].time == at(2024, 1, 1, 23, 0) && b.bar[1].time == b.bar[2].time && b.bar[3].close == 13);
+    bars_done(&b);
+    static const char zero[] = "time,open,high,low,close\n2024-01-02,1,1,1,1\n2024-01-03,1,1,-1,1\n";
+    assert_false(bars_parse(&b, "b.csv", zero, sizeof zero - 1, &o, &e));
+    assert_string_equal(e.text, "b.csv:3: low is zero or less; correct or remove the row");
+    static const char none[] = "time,open,high,low,close\n2024-01-02,1,1,1,1\n2024-01-03,,,,\n";
+    assert_false(bars_parse(&b, "b.csv", none, sizeof none - 1, &o, &e));
+    assert_string_equal(e.text, "b.csv:3: open is missing (empty, NaN or null); fill it or remove the row");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reads_every_format),
@@ -1183,6 +1208,7 @@ int main(void) {
         cmocka_unit_test(very_long_lines),
         cmocka_unit_test(damaged_files),
         cmocka_unit_test(report_is_plain),
+        cmocka_unit_test(rows_as_they_are),
         cmocka_unit_test(a_million_rows),
         cmocka_unit_test(real_files),
     };

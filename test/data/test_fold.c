@@ -43,13 +43,16 @@ static fold_sums round_trip(window *w, int64_t samples, dice *d) {
     fold_sums sums = fold_so_far(f);
     assert_int_equal(sums.samples, samples);
     assert_int_equal(sums.rows, s.count);
+    int64_t runs = 0;
     for (int64_t i = 0; i < samples; i++) {
         assert_true(row[i] < s.count && first[i] >= 0);
         assert_true(row[i] - STEPS + 1 >= first[i]);
         assert_memory_equal(s.rows[row[i] - STEPS + 1], w[i], sizeof w[i]);
         // Runs do not interleave: `first` and `row` never go back.
         if (i) assert_true(first[i] >= first[i - 1] && row[i] >= row[i - 1]);
+        runs += !i || first[i] != first[i - 1];
     }
+    assert_int_equal(runs, sums.runs);
     fold_free(f);
     free(s.rows);
     free(row);

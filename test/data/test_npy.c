@@ -181,6 +181,7 @@ static void damage_is_refused(void **state) {
     refuse("{'descr': '<f4', 'fortran_order': False, 'shape': (99999999999999999999,)}", "too large");
     refuse("{'descr': '<f4', 'fortran_order': False, 'shape': (4294967296, 4294967296)}", "overflows");
     refuse("{'descr': '<f4', 'fortran_order': False, 'shape': (4294967296, 4294967296, 0)}", "overflows");
+    refuse("{'descr': '<f4', 'fortran_order': False, 'shape': (0, 4294967296, 4294967296)}", "overflows");
     refuse("{'descr': '<f8', 'fortran_order': False, 'shape': (4611686018427387904,)}", "overflows");
     refuse("{'descr': '<f4', 'fortran_order': False, 'shape': (1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,"
            "1,1,1,1,1)}",

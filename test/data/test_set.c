@@ -464,6 +464,17 @@ static void windows_fold(void **state) {
     assert_int_equal(d->end[0], d->time[3]);
     assert_int_equal(d->end[W - 1], d->time[W - 1]);
     dataset_free(d);
+    // A byte holds -128 to 127.
+    for (int most = 127; most <= 128; most++) {
+        a.vector[3 * V] = (float)most;
+        a.vector[4 * V] = -(float)most;
+        put_arrays(&a, "windows.npz", true);
+        support_ok(import("windows.npz", &o, "set.npz", &r, &e), &e);
+        d = get("set.npz");
+        same_windows(d, &a, 0.001f);
+        assert_int_equal(d->vector.part[0].type, most > 127 ? COLUMN_F16 : COLUMN_I8);
+        dataset_free(d);
+    }
 }
 
 static void windows_are_used_where_they_lie(void **state) {

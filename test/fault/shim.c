@@ -1,14 +1,18 @@
 // A library that is loaded before the C library and makes one call of a kind go wrong: the n-th fails, is cut short, or
 // kills the process. Settings come from the environment:
 //
-//   FAULT_CALL    write, sync, rename, unlink, open, mmap or alloc; other calls pass
+//   FAULT_CALL    write, sync, rename, unlink, open, close, read, mkdir, truncate, mmap or alloc; other calls pass
 //   FAULT_AT      number of the call, from 1; 0: none, calls are only counted
-//   FAULT_HOW     fail, short (half of a write) or kill (SIGKILL before the call)
-//   FAULT_COUNT   file that gets the number of calls at the end of the process
+//   FAULT_HOW     fail, short (half of a write or a read) or kill (SIGKILL before the call)
+//   FAULT_COUNT   file that gets, at the end of the process, the number of calls in all and of those before the mark
+//   FAULT_MARK    text; the mark is the first write that holds it. Without one: the end
 //   FAULT_TRACE   file that gets a line for each sync, rename and unlink, in order: "sync PATH"
+//   FAULT_CLOCK   microseconds by which each reading of the monotonic clock is later than the one before; what goes by
+//                 the clock then happens at the same calls in every run
 //
 // Counted are calls on files below the working directory, where a test runs; allocations and mappings are counted
-// wherever they come from. Not counted: standard output and error.
+// wherever they come from. Not counted: standard output and error, and the C library's reading of its streams.
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -20,19 +24,25 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/types.h>
+#include <time.h>
 #include <unistd.h>
 
-typedef enum { NONE, WRITE, SYNC, RENAME, UNLINK, OPEN, MMAP, ALLOC } call;
+typedef enum { NONE, WRITE, SYNC, RENAME, UNLINK, OPEN, CLOSE, READ, MKDIR, TRUNCATE, MMAP, ALLOC } call;
 typedef enum { FAIL, SHORT, KILL } manner;
 
-static const char *const names[] = {"", "write", "sync", "rename", "unlink", "open", "mmap", "alloc"};
+static const char *const names[] = {
+    "", "write", "sync", "rename", "unlink", "open", "close", "read", "mkdir", "truncate", "mmap", "alloc"};
 
 static call which;
 static manner how;
 static long at;
-static atomic_long count;
+static atomic_long count, marked = -1;
+static const char *mark;
+static long clock_by;
+static atomic_long clock_read;
 static char here[PATH_MAX];
 static size_t here_length;
 static int trace = -1;
@@ -40,10 +50,12 @@ static bool ready;
 
 __attribute__((constructor)) static void begin(void) {
     const char *name = getenv("FAULT_CALL"), *n = getenv("FAULT_AT"), *way = getenv("FAULT_HOW"),
-               *log = getenv("FAULT_TRACE");
+               *log = getenv("FAULT_TRACE"), *pace = getenv("FAULT_CLOCK");
     for (int i = 1; name && i <= ALLOC; i++)
         if (strcmp(name, names[i]) == 0) which = (call)i;
     at = n ? atol(n) : 0;
+    mark = getenv("FAULT_MARK");
+    clock_by = pace ? atol(pace) : 0;
     how = !way || strcmp(way, "fail") == 0 ? FAIL : strcmp(way, "short") == 0 ? SHORT : KILL;
     if (!getcwd(here, sizeof here)) here[0] = 0;
     here_length = strlen(here);
@@ -53,8 +65,9 @@ __attribute__((constructor)) static void begin(void) {
 
 __attribute__((destructor)) static void end(void) {
     const char *path = getenv("FAULT_COUNT");
-    char text[32];
-    int n = snprintf(text, sizeof text, "%ld\n", atomic_load(&count));
+    char text[64];
+    long all = atomic_load(&count), before = atomic_load(&marked);
+    int n = snprintf(text, sizeof text, "%ld %ld\n", all, before < 0 ? all : before);
     int fd = path ? (int)syscall(SYS_openat, AT_FDCWD, path, O_WRONLY | O_CREAT | O_TRUNC, 0666) : -1;
     if (fd >= 0 && syscall(SYS_write, fd, text, (size_t)n) != n) abort();
 }
@@ -91,8 +104,14 @@ static void note(const char *what, const char *path) {
 
 // Writing
 
-static bool write_strikes(int fd, size_t *bytes) {
+static void note_mark(const void *data, size_t bytes) {
+    if (!mark || atomic_load(&marked) >= 0 || !memmem(data, bytes, mark, strlen(mark))) return;
+    atomic_store(&marked, atomic_load(&count));
+}
+
+static bool write_strikes(int fd, const void *data, size_t *bytes) {
     char path[PATH_MAX];
+    note_mark(data, *bytes);
     if (which != WRITE || !path_of(fd, path) || !strikes(WRITE)) return false;
     if (how == SHORT && *bytes > 1) {
         *bytes /= 2;
@@ -103,18 +122,41 @@ static bool write_strikes(int fd, size_t *bytes) {
 }
 
 ssize_t write(int fd, const void *data, size_t bytes) {
-    if (write_strikes(fd, &bytes)) return -1;
+    if (write_strikes(fd, data, &bytes)) return -1;
     return syscall(SYS_write, fd, data, bytes);
 }
 
 ssize_t pwrite(int fd, const void *data, size_t bytes, off_t to) {
-    if (write_strikes(fd, &bytes)) return -1;
+    if (write_strikes(fd, data, &bytes)) return -1;
     return syscall(SYS_pwrite64, fd, data, bytes, to);
 }
 
 ssize_t pwrite64(int fd, const void *data, size_t bytes, off64_t to) {
-    if (write_strikes(fd, &bytes)) return -1;
+    if (write_strikes(fd, data, &bytes)) return -1;
     return syscall(SYS_pwrite64, fd, data, bytes, to);
+}
+
+// Reading
+
+static bool read_strikes(int fd, size_t *bytes) {
+    char path[PATH_MAX];
+    if (which != READ || !path_of(fd, path) || !strikes(READ)) return false;
+    if (how == SHORT && *bytes > 1) {
+        *bytes /= 2;
+        return false;
+    }
+    errno = EIO;
+    return true;
+}
+
+ssize_t read(int fd, void *to, size_t bytes) {
+    if (read_strikes(fd, &bytes)) return -1;
+    return syscall(SYS_read, fd, to, bytes);
+}
+
+ssize_t pread64(int fd, void *to, size_t bytes, off64_t from) {
+    if (read_strikes(fd, &bytes)) return -1;
+    return syscall(SYS_pread64, fd, to, bytes, from);
 }
 
 // Names and the disk
@@ -156,6 +198,45 @@ int unlink(const char *path) {
     return (int)syscall(SYS_unlinkat, AT_FDCWD, path, 0);
 }
 
+int unlinkat(int dir, const char *path, int flags) {
+    if (is_below(path) && strikes(UNLINK)) {
+        errno = EIO;
+        return -1;
+    }
+    return (int)syscall(SYS_unlinkat, dir, path, flags);
+}
+
+int mkdir(const char *path, mode_t mode) {
+    if (is_below(path) && strikes(MKDIR)) {
+        errno = ENOSPC;
+        return -1;
+    }
+    return (int)syscall(SYS_mkdirat, AT_FDCWD, path, mode);
+}
+
+// A file that is closed is closed, whatever the call says.
+int close(int fd) {
+    char path[PATH_MAX];
+    bool fails = which == CLOSE && path_of(fd, path) && strikes(CLOSE);
+    int rc = (int)syscall(SYS_close, fd);
+    if (!fails) return rc;
+    errno = EIO;
+    return -1;
+}
+
+#define TRUNCATE_AS(name)                                                                                              \
+    int name(int fd, off_t bytes) {                                                                                    \
+        char path[PATH_MAX];                                                                                           \
+        if (path_of(fd, path) && strikes(TRUNCATE)) {                                                                  \
+            errno = EIO;                                                                                               \
+            return -1;                                                                                                 \
+        }                                                                                                              \
+        return (int)syscall(SYS_ftruncate, fd, bytes);                                                                 \
+    }
+
+TRUNCATE_AS(ftruncate)
+TRUNCATE_AS(ftruncate64)
+
 static bool open_strikes(const char *path) {
     if (!is_below(path) || !strikes(OPEN)) return false;
     errno = EMFILE;
@@ -178,6 +259,22 @@ static mode_t mode_of(int flags, va_list args) {
 
 OPEN_AS(open)
 OPEN_AS(open64)
+
+int openat(int dir, const char *path, int flags, ...) {
+    va_list args;
+    va_start(args, flags);
+    mode_t mode = mode_of(flags, args);
+    va_end(args);
+    if (open_strikes(path)) return -1;
+    return (int)syscall(SYS_openat, dir, path, flags, mode);
+}
+
+DIR *opendir(const char *path) {
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *d = fd < 0 ? NULL : fdopendir(fd);
+    if (fd >= 0 && !d) syscall(SYS_close, fd);
+    return d;
+}
 
 // The C library's own fopen opens files without the functions above.
 FILE *fopen(const char *path, const char *mode) {
@@ -239,4 +336,13 @@ int posix_memalign(void **out, size_t to, size_t bytes) {
     if (alloc_strikes()) return ENOMEM;
     *out = __libc_memalign(to, bytes);
     return *out ? 0 : ENOMEM;
+}
+
+// Time
+
+int clock_gettime(clockid_t id, struct timespec *to) {
+    if (!clock_by || id != CLOCK_MONOTONIC) return (int)syscall(SYS_clock_gettime, id, to);
+    long now = (atomic_fetch_add(&clock_read, 1) + 1) * clock_by;
+    *to = (struct timespec){.tv_sec = 1000 + now / 1000000, .tv_nsec = now % 1000000 * 1000};
+    return 0;
 }

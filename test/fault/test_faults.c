@@ -1,11 +1,16 @@
-// Faults: the n-th write, sync, rename, unlink, open, mapping or allocation of a run fails, is cut short, or is where
-// the run is killed. Afterwards the same command, without the fault, must end in what an undisturbed one leaves:
-// nothing lost, nothing doubled, nothing silently different.
+// Faults: the n-th write, sync, rename, unlink, open, close, read, mkdir, truncation, mapping or allocation of a
+// command fails, is cut short, or is where it is killed. Afterwards the same command, without the fault, must end in
+// what an undisturbed one leaves: nothing lost, nothing doubled, nothing silently different.
 //
-// Every n-th fault is tried, n being TRADEWIND_FAULTS_EVERY (40 where it is not set; `make faults` tries all).
+// Allocations fail one by one up to the first step, and one in 50 behind it; on the CPU and on the stand-in for a card.
+// Commands that print only are tried with failing allocations alone: what they print then is what they print always, or
+// they end with status 1 and one line.
+//
+// Every n-th fault is tried, n being TRADEWIND_FAULTS_EVERY (400 where it is not set; `make faults` tries all).
+// TRADEWIND_FAULTS_PART=1/2 tries the first half of those, of every kind, so that two processes share the work;
+// TRADEWIND_FAULTS_ONLY=train tries one kind.
 #include "cli/program.h"
-#include "data/walk.h"
-#include "run/same.h"
+#include "fault/kinds.h"
 #include "support.h"
 
 #include <setjmp.h>
@@ -19,116 +24,57 @@
 
 #include <cmocka.h>
 
-enum { WORDS_MOST = 12, CALLS = 7, WAYS_MOST = 3 };
+enum { WAYS_MOST = 3, LATER = 50, EVENTS_MOST = 2048 };
 
 static const struct {
     const char *name;
     const char *ways[WAYS_MOST];
-} calls[CALLS] = {
-    {"write", {"fail", "short", "kill"}}, {"sync", {"fail", "kill"}}, {"rename", {"fail", "kill"}},
-    {"unlink", {"fail", "kill"}}, {"open", {"fail", "kill"}}, {"mmap", {"fail", "kill"}},
-    {"alloc", {"fail"}}, // of these one in ten
+} calls[] = {
+    {"write", {"fail", "short", "kill"}},
+    {"sync", {"fail", "kill"}},
+    {"rename", {"fail", "kill"}},
+    {"unlink", {"fail", "kill"}},
+    {"open", {"fail", "kill"}},
+    {"close", {"fail", "kill"}},
+    {"read", {"fail", "short"}},
+    {"mkdir", {"fail", "kill"}},
+    {"truncate", {"fail", "kill"}},
+    {"mmap", {"fail", "kill"}},
+    {"alloc", {"fail"}},
 };
-
-// A kind of run: the shell line that puts its inputs in place, its words, and how its result is compared with that of
-// the undisturbed run, which lies in `whole`.
-typedef struct {
-    const char *name, *put;
-    const char *words[WORDS_MOST];
-    const char *again; // word that is added where it goes on, or NULL
-    void (*check)(void);
-} kind;
+enum { CALLS = sizeof calls / sizeof *calls };
 
 typedef struct {
     int64_t tried, killed, failed, passed; // passed: the fault had no effect
 } tally;
 
-static void shell(const char *line) {
-    if (system(line) != 0) fail_msg("%s", line);
+// Faults that are tried: every `every`-th, of those each `parts`-th.
+typedef struct {
+    int every, part, parts;
+    int64_t turn;
+} sample;
+
+static char trying[128]; // the fault at work, for a test that fails
+
+static sample read_sample(void) {
+    sample c = {.every = 400, .part = 1, .parts = 1};
+    const char *every = getenv("TRADEWIND_FAULTS_EVERY"), *part = getenv("TRADEWIND_FAULTS_PART");
+    if (every) c.every = atoi(every);
+    if (part) assert_int_equal(sscanf(part, "%d/%d", &c.part, &c.parts), 2);
+    assert_true(c.every > 0 && c.part > 0 && c.part <= c.parts);
+    return c;
 }
 
-static void same_run(void) {
-    same_runs("whole", "made");
+static bool is_chosen(sample *c) {
+    int64_t turn = c->turn++;
+    return turn % c->every == 0 && turn / c->every % c->parts == c->part - 1;
 }
 
-// The earlier run is whole where it is, and so is the new one.
-static void same_and_aside(void) {
-    same_run();
-    if (access("made.1", F_OK) == 0) shell("diff -r -x lock half made.1");
-}
-
-static void same_members(void) {
-    same_runs("whole/member_1", "made/member_1");
-    same_runs("whole/member_2", "made/member_2");
-}
-
-static void same_set(void) {
-    same_bytes("whole", "set.npz");
-}
-
-static void same_answers(void) {
-    same_bytes("whole", "p.csv");
-}
-
-static const kind kinds[] = {
-    {"train", "rm -rf made*", {"train", "run.yaml"}, "--resume", same_run},
-    {"resume", "rm -rf made* && cp -r half made", {"train", "run.yaml", "--resume"}, NULL, same_run},
-    {"anew", "rm -rf made* && cp -r half made", {"train", "run.yaml"}, "--resume", same_and_aside},
-    {"ensemble", "rm -rf made*", {"train", "run.yaml", "train.ensemble=2"}, "--resume", same_members},
-    {"import", "rm -f set.npz", {"import", "bars.csv", "-o", "set.npz", "--frames=1h"}, NULL, same_set},
-    {"append", "cp old.npz set.npz", {"import", "--append", "set.npz", "bars.csv"}, NULL, same_set},
-    {"predict", "rm -f p.csv", {"predict", "first", "-o", "p.csv"}, NULL, same_answers},
-};
-
-// Starts a kind's command with a fault; at 0: none.
-static int run_with(const kind *k, const char *call, const char *way, int64_t at) {
-    const char *words[WORDS_MOST + 3] = {0};
-    char number[32];
-    int n = 0, status;
-    for (; k->words[n]; n++) words[n] = k->words[n];
-    words[n++] = "--device=cpu";
-    words[n++] = "--threads=1";
-    snprintf(number, sizeof number, "%lld", (long long)at);
-    setenv("FAULT_CALL", call, 1);
-    setenv("FAULT_HOW", way, 1);
-    setenv("FAULT_AT", number, 1);
-    setenv("FAULT_COUNT", "count", 1);
-    setenv("LD_PRELOAD", FAULT_SHIM, 1);
-    pid_t child = program_start("out", words);
-    unsetenv("LD_PRELOAD");
-    assert_int_equal(waitpid(child, &status, 0), child);
-    return status;
-}
-
-// Calls of a process that came to its end.
-static int64_t calls_made(void) {
-    char *text = slurp("count");
-    int64_t n = strtoll(text, NULL, 10);
-    free(text);
-    return n;
-}
-
-static int64_t count_calls(const kind *k, const char *call) {
-    shell(k->put);
-    assert_int_equal(run_with(k, call, "fail", 0), 0);
-    return calls_made();
-}
-
-// The command once more, without a fault.
-static void go_on(const kind *k) {
-    const char *words[WORDS_MOST + 3] = {0};
-    int n = 0;
-    for (; k->words[n]; n++) words[n] = k->words[n];
-    words[n++] = "--device=cpu";
-    words[n++] = "--threads=1";
-    if (k->again && access("made/config.yaml", F_OK) == 0) words[n++] = k->again;
-    if (program_finish(program_start("out", words)) != 0) matches("err", "^$");
-}
-
-// A fault ends a command with status 1 and one line that gives the reason, or it has no effect. Rows of run.db are
-// written by the clock, so the last calls of a kind may not come.
-static void check_end(const kind *k, int status, const char *way, int64_t at, tally *t) {
-    if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL && strcmp(way, "kill") == 0) {
+// A fault ends a command with status 1 and one line that gives the reason, or it has no effect. Memory that is short is
+// nobody's input, and no reason to call checkpoints damaged.
+static void check_end(const kind *k, int status, const fault *f, tally *t) {
+    int64_t all, opening;
+    if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL && strcmp(f->how, "kill") == 0) {
         t->killed++;
         return;
     }
@@ -136,73 +82,87 @@ static void check_end(const kind *k, int status, const char *way, int64_t at, ta
     t->failed += WEXITSTATUS(status) == 1;
     t->passed += WEXITSTATUS(status) == 0;
     if (WEXITSTATUS(status) == 1) matches("err", "^tradewind: [^\n]+\n$");
-    if (WEXITSTATUS(status) > 1) matches("err", "^$");
-    if (WEXITSTATUS(status) == 0 && strcmp(way, "kill") == 0 && calls_made() >= at)
-        fail_msg("%s: was not killed", k->name);
+    if (WEXITSTATUS(status) > 1) is_empty("err"); // shows it
+    if (WEXITSTATUS(status) > 1) fail_msg("ended with status %d", WEXITSTATUS(status));
+    if (file_holds("err", "no whole checkpoint")) is_empty("err");
+    if (WEXITSTATUS(status) == 0 && !k->writes) k->check();
+    kind_calls(&all, &opening);
+    if (strcmp(f->how, "kill") == 0 && all >= f->at) fail_msg("was not killed");
 }
 
-static void try_fault(const kind *k, const char *call, const char *way, int64_t at, tally *t) {
-    print_message("%s: %s %lld: %s\n", k->name, call, (long long)at, way);
-    shell(k->put);
-    check_end(k, run_with(k, call, way, at), way, at, t);
-    go_on(k);
-    k->check();
+static void try_fault(const kind *k, bool card, const fault *f, tally *t) {
+    snprintf(trying, sizeof trying, "%s%s: %s %lld: %s", k->name, card ? " on the card" : "", f->call, (long long)f->at,
+        f->how);
+    check_end(k, kind_run(k, card, f), f, t);
+    if (k->writes) kind_go_on(k, card);
     t->tried++;
 }
 
-static void try_kind(const kind *k, int every, int64_t *turn, tally *t) {
-    for (int c = 0; c < CALLS; c++) {
-        int64_t n = count_calls(k, calls[c].name), by = strcmp(calls[c].name, "alloc") == 0 ? 10 : 1;
-        for (int w = 0; w < WAYS_MOST && calls[c].ways[w]; w++)
-            for (int64_t at = 1; at <= n; at += by)
-                if ((*turn)++ % every == 0) try_fault(k, calls[c].name, calls[c].ways[w], at, t);
+static void try_call(const kind *k, bool card, int call, sample *c, tally *t) {
+    int64_t all, opening;
+    fault f = {.call = calls[call].name, .how = "fail"};
+    bool allocates = strcmp(f.call, "alloc") == 0;
+    if (kind_run(k, card, &f) != 0) is_empty("err");
+    kind_calls(&all, &opening);
+    for (int w = 0; w < WAYS_MOST && calls[call].ways[w]; w++) {
+        f.how = calls[call].ways[w];
+        for (f.at = 1; f.at <= all; f.at += allocates && f.at > opening ? LATER : 1)
+            if (is_chosen(c)) try_fault(k, card, &f, t);
     }
+    if (allocates)
+        print_message("%s: %lld allocations, %lld up to the first step\n", k->name, (long long)all, (long long)opening);
 }
 
-// Inputs of every kind of run: a run that was stopped after its first epoch, one that has ended, a set without its
-// newest bars.
-static void put_inputs(void) {
-    put_text("run.yaml", "data: {set: train.npz, windows: {fast: 8, slow: 4}}\n"
-                         "model: {kind: mlp, widths: 6}\n"
-                         "train: {epochs: 2, batch_size: 64, checkpoint_minutes: 0, checkpoint_every: 1, patience: 9}\n"
-                         "run: {dir: made}\n"
-                         "gpu_optimization: {memory_monitoring: false}\n");
-    walk_put("bars.csv", 3000, 300, 1);
-    shell("head -n 2900 bars.csv > cut.csv");
-    assert_int_equal(RUN("import", "bars.csv", "-o", "train.npz", "--frames=1h", "-q"), 0);
-    assert_int_equal(RUN("import", "cut.csv", "-o", "old.npz", "--frames=1h", "-q"), 0);
-    assert_int_equal(RUN("train", "run.yaml", "run.dir=first", "--device=cpu", "-q"), 0);
-    assert_int_equal(RUN("train", "run.yaml", "run.dir=half", "--device=cpu", "train.epochs=1", "-q"), 0);
+static void add(tally *to, const tally *t) {
+    to->tried += t->tried;
+    to->killed += t->killed;
+    to->failed += t->failed;
+    to->passed += t->passed;
 }
 
-// Leaves the undisturbed result as `whole`.
-static void put_whole(const kind *k) {
-    shell(k->put);
-    assert_int_equal(run_with(k, "write", "fail", 0), 0);
-    shell(k->check == same_set       ? "rm -rf whole && cp set.npz whole"
-          : k->check == same_answers ? "rm -rf whole && cp p.csv whole"
-                                     : "rm -rf whole && cp -r made whole");
+static void print_tally(const char *name, const char *what, const tally *t) {
+    print_message("%-12s %-8s %6lld faults: %lld killed, %lld ended with status 1, %lld without effect\n", name, what,
+        (long long)t->tried, (long long)t->killed, (long long)t->failed, (long long)t->passed);
+}
+
+// Other calls are made by the same code wherever the program computes.
+static void try_kind(const kind *k, bool card, sample *c, tally *all) {
+    tally files = {0}, memory = {0};
+    kind_whole(k, card);
+    for (int i = 0; i < CALLS; i++) {
+        bool allocates = strcmp(calls[i].name, "alloc") == 0;
+        if (allocates || (k->writes && !card)) try_call(k, card, i, c, allocates ? &memory : &files);
+    }
+    if (files.tried) print_tally(k->name, "files", &files);
+    if (memory.tried) print_tally(k->name, card ? "card" : "memory", &memory);
+    add(all, &files);
+    add(all, &memory);
 }
 
 static void faults_lose_nothing(void **state) {
     (void)state;
-    const char *given = getenv("TRADEWIND_FAULTS_EVERY");
-    int every = given ? atoi(given) : 40;
-    int64_t turn = 0;
+    const char *only = getenv("TRADEWIND_FAULTS_ONLY");
+    sample c = read_sample();
     tally t = {0};
-    assert_true(every > 0);
     if (support_sanitized()) {
         print_message("skipped: a sanitizer's runtime must be loaded first\n");
         skip();
     }
-    put_inputs();
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
-        put_whole(&kinds[i]);
-        try_kind(&kinds[i], every, &turn, &t);
+    for (int card = 0; card < 2; card++) {
+        kinds_enter(card);
+        for (int i = 0; i < kinds_count; i++)
+            if ((!card || kinds[i].card) && (!only || strcmp(only, kinds[i].name) == 0))
+                try_kind(&kinds[i], card, &c, &t);
     }
-    print_message("%lld of %lld faults: %lld killed, %lld ended with status 1, %lld without effect\n",
-        (long long)t.tried, (long long)turn, (long long)t.killed, (long long)t.failed, (long long)t.passed);
-    assert_true(t.killed > 0 && t.failed > 0);
+    print_tally("all", "", &t);
+    trying[0] = 0;
+    assert_true(t.failed > 0 && (only || t.killed > 0));
+}
+
+static int leave(void **state) {
+    if (trying[0]) print_error("tried: %s\n", trying);
+    trying[0] = 0;
+    return support_leave(state);
 }
 
 // Durability
@@ -240,21 +200,21 @@ static void check_rename(const event *list, int n, int i) {
 
 static void trace(const kind *k) {
     unlink("trace");
-    shell(k->put);
     setenv("FAULT_TRACE", "trace", 1);
-    assert_int_equal(run_with(k, "write", "fail", 0), 0);
+    assert_int_equal(kind_run(k, false, NULL), 0);
     unsetenv("FAULT_TRACE");
 }
 
 static void what_is_renamed_is_on_the_disk(void **state) {
     (void)state;
-    static event list[512];
+    static event list[EVENTS_MOST];
     if (support_sanitized()) skip();
-    put_inputs();
-    for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
+    kinds_enter(false);
+    for (int k = 0; k < kinds_count; k++) {
         int renames = 0;
+        if (!kinds[k].writes) continue;
         trace(&kinds[k]);
-        int n = read_trace(list, 512);
+        int n = read_trace(list, EVENTS_MOST);
         for (int i = 0; i < n; i++) {
             bool aside = strcmp(list[i].what, "rename") == 0 && strcmp(list[i].path, "made.1") == 0;
             if (strcmp(list[i].what, "rename") != 0 || aside) continue;
@@ -268,12 +228,12 @@ static void what_is_renamed_is_on_the_disk(void **state) {
 // Rows of run.db are on the disk before a checkpoint that follows them is.
 static void a_checkpoint_finds_its_past(void **state) {
     (void)state;
-    static event list[512];
+    static event list[EVENTS_MOST];
     int synced = -1, checkpoints = 0;
     if (support_sanitized()) skip();
-    put_inputs();
+    kinds_enter(false);
     trace(&kinds[0]);
-    int n = read_trace(list, 512);
+    int n = read_trace(list, EVENTS_MOST);
     for (int i = 0; i < n; i++) {
         if (is_event(&list[i], "sync", "made/run.db-wal")) synced = i;
         if (strcmp(list[i].what, "rename") != 0 || !strstr(list[i].path, "checkpoint_")) continue;
@@ -285,8 +245,7 @@ static void a_checkpoint_finds_its_past(void **state) {
 }
 
 int main(void) {
-    program_use(TRADEWIND_BINARY);
-#define TEST(name) cmocka_unit_test_setup_teardown(name, support_enter, support_leave)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, support_enter, leave)
     const struct CMUnitTest tests[] = {
         TEST(faults_lose_nothing),
         TEST(what_is_renamed_is_on_the_disk),

@@ -185,12 +185,30 @@ static void check_copies(const sample *s, precision p) {
     for (int i = 0; i < s->plains; i++) assert_false(graph_info(s->g, s->plain_read[i])->low_copy);
 }
 
+// What an LSTM reads it does not round, and the sums that it carries on stay whole.
+static void check_lstm(precision p) {
+    static const float series[8 * 4 * 3];
+    graph *g = graph_new();
+    tensor index = op_draw(g, BATCH);
+    tensor x = op_take(g, graph_constant(g, "series", DTYPE_F32, shape3(8, 4, 3), series), index);
+    const init one = {INIT_ONE, 0};
+    const tensor w[] = {graph_parameter(g, "w_ih", shape2(8, 3), one), graph_parameter(g, "w_hh", shape2(8, 2), one),
+        graph_parameter(g, "b_ih", shape1(8), one), graph_parameter(g, "b_hh", shape1(8), one)};
+    tensor h = op_lstm(g, x, w, 1, TENSOR_NONE, TENSOR_NONE, TENSOR_NONE, false);
+    dtype_assign(g, p);
+    check_type(p, "x of an lstm", graph_info(g, x)->type, type_of(p, IS_FP32, 0));
+    check_type(p, "h of an lstm", graph_info(g, h)->type, type_of(p, IS_LOW, 0));
+    check_type(p, "c of an lstm", graph_info(g, graph_sibling(g, h, LSTM_C_LAST))->type, type_of(p, IS_FP32, 0));
+    graph_free(g);
+}
+
 static void every_tensor_has_its_type(void **state) {
     precision p = *(const precision *)*state;
     sample s = build(p);
     check_types(&s, p);
     check_gradients(&s, p);
     check_copies(&s, p);
+    check_lstm(p);
     graph_free(s.g);
 }
 

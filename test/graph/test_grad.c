@@ -170,6 +170,17 @@ static void add_too_late(void) {
     graph_parameter(d.g, "late", shape1(2), (init){INIT_ONE, 0});
 }
 
+// A loss passes nothing back to its target.
+static void train_through_a_target(void) {
+    static const float y[B * O], weight[B];
+    graph *g = graph_new();
+    tensor x = graph_constant(g, "x", DTYPE_F32, shape2(B, I), x_data);
+    tensor w = graph_parameter(g, "w", shape2(O, I), (init){INIT_ONE, 0});
+    tensor prediction = graph_constant(g, "y", DTYPE_F32, shape2(B, O), y);
+    tensor rows = graph_constant(g, "weight", DTYPE_F32, shape1(B), weight);
+    grad_build(g, op_mse(g, prediction, op_linear(g, x, w, TENSOR_NONE, ACT_NONE), rows));
+}
+
 static void read_an_activation(void) {
     err e;
     diamond d = diamond_build();
@@ -191,6 +202,7 @@ static void mistakes_abort(void **state) {
     (void)state;
     support_aborts(lose_a_parameter, "parameter lost does not reach the loss");
     support_aborts(train_nothing, "depends on no parameter");
+    support_aborts(train_through_a_target, "depends on no parameter");
     support_aborts(name_twice, "two parameters named w");
     support_aborts(add_too_late, "parameter late added after a slab was used");
     support_aborts(read_an_activation, "does not outlive a step");

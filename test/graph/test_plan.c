@@ -503,6 +503,36 @@ static void reference_model_wastes_little(void **state) {
     rig_close(&r);
 }
 
+// Nodes of the update run one after the other, and share as much scratch as the one that needs most.
+static size_t much_scratch(const call *c) {
+    (void)c;
+    return 9000;
+}
+
+static size_t little_scratch(const call *c) {
+    (void)c;
+    return 100;
+}
+
+static void updates_share_the_largest_scratch(void **state) {
+    (void)state;
+    static const kernel much = {.scratch = much_scratch}, little = {.scratch = little_scratch};
+    for (int first = 0; first < 2; first++) {
+        rig r;
+        arena a;
+        const kernel *all[OP_COUNT];
+        arena_init(&a);
+        rig_open(&r, &cpu_device, 1, "model.kind=mlp model.widths=16");
+        memcpy(all, cpu_device.kernels(r.queue), sizeof all);
+        all[OP_clip] = first ? &much : &little;
+        all[OP_adamw] = first ? &little : &much;
+        const plan *p = plan_make(r.job.g, all, &(plan_options){.batch = 8, .training = true}, &a);
+        assert_int_equal(p->block[p->update_scratch].used, 9000);
+        arena_done(&a);
+        rig_close(&r);
+    }
+}
+
 // Per block: four layers and a basis of both outputs, of which one is taken from the input and one added to the
 // forecast.
 static graph *nbeats(int blocks, int64_t width, int64_t lookback, int64_t horizon) {
@@ -595,6 +625,7 @@ int main(void) {
         cmocka_unit_test(computing_again_changes_nothing),
         cmocka_unit_test(computing_again_saves_memory),
         cmocka_unit_test(reference_model_wastes_little),
+        cmocka_unit_test(updates_share_the_largest_scratch),
         cmocka_unit_test(large_graphs_are_planned_quickly),
         cmocka_unit_test(prints_a_table),
     };

@@ -37,6 +37,48 @@ static void constants_are_widened(void **state) {
     graph_free(g);
 }
 
+// States with a row for each of a batch are the program's own, each in a place of its own.
+static void states_of_rows_lie_apart(void **state) {
+    (void)state;
+    err e;
+    enum { ROWS = 5, WIDTH = 200, N = ROWS * WIDTH };
+    static float a_data[N], b_data[N], got[N];
+    for (int i = 0; i < N; i++) a_data[i] = (float)i, b_data[i] = (float)(7 * i);
+    graph *g = graph_new();
+    tensor a = graph_state(g, "a", DTYPE_F32, shape2(BATCH, WIDTH)),
+           b = graph_state(g, "b", DTYPE_F32, shape2(BATCH, WIDTH));
+    tensor sum = op_axpby(g, a, b, 1, 1);
+    graph_keep(g, sum);
+    dtype_assign(g, PRECISION_FP32);
+    queue *q = cpu_device.open(&(queue_options){.threads = 1}, &e);
+    support_ok(q != NULL, &e);
+    solo *x = solo_new(&cpu_device, q, g, &(solo_options){.rows = ROWS, .inference = true}, &e);
+    support_ok(x && solo_write(x, a, a_data, &e) && solo_write(x, b, b_data, &e), &e);
+    support_ok(solo_play(x, PASS_EVALUATE, &e) && solo_peek(x, sum, false, got, &e), &e);
+    for (int i = 0; i < N; i++) assert_true(got[i] == 8 * (float)i);
+    solo_free(x);
+    cpu_device.close(q);
+    graph_free(g);
+}
+
+// As many steps at once as leave the fewest recordings to start, single steps among them.
+static void steps_together_leave_the_fewest_starts(void **state) {
+    (void)state;
+    rig r;
+    device card = cpu_device;
+    card.host_memory = false;
+    rig_open(&r, &cpu_device, 1, "model.kind=mlp model.widths=4");
+    for (int64_t steps = 1; steps < 300; steps++) {
+        int64_t fewest = steps;
+        for (int64_t n = 2; n <= 64; n++) fewest = steps / n + steps % n < fewest ? steps / n + steps % n : fewest;
+        int64_t n = program_together(&card, r.job.g, 8, steps);
+        assert_true(n >= 0 && n <= 64);
+        assert_int_equal(n ? steps / n + steps % n : steps, fewest);
+        assert_int_equal(program_together(&cpu_device, r.job.g, 8, steps), 0);
+    }
+    rig_close(&r);
+}
+
 // Logits and counts of the validation samples' first rows.
 static void evaluate(rig *r, solo *x, float *logits, int64_t *confusion) {
     err e;
@@ -171,6 +213,8 @@ static void every_failure_is_passed_up(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(constants_are_widened),
+        cmocka_unit_test(states_of_rows_lie_apart),
+        cmocka_unit_test(steps_together_leave_the_fewest_starts),
         cmocka_unit_test(inference_equals_evaluation),
         cmocka_unit_test(every_failure_is_passed_up),
     };

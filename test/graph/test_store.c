@@ -365,6 +365,25 @@ static void another_dataset(void) {
     store_add(s, b, STORE_FOR_DATASET);
 }
 
+static void add_constants(const float *first, const float *second) {
+    graph *a = graph_new(), *b = graph_new();
+    graph_keep(a, op_axpby(a, graph_constant(a, "c", DTYPE_F32, shape1(OUT), first), TENSOR_NONE, 1, 0));
+    graph_keep(b, op_axpby(b, graph_constant(b, "c", DTYPE_F32, shape1(OUT), second), TENSOR_NONE, 1, 0));
+    store *s = store_new(true);
+    store_add(s, a, STORE_FOR_INFERENCE);
+    store_add(s, b, STORE_FOR_INFERENCE);
+}
+
+static const float small[OUT] = {1, 2, 3}, large[OUT] = {1, 2, 4};
+
+static void a_larger_constant(void) {
+    add_constants(small, large);
+}
+
+static void a_smaller_constant(void) {
+    add_constants(large, small);
+}
+
 static void rows_of_a_batch(void) {
     graph *g = graph_new();
     op_axpby(g, graph_constant(g, "x", DTYPE_F32, shape2(BATCH, 1), series), TENSOR_NONE, 1, 0);
@@ -384,6 +403,8 @@ static void other_tensors_of_a_name_are_mistakes(void **state) {
     (void)state;
     support_aborts(another_parameter, "parameter w1 is not in the store, or has another shape");
     support_aborts(another_state, "sum is in a store with another type, shape or memory");
+    support_aborts(a_larger_constant, "c is in a store with another type, shape or memory");
+    support_aborts(a_smaller_constant, "c is in a store with another type, shape or memory");
     support_aborts(another_dataset, "x is in a store with another type, shape or memory");
     support_aborts(rows_of_a_batch, "constant x has a row for each of a batch");
     support_aborts(add_after_placing, "norm is added to a store that has its memory");

@@ -1066,6 +1066,7 @@ static void check_adam(const place *p) {
 
 static void check_sgd(const place *p) {
     check_optimizer(p, 0, NULL, &(sgd_settings){.momentum = 0});
+    check_optimizer(p, 1000, NULL, &(sgd_settings){.momentum = 0}); // a limit that no gradient comes near
     check_optimizer(p, 0.5f, NULL, &(sgd_settings){.momentum = 0.9f, .weight_decay = 0.05f});
     check_optimizer(p, 0.5f, NULL, &(sgd_settings){.momentum = 0.9f, .weight_decay = 0.05f, .nesterov = true});
 }

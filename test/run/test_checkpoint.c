@@ -4,6 +4,8 @@
 #include "run/weights.h"
 #include "support.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -16,6 +18,19 @@
 #include <unistd.h>
 
 #include <cmocka.h>
+
+// A file that cannot be opened now: the system's call, in the place of the C library's, has no descriptor for it.
+static const char *unopened;
+
+int open(const char *path, int flags, ...) {
+    va_list rest;
+    va_start(rest, flags);
+    mode_t mode = flags & O_CREAT ? (mode_t)va_arg(rest, unsigned) : 0;
+    va_end(rest);
+    if (!unopened || !strstr(path, unopened)) return openat(AT_FDCWD, path, flags, mode);
+    errno = EMFILE;
+    return -1;
+}
 
 static const float numbers[6] = {1, 2, 3, 4, 5, 6};
 static const safetensors_note notes[] = {{"format", "pt"}, {"config", "a: 1\nb: \"two\"\n"}};
@@ -226,6 +241,29 @@ static void old_ones_are_removed(void **state) {
         free(path);
     }
     checkpoint_rotate("missing", CHECKPOINT_EPOCH, 2);
+    put_one(CHECKPOINT_STEP, 6, 6);
+    checkpoint_rotate(".", CHECKPOINT_STEP, 1);
+    assert_int_equal(system("test \"$(echo *)\" = 'checkpoint_epoch_11.safetensors checkpoint_epoch_12.safetensors "
+                            "checkpoint_step_6.safetensors'"),
+        0);
+}
+
+// Where it cannot be opened now, the newest is not passed over for an older one: that would lose steps.
+static void what_cannot_be_opened_is_not_damaged(void **state) {
+    (void)state;
+    err e;
+    complaints c = {0};
+    char *path;
+    put_one(CHECKPOINT_EPOCH, 2, 20);
+    put_one(CHECKPOINT_STEP, 30, 30);
+    unopened = "checkpoint_step_30";
+    safetensors *s = checkpoint_newest(".", damaged, &c, &path, &e);
+    unopened = NULL;
+    assert_null(s);
+    assert_int_equal(e.kind, ERR_RUN);
+    assert_non_null(strstr(e.text, "checkpoint_step_30.safetensors: "));
+    assert_int_equal(c.count, 0);
+    assert_int_equal(newest(&c), 30);
 }
 
 // A disk that takes no more than some bytes: the file that is there stays as it is, and nothing else is left.
@@ -264,6 +302,7 @@ int main(void) {
         TEST(other_files_are_no_checkpoints),
         TEST(the_newest_is_that_with_most_steps),
         TEST(old_ones_are_removed),
+        TEST(what_cannot_be_opened_is_not_damaged),
         TEST(a_full_disk_leaves_the_old_one),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -168,6 +168,9 @@ static void lengths_are_checked(void **state) {
     refused("no header");
     put_raw(3, "{}", 0);
     refused("a header beyond the end");
+    err e;
+    assert_null(safetensors_open(FILE_NAME, &e));
+    assert_non_null(strstr(e.text, "cut short")); // by its length, before anything is read there
     put_raw(UINT64_MAX, "{}", 0);
     refused("the longest header");
     put_raw(UINT64_MAX - 7, "{}", 0);
@@ -228,6 +231,10 @@ static void offsets_are_checked(void **state) {
         "one place twice");
     refuse("{" TENSOR("a", "\"F32\"", "[2]", "[0,8]") "," TENSOR("b", "\"F32\"", "[0]", "[4,4]") "}", 8,
         "empty, inside another");
+    refuse("{" TENSOR("a", "\"F32\"", "[2]", "[0,8]") "," TENSOR("b", "\"F32\"", "[1]", "[4,8]") "}", 12,
+        "an overlap, and as many bytes after the last");
+    refuse("{" TENSOR("a", "\"F32\"", "[2]", "[0,4]") "," TENSOR("b", "\"F32\"", "[1]", "[8,12]") "}", 12,
+        "a shape that reaches over the hole behind it");
     refuse("{" TENSOR("a", "\"F32\"", "[1]", "[0,4]") "}", 5, "a byte after the last");
     refuse("{}", 1, "a byte and no tensor");
     refuse("{" TENSOR("a", "\"F32\"", "[1]", "[0,4]") "}", 3, "data cut short");

@@ -15,6 +15,7 @@
 static const char *const fast_names[] = {"log_return_1", "body", "rsi_14"}, *const slow_names[] = {"body"};
 static const char *const moved_names[] = {"log_return_1", "rsi_14", "body"};
 static const char *const three[] = {"DOWN", "NEUTRAL", "UP"}, *const two[] = {"DOWN", "UP"};
+static const char *const other_three[] = {"SELL", "HOLD", "BUY"};
 static const char *const symbols[] = {"EURUSD", "XAUUSD"};
 
 // A set of two streams; only the facts that a contract holds.
@@ -180,10 +181,19 @@ static void all_else_is_compared_too(void **state) {
     dataset d = plain_set();
     assert_string_equal(difference(&d, 40, 20, CONTRACT_ALL),
         "windows of fast: 50 in the weights, 40 described; set data.windows.fast=50");
+    assert_string_equal(difference(&d, 50, 30, CONTRACT_ALL),
+        "windows of slow: 20 in the weights, 30 described; set data.windows.slow=20");
     assert_null(difference(&d, 40, 20, CONTRACT_ALL & ~CONTRACT_WINDOWS));
+    d.span[1] = 900;
+    assert_string_equal(difference(&d, 50, 20, CONTRACT_ALL),
+        "bars of slow: 1 h in the weights, 15 min in gold.npz; give bars of the same span");
     d.span[1] = 14400;
     assert_string_equal(difference(&d, 50, 20, CONTRACT_ALL),
         "bars of slow: 1 h in the weights, 4 h in gold.npz; give bars of the same span");
+    d = plain_set();
+    d.class_names = other_three;
+    assert_string_equal(difference(&d, 50, 20, CONTRACT_ALL),
+        "classes DOWN,NEUTRAL,UP in the weights, SELL,HOLD,BUY in gold.npz; use data with the same labels");
     d = plain_set();
     d.classes = 2;
     d.class_names = two;
@@ -191,6 +201,47 @@ static void all_else_is_compared_too(void **state) {
         "classes DOWN,NEUTRAL,UP in the weights, DOWN,UP in gold.npz; use data with the same labels");
     d.target_width = 12;
     assert_non_null(strstr(difference(&d, 50, 20, CONTRACT_ALL), "the weights tell classes and gold.npz is to be"));
+}
+
+static void scalers_are_compared(void **state) {
+    (void)state;
+    static const char *const scales[] = {NULL, "standard", "own"};
+    const int64_t window[STREAMS_MOST] = {50, 20};
+    char text[900];
+    dataset d = plain_set();
+    d.about = json_pack("{s:s}", "made_of", "bars");
+    d.panel = 2;
+    d.panel_names = symbols;
+    for (int i = 0; i < 3; i++)
+        for (int k = 0; k < 3; k++) {
+            contract *a = contract_make(&(contract_facts){.data = &d, .window = window, .scale = scales[i]});
+            contract *b = contract_make(&(contract_facts){.data = &d, .window = window, .scale = scales[k]});
+            assert_int_equal(contract_differs(a, b, CONTRACT_ALL, text, sizeof text), i != k);
+            if (i != k) assert_non_null(strstr(text, "was trained with scaler "));
+            contract_free(a);
+            contract_free(b);
+        }
+    json_decref(d.about);
+}
+
+// The time that weights were trained on ends with the last label, not with the last sample.
+static void the_time_of_training_is_that_of_labels(void **state) {
+    (void)state;
+    const int64_t window[STREAMS_MOST] = {50, 20};
+    int64_t time[] = {WHEN_DAY, 2 * WHEN_DAY, 3 * WHEN_DAY, 4 * WHEN_DAY, 5 * WHEN_DAY};
+    int64_t end[] = {9 * WHEN_DAY, 6 * WHEN_DAY, 7 * WHEN_DAY, 5 * WHEN_DAY, 20 * WHEN_DAY};
+    split_part train = part_of((span){1, 1});
+    part_add(&train, (span){3, 1});
+    dataset d = plain_set();
+    d.samples = 5;
+    d.time = time;
+    for (int ends = 0; ends < 2; ends++) {
+        d.end = ends ? end : NULL;
+        contract *c = contract_make(&(contract_facts){.data = &d, .window = window, .train = &train});
+        assert_string_equal(c->trained_from, "1970-01-03");
+        assert_string_equal(c->trained_to, ends ? "1970-01-07" : "1970-01-05");
+        contract_free(c);
+    }
 }
 
 static void labels_are_compared_by_their_settings(void **state) {
@@ -241,6 +292,8 @@ int main(void) {
         cmocka_unit_test(advice_fits_the_data),
         cmocka_unit_test(doubtful_data_are_told),
         cmocka_unit_test(all_else_is_compared_too),
+        cmocka_unit_test(scalers_are_compared),
+        cmocka_unit_test(the_time_of_training_is_that_of_labels),
         cmocka_unit_test(labels_are_compared_by_their_settings),
         cmocka_unit_test(changed_data_are_told),
     };

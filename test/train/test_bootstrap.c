@@ -115,12 +115,32 @@ static void constants_have_no_width(void **state) {
     assert_true(isnan(to[0].low) && isnan(to[0].high) && isnan(to[1].low));
 }
 
+static void count_units(const void *arg, const double *sums, double *to) {
+    (void)arg;
+    to[0] = sums[0];
+}
+
+// A resample has as many units as there are: blocks that reach beyond the last go on with the first.
+static void resamples_have_all_units(void **state) {
+    double unit[20];
+    interval is;
+    err e;
+    (void)state;
+    for (int64_t block = 1; block <= 10; block++) {
+        for (int i = 0; i < 20; i++) unit[i] = 1;
+        bootstrap_table t = {unit, 20, 1, block};
+        support_ok(bootstrap_intervals(&t, count_units, NULL, 1, &is, &e), &e);
+        assert_true(is.low == 20 && is.high == 20);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(blocks_are_as_long_as_labels_reach),
         cmocka_unit_test(independent_units_have_the_normal_interval),
         cmocka_unit_test(blocks_cover_dependent_noise),
         cmocka_unit_test(constants_have_no_width),
+        cmocka_unit_test(resamples_have_all_units),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -500,6 +500,7 @@ static void what_cannot_be_is_told(void **state) {
     refuses(d, "model.kind=nbeats model.stacks=trend,wave", "wave is not generic, trend or seasonality");
     refuses(d, "model.kind=nbeats model.stacks=[]", "must name 1 to 16 stacks");
     refuses(d, "train.quantiles=0.5,0.4", "rising numbers between 0 and 1");
+    refuses(d, "train.quantiles=0.5,0.5", "rising numbers between 0 and 1");
     refuses(d, "train.quantiles=0.5,x", "rising numbers between 0 and 1");
     refuses(d, "train.quantiles=[]", "is empty");
     dataset wide = *d;

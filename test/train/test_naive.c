@@ -103,6 +103,34 @@ static void without_a_season(void **state) {
     assert_true(f[0] == 1 && f[1] == 1 && f[2] == 1);
 }
 
+// |r_m| / sqrt((1 + 2 (r_1^2 + ... + r_(m-1)^2)) / n), r_k being the autocorrelation at lag k.
+static double season_statistic(const double *y, int n, int m) {
+    double mean = 0, r[32] = {0}, around = 1;
+    for (int t = 0; t < n; t++) mean += y[t] / n;
+    for (int k = 0; k <= m; k++)
+        for (int t = k; t < n; t++) r[k] += (y[t] - mean) * (y[t - k] - mean);
+    for (int k = 1; k < m; k++) around += 2 * (r[k] / r[0]) * (r[k] / r[0]);
+    return fabs(r[m] / r[0]) / sqrt(around / n);
+}
+
+// A season counts from 1.645, the two-sided 90 % of the competition, on: series with seasons of many strengths.
+static void a_season_counts_at_90_percent(void **state) {
+    (void)state;
+    enum { N = 80, M = 4, SERIES = 2000 };
+    double y[N];
+    dice d = {.seed = 7};
+    int above = 0, near_below = 0, near_above = 0;
+    for (int s = 0; s < SERIES; s++) {
+        for (int t = 0; t < N; t++) y[t] = 10 + (double)dice_unit(&d) + (t % M == 1) * (double)s / SERIES;
+        double statistic = season_statistic(y, N, M);
+        above += statistic > 1.645;
+        near_below += statistic > 1.6 && statistic < 1.645;
+        near_above += statistic > 1.645 && statistic < 1.69;
+        assert_int_equal(naive_is_seasonal(y, N, M), statistic > 1.645);
+    }
+    assert_true(above > SERIES / 10 && above < SERIES * 9 / 10 && near_below > 0 && near_above > 0);
+}
+
 // The competition's own figures
 
 static bool read_panel(panel *p, const char *name) {
@@ -164,6 +192,7 @@ int main(void) {
         cmocka_unit_test(an_odd_season),
         cmocka_unit_test(a_decomposition_by_hand),
         cmocka_unit_test(without_a_season),
+        cmocka_unit_test(a_season_counts_at_90_percent),
         cmocka_unit_test(naive2_of_the_competition),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -156,6 +156,30 @@ static void a_jobs_scale_is_that_of_its_samples(void **state) {
     rig_close(&r);
 }
 
+// Steps that lack rows are no draws of their batch: where an epoch has no other, there are none.
+static void steps_that_lack_rows_are_left_out(void **state) {
+    (void)state;
+    err e = {0};
+    rig r;
+    rig_open(&r, &cpu_device, 1, keys);
+    float *w = malloc((size_t)graph_slab_elements(r.job.g) * sizeof *w);
+    assert_non_null(w);
+    graph_initial(r.job.g, r.settings.seed, w);
+    r.split.train = part_of((span){0, 60});
+    chooser c = {.near = &r.job, .settings = &r.settings, .split = &r.split, .device = r.device, .queue = r.queue};
+    noise_task n = {.device = r.device, .queue = r.queue, .chooser = &c, .data = r.data, .split = &r.split};
+    n.small = (way){.batch = 4, .parts = 1};
+    n.large = (way){.batch = 64, .parts = 1};
+    n.weights[0] = w;
+    n.places = 1;
+    n.seconds = 0.4;
+    noise_scale s;
+    support_ok(noise_measure(&n, &s, &e), &e);
+    assert_false(s.measured);
+    free(w);
+    rig_close(&r);
+}
+
 static bool never(void *arg) {
     (void)arg;
     return false;
@@ -189,6 +213,7 @@ int main(void) {
         cmocka_unit_test(what_cannot_be_told_is_not),
         cmocka_unit_test(norms_that_are_not_finite_are_left_out),
         cmocka_unit_test(a_jobs_scale_is_that_of_its_samples),
+        cmocka_unit_test(steps_that_lack_rows_are_left_out),
         cmocka_unit_test(a_stop_leaves_it_unknown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -185,6 +185,44 @@ static void what_decays_matters(void **state) {
     assert_true(first_step("train.optimizer.weight_decay=1 train.optimizer.kind=adam") != all);
 }
 
+// The plateau of a trainer is that of the metric by which epochs are judged.
+typedef struct {
+    plateau want;
+    plateau_options o;
+    const metric *by;
+    int epochs;
+} judged;
+
+static void on_judged(void *arg, const epoch_report *r) {
+    judged *j = arg;
+    double value = j->o.higher ? r->validation.mcc : r->validation.loss;
+    assert_true(fabs(r->lr - j->want.lr) <= 1e-7 * j->want.lr);
+    plateau_take(&j->want, &j->o, value);
+    j->epochs++;
+}
+
+static void a_plateau_follows_its_metric(void **state) {
+    (void)state;
+    static const char *const metrics[] = {"mcc", "loss"};
+    for (int k = 0; k < 2; k++) {
+        err e;
+        rig r;
+        train_result result;
+        rig_open(&r, &cpu_device, 1,
+            SMALL "train.epochs=12 train.patience=12 train.schedule.kind=plateau train.schedule.patience=0 "
+                  "train.schedule.factor=0.5 train.optimizer.lr=1e-2");
+        trainer *t = rig_trainer(&r);
+        judged j = {.by = metric_find(metrics[k]), .o = r.settings.rate.plateau};
+        j.o.higher = j.by->higher;
+        plateau_init(&j.want, 1e-2);
+        trainer_judge_by(t, j.by, NULL);
+        support_ok(trainer_run(t, &(watcher){.on_epoch = on_judged, .arg = &j}, &result, &e), &e);
+        assert_true(j.epochs == 12 && j.want.falls > 0 && j.want.falls < 11);
+        trainer_free(t);
+        rig_close(&r);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(kinds),
@@ -196,6 +234,7 @@ int main(void) {
         cmocka_unit_test(every_optimizer_steps),
         cmocka_unit_test(every_loss_of_classes_steps),
         cmocka_unit_test(what_decays_matters),
+        cmocka_unit_test(a_plateau_follows_its_metric),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

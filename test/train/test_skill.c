@@ -207,7 +207,7 @@ static void series_are_compared_with_their_season(void **state) {
     enum { SERIES = 12, LENGTH = 40 };
     static const char *const names[SERIES] = {"a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l"};
     static int64_t first[SERIES + 1];
-    double sum[2][3] = {{0}};
+    double sum[3][3] = {{0}};
     (void)state;
     for (int s = 0; s < SERIES; s++) {
         double known[LENGTH];
@@ -221,8 +221,8 @@ static void series_are_compared_with_their_season(void **state) {
             double y = (double)(m.target[2 * s + h] =
                                     (float)(50 + s + (LENGTH + h) * 0.1 + 20 * sin((40 + h) * 1.5707963 + s)));
             double f = (double)(m.answer[2 * s + h] = (float)(y + 1)), naive = known[LENGTH - 4 + h];
-            const double all[2] = {f, naive};
-            for (int a = 0; a < 2; a++) {
+            const double all[3] = {f, naive, known[LENGTH - 1]};
+            for (int a = 0; a < 3; a++) {
                 sum[a][0] += fabs(y - all[a]) / (2 * SERIES);
                 sum[a][1] += 200 * fabs(y - all[a]) / (fabs(y) + fabs(all[a])) / (2 * SERIES);
                 sum[a][2] += fabs(y - all[a]) / scale / (2 * SERIES);
@@ -246,6 +246,7 @@ static void series_are_compared_with_their_season(void **state) {
     for (int k = 0; k < 4; k++) assert_int_equal(t.trivial[r[k].best], TRIVIAL_SEASONAL);
     for (int k = 0; k < 3; k++) near(r[k + 1].score, sum[0][k]);
     for (int k = 0; k < 3; k++) near(r[k + 1].trivial[1], sum[1][k]);
+    for (int k = 0; k < 3; k++) near(r[k + 1].trivial[0], sum[2][k]);
     skill_done(&t);
     check_window(SERIES, LENGTH);
 }
@@ -345,10 +346,23 @@ static void trivial_answers_alone_have_one_group(void **state) {
     skill_done(&t);
 }
 
+// An interval that holds 0 tells nothing.
+static void intervals_are_judged_by_their_ends(void **state) {
+    (void)state;
+    static const struct {
+        interval of;
+        skill_verdict want;
+    } all[] = {{{0.1, 0.2}, SKILL_BETTER}, {{-0.1, 0.2}, SKILL_EQUAL}, {{0, 0.2}, SKILL_EQUAL},
+        {{-0.2, 0}, SKILL_EQUAL}, {{-0.2, -0.1}, SKILL_WORSE}, {{NAN, NAN}, SKILL_OPEN}};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        assert_int_equal(skill_judge(&(skill_row){.skill_range = all[i].of}), all[i].want);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(classes_are_compared_with_majority_and_prior),
         cmocka_unit_test(no_better_and_worse_are_told_apart),
+        cmocka_unit_test(intervals_are_judged_by_their_ends),
         cmocka_unit_test(forecasts_are_compared_by_kind),
         cmocka_unit_test(series_are_compared_with_their_season),
         cmocka_unit_test(instruments_have_groups_of_their_own),

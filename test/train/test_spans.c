@@ -47,6 +47,25 @@ static void class_weights_are_those_of_all_spans(void **state) {
     rig_close(&r);
 }
 
+// A class without training samples, of which label smoothing would otherwise ask for a share.
+static void a_class_without_samples_weighs_nothing(void **state) {
+    (void)state;
+    err e;
+    rig r;
+    dataset *d = synthetic_new(&(synthetic_options){.bars = 1000, .seed = 3, .strength = 1}, &e);
+    support_ok(d != NULL, &e);
+    int32_t *label = (int32_t *)(uintptr_t)d->label;
+    for (int64_t i = 0; i < d->samples / 2; i++) label[i] = label[i] == 2 ? 1 : label[i];
+    rig_open_on(&r, d, &cpu_device, 1, PRECISION_FP32, SMALL "data.split.train=0.5 train.label_smoothing=0.1");
+    int64_t count[3] = {0};
+    count_labels(&r, &r.split.train, count);
+    assert_true(count[0] > 0 && count[1] > 0 && count[2] == 0);
+    assert_true(r.job.class_weight[2] == 0);
+    for (int k = 0; k < 2; k++)
+        assert_true(r.job.class_weight[k] == (float)((double)r.split.train.count / (3.0 * (double)count[k])));
+    rig_close(&r);
+}
+
 typedef struct {
     trainer *t;
     epoch_report report[2];
@@ -153,6 +172,7 @@ int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, support_enter, support_leave)
     const struct CMUnitTest tests[] = {
         TEST(class_weights_are_those_of_all_spans),
+        TEST(a_class_without_samples_weighs_nothing),
         TEST(every_sample_comes_once),
         TEST(all_ways_give_the_same_bits),
         TEST(other_spans_are_refused),

@@ -112,12 +112,34 @@ static void test_gives_up_the_oldest_slot(void **state) {
     free(l);
 }
 
+// A slot that an instruction reads does not make room for what it writes.
+static void test_keeps_the_slot_in_use(void **state) {
+    (void)state;
+    list *l = list_new();
+    rows_begin(&l->r, table, ROWS, (rows_card){ROWS_TILE * rows_ld(64) * 2, MULTIPROCESSORS, true});
+    assert_true(rows_add(&l->r, dropout(l, x_at(1, 64), x_at(2, 64))));
+    assert_true(rows_add(&l->r, dropout(l, x_at(2, 64), x_at(3, 64))));
+    assert_int_equal(instr(l, 0)->to.slot, 0);
+    assert_int_equal(instr(l, 1)->a.slot, 0);
+    assert_int_equal(instr(l, 1)->to.slot, -1);
+    free(l);
+}
+
+// Blocks take two tiles where single ones would be more than the card runs at once.
+static void test_takes_one_tile_of_few(void **state) {
+    (void)state;
+    assert_int_equal(rows_tiles(1), 1);
+    assert_int_equal(rows_tiles(264 * ROWS_TILE), 1);
+    assert_int_equal(rows_tiles(264 * ROWS_TILE + 1), 2);
+}
+
 static void test_refuses(void **state) {
     (void)state;
     list *l = list_new();
     call *c = linear(l, &gelu, x_at(1, 32), x_at(2, 16), 100);
     c->reserve = (void *)(uintptr_t)(50 << 20);
-    assert_false(rows_add(&l->r, c));                                                   // keeps z
+    assert_false(rows_add(&l->r, c)); // keeps z
+    assert_false(rows_add(&l->r, linear_back(l, &gelu, x_at(1, 32), x_at(2, 16), x_at(3, 32), x_at(4, 16), 10)));
     assert_false(rows_add(&l->r, linear(l, &plain, x_at(1, 2048), x_at(2, 512), 100))); // wide weights
     assert_false(rows_add(&l->r, linear(l, &plain, x_at(1, 6000), x_at(2, 16), 100)));  // no room for x
     call *other = dropout(l, x_at(1, 32), x_at(2, 32));
@@ -370,6 +392,20 @@ static void test_keeps_what_weights_read(void **state) {
     free(l);
 }
 
+// What one call is done with and another still wants comes home.
+static void test_keeps_what_somebody_wants(void **state) {
+    (void)state;
+    list *l = list_new();
+    operand dx = x_at(3, 32);
+    assert_true(rows_add(&l->r, linear_back(l, &relu, x_at(1, 32), x_at(2, 16), dx, x_at(4, 16), 10)));
+    assert_true(rows_add(&l->r, dropout_back(l, x_at(5, 32), dx)));
+    rows_over(&l->r, &dx, true);
+    rows_over(&l->r, &dx, false);
+    rows_end(&l->r);
+    assert_ptr_equal(first_of(l, ROWS_LINEAR_BACK)->to.data, dx.data);
+    free(l);
+}
+
 // A loss is added and tallied behind the row kernel; each loss has one tally.
 static void test_tally_joins_its_loss(void **state) {
     (void)state;
@@ -524,6 +560,8 @@ int main(void) {
         cmocka_unit_test(test_cuts_at_overlaps),
         cmocka_unit_test(test_holds_what_weights_need),
         cmocka_unit_test(test_gives_up_the_oldest_slot),
+        cmocka_unit_test(test_keeps_the_slot_in_use),
+        cmocka_unit_test(test_takes_one_tile_of_few),
         cmocka_unit_test(test_refuses),
         cmocka_unit_test(test_lays_columns_out),
         cmocka_unit_test(test_ends_where_it_is_full),
@@ -535,6 +573,7 @@ int main(void) {
         cmocka_unit_test(test_slots_of_another_width_wait),
         cmocka_unit_test(test_folds_a_joint),
         cmocka_unit_test(test_keeps_what_weights_read),
+        cmocka_unit_test(test_keeps_what_somebody_wants),
         cmocka_unit_test(test_tally_joins_its_loss),
         cmocka_unit_test(test_packs_weights),
         cmocka_unit_test(test_products_load_weights),

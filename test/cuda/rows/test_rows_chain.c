@@ -74,6 +74,24 @@ static void test_chains_no_further(void **state) {
     assert_int_equal(chain_of(256, x_at(2, 256), moved(x_at(3, 256), 4), ROOM, false), 1);
 }
 
+// Who reads a product's result twice cannot have both from the same registers.
+static void test_chains_one_operand(void **state) {
+    (void)state;
+    static const axpby_attr plus = {1, 1};
+    for (int both = 0; both < 2; both++) {
+        list *l = list_new();
+        assert_true(rows_add(&l->r, linear(l, &plain, x_at(1, 32), x_at(2, 32), 100)));
+        call *sum = call_new(l, OP_axpby, &plus, false, 2);
+        sum->in[0] = x_at(2, 32);
+        sum->in[1] = x_at(both ? 2 : 4, 32);
+        sum->out[0] = x_at(3, 32);
+        assert_true(rows_add(&l->r, sum));
+        rows_end(&l->r);
+        assert_int_equal(first_of(l, ROWS_LINEAR)->chain, !both);
+        free(l);
+    }
+}
+
 // Of a chain, the part is kept that can be.
 static void test_chains_the_first_part(void **state) {
     (void)state;
@@ -261,6 +279,7 @@ int main(void) {
         cmocka_unit_test(test_chains_to_a_product),
         cmocka_unit_test(test_chains_backward),
         cmocka_unit_test(test_chains_no_further),
+        cmocka_unit_test(test_chains_one_operand),
         cmocka_unit_test(test_chains_the_first_part),
         cmocka_unit_test(test_slopes_chain_by_alignment),
         cmocka_unit_test(test_slope_done_before),

@@ -16,12 +16,13 @@ typedef struct {
     dtype type;
     bool few; // rows
     bool drops, slopes, counts, counts_first;
-    bool bent;  // the head's own layer has an activation
-    bool other; // the loss is of other scores
-    bool adds;  // to the gradient of y
-    bool keeps; // what the layer gives back before dropout does is wanted
-    bool ends;  // nobody reads what the layer read and the gradient of its result after the row kernel
-    int moved;  // bytes that y lies beside a multiple of 16
+    bool bent;    // the head's own layer has an activation
+    bool other;   // the loss is of other scores
+    bool adds;    // to the gradient of y
+    bool redraws; // dropout on the way back is that of another node
+    bool keeps;   // what the layer gives back before dropout does is wanted
+    bool ends;    // nobody reads what the layer read and the gradient of its result after the row kernel
+    int moved;    // bytes that y lies beside a multiple of 16
 } head_case;
 
 static operand at(const head_case *k, uintptr_t megabyte, int64_t width) {
@@ -52,7 +53,9 @@ static void add_backward(list *l, const head_case *k) {
     if (k->drops) dx.add = false;
     assert_true(rows_add(&l->r, cross_entropy_back(l, z, dz)));
     assert_true(rows_add(&l->r, linear_back(l, &plain, x, z, dx, dz, SCRATCH)));
-    if (k->drops) assert_true(rows_add(&l->r, dropout_back(l, dy, dx)));
+    call *drop = k->drops ? dropout_back(l, dy, dx) : NULL;
+    if (drop) drop->node = k->redraws;
+    if (drop) assert_true(rows_add(&l->r, drop));
     call *below = linear_back(l, &relu, at(k, BELOW, 512), y_of(k), at(k, BELOW + 1, 512), dy, BELOW + 2);
     if (k->slopes) assert_true(rows_add_slope(&l->r, below));
     rows_over(&l->r, &dx, k->drops && !k->keeps);
@@ -136,6 +139,9 @@ static void test_is_no_head(void **state) {
     assert_false(is_head(k));
     k = usual;
     k.drops = k.keeps = true;
+    assert_false(is_head(k));
+    k = usual;
+    k.drops = k.redraws = true;
     assert_false(is_head(k));
     k = usual;
     k.slopes = false;

@@ -1,0 +1,18 @@
+// Statistics of a replay: its equity, trades and bars as backtest/stats.h takes them.
+#ifndef TRADEWIND_BACKTEST_JUDGE_H
+#define TRADEWIND_BACKTEST_JUDGE_H
+
+#include "backtest/replay.h"
+#include "backtest/stats.h"
+
+typedef struct {
+    double trials;                      // settings tried, this one included; 1 or more
+    const double *prediction, *outcome; // [predictions]; NULL: none
+    int64_t predictions;
+    bool brief; // neither intervals nor control
+} judge_options;
+
+// Of a replay that has ended. ERR_RUN where memory is short.
+bool judge(const replay *p, const account_terms *t, const judge_options *o, stats *s, err *e);
+
+#endif

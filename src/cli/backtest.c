@@ -1,0 +1,247 @@
+// tradewind backtest: trades, costs and statistics of a trained run or of anyone's signals on bars.
+#include "backtest/backtest.h"
+
+#include "backtest/trades.h"
+#include "base/term.h"
+#include "cli/ask.h"
+#include "cli/backtest_file.h"
+#include "cli/backtest_tell.h"
+#include "run/results.h"
+#include "task/backtest_run.h"
+#include "task/output.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum { SHOWN = 40 };
+
+// What is asked for, from the options and from a file.
+typedef struct {
+    backtest_file file;
+    const char *run, *signals, *bars, *data, *part, *symbol, *trades;
+} asked;
+
+static const char *either(const char *a, const char *b) {
+    return a ? a : b;
+}
+
+static bool check(const asked *a, err *e) {
+    if (a->run && a->signals) return err_input(e, "--signals: a run makes its own signals; leave one of them out");
+    if (!a->run && !a->signals)
+        return err_input(e, "no run and no signals given; name a run's directory, or --signals FILE");
+    if (a->signals && !a->bars)
+        return err_input(e, "no bars given; name the file that the signals were made on with --bars FILE");
+    if (a->signals && (a->part || a->symbol || a->data))
+        return err_input(e, "--part, --symbol and --data are of a run, and signals are given; leave them out");
+    if (a->signals && strcmp(a->signals, "-") == 0 && strcmp(a->bars, "-") == 0)
+        return err_input(e, "--signals - and --bars - both read standard input; name a file for one of them");
+    return true;
+}
+
+static bool ask(asked *a, const cli_options *o, err *e) {
+    int first = o->words && !strchr(o->word[0], '=');
+    *a = (asked){0};
+    if (!backtest_file_read(&a->file, cli_given(o, "--config"), o->word + first, o->words - first, e)) return false;
+    const backtest_file *f = &a->file;
+    const char *signals = cli_given(o, "--signals"), *run = first ? o->word[0] : NULL;
+    bool chosen = run || signals; // the command's choice between both is not the file's
+    a->run = chosen ? run : f->run;
+    a->signals = chosen ? signals : f->signals;
+    a->bars = either(cli_given(o, "--bars"), f->bars);
+    a->data = cli_given(o, "--data");
+    a->part = either(cli_given(o, "--part"), f->part);
+    a->symbol = either(cli_given(o, "--symbol"), f->symbol);
+    a->trades = either(cli_given(o, "--trades"), f->trades);
+    return check(a, e);
+}
+
+static bool write_trades(const asked *a, const replay *p, err *e) {
+    return !a->trades || trades_write(a->trades, p, e);
+}
+
+static void add_bars(assumptions *to, const char *name, const quotes *q, const char *how) {
+    char n[SHOWN], first[SHOWN], last[SHOWN];
+    term_count(n, sizeof n, (double)q->count);
+    assumptions_add(to, "bars", "%s: %s from %s to %s%s", name, n, when_text(first, sizeof first, q->time[0]),
+        when_text(last, sizeof last, q->time[q->count - 1]), how);
+}
+
+static void tell_files(const asked *a, const char *stored, const cli_options *o) {
+    if (o->json || o->quiet) return;
+    if (a->trades || stored) putchar('\n');
+    if (a->trades) printf("trades    %s\n", a->trades);
+    if (stored)
+        printf("stored    %s/%s, %s/%s; `tradewind report %s` draws them\n", stored, results_name(RESULTS_BACKTEST),
+            stored, results_name(RESULTS_SIGNAL), stored);
+}
+
+// Signals
+
+static void add_signals(assumptions *to, const backtest *b, const char *name) {
+    char n[SHOWN], outside[96] = "", late[96] = "";
+    term_count(n, sizeof n, (double)b->orders.count);
+    if (b->orders.outside)
+        snprintf(outside, sizeof outside, ", %lld ignored outside the bars", (long long)b->orders.outside);
+    if (b->orders.late)
+        snprintf(
+            late, sizeof late, ", %lld ignored at the last bar, which has no next open", (long long)b->orders.late);
+    assumptions_add(to, "signals", "%s: %s used%s%s", name, n, outside, late);
+}
+
+static void tell_signals_json(const asked *a, const backtest *b, const backtest_told *told) {
+    json_t *line = json_pack("{s:s, s:s, s:I, s:I, s:I}", "bars_file", a->bars, "signals_file", a->signals,
+        "signals_used", (json_int_t)b->orders.count, "signals_outside", (json_int_t)b->orders.outside, "signals_late",
+        (json_int_t)b->orders.late);
+    json_join(line, backtest_tell_json(told));
+    json_line(stdout, line);
+}
+
+static bool test_signals(const asked *a, const cli_options *o, err *e) {
+    backtest_options options = {a->signals, a->bars, a->file.word, a->file.words};
+    const char *const inputs[] = {a->signals, a->bars};
+    assumptions lines = {0};
+    backtest b;
+    if (a->trades && !output_may_replace(a->trades, OUTPUT_TRADES, inputs, 2, e)) return false;
+    if (!backtest_run(&b, &options, e)) return false;
+    add_bars(&lines, a->bars, &b.quotes, ", row by row as they are");
+    add_signals(&lines, &b, a->signals);
+    assumptions_of_replay(&lines, &b.terms, &b.replay);
+    backtest_told told = {&lines, &b.terms, &b.replay, &b.stats};
+    bool ok = write_trades(a, &b.replay, e);
+    if (ok && o->json) tell_signals_json(a, &b, &told);
+    if (ok && !o->json) backtest_tell(&told, o);
+    if (ok) tell_files(a, NULL, o);
+    backtest_done(&b);
+    return ok;
+}
+
+// A run
+
+static void add_rule(assumptions *to, const rule_record *r) {
+    char text[400], from[SHOWN], until[SHOWN];
+    assumptions_add(to, "signal", "%s", decide_text(&r->rule, text, sizeof text));
+    if (!r->was_fitted) return;
+    const follow_fitted *f = &r->fitted;
+    assumptions_add(to, "fitted", "threshold %.6g on validation, %s to %s: result %.2f after costs in %lld trade%s%s",
+        f->threshold, when_text(from, sizeof from, f->from), when_text(until, sizeof until, f->to), f->result,
+        (long long)f->trades, term_s(f->trades),
+        f->result > 0 ? "" : "; no threshold earned its costs there, so that this rule is not expected to");
+}
+
+static void add_run(assumptions *to, const asked *a, const backtested *b) {
+    char name[400], n[SHOWN];
+    snprintf(name, sizeof name, "%s%s%s", b->data, b->market.symbol[0] ? ", " : "", b->market.symbol);
+    add_bars(to, name, &b->quotes, a->bars ? ", row by row as they are" : "");
+    term_count(n, sizeof n, (double)b->scores);
+    assumptions_add(to, "answers", "%s of %s, part %s", n, a->run, b->part);
+    for (int i = 0; i < b->warnings; i++) assumptions_add(to, "warning", "%s", b->warning[i]);
+    if (b->trained_on > 0)
+        assumptions_add(
+            to, "warning", "%lld samples lie in the time that the model was trained on", (long long)b->trained_on);
+    if (b->rule.was_fitted && strcmp(b->part, "validation") == 0)
+        assumptions_add(to, "warning", "the threshold was fitted on this very part, which also chose the best epoch");
+    add_rule(to, &b->rule);
+    assumptions_of_replay(to, &b->terms, &b->replay);
+    assumptions_add(to, "trials", "%lld, %s", (long long)b->trials,
+        b->trials_given ? "as report.trials says" : "distinct descriptions of runs beside this one on the same data");
+}
+
+static json_t *rule_json(const rule_record *r) {
+    const decide_rule *x = &r->rule;
+    json_t *all = json_pack("{s:f, s:s, s:I, s:f, s:f, s:s, s:f, s:b}", "threshold", x->threshold, "exit",
+        signal_exit_name(x->exit), "hold", (json_int_t)x->hold, "stop", x->up.stop, "target", x->up.target, "sizing",
+        signal_sizing_name(x->sizing), "size", x->size, "fitted", r->was_fitted);
+    if (r->was_fitted) json_object_set_new(all, "validation_result", json_number(r->fitted.result));
+    return all;
+}
+
+static void tell_run_json(const asked *a, const backtested *b, const backtest_told *told, const char *stored) {
+    json_t *line = json_pack("{s:s, s:s, s:s, s:s, s:I, s:I, s:o, s:b}", "run", a->run, "data", b->data, "part",
+        b->part, "symbol", b->market.symbol, "predictions", (json_int_t)b->scores, "orders",
+        (json_int_t)b->orders.count, "signal", rule_json(&b->rule), "stored", stored != NULL);
+    json_join(line, backtest_tell_json(told));
+    json_line(stdout, line);
+}
+
+static bool is_directory(const char *path) {
+    struct stat st;
+    return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+// Keeps the backtest in the run's directory; one that cannot be written is no failure of the backtest.
+static const char *keep_backtest(const asked *a, const backtested *b, const assumptions *lines, const cli_options *o) {
+    err why = {0};
+    if (!is_directory(a->run)) return NULL;
+    if (backtest_run_store(b, lines, a->run, &why)) return a->run;
+    fprintf(o->json || o->quiet ? stderr : stdout, "%snot stored: %s\n",
+        o->json || o->quiet ? "tradewind: " : "note      ", why.text);
+    return NULL;
+}
+
+static bool has_place(const asked *a, err *e) {
+    const char *const inputs[] = {a->run, a->bars ? a->bars : a->run, a->data ? a->data : a->run};
+    return !a->trades || output_may_replace(a->trades, OUTPUT_TRADES, inputs, 3, e);
+}
+
+static bool test_run(const asked *a, const cli_options *o, err *e) {
+    backtest_run_options as = {.run = {.run = a->run,
+                                   .overrides = a->file.word,
+                                   .override_count = a->file.words,
+                                   .data = a->data,
+                                   .part = a->part,
+                                   .version = TRADEWIND_VERSION},
+        .bars = a->bars,
+        .symbol = a->symbol};
+    backtested b;
+    assumptions lines = {0};
+    if (!has_place(a, e) || !ask_devices(o, &as.run.devices, e) || !backtest_run_make(&b, &as, e)) return false;
+    add_run(&lines, a, &b);
+    backtest_told told = {&lines, &b.terms, &b.replay, &b.stats};
+    bool ok = write_trades(a, &b.replay, e);
+    const char *stored = ok ? keep_backtest(a, &b, &lines, o) : NULL;
+    if (ok && o->json) tell_run_json(a, &b, &told, stored);
+    if (ok && !o->json) backtest_tell(&told, o);
+    if (ok) tell_files(a, stored, o);
+    backtest_run_done(&b);
+    return ok;
+}
+
+static bool run(const cli_options *o, err *e) {
+    asked a;
+    bool ok = ask(&a, o, e) && (a.run ? test_run(&a, o, e) : test_signals(&a, o, e));
+    backtest_file_done(&a.file);
+    return ok;
+}
+
+static void print_keys(void) {
+    printf("\nkeys (doc/backtest.md has the rules):\n");
+    backtest_file_help();
+}
+
+const cli_command cli_backtest = {"backtest", "RUN | --signals FILE --bars FILE",
+    "trades, costs and statistics of a trained run or of anyone's signals",
+    "A run answers for its test part; a rule (signal.*) makes positions of the answers, and they are traded on the "
+    "bars\n"
+    "that its set keeps. What is decided at a bar's close fills at the open of the next bar. A threshold that is not "
+    "given\nis fitted on validation. The rule is kept in RUN/signal.json, the backtest in RUN/backtest.json; report "
+    "draws "
+    "it.\n"
+    "  --part PART         train, validation, test or all (default: the test where there is one)\n"
+    "  --bars FILE         the set is made of this file as the run's was, and its rows, as they are, are traded: every "
+    "bar\n                      with enough past\n"
+    "  --data SET          another set than the run's, whole\n"
+    "  --symbol NAME       which of several instruments; one account trades one of them\n"
+    "Signals of anyone are a table with the columns time, position, stop and target, stop and target empty or missing "
+    "for\nnone. A signal's time is the open of the bar at whose close it was decided; it fills at the open of the next "
+    "bar,\nwhere the old position is closed and the new one opened. The same position again changes stop and target "
+    "alone.\n"
+    "  --signals FILE      the signals\n"
+    "  --bars FILE         the bars, in any format that import reads; row by row as they are: nothing is left out\n"
+    "Both:\n"
+    "  --trades FILE       writes the trades as CSV: position, times, prices, result, commission, swap, reason\n"
+    "  --config FILE       a description in YAML: run, or signals and bars; part, symbol, trades; account, signal, "
+    "report\n"
+    "Further words set keys: account.cash=10000 account.spread=2pt signal.threshold=0.5. -v prints definitions.\n",
+    print_keys, NULL, WORDS_MOST, run, "--signals --bars --trades --part --data --symbol --config", NULL};

@@ -1,0 +1,23 @@
+// A backtest on the screen: assumptions, statistics, the end as an object.
+#ifndef TRADEWIND_CLI_BACKTEST_TELL_H
+#define TRADEWIND_CLI_BACKTEST_TELL_H
+
+#include "backtest/assumptions.h"
+#include "backtest/stats.h"
+#include "cli/cli.h"
+
+// What is told of a backtest, wherever its positions come from.
+typedef struct {
+    const assumptions *assumptions;
+    const account_terms *terms;
+    const replay *replay;
+    const stats *stats;
+} backtest_told;
+
+// Prints the assumptions, unless -q, and every statistic with its interval; with -v its definition too.
+void backtest_tell(const backtest_told *b, const cli_options *o);
+
+// An object with every statistic and what the books and the account say; a new reference.
+json_t *backtest_tell_json(const backtest_told *b);
+
+#endif

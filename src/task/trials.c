@@ -1,0 +1,128 @@
+#include "task/trials.h"
+
+#include "base/file.h"
+#include "run/run.h"
+#include "task/chosen.h"
+#include "task/describe.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum { DEPTH_MOST = 4, TRIALS_MOST = 100000, TEXT_MOST = 1 << 20 };
+
+typedef struct {
+    chosen plan;    // of the run that is asked about
+    uint64_t *hash; // of the descriptions found
+    int64_t count, room;
+} trials;
+
+static char *read_text(const char *dir, const char *name) {
+    err unused;
+    size_t bytes;
+    char *path = run_path(dir, name), *text = file_read(path, TEXT_MOST, &bytes, &unused);
+    free(path);
+    return text;
+}
+
+// The plan of a run; of an ensemble or a walk, which have none, that of the first member or fold.
+static bool read_plan(const char *dir, chosen *plan) {
+    static const char *const names[] = {"plan.yaml", "member_1/plan.yaml", "fold_01/plan.yaml"};
+    char *text = NULL;
+    for (size_t i = 0; !text && i < sizeof names / sizeof *names; i++) text = read_text(dir, names[i]);
+    bool ok = text && chosen_read(plan, text);
+    free(text);
+    return ok;
+}
+
+// By the sum of the file or bars; data that come from no file by their samples.
+static bool same_data(const chosen *a, const chosen *b) {
+    if (a->summed || b->summed) return a->summed == b->summed && a->data_sum == b->data_sum;
+    return a->samples == b->samples && a->labels == b->labels && a->targets == b->targets;
+}
+
+// A sum over the lines of a description, each with the sections that it stands in: keys stand in the order in which
+// they were given, which does not matter.
+static uint64_t hash_lines(char *text) {
+    enum { DEEPEST = 16, INDENT = 2 };
+    uint64_t above[DEEPEST + 1] = {0}, sum = 0;
+    for (char *next = text, *line; (line = strsep(&next, "\n"));) {
+        size_t depth = strspn(line, " ") / INDENT;
+        if (depth >= DEEPEST) depth = DEEPEST - 1;
+        above[depth + 1] = chosen_hash(line, strlen(line)) + 31 * above[depth];
+        sum += chosen_hash(&above[depth + 1], sizeof *above);
+    }
+    return sum;
+}
+
+// A description without seed and place.
+static bool hash_description(const char *dir, uint64_t *hash) {
+    err unused;
+    settings s;
+    char *file = run_path(dir, "config.yaml");
+    task_description d = {.file = file, .seed = "0", .after = {{"run.dir", "."}}};
+    config *c = task_describe(&d, &s, &unused);
+    char *text = c ? task_description_text(c, &unused) : NULL;
+    if (text) *hash = hash_lines(text);
+    bool ok = text != NULL;
+    free(text);
+    config_free(c);
+    free(file);
+    return ok;
+}
+
+static void add(trials *t, const char *dir) {
+    chosen plan;
+    uint64_t hash;
+    if (!read_plan(dir, &plan) || !same_data(&plan, &t->plan) || !hash_description(dir, &hash)) return;
+    for (int64_t i = 0; i < t->count; i++)
+        if (t->hash[i] == hash) return;
+    if (t->count == TRIALS_MOST) return;
+    if (t->count == t->room) {
+        t->room = 2 * t->room + 16;
+        t->hash = realloc(t->hash, (size_t)t->room * sizeof *t->hash);
+        NEED(t->hash, "out of memory for a list of runs");
+    }
+    t->hash[t->count++] = hash;
+}
+
+static bool is_directory(const char *path) {
+    struct stat st;
+    return lstat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+// Members of an ensemble and folds of a walk are of one description.
+static void search(trials *t, const char *dir, int depth) {
+    bool run = run_is(dir);
+    if (run) add(t, dir);
+    DIR *d = depth < DEPTH_MOST ? opendir(dir) : NULL;
+    for (const struct dirent *each; d && (each = readdir(d));) {
+        if (each->d_name[0] == '.' || (run && run_owns(each->d_name))) continue;
+        char *path = run_path(dir, each->d_name);
+        if (is_directory(path)) search(t, path, depth + 1);
+        free(path);
+    }
+    if (d) closedir(d);
+}
+
+// Cuts the last name off a path; true where that leaves the directory of a run whose member or fold it named.
+static bool cut_name(char *path) {
+    char *slash = strrchr(path, '/');
+    bool owned = run_owns(slash + 1);
+    slash[slash == path] = 0;
+    return owned && run_is(path);
+}
+
+int64_t trials_count(const char *run) {
+    trials t = {0};
+    char *whole = realpath(run, NULL);
+    if (whole && read_plan(run, &t.plan)) {
+        if (cut_name(whole)) cut_name(whole);
+        search(&t, whole, 0);
+    }
+    free(whole);
+    free(t.hash);
+    return t.count > 1 ? t.count : 1;
+}

@@ -1,0 +1,286 @@
+// tradewind backtest RUN from outside: what is printed and kept, parts, other bars, descriptions, trials, the signals
+// of predict, and what is refused. Orders know nothing of later bars.
+#include "backtest/stats.h"
+#include "cli/program.h"
+#include "data/walk.h"
+#include "data/when.h"
+#include "support.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+enum { N = 2400, SPAN = 3600, CHANGED = 1800 };
+
+static void put_bars(const char *path, const bar *all, int64_t count) {
+    FILE *f = fopen(path, "w");
+    assert_non_null(f);
+    fputs("time,open,high,low,close,tick_volume,spread\n", f);
+    for (const bar *b = all; b < all + count; b++)
+        fprintf(f, "%lld,%.9g,%.9g,%.9g,%.9g,%.0f,%.0f\n", (long long)b->time, b->open, b->high, b->low, b->close,
+            b->volume, b->spread);
+    fclose(f);
+}
+
+// A small run on bars in the directory runs/DIR.
+static void put_description(const char *dir, const char *label, const char *more) {
+    char text[512];
+    snprintf(text, sizeof text,
+        "data: {bars: {fast: a.csv}, vector: false, windows: {fast: 8}, label: {%s}, features: {fast: [return, "
+        "body]}}\n"
+        "model: {kind: mlp, widths: '8'}\ntrain: {epochs: 1, batch_size: 128%s}\nrun: {dir: runs/%s}\n",
+        label, more, dir);
+    put_text("run.yaml", text);
+}
+
+static void train(const char *dir, const char *label, const char *more) {
+    put_description(dir, label, more);
+    assert_int_equal(RUN("train", "run.yaml", "-q", "--device", "cpu"), 0);
+}
+
+static const char barrier[] = "kind: barrier, up: 1.5, down: 1, limit: 6", direction[] = "horizon: 3";
+
+static int setup(void **state) {
+    if (support_enter(state)) return -1;
+    walk_put("a.csv", N, SPAN, 4);
+    return 0;
+}
+
+static void copy(const char *from, const char *to) {
+    char *text = slurp(from);
+    put_text(to, text);
+    free(text);
+}
+
+static void a_run_is_traded_and_kept(void **state) {
+    (void)state;
+    train("one", barrier, "");
+    assert_int_equal(RUN("backtest", "runs/one", "account.spread=0.0001", "--trades", "t.csv"), 0);
+    matches("out", "^bars +bars: [0-9,]+ from ");
+    matches("out", "\nanswers +[0-9,]+ of runs/one, part test\n");
+    matches("out", "\nsignal +scores of 0\\.[0-9]+ or more; held whatever is predicted, 6 bars at most; stop at 1 ");
+    matches("out", "\nfitted +threshold 0\\.[0-9]+ on validation, ");
+    matches("out", "\nbuy and hold: return +");
+    matches("out", "\nrandom entry: as good +");
+    matches("out", "\ntrials +1, distinct descriptions");
+    matches("out", "\nstored +runs/one/backtest\\.json, runs/one/signal\\.json; ");
+    matches("t.csv", "^position,entry_time,");
+    copy("runs/one/signal.json", "signal.json");
+    copy("runs/one/backtest.json", "backtest.json");
+    assert_int_equal(RUN("backtest", "runs/one", "account.spread=0.0001", "--json"), 0);
+    same_bytes("runs/one/signal.json", "signal.json");
+    same_bytes("runs/one/backtest.json", "backtest.json");
+    json_t *all = last_line();
+    for (int k = 0; k < STATS_COUNT; k++)
+        if (!json_object_get(all, stats_row((stat_name)k)->key)) fail_msg("no %s", stats_row((stat_name)k)->key);
+    json_decref(all);
+    assert_true(number("trades") >= 10 && number("equity_final") > 0);
+    assert_int_equal(RUN("report", "runs/one"), 0);
+    assert_true(file_holds("runs/one/report.html", "Equity and drawdown"));
+    assert_int_equal(access("runs/one/report/monthly.svg", R_OK) | access("runs/one/report/trades.svg", R_OK), 0);
+    assert_int_equal(RUN("backtest", "runs/one", "--part", "validation"), 0);
+    matches("out", "\nwarning +the threshold was fitted on this very part");
+    assert_int_equal(RUN("backtest", "runs/one", "--part", "all"), 0);
+    matches("out", "\nwarning +[0-9]+ samples lie in the time that the model was trained on\n");
+}
+
+// The lines of trades that were over before a moment, as one text that the caller frees.
+static char *trades_before(const char *path, const char *moment) {
+    char *text = slurp(path), *to = calloc(strlen(text) + 1, 1);
+    assert_non_null(to);
+    for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) {
+        char exit[64] = "";
+        if (sscanf(line, "%*[^,],%*[^,],%63[^,]", exit) == 1 && strcmp(exit, moment) < 0)
+            strcat(strcat(to, line), "\n");
+    }
+    free(text);
+    return to;
+}
+
+static void later_bars_change_no_earlier_trade(void **state) {
+    (void)state;
+    static const char *const keys[] = {"signal.threshold=0.34", "signal.sizing=equity"};
+    bar *all = walk_bars(N, SPAN, 4);
+    char moment[32];
+    when_moment_text(moment, sizeof moment, all[CHANGED].time);
+    train("one", barrier, "");
+    assert_int_equal(RUN("backtest", "runs/one", "--bars", "a.csv", "--trades", "t.csv", keys[0], keys[1]), 0);
+    matches("out", "^bars +a\\.csv: [0-9,]+ from .*, row by row as they are\n");
+    for (int64_t i = CHANGED; i < N; i++) {
+        double by = 1 + 0.01 * sin((double)i);
+        all[i].open *= by;
+        all[i].high *= by * 1.01;
+        all[i].low *= by * 0.99;
+        all[i].close *= by;
+    }
+    put_bars("b.csv", all, N);
+    assert_int_equal(RUN("backtest", "runs/one", "--bars", "b.csv", "--trades", "u.csv", keys[0], keys[1]), 0);
+    char *was = trades_before("t.csv", moment), *is = trades_before("u.csv", moment);
+    assert_true(strlen(was) > 2000);
+    assert_string_equal(was, is);
+    free(was);
+    free(is);
+    free(all);
+}
+
+static void sets_of_import_are_made_anew(void **state) {
+    (void)state;
+    assert_int_equal(
+        RUN("import", "a.csv", "--frames", "4h", "--label", "barrier", "--limit", "6", "-o", "s.npz", "-q"), 0);
+    put_text("run.yaml", "data: {set: s.npz, windows: {fast: 8, slow: 4}}\nmodel: {kind: mlp, widths: '8'}\n"
+                         "train: {epochs: 1}\nrun: {dir: runs/set}\n");
+    assert_int_equal(RUN("train", "run.yaml", "-q"), 0);
+    assert_int_equal(RUN("backtest", "runs/set", "--part", "all", "--trades", "t.csv"), 0);
+    assert_int_equal(RUN("backtest", "runs/set", "--bars", "a.csv", "--trades", "u.csv"), 0);
+    same_bytes("t.csv", "u.csv");
+    assert_int_equal(RUN("backtest", "runs/set", "--data", "s.npz", "--trades", "u.csv"), 0);
+    same_bytes("t.csv", "u.csv");
+}
+
+static void forecasts_have_a_threshold_of_returns(void **state) {
+    (void)state;
+    train("ahead", "kind: forecast, horizon: 4", "");
+    assert_int_equal(RUN("backtest", "runs/ahead", "--json", "signal.threshold=0"), 0);
+    assert_true(number("trades") >= 1);
+    double many = number("trades");
+    assert_int_equal(RUN("backtest", "runs/ahead", "--json", "signal.threshold=0.9"), 0);
+    assert_true(number("trades") == 0 && many > 0 && number("return") == 0);
+}
+
+// Sides as the rule has them, by the probabilities of the same row.
+static void predict_tells_the_side(void **state) {
+    (void)state;
+    train("one", barrier, "");
+    assert_int_equal(RUN("predict", "runs/one", "-o", "p.csv"), 0);
+    assert_false(file_holds("p.csv", ",signal,"));
+    assert_int_equal(RUN("backtest", "runs/one", "-q"), 0);
+    json_t *rule = json_load_file("runs/one/signal.json", 0, NULL);
+    double least = json_number_value(json_object_get(rule, "threshold"));
+    json_decref(rule);
+    assert_int_equal(RUN("predict", "runs/one", "-o", "p.csv"), 0); // its own output, with another header
+    char *text = slurp("p.csv");
+    int sides[3] = {0};
+    assert_int_equal(strncmp(text, "sample,open_time,close_time,close,signal,label,prediction,p_DOWN,", 65), 0);
+    char *line = strtok(text, "\n");
+    for (line = strtok(NULL, "\n"); line; line = strtok(NULL, "\n")) {
+        int side;
+        double down, up;
+        assert_int_equal(
+            sscanf(line, "%*[^,],%*[^,],%*[^,],%*[^,],%d,%*[^,],%*[^,],%lf,%*[^,],%lf", &side, &down, &up), 3);
+        int should = up > down && up >= least ? 1 : down > up && down >= least ? -1 : 0;
+        assert_int_equal(side, should);
+        sides[side + 1]++;
+    }
+    free(text);
+    assert_true(sides[0] + sides[2] > 0);
+    assert_int_equal(RUN("predict", "runs/one", "--latest", "2", "--json", "signal.threshold=0"), 0);
+    assert_true(fabs(number("signal")) == 1);
+    put_text("runs/one/signal.json", "{\"version\": 1, \"threshold\": -3}");
+    complains(RUN("predict", "runs/one", "--latest", "1"), "runs/one/signal\\.json: .*make it anew with .*");
+}
+
+static void trials_are_counted(void **state) {
+    (void)state;
+    train("one", direction, "");
+    train("two", direction, ", seed: 2");
+    train("others/three", direction, ", clip_norm: 0.5");
+    assert_int_equal(RUN("backtest", "runs/one", "--json"), 0);
+    assert_true(number("trials") == 2);
+    assert_int_equal(RUN("backtest", "runs/one", "--json", "report.trials=30"), 0);
+    assert_true(number("trials") == 30);
+    walk_put("a.csv", N, SPAN, 9); // other data
+    train("four", direction, ", clip_norm: 0.25");
+    assert_int_equal(RUN("backtest", "runs/four", "--json"), 0);
+    assert_true(number("trials") == 1);
+}
+
+static void descriptions_of_a_backtest(void **state) {
+    (void)state;
+    train("one", direction, "");
+    put_text("bt.yaml", "run: runs/one\npart: validation\ntrades: t.csv\naccount: {cash: 5000, short: false}\n"
+                        "signal: {threshold: 0.3, sizing: fixed, size: 0.5, hold: none, exit: neutral, stop: none}\n"
+                        "report: {trials: 4}\n");
+    assert_int_equal(RUN("backtest", "--config", "bt.yaml"), 0);
+    matches(
+        "out", "\nsignal +scores of 0\\.3 or more; held until its side is not asked for; no stop, .*; 0\\.5 lots\n");
+    matches("out", "\naccount +cash 5,000, .*, no short positions\n");
+    matches("out", "\ntrials +4, as report\\.trials says\n");
+    assert_false(file_holds("t.csv", "\n-"));
+    assert_int_equal(RUN("backtest", "--config", "bt.yaml", "account.cash=3000", "--part", "test"), 0);
+    matches("out", ", part test\n(.*\n)*account +cash 3,000,");
+    put_text("bt.yaml", "signals: s.csv\nbars: a.csv\n");
+    complains(RUN("backtest", "--config", "bt.yaml"), "s\\.csv: cannot be read: No such file or directory; .*");
+    assert_int_equal(mkdir("data", 0777), 0);
+    char signal[96], when[32];
+    bar *all = walk_bars(N, SPAN, 4);
+    snprintf(signal, sizeof signal, "time,position\n%s,1\n", when_moment_text(when, sizeof when, all[9].time));
+    free(all);
+    put_text("data/s.csv", signal);
+    assert_int_equal(setenv("TRADEWIND_DATA", "data", 1), 0);
+    assert_int_equal(RUN("backtest", "--config", "bt.yaml"), 0);
+    matches("out", "\nsignals +data/s\\.csv: 1 used");
+    unsetenv("TRADEWIND_DATA");
+    put_text("bt.yaml", "runs: one\n");
+    complains(RUN("backtest", "--config", "bt.yaml"), "bt\\.yaml:1: runs: unknown key; did you mean run\\?.*");
+}
+
+static void instruments_are_traded_one_at_a_time(void **state) {
+    (void)state;
+    walk_put("b.csv", N, SPAN, 5);
+    put_text("run.yaml", "data: {bars: {AAA: {fast: a.csv}, BBB: {fast: b.csv}}, vector: false, windows: {fast: 8}}\n"
+                         "model: {kind: mlp, widths: '8'}\ntrain: {epochs: 1}\nrun: {dir: runs/pair}\n");
+    assert_int_equal(RUN("train", "run.yaml", "-q"), 0);
+    complains(RUN("backtest", "runs/pair"), ".*has several instruments.*--symbol, one of: AAA, BBB");
+    complains(RUN("backtest", "runs/pair", "--symbol", "CCC"), "--symbol CCC: .*has no such instrument, but: AAA, BBB");
+    assert_int_equal(RUN("backtest", "runs/pair", "--symbol", "BBB", "--part", "all", "--trades", "t.csv"), 0);
+    matches("out", "^bars +bars, BBB: ");
+    assert_int_equal(RUN("backtest", "runs/pair", "--symbol", "BBB", "--bars", "b.csv", "--trades", "u.csv"), 0);
+    same_bytes("t.csv", "u.csv");
+    assert_int_equal(RUN("predict", "runs/pair", "--latest", "1"), 0);
+    matches("out", "\nBBB  closed .*  signal -?[01]\n");
+    assert_false(file_holds("out", "AAA.*signal"));
+}
+
+static void faults_are_one_line(void **state) {
+    (void)state;
+    train("one", direction, "");
+    complains(RUN("backtest", "runs/none"), "runs/none: cannot be read: .*");
+    complains(RUN("backtest", "runs/one", "--part", "future"), "--part future: unknown part; .*");
+    complains(RUN("backtest", "runs/one", "--signals", "s.csv"), "--signals: a run makes its own signals; .*");
+    complains(RUN("backtest", "runs/one", "--bars", "a.csv", "--part", "test"), "--part: with --bars every bar .*");
+    complains(RUN("backtest", "runs/one", "--data", "s.npz", "--part", "test"), "--part test: another set is .*");
+    complains(RUN("backtest", "runs/one", "--bars", "none.csv"), ".*none\\.csv: cannot be read: .*");
+    complains(RUN("backtest", "runs/one", "signal.hold=none"), "signal\\.hold=none: .*never end.*");
+    complains(RUN("backtest", "runs/one", "signal.threshold=high"), "signal\\.threshold=high: .*");
+    complains(RUN("backtest", "runs/one", "signal.treshold=1"), ".*unknown key; did you mean signal\\.threshold.*");
+    complains(RUN("backtest", "runs/one", "signal.sizing=fixed", "signal.size=1e6"), "account: no order could be .*");
+    complains(RUN("backtest", "runs/one", "account.spread=nought"), "account\\.spread=nought: .*is no such amount.*");
+    complains(RUN("backtest", "runs/one", "--trades", "a.csv"), "a\\.csv: is there and is not a list of trades .*");
+    put_small_run();
+    assert_int_equal(RUN("train", "run.yaml", "-q", "train.epochs=1"), 0);
+    complains(RUN("backtest", "made"), "synthetic: keeps no bars to trade on; .*");
+}
+
+int main(void) {
+    program_use(TRADEWIND_BINARY);
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, support_leave)
+    const struct CMUnitTest tests[] = {
+        TEST(a_run_is_traded_and_kept),
+        TEST(later_bars_change_no_earlier_trade),
+        TEST(sets_of_import_are_made_anew),
+        TEST(forecasts_have_a_threshold_of_returns),
+        TEST(predict_tells_the_side),
+        TEST(trials_are_counted),
+        TEST(descriptions_of_a_backtest),
+        TEST(instruments_are_traded_one_at_a_time),
+        TEST(faults_are_one_line),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

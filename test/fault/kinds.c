@@ -1,0 +1,195 @@
+#include "fault/kinds.h"
+
+#include "cli/program.h"
+#include "data/walk.h"
+#include "run/same.h"
+#include "support.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#define CLOCK "500" // microseconds: a second of `tune` is 2,000 readings
+
+void kinds_shell(const char *line) {
+    if (system(line) != 0) fail_msg("%s", line);
+}
+
+// Results
+
+static void same_run(void) {
+    same_runs("whole", "made");
+}
+
+// The earlier run is whole where it is, and so is the new one.
+static void same_and_aside(void) {
+    same_run();
+    if (access("made.1", F_OK) == 0) kinds_shell("diff -r -x lock half made.1");
+}
+
+static void same_members(void) {
+    same_runs("whole/member_1", "made/member_1");
+    same_runs("whole/member_2", "made/member_2");
+}
+
+static void same_set(void) {
+    same_bytes("whole", "set.npz");
+}
+
+static void same_answers(void) {
+    same_bytes("whole", "p.csv");
+}
+
+static void same_folds(void) {
+    same_bytes("whole/walk.json", "made/walk.json");
+    same_runs("whole/fold_01", "made/fold_01");
+    same_runs("whole/fold_02", "made/fold_02");
+}
+
+static void same_evaluation(void) {
+    same_bytes("whole", "first/evaluation.json");
+}
+
+static void same_text(void) {
+    same_bytes("whole", "out");
+}
+
+// Rates and times are measured anew.
+static void same_but_figures(void) {
+    kinds_shell("for f in whole out; do sed -E 's/[0-9.,]+/N/g; s/ +/ /g' $f >$f.plain; done");
+    same_bytes("whole.plain", "out.plain");
+}
+
+// Rates are measured anew; the way that was kept is the only one that was tried, and plan finds it.
+static void same_wisdom(void) {
+    kinds_shell("test $(ls wisdom | grep -c 'json$') = 1");
+    kinds_shell("for d in whole wisdom; do sed -E '/samples_per_s|noise_scale/d' $d/*.json >$d.plain; done");
+    same_bytes("whole.plain", "wisdom.plain");
+}
+
+const kind kinds[] = {
+    {"train", "rm -rf made*", {"train", "run.yaml"}, "--resume", "made", same_run, true, "", "trivial: "},
+    {"resume", "rm -rf made* && cp -r half made", {"train", "run.yaml", "--resume"}, NULL, "made", same_run, true, "",
+        "trivial: "},
+    {"anew", "rm -rf made* && cp -r half made", {"train", "run.yaml"}, "--resume", "made", same_and_aside, true, NULL,
+        "trivial: "},
+    {"ensemble", "rm -rf made*", {"train", "run.yaml", "train.ensemble=2"}, "--resume", "made", same_members, true, "",
+        "trivial: "},
+    {"tune", "rm -rf wisdom", {"tune", "run.yaml", "--batches=64", "--seconds=1"}, NULL, "wisdom", same_wisdom, true,
+        "", NULL},
+    {"import", "rm -f set.npz", {"import", "bars.csv", "-o", "set.npz", "--frames=1h"}, NULL, "set.npz", same_set, true,
+        NULL, NULL},
+    {"append", "cp old.npz set.npz", {"import", "--append", "set.npz", "bars.csv"}, NULL, "set.npz", same_set, true,
+        NULL, NULL},
+    {"predict", "rm -f p.csv", {"predict", "first", "-o", "p.csv"}, NULL, "p.csv", same_answers, true, "", NULL},
+    {"evaluate", "rm -f first/evaluation.json first/predictions_*", {"evaluate", "first"}, NULL,
+        "first/evaluation.json", same_evaluation, true, "", NULL},
+    {"walk", "rm -rf made*",
+        {"walk", "run.yaml", "walk.train=120", "walk.validation=40", "walk.test=80", "walk.jobs=1"}, "--resume", "made",
+        same_folds, true, "", "trivial: "},
+    {"inspect", NULL, {"inspect", "first"}, NULL, "out", same_text, false, NULL, NULL},
+    {"inspect set", NULL, {"inspect", "train.npz"}, NULL, "out", same_but_figures, false, NULL, NULL},
+    {"plan", NULL, {"plan", "run.yaml"}, NULL, "out", same_but_figures, false, "", NULL},
+    {"runs", "rm -rf made*", {"runs", "."}, NULL, "out", same_text, false, NULL, NULL},
+    {"doctor", NULL, {"doctor"}, NULL, "out", same_but_figures, false, "idle", NULL},
+};
+const int kinds_count = sizeof kinds / sizeof *kinds;
+
+// Commands
+
+// `words` gets the command's, ended by NULL; its card is set.
+static void list_words(const kind *k, bool card, bool again, const char **words) {
+    int n = 0;
+    setenv("FAKE_CARD", card ? k->card : "", 1);
+    for (; k->words[n]; n++) words[n] = k->words[n];
+    words[n++] = card ? "--device=auto" : "--device=cpu";
+    words[n++] = "--threads=1";
+    if (again && k->again && access("made/config.yaml", F_OK) == 0) words[n++] = k->again;
+    words[n] = NULL;
+}
+
+pid_t fault_start(const char *const *words, const fault *f, const char *mark) {
+    char number[32];
+    snprintf(number, sizeof number, "%lld", (long long)(f ? f->at : 0));
+    setenv("FAULT_CALL", f ? f->call : "", 1);
+    setenv("FAULT_HOW", f ? f->how : "fail", 1);
+    setenv("FAULT_AT", number, 1);
+    setenv("FAULT_COUNT", "count", 1);
+    setenv("FAULT_CLOCK", CLOCK, 1);
+    if (mark) setenv("FAULT_MARK", mark, 1);
+    setenv("LD_PRELOAD", FAULT_SHIM, 1);
+    pid_t child = program_start("out", words);
+    unsetenv("LD_PRELOAD");
+    unsetenv("FAULT_MARK");
+    return child;
+}
+
+static pid_t start_with(const kind *k, bool card, bool again, const fault *f) {
+    const char *words[KIND_WORDS + 4];
+    list_words(k, card, again, words);
+    return fault_start(words, f, k->mark);
+}
+
+void kind_put(const kind *k) {
+    if (k->put) kinds_shell(k->put);
+}
+
+int kind_run(const kind *k, bool card, const fault *f) {
+    int status;
+    kind_put(k);
+    pid_t child = start_with(k, card, false, f);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    return status;
+}
+
+pid_t kind_start(const kind *k, bool card) {
+    return start_with(k, card, false, NULL);
+}
+
+void kind_go_on(const kind *k, bool card) {
+    if (program_finish(start_with(k, card, true, NULL)) != 0) is_empty("err");
+    k->check();
+}
+
+void kind_calls(int64_t *all, int64_t *opening) {
+    char *text = slurp("count"), *rest;
+    *all = strtoll(text, &rest, 10);
+    *opening = strtoll(rest, NULL, 10);
+    free(text);
+}
+
+void kind_whole(const kind *k, bool card) {
+    char line[128];
+    if (kind_run(k, card, NULL) != 0) is_empty("err");
+    snprintf(line, sizeof line, "rm -rf whole && cp -r %s whole", k->left);
+    kinds_shell(line);
+}
+
+// Inputs
+
+static void train_as(const char *dir, const char *epochs, const char *device) {
+    assert_int_equal(RUN("train", "run.yaml", "--threads=1", "-q", dir, epochs, device), 0);
+}
+
+void kinds_enter(bool card) {
+    const char *device = card ? "--device=cuda" : "--device=cpu";
+    program_copy(TRADEWIND_BINARY, FAKE_CARD_THIS);
+    put_text("run.yaml",
+        "data: {set: train.npz, windows: {fast: 8, slow: 4}}\n"
+        "model: {kind: mlp, widths: 6}\n"
+        "train: {epochs: 2, batch_size: 64, checkpoint_minutes: 0.0001, checkpoint_every: 1, patience: 9}\n"
+        "run: {dir: made}\n"
+        "gpu_optimization: {memory_monitoring: false}\n");
+    walk_put("bars.csv", 3000, 300, 1);
+    kinds_shell("rm -rf first half && head -n 2900 bars.csv >cut.csv");
+    assert_int_equal(RUN("import", "bars.csv", "-o", "train.npz", "--frames=1h", "-q"), 0);
+    assert_int_equal(RUN("import", "cut.csv", "-o", "old.npz", "--frames=1h", "-q"), 0);
+    train_as("run.dir=first", "train.epochs=2", device);
+    train_as("run.dir=half", "train.epochs=1", device);
+}
