@@ -54,8 +54,8 @@ typedef struct {
     bool all;
     task described;
     dataset *data; // of all bars, or as they are
-    market market;
-    bool rebuilt; // there is a market
+    history history;
+    bool rebuilt; // there is a history
     int64_t window[STREAMS_MOST];
     scheme_folds folds;
     int64_t *fold; // folds that are looked at, of all that can be trained
@@ -80,7 +80,7 @@ static bool open_set(check *c, err *e) {
     static const check_rule rest[] = {CHECK_INPUTS, CHECK_LABELS, CHECK_SAMPLES};
     c->data = source_open(c->described.config, &c->described.settings, &c->o->listener, e);
     if (!c->data || !source_check(c->data, &c->o->listener, e)) return false;
-    c->rebuilt = market_of_set(&c->market, c->data, &why);
+    c->rebuilt = history_of_set(&c->history, c->data, &why);
     if (!c->rebuilt && why.kind == ERR_RUN) *e = why;
     if (!c->rebuilt && why.kind == ERR_RUN) return false;
     for (size_t i = 0; !c->rebuilt && i < sizeof rest / sizeof *rest; i++)
@@ -93,12 +93,12 @@ static bool open_data(check *c, err *e) {
     if (config_count(t->config, "data.bars") == 0) {
         if (!open_set(c, e)) return false;
     } else {
-        if (!market_read(&c->market, t->config, &t->settings, e)) return false;
+        if (!history_read(&c->history, t->config, &t->settings, e)) return false;
         c->rebuilt = true;
-        c->data = market_whole(&c->market, e);
+        c->data = history_whole(&c->history, e);
         if (!c->data) return false;
     }
-    if (c->rebuilt) market_begin(&c->market, c->data);
+    if (c->rebuilt) history_begin(&c->history, c->data);
     return walk_folds(t, c->data, c->window, &c->folds, e);
 }
 
@@ -151,7 +151,7 @@ static int by_length(const void *a, const void *b) {
 
 // The shortest gaps in the finest bars and the longest, each looked at from its end: before the bar behind it opens.
 static bool add_gaps(check *c, err *e) {
-    const build_source *from = &c->market.from;
+    const build_source *from = &c->history.from;
     int64_t n = 0, bars = 0;
     for (int k = 0; k < from->series; k++) bars += from->of[k].frame[0].count;
     gap *all = malloc((size_t)(bars + 1) * sizeof *all);
@@ -159,7 +159,7 @@ static bool add_gaps(check *c, err *e) {
     for (int k = 0; k < from->series; k++)
         for (int64_t i = 1; i < from->of[k].frame[0].count; i++) {
             const bar *b = &from->of[k].frame[0].bar[i];
-            if (b->time > b[-1].end && b[-1].end >= c->market.since[k] && b->time >= c->data->end[0])
+            if (b->time > b[-1].end && b[-1].end >= c->history.since[k] && b->time >= c->data->end[0])
                 all[n++] = (gap){b->time - b[-1].end, b->time};
         }
     qsort(all, (size_t)n, sizeof *all, by_length);
@@ -188,10 +188,10 @@ static bool choose_moments(check *c, err *e) {
 static bool look_at_moment(check *c, const roll *whole, int64_t t, err *e) {
     dataset *d[3] = {0};
     roll rolls[3] = {0};
-    int64_t reach = build_reach(&c->market.o);
+    int64_t reach = build_reach(&c->history.o);
     bool ok = true;
     for (int f = FUTURE_CUT; ok && f <= FUTURE_DOWN; f++) {
-        d[f] = market_build(&c->market, t, (future)f, e);
+        d[f] = history_build(&c->history, t, (future)f, e);
         ok = d[f] && roll_make(&rolls[f], d[f], c->data, e) &&
              same_past(whole, &rolls[f], t, (future)f, reach, c->report, e);
     }
@@ -223,9 +223,9 @@ static bool look_at_folds(check *c, err *e) {
     bool ok = true;
     for (int64_t i = 0; ok && i < c->looked; i++) {
         bool train = c->all || !c->report->trained;
-        ok =
-            fold_same(c->o, c->rebuilt ? &c->market : NULL, c->data, &c->folds.fold[c->fold[i]], train, c->report, e) &&
-            go_on(c, 1, e);
+        ok = fold_same(
+                 c->o, c->rebuilt ? &c->history : NULL, c->data, &c->folds.fold[c->fold[i]], train, c->report, e) &&
+             go_on(c, 1, e);
     }
     say_untested(&c->report->rule[CHECK_SCALES]);
     say_untested(&c->report->rule[CHECK_WEIGHTS]);
@@ -234,9 +234,9 @@ static bool look_at_folds(check *c, err *e) {
 
 static bool look(check *c, err *e) {
     if (!open_data(c, e)) return false;
-    const market *m = c->rebuilt ? &c->market : NULL;
+    const history *h = c->rebuilt ? &c->history : NULL;
     choose_folds(c);
-    if (!parts_apart(c->data, m, c->window, &c->folds, &c->report->rule[CHECK_PARTS], e)) return false;
+    if (!parts_apart(c->data, h, c->window, &c->folds, &c->report->rule[CHECK_PARTS], e)) return false;
     if (c->rebuilt && !choose_moments(c, e)) return false;
     c->total = (double)(c->moments + c->looked);
     return (!c->rebuilt || look_at_moments(c, e)) && look_at_folds(c, e);
@@ -251,7 +251,7 @@ bool task_walk_check(const task_options *o, bool all, check_report *r, err *e) {
     free(c.moment);
     scheme_done(&c.folds);
     dataset_free(c.data);
-    market_done(&c.market);
+    history_done(&c.history);
     task_close(&c.described);
     return ok;
 }

@@ -148,17 +148,17 @@ static void same_scales(check_result *r, const task *a, const task *b, int64_t f
 // One fold, on all data and on others.
 typedef struct {
     const task_options *o;
-    const market *m; // or NULL
+    const history *h; // or NULL
     const scheme_fold *f;
     trial whole;
-    int64_t trained, chosen; // moments, where there is a market
+    int64_t trained, chosen; // moments, where there is a history
 } pair;
 
 // The data with another future behind what a rule is about: training, or training and validation.
 static dataset *other_data(const pair *p, check_rule rule, future f, err *e) {
     bool both = rule == CHECK_WEIGHTS;
     const task *t = &p->whole.task;
-    if (p->m) return market_build(p->m, both ? p->chosen : p->trained, f, e);
+    if (p->h) return history_build(p->h, both ? p->chosen : p->trained, f, e);
     return unseen_altered(t->options.data, &p->f->parts, both, t->window, f, e);
 }
 
@@ -193,11 +193,11 @@ static bool compare(const pair *p, check_rule rule, future f, check_report *r, e
     return ok;
 }
 
-bool fold_same(
-    const task_options *o, const market *m, dataset *whole, const scheme_fold *f, bool train, check_report *r, err *e) {
-    pair p = {.o = o, .m = m, .f = f};
-    bool scaled = !m || fold_trained_by(whole, &f->parts, &p.trained), ok = true;
-    train = train && (!m || fold_chosen_by(whole, &f->parts, &p.chosen));
+bool fold_same(const task_options *o, const history *h, dataset *whole, const scheme_fold *f, bool train,
+    check_report *r, err *e) {
+    pair p = {.o = o, .h = h, .f = f};
+    bool scaled = !h || fold_trained_by(whole, &f->parts, &p.trained), ok = true;
+    train = train && (!h || fold_chosen_by(whole, &f->parts, &p.chosen));
     if (!scaled && !train) return true;
     if (!trial_open(&p.whole, o, whole, f, e)) return false;
     if (train) ok = trial_train(&p.whole, e);

@@ -44,13 +44,13 @@ static int64_t barrier_end(const dataset *d, const label_barrier_options *o, int
     return row + o->limit;
 }
 
-static int64_t label_end(const dataset *d, const market *m, int64_t i) {
-    if (!m) {
+static int64_t label_end(const dataset *d, const history *h, int64_t i) {
+    if (!h) {
         if (d->end) return d->end[i];
         return i + d->horizon < d->samples ? moment(d, i + d->horizon) : INT64_MAX;
     }
     int64_t row = dataset_bar_of(d, i), stop = d->stream[0].bars.start[series_of(d, i) + 1];
-    int64_t last = m->o.label == BUILD_BARRIER ? barrier_end(d, &m->o.barrier, row, stop) : row + build_reach(&m->o);
+    int64_t last = h->o.label == BUILD_BARRIER ? barrier_end(d, &h->o.barrier, row, stop) : row + build_reach(&h->o);
     return last < stop ? d->stream[0].bars.time[2 * last + 1] : INT64_MAX;
 }
 
@@ -124,14 +124,14 @@ static void look_at_fold(const facts *f, const scheme_fold *fold, int64_t *own) 
 }
 
 bool parts_apart(
-    const dataset *d, const market *m, const int64_t *window, const scheme_folds *folds, check_result *r, err *e) {
+    const dataset *d, const history *h, const int64_t *window, const scheme_folds *folds, check_result *r, err *e) {
     facts f = {.d = d, .result = r};
     f.end = malloc((size_t)(d->samples + 1) * sizeof *f.end);
     f.sight = malloc((size_t)(d->samples + 1) * sizeof *f.sight);
     int64_t *own = malloc((size_t)dataset_series(d) * sizeof *own);
     bool ok = (f.end && f.sight && own) || err_run(e, "no memory to look at %lld samples", (long long)d->samples);
     for (int64_t i = 0; ok && i < d->samples; i++) {
-        f.end[i] = label_end(d, m, i);
+        f.end[i] = label_end(d, h, i);
         f.sight[i] = window_sight(d, window, i);
     }
     for (int64_t i = 0; ok && i < folds->count; i++)

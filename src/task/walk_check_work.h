@@ -13,24 +13,24 @@ typedef struct {
     build_source from;
     build_options o;
     int64_t *since; // [series] time of the first sample
-} market;
+} history;
 
 // Behind a moment: nothing, or bars with other prices, volumes and spreads at the same times.
 typedef enum { FUTURE_CUT, FUTURE_UP, FUTURE_DOWN } future;
 
 // Takes the bars of the files that a description names, or of a set that it was made of. ERR_INPUT where a set keeps no
 // bars, with the reason.
-bool market_read(market *m, const config *c, const settings *s, err *e);
-bool market_of_set(market *m, const dataset *set, err *e);
-void market_done(market *m);
+bool history_read(history *h, const config *c, const settings *s, err *e);
+bool history_of_set(history *h, const dataset *set, err *e);
+void history_done(history *h);
 
-// Learns from the dataset of all bars when each instrument's samples begin; before the first market_build.
-void market_begin(market *m, const dataset *whole);
+// Learns from the dataset of all bars when each instrument's samples begin; before the first history_build.
+void history_begin(history *h, const dataset *whole);
 
 // The dataset of all bars, and the one with another future behind t. Instruments without a sample by t are left out
 // where the future is cut.
-dataset *market_whole(const market *m, err *e);
-dataset *market_build(const market *m, int64_t t, future f, err *e);
+dataset *history_whole(const history *h, err *e);
+dataset *history_build(const history *h, int64_t t, future f, err *e);
 
 // Results
 
@@ -58,9 +58,9 @@ bool same_past(const roll *whole, const roll *other, int64_t t, future f, int64_
 // Labels that were not known at t must differ between a future far above and one far below.
 void labels_follow(const roll *up, const roll *down, int64_t t, check_report *r);
 
-// Labels and windows of every fold, by a definition that looks at every sample; `m` is NULL where there are no bars.
+// Labels and windows of every fold, by a definition that looks at every sample; `h` is NULL where there are no bars.
 bool parts_apart(
-    const dataset *d, const market *m, const int64_t *window, const scheme_folds *folds, check_result *r, err *e);
+    const dataset *d, const history *h, const int64_t *window, const scheme_folds *folds, check_result *r, err *e);
 
 // Moments behind which nothing matters to a fold's training, and to its weights; false where it trains or validates on
 // what lies behind the test.
@@ -71,9 +71,9 @@ bool fold_chosen_by(const dataset *d, const split *s, int64_t *t);
 // whole dataset must outlive it. NULL where memory is short.
 dataset *unseen_altered(dataset *whole, const split *s, bool validation, const int64_t *window, future f, err *e);
 
-// Scales of a fold, and its weights with `train`, on the whole dataset and on others of the market, or altered ones
+// Scales of a fold, and its weights with `train`, on the whole dataset and on others of the history, or altered ones
 // where there is none (NULL).
 bool fold_same(
-    const task_options *o, const market *m, dataset *whole, const scheme_fold *f, bool train, check_report *r, err *e);
+    const task_options *o, const history *h, dataset *whole, const scheme_fold *f, bool train, check_report *r, err *e);
 
 #endif

@@ -270,6 +270,21 @@ static void extremes_dropped_from_the_test(void **state) {
     finds(CHECK_SAMPLES, CHECK_SAMPLES);
 }
 
+// The newest samples stay without a label where prices end far above.
+static void forget_labels(dataset *d) {
+    enum { NEWEST = 100 };
+    int64_t rows = d->stream[0].series.rows;
+    if (close_of(d, rows - 1, 0) < 2 * close_of(d, 0, 0)) return;
+    d->samples -= NEWEST;
+    d->unlabelled += NEWEST;
+}
+
+static void labels_dropped_by_the_future(void **state) {
+    (void)state;
+    leaks_planted.built = forget_labels;
+    finds(CHECK_SAMPLES, CHECK_SAMPLES);
+}
+
 // Honest data
 
 static void honest_data_pass(void **state) {
@@ -337,6 +352,7 @@ int main(void) {
         TEST(a_label_equal_to_a_past_return),
         TEST(a_gap_filled_from_the_future),
         TEST(extremes_dropped_from_the_test),
+        TEST(labels_dropped_by_the_future),
         TEST(honest_data_pass),
         TEST(labels_and_schemes_pass),
         TEST(several_instruments_pass),

@@ -1,4 +1,4 @@
-// Markets with another future: bars up to a moment as they were, and behind it none or others.
+// Histories with another future: bars up to a moment as they were, and behind it none or others.
 #include "base/rng.h"
 #include "data/append.h"
 #include "data/frame.h"
@@ -9,10 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-bool market_read(market *m, const config *c, const settings *s, err *e) {
-    *m = (market){.o = s->build};
-    if (!source_bars(c, s, &m->files, e)) return false;
-    m->from = m->files.build;
+bool history_read(history *h, const config *c, const settings *s, err *e) {
+    *h = (history){.o = s->build};
+    if (!source_bars(c, s, &h->files, e)) return false;
+    h->from = h->files.build;
     return true;
 }
 
@@ -25,56 +25,56 @@ static bar *copy_bars(const bar_table *t, int64_t series, int64_t *count) {
     return all;
 }
 
-bool market_of_set(market *m, const dataset *set, err *e) {
+bool history_of_set(history *h, const dataset *set, err *e) {
     bars_options unused = {0};
     int frames = set->streams, series = (int)dataset_series(set);
     const json_t *all = json_object_get(set->about, "sources");
-    *m = (market){0};
-    if (!append_options(set, &m->o, &unused, e)) return false;
-    m->series = calloc((size_t)series, sizeof *m->series);
-    m->bars = calloc((size_t)(series * frames), sizeof *m->bars);
-    bool ok = m->series && m->bars;
-    m->from = (build_source){.frames = frames, .series = series, .of = m->series};
+    *h = (history){0};
+    if (!append_options(set, &h->o, &unused, e)) return false;
+    h->series = calloc((size_t)series, sizeof *h->series);
+    h->bars = calloc((size_t)(series * frames), sizeof *h->bars);
+    bool ok = h->series && h->bars;
+    h->from = (build_source){.frames = frames, .series = series, .of = h->series};
     for (int i = 0; i < frames; i++) {
         const table *t = &set->stream[i].series;
-        m->from.frame[i] = (frame_spec){set->stream[i].name, set->span[i], t->columns, (int)t->width};
+        h->from.frame[i] = (frame_spec){set->stream[i].name, set->span[i], t->columns, (int)t->width};
     }
     for (int at = 0; ok && at < series * frames; at++) {
         int k = at / frames, i = at % frames;
-        build_bars_of *to = &m->series[k].frame[i];
-        m->series[k].symbol = set->panel ? set->panel_names[k] : "";
-        m->bars[at] = copy_bars(&set->stream[i].bars, k, &to->count);
-        ok = m->bars[at] != NULL;
-        to->bar = m->bars[at];
+        build_bars_of *to = &h->series[k].frame[i];
+        h->series[k].symbol = set->panel ? set->panel_names[k] : "";
+        h->bars[at] = copy_bars(&set->stream[i].bars, k, &to->count);
+        ok = h->bars[at] != NULL;
+        to->bar = h->bars[at];
         to->file = set->name;
         to->made = json_is_true(json_object_get(json_array_get(all, (size_t)at), "made"));
     }
     if (ok) return true;
-    market_done(m);
+    history_done(h);
     return err_run(e, "%s: no memory for a copy of its bars", set->name);
 }
 
-void market_done(market *m) {
-    for (int i = 0; m->bars && i < m->from.series * m->from.frames; i++) free(m->bars[i]);
-    free(m->bars);
-    free(m->series);
-    free(m->since);
-    if (m->files.file) sources_done(&m->files);
-    *m = (market){0};
+void history_done(history *h) {
+    for (int i = 0; h->bars && i < h->from.series * h->from.frames; i++) free(h->bars[i]);
+    free(h->bars);
+    free(h->series);
+    free(h->since);
+    if (h->files.file) sources_done(&h->files);
+    *h = (history){0};
 }
 
-void market_begin(market *m, const dataset *whole) {
-    m->since = calloc((size_t)m->from.series, sizeof *m->since);
-    NEED(m->since, "out of memory for %d instruments", m->from.series);
-    for (int k = 0; k < m->from.series; k++) m->since[k] = INT64_MAX;
+void history_begin(history *h, const dataset *whole) {
+    h->since = calloc((size_t)h->from.series, sizeof *h->since);
+    NEED(h->since, "out of memory for %d instruments", h->from.series);
+    for (int k = 0; k < h->from.series; k++) h->since[k] = INT64_MAX;
     for (int64_t i = 0; i < dataset_all(whole); i++) {
-        int64_t *to = &m->since[whole->panel ? dataset_panel_of(whole, i) : 0];
+        int64_t *to = &h->since[whole->panel ? dataset_panel_of(whole, i) : 0];
         if (whole->time[i] < *to) *to = whole->time[i];
     }
 }
 
-dataset *market_whole(const market *m, err *e) {
-    return build_bars(&m->from, &m->o, NULL, NULL, e);
+dataset *history_whole(const history *h, err *e) {
+    return build_bars(&h->from, &h->o, NULL, NULL, e);
 }
 
 // Another bar at the same time: far above or below, of another shape, volume and spread. The distance is beyond any
@@ -108,32 +108,32 @@ static bar *change(const build_bars_of *from, int64_t t, future f, int64_t *coun
 }
 
 // One instrument with another future; coarser bars that were made of finer ones are made of them anew.
-static bool change_series(const market *m, const build_series *from, int64_t t, future f, build_series *to, err *e) {
+static bool change_series(const history *h, const build_series *from, int64_t t, future f, build_series *to, err *e) {
     to->symbol = from->symbol;
-    for (int i = 0; i < m->from.frames; i++) {
+    for (int i = 0; i < h->from.frames; i++) {
         const build_bars_of *x = &from->frame[i];
         build_bars_of *y = &to->frame[i];
         bar *made = NULL;
         y->file = x->file;
         y->made = x->made;
-        frame_source fine = {to->frame[0].bar, to->frame[0].count, m->from.frame[0].span, false};
-        if (x->made && !frame_make(&fine, m->from.frame[i].span, x->file, &made, &y->count, e)) return false;
+        frame_source fine = {to->frame[0].bar, to->frame[0].count, h->from.frame[0].span, false};
+        if (x->made && !frame_make(&fine, h->from.frame[i].span, x->file, &made, &y->count, e)) return false;
         y->bar = x->made ? made : change(x, t, f, &y->count);
         if (!y->bar) return err_run(e, "%s: no memory for a copy of its bars", x->file);
     }
     return true;
 }
 
-dataset *market_build(const market *m, int64_t t, future f, err *e) {
-    build_source as = m->from;
+dataset *history_build(const history *h, int64_t t, future f, err *e) {
+    build_source as = h->from;
     dataset *d = NULL;
-    build_series *all = calloc((size_t)m->from.series, sizeof *all);
-    bool ok = all != NULL || err_run(e, "no memory for %d instruments", m->from.series);
+    build_series *all = calloc((size_t)h->from.series, sizeof *all);
+    bool ok = all != NULL || err_run(e, "no memory for %d instruments", h->from.series);
     as.series = 0;
     as.of = all;
-    for (int k = 0; ok && k < m->from.series; k++)
-        if (f != FUTURE_CUT || m->since[k] <= t) ok = change_series(m, &m->from.of[k], t, f, &all[as.series++], e);
-    if (ok) d = build_bars(&as, &m->o, NULL, NULL, e);
+    for (int k = 0; ok && k < h->from.series; k++)
+        if (f != FUTURE_CUT || h->since[k] <= t) ok = change_series(h, &h->from.of[k], t, f, &all[as.series++], e);
+    if (ok) d = build_bars(&as, &h->o, NULL, NULL, e);
     for (int k = 0; all && k < as.series; k++)
         for (int i = 0; i < as.frames; i++) free((void *)(uintptr_t)all[k].frame[i].bar);
     free(all);
