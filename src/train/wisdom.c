@@ -250,7 +250,8 @@ static char *text_of(const wisdom_key *k, const wisdom_entry *list, int count, i
 static bool write_text(const char *path, const char *text, err *e) {
     file_writer w;
     char *in = strdup(path), *slash = in ? strrchr(in, '/') : NULL;
-    CHECK(slash, "a path without a folder, or out of memory for it");
+    NEED(in, "out of memory for a path");
+    CHECK(slash, "a path without a folder");
     *slash = 0;
     bool ok = file_make_dirs(in, e) && file_writer_open(&w, path, e);
     free(in);
