@@ -93,7 +93,7 @@ static void follow_open(followed *f, const bar *all, int64_t count, const decide
     f->o = (signals_orders){.item = calloc((size_t)count, sizeof *f->o.item)};
     support_ok(account_rules_make(&f->rules, &f->t, f->q.point, &e), &e);
     support_ok(replay_init(&f->p, &f->q, &f->t, &f->rules, count, &e), &e);
-    support_ok(follow(&f->p, r, &f->s, &f->o, &e), &e);
+    support_ok(follow(&f->p, &(follow_stretch){0, r}, 1, &f->s, &f->o, &e), &e);
 }
 
 static void follow_close(followed *f) {
