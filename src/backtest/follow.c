@@ -13,10 +13,13 @@ static bool changes(const account *a, const account_order *o) {
            a->target != (o->target ? side * o->target : ACCOUNT_NEVER);
 }
 
-bool follow(replay *p, const decide_rule *r, const follow_series *s, signals_orders *orders, err *e) {
+bool follow(
+    replay *p, const follow_stretch *stretch, int64_t count, const follow_series *s, signals_orders *orders, err *e) {
     const quotes *q = p->quotes;
+    const follow_stretch *at_end = stretch + count - 1;
     account_order next;
     bool ordered = false;
+    CHECK(count > 0 && stretch->from == 0, "the first of %lld stretches does not begin with bar 0", (long long)count);
     if (orders) orders->count = 0;
     for (int64_t i = 0; i < q->count; i++) {
         replay_bar(p, i, ordered ? &next : NULL);
@@ -25,7 +28,8 @@ bool follow(replay *p, const decide_rule *r, const follow_series *s, signals_ord
         // The open trade stands behind the closed ones.
         int64_t held = p->books.units ? i - p->trade[p->trades].entry + 1 : 0;
         decide_prediction at = {s->score[i], s->volatility[i], q->close[i]};
-        next = decide(r, &at, held, &p->books, &p->rules);
+        while (stretch < at_end && stretch[1].from <= i) stretch++;
+        next = decide(stretch->rule, &at, held, &p->books, &p->rules);
         ordered = changes(&p->books, &next);
         if (ordered && orders) orders->item[orders->count++] = (signals_order){i + 1, next};
     }
@@ -73,7 +77,7 @@ static bool try_one(const decide_rule *r, const quotes *q, const follow_series *
     const account_rules *rules, follow_fitted *to, err *e) {
     replay p;
     if (!replay_init(&p, q, t, rules, q->count, e)) return false;
-    bool ok = follow(&p, r, s, NULL, e);
+    bool ok = follow(&p, &(follow_stretch){0, r}, 1, s, NULL, e);
     if (ok)
         *to = (follow_fitted){
             r->threshold, (double)(p.books.cash - rules->cash) / 1e8, p.trades, q->time[0], q->time[q->count - 1]};

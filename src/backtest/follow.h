@@ -1,4 +1,4 @@
-// A replay that follows a rule: at every close the rule decides on the prediction of that bar, and its order fills at
+// A replay that follows rules: at every close the rule of that bar decides on its prediction, and the order fills at
 // the next open. And the threshold of a rule, fitted by such replays.
 #ifndef TRADEWIND_BACKTEST_FOLLOW_H
 #define TRADEWIND_BACKTEST_FOLLOW_H
@@ -12,9 +12,17 @@ typedef struct {
     double *volatility; // [bars] of a bar; not above 0 where it is not known
 } follow_series;
 
-// All bars and the end. `orders`, which may be NULL, gets those that changed something, as a list that replay_orders
-// gives the same books for; its items are [bars], the caller's.
-bool follow(replay *p, const decide_rule *r, const follow_series *s, signals_orders *orders, err *e);
+// Bars that one rule decides on: from `from` to the bar before the next stretch, or to the last bar.
+typedef struct {
+    int64_t from;
+    const decide_rule *rule;
+} follow_stretch;
+
+// All bars and the end, in one account. The first of `count` stretches begins with bar 0, later ones behind it; a
+// position that is open where a stretch begins is then held by the new rule. `orders`, which may be NULL, gets those
+// that changed something, as a list that replay_orders gives the same books for; its items are [bars], the caller's.
+bool follow(
+    replay *p, const follow_stretch *stretch, int64_t count, const follow_series *s, signals_orders *orders, err *e);
 
 // A threshold that was fitted.
 typedef struct {

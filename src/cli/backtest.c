@@ -5,10 +5,11 @@
 #include "base/term.h"
 #include "cli/ask.h"
 #include "cli/backtest_file.h"
+#include "cli/backtest_folds.h"
 #include "cli/backtest_tell.h"
 #include "run/results.h"
-#include "task/backtest_run.h"
 #include "task/output.h"
+#include "task/walk.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -68,13 +69,17 @@ static void add_bars(assumptions *to, const char *name, const quotes *q, const c
         when_text(last, sizeof last, q->time[q->count - 1]), how);
 }
 
-static void tell_files(const asked *a, const char *stored, const cli_options *o) {
+// Documents that were kept in the directory: the backtest, and the rule of a run.
+typedef enum { KEPT_NONE, KEPT_WALK, KEPT_RUN } kept;
+
+static void tell_files(const asked *a, kept k, const cli_options *o) {
     if (o->json || o->quiet) return;
-    if (a->trades || stored) putchar('\n');
+    if (a->trades || k) putchar('\n');
     if (a->trades) printf("trades    %s\n", a->trades);
-    if (stored)
-        printf("stored    %s/%s, %s/%s; `tradewind report %s` draws them\n", stored, results_name(RESULTS_BACKTEST),
-            stored, results_name(RESULTS_SIGNAL), stored);
+    if (!k) return;
+    printf("stored    %s/%s", a->run, results_name(RESULTS_BACKTEST));
+    if (k == KEPT_RUN) printf(", %s/%s", a->run, results_name(RESULTS_SIGNAL));
+    printf("; `tradewind report %s` draws %s\n", a->run, k == KEPT_RUN ? "them" : "it");
 }
 
 // Signals
@@ -112,7 +117,7 @@ static bool test_signals(const asked *a, const cli_options *o, err *e) {
     bool ok = write_trades(a, &b.replay, e);
     if (ok && o->json) tell_signals_json(a, &b, &told);
     if (ok && !o->json) backtest_tell(&told, o);
-    if (ok) tell_files(a, NULL, o);
+    if (ok) tell_files(a, KEPT_NONE, o);
     backtest_done(&b);
     return ok;
 }
@@ -130,22 +135,34 @@ static void add_rule(assumptions *to, const rule_record *r) {
         f->result > 0 ? "" : "; no threshold earned its costs there, so that this rule is not expected to");
 }
 
-static void add_run(assumptions *to, const asked *a, const backtested *b) {
+// Lines before the rule: bars, answers, warnings. `tests` names what was answered.
+static void add_answers(assumptions *to, const asked *a, const backtested *b, const char *tests) {
     char name[400], n[SHOWN];
     snprintf(name, sizeof name, "%s%s%s", b->data, b->market.symbol[0] ? ", " : "", b->market.symbol);
     add_bars(to, name, &b->quotes, a->bars ? ", row by row as they are" : "");
     term_count(n, sizeof n, (double)b->scores);
-    assumptions_add(to, "answers", "%s of %s, part %s", n, a->run, b->part);
+    assumptions_add(to, "answers", "%s of %s, %s", n, a->run, tests);
     for (int i = 0; i < b->warnings; i++) assumptions_add(to, "warning", "%s", b->warning[i]);
     if (b->trained_on > 0)
         assumptions_add(
             to, "warning", "%lld samples lie in the time that the model was trained on", (long long)b->trained_on);
-    if (b->rule.was_fitted && strcmp(b->part, "validation") == 0)
-        assumptions_add(to, "warning", "the threshold was fitted on this very part, which also chose the best epoch");
-    add_rule(to, &b->rule);
+}
+
+// Lines behind the rule: the account and its replay, trials.
+static void add_account(assumptions *to, const backtested *b) {
     assumptions_of_replay(to, &b->terms, &b->replay);
     assumptions_add(to, "trials", "%lld, %s", (long long)b->trials,
         b->trials_given ? "as report.trials says" : "distinct descriptions of runs beside this one on the same data");
+}
+
+static void add_run(assumptions *to, const asked *a, const backtested *b) {
+    char part[SHOWN];
+    snprintf(part, sizeof part, "part %s", b->part);
+    add_answers(to, a, b, part);
+    if (b->rule.was_fitted && strcmp(b->part, "validation") == 0)
+        assumptions_add(to, "warning", "the threshold was fitted on this very part, which also chose the best epoch");
+    add_rule(to, &b->rule);
+    add_account(to, b);
 }
 
 static json_t *rule_json(const rule_record *r) {
@@ -157,12 +174,9 @@ static json_t *rule_json(const rule_record *r) {
     return all;
 }
 
-static void tell_run_json(const asked *a, const backtested *b, const backtest_told *told, const char *stored) {
-    json_t *line = json_pack("{s:s, s:s, s:s, s:s, s:I, s:I, s:o, s:b}", "run", a->run, "data", b->data, "part",
-        b->part, "symbol", b->market.symbol, "predictions", (json_int_t)b->scores, "orders",
-        (json_int_t)b->orders.count, "signal", rule_json(&b->rule), "stored", stored != NULL);
-    json_join(line, backtest_tell_json(told));
-    json_line(stdout, line);
+static json_t *run_json(const asked *a, const backtested *b) {
+    return json_pack("{s:s, s:s, s:s, s:s, s:I, s:I}", "run", a->run, "data", b->data, "part", b->part, "symbol",
+        b->market.symbol, "predictions", (json_int_t)b->scores, "orders", (json_int_t)b->orders.count);
 }
 
 static bool is_directory(const char *path) {
@@ -170,14 +184,37 @@ static bool is_directory(const char *path) {
     return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
-// Keeps the backtest in the run's directory; one that cannot be written is no failure of the backtest.
-static const char *keep_backtest(const asked *a, const backtested *b, const assumptions *lines, const cli_options *o) {
-    err why = {0};
-    if (!is_directory(a->run)) return NULL;
-    if (backtest_run_store(b, lines, a->run, &why)) return a->run;
+// A backtest that cannot be written into the directory is no failure of the backtest.
+static void note_lost(const cli_options *o, const err *why) {
     fprintf(o->json || o->quiet ? stderr : stdout, "%snot stored: %s\n",
-        o->json || o->quiet ? "tradewind: " : "note      ", why.text);
-    return NULL;
+        o->json || o->quiet ? "tradewind: " : "note      ", why->text);
+}
+
+static kept keep_run(const asked *a, const backtested *b, const assumptions *lines, const cli_options *o) {
+    err why = {0};
+    if (!is_directory(a->run)) return KEPT_NONE;
+    if (backtest_run_store(b, lines, a->run, &why)) return KEPT_RUN;
+    note_lost(o, &why);
+    return KEPT_NONE;
+}
+
+static kept keep_walk(const asked *a, const backtested_walk *w, const assumptions *lines, const cli_options *o) {
+    err why = {0};
+    if (backtest_walk_store(w, lines, a->run, &why)) return KEPT_WALK;
+    note_lost(o, &why);
+    return KEPT_NONE;
+}
+
+// Prints the backtest; takes over `line`, the head of what --json prints.
+static void tell(json_t *line, const asked *a, const backtest_told *told, kept k, const cli_options *o) {
+    json_object_set_new(line, "stored", json_boolean(k != KEPT_NONE));
+    json_join(line, backtest_tell_json(told));
+    if (o->json)
+        json_line(stdout, line);
+    else
+        json_decref(line);
+    if (!o->json) backtest_tell(told, o);
+    tell_files(a, k, o);
 }
 
 static bool has_place(const asked *a, err *e) {
@@ -185,32 +222,80 @@ static bool has_place(const asked *a, err *e) {
     return !a->trades || output_may_replace(a->trades, OUTPUT_TRADES, inputs, 3, e);
 }
 
-static bool test_run(const asked *a, const cli_options *o, err *e) {
-    backtest_run_options as = {.run = {.run = a->run,
-                                   .overrides = a->file.word,
-                                   .override_count = a->file.words,
-                                   .data = a->data,
-                                   .part = a->part,
-                                   .version = TRADEWIND_VERSION},
+static backtest_run_options options_of(const asked *a) {
+    return (backtest_run_options){.run = {.run = a->run,
+                                      .overrides = a->file.word,
+                                      .override_count = a->file.words,
+                                      .data = a->data,
+                                      .part = a->part,
+                                      .version = TRADEWIND_VERSION},
         .bars = a->bars,
         .symbol = a->symbol};
+}
+
+static bool test_run(const asked *a, const cli_options *o, err *e) {
+    backtest_run_options as = options_of(a);
     backtested b;
     assumptions lines = {0};
     if (!has_place(a, e) || !ask_devices(o, &as.run.devices, e) || !backtest_run_make(&b, &as, e)) return false;
     add_run(&lines, a, &b);
     backtest_told told = {&lines, &b.terms, &b.replay, &b.stats};
     bool ok = write_trades(a, &b.replay, e);
-    const char *stored = ok ? keep_backtest(a, &b, &lines, o) : NULL;
-    if (ok && o->json) tell_run_json(a, &b, &told, stored);
-    if (ok && !o->json) backtest_tell(&told, o);
-    if (ok) tell_files(a, stored, o);
+    if (ok) {
+        json_t *line = run_json(a, &b);
+        json_object_set_new(line, "signal", rule_json(&b.rule));
+        tell(line, a, &told, keep_run(a, &b, &lines, o), o);
+    }
     backtest_run_done(&b);
+    return ok;
+}
+
+// A walk
+
+static void add_walk(assumptions *to, const asked *a, const backtested_walk *w) {
+    char tests[SHOWN];
+    snprintf(tests, sizeof tests, "tests of %lld fold%s", (long long)w->traded, term_s(w->traded));
+    add_answers(to, a, &w->all, tests);
+    backtest_folds_add(to, w);
+    add_account(to, &w->all);
+}
+
+static json_t *folds_json(const backtested_walk *w) {
+    json_t *all = json_array();
+    for (int64_t i = 0; i < w->count; i++) {
+        const backtest_fold *f = &w->fold[i];
+        json_t *one = json_pack("{s:I}", "number", (json_int_t)f->number);
+        if (f->why[0])
+            json_object_set_new(one, "missing", json_string(f->why));
+        else
+            json_object_set_new(one, "signal", rule_json(&f->rule));
+        json_array_append_new(all, one);
+    }
+    return all;
+}
+
+static bool test_walk(const asked *a, const cli_options *o, err *e) {
+    backtest_run_options as = options_of(a);
+    backtested_walk w;
+    assumptions lines = {0};
+    if (!has_place(a, e) || !ask_devices(o, &as.run.devices, e) || !backtest_walk_make(&w, &as, e)) return false;
+    add_walk(&lines, a, &w);
+    backtest_told told = {&lines, &w.all.terms, &w.all.replay, &w.all.stats};
+    bool ok = write_trades(a, &w.all.replay, e);
+    if (ok) {
+        json_t *line = run_json(a, &w.all);
+        json_object_set_new(line, "folds", folds_json(&w));
+        tell(line, a, &told, keep_walk(a, &w, &lines, o), o);
+    }
+    backtest_walk_done(&w);
     return ok;
 }
 
 static bool run(const cli_options *o, err *e) {
     asked a;
-    bool ok = ask(&a, o, e) && (a.run ? test_run(&a, o, e) : test_signals(&a, o, e));
+    bool ok = ask(&a, o, e) && (!a.run              ? test_signals(&a, o, e)
+                                   : walk_is(a.run) ? test_walk(&a, o, e)
+                                                    : test_run(&a, o, e));
     backtest_file_done(&a.file);
     return ok;
 }
@@ -220,14 +305,17 @@ static void print_keys(void) {
     backtest_file_help();
 }
 
-const cli_command cli_backtest = {"backtest", "RUN | --signals FILE --bars FILE",
-    "trades, costs and statistics of a trained run or of anyone's signals",
+const cli_command cli_backtest = {"backtest", "RUN | WALK | --signals FILE --bars FILE",
+    "trades, costs and statistics of a trained run, a walk or anyone's signals",
     "A run answers for its test part; a rule (signal.*) makes positions of the answers, and they are traded on the "
     "bars\n"
     "that its set keeps. What is decided at a bar's close fills at the open of the next bar. A threshold that is not "
     "given\nis fitted on validation. The rule is kept in RUN/signal.json, the backtest in RUN/backtest.json; report "
     "draws "
     "it.\n"
+    "A walk is traded in one account over the tests of its folds, each by its own fold's weights and threshold, and "
+    "kept "
+    "in\nWALK/backtest.json.\n"
     "  --part PART         train, validation, test or all (default: the test where there is one)\n"
     "  --bars FILE         the set is made of this file as the run's was, and its rows, as they are, are traded: every "
     "bar\n                      with enough past\n"

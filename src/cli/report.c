@@ -1,16 +1,20 @@
 // tradewind report: a run or a walk as one page, with its figures as files.
-#include "watch/report.h"
+#include "cli/report.h"
 
-#include "base/json.h"
 #include "base/term.h"
 #include "cli/cli.h"
 #include "task/output.h"
+#include "watch/report.h"
 
 #include <stdio.h>
 #include <string.h>
 
 static bool may_replace(const char *path, err *e) {
     return output_may_replace(path, OUTPUT_REPORT, NULL, 0, e);
+}
+
+json_t *report_write(const char *dir, const char *page, err *e) {
+    return report_make(&(report_options){.dir = dir, .page = page, .may_replace = may_replace}, e);
 }
 
 static int64_t count_of(const json_t *from, const char *key) {
@@ -80,9 +84,10 @@ static void print_backtest(json_t *statistics) {
     }
 }
 
-static void print_walk(const json_t *walk) {
-    printf("walk      %s, %lld of %lld folds done: ", text_of(walk, "scheme"), (long long)count_of(walk, "done"),
-        (long long)count_of(walk, "folds"));
+static void print_walk(const json_t *s, const json_t *walk) {
+    const char *model = text_of(s, "model");
+    printf("walk      %s%s%s, %lld of %lld folds done: ", model, *model ? ", " : "", text_of(walk, "scheme"),
+        (long long)count_of(walk, "done"), (long long)count_of(walk, "folds"));
     print_metrics(json_object_get(walk, "metrics"));
 }
 
@@ -101,7 +106,7 @@ static void print_text(const json_t *s) {
     json_t *notes = json_object_get(s, "notes");
     if (strcmp(text_of(s, "kind"), "run") == 0) print_run(s);
     print_parts(json_object_get(s, "evaluation"));
-    if (json_object_get(s, "walk")) print_walk(json_object_get(s, "walk"));
+    if (json_object_get(s, "walk")) print_walk(s, json_object_get(s, "walk"));
     print_backtest(json_object_get(s, "backtest"));
     for (size_t i = 0; i < json_array_size(notes); i++)
         printf("note      %s\n", clean(json_string_value(json_array_get(notes, i))));
@@ -110,8 +115,7 @@ static void print_text(const json_t *s) {
 
 static bool run(const cli_options *o, err *e) {
     if (o->words < 1) return err_input(e, "no run given; name its directory");
-    report_options ask = {.dir = o->word[0], .page = cli_given(o, "-o"), .may_replace = may_replace};
-    json_t *summary = report_make(&ask, e);
+    json_t *summary = report_write(o->word[0], cli_given(o, "-o"), e);
     if (!summary) return false;
     if (o->json) return json_line(stdout, summary) || err_run(e, "the summary cannot be written");
     size_t figures = json_array_size(json_object_get(summary, "figures"));

@@ -6,6 +6,7 @@
 #include "cli/ask.h"
 #include "cli/checking.h"
 #include "cli/cli.h"
+#include "cli/report.h"
 #include "cli/show.h"
 #include "run/command.h"
 #include "run/results.h"
@@ -78,10 +79,7 @@ static void on_fold(view *v, const task_event *e) {
 
 static const char *text_at(json_t *list, size_t i, char *text, size_t room) {
     json_t *value = json_array_get(list, i);
-    if (json_is_integer(value))
-        snprintf(text, room, "%lld", (long long)json_integer_value(value));
-    else
-        snprintf(text, room, "%.10s", value ? json_string_value(value) : "-");
+    snprintf(text, room, "%.10s", value ? json_string_value(value) : "-");
     return text;
 }
 
@@ -123,11 +121,21 @@ static void print_fold(json_t *fold) {
     printf("  %s: %s\n", json_string_value(json_object_get(fold, "status")), why);
 }
 
-static void on_tested(const view *v, const task_tested_event *t) {
+// Path of the report, which the caller gives back. One that cannot be written is a note, and the walk is as good.
+static json_t *write_report(const view *v, const char *dir) {
+    err why = {0};
+    json_t *summary = report_write(dir, NULL, &why), *path = json_object_get(summary, "report");
+    if (!summary)
+        fprintf(
+            says_text(v) ? stdout : stderr, "%sno report: %s\n", says_text(v) ? "note      " : "tradewind: ", why.text);
+    path = path ? json_incref(path) : json_null();
+    json_decref(summary);
+    return path;
+}
+
+static void print_folds(const task_tested_event *t) {
     size_t i;
     json_t *fold;
-    if (v->o->json) json_line(stdout, json_incref(t->doc));
-    if (!says_text(v)) return;
     printf("\n");
     print_heads(json_object_get(t->doc, "metrics"));
     json_array_foreach(json_object_get(t->doc, "folds"), i, fold) print_fold(fold);
@@ -136,6 +144,18 @@ static void on_tested(const view *v, const task_tested_event *t) {
     print_scores(t->doc);
     printf("\nskill is against each fold's own trivial answer: above 0 is better (doc/scores.md)\n");
     printf("walk      %s/%s\n", t->dir, results_name(RESULTS_WALK));
+}
+
+static void on_tested(const view *v, const task_tested_event *t) {
+    if (says_text(v)) print_folds(t);
+    json_t *path = write_report(v, t->dir);
+    if (says_text(v) && json_is_string(path)) printf("report    %s\n", json_string_value(path));
+    if (v->o->json) {
+        json_t *line = json_copy(t->doc);
+        json_object_set(line, "report", path);
+        json_line(stdout, line);
+    }
+    json_decref(path);
 }
 
 static void on_stopped(const view *v, const char *dir) {
@@ -228,7 +248,9 @@ const cli_command cli_walk = {"walk", "CONFIG [key=value...]",
     "The description is one of train, with a section that says how folds are made:\n"
     "  walk: {scheme: rolling, train: 2y, validation: 3M, test: 3M}\n"
     "Each fold is a run in run.dir/fold_01 and so on: scaler, class weights and thresholds are fitted in it anew, and\n"
-    "every command that takes a run takes a fold. walk.json holds the folds and their scores on the test.\n"
+    "every command that takes a run takes a fold. walk.json holds the folds and their scores on the test, report.html "
+    "shows\n"
+    "them, and `tradewind backtest run.dir` trades all tests in one account.\n"
     "  --resume            go on: folds that are done are kept, others go on where they stood\n"
     "  --shard I/N         train the I-th of N shares of the folds into a directory that all shards see; auto: as\n"
     "                      Slurm arrays and Kubernetes indexed jobs number them\n"

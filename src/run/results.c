@@ -70,7 +70,8 @@ static const place walk[] = {{"scheme", TEXT}, {"folds", LIST}, {"folds[]", OBJE
     {"folds[].directory", TEXT}, {"folds[].train", LIST}, {"folds[].train[]", TEXT}, {"folds[].validation", LIST},
     {"folds[].validation[]", TEXT}, {"folds[].test", LIST}, {"folds[].test[]", TEXT}, {"folds[].samples", LIST},
     {"folds[].samples[]", NUMBER}, {"folds[].metrics", OBJECT}, {"folds[].metrics.*", NUMBER}, {"folds[].status", TEXT},
-    {"folds[].reason", TEXT}, {"metrics", OBJECT}, {"metrics.*", NUMBER}, {0}};
+    {"folds[].reason", TEXT}, {"metrics", OBJECT}, {"metrics.*", NUMBER}, {"classes", LIST}, {"classes[]", TEXT},
+    {"confusion", LIST}, {"confusion[]", LIST}, {"confusion[][]", NUMBER}, {0}};
 
 static const place *const shapes[RESULTS_KINDS] = {
     [RESULTS_EVALUATION] = evaluation, [RESULTS_BACKTEST] = backtest, [RESULTS_SIGNAL] = signal, [RESULTS_WALK] = walk};

@@ -32,11 +32,18 @@ static json_t *time_json(const trained *t, int64_t at) {
 
 // Classes
 
-static json_t *confusion_json(const score *s, int K) {
+json_t *evaluation_classes(const dataset *d) {
+    char name[CLASS_NAME_ROOM];
+    json_t *all = json_array();
+    for (int k = 0; k < d->classes; k++) json_array_append_new(all, json_string(dataset_class_name(d, k, name)));
+    return all;
+}
+
+json_t *evaluation_confusion(const int64_t *count, int K) {
     json_t *all = json_array();
     for (int i = 0; i < K; i++) {
         json_t *row = json_array();
-        for (int k = 0; k < K; k++) json_array_append_new(row, json_integer((json_int_t)s->confusion[i * K + k]));
+        for (int k = 0; k < K; k++) json_array_append_new(row, json_integer((json_int_t)count[i * K + k]));
         json_array_append_new(all, row);
     }
     return all;
@@ -79,11 +86,8 @@ static json_t *calibration_json(const evaluation *v) {
 
 static void add_classes(const evaluation *v, json_t *to) {
     const dataset *d = v->t->task.data;
-    char name[CLASS_NAME_ROOM];
-    json_t *classes = json_array();
-    for (int k = 0; k < d->classes; k++) json_array_append_new(classes, json_string(dataset_class_name(d, k, name)));
-    json_object_set_new(to, "classes", classes);
-    json_object_set_new(to, "confusion", confusion_json(v->score, d->classes));
+    json_object_set_new(to, "classes", evaluation_classes(d));
+    json_object_set_new(to, "confusion", evaluation_confusion(v->score->confusion, d->classes));
     json_object_set_new(to, "calibration", calibration_json(v));
 }
 

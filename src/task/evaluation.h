@@ -27,6 +27,10 @@ typedef struct {
 // The part as an object; the caller gives it back.
 json_t *evaluation_json(const evaluation *v);
 
+// Names of a set's classes, and counts of [true][predicted] of K classes, as lists; the caller gives them back.
+json_t *evaluation_classes(const dataset *d);
+json_t *evaluation_confusion(const int64_t *count, int K);
+
 // Puts it into the evaluation.json of a run's directory, in place of an earlier one of the same part; what was measured
 // of importance stays where this one has none and is of the same epoch.
 bool evaluation_store(const evaluation *v, const char *dir, err *e);

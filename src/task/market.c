@@ -148,7 +148,6 @@ double market_answer(const trained *t, const build_options *label, const float *
 static bool place_scores(market *m, const trained *t, const float *answer, int64_t *from, int64_t *to, err *e) {
     int64_t width = inference_width(&t->task.job);
     *from = *to = -1;
-    for (int64_t i = 0; i < m->quotes.count; i++) m->all.score[i] = NAN;
     for (int64_t i = 0; i < t->samples.count; i++) {
         int64_t row = row_of(m, dataset_bar_of(t->task.data, part_sample(&t->samples, i)));
         if (row < 0) continue;

@@ -32,8 +32,9 @@ void market_close(market *m);
 // Measures the volatility of the data's bars over so many of them.
 bool market_measure(market *m, const trained *t, int64_t bars, err *e);
 
-// Asks the run for answers to a part of its samples, and puts the scores of the instrument's in place of those that
-// were there. `from` and `to` are the rows of the first and of the last; ERR_INPUT where the part has none of them.
+// Asks the run for answers to a part of its samples, and puts the scores of the instrument's into their rows; scores of
+// other rows stay. `from` and `to` are the rows of the first and of the last; ERR_INPUT where the part has none of
+// them.
 bool market_score(market *m, trained *t, const split_part *part, int64_t *from, int64_t *to, err *e);
 
 // The score of one answer (backtest/decide.h), made at a bar that closed at `close`.

@@ -4,6 +4,7 @@
 #include "run/run.h"
 #include "task/chosen.h"
 #include "task/describe.h"
+#include "task/walk.h"
 
 #include <dirent.h>
 #include <stdio.h>
@@ -27,11 +28,21 @@ static char *read_text(const char *dir, const char *name) {
     return text;
 }
 
-// The plan of a run; of an ensemble or a walk, which have none, that of the first member or fold.
+// The plan of a run; of an ensemble, which has none, that of the first member.
+static char *plan_text(const char *dir) {
+    char *text = read_text(dir, "plan.yaml");
+    return text ? text : read_text(dir, "member_1/plan.yaml");
+}
+
+static void take_plan(void *arg, const char *fold) {
+    char **text = arg;
+    if (!*text) *text = plan_text(fold);
+}
+
+// Folds of a walk, which has no plan either, are of the same data: any of them stands for it.
 static bool read_plan(const char *dir, chosen *plan) {
-    static const char *const names[] = {"plan.yaml", "member_1/plan.yaml", "fold_01/plan.yaml"};
-    char *text = NULL;
-    for (size_t i = 0; !text && i < sizeof names / sizeof *names; i++) text = read_text(dir, names[i]);
+    char *text = plan_text(dir);
+    if (!text) walk_each(dir, take_plan, &text);
     bool ok = text && chosen_read(plan, text);
     free(text);
     return ok;

@@ -1,6 +1,7 @@
 #include "task/walk.h"
 
 #include "base/pool.h"
+#include "run/results.h"
 #include "run/run.h"
 #include "task/fit.h"
 #include "task/members.h"
@@ -14,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { FOLD_WORD = 24 };
 
@@ -56,6 +58,20 @@ void walk_each(const char *dir, void (*use)(void *arg, const char *dir), void *a
         free(path);
     }
     if (d) closedir(d);
+}
+
+static void find_fold(void *arg, const char *dir) {
+    (void)dir;
+    *(bool *)arg = true;
+}
+
+bool walk_is(const char *dir) {
+    bool found = false;
+    char *doc = run_path(dir, results_name(RESULTS_WALK));
+    if (run_is(dir)) walk_each(dir, find_fold, &found);
+    found = found || access(doc, F_OK) == 0;
+    free(doc);
+    return found;
 }
 
 static bool tell(const walk *w, task_event e) {

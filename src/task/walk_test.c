@@ -6,6 +6,7 @@
 #include "task/walk.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -47,16 +48,6 @@ static void pool_add(pool_of_folds *p, const skill_table *t, const score *s, int
 }
 
 // Documents
-
-static json_t *matrix_json(const int64_t *count, int K) {
-    json_t *all = json_array();
-    for (int i = 0; i < K; i++) {
-        json_t *row = json_array();
-        for (int k = 0; k < K; k++) json_array_append_new(row, json_integer((json_int_t)count[i * K + k]));
-        json_array_append_new(all, row);
-    }
-    return all;
-}
 
 // Scores by metric, those of the best trivial answer, and skill against it.
 static void add_scores(json_t *to, int rows, const skill_metric *m, const double *score, const double *trivial) {
@@ -101,9 +92,13 @@ static json_t *part_json(const dataset *d, const split_part *p) {
     char from[32], to[32];
     if (!p->count) return json_array();
     int64_t first = part_first(p), last = part_end(p) - 1;
-    if (!d->time) return json_pack("[I, I]", (json_int_t)first, (json_int_t)last);
-    return json_pack(
-        "[s, s]", when_moment_text(from, sizeof from, d->time[first]), when_moment_text(to, sizeof to, d->time[last]));
+    snprintf(from, sizeof from, "%lld", (long long)first);
+    snprintf(to, sizeof to, "%lld", (long long)last);
+    if (d->time) {
+        when_moment_text(from, sizeof from, d->time[first]);
+        when_moment_text(to, sizeof to, d->time[last]);
+    }
+    return json_pack("[s, s]", from, to);
 }
 
 static json_t *fold_json(const walk_tested *w, const scheme_fold *f) {
@@ -140,7 +135,7 @@ static bool score_fold(trained *t, const char *dir, pool_of_folds *p, json_t *to
     if (ok) {
         pool_add(p, &skill, forecasts ? NULL : s, K);
         add_fold_scores(to, &skill);
-        if (K) json_object_set_new(to, "confusion", matrix_json(s->confusion, K));
+        if (K) json_object_set_new(to, "confusion", evaluation_confusion(s->confusion, K));
     }
     skill_done(&skill);
     free(answer);
@@ -203,7 +198,10 @@ bool walk_test(const walk_tested *w, err *e) {
     json_t *doc = json_pack("{s:s, s:o, s:i, s:I}", "scheme", kinds[w->kind], "folds", rows, "done", done, "samples",
         (json_int_t)p->samples);
     if (done) add_pooled(doc, p);
-    if (p->classes && done) json_object_set_new(doc, "confusion", matrix_json(p->confusion, p->classes));
+    if (p->classes && done) {
+        json_object_set_new(doc, "classes", evaluation_classes(w->data));
+        json_object_set_new(doc, "confusion", evaluation_confusion(p->confusion, p->classes));
+    }
     free(p);
     if (ok && !done)
         ok = err_input(e, "%s: no fold is trained yet: %s", w->dir,

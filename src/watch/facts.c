@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { TEXT_MOST = 1 << 20 };
 
@@ -87,16 +88,21 @@ static bool is_matrix(const json_t *m) {
     return n > 0;
 }
 
+static void take_confusion(facts *f, const json_t *from) {
+    json_t *matrix = json_object_get(from, "confusion"), *classes = json_object_get(from, "classes");
+    if (!is_matrix(matrix)) return;
+    f->confusion = matrix;
+    if (json_array_size(classes) == json_array_size(matrix)) f->classes = classes;
+}
+
 static void choose_part(facts *f) {
     static const char *const order[] = {"test", "validation", "all", "train"};
     for (size_t i = 0; i < sizeof order / sizeof *order && !f->part; i++) {
         f->part = facts_part(f, order[i]);
         f->part_name = f->part ? order[i] : NULL;
     }
-    json_t *matrix = json_object_get(f->part, "confusion");
-    f->confusion = is_matrix(matrix) ? matrix : is_matrix(f->best_confusion) ? f->best_confusion : NULL;
-    json_t *classes = json_object_get(f->part, "classes");
-    if (f->confusion == matrix && json_array_size(classes) == json_array_size(matrix)) f->classes = classes;
+    take_confusion(f, f->is_run ? f->part : f->doc[RESULTS_WALK]);
+    if (!f->confusion && is_matrix(f->best_confusion)) f->confusion = f->best_confusion;
 }
 
 static void choose_metric(facts *f) {
@@ -114,12 +120,16 @@ static void read_documents(facts *f) {
         if (!results_read(f->dir, (results_kind)k, &f->doc[k], &f->trouble[f->troubles])) f->troubles++;
 }
 
-static void read_run(facts *f) {
-    char *db = run_path(f->dir, "run.db");
+static void read_description(facts *f) {
     f->config = read_text(f->dir, "config.yaml");
-    f->plan = read_text(f->dir, "plan.yaml");
     value_of(f->config, "model.kind", f->model, sizeof f->model);
     value_of(f->config, "data.set", f->data, sizeof f->data);
+}
+
+// A walk's plans and curves are its folds'.
+static void read_run(facts *f) {
+    char *db = run_path(f->dir, "run.db");
+    f->plan = read_text(f->dir, "plan.yaml");
     value_of(f->plan, "device", f->device, sizeof f->device);
     f->has_sum = read_db(f, db, &f->trouble[f->troubles]);
     if (!f->has_sum) f->troubles++;
@@ -127,9 +137,16 @@ static void read_run(facts *f) {
     free(db);
 }
 
+static bool is_walk(const char *dir) {
+    char *path = run_path(dir, results_name(RESULTS_WALK));
+    bool is = access(path, F_OK) == 0;
+    free(path);
+    return is;
+}
+
 bool facts_open(facts *f, const char *dir, err *e) {
     *f = (facts){.dir = dir, .status = "", .memory_total = NAN, .monitor_start = NAN};
-    f->is_run = run_is(dir);
+    f->is_run = run_is(dir) && !is_walk(dir);
     read_documents(f);
     if (!f->is_run && !f->doc[RESULTS_WALK]) {
         bool damaged = f->troubles > 0;
@@ -144,6 +161,7 @@ bool facts_open(facts *f, const char *dir, err *e) {
     f->memory = trace_new();
     f->others = trace_new();
     f->utilisation = trace_new();
+    read_description(f);
     if (f->is_run) read_run(f);
     choose_part(f);
     choose_metric(f);

@@ -20,7 +20,7 @@ typedef struct {
 
 typedef struct {
     const char *dir;
-    bool is_run;  // it has a config.yaml; otherwise it is a walk's directory
+    bool is_run;  // it has a config.yaml and no walk.json; otherwise it is a walk's directory
     bool has_sum; // run.db could be read
     db_summary sum;
     const char *status; // of run_status; "" of a walk, or where run.db cannot be read
@@ -36,7 +36,8 @@ typedef struct {
     json_t *doc[RESULTS_KINDS];  // NULL: none
     json_t *part;                // of the evaluation that is shown first: test, validation, or another; or NULL
     const char *part_name;       //
-    json_t *confusion, *classes; // of that part, or of the best epoch on validation; classes may be NULL
+    json_t *confusion, *classes; // of that part, or of the best epoch on validation, or of all tests of a walk; classes
+                                 // may be NULL
     json_t *best_confusion;      // of the best epoch, the facts' own
     int troubles;
     err trouble[FACTS_TROUBLES_MOST];

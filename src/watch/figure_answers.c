@@ -14,8 +14,9 @@ enum { CELLS_MOST = 12, NAME_MOST = 11, MATRIX_LEFT = 104, MATRIX_TOP = 62, ROW 
 
 // Forecasts have no classes: their evaluation has no such list.
 static bool has_classes(const facts *f) {
+    if (!f->is_run) return f->confusion != NULL;
     if (f->part) return json_object_get(f->part, "classes") != NULL;
-    return f->is_run && (!f->curves || facts_curve(f, "validation", "mcc"));
+    return !f->curves || facts_curve(f, "validation", "mcc");
 }
 
 static bool has_confusion(const facts *f) {
@@ -49,8 +50,12 @@ static void draw_confusion(const facts *f, svg *s) {
     size_t K = json_array_size(f->confusion);
     double width = (s->width - MATRIX_LEFT - 12.0) / (double)K, right = 0, all = 0;
     char name[24], of[96];
-    bool stored = f->confusion != f->best_confusion;
-    snprintf(of, sizeof of, stored ? "%s part" : "%s, best epoch", stored ? f->part_name : "validation");
+    if (!f->is_run)
+        snprintf(of, sizeof of, "tests of all folds");
+    else if (f->confusion == f->best_confusion)
+        snprintf(of, sizeof of, "validation, best epoch");
+    else
+        snprintf(of, sizeof of, "%s part", f->part_name);
     svg_words(s, "dim small", SVG_START, (svg_point){4, 14}, of, 0);
     svg_words(s, "dim small", SVG_MIDDLE, (svg_point){MATRIX_LEFT + width * (double)K / 2, 34}, "predicted", 0);
     svg_words(s, "dim small", SVG_END, (svg_point){MATRIX_LEFT - 10, MATRIX_TOP - 8}, "true", 0);
@@ -92,9 +97,9 @@ static json_t *calibration_of(const facts *f) {
     return json_object_get(f->part, "calibration");
 }
 
-// Forecasts without quantiles have no probabilities to be judged.
+// Forecasts without quantiles have no probabilities to be judged; of a walk each fold is.
 static bool may_be_calibrated(const facts *f) {
-    return has_classes(f) || json_array_size(coverage_of(f)) > 0;
+    return (f->is_run && has_classes(f)) || json_array_size(coverage_of(f)) > 0;
 }
 
 static bool has_calibration(const facts *f) {

@@ -7,9 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-// A walk has a backtest where one was made of it.
+// Folds of cpcv are trained behind their tests and are not traded.
 static bool applies(const facts *f) {
-    return f->is_run || f->doc[RESULTS_BACKTEST];
+    const char *scheme = json_string_value(results_get(f->doc[RESULTS_WALK], "scheme"));
+    return !scheme || strcmp(scheme, "cpcv") != 0;
 }
 
 static json_t *of(const facts *f, const char *path) {

@@ -216,7 +216,8 @@ void page_write(const page *p, FILE *out) {
     put_section(p, "Machine", NULL, false, out);
     fputs("<section><h2>Description</h2>\n", out);
     table_assumptions(f, out);
-    put_text("Description of the run (config.yaml)", f->config, out);
+    put_text(
+        f->is_run ? "Description of the run (config.yaml)" : "Description of the walk (config.yaml)", f->config, out);
     put_text("Plan (plan.yaml)", f->plan, out);
     fputs("</section>\n</main></body></html>\n", out);
 }

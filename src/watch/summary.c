@@ -141,7 +141,10 @@ static json_t *notes_of(const facts *f) {
 
 json_t *summary_make(const facts *f) {
     json_t *all = json_pack("{s:o, s:s}", "run", words(f->dir), "kind", f->is_run ? "run" : "walk");
-    if (f->is_run) add_run(all, f);
+    if (f->is_run)
+        add_run(all, f);
+    else if (*f->model)
+        json_object_set_new(all, "model", words(f->model));
     if (f->doc[RESULTS_EVALUATION]) add_evaluation(all, f);
     if (f->doc[RESULTS_BACKTEST]) add_backtest(all, f);
     if (f->doc[RESULTS_WALK]) add_walk(all, f->doc[RESULTS_WALK]);

@@ -85,7 +85,7 @@ typedef struct {
     signals_orders o;
 } followed;
 
-static void follow_open(followed *f, const bar *all, int64_t count, const decide_rule *r, const char *account) {
+static void follow_ready(followed *f, const bar *all, int64_t count, const char *account) {
     err e = {0};
     f->q = quotes_of(all, count);
     f->t = terms_of(account);
@@ -93,7 +93,12 @@ static void follow_open(followed *f, const bar *all, int64_t count, const decide
     f->o = (signals_orders){.item = calloc((size_t)count, sizeof *f->o.item)};
     support_ok(account_rules_make(&f->rules, &f->t, f->q.point, &e), &e);
     support_ok(replay_init(&f->p, &f->q, &f->t, &f->rules, count, &e), &e);
-    support_ok(follow(&f->p, r, &f->s, &f->o, &e), &e);
+}
+
+static void follow_open(followed *f, const bar *all, int64_t count, const decide_rule *r, const char *account) {
+    err e = {0};
+    follow_ready(f, all, count, account);
+    support_ok(follow(&f->p, &(follow_stretch){0, r}, 1, &f->s, &f->o, &e), &e);
 }
 
 static void follow_close(followed *f) {
@@ -160,6 +165,36 @@ static void no_order_knows_what_follows(void **state) {
                 follow_close(&other);
                 free(all);
             }
+}
+
+// A stretch whose rule asks for nothing is as one without scores; a rule goes on where the next stretch has the same.
+static void stretches_have_their_own_rules(void **state) {
+    (void)state;
+    enum { CUT = 1234, WAYS = 3 };
+    bar *all = walk_bars(N, SPAN, 3);
+    for (int k = 0; k < RULES; k++) {
+        decide_rule never = rules_to_try[k];
+        const decide_rule *is = &rules_to_try[k];
+        never.threshold = 2;
+        const follow_stretch ways[WAYS][2] = {{{0, is}, {CUT, &never}}, {{0, &never}, {CUT, is}}, {{0, is}, {CUT, is}}};
+        for (int way = 0; way < WAYS; way++) {
+            followed two, one;
+            err e = {0};
+            follow_ready(&two, all, N, costs);
+            follow_ready(&one, all, N, costs);
+            for (int64_t i = 0; i < N; i++)
+                if ((way == 0 && i >= CUT) || (way == 1 && i < CUT)) one.s.score[i] = NAN;
+            support_ok(follow(&two.p, ways[way], 2, &two.s, &two.o, &e), &e);
+            support_ok(follow(&one.p, &(follow_stretch){0, is}, 1, &one.s, &one.o, &e), &e);
+            assert_true(one.o.count > 20);
+            assert_int_equal(two.o.count, one.o.count);
+            assert_memory_equal(two.o.item, one.o.item, (size_t)one.o.count * sizeof *one.o.item);
+            assert_memory_equal(two.p.equity, one.p.equity, N * sizeof *one.p.equity);
+            follow_close(&two);
+            follow_close(&one);
+        }
+    }
+    free(all);
 }
 
 // Bars of small noise in which a score at or above 0.7 is followed by a rise, and one at or below -0.7 by a fall,
@@ -235,7 +270,7 @@ static void costs_above_the_capital_are_told(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(lists_of_orders_give_the_same_books),
-        cmocka_unit_test(no_order_knows_what_follows), cmocka_unit_test(threshold_of_a_planted_signal_is_found),
-        cmocka_unit_test(costs_above_the_capital_are_told)};
+        cmocka_unit_test(no_order_knows_what_follows), cmocka_unit_test(stretches_have_their_own_rules),
+        cmocka_unit_test(threshold_of_a_planted_signal_is_found), cmocka_unit_test(costs_above_the_capital_are_told)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

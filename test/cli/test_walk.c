@@ -69,6 +69,7 @@ static void jobs_and_shards_leave_the_same(void **state) {
     put_walk("");
     assert_int_equal(RUN("walk", "walk.yaml", "--device=cpu", "walk.jobs=1"), 0);
     matches("out", "all +[0-9]+ +[0-9.]+ ");
+    matches("out", "\nreport +made/report\\.html\n");
     assert_int_equal(count_folds("done"), FOLDS);
     assert_int_equal(RUN("walk", "walk.yaml", "--device=cpu", "walk.jobs=3", "run.dir=three", "-q"), 0);
     is_empty("out");
@@ -77,7 +78,9 @@ static void jobs_and_shards_leave_the_same(void **state) {
         "one", (const char *const[]){"walk", "walk.yaml", "--device=cpu", "--shard=1/2", "run.dir=shards", NULL});
     assert_int_equal(RUN("walk", "walk.yaml", "--device=cpu", "--shard=2/2", "run.dir=shards"), 0);
     assert_int_equal(program_finish(first), 0);
+    assert_int_equal(access("shards/report.html", F_OK), -1); // left to the one that gathers
     assert_int_equal(RUN("walk", "walk.yaml", "--device=cpu", "--gather", "run.dir=shards"), 0);
+    assert_int_equal(access("shards/report.html", R_OK), 0);
     same_walks("made", "shards");
 }
 

@@ -33,7 +33,8 @@ static const char rule[] =
 static const char walk[] =
     "{\"version\":1,\"scheme\":\"rolling\",\"folds\":[{\"number\":1,\"directory\":\"fold_01\",\"train\":[\"a\",\"b\"],"
     "\"validation\":[\"a\",\"b\"],\"test\":[\"a\",\"b\"],\"samples\":[1,2,3],\"metrics\":{\"mcc\":0.1},"
-    "\"status\":\"done\",\"reason\":\"\"}],\"metrics\":{\"mcc\":0.1}}";
+    "\"status\":\"done\",\"reason\":\"\"}],\"metrics\":{\"mcc\":0.1},\"classes\":[\"a\",\"b\"],\"confusion\":[[1,2],[3,"
+    "4]]}";
 
 static const char *const valid[RESULTS_KINDS] = {evaluation, backtest, rule, walk};
 

@@ -1,0 +1,102 @@
+#include "task/backtest_work.h"
+
+#include "backtest/judge.h"
+#include "task/trials.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+// Rows from..to of quotes and predictions.
+static quotes cut_quotes(const quotes *q, int64_t from, int64_t to) {
+    quotes part = {to - from + 1, q->time + from, q->open + from, q->high + from, q->low + from, q->close + from,
+        q->spread ? q->spread + from : NULL, q->point};
+    return part;
+}
+
+static follow_series cut_series(const follow_series *s, int64_t from) {
+    return (follow_series){s->score + from, s->volatility + from};
+}
+
+// The row whose close makes the label of row `last` known: a part reaches so far, and the next one begins behind it.
+static int64_t row_known(const market *m, int64_t last) {
+    int64_t behind = last + build_reach(&m->label);
+    return behind < m->quotes.count ? behind : m->quotes.count - 1;
+}
+
+// The rule
+
+static bool fit(rule_record *r, const account_terms *terms, market *m, int64_t from, int64_t to, err *e) {
+    quotes q = cut_quotes(&m->quotes, from, row_known(m, to));
+    follow_series s = cut_series(&m->all, from);
+    account_rules rules;
+    bool ok = account_rules_make(&rules, terms, m->quotes.point, e) &&
+              follow_fit(&r->rule, &q, &s, terms, &rules, &r->fitted, e);
+    if (!ok) return false;
+    r->was_fitted = true;
+    r->rule.threshold = r->fitted.threshold;
+    return true;
+}
+
+bool backtest_work_rule(rule_record *r, account_terms *terms, trained *t, const char *run, const char *symbol, err *e) {
+    const config *c = t->task.config;
+    signal_settings s;
+    market m;
+    int64_t from, to;
+    if (!account_terms_read(c, terms, e) || !signal_read(c, &s, e)) return false;
+    if (!market_open(&m, t, &(market_options){.symbol = symbol}, terms, e)) return false;
+    bool ok = market_score(&m, t, &t->task.split.validation, &from, &to, e);
+    if (ok) {
+        decide_rule_make(&r->rule, &s, &m.label, market_bars_a_year(&m, 0, to));
+        snprintf(r->symbol, sizeof r->symbol, "%s", m.symbol);
+        r->epoch = rule_epoch(run);
+        ok = market_measure(&m, t, r->rule.volatility_bars, e) &&
+             (s.threshold != SIGNAL_AUTO || fit(r, terms, &m, from, to, e));
+    }
+    market_close(&m);
+    return ok;
+}
+
+void backtest_work_about(backtested *b, const trained *t, const char *run) {
+    snprintf(b->part, sizeof b->part, "%s", t->part);
+    snprintf(b->data, sizeof b->data, "%s", t->task.data->name);
+    b->trained_on = t->trained_on;
+    b->warnings = t->warnings;
+    memcpy(b->warning, t->warning, sizeof b->warning);
+    b->trials = report_trials(t->task.config);
+    b->trials_given = b->trials != SIGNAL_AUTO;
+    if (!b->trials_given) b->trials = trials_count(run);
+}
+
+// Trading
+
+// Outcomes are log returns over the bars that the label looks ahead.
+static bool judge_rows(backtested *b, int64_t from, err *e) {
+    const market *m = &b->market;
+    int64_t reach = build_reach(&m->label), n = 0;
+    double *pair = malloc(2 * (size_t)b->quotes.count * sizeof *pair), *outcome = pair + b->quotes.count;
+    if (!pair) return err_run(e, "no memory for %lld predictions", (long long)b->quotes.count);
+    for (int64_t i = 0; i < b->quotes.count; i++) {
+        double score = m->all.score[from + i];
+        b->scores += !isnan(score);
+        if (isnan(score) || from + i + reach >= m->quotes.count) continue;
+        pair[n] = score;
+        outcome[n++] = log((double)m->quotes.close[from + i + reach] / (double)m->quotes.close[from + i]);
+    }
+    judge_options how = {.trials = (double)b->trials, .prediction = pair, .outcome = outcome, .predictions = n};
+    bool ok = judge(&b->replay, &b->terms, &how, &b->stats, e);
+    free(pair);
+    return ok;
+}
+
+bool backtest_work_trade(
+    backtested *b, const follow_stretch *stretch, int64_t count, int64_t from, int64_t to, err *e) {
+    b->quotes = cut_quotes(&b->market.quotes, from, row_known(&b->market, to));
+    follow_series s = cut_series(&b->market.all, from);
+    b->orders.item = calloc((size_t)b->quotes.count, sizeof *b->orders.item);
+    if (!b->orders.item) return err_run(e, "no memory for the orders of %lld bars", (long long)b->quotes.count);
+    return account_rules_make(&b->rules, &b->terms, b->market.quotes.point, e) &&
+           replay_init(&b->replay, &b->quotes, &b->terms, &b->rules, b->quotes.count, e) &&
+           follow(&b->replay, stretch, count, &s, &b->orders, e) && judge_rows(b, from, e);
+}

@@ -1,0 +1,18 @@
+// Steps that backtests of runs and of walks share: the rule of trained weights, the replay by rules, the statistics.
+#ifndef TRADEWIND_TASK_BACKTEST_WORK_H
+#define TRADEWIND_TASK_BACKTEST_WORK_H
+
+#include "task/backtest_run.h"
+
+// Reads the account and makes the rule of opened weights from their own data, whose split must have a validation part:
+// a threshold that is to be fitted is fitted there. `run` is their directory.
+bool backtest_work_rule(rule_record *r, account_terms *terms, trained *t, const char *run, const char *symbol, err *e);
+
+// Takes over the data's name, warnings and number of trials.
+void backtest_work_about(backtested *b, const trained *t, const char *run);
+
+// Trades the scored market from row `from` until the label of row `to` is known, and makes the statistics. Stretches
+// count bars from `from`.
+bool backtest_work_trade(backtested *b, const follow_stretch *stretch, int64_t count, int64_t from, int64_t to, err *e);
+
+#endif
