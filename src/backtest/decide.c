@@ -115,9 +115,9 @@ account_order decide(
     const decide_rule *r, const decide_prediction *p, int64_t held, const account *a, const account_rules *rules) {
     int wants = decide_side(r, p->score), has = (a->units > 0) - (a->units < 0);
     bool due = r->hold && held % r->hold == 0;
-    if (wants < 0 && !rules->shorts) wants = 0;
-    if (!has) return wants ? enter(r, p, wants, a, rules) : (account_order){0};
     bool stays = r->exit == SIGNAL_HORIZON || wants == has || (r->exit == SIGNAL_OPPOSITE && !wants);
+    if (wants < 0 && !rules->shorts) wants = 0; // the opposite side ends a position all the same
+    if (!has) return wants ? enter(r, p, wants, a, rules) : (account_order){0};
     if (!due && stays) return keep(a, has);
     if (wants != has) return wants ? enter(r, p, wants, a, rules) : (account_order){0};
     account_order o = keep(a, has);

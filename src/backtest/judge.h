@@ -12,7 +12,7 @@ typedef struct {
     bool brief; // neither intervals nor control
 } judge_options;
 
-// Of a replay that has ended. ERR_RUN where memory is short.
+// Statistics of a replay that has ended. ERR_RUN where memory is short.
 bool judge(const replay *p, const account_terms *t, const judge_options *o, stats *s, err *e);
 
 #endif

@@ -18,7 +18,7 @@
 
 enum { SHOWN = 40 };
 
-// What is asked for, from the options and from a file.
+// The backtest that is asked for, by the options and a file.
 typedef struct {
     backtest_file file;
     const char *run, *signals, *bars, *data, *part, *symbol, *trades;
@@ -193,6 +193,11 @@ static void note_lost(const cli_options *o, const err *why) {
 static kept keep_run(const asked *a, const backtested *b, const assumptions *lines, const cli_options *o) {
     err why = {0};
     if (!is_directory(a->run)) return KEPT_NONE;
+    if (strcmp(b->part, "test") != 0) {
+        err_input(&why, "%s/%s is of the test part, which nothing was fitted on", a->run, results_name(RESULTS_BACKTEST));
+        note_lost(o, &why);
+        return KEPT_NONE;
+    }
     if (backtest_run_store(b, lines, a->run, &why)) return KEPT_RUN;
     note_lost(o, &why);
     return KEPT_NONE;

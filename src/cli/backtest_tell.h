@@ -6,7 +6,7 @@
 #include "backtest/stats.h"
 #include "cli/cli.h"
 
-// What is told of a backtest, wherever its positions come from.
+// Words and figures of a backtest, wherever its positions come from.
 typedef struct {
     const assumptions *assumptions;
     const account_terms *terms;

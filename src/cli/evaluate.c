@@ -89,16 +89,6 @@ static json_t *classes_json(const dataset *d, const score *s) {
     return all;
 }
 
-static json_t *matrix_json(const score *s, int K) {
-    json_t *all = json_array();
-    for (int i = 0; i < K; i++) {
-        json_t *row = json_array();
-        for (int k = 0; k < K; k++) json_array_append_new(row, json_integer((json_int_t)s->confusion[i * K + k]));
-        json_array_append_new(all, row);
-    }
-    return all;
-}
-
 static int member_count(const trained *t) {
     return t->members ? t->members : 1;
 }
@@ -109,7 +99,7 @@ static void print_json(const trained *t, const evaluation *v, const kept *k) {
         member_count(t), "data", t->task.data->name, "part", t->part, "samples", (json_int_t)s->samples, "loss",
         json_number(s->loss), "accuracy", json_number(s->accuracy), "mcc", json_number(s->mcc), "macro_f1",
         json_number(s->macro_f1), "classes", classes_json(t->task.data, s), "confusion",
-        matrix_json(s, t->task.data->classes));
+        evaluation_confusion(s->confusion, t->task.data->classes));
     use_add_json(t, all);
     json_join(all, skill_json(v->skill));
     add_kept(all, v, k);

@@ -77,6 +77,7 @@ typedef struct dataset {
     int64_t target_width;           // targets of a sample
     const float *target;            // [samples, target_width] what a regression is to give, or NULL
     const int64_t *time;            // [samples + unlabelled] when the sample is known, UTC seconds; or NULL
+    bool counted;                   // its times are numbers of samples, as windows without times have them
     const int64_t *end;             // [samples] when its label is known, as `time` counts; or NULL; needs `time`
     const float *price;             // [samples + unlabelled] what one could trade at when it is known, or NULL
     const uint8_t *known;           // [samples] 0: of no known label, as views may have; NULL: all are known

@@ -60,7 +60,7 @@ void scheme_judge(const scheme_work *w, scheme_fold *f) {
                         : !p->test.count                                 ? "test"
                                                                          : NULL;
     if (!empty) return;
-    if (!p->test.count || !w->d->time) {
+    if (!p->test.count || !w->d->time || w->d->counted) {
         snprintf(f->why, sizeof f->why, "no sample is left for %s (%lld purged or within the embargo)", empty,
             (long long)p->dropped);
         return;
@@ -87,7 +87,7 @@ static bool check(const dataset *d, const scheme *s, err *e) {
     if (d->held)
         return err_input(e, "%s holds out its own validation part; a walk needs samples in order of time", name);
     if (d->samples < 1) return err_input(e, "%s has no samples with labels; a walk needs some", name);
-    if (!d->time && uses_time(s))
+    if ((!d->time || d->counted) && uses_time(s))
         return err_input(e, "%s has no times; give the spans of a walk as numbers of samples", name);
     if (late_in_month(s))
         return err_input(e, "spans of months cannot begin on the 29th or later; let training end on another day");

@@ -494,6 +494,7 @@ static bool open_rest(dataset *d, opened *o, const windows *w, size_t *at, err *
     // Each window is a series of its own, so how far labels reach cannot be counted in rows.
     for (int64_t i = 0; !w->time && i < w->samples; i++) end[i] = (time[i] = i) + d->horizon;
     d->time = time;
+    d->counted = !w->time;
     d->end = end;
     if (!w->label) return true;
     d->classes = windows_labels(w, z, false, label, &names, &o->arena, e);

@@ -109,7 +109,7 @@ typedef enum { ACCOUNT_TAKEN, ACCOUNT_NO_MARGIN, ACCOUNT_COSTS_ABOVE } account_r
 
 enum { ACCOUNT_FILLS_MOST = 3 }; // of a step: the old position closed, the new one opened, and that one closed
 
-// What a step did.
+// Events of a step.
 typedef struct {
     account_fill fill[ACCOUNT_FILLS_MOST];
     int32_t count;

@@ -51,7 +51,7 @@ static const place evaluation[] = {{"parts", OBJECT}, {"parts.*", OBJECT}, {"par
     {"parts.*.importance[].stream", TEXT}, {"parts.*.importance[].column", TEXT}, {"parts.*.importance[].metric", TEXT},
     {"parts.*.importance[].drop", NUMBER}, {0}};
 
-static const place backtest[] = {{"assumptions", LIST}, {"assumptions[]", OBJECT}, {"assumptions[].key", TEXT},
+static const place backtest[] = {{"part", TEXT}, {"weights", TEXT}, {"assumptions", LIST}, {"assumptions[]", OBJECT}, {"assumptions[].key", TEXT},
     {"assumptions[].text", TEXT}, {"statistics", LIST}, {"statistics[]", OBJECT}, {"statistics[].key", TEXT},
     {"statistics[].label", TEXT}, {"statistics[].unit", TEXT}, {"statistics[].definition", TEXT},
     {"statistics[].value", NUMBER}, {"statistics[].low", NUMBER}, {"statistics[].high", NUMBER},
@@ -63,7 +63,7 @@ static const place backtest[] = {{"assumptions", LIST}, {"assumptions[]", OBJECT
 
 static const place signal[] = {{"threshold", NUMBER}, {"exit", TEXT}, {"hold", NUMBER}, {"long", OBJECT},
     {"long.*", NUMBER}, {"short", OBJECT}, {"short.*", NUMBER}, {"unit", TEXT}, {"sizing", TEXT}, {"size", NUMBER},
-    {"volatility_bars", NUMBER}, {"bars_a_year", NUMBER}, {"symbol", TEXT}, {"epoch", NUMBER}, {"fitted", OBJECT},
+    {"volatility_bars", NUMBER}, {"bars_a_year", NUMBER}, {"symbol", TEXT}, {"weights", TEXT}, {"fitted", OBJECT},
     {"fitted.result", NUMBER}, {"fitted.trades", NUMBER}, {"fitted.from", TEXT}, {"fitted.to", TEXT}, {0}};
 
 static const place walk[] = {{"scheme", TEXT}, {"folds", LIST}, {"folds[]", OBJECT}, {"folds[].number", NUMBER},

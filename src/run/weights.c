@@ -2,9 +2,13 @@
 
 #include "base/format.h"
 #include "run/checkpoint.h"
+#include "run/run.h"
 #include "run/sum.h"
 
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zlib.h>
 
 enum { NOTES_MOST = 16 };
 
@@ -38,4 +42,32 @@ safetensors *weights_open(const char *path, err *e) {
     if (s && is_known(s, path, e)) return s;
     safetensors_close(s);
     return NULL;
+}
+
+// The sum of a file as the text of its note; false where there is none.
+static bool sum_of(const char *dir, char *to, size_t room) {
+    err unused;
+    char *path = run_path(dir, "best.safetensors");
+    safetensors *f = safetensors_open(path, &unused);
+    const char *sum = f ? safetensors_metadata(f, "sum") : NULL;
+    if (sum) snprintf(to, room, "%s", sum);
+    safetensors_close(f);
+    free(path);
+    return sum != NULL;
+}
+
+void weights_identity(const char *dir, char text[WEIGHTS_IDENTITY_ROOM]) {
+    char sum[WEIGHTS_IDENTITY_ROOM], name[32];
+    unsigned long all = 0;
+    text[0] = 0;
+    if (sum_of(dir, text, WEIGHTS_IDENTITY_ROOM)) return;
+    for (int k = 1;; k++) {
+        snprintf(name, sizeof name, "member_%d", k);
+        char *member = run_path(dir, name);
+        bool there = sum_of(member, sum, sizeof sum);
+        free(member);
+        if (!there) break;
+        all = crc32(all, (const unsigned char *)sum, (unsigned)strlen(sum) + 1);
+        snprintf(text, WEIGHTS_IDENTITY_ROOM, "%d:%08lx", k, all);
+    }
 }

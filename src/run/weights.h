@@ -15,4 +15,9 @@ bool weights_write(const char *path, const safetensors_entry *entries, int count
 // newer format.
 safetensors *weights_open(const char *path, err *e);
 
+// Identity of the best weights in a run's directory, or of all members of an ensemble: made of the sums of the files,
+// so that other weights have another one. "" where it is not known: files that are not there, or without a sum.
+enum { WEIGHTS_IDENTITY_ROOM = 24 };
+void weights_identity(const char *dir, char text[WEIGHTS_IDENTITY_ROOM]);
+
 #endif

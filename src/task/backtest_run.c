@@ -20,6 +20,10 @@ static bool make_rule(backtested *b, trained *t, const backtest_run_options *o, 
 
 static bool trade(backtested *b, trained *t, const backtest_run_options *o, err *e) {
     int64_t from, to;
+    const walk_settings *w = &t->task.settings.walk;
+    if (w->fold && w->scheme.kind == SCHEME_CPCV)
+        return err_input(e, "%s: a fold of cpcv tests stretches between its training data, which are not traded; "
+                            "`tradewind evaluate` scores it", o->run.run);
     backtest_work_about(b, t, o->run.run);
     if (o->bars || o->run.data) snprintf(b->part, sizeof b->part, "all");
     if (o->bars) snprintf(b->data, sizeof b->data, "%s", o->bars);
@@ -88,6 +92,10 @@ bool backtest_run_make(backtested *b, const backtest_run_options *o, err *e) {
 }
 
 bool backtest_run_store(const backtested *b, const assumptions *a, const char *dir, err *e) {
-    return rule_write(dir, &b->rule, e) &&
-           results_write(dir, RESULTS_BACKTEST, document_make(a, &b->replay, &b->stats), e);
+    json_t *doc = document_make(a, &b->replay, &b->stats);
+    json_object_set_new(doc, "part", json_string(b->part));
+    json_object_set_new(doc, "weights", json_string(b->rule.weights));
+    if (rule_write(dir, &b->rule, e)) return results_write(dir, RESULTS_BACKTEST, doc, e);
+    json_decref(doc);
+    return false;
 }

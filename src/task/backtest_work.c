@@ -50,7 +50,7 @@ bool backtest_work_rule(rule_record *r, account_terms *terms, trained *t, const 
     if (ok) {
         decide_rule_make(&r->rule, &s, &m.label, market_bars_a_year(&m, 0, to));
         snprintf(r->symbol, sizeof r->symbol, "%s", m.symbol);
-        r->epoch = rule_epoch(run);
+        weights_identity(run, r->weights);
         ok = market_measure(&m, t, r->rule.volatility_bars, e) &&
              (s.threshold != SIGNAL_AUTO || fit(r, terms, &m, from, to, e));
     }

@@ -13,7 +13,7 @@ typedef struct {
     int count;
 } rebuild;
 
-// Of a task on its own data, which were made of bars. Where the description names bar files, `file` takes the place of
+// The task is on its own data, which were made of bars. Where the description names bar files, `file` takes the place of
 // the finest one of the instrument; where it names a set from import, features, frames, labels and the file's clock are
 // as that set says. ERR_INPUT where this cannot be done. To be given back by rebuild_done, also on failure; the user's
 // overrides must outlive it.

@@ -1,24 +1,12 @@
 #include "task/rule_file.h"
 
-#include "run/db.h"
 #include "run/results.h"
-#include "run/run.h"
+#include "run/weights.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-int64_t rule_epoch(const char *dir) {
-    db_summary sum;
-    err unused;
-    char *path = run_path(dir, "run.db");
-    db_reader *db = db_reader_open(path, &unused);
-    int64_t epoch = db && db_read(db, &sum, &unused) ? sum.best_epoch : 0;
-    db_reader_close(db);
-    free(path);
-    return epoch;
-}
 
 static json_t *distance_json(const decide_distance *d) {
     return json_pack("{s:f, s:f}", "stop", d->stop, "target", d->target);
@@ -27,11 +15,11 @@ static json_t *distance_json(const decide_distance *d) {
 bool rule_write(const char *dir, const rule_record *r, err *e) {
     const decide_rule *x = &r->rule;
     char from[32], to[32];
-    json_t *all = json_pack("{s:f, s:s, s:I, s:o, s:o, s:s, s:s, s:f, s:I, s:f, s:s, s:I}", "threshold", x->threshold,
+    json_t *all = json_pack("{s:f, s:s, s:I, s:o, s:o, s:s, s:s, s:f, s:I, s:f, s:s, s:s}", "threshold", x->threshold,
         "exit", signal_exit_name(x->exit), "hold", (json_int_t)x->hold, "long", distance_json(&x->up), "short",
         distance_json(&x->down), "unit", x->returns ? "return" : "volatility", "sizing", signal_sizing_name(x->sizing),
         "size", x->size, "volatility_bars", (json_int_t)x->volatility_bars, "bars_a_year", x->bars_a_year, "symbol",
-        r->symbol, "epoch", (json_int_t)r->epoch);
+        r->symbol, "weights", r->weights);
     if (r->was_fitted)
         json_object_set_new(all, "fitted",
             json_pack("{s:f, s:I, s:s, s:s}", "result", r->fitted.result, "trades", (json_int_t)r->fitted.trades,
@@ -70,10 +58,11 @@ static bool take(json_t *doc, rule_record *r) {
     int exit, sizing;
     const char *symbol = json_string_value(json_object_get(doc, "symbol"));
     const char *unit = json_string_value(json_object_get(doc, "unit"));
-    double hold = number(doc, "hold"), bars = number(doc, "volatility_bars"), epoch = number(doc, "epoch");
+    const char *weights = json_string_value(json_object_get(doc, "weights"));
+    double hold = number(doc, "hold"), bars = number(doc, "volatility_bars");
     bool ok = word(doc, "exit", exit_name, SIGNAL_HORIZON + 1, &exit) &&
               word(doc, "sizing", sizing_name, SIGNAL_EQUITY + 1, &sizing) && symbol && unit &&
-              is_within(hold, 0, 1e9) && is_within(bars, 1, LABEL_BARS_MOST) && is_within(epoch, 0, 1e15);
+              weights && is_within(hold, 0, 1e9) && is_within(bars, 1, LABEL_BARS_MOST);
     if (!ok) return false;
     *x = (decide_rule){.threshold = number(doc, "threshold"),
         .hold = (int64_t)hold,
@@ -85,7 +74,7 @@ static bool take(json_t *doc, rule_record *r) {
         .size = number(doc, "size"),
         .volatility_bars = (int64_t)bars,
         .bars_a_year = number(doc, "bars_a_year")};
-    r->epoch = (int64_t)epoch;
+    snprintf(r->weights, sizeof r->weights, "%s", weights);
     snprintf(r->symbol, sizeof r->symbol, "%s", symbol);
     const double all[] = {
         x->threshold, x->up.stop, x->up.target, x->down.stop, x->down.target, x->size, x->bars_a_year};
@@ -96,13 +85,15 @@ static bool take(json_t *doc, rule_record *r) {
 
 bool rule_read(const char *dir, rule_record *r, bool *there, err *e) {
     json_t *doc;
+    char now[WEIGHTS_IDENTITY_ROOM];
     *r = (rule_record){0};
     *there = false;
     if (!results_read(dir, RESULTS_SIGNAL, &doc, e)) return false;
     if (!doc) return true;
     bool ok = take(doc, r);
     json_decref(doc);
-    *there = ok && r->epoch == rule_epoch(dir);
+    weights_identity(dir, now);
+    *there = ok && now[0] && strcmp(now, r->weights) == 0;
     return ok ||
            err_input(e, "%s/%s: a value is missing or out of its range; make it anew with `tradewind backtest %s`", dir,
                results_name(RESULTS_SIGNAL), dir);

@@ -3,6 +3,7 @@
 #define TRADEWIND_TASK_RULE_FILE_H
 
 #include "backtest/follow.h"
+#include "run/weights.h"
 #include "task/trained.h"
 
 typedef struct {
@@ -10,21 +11,18 @@ typedef struct {
     bool was_fitted;
     follow_fitted fitted; // threshold, where it was
     char symbol[64];      // instrument that the rule was made for; "" where the data have one
-    int64_t epoch;        // of the weights that it was made for; 0: not known
+    char weights[WEIGHTS_IDENTITY_ROOM]; // that it was made for
 } rule_record;
 
 // Replaces the file. The same rule gives the same bytes.
 bool rule_write(const char *dir, const rule_record *r, err *e);
 
-// Reads the file; `*there` is false where there is none, or where it was made for weights of another epoch. ERR_INPUT
+// Reads the file; `*there` is false where there is none, or where it was made for other weights than those there now. ERR_INPUT
 // where it is damaged.
 bool rule_read(const char *dir, rule_record *r, bool *there, err *e);
 
 // The rule for the answers of opened weights, as far as sides go: by the description's threshold where it is a number,
 // else as the directory of a run or ensemble keeps it, for its best weights. `*there` is false where there is none.
 bool rule_of(const trained *t, rule_record *r, bool *there, err *e);
-
-// Epoch of a run's best weights; 0 where run.db does not say.
-int64_t rule_epoch(const char *dir);
 
 #endif

@@ -130,7 +130,7 @@ int64_t trials_count(const char *run) {
     trials t = {0};
     char *whole = realpath(run, NULL);
     if (whole && read_plan(run, &t.plan)) {
-        if (cut_name(whole)) cut_name(whole);
+        while (cut_name(whole)) continue;
         search(&t, whole, 0);
     }
     free(whole);

@@ -338,7 +338,7 @@ static bool walk_all(walk *w, err *e) {
     if (!w->works && w->w->shards) return true; // more shards than folds
     if (!w->works) return config_fail(w->all.config, "walk", e, "no fold can be made: %s", w->folds.fold[0].why);
     bool ok = plan_walk(w, e) && open_place(w, e) && carry_out(w, &stopped, e);
-    const char *status = stopped ? "stopped" : ok ? "done" : "failed";
+    const char *status = !ok ? "failed" : stopped ? "stopped" : "done";
     if (w->place) db_status(run_db(w->place), status, ok ? "" : e->text);
     if (ok && stopped) tell(w, (task_event){.kind = TASK_WALK_STOPPED, .member = {.dir = w->all.settings.dir}});
     return ok;

@@ -94,7 +94,7 @@ static json_t *part_json(const dataset *d, const split_part *p) {
     int64_t first = part_first(p), last = part_end(p) - 1;
     snprintf(from, sizeof from, "%lld", (long long)first);
     snprintf(to, sizeof to, "%lld", (long long)last);
-    if (d->time) {
+    if (d->time && !d->counted) {
         when_moment_text(from, sizeof from, d->time[first]);
         when_moment_text(to, sizeof to, d->time[last]);
     }

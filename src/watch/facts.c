@@ -24,7 +24,9 @@ static void take_metric(void *arg, int64_t epoch, const db_metric *m) {
         snprintf(c->part, sizeof c->part, "%s", m->part);
         snprintf(c->name, sizeof c->name, "%s", m->name);
         c->values = trace_new();
+        c->best = NAN;
     }
+    if (epoch == f->sum.best_epoch) f->curve[i].best = m->value;
     trace_add(f->curve[i].values, (double)epoch, m->value, m->value, m->value);
 }
 
@@ -123,7 +125,9 @@ static void read_documents(facts *f) {
 static void read_description(facts *f) {
     f->config = read_text(f->dir, "config.yaml");
     value_of(f->config, "model.kind", f->model, sizeof f->model);
-    value_of(f->config, "data.set", f->data, sizeof f->data);
+    value_of(f->config, "data.bars.fast", f->data, sizeof f->data);
+    if (!f->data[0] && f->config && strstr(f->config, "\n  bars:\n")) snprintf(f->data, sizeof f->data, "bar files");
+    if (!f->data[0]) value_of(f->config, "data.set", f->data, sizeof f->data);
 }
 
 // A walk's plans and curves are its folds'.
@@ -190,9 +194,8 @@ json_t *facts_part(const facts *f, const char *name) {
     return json_object_get(json_object_get(f->doc[RESULTS_EVALUATION], "parts"), name);
 }
 
-double facts_value(const facts *f, const char *part, const char *name, int64_t epoch) {
-    const trace *t = facts_curve(f, part, name);
-    for (int i = 0; t && i < t->count; i++)
-        if (t->x[i] >= (double)epoch) return t->mean[i];
+double facts_best(const facts *f, const char *part, const char *name) {
+    for (int i = 0; i < f->curves; i++)
+        if (strcmp(f->curve[i].part, part) == 0 && strcmp(f->curve[i].name, name) == 0) return f->curve[i].best;
     return NAN;
 }

@@ -16,6 +16,7 @@ enum { FACTS_CURVES_MOST = 64, FACTS_TROUBLES_MOST = RESULTS_KINDS + 1 };
 typedef struct {
     char part[16], name[32];
     trace *values;
+    double best; // of the best epoch; NaN: none
 } curve;
 
 typedef struct {
@@ -53,7 +54,7 @@ const trace *facts_curve(const facts *f, const char *part, const char *name);
 // A part of the evaluation, or NULL.
 json_t *facts_part(const facts *f, const char *name);
 
-// The value of a curve at an epoch; NaN where there is none.
-double facts_value(const facts *f, const char *part, const char *name, int64_t epoch);
+// The value of a curve at the best epoch; NaN where there is none.
+double facts_best(const facts *f, const char *part, const char *name);
 
 #endif

@@ -32,7 +32,7 @@ static void draw_curves(const facts *f, svg *s, const char *name, const char *ti
     }
     char word[64];
     int64_t best = f->sum.best_epoch;
-    double value = facts_value(f, "validation", name, best);
+    double value = facts_best(f, "validation", name);
     if (best && !isnan(value)) {
         snprintf(word, sizeof word, "best epoch %lld: %.4g", (long long)best, value);
         chart_mark(&c, (double)best, word);

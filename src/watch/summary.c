@@ -1,6 +1,7 @@
 #include "watch/summary.h"
 
 #include "run/command.h"
+#include "run/weights.h"
 #include "watch/figure.h"
 
 #include <stdio.h>
@@ -69,9 +70,9 @@ static void add_run(json_t *all, const facts *f) {
     json_object_update_new(
         all, json_pack("{s:I, s:I}", "epochs", (json_int_t)s->epochs, "best_epoch", (json_int_t)s->best_epoch));
     if (!s->best_epoch) return;
-    json_t *best = json_pack("{s:o}", "loss", json_number(facts_value(f, "validation", "loss", s->best_epoch)));
+    json_t *best = json_pack("{s:o}", "loss", json_number(facts_best(f, "validation", "loss")));
     if (f->metric)
-        json_object_set_new(best, f->metric, json_number(facts_value(f, "validation", f->metric, s->best_epoch)));
+        json_object_set_new(best, f->metric, json_number(facts_best(f, "validation", f->metric)));
     json_object_set_new(all, "validation", best);
 }
 
@@ -132,10 +133,20 @@ static void note_stale(json_t *notes, const facts *f) {
     }
 }
 
+// Of a run; of a walk nothing is known of the weights that were traded.
+static void note_stale_backtest(json_t *notes, const facts *f) {
+    char now[WEIGHTS_IDENTITY_ROOM];
+    const char *then = json_string_value(results_get(f->doc[RESULTS_BACKTEST], "weights"));
+    weights_identity(f->dir, now);
+    if (!then || !now[0] || strcmp(then, now) == 0) return;
+    json_array_append_new(notes, words("the backtest is of other weights than those that are there now; backtest again"));
+}
+
 static json_t *notes_of(const facts *f) {
     json_t *notes = json_array();
     for (int i = 0; i < f->troubles; i++) json_array_append_new(notes, words(f->trouble[i].text));
     note_stale(notes, f);
+    note_stale_backtest(notes, f);
     return notes;
 }
 

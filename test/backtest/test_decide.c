@@ -190,6 +190,8 @@ static void shorts_can_be_forbidden(void **state) {
     decide_rule r = usual;
     r.exit = SIGNAL_OPPOSITE;
     a = account_with(&rules, 2);
+    assert_int_equal(decide(&r, &down, 1, &a, &rules).units, 0);
+    r.exit = SIGNAL_HORIZON;
     assert_int_equal(decide(&r, &down, 1, &a, &rules).units, fixed(2));
 }
 
