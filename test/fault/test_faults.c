@@ -6,7 +6,7 @@
 // Commands that print only are tried with failing allocations alone: what they print then is what they print always, or
 // they end with status 1 and one line.
 //
-// Every n-th fault is tried, n being TRADEWIND_FAULTS_EVERY (400 where it is not set; `make faults` tries all).
+// Every n-th fault is tried, n being TRADEWIND_FAULTS_EVERY (800 where it is not set; `make faults` tries all).
 // TRADEWIND_FAULTS_PART=1/2 tries the first half of those, of every kind, so that two processes share the work;
 // TRADEWIND_FAULTS_ONLY=train tries one kind.
 #include "cli/program.h"
@@ -57,7 +57,7 @@ typedef struct {
 static char trying[128]; // the fault at work, for a test that fails
 
 static sample read_sample(void) {
-    sample c = {.every = 400, .part = 1, .parts = 1};
+    sample c = {.every = 800, .part = 1, .parts = 1};
     const char *every = getenv("TRADEWIND_FAULTS_EVERY"), *part = getenv("TRADEWIND_FAULTS_PART");
     if (every) c.every = atoi(every);
     if (part) assert_int_equal(sscanf(part, "%d/%d", &c.part, &c.parts), 2);

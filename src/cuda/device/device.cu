@@ -242,7 +242,7 @@ static queue *queue_open(const queue_options *o, err *e) {
     __atomic_fetch_add(&open_queues, 1, __ATOMIC_SEQ_CST);
     q->wish = o->card;
     if (o->card.blaslt) q->wish.blaslt = strdup(o->card.blaslt);
-    CHECK(!o->card.blaslt || q->wish.blaslt, "out of memory for the name of a library");
+    NEED(!o->card.blaslt || q->wish.blaslt, "out of memory for the name of a library");
     watch_card(q);
     if (take_card(q, e) && identify_card(q, e)) return q;
     queue_close(q);

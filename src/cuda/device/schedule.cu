@@ -84,7 +84,7 @@ void side_by_side(queue *q, const group *groups, int count) {
     cudaEvent_t start;
     int last[STREAMS], low = 0, high = 0;
     slot *slots = (slot *)calloc((size_t)count, sizeof *slots);
-    CHECK(slots, "out of memory for a schedule of %d groups", count);
+    NEED(slots, "out of memory for a schedule of %d groups", count);
     for (int s = 0; s < STREAMS; s++) last[s] = -1;
     note(q, cudaDeviceGetStreamPriorityRange(&low, &high));
     note(q, cudaEventCreateWithFlags(&start, cudaEventDisableTiming));

@@ -198,7 +198,7 @@ static const pack_args *fuse_pack(fuser *f, int first, int n, bool *ok) {
     }
     if (!f->packs || !pack_joins(f->packs, &f->rows)) {
         f->packs = (pack_list *)calloc(1, sizeof *f->packs);
-        CHECK(f->packs, "out of memory for a list of packs");
+        NEED(f->packs, "out of memory for a list of packs");
         group_add(f, GROUP_PACK, first, n)->args = f->packs;
     }
     pack_add(f->packs, p);

@@ -73,7 +73,7 @@ static blaslt *opened(queue *q) {
     const char *wish = q->wish.blaslt;
     if (q->blaslt) return q->blaslt;
     blaslt *l = q->blaslt = (blaslt *)calloc(1, sizeof *l);
-    CHECK(l, "out of memory for a library's functions");
+    NEED(l, "out of memory for a library's functions");
     l->off = wish && strcmp(wish, "0") == 0;
     if (l->off) return l;
     l->library = load(wish);
@@ -153,7 +153,7 @@ static const blaslt_way *way_of(queue *q, const blaslt_shape *s) {
     for (const blaslt_way *w = l->ways; w; w = w->next)
         if (is_same(&w->shape, s)) return w->found ? w : NULL;
     blaslt_way *w = (blaslt_way *)calloc(1, sizeof *w);
-    CHECK(w, "out of memory for a product's description");
+    NEED(w, "out of memory for a product's description");
     w->shape = *s;
     w->found = describe_product(l, w) && choose_algorithm(l, w);
     w->next = l->ways;
