@@ -5,8 +5,9 @@
 #include "backtest/assumptions.h"
 #include "backtest/stats.h"
 
-// Makes the document of a replay that has ended. Lists that are drawn have at most RESULTS_POINTS_MOST elements, at equal distances, the
-// last one included. Buy-and-hold is the cash in the instrument from the first close. A new reference.
+// Makes the document of a replay that has ended. Lists that are drawn have at most RESULTS_POINTS_MOST elements, at
+// equal distances, the last one included. Buy-and-hold is the cash in the instrument from the first close. A new
+// reference.
 json_t *document_make(const assumptions *a, const replay *p, const stats *s);
 
 #endif

@@ -194,7 +194,8 @@ static kept keep_run(const asked *a, const backtested *b, const assumptions *lin
     err why = {0};
     if (!is_directory(a->run)) return KEPT_NONE;
     if (strcmp(b->part, "test") != 0) {
-        err_input(&why, "%s/%s is of the test part, which nothing was fitted on", a->run, results_name(RESULTS_BACKTEST));
+        err_input(
+            &why, "%s/%s is of the test part, which nothing was fitted on", a->run, results_name(RESULTS_BACKTEST));
         note_lost(o, &why);
         return KEPT_NONE;
     }

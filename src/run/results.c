@@ -51,15 +51,16 @@ static const place evaluation[] = {{"parts", OBJECT}, {"parts.*", OBJECT}, {"par
     {"parts.*.importance[].stream", TEXT}, {"parts.*.importance[].column", TEXT}, {"parts.*.importance[].metric", TEXT},
     {"parts.*.importance[].drop", NUMBER}, {0}};
 
-static const place backtest[] = {{"part", TEXT}, {"weights", TEXT}, {"assumptions", LIST}, {"assumptions[]", OBJECT}, {"assumptions[].key", TEXT},
-    {"assumptions[].text", TEXT}, {"statistics", LIST}, {"statistics[]", OBJECT}, {"statistics[].key", TEXT},
-    {"statistics[].label", TEXT}, {"statistics[].unit", TEXT}, {"statistics[].definition", TEXT},
-    {"statistics[].value", NUMBER}, {"statistics[].low", NUMBER}, {"statistics[].high", NUMBER},
-    {"statistics[].hold", NUMBER}, {"equity", OBJECT}, {"equity.*", LIST}, {"equity.*[]", NUMBER}, {"monthly", LIST},
-    {"monthly[]", OBJECT}, {"monthly[].month", TEXT}, {"monthly[].return", NUMBER}, {"trades", LIST},
-    {"trades[]", OBJECT}, {"trades[].side", NUMBER}, {"trades[].entry_time", NUMBER}, {"trades[].exit_time", NUMBER},
-    {"trades[].entry", NUMBER}, {"trades[].exit", NUMBER}, {"trades[].result", NUMBER}, {"price", OBJECT},
-    {"price.*", LIST}, {"price.*[]", NUMBER}, {0}};
+static const place backtest[] = {{"part", TEXT}, {"weights", TEXT}, {"assumptions", LIST}, {"assumptions[]", OBJECT},
+    {"assumptions[].key", TEXT}, {"assumptions[].text", TEXT}, {"statistics", LIST}, {"statistics[]", OBJECT},
+    {"statistics[].key", TEXT}, {"statistics[].label", TEXT}, {"statistics[].unit", TEXT},
+    {"statistics[].definition", TEXT}, {"statistics[].value", NUMBER}, {"statistics[].low", NUMBER},
+    {"statistics[].high", NUMBER}, {"statistics[].hold", NUMBER}, {"equity", OBJECT}, {"equity.*", LIST},
+    {"equity.*[]", NUMBER}, {"monthly", LIST}, {"monthly[]", OBJECT}, {"monthly[].month", TEXT},
+    {"monthly[].return", NUMBER}, {"trades", LIST}, {"trades[]", OBJECT}, {"trades[].side", NUMBER},
+    {"trades[].entry_time", NUMBER}, {"trades[].exit_time", NUMBER}, {"trades[].entry", NUMBER},
+    {"trades[].exit", NUMBER}, {"trades[].result", NUMBER}, {"price", OBJECT}, {"price.*", LIST}, {"price.*[]", NUMBER},
+    {0}};
 
 static const place signal[] = {{"threshold", NUMBER}, {"exit", TEXT}, {"hold", NUMBER}, {"long", OBJECT},
     {"long.*", NUMBER}, {"short", OBJECT}, {"short.*", NUMBER}, {"unit", TEXT}, {"sizing", TEXT}, {"size", NUMBER},

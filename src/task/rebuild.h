@@ -13,10 +13,10 @@ typedef struct {
     int count;
 } rebuild;
 
-// The task is on its own data, which were made of bars. Where the description names bar files, `file` takes the place of
-// the finest one of the instrument; where it names a set from import, features, frames, labels and the file's clock are
-// as that set says. ERR_INPUT where this cannot be done. To be given back by rebuild_done, also on failure; the user's
-// overrides must outlive it.
+// The task is on its own data, which were made of bars. Where the description names bar files, `file` takes the place
+// of the finest one of the instrument; where it names a set from import, features, frames, labels and the file's clock
+// are as that set says. ERR_INPUT where this cannot be done. To be given back by rebuild_done, also on failure; the
+// user's overrides must outlive it.
 bool rebuild_make(rebuild *r, const task *t, const char *file, const char *symbol, const char *const *overrides,
     int override_count, err *e);
 void rebuild_done(rebuild *r);

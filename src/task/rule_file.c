@@ -61,8 +61,8 @@ static bool take(json_t *doc, rule_record *r) {
     const char *weights = json_string_value(json_object_get(doc, "weights"));
     double hold = number(doc, "hold"), bars = number(doc, "volatility_bars");
     bool ok = word(doc, "exit", exit_name, SIGNAL_HORIZON + 1, &exit) &&
-              word(doc, "sizing", sizing_name, SIGNAL_EQUITY + 1, &sizing) && symbol && unit &&
-              weights && is_within(hold, 0, 1e9) && is_within(bars, 1, LABEL_BARS_MOST);
+              word(doc, "sizing", sizing_name, SIGNAL_EQUITY + 1, &sizing) && symbol && unit && weights &&
+              is_within(hold, 0, 1e9) && is_within(bars, 1, LABEL_BARS_MOST);
     if (!ok) return false;
     *x = (decide_rule){.threshold = number(doc, "threshold"),
         .hold = (int64_t)hold,

@@ -9,16 +9,16 @@
 typedef struct {
     decide_rule rule;
     bool was_fitted;
-    follow_fitted fitted; // threshold, where it was
-    char symbol[64];      // instrument that the rule was made for; "" where the data have one
+    follow_fitted fitted;                // threshold, where it was
+    char symbol[64];                     // instrument that the rule was made for; "" where the data have one
     char weights[WEIGHTS_IDENTITY_ROOM]; // that it was made for
 } rule_record;
 
 // Replaces the file. The same rule gives the same bytes.
 bool rule_write(const char *dir, const rule_record *r, err *e);
 
-// Reads the file; `*there` is false where there is none, or where it was made for other weights than those there now. ERR_INPUT
-// where it is damaged.
+// Reads the file; `*there` is false where there is none, or where it was made for other weights than those there now.
+// ERR_INPUT where it is damaged.
 bool rule_read(const char *dir, rule_record *r, bool *there, err *e);
 
 // The rule for the answers of opened weights, as far as sides go: by the description's threshold where it is a number,

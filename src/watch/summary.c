@@ -71,8 +71,7 @@ static void add_run(json_t *all, const facts *f) {
         all, json_pack("{s:I, s:I}", "epochs", (json_int_t)s->epochs, "best_epoch", (json_int_t)s->best_epoch));
     if (!s->best_epoch) return;
     json_t *best = json_pack("{s:o}", "loss", json_number(facts_best(f, "validation", "loss")));
-    if (f->metric)
-        json_object_set_new(best, f->metric, json_number(facts_best(f, "validation", f->metric)));
+    if (f->metric) json_object_set_new(best, f->metric, json_number(facts_best(f, "validation", f->metric)));
     json_object_set_new(all, "validation", best);
 }
 
@@ -139,7 +138,8 @@ static void note_stale_backtest(json_t *notes, const facts *f) {
     const char *then = json_string_value(results_get(f->doc[RESULTS_BACKTEST], "weights"));
     weights_identity(f->dir, now);
     if (!then || !now[0] || strcmp(then, now) == 0) return;
-    json_array_append_new(notes, words("the backtest is of other weights than those that are there now; backtest again"));
+    json_array_append_new(
+        notes, words("the backtest is of other weights than those that are there now; backtest again"));
 }
 
 static json_t *notes_of(const facts *f) {
