@@ -22,6 +22,7 @@ typedef struct {
     const cli_options *o;
     progress bar;
     char *bars; // report of the bar files, until it is shown; or NULL
+    int works;  // folds of this process
 } view;
 
 static bool says_text(const view *v) {
@@ -32,8 +33,8 @@ static void on_begin(view *v, const task_event *e) {
     const task_walk_event *w = &e->walk;
     if (says_text(v)) {
         show_task(e->task, v->bars, stdout);
-        printf("folds     %lld, %d to train here, %d at once on %d thread%s each\n", (long long)w->folds->count,
-            w->works, w->jobs, w->threads, term_s(w->threads));
+        printf("folds     %lld, %d of them here, %d at once on %d thread%s each; the data above are the first one's\n",
+            (long long)w->folds->count, w->works, w->jobs, w->threads, term_s(w->threads));
         for (int64_t i = 0; i < w->folds->count; i++)
             if (w->folds->fold[i].why[0])
                 printf("left out  fold %lld: %s\n", (long long)w->folds->fold[i].number + 1, w->folds->fold[i].why);
@@ -44,12 +45,13 @@ static void on_begin(view *v, const task_event *e) {
                               "jobs", w->jobs, "threads", w->threads));
     free(v->bars);
     v->bars = NULL;
-    progress_init(&v->bar, stderr, "walking", 1000, v->o->quiet || v->o->json);
+    v->works = w->works;
+    progress_init(&v->bar, stderr, "walking", w->works, v->o->quiet || v->o->json);
     cli_watch_signals();
 }
 
 static bool on_share(view *v, double share) {
-    progress_at(&v->bar, 1000 * share, "%.0f %%", 100 * share);
+    progress_at(&v->bar, share * v->works, "%.1f of %d folds", share * v->works, v->works);
     return !cli_interrupted();
 }
 
@@ -239,6 +241,8 @@ static bool run_walk(const cli_options *o, err *e) {
     ask.listener = (task_listener){on_event, &v};
     bool ok = task_walk(&ask, &w, e);
     progress_done(&v.bar);
+    if (ok && shard && says_text(&v) && !cli_interrupted())
+        printf("next      `tradewind walk %s --gather`, once all shards are done\n", o->word[0]);
     free(v.bars);
     return ok;
 }

@@ -2,6 +2,7 @@
 #include "run/run.h"
 #include "task/fit.h"
 #include "task/members.h"
+#include "task/walk.h"
 
 #include <stdlib.h>
 
@@ -22,6 +23,18 @@ static bool keeps_inputs(const task *t, err *e) {
     return true;
 }
 
+static void note_fold(void *arg, const char *dir) {
+    (void)dir;
+    *(bool *)arg = true;
+}
+
+// False where a walk lies in the directory that a run is to go on in.
+static bool is_no_walk(const char *dir, err *e) {
+    bool walk = false;
+    walk_each(dir, note_fold, &walk);
+    return !walk || err_input(e, "%s: holds a walk; go on with `tradewind walk %s/config.yaml --resume`", dir, dir);
+}
+
 bool task_fit(const task_options *o, err *e) {
     task described;
     task_options as = *o;
@@ -35,6 +48,7 @@ bool task_fit(const task_options *o, err *e) {
         as.restart = true;
     }
     bool stays = as.resume || (as.restart && !run_has_weights(dir)), ok = stays || keeps_inputs(&described, e);
+    if (ok && stays) ok = is_no_walk(dir, e);
     if (members) ok = err_input(e, "%s: holds an ensemble of %d; set train.ensemble=%d", dir, members, members);
     if (ok) ok = several ? fit_ensemble(&as, &described, e) : fit_run(&as, NULL, &stopped, e);
     task_close(&described);

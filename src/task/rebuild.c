@@ -2,6 +2,7 @@
 
 #include "data/when.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -105,7 +106,10 @@ static bool remake_set(rebuild *r, const task *t, const char *file, err *e) {
 bool rebuild_make(rebuild *r, const task *t, const char *file, const char *symbol, const char *const *overrides,
     int override_count, err *e) {
     *r = (rebuild){0};
-    bool ok = config_count(t->config, "data.bars") ? replace_file(r, t, file, symbol, e) : remake_set(r, t, file, e);
+    char *whole = realpath(file, NULL); // so that the description looks for it nowhere else
+    if (!whole) return err_input(e, "%s: cannot be read: %s", file, strerror(errno));
+    bool ok = config_count(t->config, "data.bars") ? replace_file(r, t, whole, symbol, e) : remake_set(r, t, whole, e);
+    free(whole);
     for (int i = 0; ok && i < override_count; i++) {
         if (r->count == REBUILD_MOST) return err_input(e, "more than %d words; give fewer", override_count);
         r->overrides[r->count++] = overrides[i];

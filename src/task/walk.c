@@ -219,6 +219,7 @@ static bool plan_walk(walk *w, err *e) {
 // A shard neither holds the directory nor sets anything aside: another may be at work there.
 static bool open_shared(const walk *w, const char *config, err *e) {
     const char *dir = w->all.settings.dir;
+    if (run_is_locked(dir)) return err_run(e, "%s: another process walks here, without shards; wait for it", dir);
     if (run_is(dir)) return members_same(dir, config, NULL, e);
     return run_describe(dir, config, e);
 }
@@ -226,6 +227,7 @@ static bool open_shared(const walk *w, const char *config, err *e) {
 static bool open_place(walk *w, err *e) {
     const char *dir = w->all.settings.dir;
     bool there = w->o->resume || w->w->gather, ok;
+    if (w->w->gather && !run_is(dir)) return err_input(e, "%s: holds no walk to gather; train its shards first", dir);
     char *config = task_description_text(w->all.config, e);
     if (!config) return false;
     if (w->w->shards) {
@@ -261,10 +263,12 @@ static void on_ended(void *arg, int i) {
                     .metric = r->metric}});
 }
 
-// A fold goes on where the walk does and it has begun.
+// A fold goes on where the walk does and it has a whole checkpoint; else it begins anew.
 static void set_start(const walk *w, task_options *o, const char *dir) {
-    bool there = run_is(dir) || run_was_in(dir);
-    o->resume = (w->o->resume || w->w->shards) && there;
+    err unused;
+    bool goes = w->o->resume || w->w->shards;
+    bool saved = members_of(dir) || run_has_no_checkpoint(dir) || members_begun(dir, &unused);
+    o->resume = goes && saved && (run_is(dir) || run_was_in(dir));
 }
 
 // The first failure stands for all; other folds are kept.
@@ -333,6 +337,8 @@ static bool can_be_warm(const walk *w, err *e) {
 
 static bool walk_all(walk *w, err *e) {
     bool stopped = false;
+    if (w->all.settings.walk.fold)
+        return config_fail(w->all.config, "walk.fold", e, "a walk has all folds; leave it out, or train with it");
     if (!can_be_warm(w, e) || !make_folds(w, e)) return false;
     list_work(w);
     if (!w->works && w->w->shards) return true; // more shards than folds

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 // Scores of all folds together: each fold's answers, and each fold's own trivial ones, on all samples that were tested.
 typedef struct {
@@ -114,6 +115,15 @@ static json_t *fold_json(const walk_tested *w, const scheme_fold *f) {
 
 // A fold's test
 
+// A document that is damaged is made anew: all of it follows from the weights.
+static bool store(const evaluation *v, const char *dir, err *e) {
+    if (evaluation_store(v, dir, e)) return true;
+    char *path = run_path(dir, results_name(RESULTS_EVALUATION));
+    bool ok = e->kind == ERR_INPUT && unlink(path) == 0 && evaluation_store(v, dir, e);
+    free(path);
+    return ok;
+}
+
 static bool score_fold(trained *t, const char *dir, pool_of_folds *p, json_t *to, err *e) {
     skill_table skill = {0};
     series_score of = {0};
@@ -125,13 +135,14 @@ static bool score_fold(trained *t, const char *dir, pool_of_folds *p, json_t *to
     float *answer = task_predict(t, e);
     bool ok = answer && (forecasts ? task_evaluate_forecasts(t, answer, &of, &loss, &skill, e)
                                    : task_evaluate(t, answer, s, &skill, e));
-    ok = ok && evaluation_store(&(evaluation){.t = t,
-                                    .answer = answer,
-                                    .skill = &skill,
-                                    .score = forecasts ? NULL : s,
-                                    .series = forecasts ? &of : NULL,
-                                    .loss = forecasts ? loss : 0},
-                   dir, e);
+    evaluation v = {.t = t, .answer = answer, .skill = &skill};
+    if (ok && forecasts) {
+        v.series = &of;
+        v.loss = loss;
+    } else {
+        v.score = s;
+    }
+    ok = ok && store(&v, dir, e);
     if (ok) {
         pool_add(p, &skill, forecasts ? NULL : s, K);
         add_fold_scores(to, &skill);
@@ -187,6 +198,16 @@ static bool add_fold(const walk_tested *w, const scheme_fold *f, pool_of_folds *
     return missing.kind != ERR_RUN;
 }
 
+// Folds that could be trained and were not tested.
+static int64_t count_missing(const json_t *rows) {
+    int64_t n = 0;
+    for (size_t i = 0; i < json_array_size(rows); i++) {
+        const char *status = json_string_value(json_object_get(json_array_get(rows, i), "status"));
+        n += strcmp(status, "missing") == 0;
+    }
+    return n;
+}
+
 bool walk_test(const walk_tested *w, err *e) {
     pool_of_folds *p = calloc(1, sizeof *p);
     NEED(p, "out of memory for scores");
@@ -207,7 +228,10 @@ bool walk_test(const walk_tested *w, err *e) {
         ok = err_input(e, "%s: no fold is trained yet: %s", w->dir,
             json_string_value(json_object_get(json_array_get(rows, 0), "reason")));
     ok = ok && results_write(w->dir, RESULTS_WALK, json_incref(doc), e);
+    int64_t missing = count_missing(rows);
     if (ok) task_tell(&w->o->listener, &(task_event){.kind = TASK_WALK_DONE, .tested = {.dir = w->dir, .doc = doc}});
     json_decref(doc);
-    return ok;
+    if (!ok || !missing) return ok;
+    return err_run(e, "%s: %lld fold%s not there or damaged, as walk.json says; --resume trains %s", w->dir,
+        (long long)missing, missing == 1 ? " is" : "s are", missing == 1 ? "it" : "them");
 }

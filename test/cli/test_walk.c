@@ -142,7 +142,7 @@ static void warm_folds_and_ensembles(void **state) {
     put_walk("");
     assert_int_equal(RUN("walk", "walk.yaml", "--device=cpu", "walk.folds=2", "run.dir=cold"), 0);
     assert_int_equal(RUN("walk", "walk.yaml", "--device=cpu", "walk.folds=2", "walk.start=warm"), 0);
-    matches("out", "folds +2, 2 to train here, 1 at once");
+    matches("out", "folds +2, 2 of them here, 1 at once");
     assert_int_not_equal(system("cmp -s cold/walk.json made/walk.json"), 0);
     assert_int_equal(RUN("walk", "walk.yaml", "--device=cpu", "walk.folds=2", "train.ensemble=2", "run.dir=both"), 0);
     assert_int_equal(system("test $(ls both/fold_*/member_2/best.safetensors | wc -l) = 2"), 0);
@@ -168,7 +168,7 @@ static void mistakes_are_told(void **state) {
     complains(RUN("walk", "walk.yaml", "walk.test=3 weeks"), "walk.test=3 weeks: walk.test: 3 weeks is no span: .*");
     complains(RUN("walk", "walk.yaml", "--shard=5/4"), "--shard 5/4: must be such as 1/4, .*");
     complains(RUN("walk", "walk.yaml", "--shard=1/4", "--gather"), "--gather: .*; leave --shard out");
-    complains(RUN("walk", "walk.yaml", "--gather"), "made: there is no run to resume; .*");
+    complains(RUN("walk", "walk.yaml", "--gather"), "made: holds no walk to gather; .*");
     complains(RUN("walk", "walk.yaml", "walk.scheme=cpcv", "walk.test_groups=6"),
         "walk.test_groups=6: walk.test_groups: 6 of 6 groups leave none to train on; .*");
     put_text("plain.yaml", "data: {set: set.npz}\n");
