@@ -196,6 +196,7 @@ static void faults_are_one_line(void **state) {
     complains(RUN("backtest", "choices"), "choices: folds of cpcv are trained on data behind their tests, .*");
     assert_false(file_holds("choices/report.html", "tradewind backtest"));
     walk("without", "data: {synthetic: {bars: 2200}}\n", "");
+    matches("out", "\nreport +without/report\\.html\n"); // of samples without times
     complains(RUN("backtest", "without"), "without: no fold can be traded: .*keeps no bars to trade on; .*");
 }
 
