@@ -97,3 +97,15 @@ char *outline_value(const char *text, const char *path) {
     arena_done(&a);
     return value;
 }
+
+bool outline_has(const char *text, const char *section) {
+    arena a;
+    bool has = false;
+    size_t n = strlen(section);
+    arena_init(&a);
+    outline o = read_outline(&a, text);
+    for (int i = 0; i < o.count && !has; i++)
+        has = strncmp(o.leaf[i].path, section, n) == 0 && o.leaf[i].path[n] == '.';
+    arena_done(&a);
+    return has;
+}

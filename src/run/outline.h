@@ -15,4 +15,7 @@ int outline_compare(const char *was, const char *is, bool (*skip)(const char *pa
 // The value of a path, which the caller frees; NULL where there is none.
 char *outline_value(const char *text, const char *path);
 
+// True where a section has values.
+bool outline_has(const char *text, const char *section);
+
 #endif

@@ -125,9 +125,8 @@ static void read_documents(facts *f) {
 static void read_description(facts *f) {
     f->config = read_text(f->dir, "config.yaml");
     value_of(f->config, "model.kind", f->model, sizeof f->model);
-    value_of(f->config, "data.bars.fast", f->data, sizeof f->data);
-    if (!f->data[0] && f->config && strstr(f->config, "\n  bars:\n")) snprintf(f->data, sizeof f->data, "bar files");
-    if (!f->data[0]) value_of(f->config, "data.set", f->data, sizeof f->data);
+    value_of(f->config, "data.set", f->data, sizeof f->data);
+    if (f->config && outline_has(f->config, "data.bars")) snprintf(f->data, sizeof f->data, "bars"); // before a set
 }
 
 // A walk's plans and curves are its folds'.

@@ -137,7 +137,7 @@ static void reports_show_what_is_there(void **state) {
     matches("out", "\nreport +made/report\\.html\n");
     assert_true(file_holds("made/report.html", "tests of all folds"));
     assert_true(file_holds("made/report.html", "tradewind backtest made"));
-    assert_true(file_holds("made/report.html", "mlp"));
+    assert_true(file_holds("made/report.html", "walk, rolling, mlp, bars<"));
     assert_false(file_holds("made/report.html", "tradewind evaluate made"));
     assert_int_equal(RUN("backtest", "made", "-q"), 0);
     assert_int_equal(RUN("report", "made"), 0);
@@ -196,6 +196,7 @@ static void faults_are_one_line(void **state) {
     complains(RUN("backtest", "choices"), "choices: folds of cpcv are trained on data behind their tests, .*");
     assert_false(file_holds("choices/report.html", "tradewind backtest"));
     walk("without", "data: {synthetic: {bars: 2200}}\n", "");
+    matches("out", "\nreport +without/report\\.html\n"); // of samples without times
     complains(RUN("backtest", "without"), "without: no fold can be traded: .*keeps no bars to trade on; .*");
 }
 
