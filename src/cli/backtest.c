@@ -70,13 +70,16 @@ static void add_bars(assumptions *to, const char *name, const quotes *q, const c
 }
 
 // Documents that were kept in the directory: the backtest, and the rule of a run.
-typedef enum { KEPT_NONE, KEPT_WALK, KEPT_RUN } kept;
+typedef enum { KEPT_NONE, KEPT_OTHERS, KEPT_WALK, KEPT_RUN } kept; // OTHERS: not, as the part is not the test
 
 static void tell_files(const asked *a, kept k, const cli_options *o) {
     if (o->json || o->quiet) return;
     if (a->trades || k) putchar('\n');
     if (a->trades) printf("trades    %s\n", a->trades);
-    if (!k) return;
+    if (k == KEPT_OTHERS)
+        printf("not kept  %s/%s is of the test part, which nothing was fitted on\n", a->run,
+            results_name(RESULTS_BACKTEST));
+    if (k < KEPT_WALK) return;
     printf("stored    %s/%s", a->run, results_name(RESULTS_BACKTEST));
     if (k == KEPT_RUN) printf(", %s/%s", a->run, results_name(RESULTS_SIGNAL));
     printf("; `tradewind report %s` draws %s\n", a->run, k == KEPT_RUN ? "them" : "it");
@@ -193,12 +196,7 @@ static void note_lost(const cli_options *o, const err *why) {
 static kept keep_run(const asked *a, const backtested *b, const assumptions *lines, const cli_options *o) {
     err why = {0};
     if (!is_directory(a->run)) return KEPT_NONE;
-    if (strcmp(b->part, "test") != 0) {
-        err_input(
-            &why, "%s/%s is of the test part, which nothing was fitted on", a->run, results_name(RESULTS_BACKTEST));
-        note_lost(o, &why);
-        return KEPT_NONE;
-    }
+    if (strcmp(b->part, "test") != 0) return KEPT_OTHERS;
     if (backtest_run_store(b, lines, a->run, &why)) return KEPT_RUN;
     note_lost(o, &why);
     return KEPT_NONE;
@@ -213,7 +211,7 @@ static kept keep_walk(const asked *a, const backtested_walk *w, const assumption
 
 // Prints the backtest; takes over `line`, the head of what --json prints.
 static void tell(json_t *line, const asked *a, const backtest_told *told, kept k, const cli_options *o) {
-    json_object_set_new(line, "stored", json_boolean(k != KEPT_NONE));
+    json_object_set_new(line, "stored", json_boolean(k >= KEPT_WALK));
     json_join(line, backtest_tell_json(told));
     if (o->json)
         json_line(stdout, line);

@@ -2,6 +2,7 @@
 
 #include "data/when.h"
 #include "run/results.h"
+#include "run/run.h"
 #include "task/evaluation.h"
 #include "task/walk.h"
 
@@ -116,7 +117,7 @@ static json_t *fold_json(const walk_tested *w, const scheme_fold *f) {
 // A fold's test
 
 // A document that is damaged is made anew: all of it follows from the weights.
-static bool store(const evaluation *v, const char *dir, err *e) {
+static bool keep_scores(const evaluation *v, const char *dir, err *e) {
     if (evaluation_store(v, dir, e)) return true;
     char *path = run_path(dir, results_name(RESULTS_EVALUATION));
     bool ok = e->kind == ERR_INPUT && unlink(path) == 0 && evaluation_store(v, dir, e);
@@ -142,7 +143,7 @@ static bool score_fold(trained *t, const char *dir, pool_of_folds *p, json_t *to
     } else {
         v.score = s;
     }
-    ok = ok && store(&v, dir, e);
+    ok = ok && keep_scores(&v, dir, e);
     if (ok) {
         pool_add(p, &skill, forecasts ? NULL : s, K);
         add_fold_scores(to, &skill);

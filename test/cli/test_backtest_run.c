@@ -70,7 +70,7 @@ static void check_document(const char *path) {
         const char *key = json_string_value(json_object_get(each, "key"));
         if (strcmp(key, "equity_final") == 0) final = json_number_value(json_object_get(each, "value"));
     }
-    assert_true(json_array_size(json_object_get(all, "monthly")) > 1 && fabs(100000 * grown - final) < 1e-6);
+    assert_true(json_array_size(json_object_get(all, "monthly")) > 0 && fabs(100000 * grown - final) < 1e-6);
     const json_t *equity = json_object_get(json_object_get(all, "equity"), "equity");
     size_t n = json_array_size(equity);
     assert_true(n > 100 && fabs(json_number_value(json_array_get(equity, n - 1)) - final) < 1e-6);
@@ -107,6 +107,9 @@ static void a_run_is_traded_and_kept(void **state) {
     matches("out", "\nwarning +the threshold was fitted on this very part");
     assert_int_equal(RUN("backtest", "runs/one", "--part", "all"), 0);
     matches("out", "\nwarning +[0-9]+ samples lie in the time that the model was trained on\n");
+    matches("out", "\nnot kept +runs/one/backtest\\.json is of the test part, ");
+    same_bytes("runs/one/signal.json", "signal.json");
+    same_bytes("runs/one/backtest.json", "backtest.json");
     check_document("runs/one/backtest.json");
 }
 
@@ -275,6 +278,7 @@ static void instruments_are_traded_one_at_a_time(void **state) {
     assert_int_equal(RUN("train", "run.yaml", "-q"), 0);
     complains(RUN("backtest", "runs/pair"), ".*has several instruments.*--symbol, one of: AAA, BBB");
     complains(RUN("backtest", "runs/pair", "--symbol", "CCC"), "--symbol CCC: .*has no such instrument, but: AAA, BBB");
+    assert_int_equal(RUN("backtest", "runs/pair", "--symbol", "BBB", "-q"), 0); // whose rule is kept
     assert_int_equal(RUN("backtest", "runs/pair", "--symbol", "BBB", "--part", "all", "--trades", "t.csv"), 0);
     matches("out", "^bars +bars, BBB: ");
     assert_int_equal(RUN("backtest", "runs/pair", "--symbol", "BBB", "--bars", "b.csv", "--trades", "u.csv"), 0);

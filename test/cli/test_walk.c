@@ -161,6 +161,23 @@ static void a_walk_sets_the_earlier_aside(void **state) {
     same_walks("made", "made.1");
 }
 
+// Folds that are not there, or damaged, are told with status 1; --resume mends them.
+static void damaged_folds_are_told(void **state) {
+    (void)state;
+    put_walk("");
+    assert_int_equal(RUN("walk", "walk.yaml", "--device=cpu"), 0);
+    assert_int_equal(system("cp -r made whole && cd made/fold_02 && rm checkpoint_* && "
+                            "for f in last best; do printf x >>$f.safetensors; done"),
+        0);
+    assert_int_equal(system("printf x >made/fold_03/evaluation.json"), 0);
+    assert_int_equal(RUN("walk", "walk.yaml", "--device=cpu", "--gather"), 1);
+    matches("err", "^tradewind: made: 1 fold is not there or damaged, as walk.json says; --resume trains it\n$");
+    assert_int_equal(count_folds("missing"), 1);
+    complains(RUN("train", "made/config.yaml", "--resume"), "made: holds a walk; go on with `tradewind walk .*");
+    assert_int_equal(RUN("walk", "walk.yaml", "--device=cpu", "--resume"), 0);
+    same_walks("whole", "made");
+}
+
 static void mistakes_are_told(void **state) {
     (void)state;
     put_walk("");
@@ -168,6 +185,7 @@ static void mistakes_are_told(void **state) {
     complains(RUN("walk", "walk.yaml", "walk.test=3 weeks"), "walk.test=3 weeks: walk.test: 3 weeks is no span: .*");
     complains(RUN("walk", "walk.yaml", "--shard=5/4"), "--shard 5/4: must be such as 1/4, .*");
     complains(RUN("walk", "walk.yaml", "--shard=1/4", "--gather"), "--gather: .*; leave --shard out");
+    complains(RUN("walk", "walk.yaml", "walk.fold=2"), "walk.fold=2: walk.fold: a walk has all folds; .*");
     complains(RUN("walk", "walk.yaml", "--gather"), "made: holds no walk to gather; .*");
     complains(RUN("walk", "walk.yaml", "walk.scheme=cpcv", "walk.test_groups=6"),
         "walk.test_groups=6: walk.test_groups: 6 of 6 groups leave none to train on; .*");
@@ -185,6 +203,7 @@ int main(void) {
         TEST(a_fold_is_a_run),
         TEST(warm_folds_and_ensembles),
         TEST(a_walk_sets_the_earlier_aside),
+        TEST(damaged_folds_are_told),
         TEST(mistakes_are_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
