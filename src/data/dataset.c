@@ -44,7 +44,7 @@ dataset *dataset_view(dataset *from, bool keeps, size_t bytes, err *e) {
     void *memory = d->memory;
     *d = *from;
     d->memory = memory;
-    d->about = json_incref(from->about);
+    d->about = json_deep_copy(from->about); // views are made by several threads
     d->owner = keeps ? from : NULL;
     d->release = keeps ? release_viewed : NULL;
     return d;

@@ -46,6 +46,11 @@ static const char *zone_of(const dataset *d) {
     return zone || !reading ? zone : "default";
 }
 
+// Adds one of the maker's words, as a copy: runs side by side share the data, whose references are not counted safely.
+static void add_word(json_t *to, const dataset *d, const char *key) {
+    json_object_set_new(to, key, json_deep_copy(json_object_get(d->about, key)));
+}
+
 static json_t *data_json(const dataset *d) {
     json_t *all = json_pack("{s:o, s:I}", "name", text_json(d->name), "samples", (json_int_t)d->samples);
     char when[32];
@@ -53,7 +58,7 @@ static json_t *data_json(const dataset *d) {
         json_object_set_new(all, "first", json_string(when_text(when, sizeof when, d->time[0])));
         json_object_set_new(all, "last", json_string(when_text(when, sizeof when, d->time[d->samples - 1])));
     }
-    if (made_of_bars(d)) json_object_set(all, "sources", json_object_get(d->about, "sources"));
+    if (made_of_bars(d)) add_word(all, d, "sources");
     return all;
 }
 
@@ -79,7 +84,7 @@ static json_t *make_json(const contract_facts *f) {
         json_object_set_new(all, "forecast", json_integer((json_int_t)d->target_width));
     else
         json_object_set_new(all, "classes", names_json(d->class_names, d->classes));
-    if (made_of_bars(d)) json_object_set(all, "label", json_object_get(d->about, "label"));
+    if (made_of_bars(d)) add_word(all, d, "label");
     json_object_set_new(all, "scaler", json_string(f->scale ? f->scale : "none"));
     if (made_of_bars(d) && d->panel) json_object_set_new(all, "symbols", names_json(d->panel_names, d->panel));
     if (made_of_bars(d) && zone_of(d)) json_object_set_new(all, "zone", text_json(zone_of(d)));
