@@ -1,6 +1,5 @@
 #include "cli/look.h"
 
-#include "base/file.h"
 #include "base/json.h"
 #include "base/term.h"
 #include "data/when.h"
@@ -20,18 +19,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TEXT_MOST = 1 << 20 };
-
 // A value of a YAML file in a directory; empty where there is none.
 static void value_of(const char *dir, const char *file, const char *key, char *to, size_t room) {
-    err unused;
-    size_t bytes;
-    char *path = run_path(dir, file), *text = file_read(path, TEXT_MOST, &bytes, &unused);
+    char *text = run_text(dir, file);
     char *value = text ? outline_value(text, key) : NULL;
     snprintf(to, room, "%s", value ? value : "");
     free(value);
     free(text);
-    free(path);
 }
 
 static void note_metric(void *arg, const char *part, const char *name, double value) {

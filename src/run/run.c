@@ -282,6 +282,15 @@ const char *run_earlier(const run *r) {
     return r->earlier;
 }
 
+char *run_text(const char *dir, const char *name) {
+    enum { TEXT_MOST = 1 << 20 };
+    err unused;
+    size_t bytes;
+    char *path = run_path(dir, name), *text = file_read(path, TEXT_MOST, &bytes, &unused);
+    free(path);
+    return text;
+}
+
 static bool write_text(const char *dir, const char *name, const char *text, err *e) {
     file_writer w;
     char *path = run_path(dir, name);

@@ -47,6 +47,9 @@ char *run_path(const char *dir, const char *name);
 // where files have such names that no run has written.
 bool run_describe(const char *dir, const char *config, err *e);
 
+// A text file of a directory, such as config.yaml, which the caller frees; NULL where it cannot be read.
+char *run_text(const char *dir, const char *name);
+
 // Puts a text file in place, whole.
 bool run_write(const run *r, const char *name, const char *text, err *e);
 

@@ -1,6 +1,5 @@
 #include "task/members.h"
 
-#include "base/file.h"
 #include "run/checkpoint.h"
 #include "run/outline.h"
 #include "task/describe.h"
@@ -11,19 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { TEXT_MOST = 1 << 20 };
-
-// A text of a directory, which the caller frees; NULL where it cannot be read.
-static char *text_of(const char *dir, const char *name) {
-    err unused;
-    size_t bytes;
-    char *path = run_path(dir, name), *text = file_read(path, TEXT_MOST, &bytes, &unused);
-    free(path);
-    return text;
-}
-
 int members_of(const char *dir) {
-    char *text = text_of(dir, "config.yaml");
+    char *text = run_text(dir, "config.yaml");
     char *value = text ? outline_value(text, "train.ensemble") : NULL;
     char *walk = text ? outline_value(text, "walk.scheme") : NULL,
          *fold = walk ? outline_value(text, "walk.fold") : NULL;
@@ -43,7 +31,7 @@ char *members_dir(const char *dir, int k) {
 
 // The description of a directory, which the caller frees; NULL where it cannot be read.
 static char *description_of(const char *dir) {
-    char *text = text_of(dir, "config.yaml"), *whole = text ? task_description_complete(text) : NULL;
+    char *text = run_text(dir, "config.yaml"), *whole = text ? task_description_complete(text) : NULL;
     free(text);
     return whole;
 }
@@ -65,7 +53,7 @@ bool members_begun(const char *dir, err *e) {
 
 // Reads the plan of a directory; false where it cannot be read.
 static bool plan_of(const char *dir, chosen *c) {
-    char *text = text_of(dir, "plan.yaml");
+    char *text = run_text(dir, "plan.yaml");
     bool ok = text && chosen_read(c, text);
     free(text);
     return ok;

@@ -1,6 +1,5 @@
 #include "task/trials.h"
 
-#include "base/file.h"
 #include "run/run.h"
 #include "task/chosen.h"
 #include "task/describe.h"
@@ -12,7 +11,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { DEPTH_MOST = 4, TRIALS_MOST = 100000, TEXT_MOST = 1 << 20 };
+enum { DEPTH_MOST = 4, TRIALS_MOST = 100000 };
 
 typedef struct {
     chosen plan;    // of the run that is asked about
@@ -20,18 +19,10 @@ typedef struct {
     int64_t count, room;
 } trials;
 
-static char *read_text(const char *dir, const char *name) {
-    err unused;
-    size_t bytes;
-    char *path = run_path(dir, name), *text = file_read(path, TEXT_MOST, &bytes, &unused);
-    free(path);
-    return text;
-}
-
 // The plan of a run; of an ensemble, which has none, that of the first member.
 static char *plan_text(const char *dir) {
-    char *text = read_text(dir, "plan.yaml");
-    return text ? text : read_text(dir, "member_1/plan.yaml");
+    char *text = run_text(dir, "plan.yaml");
+    return text ? text : run_text(dir, "member_1/plan.yaml");
 }
 
 static void take_plan(void *arg, const char *fold) {

@@ -1,6 +1,5 @@
 #include "task/tuned.h"
 
-#include "base/file.h"
 #include "base/term.h"
 #include "graph/identity.h"
 #include "run/outline.h"
@@ -30,17 +29,8 @@ bool task_settle(const task *t, const task *open, err *e) {
     return !t->described.batch_open || put_batch(t->config, open->described.batch_size, e);
 }
 
-// A text of a directory, which the caller frees; NULL where it cannot be read.
-static char *text_there(const char *dir, const char *name) {
-    err unused;
-    size_t bytes;
-    char *path = run_path(dir, name), *text = file_read(path, 1 << 20, &bytes, &unused);
-    free(path);
-    return text;
-}
-
 bool tuned_keep_batch(task *t, err *e) {
-    char *text = text_there(t->described.dir, "config.yaml");
+    char *text = run_text(t->described.dir, "config.yaml");
     char *value = text ? outline_value(text, "train.batch_size") : NULL;
     long long batch = value ? strtoll(value, NULL, 10) : 0;
     free(value);
@@ -64,7 +54,7 @@ void task_key(const task *t, wisdom_key *k) {
 }
 
 static bool read_plan(const char *dir, const char *name, chosen *c) {
-    char *text = text_there(dir, name);
+    char *text = run_text(dir, name);
     bool ok = text && chosen_read(c, text);
     free(text);
     return ok;

@@ -1,6 +1,5 @@
 #include "watch/facts.h"
 
-#include "base/file.h"
 #include "run/outline.h"
 #include "run/run.h"
 
@@ -9,8 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-enum { TEXT_MOST = 1 << 20 };
 
 // The database
 
@@ -65,14 +62,6 @@ static bool read_db(facts *f, const char *path, err *e) {
 
 // The directory
 
-static char *read_text(const char *dir, const char *name) {
-    err unused;
-    size_t bytes;
-    char *path = run_path(dir, name), *text = file_read(path, TEXT_MOST, &bytes, &unused);
-    free(path);
-    return text;
-}
-
 static void value_of(const char *text, const char *key, char *to, size_t room) {
     char *value = text ? outline_value(text, key) : NULL;
     snprintf(to, room, "%s", value ? value : "");
@@ -123,7 +112,7 @@ static void read_documents(facts *f) {
 }
 
 static void read_description(facts *f) {
-    f->config = read_text(f->dir, "config.yaml");
+    f->config = run_text(f->dir, "config.yaml");
     value_of(f->config, "model.kind", f->model, sizeof f->model);
     value_of(f->config, "data.set", f->data, sizeof f->data);
     if (f->config && outline_has(f->config, "data.bars")) snprintf(f->data, sizeof f->data, "bars"); // before a set
@@ -132,7 +121,7 @@ static void read_description(facts *f) {
 // A walk's plans and curves are its folds'.
 static void read_run(facts *f) {
     char *db = run_path(f->dir, "run.db");
-    f->plan = read_text(f->dir, "plan.yaml");
+    f->plan = run_text(f->dir, "plan.yaml");
     value_of(f->plan, "device", f->device, sizeof f->device);
     f->has_sum = read_db(f, db, &f->trouble[f->troubles]);
     if (!f->has_sum) f->troubles++;

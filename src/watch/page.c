@@ -128,7 +128,7 @@ static void put_cards(const page *p, FILE *out) {
     fputs("</div>\n", out);
 }
 
-// What is missing
+// Figures that are missing
 
 static void put_lack(const json_t *one, FILE *out) {
     const json_t *titles = json_object_get(one, "figures");

@@ -132,7 +132,7 @@ static void note_stale(json_t *notes, const facts *f) {
     }
 }
 
-// Of a run; of a walk nothing is known of the weights that were traded.
+// A run alone: a walk does not say which weights were traded.
 static void note_stale_backtest(json_t *notes, const facts *f) {
     char now[WEIGHTS_IDENTITY_ROOM];
     const char *then = json_string_value(results_get(f->doc[RESULTS_BACKTEST], "weights"));

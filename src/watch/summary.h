@@ -12,7 +12,7 @@
 //   figures      names of those that can be drawn
 //   missing      figures (their titles), why, command: what to do for them, or null
 //   notes        sentences: files that cannot be read, scores of other weights than the best ones
-// What the directory does not have is left out.
+// Facts that the directory does not have are left out.
 json_t *summary_make(const facts *f);
 
 #endif
