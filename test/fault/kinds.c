@@ -92,7 +92,7 @@ const kind kinds[] = {
         "first/evaluation.json", same_evaluation, true, "", NULL},
     {"walk", "rm -rf made*",
         {"walk", "run.yaml", "walk.train=120", "walk.validation=40", "walk.test=80", "walk.jobs=1"}, "--resume", "made",
-        same_folds, true, NULL, "trivial: "},
+        same_folds, true, NULL, "scheme: rolling"},
     {"inspect", NULL, {"inspect", "first"}, NULL, "out", same_text, false, NULL, NULL},
     {"inspect set", NULL, {"inspect", "train.npz"}, NULL, "out", same_but_figures, false, NULL, NULL},
     {"plan", NULL, {"plan", "run.yaml"}, NULL, "out", same_but_figures, false, "", NULL},
