@@ -220,8 +220,9 @@ static bool plan_walk(walk *w, err *e) {
 static bool open_shared(const walk *w, const char *config, err *e) {
     const char *dir = w->all.settings.dir;
     if (run_is_locked(dir)) return err_run(e, "%s: another process walks here, without shards; wait for it", dir);
-    if (run_is(dir)) return members_same(dir, config, NULL, e);
-    return run_describe(dir, config, e);
+    // Another shard may write the description between the two looks.
+    if (!run_is(dir) && !run_describe(dir, config, e) && !run_is(dir)) return false;
+    return members_same(dir, config, NULL, e);
 }
 
 static bool open_place(walk *w, err *e) {
