@@ -95,7 +95,7 @@ static void other_evaluations_are_not_kept(void **state) {
     assert_int_equal(RUN("evaluate", "made", "--part", "all"), 0);
     assert_false(
         there("made/evaluation.json") || there("made/predictions_test.npz") || there("made/predictions_all.npz"));
-    // What cannot be kept is a note.
+    // An evaluation that cannot be kept is a note.
     put_text("made/evaluation.json", "mine");
     assert_int_equal(RUN("evaluate", "made"), 0);
     matches("out", "note +not stored: made/evaluation.json: JSON line 1.*damaged");
