@@ -106,7 +106,7 @@ typedef struct {
 
 static spreader spread_open(const place *p, const spread_case *k, const float *table, int64_t size) {
     spreader d = {.g = graph_new()};
-    d.spread = op_spread(d.g, graph_constant(d.g, "table", DTYPE_F32, shape1(size), table), k->rows);
+    d.spread = op_spread(d.g, graph_constant(d.g, "table", DTYPE_F32, shape1(size), table), k->rows, 1);
     d.index = op_draw(d.g, BATCH);
     d.weight = graph_sibling(d.g, d.index, 1);
     graph_keep(d.g, d.spread);

@@ -62,10 +62,19 @@ static agent_settings case_of(int k) {
     if (k == 2) s.shared = true;
     if (k == 4) s.state_noise = false;
     if (k == 1 || k == 4) s.target_kl = (ramp){RAMP_CONSTANT, 0.001, 0};
-    if (k >= 3) s.world.env.limit = s.test.env.limit = 50;
+    if (k == 5) {
+        s = scene_cartpole(7);
+        s.epochs = 3;
+        s.world.env.kind = s.test.env.kind = ENV_cartpole_positions;
+        s.lstm = 16;
+        s.batch = s.micro = 64;
+        s.world.env.limit = 20;
+    }
+    if (k == 6) s.lstm = 16, s.batch = s.micro = 128;
+    if (k >= 3 && k != 5) s.world.env.limit = s.test.env.limit = 50;
     return s;
 }
-enum { CASES = 5 };
+enum { CASES = 7 };
 
 static void test_the_same_bits(void **state) {
     (void)state;
@@ -105,6 +114,8 @@ static void test_a_minibatch_may_be_split(void **state) {
     split.micro = 64;
     stage whole = stage_open(&s, 1), parts = stage_open(&split, 1);
     agent_report a = iterate(&whole, 1), b = iterate(&parts, 1);
+    assert_true(a.explained_variance == b.explained_variance);
+    assert_true(fabs(a.policy_gradient_loss) < 1); // advantages are normalised
     assert_true(fabs(a.value_loss - b.value_loss) < 1e-4 * fabs(a.value_loss));
     assert_true(fabs(a.policy_gradient_loss - b.policy_gradient_loss) < 1e-5);
     assert_true(fabs(a.approx_kl - b.approx_kl) < 1e-5);
