@@ -13,7 +13,7 @@
 
 static double learn(const agent_settings *s, bool tell) {
     err e;
-    queue *q = cpu_device.open(&(queue_options){.threads = 2}, &e);
+    queue *q = cpu_device.open(&(queue_options){.threads = 1}, &e);
     assert_non_null(q);
     model_spec net = scene_net();
     agent *a = agent_new(&(agent_place){&cpu_device, q, NULL}, s, &net, &e);
