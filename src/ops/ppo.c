@@ -50,8 +50,8 @@ static real knob(const call *c, int k) {
 
 // One row: what both passes need.
 typedef struct {
-    double log_prob, entropy, advantage, ratio, error; // error: value less target
-    bool moves;                                        // the clip lets the policy's gradient through
+    double log_prob, entropy, advantage, log_ratio, ratio, error; // error: value less target
+    bool moves;                                                   // the clip lets the policy's gradient through
     bool value_moves;
     softmax m;
 } ppo_row;
@@ -78,7 +78,8 @@ static ppo_row row_of(const call *c, int64_t b) {
     ppo_row w = {.advantage = (double)of(c, PPO_ADVANTAGE, b)};
     read_policy(c, b, &w);
     if (spread) w.advantage = (w.advantage - (double)spread[0]) * (double)spread[1];
-    w.ratio = exp(w.log_prob - (double)of(c, PPO_LOG_PROB, b));
+    w.log_ratio = w.log_prob - (double)of(c, PPO_LOG_PROB, b);
+    w.ratio = exp(w.log_ratio);
     bool inside = w.ratio >= 1 - eps && w.ratio <= 1 + eps;
     double cut = w.ratio < 1 - eps ? 1 - eps : w.ratio > 1 + eps ? 1 + eps : w.ratio;
     w.moves = inside || w.ratio * w.advantage < cut * w.advantage;
@@ -96,7 +97,7 @@ static void add_row(const ppo_row *w, double eps, double weight, double sums[PPO
     sums[PPO_POLICY] -= weight * (free < bound ? free : bound);
     sums[PPO_VALUE_LOSS] += weight * w->error * w->error;
     sums[PPO_ENTROPY] += weight * w->entropy;
-    sums[PPO_KL] += weight * (w->ratio - 1 - log(w->ratio));
+    sums[PPO_KL] += weight * (w->ratio - 1 - w->log_ratio);
     sums[PPO_CLIPPED] += weight * (fabs(w->ratio - 1) > eps);
 }
 
