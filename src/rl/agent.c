@@ -42,6 +42,7 @@ static int64_t rows_of(const agent *a, agent_graph_kind k) {
 
 static program_options options(const agent *a, agent_graph_kind k) {
     program_options o = {.graph = a->graph[k].g, .rows = rows_of(a, k), .passes = PASS_BIT(PASS_EVALUATE)};
+    if (k == GRAPH_ACT) o.together = program_together(a->at.device, o.graph, o.rows, a->s.steps);
     if (k != GRAPH_MINIBATCH) return o;
     o.passes = PASSES_OF_TRAINING;
     if (a->s.micro == a->s.batch) o.together = program_together(a->at.device, o.graph, o.rows, a->z.rows / a->s.batch);
@@ -192,9 +193,7 @@ static bool seek(agent *a, agent_graph_kind k, step_cursor c, err *e) {
 }
 
 static bool play(agent *a, agent_graph_kind k, int64_t times, err *e) {
-    for (int64_t i = 0; i < times; i++)
-        if (!program_play(a->program[k], PASS_EVALUATE, e)) return false;
-    return true;
+    return program_play_steps(a->program[k], times, e);
 }
 
 // Values of what lies behind the rollout. Environments that begin anew draw as the next rollout's first step would.

@@ -154,6 +154,14 @@ CUDA_FN void back_numbers(const ppo_args &a, view to, view std_to, int64_t b, co
     }
 }
 
+CUDA_FN void back_nothing(const ppo_args &a, view to, view std_to, view value_to, int64_t b) {
+    for (int64_t i = b * a.A; i < (b + 1) * a.A; i++) {
+        view_put(to, i, 0);
+        if (std_to.data) view_put(std_to, i, 0);
+    }
+    view_put(value_to, b, 0);
+}
+
 static __global__ void backward_kernel(
     const __grid_constant__ ppo_args a, view up, view to, view std_to, view value_to) {
     cuda_begin();
@@ -163,6 +171,10 @@ static __global__ void backward_kernel(
     bounded(a.sums[PPO_ENTROPY], a.sums[PPO_ROWS], (double)a.s.entropy_bound, &entropy_moves);
     FOR_EACH(b, a.B) {
         double weight = (double)view_load(up, 0) * at(a, PPO_WEIGHT, b / a.steps);
+        if (at(a, PPO_WEIGHT, b / a.steps) == 0) {
+            back_nothing(a, to, std_to, value_to, b);
+            continue;
+        }
         ppo_row w = row_of(a, k, b);
         ppo_shares p = {0, 0, 0};
         if (w.moves) p.policy = -weight * w.advantage * w.ratio;
