@@ -170,8 +170,7 @@ ENV_FN int64_t market_units(
     double lots = share * k->size * (double)m->equity / lot * (double)ACCOUNT_ONE;
     bool over = !(lots < (double)ACCOUNT_MOST);
     if (over || lots < 0) return 0;
-    int64_t units = account_units(r, (int64_t)lots, &over);
-    return over ? 0 : side * units;
+    return side * account_units(r, (int64_t)lots, &over);
 }
 
 // The bar behind the newest one, with the order that was decided at that one's close.
