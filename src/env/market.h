@@ -42,6 +42,7 @@ enum {
     MARKET_CALENDAR,  // int32 [rows, MARKET_COLUMNS]
     MARKET_STRETCHES, // market_stretch [stretches]
     MARKET_RULES,     // account_rules [instruments]
+    MARKET_PARTS
 };
 
 // Columns of the calendar.

@@ -40,6 +40,8 @@ static bool take_rows(agent_market *m, const dataset *d, err *e) {
         m->offset[k] -= m->start[k];
     }
     m->rows = m->start[m->instruments];
+    if (m->rows != dataset_all(d))
+        return err_input(e, "%s: has bars without samples between others; make it again with import", d->name);
     size_t n = (size_t)m->rows, width = (size_t)m->lagged + (size_t)m->once;
     m->bar = calloc(n, sizeof *m->bar);
     m->feature = calloc(n, width * sizeof *m->feature);
@@ -191,17 +193,25 @@ bool agent_market_part(agent_stretches *p, const agent_market *m, const dataset 
     return ok;
 }
 
-void agent_market_bind(const agent_market *m, const agent_stretches *p, env_settings *s, env_data *d) {
-    CHECK(p->count <= INT32_MAX, "%lld stretches", (long long)p->count);
-    s->market.lags = m->lags;
-    s->market.lagged = m->lagged;
-    s->market.once = m->once;
-    s->market.stretches = (int32_t)p->count;
-    s->market.day_close = m->day_close;
-    *d = (env_data){.rows = m->rows};
-    d->part[MARKET_BARS] = m->bar;
-    d->part[MARKET_FEATURES] = m->feature;
-    d->part[MARKET_CALENDAR] = m->calendar;
-    d->part[MARKET_STRETCHES] = p->item;
-    d->part[MARKET_RULES] = m->rules;
+// Records as rows of whole numbers.
+#define WORDS(type) ((int64_t)(sizeof(type) / sizeof(int64_t)))
+_Static_assert(sizeof(account_bar) % 8 == 0 && sizeof(market_stretch) % 8 == 0 && sizeof(account_rules) % 8 == 0,
+    "records are rows of whole numbers");
+
+void agent_market_world(const agent_market *m, const agent_stretches *p, agent_world *w) {
+    market_settings *s = &w->env.market;
+    CHECK(p->count > 0 && p->count <= INT32_MAX, "%lld stretches", (long long)p->count);
+    w->env.kind = ENV_market;
+    s->lags = m->lags;
+    s->lagged = m->lagged;
+    s->once = m->once;
+    s->stretches = (int32_t)p->count;
+    s->day_close = m->day_close;
+    w->parts = MARKET_PARTS;
+    w->part[MARKET_BARS] = (agent_part){"bars", DTYPE_I64, shape2(m->rows, WORDS(account_bar)), m->bar};
+    w->part[MARKET_FEATURES] =
+        (agent_part){"features", DTYPE_F32, shape2(m->rows, (int64_t)m->lagged + m->once), m->feature};
+    w->part[MARKET_CALENDAR] = (agent_part){"calendar", DTYPE_I32, shape2(m->rows, MARKET_COLUMNS), m->calendar};
+    w->part[MARKET_STRETCHES] = (agent_part){"stretches", DTYPE_I64, shape2(p->count, WORDS(market_stretch)), p->item};
+    w->part[MARKET_RULES] = (agent_part){"rules", DTYPE_I64, shape2(m->instruments, WORDS(account_rules)), m->rules};
 }

@@ -13,8 +13,8 @@
 
 #include "data/scaler.h"
 #include "env/account_terms.h"
-#include "env/env.h"
 #include "env/market.h"
+#include "rl/agent.h"
 
 typedef struct {
     int64_t rows, instruments;
@@ -54,7 +54,8 @@ bool agent_market_part(agent_stretches *p, const agent_market *m, const dataset 
 // Safe to call twice.
 void agent_stretches_done(agent_stretches *p);
 
-// Puts what the arrays say into an environment's settings, and the arrays, which must outlive it, into its data.
-void agent_market_bind(const agent_market *m, const agent_stretches *p, env_settings *s, env_data *d);
+// Describes them to an agent: the settings of its environment that the arrays decide, the others stay as they are, and
+// the arrays, which must outlive the agent.
+void agent_market_world(const agent_market *m, const agent_stretches *p, agent_world *w);
 
 #endif
