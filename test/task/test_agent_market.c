@@ -175,6 +175,7 @@ static void parts_keep_to_their_time(void **state) {
             int64_t first = dataset_bar(bars, x->first + shift).end, last = dataset_bar(bars, x->end - 1 + shift).end;
             assert_true(first >= from && last <= to);
             if (i) assert_true(dataset_bar(bars, x->first - 1 + shift).end < from);
+            if (!i) assert_int_equal(x->first, m.start[k] + LAGS - 1);
             // The last moment may be cut between instruments.
             assert_true(dataset_bar(bars, x->end + shift).end >= to || i == 2);
         }
@@ -304,6 +305,9 @@ static void mistakes_are_named(void **state) {
     split_part bar_each = part_of((span){700, 2});
     complains(agent_market_part(&p, &m, d, &bar_each, "train", 0, &e), &e, "has no two bars in a row to trade on");
     agent_market_done(&m);
+    dataset holed = *d;
+    holed.unlabelled--;
+    complains(agent_market_make(&m, &holed, LAGS, NULL, &terms, &e), &e, "walk: has bars without samples");
     int64_t width = d->stream[1].series.width, row = d->stream[1].row[d->samples - 1];
     ((float *)table_floats(&d->stream[1].series))[row * width] = NAN;
     complains(agent_market_make(&m, d, LAGS, NULL, &terms, &e), &e, "walk: feature 3 of 2024-");
