@@ -3,6 +3,7 @@
 #include "task/market.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 void agent_market_done(agent_market *m) {
@@ -150,44 +151,48 @@ static void find_reaches(const agent_market *m, const dataset *d, span in, reach
     }
 }
 
-static void add_stretches(agent_stretches *p, const agent_market *m, const reach *from) {
+// The longest stretch that was found, whether it is kept or not.
+static int64_t add_stretches(agent_stretches *p, const agent_market *m, const reach *from, int64_t limit) {
+    int64_t longest = 0, least = limit ? limit + 1 : 2;
     for (int64_t k = 0; k < m->instruments; k++) {
         int64_t first = from[k].first, earliest = m->start[k] + m->lags - 1;
         if (first < earliest) first = earliest;
-        if (from[k].end - first < 2) continue;
+        int64_t bars = from[k].end - first;
+        if (bars > longest) longest = bars;
+        if (bars < least) continue;
         p->item[p->count++] = (market_stretch){first, from[k].end, k, p->orders};
-        p->orders += from[k].end - first - 1;
+        p->orders += bars - 1;
     }
+    return longest;
 }
 
-static bool has_room(
-    const agent_stretches *p, const agent_market *m, const dataset *d, const char *name, int64_t limit, err *e) {
-    int64_t longest = 0;
-    for (int64_t i = 0; i < p->count; i++)
-        if (p->item[i].end - p->item[i].first > longest) longest = p->item[i].end - p->item[i].first;
-    if (!longest)
+static bool refuse_part(
+    const agent_market *m, const dataset *d, const char *name, int64_t limit, int64_t longest, err *e) {
+    if (longest < 2)
         return err_input(e,
             "%s: the part %s has no two bars in a row to trade on, with %d lags; use more bars or fewer lags", d->name,
             name, (int)m->lags);
-    return longest > limit ||
-           err_input(e,
-               "%s: is shorter than an episode: the part %s has %lld bars in a row to trade on, and an episode of %lld "
-               "steps takes %lld; lower agent.episode or use more bars",
-               d->name, name, (long long)longest, (long long)limit, (long long)limit + 1);
+    return err_input(e,
+        "%s: is shorter than an episode: the part %s has %lld bars in a row to trade on, and an episode of %lld steps "
+        "takes %lld; lower agent.limit or use more bars",
+        d->name, name, (long long)longest, (long long)limit, (long long)limit + 1);
 }
 
 bool agent_market_part(agent_stretches *p, const agent_market *m, const dataset *d, const split_part *part,
     const char *name, int64_t limit, err *e) {
     size_t n = (size_t)m->instruments;
+    int64_t longest = 0;
     reach *found = calloc(n, sizeof *found);
     *p = (agent_stretches){.item = calloc(n * (size_t)part->spans + 1, sizeof *p->item)};
+    snprintf(p->name, sizeof p->name, "%.20s stretches", name);
     bool ok = found && p->item;
     if (!ok) err_run(e, "no memory for the stretches of %zu instruments", n);
     for (int i = 0; ok && i < part->spans; i++) {
         find_reaches(m, d, part->span[i], found);
-        add_stretches(p, m, found);
+        int64_t bars = add_stretches(p, m, found, limit);
+        if (bars > longest) longest = bars;
     }
-    ok = ok && has_room(p, m, d, name, limit, e);
+    if (ok && !p->count) ok = refuse_part(m, d, name, limit, longest, e);
     free(found);
     if (!ok) agent_stretches_done(p);
     return ok;
@@ -212,6 +217,6 @@ void agent_market_world(const agent_market *m, const agent_stretches *p, agent_w
     w->part[MARKET_FEATURES] =
         (agent_part){"features", DTYPE_F32, shape2(m->rows, (int64_t)m->lagged + m->once), m->feature};
     w->part[MARKET_CALENDAR] = (agent_part){"calendar", DTYPE_I32, shape2(m->rows, MARKET_COLUMNS), m->calendar};
-    w->part[MARKET_STRETCHES] = (agent_part){"stretches", DTYPE_I64, shape2(p->count, WORDS(market_stretch)), p->item};
+    w->part[MARKET_STRETCHES] = (agent_part){p->name, DTYPE_I64, shape2(p->count, WORDS(market_stretch)), p->item};
     w->part[MARKET_RULES] = (agent_part){"rules", DTYPE_I64, shape2(m->instruments, WORDS(account_rules)), m->rules};
 }

@@ -40,14 +40,15 @@ void agent_market_done(agent_market *m);
 
 // Stretches of a part, by time and then by instrument.
 typedef struct {
+    char name[48]; // "train stretches"
     int64_t count;
     market_stretch *item; // [count]
     int64_t orders;       // that can be decided in all of them
 } agent_stretches;
 
-// Stretches of two bars or more that a part, of the dataset that `m` was made of, has behind the first lags; `name` is
-// the part's. ERR_INPUT where there are none, or where none has room for an episode of `limit` steps; 0: for one of 1.
-// On failure `p` is empty.
+// Stretches that a part, of the dataset that `m` was made of, has behind the first lags, as far as an episode of
+// `limit` steps fits into them, or of 1 step where the limit is 0: so an episode that begins at random is never
+// truncated before the limit. `name` is the part's. ERR_INPUT where no stretch is left. On failure `p` is empty.
 bool agent_market_part(agent_stretches *p, const agent_market *m, const dataset *d, const split_part *part,
     const char *name, int64_t limit, err *e);
 
@@ -55,7 +56,7 @@ bool agent_market_part(agent_stretches *p, const agent_market *m, const dataset 
 void agent_stretches_done(agent_stretches *p);
 
 // Describes them to an agent: the settings of its environment that the arrays decide, the others stay as they are, and
-// the arrays, which must outlive the agent.
+// the arrays, which must outlive the agent. Worlds of two parts differ in their stretches alone, by name too.
 void agent_market_world(const agent_market *m, const agent_stretches *p, agent_world *w);
 
 #endif

@@ -1,10 +1,12 @@
 // The arrays of an agent's market against the dataset that they are made of; stretches of parts; what is refused.
 #include "task/agent_market.h"
 
+#include "cpu/cpu.h"
 #include "data/frame.h"
 #include "data/synthetic.h"
 #include "data/walk.h"
 #include "data/when.h"
+#include "rl/scene.h"
 #include "support.h"
 
 #include <math.h>
@@ -250,6 +252,51 @@ static void an_environment_trades_a_part(void **state) {
     dataset_free(d);
 }
 
+// Two iterations of an agent on a training part and a pass over validation, from the same seed.
+static void train(const agent_settings *s, agent_report *r, agent_score *score) {
+    err e = {0};
+    model_spec net = scene_net();
+    queue *q = cpu_device.open(&(queue_options){.threads = 1}, &e);
+    agent *a = q ? agent_new(&(agent_place){&cpu_device, q, NULL}, s, &net, &e) : NULL;
+    support_ok(a != NULL, &e);
+    support_ok(agent_iterate(a, r, &e) && agent_iterate(a, r, &e) && agent_evaluate(a, score, &e), &e);
+    agent_free(a);
+    cpu_device.close(q);
+}
+
+static void an_agent_trains_on_a_part(void **state) {
+    (void)state;
+    dataset *d = make_set(BARS, BARS);
+    split parts = parts_of(d);
+    scaler *sc = fit(d, &parts);
+    agent_market m;
+    agent_stretches p[2];
+    err e = {0};
+    make(&m, d, sc);
+    support_ok(agent_market_part(&p[0], &m, d, &parts.train, "train", 20, &e), &e);
+    support_ok(agent_market_part(&p[1], &m, d, &parts.validation, "validation", 0, &e), &e);
+    for (int k = 0; k < 2; k++) {
+        agent_settings s = scene_cartpole(3);
+        agent_report r[2];
+        agent_score score[2];
+        s.world.env = (env_settings){.limit = 20, .market = {.size = 1, .ruin = 0.5, .continuous = k}};
+        s.test.env = (env_settings){.market = {.size = 1, .ruin = 0.5, .continuous = k, .from_first = true}};
+        agent_market_world(&m, &p[0], &s.world);
+        agent_market_world(&m, &p[1], &s.test);
+        s.tests = p[1].count;
+        for (int i = 0; i < 2; i++) train(&s, &r[i], &score[i]);
+        assert_true(r[0].loss == r[1].loss && isfinite(r[0].loss) && r[0].ep_len_mean == 20);
+        assert_true(score[0].mean == score[1].mean && isfinite(score[0].mean));
+        // One environment for every stretch, from its first bar to its last.
+        assert_true(score[0].episodes == p[1].count && score[0].length == (double)p[1].orders / (double)p[1].count);
+    }
+    agent_stretches_done(&p[0]);
+    agent_stretches_done(&p[1]);
+    agent_market_done(&m);
+    scaler_free(sc);
+    dataset_free(d);
+}
+
 // Rows before a change are the same to the bit, scaled as the training part has it.
 static void later_bars_change_no_earlier_row(void **state) {
     (void)state;
@@ -323,13 +370,17 @@ static void an_episode_just_fits(void **state) {
     agent_stretches p;
     err e = {0};
     make(&m, d, NULL);
-    split_part part = part_of((span){400, 200});
+    split_part part = part_of((span){400, 201});
     support_ok(agent_market_part(&p, &m, d, &part, "train", 0, &e), &e);
     int64_t longest = 0;
     for (int64_t k = 0; k < p.count; k++)
         if (p.item[k].end - p.item[k].first > longest) longest = p.item[k].end - p.item[k].first;
+    int64_t kept = 0;
+    for (int64_t k = 0; k < p.count; k++) kept += p.item[k].end - p.item[k].first == longest;
     agent_stretches_done(&p);
     support_ok(agent_market_part(&p, &m, d, &part, "train", longest - 1, &e), &e);
+    assert_int_equal(p.count, kept); // shorter ones are left out
+    assert_true(kept < SYMBOLS);
     agent_stretches_done(&p);
     complains(agent_market_part(&p, &m, d, &part, "train", longest, &e), &e, "is shorter than an episode");
     agent_market_done(&m);
@@ -342,6 +393,7 @@ int main(void) {
         cmocka_unit_test(parts_keep_to_their_time),
         cmocka_unit_test(gaps_are_not_traded_over),
         cmocka_unit_test(an_environment_trades_a_part),
+        cmocka_unit_test(an_agent_trains_on_a_part),
         cmocka_unit_test(later_bars_change_no_earlier_row),
         cmocka_unit_test(mistakes_are_named),
         cmocka_unit_test(an_episode_just_fits),
