@@ -53,3 +53,13 @@ bool judge(const replay *p, const account_terms *t, const judge_options *o, stat
     free(trade);
     return ok;
 }
+
+bool judge_daily(const replay *p, daily *d, err *e) {
+    size_t n = (size_t)p->quotes->count;
+    double *equity = malloc(n * sizeof *equity);
+    if (!equity) return err_run(e, "no memory for the daily equity of %zu bars", n);
+    for (size_t i = 0; i < n; i++) equity[i] = money(p->equity[i]);
+    bool ok = daily_make(p->quotes->time, equity, p->quotes->count, d, e);
+    free(equity);
+    return ok;
+}

@@ -2,6 +2,7 @@
 #ifndef TRADEWIND_BACKTEST_JUDGE_H
 #define TRADEWIND_BACKTEST_JUDGE_H
 
+#include "backtest/daily.h"
 #include "backtest/replay.h"
 #include "backtest/stats.h"
 
@@ -14,5 +15,8 @@ typedef struct {
 
 // Statistics of a replay that has ended. ERR_RUN where memory is short.
 bool judge(const replay *p, const account_terms *t, const judge_options *o, stats *s, err *e);
+
+// Daily equity and returns of a replay that has ended; given back with daily_done. ERR_RUN where memory is short.
+bool judge_daily(const replay *p, daily *d, err *e);
 
 #endif

@@ -6,6 +6,7 @@
 #include "cli/ask.h"
 #include "cli/backtest_file.h"
 #include "cli/backtest_folds.h"
+#include "cli/backtest_sweep.h"
 #include "cli/backtest_tell.h"
 #include "run/results.h"
 #include "task/output.h"
@@ -295,11 +296,26 @@ static bool test_walk(const asked *a, const cli_options *o, err *e) {
     return ok;
 }
 
+// Many settings
+
+static bool test_settings(const asked *a, const cli_options *o, err *e) {
+    if (a->trades) return err_input(e, "--trades: a sweep has many lists of trades; write those of one setting");
+    if (a->run && walk_is(a->run))
+        return err_input(e,
+            "%s: a walk is traded on the tests of its folds, and settings are not chosen by tests; sweep a fold",
+            a->run);
+    backtest_swept w = {.run = options_of(a), .signals = a->signals, .bars = a->bars};
+    return backtest_sweep_tell(&w, o, e);
+}
+
+static bool test_one(const asked *a, const cli_options *o, err *e) {
+    if (!a->run) return test_signals(a, o, e);
+    return walk_is(a->run) ? test_walk(a, o, e) : test_run(a, o, e);
+}
+
 static bool run(const cli_options *o, err *e) {
     asked a;
-    bool ok = ask(&a, o, e) && (!a.run              ? test_signals(&a, o, e)
-                                   : walk_is(a.run) ? test_walk(&a, o, e)
-                                                    : test_run(&a, o, e));
+    bool ok = ask(&a, o, e) && (backtest_sweeps(o) ? test_settings(&a, o, e) : test_one(&a, o, e));
     backtest_file_done(&a.file);
     return ok;
 }
@@ -335,5 +351,8 @@ const cli_command cli_backtest = {"backtest", "RUN | WALK | --signals FILE --bar
     "  --trades FILE       writes the trades as CSV: position, times, prices, result, commission, swap, reason\n"
     "  --config FILE       a description in YAML: run, or signals and bars; part, symbol, trades; account, signal, "
     "report\n"
+    "  --sweep KEY=VALUES  every combination of values A,B,C or FROM:TO:STEP of several keys, as a table with the "
+    "highest\n                      Sharpe on top; a run's on its validation part unless --part says otherwise. "
+    "Settings\n                      count as trials, and the probability of overfitting is printed\n"
     "Further words set keys: account.cash=10000 account.spread=2pt signal.threshold=0.5. -v prints definitions.\n",
-    print_keys, NULL, WORDS_MOST, run, "--signals --bars --trades --part --data --symbol --config", NULL};
+    print_keys, NULL, WORDS_MOST, run, "--signals --bars --trades --part --data --symbol --config --sweep", NULL};

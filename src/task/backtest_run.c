@@ -20,12 +20,7 @@ static bool make_rule(backtested *b, trained *t, const backtest_run_options *o, 
 
 static bool trade(backtested *b, trained *t, const backtest_run_options *o, err *e) {
     int64_t from, to;
-    const walk_settings *w = &t->task.settings.walk;
-    if (w->fold && w->scheme.kind == SCHEME_CPCV)
-        return err_input(e,
-            "%s: a fold of cpcv tests stretches between its training data, which are not traded; "
-            "`tradewind evaluate` scores it",
-            o->run.run);
+    if (!backtest_work_tradable(t, o->run.run, e)) return false;
     backtest_work_about(b, t, o->run.run);
     if (o->bars || o->run.data) snprintf(b->part, sizeof b->part, "all");
     if (o->bars) snprintf(b->data, sizeof b->data, "%s", o->bars);

@@ -8,15 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-// Rows from..to of quotes and predictions.
+// Rows from..to of quotes.
 static quotes cut_quotes(const quotes *q, int64_t from, int64_t to) {
     quotes part = {to - from + 1, q->time + from, q->open + from, q->high + from, q->low + from, q->close + from,
         q->spread ? q->spread + from : NULL, q->point};
     return part;
-}
-
-static follow_series cut_series(const follow_series *s, int64_t from) {
-    return (follow_series){s->score + from, s->volatility + from};
 }
 
 // The row whose close makes the label of row `last` known: a part reaches so far, and the next one begins behind it.
@@ -25,11 +21,26 @@ static int64_t row_known(const market *m, int64_t last) {
     return behind < m->quotes.count ? behind : m->quotes.count - 1;
 }
 
+void backtest_work_cut(const market *m, int64_t from, int64_t to, quotes *q, follow_series *s) {
+    *q = cut_quotes(&m->quotes, from, row_known(m, to));
+    *s = (follow_series){m->all.score + from, m->all.volatility + from};
+}
+
+bool backtest_work_tradable(const trained *t, const char *run, err *e) {
+    const walk_settings *w = &t->task.settings.walk;
+    if (!w->fold || w->scheme.kind != SCHEME_CPCV) return true;
+    return err_input(e,
+        "%s: a fold of cpcv tests stretches between its training data, which are not traded; "
+        "`tradewind evaluate` scores it",
+        run);
+}
+
 // The rule
 
 static bool fit(rule_record *r, const account_terms *terms, market *m, int64_t from, int64_t to, err *e) {
-    quotes q = cut_quotes(&m->quotes, from, row_known(m, to));
-    follow_series s = cut_series(&m->all, from);
+    quotes q;
+    follow_series s;
+    backtest_work_cut(m, from, to, &q, &s);
     account_rules rules;
     bool ok = account_rules_make(&rules, terms, m->quotes.point, e) &&
               follow_fit(&r->rule, &q, &s, terms, &rules, &r->fitted, e);
@@ -92,8 +103,8 @@ static bool judge_rows(backtested *b, int64_t from, err *e) {
 
 bool backtest_work_trade(
     backtested *b, const follow_stretch *stretch, int64_t count, int64_t from, int64_t to, err *e) {
-    b->quotes = cut_quotes(&b->market.quotes, from, row_known(&b->market, to));
-    follow_series s = cut_series(&b->market.all, from);
+    follow_series s;
+    backtest_work_cut(&b->market, from, to, &b->quotes, &s);
     b->orders.item = calloc((size_t)b->quotes.count, sizeof *b->orders.item);
     if (!b->orders.item) return err_run(e, "no memory for the orders of %lld bars", (long long)b->quotes.count);
     return account_rules_make(&b->rules, &b->terms, b->market.quotes.point, e) &&

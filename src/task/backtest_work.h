@@ -8,6 +8,12 @@
 // a threshold that is to be fitted is fitted there. `run` is their directory.
 bool backtest_work_rule(rule_record *r, account_terms *terms, trained *t, const char *run, const char *symbol, err *e);
 
+// Views of a market from row `from` until the label of row `to` is known.
+void backtest_work_cut(const market *m, int64_t from, int64_t to, quotes *q, follow_series *s);
+
+// ERR_INPUT for a fold whose tests lie between its training data.
+bool backtest_work_tradable(const trained *t, const char *run, err *e);
+
 // Takes over the data's name, warnings and number of trials.
 void backtest_work_about(backtested *b, const trained *t, const char *run);
 
