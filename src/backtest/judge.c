@@ -46,6 +46,7 @@ bool judge(const replay *p, const account_terms *t, const judge_options *o, stat
         .outcome = o->outcome,
         .predictions = o->predictions,
         .trials = o->trials,
+        .overfit = o->overfit,
         .seed = seed,
         .brief = o->brief};
     ok = ok && stats_make(&in, s, e);

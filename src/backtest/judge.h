@@ -10,7 +10,8 @@ typedef struct {
     double trials;                      // settings tried, this one included; 1 or more
     const double *prediction, *outcome; // [predictions]; NULL: none
     int64_t predictions;
-    bool brief; // neither intervals nor control
+    const overfit *overfit; // of the trials; NULL: not known
+    bool brief;             // neither intervals nor control
 } judge_options;
 
 // Statistics of a replay that has ended. ERR_RUN where memory is short.

@@ -157,6 +157,9 @@ static void add_account(assumptions *to, const backtested *b) {
     assumptions_of_replay(to, &b->terms, &b->replay);
     assumptions_add(to, "trials", "%lld, %s", (long long)b->trials,
         b->trials_given ? "as report.trials says" : "distinct descriptions of runs beside this one on the same data");
+    if (b->compared)
+        assumptions_add(to, "overfit", "measured among %lld of them, whose kept backtests are of the same days",
+            (long long)b->compared);
 }
 
 static void add_run(assumptions *to, const asked *a, const backtested *b) {

@@ -27,7 +27,7 @@ static bool trade(backtested *b, trained *t, const backtest_run_options *o, err 
     return market_open(&b->market, t, &(market_options){o->symbol, o->bars}, &b->terms, e) &&
            market_score(&b->market, t, &t->samples, &from, &to, e) &&
            market_measure(&b->market, t, b->rule.rule.volatility_bars, e) &&
-           backtest_work_trade(b, &(follow_stretch){0, &b->rule.rule}, 1, from, to, e);
+           backtest_work_trade(b, &(follow_stretch){0, &b->rule.rule}, 1, from, to, o->run.run, e);
 }
 
 // Opening

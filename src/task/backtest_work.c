@@ -83,7 +83,7 @@ void backtest_work_about(backtested *b, const trained *t, const char *run) {
 // Trading
 
 // Outcomes are log returns over the bars that the label looks ahead.
-static bool judge_rows(backtested *b, int64_t from, err *e) {
+static bool judge_rows(backtested *b, int64_t from, const char *run, err *e) {
     const market *m = &b->market;
     int64_t reach = build_reach(&m->label), n = 0;
     double *pair = malloc(2 * (size_t)b->quotes.count * sizeof *pair), *outcome = pair + b->quotes.count;
@@ -95,19 +95,27 @@ static bool judge_rows(backtested *b, int64_t from, err *e) {
         pair[n] = score;
         outcome[n++] = log((double)m->quotes.close[from + i + reach] / (double)m->quotes.close[from + i]);
     }
-    judge_options how = {.trials = (double)b->trials, .prediction = pair, .outcome = outcome, .predictions = n};
+    json_t *daily = document_daily(&b->replay);
+    overfit over;
+    b->compared = trials_overfit(run, daily, &over);
+    json_decref(daily);
+    judge_options how = {.trials = (double)b->trials,
+        .prediction = pair,
+        .outcome = outcome,
+        .predictions = n,
+        .overfit = b->compared ? &over : NULL};
     bool ok = judge(&b->replay, &b->terms, &how, &b->stats, e);
     free(pair);
     return ok;
 }
 
 bool backtest_work_trade(
-    backtested *b, const follow_stretch *stretch, int64_t count, int64_t from, int64_t to, err *e) {
+    backtested *b, const follow_stretch *stretch, int64_t count, int64_t from, int64_t to, const char *run, err *e) {
     follow_series s;
     backtest_work_cut(&b->market, from, to, &b->quotes, &s);
     b->orders.item = calloc((size_t)b->quotes.count, sizeof *b->orders.item);
     if (!b->orders.item) return err_run(e, "no memory for the orders of %lld bars", (long long)b->quotes.count);
     return account_rules_make(&b->rules, &b->terms, b->market.quotes.point, e) &&
            replay_init(&b->replay, &b->quotes, &b->terms, &b->rules, b->quotes.count, e) &&
-           follow(&b->replay, stretch, count, &s, &b->orders, e) && judge_rows(b, from, e);
+           follow(&b->replay, stretch, count, &s, &b->orders, e) && judge_rows(b, from, run, e);
 }

@@ -18,7 +18,8 @@ bool backtest_work_tradable(const trained *t, const char *run, err *e);
 void backtest_work_about(backtested *b, const trained *t, const char *run);
 
 // Trades the scored market from row `from` until the label of row `to` is known, and makes the statistics. Stretches
-// count bars from `from`.
-bool backtest_work_trade(backtested *b, const follow_stretch *stretch, int64_t count, int64_t from, int64_t to, err *e);
+// count bars from `from`; `run` is the directory beside which trials are looked for.
+bool backtest_work_trade(
+    backtested *b, const follow_stretch *stretch, int64_t count, int64_t from, int64_t to, const char *run, err *e);
 
 #endif

@@ -1,5 +1,6 @@
 // tradewind backtest --sweep from outside: the table, JSON, every setting against a backtest of its own, parts,
 // warnings, and what is refused.
+#include "backtest/overfit.h"
 #include "cli/program.h"
 #include "data/walk.h"
 #include "support.h"
@@ -21,12 +22,19 @@ static int setup(void **state) {
     return 0;
 }
 
-static void train(void) {
-    put_text("run.yaml",
+static void train_in(const char *dir, const char *widths) {
+    char text[512];
+    snprintf(text, sizeof text,
         "data: {bars: {fast: a.csv}, vector: false, windows: {fast: 8}, label: {kind: barrier, up: 1.5, down: 1, "
         "limit: 6}, features: {fast: [return, body]}}\n"
-        "model: {kind: mlp, widths: '8'}\ntrain: {epochs: 1, batch_size: 128}\nrun: {dir: runs/one}\n");
+        "model: {kind: mlp, widths: '%s'}\ntrain: {epochs: 1, batch_size: 128}\nrun: {dir: runs/%s}\n",
+        widths, dir);
+    put_text("run.yaml", text);
     assert_int_equal(RUN("train", "run.yaml", "-q", "--device", "cpu"), 0);
+}
+
+static void train(void) {
+    train_in("one", "8");
 }
 
 static double value_of(const json_t *from, const char *key) {
@@ -99,6 +107,52 @@ static void the_table_warns(void **state) {
     matches("out", "^\nsignal\\.hold ");
 }
 
+// Daily returns of the backtest that a run keeps, as column `k` of `trials`; how many.
+static int64_t take_returns(const char *path, double *back, int64_t k, int64_t trials) {
+    json_t *all = json_load_file(path, 0, NULL), *daily = json_object_get(all, "daily");
+    const json_t *equity = json_object_get(daily, "equity");
+    int64_t days = (int64_t)json_array_size(equity) - 1;
+    assert_true(days >= 32 && days < 400);
+    assert_int_equal(json_array_size(json_object_get(daily, "day")), days + 1);
+    for (int64_t i = 0; i < days; i++)
+        back[i * trials + k] = json_number_value(json_array_get(equity, (size_t)i + 1)) /
+                                   json_number_value(json_array_get(equity, (size_t)i)) -
+                               1;
+    json_decref(all);
+    return days;
+}
+
+// Overfitting among runs beside each other, of the backtests that they keep.
+static void runs_are_compared(void **state) {
+    (void)state;
+    static double back[2 * 400];
+    overfit must;
+    err e = {0};
+    train_in("one", "8");
+    train_in("two", "4");
+    assert_int_equal(RUN("backtest", "runs/one", "--json"), 0);
+    json_t *all = last_line();
+    assert_true(json_is_null(json_object_get(all, "pbo")) && value_of(all, "trials") == 2);
+    json_decref(all);
+    assert_int_equal(RUN("backtest", "runs/two"), 0);
+    matches("out", "\noverfit +measured among 2 of them, whose kept backtests are of the same days\n");
+    assert_int_equal(RUN("backtest", "runs/two", "--json"), 0);
+    double pbo = number("pbo");
+    // The run's own backtest comes first.
+    int64_t days = take_returns("runs/two/backtest.json", back, 0, 2);
+    assert_int_equal(take_returns("runs/one/backtest.json", back, 1, 2), days);
+    support_ok(overfit_make(back, days, 2, OVERFIT_BLOCKS, &must, &e), &e);
+    assert_true(fabs(pbo - must.probability) < 1e-3 && pbo > 0);
+    all = json_load_file("runs/one/backtest.json", 0, NULL); // as if of other days
+    json_array_set_new(json_object_get(json_object_get(all, "daily"), "day"), 0, json_integer(1));
+    assert_int_equal(json_dump_file(all, "runs/one/backtest.json", 0), 0);
+    json_decref(all);
+    assert_int_equal(RUN("backtest", "runs/two", "--json"), 0);
+    all = last_line();
+    assert_true(json_is_null(json_object_get(all, "pbo")));
+    json_decref(all);
+}
+
 // Three bars of one day have no daily returns.
 static void short_bars_have_no_overfitting(void **state) {
     (void)state;
@@ -137,6 +191,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(settings_of_a_run),
         TEST(the_table_warns),
+        TEST(runs_are_compared),
         TEST(short_bars_have_no_overfitting),
         TEST(faults_are_one_line),
     };
