@@ -184,6 +184,10 @@ static bool on_event(void *arg, const task_event *e) {
         break;
     case TASK_WALK_STEP: return on_share(v, e->share);
     case TASK_FOLD: on_fold(v, e); break;
+    case TASK_WARNING:
+        if (says_text(v)) printf("warning   %s\n", e->line);
+        if (v->o->json) json_line(stdout, json_pack("{s:s}", "warning", e->line));
+        break;
     case TASK_LOST:
         if (!v->o->quiet) fprintf(stderr, "tradewind: %s\n", e->line);
         break;

@@ -4,6 +4,7 @@
 #include "run/results.h"
 #include "run/run.h"
 #include "task/fit.h"
+#include "task/lines.h"
 #include "task/members.h"
 #include "task/source.h"
 #include "task/walk_jobs.h"
@@ -225,6 +226,12 @@ static bool open_shared(const walk *w, const char *config, err *e) {
     return members_same(dir, config, NULL, e);
 }
 
+static void tell_network(const walk *w) {
+    char line[LINE_ROOM];
+    if (lines_network(w->all.settings.dir, line, sizeof line))
+        tell(w, (task_event){.kind = TASK_WARNING, .line = line});
+}
+
 static bool open_place(walk *w, err *e) {
     const char *dir = w->all.settings.dir;
     bool there = w->o->resume || w->w->gather, ok;
@@ -240,6 +247,7 @@ static bool open_place(walk *w, err *e) {
     }
     if (ok && w->place && run_earlier(w->place))
         tell(w, (task_event){.kind = TASK_WALK_EARLIER, .member = {.dir = dir, .earlier = run_earlier(w->place)}});
+    if (ok) tell_network(w);
     if (ok && w->place) db_run(run_db(w->place), w->o->version, config, "");
     free(config);
     return ok;
