@@ -88,6 +88,19 @@ static void tell_files(const asked *a, kept k, const cli_options *o) {
 
 // Signals
 
+static void add_odd(assumptions *to, const signals_orders *o) {
+    char crossed[160] = "", small[160] = "";
+    if (o->crossed)
+        snprintf(crossed, sizeof crossed,
+            "%lld position%s with a stop above or a target below the close (the other way round when short)",
+            (long long)o->crossed, term_s(o->crossed));
+    if (o->small)
+        snprintf(small, sizeof small, "%lld position%s below account.lot_step, which open%s nothing",
+            (long long)o->small, term_s(o->small), o->small == 1 ? "s" : "");
+    if (o->crossed || o->small)
+        assumptions_add(to, "note", "%s%s%s", crossed, o->crossed && o->small ? "; " : "", small);
+}
+
 static void add_signals(assumptions *to, const backtest *b, const char *name) {
     char n[SHOWN], outside[96] = "", late[96] = "";
     term_count(n, sizeof n, (double)b->orders.count);
@@ -97,12 +110,14 @@ static void add_signals(assumptions *to, const backtest *b, const char *name) {
         snprintf(
             late, sizeof late, ", %lld ignored at the last bar, which has no next open", (long long)b->orders.late);
     assumptions_add(to, "signals", "%s: %s used%s%s", name, n, outside, late);
+    add_odd(to, &b->orders);
 }
 
 static void tell_signals_json(const asked *a, const backtest *b, const backtest_told *told) {
-    json_t *line = json_pack("{s:s, s:s, s:I, s:I, s:I}", "bars_file", a->bars, "signals_file", a->signals,
+    json_t *line = json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:I}", "bars_file", a->bars, "signals_file", a->signals,
         "signals_used", (json_int_t)b->orders.count, "signals_outside", (json_int_t)b->orders.outside, "signals_late",
-        (json_int_t)b->orders.late);
+        (json_int_t)b->orders.late, "signals_crossed", (json_int_t)b->orders.crossed, "signals_small",
+        (json_int_t)b->orders.small);
     json_join(line, backtest_tell_json(told));
     json_line(stdout, line);
 }
@@ -147,6 +162,7 @@ static void add_answers(assumptions *to, const asked *a, const backtested *b, co
     term_count(n, sizeof n, (double)b->scores);
     assumptions_add(to, "answers", "%s of %s, %s", n, a->run, tests);
     for (int i = 0; i < b->warnings; i++) assumptions_add(to, "warning", "%s", b->warning[i]);
+    if (b->unused[0]) assumptions_add(to, "unused", "%s", b->unused);
     if (b->trained_on > 0)
         assumptions_add(
             to, "warning", "%lld samples lie in the time that the model was trained on", (long long)b->trained_on);
@@ -162,12 +178,24 @@ static void add_account(assumptions *to, const backtested *b) {
             (long long)b->compared);
 }
 
+// Bars that a fitted threshold knows.
+static void add_known(assumptions *to, const backtested *b) {
+    const follow_fitted *f = &b->rule.fitted;
+    int64_t known = 0;
+    if (!b->rule.was_fitted) return;
+    for (int64_t i = 0; i < b->quotes.count; i++) known += b->quotes.time[i] >= f->from && b->quotes.time[i] <= f->to;
+    if (strcmp(b->part, "validation") == 0)
+        assumptions_add(to, "warning", "the threshold was fitted on this very part, which also chose the best epoch");
+    else if (known)
+        assumptions_add(to, "warning", "%lld of these %lld bars lie in the time that the threshold was fitted on",
+            (long long)known, (long long)b->quotes.count);
+}
+
 static void add_run(assumptions *to, const asked *a, const backtested *b) {
     char part[SHOWN];
     snprintf(part, sizeof part, "part %s", b->part);
     add_answers(to, a, b, part);
-    if (b->rule.was_fitted && strcmp(b->part, "validation") == 0)
-        assumptions_add(to, "warning", "the threshold was fitted on this very part, which also chose the best epoch");
+    add_known(to, b);
     add_rule(to, &b->rule);
     add_account(to, b);
 }

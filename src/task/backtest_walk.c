@@ -152,7 +152,8 @@ static bool trade(backtested_walk *w, const char *walk, err *e) {
 bool backtest_walk_make(backtested_walk *w, const backtest_run_options *o, err *e) {
     dataset *data = NULL;
     *w = (backtested_walk){0};
-    bool ok = check_options(o, e) && open_folds(w, o, &data, e) && ask_folds(w, o, data, e) && trade(w, o->run.run, e);
+    bool ok = check_options(o, e) && backtest_work_keys(&o->run, e) && open_folds(w, o, &data, e) &&
+              ask_folds(w, o, data, e) && trade(w, o->run.run, e);
     dataset_free(data);
     if (!ok) backtest_walk_done(w);
     return ok;

@@ -1,6 +1,7 @@
 #include "task/backtest_work.h"
 
 #include "backtest/judge.h"
+#include "task/keys.h"
 #include "task/trials.h"
 
 #include <math.h>
@@ -69,10 +70,49 @@ bool backtest_work_rule(rule_record *r, account_terms *terms, trained *t, const 
     return ok;
 }
 
+// Keys
+
+// True for a key that was for the training.
+static bool is_trained(const char *key) {
+    static const char *const sections[] = {"train.", "model.", "walk.", "run."};
+    for (size_t i = 0; i < sizeof sections / sizeof *sections; i++)
+        if (strncmp(key, sections[i], strlen(sections[i])) == 0) return true;
+    return false;
+}
+
+bool backtest_work_keys(const trained_options *o, err *e) {
+    for (int i = 0; i < o->override_count; i++)
+        if (is_trained(o->overrides[i]))
+            return err_input(e,
+                "%.200s: has no effect on a backtest, which takes a run as it was trained; keys of account, signal, "
+                "report and data have",
+                o->overrides[i]);
+    return true;
+}
+
+typedef struct {
+    const task *task;
+    backtested *to;
+} noter;
+
+// Other names of keys are told as well where the key was for the training.
+static void note_unused(void *arg, const told_key *k) {
+    static const char as[] = "read as ";
+    const noter *n = arg;
+    char *text = n->to->unused;
+    size_t used = strlen(text), named = sizeof as - 1;
+    bool other = strncmp(k->text, as, named) == 0;
+    if (!task_key_given(n->task, k->key) || (other && !is_trained(k->text + named))) return;
+    snprintf(text + used, sizeof n->to->unused - used, "%s%s: %s%s", used ? "; " : "", k->key, k->text,
+        other ? ", which has no effect on a backtest" : "");
+}
+
 void backtest_work_about(backtested *b, const trained *t, const char *run) {
     snprintf(b->part, sizeof b->part, "%s", t->part);
     snprintf(b->data, sizeof b->data, "%s", t->task.data->name);
     b->trained_on = t->trained_on;
+    b->unused[0] = 0;
+    task_each_key(&t->task, note_unused, &(noter){&t->task, b});
     b->warnings = t->warnings;
     memcpy(b->warning, t->warning, sizeof b->warning);
     b->trials = report_trials(t->task.config);

@@ -14,7 +14,10 @@ void backtest_work_cut(const market *m, int64_t from, int64_t to, quotes *q, fol
 // ERR_INPUT for a fold whose tests lie between its training data.
 bool backtest_work_tradable(const trained *t, const char *run, err *e);
 
-// Takes over the data's name, warnings and number of trials.
+// ERR_INPUT where an override is of a key that was for the training.
+bool backtest_work_keys(const trained_options *o, err *e);
+
+// Takes over the data's name, overrides without effect, warnings and number of trials.
 void backtest_work_about(backtested *b, const trained *t, const char *run);
 
 // Trades the scored market from row `from` until the label of row `to` is known, and makes the statistics. Stretches

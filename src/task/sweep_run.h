@@ -16,12 +16,12 @@ typedef struct {
     char data[256];
     char symbol[64];
     int64_t scores; // predictions in the rows that are traded
-    int warnings; // as those of `trained`
+    int warnings;   // as those of `trained`
     char warning[TRAINED_WARNINGS][TRAINED_WARNING_ROOM];
 } swept;
 
-// Opens the run and plays a grid of keys of account and signal. Options are those of a backtest; a part of the run's own
-// split, validation by default, and no other data. Trials are the settings and the runs beside this one, unless the
+// Opens the run and plays a grid of keys of account and signal. Options are those of a backtest; a part of the run's
+// own split, validation by default, and no other data. Trials are the settings and the runs beside this one, unless the
 // user counts them. `s` must stay where it is. On failure it is empty.
 bool sweep_run(swept *s, const backtest_run_options *o, const grid *g, pool *p, err *e);
 
