@@ -3,13 +3,37 @@
 #include "data/when.h"
 #include "run/results.h"
 #include "run/run.h"
+#include "task/output.h"
 #include "task/skill_json.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { BINS = 10 };
+
+bool evaluation_make(evaluation *v, trained *t, err *e) {
+    *v = (evaluation){.t = t};
+    if (!answers_make(&v->answers, t, e)) return false;
+    const float *answer = v->answers.answer;
+    if (t->task.job.forecasts) {
+        v->series = calloc(1, sizeof *v->series);
+        NEED(v->series, "out of memory for a score");
+        return task_evaluate_forecasts(t, answer, v->series, &v->loss, &v->skill, e);
+    }
+    v->score = calloc(1, sizeof *v->score);
+    NEED(v->score, "out of memory for a score");
+    return task_evaluate(t, answer, v->score, &v->skill, e);
+}
+
+void evaluation_done(evaluation *v) {
+    answers_done(&v->answers);
+    skill_done(&v->skill);
+    free(v->score);
+    free(v->series);
+    json_decref(v->importance);
+}
 
 // Figures
 
@@ -72,7 +96,7 @@ static json_t *calibration_json(const evaluation *v) {
     for (int k = 0; k < d->classes; k++) {
         bin bins[BINS] = {0};
         for (int64_t i = 0; i < samples->count; i++) {
-            double p = (double)v->answer[i * d->classes + k];
+            double p = (double)v->answers.answer[i * d->classes + k];
             int at = p >= 1 ? BINS - 1 : (int)(p * BINS);
             bins[at].count++;
             bins[at].sum += p;
@@ -98,7 +122,7 @@ static double share_below(const evaluation *v, int64_t quantile) {
     int64_t H = d->target_width, width = inference_width(&v->t->task.job), below = 0;
     for (int64_t i = 0; i < v->t->samples.count; i++) {
         const float *target = d->target + part_sample(&v->t->samples, i) * H;
-        const float *forecast = v->answer + i * width + quantile * H;
+        const float *forecast = v->answers.answer + i * width + quantile * H;
         for (int64_t h = 0; h < H; h++) below += target[h] <= forecast[h];
     }
     return (double)below / (double)(v->t->samples.count * H);
@@ -117,7 +141,7 @@ json_t *evaluation_json(const evaluation *v) {
     const trained *t = v->t;
     json_t *part = json_pack("{s:I, s:o, s:o, s:o}", "samples", (json_int_t)t->samples.count, "from", time_json(t, 0),
         "to", time_json(t, t->samples.count - 1), "metrics", metrics_json(v));
-    json_join(part, skill_json(v->skill));
+    json_join(part, skill_json(&v->skill));
     if (v->score) add_classes(v, part);
     if (!v->score && inference_width(&t->task.job) > t->task.data->target_width) add_coverage(v, part);
     if (v->importance) json_object_set(part, "importance", v->importance);
@@ -151,4 +175,13 @@ bool evaluation_store(const evaluation *v, const char *dir, err *e) {
     db_reader_close(db);
     free(path);
     return results_set(dir, RESULTS_EVALUATION, "parts", v->t->part, part, e);
+}
+
+char *evaluation_store_answers(const evaluation *v, const char *dir, err *e) {
+    char name[64];
+    snprintf(name, sizeof name, "predictions_%s.npz", v->t->part);
+    char *path = run_path(dir, name);
+    if (output_may_replace(path, OUTPUT_ANSWERS, NULL, 0, e) && answers_write_npz(&v->answers, path, e)) return path;
+    free(path);
+    return NULL;
 }

@@ -67,8 +67,8 @@ static void add_scores(json_t *to, int rows, const skill_metric *m, const double
 }
 
 static void add_fold_scores(json_t *to, const skill_table *t) {
-    skill_metric metric[SKILL_ROWS_MOST];
-    double score[SKILL_ROWS_MOST], trivial[SKILL_ROWS_MOST];
+    skill_metric metric[SKILL_ROWS_MOST] = {0};
+    double score[SKILL_ROWS_MOST] = {0}, trivial[SKILL_ROWS_MOST] = {0};
     for (int k = 0; k < t->rows; k++) {
         const skill_row *r = &t->group[0].row[k];
         metric[k] = r->metric;
@@ -126,32 +126,15 @@ static bool keep_scores(const evaluation *v, const char *dir, err *e) {
 }
 
 static bool score_fold(trained *t, const char *dir, pool_of_folds *p, json_t *to, err *e) {
-    skill_table skill = {0};
-    series_score of = {0};
-    double loss;
-    bool forecasts = t->task.job.forecasts;
-    int K = forecasts ? 0 : t->task.data->classes;
-    score *s = calloc(1, sizeof *s);
-    NEED(s, "out of memory for a score");
-    float *answer = task_predict(t, e);
-    bool ok = answer && (forecasts ? task_evaluate_forecasts(t, answer, &of, &loss, &skill, e)
-                                   : task_evaluate(t, answer, s, &skill, e));
-    evaluation v = {.t = t, .answer = answer, .skill = &skill};
-    if (ok && forecasts) {
-        v.series = &of;
-        v.loss = loss;
-    } else {
-        v.score = s;
-    }
-    ok = ok && keep_scores(&v, dir, e);
+    evaluation v;
+    bool ok = evaluation_make(&v, t, e) && keep_scores(&v, dir, e);
+    int K = v.score ? t->task.data->classes : 0;
     if (ok) {
-        pool_add(p, &skill, forecasts ? NULL : s, K);
-        add_fold_scores(to, &skill);
-        if (K) json_object_set_new(to, "confusion", evaluation_confusion(s->confusion, K));
+        pool_add(p, &v.skill, v.score, K);
+        add_fold_scores(to, &v.skill);
+        if (K) json_object_set_new(to, "confusion", evaluation_confusion(v.score->confusion, K));
     }
-    skill_done(&skill);
-    free(answer);
-    free(s);
+    evaluation_done(&v);
     return ok;
 }
 
