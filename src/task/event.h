@@ -29,6 +29,8 @@ typedef enum {
     TASK_CHECKPOINT,
     TASK_DONE,          // a run has ended or was stopped, and has not failed
     TASK_ENSEMBLE_DONE, // all members have, or one was stopped
+    TASK_MODEL,         // the next of several models begins, or is passed over; returning false asks for a stop
+    TASK_MODELS_DONE,   // all of them have been trained and tested, or one was stopped
     TASK_LOST,          // some records of a run could not be written: `line`. The run itself is whole
     TASK_TUNING,        // returning false stops
     TASK_WALK_BEGIN,    // folds are made and planned; the task is the first one's
@@ -100,6 +102,12 @@ typedef struct {
 } task_tested_event;
 
 typedef struct {
+    const char *file, *dir; // description and directory
+    int number, of;
+    bool already; // the model is passed over, as it is trained
+} task_model_event;
+
+typedef struct {
     task_event_kind kind;
     const struct task *task; // NULL before it is open, and for events of an ensemble
     const char *line;        // for people, as the run's log has it; NULL where an event has none
@@ -123,6 +131,8 @@ typedef struct {
         double share; // WALK_STEP: of all folds, from 0 to 1
         task_fold_event fold;
         task_tested_event tested;
+        task_model_event model;
+        json_t *table; // MODELS_DONE (task/models.h)
     };
 } task_event;
 

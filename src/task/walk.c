@@ -264,14 +264,6 @@ static void on_ended(void *arg, int i) {
                     .metric = r->metric}});
 }
 
-// A fold goes on where the walk does and it has a whole checkpoint; else it begins anew.
-static void set_start(const walk *w, task_options *o, const char *dir) {
-    err unused;
-    bool goes = w->o->resume || w->w->shards;
-    bool saved = members_of(dir) || run_has_no_checkpoint(dir) || members_begun(dir, &unused);
-    o->resume = goes && saved && (run_is(dir) || run_was_in(dir));
-}
-
 // The first failure stands for all; other folds are kept.
 static bool judge_runs(const walk *w, bool *stopped, err *e) {
     *stopped = false;
@@ -309,7 +301,7 @@ static bool train_folds(walk *w, bool *stopped, err *e) {
         o->devices.options.several = w->jobs > 1;
         o->like = &w->plan;
         o->place = w->room.space ? &w->room : NULL;
-        set_start(w, o, w->work[i].dir);
+        o->resume = (w->o->resume || w->w->shards) && fit_can_go_on(w->work[i].dir);
     }
     bool ok = walk_jobs(w->run, w->works, w->jobs, &v, e) && judge_runs(w, stopped, e);
     close_first(w);
