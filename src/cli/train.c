@@ -186,8 +186,8 @@ static void on_done(view *v, const task_event *e) {
     progress_done(&v->bar);
     if (v->o->json) json_line(stdout, result_object(v, e->task, d, resume));
     if (says_text(v) && d->monitor) printf("monitor   %s\n", d->monitor);
-    if (says_text(v) && r->interrupted)
-        printf("stopped by a signal in epoch %lld\nresume    %s\n", (long long)r->epochs + 1, resume);
+    if (says_text(v) && r->interrupted) printf("stopped by a signal in epoch %lld\n", (long long)r->epochs + 1);
+    if (says_text(v) && r->interrupted && !v->again) printf("resume    %s\n", resume);
     free(resume);
     if (!says_text(v)) return;
     if (d->begun == 0 && !r->interrupted) print_over(d);
@@ -235,8 +235,13 @@ static bool on_model(const view *v, const task_model_event *m) {
 }
 
 static void on_models(const view *v, json_t *table) {
-    if (v->o->json) json_line(stdout, json_incref(table));
+    bool stopped = json_is_true(json_object_get(table, "interrupted"));
     if (says_text(v)) models_print(table, stdout);
+    if (says_text(v) && stopped) printf("resume    %s\n", v->again);
+    if (!v->o->json) return;
+    json_t *line = json_copy(table);
+    json_object_set_new(line, "resume", stopped ? json_string(v->again) : json_null());
+    json_line(stdout, line);
 }
 
 static bool on_event(void *arg, const task_event *e) {

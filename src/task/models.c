@@ -115,6 +115,9 @@ static bool plan_model(models *m, model_run *r, err *e) {
     r->kind = model_name(t.model.kind);
     r->test = t.split.test;
     task_chosen(&t, &r->plan);
+    free(r->config);
+    r->config = task_description_text(t.config, e); // with the batch that was open before
+    ok = ok && r->config;
     if (ok && chosen_set_differs(&m->model[0].plan, &r->plan, differs, sizeof differs))
         ok = err_input(e, "%s: is of another set than %s: %s; one table compares models of one set", r->file,
             m->model[0].file, differs);
