@@ -37,6 +37,12 @@ static bool goes_forward(const task *t, const char *dir, err *e) {
         dir);
 }
 
+// The walk's data, and its folds with their parts.
+typedef struct {
+    dataset *data;
+    scheme_folds folds;
+} source;
+
 static bool take_folds(backtested_walk *w, const scheme_folds *from, const char *dir, err *e) {
     w->fold = calloc((size_t)from->count, sizeof *w->fold);
     if (!w->fold) return err_run(e, "no memory for %lld folds of %s", (long long)from->count, dir);
@@ -48,11 +54,10 @@ static bool take_folds(backtested_walk *w, const scheme_folds *from, const char 
     return true;
 }
 
-// Opens the data, which all folds share, and lists the folds. The data are the caller's.
-static bool open_folds(backtested_walk *w, const backtest_run_options *o, dataset **data, err *e) {
+// Opens the data, which all folds share, and lists the folds; the caller gives both back, also on failure.
+static bool open_folds(backtested_walk *w, const backtest_run_options *o, source *s, err *e) {
     const char *dir = o->run.run;
     task t;
-    scheme_folds folds;
     int64_t window[STREAMS_MOST];
     char *file = run_path(dir, "config.yaml");
     task_options as = {
@@ -60,12 +65,9 @@ static bool open_folds(backtested_walk *w, const backtest_run_options *o, datase
         .version = o->run.version,
         .listener = o->run.listener};
     bool described = walk_describe(&t, &as, e), ok = described && goes_forward(&t, dir, e);
-    ok = ok && (*data = source_open(t.config, &t.settings, &as.listener, e)) && source_check(*data, &as.listener, e) &&
-         walk_folds(&t, *data, window, &folds, e);
-    if (ok) {
-        ok = take_folds(w, &folds, dir, e);
-        scheme_done(&folds);
-    }
+    ok = ok && (s->data = source_open(t.config, &t.settings, &as.listener, e)) &&
+         source_check(s->data, &as.listener, e) && walk_folds(&t, s->data, window, &s->folds, e) &&
+         take_folds(w, &s->folds, dir, e);
     if (described) task_close(&t);
     free(file);
     return ok;
@@ -99,12 +101,14 @@ static void note_fold(backtested_walk *w, const trained *t, const char *walk) {
     w->traded++;
 }
 
-static bool open_fold(backtested_walk *w, backtest_fold *f, const backtest_run_options *o, dataset *data, err *e) {
+static bool open_fold(backtested_walk *w, int64_t i, const backtest_run_options *o, const source *s, err *e) {
     trained t;
+    backtest_fold *f = &w->fold[i];
     trained_options as = o->run;
-    char *dir = walk_dir(o->run.run, &(scheme_fold){.number = f->number - 1});
+    char *dir = walk_dir(o->run.run, &s->folds.fold[i]);
     as.run = dir;
-    as.dataset = data;
+    as.dataset = s->data;
+    as.parts = &s->folds.fold[i].parts;
     as.part = "test";
     as.finished = true;
     bool ok = trained_open(&t, &as, e);
@@ -118,11 +122,11 @@ static bool open_fold(backtested_walk *w, backtest_fold *f, const backtest_run_o
 }
 
 // Asks every fold. False where a run of one fails: a fold that is missing is told, and others are traded.
-static bool ask_folds(backtested_walk *w, const backtest_run_options *o, dataset *data, err *e) {
+static bool ask_folds(backtested_walk *w, const backtest_run_options *o, const source *s, err *e) {
     for (int64_t i = 0; i < w->count; i++) {
         backtest_fold *f = &w->fold[i];
         err why = {0};
-        if (f->why[0] || open_fold(w, f, o, data, &why)) continue;
+        if (f->why[0] || open_fold(w, i, o, s, &why)) continue;
         snprintf(f->why, sizeof f->why, "%.*s", (int)sizeof f->why - 1, why.text);
         if (why.kind != ERR_RUN) continue;
         *e = why;
@@ -150,10 +154,11 @@ static bool trade(backtested_walk *w, err *e) {
 }
 
 bool backtest_walk_make(backtested_walk *w, const backtest_run_options *o, err *e) {
-    dataset *data = NULL;
+    source s = {0};
     *w = (backtested_walk){0};
-    bool ok = check_options(o, e) && open_folds(w, o, &data, e) && ask_folds(w, o, data, e) && trade(w, e);
-    dataset_free(data);
+    bool ok = check_options(o, e) && open_folds(w, o, &s, e) && ask_folds(w, o, &s, e) && trade(w, e);
+    scheme_done(&s.folds);
+    dataset_free(s.data);
     if (!ok) backtest_walk_done(w);
     return ok;
 }

@@ -132,6 +132,7 @@ static task_options options_of(const walk *w, const fold_work *f, const char *fi
     task_change_behind(d, "run.dir", f->dir);
     if (from && f->from) task_change_behind(d, "train.init_from", f->from);
     o.data = w->data;
+    o.parts = &w->folds.fold[f->at].parts;
     o.resume = o.restart = false;
     o.listener = (task_listener){0};
     return o;

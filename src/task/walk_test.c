@@ -144,6 +144,7 @@ static bool test_fold(const walk_tested *w, const scheme_fold *f, pool_of_folds 
     char *dir = walk_dir(w->dir, f);
     trained_options ask = {.run = dir,
         .dataset = w->data,
+        .parts = &f->parts,
         .part = "test",
         .devices = w->o->devices,
         .version = w->o->version,
