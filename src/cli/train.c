@@ -279,6 +279,7 @@ static bool on_event(void *arg, const task_event *e) {
     case TASK_WALK_EARLIER:
     case TASK_WALK_STEP:
     case TASK_FOLD:
+    case TASK_WALK_TEST:
     case TASK_WALK_STOPPED:
     case TASK_WALK_DONE: break;
     }

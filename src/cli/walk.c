@@ -187,6 +187,7 @@ static bool on_event(void *arg, const task_event *e) {
     case TASK_LOST:
         if (!v->o->quiet) fprintf(stderr, "tradewind: %s\n", e->line);
         break;
+    case TASK_WALK_TEST: return !cli_interrupted();
     case TASK_WALK_STOPPED: on_stopped(v, e->member.dir); break;
     case TASK_WALK_DONE: on_tested(v, &e->tested); break;
     default: break; // of single runs, which tell their own logs

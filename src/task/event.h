@@ -37,6 +37,7 @@ typedef enum {
     TASK_WALK_EARLIER,  // the walk that was in the directory has another name now
     TASK_WALK_STEP,     // some of all folds is done; returning false asks for a stop
     TASK_FOLD,          // a fold has ended, in their order; where it failed `line` is the reason
+    TASK_WALK_TEST,     // the test of a fold begins; returning false asks for a stop
     TASK_WALK_STOPPED,  // as was asked for
     TASK_WALK_DONE,     // all folds were tested
 } task_event_kind;

@@ -314,10 +314,13 @@ static bool carry_out(walk *w, bool *stopped, err *e) {
     w->file = run_path(dir, "config.yaml");
     if (!w->w->gather && !train_folds(w, stopped, e)) return false;
     if (*stopped || w->w->shards) return true;
-    return walk_test(
-        &(walk_tested){
-            .o = w->o, .dir = dir, .data = w->data, .kind = w->all.settings.walk.scheme.kind, .folds = &w->folds},
-        e);
+    return walk_test(&(walk_tested){.o = w->o,
+                         .dir = dir,
+                         .data = w->data,
+                         .kind = w->all.settings.walk.scheme.kind,
+                         .folds = &w->folds,
+                         .importance = w->all.settings.walk.importance},
+        stopped, e);
 }
 
 // Folds that begin with the weights of the one before come one after another, in one process.

@@ -1,6 +1,7 @@
 #include "watch/summary.h"
 
 #include "run/command.h"
+#include "run/run.h"
 #include "run/weights.h"
 #include "watch/figure.h"
 
@@ -34,9 +35,17 @@ static json_t *find_lack(json_t *missing, const char *command, const char *why) 
     return NULL;
 }
 
+// The command that makes a figure, which the caller frees; NULL where there is none.
+static char *command_for(const figure *g, const facts *f) {
+    if (f->is_run || !g->of_walk) return g->command ? command_line(g->command, f->dir, g->options) : NULL;
+    char *file = run_path(f->dir, "config.yaml"), *command = command_line("walk", file, g->of_walk);
+    free(file);
+    return command;
+}
+
 // Figures that one command makes stand together.
-static void add_lack(json_t *missing, const figure *g, const char *dir) {
-    char *command = g->command ? command_line(g->command, dir, g->options) : NULL;
+static void add_lack(json_t *missing, const figure *g, const facts *f) {
+    char *command = command_for(g, f);
     json_t *one = find_lack(missing, command, g->why);
     if (!one) {
         one = json_pack("{s:[], s:o, s:o}", "figures", "why", words(g->why), "command", words(command));
@@ -54,7 +63,7 @@ static void add_figures(json_t *all, const facts *f) {
         if (g->has(f))
             json_array_append_new(drawn, json_string(g->name));
         else
-            add_lack(missing, g, f->dir);
+            add_lack(missing, g, f);
     }
     json_object_set_new(all, "figures", drawn);
     json_object_set_new(all, "missing", missing);
