@@ -35,9 +35,12 @@ static void print_statistics(const stats *s, bool verbose) {
     }
 }
 
+void backtest_tell_assumptions(const assumptions *a) {
+    for (int i = 0; i < a->count; i++) print_line(a->of[i].key, a->of[i].text);
+}
+
 void backtest_tell(const backtest_told *b, const cli_options *o) {
-    const assumptions *a = b->assumptions;
-    for (int i = 0; !o->quiet && i < a->count; i++) print_line(a->of[i].key, a->of[i].text);
+    if (!o->quiet) backtest_tell_assumptions(b->assumptions);
     print_statistics(b->stats, o->verbose);
 }
 

@@ -14,6 +14,9 @@ typedef struct {
     const stats *stats;
 } backtest_told;
 
+// Prints the assumptions, a line each.
+void backtest_tell_assumptions(const assumptions *a);
+
 // Prints the assumptions, unless -q, and every statistic with its interval; with -v its definition too.
 void backtest_tell(const backtest_told *b, const cli_options *o);
 

@@ -146,10 +146,30 @@ static bool add_folds(const walk_tested *w, walk_pool *p, json_t *rows, int *don
     return true;
 }
 
+// Folds that test each group in each path of the combinatorial scheme.
+static void put_paths(const walk_tested *w, json_t *doc) {
+    const scheme_folds *f = w->folds;
+    json_t *groups = json_array(), *paths = json_array();
+    for (int g = 0; g < f->groups; g++) {
+        split_part part = part_of(f->group[g]);
+        json_array_append_new(groups, json_pack("{s:i, s:o, s:I}", "number", g + 1, "test", part_json(w->data, &part),
+                                          "samples", (json_int_t)part.count));
+    }
+    for (int p = 0; p < f->paths; p++) {
+        json_t *folds = json_array();
+        for (int g = 0; g < f->groups; g++)
+            json_array_append_new(folds, json_integer((json_int_t)scheme_of_path(f, p, g) + 1));
+        json_array_append_new(paths, json_pack("{s:i, s:o}", "number", p + 1, "folds", folds));
+    }
+    json_object_set_new(doc, "groups", groups);
+    json_object_set_new(doc, "paths", paths);
+}
+
 static json_t *walk_json(const walk_tested *w, const walk_pool *p, json_t *rows, int done) {
     static const char *const kinds[] = {"rolling", "expanding", "cpcv"};
     json_t *doc = json_pack("{s:s, s:O, s:i, s:I}", "scheme", kinds[w->kind], "folds", rows, "done", done, "samples",
         (json_int_t)p->samples);
+    if (w->folds->paths) put_paths(w, doc);
     walk_pool_put(p, w->data, doc);
     return doc;
 }
