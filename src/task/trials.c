@@ -33,7 +33,7 @@ static void take_plan(void *arg, const char *fold) {
 // Folds of a walk, which has no plan either, are of the same data: any of them stands for it.
 static bool read_plan(const char *dir, chosen *plan) {
     char *text = plan_text(dir);
-    if (!text) walk_each(dir, take_plan, &text);
+    if (!text) run_each_fold(dir, take_plan, &text);
     bool ok = text && chosen_read(plan, text);
     free(text);
     return ok;

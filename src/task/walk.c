@@ -10,8 +10,6 @@
 #include "task/walk_test.h"
 #include "train/engine.h"
 
-#include <dirent.h>
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -48,18 +46,6 @@ char *walk_dir(const char *dir, const scheme_fold *f) {
     return run_path(dir, name);
 }
 
-void walk_each(const char *dir, void (*use)(void *arg, const char *dir), void *arg) {
-    DIR *d = opendir(dir);
-    NEED(d || errno != ENOMEM, "out of memory to look into %s", dir);
-    for (const struct dirent *each; d && (each = readdir(d));) {
-        bool fold = strncmp(each->d_name, "fold_", 5) == 0 && !strchr(each->d_name, '.') && run_owns(each->d_name);
-        char *path = fold ? run_path(dir, each->d_name) : NULL;
-        if (path && run_is(path)) use(arg, path);
-        free(path);
-    }
-    if (d) closedir(d);
-}
-
 static void find_fold(void *arg, const char *dir) {
     (void)dir;
     *(bool *)arg = true;
@@ -68,7 +54,7 @@ static void find_fold(void *arg, const char *dir) {
 bool walk_is(const char *dir) {
     bool found = false;
     char *doc = run_path(dir, results_name(RESULTS_WALK));
-    if (run_is(dir)) walk_each(dir, find_fold, &found);
+    if (run_is(dir)) run_each_fold(dir, find_fold, &found);
     found = found || access(doc, F_OK) == 0;
     free(doc);
     return found;
@@ -226,6 +212,14 @@ static bool open_shared(const walk *w, const char *config, err *e) {
     return members_same(dir, config, NULL, e);
 }
 
+// Into run.db: whoever looks at a walk that was stopped can tell how many folds there were to be.
+static void note_begin(const walk *w, const char *config) {
+    char folds[32];
+    snprintf(folds, sizeof folds, "%d", w->works);
+    db_run(run_db(w->place), w->o->version, config, "");
+    db_event(run_db(w->place), 0, "folds", folds);
+}
+
 static bool open_place(walk *w, err *e) {
     const char *dir = w->all.settings.dir;
     bool there = w->o->resume || w->w->gather, ok;
@@ -241,7 +235,7 @@ static bool open_place(walk *w, err *e) {
     }
     if (ok && w->place && run_earlier(w->place))
         tell(w, (task_event){.kind = TASK_WALK_EARLIER, .member = {.dir = dir, .earlier = run_earlier(w->place)}});
-    if (ok && w->place) db_run(run_db(w->place), w->o->version, config, "");
+    if (ok && w->place) note_begin(w, config);
     free(config);
     return ok;
 }

@@ -1,6 +1,7 @@
 #include "watch/summary.h"
 
 #include "run/command.h"
+#include "run/outline.h"
 #include "run/run.h"
 #include "run/weights.h"
 #include "watch/figure.h"
@@ -126,7 +127,28 @@ static void add_walk(json_t *all, json_t *walk) {
     json_object_set_new(all, "walk", to);
 }
 
+static void add_incomplete(json_t *all, const facts *f) {
+    char *scheme = f->config ? outline_value(f->config, "walk.scheme") : NULL;
+    json_t *to = json_pack("{s:s, s:o, s:I, s:b}", "scheme", scheme ? scheme : "", "folds",
+        f->folds ? json_integer((json_int_t)f->folds) : json_null(), "done", (json_int_t)f->folds_done, "incomplete",
+        true);
+    json_object_set_new(all, "walk", to);
+    free(scheme);
+}
+
 // Notes
+
+static void note_incomplete(json_t *notes, const facts *f) {
+    char text[600], all[32] = "";
+    if (f->is_run || f->doc[RESULTS_WALK]) return;
+    char *file = run_path(f->dir, "config.yaml"), *command = command_line("walk", file, "--resume");
+    if (f->folds) snprintf(all, sizeof all, " of %lld", (long long)f->folds);
+    snprintf(text, sizeof text, "incomplete: %lld%s folds are trained, and none is tested; go on with `%s`",
+        (long long)f->folds_done, all, command);
+    json_array_append_new(notes, words(text));
+    free(command);
+    free(file);
+}
 
 static void note_stale(json_t *notes, const facts *f) {
     json_t *parts = results_get(f->doc[RESULTS_EVALUATION], "parts"), *part;
@@ -154,6 +176,7 @@ static void note_stale_backtest(json_t *notes, const facts *f) {
 static json_t *notes_of(const facts *f) {
     json_t *notes = json_array();
     for (int i = 0; i < f->troubles; i++) json_array_append_new(notes, words(f->trouble[i].text));
+    note_incomplete(notes, f);
     note_stale(notes, f);
     note_stale_backtest(notes, f);
     return notes;
@@ -167,7 +190,10 @@ json_t *summary_make(const facts *f) {
         json_object_set_new(all, "model", words(f->model));
     if (f->doc[RESULTS_EVALUATION]) add_evaluation(all, f);
     if (f->doc[RESULTS_BACKTEST]) add_backtest(all, f);
-    if (f->doc[RESULTS_WALK]) add_walk(all, f->doc[RESULTS_WALK]);
+    if (f->doc[RESULTS_WALK])
+        add_walk(all, f->doc[RESULTS_WALK]);
+    else if (!f->is_run)
+        add_incomplete(all, f);
     add_figures(all, f);
     json_object_set_new(all, "notes", notes_of(f));
     return all;

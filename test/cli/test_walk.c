@@ -248,6 +248,31 @@ static void damaged_folds_are_told(void **state) {
     same_walks("whole", "made");
 }
 
+// A walk that was stopped before its test is no run, and says how far it came.
+static void incomplete_walks_are_told(void **state) {
+    (void)state;
+    put_walk("");
+    assert_int_equal(RUN("walk", "walk.yaml", "--device=cpu", "-q"), 0);
+    assert_int_equal(system("rm -r made/walk.json $(ls -d made/fold_* | tail -1)"), 0);
+    assert_int_equal(RUN("report", "made"), 0);
+    matches("out",
+        "^walk +mlp, rolling, incomplete\nnote +incomplete: 3 of 4 folds are trained, and none is tested; go on "
+        "with `tradewind walk made/config.yaml --resume`\n");
+    assert_true(file_holds("made/report.html", "incomplete: 3 of 4 folds are trained"));
+    assert_true(file_holds("made/report.html", "walk, incomplete, mlp"));
+    assert_int_equal(RUN("walk", "made/config.yaml", "--device=cpu", "--resume", "-q"), 0);
+    assert_int_equal(RUN("report", "made"), 0);
+    matches("out", "^walk +mlp, rolling, 4 of 4 folds done: ");
+    assert_int_equal(RUN("walk", "walk.yaml", "--device=cpu", "--shard=1/2", "run.dir=shards", "-q"), 0);
+    assert_int_equal(RUN("report", "shards", "--json"), 0);
+    json_t *line = last_line(), *walk = json_object_get(line, "walk");
+    assert_true(json_is_true(json_object_get(walk, "incomplete")) && json_is_null(json_object_get(walk, "folds")));
+    assert_int_equal(json_integer_value(json_object_get(walk, "done")), 2);
+    json_decref(line);
+    put_text("made/walk.json", "{");
+    complains(RUN("report", "made"), "made/walk.json: .*");
+}
+
 static void mistakes_are_told(void **state) {
     (void)state;
     put_walk("");
@@ -275,6 +300,7 @@ int main(void) {
         TEST(warm_folds_and_ensembles),
         TEST(a_walk_sets_the_earlier_aside),
         TEST(damaged_folds_are_told),
+        TEST(incomplete_walks_are_told),
         TEST(mistakes_are_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
