@@ -203,6 +203,24 @@ static bool plan_walk(walk *w, err *e) {
 
 // The directory
 
+// False where folds were trained on other data than those that are here: shards may have had different files, and what
+// one was trained on may be what another is tested on.
+static bool are_of_one_set(const walk *w, err *e) {
+    bool ok = true;
+    for (int i = 0; ok && i < w->works; i++) {
+        chosen plan;
+        char differs[256];
+        if (!members_plan(w->work[i].dir, &plan) || !chosen_set_differs(&plan, &w->plan, differs, sizeof differs))
+            continue;
+        ok = err_input(e,
+            "%s: was trained on other data than those here: %s; gather with the data that all folds were trained on, "
+            "or "
+            "remove this fold and train it again",
+            w->work[i].dir, differs);
+    }
+    return ok;
+}
+
 // A shard neither holds the directory nor sets anything aside: another may be at work there.
 static bool open_shared(const walk *w, const char *config, err *e) {
     const char *dir = w->all.settings.dir;
@@ -224,6 +242,7 @@ static bool open_place(walk *w, err *e) {
     const char *dir = w->all.settings.dir;
     bool there = w->o->resume || w->w->gather, ok;
     if (w->w->gather && !run_is(dir)) return err_input(e, "%s: holds no walk to gather; train its shards first", dir);
+    if (w->w->gather && !are_of_one_set(w, e)) return false;
     char *config = task_description_text(w->all.config, e);
     if (!config) return false;
     if (w->w->shards) {

@@ -273,6 +273,26 @@ static void incomplete_walks_are_told(void **state) {
     complains(RUN("report", "made"), "made/walk.json: .*");
 }
 
+// Shards that had different files: what is there is no walk.
+static void folds_of_different_data_are_refused(void **state) {
+    (void)state;
+    put_walk("");
+    assert_int_equal(RUN("walk", "walk.yaml", "--device=cpu", "--shard=1/2", "-q"), 0);
+    assert_int_equal(rename("set.npz", "first.npz"), 0);
+    walk_put("bars.csv", 4000, 300, 2);
+    assert_int_equal(RUN("import", "bars.csv", "-o", "set.npz", "--frames=1h", "-q"), 0);
+    assert_int_equal(RUN("walk", "walk.yaml", "--device=cpu", "--shard=2/2", "-q"), 0);
+    complains(RUN("walk", "walk.yaml", "--device=cpu", "--gather"),
+        "made/fold_[0-9]+: was trained on other data than those here: .*; gather with the data .*");
+    assert_int_equal(rename("first.npz", "set.npz"), 0);
+    complains(RUN("walk", "walk.yaml", "--device=cpu", "--gather"), "made/fold_[0-9]+: was trained on other data .*");
+    assert_int_equal(access("made/walk.json", F_OK), -1);
+    assert_int_equal(system("rm -r $(ls -d made/fold_* | sed -n '2p;4p')"), 0);
+    assert_int_equal(RUN("walk", "walk.yaml", "--device=cpu", "--shard=2/2", "-q"), 0);
+    assert_int_equal(RUN("walk", "walk.yaml", "--device=cpu", "--gather", "-q"), 0);
+    assert_int_equal(count_folds("done"), FOLDS);
+}
+
 static void mistakes_are_told(void **state) {
     (void)state;
     put_walk("");
@@ -301,6 +321,7 @@ int main(void) {
         TEST(a_walk_sets_the_earlier_aside),
         TEST(damaged_folds_are_told),
         TEST(incomplete_walks_are_told),
+        TEST(folds_of_different_data_are_refused),
         TEST(mistakes_are_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
