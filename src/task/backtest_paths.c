@@ -35,9 +35,13 @@ static json_t *spreads_json(const backtested_walk *w) {
     for (const stat_name *k = backtest_path_stats; *k != STATS_COUNT; k++) {
         const stat_row *row = stats_row(*k);
         backtest_spread s = backtest_spread_of(w, *k);
-        char label[64], text[400];
+        char label[64], text[600], deviation[160] = "";
+        stats apart = {0};
+        apart.of[*k].value = s.deviation;
+        if (!isnan(s.deviation)) stats_figure(&apart, *k, deviation, sizeof deviation);
         snprintf(label, sizeof label, "%s, mean of paths", row->label);
-        snprintf(text, sizeof text, "mean over %d paths, from the least to the largest; %s", s.paths, row->definition);
+        snprintf(text, sizeof text, "mean over %d paths, from the least to the largest%s%s; %s", s.paths,
+            *deviation ? ", standard deviation " : "", deviation, row->definition);
         json_array_append_new(all, json_pack("{s:s, s:s, s:s, s:o, s:s, s:o, s:o}", "key", row->key, "label", label,
                                        "unit", document_unit(*k), "value", document_figure(*k, s.mean), "definition",
                                        text, "low", document_figure(*k, s.low), "high", document_figure(*k, s.high)));
