@@ -6,6 +6,7 @@
 #include "cli/ask.h"
 #include "cli/backtest_file.h"
 #include "cli/backtest_folds.h"
+#include "cli/backtest_paths.h"
 #include "cli/backtest_sweep.h"
 #include "cli/backtest_tell.h"
 #include "run/results.h"
@@ -289,8 +290,10 @@ static bool test_run(const asked *a, const cli_options *o, err *e) {
 // A walk
 
 static void add_walk(assumptions *to, const asked *a, const backtested_walk *w) {
-    char tests[SHOWN];
-    snprintf(tests, sizeof tests, "tests of %lld fold%s", (long long)w->traded, term_s(w->traded));
+    char tests[96];
+    snprintf(tests, sizeof tests, "tests of %lld fold%s%s", (long long)w->traded, term_s(w->traded),
+        w->paths ? ", lines below are of path 1" : "");
+    if (w->paths) backtest_paths_add(to, w);
     add_answers(to, a, &w->all, tests);
     backtest_folds_add(to, w);
     add_account(to, &w->all);
@@ -310,6 +313,17 @@ static json_t *folds_json(const backtested_walk *w) {
     return all;
 }
 
+static void tell_paths(const asked *a, const backtested_walk *w, const assumptions *lines, const cli_options *o) {
+    kept k = keep_walk(a, w, lines, o);
+    if (!o->json) backtest_paths_tell(w, lines, o);
+    tell_files(a, k, o);
+    if (!o->json) return;
+    json_t *line = run_json(a, &w->all);
+    json_object_set_new(line, "stored", json_boolean(k >= KEPT_WALK));
+    json_join(line, backtest_paths_json(w));
+    json_line(stdout, line);
+}
+
 static bool test_walk(const asked *a, const cli_options *o, err *e) {
     backtest_run_options as = options_of(a);
     backtested_walk w;
@@ -317,8 +331,10 @@ static bool test_walk(const asked *a, const cli_options *o, err *e) {
     if (!has_place(a, e) || !ask_devices(o, &as.run.devices, e) || !backtest_walk_make(&w, &as, e)) return false;
     add_walk(&lines, a, &w);
     backtest_told told = {&lines, &w.all.terms, &w.all.replay, &w.all.stats};
-    bool ok = write_trades(a, &w.all.replay, e);
-    if (ok) {
+    bool ok = w.paths && a->trades ? err_input(e, "--trades: every path of cpcv has its own; leave it out")
+                                   : write_trades(a, &w.all.replay, e);
+    if (ok && w.paths) tell_paths(a, &w, &lines, o);
+    if (ok && !w.paths) {
         json_t *line = run_json(a, &w.all);
         json_object_set_new(line, "folds", folds_json(&w));
         tell(line, a, &told, keep_walk(a, &w, &lines, o), o);
@@ -366,7 +382,9 @@ const cli_command cli_backtest = {"backtest", "RUN | WALK | --signals FILE --bar
     "it.\n"
     "A walk is traded in one account over the tests of its folds, each by its own fold's weights and threshold, and "
     "kept "
-    "in\nWALK/backtest.json.\n"
+    "in\nWALK/backtest.json. Of a walk with walk.scheme: cpcv every path is traded in an account of its own, and a "
+    "table "
+    "has the\nstatistics of each and how far they lie apart.\n"
     "  --part PART         train, validation, test or all (default: the test where there is one)\n"
     "  --bars FILE         the set is made of this file as the run's was, and its rows, as they are, are traded: every "
     "bar\n                      with enough past\n"

@@ -158,7 +158,7 @@ static void tell(const sweep *s, const grid *g, const assumptions *a, const cli_
         tell_json(s, g, a);
         return;
     }
-    if (!o->quiet) backtest_tell_lines(a);
+    if (!o->quiet) backtest_tell_assumptions(a);
     print_head(s, g);
     for (int64_t k = 0; k < s->count; k++) print_row(s, g, s->order[k]);
 }

@@ -35,12 +35,12 @@ static void print_statistics(const stats *s, bool verbose) {
     }
 }
 
-void backtest_tell_lines(const assumptions *a) {
+void backtest_tell_assumptions(const assumptions *a) {
     for (int i = 0; i < a->count; i++) print_line(a->of[i].key, a->of[i].text);
 }
 
 void backtest_tell(const backtest_told *b, const cli_options *o) {
-    if (!o->quiet) backtest_tell_lines(b->assumptions);
+    if (!o->quiet) backtest_tell_assumptions(b->assumptions);
     print_statistics(b->stats, o->verbose);
 }
 

@@ -72,7 +72,7 @@ bool look_at_run(const char *dir, look *l, err *e) {
     value_of(dir, "config.yaml", "model.kind", l->model, sizeof l->model);
     value_of(dir, "plan.yaml", "device", l->device, sizeof l->device);
     l->members = members_of(dir);
-    walk_each(dir, count_fold, &l->folds);
+    run_each_fold(dir, count_fold, &l->folds);
     l->status = run_status(dir, &l->sum);
     return ok;
 }

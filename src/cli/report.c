@@ -86,6 +86,10 @@ static void print_backtest(json_t *statistics) {
 
 static void print_walk(const json_t *s, const json_t *walk) {
     const char *model = text_of(s, "model");
+    if (json_object_get(walk, "incomplete")) {
+        printf("walk      %s%s%s, incomplete\n", model, *model ? ", " : "", text_of(walk, "scheme"));
+        return;
+    }
     printf("walk      %s%s%s, %lld of %lld folds done: ", model, *model ? ", " : "", text_of(walk, "scheme"),
         (long long)count_of(walk, "done"), (long long)count_of(walk, "folds"));
     print_metrics(json_object_get(walk, "metrics"));

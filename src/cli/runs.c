@@ -51,7 +51,7 @@ static void add_fold(void *arg, const char *dir) {
 static void search(const char *dir, int depth, found *f) {
     bool run = run_is(dir);
     if (run) add_members(dir, f);
-    if (run) walk_each(dir, add_fold, f);
+    if (run) run_each_fold(dir, add_fold, f);
     DIR *d = depth < DEPTH_MOST ? opendir(dir) : NULL;
     NEED(d || depth >= DEPTH_MOST || errno != ENOMEM, "out of memory to look into %s", dir);
     for (const struct dirent *each; d && (each = readdir(d));) {

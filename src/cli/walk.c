@@ -195,6 +195,7 @@ static bool on_event(void *arg, const task_event *e) {
     case TASK_LOST:
         if (!v->o->quiet) fprintf(stderr, "tradewind: %s\n", e->line);
         break;
+    case TASK_WALK_TEST: return !cli_interrupted();
     case TASK_WALK_STOPPED: on_stopped(v, e->member.dir); break;
     case TASK_WALK_DONE: on_tested(v, &e->tested); break;
     default: break; // of single runs, which tell their own logs
@@ -230,14 +231,16 @@ const cli_command cli_walk = {"walk", "CONFIG [key=value...]",
     "The description is one of train, with a section that says how folds are made:\n"
     "  walk: {scheme: rolling, train: 2y, validation: 3M, test: 3M}\n"
     "Each fold is a run in run.dir/fold_01 and so on: scaler, class weights and thresholds are fitted in it anew, and\n"
-    "every command that takes a run takes a fold. walk.json holds the folds and their scores on the test, report.html "
+    "every command that takes a run takes a fold. Its predictions of the test are kept in it. walk.json holds the "
+    "folds,\n"
+    "their scores and calibration on the test and, with walk.importance=true, importance of columns; report.html "
     "shows\n"
     "them, and `tradewind backtest run.dir` trades all tests in one account.\n"
     "  --resume            go on: folds that are done are kept, others go on where they stood\n"
     "  --shard I/N         train the I-th of N shares of the folds into a directory that all shards see; auto: as\n"
     "                      Slurm arrays and Kubernetes indexed jobs number them; auto/N where they do not tell how "
     "many\n"
-    "  --gather            train nothing: test what all shards have trained, and write walk.json\n"
+    "  --gather            train nothing: test what all shards have trained, on the same data, and write walk.json\n"
     "  --check             write nothing: look for leaks by making everything anew with another future, and training\n"
     "                      the first fold with each; status 1 where one is found\n"
     "  --folds all         with --check: every fold\n"

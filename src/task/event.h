@@ -29,12 +29,15 @@ typedef enum {
     TASK_CHECKPOINT,
     TASK_DONE,          // a run has ended or was stopped, and has not failed
     TASK_ENSEMBLE_DONE, // all members have, or one was stopped
+    TASK_MODEL,         // the next of several models begins, or is passed over; returning false asks for a stop
+    TASK_MODELS_DONE,   // all of them have been trained and tested, or one was stopped
     TASK_LOST,          // some records of a run could not be written: `line`. The run itself is whole
     TASK_TUNING,        // returning false stops
     TASK_WALK_BEGIN,    // folds are made and planned; the task is the first one's
     TASK_WALK_EARLIER,  // the walk that was in the directory has another name now
     TASK_WALK_STEP,     // some of all folds is done; returning false asks for a stop
     TASK_FOLD,          // a fold has ended, in their order; where it failed `line` is the reason
+    TASK_WALK_TEST,     // the test of a fold begins; returning false asks for a stop
     TASK_WALK_STOPPED,  // as was asked for
     TASK_WALK_DONE,     // all folds were tested
 } task_event_kind;
@@ -100,6 +103,12 @@ typedef struct {
 } task_tested_event;
 
 typedef struct {
+    const char *file, *dir; // description and directory
+    int number, of;
+    bool already; // the model is passed over, as it is trained
+} task_model_event;
+
+typedef struct {
     task_event_kind kind;
     const struct task *task; // NULL before it is open, and for events of an ensemble
     const char *line;        // for people, as the run's log has it; NULL where an event has none
@@ -123,6 +132,8 @@ typedef struct {
         double share; // WALK_STEP: of all folds, from 0 to 1
         task_fold_event fold;
         task_tested_event tested;
+        task_model_event model;
+        json_t *table; // MODELS_DONE (task/models.h)
     };
 } task_event;
 

@@ -31,8 +31,14 @@ static void note_fold(void *arg, const char *dir) {
 // False where a walk lies in the directory that a run is to go on in.
 static bool is_no_walk(const char *dir, err *e) {
     bool walk = false;
-    walk_each(dir, note_fold, &walk);
+    run_each_fold(dir, note_fold, &walk);
     return !walk || err_input(e, "%s: holds a walk; go on with `tradewind walk %s/config.yaml --resume`", dir, dir);
+}
+
+bool fit_can_go_on(const char *dir) {
+    err unused;
+    bool saved = members_of(dir) || run_has_no_checkpoint(dir) || members_begun(dir, &unused);
+    return saved && (run_is(dir) || run_was_in(dir));
 }
 
 bool task_fit(const task_options *o, err *e) {

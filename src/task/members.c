@@ -59,6 +59,13 @@ static bool plan_of(const char *dir, chosen *c) {
     return ok;
 }
 
+bool members_plan(const char *dir, chosen *c) {
+    char *first = members_dir(dir, 1);
+    bool ok = plan_of(dir, c) || plan_of(first, c);
+    free(first);
+    return ok;
+}
+
 bool members_done(const char *dir, const char *config, const chosen *plan) {
     db_summary sum;
     err unused;

@@ -35,6 +35,10 @@ bool task_describe_run(task *t, const task_options *o, err *e) {
 
 // The split by shares, or that of a fold of a walk.
 static bool split_data(const task *t, split *s, err *e) {
+    if (t->options.parts) {
+        *s = *t->options.parts;
+        return true;
+    }
     return t->settings.walk.fold ? walk_split(&t->settings.walk, t->data, t->window, s, e)
                                  : split_make(t->data, t->window, &t->settings.split, s, e);
 }

@@ -101,6 +101,7 @@ static bool open_task(
         .saved_path = path,
         .latest = o->latest,
         .data = o->dataset,
+        .parts = o->parts,
         .whole = is_asked(o, "all"),
         .ends = is_asked(o, "future")};
     task_change *to = as.description.before;

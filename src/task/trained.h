@@ -17,7 +17,8 @@ typedef struct {
                       // NULL: the test where there is one, all of other data
     int64_t latest;   // the newest bars of each instrument in place of a part, labelled or not; 0: not
     dataset *dataset; // in place of the run's and of `data`: the caller's, which outlives it; or NULL
-    bool finished;    // ERR_INPUT where the run has not come to its end
+    const split *parts; // of that dataset, as in task_options; or NULL
+    bool finished;      // ERR_INPUT where the run has not come to its end
     task_devices devices;
     const char *version;    // of the program
     task_listener listener; // of TASK_CHECK

@@ -4,7 +4,7 @@
 #include "run/run.h"
 #include "task/chosen.h"
 #include "task/describe.h"
-#include "task/walk.h"
+#include "task/members.h"
 
 #include <dirent.h>
 #include <stdio.h>
@@ -24,24 +24,21 @@ typedef struct {
     void *arg;
 } trials;
 
-// The plan of a run; of an ensemble, which has none, that of the first member.
-static char *plan_text(const char *dir) {
-    char *text = run_text(dir, "plan.yaml");
-    return text ? text : run_text(dir, "member_1/plan.yaml");
-}
+typedef struct {
+    chosen *plan;
+    bool found;
+} finding;
 
 static void take_plan(void *arg, const char *fold) {
-    char **text = arg;
-    if (!*text) *text = plan_text(fold);
+    finding *f = arg;
+    f->found = f->found || members_plan(fold, f->plan);
 }
 
-// Folds of a walk, which has no plan either, are of the same data: any of them stands for it.
+// Folds of a walk, which has no plan, are of the same data: any of them stands for it.
 static bool read_plan(const char *dir, chosen *plan) {
-    char *text = plan_text(dir);
-    if (!text) walk_each(dir, take_plan, &text);
-    bool ok = text && chosen_read(plan, text);
-    free(text);
-    return ok;
+    finding f = {plan, members_plan(dir, plan)};
+    if (!f.found) run_each_fold(dir, take_plan, &f);
+    return f.found;
 }
 
 // By the sum of the file or bars; data that come from no file by their samples.

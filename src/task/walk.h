@@ -37,7 +37,4 @@ char *walk_dir(const char *walk, const scheme_fold *f);
 // True for a walk's directory: a fold has begun in it, or it has a walk.json.
 bool walk_is(const char *dir);
 
-// Calls `use` with the directory of every fold that has begun, in no order.
-void walk_each(const char *walk, void (*use)(void *arg, const char *dir), void *arg);
-
 #endif

@@ -17,6 +17,7 @@ typedef struct {
     void (*draw)(const facts *f, svg *s); // sets height and description too
     const char *why;                      // it is missing, where no command makes it; or NULL
     const char *command, *options;        // that makes it, on the run's directory
+    const char *of_walk;                  // of a walk instead: words behind `tradewind walk DIR/config.yaml`; or NULL
     const char *note;                     // below the figure; or NULL
 } figure;
 
