@@ -57,6 +57,9 @@ void kind_go_on(const kind *k, bool card);
 // Calls that the last command with the shim has made, which came to its end: in all, and before its mark.
 void kind_calls(int64_t *all, int64_t *opening);
 
+// False where the last command with the shim has made no call that could change a file; a killed one counts none.
+bool kind_changed(void);
+
 // Runs a shell's line; fails the test where that fails.
 void kinds_shell(const char *line);
 
