@@ -28,7 +28,7 @@ typedef struct {
 extern const kind kinds[];
 extern const int kinds_count;
 
-// One fault: shim.c says what the words are. At 0 there is none, calls are only counted.
+// One fault: shim.c says what the words are. At 0 there is none, calls are only counted, and so are their places.
 typedef struct {
     const char *call, *how;
     int64_t at;
@@ -56,6 +56,10 @@ void kind_go_on(const kind *k, bool card);
 
 // Calls that the last command with the shim has made, which came to its end: in all, and before its mark.
 void kind_calls(int64_t *all, int64_t *opening);
+
+// Of the last command whose calls were only counted, `all` of them: true for each, from 1, that was the first of its
+// place. The caller frees it.
+bool *kind_places(int64_t all);
 
 // False where the last command with the shim has made no call that could change a file; a killed one counts none.
 bool kind_changed(void);

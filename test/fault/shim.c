@@ -7,6 +7,9 @@
 //   FAULT_COUNT   file that gets, at the end of the process, the number of calls in all, of those before the mark, and
 //                 of calls that may have changed a file or a folder anywhere: opened for writing, made, renamed,
 //                 removed
+//   FAULT_PLACES  file that gets the number of each call that comes from a new place: no call before it has had the
+//   same
+//                 chain of callers
 //   FAULT_MARK    text; the mark is the first write that holds it. Without one: the end
 //   FAULT_TRACE   file that gets a line for each sync, rename and unlink, in order: "sync PATH"
 //   FAULT_CLOCK   microseconds by which each reading of the monotonic clock is later than the one before; what goes by
@@ -18,12 +21,14 @@
 // A sync is counted and noted, and does nothing: a killed process leaves its files to the kernel, synced or not.
 #include <dirent.h>
 #include <errno.h>
+#include <execinfo.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,6 +42,8 @@
 typedef enum { NONE, WRITE, SYNC, RENAME, UNLINK, OPEN, CLOSE, READ, MKDIR, TRUNCATE, MMAP, ALLOC } call;
 typedef enum { FAIL, SHORT, KILL } manner;
 
+enum { CALLERS_MOST = 64, PLACES_MOST = 1 << 16 };
+
 static const char *const names[] = {
     "", "write", "sync", "rename", "unlink", "open", "close", "read", "mkdir", "truncate", "mmap", "alloc"};
 
@@ -49,12 +56,13 @@ static long clock_by;
 static atomic_long clock_read;
 static char here[PATH_MAX];
 static size_t here_length;
-static int trace = -1;
+static int trace = -1, places = -1;
 static bool ready;
 
 __attribute__((constructor)) static void begin(void) {
     const char *name = getenv("FAULT_CALL"), *n = getenv("FAULT_AT"), *way = getenv("FAULT_HOW"),
-               *log = getenv("FAULT_TRACE"), *pace = getenv("FAULT_CLOCK");
+               *log = getenv("FAULT_TRACE"), *pace = getenv("FAULT_CLOCK"), *list = getenv("FAULT_PLACES");
+    void *first[1];
     for (int i = 1; name && i <= ALLOC; i++)
         if (strcmp(name, names[i]) == 0) which = (call)i;
     at = n ? atol(n) : 0;
@@ -64,6 +72,8 @@ __attribute__((constructor)) static void begin(void) {
     if (!getcwd(here, sizeof here)) here[0] = 0;
     here_length = strlen(here);
     if (log) trace = (int)syscall(SYS_openat, AT_FDCWD, log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+    if (list) places = (int)syscall(SYS_openat, AT_FDCWD, list, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    if (list) backtrace(first, 1); // the first one allocates
     ready = true;
 }
 
@@ -82,9 +92,33 @@ void _exit(int status) {
     for (;;) syscall(SYS_exit_group, status);
 }
 
+// True where no call before had these callers.
+static bool is_new(void) {
+    static _Atomic uint64_t seen[PLACES_MOST];
+    void *caller[CALLERS_MOST];
+    uint64_t key = 1469598103934665603u;
+    int n = backtrace(caller, CALLERS_MOST);
+    for (int i = 0; i < n; i++) key = (key ^ (uintptr_t)caller[i]) * 1099511628211u;
+    for (uint64_t i = key >> 48;; i = (i + 1) % PLACES_MOST) {
+        uint64_t there = 0;
+        if (atomic_compare_exchange_strong(&seen[i], &there, key)) return true;
+        if (there == key) return false;
+    }
+}
+
+static void note_place(long number) {
+    char text[32];
+    if (places < 0 || !is_new()) return;
+    int n = snprintf(text, sizeof text, "%ld\n", number);
+    if (syscall(SYS_write, places, text, (size_t)n) != n) abort();
+}
+
 // True where this call is to go wrong. A kill does not come back.
 static bool strikes(call c) {
-    if (!ready || c != which || atomic_fetch_add(&count, 1) + 1 != at) return false;
+    if (!ready || c != which) return false;
+    long number = atomic_fetch_add(&count, 1) + 1;
+    note_place(number);
+    if (number != at) return false;
     if (how == KILL) kill(getpid(), SIGKILL);
     return true;
 }

@@ -4,10 +4,10 @@
 // status 0 and without a word has left that already. One that fails before it opens a file for writing, makes, renames
 // or removes one has left its inputs as they were, so that it needs no second run.
 //
-// Allocations fail one by one up to the first step, and one in 50 behind it; on the stand-in for a card, where most of
-// them are the same as on the CPU, one in 10 up to the first step.
-// Commands that print only are tried with failing allocations alone: what they print then is what they print always, or
-// they end with status 1 and one line.
+// Allocations fail one by one up to the first step. Behind it, and on the stand-in for a card, where most of them are
+// the same as on the CPU, the first one of each place fails: a place is a chain of callers, from the allocation to
+// main. Commands that print only are tried with failing allocations alone: what they print then is what they print
+// always, or they end with status 1 and one line.
 //
 // Every n-th fault is tried, n being TRADEWIND_FAULTS_EVERY (800 where it is not set; `make faults` tries all).
 // TRADEWIND_FAULTS_PART=1/2 tries the first half of those, of every kind, so that two processes share the work;
@@ -27,7 +27,7 @@
 
 #include <cmocka.h>
 
-enum { WAYS_MOST = 3, ON_CARD = 10, LATER = 50, EVENTS_MOST = 2048 };
+enum { WAYS_MOST = 3, EVENTS_MOST = 2048 };
 
 static const struct {
     const char *name;
@@ -103,18 +103,24 @@ static void try_fault(const kind *k, bool card, const fault *f, tally *t) {
 }
 
 static void try_call(const kind *k, bool card, int call, sample *c, tally *t) {
-    int64_t all, opening;
+    int64_t all, opening, places = 0;
     fault f = {.call = calls[call].name, .how = "fail"};
     bool allocates = strcmp(f.call, "alloc") == 0;
     if (kind_run(k, card, &f) != 0) is_empty("err");
     kind_calls(&all, &opening);
+    bool *first = kind_places(all);
+    for (int64_t i = 1; i <= all; i++) places += first[i];
     for (int w = 0; w < WAYS_MOST && calls[call].ways[w]; w++) {
         f.how = calls[call].ways[w];
-        for (f.at = 1; f.at <= all; f.at += !allocates ? 1 : f.at > opening ? LATER : card ? ON_CARD : 1)
-            if (is_chosen(c)) try_fault(k, card, &f, t);
+        for (f.at = 1; f.at <= all; f.at++) {
+            bool alone = !allocates || (!card && f.at <= opening);
+            if ((alone || first[f.at]) && is_chosen(c)) try_fault(k, card, &f, t);
+        }
     }
     if (allocates)
-        print_message("%s: %lld allocations, %lld up to the first step\n", k->name, (long long)all, (long long)opening);
+        print_message("%s: %lld allocations, %lld up to the first step, from %lld places\n", k->name, (long long)all,
+            (long long)opening, (long long)places);
+    free(first);
 }
 
 static void add(tally *to, const tally *t) {
