@@ -11,7 +11,7 @@
 //
 // Every n-th fault is tried, n being TRADEWIND_FAULTS_EVERY (800 where it is not set; `make faults` tries all).
 // TRADEWIND_FAULTS_PART=1/2 tries the first half of those, of every kind, so that two processes share the work;
-// TRADEWIND_FAULTS_ONLY=train tries one kind.
+// TRADEWIND_FAULTS_ONLY=train tries one kind; TRADEWIND_FAULTS_EACH=1 tries every allocation, wherever it is.
 #include "cli/program.h"
 #include "fault/kinds.h"
 #include "support.h"
@@ -54,13 +54,14 @@ typedef struct {
 // Faults that are tried: every `every`-th, of those each `parts`-th.
 typedef struct {
     int every, part, parts;
+    bool each; // every allocation, not the first of its place
     int64_t turn;
 } sample;
 
 static char trying[128]; // the fault at work, for a test that fails
 
 static sample read_sample(void) {
-    sample c = {.every = 800, .part = 1, .parts = 1};
+    sample c = {.every = 800, .part = 1, .parts = 1, .each = getenv("TRADEWIND_FAULTS_EACH") != NULL};
     const char *every = getenv("TRADEWIND_FAULTS_EVERY"), *part = getenv("TRADEWIND_FAULTS_PART");
     if (every) c.every = atoi(every);
     if (part) assert_int_equal(sscanf(part, "%d/%d", &c.part, &c.parts), 2);
@@ -113,8 +114,8 @@ static void try_call(const kind *k, bool card, int call, sample *c, tally *t) {
     for (int w = 0; w < WAYS_MOST && calls[call].ways[w]; w++) {
         f.how = calls[call].ways[w];
         for (f.at = 1; f.at <= all; f.at++) {
-            bool alone = !allocates || (!card && f.at <= opening);
-            if ((alone || first[f.at]) && is_chosen(c)) try_fault(k, card, &f, t);
+            bool any = c->each || !allocates || (!card && f.at <= opening);
+            if ((any || first[f.at]) && is_chosen(c)) try_fault(k, card, &f, t);
         }
     }
     if (allocates)
