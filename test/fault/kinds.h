@@ -22,7 +22,7 @@ typedef struct {
     void (*check)(void); // compares the result with that of an undisturbed command, which lies in `whole`
     bool writes;         // leaves something behind; false: it prints only
     const char *card;    // FAKE_CARD where it is tried on the card, "" for a sound one; NULL: it uses no device
-    const char *mark;    // text that it writes just before its first step; NULL: it has none, all is opening
+    const char *mark;    // text that it writes just before its first step, member or fold; NULL: all is opening
 } kind;
 
 extern const kind kinds[];

@@ -1,13 +1,15 @@
 // Faults: the n-th write, sync, rename, unlink, open, close, read, mkdir, truncation, mapping or allocation of a
 // command fails, is cut short, or is where it is killed. Afterwards the same command, without the fault, must end in
 // what an undisturbed one leaves: nothing lost, nothing doubled, nothing silently different. A command that ends with
-// status 0 and without a word has left that already. One that fails before it opens a file for writing, makes, renames
-// or removes one has left its inputs as they were, so that it needs no second run.
+// status 0 and without a word has left that already.
 //
-// Allocations fail one by one up to the first step. Behind it, and on the stand-in for a card, where most of them are
-// the same as on the CPU, the first one of each place fails: a place is a chain of callers, from the allocation to
-// main. Commands that print only are tried with failing allocations alone: what they print then is what they print
-// always, or they end with status 1 and one line.
+// Two commands need no second run: one that fails before it opens a file for writing, makes, renames or removes one has
+// left its inputs as they were; and one that ends without a word after a failed allocation, with the same result.
+//
+// Allocations fail one by one up to the first step, member or fold. Behind it, and on the stand-in for a card, where
+// most of them are the same as on the CPU, the first one of each place fails: a place is a chain of callers, from the
+// allocation to main. Commands that print only are tried with failing allocations alone: what they print then is what
+// they print always, or they end with status 1 and one line.
 //
 // Every n-th fault is tried, n being TRADEWIND_FAULTS_EVERY (800 where it is not set; `make faults` tries all).
 // TRADEWIND_FAULTS_PART=1/2 tries the first half of those, of every kind, so that two processes share the work;
@@ -75,12 +77,12 @@ static bool is_chosen(sample *c) {
 }
 
 // A fault ends a command with status 1 and one line that gives the reason, or it has no effect. Memory that is short is
-// nobody's input, and no reason to call checkpoints damaged.
-static void check_end(const kind *k, int status, const fault *f, tally *t) {
+// nobody's input, and no reason to call checkpoints damaged. True where another run of the command could tell more.
+static bool check_end(const kind *k, int status, const fault *f, tally *t) {
     int64_t all, opening;
     if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL && strcmp(f->how, "kill") == 0) {
         t->killed++;
-        return;
+        return true;
     }
     if (!WIFEXITED(status)) fail_msg("ended by signal %d", WTERMSIG(status));
     t->failed += WEXITSTATUS(status) == 1;
@@ -89,17 +91,17 @@ static void check_end(const kind *k, int status, const fault *f, tally *t) {
     if (WEXITSTATUS(status) > 1) is_empty("err"); // shows it
     if (WEXITSTATUS(status) > 1) fail_msg("ended with status %d", WEXITSTATUS(status));
     if (file_holds("err", "no whole checkpoint")) is_empty("err");
-    if (WEXITSTATUS(status) == 0 && (!k->writes || !file_holds("err", "\n"))) k->check();
+    bool silent = status == 0 && (!k->writes || !file_holds("err", "\n"));
+    if (silent) k->check();
     kind_calls(&all, &opening);
     if (strcmp(f->how, "kill") == 0 && all >= f->at) fail_msg("was not killed");
+    return status == 0 ? !silent || strcmp(f->call, "alloc") != 0 : kind_changed();
 }
 
 static void try_fault(const kind *k, bool card, const fault *f, tally *t) {
     snprintf(trying, sizeof trying, "%s%s: %s %lld: %s", k->name, card ? " on the card" : "", f->call, (long long)f->at,
         f->how);
-    int status = kind_run(k, card, f);
-    check_end(k, status, f, t);
-    if (k->writes && (status == 0 || kind_changed())) kind_go_on(k, card);
+    if (check_end(k, kind_run(k, card, f), f, t) && k->writes) kind_go_on(k, card);
     t->tried++;
 }
 
