@@ -6,10 +6,9 @@
 // Two commands need no second run: one that fails before it opens a file for writing, makes, renames or removes one has
 // left its inputs as they were; and one that ends without a word after a failed allocation, with the same result.
 //
-// Allocations fail one by one up to the first step, member or fold. Behind it, and on the stand-in for a card, where
-// most of them are the same as on the CPU, the first one of each place fails: a place is a chain of callers, from the
-// allocation to main. Commands that print only are tried with failing allocations alone: what they print then is what
-// they print always, or they end with status 1 and one line.
+// Allocations fail one by one up to the first step, member or fold. Behind it the first one of each place fails: a place
+// is a chain of callers, from the allocation to main. Commands that print only are tried with failing allocations alone:
+// what they print then is what they print always, or they end with status 1 and one line.
 //
 // Every n-th fault is tried, n being TRADEWIND_FAULTS_EVERY (800 where it is not set; `make faults` tries all).
 // TRADEWIND_FAULTS_PART=1/2 tries the first half of those, of every kind, so that two processes share the work;
@@ -116,7 +115,7 @@ static void try_call(const kind *k, bool card, int call, sample *c, tally *t) {
     for (int w = 0; w < WAYS_MOST && calls[call].ways[w]; w++) {
         f.how = calls[call].ways[w];
         for (f.at = 1; f.at <= all; f.at++) {
-            bool any = c->each || !allocates || (!card && f.at <= opening);
+            bool any = c->each || !allocates || f.at <= opening;
             if ((any || first[f.at]) && is_chosen(c)) try_fault(k, card, &f, t);
         }
     }
