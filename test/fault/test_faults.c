@@ -6,9 +6,9 @@
 // Two commands need no second run: one that fails before it opens a file for writing, makes, renames or removes one has
 // left its inputs as they were; and one that ends without a word after a failed allocation, with the same result.
 //
-// Allocations fail one by one up to the first step, member or fold. Behind it the first one of each place fails: a place
-// is a chain of callers, from the allocation to main. Commands that print only are tried with failing allocations alone:
-// what they print then is what they print always, or they end with status 1 and one line.
+// Allocations fail one by one up to the first step, member or fold. Behind it the first one of each place fails: a
+// place is a chain of callers, from the allocation to main. Commands that print only are tried with failing allocations
+// alone: what they print then is what they print always, or they end with status 1 and one line.
 //
 // Every n-th fault is tried, n being TRADEWIND_FAULTS_EVERY (800 where it is not set; `make faults` tries all).
 // TRADEWIND_FAULTS_PART=1/2 tries the first half of those, of every kind, so that two processes share the work;
