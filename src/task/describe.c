@@ -175,13 +175,9 @@ static char *write_text(const config *c, err *e) {
 }
 
 char *task_description_text(const config *c, err *e) {
-    char *text = write_text(c, e);
-    inputs in = {.from = c};
-    if (text) in.to = config_read("config.yaml", text, strlen(text), settings_keys(), settings_key_count(), e);
-    free(text);
-    if (!in.to) return NULL;
+    inputs in = {.from = c, .to = config_filled(c)};
     config_each(c, make_absolute, &in);
-    text = write_text(in.to, e);
+    char *text = write_text(in.to, e);
     config_free(in.to);
     return text;
 }
