@@ -203,9 +203,9 @@ static bool open_run(fit *f, err *e) {
     log_task(f);
     // Behind a change of precision other steps are recorded than those above.
     if (resume && (!keeper_resume(f->keeper, e) || !budget_holds(&t->budget, t->device, t->queue, e))) return false;
-    if (t->options.restart) keeper_restart(f->keeper);
+    if (t->options.restart) records_restart(keeper_records(f->keeper));
     tell_changed(f);
-    return keeper_describe(f->keeper, e);
+    return records_describe(keeper_records(f->keeper), e);
 }
 
 // Scores of trivial answers on the validation samples: what epochs are to be compared with, so MASE is measured by the
@@ -297,7 +297,7 @@ static void conclude(const fit *f, const train_result *r, const char *weights) {
         .best_possible = best_possible(f->task),
         .ready = f->ready,
         .begun = f->begun,
-        .epochs_fixed = f->task->settings.steps || keeper_epochs_matter(f->config),
+        .epochs_fixed = f->task->settings.steps || records_epochs_matter(f->config),
         .slab = trainer_bytes(f->trainer),
         .seen = monitor_gauges(f->monitor)};
     if (d.seen.samples) {
@@ -308,15 +308,11 @@ static void conclude(const fit *f, const train_result *r, const char *weights) {
     tell(f, (task_event){.kind = TASK_DONE, .done = d});
 }
 
-// A run that failed says what it leaves behind. Files are replaced in one move, so what is there is whole.
+// A run that failed says what it leaves behind.
 static bool say_saved(const fit *f, err *e) {
-    err why = *e;
     int64_t epoch;
-    uint64_t update;
-    const char *best = keeper_best(f->keeper, &epoch), *newest = keeper_newest(f->keeper, &update);
-    if (newest) return err_run(e, "%s; --resume goes on from %s, step %" PRIu64, why.text, newest, update);
-    if (epoch) return err_run(e, "%s; %s holds epoch %lld", why.text, best, (long long)epoch);
-    return err_run(e, "%s; no weights were saved yet", why.text);
+    const char *best = keeper_best(f->keeper, &epoch);
+    return records_say_saved(keeper_records(f->keeper), best, epoch, e);
 }
 
 // A run that had a best epoch before its loss ran away.
@@ -349,17 +345,6 @@ static bool train(fit *f, err *e) {
     return true;
 }
 
-// Records that the run lost on the side; that is no failure.
-static void tell_lost(const fit *f) {
-    err why;
-    char line[sizeof why.text + 16];
-    if (log_failed(f->log))
-        tell(f, (task_event){.kind = TASK_LOST, .line = "some lines of training_log.txt could not be written"});
-    if (!f->keeper || !keeper_trouble(f->keeper, &why)) return;
-    snprintf(line, sizeof line, "warning: %s", why.text);
-    tell(f, (task_event){.kind = TASK_LOST, .line = line});
-}
-
 bool fit_batch_suits(const task *t, err *e) {
     enum { TIMES_MOST = 4, ROWS_FREE = 4096 };
     int64_t batch = t->described.batch_size * t->described.accumulation, samples = t->split.train.count;
@@ -381,8 +366,8 @@ bool fit_run(const task_options *o, const fit_member *member, bool *stopped, err
     if (ok) tell_keys(&f);
     ok = ok && train(&f, e);
     // A description that does not fit is no failure of the run that is there.
-    if (!ok && f.keeper && e->kind == ERR_RUN) keeper_fail(f.keeper, e->text);
-    tell_lost(&f);
+    if (!ok && f.keeper && e->kind == ERR_RUN) records_fail(keeper_records(f.keeper), e->text);
+    if (f.keeper) records_tell_lost(keeper_records(f.keeper));
     *stopped = f.stopped;
     monitor_free(f.monitor);
     keeper_free(f.keeper);
