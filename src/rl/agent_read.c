@@ -126,8 +126,7 @@ int64_t agent_evaluate_every(const config *c, const agent_settings *s) {
 
 bool agent_read_model(const config *c, const agent_settings *s, model_spec *m, err *e) {
     env_shape shape = env_shape_of(&s->world.env);
-    model_data about = {
-        .streams = 1, .stream = {"observation"}, .classes = shape.choices ? shape.choices : shape.action};
+    model_data about = {.classes = shape.choices ? shape.choices : shape.action};
     if (!config_is(c, "model.kind", "mlp"))
         return config_fail(c, "model.kind", e, "agents are of kind mlp so far, not %s", config_text(c, "model.kind"));
     if (config_real(c, "model.dropout") > 0)

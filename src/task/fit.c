@@ -82,28 +82,6 @@ static void on_epoch(void *arg, const epoch_report *r) {
     keeper_epoch(f->keeper, r);
 }
 
-// The monitor
-
-// A run without its monitor is a run.
-static void start_monitor(fit *f) {
-    const task *t = f->task;
-    err why;
-    if (t->settings.monitor_every <= 0) return;
-    f->monitor = monitor_start(&(monitor_options){.device = t->device,
-                                   .queue = t->queue,
-                                   .every = t->settings.monitor_every,
-                                   .limit = t->budget.limited ? t->budget.limit : 0},
-        &why);
-    if (!f->monitor) log_line(f->log, "warning: %s", why.text);
-}
-
-static void stop_monitor(fit *f) {
-    monitor_stop(f->monitor);
-    keeper_samples(f->keeper, f->monitor);
-    if (monitor_lost(f->monitor))
-        log_line(f->log, "warning: %lld samples of the monitor found no place", (long long)monitor_lost(f->monitor));
-}
-
 // Before the first step
 
 // OWA is measured by what naive2 scores on the same samples, its MASE by the window's scale.
@@ -228,7 +206,7 @@ static bool tell_begin(const fit *f, err *e) {
     const task *t = f->task;
     char card[LINE_ROOM], trivial[LINE_ROOM];
     skill_table scores;
-    bool counted = lines_card(t, card, sizeof card);
+    bool counted = lines_card(t->device, t->queue, card, sizeof card);
     if (!score_trivial(f, &scores, trivial, e)) return false;
     if (counted) log_line(f->log, "card: %s", card);
     log_line(f->log, "trivial: %s", trivial);
@@ -326,11 +304,15 @@ static bool say_diverged(const fit *f, const train_result *r, err *e) {
 
 static bool train(fit *f, err *e) {
     train_result r;
-    int64_t epoch;
+    uint64_t update;
+    int64_t epoch, done;
     watcher w = {.on_step = on_step, .on_epoch = on_epoch, .on_steps = on_steps, .on_change = on_change, .arg = f};
-    start_monitor(f);
+    records *records = keeper_records(f->keeper);
+    const task *t = f->task;
+    f->monitor = records_watch(records, t->device, t->queue, &t->budget);
     bool ok = trainer_run(f->trainer, &w, &r, e);
-    stop_monitor(f);
+    trainer_stands(f->trainer, &update, &epoch, &done);
+    records_unwatch(records, f->monitor, update);
     if (ok && !keeper_conclude(f->keeper, &r)) {
         *e = *keeper_failure(f->keeper);
         ok = false;

@@ -98,6 +98,23 @@ void records_samples(records *r, monitor *m, uint64_t update) {
     }
 }
 
+monitor *records_watch(records *r, const device *d, queue *q, const budget *b) {
+    double every = r->o.settings->monitor_every;
+    err why;
+    if (every <= 0) return NULL;
+    monitor *m = monitor_start(
+        &(monitor_options){.device = d, .queue = q, .every = every, .limit = b->limited ? b->limit : 0}, &why);
+    if (!m) log_line(run_log(r->o.run), "warning: %s", why.text);
+    return m;
+}
+
+void records_unwatch(records *r, monitor *m, uint64_t update) {
+    monitor_stop(m);
+    records_samples(r, m, update);
+    if (monitor_lost(m))
+        log_line(run_log(r->o.run), "warning: %lld samples of the monitor found no place", (long long)monitor_lost(m));
+}
+
 // The end
 
 void records_stop(records *r) {

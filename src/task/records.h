@@ -7,6 +7,7 @@
 #include "run/run.h"
 #include "task/chosen.h"
 #include "task/event.h"
+#include "train/budget.h"
 #include "train/monitor.h"
 
 typedef struct records records;
@@ -51,6 +52,11 @@ void records_warn(records *r);
 // Takes what the monitor, which may be NULL, has seen since the last call to run.db; `update`: steps taken. Warnings go
 // to the log and to run.db too, and are told.
 void records_samples(records *r, monitor *m, uint64_t update);
+
+// Starts the monitor that the settings ask for; NULL where they ask for none, or where it cannot be: a run without its
+// monitor is a run. Ends it, which may be NULL, and takes what it has left; the caller frees it.
+monitor *records_watch(records *r, const device *d, queue *q, const budget *b);
+void records_unwatch(records *r, monitor *m, uint64_t update);
 
 // A run that leaves early, behind its last checkpoint, for run.db.
 void records_stop(records *r);
