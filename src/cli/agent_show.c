@@ -17,13 +17,14 @@ static double mb(size_t bytes) {
 void agent_show(const agent_task *t, FILE *out) {
     const agent_memory *m = &t->memory;
     demand n = agent_task_demand(t);
-    char world[LINE_ROOM], model[256];
+    char world[LINE_ROOM];
     err e;
     show_device(t->device, t->queue, &t->no_card, out);
     agent_lines_world(t, world, sizeof world);
     fprintf(out, "agent     %s\n", world);
-    fprintf(out, "model     %s for policy and value, %s, %s\n", t->agent.shared ? "one net" : "two nets",
-        model_describe(&t->model, model, sizeof model), precision_name(t->agent.precision));
+    fprintf(out, "model     %s for policy and value: %s, %s, %s, %s\n", t->agent.shared ? "one net" : "two nets",
+        model_name(t->model.kind), config_text(t->config, "model.widths"), config_text(t->config, "model.activation"),
+        precision_name(t->agent.precision));
     fprintf(out,
         "memory    %.1f MB in one slab: weights %.1f, gradients %.1f, moments %.1f, rollout and environments %.1f, "
         "activations %.1f",

@@ -23,7 +23,7 @@ static const char environments[] =
 
 static const config_key keys[] = {
     {"agent", CONFIG_MAP, NULL, 0, 0, NULL, "trains an agent by PPO in an environment (doc/agents.md)", FIXED},
-    {"agent.env", CONFIG_CHOICE, NULL, 0, 0, environments + 1, "the environment", FIXED},
+    {"agent.env", CONFIG_CHOICE, NULL, 0, 0, environments + 1, "environment that the agent acts in", FIXED},
     {"agent.n_envs", CONFIG_INT, "8", 1, 1e6, NULL, "environments side by side", FIXED},
     {"agent.n_steps", CONFIG_INT, "2048", 1, 1e7, NULL, "steps of each in a rollout", FIXED},
     {"agent.batch_size", CONFIG_INT, "64", 1, 1e7, NULL, "rows of a minibatch; divides n_envs x n_steps", FIXED},
