@@ -151,6 +151,15 @@ static void back_numbers(const call *c, int64_t b, ppo_shares p) {
     }
 }
 
+static void back_nothing(const call *c, int64_t b) {
+    int64_t A = c->in[PPO_SCORE].shape.dim[1];
+    for (int64_t i = b * A; i < (b + 1) * A; i++) {
+        op_put(&c->din[PPO_SCORE], i, 0);
+        if (c->din[PPO_STD].data) op_put(&c->din[PPO_STD], i, 0);
+    }
+    op_put(&c->din[PPO_VALUE], b, 0);
+}
+
 static void backward_rows(const call *c, int64_t begin, int64_t end) {
     const ppo_settings *s = c->attr;
     const double *sums = c->out[1].data;
@@ -160,6 +169,10 @@ static void backward_rows(const call *c, int64_t begin, int64_t end) {
     bounded(sums[PPO_ENTROPY], sums[PPO_ROWS], (double)s->entropy_bound, &entropy_moves);
     for (int64_t b = begin; b < end; b++) {
         double weight = up * (double)of(c, PPO_WEIGHT, b);
+        if (of(c, PPO_WEIGHT, b) == 0) {
+            back_nothing(c, b);
+            continue;
+        }
         ppo_row w = row_of(c, b);
         ppo_shares p = {0, 0, 0};
         if (w.moves) p.policy = -weight * w.advantage * w.ratio;

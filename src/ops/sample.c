@@ -13,6 +13,7 @@
 tensor op_sample(graph *g, tensor score, tensor std, tensor latent, tensor log_std, sample_settings settings) {
     CHECK(settings.choices != (std.id != 0), "sample: choices have no deviation, and numbers have one");
     CHECK(!latent.id == !log_std.id, "sample: a latent without deviations");
+    if (!latent.id) settings.hold = 0;
     node *n = OP_NODE(g, sample, score, std, latent, log_std);
     graph_attr_add(g, n, &settings, sizeof settings);
     tensor action = graph_output_add(g, n, DTYPE_F32, shape2(BATCH, settings.choices ? 1 : op_shape(g, score).dim[1]));

@@ -63,11 +63,16 @@ bool agent_evaluate(agent *a, agent_score *s, err *e) {
 
 bool agent_keep(agent *a, err *e) {
     graph *g = a->graph[GRAPH_MINIBATCH].g;
-    a->has_best = program_read(a->program[GRAPH_MINIBATCH], graph_slab(g, SLAB_WEIGHTS), a->best, e);
+    tensor moments = a->graph[GRAPH_ACT].moments;
+    a->has_best = program_read(a->program[GRAPH_MINIBATCH], graph_slab(g, SLAB_WEIGHTS), a->best, e) &&
+                  (!moments.id || program_read(a->program[GRAPH_ACT], moments, a->best_moments, e));
     return a->has_best;
 }
 
 bool agent_back(agent *a, err *e) {
     graph *g = a->graph[GRAPH_MINIBATCH].g;
-    return !a->has_best || program_write(a->program[GRAPH_MINIBATCH], graph_slab(g, SLAB_WEIGHTS), a->best, e);
+    tensor moments = a->graph[GRAPH_ACT].moments;
+    if (!a->has_best) return true;
+    return program_write(a->program[GRAPH_MINIBATCH], graph_slab(g, SLAB_WEIGHTS), a->best, e) &&
+           (!moments.id || program_write(a->program[GRAPH_ACT], moments, a->best_moments, e));
 }

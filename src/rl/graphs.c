@@ -124,6 +124,11 @@ static sample_settings sampling(const agent_settings *s, const agent_sizes *z, b
 
 // Graphs
 
+static tensor scaled_reward(graph *g, const agent_settings *s, tensor reward, tensor end) {
+    tensor returns = graph_state(g, "returns", DTYPE_F64, shape1(s->envs));
+    return op_scale_reward(g, reward, end, returns, (scale_reward_settings){(float)s->gamma, reward_clip});
+}
+
 static void build_act(agent_graphs *a, const agent_settings *s, const model_spec *policy, const agent_sizes *z) {
     graph *g = a->g;
     tensor part[ENV_PARTS_MOST];
@@ -131,13 +136,12 @@ static void build_act(agent_graphs *a, const agent_settings *s, const model_spec
     env_attr env = {s->world.env, STREAM_ROLLOUT};
     a->state = environments(g, "environments", &s->world, s->envs);
     tensor seen = normalised(g, s, op_env_see(g, a->state, part, parts, env), true);
+    if (s->normalise_observation) a->moments = graph_sibling(g, seen, 1);
     nets n = build_nets(g, s, policy, seen, POLICY | VALUE);
     tensor action = op_sample(g, n.score, n.std, s->state_noise ? n.latent : TENSOR_NONE,
         s->state_noise ? n.log_std : TENSOR_NONE, sampling(s, z, false));
     tensor reward = op_env_take(g, a->state, action, part, parts, env), end = graph_sibling(g, reward, ENV_TAKE_END);
-    tensor returns = graph_state(g, "returns", DTYPE_F64, shape1(s->envs)), scaled = reward;
-    if (s->normalise_reward)
-        scaled = op_scale_reward(g, reward, end, returns, (scale_reward_settings){(float)s->gamma, reward_clip});
+    tensor scaled = s->normalise_reward ? scaled_reward(g, s, reward, end) : reward;
     a->table_value = table(g, "rollout value", z, 0);
     a->table_end = table(g, "rollout end", z, 0);
     a->table_total = table(g, "rollout total", z, 0);

@@ -30,6 +30,7 @@ typedef struct {
     tensor loss, totals, seed, knobs, gate, clip, log_std;    // minibatch
     tensor end, total, length;                                // test: kept results of a step
     tensor state;                                             // act, test: of the environments
+    tensor moments;                                           // act: of observations; none where these stay as they are
     tensor table_end, table_total, table_length, table_value; // act
     tensor target;                                            // advantage: what values are to tell
 } agent_graphs;

@@ -16,6 +16,8 @@
 
 enum { STATES_MOST = 64, COUNTS = 5 };
 
+static const char best_moments[] = "best.observation moments";
+
 typedef struct {
     arena arena;
     safetensors_entry *entry;
@@ -188,13 +190,27 @@ static void add_standing(gathered *to, const agent *a, const double *extra, int 
     add(to, "agent.extra", SAFE_F64, sizeof *more, shape1(AGENT_EXTRA_MOST), more);
 }
 
+static void add_best(gathered *to, const agent *a) {
+    add_parameters(to, agent_graph(a), "best.", a->best);
+    if (a->best_moments) add(to, best_moments, SAFE_U8, 1, shape1((int64_t)agent_moments_bytes(a)), a->best_moments);
+}
+
+static bool load_best(agent *a, const safetensors *from, const char *path, err *e) {
+    if (!a->has_best) return true;
+    const safetensors_entry *t = safetensors_find(from, best_moments);
+    if (a->best_moments && (!t || t->bytes != agent_moments_bytes(a)))
+        return err_input(e, "%s: %s is missing or of another size", path, best_moments);
+    if (a->best_moments) memcpy(a->best_moments, t->data, t->bytes);
+    return fill_slab(a, from, "best.", path, a->best, e);
+}
+
 bool agent_checkpoint(agent *a, const char *path, const double *extra, int extras, const safetensors_note *notes,
     int note_count, err *e) {
     gathered to;
     gathered_init(&to, a);
     bool ok = add_slab(&to, a, SLAB_WEIGHTS, "", e) && add_slab(&to, a, SLAB_MOMENT1, "moment1.", e) &&
               add_slab(&to, a, SLAB_MOMENT2, "moment2.", e) && add_states(&to, a, false, e);
-    if (ok && a->has_best) add_parameters(&to, agent_graph(a), "best.", a->best);
+    if (ok && a->has_best) add_best(&to, a);
     if (ok) add_standing(&to, a, extra, extras);
     ok = ok && checkpoint_write(path, a->updates, to.entry, to.count, notes, note_count, e);
     arena_done(&to.arena);
@@ -225,6 +241,5 @@ static bool load_standing(agent *a, const safetensors *from, const char *path, d
 bool agent_restore(agent *a, const safetensors *from, const char *path, double *extra, int extras, err *e) {
     return load_slab(a, from, SLAB_WEIGHTS, "", path, e) && load_slab(a, from, SLAB_MOMENT1, "moment1.", path, e) &&
            load_slab(a, from, SLAB_MOMENT2, "moment2.", path, e) && load_states(a, from, path, false, e) &&
-           load_standing(a, from, path, extra, extras, e) &&
-           (!a->has_best || fill_slab(a, from, "best.", path, a->best, e));
+           load_standing(a, from, path, extra, extras, e) && load_best(a, from, path, e);
 }

@@ -18,10 +18,14 @@ struct agent {
     int64_t passes;    // over rollouts
     uint64_t updates;  // minibatches
     episodes episodes;
-    float *best; // [slab elements] of the weights
+    double *best_moments; // of observations, that the best weights go with; NULL: none
+    float *best;          // [slab elements] of the weights
     bool has_best;
     float *row[4];   // [rows of a rollout] each, for what the host reads
     float *test_row; // [tests]
 };
+
+// Bytes of the moments of observations; 0 where there are none.
+size_t agent_moments_bytes(const agent *a);
 
 #endif

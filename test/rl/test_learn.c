@@ -20,10 +20,11 @@ static double learn(const agent_settings *s, bool tell) {
     if (!a) fail_msg("%s", e.text);
     agent_report r;
     double seconds = 0;
+    int64_t tell_every = agent_iterations(a) / 10 + 1;
     while (!agent_is_over(a)) {
         if (!agent_iterate(a, &r, &e)) fail_msg("%s", e.text);
         seconds += r.seconds;
-        if (tell && (r.iteration % 40 == 0 || agent_is_over(a)))
+        if (tell && (r.iteration % tell_every == 0 || agent_is_over(a)))
             print_message(
                 "%8lld steps  reward %8.2f  length %6.1f  kl %.5f  clip %.3f  value %9.3f  ev %6.3f  %.0f fps\n",
                 (long long)r.total_timesteps, r.ep_rew_mean, r.ep_len_mean, r.approx_kl, r.clip_fraction, r.value_loss,
@@ -54,9 +55,23 @@ static void test_cartpole(void **state) {
     assert_true(good >= n - n / 20);
 }
 
+// With noise that depends on the state; Stable-Baselines3 has -188 in the mean of ten seeds, -252 the worst.
+static void test_pendulum(void **state) {
+    (void)state;
+    double sum = 0;
+    int n = seeds();
+    for (int i = 1; i <= n; i++) {
+        agent_settings s = scene_pendulum((uint64_t)i);
+        sum += learn(&s, getenv("TRADEWIND_TEST_TELL") != NULL);
+    }
+    print_message("pendulum: %.1f in the mean of %d seeds\n", sum / n, n);
+    assert_true(sum / n >= (n < 10 ? -260 : -210));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_cartpole),
+        cmocka_unit_test(test_pendulum),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
