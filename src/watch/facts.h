@@ -26,6 +26,7 @@ typedef struct {
     db_summary sum;
     const char *status; // of run_status; "" of a walk, or where run.db cannot be read
     char model[32], device[128], data[128];
+    char agent[32];      // environment of an agent; empty: the run is of a model
     char *config, *plan; // texts of config.yaml and plan.yaml, or NULL
     int curves;
     curve curve[FACTS_CURVES_MOST];
