@@ -23,7 +23,7 @@ static void draw_reward(const facts *f, svg *s) {
         if (t) x = limits_add(x, t->x, t->count);
         if (t) y = limits_add(y, t->mean, t->count);
     }
-    chart_place at = {0, s->height, "iteration", "reward of an episode"};
+    chart_place at = {0, s->height, "iteration", "reward"};
     chart c = chart_open(s, &at, axis_counts(x.low, x.high, 8), axis_numbers(y.low, y.high, 6));
     for (int i = 0; i < CURVES; i++) {
         const trace *t = facts_curve(f, "", curves[i].name);
