@@ -1,6 +1,7 @@
 // tradewind train: trains or goes on with a run, an ensemble or several models, and shows the task's events.
 #include "base/json.h"
 #include "base/term.h"
+#include "cli/agent_show.h"
 #include "cli/ask.h"
 #include "cli/cli.h"
 #include "cli/look.h"
@@ -175,7 +176,7 @@ static void print_start(const view *v, const task *t, const task_done_event *d) 
     printf("start     first step done after %.2f s: data %.2f, device %.2f, slab and recordings %.2f, step %.2f\n",
         d->begun - from, t->made - from, t->opened - t->made, d->ready - t->opened, d->begun - d->ready);
     printf("host      %.1f MB at most\n", host_peak() / 1e6);
-    if (lines_card(t, card, sizeof card)) printf("card      %s\n", card);
+    if (lines_card(t->device, t->queue, card, sizeof card)) printf("card      %s\n", card);
 }
 
 static void on_done(view *v, const task_event *e) {
@@ -273,6 +274,9 @@ static bool on_event(void *arg, const task_event *e) {
     case TASK_LOST:
         if (!v->o->quiet) fprintf(stderr, "tradewind: %s\n", e->line);
         break;
+    case TASK_AGENT_BEGIN:
+    case TASK_ITERATION:
+    case TASK_AGENT_DONE: return agent_show_event(v->o, &v->bar, e);
     case TASK_CHECKPOINT:
     case TASK_TUNING:
     case TASK_WALK_BEGIN:

@@ -61,10 +61,10 @@ void lines_gauges(const db_gauges *g, char *text, size_t room) {
     fclose(out);
 }
 
-bool lines_card(const task *t, char *text, size_t room) {
+bool lines_card(const device *d, const queue *q, char *text, size_t room) {
     device_memory m;
-    bool counted = t->device->memory(t->queue, &m);
-    if (t->device->host_memory) return false;
+    bool counted = d->memory(q, &m);
+    if (d->host_memory) return false;
     int n = snprintf(text, room, "base %.1f MB and slab %.1f MB are %.1f MB", (double)m.base / 1e6,
         (double)m.slab / 1e6, (double)(m.base + m.slab) / 1e6);
     if (!counted)

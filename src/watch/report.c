@@ -49,7 +49,7 @@ static char *draw(const facts *f, const figure *g, int width, char **file) {
 }
 
 static bool is_drawn(const facts *f, const figure *g) {
-    return (!g->applies || g->applies(f)) && g->has(f);
+    return figure_applies(g, f) && g->has(f);
 }
 
 static char *path_of(const work *w, const figure *g) {

@@ -95,6 +95,7 @@ const kind kinds[] = {
         "trivial: "},
     {"ensemble", "rm -rf made*", {"train", "run.yaml", "train.ensemble=2"}, "--resume", "made", same_members, true, "",
         "ensemble: 2"},
+    {"agent", "rm -rf made*", {"train", "agent.yaml"}, "--resume", "made", same_run, true, NULL, "environment: "},
     {"tune", "rm -rf wisdom", {"tune", "run.yaml", "--batches=64", "--seconds=1"}, NULL, "wisdom", same_wisdom, true,
         "", NULL},
     {"import", "rm -f set.npz", {"import", "bars.csv", "-o", "set.npz", "--frames=1h"}, NULL, "set.npz", same_set, true,
@@ -224,6 +225,13 @@ void kinds_enter(bool card) {
         "data: {set: train.npz, windows: {fast: 8, slow: 4}}\n"
         "model: {kind: mlp, widths: 6}\n"
         "train: {epochs: 2, batch_size: 64, checkpoint_minutes: 0.0001, checkpoint_every: 1, patience: 9}\n"
+        "run: {dir: made}\n"
+        "gpu_optimization: {memory_monitoring: false}\n");
+    put_text("agent.yaml",
+        "agent: {env: cartpole, n_envs: 2, n_steps: 16, batch_size: 16, n_epochs: 2, total_timesteps: 96,\n"
+        "  evaluate_every: 1, evaluate_episodes: 2, limit: 20, normalize_observation: true}\n"
+        "model: {widths: 6}\n"
+        "train: {checkpoint_minutes: 0.0001, checkpoint_every: 2}\n"
         "run: {dir: made}\n"
         "gpu_optimization: {memory_monitoring: false}\n");
     walk_put("bars.csv", 3000, 300, 1);
