@@ -310,6 +310,8 @@ static void refuses(const char *dir, const char *page, const char *why) {
 static void other_files_are_never_replaced(void **state) {
     (void)state;
     put_run();
+    refuses("made", "there/page.html", "there is no directory there; make it, or name another place");
+    assert_int_equal(mkdir("there", 0777), 0);
     json_decref(report("made", "there/page.html"));
     has("there/page/loss.svg", "</svg>");
     assert_int_equal(access("made/report.html", F_OK), -1);
