@@ -29,7 +29,7 @@ static void print_plan_json(const agent_task *t) {
 
 bool agent_plan_command(const cli_options *o, const task_options *ask, err *e) {
     agent_task t;
-    if (!agent_task_open(&t, ask, e)) return false;
+    if (!agent_task_open(&t, ask, NULL, e)) return false;
     if (o->json) {
         print_plan_json(&t);
     } else {
@@ -45,6 +45,17 @@ bool agent_plan_command(const cli_options *o, const task_options *ask, err *e) {
 
 // Evaluate
 
+// One pass over a part for every instrument.
+static void print_traded(const trained_agent *t, const agent_score *s) {
+    bool log = t->task.agent.test.env.market.reward == MARKET_LOG;
+    printf("part      %s, %lld stretch%s of %.1f steps in the mean, greedy, from the first bar to the last\n",
+        t->task.world.part, (long long)s->episodes, s->episodes == 1 ? "" : "es", s->length);
+    printf("reward    %.6f", s->mean);
+    if (s->episodes > 1) printf(", deviation %.6f", s->deviation);
+    if (log) printf(": a return of %+.2f %% after costs", 100 * expm1(s->mean));
+    printf("\n");
+}
+
 static void print_score(const trained_agent *t, const agent_score *s, bool json) {
     const env_settings *env = &t->task.agent.test.env;
     if (json) {
@@ -55,6 +66,10 @@ static void print_score(const trained_agent *t, const agent_score *s, bool json)
         return;
     }
     printf("weights   %s\n", t->weights);
+    if (t->task.world.open) {
+        print_traded(t, s);
+        return;
+    }
     printf("episodes  %lld in %s, greedy, of %d steps at most\n", (long long)s->episodes, agent_task_env(&t->task),
         env->limit);
     printf("reward    %.4f, deviation %.4f\nlength    %.1f\n", s->mean, s->deviation, s->length);
@@ -62,11 +77,17 @@ static void print_score(const trained_agent *t, const agent_score *s, bool json)
 
 // Options that choose data.
 static bool takes_options(const cli_options *o, err *e) {
-    static const char *const of_data[] = {"--data", "--part", "--test", "--importance"};
+    static const char *const of_data[] = {"--data", "--test", "--importance"};
     for (size_t i = 0; i < sizeof of_data / sizeof *of_data; i++)
         if (cli_given(o, of_data[i]))
-            return err_input(e, "%s: the run is of an agent, whose environment has no data; leave it out", of_data[i]);
+            return err_input(e, "%s: the run is of an agent, which takes no other data yet; leave it out", of_data[i]);
     return true;
+}
+
+// A part of the data, where the environment has some.
+static bool takes_part(const trained_agent *t, const char *part, err *e) {
+    return !part || t->task.world.open ||
+           err_input(e, "--part: the environment of this run, %s, has no data; leave it out", agent_task_env(&t->task));
 }
 
 bool agent_evaluate_command(const cli_options *o, err *e) {
@@ -74,8 +95,9 @@ bool agent_evaluate_command(const cli_options *o, err *e) {
     agent_score s;
     trained_options ask = {
         .run = o->word[0], .overrides = o->word + 1, .override_count = o->words - 1, .version = TRADEWIND_VERSION};
+    ask.part = cli_given(o, "--part");
     if (!takes_options(o, e) || !ask_devices(o, &ask.devices, e) || !trained_agent_open(&t, &ask, e)) return false;
-    bool ok = agent_evaluate(t.agent, &s, e);
+    bool ok = takes_part(&t, ask.part, e) && agent_evaluate(t.agent, &s, e);
     if (ok) print_score(&t, &s, o->json);
     trained_agent_close(&t);
     return ok;

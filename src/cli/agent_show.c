@@ -22,6 +22,10 @@ void agent_show(const agent_task *t, FILE *out) {
     show_device(t->device, t->queue, &t->no_card, out);
     agent_lines_world(t, world, sizeof world);
     fprintf(out, "agent     %s\n", world);
+    if (t->world.open) {
+        agent_lines_data(t, world, sizeof world);
+        fprintf(out, "data      %s\n", world);
+    }
     fprintf(out, "model     %s for policy and value: %s, %s, %s, %s\n", t->agent.shared ? "one net" : "two nets",
         model_name(t->model.kind), config_text(t->config, "model.widths"), config_text(t->config, "model.activation"),
         precision_name(t->agent.precision));

@@ -75,6 +75,20 @@ static void read_loss(const config *c, agent_settings *s) {
     s->normalise_observation = config_bool(c, "agent.normalize_observation");
     s->normalise_reward = config_bool(c, "agent.normalize_reward");
     s->shared = config_bool(c, "agent.shared");
+    s->lstm = config_int(c, "agent.lstm");
+}
+
+static market_settings read_market(const config *c) {
+    market_settings m = {.lags = (int32_t)config_int(c, "agent.lags"),
+        .continuous = config_is(c, "agent.actions", "continuous"),
+        .size = config_real(c, "agent.position"),
+        .ruin = config_real(c, "agent.ruin"),
+        .eta = config_real(c, "agent.sharpe_rate"),
+        .shape = config_real(c, "agent.drawdown_weight"),
+        .reward = MARKET_LOG};
+    if (config_is(c, "agent.reward", "sharpe")) m.reward = MARKET_SHARPE;
+    if (config_is(c, "agent.reward", "shaped")) m.reward = MARKET_SHAPED;
+    return m;
 }
 
 static bool read_world(const config *c, agent_settings *s, err *e) {
@@ -86,16 +100,15 @@ static bool read_world(const config *c, agent_settings *s, err *e) {
         }
         return config_fail(c, "agent.env", e, "is missing; name an environment: %s", names);
     }
-    env_settings env = {.kind = env_find(config_text(c, "agent.env"))};
+    env_settings env = {.kind = env_find(config_text(c, "agent.env")), .market = read_market(c)};
     env_shape shape = env_shape_of(&env);
     env.limit = config_is(c, "agent.limit", "auto") ? shape.limit : (int32_t)config_int(c, "agent.limit");
     s->world.env = s->test.env = env;
     s->log_std = config_real(c, "agent.log_std_init");
     s->state_noise = config_is(c, "agent.noise", "state");
     s->noise_hold = (int32_t)config_int(c, "agent.noise_every");
-    if (!env.limit && s->tests)
-        return config_fail(
-            c, "agent.limit", e, "an evaluation would never end where no episode is truncated; set a limit");
+    if (!env.limit)
+        return config_fail(c, "agent.limit", e, "an episode that is never truncated may never end; set a limit");
     return true;
 }
 

@@ -50,11 +50,12 @@ static bool leave_full_card(agent_task *t, err *e) {
     return t->queue && build(t, e);
 }
 
-bool agent_task_open(agent_task *t, const task_options *o, err *e) {
+bool agent_task_open(agent_task *t, const task_options *o, const char *part, err *e) {
     *t = (agent_task){.options = *o};
     t->config = task_describe(&o->description, &t->settings, e);
     if (!t->config) return false;
-    bool ok = read_description(t, e) && (o->trained || task_name_device(&t->options.devices, t->config, e));
+    bool ok = read_description(t, e) && agent_data_open(&t->world, o, part, &t->agent, e) &&
+              (o->trained || task_name_device(&t->options.devices, t->config, e));
     t->made = clock_seconds();
     ok = ok && task_open_queue(&t->options.devices, &t->device, &t->queue, &t->no_card, e) && build(t, e) &&
          leave_full_card(t, e);
@@ -65,6 +66,7 @@ bool agent_task_open(agent_task *t, const task_options *o, err *e) {
 
 void agent_task_close(agent_task *t) {
     if (t->queue && t->queue != t->options.devices.queue) t->device->close(t->queue);
+    agent_data_close(&t->world);
     config_free(t->config);
 }
 

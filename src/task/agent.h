@@ -4,6 +4,7 @@
 #define TRADEWIND_TASK_AGENT_H
 
 #include "rl/agent.h"
+#include "task/agent_world.h"
 #include "task/open.h"
 
 typedef struct agent_task {
@@ -11,6 +12,7 @@ typedef struct agent_task {
     config *config;
     settings settings;
     agent_settings agent;
+    agent_data world; // of environments that have data
     model_spec model; // of both nets, without tensors
     int64_t every;    // iterations from one evaluation to the next
     const device *device;
@@ -21,9 +23,10 @@ typedef struct agent_task {
     double made, opened; // when the description was read and the queue was opened, as clock_seconds has it
 } agent_task;
 
-// Reads the description, opens a device and measures the memory. The task must stay where it is until it is closed. On
+// Reads the description, opens its data where the environment has some, opens a device and measures the memory. `part`
+// of the data is what evaluations are on; NULL: validation. The task must stay where it is until it is closed. On
 // failure everything is undone.
-bool agent_task_open(agent_task *t, const task_options *o, err *e);
+bool agent_task_open(agent_task *t, const task_options *o, const char *part, err *e);
 void agent_task_close(agent_task *t);
 
 // The agent, with its initial weights; NULL on failure.

@@ -208,7 +208,7 @@ static bool train(fit *f, err *e) {
 
 bool agent_fit(const task_options *o, err *e) {
     fit f = {0};
-    if (!agent_task_open(&f.task, o, e)) return false;
+    if (!agent_task_open(&f.task, o, NULL, e)) return false;
     bool ok = make_agent(&f, e) && open_run(&f, e);
     if (ok) tell_begin(&f);
     ok = ok && train(&f, e);

@@ -35,3 +35,12 @@ void agent_lines_world(const agent_task *t, char *text, size_t room) {
         agent_task_env(t), envs, term_s(s->envs), steps, batch, (long long)s->epochs, s->epochs == 1 ? "" : "es", total,
         (long long)iterations, term_s(iterations));
 }
+
+void agent_lines_data(const agent_task *t, char *text, size_t room) {
+    char train[32], test[32];
+    const agent_data *d = &t->world;
+    term_count(train, sizeof train, (double)(d->train.orders + d->train.count));
+    term_count(test, sizeof test, (double)(d->test.orders + d->test.count));
+    snprintf(text, room, "%s bars of %s to train on, %s of %s; %d numbers observed", train, d->task.data->name, test,
+        d->part, env_shape_of(&t->agent.world.env).observation);
+}

@@ -42,7 +42,7 @@ bool trained_agent_open(trained_agent *t, const trained_options *o, err *e) {
         .listener = o->listener,
         .trained = true};
     free(dir);
-    ok = ok && (opened = agent_task_open(&t->task, &as, e)) && check_env(t, e);
+    ok = ok && (opened = agent_task_open(&t->task, &as, o->part ? o->part : "test", e)) && check_env(t, e);
     if (ok) shrink(&t->task.agent);
     ok = ok && (t->agent = agent_task_agent(&t->task, e)) && agent_load(t->agent, t->weights, e);
     if (ok) return true;

@@ -53,6 +53,7 @@ void agent_task_each_key(const agent_task *t, void (*use)(void *arg, const told_
     tell_notes(t->config, &u);
     unused_about about = {.config = t->config,
         .settings = &t->settings,
+        .data = t->world.open ? t->world.task.data : NULL,
         .model = &t->model,
         .card = !t->device->host_memory,
         .complete = is_complete(&t->options.description)};

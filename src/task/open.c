@@ -341,6 +341,13 @@ static bool is_no_agent(const task *t, err *e) {
                                           "train, plan and evaluate take agents; this command is not for agents yet");
 }
 
+bool task_open_data(task *t, const task_options *o, err *e) {
+    if (!task_describe_run(t, o, e)) return false;
+    if (make_data(t, e)) return true;
+    task_close(t);
+    return false;
+}
+
 bool task_open(task *t, const task_options *o, err *e) {
     if (!task_describe_run(t, o, e)) return false;
     bool ok = is_no_agent(t, e) && name_device(t, e) && make_data(t, e);

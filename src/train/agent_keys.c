@@ -56,6 +56,21 @@ static const config_key keys[] = {
     {"agent.shared", CONFIG_BOOL, "false", 0, 0, NULL, "policy and value share all layers but the last", FIXED},
     {"agent.limit", CONFIG_INT, "auto", 0, 1e9, "auto",
         "steps at which an episode is truncated, 0 for none; auto: the environment's", FIXED},
+    {"agent.lstm", CONFIG_INT, "0", 0, 4096, NULL,
+        "units of an LSTM before each net, which then learns from whole sequences; 0 for none", FIXED},
+    {"agent.lags", CONFIG_INT, "1", 1, 1000, NULL, "market: newest closed bars whose features are observed", FIXED},
+    {"agent.actions", CONFIG_CHOICE, "discrete", 0, 0, "discrete|continuous",
+        "market: short, flat or long; or a direction and a size", FIXED},
+    {"agent.position", CONFIG_REAL, "0.95", ABOVE_0, 1000, NULL, "market: value of a full position in units of equity",
+        FIXED},
+    {"agent.ruin", CONFIG_REAL, "0.5", 0, 0.99, NULL, "market: share of the cash at which an episode terminates",
+        FIXED},
+    {"agent.reward", CONFIG_CHOICE, "log", 0, 0, "log|sharpe|shaped",
+        "market: change of log equity after costs, differential Sharpe ratio, or the first less drawdown", FIXED},
+    {"agent.sharpe_rate", CONFIG_REAL, "0.01", ABOVE_0, 1, NULL,
+        "market, reward sharpe: weight of the newest return in the moving averages", FIXED},
+    {"agent.drawdown_weight", CONFIG_REAL, "0.5", 0, 100, NULL, "market, reward shaped: weight of the largest drawdown",
+        FIXED},
     {"agent.evaluate_every", CONFIG_INT, "auto", 1, 1e9, "auto",
         "iterations from one evaluation to the next; auto: some 10,000 steps of all environments", FIXED},
     {"agent.evaluate_episodes", CONFIG_INT, "20", 1, 1e5, NULL, "greedy episodes of an evaluation", FIXED},
@@ -109,9 +124,30 @@ static bool is_read(const char *path) {
     return false;
 }
 
+static bool is_market(const config *c) {
+    return env_find(config_text(c, "agent.env")) == ENV_market;
+}
+
+// Keys that only the market environment reads.
+static const char *const of_market[] = {"agent.lags", "agent.actions", "agent.position", "agent.ruin", "agent.reward",
+    "agent.sharpe_rate", "agent.drawdown_weight"};
+
+static const char *of_others(const config *c, const char *path) {
+    for (size_t i = 0; i < sizeof of_market / sizeof *of_market; i++)
+        if (strcmp(path, of_market[i]) == 0 && !is_market(c)) return "is of agent.env: market";
+    if (strcmp(path, "agent.sharpe_rate") == 0 && !config_is(c, "agent.reward", "sharpe"))
+        return "is of agent.reward: sharpe";
+    if (strcmp(path, "agent.drawdown_weight") == 0 && !config_is(c, "agent.reward", "shaped"))
+        return "is of agent.reward: shaped";
+    if (strcmp(path, "agent.evaluate_episodes") == 0 && is_market(c)) return "evaluations pass once over the part";
+    return NULL;
+}
+
 // Keys of actions that are numbers.
 static const char *in_vain(const config *c, const char *path) {
     env_settings env = {.kind = env_find(config_text(c, "agent.env"))};
+    env.market.continuous = config_is(c, "agent.actions", "continuous");
+    if (of_others(c, path)) return of_others(c, path);
     if (strcmp(path, "agent.log_std_init") == 0 && env_shape_of(&env).choices)
         return "is of actions that are numbers, and this environment has choices";
     if (strcmp(path, "agent.noise_every") == 0 && !config_is(c, "agent.noise", "state"))
@@ -123,5 +159,6 @@ const char *agent_unread(const config *c, const char *path) {
     for (size_t i = 0; i < sizeof instead / sizeof *instead; i++)
         if (strcmp(path, instead[i].path) == 0) return instead[i].why;
     if (is_read(path)) return in_vain(c, path);
+    if (is_market(c) && (strncmp(path, "data.", 5) == 0 || strncmp(path, "account.", 8) == 0)) return NULL;
     return strncmp(path, "data.", 5) == 0 ? "the environment has no data" : "an agent does not read it";
 }
