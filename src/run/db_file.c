@@ -1,5 +1,6 @@
 #include "run/db_file.h"
 
+#include "base/file.h"
 #include "base/format.h"
 #include "base/network.h"
 
@@ -206,6 +207,8 @@ bool db_file_fail(sqlite3 *file, const char *path, const char *what, err *e) {
     int code = file ? sqlite3_errcode(file) : SQLITE_NOMEM;
     char why[300];
     NEED(code != SQLITE_NOMEM, "%s: cannot be read: out of memory", path);
+    if (code == SQLITE_CANTOPEN) file_fail(e, path, "cannot be read", sqlite3_system_errno(file));
+    if (code == SQLITE_CANTOPEN && e->kind == ERR_RUN) return false; // a file that is not there is another matter
     snprintf(why, sizeof why, "%s", sqlite3_errmsg(file));
     for (char *c = why; *c; c++) // words of a damaged file may be no text
         if ((unsigned char)*c >= 0x7f) *c = '?';
