@@ -18,40 +18,59 @@ static double hold_of(const stats *s, stat_name k) {
     return has ? s->of[of].value : (double)NAN;
 }
 
-// Shares are in percent, as their unit says.
-static json_t *figure_json(const stat_row *row, double v) {
-    return json_number(row->unit == STAT_UNIT_SHARE ? 100 * v : v);
+json_t *document_figure(stat_name k, double v) {
+    return json_number(stats_row(k)->unit == STAT_UNIT_SHARE ? 100 * v : v);
 }
 
-static json_t *statistics_json(const stats *s) {
+const char *document_unit(stat_name k) {
     static const char *const units[] = {[STAT_UNIT_RATIO] = "",
         [STAT_UNIT_SHARE] = "%",
         [STAT_UNIT_MONEY] = "",
         [STAT_UNIT_COUNT] = "",
         [STAT_UNIT_DAYS] = "days"};
+    return units[stats_row(k)->unit];
+}
+
+static json_t *statistics_json(const stats *s) {
     json_t *all = json_array();
     for (int k = 0; k < STATS_COUNT; k++) {
-        const stat_row *row = stats_row((stat_name)k);
+        stat_name of = (stat_name)k;
+        const stat_row *row = stats_row(of);
         const stat_value *v = &s->of[k];
         json_array_append_new(
             all, json_pack("{s:s, s:s, s:s, s:o, s:s, s:o, s:o, s:o}", "key", row->key, "label", row->label, "unit",
-                     units[row->unit], "value", figure_json(row, v->value), "definition", row->definition, "low",
-                     figure_json(row, v->range.low), "high", figure_json(row, v->range.high), "hold",
-                     figure_json(row, hold_of(s, (stat_name)k))));
+                     document_unit(of), "value", document_figure(of, v->value), "definition", row->definition, "low",
+                     document_figure(of, v->range.low), "high", document_figure(of, v->range.high), "hold",
+                     document_figure(of, hold_of(s, of))));
     }
     return all;
 }
 
 // Curves
 
-// The element that stands for point `k` of a list of `count`, cut to RESULTS_POINTS_MOST points.
+// The element that stands for point `k` of a list of `count`, cut to so many points.
+static int64_t cut_at(int64_t count, int64_t points, int64_t k) {
+    return points < 2 ? 0 : k * (count - 1) / (points - 1);
+}
+
 static int64_t points_of(int64_t count) {
     return count < RESULTS_POINTS_MOST ? count : RESULTS_POINTS_MOST;
 }
 
 static int64_t point_at(int64_t count, int64_t k) {
-    int64_t points = points_of(count);
-    return points < 2 ? 0 : k * (count - 1) / (points - 1);
+    return cut_at(count, points_of(count), k);
+}
+
+json_t *document_curve(const replay *p) {
+    const quotes *q = p->quotes;
+    int64_t points = q->count < DOCUMENT_CURVE_POINTS ? q->count : DOCUMENT_CURVE_POINTS;
+    json_t *time = json_array(), *equity = json_array();
+    for (int64_t k = 0; k < points; k++) {
+        int64_t i = cut_at(q->count, points, k);
+        json_array_append_new(time, json_integer((json_int_t)q->time[i]));
+        json_array_append_new(equity, json_number(money(p->equity[i])));
+    }
+    return json_pack("{s:o, s:o}", "time", time, "equity", equity);
 }
 
 static json_t *equity_json(const replay *p) {
@@ -80,6 +99,17 @@ static json_t *price_json(const quotes *q) {
         json_array_append_new(close, json_number(money(q->close[i])));
     }
     return json_pack("{s:o, s:o}", "time", time, "close", close);
+}
+
+json_t *document_daily(const replay *p) {
+    const quotes *q = p->quotes;
+    json_t *day = json_array(), *equity = json_array();
+    for (int64_t i = 0; i < q->count; i++) {
+        if (i + 1 < q->count && when_day_of(q->time[i + 1]) == when_day_of(q->time[i])) continue;
+        json_array_append_new(day, json_integer((json_int_t)when_day_of(q->time[i])));
+        json_array_append_new(equity, json_number(money(p->equity[i])));
+    }
+    return json_pack("{s:o, s:o}", "day", day, "equity", equity);
 }
 
 static json_t *monthly_json(const replay *p) {
@@ -114,7 +144,7 @@ static json_t *trades_json(const replay *p) {
 }
 
 json_t *document_make(const assumptions *a, const replay *p, const stats *s) {
-    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "assumptions", assumptions_json(a), "statistics",
+    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "assumptions", assumptions_json(a), "statistics",
         statistics_json(s), "equity", equity_json(p), "monthly", monthly_json(p), "trades", trades_json(p), "price",
-        price_json(p->quotes));
+        price_json(p->quotes), "daily", document_daily(p));
 }

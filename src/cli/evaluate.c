@@ -1,11 +1,13 @@
 // tradewind evaluate: a trained run's metrics on a part of its data, on other data, or on values that came later.
 #include "base/json.h"
 #include "base/term.h"
+#include "cli/agent_commands.h"
 #include "cli/cli.h"
 #include "cli/keep.h"
 #include "cli/skill.h"
 #include "cli/use.h"
 #include "data/panel.h"
+#include "task/agent_use.h"
 #include "task/importance.h"
 #include "task/skill_json.h"
 
@@ -101,7 +103,7 @@ static void print_json(const trained *t, const evaluation *v, const kept *k) {
         json_number(s->macro_f1), "classes", classes_json(t->task.data, s), "confusion",
         evaluation_confusion(s->confusion, t->task.data->classes));
     use_add_json(t, all);
-    json_join(all, skill_json(v->skill));
+    json_join(all, skill_json(&v->skill));
     add_kept(all, v, k);
     json_line(stdout, all);
 }
@@ -165,31 +167,6 @@ static void print_text(const trained *t, const score *s, const skill_table *skil
     print_matrix(t->task.data, s);
 }
 
-static bool evaluate_classes(trained *t, const cli_options *o, err *e) {
-    score *s = calloc(1, sizeof *s);
-    skill_table skill = {0};
-    answers a = {0};
-    evaluation v = {.t = t, .score = s, .skill = &skill};
-    kept k = {0};
-    if (!s) return err_run(e, "out of memory for a score");
-    bool ok = answers_make(&a, t, e) && task_evaluate(t, a.answer, s, &skill, e) &&
-              measure_importance(t, o, &v.importance, e);
-    v.answer = a.answer;
-    if (ok) keep_evaluation(&k, o, &v, &a);
-    if (ok && o->json)
-        print_json(t, &v, &k);
-    else if (ok)
-        print_text(t, s, &skill, o->quiet);
-    if (ok && !o->json && !o->quiet) print_importance(v.importance);
-    keep_tell(&k, o);
-    keep_done(&k);
-    json_decref(v.importance);
-    skill_done(&skill);
-    answers_done(&a);
-    free(s);
-    return ok;
-}
-
 // Forecasts
 
 static json_t *forecast_json(const series_score *s) {
@@ -221,7 +198,7 @@ static void print_forecasts(const series_score *s) {
 static void tell_forecasts(const trained *t, const evaluation *v, const kept *k, const cli_options *o) {
     const series_score *of = v->series;
     double loss = v->loss;
-    const skill_table *skill = v->skill;
+    const skill_table *skill = &v->skill;
     if (o->json) {
         json_t *line = json_pack("{s:s, s:i, s:s, s:s, s:I, s:o}", "weights", t->weights, "members", member_count(t),
             "data", t->task.data->name, "part", t->part, "samples", (json_int_t)t->samples.count, "loss",
@@ -238,22 +215,26 @@ static void tell_forecasts(const trained *t, const evaluation *v, const kept *k,
     if (!o->quiet) print_importance(v->importance);
 }
 
-static bool evaluate_forecasts(trained *t, const cli_options *o, err *e) {
-    series_score of = {0};
-    skill_table skill = {0};
-    answers a = {0};
-    evaluation v = {.t = t, .series = &of, .skill = &skill};
+// A part of the run's data
+
+static void tell_classes(const trained *t, const evaluation *v, const kept *k, const cli_options *o) {
+    if (o->json) {
+        print_json(t, v, k);
+        return;
+    }
+    print_text(t, v->score, &v->skill, o->quiet);
+    if (!o->quiet) print_importance(v->importance);
+}
+
+static bool evaluate_part(trained *t, const cli_options *o, err *e) {
+    evaluation v;
     kept k = {0};
-    bool ok = answers_make(&a, t, e) && task_evaluate_forecasts(t, a.answer, &of, &v.loss, &skill, e) &&
-              measure_importance(t, o, &v.importance, e);
-    v.answer = a.answer;
-    if (ok) keep_evaluation(&k, o, &v, &a);
-    if (ok) tell_forecasts(t, &v, &k, o);
+    bool ok = evaluation_make(&v, t, e) && measure_importance(t, o, &v.importance, e);
+    if (ok) keep_evaluation(&k, o, &v);
+    if (ok) (v.score ? tell_classes : tell_forecasts)(t, &v, &k, o);
     keep_tell(&k, o);
     keep_done(&k);
-    json_decref(v.importance);
-    skill_done(&skill);
-    answers_done(&a);
+    evaluation_done(&v);
     return ok;
 }
 
@@ -288,6 +269,7 @@ static bool evaluate_test(trained *t, const char *path, const cli_options *o, er
 static bool run(const cli_options *o, err *e) {
     trained t;
     const char *test = cli_given(o, "--test"), *part = cli_given(o, "--part");
+    if (o->words && trained_is_agent(o->word[0])) return agent_evaluate_command(o, e);
     if (!test && part && strcmp(part, "future") == 0)
         return err_input(e, "--part future: has no values to compare with; name them with --test FILE, or use predict");
     if (test && part) return err_input(e, "--part: means nothing to a test; leave it or --test out");
@@ -295,9 +277,7 @@ static bool run(const cli_options *o, err *e) {
         return err_input(e, "--importance: is measured on validation; leave --part and --test out");
     if (!use_open(&t, o, e)) return false;
     use_tell(&t, o);
-    bool ok = test                   ? evaluate_test(&t, test, o, e)
-              : t.task.job.forecasts ? evaluate_forecasts(&t, o, e)
-                                     : evaluate_classes(&t, o, e);
+    bool ok = test ? evaluate_test(&t, test, o, e) : evaluate_part(&t, o, e);
     trained_close(&t);
     return ok;
 }
@@ -323,6 +303,9 @@ const cli_command cli_evaluate = {"evaluate", "RUN [key=value...]", "metrics of 
     "                      many evaluations as there are columns\n"
     "What the best weights score on a part of the run's own data is kept in RUN/evaluation.json, and the answers in\n"
     "RUN/predictions_PART.npz; report draws them.\n"
+    "Of an agent's run: greedy episodes from the evaluation's own beginnings, as in training; "
+    "agent.evaluate_episodes=N\n"
+    "takes other numbers of them.\n"
     "Inputs are scaled as in training. Further words change the run's description. -q prints the model's\n"
     "own scores alone.\n",
     NULL, NULL, WORDS_MOST, run, "--data --part --test", "--importance"};

@@ -2,7 +2,6 @@
 
 #include "run/results.h"
 #include "run/run.h"
-#include "task/output.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,17 +26,13 @@ static void note(kept *k, bool ok, char *path) {
         free(path);
 }
 
-void keep_evaluation(kept *k, const cli_options *o, const evaluation *v, const answers *a) {
+void keep_evaluation(kept *k, const cli_options *o, const evaluation *v) {
     const char *dir = o->word[0];
-    char name[64];
     *k = (kept){0};
     if (!is_own(o, v->t)) return;
     note(k, evaluation_store(v, dir, &k->why), run_path(dir, results_name(RESULTS_EVALUATION)));
-    snprintf(name, sizeof name, "predictions_%s.npz", v->t->part);
-    char *path = run_path(dir, name);
-    bool ok =
-        k->files && output_may_replace(path, OUTPUT_ANSWERS, NULL, 0, &k->why) && answers_write_npz(a, path, &k->why);
-    note(k, ok, path);
+    char *path = k->files ? evaluation_store_answers(v, dir, &k->why) : NULL;
+    note(k, path != NULL, path);
 }
 
 void keep_done(kept *k) {

@@ -2,7 +2,6 @@
 #ifndef TRADEWIND_CLI_KEEP_H
 #define TRADEWIND_CLI_KEEP_H
 
-#include "cli/answers.h"
 #include "cli/cli.h"
 #include "task/evaluation.h"
 
@@ -17,7 +16,7 @@ typedef struct {
 // Stores a part of the run's own data as its best weights answer it: scores in evaluation.json, answers in
 // predictions_PART.npz. Nothing is stored of other data, of changed descriptions, of single files of weights, and of
 // parts other than train, validation and test.
-void keep_evaluation(kept *k, const cli_options *o, const evaluation *v, const answers *a);
+void keep_evaluation(kept *k, const cli_options *o, const evaluation *v);
 void keep_done(kept *k);
 
 // A line for the files and one for the trouble; beside JSON and with -q the trouble alone, on stderr.

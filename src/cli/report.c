@@ -50,8 +50,12 @@ static void print_run(const json_t *s) {
     printf("run       %s: %s", text_of(s, "run"), text_of(s, "status"));
     printf(", %s on %s", text_of(s, "model"), text_of(s, "device"));
     if (json_object_get(s, "epochs"))
-        printf(", %lld epoch%s", (long long)count_of(s, "epochs"), term_s(count_of(s, "epochs")));
+        printf(", %lld %s%s", (long long)count_of(s, "epochs"), json_object_get(s, "agent") ? "iteration" : "epoch",
+            term_s(count_of(s, "epochs")));
     putchar('\n');
+    if (json_object_get(s, "agent"))
+        printf("best      iteration %lld in %s, mean reward %.4g\n", (long long)count_of(s, "best_epoch"),
+            text_of(s, "agent"), json_number_value(json_object_get(s, "mean_reward")));
     if (!json_object_get(s, "validation")) return;
     printf("best      epoch %lld, validation ", (long long)count_of(s, "best_epoch"));
     print_metrics(json_object_get(s, "validation"));
@@ -86,6 +90,10 @@ static void print_backtest(json_t *statistics) {
 
 static void print_walk(const json_t *s, const json_t *walk) {
     const char *model = text_of(s, "model");
+    if (json_object_get(walk, "incomplete")) {
+        printf("walk      %s%s%s, incomplete\n", model, *model ? ", " : "", text_of(walk, "scheme"));
+        return;
+    }
     printf("walk      %s%s%s, %lld of %lld folds done: ", model, *model ? ", " : "", text_of(walk, "scheme"),
         (long long)count_of(walk, "done"), (long long)count_of(walk, "folds"));
     print_metrics(json_object_get(walk, "metrics"));

@@ -1,26 +1,31 @@
-// tradewind train: trains or goes on with a run or an ensemble, and shows the task's events.
+// tradewind train: trains or goes on with a run, an ensemble or several models, and shows the task's events.
 #include "base/json.h"
 #include "base/term.h"
+#include "cli/agent_show.h"
 #include "cli/ask.h"
 #include "cli/cli.h"
 #include "cli/look.h"
+#include "cli/models.h"
 #include "cli/show.h"
 #include "graph/dtype.h"
 #include "run/command.h"
 #include "task/fit.h"
 #include "task/lines.h"
+#include "task/models.h"
 #include "task/skill_json.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/resource.h>
 
 typedef struct {
     const cli_options *o;
     progress bar;
-    double all; // samples of all epochs
-    char *bars; // report of the bar files, until it is shown; or NULL
+    double all;  // samples of all epochs
+    char *bars;  // report of the bar files, until it is shown; or NULL
+    char *again; // the command that goes on with all of several models; NULL: there is one
 } view;
 
 static bool says_text(const view *v) {
@@ -171,18 +176,19 @@ static void print_start(const view *v, const task *t, const task_done_event *d) 
     printf("start     first step done after %.2f s: data %.2f, device %.2f, slab and recordings %.2f, step %.2f\n",
         d->begun - from, t->made - from, t->opened - t->made, d->ready - t->opened, d->begun - d->ready);
     printf("host      %.1f MB at most\n", host_peak() / 1e6);
-    if (lines_card(t, card, sizeof card)) printf("card      %s\n", card);
+    if (lines_card(t->device, t->queue, card, sizeof card)) printf("card      %s\n", card);
 }
 
 static void on_done(view *v, const task_event *e) {
     const task_done_event *d = &e->done;
     const train_result *r = d->result;
-    char *resume = command_resume(d->resume_in);
+    char *resume = v->again ? strdup(v->again) : command_resume(d->resume_in);
+    NEED(resume, "out of memory for a line");
     progress_done(&v->bar);
     if (v->o->json) json_line(stdout, result_object(v, e->task, d, resume));
     if (says_text(v) && d->monitor) printf("monitor   %s\n", d->monitor);
-    if (says_text(v) && r->interrupted)
-        printf("stopped by a signal in epoch %lld\nresume    %s\n", (long long)r->epochs + 1, resume);
+    if (says_text(v) && r->interrupted) printf("stopped by a signal in epoch %lld\n", (long long)r->epochs + 1);
+    if (says_text(v) && r->interrupted && !v->again) printf("resume    %s\n", resume);
     free(resume);
     if (!says_text(v)) return;
     if (d->begun == 0 && !r->interrupted) print_over(d);
@@ -216,6 +222,29 @@ static void on_ensemble_begin(const view *v, const task_member_event *m) {
     if (m->earlier && v->o->json) json_line(stdout, json_pack("{s:s}", "earlier", m->earlier));
 }
 
+// Events of several models
+
+static bool on_model(const view *v, const task_model_event *m) {
+    if (v->o->json)
+        json_line(stdout, json_pack("{s:s, s:s, s:i, s:i, s:b}", "model", m->file, "directory", m->dir, "number",
+                              m->number, "of", m->of, "already_done", m->already));
+    if (says_text(v))
+        printf("%smodel     %d of %d: %s, in %s%s\n", m->number > 1 ? "\n" : "", m->number, m->of, m->file, m->dir,
+            m->already ? ", trained already" : "");
+    fflush(stdout);
+    return !cli_interrupted();
+}
+
+static void on_models(const view *v, json_t *table) {
+    bool stopped = json_is_true(json_object_get(table, "interrupted"));
+    if (says_text(v)) models_print(table, stdout);
+    if (says_text(v) && stopped) printf("resume    %s\n", v->again);
+    if (!v->o->json) return;
+    json_t *line = json_copy(table);
+    json_object_set_new(line, "resume", stopped ? json_string(v->again) : json_null());
+    json_line(stdout, line);
+}
+
 static bool on_event(void *arg, const task_event *e) {
     view *v = arg;
     switch (e->kind) {
@@ -240,15 +269,21 @@ static bool on_event(void *arg, const task_event *e) {
     case TASK_WARNING: on_warning(v, e->line); break;
     case TASK_DONE: on_done(v, e); break;
     case TASK_ENSEMBLE_DONE: on_ensemble(v, &e->member); break;
+    case TASK_MODEL: return on_model(v, &e->model);
+    case TASK_MODELS_DONE: on_models(v, e->table); break;
     case TASK_LOST:
         if (!v->o->quiet) fprintf(stderr, "tradewind: %s\n", e->line);
         break;
+    case TASK_AGENT_BEGIN:
+    case TASK_ITERATION:
+    case TASK_AGENT_DONE: return agent_show_event(v->o, &v->bar, e);
     case TASK_CHECKPOINT:
     case TASK_TUNING:
     case TASK_WALK_BEGIN:
     case TASK_WALK_EARLIER:
     case TASK_WALK_STEP:
     case TASK_FOLD:
+    case TASK_WALK_TEST:
     case TASK_WALK_STOPPED:
     case TASK_WALK_DONE: break;
     }
@@ -258,10 +293,15 @@ static bool on_event(void *arg, const task_event *e) {
 static bool run_train(const cli_options *o, err *e) {
     view v = {.o = o};
     task_options ask;
-    if (!ask_task(o, &ask, e)) return false;
+    const char *file[WORDS_MOST];
+    cli_options rest;
+    int files = models_named(o, file, &rest);
+    if (!ask_task(&rest, &ask, e)) return false;
     ask.listener = (task_listener){on_event, &v};
-    bool ok = task_fit(&ask, e);
+    if (files > 1) v.again = models_resume(o);
+    bool ok = files > 1 ? task_models(&ask, file, files, e) : task_fit(&ask, e);
     progress_done(&v.bar);
+    free(v.again);
     free(v.bars);
     return ok;
 }
@@ -271,7 +311,7 @@ static void print_keys(void) {
     config_help(settings_keys(), settings_key_count(), stdout);
 }
 
-const cli_command cli_train = {"train", "CONFIG [key=value...]", "trains the model that a run description describes",
+const cli_command cli_train = {"train", "CONFIG... [key=value...]", "trains the model that a run description describes",
     "The description is a YAML file whose keys are listed below. Any key can be set on the command line:\n"
     "  tradewind train examples/quickstart.yaml train.epochs=4 train.optimizer.lr=3e-4\n"
     "The run's directory (run.dir) receives best.safetensors, checkpoints, run.db, a log and config.yaml.\n"
@@ -279,6 +319,9 @@ const cli_command cli_train = {"train", "CONFIG [key=value...]", "trains the mod
     "the program at once. --resume goes on exactly where the newest whole checkpoint of run.dir stands:\n"
     "  tradewind train runs/quickstart/config.yaml --resume\n"
     "--seed N stands for train.seed=N.\n"
+    "Several descriptions of one set are trained one after another, each in its own run.dir, and end with one table:\n"
+    "  tradewind train lstm.yaml mlp.yaml transformer.yaml train.epochs=20\n"
+    "Overrides are for all of them. --resume passes over those that are done and goes on with the first that is not.\n"
     "train.ensemble: N trains N members, with seeds from train.seed on, as runs in run.dir/member_1 and so on;\n"
     "--resume passes over those that are done. evaluate and predict take run.dir as one.\n"
     "A monitor samples memory, utilisation, temperature and power into run.db (gpu_optimization.memory_monitoring)\n"

@@ -52,7 +52,7 @@ typedef struct {
 typedef struct {
     scheme_fold *fold; // [count] in order of time, or of choices: 01, 02, 12 and so on
     int64_t count, all;
-    int groups, paths; // 0 for walk-forward
+    int groups, tests, paths; // 0 for walk-forward; groups, groups that a fold tests, paths
     span group[SCHEME_GROUPS_MOST];
 } scheme_folds;
 
@@ -60,5 +60,8 @@ typedef struct {
 // their own; where folds are too many; and where no fold can be trained. On failure there is nothing to give back.
 bool scheme_make(const dataset *d, const scheme *s, scheme_folds *to, err *e);
 void scheme_done(scheme_folds *f);
+
+// The fold that tests a group in a path of the combinatorial scheme; all count from 0.
+int64_t scheme_of_path(const scheme_folds *f, int path, int group);
 
 #endif

@@ -98,6 +98,14 @@ static bool make_fold(scheme_work *w, const scheme_folds *to, scheme_fold *f, er
     return true;
 }
 
+int64_t scheme_of_path(const scheme_folds *f, int path, int group) {
+    for (int64_t i = 0; i < f->count; i++)
+        for (int k = 0; k < f->tests; k++)
+            if (f->fold[i].group[k] == group && f->fold[i].path[k] == path) return i;
+    CHECK(false, "path %d of %d, group %d of %d", path, f->paths, group, f->groups);
+    return -1;
+}
+
 bool scheme_combine(scheme_work *w, scheme_folds *to, err *e) {
     const scheme *s = w->s;
     CHECK(s->groups >= 2 && s->groups <= SCHEME_GROUPS_MOST && s->tests >= 1 && s->tests < s->groups, "%d of %d groups",
@@ -109,6 +117,7 @@ bool scheme_combine(scheme_work *w, scheme_folds *to, err *e) {
     if (to->all > SCHEME_FOLDS_MOST)
         return err_input(e, "%d of %d groups can be chosen in more than %d ways; use fewer groups", s->tests, s->groups,
             SCHEME_FOLDS_MOST);
+    to->tests = s->tests;
     to->paths = (int)choose(s->groups - 1, s->tests - 1, SCHEME_FOLDS_MOST);
     to->fold = calloc((size_t)to->count, sizeof *to->fold);
     if (!to->fold) return err_run(e, "out of memory for %lld folds", (long long)to->count);

@@ -1,8 +1,9 @@
-// What the operators around environments share.
+// What the operators around environments share. Compiled by C and by nvcc.
 #ifndef TRADEWIND_OPS_ENVIRONMENT_H
 #define TRADEWIND_OPS_ENVIRONMENT_H
 
-#include "ops/op.h"
+#include "graph/device.h"
+#include "ops/attr.h"
 
 // The environment's arrays, which are the call's inputs from `first` on.
 static inline env_data environment_data(const call *c, int first) {
@@ -12,10 +13,15 @@ static inline env_data environment_data(const call *c, int first) {
     return d;
 }
 
+#ifndef __CUDACC__
+
+#include "ops/op.h"
+
 // Writes a row of fp32 values.
 static inline void environment_put(const operand *to, int64_t row, const float *from, int64_t columns) {
     real *x = (real *)to->data + row * columns;
     for (int64_t i = 0; i < columns; i++) x[i] = (real)from[i];
 }
 
+#endif
 #endif

@@ -19,16 +19,23 @@ static void write_word(const char *word, FILE *out) {
     fputc('\'', out);
 }
 
-char *command_line(const char *name, const char *path, const char *options) {
+char *command_words(const char *name, const char *const *word, int words, const char *options) {
     char *text = NULL;
     size_t bytes;
     FILE *out = open_memstream(&text, &bytes);
     NEED(out, "out of memory for a line");
-    fprintf(out, "tradewind %s ", name);
-    write_word(path, out);
+    fprintf(out, "tradewind %s", name);
+    for (int i = 0; i < words; i++) {
+        fputc(' ', out);
+        write_word(word[i], out);
+    }
     if (*options) fprintf(out, " %s", options);
     NEED(fclose(out) == 0 && text, "out of memory for a line");
     return text;
+}
+
+char *command_line(const char *name, const char *path, const char *options) {
+    return command_words(name, &path, 1, options);
 }
 
 char *command_resume(const char *dir) {

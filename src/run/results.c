@@ -60,7 +60,9 @@ static const place backtest[] = {{"part", TEXT}, {"weights", TEXT}, {"assumption
     {"monthly[].return", NUMBER}, {"trades", LIST}, {"trades[]", OBJECT}, {"trades[].side", NUMBER},
     {"trades[].entry_time", NUMBER}, {"trades[].exit_time", NUMBER}, {"trades[].entry", NUMBER},
     {"trades[].exit", NUMBER}, {"trades[].result", NUMBER}, {"price", OBJECT}, {"price.*", LIST}, {"price.*[]", NUMBER},
-    {0}};
+    {"daily", OBJECT}, {"daily.*", LIST}, {"daily.*[]", NUMBER}, {"paths", LIST}, {"paths[]", OBJECT},
+    {"paths[].folds", LIST}, {"paths[].folds[]", NUMBER}, {"paths[].time", LIST}, {"paths[].time[]", NUMBER},
+    {"paths[].equity", LIST}, {"paths[].equity[]", NUMBER}, {"paths[].*", NUMBER}, {0}};
 
 static const place signal[] = {{"threshold", NUMBER}, {"exit", TEXT}, {"hold", NUMBER}, {"long", OBJECT},
     {"long.*", NUMBER}, {"short", OBJECT}, {"short.*", NUMBER}, {"unit", TEXT}, {"sizing", TEXT}, {"size", NUMBER},
@@ -70,9 +72,19 @@ static const place signal[] = {{"threshold", NUMBER}, {"exit", TEXT}, {"hold", N
 static const place walk[] = {{"scheme", TEXT}, {"folds", LIST}, {"folds[]", OBJECT}, {"folds[].number", NUMBER},
     {"folds[].directory", TEXT}, {"folds[].train", LIST}, {"folds[].train[]", TEXT}, {"folds[].validation", LIST},
     {"folds[].validation[]", TEXT}, {"folds[].test", LIST}, {"folds[].test[]", TEXT}, {"folds[].samples", LIST},
-    {"folds[].samples[]", NUMBER}, {"folds[].metrics", OBJECT}, {"folds[].metrics.*", NUMBER}, {"folds[].status", TEXT},
-    {"folds[].reason", TEXT}, {"metrics", OBJECT}, {"metrics.*", NUMBER}, {"classes", LIST}, {"classes[]", TEXT},
-    {"confusion", LIST}, {"confusion[]", LIST}, {"confusion[][]", NUMBER}, {0}};
+    {"folds[].samples[]", NUMBER}, {"folds[].metrics", OBJECT}, {"folds[].metrics.*", NUMBER},
+    {"folds[].trivial", OBJECT}, {"folds[].trivial.*", NUMBER}, {"folds[].skill", OBJECT}, {"folds[].skill.*", NUMBER},
+    {"folds[].status", TEXT}, {"folds[].reason", TEXT}, {"metrics", OBJECT}, {"metrics.*", NUMBER}, {"trivial", OBJECT},
+    {"trivial.*", NUMBER}, {"skill", OBJECT}, {"skill.*", NUMBER}, {"classes", LIST}, {"classes[]", TEXT},
+    {"confusion", LIST}, {"confusion[]", LIST}, {"confusion[][]", NUMBER}, {"calibration", LIST},
+    {"calibration[]", OBJECT}, {"calibration[].class", TEXT}, {"calibration[].bins", LIST},
+    {"calibration[].bins[]", OBJECT}, {"calibration[].bins[].*", NUMBER}, {"coverage", LIST}, {"coverage[]", OBJECT},
+    {"coverage[].*", NUMBER}, {"importance", LIST}, {"importance[]", OBJECT}, {"importance[].stream", TEXT},
+    {"importance[].column", TEXT}, {"importance[].metric", TEXT}, {"importance[].drop", NUMBER},
+    {"importance[].low", NUMBER}, {"importance[].high", NUMBER}, {"importance[].folds", NUMBER}, {"groups", LIST},
+    {"groups[]", OBJECT}, {"groups[].number", NUMBER}, {"groups[].test", LIST}, {"groups[].test[]", TEXT},
+    {"groups[].samples", NUMBER}, {"paths", LIST}, {"paths[]", OBJECT}, {"paths[].number", NUMBER},
+    {"paths[].folds", LIST}, {"paths[].folds[]", NUMBER}, {0}};
 
 static const place *const shapes[RESULTS_KINDS] = {
     [RESULTS_EVALUATION] = evaluation, [RESULTS_BACKTEST] = backtest, [RESULTS_SIGNAL] = signal, [RESULTS_WALK] = walk};

@@ -309,6 +309,18 @@ bool run_describe(const char *dir, const char *config, err *e) {
     return file_make_dirs(dir, e) && has_place(dir, e) && write_text(dir, "config.yaml", config, e);
 }
 
+void run_each_fold(const char *dir, void (*use)(void *arg, const char *dir), void *arg) {
+    DIR *d = opendir(dir);
+    NEED(d || errno != ENOMEM, "out of memory to look into %s", dir);
+    for (const struct dirent *each; d && (each = readdir(d));) {
+        bool fold = strncmp(each->d_name, "fold_", 5) == 0 && !strchr(each->d_name, '.') && run_owns(each->d_name);
+        char *path = fold ? run_path(dir, each->d_name) : NULL;
+        if (path && run_is(path)) use(arg, path);
+        free(path);
+    }
+    if (d) closedir(d);
+}
+
 bool run_is(const char *path) {
     struct stat st;
     char *config = run_path(path, "config.yaml");

@@ -1,6 +1,5 @@
 #include "task/backtest_walk.h"
 
-#include "run/results.h"
 #include "run/run.h"
 #include "task/backtest_work.h"
 #include "task/source.h"
@@ -13,6 +12,11 @@
 void backtest_walk_done(backtested_walk *w) {
     backtest_run_done(&w->all);
     free(w->fold);
+    for (int p = 0; p < w->paths; p++) {
+        json_decref(w->path[p].folds);
+        json_decref(w->path[p].curve);
+    }
+    free(w->path);
     *w = (backtested_walk){0};
 }
 
@@ -29,43 +33,51 @@ static bool check_options(const backtest_run_options *o, err *e) {
     return true;
 }
 
-static bool goes_forward(const task *t, const char *dir, err *e) {
-    if (t->settings.walk.scheme.kind != SCHEME_CPCV) return true;
-    return err_input(e,
-        "%s: folds of cpcv are trained on data behind their tests, so that nobody could have traded them in order; "
-        "use walk.scheme rolling or expanding",
-        dir);
+// The walk's data, and its folds with their parts.
+typedef struct {
+    dataset *data;
+    scheme_folds folds;
+} source;
+
+static bool take_memory(backtested_walk *w, int64_t count, err *e) {
+    w->fold = calloc((size_t)count, sizeof *w->fold);
+    w->count = count;
+    return w->fold || err_run(e, "no memory for %lld folds", (long long)count);
 }
 
-static bool take_folds(backtested_walk *w, const scheme_folds *from, const char *dir, err *e) {
-    w->fold = calloc((size_t)from->count, sizeof *w->fold);
-    if (!w->fold) return err_run(e, "no memory for %lld folds of %s", (long long)from->count, dir);
-    w->count = from->count;
-    for (int64_t i = 0; i < w->count; i++) {
-        w->fold[i].number = from->fold[i].number + 1;
-        snprintf(w->fold[i].why, sizeof w->fold[i].why, "%s", from->fold[i].why);
+static void take_fold(backtest_fold *to, const source *s, int64_t at, const split_part *part) {
+    const scheme_fold *from = &s->folds.fold[at];
+    *to = (backtest_fold){.number = from->number + 1, .at = at, .part = *part};
+    snprintf(to->why, sizeof to->why, "%s", from->why);
+}
+
+static bool take_folds(backtested_walk *w, const source *s, err *e) {
+    if (!take_memory(w, s->folds.count, e)) return false;
+    for (int64_t i = 0; i < w->count; i++) take_fold(&w->fold[i], s, i, &s->folds.fold[i].parts.test);
+    return true;
+}
+
+static bool take_path(backtested_walk *w, const source *s, int path, err *e) {
+    if (!take_memory(w, s->folds.groups, e)) return false;
+    for (int g = 0; g < s->folds.groups; g++) {
+        split_part part = part_of(s->folds.group[g]);
+        take_fold(&w->fold[g], s, scheme_of_path(&s->folds, path, g), &part);
     }
     return true;
 }
 
-// Opens the data, which all folds share, and lists the folds. The data are the caller's.
-static bool open_folds(backtested_walk *w, const backtest_run_options *o, dataset **data, err *e) {
-    const char *dir = o->run.run;
+// Opens the data, which all folds share, and lists the folds; the caller gives both back, also on failure.
+static bool open_folds(const backtest_run_options *o, source *s, err *e) {
     task t;
-    scheme_folds folds;
     int64_t window[STREAMS_MOST];
-    char *file = run_path(dir, "config.yaml");
+    char *file = run_path(o->run.run, "config.yaml");
     task_options as = {
         .description = {.file = file, .overrides = o->run.overrides, .override_count = o->run.override_count},
         .version = o->run.version,
         .listener = o->run.listener};
-    bool described = walk_describe(&t, &as, e), ok = described && goes_forward(&t, dir, e);
-    ok = ok && (*data = source_open(t.config, &t.settings, &as.listener, e)) && source_check(*data, &as.listener, e) &&
-         walk_folds(&t, *data, window, &folds, e);
-    if (ok) {
-        ok = take_folds(w, &folds, dir, e);
-        scheme_done(&folds);
-    }
+    bool described = walk_describe(&t, &as, e);
+    bool ok = described && (s->data = source_open(t.config, &t.settings, &as.listener, e)) &&
+              source_check(s->data, &as.listener, e) && walk_folds(&t, s->data, window, &s->folds, e);
     if (described) task_close(&t);
     free(file);
     return ok;
@@ -86,7 +98,7 @@ static bool answer(backtested_walk *w, backtest_fold *f, trained *t, const char 
             !market_measure(&b->market, t, f->rule.rule.volatility_bars, e))
             return false;
     }
-    return market_score(&b->market, t, &t->samples, &f->from, &f->to, e);
+    return market_score(&b->market, t, &f->part, &f->from, &f->to, e);
 }
 
 static void note_fold(backtested_walk *w, const trained *t, const char *walk) {
@@ -99,12 +111,15 @@ static void note_fold(backtested_walk *w, const trained *t, const char *walk) {
     w->traded++;
 }
 
-static bool open_fold(backtested_walk *w, backtest_fold *f, const backtest_run_options *o, dataset *data, err *e) {
+static bool open_fold(backtested_walk *w, int64_t i, const backtest_run_options *o, const source *s, err *e) {
     trained t;
+    backtest_fold *f = &w->fold[i];
     trained_options as = o->run;
-    char *dir = walk_dir(o->run.run, &(scheme_fold){.number = f->number - 1});
+    const scheme_fold *of = &s->folds.fold[f->at];
+    char *dir = walk_dir(o->run.run, of);
     as.run = dir;
-    as.dataset = data;
+    as.dataset = s->data;
+    as.parts = &of->parts;
     as.part = "test";
     as.finished = true;
     bool ok = trained_open(&t, &as, e);
@@ -118,11 +133,11 @@ static bool open_fold(backtested_walk *w, backtest_fold *f, const backtest_run_o
 }
 
 // Asks every fold. False where a run of one fails: a fold that is missing is told, and others are traded.
-static bool ask_folds(backtested_walk *w, const backtest_run_options *o, dataset *data, err *e) {
+static bool ask_folds(backtested_walk *w, const backtest_run_options *o, const source *s, err *e) {
     for (int64_t i = 0; i < w->count; i++) {
         backtest_fold *f = &w->fold[i];
         err why = {0};
-        if (f->why[0] || open_fold(w, f, o, data, &why)) continue;
+        if (f->why[0] || open_fold(w, i, o, s, &why)) continue;
         snprintf(f->why, sizeof f->why, "%.*s", (int)sizeof f->why - 1, why.text);
         if (why.kind != ERR_RUN) continue;
         *e = why;
@@ -133,7 +148,7 @@ static bool ask_folds(backtested_walk *w, const backtest_run_options *o, dataset
 
 // Trading
 
-static bool trade(backtested_walk *w, err *e) {
+static bool trade(backtested_walk *w, const char *walk, err *e) {
     follow_stretch *stretch = malloc((size_t)w->traded * sizeof *stretch);
     int64_t n = 0, first = 0, last = 0;
     if (!stretch) return err_run(e, "no memory for %lld folds", (long long)w->traded);
@@ -144,20 +159,51 @@ static bool trade(backtested_walk *w, err *e) {
         if (f->to > last) last = f->to;
         stretch[n++] = (follow_stretch){f->from - first, &f->rule.rule};
     }
-    bool ok = backtest_work_trade(&w->all, stretch, n, first, last, e);
+    bool ok = backtest_work_trade(&w->all, stretch, n, first, last, walk, e);
     free(stretch);
     return ok;
 }
 
-bool backtest_walk_make(backtested_walk *w, const backtest_run_options *o, err *e) {
-    dataset *data = NULL;
-    *w = (backtested_walk){0};
-    bool ok = check_options(o, e) && open_folds(w, o, &data, e) && ask_folds(w, o, data, e) && trade(w, e);
-    dataset_free(data);
-    if (!ok) backtest_walk_done(w);
+static bool trade_folds(backtested_walk *w, const backtest_run_options *o, const source *s, err *e) {
+    return take_folds(w, s, e) && ask_folds(w, o, s, e) && trade(w, o->run.run, e);
+}
+
+// Paths
+
+static void keep_path(backtest_path *to, const backtested_walk *from) {
+    *to = (backtest_path){.stats = from->all.stats,
+        .groups = from->count,
+        .traded = from->traded,
+        .folds = json_array(),
+        .curve = document_curve(&from->all.replay)};
+    for (int64_t g = 0; g < from->count; g++)
+        json_array_append_new(to->folds, json_integer((json_int_t)from->fold[g].number));
+}
+
+// The first path stays as it is traded; of the others their statistics and equity do.
+static bool trade_paths(backtested_walk *w, const backtest_run_options *o, const source *s, err *e) {
+    bool ok = true;
+    w->path = calloc((size_t)s->folds.paths, sizeof *w->path);
+    if (!w->path) return err_run(e, "no memory for %d paths", s->folds.paths);
+    for (int p = 0; ok && p < s->folds.paths; p++) {
+        backtested_walk *one = p ? calloc(1, sizeof *one) : w;
+        ok = (one || err_run(e, "no memory for a path")) && take_path(one, s, p, e) && ask_folds(one, o, s, e) &&
+             trade(one, o->run.run, e);
+        if (ok) keep_path(&w->path[w->paths++], one);
+        if (one && p) backtest_walk_done(one);
+        if (p) free(one);
+    }
+    w->all.trained_on = -1; // training surrounds every test
     return ok;
 }
 
-bool backtest_walk_store(const backtested_walk *w, const assumptions *a, const char *dir, err *e) {
-    return results_write(dir, RESULTS_BACKTEST, document_make(a, &w->all.replay, &w->all.stats), e);
+bool backtest_walk_make(backtested_walk *w, const backtest_run_options *o, err *e) {
+    source s = {0};
+    *w = (backtested_walk){0};
+    bool ok = check_options(o, e) && backtest_work_keys(&o->run, e) && open_folds(o, &s, e) &&
+              (s.folds.paths ? trade_paths(w, o, &s, e) : trade_folds(w, o, &s, e));
+    scheme_done(&s.folds);
+    dataset_free(s.data);
+    if (!ok) backtest_walk_done(w);
+    return ok;
 }

@@ -146,8 +146,7 @@ static int compare(const chosen *was, const chosen *is, bool (*skip)(const char 
     return n;
 }
 
-bool chosen_data_differ(const chosen *was, const chosen *is, char *text, size_t room) {
-    char differs[256];
+bool chosen_set_differs(const chosen *was, const chosen *is, char *text, size_t room) {
     text[0] = 0;
     if (was->samples != is->samples)
         snprintf(text, room, "there are %" PRId64 " samples, were %" PRId64, is->samples, was->samples);
@@ -157,9 +156,11 @@ bool chosen_data_differ(const chosen *was, const chosen *is, char *text, size_t 
         snprintf(text, room, "targets are others");
     else if (was->summed != is->summed || was->data_sum != is->data_sum)
         snprintf(text, room, "its sum differs");
-    else if (compare(was, is, is_not_of_data, differs, sizeof differs))
-        snprintf(text, room, "%s", differs);
     return text[0] != 0;
+}
+
+bool chosen_data_differ(const chosen *was, const chosen *is, char *text, size_t room) {
+    return chosen_set_differs(was, is, text, room) || compare(was, is, is_not_of_data, text, room) != 0;
 }
 
 int chosen_differs(const chosen *was, const chosen *is, char *text, size_t room) {

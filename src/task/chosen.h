@@ -39,7 +39,11 @@ bool chosen_read(chosen *c, const char *text);
 // fp32". Where the data lie, what is recomputed, threads, the day of tuning and a card's driver may change.
 int chosen_differs(const chosen *was, const chosen *is, char *text, size_t room);
 
-// True where the samples are others; `text` gets the first difference that can be told: "labels are others".
+// True where the sets are others: their number of samples, labels, targets or sums; `text` gets the first difference.
+bool chosen_set_differs(const chosen *was, const chosen *is, char *text, size_t room);
+
+// True where the samples are others, or their parts; `text` gets the first difference that can be told: "labels are
+// others".
 bool chosen_data_differ(const chosen *was, const chosen *is, char *text, size_t room);
 
 // Number of all differences.

@@ -3,13 +3,36 @@
 #include "data/when.h"
 #include "run/results.h"
 #include "run/run.h"
+#include "task/calibration.h"
+#include "task/output.h"
 #include "task/skill_json.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { BINS = 10 };
+bool evaluation_make(evaluation *v, trained *t, err *e) {
+    *v = (evaluation){.t = t};
+    if (!answers_make(&v->answers, t, e)) return false;
+    const float *answer = v->answers.answer;
+    if (t->task.job.forecasts) {
+        v->series = calloc(1, sizeof *v->series);
+        NEED(v->series, "out of memory for a score");
+        return task_evaluate_forecasts(t, answer, v->series, &v->loss, &v->skill, e);
+    }
+    v->score = calloc(1, sizeof *v->score);
+    NEED(v->score, "out of memory for a score");
+    return task_evaluate(t, answer, v->score, &v->skill, e);
+}
+
+void evaluation_done(evaluation *v) {
+    answers_done(&v->answers);
+    skill_done(&v->skill);
+    free(v->score);
+    free(v->series);
+    json_decref(v->importance);
+}
 
 // Figures
 
@@ -49,77 +72,21 @@ json_t *evaluation_confusion(const int64_t *count, int K) {
     return all;
 }
 
-typedef struct {
-    int64_t count, right;
-    double sum;
-} bin;
-
-static json_t *bins_json(const bin *b) {
-    json_t *all = json_array();
-    for (int i = 0; i < BINS; i++)
-        json_array_append_new(
-            all, json_pack("{s:f, s:f, s:I, s:o, s:o}", "low", (double)i / BINS, "high", (i + 1.0) / BINS, "count",
-                     (json_int_t)b[i].count, "mean", json_number(b[i].sum / (double)b[i].count), "share",
-                     json_number((double)b[i].right / (double)b[i].count)));
-    return all;
-}
-
-static json_t *calibration_json(const evaluation *v) {
-    const dataset *d = v->t->task.data;
-    const split_part *samples = &v->t->samples;
-    char name[CLASS_NAME_ROOM];
-    json_t *all = json_array();
-    for (int k = 0; k < d->classes; k++) {
-        bin bins[BINS] = {0};
-        for (int64_t i = 0; i < samples->count; i++) {
-            double p = (double)v->answer[i * d->classes + k];
-            int at = p >= 1 ? BINS - 1 : (int)(p * BINS);
-            bins[at].count++;
-            bins[at].sum += p;
-            bins[at].right += d->label[part_sample(samples, i)] == k;
-        }
-        json_array_append_new(
-            all, json_pack("{s:s, s:o}", "class", dataset_class_name(d, k, name), "bins", bins_json(bins)));
-    }
-    return all;
-}
-
 static void add_classes(const evaluation *v, json_t *to) {
     const dataset *d = v->t->task.data;
     json_object_set_new(to, "classes", evaluation_classes(d));
     json_object_set_new(to, "confusion", evaluation_confusion(v->score->confusion, d->classes));
-    json_object_set_new(to, "calibration", calibration_json(v));
-}
-
-// Forecasts
-
-static double share_below(const evaluation *v, int64_t quantile) {
-    const dataset *d = v->t->task.data;
-    int64_t H = d->target_width, width = inference_width(&v->t->task.job), below = 0;
-    for (int64_t i = 0; i < v->t->samples.count; i++) {
-        const float *target = d->target + part_sample(&v->t->samples, i) * H;
-        const float *forecast = v->answer + i * width + quantile * H;
-        for (int64_t h = 0; h < H; h++) below += target[h] <= forecast[h];
-    }
-    return (double)below / (double)(v->t->samples.count * H);
-}
-
-static void add_coverage(const evaluation *v, json_t *to) {
-    int64_t Q = inference_width(&v->t->task.job) / v->t->task.data->target_width;
-    json_t *all = json_array();
-    for (int64_t q = 0; q < Q; q++)
-        json_array_append_new(all, json_pack("{s:f, s:o}", "level", (double)v->t->task.settings.quantiles.level[q],
-                                       "share", json_number(share_below(v, q))));
-    json_object_set_new(to, "coverage", all);
 }
 
 json_t *evaluation_json(const evaluation *v) {
     const trained *t = v->t;
+    calibration c = {0};
     json_t *part = json_pack("{s:I, s:o, s:o, s:o}", "samples", (json_int_t)t->samples.count, "from", time_json(t, 0),
         "to", time_json(t, t->samples.count - 1), "metrics", metrics_json(v));
-    json_join(part, skill_json(v->skill));
+    json_join(part, skill_json(&v->skill));
     if (v->score) add_classes(v, part);
-    if (!v->score && inference_width(&t->task.job) > t->task.data->target_width) add_coverage(v, part);
+    calibration_add(&c, &v->answers);
+    calibration_put(&c, t->task.data, part);
     if (v->importance) json_object_set(part, "importance", v->importance);
     return part;
 }
@@ -151,4 +118,13 @@ bool evaluation_store(const evaluation *v, const char *dir, err *e) {
     db_reader_close(db);
     free(path);
     return results_set(dir, RESULTS_EVALUATION, "parts", v->t->part, part, e);
+}
+
+char *evaluation_store_answers(const evaluation *v, const char *dir, err *e) {
+    char name[64];
+    snprintf(name, sizeof name, "predictions_%s.npz", v->t->part);
+    char *path = run_path(dir, name);
+    if (output_may_replace(path, OUTPUT_ANSWERS, NULL, 0, e) && answers_write_npz(&v->answers, path, e)) return path;
+    free(path);
+    return NULL;
 }

@@ -12,17 +12,22 @@
 #define TRADEWIND_TASK_EVALUATION_H
 
 #include "base/json.h"
-#include "task/trained.h"
+#include "task/answers.h"
 
 typedef struct {
-    const trained *t;
-    const float *answer; // of task_predict
-    const skill_table *skill;
-    const score *score;         // of classes; or NULL
-    const series_score *series; // of forecasts; or NULL
-    double loss;                // of forecasts
-    json_t *importance;         // or NULL
+    trained *t;
+    answers answers;
+    skill_table skill;
+    score *score;         // of classes; or NULL
+    series_score *series; // of forecasts; or NULL
+    double loss;          // of forecasts
+    json_t *importance;   // or NULL: not measured. Set by the caller, given back with the rest
 } evaluation;
+
+// Asks a run for its answers and scores them; to be given back by evaluation_done, also on failure. The run must
+// outlive it.
+bool evaluation_make(evaluation *v, trained *t, err *e);
+void evaluation_done(evaluation *v);
 
 // The part as an object; the caller gives it back.
 json_t *evaluation_json(const evaluation *v);
@@ -34,5 +39,9 @@ json_t *evaluation_confusion(const int64_t *count, int K);
 // Puts it into the evaluation.json of a run's directory, in place of an earlier one of the same part; what was measured
 // of importance stays where this one has none and is of the same epoch.
 bool evaluation_store(const evaluation *v, const char *dir, err *e);
+
+// Writes the answers into the run's directory, in place of earlier ones: predictions_PART.npz, whose path the caller
+// frees. NULL on failure.
+char *evaluation_store_answers(const evaluation *v, const char *dir, err *e);
 
 #endif

@@ -7,12 +7,14 @@
 
 #include "data/scheme.h"
 #include "data/sources.h"
+#include "rl/agent.h"
 #include "run/db.h"
 #include "train/skill.h"
 #include "train/trainer.h"
 #include "train/tune.h"
 
 struct task;
+struct agent_task;
 
 typedef enum {
     TASK_BARS,           // bar files were read
@@ -25,18 +27,24 @@ typedef enum {
     TASK_STEP,           // returning false asks the run to stop behind a checkpoint
     TASK_EPOCH,
     TASK_PRECISION, // a precision gave way to another
-    TASK_WARNING,   // from the monitor: `line`
+    TASK_WARNING,   // from the monitor, or about weights to begin from or the place of a run: `line`
     TASK_CHECKPOINT,
     TASK_DONE,          // a run has ended or was stopped, and has not failed
     TASK_ENSEMBLE_DONE, // all members have, or one was stopped
+    TASK_MODEL,         // the next of several models begins, or is passed over; returning false asks for a stop
+    TASK_MODELS_DONE,   // all of them have been trained and tested, or one was stopped
     TASK_LOST,          // some records of a run could not be written: `line`. The run itself is whole
     TASK_TUNING,        // returning false stops
     TASK_WALK_BEGIN,    // folds are made and planned; the task is the first one's
     TASK_WALK_EARLIER,  // the walk that was in the directory has another name now
     TASK_WALK_STEP,     // some of all folds is done; returning false asks for a stop
     TASK_FOLD,          // a fold has ended, in their order; where it failed `line` is the reason
+    TASK_WALK_TEST,     // the test of a fold begins; returning false asks for a stop
     TASK_WALK_STOPPED,  // as was asked for
     TASK_WALK_DONE,     // all folds were tested
+    TASK_AGENT_BEGIN,   // an agent is ready for its first iteration; keys are to be told
+    TASK_ITERATION,     // of an agent; returning false asks the run to stop behind a checkpoint
+    TASK_AGENT_DONE,    // an agent's run has ended or was stopped, and has not failed
 } task_event_kind;
 
 typedef struct {
@@ -99,6 +107,48 @@ typedef struct {
     json_t *doc; // walk.json
 } task_tested_event;
 
+// Events of an agent's run.
+typedef struct {
+    const struct agent_task *task;
+    const graph *graph;  // of a minibatch,
+    const plan *plan;    // and its memory
+    int64_t iterations;  // of the whole run
+    const char *card;    // as in task_begin_event
+    const char *earlier; // likewise
+    const char *dir;     // of the run
+} task_agent_event;
+
+typedef struct {
+    const struct agent_task *task;
+    const agent_report *report;
+    int64_t total;            // steps of the whole run
+    const agent_score *score; // of an evaluation; NULL: there was none
+    bool best;                // the evaluation is the best so far
+} task_iteration_event;
+
+typedef struct {
+    const struct agent_task *task;
+    int64_t iterations, timesteps; // done
+    int64_t best_iteration;        // 0: none was evaluated
+    double best;                   // its mean reward
+    bool interrupted, stopped_early;
+    bool was_over;         // the run had ended before
+    bool length_fixed;     // a larger agent.total_timesteps would not go on
+    const char *weights;   // path of the best ones
+    const char *resume_in; // directory whose config.yaml goes on
+    size_t slab;           // bytes
+    double seconds;        // of the iterations of this process, evaluations included
+    int64_t steps;         // of the environments in that time
+    db_gauges seen;        // by the monitor
+    const char *monitor;   // the same as a line; NULL: no samples
+} task_agent_done_event;
+
+typedef struct {
+    const char *file, *dir; // description and directory
+    int number, of;
+    bool already; // the model is passed over, as it is trained
+} task_model_event;
+
 typedef struct {
     task_event_kind kind;
     const struct task *task; // NULL before it is open, and for events of an ensemble
@@ -123,6 +173,11 @@ typedef struct {
         double share; // WALK_STEP: of all folds, from 0 to 1
         task_fold_event fold;
         task_tested_event tested;
+        task_model_event model;
+        json_t *table; // MODELS_DONE (task/models.h)
+        task_agent_event agent;
+        task_iteration_event iteration;
+        task_agent_done_event agent_done;
     };
 } task_event;
 

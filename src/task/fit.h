@@ -8,6 +8,10 @@
 // it goes. False where it fails: a run says what it leaves behind.
 bool task_fit(const task_options *o, err *e);
 
+// True where a directory holds a run or an ensemble that can go on, be it from its beginning. One of several, such as a
+// fold, begins anew where it cannot.
+bool fit_can_go_on(const char *dir);
+
 // A member of an ensemble, of which a run is one.
 typedef struct {
     const char *dir;    // of the ensemble

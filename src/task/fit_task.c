@@ -1,8 +1,10 @@
 // Training as asked for: a run or an ensemble, begun or gone on with.
 #include "run/run.h"
+#include "task/agent_fit.h"
 #include "task/fit.h"
 #include "task/members.h"
 #include "task/walk.h"
+#include "train/agent_keys.h"
 
 #include <stdlib.h>
 
@@ -31,8 +33,14 @@ static void note_fold(void *arg, const char *dir) {
 // False where a walk lies in the directory that a run is to go on in.
 static bool is_no_walk(const char *dir, err *e) {
     bool walk = false;
-    walk_each(dir, note_fold, &walk);
+    run_each_fold(dir, note_fold, &walk);
     return !walk || err_input(e, "%s: holds a walk; go on with `tradewind walk %s/config.yaml --resume`", dir, dir);
+}
+
+bool fit_can_go_on(const char *dir) {
+    err unused;
+    bool saved = members_of(dir) || run_has_no_checkpoint(dir) || members_begun(dir, &unused);
+    return saved && (run_is(dir) || run_was_in(dir));
 }
 
 bool task_fit(const task_options *o, err *e) {
@@ -50,7 +58,10 @@ bool task_fit(const task_options *o, err *e) {
     bool stays = as.resume || (as.restart && !run_has_weights(dir)), ok = stays || keeps_inputs(&described, e);
     if (ok && stays) ok = is_no_walk(dir, e);
     if (members) ok = err_input(e, "%s: holds an ensemble of %d; set train.ensemble=%d", dir, members, members);
-    if (ok) ok = several ? fit_ensemble(&as, &described, e) : fit_run(&as, NULL, &stopped, e);
+    if (ok && agent_given(described.config))
+        ok = agent_fit(&as, e);
+    else if (ok)
+        ok = several ? fit_ensemble(&as, &described, e) : fit_run(&as, NULL, &stopped, e);
     task_close(&described);
     return ok;
 }

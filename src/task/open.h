@@ -31,11 +31,13 @@ typedef struct {
     bool trained;        // weights are to be used, not trained: what the model gives can be read (job_keep_logits)
     const safetensors *saved; // these weights, whose scales and contract hold; NULL: none
     const char *saved_path;
-    bool ends;          // samples are the ends of a panel's series, and every part of the split is all of them
-    int64_t latest;     // samples are so many of each instrument's newest bars, as with `ends`; 0: not
-    dataset *data;      // in place of the description's: the caller's, which outlives the task; or NULL
-    bool whole;         // every part of the split is all samples
-    bool checked;       // the caller has opened the same set before and checked its bytes
+    bool ends;      // samples are the ends of a panel's series, and every part of the split is all of them
+    int64_t latest; // samples are so many of each instrument's newest bars, as with `ends`; 0: not
+    dataset *data;  // in place of the description's: the caller's, which outlives the task; or NULL
+    const split
+        *parts;   // in place of those that the description asks for, which the caller has made of these data; or NULL
+    bool whole;   // every part of the split is all samples
+    bool checked; // the caller has opened the same set before and checked its bytes
     const chosen *like; // a plan whose batch, split and tuning are kept where they are open, whatever is free; or NULL
     const task_place *place; // memory that was taken for it beforehand; or NULL
     task_listener listener;

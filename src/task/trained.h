@@ -17,7 +17,8 @@ typedef struct {
                       // NULL: the test where there is one, all of other data
     int64_t latest;   // the newest bars of each instrument in place of a part, labelled or not; 0: not
     dataset *dataset; // in place of the run's and of `data`: the caller's, which outlives it; or NULL
-    bool finished;    // ERR_INPUT where the run has not come to its end
+    const split *parts; // of that dataset, as in task_options; or NULL
+    bool finished;      // ERR_INPUT where the run has not come to its end
     task_devices devices;
     const char *version;    // of the program
     task_listener listener; // of TASK_CHECK
@@ -42,6 +43,13 @@ typedef struct {
     int warnings;               // about data that may not be meant for the weights, in words
     char warning[TRAINED_WARNINGS][TRAINED_WARNING_ROOM];
 } trained;
+
+// The run's directory that a word names, by itself or by a file in it; the caller frees it.
+char *trained_dir(const char *word);
+
+// The same with the file of weights, the best ones where the word is a directory; both are the caller's to free, also
+// on failure. ERR_INPUT where there are none.
+bool trained_find(const char *word, char **dir, char **weights, err *e);
 
 // Inputs are scaled as they were in training. On failure everything is undone.
 bool trained_open(trained *t, const trained_options *o, err *e);

@@ -4,14 +4,13 @@
 #include "run/results.h"
 #include "run/run.h"
 #include "task/fit.h"
+#include "task/lines.h"
 #include "task/members.h"
 #include "task/source.h"
 #include "task/walk_jobs.h"
 #include "task/walk_test.h"
 #include "train/engine.h"
 
-#include <dirent.h>
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,24 +39,13 @@ typedef struct {
     walk_run *run;   // [works]
     char *file;      // WALK/config.yaml
     run *place;      // the directory, held; NULL for a shard
+    bool goes_on;    // with what is there
 } walk;
 
 char *walk_dir(const char *dir, const scheme_fold *f) {
     char name[FOLD_WORD + 8];
     snprintf(name, sizeof name, "fold_%02lld", (long long)f->number + 1);
     return run_path(dir, name);
-}
-
-void walk_each(const char *dir, void (*use)(void *arg, const char *dir), void *arg) {
-    DIR *d = opendir(dir);
-    NEED(d || errno != ENOMEM, "out of memory to look into %s", dir);
-    for (const struct dirent *each; d && (each = readdir(d));) {
-        bool fold = strncmp(each->d_name, "fold_", 5) == 0 && !strchr(each->d_name, '.') && run_owns(each->d_name);
-        char *path = fold ? run_path(dir, each->d_name) : NULL;
-        if (path && run_is(path)) use(arg, path);
-        free(path);
-    }
-    if (d) closedir(d);
 }
 
 static void find_fold(void *arg, const char *dir) {
@@ -68,7 +56,7 @@ static void find_fold(void *arg, const char *dir) {
 bool walk_is(const char *dir) {
     bool found = false;
     char *doc = run_path(dir, results_name(RESULTS_WALK));
-    if (run_is(dir)) walk_each(dir, find_fold, &found);
+    if (run_is(dir)) run_each_fold(dir, find_fold, &found);
     found = found || access(doc, F_OK) == 0;
     free(doc);
     return found;
@@ -132,6 +120,7 @@ static task_options options_of(const walk *w, const fold_work *f, const char *fi
     task_change_behind(d, "run.dir", f->dir);
     if (from && f->from) task_change_behind(d, "train.init_from", f->from);
     o.data = w->data;
+    o.parts = &w->folds.fold[f->at].parts;
     o.resume = o.restart = false;
     o.listener = (task_listener){0};
     return o;
@@ -216,6 +205,24 @@ static bool plan_walk(walk *w, err *e) {
 
 // The directory
 
+// False where folds were trained on other data than those that are here: shards may have had different files, and what
+// one was trained on may be what another is tested on.
+static bool are_of_one_set(const walk *w, err *e) {
+    bool ok = true;
+    for (int i = 0; ok && i < w->works; i++) {
+        chosen plan;
+        char differs[256];
+        if (!members_plan(w->work[i].dir, &plan) || !chosen_set_differs(&plan, &w->plan, differs, sizeof differs))
+            continue;
+        ok = err_input(e,
+            "%s: was trained on other data than those here: %s; gather with the data that all folds were trained on, "
+            "or "
+            "remove this fold and train it again",
+            w->work[i].dir, differs);
+    }
+    return ok;
+}
+
 // A shard neither holds the directory nor sets anything aside: another may be at work there.
 static bool open_shared(const walk *w, const char *config, err *e) {
     const char *dir = w->all.settings.dir;
@@ -225,22 +232,46 @@ static bool open_shared(const walk *w, const char *config, err *e) {
     return members_same(dir, config, NULL, e);
 }
 
+static void tell_network(const walk *w) {
+    char line[LINE_ROOM];
+    if (lines_network(w->all.settings.dir, line, sizeof line))
+        tell(w, (task_event){.kind = TASK_WARNING, .line = line});
+}
+
+// True where shards alone have been at work: they hold no directory, and leave its end to others.
+static bool is_of_shards(const char *dir) {
+    return walk_is(dir) && !run_was_in(dir);
+}
+
+// Into run.db: whoever looks at a walk that was stopped can tell how many folds there were to be.
+static void note_begin(const walk *w, const char *config) {
+    char folds[32];
+    snprintf(folds, sizeof folds, "%d", w->works);
+    db_run(run_db(w->place), w->o->version, config, "");
+    db_event(run_db(w->place), 0, "folds", folds);
+}
+
 static bool open_place(walk *w, err *e) {
     const char *dir = w->all.settings.dir;
-    bool there = w->o->resume || w->w->gather, ok;
+    bool there = w->o->resume || w->w->gather || is_of_shards(dir), ok;
     if (w->w->gather && !run_is(dir)) return err_input(e, "%s: holds no walk to gather; train its shards first", dir);
+    if (w->w->gather && !are_of_one_set(w, e)) return false;
     char *config = task_description_text(w->all.config, e);
     if (!config) return false;
     if (w->w->shards) {
         ok = open_shared(w, config, e);
     } else {
         w->place = there ? run_resume(dir, e) : run_begin(dir, e);
+        w->goes_on = there;
         ok = w->place && (!there || members_same(dir, config, NULL, e)) &&
              (w->w->gather || run_write(w->place, "config.yaml", config, e));
     }
     if (ok && w->place && run_earlier(w->place))
         tell(w, (task_event){.kind = TASK_WALK_EARLIER, .member = {.dir = dir, .earlier = run_earlier(w->place)}});
-    if (ok && w->place) db_run(run_db(w->place), w->o->version, config, "");
+    if (ok && w->goes_on && !w->o->resume && !w->w->gather)
+        tell(w, (task_event){.kind = TASK_RESUME, .line = "going on with what shards have trained here"});
+    if (ok) tell_network(w);
+    if (ok && w->place) note_begin(w, config);
     free(config);
     return ok;
 }
@@ -262,14 +293,6 @@ static void on_ended(void *arg, int i) {
                     .dir = w->work[i].dir,
                     .result = r->ok ? &r->result : NULL,
                     .metric = r->metric}});
-}
-
-// A fold goes on where the walk does and it has a whole checkpoint; else it begins anew.
-static void set_start(const walk *w, task_options *o, const char *dir) {
-    err unused;
-    bool goes = w->o->resume || w->w->shards;
-    bool saved = members_of(dir) || run_has_no_checkpoint(dir) || members_begun(dir, &unused);
-    o->resume = goes && saved && (run_is(dir) || run_was_in(dir));
 }
 
 // The first failure stands for all; other folds are kept.
@@ -309,7 +332,7 @@ static bool train_folds(walk *w, bool *stopped, err *e) {
         o->devices.options.several = w->jobs > 1;
         o->like = &w->plan;
         o->place = w->room.space ? &w->room : NULL;
-        set_start(w, o, w->work[i].dir);
+        o->resume = (w->goes_on || w->w->shards) && fit_can_go_on(w->work[i].dir);
     }
     bool ok = walk_jobs(w->run, w->works, w->jobs, &v, e) && judge_runs(w, stopped, e);
     close_first(w);
@@ -321,10 +344,13 @@ static bool carry_out(walk *w, bool *stopped, err *e) {
     w->file = run_path(dir, "config.yaml");
     if (!w->w->gather && !train_folds(w, stopped, e)) return false;
     if (*stopped || w->w->shards) return true;
-    return walk_test(
-        &(walk_tested){
-            .o = w->o, .dir = dir, .data = w->data, .kind = w->all.settings.walk.scheme.kind, .folds = &w->folds},
-        e);
+    return walk_test(&(walk_tested){.o = w->o,
+                         .dir = dir,
+                         .data = w->data,
+                         .kind = w->all.settings.walk.scheme.kind,
+                         .folds = &w->folds,
+                         .importance = w->all.settings.walk.importance},
+        stopped, e);
 }
 
 // Folds that begin with the weights of the one before come one after another, in one process.

@@ -10,7 +10,7 @@
 //   WALK/walk.json       folds, their parts and scores on the test, and the scores of all together
 //
 // Shards are processes that share the directory and nothing else: each trains the folds of its number. The last step,
-// walk.json, is then a call of its own.
+// walk.json, is then a call of its own. A walk without shards in a directory that shards alone have used goes on there.
 #ifndef TRADEWIND_TASK_WALK_H
 #define TRADEWIND_TASK_WALK_H
 
@@ -36,8 +36,5 @@ char *walk_dir(const char *walk, const scheme_fold *f);
 
 // True for a walk's directory: a fold has begun in it, or it has a walk.json.
 bool walk_is(const char *dir);
-
-// Calls `use` with the directory of every fold that has begun, in no order.
-void walk_each(const char *walk, void (*use)(void *arg, const char *dir), void *arg);
 
 #endif

@@ -4,90 +4,15 @@
 #include "run/results.h"
 #include "run/run.h"
 #include "task/evaluation.h"
+#include "task/importance.h"
+#include "task/members.h"
 #include "task/walk.h"
+#include "task/walk_pool.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-// Scores of all folds together: each fold's answers, and each fold's own trivial ones, on all samples that were tested.
-typedef struct {
-    int rows;
-    skill_metric metric[SKILL_ROWS_MOST];
-    double score[SKILL_ROWS_MOST], trivial[SKILL_ROWS_MOST]; // sums over samples; of RMSE of squares
-    int64_t samples;
-    int classes;
-    int64_t confusion[CLASSES_MOST * CLASSES_MOST];
-} pool_of_folds;
-
-static double to_sum(skill_metric m, double v, int64_t n) {
-    return (m == SKILL_RMSE ? v * v : v) * (double)n;
-}
-
-static double from_sum(skill_metric m, double sum, int64_t n) {
-    double mean = sum / (double)n;
-    return m == SKILL_RMSE ? sqrt(mean) : mean;
-}
-
-static double best_trivial(const skill_row *r) {
-    return r->best < 0 ? NAN : r->trivial[r->best];
-}
-
-static void pool_add(pool_of_folds *p, const skill_table *t, const score *s, int classes) {
-    const skill_group *all = &t->group[0];
-    p->rows = t->rows;
-    p->classes = classes;
-    p->samples += all->samples;
-    for (int k = 0; k < t->rows; k++) {
-        const skill_row *r = &all->row[k];
-        p->metric[k] = r->metric;
-        p->score[k] += to_sum(r->metric, r->score, all->samples);
-        p->trivial[k] += to_sum(r->metric, best_trivial(r), all->samples);
-    }
-    for (int i = 0; s && i < classes * classes; i++) p->confusion[i] += s->confusion[i];
-}
-
-// Documents
-
-// Scores by metric, those of the best trivial answer, and skill against it.
-static void add_scores(json_t *to, int rows, const skill_metric *m, const double *score, const double *trivial) {
-    json_t *scores = json_object(), *trivials = json_object(), *skills = json_object();
-    for (int k = 0; k < rows; k++) {
-        const char *name = skill_name(m[k]);
-        double skill = skill_differs(m[k]) ? score[k] - trivial[k] : 1 - score[k] / trivial[k];
-        json_object_set_new(scores, name, json_number(score[k]));
-        json_object_set_new(trivials, name, json_number(trivial[k]));
-        json_object_set_new(skills, name, json_number(skill));
-    }
-    json_object_set_new(to, "metrics", scores);
-    json_object_set_new(to, "trivial", trivials);
-    json_object_set_new(to, "skill", skills);
-}
-
-static void add_fold_scores(json_t *to, const skill_table *t) {
-    skill_metric metric[SKILL_ROWS_MOST];
-    double score[SKILL_ROWS_MOST], trivial[SKILL_ROWS_MOST];
-    for (int k = 0; k < t->rows; k++) {
-        const skill_row *r = &t->group[0].row[k];
-        metric[k] = r->metric;
-        score[k] = r->score;
-        trivial[k] = best_trivial(r);
-    }
-    add_scores(to, t->rows, metric, score, trivial);
-}
-
-// MCC is of the joint confusion matrix; that of trivial answers is 0 within a fold, and so it is here.
-static void add_pooled(json_t *to, const pool_of_folds *p) {
-    double score[SKILL_ROWS_MOST], trivial[SKILL_ROWS_MOST];
-    for (int k = 0; k < p->rows; k++) {
-        skill_metric m = p->metric[k];
-        score[k] = m == SKILL_MCC ? metric_mcc(p->confusion, p->classes) : from_sum(m, p->score[k], p->samples);
-        trivial[k] = from_sum(m, p->trivial[k], p->samples);
-    }
-    add_scores(to, p->rows, p->metric, score, trivial);
-}
 
 // Moments of the first and the last sample, or their numbers where samples have no time.
 static json_t *part_json(const dataset *d, const split_part *p) {
@@ -125,51 +50,51 @@ static bool keep_scores(const evaluation *v, const char *dir, err *e) {
     return ok;
 }
 
-static bool score_fold(trained *t, const char *dir, pool_of_folds *p, json_t *to, err *e) {
-    skill_table skill = {0};
-    series_score of = {0};
-    double loss;
-    bool forecasts = t->task.job.forecasts;
-    int K = forecasts ? 0 : t->task.data->classes;
-    score *s = calloc(1, sizeof *s);
-    NEED(s, "out of memory for a score");
-    float *answer = task_predict(t, e);
-    bool ok = answer && (forecasts ? task_evaluate_forecasts(t, answer, &of, &loss, &skill, e)
-                                   : task_evaluate(t, answer, s, &skill, e));
-    evaluation v = {.t = t, .answer = answer, .skill = &skill};
-    if (ok && forecasts) {
-        v.series = &of;
-        v.loss = loss;
-    } else {
-        v.score = s;
-    }
-    ok = ok && keep_scores(&v, dir, e);
-    if (ok) {
-        pool_add(p, &skill, forecasts ? NULL : s, K);
-        add_fold_scores(to, &skill);
-        if (K) json_object_set_new(to, "confusion", evaluation_confusion(s->confusion, K));
-    }
-    skill_done(&skill);
-    free(answer);
-    free(s);
+static trained_options options_of(const walk_tested *w, const scheme_fold *f, const char *dir, const char *part) {
+    return (trained_options){.run = dir,
+        .dataset = w->data,
+        .parts = &f->parts,
+        .part = part,
+        .devices = w->o->devices,
+        .version = w->o->version,
+        .finished = true};
+}
+
+static bool score_fold(trained *t, const char *dir, walk_pool *p, json_t *to, err *e) {
+    evaluation v;
+    char *path = NULL;
+    bool ok = evaluation_make(&v, t, e) && keep_scores(&v, dir, e) && (path = evaluation_store_answers(&v, dir, e));
+    if (ok) walk_pool_add(p, &v, to);
+    free(path);
+    evaluation_done(&v);
+    return ok;
+}
+
+// Importance of columns, on the fold's validation. Members of an ensemble would each have their own.
+static bool measure_fold(const walk_tested *w, const trained_options *ask, walk_pool *p, err *e) {
+    trained t;
+    evaluation v;
+    if (!w->importance || members_of(ask->run)) return true;
+    if (!trained_open(&t, ask, e)) return false;
+    bool ok = evaluation_make(&v, &t, e) && (v.importance = task_importance(&t, &(importance_listener){0}, e)) &&
+              keep_scores(&v, ask->run, e);
+    if (ok) walk_pool_add_importance(p, v.importance);
+    evaluation_done(&v);
+    trained_close(&t);
     return ok;
 }
 
 // ERR_INPUT where it is not trained to its end.
-static bool test_fold(const walk_tested *w, const scheme_fold *f, pool_of_folds *p, json_t *to, err *e) {
+static bool test_fold(const walk_tested *w, const scheme_fold *f, walk_pool *p, json_t *to, err *e) {
     trained t;
     char *dir = walk_dir(w->dir, f);
-    trained_options ask = {.run = dir,
-        .dataset = w->data,
-        .part = "test",
-        .devices = w->o->devices,
-        .version = w->o->version,
-        .finished = true};
-    bool ok = trained_open(&t, &ask, e);
+    trained_options test = options_of(w, f, dir, "test"), validation = options_of(w, f, dir, "validation");
+    bool ok = trained_open(&t, &test, e);
     if (ok) {
         ok = score_fold(&t, dir, p, to, e);
         trained_close(&t);
     }
+    ok = ok && measure_fold(w, &validation, p, e);
     free(dir);
     return ok;
 }
@@ -180,7 +105,7 @@ static void set_status(json_t *fold, const char *status, const char *why) {
 }
 
 // Adds a fold to the document. False where the run itself fails: a fold that is missing is a row that says so.
-static bool add_fold(const walk_tested *w, const scheme_fold *f, pool_of_folds *p, json_t *rows, int *done, err *e) {
+static bool add_fold(const walk_tested *w, const scheme_fold *f, walk_pool *p, json_t *rows, int *done, err *e) {
     const char *why = f->why;
     err missing;
     json_t *row = fold_json(w, f);
@@ -209,30 +134,70 @@ static int64_t count_missing(const json_t *rows) {
     return n;
 }
 
-bool walk_test(const walk_tested *w, err *e) {
-    pool_of_folds *p = calloc(1, sizeof *p);
-    NEED(p, "out of memory for scores");
-    json_t *rows = json_array();
-    int done = 0;
-    bool ok = true;
-    for (int64_t i = 0; ok && i < w->folds->count; i++) ok = add_fold(w, &w->folds->fold[i], p, rows, &done, e);
-    static const char *const kinds[] = {"rolling", "expanding", "cpcv"};
-    json_t *doc = json_pack("{s:s, s:o, s:i, s:I}", "scheme", kinds[w->kind], "folds", rows, "done", done, "samples",
-        (json_int_t)p->samples);
-    if (done) add_pooled(doc, p);
-    if (p->classes && done) {
-        json_object_set_new(doc, "classes", evaluation_classes(w->data));
-        json_object_set_new(doc, "confusion", evaluation_confusion(p->confusion, p->classes));
+// Tests the folds, until it is asked to stop.
+static bool add_folds(const walk_tested *w, walk_pool *p, json_t *rows, int *done, bool *stopped, err *e) {
+    for (int64_t i = 0; i < w->folds->count; i++) {
+        const scheme_fold *f = &w->folds->fold[i];
+        task_event begins = {.kind = TASK_WALK_TEST, .fold = {.number = f->number + 1}};
+        *stopped = !task_tell(&w->o->listener, &begins);
+        if (*stopped) return true;
+        if (!add_fold(w, f, p, rows, done, e)) return false;
     }
-    free(p);
-    if (ok && !done)
-        ok = err_input(e, "%s: no fold is trained yet: %s", w->dir,
-            json_string_value(json_object_get(json_array_get(rows, 0), "reason")));
-    ok = ok && results_write(w->dir, RESULTS_WALK, json_incref(doc), e);
+    return true;
+}
+
+// Folds that test each group in each path of the combinatorial scheme.
+static void put_paths(const walk_tested *w, json_t *doc) {
+    const scheme_folds *f = w->folds;
+    json_t *groups = json_array(), *paths = json_array();
+    for (int g = 0; g < f->groups; g++) {
+        split_part part = part_of(f->group[g]);
+        json_array_append_new(groups, json_pack("{s:i, s:o, s:I}", "number", g + 1, "test", part_json(w->data, &part),
+                                          "samples", (json_int_t)part.count));
+    }
+    for (int p = 0; p < f->paths; p++) {
+        json_t *folds = json_array();
+        for (int g = 0; g < f->groups; g++)
+            json_array_append_new(folds, json_integer((json_int_t)scheme_of_path(f, p, g) + 1));
+        json_array_append_new(paths, json_pack("{s:i, s:o}", "number", p + 1, "folds", folds));
+    }
+    json_object_set_new(doc, "groups", groups);
+    json_object_set_new(doc, "paths", paths);
+}
+
+static json_t *walk_json(const walk_tested *w, const walk_pool *p, json_t *rows, int done) {
+    static const char *const kinds[] = {"rolling", "expanding", "cpcv"};
+    json_t *doc = json_pack("{s:s, s:O, s:i, s:I}", "scheme", kinds[w->kind], "folds", rows, "done", done, "samples",
+        (json_int_t)p->samples);
+    if (w->folds->paths) put_paths(w, doc);
+    walk_pool_put(p, w->data, doc);
+    return doc;
+}
+
+static bool finish(const walk_tested *w, json_t *doc, err *e) {
+    json_t *rows = json_object_get(doc, "folds");
     int64_t missing = count_missing(rows);
-    if (ok) task_tell(&w->o->listener, &(task_event){.kind = TASK_WALK_DONE, .tested = {.dir = w->dir, .doc = doc}});
-    json_decref(doc);
-    if (!ok || !missing) return ok;
+    if (!json_integer_value(json_object_get(doc, "done")))
+        return err_input(e, "%s: no fold is trained yet: %s", w->dir,
+            json_string_value(json_object_get(json_array_get(rows, 0), "reason")));
+    if (!results_write(w->dir, RESULTS_WALK, json_incref(doc), e)) return false;
+    task_tell(&w->o->listener, &(task_event){.kind = TASK_WALK_DONE, .tested = {.dir = w->dir, .doc = doc}});
+    if (!missing) return true;
     return err_run(e, "%s: %lld fold%s not there or damaged, as walk.json says; --resume trains %s", w->dir,
         (long long)missing, missing == 1 ? " is" : "s are", missing == 1 ? "it" : "them");
+}
+
+bool walk_test(const walk_tested *w, bool *stopped, err *e) {
+    walk_pool *p = walk_pool_new();
+    json_t *rows = json_array();
+    int done = 0;
+    bool ok = add_folds(w, p, rows, &done, stopped, e);
+    if (ok && !*stopped) {
+        json_t *doc = walk_json(w, p, rows, done);
+        ok = finish(w, doc, e);
+        json_decref(doc);
+    }
+    json_decref(rows);
+    walk_pool_free(p);
+    return ok;
 }

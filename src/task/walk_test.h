@@ -14,10 +14,12 @@ typedef struct {
     dataset *data;
     scheme_kind kind;
     const scheme_folds *folds;
+    bool importance; // of columns is measured in every fold
 } walk_tested;
 
-// Tests every fold that is trained, writes walk.json and tells TASK_WALK_DONE. Folds that are not are told in it. False
-// where none is.
-bool walk_test(const walk_tested *w, err *e);
+// Tests every fold that is trained, keeps its scores and predictions in its directory, writes walk.json and tells
+// TASK_WALK_DONE. Folds that are not are told in it. False where none is. `stopped`: it was asked to stop between two
+// folds, and walk.json is not written.
+bool walk_test(const walk_tested *w, bool *stopped, err *e);
 
 #endif

@@ -22,6 +22,8 @@ static const config_key keys[] = {
     {"walk.start", CONFIG_CHOICE, "cold", 0, 0, "cold|warm",
         "a fold's first weights: drawn anew, or those of the fold before", FIXED},
     {"walk.jobs", CONFIG_INT, "auto", 1, 1000, "auto", "folds that run side by side; auto: as many as fit", FREE},
+    {"walk.importance", CONFIG_BOOL, "false", 0, 0, NULL,
+        "importance of columns is measured on each fold's validation, an evaluation a column", FREE},
     {"walk.fold", CONFIG_INT, NULL, 1, SCHEME_FOLDS_MOST, NULL,
         "train: the fold of this number as a run of its own, as walk trains it", FIXED},
 };
@@ -52,7 +54,7 @@ static bool read_spans(const config *c, scheme *s, err *e) {
 
 bool walk_read(const config *c, walk_settings *w, err *e) {
     scheme *s = &w->scheme;
-    *w = (walk_settings){.warm = config_is(c, "walk.start", "warm")};
+    *w = (walk_settings){.warm = config_is(c, "walk.start", "warm"), .importance = config_bool(c, "walk.importance")};
     if (!config_is(c, "walk.jobs", "auto")) w->jobs = (int)config_int(c, "walk.jobs");
     if (config_has(c, "walk.fold")) w->fold = config_int(c, "walk.fold");
     if (config_is(c, "walk.scheme", "expanding")) s->kind = SCHEME_EXPANDING;

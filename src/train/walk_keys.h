@@ -9,10 +9,11 @@
 #include "data/scheme.h"
 
 typedef struct {
-    scheme scheme; // without windows, which are the model's
-    bool warm;     // a fold begins with the weights of the one before
-    int jobs;      // at a time; 0: as many as fit
-    int64_t fold;  // number from 1 of the fold that a run is of; 0: none
+    scheme scheme;   // without windows, which are the model's
+    bool warm;       // a fold begins with the weights of the one before
+    bool importance; // of columns is measured in every fold
+    int jobs;        // at a time; 0: as many as fit
+    int64_t fold;    // number from 1 of the fold that a run is of; 0: none
 } walk_settings;
 
 const config_key *walk_keys(size_t *count);

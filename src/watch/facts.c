@@ -114,8 +114,10 @@ static void read_documents(facts *f) {
 static void read_description(facts *f) {
     f->config = run_text(f->dir, "config.yaml");
     value_of(f->config, "model.kind", f->model, sizeof f->model);
+    value_of(f->config, "agent.env", f->agent, sizeof f->agent);
     value_of(f->config, "data.set", f->data, sizeof f->data);
     if (f->config && outline_has(f->config, "data.bars")) snprintf(f->data, sizeof f->data, "bars"); // before a set
+    if (f->agent[0]) snprintf(f->data, sizeof f->data, "agent in %s", f->agent);
 }
 
 // A walk's plans and curves are its folds'.
@@ -129,18 +131,66 @@ static void read_run(facts *f) {
     free(db);
 }
 
+// Walks
+
+// Folds that a walk was begun with, as its run.db says; 0 where it says nothing.
+static int64_t folds_asked(const char *dir) {
+    char text[32] = "", *path = run_path(dir, "run.db");
+    err unused;
+    db_reader *db = db_reader_open(path, &unused);
+    int64_t n = db && db_read_event(db, "folds", text, sizeof text, &unused) ? strtoll(text, NULL, 10) : 0;
+    db_reader_close(db);
+    free(path);
+    return n;
+}
+
+static void note_fold(void *arg, const char *dir) {
+    (void)dir;
+    *(bool *)arg = true;
+}
+
+// True where a walk has begun; shards leave folds alone.
+static bool has_begun(const char *dir) {
+    bool begun = folds_asked(dir) > 0;
+    if (!begun) run_each_fold(dir, note_fold, &begun);
+    return begun;
+}
+
 static bool is_walk(const char *dir) {
     char *path = run_path(dir, results_name(RESULTS_WALK));
-    bool is = access(path, F_OK) == 0;
+    bool is = access(path, F_OK) == 0 || has_begun(dir);
     free(path);
     return is;
+}
+
+static void count_done(void *arg, const char *dir) {
+    facts *f = arg;
+    db_summary sum;
+    err unused;
+    char *path = run_path(dir, "run.db");
+    db_reader *db = db_reader_open(path, &unused);
+    f->folds_done += db && db_read(db, &sum, &unused) && strcmp(sum.status, "done") == 0;
+    db_reader_close(db);
+    free(path);
+}
+
+// A walk that has no walk.json yet.
+static void read_incomplete(facts *f) {
+    f->folds = folds_asked(f->dir);
+    run_each_fold(f->dir, count_done, f);
+    f->status = "incomplete";
+}
+
+// True where the directory is neither a run's nor a walk's, or a walk's document is damaged.
+static bool is_nothing(const facts *f) {
+    return !f->is_run && !f->doc[RESULTS_WALK] && (f->troubles || !has_begun(f->dir));
 }
 
 bool facts_open(facts *f, const char *dir, err *e) {
     *f = (facts){.dir = dir, .status = "", .memory_total = NAN, .monitor_start = NAN};
     f->is_run = run_is(dir) && !is_walk(dir);
     read_documents(f);
-    if (!f->is_run && !f->doc[RESULTS_WALK]) {
+    if (is_nothing(f)) {
         bool damaged = f->troubles > 0;
         if (damaged)
             *e = f->trouble[0];
@@ -155,6 +205,7 @@ bool facts_open(facts *f, const char *dir, err *e) {
     f->utilisation = trace_new();
     read_description(f);
     if (f->is_run) read_run(f);
+    if (!f->is_run && !f->doc[RESULTS_WALK]) read_incomplete(f);
     choose_part(f);
     choose_metric(f);
     return true;

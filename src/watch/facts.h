@@ -21,11 +21,14 @@ typedef struct {
 
 typedef struct {
     const char *dir;
-    bool is_run;  // it has a config.yaml and no walk.json; otherwise it is a walk's directory
+    bool is_run;  // it has a config.yaml, and neither a walk.json nor folds; otherwise it is a walk's directory
     bool has_sum; // run.db could be read
     db_summary sum;
-    const char *status; // of run_status; "" of a walk, or where run.db cannot be read
+    const char *status; // of run_status; of a walk "", or "incomplete" before it has a walk.json; "" also where run.db
+                        // cannot be read
+    int64_t folds, folds_done; // of an incomplete walk: all, 0 where run.db does not say, and those that are trained
     char model[32], device[128], data[128];
+    char agent[32];      // environment of an agent; empty: the run is of a model
     char *config, *plan; // texts of config.yaml and plan.yaml, or NULL
     int curves;
     curve curve[FACTS_CURVES_MOST];

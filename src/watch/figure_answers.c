@@ -1,5 +1,6 @@
 // Figures of a model's answers on one part: confusion matrix, calibration, importance of columns.
 #include "base/term.h"
+#include "run/outline.h"
 #include "watch/chart.h"
 #include "watch/figure.h"
 
@@ -35,6 +36,14 @@ static double row_sum(const json_t *row) {
     return sum;
 }
 
+// Samples that were answered.
+static void part_words(const facts *f, char *text, size_t room) {
+    if (f->is_run)
+        snprintf(text, room, "%s part", f->part_name ? f->part_name : "validation");
+    else
+        snprintf(text, room, "tests of all folds");
+}
+
 static void draw_cell(svg *s, double x, double y, double width, double count, double share) {
     char text[48];
     bool wide = width > 48; // room for a count
@@ -50,12 +59,8 @@ static void draw_confusion(const facts *f, svg *s) {
     size_t K = json_array_size(f->confusion);
     double width = (s->width - MATRIX_LEFT - 12.0) / (double)K, right = 0, all = 0;
     char name[24], of[96];
-    if (!f->is_run)
-        snprintf(of, sizeof of, "tests of all folds");
-    else if (f->confusion == f->best_confusion)
-        snprintf(of, sizeof of, "validation, best epoch");
-    else
-        snprintf(of, sizeof of, "%s part", f->part_name);
+    part_words(f, of, sizeof of);
+    if (f->is_run && f->confusion == f->best_confusion) snprintf(of, sizeof of, "validation, best epoch");
     svg_words(s, "dim small", SVG_START, (svg_point){4, 14}, of, 0);
     svg_words(s, "dim small", SVG_MIDDLE, (svg_point){MATRIX_LEFT + width * (double)K / 2, 34}, "predicted", 0);
     svg_words(s, "dim small", SVG_END, (svg_point){MATRIX_LEFT - 10, MATRIX_TOP - 8}, "true", 0);
@@ -89,17 +94,22 @@ const figure figure_confusion = {.name = "confusion",
 
 // Calibration
 
+// Of a part of a run, or of all tests of a walk.
+static json_t *judged_by(const facts *f) {
+    return f->is_run ? f->part : f->doc[RESULTS_WALK];
+}
+
 static json_t *coverage_of(const facts *f) {
-    return json_object_get(f->part, "coverage");
+    return json_object_get(judged_by(f), "coverage");
 }
 
 static json_t *calibration_of(const facts *f) {
-    return json_object_get(f->part, "calibration");
+    return json_object_get(judged_by(f), "calibration");
 }
 
-// Forecasts without quantiles have no probabilities to be judged; of a walk each fold is.
+// Forecasts without quantiles have no probabilities to be judged.
 static bool may_be_calibrated(const facts *f) {
-    return (f->is_run && has_classes(f)) || json_array_size(coverage_of(f)) > 0;
+    return has_classes(f) || json_array_size(coverage_of(f)) > 0;
 }
 
 static bool has_calibration(const facts *f) {
@@ -138,6 +148,8 @@ static void draw_pairs(chart *c, const json_t *list, const char *x, const char *
 static void draw_calibration(const facts *f, svg *s) {
     json_t *classes = calibration_of(f);
     bool quantiles = !json_array_size(classes);
+    char of[96];
+    part_words(f, of, sizeof of);
     size_t n = json_array_size(classes), shown = n < CHART_LINES ? n : CHART_LINES;
     s->height = 360;
     chart_place at = {0, s->height, quantiles ? "quantile" : "mean probability", "share"};
@@ -150,10 +162,10 @@ static void draw_calibration(const facts *f, svg *s) {
     }
     if (quantiles) draw_pairs(&c, coverage_of(f), "level", "share", 0, "targets below");
     svg_describe(s,
-        quantiles ? "Share of targets below each forecast quantile, %s part; on the diagonal: as promised.%s"
-                  : "Share of a class against its mean predicted probability, %s part; on the diagonal: "
+        quantiles ? "Share of targets below each forecast quantile, %s; on the diagonal: as promised.%s"
+                  : "Share of a class against its mean predicted probability, %s; on the diagonal: "
                     "as promised.%s",
-        f->part_name, n > shown ? " The first classes alone are drawn." : "");
+        of, n > shown ? " The first classes alone are drawn." : "");
 }
 
 const figure figure_calibration = {.name = "calibration",
@@ -164,19 +176,24 @@ const figure figure_calibration = {.name = "calibration",
     .draw = draw_calibration,
     .command = "evaluate",
     .options = "",
+    .of_walk = "--gather",
     .note = "On the dotted diagonal a probability is a frequency. Bins of equal width; empty ones are left out."};
 
 // Importance
 
 enum { BARS_MOST = 20, BAR = 22, LABEL = 170, LABEL_MOST = 24, VALUE = 62 };
 
-// The part that has it: validation, where it is measured.
+// The part that has it: validation, where it is measured; of a walk the mean over its folds.
 static json_t *importance_of(const facts *f) {
-    return json_object_get(facts_part(f, "validation"), "importance");
+    return json_object_get(f->is_run ? facts_part(f, "validation") : f->doc[RESULTS_WALK], "importance");
 }
 
-static bool is_run(const facts *f) {
-    return f->is_run;
+// Members of an ensemble have an importance each.
+static bool is_one_model(const facts *f) {
+    char *members = f->config ? outline_value(f->config, "train.ensemble") : NULL;
+    bool one = !members || strcmp(members, "1") == 0;
+    free(members);
+    return one;
 }
 
 static bool has_importance(const facts *f) {
@@ -227,7 +244,8 @@ static void draw_importance(const facts *f, svg *s) {
     const char *metric = json_string_value(json_object_get(all[0], "metric"));
     double scale = most > least ? (s->width - LABEL - VALUE) / (most - least) : 0, zero = LABEL - least * scale;
     char head[96];
-    snprintf(head, sizeof head, "loss of validation %.40s", metric ? metric : "score");
+    snprintf(head, sizeof head, "loss of validation %.40s%s", metric ? metric : "score",
+        f->is_run ? "" : ", mean over the folds");
     svg_words(s, "dim small", SVG_START, (svg_point){4, 14}, head, 0);
     for (size_t i = 0; i < shown; i++) draw_bar(s, all[i], 24 + BAR * (double)i, zero, scale);
     svg_line(s, "axis", (svg_point){zero, 24}, (svg_point){zero, 24 + BAR * (double)shown});
@@ -240,10 +258,11 @@ static void draw_importance(const facts *f, svg *s) {
 const figure figure_importance = {.name = "importance",
     .title = "Importance of columns",
     .section = "Answers",
-    .applies = is_run,
+    .applies = is_one_model,
     .has = has_importance,
     .draw = draw_importance,
     .command = "evaluate",
     .options = "--importance",
+    .of_walk = "walk.importance=true --gather",
     .note =
         "How much worse the score gets with one column's rows in random order; columns that say the same share it."};

@@ -7,10 +7,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-// Folds of cpcv are trained behind their tests and are not traded.
-static bool applies(const facts *f) {
+// Folds of cpcv are traded as paths.
+static bool has_paths(const facts *f) {
     const char *scheme = json_string_value(results_get(f->doc[RESULTS_WALK], "scheme"));
-    return !scheme || strcmp(scheme, "cpcv") != 0;
+    return scheme && strcmp(scheme, "cpcv") == 0;
+}
+
+static bool applies(const facts *f) {
+    return !has_paths(f);
 }
 
 static json_t *of(const facts *f, const char *path) {
@@ -103,6 +107,57 @@ const figure figure_equity = {.name = "equity",
     .draw = draw_equity,
     .command = "backtest",
     .options = ""};
+
+// Paths
+
+static bool has_traded_paths(const facts *f) {
+    return json_array_size(of(f, "paths")) > 0;
+}
+
+static points path_points(const json_t *path) {
+    int n, m;
+    points p = {.x = numbers(json_object_get(path, "time"), &n)};
+    p.y = numbers(json_object_get(path, "equity"), &m);
+    p.count = n < m ? n : m;
+    return p;
+}
+
+// All paths look alike: what counts is how far they lie apart.
+static void draw_paths(const facts *f, svg *s) {
+    const json_t *paths = of(f, "paths");
+    size_t n = json_array_size(paths);
+    points *all = malloc((n + 1) * sizeof *all);
+    NEED(all, "out of memory for a figure");
+    limits t = limits_none, y = limits_none, last = limits_none;
+    for (size_t i = 0; i < n; i++) {
+        all[i] = path_points(json_array_get(paths, i));
+        t = limits_add(t, all[i].x, all[i].count);
+        y = limits_add(y, all[i].y, all[i].count);
+        if (all[i].count) last = limits_add(last, &all[i].y[all[i].count - 1], 1);
+    }
+    char span[96];
+    chart_place at = {0, s->height, span_text(t, span, sizeof span), "equity"};
+    chart c = chart_open(s, &at, axis_times(t.low, t.high, s->width / 70), axis_numbers(y.low, y.high, 5));
+    for (size_t i = 0; i < n; i++) {
+        chart_line(&c, &all[i], 0, NULL);
+        points_free(&all[i]);
+    }
+    free(all);
+    svg_describe(s, "Equity after costs of %zu path%s, %s: they end between %.2f and %.2f.", n, n == 1 ? "" : "s", span,
+        last.low, last.high);
+}
+
+const figure figure_paths = {.name = "paths",
+    .title = "Equity of all paths",
+    .section = "Backtest",
+    .wide = true,
+    .applies = has_paths,
+    .has = has_traded_paths,
+    .draw = draw_paths,
+    .command = "backtest",
+    .options = "",
+    .note = "Each line is all of the data, put together of tests of different folds. Folds are trained behind their "
+            "tests too: nobody could have traded a path."};
 
 // Months
 

@@ -1,6 +1,8 @@
 #include "watch/summary.h"
 
 #include "run/command.h"
+#include "run/outline.h"
+#include "run/run.h"
 #include "run/weights.h"
 #include "watch/figure.h"
 
@@ -34,9 +36,17 @@ static json_t *find_lack(json_t *missing, const char *command, const char *why) 
     return NULL;
 }
 
+// The command that makes a figure, which the caller frees; NULL where there is none.
+static char *command_for(const figure *g, const facts *f) {
+    if (f->is_run || !g->of_walk) return g->command ? command_line(g->command, f->dir, g->options) : NULL;
+    char *file = run_path(f->dir, "config.yaml"), *command = command_line("walk", file, g->of_walk);
+    free(file);
+    return command;
+}
+
 // Figures that one command makes stand together.
-static void add_lack(json_t *missing, const figure *g, const char *dir) {
-    char *command = g->command ? command_line(g->command, dir, g->options) : NULL;
+static void add_lack(json_t *missing, const figure *g, const facts *f) {
+    char *command = command_for(g, f);
     json_t *one = find_lack(missing, command, g->why);
     if (!one) {
         one = json_pack("{s:[], s:o, s:o}", "figures", "why", words(g->why), "command", words(command));
@@ -50,11 +60,11 @@ static void add_figures(json_t *all, const facts *f) {
     json_t *drawn = json_array(), *missing = json_array();
     const figure *g;
     for (int i = 0; (g = figure_at(i)); i++) {
-        if (g->applies && !g->applies(f)) continue;
+        if (!figure_applies(g, f)) continue;
         if (g->has(f))
             json_array_append_new(drawn, json_string(g->name));
         else
-            add_lack(missing, g, f->dir);
+            add_lack(missing, g, f);
     }
     json_object_set_new(all, "figures", drawn);
     json_object_set_new(all, "missing", missing);
@@ -69,6 +79,11 @@ static void add_run(json_t *all, const facts *f) {
     if (!f->has_sum) return;
     json_object_update_new(
         all, json_pack("{s:I, s:I}", "epochs", (json_int_t)s->epochs, "best_epoch", (json_int_t)s->best_epoch));
+    if (f->agent[0]) {
+        double reward = facts_best(f, "", "eval/mean_reward");
+        json_object_update_new(all, json_pack("{s:s, s:o}", "agent", f->agent, "mean_reward", json_number(reward)));
+        return;
+    }
     if (!s->best_epoch) return;
     json_t *best = json_pack("{s:o}", "loss", json_number(facts_best(f, "validation", "loss")));
     if (f->metric) json_object_set_new(best, f->metric, json_number(facts_best(f, "validation", f->metric)));
@@ -117,7 +132,28 @@ static void add_walk(json_t *all, json_t *walk) {
     json_object_set_new(all, "walk", to);
 }
 
+static void add_incomplete(json_t *all, const facts *f) {
+    char *scheme = f->config ? outline_value(f->config, "walk.scheme") : NULL;
+    json_t *to = json_pack("{s:s, s:o, s:I, s:b}", "scheme", scheme ? scheme : "", "folds",
+        f->folds ? json_integer((json_int_t)f->folds) : json_null(), "done", (json_int_t)f->folds_done, "incomplete",
+        true);
+    json_object_set_new(all, "walk", to);
+    free(scheme);
+}
+
 // Notes
+
+static void note_incomplete(json_t *notes, const facts *f) {
+    char text[600], all[32] = "";
+    if (f->is_run || f->doc[RESULTS_WALK]) return;
+    char *file = run_path(f->dir, "config.yaml"), *command = command_line("walk", file, "--resume");
+    if (f->folds) snprintf(all, sizeof all, " of %lld", (long long)f->folds);
+    snprintf(text, sizeof text, "incomplete: %lld%s folds are trained, and none is tested; go on with `%s`",
+        (long long)f->folds_done, all, command);
+    json_array_append_new(notes, words(text));
+    free(command);
+    free(file);
+}
 
 static void note_stale(json_t *notes, const facts *f) {
     json_t *parts = results_get(f->doc[RESULTS_EVALUATION], "parts"), *part;
@@ -145,6 +181,7 @@ static void note_stale_backtest(json_t *notes, const facts *f) {
 static json_t *notes_of(const facts *f) {
     json_t *notes = json_array();
     for (int i = 0; i < f->troubles; i++) json_array_append_new(notes, words(f->trouble[i].text));
+    note_incomplete(notes, f);
     note_stale(notes, f);
     note_stale_backtest(notes, f);
     return notes;
@@ -158,7 +195,10 @@ json_t *summary_make(const facts *f) {
         json_object_set_new(all, "model", words(f->model));
     if (f->doc[RESULTS_EVALUATION]) add_evaluation(all, f);
     if (f->doc[RESULTS_BACKTEST]) add_backtest(all, f);
-    if (f->doc[RESULTS_WALK]) add_walk(all, f->doc[RESULTS_WALK]);
+    if (f->doc[RESULTS_WALK])
+        add_walk(all, f->doc[RESULTS_WALK]);
+    else if (!f->is_run)
+        add_incomplete(all, f);
     add_figures(all, f);
     json_object_set_new(all, "notes", notes_of(f));
     return all;

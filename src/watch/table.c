@@ -114,12 +114,43 @@ void table_scores(const facts *f, FILE *out) {
         if (facts_part(f, order[i])) put_scores(out, order[i], facts_part(f, order[i]));
 }
 
+// Paths
+
+static void put_path(FILE *out, const json_t *path) {
+    const json_t *folds = json_object_get(path, "folds");
+    char number[32];
+    snprintf(number, sizeof number, "%.0f", number_of(path, "number"));
+    fputs("<tr>", out);
+    put_name(out, number);
+    put_number(out, number_of(path, "return"), "%");
+    put_number(out, number_of(path, "sharpe"), NULL);
+    put_number(out, number_of(path, "drawdown"), "%");
+    put_number(out, number_of(path, "trades"), NULL);
+    put_number(out, number_of(path, "equity_final"), NULL);
+    fputs("<td>", out);
+    for (size_t i = 0; i < json_array_size(folds); i++)
+        fprintf(out, "%s%.0f", i ? " " : "", results_number(json_array_get(folds, i)));
+    fputs("</td></tr>\n", out);
+}
+
+static void put_paths(const facts *f, FILE *out) {
+    static const char *const titles[] = {
+        "path", "return %", "Sharpe", "largest drawdown %", "trades", "final equity", "folds of its groups"};
+    json_t *list = results_get(f->doc[RESULTS_BACKTEST], "paths"), *each;
+    size_t i;
+    if (!json_array_size(list)) return;
+    put_head(out, "Paths", titles, (int)(sizeof titles / sizeof *titles));
+    json_array_foreach(list, i, each) put_path(out, each);
+    put_end(out);
+}
+
 // Statistics
 
 void table_statistics(const facts *f, FILE *out) {
     static const char *const titles[] = {"statistic", "value", "unit", "interval", "buy and hold", "definition"};
     json_t *list = results_get(f->doc[RESULTS_BACKTEST], "statistics"), *each;
     size_t i;
+    put_paths(f, out);
     if (!json_array_size(list)) return;
     put_head(out, "Statistics", titles, (int)(sizeof titles / sizeof *titles));
     json_array_foreach(list, i, each) {
@@ -164,6 +195,10 @@ static void put_span(FILE *out, const json_t *fold, const char *key) {
     fputs("</td>", out);
 }
 
+// Columns of a metric: the fold's score, that of its trivial answer, and skill against it.
+static const char *const columns[] = {"metrics", "trivial", "skill"};
+enum { COLUMNS = sizeof columns / sizeof *columns };
+
 static void put_fold(FILE *out, const json_t *fold, const char *const *metric, int metrics) {
     const json_t *samples = json_object_get(fold, "samples");
     const char *status = text_of(fold, "status"), *reason = text_of(fold, "reason");
@@ -175,7 +210,9 @@ static void put_fold(FILE *out, const json_t *fold, const char *const *metric, i
     put_span(out, fold, "validation");
     put_span(out, fold, "test");
     put_number(out, results_number(json_array_get(samples, 2)), NULL);
-    for (int k = 0; k < metrics; k++) put_number(out, number_of(json_object_get(fold, "metrics"), metric[k]), NULL);
+    for (int k = 0; k < metrics; k++)
+        for (int i = 0; i < COLUMNS; i++)
+            put_number(out, number_of(json_object_get(fold, columns[i]), metric[k]), NULL);
     fputs("<td>", out);
     markup_text(out, status ? status : "");
     if (reason && *reason) fputs(": ", out);
@@ -184,14 +221,23 @@ static void put_fold(FILE *out, const json_t *fold, const char *const *metric, i
 }
 
 void table_folds(const facts *f, FILE *out) {
+    enum { BEFORE = 5 };
     json_t *folds = results_get(f->doc[RESULTS_WALK], "folds"), *each;
-    const char *titles[6 + METRICS_MOST] = {"fold", "training", "validation", "test", "test samples"};
+    const char *metric[METRICS_MOST];
+    const char *titles[BEFORE + COLUMNS * METRICS_MOST + 1] = {
+        "fold", "training", "validation", "test", "test samples"};
     size_t i;
+    int n = BEFORE;
     if (!json_array_size(folds)) return;
-    int metrics = list_metrics(folds, titles + 5);
-    titles[5 + metrics] = "status";
-    put_head(out, "Folds", titles, 6 + metrics);
-    json_array_foreach(folds, i, each) put_fold(out, each, titles + 5, metrics);
+    int metrics = list_metrics(folds, metric);
+    for (int k = 0; k < metrics; k++) {
+        titles[n++] = metric[k];
+        titles[n++] = "trivial answer";
+        titles[n++] = "skill";
+    }
+    titles[n++] = "status";
+    put_head(out, "Folds", titles, n);
+    json_array_foreach(folds, i, each) put_fold(out, each, metric, metrics);
     put_end(out);
 }
 

@@ -5,6 +5,7 @@
 #include "run/results.h"
 #include "support.h"
 
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -142,7 +143,8 @@ static void reports_show_what_is_there(void **state) {
     assert_int_equal(RUN("backtest", "made", "-q"), 0);
     assert_int_equal(RUN("report", "made"), 0);
     matches("out", "walk +mlp, rolling, 3 of 3 folds done: ");
-    assert_false(file_holds("out", "missing"));
+    matches("out",
+        "\nmissing +Importance of columns: `tradewind walk made/config.yaml walk.importance=true --gather`\nrep");
     assert_int_equal(access("made/report/equity.svg", R_OK) | access("made/report/monthly.svg", R_OK) |
                          access("made/report/trades.svg", R_OK) | access("made/report/confusion.svg", R_OK),
         0);
@@ -182,6 +184,73 @@ static void walks_are_trials(void **state) {
     assert_true(number("trials") == 2);
 }
 
+// The signals of a path into path.csv: each group's rows are those that the fold which the path names predicts.
+static void put_signals(json_t *path, json_t *groups) {
+    long long from = 0;
+    char command[200], dir[32];
+    put_text("path.csv", "time,position\n");
+    for (size_t g = 0; g < json_array_size(groups); g++) {
+        long long end = from + json_integer_value(json_object_get(json_array_get(groups, g), "samples"));
+        snprintf(dir, sizeof dir, "choices/fold_%02d", (int)at(path, "folds", g));
+        assert_int_equal(RUN("predict", dir, "-o", "p.csv", "signal.threshold=0.05", PLAIN, "-q"), 0);
+        matches("p.csv", "^sample,open_time,close_time,close,signal,");
+        snprintf(command, sizeof command, "awk -F, '$1 >= %lld && $1 < %lld { print $2 \",\" $5 }' p.csv >>path.csv",
+            from, end);
+        assert_int_equal(system(command), 0);
+        from = end;
+    }
+}
+
+// Every path is a whole history: what anyone's signals earn that are put together of the folds' predictions, group by
+// group as walk.json says.
+static void paths_are_put_together(void **state) {
+    (void)state;
+    walk("made", traded, "");
+    assert_int_equal(RUN("walk", "walk.yaml", "--device", "cpu", "walk.scheme=cpcv", "walk.groups=4",
+                         "walk.validation=100", "run.dir=choices"),
+        0);
+    assert_true(file_holds("choices/report.html", "tradewind backtest choices"));
+    complains(RUN("backtest", "choices", "--trades", "t.csv"), "--trades: every path of cpcv has its own; .*");
+    assert_int_equal(RUN("backtest", "choices", "signal.threshold=0.05", PLAIN, "--json"), 0);
+    json_t *line = last_line(), *folds = read_doc("choices", RESULTS_WALK),
+           *doc = read_doc("choices", RESULTS_BACKTEST);
+    json_t *paths = results_get(doc, "paths");
+    double mean = 0, final[3];
+    assert_int_equal(json_array_size(paths), 3);
+    for (size_t p = 0; p < 3; p++) {
+        json_t *path = json_array_get(paths, p), *named = json_array_get(results_get(folds, "paths"), p);
+        assert_true(json_equal(results_get(path, "folds"), results_get(named, "folds")));
+        json_t *told = json_array_get(results_get(line, "paths"), p);
+        mean += results_number(json_object_get(told, "sharpe")) / 3;
+        final[p] = results_number(json_object_get(path, "equity_final"));
+        put_signals(path, results_get(folds, "groups"));
+        assert_int_equal(RUN("backtest", "--signals", "path.csv", "--bars", "a.csv", "--json"), 0);
+        assert_true(number("trades") > 20 && number("trades") == results_number(json_object_get(path, "trades")));
+        assert_true(fabs(number("equity_final") - final[p]) < 1e-6);
+    }
+    assert_true(final[0] != final[1] && final[1] != final[2]);
+    assert_true(fabs(results_number(results_get(line, "spread.sharpe.mean")) - mean) < 1e-9);
+    json_decref(line);
+    json_decref(folds);
+    json_decref(doc);
+}
+
+static void paths_are_told(void **state) {
+    (void)state;
+    walk("made", traded, "");
+    assert_int_equal(RUN("walk", "walk.yaml", "--device", "cpu", "walk.scheme=cpcv", "walk.groups=3",
+                         "walk.validation=100", "run.dir=choices"),
+        0);
+    assert_int_equal(system("rm -r choices/fold_02"), 0);
+    assert_int_equal(RUN("backtest", "choices"), 0);
+    matches("out", "\nmissing +path 1 has no answers for 1 of its 3 groups\n");
+    matches("out", "\npath +return +CAGR +Sharpe +largest drawdown +trades +final equity\n1 .*\n2 .*\nmean .*\n"
+                   "standard deviation .*\nleast .*\nlargest ");
+    assert_int_equal(RUN("report", "choices"), 0);
+    assert_int_equal(access("choices/report/paths.svg", R_OK), 0);
+    assert_true(file_holds("choices/report.html", "<caption>Paths</caption>"));
+}
+
 static void faults_are_one_line(void **state) {
     (void)state;
     walk("made", traded, "");
@@ -190,11 +259,6 @@ static void faults_are_one_line(void **state) {
     complains(RUN("backtest", "made", "--data", "s.npz"), "made: a walk is traded on the tests of its folds; .*");
     complains(RUN("backtest", "made", "--symbol", "CCC"), "made: no fold .*--symbol CCC: .*has no such instrument.*");
     complains(RUN("backtest", "made", "signal.threshold=high"), "signal\\.threshold=high: .*");
-    assert_int_equal(RUN("walk", "walk.yaml", "--device", "cpu", "walk.scheme=cpcv", "walk.groups=3",
-                         "walk.test_groups=1", "run.dir=choices"),
-        0);
-    complains(RUN("backtest", "choices"), "choices: folds of cpcv are trained on data behind their tests, .*");
-    assert_false(file_holds("choices/report.html", "tradewind backtest"));
     walk("without", "data: {synthetic: {bars: 2200}}\n", "");
     matches("out", "\nreport +without/report\\.html\n"); // of samples without times
     complains(RUN("backtest", "without"), "without: no fold can be traded: .*keeps no bars to trade on; .*");
@@ -210,6 +274,8 @@ int main(void) {
         TEST(reports_show_what_is_there),
         TEST(missing_folds_are_told),
         TEST(walks_are_trials),
+        TEST(paths_are_put_together),
+        TEST(paths_are_told),
         TEST(faults_are_one_line),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -34,6 +34,7 @@ static void put_walk(const char *more) {
 }
 
 static void same_walks(const char *a, const char *b) {
+    static const char *const kept[] = {"evaluation.json", "predictions_test.npz"};
     char one[64], other[64];
     snprintf(one, sizeof one, "%s/walk.json", a);
     snprintf(other, sizeof other, "%s/walk.json", b);
@@ -44,34 +45,46 @@ static void same_walks(const char *a, const char *b) {
         assert_int_equal(access(one, F_OK), access(other, F_OK));
         if (access(one, F_OK) != 0) continue;
         same_runs(one, other);
-        snprintf(one, sizeof one, "%s/fold_%02d/evaluation.json", a, k);
-        snprintf(other, sizeof other, "%s/fold_%02d/evaluation.json", b, k);
-        same_bytes(one, other);
+        for (size_t i = 0; i < sizeof kept / sizeof *kept; i++) {
+            snprintf(one, sizeof one, "%s/fold_%02d/%s", a, k, kept[i]);
+            snprintf(other, sizeof other, "%s/fold_%02d/%s", b, k, kept[i]);
+            same_bytes(one, other);
+        }
     }
+}
+
+// walk.json of a directory, which the caller gives back.
+static json_t *document(const char *dir) {
+    err e;
+    char path[64];
+    snprintf(path, sizeof path, "%s/walk.json", dir);
+    char *text = slurp(path);
+    json_t *doc = json_read(text, strlen(text), &e);
+    free(text);
+    assert_non_null(doc);
+    return doc;
 }
 
 // The folds of walk.json whose status is this.
 static int count_folds(const char *status) {
-    err e;
-    char *text = slurp("made/walk.json");
-    json_t *doc = json_read(text, strlen(text), &e), *fold;
+    json_t *doc = document("made"), *fold;
     size_t i;
     int n = 0;
     json_array_foreach(json_object_get(doc, "folds"), i, fold) n +=
         strcmp(json_string_value(json_object_get(fold, "status")), status) == 0;
     json_decref(doc);
-    free(text);
     return n;
 }
 
 static void jobs_and_shards_leave_the_same(void **state) {
     (void)state;
     put_walk("");
-    assert_int_equal(RUN("walk", "walk.yaml", "--device=cpu", "walk.jobs=1"), 0);
+    assert_int_equal(RUN("walk", "walk.yaml", "--device=cpu", "walk.jobs=1", "walk.importance=true"), 0);
     matches("out", "all +[0-9]+ +[0-9.]+ ");
     matches("out", "\nreport +made/report\\.html\n");
     assert_int_equal(count_folds("done"), FOLDS);
-    assert_int_equal(RUN("walk", "walk.yaml", "--device=cpu", "walk.jobs=3", "run.dir=three", "-q"), 0);
+    assert_int_equal(
+        RUN("walk", "walk.yaml", "--device=cpu", "walk.jobs=3", "run.dir=three", "-q", "walk.importance=true"), 0);
     is_empty("out");
     same_walks("made", "three");
     pid_t first = program_start(
@@ -79,9 +92,126 @@ static void jobs_and_shards_leave_the_same(void **state) {
     assert_int_equal(RUN("walk", "walk.yaml", "--device=cpu", "--shard=2/2", "run.dir=shards"), 0);
     assert_int_equal(program_finish(first), 0);
     assert_int_equal(access("shards/report.html", F_OK), -1); // left to the one that gathers
-    assert_int_equal(RUN("walk", "walk.yaml", "--device=cpu", "--gather", "run.dir=shards"), 0);
+    assert_int_equal(RUN("walk", "walk.yaml", "--device=cpu", "--gather", "run.dir=shards", "walk.importance=true"), 0);
     assert_int_equal(access("shards/report.html", R_OK), 0);
     same_walks("made", "shards");
+}
+
+static void set_all(const char *const (*all)[2]) {
+    static const char *const known[] = {"SLURM_ARRAY_TASK_ID", "SLURM_ARRAY_TASK_COUNT", "SLURM_ARRAY_TASK_MIN",
+        "SLURM_ARRAY_TASK_MAX", "SLURM_ARRAY_TASK_STEP", "JOB_COMPLETION_INDEX", "JOB_COMPLETIONS"};
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) unsetenv(known[i]);
+    for (; (*all)[0]; all++) setenv((*all)[0], (*all)[1], 1);
+}
+
+#define ENV(...) set_all((const char *const[][2]){__VA_ARGS__, {NULL, NULL}})
+
+// Folds of the directory `made` that are trained; `first` gets the log of the first.
+static int folds_there(char first[64]) {
+    int n = 0;
+    for (int k = 20; k >= 1; k--) {
+        char path[64];
+        snprintf(path, sizeof path, "made/fold_%02d/best.safetensors", k);
+        if (access(path, F_OK) != 0) continue;
+        snprintf(first, 64, "made/fold_%02d/training_log.txt", k);
+        n++;
+    }
+    return n;
+}
+
+// Numbers of arrays, and a walk without shards that goes on with what they have left.
+static void shards_by_number(void **state) {
+    (void)state;
+#define AUTO(shard) RUN("walk", "walk.yaml", "--device=cpu", "--shard=" shard)
+    char log[64];
+    put_walk("");
+    ENV({"SLURM_ARRAY_TASK_ID", "7"}, {"SLURM_ARRAY_TASK_COUNT", "4"}, {"SLURM_ARRAY_TASK_MIN", "5"},
+        {"SLURM_ARRAY_TASK_MAX", "11"}, {"SLURM_ARRAY_TASK_STEP", "2"});
+    assert_int_equal(AUTO("auto"), 0);
+    matches("out", "(^|\n)shard +2 of 4\n");
+    assert_int_equal(folds_there(log), 1);
+    complains(AUTO("auto/3"), "--shard auto/3: the Slurm array has 4 tasks; submit 3, .*");
+    ENV({"JOB_COMPLETION_INDEX", "2"});
+    complains(
+        AUTO("auto"), "--shard auto: JOB_COMPLETION_INDEX is 2, but Kubernetes does not tell of how many; give .*");
+    assert_int_equal(AUTO("auto/4"), 0);
+    matches("out", "(^|\n)shard +3 of 4\n");
+    assert_int_equal(folds_there(log), 2);
+    complains(AUTO("auto/2"), "--shard auto: JOB_COMPLETION_INDEX is 2, which is not below 2");
+    ENV({"JOB_COMPLETION_INDEX", "0"}, {"JOB_COMPLETIONS", "9"});
+    assert_int_equal(AUTO("auto"), 0);
+    matches("out", "(^|\n)shard +1 of 9\n");
+    ENV({"SLURM_ARRAY_TASK_ID", "3"}, {"SLURM_ARRAY_TASK_COUNT", "3"}, {"SLURM_ARRAY_TASK_MIN", "1"},
+        {"SLURM_ARRAY_TASK_MAX", "7"}, {"SLURM_ARRAY_TASK_STEP", "1"});
+    complains(AUTO("auto"), "--shard auto: the numbers of the Slurm array are no run such as 0-3 .*");
+    ENV({"SLURM_ARRAY_TASK_ID", "3"});
+    complains(AUTO("auto"), "--shard auto: SLURM_ARRAY_TASK_ID is 3, but SLURM_ARRAY_TASK_COUNT is no number; .*");
+    ENV({NULL, NULL});
+    complains(AUTO("auto"), "--shard auto: neither SLURM_ARRAY_TASK_ID nor JOB_COMPLETION_INDEX is set, .*");
+    char *was = slurp(log);
+    assert_int_equal(RUN("walk", "walk.yaml", "--device=cpu"), 0);
+    matches("out", "\nresume +going on with what shards have trained here\n");
+    assert_int_equal(access("made.1", F_OK), -1);
+    assert_int_equal(count_folds("done"), FOLDS);
+    assert_true(file_holds(log, was)); // kept, not trained anew
+    free(was);
+    assert_int_equal(RUN("walk", "walk.yaml", "--device=cpu", "run.dir=whole"), 0);
+    same_walks("made", "whole");
+    assert_int_equal(RUN("walk", "walk.yaml", "--device=cpu"), 0); // not shards alone any more
+    assert_int_equal(access("made.1", F_OK), 0);
+}
+
+// Samples in all bins of the first class, and their probabilities' sum.
+static double bins_of(json_t *from, double *sum) {
+    json_t *bins = json_object_get(json_array_get(json_object_get(from, "calibration"), 0), "bins"), *bin;
+    size_t i;
+    double all = 0;
+    json_array_foreach(bins, i, bin) {
+        double count = json_number_value(json_object_get(bin, "count"));
+        all += count;
+        if (count > 0) *sum += count * json_number_value(json_object_get(bin, "mean"));
+    }
+    return all;
+}
+
+static json_t *part_of_fold(json_t *fold, const char *part, json_t **doc) {
+    err e;
+    char path[96];
+    snprintf(path, sizeof path, "made/%s/evaluation.json", json_string_value(json_object_get(fold, "directory")));
+    char *text = slurp(path);
+    assert_non_null(*doc = json_read(text, strlen(text), &e));
+    free(text);
+    return json_object_get(json_object_get(*doc, "parts"), part);
+}
+
+static double drop_of(json_t *from, size_t column) {
+    return json_number_value(json_object_get(json_array_get(json_object_get(from, "importance"), column), "drop"));
+}
+
+// The walk's calibration has the samples of all folds, its importance is the mean over them.
+static void folds_are_gathered(void **state) {
+    (void)state;
+    put_walk("");
+    assert_int_equal(RUN("walk", "walk.yaml", "--device=cpu", "walk.folds=2", "walk.importance=true"), 0);
+    json_t *doc = document("made"), *fold, *kept;
+    double sum = 0, all = 0, count = 0, drop = 0;
+    size_t i, columns = json_array_size(json_object_get(doc, "importance"));
+    assert_true(columns > 2);
+    json_array_foreach(json_object_get(doc, "folds"), i, fold) {
+        count += bins_of(part_of_fold(fold, "test", &kept), &sum);
+        json_decref(kept);
+        drop += drop_of(part_of_fold(fold, "validation", &kept), columns - 1) / 2;
+        json_decref(kept);
+    }
+    assert_true(count > 0 && bins_of(doc, &all) == count);
+    assert_true(all > sum - 1e-9 * count && all < sum + 1e-9 * count);
+    assert_true(drop_of(doc, columns - 1) > drop - 1e-12 && drop_of(doc, columns - 1) < drop + 1e-12);
+    json_decref(doc);
+    matches("made/report.html", "id=\"calibration\".*id=\"importance\"");
+    assert_int_equal(RUN("walk", "walk.yaml", "--device=cpu", "walk.folds=2", "--gather"), 0);
+    assert_int_equal(RUN("report", "made"), 0);
+    matches(
+        "out", "\nmissing +Importance of columns: `tradewind walk made/config.yaml walk.importance=true --gather`\n");
 }
 
 // A walk that is killed again and again, at moments that are spread over it.
@@ -125,7 +255,11 @@ static void a_fold_is_a_run(void **state) {
     snprintf(dir, sizeof dir, "made/fold_%02lld", at);
     assert_int_equal(RUN("train", "walk.yaml", fold, "run.dir=alone", "--device=cpu"), 0);
     same_runs("alone", dir);
-    assert_int_equal(RUN("evaluate", dir, "--json"), 0);
+    char kept[96];
+    snprintf(kept, sizeof kept, "%s/predictions_test.npz", dir);
+    assert_int_equal(rename(kept, "before.npz"), 0);
+    assert_int_equal(RUN("evaluate", dir, "--json", "--device=cpu"), 0);
+    same_bytes(kept, "before.npz");
     assert_true(number("mcc") > mcc - 1e-8 && number("mcc") < mcc + 1e-8);
     complains(RUN("train", "walk.yaml", "walk.fold=99"), "walk.*: there is no fold 99; these data have [0-9]+");
     assert_int_equal(RUN("runs", "."), 0);
@@ -178,6 +312,51 @@ static void damaged_folds_are_told(void **state) {
     same_walks("whole", "made");
 }
 
+// A walk that was stopped before its test is no run, and says how far it came.
+static void incomplete_walks_are_told(void **state) {
+    (void)state;
+    put_walk("");
+    assert_int_equal(RUN("walk", "walk.yaml", "--device=cpu", "-q"), 0);
+    assert_int_equal(system("rm -r made/walk.json $(ls -d made/fold_* | tail -1)"), 0);
+    assert_int_equal(RUN("report", "made"), 0);
+    matches("out",
+        "^walk +mlp, rolling, incomplete\nnote +incomplete: 3 of 4 folds are trained, and none is tested; go on "
+        "with `tradewind walk made/config.yaml --resume`\n");
+    assert_true(file_holds("made/report.html", "incomplete: 3 of 4 folds are trained"));
+    assert_true(file_holds("made/report.html", "walk, incomplete, mlp"));
+    assert_int_equal(RUN("walk", "made/config.yaml", "--device=cpu", "--resume", "-q"), 0);
+    assert_int_equal(RUN("report", "made"), 0);
+    matches("out", "^walk +mlp, rolling, 4 of 4 folds done: ");
+    assert_int_equal(RUN("walk", "walk.yaml", "--device=cpu", "--shard=1/2", "run.dir=shards", "-q"), 0);
+    assert_int_equal(RUN("report", "shards", "--json"), 0);
+    json_t *line = last_line(), *walk = json_object_get(line, "walk");
+    assert_true(json_is_true(json_object_get(walk, "incomplete")) && json_is_null(json_object_get(walk, "folds")));
+    assert_int_equal(json_integer_value(json_object_get(walk, "done")), 2);
+    json_decref(line);
+    put_text("made/walk.json", "{");
+    complains(RUN("report", "made"), "made/walk.json: .*");
+}
+
+// Shards that had different files: what is there is no walk.
+static void folds_of_different_data_are_refused(void **state) {
+    (void)state;
+    put_walk("");
+    assert_int_equal(RUN("walk", "walk.yaml", "--device=cpu", "--shard=1/2", "-q"), 0);
+    assert_int_equal(rename("set.npz", "first.npz"), 0);
+    walk_put("bars.csv", 4000, 300, 2);
+    assert_int_equal(RUN("import", "bars.csv", "-o", "set.npz", "--frames=1h", "-q"), 0);
+    assert_int_equal(RUN("walk", "walk.yaml", "--device=cpu", "--shard=2/2", "-q"), 0);
+    complains(RUN("walk", "walk.yaml", "--device=cpu", "--gather"),
+        "made/fold_[0-9]+: was trained on other data than those here: .*; gather with the data .*");
+    assert_int_equal(rename("first.npz", "set.npz"), 0);
+    complains(RUN("walk", "walk.yaml", "--device=cpu", "--gather"), "made/fold_[0-9]+: was trained on other data .*");
+    assert_int_equal(access("made/walk.json", F_OK), -1);
+    assert_int_equal(system("rm -r $(ls -d made/fold_* | sed -n '2p;4p')"), 0);
+    assert_int_equal(RUN("walk", "walk.yaml", "--device=cpu", "--shard=2/2", "-q"), 0);
+    assert_int_equal(RUN("walk", "walk.yaml", "--device=cpu", "--gather", "-q"), 0);
+    assert_int_equal(count_folds("done"), FOLDS);
+}
+
 static void mistakes_are_told(void **state) {
     (void)state;
     put_walk("");
@@ -199,11 +378,15 @@ int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, support_enter, support_leave)
     const struct CMUnitTest tests[] = {
         TEST(jobs_and_shards_leave_the_same),
+        TEST(shards_by_number),
+        TEST(folds_are_gathered),
         TEST(killed_walks_go_on),
         TEST(a_fold_is_a_run),
         TEST(warm_folds_and_ensembles),
         TEST(a_walk_sets_the_earlier_aside),
         TEST(damaged_folds_are_told),
+        TEST(incomplete_walks_are_told),
+        TEST(folds_of_different_data_are_refused),
         TEST(mistakes_are_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -781,6 +781,19 @@ static void check_slice(const place *p) {
     }
 }
 
+static void check_reshape(const place *p) {
+    enum { B = 3, T = 2, C = 5 };
+    float x[B * T * C];
+    double want[B * T * C];
+    fill(x, (int64_t)B * T * C, 65, 1);
+    for (int i = 0; i < B * T * C; i++) want[i] = (double)x[i];
+    scene s = scene_of("reshape", p);
+    tensor y = op_reshape(s.g, given(&s, shape2(B, T * C), x), shape3(B, T, C));
+    scene_open(&s, y, (solo_step){0});
+    expect_within(&s, y, want, 0);
+    scene_close(&s);
+}
+
 // axpby
 
 static void check_axpby(const place *p) {
@@ -1374,6 +1387,7 @@ static const row rows[] = {
     {OP_dropout, "dropout", check_dropout},
     {OP_concat, "concat", check_concat},
     {OP_slice, "slice", check_slice},
+    {OP_reshape, "reshape", check_reshape},
     {OP_axpby, "axpby", check_axpby},
     {OP_mean_time, "mean_time", check_mean_time},
     {OP_last_time, "last_time", check_last_time},
@@ -1405,8 +1419,8 @@ static void test_row(void **state) {
 // Operators that no gradient passes through are checked against their definition in test_ops.
 static void test_every_operator_has_a_row(void **state) {
     static const op elsewhere[] = {OP_draw, OP_take, OP_window, OP_level, OP_tally, OP_clip, OP_adamw, OP_sgd,
-        OP_advance, OP_env_see, OP_env_take, OP_sample, OP_write_rows, OP_write_ends, OP_standardise, OP_scale_reward,
-        OP_gae, OP_spread, OP_ppo_gate};
+        OP_advance, OP_env_see, OP_env_take, OP_sample, OP_write_rows, OP_write_ends, OP_sequence, OP_remember,
+        OP_standardise, OP_scale_reward, OP_gae, OP_spread, OP_ppo_gate};
     (void)state;
     for (int o = 0; o < OP_COUNT; o++) {
         bool found = false;

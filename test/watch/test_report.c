@@ -109,13 +109,14 @@ static void all_figures_are_drawn(void **state) {
     int n = 0;
     for (; (g = figure_at(n)); n++) {
         char path[128], id[64];
+        if (strcmp(g->name, "paths") == 0) continue; // of walks alone
         snprintf(path, sizeof path, "made/report/%s.svg", g->name);
         has(path, "</svg>");
         asks_for_nothing(path);
         snprintf(id, sizeof id, "<figure class=\"%s\" id=\"%s\">", g->wide ? "wide" : "", g->name);
         has("made/report.html", id);
     }
-    assert_int_equal(json_array_size(json_object_get(s, "figures")), n);
+    assert_int_equal(json_array_size(json_object_get(s, "figures")), n - 1);
     assert_int_equal(json_array_size(json_object_get(s, "missing")), 0);
     assert_true(json_number_value(results_get(s, "validation.mcc")) == 0.5);
     assert_true(json_number_value(results_get(s, "backtest.sharpe.value")) == 1.25);
@@ -272,6 +273,32 @@ static void walks_have_their_folds(void **state) {
     has("walk/report.html", "failed: &lt;no&gt; UP");
 }
 
+// Paths, calibration and importance of a walk.
+static void walks_are_drawn_over_all_folds(void **state) {
+    (void)state;
+    assert_int_equal(mkdir("walk", 0777), 0);
+    put_text("walk/walk.json",
+        "{\"version\":1,\"scheme\":\"cpcv\",\"folds\":[{\"number\":1,\"samples\":[9,8,7],\"metrics\":{\"mcc\":0.125},"
+        "\"trivial\":{\"mcc\":0.0625},\"skill\":{\"mcc\":0.03125},\"status\":\"done\"}],\"metrics\":{\"mcc\":0.5},"
+        "\"classes\":[\"DOWN\",\"UP\"],\"confusion\":[[9,1],[4,6]],\"calibration\":[{\"class\":\"UP\",\"bins\":["
+        "{\"low\":0,\"high\":0.1,\"count\":5,\"mean\":0.05,\"share\":0.2}]}],\"importance\":[{\"stream\":\"fast\","
+        "\"column\":\"rsi_14\",\"metric\":\"mcc\",\"drop\":0.125,\"low\":0,\"high\":0.25,\"folds\":2}]}");
+    put_text("walk/backtest.json",
+        "{\"version\":1,\"assumptions\":[],\"statistics\":[],\"paths\":[{\"number\":1,\"folds\":[3,14],\"sharpe\":0."
+        "375,"
+        "\"time\":[1700000000,1702000000],\"equity\":[100,110]},{\"number\":2,\"folds\":[5],\"sharpe\":null,"
+        "\"time\":[1700000000],\"equity\":[100]}]}");
+    json_decref(report("walk", NULL));
+    has("walk/report/paths.svg",
+        "Equity after costs of 2 paths, 2023-11-14 to 2023-12-08 UTC: they end between 100.00 and 110.00.");
+    has("walk/report/calibration.svg", "tests of all folds");
+    has("walk/report/importance.svg", "loss of validation mcc, mean over the folds");
+    has("walk/report.html", "<td>3 14</td>");
+    has("walk/report.html", "<td class=\"n\">0.3750</td>");
+    has("walk/report.html", "<td class=\"n\">0.0625</td><td class=\"n\">0.0312</td>"); // trivial answer and skill
+    lacks("walk/report.html", "Equity and drawdown");
+}
+
 static void refuses(const char *dir, const char *page, const char *why) {
     err e = {0};
     assert_null(report_make(&(report_options){dir, page, may_replace}, &e));
@@ -283,6 +310,8 @@ static void refuses(const char *dir, const char *page, const char *why) {
 static void other_files_are_never_replaced(void **state) {
     (void)state;
     put_run();
+    refuses("made", "there/page.html", "there is no directory there; make it, or name another place");
+    assert_int_equal(mkdir("there", 0777), 0);
     json_decref(report("made", "there/page.html"));
     has("there/page/loss.svg", "</svg>");
     assert_int_equal(access("made/report.html", F_OK), -1);
@@ -308,6 +337,7 @@ int main(void) {
         TEST(odd_documents_are_drawn),
         TEST(forecasts_have_coverage),
         TEST(walks_have_their_folds),
+        TEST(walks_are_drawn_over_all_folds),
         TEST(other_files_are_never_replaced),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
