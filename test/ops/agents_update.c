@@ -183,7 +183,8 @@ static void spread_epoch(const place *p, const spread_case *k, float about) {
 static void check_spread(const place *p) {
     static const spread_case cases[] = {
         {16, 64, 1, {{3, 0}, {120, 100}}, 200},        // four micro-batches; 8 samples in the last
-        {64, 64, 1, {{3, 0}, {120, 100}}, 200},        // the same in one
+        {16, 64, 1, {{3, 0}, {120, 100}}, 250},        // 58 in the last
+        {64, 64, 1, {{3, 0}, {120, 100}}, 200},        // the first in one
         {8, 64, 0, {{3, 0}, {120, 100}}, 193},         // in order; one sample in the last
         {1, 1, 1, {{0, 0}, {5, 4}}, 6},                // of one sample each
         {700, 2800, 1, {{10, 0}, {2000, 1500}}, 3000}, // several pieces

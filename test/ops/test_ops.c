@@ -1,7 +1,8 @@
 // Every operator, one row or more each: its gradient against finite differences in double precision with a random
 // cotangent; every fp32 device and instruction set against double; gradients overwritten over NaN and added to random
 // values; guard bytes; inputs offset by 10^4; equal bits twice and on any number of threads. Operators without a
-// gradient have a check of their own. An operator of the catalogue without a row fails the test.
+// gradient have a check of their own. Rows of agents' operators are in files of their own (ops/agents.h). An operator
+// of the catalogue without a row fails the test.
 #include "ops/agents.h"
 #include "ops/stand.h"
 
