@@ -10,4 +10,8 @@
 // reference.
 json_t *document_make(const assumptions *a, const replay *p, const stats *s);
 
+// Days of a replay that have bars, numbered from 1970, and the last equity of each: {"day": [...], "equity": [...]}.
+// Backtests of the same days can be compared by it. A new reference.
+json_t *document_daily(const replay *p);
+
 #endif

@@ -25,6 +25,7 @@ void agent_show(const agent_task *t, FILE *out) {
     fprintf(out, "model     %s for policy and value: %s, %s, %s, %s\n", t->agent.shared ? "one net" : "two nets",
         model_name(t->model.kind), config_text(t->config, "model.widths"), config_text(t->config, "model.activation"),
         precision_name(t->agent.precision));
+    if (t->agent.lstm) fprintf(out, "lstm      %lld units before each net\n", (long long)t->agent.lstm);
     fprintf(out,
         "memory    %.1f MB in one slab: weights %.1f, gradients %.1f, moments %.1f, rollout and environments %.1f, "
         "activations %.1f",

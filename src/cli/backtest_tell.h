@@ -17,7 +17,10 @@ typedef struct {
 // Prints the assumptions, unless -q, and every statistic with its interval; with -v its definition too.
 void backtest_tell(const backtest_told *b, const cli_options *o);
 
-// An object with every statistic and what the books and the account say; a new reference.
+// Prints assumptions, long ones over several lines.
+void backtest_tell_lines(const assumptions *a);
+
+// An object with every statistic, the assumptions, and what the books and the account say; a new reference.
 json_t *backtest_tell_json(const backtest_told *b);
 
 #endif

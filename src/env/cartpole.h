@@ -35,7 +35,7 @@ ENV_FN void cartpole_observe(const env_settings *s, const env_data *d, const car
     to[3] = (float)c->turn;
 }
 
-ENV_FN bool cartpole_step(
+ENV_FN env_end cartpole_step(
     const env_settings *s, const env_data *d, cartpole_state *c, const float *action, double *reward) {
     (void)s, (void)d;
     const double gravity = 9.8, pole = 0.1, all = 1.1, half = 0.5, tick = 0.02;
@@ -49,7 +49,8 @@ ENV_FN bool cartpole_step(
     c->turn = c->turn + tick * bend;
     *reward = 1.0;
     const double lean = 12 * 2 * 3.14159265358979323846 / 360;
-    return c->x < -2.4 || c->x > 2.4 || c->angle < -lean || c->angle > lean;
+    bool over = c->x < -2.4 || c->x > 2.4 || c->angle < -lean || c->angle > lean;
+    return over ? ENV_TERMINATED : ENV_GOES_ON;
 }
 
 typedef cartpole_state cartpole_positions_state;
@@ -72,7 +73,7 @@ ENV_FN void cartpole_positions_observe(
     to[1] = (float)c->angle;
 }
 
-ENV_FN bool cartpole_positions_step(
+ENV_FN env_end cartpole_positions_step(
     const env_settings *s, const env_data *d, cartpole_positions_state *c, const float *action, double *reward) {
     return cartpole_step(s, d, c, action, reward);
 }

@@ -6,6 +6,7 @@
 #define TRADEWIND_ENV_EACH_H
 
 #include "env/cartpole.h"
+#include "env/market.h"
 #include "env/pendulum.h"
 
 typedef struct {
@@ -74,11 +75,10 @@ ENV_FN env_result env_take(const env_settings *s, const env_data *d, int64_t *st
     env_head *h = (env_head *)state;
     void *own = h + 1;
     env_result r = {0, 0, 0, ENV_GOES_ON};
-    bool over = false;
     switch (s->kind) {
 #define ENV(name)                                                                                                      \
     case ENV_##name:                                                                                                   \
-        over = name##_step(s, d, (name##_state *)own, action, &r.reward);                                              \
+        r.end = name##_step(s, d, (name##_state *)own, action, &r.reward);                                             \
         break;
 #include "env/env.def"
 #undef ENV
@@ -86,10 +86,7 @@ ENV_FN env_result env_take(const env_settings *s, const env_data *d, int64_t *st
     }
     r.steps = ++h->steps;
     r.total = h->total += r.reward;
-    if (over)
-        r.end = ENV_TERMINATED;
-    else if (s->limit && h->steps >= s->limit)
-        r.end = ENV_TRUNCATED;
+    if (r.end == ENV_GOES_ON && s->limit && h->steps >= s->limit) r.end = ENV_TRUNCATED;
     if (r.end == ENV_GOES_ON) return r;
     h->live = 0;
     switch (s->kind) {

@@ -5,7 +5,7 @@
 //   NAME_shape     widths of observation and action, usual length of an episode
 //   NAME_reset     a state at the beginning of an episode, from random numbers alone
 //   NAME_observe   the observation of a state; it draws nothing and changes nothing
-//   NAME_step      the state after an action, with its reward; true where the episode has terminated
+//   NAME_step      the state after an action, with its reward and how the episode goes on
 //
 // env/each.h makes of these a batch: episodes that end begin anew by themselves, and are cut off (truncated) at the
 // limit of steps. Given the same actions, states and rewards have the same bits on every device: these sources are
@@ -31,13 +31,33 @@ typedef enum {
     ENV_COUNT
 } env_kind;
 
+// Reward of a bar (env/market.h says what each is).
+typedef enum { MARKET_LOG, MARKET_SHARPE, MARKET_SHAPED } market_reward;
+
+// Settings of `market`.
+typedef struct {
+    int32_t lags;      // closed bars whose first `lagged` features are observed, 1 or more
+    int32_t lagged;    // features of a row that are observed for every lag
+    int32_t once;      // features of a row, behind those, that are observed for the newest bar alone
+    int32_t stretches; // rows of the part MARKET_STRETCHES, 1 or more
+    int32_t reward;    // market_reward
+    bool continuous;   // actions are a direction and a size, not 0, 1, 2
+    bool from_first;   // episodes begin with the first bar of a stretch, not anywhere in it
+    bool day_close;    // positions are closed at the close of each day's last bar
+    double size;       // value of a full position in units of equity: a share times the leverage
+    double ruin;       // share of the starting cash: equity at or below it terminates
+    double eta;        // MARKET_SHARPE: weight of the newest return in the moving averages
+    double shape;      // MARKET_SHAPED: weight of the largest drawdown
+} market_settings;
+
 // Settings of one environment, the same for all of a batch.
 typedef struct {
     env_kind kind;
     int32_t limit; // steps of an episode, at which it is truncated; 0: none
+    market_settings market;
 } env_settings;
 
-enum { ENV_PARTS_MOST = 4, ENV_OBSERVATION_MOST = 4096, ENV_ACTION_MOST = 16 };
+enum { ENV_PARTS_MOST = 5, ENV_OBSERVATION_MOST = 4096, ENV_ACTION_MOST = 16 };
 
 // Arrays that all environments of a batch read, in the device's memory: those of the environment's own header.
 typedef struct {

@@ -1,10 +1,12 @@
-// Sine, cosine and logarithm for environments, with the same bits on every device: sums, products and divisions of
-// doubles alone, each rounded by itself. Errors are below 2e-16 of the result's size or of 1, for angles within 1e5.
+// Sine, cosine, logarithm and root for environments, with the same bits on every device: sums, products, divisions and
+// square roots of doubles alone, each rounded by itself. Errors are below 2e-16 of the result's size or of 1, for
+// angles within 1e5.
 #ifndef TRADEWIND_ENV_MATHS_H
 #define TRADEWIND_ENV_MATHS_H
 
 #include "env/env.h"
 
+#include <math.h>
 #include <string.h>
 
 // Series around 0, for |x| up to pi / 4.
@@ -68,6 +70,11 @@ ENV_FN double maths_log(double x) {
     double s = (m - 1.0) / (m + 1.0), z = s * s, sum = 1.0 / 21.0;
     for (int k = 19; k >= 3; k -= 2) sum = sum * z + 1.0 / (double)k;
     return (double)e * 0x1.62e42fefap-1 + ((double)e * 0x1.cf79abc9e3b39p-40 + (2.0 * s + 2.0 * s * (z * sum)));
+}
+
+// The square root of a number not below 0, which IEEE 754 has rounded correctly everywhere.
+ENV_FN double maths_sqrt(double x) {
+    return sqrt(x);
 }
 
 #endif

@@ -44,7 +44,7 @@ ENV_FN double pendulum_from_top(double angle) {
     return angle - (double)whole * (2 * pi);
 }
 
-ENV_FN bool pendulum_step(
+ENV_FN env_end pendulum_step(
     const env_settings *s, const env_data *d, pendulum_state *p, const float *action, double *reward) {
     (void)s, (void)d;
     const double gravity = 10, tick = 0.05;
@@ -53,7 +53,7 @@ ENV_FN bool pendulum_step(
     double speed = p->speed + (3 * gravity / 2 * maths_sin(p->angle) + 3 * torque) * tick;
     p->speed = pendulum_cut(speed, 8);
     p->angle = p->angle + p->speed * tick;
-    return false;
+    return ENV_GOES_ON;
 }
 
 #endif

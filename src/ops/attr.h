@@ -207,7 +207,7 @@ typedef struct {
 } gae_settings;
 
 typedef struct {
-    int64_t rows;
+    int64_t rows, steps;
 } spread_attr;
 
 typedef struct {

@@ -7,7 +7,7 @@
 //   loss    = policy + value coefficient * value - KNOB_ENTROPY * entropy
 // The means of value loss and entropy can be bounded, as torch.clamp of the mean does it; the effective batch must then
 // be one micro-batch. Beside the loss it sums (r - 1) - log r, an estimate of the divergence, and how often r left the
-// clip's range. A row of weight 0 counts for nothing.
+// clip's range. A row of weight 0 counts for nothing. Rows may be the steps of sequences: [B, T, ...] with weights [B].
 #include "ops/loss.h"
 #include "ops/policy.h"
 #include "ops/softmax.h"
@@ -34,20 +34,30 @@ static real of(const call *c, int input, int64_t b) {
     return ((const real *)c->in[input].data)[b];
 }
 
+// A weight of a sequence is that of all its steps.
+static real weight_of(const call *c, int64_t b) {
+    return of(c, PPO_WEIGHT, b / (operand_rows(&c->in[PPO_SCORE]) / c->in[PPO_WEIGHT].shape.dim[0]));
+}
+
+static int64_t piece_end(const call *c, int64_t piece) {
+    int64_t end = (piece + 1) * LOSS_PIECE, rows = operand_rows(&c->in[PPO_SCORE]);
+    return end < rows ? end : rows;
+}
+
 static real knob(const call *c, int k) {
     return ((const real *)c->in[PPO_KNOBS].data)[k];
 }
 
 // One row: what both passes need.
 typedef struct {
-    double log_prob, entropy, advantage, ratio, error; // error: value less target
-    bool moves;                                        // the clip lets the policy's gradient through
+    double log_prob, entropy, advantage, log_ratio, ratio, error; // error: value less target
+    bool moves;                                                   // the clip lets the policy's gradient through
     bool value_moves;
     softmax m;
 } ppo_row;
 
 static void read_policy(const call *c, int64_t b, ppo_row *w) {
-    int64_t A = c->in[PPO_SCORE].shape.dim[1];
+    int64_t A = operand_width(&c->in[PPO_SCORE]);
     const real *z = (const real *)c->in[PPO_SCORE].data + b * A, *std = c->in[PPO_STD].data;
     if (((const ppo_settings *)c->attr)->choices) {
         w->m = softmax_of(z, A);
@@ -68,7 +78,8 @@ static ppo_row row_of(const call *c, int64_t b) {
     ppo_row w = {.advantage = (double)of(c, PPO_ADVANTAGE, b)};
     read_policy(c, b, &w);
     if (spread) w.advantage = (w.advantage - (double)spread[0]) * (double)spread[1];
-    w.ratio = exp(w.log_prob - (double)of(c, PPO_LOG_PROB, b));
+    w.log_ratio = w.log_prob - (double)of(c, PPO_LOG_PROB, b);
+    w.ratio = exp(w.log_ratio);
     bool inside = w.ratio >= 1 - eps && w.ratio <= 1 + eps;
     double cut = w.ratio < 1 - eps ? 1 - eps : w.ratio > 1 + eps ? 1 + eps : w.ratio;
     w.moves = inside || w.ratio * w.advantage < cut * w.advantage;
@@ -86,7 +97,7 @@ static void add_row(const ppo_row *w, double eps, double weight, double sums[PPO
     sums[PPO_POLICY] -= weight * (free < bound ? free : bound);
     sums[PPO_VALUE_LOSS] += weight * w->error * w->error;
     sums[PPO_ENTROPY] += weight * w->entropy;
-    sums[PPO_KL] += weight * (w->ratio - 1 - log(w->ratio));
+    sums[PPO_KL] += weight * (w->ratio - 1 - w->log_ratio);
     sums[PPO_CLIPPED] += weight * (fabs(w->ratio - 1) > eps);
 }
 
@@ -95,8 +106,8 @@ static void forward_pieces(const call *c, int64_t begin, int64_t end) {
     for (int64_t piece = begin; piece < end; piece++) {
         double *sums = (double *)c->scratch + piece * PPO_SUMS;
         for (int k = 0; k < PPO_SUMS; k++) sums[k] = 0;
-        for (int64_t b = piece * LOSS_PIECE; b < loss_piece_end(c, piece); b++) {
-            double weight = (double)of(c, PPO_WEIGHT, b);
+        for (int64_t b = piece * LOSS_PIECE; b < piece_end(c, piece); b++) {
+            double weight = (double)weight_of(c, b);
             if (weight == 0) continue;
             ppo_row w = row_of(c, b);
             add_row(&w, eps, weight, sums);
@@ -112,7 +123,7 @@ static double bounded(double sum, double rows, double bound, bool *moves) {
 
 static void forward(const call *c) {
     const ppo_settings *s = c->attr;
-    int64_t pieces = loss_pieces(c->in[PPO_SCORE].shape.dim[0]);
+    int64_t pieces = loss_pieces(operand_rows(&c->in[PPO_SCORE]));
     double all[PPO_SUMS] = {0}, *step = c->out[1].data;
     bool moves;
     op_for(c, pieces, 16384, forward_pieces);
@@ -132,7 +143,7 @@ typedef struct {
 } ppo_shares;
 
 static void back_choices(const call *c, int64_t b, const ppo_row *w, ppo_shares p) {
-    int64_t A = c->in[PPO_SCORE].shape.dim[1], taken = (int64_t)of(c, PPO_ACTION, b);
+    int64_t A = operand_width(&c->in[PPO_SCORE]), taken = (int64_t)of(c, PPO_ACTION, b);
     const real *z = (const real *)c->in[PPO_SCORE].data + b * A;
     for (int64_t k = 0; k < A; k++) {
         double log_k = (double)log_p(w->m, z[k]), p_k = exp(log_k);
@@ -142,7 +153,7 @@ static void back_choices(const call *c, int64_t b, const ppo_row *w, ppo_shares 
 }
 
 static void back_numbers(const call *c, int64_t b, ppo_shares p) {
-    int64_t A = c->in[PPO_SCORE].shape.dim[1];
+    int64_t A = operand_width(&c->in[PPO_SCORE]);
     for (int64_t k = 0; k < A; k++) {
         int64_t i = b * A + k;
         double s = (double)of(c, PPO_STD, i), d = ((double)of(c, PPO_ACTION, i) - (double)of(c, PPO_SCORE, i)) / s;
@@ -152,7 +163,7 @@ static void back_numbers(const call *c, int64_t b, ppo_shares p) {
 }
 
 static void back_nothing(const call *c, int64_t b) {
-    int64_t A = c->in[PPO_SCORE].shape.dim[1];
+    int64_t A = operand_width(&c->in[PPO_SCORE]);
     for (int64_t i = b * A; i < (b + 1) * A; i++) {
         op_put(&c->din[PPO_SCORE], i, 0);
         if (c->din[PPO_STD].data) op_put(&c->din[PPO_STD], i, 0);
@@ -168,8 +179,8 @@ static void backward_rows(const call *c, int64_t begin, int64_t end) {
     bounded(sums[PPO_VALUE_LOSS], sums[PPO_ROWS], (double)s->value_bound, &value_moves);
     bounded(sums[PPO_ENTROPY], sums[PPO_ROWS], (double)s->entropy_bound, &entropy_moves);
     for (int64_t b = begin; b < end; b++) {
-        double weight = up * (double)of(c, PPO_WEIGHT, b);
-        if (of(c, PPO_WEIGHT, b) == 0) {
+        double weight = up * (double)weight_of(c, b);
+        if (weight_of(c, b) == 0) {
             back_nothing(c, b);
             continue;
         }
@@ -187,11 +198,11 @@ static void backward_rows(const call *c, int64_t begin, int64_t end) {
 }
 
 static void backward(const call *c) {
-    op_for(c, c->in[PPO_SCORE].shape.dim[0], c->in[PPO_SCORE].shape.dim[1] * 64, backward_rows);
+    op_for(c, operand_rows(&c->in[PPO_SCORE]), operand_width(&c->in[PPO_SCORE]) * 64, backward_rows);
 }
 
 static size_t scratch(const call *c) {
-    return c->backward ? 0 : (size_t)loss_pieces(c->in[PPO_SCORE].shape.dim[0]) * PPO_SUMS * sizeof(double);
+    return c->backward ? 0 : (size_t)loss_pieces(operand_rows(&c->in[PPO_SCORE])) * PPO_SUMS * sizeof(double);
 }
 
 const kernel KERNEL(ppo) = {forward, backward, scratch, NULL};

@@ -21,6 +21,11 @@ bool agent_check(const agent_settings *s, err *e) {
     if (s->batch % s->micro)
         return err_input(
             e, "agent.batch_size: %lld is not a multiple of %lld", (long long)s->batch, (long long)s->micro);
+    if (s->lstm && (s->batch % s->steps || s->micro % s->steps))
+        return err_input(e,
+            "agent.batch_size: an LSTM learns from whole sequences, so it must be a multiple of agent.n_steps, %lld; "
+            "it is %lld",
+            (long long)s->steps, (long long)s->batch);
     if (env.choices && s->state_noise)
         return err_input(
             e, "agent.noise: %s has choices, not numbers, as actions; noise is for those", env_name(s->world.env.kind));
@@ -32,11 +37,12 @@ bool agent_check(const agent_settings *s, err *e) {
 }
 
 static int64_t rows_of(const agent *a, agent_graph_kind k) {
-    return k == GRAPH_MINIBATCH ? a->s.micro : k == GRAPH_TEST ? a->s.tests : a->s.envs;
+    return k == GRAPH_MINIBATCH ? a->s.micro / a->z.length : k == GRAPH_TEST ? a->s.tests : a->s.envs;
 }
 
 static program_options options(const agent *a, agent_graph_kind k) {
     program_options o = {.graph = a->graph[k].g, .rows = rows_of(a, k), .passes = PASS_BIT(PASS_EVALUATE)};
+    if (k == GRAPH_ACT) o.together = program_together(a->at.device, o.graph, o.rows, a->s.steps);
     if (k != GRAPH_MINIBATCH) return o;
     o.passes = PASSES_OF_TRAINING;
     if (a->s.micro == a->s.batch) o.together = program_together(a->at.device, o.graph, o.rows, a->z.rows / a->s.batch);
@@ -187,9 +193,7 @@ static bool seek(agent *a, agent_graph_kind k, step_cursor c, err *e) {
 }
 
 static bool play(agent *a, agent_graph_kind k, int64_t times, err *e) {
-    for (int64_t i = 0; i < times; i++)
-        if (!program_play(a->program[k], PASS_EVALUATE, e)) return false;
-    return true;
+    return program_play_steps(a->program[k], times, e);
 }
 
 // Values of what lies behind the rollout. Environments that begin anew draw as the next rollout's first step would.
@@ -202,6 +206,7 @@ static bool look_beyond(agent *a, uint64_t next, err *e) {
 
 static bool roll_out(agent *a, err *e) {
     uint64_t begin = (uint64_t)(a->iteration * a->z.rows), next = begin + (uint64_t)a->z.rows;
+    if (a->program[GRAPH_BEGIN] && !play(a, GRAPH_BEGIN, 1, e)) return false;
     return seek(a, GRAPH_ACT, (step_cursor){.position = begin}, e) && play(a, GRAPH_ACT, a->s.steps, e) &&
            look_beyond(a, next, e) && play(a, GRAPH_ADVANTAGE, 1, e);
 }
@@ -263,7 +268,7 @@ static bool write_knobs(agent *a, agent_report *r, err *e) {
 static bool pass_over(agent *a, err *e) {
     program *p = a->program[GRAPH_MINIBATCH];
     int64_t steps = a->z.rows / a->s.batch, parts = a->s.batch / a->s.micro;
-    step_cursor c = {.count = (uint64_t)a->z.rows, .epoch = (uint32_t)a->passes, .shuffle = 1};
+    step_cursor c = {.count = (uint64_t)a->z.samples, .epoch = (uint32_t)a->passes, .shuffle = 1};
     if (!seek(a, GRAPH_MINIBATCH, c, e)) return false;
     a->passes++;
     a->updates += (uint64_t)steps;

@@ -5,6 +5,7 @@
 // programs are
 //
 //   act        sees, acts and records, one step of every environment
+//   begin      keeps the LSTMs' states at the beginning of a rollout, where there are LSTMs
 //   last       the value of the observations behind a rollout
 //   ends       the values of the last observations of episodes that were truncated
 //   advantage  generalised advantage estimates
@@ -56,7 +57,8 @@ typedef struct {
     bool state_noise;   // noise of such actions depends on the state
     int32_t noise_hold; // and is drawn anew every so many steps
     bool normalise_advantage, normalise_observation, normalise_reward;
-    bool shared; // policy and value share all layers but the last
+    bool shared;  // policy and value share all layers but the last
+    int64_t lstm; // units of an LSTM before each net, which then learns from whole rollouts of environments; 0: none
     uint64_t seed;
     precision precision;
 } agent_settings;

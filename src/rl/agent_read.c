@@ -75,6 +75,7 @@ static void read_loss(const config *c, agent_settings *s) {
     s->normalise_observation = config_bool(c, "agent.normalize_observation");
     s->normalise_reward = config_bool(c, "agent.normalize_reward");
     s->shared = config_bool(c, "agent.shared");
+    s->lstm = config_int(c, "agent.lstm");
 }
 
 static bool read_world(const config *c, agent_settings *s, err *e) {

@@ -41,6 +41,16 @@ static void sum_up(const agent *a, const double *total, const double *length, ag
     s->deviation = sqrt(square / n);
 }
 
+// Environments begin anew, and so does what the policy remembers of them.
+static bool forget(agent *a, err *e) {
+    program *p = a->program[GRAPH_TEST];
+    const agent_graphs *g = &a->graph[GRAPH_TEST];
+    const tensor all[] = {g->state, g->memory.h, g->memory.c, g->memory.reset};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (all[i].id && !program_clear(p, all[i], e)) return false;
+    return true;
+}
+
 bool agent_evaluate(agent *a, agent_score *s, err *e) {
     int64_t n = a->s.tests, ended = 0;
     double *total = calloc((size_t)n * 2, sizeof *total);
@@ -48,8 +58,7 @@ bool agent_evaluate(agent *a, agent_score *s, err *e) {
     step_cursor c = {.spans = 1};
     step_progress p = {.seed = a->s.seed, .update = a->updates};
     bool ok = (total && over) || err_run(e, "out of memory for %lld episodes", (long long)n);
-    ok = ok && program_clear(a->program[GRAPH_TEST], a->graph[GRAPH_TEST].state, e) &&
-         program_seek(a->program[GRAPH_TEST], &c, e) && store_progress_write(a->store, &p, e);
+    ok = ok && forget(a, e) && program_seek(a->program[GRAPH_TEST], &c, e) && store_progress_write(a->store, &p, e);
     for (int64_t i = 0; ok && ended < n && i < STEPS_MOST; i++) {
         ok = play_step(a, e);
         if (ok) ended = take_ended(a, total, total + n, over);

@@ -2,6 +2,7 @@
 #ifndef TRADEWIND_RL_GRAPHS_H
 #define TRADEWIND_RL_GRAPHS_H
 
+#include "model/layer.h"
 #include "rl/agent.h"
 
 typedef enum {
@@ -10,6 +11,7 @@ typedef enum {
     GRAPH_LAST,
     GRAPH_ENDS,
     GRAPH_ADVANTAGE,
+    GRAPH_BEGIN,
     GRAPH_TEST,
     AGENT_GRAPHS
 } agent_graph_kind;
@@ -18,6 +20,8 @@ typedef enum {
 typedef struct {
     env_shape env, test;
     int64_t rows;    // of a rollout: envs x steps
+    int64_t samples; // that minibatches draw: rows, or whole sequences of environments
+    int64_t length;  // rows of a sample
     int64_t cut;     // episodes of one environment that can be truncated in a rollout, at most
     int64_t actions; // columns of the policy's scores
 } agent_sizes;
@@ -33,6 +37,7 @@ typedef struct {
     tensor moments;                                           // act: of observations; none where these stay as they are
     tensor table_end, table_total, table_length, table_value; // act
     tensor target;                                            // advantage: what values are to tell
+    layer_memory memory;                                      // test: of the policy; none without an LSTM
 } agent_graphs;
 
 // Builds one; `policy` is the model of both nets, without tensors.

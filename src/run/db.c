@@ -97,7 +97,7 @@ static bool open_file(db *d, int busy_ms) {
     sqlite3_busy_timeout(d->file, busy_ms);
     d->refused = !db_file_known(d->file, d->path, &d->why);
     if (d->refused) return false;
-    bool ok = db_file_prepare(d->file) && prepare_all(d);
+    bool ok = db_file_prepare(d->file, d->path) && prepare_all(d);
     sqlite3_busy_timeout(d->file, BUSY_MS);
     return ok || note_trouble(d);
 }

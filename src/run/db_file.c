@@ -1,6 +1,7 @@
 #include "run/db_file.h"
 
 #include "base/format.h"
+#include "base/network.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -162,9 +163,12 @@ static bool add_sums(sqlite3 *file) {
 }
 
 // Triggers are to be told of rows that are replaced, too.
-bool db_file_prepare(sqlite3 *file) {
-    return execute(file, "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA temp_store = MEMORY;"
-                         "PRAGMA recursive_triggers = ON") &&
+bool db_file_prepare(sqlite3 *file, const char *path) {
+    const char *journal = network_of(path) ? "DELETE" : "WAL";
+    return execute(file,
+               "PRAGMA journal_mode = %s; PRAGMA synchronous = NORMAL; PRAGMA temp_store = MEMORY;"
+               "PRAGMA recursive_triggers = ON",
+               journal) &&
            add_function(file) && execute(file, "%s", schema) && add_sums(file) && execute(file, "COMMIT");
 }
 

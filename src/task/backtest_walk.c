@@ -133,7 +133,7 @@ static bool ask_folds(backtested_walk *w, const backtest_run_options *o, dataset
 
 // Trading
 
-static bool trade(backtested_walk *w, err *e) {
+static bool trade(backtested_walk *w, const char *walk, err *e) {
     follow_stretch *stretch = malloc((size_t)w->traded * sizeof *stretch);
     int64_t n = 0, first = 0, last = 0;
     if (!stretch) return err_run(e, "no memory for %lld folds", (long long)w->traded);
@@ -144,7 +144,7 @@ static bool trade(backtested_walk *w, err *e) {
         if (f->to > last) last = f->to;
         stretch[n++] = (follow_stretch){f->from - first, &f->rule.rule};
     }
-    bool ok = backtest_work_trade(&w->all, stretch, n, first, last, e);
+    bool ok = backtest_work_trade(&w->all, stretch, n, first, last, walk, e);
     free(stretch);
     return ok;
 }
@@ -152,7 +152,8 @@ static bool trade(backtested_walk *w, err *e) {
 bool backtest_walk_make(backtested_walk *w, const backtest_run_options *o, err *e) {
     dataset *data = NULL;
     *w = (backtested_walk){0};
-    bool ok = check_options(o, e) && open_folds(w, o, &data, e) && ask_folds(w, o, data, e) && trade(w, e);
+    bool ok = check_options(o, e) && backtest_work_keys(&o->run, e) && open_folds(w, o, &data, e) &&
+              ask_folds(w, o, data, e) && trade(w, o->run.run, e);
     dataset_free(data);
     if (!ok) backtest_walk_done(w);
     return ok;

@@ -202,6 +202,14 @@ static bool score_trivial(const fit *f, skill_table *t, char line[LINE_ROOM], er
     return true;
 }
 
+// The first member speaks for all of an ensemble.
+static void tell_network(const fit *f) {
+    char line[LINE_ROOM];
+    if (!lines_network(run_dir(f->run), line, sizeof line)) return;
+    log_line(f->log, "warning: %s", line);
+    if (!f->member || f->member->number == 1) tell(f, (task_event){.kind = TASK_WARNING, .line = line});
+}
+
 static bool tell_begin(const fit *f, err *e) {
     const task *t = f->task;
     char card[LINE_ROOM], trivial[LINE_ROOM];
@@ -222,6 +230,7 @@ static bool tell_begin(const fit *f, err *e) {
                     .all_samples = (double)job_all_samples(&t->split, &t->settings),
                     .trivial = &scores}});
     if (f->unlike) tell(f, (task_event){.kind = TASK_WARNING, .line = f->unlike});
+    tell_network(f);
     skill_done(&scores);
     return true;
 }

@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 typedef struct {
     void (*use)(void *arg, const told_key *k);
@@ -56,4 +57,13 @@ void agent_task_each_key(const agent_task *t, void (*use)(void *arg, const told_
         .card = !t->device->host_memory,
         .complete = is_complete(&t->options.description)};
     unused_each(&about, tell_unused, &u);
+}
+
+bool task_key_given(const task *t, const char *key) {
+    const task_description *d = &t->options.description;
+    for (int i = 0; i < d->override_count; i++) {
+        size_t n = strcspn(d->overrides[i], "=");
+        if (strncmp(key, d->overrides[i], n) == 0 && (!key[n] || key[n] == '.')) return true;
+    }
+    return false;
 }

@@ -1,5 +1,6 @@
 #include "task/lines.h"
 
+#include "base/network.h"
 #include "base/term.h"
 #include "graph/dtype.h"
 #include "run/run.h"
@@ -122,4 +123,12 @@ void lines_trivial(const skill_table *t, const dataset *d, char *text, size_t ro
         }
     }
     fclose(out);
+}
+
+bool lines_network(const char *dir, char *text, size_t room) {
+    const char *name = network_of(dir);
+    if (name)
+        snprintf(text, room, "%s is on a network file system (%s): run.db has no WAL there, so that readers may wait",
+            dir, name);
+    return name != NULL;
 }

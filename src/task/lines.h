@@ -29,6 +29,9 @@ const char *lines_segment(model_kind k);
 // A split whose parts share labels; false where they do not.
 bool lines_overlap(const task *t, char *text, size_t room);
 
+// A run's directory that is on a network file system; false where it is not.
+bool lines_network(const char *dir, char *text, size_t room);
+
 // Scores of trivial answers: "zero forecast: RMSE 0.00123, MAE 0.0009".
 void lines_trivial(const skill_table *t, const dataset *d, char *text, size_t room);
 

@@ -4,6 +4,7 @@
 #include "run/results.h"
 #include "run/run.h"
 #include "task/fit.h"
+#include "task/lines.h"
 #include "task/members.h"
 #include "task/source.h"
 #include "task/walk_jobs.h"
@@ -40,6 +41,7 @@ typedef struct {
     walk_run *run;   // [works]
     char *file;      // WALK/config.yaml
     run *place;      // the directory, held; NULL for a shard
+    bool goes_on;    // with what is there
 } walk;
 
 char *walk_dir(const char *dir, const scheme_fold *f) {
@@ -225,9 +227,20 @@ static bool open_shared(const walk *w, const char *config, err *e) {
     return members_same(dir, config, NULL, e);
 }
 
+static void tell_network(const walk *w) {
+    char line[LINE_ROOM];
+    if (lines_network(w->all.settings.dir, line, sizeof line))
+        tell(w, (task_event){.kind = TASK_WARNING, .line = line});
+}
+
+// True where shards alone have been at work: they hold no directory, and leave its end to others.
+static bool is_of_shards(const char *dir) {
+    return walk_is(dir) && !run_was_in(dir);
+}
+
 static bool open_place(walk *w, err *e) {
     const char *dir = w->all.settings.dir;
-    bool there = w->o->resume || w->w->gather, ok;
+    bool there = w->o->resume || w->w->gather || is_of_shards(dir), ok;
     if (w->w->gather && !run_is(dir)) return err_input(e, "%s: holds no walk to gather; train its shards first", dir);
     char *config = task_description_text(w->all.config, e);
     if (!config) return false;
@@ -235,11 +248,15 @@ static bool open_place(walk *w, err *e) {
         ok = open_shared(w, config, e);
     } else {
         w->place = there ? run_resume(dir, e) : run_begin(dir, e);
+        w->goes_on = there;
         ok = w->place && (!there || members_same(dir, config, NULL, e)) &&
              (w->w->gather || run_write(w->place, "config.yaml", config, e));
     }
     if (ok && w->place && run_earlier(w->place))
         tell(w, (task_event){.kind = TASK_WALK_EARLIER, .member = {.dir = dir, .earlier = run_earlier(w->place)}});
+    if (ok && w->goes_on && !w->o->resume && !w->w->gather)
+        tell(w, (task_event){.kind = TASK_RESUME, .line = "going on with what shards have trained here"});
+    if (ok) tell_network(w);
     if (ok && w->place) db_run(run_db(w->place), w->o->version, config, "");
     free(config);
     return ok;
@@ -267,7 +284,7 @@ static void on_ended(void *arg, int i) {
 // A fold goes on where the walk does and it has a whole checkpoint; else it begins anew.
 static void set_start(const walk *w, task_options *o, const char *dir) {
     err unused;
-    bool goes = w->o->resume || w->w->shards;
+    bool goes = w->goes_on || w->w->shards;
     bool saved = members_of(dir) || run_has_no_checkpoint(dir) || members_begun(dir, &unused);
     o->resume = goes && saved && (run_is(dir) || run_was_in(dir));
 }

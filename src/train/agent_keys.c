@@ -54,6 +54,8 @@ static const config_key keys[] = {
     {"agent.log_std_init", CONFIG_REAL, "0", -20, 5, NULL,
         "logarithm of the first deviation of actions that are numbers", FIXED},
     {"agent.shared", CONFIG_BOOL, "false", 0, 0, NULL, "policy and value share all layers but the last", FIXED},
+    {"agent.lstm", CONFIG_INT, "0", 0, 4096, NULL,
+        "units of an LSTM before each net, a memory; batch_size is then a multiple of n_steps; 0 for none", FIXED},
     {"agent.limit", CONFIG_INT, "auto", 0, 1e9, "auto",
         "steps at which an episode is truncated, 0 for none; auto: the environment's", FIXED},
     {"agent.evaluate_every", CONFIG_INT, "auto", 1, 1e9, "auto",

@@ -9,6 +9,7 @@
 //   FAULT_TRACE   file that gets a line for each sync, rename and unlink, in order: "sync PATH"
 //   FAULT_CLOCK   microseconds by which each reading of the monotonic clock is later than the one before; what goes by
 //                 the clock then happens at the same calls in every run
+//   FAULT_STATFS  type of the file system, in hex, that files below the working directory seem to be on: 6969 for NFS
 //
 // Counted are calls on files below the working directory, where a test runs; allocations and mappings are counted
 // wherever they come from. Not counted: standard output and error, and the C library's reading of its streams.
@@ -25,6 +26,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <sys/syscall.h>
 #include <sys/types.h>
 #include <time.h>
@@ -204,6 +206,13 @@ int unlinkat(int dir, const char *path, int flags) {
         return -1;
     }
     return (int)syscall(SYS_unlinkat, dir, path, flags);
+}
+
+int statfs(const char *path, struct statfs *to) {
+    const char *type = getenv("FAULT_STATFS");
+    int rc = (int)syscall(SYS_statfs, path, to);
+    if (rc == 0 && type && is_below(path)) to->f_type = (__fsword_t)strtoul(type, NULL, 16);
+    return rc;
 }
 
 int mkdir(const char *path, mode_t mode) {

@@ -324,7 +324,39 @@ static void check_gae_truncated(const place *p) {
     }
 }
 
+// Steps of environments out of a table that has all of them side by side; a state that takes over what is computed.
+static void check_sequence(const place *p) {
+    enum { T = 3, N = 4, C = 2, B = 3 };
+    static const int32_t index[B] = {2, 0, 2};
+    float wide[T * N * C], thin[T * N];
+    double got[B * T * C], one[B * T], kept[B * T];
+    for (int i = 0; i < T * N * C; i++) wide[i] = (float)i;
+    for (int i = 0; i < T * N; i++) thin[i] = (float)(100 + i);
+    graph *g = graph_new();
+    tensor at = graph_constant(g, "index", DTYPE_I32, shape1(B), index);
+    tensor a = op_sequence(g, graph_constant(g, "wide", DTYPE_F32, shape2(T * N, C), wide), at, T);
+    tensor b = op_sequence(g, graph_constant(g, "thin", DTYPE_F32, shape1(T * N), thin), at, T);
+    tensor state = op_remember(g, graph_state(g, "kept", DTYPE_F32, shape1(B * T)), b);
+    graph_keep(g, a);
+    graph_keep(g, b);
+    dtype_assign(g, p->precision);
+    stand s = stand_open(p, g, (solo_options){.rows = B, .inference = true, .guard = 64});
+    stand_play(&s, PASS_EVALUATE);
+    stand_get(&s, a, got);
+    stand_get(&s, b, one);
+    stand_get(&s, state, kept);
+    for (int r = 0; r < B; r++)
+        for (int t = 0; t < T; t++) {
+            int row = t * N + index[r];
+            assert_true(one[r * T + t] == 100 + row && kept[r * T + t] == 100 + row);
+            for (int k = 0; k < C; k++) assert_true(got[(r * T + t) * C + k] == row * C + k);
+        }
+    stand_close(&s);
+}
+
 const row agents_rollout_rows[] = {
+    {OP_sequence, "sequence", NULL, check_sequence, false},
+    {OP_remember, "remember", NULL, check_sequence, false},
     {OP_write_rows, "write_rows", NULL, check_write_rows, false},
     {OP_write_ends, "write_ends", NULL, check_write_ends, false},
     {OP_write_ends, "write_ends, too many", NULL, check_too_many_ends, false},

@@ -27,6 +27,7 @@ static tensor action_std_latent(trial *t) {
 typedef struct {
     bool numbers, spread;
     int64_t width; // of scores
+    int64_t steps; // of sequences; 0: rows are single steps
     float knobs[KNOBS], value_bound, entropy_bound;
 } ppo_case;
 
@@ -35,10 +36,11 @@ typedef struct {
 
 // Logarithms of old probabilities are such that ratios lie on both sides of the clip's range, and inside.
 static tensor ppo_row(trial *t, ppo_case k) {
-    int64_t n = t->n, A = k.width;
-    ppo_inputs in = {.score = trial_weight(t, shape2(n, A), 1), .value = trial_weight(t, shape2(n, 1), 1)};
+    int64_t T = k.steps ? k.steps : 1, n = t->n * T, A = k.width;
+    ppo_inputs in = {.score = trial_weight(t, k.steps ? shape3(t->n, T, A) : shape2(n, A), 1),
+        .value = trial_weight(t, k.steps ? shape3(t->n, T, 1) : shape2(n, 1), 1)};
     t->offsets[graph_parameters(t->g)] = 1; // deviations from 0.5 to 1.5
-    if (k.numbers) in.std = trial_weight(t, shape2(n, A), 0.5f);
+    if (k.numbers) in.std = trial_weight(t, k.steps ? shape3(t->n, T, A) : shape2(n, A), 0.5f);
     float *action = trial_memory(t, (size_t)(n * A) * sizeof *action), *knobs = trial_memory(t, sizeof k.knobs);
     for (int64_t i = 0; i < n * A; i++)
         action[i] = k.numbers ? trial_random(t) : floorf((trial_random(t) + 1) / 2 * (float)A);
@@ -65,6 +67,10 @@ static tensor ppo_many_choices(trial *t) {
 
 static tensor ppo_numbers(trial *t) {
     return ppo_row(t, (ppo_case){.numbers = true, .width = 2, .knobs = USUAL_KNOBS, .spread = true});
+}
+
+static tensor ppo_sequences(trial *t) {
+    return ppo_row(t, (ppo_case){.numbers = true, .width = 2, .steps = 3, .knobs = USUAL_KNOBS, .spread = true});
 }
 
 static tensor ppo_value_clip(trial *t) {
@@ -106,7 +112,7 @@ typedef struct {
 
 static spreader spread_open(const place *p, const spread_case *k, const float *table, int64_t size) {
     spreader d = {.g = graph_new()};
-    d.spread = op_spread(d.g, graph_constant(d.g, "table", DTYPE_F32, shape1(size), table), k->rows);
+    d.spread = op_spread(d.g, graph_constant(d.g, "table", DTYPE_F32, shape1(size), table), k->rows, 1);
     d.index = op_draw(d.g, BATCH);
     d.weight = graph_sibling(d.g, d.index, 1);
     graph_keep(d.g, d.spread);
@@ -200,6 +206,28 @@ static void check_spread_flat(const place *p) {
     stand_close(&d.s);
 }
 
+// Sequences of three steps in a table of four environments, two of which are the batch.
+static void check_spread_steps(const place *p) {
+    enum { T = 3, N = 4, B = 2 };
+    float table[T * N];
+    double spread[2], mean = 0, square = 0;
+    for (int i = 0; i < T * N; i++) table[i] = (float)stand_value(i, 31);
+    graph *g = graph_new();
+    tensor of = op_spread(g, graph_constant(g, "table", DTYPE_F32, shape1(T * N), table), B, T);
+    graph_keep(g, of);
+    dtype_assign(g, p->precision);
+    stand s = stand_open(p, g, (solo_options){.rows = B, .inference = true, .guard = 64});
+    err e;
+    trial_ok(solo_step_write(s.x, &(solo_step){.seed = 5, .count = N, .position = 1}, &e), &e);
+    stand_play(&s, PASS_EVALUATE);
+    stand_get(&s, of, spread);
+    for (int i = 0; i < T * B; i++) mean += (double)table[i / B * N + 1 + i % B] / (T * B);
+    for (int i = 0; i < T * B; i++) square += pow((double)table[i / B * N + 1 + i % B] - mean, 2);
+    stand_near("mean", 0, spread[0], mean, 1e-6);
+    stand_near("inverse deviation", 0, spread[1], 1 / (sqrt(square / (T * B - 1)) + 1e-8), 1e-5);
+    stand_close(&s);
+}
+
 // ppo_gate, before clip and an optimizer: a weight falls by the rate at every minibatch that is not dropped
 
 typedef struct {
@@ -288,10 +316,12 @@ const row agents_update_rows[] = {
     {OP_action_std, "action_std", action_std_plain, NULL, false},
     {OP_action_std, "action_std of a latent", action_std_latent, NULL, false},
     {OP_spread, "spread", NULL, check_spread, false},
+    {OP_spread, "spread of sequences", NULL, check_spread_steps, false},
     {OP_spread, "spread of equal values", NULL, check_spread_flat, false},
     {OP_ppo, "ppo of choices", ppo_choices, NULL, false},
     {OP_ppo, "ppo of many choices, spread", ppo_many_choices, NULL, false},
     {OP_ppo, "ppo of numbers, spread", ppo_numbers, NULL, false},
+    {OP_ppo, "ppo of sequences", ppo_sequences, NULL, false},
     {OP_ppo, "ppo, value clipping", ppo_value_clip, NULL, false},
     {OP_ppo, "ppo, bounds passed", ppo_bounds_active, NULL, false},
     {OP_ppo, "ppo of numbers, bounds passed", ppo_bounds_active_numbers, NULL, false},

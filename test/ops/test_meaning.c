@@ -781,6 +781,19 @@ static void check_slice(const place *p) {
     }
 }
 
+static void check_reshape(const place *p) {
+    enum { B = 3, T = 2, C = 5 };
+    float x[B * T * C];
+    double want[B * T * C];
+    fill(x, (int64_t)B * T * C, 65, 1);
+    for (int i = 0; i < B * T * C; i++) want[i] = (double)x[i];
+    scene s = scene_of("reshape", p);
+    tensor y = op_reshape(s.g, given(&s, shape2(B, T * C), x), shape3(B, T, C));
+    scene_open(&s, y, (solo_step){0});
+    expect_within(&s, y, want, 0);
+    scene_close(&s);
+}
+
 // axpby
 
 static void check_axpby(const place *p) {
@@ -1157,6 +1170,7 @@ enum { PPO_B = 300, PPO_A = 3, PPO_ALL = PPO_B * PPO_A, PPO_VALUES = 2 * PPO_ALL
 
 typedef struct {
     bool numbers, spread;
+    bool far; // the first row's action has become so unlikely that its ratio is 0
     float knobs[KNOBS], value, value_bound, entropy_bound;
     float x[PPO_VALUES]; // scores, deviations, values: what gradients flow to
     float action[PPO_ALL], log_prob[PPO_B], advantage[PPO_B], target[PPO_B], old_value[PPO_B], weight[PPO_B];
@@ -1182,6 +1196,7 @@ static void ppo_fill(ppo_data *v) {
         for (int k = 0; !live && k < PPO_A; k++) v->x[b * PPO_A + k] = NAN;
         for (int k = 0; !live && k < columns; k++) v->action[b * columns + k] = 1e9f;
     }
+    if (v->far) v->log_prob[0] = 900;
     v->moments[0] = 0.125f;
     v->moments[1] = 1.5f;
 }
@@ -1216,14 +1231,15 @@ static double ppo_plain(const ppo_data *v, const double *x, double sums[PPO_SUMS
     for (int b = 0; b < PPO_B; b++) {
         double w = (double)v->weight[b], entropy, V = x[2 * PPO_ALL + b], old = (double)v->old_value[b];
         if (w == 0) continue;
-        double ratio = exp(ppo_log_prob(v, x, b, &entropy) - (double)v->log_prob[b]), A = (double)v->advantage[b];
+        double log_ratio = ppo_log_prob(v, x, b, &entropy) - (double)v->log_prob[b], ratio = exp(log_ratio);
+        double A = (double)v->advantage[b];
         if (v->spread) A = (A - (double)v->moments[0]) * (double)v->moments[1];
         if (range > 0) V = old + ppo_clamp(V - old, -range, range);
         sums[PPO_ROWS] += w;
         sums[PPO_POLICY] -= w * fmin(ratio * A, ppo_clamp(ratio, 1 - eps, 1 + eps) * A);
         sums[PPO_VALUE_LOSS] += w * pow((double)v->target[b] - V, 2);
         sums[PPO_ENTROPY] += w * entropy;
-        sums[PPO_KL] += w * (ratio - 1 - log(ratio));
+        sums[PPO_KL] += w * (ratio - 1 - log_ratio);
         sums[PPO_CLIPPED] += fabs(ratio - 1) > eps ? w : 0;
     }
     double rows = sums[PPO_ROWS], value = sums[PPO_VALUE_LOSS] / rows, entropy = sums[PPO_ENTROPY] / rows;
@@ -1302,7 +1318,9 @@ static void check_ppo(const place *p) {
         .spread = true,
         .knobs = {[KNOB_CLIP] = 0.3f, [KNOB_ENTROPY] = 0.05f, [KNOB_VALUE_CLIP] = 0.4f},
         .value = 0.75f};
+    static ppo_data far = {.far = true, .knobs = {[KNOB_CLIP] = 0.2f}, .value = 0.5f};
     ppo_scene(p, "ppo of choices", &plain);
+    ppo_scene(p, "ppo of a policy that went far", &far);
     ppo_scene(p, "ppo of numbers", &numbers);
 }
 
@@ -1369,6 +1387,7 @@ static const row rows[] = {
     {OP_dropout, "dropout", check_dropout},
     {OP_concat, "concat", check_concat},
     {OP_slice, "slice", check_slice},
+    {OP_reshape, "reshape", check_reshape},
     {OP_axpby, "axpby", check_axpby},
     {OP_mean_time, "mean_time", check_mean_time},
     {OP_last_time, "last_time", check_last_time},
@@ -1400,8 +1419,8 @@ static void test_row(void **state) {
 // Operators that no gradient passes through are checked against their definition in test_ops.
 static void test_every_operator_has_a_row(void **state) {
     static const op elsewhere[] = {OP_draw, OP_take, OP_window, OP_level, OP_tally, OP_clip, OP_adamw, OP_sgd,
-        OP_advance, OP_env_see, OP_env_take, OP_sample, OP_write_rows, OP_write_ends, OP_standardise, OP_scale_reward,
-        OP_gae, OP_spread, OP_ppo_gate};
+        OP_advance, OP_env_see, OP_env_take, OP_sample, OP_write_rows, OP_write_ends, OP_sequence, OP_remember,
+        OP_standardise, OP_scale_reward, OP_gae, OP_spread, OP_ppo_gate};
     (void)state;
     for (int o = 0; o < OP_COUNT; o++) {
         bool found = false;

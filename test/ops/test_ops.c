@@ -441,6 +441,10 @@ static tensor slice_row(trial *t) {
     return op_slice(t->g, trial_input(t, shape2(t->n, 9), 1), 2, 7);
 }
 
+static tensor reshape_row(trial *t) {
+    return op_reshape(t->g, trial_input(t, shape2(t->n, 6), 1), shape3(t->n, 2, 3));
+}
+
 static tensor axpby_row(trial *t) {
     tensor x = trial_input(t, shape2(t->n, 5), 1), y = trial_input(t, shape2(t->n, 5), 1);
     return op_axpby(t->g, x, y, 1.5f, -0.5f);
@@ -1368,6 +1372,7 @@ static const row own_rows[] = {
     {OP_dropout, "dropout, multiples of 8", dropout_eights, NULL, true},
     {OP_concat, "concat", concat_row, NULL, true},
     {OP_slice, "slice", slice_row, NULL, true},
+    {OP_reshape, "reshape", reshape_row, NULL, true},
     {OP_axpby, "axpby", axpby_row, NULL, true},
     {OP_axpby, "axpby of one", axpby_alone, NULL, true},
     {OP_axpby, "axpby of the same tensor twice", axpby_same, NULL, true},

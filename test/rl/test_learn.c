@@ -13,7 +13,7 @@
 
 static double learn(const agent_settings *s, bool tell) {
     err e;
-    queue *q = cpu_device.open(&(queue_options){.threads = 2}, &e);
+    queue *q = cpu_device.open(&(queue_options){.threads = 1}, &e);
     assert_non_null(q);
     model_spec net = scene_net();
     agent *a = agent_new(&(agent_place){&cpu_device, q, NULL}, s, &net, &e);
@@ -68,10 +68,25 @@ static void test_pendulum(void **state) {
     assert_true(sum / n >= (n < 10 ? -260 : -210));
 }
 
+// Without velocities a policy must remember: an LSTM before each net.
+static void test_memory(void **state) {
+    (void)state;
+    int good = 0, n = seeds();
+    for (int i = 1; i <= n; i++) {
+        agent_settings s = scene_cartpole((uint64_t)i);
+        s.world.env.kind = s.test.env.kind = ENV_cartpole_positions;
+        s.lstm = 64;
+        s.total = 200000;
+        good += learn(&s, getenv("TRADEWIND_TEST_TELL") != NULL) >= 475;
+    }
+    assert_true(good >= n - n / 5);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_cartpole),
         cmocka_unit_test(test_pendulum),
+        cmocka_unit_test(test_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -134,7 +134,7 @@ static tensor build_loss(dump *f, stand *s) {
         .target = drawn(f, s, "target"),
         .old_value = drawn(f, s, "old_value"),
         .weight = graph_sibling(g, s->index, 1),
-        .spread = op_spread(g, advantage, f->rows),
+        .spread = op_spread(g, advantage, f->rows, 1),
         .knobs = graph_constant(g, "knobs", DTYPE_F32, shape1(KNOBS), f->knobs)};
     if (!is_policy(f, "choices"))
         in.std = op_action_std(g, in.score, is_policy(f, "noise") ? latent : TENSOR_NONE, parameter(f, g, "log_std"));

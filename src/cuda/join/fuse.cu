@@ -188,14 +188,19 @@ static int room_for(const queue *q, int64_t rows) {
     return wanted < most ? wanted : most;
 }
 
-// The packing of the present row kernel's weights: in the launch of an earlier row kernel's, or in a group of its own,
-// which later row kernels may join.
+// The packing of the present row kernel's weights: that of an earlier one with the same weights, in the launch of an
+// earlier row kernel's, or in a group of its own, which later row kernels may join.
 static const pack_args *fuse_pack(fuser *f, int first, int n, bool *ok) {
     pack_args *p = (pack_args *)malloc(sizeof *p);
     *ok = p && pack_make(f->q, p, &f->rows);
     if (!*ok) {
         free(p);
         return NULL;
+    }
+    const pack_args *there = f->packs ? pack_find(f->packs, p) : NULL;
+    if (there) {
+        free(p);
+        return there;
     }
     if (!f->packs || !pack_joins(f->packs, &f->rows)) {
         f->packs = (pack_list *)calloc(1, sizeof *f->packs);

@@ -6,8 +6,8 @@
 struct ppo_args {
     ppo_settings s;
     view in[PPO_INPUTS];
-    double *sums; // of the effective batch
-    int64_t B;
+    double *sums;     // of the effective batch
+    int64_t B, steps; // rows; those that share a weight
     int A;
 };
 
@@ -94,7 +94,7 @@ static __global__ void __launch_bounds__(LOSS_ROWS) forward_kernel(const __grid_
     cuda_begin();
     __shared__ double room[32];
     int64_t b = (int64_t)blockIdx.x * LOSS_ROWS + threadIdx.x;
-    double sums[PPO_SUMS] = {}, weight = b < a.B ? at(a, PPO_WEIGHT, b) : 0;
+    double sums[PPO_SUMS] = {}, weight = b < a.B ? at(a, PPO_WEIGHT, b / a.steps) : 0;
     if (weight != 0) {
         ppo_knobs k = knobs_of(a);
         sum_row(row_of(a, k, b), k.clip, weight, sums);
@@ -154,6 +154,14 @@ CUDA_FN void back_numbers(const ppo_args &a, view to, view std_to, int64_t b, co
     }
 }
 
+CUDA_FN void back_nothing(const ppo_args &a, view to, view std_to, view value_to, int64_t b) {
+    for (int64_t i = b * a.A; i < (b + 1) * a.A; i++) {
+        view_put(to, i, 0);
+        if (std_to.data) view_put(std_to, i, 0);
+    }
+    view_put(value_to, b, 0);
+}
+
 static __global__ void backward_kernel(
     const __grid_constant__ ppo_args a, view up, view to, view std_to, view value_to) {
     cuda_begin();
@@ -162,7 +170,11 @@ static __global__ void backward_kernel(
     bounded(a.sums[PPO_VALUE_LOSS], a.sums[PPO_ROWS], (double)a.s.value_bound, &value_moves);
     bounded(a.sums[PPO_ENTROPY], a.sums[PPO_ROWS], (double)a.s.entropy_bound, &entropy_moves);
     FOR_EACH(b, a.B) {
-        double weight = (double)view_load(up, 0) * at(a, PPO_WEIGHT, b);
+        double weight = (double)view_load(up, 0) * at(a, PPO_WEIGHT, b / a.steps);
+        if (at(a, PPO_WEIGHT, b / a.steps) == 0) {
+            back_nothing(a, to, std_to, value_to, b);
+            continue;
+        }
         ppo_row w = row_of(a, k, b);
         ppo_shares p = {0, 0, 0};
         if (w.moves) p.policy = -weight * w.advantage * w.ratio;
@@ -176,27 +188,35 @@ static __global__ void backward_kernel(
     }
 }
 
+static int64_t rows_of(const call *c) {
+    return operand_rows(&c->in[PPO_SCORE]);
+}
+
+static int pieces_of(const call *c) {
+    return (int)((rows_of(c) + LOSS_ROWS - 1) / LOSS_ROWS);
+}
+
 static ppo_args args_of(const call *c) {
-    ppo_args a = {*(const ppo_settings *)c->attr, {}, (double *)c->out[1].data, c->in[PPO_SCORE].shape.dim[0],
-        (int)c->in[PPO_SCORE].shape.dim[1]};
+    ppo_args a = {*(const ppo_settings *)c->attr, {}, (double *)c->out[1].data, rows_of(c),
+        rows_of(c) / c->in[PPO_WEIGHT].shape.dim[0], (int)operand_width(&c->in[PPO_SCORE])};
     for (int i = 0; i < PPO_INPUTS; i++) a.in[i] = view_of(&c->in[i]);
     return a;
 }
 
 static void forward(const call *c) {
     double *parts = (double *)c->scratch;
-    LAUNCH_EARLY(c, forward_kernel, loss_pieces(c), LOSS_ROWS, 0, args_of(c), parts);
-    LAUNCH_EARLY(c, add_kernel, 1, 32, 0, args_of(c), (const double *)parts, (int)loss_pieces(c), c->first,
+    LAUNCH_EARLY(c, forward_kernel, pieces_of(c), LOSS_ROWS, 0, args_of(c), parts);
+    LAUNCH_EARLY(c, add_kernel, 1, 32, 0, args_of(c), (const double *)parts, (int)pieces_of(c), c->first,
         (float *)c->out[0].data);
 }
 
 static void backward(const call *c) {
-    LAUNCH_EARLY(c, backward_kernel, blocks_for(c->in[PPO_SCORE].shape.dim[0], 32), 32, 0, args_of(c),
-        view_of(&c->dout[0]), view_of(&c->din[PPO_SCORE]), view_of(&c->din[PPO_STD]), view_of(&c->din[PPO_VALUE]));
+    LAUNCH_EARLY(c, backward_kernel, blocks_for(rows_of(c), 32), 32, 0, args_of(c), view_of(&c->dout[0]),
+        view_of(&c->din[PPO_SCORE]), view_of(&c->din[PPO_STD]), view_of(&c->din[PPO_VALUE]));
 }
 
 static size_t scratch(const call *c) {
-    return c->backward ? 0 : (size_t)loss_pieces(c) * PPO_SUMS * sizeof(double);
+    return c->backward ? 0 : (size_t)pieces_of(c) * PPO_SUMS * sizeof(double);
 }
 
 extern "C" const kernel cuda_ppo = {forward, backward, scratch, NULL};

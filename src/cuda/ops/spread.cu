@@ -7,20 +7,21 @@ extern "C" {
 
 enum { THREADS = 1024 };
 
-CUDA_FN double value_at(step now, view table, uint64_t at) {
-    return (double)view_load(table, (int64_t)step_sample(now.cursor, at));
+CUDA_FN double value_at(step now, view table, uint64_t at, int64_t further) {
+    return (double)view_load(table, (int64_t)step_sample(now.cursor, at) + further);
 }
 
-static __global__ void __launch_bounds__(THREADS) forward_kernel(step now, view table, int64_t rows, float *out) {
+static __global__ void __launch_bounds__(THREADS)
+    forward_kernel(step now, view table, spread_attr a, int64_t stride, float *out) {
     cuda_begin();
     __shared__ double room[32];
     const step_cursor *s = now.cursor;
-    int64_t left = (int64_t)(s->count - s->position), n = left < rows ? left : rows;
-    double first = value_at(now, table, 0), sum = 0, square = 0;
+    int64_t left = (int64_t)(s->count - s->position), samples = left < a.rows ? left : a.rows, n = samples * a.steps;
+    double first = value_at(now, table, 0, 0), sum = 0, square = 0;
     for (int64_t k = threadIdx.x; k < n; k += THREADS) {
-        uint64_t at = s->position + (uint64_t)k;
+        uint64_t at = s->position + (uint64_t)(k / a.steps);
         if (s->shuffle) at = rng_permute(now.progress->seed, s->epoch, at, s->count);
-        double v = value_at(now, table, at) - first;
+        double v = value_at(now, table, at, k % a.steps * stride) - first;
         sum += v;
         square += v * v;
     }
@@ -33,7 +34,8 @@ static __global__ void __launch_bounds__(THREADS) forward_kernel(step now, view 
 }
 
 static void forward(const call *c) {
-    LAUNCH_EARLY(c, forward_kernel, 1, THREADS, 0, c->step, view_of(&c->in[0]), ((const spread_attr *)c->attr)->rows,
+    spread_attr a = *(const spread_attr *)c->attr;
+    LAUNCH_EARLY(c, forward_kernel, 1, THREADS, 0, c->step, view_of(&c->in[0]), a, operand_count(&c->in[0]) / a.steps,
         (float *)c->out[0].data);
 }
 
