@@ -75,7 +75,7 @@ static void print_iteration_json(const task_iteration_event *i) {
         json_number(r->policy_gradient_loss), "train/value_loss", json_number(r->value_loss), "train/loss",
         json_number(r->loss), "train/explained_variance", json_number(r->explained_variance), "train/learning_rate",
         json_number(r->learning_rate), "train/clip_range", json_number(r->clip_range), "train/n_updates",
-        (json_int_t)r->n_updates, "train/std", json_number(r->std), "time/fps", json_number(r->fps), "kl_stopped",
+        (json_int_t)r->n_updates, "train/std", json_number(r->std), "time/fps", json_number(i->fps), "kl_stopped",
         r->kl_stopped);
     if (i->score)
         json_join(all, json_pack("{s:o, s:o, s:o, s:b}", "eval/mean_reward", json_number(i->score->mean),
