@@ -29,6 +29,7 @@ void agent_show(const agent_task *t, FILE *out) {
     fprintf(out, "model     %s for policy and value: %s, %s, %s, %s\n", t->agent.shared ? "one net" : "two nets",
         model_name(t->model.kind), config_text(t->config, "model.widths"), config_text(t->config, "model.activation"),
         precision_name(t->agent.precision));
+    if (t->agent.lstm) fprintf(out, "lstm      %lld units before each net\n", (long long)t->agent.lstm);
     fprintf(out,
         "memory    %.1f MB in one slab: weights %.1f, gradients %.1f, moments %.1f, rollout and environments %.1f, "
         "activations %.1f",
@@ -78,7 +79,7 @@ static void print_iteration_json(const task_iteration_event *i) {
         json_number(r->policy_gradient_loss), "train/value_loss", json_number(r->value_loss), "train/loss",
         json_number(r->loss), "train/explained_variance", json_number(r->explained_variance), "train/learning_rate",
         json_number(r->learning_rate), "train/clip_range", json_number(r->clip_range), "train/n_updates",
-        (json_int_t)r->n_updates, "train/std", json_number(r->std), "time/fps", json_number(r->fps), "kl_stopped",
+        (json_int_t)r->n_updates, "train/std", json_number(r->std), "time/fps", json_number(i->fps), "kl_stopped",
         r->kl_stopped);
     if (i->score)
         json_join(all, json_pack("{s:o, s:o, s:o, s:b}", "eval/mean_reward", json_number(i->score->mean),

@@ -324,6 +324,8 @@ const cli_command cli_train = {"train", "CONFIG... [key=value...]", "trains the 
     "Overrides are for all of them. --resume passes over those that are done and goes on with the first that is not.\n"
     "train.ensemble: N trains N members, with seeds from train.seed on, as runs in run.dir/member_1 and so on;\n"
     "--resume passes over those that are done. evaluate and predict take run.dir as one.\n"
+    "A section agent: trains an agent by PPO in an environment (doc/agents.md):\n"
+    "  tradewind train examples/ppo_cartpole.yaml\n"
     "A monitor samples memory, utilisation, temperature and power into run.db (gpu_optimization.memory_monitoring)\n"
     "and warns at 90 % of the limit or of the device's memory.\n",
     print_keys, "--seed", WORDS_MOST, run_train, NULL, "--resume"};

@@ -25,7 +25,7 @@ typedef struct {
     bool stopped;     // it was asked to stop
     double next;      // when an iteration's line is due again, as clock_seconds has it
     int64_t first;    // iterations that were done before
-    double seconds;   // of this process's iterations
+    double begun;     // when this process's first iteration began, as clock_seconds has it
 } fit;
 
 static bool tell(const fit *f, const task_event *e) {
@@ -94,6 +94,11 @@ static bool is_early(const fit *f) {
     return f->stop.patience && stop_now(&f->stop);
 }
 
+// Steps of all environments in this process.
+static int64_t steps_here(const fit *f) {
+    return (agent_iteration(f->agent) - f->first) * f->task.agent.envs * f->task.agent.steps;
+}
+
 // Evaluates where it is time; false where that fails.
 static bool judge(fit *f, agent_ended *i, agent_score *s, err *e) {
     bool over = agent_is_over(f->agent);
@@ -124,7 +129,8 @@ static bool tell_iteration(fit *f, const agent_ended *i) {
                            .report = i->report,
                            .total = agent_iterations(f->agent) * s->envs * s->steps,
                            .score = i->score,
-                           .best = i->best}});
+                           .best = i->best,
+                           .fps = i->fps}});
 }
 
 static bool iterate(fit *f, err *e) {
@@ -132,6 +138,7 @@ static bool iterate(fit *f, err *e) {
     agent_score s;
     agent_ended i = {.report = &r};
     if (!agent_iterate(f->agent, &r, e) || !judge(f, &i, &s, e)) return false;
+    i.fps = (double)steps_here(f) / (clock_seconds() - f->begun);
     bool on = tell_iteration(f, &i);
     records_samples(agent_keeper_records(f->keeper), f->monitor, (uint64_t)r.total_timesteps);
     f->stopped = !on && !i.last;
@@ -141,10 +148,9 @@ static bool iterate(fit *f, err *e) {
 }
 
 static bool run_all(fit *f, err *e) {
-    double began = clock_seconds();
     bool ok = true;
+    f->begun = clock_seconds();
     while (ok && !f->stopped && !agent_is_over(f->agent) && !is_early(f)) ok = iterate(f, e);
-    f->seconds = clock_seconds() - began;
     if (ok && !agent_keeper_conclude(f->keeper, f->stopped, is_early(f) && !f->stopped)) {
         *e = *agent_keeper_failure(f->keeper);
         ok = false;
@@ -185,8 +191,8 @@ static void conclude(fit *f) {
         .weights = agent_keeper_best(f->keeper),
         .resume_in = run_dir(f->run),
         .slab = agent_bytes(f->agent),
-        .seconds = f->seconds,
-        .steps = (done - f->first) * rows,
+        .seconds = clock_seconds() - f->begun,
+        .steps = steps_here(f),
         .seen = monitor_gauges(f->monitor)};
     if (d.seen.samples) {
         lines_gauges(&d.seen, seen, sizeof seen);

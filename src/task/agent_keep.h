@@ -37,6 +37,7 @@ typedef struct {
     const agent_score *score; // NULL: it was not evaluated
     bool best;                // the score is the best so far
     bool last;                // the run ends behind it
+    double fps;               // steps of all environments a second since this process began, evaluations included
 } agent_ended;
 
 // Rows for run.db; the best weights; a checkpoint every train.checkpoint_every iterations, where

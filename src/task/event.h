@@ -124,6 +124,7 @@ typedef struct {
     int64_t total;            // steps of the whole run
     const agent_score *score; // of an evaluation; NULL: there was none
     bool best;                // the evaluation is the best so far
+    double fps;               // steps of all environments a second since this process began, evaluations included
 } task_iteration_event;
 
 typedef struct {

@@ -136,6 +136,7 @@ static const char *const killed[][KEYS_MOST] = {
     {"agent.learning_rate=lin_0.01", "agent.normalize_observation=true"},
     {"agent.env=pendulum", "agent.noise=state", "agent.noise_every=5", "agent.normalize_reward=true",
         "agent.target_kl=0.001", "agent.n_epochs=5"},
+    {"agent.lstm=4", "agent.env=cartpole_positions"},
     {"agent.shared=true", "train.patience=1", "agent.learning_rate=0", "agent.evaluate_every=2"},
 };
 
@@ -243,6 +244,8 @@ static void bad_input_is_told(void **state) {
         {"agent.n_env=3", "agent.n_env: unknown key; did you mean agent.n_envs\\?"},
         {"agent.learning_rate=fast", "agent.learning_rate: must be a number, lin_NUMBER, or .*, not fast"},
         {"agent.ent_coef.to=1", "agent.ent_coef.from: is missing"},
+        {"agent.lstm=-1", "agent.lstm: must be an integer from 0"},
+        {"agent.env=market", "agent.env: runs in market are not there yet"},
         {"agent.limit=0", "agent.limit: an evaluation would never end"},
         {"train.ensemble=2", "train.ensemble: agents have no ensembles yet"},
     };
