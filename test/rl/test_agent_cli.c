@@ -113,7 +113,7 @@ static void other_commands_know_agents(void **state) {
     refuses(RUN("predict", "made", "-o", "p.csv"), "made/config.yaml:1: agent: .* not for agents yet");
     refuses(RUN("backtest", "made"), "not for agents yet");
     refuses(RUN("tune", "run.yaml"), "not for agents yet");
-    refuses(RUN("evaluate", "made", "--part", "test"), "--part: the run is of an agent");
+    refuses(RUN("evaluate", "made", "--part", "test"), "--part: the environment of this run, cartpole, has no data");
     refuses(
         RUN("evaluate", "made", "agent.env=cartpole_positions"), "was trained in cartpole, not in cartpole_positions");
 }
@@ -246,7 +246,7 @@ static void bad_input_is_told(void **state) {
         {"agent.ent_coef.to=1", "agent.ent_coef.from: is missing"},
         {"agent.lstm=-1", "agent.lstm: must be an integer from 0"},
         {"agent.env=market", "agent.env: runs in market are not there yet"},
-        {"agent.limit=0", "agent.limit: an evaluation would never end"},
+        {"agent.limit=0", "agent.limit: an episode that is never truncated may never end"},
         {"train.ensemble=2", "train.ensemble: agents have no ensembles yet"},
     };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) refuses(train("run.dir=made", all[i][0], NULL), all[i][1]);
