@@ -4,16 +4,10 @@
 #include "graph/dtype.h"
 #include "rl/agent_read.h"
 
-// Arrays that the environments of rollouts and of evaluations read.
-static bool make_worlds(agent_task *t, err *e) {
-    if (t->agent.world.env.kind != ENV_market) return true;
-    return config_fail(t->config, "agent.env", e, "runs in market are not there yet; use another environment");
-}
-
 static bool read_description(agent_task *t, err *e) {
     if (t->settings.ensemble > 1)
         return config_fail(t->config, "train.ensemble", e, "agents have no ensembles yet; leave it out");
-    if (!agent_read(t->config, &t->agent, e) || !make_worlds(t, e)) return false;
+    if (!agent_read(t->config, &t->agent, e)) return false;
     if (!agent_read_model(t->config, &t->agent, &t->model, e)) return false;
     t->every = agent_evaluate_every(t->config, &t->agent);
     return true;
@@ -102,6 +96,7 @@ void agent_task_chosen(const agent_task *t, const agent *a, chosen *c) {
         .parts = t->agent.batch / t->agent.micro,
         .parameters = graph_parameter_values(agent_graph(a))};
     t->device->identify(t->queue, &c->device);
+    if (t->world.open) task_chosen_data(&t->world.task, c);
 }
 
 const char *agent_task_env(const agent_task *t) {

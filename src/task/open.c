@@ -171,8 +171,22 @@ static uint64_t spans_hash(const split_part *p) {
     return p->spans > 1 ? chosen_hash(p->span, (size_t)p->spans * sizeof *p->span) : 0;
 }
 
-void task_chosen(const task *t, chosen *c) {
+void task_chosen_data(const task *t, chosen *c) {
     const dataset *d = t->data;
+    c->summed = d->sum != 0;
+    c->data_sum = d->sum;
+    c->samples = d->samples;
+    c->train = (span){part_first(&t->split.train), t->split.train.count};
+    c->validation = (span){part_first(&t->split.validation), t->split.validation.count};
+    c->train_spans = spans_hash(&t->split.train);
+    c->validation_spans = spans_hash(&t->split.validation);
+    c->labelled = d->label != NULL;
+    c->aimed = d->target != NULL;
+    if (d->label) c->labels = chosen_hash(d->label, (size_t)d->samples * sizeof *d->label);
+    if (d->target) c->targets = chosen_hash(d->target, (size_t)(d->samples * d->target_width) * sizeof *d->target);
+}
+
+void task_chosen(const task *t, chosen *c) {
     *c = (chosen){.precision = t->precision,
         .micro = t->settings.batch_size,
         .parts = t->settings.accumulation,
@@ -180,21 +194,11 @@ void task_chosen(const task *t, chosen *c) {
         .host = t->job.host,
         .threads = t->threads,
         .products = t->products,
-        .parameters = graph_parameter_values(t->job.g),
-        .summed = d->sum != 0,
-        .data_sum = d->sum,
-        .samples = d->samples,
-        .train = {part_first(&t->split.train), t->split.train.count},
-        .validation = {part_first(&t->split.validation), t->split.validation.count},
-        .train_spans = spans_hash(&t->split.train),
-        .validation_spans = spans_hash(&t->split.validation),
-        .labelled = d->label != NULL,
-        .aimed = d->target != NULL};
+        .parameters = graph_parameter_values(t->job.g)};
     t->device->identify(t->queue, &c->device);
     bool follows = t->tuned.state == WISDOM_FOUND && !(t->tuned.entry.samples_per_s > 0); // a run that goes on
     if (t->tuned_way || follows) snprintf(c->tuned, sizeof c->tuned, "%s", t->tuned.when);
-    if (d->label) c->labels = chosen_hash(d->label, (size_t)d->samples * sizeof *d->label);
-    if (d->target) c->targets = chosen_hash(d->target, (size_t)(d->samples * d->target_width) * sizeof *d->target);
+    task_chosen_data(t, c);
 }
 
 contract *task_contract(const task *t) {

@@ -87,6 +87,9 @@ void task_close(task *t);
 // The chosen plan of a task that is open.
 void task_chosen(const task *t, chosen *c);
 
+// The data of a task, of which no more need be there, as a plan has them.
+void task_chosen_data(const task *t, chosen *c);
+
 // The contract of what it trains or uses; the caller frees it.
 contract *task_contract(const task *t);
 

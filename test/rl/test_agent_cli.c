@@ -1,5 +1,6 @@
 // Agents as runs of the program: files, figures, resume after kills, the same bits, and lines about bad input.
 #include "cli/program.h"
+#include "data/walk.h"
 #include "fault/kinds.h"
 #include "run/same.h"
 #include "support.h"
@@ -208,6 +209,26 @@ static void what_differs_is_refused_by_key(void **state) {
         "agent.total_timesteps is 704, was 640; ");
 }
 
+// A market's data are part of the run: other bars behind the same name are refused.
+static void an_agent_of_a_market_keeps_its_data(void **state) {
+    (void)state;
+    walk_put("bars.csv", 3000, 300, 1);
+    kinds_shell("head -n 2900 bars.csv >cut.csv");
+    put_text("trade.yaml", "data: {set: set.npz}\n"
+                           "agent: {env: market, n_envs: 2, n_steps: 16, batch_size: 32, n_epochs: 1,\n"
+                           "  total_timesteps: 64, limit: 20}\n"
+                           "model: {widths: 6}\nrun: {dir: made}\ngpu_optimization: {memory_monitoring: false}\n");
+    assert_int_equal(RUN("import", "bars.csv", "-o", "set.npz", "-q"), 0);
+    assert_int_equal(RUN("train", "trade.yaml", "--device=cpu"), 0);
+    matches("made/plan.yaml", "\ndata_sum: [0-9a-f]+\nsamples:\n  all: [1-9]");
+    assert_int_equal(RUN("evaluate", "made", "--part", "validation", "--json"), 0);
+    is_near(
+        number("mean_reward"), ask("made/run.db", "SELECT max(value) FROM metrics WHERE name = 'eval/mean_reward'"));
+    assert_int_equal(RUN("train", "made/config.yaml", "--device=cpu", "--resume", "agent.total_timesteps=96"), 0);
+    assert_int_equal(RUN("import", "cut.csv", "-o", "set.npz", "-q"), 0);
+    refuses(RUN("train", "made/config.yaml", "--device=cpu", "--resume"), "the data have changed");
+}
+
 static void patience_counts_evaluations(void **state) {
     (void)state;
     // Nothing is learnt, so no evaluation is better than the first.
@@ -245,7 +266,6 @@ static void bad_input_is_told(void **state) {
         {"agent.learning_rate=fast", "agent.learning_rate: must be a number, lin_NUMBER, or .*, not fast"},
         {"agent.ent_coef.to=1", "agent.ent_coef.from: is missing"},
         {"agent.lstm=-1", "agent.lstm: must be an integer from 0"},
-        {"agent.env=market", "agent.env: runs in market are not there yet"},
         {"agent.limit=0", "agent.limit: an episode that is never truncated may never end"},
         {"train.ensemble=2", "train.ensemble: agents have no ensembles yet"},
     };
@@ -290,6 +310,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(runs_killed_at_each_file_lose_nothing, enter, support_leave),
         cmocka_unit_test_setup_teardown(a_signal_saves, enter, support_leave),
         cmocka_unit_test_setup_teardown(what_differs_is_refused_by_key, enter, support_leave),
+        cmocka_unit_test_setup_teardown(an_agent_of_a_market_keeps_its_data, enter, support_leave),
         cmocka_unit_test_setup_teardown(patience_counts_evaluations, enter, support_leave),
         cmocka_unit_test_setup_teardown(an_earlier_run_is_set_aside, enter, support_leave),
         cmocka_unit_test_setup_teardown(bad_input_is_told, enter, support_leave),
