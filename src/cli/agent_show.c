@@ -96,8 +96,9 @@ static bool on_iteration(const cli_options *o, progress *bar, const task_event *
         puts(e->line);
         fflush(stdout);
     }
-    if (i->report->total_timesteps < i->total)
-        progress_at(bar, (double)i->report->total_timesteps, "reward %.4g", i->report->ep_rew_mean);
+    char reward[32] = "no episode has ended";
+    if (!isnan(i->report->ep_rew_mean)) snprintf(reward, sizeof reward, "reward %.4g", i->report->ep_rew_mean);
+    if (i->report->total_timesteps < i->total) progress_at(bar, (double)i->report->total_timesteps, "%s", reward);
     return !cli_interrupted();
 }
 
@@ -129,8 +130,9 @@ static void print_done(const task_agent_done_event *d, const char *resume) {
     if (!d->was_over)
         printf("time      %s steps in %.1f s, evaluations included: %s steps/s\n", steps, d->seconds, rate);
     if (d->best_iteration)
-        printf("best      iteration %lld, mean reward %.4g of %lld greedy episodes\nweights   %s\n",
-            (long long)d->best_iteration, d->best, (long long)d->task->agent.tests, d->weights);
+        printf("best      iteration %lld, mean reward %.4g of %lld greedy episode%s\nweights   %s\n",
+            (long long)d->best_iteration, d->best, (long long)d->task->agent.tests, term_s(d->task->agent.tests),
+            d->weights);
 }
 
 static void on_done(const cli_options *o, progress *bar, const task_agent_done_event *d) {
