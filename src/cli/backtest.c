@@ -299,9 +299,8 @@ static bool test_walk(const asked *a, const cli_options *o, err *e) {
     if (!has_place(a, e) || !ask_devices(o, &as.run.devices, e) || !backtest_walk_make(&w, &as, e)) return false;
     add_walk(&lines, a, &w);
     backtest_told told = {&lines, &w.all.terms, &w.all.replay, &w.all.stats};
-    bool ok = w.paths && a->trades
-                  ? err_input(e, "--trades: every path of cpcv has its own; leave it out")
-                  : write_trades(a, &w.all.replay, e);
+    bool ok = w.paths && a->trades ? err_input(e, "--trades: every path of cpcv has its own; leave it out")
+                                   : write_trades(a, &w.all.replay, e);
     if (ok && w.paths) tell_paths(a, &w, &lines, o);
     if (ok && !w.paths) {
         json_t *line = run_json(a, &w.all);
