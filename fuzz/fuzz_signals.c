@@ -27,7 +27,8 @@ static void check_orders(const signals_orders *o, const signals *s, const quotes
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     // From 2024-01-02 on, an hour each, the third one twice.
     int64_t time[] = {1704153600, 1704157200, 1704160800, 1704160800, 1704164400};
-    quotes q = {.count = 5, .time = time};
+    int64_t close[] = {1, 1, 1, 1, 1};
+    quotes q = {.count = 5, .time = time, .close = close};
     account_rules r = {.contract = 100 * ACCOUNT_ONE, .lot_step = ACCOUNT_ONE / 100};
     signals s;
     signals_orders o;

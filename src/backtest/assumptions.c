@@ -57,6 +57,11 @@ void assumptions_of_replay(assumptions *a, const account_terms *t, const replay 
     add_fills(a, t);
     assumptions_add(
         a, "ambiguous", "%lld bar%s reached stop and target", (long long)p->ambiguous, term_s(p->ambiguous));
+    if (p->unsized)
+        assumptions_add(a, "note",
+            "%lld prediction%s asked for a position without a size: below account.lot_step, too large, or of unknown "
+            "volatility",
+            (long long)p->unsized, term_s(p->unsized));
     int64_t refused = p->refused.no_margin + p->refused.costs_above;
     if (refused)
         assumptions_add(a, "refused", "%lld order%s: %lld without enough margin, %lld with costs above the equity",

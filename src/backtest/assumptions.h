@@ -6,7 +6,7 @@
 #include "backtest/replay.h"
 #include "base/json.h"
 
-enum { ASSUMPTIONS_MOST = 24, ASSUMPTION_ROOM = 480 };
+enum { ASSUMPTIONS_MOST = 32, ASSUMPTION_ROOM = 480 };
 
 typedef struct {
     const char *key; // static
@@ -22,7 +22,7 @@ typedef struct {
 void assumptions_add(assumptions *a, const char *key, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
 // Adds the lines of the account: money, costs, fills; then what came of them in a replay that has ended: ambiguous bars
-// and orders that were refused.
+// orders that were refused, positions without a size.
 void assumptions_of_replay(assumptions *a, const account_terms *t, const replay *p);
 
 // A list of {"key", "text"}; a new reference.

@@ -12,24 +12,29 @@ void backtest_done(backtest *b) {
     quotes_done(&b->quotes);
 }
 
-enum { KEYS_MOST = 64 };
-
 // The rows of the account and of the report in one table.
-static size_t join_keys(config_key to[KEYS_MOST]) {
+static size_t join_keys(config_key to[BACKTEST_KEYS_MOST]) {
     size_t accounts, reports;
     const config_key *account = account_keys(&accounts), *report = report_keys(&reports);
-    CHECK(accounts + reports <= KEYS_MOST, "more than %d keys", KEYS_MOST);
+    CHECK(accounts + reports <= BACKTEST_KEYS_MOST, "more than %d keys", BACKTEST_KEYS_MOST);
     memcpy(to, account, accounts * sizeof *to);
     memcpy(to + accounts, report, reports * sizeof *to);
     return accounts + reports;
 }
 
-static bool read_keys(backtest *b, const backtest_options *o, err *e) {
-    config_key keys[KEYS_MOST];
-    config *c = config_read("account", "", 0, keys, join_keys(keys), e);
+config *backtest_keys(config_key table[BACKTEST_KEYS_MOST], const backtest_options *o, err *e) {
+    config *c = config_read("account", "", 0, table, join_keys(table), e);
     bool ok = c != NULL;
     for (int i = 0; ok && i < o->override_count; i++) ok = config_override(c, o->overrides[i], e);
-    ok = ok && config_check(c, e) && account_terms_read(c, &b->terms, e);
+    if (ok && config_check(c, e)) return c;
+    config_free(c);
+    return NULL;
+}
+
+static bool read_keys(backtest *b, const backtest_options *o, err *e) {
+    config_key table[BACKTEST_KEYS_MOST];
+    config *c = backtest_keys(table, o, e);
+    bool ok = c && account_terms_read(c, &b->terms, e);
     if (ok) b->trials = report_trials(c) == SIGNAL_AUTO ? 1 : report_trials(c);
     config_free(c);
     return ok;

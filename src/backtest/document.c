@@ -101,6 +101,17 @@ static json_t *price_json(const quotes *q) {
     return json_pack("{s:o, s:o}", "time", time, "close", close);
 }
 
+json_t *document_daily(const replay *p) {
+    const quotes *q = p->quotes;
+    json_t *day = json_array(), *equity = json_array();
+    for (int64_t i = 0; i < q->count; i++) {
+        if (i + 1 < q->count && when_day_of(q->time[i + 1]) == when_day_of(q->time[i])) continue;
+        json_array_append_new(day, json_integer((json_int_t)when_day_of(q->time[i])));
+        json_array_append_new(equity, json_number(money(p->equity[i])));
+    }
+    return json_pack("{s:o, s:o}", "day", day, "equity", equity);
+}
+
 static json_t *monthly_json(const replay *p) {
     const quotes *q = p->quotes;
     json_t *all = json_array();
@@ -133,7 +144,7 @@ static json_t *trades_json(const replay *p) {
 }
 
 json_t *document_make(const assumptions *a, const replay *p, const stats *s) {
-    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "assumptions", assumptions_json(a), "statistics",
+    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "assumptions", assumptions_json(a), "statistics",
         statistics_json(s), "equity", equity_json(p), "monthly", monthly_json(p), "trades", trades_json(p), "price",
-        price_json(p->quotes));
+        price_json(p->quotes), "daily", document_daily(p));
 }

@@ -10,6 +10,10 @@
 // reference.
 json_t *document_make(const assumptions *a, const replay *p, const stats *s);
 
+// Days of a replay that have bars, numbered from 1970, and the last equity of each: {"day": [...], "equity": [...]}.
+// Backtests of the same days can be compared by it. A new reference.
+json_t *document_daily(const replay *p);
+
 // Equity of a replay that has ended, as one curve of several: {time, equity} of at most DOCUMENT_CURVE_POINTS each. A
 // new reference.
 enum { DOCUMENT_CURVE_POINTS = 400 };

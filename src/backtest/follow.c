@@ -13,6 +13,12 @@ static bool changes(const account *a, const account_order *o) {
            a->target != (o->target ? side * o->target : ACCOUNT_NEVER);
 }
 
+// True where a rule asks for a side, and decided for no position as it has no size for it.
+static bool is_unsized(const decide_rule *r, double score, const replay *p) {
+    int wants = decide_side(r, score);
+    return wants > 0 || (wants < 0 && p->rules.shorts);
+}
+
 bool follow(
     replay *p, const follow_stretch *stretch, int64_t count, const follow_series *s, signals_orders *orders, err *e) {
     const quotes *q = p->quotes;
@@ -31,6 +37,7 @@ bool follow(
         while (stretch < at_end && stretch[1].from <= i) stretch++;
         next = decide(stretch->rule, &at, held, &p->books, &p->rules);
         ordered = changes(&p->books, &next);
+        if (!p->books.units && !next.units) p->unsized += is_unsized(stretch->rule, at.score, p);
         if (ordered && orders) orders->item[orders->count++] = (signals_order){i + 1, next};
     }
     return replay_end(p, e);

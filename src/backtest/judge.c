@@ -46,10 +46,21 @@ bool judge(const replay *p, const account_terms *t, const judge_options *o, stat
         .outcome = o->outcome,
         .predictions = o->predictions,
         .trials = o->trials,
+        .overfit = o->overfit,
         .seed = seed,
         .brief = o->brief};
     ok = ok && stats_make(&in, s, e);
     free(all);
     free(trade);
+    return ok;
+}
+
+bool judge_daily(const replay *p, daily *d, err *e) {
+    size_t n = (size_t)p->quotes->count;
+    double *equity = malloc(n * sizeof *equity);
+    if (!equity) return err_run(e, "no memory for the daily equity of %zu bars", n);
+    for (size_t i = 0; i < n; i++) equity[i] = money(p->equity[i]);
+    bool ok = daily_make(p->quotes->time, equity, p->quotes->count, d, e);
+    free(equity);
     return ok;
 }

@@ -38,6 +38,7 @@ typedef struct {
     int64_t trades, room;
     int64_t held;      // bars with a position at any moment
     int64_t ambiguous; // bars that reached stop and target, and do not show which came first
+    int64_t unsized;   // closes of a flat account at which a rule asked for a side and had no size for it
     double turnover;   // values of all fills
     replay_refusals refused;
 } replay;

@@ -42,6 +42,8 @@ typedef struct {
     int64_t count;
     int64_t outside; // signals before the first bar or behind the last one
     int64_t late;    // signals of the last bar, which has no next open
+    int64_t crossed; // positions whose stop or target the close, at which they were decided, is beyond
+    int64_t small;   // positions that are cut to nothing by the lot step
 } signals_orders;
 
 // Finds the bar of each signal. ERR_INPUT where all of them lie outside the bars, where one lies between two bars, or

@@ -40,6 +40,15 @@ static bool refuse_between(const signals *s, const signals_row *r, const quotes 
         when_text(near, sizeof near, q->time[before]));
 }
 
+// Counts what is most likely a mistake; the order is taken as it is.
+static void note_odd(signals_orders *o, const signals_row *r, const account_order *order, int64_t close) {
+    bool up = r->lots > 0;
+    bool stopped = r->stop && (up ? r->stop >= close : r->stop <= close);
+    bool reached = r->target && (up ? r->target <= close : r->target >= close);
+    o->small += r->lots && !order->units;
+    o->crossed += order->units && (stopped || reached);
+}
+
 static bool place(signals_orders *o, const signals *s, const signals_row *r, const quotes *q,
     const account_rules *rules, int64_t *from, err *e) {
     int64_t last = q->count - 1;
@@ -58,6 +67,7 @@ static bool place(signals_orders *o, const signals *s, const signals_row *r, con
     account_order order = {account_units(rules, r->lots, &over), r->stop, r->target};
     if (over)
         return err_input(e, "%s:%lld: position of more than 9e10 units; make it smaller", s->name, (long long)r->line);
+    note_odd(o, r, &order, q->close[at]);
     o->item[o->count++] = (signals_order){at + 1, order};
     return true;
 }

@@ -69,6 +69,10 @@ typedef struct {
 // ERR_RUN where memory is short.
 bool stats_make(const stats_input *in, stats *s, err *e);
 
+// Puts in what is known once all trials are made: the variance of their annual Sharpe ratios (NaN: not known) for the
+// deflated one, and overfitting, NULL for the reason `why`, which must outlive `s`.
+void stats_of_trials(stats *s, double variance, const overfit *o, const char *why);
+
 const stat_row *stats_row(stat_name k);
 
 // A statistic with its unit, or "not defined: REASON", written into `text`, and its interval, "0.12 to 0.98", or "".

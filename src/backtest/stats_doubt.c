@@ -18,6 +18,17 @@ void stats_of_doubt(const stats_base *b, stats *s) {
     stat_put(s, STAT_PBO, in->overfit ? in->overfit->probability : (double)NAN, "returns of the trials were not kept");
 }
 
+void stats_of_trials(stats *s, double variance, const overfit *o, const char *why) {
+    const stat_value *of = s->of;
+    double a_year = of[STAT_DAYS_A_YEAR].value, root = sqrt(a_year);
+    sharpe_sample sample = {
+        of[STAT_SHARPE].value / root, of[STAT_SKEW].value, of[STAT_KURTOSIS].value, of[STAT_DAYS].value - 1};
+    if (!of[STAT_DSR].why && variance >= 0)
+        stat_put(s, STAT_DSR, sharpe_probability(&sample, sharpe_luck(of[STAT_TRIALS].value, variance / a_year)),
+            "skew and kurtosis allow no estimate");
+    stat_put(s, STAT_PBO, o ? o->probability : (double)NAN, why);
+}
+
 // Sums over days that the statistics with intervals are made of.
 enum { TERM_DAYS, TERM_SUM, TERM_SQUARE, TERM_DOWN, TERM_LOG, TERMS };
 

@@ -122,6 +122,9 @@ void config_each(const config *c, void (*use)(void *arg, const char *path), void
 // nearest given parent. Returns false.
 bool config_fail(const config *c, const char *path, err *e, const char *fmt, ...) __attribute__((format(printf, 4, 5)));
 
+// A copy with fallbacks filled in, which `c` must outlive; config_free frees it. After config_check.
+config *config_filled(const config *c);
+
 // Writes the description, fallbacks filled in, as YAML that config_load reads back to the same values. After
 // config_check. False when `out` takes no more.
 bool config_write(const config *c, FILE *out);

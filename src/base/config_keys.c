@@ -8,12 +8,14 @@
 #include <string.h>
 #include <strings.h>
 
+// Letter by letter: every key that is read is sought in all rows. A '*' is a part of its own.
 const char *row_below(const char *row, const char *path) {
-    for (; *path; path = part_next(path), row = part_next(row)) {
-        if (!*row) return NULL;
-        if (!part_is(row, "*", 1) && !part_is(row, path, part_length(path))) return NULL;
+    if (!*path) return row;
+    for (;; row++, path++) {
+        if (*row == '*') row++, path += part_length(path);
+        if (!*path) return !*row ? row : *row == '.' ? row + 1 : NULL;
+        if (*row != *path) return NULL;
     }
-    return row;
 }
 
 bool row_is_wild(const config_key *k) {

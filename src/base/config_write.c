@@ -100,10 +100,15 @@ static bool emit_all(const node *root, FILE *out) {
     return ok && !fflush(out);
 }
 
-bool config_write(const config *c, FILE *out) {
+config *config_filled(const config *c) {
     config *full = tree_new(c->name, c->keys, c->count);
     copy_children(full, full->root, c->root);
     fill_fallbacks(c, full);
+    return full;
+}
+
+bool config_write(const config *c, FILE *out) {
+    config *full = config_filled(c);
     bool ok = emit_all(full->root, out);
     config_free(full);
     return ok;

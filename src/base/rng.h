@@ -33,7 +33,9 @@ enum {
     RNG_TEST = 5,
     RNG_BOOTSTRAP = 6,
     RNG_CONTROL = 7,
-    RNG_CHECK = 8
+    RNG_CHECK = 8,
+    RNG_ENVIRONMENT = 9,
+    RNG_ACTION = 10
 };
 
 // With so many rounds. Of those that pass the authors' tests 7 is the least, and 10 is what they advise.

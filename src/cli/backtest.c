@@ -7,6 +7,7 @@
 #include "cli/backtest_file.h"
 #include "cli/backtest_folds.h"
 #include "cli/backtest_paths.h"
+#include "cli/backtest_sweep.h"
 #include "cli/backtest_tell.h"
 #include "run/results.h"
 #include "task/output.h"
@@ -88,6 +89,19 @@ static void tell_files(const asked *a, kept k, const cli_options *o) {
 
 // Signals
 
+static void add_odd(assumptions *to, const signals_orders *o) {
+    char crossed[160] = "", small[160] = "";
+    if (o->crossed)
+        snprintf(crossed, sizeof crossed,
+            "%lld position%s with a stop above or a target below the close (the other way round when short)",
+            (long long)o->crossed, term_s(o->crossed));
+    if (o->small)
+        snprintf(small, sizeof small, "%lld position%s below account.lot_step, which open%s nothing",
+            (long long)o->small, term_s(o->small), o->small == 1 ? "s" : "");
+    if (o->crossed || o->small)
+        assumptions_add(to, "note", "%s%s%s", crossed, o->crossed && o->small ? "; " : "", small);
+}
+
 static void add_signals(assumptions *to, const backtest *b, const char *name) {
     char n[SHOWN], outside[96] = "", late[96] = "";
     term_count(n, sizeof n, (double)b->orders.count);
@@ -97,12 +111,14 @@ static void add_signals(assumptions *to, const backtest *b, const char *name) {
         snprintf(
             late, sizeof late, ", %lld ignored at the last bar, which has no next open", (long long)b->orders.late);
     assumptions_add(to, "signals", "%s: %s used%s%s", name, n, outside, late);
+    add_odd(to, &b->orders);
 }
 
 static void tell_signals_json(const asked *a, const backtest *b, const backtest_told *told) {
-    json_t *line = json_pack("{s:s, s:s, s:I, s:I, s:I}", "bars_file", a->bars, "signals_file", a->signals,
+    json_t *line = json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:I}", "bars_file", a->bars, "signals_file", a->signals,
         "signals_used", (json_int_t)b->orders.count, "signals_outside", (json_int_t)b->orders.outside, "signals_late",
-        (json_int_t)b->orders.late);
+        (json_int_t)b->orders.late, "signals_crossed", (json_int_t)b->orders.crossed, "signals_small",
+        (json_int_t)b->orders.small);
     json_join(line, backtest_tell_json(told));
     json_line(stdout, line);
 }
@@ -147,6 +163,7 @@ static void add_answers(assumptions *to, const asked *a, const backtested *b, co
     term_count(n, sizeof n, (double)b->scores);
     assumptions_add(to, "answers", "%s of %s, %s", n, a->run, tests);
     for (int i = 0; i < b->warnings; i++) assumptions_add(to, "warning", "%s", b->warning[i]);
+    if (b->unused[0]) assumptions_add(to, "unused", "%s", b->unused);
     if (b->trained_on > 0)
         assumptions_add(
             to, "warning", "%lld samples lie in the time that the model was trained on", (long long)b->trained_on);
@@ -157,14 +174,29 @@ static void add_account(assumptions *to, const backtested *b) {
     assumptions_of_replay(to, &b->terms, &b->replay);
     assumptions_add(to, "trials", "%lld, %s", (long long)b->trials,
         b->trials_given ? "as report.trials says" : "distinct descriptions of runs beside this one on the same data");
+    if (b->compared)
+        assumptions_add(to, "overfit", "measured among %lld of them, whose kept backtests are of the same days",
+            (long long)b->compared);
+}
+
+// Bars that a fitted threshold knows.
+static void add_known(assumptions *to, const backtested *b) {
+    const follow_fitted *f = &b->rule.fitted;
+    int64_t known = 0;
+    if (!b->rule.was_fitted) return;
+    for (int64_t i = 0; i < b->quotes.count; i++) known += b->quotes.time[i] >= f->from && b->quotes.time[i] <= f->to;
+    if (strcmp(b->part, "validation") == 0)
+        assumptions_add(to, "warning", "the threshold was fitted on this very part, which also chose the best epoch");
+    else if (known)
+        assumptions_add(to, "warning", "%lld of these %lld bars lie in the time that the threshold was fitted on",
+            (long long)known, (long long)b->quotes.count);
 }
 
 static void add_run(assumptions *to, const asked *a, const backtested *b) {
     char part[SHOWN];
     snprintf(part, sizeof part, "part %s", b->part);
     add_answers(to, a, b, part);
-    if (b->rule.was_fitted && strcmp(b->part, "validation") == 0)
-        assumptions_add(to, "warning", "the threshold was fitted on this very part, which also chose the best epoch");
+    add_known(to, b);
     add_rule(to, &b->rule);
     add_account(to, b);
 }
@@ -311,11 +343,26 @@ static bool test_walk(const asked *a, const cli_options *o, err *e) {
     return ok;
 }
 
+// Many settings
+
+static bool test_settings(const asked *a, const cli_options *o, err *e) {
+    if (a->trades) return err_input(e, "--trades: a sweep has many lists of trades; write those of one setting");
+    if (a->run && walk_is(a->run))
+        return err_input(e,
+            "%s: a walk is traded on the tests of its folds, and settings are not chosen by tests; sweep a fold",
+            a->run);
+    backtest_swept w = {.run = options_of(a), .signals = a->signals, .bars = a->bars};
+    return backtest_sweep_tell(&w, o, e);
+}
+
+static bool test_one(const asked *a, const cli_options *o, err *e) {
+    if (!a->run) return test_signals(a, o, e);
+    return walk_is(a->run) ? test_walk(a, o, e) : test_run(a, o, e);
+}
+
 static bool run(const cli_options *o, err *e) {
     asked a;
-    bool ok = ask(&a, o, e) && (!a.run              ? test_signals(&a, o, e)
-                                   : walk_is(a.run) ? test_walk(&a, o, e)
-                                                    : test_run(&a, o, e));
+    bool ok = ask(&a, o, e) && (backtest_sweeps(o) ? test_settings(&a, o, e) : test_one(&a, o, e));
     backtest_file_done(&a.file);
     return ok;
 }
@@ -353,5 +400,8 @@ const cli_command cli_backtest = {"backtest", "RUN | WALK | --signals FILE --bar
     "  --trades FILE       writes the trades as CSV: position, times, prices, result, commission, swap, reason\n"
     "  --config FILE       a description in YAML: run, or signals and bars; part, symbol, trades; account, signal, "
     "report\n"
+    "  --sweep KEY=VALUES  every combination of values A,B,C or FROM:TO:STEP of several keys, as a table with the "
+    "highest\n                      Sharpe on top; a run's on its validation part unless --part says otherwise. "
+    "Settings\n                      count as trials, and the probability of overfitting is printed\n"
     "Further words set keys: account.cash=10000 account.spread=2pt signal.threshold=0.5. -v prints definitions.\n",
-    print_keys, NULL, WORDS_MOST, run, "--signals --bars --trades --part --data --symbol --config", NULL};
+    print_keys, NULL, WORDS_MOST, run, "--signals --bars --trades --part --data --symbol --config --sweep", NULL};

@@ -59,11 +59,12 @@ static json_t *terms_json(const account_terms *t) {
 
 json_t *backtest_tell_json(const backtest_told *b) {
     const replay *p = b->replay;
-    json_t *all = json_pack("{s:I, s:I, s:I, s:I, s:f, s:f, s:f, s:f, s:o}", "bars", (json_int_t)p->quotes->count,
-        "ambiguous_bars", (json_int_t)p->ambiguous, "refused_margin", (json_int_t)p->refused.no_margin, "refused_costs",
+    json_t *all = json_pack("{s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:f, s:f, s:o, s:o}", "bars",
+        (json_int_t)p->quotes->count, "ambiguous_bars", (json_int_t)p->ambiguous, "refused_margin",
+        (json_int_t)p->refused.no_margin, "unsized", (json_int_t)p->unsized, "refused_costs",
         (json_int_t)p->refused.costs_above, "commissions", (double)p->books.commission / 1e8, "spread_costs",
         (double)p->books.spread / 1e8, "slippage_costs", (double)p->books.slippage / 1e8, "swaps",
-        (double)p->books.swap / 1e8, "account", terms_json(b->terms));
+        (double)p->books.swap / 1e8, "account", terms_json(b->terms), "assumptions", assumptions_json(b->assumptions));
     json_join(all, stats_json(b->stats));
     return all;
 }

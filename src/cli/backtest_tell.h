@@ -14,13 +14,13 @@ typedef struct {
     const stats *stats;
 } backtest_told;
 
-// Prints the assumptions, a line each.
+// Prints assumptions, long ones over several lines.
 void backtest_tell_assumptions(const assumptions *a);
 
 // Prints the assumptions, unless -q, and every statistic with its interval; with -v its definition too.
 void backtest_tell(const backtest_told *b, const cli_options *o);
 
-// An object with every statistic and what the books and the account say; a new reference.
+// An object with every statistic, the assumptions, and what the books and the account say; a new reference.
 json_t *backtest_tell_json(const backtest_told *b);
 
 #endif

@@ -1,11 +1,13 @@
 // tradewind evaluate: a trained run's metrics on a part of its data, on other data, or on values that came later.
 #include "base/json.h"
 #include "base/term.h"
+#include "cli/agent_commands.h"
 #include "cli/cli.h"
 #include "cli/keep.h"
 #include "cli/skill.h"
 #include "cli/use.h"
 #include "data/panel.h"
+#include "task/agent_use.h"
 #include "task/importance.h"
 #include "task/skill_json.h"
 
@@ -267,6 +269,7 @@ static bool evaluate_test(trained *t, const char *path, const cli_options *o, er
 static bool run(const cli_options *o, err *e) {
     trained t;
     const char *test = cli_given(o, "--test"), *part = cli_given(o, "--part");
+    if (o->words && trained_is_agent(o->word[0])) return agent_evaluate_command(o, e);
     if (!test && part && strcmp(part, "future") == 0)
         return err_input(e, "--part future: has no values to compare with; name them with --test FILE, or use predict");
     if (test && part) return err_input(e, "--part: means nothing to a test; leave it or --test out");
@@ -300,6 +303,9 @@ const cli_command cli_evaluate = {"evaluate", "RUN [key=value...]", "metrics of 
     "                      many evaluations as there are columns\n"
     "What the best weights score on a part of the run's own data is kept in RUN/evaluation.json, and the answers in\n"
     "RUN/predictions_PART.npz; report draws them.\n"
+    "Of an agent's run: greedy episodes from the evaluation's own beginnings, as in training; "
+    "agent.evaluate_episodes=N\n"
+    "takes other numbers of them.\n"
     "Inputs are scaled as in training. Further words change the run's description. -q prints the model's\n"
     "own scores alone.\n",
     NULL, NULL, WORDS_MOST, run, "--data --part --test", "--importance"};

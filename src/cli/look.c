@@ -12,6 +12,7 @@
 #include "task/lines.h"
 #include "task/members.h"
 #include "task/walk.h"
+#include "train/metric.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -30,6 +31,7 @@ static void value_of(const char *dir, const char *file, const char *key, char *t
 
 static void note_metric(void *arg, const char *part, const char *name, double value) {
     look *l = arg;
+    if (!part[0] && strcmp(name, "eval/mean_reward") == 0) l->reward = value;
     if (strcmp(part, "validation") != 0) return;
     if (strcmp(name, "loss") == 0) l->loss = value;
     if (strcmp(name, "mcc") == 0) l->mcc = value;
@@ -46,9 +48,13 @@ static void note_skipped(void *arg, const char *part, const char *name, double v
 // What is usual for what the run did.
 static void choose_metric(look *l) {
     bool classes = !isnan(l->mcc), series = !isnan(l->mase);
-    l->metric = metric_usual(classes ? METRIC_CLASSES : series ? METRIC_SERIES : METRIC_FORECASTS);
+    l->title = metric_usual(classes ? METRIC_CLASSES : series ? METRIC_SERIES : METRIC_FORECASTS)->title;
     l->value = classes ? l->mcc : series ? l->smape : l->mae;
-    if (isnan(l->value)) l->metric = NULL;
+    if (l->agent[0]) {
+        l->title = "reward";
+        l->value = l->reward;
+    }
+    if (isnan(l->value)) l->title = NULL;
 }
 
 static void count_fold(void *arg, const char *dir) {
@@ -57,7 +63,7 @@ static void count_fold(void *arg, const char *dir) {
 }
 
 bool look_at_run(const char *dir, look *l, err *e) {
-    *l = (look){.loss = NAN, .mcc = NAN, .smape = NAN, .mase = NAN, .mae = NAN};
+    *l = (look){.loss = NAN, .mcc = NAN, .smape = NAN, .mase = NAN, .mae = NAN, .reward = NAN};
     if (!run_is(dir)) return err_input(e, "%s: is no run's directory; it has no config.yaml", dir);
     char *path = run_path(dir, "run.db");
     db_reader *db = db_reader_open(path, e);
@@ -68,8 +74,9 @@ bool look_at_run(const char *dir, look *l, err *e) {
     l->checked = db && db_reader_checked(db);
     db_reader_close(db);
     free(path);
-    choose_metric(l);
     value_of(dir, "config.yaml", "model.kind", l->model, sizeof l->model);
+    value_of(dir, "config.yaml", "agent.env", l->agent, sizeof l->agent);
+    choose_metric(l);
     value_of(dir, "plan.yaml", "device", l->device, sizeof l->device);
     l->members = members_of(dir);
     run_each_fold(dir, count_fold, &l->folds);
@@ -124,6 +131,7 @@ void look_add_json(const look *l, json_t *to) {
         json_pack("{s:b, s:o, s:o, s:o, s:o, s:o, s:o}", "checked", l->checked, "validation_loss", json_number(l->loss),
             "validation_mcc", json_number(l->mcc), "validation_smape", json_number(l->smape), "validation_mase",
             json_number(l->mase), "validation_mae", json_number(l->mae), "seconds", json_number(l->sum.seconds)));
+    if (l->agent[0]) json_join(to, json_pack("{s:o}", "mean_reward", json_number(l->reward)));
 }
 
 // The epoch that has not ended, or null.
@@ -140,6 +148,7 @@ static void print_run_json(const char *dir, const look *l, char **name, int coun
         json_number(s->changed), "steps", (json_int_t)s->step, "epochs", (json_int_t)s->epochs, "best_epoch",
         (json_int_t)s->best_epoch);
     look_add_json(l, all);
+    if (all && l->agent[0]) json_object_set_new(all, "agent", json_string(l->agent));
     if (all) json_object_set_new(all, "within", begun_json(s));
     if (all) json_object_set_new(all, "steps_skipped", json_integer((json_int_t)l->skipped));
     if (all) json_object_set_new(all, "precision_changed", l->changed[0] ? json_string(l->changed) : json_null());
@@ -158,9 +167,9 @@ static void print_member(const char *dir, int k) {
         printf("member    %d: not begun\n", k);
     else if (!look_at_run(path, &l, &why))
         printf("member    %d: %s\n", k, why.text);
-    else if (l.metric)
+    else if (l.title)
         printf("member    %d: %s, best epoch %lld of %lld, validation %s %.4g\n", k, l.status,
-            (long long)l.sum.best_epoch, (long long)l.sum.epochs, l.metric->title, l.value);
+            (long long)l.sum.best_epoch, (long long)l.sum.epochs, l.title, l.value);
     else
         printf("member    %d: %s\n", k, l.status);
     free(path);
@@ -195,19 +204,35 @@ static void print_walk(const char *dir, const look *l) {
     print_resume(dir, l);
 }
 
-static void print_run(const char *dir, const look *l, char **name, int count) {
+static void print_epochs(const look *l) {
     const db_summary *s = &l->sum;
-    char from[32], to[32], gauges[256];
-    printf("run       %s: %s, %s on %s, by tradewind %s\n", dir, l->status, l->model, l->device, s->version);
-    printf("time      %s to %s UTC\n", when_text(from, sizeof from, (int64_t)s->started),
-        when_text(to, sizeof to, (int64_t)s->changed));
+    char from[32];
     term_count(from, sizeof from, (double)s->step);
     printf("epochs    %lld, %s steps, %.1f s\n", (long long)s->epochs, from, s->seconds);
     term_count(from, sizeof from, (double)s->done);
     if (s->begun) printf("within    epoch %lld, %s samples of it, loss %.4g\n", (long long)s->begun, from, s->loss);
     if (s->best_epoch) printf("best      epoch %lld, validation loss %.4g", (long long)s->best_epoch, l->loss);
-    if (s->best_epoch && l->metric) printf(", %s %.4g", l->metric->title, l->value);
+    if (s->best_epoch && l->title) printf(", %s %.4g", l->title, l->value);
     if (s->best_epoch) putchar('\n');
+}
+
+static void print_iterations(const look *l) {
+    const db_summary *s = &l->sum;
+    char steps[32];
+    term_count(steps, sizeof steps, (double)s->step);
+    printf("steps     %s in %lld iteration%s, %.1f s\n", steps, (long long)s->epochs, term_s(s->epochs), s->seconds);
+    if (s->best_epoch) printf("best      iteration %lld, mean reward %.4g\n", (long long)s->best_epoch, l->reward);
+}
+
+static void print_run(const char *dir, const look *l, char **name, int count) {
+    const db_summary *s = &l->sum;
+    char from[32], to[32], gauges[256];
+    const char *agent = l->agent[0] ? ", agent in " : "";
+    printf("run       %s: %s, %s%s%s on %s, by tradewind %s\n", dir, l->status, l->model, agent, l->agent, l->device,
+        s->version);
+    printf("time      %s to %s UTC\n", when_text(from, sizeof from, (int64_t)s->started),
+        when_text(to, sizeof to, (int64_t)s->changed));
+    l->agent[0] ? print_iterations(l) : print_epochs(l);
     if (l->skipped > 0) printf("skipped   %.0f steps, whose gradient was not finite\n", l->skipped);
     if (l->changed[0]) printf("precision %s\n", l->changed);
     lines_gauges(&l->gauges, gauges, sizeof gauges);

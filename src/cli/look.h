@@ -4,7 +4,6 @@
 
 #include "base/json.h"
 #include "run/db.h"
-#include "train/metric.h"
 
 typedef struct {
     db_summary sum;
@@ -15,10 +14,12 @@ typedef struct {
     const char *status;           // of run_status
     double loss;                  // of the best epoch, on validation; NAN where there is none
     double mcc, smape, mase, mae; // likewise, where the run tells classes or forecasts
+    char agent[32];               // environment of an agent; empty: the run is of a model
+    double reward;                // mean reward of an agent's best evaluation
     double skipped;               // steps without a finite gradient up to the last epoch; 0 where none is known
     char changed[256];            // when and why the precision changed; empty: it did not
     db_gauges gauges;             // of all samples of the monitor
-    const metric *metric;         // the one of these that tells most, or NULL
+    const char *title;            // of the one of these that tells most, or NULL
     double value;                 // its value
 } look;
 

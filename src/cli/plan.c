@@ -1,6 +1,7 @@
 // tradewind plan: what would run and why, and a map of the memory it takes; runs nothing.
 #include "base/json.h"
 #include "base/term.h"
+#include "cli/agent_commands.h"
 #include "cli/ask.h"
 #include "cli/cli.h"
 #include "cli/show.h"
@@ -9,6 +10,7 @@
 #include "graph/program.h"
 #include "run/run.h"
 #include "task/lines.h"
+#include "train/agent_keys.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -385,6 +387,10 @@ static bool run_plan(const cli_options *o, err *e) {
     view v = {.o = o};
     if (!ask_task(o, &ask, e)) return false;
     ask.listener = (task_listener){on_event, &v};
+    if (!task_describe_run(&t, &ask, e)) return false;
+    bool agent = agent_given(t.config);
+    task_close(&t);
+    if (agent) return agent_plan_command(o, &ask, e);
     bool ok = task_open(&t, &ask, e);
     if (ok) {
         ok = show(&t, &v, e);

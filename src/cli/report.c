@@ -50,8 +50,12 @@ static void print_run(const json_t *s) {
     printf("run       %s: %s", text_of(s, "run"), text_of(s, "status"));
     printf(", %s on %s", text_of(s, "model"), text_of(s, "device"));
     if (json_object_get(s, "epochs"))
-        printf(", %lld epoch%s", (long long)count_of(s, "epochs"), term_s(count_of(s, "epochs")));
+        printf(", %lld %s%s", (long long)count_of(s, "epochs"), json_object_get(s, "agent") ? "iteration" : "epoch",
+            term_s(count_of(s, "epochs")));
     putchar('\n');
+    if (json_object_get(s, "agent"))
+        printf("best      iteration %lld in %s, mean reward %.4g\n", (long long)count_of(s, "best_epoch"),
+            text_of(s, "agent"), json_number_value(json_object_get(s, "mean_reward")));
     if (!json_object_get(s, "validation")) return;
     printf("best      epoch %lld, validation ", (long long)count_of(s, "best_epoch"));
     print_metrics(json_object_get(s, "validation"));

@@ -9,6 +9,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -77,17 +78,18 @@ static void print_json(const char *dir, const look *l) {
 
 static void print_look(const char *dir, const look *l, bool json) {
     const db_summary *s = &l->sum;
-    char when[32], model[48];
+    char when[32], model[48], loss[16] = "-";
+    if (!isnan(l->loss)) snprintf(loss, sizeof loss, "%.4g", l->loss);
     snprintf(model, sizeof model, "%s", l->model);
     if (l->members) snprintf(model, sizeof model, "%s x%d", l->model, l->members);
     if (l->folds) snprintf(model, sizeof model, "%s walk", l->model);
+    if (l->agent[0]) snprintf(model, sizeof model, "%s", l->agent);
     when_text(when, sizeof when, (int64_t)s->started / 60 * 60);
     if (json)
         print_json(dir, l);
     else if (s->best_epoch)
-        printf("%-32s %-8s %-12s %7lld %6lld %10.4g %5s %8.4g %10.1f  %s\n", dir, l->status, model,
-            (long long)s->epochs, (long long)s->best_epoch, l->loss, l->metric ? l->metric->title : "", l->value,
-            s->seconds, when);
+        printf("%-32s %-8s %-12s %7lld %6lld %10s %5s %8.4g %10.1f  %s\n", dir, l->status, model, (long long)s->epochs,
+            (long long)s->best_epoch, loss, l->title ? l->title : "", l->value, s->seconds, when);
     else
         printf("%-32s %-8s %-12s %7lld %6s %10s %14s %10.1f  %s\n", dir, l->status, model, (long long)s->epochs, "-",
             "-", "-", s->seconds, when);

@@ -55,6 +55,10 @@ void show_keys(const task *t, bool json, FILE *out) {
     task_each_key(t, json ? print_key_json : print_key, out);
 }
 
+void show_agent_keys(const agent_task *t, bool json, FILE *out) {
+    agent_task_each_key(t, json ? print_key_json : print_key, out);
+}
+
 void show_overlap(const task *t, bool json, FILE *out) {
     char line[LINE_ROOM];
     if (!lines_overlap(t, line, sizeof line)) return;
@@ -84,12 +88,9 @@ static void print_data(const task *s, FILE *out) {
     fprintf(out, "%s\n", s->device->host_memory ? "" : s->job.host ? ", streamed from the host" : ", on the card");
 }
 
-// Bytes that a card's monitor will count, or the system for the process, and the limit.
-static void print_limit(const task *s, FILE *out) {
-    const budget *b = &s->budget;
+void show_limit(const budget *b, const demand *n, const settings *s, FILE *out) {
     char others[128];
-    demand n = task_demand(s);
-    if (b->host && (s->described.max_memory > 0 || s->described.memory_fraction > 0))
+    if (b->host && (s->max_memory > 0 || s->memory_fraction > 0))
         fprintf(
             out, "note      the limit of a card does not count on the CPU; gpu_optimization.max_host_memory_gb does\n");
     if (b->host && !b->limited) return;
@@ -99,8 +100,8 @@ static void print_limit(const task *s, FILE *out) {
         fprintf(out, "limit     none");
     if (b->counted)
         fprintf(out, "; base %.1f MB, %s %.1f MB and %.1f MB beside them are %.1f MB", (double)b->base / 1e6,
-            b->host ? "plan" : "slab", (double)budget_planned(b, &n) / 1e6, (double)budget_beside(b, &n) / 1e6,
-            (double)budget_least(b, &n) / 1e6);
+            b->host ? "plan" : "slab", (double)budget_planned(b, n) / 1e6, (double)budget_beside(b, n) / 1e6,
+            (double)budget_least(b, n) / 1e6);
     fputc('\n', out);
     if (budget_is_shared(b, others, sizeof others)) fprintf(out, "others    %s\n", others);
 }
@@ -114,7 +115,8 @@ static void print_memory(const task *s, FILE *out) {
     if (m.data) fprintf(out, ", data %.1f", (double)m.data / 1e6);
     if (m.staging) fprintf(out, ", staging %.1f", (double)m.staging / 1e6);
     fputc('\n', out);
-    print_limit(s, out);
+    demand n = task_demand(s);
+    show_limit(&s->budget, &n, &s->described, out);
     int workers = task_loading(s).workers;
     if (s->job.host)
         fprintf(out, "loader    %d thread%s on the host, %d batches ahead, %.1f MB%s\n", workers,
@@ -123,14 +125,19 @@ static void print_memory(const task *s, FILE *out) {
     if (!task_fits(s, &e)) fprintf(out, "          does not fit: %s\n", e.text);
 }
 
-void show_task(const task *s, const char *bars, FILE *out) {
-    char device[IDENTITY_ROOM], line[WISDOM_LINE + 16];
+void show_device(const device *d, const queue *q, const err *no_card, FILE *out) {
+    char text[IDENTITY_ROOM];
     device_identity is;
+    d->identify(q, &is);
+    identity_text(&is, text, sizeof text);
+    fprintf(out, "device    %s\n", text);
+    if (no_card->text[0]) fprintf(out, "          no card: %s\n", no_card->text);
+}
+
+void show_task(const task *s, const char *bars, FILE *out) {
+    char line[WISDOM_LINE + 16];
     err e;
-    s->device->identify(s->queue, &is);
-    identity_text(&is, device, sizeof device);
-    fprintf(out, "device    %s\n", device);
-    if (s->no_card.text[0]) fprintf(out, "          no card: %s\n", s->no_card.text);
+    show_device(s->device, s->queue, &s->no_card, out);
     if (bars) fputs(bars, out);
     print_data(s, out);
     show_overlap(s, false, out);

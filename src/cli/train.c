@@ -1,6 +1,7 @@
 // tradewind train: trains or goes on with a run, an ensemble or several models, and shows the task's events.
 #include "base/json.h"
 #include "base/term.h"
+#include "cli/agent_show.h"
 #include "cli/ask.h"
 #include "cli/cli.h"
 #include "cli/look.h"
@@ -175,7 +176,7 @@ static void print_start(const view *v, const task *t, const task_done_event *d) 
     printf("start     first step done after %.2f s: data %.2f, device %.2f, slab and recordings %.2f, step %.2f\n",
         d->begun - from, t->made - from, t->opened - t->made, d->ready - t->opened, d->begun - d->ready);
     printf("host      %.1f MB at most\n", host_peak() / 1e6);
-    if (lines_card(t, card, sizeof card)) printf("card      %s\n", card);
+    if (lines_card(t->device, t->queue, card, sizeof card)) printf("card      %s\n", card);
 }
 
 static void on_done(view *v, const task_event *e) {
@@ -273,6 +274,9 @@ static bool on_event(void *arg, const task_event *e) {
     case TASK_LOST:
         if (!v->o->quiet) fprintf(stderr, "tradewind: %s\n", e->line);
         break;
+    case TASK_AGENT_BEGIN:
+    case TASK_ITERATION:
+    case TASK_AGENT_DONE: return agent_show_event(v->o, &v->bar, e);
     case TASK_CHECKPOINT:
     case TASK_TUNING:
     case TASK_WALK_BEGIN:
@@ -320,6 +324,8 @@ const cli_command cli_train = {"train", "CONFIG... [key=value...]", "trains the 
     "Overrides are for all of them. --resume passes over those that are done and goes on with the first that is not.\n"
     "train.ensemble: N trains N members, with seeds from train.seed on, as runs in run.dir/member_1 and so on;\n"
     "--resume passes over those that are done. evaluate and predict take run.dir as one.\n"
+    "A section agent: trains an agent by PPO in an environment (doc/agents.md):\n"
+    "  tradewind train examples/ppo_cartpole.yaml\n"
     "A monitor samples memory, utilisation, temperature and power into run.db (gpu_optimization.memory_monitoring)\n"
     "and warns at 90 % of the limit or of the device's memory.\n",
     print_keys, "--seed", WORDS_MOST, run_train, NULL, "--resume"};

@@ -48,15 +48,6 @@ bool use_open(trained *t, const cli_options *o, err *e) {
     return is_run(o->word[0], e) && ask_devices(o, &ask.devices, e) && trained_open(t, &ask, e);
 }
 
-// True where the user's override of a key, or of the section that it is in, is this path.
-static bool is_given(const task_description *d, const char *path) {
-    for (int i = 0; i < d->override_count; i++) {
-        size_t n = strcspn(d->overrides[i], "=");
-        if (strncmp(path, d->overrides[i], n) == 0 && (!path[n] || path[n] == '.')) return true;
-    }
-    return false;
-}
-
 typedef struct {
     const trained *t;
     FILE *out;
@@ -64,7 +55,7 @@ typedef struct {
 
 static void tell_key(void *arg, const told_key *k) {
     const teller *to = arg;
-    if (is_given(&to->t->task.options.description, k->key)) show_key(k, to->out);
+    if (task_key_given(&to->t->task, k->key)) show_key(k, to->out);
 }
 
 void use_tell(const trained *t, const cli_options *o) {

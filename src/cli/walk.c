@@ -7,6 +7,7 @@
 #include "cli/checking.h"
 #include "cli/cli.h"
 #include "cli/report.h"
+#include "cli/shard.h"
 #include "cli/show.h"
 #include "run/command.h"
 #include "run/results.h"
@@ -178,12 +179,19 @@ static bool on_event(void *arg, const task_event *e) {
         if (says_text(v)) printf("earlier   the walk that was in %s is now %s\n", e->member.dir, e->member.earlier);
         if (v->o->json) json_line(stdout, json_pack("{s:s}", "earlier", e->member.earlier));
         break;
+    case TASK_RESUME:
+        if (says_text(v)) printf("resume    %s\n", e->line);
+        break;
     case TASK_WALK_BEGIN: on_begin(v, e); break;
     case TASK_KEYS:
         if (!v->o->quiet) show_keys(e->task, v->o->json, stdout);
         break;
     case TASK_WALK_STEP: return on_share(v, e->share);
     case TASK_FOLD: on_fold(v, e); break;
+    case TASK_WARNING:
+        if (says_text(v)) printf("warning   %s\n", e->line);
+        if (v->o->json) json_line(stdout, json_pack("{s:s}", "warning", e->line));
+        break;
     case TASK_LOST:
         if (!v->o->quiet) fprintf(stderr, "tradewind: %s\n", e->line);
         break;
@@ -193,37 +201,6 @@ static bool on_event(void *arg, const task_event *e) {
     default: break; // of single runs, which tell their own logs
     }
     return true;
-}
-
-// Shards: by option, or as Slurm and Kubernetes number the processes of an array
-
-// A number of the environment; `otherwise` where there is none.
-static int number_of(const char *name, int otherwise) {
-    const char *text = getenv(name);
-    char *end;
-    long n = text ? strtol(text, &end, 10) : 0;
-    return text && *text && !*end && n >= 0 && n <= 100000 ? (int)n : otherwise;
-}
-
-static bool read_shard(const char *text, walk_options *w, err *e) {
-    char rest;
-    if (strcmp(text, "auto") == 0) {
-        int at = number_of("SLURM_ARRAY_TASK_ID", -1), first = number_of("SLURM_ARRAY_TASK_MIN", 0);
-        w->shards = number_of("SLURM_ARRAY_TASK_COUNT", 0);
-        w->shard = at - first + 1;
-        if (at >= 0 && w->shards > 0 && w->shard >= 1 && w->shard <= w->shards) return true;
-        at = number_of("JOB_COMPLETION_INDEX", -1);
-        w->shards = number_of("JOB_COMPLETIONS", 0);
-        w->shard = at + 1;
-        if (at >= 0 && w->shards > 0 && w->shard <= w->shards) return true;
-        return err_input(e,
-            "--shard auto: needs SLURM_ARRAY_TASK_ID and SLURM_ARRAY_TASK_COUNT, or JOB_COMPLETION_INDEX and "
-            "JOB_COMPLETIONS; or give --shard 1/4");
-    }
-    if (sscanf(text, "%d/%d%c", &w->shard, &w->shards, &rest) == 2 && w->shard >= 1 && w->shard <= w->shards &&
-        w->shards <= 100000)
-        return true;
-    return err_input(e, "--shard %.40s: must be such as 1/4, the first of four, or auto", text);
 }
 
 static bool run_walk(const cli_options *o, err *e) {
@@ -237,9 +214,10 @@ static bool run_walk(const cli_options *o, err *e) {
     if (!check && cli_given(o, "--folds")) return err_input(e, "--folds: goes with --check; walk.folds says how many");
     if (check) return checking_run(o, e);
     if (shard && w.gather) return err_input(e, "--gather: joins what all shards have done; leave --shard out");
-    if (shard && !read_shard(shard, &w, e)) return false;
+    if (shard && !shard_read(shard, &w, e)) return false;
     if (!ask_task(o, &ask, e)) return false;
     ask.listener = (task_listener){on_event, &v};
+    if (shard && says_text(&v)) printf("shard     %d of %d\n", w.shard, w.shards);
     bool ok = task_walk(&ask, &w, e);
     progress_done(&v.bar);
     if (ok && shard && says_text(&v) && !cli_interrupted())
@@ -260,7 +238,8 @@ const cli_command cli_walk = {"walk", "CONFIG [key=value...]",
     "them, and `tradewind backtest run.dir` trades all tests in one account.\n"
     "  --resume            go on: folds that are done are kept, others go on where they stood\n"
     "  --shard I/N         train the I-th of N shares of the folds into a directory that all shards see; auto: as\n"
-    "                      Slurm arrays and Kubernetes indexed jobs number them\n"
+    "                      Slurm arrays and Kubernetes indexed jobs number them; auto/N where they do not tell how "
+    "many\n"
     "  --gather            train nothing: test what all shards have trained, on the same data, and write walk.json\n"
     "  --check             write nothing: look for leaks by making everything anew with another future, and training\n"
     "                      the first fold with each; status 1 where one is found\n"

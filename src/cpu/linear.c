@@ -47,14 +47,24 @@ static void gelu_row(float *y, float *slope, int64_t n) {
     }
 }
 
+static void tanh_row(float *y, int64_t n) {
+    for (int64_t i = 0; i < n; i += VEC) vec_store_some(y + i, vec_tanh(vec_load_some(y + i, n - i)), n - i);
+}
+
+static void sigmoid_row(float *y, int64_t n) {
+    for (int64_t i = 0; i < n; i += VEC) vec_store_some(y + i, vec_sigmoid(vec_load_some(y + i, n - i)), n - i);
+}
+
 static void finish_row(const work *w, float *y, float *slope, const float *bias, int64_t n) {
     for (int64_t i = 0; bias && i < n; i++) y[i] += bias[i];
     if (w->act == ACT_RELU) {
         for (int64_t i = 0; i < n; i++) y[i] = y[i] < 0 ? 0 : y[i]; // a NaN stays one
     } else if (w->act == ACT_GELU) {
         gelu_row(y, slope, n);
-    } else if (w->act != ACT_NONE) {
-        for (int64_t i = 0; i < n; i++) y[i] = activation_of(w->act, y[i]);
+    } else if (w->act == ACT_TANH) {
+        tanh_row(y, n);
+    } else if (w->act == ACT_SIGMOID) {
+        sigmoid_row(y, n);
     }
 }
 
@@ -87,6 +97,8 @@ static void slope_rows(const call *c, int64_t begin, int64_t end) {
         for (int64_t i = begin * O; i < end * O; i++) dz[i] = y[i] <= 0 ? 0 : dy[i];
     } else if (a->act == ACT_GELU) {
         for (int64_t i = begin * O; i < end * O; i++) dz[i] = dy[i] * slope[i];
+    } else if (a->act == ACT_TANH) {
+        for (int64_t i = begin * O; i < end * O; i++) dz[i] = dy[i] * (1 - y[i] * y[i]);
     } else {
         for (int64_t i = begin * O; i < end * O; i++) dz[i] = dy[i] * activation_slope(a->act, 0, y[i]);
     }

@@ -120,21 +120,35 @@ typedef struct {
 
 // Arithmetic
 
-// A quotient rounded half to even; `by` is above 0.
-ACCOUNT_FN account_wide account_round(account_wide v, account_wide by) {
-    account_wide q = v / by, rest = v - q * by, twice = rest < 0 ? -2 * rest : 2 * rest;
-    if (twice > by || (twice == by && (q & 1))) q += v < 0 ? -1 : 1;
+// whole + v / by, rounded once, half to even; `by` is above 0. Fills do this several times: an amount of 64 bits is not
+// divided as one of 128.
+ACCOUNT_FN account_wide account_near(account_wide whole, account_wide v, int64_t by) {
+    int64_t few = (int64_t)v, left;
+    account_wide q;
+    if (few == v) {
+        q = whole + few / by;
+        left = few % by;
+    } else {
+        q = v / by;
+        left = (int64_t)(v - q * by);
+        q += whole;
+    }
+    int64_t size = left < 0 ? -left : left, more = by - size;
+    if (size > more || (size == more && (q & 1))) q += left < 0 ? -1 : 1;
     return q;
+}
+
+// A quotient rounded half to even; `by` is above 0.
+ACCOUNT_FN account_wide account_round(account_wide v, int64_t by) {
+    return account_near(0, v, by);
 }
 
 // Units at a price of 0 or more, rounded half to even. As account_round has it, but without a division of 128 bits:
 // this is done at every bar.
 ACCOUNT_FN account_wide account_mark(int64_t units, int64_t price) {
-    int64_t part = units % ACCOUNT_ONE, rest = part * (price % ACCOUNT_ONE), left = rest % ACCOUNT_ONE;
-    account_wide v = (account_wide)(units / ACCOUNT_ONE) * price + part * (price / ACCOUNT_ONE) + rest / ACCOUNT_ONE;
-    int64_t twice = left < 0 ? -2 * left : 2 * left;
-    if (twice > ACCOUNT_ONE || (twice == ACCOUNT_ONE && (v & 1))) v += left < 0 ? -1 : 1;
-    return v;
+    int64_t part = units % ACCOUNT_ONE;
+    account_wide whole = (account_wide)(units / ACCOUNT_ONE) * price + part * (price / ACCOUNT_ONE);
+    return account_near(whole, part * (price % ACCOUNT_ONE), ACCOUNT_ONE);
 }
 
 // The amount, or 0 and `*over` set where it is larger than any account.
@@ -152,8 +166,8 @@ ACCOUNT_FN bool account_is_none(account_amount a) {
 ACCOUNT_FN int64_t account_price(int64_t price, account_amount cost, int side, bool *over) {
     if (account_is_none(cost)) return price;
     account_wide at = (account_wide)price + (side > 0 ? cost.price : -cost.price);
-    account_wide full = at > 0 ? at * (ACCOUNT_SHARE + (side > 0 ? cost.share : -cost.share)) : 0;
-    return account_fit(account_round(full, ACCOUNT_SHARE), over);
+    if (at <= 0) return 0;
+    return account_fit(account_near(at, at * (side > 0 ? cost.share : -cost.share), ACCOUNT_SHARE), over);
 }
 
 // Units at such a price, which is not rounded before.
@@ -166,7 +180,7 @@ ACCOUNT_FN int64_t account_worth(int64_t units, int64_t price, account_amount co
         return 0;
     }
     v *= ACCOUNT_SHARE + (side > 0 ? cost.share : -cost.share);
-    return account_fit(account_round(v, (account_wide)ACCOUNT_SHARE * ACCOUNT_ONE), over);
+    return account_fit(account_round(v, ACCOUNT_SHARE * ACCOUNT_ONE), over);
 }
 
 // Commission of a fill of this value.

@@ -1,12 +1,13 @@
 #include "graph/graph.h"
 
 #include "base/err.h"
-#include "base/rng.h"
 #include "graph/internal.h"
 
-#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+enum { PARAMETER_NAME_MOST = 256 };
 
 graph *graph_new(void) {
     graph *g = calloc(1, sizeof *g);
@@ -84,7 +85,13 @@ tensor graph_constant(graph *g, const char *name, dtype type, shape s, const voi
 }
 
 tensor graph_parameter(graph *g, const char *name, shape s, init begin) {
+    char full[PARAMETER_NAME_MOST];
     CHECK(!g->sealed, "parameter %s added after a slab was used", name);
+    if (g->prefix) {
+        int n = snprintf(full, sizeof full, "%s%s", g->prefix, name);
+        CHECK(n > 0 && n < PARAMETER_NAME_MOST, "parameter name %s%s is too long", g->prefix, name);
+        name = full;
+    }
     CHECK(!graph_parameter_named(g, name).id, "two parameters named %s", name);
     tensor t = graph_tensor_add(g, name, ROLE_PARAMETER, DTYPE_F32, s);
     tensor_info *info = graph_edit(g, t);
@@ -97,6 +104,15 @@ tensor graph_parameter(graph *g, const char *name, shape s, init begin) {
     g->parameter = grown(g->parameter, g->parameters, &g->parameter_room, sizeof *g->parameter);
     g->parameter[g->parameters++] = t;
     return t;
+}
+
+void graph_prefix(graph *g, const char *prefix) {
+    g->prefix = prefix;
+}
+
+void graph_begins(graph *g, tensor parameter, init begin) {
+    CHECK(graph_info(g, parameter)->role == ROLE_PARAMETER, "tensor %d is no parameter", parameter.id);
+    graph_edit(g, parameter)->init = begin;
 }
 
 void graph_undecayed(graph *g, tensor parameter) {
@@ -281,34 +297,4 @@ int64_t graph_slab_elements(const graph *g) {
 
 bool graph_uses_slab(const graph *g, slab_kind kind) {
     return g->slab[kind].id != 0;
-}
-
-// Two uniform numbers to one normal (Box and Muller).
-static float normal_of(uint32_t a, uint32_t b) {
-    double u = ((double)a + 1) * 0x1p-32, turn = (double)b * 0x1p-32 * 6.283185307179586;
-    return (float)(sqrt(-2 * log(u)) * cos(turn));
-}
-
-static void fill_initial(const tensor_info *t, uint64_t seed, uint32_t index, float *w) {
-    int64_t n = shape_count(t->shape);
-    for (int64_t i = 0; i < n; i++) {
-        if (t->init.kind == INIT_ZERO || t->init.kind == INIT_ONE) {
-            w[i] = t->init.kind == INIT_ONE ? 1.0f : 0.0f;
-            continue;
-        }
-        rng_block r = rng_philox(seed, (uint32_t)(i >> 2), index, (uint32_t)RNG_INIT << 16, 0);
-        if (t->init.kind == INIT_UNIFORM) w[i] = (2.0f * rng_unit(r.v[i & 3]) - 1.0f) * t->init.bound;
-        if (t->init.kind == INIT_NORMAL) {
-            rng_block more = rng_philox(seed, (uint32_t)(i >> 2), index, (uint32_t)RNG_INIT << 16, 1);
-            w[i] = normal_of(r.v[i & 3], more.v[i & 3]) * t->init.bound;
-        }
-    }
-}
-
-void graph_initial(const graph *g, uint64_t seed, float *weights) {
-    memset(weights, 0, (size_t)g->slab_elements * sizeof *weights);
-    for (int i = 0; i < g->parameters; i++) {
-        const tensor_info *t = g->tensor[g->parameter[i].id];
-        fill_initial(t, seed, (uint32_t)i, weights + t->offset);
-    }
 }

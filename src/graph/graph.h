@@ -36,10 +36,11 @@ typedef enum {
 typedef enum { SLAB_WEIGHTS, SLAB_GRADIENTS, SLAB_MOMENT1, SLAB_MOMENT2, SLAB_COUNT } slab_kind;
 
 // How a parameter begins.
-typedef enum { INIT_ZERO, INIT_ONE, INIT_UNIFORM, INIT_NORMAL } init_kind;
+typedef enum { INIT_ZERO, INIT_ONE, INIT_VALUE, INIT_UNIFORM, INIT_NORMAL, INIT_ORTHOGONAL } init_kind;
 typedef struct {
     init_kind kind;
-    float bound; // INIT_UNIFORM: values in [-bound, bound); INIT_NORMAL: their standard deviation
+    float bound; // INIT_VALUE: every value; INIT_UNIFORM: values in [-bound, bound); INIT_NORMAL: their standard
+                 // deviation; INIT_ORTHOGONAL, of matrices: length of their orthogonal rows or columns
 } init;
 
 // When a node runs: in every micro-batch, after its backward pass, or once per optimizer step.
@@ -102,6 +103,12 @@ void graph_free(graph *g);
 tensor graph_constant(graph *g, const char *name, dtype type, shape s, const void *data);
 tensor graph_parameter(graph *g, const char *name, shape s, init begin);
 tensor graph_state(graph *g, const char *name, dtype type, shape s);
+
+// Puts `prefix`, which must outlive the graph, before the names of parameters from here on; NULL: nothing.
+void graph_prefix(graph *g, const char *prefix);
+
+// Changes how a parameter begins.
+void graph_begins(graph *g, tensor parameter, init begin);
 
 // Marks a constant as part of a dataset, of which all programs of a process read one copy (graph/store.h).
 void graph_share(graph *g, tensor constant);

@@ -11,7 +11,8 @@ struct graph {
     int tensors, tensor_room;
     node **node;
     int nodes, node_room;
-    uint32_t number; // of the next node
+    uint32_t number;    // of the next node
+    const char *prefix; // of parameters' names, or NULL
     int segments;
     bool in_segment;
     tensor *parameter;

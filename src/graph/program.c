@@ -89,7 +89,7 @@ static int list_update(const program *p, arena *a, call **list) {
     return n;
 }
 
-// Steps together repeat what first and update have, but the first and the last may be joined otherwise.
+// Steps together repeat what first and update have, or evaluate, but the first and the last may be joined otherwise.
 enum { TOGETHER_KINDS = 3 };
 
 static void lay_room(program *p, const device *d, const queue *q) {
@@ -242,13 +242,14 @@ static void bind_update(program *p) {
     }
 }
 
-// The calls of first and update, over and over.
+// The calls of first and update, or those of evaluate, over and over.
 static void repeat_steps(program *p) {
-    int micro = p->count[p->lane][PASS_FIRST], update = p->count[p->lane][PASS_UPDATE], each = micro + update;
+    pass begin = trains(p) ? PASS_FIRST : PASS_EVALUATE;
+    int micro = p->count[p->lane][begin], update = p->count[p->lane][PASS_UPDATE], each = micro + update;
     call *to = arena_array(&p->bound, (size_t)each * (size_t)p->o.together, sizeof *to);
     for (int i = 0; i < p->o.together; i++) {
-        memcpy(to + i * each, p->calls[p->lane][PASS_FIRST], (size_t)micro * sizeof *to);
-        memcpy(to + i * each + micro, p->calls[p->lane][PASS_UPDATE], (size_t)update * sizeof *to);
+        memcpy(to + i * each, p->calls[p->lane][begin], (size_t)micro * sizeof *to);
+        if (update) memcpy(to + i * each + micro, p->calls[p->lane][PASS_UPDATE], (size_t)update * sizeof *to);
     }
     p->calls[p->lane][PASS_TOGETHER] = to;
     p->count[p->lane][PASS_TOGETHER] = each * p->o.together;
@@ -322,8 +323,10 @@ bool program_play(program *p, pass which, err *e) {
 bool program_play_steps(program *p, int64_t steps, err *e) {
     for (int n = p->o.together; n && steps >= n; steps -= n)
         if (!program_play(p, PASS_TOGETHER, e)) return false;
-    for (; steps > 0; steps--)
-        if (!program_play(p, PASS_FIRST, e) || !program_play(p, PASS_UPDATE, e)) return false;
+    for (; steps > 0; steps--) {
+        if (!program_play(p, trains(p) ? PASS_FIRST : PASS_EVALUATE, e)) return false;
+        if (trains(p) && !program_play(p, PASS_UPDATE, e)) return false;
+    }
     return true;
 }
 

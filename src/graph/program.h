@@ -4,7 +4,7 @@
 // Training is two programs: one of the passes first, next, update and perhaps together, one of the pass evaluate.
 // Prediction is one of evaluate, at any number of rows. A step is PASS_FIRST, then PASS_NEXT for each further
 // micro-batch, then PASS_UPDATE. In PASS_FIRST a parameter's gradient overwrites, in PASS_NEXT it adds. PASS_TOGETHER
-// is several steps of one micro-batch each, for devices to which starting a recording is dear.
+// is several steps of one micro-batch each, or several evaluations, for devices to which starting a recording is dear.
 //
 // A program is described first, which needs kernels but no device: it is measured then. Programs of one queue run in
 // order and share one transient region, as large as the largest of them needs. Lasting tensors lie in stores, which the
@@ -19,7 +19,7 @@
 
 typedef struct program program;
 
-typedef enum { PASS_FIRST, PASS_NEXT, PASS_UPDATE, PASS_TOGETHER, PASS_EVALUATE, PASSES } pass;
+typedef enum { PASS_FIRST, PASS_NEXT, PASS_UPDATE, PASS_EVALUATE, PASS_TOGETHER, PASSES } pass;
 #define PASS_BIT(p) (1u << (p))
 enum { PASSES_OF_TRAINING = PASS_BIT(PASS_FIRST) | PASS_BIT(PASS_NEXT) | PASS_BIT(PASS_UPDATE) };
 
@@ -27,7 +27,7 @@ typedef struct {
     const graph *graph; // must outlive the program
     int64_t rows;       // of a micro-batch
     unsigned passes;    // PASS_BIT of each; evaluate stands alone
-    int together;       // steps in PASS_TOGETHER, which it adds; 0: there is no such pass
+    int together;       // steps or evaluations in PASS_TOGETHER, which it adds; 0: there is no such pass
     int recompute;      // segments, from the first on, whose activations are computed a second time for backward
     size_t guard;       // bytes of 0xA5 behind every planned block, for tests
     feed *feed;         // inputs from the host, or NULL; must outlive the program
@@ -74,11 +74,11 @@ void program_rest(program *p);
 
 bool program_play(program *p, pass which, err *e);
 
-// Takes that many steps of one micro-batch each, together as far as options.together goes.
+// Takes that many steps of one micro-batch each, or evaluates as often, together as far as options.together goes.
 bool program_play_steps(program *p, int64_t steps, err *e);
 
-// Number of an epoch's `steps`, of one micro-batch each, to put together on a device: they take well under 50 ms, so
-// that the host can still say stop; 0 where it does not pay.
+// Number of an epoch's `steps`, of one micro-batch each, or of evaluations in a row, to put together on a device: they
+// take well under 50 ms, so that the host can still say stop; 0 where it does not pay.
 int program_together(const device *d, const graph *g, int64_t rows, int64_t steps);
 
 bool program_seek(program *p, const step_cursor *c, err *e);

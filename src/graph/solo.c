@@ -19,6 +19,7 @@ static solo *describe(const device *d, const queue *q, const graph *g, const sol
     NEED(x, "out of memory for a graph by itself");
     x->g = g;
     program_options p = {.graph = g, .rows = o->rows, .passes = PASS_BIT(PASS_EVALUATE), .guard = o->guard};
+    if (o->inference) p.together = o->together;
     x->store = store_new(d->host_memory);
     x->data = store_new(d->host_memory);
     store_add(x->store, g, o->inference ? STORE_FOR_INFERENCE : STORE_FOR_TRAINING);

@@ -11,7 +11,7 @@ typedef struct {
     int64_t rows;   // of a micro-batch
     bool inference; // evaluation alone
     size_t guard;   // bytes behind every planned block, for tests
-    int together;   // steps in PASS_TOGETHER
+    int together;   // steps in PASS_TOGETHER; of inference, evaluations
     int recompute;  // segments whose activations are computed a second time
 } solo_options;
 

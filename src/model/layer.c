@@ -53,6 +53,12 @@ tensor layer_bilstm(graph *g, const char *name, tensor x, int64_t hidden, int la
     return x;
 }
 
+tensor layer_lstm(graph *g, const char *name, tensor x, int64_t hidden, layer_memory before, bool all_states) {
+    tensor w[LSTM_PER_DIRECTION];
+    direction_parameters(g, name, 0, "", shape_last(graph_info(g, x)->shape), hidden, w);
+    return op_lstm(g, x, w, 1, before.h, before.c, before.reset, all_states);
+}
+
 tensor layer_norm(graph *g, const char *name, tensor x) {
     shape s = shape1(shape_last(graph_info(g, x)->shape));
     tensor gain = parameter(g, name, "weight", s, (init){INIT_ONE, 0});

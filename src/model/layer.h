@@ -16,6 +16,16 @@ tensor layer_dropout(graph *g, tensor x, float probability);
 // within 1 / sqrt(hidden). Returns the last states of the last layer, both directions side by side: [B, 2 * hidden].
 tensor layer_bilstm(graph *g, const char *name, tensor x, int64_t hidden, int layers, float dropout);
 
+// State of an LSTM that remembers from call to call: its states before the first step, and the steps that begin anew
+// (ops/lstm.c), each none where it is not wanted.
+typedef struct {
+    tensor h, c, reset;
+} layer_memory;
+
+// nn.LSTM(hidden, batch_first=True), one layer in one direction: NAME.weight_ih_l0 and so on. Returns all states
+// [B, T, hidden] or the last one [B, hidden]; graph_sibling finds LSTM_H_LAST and LSTM_C_LAST.
+tensor layer_lstm(graph *g, const char *name, tensor x, int64_t hidden, layer_memory before, bool all_states);
+
 // nn.LayerNorm: NAME.weight of ones and NAME.bias of zeros, over the last dimension; eps 1e-5.
 tensor layer_norm(graph *g, const char *name, tensor x);
 

@@ -3,6 +3,8 @@
 #ifndef TRADEWIND_OPS_ATTR_H
 #define TRADEWIND_OPS_ATTR_H
 
+#include "env/env.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -169,5 +171,76 @@ enum {
     CLIP_TICKET,    // for a device that counts its finished blocks here; 0 between steps
     CLIP_COUNT
 };
+
+// An environment, and whose random numbers it draws: rollouts and evaluations have streams of their own.
+typedef struct {
+    env_settings env;
+    uint32_t stream;
+} env_attr;
+
+// Inputs of env_see: state, then the environment's data; of env_take: state, action, then the data.
+enum { ENV_SEE_DATA = 1, ENV_TAKE_DATA = 2 };
+
+// Results of env_take behind the state: one row an environment.
+enum { ENV_TAKE_STATE, ENV_TAKE_REWARD, ENV_TAKE_END, ENV_TAKE_LAST, ENV_TAKE_TOTAL, ENV_TAKE_STEPS };
+
+// Actions of one environment are drawn: as one of several choices, as numbers with a deviation of their own, or with
+// noise that is a linear function of the policy's last hidden layer, the same function for `hold` steps.
+typedef struct {
+    bool choices; // scores are of choices; otherwise they are means
+    bool greedy;  // the likeliest action
+    int32_t hold; // steps; 0: noise is drawn anew for every step
+    uint32_t stream;
+} sample_settings;
+
+typedef struct {
+    float clip; // of the result, both ways
+    bool learn; // moments follow what comes in
+} standardise_settings;
+
+typedef struct {
+    float gamma, clip;
+} scale_reward_settings;
+
+typedef struct {
+    float gamma, lambda;
+} gae_settings;
+
+typedef struct {
+    int64_t rows, steps;
+} spread_attr;
+
+typedef struct {
+    bool choices;
+    float value;         // coefficient of the value loss
+    float entropy_bound; // of the mean entropy's size in the loss; 0: none
+    float value_bound;   // of the mean value loss; 0: none
+} ppo_settings;
+
+// Inputs of ppo's node.
+enum {
+    PPO_SCORE,
+    PPO_STD,
+    PPO_VALUE,
+    PPO_ACTION,
+    PPO_LOG_PROB,
+    PPO_ADVANTAGE,
+    PPO_RETURN,
+    PPO_OLD_VALUE,
+    PPO_WEIGHT,
+    PPO_SPREAD,
+    PPO_KNOBS,
+    PPO_INPUTS
+};
+
+// Numbers that the host sets before every update of an agent.
+enum { KNOB_CLIP, KNOB_ENTROPY, KNOB_VALUE_CLIP, KNOB_TARGET_KL, KNOBS };
+
+// Sums over a minibatch: the rows' weights, then what is divided by them.
+enum { PPO_ROWS, PPO_POLICY, PPO_VALUE_LOSS, PPO_ENTROPY, PPO_KL, PPO_CLIPPED, PPO_SUMS };
+
+// The state that ppo_gate keeps: sums over minibatches of their means, in the order of PPO_SUMS, where PPO_ROWS counts
+// minibatches; then the divergence and minibatches of the running pass over the rollout, and whether that has stopped.
+enum { GATE_EPOCH_KL = PPO_SUMS, GATE_EPOCH_COUNT, GATE_STOPPED, GATE_COUNT };
 
 #endif

@@ -12,6 +12,19 @@ typedef enum {
     OP_COUNT
 } op;
 
+// What the loss of PPO is made of, row by row.
+typedef struct {
+    tensor score, std;    // of the policy: scores of choices, or means with their deviations (`std`)
+    tensor value;         // [B, 1]
+    tensor action;        // that was taken: [B, 1] for choices
+    tensor log_prob;      // of it, when it was taken
+    tensor advantage;     // not yet normalised
+    tensor target;        // return that the value is to tell
+    tensor old_value;     // [B]
+    tensor weight;        // of rows
+    tensor spread, knobs; // of op_spread, or none; [KNOBS]
+} ppo_inputs;
+
 // Each builder checks shapes (a mismatch is a programmer's mistake), appends a node and returns its first result.
 #define OP(name, precision, traits, ...) OP_PROTOTYPE(name, __VA_ARGS__);
 #define OP_PROTOTYPE(name, ...)          tensor op_##name OP_ARGUMENTS(__VA_ARGS__)

@@ -148,25 +148,15 @@ static bool is_readable(const err *why, err *e) {
     return why->kind != ERR_RUN;
 }
 
-// False where one is of a newer format: going on from another would lose the steps that it holds.
-static bool all_known(const listing *l, err *e) {
-    bool known = true;
-    for (int i = 0; known && i < l->count; i++) {
-        err why;
-        safetensors *s = safetensors_open(l->file[i].path, &why);
-        known = s ? checkpoint_known(s, l->file[i].path, e) : is_readable(&why, e);
-        safetensors_close(s);
-    }
-    return known;
-}
-
-// Keeps the files whose head can be read, with their steps; false where one cannot be read now.
+// Keeps the files whose head can be read, with their steps. False where one cannot be read now, or is of a newer
+// format: going on from another would lose the steps that it holds.
 static bool read_heads(listing *l, void (*damaged)(void *arg, const char *why), void *arg, err *e) {
     int kept = 0;
     bool ok = true;
     for (int i = 0; i < l->count; i++) {
         err why;
         safetensors *s = safetensors_open(l->file[i].path, &why);
+        ok = ok && (!s || checkpoint_known(s, l->file[i].path, e));
         if (s && is_checkpoint(s, l->file[i].path, &why)) {
             l->file[i].step = checkpoint_step(s);
             l->file[kept++] = l->file[i];
@@ -195,7 +185,7 @@ safetensors *checkpoint_newest(
     safetensors *s = NULL;
     *path = NULL;
     if (!list_files(dir, &l, e)) return NULL;
-    bool ok = all_known(&l, e) && read_heads(&l, damaged, arg, e);
+    bool ok = read_heads(&l, damaged, arg, e);
     if (ok && l.count) qsort(l.file, (size_t)l.count, sizeof *l.file, by_step_falling);
     for (int i = 0; ok && i < l.count && !s; i++) {
         err why;

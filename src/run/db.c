@@ -28,15 +28,16 @@ typedef enum {
     ROW_KINDS
 } row_kind;
 
-// Parentheses around what takes two lines, so that no comma is missed.
+// Rows are added, replaced and deleted, never updated: the sums of db_file.c follow these three. Parentheses around
+// what takes two lines, so that no comma is missed.
 static const char *const statements[ROW_KINDS] = {
-    [ROW_RUN] = ("INSERT INTO run VALUES (1, ?1, ?2, ?3, ?4, ?4, 'running', '') ON CONFLICT (id) DO UPDATE SET"
-                 "  version = ?1, config = ?2, plan = ?3, changed = ?4, status = 'running', note = ''"),
+    [ROW_RUN] = ("INSERT OR REPLACE INTO run VALUES"
+                 "  (1, ?1, ?2, ?3, coalesce((SELECT started FROM run), ?4), ?4, 'running', '')"),
     [ROW_FORGET_STEPS] = "DELETE FROM steps WHERE step > ?1",
     [ROW_FORGET_EPOCHS] = "DELETE FROM epochs WHERE epoch >= ?1",
     [ROW_FORGET_METRICS] = "DELETE FROM metrics WHERE epoch >= ?1",
     [ROW_FORGET_CHANGES] = "DELETE FROM events WHERE step >= ?1 AND kind = 'precision'",
-    [ROW_STATUS] = "UPDATE run SET status = ?1, note = ?2, changed = ?3",
+    [ROW_STATUS] = "INSERT OR REPLACE INTO run SELECT id, version, config, plan, started, ?3, ?1, ?2 FROM run",
     [ROW_EPOCH] = "INSERT OR REPLACE INTO epochs VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
     [ROW_METRIC] = "INSERT OR REPLACE INTO metrics VALUES (?1, ?2, ?3, ?4)",
     [ROW_STEPS] = "INSERT OR REPLACE INTO steps VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
@@ -61,9 +62,9 @@ typedef struct {
 
 struct db {
     char *path;
-    sqlite3 *file; // NULL: could not be opened
-    bool refused;  // a newer version has written it
-    sqlite3_stmt *statement[ROW_KINDS];
+    sqlite3 *file;                      // NULL: could not be opened
+    bool refused;                       // a newer version has written it
+    sqlite3_stmt *statement[ROW_KINDS]; // NULL: no such row was written yet
     row *waiting;
     int count;
     int64_t lost;
@@ -85,19 +86,13 @@ static bool note_trouble(db *d) {
     return false;
 }
 
-static bool prepare_all(db *d) {
-    for (int i = 0; i < ROW_KINDS; i++)
-        if (sqlite3_prepare_v2(d->file, statements[i], -1, &d->statement[i], NULL) != SQLITE_OK) return false;
-    return true;
-}
-
 static bool open_file(db *d, int busy_ms) {
     int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
     if (sqlite3_open_v2(d->path, &d->file, flags, NULL) != SQLITE_OK) return note_trouble(d);
     sqlite3_busy_timeout(d->file, busy_ms);
     d->refused = !db_file_known(d->file, d->path, &d->why);
     if (d->refused) return false;
-    bool ok = db_file_prepare(d->file) && prepare_all(d);
+    bool ok = db_file_prepare(d->file, d->path);
     sqlite3_busy_timeout(d->file, BUSY_MS);
     return ok || note_trouble(d);
 }
@@ -142,8 +137,10 @@ static int bind(sqlite3_stmt *st, int at, const field *f) {
 
 // A value that was not bound would be written as NULL.
 static bool write_row(db *d, const row *r) {
-    sqlite3_stmt *st = d->statement[r->kind];
-    bool ok = true;
+    sqlite3_stmt **kept = &d->statement[r->kind];
+    bool ok = *kept || sqlite3_prepare_v2(d->file, statements[r->kind], -1, kept, NULL) == SQLITE_OK;
+    if (!ok) return false;
+    sqlite3_stmt *st = *kept;
     for (int i = 0; ok && i < r->fields; i++) ok = bind(st, i + 1, &r->field[i]) == SQLITE_OK;
     ok = ok && sqlite3_step(st) == SQLITE_DONE;
     sqlite3_reset(st);

@@ -1,8 +1,9 @@
 // run.db: what a run measured, in SQLite, for everyone who wants to look while it goes on.
 //
-// One process writes, any number read (WAL). Rows are queued and written in short transactions, twice a second at most.
-// Nothing here can fail a run: where the file is locked, full or lost, rows wait, then the oldest are dropped, and
-// db_trouble tells. Times are seconds since 1970.
+// One process writes, any number read (WAL; on a network file system, where WAL does not hold, a rollback journal).
+// Rows are queued and written in short transactions, twice a second at most. Nothing here can fail a run: where the
+// file is locked, full or lost, rows wait, then the oldest are dropped, and db_trouble tells. Times are seconds since
+// 1970.
 //
 //   run      one row: version, config, plan, started, changed, status (running, done, stopped, failed), note
 //   epochs   epoch, step, finished, seconds, samples_per_s, best (0 or 1), confusion (of validation, as JSON)

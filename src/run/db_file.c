@@ -1,6 +1,8 @@
 #include "run/db_file.h"
 
+#include "base/file.h"
 #include "base/format.h"
+#include "base/network.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -125,25 +127,24 @@ __attribute__((format(printf, 2, 3))) static bool execute(sqlite3 *file, const c
     return sqlite3_exec(file, sql, NULL, NULL, NULL) == SQLITE_OK;
 }
 
-// The new sum of a table once a row was added, removed or changed; these are the triggers' events.
+// The new sum of a table once a row was added or removed. No statement of the writer changes a row where it is: it is
+// replaced, which is both.
 static bool add_triggers(sqlite3 *file, int table) {
-    static const char *const events[] = {"INSERT", "DELETE", "UPDATE"};
+    static const struct {
+        const char *event, *row, *sign;
+    } changes[] = {{"INSERT", "new.", "+"}, {"DELETE", "old.", "-"}};
     const char *name = tables[table].name, *key = tables[table].key;
-    char added[COLUMNS_MOST], removed[COLUMNS_MOST], total[EXPRESSION_MOST], after[EXPRESSION_MOST];
-    put_columns(added, sizeof added, table, "new.");
-    put_columns(removed, sizeof removed, table, "old.");
-    put_total(total, sizeof total, table);
+    char columns[COLUMNS_MOST], after[EXPRESSION_MOST];
     bool ok = true;
-    for (int i = 0; ok && i < 3; i++) {
+    for (int i = 0; ok && i < 2; i++) {
+        put_columns(columns, sizeof columns, table, changes[i].row);
         if (tables[table].newest)
-            snprintf(after, sizeof after, "%s", total);
-        else if (i < 2)
-            snprintf(after, sizeof after, "sum %s row_sum(%s)", i ? "-" : "+", i ? removed : added);
+            put_total(after, sizeof after, table);
         else
-            snprintf(after, sizeof after, "sum + row_sum(%s) - row_sum(%s)", added, removed);
+            snprintf(after, sizeof after, "sum %s row_sum(%s)", changes[i].sign, columns);
         ok = execute(file,
             "CREATE TEMP TRIGGER %s_%s AFTER %s ON main.%s BEGIN UPDATE sums SET sum = %s WHERE name = '%s'; END", key,
-            events[i], events[i], name, after, key);
+            changes[i].event, changes[i].event, name, after, key);
     }
     return ok;
 }
@@ -162,9 +163,12 @@ static bool add_sums(sqlite3 *file) {
 }
 
 // Triggers are to be told of rows that are replaced, too.
-bool db_file_prepare(sqlite3 *file) {
-    return execute(file, "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA temp_store = MEMORY;"
-                         "PRAGMA recursive_triggers = ON") &&
+bool db_file_prepare(sqlite3 *file, const char *path) {
+    const char *journal = network_of(path) ? "DELETE" : "WAL";
+    return execute(file,
+               "PRAGMA journal_mode = %s; PRAGMA synchronous = NORMAL; PRAGMA temp_store = MEMORY;"
+               "PRAGMA recursive_triggers = ON",
+               journal) &&
            add_function(file) && execute(file, "%s", schema) && add_sums(file) && execute(file, "COMMIT");
 }
 
@@ -203,6 +207,8 @@ bool db_file_fail(sqlite3 *file, const char *path, const char *what, err *e) {
     int code = file ? sqlite3_errcode(file) : SQLITE_NOMEM;
     char why[300];
     NEED(code != SQLITE_NOMEM, "%s: cannot be read: out of memory", path);
+    if (code == SQLITE_CANTOPEN) file_fail(e, path, "cannot be read", sqlite3_system_errno(file));
+    if (code == SQLITE_CANTOPEN && e->kind == ERR_RUN) return false; // a file that is not there is another matter
     snprintf(why, sizeof why, "%s", sqlite3_errmsg(file));
     for (char *c = why; *c; c++) // words of a damaged file may be no text
         if ((unsigned char)*c >= 0x7f) *c = '?';

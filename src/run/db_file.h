@@ -23,8 +23,9 @@ struct db_reader {
 bool db_file_known(sqlite3 *file, const char *path, err *e);
 
 // Makes a file ready for writing: tables that are missing, sums of rows that have none yet, and the triggers of this
-// connection. False where SQLite has failed.
-bool db_file_prepare(sqlite3 *file);
+// connection. On a network file system (base/network.h) there is no WAL: its readers share memory, which other machines
+// do not. False where SQLite has failed.
+bool db_file_prepare(sqlite3 *file, const char *path);
 
 typedef enum {
     DB_FILE_WHOLE,

@@ -6,14 +6,26 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { BUSY_MS = 1000 };
 
 // Opening
 
+// Where there is no WAL, a killed writer leaves a journal that is rolled back before anything can be read, and that is
+// to write.
+static bool has_journal(const char *path) {
+    char *journal;
+    NEED(asprintf(&journal, "%s-journal", path) >= 0, "out of memory for a path");
+    bool has = access(journal, F_OK) == 0;
+    free(journal);
+    return has;
+}
+
 static sqlite3 *open_file(const char *path) {
     sqlite3 *file = NULL;
-    if (sqlite3_open_v2(path, &file, SQLITE_OPEN_READONLY, NULL) == SQLITE_OK) sqlite3_busy_timeout(file, BUSY_MS);
+    int flags = has_journal(path) ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY;
+    if (sqlite3_open_v2(path, &file, flags, NULL) == SQLITE_OK) sqlite3_busy_timeout(file, BUSY_MS);
     return file;
 }
 

@@ -60,8 +60,9 @@ static const place backtest[] = {{"part", TEXT}, {"weights", TEXT}, {"assumption
     {"monthly[].return", NUMBER}, {"trades", LIST}, {"trades[]", OBJECT}, {"trades[].side", NUMBER},
     {"trades[].entry_time", NUMBER}, {"trades[].exit_time", NUMBER}, {"trades[].entry", NUMBER},
     {"trades[].exit", NUMBER}, {"trades[].result", NUMBER}, {"price", OBJECT}, {"price.*", LIST}, {"price.*[]", NUMBER},
-    {"paths", LIST}, {"paths[]", OBJECT}, {"paths[].folds", LIST}, {"paths[].folds[]", NUMBER}, {"paths[].time", LIST},
-    {"paths[].time[]", NUMBER}, {"paths[].equity", LIST}, {"paths[].equity[]", NUMBER}, {"paths[].*", NUMBER}, {0}};
+    {"daily", OBJECT}, {"daily.*", LIST}, {"daily.*[]", NUMBER}, {"paths", LIST}, {"paths[]", OBJECT},
+    {"paths[].folds", LIST}, {"paths[].folds[]", NUMBER}, {"paths[].time", LIST}, {"paths[].time[]", NUMBER},
+    {"paths[].equity", LIST}, {"paths[].equity[]", NUMBER}, {"paths[].*", NUMBER}, {0}};
 
 static const place signal[] = {{"threshold", NUMBER}, {"exit", TEXT}, {"hold", NUMBER}, {"long", OBJECT},
     {"long.*", NUMBER}, {"short", OBJECT}, {"short.*", NUMBER}, {"unit", TEXT}, {"sizing", TEXT}, {"size", NUMBER},

@@ -1,7 +1,7 @@
 // Results of a run: JSON documents in its directory that commands leave for whoever reads the run later.
 //
 //   evaluation.json   by evaluate: scores, confusion, calibration and column importance of each part
-//   backtest.json     by backtest: assumptions, statistics, equity, months, trades, price
+//   backtest.json     by backtest: assumptions, statistics, equity, days, months, trades, price
 //   signal.json       by backtest: the rule that makes positions of predictions, as it was fitted
 //   walk.json         by walk, in the walk's directory: its folds
 //

@@ -55,5 +55,8 @@ bool sum_holds(const safetensors *s, const char *path, err *e) {
         notes[n++] = note;
     }
     sum_note(notes, n, safetensors_count(s) ? safetensors_at(s, 0) : NULL, safetensors_count(s), text);
-    return strcmp(text, kept) == 0 || err_input(e, "%s: its sum does not fit its bytes; the file is damaged", path);
+    return strcmp(text, kept) == 0 || err_input(e,
+                                          "%s: its sum does not fit its bytes; the file is damaged: copy it again from "
+                                          "where it is whole, or make it anew",
+                                          path);
 }

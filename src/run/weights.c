@@ -32,7 +32,8 @@ static bool is_known(const safetensors *s, const char *path, err *e) {
     int number = version ? format_number(version) : 0;
     if (!checkpoint_known(s, path, e) || (version && !format_known(path, number, WEIGHTS_VERSION, e))) return false;
     if (number >= 2 && !safetensors_metadata(s, "sum"))
-        return err_input(e, "%s: its sum is missing; the file is damaged", path);
+        return err_input(e,
+            "%s: its sum is missing; the file is damaged: copy it again from where it is whole, or make it anew", path);
     // A file of others may have a note of that name.
     return !(version || safetensors_metadata(s, "checkpoint")) || sum_holds(s, path, e);
 }

@@ -20,19 +20,14 @@ static bool make_rule(backtested *b, trained *t, const backtest_run_options *o, 
 
 static bool trade(backtested *b, trained *t, const backtest_run_options *o, err *e) {
     int64_t from, to;
-    const walk_settings *w = &t->task.settings.walk;
-    if (w->fold && w->scheme.kind == SCHEME_CPCV)
-        return err_input(e,
-            "%s: a fold of cpcv tests stretches between its training data, which are not traded; "
-            "`tradewind evaluate` scores it",
-            o->run.run);
+    if (!backtest_work_tradable(t, o->run.run, e)) return false;
     backtest_work_about(b, t, o->run.run);
     if (o->bars || o->run.data) snprintf(b->part, sizeof b->part, "all");
     if (o->bars) snprintf(b->data, sizeof b->data, "%s", o->bars);
     return market_open(&b->market, t, &(market_options){o->symbol, o->bars}, &b->terms, e) &&
            market_score(&b->market, t, &t->samples, &from, &to, e) &&
            market_measure(&b->market, t, b->rule.rule.volatility_bars, e) &&
-           backtest_work_trade(b, &(follow_stretch){0, &b->rule.rule}, 1, from, to, e);
+           backtest_work_trade(b, &(follow_stretch){0, &b->rule.rule}, 1, from, to, o->run.run, e);
 }
 
 // Opening
@@ -79,7 +74,7 @@ bool backtest_run_make(backtested *b, const backtest_run_options *o, err *e) {
     trained_options own = o->run;
     trained t;
     *b = (backtested){0};
-    if (!check_part(o, e)) return false;
+    if (!check_part(o, e) || !backtest_work_keys(&o->run, e)) return false;
     own.data = NULL;
     if (!is_own_part(o)) own.part = "validation";
     bool ok = false;

@@ -30,7 +30,9 @@ typedef struct {
     stats stats;
     int64_t trials;
     bool trials_given;
+    int64_t compared;   // backtests that overfitting is measured among; 0: it is not
     int64_t trained_on; // samples in the time that the model was trained on; -1: not known
+    char unused[300];   // overrides without effect, with the reasons; "": none
     int warnings;       // as those of `trained`
     char warning[TRAINED_WARNINGS][TRAINED_WARNING_ROOM];
 } backtested;

@@ -148,7 +148,7 @@ static bool ask_folds(backtested_walk *w, const backtest_run_options *o, const s
 
 // Trading
 
-static bool trade(backtested_walk *w, err *e) {
+static bool trade(backtested_walk *w, const char *walk, err *e) {
     follow_stretch *stretch = malloc((size_t)w->traded * sizeof *stretch);
     int64_t n = 0, first = 0, last = 0;
     if (!stretch) return err_run(e, "no memory for %lld folds", (long long)w->traded);
@@ -159,13 +159,13 @@ static bool trade(backtested_walk *w, err *e) {
         if (f->to > last) last = f->to;
         stretch[n++] = (follow_stretch){f->from - first, &f->rule.rule};
     }
-    bool ok = backtest_work_trade(&w->all, stretch, n, first, last, e);
+    bool ok = backtest_work_trade(&w->all, stretch, n, first, last, walk, e);
     free(stretch);
     return ok;
 }
 
 static bool trade_folds(backtested_walk *w, const backtest_run_options *o, const source *s, err *e) {
-    return take_folds(w, s, e) && ask_folds(w, o, s, e) && trade(w, e);
+    return take_folds(w, s, e) && ask_folds(w, o, s, e) && trade(w, o->run.run, e);
 }
 
 // Paths
@@ -188,7 +188,7 @@ static bool trade_paths(backtested_walk *w, const backtest_run_options *o, const
     for (int p = 0; ok && p < s->folds.paths; p++) {
         backtested_walk *one = p ? calloc(1, sizeof *one) : w;
         ok = (one || err_run(e, "no memory for a path")) && take_path(one, s, p, e) && ask_folds(one, o, s, e) &&
-             trade(one, e);
+             trade(one, o->run.run, e);
         if (ok) keep_path(&w->path[w->paths++], one);
         if (one && p) backtest_walk_done(one);
         if (p) free(one);
@@ -200,7 +200,7 @@ static bool trade_paths(backtested_walk *w, const backtest_run_options *o, const
 bool backtest_walk_make(backtested_walk *w, const backtest_run_options *o, err *e) {
     source s = {0};
     *w = (backtested_walk){0};
-    bool ok = check_options(o, e) && open_folds(o, &s, e) &&
+    bool ok = check_options(o, e) && backtest_work_keys(&o->run, e) && open_folds(o, &s, e) &&
               (s.folds.paths ? trade_paths(w, o, &s, e) : trade_folds(w, o, &s, e));
     scheme_done(&s.folds);
     dataset_free(s.data);

@@ -1,6 +1,7 @@
 #include "task/backtest_work.h"
 
 #include "backtest/judge.h"
+#include "task/keys.h"
 #include "task/trials.h"
 
 #include <math.h>
@@ -8,15 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-// Rows from..to of quotes and predictions.
+// Rows from..to of quotes.
 static quotes cut_quotes(const quotes *q, int64_t from, int64_t to) {
     quotes part = {to - from + 1, q->time + from, q->open + from, q->high + from, q->low + from, q->close + from,
         q->spread ? q->spread + from : NULL, q->point};
     return part;
-}
-
-static follow_series cut_series(const follow_series *s, int64_t from) {
-    return (follow_series){s->score + from, s->volatility + from};
 }
 
 // The row whose close makes the label of row `last` known: a part reaches so far, and the next one begins behind it.
@@ -25,11 +22,26 @@ static int64_t row_known(const market *m, int64_t last) {
     return behind < m->quotes.count ? behind : m->quotes.count - 1;
 }
 
+void backtest_work_cut(const market *m, int64_t from, int64_t to, quotes *q, follow_series *s) {
+    *q = cut_quotes(&m->quotes, from, row_known(m, to));
+    *s = (follow_series){m->all.score + from, m->all.volatility + from};
+}
+
+bool backtest_work_tradable(const trained *t, const char *run, err *e) {
+    const walk_settings *w = &t->task.settings.walk;
+    if (!w->fold || w->scheme.kind != SCHEME_CPCV) return true;
+    return err_input(e,
+        "%s: a fold of cpcv tests stretches between its training data, which are not traded; "
+        "`tradewind evaluate` scores it",
+        run);
+}
+
 // The rule
 
 static bool fit(rule_record *r, const account_terms *terms, market *m, int64_t from, int64_t to, err *e) {
-    quotes q = cut_quotes(&m->quotes, from, row_known(m, to));
-    follow_series s = cut_series(&m->all, from);
+    quotes q;
+    follow_series s;
+    backtest_work_cut(m, from, to, &q, &s);
     account_rules rules;
     bool ok = account_rules_make(&rules, terms, m->quotes.point, e) &&
               follow_fit(&r->rule, &q, &s, terms, &rules, &r->fitted, e);
@@ -58,10 +70,49 @@ bool backtest_work_rule(rule_record *r, account_terms *terms, trained *t, const 
     return ok;
 }
 
+// Keys
+
+// True for a key that was for the training.
+static bool is_trained(const char *key) {
+    static const char *const sections[] = {"train.", "model.", "walk.", "run."};
+    for (size_t i = 0; i < sizeof sections / sizeof *sections; i++)
+        if (strncmp(key, sections[i], strlen(sections[i])) == 0) return true;
+    return false;
+}
+
+bool backtest_work_keys(const trained_options *o, err *e) {
+    for (int i = 0; i < o->override_count; i++)
+        if (is_trained(o->overrides[i]))
+            return err_input(e,
+                "%.200s: has no effect on a backtest, which takes a run as it was trained; keys of account, signal, "
+                "report and data have",
+                o->overrides[i]);
+    return true;
+}
+
+typedef struct {
+    const task *task;
+    backtested *to;
+} noter;
+
+// Other names of keys are told as well where the key was for the training.
+static void note_unused(void *arg, const told_key *k) {
+    static const char as[] = "read as ";
+    const noter *n = arg;
+    char *text = n->to->unused;
+    size_t used = strlen(text), named = sizeof as - 1;
+    bool other = strncmp(k->text, as, named) == 0;
+    if (!task_key_given(n->task, k->key) || (other && !is_trained(k->text + named))) return;
+    snprintf(text + used, sizeof n->to->unused - used, "%s%s: %s%s", used ? "; " : "", k->key, k->text,
+        other ? ", which has no effect on a backtest" : "");
+}
+
 void backtest_work_about(backtested *b, const trained *t, const char *run) {
     snprintf(b->part, sizeof b->part, "%s", t->part);
     snprintf(b->data, sizeof b->data, "%s", t->task.data->name);
     b->trained_on = t->trained_on;
+    b->unused[0] = 0;
+    task_each_key(&t->task, note_unused, &(noter){&t->task, b});
     b->warnings = t->warnings;
     memcpy(b->warning, t->warning, sizeof b->warning);
     b->trials = report_trials(t->task.config);
@@ -72,7 +123,7 @@ void backtest_work_about(backtested *b, const trained *t, const char *run) {
 // Trading
 
 // Outcomes are log returns over the bars that the label looks ahead.
-static bool judge_rows(backtested *b, int64_t from, err *e) {
+static bool judge_rows(backtested *b, int64_t from, const char *run, err *e) {
     const market *m = &b->market;
     int64_t reach = build_reach(&m->label), n = 0;
     double *pair = malloc(2 * (size_t)b->quotes.count * sizeof *pair), *outcome = pair + b->quotes.count;
@@ -84,19 +135,27 @@ static bool judge_rows(backtested *b, int64_t from, err *e) {
         pair[n] = score;
         outcome[n++] = log((double)m->quotes.close[from + i + reach] / (double)m->quotes.close[from + i]);
     }
-    judge_options how = {.trials = (double)b->trials, .prediction = pair, .outcome = outcome, .predictions = n};
+    json_t *daily = document_daily(&b->replay);
+    overfit over;
+    b->compared = trials_overfit(run, daily, &over);
+    json_decref(daily);
+    judge_options how = {.trials = (double)b->trials,
+        .prediction = pair,
+        .outcome = outcome,
+        .predictions = n,
+        .overfit = b->compared ? &over : NULL};
     bool ok = judge(&b->replay, &b->terms, &how, &b->stats, e);
     free(pair);
     return ok;
 }
 
 bool backtest_work_trade(
-    backtested *b, const follow_stretch *stretch, int64_t count, int64_t from, int64_t to, err *e) {
-    b->quotes = cut_quotes(&b->market.quotes, from, row_known(&b->market, to));
-    follow_series s = cut_series(&b->market.all, from);
+    backtested *b, const follow_stretch *stretch, int64_t count, int64_t from, int64_t to, const char *run, err *e) {
+    follow_series s;
+    backtest_work_cut(&b->market, from, to, &b->quotes, &s);
     b->orders.item = calloc((size_t)b->quotes.count, sizeof *b->orders.item);
     if (!b->orders.item) return err_run(e, "no memory for the orders of %lld bars", (long long)b->quotes.count);
     return account_rules_make(&b->rules, &b->terms, b->market.quotes.point, e) &&
            replay_init(&b->replay, &b->quotes, &b->terms, &b->rules, b->quotes.count, e) &&
-           follow(&b->replay, stretch, count, &s, &b->orders, e) && judge_rows(b, from, e);
+           follow(&b->replay, stretch, count, &s, &b->orders, e) && judge_rows(b, from, run, e);
 }

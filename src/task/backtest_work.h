@@ -8,11 +8,21 @@
 // a threshold that is to be fitted is fitted there. `run` is their directory.
 bool backtest_work_rule(rule_record *r, account_terms *terms, trained *t, const char *run, const char *symbol, err *e);
 
-// Takes over the data's name, warnings and number of trials.
+// Views of a market from row `from` until the label of row `to` is known.
+void backtest_work_cut(const market *m, int64_t from, int64_t to, quotes *q, follow_series *s);
+
+// ERR_INPUT for a fold whose tests lie between its training data.
+bool backtest_work_tradable(const trained *t, const char *run, err *e);
+
+// ERR_INPUT where an override is of a key that was for the training.
+bool backtest_work_keys(const trained_options *o, err *e);
+
+// Takes over the data's name, overrides without effect, warnings and number of trials.
 void backtest_work_about(backtested *b, const trained *t, const char *run);
 
 // Trades the scored market from row `from` until the label of row `to` is known, and makes the statistics. Stretches
-// count bars from `from`.
-bool backtest_work_trade(backtested *b, const follow_stretch *stretch, int64_t count, int64_t from, int64_t to, err *e);
+// count bars from `from`; `run` is the directory beside which trials are looked for.
+bool backtest_work_trade(
+    backtested *b, const follow_stretch *stretch, int64_t count, int64_t from, int64_t to, const char *run, err *e);
 
 #endif

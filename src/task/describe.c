@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "data/sources.h"
 #include "run/run.h"
+#include "train/agent_keys.h"
 #include "train/names.h"
 
 #include <errno.h>
@@ -151,7 +152,7 @@ config *task_describe(const task_description *d, settings *s, err *e) {
     bool ok = c && rename_keys(c, e) && stay_in_run(c, d, e) && set_all(c, d->before, e);
     for (int i = 0; ok && i < d->override_count; i++) ok = config_override(c, d->overrides[i], e) && rename_keys(c, e);
     if (ok && d->seed) ok = task_set(c, "train.seed", d->seed, e);
-    ok = ok && set_all(c, d->after, e) && config_check(c, e);
+    ok = ok && set_all(c, d->after, e) && agent_complete(c, e) && config_check(c, e);
     inputs in = {.from = c, .to = c};
     if (ok) config_each(c, find_data, &in);
     ok = ok && settings_read(c, s, e);
@@ -175,13 +176,9 @@ static char *write_text(const config *c, err *e) {
 }
 
 char *task_description_text(const config *c, err *e) {
-    char *text = write_text(c, e);
-    inputs in = {.from = c};
-    if (text) in.to = config_read("config.yaml", text, strlen(text), settings_keys(), settings_key_count(), e);
-    free(text);
-    if (!in.to) return NULL;
+    inputs in = {.from = c, .to = config_filled(c)};
     config_each(c, make_absolute, &in);
-    text = write_text(in.to, e);
+    char *text = write_text(in.to, e);
     config_free(in.to);
     return text;
 }

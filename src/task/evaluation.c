@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 bool evaluation_make(evaluation *v, trained *t, err *e) {
     *v = (evaluation){.t = t};
@@ -93,31 +94,45 @@ json_t *evaluation_json(const evaluation *v) {
 
 // The directory
 
-// Importance that an earlier evaluation of the same weights has measured.
-static void keep_importance(json_t *part, const char *dir, const char *name, int64_t epoch) {
+// Importance that an earlier evaluation of the same weights has measured. False where that cannot be read now.
+static bool keep_importance(json_t *part, const char *dir, const char *name, int64_t epoch, err *e) {
     json_t *doc;
-    err unused;
-    if (json_object_get(part, "importance") || !results_read(dir, RESULTS_EVALUATION, &doc, &unused)) return;
+    if (json_object_get(part, "importance")) return true;
+    if (!results_read(dir, RESULTS_EVALUATION, &doc, e)) return e->kind != ERR_RUN;
     json_t *was = json_object_get(json_object_get(doc, "parts"), name), *importance = results_get(was, "importance");
     json_t *of = results_get(was, "epoch");
     if (importance && json_is_integer(of) && json_integer_value(of) == epoch)
         json_object_set(part, "importance", importance);
     json_decref(doc);
+    return true;
 }
 
-bool evaluation_store(const evaluation *v, const char *dir, err *e) {
+// The epoch, where there is a run.db. False where that cannot be read now; `e` is filled, too, where it is damaged.
+static bool add_epoch(json_t *part, const char *dir, const char *name, err *e) {
     db_summary sum;
-    err unused;
     char *path = run_path(dir, "run.db");
-    db_reader *db = db_reader_open(path, &unused);
-    json_t *part = evaluation_json(v);
-    if (db && db_read(db, &sum, &unused) && sum.best_epoch) {
+    db_reader *db = access(path, F_OK) == 0 ? db_reader_open(path, e) : NULL;
+    bool read = db && db_read(db, &sum, e), ok = read || e->kind != ERR_RUN;
+    if (read && sum.best_epoch) {
         json_object_set_new(part, "epoch", json_integer((json_int_t)sum.best_epoch));
-        keep_importance(part, dir, v->t->part, sum.best_epoch);
+        ok = keep_importance(part, dir, name, sum.best_epoch, e);
     }
     db_reader_close(db);
     free(path);
-    return results_set(dir, RESULTS_EVALUATION, "parts", v->t->part, part, e);
+    return ok;
+}
+
+bool evaluation_store(const evaluation *v, const char *dir, err *e) {
+    json_t *part = evaluation_json(v);
+    err why = {0};
+    if (!add_epoch(part, dir, v->t->part, &why)) {
+        *e = why;
+        json_decref(part);
+        return false;
+    }
+    bool ok = results_set(dir, RESULTS_EVALUATION, "parts", v->t->part, part, e);
+    if (ok && why.kind != ERR_NONE) err_input(e, "its epoch: %s", why.text);
+    return ok;
 }
 
 char *evaluation_store_answers(const evaluation *v, const char *dir, err *e) {

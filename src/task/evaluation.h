@@ -37,7 +37,8 @@ json_t *evaluation_classes(const dataset *d);
 json_t *evaluation_confusion(const int64_t *count, int K);
 
 // Puts it into the evaluation.json of a run's directory, in place of an earlier one of the same part; what was measured
-// of importance stays where this one has none and is of the same epoch.
+// of importance stays where this one has none and is of the same epoch. True with the reason in `e` where the epoch is
+// left out because run.db is damaged.
 bool evaluation_store(const evaluation *v, const char *dir, err *e);
 
 // Writes the answers into the run's directory, in place of earlier ones: predictions_PART.npz, whose path the caller

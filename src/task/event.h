@@ -7,12 +7,14 @@
 
 #include "data/scheme.h"
 #include "data/sources.h"
+#include "rl/agent.h"
 #include "run/db.h"
 #include "train/skill.h"
 #include "train/trainer.h"
 #include "train/tune.h"
 
 struct task;
+struct agent_task;
 
 typedef enum {
     TASK_BARS,           // bar files were read
@@ -25,7 +27,7 @@ typedef enum {
     TASK_STEP,           // returning false asks the run to stop behind a checkpoint
     TASK_EPOCH,
     TASK_PRECISION, // a precision gave way to another
-    TASK_WARNING,   // from the monitor: `line`
+    TASK_WARNING,   // from the monitor, or about weights to begin from or the place of a run: `line`
     TASK_CHECKPOINT,
     TASK_DONE,          // a run has ended or was stopped, and has not failed
     TASK_ENSEMBLE_DONE, // all members have, or one was stopped
@@ -40,6 +42,9 @@ typedef enum {
     TASK_WALK_TEST,     // the test of a fold begins; returning false asks for a stop
     TASK_WALK_STOPPED,  // as was asked for
     TASK_WALK_DONE,     // all folds were tested
+    TASK_AGENT_BEGIN,   // an agent is ready for its first iteration; keys are to be told
+    TASK_ITERATION,     // of an agent; returning false asks the run to stop behind a checkpoint
+    TASK_AGENT_DONE,    // an agent's run has ended or was stopped, and has not failed
 } task_event_kind;
 
 typedef struct {
@@ -102,6 +107,43 @@ typedef struct {
     json_t *doc; // walk.json
 } task_tested_event;
 
+// Events of an agent's run.
+typedef struct {
+    const struct agent_task *task;
+    const graph *graph;  // of a minibatch,
+    const plan *plan;    // and its memory
+    int64_t iterations;  // of the whole run
+    const char *card;    // as in task_begin_event
+    const char *earlier; // likewise
+    const char *dir;     // of the run
+} task_agent_event;
+
+typedef struct {
+    const struct agent_task *task;
+    const agent_report *report;
+    int64_t total;            // steps of the whole run
+    const agent_score *score; // of an evaluation; NULL: there was none
+    bool best;                // the evaluation is the best so far
+    double fps;               // steps of all environments a second since this process began, evaluations included
+} task_iteration_event;
+
+typedef struct {
+    const struct agent_task *task;
+    int64_t iterations, timesteps; // done
+    int64_t best_iteration;        // 0: none was evaluated
+    double best;                   // its mean reward
+    bool interrupted, stopped_early;
+    bool was_over;         // the run had ended before
+    bool length_fixed;     // a larger agent.total_timesteps would not go on
+    const char *weights;   // path of the best ones
+    const char *resume_in; // directory whose config.yaml goes on
+    size_t slab;           // bytes
+    double seconds;        // of the iterations of this process, evaluations included
+    int64_t steps;         // of the environments in that time
+    db_gauges seen;        // by the monitor
+    const char *monitor;   // the same as a line; NULL: no samples
+} task_agent_done_event;
+
 typedef struct {
     const char *file, *dir; // description and directory
     int number, of;
@@ -134,6 +176,9 @@ typedef struct {
         task_tested_event tested;
         task_model_event model;
         json_t *table; // MODELS_DONE (task/models.h)
+        task_agent_event agent;
+        task_iteration_event iteration;
+        task_agent_done_event agent_done;
     };
 } task_event;
 

@@ -82,28 +82,6 @@ static void on_epoch(void *arg, const epoch_report *r) {
     keeper_epoch(f->keeper, r);
 }
 
-// The monitor
-
-// A run without its monitor is a run.
-static void start_monitor(fit *f) {
-    const task *t = f->task;
-    err why;
-    if (t->settings.monitor_every <= 0) return;
-    f->monitor = monitor_start(&(monitor_options){.device = t->device,
-                                   .queue = t->queue,
-                                   .every = t->settings.monitor_every,
-                                   .limit = t->budget.limited ? t->budget.limit : 0},
-        &why);
-    if (!f->monitor) log_line(f->log, "warning: %s", why.text);
-}
-
-static void stop_monitor(fit *f) {
-    monitor_stop(f->monitor);
-    keeper_samples(f->keeper, f->monitor);
-    if (monitor_lost(f->monitor))
-        log_line(f->log, "warning: %lld samples of the monitor found no place", (long long)monitor_lost(f->monitor));
-}
-
 // Before the first step
 
 // OWA is measured by what naive2 scores on the same samples, its MASE by the window's scale.
@@ -203,9 +181,9 @@ static bool open_run(fit *f, err *e) {
     log_task(f);
     // Behind a change of precision other steps are recorded than those above.
     if (resume && (!keeper_resume(f->keeper, e) || !budget_holds(&t->budget, t->device, t->queue, e))) return false;
-    if (t->options.restart) keeper_restart(f->keeper);
+    if (t->options.restart) records_restart(keeper_records(f->keeper));
     tell_changed(f);
-    return keeper_describe(f->keeper, e);
+    return records_describe(keeper_records(f->keeper), e);
 }
 
 // Scores of trivial answers on the validation samples: what epochs are to be compared with, so MASE is measured by the
@@ -224,11 +202,19 @@ static bool score_trivial(const fit *f, skill_table *t, char line[LINE_ROOM], er
     return true;
 }
 
+// The first member speaks for all of an ensemble.
+static void tell_network(const fit *f) {
+    char line[LINE_ROOM];
+    if (!lines_network(run_dir(f->run), line, sizeof line)) return;
+    log_line(f->log, "warning: %s", line);
+    if (!f->member || f->member->number == 1) tell(f, (task_event){.kind = TASK_WARNING, .line = line});
+}
+
 static bool tell_begin(const fit *f, err *e) {
     const task *t = f->task;
     char card[LINE_ROOM], trivial[LINE_ROOM];
     skill_table scores;
-    bool counted = lines_card(t, card, sizeof card);
+    bool counted = lines_card(t->device, t->queue, card, sizeof card);
     if (!score_trivial(f, &scores, trivial, e)) return false;
     if (counted) log_line(f->log, "card: %s", card);
     log_line(f->log, "trivial: %s", trivial);
@@ -244,6 +230,7 @@ static bool tell_begin(const fit *f, err *e) {
                     .all_samples = (double)job_all_samples(&t->split, &t->settings),
                     .trivial = &scores}});
     if (f->unlike) tell(f, (task_event){.kind = TASK_WARNING, .line = f->unlike});
+    tell_network(f);
     skill_done(&scores);
     return true;
 }
@@ -297,7 +284,7 @@ static void conclude(const fit *f, const train_result *r, const char *weights) {
         .best_possible = best_possible(f->task),
         .ready = f->ready,
         .begun = f->begun,
-        .epochs_fixed = f->task->settings.steps || keeper_epochs_matter(f->config),
+        .epochs_fixed = f->task->settings.steps || records_epochs_matter(f->config),
         .slab = trainer_bytes(f->trainer),
         .seen = monitor_gauges(f->monitor)};
     if (d.seen.samples) {
@@ -308,15 +295,11 @@ static void conclude(const fit *f, const train_result *r, const char *weights) {
     tell(f, (task_event){.kind = TASK_DONE, .done = d});
 }
 
-// A run that failed says what it leaves behind. Files are replaced in one move, so what is there is whole.
+// A run that failed says what it leaves behind.
 static bool say_saved(const fit *f, err *e) {
-    err why = *e;
     int64_t epoch;
-    uint64_t update;
-    const char *best = keeper_best(f->keeper, &epoch), *newest = keeper_newest(f->keeper, &update);
-    if (newest) return err_run(e, "%s; --resume goes on from %s, step %" PRIu64, why.text, newest, update);
-    if (epoch) return err_run(e, "%s; %s holds epoch %lld", why.text, best, (long long)epoch);
-    return err_run(e, "%s; no weights were saved yet", why.text);
+    const char *best = keeper_best(f->keeper, &epoch);
+    return records_say_saved(keeper_records(f->keeper), best, epoch, e);
 }
 
 // A run that had a best epoch before its loss ran away.
@@ -330,11 +313,15 @@ static bool say_diverged(const fit *f, const train_result *r, err *e) {
 
 static bool train(fit *f, err *e) {
     train_result r;
-    int64_t epoch;
+    uint64_t update;
+    int64_t epoch, done;
     watcher w = {.on_step = on_step, .on_epoch = on_epoch, .on_steps = on_steps, .on_change = on_change, .arg = f};
-    start_monitor(f);
+    records *records = keeper_records(f->keeper);
+    const task *t = f->task;
+    f->monitor = records_watch(records, t->device, t->queue, &t->budget);
     bool ok = trainer_run(f->trainer, &w, &r, e);
-    stop_monitor(f);
+    trainer_stands(f->trainer, &update, &epoch, &done);
+    records_unwatch(records, f->monitor, update);
     if (ok && !keeper_conclude(f->keeper, &r)) {
         *e = *keeper_failure(f->keeper);
         ok = false;
@@ -347,17 +334,6 @@ static bool train(fit *f, err *e) {
             e, "the validation loss was not finite in any epoch; no weights were kept; lower train.optimizer.lr");
     conclude(f, &r, keeper_best(f->keeper, &epoch));
     return true;
-}
-
-// Records that the run lost on the side; that is no failure.
-static void tell_lost(const fit *f) {
-    err why;
-    char line[sizeof why.text + 16];
-    if (log_failed(f->log))
-        tell(f, (task_event){.kind = TASK_LOST, .line = "some lines of training_log.txt could not be written"});
-    if (!f->keeper || !keeper_trouble(f->keeper, &why)) return;
-    snprintf(line, sizeof line, "warning: %s", why.text);
-    tell(f, (task_event){.kind = TASK_LOST, .line = line});
 }
 
 bool fit_batch_suits(const task *t, err *e) {
@@ -381,8 +357,8 @@ bool fit_run(const task_options *o, const fit_member *member, bool *stopped, err
     if (ok) tell_keys(&f);
     ok = ok && train(&f, e);
     // A description that does not fit is no failure of the run that is there.
-    if (!ok && f.keeper && e->kind == ERR_RUN) keeper_fail(f.keeper, e->text);
-    tell_lost(&f);
+    if (!ok && f.keeper && e->kind == ERR_RUN) records_fail(keeper_records(f.keeper), e->text);
+    if (f.keeper) records_tell_lost(keeper_records(f.keeper));
     *stopped = f.stopped;
     monitor_free(f.monitor);
     keeper_free(f.keeper);

@@ -1,8 +1,10 @@
 // Training as asked for: a run or an ensemble, begun or gone on with.
 #include "run/run.h"
+#include "task/agent_fit.h"
 #include "task/fit.h"
 #include "task/members.h"
 #include "task/walk.h"
+#include "train/agent_keys.h"
 
 #include <stdlib.h>
 
@@ -56,7 +58,10 @@ bool task_fit(const task_options *o, err *e) {
     bool stays = as.resume || (as.restart && !run_has_weights(dir)), ok = stays || keeps_inputs(&described, e);
     if (ok && stays) ok = is_no_walk(dir, e);
     if (members) ok = err_input(e, "%s: holds an ensemble of %d; set train.ensemble=%d", dir, members, members);
-    if (ok) ok = several ? fit_ensemble(&as, &described, e) : fit_run(&as, NULL, &stopped, e);
+    if (ok && agent_given(described.config))
+        ok = agent_fit(&as, e);
+    else if (ok)
+        ok = several ? fit_ensemble(&as, &described, e) : fit_run(&as, NULL, &stopped, e);
     task_close(&described);
     return ok;
 }

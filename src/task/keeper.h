@@ -5,11 +5,8 @@
 #ifndef TRADEWIND_TASK_KEEPER_H
 #define TRADEWIND_TASK_KEEPER_H
 
-#include "run/run.h"
-#include "task/chosen.h"
 #include "task/contract.h"
-#include "task/event.h"
-#include "train/monitor.h"
+#include "task/records.h"
 #include "train/trainer.h"
 
 typedef struct keeper keeper;
@@ -32,24 +29,12 @@ typedef struct {
 keeper *keeper_new(const keeper_options *o);
 void keeper_free(keeper *k);
 
-// Writes config.yaml and plan.yaml.
-bool keeper_describe(keeper *k, err *e);
+// The run's records, which live as long as the keeper.
+records *keeper_records(const keeper *k);
 
-// Takes the run up where the newest whole checkpoint of its directory stands; damaged ones are logged and told, as is
-// everything that changed in the description or the plan and may. ERR_INPUT where there is no whole checkpoint, or the
-// description, the inputs, the data or the plan are others: the text says what differs.
+// Takes the run up where the newest whole checkpoint of its directory stands, as records_find has it. ERR_INPUT also
+// where the inputs or the data are others.
 bool keeper_resume(keeper *k, err *e);
-
-// Takes the run up at its beginning: it was stopped before its first checkpoint. Its log and its events stay.
-void keeper_restart(keeper *k);
-
-// True where the number of epochs may not change when a run goes on: a rate that follows a schedule over all of them
-// makes it part of every step.
-bool keeper_epochs_matter(const char *config);
-
-// How many keys of two descriptions differ that may not change where a run goes on; `text` gets the first few of them,
-// as outline_compare has it.
-int keeper_differs(const char *was, const char *is, char *text, size_t room);
 
 // After a step: a checkpoint where train.checkpoint_minutes have passed since the last.
 bool keeper_step(keeper *k);
@@ -60,8 +45,7 @@ bool keeper_epoch(keeper *k, const epoch_report *r);
 // Figures of some steps, for run.db.
 void keeper_steps(keeper *k, const step_report *r);
 
-// Takes what the monitor, which may be NULL, has seen since the last call to run.db. Warnings go to the log and to
-// run.db too, and are told.
+// Takes what the monitor, which may be NULL, has seen since the last call, as records_samples has it.
 void keeper_samples(keeper *k, monitor *m);
 
 // Scores of trivial answers, for run.db, where the run begins.
@@ -77,16 +61,7 @@ bool keeper_leave(keeper *k);
 // run.db that the run is done or stopped.
 bool keeper_conclude(keeper *k, const train_result *r);
 
-// Says in the log and in run.db that the run has failed.
-void keeper_fail(keeper *k, const char *why);
-
-// True where run.db has rows that could not be written; `why` says the reason.
-bool keeper_trouble(keeper *k, err *why);
-
 const err *keeper_failure(const keeper *k); // kind ERR_NONE: none
-
-// The newest checkpoint's path and steps; NULL and 0 where none was written or taken up.
-const char *keeper_newest(const keeper *k, uint64_t *update);
 
 // The path of the best weights; and the epoch that they are of, as far as this process knows, or 0.
 const char *keeper_best(const keeper *k, int64_t *epoch);

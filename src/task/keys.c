@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 typedef struct {
     void (*use)(void *arg, const told_key *k);
@@ -24,11 +25,18 @@ static void tell_notes(const config *c, const user *u) {
     }
 }
 
+// True for the description that a run has written.
+static bool is_complete(const task_description *d) {
+    char *run = task_run_described(d);
+    bool is = run != NULL;
+    free(run);
+    return is;
+}
+
 void task_each_key(const task *t, void (*use)(void *arg, const told_key *k), void *arg) {
     user u = {use, arg};
     tell_notes(t->config, &u);
     if (!t->data || !t->device) return;
-    char *run = task_run_described(&t->options.description);
     unused_about about = {.config = t->config,
         .settings = &t->described,
         .data = t->data,
@@ -36,7 +44,27 @@ void task_each_key(const task *t, void (*use)(void *arg, const told_key *k), voi
         .card = !t->device->host_memory,
         .host = t->job.host,
         .tunes = t->options.untuned,
-        .complete = run != NULL};
-    free(run);
+        .complete = is_complete(&t->options.description)};
     unused_each(&about, tell_unused, &u);
+}
+
+void agent_task_each_key(const agent_task *t, void (*use)(void *arg, const told_key *k), void *arg) {
+    user u = {use, arg};
+    tell_notes(t->config, &u);
+    unused_about about = {.config = t->config,
+        .settings = &t->settings,
+        .data = t->world.open ? t->world.task.data : NULL,
+        .model = &t->model,
+        .card = !t->device->host_memory,
+        .complete = is_complete(&t->options.description)};
+    unused_each(&about, tell_unused, &u);
+}
+
+bool task_key_given(const task *t, const char *key) {
+    const task_description *d = &t->options.description;
+    for (int i = 0; i < d->override_count; i++) {
+        size_t n = strcspn(d->overrides[i], "=");
+        if (strncmp(key, d->overrides[i], n) == 0 && (!key[n] || key[n] == '.')) return true;
+    }
+    return false;
 }

@@ -2,6 +2,7 @@
 #ifndef TRADEWIND_TASK_KEYS_H
 #define TRADEWIND_TASK_KEYS_H
 
+#include "task/agent.h"
 #include "task/open.h"
 
 typedef struct {
@@ -12,5 +13,11 @@ typedef struct {
 
 // Calls `use` with each. Of a task that was only described, without those that the data decide.
 void task_each_key(const task *t, void (*use)(void *arg, const told_key *k), void *arg);
+
+// The same of an agent.
+void agent_task_each_key(const agent_task *t, void (*use)(void *arg, const told_key *k), void *arg);
+
+// True where the user has overridden a key, or the section that it is in.
+bool task_key_given(const task *t, const char *key);
 
 #endif

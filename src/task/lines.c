@@ -1,5 +1,6 @@
 #include "task/lines.h"
 
+#include "base/network.h"
 #include "base/term.h"
 #include "graph/dtype.h"
 #include "run/run.h"
@@ -60,10 +61,10 @@ void lines_gauges(const db_gauges *g, char *text, size_t room) {
     fclose(out);
 }
 
-bool lines_card(const task *t, char *text, size_t room) {
+bool lines_card(const device *d, const queue *q, char *text, size_t room) {
     device_memory m;
-    bool counted = t->device->memory(t->queue, &m);
-    if (t->device->host_memory) return false;
+    bool counted = d->memory(q, &m);
+    if (d->host_memory) return false;
     int n = snprintf(text, room, "base %.1f MB and slab %.1f MB are %.1f MB", (double)m.base / 1e6,
         (double)m.slab / 1e6, (double)(m.base + m.slab) / 1e6);
     if (!counted)
@@ -122,4 +123,12 @@ void lines_trivial(const skill_table *t, const dataset *d, char *text, size_t ro
         }
     }
     fclose(out);
+}
+
+bool lines_network(const char *dir, char *text, size_t room) {
+    const char *name = network_of(dir);
+    if (name)
+        snprintf(text, room, "%s is on a network file system (%s): run.db has no WAL there, so that readers may wait",
+            dir, name);
+    return name != NULL;
 }

@@ -18,7 +18,7 @@ void lines_change(const change_report *r, char *text, size_t room);
 void lines_gauges(const db_gauges *g, char *text, size_t room);
 
 // Bytes that a card holds for this process, and what its monitor says to that; false on the CPU.
-bool lines_card(const task *t, char *text, size_t room);
+bool lines_card(const device *d, const queue *q, char *text, size_t room);
 
 // A metric's value: errors of returns are small, so that figures count, not decimals.
 const char *lines_value(double v, char *text, size_t room);
@@ -28,6 +28,9 @@ const char *lines_segment(model_kind k);
 
 // A split whose parts share labels; false where they do not.
 bool lines_overlap(const task *t, char *text, size_t room);
+
+// A run's directory that is on a network file system; false where it is not.
+bool lines_network(const char *dir, char *text, size_t room);
 
 // Scores of trivial answers: "zero forecast: RMSE 0.00123, MAE 0.0009".
 void lines_trivial(const skill_table *t, const dataset *d, char *text, size_t room);

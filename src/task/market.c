@@ -43,11 +43,14 @@ static bool find_series(market *m, const dataset *d, const char *symbol, err *e)
     return !symbol || refuse_symbols(d, symbol, e);
 }
 
+bool market_has_bars(const dataset *d, err *e) {
+    return (d->streams && d->stream[0].bars.count) ||
+           err_input(e, "%s: keeps no bars to trade on; use data that import or data.bars made of bars", d->name);
+}
+
 static bool is_traded(market *m, const dataset *d, err *e) {
     m->label = build_defaults;
-    if (!d->streams || !d->stream[0].bars.count)
-        return err_input(
-            e, "%s: keeps no bars to trade on; a backtest needs data that import or data.bars made of bars", d->name);
+    if (!market_has_bars(d, e)) return false;
     if (!build_label_read(json_object_get(d->about, "label"), &m->label))
         return err_input(e, "%s: does not say what its labels mean; make it again with import", d->name);
     return true;
@@ -55,14 +58,18 @@ static bool is_traded(market *m, const dataset *d, err *e) {
 
 // Quotes
 
-static bool quote_bars(market *m, const dataset *d, const account_terms *terms, err *e) {
-    bars b = {.count = m->bars, .bar = malloc((size_t)m->bars * sizeof *b.bar)};
-    if (!b.bar) return err_run(e, "no memory for %lld bars", (long long)m->bars);
-    for (int64_t i = 0; i < m->bars; i++) {
-        b.bar[i] = dataset_bar(&d->stream[0].bars, m->first + i);
+bool market_quote(quotes *q, const dataset *d, int64_t series, const account_terms *terms, err *e) {
+    const bar_table *from = &d->stream[0].bars;
+    int64_t first = from->start[series];
+    bars b = {.count = from->start[series + 1] - first};
+    *q = (quotes){0};
+    b.bar = malloc((size_t)b.count * sizeof *b.bar);
+    if (!b.bar) return err_run(e, "no memory for %lld bars", (long long)b.count);
+    for (int64_t i = 0; i < b.count; i++) {
+        b.bar[i] = dataset_bar(from, first + i);
         b.report.has_spread |= b.bar[i].spread > 0;
     }
-    bool ok = quotes_init(&m->quotes, &b, d->name, terms->point, terms->spread.measure == ACCOUNT_FROM_FILE, e);
+    bool ok = quotes_init(q, &b, d->name, terms->point, terms->spread.measure == ACCOUNT_FROM_FILE, e);
     free(b.bar);
     return ok;
 }
@@ -109,7 +116,7 @@ bool market_open(market *m, const trained *t, const market_options *o, const acc
         const int64_t *start = d->stream[0].bars.start;
         m->first = start[m->series];
         m->bars = start[m->series + 1] - m->first;
-        ok = o->rows ? quote_rows(m, t, o->rows, terms, e) : quote_bars(m, d, terms, e);
+        ok = o->rows ? quote_rows(m, t, o->rows, terms, e) : market_quote(&m->quotes, d, m->series, terms, e);
     }
     ok = ok && take_memory(m, e);
     if (!ok) market_close(m);

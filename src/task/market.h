@@ -22,6 +22,12 @@ typedef struct {
     const char *rows;   // a file whose rows, as they are, are the quotes; NULL: the data's own bars
 } market_options;
 
+// False, with ERR_INPUT, where data were not made of bars or did not keep them.
+bool market_has_bars(const dataset *d, err *e);
+
+// Quotes of all bars of a series of the data, which have bars. On failure `q` is empty.
+bool market_quote(quotes *q, const dataset *d, int64_t series, const account_terms *terms, err *e);
+
 // Takes the bars of an instrument from opened data. `t` must outlive it. ERR_INPUT where the data were not made of
 // bars or did not keep them, or where the symbol is not known or not given. On failure `m` is empty.
 bool market_open(market *m, const trained *t, const market_options *o, const account_terms *terms, err *e);

@@ -3,7 +3,7 @@
 #include "run/checkpoint.h"
 #include "run/outline.h"
 #include "task/describe.h"
-#include "task/keeper.h"
+#include "task/records.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -88,7 +88,7 @@ bool members_same(const char *dir, const char *config, const chosen *plan, err *
     char differs[700], *was = description_of(dir);
     chosen planned;
     const char *of = NULL;
-    if (was && keeper_differs(was, config, differs, sizeof differs))
+    if (was && records_differ(was, config, differs, sizeof differs))
         of = "description";
     else if (plan && plan_of(dir, &planned) && chosen_differs(&planned, plan, differs, sizeof differs))
         of = "plan";

@@ -11,6 +11,7 @@
 #include "task/scale.h"
 #include "task/source.h"
 #include "task/tuned.h"
+#include "train/agent_keys.h"
 #include "train/fallback.h"
 #include "train/trainer.h"
 
@@ -330,23 +331,26 @@ static bool leave_full_card(task *t, err *e) {
     return t->queue && build(t, e);
 }
 
-// Leaves the devices that run.device names, where the caller has not named one. Weights are used wherever they are.
+// Weights are used wherever they are.
 static bool name_device(task *t, err *e) {
-    static const char key[] = "run.device";
-    task_devices *d = &t->options.devices;
-    if (!d->open || t->options.trained || config_is(t->config, key, "auto")) return true;
-    if (config_is(t->config, key, "cpu")) {
-        d->card = NULL;
-        return true;
-    }
-    d->host = NULL;
-    return d->card || config_fail(t->config, key, e, "there is no card to use%s%s; use auto or cpu",
-                          d->no_card.text[0] ? ": " : "", d->no_card.text);
+    return t->options.trained || task_name_device(&t->options.devices, t->config, e);
+}
+
+static bool is_no_agent(const task *t, err *e) {
+    return !agent_given(t->config) || config_fail(t->config, "agent", e,
+                                          "train, plan and evaluate take agents; this command is not for agents yet");
+}
+
+bool task_open_data(task *t, const task_options *o, err *e) {
+    if (!task_describe_run(t, o, e)) return false;
+    if (make_data(t, e)) return true;
+    task_close(t);
+    return false;
 }
 
 bool task_open(task *t, const task_options *o, err *e) {
     if (!task_describe_run(t, o, e)) return false;
-    bool ok = name_device(t, e) && make_data(t, e);
+    bool ok = is_no_agent(t, e) && name_device(t, e) && make_data(t, e);
     t->made = clock_seconds();
     ok = ok && task_open_queue(&t->options.devices, &t->device, &t->queue, &t->no_card, e) && build(t, e) &&
          leave_full_card(t, e);

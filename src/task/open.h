@@ -78,6 +78,10 @@ bool task_open(task *t, const task_options *o, err *e);
 // The description alone; to be closed too.
 bool task_describe_run(task *t, const task_options *o, err *e);
 
+// The description, its data, their split and scale, without a device; to be closed too. On failure everything is
+// undone.
+bool task_open_data(task *t, const task_options *o, err *e);
+
 void task_close(task *t);
 
 // The chosen plan of a task that is open.

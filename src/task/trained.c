@@ -19,17 +19,17 @@ static bool is_directory(const char *path) {
     return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
-// The run's directory and the file of weights that a word names; both are the caller's to free.
-static bool find_run(const char *word, char **dir, char **weights, err *e) {
-    if (is_directory(word)) {
-        *dir = strdup(word);
-        *weights = run_path(word, "best.safetensors");
-    } else {
-        const char *slash = strrchr(word, '/');
-        *dir = slash ? strndup(word, (size_t)(slash - word)) : strdup(".");
-        *weights = strdup(word);
-    }
-    NEED(*dir && *weights, "out of memory for a path");
+char *trained_dir(const char *word) {
+    const char *slash = strrchr(word, '/');
+    char *dir = is_directory(word) ? strdup(word) : slash ? strndup(word, (size_t)(slash - word)) : strdup(".");
+    NEED(dir, "out of memory for a path");
+    return dir;
+}
+
+bool trained_find(const char *word, char **dir, char **weights, err *e) {
+    *dir = trained_dir(word);
+    *weights = is_directory(word) ? run_path(word, "best.safetensors") : strdup(word);
+    NEED(*weights, "out of memory for a path");
     struct stat st;
     if (stat(word, &st) != 0)
         return err_input(e, "%s: cannot be read: %s; name a run's directory", word, strerror(errno));
@@ -267,7 +267,7 @@ bool trained_open(trained *t, const trained_options *o, err *e) {
     safetensors *f = NULL;
     bool opened = false;
     t->members = members_of(o->run);
-    bool ok = t->members ? find_members(t, o->run, &dir, &weights, e) : find_run(o->run, &dir, &weights, e);
+    bool ok = t->members ? find_members(t, o->run, &dir, &weights, e) : trained_find(o->run, &dir, &weights, e);
     ok = ok && has_ended(o, e) && (f = weights_open(weights, e));
     ok = ok && (opened = open_task(t, o, dir, f, weights, e));
     ok = ok && choose_part(t, o, e) && compare_data(t, f, weights, e) && take_trivial(t, f, weights, e);

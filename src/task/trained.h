@@ -44,6 +44,13 @@ typedef struct {
     char warning[TRAINED_WARNINGS][TRAINED_WARNING_ROOM];
 } trained;
 
+// The run's directory that a word names, by itself or by a file in it; the caller frees it.
+char *trained_dir(const char *word);
+
+// The same with the file of weights, the best ones where the word is a directory; both are the caller's to free, also
+// on failure. ERR_INPUT where there are none.
+bool trained_find(const char *word, char **dir, char **weights, err *e);
+
 // Inputs are scaled as they were in training. On failure everything is undone.
 bool trained_open(trained *t, const trained_options *o, err *e);
 void trained_close(trained *t);

@@ -1,5 +1,6 @@
 #include "task/trials.h"
 
+#include "run/results.h"
 #include "run/run.h"
 #include "task/chosen.h"
 #include "task/describe.h"
@@ -13,10 +14,14 @@
 
 enum { DEPTH_MOST = 4, TRIALS_MOST = 100000 };
 
+typedef void use_fn(void *arg, const char *dir);
+
 typedef struct {
     chosen plan;    // of the run that is asked about
     uint64_t *hash; // of the descriptions found
     int64_t count, room;
+    use_fn *use; // gets the directory of each but the first; or NULL
+    void *arg;
 } trials;
 
 typedef struct {
@@ -85,6 +90,7 @@ static void add(trials *t, const char *dir) {
         NEED(t->hash, "out of memory for a list of runs");
     }
     t->hash[t->count++] = hash;
+    if (t->use && t->count > 1) t->use(t->arg, dir);
 }
 
 static bool is_directory(const char *path) {
@@ -114,14 +120,75 @@ static bool cut_name(char *path) {
     return owned && run_is(path);
 }
 
-int64_t trials_count(const char *run) {
-    trials t = {0};
+// Finds the trials; that of the run itself, or of the whole that it is a part of, comes first.
+static int64_t find(const char *run, use_fn *use, void *arg) {
+    trials t = {.use = use, .arg = arg};
     char *whole = realpath(run, NULL);
-    if (whole && read_plan(run, &t.plan)) {
-        while (cut_name(whole)) continue;
-        search(&t, whole, 0);
+    bool part = whole && read_plan(run, &t.plan);
+    while (part) {
+        char *own = strdup(whole);
+        NEED(own, "out of memory for a path");
+        part = cut_name(whole);
+        if (!part) add(&t, own);
+        free(own);
+        if (!part) search(&t, whole, 0);
     }
     free(whole);
     free(t.hash);
     return t.count > 1 ? t.count : 1;
+}
+
+int64_t trials_count(const char *run) {
+    return find(run, NULL, NULL);
+}
+
+// Overfitting
+
+typedef struct {
+    json_t *daily; // of the run's own backtest
+    double *back;  // [trials, days], returns
+    int64_t days, count, room;
+} compared;
+
+// Adds the returns of a backtest, unless one of them means nothing.
+static void compare(compared *c, json_t *equity) {
+    if (c->count == c->room) {
+        c->room = 2 * c->room + 4;
+        c->back = realloc(c->back, (size_t)(c->room * c->days) * sizeof *c->back);
+        NEED(c->back, "out of memory for the returns of %lld runs", (long long)c->room);
+    }
+    for (int64_t i = 0; i < c->days; i++) {
+        double before = results_number(json_array_get(equity, (size_t)i)),
+               is = results_number(json_array_get(equity, (size_t)i + 1));
+        if (!(before > 0) || !(is > 0)) return;
+        c->back[c->count * c->days + i] = is / before - 1;
+    }
+    c->count++;
+}
+
+static void take_backtest(void *arg, const char *dir) {
+    compared *c = arg;
+    json_t *doc;
+    err unused;
+    if (!results_read(dir, RESULTS_BACKTEST, &doc, &unused) || !doc) return;
+    json_t *equity = results_get(doc, "daily.equity");
+    bool same = equity && json_equal(results_get(doc, "daily.day"), results_get(c->daily, "day"));
+    if (same && json_array_size(equity) == (size_t)c->days + 1) compare(c, equity);
+    json_decref(doc);
+}
+
+int64_t trials_overfit(const char *run, json_t *daily, overfit *to) {
+    json_t *equity = results_get(daily, "equity");
+    compared c = {.daily = daily, .days = (int64_t)json_array_size(equity) - 1};
+    if (c.days < 2 * OVERFIT_BLOCKS) return 0;
+    compare(&c, equity);
+    if (c.count) find(run, take_backtest, &c);
+    double *table = malloc((size_t)(c.days * c.count + 1) * sizeof *table);
+    NEED(table, "out of memory for the returns of %lld runs", (long long)c.count);
+    for (int64_t k = 0; k < c.count; k++)
+        for (int64_t i = 0; i < c.days; i++) table[i * c.count + k] = c.back[k * c.days + i];
+    bool ok = c.count > 1 && overfit_make(table, c.days, c.count, OVERFIT_BLOCKS, to, NULL);
+    free(table);
+    free(c.back);
+    return ok ? c.count : 0;
 }

@@ -2,11 +2,17 @@
 #ifndef TRADEWIND_TASK_TRIALS_H
 #define TRADEWIND_TASK_TRIALS_H
 
-#include <stdint.h>
+#include "backtest/overfit.h"
+#include "base/json.h"
 
 // Distinct descriptions, seed and run.dir aside, among the runs below the parent of a run's directory whose data are
 // the same as that run's, itself included: at least 1. An ensemble or a walk counts once, and a member or fold stands
 // for the whole. Runs that cannot be read do not count.
 int64_t trials_count(const char *run);
+
+// Overfitting among these trials: a backtest of the run, by its days (backtest/document.h), and the backtests that the
+// others keep of the very same days. Returns how many are compared, the run's own included; below 2, or where there are
+// too few days, `to` is untouched and it is 0.
+int64_t trials_overfit(const char *run, json_t *daily, overfit *to);
 
 #endif

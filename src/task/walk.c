@@ -4,6 +4,7 @@
 #include "run/results.h"
 #include "run/run.h"
 #include "task/fit.h"
+#include "task/lines.h"
 #include "task/members.h"
 #include "task/source.h"
 #include "task/walk_jobs.h"
@@ -38,6 +39,7 @@ typedef struct {
     walk_run *run;   // [works]
     char *file;      // WALK/config.yaml
     run *place;      // the directory, held; NULL for a shard
+    bool goes_on;    // with what is there
 } walk;
 
 char *walk_dir(const char *dir, const scheme_fold *f) {
@@ -230,6 +232,17 @@ static bool open_shared(const walk *w, const char *config, err *e) {
     return members_same(dir, config, NULL, e);
 }
 
+static void tell_network(const walk *w) {
+    char line[LINE_ROOM];
+    if (lines_network(w->all.settings.dir, line, sizeof line))
+        tell(w, (task_event){.kind = TASK_WARNING, .line = line});
+}
+
+// True where shards alone have been at work: they hold no directory, and leave its end to others.
+static bool is_of_shards(const char *dir) {
+    return walk_is(dir) && !run_was_in(dir);
+}
+
 // Into run.db: whoever looks at a walk that was stopped can tell how many folds there were to be.
 static void note_begin(const walk *w, const char *config) {
     char folds[32];
@@ -240,7 +253,7 @@ static void note_begin(const walk *w, const char *config) {
 
 static bool open_place(walk *w, err *e) {
     const char *dir = w->all.settings.dir;
-    bool there = w->o->resume || w->w->gather, ok;
+    bool there = w->o->resume || w->w->gather || is_of_shards(dir), ok;
     if (w->w->gather && !run_is(dir)) return err_input(e, "%s: holds no walk to gather; train its shards first", dir);
     if (w->w->gather && !are_of_one_set(w, e)) return false;
     char *config = task_description_text(w->all.config, e);
@@ -249,11 +262,15 @@ static bool open_place(walk *w, err *e) {
         ok = open_shared(w, config, e);
     } else {
         w->place = there ? run_resume(dir, e) : run_begin(dir, e);
+        w->goes_on = there;
         ok = w->place && (!there || members_same(dir, config, NULL, e)) &&
              (w->w->gather || run_write(w->place, "config.yaml", config, e));
     }
     if (ok && w->place && run_earlier(w->place))
         tell(w, (task_event){.kind = TASK_WALK_EARLIER, .member = {.dir = dir, .earlier = run_earlier(w->place)}});
+    if (ok && w->goes_on && !w->o->resume && !w->w->gather)
+        tell(w, (task_event){.kind = TASK_RESUME, .line = "going on with what shards have trained here"});
+    if (ok) tell_network(w);
     if (ok && w->place) note_begin(w, config);
     free(config);
     return ok;
@@ -315,7 +332,7 @@ static bool train_folds(walk *w, bool *stopped, err *e) {
         o->devices.options.several = w->jobs > 1;
         o->like = &w->plan;
         o->place = w->room.space ? &w->room : NULL;
-        o->resume = (w->o->resume || w->w->shards) && fit_can_go_on(w->work[i].dir);
+        o->resume = (w->goes_on || w->w->shards) && fit_can_go_on(w->work[i].dir);
     }
     bool ok = walk_jobs(w->run, w->works, w->jobs, &v, e) && judge_runs(w, stopped, e);
     close_first(w);

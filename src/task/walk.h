@@ -10,7 +10,7 @@
 //   WALK/walk.json       folds, their parts and scores on the test, and the scores of all together
 //
 // Shards are processes that share the directory and nothing else: each trains the folds of its number. The last step,
-// walk.json, is then a call of its own.
+// walk.json, is then a call of its own. A walk without shards in a directory that shards alone have used goes on there.
 #ifndef TRADEWIND_TASK_WALK_H
 #define TRADEWIND_TASK_WALK_H
 

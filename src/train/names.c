@@ -9,6 +9,10 @@
         "gpu_optimization." name, NULL, why                                                                            \
     }
 
+// Names of scripts, below the section.
+#define AGENT_NAME(name, key)                                                                                          \
+    { "agent." name, "agent." key, NULL }
+
 static const char gathered[] = "not needed; batches are gathered on the device, or by threads that share the data";
 static const char shuffled[] = "always on; training samples are shuffled in every epoch, by train.seed";
 static const char planned[] = "not needed; memory is planned before the run, in one slab";
@@ -50,6 +54,23 @@ static const config_name names[] = {
     READ_AS("train", "prefetch_factor", "data.prefetch_factor"),
     READ_AS("train", "device", "run.device"),
     {"output_dir", "run.dir", NULL},
+    AGENT_NAME("N_ENVS", "n_envs"),
+    AGENT_NAME("N_STEPS", "n_steps"),
+    AGENT_NAME("BATCH_SIZE", "batch_size"),
+    AGENT_NAME("N_EPOCHS", "n_epochs"),
+    AGENT_NAME("TOTAL_TIMESTEPS", "total_timesteps"),
+    AGENT_NAME("n_timesteps", "total_timesteps"),
+    AGENT_NAME("GAMMA", "gamma"),
+    AGENT_NAME("GAE_LAMBDA", "gae_lambda"),
+    AGENT_NAME("LEARNING_RATE", "learning_rate"),
+    AGENT_NAME("CLIP_RANGE", "clip_range"),
+    AGENT_NAME("ENT_COEF", "ent_coef"),
+    AGENT_NAME("VF_COEF", "vf_coef"),
+    AGENT_NAME("MAX_GRAD_NORM", "max_grad_norm"),
+    AGENT_NAME("TARGET_KL", "target_kl"),
+    AGENT_NAME("sde_sample_freq", "noise_every"),
+    {"agent.SEED", "train.seed", NULL},
+    {"agent.seed", "train.seed", NULL},
     NOT_NEEDED("pin_memory", gathered),
     NOT_NEEDED("persistent_workers", gathered),
     NOT_NEEDED("shared_memory", gathered),

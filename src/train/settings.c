@@ -3,6 +3,7 @@
 #include "data/set.h"
 #include "env/account_terms.h"
 #include "graph/dtype.h"
+#include "train/agent_keys.h"
 #include "train/signal_keys.h"
 
 #include <math.h>
@@ -104,7 +105,9 @@ static const config_key train_keys[] = {
     {"train.steps", CONFIG_INT, "auto", 1, 1e15, "auto",
         "updates, at most: the epoch that they end in is cut short (auto: as many as the epochs have)",
         FIXED | UNTUNED},
-    {"train.patience", CONFIG_INT, "4", 1, 1e6, NULL, "epochs without a better metric before stopping", FREE | UNTUNED},
+    {"train.patience", CONFIG_INT, "auto", 1, 1e6, "auto",
+        "epochs without a better metric before stopping, of an agent evaluations; auto: 4, of an agent all",
+        FREE | UNTUNED},
     {"train.metric", CONFIG_CHOICE, "auto", 0, 0, metric_choices,
         "what decides which epoch is best, on validation; auto: mcc for classes, smape for series, mae for others",
         FIXED | UNTUNED},
@@ -242,6 +245,8 @@ static void join_all(void) {
     keys = report_keys(&count);
     join(keys, count);
     keys = walk_keys(&count);
+    join(keys, count);
+    keys = agent_keys(&count);
     join(keys, count);
 }
 
@@ -463,7 +468,8 @@ bool settings_read(const config *c, settings *s, err *e) {
     settings_products_find(config_text(c, "gpu_optimization.products"), &s->products);
     s->epochs = config_int(c, "train.epochs");
     s->steps = int_or_0(c, "train.steps");
-    s->patience = config_int(c, "train.patience");
+    s->patience = int_or_0(c, "train.patience");
+    if (!s->patience && !agent_given(c)) s->patience = PATIENCE_USUAL;
     s->ensemble = (int)config_int(c, "train.ensemble");
     s->seed = (uint64_t)config_int(c, "train.seed");
     s->max_norm = (float)config_real(c, "train.clip_norm");

@@ -24,6 +24,9 @@ enum { RECOMPUTE_AUTO = -1 };
 // The effective batch where the description says neither which nor `auto`, or `auto` and nothing was tuned.
 enum { BATCH_USUAL = 512 };
 
+// Epochs without a better metric before a model's run stops, where the description does not say.
+enum { PATIENCE_USUAL = 4 };
+
 // Where the data lie while training: whichever fits, on the device, on the host.
 typedef enum { RESIDENCY_AUTO, RESIDENCY_DEVICE, RESIDENCY_HOST } residency;
 
@@ -54,7 +57,7 @@ typedef struct {
     int64_t batch_size;   // rows of a micro-batch
     int64_t accumulation; // micro-batches in a step; the product of the two is the effective batch
     int again;            // segments that are computed again in the backward pass
-    int64_t epochs, patience;
+    int64_t epochs, patience; // patience 0: none, of an agent
     int64_t steps; // updates at most; 0: as many as the epochs have
     int ensemble;  // members; each is trained as a run of its own
     uint64_t seed;

@@ -2,6 +2,7 @@
 
 #include "base/err.h"
 #include "data/set.h"
+#include "train/agent_keys.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -262,6 +263,7 @@ static const struct {
     {"gpu_optimization.recompute", NULL},
     {"gpu_optimization.target_utilization", of_tuning},
     {"gpu_optimization.memory_monitoring", NULL},
+    {"agent*", NULL}, // agent_unread knows
     {"walk", NULL},
     {"walk.*", of_walk},
     {"run.dir", NULL},
@@ -297,8 +299,10 @@ static void look_at(void *arg, const char *path) {
     char text[REASON_ROOM];
     int i = rule_of(path);
     CHECK(i < RULES, "%s: it is not known when this key is read", path);
-    if (!rules[i].why || (t->about->complete && config_is_usual(t->about->config, path))) return;
-    const char *why = rules[i].why(t->about, path, text);
+    const unused_about *a = t->about;
+    if (a->complete && config_is_usual(a->config, path)) return;
+    const char *why = agent_given(a->config) ? agent_unread(a->config, path) : NULL;
+    if (!why && rules[i].why) why = rules[i].why(a, path, text);
     if (why) t->tell(t->arg, path, why);
 }
 

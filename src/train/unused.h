@@ -8,7 +8,7 @@
 typedef struct {
     const config *config;
     const settings *settings;
-    const dataset *data;
+    const dataset *data; // NULL of an agent whose environment has none
     const model_spec *model;
     bool card;     // computed on a card
     bool host;     // batches come from the host

@@ -114,8 +114,10 @@ static void read_documents(facts *f) {
 static void read_description(facts *f) {
     f->config = run_text(f->dir, "config.yaml");
     value_of(f->config, "model.kind", f->model, sizeof f->model);
+    value_of(f->config, "agent.env", f->agent, sizeof f->agent);
     value_of(f->config, "data.set", f->data, sizeof f->data);
     if (f->config && outline_has(f->config, "data.bars")) snprintf(f->data, sizeof f->data, "bars"); // before a set
+    if (f->agent[0]) snprintf(f->data, sizeof f->data, "agent in %s", f->agent);
 }
 
 // A walk's plans and curves are its folds'.

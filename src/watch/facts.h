@@ -28,6 +28,7 @@ typedef struct {
                         // cannot be read
     int64_t folds, folds_done; // of an incomplete walk: all, 0 where run.db does not say, and those that are trained
     char model[32], device[128], data[128];
+    char agent[32];      // environment of an agent; empty: the run is of a model
     char *config, *plan; // texts of config.yaml and plan.yaml, or NULL
     int curves;
     curve curve[FACTS_CURVES_MOST];

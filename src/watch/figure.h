@@ -8,10 +8,14 @@
 // Widths in pixels: one that a phone shows legibly, and one for figures that gain by a wide screen.
 enum { FIGURE_NARROW = 420, FIGURE_WIDE = 1000, FIGURE_HEIGHT = 300 };
 
+// Runs that a figure is of.
+typedef enum { FIGURE_OF_MODELS, FIGURE_OF_AGENTS, FIGURE_OF_ALL } figure_of;
+
 typedef struct {
     const char *name, *title;
     const char *section; // of the page
     bool wide;
+    figure_of of;
     bool (*applies)(const facts *f);      // false where the run cannot have it; NULL: always
     bool (*has)(const facts *f);          // what it draws is there
     void (*draw)(const facts *f, svg *s); // sets height and description too
@@ -24,6 +28,9 @@ typedef struct {
 #define FIGURE(name) extern const figure figure_##name;
 #include "watch/figures.def"
 #undef FIGURE
+
+// False where the run cannot have a figure.
+bool figure_applies(const figure *g, const facts *f);
 
 // All of them; NULL behind the last.
 const figure *figure_at(int i);

@@ -114,8 +114,11 @@ static void put_cards(const page *p, FILE *out) {
     const char *key;
     int shown = 0;
     fputs("<div class=\"cards\">\n", out);
-    if (f->has_sum && f->sum.epochs) put_card(out, "epochs", (double)f->sum.epochs, NULL);
-    if (f->has_sum && f->sum.best_epoch) put_card(out, "best epoch", (double)f->sum.best_epoch, NULL);
+    bool agent = f->agent[0] != 0;
+    if (f->has_sum && f->sum.epochs) put_card(out, agent ? "iterations" : "epochs", (double)f->sum.epochs, NULL);
+    if (f->has_sum && f->sum.best_epoch)
+        put_card(out, agent ? "best iteration" : "best epoch", (double)f->sum.best_epoch, NULL);
+    if (agent) put_card(out, "mean reward", facts_best(f, "", "eval/mean_reward"), NULL);
     put_metrics(out, "validation", json_object_get(p->summary, "validation"));
     if (f->part && strcmp(f->part_name, "validation") != 0)
         put_metrics(out, f->part_name, json_object_get(f->part, "metrics"));

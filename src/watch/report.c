@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { FIGURES_MOST = 32 };
@@ -48,7 +49,7 @@ static char *draw(const facts *f, const figure *g, int width, char **file) {
 }
 
 static bool is_drawn(const facts *f, const figure *g) {
-    return (!g->applies || g->applies(f)) && g->has(f);
+    return figure_applies(g, f) && g->has(f);
 }
 
 static char *path_of(const work *w, const figure *g) {
@@ -75,6 +76,18 @@ static bool may_write(const work *w, const report_options *o, err *e) {
     bool ok = o->may_replace(w->page, e);
     for (int i = 0; ok && i < w->figures; i++) ok = o->may_replace(w->path[i], e);
     return ok;
+}
+
+// The folder of figures is made; one for the page, most likely misspelled, is not.
+static bool has_place(const work *w, err *e) {
+    struct stat st;
+    const char *slash = strrchr(w->page, '/');
+    char *dir = slash ? strndup(w->page, slash > w->page ? (size_t)(slash - w->page) : 1) : strdup(".");
+    NEED(dir, "out of memory for a path");
+    bool is = stat(dir, &st) == 0 && S_ISDIR(st.st_mode);
+    if (!is) err_input(e, "-o %s: there is no directory %s; make it, or name another place", w->page, dir);
+    free(dir);
+    return is;
 }
 
 static bool put(const char *path, const char *text, err *e) {
@@ -110,7 +123,7 @@ static void remove_others(const work *w, const facts *f, const report_options *o
 
 // The page comes last: whoever sees it finds its figures.
 static bool write_all(const work *w, const facts *f, const json_t *summary, err *e) {
-    bool ok = file_make_dirs(w->dir, e);
+    bool ok = has_place(w, e) && file_make_dirs(w->dir, e);
     for (int i = 0; ok && i < w->figures; i++) ok = put(w->path[i], w->file[i], e);
     return ok && write_page(w, f, summary, e);
 }

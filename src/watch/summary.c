@@ -60,7 +60,7 @@ static void add_figures(json_t *all, const facts *f) {
     json_t *drawn = json_array(), *missing = json_array();
     const figure *g;
     for (int i = 0; (g = figure_at(i)); i++) {
-        if (g->applies && !g->applies(f)) continue;
+        if (!figure_applies(g, f)) continue;
         if (g->has(f))
             json_array_append_new(drawn, json_string(g->name));
         else
@@ -79,6 +79,11 @@ static void add_run(json_t *all, const facts *f) {
     if (!f->has_sum) return;
     json_object_update_new(
         all, json_pack("{s:I, s:I}", "epochs", (json_int_t)s->epochs, "best_epoch", (json_int_t)s->best_epoch));
+    if (f->agent[0]) {
+        double reward = facts_best(f, "", "eval/mean_reward");
+        json_object_update_new(all, json_pack("{s:s, s:o}", "agent", f->agent, "mean_reward", json_number(reward)));
+        return;
+    }
     if (!s->best_epoch) return;
     json_t *best = json_pack("{s:o}", "loss", json_number(facts_best(f, "validation", "loss")));
     if (f->metric) json_object_set_new(best, f->metric, json_number(facts_best(f, "validation", f->metric)));

@@ -60,9 +60,12 @@ static void each_fault_is_a_line(void **state) {
 
 // Bars of 2024-01-01 to 04, the third one twice.
 static quotes five_bars(void) {
-    static int64_t time[5];
-    for (int i = 0; i < 5; i++) time[i] = (when_day(2024, 1, 1) + (i > 2 ? i - 1 : i)) * WHEN_DAY;
-    return (quotes){.count = 5, .time = time};
+    static int64_t time[5], close[5];
+    for (int i = 0; i < 5; i++) {
+        time[i] = (when_day(2024, 1, 1) + (i > 2 ? i - 1 : i)) * WHEN_DAY;
+        close[i] = 100 * ACCOUNT_ONE;
+    }
+    return (quotes){.count = 5, .time = time, .close = close};
 }
 
 static bool place(signals_orders *o, const char *text, err *e) {

@@ -86,6 +86,22 @@ static void rules_are_keys(void **state) {
     assert_true(number("trials") == 9);
 }
 
+static void odd_signals_are_counted(void **state) {
+    (void)state;
+    put_files();
+    assert_int_equal(BACKTEST("--json"), 0);
+    assert_true(number("signals_crossed") == 0 && number("signals_small") == 0);
+    put_text("signals.csv", "time,position,stop,target\n2024-01-02 00:00:00,10,100.5,112\n"
+                            "2024-01-02 01:00:00,-10,103,102\n2024-01-02 02:00:00,0.4,,\n");
+    assert_int_equal(BACKTEST("account.lot_step=1"), 0);
+    matches("out", "\nnote +2 positions with a stop above or a target below the close \\(the other way round when "
+                   "short\\); 1 position below\n +account\\.lot_step, which opens nothing\n");
+    assert_int_equal(BACKTEST("account.lot_step=1", "--json"), 0);
+    assert_true(number("signals_crossed") == 2 && number("signals_small") == 1);
+    assert_int_equal(BACKTEST("--json"), 0);
+    assert_true(number("signals_crossed") == 2 && number("signals_small") == 0);
+}
+
 static void faults_are_one_line(void **state) {
     (void)state;
     put_files();
@@ -125,6 +141,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(the_block_says_what_it_assumes),
         TEST(rules_are_keys),
+        TEST(odd_signals_are_counted),
         TEST(faults_are_one_line),
         TEST(help_has_the_keys),
     };

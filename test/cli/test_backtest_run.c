@@ -107,7 +107,12 @@ static void a_run_is_traded_and_kept(void **state) {
     matches("out", "\nwarning +the threshold was fitted on this very part");
     assert_int_equal(RUN("backtest", "runs/one", "--part", "all"), 0);
     matches("out", "\nwarning +[0-9]+ samples lie in the time that the model was trained on\n");
+    matches("out", "\nwarning +[0-9]+ of these [0-9]+ bars lie in the time that the threshold was fitted on\n");
     matches("out", "\nnot kept +runs/one/backtest\\.json is of the test part, ");
+    assert_int_equal(RUN("backtest", "runs/one", "--bars", "a.csv"), 0);
+    matches("out", "\nwarning +[0-9]+ of these [0-9]+ bars lie in the time that the threshold was fitted on\n");
+    assert_int_equal(RUN("backtest", "runs/one", "--part", "all", "signal.threshold=0.4"), 0);
+    assert_false(file_holds("out", "that the threshold was fitted on"));
     same_bytes("runs/one/signal.json", "signal.json");
     same_bytes("runs/one/backtest.json", "backtest.json");
     check_document("runs/one/backtest.json");
@@ -288,6 +293,26 @@ static void instruments_are_traded_one_at_a_time(void **state) {
     assert_false(file_holds("out", "AAA.*signal"));
 }
 
+// Keys of the training are refused; others that nothing reads are told.
+static void keys_without_effect_are_told(void **state) {
+    (void)state;
+    train("one", direction, "");
+    complains(RUN("backtest", "runs/one", "train.epochs=4"), "train\\.epochs=4: has no effect on a backtest, .*");
+    complains(RUN("backtest", "runs/one", "model.widths=9"), "model\\.widths=9: has no effect on a backtest, .*");
+    complains(RUN("backtest", "runs/one", "--sweep", "signal.hold=2,3", "run.dir=x"),
+        "run\\.dir=x: has no effect on a backtest, .*");
+    assert_int_equal(RUN("backtest", "runs/one", "data.label.up=3", "num_epochs=9"), 0);
+    matches("out", "\nunused +(num_epochs: read as train\\.epochs, which has no effect on a\n? *backtest; "
+                   ")?data\\.label\\.up: labels of ");
+    matches("out", "num_epochs: read as train\\.epochs, which has");
+    assert_int_equal(RUN("backtest", "runs/one", "account.cash=5000", "signal.threshold=0"), 0);
+    assert_false(file_holds("out", "\nunused") || file_holds("out", "without a size"));
+    assert_int_equal(
+        RUN("backtest", "runs/one", "account.cash=5000", "signal.threshold=0", "account.lot_step=1000"), 0);
+    matches("out", "\nnote +[0-9]+ predictions asked for a position without a size: below account\\.lot_step, ");
+    matches("out", "\ntrades +0\n");
+}
+
 static void faults_are_one_line(void **state) {
     (void)state;
     train("one", direction, "");
@@ -320,6 +345,7 @@ int main(void) {
         TEST(trials_are_counted),
         TEST(descriptions_of_a_backtest),
         TEST(instruments_are_traded_one_at_a_time),
+        TEST(keys_without_effect_are_told),
         TEST(faults_are_one_line),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

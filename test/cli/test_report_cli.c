@@ -126,6 +126,9 @@ static void reports_are_made(void **state) {
     complains(RUN("report", "."), "\\.: is neither a run's directory .* nor a walk's .*");
     complains(RUN("report"), "no run given; name its directory");
     complains(RUN("report", "made", "-o", "run.yaml"), "-o run.yaml: must end in .html");
+    complains(RUN("report", "made", "-o", "no/such/a.html"),
+        "-o no/such/a\\.html: there is no directory no/such; make it, .*");
+    assert_false(there("no"));
     // The next training finds the directory as any run's, and sets all of it aside.
     assert_int_equal(RUN("train", "run.yaml", "-q"), 0);
     assert_true(there("made.1/report.html") && there("made.1/evaluation.json") && !there("made/report.html"));

@@ -97,6 +97,70 @@ static void jobs_and_shards_leave_the_same(void **state) {
     same_walks("made", "shards");
 }
 
+static void set_all(const char *const (*all)[2]) {
+    static const char *const known[] = {"SLURM_ARRAY_TASK_ID", "SLURM_ARRAY_TASK_COUNT", "SLURM_ARRAY_TASK_MIN",
+        "SLURM_ARRAY_TASK_MAX", "SLURM_ARRAY_TASK_STEP", "JOB_COMPLETION_INDEX", "JOB_COMPLETIONS"};
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) unsetenv(known[i]);
+    for (; (*all)[0]; all++) setenv((*all)[0], (*all)[1], 1);
+}
+
+#define ENV(...) set_all((const char *const[][2]){__VA_ARGS__, {NULL, NULL}})
+
+// Folds of the directory `made` that are trained; `first` gets the log of the first.
+static int folds_there(char first[64]) {
+    int n = 0;
+    for (int k = 20; k >= 1; k--) {
+        char path[64];
+        snprintf(path, sizeof path, "made/fold_%02d/best.safetensors", k);
+        if (access(path, F_OK) != 0) continue;
+        snprintf(first, 64, "made/fold_%02d/training_log.txt", k);
+        n++;
+    }
+    return n;
+}
+
+// Numbers of arrays, and a walk without shards that goes on with what they have left.
+static void shards_by_number(void **state) {
+    (void)state;
+#define AUTO(shard) RUN("walk", "walk.yaml", "--device=cpu", "--shard=" shard)
+    char log[64];
+    put_walk("");
+    ENV({"SLURM_ARRAY_TASK_ID", "7"}, {"SLURM_ARRAY_TASK_COUNT", "4"}, {"SLURM_ARRAY_TASK_MIN", "5"},
+        {"SLURM_ARRAY_TASK_MAX", "11"}, {"SLURM_ARRAY_TASK_STEP", "2"});
+    assert_int_equal(AUTO("auto"), 0);
+    matches("out", "(^|\n)shard +2 of 4\n");
+    assert_int_equal(folds_there(log), 1);
+    complains(AUTO("auto/3"), "--shard auto/3: the Slurm array has 4 tasks; submit 3, .*");
+    ENV({"JOB_COMPLETION_INDEX", "2"});
+    complains(
+        AUTO("auto"), "--shard auto: JOB_COMPLETION_INDEX is 2, but Kubernetes does not tell of how many; give .*");
+    assert_int_equal(AUTO("auto/4"), 0);
+    matches("out", "(^|\n)shard +3 of 4\n");
+    assert_int_equal(folds_there(log), 2);
+    complains(AUTO("auto/2"), "--shard auto: JOB_COMPLETION_INDEX is 2, which is not below 2");
+    ENV({"JOB_COMPLETION_INDEX", "0"}, {"JOB_COMPLETIONS", "9"});
+    assert_int_equal(AUTO("auto"), 0);
+    matches("out", "(^|\n)shard +1 of 9\n");
+    ENV({"SLURM_ARRAY_TASK_ID", "3"}, {"SLURM_ARRAY_TASK_COUNT", "3"}, {"SLURM_ARRAY_TASK_MIN", "1"},
+        {"SLURM_ARRAY_TASK_MAX", "7"}, {"SLURM_ARRAY_TASK_STEP", "1"});
+    complains(AUTO("auto"), "--shard auto: the numbers of the Slurm array are no run such as 0-3 .*");
+    ENV({"SLURM_ARRAY_TASK_ID", "3"});
+    complains(AUTO("auto"), "--shard auto: SLURM_ARRAY_TASK_ID is 3, but SLURM_ARRAY_TASK_COUNT is no number; .*");
+    ENV({NULL, NULL});
+    complains(AUTO("auto"), "--shard auto: neither SLURM_ARRAY_TASK_ID nor JOB_COMPLETION_INDEX is set, .*");
+    char *was = slurp(log);
+    assert_int_equal(RUN("walk", "walk.yaml", "--device=cpu"), 0);
+    matches("out", "\nresume +going on with what shards have trained here\n");
+    assert_int_equal(access("made.1", F_OK), -1);
+    assert_int_equal(count_folds("done"), FOLDS);
+    assert_true(file_holds(log, was)); // kept, not trained anew
+    free(was);
+    assert_int_equal(RUN("walk", "walk.yaml", "--device=cpu", "run.dir=whole"), 0);
+    same_walks("made", "whole");
+    assert_int_equal(RUN("walk", "walk.yaml", "--device=cpu"), 0); // not shards alone any more
+    assert_int_equal(access("made.1", F_OK), 0);
+}
+
 // Samples in all bins of the first class, and their probabilities' sum.
 static double bins_of(json_t *from, double *sum) {
     json_t *bins = json_object_get(json_array_get(json_object_get(from, "calibration"), 0), "bins"), *bin;
@@ -314,6 +378,7 @@ int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, support_enter, support_leave)
     const struct CMUnitTest tests[] = {
         TEST(jobs_and_shards_leave_the_same),
+        TEST(shards_by_number),
         TEST(folds_are_gathered),
         TEST(killed_walks_go_on),
         TEST(a_fold_is_a_run),

@@ -189,7 +189,7 @@ static void numpy_opens_it(void **state) {
         "%s -c \"import numpy, json; z = numpy.load('set.npz'); "
         "assert z['fast.series0'].shape == (400, 3) and z['fast.series1'].dtype == 'int8'; "
         "assert z['label'].shape == (300,) and list(z['class_names'])[2] == 'UP'; "
-        "assert json.loads(str(z['tradewind'][0]))['version'] == 1\"",
+        "assert json.loads(str(z['tradewind'][0]))['version'] == 2\"",
         python);
     assert_int_equal(system(command), 0);
 }

@@ -71,6 +71,28 @@ static void rounds_half_to_even(void **state) {
         assert_int_equal((int64_t)account_round(all[i][0], all[i][1]), all[i][2]);
 }
 
+// v / by half to even, by the definition.
+static account_wide quotient(account_wide v, account_wide by) {
+    account_wide q = v / by, rest = v - q * by, twice = rest < 0 ? -2 * rest : 2 * rest;
+    return twice > by || (twice == by && q % 2) ? q + (v < 0 ? -1 : 1) : q;
+}
+
+// Amounts of 64 and of 128 bits, halves among them, with a whole part of either sign.
+static void nearest_are_quotients(void **state) {
+    (void)state;
+    dice d = {.seed = 4};
+    for (int i = 0; i < 200000; i++) {
+        int64_t by = (int64_t)(2 + 2 * dice_below(&d, UINT64_C(1) << (1 + dice_below(&d, 60))));
+        account_wide v = (account_wide)dice_below(&d, UINT64_C(1) << (1 + dice_below(&d, 62)));
+        v *= (account_wide)dice_below(&d, UINT64_C(1) << (1 + dice_below(&d, 40)));
+        if (i % 3 == 0) v = v / by * by + by / 2;
+        if (i % 2) v = -v;
+        int64_t whole = (int64_t)dice_below(&d, 1000000) - 500000;
+        assert_true(account_round(v, by) == quotient(v, by));
+        assert_true(account_near(whole, v, by) == quotient((account_wide)whole * by + v, by));
+    }
+}
+
 // Units at a price without a long division, against the division.
 static void marks_are_quotients(void **state) {
     (void)state;
@@ -80,7 +102,7 @@ static void marks_are_quotients(void **state) {
         int64_t price = (int64_t)dice_below(&d, UINT64_C(1) << (1 + dice_below(&d, 62)));
         if (i % 3 == 0) price = price % 100000 * 50000000; // halves
         if (i % 2) units = -units;
-        assert_true(account_mark(units, price) == account_round((account_wide)units * price, ACCOUNT_ONE));
+        assert_true(account_mark(units, price) == quotient((account_wide)units * price, ACCOUNT_ONE));
     }
 }
 
@@ -463,6 +485,7 @@ static void amounts_have_texts(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rounds_half_to_even),
+        cmocka_unit_test(nearest_are_quotients),
         cmocka_unit_test(marks_are_quotients),
         cmocka_unit_test(exits_inside_a_bar),
         cmocka_unit_test(the_bar_of_the_entry),

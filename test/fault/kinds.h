@@ -22,13 +22,13 @@ typedef struct {
     void (*check)(void); // compares the result with that of an undisturbed command, which lies in `whole`
     bool writes;         // leaves something behind; false: it prints only
     const char *card;    // FAKE_CARD where it is tried on the card, "" for a sound one; NULL: it uses no device
-    const char *mark;    // text that it writes just before its first step; NULL: it has none, all is opening
+    const char *mark;    // text that it writes just before its first step, member or fold; NULL: all is opening
 } kind;
 
 extern const kind kinds[];
 extern const int kinds_count;
 
-// One fault: shim.c says what the words are. At 0 there is none, calls are only counted.
+// One fault: shim.c says what the words are. At 0 there is none, calls are only counted, and so are their places.
 typedef struct {
     const char *call, *how;
     int64_t at;
@@ -56,6 +56,13 @@ void kind_go_on(const kind *k, bool card);
 
 // Calls that the last command with the shim has made, which came to its end: in all, and before its mark.
 void kind_calls(int64_t *all, int64_t *opening);
+
+// Of the last command whose calls were only counted, `all` of them: true for each, from 1, that was the first of its
+// place. The caller frees it.
+bool *kind_places(int64_t all);
+
+// False where the last command with the shim has made no call that could change a file; a killed one counts none.
+bool kind_changed(void);
 
 // Runs a shell's line; fails the test where that fails.
 void kinds_shell(const char *line);

@@ -4,27 +4,38 @@
 //   FAULT_CALL    write, sync, rename, unlink, open, close, read, mkdir, truncate, mmap or alloc; other calls pass
 //   FAULT_AT      number of the call, from 1; 0: none, calls are only counted
 //   FAULT_HOW     fail, short (half of a write or a read) or kill (SIGKILL before the call)
-//   FAULT_COUNT   file that gets, at the end of the process, the number of calls in all and of those before the mark
+//   FAULT_COUNT   file that gets, at the end of the process, the number of calls in all, of those before the mark, and
+//                 of calls that may have changed a file or a folder anywhere: opened for writing, made, renamed,
+//                 removed
+//   FAULT_PLACES  file that gets the number of each call that comes from a new place: no call before it has had the
+//   same
+//                 chain of callers
 //   FAULT_MARK    text; the mark is the first write that holds it. Without one: the end
 //   FAULT_TRACE   file that gets a line for each sync, rename and unlink, in order: "sync PATH"
 //   FAULT_CLOCK   microseconds by which each reading of the monotonic clock is later than the one before; what goes by
 //                 the clock then happens at the same calls in every run
+//   FAULT_STATFS  type of the file system, in hex, that files below the working directory seem to be on: 6969 for NFS
 //
 // Counted are calls on files below the working directory, where a test runs; allocations and mappings are counted
 // wherever they come from. Not counted: standard output and error, and the C library's reading of its streams.
+//
+// A sync is counted and noted, and does nothing: a killed process leaves its files to the kernel, synced or not.
 #include <dirent.h>
 #include <errno.h>
+#include <execinfo.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <sys/syscall.h>
 #include <sys/types.h>
 #include <time.h>
@@ -33,24 +44,27 @@
 typedef enum { NONE, WRITE, SYNC, RENAME, UNLINK, OPEN, CLOSE, READ, MKDIR, TRUNCATE, MMAP, ALLOC } call;
 typedef enum { FAIL, SHORT, KILL } manner;
 
+enum { CALLERS_MOST = 64, PLACES_MOST = 1 << 16 };
+
 static const char *const names[] = {
     "", "write", "sync", "rename", "unlink", "open", "close", "read", "mkdir", "truncate", "mmap", "alloc"};
 
 static call which;
 static manner how;
 static long at;
-static atomic_long count, marked = -1;
+static atomic_long count, marked = -1, changes;
 static const char *mark;
 static long clock_by;
 static atomic_long clock_read;
 static char here[PATH_MAX];
 static size_t here_length;
-static int trace = -1;
+static int trace = -1, places = -1;
 static bool ready;
 
 __attribute__((constructor)) static void begin(void) {
     const char *name = getenv("FAULT_CALL"), *n = getenv("FAULT_AT"), *way = getenv("FAULT_HOW"),
-               *log = getenv("FAULT_TRACE"), *pace = getenv("FAULT_CLOCK");
+               *log = getenv("FAULT_TRACE"), *pace = getenv("FAULT_CLOCK"), *list = getenv("FAULT_PLACES");
+    void *first[1];
     for (int i = 1; name && i <= ALLOC; i++)
         if (strcmp(name, names[i]) == 0) which = (call)i;
     at = n ? atol(n) : 0;
@@ -60,21 +74,53 @@ __attribute__((constructor)) static void begin(void) {
     if (!getcwd(here, sizeof here)) here[0] = 0;
     here_length = strlen(here);
     if (log) trace = (int)syscall(SYS_openat, AT_FDCWD, log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+    if (list) places = (int)syscall(SYS_openat, AT_FDCWD, list, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    if (list) backtrace(first, 1); // the first one allocates
     ready = true;
 }
 
 __attribute__((destructor)) static void end(void) {
     const char *path = getenv("FAULT_COUNT");
-    char text[64];
+    char text[96];
     long all = atomic_load(&count), before = atomic_load(&marked);
-    int n = snprintf(text, sizeof text, "%ld %ld\n", all, before < 0 ? all : before);
+    int n = snprintf(text, sizeof text, "%ld %ld %ld\n", all, before < 0 ? all : before, atomic_load(&changes));
     int fd = path ? (int)syscall(SYS_openat, AT_FDCWD, path, O_WRONLY | O_CREAT | O_TRUNC, 0666) : -1;
     if (fd >= 0 && syscall(SYS_write, fd, text, (size_t)n) != n) abort();
 }
 
+// Memory that is short ends the program without its destructors.
+void _exit(int status) {
+    end();
+    for (;;) syscall(SYS_exit_group, status);
+}
+
+// True where no call before had these callers.
+static bool is_new(void) {
+    static _Atomic uint64_t seen[PLACES_MOST];
+    void *caller[CALLERS_MOST];
+    uint64_t key = 1469598103934665603u;
+    int n = backtrace(caller, CALLERS_MOST);
+    for (int i = 0; i < n; i++) key = (key ^ (uintptr_t)caller[i]) * 1099511628211u;
+    for (uint64_t i = key >> 48;; i = (i + 1) % PLACES_MOST) {
+        uint64_t there = 0;
+        if (atomic_compare_exchange_strong(&seen[i], &there, key)) return true;
+        if (there == key) return false;
+    }
+}
+
+static void note_place(long number) {
+    char text[32];
+    if (places < 0 || !is_new()) return;
+    int n = snprintf(text, sizeof text, "%ld\n", number);
+    if (syscall(SYS_write, places, text, (size_t)n) != n) abort();
+}
+
 // True where this call is to go wrong. A kill does not come back.
 static bool strikes(call c) {
-    if (!ready || c != which || atomic_fetch_add(&count, 1) + 1 != at) return false;
+    if (!ready || c != which) return false;
+    long number = atomic_fetch_add(&count, 1) + 1;
+    note_place(number);
+    if (number != at) return false;
     if (how == KILL) kill(getpid(), SIGKILL);
     return true;
 }
@@ -161,7 +207,7 @@ ssize_t pread64(int fd, void *to, size_t bytes, off64_t from) {
 
 // Names and the disk
 
-static int sync_by(long number, int fd) {
+static int sync_file(int fd) {
     char path[PATH_MAX];
     bool counts = path_of(fd, path) || strcmp(path, here) == 0;
     if (counts && strikes(SYNC)) {
@@ -169,18 +215,19 @@ static int sync_by(long number, int fd) {
         return -1;
     }
     if (counts) note("sync", path);
-    return (int)syscall(number, fd);
+    return 0;
 }
 
 int fsync(int fd) {
-    return sync_by(SYS_fsync, fd);
+    return sync_file(fd);
 }
 
 int fdatasync(int fd) {
-    return sync_by(SYS_fdatasync, fd);
+    return sync_file(fd);
 }
 
 int rename(const char *from, const char *to) {
+    atomic_fetch_add(&changes, 1);
     if (is_below(to) && strikes(RENAME)) {
         errno = EIO;
         return -1;
@@ -190,6 +237,7 @@ int rename(const char *from, const char *to) {
 }
 
 int unlink(const char *path) {
+    atomic_fetch_add(&changes, 1);
     if (is_below(path) && strikes(UNLINK)) {
         errno = EIO;
         return -1;
@@ -199,6 +247,7 @@ int unlink(const char *path) {
 }
 
 int unlinkat(int dir, const char *path, int flags) {
+    atomic_fetch_add(&changes, 1);
     if (is_below(path) && strikes(UNLINK)) {
         errno = EIO;
         return -1;
@@ -206,7 +255,15 @@ int unlinkat(int dir, const char *path, int flags) {
     return (int)syscall(SYS_unlinkat, dir, path, flags);
 }
 
+int statfs(const char *path, struct statfs *to) {
+    const char *type = getenv("FAULT_STATFS");
+    int rc = (int)syscall(SYS_statfs, path, to);
+    if (rc == 0 && type && is_below(path)) to->f_type = (__fsword_t)strtoul(type, NULL, 16);
+    return rc;
+}
+
 int mkdir(const char *path, mode_t mode) {
+    atomic_fetch_add(&changes, 1);
     if (is_below(path) && strikes(MKDIR)) {
         errno = ENOSPC;
         return -1;
@@ -237,7 +294,8 @@ int close(int fd) {
 TRUNCATE_AS(ftruncate)
 TRUNCATE_AS(ftruncate64)
 
-static bool open_strikes(const char *path) {
+static bool open_strikes(const char *path, int flags) {
+    if (flags & (O_WRONLY | O_RDWR | O_CREAT | O_TRUNC)) atomic_fetch_add(&changes, 1);
     if (!is_below(path) || !strikes(OPEN)) return false;
     errno = EMFILE;
     return true;
@@ -253,7 +311,7 @@ static mode_t mode_of(int flags, va_list args) {
         va_start(args, flags);                                                                                         \
         mode_t mode = mode_of(flags, args);                                                                            \
         va_end(args);                                                                                                  \
-        if (open_strikes(path)) return -1;                                                                             \
+        if (open_strikes(path, flags)) return -1;                                                                      \
         return (int)syscall(SYS_openat, AT_FDCWD, path, flags, mode);                                                  \
     }
 
@@ -265,7 +323,7 @@ int openat(int dir, const char *path, int flags, ...) {
     va_start(args, flags);
     mode_t mode = mode_of(flags, args);
     va_end(args);
-    if (open_strikes(path)) return -1;
+    if (open_strikes(path, flags)) return -1;
     return (int)syscall(SYS_openat, dir, path, flags, mode);
 }
 

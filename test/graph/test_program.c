@@ -79,6 +79,60 @@ static void steps_together_leave_the_fewest_starts(void **state) {
     rig_close(&r);
 }
 
+static int plays;
+
+static bool counted_play(queue *q, recording *r, err *e) {
+    plays++;
+    return cpu_device.play(q, r, e);
+}
+
+// Evaluates `times` times, each with the next rows of a table, which it doubles and writes into another; returns the
+// recordings played.
+static int evaluate_often(int times, int together, bool host_memory, float *to, uint64_t *row) {
+    enum { ROWS = 3, ALL = 60 };
+    static float from[ALL];
+    err e;
+    device d = cpu_device;
+    d.play = counted_play;
+    d.host_memory = host_memory;
+    for (int i = 0; i < ALL; i++) from[i] = (float)(i * i);
+    graph *g = graph_new();
+    tensor a = op_take(g, graph_constant(g, "from", DTYPE_F32, shape1(ALL), from), op_draw(g, BATCH));
+    tensor table = graph_state(g, "to", DTYPE_F32, shape1(ALL));
+    op_write_rows(g, table, op_axpby(g, a, TENSOR_NONE, 2, 0));
+    op_advance(g, PHASE_AFTER);
+    dtype_assign(g, PRECISION_FP32);
+    queue *q = d.open(&(queue_options){.threads = 1}, &e);
+    support_ok(q != NULL, &e);
+    solo *x = solo_new(&d, q, g, &(solo_options){.rows = ROWS, .inference = true, .together = together}, &e);
+    support_ok(x != NULL, &e);
+    solo_step s = {.count = ALL};
+    support_ok(solo_step_write(x, &s, &e), &e);
+    plays = 0;
+    support_ok(program_play_steps(solo_program(x, false), times, &e), &e);
+    support_ok(solo_read(x, table, to, &e) && solo_step_read(x, &s, &e), &e);
+    *row = s.row;
+    solo_free(x);
+    d.close(q);
+    graph_free(g);
+    return plays;
+}
+
+static void evaluations_together_are_the_same(void **state) {
+    (void)state;
+    enum { ALL = 60, TIMES = 19 };
+    float one[ALL], many[ALL];
+    uint64_t row, row_many;
+    assert_int_equal(evaluate_often(TIMES, 0, true, one, &row), TIMES);
+    assert_int_equal(row, TIMES * 3);
+    for (int i = 0; i < ALL; i++) assert_true(one[i] == (i < TIMES * 3 ? 2 * (float)(i * i) : 0));
+    for (int host = 0; host < 2; host++) {
+        assert_int_equal(evaluate_often(TIMES, 8, host, many, &row_many), TIMES / 8 + TIMES % 8);
+        assert_int_equal(row, row_many);
+        assert_memory_equal(one, many, sizeof one);
+    }
+}
+
 // Logits and counts of the validation samples' first rows.
 static void evaluate(rig *r, solo *x, float *logits, int64_t *confusion) {
     err e;
@@ -215,6 +269,7 @@ int main(void) {
         cmocka_unit_test(constants_are_widened),
         cmocka_unit_test(states_of_rows_lie_apart),
         cmocka_unit_test(steps_together_leave_the_fewest_starts),
+        cmocka_unit_test(evaluations_together_are_the_same),
         cmocka_unit_test(inference_equals_evaluation),
         cmocka_unit_test(every_failure_is_passed_up),
     };

@@ -781,6 +781,19 @@ static void check_slice(const place *p) {
     }
 }
 
+static void check_reshape(const place *p) {
+    enum { B = 3, T = 2, C = 5 };
+    float x[B * T * C];
+    double want[B * T * C];
+    fill(x, (int64_t)B * T * C, 65, 1);
+    for (int i = 0; i < B * T * C; i++) want[i] = (double)x[i];
+    scene s = scene_of("reshape", p);
+    tensor y = op_reshape(s.g, given(&s, shape2(B, T * C), x), shape3(B, T, C));
+    scene_open(&s, y, (solo_step){0});
+    expect_within(&s, y, want, 0);
+    scene_close(&s);
+}
+
 // axpby
 
 static void check_axpby(const place *p) {
@@ -1112,6 +1125,216 @@ static void check_quantile(const place *p) {
     free(slope);
 }
 
+// action_std: the deviation of noise. No gradient flows to the latent, which here also goes another way, side by side
+// with the deviations.
+
+static void action_std_case(const place *p, bool noisy) {
+    enum { B = 35, A = 3, F = 5, ALL = A + F };
+    float like[B * A], latent[B * F], log_std[F * A], ones[B * ALL];
+    double want[B * ALL];
+    fill(like, B * A, 101, 1);
+    fill(latent, B * F, 102, 1);
+    fill(log_std, F * A, 103, 2);
+    for (int f = 0; f < F; f++) latent[f] = 0; // a row without noise
+    for (int i = 0; i < B * ALL; i++) {
+        int b = i / ALL, k = i % ALL;
+        double variance = 1e-6;
+        for (int f = 0; k < A && f < F; f++)
+            variance += pow((double)latent[b * F + f] * exp((double)log_std[f * A + k]), 2);
+        want[i] = k >= A ? (double)latent[b * F + k - A] : noisy ? sqrt(variance) : exp((double)log_std[k]);
+        ones[i] = 1;
+    }
+    scene s = scene_of("action_std", p);
+    tensor in = given(&s, noisy ? shape2(F, A) : shape1(A), log_std), from = given(&s, shape2(B, F), latent);
+    tensor std =
+        op_action_std(s.g, graph_constant(s.g, "like", DTYPE_F32, shape2(B, A), like), noisy ? from : TENSOR_NONE, in);
+    tensor y = op_concat(s.g, (const tensor[]){std, from}, 2);
+    scene_open(&s, y, (solo_step){0});
+    put(&s, s.seed, ones);
+    expect(&s, y, want);
+    double *d = gradient(&s, from);
+    for (int i = 0; i < B * F; i++)
+        if (d[i] != 1) fail_at(&s, "gradient of the latent", i, d[i], 1);
+    free(d);
+    scene_close(&s);
+}
+
+static void check_action_std(const place *p) {
+    action_std_case(p, false);
+    action_std_case(p, true);
+}
+
+// ppo: the loss from its definition, row by row; the gradient by differences of that
+
+enum { PPO_B = 300, PPO_A = 3, PPO_ALL = PPO_B * PPO_A, PPO_VALUES = 2 * PPO_ALL + PPO_B };
+
+typedef struct {
+    bool numbers, spread;
+    bool far; // the first row's action has become so unlikely that its ratio is 0
+    float knobs[KNOBS], value, value_bound, entropy_bound;
+    float x[PPO_VALUES]; // scores, deviations, values: what gradients flow to
+    float action[PPO_ALL], log_prob[PPO_B], advantage[PPO_B], target[PPO_B], old_value[PPO_B], weight[PPO_B];
+    float moments[2];
+} ppo_data;
+
+// Every fifth row has weight 0 and must not be read: it holds NaN and no valid action.
+static void ppo_fill(ppo_data *v) {
+    fill(v->x, PPO_VALUES, 110, 1);
+    for (int i = PPO_ALL; i < 2 * PPO_ALL; i++) v->x[i] = 1 + 0.5f * v->x[i];
+    fill(v->action, PPO_ALL, 111, 1);
+    for (int b = 0; b < PPO_B && !v->numbers; b++) v->action[b] = (float)(b * 7 % 11 % PPO_A);
+    fill(v->log_prob, PPO_B, 112, 0.5f);
+    fill(v->advantage, PPO_B, 113, 2);
+    fill(v->target, PPO_B, 114, 1);
+    fill(v->old_value, PPO_B, 115, 1);
+    fill(v->weight, PPO_B, 116, 0.5f);
+    for (int b = 0; b < PPO_B; b++) {
+        bool live = b % 5 != 2;
+        int columns = v->numbers ? PPO_A : 1;
+        v->log_prob[b] = live ? v->log_prob[b] - (v->numbers ? 3.9f : 1.1f) : NAN;
+        v->weight[b] = live ? v->weight[b] + 1 : 0;
+        for (int k = 0; !live && k < PPO_A; k++) v->x[b * PPO_A + k] = NAN;
+        for (int k = 0; !live && k < columns; k++) v->action[b * columns + k] = 1e9f;
+    }
+    if (v->far) v->log_prob[0] = 900;
+    v->moments[0] = 0.125f;
+    v->moments[1] = 1.5f;
+}
+
+static double ppo_log_prob(const ppo_data *v, const double *x, int b, double *entropy) {
+    const double *z = x + b * PPO_A, *std = z + PPO_ALL;
+    double log_prob = 0, sum = 0;
+    *entropy = 0;
+    for (int k = 0; k < PPO_A; k++) sum += exp(z[k]);
+    for (int k = 0; k < PPO_A; k++) {
+        if (v->numbers) {
+            double d = ((double)v->action[b * PPO_A + k] - z[k]) / std[k];
+            log_prob += log(exp(-d * d / 2) / (std[k] * sqrt(2 * acos(-1))));
+            *entropy += 0.5 * log(2 * acos(-1) * exp(1) * std[k] * std[k]);
+        } else {
+            double share = exp(z[k]) / sum;
+            if (k == (int)v->action[b]) log_prob = log(share);
+            *entropy -= share * log(share);
+        }
+    }
+    return log_prob;
+}
+
+static double ppo_clamp(double v, double low, double high) {
+    return fmin(fmax(v, low), high);
+}
+
+// The sums over all rows at x, and the loss that they make.
+static double ppo_plain(const ppo_data *v, const double *x, double sums[PPO_SUMS]) {
+    double eps = (double)v->knobs[KNOB_CLIP], range = (double)v->knobs[KNOB_VALUE_CLIP];
+    for (int k = 0; k < PPO_SUMS; k++) sums[k] = 0;
+    for (int b = 0; b < PPO_B; b++) {
+        double w = (double)v->weight[b], entropy, V = x[2 * PPO_ALL + b], old = (double)v->old_value[b];
+        if (w == 0) continue;
+        double log_ratio = ppo_log_prob(v, x, b, &entropy) - (double)v->log_prob[b], ratio = exp(log_ratio);
+        double A = (double)v->advantage[b];
+        if (v->spread) A = (A - (double)v->moments[0]) * (double)v->moments[1];
+        if (range > 0) V = old + ppo_clamp(V - old, -range, range);
+        sums[PPO_ROWS] += w;
+        sums[PPO_POLICY] -= w * fmin(ratio * A, ppo_clamp(ratio, 1 - eps, 1 + eps) * A);
+        sums[PPO_VALUE_LOSS] += w * pow((double)v->target[b] - V, 2);
+        sums[PPO_ENTROPY] += w * entropy;
+        sums[PPO_KL] += w * (ratio - 1 - log_ratio);
+        sums[PPO_CLIPPED] += fabs(ratio - 1) > eps ? w : 0;
+    }
+    double rows = sums[PPO_ROWS], value = sums[PPO_VALUE_LOSS] / rows, entropy = sums[PPO_ENTROPY] / rows;
+    if (v->value_bound > 0) value = ppo_clamp(value, (double)-v->value_bound, (double)v->value_bound);
+    if (v->entropy_bound > 0) entropy = ppo_clamp(entropy, (double)-v->entropy_bound, (double)v->entropy_bound);
+    return sums[PPO_POLICY] + rows * ((double)v->value * value - (double)v->knobs[KNOB_ENTROPY] * entropy);
+}
+
+static tensor ppo_graph(scene *s, const ppo_data *v, tensor x[3]) {
+    graph *g = s->g;
+    shape one = shape1(PPO_B), all = shape2(PPO_B, PPO_A);
+    x[0] = given(s, all, v->x);
+    if (v->numbers) x[1] = given(s, all, v->x + PPO_ALL);
+    x[2] = given(s, shape2(PPO_B, 1), v->x + 2 * PPO_ALL);
+    ppo_inputs in = {.score = x[0], .std = x[1], .value = x[2]};
+    in.action = graph_constant(g, "action", DTYPE_F32, v->numbers ? all : shape2(PPO_B, 1), v->action);
+    in.log_prob = graph_constant(g, "log_prob", DTYPE_F32, one, v->log_prob);
+    in.advantage = graph_constant(g, "advantage", DTYPE_F32, one, v->advantage);
+    in.target = graph_constant(g, "target", DTYPE_F32, one, v->target);
+    in.old_value = graph_constant(g, "old value", DTYPE_F32, one, v->old_value);
+    in.weight = graph_constant(g, "weight", DTYPE_F32, one, v->weight);
+    in.knobs = graph_constant(g, "knobs", DTYPE_F32, shape1(KNOBS), v->knobs);
+    if (v->spread) in.spread = graph_constant(g, "spread", DTYPE_F32, shape1(2), v->moments);
+    return op_ppo(g, in, (ppo_settings){!v->numbers, v->value, v->entropy_bound, v->value_bound});
+}
+
+// Differences at every seventh element; rows of weight 0 have a gradient of 0.
+static void ppo_slopes(scene *s, const ppo_data *v, double *x, tensor of, int first, int width) {
+    double *is = gradient(s, of), sums[PPO_SUMS];
+    for (int i = 0; i < PPO_B * width; i++) {
+        double was = x[first + i], want = 0;
+        if (v->weight[i / width] == 0) {
+            if (is[i] != 0) fail_at(s, "gradient", i, is[i], 0);
+        } else if (i % 7 == 3) {
+            x[first + i] = was + 1e-5;
+            want = ppo_plain(v, x, sums);
+            x[first + i] = was - 1e-5;
+            want = (want - ppo_plain(v, x, sums)) / 2e-5;
+            x[first + i] = was;
+            if (!(fabs(is[i] - want) <= fmax(1e-7, s->p->tolerance) * 10)) fail_at(s, "gradient", i, is[i], want);
+        }
+    }
+    free(is);
+}
+
+static void ppo_scene(const place *p, const char *name, ppo_data *v) {
+    static const float scale[2] = {1, 0};
+    double x[PPO_VALUES], sums[PPO_SUMS], is[PPO_SUMS], *out;
+    tensor in[3] = {0};
+    err e;
+    ppo_fill(v);
+    for (int i = 0; i < PPO_VALUES; i++) x[i] = (double)v->x[i];
+    double loss = ppo_plain(v, x, sums);
+    assert_true(sums[PPO_CLIPPED] > 0.1 * sums[PPO_ROWS] && sums[PPO_CLIPPED] < 0.9 * sums[PPO_ROWS]);
+    scene s = scene_of(name, p);
+    tensor root = ppo_graph(&s, v, in);
+    scene_open(&s, root, (solo_step){0});
+    put(&s, s.seed, scale);
+    for (int training = 0; training < 2; training++) {
+        out = output(&s, root, training);
+        close_to(&s, "sum", out, &loss, 1, p->tolerance);
+        close_to(&s, "normaliser", out + 1, sums, 1, p->tolerance);
+        trial_ok(solo_read(s.x, graph_sibling(s.g, root, 1), is, &e), &e);
+        for (int k = 0; k < PPO_SUMS; k++) close_to(&s, "sums", is + k, sums + k, 1, p->tolerance);
+        free(out);
+    }
+    ppo_slopes(&s, v, x, in[0], 0, PPO_A);
+    if (v->numbers) ppo_slopes(&s, v, x, in[1], PPO_ALL, PPO_A);
+    ppo_slopes(&s, v, x, in[2], 2 * PPO_ALL, 1);
+    scene_close(&s);
+}
+
+static void check_ppo(const place *p) {
+    static ppo_data plain = {.knobs = {[KNOB_CLIP] = 0.2f, [KNOB_ENTROPY] = 0.05f}, .value = 0.5f};
+    static ppo_data numbers = {.numbers = true,
+        .spread = true,
+        .knobs = {[KNOB_CLIP] = 0.3f, [KNOB_ENTROPY] = 0.05f, [KNOB_VALUE_CLIP] = 0.4f},
+        .value = 0.75f};
+    static ppo_data far = {.far = true, .knobs = {[KNOB_CLIP] = 0.2f}, .value = 0.5f};
+    ppo_scene(p, "ppo of choices", &plain);
+    ppo_scene(p, "ppo of a policy that went far", &far);
+    ppo_scene(p, "ppo of numbers", &numbers);
+}
+
+// Bounds of the means: both passed, one of them, and none.
+static void check_ppo_bounds(const place *p) {
+    static const float bounds[][2] = {{0.01f, 0.02f}, {0.01f, 9}, {9, 0.02f}, {9, 9}};
+    static ppo_data v = {.knobs = {[KNOB_CLIP] = 0.2f, [KNOB_ENTROPY] = 0.05f}, .value = 0.5f};
+    for (int k = 0; k < 4; k++) {
+        v.value_bound = bounds[k][0];
+        v.entropy_bound = bounds[k][1];
+        ppo_scene(p, "ppo with bounds", &v);
+    }
+}
+
 // confusion of logits that are not finite: the first largest wins, a NaN never over a number
 
 static void check_confusion(const place *p) {
@@ -1164,6 +1387,7 @@ static const row rows[] = {
     {OP_dropout, "dropout", check_dropout},
     {OP_concat, "concat", check_concat},
     {OP_slice, "slice", check_slice},
+    {OP_reshape, "reshape", check_reshape},
     {OP_axpby, "axpby", check_axpby},
     {OP_mean_time, "mean_time", check_mean_time},
     {OP_last_time, "last_time", check_last_time},
@@ -1178,6 +1402,9 @@ static const row rows[] = {
     {OP_smape, "smape", check_smape},
     {OP_mase, "mase", check_mase},
     {OP_confusion, "confusion", check_confusion},
+    {OP_action_std, "action_std", check_action_std},
+    {OP_ppo, "ppo", check_ppo},
+    {OP_ppo, "ppo, bounds", check_ppo_bounds},
 };
 enum { ROWS = sizeof rows / sizeof *rows };
 
@@ -1191,8 +1418,9 @@ static void test_row(void **state) {
 
 // Operators that no gradient passes through are checked against their definition in test_ops.
 static void test_every_operator_has_a_row(void **state) {
-    static const op elsewhere[] = {
-        OP_draw, OP_take, OP_window, OP_level, OP_tally, OP_clip, OP_adamw, OP_sgd, OP_advance};
+    static const op elsewhere[] = {OP_draw, OP_take, OP_window, OP_level, OP_tally, OP_clip, OP_adamw, OP_sgd,
+        OP_advance, OP_env_see, OP_env_take, OP_sample, OP_write_rows, OP_write_ends, OP_sequence, OP_remember,
+        OP_standardise, OP_scale_reward, OP_gae, OP_spread, OP_ppo_gate};
     (void)state;
     for (int o = 0; o < OP_COUNT; o++) {
         bool found = false;

@@ -1,9 +1,12 @@
 // Every operator, one row or more each: its gradient against finite differences in double precision with a random
 // cotangent; every fp32 device and instruction set against double; gradients overwritten over NaN and added to random
 // values; guard bytes; inputs offset by 10^4; equal bits twice and on any number of threads. Operators without a
-// gradient have a check of their own. An operator of the catalogue without a row fails the test.
-#include "ops/trial.h"
+// gradient have a check of their own. Rows of agents' operators are in files of their own (ops/agents.h). An operator
+// of the catalogue without a row fails the test.
+#include "ops/agents.h"
+#include "ops/stand.h"
 
+#include "base/err.h"
 #include "base/half.h"
 #include "base/rng.h"
 #include "cpu/cpu.h"
@@ -439,6 +442,10 @@ static tensor slice_row(trial *t) {
     return op_slice(t->g, trial_input(t, shape2(t->n, 9), 1), 2, 7);
 }
 
+static tensor reshape_row(trial *t) {
+    return op_reshape(t->g, trial_input(t, shape2(t->n, 6), 1), shape3(t->n, 2, 3));
+}
+
 static tensor axpby_row(trial *t) {
     tensor x = trial_input(t, shape2(t->n, 5), 1), y = trial_input(t, shape2(t->n, 5), 1);
     return op_axpby(t->g, x, y, 1.5f, -0.5f);
@@ -537,20 +544,14 @@ static tensor basis_row(trial *t) {
     return op_basis(t->g, trial_weight(t, shape2(t->n, 5), 1), trial_floats(t, shape2(5, 13), -1, 1));
 }
 
-static tensor row_weights(trial *t) {
-    float *w = trial_memory(t, (size_t)t->n * sizeof *w);
-    for (int64_t i = 0; i < t->n; i++) w[i] = i % 5 == 4 ? 0 : 0.5f + 0.25f * trial_random(t);
-    return graph_constant(t->g, "weight", DTYPE_F32, shape1(t->n), w);
-}
-
 static tensor cross_entropy_plain(trial *t) {
     tensor z = trial_input(t, shape2(t->n, 3), 2), y = trial_integers(t, shape1(t->n), 0, 3);
-    return op_cross_entropy(t->g, z, y, row_weights(t), TENSOR_NONE, 0);
+    return op_cross_entropy(t->g, z, y, trial_row_weights(t), TENSOR_NONE, 0);
 }
 
 static tensor cross_entropy_full(trial *t) {
     tensor z = trial_input(t, shape2(t->n, 5), 2), y = trial_integers(t, shape1(t->n), 0, 5);
-    return op_cross_entropy(t->g, z, y, row_weights(t), trial_floats(t, shape1(5), 0.5f, 2), 0.1f);
+    return op_cross_entropy(t->g, z, y, trial_row_weights(t), trial_floats(t, shape1(5), 0.5f, 2), 0.1f);
 }
 
 static tensor scale_rows_times(trial *t) {
@@ -570,104 +571,52 @@ static tensor scale_rows_shifted(trial *t) {
 
 static tensor focal_plain(trial *t) {
     tensor z = trial_input(t, shape2(t->n, 3), 2), y = trial_integers(t, shape1(t->n), 0, 3);
-    return op_focal(t->g, z, y, row_weights(t), TENSOR_NONE, (focal_settings){2, 0});
+    return op_focal(t->g, z, y, trial_row_weights(t), TENSOR_NONE, (focal_settings){2, 0});
 }
 
 static tensor focal_full(trial *t) {
     tensor z = trial_input(t, shape2(t->n, 5), 2), y = trial_integers(t, shape1(t->n), 0, 5);
     tensor of = trial_floats(t, shape1(5), 0.5f, 2);
-    return op_focal(t->g, z, y, row_weights(t), of, (focal_settings){0.5f, 0.1f});
+    return op_focal(t->g, z, y, trial_row_weights(t), of, (focal_settings){0.5f, 0.1f});
 }
 
 static tensor mse_row(trial *t) {
     tensor p = trial_weight(t, shape2(t->n, 7), 1);
-    return op_mse(t->g, p, trial_floats(t, shape2(t->n, 7), -1, 1), row_weights(t));
+    return op_mse(t->g, p, trial_floats(t, shape2(t->n, 7), -1, 1), trial_row_weights(t));
 }
 
 static tensor mae_row(trial *t) {
     tensor p = trial_weight(t, shape2(t->n, 7), 1);
-    return op_mae(t->g, p, trial_floats(t, shape2(t->n, 7), -1, 1), row_weights(t));
+    return op_mae(t->g, p, trial_floats(t, shape2(t->n, 7), -1, 1), trial_row_weights(t));
 }
 
 static tensor huber_row(trial *t) {
     tensor p = trial_weight(t, shape2(t->n, 7), 1);
-    return op_huber(t->g, p, trial_floats(t, shape2(t->n, 7), -1, 1), row_weights(t), 0.5f);
+    return op_huber(t->g, p, trial_floats(t, shape2(t->n, 7), -1, 1), trial_row_weights(t), 0.5f);
 }
 
 static tensor quantile_row(trial *t) {
     tensor p = trial_weight(t, shape2(t->n, 3 * 7), 1);
     quantile_settings levels = {3, {0.1f, 0.5f, 0.75f}};
-    return op_quantile(t->g, p, trial_floats(t, shape2(t->n, 7), -1, 1), row_weights(t), levels);
+    return op_quantile(t->g, p, trial_floats(t, shape2(t->n, 7), -1, 1), trial_row_weights(t), levels);
 }
 
 // Predictions of the targets' sign: where signs differ, the slope is not that of the value (see ops/smape.c).
 static tensor smape_row(trial *t) {
     tensor x = trial_weight(t, shape2(t->n, 7), 0.4f),
            p = op_axpby(t->g, x, trial_floats(t, shape2(t->n, 7), 1, 2), 1, 1);
-    return op_smape(t->g, p, trial_floats(t, shape2(t->n, 7), 0.5f, 2), row_weights(t));
+    return op_smape(t->g, p, trial_floats(t, shape2(t->n, 7), 0.5f, 2), trial_row_weights(t));
 }
 
 static tensor mase_row(trial *t) {
     tensor p = trial_weight(t, shape2(t->n, 7), 1);
     float *scale = trial_memory(t, (size_t)t->n * sizeof *scale);
     for (int64_t i = 0; i < t->n; i++) scale[i] = i % 7 == 3 ? 0 : 1.5f + trial_random(t);
-    return op_mase(t->g, p, trial_floats(t, shape2(t->n, 7), -1, 1), row_weights(t),
+    return op_mase(t->g, p, trial_floats(t, shape2(t->n, 7), -1, 1), trial_row_weights(t),
         graph_constant(t->g, "scale", DTYPE_F32, shape1(t->n), scale));
 }
 
 // Operators without a gradient: each runs on every device, against what it is defined to give
-
-static void each_place(void (*check)(const place *)) {
-    place p[PLACES_MOST], wide = {&cpu_double_device, NULL, PRECISION_FP64, 1e-12, {0}};
-    int n = trial_places(p);
-    check(&wide);
-    for (int i = 0; i < n; i++) check(&p[i]);
-}
-
-// The same on devices that may join calls, when they join none.
-static void each_place_alone(void (*check)(const place *)) {
-    place p[PLACES_MOST];
-    int n = trial_places(p);
-    for (int i = 0; i < n; i++) {
-        p[i].card.no_fuse = true;
-        if (!p[i].device->host_memory) check(&p[i]);
-    }
-}
-
-typedef struct {
-    const place *p;
-    queue *q;
-    graph *g;
-    solo *x;
-} stand;
-
-static stand stand_open(const place *p, graph *g, solo_options o) {
-    err e;
-    stand s = {p, p->device->open(&(queue_options){.threads = 2, .isa = p->isa, .card = p->card}, &e), g, NULL};
-    trial_ok(s.q != NULL, &e);
-    s.x = solo_new(strict_device(p->device), s.q, g, &o, &e);
-    trial_ok(s.x != NULL, &e);
-    return s;
-}
-
-static void stand_close(stand *s) {
-    solo_free(s->x);
-    s->p->device->close(s->q);
-    graph_free(s->g);
-}
-
-static void stand_play(stand *s, pass part) {
-    err e;
-    trial_ok(solo_play(s->x, part, &e) && s->p->device->sync(s->q, &e), &e);
-}
-
-static bool is_wide(const place *p) {
-    return p->precision == PRECISION_FP64;
-}
-
-static double number(const stand *s, const void *v, int64_t i) {
-    return is_wide(s->p) ? ((const double *)v)[i] : (double)((const float *)v)[i];
-}
 
 // A cursor of several spans, and the plain list of their samples. The spans' lengths differ, and one sample apart is
 // the least that two can be.
@@ -702,7 +651,7 @@ static void check_spans(stand *s, tensor index, tensor weight, int rows) {
                 bool inside = place < c.count;
                 if (inside && c.shuffle) place = rng_permute(3, c.epoch, place, c.count);
                 assert_int_equal(at[r], list[inside ? place : 0]);
-                assert_true(number(s, w, r) == (inside ? 1 : 0));
+                assert_true(stand_number(s, w, r) == (inside ? 1 : 0));
             }
         }
     }
@@ -730,7 +679,7 @@ static void check_draw(const place *p) {
             for (int r = 0; r < ROWS; r++) {
                 bool inside = pass * ROWS + r < COUNT;
                 assert_true(at[r] >= 100 && at[r] < 100 + COUNT);
-                assert_true(number(&s, w, r) == (inside ? 1 : 0));
+                assert_true(stand_number(&s, w, r) == (inside ? 1 : 0));
                 if (inside) seen[at[r] - 100]++;
                 if (inside && !shuffle) assert_int_equal(at[r], 100 + pass * ROWS + r);
             }
@@ -762,7 +711,7 @@ static void check_take(const place *p) {
     trial_ok(solo_peek(s.x, wide, false, v, &e) && solo_peek(s.x, narrow, false, y, &e), &e);
     for (int r = 0; r < 4; r++) {
         assert_int_equal(y[r], label[index[r]]);
-        for (int k = 0; k < 2; k++) assert_true(number(&s, v, r * 2 + k) == (double)table[index[r] * 2 + k]);
+        for (int k = 0; k < 2; k++) assert_true(stand_number(&s, v, r * 2 + k) == (double)table[index[r] * 2 + k]);
     }
     stand_close(&s);
 }
@@ -790,11 +739,11 @@ static void check_take_typed(const place *p) {
     double v[3][R * C];
     for (int k = 0; k < 3; k++) trial_ok(solo_peek(s.x, out[k], false, v[k], &e), &e);
     for (int r = 0; r < R; r++) {
-        assert_true(number(&s, v[2], r) == one[index[r]]);
+        assert_true(stand_number(&s, v[2], r) == one[index[r]]);
         for (int c = 0; c < C; c++) {
             int at = index[r] * C + c;
-            assert_true(number(&s, v[0], r * C + c) == bytes[at]);
-            assert_true(number(&s, v[1], r * C + c) == (double)half_widen(halves[at]));
+            assert_true(stand_number(&s, v[0], r * C + c) == bytes[at]);
+            assert_true(stand_number(&s, v[1], r * C + c) == (double)half_widen(halves[at]));
         }
     }
     stand_close(&s);
@@ -822,9 +771,9 @@ static void check_window(const place *p) {
         for (int i = 0; i < B * T; i++) {
             int at = row[i / T] - T + 1 + i % T;
             bool inside = at >= first[i / T];
-            assert_true(number(&s, mask, i) == (inside ? 1 : 0));
+            assert_true(stand_number(&s, mask, i) == (inside ? 1 : 0));
             for (int k = 0; k < C; k++)
-                assert_true(number(&s, v, i * C + k) == (inside ? (double)series[at * C + k] : 0));
+                assert_true(stand_number(&s, v, i * C + k) == (inside ? (double)series[at * C + k] : 0));
         }
         stand_close(&s);
     }
@@ -863,7 +812,7 @@ static void compare_typed(stand *s, tensor x, const panel *n, const int32_t *row
         int b = i / (PANEL_T * PANEL_C), r = row[b] - PANEL_T + 1 + i / PANEL_C % PANEL_T, c = i % PANEL_C;
         double want = r < first[b] ? 0 : n->value[r * PANEL_C + c];
         if (scaled && r >= first[b]) want = (want - (double)n->scaler[c]) * (double)n->scaler[PANEL_C + c];
-        assert_true(fabs(number(s, v, i) - want) <= (scaled ? 2e-6 * fabs(want) : 0));
+        assert_true(fabs(stand_number(s, v, i) - want) <= (scaled ? 2e-6 * fabs(want) : 0));
     }
 }
 
@@ -907,7 +856,7 @@ static void check_level(const place *p) {
         stand_play(&s, PASS_EVALUATE);
         double v[B];
         trial_ok(solo_peek(s.x, y, false, v, &e), &e);
-        for (int b = 0; b < B; b++) assert_true(fabs(number(&s, v, b) - want[k][b]) <= 1e-6 * want[k][b]);
+        for (int b = 0; b < B; b++) assert_true(fabs(stand_number(&s, v, b) - want[k][b]) <= 1e-6 * want[k][b]);
         stand_close(&s);
     }
 }
@@ -960,13 +909,6 @@ static descent descent_graph(
     return d;
 }
 
-static void put_numbers(stand *s, tensor t, const double *v, int n) {
-    err e;
-    float narrow[16];
-    for (int i = 0; i < n; i++) narrow[i] = (float)v[i];
-    trial_ok(solo_write(s->x, t, is_wide(s->p) ? (const void *)v : narrow, &e), &e);
-}
-
 typedef struct {
     double w[VALUES], m[VALUES], v[VALUES], norm;
 } by_hand;
@@ -1016,8 +958,8 @@ static void compare_by_hand(stand *s, const descent *d, const by_hand *h) {
     err e;
     double w[16], c[CLIP_COUNT];
     trial_ok(solo_read(s->x, graph_parameter_at(d->g, 0), w, &e) && solo_read(s->x, d->clip, c, &e), &e);
-    double tolerance = is_wide(s->p) ? 1e-12 : 2e-6;
-    for (int i = 0; i < VALUES; i++) assert_true(fabs(number(s, w, i) - h->w[i]) <= tolerance);
+    double tolerance = stand_wide(s->p) ? 1e-12 : 2e-6;
+    for (int i = 0; i < VALUES; i++) assert_true(fabs(stand_number(s, w, i) - h->w[i]) <= tolerance);
     assert_true(fabs(c[CLIP_NORM] - h->norm) <= tolerance * 4);
     assert_true(c[CLIP_IN_A_ROW] == 0 && c[CLIP_TICKET] == 0);
 }
@@ -1029,8 +971,8 @@ static void check_optimizer(const place *p, float max_norm, const adamw_settings
     descent d = descent_graph(p, max_norm, adam, sgd, false);
     stand s = stand_open(p, d.g, (solo_options){.rows = 1, .guard = 64});
     by_hand h = {.w = {1, 1, 1, 1, 1}};
-    put_numbers(&s, graph_parameter_at(d.g, 0), ones, VALUES);
-    put_numbers(&s, d.seed, scale, 2);
+    stand_put(&s, graph_parameter_at(d.g, 0), ones, VALUES);
+    stand_put(&s, d.seed, scale, 2);
     solo_step begin = {.lr = (float)lr, .count = 100};
     trial_ok(solo_step_write(s.x, &begin, &e), &e);
     for (int t = 1; t <= 10; t++) {
@@ -1117,13 +1059,13 @@ static graph *still_graph(const adamw_settings *adam, const sgd_settings *sgd, t
 }
 
 static void compare_still(const stand *s, const void *slab, decay_scope scope, double decayed) {
-    double tolerance = is_wide(s->p) ? 1e-12 : 2e-6;
+    double tolerance = stand_wide(s->p) ? 1e-12 : 2e-6;
     for (int i = 0; i < STILLS; i++) {
         const tensor_info *t = graph_info(s->g, graph_parameter_at(s->g, i));
         int64_t n = shape_count(t->shape), padded = (n + SLAB_ALIGN - 1) / SLAB_ALIGN * SLAB_ALIGN;
         double want = scope == DECAY_ALL || stills[i].weight ? decayed : 1;
         for (int64_t k = 0; k < padded; k++) {
-            double is = number(s, slab, t->offset + k);
+            double is = stand_number(s, slab, t->offset + k);
             if (!(fabs(is - (k < n ? want : 0)) <= tolerance))
                 fail_msg("%s: element %lld is %.9g, not %.9g", t->name, (long long)k, is, want);
         }
@@ -1144,8 +1086,8 @@ static void check_still(const place *p, const adamw_settings *adam, const sgd_se
     graph_initial(g, 1, ones);
     for (int64_t i = 0; i < n; i++) slab[i] = (double)ones[i];
     tensor weights = graph_slab(g, SLAB_WEIGHTS);
-    trial_ok(solo_write(s.x, weights, is_wide(p) ? (const void *)slab : ones, &e), &e);
-    put_numbers(&s, seed, scale, 2);
+    trial_ok(solo_write(s.x, weights, stand_wide(p) ? (const void *)slab : ones, &e), &e);
+    stand_put(&s, seed, scale, 2);
     trial_ok(solo_write(s.x, totals, (const double[TALLY_COUNT]){0, 1, 0, 1}, &e), &e);
     trial_ok(solo_step_write(s.x, &(solo_step){.lr = 0.125f, .count = 100}, &e), &e);
     for (int t = 0; t < 2; t++) stand_play(&s, PASS_UPDATE);
@@ -1195,17 +1137,17 @@ static void check_rate_of(const place *p, const lr_schedule *schedule) {
     double *wide = calloc((size_t)n, sizeof *wide), scale[2] = {1, 0}, w[64];
     assert_true(ones && wide);
     for (int64_t i = 0; i < n; i++) wide[i] = ones[i] = 1;
-    put_numbers(&s, seed, scale, 2);
+    stand_put(&s, seed, scale, 2);
     trial_ok(solo_write(s.x, totals, (const double[TALLY_COUNT]){0, 1, 0, 1}, &e), &e);
-    trial_ok(solo_write(s.x, graph_slab(g, SLAB_GRADIENTS), is_wide(p) ? (const void *)wide : ones, &e), &e);
+    trial_ok(solo_write(s.x, graph_slab(g, SLAB_GRADIENTS), stand_wide(p) ? (const void *)wide : ones, &e), &e);
     trial_ok(solo_step_write(s.x, &(solo_step){.lr = 3.3e-4f}, &e), &e);
     for (uint64_t update = 0; update < 40; update++) {
         double rate = schedule_rate(schedule, 3.3e-4f, update);
         trial_ok(solo_clear(s.x, graph_slab(g, SLAB_WEIGHTS), &e), &e);
         stand_play(&s, PASS_UPDATE);
         trial_ok(solo_read(s.x, graph_parameter_at(g, 0), w, &e), &e);
-        if (number(&s, w, 0) != (is_wide(p) ? -rate : (double)(float)-rate))
-            fail_msg("update %d: a rate of %.17g, not %.17g", (int)update, -number(&s, w, 0), rate);
+        if (stand_number(&s, w, 0) != (stand_wide(p) ? -rate : (double)(float)-rate))
+            fail_msg("update %d: a rate of %.17g, not %.17g", (int)update, -stand_number(&s, w, 0), rate);
     }
     free(wide);
     free(ones);
@@ -1229,8 +1171,8 @@ static void clip_state(stand *s, const descent *d, double c[CLIP_COUNT], double 
     err e;
     double root[2];
     trial_ok(solo_read(s->x, d->clip, c, &e) && solo_read(s->x, d->seed, root, &e), &e);
-    *scale = number(s, root, 0);
-    assert_true(number(s, root, 1) == 0 && c[CLIP_TICKET] == 0);
+    *scale = stand_number(s, root, 0);
+    assert_true(stand_number(s, root, 1) == 0 && c[CLIP_TICKET] == 0);
 }
 
 static void one_step(stand *s) {
@@ -1245,8 +1187,8 @@ static void check_clip(const place *p) {
     descent d = descent_graph(p, 1, &a, NULL, false);
     stand s = stand_open(p, d.g, (solo_options){.rows = 1});
     double bad[VALUES] = {1, 1, (double)NAN, 1, 1}, eight[2] = {8, 0}, w[16], c[CLIP_COUNT], m[16], scale;
-    put_numbers(&s, graph_parameter_at(d.g, 0), bad, VALUES);
-    put_numbers(&s, d.seed, eight, 2);
+    stand_put(&s, graph_parameter_at(d.g, 0), bad, VALUES);
+    stand_put(&s, d.seed, eight, 2);
     solo_step begin = {.lr = 1, .count = 1};
     trial_ok(solo_step_write(s.x, &begin, &e), &e);
     for (int i = 0; i < 2; i++) one_step(&s);
@@ -1254,16 +1196,17 @@ static void check_clip(const place *p) {
         solo_read(s.x, graph_parameter_at(d.g, 0), w, &e) && solo_read(s.x, graph_slab(d.g, SLAB_MOMENT1), m, &e), &e);
     clip_state(&s, &d, c, &scale);
     assert_true(c[CLIP_FACTOR] == 0 && c[CLIP_NONFINITE] == 2 && c[CLIP_TAKEN] == 0 && isnan(c[CLIP_NORM]));
-    assert_true(number(&s, w, 0) == 1 && isnan(number(&s, w, 2)) && number(&s, m, 0) == 0 && scale == 8);
+    assert_true(
+        stand_number(&s, w, 0) == 1 && isnan(stand_number(&s, w, 2)) && stand_number(&s, m, 0) == 0 && scale == 8);
     stand_close(&s);
 }
 
 // Steps with a gradient that is not finite, between which the weights are as they were.
 static void skip_steps(stand *s, const descent *d, const by_hand *h, int count) {
     double bad[VALUES] = {1, (double)INFINITY, 1, 1, (double)NAN};
-    put_numbers(s, graph_parameter_at(d->g, 0), bad, VALUES);
+    stand_put(s, graph_parameter_at(d->g, 0), bad, VALUES);
     for (int i = 0; i < count; i++) one_step(s);
-    put_numbers(s, graph_parameter_at(d->g, 0), h->w, VALUES);
+    stand_put(s, graph_parameter_at(d->g, 0), h->w, VALUES);
 }
 
 // After `good` steps in a row at `scale`, one more.
@@ -1273,7 +1216,7 @@ static double scale_after(stand *s, const descent *d, double good, double scale)
     trial_ok(solo_read(s->x, d->clip, c, &e), &e);
     c[CLIP_GOOD] = good;
     trial_ok(solo_write(s->x, d->clip, c, &e), &e);
-    put_numbers(s, d->seed, root, 2);
+    stand_put(s, d->seed, root, 2);
     one_step(s);
     clip_state(s, d, c, &scale);
     assert_true(c[CLIP_GOOD] == (good + 1 < LOSS_SCALE_PATIENCE ? good + 1 : 0));
@@ -1289,8 +1232,8 @@ static void check_loss_scale(const place *p) {
     stand s = stand_open(p, d.g, (solo_options){.rows = 1});
     double start[2] = {LOSS_SCALE_START, 0}, c[CLIP_COUNT], scale;
     by_hand h = {.w = {1, 1, 1, 1, 1}};
-    put_numbers(&s, graph_parameter_at(d.g, 0), h.w, VALUES);
-    put_numbers(&s, d.seed, start, 2);
+    stand_put(&s, graph_parameter_at(d.g, 0), h.w, VALUES);
+    stand_put(&s, d.seed, start, 2);
     solo_step begin = {.lr = 0.125f, .count = 100};
     trial_ok(solo_step_write(s.x, &begin, &e), &e);
     for (int t = 1; t <= 6; t++) {
@@ -1343,7 +1286,7 @@ static void check_many_of(const place *p, int64_t n) {
     descent d = many_graph(p, n, target, ones, &a);
     stand s = stand_open(p, d.g, (solo_options){.rows = 1});
     double scale[2] = {4, 0}, square = 0, c[CLIP_COUNT], norm = 0, at;
-    put_numbers(&s, d.seed, scale, 2);
+    stand_put(&s, d.seed, scale, 2);
     double *w = calloc((size_t)n, sizeof *w);
     assert_non_null(w);
     for (int t = 0; t < 3; t++) {
@@ -1359,8 +1302,8 @@ static void check_many_of(const place *p, int64_t n) {
     for (int64_t i = 0; i < n; i++) {
         double g = -2 * (double)target[i] / (double)n;
         square += g * g;
-        if (!(fabs(number(&s, w, i) + 1e-3 * g / (fabs(g) + 1e-8)) <= 1e-8))
-            fail_msg("%lld elements: %lld is %.9g", (long long)n, (long long)i, number(&s, w, i));
+        if (!(fabs(stand_number(&s, w, i) + 1e-3 * g / (fabs(g) + 1e-8)) <= 1e-8))
+            fail_msg("%lld elements: %lld is %.9g", (long long)n, (long long)i, stand_number(&s, w, i));
     }
     assert_true(fabs(norm - sqrt(square)) <= 1e-6 * norm);
     free(w);
@@ -1376,15 +1319,7 @@ static void check_many(const place *p) {
 
 // The table
 
-typedef struct {
-    op op;
-    const char *name;
-    tensor (*build)(trial *);     // with a gradient
-    void (*check)(const place *); // without
-    bool offset;                  // also with inputs around 10^4
-} row;
-
-static const row rows[] = {
+static const row own_rows[] = {
     {OP_linear, "linear", linear_none, NULL, true},
     {OP_linear, "linear relu", linear_relu, NULL, false},
     {OP_linear, "linear gelu", linear_gelu, NULL, false},
@@ -1438,6 +1373,7 @@ static const row rows[] = {
     {OP_dropout, "dropout, multiples of 8", dropout_eights, NULL, true},
     {OP_concat, "concat", concat_row, NULL, true},
     {OP_slice, "slice", slice_row, NULL, true},
+    {OP_reshape, "reshape", reshape_row, NULL, true},
     {OP_axpby, "axpby", axpby_row, NULL, true},
     {OP_axpby, "axpby of one", axpby_alone, NULL, true},
     {OP_axpby, "axpby of the same tensor twice", axpby_same, NULL, true},
@@ -1487,13 +1423,22 @@ static const row rows[] = {
     {OP_sgd, "sgd, the rate to the bit", NULL, check_rate, false},
     {OP_advance, "advance", NULL, check_draw, false},
 };
-enum { ROWS = sizeof rows / sizeof *rows };
+enum { ROWS = sizeof own_rows / sizeof *own_rows, ROWS_MOST = 256 };
+
+static row rows[ROWS_MOST];
+static int row_count;
+
+static void join_rows(const row *from, int count) {
+    CHECK(row_count + count <= ROWS_MOST, "more than %d rows", ROWS_MOST);
+    memcpy(rows + row_count, from, (size_t)count * sizeof *from);
+    row_count += count;
+}
 
 static void test_row(void **state) {
     const row *r = *state;
     if (r->check) {
-        each_place(r->check);
-        if (r->op == OP_clip || r->op == OP_adamw) each_place_alone(r->check); // joined, they are another kernel
+        stand_each(r->check);
+        if (r->op == OP_clip || r->op == OP_adamw) stand_each_alone(r->check); // joined, they are another kernel
         return;
     }
     trial_check_gradient(r->name, r->build, 0);
@@ -1548,20 +1493,24 @@ static void test_every_operator_has_a_row(void **state) {
     (void)state;
     for (int o = 0; o < OP_COUNT; o++) {
         bool found = false;
-        for (int i = 0; i < ROWS; i++) found |= rows[i].op == (op)o;
+        for (int i = 0; i < row_count; i++) found |= rows[i].op == (op)o;
         if (!found) fail_msg("operator %s has no row in test_ops", op_name((op)o));
     }
 }
 
 int main(void) {
-    struct CMUnitTest tests[ROWS + LARGES + 1] = {
+    static struct CMUnitTest tests[ROWS_MOST + LARGES + 1] = {
         {"every operator has a row", test_every_operator_has_a_row, NULL, NULL, NULL}};
-    for (int i = 0; i < ROWS; i++)
+    join_rows(own_rows, ROWS);
+    join_rows(agents_act_rows, agents_act_count);
+    join_rows(agents_rollout_rows, agents_rollout_count);
+    join_rows(agents_update_rows, agents_update_count);
+    for (int i = 0; i < row_count; i++)
         tests[i + 1] = (struct CMUnitTest){rows[i].name, test_row, NULL, NULL, (void *)(uintptr_t)&rows[i]};
 #ifdef TEST_CUDA
     for (int i = 0; i < LARGES; i++)
-        tests[ROWS + 1 + i] =
+        tests[row_count + 1 + i] =
             (struct CMUnitTest){larges[i].name, test_large, NULL, NULL, (void *)(uintptr_t)&larges[i]};
 #endif
-    return parts_run("operators", tests, ROWS + LARGES + 1);
+    return parts_run("operators", tests, row_count + LARGES + 1);
 }

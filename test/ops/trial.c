@@ -129,6 +129,12 @@ tensor trial_integers(trial *t, shape s, int low, int high) {
     return graph_constant(t->g, "integers", DTYPE_I32, s, v);
 }
 
+tensor trial_row_weights(trial *t) {
+    float *w = trial_memory(t, (size_t)t->n * sizeof *w);
+    for (int64_t i = 0; i < t->n; i++) w[i] = i % 5 == 4 ? 0 : 0.5f + 0.25f * trial_random(t);
+    return graph_constant(t->g, "weight", DTYPE_F32, shape1(t->n), w);
+}
+
 // Running a trial
 
 typedef struct {

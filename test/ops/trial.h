@@ -57,6 +57,9 @@ tensor trial_weight(trial *t, shape s, float bound);
 tensor trial_floats(trial *t, shape s, float low, float high);
 tensor trial_integers(trial *t, shape s, int low, int high);
 
+// Weights of the trial's rows, of which every fifth is 0.
+tensor trial_row_weights(trial *t);
+
 // The largest size to try: TRADEWIND_TEST_SIZE in the environment, for runs under a slow checker; else no limit.
 int64_t trial_size_most(void);
 

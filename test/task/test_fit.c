@@ -6,7 +6,7 @@
 #include "run/db.h"
 #include "run/same.h"
 #include "support.h"
-#include "task/keeper.h"
+#include "task/records.h"
 #include "task/trained.h"
 
 #include <math.h>
@@ -169,9 +169,9 @@ static void epochs_matter_to_some_schedules(void **state) {
     for (int k = 0; k < RATE_KINDS; k++) {
         bool ends = k == RATE_COSINE || k == RATE_LINEAR || k == RATE_ONE_CYCLE;
         snprintf(text, sizeof text, "train:\n  schedule:\n    kind: %s\n    total: auto\n", rate_name((rate_kind)k));
-        assert_int_equal(keeper_epochs_matter(text), ends);
+        assert_int_equal(records_epochs_matter(text), ends);
         snprintf(text, sizeof text, "train:\n  schedule:\n    kind: %s\n    total: 99\n", rate_name((rate_kind)k));
-        assert_false(keeper_epochs_matter(text));
+        assert_false(records_epochs_matter(text));
     }
 }
 

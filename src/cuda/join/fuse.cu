@@ -2,6 +2,7 @@
 
 #include "cuda/device/room.cuh"
 #include "cuda/device/table.cuh"
+#include "cuda/join/act.cuh"
 #include "cuda/join/gather.cuh"
 #include "cuda/join/life.cuh"
 #include "cuda/join/residual.cuh"
@@ -187,14 +188,19 @@ static int room_for(const queue *q, int64_t rows) {
     return wanted < most ? wanted : most;
 }
 
-// The packing of the present row kernel's weights: in the launch of an earlier row kernel's, or in a group of its own,
-// which later row kernels may join.
+// The packing of the present row kernel's weights: that of an earlier one with the same weights, in the launch of an
+// earlier row kernel's, or in a group of its own, which later row kernels may join.
 static const pack_args *fuse_pack(fuser *f, int first, int n, bool *ok) {
     pack_args *p = (pack_args *)malloc(sizeof *p);
     *ok = p && pack_make(f->q, p, &f->rows);
     if (!*ok) {
         free(p);
         return NULL;
+    }
+    const pack_args *there = f->packs ? pack_find(f->packs, p) : NULL;
+    if (there) {
+        free(p);
+        return there;
     }
     if (!f->packs || !pack_joins(f->packs, &f->rows)) {
         f->packs = (pack_list *)calloc(1, sizeof *f->packs);
@@ -380,6 +386,18 @@ static int fuse_residual(fuser *f, int first, bool *ok) {
     return n;
 }
 
+static int fuse_act(fuser *f, int first, bool *ok) {
+    act_args args;
+    int most = 0;
+    while (first + most < f->count && !f->taken[first + most]) most++;
+    int n = act_match(f->calls + first, most, &args);
+    if (!n) return 0;
+    group *g = group_add(f, GROUP_ACT, first, n);
+    g->args = copied(&args, sizeof args);
+    *ok = g->args && find_ranges(g);
+    return n;
+}
+
 static int fuse_step_end(fuser *f, int first, bool *ok) {
     step_end_args args;
     int n = step_end_match(f->calls + first, f->count - first, &args);
@@ -397,6 +415,7 @@ static bool fuse_all(fuser *f) {
         if (joins(f) && !n) n = fuse_gather(f, i, &ok);
         if (joins(f) && !n) n = fuse_rows(f, i, &ok);
         if (joins(f) && !n) n = fuse_residual(f, i, &ok);
+        if (joins(f) && !n) n = fuse_act(f, i, &ok);
         if (joins(f) && !n) n = fuse_step_end(f, i, &ok);
         if (!n && !f->taken[i]) ok = find_ranges(group_add(f, GROUP_CALL, i, 1));
         for (int end = i + (n ? n : 1); i < end; i++)
@@ -460,6 +479,7 @@ void group_launch(const group *g) {
         break;
     case GROUP_LARGE: large_launch(c, g->stage, &g->join); break;
     case GROUP_RESIDUAL: residual_launch(c, (const residual_args *)g->args); break;
+    case GROUP_ACT: act_launch(c, (const act_args *)g->args); break;
     case GROUP_STEP_END: step_end_launch(c, (const step_end_args *)g->args); break;
     }
 }

@@ -3,11 +3,11 @@
 // A group does a run of neighbouring calls: the gathering of a micro-batch (cuda/join/gather.cuh); a row kernel
 // (cuda/rows/rows.h), with a group somewhere before it that packs weights (cuda/rows/pack.cuh) and two behind it, side
 // by side, for their gradients (cuda/product/weights.cuh) and for what is summed over all rows; dropout with the sum it
-// goes into (cuda/join/residual.cuh); or the end of a step (cuda/join/step_end.cuh). A layer with large products is a
-// group for each of its stages (cuda/join/large.cuh); a row kernel whose last result goes back to one does its
-// slope, and one of these stages may do that of the layer below, large or small. Any other call is a group of its own.
-// `advance` may join a row kernel that stands before it where no call between them looks at the step record. Groups in
-// order do what the calls in order do.
+// goes into (cuda/join/residual.cuh); small calls of an act (cuda/join/act.cuh); or the end of a step
+// (cuda/join/step_end.cuh). A layer with large products is a group for each of its stages (cuda/join/large.cuh); a row
+// kernel whose last result goes back to one does its slope, and one of these stages may do that of the layer below,
+// large or small. Any other call is a group of its own. `advance` may join a row kernel that stands before it where no
+// call between them looks at the step record. Groups in order do what the calls in order do.
 #ifndef TRADEWIND_CUDA_JOIN_FUSE_CUH
 #define TRADEWIND_CUDA_JOIN_FUSE_CUH
 
@@ -24,6 +24,7 @@ typedef enum {
     GROUP_SUMS,
     GROUP_LARGE,
     GROUP_RESIDUAL,
+    GROUP_ACT,
     GROUP_STEP_END
 } group_kind;
 
@@ -37,7 +38,7 @@ struct group {
     bool head;         // GROUP_WEIGHTS: they are there but for the sum of their parts (cuda/rows/rows_head.h)
     large_stage stage; // GROUP_LARGE
     large_join join;   // GROUP_LARGE: what it does of its neighbours'
-    void *args;        // gather_args, pack_list, row_kernel, residual_args or step_end_args
+    void *args;        // gather_args, pack_list, row_kernel, residual_args, act_args or step_end_args
     const struct pack_args *packed; // GROUP_ROWS: what it reads, or NULL
     const call *below;              // the large layer whose slope (GROUP_ROWS) or bias (GROUP_WEIGHTS) it does, or NULL
     range *ranges;

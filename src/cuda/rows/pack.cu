@@ -156,6 +156,19 @@ size_t pack_list_most(const call *c) {
     return weights ? sizeof(pack_job) + sizeof(uint16_t) * (weights / (THREADS * 8) + 2) : 0;
 }
 
+static bool is_equal(const pack_args *a, const pack_args *b) {
+    if (a->low != b->low || a->count != b->count) return false;
+    for (int i = 0; i < a->count; i++)
+        if (!is_same(&a->pack[i], &b->pack[i])) return false;
+    return true;
+}
+
+const pack_args *pack_find(const pack_list *l, const pack_args *p) {
+    const pack_args *m = l->first;
+    while (m && !is_equal(m, p)) m = m->next;
+    return m;
+}
+
 bool pack_joins(const pack_list *l, const rows_compiler *r) {
     int jobs = r->packs;
     for (const pack_args *p = l->first; p; p = p->next) jobs += p->count;

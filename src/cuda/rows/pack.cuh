@@ -39,6 +39,10 @@ bool pack_make(queue *q, pack_args *p, rows_compiler *r);
 // Forgets the packs of a room.
 void pack_forget(struct room *r);
 
+// The member of a list that has the same packs, or NULL: where no weights change, a row kernel that comes again, as in
+// evaluations recorded together, finds its weights packed.
+const pack_args *pack_find(const pack_list *l, const pack_args *p);
+
 // True if a row kernel's packs can join a list, which has some; joining; and, once, when all have joined, what the
 // launch reads. False where memory is short.
 bool pack_joins(const pack_list *l, const rows_compiler *r);

@@ -1,0 +1,14 @@
+// Commands whose description or run is of an agent.
+#ifndef TRADEWIND_CLI_AGENT_COMMANDS_H
+#define TRADEWIND_CLI_AGENT_COMMANDS_H
+
+#include "cli/cli.h"
+#include "task/trained.h"
+
+// plan: what would run and the memory that it takes.
+bool agent_plan_command(const cli_options *o, const task_options *ask, err *e);
+
+// evaluate: greedy episodes of a trained agent.
+bool agent_evaluate_command(const cli_options *o, err *e);
+
+#endif

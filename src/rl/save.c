@@ -1,0 +1,245 @@
+// An agent between two iterations, as tensors.
+//
+// Under the parameters' own names stand the weights. Beside them, in a checkpoint: "moment1.NAME" and "moment2.NAME" of
+// the optimizer, "best.NAME" of the best weights, "state.NAME" of what lives across iterations (environments, moments
+// of observations and rewards, clip), "agent.counts", "agent.episodes" and "agent.extra", the caller's numbers. Tables
+// of a rollout, whose names begin with "rollout ", are made anew and not saved.
+#include "base/arena.h"
+#include "base/err.h"
+#include "rl/work.h"
+#include "run/checkpoint.h"
+#include "run/weights.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { STATES_MOST = 64, COUNTS = 5 };
+
+static const char best_moments[] = "best.observation moments";
+
+typedef struct {
+    arena arena;
+    safetensors_entry *entry;
+    int count, room;
+} gathered;
+
+static void gathered_init(gathered *to, const agent *a) {
+    arena_init(&to->arena);
+    to->count = 0;
+    to->room = 4 * graph_parameters(agent_graph(a)) + STATES_MOST + 8;
+    to->entry = arena_array(&to->arena, (size_t)to->room, sizeof *to->entry);
+}
+
+static void add(gathered *to, const char *name, safetensors_type type, size_t element, shape s, const void *data) {
+    CHECK(to->count < to->room, "more than %d tensors of an agent", to->room);
+    safetensors_entry *t = &to->entry[to->count++];
+    *t = (safetensors_entry){.name = name, .type = type, .rank = s.rank, .data = data};
+    memcpy(t->dim, s.dim, (size_t)s.rank * sizeof *t->dim);
+    t->bytes = (size_t)shape_count(s) * element;
+}
+
+static void add_parameters(gathered *to, const graph *g, const char *prefix, const float *slab) {
+    for (int i = 0; i < graph_parameters(g); i++) {
+        const tensor_info *p = graph_info(g, graph_parameter_at(g, i));
+        add(to, arena_format(&to->arena, "%s%s", prefix, p->name), SAFE_F32, sizeof(float), p->shape, slab + p->offset);
+    }
+}
+
+static bool add_slab(gathered *to, agent *a, slab_kind kind, const char *prefix, err *e) {
+    graph *g = a->graph[GRAPH_MINIBATCH].g;
+    float *slab = arena_array(&to->arena, (size_t)graph_slab_elements(g), sizeof *slab);
+    if (!program_read(a->program[GRAPH_MINIBATCH], graph_slab(g, kind), slab, e)) return false;
+    add_parameters(to, g, prefix, slab);
+    return true;
+}
+
+// States that outlive an iteration. Graphs share them by name: each is listed once.
+typedef struct {
+    int graph;
+    tensor t;
+} lasting;
+
+static bool is_listed(const agent *a, const lasting *list, int n, const char *name) {
+    for (int i = 0; i < n; i++)
+        if (strcmp(graph_info(a->graph[list[i].graph].g, list[i].t)->name, name) == 0) return true;
+    return false;
+}
+
+static bool is_lasting(const tensor_info *t) {
+    return t->role == ROLE_STATE && !shape_is_batch(t->shape) && strncmp(t->name, "rollout ", 8) != 0;
+}
+
+static int list_states(const agent *a, lasting *list) {
+    int n = 0;
+    for (int k = 0; k < GRAPH_TEST; k++)
+        for (int i = 1; a->graph[k].g && i <= graph_tensors(a->graph[k].g); i++) {
+            const tensor_info *t = graph_info(a->graph[k].g, (tensor){i});
+            if (!is_lasting(t) || is_listed(a, list, n, t->name)) continue;
+            CHECK(n < STATES_MOST, "more than %d states of an agent", STATES_MOST);
+            list[n++] = (lasting){k, {i}};
+        }
+    return n;
+}
+
+static size_t state_bytes(const agent *a, lasting l) {
+    const tensor_info *t = graph_info(a->graph[l.graph].g, l.t);
+    return (size_t)shape_count(t->shape) * dtype_bytes(t->type);
+}
+
+static const char *state_name(arena *to, const agent *a, lasting l) {
+    return arena_format(to, "state.%s", graph_info(a->graph[l.graph].g, l.t)->name);
+}
+
+// Moments of observations are part of what the weights mean.
+static bool belongs_to_weights(const agent *a, lasting l) {
+    return strcmp(graph_info(a->graph[l.graph].g, l.t)->name, "observation moments") == 0;
+}
+
+static bool add_states(gathered *to, agent *a, bool weights_alone, err *e) {
+    lasting list[STATES_MOST];
+    int n = list_states(a, list);
+    for (int i = 0; i < n; i++) {
+        if (weights_alone && !belongs_to_weights(a, list[i])) continue;
+        size_t bytes = state_bytes(a, list[i]);
+        void *v = arena_take(&to->arena, bytes);
+        if (!program_read(a->program[list[i].graph], list[i].t, v, e)) return false;
+        add(to, state_name(&to->arena, a, list[i]), SAFE_U8, 1, shape1((int64_t)bytes), v);
+    }
+    return true;
+}
+
+static bool load_states(agent *a, const safetensors *from, const char *path, bool weights_alone, err *e) {
+    lasting list[STATES_MOST];
+    int n = list_states(a, list);
+    arena names;
+    bool ok = true;
+    arena_init(&names);
+    for (int i = 0; ok && i < n; i++) {
+        if (weights_alone && !belongs_to_weights(a, list[i])) continue;
+        const char *name = state_name(&names, a, list[i]);
+        const safetensors_entry *t = safetensors_find(from, name);
+        if (!t || t->bytes != state_bytes(a, list[i]))
+            ok = err_input(e, "%s: %s is missing or of another size", path, name);
+        else
+            ok = program_write(a->program[list[i].graph], list[i].t, t->data, e);
+    }
+    arena_done(&names);
+    return ok;
+}
+
+static bool fill_slab(
+    const agent *a, const safetensors *from, const char *prefix, const char *path, float *slab, err *e) {
+    const graph *g = agent_graph(a);
+    char name[300];
+    memset(slab, 0, (size_t)graph_slab_elements(g) * sizeof *slab);
+    for (int i = 0; i < graph_parameters(g); i++) {
+        const tensor_info *p = graph_info(g, graph_parameter_at(g, i));
+        snprintf(name, sizeof name, "%s%s", prefix, p->name);
+        const safetensors_entry *t = safetensors_find(from, name);
+        size_t bytes = (size_t)shape_count(p->shape) * sizeof *slab;
+        if (!t || t->type != SAFE_F32 || t->bytes != bytes)
+            return err_input(e, "%s: %s is missing or of another shape; it is of another agent", path, name);
+        memcpy(slab + p->offset, t->data, bytes);
+    }
+    return true;
+}
+
+static bool load_slab(agent *a, const safetensors *from, slab_kind kind, const char *prefix, const char *path, err *e) {
+    graph *g = a->graph[GRAPH_MINIBATCH].g;
+    float *slab = malloc((size_t)graph_slab_elements(g) * sizeof *slab);
+    bool ok = slab || err_run(e, "out of memory for weights");
+    ok = ok && fill_slab(a, from, prefix, path, slab, e) &&
+         program_write(a->program[GRAPH_MINIBATCH], graph_slab(g, kind), slab, e);
+    free(slab);
+    return ok;
+}
+
+// Weights
+
+bool agent_save(agent *a, const char *path, const safetensors_note *notes, int note_count, err *e) {
+    gathered to;
+    gathered_init(&to, a);
+    bool ok = add_slab(&to, a, SLAB_WEIGHTS, "", e) && add_states(&to, a, true, e) &&
+              weights_write(path, to.entry, to.count, notes, note_count, e);
+    arena_done(&to.arena);
+    return ok;
+}
+
+bool agent_load(agent *a, const char *path, err *e) {
+    safetensors *from = weights_open(path, e);
+    bool ok = from && load_slab(a, from, SLAB_WEIGHTS, "", path, e) && load_states(a, from, path, true, e);
+    safetensors_close(from);
+    return ok;
+}
+
+// Checkpoints
+
+static void add_standing(gathered *to, const agent *a, const double *extra, int extras) {
+    int64_t *count = arena_array(&to->arena, COUNTS, sizeof *count);
+    double *kept = arena_array(&to->arena, 2 * EPISODES_KEPT, sizeof *kept),
+           *more = arena_array(&to->arena, AGENT_EXTRA_MOST, sizeof *more);
+    int64_t now[COUNTS] = {a->iteration, a->passes, (int64_t)a->updates, a->episodes.count, a->has_best};
+    CHECK(extras <= AGENT_EXTRA_MOST, "%d numbers beside an agent", extras);
+    memcpy(count, now, sizeof now);
+    memcpy(kept, a->episodes.total, sizeof a->episodes.total);
+    memcpy(kept + EPISODES_KEPT, a->episodes.steps, sizeof a->episodes.steps);
+    memcpy(more, extra, (size_t)extras * sizeof *extra);
+    add(to, "agent.counts", SAFE_I64, sizeof *count, shape1(COUNTS), count);
+    add(to, "agent.episodes", SAFE_F64, sizeof *kept, shape1(2 * EPISODES_KEPT), kept);
+    add(to, "agent.extra", SAFE_F64, sizeof *more, shape1(AGENT_EXTRA_MOST), more);
+}
+
+static void add_best(gathered *to, const agent *a) {
+    add_parameters(to, agent_graph(a), "best.", a->best);
+    if (a->best_moments) add(to, best_moments, SAFE_U8, 1, shape1((int64_t)agent_moments_bytes(a)), a->best_moments);
+}
+
+static bool load_best(agent *a, const safetensors *from, const char *path, err *e) {
+    if (!a->has_best) return true;
+    const safetensors_entry *t = safetensors_find(from, best_moments);
+    if (a->best_moments && (!t || t->bytes != agent_moments_bytes(a)))
+        return err_input(e, "%s: %s is missing or of another size", path, best_moments);
+    if (a->best_moments) memcpy(a->best_moments, t->data, t->bytes);
+    return fill_slab(a, from, "best.", path, a->best, e);
+}
+
+bool agent_checkpoint(agent *a, const char *path, const double *extra, int extras, const safetensors_note *notes,
+    int note_count, err *e) {
+    gathered to;
+    gathered_init(&to, a);
+    bool ok = add_slab(&to, a, SLAB_WEIGHTS, "", e) && add_slab(&to, a, SLAB_MOMENT1, "moment1.", e) &&
+              add_slab(&to, a, SLAB_MOMENT2, "moment2.", e) && add_states(&to, a, false, e);
+    if (ok && a->has_best) add_best(&to, a);
+    if (ok) add_standing(&to, a, extra, extras);
+    ok = ok && checkpoint_write(path, a->updates, to.entry, to.count, notes, note_count, e);
+    arena_done(&to.arena);
+    return ok;
+}
+
+static bool load_standing(agent *a, const safetensors *from, const char *path, double *extra, int extras, err *e) {
+    const safetensors_entry *c = safetensors_find(from, "agent.counts"), *k = safetensors_find(from, "agent.episodes"),
+                            *x = safetensors_find(from, "agent.extra");
+    int64_t count[COUNTS];
+    if (!c || !k || !x || c->bytes != sizeof count || k->bytes != 2 * sizeof a->episodes.total ||
+        x->bytes != AGENT_EXTRA_MOST * sizeof *extra)
+        return err_input(e, "%s: does not say where the agent stood", path);
+    memcpy(count, c->data, sizeof count);
+    if (count[0] < 0 || count[1] < 0 || count[2] < 0 || count[3] < 0)
+        return err_input(e, "%s: says that it stands at iteration %lld; it is damaged", path, (long long)count[0]);
+    a->iteration = count[0];
+    a->passes = count[1];
+    a->updates = (uint64_t)count[2];
+    a->episodes.count = count[3];
+    a->has_best = count[4] != 0;
+    memcpy(a->episodes.total, k->data, sizeof a->episodes.total);
+    memcpy(a->episodes.steps, (const char *)k->data + sizeof a->episodes.total, sizeof a->episodes.steps);
+    memcpy(extra, x->data, (size_t)extras * sizeof *extra);
+    return true;
+}
+
+bool agent_restore(agent *a, const safetensors *from, const char *path, double *extra, int extras, err *e) {
+    return load_slab(a, from, SLAB_WEIGHTS, "", path, e) && load_slab(a, from, SLAB_MOMENT1, "moment1.", path, e) &&
+           load_slab(a, from, SLAB_MOMENT2, "moment2.", path, e) && load_states(a, from, path, false, e) &&
+           load_standing(a, from, path, extra, extras, e) && load_best(a, from, path, e);
+}

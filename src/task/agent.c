@@ -1,0 +1,109 @@
+#include "task/agent.h"
+
+#include "base/clock.h"
+#include "graph/dtype.h"
+#include "rl/agent_read.h"
+
+// Arrays that the environments of rollouts and of evaluations read.
+static bool make_worlds(agent_task *t, err *e) {
+    if (t->agent.world.env.kind != ENV_market) return true;
+    return config_fail(t->config, "agent.env", e, "runs in market are not there yet; use another environment");
+}
+
+static bool read_description(agent_task *t, err *e) {
+    if (t->settings.ensemble > 1)
+        return config_fail(t->config, "train.ensemble", e, "agents have no ensembles yet; leave it out");
+    if (!agent_read(t->config, &t->agent, e) || !make_worlds(t, e)) return false;
+    if (!agent_read_model(t->config, &t->agent, &t->model, e)) return false;
+    t->every = agent_evaluate_every(t->config, &t->agent);
+    return true;
+}
+
+// The precision that the description asks for, or bf16 where the device computes it, else fp32.
+static bool choose_precision(agent_task *t, err *e) {
+    precision p = t->settings.precision;
+    if (t->settings.precision_open) p = t->device->computes(t->queue, PRECISION_BF16) ? PRECISION_BF16 : PRECISION_FP32;
+    t->agent.precision = p;
+    return t->device->computes(t->queue, p) ||
+           config_fail(t->config, "gpu_optimization.use_mixed_precision", e,
+               "%s cannot compute in %s; use true or false", t->device->name, precision_name(p));
+}
+
+static agent_place place_of(const agent_task *t) {
+    return (agent_place){.device = t->device, .queue = t->queue};
+}
+
+// On a device that was opened.
+static bool build(agent_task *t, err *e) {
+    agent_place at = place_of(t);
+    if (!choose_precision(t, e) || !budget_make(&t->budget, t->config, &t->settings, t->device, t->queue, e))
+        return false;
+    t->memory = agent_measure(&at, &t->agent, &t->model);
+    return true;
+}
+
+// Where `auto` chose a card whose memory others hold, the CPU computes; what is larger than the limit is left to be
+// refused.
+static bool leave_full_card(agent_task *t, err *e) {
+    const task_devices *from = &t->options.devices;
+    demand n = agent_task_demand(t);
+    err full;
+    if (!from->host || from->queue || t->device->host_memory || agent_task_fits(t, &full)) return true;
+    if (budget_is_low(&t->budget, &n) || !t->settings.precision_open) return true;
+    t->no_card = full;
+    t->device->close(t->queue);
+    t->device = from->host;
+    t->queue = from->host->open(&from->options, e);
+    return t->queue && build(t, e);
+}
+
+bool agent_task_open(agent_task *t, const task_options *o, const char *part, err *e) {
+    *t = (agent_task){.options = *o};
+    t->config = task_describe(&o->description, &t->settings, e);
+    if (!t->config) return false;
+    bool ok = read_description(t, e) && agent_data_open(&t->world, o, part, &t->agent, e) &&
+              (o->trained || task_name_device(&t->options.devices, t->config, e));
+    t->made = clock_seconds();
+    ok = ok && task_open_queue(&t->options.devices, &t->device, &t->queue, &t->no_card, e) && build(t, e) &&
+         leave_full_card(t, e);
+    t->opened = clock_seconds();
+    if (!ok) agent_task_close(t);
+    return ok;
+}
+
+void agent_task_close(agent_task *t) {
+    if (t->queue && t->queue != t->options.devices.queue) t->device->close(t->queue);
+    agent_data_close(&t->world);
+    config_free(t->config);
+}
+
+agent *agent_task_agent(const agent_task *t, err *e) {
+    agent_place at = place_of(t);
+    agent *a = agent_new(&at, &t->agent, &t->model, e);
+    if (!a || budget_holds(&t->budget, t->device, t->queue, e)) return a;
+    agent_free(a);
+    return NULL;
+}
+
+// Copies on the host: the best weights, and what a checkpoint gathers. Recordings are counted by budget_holds, once
+// they are there.
+demand agent_task_demand(const agent_task *t) {
+    return (demand){.slab = t->memory.total, .copies = 2 * t->memory.weights + t->memory.moments};
+}
+
+bool agent_task_fits(const agent_task *t, err *e) {
+    demand n = agent_task_demand(t);
+    return budget_fits(&t->budget, &n, t->device->name, e);
+}
+
+void agent_task_chosen(const agent_task *t, const agent *a, chosen *c) {
+    *c = (chosen){.precision = t->agent.precision,
+        .micro = t->agent.micro,
+        .parts = t->agent.batch / t->agent.micro,
+        .parameters = graph_parameter_values(agent_graph(a))};
+    t->device->identify(t->queue, &c->device);
+}
+
+const char *agent_task_env(const agent_task *t) {
+    return env_name(t->agent.world.env.kind);
+}

@@ -1,0 +1,45 @@
+// An agent's task: a description with the section `agent:`, a queue on a device and the memory that it takes, ready to
+// be trained, used or shown.
+#ifndef TRADEWIND_TASK_AGENT_H
+#define TRADEWIND_TASK_AGENT_H
+
+#include "rl/agent.h"
+#include "task/agent_world.h"
+#include "task/open.h"
+
+typedef struct agent_task {
+    task_options options; // of which those of data are not looked at
+    config *config;
+    settings settings;
+    agent_settings agent;
+    agent_data world; // of environments that have data
+    model_spec model; // of both nets, without tensors
+    int64_t every;    // iterations from one evaluation to the next
+    const device *device;
+    queue *queue;
+    agent_memory memory;
+    budget budget;       // before there was a space
+    err no_card;         // why the CPU stands in for a card, or an empty text
+    double made, opened; // when the description was read and the queue was opened, as clock_seconds has it
+} agent_task;
+
+// Reads the description, opens its data where the environment has some, opens a device and measures the memory. `part`
+// of the data is what evaluations are on; NULL: validation. The task must stay where it is until it is closed. On
+// failure everything is undone.
+bool agent_task_open(agent_task *t, const task_options *o, const char *part, err *e);
+void agent_task_close(agent_task *t);
+
+// The agent, with its initial weights; NULL on failure.
+agent *agent_task_agent(const agent_task *t, err *e);
+
+// The memory that it takes; whether it is there and within the limit, ERR_RUN with the figures where it is not.
+demand agent_task_demand(const agent_task *t);
+bool agent_task_fits(const agent_task *t, err *e);
+
+// The plan of a run of this agent.
+void agent_task_chosen(const agent_task *t, const agent *a, chosen *c);
+
+// The environment's name.
+const char *agent_task_env(const agent_task *t);
+
+#endif

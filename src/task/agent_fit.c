@@ -1,0 +1,231 @@
+#include "task/agent_fit.h"
+
+#include "base/clock.h"
+#include "base/term.h"
+#include "graph/identity.h"
+#include "run/command.h"
+#include "task/agent_keep.h"
+#include "task/agent_lines.h"
+#include "task/keys.h"
+#include "task/lines.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+typedef struct {
+    agent_task task;
+    char *config; // as the directory and checkpoints have it
+    chosen plan;
+    agent *agent;
+    run *run;
+    log_file *log; // the run's
+    agent_keeper *keeper;
+    monitor *monitor; // or NULL
+    stop stop;        // the best evaluation
+    bool stopped;     // it was asked to stop
+    double next;      // when an iteration's line is due again, as clock_seconds has it
+    int64_t first;    // iterations that were done before
+    double begun;     // when this process's first iteration began, as clock_seconds has it
+} fit;
+
+static bool tell(const fit *f, const task_event *e) {
+    return task_tell(&f->task.options.listener, e);
+}
+
+// Before the first iteration
+
+static bool make_agent(fit *f, err *e) {
+    const agent_task *t = &f->task;
+    f->config = task_description_text(t->config, e);
+    if (!f->config || !agent_task_fits(t, e)) return false;
+    f->agent = agent_task_agent(t, e);
+    if (!f->agent) return false;
+    agent_task_chosen(t, f->agent, &f->plan);
+    f->stop.patience = t->settings.patience;
+    return true;
+}
+
+static bool open_run(fit *f, err *e) {
+    const agent_task *t = &f->task;
+    const char *dir = t->settings.dir;
+    bool there = t->options.resume || (t->options.restart && !run_has_weights(dir));
+    f->run = there ? run_resume(dir, e) : run_begin(dir, e);
+    if (!f->run) return false;
+    f->log = run_log(f->run);
+    f->keeper = agent_keeper_new(&(agent_keeper_options){
+        .run = f->run, .task = t, .agent = f->agent, .config = f->config, .plan = &f->plan, .stop = &f->stop});
+    if (t->options.resume && !agent_keeper_resume(f->keeper, e)) return false;
+    if (t->options.restart) records_restart(agent_keeper_records(f->keeper));
+    f->first = agent_iteration(f->agent);
+    return records_describe(agent_keeper_records(f->keeper), e);
+}
+
+static void log_key(void *arg, const told_key *k) {
+    log_line(arg, "%s %s: %s", k->unused ? "unused" : "key", k->key, k->text);
+}
+
+static void tell_begin(fit *f) {
+    const agent_task *t = &f->task;
+    char device[IDENTITY_ROOM], card[LINE_ROOM], world[LINE_ROOM];
+    device_identity is;
+    t->device->identify(t->queue, &is);
+    identity_text(&is, device, sizeof device);
+    log_line(f->log, "training an agent of %lld parameters on %s",
+        (long long)graph_parameter_values(agent_graph(f->agent)), device);
+    bool counted = lines_card(t->device, t->queue, card, sizeof card);
+    if (counted) log_line(f->log, "card: %s", card);
+    agent_task_each_key(t, log_key, f->log);
+    agent_lines_world(t, world, sizeof world);
+    log_line(f->log, "environment: %s", world);
+    tell(f, &(task_event){.kind = TASK_AGENT_BEGIN,
+                .line = world,
+                .agent = {.task = t,
+                    .graph = agent_graph(f->agent),
+                    .plan = agent_plan(f->agent),
+                    .iterations = agent_iterations(f->agent),
+                    .card = counted ? card : NULL,
+                    .earlier = run_earlier(f->run),
+                    .dir = run_dir(f->run)}});
+}
+
+// Iterations
+
+static bool is_early(const fit *f) {
+    return f->stop.patience && stop_now(&f->stop);
+}
+
+// Steps of all environments in this process.
+static int64_t steps_here(const fit *f) {
+    return (agent_iteration(f->agent) - f->first) * f->task.agent.envs * f->task.agent.steps;
+}
+
+// Evaluates where it is time; false where that fails.
+static bool judge(fit *f, agent_ended *i, agent_score *s, err *e) {
+    bool over = agent_is_over(f->agent);
+    if (i->report->iteration % f->task.every == 0 || over) {
+        if (!agent_evaluate(f->agent, s, e)) return false;
+        i->score = s;
+        i->best = stop_see(&f->stop, i->report->iteration, s->mean);
+    }
+    i->last = over || is_early(f);
+    return true;
+}
+
+// Lines are for people: one a second, and every evaluation.
+static bool tell_iteration(fit *f, const agent_ended *i) {
+    const agent_settings *s = &f->task.agent;
+    char line[LINE_ROOM];
+    double now = clock_seconds();
+    bool due = i->score || now >= f->next;
+    if (due) f->next = now + 1;
+    if (i->score)
+        agent_lines_score(i->report, i->score, i->best, line, sizeof line);
+    else
+        agent_lines_iteration(i->report, line, sizeof line);
+    if (due) log_line(f->log, "%s", line);
+    return tell(f, &(task_event){.kind = TASK_ITERATION,
+                       .line = due ? line : NULL,
+                       .iteration = {.task = &f->task,
+                           .report = i->report,
+                           .total = agent_iterations(f->agent) * s->envs * s->steps,
+                           .score = i->score,
+                           .best = i->best,
+                           .fps = i->fps}});
+}
+
+static bool iterate(fit *f, err *e) {
+    agent_report r;
+    agent_score s;
+    agent_ended i = {.report = &r};
+    if (!agent_iterate(f->agent, &r, e) || !judge(f, &i, &s, e)) return false;
+    i.fps = (double)steps_here(f) / (clock_seconds() - f->begun);
+    bool on = tell_iteration(f, &i);
+    records_samples(agent_keeper_records(f->keeper), f->monitor, (uint64_t)r.total_timesteps);
+    f->stopped = !on && !i.last;
+    if (agent_keeper_iteration(f->keeper, &i) && (!f->stopped || agent_keeper_leave(f->keeper))) return true;
+    *e = *agent_keeper_failure(f->keeper);
+    return false;
+}
+
+static bool run_all(fit *f, err *e) {
+    bool ok = true;
+    f->begun = clock_seconds();
+    while (ok && !f->stopped && !agent_is_over(f->agent) && !is_early(f)) ok = iterate(f, e);
+    if (ok && !agent_keeper_conclude(f->keeper, f->stopped, is_early(f) && !f->stopped)) {
+        *e = *agent_keeper_failure(f->keeper);
+        ok = false;
+    }
+    if (ok) return true;
+    return records_say_saved(agent_keeper_records(f->keeper), agent_keeper_best(f->keeper), f->stop.best_epoch, e);
+}
+
+// The end
+
+static void log_end(const fit *f, const task_agent_done_event *d) {
+    char *resume = command_resume(d->resume_in);
+    if (d->monitor) log_line(f->log, "monitor: %s", d->monitor);
+    if (d->best_iteration)
+        log_line(f->log, "best iteration %lld, mean reward %.4g; weights in %s", (long long)d->best_iteration, d->best,
+            d->weights);
+    if (d->interrupted)
+        log_line(f->log, "stopped by a signal after iteration %lld; go on with: %s", (long long)d->iterations, resume);
+    else
+        log_line(f->log, "done after %lld iteration%s%s", (long long)d->iterations, term_s(d->iterations),
+            d->stopped_early ? ", stopped early" : "");
+    free(resume);
+}
+
+static void conclude(fit *f) {
+    const agent_settings *s = &f->task.agent;
+    int64_t done = agent_iteration(f->agent), rows = s->envs * s->steps;
+    char seen[LINE_ROOM];
+    task_agent_done_event d = {.task = &f->task,
+        .iterations = done,
+        .timesteps = done * rows,
+        .best_iteration = f->stop.best_epoch,
+        .best = f->stop.best,
+        .interrupted = f->stopped,
+        .stopped_early = !f->stopped && is_early(f),
+        .was_over = done == f->first,
+        .length_fixed = records_timesteps_matter(f->config),
+        .weights = agent_keeper_best(f->keeper),
+        .resume_in = run_dir(f->run),
+        .slab = agent_bytes(f->agent),
+        .seconds = clock_seconds() - f->begun,
+        .steps = steps_here(f),
+        .seen = monitor_gauges(f->monitor)};
+    if (d.seen.samples) {
+        lines_gauges(&d.seen, seen, sizeof seen);
+        d.monitor = seen;
+    }
+    log_end(f, &d);
+    tell(f, &(task_event){.kind = TASK_AGENT_DONE, .agent_done = d});
+}
+
+static bool train(fit *f, err *e) {
+    const agent_task *t = &f->task;
+    records *r = agent_keeper_records(f->keeper);
+    f->monitor = records_watch(r, t->device, t->queue, &t->budget);
+    bool ok = run_all(f, e);
+    records_unwatch(r, f->monitor, (uint64_t)(agent_iteration(f->agent) * t->agent.envs * t->agent.steps));
+    if (ok) conclude(f);
+    return ok;
+}
+
+bool agent_fit(const task_options *o, err *e) {
+    fit f = {0};
+    if (!agent_task_open(&f.task, o, NULL, e)) return false;
+    bool ok = make_agent(&f, e) && open_run(&f, e);
+    if (ok) tell_begin(&f);
+    ok = ok && train(&f, e);
+    // A description that does not fit is no failure of the run that is there.
+    if (!ok && f.keeper && e->kind == ERR_RUN) records_fail(agent_keeper_records(f.keeper), e->text);
+    if (f.keeper) records_tell_lost(agent_keeper_records(f.keeper));
+    monitor_free(f.monitor);
+    agent_keeper_free(f.keeper);
+    run_close(f.run);
+    agent_free(f.agent);
+    free(f.config);
+    agent_task_close(&f.task);
+    return ok;
+}

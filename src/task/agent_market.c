@@ -1,0 +1,222 @@
+#include "task/agent_market.h"
+
+#include "task/market.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+void agent_market_done(agent_market *m) {
+    free(m->bar);
+    free(m->feature);
+    free(m->calendar);
+    free(m->rules);
+    free(m->start);
+    free(m->offset);
+    *m = (agent_market){0};
+}
+
+// Rows
+
+static int64_t series_of(const dataset *d, int64_t sample) {
+    return d->panel ? dataset_panel_of(d, sample) : 0;
+}
+
+// Finds the first row with a sample of every instrument, and takes memory for all rows from there on.
+static bool take_rows(agent_market *m, const dataset *d, err *e) {
+    const stream *s = &d->stream[0];
+    m->instruments = dataset_series(d);
+    m->start = calloc((size_t)m->instruments + 1, sizeof *m->start);
+    m->offset = calloc((size_t)m->instruments, sizeof *m->offset);
+    m->rules = calloc((size_t)m->instruments, sizeof *m->rules);
+    if (!m->start || !m->offset || !m->rules)
+        return err_run(e, "no memory for %lld instruments", (long long)m->instruments);
+    for (int64_t k = 0; k < m->instruments; k++) m->offset[k] = s->start[k + 1];
+    for (int64_t i = 0; i < dataset_all(d); i++) {
+        int64_t *first = &m->offset[series_of(d, i)];
+        if (s->row[i] < *first) *first = s->row[i];
+    }
+    for (int64_t k = 0; k < m->instruments; k++) {
+        m->start[k + 1] = m->start[k] + s->start[k + 1] - m->offset[k];
+        m->offset[k] -= m->start[k];
+    }
+    m->rows = m->start[m->instruments];
+    if (m->rows != dataset_all(d))
+        return err_input(e, "%s: has bars without samples between others; make it again with import", d->name);
+    size_t n = (size_t)m->rows, width = (size_t)m->lagged + (size_t)m->once;
+    m->bar = calloc(n, sizeof *m->bar);
+    m->feature = calloc(n, width * sizeof *m->feature);
+    m->calendar = calloc(n, MARKET_COLUMNS * sizeof *m->calendar);
+    return (m->bar && m->feature && m->calendar) || err_run(e, "no memory for an agent's %zu bars", n);
+}
+
+static int64_t row_of(const agent_market *m, const dataset *d, int64_t sample) {
+    return d->stream[0].row[sample] - m->offset[series_of(d, sample)];
+}
+
+// Bars
+
+static void take_bar(agent_market *m, const quotes *q, int64_t i, int64_t end, int64_t row) {
+    int32_t *calendar = m->calendar + row * MARKET_COLUMNS;
+    int64_t day = when_day_of(q->time[i]);
+    m->bar[row] = (account_bar){q->open[i], q->high[i], q->low[i], q->close[i], q->spread ? q->spread[i] : 0};
+    calendar[MARKET_NIGHTS] = i ? (int32_t)(day - when_day_of(q->time[i - 1])) : 0;
+    calendar[MARKET_ENDS] = i + 1 == q->count || when_day_of(q->time[i + 1]) != day;
+    calendar[MARKET_CLOCK] = (int32_t)(end - when_day_of(end) * WHEN_DAY);
+}
+
+// Bars and rules of one instrument.
+static bool take_bars(agent_market *m, const dataset *d, int64_t series, const account_terms *t, err *e) {
+    const bar_table *from = &d->stream[0].bars;
+    int64_t rows = m->start[series + 1] - m->start[series];
+    quotes q;
+    if (!market_quote(&q, d, series, t, e)) return false;
+    for (int64_t i = q.count - rows; i < q.count; i++)
+        take_bar(m, &q, i, dataset_bar(from, from->start[series] + i).end, m->start[series + 1] - q.count + i);
+    bool ok = account_rules_make(&m->rules[series], t, q.point, e);
+    quotes_done(&q);
+    return ok;
+}
+
+// Features
+
+static bool refuse_number(const dataset *d, int64_t sample, int64_t column, err *e) {
+    char when[32] = "a sample";
+    if (d->time) when_text(when, sizeof when, d->time[sample]);
+    return err_input(e, "%s: feature %lld of %s is not a finite number; clean the data or leave the feature out",
+        d->name, (long long)column + 1, when);
+}
+
+static bool take_features(agent_market *m, const dataset *d, const scaler *s, int64_t sample, err *e) {
+    int64_t width = (int64_t)m->lagged + m->once;
+    float *row = m->feature + row_of(m, d, sample) * width, *to = row;
+    for (int k = 0; k < d->streams; k++) {
+        const table *from = &d->stream[k].series;
+        table_read(from, d->stream[k].row[sample], 1, to);
+        const float *value = s ? s->value[k] : NULL;
+        for (int64_t c = 0; value && c < from->width; c++) to[c] = (to[c] - value[c]) * value[from->width + c];
+        to += from->width;
+    }
+    if (d->vector.width) table_read(&d->vector, sample, 1, to);
+    for (int64_t c = 0; c < width; c++)
+        if (!isfinite(row[c])) return refuse_number(d, sample, c, e);
+    return true;
+}
+
+static bool check_width(const agent_market *m, int64_t once, const dataset *d, err *e) {
+    int64_t width = (int64_t)m->lags * m->lagged + once + MARKET_OWN;
+    return width <= ENV_OBSERVATION_MOST ||
+           err_input(e,
+               "agent.lags: %d lags of %d features and %lld further ones of %s make an observation of %lld numbers, "
+               "and "
+               "%d are the most; use fewer",
+               (int)m->lags, (int)m->lagged, (long long)once, d->name, (long long)width, ENV_OBSERVATION_MOST);
+}
+
+bool agent_market_make(
+    agent_market *m, const dataset *d, int32_t lags, const scaler *s, const account_terms *t, err *e) {
+    CHECK(lags > 0, "%d lags", (int)lags);
+    *m = (agent_market){0};
+    if (!market_has_bars(d, e)) return false;
+    int64_t once = d->vector.width;
+    for (int k = 1; k < d->streams; k++) once += d->stream[k].series.width;
+    *m = (agent_market){
+        .lags = lags, .lagged = (int32_t)d->stream[0].series.width, .once = (int32_t)once, .day_close = t->day_close};
+    bool ok = check_width(m, once, d, e) && take_rows(m, d, e);
+    for (int64_t k = 0; ok && k < m->instruments; k++) ok = take_bars(m, d, k, t, e);
+    for (int64_t i = 0; ok && i < dataset_all(d); i++) ok = take_features(m, d, s, i, e);
+    if (!ok) agent_market_done(m);
+    return ok;
+}
+
+// Parts
+
+void agent_stretches_done(agent_stretches *p) {
+    free(p->item);
+    *p = (agent_stretches){0};
+}
+
+// Rows of an instrument's samples in a span; none where `end` is 0.
+typedef struct {
+    int64_t first, end;
+} reach;
+
+static void find_reaches(const agent_market *m, const dataset *d, span in, reach *to) {
+    for (int64_t k = 0; k < m->instruments; k++) to[k] = (reach){m->rows, 0};
+    for (int64_t i = in.first; i < in.first + in.count; i++) {
+        int64_t row = row_of(m, d, i);
+        reach *r = &to[series_of(d, i)];
+        if (row < r->first) r->first = row;
+        if (row >= r->end) r->end = row + 1;
+    }
+}
+
+// The longest stretch that was found, whether it is kept or not.
+static int64_t add_stretches(agent_stretches *p, const agent_market *m, const reach *from, int64_t limit) {
+    int64_t longest = 0, least = limit ? limit + 1 : 2;
+    for (int64_t k = 0; k < m->instruments; k++) {
+        int64_t first = from[k].first, earliest = m->start[k] + m->lags - 1;
+        if (first < earliest) first = earliest;
+        int64_t bars = from[k].end - first;
+        if (bars > longest) longest = bars;
+        if (bars < least) continue;
+        p->item[p->count++] = (market_stretch){first, from[k].end, k, p->orders};
+        p->orders += bars - 1;
+    }
+    return longest;
+}
+
+static bool refuse_part(
+    const agent_market *m, const dataset *d, const char *name, int64_t limit, int64_t longest, err *e) {
+    if (longest < 2)
+        return err_input(e,
+            "%s: the part %s has no two bars in a row to trade on, with %d lags; use more bars or fewer lags", d->name,
+            name, (int)m->lags);
+    return err_input(e,
+        "%s: is shorter than an episode: the part %s has %lld bars in a row to trade on, and an episode of %lld steps "
+        "takes %lld; lower agent.limit or use more bars",
+        d->name, name, (long long)longest, (long long)limit, (long long)limit + 1);
+}
+
+bool agent_market_part(agent_stretches *p, const agent_market *m, const dataset *d, const split_part *part,
+    const char *name, int64_t limit, err *e) {
+    size_t n = (size_t)m->instruments;
+    int64_t longest = 0;
+    reach *found = calloc(n, sizeof *found);
+    *p = (agent_stretches){.item = calloc(n * (size_t)part->spans + 1, sizeof *p->item)};
+    snprintf(p->name, sizeof p->name, "%.20s stretches", name);
+    bool ok = found && p->item;
+    if (!ok) err_run(e, "no memory for the stretches of %zu instruments", n);
+    for (int i = 0; ok && i < part->spans; i++) {
+        find_reaches(m, d, part->span[i], found);
+        int64_t bars = add_stretches(p, m, found, limit);
+        if (bars > longest) longest = bars;
+    }
+    if (ok && !p->count) ok = refuse_part(m, d, name, limit, longest, e);
+    free(found);
+    if (!ok) agent_stretches_done(p);
+    return ok;
+}
+
+// Records as rows of whole numbers.
+#define WORDS(type) ((int64_t)(sizeof(type) / sizeof(int64_t)))
+_Static_assert(sizeof(account_bar) % 8 == 0 && sizeof(market_stretch) % 8 == 0 && sizeof(account_rules) % 8 == 0,
+    "records are rows of whole numbers");
+
+void agent_market_world(const agent_market *m, const agent_stretches *p, agent_world *w) {
+    market_settings *s = &w->env.market;
+    CHECK(p->count > 0 && p->count <= INT32_MAX, "%lld stretches", (long long)p->count);
+    w->env.kind = ENV_market;
+    s->lags = m->lags;
+    s->lagged = m->lagged;
+    s->once = m->once;
+    s->stretches = (int32_t)p->count;
+    s->day_close = m->day_close;
+    w->parts = MARKET_PARTS;
+    w->part[MARKET_BARS] = (agent_part){"bars", DTYPE_I64, shape2(m->rows, WORDS(account_bar)), m->bar};
+    w->part[MARKET_FEATURES] =
+        (agent_part){"features", DTYPE_F32, shape2(m->rows, (int64_t)m->lagged + m->once), m->feature};
+    w->part[MARKET_CALENDAR] = (agent_part){"calendar", DTYPE_I32, shape2(m->rows, MARKET_COLUMNS), m->calendar};
+    w->part[MARKET_STRETCHES] = (agent_part){p->name, DTYPE_I64, shape2(p->count, WORDS(market_stretch)), p->item};
+    w->part[MARKET_RULES] = (agent_part){"rules", DTYPE_I64, shape2(m->instruments, WORDS(account_rules)), m->rules};
+}

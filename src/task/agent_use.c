@@ -1,0 +1,61 @@
+#include "task/agent_use.h"
+
+#include "run/outline.h"
+#include "run/run.h"
+#include "run/weights.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+bool trained_is_agent(const char *word) {
+    char *dir = trained_dir(word), *config = run_text(dir, "config.yaml");
+    bool is = config && outline_has(config, "agent");
+    free(config);
+    free(dir);
+    return is;
+}
+
+// Weights of another environment of the same widths would load.
+static bool check_env(const trained_agent *t, err *e) {
+    safetensors *f = weights_open(t->weights, e);
+    if (!f) return false;
+    const char *was = safetensors_metadata(f, "environment"), *is = agent_task_env(&t->task);
+    bool ok = !was || strcmp(was, is) == 0 ||
+              err_input(e, "%s: was trained in %s, not in %s; put agent.env back", t->weights, was, is);
+    safetensors_close(f);
+    return ok;
+}
+
+// The smallest rollout that there is: no more of it is played.
+static void shrink(agent_settings *s) {
+    s->envs = s->steps = s->batch = s->micro = 1;
+}
+
+bool trained_agent_open(trained_agent *t, const trained_options *o, err *e) {
+    char *dir = NULL;
+    *t = (trained_agent){0};
+    bool ok = trained_find(o->run, &dir, &t->weights, e), opened = false;
+    if (ok) t->file = run_path(dir, "config.yaml");
+    task_options as = {.description = {.file = t->file, .overrides = o->overrides, .override_count = o->override_count},
+        .devices = o->devices,
+        .version = o->version,
+        .listener = o->listener,
+        .trained = true};
+    free(dir);
+    ok = ok && (opened = agent_task_open(&t->task, &as, o->part ? o->part : "test", e)) && check_env(t, e);
+    if (ok) shrink(&t->task.agent);
+    ok = ok && (t->agent = agent_task_agent(&t->task, e)) && agent_load(t->agent, t->weights, e);
+    if (ok) return true;
+    agent_free(t->agent);
+    if (opened) agent_task_close(&t->task);
+    free(t->weights);
+    free(t->file);
+    return false;
+}
+
+void trained_agent_close(trained_agent *t) {
+    agent_free(t->agent);
+    agent_task_close(&t->task);
+    free(t->weights);
+    free(t->file);
+}

@@ -1,0 +1,23 @@
+// The world of an agent that trades: a description's data, their parts by time, and what environments read of them.
+// Other environments have no data.
+#ifndef TRADEWIND_TASK_AGENT_WORLD_H
+#define TRADEWIND_TASK_AGENT_WORLD_H
+
+#include "task/agent_market.h"
+#include "task/open.h"
+
+typedef struct {
+    bool open;
+    task task; // description, data, split and scale
+    agent_market market;
+    agent_stretches train, test;
+    const char *part; // that evaluations trade: "validation", "test", ...
+} agent_data;
+
+// Opens the data where the environment is `market`, and puts them into the settings: rollouts trade the training part,
+// evaluations pass over another one from its first bar to its last, each instrument by itself. `part` is its name, or
+// NULL for validation. ERR_INPUT where a part is too short. On failure everything is undone.
+bool agent_data_open(agent_data *d, const task_options *o, const char *part, agent_settings *s, err *e);
+void agent_data_close(agent_data *d);
+
+#endif

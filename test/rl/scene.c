@@ -1,0 +1,56 @@
+#include "rl/scene.h"
+
+#include "base/config.h"
+#include "support.h"
+#include "train/settings.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+model_spec scene_net(void) {
+    static const char *const text = "model: {kind: mlp, widths: 64-64, activation: tanh, dropout: 0}\n";
+    err e;
+    model_spec m;
+    config *c = config_read("net", text, strlen(text), settings_keys(), settings_key_count(), &e);
+    assert_true(c && config_check(c, &e));
+    assert_true(model_read(c, &(model_data){.classes = 2}, &m, &e));
+    config_free(c);
+    return m;
+}
+
+agent_settings scene_cartpole(uint64_t seed) {
+    agent_settings s = {.envs = 8, .steps = 32, .batch = 256, .micro = 256, .epochs = 20, .total = 100000, .tests = 20};
+    s.world.env = (env_settings){.kind = ENV_cartpole, .limit = 500};
+    s.test = s.world;
+    s.rate = (ramp){RAMP_LINEAR, 1e-3, 0};
+    s.clip = (ramp){RAMP_LINEAR, 0.2, 0};
+    s.gamma = 0.98;
+    s.lambda = 0.8;
+    s.value = 0.5;
+    s.max_norm = 0.5;
+    s.adam_eps = 1e-5;
+    s.normalise_advantage = true;
+    s.seed = seed;
+    return s;
+}
+
+agent_settings scene_pendulum(uint64_t seed) {
+    agent_settings s = scene_cartpole(seed);
+    s.world.env = (env_settings){.kind = ENV_pendulum, .limit = 200};
+    s.test = s.world;
+    s.envs = 4;
+    s.steps = 1024;
+    s.batch = s.micro = 64;
+    s.epochs = 10;
+    s.rate = (ramp){RAMP_CONSTANT, 1e-3, 0};
+    s.clip = (ramp){RAMP_CONSTANT, 0.2, 0};
+    s.gamma = 0.9;
+    s.lambda = 0.95;
+    s.state_noise = true;
+    s.noise_hold = 4;
+    return s;
+}

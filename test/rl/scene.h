@@ -1,0 +1,16 @@
+// Settings of agents for tests.
+#ifndef TRADEWIND_TEST_RL_SCENE_H
+#define TRADEWIND_TEST_RL_SCENE_H
+
+#include "rl/agent.h"
+
+// A multi-layer perceptron of two hidden layers of 64 with tanh.
+model_spec scene_net(void);
+
+// CartPole with the settings of Stable-Baselines3's zoo.
+agent_settings scene_cartpole(uint64_t seed);
+
+// Pendulum likewise.
+agent_settings scene_pendulum(uint64_t seed);
+
+#endif

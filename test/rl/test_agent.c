@@ -1,0 +1,202 @@
+// An agent is exact: the same seed gives the same bits, on any number of threads, and when it is taken up again between
+// two iterations, and where a device plays acts together; a minibatch may be split.
+#include "cpu/cpu.h"
+#include "rl/scene.h"
+#include "run/checkpoint.h"
+#include "support.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+typedef struct {
+    queue *q;
+    agent *a;
+} stage;
+
+static stage stage_open_on(const device *d, const agent_settings *s, int threads) {
+    err e;
+    stage t = {.q = d->open(&(queue_options){.threads = threads}, &e)};
+    assert_non_null(t.q);
+    model_spec net = scene_net();
+    t.a = agent_new(&(agent_place){d, t.q, NULL}, s, &net, &e);
+    if (!t.a) fail_msg("%s", e.text);
+    return t;
+}
+
+static stage stage_open(const agent_settings *s, int threads) {
+    return stage_open_on(&cpu_device, s, threads);
+}
+
+static void stage_close(stage *t) {
+    agent_free(t->a);
+    cpu_device.close(t->q);
+}
+
+static agent_report iterate(stage *t, int times) {
+    err e;
+    agent_report r = {0};
+    for (int i = 0; i < times; i++)
+        if (!agent_iterate(t->a, &r, &e)) fail_msg("%s", e.text);
+    return r;
+}
+
+static void save(stage *t, const char *path) {
+    err e;
+    if (!agent_checkpoint(t->a, path, NULL, 0, NULL, 0, &e)) fail_msg("%s", e.text);
+}
+
+static void same_files(const char *a, const char *b) {
+    char command[256];
+    snprintf(command, sizeof command, "cmp %s %s", a, b);
+    assert_int_equal(system(command), 0);
+}
+
+// Settings of every kind that an agent can have.
+static agent_settings case_of(int k) {
+    agent_settings s = k < 3 ? scene_cartpole(7) : scene_pendulum(7);
+    if (k >= 3) s.steps = 64;
+    s.epochs = 3;
+    if (k == 1) s.normalise_observation = s.normalise_reward = true;
+    if (k == 2) s.shared = true;
+    if (k == 4) s.state_noise = false;
+    if (k == 1 || k == 4) s.target_kl = (ramp){RAMP_CONSTANT, 0.001, 0};
+    if (k == 5) {
+        s = scene_cartpole(7);
+        s.epochs = 3;
+        s.world.env.kind = s.test.env.kind = ENV_cartpole_positions;
+        s.lstm = 16;
+        s.batch = s.micro = 64;
+        s.world.env.limit = 20;
+    }
+    if (k == 6) s.lstm = 16, s.batch = s.micro = 128;
+    if (k >= 3 && k != 5) s.world.env.limit = s.test.env.limit = 50;
+    return s;
+}
+enum { CASES = 7 };
+
+static void test_the_same_bits(void **state) {
+    (void)state;
+    for (int k = 0; k < CASES; k++) {
+        agent_settings s = case_of(k);
+        stage one = stage_open(&s, 1), two = stage_open(&s, 2);
+        iterate(&one, 2);
+        err e;
+        assert_true(agent_keep(one.a, &e));
+        iterate(&one, 2);
+        iterate(&two, 2);
+        assert_true(agent_keep(two.a, &e));
+        save(&two, "half.safetensors");
+        stage_close(&two);
+        stage again = stage_open(&s, 2);
+        safetensors *from = checkpoint_open("half.safetensors", &e);
+        assert_non_null(from);
+        if (!agent_restore(again.a, from, "half.safetensors", NULL, 0, &e)) fail_msg("%s", e.text);
+        safetensors_close(from);
+        agent_score scored, best; // an evaluation between two iterations moves nothing
+        assert_true(agent_evaluate(again.a, &scored, &e));
+        iterate(&again, 2);
+        save(&one, "whole.safetensors");
+        save(&again, "again.safetensors");
+        same_files("whole.safetensors", "again.safetensors");
+        assert_true(agent_back(again.a, &e) && agent_evaluate(again.a, &best, &e));
+        assert_true(best.mean == scored.mean);
+        stage_close(&one);
+        stage_close(&again);
+    }
+}
+
+static int plays;
+
+static bool counted_play(queue *q, recording *r, err *e) {
+    plays++;
+    return cpu_device.play(q, r, e);
+}
+
+// A device to which starting a recording is dear: some dozen acts are one recording, and the rest of a rollout single
+// ones.
+static void test_acts_together_are_the_same_acts(void **state) {
+    (void)state;
+    device near = cpu_device, far = cpu_device;
+    near.play = far.play = counted_play;
+    far.host_memory = false;
+    for (int k = 0; k < CASES; k++) {
+        agent_settings s = case_of(k);
+        s.steps = s.steps * 7 / 3; // 74 or 149: a rest of acts is left
+        s.envs = s.batch = s.micro = 8;
+        stage one = stage_open_on(&near, &s, 1), many = stage_open_on(&far, &s, 1);
+        int before = plays;
+        iterate(&one, 2);
+        int singly = plays - before;
+        iterate(&many, 2);
+        assert_true(plays - before - singly < singly / 8);
+        save(&one, "one.safetensors");
+        save(&many, "many.safetensors");
+        same_files("one.safetensors", "many.safetensors");
+        stage_close(&one);
+        stage_close(&many);
+    }
+}
+
+// Advantages are normalised over the whole minibatch, so a split moves the last digits alone.
+static void test_a_minibatch_may_be_split(void **state) {
+    (void)state;
+    agent_settings s = scene_cartpole(3), split = s;
+    split.micro = 64;
+    stage whole = stage_open(&s, 1), parts = stage_open(&split, 1);
+    agent_report a = iterate(&whole, 1), b = iterate(&parts, 1);
+    assert_true(a.explained_variance == b.explained_variance);
+    assert_true(fabs(a.policy_gradient_loss) < 1); // advantages are normalised
+    assert_true(fabs(a.value_loss - b.value_loss) < 1e-4 * fabs(a.value_loss));
+    assert_true(fabs(a.policy_gradient_loss - b.policy_gradient_loss) < 1e-5);
+    assert_true(fabs(a.approx_kl - b.approx_kl) < 1e-5);
+    stage_close(&whole);
+    stage_close(&parts);
+}
+
+// A target that the first minibatch passes leaves the weights as they are after it.
+static void test_the_update_stops_at_the_target(void **state) {
+    (void)state;
+    agent_settings s = scene_cartpole(3);
+    s.batch = s.micro = 32;
+    s.target_kl = (ramp){RAMP_CONSTANT, 1e-9, 0};
+    stage t = stage_open(&s, 1);
+    agent_report r = iterate(&t, 1);
+    assert_true(r.kl_stopped);
+    assert_int_equal(r.n_updates, 1);
+    stage_close(&t);
+}
+
+static void test_what_contradicts_is_refused(void **state) {
+    (void)state;
+    err e;
+    agent_settings s = scene_cartpole(1);
+    s.batch = s.micro = 100;
+    assert_false(agent_check(&s, &e));
+    assert_non_null(strstr(e.text, "agent.batch_size"));
+    s = scene_cartpole(1);
+    s.state_noise = true;
+    assert_false(agent_check(&s, &e));
+    assert_non_null(strstr(e.text, "agent.noise"));
+    s = scene_cartpole(1);
+    s.micro = 64;
+    s.value_bound = 1;
+    assert_false(agent_check(&s, &e));
+    assert_non_null(strstr(e.text, "agent.entropy_bound"));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_the_same_bits, support_enter, support_leave),
+        cmocka_unit_test_setup_teardown(test_acts_together_are_the_same_acts, support_enter, support_leave),
+        cmocka_unit_test(test_a_minibatch_may_be_split),
+        cmocka_unit_test(test_the_update_stops_at_the_target),
+        cmocka_unit_test(test_what_contradicts_is_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
