@@ -106,6 +106,22 @@ static void other_evaluations_are_not_kept(void **state) {
     assert_int_equal(RUN("evaluate", "made", "--json"), 0);
     matches("err", "not stored: made/predictions_test.npz: is there and is not an output of predict");
     assert_true(file_holds("made/predictions_test.npz", "mine") && there("made/evaluation.json"));
+    assert_true(file_holds("made/evaluation.json", "\"epoch\""));
+}
+
+// A run does not need its run.db: the scores are kept, and the epoch that is missing is told.
+static void an_evaluation_without_its_epoch_says_so(void **state) {
+    (void)state;
+    put_small_run();
+    assert_int_equal(RUN("train", "run.yaml", "-q"), 0);
+    unlink("made/run.db-wal");
+    put_text("made/run.db", "mine");
+    assert_int_equal(RUN("evaluate", "made"), 0);
+    matches("out", "note +not stored: its epoch: made/run.db: ");
+    assert_true(there("made/evaluation.json") && !file_holds("made/evaluation.json", "\"epoch\""));
+    unlink("made/run.db");
+    assert_int_equal(RUN("evaluate", "made"), 0);
+    assert_false(file_holds("out", "not stored"));
 }
 
 static void reports_are_made(void **state) {
@@ -247,6 +263,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(evaluations_are_kept),
         TEST(other_evaluations_are_not_kept),
+        TEST(an_evaluation_without_its_epoch_says_so),
         TEST(reports_are_made),
         TEST(importance_finds_the_column),
         TEST(importance_knows_parts_of_tables),

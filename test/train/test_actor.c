@@ -94,7 +94,7 @@ static net minibatch_net(void) {
     return n;
 }
 
-// The agent: one space, one store, four programs on one queue.
+// The actor: one space, one store, four programs on one queue.
 
 typedef struct {
     queue *q;
@@ -103,24 +103,24 @@ typedef struct {
     store *store;
     transient transient;
     space *space;
-} agent;
+} actor;
 
-static program *described(agent *a, const net *n, int64_t rows, unsigned passes) {
+static program *described(actor *a, const net *n, int64_t rows, unsigned passes) {
     program_options o = {.graph = n->g, .rows = rows, .passes = passes};
     program *p = program_new(&cpu_device, a->q, &o);
     transient_fit(&a->transient, p);
     return p;
 }
 
-static void ready(agent *a, program *p) {
+static void ready(actor *a, program *p) {
     err e;
     program_place at = {.queue = a->q, .space = a->space, .transient = &a->transient, .store = {a->store}};
     support_ok(program_ready(p, &at, &e), &e);
 }
 
-static void agent_open(agent *a) {
+static void actor_open(actor *a) {
     err e;
-    *a = (agent){.act_net = act_net(), .advantage_net = advantage_net(), .minibatch_net = minibatch_net()};
+    *a = (actor){.act_net = act_net(), .advantage_net = advantage_net(), .minibatch_net = minibatch_net()};
     a->q = cpu_device.open(&(queue_options){.threads = 2}, &e);
     support_ok(a->q != NULL, &e);
     a->act = described(a, &a->act_net, ENVS, PASS_BIT(PASS_EVALUATE));
@@ -141,7 +141,7 @@ static void agent_open(agent *a) {
     assert_int_equal(space_used(a->space), space_bytes(a->space)); // predicted to the byte
 }
 
-static void agent_close(agent *a) {
+static void actor_close(actor *a) {
     program *all[] = {a->act, a->advantage, a->minibatch, a->update};
     for (int i = 0; i < 4; i++) program_free(all[i]);
     transient_give(&a->transient);
@@ -199,7 +199,7 @@ static void expect(const char *what, int i, double is, double want) {
 
 // Both from the same start
 
-static void read_weights(agent *a, weights *to) {
+static void read_weights(actor *a, weights *to) {
     err e;
     static const char *const names[] = {"policy.weight", "policy.bias", "value.weight", "value.bias"};
     static const int counts[] = {A * D, A, D, 1};
@@ -212,7 +212,7 @@ static void read_weights(agent *a, weights *to) {
     }
 }
 
-static void agent_start(agent *a) {
+static void actor_start(actor *a) {
     err e;
     graph *g = a->minibatch_net.g;
     static const float root[2] = {1, 0};
@@ -233,7 +233,7 @@ typedef struct {
 } rollout;
 
 // One slot of all environments: the action is the likeliest one, the reward depends on it and on what was seen.
-static void act(agent *a, const weights *w, rollout *r, int slot, dice *d) {
+static void act(actor *a, const weights *w, rollout *r, int slot, dice *d) {
     err e;
     float logits[ENVS][A], v[ENVS];
     float(*x)[D] = r->observation + (ptrdiff_t)slot * ENVS;
@@ -256,7 +256,7 @@ static void act(agent *a, const weights *w, rollout *r, int slot, dice *d) {
     }
 }
 
-static void find_advantage(agent *a, const weights *w, rollout *r) {
+static void find_advantage(actor *a, const weights *w, rollout *r) {
     err e;
     support_ok(program_write(a->advantage, a->advantage_net.observation, r->observation, &e), &e);
     support_ok(program_write(a->advantage, a->advantage_net.reward, r->reward, &e), &e);
@@ -270,7 +270,7 @@ static void find_advantage(agent *a, const weights *w, rollout *r) {
 }
 
 // Rows first .. first + 15 of a rollout, in both ways. What the device found is what both go on from.
-static void learn(agent *a, weights *w, weights *m, const rollout *r, int first) {
+static void learn(actor *a, weights *w, weights *m, const rollout *r, int first) {
     err e;
     const net *n = &a->minibatch_net;
     weights g = {0}, is;
@@ -289,12 +289,12 @@ static void learn(agent *a, weights *w, weights *m, const rollout *r, int first)
 static void an_actor_and_a_critic_learn(void **state) {
     (void)state;
     err e;
-    agent a;
+    actor a;
     weights w, m = {0}, begin;
     dice d = {.seed = 5};
     step_progress p;
-    agent_open(&a);
-    agent_start(&a);
+    actor_open(&a);
+    actor_start(&a);
     read_weights(&a, &w);
     begin = w;
     for (int k = 0; k < ROLLOUTS; k++) {
@@ -308,7 +308,7 @@ static void an_actor_and_a_critic_learn(void **state) {
     assert_true(moved > 0.1); // far beyond the tolerance
     support_ok(store_progress_read(a.store, &p, &e), &e);
     assert_int_equal(p.update, ROLLOUTS * ALL / MINI);
-    agent_close(&a);
+    actor_close(&a);
 }
 
 int main(void) {

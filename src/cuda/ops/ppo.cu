@@ -19,8 +19,8 @@ struct ppo_knobs {
 
 // One row: what both passes need.
 struct ppo_row {
-    double log_prob, entropy, advantage, ratio, error; // error: value less target
-    bool moves;                                        // the clip lets the policy's gradient through
+    double log_prob, entropy, advantage, log_ratio, ratio, error; // error: value less target
+    bool moves;                                                   // the clip lets the policy's gradient through
     bool value_moves;
     softmax m;
 };
@@ -69,7 +69,8 @@ CUDA_FN ppo_row row_of(const ppo_args &a, const ppo_knobs &k, int64_t b) {
     ppo_row w = {};
     read_policy(a, b, &w);
     w.advantage = (at(a, PPO_ADVANTAGE, b) - k.mean) * k.scale;
-    w.ratio = exp(w.log_prob - at(a, PPO_LOG_PROB, b));
+    w.log_ratio = w.log_prob - at(a, PPO_LOG_PROB, b);
+    w.ratio = exp(w.log_ratio);
     bool inside = w.ratio >= 1 - k.clip && w.ratio <= 1 + k.clip;
     w.moves = inside || w.ratio * w.advantage < clipped(w.ratio, k.clip) * w.advantage;
     double v = at(a, PPO_VALUE, b), old = at(a, PPO_OLD_VALUE, b);
@@ -86,7 +87,7 @@ CUDA_FN void sum_row(const ppo_row &w, double eps, double weight, double sums[PP
     sums[PPO_POLICY] = -weight * (free < bound ? free : bound);
     sums[PPO_VALUE_LOSS] = weight * w.error * w.error;
     sums[PPO_ENTROPY] = weight * w.entropy;
-    sums[PPO_KL] = weight * (w.ratio - 1 - log(w.ratio));
+    sums[PPO_KL] = weight * (w.ratio - 1 - w.log_ratio);
     sums[PPO_CLIPPED] = fabs(w.ratio - 1) > eps ? weight : 0;
 }
 
@@ -188,17 +189,17 @@ static __global__ void backward_kernel(
     }
 }
 
-static int64_t rows_of(const call *c) {
+static int64_t rows_in(const call *c) {
     return operand_rows(&c->in[PPO_SCORE]);
 }
 
 static int pieces_of(const call *c) {
-    return (int)((rows_of(c) + LOSS_ROWS - 1) / LOSS_ROWS);
+    return (int)((rows_in(c) + LOSS_ROWS - 1) / LOSS_ROWS);
 }
 
 static ppo_args args_of(const call *c) {
-    ppo_args a = {*(const ppo_settings *)c->attr, {}, (double *)c->out[1].data, rows_of(c),
-        rows_of(c) / c->in[PPO_WEIGHT].shape.dim[0], (int)operand_width(&c->in[PPO_SCORE])};
+    ppo_args a = {*(const ppo_settings *)c->attr, {}, (double *)c->out[1].data, rows_in(c),
+        rows_in(c) / c->in[PPO_WEIGHT].shape.dim[0], (int)operand_width(&c->in[PPO_SCORE])};
     for (int i = 0; i < PPO_INPUTS; i++) a.in[i] = view_of(&c->in[i]);
     return a;
 }
@@ -211,7 +212,7 @@ static void forward(const call *c) {
 }
 
 static void backward(const call *c) {
-    LAUNCH_EARLY(c, backward_kernel, blocks_for(rows_of(c), 32), 32, 0, args_of(c), view_of(&c->dout[0]),
+    LAUNCH_EARLY(c, backward_kernel, blocks_for(rows_in(c), 32), 32, 0, args_of(c), view_of(&c->dout[0]),
         view_of(&c->din[PPO_SCORE]), view_of(&c->din[PPO_STD]), view_of(&c->din[PPO_VALUE]));
 }
 
