@@ -128,7 +128,8 @@ static void test_acts_together_are_the_same_acts(void **state) {
     for (int k = 0; k < CASES; k++) {
         agent_settings s = case_of(k);
         s.steps = s.steps * 7 / 3; // 74 or 149: a rest of acts is left
-        s.envs = s.batch = s.micro = 8;
+        s.envs = 8;
+        s.batch = s.micro = s.lstm ? 2 * s.steps : 8;
         stage one = stage_open_on(&near, &s, 1), many = stage_open_on(&far, &s, 1);
         int before = plays;
         iterate(&one, 2);
