@@ -48,8 +48,13 @@ bool agent_plan_command(const cli_options *o, const task_options *ask, err *e) {
 // One pass over a part for every instrument.
 static void print_traded(const trained_agent *t, const agent_score *s) {
     bool log = t->task.agent.test.env.market.reward == MARKET_LOG;
-    printf("part      %s, %lld stretch%s of %.1f steps in the mean, greedy, from the first bar to the last\n",
-        t->task.world.part, (long long)s->episodes, s->episodes == 1 ? "" : "es", s->length);
+    const agent_stretches *of = &t->task.world.test;
+    double steps = s->length * (double)s->episodes;
+    printf("part      %s, %lld stretch%s of %lld steps in all, greedy, from the first bar on\n", t->task.world.part,
+        (long long)s->episodes, s->episodes == 1 ? "" : "es", (long long)of->orders);
+    if (steps < (double)of->orders)
+        printf("ruin      after %.0f of these steps: equity fell to %g of the cash (agent.ruin)\n", steps,
+            t->task.agent.test.env.market.ruin);
     printf("reward    %.6f", s->mean);
     if (s->episodes > 1) printf(", deviation %.6f", s->deviation);
     if (log) printf(": a return of %+.2f %% after costs", 100 * expm1(s->mean));
@@ -59,10 +64,11 @@ static void print_traded(const trained_agent *t, const agent_score *s) {
 static void print_score(const trained_agent *t, const agent_score *s, bool json) {
     const env_settings *env = &t->task.agent.test.env;
     if (json) {
-        json_line(stdout, json_pack("{s:s, s:s, s:I, s:o, s:o, s:o, s:I}", "weights", t->weights, "environment",
-                              agent_task_env(&t->task), "episodes", (json_int_t)s->episodes, "mean_reward",
-                              json_number(s->mean), "std_reward", json_number(s->deviation), "mean_ep_length",
-                              json_number(s->length), "limit", (json_int_t)env->limit));
+        json_line(stdout,
+            json_pack("{s:s, s:s, s:s?, s:I, s:o, s:o, s:o, s:I}", "weights", t->weights, "environment",
+                agent_task_env(&t->task), "part", t->task.world.open ? t->task.world.part : NULL, "episodes",
+                (json_int_t)s->episodes, "mean_reward", json_number(s->mean), "std_reward", json_number(s->deviation),
+                "mean_ep_length", json_number(s->length), "limit", (json_int_t)env->limit));
         return;
     }
     printf("weights   %s\n", t->weights);

@@ -114,7 +114,8 @@ static void print_row(const sweep *s, const grid *g, int64_t k) {
         printf("not traded: %s\n", r->why);
         return;
     }
-    if (has_fitted(s)) printf("%*.6g  ", FIGURE, r->fitted);
+    if (has_fitted(s) && isnan(r->fitted)) printf("%*s  ", FIGURE, "as given");
+    if (has_fitted(s) && !isnan(r->fitted)) printf("%*.6g  ", FIGURE, r->fitted);
     for (int i = 0; i < COLUMNS; i++) {
         char figure[160];
         bool none = r->stats.of[columns[i]].why != NULL;

@@ -13,6 +13,9 @@
 bool agent_check(const agent_settings *s, err *e) {
     env_shape env = env_shape_of(&s->world.env);
     long long rows = (long long)(s->envs * s->steps);
+    if (rows > INT32_MAX || s->envs * agent_sizes_of(s).cut > INT32_MAX)
+        return err_input(e, "agent.n_steps: a rollout of %lld environments x %lld steps is too long; use fewer",
+            (long long)s->envs, (long long)s->steps);
     if (rows % s->batch)
         return err_input(e,
             "agent.batch_size: a rollout of %lld environments x %lld steps is %lld rows, which minibatches of %lld do "
@@ -34,6 +37,10 @@ bool agent_check(const agent_settings *s, err *e) {
             "agent.entropy_bound and agent.value_loss_bound are of a whole minibatch, which memory does "
             "not take at once: choose a smaller agent.batch_size");
     return true;
+}
+
+size_t agent_host_bytes(const agent_settings *s) {
+    return AGENT_TABLES * (size_t)(s->envs * s->steps) * sizeof(float);
 }
 
 static int64_t rows_of(const agent *a, agent_graph_kind k) {
@@ -122,7 +129,7 @@ size_t agent_moments_bytes(const agent *a) {
 
 static bool take_rows(agent *a, err *e) {
     bool ok = true;
-    for (int i = 0; i < 4; i++) ok &= (a->row[i] = malloc((size_t)a->z.rows * sizeof(float))) != NULL;
+    for (int i = 0; i < AGENT_TABLES; i++) ok &= (a->row[i] = malloc((size_t)a->z.rows * sizeof(float))) != NULL;
     a->test_row = malloc((size_t)a->s.tests * 3 * sizeof(float));
     a->best = malloc(slab_bytes(a));
     if (a->graph[GRAPH_ACT].moments.id) ok &= (a->best_moments = calloc(1, agent_moments_bytes(a))) != NULL;
@@ -154,7 +161,7 @@ void agent_free(agent *a) {
     space_free(a->space);
     for (int k = 0; k < AGENT_GRAPHS; k++)
         if (a->graph[k].g) graph_free(a->graph[k].g);
-    for (int i = 0; i < 4; i++) free(a->row[i]);
+    for (int i = 0; i < AGENT_TABLES; i++) free(a->row[i]);
     free(a->test_row);
     free(a->best);
     free(a->best_moments);
@@ -250,7 +257,7 @@ static bool explain(agent *a, double *explained, err *e) {
 // The update
 
 static bool write_knobs(agent *a, agent_report *r, err *e) {
-    double done = (double)(a->iteration * a->z.rows) / (double)a->s.total;
+    double done = (double)((a->iteration + 1) * a->z.rows) / (double)a->s.total;
     if (done > 1) done = 1;
     r->learning_rate = ramp_at(&a->s.rate, done);
     r->clip_range = ramp_at(&a->s.clip, done);
@@ -323,7 +330,9 @@ static bool fill_report(agent *a, const double gate[GATE_COUNT], agent_report *r
     r->approx_kl = gate[GATE_EPOCH_COUNT] > 0 ? gate[GATE_EPOCH_KL] / gate[GATE_EPOCH_COUNT] : 0;
     r->loss = totals[TALLY_STEP_SUM] / (double)a->s.batch;
     r->kl_stopped = gate[GATE_STOPPED] != 0;
-    r->grad_norm = clip[CLIP_NORM];
+    r->grad_norm = clip[CLIP_NORM] / (r->kl_stopped ? (double)a->s.batch : 1); // a dropped minibatch has no normaliser
+    r->skipped = (int64_t)clip[CLIP_NONFINITE];
+    r->skipped_last = (int64_t)clip[CLIP_IN_A_ROW];
     r->iteration = a->iteration;
     r->total_timesteps = a->iteration * a->z.rows;
     r->ep_rew_mean = episodes_reward(&a->episodes);
@@ -332,12 +341,15 @@ static bool fill_report(agent *a, const double gate[GATE_COUNT], agent_report *r
     return read_std(a, r, e);
 }
 
-static bool is_sound(const agent_report *r, err *e) {
-    if (isfinite(r->policy_gradient_loss) && isfinite(r->value_loss) && isfinite(r->entropy_loss)) return true;
-    return err_run(e,
-        "iteration %lld: the loss is not finite (policy %g, value %g, entropy %g): a reward or an observation is not a "
-        "number, or agent.learning_rate is too high",
-        (long long)r->iteration, r->policy_gradient_loss, r->value_loss, r->entropy_loss);
+static bool is_sound(const agent *a, const agent_report *r, err *e) {
+    if (!isfinite(r->policy_gradient_loss) || !isfinite(r->value_loss) || !isfinite(r->entropy_loss))
+        return err_run(e,
+            "iteration %lld: the loss is not finite (policy %g, value %g, entropy %g): a reward or an observation is "
+            "not a number, or agent.learning_rate is too high",
+            (long long)r->iteration, r->policy_gradient_loss, r->value_loss, r->entropy_loss);
+    return r->skipped_last < a->z.rows / a->s.batch ||
+           err_run(e, "iteration %lld: no gradient of the last %lld minibatches was finite; lower agent.learning_rate",
+               (long long)r->iteration, (long long)r->skipped_last);
 }
 
 bool agent_iterate(agent *a, agent_report *r, err *e) {
@@ -349,5 +361,5 @@ bool agent_iterate(agent *a, agent_report *r, err *e) {
     if (!fill_report(a, gate, r, e)) return false;
     r->seconds = clock_seconds() - began;
     r->fps = (double)a->z.rows / r->seconds;
-    return is_sound(r, e);
+    return is_sound(a, r, e);
 }

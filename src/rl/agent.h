@@ -70,10 +70,12 @@ typedef struct {
     double ep_rew_mean, ep_len_mean;
     double approx_kl, clip_fraction, entropy_loss, policy_gradient_loss, value_loss, loss, explained_variance;
     double learning_rate, clip_range, entropy_coefficient, target_kl;
-    double std;        // mean deviation of actions that are numbers; NaN for choices
-    double grad_norm;  // of the last minibatch
-    int64_t n_updates; // passes over rollouts so far
-    bool kl_stopped;   // the passes ended early
+    double std;           // mean deviation of actions that are numbers; NaN for choices
+    double grad_norm;     // of the last minibatch
+    int64_t skipped;      // minibatches whose gradient was not finite, since the start
+    int64_t skipped_last; // of those, how many the latest ones were
+    int64_t n_updates;    // passes over rollouts so far
+    bool kl_stopped;      // the passes ended early
     double seconds;
     double fps; // steps of all environments a second, update included
 } agent_report;
@@ -110,6 +112,9 @@ void agent_free(agent *a);
 
 // The same without a device's memory.
 agent_memory agent_measure(const agent_place *at, const agent_settings *s, const model_spec *policy);
+
+// Bytes of the host for tables of a rollout that are read back.
+size_t agent_host_bytes(const agent_settings *s);
 
 // One iteration. ERR_RUN where a figure is not finite any more.
 bool agent_iterate(agent *a, agent_report *r, err *e);

@@ -45,11 +45,16 @@ static bool read_ramp(const config *c, const char *path, const char *off, ramp *
                c, path, e, "must be a number, lin_NUMBER, or {kind: linear, from: NUMBER, to: NUMBER}, not %s", text);
 }
 
+static bool check_target(const config *c, const agent_settings *s, err *e) {
+    return config_is(c, "agent.target_kl", "none") || s->target_kl.from > 0 ||
+           config_fail(c, "agent.target_kl", e, "a target of 0 would stop every update; set it above 0, or to none");
+}
+
 static bool read_ramps(const config *c, agent_settings *s, err *e) {
     return read_ramp(c, "agent.learning_rate", NULL, &s->rate, e) &&
            read_ramp(c, "agent.clip_range", NULL, &s->clip, e) &&
            read_ramp(c, "agent.ent_coef", NULL, &s->entropy, e) &&
-           read_ramp(c, "agent.target_kl", "none", &s->target_kl, e);
+           read_ramp(c, "agent.target_kl", "none", &s->target_kl, e) && check_target(c, s, e);
 }
 
 static void read_rollout(const config *c, agent_settings *s) {
@@ -107,8 +112,6 @@ static bool read_world(const config *c, agent_settings *s, err *e) {
     s->log_std = config_real(c, "agent.log_std_init");
     s->state_noise = config_is(c, "agent.noise", "state");
     s->noise_hold = (int32_t)config_int(c, "agent.noise_every");
-    if (!env.limit)
-        return config_fail(c, "agent.limit", e, "an episode that is never truncated may never end; set a limit");
     return true;
 }
 

@@ -13,7 +13,7 @@ enum { STREAM_ROLLOUT = 0, STREAM_TEST = 1 };
 static const float observation_clip = 10, reward_clip = 10;
 
 agent_sizes agent_sizes_of(const agent_settings *s) {
-    agent_sizes z = {.env = env_shape_of(&s->world.env), .test = env_shape_of(&s->test.env)};
+    agent_sizes z = {.env = env_shape_of(&s->world.env)};
     z.rows = s->envs * s->steps;
     z.length = s->lstm ? s->steps : 1;
     z.samples = z.rows / z.length;

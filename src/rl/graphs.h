@@ -18,7 +18,7 @@ typedef enum {
 
 // Widths that follow from the settings.
 typedef struct {
-    env_shape env, test;
+    env_shape env;
     int64_t rows;    // of a rollout: envs x steps
     int64_t samples; // that minibatches draw: rows, or whole sequences of environments
     int64_t length;  // rows of a sample

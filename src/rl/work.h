@@ -4,6 +4,8 @@
 
 #include "rl/graphs.h"
 
+enum { AGENT_TABLES = 3 };
+
 struct agent {
     agent_place at;
     agent_settings s;
@@ -21,8 +23,8 @@ struct agent {
     double *best_moments; // of observations, that the best weights go with; NULL: none
     float *best;          // [slab elements] of the weights
     bool has_best;
-    float *row[4];   // [rows of a rollout] each, for what the host reads
-    float *test_row; // [tests]
+    float *row[AGENT_TABLES]; // [rows of a rollout] each, for what the host reads
+    float *test_row;          // [tests]
 };
 
 // Bytes of the moments of observations; 0 where there are none.

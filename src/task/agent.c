@@ -4,12 +4,18 @@
 #include "graph/dtype.h"
 #include "rl/agent_read.h"
 
+// The smallest rollout that there is, for weights that are used: no more of it is played.
+static void shrink(agent_settings *s) {
+    s->envs = s->steps = s->batch = s->micro = 1;
+}
+
 static bool read_description(agent_task *t, err *e) {
     if (t->settings.ensemble > 1)
         return config_fail(t->config, "train.ensemble", e, "agents have no ensembles yet; leave it out");
     if (!agent_read(t->config, &t->agent, e)) return false;
     if (!agent_read_model(t->config, &t->agent, &t->model, e)) return false;
     t->every = agent_evaluate_every(t->config, &t->agent);
+    if (t->options.trained) shrink(&t->agent);
     return true;
 }
 
@@ -18,6 +24,9 @@ static bool choose_precision(agent_task *t, err *e) {
     precision p = t->settings.precision;
     if (t->settings.precision_open) p = t->device->computes(t->queue, PRECISION_BF16) ? PRECISION_BF16 : PRECISION_FP32;
     t->agent.precision = p;
+    if (p == PRECISION_FP16)
+        return config_fail(t->config, "gpu_optimization.use_mixed_precision", e,
+            "agents have no fp16, whose gradients overflow; use bf16 or false");
     return t->device->computes(t->queue, p) ||
            config_fail(t->config, "gpu_optimization.use_mixed_precision", e,
                "%s cannot compute in %s; use true or false", t->device->name, precision_name(p));
@@ -79,10 +88,11 @@ agent *agent_task_agent(const agent_task *t, err *e) {
     return NULL;
 }
 
-// Copies on the host: the best weights, and what a checkpoint gathers. Recordings are counted by budget_holds, once
-// they are there.
+// Copies on the host: the best weights, tables that are read back, and what a checkpoint gathers. Recordings are
+// counted by budget_holds, once they are there.
 demand agent_task_demand(const agent_task *t) {
-    return (demand){.slab = t->memory.total, .copies = 2 * t->memory.weights + t->memory.moments};
+    size_t tables = agent_host_bytes(&t->agent) + t->memory.states;
+    return (demand){.slab = t->memory.total, .copies = 2 * t->memory.weights + t->memory.moments + tables};
 }
 
 bool agent_task_fits(const agent_task *t, err *e) {

@@ -97,9 +97,10 @@ static void write_row(agent_keeper *k, const agent_ended *i) {
         {"", "train/value_loss", r->value_loss}, {"", "train/loss", r->loss},
         {"", "train/explained_variance", r->explained_variance}, {"", "train/learning_rate", r->learning_rate},
         {"", "train/clip_range", r->clip_range}, {"", "train/ent_coef", r->entropy_coefficient},
-        {"", "train/grad_norm", r->grad_norm}, {"", "train/n_updates", (double)r->n_updates}, {"", "train/std", r->std},
-        {"", "time/fps", i->fps}, {"", "time/total_timesteps", (double)r->total_timesteps},
-        {"", "eval/mean_reward", mean}, {"", "eval/std_reward", deviation}, {"", "eval/mean_ep_length", length}};
+        {"", "train/grad_norm", r->grad_norm}, {"", "train/skipped", (double)r->skipped},
+        {"", "train/n_updates", (double)r->n_updates}, {"", "train/std", r->std}, {"", "time/fps", i->fps},
+        {"", "time/total_timesteps", (double)r->total_timesteps}, {"", "eval/mean_reward", mean},
+        {"", "eval/std_reward", deviation}, {"", "eval/mean_ep_length", length}};
     db_metric given[sizeof all / sizeof *all];
     int count = 0;
     for (size_t m = 0; m < sizeof all / sizeof *all; m++)

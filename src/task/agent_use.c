@@ -3,6 +3,7 @@
 #include "run/outline.h"
 #include "run/run.h"
 #include "run/weights.h"
+#include "task/members.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -26,9 +27,14 @@ static bool check_env(const trained_agent *t, err *e) {
     return ok;
 }
 
-// The smallest rollout that there is: no more of it is played.
-static void shrink(agent_settings *s) {
-    s->envs = s->steps = s->batch = s->micro = 1;
+// Data that have changed since are split at other bars, so that a part may hold bars that were trained on.
+static bool check_data(const trained_agent *t, const char *dir, err *e) {
+    chosen was, is = {0};
+    char differs[400];
+    if (!t->task.world.open || !members_plan(dir, &was)) return true;
+    task_chosen_data(&t->task.world.task, &is);
+    return !chosen_data_differ(&was, &is, differs, sizeof differs) ||
+           err_input(e, "%s: was trained on other data or parts of them: %s; put them back", t->weights, differs);
 }
 
 bool trained_agent_open(trained_agent *t, const trained_options *o, err *e) {
@@ -41,9 +47,9 @@ bool trained_agent_open(trained_agent *t, const trained_options *o, err *e) {
         .version = o->version,
         .listener = o->listener,
         .trained = true};
+    ok = ok && (opened = agent_task_open(&t->task, &as, o->part ? o->part : "test", e)) && check_env(t, e) &&
+         check_data(t, dir, e);
     free(dir);
-    ok = ok && (opened = agent_task_open(&t->task, &as, o->part ? o->part : "test", e)) && check_env(t, e);
-    if (ok) shrink(&t->task.agent);
     ok = ok && (t->agent = agent_task_agent(&t->task, e)) && agent_load(t->agent, t->weights, e);
     if (ok) return true;
     agent_free(t->agent);

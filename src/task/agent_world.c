@@ -2,8 +2,11 @@
 
 #include <string.h>
 
+// NULL for a word that is no part.
 static const split_part *part_named(const split *s, const char *name) {
-    return strcmp(name, "train") == 0 ? &s->train : strcmp(name, "test") == 0 ? &s->test : &s->validation;
+    if (strcmp(name, "train") == 0) return &s->train;
+    if (strcmp(name, "validation") == 0) return &s->validation;
+    return strcmp(name, "test") == 0 ? &s->test : NULL;
 }
 
 // A position whose margin is the whole equity is refused at every open that lies above the close, and by its costs.
@@ -22,6 +25,7 @@ static bool make_market(agent_data *d, const agent_settings *s, err *e) {
     account_terms terms;
     const char *name = d->part;
     const split_part *tested = part_named(&t->split, name);
+    if (!tested) return err_input(e, "--part: %s is no part of an agent's data; use train, validation or test", name);
     if (!tested->count)
         return err_input(
             e, "%s: the part %s has no samples; change data.split or name another part", t->data->name, name);
@@ -36,6 +40,7 @@ static void put_worlds(const agent_data *d, agent_settings *s) {
     agent_market_world(&d->market, &d->train, &s->world);
     s->test = s->world;
     agent_market_world(&d->market, &d->test, &s->test);
+    s->test.part[MARKET_STRETCHES].name = "tested stretches"; // of the training part, too
     s->test.env.market.from_first = true;
     s->test.env.limit = 0;
     s->tests = d->test.count;

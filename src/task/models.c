@@ -6,6 +6,7 @@
 #include "task/members.h"
 #include "task/models_table.h"
 #include "task/source.h"
+#include "train/agent_keys.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -66,6 +67,8 @@ static bool describe(models *m, int i, err *e) {
     char differs[64];
     if (!task_describe_run(t, &r->options, e)) return false;
     m->described = true;
+    if (agent_given(t->config))
+        return config_fail(t->config, "agent", e, "agents are trained one at a time; leave the other descriptions out");
     r->dir = strdup(t->settings.dir);
     NEED(r->dir, "out of memory for a path");
     r->config = task_description_text(t->config, e);

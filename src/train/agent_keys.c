@@ -56,8 +56,8 @@ static const config_key keys[] = {
     {"agent.shared", CONFIG_BOOL, "false", 0, 0, NULL, "policy and value share all layers but the last", FIXED},
     {"agent.lstm", CONFIG_INT, "0", 0, 4096, NULL,
         "units of an LSTM before each net, a memory; batch_size is then a multiple of n_steps; 0 for none", FIXED},
-    {"agent.limit", CONFIG_INT, "auto", 0, 1e9, "auto",
-        "steps at which an episode is truncated, 0 for none; auto: the environment's", FIXED},
+    {"agent.limit", CONFIG_INT, "auto", 1, 1e9, "auto",
+        "steps at which an episode is truncated; auto: the environment's", FIXED},
     {"agent.lags", CONFIG_INT, "1", 1, 1000, NULL, "market: newest closed bars whose features are observed", FIXED},
     {"agent.actions", CONFIG_CHOICE, "discrete", 0, 0, "discrete|continuous",
         "market: short, flat or long; or a direction and a size", FIXED},
@@ -160,5 +160,6 @@ const char *agent_unread(const config *c, const char *path) {
         if (strcmp(path, instead[i].path) == 0) return instead[i].why;
     if (is_read(path)) return in_vain(c, path);
     if (is_market(c) && (strncmp(path, "data.", 5) == 0 || strncmp(path, "account.", 8) == 0)) return NULL;
+    if (is_market(c) && strncmp(path, "walk", 4) == 0) return NULL; // a fold's parts (walk.fold)
     return strncmp(path, "data.", 5) == 0 ? "the environment has no data" : "an agent does not read it";
 }

@@ -170,6 +170,14 @@ static void test_the_update_stops_at_the_target(void **state) {
     agent_report r = iterate(&t, 1);
     assert_true(r.kl_stopped);
     assert_int_equal(r.n_updates, 1);
+    assert_true(r.grad_norm > 0 && r.grad_norm < 50);
+    save(&t, "stopped.safetensors");
+    err e;
+    safetensors *f = checkpoint_open("stopped.safetensors", &e);
+    double clip[CLIP_COUNT];
+    memcpy(clip, safetensors_find(f, "state.clip")->data, sizeof clip);
+    safetensors_close(f);
+    assert_true(clip[CLIP_TAKEN] < (double)(s.envs * s.steps / s.batch)); // the rest of the pass was dropped
     stage_close(&t);
 }
 
@@ -196,7 +204,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_the_same_bits, support_enter, support_leave),
         cmocka_unit_test_setup_teardown(test_acts_together_are_the_same_acts, support_enter, support_leave),
         cmocka_unit_test(test_a_minibatch_may_be_split),
-        cmocka_unit_test(test_the_update_stops_at_the_target),
+        cmocka_unit_test_setup_teardown(test_the_update_stops_at_the_target, support_enter, support_leave),
         cmocka_unit_test(test_what_contradicts_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

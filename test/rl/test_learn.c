@@ -76,6 +76,9 @@ static void test_memory(void **state) {
         agent_settings s = scene_cartpole((uint64_t)i);
         s.world.env.kind = s.test.env.kind = ENV_cartpole_positions;
         s.lstm = 64;
+        s.steps = 128;
+        s.batch = s.micro = s.envs * s.steps;
+        s.normalise_observation = true;
         s.total = 200000;
         good += learn(&s, getenv("TRADEWIND_TEST_TELL") != NULL) >= 475;
     }
