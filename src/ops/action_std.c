@@ -10,7 +10,8 @@
 
 tensor op_action_std(graph *g, tensor like, tensor latent, tensor log_std) {
     shape s = op_shape(g, like), of = op_shape(g, log_std);
-    CHECK(shape_last(of) == shape_last(s) && of.rank == (latent.id ? 2 : 1), "action_std: log_std is not of these actions");
+    CHECK(shape_last(of) == shape_last(s) && of.rank == (latent.id ? 2 : 1),
+        "action_std: log_std is not of these actions");
     CHECK(!latent.id || shape_last(op_shape(g, latent)) == of.dim[0], "action_std: log_std is not of this latent");
     node *n = OP_NODE(g, action_std, like, latent, log_std);
     n->needs = NEEDS_INPUT(1) | NEEDS_INPUT(2) | NEEDS_OUTPUT(0);
@@ -42,7 +43,8 @@ static void forward(const call *c) {
 
 // Elements of log_std, each summed over all rows.
 static void backward_elements(const call *c, int64_t begin, int64_t end) {
-    int64_t B = operand_rows(&c->out[0]), A = operand_width(&c->out[0]), F = c->in[1].data ? operand_width(&c->in[1]) : 0;
+    int64_t B = operand_rows(&c->out[0]), A = operand_width(&c->out[0]),
+            F = c->in[1].data ? operand_width(&c->in[1]) : 0;
     const real *latent = c->in[1].data, *log_std = c->in[2].data, *std = c->out[0].data, *up = c->dout[0].data;
     for (int64_t i = begin; i < end; i++) {
         int64_t f = i / A, a = i % A;

@@ -6,13 +6,19 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
 
 model_spec scene_net(void) {
-    static const char *const text = "model: {kind: mlp, widths: 64-64, activation: tanh, dropout: 0}\n";
+    return scene_net_of("64-64", "tanh");
+}
+
+model_spec scene_net_of(const char *widths, const char *activation) {
+    char text[128];
+    snprintf(text, sizeof text, "model: {kind: mlp, widths: %s, activation: %s, dropout: 0}\n", widths, activation);
     err e;
     model_spec m;
     config *c = config_read("net", text, strlen(text), settings_keys(), settings_key_count(), &e);

@@ -4,8 +4,9 @@
 
 #include "rl/agent.h"
 
-// A multi-layer perceptron of two hidden layers of 64 with tanh.
+// A multi-layer perceptron of two hidden layers of 64 with tanh, or of others.
 model_spec scene_net(void);
+model_spec scene_net_of(const char *widths, const char *activation);
 
 // CartPole with the settings of Stable-Baselines3's zoo.
 agent_settings scene_cartpole(uint64_t seed);

@@ -226,7 +226,8 @@ static void an_agent_of_a_market_keeps_its_data(void **state) {
         number("mean_reward"), ask("made/run.db", "SELECT max(value) FROM metrics WHERE name = 'eval/mean_reward'"));
     assert_int_equal(RUN("evaluate", "made", "--part", "train", "--json"), 0);
     refuses(RUN("evaluate", "made", "--part", "tset"), "--part: tset is no part of an agent's data; ");
-    refuses(RUN("evaluate", "made", "data.split.train=0.5"), "made/best.safetensors: was trained on other data or parts of them: ");
+    refuses(RUN("evaluate", "made", "data.split.train=0.5"),
+        "made/best.safetensors: was trained on other data or parts of them: ");
     assert_int_equal(RUN("train", "made/config.yaml", "--device=cpu", "--resume", "agent.total_timesteps=96"), 0);
     assert_int_equal(RUN("import", "cut.csv", "-o", "set.npz", "-q"), 0);
     refuses(RUN("train", "made/config.yaml", "--device=cpu", "--resume"), "the data have changed");
