@@ -54,12 +54,12 @@ typedef struct {
     products_by products;      // who computes large products on a card
     double monitor_every;      // seconds from one sample to the next; 0: no monitor
     // train
-    int64_t batch_size;   // rows of a micro-batch
-    int64_t accumulation; // micro-batches in a step; the product of the two is the effective batch
-    int again;            // segments that are computed again in the backward pass
+    int64_t batch_size;       // rows of a micro-batch
+    int64_t accumulation;     // micro-batches in a step; the product of the two is the effective batch
+    int again;                // segments that are computed again in the backward pass
     int64_t epochs, patience; // patience 0: none, of an agent
-    int64_t steps; // updates at most; 0: as many as the epochs have
-    int ensemble;  // members; each is trained as a run of its own
+    int64_t steps;            // updates at most; 0: as many as the epochs have
+    int ensemble;             // members; each is trained as a run of its own
     uint64_t seed;
     optimizer_settings optimizer;
     double lr;
