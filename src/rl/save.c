@@ -184,7 +184,7 @@ static void add_standing(gathered *to, const agent *a, const double *extra, int 
     memcpy(count, now, sizeof now);
     memcpy(kept, a->episodes.total, sizeof a->episodes.total);
     memcpy(kept + EPISODES_KEPT, a->episodes.steps, sizeof a->episodes.steps);
-    memcpy(more, extra, (size_t)extras * sizeof *extra);
+    if (extras) memcpy(more, extra, (size_t)extras * sizeof *extra);
     add(to, "agent.counts", SAFE_I64, sizeof *count, shape1(COUNTS), count);
     add(to, "agent.episodes", SAFE_F64, sizeof *kept, shape1(2 * EPISODES_KEPT), kept);
     add(to, "agent.extra", SAFE_F64, sizeof *more, shape1(AGENT_EXTRA_MOST), more);
@@ -234,7 +234,7 @@ static bool load_standing(agent *a, const safetensors *from, const char *path, d
     a->has_best = count[4] != 0;
     memcpy(a->episodes.total, k->data, sizeof a->episodes.total);
     memcpy(a->episodes.steps, (const char *)k->data + sizeof a->episodes.total, sizeof a->episodes.steps);
-    memcpy(extra, x->data, (size_t)extras * sizeof *extra);
+    if (extras) memcpy(extra, x->data, (size_t)extras * sizeof *extra);
     return true;
 }
 
