@@ -6,7 +6,7 @@
 
 #include <math.h>
 
-// Who draws: an environment's step, by its moment (steps of all environments before it).
+// A source of random numbers: an environment's step, by its moment (steps of all environments before it).
 typedef struct {
     uint64_t seed, moment;
     uint32_t stream;

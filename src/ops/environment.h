@@ -1,4 +1,4 @@
-// What the operators around environments share. Compiled by C and by nvcc.
+// Parts that the operators around environments share. Compiled by C and by nvcc.
 #ifndef TRADEWIND_OPS_ENVIRONMENT_H
 #define TRADEWIND_OPS_ENVIRONMENT_H
 

@@ -12,7 +12,7 @@ typedef enum {
     OP_COUNT
 } op;
 
-// What the loss of PPO is made of, row by row.
+// Inputs of the loss of PPO, row by row.
 typedef struct {
     tensor score, std;    // of the policy: scores of choices, or means with their deviations (`std`)
     tensor value;         // [B, 1]

@@ -1,6 +1,6 @@
 // sample: actions drawn from a policy, with the logarithms of their probabilities.
 //   score [B, A], std [B, A] or none, latent [B, F] and log_std [F, A] or none -> action [B, 1] or [B, A], log_prob [B]
-// Of choices: scores are logits, the action is the number of one. Otherwise scores are means, and the action is
+// Scores of choices are logits, and the action is the number of one. Otherwise scores are means, and the action is
 //   mean + std * normal, or, with a latent, mean + latent * M, where M is a matrix of normals times exp(log_std),
 // drawn for every environment and kept for `hold` steps of a rollout. Greedy: the likeliest choice, or the mean. Row r
 // draws with the moment position + row + r of the cursor, where `row` counts from the rollout's first step.

@@ -4,13 +4,12 @@
 // the optimizer, "best.NAME" of the best weights, "state.NAME" of what lives across iterations (environments, moments
 // of observations and rewards, clip), "agent.counts", "agent.episodes" and "agent.extra", the caller's numbers. Tables
 // of a rollout, whose names begin with "rollout ", are made anew and not saved.
-#include "base/arena.h"
 #include "base/err.h"
 #include "rl/work.h"
 #include "run/checkpoint.h"
 #include "run/weights.h"
+#include "train/gathered.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,39 +17,15 @@ enum { STATES_MOST = 64, COUNTS = 5 };
 
 static const char best_moments[] = "best.observation moments";
 
-typedef struct {
-    arena arena;
-    safetensors_entry *entry;
-    int count, room;
-} gathered;
-
-static void gathered_init(gathered *to, const agent *a) {
-    arena_init(&to->arena);
-    to->count = 0;
-    to->room = 4 * graph_parameters(agent_graph(a)) + STATES_MOST + 8;
-    to->entry = arena_array(&to->arena, (size_t)to->room, sizeof *to->entry);
-}
-
-static void add(gathered *to, const char *name, safetensors_type type, size_t element, shape s, const void *data) {
-    CHECK(to->count < to->room, "more than %d tensors of an agent", to->room);
-    safetensors_entry *t = &to->entry[to->count++];
-    *t = (safetensors_entry){.name = name, .type = type, .rank = s.rank, .data = data};
-    memcpy(t->dim, s.dim, (size_t)s.rank * sizeof *t->dim);
-    t->bytes = (size_t)shape_count(s) * element;
-}
-
-static void add_parameters(gathered *to, const graph *g, const char *prefix, const float *slab) {
-    for (int i = 0; i < graph_parameters(g); i++) {
-        const tensor_info *p = graph_info(g, graph_parameter_at(g, i));
-        add(to, arena_format(&to->arena, "%s%s", prefix, p->name), SAFE_F32, sizeof(float), p->shape, slab + p->offset);
-    }
+static void begin(gathered *to, const agent *a) {
+    gathered_init(to, 4 * graph_parameters(agent_graph(a)) + STATES_MOST + 8);
 }
 
 static bool add_slab(gathered *to, agent *a, slab_kind kind, const char *prefix, err *e) {
     graph *g = a->graph[GRAPH_MINIBATCH].g;
     float *slab = arena_array(&to->arena, (size_t)graph_slab_elements(g), sizeof *slab);
     if (!program_read(a->program[GRAPH_MINIBATCH], graph_slab(g, kind), slab, e)) return false;
-    add_parameters(to, g, prefix, slab);
+    gathered_slab(to, g, prefix, slab);
     return true;
 }
 
@@ -91,9 +66,10 @@ static const char *state_name(arena *to, const agent *a, lasting l) {
     return arena_format(to, "state.%s", graph_info(a->graph[l.graph].g, l.t)->name);
 }
 
-// Moments of observations are part of what the weights mean.
+// Moments by which observations and rewards are scaled are part of what the weights mean.
 static bool belongs_to_weights(const agent *a, lasting l) {
-    return strcmp(graph_info(a->graph[l.graph].g, l.t)->name, "observation moments") == 0;
+    const char *name = graph_info(a->graph[l.graph].g, l.t)->name;
+    return strcmp(name, "observation moments") == 0 || strcmp(name, "reward moments") == 0;
 }
 
 static bool add_states(gathered *to, agent *a, bool weights_alone, err *e) {
@@ -104,7 +80,7 @@ static bool add_states(gathered *to, agent *a, bool weights_alone, err *e) {
         size_t bytes = state_bytes(a, list[i]);
         void *v = arena_take(&to->arena, bytes);
         if (!program_read(a->program[list[i].graph], list[i].t, v, e)) return false;
-        add(to, state_name(&to->arena, a, list[i]), SAFE_U8, 1, shape1((int64_t)bytes), v);
+        gathered_add(to, state_name(&to->arena, a, list[i]), SAFE_U8, 1, shape1((int64_t)bytes), v);
     }
     return true;
 }
@@ -128,28 +104,11 @@ static bool load_states(agent *a, const safetensors *from, const char *path, boo
     return ok;
 }
 
-static bool fill_slab(
-    const agent *a, const safetensors *from, const char *prefix, const char *path, float *slab, err *e) {
-    const graph *g = agent_graph(a);
-    char name[300];
-    memset(slab, 0, (size_t)graph_slab_elements(g) * sizeof *slab);
-    for (int i = 0; i < graph_parameters(g); i++) {
-        const tensor_info *p = graph_info(g, graph_parameter_at(g, i));
-        snprintf(name, sizeof name, "%s%s", prefix, p->name);
-        const safetensors_entry *t = safetensors_find(from, name);
-        size_t bytes = (size_t)shape_count(p->shape) * sizeof *slab;
-        if (!t || t->type != SAFE_F32 || t->bytes != bytes)
-            return err_input(e, "%s: %s is missing or of another shape; it is of another agent", path, name);
-        memcpy(slab + p->offset, t->data, bytes);
-    }
-    return true;
-}
-
 static bool load_slab(agent *a, const safetensors *from, slab_kind kind, const char *prefix, const char *path, err *e) {
     graph *g = a->graph[GRAPH_MINIBATCH].g;
     float *slab = malloc((size_t)graph_slab_elements(g) * sizeof *slab);
     bool ok = slab || err_run(e, "out of memory for weights");
-    ok = ok && fill_slab(a, from, prefix, path, slab, e) &&
+    ok = ok && gathered_fill(agent_graph(a), from, prefix, path, slab, e) &&
          program_write(a->program[GRAPH_MINIBATCH], graph_slab(g, kind), slab, e);
     free(slab);
     return ok;
@@ -159,7 +118,7 @@ static bool load_slab(agent *a, const safetensors *from, slab_kind kind, const c
 
 bool agent_save(agent *a, const char *path, const safetensors_note *notes, int note_count, err *e) {
     gathered to;
-    gathered_init(&to, a);
+    begin(&to, a);
     bool ok = add_slab(&to, a, SLAB_WEIGHTS, "", e) && add_states(&to, a, true, e) &&
               weights_write(path, to.entry, to.count, notes, note_count, e);
     arena_done(&to.arena);
@@ -185,14 +144,15 @@ static void add_standing(gathered *to, const agent *a, const double *extra, int 
     memcpy(kept, a->episodes.total, sizeof a->episodes.total);
     memcpy(kept + EPISODES_KEPT, a->episodes.steps, sizeof a->episodes.steps);
     if (extras) memcpy(more, extra, (size_t)extras * sizeof *extra);
-    add(to, "agent.counts", SAFE_I64, sizeof *count, shape1(COUNTS), count);
-    add(to, "agent.episodes", SAFE_F64, sizeof *kept, shape1(2 * EPISODES_KEPT), kept);
-    add(to, "agent.extra", SAFE_F64, sizeof *more, shape1(AGENT_EXTRA_MOST), more);
+    gathered_add(to, "agent.counts", SAFE_I64, sizeof *count, shape1(COUNTS), count);
+    gathered_add(to, "agent.episodes", SAFE_F64, sizeof *kept, shape1(2 * EPISODES_KEPT), kept);
+    gathered_add(to, "agent.extra", SAFE_F64, sizeof *more, shape1(AGENT_EXTRA_MOST), more);
 }
 
 static void add_best(gathered *to, const agent *a) {
-    add_parameters(to, agent_graph(a), "best.", a->best);
-    if (a->best_moments) add(to, best_moments, SAFE_U8, 1, shape1((int64_t)agent_moments_bytes(a)), a->best_moments);
+    gathered_slab(to, agent_graph(a), "best.", a->best);
+    if (a->best_moments)
+        gathered_add(to, best_moments, SAFE_U8, 1, shape1((int64_t)agent_moments_bytes(a)), a->best_moments);
 }
 
 static bool load_best(agent *a, const safetensors *from, const char *path, err *e) {
@@ -201,13 +161,13 @@ static bool load_best(agent *a, const safetensors *from, const char *path, err *
     if (a->best_moments && (!t || t->bytes != agent_moments_bytes(a)))
         return err_input(e, "%s: %s is missing or of another size", path, best_moments);
     if (a->best_moments) memcpy(a->best_moments, t->data, t->bytes);
-    return fill_slab(a, from, "best.", path, a->best, e);
+    return gathered_fill(agent_graph(a), from, "best.", path, a->best, e);
 }
 
 bool agent_checkpoint(agent *a, const char *path, const double *extra, int extras, const safetensors_note *notes,
     int note_count, err *e) {
     gathered to;
-    gathered_init(&to, a);
+    begin(&to, a);
     bool ok = add_slab(&to, a, SLAB_WEIGHTS, "", e) && add_slab(&to, a, SLAB_MOMENT1, "moment1.", e) &&
               add_slab(&to, a, SLAB_MOMENT2, "moment2.", e) && add_states(&to, a, false, e);
     if (ok && a->has_best) add_best(&to, a);

@@ -4,6 +4,7 @@
 #include "base/half.h"
 #include "run/checkpoint.h"
 #include "run/weights.h"
+#include "train/gathered.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -32,40 +33,8 @@ static graph *graph_of(const snapshot *s) {
     return engine_job(s->x)->g;
 }
 
-// Entries being gathered; all that they point to lives in the arena or with the caller.
-typedef struct {
-    arena arena;
-    safetensors_entry *entry;
-    int count, room;
-} gathered;
-
-static void gathered_init(gathered *g, const snapshot *s) {
-    arena_init(&g->arena);
-    g->room = 4 * graph_parameters(graph_of(s)) + STATES_MOST + 2 * STREAMS_MOST + 5;
-    g->entry = arena_array(&g->arena, (size_t)g->room, sizeof *g->entry);
-    g->count = 0;
-}
-
-static safetensors_entry *add(
-    gathered *g, const char *name, safetensors_type type, size_t element, shape s, const void *data) {
-    CHECK(g->count < g->room, "more than %d tensors", g->room);
-    safetensors_entry *t = &g->entry[g->count++];
-    *t = (safetensors_entry){.name = name, .type = type, .rank = s.rank, .data = data};
-    memcpy(t->dim, s.dim, (size_t)s.rank * sizeof *t->dim);
-    t->bytes = (size_t)shape_count(s) * element;
-    return t;
-}
-
 static size_t slab_bytes(const graph *g) {
     return (size_t)graph_slab_elements(g) * sizeof(float);
-}
-
-// A slab's parameters, each under its name with `prefix` before it.
-static void add_slab(gathered *to, const graph *g, const char *prefix, const float *slab) {
-    for (int i = 0; i < graph_parameters(g); i++) {
-        const tensor_info *p = graph_info(g, graph_parameter_at(g, i));
-        add(to, arena_format(&to->arena, "%s%s", prefix, p->name), SAFE_F32, sizeof(float), p->shape, slab + p->offset);
-    }
 }
 
 static void add_scaler(gathered *to, const snapshot *s) {
@@ -73,12 +42,12 @@ static void add_scaler(gathered *to, const snapshot *s) {
     for (int i = 0; sc && i < sc->streams; i++) {
         const char *name = job_of(s)->data->stream[i].name;
         shape each = sc->series > 1 ? shape2(sc->series, sc->width[i]) : shape1(sc->width[i]);
-        add(to, arena_format(&to->arena, "scaler.%s.mean", name), SAFE_F32, sizeof(float), each, sc->mean[i]);
-        add(to, arena_format(&to->arena, "scaler.%s.std", name), SAFE_F32, sizeof(float), each, sc->std[i]);
+        gathered_add(to, arena_format(&to->arena, "scaler.%s.mean", name), SAFE_F32, sizeof(float), each, sc->mean[i]);
+        gathered_add(to, arena_format(&to->arena, "scaler.%s.std", name), SAFE_F32, sizeof(float), each, sc->std[i]);
     }
     if (!sc || !target_scales(sc->target)) return;
-    add(to, "scaler.target.mean", SAFE_F32, sizeof(float), shape1(1), &sc->target.mean);
-    add(to, "scaler.target.std", SAFE_F32, sizeof(float), shape1(1), &sc->target.std);
+    gathered_add(to, "scaler.target.mean", SAFE_F32, sizeof(float), shape1(1), &sc->target.mean);
+    gathered_add(to, "scaler.target.std", SAFE_F32, sizeof(float), shape1(1), &sc->target.std);
 }
 
 // Weights of targets in other units would forecast in those.
@@ -165,7 +134,7 @@ static bool add_states(gathered *to, const snapshot *s, err *e) {
         shape bytes = state_shape(g, list[k]);
         void *data = arena_take(&to->arena, (size_t)bytes.dim[0]);
         if (!store_read(engine_store(s->x), g, list[k], data, e)) return false;
-        add(to, arena_format(&to->arena, "state.%s", graph_info(g, list[k])->name), SAFE_U8, 1, bytes, data);
+        gathered_add(to, arena_format(&to->arena, "state.%s", graph_info(g, list[k])->name), SAFE_U8, 1, bytes, data);
     }
     return true;
 }
@@ -213,14 +182,14 @@ static void add_standing(gathered *to, const standing *at) {
     value[VALUE_LR] = (double)at->progress.lr;
     value[VALUE_PLATEAU_LR] = at->plateau.lr;
     value[VALUE_PLATEAU_BEST] = at->plateau.best;
-    add(to, "trainer.counts", SAFE_I64, sizeof *count, shape1(COUNTS), count);
-    add(to, "trainer.values", SAFE_F64, sizeof *value, shape1(VALUES), value);
+    gathered_add(to, "trainer.counts", SAFE_I64, sizeof *count, shape1(COUNTS), count);
+    gathered_add(to, "trainer.values", SAFE_F64, sizeof *value, shape1(VALUES), value);
     int64_t *span = arena_array(&to->arena, 2 * SPANS_MOST, sizeof *span);
     for (uint32_t i = 0; i < c->spans; i++) {
         span[2 * i] = (int64_t)c->span[i].first;
         span[2 * i + 1] = (int64_t)c->span[i].before;
     }
-    add(to, "trainer.spans", SAFE_I64, sizeof *span, shape2(c->spans, 2), span);
+    gathered_add(to, "trainer.spans", SAFE_I64, sizeof *span, shape2(c->spans, 2), span);
 }
 
 // The version before has one span, and no list of them.
@@ -300,20 +269,20 @@ static bool gather_slab(gathered *g, const snapshot *s, slab_kind kind, const ch
     if (kind != SLAB_WEIGHTS && !graph_uses_slab(of, kind)) return true;
     *memory = take_slab(of, e);
     if (!*memory || !store_read(engine_store(s->x), of, graph_slab(of, kind), *memory, e)) return false;
-    add_slab(g, of, prefix, *memory);
+    gathered_slab(g, of, prefix, *memory);
     return true;
 }
 
 bool snapshot_save(const snapshot *s, const char *path, const safetensors_note *notes, int note_count, err *e) {
     gathered g;
     float *slab[3] = {0};
-    gathered_init(&g, s);
+    gathered_init(&g, 4 * graph_parameters(graph_of(s)) + STATES_MOST + 2 * STREAMS_MOST + 5);
     bool ok = store_progress_read(engine_store(s->x), &s->at->progress, e) &&
               program_cursor(engine_steps(s->x), &s->at->cursor, e) &&
               gather_slab(&g, s, SLAB_WEIGHTS, "", &slab[0], e) &&
               gather_slab(&g, s, SLAB_MOMENT1, "moment1.", &slab[1], e) &&
               gather_slab(&g, s, SLAB_MOMENT2, "moment2.", &slab[2], e);
-    if (ok && s->at->stop.best_epoch && !s->at->best_is_now) add_slab(&g, graph_of(s), "best.", s->best);
+    if (ok && s->at->stop.best_epoch && !s->at->best_is_now) gathered_slab(&g, graph_of(s), "best.", s->best);
     ok = ok && add_states(&g, s, e);
     if (ok) add_scaler(&g, s);
     if (ok) add_standing(&g, s->at);
@@ -331,7 +300,7 @@ bool snapshot_save_weights(const snapshot *s, const char *path, const safetensor
     for (int i = 0; i < note_count; i++) all[n++] = notes[i];
     gathered g;
     float *slab = NULL;
-    gathered_init(&g, s);
+    gathered_init(&g, 4 * graph_parameters(graph_of(s)) + STATES_MOST + 2 * STREAMS_MOST + 5);
     bool ok = gather_slab(&g, s, SLAB_WEIGHTS, "", &slab, e);
     if (ok) add_scaler(&g, s);
     ok = ok && weights_write(path, g.entry, g.count, all, n, e);
@@ -342,34 +311,12 @@ bool snapshot_save_weights(const snapshot *s, const char *path, const safetensor
 
 // Loading
 
-static bool same_shape(const safetensors_entry *t, shape s) {
-    if (t->rank != s.rank) return false;
-    for (int i = 0; i < s.rank; i++)
-        if (t->dim[i] != s.dim[i]) return false;
-    return true;
-}
-
-static bool fill_slab(
-    const graph *g, const safetensors *from, const char *prefix, const char *path, float *slab, err *e) {
-    memset(slab, 0, slab_bytes(g));
-    for (int i = 0; i < graph_parameters(g); i++) {
-        const tensor_info *p = graph_info(g, graph_parameter_at(g, i));
-        char name[512];
-        snprintf(name, sizeof name, "%s%s", prefix, p->name);
-        const safetensors_entry *t = safetensors_find(from, name);
-        if (!t || t->type != SAFE_F32 || !same_shape(t, p->shape))
-            return err_input(e, "%s: tensor %s is missing or of another shape; it is of another model", path, name);
-        memcpy(slab + p->offset, t->data, t->bytes);
-    }
-    return true;
-}
-
 static bool load_slab(
     const snapshot *s, const safetensors *from, slab_kind kind, const char *prefix, const char *path, err *e) {
     graph *g = graph_of(s);
     if (kind != SLAB_WEIGHTS && !graph_uses_slab(g, kind)) return true;
     float *slab = take_slab(g, e);
-    bool ok = slab && fill_slab(g, from, prefix, path, slab, e) &&
+    bool ok = slab && gathered_fill(g, from, prefix, path, slab, e) &&
               store_write(engine_store(s->x), g, graph_slab(g, kind), slab, e);
     free(slab);
     return ok;
@@ -381,7 +328,8 @@ bool snapshot_load(const snapshot *s, const safetensors *from, const char *path,
     if (!load_slab(s, from, SLAB_WEIGHTS, "", path, e) || !load_slab(s, from, SLAB_MOMENT1, "moment1.", path, e) ||
         !load_slab(s, from, SLAB_MOMENT2, "moment2.", path, e) || !load_states(s, from, path, e))
         return false;
-    if (s->at->stop.best_epoch && !fill_slab(graph_of(s), from, s->at->best_is_now ? "" : "best.", path, s->best, e))
+    if (s->at->stop.best_epoch &&
+        !gathered_fill(graph_of(s), from, s->at->best_is_now ? "" : "best.", path, s->best, e))
         return false;
     return store_progress_write(engine_store(s->x), &s->at->progress, e) &&
            program_seek(engine_steps(s->x), &s->at->cursor, e);
@@ -443,7 +391,7 @@ static bool take_weights(const graph *g, const safetensors *from, const char *pa
     for (int i = 0; i < graph_parameters(g); i++) {
         const tensor_info *p = graph_info(g, graph_parameter_at(g, i));
         const safetensors_entry *t = safetensors_find(from, p->name);
-        bool fits = t && same_shape(t, p->shape) && t->type <= SAFE_BF16;
+        bool fits = t && gathered_same_shape(t, p->shape) && t->type <= SAFE_BF16;
         if (!fits) note_name(t ? &other : &missing, p->name);
         for (int64_t k = 0; fits && k < shape_count(p->shape); k++) slab[p->offset + k] = value_at(t, k);
     }

@@ -94,7 +94,7 @@ const figure figure_confusion = {.name = "confusion",
 
 // Calibration
 
-// Of a part of a run, or of all tests of a walk.
+// Calibration of a part of a run, or of all tests of a walk.
 static json_t *judged_by(const facts *f) {
     return f->is_run ? f->part : f->doc[RESULTS_WALK];
 }

@@ -1,5 +1,7 @@
 // The books of an account: each rule of a bar by hand, and a second way of book-keeping beside random strategies on
 // real files.
+#include "env/plain.h"
+
 #include "backtest/quotes.h"
 #include "env/account_terms.h"
 #include "support.h"
@@ -13,21 +15,6 @@
 #include <unistd.h>
 
 #include <cmocka.h>
-
-static int64_t fixed(double v) {
-    int64_t to;
-    assert_true(account_fixed(v, &to));
-    return to;
-}
-
-static account_rules plain_rules(void) {
-    return (account_rules){.cash = fixed(10000),
-        .commission_units = ACCOUNT_ONE,
-        .leverage = ACCOUNT_ONE,
-        .contract = ACCOUNT_ONE,
-        .entry_stop = true,
-        .shorts = true};
-}
 
 static account_bar bar_of(double open, double high, double low, double close) {
     return (account_bar){fixed(open), fixed(high), fixed(low), fixed(close), 0};

@@ -1,5 +1,7 @@
 // The market environment: five bars by hand, beginnings and ends of episodes, rewards against their definitions, what
 // an observation may know, and books beside a million random steps on a real file.
+#include "env/plain.h"
+
 #include "backtest/replay.h"
 #include "env/batch.h"
 #include "support.h"
@@ -29,21 +31,6 @@ typedef struct {
     uint64_t moment;
     float seen[SEEN_MOST], last[SEEN_MOST];
 } stage;
-
-static int64_t fixed(double v) {
-    int64_t to;
-    assert_true(account_fixed(v, &to));
-    return to;
-}
-
-static account_rules plain_rules(void) {
-    return (account_rules){.cash = fixed(10000),
-        .commission_units = ACCOUNT_ONE,
-        .leverage = ACCOUNT_ONE,
-        .contract = ACCOUNT_ONE,
-        .entry_stop = true,
-        .shorts = true};
-}
 
 // Rows of two features, the second observed once: a row's number, and that plus a half. Bars are all 100; one stretch.
 static void stage_init(stage *t, int64_t rows) {

@@ -4,7 +4,7 @@
 
 #include "cuda/ops/cross_entropy.cuh"
 
-// Of scores first .. first + K - 1.
+// Softmax of scores first .. first + K - 1.
 CUDA_FN softmax policy_softmax(view z, int64_t first, int K) {
     switch (z.type) {
     case DTYPE_BF16: return softmax_of((const __nv_bfloat16 *)z.data + first, K);
