@@ -50,7 +50,14 @@ bool run_describe(const char *dir, const char *config, err *e);
 // A text file of a directory, such as config.yaml, which the caller frees; NULL where it cannot be read.
 char *run_text(const char *dir, const char *name);
 
-// Puts a text file in place, whole.
+// Puts the run's description in place, whole, as config.yaml; its last line is a comment with the sum of those above.
+bool run_put_description(const run *r, const char *config, err *e);
+
+// True where a directory's config.yaml is not as it was written, by that sum. Without that line, which a user may
+// remove, it is taken as it is.
+bool run_description_changed(const char *dir);
+
+// Puts another text file in place, whole.
 bool run_write(const run *r, const char *name, const char *text, err *e);
 
 // True where a run has written into a directory, by files that runs alone leave.

@@ -107,7 +107,7 @@ static void note_unused(void *arg, const told_key *k) {
         other ? ", which has no effect on a backtest" : "");
 }
 
-void backtest_work_about(backtested *b, const trained *t, const char *run) {
+bool backtest_work_about(backtested *b, const trained *t, const char *run, err *e) {
     snprintf(b->part, sizeof b->part, "%s", t->part);
     snprintf(b->data, sizeof b->data, "%s", t->task.data->name);
     b->trained_on = t->trained_on;
@@ -117,7 +117,7 @@ void backtest_work_about(backtested *b, const trained *t, const char *run) {
     memcpy(b->warning, t->warning, sizeof b->warning);
     b->trials = report_trials(t->task.config);
     b->trials_given = b->trials != SIGNAL_AUTO;
-    if (!b->trials_given) b->trials = trials_count(run);
+    return b->trials_given || trials_count(run, &b->trials, e);
 }
 
 // Trading
@@ -137,14 +137,14 @@ static bool judge_rows(backtested *b, int64_t from, const char *run, err *e) {
     }
     json_t *daily = document_daily(&b->replay);
     overfit over;
-    b->compared = trials_overfit(run, daily, &over);
+    bool ok = trials_overfit(run, daily, &over, &b->compared, e);
     json_decref(daily);
     judge_options how = {.trials = (double)b->trials,
         .prediction = pair,
         .outcome = outcome,
         .predictions = n,
         .overfit = b->compared ? &over : NULL};
-    bool ok = judge(&b->replay, &b->terms, &how, &b->stats, e);
+    ok = ok && judge(&b->replay, &b->terms, &how, &b->stats, e);
     free(pair);
     return ok;
 }

@@ -18,7 +18,7 @@ bool backtest_work_tradable(const trained *t, const char *run, err *e);
 bool backtest_work_keys(const trained_options *o, err *e);
 
 // Takes over the data's name, overrides without effect, warnings and number of trials.
-void backtest_work_about(backtested *b, const trained *t, const char *run);
+bool backtest_work_about(backtested *b, const trained *t, const char *run, err *e);
 
 // Trades the scored market from row `from` until the label of row `to` is known, and makes the statistics. Stretches
 // count bars from `from`; `run` is the directory beside which trials are looked for.

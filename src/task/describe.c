@@ -184,11 +184,11 @@ char *task_description_text(const config *c, err *e) {
 }
 
 char *task_description_complete(const char *text) {
-    err unused;
-    config *c = config_read("config.yaml", text, strlen(text), settings_keys(), settings_key_count(), &unused);
-    char *whole = c && config_check(c, &unused) ? write_text(c, &unused) : NULL;
+    err why = {0};
+    config *c = config_read("config.yaml", text, strlen(text), settings_keys(), settings_key_count(), &why);
+    char *whole = c && config_check(c, &why) ? write_text(c, &why) : NULL;
     config_free(c);
-    if (!whole) whole = strdup(text);
+    if (!whole && why.kind != ERR_RUN) whole = strdup(text);
     NEED(whole, "out of memory for the description");
     return whole;
 }

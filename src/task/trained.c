@@ -203,6 +203,15 @@ static void count_trained_on(trained *t, const contract *was, const contract *is
     }
 }
 
+static void check_description(trained *t, const char *dir) {
+    if (!run_description_changed(dir)) return;
+    snprintf(t->warning[t->warnings++], TRAINED_WARNING_ROOM,
+        "%s was changed after the run: these may be other samples than the weights' own; put it back, or remove its "
+        "last "
+        "line",
+        t->description);
+}
+
 // Finds what is to be told of data that fit the weights and may yet not be meant for them.
 static bool compare_data(trained *t, const safetensors *f, const char *path, err *e) {
     contract *was, *is;
@@ -270,6 +279,7 @@ bool trained_open(trained *t, const trained_options *o, err *e) {
     bool ok = t->members ? find_members(t, o->run, &dir, &weights, e) : trained_find(o->run, &dir, &weights, e);
     ok = ok && has_ended(o, e) && (f = weights_open(weights, e));
     ok = ok && (opened = open_task(t, o, dir, f, weights, e));
+    if (ok) check_description(t, dir);
     ok = ok && choose_part(t, o, e) && compare_data(t, f, weights, e) && take_trivial(t, f, weights, e);
     ok = ok && check_members(t, o->run, f, e) && open_predictor(t, weights, e);
     t->task.options.saved = NULL; // closed from here on

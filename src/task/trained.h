@@ -24,7 +24,7 @@ typedef struct {
     task_listener listener; // of TASK_CHECK
 } trained_options;
 
-enum { TRAINED_WARNINGS = 2, TRAINED_WARNING_ROOM = 400 };
+enum { TRAINED_WARNINGS = 3, TRAINED_WARNING_ROOM = 400 };
 
 typedef struct {
     task task;

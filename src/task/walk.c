@@ -264,7 +264,7 @@ static bool open_place(walk *w, err *e) {
         w->place = there ? run_resume(dir, e) : run_begin(dir, e);
         w->goes_on = there;
         ok = w->place && (!there || members_same(dir, config, NULL, e)) &&
-             (w->w->gather || run_write(w->place, "config.yaml", config, e));
+             (w->w->gather || run_put_description(w->place, config, e));
     }
     if (ok && w->place && run_earlier(w->place))
         tell(w, (task_event){.kind = TASK_WALK_EARLIER, .member = {.dir = dir, .earlier = run_earlier(w->place)}});
