@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "graph/dtype.h"
 #include "rl/agent_read.h"
+#include "task/agent_split.h"
 
 // The smallest rollout that there is, for weights that are used: no more of it is played.
 static void shrink(agent_settings *s) {
@@ -32,16 +33,11 @@ static bool choose_precision(agent_task *t, err *e) {
                "%s cannot compute in %s; use true or false", t->device->name, precision_name(p));
 }
 
-static agent_place place_of(const agent_task *t) {
-    return (agent_place){.device = t->device, .queue = t->queue};
-}
-
 // On a device that was opened.
 static bool build(agent_task *t, err *e) {
-    agent_place at = place_of(t);
     if (!choose_precision(t, e) || !budget_make(&t->budget, t->config, &t->settings, t->device, t->queue, e))
         return false;
-    t->memory = agent_measure(&at, &t->agent, &t->model);
+    agent_split_choose(t);
     return true;
 }
 
@@ -81,7 +77,7 @@ void agent_task_close(agent_task *t) {
 }
 
 agent *agent_task_agent(const agent_task *t, err *e) {
-    agent_place at = place_of(t);
+    agent_place at = {.device = t->device, .queue = t->queue};
     agent *a = agent_new(&at, &t->agent, &t->model, e);
     if (!a || budget_holds(&t->budget, t->device, t->queue, e)) return a;
     agent_free(a);
