@@ -4,6 +4,7 @@
 #include "graph/dtype.h"
 #include "rl/agent_read.h"
 #include "run/weights.h"
+#include "task/agent_split.h"
 
 #include <string.h>
 
@@ -42,10 +43,9 @@ static agent_place place_of(const agent_task *t) {
 
 // On a device that was opened.
 static bool build(agent_task *t, err *e) {
-    agent_place at = place_of(t);
     if (!choose_precision(t, e) || !budget_make(&t->budget, t->config, &t->settings, t->device, t->queue, e))
         return false;
-    t->memory = agent_measure(&at, &t->agent, &t->model);
+    agent_split_choose(t);
     return true;
 }
 

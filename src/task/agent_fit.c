@@ -74,7 +74,7 @@ static void log_key(void *arg, const told_key *k) {
 
 static void tell_begin(fit *f) {
     const agent_task *t = &f->task;
-    char device[IDENTITY_ROOM], card[LINE_ROOM], world[LINE_ROOM];
+    char device[IDENTITY_ROOM], card[LINE_ROOM], world[LINE_ROOM], split[LINE_ROOM];
     device_identity is;
     t->device->identify(t->queue, &is);
     identity_text(&is, device, sizeof device);
@@ -85,6 +85,10 @@ static void tell_begin(fit *f) {
     agent_task_each_key(t, log_key, f->log);
     agent_lines_world(t, world, sizeof world);
     log_line(f->log, "environment: %s", world);
+    if (t->agent.micro < t->agent.batch) {
+        agent_lines_split(t, split, sizeof split);
+        log_line(f->log, "split: %s", split);
+    }
     tell(f, &(task_event){.kind = TASK_AGENT_BEGIN,
                 .line = world,
                 .agent = {.task = t,

@@ -98,6 +98,8 @@ static bool open_agent(walk_plan *p, err *e) {
     if (!agent_task_open(t, &p->o.options, NULL, e)) return false;
     p->opened = true;
     if (!agent_task_fits(t, e)) return false;
+    p->chosen =
+        (chosen){.precision = t->agent.precision, .micro = t->agent.micro, .parts = t->agent.batch / t->agent.micro};
     task_chosen_data(&t->world.task, &p->chosen);
     return true;
 }
