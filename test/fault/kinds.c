@@ -133,6 +133,7 @@ const kind kinds[] = {
     {"walk", "rm -rf made*",
         {"walk", "run.yaml", "walk.train=120", "walk.validation=40", "walk.test=80", "walk.jobs=1"}, "--resume", "made",
         same_folds, true, NULL, "scheme: rolling"},
+    {"agents", "rm -rf made*", {"walk", "trade.yaml"}, "--resume", "made", same_folds, true, NULL, "environment: "},
     {"gather", "rm -rf made && cp -r folds made", {"walk", "folds.yaml", "--gather"}, NULL, "made", same_gathered, true,
         NULL, NULL},
     {"backtest", "rm -rf made && cp -r first made", {"backtest", "made", "--trades", "made/trades.csv"}, NULL, "made",
@@ -269,13 +270,16 @@ static void put_descriptions(void) {
         "train: {checkpoint_minutes: 0.0001, checkpoint_every: 2}\n"
         "run: {dir: made}\n"
         "gpu_optimization: {memory_monitoring: false}\n");
-    put_text("market.yaml",
+    put_text("trade.yaml",
         "data: {set: train.npz}\n"
-        "agent: {env: market, n_envs: 2, n_steps: 16, batch_size: 32, n_epochs: 1, total_timesteps: 64, limit: 20}\n"
+        "agent: {env: market, n_envs: 2, n_steps: 16, batch_size: 16, n_epochs: 1, total_timesteps: 64,\n"
+        "  evaluate_every: 1, limit: 20, normalize_reward: true}\n"
         "model: {widths: 6}\n"
         "train: {checkpoint_minutes: 0.0001, checkpoint_every: 1}\n"
+        "walk: {train: 120, validation: 40, test: 80, jobs: 1}\n"
         "run: {dir: made}\n"
         "gpu_optimization: {memory_monitoring: false}\n");
+    kinds_shell("grep -v walk: trade.yaml >market.yaml");
 }
 
 // Directories of commands that need more than a run: judged, with all that report draws; folds, those of a walk that
