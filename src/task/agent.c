@@ -84,6 +84,14 @@ agent *agent_task_agent(const agent_task *t, err *e) {
     return NULL;
 }
 
+actor *agent_task_actor(const agent_task *t, int64_t rows, err *e) {
+    agent_place at = {.device = t->device, .queue = t->queue};
+    actor *a = actor_new(&at, &t->agent, &t->model, rows, e);
+    if (!a || budget_holds(&t->budget, t->device, t->queue, e)) return a;
+    actor_free(a);
+    return NULL;
+}
+
 // Copies on the host: the best weights, tables that are read back, and what a checkpoint gathers. Recordings are
 // counted by budget_holds, once they are there.
 demand agent_task_demand(const agent_task *t) {
