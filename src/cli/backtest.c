@@ -403,6 +403,7 @@ const cli_command cli_backtest = {"backtest", "RUN | WALK | --signals FILE --bar
     "given\nis fitted on validation. The rule is kept in RUN/signal.json, the backtest in RUN/backtest.json; report "
     "draws "
     "it.\n"
+    "An agent's run is traded by its own actions, without a rule: its greedy pass over the part.\n"
     "A walk is traded in one account over the tests of its folds, each by its own fold's weights and threshold, and "
     "kept "
     "in\nWALK/backtest.json. Of a walk with walk.scheme: cpcv every path is traded in an account of its own, and a "
