@@ -92,14 +92,6 @@ static bool takes_options(const cli_options *o, err *e) {
     return true;
 }
 
-static bool play(trained_agent *t, agent_score *s, err *e) {
-    agent_pass p;
-    if (!trained_agent_play(t, &p, e)) return false;
-    *s = agent_pass_score(&p);
-    agent_pass_done(&p);
-    return true;
-}
-
 bool agent_evaluate_command(const cli_options *o, err *e) {
     trained_agent t;
     agent_score s;
@@ -108,7 +100,7 @@ bool agent_evaluate_command(const cli_options *o, err *e) {
     ask.part = cli_given(o, "--part");
     ask.data = cli_given(o, "--data");
     if (!takes_options(o, e) || !ask_devices(o, &ask.devices, e) || !trained_agent_open(&t, &ask, e)) return false;
-    bool ok = t.actor ? play(&t, &s, e) : agent_evaluate(t.agent, &s, e);
+    bool ok = trained_agent_score(&t, &s, e);
     if (ok) print_score(&t, &s, o->json);
     trained_agent_close(&t);
     return ok;

@@ -34,12 +34,20 @@ static bool tell(const fit *f, const task_event *e) {
 
 // Before the first iteration
 
+// Weights to begin with, of an agent in the same environment with nets of the same shape.
+static bool begin_from(const fit *f, err *e) {
+    const agent_task *t = &f->task;
+    const char *path = t->settings.init_from;
+    if (t->options.resume || !path) return true;
+    return agent_weights_suit(t, path, e) && agent_load(f->agent, path, e);
+}
+
 static bool make_agent(fit *f, err *e) {
     const agent_task *t = &f->task;
     f->config = task_description_text(t->config, e);
     if (!f->config || !agent_task_fits(t, e)) return false;
     f->agent = agent_task_agent(t, e);
-    if (!f->agent) return false;
+    if (!f->agent || !begin_from(f, e)) return false;
     agent_task_chosen(t, f->agent, &f->plan);
     f->stop.patience = t->settings.patience;
     return true;

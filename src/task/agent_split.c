@@ -23,11 +23,16 @@ static void measure(agent_task *t, int64_t parts) {
     t->memory = agent_measure(&at, &t->agent, &t->model);
 }
 
-// Micro-batches that a run has which goes on; 0 where there is none, or where they are none of this minibatch's.
+static int64_t parts_of(const agent_task *t, const chosen *c) {
+    return c->micro * c->parts == t->agent.batch && c->micro % unit(&t->agent) == 0 ? c->parts : 0;
+}
+
+// Micro-batches that a run has which goes on, or the first fold of its walk; 0 where there is none, or where they are
+// none of this minibatch's.
 static int64_t parts_there(const agent_task *t) {
     chosen was;
-    if (!t->options.resume || !members_plan(t->settings.dir, &was)) return 0;
-    return was.micro * was.parts == t->agent.batch && was.micro % unit(&t->agent) == 0 ? was.parts : 0;
+    if (t->options.resume && members_plan(t->settings.dir, &was)) return parts_of(t, &was);
+    return t->options.like ? parts_of(t, t->options.like) : 0;
 }
 
 // Goes through the splits, from few micro-batches to many, until one fits; puts the one that takes the least where none

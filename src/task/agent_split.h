@@ -3,7 +3,8 @@
 // A minibatch is agent.batch_size x gradient_accumulation_steps rows. Where the description leaves its split open, it
 // is computed at once if that fits, else in the fewest micro-batches of equal size that do; with an LSTM they are whole
 // sequences. The gradient is the same up to rounding: it is a sum over rows, and advantages are normalised over the
-// whole minibatch. A run that goes on keeps the split that it began with.
+// whole minibatch. A run that goes on keeps the split that it began with, and a
+// fold has that of the first.
 #ifndef TRADEWIND_TASK_AGENT_SPLIT_H
 #define TRADEWIND_TASK_AGENT_SPLIT_H
 

@@ -17,13 +17,6 @@ bool trained_is_agent(const char *word) {
     return is;
 }
 
-// Weights of another environment of the same widths would load.
-static bool check_env(const trained_agent *t, const safetensors *f, err *e) {
-    const char *was = safetensors_metadata(f, "environment"), *is = agent_task_env(&t->task);
-    return !was || strcmp(was, is) == 0 ||
-           err_input(e, "%s: was trained in %s, not in %s; put agent.env back", t->weights, was, is);
-}
-
 // Data that have changed since are split at other bars, so that a part may hold bars that were trained on.
 static bool check_data(const trained_agent *t, const char *dir, err *e) {
     chosen was, is = {0};
@@ -58,6 +51,8 @@ static bool open_task(trained_agent *t, const trained_options *o, const safetens
     task_options as = {.description = {.file = t->file, .overrides = o->overrides, .override_count = o->override_count},
         .devices = o->devices,
         .version = o->version,
+        .data = o->dataset,
+        .parts = o->parts,
         .listener = o->listener,
         .trained = true,
         .saved = told ? f : NULL,
@@ -93,7 +88,8 @@ static bool take_data(trained_agent *t, const trained_options *o, const char *di
             agent_task_env(&t->task));
     if (!w->open) return true;
     t->samples = samples_of(t, o);
-    return check_data(t, dir, e) && data_notes_make(&t->notes, &w->task, w->part, &t->samples, f, t->weights, e);
+    return (o->data || check_data(t, dir, e)) &&
+           data_notes_make(&t->notes, &w->task, w->part, &t->samples, f, t->weights, e);
 }
 
 static bool load(trained_agent *t, err *e) {
@@ -110,9 +106,10 @@ bool trained_agent_open(trained_agent *t, const trained_options *o, err *e) {
     *t = (trained_agent){0};
     bool ok = trained_find(o->run, &dir, &t->weights, e);
     if (ok) t->file = run_path(dir, "config.yaml");
+    ok = ok && trained_has_ended(o, e);
     ok = ok && (f = weights_open(t->weights, e)) && check_contract(o, f, t->weights, e);
     ok = ok && (opened = open_task(t, o, f, e));
-    ok = ok && check_env(t, f, e) && take_data(t, o, dir, f, e) && load(t, e);
+    ok = ok && agent_weights_suit(&t->task, t->weights, e) && take_data(t, o, dir, f, e) && load(t, e);
     t->task.options.saved = t->task.world.task.options.saved = NULL; // closed from here on
     safetensors_close(f);
     free(dir);
@@ -135,4 +132,13 @@ void trained_agent_close(trained_agent *t) {
 
 bool trained_agent_play(trained_agent *t, agent_pass *p, err *e) {
     return agent_play(p, t->actor, &t->task.agent.test, e);
+}
+
+bool trained_agent_score(trained_agent *t, agent_score *s, err *e) {
+    agent_pass p;
+    if (t->agent) return agent_evaluate(t->agent, s, e);
+    if (!trained_agent_play(t, &p, e)) return false;
+    *s = agent_pass_score(&p);
+    agent_pass_done(&p);
+    return true;
 }

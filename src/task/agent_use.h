@@ -20,13 +20,17 @@ typedef struct {
 bool trained_is_agent(const char *word);
 
 // Opens the run that the options name. Of its own data `part` alone is looked at, NULL: test. Other data (`data`) are
-// whole. `latest` asks for every bar up to the newest one (agent_data_open). Features are scaled as they were in
-// training. ERR_INPUT where the run's own data are not those that it was trained on, unless for the newest bars. The
-// weights are used on any device, and take no more memory than acting needs. On failure everything is undone.
+// whole; so are the caller's dataset with its parts. `latest` asks for every bar up to the newest one
+// (agent_data_open). Features are scaled as they were in training. ERR_INPUT where the run's own data are not those
+// that it was trained on, unless for the newest bars. The weights are used on any device, and take no more memory than
+// acting needs. On failure everything is undone.
 bool trained_agent_open(trained_agent *t, const trained_options *o, err *e);
 void trained_agent_close(trained_agent *t);
 
 // The greedy pass over the part of a market (task/agent_play.h).
 bool trained_agent_play(trained_agent *t, agent_pass *p, err *e);
+
+// Its score, or that of greedy episodes where the environment has no data.
+bool trained_agent_score(trained_agent *t, agent_score *s, err *e);
 
 #endif

@@ -5,12 +5,15 @@
 #include <string.h>
 
 // NULL for a word that is no part.
-static const split_part *part_named(const task *t, const char *name) {
-    const split *s = &t->split;
+static const split_part *part_named(const split *s, const char *name) {
     if (strcmp(name, "train") == 0) return &s->train;
     if (strcmp(name, "validation") == 0) return &s->validation;
-    if (t->options.whole && (strcmp(name, "all") == 0 || strcmp(name, "latest") == 0)) return &s->validation;
     return strcmp(name, "test") == 0 ? &s->test : NULL;
+}
+
+// Every part of whole data is all samples.
+static bool is_whole(const task *t, const char *name) {
+    return t->options.whole && (strcmp(name, "all") == 0 || strcmp(name, "latest") == 0);
 }
 
 // A position whose margin is the whole equity is refused at every open that lies above the close, and by its costs.
@@ -27,7 +30,7 @@ static bool leaves_room(const agent_data *d, const agent_settings *s, const acco
 static bool take_part(const agent_data *d, const split_part **part, err *e) {
     const task *t = &d->task;
     const char *name = d->part;
-    *part = part_named(t, name);
+    *part = is_whole(t, name) ? &t->split.validation : part_named(&t->split, name);
     if (!*part)
         return err_input(e, "--part: %s is no part of an agent's data; use train, validation, test%s", name,
             t->options.trained ? " or all" : "");
@@ -88,6 +91,30 @@ bool agent_data_open(agent_data *d, const task_options *o, const char *part, age
     }
     agent_data_close(d);
     return false;
+}
+
+void agent_data_resize(const agent_data *d, const split *parts, agent_settings *s) {
+    agent_stretches train, test = {0};
+    const split_part *tested = part_named(parts, d->part);
+    const dataset *of = d->task.data;
+    err unused; // the run itself says why it cannot be
+    if (!d->open) return;
+    bool ok = agent_market_part(&train, &d->market, of, &parts->train, "train", s->world.env.limit, &unused) &&
+              agent_market_part(&test, &d->market, of, tested, d->part, 0, &unused);
+    if (ok) {
+        s->world.part[MARKET_STRETCHES].shape.dim[0] = s->world.env.market.stretches = (int32_t)train.count;
+        s->test.part[MARKET_STRETCHES].shape.dim[0] = s->test.env.market.stretches = (int32_t)test.count;
+        s->tests = test.count;
+    }
+    agent_stretches_done(&train);
+    agent_stretches_done(&test);
+}
+
+size_t agent_data_bytes(const agent_data *d) {
+    const agent_market *m = &d->market;
+    size_t width = (size_t)m->lagged + (size_t)m->once;
+    size_t row = sizeof *m->bar + width * sizeof *m->feature + MARKET_COLUMNS * sizeof *m->calendar;
+    return (size_t)m->rows * row;
 }
 
 void agent_data_close(agent_data *d) {
