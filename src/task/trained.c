@@ -1,6 +1,5 @@
 #include "task/trained.h"
 
-#include "data/when.h"
 #include "run/run.h"
 #include "run/weights.h"
 #include "task/ensemble.h"
@@ -180,6 +179,7 @@ static bool take_trivial(trained *t, const safetensors *f, const char *path, err
     return t->task.job.forecasts ? take_mean(t, f, path, e) : take_shares(t, f, path, e);
 }
 
+<<<<<<< HEAD
 static bool read_time(const char *text, int64_t *time) {
     when_stamp s;
     if (!text || !when_read(text, strlen(text), &s)) return false;
@@ -227,6 +227,8 @@ static bool compare_data(trained *t, const safetensors *f, const char *path, err
     return true;
 }
 
+=======
+>>>>>>> main
 // Members
 
 // True where one file has the scales of the other, to the bit.
@@ -279,8 +281,13 @@ bool trained_open(trained *t, const trained_options *o, err *e) {
     bool ok = t->members ? find_members(t, o->run, &dir, &weights, e) : trained_find(o->run, &dir, &weights, e);
     ok = ok && trained_has_ended(o, e) && (f = weights_open(weights, e));
     ok = ok && (opened = open_task(t, o, dir, f, weights, e));
+<<<<<<< HEAD
     if (ok) check_description(t, dir);
     ok = ok && choose_part(t, o, e) && compare_data(t, f, weights, e) && take_trivial(t, f, weights, e);
+=======
+    ok = ok && choose_part(t, o, e) && data_notes_make(&t->notes, &t->task, t->part, &t->samples, f, weights, e) &&
+         take_trivial(t, f, weights, e);
+>>>>>>> main
     ok = ok && check_members(t, o->run, f, e) && open_predictor(t, weights, e);
     t->task.options.saved = NULL; // closed from here on
     t->task.options.saved_path = NULL;
