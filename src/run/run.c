@@ -16,6 +16,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+enum { TEXT_MOST = 1 << 20 };
+
 struct run {
     char *dir;
     int lock;
@@ -283,12 +285,19 @@ const char *run_earlier(const run *r) {
     return r->earlier;
 }
 
-char *run_text(const char *dir, const char *name) {
-    enum { TEXT_MOST = 1 << 20 };
-    err unused;
+bool run_read(const char *dir, const char *name, char **text, err *e) {
+    err why = {0};
     size_t bytes;
-    char *path = run_path(dir, name), *text = file_read(path, TEXT_MOST, &bytes, &unused);
+    char *path = run_path(dir, name);
+    bool there = access(path, F_OK) == 0;
+    *text = there ? file_read(path, TEXT_MOST, &bytes, &why) : NULL;
     free(path);
+    return why.kind != ERR_RUN || err_run(e, "%s", why.text);
+}
+
+char *run_text(const char *dir, const char *name) {
+    char *text;
+    run_read(dir, name, &text, NULL);
     return text;
 }
 
@@ -327,8 +336,11 @@ bool run_describe(const char *dir, const char *config, err *e) {
     return file_make_dirs(dir, e) && has_place(dir, e) && write_description(dir, config, e);
 }
 
-bool run_description_changed(const char *dir) {
-    char sum[SUM_ROOM], want[SUM_ROOM + 1], *text = run_text(dir, "config.yaml"), *at = text, *last = NULL;
+bool run_description_changed(const char *file) {
+    err unused;
+    size_t bytes;
+    char sum[SUM_ROOM], want[SUM_ROOM + 1], *text = file_read(file, TEXT_MOST, &bytes, &unused), *at = text,
+                                            *last = NULL;
     while (at && (at = strstr(at, sum_line))) last = at++;
     if (!last) {
         free(text);

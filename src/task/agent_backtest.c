@@ -72,7 +72,7 @@ static bool replay_pass(backtested *b, const agent_pass *p, const char *run, err
            replay_orders(&b->replay, &b->orders, e) && backtest_work_judge(b, &how, run, e);
 }
 
-static void take_about(backtested *b, const trained_agent *t, const char *run) {
+static bool take_about(backtested *b, const trained_agent *t, const char *run, err *e) {
     const agent_data *w = &t->task.world;
     b->agent = true;
     b->market_of_agent = t->task.agent.test.env.market;
@@ -81,8 +81,7 @@ static void take_about(backtested *b, const trained_agent *t, const char *run) {
     b->trained_on = t->notes.trained_on;
     b->warnings = t->notes.warnings;
     memcpy(b->warning, t->notes.warning, sizeof b->warning);
-    weights_identity(run, b->rule.weights);
-    backtest_work_trials(b, t->task.config, run);
+    return weights_identity(run, b->rule.weights, e) && backtest_work_trials(b, t->task.config, run, e);
 }
 
 bool agent_backtest_trade(backtested *b, trained_agent *t, const char *symbol, const char *run, err *e) {
@@ -90,8 +89,8 @@ bool agent_backtest_trade(backtested *b, trained_agent *t, const char *symbol, c
     market_stretch s;
     agent_pass p = {0};
     *b = (backtested){0};
-    take_about(b, t, run);
-    bool ok = account_terms_read(t->task.config, &b->terms, e) && market_choose(&b->market, d, symbol, e) &&
+    bool ok = take_about(b, t, run, e) && account_terms_read(t->task.config, &b->terms, e) &&
+              market_choose(&b->market, d, symbol, e) &&
               market_quote(&b->market.quotes, d, b->market.series, &b->terms, e) && find_stretch(b, t, &s, e) &&
               play(t, &s, &p, e);
     if (ok) {

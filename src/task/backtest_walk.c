@@ -104,15 +104,8 @@ static bool answer(backtested_walk *w, backtest_fold *f, trained *t, const char 
 static bool note_fold(backtested_walk *w, const trained *t, const char *walk, err *e) {
     backtested *b = &w->all;
     int64_t before = b->trained_on;
-<<<<<<< HEAD
     if (is_first(w) && !backtest_work_about(b, t, walk, e)) return false;
-    if (!is_first(w) && before >= 0) b->trained_on = t->trained_on < 0 ? -1 : before + t->trained_on;
-=======
-    if (is_first(w))
-        backtest_work_about(b, t, walk);
-    else if (before >= 0)
-        b->trained_on = t->notes.trained_on < 0 ? -1 : before + t->notes.trained_on;
->>>>>>> main
+    if (!is_first(w) && before >= 0) b->trained_on = t->notes.trained_on < 0 ? -1 : before + t->notes.trained_on;
     w->traded++;
     return true;
 }

@@ -22,7 +22,7 @@ bool backtest_work_keys(const trained_options *o, err *e);
 bool backtest_work_about(backtested *b, const trained *t, const char *run, err *e);
 
 // Takes over the number of trials: that of the description, or of the runs beside `run`.
-void backtest_work_trials(backtested *b, const config *c, const char *run);
+bool backtest_work_trials(backtested *b, const config *c, const char *run, err *e);
 
 // Statistics of a replay that has ended, with the trials and with overfitting among the runs beside `run`.
 bool backtest_work_judge(backtested *b, judge_options *how, const char *run, err *e);

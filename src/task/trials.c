@@ -29,19 +29,23 @@ typedef struct {
 
 typedef struct {
     chosen *plan;
-    bool found;
+    bool found, ok;
+    err *e;
 } finding;
 
 static void take_plan(void *arg, const char *fold) {
     finding *f = arg;
-    f->found = f->found || members_plan(fold, f->plan);
+    if (f->ok && !f->found) f->ok = members_plan(fold, f->plan, &f->found, f->e);
 }
 
-// Folds of a walk, which has no plan, are of the same data: any of them stands for it.
-static bool read_plan(const char *dir, chosen *plan) {
-    finding f = {plan, members_plan(dir, plan)};
-    if (!f.found) run_each_fold(dir, take_plan, &f);
-    return f.found;
+// Folds of a walk, which has no plan, are of the same data: any of them stands for it. `there` is false where there is
+// none.
+static bool read_plan(const char *dir, chosen *plan, bool *there, err *e) {
+    finding f = {plan, .ok = true, .e = e};
+    f.ok = members_plan(dir, plan, &f.found, e);
+    if (f.ok && !f.found) run_each_fold(dir, take_plan, &f);
+    *there = f.found;
+    return f.ok;
 }
 
 // By the sum of the file or bars; data that come from no file by their samples.
@@ -85,8 +89,9 @@ static bool hash_description(const char *dir, uint64_t *hash, bool *there, err *
 static void add(trials *t, const char *dir) {
     chosen plan;
     uint64_t hash;
-    bool there;
-    if (t->failed || !read_plan(dir, &plan) || !same_data(&plan, &t->plan)) return;
+    bool there = false;
+    t->failed = t->failed || !read_plan(dir, &plan, &there, t->e);
+    if (t->failed || !there || !same_data(&plan, &t->plan)) return;
     t->failed = !hash_description(dir, &hash, &there, t->e);
     if (t->failed || !there) return;
     for (int64_t i = 0; i < t->count; i++)
@@ -113,6 +118,7 @@ static void search(trials *t, const char *dir, int depth) {
     errno = 0;
     DIR *d = depth < DEPTH_MOST ? opendir(dir) : NULL;
     NEED(d || errno != ENOMEM, "out of memory to look into %s", dir);
+    if (errno && !t->failed) t->failed = !err_run(t->e, "%s: cannot be read: %s", dir, strerror(errno));
     for (const struct dirent *each; d && (each = readdir(d));) {
         if (each->d_name[0] == '.' || (run && run_owns(each->d_name))) continue;
         char *path = run_path(dir, each->d_name);
@@ -136,8 +142,9 @@ static bool find(const char *run, use_fn *use, void *arg, int64_t *count, err *e
     errno = 0;
     char *whole = realpath(run, NULL);
     NEED(whole || errno != ENOMEM, "out of memory for a path");
-    bool part = whole && read_plan(run, &t.plan);
-    while (part) {
+    bool part = false;
+    t.failed = whole && !read_plan(run, &t.plan, &part, e);
+    while (part && !t.failed) {
         char *own = strdup(whole);
         NEED(own, "out of memory for a path");
         part = cut_name(whole);

@@ -162,9 +162,9 @@ static bool are_of_one_set(const walk *w, err *e) {
     for (int i = 0; ok && i < w->works; i++) {
         chosen plan;
         char differs[256];
-        if (!members_plan(w->work[i].dir, &plan) ||
-            !chosen_set_differs(&plan, &w->plan.chosen, differs, sizeof differs))
-            continue;
+        bool there;
+        if (!members_plan(w->work[i].dir, &plan, &there, e)) return false;
+        if (!there || !chosen_set_differs(&plan, &w->plan.chosen, differs, sizeof differs)) continue;
         ok = err_input(e,
             "%s: was trained on other data than those here: %s; gather with the data that all folds were trained on, "
             "or "

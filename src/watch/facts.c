@@ -113,10 +113,8 @@ static void read_documents(facts *f) {
 
 // A text of the run; one that is there and cannot be read is told.
 static char *text_of(facts *f, const char *name) {
-    char *path = run_path(f->dir, name), *text = run_text(f->dir, name);
-    bool there = access(path, F_OK) == 0;
-    if (!text && there) err_run(&f->trouble[f->troubles++], "%s: cannot be read", path);
-    free(path);
+    char *text;
+    if (!run_read(f->dir, name, &text, &f->trouble[f->troubles])) f->troubles++;
     return text;
 }
 

@@ -128,6 +128,7 @@ const kind kinds[] = {
     {"append", "cp old.npz set.npz", {"import", "--append", "set.npz", "bars.csv"}, NULL, "set.npz", same_set, true,
         NULL, NULL},
     {"predict", "rm -f p.csv", {"predict", "first", "-o", "p.csv"}, NULL, "p.csv", same_answers, true, "", NULL},
+    {"team", "rm -f p.csv", {"predict", "team", "-o", "p.csv"}, NULL, "p.csv", same_answers, true, NULL, NULL},
     {"evaluate", "rm -f first/evaluation.json first/predictions_*", {"evaluate", "first"}, NULL,
         "first/evaluation.json", same_evaluation, true, "", NULL},
     {"walk", "rm -rf made*",
@@ -229,6 +230,12 @@ bool *kind_places(int64_t all) {
     return first;
 }
 
+bool kind_told(void) {
+    if (file_holds("err", "\n")) return true;
+    kinds_shell("for f in out whole.out; do grep '^note ' $f >$f.notes || true; done");
+    return system("cmp -s out.notes whole.out.notes") != 0;
+}
+
 bool kind_changed(void) {
     long long all, opening, changes = 1;
     FILE *f = fopen("count", "r");
@@ -241,7 +248,7 @@ bool kind_changed(void) {
 void kind_whole(const kind *k, bool card) {
     char line[128];
     if (kind_run(k, card, NULL) != 0) is_empty("err");
-    snprintf(line, sizeof line, "rm -rf whole && cp -r %s whole", k->left);
+    snprintf(line, sizeof line, "rm -rf whole && cp -r %s whole && cp out whole.out", k->left);
     kinds_shell(line);
 }
 
@@ -283,13 +290,15 @@ static void put_descriptions(void) {
 }
 
 // Directories of commands that need more than a run: judged, with all that report draws; folds, those of a walk that
-// are not gathered; player, an agent's.
+// are not gathered; player, an agent's; team, an ensemble's.
 static void put_used(const char *device) {
     kinds_shell("cp -r first judged");
     assert_int_equal(RUN("evaluate", "judged", "--threads=1", "-q", device), 0);
     assert_int_equal(RUN("backtest", "judged", "--threads=1", "-q", device), 0);
     assert_int_equal(RUN("walk", "folds.yaml", "--threads=1", "-q", "run.dir=folds", "--device=cpu"), 0);
     assert_int_equal(RUN("train", "agent.yaml", "--threads=1", "-q", "run.dir=player", "--device=cpu"), 0);
+    assert_int_equal(
+        RUN("train", "run.yaml", "--threads=1", "-q", "run.dir=team", "train.ensemble=2", "--device=cpu"), 0);
     kinds_shell("rm folds/walk.json");
 }
 
@@ -298,7 +307,7 @@ void kinds_enter(bool card) {
     program_copy(TRADEWIND_BINARY, FAKE_CARD_THIS);
     put_descriptions();
     walk_put("bars.csv", 3000, 300, 1);
-    kinds_shell("rm -rf first half judged folds player && head -n 2900 bars.csv >cut.csv");
+    kinds_shell("rm -rf first half judged folds player team && head -n 2900 bars.csv >cut.csv");
     assert_int_equal(RUN("import", "bars.csv", "-o", "train.npz", "--frames=1h", "-q"), 0);
     assert_int_equal(RUN("import", "cut.csv", "-o", "old.npz", "--frames=1h", "-q"), 0);
     train_as("run.dir=first", "train.epochs=2", device);
