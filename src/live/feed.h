@@ -66,7 +66,7 @@ typedef struct {
     double bid, ask;               // of a quote
     int64_t local;                 // the open as the source's own clock shows it; as `bar.time` where that is UTC
     int64_t count;                 // of FEED_MISSING
-    double at;                     // when it came, by the feed's clock: feed_now
+    double at;                     // when it came, by the feed's clock: live_feed_now
     double received;               // when its bytes were read, as clock_seconds: for latencies
     bool history;                  // it lay in the source when that was opened: for warming up, not for trading
     char text[192];                // of FEED_NOTE: one line for people, with the place in the source
@@ -104,21 +104,21 @@ typedef struct {
     bool fresh_only; // what lies in a file when it is opened is passed over
 } feed_options;
 
-typedef struct feed feed;
+typedef struct live_feed live_feed;
 
 // True where text begins or is a feed as above, and not the path of a plain file.
-bool feed_is_named(const char *from);
+bool live_feed_is_named(const char *from);
 
 // The feeds in a few lines, for --help.
-void feed_help(FILE *out);
+void live_feed_help(FILE *out);
 
 // Opens a feed. Everything that `o` points to must outlive it. NULL on failure.
-feed *feed_open(const feed_options *o, err *e);
-void feed_close(feed *f);
+live_feed *live_feed_open(const feed_options *o, err *e);
+void live_feed_close(live_feed *f);
 
 // Bars that were decided on already, rising, as a saved state has them: those at or before the newest of them are not
-// given again. For a restart, before the first feed_next.
-void feed_know(feed *f, const char *symbol, int64_t span, const bar *newest, int64_t count);
+// given again. For a restart, before the first live_feed_next.
+void live_feed_know(live_feed *f, const char *symbol, int64_t span, const bar *newest, int64_t count);
 
 typedef enum {
     FEED_GOT,     // `ev` is the next event
@@ -129,19 +129,19 @@ typedef enum {
 
 // The next event, waited for at most `seconds`; 0 looks and returns. It returns early, with FEED_NOTHING, when a signal
 // arrives.
-feed_answer feed_next(feed *f, double seconds, feed_event *ev, err *e);
+feed_answer live_feed_next(live_feed *f, double seconds, feed_event *ev, err *e);
 
-// A descriptor that becomes readable when feed_next may have an event; -1 where there is none: then feed_next is to be
-// called every FEED_POLL seconds. Events can be waiting inside already: poll it only after FEED_NOTHING.
-int feed_descriptor(const feed *f);
+// A descriptor that becomes readable when live_feed_next may have an event; -1 where there is none: then live_feed_next
+// is to be called every FEED_POLL seconds. Events can be waiting inside already: poll it only after FEED_NOTHING.
+int live_feed_descriptor(const live_feed *f);
 
 #define FEED_POLL 0.01
 
 // The time by the feed's clock.
-double feed_now(const feed *f);
+double live_feed_now(const live_feed *f);
 
 // Symbols and spans seen so far.
-int feed_series(const feed *f);
+int live_feed_series(const live_feed *f);
 
 // A target position for the other side, with an id that grows by one with each change, so that a repeat is harmless.
 typedef struct {
@@ -154,11 +154,11 @@ typedef struct {
 } feed_target;
 
 // True where the other side takes target positions (mt5).
-bool feed_takes_targets(const feed *f);
+bool live_feed_takes_targets(const live_feed *f);
 
 // Puts the target positions of all instruments, one for each, in the place of those before; the other side sees the old
 // ones or the new ones, whole. ERR_RUN where they cannot be written.
-bool feed_put_targets(feed *f, const feed_target *t, int count, err *e);
+bool live_feed_put_targets(live_feed *f, const feed_target *t, int count, err *e);
 
 // A note in a word ("revised").
 const char *feed_note_key(feed_note n);

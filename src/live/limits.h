@@ -1,81 +1,50 @@
 // Limits: the safety rules of live trading, as pure functions on an explicit state.
 //
-// A rule is a threshold and an answer, both keys of the section `live:`. Nothing here reads a clock, a file or a feed:
-// the caller says what happened and when, and does what is answered. Answers, from mild to severe:
+// A rule is a threshold and an answer, both keys of the section `live:` (train/live_keys.h). Nothing here reads a
+// clock, a file or a feed: the caller says what happened and when, and does what is answered. Answers, from mild to
+// severe:
 //
 //     ignore nothing; it is counted
 //     note   it goes into the journal, and nothing else
 //     skip   no position is opened or grown for this bar; one that is held may be closed or made smaller, and its stop
 //            and target stay
-//     flat   the position is closed, and none is opened until the cause is over (and, of losses, the next day or for
-//     good) stop   positions are closed and the session ends; it does not start again until it is told to
-//     (limits_clear)
+//     flat   the position is closed, and none is opened for this bar; of a loss of the day until the next day, of the
+//            whole loss until it is cleared, of a stale feed until a bar comes
+//     stop   positions are closed and the session ends; it does not start again until it is told to (limits_clear)
 //
 // The most severe answer of a bar counts. The state is a plain struct that the session saves with every decision, so
 // that a restart forgets neither a day's loss nor a stop.
 #ifndef TRADEWIND_LIVE_LIMITS_H
 #define TRADEWIND_LIVE_LIMITS_H
 
-#include "base/config.h"
 #include "live/feed.h"
+#include "train/live_keys.h"
 
 #include <stddef.h>
-
-typedef enum { LIMITS_PASS, LIMITS_NOTE, LIMITS_SKIP, LIMITS_FLAT, LIMITS_STOP } limits_answer;
-
-// Rules. limits.def has a row for each: its key, its default and its sentence.
-typedef enum {
-#define LIMIT(id, word, answer, help) LIMIT_##id,
-#include "live/limits.def"
-#undef LIMIT
-    LIMITS_RULES
-} limits_rule;
-
-typedef struct {
-    limits_answer answer[LIMITS_RULES];
-    double max_lots;      // of one instrument, either side; 0: no limit
-    double max_exposure;  // value of the position, as a multiple of the equity; 0: no limit
-    double max_day_loss;  // share of the equity at the day's start
-    double max_loss;      // share of the starting cash
-    int max_orders;       // within 60 seconds
-    double stale;         // seconds without a bar after one was due; 0: never
-    double clock_jump;    // seconds by which the two clocks may part between two looks
-    double late;          // seconds after its close
-    double outside_share; // of the inputs, beyond outside_by deviations of what training saw
-    double outside_by;
-    int64_t day_start; // second of the UTC day at which a day begins
-} limits;
-
-// Rows for a table of keys.
-const config_key *limits_keys(size_t *count);
-
-// Reads the section after config_check. ERR_INPUT names the key.
-bool limits_read(const config *c, limits *l, err *e);
-
-// The rules in a few lines for people: threshold and answer of each.
-void limits_print(const limits *l, FILE *out);
-
-enum { LIMITS_ORDERS_ROOM = 1000 };
 
 // What must survive a restart. Money is that of env/account.h: 1e-8.
 typedef struct {
     int64_t start_equity; // at the beginning; 0: not known yet
-    int64_t day;          // days since 1970, by limits.day_start; INT64_MIN: none yet
-    int64_t day_equity;   // at the day's start
-    bool day_over;        // the day's loss was reached: flat until the next day
-    bool ended;           // the whole loss was reached: flat for good
+    int64_t last_equity;  // newest
+    int64_t day;          // days since 1970, by limits.day_start; LIMITS_NO_DAY: none yet
+    int64_t day_equity;   // when the day began
+    bool day_over;        // the day's loss was reached, on this day
+    bool ended;           // the whole loss was reached
+    bool is_stale;        // no bar came for too long, until one comes
     bool stopped;         // a rule said stop
     limits_rule stopped_by;
-    double stopped_at;
     int64_t broken[LIMITS_RULES];     // times that each rule has been broken
     double machine, steady;           // both clocks at the last look; 0: none yet. `steady` does not survive a restart
-    int64_t orders;                   // in the ring
-    double order[LIMITS_ORDERS_ROOM]; // moments of the newest orders, oldest first
+    int orders;                       // in `order`
+    double order[LIMITS_ORDERS_MOST]; // moments of the orders of the last minute, oldest first
 } limits_state;
+
+static const int64_t LIMITS_NO_DAY = INT64_MIN;
 
 void limits_begin(limits_state *s);
 
-// A verdict: the most severe answer, the rule that gave it and a sentence for the journal. Verdicts join: limits_worse.
+// A verdict: an answer, the rule that gave it and a sentence for the journal. Those of notes and looks between two bars
+// are joined, and stand for the bar that follows (limits_worse).
 typedef struct {
     limits_answer answer;
     limits_rule rule;
@@ -92,11 +61,12 @@ limits_verdict limits_equity(const limits *l, limits_state *s, double now, int64
 // A note of the feed that concerns a series: late, doubled, revised, missing, out of order, unreadable.
 limits_verdict limits_feed(const limits *l, limits_state *s, const feed_event *note);
 
-// Time without a bar: `due` is when the next bar of the series that is traded should have come, UTC; 0: none is due, as
-// the market is closed.
+// Time without a bar: `due` is the earliest moment at which a series should have given its next bar, UTC; 0: none is
+// due, as the market is closed. One verdict when it begins; limits_standing keeps it until a bar comes.
 limits_verdict limits_stale(const limits *l, limits_state *s, double now, double due);
 
-// Both clocks: the machine's, and one that only moves forward (clock_seconds). Called at every look.
+// Both clocks: the machine's, and one that only moves forward (clock_seconds). Called at every look; the first one
+// after a restart only finds that the machine's clock went back.
 limits_verdict limits_clock(const limits *l, limits_state *s, double machine, double steady);
 
 // What a model answered: any that is not finite breaks the rule.
@@ -119,20 +89,15 @@ limits_verdict limits_position(
 // only close or shrink are counted but never held back, unless the answer is stop.
 limits_verdict limits_order(const limits *l, limits_state *s, double now, bool shrinks);
 
-// What stands, whatever this bar says: stopped, ended, or the day over.
+// What stands, whatever this bar says: stopped, whole loss, the day over, stale. Answers ignore and note do not stand.
 limits_verdict limits_standing(const limits *l, const limits_state *s);
 
 // Takes back a stop and a whole loss, at the user's word: the loss is counted from this equity on.
 void limits_clear(limits_state *s, int64_t equity);
 
-// The state as text of one line (JSON), of at most LIMITS_TEXT bytes with its end; and back. limits_load refuses what
-// cannot be a state (ERR_INPUT), and leaves `s` as it was.
-enum { LIMITS_TEXT = 40000 };
-size_t limits_save(const limits_state *s, char *text, size_t room);
+// The state as text of one line (JSON), which the caller frees; and back. limits_load refuses what cannot be a state
+// (ERR_INPUT), and leaves `s` as it was.
+char *limits_save(const limits_state *s);
 bool limits_load(limits_state *s, const char *text, size_t bytes, err *e);
-
-// A rule in a word ("day_loss"), an answer in a word ("flat").
-const char *limits_rule_key(limits_rule r);
-const char *limits_answer_key(limits_answer a);
 
 #endif
