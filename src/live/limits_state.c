@@ -114,7 +114,7 @@ static bool get_day(const json_t *j, limits_state *s, err *e) {
 
 bool limits_load(limits_state *s, const char *text, size_t bytes, err *e) {
     err why = {0};
-    int64_t format;
+    int64_t format = 0;
     limits_state new = {0};
     json_t *j = json_read(text, bytes, &why);
     if (!j) return err_input(e, "state of the limits: %.200s; is the file damaged?", why.text);
