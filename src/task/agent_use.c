@@ -2,7 +2,6 @@
 
 #include "run/outline.h"
 #include "run/run.h"
-#include "run/weights.h"
 #include "task/members.h"
 
 #include <stdlib.h>
@@ -14,17 +13,6 @@ bool trained_is_agent(const char *word) {
     free(config);
     free(dir);
     return is;
-}
-
-// Weights of another environment of the same widths would load.
-static bool check_env(const trained_agent *t, err *e) {
-    safetensors *f = weights_open(t->weights, e);
-    if (!f) return false;
-    const char *was = safetensors_metadata(f, "environment"), *is = agent_task_env(&t->task);
-    bool ok = !was || strcmp(was, is) == 0 ||
-              err_input(e, "%s: was trained in %s, not in %s; put agent.env back", t->weights, was, is);
-    safetensors_close(f);
-    return ok;
 }
 
 // Data that have changed since are split at other bars, so that a part may hold bars that were trained on.
@@ -42,13 +30,16 @@ bool trained_agent_open(trained_agent *t, const trained_options *o, err *e) {
     *t = (trained_agent){0};
     bool ok = trained_find(o->run, &dir, &t->weights, e), opened = false;
     if (ok) t->file = run_path(dir, "config.yaml");
+    ok = ok && trained_has_ended(o, e);
     task_options as = {.description = {.file = t->file, .overrides = o->overrides, .override_count = o->override_count},
         .devices = o->devices,
         .version = o->version,
+        .data = o->dataset,
+        .parts = o->parts,
         .listener = o->listener,
         .trained = true};
-    ok = ok && (opened = agent_task_open(&t->task, &as, o->part ? o->part : "test", e)) && check_env(t, e) &&
-         check_data(t, dir, e);
+    ok = ok && (opened = agent_task_open(&t->task, &as, o->part ? o->part : "test", e)) &&
+         agent_weights_suit(&t->task, t->weights, e) && check_data(t, dir, e);
     free(dir);
     ok = ok && (t->agent = agent_task_agent(&t->task, e)) && agent_load(t->agent, t->weights, e);
     if (ok) return true;

@@ -15,7 +15,8 @@ typedef struct {
 // True where a word names an agent's run, or a file of weights in one.
 bool trained_is_agent(const char *word);
 
-// Opens the run that the options name; of those of data `part` alone is looked at, NULL: test. The weights are used on
+// Opens the run that the options name; of those of data the caller's dataset with its parts and `part` are looked at,
+// NULL: test. The weights are used on
 // any device, and take no more memory than acting needs. On failure everything is undone.
 bool trained_agent_open(trained_agent *t, const trained_options *o, err *e);
 void trained_agent_close(trained_agent *t);

@@ -58,6 +58,30 @@ bool agent_data_open(agent_data *d, const task_options *o, const char *part, age
     return false;
 }
 
+void agent_data_resize(const agent_data *d, const split *parts, agent_settings *s) {
+    agent_stretches train, test = {0};
+    const split_part *tested = part_named(parts, d->part);
+    const dataset *of = d->task.data;
+    err unused; // the run itself says why it cannot be
+    if (!d->open) return;
+    bool ok = agent_market_part(&train, &d->market, of, &parts->train, "train", s->world.env.limit, &unused) &&
+              agent_market_part(&test, &d->market, of, tested, d->part, 0, &unused);
+    if (ok) {
+        s->world.part[MARKET_STRETCHES].shape.dim[0] = s->world.env.market.stretches = (int32_t)train.count;
+        s->test.part[MARKET_STRETCHES].shape.dim[0] = s->test.env.market.stretches = (int32_t)test.count;
+        s->tests = test.count;
+    }
+    agent_stretches_done(&train);
+    agent_stretches_done(&test);
+}
+
+size_t agent_data_bytes(const agent_data *d) {
+    const agent_market *m = &d->market;
+    size_t width = (size_t)m->lagged + (size_t)m->once;
+    size_t row = sizeof *m->bar + width * sizeof *m->feature + MARKET_COLUMNS * sizeof *m->calendar;
+    return (size_t)m->rows * row;
+}
+
 void agent_data_close(agent_data *d) {
     agent_market_done(&d->market);
     agent_stretches_done(&d->train);

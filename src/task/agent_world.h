@@ -20,4 +20,11 @@ typedef struct {
 bool agent_data_open(agent_data *d, const task_options *o, const char *part, agent_settings *s, err *e);
 void agent_data_close(agent_data *d);
 
+// Gives settings the number of stretches that other parts of the same data have: what memory depends on, and nothing to
+// play in. Settings stay as they are where there are no data, or a part has no stretch.
+void agent_data_resize(const agent_data *d, const split *parts, agent_settings *s);
+
+// Bytes of the arrays on the host.
+size_t agent_data_bytes(const agent_data *d);
+
 #endif

@@ -256,7 +256,7 @@ static bool open_predictor(trained *t, const char *weights, err *e) {
     return t->predictor && predictor_load(t->predictor, weights, e);
 }
 
-static bool has_ended(const trained_options *o, err *e) {
+bool trained_has_ended(const trained_options *o, err *e) {
     if (!o->finished || !is_unfinished(o->run)) return true;
     return err_input(e, "%s: is not trained to its end", o->run);
 }
@@ -268,7 +268,7 @@ bool trained_open(trained *t, const trained_options *o, err *e) {
     bool opened = false;
     t->members = members_of(o->run);
     bool ok = t->members ? find_members(t, o->run, &dir, &weights, e) : trained_find(o->run, &dir, &weights, e);
-    ok = ok && has_ended(o, e) && (f = weights_open(weights, e));
+    ok = ok && trained_has_ended(o, e) && (f = weights_open(weights, e));
     ok = ok && (opened = open_task(t, o, dir, f, weights, e));
     ok = ok && choose_part(t, o, e) && compare_data(t, f, weights, e) && take_trivial(t, f, weights, e);
     ok = ok && check_members(t, o->run, f, e) && open_predictor(t, weights, e);

@@ -51,6 +51,9 @@ char *trained_dir(const char *word);
 // on failure. ERR_INPUT where there are none.
 bool trained_find(const char *word, char **dir, char **weights, err *e);
 
+// False, with ERR_INPUT, where options ask for a finished run and it is none.
+bool trained_has_ended(const trained_options *o, err *e);
+
 // Inputs are scaled as they were in training. On failure everything is undone.
 bool trained_open(trained *t, const trained_options *o, err *e);
 void trained_close(trained *t);
