@@ -38,6 +38,9 @@ bool agent_market_make(
 // Safe to call twice.
 void agent_market_done(agent_market *m);
 
+// When the bar of a row closed, of the dataset that `m` was made of; the row is one of the instrument's.
+int64_t agent_market_end(const agent_market *m, const dataset *d, int64_t series, int64_t row);
+
 // Stretches of a part, by time and then by instrument.
 typedef struct {
     char name[48]; // "train stretches"
