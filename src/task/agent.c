@@ -101,6 +101,14 @@ agent *agent_task_agent(const agent_task *t, err *e) {
     return NULL;
 }
 
+actor *agent_task_actor(const agent_task *t, int64_t rows, err *e) {
+    agent_place at = place_of(t);
+    actor *a = actor_new(&at, &t->agent, &t->model, rows, e);
+    if (!a || budget_holds(&t->budget, t->device, t->queue, e)) return a;
+    actor_free(a);
+    return NULL;
+}
+
 size_t agent_task_bytes(const agent_task *t, const split *parts) {
     agent_place at = place_of(t);
     agent_settings s = t->agent;

@@ -108,6 +108,10 @@ static const char *column_of(const view *v, int64_t at, char text[CHECK_TEXT]) {
     return text;
 }
 
+static int64_t end_of(const sight *s, int64_t row) {
+    return dataset_bar(&s->whole->stream[0].bars, agent_market_bar(&s->market, s->whole, row)).end;
+}
+
 static void compare(const view *v, const desk *a, const desk *b, int64_t row) {
     const dataset *d = v->s->whole;
     int64_t width = env_shape_of(&a->env).observation, at = 0;
@@ -115,7 +119,7 @@ static void compare(const view *v, const desk *a, const desk *b, int64_t row) {
     check_count(v->result, width);
     if (memcmp(a->seen, b->seen, (size_t)width * sizeof *a->seen) == 0) return;
     while (memcmp(&a->seen[at], &b->seen[at], sizeof *a->seen) == 0) at++;
-    when_moment_text(when, sizeof when, agent_market_end(&v->s->market, d, v->series, row));
+    when_moment_text(when, sizeof when, end_of(v->s, row));
     when_moment_text(until, sizeof until, v->t);
     check_fail(v->result, "%s%s%s UTC: %s of the agent's observation is another, with all bars behind %s UTC %s",
         d->panel ? d->panel_names[v->series] : "", d->panel ? " " : "", when, column_of(v, at, column), until,
@@ -127,7 +131,7 @@ static void compare(const view *v, const desk *a, const desk *b, int64_t row) {
 static int64_t rows_known(const view *v) {
     const agent_market *m = &v->s->market;
     int64_t row = m->start[v->series];
-    while (row < m->start[v->series + 1] && agent_market_end(m, v->s->whole, v->series, row) <= v->t) row++;
+    while (row < m->start[v->series + 1] && end_of(v->s, row) <= v->t) row++;
     return row - (m->day_close && v->f == FUTURE_CUT && row > m->start[v->series]);
 }
 
