@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool changes(const account *a, const account_order *o) {
+bool follow_changes(const account *a, const account_order *o) {
     int side = a->units > 0 ? 1 : -1;
     if (o->units != a->units) return true;
     if (!o->units) return false;
@@ -23,7 +23,7 @@ bool follow_decide(
     replay *p, const decide_rule *rule, const decide_prediction *at, int64_t held, account_order *next) {
     *next = decide(rule, at, held, &p->books, &p->rules);
     if (!p->books.units && !next->units) p->unsized += is_unsized(rule, at->score, p);
-    return changes(&p->books, next);
+    return follow_changes(&p->books, next);
 }
 
 bool follow(

@@ -18,6 +18,9 @@ typedef struct {
     const decide_rule *rule;
 } follow_stretch;
 
+// True where an order changes the position, or its stop or target.
+bool follow_changes(const account *a, const account_order *o);
+
 // Decides at the close of the bar that a replay has just taken: the order for the next open, false where it changes
 // nothing. `held`: bars since the entry, that one included.
 bool follow_decide(

@@ -52,8 +52,8 @@ static bool has_vector(const dataset *d) {
 static bool is_followed(const dataset *d, err *e) {
     bool ok = d->streams >= 1 && d->streams <= FRAMES_MOST && d->raw;
     for (int i = 0; ok && i < d->streams; i++) ok = d->span[i] > 0 && d->stream[i].series.columns;
-    return ok ||
-           err_input(e, "%s: is not made of bars, so that no further bar can follow it; train on data from bars", d->name);
+    return ok || err_input(e, "%s: is not made of bars, so that no further bar can follow it; train on data from bars",
+                     d->name);
 }
 
 static size_t measure_text(const board_options *o) {

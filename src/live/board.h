@@ -1,8 +1,8 @@
 // The board: what a model sees of the newest bars of its instruments, as a dataset that changes.
 //
-// Sample k of the dataset is instrument k at its newest bar: windows of rows, the strategy vector, time and price. A bar
-// that is pushed becomes a row by data/stream.h, which import is made of, so that the windows are those of a set with
-// the same bars, to the bit. Rows behind the longest window are forgotten.
+// Sample k of the dataset is instrument k at its newest bar: windows of rows, the strategy vector, time and price. A
+// bar that is pushed becomes a row by data/stream.h, which import is made of, so that the windows are those of a set
+// with the same bars, to the bit. Rows behind the longest window are forgotten.
 //
 // Coarser frames are made here of the finest bars (data/frame.h), or come as bars of their own; these wait until the
 // finest bar has closed that may see them. A bar belongs to an instrument and a frame, and comes in order.

@@ -11,9 +11,9 @@ bool books_init(books *b, const account_terms *t, int64_t point, const char *nam
     account_rules rules;
     *b = (books){0};
     if (t->day_close)
-        return err_input(e,
-            "account.day_close: a day's last bar is known only when the next one comes, so that live cannot close there; "
-            "set it to off");
+        return err_input(e, "account.day_close: a day's last bar is known only when the next one comes, so that live "
+                            "cannot close there; "
+                            "set it to off");
     bool spreads = t->spread.measure == ACCOUNT_FROM_FILE;
     if (!account_rules_make(&rules, t, point, e) || !quotes_room(&b->rows, 2, point, spreads, name, e)) return false;
     if (!replay_init(&b->replay, &b->rows, t, &rules, ROOM, e)) {

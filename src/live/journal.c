@@ -16,7 +16,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
-enum { FORMAT = 1, BUSY_MS = 2000, APPLICATION = 0x74776c76 }; // "twlv"
+enum { FORMAT = 1, LOG_MOST = 1000, BUSY_MS = 2000, APPLICATION = 0x74776c76 }; // "twlv"
 
 static const char schema[] =
     "BEGIN IMMEDIATE;"
@@ -85,6 +85,7 @@ struct journal {
     char *path;
     int lock;
     bool open; // a transaction
+    int waits; // pages in the log beside the file
     sqlite3_stmt *statement[STATEMENTS];
     err trouble; // of the transaction
 };
@@ -127,7 +128,8 @@ static bool take_lock(journal *j, err *e) {
     j->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
     bool ok = j->lock >= 0 || file_fail(e, path, "cannot be written", errno);
     if (ok && flock(j->lock, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
-        ok = err_input(e, "%s: another session writes to it; stop that one first (tradewind live --stop), or name another --state",
+        ok = err_input(e,
+            "%s: another session writes to it; stop that one first (tradewind live --stop), or name another --state",
             j->path);
     free(path);
     return ok;
@@ -150,11 +152,26 @@ static bool is_ours(journal *j, err *e) {
     return format_known(j->path, version, FORMAT, e);
 }
 
+static int on_commit(void *arg, sqlite3 *file, const char *name, int pages) {
+    journal *j = arg;
+    (void)file;
+    (void)name;
+    j->waits = pages;
+    return SQLITE_OK;
+}
+
+void journal_rest(journal *j) {
+    if (j->waits < LOG_MOST) return;
+    j->waits = 0;
+    sqlite3_wal_checkpoint_v2(j->file, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
+}
+
 static bool prepare(journal *j, bool power, err *e) {
     char sql[160];
     snprintf(sql, sizeof sql, "PRAGMA journal_mode = %s; PRAGMA synchronous = %s; PRAGMA temp_store = MEMORY",
-        network_of(j->path) ? "DELETE" : "WAL", power ? "FULL" : "OFF");
+        network_of(j->path) ? "DELETE" : "WAL", power ? "FULL" : "NORMAL");
     sqlite3_busy_timeout(j->file, BUSY_MS);
+    sqlite3_wal_hook(j->file, on_commit, j);
     if (!is_ours(j, e)) return false;
     if (sqlite3_exec(j->file, sql, NULL, NULL, NULL) != SQLITE_OK ||
         sqlite3_exec(j->file, schema, NULL, NULL, NULL) != SQLITE_OK)
@@ -282,8 +299,8 @@ void journal_put_decision(journal *j, const journal_decision *d) {
     put_answer(st, 6, d);
     put_real(st, 7, d->score);
     put_real(st, 8, d->volatility);
-    put_whole(st, 9,
-        (const int64_t[]){d->side, d->order.units, d->order.stop, d->order.target, d->changes, d->equity}, 6);
+    put_whole(
+        st, 9, (const int64_t[]){d->side, d->order.units, d->order.stop, d->order.target, d->changes, d->equity}, 6);
     if (d->why) put_text(st, 15, d->why);
     sqlite3_bind_double(st, 16, d->made);
     step(j, PUT_DECISION);
@@ -406,8 +423,8 @@ char *journal_word(journal *j, const char *key) {
     return text;
 }
 
-bool journal_take_books(journal *j, const char *symbol, books *now, int64_t *time, bool *has_order,
-    account_order *order, err *e) {
+bool journal_take_books(
+    journal *j, const char *symbol, books *now, int64_t *time, bool *has_order, account_order *order, err *e) {
     sqlite3_stmt *st = ask(j, "SELECT time, numbers FROM books WHERE symbol = ?1", symbol);
     bool there = st && sqlite3_step(st) == SQLITE_ROW, whole = false;
     kept_books k;

@@ -81,6 +81,9 @@ bool journal_commit(journal *j, err *e);
 // Takes back everything since journal_begin.
 void journal_abandon(journal *j);
 
+// Moves what was committed from the log beside the file into the file, where there is much of it. Between transactions.
+void journal_rest(journal *j);
+
 // Rows, inside a transaction.
 void journal_put_bar(journal *j, const char *symbol, int frame, const bar *b);
 void journal_put_decision(journal *j, const journal_decision *d);
@@ -98,8 +101,8 @@ void journal_put_word(journal *j, const char *key, const char *text);
 char *journal_word(journal *j, const char *key);
 
 // Books of an instrument; false where there are none. `now` must have been made (books_init).
-bool journal_take_books(journal *j, const char *symbol, books *now, int64_t *time, bool *has_order,
-    account_order *order, err *e);
+bool journal_take_books(
+    journal *j, const char *symbol, books *now, int64_t *time, bool *has_order, account_order *order, err *e);
 
 // The newest state of an instrument, which the caller frees, and the bar that it is after; NULL: there is none.
 void *journal_take_state(journal *j, const char *symbol, int64_t *time, size_t *bytes);
