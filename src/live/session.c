@@ -148,27 +148,31 @@ static bool make_rule(trader *t, trained *own, const char *run, err *e) {
     return true;
 }
 
-// Words of the description that a rule follows from.
-static char *settings_text(const task *t) {
-    char *text = NULL;
+static void put_rate(FILE *f, const account_rate *r) {
+    fprintf(f, "%.17g %d,", r->value, (int)r->measure);
+}
+
+// Settings of the description that a rule follows from, as a text that the caller frees.
+static bool settings_text(const task *t, const account_terms *a, char **text, err *e) {
+    signal_settings s;
     size_t bytes = 0;
-    FILE *f = open_memstream(&text, &bytes);
+    if (!signal_read(t->config, &s, e)) return false;
+    FILE *f = open_memstream(text, &bytes);
     NEED(f, "out of memory for settings");
-    size_t n;
-    const config_key *keys = signal_keys(&n);
-    for (size_t i = 0; i < n; i++) fprintf(f, "%s=%s;", keys[i].path, config_text(t->config, keys[i].path));
-    keys = account_keys(&n);
-    for (size_t i = 0; i < n; i++) {
-        const char *value = config_text(t->config, keys[i].path);
-        fprintf(f, "%s=%s;", keys[i].path, value ? value : "");
-    }
+    const double real[] = {s.threshold, s.stop, s.target, s.size, a->cash, a->leverage, a->margin_call, a->contract,
+        a->lot_step, a->point};
+    const account_rate *const rate[] = {&a->spread, &a->commission, &a->slippage, &a->swap_long, &a->swap_short};
+    for (size_t i = 0; i < sizeof real / sizeof *real; i++) fprintf(f, "%.17g,", real[i]);
+    for (size_t i = 0; i < sizeof rate / sizeof *rate; i++) put_rate(f, rate[i]);
+    fprintf(f, "%lld,%d,%d,%d,%d,%d,%d", (long long)s.hold, (int)s.exit, (int)s.sizing, a->last_open, a->target_first,
+        a->entry_stop, a->shorts);
     NEED(fclose(f) == 0, "out of memory for settings");
-    return text;
+    return true;
 }
 
 static bool make_traders(session *s, trained *own, const char *run, err *e) {
-    char *settings = settings_text(&own->task);
-    bool ok = true;
+    char *settings = NULL;
+    bool ok = settings_text(&own->task, &s->terms, &settings, e);
     weights_identity(run, s->weights);
     for (int k = 0; ok && k < s->traders; k++) {
         trader *t = &s->trader[k];
