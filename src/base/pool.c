@@ -1,6 +1,15 @@
 // Workers wait for the generation number to change: a short spin first, because kernels follow each other within
-// microseconds, then a condition variable, so that an idle pool costs nothing. A call is over when every worker has
-// reported back, hence `fn` and `arg` of one call are never read after pool_run returns.
+// microseconds, then a condition variable, so that an idle pool costs nothing.
+//
+// Invariants:
+// 1. A worker is counted as inside before it looks whether a call is open, and the caller closes a call before it waits
+//    for nobody to be inside. So a worker that is inside an open call has its caller wait, and one that comes too late,
+//    because the system ran something else in its place, holds nobody up.
+// 2. What a call is (fn, arg, items) changes while no call is open and nobody is inside; it is never read after
+// pool_run
+//    returns.
+// 3. A worker is counted as asleep before it looks at the generation for the last time, and the caller looks for
+//    sleepers after it has moved the generation on. So none sleeps through a call unless there is no item for it.
 #include "base/pool.h"
 
 #include <pthread.h>
@@ -17,7 +26,9 @@ struct pool {
     pthread_mutex_t lock;
     pthread_cond_t start;
     atomic_uint generation;
-    atomic_int running; // workers that have not finished this call
+    atomic_int inside; // workers that look at this call, or work on it
+    atomic_int asleep;
+    atomic_bool open; // there is a call
     atomic_bool stop;
     atomic_flag taken; // a call is running
     atomic_llong next;
@@ -54,8 +65,10 @@ static unsigned await(pool *p, unsigned seen) {
         relax();
     }
     pthread_mutex_lock(&p->lock);
-    while (atomic_load_explicit(&p->generation, memory_order_acquire) == seen) pthread_cond_wait(&p->start, &p->lock);
-    unsigned now = atomic_load_explicit(&p->generation, memory_order_acquire);
+    atomic_fetch_add(&p->asleep, 1);
+    while (atomic_load(&p->generation) == seen) pthread_cond_wait(&p->start, &p->lock);
+    atomic_fetch_sub(&p->asleep, 1);
+    unsigned now = atomic_load(&p->generation);
     pthread_mutex_unlock(&p->lock);
     return now;
 }
@@ -67,15 +80,22 @@ static void *work(void *arg) {
     for (;;) {
         seen = await(me.p, seen);
         if (atomic_load(&me.p->stop)) return NULL;
-        drain(me.p, me.worker);
-        atomic_fetch_sub_explicit(&me.p->running, 1, memory_order_release);
+        atomic_fetch_add(&me.p->inside, 1);
+        if (atomic_load(&me.p->open)) drain(me.p, me.worker);
+        atomic_fetch_sub(&me.p->inside, 1);
     }
 }
 
-static void wake(pool *p) {
+// Wakes `wanted` workers, as far as so many sleep; those that spin see for themselves.
+static void wake(pool *p, int64_t wanted) {
+    atomic_fetch_add(&p->generation, 1);
+    int64_t asleep = atomic_load(&p->asleep);
+    if (!asleep) return;
     pthread_mutex_lock(&p->lock);
-    atomic_fetch_add_explicit(&p->generation, 1, memory_order_release);
-    pthread_cond_broadcast(&p->start);
+    if (wanted < asleep)
+        for (int64_t i = 0; i < wanted; i++) pthread_cond_signal(&p->start);
+    else
+        pthread_cond_broadcast(&p->start);
     pthread_mutex_unlock(&p->lock);
 }
 
@@ -131,7 +151,7 @@ pool *pool_new(int threads, err *e) {
 void pool_free(pool *p) {
     if (!p) return;
     atomic_store(&p->stop, true);
-    wake(p);
+    wake(p, p->threads);
     for (int i = 1; i < p->threads; i++) pthread_join(p->ids[i], NULL);
     pthread_cond_destroy(&p->start);
     pthread_mutex_destroy(&p->lock);
@@ -154,10 +174,10 @@ void pool_run(pool *p, int64_t items, pool_fn *fn, void *arg) {
     p->arg = arg;
     p->items = items;
     atomic_store_explicit(&p->next, 0, memory_order_relaxed);
-    atomic_store_explicit(&p->running, p->threads - 1, memory_order_relaxed);
-    wake(p);
+    atomic_store(&p->open, true);
+    wake(p, items - 1);
     drain(p, 0);
-    for (int i = 0; atomic_load_explicit(&p->running, memory_order_acquire) > 0; i++)
-        i < SPINS ? relax() : (void)sched_yield();
+    atomic_store(&p->open, false);
+    for (int i = 0; atomic_load(&p->inside) > 0; i++) i < SPINS ? relax() : (void)sched_yield();
     atomic_flag_clear_explicit(&p->taken, memory_order_release);
 }

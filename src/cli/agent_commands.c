@@ -4,6 +4,7 @@
 #include "cli/ask.h"
 #include "cli/show.h"
 #include "graph/dtype.h"
+#include "task/agent_split.h"
 #include "task/agent_use.h"
 
 #include <math.h>
@@ -14,12 +15,13 @@
 static void print_plan_json(const agent_task *t) {
     const agent_settings *s = &t->agent;
     const budget *b = &t->budget;
-    demand n = agent_task_demand(t);
+    demand n = agent_split_least(t);
     err unused;
     json_t *all =
-        json_pack("{s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:b}", "agent", agent_task_env(t), "model",
-            model_name(t->model.kind), "device", t->device->name, "precision", precision_name(s->precision), "n_envs",
-            (json_int_t)s->envs, "n_steps", (json_int_t)s->steps, "batch", (json_int_t)s->batch, "total_timesteps",
+        json_pack("{s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:b}", "agent", agent_task_env(t),
+            "model", model_name(t->model.kind), "device", t->device->name, "precision", precision_name(s->precision),
+            "n_envs", (json_int_t)s->envs, "n_steps", (json_int_t)s->steps, "batch", (json_int_t)s->batch,
+            "micro_batch", (json_int_t)s->micro, "accumulation", (json_int_t)(s->batch / s->micro), "total_timesteps",
             (json_int_t)s->total, "slab_bytes", (json_int_t)t->memory.total, "memory", agent_show_memory(&t->memory),
             "limit_bytes", json_bytes(b->limited ? (double)b->limit : NAN), "fits", agent_task_fits(t, &unused));
     json_object_set_new(all, "smallest_limit_gb", json_number(budget_gb(budget_least(b, &n))));
@@ -33,7 +35,7 @@ bool agent_plan_command(const cli_options *o, const task_options *ask, err *e) {
     if (o->json) {
         print_plan_json(&t);
     } else {
-        demand n = agent_task_demand(&t);
+        demand n = agent_split_least(&t);
         agent_show(&t, stdout);
         show_agent_keys(&t, false, stdout);
         printf("programs  act, last, ends, advantage, minibatch, test (doc/agents.md)\n");
@@ -83,17 +85,11 @@ static void print_score(const trained_agent *t, const agent_score *s, bool json)
 
 // Options that choose data.
 static bool takes_options(const cli_options *o, err *e) {
-    static const char *const of_data[] = {"--data", "--test", "--importance"};
-    for (size_t i = 0; i < sizeof of_data / sizeof *of_data; i++)
-        if (cli_given(o, of_data[i]))
-            return err_input(e, "%s: the run is of an agent, which takes no other data yet; leave it out", of_data[i]);
+    static const char *const of_models[] = {"--test", "--importance"};
+    for (size_t i = 0; i < sizeof of_models / sizeof *of_models; i++)
+        if (cli_given(o, of_models[i]))
+            return err_input(e, "%s: the run is of an agent, which has none; leave it out", of_models[i]);
     return true;
-}
-
-// A part of the data, where the environment has some.
-static bool takes_part(const trained_agent *t, const char *part, err *e) {
-    return !part || t->task.world.open ||
-           err_input(e, "--part: the environment of this run, %s, has no data; leave it out", agent_task_env(&t->task));
 }
 
 bool agent_evaluate_command(const cli_options *o, err *e) {
@@ -102,8 +98,9 @@ bool agent_evaluate_command(const cli_options *o, err *e) {
     trained_options ask = {
         .run = o->word[0], .overrides = o->word + 1, .override_count = o->words - 1, .version = TRADEWIND_VERSION};
     ask.part = cli_given(o, "--part");
+    ask.data = cli_given(o, "--data");
     if (!takes_options(o, e) || !ask_devices(o, &ask.devices, e) || !trained_agent_open(&t, &ask, e)) return false;
-    bool ok = takes_part(&t, ask.part, e) && agent_evaluate(t.agent, &s, e);
+    bool ok = trained_agent_score(&t, &s, e);
     if (ok) print_score(&t, &s, o->json);
     trained_agent_close(&t);
     return ok;

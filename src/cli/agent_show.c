@@ -29,6 +29,10 @@ void agent_show(const agent_task *t, FILE *out) {
     fprintf(out, "model     %s for policy and value: %s, %s, %s, %s\n", t->agent.shared ? "one net" : "two nets",
         model_name(t->model.kind), config_text(t->config, "model.widths"), config_text(t->config, "model.activation"),
         precision_name(t->agent.precision));
+    if (t->agent.micro < t->agent.batch) {
+        agent_lines_split(t, world, sizeof world);
+        fprintf(out, "split     %s\n", world);
+    }
     if (t->agent.lstm) fprintf(out, "lstm      %lld units before each net\n", (long long)t->agent.lstm);
     fprintf(out,
         "memory    %.1f MB in one slab: weights %.1f, gradients %.1f, moments %.1f, rollout and environments %.1f, "

@@ -3,6 +3,7 @@
 
 #include "base/json.h"
 #include "base/term.h"
+#include "cli/agent_show.h"
 #include "cli/ask.h"
 #include "cli/checking.h"
 #include "cli/cli.h"
@@ -22,18 +23,30 @@
 typedef struct {
     const cli_options *o;
     progress bar;
-    char *bars; // report of the bar files, until it is shown; or NULL
-    int works;  // folds of this process
+    char *bars;  // report of the bar files, until it is shown; or NULL
+    int works;   // folds of this process
+    bool agents; // folds are agents
 } view;
 
 static bool says_text(const view *v) {
     return !v->o->json && !v->o->quiet;
 }
 
+// Keys of an agent are told with it.
+static void show_first(const view *v, const task_event *e) {
+    if (v->agents) {
+        if (v->bars) fputs(v->bars, stdout);
+        agent_show(e->walk.agent, stdout);
+    } else {
+        show_task(e->task, v->bars, stdout);
+    }
+}
+
 static void on_begin(view *v, const task_event *e) {
     const task_walk_event *w = &e->walk;
+    v->agents = w->agent != NULL;
     if (says_text(v)) {
-        show_task(e->task, v->bars, stdout);
+        show_first(v, e);
         printf("folds     %lld, %d of them here, %d at once on %d thread%s each; the data above are the first one's\n",
             (long long)w->folds->count, w->works, w->jobs, w->threads, term_s(w->threads));
         for (int64_t i = 0; i < w->folds->count; i++)
@@ -44,6 +57,7 @@ static void on_begin(view *v, const task_event *e) {
     if (v->o->json)
         json_line(stdout, json_pack("{s:I, s:i, s:i, s:i}", "folds", (json_int_t)w->folds->count, "here", w->works,
                               "jobs", w->jobs, "threads", w->threads));
+    if (v->agents && !v->o->quiet) show_agent_keys(w->agent, v->o->json, stdout);
     free(v->bars);
     v->bars = NULL;
     v->works = w->works;
@@ -56,25 +70,32 @@ static bool on_share(view *v, double share) {
     return !cli_interrupted();
 }
 
+static void print_fold_json(const view *v, const task_event *e) {
+    const task_fold_event *f = &e->fold;
+    const train_result *r = f->result;
+    json_line(stdout,
+        json_pack("{s:I, s:s, s:I, s:I, s:o, s:b, s:s?}", "fold", (json_int_t)f->number, "directory", f->dir,
+            v->agents ? "iterations" : "epochs", (json_int_t)(r ? r->epochs : 0),
+            v->agents ? "best_iteration" : "best_epoch", (json_int_t)(r ? r->best_epoch : 0), "validation_best",
+            json_number(r && r->best_epoch ? r->best : NAN), "interrupted", r && r->interrupted, "error", e->line));
+}
+
 static void on_fold(view *v, const task_event *e) {
     const task_fold_event *f = &e->fold;
     const train_result *r = f->result;
+    const char *unit = v->agents ? "iteration" : "epoch";
     char value[32];
     progress_done(&v->bar);
-    if (v->o->json)
-        json_line(stdout,
-            json_pack("{s:I, s:s, s:I, s:I, s:o, s:b, s:s?}", "fold", (json_int_t)f->number, "directory", f->dir,
-                "epochs", (json_int_t)(r ? r->epochs : 0), "best_epoch", (json_int_t)(r ? r->best_epoch : 0),
-                "validation_best", json_number(r && r->best_epoch ? r->best : NAN), "interrupted", r && r->interrupted,
-                "error", e->line));
+    if (v->o->json) print_fold_json(v, e);
     if (!says_text(v)) return;
     if (!r)
         printf("fold %3lld  failed: %s\n", (long long)f->number, e->line);
     else if (r->best_epoch && !r->interrupted)
-        printf("fold %3lld  %lld epoch%s, best %lld: validation %s %s\n", (long long)f->number, (long long)r->epochs,
-            term_s(r->epochs), (long long)r->best_epoch, f->metric->title, lines_value(r->best, value, sizeof value));
+        printf("fold %3lld  %lld %s%s, best %lld: validation %s %s\n", (long long)f->number, (long long)r->epochs, unit,
+            term_s(r->epochs), (long long)r->best_epoch, f->metric ? f->metric->title : "reward",
+            lines_value(r->best, value, sizeof value));
     else
-        printf("fold %3lld  stopped in epoch %lld\n", (long long)f->number, (long long)r->epochs + 1);
+        printf("fold %3lld  stopped in %s %lld\n", (long long)f->number, unit, (long long)r->epochs + 1);
     fflush(stdout);
 }
 
@@ -136,7 +157,7 @@ static json_t *write_report(const view *v, const char *dir) {
     return path;
 }
 
-static void print_folds(const task_tested_event *t) {
+static void print_folds(const task_tested_event *t, bool agents) {
     size_t i;
     json_t *fold;
     printf("\n");
@@ -145,12 +166,15 @@ static void print_folds(const task_tested_event *t) {
     printf(
         "%-8s  %-10s  %-10s  %9lld", "all", "", "", (long long)json_integer_value(json_object_get(t->doc, "samples")));
     print_scores(t->doc);
-    printf("\nskill is against each fold's own trivial answer: above 0 is better (doc/scores.md)\n");
+    if (agents)
+        printf("\nskill is against the better of staying out and of holding: above 0 is better (doc/walk.md)\n");
+    else
+        printf("\nskill is against each fold's own trivial answer: above 0 is better (doc/scores.md)\n");
     printf("walk      %s/%s\n", t->dir, results_name(RESULTS_WALK));
 }
 
 static void on_tested(const view *v, const task_tested_event *t) {
-    if (says_text(v)) print_folds(t);
+    if (says_text(v)) print_folds(t, json_object_get(json_object_get(t->doc, "metrics"), "reward") != NULL);
     json_t *path = write_report(v, t->dir);
     if (says_text(v) && json_is_string(path)) printf("report    %s\n", json_string_value(path));
     if (v->o->json) {

@@ -1,9 +1,11 @@
 // Queues of the CPU device: a pool of threads and a table of kernels. Playing a recording runs its calls one after the
-// other on the calling thread, which shares each call's items out to the pool.
+// other on the calling thread, which shares a call's items out to the pool where that is faster (pace.h).
 #include "cpu/cpu.h"
 
+#include "base/clock.h"
 #include "base/machine.h"
 #include "base/pool.h"
+#include "cpu/pace.h"
 #include "cpu/table.h"
 #include "ops/table.h"
 
@@ -22,8 +24,9 @@ struct queue {
 };
 
 struct recording {
-    const call *calls;
+    call *calls;
     int count;
+    pace *pace; // [count], or NULL: there is one thread
 };
 
 const char *const *cpu_instruction_sets(void) {
@@ -200,8 +203,12 @@ static bool fill(queue *q, void *to, int byte, size_t bytes, err *e) {
 
 static recording *record(queue *q, room *r, call *calls, int count, err *e) {
     recording *made = malloc(sizeof *made);
+    bool many = pool_threads(q->pool) > 1;
+    pace *pace = many ? calloc((size_t)count + 1, sizeof *pace) : NULL;
     (void)r;
-    if (!made) {
+    if (!made || (many && !pace)) {
+        free(made);
+        free(pace);
         err_run(e, "out of memory for a recording");
         return NULL;
     }
@@ -209,22 +216,33 @@ static recording *record(queue *q, room *r, call *calls, int count, err *e) {
         CHECK(!calls[i].backward || q->table[calls[i].op]->backward, "%s has no backward", calls[i].name);
         calls[i].pool = q->pool;
     }
-    *made = (recording){calls, count};
+    *made = (recording){calls, count, pace};
     return made;
 }
 
 static void forget(queue *q, recording *r) {
     (void)q;
+    if (r) free(r->pace);
     free(r);
+}
+
+static void run(const queue *q, const call *c) {
+    const kernel *k = q->table[c->op];
+    c->backward ? k->backward(c) : k->forward(c);
+}
+
+// A call shared out to the threads, or done by this one, as its pace has it.
+static void run_paced(const queue *q, call *c, pace *p) {
+    bool looks = pace_looks(p);
+    double began = looks ? clock_seconds() : 0;
+    c->pool = pace_shares(p) ? q->pool : NULL;
+    run(q, c);
+    pace_played(p, looks ? clock_seconds() - began : 0);
 }
 
 static bool play(queue *q, recording *r, err *e) {
     (void)e;
-    for (int i = 0; i < r->count; i++) {
-        const call *c = &r->calls[i];
-        const kernel *k = q->table[c->op];
-        c->backward ? k->backward(c) : k->forward(c);
-    }
+    for (int i = 0; i < r->count; i++) r->pace ? run_paced(q, &r->calls[i], &r->pace[i]) : run(q, &r->calls[i]);
     return true;
 }
 

@@ -174,18 +174,27 @@ ENV_FN int64_t market_units(
     return side * account_units(r, (int64_t)lots, &over);
 }
 
+// The order that an action asks for at the newest close; false where the position is kept as it is.
+ENV_FN bool market_order(
+    const market_settings *k, const env_data *d, const market_state *m, const float *action, account_order *o) {
+    double share;
+    int side = market_side(k, action, &share), has = (m->books.units > 0) - (m->books.units < 0);
+    o->units = o->stop = o->target = 0;
+    if (side == has) return false;
+    if (side) o->units = market_units(k, market_rules(d, m), m, market_bar(d, m->row)->close, side, share);
+    return true;
+}
+
 // The bar behind the newest one, with the order that was decided at that one's close.
 ENV_FN void market_trade(
     const market_settings *k, const env_data *d, const account_rules *r, market_state *m, const float *action) {
     const account_bar *before = market_bar(d, m->row), *b = before + 1;
     const int32_t *calendar = market_calendar(d, m->row + 1);
-    double share;
-    int side = market_side(k, action, &share), has = (m->books.units > 0) - (m->books.units < 0);
-    account_order o = {0, 0, 0};
+    account_order o;
     account_events ev;
-    if (side && side != has) o.units = market_units(k, r, m, before->close, side, share);
+    bool orders = market_order(k, d, m, action, &o);
     if (calendar[MARKET_NIGHTS]) account_night(&m->books, r, calendar[MARKET_NIGHTS], before->close);
-    account_step(&m->books, r, side == has ? NULL : &o, b, &ev);
+    account_step(&m->books, r, orders ? &o : NULL, b, &ev);
     if (k->day_close && calendar[MARKET_ENDS]) account_close(&m->books, r, b->close, ACCOUNT_BY_DAY, &ev);
     m->row++;
 }

@@ -33,9 +33,9 @@ bool agent_check(const agent_settings *s, err *e) {
         return err_input(
             e, "agent.noise: %s has choices, not numbers, as actions; noise is for those", env_name(s->world.env.kind));
     if (s->batch != s->micro && (s->entropy_bound > 0 || s->value_bound > 0))
-        return err_input(e,
-            "agent.entropy_bound and agent.value_loss_bound are of a whole minibatch, which memory does "
-            "not take at once: choose a smaller agent.batch_size");
+        return err_input(e, "agent.entropy_bound and agent.value_loss_bound are of a whole minibatch, which then "
+                            "cannot be split: leave "
+                            "gpu_optimization.gradient_accumulation_steps out");
     return true;
 }
 

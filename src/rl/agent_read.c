@@ -58,9 +58,11 @@ static bool read_ramps(const config *c, agent_settings *s, err *e) {
 }
 
 static void read_rollout(const config *c, agent_settings *s) {
+    static const char parts[] = "gpu_optimization.gradient_accumulation_steps";
     s->envs = config_int(c, "agent.n_envs");
     s->steps = config_int(c, "agent.n_steps");
     s->batch = s->micro = config_int(c, "agent.batch_size");
+    if (!config_is(c, parts, "auto")) s->batch *= config_int(c, parts);
     s->epochs = config_int(c, "agent.n_epochs");
     s->total = config_int(c, "agent.total_timesteps");
     s->tests = config_int(c, "agent.evaluate_episodes");

@@ -81,7 +81,7 @@ static void remember_all(
         op_remember(g, m[i].h, n->h[i]);
         op_remember(g, m[i].c, n->c[i]);
     }
-    if (s->lstm) op_remember(g, m[0].reset, end);
+    if (s->lstm && end.id) op_remember(g, m[0].reset, end);
 }
 
 // The LSTM that the value is computed with.
@@ -268,6 +268,22 @@ static void build_test(agent_graphs *a, const agent_settings *s, const model_spe
     op_advance(g, PHASE_AFTER);
 }
 
+static void build_answer(agent_graphs *a, const agent_settings *s, const model_spec *policy, const agent_sizes *z) {
+    graph *g = a->g;
+    layer_memory before[NETS_MOST];
+    a->seen = graph_state(g, "answer seen", DTYPE_F32, shape2(BATCH, z->env.observation));
+    tensor seen = normalised(g, s, a->seen, false);
+    if (s->normalise_observation) a->moments = graph_sibling(g, seen, 1);
+    memories(g, s, "answer ", s->tests, before);
+    nets n = nets_build(g, s, policy, seen, before, NETS_POLICY);
+    a->score = n.score;
+    a->action = op_sample(g, n.score, n.std, TENSOR_NONE, TENSOR_NONE, sampling(s, z, true));
+    a->memory = s->lstm ? before[0] : (layer_memory){0};
+    remember_all(g, s, before, &n, TENSOR_NONE); // beginnings come from the host
+    graph_keep(g, a->score);
+    graph_keep(g, a->action);
+}
+
 void agent_graph_build(agent_graphs *to, agent_graph_kind kind, const agent_settings *s, const model_spec *policy) {
     agent_sizes z = agent_sizes_of(s);
     *to = (agent_graphs){0};
@@ -280,6 +296,7 @@ void agent_graph_build(agent_graphs *to, agent_graph_kind kind, const agent_sett
     case GRAPH_ENDS: build_ends(to, s, policy, &z); break;
     case GRAPH_ADVANTAGE: build_advantage(to, s, &z); break;
     case GRAPH_BEGIN: build_begin(to, s); break;
+    case GRAPH_ANSWER: build_answer(to, s, policy, &z); break;
     default: build_test(to, s, policy, &z); break;
     }
     dtype_assign(to->g, s->precision);

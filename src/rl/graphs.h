@@ -13,7 +13,8 @@ typedef enum {
     GRAPH_ADVANTAGE,
     GRAPH_BEGIN,
     GRAPH_TEST,
-    AGENT_GRAPHS
+    AGENT_GRAPHS,
+    GRAPH_ANSWER = AGENT_GRAPHS // of an actor: `tests` rows that the host gives
 } agent_graph_kind;
 
 // Widths that follow from the settings.
@@ -30,14 +31,15 @@ agent_sizes agent_sizes_of(const agent_settings *s);
 
 // A graph, with the tensors that the host moves; none where the graph does not have them.
 typedef struct {
-    graph *g;                                                 // NULL: there is no such program
-    tensor loss, totals, seed, knobs, gate, clip, log_std;    // minibatch
-    tensor end, total, length;                                // test: kept results of a step
-    tensor state;                                             // act, test: of the environments
-    tensor moments;                                           // act: of observations; none where these stay as they are
+    graph *g;                                              // NULL: there is no such program
+    tensor loss, totals, seed, knobs, gate, clip, log_std; // minibatch
+    tensor end, total, length;                             // test: kept results of a step
+    tensor seen, score, action;                            // answer: what the host gives; kept results
+    tensor state;                                          // act, test: of the environments
+    tensor moments; // act, answer: of observations; none where these stay as they are
     tensor table_end, table_total, table_length, table_value; // act
     tensor target;                                            // advantage: what values are to tell
-    layer_memory memory;                                      // test: of the policy; none without an LSTM
+    layer_memory memory;                                      // test, answer: of the policy; none without an LSTM
 } agent_graphs;
 
 // Builds one; `policy` is the model of both nets, without tensors.

@@ -3,6 +3,10 @@
 #include "base/clock.h"
 #include "graph/dtype.h"
 #include "rl/agent_read.h"
+#include "run/weights.h"
+#include "task/agent_split.h"
+
+#include <string.h>
 
 // The smallest rollout that there is, for weights that are used: no more of it is played.
 static void shrink(agent_settings *s) {
@@ -33,15 +37,15 @@ static bool choose_precision(agent_task *t, err *e) {
 }
 
 static agent_place place_of(const agent_task *t) {
-    return (agent_place){.device = t->device, .queue = t->queue};
+    const task_place *at = t->options.place;
+    return (agent_place){.device = t->device, .queue = t->queue, .space = at ? at->space : NULL};
 }
 
 // On a device that was opened.
 static bool build(agent_task *t, err *e) {
-    agent_place at = place_of(t);
     if (!choose_precision(t, e) || !budget_make(&t->budget, t->config, &t->settings, t->device, t->queue, e))
         return false;
-    t->memory = agent_measure(&at, &t->agent, &t->model);
+    agent_split_choose(t);
     return true;
 }
 
@@ -88,6 +92,21 @@ agent *agent_task_agent(const agent_task *t, err *e) {
     return NULL;
 }
 
+actor *agent_task_actor(const agent_task *t, int64_t rows, err *e) {
+    agent_place at = place_of(t);
+    actor *a = actor_new(&at, &t->agent, &t->model, rows, e);
+    if (!a || budget_holds(&t->budget, t->device, t->queue, e)) return a;
+    actor_free(a);
+    return NULL;
+}
+
+size_t agent_task_bytes(const agent_task *t, const split *parts) {
+    agent_place at = place_of(t);
+    agent_settings s = t->agent;
+    agent_data_resize(&t->world, parts, &s);
+    return space_aligned(agent_measure(&at, &s, &t->model).total);
+}
+
 // Copies on the host: the best weights, tables that are read back, and what a checkpoint gathers. Recordings are
 // counted by budget_holds, once they are there.
 demand agent_task_demand(const agent_task *t) {
@@ -97,7 +116,18 @@ demand agent_task_demand(const agent_task *t) {
 
 bool agent_task_fits(const agent_task *t, err *e) {
     demand n = agent_task_demand(t);
+    if (t->options.place) return true;
     return budget_fits(&t->budget, &n, t->device->name, e);
+}
+
+bool agent_weights_suit(const agent_task *t, const char *path, err *e) {
+    safetensors *f = weights_open(path, e);
+    if (!f) return false;
+    const char *was = safetensors_metadata(f, "environment"), *is = agent_task_env(t);
+    bool ok = !was || strcmp(was, is) == 0 ||
+              err_input(e, "%s: was trained in %s, not in %s; put agent.env back", path, was, is);
+    safetensors_close(f);
+    return ok;
 }
 
 void agent_task_chosen(const agent_task *t, const agent *a, chosen *c) {

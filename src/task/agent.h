@@ -3,7 +3,7 @@
 #ifndef TRADEWIND_TASK_AGENT_H
 #define TRADEWIND_TASK_AGENT_H
 
-#include "rl/agent.h"
+#include "rl/actor.h"
 #include "task/agent_world.h"
 #include "task/open.h"
 
@@ -32,9 +32,18 @@ void agent_task_close(agent_task *t);
 // The agent, with its initial weights; NULL on failure.
 agent *agent_task_agent(const agent_task *t, err *e);
 
+// A trained policy alone, for so many rows; its weights are to be loaded. NULL on failure.
+actor *agent_task_actor(const agent_task *t, int64_t rows, err *e);
+
+// Bytes of the device that the same agent takes with other parts of the same data, where its environment has some.
+size_t agent_task_bytes(const agent_task *t, const split *parts);
+
 // The memory that it takes; whether it is there and within the limit, ERR_RUN with the figures where it is not.
 demand agent_task_demand(const agent_task *t);
 bool agent_task_fits(const agent_task *t, err *e);
+
+// True where a file of weights is of an agent in the same environment; ERR_INPUT otherwise.
+bool agent_weights_suit(const agent_task *t, const char *path, err *e);
 
 // The plan of a run of this agent.
 void agent_task_chosen(const agent_task *t, const agent *a, chosen *c);

@@ -34,12 +34,20 @@ static bool tell(const fit *f, const task_event *e) {
 
 // Before the first iteration
 
+// Weights to begin with, of an agent in the same environment with nets of the same shape.
+static bool begin_from(const fit *f, err *e) {
+    const agent_task *t = &f->task;
+    const char *path = t->settings.init_from;
+    if (t->options.resume || !path) return true;
+    return agent_weights_suit(t, path, e) && agent_load(f->agent, path, e);
+}
+
 static bool make_agent(fit *f, err *e) {
     const agent_task *t = &f->task;
     f->config = task_description_text(t->config, e);
     if (!f->config || !agent_task_fits(t, e)) return false;
     f->agent = agent_task_agent(t, e);
-    if (!f->agent) return false;
+    if (!f->agent || !begin_from(f, e)) return false;
     agent_task_chosen(t, f->agent, &f->plan);
     f->stop.patience = t->settings.patience;
     return true;
@@ -66,7 +74,7 @@ static void log_key(void *arg, const told_key *k) {
 
 static void tell_begin(fit *f) {
     const agent_task *t = &f->task;
-    char device[IDENTITY_ROOM], card[LINE_ROOM], world[LINE_ROOM];
+    char device[IDENTITY_ROOM], card[LINE_ROOM], world[LINE_ROOM], split[LINE_ROOM];
     device_identity is;
     t->device->identify(t->queue, &is);
     identity_text(&is, device, sizeof device);
@@ -77,6 +85,10 @@ static void tell_begin(fit *f) {
     agent_task_each_key(t, log_key, f->log);
     agent_lines_world(t, world, sizeof world);
     log_line(f->log, "environment: %s", world);
+    if (t->agent.micro < t->agent.batch) {
+        agent_lines_split(t, split, sizeof split);
+        log_line(f->log, "split: %s", split);
+    }
     tell(f, &(task_event){.kind = TASK_AGENT_BEGIN,
                 .line = world,
                 .agent = {.task = t,

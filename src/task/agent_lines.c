@@ -1,6 +1,7 @@
 #include "task/agent_lines.h"
 
 #include "base/term.h"
+#include "task/agent_split.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -34,6 +35,15 @@ void agent_lines_world(const agent_task *t, char *text, size_t room) {
         "%s, %s environment%s x %s steps in a rollout, minibatches of %s, %lld pass%s, %s steps in %lld iteration%s",
         agent_task_env(t), envs, term_s(s->envs), steps, batch, (long long)s->epochs, s->epochs == 1 ? "" : "es", total,
         (long long)iterations, term_s(iterations));
+}
+
+void agent_lines_split(const agent_task *t, char *text, size_t room) {
+    char batch[32], micro[32];
+    int64_t parts = t->agent.batch / t->agent.micro;
+    term_count(batch, sizeof batch, (double)t->agent.batch);
+    term_count(micro, sizeof micro, (double)t->agent.micro);
+    snprintf(text, room, "minibatches of %s rows in %lld micro-batch%s of %s%s", batch, (long long)parts,
+        parts == 1 ? "" : "es", micro, agent_split_is_open(t) ? ", as memory demands" : "");
 }
 
 void agent_lines_data(const agent_task *t, char *text, size_t room) {

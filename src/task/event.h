@@ -35,7 +35,7 @@ typedef enum {
     TASK_MODELS_DONE,   // all of them have been trained and tested, or one was stopped
     TASK_LOST,          // some records of a run could not be written: `line`. The run itself is whole
     TASK_TUNING,        // returning false stops
-    TASK_WALK_BEGIN,    // folds are made and planned; the task is the first one's
+    TASK_WALK_BEGIN,    // folds are made and planned; the task is the first one's, where they are models
     TASK_WALK_EARLIER,  // the walk that was in the directory has another name now
     TASK_WALK_STEP,     // some of all folds is done; returning false asks for a stop
     TASK_FOLD,          // a fold has ended, in their order; where it failed `line` is the reason
@@ -89,6 +89,7 @@ typedef struct {
 } task_done_event;
 
 typedef struct {
+    const struct agent_task *agent; // the first one's; NULL: folds are models
     const scheme_folds *folds;
     int works;   // that this process trains
     int jobs;    // at once
@@ -98,8 +99,8 @@ typedef struct {
 typedef struct {
     int64_t number;
     const char *dir;
-    const train_result *result; // NULL where it failed
-    const metric *metric;       // by which an epoch is best
+    const train_result *result; // NULL where it failed; of an agent epochs are its iterations
+    const metric *metric;       // by which an epoch is best; NULL: an iteration of an agent, by its mean reward
 } task_fold_event;
 
 typedef struct {

@@ -1,6 +1,5 @@
 #include "task/walk.h"
 
-#include "base/pool.h"
 #include "run/results.h"
 #include "run/run.h"
 #include "task/fit.h"
@@ -8,8 +7,9 @@
 #include "task/members.h"
 #include "task/source.h"
 #include "task/walk_jobs.h"
+#include "task/walk_plan.h"
 #include "task/walk_test.h"
-#include "train/engine.h"
+#include "train/agent_keys.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,16 +30,14 @@ typedef struct {
     task all; // the walk's description
     dataset *data;
     scheme_folds folds;
-    task first;      // the first fold of this process
-    bool opened;     // it is open
-    chosen plan;     // of the first fold, whose batch and split all have
-    task_place room; // on a device with memory of its own: for all runs at once, and the data
-    int works, jobs, threads;
-    fold_work *work; // folds of this process, in order
-    walk_run *run;   // [works]
-    char *file;      // WALK/config.yaml
-    run *place;      // the directory, held; NULL for a shard
-    bool goes_on;    // with what is there
+    walk_plan plan;
+    int works;
+    fold_work *work;     // [works] folds of this process, in order
+    const split **parts; // [works] of them
+    walk_run *run;       // [works]
+    char *file;          // WALK/config.yaml
+    run *place;          // the directory, held; NULL for a shard
+    bool goes_on;        // with what is there
 } walk;
 
 char *walk_dir(const char *dir, const scheme_fold *f) {
@@ -98,10 +96,12 @@ static void list_work(walk *w) {
     const char *dir = w->all.settings.dir;
     bool warm = w->all.settings.walk.warm;
     w->work = calloc((size_t)w->folds.count + 1, sizeof *w->work);
-    NEED(w->work, "out of memory for %lld folds", (long long)w->folds.count);
+    w->parts = calloc((size_t)w->folds.count + 1, sizeof *w->parts);
+    NEED(w->work && w->parts, "out of memory for %lld folds", (long long)w->folds.count);
     for (int64_t i = 0; i < w->folds.count; i++) {
         const scheme_fold *of = &w->folds.fold[i];
         if (of->why[0] || !is_mine(w, i)) continue;
+        w->parts[w->works] = &of->parts;
         fold_work *f = &w->work[w->works++];
         f->at = i;
         f->dir = walk_dir(dir, of);
@@ -128,78 +128,28 @@ static task_options options_of(const walk *w, const fold_work *f, const char *fi
 
 // The plan
 
-// Bytes that a run takes beside the data, of the fold that takes most, and bytes of the data.
-static size_t largest_run(const walk *w, size_t *data) {
-    const task *t = &w->first;
-    size_t most = 0;
-    for (int i = 0; i < w->works; i++) {
-        const split *s = &fold_of(w, i)->parts;
-        engine_memory m = trainer_memory(&t->job, s, &t->settings, t->device, t->queue);
-        most = m.own > most ? m.own : most;
-        *data = space_aligned(m.data);
-    }
-    return most;
-}
-
-// True where runs can read one copy of the data in the device's memory: unless each scales its own.
-static bool shares_data(const walk *w) {
-    return !w->first.device->host_memory && w->first.data == w->data;
-}
-
-// Runs that fit into the memory at once.
-static int64_t count_fitting(const walk *w) {
-    const task *t = &w->first;
-    demand n = task_demand(t);
-    size_t data, own = largest_run(w, &data), shared = shares_data(w) ? data : 0;
-    n.slab = own + data - shared;
-    size_t need = budget_need(&t->budget, &n);
-    return t->budget.slab > shared ? (int64_t)((t->budget.slab - shared) / need) : 0;
-}
-
-// Runs at once: as many as there are processors or, on a card, a few, and no more than fit.
-static bool choose_jobs(walk *w, err *e) {
-    enum { CARD_JOBS = 10 };
-    const task *t = &w->first;
-    int asked = t->settings.walk.jobs, threads = w->o->devices.options.threads;
-    int64_t fit = count_fitting(w);
-    if (!threads) threads = pool_processors();
-    if (asked > w->works) asked = w->works;
-    if (asked > 1 && asked > fit)
-        return config_fail(t->config, "walk.jobs", e, "no more than %lld runs at once fit into the memory; use auto",
-            (long long)(fit < 1 ? 1 : fit));
-    w->jobs = asked ? asked : t->device->host_memory ? threads : CARD_JOBS;
-    if (w->jobs > w->works) w->jobs = w->works;
-    if (w->jobs > fit) w->jobs = (int)fit;
-    if (t->settings.walk.warm || w->jobs < 1) w->jobs = 1;
-    w->threads = threads / w->jobs < 1 ? 1 : threads / w->jobs;
-    return true;
-}
-
-// Takes the memory of all runs at once, in one allocation, and puts the data there.
-static bool take_room(walk *w, err *e) {
-    size_t data, own = largest_run(w, &data);
-    task *t = &w->first;
-    if (!shares_data(w) || w->jobs < 2) return true;
-    w->room.space = space_new(t->device, t->queue, data + (size_t)w->jobs * own, e);
-    if (!w->room.space) return false;
-    w->room.data = engine_data(&t->job, false);
-    return store_place(w->room.data, t->queue, w->room.space, e);
-}
-
-// Opens the first fold, so that a mistake in the description is found before the directory is touched.
-static bool plan_walk(walk *w, err *e) {
-    task *t = &w->first;
-    task_options o = options_of(w, &w->work[0], w->o->description.file, false); // there may be no weights yet
-    if (!task_open(t, &o, e)) return false;
-    w->opened = true;
-    bool ok = fit_batch_suits(t, e) && task_fits(t, e) &&
-              settings_metric(t->config, settings_task(&t->settings, t->data), e) && choose_jobs(w, e);
-    if (ok) task_chosen(t, &w->plan);
-    if (!ok || w->w->gather) return ok;
+static void tell_plan(const walk *w) {
+    const walk_plan *p = &w->plan;
+    const task *t = p->agents ? NULL : &p->model;
     tell(w, (task_event){.kind = TASK_WALK_BEGIN,
                 .task = t,
-                .walk = {.folds = &w->folds, .works = w->works, .jobs = w->jobs, .threads = w->threads}});
-    tell(w, (task_event){.kind = TASK_KEYS, .task = t});
+                .walk = {.agent = p->agents ? &p->agent : NULL,
+                    .folds = &w->folds,
+                    .works = w->works,
+                    .jobs = p->jobs,
+                    .threads = p->threads}});
+    if (t) tell(w, (task_event){.kind = TASK_KEYS, .task = t});
+}
+
+// There may be no weights yet to begin from.
+static bool plan_walk(walk *w, err *e) {
+    walk_plan_options o = {.options = options_of(w, &w->work[0], w->o->description.file, false),
+        .data = w->data,
+        .parts = w->parts,
+        .folds = w->works,
+        .runs = w->works};
+    if (!walk_plan_open(&w->plan, &o, e)) return false;
+    if (!w->w->gather) tell_plan(w);
     return true;
 }
 
@@ -212,7 +162,8 @@ static bool are_of_one_set(const walk *w, err *e) {
     for (int i = 0; ok && i < w->works; i++) {
         chosen plan;
         char differs[256];
-        if (!members_plan(w->work[i].dir, &plan) || !chosen_set_differs(&plan, &w->plan, differs, sizeof differs))
+        if (!members_plan(w->work[i].dir, &plan) ||
+            !chosen_set_differs(&plan, &w->plan.chosen, differs, sizeof differs))
             continue;
         ok = err_input(e,
             "%s: was trained on other data than those here: %s; gather with the data that all folds were trained on, "
@@ -310,32 +261,23 @@ static bool judge_runs(const walk *w, bool *stopped, err *e) {
     return true;
 }
 
-// Gives the device back, which the test opens anew for each fold.
-static void close_first(walk *w) {
-    store_free(w->room.data);
-    if (w->room.space) space_free(w->room.space);
-    if (w->opened) task_close(&w->first);
-    w->room = (task_place){0};
-    w->opened = false;
-}
-
 static bool train_folds(walk *w, bool *stopped, err *e) {
     walk_view v = {on_progress, on_ended, w};
-    if (!take_room(w, e)) return false;
+    if (!walk_plan_take(&w->plan, e)) return false;
     w->run = calloc((size_t)w->works, sizeof *w->run);
     NEED(w->run, "out of memory for %d folds", w->works);
     for (int i = 0; i < w->works; i++) {
         task_options *o = &w->run[i].options;
         *o = options_of(w, &w->work[i], w->file, true);
         o->description.text = NULL;
-        o->devices.options.threads = w->threads;
-        o->devices.options.several = w->jobs > 1;
-        o->like = &w->plan;
-        o->place = w->room.space ? &w->room : NULL;
+        o->devices.options.threads = w->plan.threads;
+        o->devices.options.several = w->plan.jobs > 1;
+        o->like = &w->plan.chosen;
+        o->place = walk_plan_room(&w->plan);
         o->resume = (w->goes_on || w->w->shards) && fit_can_go_on(w->work[i].dir);
     }
-    bool ok = walk_jobs(w->run, w->works, w->jobs, &v, e) && judge_runs(w, stopped, e);
-    close_first(w);
+    bool ok = walk_jobs(w->run, w->works, w->plan.jobs, &v, e) && judge_runs(w, stopped, e);
+    walk_plan_close(&w->plan); // the test opens the device anew for each fold
     return ok;
 }
 
@@ -349,6 +291,7 @@ static bool carry_out(walk *w, bool *stopped, err *e) {
                          .data = w->data,
                          .kind = w->all.settings.walk.scheme.kind,
                          .folds = &w->folds,
+                         .agents = agent_given(w->all.config),
                          .importance = w->all.settings.walk.importance},
         stopped, e);
 }
@@ -362,11 +305,21 @@ static bool can_be_warm(const walk *w, err *e) {
     return !w->w->shards || config_fail(w->all.config, "walk.start", e, "warm folds are one chain; leave --shard out");
 }
 
+// Agents without data have no time to walk through.
+static bool suits_agents(const walk *w, err *e) {
+    const config *c = w->all.config;
+    if (!agent_given(c)) return true;
+    if (!config_is(c, "agent.env", "market"))
+        return config_fail(c, "agent.env", e, "only an agent of env: market has data to walk through; use train");
+    return !w->all.settings.walk.importance ||
+           config_fail(c, "walk.importance", e, "importance of columns is not measured for agents; leave it out");
+}
+
 static bool walk_all(walk *w, err *e) {
     bool stopped = false;
     if (w->all.settings.walk.fold)
         return config_fail(w->all.config, "walk.fold", e, "a walk has all folds; leave it out, or train with it");
-    if (!can_be_warm(w, e) || !make_folds(w, e)) return false;
+    if (!suits_agents(w, e) || !can_be_warm(w, e) || !make_folds(w, e)) return false;
     list_work(w);
     if (!w->works && w->w->shards) return true; // more shards than folds
     if (!w->works) return config_fail(w->all.config, "walk", e, "no fold can be made: %s", w->folds.fold[0].why);
@@ -378,13 +331,14 @@ static bool walk_all(walk *w, err *e) {
 }
 
 static void walk_close(walk *w) {
-    close_first(w);
+    walk_plan_close(&w->plan);
     run_close(w->place);
     for (int i = 0; i < w->works; i++) {
         free(w->work[i].dir);
         free(w->work[i].from);
     }
     free(w->work);
+    free(w->parts);
     free(w->run);
     free(w->file);
     scheme_done(&w->folds);

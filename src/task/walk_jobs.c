@@ -19,6 +19,16 @@ typedef struct {
     atomic_bool stop;
 } jobs_state;
 
+static void take_agent(walk_run *r, const task_agent_done_event *d) {
+    r->stopped = d->interrupted;
+    r->metric = NULL;
+    r->result = (train_result){.epochs = d->iterations,
+        .best_epoch = d->best_iteration,
+        .best = d->best,
+        .interrupted = d->interrupted,
+        .stopped_early = d->stopped_early};
+}
+
 // Told by the thread of the run. Everything else that a run tells is in its own log.
 static bool on_event(void *arg, const task_event *e) {
     walk_run *r = arg;
@@ -30,6 +40,9 @@ static bool on_event(void *arg, const task_event *e) {
         r->metric = e->done.metric;
         r->stopped = e->done.result->interrupted;
         break;
+    case TASK_AGENT_BEGIN: atomic_store(&r->all, (double)e->agent.iterations); break;
+    case TASK_ITERATION: atomic_store(&r->at, (double)e->iteration.report->iteration); break;
+    case TASK_AGENT_DONE: take_agent(r, &e->agent_done); break;
     case TASK_LOST: snprintf(r->lost, sizeof r->lost, "%s", e->line); break;
     default: break;
     }

@@ -19,7 +19,7 @@ typedef struct {
     train_result result; // of a run that ended; of an ensemble, of its last member
     const metric *metric;
     char lost[WALK_LINE_ROOM]; // records that could not be written, in a line; "" where all were
-    _Atomic double all, at;    // samples of the run, and those done
+    _Atomic double all, at;    // samples of the run, or an agent's iterations, and those done
     atomic_bool *stop;         // of all runs
 } walk_run;
 

@@ -8,11 +8,18 @@
 #include "task/members.h"
 #include "task/walk.h"
 #include "task/walk_pool.h"
+#include "task/walk_rewards.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+// Scores of all folds: of models or of agents.
+typedef struct {
+    walk_pool *models;
+    walk_rewards agents;
+} totals;
 
 // Moments of the first and the last sample, or their numbers where samples have no time.
 static json_t *part_json(const dataset *d, const split_part *p) {
@@ -84,17 +91,33 @@ static bool measure_fold(const walk_tested *w, const trained_options *ask, walk_
     return ok;
 }
 
-// ERR_INPUT where it is not trained to its end.
-static bool test_fold(const walk_tested *w, const scheme_fold *f, walk_pool *p, json_t *to, err *e) {
+// An agent's greedy pass over the test.
+static bool play_fold(const trained_options *ask, walk_rewards *all, json_t *to, err *e) {
+    trained_agent t;
+    agent_score s;
+    if (!trained_agent_open(&t, ask, e)) return false;
+    bool ok = trained_agent_score(&t, &s, e);
+    if (ok) walk_rewards_add(all, &t, &s, to);
+    trained_agent_close(&t);
+    return ok;
+}
+
+static bool test_model(const walk_tested *w, const scheme_fold *f, const char *dir, walk_pool *p, json_t *to, err *e) {
     trained t;
-    char *dir = walk_dir(w->dir, f);
     trained_options test = options_of(w, f, dir, "test"), validation = options_of(w, f, dir, "validation");
     bool ok = trained_open(&t, &test, e);
     if (ok) {
         ok = score_fold(&t, dir, p, to, e);
         trained_close(&t);
     }
-    ok = ok && measure_fold(w, &validation, p, e);
+    return ok && measure_fold(w, &validation, p, e);
+}
+
+// ERR_INPUT where it is not trained to its end.
+static bool test_fold(const walk_tested *w, const scheme_fold *f, totals *all, json_t *to, err *e) {
+    char *dir = walk_dir(w->dir, f);
+    trained_options test = options_of(w, f, dir, "test");
+    bool ok = w->agents ? play_fold(&test, &all->agents, to, e) : test_model(w, f, dir, all->models, to, e);
     free(dir);
     return ok;
 }
@@ -105,7 +128,7 @@ static void set_status(json_t *fold, const char *status, const char *why) {
 }
 
 // Adds a fold to the document. False where the run itself fails: a fold that is missing is a row that says so.
-static bool add_fold(const walk_tested *w, const scheme_fold *f, walk_pool *p, json_t *rows, int *done, err *e) {
+static bool add_fold(const walk_tested *w, const scheme_fold *f, totals *all, json_t *rows, int *done, err *e) {
     const char *why = f->why;
     err missing;
     json_t *row = fold_json(w, f);
@@ -114,7 +137,7 @@ static bool add_fold(const walk_tested *w, const scheme_fold *f, walk_pool *p, j
         set_status(row, "left out", why);
         return true;
     }
-    if (test_fold(w, f, p, row, &missing)) {
+    if (test_fold(w, f, all, row, &missing)) {
         set_status(row, "done", "");
         ++*done;
         return true;
@@ -135,13 +158,13 @@ static int64_t count_missing(const json_t *rows) {
 }
 
 // Tests the folds, until it is asked to stop.
-static bool add_folds(const walk_tested *w, walk_pool *p, json_t *rows, int *done, bool *stopped, err *e) {
+static bool add_folds(const walk_tested *w, totals *all, json_t *rows, int *done, bool *stopped, err *e) {
     for (int64_t i = 0; i < w->folds->count; i++) {
         const scheme_fold *f = &w->folds->fold[i];
         task_event begins = {.kind = TASK_WALK_TEST, .fold = {.number = f->number + 1}};
         *stopped = !task_tell(&w->o->listener, &begins);
         if (*stopped) return true;
-        if (!add_fold(w, f, p, rows, done, e)) return false;
+        if (!add_fold(w, f, all, rows, done, e)) return false;
     }
     return true;
 }
@@ -165,12 +188,15 @@ static void put_paths(const walk_tested *w, json_t *doc) {
     json_object_set_new(doc, "paths", paths);
 }
 
-static json_t *walk_json(const walk_tested *w, const walk_pool *p, json_t *rows, int done) {
+static json_t *walk_json(const walk_tested *w, const totals *all, json_t *rows, int done) {
     static const char *const kinds[] = {"rolling", "expanding", "cpcv"};
     json_t *doc = json_pack("{s:s, s:O, s:i, s:I}", "scheme", kinds[w->kind], "folds", rows, "done", done, "samples",
-        (json_int_t)p->samples);
+        (json_int_t)(w->agents ? all->agents.samples : all->models->samples));
     if (w->folds->paths) put_paths(w, doc);
-    walk_pool_put(p, w->data, doc);
+    if (w->agents)
+        walk_rewards_put(&all->agents, doc);
+    else
+        walk_pool_put(all->models, w->data, doc);
     return doc;
 }
 
@@ -188,16 +214,16 @@ static bool finish(const walk_tested *w, json_t *doc, err *e) {
 }
 
 bool walk_test(const walk_tested *w, bool *stopped, err *e) {
-    walk_pool *p = walk_pool_new();
+    totals all = {.models = walk_pool_new(), .agents = {.follow = w->kind != SCHEME_CPCV}};
     json_t *rows = json_array();
     int done = 0;
-    bool ok = add_folds(w, p, rows, &done, stopped, e);
+    bool ok = add_folds(w, &all, rows, &done, stopped, e);
     if (ok && !*stopped) {
-        json_t *doc = walk_json(w, p, rows, done);
+        json_t *doc = walk_json(w, &all, rows, done);
         ok = finish(w, doc, e);
         json_decref(doc);
     }
     json_decref(rows);
-    walk_pool_free(p);
+    walk_pool_free(all.models);
     return ok;
 }

@@ -14,6 +14,7 @@ typedef struct {
     dataset *data;
     scheme_kind kind;
     const scheme_folds *folds;
+    bool agents;     // folds are agents
     bool importance; // of columns is measured in every fold
 } walk_tested;
 

@@ -53,7 +53,11 @@ bool budget_make(budget *b, const config *c, const settings *s, const device *d,
     device_memory m = {0};
     size_t free_bytes = d->available(q);
     size_t allowance = d->host_memory ? HOST_ALLOWANCE : CARD_ALLOWANCE;
-    *b = (budget){.host = d->host_memory, .whole = !s->split_open, .allowance = allowance, .free = free_bytes};
+    *b = (budget){.host = d->host_memory,
+        .whole = !s->split_open,
+        .smaller = "train.batch_size or smaller windows",
+        .allowance = allowance,
+        .free = free_bytes};
     b->slab = less(free_bytes, allowance);
     if (!check_host(c, s, e)) return false;
     if (d->host_memory) return make_host(b, s, e);
@@ -121,11 +125,10 @@ bool budget_fits(const budget *b, const demand *n, const char *device, err *e) {
             "data.prefetch_factor",
             mb(n->ring + n->copies), mb(b->host_limit), key_host, budget_gb(n->ring + n->copies));
     if (!budget_is_low(b, n))
-        return err_run(e,
-            "the plan needs %.1f MB and %s has %.1f MB available; %suse a smaller train.batch_size or smaller windows",
-            mb(budget_need(b, n)), device, mb(b->slab), split);
+        return err_run(e, "the plan needs %.1f MB and %s has %.1f MB available; %suse a smaller %s",
+            mb(budget_need(b, n)), device, mb(b->slab), split, b->smaller);
     char instead[128] = "";
-    if (b->base + beside < b->limit) snprintf(instead, sizeof instead, ", %sor use a smaller train.batch_size", split);
+    if (b->base + beside < b->limit) snprintf(instead, sizeof instead, ", %sor use a smaller %s", split, b->smaller);
     return err_run(e,
         "the plan needs %.1f MB, a base of %.1f MB and %.1f MB beside them, and the limit is %.1f MB; set %s to %.2f "
         "or more%s",

@@ -13,18 +13,19 @@
 #include "train/settings.h"
 
 typedef struct {
-    bool host;         // the device computes in the host's memory
-    bool whole;        // the description does not let a batch be split
-    bool limited;      // the user set a limit of the device's memory
-    bool counted;      // the base is known
-    size_t limit;      // bytes of the device that this process may take
-    size_t base;       // bytes that it has taken, the spaces of other jobs included
-    size_t others;     // of a card: bytes that others hold,
-    size_t total;      // and all that it has; 0 where nobody counts
-    size_t allowance;  // bytes that it will take beside the slab, unplanned
-    size_t free;       // bytes of the device that nobody holds
-    size_t slab;       // of them those that a slab may take: within the limit, and less the allowance
-    size_t host_limit; // beside a card: bytes for ring and copies; 0: no limit
+    bool host;           // the device computes in the host's memory
+    bool whole;          // the description does not let a batch be split
+    const char *smaller; // keys whose smaller values shrink a plan
+    bool limited;        // the user set a limit of the device's memory
+    bool counted;        // the base is known
+    size_t limit;        // bytes of the device that this process may take
+    size_t base;         // bytes that it has taken, the spaces of other jobs included
+    size_t others;       // of a card: bytes that others hold,
+    size_t total;        // and all that it has; 0 where nobody counts
+    size_t allowance;    // bytes that it will take beside the slab, unplanned
+    size_t free;         // bytes of the device that nobody holds
+    size_t slab;         // of them those that a slab may take: within the limit, and less the allowance
+    size_t host_limit;   // beside a card: bytes for ring and copies; 0: no limit
 } budget;
 
 // What a plan needs: on the device, and of the host beside it. On the CPU it is all the same memory.

@@ -86,7 +86,8 @@ bool inference_score(const inference *i, const split_part *p, score *s, err *e) 
 
 // Predictions
 
-static float value_at(const unsigned char *data, dtype type, int64_t i) {
+static float value_at(const void *memory, dtype type, int64_t i) {
+    const unsigned char *data = memory;
     float v;
     uint16_t bits;
     if (type == DTYPE_F32) {
@@ -100,8 +101,7 @@ static float value_at(const unsigned char *data, dtype type, int64_t i) {
     return v;
 }
 
-// Softmax of a row.
-static void probabilities(const unsigned char *logits, dtype type, int64_t row, int K, float *to) {
+void inference_softmax(const void *logits, dtype type, int64_t row, int K, float *to) {
     double most = -INFINITY, sum = 0, e[CLASSES_MOST];
     for (int k = 0; k < K; k++) most = fmax(most, (double)value_at(logits, type, row * K + k));
     for (int k = 0; k < K; k++) sum += e[k] = exp((double)value_at(logits, type, row * K + k) - most);
@@ -123,7 +123,7 @@ bool inference_predict(const inference *i, const split_part *p, float *out, err 
         int64_t rows = p->count - done < i->rows ? p->count - done : i->rows;
         ok = play(i, e) && program_peek(engine_evaluation(i->engine), from, batch, e);
         for (int64_t r = 0; ok && !j->forecasts && r < rows; r++)
-            probabilities(batch, type, r, (int)K, out + (done + r) * K);
+            inference_softmax(batch, type, r, (int)K, out + (done + r) * K);
         for (int64_t r = 0; ok && j->forecasts && r < rows * K; r++) out[done * K + r] = value_at(batch, type, r);
     }
     free(batch);

@@ -46,4 +46,7 @@ int64_t inference_width(const job *j);
 bool inference_read(const inference *i, int64_t samples, score *s, err *e);
 bool inference_clear(const inference *i, err *e);
 
+// Probabilities of row `row` of logits [rows, K] of this type: their softmax.
+void inference_softmax(const void *logits, dtype type, int64_t row, int K, float *to);
+
 #endif

@@ -75,7 +75,7 @@ static void a_limit_is_kept(void **state) {
     snprintf(less, sizeof less, LIMIT "%.2f", enough - 0.02); // a hundredth leaves room for the base
     assert_int_equal(RUN("train", MARKET, "train.steps=2", least), 0);
     assert_int_equal(RUN("train", MARKET, "train.steps=2", less), 1);
-    matches("err", " or more, [^\n]*or use a smaller train.batch_size\n$");
+    matches("err", " or more, [^\n]*or use a smaller train.batch_size or smaller windows\n$");
     // With the split open less is enough, and what is named works too.
     assert_int_equal(RUN("train", MARKET, SPLIT_OPEN, LIMIT "0.001"), 1);
     told = slurp("err");

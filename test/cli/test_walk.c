@@ -1,16 +1,15 @@
 // Walks: folds side by side, in shards, stopped and gone on with leave the same bytes; a fold is a run like any other.
 #include "cli/program.h"
+#include "cli/walks.h"
 #include "data/walk.h"
 #include "run/same.h"
 #include "support.h"
 
 #include <setjmp.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -33,56 +32,13 @@ static void put_walk(const char *more) {
     assert_int_equal(RUN("import", "bars.csv", "-o", "set.npz", "--frames=1h", "-q"), 0);
 }
 
-static void same_walks(const char *a, const char *b) {
-    static const char *const kept[] = {"evaluation.json", "predictions_test.npz"};
-    char one[64], other[64];
-    snprintf(one, sizeof one, "%s/walk.json", a);
-    snprintf(other, sizeof other, "%s/walk.json", b);
-    same_bytes(one, other);
-    for (int k = 1; k <= 20; k++) {
-        snprintf(one, sizeof one, "%s/fold_%02d", a, k);
-        snprintf(other, sizeof other, "%s/fold_%02d", b, k);
-        assert_int_equal(access(one, F_OK), access(other, F_OK));
-        if (access(one, F_OK) != 0) continue;
-        same_runs(one, other);
-        for (size_t i = 0; i < sizeof kept / sizeof *kept; i++) {
-            snprintf(one, sizeof one, "%s/fold_%02d/%s", a, k, kept[i]);
-            snprintf(other, sizeof other, "%s/fold_%02d/%s", b, k, kept[i]);
-            same_bytes(one, other);
-        }
-    }
-}
-
-// walk.json of a directory, which the caller gives back.
-static json_t *document(const char *dir) {
-    err e;
-    char path[64];
-    snprintf(path, sizeof path, "%s/walk.json", dir);
-    char *text = slurp(path);
-    json_t *doc = json_read(text, strlen(text), &e);
-    free(text);
-    assert_non_null(doc);
-    return doc;
-}
-
-// The folds of walk.json whose status is this.
-static int count_folds(const char *status) {
-    json_t *doc = document("made"), *fold;
-    size_t i;
-    int n = 0;
-    json_array_foreach(json_object_get(doc, "folds"), i, fold) n +=
-        strcmp(json_string_value(json_object_get(fold, "status")), status) == 0;
-    json_decref(doc);
-    return n;
-}
-
 static void jobs_and_shards_leave_the_same(void **state) {
     (void)state;
     put_walk("");
     assert_int_equal(RUN("walk", "walk.yaml", "--device=cpu", "walk.jobs=1", "walk.importance=true"), 0);
     matches("out", "all +[0-9]+ +[0-9.]+ ");
     matches("out", "\nreport +made/report\\.html\n");
-    assert_int_equal(count_folds("done"), FOLDS);
+    assert_int_equal(walk_folds_of("made", "done"), FOLDS);
     assert_int_equal(
         RUN("walk", "walk.yaml", "--device=cpu", "walk.jobs=3", "run.dir=three", "-q", "walk.importance=true"), 0);
     is_empty("out");
@@ -152,7 +108,7 @@ static void shards_by_number(void **state) {
     assert_int_equal(RUN("walk", "walk.yaml", "--device=cpu"), 0);
     matches("out", "\nresume +going on with what shards have trained here\n");
     assert_int_equal(access("made.1", F_OK), -1);
-    assert_int_equal(count_folds("done"), FOLDS);
+    assert_int_equal(walk_folds_of("made", "done"), FOLDS);
     assert_true(file_holds(log, was)); // kept, not trained anew
     free(was);
     assert_int_equal(RUN("walk", "walk.yaml", "--device=cpu", "run.dir=whole"), 0);
@@ -193,7 +149,7 @@ static void folds_are_gathered(void **state) {
     (void)state;
     put_walk("");
     assert_int_equal(RUN("walk", "walk.yaml", "--device=cpu", "walk.folds=2", "walk.importance=true"), 0);
-    json_t *doc = document("made"), *fold, *kept;
+    json_t *doc = walk_document("made"), *fold, *kept;
     double sum = 0, all = 0, count = 0, drop = 0;
     size_t i, columns = json_array_size(json_object_get(doc, "importance"));
     assert_true(columns > 2);
@@ -217,27 +173,9 @@ static void folds_are_gathered(void **state) {
 // A walk that is killed again and again, at moments that are spread over it.
 static void killed_walks_go_on(void **state) {
     (void)state;
-    int status, killed = 0;
+    static const char *const words[] = {"walk", "walk.yaml", "--device=cpu", "walk.jobs=2", NULL};
     put_walk("");
-    double began = support_seconds();
-    assert_int_equal(RUN("walk", "walk.yaml", "--device=cpu", "walk.jobs=2", "run.dir=whole"), 0);
-    double whole = support_seconds() - began;
-    for (int k = 0; k < KILLS; k++) {
-        const char *again = access("made/config.yaml", F_OK) == 0 ? "--resume" : "-v";
-        pid_t child = program_start(
-            "out", (const char *const[]){"walk", "walk.yaml", "--device=cpu", "walk.jobs=2", again, NULL});
-        usleep((useconds_t)(1e6 * whole * (k + 1) / (2 * KILLS)));
-        kill(child, SIGKILL);
-        assert_int_equal(waitpid(child, &status, 0), child);
-        killed += WIFSIGNALED(status);
-    }
-    print_message("killed %d of %d\n", killed, KILLS);
-    assert_int_equal(RUN("walk", "walk.yaml", "--device=cpu", "walk.jobs=2",
-                         access("made/config.yaml", F_OK) == 0 ? "--resume" : "-v"),
-        0);
-    same_walks("whole", "made");
-    assert_int_equal(RUN("walk", "walk.yaml", "--device=cpu", "--resume"), 0); // once more: all is there
-    same_walks("whole", "made");
+    print_message("killed %d of %d\n", walk_killed(words, KILLS), KILLS);
 }
 
 static void a_fold_is_a_run(void **state) {
@@ -306,7 +244,7 @@ static void damaged_folds_are_told(void **state) {
     assert_int_equal(system("printf x >made/fold_03/evaluation.json"), 0);
     assert_int_equal(RUN("walk", "walk.yaml", "--device=cpu", "--gather"), 1);
     matches("err", "^tradewind: made: 1 fold is not there or damaged, as walk.json says; --resume trains it\n$");
-    assert_int_equal(count_folds("missing"), 1);
+    assert_int_equal(walk_folds_of("made", "missing"), 1);
     complains(RUN("train", "made/config.yaml", "--resume"), "made: holds a walk; go on with `tradewind walk .*");
     assert_int_equal(RUN("walk", "walk.yaml", "--device=cpu", "--resume"), 0);
     same_walks("whole", "made");
@@ -354,7 +292,7 @@ static void folds_of_different_data_are_refused(void **state) {
     assert_int_equal(system("rm -r $(ls -d made/fold_* | sed -n '2p;4p')"), 0);
     assert_int_equal(RUN("walk", "walk.yaml", "--device=cpu", "--shard=2/2", "-q"), 0);
     assert_int_equal(RUN("walk", "walk.yaml", "--device=cpu", "--gather", "-q"), 0);
-    assert_int_equal(count_folds("done"), FOLDS);
+    assert_int_equal(walk_folds_of("made", "done"), FOLDS);
 }
 
 static void mistakes_are_told(void **state) {

@@ -108,6 +108,7 @@ const kind kinds[] = {
     {"walk", "rm -rf made*",
         {"walk", "run.yaml", "walk.train=120", "walk.validation=40", "walk.test=80", "walk.jobs=1"}, "--resume", "made",
         same_folds, true, NULL, "scheme: rolling"},
+    {"agents", "rm -rf made*", {"walk", "trade.yaml"}, "--resume", "made", same_folds, true, NULL, "environment: "},
     {"inspect", NULL, {"inspect", "first"}, NULL, "out", same_text, false, NULL, NULL},
     {"inspect set", NULL, {"inspect", "train.npz"}, NULL, "out", same_but_figures, false, NULL, NULL},
     {"plan", NULL, {"plan", "run.yaml"}, NULL, "out", same_but_figures, false, "", NULL},
@@ -232,6 +233,15 @@ void kinds_enter(bool card) {
         "  evaluate_every: 1, evaluate_episodes: 2, limit: 20, normalize_observation: true}\n"
         "model: {widths: 6}\n"
         "train: {checkpoint_minutes: 0.0001, checkpoint_every: 2}\n"
+        "run: {dir: made}\n"
+        "gpu_optimization: {memory_monitoring: false}\n");
+    put_text("trade.yaml",
+        "data: {set: train.npz}\n"
+        "agent: {env: market, n_envs: 2, n_steps: 16, batch_size: 16, n_epochs: 1, total_timesteps: 64,\n"
+        "  evaluate_every: 1, limit: 20, normalize_reward: true}\n"
+        "model: {widths: 6}\n"
+        "train: {checkpoint_minutes: 0.0001, checkpoint_every: 1}\n"
+        "walk: {train: 120, validation: 40, test: 80, jobs: 1}\n"
         "run: {dir: made}\n"
         "gpu_optimization: {memory_monitoring: false}\n");
     walk_put("bars.csv", 3000, 300, 1);

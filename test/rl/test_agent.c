@@ -160,6 +160,59 @@ static void test_a_minibatch_may_be_split(void **state) {
     stage_close(&parts);
 }
 
+// The first moments of the optimizer after one update of one pass: a tenth of the gradient.
+static safetensors *moments_of(agent_settings s, int64_t micro, const char *path) {
+    err e;
+    s.micro = micro;
+    stage t = stage_open(&s, 2);
+    iterate(&t, 1);
+    save(&t, path);
+    stage_close(&t);
+    safetensors *f = checkpoint_open(path, &e);
+    assert_non_null(f);
+    return f;
+}
+
+// Largest difference of two tensors, as a share of the largest number in them.
+static double apart(const safetensors_entry *a, const safetensors_entry *b) {
+    double most = 0, differ = 0;
+    for (size_t i = 0; i < a->bytes / sizeof(float); i++) {
+        double x = (double)((const float *)a->data)[i], y = (double)((const float *)b->data)[i];
+        if (fabs(x) > most) most = fabs(x);
+        if (fabs(x - y) > differ) differ = fabs(x - y);
+    }
+    return most > 0 ? differ / most : differ;
+}
+
+// Whatever the split, down to single rows or sequences, gradients are the same up to rounding.
+static void test_a_split_has_the_same_gradient(void **state) {
+    static const int kinds[] = {0, 2, 3, 5};
+    (void)state;
+    for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
+        agent_settings s = case_of(kinds[k]);
+        int64_t unit = s.lstm ? s.steps : 1;
+        s.epochs = 1;
+        s.batch = s.envs * s.steps;
+        safetensors *whole = moments_of(s, s.batch, "whole.safetensors");
+        for (int64_t micro = s.batch / 2; micro >= unit; micro = micro == unit      ? 0
+                                                                 : micro / 4 < unit ? unit
+                                                                                    : micro / 4) {
+            safetensors *parts = moments_of(s, micro, "parts.safetensors");
+            int compared = 0;
+            for (int i = 0; i < safetensors_count(whole); i++) {
+                const safetensors_entry *a = safetensors_at(whole, i);
+                if (strncmp(a->name, "moment1.", 8) != 0) continue;
+                const safetensors_entry *b = safetensors_find(parts, a->name);
+                if (apart(a, b) > 2e-5) fail_msg("%s in parts of %lld: %g", a->name, (long long)micro, apart(a, b));
+                compared++;
+            }
+            assert_true(compared >= 6);
+            safetensors_close(parts);
+        }
+        safetensors_close(whole);
+    }
+}
+
 // A target that the first minibatch passes leaves the weights as they are after it.
 static void test_the_update_stops_at_the_target(void **state) {
     (void)state;
@@ -204,6 +257,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_the_same_bits, support_enter, support_leave),
         cmocka_unit_test_setup_teardown(test_acts_together_are_the_same_acts, support_enter, support_leave),
         cmocka_unit_test(test_a_minibatch_may_be_split),
+        cmocka_unit_test_setup_teardown(test_a_split_has_the_same_gradient, support_enter, support_leave),
         cmocka_unit_test_setup_teardown(test_the_update_stops_at_the_target, support_enter, support_leave),
         cmocka_unit_test(test_what_contradicts_is_refused),
     };

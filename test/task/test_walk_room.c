@@ -2,6 +2,7 @@
 // same folds have elsewhere.
 #include "cli/program.h"
 #include "cpu/cpu.h"
+#include "data/walk.h"
 #include "support.h"
 #include "task/walk.h"
 
@@ -20,6 +21,14 @@ static const char description[] = "data: {set: synthetic, synthetic: {bars: 3000
                                   "walk: {train: 800, validation: 200, test: 300, jobs: 3}\n"
                                   "gpu_optimization: {memory_monitoring: false}\n";
 
+static const char agents[] = "data: {bars: {fast: bars.csv}, frames: [1h]}\n"
+                             "agent: {env: market, n_envs: 2, n_steps: 32, batch_size: 32, n_epochs: 1, limit: 40,\n"
+                             "  total_timesteps: 128}\n"
+                             "model: {kind: mlp, widths: 6}\n"
+                             "walk: {train: 500, validation: 100, test: 150, jobs: 3}\n"
+                             "gpu_optimization: {memory_monitoring: false}\n";
+
+static const char *described;
 static atomic_size_t allocated, most;
 static atomic_int allocations;
 static size_t training; // bytes when the last fold had been trained
@@ -51,7 +60,7 @@ static bool on_event(void *arg, const task_event *e) {
 static int walk_on(const device *d, const char *dir) {
     err e;
     int folds = 0;
-    task_options o = {.description = {.file = "walk.yaml", .text = description},
+    task_options o = {.description = {.file = "walk.yaml", .text = described},
         .devices = {.host = d, .options = {.threads = 2}},
         .version = "test",
         .listener = {on_event, &folds}};
@@ -60,12 +69,12 @@ static int walk_on(const device *d, const char *dir) {
     return folds;
 }
 
-static void folds_share_one_allocation(void **state) {
-    (void)state;
+static void share_one_allocation(const char *text) {
     device own = cpu_device;
     own.host_memory = false;
     own.allocate = count_allocation;
     own.release = count_release;
+    described = text;
     int folds = walk_on(&cpu_device, "plain");
     assert_true(folds > 3);
     allocated = most = 0;
@@ -77,9 +86,21 @@ static void folds_share_one_allocation(void **state) {
     same_bytes("plain/walk.json", "own/walk.json");
 }
 
+static void folds_share_one_allocation(void **state) {
+    (void)state;
+    share_one_allocation(description);
+}
+
+static void agents_share_one_allocation(void **state) {
+    (void)state;
+    walk_put("bars.csv", 4200, 300, 1);
+    share_one_allocation(agents);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(folds_share_one_allocation, support_enter, support_leave),
+        cmocka_unit_test_setup_teardown(agents_share_one_allocation, support_enter, support_leave),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

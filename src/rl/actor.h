@@ -1,0 +1,31 @@
+// Answers of a trained policy to observations that the caller has: greedy, a batch of rows at a time.
+//
+// An actor is the policy alone, without value, rollouts and environments, in the memory that it takes; observations are
+// normalised as they were in training. A policy with a memory remembers what each row has seen, from call to call, and
+// a row's episode begins anew where the caller says so.
+#ifndef TRADEWIND_RL_ACTOR_H
+#define TRADEWIND_RL_ACTOR_H
+
+#include "rl/agent.h"
+
+typedef struct actor actor;
+
+// Describes the actor and takes its memory; its weights are zero until actor_load. Of the settings those of the nets
+// count, and the shape of the environment. NULL on failure.
+actor *actor_new(const agent_place *at, const agent_settings *s, const model_spec *policy, int64_t rows, err *e);
+void actor_free(actor *a);
+
+// Bytes that it takes, without a device's memory.
+size_t actor_measure(const agent_place *at, const agent_settings *s, const model_spec *policy, int64_t rows);
+
+// Takes the policy of a file of weights or of a checkpoint.
+bool actor_load(actor *a, const char *path, err *e);
+
+int64_t actor_rows(const actor *a);
+
+// Answers `observation` [rows, columns]. `begins` [rows] says whose episode begins with this observation; NULL: no
+// one's. `action` gets [rows, columns of an action]; `chance` the probabilities of choices [rows, choices], or is NULL.
+// Every row is answered, also one that the caller does not mind. ERR_RUN where an answer is not finite.
+bool actor_ask(actor *a, const float *observation, const bool *begins, float *action, float *chance, err *e);
+
+#endif
