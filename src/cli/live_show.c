@@ -99,7 +99,7 @@ void live_show_begin(
     if (is_silent(o)) return;
     printf("run       %s%s\n", as->run.run, t->members ? ", an ensemble" : "");
     for (int i = 0; i < feeds; i++) printf("feed      %s\n", feed[i]);
-    for (int i = 0; i < t->warnings; i++) printf("warning   %s\n", t->warning[i]);
+    for (int i = 0; i < t->notes.warnings; i++) printf("warning   %s\n", t->notes.warning[i]);
     show_frames(s);
     for (int k = 0; k < session_count(s); k++) show_instrument(s, k, o->verbose);
     if (o->verbose) limits_print(session_limits(s), stdout);

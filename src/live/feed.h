@@ -101,7 +101,6 @@ typedef struct {
     // most 12 spans apart, else none, as the market was closed
     int64_t (*missing)(const void *arg, const char *symbol, int64_t span, int64_t from, int64_t to);
     const void *arg;
-    bool fresh_only; // what lies in a file when it is opened is passed over
 } feed_options;
 
 typedef struct live_feed live_feed;
