@@ -1,6 +1,7 @@
-#include "live/session_work.h"
+#include "live/session.h"
 
 #include "base/json.h"
+#include "live/session_work.h"
 #include "task/backtest_work.h"
 #include "task/keys.h"
 
