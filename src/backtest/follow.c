@@ -19,8 +19,7 @@ static bool is_unsized(const decide_rule *r, double score, const replay *p) {
     return wants > 0 || (wants < 0 && p->rules.shorts);
 }
 
-bool follow_decide(
-    replay *p, const decide_rule *rule, const decide_prediction *at, int64_t held, account_order *next) {
+bool follow_decide(replay *p, const decide_rule *rule, const decide_prediction *at, int64_t held, account_order *next) {
     *next = decide(rule, at, held, &p->books, &p->rules);
     if (!p->books.units && !next->units) p->unsized += is_unsized(rule, at->score, p);
     return follow_changes(&p->books, next);

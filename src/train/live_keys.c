@@ -29,7 +29,8 @@ static const config_key keys[] = {
     {"live.day_start", CONFIG_TEXT, "00:00", 0, 0, NULL, "time of day, UTC, at which a day of live.max_day_loss begins",
         FREE},
     {"live.durable", CONFIG_CHOICE, "process", 0, 0, "process|power",
-        "what a decision survives before it is acted on: the end of the process, or of the power (synced, slower)", FREE},
+        "what a decision survives before it is acted on: the end of the process, or of the power (synced, slower)",
+        FREE},
 #define LIMIT(id, word, answer, help) {"live.answer." word, CONFIG_CHOICE, answer, 0, 0, ANSWERS, help, FREE},
 #include "train/limits.def"
 #undef LIMIT

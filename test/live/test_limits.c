@@ -15,7 +15,7 @@
 static limits limits_of(const char *text) {
     size_t count;
     err e = {0};
-    limits l;
+    limits l = {0};
     const config_key *keys = live_keys(&count);
     config *c = config_read("live.yaml", text, strlen(text), keys, count, &e);
     support_ok(c && config_check(c, &e) && limits_read(c, &l, &e), &e);
@@ -26,7 +26,7 @@ static limits limits_of(const char *text) {
 static void refused(const char *text, const char *why) {
     size_t count;
     err e = {0};
-    limits l;
+    limits l = {0};
     const config_key *keys = live_keys(&count);
     config *c = config_read("live.yaml", text, strlen(text), keys, count, &e);
     assert_false(c && config_check(c, &e) && limits_read(c, &l, &e));
