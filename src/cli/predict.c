@@ -81,7 +81,7 @@ static void tell_json(const answers *a, int64_t newer, const char *path) {
         json_object_set_new(all, "newest_age_s", json_integer((json_int_t)time(NULL) - newest_close(a)));
     json_t *late = answers_late(a, -1);
     if (late) json_object_set_new(all, "stale", late);
-    use_add_json(t, all);
+    use_add_json(&t->notes, all);
     json_line(stdout, all);
 }
 
@@ -101,7 +101,7 @@ static void tell(const cli_options *o, const answers *a, const char *path) {
     term_count(n, sizeof n, (double)t->samples.count);
     printf("%s: %s of %lld %s for %s samples (%s, %s) by %s%s\n", path, forecasts ? "forecasts" : "probabilities",
         (long long)each, forecasts ? "values" : "classes", n, a->data->name, t->part, t->weights, use_part_note(t));
-    use_warn(t, stdout);
+    use_warn(&t->notes, t->samples.count, stdout);
     tell_age(a, stdout);
     term_count(n, sizeof n, (double)newer);
     if (newer)
@@ -142,7 +142,7 @@ static bool run(const cli_options *o, err *e) {
     if (ok && path) ok = ends_with(path, ".npz") ? answers_write_npz(&a, path, e) : answers_write_csv(&a, path, e);
     if (ok && !path && !o->quiet) {
         FILE *out = o->json ? stderr : stdout;
-        use_warn(&t, out);
+        use_warn(&t.notes, t.samples.count, out);
         tell_age(&a, out);
     }
     if (ok && !o->json) warn_late(o, &a);

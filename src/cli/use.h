@@ -20,7 +20,7 @@ void use_tell(const trained *t, const cli_options *o);
 
 // Lines about data that may not be meant for the weights, and where samples lie in the time that the model was trained
 // on; the same in an object, the latter as their number.
-void use_warn(const trained *t, FILE *out);
-void use_add_json(const trained *t, json_t *to);
+void use_warn(const data_notes *n, int64_t samples, FILE *out);
+void use_add_json(const data_notes *n, json_t *to);
 
 #endif

@@ -52,7 +52,7 @@ static void a_transformer_is_an_agent(void **state) {
     assert_int_equal(RUN("evaluate", "made"), 0);
     assert_int_equal(RUN("inspect", "made"), 0);
     assert_int_equal(RUN("train", "trade.yaml", DEVICE, "run.dir=numbers", "agent.actions=continuous",
-                         "agent.noise=state", "agent.shared=true", "model.hidden.bars=12"),
+                         "agent.noise=state", "agent.shared=true", "model.hidden=12"),
         0);
     assert_false(file_holds("out", "\nunused"));
 }
