@@ -274,6 +274,7 @@ static const struct {
     {"run.dir", NULL},
     {"run.device", NULL},
     {"account.*", NULL},
+    {"live*", NULL},
     {"signal.*", NULL},
     {"report.*", NULL},
 };
