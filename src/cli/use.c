@@ -27,14 +27,19 @@ static bool on_event(void *arg, const task_event *e) {
     return true;
 }
 
-bool use_open(trained *t, const cli_options *o, err *e) {
-    if (o->words < 1) return err_input(e, "no run given; name its directory");
+bool use_latest(const cli_options *o, int64_t *bars, err *e) {
     const char *latest = cli_given(o, "--latest");
     char *end;
-    long long bars = latest ? strtoll(latest, &end, 10) : 0;
-    if (latest && (!*latest || *end || bars < 1 || bars > INT32_MAX))
+    *bars = latest ? strtoll(latest, &end, 10) : 0;
+    if (latest && (!*latest || *end || *bars < 1 || *bars > INT32_MAX))
         return err_input(e, "--latest %.40s: must be a number of bars, 1 or more", latest);
-    if (latest && cli_given(o, "--part")) return err_input(e, "--part: --latest is a part already; leave one out");
+    return !latest || !cli_given(o, "--part") || err_input(e, "--part: --latest is a part already; leave one out");
+}
+
+bool use_open(trained *t, const cli_options *o, err *e) {
+    int64_t bars;
+    if (o->words < 1) return err_input(e, "no run given; name its directory");
+    if (!use_latest(o, &bars, e)) return false;
     trained_options ask = {.run = o->word[0],
         .overrides = o->word + 1,
         .override_count = o->words - 1,

@@ -11,6 +11,9 @@
 // The first word is the run, the others are overrides of its description; --data, --part and --test choose the samples.
 bool use_open(trained *t, const cli_options *o, err *e);
 
+// The number of newest bars that --latest asks for, 0 without it. ERR_INPUT where it is none.
+bool use_latest(const cli_options *o, int64_t *bars, err *e);
+
 // The reason for a part that nobody asked for, to stand behind its samples; "" where there is none.
 const char *use_part_note(const trained *t);
 

@@ -141,6 +141,9 @@ size_t agent_bytes(const agent *a);
 bool agent_keep(agent *a, err *e);
 bool agent_back(agent *a, err *e);
 
+// Reads the present weights, [graph_slab_elements(agent_graph)].
+bool agent_weights(agent *a, float *to, err *e);
+
 // Writes the present weights, with the moments of observations and rewards and the scaler, as safetensors; takes them.
 bool agent_save(agent *a, const char *path, const safetensors_note *notes, int note_count, err *e);
 bool agent_load(agent *a, const char *path, err *e);

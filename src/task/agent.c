@@ -5,6 +5,7 @@
 #include "rl/agent_read.h"
 #include "run/weights.h"
 #include "task/agent_split.h"
+#include "train/agent_keys.h"
 
 #include <string.h>
 
@@ -62,6 +63,14 @@ static bool leave_full_card(agent_task *t, err *e) {
     t->device = from->host;
     t->queue = from->host->open(&from->options, e);
     return t->queue && build(t, e);
+}
+
+bool agent_described(const task_options *o, bool *is, err *e) {
+    task described;
+    if (!task_describe_run(&described, o, e)) return false;
+    *is = agent_given(described.config);
+    task_close(&described);
+    return true;
 }
 
 bool agent_task_open(agent_task *t, const task_options *o, const char *part, err *e) {

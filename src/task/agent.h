@@ -23,6 +23,9 @@ typedef struct agent_task {
     double made, opened; // when the description was read and the queue was opened, as clock_seconds has it
 } agent_task;
 
+// Tells whether a description is of an agent.
+bool agent_described(const task_options *o, bool *is, err *e);
+
 // Reads the description, opens its data where the environment has some, opens a device and measures the memory. `part`
 // of the data is what evaluations are on; NULL: validation. The task must stay where it is until it is closed. On
 // failure everything is undone.

@@ -1,5 +1,6 @@
 #include "task/agent_market.h"
 
+#include "data/leaks.h"
 #include "task/market.h"
 
 #include <math.h>
@@ -125,6 +126,7 @@ bool agent_market_make(
     bool ok = check_width(m, once, d, e) && take_rows(m, d, e);
     for (int64_t k = 0; ok && k < m->instruments; k++) ok = take_bars(m, d, k, t, e);
     for (int64_t i = 0; ok && i < dataset_all(d); i++) ok = take_features(m, d, s, i, e);
+    if (ok && leaks_planted.observed) leaks_planted.observed(m->feature, m->rows, (int64_t)m->lagged + m->once);
     if (!ok) agent_market_done(m);
     return ok;
 }

@@ -111,7 +111,8 @@ static void other_commands_know_agents(void **state) {
     assert_true(file_holds("made/report.html", "Learning curve: reward"));
     assert_int_equal(RUN("plan", "run.yaml", "--device=cpu", "--json"), 0);
     assert_true(number("slab_bytes") > 0);
-    refuses(RUN("predict", "made", "-o", "p.csv"), "made/config.yaml:1: agent: .* not for agents yet");
+    refuses(RUN("predict", "made", "-o", "p.csv"),
+        "made/best.safetensors: is an agent of cartpole, which has no bars to answer for");
     refuses(RUN("backtest", "made"), "made: is an agent of cartpole, which has no bars to trade on");
     refuses(RUN("tune", "run.yaml"), "not for agents yet");
     refuses(RUN("evaluate", "made", "--part", "test"), "--part: the environment of this run, cartpole, has no data");
@@ -264,8 +265,9 @@ static void bad_input_is_told(void **state) {
             "of 48 do not divide"},
         {"agent.noise=state", "agent.noise: cartpole has choices"},
         {"agent.env=mountain", "agent.env: must be .*cartpole.*, not mountain"},
-        {"model.kind=lstm", "model.kind: agents are of kind mlp so far, not lstm"},
-        {"model.kind=nbeats", "model.kind: agents are of kind mlp so far"},
+        {"model.kind=lstm",
+            "model.kind: agents are of kind mlp, or transformer over lags of market, not lstm; agent.lstm puts"},
+        {"model.kind=nbeats", "model.kind: agents are of kind mlp, or "},
         {"model.dropout=0.1", "model.dropout: an agent's nets have none"},
         {"agent.n_env=3", "agent.n_env: unknown key; did you mean agent.n_envs\\?"},
         {"agent.learning_rate=fast", "agent.learning_rate: must be a number, lin_NUMBER, or .*, not fast"},

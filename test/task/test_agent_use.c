@@ -166,6 +166,75 @@ static void weights_know_their_data(void **state) {
     refuses(RUN("backtest", "made"), "made/best.safetensors: was trained on other data or parts of them: ");
 }
 
+// Answers bar by bar
+
+// The line of a file of comma-separated values that begins with a text; the caller frees it.
+static char *line_of(const char *path, const char *begin) {
+    char *text = slurp(path), *at = text;
+    while (at && strncmp(at, begin, strlen(begin)) != 0) {
+        at = strchr(at, '\n');
+        if (at) at++;
+    }
+    char *line = at ? strndup(at, strcspn(at, "\n")) : NULL;
+    free(text);
+    return line;
+}
+
+static void actions_are_told_bar_by_bar(void **state) {
+    (void)state;
+    works(RUN("predict", "made", "-o", "p.csv"));
+    matches(
+        "out", "^p.csv: actions at [0-9,]+ bars \\(set.npz, test\\) by made/best.safetensors\npass +greedy, from 20");
+    matches("p.csv",
+        "^open_time,close_time,close,signal,action,p_short,p_flat,p_long,position,equity\n20[^\n]*,(-1,short|0,"
+        "flat|1,long),[0-9.]+,[0-9.]+,[0-9.]+,0,100000.00\n");
+    works(RUN("predict", "made", "-o", "p.csv", "--json"));
+    double bars = number("bars");
+    works(RUN("backtest", "made", "--json"));
+    assert_true(number("predictions") == bars && number("bars") == bars);
+    works(RUN("predict", "made", "-o", "p.npz", "--part", "validation"));
+    works(RUN("predict", "made", "-o", "p.npz", "--part", "all")); // its own output may be replaced
+    refuses(RUN("predict", "made", "-o", "bars.csv"), "bars.csv: is there and is not an output of predict");
+    refuses(RUN("predict", "made", "-o", "set.npz"), "set.npz: is both input and output");
+    refuses(RUN("predict", "made", "--latest", "0"), "--latest 0: must be a number of bars");
+}
+
+// The newest bar's answer is that of the same bar from data that go on behind it: nothing later is in it.
+static void the_newest_bar_is_answered(void **state) {
+    (void)state;
+    kinds_shell("head -n 2901 bars.csv >cut.csv");
+    works(RUN("import", "cut.csv", "--frames", "1h", "-o", "cut.npz", "-q"));
+    works(RUN("predict", "made", "--data", "cut.npz", "--latest", "1", "-o", "newest.csv", "-q"));
+    works(RUN("predict", "made", "--latest", "2000", "-o", "long.csv", "-q"));
+    char *newest = line_of("newest.csv", "20"), begin[48];
+    assert_non_null(newest);
+    snprintf(begin, sizeof begin, "%.16s", newest);
+    char *same = line_of("long.csv", begin);
+    assert_string_equal(newest, same);
+    free(newest);
+    free(same);
+    works(RUN("predict", "made", "--latest", "2"));
+    matches("out", "^pass +greedy, from 20[^\n]* UTC, over [0-9,]+ bars, with a cash of 100000.00 at the beginning\n");
+    matches("out", "\nclosed 20[^\n]* UTC  close [^\n]*  signal -?[01]  position [^\n]*  equity [^\n]*\n$");
+    works(RUN("predict", "made", "--latest", "1", "--json"));
+    assert_true(number("equity") > 0 && number("close") > 0);
+    // Bars that came later are answered too, without training.
+    works(RUN("import", "--append", "cut.npz", "bars.csv", "-q"));
+    works(RUN("predict", "made", "--data", "cut.npz", "--latest", "2000", "-o", "again.csv", "-q"));
+    same_bytes("again.csv", "long.csv");
+}
+
+static void numbers_are_answers_too(void **state) {
+    (void)state;
+    works(RUN("train", "run.yaml", "--device=cpu", "-q", "run.dir=numbers", "agent.actions=continuous"));
+    works(RUN("predict", "numbers", "-o", "p.csv"));
+    matches("p.csv",
+        "^open_time,close_time,close,signal,direction,size,position,equity\n20[^\n]*,-?[01],[^\n]*,100000.00\n");
+    works(RUN("predict", "numbers", "-o", "p.npz"));
+    works(RUN("predict", "numbers", "--latest", "1"));
+    matches("out", "  direction -?[0-9.]+  size [0-9.]+  signal ");
+}
+
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, enter, support_leave)
     struct CMUnitTest tests[] = {
@@ -174,6 +243,9 @@ int main(void) {
         TEST(a_ruined_agent_trades_no_more),
         TEST(one_of_several_instruments_is_traded),
         TEST(weights_know_their_data),
+        TEST(actions_are_told_bar_by_bar),
+        TEST(the_newest_bar_is_answered),
+        TEST(numbers_are_answers_too),
     };
     return parts_run("agent_use", tests, sizeof tests / sizeof *tests);
 }
