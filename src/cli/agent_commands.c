@@ -85,17 +85,11 @@ static void print_score(const trained_agent *t, const agent_score *s, bool json)
 
 // Options that choose data.
 static bool takes_options(const cli_options *o, err *e) {
-    static const char *const of_data[] = {"--data", "--test", "--importance"};
-    for (size_t i = 0; i < sizeof of_data / sizeof *of_data; i++)
-        if (cli_given(o, of_data[i]))
-            return err_input(e, "%s: the run is of an agent, which takes no other data yet; leave it out", of_data[i]);
+    static const char *const of_models[] = {"--test", "--importance"};
+    for (size_t i = 0; i < sizeof of_models / sizeof *of_models; i++)
+        if (cli_given(o, of_models[i]))
+            return err_input(e, "%s: the run is of an agent, which has none; leave it out", of_models[i]);
     return true;
-}
-
-// A part of the data, where the environment has some.
-static bool takes_part(const trained_agent *t, const char *part, err *e) {
-    return !part || t->task.world.open ||
-           err_input(e, "--part: the environment of this run, %s, has no data; leave it out", agent_task_env(&t->task));
 }
 
 bool agent_evaluate_command(const cli_options *o, err *e) {
@@ -104,8 +98,9 @@ bool agent_evaluate_command(const cli_options *o, err *e) {
     trained_options ask = {
         .run = o->word[0], .overrides = o->word + 1, .override_count = o->words - 1, .version = TRADEWIND_VERSION};
     ask.part = cli_given(o, "--part");
+    ask.data = cli_given(o, "--data");
     if (!takes_options(o, e) || !ask_devices(o, &ask.devices, e) || !trained_agent_open(&t, &ask, e)) return false;
-    bool ok = takes_part(&t, ask.part, e) && agent_evaluate(t.agent, &s, e);
+    bool ok = trained_agent_score(&t, &s, e);
     if (ok) print_score(&t, &s, o->json);
     trained_agent_close(&t);
     return ok;

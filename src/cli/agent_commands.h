@@ -8,6 +8,9 @@
 // plan: what would run and the memory that it takes.
 bool agent_plan_command(const cli_options *o, const task_options *ask, err *e);
 
+// predict: actions bar by bar, into `path` or, of the newest bars, on the screen.
+bool agent_predict_command(const cli_options *o, const char *path, err *e);
+
 // evaluate: greedy episodes of a trained agent.
 bool agent_evaluate_command(const cli_options *o, err *e);
 

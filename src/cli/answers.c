@@ -1,7 +1,7 @@
 #include "cli/answers.h"
 
 #include "base/file.h"
-#include "data/latest.h"
+#include "cli/age.h"
 #include "data/when.h"
 
 #include <math.h>
@@ -10,15 +10,7 @@
 #include <string.h>
 
 json_t *answers_late(const answers *a, int64_t series) {
-    json_t *all = NULL;
-    char text[192];
-    for (int64_t k = 0; a->latest && k < dataset_series(a->data); k++)
-        for (int i = 1; i < a->data->streams && (series < 0 || series == k); i++) {
-            if (!latest_is_late(a->data, k, i, text, sizeof text)) continue;
-            if (!all) all = json_array();
-            json_array_append_new(all, json_string(text));
-        }
-    return all;
+    return a->latest ? age_late(a->data, series) : NULL;
 }
 
 // A file of comma-separated values

@@ -10,6 +10,7 @@
 #include "cli/backtest_sweep.h"
 #include "cli/backtest_tell.h"
 #include "run/results.h"
+#include "task/agent_backtest.h"
 #include "task/output.h"
 #include "task/walk.h"
 
@@ -72,7 +73,7 @@ static void add_bars(assumptions *to, const char *name, const quotes *q, const c
 }
 
 // Documents that were kept in the directory: the backtest, and the rule of a run.
-typedef enum { KEPT_NONE, KEPT_OTHERS, KEPT_WALK, KEPT_RUN } kept; // OTHERS: not, as the part is not the test
+typedef enum { KEPT_NONE, KEPT_OTHERS, KEPT_BACKTEST, KEPT_BOTH } kept; // OTHERS: not, as the part is not the test
 
 static void tell_files(const asked *a, kept k, const cli_options *o) {
     if (o->json || o->quiet) return;
@@ -81,10 +82,10 @@ static void tell_files(const asked *a, kept k, const cli_options *o) {
     if (k == KEPT_OTHERS)
         printf("not kept  %s/%s is of the test part, which nothing was fitted on\n", a->run,
             results_name(RESULTS_BACKTEST));
-    if (k < KEPT_WALK) return;
+    if (k < KEPT_BACKTEST) return;
     printf("stored    %s/%s", a->run, results_name(RESULTS_BACKTEST));
-    if (k == KEPT_RUN) printf(", %s/%s", a->run, results_name(RESULTS_SIGNAL));
-    printf("; `tradewind report %s` draws %s\n", a->run, k == KEPT_RUN ? "them" : "it");
+    if (k == KEPT_BOTH) printf(", %s/%s", a->run, results_name(RESULTS_SIGNAL));
+    printf("; `tradewind report %s` draws %s\n", a->run, k == KEPT_BOTH ? "them" : "it");
 }
 
 // Signals
@@ -192,6 +193,24 @@ static void add_known(assumptions *to, const backtested *b) {
             (long long)known, (long long)b->quotes.count);
 }
 
+// An agent decides by what it sees, its account included.
+static void add_agent(assumptions *to, const asked *a, const backtested *b) {
+    const market_settings *m = &b->market_of_agent;
+    char part[SHOWN], when[SHOWN];
+    snprintf(part, sizeof part, "part %s", b->part);
+    add_answers(to, a, b, part);
+    assumptions_add(to, "agent",
+        "greedy, %s, with %g of the equity in a full position; from the first bar on with the "
+        "books of this account, which it sees",
+        m->continuous ? "a direction and a size" : "short, flat or long", m->size);
+    if (b->ruined_at)
+        assumptions_add(to, "ruin",
+            "at the close of the bar of %s equity had fallen to %g of the cash (agent.ruin): "
+            "from there on the agent trades no more",
+            when_text(when, sizeof when, b->ruined_at), m->ruin);
+    add_account(to, b);
+}
+
 static void add_run(assumptions *to, const asked *a, const backtested *b) {
     char part[SHOWN];
     snprintf(part, sizeof part, "part %s", b->part);
@@ -230,21 +249,21 @@ static kept keep_run(const asked *a, const backtested *b, const assumptions *lin
     err why = {0};
     if (!is_directory(a->run)) return KEPT_NONE;
     if (strcmp(b->part, "test") != 0) return KEPT_OTHERS;
-    if (backtest_run_store(b, lines, a->run, &why)) return KEPT_RUN;
+    if (backtest_run_store(b, lines, a->run, &why)) return b->agent ? KEPT_BACKTEST : KEPT_BOTH;
     note_lost(o, &why);
     return KEPT_NONE;
 }
 
 static kept keep_walk(const asked *a, const backtested_walk *w, const assumptions *lines, const cli_options *o) {
     err why = {0};
-    if (backtest_walk_store(w, lines, a->run, &why)) return KEPT_WALK;
+    if (backtest_walk_store(w, lines, a->run, &why)) return KEPT_BACKTEST;
     note_lost(o, &why);
     return KEPT_NONE;
 }
 
 // Prints the backtest; takes over `line`, the head of what --json prints.
 static void tell(json_t *line, const asked *a, const backtest_told *told, kept k, const cli_options *o) {
-    json_object_set_new(line, "stored", json_boolean(k >= KEPT_WALK));
+    json_object_set_new(line, "stored", json_boolean(k >= KEPT_BACKTEST));
     json_join(line, backtest_tell_json(told));
     if (o->json)
         json_line(stdout, line);
@@ -274,13 +293,15 @@ static bool test_run(const asked *a, const cli_options *o, err *e) {
     backtest_run_options as = options_of(a);
     backtested b;
     assumptions lines = {0};
-    if (!has_place(a, e) || !ask_devices(o, &as.run.devices, e) || !backtest_run_make(&b, &as, e)) return false;
-    add_run(&lines, a, &b);
+    bool agent = trained_is_agent(a->run);
+    if (!has_place(a, e) || !ask_devices(o, &as.run.devices, e)) return false;
+    if (!(agent ? agent_backtest_make : backtest_run_make)(&b, &as, e)) return false;
+    (agent ? add_agent : add_run)(&lines, a, &b);
     backtest_told told = {&lines, &b.terms, &b.replay, &b.stats};
     bool ok = write_trades(a, &b.replay, e);
     if (ok) {
         json_t *line = run_json(a, &b);
-        json_object_set_new(line, "signal", rule_json(&b.rule));
+        if (!agent) json_object_set_new(line, "signal", rule_json(&b.rule));
         tell(line, a, &told, keep_run(a, &b, &lines, o), o);
     }
     backtest_run_done(&b);
@@ -319,7 +340,7 @@ static void tell_paths(const asked *a, const backtested_walk *w, const assumptio
     tell_files(a, k, o);
     if (!o->json) return;
     json_t *line = run_json(a, &w->all);
-    json_object_set_new(line, "stored", json_boolean(k >= KEPT_WALK));
+    json_object_set_new(line, "stored", json_boolean(k >= KEPT_BACKTEST));
     json_join(line, backtest_paths_json(w));
     json_line(stdout, line);
 }
@@ -346,6 +367,8 @@ static bool test_walk(const asked *a, const cli_options *o, err *e) {
 // Many settings
 
 static bool test_settings(const asked *a, const cli_options *o, err *e) {
+    if (a->run && trained_is_agent(a->run))
+        return err_input(e, "--sweep: the run is of an agent, whose actions are not a rule to be set; leave it out");
     if (a->trades) return err_input(e, "--trades: a sweep has many lists of trades; write those of one setting");
     if (a->run && walk_is(a->run))
         return err_input(e,
@@ -380,6 +403,7 @@ const cli_command cli_backtest = {"backtest", "RUN | WALK | --signals FILE --bar
     "given\nis fitted on validation. The rule is kept in RUN/signal.json, the backtest in RUN/backtest.json; report "
     "draws "
     "it.\n"
+    "An agent's run is traded by its own actions, without a rule: its greedy pass over the part.\n"
     "A walk is traded in one account over the tests of its folds, each by its own fold's weights and threshold, and "
     "kept "
     "in\nWALK/backtest.json. Of a walk with walk.scheme: cpcv every path is traded in an account of its own, and a "

@@ -34,9 +34,9 @@ static int list_rules(const check_report *r, bool failed, char *text, size_t roo
 
 static void print_report(const check_report *r) {
     char compared[32], failed[32];
-    printf("%lld moment%s; scales of %lld of %lld folds; %lld trained with three futures, %lld epochs each\n",
+    printf("%lld moment%s; scales of %lld of %lld folds; %lld trained with three futures, %lld %s each\n",
         (long long)r->moments, term_s(r->moments), (long long)r->folds, (long long)r->of, (long long)r->trained,
-        (long long)r->epochs);
+        (long long)r->epochs, r->agents ? "iterations" : "epochs");
     printf("%-8s  %15s  %12s\n", "rule", "compared", "failed");
     for (int i = 0; i < CHECK_RULES; i++) {
         const check_result *x = &r->rule[i];

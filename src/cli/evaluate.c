@@ -102,7 +102,7 @@ static void print_json(const trained *t, const evaluation *v, const kept *k) {
         json_number(s->loss), "accuracy", json_number(s->accuracy), "mcc", json_number(s->mcc), "macro_f1",
         json_number(s->macro_f1), "classes", classes_json(t->task.data, s), "confusion",
         evaluation_confusion(s->confusion, t->task.data->classes));
-    use_add_json(t, all);
+    use_add_json(&t->notes, all);
     json_join(all, skill_json(&v->skill));
     add_kept(all, v, k);
     json_line(stdout, all);
@@ -130,7 +130,7 @@ static void print_head(const trained *t) {
     printf("weights   %s", t->weights);
     if (t->members) printf(", %d members", t->members);
     printf("\ndata      %s, %s: %s samples%s\n", t->task.data->name, t->part, n, use_part_note(t));
-    use_warn(t, stdout);
+    use_warn(&t->notes, t->samples.count, stdout);
 }
 
 // The loss that was minimised, where it is not the log loss, which is told beside the trivial answers.
@@ -203,7 +203,7 @@ static void tell_forecasts(const trained *t, const evaluation *v, const kept *k,
         json_t *line = json_pack("{s:s, s:i, s:s, s:s, s:I, s:o}", "weights", t->weights, "members", member_count(t),
             "data", t->task.data->name, "part", t->part, "samples", (json_int_t)t->samples.count, "loss",
             json_number(loss));
-        use_add_json(t, line);
+        use_add_json(&t->notes, line);
         add_kept(line, v, k);
         tell_forecasts_json(line, of, skill);
         return;
@@ -305,7 +305,7 @@ const cli_command cli_evaluate = {"evaluate", "RUN [key=value...]", "metrics of 
     "RUN/predictions_PART.npz; report draws them.\n"
     "Of an agent's run: greedy episodes from the evaluation's own beginnings, as in training; "
     "agent.evaluate_episodes=N\n"
-    "takes other numbers of them.\n"
+    "takes other numbers of them. One that trades passes over the part from its first bar to its last.\n"
     "Inputs are scaled as in training. Further words change the run's description. -q prints the model's\n"
     "own scores alone.\n",
     NULL, NULL, WORDS_MOST, run, "--data --part --test", "--importance"};

@@ -1,14 +1,15 @@
 // tradewind predict: a trained run's probabilities or forecasts, bar by bar, as .npz, .csv or on the screen.
 #include "base/json.h"
 #include "base/term.h"
+#include "cli/age.h"
+#include "cli/agent_commands.h"
 #include "cli/answers.h"
 #include "cli/cli.h"
 #include "cli/use.h"
-#include "data/when.h"
+#include "task/agent_use.h"
 #include "task/output.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -17,57 +18,9 @@ static bool ends_with(const char *path, const char *ending) {
     return n > m && strcmp(path + n - m, ending) == 0;
 }
 
-// Age of the newest bars
-
-enum { DAY = 86400 };
-
-static int64_t close_of(const answers *a, int64_t i) {
-    return dataset_bar(&a->data->stream[0].bars, a->bar[i]).end;
-}
-
-static int64_t newest_close(const answers *a) {
-    int64_t newest = close_of(a, 0);
-    for (int64_t i = 1; i < a->samples.count; i++) newest = close_of(a, i) > newest ? close_of(a, i) : newest;
-    return newest;
-}
-
-// True where so many seconds are more than three bars and a long weekend.
-static bool is_long(const answers *a, int64_t seconds) {
-    bar b = dataset_bar(&a->data->stream[0].bars, a->bar[0]);
-    return seconds > 3 * (b.end - b.time) + 4 * DAY;
-}
-
-// Instruments whose bars end long before those of others; some are named.
-static void tell_behind(const answers *a, int64_t newest, FILE *out) {
-    enum { NAMED_MOST = 4 };
-    char when[32], days[32];
-    int64_t panel = a->data->panel, behind = 0, *last = calloc((size_t)panel + 1, sizeof *last);
-    NEED(last, "out of memory for the ends of %lld instruments", (long long)panel);
-    for (int64_t i = 0; panel && i < a->samples.count; i++) {
-        int64_t *of = &last[dataset_panel_of(a->data, a->sample[i])];
-        *of = close_of(a, i) > *of ? close_of(a, i) : *of;
-    }
-    for (int64_t k = 0; k < panel; k++) {
-        if (!last[k] || !is_long(a, newest - last[k]) || ++behind > NAMED_MOST) continue;
-        term_count(days, sizeof days, (double)((newest - last[k]) / DAY));
-        fprintf(out, "note      %s ends %s UTC, %s days before the newest bar\n", a->data->panel_names[k],
-            when_moment_text(when, sizeof when, last[k]), days);
-    }
-    if (behind > NAMED_MOST)
-        fprintf(out, "note      %lld more end long before the newest bar\n", (long long)behind - NAMED_MOST);
-    free(last);
-}
-
-// Lines where the newest bars are old, or those of an instrument much older than the others'.
+// Lines where the newest bars are old.
 static void tell_age(const answers *a, FILE *out) {
-    char when[32], days[32];
-    if (!a->latest || !a->bar || !a->samples.count) return;
-    int64_t newest = newest_close(a), age = (int64_t)time(NULL) - newest;
-    term_count(days, sizeof days, (double)(age / DAY));
-    if (is_long(a, age))
-        fprintf(out, "note      newest bar closed %s UTC, %s days ago\n", when_moment_text(when, sizeof when, newest),
-            days);
-    tell_behind(a, newest, out);
+    if (a->latest && a->bar && a->samples.count) age_tell(a->data, out);
 }
 
 static void tell_json(const answers *a, int64_t newer, const char *path) {
@@ -78,10 +31,10 @@ static void tell_json(const answers *a, int64_t newer, const char *path) {
         forecasts ? "horizon" : "classes", (json_int_t)(forecasts ? a->data->target_width : a->width), "file", path);
     if (newer) json_object_set_new(all, "unlabelled", json_integer((json_int_t)newer));
     if (a->latest && a->bar && a->samples.count)
-        json_object_set_new(all, "newest_age_s", json_integer((json_int_t)time(NULL) - newest_close(a)));
+        json_object_set_new(all, "newest_age_s", json_integer((json_int_t)time(NULL) - age_newest(a->data)));
     json_t *late = answers_late(a, -1);
     if (late) json_object_set_new(all, "stale", late);
-    use_add_json(t, all);
+    use_add_json(&t->notes, all);
     json_line(stdout, all);
 }
 
@@ -101,7 +54,7 @@ static void tell(const cli_options *o, const answers *a, const char *path) {
     term_count(n, sizeof n, (double)t->samples.count);
     printf("%s: %s of %lld %s for %s samples (%s, %s) by %s%s\n", path, forecasts ? "forecasts" : "probabilities",
         (long long)each, forecasts ? "values" : "classes", n, a->data->name, t->part, t->weights, use_part_note(t));
-    use_warn(t, stdout);
+    use_warn(&t->notes, t->samples.count, stdout);
     tell_age(a, stdout);
     term_count(n, sizeof n, (double)newer);
     if (newer)
@@ -136,13 +89,15 @@ static bool run(const cli_options *o, err *e) {
     bool latest = cli_given(o, "--latest") != NULL;
     trained t;
     answers a = {0};
-    if (!check_path(path, latest, e) || !use_open(&t, o, e)) return false;
+    if (!check_path(path, latest, e)) return false;
+    if (o->words && trained_is_agent(o->word[0])) return agent_predict_command(o, path, e);
+    if (!use_open(&t, o, e)) return false;
     use_tell(&t, o);
     bool ok = (!path || has_place(&t, path, e)) && answers_make(&a, &t, e);
     if (ok && path) ok = ends_with(path, ".npz") ? answers_write_npz(&a, path, e) : answers_write_csv(&a, path, e);
     if (ok && !path && !o->quiet) {
         FILE *out = o->json ? stderr : stdout;
-        use_warn(&t, out);
+        use_warn(&t.notes, t.samples.count, out);
         tell_age(&a, out);
     }
     if (ok && !o->json) warn_late(o, &a);
@@ -172,5 +127,11 @@ const cli_command cli_predict = {"predict", "RUN [--latest N] [-o FILE]",
     "  --data SET          other data than the run's, whole; a run on bar files also takes data.bars.STREAM=FILE\n"
     "  --part PART         train, validation, test or all (default: the test where there is one, all of other data);\n"
     "                      future: of a panel, from the very ends of its series, one forecast each\n"
+    "Of an agent that trades: its actions at every bar of a greedy pass from the part's first bar on, with the books\n"
+    "that it sees: action with p_short, p_flat and p_long, or direction and size; signal, the side asked for; "
+    "position\n"
+    "(lots held at the close) and equity. --latest N: at the end of the pass that leads up to the newest bar, from "
+    "the\n"
+    "first bar behind the time that it was trained on.\n"
     "Inputs are scaled as in training. Further words change the run's description.\n",
     NULL, NULL, WORDS_MOST, run, "-o --latest --data --part", NULL};

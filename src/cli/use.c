@@ -27,14 +27,19 @@ static bool on_event(void *arg, const task_event *e) {
     return true;
 }
 
-bool use_open(trained *t, const cli_options *o, err *e) {
-    if (o->words < 1) return err_input(e, "no run given; name its directory");
+bool use_latest(const cli_options *o, int64_t *bars, err *e) {
     const char *latest = cli_given(o, "--latest");
     char *end;
-    long long bars = latest ? strtoll(latest, &end, 10) : 0;
-    if (latest && (!*latest || *end || bars < 1 || bars > INT32_MAX))
+    *bars = latest ? strtoll(latest, &end, 10) : 0;
+    if (latest && (!*latest || *end || *bars < 1 || *bars > INT32_MAX))
         return err_input(e, "--latest %.40s: must be a number of bars, 1 or more", latest);
-    if (latest && cli_given(o, "--part")) return err_input(e, "--part: --latest is a part already; leave one out");
+    return !latest || !cli_given(o, "--part") || err_input(e, "--part: --latest is a part already; leave one out");
+}
+
+bool use_open(trained *t, const cli_options *o, err *e) {
+    int64_t bars;
+    if (o->words < 1) return err_input(e, "no run given; name its directory");
+    if (!use_latest(o, &bars, e)) return false;
     trained_options ask = {.run = o->word[0],
         .overrides = o->word + 1,
         .override_count = o->words - 1,
@@ -69,19 +74,19 @@ const char *use_part_note(const trained *t) {
     return t->no_test ? " (there is no test part; validation chose the best epoch)" : "";
 }
 
-void use_warn(const trained *t, FILE *out) {
+void use_warn(const data_notes *n, int64_t samples, FILE *out) {
     char some[32], all[32];
-    for (int i = 0; i < t->warnings; i++) fprintf(out, "warning   %s\n", t->warning[i]);
-    if (t->trained_on < 1 || t->trained_same) return;
-    term_count(some, sizeof some, (double)t->trained_on);
-    term_count(all, sizeof all, (double)t->samples.count);
+    for (int i = 0; i < n->warnings; i++) fprintf(out, "warning   %s\n", n->warning[i]);
+    if (n->trained_on < 1 || n->trained_same) return;
+    term_count(some, sizeof some, (double)n->trained_on);
+    term_count(all, sizeof all, (double)samples);
     fprintf(out, "warning   %s of these %s samples lie in the time that the model was trained on (to %s)\n", some, all,
-        t->trained_to);
+        n->trained_to);
 }
 
-void use_add_json(const trained *t, json_t *to) {
-    json_t *all = t->warnings ? json_array() : NULL;
-    for (int i = 0; i < t->warnings; i++) json_array_append_new(all, json_string(t->warning[i]));
+void use_add_json(const data_notes *n, json_t *to) {
+    json_t *all = n->warnings ? json_array() : NULL;
+    for (int i = 0; i < n->warnings; i++) json_array_append_new(all, json_string(n->warning[i]));
     if (all) json_object_set_new(to, "warnings", all);
-    if (t->trained_on >= 0) json_object_set_new(to, "trained_on", json_integer((json_int_t)t->trained_on));
+    if (n->trained_on >= 0) json_object_set_new(to, "trained_on", json_integer((json_int_t)n->trained_on));
 }

@@ -11,6 +11,9 @@
 // The first word is the run, the others are overrides of its description; --data, --part and --test choose the samples.
 bool use_open(trained *t, const cli_options *o, err *e);
 
+// The number of newest bars that --latest asks for, 0 without it. ERR_INPUT where it is none.
+bool use_latest(const cli_options *o, int64_t *bars, err *e);
+
 // The reason for a part that nobody asked for, to stand behind its samples; "" where there is none.
 const char *use_part_note(const trained *t);
 
@@ -20,7 +23,7 @@ void use_tell(const trained *t, const cli_options *o);
 
 // Lines about data that may not be meant for the weights, and where samples lie in the time that the model was trained
 // on; the same in an object, the latter as their number.
-void use_warn(const trained *t, FILE *out);
-void use_add_json(const trained *t, json_t *to);
+void use_warn(const data_notes *n, int64_t samples, FILE *out);
+void use_add_json(const data_notes *n, json_t *to);
 
 #endif

@@ -13,6 +13,7 @@ typedef struct {
     void (*built)(dataset *d);                             // features, samples, labels
     void (*folds)(const dataset *d, scheme_folds *f);      // parts of every fold
     const split_part *(*fitted)(const dataset *d, const split_part *train, split_part *room); // samples of a scaler
+    void (*observed)(float *feature, int64_t rows, int64_t width); // features that an agent sees, of each bar
 } leaks;
 
 extern leaks leaks_planted; // zeros: none

@@ -10,7 +10,7 @@
 
 #include "data/target.h"
 
-typedef struct {
+typedef struct scaler {
     int streams;
     int64_t width[STREAMS_MOST];
     int64_t series;             // scales of each column: 1, or one for every instrument

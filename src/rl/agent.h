@@ -24,6 +24,9 @@
 #include "rl/ramp.h"
 #include "run/safetensors.h"
 
+struct scaler;
+struct dataset;
+
 // An array that environments read. Its memory is the caller's and outlives the agent.
 typedef struct {
     const char *name;
@@ -36,6 +39,8 @@ typedef struct {
     env_settings env;
     int parts;
     agent_part part[ENV_PARTS_MOST];
+    const struct scaler *scaler; // of features, to be kept with the weights, and the data that it is of; or NULL
+    const struct dataset *data;
 } agent_world;
 
 typedef struct {
@@ -136,7 +141,10 @@ size_t agent_bytes(const agent *a);
 bool agent_keep(agent *a, err *e);
 bool agent_back(agent *a, err *e);
 
-// Writes the present weights, with the moments of observations and rewards, as safetensors; takes them.
+// Reads the present weights, [graph_slab_elements(agent_graph)].
+bool agent_weights(agent *a, float *to, err *e);
+
+// Writes the present weights, with the moments of observations and rewards and the scaler, as safetensors; takes them.
 bool agent_save(agent *a, const char *path, const safetensors_note *notes, int note_count, err *e);
 bool agent_load(agent *a, const char *path, err *e);
 

@@ -70,10 +70,13 @@ bool agent_evaluate(agent *a, agent_score *s, err *e) {
     return ok;
 }
 
+bool agent_weights(agent *a, float *to, err *e) {
+    return program_read(a->program[GRAPH_MINIBATCH], graph_slab(a->graph[GRAPH_MINIBATCH].g, SLAB_WEIGHTS), to, e);
+}
+
 bool agent_keep(agent *a, err *e) {
-    graph *g = a->graph[GRAPH_MINIBATCH].g;
     tensor moments = a->graph[GRAPH_ACT].moments;
-    a->has_best = program_read(a->program[GRAPH_MINIBATCH], graph_slab(g, SLAB_WEIGHTS), a->best, e) &&
+    a->has_best = agent_weights(a, a->best, e) &&
                   (!moments.id || program_read(a->program[GRAPH_ACT], moments, a->best_moments, e));
     return a->has_best;
 }

@@ -3,7 +3,8 @@
 // Under the parameters' own names stand the weights. Beside them, in a checkpoint: "moment1.NAME" and "moment2.NAME" of
 // the optimizer, "best.NAME" of the best weights, "state.NAME" of what lives across iterations (environments, moments
 // of observations and rewards, clip), "agent.counts", "agent.episodes" and "agent.extra", the caller's numbers. Tables
-// of a rollout, whose names begin with "rollout ", are made anew and not saved.
+// of a rollout, whose names begin with "rollout ", are made anew and not saved. Beside weights, here and in a
+// checkpoint, stand the scales of features, "scaler.STREAM.mean" and "scaler.STREAM.std".
 #include "base/err.h"
 #include "rl/work.h"
 #include "run/checkpoint.h"
@@ -18,7 +19,7 @@ enum { STATES_MOST = 64, COUNTS = 5 };
 static const char best_moments[] = "best.observation moments";
 
 static void begin(gathered *to, const agent *a) {
-    gathered_init(to, 4 * graph_parameters(agent_graph(a)) + STATES_MOST + 8);
+    gathered_init(to, 4 * graph_parameters(agent_graph(a)) + STATES_MOST + 2 * STREAMS_MOST + 8);
 }
 
 static bool add_slab(gathered *to, agent *a, slab_kind kind, const char *prefix, err *e) {
@@ -27,6 +28,10 @@ static bool add_slab(gathered *to, agent *a, slab_kind kind, const char *prefix,
     if (!program_read(a->program[GRAPH_MINIBATCH], graph_slab(g, kind), slab, e)) return false;
     gathered_slab(to, g, prefix, slab);
     return true;
+}
+
+static void add_scaler(gathered *to, const agent *a) {
+    gathered_scaler(to, a->s.world.scaler, a->s.world.data);
 }
 
 // States that outlive an iteration. Graphs share them by name: each is listed once.
@@ -119,6 +124,7 @@ static bool load_slab(agent *a, const safetensors *from, slab_kind kind, const c
 bool agent_save(agent *a, const char *path, const safetensors_note *notes, int note_count, err *e) {
     gathered to;
     begin(&to, a);
+    add_scaler(&to, a);
     bool ok = add_slab(&to, a, SLAB_WEIGHTS, "", e) && add_states(&to, a, true, e) &&
               weights_write(path, to.entry, to.count, notes, note_count, e);
     arena_done(&to.arena);
@@ -172,6 +178,7 @@ bool agent_checkpoint(agent *a, const char *path, const double *extra, int extra
               add_slab(&to, a, SLAB_MOMENT2, "moment2.", e) && add_states(&to, a, false, e);
     if (ok && a->has_best) add_best(&to, a);
     if (ok) add_standing(&to, a, extra, extras);
+    add_scaler(&to, a);
     ok = ok && checkpoint_write(path, a->updates, to.entry, to.count, notes, note_count, e);
     arena_done(&to.arena);
     return ok;

@@ -5,6 +5,7 @@
 #include "rl/agent_read.h"
 #include "run/weights.h"
 #include "task/agent_split.h"
+#include "train/agent_keys.h"
 
 #include <string.h>
 
@@ -64,6 +65,14 @@ static bool leave_full_card(agent_task *t, err *e) {
     return t->queue && build(t, e);
 }
 
+bool agent_described(const task_options *o, bool *is, err *e) {
+    task described;
+    if (!task_describe_run(&described, o, e)) return false;
+    *is = agent_given(described.config);
+    task_close(&described);
+    return true;
+}
+
 bool agent_task_open(agent_task *t, const task_options *o, const char *part, err *e) {
     *t = (agent_task){.options = *o};
     t->config = task_describe(&o->description, &t->settings, e);
@@ -89,6 +98,14 @@ agent *agent_task_agent(const agent_task *t, err *e) {
     agent *a = agent_new(&at, &t->agent, &t->model, e);
     if (!a || budget_holds(&t->budget, t->device, t->queue, e)) return a;
     agent_free(a);
+    return NULL;
+}
+
+actor *agent_task_actor(const agent_task *t, int64_t rows, err *e) {
+    agent_place at = place_of(t);
+    actor *a = actor_new(&at, &t->agent, &t->model, rows, e);
+    if (!a || budget_holds(&t->budget, t->device, t->queue, e)) return a;
+    actor_free(a);
     return NULL;
 }
 

@@ -3,7 +3,7 @@
 #ifndef TRADEWIND_TASK_AGENT_H
 #define TRADEWIND_TASK_AGENT_H
 
-#include "rl/agent.h"
+#include "rl/actor.h"
 #include "task/agent_world.h"
 #include "task/open.h"
 
@@ -23,6 +23,9 @@ typedef struct agent_task {
     double made, opened; // when the description was read and the queue was opened, as clock_seconds has it
 } agent_task;
 
+// Tells whether a description is of an agent.
+bool agent_described(const task_options *o, bool *is, err *e);
+
 // Reads the description, opens its data where the environment has some, opens a device and measures the memory. `part`
 // of the data is what evaluations are on; NULL: validation. The task must stay where it is until it is closed. On
 // failure everything is undone.
@@ -31,6 +34,9 @@ void agent_task_close(agent_task *t);
 
 // The agent, with its initial weights; NULL on failure.
 agent *agent_task_agent(const agent_task *t, err *e);
+
+// A trained policy alone, for so many rows; its weights are to be loaded. NULL on failure.
+actor *agent_task_actor(const agent_task *t, int64_t rows, err *e);
 
 // Bytes of the device that the same agent takes with other parts of the same data, where its environment has some.
 size_t agent_task_bytes(const agent_task *t, const split *parts);

@@ -14,6 +14,7 @@ struct agent_keeper {
     agent_keeper_options o;
     records *records;
     char *best;
+    char *contract, *data; // as files of weights and checkpoints have them; NULL where there are no data
     err failure;
 };
 
@@ -21,6 +22,14 @@ struct agent_keeper {
 enum { EXTRA_BEST_ITERATION, EXTRA_BEST, EXTRA_BAD, EXTRAS };
 
 static const char note_iteration[] = "iteration", note_env[] = "environment";
+
+static void take_contract(agent_keeper *k) {
+    if (!k->o.task->world.open) return;
+    contract *c = task_contract(&k->o.task->world.task);
+    k->contract = contract_text(c);
+    k->data = contract_data_text(c);
+    contract_free(c);
+}
 
 agent_keeper *agent_keeper_new(const agent_keeper_options *o) {
     agent_keeper *k = calloc(1, sizeof *k);
@@ -33,6 +42,7 @@ agent_keeper *agent_keeper_new(const agent_keeper_options *o) {
         .version = o->task->options.version,
         .listener = o->task->options.listener});
     k->best = run_path(run_dir(o->run), "best.safetensors");
+    take_contract(k);
     return k;
 }
 
@@ -40,6 +50,8 @@ void agent_keeper_free(agent_keeper *k) {
     if (!k) return;
     records_free(k->records);
     free(k->best);
+    free(k->contract);
+    free(k->data);
     free(k);
 }
 
@@ -62,14 +74,20 @@ static const char *place(const agent_keeper *k, char *text, size_t room) {
 
 // Saving
 
+// So many notes, of which the last ones are of data.
+static int notes_of(const agent_keeper *k, int all, int of_data) {
+    return k->contract ? all : all - of_data;
+}
+
 static bool save(agent_keeper *k, checkpoint_kind kind, uint64_t number) {
     const safetensors_note notes[] = {{"config", k->o.config}, {"plan", records_plan(k->records)},
-        {"version", k->o.task->options.version}, {note_env, agent_task_env(k->o.task)}};
+        {"version", k->o.task->options.version}, {note_env, agent_task_env(k->o.task)}, {contract_key, k->contract},
+        {contract_data_key, k->data}};
     const double extra[EXTRAS] = {(double)k->o.stop->best_epoch, k->o.stop->best, (double)k->o.stop->bad};
     double began = clock_seconds();
     char where[96], *path = checkpoint_path(run_dir(k->o.run), kind, number);
     db_sync(run_db(k->o.run));
-    if (!agent_checkpoint(k->o.agent, path, extra, EXTRAS, notes, sizeof notes / sizeof *notes, &k->failure)) {
+    if (!agent_checkpoint(k->o.agent, path, extra, EXTRAS, notes, notes_of(k, 6, 2), &k->failure)) {
         free(path);
         return false;
     }
@@ -80,8 +98,9 @@ static bool save(agent_keeper *k, checkpoint_kind kind, uint64_t number) {
 static bool save_best(agent_keeper *k) {
     char iteration[32];
     snprintf(iteration, sizeof iteration, "%lld", (long long)k->o.stop->best_epoch);
-    const safetensors_note notes[] = {{note_iteration, iteration}, {note_env, agent_task_env(k->o.task)}};
-    return agent_save(k->o.agent, k->best, notes, sizeof notes / sizeof *notes, &k->failure);
+    const safetensors_note notes[] = {
+        {note_iteration, iteration}, {note_env, agent_task_env(k->o.task)}, {contract_key, k->contract}};
+    return agent_save(k->o.agent, k->best, notes, notes_of(k, 3, 1), &k->failure);
 }
 
 // Rows

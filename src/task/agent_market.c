@@ -1,5 +1,6 @@
 #include "task/agent_market.h"
 
+#include "data/leaks.h"
 #include "task/market.h"
 
 #include <math.h>
@@ -125,6 +126,7 @@ bool agent_market_make(
     bool ok = check_width(m, once, d, e) && take_rows(m, d, e);
     for (int64_t k = 0; ok && k < m->instruments; k++) ok = take_bars(m, d, k, t, e);
     for (int64_t i = 0; ok && i < dataset_all(d); i++) ok = take_features(m, d, s, i, e);
+    if (ok && leaks_planted.observed) leaks_planted.observed(m->feature, m->rows, (int64_t)m->lagged + m->once);
     if (!ok) agent_market_done(m);
     return ok;
 }
@@ -194,6 +196,38 @@ bool agent_market_part(agent_stretches *p, const agent_market *m, const dataset 
     }
     if (ok && !p->count) ok = refuse_part(m, d, name, limit, longest, e);
     free(found);
+    if (!ok) agent_stretches_done(p);
+    return ok;
+}
+
+int64_t agent_market_series(const agent_market *m, int64_t row) {
+    int64_t k = 0;
+    while (k + 1 < m->instruments && m->start[k + 1] <= row) k++;
+    return k;
+}
+
+// The last bar of an instrument has its last row.
+int64_t agent_market_bar(const agent_market *m, const dataset *d, int64_t row) {
+    int64_t k = agent_market_series(m, row);
+    return d->stream[0].bars.start[k + 1] - (m->start[k + 1] - row);
+}
+
+bool agent_market_newest(
+    agent_stretches *p, const agent_market *m, const dataset *d, int64_t after, const char *name, err *e) {
+    int64_t longest = 0;
+    reach *from = calloc((size_t)m->instruments, sizeof *from);
+    *p = (agent_stretches){.item = calloc((size_t)m->instruments + 1, sizeof *p->item)};
+    snprintf(p->name, sizeof p->name, "%.20s stretches", name);
+    bool ok = from && p->item;
+    if (!ok) err_run(e, "no memory for the stretches of %lld instruments", (long long)m->instruments);
+    for (int64_t k = 0; ok && k < m->instruments; k++) {
+        int64_t first = m->start[k], end = m->start[k + 1];
+        while (first < end && dataset_bar(&d->stream[0].bars, agent_market_bar(m, d, first)).end <= after) first++;
+        from[k] = (reach){end - first < 2 ? m->start[k] : first, end};
+    }
+    if (ok) longest = add_stretches(p, m, from, 0);
+    if (ok && !p->count) ok = refuse_part(m, d, name, 0, longest, e);
+    free(from);
     if (!ok) agent_stretches_done(p);
     return ok;
 }

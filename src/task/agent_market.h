@@ -52,6 +52,16 @@ typedef struct {
 bool agent_market_part(agent_stretches *p, const agent_market *m, const dataset *d, const split_part *part,
     const char *name, int64_t limit, err *e);
 
+// Stretches up to the newest bar of every instrument, labelled or not, each from the first bar that closed after
+// `after`; from the instrument's first one behind the lags where fewer than two bars are left behind that. ERR_INPUT as
+// above.
+bool agent_market_newest(
+    agent_stretches *p, const agent_market *m, const dataset *d, int64_t after, const char *name, err *e);
+
+// The bar of the first stream's table that a row is; and the instrument of a row.
+int64_t agent_market_bar(const agent_market *m, const dataset *d, int64_t row);
+int64_t agent_market_series(const agent_market *m, int64_t row);
+
 // Safe to call twice.
 void agent_stretches_done(agent_stretches *p);
 

@@ -1,5 +1,7 @@
 #include "task/agent_world.h"
 
+#include "data/when.h"
+
 #include <string.h>
 
 // NULL for a word that is no part.
@@ -7,6 +9,11 @@ static const split_part *part_named(const split *s, const char *name) {
     if (strcmp(name, "train") == 0) return &s->train;
     if (strcmp(name, "validation") == 0) return &s->validation;
     return strcmp(name, "test") == 0 ? &s->test : NULL;
+}
+
+// Every part of whole data is all samples.
+static bool is_whole(const task *t, const char *name) {
+    return t->options.whole && (strcmp(name, "all") == 0 || strcmp(name, "latest") == 0);
 }
 
 // A position whose margin is the whole equity is refused at every open that lies above the close, and by its costs.
@@ -20,24 +27,52 @@ static bool leaves_room(const agent_data *d, const agent_settings *s, const acco
                size, terms->leverage, most * terms->leverage);
 }
 
+static bool take_part(const agent_data *d, const split_part **part, err *e) {
+    const task *t = &d->task;
+    const char *name = d->part;
+    *part = is_whole(t, name) ? &t->split.validation : part_named(&t->split, name);
+    if (!*part)
+        return err_input(e, "--part: %s is no part of an agent's data; use train, validation, test%s", name,
+            t->options.trained ? " or all" : "");
+    return (*part)->count ||
+           err_input(e, "%s: the part %s has no samples; change data.split or name another part", t->data->name, name);
+}
+
+// The end of the time that weights were trained on, as they say; the beginning of time where they do not.
+static bool trained_until(const task *t, int64_t *until, err *e) {
+    contract *c = NULL;
+    when_stamp s;
+    *until = INT64_MIN;
+    if (t->options.saved && !contract_read(&c, t->options.saved, t->options.saved_path, e)) return false;
+    if (c && c->trained_to && when_read(c->trained_to, strlen(c->trained_to), &s)) *until = s.time;
+    contract_free(c);
+    return true;
+}
+
+// The stretches that are tested; those of training too, unless weights are used.
+static bool make_stretches(agent_data *d, const split_part *tested, int64_t limit, err *e) {
+    const task *t = &d->task;
+    int64_t until;
+    if (!t->options.trained && !agent_market_part(&d->train, &d->market, t->data, &t->split.train, "train", limit, e))
+        return false;
+    if (strcmp(d->part, "latest") != 0) return agent_market_part(&d->test, &d->market, t->data, tested, d->part, 0, e);
+    return trained_until(t, &until, e) && agent_market_newest(&d->test, &d->market, t->data, until, d->part, e);
+}
+
 static bool make_market(agent_data *d, const agent_settings *s, err *e) {
     const task *t = &d->task;
     account_terms terms;
-    const char *name = d->part;
-    const split_part *tested = part_named(&t->split, name);
-    if (!tested) return err_input(e, "--part: %s is no part of an agent's data; use train, validation or test", name);
-    if (!tested->count)
-        return err_input(
-            e, "%s: the part %s has no samples; change data.split or name another part", t->data->name, name);
-    return account_terms_read(t->config, &terms, e) && leaves_room(d, s, &terms, e) &&
+    const split_part *tested;
+    return take_part(d, &tested, e) && account_terms_read(t->config, &terms, e) && leaves_room(d, s, &terms, e) &&
            agent_market_make(&d->market, t->data, s->world.env.market.lags, t->scaler, &terms, e) &&
-           agent_market_part(&d->train, &d->market, t->data, &t->split.train, "train", s->world.env.limit, e) &&
-           agent_market_part(&d->test, &d->market, t->data, tested, name, 0, e);
+           make_stretches(d, tested, s->world.env.limit, e);
 }
 
 // Evaluations have one episode for each stretch, from its first bar to its last.
 static void put_worlds(const agent_data *d, agent_settings *s) {
-    agent_market_world(&d->market, &d->train, &s->world);
+    agent_market_world(&d->market, d->train.count ? &d->train : &d->test, &s->world);
+    s->world.scaler = d->task.scaler;
+    s->world.data = d->task.data;
     s->test = s->world;
     agent_market_world(&d->market, &d->test, &s->test);
     s->test.part[MARKET_STRETCHES].name = "tested stretches"; // of the training part, too

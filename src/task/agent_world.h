@@ -11,12 +11,14 @@ typedef struct {
     task task; // description, data, split and scale
     agent_market market;
     agent_stretches train, test;
-    const char *part; // that evaluations trade: "validation", "test", ...
+    const char *part; // that evaluations trade: "validation", "test", "all" or "latest"
 } agent_data;
 
 // Opens the data where the environment is `market`, and puts them into the settings: rollouts trade the training part,
 // evaluations pass over another one from its first bar to its last, each instrument by itself. `part` is its name, or
-// NULL for validation. ERR_INPUT where a part is too short. On failure everything is undone.
+// NULL for validation; "all" and "latest" are of weights that are used (task_options.trained), which have no rollouts:
+// all samples of whole data, and every bar up to the newest one, from the first that closed after the time that the
+// weights were trained on. ERR_INPUT where a part is too short. On failure everything is undone.
 bool agent_data_open(agent_data *d, const task_options *o, const char *part, agent_settings *s, err *e);
 void agent_data_close(agent_data *d);
 

@@ -92,7 +92,7 @@ bool backtest_run_store(const backtested *b, const assumptions *a, const char *d
     json_t *doc = document_make(a, &b->replay, &b->stats);
     json_object_set_new(doc, "part", json_string(b->part));
     json_object_set_new(doc, "weights", json_string(b->rule.weights));
-    if (rule_write(dir, &b->rule, e)) return results_write(dir, RESULTS_BACKTEST, doc, e);
+    if (b->agent || rule_write(dir, &b->rule, e)) return results_write(dir, RESULTS_BACKTEST, doc, e);
     json_decref(doc);
     return false;
 }

@@ -7,6 +7,7 @@
 #define TRADEWIND_TASK_BACKTEST_RUN_H
 
 #include "backtest/document.h"
+#include "env/env.h"
 #include "task/market.h"
 #include "task/rule_file.h"
 
@@ -32,9 +33,12 @@ typedef struct {
     bool trials_given;
     int64_t compared;   // backtests that overfitting is measured among; 0: it is not
     int64_t trained_on; // samples in the time that the model was trained on; -1: not known
-    char unused[300];   // overrides without effect, with the reasons; "": none
-    int warnings;       // as those of `trained`
-    char warning[TRAINED_WARNINGS][TRAINED_WARNING_ROOM];
+    bool agent;         // that decided; there is no rule
+    market_settings market_of_agent;
+    int64_t ruined_at; // open of the bar at whose close it was ruined; 0: it was not
+    char unused[300];  // overrides without effect, with the reasons; "": none
+    int warnings;      // about the data, as data_notes has them
+    char warning[DATA_WARNINGS][DATA_WARNING_ROOM];
 } backtested;
 
 // Opens the run, fits, decides and replays. `b` must stay where it is. On failure `b` is empty.
@@ -43,7 +47,7 @@ bool backtest_run_make(backtested *b, const backtest_run_options *o, err *e);
 // Safe to call twice.
 void backtest_run_done(backtested *b);
 
-// Keeps the rule in DIR/signal.json, and the backtest in DIR/backtest.json.
+// Keeps the rule in DIR/signal.json, where there is one, and the backtest in DIR/backtest.json.
 bool backtest_run_store(const backtested *b, const assumptions *a, const char *dir, err *e);
 
 #endif

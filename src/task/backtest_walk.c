@@ -107,7 +107,7 @@ static void note_fold(backtested_walk *w, const trained *t, const char *walk) {
     if (is_first(w))
         backtest_work_about(b, t, walk);
     else if (before >= 0)
-        b->trained_on = t->trained_on < 0 ? -1 : before + t->trained_on;
+        b->trained_on = t->notes.trained_on < 0 ? -1 : before + t->notes.trained_on;
     w->traded++;
 }
 

@@ -1,6 +1,5 @@
 #include "task/backtest_work.h"
 
-#include "backtest/judge.h"
 #include "task/keys.h"
 #include "task/trials.h"
 
@@ -110,17 +109,31 @@ static void note_unused(void *arg, const told_key *k) {
 void backtest_work_about(backtested *b, const trained *t, const char *run) {
     snprintf(b->part, sizeof b->part, "%s", t->part);
     snprintf(b->data, sizeof b->data, "%s", t->task.data->name);
-    b->trained_on = t->trained_on;
+    b->trained_on = t->notes.trained_on;
     b->unused[0] = 0;
     task_each_key(&t->task, note_unused, &(noter){&t->task, b});
-    b->warnings = t->warnings;
-    memcpy(b->warning, t->warning, sizeof b->warning);
-    b->trials = report_trials(t->task.config);
+    b->warnings = t->notes.warnings;
+    memcpy(b->warning, t->notes.warning, sizeof b->warning);
+    backtest_work_trials(b, t->task.config, run);
+}
+
+void backtest_work_trials(backtested *b, const config *c, const char *run) {
+    b->trials = report_trials(c);
     b->trials_given = b->trials != SIGNAL_AUTO;
     if (!b->trials_given) b->trials = trials_count(run);
 }
 
 // Trading
+
+bool backtest_work_judge(backtested *b, judge_options *how, const char *run, err *e) {
+    json_t *daily = document_daily(&b->replay);
+    overfit over;
+    b->compared = trials_overfit(run, daily, &over);
+    json_decref(daily);
+    how->trials = (double)b->trials;
+    how->overfit = b->compared ? &over : NULL;
+    return judge(&b->replay, &b->terms, how, &b->stats, e);
+}
 
 // Outcomes are log returns over the bars that the label looks ahead.
 static bool judge_rows(backtested *b, int64_t from, const char *run, err *e) {
@@ -135,16 +148,8 @@ static bool judge_rows(backtested *b, int64_t from, const char *run, err *e) {
         pair[n] = score;
         outcome[n++] = log((double)m->quotes.close[from + i + reach] / (double)m->quotes.close[from + i]);
     }
-    json_t *daily = document_daily(&b->replay);
-    overfit over;
-    b->compared = trials_overfit(run, daily, &over);
-    json_decref(daily);
-    judge_options how = {.trials = (double)b->trials,
-        .prediction = pair,
-        .outcome = outcome,
-        .predictions = n,
-        .overfit = b->compared ? &over : NULL};
-    bool ok = judge(&b->replay, &b->terms, &how, &b->stats, e);
+    judge_options how = {.prediction = pair, .outcome = outcome, .predictions = n};
+    bool ok = backtest_work_judge(b, &how, run, e);
     free(pair);
     return ok;
 }

@@ -2,6 +2,7 @@
 #ifndef TRADEWIND_TASK_BACKTEST_WORK_H
 #define TRADEWIND_TASK_BACKTEST_WORK_H
 
+#include "backtest/judge.h"
 #include "task/backtest_run.h"
 
 // Reads the account and makes the rule of opened weights from their own data, whose split must have a validation part:
@@ -19,6 +20,12 @@ bool backtest_work_keys(const trained_options *o, err *e);
 
 // Takes over the data's name, overrides without effect, warnings and number of trials.
 void backtest_work_about(backtested *b, const trained *t, const char *run);
+
+// Takes over the number of trials: that of the description, or of the runs beside `run`.
+void backtest_work_trials(backtested *b, const config *c, const char *run);
+
+// Statistics of a replay that has ended, with the trials and with overfitting among the runs beside `run`.
+bool backtest_work_judge(backtested *b, judge_options *how, const char *run, err *e);
 
 // Trades the scored market from row `from` until the label of row `to` is known, and makes the statistics. Stretches
 // count bars from `from`; `run` is the directory beside which trials are looked for.

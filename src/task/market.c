@@ -32,7 +32,7 @@ static bool refuse_symbols(const dataset *d, const char *symbol, err *e) {
         e, "--symbol %s: %s has no such instrument, but: %s", symbol, d->name, d->panel ? list : "one without a name");
 }
 
-static bool find_series(market *m, const dataset *d, const char *symbol, err *e) {
+bool market_choose(market *m, const dataset *d, const char *symbol, err *e) {
     if (!symbol && d->panel > 1) return refuse_symbols(d, NULL, e);
     for (int64_t k = 0; k < d->panel; k++)
         if (!symbol || strcmp(symbol, d->panel_names[k]) == 0) {
@@ -111,7 +111,7 @@ static bool take_memory(market *m, err *e) {
 bool market_open(market *m, const trained *t, const market_options *o, const account_terms *terms, err *e) {
     const dataset *d = t->task.data;
     *m = (market){0};
-    bool ok = is_traded(m, d, e) && find_series(m, d, o->symbol, e);
+    bool ok = is_traded(m, d, e) && market_choose(m, d, o->symbol, e);
     if (ok) {
         const int64_t *start = d->stream[0].bars.start;
         m->first = start[m->series];

@@ -25,6 +25,10 @@ typedef struct {
 // False, with ERR_INPUT, where data were not made of bars or did not keep them.
 bool market_has_bars(const dataset *d, err *e);
 
+// Finds the instrument of this name among the data, NULL for the only one: its series and symbol. ERR_INPUT where it is
+// not known or not given.
+bool market_choose(market *m, const dataset *d, const char *symbol, err *e);
+
 // Quotes of all bars of a series of the data, which have bars. On failure `q` is empty.
 bool market_quote(quotes *q, const dataset *d, int64_t series, const account_terms *terms, err *e);
 

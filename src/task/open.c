@@ -105,7 +105,8 @@ static bool open_data(task *t, err *e) {
 static bool check_inputs(const task *t, err *e) {
     if (!t->options.saved) return true;
     contract *is = task_contract(t);
-    bool ok = contract_fits(t->options.saved, t->options.saved_path, is, CONTRACT_ALL, e);
+    unsigned of_labels = agent_given(t->config) ? CONTRACT_CLASSES | CONTRACT_LABEL : 0; // an agent has none
+    bool ok = contract_fits(t->options.saved, t->options.saved_path, is, CONTRACT_ALL & ~of_labels, e);
     contract_free(is);
     return ok;
 }

@@ -76,10 +76,12 @@ static bool take_place(const char **at) {
     return sample || bar || time || series;
 }
 
-// True for the headers that predict writes (cli/answers.c) and no others.
+// True for the headers that predict writes (cli/answers.c, cli/agent_predict.c) and no others.
 static bool is_answers_header(const char *at) {
     if (!take_place(&at)) return false;
     take(&at, "signal");
+    if (take(&at, "action")) return strcmp(at, "p_short,p_flat,p_long,position,equity") == 0;
+    if (take(&at, "direction")) return strcmp(at, "size,position,equity") == 0;
     bool label = take(&at, "label");
     if (take(&at, "prediction")) return take_rest(&at, "p_") > 1;
     int targets = take_numbered(&at, "target"), forecasts = take_numbered(&at, "forecast");

@@ -135,8 +135,8 @@ static void describe(swept *s, const work *w, const trained *t) {
     snprintf(s->part, sizeof s->part, "%s", t->part);
     snprintf(s->data, sizeof s->data, "%s", t->task.data->name);
     snprintf(s->symbol, sizeof s->symbol, "%s", w->market.symbol);
-    s->warnings = t->warnings;
-    memcpy(s->warning, t->warning, sizeof s->warning);
+    s->warnings = t->notes.warnings;
+    memcpy(s->warning, t->notes.warning, sizeof s->warning);
 }
 
 static bool make(swept *s, trained *t, const backtest_run_options *o, const grid *g, pool *p, err *e) {

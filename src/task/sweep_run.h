@@ -16,8 +16,8 @@ typedef struct {
     char data[256];
     char symbol[64];
     int64_t scores; // predictions in the rows that are traded
-    int warnings;   // as those of `trained`
-    char warning[TRAINED_WARNINGS][TRAINED_WARNING_ROOM];
+    int warnings;   // about the data, as data_notes has them
+    char warning[DATA_WARNINGS][DATA_WARNING_ROOM];
 } swept;
 
 // Opens the run and plays a grid of keys of account and signal. Options are those of a backtest; a part of the run's

@@ -1,6 +1,5 @@
 #include "task/trained.h"
 
-#include "data/when.h"
 #include "run/run.h"
 #include "run/weights.h"
 #include "task/ensemble.h"
@@ -180,44 +179,6 @@ static bool take_trivial(trained *t, const safetensors *f, const char *path, err
     return t->task.job.forecasts ? take_mean(t, f, path, e) : take_shares(t, f, path, e);
 }
 
-static bool read_time(const char *text, int64_t *time) {
-    when_stamp s;
-    if (!text || !when_read(text, strlen(text), &s)) return false;
-    *time = s.time;
-    return true;
-}
-
-// Counts the samples that lie in the time that the weights were trained on: data that grew or were made anew are split
-// elsewhere.
-static void count_trained_on(trained *t, const contract *was, const contract *is) {
-    const int64_t *time = t->task.data->time;
-    int64_t from, to;
-    if (!time || !read_time(was->trained_from, &from) || !read_time(was->trained_to, &to)) return;
-    t->trained_same = strcmp(t->part, "train") == 0 && is->trained_from && is->trained_to &&
-                      strcmp(is->trained_from, was->trained_from) == 0 && strcmp(is->trained_to, was->trained_to) == 0;
-    snprintf(t->trained_to, sizeof t->trained_to, "%s", was->trained_to);
-    t->trained_on = 0;
-    for (int64_t i = 0; i < t->samples.count; i++) {
-        int64_t at = time[part_sample(&t->samples, i)];
-        t->trained_on += at >= from && at <= to;
-    }
-}
-
-// Finds what is to be told of data that fit the weights and may yet not be meant for them.
-static bool compare_data(trained *t, const safetensors *f, const char *path, err *e) {
-    contract *was, *is;
-    t->trained_on = -1;
-    if (!contract_read(&was, f, path, e)) return false;
-    if (!was) return true;
-    is = task_contract(&t->task);
-    count_trained_on(t, was, is);
-    if (contract_zones_differ(was, is, t->warning[t->warnings], TRAINED_WARNING_ROOM)) t->warnings++;
-    if (contract_symbols_differ(was, is, t->warning[t->warnings], TRAINED_WARNING_ROOM)) t->warnings++;
-    contract_free(was);
-    contract_free(is);
-    return true;
-}
-
 // Members
 
 // True where one file has the scales of the other, to the bit.
@@ -270,7 +231,8 @@ bool trained_open(trained *t, const trained_options *o, err *e) {
     bool ok = t->members ? find_members(t, o->run, &dir, &weights, e) : trained_find(o->run, &dir, &weights, e);
     ok = ok && trained_has_ended(o, e) && (f = weights_open(weights, e));
     ok = ok && (opened = open_task(t, o, dir, f, weights, e));
-    ok = ok && choose_part(t, o, e) && compare_data(t, f, weights, e) && take_trivial(t, f, weights, e);
+    ok = ok && choose_part(t, o, e) && data_notes_make(&t->notes, &t->task, t->part, &t->samples, f, weights, e) &&
+         take_trivial(t, f, weights, e);
     ok = ok && check_members(t, o->run, f, e) && open_predictor(t, weights, e);
     t->task.options.saved = NULL; // closed from here on
     t->task.options.saved_path = NULL;

@@ -3,7 +3,7 @@
 #define TRADEWIND_TASK_TRAINED_H
 
 #include "data/panel.h"
-#include "task/open.h"
+#include "task/data_notes.h"
 #include "train/series.h"
 #include "train/skill.h"
 
@@ -24,8 +24,6 @@ typedef struct {
     task_listener listener; // of TASK_CHECK
 } trained_options;
 
-enum { TRAINED_WARNINGS = 2, TRAINED_WARNING_ROOM = 400 };
-
 typedef struct {
     task task;
     predictor *predictor; // with the run's weights, or those of an ensemble's first member
@@ -35,13 +33,9 @@ typedef struct {
     const char *part;
     bool no_test; // the part is validation because there is no test
     split_part samples;
-    int64_t trained_on;         // samples within the time that the weights were trained on; -1: not known
-    bool trained_same;          // the part is the one that they were trained on
-    char trained_to[32];        // the end of that time
     double share[CLASSES_MOST]; // of the classes in the training part
     double mean;                // of its targets; NaN: the weights do not say
-    int warnings;               // about data that may not be meant for the weights, in words
-    char warning[TRAINED_WARNINGS][TRAINED_WARNING_ROOM];
+    data_notes notes;           // about data that may not be meant for the weights
 } trained;
 
 // The run's directory that a word names, by itself or by a file in it; the caller frees it.

@@ -306,12 +306,12 @@ static bool can_be_warm(const walk *w, err *e) {
 }
 
 // Agents without data have no time to walk through.
-static bool suits_agents(const walk *w, err *e) {
-    const config *c = w->all.config;
+static bool suits_agents(const task *t, err *e) {
+    const config *c = t->config;
     if (!agent_given(c)) return true;
     if (!config_is(c, "agent.env", "market"))
         return config_fail(c, "agent.env", e, "only an agent of env: market has data to walk through; use train");
-    return !w->all.settings.walk.importance ||
+    return !t->settings.walk.importance ||
            config_fail(c, "walk.importance", e, "importance of columns is not measured for agents; leave it out");
 }
 
@@ -319,7 +319,7 @@ static bool walk_all(walk *w, err *e) {
     bool stopped = false;
     if (w->all.settings.walk.fold)
         return config_fail(w->all.config, "walk.fold", e, "a walk has all folds; leave it out, or train with it");
-    if (!suits_agents(w, e) || !can_be_warm(w, e) || !make_folds(w, e)) return false;
+    if (!can_be_warm(w, e) || !make_folds(w, e)) return false;
     list_work(w);
     if (!w->works && w->w->shards) return true; // more shards than folds
     if (!w->works) return config_fail(w->all.config, "walk", e, "no fold can be made: %s", w->folds.fold[0].why);
@@ -350,10 +350,12 @@ bool walk_describe(task *t, const task_options *o, err *e) {
     task_options as = *o;
     as.resume = false; // each fold keeps its own batch
     if (!task_describe_run(t, &as, e)) return false;
-    if (walk_given(t->config)) return true;
-    task_close(t);
-    return err_input(e, "%s: describes no walk; add a section such as walk: {train: 2y, validation: 3M, test: 3M}",
-        o->description.file);
+    bool ok = walk_given(t->config) ||
+              err_input(e, "%s: describes no walk; add a section such as walk: {train: 2y, validation: 3M, test: 3M}",
+                  o->description.file);
+    ok = ok && suits_agents(t, e);
+    if (!ok) task_close(t);
+    return ok;
 }
 
 bool task_walk(const task_options *o, const walk_options *options, err *e) {

@@ -25,7 +25,8 @@ typedef struct {
 // made are told and left out. False where no fold can be, or one fails.
 bool task_walk(const task_options *o, const walk_options *w, err *e);
 
-// Description of a walk alone, to be closed as a task; ERR_INPUT where it describes none.
+// Description of a walk alone, to be closed as a task; ERR_INPUT where it describes none, or a walk of agents that have
+// no data.
 bool walk_describe(task *t, const task_options *o, err *e);
 
 // Folds that it asks for of these data, and the windows of its model, [streams]; to be given back by scheme_done.

@@ -3,6 +3,7 @@
 #include "task/source.h"
 #include "task/walk.h"
 #include "task/walk_check_work.h"
+#include "train/agent_keys.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -52,12 +53,16 @@ void check_fail(check_result *r, const char *fmt, ...) {
 typedef struct {
     const task_options *o;
     bool all;
+    bool agents; // folds are agents
     task described;
     dataset *data; // of all bars, or as they are
     history history;
     bool rebuilt; // there is a history
     int64_t window[STREAMS_MOST];
     scheme_folds folds;
+    task_options options; // of a fold
+    char point[POINT_ROOM];
+    sight sight;   // of agents
     int64_t *fold; // folds that are looked at, of all that can be trained
     int64_t looked;
     int64_t *moment; // sorted, none twice
@@ -193,7 +198,8 @@ static bool look_at_moment(check *c, const roll *whole, int64_t t, err *e) {
     for (int f = FUTURE_CUT; ok && f <= FUTURE_DOWN; f++) {
         d[f] = history_build(&c->history, t, (future)f, e);
         ok = d[f] && roll_make(&rolls[f], d[f], c->data, e) &&
-             same_past(whole, &rolls[f], t, (future)f, reach, c->report, e);
+             same_past(whole, &rolls[f], t, (future)f, reach, c->report, e) &&
+             (!c->agents || sight_same(&c->sight, &rolls[f], t, (future)f, c->report, e));
     }
     if (ok) labels_follow(&rolls[FUTURE_UP], &rolls[FUTURE_DOWN], t, c->report);
     for (int f = 0; f < 3; f++) {
@@ -223,8 +229,8 @@ static bool look_at_folds(check *c, err *e) {
     bool ok = true;
     for (int64_t i = 0; ok && i < c->looked; i++) {
         bool train = c->all || !c->report->trained;
-        ok = fold_same(
-                 c->o, c->rebuilt ? &c->history : NULL, c->data, &c->folds.fold[c->fold[i]], train, c->report, e) &&
+        ok = fold_same(&c->options, c->rebuilt ? &c->history : NULL, c->data, &c->folds.fold[c->fold[i]], train,
+                 c->report, e) &&
              go_on(c, 1, e);
     }
     say_untested(&c->report->rule[CHECK_SCALES]);
@@ -232,8 +238,21 @@ static bool look_at_folds(check *c, err *e) {
     return ok;
 }
 
+static bool open_agents(check *c, err *e) {
+    const config *of = c->described.config;
+    c->agents = c->report->agents = agent_given(of);
+    c->options = *c->o;
+    if (!c->agents) return true;
+    if (!sight_fix_point(of, c->data, c->point, e) || !sight_make(&c->sight, of, c->data, e)) return false;
+    if (c->point[0]) {
+        task_change_behind(&c->options.description, "account.point", c->point);
+        c->sight.terms.point = strtod(c->point, NULL);
+    }
+    return true;
+}
+
 static bool look(check *c, err *e) {
-    if (!open_data(c, e)) return false;
+    if (!open_data(c, e) || !open_agents(c, e)) return false;
     const history *h = c->rebuilt ? &c->history : NULL;
     choose_folds(c);
     if (!parts_apart(c->data, h, c->window, &c->folds, &c->report->rule[CHECK_PARTS], e)) return false;
@@ -250,6 +269,7 @@ bool task_walk_check(const task_options *o, bool all, check_report *r, err *e) {
     free(c.fold);
     free(c.moment);
     scheme_done(&c.folds);
+    sight_done(&c.sight);
     dataset_free(c.data);
     history_done(&c.history);
     task_close(&c.described);

@@ -34,7 +34,8 @@ typedef struct {
     check_result rule[CHECK_RULES];
     int64_t moments;         // looked at
     int64_t folds, of;       // whose scales were compared, and all of the walk
-    int64_t trained, epochs; // folds that were trained with each future, and for how long
+    int64_t trained, epochs; // folds that were trained with each future, and for how long; iterations of agents
+    bool agents;             // folds are agents
 } check_report;
 
 // A rule in a word ("inputs") and in a sentence.

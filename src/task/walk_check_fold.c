@@ -1,8 +1,10 @@
 // Folds of two futures: what the task that trains them fits, and the weights that it ends with.
 #include "base/stop.h"
+#include "task/agent.h"
 #include "task/fit.h"
 #include "task/walk_check_work.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,8 +32,10 @@ bool fold_trained_by(const dataset *d, const split *s, int64_t *t) {
 // One fold on one dataset.
 typedef struct {
     char number[24], epochs[24];
-    task task;
-    bool open;
+    task model;
+    agent_task agent;
+    const task *task; // of either: its data, parts and scale
+    bool open, agents;
     float *weight; // [weights]
     int64_t weights;
 } trial;
@@ -45,13 +49,16 @@ static bool trial_open(trial *x, const task_options *o, dataset *d, const scheme
     snprintf(x->epochs, sizeof x->epochs, "%d", EPOCHS);
     task_change_behind(&as.description, "walk.fold", x->number);
     task_change_behind(&as.description, "train.epochs", x->epochs);
-    x->open = task_open(&x->task, &as, e);
+    if (!agent_described(&as, &x->agents, e)) return false;
+    x->task = x->agents ? &x->agent.world.task : &x->model;
+    x->open = x->agents ? agent_task_open(&x->agent, &as, NULL, e) : task_open(&x->model, &as, e);
     return x->open;
 }
 
 static void trial_close(trial *x) {
     free(x->weight);
-    if (x->open) task_close(&x->task);
+    if (x->open && x->agents) agent_task_close(&x->agent);
+    if (x->open && !x->agents) task_close(&x->model);
     *x = (trial){0};
 }
 
@@ -74,18 +81,44 @@ static bool begin_weights(const task *t, trainer *tr, err *e) {
     return ok;
 }
 
-static bool trial_train(trial *x, err *e) {
-    task *t = &x->task;
+static bool take_memory(trial *x, const graph *g, err *e) {
+    x->weights = graph_slab_elements(g);
+    x->weight = malloc((size_t)x->weights * sizeof *x->weight);
+    return x->weight || err_run(e, "no memory for %lld weights", (long long)x->weights);
+}
+
+// Iterations with an evaluation each, which choose the best weights.
+static bool train_agent(trial *x, err *e) {
+    agent_report report;
+    agent_score score;
+    double best = -INFINITY;
+    agent *a = agent_task_agent(&x->agent, e);
+    bool ok = a && take_memory(x, agent_graph(a), e);
+    for (int i = 0; ok && i < EPOCHS; i++) {
+        ok = stop_go_on(e) && agent_iterate(a, &report, e) && agent_evaluate(a, &score, e);
+        if (!ok || !(score.mean > best)) continue;
+        best = score.mean;
+        ok = agent_keep(a, e);
+    }
+    ok = ok && agent_back(a, e) && agent_weights(a, x->weight, e);
+    agent_free(a);
+    return ok;
+}
+
+static bool train_model(trial *x, err *e) {
+    const task *t = x->task;
     train_result result;
     watcher w = {.on_step = on_step, .on_epoch = on_epoch};
-    x->weights = graph_slab_elements(t->job.g);
-    x->weight = malloc((size_t)x->weights * sizeof *x->weight);
-    if (!x->weight) return err_run(e, "no memory for %lld weights", (long long)x->weights);
+    if (!take_memory(x, t->job.g, e)) return false;
     trainer *tr = task_trainer(t, e);
     bool ok = tr && begin_weights(t, tr, e) && trainer_run(tr, &w, &result, e) && stop_go_on(e);
     ok = ok && program_read(engine_evaluation(trainer_engine(tr)), graph_slab(t->job.g, SLAB_WEIGHTS), x->weight, e);
     if (tr) trainer_free(tr);
     return ok;
+}
+
+static bool trial_train(trial *x, err *e) {
+    return x->agents ? train_agent(x, e) : train_model(x, e);
 }
 
 // Comparison
@@ -157,7 +190,7 @@ typedef struct {
 // The data with another future behind what a rule is about: training, or training and validation.
 static dataset *other_data(const pair *p, check_rule rule, future f, err *e) {
     bool both = rule == CHECK_WEIGHTS;
-    const task *t = &p->whole.task;
+    const task *t = p->whole.task;
     if (p->h) return history_build(p->h, both ? p->chosen : p->trained, f, e);
     return unseen_altered(t->options.data, &p->f->parts, both, t->window, f, e);
 }
@@ -182,7 +215,7 @@ static bool compare(const pair *p, check_rule rule, future f, check_report *r, e
     dataset *d;
     int64_t number = p->f->number + 1;
     bool ok = open_other(p, rule, f, &other, &d, r, e), open = other.open;
-    if (ok && open && rule == CHECK_SCALES) same_scales(&r->rule[rule], &p->whole.task, &other.task, number);
+    if (ok && open && rule == CHECK_SCALES) same_scales(&r->rule[rule], p->whole.task, other.task, number);
     if (ok && open && rule == CHECK_WEIGHTS) {
         ok = trial_train(&other, e);
         CHECK(p->whole.weights == other.weights, "weights of one description differ in number");

@@ -3,6 +3,8 @@
 #define TRADEWIND_TASK_WALK_CHECK_WORK_H
 
 #include "data/sources.h"
+#include "rl/agent.h"
+#include "task/agent_market.h"
 #include "task/walk_check.h"
 
 // Bars that everything is made of, and how.
@@ -54,6 +56,26 @@ void roll_done(roll *r);
 
 // Compares what was known at t in the whole dataset and in one with another future; `reach`: bars that a label needs.
 bool same_past(const roll *whole, const roll *other, int64_t t, future f, int64_t reach, check_report *r, err *e);
+
+// What an agent of a description sees on the whole dataset. Features are as they are: scales have a rule of their own.
+typedef struct {
+    const dataset *whole;
+    agent_settings settings;
+    account_terms terms;
+    agent_market market;
+} sight;
+
+// To be given back by sight_done, also on failure.
+bool sight_make(sight *s, const config *c, const dataset *whole, err *e);
+void sight_done(sight *s);
+
+// Compares what an agent sees at every bar up to t, trading on the whole dataset and on one with another future.
+bool sight_same(const sight *s, const roll *other, int64_t t, future f, check_report *r, err *e);
+
+// The size of a point, where costs are in points and it is found in the prices' digits, as a value of account.point; ""
+// where it need not be given. An instrument's point is no secret of its future. ERR_INPUT for several instruments.
+enum { POINT_ROOM = 32 };
+bool sight_fix_point(const config *c, const dataset *d, char text[POINT_ROOM], err *e);
 
 // Labels that were not known at t must differ between a future far above and one far below.
 void labels_follow(const roll *up, const roll *down, int64_t t, check_report *r);

@@ -2,7 +2,6 @@
 
 #include "base/pool.h"
 #include "task/fit.h"
-#include "train/agent_keys.h"
 #include "train/engine.h"
 
 static const device *device_of(const walk_plan *p) {
@@ -105,12 +104,9 @@ static bool open_agent(walk_plan *p, err *e) {
 }
 
 bool walk_plan_open(walk_plan *p, const walk_plan_options *o, err *e) {
-    task described;
     *p = (walk_plan){.o = *o};
-    if (!task_describe_run(&described, &o->options, e)) return false;
-    p->agents = agent_given(described.config);
-    task_close(&described);
-    return (p->agents ? open_agent(p, e) : open_model(p, e)) && choose_jobs(p, e);
+    return agent_described(&o->options, &p->agents, e) && (p->agents ? open_agent(p, e) : open_model(p, e)) &&
+           choose_jobs(p, e);
 }
 
 bool walk_plan_take(walk_plan *p, err *e) {

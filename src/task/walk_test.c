@@ -96,7 +96,7 @@ static bool play_fold(const trained_options *ask, walk_rewards *all, json_t *to,
     trained_agent t;
     agent_score s;
     if (!trained_agent_open(&t, ask, e)) return false;
-    bool ok = agent_evaluate(t.agent, &s, e);
+    bool ok = trained_agent_score(&t, &s, e);
     if (ok) walk_rewards_add(all, &t, &s, to);
     trained_agent_close(&t);
     return ok;

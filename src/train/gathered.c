@@ -28,6 +28,18 @@ void gathered_slab(gathered *to, const graph *g, const char *prefix, const float
     }
 }
 
+void gathered_scaler(gathered *to, const scaler *s, const dataset *d) {
+    for (int i = 0; s && i < s->streams; i++) {
+        const char *name = d->stream[i].name;
+        shape each = s->series > 1 ? shape2(s->series, s->width[i]) : shape1(s->width[i]);
+        gathered_add(to, arena_format(&to->arena, "scaler.%s.mean", name), SAFE_F32, sizeof(float), each, s->mean[i]);
+        gathered_add(to, arena_format(&to->arena, "scaler.%s.std", name), SAFE_F32, sizeof(float), each, s->std[i]);
+    }
+    if (!s || !target_scales(s->target)) return;
+    gathered_add(to, "scaler.target.mean", SAFE_F32, sizeof(float), shape1(1), &s->target.mean);
+    gathered_add(to, "scaler.target.std", SAFE_F32, sizeof(float), shape1(1), &s->target.std);
+}
+
 bool gathered_same_shape(const safetensors_entry *t, shape s) {
     bool same = t->rank == s.rank;
     for (int i = 0; same && i < s.rank; i++) same = t->dim[i] == s.dim[i];

@@ -3,6 +3,7 @@
 #define TRADEWIND_TRAIN_GATHERED_H
 
 #include "base/arena.h"
+#include "data/scaler.h"
 #include "graph/graph.h"
 #include "run/safetensors.h"
 
@@ -21,6 +22,10 @@ void gathered_add(gathered *to, const char *name, safetensors_type type, size_t 
 
 // Adds a slab's parameters, each under its name with `prefix` before it.
 void gathered_slab(gathered *to, const graph *g, const char *prefix, const float *slab);
+
+// Adds the scales of a dataset's streams by name, "scaler.STREAM.mean" and "scaler.STREAM.std", and those of targets;
+// nothing where there is no scaler.
+void gathered_scaler(gathered *to, const scaler *s, const dataset *d);
 
 // Fills a slab with the parameters that a file has under such names. ERR_INPUT where one is missing or of another
 // shape; `path` is for messages.

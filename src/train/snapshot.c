@@ -37,19 +37,6 @@ static size_t slab_bytes(const graph *g) {
     return (size_t)graph_slab_elements(g) * sizeof(float);
 }
 
-static void add_scaler(gathered *to, const snapshot *s) {
-    const scaler *sc = job_of(s)->scaler;
-    for (int i = 0; sc && i < sc->streams; i++) {
-        const char *name = job_of(s)->data->stream[i].name;
-        shape each = sc->series > 1 ? shape2(sc->series, sc->width[i]) : shape1(sc->width[i]);
-        gathered_add(to, arena_format(&to->arena, "scaler.%s.mean", name), SAFE_F32, sizeof(float), each, sc->mean[i]);
-        gathered_add(to, arena_format(&to->arena, "scaler.%s.std", name), SAFE_F32, sizeof(float), each, sc->std[i]);
-    }
-    if (!sc || !target_scales(sc->target)) return;
-    gathered_add(to, "scaler.target.mean", SAFE_F32, sizeof(float), shape1(1), &sc->target.mean);
-    gathered_add(to, "scaler.target.std", SAFE_F32, sizeof(float), shape1(1), &sc->target.std);
-}
-
 // Weights of targets in other units would forecast in those.
 static bool check_target(const snapshot *s, const safetensors *from, const char *path, err *e) {
     const scaler *sc = job_of(s)->scaler;
@@ -284,7 +271,7 @@ bool snapshot_save(const snapshot *s, const char *path, const safetensors_note *
               gather_slab(&g, s, SLAB_MOMENT2, "moment2.", &slab[2], e);
     if (ok && s->at->stop.best_epoch && !s->at->best_is_now) gathered_slab(&g, graph_of(s), "best.", s->best);
     ok = ok && add_states(&g, s, e);
-    if (ok) add_scaler(&g, s);
+    if (ok) gathered_scaler(&g, job_of(s)->scaler, job_of(s)->data);
     if (ok) add_standing(&g, s->at);
     ok = ok && write_gathered(&g, s, path, notes, note_count, e);
     for (int i = 0; i < 3; i++) free(slab[i]);
@@ -302,7 +289,7 @@ bool snapshot_save_weights(const snapshot *s, const char *path, const safetensor
     float *slab = NULL;
     gathered_init(&g, 4 * graph_parameters(graph_of(s)) + STATES_MOST + 2 * STREAMS_MOST + 5);
     bool ok = gather_slab(&g, s, SLAB_WEIGHTS, "", &slab, e);
-    if (ok) add_scaler(&g, s);
+    if (ok) gathered_scaler(&g, job_of(s)->scaler, job_of(s)->data);
     ok = ok && weights_write(path, g.entry, g.count, all, n, e);
     free(slab);
     arena_done(&g.arena);

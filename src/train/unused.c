@@ -269,6 +269,7 @@ static const struct {
     {"run.dir", NULL},
     {"run.device", NULL},
     {"account.*", NULL},
+    {"live*", NULL},
     {"signal.*", NULL},
     {"report.*", NULL},
 };

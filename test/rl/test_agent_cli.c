@@ -111,8 +111,9 @@ static void other_commands_know_agents(void **state) {
     assert_true(file_holds("made/report.html", "Learning curve: reward"));
     assert_int_equal(RUN("plan", "run.yaml", "--device=cpu", "--json"), 0);
     assert_true(number("slab_bytes") > 0);
-    refuses(RUN("predict", "made", "-o", "p.csv"), "made/config.yaml:1: agent: .* not for agents yet");
-    refuses(RUN("backtest", "made"), "not for agents yet");
+    refuses(RUN("predict", "made", "-o", "p.csv"),
+        "made/best.safetensors: is an agent of cartpole, which has no bars to answer for");
+    refuses(RUN("backtest", "made"), "made: is an agent of cartpole, which has no bars to trade on");
     refuses(RUN("tune", "run.yaml"), "not for agents yet");
     refuses(RUN("evaluate", "made", "--part", "test"), "--part: the environment of this run, cartpole, has no data");
     refuses(

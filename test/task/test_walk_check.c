@@ -29,6 +29,17 @@ static const char one[] = "data: {bars: {fast: bars.csv}, frames: [1h], " REST,
                   two[] = "data: {bars: {LATE: {fast: late.csv}, OLD: {fast: bars.csv}}, frames: [1h], " REST,
                   none[] = "data: {synthetic: {bars: 2000}, scale: standard, " REST;
 
+#define AGENT                                                                                                          \
+    "}\n"                                                                                                              \
+    "agent: {env: market, lags: 3, n_envs: 2, n_steps: 32, batch_size: 32, n_epochs: 1, limit: 40,\n"                  \
+    "  total_timesteps: 320, learning_rate: 0.01, normalize_observation: true}\n"                                      \
+    "model: {kind: mlp, widths: 6}\n"                                                                                  \
+    "walk: {train: 500, validation: 100, test: 150}\n"                                                                 \
+    "gpu_optimization: {memory_monitoring: false}\n"
+
+static const char trader[] = "data: {bars: {fast: bars.csv}, frames: [1h]" AGENT,
+                  two_traders[] = "data: {bars: {LATE: {fast: late.csv}, OLD: {fast: bars.csv}}, frames: [1h]" AGENT;
+
 static const char *described = one;
 
 // Checks the walk with some keys changed, separated by spaces.
@@ -285,6 +296,67 @@ static void labels_dropped_by_the_future(void **state) {
     finds(CHECK_SAMPLES, CHECK_SAMPLES);
 }
 
+// Agents
+
+// Every feature of the newest bar is that of the bar behind it.
+static void see_the_next(float *feature, int64_t rows, int64_t width) {
+    memmove(feature, feature + width, (size_t)((rows - 1) * width) * sizeof *feature);
+}
+
+static void an_observation_that_peeks(void **state) {
+    (void)state;
+    described = trader;
+    leaks_planted.observed = see_the_next;
+    finds(CHECK_INPUTS, CHECK_INPUTS);
+    check_report r = check("agent.actions=continuous", false);
+    assert_true(r.rule[CHECK_INPUTS].failed > 0);
+}
+
+// The close of the newest bar less the mean of all.
+static void see_the_mean(float *feature, int64_t rows, int64_t width) {
+    double mean = 0;
+    for (int64_t i = 0; i < rows; i++) mean += (double)feature[i * width] / (double)rows;
+    for (int64_t i = 0; i < rows; i++) feature[i * width] -= (float)mean;
+}
+
+static void an_observation_less_the_mean_of_all(void **state) {
+    (void)state;
+    described = trader;
+    leaks_planted.observed = see_the_mean;
+    finds(CHECK_INPUTS, CHECK_WEIGHTS);
+}
+
+// What is planted for models is found for agents too.
+static void leaks_of_data_reach_agents(void **state) {
+    (void)state;
+    described = trader;
+    leaks_planted.built = peek;
+    finds(CHECK_INPUTS, CHECK_INPUTS);
+    leaks_planted = (leaks){.fitted = fit_on_all};
+    finds(CHECK_SCALES, CHECK_WEIGHTS);
+    leaks_planted = (leaks){.folds = forget_purging};
+    finds(CHECK_PARTS, CHECK_PARTS);
+}
+
+static void honest_agents_pass(void **state) {
+    (void)state;
+    described = trader;
+    passes("", true);
+    passes("agent.actions=continuous account.spread=2pt account.day_close=on agent.reward=shaped", false);
+    passes("agent.lstm=4 walk.scheme=expanding account.leverage=5 agent.position=3 agent.reward=sharpe", false);
+    assert_int_equal(system("(head -n 1 bars.csv; tail -n 3300 bars.csv) > late.csv"), 0);
+    described = two_traders;
+    passes("account.spread=0.0001", false);
+    err e = {0};
+    check_report r;
+    const char *points[] = {"account.spread=2pt"};
+    task_options o = {.description = {.file = "test", .text = described, .overrides = points, .override_count = 1},
+        .devices = {.host = &cpu_device, .options = {.threads = 1}},
+        .version = "test"};
+    assert_false(task_walk_check(&o, false, &r, &e));
+    assert_true(e.kind == ERR_INPUT && strstr(e.text, "account.point: auto is found in the digits"));
+}
+
 // Honest data
 
 static void honest_data_pass(void **state) {
@@ -353,6 +425,10 @@ int main(void) {
         TEST(a_gap_filled_from_the_future),
         TEST(extremes_dropped_from_the_test),
         TEST(labels_dropped_by_the_future),
+        TEST(an_observation_that_peeks),
+        TEST(an_observation_less_the_mean_of_all),
+        TEST(leaks_of_data_reach_agents),
+        TEST(honest_agents_pass),
         TEST(honest_data_pass),
         TEST(labels_and_schemes_pass),
         TEST(several_instruments_pass),

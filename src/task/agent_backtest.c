@@ -1,0 +1,136 @@
+#include "task/agent_backtest.h"
+
+#include "backtest/judge.h"
+#include "task/backtest_work.h"
+#include "task/trials.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+// The instrument
+
+// The stretch of the part that is of the instrument.
+static bool find_stretch(const backtested *b, const trained_agent *t, market_stretch *to, err *e) {
+    const agent_data *w = &t->task.world;
+    int64_t found = 0;
+    for (int64_t k = 0; k < w->test.count; k++) {
+        const market_stretch *s = &w->test.item[k];
+        if (s->rules != b->market.series) continue;
+        *to = *s;
+        found++;
+    }
+    if (found > 1)
+        return err_input(e,
+            "%s: the part %s has %lld stretches with other bars between them, which one account does not trade; "
+            "`tradewind evaluate` plays each by itself",
+            w->task.data->name, w->part, (long long)found);
+    return found || err_input(e, "%s: the part %s has no two bars in a row of %s", w->task.data->name, w->part,
+                        b->market.symbol[0] ? b->market.symbol : "the instrument");
+}
+
+// The pass over one stretch alone.
+static bool play(trained_agent *t, const market_stretch *s, agent_pass *p, err *e) {
+    agent_world w = t->task.agent.test;
+    market_stretch one = *s;
+    one.before = 0;
+    w.env.market.stretches = 1;
+    w.part[MARKET_STRETCHES].shape.dim[0] = 1;
+    w.part[MARKET_STRETCHES].data = &one;
+    return agent_play(p, t->actor, &w, e);
+}
+
+// Bars of the stretch, a view of those of the instrument.
+static quotes cut(const backtested *b, const trained_agent *t, const market_stretch *s) {
+    const agent_market *m = &t->task.world.market;
+    const quotes *q = &b->market.quotes;
+    int64_t from = q->count - (m->start[s->rules + 1] - s->first);
+    return (quotes){s->end - s->first, q->time + from, q->open + from, q->high + from, q->low + from, q->close + from,
+        q->spread ? q->spread + from : NULL, q->point};
+}
+
+// Trading
+
+// Orders of a pass over one stretch; one that is decided at a bar fills in the next.
+static void list_orders(backtested *b, const agent_pass *p) {
+    const play_run *run = &p->run[0];
+    for (int64_t i = 0; i < run->count && i + 1 < b->quotes.count; i++) {
+        const play_bar *at = &p->bar[run->first + i];
+        if (at->orders) b->orders.item[b->orders.count++] = (signals_order){i + 1, {at->order, 0, 0}};
+    }
+    b->scores = run->count;
+    b->ruined_at = run->ruined ? b->quotes.time[run->count - 1] : 0;
+}
+
+static bool replay_pass(backtested *b, const agent_pass *p, const char *run, err *e) {
+    b->orders.item = calloc((size_t)b->quotes.count, sizeof *b->orders.item);
+    if (!b->orders.item) return err_run(e, "no memory for the orders of %lld bars", (long long)b->quotes.count);
+    list_orders(b, p);
+    judge_options how = {0};
+    return account_rules_make(&b->rules, &b->terms, b->market.quotes.point, e) &&
+           replay_init(&b->replay, &b->quotes, &b->terms, &b->rules, b->quotes.count, e) &&
+           replay_orders(&b->replay, &b->orders, e) && backtest_work_judge(b, &how, run, e);
+}
+
+static void take_about(backtested *b, const trained_agent *t, const char *run) {
+    const agent_data *w = &t->task.world;
+    b->agent = true;
+    b->market_of_agent = t->task.agent.test.env.market;
+    snprintf(b->part, sizeof b->part, "%s", w->part);
+    snprintf(b->data, sizeof b->data, "%s", w->task.data->name);
+    b->trained_on = t->notes.trained_on;
+    b->warnings = t->notes.warnings;
+    memcpy(b->warning, t->notes.warning, sizeof b->warning);
+    weights_identity(run, b->rule.weights);
+    backtest_work_trials(b, t->task.config, run);
+}
+
+bool agent_backtest_trade(backtested *b, trained_agent *t, const char *symbol, const char *run, err *e) {
+    const dataset *d = t->task.world.task.data;
+    market_stretch s;
+    agent_pass p = {0};
+    *b = (backtested){0};
+    take_about(b, t, run);
+    bool ok = account_terms_read(t->task.config, &b->terms, e) && market_choose(&b->market, d, symbol, e) &&
+              market_quote(&b->market.quotes, d, b->market.series, &b->terms, e) && find_stretch(b, t, &s, e) &&
+              play(t, &s, &p, e);
+    if (ok) {
+        b->quotes = cut(b, t, &s);
+        ok = replay_pass(b, &p, run, e);
+    }
+    agent_pass_done(&p);
+    if (!ok) backtest_run_done(b);
+    return ok;
+}
+
+// Opening
+
+// Keys of a rule that an agent does not have.
+static bool check_keys(const trained_options *o, err *e) {
+    for (int i = 0; i < o->override_count; i++)
+        if (strncmp(o->overrides[i], "signal.", 7) == 0)
+            return err_input(
+                e, "%.200s: has no effect on an agent, which decides by itself; leave it out", o->overrides[i]);
+    return backtest_work_keys(o, e);
+}
+
+static bool check_options(const backtest_run_options *o, err *e) {
+    const char *part = o->run.part;
+    if (o->bars)
+        return err_input(e,
+            "--bars: an agent trades the bars of a set; make one of the file with `tradewind import`, and name it with "
+            "--data");
+    return !o->run.data || !part || strcmp(part, "all") == 0 ||
+           err_input(e, "--part %s: another set is traded whole; leave --part out", part);
+}
+
+bool agent_backtest_make(backtested *b, const backtest_run_options *o, err *e) {
+    trained_agent t;
+    *b = (backtested){0};
+    if (!check_options(o, e) || !check_keys(&o->run, e) || !trained_agent_open(&t, &o->run, e)) return false;
+    bool ok = t.actor ? agent_backtest_trade(b, &t, o->symbol, o->run.run, e)
+                      : err_input(e, "%s: is an agent of %s, which has no bars to trade on", o->run.run,
+                            agent_task_env(&t.task));
+    trained_agent_close(&t);
+    return ok;
+}

@@ -1,0 +1,18 @@
+// A backtest of a trained agent: its greedy pass over a part, as orders that a replay fills on the same bars.
+//
+// The equity is that of the agent's environment at every close; what is open at the end is closed as account.last says.
+// An agent that is ruined trades no more: what it holds is closed at the next open.
+#ifndef TRADEWIND_TASK_AGENT_BACKTEST_H
+#define TRADEWIND_TASK_AGENT_BACKTEST_H
+
+#include "task/agent_use.h"
+#include "task/backtest_run.h"
+
+// Opens the run, plays the part of one instrument and replays it. Other data are traded whole; files of bars are
+// refused. `b` must stay where it is. On failure `b` is empty. It is kept with backtest_run_store.
+bool agent_backtest_make(backtested *b, const backtest_run_options *o, err *e);
+
+// The same of an agent that is open, for the instrument named; `run` is its directory.
+bool agent_backtest_trade(backtested *b, trained_agent *t, const char *symbol, const char *run, err *e);
+
+#endif

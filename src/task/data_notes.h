@@ -1,0 +1,24 @@
+// Notes about data that fit trained weights and may yet not be meant for them: read on another clock, of other
+// instruments, or of the time that the weights were trained on.
+#ifndef TRADEWIND_TASK_DATA_NOTES_H
+#define TRADEWIND_TASK_DATA_NOTES_H
+
+#include "task/open.h"
+
+enum { DATA_WARNINGS = 2, DATA_WARNING_ROOM = 400 };
+
+typedef struct {
+    int64_t trained_on;  // samples within the time that the weights were trained on; -1: not known
+    bool trained_same;   // the part is the one that they were trained on
+    char trained_to[32]; // the end of that time
+    int64_t from, until; // that time, UTC seconds, where trained_on is known
+    int warnings;
+    char warning[DATA_WARNINGS][DATA_WARNING_ROOM];
+} data_notes;
+
+// Compares the contract of weights with the data of a task, for samples of the part of this name. ERR_INPUT where the
+// contract is damaged.
+bool data_notes_make(data_notes *n, const task *t, const char *part, const split_part *samples, const safetensors *f,
+    const char *path, err *e);
+
+#endif
