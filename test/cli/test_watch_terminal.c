@@ -122,7 +122,7 @@ static void signals_end_it(void **state) {
     signal_it(SIGTERM);
     has_left(0);
     start();
-    tmux("send-keys C-c");
+    signal_it(SIGINT);
     has_left(0);
 }
 
