@@ -40,6 +40,8 @@ static bool play(trained_agent *t, const market_stretch *s, agent_pass *p, err *
     return agent_play(p, t->actor, &w, e);
 }
 
+// The account of a run
+
 // Bars of the stretch, a view of those of the instrument.
 static quotes cut(const backtested *b, const trained_agent *t, const market_stretch *s) {
     const agent_market *m = &t->task.world.market;
@@ -49,30 +51,20 @@ static quotes cut(const backtested *b, const trained_agent *t, const market_stre
         q->spread ? q->spread + from : NULL, q->point};
 }
 
-// Trading
-
-// Orders of a pass over one stretch; one that is decided at a bar fills in the next.
-static void list_orders(backtested *b, const agent_pass *p) {
-    const play_run *run = &p->run[0];
+// Orders of a run; one that is decided at a bar fills in the next.
+static bool list_orders(backtested *b, const agent_pass *p, const play_run *run, err *e) {
+    b->orders.item = calloc((size_t)b->quotes.count, sizeof *b->orders.item);
+    if (!b->orders.item) return err_run(e, "no memory for the orders of %lld bars", (long long)b->quotes.count);
     for (int64_t i = 0; i < run->count && i + 1 < b->quotes.count; i++) {
         const play_bar *at = &p->bar[run->first + i];
         if (at->orders) b->orders.item[b->orders.count++] = (signals_order){i + 1, {at->order, 0, 0}};
     }
     b->scores = run->count;
     b->ruined_at = run->ruined ? b->quotes.time[run->count - 1] : 0;
+    return true;
 }
 
-static bool replay_pass(backtested *b, const agent_pass *p, const char *run, err *e) {
-    b->orders.item = calloc((size_t)b->quotes.count, sizeof *b->orders.item);
-    if (!b->orders.item) return err_run(e, "no memory for the orders of %lld bars", (long long)b->quotes.count);
-    list_orders(b, p);
-    judge_options how = {0};
-    return account_rules_make(&b->rules, &b->terms, b->market.quotes.point, e) &&
-           replay_init(&b->replay, &b->quotes, &b->terms, &b->rules, b->quotes.count, e) &&
-           replay_orders(&b->replay, &b->orders, e) && backtest_work_judge(b, &how, run, e);
-}
-
-static void take_about(backtested *b, const trained_agent *t, const char *run) {
+static void take_about(backtested *b, const trained_agent *t) {
     const agent_data *w = &t->task.world;
     b->agent = true;
     b->market_of_agent = t->task.agent.test.env.market;
@@ -81,24 +73,51 @@ static void take_about(backtested *b, const trained_agent *t, const char *run) {
     b->trained_on = t->notes.trained_on;
     b->warnings = t->notes.warnings;
     memcpy(b->warning, t->notes.warning, sizeof b->warning);
-    weights_identity(run, b->rule.weights);
-    backtest_work_trials(b, t->task.config, run);
 }
 
-bool agent_backtest_trade(backtested *b, trained_agent *t, const char *symbol, const char *run, err *e) {
+static bool replay_run(
+    backtested *b, const trained_agent *t, const agent_pass *p, const play_run *run, const market_stretch *s, err *e) {
     const dataset *d = t->task.world.task.data;
+    const char *symbol = d->panel ? d->panel_names[s->rules] : NULL;
+    *b = (backtested){0};
+    take_about(b, t);
+    if (!account_terms_read(t->task.config, &b->terms, e) || !market_choose(&b->market, d, symbol, e) ||
+        !market_quote(&b->market.quotes, d, b->market.series, &b->terms, e))
+        return false;
+    b->quotes = cut(b, t, s);
+    return list_orders(b, p, run, e) && account_rules_make(&b->rules, &b->terms, b->market.quotes.point, e) &&
+           replay_init(&b->replay, &b->quotes, &b->terms, &b->rules, b->quotes.count, e) &&
+           replay_orders(&b->replay, &b->orders, e);
+}
+
+static bool replay_stretch(
+    backtested *b, const trained_agent *t, const agent_pass *p, const play_run *run, const market_stretch *s, err *e) {
+    if (replay_run(b, t, p, run, s, e)) return true;
+    bool idle = e->kind == ERR_INPUT && b->replay.equity && !b->replay.books.state;
+    if (!idle) backtest_run_done(b);
+    return false;
+}
+
+bool agent_backtest_replay(backtested *b, const trained_agent *t, const agent_pass *p, int64_t run, err *e) {
+    const play_run *r = &p->run[run];
+    return replay_stretch(b, t, p, r, &t->task.world.test.item[r->stretch], e);
+}
+
+// Trading
+
+bool agent_backtest_trade(backtested *b, trained_agent *t, const char *symbol, const char *run, err *e) {
     market_stretch s;
     agent_pass p = {0};
+    judge_options how = {0};
     *b = (backtested){0};
-    take_about(b, t, run);
-    bool ok = account_terms_read(t->task.config, &b->terms, e) && market_choose(&b->market, d, symbol, e) &&
-              market_quote(&b->market.quotes, d, b->market.series, &b->terms, e) && find_stretch(b, t, &s, e) &&
-              play(t, &s, &p, e);
-    if (ok) {
-        b->quotes = cut(b, t, &s);
-        ok = replay_pass(b, &p, run, e);
-    }
+    bool ok = market_choose(&b->market, t->task.world.task.data, symbol, e) && find_stretch(b, t, &s, e) &&
+              play(t, &s, &p, e) && replay_stretch(b, t, &p, &p.run[0], &s, e);
     agent_pass_done(&p);
+    if (ok) {
+        weights_identity(run, b->rule.weights);
+        backtest_work_trials(b, t->task.config, run);
+        ok = backtest_work_judge(b, &how, run, e);
+    }
     if (!ok) backtest_run_done(b);
     return ok;
 }

@@ -15,4 +15,9 @@ bool agent_backtest_make(backtested *b, const backtest_run_options *o, err *e);
 // The same of an agent that is open, for the instrument named; `run` is its directory.
 bool agent_backtest_trade(backtested *b, trained_agent *t, const char *symbol, const char *run, err *e);
 
+// The account of one run of a pass that was played: bars of its stretch, orders and their replay, which has ended
+// unless this fails. Where no order of it could be filled that is ERR_INPUT, with everything in `b`; after another
+// failure `b` is empty.
+bool agent_backtest_replay(backtested *b, const trained_agent *t, const agent_pass *p, int64_t run, err *e);
+
 #endif
