@@ -94,10 +94,10 @@ resumes() {
 }
 
 test_all() {
-    for name in meaning ops fuse golden ppo_golden card card_equal card_curve card_many card_resume card_stream card_memory; do run "gpu_test_$name" "$folder/gpu_test_$name"; done
+    for name in meaning ops fuse golden ppo_golden ppo_nets card card_equal card_curve card_many card_resume card_stream card_memory; do run "gpu_test_$name" "$folder/gpu_test_$name"; done
     run "a run killed and resumed" resumes
     run "kernels from compute_75 PTX" from_ptx
-    for name in meaning ops fuse golden ppo_golden; do
+    for name in meaning ops fuse golden ppo_golden ppo_nets; do
         run "gpu_test_$name, from compute_75 PTX" env CUDA_FORCE_PTX_JIT=1 "$folder/gpu_test_$name"
     done
 }

@@ -26,9 +26,8 @@ void agent_show(const agent_task *t, FILE *out) {
         agent_lines_data(t, world, sizeof world);
         fprintf(out, "data      %s\n", world);
     }
-    fprintf(out, "model     %s for policy and value: %s, %s, %s, %s\n", t->agent.shared ? "one net" : "two nets",
-        model_name(t->model.kind), config_text(t->config, "model.widths"), config_text(t->config, "model.activation"),
-        precision_name(t->agent.precision));
+    agent_lines_model(t, world, sizeof world);
+    fprintf(out, "model     %s\n", world);
     if (t->agent.micro < t->agent.batch) {
         agent_lines_split(t, world, sizeof world);
         fprintf(out, "split     %s\n", world);

@@ -13,10 +13,8 @@ void bars_done(bars *b) {
 
 // The zone of the file's clock, and what the report says of it.
 static when_zone *zone_of(bars_report *p, const layout *l, const bars_options *o, const char *name, err *e) {
-    const char *tz = o->tz && *o->tz ? o->tz : NULL;
-    p->zone_assumed = !tz && !l->utc;
-    if (l->format == FORMAT_BINANCE) tz = "UTC";
-    if (!tz) tz = l->format == FORMAT_HISTDATA ? "EST" : "UTC";
+    const char *tz = bars_layout_zone(l, o->tz);
+    p->zone_assumed = !(o->tz && *o->tz) && !l->utc;
     bars_text_show(p->zone, sizeof p->zone, (text){tz, strlen(tz)});
     err why = {0};
     when_zone *z = when_zone_new(tz, &why);

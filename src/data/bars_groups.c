@@ -6,7 +6,7 @@
 
 enum { SLOTS = 4 * BARS_SYMBOLS_MOST, FIRST_ROOM = 4 };
 
-static bool symbol_ok(text s) {
+bool bars_symbol_ok(text s) {
     if (s.size >= BARS_SYMBOL_ROOM) return false;
     for (size_t i = 0; i < s.size; i++) {
         char c = s.at[i];
@@ -52,7 +52,7 @@ static rows *append(row_groups *g, const char *name, text symbol, err *e) {
 rows *bars_groups_find(row_groups *g, const char *name, text symbol, int64_t line, err *e) {
     if (g->count && symbol.size < BARS_SYMBOL_ROOM && is(&g->item[g->last], symbol)) return &g->item[g->last];
     char shown[48];
-    if (!symbol_ok(symbol)) {
+    if (!bars_symbol_ok(symbol)) {
         err_input(e, "%s:%lld: symbol '%s' is not a name of at most %d letters, digits and _ - . # / = ^; rename it",
             name, (long long)line, bars_text_show(shown, sizeof shown, symbol), BARS_SYMBOL_ROOM - 1);
         return NULL;

@@ -32,6 +32,12 @@ const char *bars_layout_role(column_role r) {
     return names[r];
 }
 
+const char *bars_layout_zone(const layout *l, const char *tz) {
+    if (l->format == FORMAT_BINANCE) return "UTC";
+    if (tz && *tz) return tz;
+    return l->format == FORMAT_HISTDATA ? "EST" : "UTC";
+}
+
 // A header's names, in the form of bars_text_name.
 typedef struct {
     int columns;

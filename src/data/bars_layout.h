@@ -56,6 +56,9 @@ typedef struct {
 const char *bars_layout_format(bars_format f);
 const char *bars_layout_role(column_role r); // "close"
 
+// The zone of the clock that stamps show, `tz` being what the caller says or NULL.
+const char *bars_layout_zone(const layout *l, const char *tz);
+
 // Recognises `all`. ERR_INPUT where it is no bar file, says what it looks like.
 bool bars_layout_find(layout *l, const char *name, text all, const bars_options *o, err *e);
 

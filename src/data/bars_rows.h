@@ -34,6 +34,9 @@ typedef struct {
     int last;       // the place found last
 } row_groups;
 
+// True where a text can be a symbol, "" too: at most BARS_SYMBOL_ROOM - 1 letters, digits and _ - . # / = ^.
+bool bars_symbol_ok(text symbol);
+
 // The group of a symbol, made where it is new. NULL on failure; ERR_INPUT where the symbol cannot be one.
 rows *bars_groups_find(row_groups *g, const char *name, text symbol, int64_t line, err *e);
 

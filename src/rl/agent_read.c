@@ -1,5 +1,7 @@
 #include "rl/agent_read.h"
 
+#include "rl/nets.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -142,11 +144,30 @@ int64_t agent_evaluate_every(const config *c, const agent_settings *s) {
     return usual > 0 ? usual : 1;
 }
 
+// True where there is a sequence for a model that sees one.
+static bool sees_lags(const config *c, const agent_settings *s, err *e) {
+    if (s->world.env.kind != ENV_market)
+        return config_fail(c, "model.kind", e,
+            "a transformer sees the bars of agent.env: market as a sequence, and %s has none; use mlp",
+            env_name(s->world.env.kind));
+    if (s->world.env.market.lags < 2)
+        return config_fail(c, "model.kind", e, "a transformer sees several bars; set agent.lags to 2 or more");
+    return !s->lstm ||
+           config_fail(c, "agent.lstm", e, "a transformer sees bars itself, without an LSTM before it; leave it out");
+}
+
 bool agent_read_model(const config *c, const agent_settings *s, model_spec *m, err *e) {
     env_shape shape = env_shape_of(&s->world.env);
     model_data about = {.classes = shape.choices ? shape.choices : shape.action};
-    if (!config_is(c, "model.kind", "mlp"))
-        return config_fail(c, "model.kind", e, "agents are of kind mlp so far, not %s", config_text(c, "model.kind"));
+    if (config_is(c, "model.kind", "transformer")) {
+        if (!sees_lags(c, s, e)) return false;
+        about.streams = 1;
+        about.stream[0] = NETS_STREAM;
+    } else if (!config_is(c, "model.kind", "mlp")) {
+        return config_fail(c, "model.kind", e, "agents are of kind mlp, or transformer over lags of market, not %s%s",
+            config_text(c, "model.kind"),
+            config_is(c, "model.kind", "lstm") ? "; agent.lstm puts a memory before an mlp" : "");
+    }
     if (config_real(c, "model.dropout") > 0)
         return config_fail(c, "model.dropout", e, "an agent's nets have none, as both nets must answer alike; use 0");
     return model_read(c, &about, m, e);

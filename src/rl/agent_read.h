@@ -12,7 +12,7 @@ bool agent_read(const config *c, agent_settings *s, err *e);
 // Iterations from one evaluation to the next.
 int64_t agent_evaluate_every(const config *c, const agent_settings *s);
 
-// The nets of policy and value, without tensors. ERR_INPUT for a kind of model that agents cannot be yet.
+// The nets of policy and value, without tensors. ERR_INPUT for a kind of model that agents cannot be.
 bool agent_read_model(const config *c, const agent_settings *s, model_spec *m, err *e);
 
 #endif

@@ -1,5 +1,9 @@
 // The nets of an agent: policy and value, each a model of its own or with all layers but the last in common.
 //
+// A transformer sees the lags of an observation of `market` as a sequence, the oldest bar first, [B, lags, features];
+// all other columns (features that are observed once, the account, the time) are its vector, which joins behind the
+// pooling. An mlp sees all columns side by side.
+//
 // With `agent.lstm` an LSTM stands before each: it sees one step at a time where the agent acts, and whole sequences
 // where it learns. Its states lie in the store between steps.
 #ifndef TRADEWIND_RL_NETS_H
@@ -7,6 +11,8 @@
 
 #include "model/layer.h"
 #include "rl/agent.h"
+
+#define NETS_STREAM "bars" // name of the sequence of lags
 
 enum { NETS_MOST = 2, NETS_POLICY = 1, NETS_VALUE = 2 };
 

@@ -1,6 +1,7 @@
 #include "task/agent_lines.h"
 
 #include "base/term.h"
+#include "graph/dtype.h"
 #include "task/agent_split.h"
 
 #include <math.h>
@@ -35,6 +36,17 @@ void agent_lines_world(const agent_task *t, char *text, size_t room) {
         "%s, %s environment%s x %s steps in a rollout, minibatches of %s, %lld pass%s, %s steps in %lld iteration%s",
         agent_task_env(t), envs, term_s(s->envs), steps, batch, (long long)s->epochs, s->epochs == 1 ? "" : "es", total,
         (long long)iterations, term_s(iterations));
+}
+
+void agent_lines_model(const agent_task *t, char *text, size_t room) {
+    const char *nets = t->agent.shared ? "one net" : "two nets", *exact = precision_name(t->agent.precision);
+    char own[MODEL_OWN_BYTES];
+    if (t->model.kind == MODEL_mlp)
+        snprintf(text, room, "%s for policy and value: %s, %s, %s, %s", nets, model_name(t->model.kind),
+            config_text(t->config, "model.widths"), config_text(t->config, "model.activation"), exact);
+    else
+        snprintf(text, room, "%s for policy and value over %d bars: %s, %s", nets, (int)t->agent.world.env.market.lags,
+            model_describe(&t->model, own, sizeof own), exact);
 }
 
 void agent_lines_split(const agent_task *t, char *text, size_t room) {

@@ -13,6 +13,9 @@ void agent_lines_score(const agent_report *r, const agent_score *s, bool best, c
 // "cartpole, 8 environments x 32 steps in a rollout, minibatches of 256, 20 passes, 100,096 steps in 391 iterations"
 void agent_lines_world(const agent_task *t, char *text, size_t room);
 
+// "two nets for policy and value: mlp, 64-64, tanh, fp32"
+void agent_lines_model(const agent_task *t, char *text, size_t room);
+
 // "minibatches of 256 rows in 4 micro-batches of 64, as memory demands": of minibatches that are split.
 void agent_lines_split(const agent_task *t, char *text, size_t room);
 

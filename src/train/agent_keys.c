@@ -87,13 +87,15 @@ bool agent_given(const config *c) {
 
 bool agent_complete(config *c, err *e) {
     static const struct {
-        const char *path, *value;
-    } usual[] = {
-        {"model.kind", "mlp"}, {"model.widths", "64-64"}, {"model.activation", "tanh"}, {"model.dropout", "0"}};
+        const char *kind, *path, *value; // NULL: of all kinds
+    } usual[] = {{NULL, "model.kind", "mlp"}, {NULL, "model.dropout", "0"}, {"mlp", "model.widths", "64-64"},
+        {"mlp", "model.activation", "tanh"}, {"transformer", "model.hidden", "64"},
+        {"transformer", "model.layers", "2"}, {"transformer", "model.heads", "4"}};
     bool ok = true;
     for (size_t i = 0; ok && agent_given(c) && i < sizeof usual / sizeof *usual; i++) {
         char assignment[64];
         snprintf(assignment, sizeof assignment, "%s=%s", usual[i].path, usual[i].value);
+        if (usual[i].kind && !config_is(c, "model.kind", usual[i].kind)) continue;
         ok = config_given(c, usual[i].path) || config_override(c, assignment, e);
     }
     return ok;

@@ -10,7 +10,8 @@ const config_key *agent_keys(size_t *count);
 // True where a description is of an agent.
 bool agent_given(const config *c);
 
-// Gives an agent's model its usual keys where the description has none: an mlp of 64-64, tanh, without dropout. Does
+// Gives an agent's model its usual keys where the description has none: an mlp of 64-64,
+// tanh, or a transformer of 2 layers of 64 with 4 heads; without dropout. Does
 // nothing to other descriptions.
 bool agent_complete(config *c, err *e);
 

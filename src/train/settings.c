@@ -4,6 +4,7 @@
 #include "env/account_terms.h"
 #include "graph/dtype.h"
 #include "train/agent_keys.h"
+#include "train/live_keys.h"
 #include "train/signal_keys.h"
 
 #include <math.h>
@@ -245,6 +246,8 @@ static void join_all(void) {
     keys = report_keys(&count);
     join(keys, count);
     keys = walk_keys(&count);
+    join(keys, count);
+    keys = live_keys(&count);
     join(keys, count);
     keys = agent_keys(&count);
     join(keys, count);

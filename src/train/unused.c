@@ -99,6 +99,7 @@ static reason of_model, of_hidden;
 static const char *in_vain(const unused_about *a, const char *path) {
     const char *key = strrchr(path, '.') + 1;
     bool classes = a->model->classes > 0;
+    if (agent_given(a->config)) return NULL; // a vector is always there: the account
     if (strcmp(key, "projection") == 0 && !a->data->vector.width) return "the data have no vector to be projected";
     if (strcmp(key, "horizon") == 0 && !classes) return "is of classes; the data say how far to forecast";
     if (a->model->kind != MODEL_nbeats) return NULL;
@@ -117,6 +118,10 @@ static const char *of_model(const unused_about *a, const char *path, char text[R
 
 static const char *of_hidden(const unused_about *a, const char *path, char text[REASON_ROOM]) {
     const char *why = of_model(a, "model.hidden", text);
+    if (!why && agent_given(a->config))
+        return strcmp(path, "model.hidden.bars") == 0 || strcmp(path, "model.hidden") == 0
+                   ? NULL
+                   : "the stream of an agent is bars";
     return why || strcmp(path, "model.hidden") == 0 ? why : of_stream(a, path, text);
 }
 
@@ -269,6 +274,7 @@ static const struct {
     {"run.dir", NULL},
     {"run.device", NULL},
     {"account.*", NULL},
+    {"live*", NULL},
     {"signal.*", NULL},
     {"report.*", NULL},
 };

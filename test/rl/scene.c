@@ -1,6 +1,7 @@
 #include "rl/scene.h"
 
 #include "base/config.h"
+#include "rl/nets.h"
 #include "support.h"
 #include "train/settings.h"
 
@@ -16,16 +17,30 @@ model_spec scene_net(void) {
     return scene_net_of("64-64", "tanh");
 }
 
-model_spec scene_net_of(const char *widths, const char *activation) {
-    char text[128];
-    snprintf(text, sizeof text, "model: {kind: mlp, widths: %s, activation: %s, dropout: 0}\n", widths, activation);
+static model_spec read_net(const char *text, const model_data *about) {
     err e;
     model_spec m;
     config *c = config_read("net", text, strlen(text), settings_keys(), settings_key_count(), &e);
     assert_true(c && config_check(c, &e));
-    assert_true(model_read(c, &(model_data){.classes = 2}, &m, &e));
+    assert_true(model_read(c, about, &m, &e));
     config_free(c);
     return m;
+}
+
+model_spec scene_net_of(const char *widths, const char *activation) {
+    char text[128];
+    snprintf(text, sizeof text, "model: {kind: mlp, widths: %s, activation: %s, dropout: 0}\n", widths, activation);
+    return read_net(text, &(model_data){.classes = 2});
+}
+
+model_spec scene_transformer(void) {
+    return scene_transformer_of("hidden: 16, layers: 1, heads: 2, ff: 32, projection: 8, head: 32");
+}
+
+model_spec scene_transformer_of(const char *keys) {
+    char text[256];
+    snprintf(text, sizeof text, "model: {kind: transformer, dropout: 0, %s}\n", keys);
+    return read_net(text, &(model_data){.classes = 2, .streams = 1, .stream = {NETS_STREAM}});
 }
 
 agent_settings scene_cartpole(uint64_t seed) {

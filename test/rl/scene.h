@@ -8,6 +8,10 @@
 model_spec scene_net(void);
 model_spec scene_net_of(const char *widths, const char *activation);
 
+// A small transformer over lags, for `market`.
+model_spec scene_transformer(void);
+model_spec scene_transformer_of(const char *keys);
+
 // CartPole with the settings of Stable-Baselines3's zoo.
 agent_settings scene_cartpole(uint64_t seed);
 

@@ -182,7 +182,7 @@ static void a_pass_is_the_evaluation(void **state) {
         s.normalise_observation = k == 0 || k == 2;
         s.lstm = lstm ? 8 : 0;
         s.shared = k == 3;
-        s.seed = 5 + (uint64_t)s.shared;
+        s.seed = 5;
         stage t = stage_open(s);
         train(&t, &score);
         agent_pass p = play(&t, STRETCHES), one = play(&t, 1);

@@ -97,9 +97,8 @@ static agent_settings settings_of(const field *f, uint64_t seed, int64_t total) 
 }
 
 // The log return of a greedy pass over the unseen stretch.
-static double learn(const field *f, uint64_t seed, int64_t total) {
+static double learn_with(const field *f, model_spec net, uint64_t seed, int64_t total) {
     agent_settings s = settings_of(f, seed, total);
-    model_spec net = scene_net();
     agent_report r;
     agent_score score;
     err e = {0};
@@ -112,6 +111,10 @@ static double learn(const field *f, uint64_t seed, int64_t total) {
     agent_free(a);
     cpu_device.close(q);
     return score.mean;
+}
+
+static double learn(const field *f, uint64_t seed, int64_t total) {
+    return learn_with(f, scene_net(), seed, total);
 }
 
 // The log return of holding the sign of the true slope.
@@ -144,6 +147,16 @@ static void a_sine_is_traded_on_its_slope(void **state) {
     field_done(&f);
 }
 
+static void a_transformer_over_lags_trades_it_too(void **state) {
+    (void)state;
+    field f;
+    field_init(&f, 20000, false);
+    double best = best_of(&f), is = learn_with(&f, scene_transformer(), 1, 200000);
+    print_message("transformer: log return %.3f, the true slope's %.3f\n", is, best);
+    assert_true(is >= 0.9 * best);
+    field_done(&f);
+}
+
 // Every entry costs half a bar's deviation: a pass whose return is 0 was never in the market.
 static void a_random_walk_is_left_alone(void **state) {
     (void)state;
@@ -159,6 +172,7 @@ static void a_random_walk_is_left_alone(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_transformer_over_lags_trades_it_too),
         cmocka_unit_test(a_sine_is_traded_on_its_slope),
         cmocka_unit_test(a_random_walk_is_left_alone),
     };
