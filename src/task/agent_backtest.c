@@ -40,16 +40,15 @@ static bool play(trained_agent *t, const market_stretch *s, agent_pass *p, err *
     return agent_play(p, t->actor, &w, e);
 }
 
-// The account of a run
-
-// Bars of the stretch, a view of those of the instrument.
-static quotes cut(const backtested *b, const trained_agent *t, const market_stretch *s) {
+quotes agent_backtest_bars(const backtested *b, const trained_agent *t, const market_stretch *s) {
     const agent_market *m = &t->task.world.market;
     const quotes *q = &b->market.quotes;
     int64_t from = q->count - (m->start[s->rules + 1] - s->first);
     return (quotes){s->end - s->first, q->time + from, q->open + from, q->high + from, q->low + from, q->close + from,
         q->spread ? q->spread + from : NULL, q->point};
 }
+
+// The account of a run
 
 // Orders of a run; one that is decided at a bar fills in the next.
 static bool list_orders(backtested *b, const agent_pass *p, const play_run *run, err *e) {
@@ -64,7 +63,42 @@ static bool list_orders(backtested *b, const agent_pass *p, const play_run *run,
     return true;
 }
 
-static void take_about(backtested *b, const trained_agent *t) {
+// Replays the orders over the quotes.
+static bool fill_orders(backtested *b, err *e) {
+    return account_rules_make(&b->rules, &b->terms, b->market.quotes.point, e) &&
+           replay_init(&b->replay, &b->quotes, &b->terms, &b->rules, b->quotes.count, e) &&
+           replay_orders(&b->replay, &b->orders, e);
+}
+
+bool agent_backtest_replay(backtested *b, const char *run, err *e) {
+    judge_options how = {0};
+    return fill_orders(b, e) && backtest_work_judge(b, &how, run, e);
+}
+
+// The instrument's account and bars.
+static bool open_account(backtested *b, const trained_agent *t, const char *symbol, err *e) {
+    return account_terms_read(t->task.config, &b->terms, e) &&
+           market_choose(&b->market, t->task.world.task.data, symbol, e) &&
+           market_quote(&b->market.quotes, t->task.world.task.data, b->market.series, &b->terms, e);
+}
+
+bool agent_backtest_run(backtested *b, const trained_agent *t, const agent_pass *p, int64_t run, err *e) {
+    const dataset *d = t->task.world.task.data;
+    const play_run *r = &p->run[run];
+    const market_stretch *s = &t->task.world.test.item[r->stretch];
+    *b = (backtested){0};
+    agent_backtest_about(b, t, NULL);
+    bool ok = open_account(b, t, d->panel ? d->panel_names[s->rules] : NULL, e);
+    if (ok) b->quotes = agent_backtest_bars(b, t, s);
+    if (ok && list_orders(b, p, r, e) && fill_orders(b, e)) return true;
+    bool idle = e->kind == ERR_INPUT && b->replay.equity && !b->replay.books.state;
+    if (!idle) backtest_run_done(b);
+    return false;
+}
+
+// Trading
+
+void agent_backtest_about(backtested *b, const trained_agent *t, const char *run) {
     const agent_data *w = &t->task.world;
     b->agent = true;
     b->market_of_agent = t->task.agent.test.env.market;
@@ -73,59 +107,29 @@ static void take_about(backtested *b, const trained_agent *t) {
     b->trained_on = t->notes.trained_on;
     b->warnings = t->notes.warnings;
     memcpy(b->warning, t->notes.warning, sizeof b->warning);
+    if (!run) return;
+    weights_identity(run, b->rule.weights);
+    backtest_work_trials(b, t->task.config, run);
 }
-
-static bool replay_run(
-    backtested *b, const trained_agent *t, const agent_pass *p, const play_run *run, const market_stretch *s, err *e) {
-    const dataset *d = t->task.world.task.data;
-    const char *symbol = d->panel ? d->panel_names[s->rules] : NULL;
-    *b = (backtested){0};
-    take_about(b, t);
-    if (!account_terms_read(t->task.config, &b->terms, e) || !market_choose(&b->market, d, symbol, e) ||
-        !market_quote(&b->market.quotes, d, b->market.series, &b->terms, e))
-        return false;
-    b->quotes = cut(b, t, s);
-    return list_orders(b, p, run, e) && account_rules_make(&b->rules, &b->terms, b->market.quotes.point, e) &&
-           replay_init(&b->replay, &b->quotes, &b->terms, &b->rules, b->quotes.count, e) &&
-           replay_orders(&b->replay, &b->orders, e);
-}
-
-static bool replay_stretch(
-    backtested *b, const trained_agent *t, const agent_pass *p, const play_run *run, const market_stretch *s, err *e) {
-    if (replay_run(b, t, p, run, s, e)) return true;
-    bool idle = e->kind == ERR_INPUT && b->replay.equity && !b->replay.books.state;
-    if (!idle) backtest_run_done(b);
-    return false;
-}
-
-bool agent_backtest_replay(backtested *b, const trained_agent *t, const agent_pass *p, int64_t run, err *e) {
-    const play_run *r = &p->run[run];
-    return replay_stretch(b, t, p, r, &t->task.world.test.item[r->stretch], e);
-}
-
-// Trading
 
 bool agent_backtest_trade(backtested *b, trained_agent *t, const char *symbol, const char *run, err *e) {
     market_stretch s;
     agent_pass p = {0};
-    judge_options how = {0};
     *b = (backtested){0};
-    bool ok = market_choose(&b->market, t->task.world.task.data, symbol, e) && find_stretch(b, t, &s, e) &&
-              play(t, &s, &p, e) && replay_stretch(b, t, &p, &p.run[0], &s, e);
-    agent_pass_done(&p);
+    agent_backtest_about(b, t, run);
+    bool ok = open_account(b, t, symbol, e) && find_stretch(b, t, &s, e) && play(t, &s, &p, e);
     if (ok) {
-        weights_identity(run, b->rule.weights);
-        backtest_work_trials(b, t->task.config, run);
-        ok = backtest_work_judge(b, &how, run, e);
+        b->quotes = agent_backtest_bars(b, t, &s);
+        ok = list_orders(b, &p, &p.run[0], e) && agent_backtest_replay(b, run, e);
     }
+    agent_pass_done(&p);
     if (!ok) backtest_run_done(b);
     return ok;
 }
 
 // Opening
 
-// Keys of a rule that an agent does not have.
-static bool check_keys(const trained_options *o, err *e) {
+bool agent_backtest_keys(const trained_options *o, err *e) {
     for (int i = 0; i < o->override_count; i++)
         if (strncmp(o->overrides[i], "signal.", 7) == 0)
             return err_input(
@@ -146,7 +150,7 @@ static bool check_options(const backtest_run_options *o, err *e) {
 bool agent_backtest_make(backtested *b, const backtest_run_options *o, err *e) {
     trained_agent t;
     *b = (backtested){0};
-    if (!check_options(o, e) || !check_keys(&o->run, e) || !trained_agent_open(&t, &o->run, e)) return false;
+    if (!check_options(o, e) || !agent_backtest_keys(&o->run, e) || !trained_agent_open(&t, &o->run, e)) return false;
     bool ok = t.actor ? agent_backtest_trade(b, &t, o->symbol, o->run.run, e)
                       : err_input(e, "%s: is an agent of %s, which has no bars to trade on", o->run.run,
                             agent_task_env(&t.task));

@@ -10,7 +10,7 @@
 static bool judge_account(agent_evaluation *v, int64_t k, const trained_agent *t, err *e) {
     backtested *b = &v->account[k];
     judge_options how = {.trials = 1, .brief = true};
-    if (!agent_backtest_replay(b, t, &v->answers.pass, k, &v->idle[k])) {
+    if (!agent_backtest_run(b, t, &v->answers.pass, k, &v->idle[k])) {
         if (v->idle[k].kind == ERR_INPUT && b->replay.equity) return judge(&b->replay, &b->terms, &how, &b->stats, e);
         *e = v->idle[k];
         return false;
