@@ -194,11 +194,9 @@ static void add_known(assumptions *to, const backtested *b) {
 }
 
 // An agent decides by what it sees, its account included.
-static void add_agent(assumptions *to, const asked *a, const backtested *b) {
+static void add_actions(assumptions *to, const backtested *b) {
     const market_settings *m = &b->market_of_agent;
-    char part[SHOWN], when[SHOWN];
-    snprintf(part, sizeof part, "part %s", b->part);
-    add_answers(to, a, b, part);
+    char when[SHOWN];
     assumptions_add(to, "agent",
         "greedy, %s, with %g of the equity in a full position; from the first bar on with the "
         "books of this account, which it sees",
@@ -208,6 +206,13 @@ static void add_agent(assumptions *to, const asked *a, const backtested *b) {
             "at the close of the bar of %s equity had fallen to %g of the cash (agent.ruin): "
             "from there on the agent trades no more",
             when_text(when, sizeof when, b->ruined_at), m->ruin);
+}
+
+static void add_agent(assumptions *to, const asked *a, const backtested *b) {
+    char part[SHOWN];
+    snprintf(part, sizeof part, "part %s", b->part);
+    add_answers(to, a, b, part);
+    add_actions(to, b);
     add_account(to, b);
 }
 
@@ -317,6 +322,7 @@ static void add_walk(assumptions *to, const asked *a, const backtested_walk *w) 
     if (w->paths) backtest_paths_add(to, w);
     add_answers(to, a, &w->all, tests);
     backtest_folds_add(to, w);
+    if (w->all.agent) add_actions(to, &w->all);
     add_account(to, &w->all);
 }
 
@@ -327,7 +333,7 @@ static json_t *folds_json(const backtested_walk *w) {
         json_t *one = json_pack("{s:I}", "number", (json_int_t)f->number);
         if (f->why[0])
             json_object_set_new(one, "missing", json_string(f->why));
-        else
+        else if (!w->all.agent)
             json_object_set_new(one, "signal", rule_json(&f->rule));
         json_array_append_new(all, one);
     }

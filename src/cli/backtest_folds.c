@@ -68,6 +68,7 @@ void backtest_folds_add(assumptions *to, const backtested_walk *w) {
     const rule_record *r = &first_of(w)->rule;
     char text[400];
     add_missing(to, w);
+    if (w->all.agent) return;
     decide_text(&r->rule, text, sizeof text);
     assumptions_add(to, "signal", "%s%s", r->was_fitted ? "in the first fold " : "", text);
     if (r->was_fitted) add_fitted(to, w);

@@ -40,8 +40,7 @@ static bool play(trained_agent *t, const market_stretch *s, agent_pass *p, err *
     return agent_play(p, t->actor, &w, e);
 }
 
-// Bars of the stretch, a view of those of the instrument.
-static quotes cut(const backtested *b, const trained_agent *t, const market_stretch *s) {
+quotes agent_backtest_bars(const backtested *b, const trained_agent *t, const market_stretch *s) {
     const agent_market *m = &t->task.world.market;
     const quotes *q = &b->market.quotes;
     int64_t from = q->count - (m->start[s->rules + 1] - s->first);
@@ -66,13 +65,17 @@ static bool replay_pass(backtested *b, const agent_pass *p, const char *run, err
     b->orders.item = calloc((size_t)b->quotes.count, sizeof *b->orders.item);
     if (!b->orders.item) return err_run(e, "no memory for the orders of %lld bars", (long long)b->quotes.count);
     list_orders(b, p);
+    return agent_backtest_replay(b, run, e);
+}
+
+bool agent_backtest_replay(backtested *b, const char *run, err *e) {
     judge_options how = {0};
     return account_rules_make(&b->rules, &b->terms, b->market.quotes.point, e) &&
            replay_init(&b->replay, &b->quotes, &b->terms, &b->rules, b->quotes.count, e) &&
            replay_orders(&b->replay, &b->orders, e) && backtest_work_judge(b, &how, run, e);
 }
 
-static void take_about(backtested *b, const trained_agent *t, const char *run) {
+void agent_backtest_about(backtested *b, const trained_agent *t, const char *run) {
     const agent_data *w = &t->task.world;
     b->agent = true;
     b->market_of_agent = t->task.agent.test.env.market;
@@ -90,12 +93,12 @@ bool agent_backtest_trade(backtested *b, trained_agent *t, const char *symbol, c
     market_stretch s;
     agent_pass p = {0};
     *b = (backtested){0};
-    take_about(b, t, run);
+    agent_backtest_about(b, t, run);
     bool ok = account_terms_read(t->task.config, &b->terms, e) && market_choose(&b->market, d, symbol, e) &&
               market_quote(&b->market.quotes, d, b->market.series, &b->terms, e) && find_stretch(b, t, &s, e) &&
               play(t, &s, &p, e);
     if (ok) {
-        b->quotes = cut(b, t, &s);
+        b->quotes = agent_backtest_bars(b, t, &s);
         ok = replay_pass(b, &p, run, e);
     }
     agent_pass_done(&p);
@@ -105,8 +108,7 @@ bool agent_backtest_trade(backtested *b, trained_agent *t, const char *symbol, c
 
 // Opening
 
-// Keys of a rule that an agent does not have.
-static bool check_keys(const trained_options *o, err *e) {
+bool agent_backtest_keys(const trained_options *o, err *e) {
     for (int i = 0; i < o->override_count; i++)
         if (strncmp(o->overrides[i], "signal.", 7) == 0)
             return err_input(
@@ -127,7 +129,7 @@ static bool check_options(const backtest_run_options *o, err *e) {
 bool agent_backtest_make(backtested *b, const backtest_run_options *o, err *e) {
     trained_agent t;
     *b = (backtested){0};
-    if (!check_options(o, e) || !check_keys(&o->run, e) || !trained_agent_open(&t, &o->run, e)) return false;
+    if (!check_options(o, e) || !agent_backtest_keys(&o->run, e) || !trained_agent_open(&t, &o->run, e)) return false;
     bool ok = t.actor ? agent_backtest_trade(b, &t, o->symbol, o->run.run, e)
                       : err_input(e, "%s: is an agent of %s, which has no bars to trade on", o->run.run,
                             agent_task_env(&t.task));

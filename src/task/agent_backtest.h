@@ -15,4 +15,18 @@ bool agent_backtest_make(backtested *b, const backtest_run_options *o, err *e);
 // The same of an agent that is open, for the instrument named; `run` is its directory.
 bool agent_backtest_trade(backtested *b, trained_agent *t, const char *symbol, const char *run, err *e);
 
+// Steps that backtests of agents share.
+
+// ERR_INPUT where an override is of a rule, which an agent does not have, or was for the training.
+bool agent_backtest_keys(const trained_options *o, err *e);
+
+// Takes over what is told about an agent and its data; `run` is the directory beside which trials are looked for.
+void agent_backtest_about(backtested *b, const trained_agent *t, const char *run);
+
+// Bars of a stretch, a view of those of the instrument.
+quotes agent_backtest_bars(const backtested *b, const trained_agent *t, const market_stretch *s);
+
+// Replays the orders over the quotes and makes the statistics.
+bool agent_backtest_replay(backtested *b, const char *run, err *e);
+
 #endif

@@ -144,6 +144,32 @@ static bool take_memory(agent_pass *p, const agent_world *w, err *e) {
     return p->bar || err_run(e, "out of memory for a pass over %lld bars", (long long)p->bars);
 }
 
+// Puts books that are there already into an episode that begins.
+static void take_over(stage *s, const market_state *from) {
+    market_state *m = (market_state *)((env_head *)s->state + 1);
+    see(s);
+    market_state there = *from;
+    there.row = m->row;
+    there.end = m->end;
+    there.rules = m->rules;
+    *m = there;
+}
+
+bool agent_play_on(agent_pass *p, actor *a, const agent_world *w, const market_state *from, market_state *to, err *e) {
+    CHECK(w->env.kind == ENV_market && w->env.market.from_first && w->env.market.stretches == 1, "one stretch");
+    *p = (agent_pass){0};
+    stage s;
+    if (!stage_init(&s, w, a, e)) return false;
+    bool ok = take_memory(p, w, e);
+    begin(&s, 0, 1);
+    if (ok && from) take_over(&s, from);
+    ok = ok && play(&s, p, e);
+    *to = *state_of(&s, 0);
+    stage_done(&s);
+    if (!ok) agent_pass_done(p);
+    return ok;
+}
+
 bool agent_play(agent_pass *p, actor *a, const agent_world *w, err *e) {
     const env_settings *env = &w->env;
     CHECK(env->kind == ENV_market && env->market.from_first && !env->limit, "a pass over an environment of episodes");

@@ -44,6 +44,10 @@ typedef struct {
 // open to be closed. ERR_RUN where an answer is not finite. On failure `p` is empty.
 bool agent_play(agent_pass *p, actor *a, const agent_world *w, err *e);
 
+// Plays the only stretch of a world with books that are there already (`from`, NULL: with the cash), and says what is
+// there at its end; both may be one place. Equity and books are those of the close of the first bar.
+bool agent_play_on(agent_pass *p, actor *a, const agent_world *w, const market_state *from, market_state *to, err *e);
+
 // Safe to call twice.
 void agent_pass_done(agent_pass *p);
 

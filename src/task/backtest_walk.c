@@ -1,9 +1,11 @@
 #include "task/backtest_walk.h"
 
 #include "run/run.h"
+#include "task/agent_chain.h"
 #include "task/backtest_work.h"
 #include "task/source.h"
 #include "task/walk.h"
+#include "train/agent_keys.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,6 +39,7 @@ static bool check_options(const backtest_run_options *o, err *e) {
 typedef struct {
     dataset *data;
     scheme_folds folds;
+    bool agents; // folds are agents
 } source;
 
 static bool take_memory(backtested_walk *w, int64_t count, err *e) {
@@ -78,6 +81,7 @@ static bool open_folds(const backtest_run_options *o, source *s, err *e) {
     bool described = walk_describe(&t, &as, e);
     bool ok = described && (s->data = source_open(t.config, &t.settings, &as.listener, e)) &&
               source_check(s->data, &as.listener, e) && walk_folds(&t, s->data, window, &s->folds, e);
+    s->agents = described && agent_given(t.config);
     if (described) task_close(&t);
     free(file);
     return ok;
@@ -164,8 +168,14 @@ static bool trade(backtested_walk *w, const char *walk, err *e) {
     return ok;
 }
 
+// Asks the folds that are listed, and trades what they answer; agents trade as they answer.
+static bool trade_listed(backtested_walk *w, const backtest_run_options *o, const source *s, err *e) {
+    if (s->agents) return agent_chain_trade(&(agent_chain){o, s->data, &s->folds}, w, e);
+    return ask_folds(w, o, s, e) && trade(w, o->run.run, e);
+}
+
 static bool trade_folds(backtested_walk *w, const backtest_run_options *o, const source *s, err *e) {
-    return take_folds(w, s, e) && ask_folds(w, o, s, e) && trade(w, o->run.run, e);
+    return take_folds(w, s, e) && trade_listed(w, o, s, e);
 }
 
 // Paths
@@ -187,8 +197,7 @@ static bool trade_paths(backtested_walk *w, const backtest_run_options *o, const
     if (!w->path) return err_run(e, "no memory for %d paths", s->folds.paths);
     for (int p = 0; ok && p < s->folds.paths; p++) {
         backtested_walk *one = p ? calloc(1, sizeof *one) : w;
-        ok = (one || err_run(e, "no memory for a path")) && take_path(one, s, p, e) && ask_folds(one, o, s, e) &&
-             trade(one, o->run.run, e);
+        ok = (one || err_run(e, "no memory for a path")) && take_path(one, s, p, e) && trade_listed(one, o, s, e);
         if (ok) keep_path(&w->path[w->paths++], one);
         if (one && p) backtest_walk_done(one);
         if (p) free(one);

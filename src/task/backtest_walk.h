@@ -20,6 +20,7 @@ typedef struct {
     char why[400];    // it is not traded; "": it is
     rule_record rule; // fitted on its own validation
     int64_t from, to; // rows of the market with its first and its last answer
+    int64_t equity;   // of an agent's account at the close of row `to`, or where it was ruined
 } backtest_fold;
 
 // A path of the combinatorial scheme, as it was traded.
