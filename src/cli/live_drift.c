@@ -29,8 +29,12 @@ static void print_drift(const drift *d, const drift_scores *then) {
     print_score("calibration error", d->scores.calibration, then->calibration);
     print_score("mean absolute error", d->scores.mae, then->mae);
     for (int k = 0; k < d->classes; k++) {
+        static const char *const names[] = {"DOWN", "NEUTRAL", "UP"};
         char name[40];
-        snprintf(name, sizeof name, "answers of class %d", k);
+        if (d->classes == 3)
+            snprintf(name, sizeof name, "answers %s", names[k]);
+        else
+            snprintf(name, sizeof name, "answers of class %d", k);
         print_score(name, d->scores.share[k], then->share[k]);
     }
     printf("  of %lld bars, inputs of %lld were outside what training saw, and a limit changed %lld decisions\n",

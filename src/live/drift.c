@@ -231,8 +231,10 @@ static void score(const judged *g, const build_options *o, json_t *rows, drift *
         int64_t time = json_integer_value(json_object_get(row, "time")), at = row_at(g, time);
         int64_t end = json_integer_value(json_object_get(row, "end")), n = numbers_of(row, v);
         if (!d->to || end > d->to) d->to = end;
-        if (!d->from || end < d->from) d->from = end;
-        d->answers++;
+        if (!d->answers++ || time < d->opened) {
+            d->opened = time;
+            d->from = end;
+        }
         if (at < 0 || g->end[at] < 0) continue;
         if (d->classes && n == d->classes && g->label[at] >= 0 && g->label[at] < d->classes)
             add_classes(&t, v, g->label[at]);
@@ -243,7 +245,7 @@ static void score(const judged *g, const build_options *o, json_t *rows, drift *
 
 // The number that a query for an instrument from a moment on gives.
 static bool count_rows(journal *j, const char *symbol, const char *what, int64_t from, int64_t *n, err *e) {
-    char sql[256];
+    char sql[256]; // `what` is a constant of this file
     snprintf(sql, sizeof sql, "SELECT COUNT(*) AS n FROM %s AND time >= %lld", what, (long long)from);
     json_t *rows = journal_rows(j, sql, symbol, e);
     *n = json_integer_value(json_object_get(json_array_get(rows, 0), "n"));
@@ -262,11 +264,13 @@ static bool read_label(journal *j, build_options *o, err *e) {
     return ok || err_input(e, "the state does not say what the run's labels mean; it is of an older session");
 }
 
+// Standard errors between the two losses, each of as many answers as do not overlap.
 static void compare(drift *d, const build_options *o, const drift_scores *reference) {
     double ours = d->classes ? d->scores.log_loss : d->scores.mae;
     double theirs = !reference ? NAN : d->classes ? reference->log_loss : reference->mae;
-    double apart = (double)d->scores.samples / (double)build_reach(o);
-    d->apart = apart >= 2 ? (ours - theirs) / (d->deviation / sqrt(apart)) : NAN;
+    double reach = (double)build_reach(o), n = (double)d->scores.samples / reach;
+    double m = reference ? (double)reference->samples / reach : 0;
+    d->apart = n >= 2 && m >= 2 ? (ours - theirs) / (d->deviation * sqrt(1 / n + 1 / m)) : NAN;
 }
 
 bool drift_make(journal *j, const char *symbol, int64_t last, const drift_scores *reference, drift *d, err *e) {
@@ -291,9 +295,9 @@ bool drift_make(journal *j, const char *symbol, int64_t last, const drift_scores
         ok = judge(&g, &o, e);
     }
     if (ok) score(&g, &o, rows, d);
-    ok = ok && count_rows(j, symbol, "decisions WHERE symbol = ?1", d->from, &d->decisions, e) &&
-         count_rows(j, symbol, "decisions WHERE symbol = ?1 AND kind = 'held'", d->from, &d->held, e) &&
-         count_rows(j, symbol, "events WHERE symbol = ?1 AND kind = 'outside'", d->from, &d->outside, e);
+    ok = ok && count_rows(j, symbol, "decisions WHERE symbol = ?1", d->opened, &d->decisions, e) &&
+         count_rows(j, symbol, "decisions WHERE symbol = ?1 AND kind = 'held'", d->opened, &d->held, e) &&
+         count_rows(j, symbol, "events WHERE symbol = ?1 AND kind = 'outside'", d->opened, &d->outside, e);
     if (ok) compare(d, &o, reference);
     json_decref(rows);
     judged_done(&g);

@@ -26,6 +26,7 @@ typedef struct {
     char symbol[BARS_SYMBOL_ROOM];
     int classes;           // 0: forecasts
     int64_t answers;       // in the window
+    int64_t opened;        // the first of them
     int64_t from, to;      // closes of the first and the last of them
     drift_scores scores;   // of those whose label is known
     double deviation;      // of one answer's log loss, or absolute error
