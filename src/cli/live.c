@@ -287,6 +287,14 @@ static bool check_trades(const live *v, err *e) {
     return output_may_replace(path, OUTPUT_TRADES, inputs, 2, e);
 }
 
+// A limit that ended the session is a failure; a wish is none.
+static bool tell_stop(const live *v, err *e) {
+    limits_rule by = session_stopped_by(v->session);
+    if (by == LIMITS_RULES || by == LIMIT_KILL) return true;
+    return err_run(e, "%s: stopped by the limit %s; `tradewind live --status` says more, --clear takes it back",
+        v->state, limits_rule_key(by));
+}
+
 static bool trade(live *v, err *e) {
     const char *exec = cli_given(v->o, "--exec");
     session_listener l = {on_intent, on_event, v};
@@ -303,7 +311,7 @@ static bool trade(live *v, err *e) {
         live_show_end(v->o, v->session, &v->as,
             &(live_end){clock_seconds() - v->began, cli_given(v->o, "--latency") ? &v->latency : NULL,
                 v->temporary[0] ? NULL : v->state, cli_given(v->o, "--trades")});
-    return ok;
+    return ok && tell_stop(v, e);
 }
 
 static void close_all(live *v) {
@@ -324,6 +332,7 @@ static bool run(const cli_options *o, err *e) {
     NEED(v, "out of memory for a session");
     v->o = o;
     v->exec.fd = -1;
+    cli_watch_signals();
     sigaction(SIGUSR1, &(struct sigaction){.sa_handler = on_kill}, NULL);
     bool ok = ask(v, e) && trade(v, e);
     close_all(v);

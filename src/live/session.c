@@ -546,6 +546,12 @@ bool session_is_stopped(const session *s) {
     return false;
 }
 
+limits_rule session_stopped_by(const session *s) {
+    for (int k = 0; k < s->traders; k++)
+        if (s->trader[k].limits.stopped) return s->trader[k].limits.stopped_by;
+    return LIMITS_RULES;
+}
+
 bool session_is_over(const session *s) {
     for (int k = 0; k < s->traders; k++)
         if (s->trader[k].books.replay.books.units || s->trader[k].has_order) return false;
