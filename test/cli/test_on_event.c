@@ -34,8 +34,9 @@ static void a_command_that_fails_is_an_event(void **state) {
 static void a_run_that_fails_tells_it(void **state) {
     (void)state;
     put_small_run();
-    assert_int_equal(RUN("train", "run.yaml", "train.optimizer.lr=1e30", "train.clip_norm=1e30",
-                         "on_event.command=cat >>got; echo >>got", "on_event.events=[finished, failed]"),
+    assert_int_equal(RUN("train", "run.yaml", "model.kind=mlp", "train.optimizer.kind=sgd", "train.clip_norm=0",
+                         "train.optimizer.lr=1000", "train.epochs=3", "on_event.command=cat >>got; echo >>got",
+                         "on_event.events=[finished, failed]"),
         1);
     assert_true(file_holds("got", "\"event\":\"failed\""));
     assert_false(file_holds("got", "\"event\":\"finished\""));
