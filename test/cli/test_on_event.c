@@ -35,7 +35,7 @@ static void a_run_that_fails_tells_it(void **state) {
     (void)state;
     put_small_run();
     assert_int_equal(RUN("train", "run.yaml", "model.kind=mlp", "train.optimizer.kind=sgd", "train.clip_norm=0",
-                         "train.optimizer.lr=1000", "train.epochs=3", "on_event.command=cat >>got; echo >>got",
+                         "train.optimizer.lr=100", "model.widths=64", "on_event.command=cat >>got; echo >>got",
                          "on_event.events=[finished, failed]"),
         1);
     assert_true(file_holds("got", "\"event\":\"failed\""));
