@@ -3,6 +3,7 @@
 #include "base/term.h"
 #include "cli/ask.h"
 #include "cli/cli.h"
+#include "cli/live_drift.h"
 #include "cli/live_show.h"
 #include "live/intents.h"
 #include "live/newest.h"
@@ -328,6 +329,7 @@ static bool run(const cli_options *o, err *e) {
     const char *status = cli_given(o, "--status"), *stop = cli_given(o, "--stop");
     if (status) return live_show_status(o, status, e);
     if (stop) return live_ask_stop(o, stop, e);
+    if (cli_given(o, "--drift")) return live_drift(o, cli_given(o, "--drift"), e);
     live *v = calloc(1, sizeof *v);
     NEED(v, "out of memory for a session");
     v->o = o;
@@ -363,8 +365,10 @@ const cli_command cli_live = {"live", "RUN --feed FEED [key=value...]", "a train
     "  --latency           at the end, times from the arrival of a bar to the committed decision\n"
     "  --clear             take back a stop: by a limit, --stop, or the signal USR1\n"
     "  --status STATE      show positions, books and events of a session, running or not\n"
+    "  --drift STATE       compare the newest answers of a session with the run's validation\n"
+    "  --last N            how many of them (default: 1000)\n"
     "  --stop STATE        ask a session to close its positions and end\n"
     "Limits are keys of the section live: (train --help lists them). A replay is compared with a backtest, so that\n"
     "limits of the account act there only where they are given here as KEY=VALUE.\n",
-    more, NULL, WORDS_MOST, run, "--feed --history --state --symbol --exec --trades --status --stop",
+    more, NULL, WORDS_MOST, run, "--feed --history --state --symbol --exec --trades --status --stop --drift --last",
     "--build --latency --clear"};
