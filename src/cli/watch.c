@@ -14,4 +14,4 @@ static void print_more(void) {
 
 const cli_command cli_watch = {"watch", "[DIR] --web PORT", "runs as they go on, in the browser",
     "DIR is a run, or a directory of runs (default: runs). Nothing is written, and no run is made to wait.\n",
-    print_more, NULL, 64, run, WATCH_WEB_VALUES, NULL};
+    print_more, NULL, 64, run, WATCH_WEB_VALUES, WATCH_WEB_FLAGS};
