@@ -1,17 +1,22 @@
-// tradewind watch: runs as they go on. It reads; runs take no notice.
+// tradewind watch: runs as they go on, in the terminal or for other programs. It reads; runs take no notice.
+#include "cli/watch_term.h"
 #include "cli/watch_web.h"
 
 #include <stdio.h>
 
 static bool run(const cli_options *o, err *e) {
-    if (watch_web_asked(o)) return watch_web(o, e);
-    return err_input(e, "say how: --web PORT, or --csv TABLE");
+    return watch_web_asked(o) ? watch_web(o, e) : watch_term(o, e);
 }
 
 static void print_more(void) {
+    fputs("\nin the browser, and for other programs (DIR in the place of RUN):\n", stdout);
     fputs(watch_web_help, stdout);
 }
 
-const cli_command cli_watch = {"watch", "[DIR] --web PORT", "runs as they go on, in the browser",
-    "DIR is a run, or a directory of runs (default: runs). Nothing is written, and no run is made to wait.\n",
-    print_more, NULL, 64, run, WATCH_WEB_VALUES, WATCH_WEB_FLAGS};
+const cli_command cli_watch = {"watch", "[RUN...] [--web PORT]", "runs as they go on, in the terminal or the browser",
+    "RUN is a run's directory, a walk's or an ensemble's (its parts are shown), or one with runs in it (default: "
+    "runs).\n"
+    "Nothing is written, and no run is made to wait. Keys: q quit, ? help, m metric, +/- zoom, Tab the next run.\n"
+    "  --once              print one frame as text, of $LINES and $COLUMNS, and end\n"
+    "  --json              print the figures of each run, and end\n",
+    print_more, NULL, WORDS_MOST, run, WATCH_WEB_VALUES, WATCH_TERM_FLAGS " " WATCH_WEB_FLAGS};

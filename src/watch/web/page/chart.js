@@ -23,6 +23,9 @@ export class Windows {
   clear() { for (const over of [...this.at.keys()]) this.set(over, null); }
 }
 
+// A moment on an axis whose marks are `step` seconds apart.
+const tick = (v, step) => (step >= 86400 ? moment(v).slice(0, 10) : step >= 60 ? moment(v).slice(11) : moment(v, true).slice(11));
+
 // What all charts of a view share.
 export class Look {
   constructor() { this.smooth = 0; this.log = false; this.windows = new Windows(); }
@@ -157,7 +160,7 @@ export class Chart {
       width: Math.max(this.plot.clientWidth, 120), height: HEIGHT, series: [{ label: this.over }, ...lists], legend: { show: false },
       cursor: { drag: { x: true, y: false, setScale: false }, points: { size: 6 }, y: false },
       scales: { x: { time, range: () => this.look.windows.get(this.over) ?? this.extent() }, y: { distr: this.look.log ? 3 : 1, range: (u, low, high) => this.range(low, high) } },
-      axes: [{ ...axis, size: 30, space: 64, ...(time ? {} : { incrs: WHOLE, values: (u, list) => list.map((v) => number(v, 6)) }) }, { ...axis, size: 58, ...(this.binary ? { incrs: BINARY } : {}), values: (u, list) => list.map((v) => (v === null ? "" : this.format(v))) }],
+      axes: [{ ...axis, size: 30, space: 64, ...(time ? { values: (u, list, axis, space, step) => list.map((v) => tick(v, step)) } : { incrs: WHOLE, values: (u, list) => list.map((v) => number(v, 6)) }) }, { ...axis, size: 58, ...(this.binary ? { incrs: BINARY } : {}), values: (u, list) => list.map((v) => (v === null ? "" : this.format(v))) }],
       hooks: { setSelect: [(u) => this.selected(u)], setCursor: [(u) => this.point(u)], draw: [(u) => this.drawLimit(u)], ready: [(u) => u.over.addEventListener("dblclick", () => this.look.windows.set(this.over, null))] },
     };
   }
@@ -179,6 +182,7 @@ export class Chart {
     c.lineWidth = devicePixelRatio;
     c.beginPath(); c.moveTo(left, y); c.lineTo(left + width, y); c.stroke();
     c.font = `${11 * devicePixelRatio}px system-ui, sans-serif`;
+    c.textAlign = "left";
     c.fillText(this.limit.label, left + 6 * devicePixelRatio, y + 14 * devicePixelRatio);
     c.restore();
   }

@@ -28,7 +28,8 @@ export function number(v, digits = 4) {
   if (Number.isInteger(v) && size < 1e15) return v.toLocaleString("en");
   if (size >= 1e5) return v.toLocaleString("en", { maximumFractionDigits: 0 });
   if (size < 1e-4) return v.toExponential(2);
-  return String(Number(v.toPrecision(digits)));
+  const rounded = Number(v.toPrecision(digits));
+  return size >= 1000 ? rounded.toLocaleString("en") : String(rounded);
 }
 
 export function bytes(v) {
