@@ -14,6 +14,7 @@
 #define TRADEWIND_LIVE_SESSION_H
 
 #include "live/feed.h"
+#include "live/hours.h"
 #include "live/journal.h"
 #include "live/limits.h"
 #include "live/model.h"
@@ -72,6 +73,10 @@ int session_spans(const session *s, int64_t span[FEED_SPANS_MOST]);
 // How the bar files of the run were read: zone, order of dates, columns. Texts live as long as the session.
 bars_options session_reading(const session *s);
 
+// Learns the hours of the instruments from the run's data, for telling missing bars from a closed market. Before
+// session_begin.
+bool session_hours(const session *s, hours *h, err *e);
+
 // The limits of the description, as they act.
 const limits *session_limits(const session *s);
 
@@ -100,6 +105,9 @@ bool session_clear(session *s, double now, err *e);
 
 // True once a stop was asked for, by a rule or by session_kill, and no position is left.
 bool session_is_over(const session *s);
+
+// The rule that said stop first; LIMITS_RULES where none has.
+limits_rule session_stopped_by(const session *s);
 
 // True where a stop stands from the beginning: it needs session_clear.
 bool session_is_stopped(const session *s);

@@ -76,7 +76,7 @@ static void log_key(void *arg, const told_key *k) {
 static void tell_begin(fit *f) {
     err why;
     const agent_task *t = &f->task;
-    char device[IDENTITY_ROOM], card[LINE_ROOM], world[LINE_ROOM], split[LINE_ROOM];
+    char device[IDENTITY_ROOM], card[LINE_ROOM], world[LINE_ROOM], more[LINE_ROOM];
     device_identity is;
     t->device->identify(t->queue, &is);
     identity_text(&is, device, sizeof device);
@@ -88,9 +88,11 @@ static void tell_begin(fit *f) {
     agent_lines_world(t, world, sizeof world);
     log_line(f->log, "environment: %s", world);
     if (t->agent.micro < t->agent.batch) {
-        agent_lines_split(t, split, sizeof split);
-        log_line(f->log, "split: %s", split);
+        agent_lines_split(t, more, sizeof more);
+        log_line(f->log, "split: %s", more);
     }
+    if (agent_lines_left(t, more, sizeof more)) log_line(f->log, "left out: %s", more);
+    if (agent_lines_idle(t, more, sizeof more)) log_line(f->log, "warning: %s", more);
     tell(f, &(task_event){.kind = TASK_AGENT_BEGIN,
                 .line = world,
                 .agent = {.task = t,
@@ -107,7 +109,7 @@ static void tell_begin(fit *f) {
 // Iterations
 
 static bool is_early(const fit *f) {
-    return f->stop.patience && stop_now(&f->stop);
+    return f->stop.patience && stop_now(&f->stop) && !agent_is_over(f->agent);
 }
 
 // Steps of all environments in this process.
@@ -133,6 +135,16 @@ static bool judge(fit *f, agent_ended *i, agent_score *s, err *e) {
     return true;
 }
 
+// The line with the time that is left, where nothing stops the run before, memory and utilisation.
+static void log_iteration(fit *f, const agent_ended *i, const char *line) {
+    const agent_settings *s = &f->task.agent;
+    char text[LINE_ROOM];
+    double rest = (double)(agent_iterations(f->agent) * s->envs * s->steps - i->report->total_timesteps);
+    snprintf(text, sizeof text, "%s", line);
+    records_add_state(agent_keeper_records(f->keeper), i->fps > 0 ? rest / i->fps : NAN, text, sizeof text);
+    log_line(f->log, "%s", text);
+}
+
 // Lines are for people: one a second, and every evaluation.
 static bool tell_iteration(fit *f, const agent_ended *i) {
     const agent_settings *s = &f->task.agent;
@@ -144,7 +156,7 @@ static bool tell_iteration(fit *f, const agent_ended *i) {
         agent_lines_score(i->report, i->score, i->best, line, sizeof line);
     else
         agent_lines_iteration(i->report, line, sizeof line);
-    if (due) log_line(f->log, "%s", line);
+    if (due) log_iteration(f, i, line);
     return tell(f, &(task_event){.kind = TASK_ITERATION,
                        .line = due ? line : NULL,
                        .iteration = {.task = &f->task,

@@ -1,5 +1,6 @@
 #include "task/walk.h"
 
+#include "run/hook.h"
 #include "run/results.h"
 #include "run/run.h"
 #include "task/fit.h"
@@ -162,9 +163,9 @@ static bool are_of_one_set(const walk *w, err *e) {
     for (int i = 0; ok && i < w->works; i++) {
         chosen plan;
         char differs[256];
-        if (!members_plan(w->work[i].dir, &plan) ||
-            !chosen_set_differs(&plan, &w->plan.chosen, differs, sizeof differs))
-            continue;
+        bool there;
+        if (!members_plan(w->work[i].dir, &plan, &there, e)) return false;
+        if (!there || !chosen_set_differs(&plan, &w->plan.chosen, differs, sizeof differs)) continue;
         ok = err_input(e,
             "%s: was trained on other data than those here: %s; gather with the data that all folds were trained on, "
             "or "
@@ -215,7 +216,7 @@ static bool open_place(walk *w, err *e) {
         w->place = there ? run_resume(dir, e) : run_begin(dir, e);
         w->goes_on = there;
         ok = w->place && (!there || members_same(dir, config, NULL, e)) &&
-             (w->w->gather || run_write(w->place, "config.yaml", config, e));
+             (w->w->gather || run_put_description(w->place, config, e));
     }
     if (ok && w->place && run_earlier(w->place))
         tell(w, (task_event){.kind = TASK_WALK_EARLIER, .member = {.dir = dir, .earlier = run_earlier(w->place)}});
@@ -315,6 +316,20 @@ static bool suits_agents(const task *t, err *e) {
            config_fail(c, "walk.importance", e, "importance of columns is not measured for agents; leave it out");
 }
 
+// The end of a walk, for the command of on_event; its folds tell nothing by themselves.
+static void tell_hook(const walk *w, hook_event k, const char *text) {
+    const settings *s = &w->all.settings;
+    char why[256];
+    hook *h = hook_new(&(hook_options){.command = s->on_event, .events = s->events, .dir = s->dir});
+    hook_tell(h, k, text, json_pack("{s:i}", "folds", w->works));
+    hook_finish(h);
+    if (hook_tick(h, why, sizeof why)) {
+        if (w->place) db_event(run_db(w->place), 0, "on_event", why);
+        tell(w, (task_event){.kind = TASK_WARNING, .line = why});
+    }
+    hook_free(h);
+}
+
 static bool walk_all(walk *w, err *e) {
     bool stopped = false;
     if (w->all.settings.walk.fold)
@@ -326,6 +341,7 @@ static bool walk_all(walk *w, err *e) {
     bool ok = plan_walk(w, e) && open_place(w, e) && carry_out(w, &stopped, e);
     const char *status = !ok ? "failed" : stopped ? "stopped" : "done";
     if (w->place) db_status(run_db(w->place), status, ok ? "" : e->text);
+    tell_hook(w, !ok ? HOOK_FAILED : stopped ? HOOK_STOP : HOOK_FINISHED, ok ? status : e->text);
     if (ok && stopped) tell(w, (task_event){.kind = TASK_WALK_STOPPED, .member = {.dir = w->all.settings.dir}});
     return ok;
 }
