@@ -1,7 +1,7 @@
 #!/bin/sh
 # Finds what the build needs and, on Debian and Ubuntu, installs what is missing; elsewhere it names the packages.
 #
-#   tools/deps.sh demo      a compiler, cmake, make, libyaml, jansson, zlib, SQLite
+#   tools/deps.sh demo      a compiler, cmake, make, libyaml, jansson, zlib, SQLite, ncurses, libmicrohttpd
 #   tools/deps.sh test      the same and cmocka (the default)
 #   tools/deps.sh --check   as test, but only says what is missing
 #
@@ -29,7 +29,7 @@ links() {
     headers='' libraries=''
     for name; do
         headers="$headers $name.h"
-        case $name in zlib) libraries="$libraries -lz" ;; *) libraries="$libraries -l$name" ;; esac
+        case $name in zlib) libraries="$libraries -lz" ;; ncurses) libraries="$libraries -lncursesw" ;; *) libraries="$libraries -l$name" ;; esac
     done
     {
         for header in stdarg.h stddef.h setjmp.h stdint.h stdio.h $headers; do echo "#include <$header>"; done
@@ -43,7 +43,7 @@ find_missing() {
     find_compiler
     missing=''
     for tool in cmake make; do command -v $tool >"$tmp/found" || missing="$missing $tool"; done
-    libraries_wanted='yaml jansson zlib sqlite3'
+    libraries_wanted='yaml jansson zlib sqlite3 ncurses microhttpd'
     [ "$kind" = demo ] || libraries_wanted="$libraries_wanted cmocka"
     # shellcheck disable=SC2086
     if ! links $libraries_wanted; then
@@ -66,6 +66,11 @@ package() {
         dnf:compiler | zypper:compiler) echo gcc glibc-devel ;;
         dnf:yaml | zypper:yaml) echo libyaml-devel ;;
         dnf:cmocka | zypper:cmocka) echo libcmocka-devel ;;
+        dnf:ncurses | zypper:ncurses) echo ncurses-devel ;;
+        apk:ncurses) echo ncurses-dev ;;
+        dnf:microhttpd | zypper:microhttpd) echo libmicrohttpd-devel ;;
+        apk:microhttpd) echo libmicrohttpd-dev ;;
+        pacman:microhttpd | brew:microhttpd) echo libmicrohttpd ;;
         dnf:sqlite3) echo sqlite-devel ;;
         zypper:sqlite3) echo sqlite3-devel ;;
         apk:sqlite3) echo sqlite-dev ;;

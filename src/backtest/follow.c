@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool changes(const account *a, const account_order *o) {
+bool follow_changes(const account *a, const account_order *o) {
     int side = a->units > 0 ? 1 : -1;
     if (o->units != a->units) return true;
     if (!o->units) return false;
@@ -17,6 +17,12 @@ static bool changes(const account *a, const account_order *o) {
 static bool is_unsized(const decide_rule *r, double score, const replay *p) {
     int wants = decide_side(r, score);
     return wants > 0 || (wants < 0 && p->rules.shorts);
+}
+
+bool follow_decide(replay *p, const decide_rule *rule, const decide_prediction *at, int64_t held, account_order *next) {
+    *next = decide(rule, at, held, &p->books, &p->rules);
+    if (!p->books.units && !next->units) p->unsized += is_unsized(rule, at->score, p);
+    return follow_changes(&p->books, next);
 }
 
 bool follow(
@@ -35,9 +41,7 @@ bool follow(
         int64_t held = p->books.units ? i - p->trade[p->trades].entry + 1 : 0;
         decide_prediction at = {s->score[i], s->volatility[i], q->close[i]};
         while (stretch < at_end && stretch[1].from <= i) stretch++;
-        next = decide(stretch->rule, &at, held, &p->books, &p->rules);
-        ordered = changes(&p->books, &next);
-        if (!p->books.units && !next.units) p->unsized += is_unsized(stretch->rule, at.score, p);
+        ordered = follow_decide(p, stretch->rule, &at, held, &next);
         if (ordered && orders) orders->item[orders->count++] = (signals_order){i + 1, next};
     }
     return replay_end(p, e);

@@ -18,6 +18,13 @@ typedef struct {
     const decide_rule *rule;
 } follow_stretch;
 
+// True where an order changes the position, or its stop or target.
+bool follow_changes(const account *a, const account_order *o);
+
+// Decides at the close of the bar that a replay has just taken: the order for the next open, false where it changes
+// nothing. `held`: bars since the entry, that one included.
+bool follow_decide(replay *p, const decide_rule *rule, const decide_prediction *at, int64_t held, account_order *next);
+
 // All bars and the end, in one account. The first of `count` stretches begins with bar 0, later ones behind it; a
 // position that is open where a stretch begins is then held by the new rule. `orders`, which may be NULL, gets those
 // that changed something, as a list that replay_orders gives the same books for; its items are [bars], the caller's.

@@ -46,30 +46,46 @@ static int64_t smallest_step(const quotes *q) {
     return step;
 }
 
+static bool put_prices(quotes *q, int64_t i, const bar *x, const char *name, err *e) {
+    q->time[i] = x->time;
+    return take_price(x->open, &q->open[i], name, x->time, e) && take_price(x->high, &q->high[i], name, x->time, e) &&
+           take_price(x->low, &q->low[i], name, x->time, e) && take_price(x->close, &q->close[i], name, x->time, e);
+}
+
+static bool put_spread(quotes *q, int64_t i, const bar *x, const char *name, err *e) {
+    return account_fixed(x->spread * ((double)q->point / 1e8), &q->spread[i]) ||
+           err_input(e, "%s: a spread of %g points is above 9e10; correct the column", name, x->spread);
+}
+
 static bool take_spreads(quotes *q, const bars *b, const char *name, err *e) {
     if (!b->report.has_spread)
         return err_input(e, "%s: has no column of spreads, or one of zeros; give account.spread a value", name);
     for (int64_t i = 0; i < q->count; i++)
-        if (!account_fixed(b->bar[i].spread * ((double)q->point / 1e8), &q->spread[i]))
-            return err_input(e, "%s: a spread of %g points is above 9e10; correct the column", name, b->bar[i].spread);
+        if (!put_spread(q, i, &b->bar[i], name, e)) return false;
     return true;
 }
 
 bool quotes_init(quotes *q, const bars *b, const char *name, double point, bool spreads, err *e) {
     *q = (quotes){0};
     bool ok = allocate(q, b->count, spreads, name, e);
-    for (int64_t i = 0; ok && i < b->count; i++) {
-        const bar *x = &b->bar[i];
-        q->time[i] = x->time;
-        ok = take_price(x->open, &q->open[i], name, x->time, e) && take_price(x->high, &q->high[i], name, x->time, e) &&
-             take_price(x->low, &q->low[i], name, x->time, e) && take_price(x->close, &q->close[i], name, x->time, e);
-    }
+    for (int64_t i = 0; ok && i < b->count; i++) ok = put_prices(q, i, &b->bar[i], name, e);
     if (ok) {
         if (!account_fixed(point, &q->point) || !q->point) q->point = smallest_step(q);
         ok = !spreads || take_spreads(q, b, name, e);
     }
     if (!ok) quotes_done(q);
     return ok;
+}
+
+bool quotes_room(quotes *q, int64_t count, int64_t point, bool spreads, const char *name, err *e) {
+    *q = (quotes){0};
+    if (!allocate(q, count, spreads, name, e)) return false;
+    q->point = point;
+    return true;
+}
+
+bool quotes_put(quotes *q, int64_t row, const bar *b, const char *name, err *e) {
+    return put_prices(q, row, b, name, e) && (!q->spread || put_spread(q, row, b, name, e));
 }
 
 bool quotes_read(quotes *q, const char *path, double point, bool spreads, err *e) {

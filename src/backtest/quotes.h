@@ -20,6 +20,11 @@ bool quotes_init(quotes *q, const bars *b, const char *name, double point, bool 
 // The same from a file, which is read as it is (bars_options).
 bool quotes_read(quotes *q, const char *path, double point, bool spreads, err *e);
 
+// Room for `count` rows, to be filled one by one by quotes_put: for bars that come one after the other. `point` is in
+// 1e-8.
+bool quotes_room(quotes *q, int64_t count, int64_t point, bool spreads, const char *name, err *e);
+bool quotes_put(quotes *q, int64_t row, const bar *b, const char *name, err *e);
+
 // Safe to call twice.
 void quotes_done(quotes *q);
 

@@ -94,7 +94,7 @@ static void rate_update(progress *p, double now, double done) {
     p->done = done;
 }
 
-static void eta_text(char *buf, size_t n, double seconds) {
+void term_eta(char *buf, size_t n, double seconds) {
     if (!(seconds < 1000 * 3600.0)) {
         snprintf(buf, n, "--:--");
         return;
@@ -121,7 +121,7 @@ static void figures_text(const progress *p, double done, char *buf, size_t n) {
         return;
     }
     double share = fmin(fmax(done / p->total, 0), 1);
-    eta_text(eta, sizeof eta, share >= 1 ? 0 : p->rate > 0 ? (p->total - done) / p->rate : INFINITY);
+    term_eta(eta, sizeof eta, share >= 1 ? 0 : p->rate > 0 ? (p->total - done) / p->rate : INFINITY);
     snprintf(buf, n, "%.0f %%  %sETA %s  ", floor(100 * share), rate, eta);
 }
 

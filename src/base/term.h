@@ -15,6 +15,9 @@ bool term_is_tty(FILE *f);
 // Writes `v`, rounded, with thousands: 343,000. Not finite or beyond 10^15 it is written as %.3g has it.
 void term_count(char *buf, size_t n, double v);
 
+// A time to wait, rounded up: 0:12, 1:02:03; "--:--" where it is not known.
+void term_eta(char *buf, size_t n, double seconds);
+
 // The ending of a noun after a number: "" after 1, else "s".
 const char *term_s(int64_t n);
 

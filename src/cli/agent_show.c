@@ -149,5 +149,6 @@ static void on_done(const cli_options *o, progress *bar, const task_agent_done_e
 bool agent_show_event(const cli_options *o, progress *bar, const task_event *e) {
     if (e->kind == TASK_AGENT_BEGIN) on_begin(o, bar, e);
     if (e->kind == TASK_AGENT_DONE) on_done(o, bar, &e->agent_done);
+    if (e->kind == TASK_ACTING) return !cli_interrupted();
     return e->kind != TASK_ITERATION || on_iteration(o, bar, e);
 }

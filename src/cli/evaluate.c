@@ -305,7 +305,8 @@ const cli_command cli_evaluate = {"evaluate", "RUN [key=value...]", "metrics of 
     "RUN/predictions_PART.npz; report draws them.\n"
     "Of an agent's run: greedy episodes from the evaluation's own beginnings, as in training; "
     "agent.evaluate_episodes=N\n"
-    "takes other numbers of them. One that trades passes over the part from its first bar to its last.\n"
+    "takes other numbers of them. One that trades passes over the part from its first bar to its last:\n"
+    "return, drawdown, exposure and trades are told beside buy-and-hold, and kept as above.\n"
     "Inputs are scaled as in training. Further words change the run's description. -q prints the model's\n"
     "own scores alone.\n",
     NULL, NULL, WORDS_MOST, run, "--data --part --test", "--importance"};

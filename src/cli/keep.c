@@ -9,17 +9,16 @@
 #include <sys/stat.h>
 
 // Parts mean what they meant in training where nothing was changed.
-static bool is_own(const cli_options *o, const trained *t) {
+bool keep_wanted(const cli_options *o, const char *part) {
     static const char *const parts[] = {"train", "validation", "test"};
     struct stat st;
     bool own = o->words == 1 && !cli_given(o, "--data") && stat(o->word[0], &st) == 0 && S_ISDIR(st.st_mode);
     for (size_t i = 0; own && i < sizeof parts / sizeof *parts; i++)
-        if (strcmp(t->part, parts[i]) == 0) return true;
+        if (strcmp(part, parts[i]) == 0) return true;
     return false;
 }
 
-// Takes over the path.
-static void note(kept *k, bool ok, char *path) {
+void keep_note(kept *k, bool ok, char *path) {
     if (ok)
         k->file[k->files++] = path;
     else
@@ -29,10 +28,10 @@ static void note(kept *k, bool ok, char *path) {
 void keep_evaluation(kept *k, const cli_options *o, const evaluation *v) {
     const char *dir = o->word[0];
     *k = (kept){0};
-    if (!is_own(o, v->t)) return;
-    note(k, evaluation_store(v, dir, &k->why), run_path(dir, results_name(RESULTS_EVALUATION)));
+    if (!keep_wanted(o, v->t->part)) return;
+    keep_note(k, evaluation_store(v, dir, &k->why), run_path(dir, results_name(RESULTS_EVALUATION)));
     char *path = k->files ? evaluation_store_answers(v, dir, &k->why) : NULL;
-    note(k, path != NULL, path);
+    keep_note(k, path != NULL, path);
 }
 
 void keep_done(kept *k) {

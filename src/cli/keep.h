@@ -13,6 +13,13 @@ typedef struct {
     err why; // a file could not be written: no failure of the evaluation; ERR_NONE: all were
 } kept;
 
+// True where what is evaluated is to be kept: the best weights of a run's directory on a part of its own data, as they
+// were described.
+bool keep_wanted(const cli_options *o, const char *part);
+
+// Notes a path, which it takes over, as written where `ok`.
+void keep_note(kept *k, bool ok, char *path);
+
 // Stores a part of the run's own data as its best weights answer it: scores in evaluation.json, answers in
 // predictions_PART.npz. Nothing is stored of other data, of changed descriptions, of single files of weights, and of
 // parts other than train, validation and test.

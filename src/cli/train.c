@@ -275,6 +275,7 @@ static bool on_event(void *arg, const task_event *e) {
         if (!v->o->quiet) fprintf(stderr, "tradewind: %s\n", e->line);
         break;
     case TASK_AGENT_BEGIN:
+    case TASK_ACTING:
     case TASK_ITERATION:
     case TASK_AGENT_DONE: return agent_show_event(v->o, &v->bar, e);
     case TASK_CHECKPOINT:

@@ -57,23 +57,38 @@ static void add(bar *to, const bar *from, int64_t *spreads) {
     if (from->spread > 0) to->spread += (from->spread - to->spread) / (double)++*spreads;
 }
 
-static int64_t gather(const bar *bars, int64_t count, int64_t to, bar *made) {
-    int64_t n = 0, spreads = 0;
-    for (int64_t i = 0; i < count; i++) {
-        if (!n || bars[i].time >= made[n - 1].end) {
-            made[n] = bars[i];
-            made[n].time = opening(bars[i].time, to);
-            made[n].end = closing(made[n].time, to);
-            made[n].volume = made[n].spread = 0;
-            spreads = 0;
-            n++;
-        }
-        add(&made[n - 1], &bars[i], &spreads);
-    }
+void frame_maker_begin(frame_maker *m, int64_t span) {
+    *m = (frame_maker){.span = span};
+}
+
+static void open_bar(frame_maker *m, const bar *fine, bool first) {
+    m->now = *fine;
+    m->now.time = opening(fine->time, m->span);
+    m->now.end = closing(m->now.time, m->span);
+    m->now.volume = m->now.spread = 0;
+    m->spreads = 0;
+    m->whole = !first || m->follows || m->now.time >= fine->time;
+    m->begun = true;
+    m->given = false;
+}
+
+static int give(frame_maker *m, bar *to) {
+    m->given = true;
+    if (m->whole) *to = m->now;
+    return m->whole;
+}
+
+int frame_maker_push(frame_maker *m, const bar *fine, bar made[FRAME_MAKER_MOST]) {
+    int n = 0;
+    bool next = !m->begun || fine->time >= m->now.end;
+    if (next && m->begun && !m->given) n += give(m, &made[n]);
+    if (next) open_bar(m, fine, !m->begun);
+    add(&m->now, fine, &m->spreads);
+    if (!m->given && m->now.end <= fine->end) n += give(m, &made[n]);
     return n;
 }
 
-static bool divides(int64_t fine, int64_t to) {
+bool frame_divides(int64_t fine, int64_t to) {
     if (to <= fine) return false;
     if (to == WHEN_MONTH || to == WHEN_WEEK) return WHEN_DAY % fine == 0;
     return to % fine == 0 && WHEN_DAY % to == 0;
@@ -86,16 +101,17 @@ bool frame_make(const frame_source *from, int64_t to, const char *name, bar **ma
     *n = 0;
     when_span_text(a, sizeof a, from->span);
     when_span_text(b, sizeof b, to);
-    if (!divides(from->span, to))
+    if (!frame_divides(from->span, to))
         return err_input(
             e, "%s: bars of %s cannot be made of bars of %s; use a multiple that divides a day", name, b, a);
     if (!count && from->follows) return true;
     CHECK(count > 0, "a frame of no bars");
     bar *all = malloc((size_t)count * sizeof *all);
     if (!all) return err_run(e, "%s: no memory for bars of %s", name, b);
-    *n = gather(from->bar, count, to, all);
-    if (all[*n - 1].end > from->bar[count - 1].end) --*n;
-    if (*n && !from->follows && all[0].time < from->bar[0].time) memmove(all, all + 1, (size_t)-- * n * sizeof *all);
+    frame_maker m;
+    frame_maker_begin(&m, to);
+    m.follows = from->follows;
+    for (int64_t i = 0; i < count; i++) *n += frame_maker_push(&m, &from->bar[i], all + *n);
     if (*n) {
         bar *less = realloc(all, (size_t)*n * sizeof *all);
         *made = less ? less : all;

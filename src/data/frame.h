@@ -29,4 +29,25 @@ typedef struct {
 // `name` begins the message.
 bool frame_make(const frame_source *from, int64_t to, const char *name, bar **made, int64_t *n, err *e);
 
+// True where bars of `to` seconds can be made of bars of `fine` seconds.
+bool frame_divides(int64_t fine, int64_t to);
+
+// A coarse bar in the making: frame_make fine bar by fine bar, for bars that come one after the other.
+typedef struct {
+    int64_t span;
+    bar now;         // as far as it is made
+    int64_t spreads; // known ones in it
+    bool begun;      // there is a bar in the making
+    bool whole;      // the fine bars reach back to its open
+    bool given;      // it was over at the close of its last fine bar
+    bool follows;    // as of frame_source: the first is whole
+} frame_maker;
+
+void frame_maker_begin(frame_maker *m, int64_t span);
+
+// Takes the fine bar that has just closed, and gives the coarse bars that are over by then, in order; how many: two
+// where the last fine bars of the one before were missing. The first is left out unless it is whole.
+enum { FRAME_MAKER_MOST = 2 };
+int frame_maker_push(frame_maker *m, const bar *fine, bar made[FRAME_MAKER_MOST]);
+
 #endif

@@ -101,6 +101,7 @@ live_feed *live_feed_open(const feed_options *o, err *e) {
     if (!f->options.symbol) f->options.symbol = "";
     if (f->options.hold == FEED_HOLD_AUTO) f->options.hold = kind->hold;
     if (f->options.clock == FEED_CLOCK_AUTO) f->options.clock = kind->clock;
+    if (!(f->options.poll > 0)) f->options.poll = FEED_POLL;
     f->machine = f->options.clock == FEED_CLOCK_MACHINE;
     f->source = kind->open(where, &f->options, e);
     if (!f->source) {
@@ -163,7 +164,7 @@ static bool wait(const live_feed *f, double seconds) {
     int fd = live_feed_descriptor(f);
     double due = sequence_due(f->order) - live_feed_now(f);
     if (f->machine && due < seconds) seconds = due;
-    double most = f->kind->wait ? f->kind->wait(f->source) : fd < 0 ? FEED_POLL : seconds;
+    double most = f->kind->wait ? f->kind->wait(f->source) : fd < 0 ? f->options.poll : seconds;
     if (most < seconds) seconds = most;
     if (!(seconds > 0)) return true;
     if (seconds > 3600) seconds = 3600;

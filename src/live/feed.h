@@ -85,6 +85,8 @@ typedef enum {
     FEED_HOLD_NEWEST,
 } feed_hold;
 
+#define FEED_POLL 0.01
+
 typedef struct {
     const char *from;          // as in the head: "-", "gold.csv", "replay:gold.csv@60", "mt5:/folder"
     bars_options bars;         // tz, date_order and columns are used; keep_coarse, keep_filled and force by replay
@@ -101,6 +103,7 @@ typedef struct {
     // most 12 spans apart, else none, as the market was closed
     int64_t (*missing)(const void *arg, const char *symbol, int64_t span, int64_t from, int64_t to);
     const void *arg;
+    double poll; // seconds between two looks at files; 0: FEED_POLL
 } feed_options;
 
 typedef struct live_feed live_feed;
@@ -131,10 +134,8 @@ typedef enum {
 feed_answer live_feed_next(live_feed *f, double seconds, feed_event *ev, err *e);
 
 // A descriptor that becomes readable when live_feed_next may have an event; -1 where there is none: then live_feed_next
-// is to be called every FEED_POLL seconds. Events can be waiting inside already: poll it only after FEED_NOTHING.
+// is to be called every `poll` seconds. Events can be waiting inside already: poll it only after FEED_NOTHING.
 int live_feed_descriptor(const live_feed *f);
-
-#define FEED_POLL 0.01
 
 // The time by the feed's clock.
 double live_feed_now(const live_feed *f);

@@ -34,7 +34,7 @@ typedef struct {
     // The next raw event: FEED_GOT, FEED_NOTHING, FEED_OVER or FEED_FAILED.
     feed_answer (*next)(void *source, feed_raw *raw, err *e);
     int (*descriptor)(const void *source); // may be NULL: none
-    double (*wait)(const void *source);    // seconds until next may have something; may be NULL: FEED_POLL
+    double (*wait)(const void *source);    // seconds until next may have something; may be NULL: options.poll
     bool (*put_targets)(void *source, const feed_target *t, int count, err *e); // NULL: takes none
 } feed_source;
 

@@ -16,7 +16,8 @@ enum { SHAPES = 4, HEAD_LINES = 3, TABLE_ROOM = 2 * FEED_LINE_MOST, PASSES = 102
 typedef struct {
     char *header; // the text that the layout's titles lie in; NULL: the shape is free
     layout layout;
-    when_zone *zone;
+    const when_zone *zone; // the reader's, or `own`
+    when_zone *own;
     int span, closed;           // columns; -1: none
     bool quotes;                // then these are columns
     int bid, ask, time, symbol; //
@@ -33,6 +34,7 @@ struct row_reader {
     const char *name;
     char symbol[BARS_SYMBOL_ROOM];
     int64_t span;
+    when_zone *zone;           // that the options name, or UTC
     shape text, keyed[SHAPES]; // of plain rows; of objects and pairs, by their keys
     int next_keyed;
     char head[HEAD_LINES * (FEED_LINE_MOST + 1) + 1]; // lines that may be a header
@@ -46,22 +48,25 @@ struct row_reader {
 
 static void shape_done(shape *s) {
     free(s->header);
-    when_zone_free(s->zone);
+    when_zone_free(s->own);
     *s = (shape){0};
+}
+
+static const char *usual_zone(const feed_options *o) {
+    return o->bars.tz && *o->bars.tz ? o->bars.tz : "UTC";
 }
 
 row_reader *row_reader_new(const feed_options *o, const char *name, const char *symbol, int64_t span, err *e) {
     err why = {0};
-    const char *tz = o->bars.tz && *o->bars.tz ? o->bars.tz : "UTC";
-    when_zone *z = when_zone_new(tz, &why);
+    when_zone *z = when_zone_new(usual_zone(o), &why);
     if (!z) {
         err_input(e, "%s: %s", name, why.text);
         return NULL;
     }
-    when_zone_free(z);
     row_reader *r = calloc(1, sizeof *r);
     NEED(r, "no memory to read %s", name);
     r->options = o;
+    r->zone = z;
     r->name = name;
     snprintf(r->symbol, sizeof r->symbol, "%s", symbol);
     row_reader_span(r, span);
@@ -71,6 +76,7 @@ row_reader *row_reader_new(const feed_options *o, const char *name, const char *
 void row_reader_free(row_reader *r) {
     if (!r) return;
     row_reader_reset(r);
+    when_zone_free(r->zone);
     free(r);
 }
 
@@ -104,9 +110,10 @@ static bool find_further(shape *s, text header) {
     text cell[COLUMNS_MOST];
     char name[COLUMNS_MOST][NAME_ROOM];
     int columns;
-    char separator = memchr(header.at, '\t', header.size) ? '\t' : memchr(header.at, ';', header.size) ? ';' : ',';
     s->span = s->closed = -1;
-    if (!header.size || !bars_layout_split(header, separator, cell, &columns)) return false;
+    if (!header.size) return false;
+    char separator = memchr(header.at, '\t', header.size) ? '\t' : memchr(header.at, ';', header.size) ? ';' : ',';
+    if (!bars_layout_split(header, separator, cell, &columns)) return false;
     for (int i = 0; i < columns; i++) bars_text_name(name[i], NAME_ROOM, cell[i]);
     s->span = column_of(name, columns, "span frame timeframe interval");
     s->closed = column_of(name, columns, "closed isclosed complete final x");
@@ -117,6 +124,14 @@ static bool find_further(shape *s, text header) {
     s->quotes = s->bid >= 0 && s->ask >= 0 && column_of(name, columns, "open o") < 0;
     s->layout.separator = separator;
     return true;
+}
+
+// The zone of the clock that stamps of this layout show.
+static bool shape_zone(shape *s, const row_reader *r, err *e) {
+    const char *name = bars_layout_zone(&s->layout, r->options->bars.tz);
+    s->zone = r->zone;
+    if (strcmp(name, usual_zone(r->options)) == 0) return true;
+    return (s->zone = s->own = when_zone_new(name, e)) != NULL;
 }
 
 // Finds the layout of a text's first lines, which it copies.
@@ -138,7 +153,7 @@ static bool shape_find(shape *s, const row_reader *r, text head, err *e) {
         ok = bars_layout_find(&s->layout, r->name, (text){s->header, head.size}, &r->options->bars, &why);
         if (ok) find_further(s, s->layout.header);
     }
-    ok = ok && (s->zone = when_zone_new(bars_layout_zone(&s->layout, r->options->bars.tz), &why));
+    ok = ok && shape_zone(s, r, &why);
     if (ok) return true;
     if (e) *e = why;
     shape_done(s);

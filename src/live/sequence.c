@@ -255,7 +255,7 @@ bool sequence_tick(sequence *s, double now) {
     if (!(s->rules.options->grace > 0)) return false;
     for (int i = 0; i < s->count && !s->events; i++) {
         series *r = s->item[i];
-        if (due_of(s, r) > now) continue;
+        if (!r->holds || due_of(s, r) > now) continue;
         r->holds = false;
         give(s, r, &r->held, NULL, now);
     }

@@ -1,6 +1,6 @@
 // The feed of CSV files that grow.
 //
-// A file is looked at every FEED_POLL seconds, as changes on network drives and Windows folders tell nobody. What is
+// A file is looked at every `poll` seconds, as changes on network drives and Windows folders tell nobody. What is
 // read is remembered by its last bytes: where they are others, the last rows were written over and are read again from
 // the first line that differs, or the file was written anew and is read from its beginning. A line counts once its
 // newline is there.
@@ -43,7 +43,7 @@ typedef struct {
     grown *file[FEED_PARTS_MOST];
     int files;
     bool by_open; // newest rows are held back, so that an open is what closes the row before it
-    double looked;
+    double looked, poll;
     feed_note note; // of a file, to be told before anything else; FEED_NOTES: none
     const grown *noted;
 } source;
@@ -232,20 +232,21 @@ static feed_answer next_row(void *arg, feed_raw *raw, err *e) {
             return FEED_GOT;
         }
         double now = clock_seconds();
-        if (now - s->looked < FEED_POLL) return FEED_NOTHING;
+        if (now - s->looked < s->poll) return FEED_NOTHING;
         bool news = false;
         for (int i = 0; i < s->files && s->note == FEED_NOTES; i++) {
             look_at(s, s->file[i]);
             news |= !s->file[i]->drained;
         }
         if (s->note != FEED_NOTES) return tell(s, raw);
-        if (!news) s->looked = now;
+        s->looked = now;
+        if (!news) return FEED_NOTHING;
     }
 }
 
 static double wait_for_look(const void *arg) {
     const source *s = arg;
-    return s->looked + FEED_POLL - clock_seconds();
+    return s->looked + s->poll - clock_seconds();
 }
 
 // Spans
@@ -319,6 +320,7 @@ static void *open_files(const char *where, const feed_options *o, err *e) {
     source *s = calloc(1, sizeof *s);
     NEED(s, "no memory for a feed");
     s->note = FEED_NOTES;
+    s->poll = o->poll;
     s->by_open = o->hold == FEED_HOLD_NEWEST;
     bool ok = true;
     for (int i = 0; ok && i < parts; i++) {

@@ -344,7 +344,7 @@ static feed_answer next_event(void *arg, feed_raw *raw, err *e) {
     // The advisor goes flat where this heartbeat stays away. A try that fails is made again.
     if (s->sends && now - s->beat > BEAT_EVERY) write_targets(s, NULL);
     if (take_row(s, raw)) return FEED_GOT;
-    if (now - s->looked < FEED_POLL) return FEED_NOTHING;
+    if (now - s->looked < s->own.poll) return FEED_NOTHING;
     feed_answer a = look(s, raw, e);
     if (a != FEED_NOTHING) return a;
     s->looked = now;
@@ -353,7 +353,7 @@ static feed_answer next_event(void *arg, feed_raw *raw, err *e) {
 
 static double wait_for_look(const void *arg) {
     const source *s = arg;
-    return s->looked + FEED_POLL - clock_seconds();
+    return s->looked + s->own.poll - clock_seconds();
 }
 
 const feed_source feed_source_mt5 = {.word = "mt5:",

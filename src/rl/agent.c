@@ -2,7 +2,7 @@
 
 #include "base/clock.h"
 #include "base/err.h"
-#include "rl/work.h"
+#include "rl/undo.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -153,6 +153,7 @@ agent *agent_new(const agent_place *at, const agent_settings *s, const model_spe
 
 void agent_free(agent *a) {
     if (!a) return;
+    agent_undo_drop(a);
     for (int k = 0; k < AGENT_GRAPHS; k++) program_free(a->program[k]);
     transient_give(&a->transient);
     store_free(a->store);
@@ -199,8 +200,25 @@ static bool seek(agent *a, agent_graph_kind k, step_cursor c, err *e) {
     return program_seek(a->program[k], &c, e);
 }
 
+// Steps of a program from one question whether to go on to the next. A card plays behind the host, which waits for it
+// now and then, so that little is left to do when the answer is no.
+static int64_t stride_of(const agent *a, agent_graph_kind k) {
+    enum { AT_ONCE = 256 };
+    if (a->at.device->host_memory) return 1;
+    int64_t together = options(a, k).together;
+    return together ? AT_ONCE / together * together : AT_ONCE;
+}
+
+// Plays a program so often, unless it is stopped in between.
 static bool play(agent *a, agent_graph_kind k, int64_t times, err *e) {
-    return program_play_steps(a->program[k], times, e);
+    int64_t stride = stride_of(a, k);
+    for (int64_t done = 0; done < times; done += stride) {
+        int64_t n = times - done < stride ? times - done : stride;
+        if (!program_play_steps(a->program[k], n, e)) return false;
+        if (a->undo && !a->at.device->host_memory && !a->at.device->sync(a->at.queue, e)) return false;
+        if (!agent_asks(a, (double)(done + n) / (double)times)) return false;
+    }
+    return true;
 }
 
 // Values of what lies behind the rollout. Environments that begin anew draw as the next rollout's first step would.
@@ -279,11 +297,11 @@ static bool pass_over(agent *a, err *e) {
     if (!seek(a, GRAPH_MINIBATCH, c, e)) return false;
     a->passes++;
     a->updates += (uint64_t)steps;
-    if (parts == 1) return program_play_steps(p, steps, e);
+    if (parts == 1) return play(a, GRAPH_MINIBATCH, steps, e);
     for (int64_t i = 0; i < steps; i++) {
         for (int64_t k = 0; k < parts; k++)
             if (!program_play(p, k ? PASS_NEXT : PASS_FIRST, e)) return false;
-        if (!program_play(p, PASS_UPDATE, e)) return false;
+        if (!program_play(p, PASS_UPDATE, e) || !agent_asks(a, (double)(i + 1) / (double)steps)) return false;
     }
     return true;
 }
@@ -352,14 +370,39 @@ static bool is_sound(const agent *a, const agent_report *r, err *e) {
                (long long)r->iteration, (long long)r->skipped_last);
 }
 
+void agent_watch(agent *a, agent_go_on *go_on, void *arg) {
+    a->go_on = go_on;
+    a->go_on_arg = arg;
+    a->seconds = INFINITY; // how long an iteration takes is not known
+}
+
+bool agent_asks(agent *a, double share) {
+    a->stopped = a->undo && !a->go_on(a->go_on_arg, share);
+    return !a->stopped;
+}
+
+// Makes it possible to give the iteration up, where that is worth it.
+static bool prepare(agent *a, err *e) {
+    const double prompt = 0.25; // seconds that one waits for without a thought
+    bool wanted = a->go_on && a->seconds >= prompt;
+    a->stopped = false;
+    if (!wanted) agent_undo_drop(a);
+    return !wanted || agent_undo_take(a, e);
+}
+
 bool agent_iterate(agent *a, agent_report *r, err *e) {
     double began = clock_seconds(), gate[GATE_COUNT] = {0};
     *r = (agent_report){0};
-    if (!write_knobs(a, r, e) || !roll_out(a, e) || !count_episodes(a, e)) return false;
-    if (!explain(a, &r->explained_variance, e) || !update(a, gate, e)) return false;
+    bool ok = prepare(a, e) && write_knobs(a, r, e) && roll_out(a, e) && count_episodes(a, e) &&
+              explain(a, &r->explained_variance, e) && update(a, gate, e);
+    if (a->stopped) {
+        r->stopped = true;
+        return agent_undo(a, e);
+    }
+    if (!ok) return false;
     a->iteration++;
     if (!fill_report(a, gate, r, e)) return false;
-    r->seconds = clock_seconds() - began;
+    r->seconds = a->seconds = clock_seconds() - began;
     r->fps = (double)a->z.rows / r->seconds;
     return is_sound(a, r, e);
 }

@@ -81,6 +81,7 @@ typedef struct {
     int64_t skipped_last; // of those, how many the latest ones were
     int64_t n_updates;    // passes over rollouts so far
     bool kl_stopped;      // the passes ended early
+    bool stopped;         // it was given up, and the agent is as it was before; nothing else is told
     double seconds;
     double fps; // steps of all environments a second, update included
 } agent_report;
@@ -89,6 +90,7 @@ typedef struct {
 typedef struct {
     int64_t episodes;
     double mean, deviation, length; // of their rewards; of their steps
+    bool stopped;                   // it was given up, and the iteration before it with it
 } agent_score;
 
 typedef struct agent agent;
@@ -120,6 +122,12 @@ agent_memory agent_measure(const agent_place *at, const agent_settings *s, const
 
 // Bytes of the host for tables of a rollout that are read back.
 size_t agent_host_bytes(const agent_settings *s);
+
+// Asked between steps of a rollout, between minibatches and between steps of an evaluation, with the share of these
+// that is done. Returning false gives the iteration up, as if it had not begun, so that it can be stopped in its midst.
+// Iterations that take less than a quarter of a second are not asked.
+typedef bool agent_go_on(void *arg, double share);
+void agent_watch(agent *a, agent_go_on *go_on, void *arg);
 
 // One iteration. ERR_RUN where a figure is not finite any more.
 bool agent_iterate(agent *a, agent_report *r, err *e);

@@ -1,6 +1,7 @@
 // Greedy episodes of an agent, and the weights that scored best.
+#include "base/clock.h"
 #include "base/err.h"
-#include "rl/work.h"
+#include "rl/undo.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -53,21 +54,27 @@ static bool forget(agent *a, err *e) {
 
 bool agent_evaluate(agent *a, agent_score *s, err *e) {
     int64_t n = a->s.tests, ended = 0;
+    a->stopped = false;
     double *total = calloc((size_t)n * 2, sizeof *total);
     bool *over = calloc((size_t)n, sizeof *over);
     step_cursor c = {.spans = 1};
     step_progress p = {.seed = a->s.seed, .update = a->updates};
     bool ok = (total && over) || err_run(e, "out of memory for %lld episodes", (long long)n);
     ok = ok && forget(a, e) && program_seek(a->program[GRAPH_TEST], &c, e) && store_progress_write(a->store, &p, e);
+    double began = clock_seconds();
     for (int64_t i = 0; ok && ended < n && i < STEPS_MOST; i++) {
         ok = play_step(a, e);
         if (ok) ended = take_ended(a, total, total + n, over);
+        ok = ok && agent_asks(a, (double)ended / (double)n);
     }
+    a->seconds += clock_seconds() - began;
     if (ok && ended < n) ok = err_run(e, "an episode has not ended after %d steps; set agent.limit", STEPS_MOST);
     if (ok) sum_up(a, total, total + n, s);
     free(total);
     free(over);
-    return ok;
+    if (!a->stopped) return ok;
+    *s = (agent_score){.stopped = true};
+    return agent_undo(a, e);
 }
 
 bool agent_weights(agent *a, float *to, err *e) {

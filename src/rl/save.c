@@ -6,7 +6,7 @@
 // of a rollout, whose names begin with "rollout ", are made anew and not saved. Beside weights, here and in a
 // checkpoint, stand the scales of features, "scaler.STREAM.mean" and "scaler.STREAM.std".
 #include "base/err.h"
-#include "rl/work.h"
+#include "rl/undo.h"
 #include "run/checkpoint.h"
 #include "run/weights.h"
 #include "train/gathered.h"
@@ -14,12 +14,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { STATES_MOST = 64, COUNTS = 5 };
+enum { COUNTS = 5 };
 
 static const char best_moments[] = "best.observation moments";
 
 static void begin(gathered *to, const agent *a) {
-    gathered_init(to, 4 * graph_parameters(agent_graph(a)) + STATES_MOST + 2 * STREAMS_MOST + 8);
+    gathered_init(to, 4 * graph_parameters(agent_graph(a)) + AGENT_STATES_MOST + 2 * STREAMS_MOST + 8);
 }
 
 static bool add_slab(gathered *to, agent *a, slab_kind kind, const char *prefix, err *e) {
@@ -34,13 +34,7 @@ static void add_scaler(gathered *to, const agent *a) {
     gathered_scaler(to, a->s.world.scaler, a->s.world.data);
 }
 
-// States that outlive an iteration. Graphs share them by name: each is listed once.
-typedef struct {
-    int graph;
-    tensor t;
-} lasting;
-
-static bool is_listed(const agent *a, const lasting *list, int n, const char *name) {
+static bool is_listed(const agent *a, const agent_state *list, int n, const char *name) {
     for (int i = 0; i < n; i++)
         if (strcmp(graph_info(a->graph[list[i].graph].g, list[i].t)->name, name) == 0) return true;
     return false;
@@ -50,39 +44,39 @@ static bool is_lasting(const tensor_info *t) {
     return t->role == ROLE_STATE && !shape_is_batch(t->shape) && strncmp(t->name, "rollout ", 8) != 0;
 }
 
-static int list_states(const agent *a, lasting *list) {
+int agent_states(const agent *a, agent_state *list) {
     int n = 0;
     for (int k = 0; k < GRAPH_TEST; k++)
         for (int i = 1; a->graph[k].g && i <= graph_tensors(a->graph[k].g); i++) {
             const tensor_info *t = graph_info(a->graph[k].g, (tensor){i});
             if (!is_lasting(t) || is_listed(a, list, n, t->name)) continue;
-            CHECK(n < STATES_MOST, "more than %d states of an agent", STATES_MOST);
-            list[n++] = (lasting){k, {i}};
+            CHECK(n < AGENT_STATES_MOST, "more than %d states of an agent", AGENT_STATES_MOST);
+            list[n++] = (agent_state){k, {i}};
         }
     return n;
 }
 
-static size_t state_bytes(const agent *a, lasting l) {
+size_t agent_state_bytes(const agent *a, agent_state l) {
     const tensor_info *t = graph_info(a->graph[l.graph].g, l.t);
     return (size_t)shape_count(t->shape) * dtype_bytes(t->type);
 }
 
-static const char *state_name(arena *to, const agent *a, lasting l) {
+static const char *state_name(arena *to, const agent *a, agent_state l) {
     return arena_format(to, "state.%s", graph_info(a->graph[l.graph].g, l.t)->name);
 }
 
 // Moments by which observations and rewards are scaled are part of what the weights mean.
-static bool belongs_to_weights(const agent *a, lasting l) {
+static bool belongs_to_weights(const agent *a, agent_state l) {
     const char *name = graph_info(a->graph[l.graph].g, l.t)->name;
     return strcmp(name, "observation moments") == 0 || strcmp(name, "reward moments") == 0;
 }
 
 static bool add_states(gathered *to, agent *a, bool weights_alone, err *e) {
-    lasting list[STATES_MOST];
-    int n = list_states(a, list);
+    agent_state list[AGENT_STATES_MOST];
+    int n = agent_states(a, list);
     for (int i = 0; i < n; i++) {
         if (weights_alone && !belongs_to_weights(a, list[i])) continue;
-        size_t bytes = state_bytes(a, list[i]);
+        size_t bytes = agent_state_bytes(a, list[i]);
         void *v = arena_take(&to->arena, bytes);
         if (!program_read(a->program[list[i].graph], list[i].t, v, e)) return false;
         gathered_add(to, state_name(&to->arena, a, list[i]), SAFE_U8, 1, shape1((int64_t)bytes), v);
@@ -91,8 +85,8 @@ static bool add_states(gathered *to, agent *a, bool weights_alone, err *e) {
 }
 
 static bool load_states(agent *a, const safetensors *from, const char *path, bool weights_alone, err *e) {
-    lasting list[STATES_MOST];
-    int n = list_states(a, list);
+    agent_state list[AGENT_STATES_MOST];
+    int n = agent_states(a, list);
     arena names;
     bool ok = true;
     arena_init(&names);
@@ -100,7 +94,7 @@ static bool load_states(agent *a, const safetensors *from, const char *path, boo
         if (weights_alone && !belongs_to_weights(a, list[i])) continue;
         const char *name = state_name(&names, a, list[i]);
         const safetensors_entry *t = safetensors_find(from, name);
-        if (!t || t->bytes != state_bytes(a, list[i]))
+        if (!t || t->bytes != agent_state_bytes(a, list[i]))
             ok = err_input(e, "%s: %s is missing or of another size", path, name);
         else
             ok = program_write(a->program[list[i].graph], list[i].t, t->data, e);
@@ -123,6 +117,7 @@ static bool load_slab(agent *a, const safetensors *from, slab_kind kind, const c
 
 bool agent_save(agent *a, const char *path, const safetensors_note *notes, int note_count, err *e) {
     gathered to;
+    agent_undo_drop(a); // memory of the host is counted for one of both
     begin(&to, a);
     add_scaler(&to, a);
     bool ok = add_slab(&to, a, SLAB_WEIGHTS, "", e) && add_states(&to, a, true, e) &&

@@ -4,7 +4,13 @@
 
 #include "rl/graphs.h"
 
-enum { AGENT_TABLES = 3 };
+enum { AGENT_TABLES = 3, AGENT_STATES_MOST = 64 };
+
+// A state that outlives an iteration, by a graph that has it.
+typedef struct {
+    int graph;
+    tensor t;
+} agent_state;
 
 struct agent {
     agent_place at;
@@ -25,7 +31,20 @@ struct agent {
     bool has_best;
     float *row[AGENT_TABLES]; // [rows of a rollout] each, for what the host reads
     float *test_row;          // [tests]
+    agent_go_on *go_on;       // or NULL
+    void *go_on_arg;
+    bool stopped;            // it was asked to stop
+    double seconds;          // that the last iteration took, with its evaluation
+    struct agent_undo *undo; // the agent before the iteration, or NULL
 };
+
+// States that a checkpoint holds, each once: at most AGENT_STATES_MOST; bytes of one.
+int agent_states(const agent *a, agent_state *list);
+size_t agent_state_bytes(const agent *a, agent_state s);
+
+// Asks whether to go on, with the share of the present work that is done; false once it is to stop. An iteration that
+// cannot be undone goes on.
+bool agent_asks(agent *a, double share);
 
 // Bytes of the moments of observations; 0 where there are none.
 size_t agent_moments_bytes(const agent *a);

@@ -49,7 +49,14 @@ static const place evaluation[] = {{"parts", OBJECT}, {"parts.*", OBJECT}, {"par
     {"parts.*.calibration[].bins[].*", NUMBER}, {"parts.*.coverage", LIST}, {"parts.*.coverage[]", OBJECT},
     {"parts.*.coverage[].*", NUMBER}, {"parts.*.importance", LIST}, {"parts.*.importance[]", OBJECT},
     {"parts.*.importance[].stream", TEXT}, {"parts.*.importance[].column", TEXT}, {"parts.*.importance[].metric", TEXT},
-    {"parts.*.importance[].drop", NUMBER}, {0}};
+    {"parts.*.importance[].drop", NUMBER}, {"parts.*.accounts", LIST}, {"parts.*.accounts[]", OBJECT},
+    {"parts.*.accounts[].symbol", TEXT}, {"parts.*.accounts[].statistics", LIST},
+    {"parts.*.accounts[].statistics[]", OBJECT}, {"parts.*.accounts[].statistics[].key", TEXT},
+    {"parts.*.accounts[].statistics[].label", TEXT}, {"parts.*.accounts[].statistics[].unit", TEXT},
+    {"parts.*.accounts[].statistics[].definition", TEXT}, {"parts.*.accounts[].statistics[].value", NUMBER},
+    {"parts.*.accounts[].statistics[].low", NUMBER}, {"parts.*.accounts[].statistics[].high", NUMBER},
+    {"parts.*.accounts[].statistics[].hold", NUMBER}, {"parts.*.accounts[].equity", OBJECT},
+    {"parts.*.accounts[].equity.*", LIST}, {"parts.*.accounts[].equity.*[]", NUMBER}, {0}};
 
 static const place backtest[] = {{"part", TEXT}, {"weights", TEXT}, {"assumptions", LIST}, {"assumptions[]", OBJECT},
     {"assumptions[].key", TEXT}, {"assumptions[].text", TEXT}, {"statistics", LIST}, {"statistics[]", OBJECT},

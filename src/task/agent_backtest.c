@@ -48,32 +48,55 @@ quotes agent_backtest_bars(const backtested *b, const trained_agent *t, const ma
         q->spread ? q->spread + from : NULL, q->point};
 }
 
-// Trading
+// The account of a run
 
-// Orders of a pass over one stretch; one that is decided at a bar fills in the next.
-static void list_orders(backtested *b, const agent_pass *p) {
-    const play_run *run = &p->run[0];
+// Orders of a run; one that is decided at a bar fills in the next.
+static bool list_orders(backtested *b, const agent_pass *p, const play_run *run, err *e) {
+    b->orders.item = calloc((size_t)b->quotes.count, sizeof *b->orders.item);
+    if (!b->orders.item) return err_run(e, "no memory for the orders of %lld bars", (long long)b->quotes.count);
     for (int64_t i = 0; i < run->count && i + 1 < b->quotes.count; i++) {
         const play_bar *at = &p->bar[run->first + i];
         if (at->orders) b->orders.item[b->orders.count++] = (signals_order){i + 1, {at->order, 0, 0}};
     }
     b->scores = run->count;
     b->ruined_at = run->ruined ? b->quotes.time[run->count - 1] : 0;
+    return true;
 }
 
-static bool replay_pass(backtested *b, const agent_pass *p, const char *run, err *e) {
-    b->orders.item = calloc((size_t)b->quotes.count, sizeof *b->orders.item);
-    if (!b->orders.item) return err_run(e, "no memory for the orders of %lld bars", (long long)b->quotes.count);
-    list_orders(b, p);
-    return agent_backtest_replay(b, run, e);
+// Replays the orders over the quotes.
+static bool fill_orders(backtested *b, err *e) {
+    return account_rules_make(&b->rules, &b->terms, b->market.quotes.point, e) &&
+           replay_init(&b->replay, &b->quotes, &b->terms, &b->rules, b->quotes.count, e) &&
+           replay_orders(&b->replay, &b->orders, e);
 }
 
 bool agent_backtest_replay(backtested *b, const char *run, err *e) {
     judge_options how = {0};
-    return account_rules_make(&b->rules, &b->terms, b->market.quotes.point, e) &&
-           replay_init(&b->replay, &b->quotes, &b->terms, &b->rules, b->quotes.count, e) &&
-           replay_orders(&b->replay, &b->orders, e) && backtest_work_judge(b, &how, run, e);
+    return fill_orders(b, e) && backtest_work_judge(b, &how, run, e);
 }
+
+// The instrument's account and bars.
+static bool open_account(backtested *b, const trained_agent *t, const char *symbol, err *e) {
+    return account_terms_read(t->task.config, &b->terms, e) &&
+           market_choose(&b->market, t->task.world.task.data, symbol, e) &&
+           market_quote(&b->market.quotes, t->task.world.task.data, b->market.series, &b->terms, e);
+}
+
+bool agent_backtest_run(backtested *b, const trained_agent *t, const agent_pass *p, int64_t run, err *e) {
+    const dataset *d = t->task.world.task.data;
+    const play_run *r = &p->run[run];
+    const market_stretch *s = &t->task.world.test.item[r->stretch];
+    *b = (backtested){0};
+    agent_backtest_about(b, t, NULL);
+    bool ok = open_account(b, t, d->panel ? d->panel_names[s->rules] : NULL, e);
+    if (ok) b->quotes = agent_backtest_bars(b, t, s);
+    if (ok && list_orders(b, p, r, e) && fill_orders(b, e)) return true;
+    bool idle = e->kind == ERR_INPUT && b->replay.equity && !b->replay.books.state;
+    if (!idle) backtest_run_done(b);
+    return false;
+}
+
+// Trading
 
 void agent_backtest_about(backtested *b, const trained_agent *t, const char *run) {
     const agent_data *w = &t->task.world;
@@ -84,22 +107,20 @@ void agent_backtest_about(backtested *b, const trained_agent *t, const char *run
     b->trained_on = t->notes.trained_on;
     b->warnings = t->notes.warnings;
     memcpy(b->warning, t->notes.warning, sizeof b->warning);
+    if (!run) return;
     weights_identity(run, b->rule.weights);
     backtest_work_trials(b, t->task.config, run);
 }
 
 bool agent_backtest_trade(backtested *b, trained_agent *t, const char *symbol, const char *run, err *e) {
-    const dataset *d = t->task.world.task.data;
     market_stretch s;
     agent_pass p = {0};
     *b = (backtested){0};
     agent_backtest_about(b, t, run);
-    bool ok = account_terms_read(t->task.config, &b->terms, e) && market_choose(&b->market, d, symbol, e) &&
-              market_quote(&b->market.quotes, d, b->market.series, &b->terms, e) && find_stretch(b, t, &s, e) &&
-              play(t, &s, &p, e);
+    bool ok = open_account(b, t, symbol, e) && find_stretch(b, t, &s, e) && play(t, &s, &p, e);
     if (ok) {
         b->quotes = agent_backtest_bars(b, t, &s);
-        ok = replay_pass(b, &p, run, e);
+        ok = list_orders(b, &p, &p.run[0], e) && agent_backtest_replay(b, run, e);
     }
     agent_pass_done(&p);
     if (!ok) backtest_run_done(b);

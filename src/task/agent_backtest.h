@@ -15,12 +15,18 @@ bool agent_backtest_make(backtested *b, const backtest_run_options *o, err *e);
 // The same of an agent that is open, for the instrument named; `run` is its directory.
 bool agent_backtest_trade(backtested *b, trained_agent *t, const char *symbol, const char *run, err *e);
 
+// The account of one run of a pass that was played: bars of its stretch, orders and their replay, which has ended
+// unless this fails; no statistics. Where no order of it could be filled that is ERR_INPUT, with everything in `b`;
+// after another failure `b` is empty.
+bool agent_backtest_run(backtested *b, const trained_agent *t, const agent_pass *p, int64_t run, err *e);
+
 // Steps that backtests of agents share.
 
 // ERR_INPUT where an override is of a rule, which an agent does not have, or was for the training.
 bool agent_backtest_keys(const trained_options *o, err *e);
 
-// Takes over what is told about an agent and its data; `run` is the directory beside which trials are looked for.
+// Takes over what is told about an agent and its data; `run` is the directory beside which trials are looked for, NULL:
+// none are.
 void agent_backtest_about(backtested *b, const trained_agent *t, const char *run);
 
 // Bars of a stretch, a view of those of the instrument.

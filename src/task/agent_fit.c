@@ -111,11 +111,17 @@ static int64_t steps_here(const fit *f) {
     return (agent_iteration(f->agent) - f->first) * f->task.agent.envs * f->task.agent.steps;
 }
 
+static bool go_on(void *arg, double share) {
+    return tell(arg, &(task_event){.kind = TASK_ACTING, .share = share});
+}
+
 // Evaluates where it is time; false where that fails.
 static bool judge(fit *f, agent_ended *i, agent_score *s, err *e) {
     bool over = agent_is_over(f->agent);
     if (i->report->iteration % f->task.every == 0 || over) {
         if (!agent_evaluate(f->agent, s, e)) return false;
+        f->stopped = s->stopped;
+        if (f->stopped) return true;
         i->score = s;
         i->best = stop_see(&f->stop, i->report->iteration, s->mean);
     }
@@ -145,11 +151,20 @@ static bool tell_iteration(fit *f, const agent_ended *i) {
                            .fps = i->fps}});
 }
 
+// Stopped in the midst of an iteration: the agent is as it was before it.
+static bool give_up(fit *f, err *e) {
+    f->stopped = true;
+    if (agent_keeper_leave(f->keeper)) return true;
+    *e = *agent_keeper_failure(f->keeper);
+    return false;
+}
+
 static bool iterate(fit *f, err *e) {
     agent_report r;
     agent_score s;
     agent_ended i = {.report = &r};
-    if (!agent_iterate(f->agent, &r, e) || !judge(f, &i, &s, e)) return false;
+    if (!agent_iterate(f->agent, &r, e) || (!r.stopped && !judge(f, &i, &s, e))) return false;
+    if (r.stopped || f->stopped) return give_up(f, e);
     i.fps = (double)steps_here(f) / (clock_seconds() - f->begun);
     bool on = tell_iteration(f, &i);
     records_samples(agent_keeper_records(f->keeper), f->monitor, (uint64_t)r.total_timesteps);
@@ -162,6 +177,7 @@ static bool iterate(fit *f, err *e) {
 static bool run_all(fit *f, err *e) {
     bool ok = true;
     f->begun = clock_seconds();
+    agent_watch(f->agent, go_on, f);
     while (ok && !f->stopped && !agent_is_over(f->agent) && !is_early(f)) ok = iterate(f, e);
     if (ok && !agent_keeper_conclude(f->keeper, f->stopped, is_early(f) && !f->stopped)) {
         *e = *agent_keeper_failure(f->keeper);

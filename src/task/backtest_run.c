@@ -60,6 +60,8 @@ static bool trade_apart(backtested *b, const trained_options *own, const backtes
     trained_close(&t);
     as.part = "all";
     if (o->bars) {
+        as.part = NULL;
+        as.latest = INT64_MAX; // bars without a label yet are traded as well
         as.overrides = again.overrides;
         as.override_count = again.count;
     }

@@ -122,17 +122,20 @@ static bool add_epoch(json_t *part, const char *dir, const char *name, err *e) {
     return ok;
 }
 
-bool evaluation_store(const evaluation *v, const char *dir, err *e) {
-    json_t *part = evaluation_json(v);
+bool evaluation_store_part(json_t *part, const char *dir, const char *name, err *e) {
     err why = {0};
-    if (!add_epoch(part, dir, v->t->part, &why)) {
+    if (!add_epoch(part, dir, name, &why)) {
         *e = why;
         json_decref(part);
         return false;
     }
-    bool ok = results_set(dir, RESULTS_EVALUATION, "parts", v->t->part, part, e);
+    bool ok = results_set(dir, RESULTS_EVALUATION, "parts", name, part, e);
     if (ok && why.kind != ERR_NONE) err_input(e, "its epoch: %s", why.text);
     return ok;
+}
+
+bool evaluation_store(const evaluation *v, const char *dir, err *e) {
+    return evaluation_store_part(evaluation_json(v), dir, v->t->part, e);
 }
 
 char *evaluation_store_answers(const evaluation *v, const char *dir, err *e) {

@@ -7,6 +7,8 @@
 //   calibration                per class: ten bins of equal width over its probability: low, high, count, the mean
 //                              probability and the share of samples that are of the class (null of an empty bin)
 //   coverage                   of forecasts with quantiles: level, and the share of targets at or below its forecasts
+//   accounts                   of an agent that trades, one an instrument: symbol, statistics, equity
+//                              (task/agent_evaluation.h)
 //   importance                 stream, column, metric, drop (task/importance.h), where it was measured
 #ifndef TRADEWIND_TASK_EVALUATION_H
 #define TRADEWIND_TASK_EVALUATION_H
@@ -40,6 +42,9 @@ json_t *evaluation_confusion(const int64_t *count, int K);
 // of importance stays where this one has none and is of the same epoch. True with the reason in `e` where the epoch is
 // left out because run.db is damaged.
 bool evaluation_store(const evaluation *v, const char *dir, err *e);
+
+// The same of a part that was made elsewhere, which it takes over; `name` is the part's.
+bool evaluation_store_part(json_t *part, const char *dir, const char *name, err *e);
 
 // Writes the answers into the run's directory, in place of earlier ones: predictions_PART.npz, whose path the caller
 // frees. NULL on failure.

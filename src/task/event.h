@@ -43,6 +43,7 @@ typedef enum {
     TASK_WALK_STOPPED,  // as was asked for
     TASK_WALK_DONE,     // all folds were tested
     TASK_AGENT_BEGIN,   // an agent is ready for its first iteration; keys are to be told
+    TASK_ACTING,        // some of an agent's long iteration is done; returning false gives it up and stops the run
     TASK_ITERATION,     // of an agent; returning false asks the run to stop behind a checkpoint
     TASK_AGENT_DONE,    // an agent's run has ended or was stopped, and has not failed
 } task_event_kind;
@@ -174,7 +175,7 @@ typedef struct {
             double share;       // of all that is to do, from 0 to 1
         } tuning;
         task_walk_event walk;
-        double share; // WALK_STEP: of all folds, from 0 to 1
+        double share; // WALK_STEP: of all folds; ACTING: of a rollout, a pass or an evaluation; from 0 to 1
         task_fold_event fold;
         task_tested_event tested;
         task_model_event model;

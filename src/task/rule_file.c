@@ -12,7 +12,7 @@ static json_t *distance_json(const decide_distance *d) {
     return json_pack("{s:f, s:f}", "stop", d->stop, "target", d->target);
 }
 
-bool rule_write(const char *dir, const rule_record *r, err *e) {
+json_t *rule_to_json(const rule_record *r) {
     const decide_rule *x = &r->rule;
     char from[32], to[32];
     json_t *all = json_pack("{s:f, s:s, s:I, s:o, s:o, s:s, s:s, s:f, s:I, s:f, s:s, s:s}", "threshold", x->threshold,
@@ -25,7 +25,11 @@ bool rule_write(const char *dir, const rule_record *r, err *e) {
             json_pack("{s:f, s:I, s:s, s:s}", "result", r->fitted.result, "trades", (json_int_t)r->fitted.trades,
                 "from", when_moment_text(from, sizeof from, r->fitted.from), "to",
                 when_moment_text(to, sizeof to, r->fitted.to)));
-    return results_write(dir, RESULTS_SIGNAL, all, e);
+    return all;
+}
+
+bool rule_write(const char *dir, const rule_record *r, err *e) {
+    return results_write(dir, RESULTS_SIGNAL, rule_to_json(r), e);
 }
 
 // Reading
@@ -53,7 +57,7 @@ static bool is_within(double v, double least, double most) {
     return v >= least && v <= most;
 }
 
-static bool take(json_t *doc, rule_record *r) {
+bool rule_from_json(json_t *doc, rule_record *r) {
     decide_rule *x = &r->rule;
     int exit, sizing;
     const char *symbol = json_string_value(json_object_get(doc, "symbol"));
@@ -90,7 +94,7 @@ bool rule_read(const char *dir, rule_record *r, bool *there, err *e) {
     *there = false;
     if (!results_read(dir, RESULTS_SIGNAL, &doc, e)) return false;
     if (!doc) return true;
-    bool ok = take(doc, r);
+    bool ok = rule_from_json(doc, r);
     json_decref(doc);
     weights_identity(dir, now);
     *there = ok && now[0] && strcmp(now, r->weights) == 0;

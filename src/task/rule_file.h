@@ -3,6 +3,7 @@
 #define TRADEWIND_TASK_RULE_FILE_H
 
 #include "backtest/follow.h"
+#include "base/json.h"
 #include "run/weights.h"
 #include "task/trained.h"
 
@@ -13,6 +14,10 @@ typedef struct {
     char symbol[64];                     // instrument that the rule was made for; "" where the data have one
     char weights[WEIGHTS_IDENTITY_ROOM]; // that it was made for
 } rule_record;
+
+// A rule as JSON, and back; false where a value is missing or out of its range.
+json_t *rule_to_json(const rule_record *r);
+bool rule_from_json(json_t *from, rule_record *r);
 
 // Replaces the file. The same rule gives the same bytes.
 bool rule_write(const char *dir, const rule_record *r, err *e);

@@ -28,6 +28,9 @@ static const config_key keys[] = {
         FREE},
     {"live.day_start", CONFIG_TEXT, "00:00", 0, 0, NULL, "time of day, UTC, at which a day of live.max_day_loss begins",
         FREE},
+    {"live.durable", CONFIG_CHOICE, "process", 0, 0, "process|power",
+        "what a decision survives before it is acted on: the end of the process, or of the power (synced, slower)",
+        FREE},
 #define LIMIT(id, word, answer, help) {"live.answer." word, CONFIG_CHOICE, answer, 0, 0, ANSWERS, help, FREE},
 #include "train/limits.def"
 #undef LIMIT
@@ -86,6 +89,7 @@ bool limits_read(const config *c, limits *l, err *e) {
         .outside_share = config_is(c, "live.outside_share", "none") ? 1 : config_real(c, "live.outside_share"),
         .outside_by = config_real(c, "live.outside_by")};
     if (!config_is(c, "live.max_orders", "none")) l->max_orders = (int)config_int(c, "live.max_orders");
+    l->power = config_is(c, "live.durable", "power");
     for (int r = 0; r < LIMITS_RULES; r++) l->answer[r] = answer_of(c, rules[r].key);
     const char *day = config_text(c, "live.day_start");
     return when_read_clock(day, strlen(day), &l->day_start) ||

@@ -28,6 +28,7 @@ typedef struct {
     double outside_share; // of the inputs, beyond outside_by deviations of what training saw; 0: any
     double outside_by;
     int64_t day_start; // second of the UTC day at which a day begins
+    bool power;        // every decision is on the disk before it is acted on
 } limits;
 
 enum { LIMITS_ORDERS_MOST = 1000 }; // of max_orders

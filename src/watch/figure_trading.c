@@ -13,8 +13,13 @@ static bool has_paths(const facts *f) {
     return scheme && strcmp(scheme, "cpcv") == 0;
 }
 
+// Agents trade in one environment alone.
+static bool trades(const facts *f) {
+    return !f->agent[0] || strcmp(f->agent, "market") == 0;
+}
+
 static bool applies(const facts *f) {
-    return !has_paths(f);
+    return !has_paths(f) && trades(f);
 }
 
 static json_t *of(const facts *f, const char *path) {
@@ -31,11 +36,11 @@ static double *numbers(const json_t *list, int *count) {
     return v;
 }
 
-// A list of the backtest over its times; the caller frees both lists. Longer lists are cut to the shorter one.
-static points over_time(const facts *f, const char *time, const char *values) {
+// A list of an object over its times; the caller frees both lists. Longer lists are cut to the shorter one.
+static points over_time(const json_t *from, const char *values) {
     int n, m;
-    points p = {.x = numbers(of(f, time), &n)};
-    p.y = numbers(of(f, values), &m);
+    points p = {.x = numbers(json_object_get(from, "time"), &n)};
+    p.y = numbers(json_object_get(from, values), &m);
     p.count = n < m ? n : m;
     return p;
 }
@@ -60,12 +65,17 @@ static const char *span_text(limits x, char *text, size_t room) {
 
 // Equity
 
-static bool has_equity(const facts *f) {
-    return json_array_size(of(f, "equity.time")) > 1 && json_array_size(of(f, "equity.equity")) > 1;
+static bool is_curve(const json_t *equity) {
+    return json_array_size(json_object_get(equity, "time")) > 1 &&
+           json_array_size(json_object_get(equity, "equity")) > 1;
 }
 
-static void draw_drawdown(const facts *f, svg *s, double top, axis x, const char *span) {
-    points p = over_time(f, "equity.time", "equity.drawdown");
+static bool has_equity(const facts *f) {
+    return is_curve(of(f, "equity"));
+}
+
+static void draw_drawdown(const json_t *equity, svg *s, double top, axis x, const char *span) {
+    points p = over_time(equity, "drawdown");
     double *percent = malloc(((size_t)p.count + 1) * sizeof *percent), zero = 0;
     NEED(percent, "out of memory for a figure");
     for (int i = 0; i < p.count; i++) percent[i] = -100 * fabs(p.y[i]);
@@ -79,9 +89,10 @@ static void draw_drawdown(const facts *f, svg *s, double top, axis x, const char
     points_free(&p);
 }
 
-static void draw_equity(const facts *f, svg *s) {
+// One account against buy-and-hold, and its drawdown below.
+static void draw_account(const json_t *equity, const char *name, svg *s) {
     enum { EQUITY = 270, BOTH = 420 };
-    points mine = over_time(f, "equity.time", "equity.equity"), hold = over_time(f, "equity.time", "equity.hold");
+    points mine = over_time(equity, "equity"), hold = over_time(equity, "hold");
     limits t = times_of(&mine), y = limits_add(limits_none, mine.y, mine.count);
     y = limits_add(y, hold.y, hold.count);
     axis x = axis_times(t.low, t.high, s->width / 70);
@@ -90,22 +101,95 @@ static void draw_equity(const facts *f, svg *s) {
     chart_place at = {0, EQUITY, "", "equity"};
     chart c = chart_open(s, &at, x, axis_numbers(y.low, y.high, 5));
     if (hold.count) chart_line(&c, &hold, 1, "buy and hold");
-    chart_line(&c, &mine, 0, "strategy");
-    draw_drawdown(f, s, EQUITY, x, span_text(t, span, sizeof span));
+    chart_line(&c, &mine, 0, name);
+    draw_drawdown(equity, s, EQUITY, x, span_text(t, span, sizeof span));
     svg_describe(s, "Equity after costs, %s: from %.2f to %.2f; buy and hold ends at %.2f.", span, mine.y[0],
         mine.y[mine.count - 1], hold.count ? hold.y[hold.count - 1] : NAN);
     points_free(&mine);
     points_free(&hold);
 }
 
+static void draw_equity(const facts *f, svg *s) {
+    draw_account(of(f, "equity"), "strategy", s);
+}
+
 const figure figure_equity = {.name = "equity",
     .title = "Equity and drawdown",
     .section = "Backtest",
     .wide = true,
+    .of = FIGURE_OF_ALL,
     .applies = applies,
     .has = has_equity,
     .draw = draw_equity,
     .command = "backtest",
+    .options = ""};
+
+// The greedy pass of an agent, from its evaluation
+
+// A walk has its folds'.
+static bool plays(const facts *f) {
+    return f->is_run && trades(f);
+}
+
+static json_t *accounts_of(const facts *f) {
+    return json_object_get(f->part, "accounts");
+}
+
+static bool has_pass(const facts *f) {
+    const json_t *all = accounts_of(f);
+    for (size_t i = 0; i < json_array_size(all); i++)
+        if (!is_curve(json_object_get(json_array_get(all, i), "equity"))) return false;
+    return json_array_size(all) > 0;
+}
+
+// Return since the first close, in percent; the caller frees both lists.
+static points returns_of(const json_t *account) {
+    points p = over_time(json_object_get(account, "equity"), "equity");
+    double first = p.y[0], *percent = (double *)p.y;
+    for (int i = 0; i < p.count; i++) percent[i] = 100 * (percent[i] / first - 1);
+    return p;
+}
+
+// Several accounts are told apart by their returns; the first ones are named.
+static void draw_accounts(const json_t *list, svg *s) {
+    size_t n = json_array_size(list);
+    points *all = malloc(n * sizeof *all);
+    NEED(all, "out of memory for a figure");
+    limits t = limits_none, y = limits_none;
+    for (size_t i = 0; i < n; i++) {
+        all[i] = returns_of(json_array_get(list, i));
+        t = limits_add(t, all[i].x, all[i].count);
+        y = limits_add(y, all[i].y, all[i].count);
+    }
+    char span[96];
+    chart_place at = {0, s->height, span_text(t, span, sizeof span), "return %"};
+    chart c = chart_open(s, &at, axis_times(t.low, t.high, s->width / 70), axis_numbers(y.low, y.high, 5));
+    for (size_t i = 0; i < n; i++) {
+        const char *name = json_string_value(json_object_get(json_array_get(list, i), "symbol"));
+        chart_line(&c, &all[i], (int)(i % CHART_LINES), i < CHART_LINES ? name : NULL);
+        points_free(&all[i]);
+    }
+    free(all);
+    svg_describe(s, "Returns after costs of %zu accounts, %s, between %.2f %% and %.2f %%.", n, span, y.low, y.high);
+}
+
+static void draw_pass(const facts *f, svg *s) {
+    const json_t *all = accounts_of(f);
+    if (json_array_size(all) == 1)
+        draw_account(json_object_get(json_array_get(all, 0), "equity"), "agent", s);
+    else
+        draw_accounts(all, s);
+}
+
+const figure figure_pass = {.name = "pass",
+    .title = "Greedy pass: equity and drawdown",
+    .section = "Answers",
+    .wide = true,
+    .of = FIGURE_OF_AGENTS,
+    .applies = plays,
+    .has = has_pass,
+    .draw = draw_pass,
+    .command = "evaluate",
     .options = ""};
 
 // Paths
@@ -151,6 +235,7 @@ const figure figure_paths = {.name = "paths",
     .title = "Equity of all paths",
     .section = "Backtest",
     .wide = true,
+    .of = FIGURE_OF_ALL,
     .applies = has_paths,
     .has = has_traded_paths,
     .draw = draw_paths,
@@ -253,6 +338,7 @@ const figure figure_monthly = {.name = "monthly",
     .title = "Returns by month, percent",
     .section = "Backtest",
     .wide = true,
+    .of = FIGURE_OF_ALL,
     .applies = applies,
     .has = has_months,
     .draw = draw_monthly,
@@ -285,7 +371,7 @@ static void draw_trade(const chart *c, const json_t *trade) {
 }
 
 static void draw_trades(const facts *f, svg *s) {
-    points price = over_time(f, "price.time", "price.close");
+    points price = over_time(of(f, "price"), "close");
     limits t = times_of(&price), y = limits_add(limits_none, price.y, price.count);
     json_t *trades = of(f, "trades");
     size_t n = json_array_size(trades), by = n / TRADES_MOST + 1;
@@ -308,6 +394,7 @@ const figure figure_trades = {.name = "trades",
     .title = "Trades on the price",
     .section = "Backtest",
     .wide = true,
+    .of = FIGURE_OF_ALL,
     .applies = applies,
     .has = has_trades,
     .draw = draw_trades,

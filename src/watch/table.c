@@ -108,10 +108,55 @@ static void put_scores(FILE *out, const char *name, const json_t *part) {
     put_end(out);
 }
 
+// Accounts of an agent
+
+static const char *const account_keys[] = {
+    "return", "drawdown", "sharpe", "exposure", "trades", "win_rate", "costs", "equity_final"};
+enum { ACCOUNT_KEYS = sizeof account_keys / sizeof *account_keys };
+
+static const json_t *statistic_of(const json_t *account, const char *key) {
+    const json_t *list = json_object_get(account, "statistics");
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const json_t *one = json_array_get(list, i);
+        const char *is = text_of(one, "key");
+        if (is && strcmp(is, key) == 0) return one;
+    }
+    return NULL;
+}
+
+static void put_account(FILE *out, const json_t *account) {
+    const char *symbol = text_of(account, "symbol");
+    fputs("<tr>", out);
+    put_name(out, symbol && symbol[0] ? symbol : "account");
+    for (int i = 0; i < ACCOUNT_KEYS; i++) {
+        const json_t *one = statistic_of(account, account_keys[i]);
+        put_number(out, number_of(one, "value"), text_of(one, "unit"));
+        if (i < 3) put_number(out, number_of(one, "hold"), text_of(one, "unit"));
+    }
+    fputs("</tr>\n", out);
+}
+
+static void put_accounts(FILE *out, const char *name, const json_t *part) {
+    static const char *const titles[] = {"account", "return %", "buy and hold", "largest drawdown %", "buy and hold",
+        "Sharpe", "buy and hold", "exposure %", "trades", "win rate %", "costs", "final equity"};
+    char caption[256], count[32];
+    const char *from = text_of(part, "from"), *to = text_of(part, "to");
+    term_count(count, sizeof count, number_of(part, "samples"));
+    snprintf(caption, sizeof caption, "%.40s: greedy pass over %s bars, %.40s to %.40s", name, count, from ? from : "?",
+        to ? to : "?");
+    put_head(out, caption, titles, (int)(sizeof titles / sizeof *titles));
+    json_t *list = json_object_get(part, "accounts"), *each;
+    size_t i;
+    json_array_foreach(list, i, each) put_account(out, each);
+    put_end(out);
+}
+
 void table_scores(const facts *f, FILE *out) {
     static const char *const order[] = {"test", "validation", "train", "all"};
     for (size_t i = 0; i < sizeof order / sizeof *order; i++)
-        if (facts_part(f, order[i])) put_scores(out, order[i], facts_part(f, order[i]));
+        if (facts_part(f, order[i]))
+            (json_object_get(facts_part(f, order[i]), "accounts") ? put_accounts : put_scores)(
+                out, order[i], facts_part(f, order[i]));
 }
 
 // Paths

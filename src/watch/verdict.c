@@ -51,23 +51,23 @@ verdict verdict_clocks(const verdict_figures *f) {
 // Utilisation
 
 static const char *why_idle(const verdict_figures *f) {
-    if (f->streamed) return "data are streamed from the host: the loader may be the limit";
-    if (!f->card) return "the model or its batch is too small for so many threads, or others take the processors";
+    if (f->streamed) return "the loader is the limit; data come from the host";
+    if (!f->card) return "few threads, a small model or batch, or others at work";
     bool small = is_known(f->parameters) && f->parameters < SMALL_MODEL;
     if (small || (is_known(f->step_seconds) && f->step_seconds < SHORT_STEP))
-        return "the model is too small for the card; a larger batch, or several runs at once, would fill it";
-    return "the host or other programs hold the card back";
+        return "the model is too small for it; a larger batch may fill it";
+    return "the host or other programs hold it back";
 }
 
 verdict verdict_utilisation(const verdict_figures *f) {
     verdict v = {.about = "utilisation"};
     if (!isfinite(f->utilisation) || f->utilisation < 0) return v;
     v.grade = f->utilisation >= GOOD_USE ? VERDICT_GOOD : f->utilisation >= FAIR_USE ? VERDICT_FAIR : VERDICT_POOR;
-    const char *of = f->card ? "the card" : "the processors";
+    const char *of = f->card ? "the card is" : "processors are";
     if (v.grade == VERDICT_GOOD)
-        snprintf(v.text, sizeof v.text, "%s works %.0f %% of the time", of, f->utilisation);
+        snprintf(v.text, sizeof v.text, "%s busy %.0f %% of the time", of, f->utilisation);
     else
-        snprintf(v.text, sizeof v.text, "%s works %.0f %% of the time: %s", of, f->utilisation, why_idle(f));
+        snprintf(v.text, sizeof v.text, "%s busy %.0f %%: %s", of, f->utilisation, why_idle(f));
     return v;
 }
 
@@ -81,7 +81,9 @@ verdict verdict_memory(const verdict_figures *f) {
     if (!own && !all) return v;
     double share = fmax(part, whole), left = part >= whole ? f->limit - f->process : f->total - f->used;
     v.grade = share >= TIGHT ? VERDICT_POOR : share >= NARROW ? VERDICT_FAIR : VERDICT_GOOD;
-    const char *of = part >= whole ? "the limit" : f->card ? "the card's memory, with what others use" : "the memory";
+    const char *of = part >= whole ? "the limit"
+                     : f->card     ? "the card's memory, with what others use"
+                                   : "the machine's memory";
     if (left < 0)
         snprintf(v.text, sizeof v.text, "%.0f MB beyond %s", -left / 1e6, of);
     else
@@ -96,8 +98,8 @@ verdict verdict_overflow(const verdict_figures *f) {
     if (!is_known(f->skipped) || !is_known(f->steps)) return v;
     double share = f->skipped / f->steps;
     v.grade = share > MANY_SKIPPED ? VERDICT_POOR : share > SOME_SKIPPED ? VERDICT_FAIR : VERDICT_GOOD;
-    snprintf(v.text, sizeof v.text, "%.0f of %.0f steps were skipped, as their gradient was not finite%s", f->skipped,
-        f->steps, v.grade == VERDICT_POOR ? "; try bf16 or fp32, or a lower learning rate" : "");
+    snprintf(v.text, sizeof v.text, "%.0f of %.0f steps skipped: gradients were not finite%s", f->skipped, f->steps,
+        v.grade == VERDICT_POOR ? "; try bf16, or a lower rate" : "");
     return v;
 }
 
@@ -123,8 +125,8 @@ verdict verdict_loss(const verdict_figures *f) {
     if (n < EPOCHS_LEAST || since < wait || since < 2) return v;
     bool rises = f->loss[n - 1] > f->loss[best] + 0.1 * fabs(f->loss[0] - f->loss[best]);
     v.grade = rises ? VERDICT_POOR : VERDICT_FAIR;
-    snprintf(v.text, sizeof v.text, "the validation loss has not improved for %d epochs, since %.4g at epoch %d%s",
-        since, f->loss[best], best + 1, rises ? ", and rises: overfitting" : "");
+    snprintf(v.text, sizeof v.text, "validation loss: none better for %d epochs, since %.4g at epoch %d%s", since,
+        f->loss[best], best + 1, rises ? ", and rises: overfitting" : "");
     return v;
 }
 

@@ -111,6 +111,101 @@ static void test_the_same_bits(void **state) {
     }
 }
 
+// Says stop at the question of a number; 0: never.
+typedef struct {
+    int asked, stop_at;
+} wish;
+
+static bool goes_on(void *arg, double share) {
+    wish *w = arg;
+    assert_true(share >= 0 && share <= 1);
+    return ++w->asked != w->stop_at;
+}
+
+static void continue_from(stage *t, const agent_settings *s, const char *path) {
+    err e;
+    stage_close(t);
+    *t = stage_open(s, 1);
+    safetensors *from = checkpoint_open(path, &e);
+    assert_non_null(from);
+    if (!agent_restore(t->a, from, path, NULL, 0, &e)) fail_msg("%s", e.text);
+    safetensors_close(from);
+}
+
+// Gives the next iteration up at question `at`, or the evaluation behind it, and expects the agent as it was before.
+static void give_up(stage *t, int at, int asked_before_evaluation) {
+    err e;
+    agent_report r;
+    agent_score score = {0};
+    wish w = {.stop_at = at};
+    agent_watch(t->a, goes_on, &w);
+    if (!agent_iterate(t->a, &r, &e)) fail_msg("%s", e.text);
+    assert_true(r.stopped == (at <= asked_before_evaluation));
+    if (!r.stopped) assert_true(agent_evaluate(t->a, &score, &e) && score.stopped);
+    assert_int_equal(w.asked, at);
+    agent_watch(t->a, NULL, NULL);
+    save(t, "after.safetensors");
+    same_files("before.safetensors", "after.safetensors");
+}
+
+// Wherever an iteration is given up, nothing of it is left, and the run goes on to the same bits, in the same process
+// and in another.
+static void test_an_iteration_can_be_given_up(void **state) {
+    (void)state;
+    for (int k = 0; k < CASES; k++) {
+        err e;
+        agent_settings s = case_of(k);
+        agent_score score;
+        wish all = {0};
+        stage one = stage_open(&s, 1), two = stage_open(&s, 1);
+        iterate(&one, 1);
+        iterate(&two, 1);
+        save(&two, "before.safetensors");
+        agent_watch(one.a, goes_on, &all);
+        iterate(&one, 1);
+        int iteration = all.asked;
+        assert_true(iteration > s.steps);
+        assert_true(agent_evaluate(one.a, &score, &e) && all.asked > iteration && !score.stopped);
+        agent_watch(one.a, NULL, NULL);
+        iterate(&one, 1);
+        save(&one, "whole.safetensors");
+        const int at[] = {
+            1, (int)s.steps / 2, (int)s.steps + 1, (iteration + (int)s.steps) / 2, iteration, iteration + 1};
+        for (size_t i = 0; i < sizeof at / sizeof *at; i++) give_up(&two, at[i], iteration);
+        iterate(&two, 2);
+        save(&two, "again.safetensors");
+        same_files("whole.safetensors", "again.safetensors");
+        continue_from(&two, &s, "after.safetensors");
+        iterate(&two, 2);
+        save(&two, "again.safetensors");
+        same_files("whole.safetensors", "again.safetensors");
+        stage_close(&one);
+        stage_close(&two);
+    }
+}
+
+// Iterations that are over at once are not asked, nor kept for going back.
+static void test_short_iterations_are_not_asked(void **state) {
+    (void)state;
+    agent_settings s = case_of(0);
+    s.steps = 2;
+    s.batch = s.micro = 16;
+    s.epochs = 1;
+    wish w = {0};
+    stage t = stage_open(&s, 1);
+    agent_watch(t.a, goes_on, &w);
+    iterate(&t, 1);
+    int first = w.asked, most = 0;
+    assert_true(first > 0);
+    for (int i = 0; i < 20; i++) {
+        int before = w.asked;
+        iterate(&t, 1);
+        most += w.asked == before;
+    }
+    assert_true(most > 0); // one that the machine held up may be
+    stage_close(&t);
+}
+
 static int plays;
 
 static bool counted_play(queue *q, recording *r, err *e) {
@@ -255,6 +350,8 @@ static void test_what_contradicts_is_refused(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_the_same_bits, support_enter, support_leave),
+        cmocka_unit_test_setup_teardown(test_an_iteration_can_be_given_up, support_enter, support_leave),
+        cmocka_unit_test(test_short_iterations_are_not_asked),
         cmocka_unit_test_setup_teardown(test_acts_together_are_the_same_acts, support_enter, support_leave),
         cmocka_unit_test(test_a_minibatch_may_be_split),
         cmocka_unit_test_setup_teardown(test_a_split_has_the_same_gradient, support_enter, support_leave),

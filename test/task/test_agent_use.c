@@ -235,6 +235,62 @@ static void numbers_are_answers_too(void **state) {
     matches("out", "  direction -?[0-9.]+  size [0-9.]+  signal ");
 }
 
+// Evaluations
+
+// A number of the first account that evaluate --json tells.
+static double account_number(const char *key) {
+    json_t *line = last_line(), *v = json_object_get(json_array_get(json_object_get(line, "accounts"), 0), key);
+    assert_true(json_is_number(v));
+    double is = json_number_value(v);
+    json_decref(line);
+    return is;
+}
+
+static void an_evaluation_has_accounts_and_is_kept(void **state) {
+    (void)state;
+    works(RUN("report", "made"));
+    matches("out", "\nmissing +Greedy pass: equity and drawdown: `tradewind evaluate made`\n");
+    matches("out", "\nmissing +Equity and drawdown; [^\n]*: `tradewind backtest made`\n");
+    works(RUN("evaluate", "made"));
+    matches("out", "\n +return +hold +drawdown +hold +Sharpe +hold +exposure +trades +win rate +costs +final equity\n"
+                   "account +-?[0-9.]+ % +-?[0-9.]+ % +[0-9.]+ % ");
+    matches("out", "\nstored +made/evaluation.json, made/predictions_test.npz\n");
+    assert_true(file_holds("made/evaluation.json", "\"accounts\""));
+    works(RUN("evaluate", "made", "--json"));
+    double trades = account_number("trades"), equity = account_number("equity_final"),
+           hold = account_number("hold_return");
+    works(RUN("backtest", "made", "--json"));
+    assert_true(number("trades") == trades && number("equity_final") == equity && number("hold_return") == hold);
+    works(RUN("report", "made", "--json"));
+    assert_true(file_holds("made/report.html", "Greedy pass: equity and drawdown"));
+    assert_true(file_holds("made/report.html", "test: greedy pass over") && !file_holds("out", "`tradewind evaluate"));
+    // Nothing is kept of other settings.
+    works(RUN("evaluate", "made", "account.spread=0.01", "--part", "validation"));
+    assert_false(file_holds("out", "stored"));
+    assert_int_not_equal(access("made/predictions_validation.npz", F_OK), 0);
+}
+
+static void accounts_of_several_instruments_are_drawn(void **state) {
+    (void)state;
+    walk_put("other.csv", 3000, 900, 2);
+    works(RUN("import", "--symbol", "AAA", "bars.csv", "--symbol", "BBB", "other.csv", "-o", "two.npz", "-q"));
+    works(RUN("train", "run.yaml", "--device=cpu", "-q", "data.set=two.npz", "run.dir=both"));
+    works(RUN("evaluate", "both"));
+    matches("out", "\nAAA +-?[0-9.]+ % [^\n]*\nBBB +-?[0-9.]+ % [^\n]*\n");
+    works(RUN("report", "both"));
+    assert_true(file_holds("both/report/pass.svg", "AAA") && file_holds("both/report/pass.svg", "return %"));
+    works(RUN("predict", "both", "--latest", "1"));
+    matches("out", "\nBBB  closed [^\n]*\nAAA  closed [^\n]*\n");
+}
+
+static void an_account_that_cannot_trade_is_told(void **state) {
+    (void)state;
+    works(RUN("evaluate", "made", "account.cash=1", "account.lot_step=1"));
+    matches("out", "\naccount +0.00 % +[^\n]* 0.00 % +0 +-");
+    works(RUN("evaluate", "made", "account.spread=0.09"));
+    matches("out", "\nwarning +account: no order could be filled: ");
+}
+
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, enter, support_leave)
     struct CMUnitTest tests[] = {
@@ -246,6 +302,9 @@ int main(void) {
         TEST(actions_are_told_bar_by_bar),
         TEST(the_newest_bar_is_answered),
         TEST(numbers_are_answers_too),
+        TEST(an_evaluation_has_accounts_and_is_kept),
+        TEST(accounts_of_several_instruments_are_drawn),
+        TEST(an_account_that_cannot_trade_is_told),
     };
     return parts_run("agent_use", tests, sizeof tests / sizeof *tests);
 }

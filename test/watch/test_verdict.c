@@ -47,7 +47,7 @@ static void utilisation_has_a_reason(void **state) {
     says(verdict_utilisation(&f), VERDICT_GOOD, "93 %");
     f.utilisation = 25;
     f.parameters = 26403;
-    says(verdict_utilisation(&f), VERDICT_POOR, "the model is too small for the card");
+    says(verdict_utilisation(&f), VERDICT_POOR, "the model is too small for it");
     f.streamed = true;
     says(verdict_utilisation(&f), VERDICT_POOR, "the loader");
     f.streamed = false;
@@ -115,7 +115,7 @@ static void a_loss_that_stays_is_told(void **state) {
     f.losses = 6;
     assert_string_equal(verdict_loss(&f).text, "");
     f.loss = stays;
-    says(verdict_loss(&f), VERDICT_FAIR, "has not improved for 4 epochs, since 0.7 at epoch 2");
+    says(verdict_loss(&f), VERDICT_FAIR, "none better for 4 epochs, since 0.7 at epoch 2");
     f.patience = 20;
     assert_string_equal(verdict_loss(&f).text, "");
     f.patience = 6;

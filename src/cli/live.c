@@ -1,0 +1,361 @@
+// tradewind live: a trained model on a stream of bars, on paper.
+#include "base/clock.h"
+#include "base/term.h"
+#include "cli/ask.h"
+#include "cli/cli.h"
+#include "cli/live_show.h"
+#include "live/intents.h"
+#include "live/newest.h"
+#include "task/output.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { LIST_MOST = OWN_MOST };
+
+static const double look_every = 1, wait_most = 0.25;
+
+// A session that runs, and everything around it.
+typedef struct {
+    const cli_options *o;
+    session_options as;
+    const char *symbol[LIST_MOST], *history[LIST_MOST], *from[LIST_MOST];
+    int feeds;
+    live_feed *feed[LIST_MOST];
+    char *run, *state, *stop; // `stop`: the file whose coming ends the session
+    char temporary[64];       // state of a rehearsal that keeps none; "": it is kept
+    session *session;
+    intents exec;
+    err lost; // an intent could not be given
+    double began, looked;
+    live_latency latency;
+    progress bar;
+} live;
+
+static volatile sig_atomic_t killed;
+
+static void on_kill(int signal) {
+    (void)signal;
+    killed = 1;
+}
+
+// Options
+
+static int list_given(const cli_options *o, const char *name, const char **list) {
+    int n = 0;
+    for (int i = 0; i < o->owns; i++)
+        if (strcmp(o->own[i].name, name) == 0) list[n++] = o->own[i].value;
+    return n;
+}
+
+static bool is_replay(const char *feed) {
+    return strncmp(feed, "replay:", 7) == 0;
+}
+
+// A rehearsal without a place for its state leaves none.
+static bool choose_state(live *v, err *e) {
+    const char *given = cli_given(v->o, "--state");
+    if (!given && v->as.rehearsal) {
+        const char *dir = getenv("TMPDIR");
+        snprintf(v->temporary, sizeof v->temporary, "%.30s/tradewind-live-XXXXXX", dir ? dir : "/tmp");
+        int fd = mkstemp(v->temporary);
+        if (fd < 0)
+            return err_run(e, "%s: cannot be made: %s; name a file with --state", v->temporary, strerror(errno));
+        close(fd);
+        given = v->temporary;
+    }
+    bool made = given ? asprintf(&v->state, "%s", given) >= 0 : asprintf(&v->state, "%s/live.db", v->run) >= 0;
+    NEED(made && asprintf(&v->stop, "%s.stop", v->state) >= 0, "out of memory for a path");
+    return true;
+}
+
+static bool ask(live *v, err *e) {
+    const cli_options *o = v->o;
+    session_options *as = &v->as;
+    cli_options on = *o;
+    if (!o->words) return err_input(e, "no run given; name its directory");
+    v->feeds = list_given(o, "--feed", v->from);
+    if (!v->feeds) return err_input(e, "no feed given; name one with --feed (`tradewind live --help` lists them)");
+    as->rehearsal = true;
+    for (int i = 0; i < v->feeds; i++) as->rehearsal &= is_replay(v->from[i]);
+    as->symbol = v->symbol;
+    as->symbols = list_given(o, "--symbol", v->symbol);
+    as->history = v->history;
+    as->histories = list_given(o, "--history", v->history);
+    if (as->histories == 1 && strcmp(v->history[0], "none") == 0) as->histories = 0;
+    if (!cli_given(o, "--history")) as->histories = -1;
+    as->build = cli_given(o, "--build") != NULL;
+    if (strcmp(o->device, "auto") == 0) on.device = "cpu";
+    if (!o->threads) on.threads = 1; // a bar is too little for several
+    if (!(v->run = live_newest(o->word[0], e)) || !ask_devices(&on, &as->run.devices, e)) return false;
+    as->run.run = v->run;
+    as->run.overrides = o->word + 1;
+    as->run.override_count = o->words - 1;
+    as->run.version = TRADEWIND_VERSION;
+    if (!choose_state(v, e)) return false;
+    as->state = v->state;
+    return true;
+}
+
+// Intents
+
+static int list_targets(live *v, feed_target *to) {
+    int n = 0;
+    for (int k = 0; k < session_count(v->session); k++) {
+        session_view view = session_at(v->session, k);
+        journal_intent i;
+        if (!journal_newest_intent(session_journal(v->session), view.symbol, &i)) continue;
+        feed_target *t = &to[n++];
+        *t = (feed_target){.id = i.id, .lots = (double)i.lots / 1e8, .decided = i.time, .until = i.until};
+        t->stop = (double)i.order.stop / 1e8;
+        t->target = (double)i.order.target / 1e8;
+        snprintf(t->symbol, sizeof t->symbol, "%s", view.symbol);
+    }
+    return n;
+}
+
+// Target positions of all instruments, to feeds that take them.
+static bool put_targets(live *v, err *e) {
+    bool any = false, ok = true;
+    for (int i = 0; i < v->feeds; i++) any |= live_feed_takes_targets(v->feed[i]);
+    if (!any) return true;
+    feed_target *all = calloc((size_t)session_count(v->session), sizeof *all);
+    NEED(all, "out of memory for target positions");
+    int n = list_targets(v, all);
+    for (int i = 0; ok && i < v->feeds; i++)
+        if (live_feed_takes_targets(v->feed[i])) ok = live_feed_put_targets(v->feed[i], all, n, e);
+    free(all);
+    return ok;
+}
+
+static void on_intent(void *arg, const session_intent *i) {
+    live *v = arg;
+    err why = {0};
+    bool ok = (!v->exec.path || intents_put(&v->exec, i, &why)) && put_targets(v, &why);
+    if (!ok && !v->lost.kind) v->lost = why;
+    live_show_intent(v->o, i, &v->as);
+}
+
+static void on_event(
+    void *arg, const char *symbol, int64_t time, const char *kind, const char *answer, const char *text) {
+    live *v = arg;
+    live_show_event(v->o, &(live_event){symbol, time, kind, answer, text}, &v->bar);
+}
+
+// Feeds
+
+static bool open_feeds(live *v, err *e) {
+    static int64_t span[FEED_SPANS_MOST];
+    static const char *wanted[LIST_MOST];
+    int spans = session_spans(v->session, span), n = session_count(v->session);
+    const limits *l = session_limits(v->session);
+    for (int k = 0; k < n && k < LIST_MOST; k++) wanted[k] = session_at(v->session, k).symbol;
+    bool named = wanted[0][0] != 0 && n <= LIST_MOST;
+    for (int i = 0; i < v->feeds; i++) {
+        feed_options f = {.from = v->from[i],
+            .bars = session_reading(v->session),
+            .spans = span,
+            .span_count = spans,
+            .symbol = n == 1 ? wanted[0] : NULL,
+            .wanted = wanted,
+            .wanted_count = named && n > 1 ? n : 0,
+            .late = l->late};
+        if (!(v->feed[i] = live_feed_open(&f, e))) return false;
+        session_tell_known(v->session, v->feed[i]);
+    }
+    return true;
+}
+
+typedef enum { TURN_GOT, TURN_NOTHING, TURN_OVER, TURN_FAILED } turn;
+
+// The next event of any feed; waits a little where there is none.
+static turn next_event(live *v, double wait, feed_event *ev, err *e) {
+    int over = 0;
+    for (int i = 0; i < v->feeds; i++) {
+        feed_answer a = live_feed_next(v->feed[i], v->feeds == 1 ? wait : 0, ev, e);
+        if (a == FEED_GOT) return TURN_GOT;
+        if (a == FEED_FAILED) return TURN_FAILED;
+        over += a == FEED_OVER;
+    }
+    if (over == v->feeds) return TURN_OVER;
+    if (v->feeds > 1 && wait > 0) usleep((useconds_t)(FEED_POLL * 1e6));
+    return TURN_NOTHING;
+}
+
+// The session
+
+// The file that ends a session: its coming is a wish to be flat, once.
+static bool is_asked_to_stop(live *v) {
+    if (killed) return true;
+    if (access(v->stop, F_OK) != 0) return false;
+    unlink(v->stop);
+    return true;
+}
+
+static bool look(live *v, err *e) {
+    double now = clock_seconds();
+    if (now - v->looked < look_every) return true;
+    v->looked = now;
+    if (is_asked_to_stop(v)) {
+        bool by_signal = killed;
+        killed = 0;
+        if (!session_kill(v->session, live_feed_now(v->feed[0]),
+                by_signal ? "the signal USR1" : "tradewind live --stop, or the file beside the state", e))
+            return false;
+    }
+    return v->as.rehearsal || session_look(v->session, live_feed_now(v->feed[0]), now, e);
+}
+
+static void measure(live *v, const feed_event *ev, int64_t decided) {
+    if (ev->kind == FEED_BAR && session_count_all(v->session).decided > decided && ev->received > 0)
+        live_latency_add(&v->latency, clock_seconds() - ev->received);
+}
+
+static bool take(live *v, const feed_event *ev, err *e) {
+    int64_t decided = session_count_all(v->session).decided;
+    if (!session_take(v->session, ev, e)) return false;
+    measure(v, ev, decided);
+    session_rest(v->session);
+    if (v->lost.kind) *e = v->lost;
+    return !v->lost.kind;
+}
+
+static bool run_session(live *v, err *e) {
+    feed_event ev;
+    while (!cli_interrupted()) {
+        turn t = next_event(v, wait_most, &ev, e);
+        if (t == TURN_FAILED) return false;
+        if (t == TURN_OVER) return session_flush(v->session, e);
+        if (t == TURN_GOT && !take(v, &ev, e)) return false;
+        if (!look(v, e)) return false;
+        if (session_is_over(v->session)) return true;
+        if (t == TURN_GOT) live_show_progress(&v->bar, v->session, &ev);
+    }
+    return true;
+}
+
+// The first event tells where the history ends: bars of the feed are not taken twice.
+static bool begin(live *v, err *e) {
+    feed_event ev;
+    turn t = next_event(v, 0, &ev, e);
+    if (t == TURN_FAILED) return false;
+    bool bar = t == TURN_GOT && (ev.kind == FEED_BAR || ev.span);
+    if (!session_begin(v->session, bar ? ev.bar.time : INT64_MAX, e)) return false;
+    live_show_begin(v->o, v->session, &v->as, v->from, v->feeds);
+    session_repeat(v->session);
+    if (v->lost.kind) *e = v->lost;
+    return !v->lost.kind && (t != TURN_GOT || take(v, &ev, e));
+}
+
+static bool check_stopped(live *v, err *e) {
+    if (cli_given(v->o, "--clear")) {
+        unlink(v->stop);
+        return session_clear(v->session, live_feed_now(v->feed[0]), e);
+    }
+    return !session_is_over(v->session) ||
+           err_input(e, "%s: the session was stopped; `tradewind live --status %s` says why, --clear takes it back",
+               v->state, v->state);
+}
+
+// What is bought elsewhere is sold elsewhere where the session cannot go on with its books.
+static void leave(live *v) {
+    session_intent flat = {.repeat = false};
+    err unused;
+    for (int k = 0; v->exec.path && k < session_count(v->session); k++) {
+        session_view view = session_at(v->session, k);
+        if (!journal_newest_intent(session_journal(v->session), view.symbol, &flat.intent)) continue;
+        flat.intent.order = (account_order){0};
+        flat.intent.lots = 0;
+        intents_put(&v->exec, &flat, &unused);
+    }
+}
+
+static bool write_trades(live *v, err *e) {
+    const char *path = cli_given(v->o, "--trades");
+    return !path || session_write_trades(v->session, 0, path, e);
+}
+
+static bool check_trades(const live *v, err *e) {
+    const char *path = cli_given(v->o, "--trades"), *const inputs[] = {v->run, v->state};
+    if (!path) return true;
+    if (session_count(v->session) > 1) return err_input(e, "--trades: is of one instrument; name it with --symbol");
+    return output_may_replace(path, OUTPUT_TRADES, inputs, 2, e);
+}
+
+static bool trade(live *v, err *e) {
+    const char *exec = cli_given(v->o, "--exec");
+    session_listener l = {on_intent, on_event, v};
+    if (exec && !intents_open(&v->exec, exec, e)) return false;
+    v->session = session_open(&v->as, &l, e);
+    if (!v->session || !check_trades(v, e) || !open_feeds(v, e) || !check_stopped(v, e)) return false;
+    progress_init(&v->bar, stderr, "live", 0, v->o->quiet || v->o->json || !v->as.rehearsal);
+    v->began = clock_seconds();
+    bool ok = begin(v, e) && run_session(v, e);
+    progress_done(&v->bar);
+    if (!ok) leave(v);
+    ok = ok && write_trades(v, e);
+    if (ok)
+        live_show_end(v->o, v->session, &v->as,
+            &(live_end){clock_seconds() - v->began, cli_given(v->o, "--latency") ? &v->latency : NULL,
+                v->temporary[0] ? NULL : v->state, cli_given(v->o, "--trades")});
+    return ok;
+}
+
+static void close_all(live *v) {
+    session_close(v->session);
+    for (int i = 0; i < v->feeds; i++) live_feed_close(v->feed[i]);
+    intents_close(&v->exec);
+    if (v->temporary[0]) live_forget_state(v->temporary);
+    free(v->run);
+    free(v->state);
+    free(v->stop);
+}
+
+static bool run(const cli_options *o, err *e) {
+    const char *status = cli_given(o, "--status"), *stop = cli_given(o, "--stop");
+    if (status) return live_show_status(o, status, e);
+    if (stop) return live_ask_stop(o, stop, e);
+    live *v = calloc(1, sizeof *v);
+    NEED(v, "out of memory for a session");
+    v->o = o;
+    v->exec.fd = -1;
+    sigaction(SIGUSR1, &(struct sigaction){.sa_handler = on_kill}, NULL);
+    bool ok = ask(v, e) && trade(v, e);
+    close_all(v);
+    free(v);
+    return ok;
+}
+
+static void more(void) {
+    puts("Feeds:");
+    live_feed_help(stdout);
+}
+
+const cli_command cli_live = {"live", "RUN --feed FEED [key=value...]", "a trained model on a stream of bars, on paper",
+    "RUN is a run's directory, an ensemble's, or a walk's, of which the newest fold that is trained answers. The "
+    "session\n"
+    "warms up from history, takes bars as they close, decides by the rule of `backtest` and keeps the books of an\n"
+    "account. With the same bars it gives the same answers and trades as `backtest RUN --bars FILE`. No real order is\n"
+    "ever sent. Ctrl-C ends it; the same command goes on where it ended, also after a kill.\n"
+    "  --feed FEED         where bars come from; several are read side by side\n"
+    "  --history FILE      bars to warm up with, before the feed's; several for several frames; none: the feed warms "
+    "up\n"
+    "                      (default: the bars of the run's data)\n"
+    "  --state FILE        where the session keeps its books (default: RUN/live.db; a replay alone keeps nothing)\n"
+    "  --symbol NAME       an instrument to trade; can be repeated (default: all of the run's data)\n"
+    "  --build             make slower bars of the fastest, also where training had files of them\n"
+    "  --exec FILE         append intents, a line of JSON each, for another program to carry out (doc/live.md)\n"
+    "  --trades FILE       at the end, write all trades as `backtest --trades` does\n"
+    "  --latency           at the end, times from the arrival of a bar to the committed decision\n"
+    "  --clear             take back a stop: by a limit, --stop, or the signal USR1\n"
+    "  --status STATE      show positions, books and events of a session, running or not\n"
+    "  --stop STATE        ask a session to close its positions and end\n"
+    "Limits are keys of the section live: (train --help lists them). A replay is compared with a backtest, so that\n"
+    "limits of the account act there only where they are given here as KEY=VALUE.\n",
+    more, NULL, WORDS_MOST, run, "--feed --history --state --symbol --exec --trades --status --stop",
+    "--build --latency --clear"};

@@ -1,0 +1,312 @@
+#include "cli/live_show.h"
+
+#include "base/json.h"
+#include "data/when.h"
+#include "live/intents.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+enum { SHOWN = 40 };
+
+// Latency
+
+static const double shortest = 1e-7, growth = 1.02;
+
+void live_latency_add(live_latency *l, double seconds) {
+    double at = seconds > shortest ? log(seconds / shortest) / log(growth) : 0;
+    l->slot[at < LATENCY_SLOTS - 1 ? (int)at : LATENCY_SLOTS - 1]++;
+    l->count++;
+    l->most = fmax(l->most, seconds);
+}
+
+double live_latency_at(const live_latency *l, double share) {
+    int64_t before = 0, wanted = (int64_t)ceil(share * (double)l->count);
+    for (int i = 0; i < LATENCY_SLOTS; i++)
+        if ((before += l->slot[i]) >= wanted) return fmin(shortest * pow(growth, i + 1), l->most);
+    return l->most;
+}
+
+// Words
+
+static bool is_silent(const cli_options *o) {
+    return o->quiet || o->json;
+}
+
+static const char *money(char *text, int64_t v) {
+    snprintf(text, SHOWN, "%.2f", (double)v / 1e8);
+    return text;
+}
+
+static const char *moment(char *text, int64_t time) {
+    if (time == INT64_MIN) return "";
+    return when_moment_text(text, SHOWN, time);
+}
+
+static const char *name_of(const char *symbol) {
+    return *symbol ? symbol : "position";
+}
+
+static const char *side_text(char *text, int64_t lots) {
+    char n[SHOWN];
+    if (!lots) return "flat";
+    snprintf(text, SHOWN, "%s %s", lots > 0 ? "long" : "short", account_text(n, sizeof n, llabs(lots), 0));
+    return text;
+}
+
+// The beginning
+
+static void show_frames(const session *s) {
+    const dataset *d = s ? session_model(s)->trained.task.data : NULL;
+    int64_t span[FEED_SPANS_MOST];
+    char text[SHOWN];
+    int n = session_spans(s, span);
+    printf("bars      %s", when_span_text(text, sizeof text, d->span[0]));
+    for (int i = 1; i < d->streams; i++) {
+        bool fed = false;
+        for (int k = 0; k < n; k++) fed |= span[k] == d->span[i];
+        printf("; %s %s", when_span_text(text, sizeof text, d->span[i]), fed ? "from the feed" : "made of them");
+    }
+    putchar('\n');
+}
+
+static void show_instrument(const session *s, int k, bool verbose) {
+    session_view v = session_at(s, k);
+    char text[500], when[SHOWN], n[SHOWN];
+    term_count(n, sizeof n, (double)v.warmed);
+    if (v.books->bars) {
+        account_text(n, sizeof n, v.books->equity, 2);
+        printf("%-9s goes on behind %s, equity %s\n", name_of(v.symbol), moment(when, v.time), n);
+    } else if (v.time != INT64_MIN) {
+        printf("%-9s warmed up with %s bars to %s", name_of(v.symbol), n, moment(when, v.time));
+        printf(v.needs ? "; %lld more are needed before the first answer\n" : "\n", (long long)v.needs);
+    } else {
+        printf("%-9s begins with the feed; %lld bars are needed before the first answer\n", name_of(v.symbol),
+            (long long)v.needs);
+    }
+    if (k == 0 || verbose) printf("signal    %s\n", decide_text(v.rule, text, sizeof text));
+}
+
+void live_show_begin(
+    const cli_options *o, const session *s, const session_options *as, const char *const *feed, int feeds) {
+    const trained *t = &session_model(s)->trained;
+    if (is_silent(o)) return;
+    printf("run       %s%s\n", as->run.run, t->members ? ", an ensemble" : "");
+    for (int i = 0; i < feeds; i++) printf("feed      %s\n", feed[i]);
+    for (int i = 0; i < t->notes.warnings; i++) printf("warning   %s\n", t->notes.warning[i]);
+    show_frames(s);
+    for (int k = 0; k < session_count(s); k++) show_instrument(s, k, o->verbose);
+    if (o->verbose) limits_print(session_limits(s), stdout);
+    fflush(stdout);
+}
+
+// While it runs
+
+void live_show_intent(const cli_options *o, const session_intent *i, const session_options *as) {
+    const journal_intent *x = &i->intent;
+    char side[SHOWN], when[SHOWN], price[SHOWN], stop[SHOWN], target[SHOWN];
+    if (o->json && !o->quiet && !as->rehearsal) {
+        json_t *line = intents_json(i);
+        json_object_set_new(line, "kind", json_string("intent"));
+        json_line(stdout, line);
+    }
+    if (is_silent(o) || (as->rehearsal && !o->verbose)) return;
+    account_text(price, sizeof price, x->price, 2);
+    printf("intent    %s %s %s at a close of %s", moment(when, x->time), x->symbol, side_text(side, x->lots), price);
+    if (x->order.stop) printf(", stop %s", account_text(stop, sizeof stop, x->order.stop, 2));
+    if (x->order.target) printf(", target %s", account_text(target, sizeof target, x->order.target, 2));
+    printf(" (%lld%s)\n", (long long)x->id, i->repeat ? ", again" : "");
+    fflush(stdout);
+}
+
+// A rehearsal is told what changed it; all is in the journal.
+void live_show_event(const cli_options *o, const live_event *ev, progress *bar) {
+    char when[SHOWN];
+    bool minor = strcmp(ev->answer, limits_answer_key(LIMITS_NOTE)) == 0;
+    if (minor && (!bar->quiet || strcmp(ev->kind, "end") == 0) && !o->verbose) return;
+    if (o->json && !o->quiet)
+        json_line(stdout, json_pack("{s:s, s:s, s:s, s:s, s:s, s:s}", "kind", "event", "symbol", ev->symbol, "time",
+                              moment(when, ev->time), "event", ev->kind, "answer", ev->answer, "text", ev->text));
+    if (is_silent(o)) return;
+    progress_line(bar, "%-9s %s%s%s%s%s: %s", ev->kind, moment(when, ev->time), ev->time == INT64_MIN ? "" : " ",
+        ev->symbol, *ev->symbol ? " " : "", ev->answer, ev->text);
+    if (bar->quiet) {
+        printf("%-9s %s %s %s: %s\n", ev->kind, moment(when, ev->time), ev->symbol, ev->answer, ev->text);
+        fflush(stdout);
+    }
+}
+
+void live_show_progress(progress *bar, const session *s, const feed_event *ev) {
+    char when[SHOWN];
+    if (bar->quiet || ev->kind != FEED_BAR) return;
+    session_tally t = session_count_all(s);
+    progress_at(bar, (double)t.bars, "%s, %lld intents", moment(when, ev->bar.time), (long long)t.intents);
+}
+
+// The end
+
+static json_t *instrument_json(session *s, int k) {
+    session_view v = session_at(s, k);
+    const books *b = v.books;
+    int64_t trades;
+    free(journal_trades(session_journal(s), v.symbol, &trades));
+    return json_pack("{s:s, s:f, s:f, s:f, s:I, s:I, s:I}", "symbol", v.symbol, "position",
+        (double)b->replay.books.units / (double)v.rules->contract, "equity", (double)b->equity / 1e8, "cash",
+        (double)b->replay.books.cash / 1e8, "trades", (json_int_t)trades, "bars", (json_int_t)b->bars, "refused",
+        (json_int_t)b->refusals);
+}
+
+static json_t *latency_json(const live_latency *l) {
+    return json_pack("{s:I, s:f, s:f, s:f, s:f}", "decisions", (json_int_t)l->count, "median_ms",
+        1e3 * live_latency_at(l, 0.5), "p99_ms", 1e3 * live_latency_at(l, 0.99), "p999_ms",
+        1e3 * live_latency_at(l, 0.999), "most_ms", 1e3 * l->most);
+}
+
+static void tell_json(session *s, const live_end *end) {
+    session_tally t = session_count_all(s);
+    json_t *all = json_array();
+    for (int k = 0; k < session_count(s); k++) json_array_append_new(all, instrument_json(s, k));
+    json_t *line = json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:b, s:o}", "kind", "end", "bars",
+        (json_int_t)t.bars, "caught_up", (json_int_t)t.caught, "cold", (json_int_t)t.cold, "decided",
+        (json_int_t)t.decided, "held", (json_int_t)t.held, "intents", (json_int_t)t.intents, "seconds", end->seconds,
+        "stopped", session_is_stopped(s), "instruments", all);
+    if (end->latency) json_object_set_new(line, "latency", latency_json(end->latency));
+    json_line(stdout, line);
+}
+
+static void show_end_of(session *s, int k) {
+    session_view v = session_at(s, k);
+    char side[SHOWN], equity[SHOWN];
+    int64_t trades, lots;
+    free(journal_trades(session_journal(s), v.symbol, &trades));
+    lots = (int64_t)account_round((account_wide)v.books->replay.books.units * ACCOUNT_ONE, v.rules->contract);
+    printf("%-9s %s, equity %s, %lld trade%s\n", name_of(v.symbol), side_text(side, lots),
+        money(equity, v.books->equity), (long long)trades, term_s(trades));
+}
+
+void live_show_end(const cli_options *o, session *s, const session_options *as, const live_end *end) {
+    session_tally t = session_count_all(s);
+    char n[SHOWN], m[SHOWN];
+    (void)as;
+    if (o->json) tell_json(s, end);
+    if (is_silent(o)) return;
+    term_count(n, sizeof n, (double)t.bars);
+    term_count(m, sizeof m, (double)t.decided);
+    printf("taken     %s bars in %.1f s: %s decided, %lld caught up, %lld before features had warmed up\n", n,
+        end->seconds, m, (long long)t.caught, (long long)t.cold);
+    if (t.held) printf("limits    changed %lld decisions\n", (long long)t.held);
+    for (int k = 0; k < session_count(s); k++) show_end_of(s, k);
+    if (end->latency && end->latency->count)
+        printf("latency   median %.3f ms, 99 %% %.3f ms, 99.9 %% %.3f ms, longest %.3f ms, of %lld decisions\n",
+            1e3 * live_latency_at(end->latency, 0.5), 1e3 * live_latency_at(end->latency, 0.99),
+            1e3 * live_latency_at(end->latency, 0.999), 1e3 * end->latency->most, (long long)end->latency->count);
+    if (end->trades) printf("trades    %s\n", end->trades);
+    if (end->state) printf("state     %s; the same command goes on from here\n", end->state);
+    if (session_is_stopped(s))
+        printf("stopped   `tradewind live --status %s` says why\n", end->state ? end->state : "");
+}
+
+// From outside
+
+static void show_rows(const char *title, json_t *rows, const char *const *columns, int count) {
+    size_t i;
+    json_t *row;
+    if (!json_array_size(rows)) return;
+    printf("%s\n", title);
+    json_array_foreach(rows, i, row) {
+        printf("  ");
+        for (int c = 0; c < count; c++) {
+            const json_t *v = json_object_get(row, columns[c]);
+            if (json_is_string(v)) printf("%s  ", json_string_value(v));
+            if (json_is_integer(v)) printf("%lld  ", (long long)json_integer_value(v));
+            if (json_is_real(v)) printf("%.6g  ", json_real_value(v));
+        }
+        putchar('\n');
+    }
+}
+
+static const struct {
+    const char *name, *title, *sql;
+    const char *columns[10];
+    int count;
+} parts[] = {
+    {"books", "books",
+        "SELECT symbol, datetime(time, 'unixepoch') AS bar, units / 1e8 AS position, equity / 1e8 AS equity,"
+        " cash / 1e8 AS cash, datetime(entry, 'unixepoch') AS since, entry_price / 1e8 AS entry_price,"
+        " stop / 1e8 AS stop, target / 1e8 AS target, (SELECT count(*) FROM trades t WHERE t.symbol = books.symbol)"
+        " AS trades FROM books ORDER BY symbol",
+        {"symbol", "bar", "position", "equity", "cash", "since", "entry_price", "stop", "target", "trades"}, 10},
+    {"intents", "newest intents: id, instrument, decided, position, status",
+        "SELECT id, symbol, datetime(time, 'unixepoch') AS decided, lots / 1e8 AS position, price / 1e8 AS price,"
+        " stop / 1e8 AS stop, target / 1e8 AS target, status, sent FROM intents ORDER BY id DESC LIMIT 10",
+        {"id", "symbol", "decided", "position", "status"}, 5},
+    {"trades", "newest trades: instrument, units, entry, exit, result, reason",
+        "SELECT symbol, units / 1e8 AS units, datetime(entry, 'unixepoch') AS entry, datetime(exit, 'unixepoch') AS"
+        " exit, entry_price / 1e8 AS entry_price, exit_price / 1e8 AS exit_price, result / 1e8 AS result, reason FROM"
+        " trades ORDER BY id DESC LIMIT 10",
+        {"symbol", "units", "entry", "exit", "result", "reason"}, 6},
+    {"events", "newest events: when, instrument, rule, answer",
+        "SELECT datetime(at, 'unixepoch') AS at, datetime(time, 'unixepoch') AS bar, symbol, kind, answer, text FROM"
+        " events ORDER BY id DESC LIMIT 10",
+        {"at", "symbol", "kind", "answer", "text"}, 5},
+};
+
+// A session holds the lock as long as it runs.
+static bool is_running(const char *state) {
+    char *path = NULL;
+    NEED(asprintf(&path, "%s.lock", state) >= 0, "out of memory for a path");
+    int fd = open(path, O_RDWR | O_CLOEXEC);
+    bool runs = fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+    if (fd >= 0) close(fd);
+    free(path);
+    return runs;
+}
+
+bool live_show_status(const cli_options *o, const char *state, err *e) {
+    journal *j = journal_read(state, e);
+    if (!j) return false;
+    json_t *all = json_pack("{s:s, s:b}", "state", state, "running", is_running(state));
+    bool ok = true;
+    if (!o->json) printf("state     %s, %s\n", state, is_running(state) ? "a session runs" : "no session runs");
+    for (size_t i = 0; ok && i < sizeof parts / sizeof *parts; i++) {
+        json_t *rows = journal_rows(j, parts[i].sql, NULL, e);
+        ok = rows != NULL;
+        if (ok && !o->json) show_rows(parts[i].title, rows, parts[i].columns, parts[i].count);
+        if (ok) json_object_set_new(all, parts[i].name, rows);
+    }
+    if (ok && o->json)
+        json_line(stdout, all);
+    else
+        json_decref(all);
+    journal_close(j);
+    return ok;
+}
+
+bool live_ask_stop(const cli_options *o, const char *state, err *e) {
+    char *path = NULL;
+    if (access(state, F_OK) != 0) return err_input(e, "%s: is no state of a session: %s", state, strerror(errno));
+    NEED(asprintf(&path, "%s.stop", state) >= 0, "out of memory for a path");
+    int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+    bool ok = fd >= 0 || err_run(e, "%s: cannot be made: %s", path, strerror(errno));
+    if (fd >= 0) close(fd);
+    if (ok && !is_silent(o))
+        printf("asked     %s\n", is_running(state) ? "the session closes its positions within a second, and ends"
+                                                   : "no session runs; the next one closes its positions and ends");
+    free(path);
+    return ok;
+}
+
+void live_forget_state(const char *state) {
+    static const char *const ends[] = {"", "-wal", "-shm", "-journal", ".lock", ".stop"};
+    char path[128];
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+        snprintf(path, sizeof path, "%s%s", state, ends[i]);
+        unlink(path);
+    }
+}

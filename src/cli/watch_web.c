@@ -1,0 +1,81 @@
+#include "cli/watch_web.h"
+
+#include "base/json.h"
+#include "watch/csv.h"
+#include "watch/web/server.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { HOSTS_MOST = 16 };
+
+const char watch_web_help[] =
+    "  --web PORT          serve a page with curves, memory, settings and events of the runs below DIR, live; 0 takes "
+    "any port.\n"
+    "                      Its address is printed. /metrics is for Prometheus, /api/runs for programs\n"
+    "  --bind ADDRESS      listen there instead of 127.0.0.1; the address then has a token, without which nothing is "
+    "shown.\n"
+    "                      The connection is not encrypted: an SSH tunnel is the safer way\n"
+    "  --host NAME         answer to this name too, as behind a proxy; may be given again\n"
+    "  --csv TABLE         print a table of the run's run.db as CSV: epochs, metrics, steps, samples, events, run\n";
+
+bool watch_web_asked(const cli_options *o) {
+    return cli_given(o, "--web") || cli_given(o, "--csv") || cli_given(o, "--bind") || cli_given(o, "--host");
+}
+
+static bool read_port(const char *text, int *port, err *e) {
+    char *end;
+    long n = strtol(text, &end, 10);
+    if (end == text || *end || n < 0 || n > 65535) return err_input(e, "--web %.40s: must be a port, 0 to 65535", text);
+    *port = (int)n;
+    return true;
+}
+
+static void print_start(const cli_options *o, const char *dir, const char *url) {
+    if (o->json)
+        json_line(stdout, json_pack("{s:s, s:s}", "directory", dir, "url", url));
+    else
+        printf("watching  %s\npage      %s\n", dir, url);
+    if (!o->json && !o->quiet) puts("          Ctrl-C ends it; runs go on");
+    fflush(stdout);
+}
+
+static bool serve(const cli_options *o, const char *dir, err *e) {
+    static const long pause = (long)(SERVER_TICK * 1e9);
+    const char *hosts[HOSTS_MOST + 1] = {NULL};
+    server_options s = {.dir = dir, .bind = cli_given(o, "--bind"), .hosts = hosts, .version = TRADEWIND_VERSION};
+    for (int i = 0, n = 0; i < o->owns && n < HOSTS_MOST; i++)
+        if (strncmp(o->own[i].name, "--host", 6) == 0) hosts[n++] = o->own[i].value;
+    if (!cli_given(o, "--web")) return err_input(e, "--bind and --host belong to --web PORT; add it");
+    if (!read_port(cli_given(o, "--web"), &s.port, e)) return false;
+    server *server = server_start(&s, e);
+    if (!server) return false;
+    print_start(o, dir, server_url(server));
+    cli_watch_signals();
+    while (!cli_interrupted()) {
+        server_tick(server);
+        nanosleep(&(struct timespec){.tv_nsec = pause}, NULL);
+    }
+    server_stop(server);
+    return true;
+}
+
+// A table that cannot be had whole is not begun: it goes to a file without a name first.
+static bool print_table(const char *dir, const char *table, err *e) {
+    char block[65536];
+    FILE *rows = tmpfile();
+    if (!rows) return err_run(e, "no place for a table; set TMPDIR");
+    bool ok = csv_write(dir, table, rows, e);
+    rewind(rows);
+    for (size_t n; ok && (n = fread(block, 1, sizeof block, rows)) > 0;) fwrite(block, 1, n, stdout);
+    fclose(rows);
+    return ok;
+}
+
+bool watch_web(const cli_options *o, err *e) {
+    const char *dir = o->words ? o->word[0] : "runs", *table = cli_given(o, "--csv");
+    if (o->words > 1) return err_input(e, "%s: one directory is enough; runs below it are shown", o->word[1]);
+    return table ? print_table(dir, table, e) : serve(o, dir, e);
+}

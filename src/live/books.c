@@ -1,0 +1,215 @@
+#include "live/books.h"
+
+#include "backtest/trades.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { ROOM = 4 };
+
+bool books_init(books *b, const account_terms *t, int64_t point, const char *name, err *e) {
+    account_rules rules;
+    *b = (books){0};
+    if (t->day_close)
+        return err_input(e, "account.day_close: a day's last bar is known only when the next one comes, so that live "
+                            "cannot close there; "
+                            "set it to off");
+    bool spreads = t->spread.measure == ACCOUNT_FROM_FILE;
+    if (!account_rules_make(&rules, t, point, e) || !quotes_room(&b->rows, 2, point, spreads, name, e)) return false;
+    if (!replay_init(&b->replay, &b->rows, t, &rules, ROOM, e)) {
+        quotes_done(&b->rows);
+        return false;
+    }
+    b->replay.quotes = &b->rows;
+    b->equity = rules.cash;
+    return true;
+}
+
+void books_done(books *b) {
+    replay_done(&b->replay);
+    quotes_done(&b->rows);
+    *b = (books){0};
+}
+
+static void move_rows(quotes *q) {
+    int64_t *const all[] = {q->time, q->open, q->high, q->low, q->close, q->spread};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (all[i]) all[i][0] = all[i][1];
+}
+
+// Takes out the trades that ended; an open one moves to the first place.
+static int take_trades(books *b, int64_t opened, books_trade *to) {
+    replay *p = &b->replay;
+    int n = (int)p->trades;
+    CHECK(n <= BOOKS_TRADES_MOST, "%d trades in a bar", n);
+    for (int k = 0; k < n; k++) {
+        int64_t entry = k == 0 && opened ? b->entry : b->rows.time[1];
+        to[k] = (books_trade){p->trade[k], entry, b->rows.time[1]};
+    }
+    if (n) p->trade[0] = p->trade[n];
+    p->trades = 0;
+    return n;
+}
+
+int books_bar(books *b, const bar *x, const account_order *order, books_trade ended[BOOKS_TRADES_MOST], err *e) {
+    replay *p = &b->replay;
+    int64_t refused = p->refused.no_margin + p->refused.costs_above;
+    bool was = p->books.units != 0;
+    move_rows(&b->rows);
+    if (!quotes_put(&b->rows, 1, x, "feed", e)) return -1;
+    replay_bar(p, 1, order);
+    if (p->books.state) {
+        err_run(e, "account: an amount grew beyond 9e10, the most that an account can hold; lower the positions");
+        return -1;
+    }
+    int n = take_trades(b, was, ended);
+    bool fresh = p->books.units && (!was || n > 0);
+    b->bars++;
+    b->refusals += p->refused.no_margin + p->refused.costs_above - refused;
+    if (fresh) b->entry = x->time;
+    b->held = !p->books.units ? 0 : fresh ? 1 : b->held + 1;
+    if (!p->books.units || fresh) b->overdue = false;
+    b->equity = p->equity[1];
+    return n;
+}
+
+bool books_decide(books *b, const decide_rule *r, const decide_prediction *at, account_order *next) {
+    int64_t held = b->overdue && r->hold ? r->hold : b->held;
+    b->overdue = false;
+    return follow_decide(&b->replay, r, at, held, next);
+}
+
+void books_pass(books *b, const decide_rule *r) {
+    b->overdue |= b->replay.books.units && r->hold && b->held % r->hold == 0;
+}
+
+bool books_ended(const books *b, books_trade *to) {
+    replay p = b->replay;
+    replay_trade open[ROOM];
+    err unused = {0};
+    int64_t equity[2];
+    if (!p.books.units) return false;
+    memcpy(open, p.trade, sizeof open);
+    p.trade = open;
+    p.equity = equity;
+    if (!replay_end(&p, &unused)) return false;
+    *to = (books_trade){open[0], b->entry, b->rows.time[1]};
+    return true;
+}
+
+// Saving: one list of the fields, for both ways.
+
+static int64_t as_number(double v) {
+    int64_t n;
+    memcpy(&n, &v, sizeof n);
+    return n;
+}
+
+static double as_real(int64_t n) {
+    double v;
+    memcpy(&v, &n, sizeof v);
+    return v;
+}
+
+typedef struct {
+    int64_t *at;
+    bool save;
+    int count;
+} mover;
+
+static void whole(mover *m, int64_t *v) {
+    if (m->save)
+        m->at[m->count] = *v;
+    else
+        *v = m->at[m->count];
+    m->count++;
+}
+
+static void flag(mover *m, bool *v) {
+    int64_t n = *v;
+    whole(m, &n);
+    *v = n != 0;
+}
+
+static void real(mover *m, double *v) {
+    int64_t n = as_number(*v);
+    whole(m, &n);
+    *v = as_real(n);
+}
+
+static void move_trade(mover *m, replay_trade *t) {
+    int64_t reason = t->reason;
+    whole(m, &t->units);
+    whole(m, &t->entry_price);
+    whole(m, &t->exit_price);
+    whole(m, &t->value);
+    real(m, &t->traded);
+    real(m, &t->cost);
+    whole(m, &t->result);
+    whole(m, &t->commission);
+    whole(m, &t->swap);
+    whole(m, &reason);
+    t->reason = (account_reason)reason;
+}
+
+static void move_account(mover *m, account *a) {
+    int64_t *const all[] = {&a->cash, &a->units, &a->basis, &a->stop, &a->target, &a->call, &a->paid, &a->lent,
+        &a->commission, &a->spread, &a->slippage, &a->swap};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) whole(m, all[i]);
+    int64_t state = a->state;
+    whole(m, &state);
+    a->state = (int32_t)state;
+    flag(m, &a->entered);
+}
+
+static void move_all(mover *m, books *b) {
+    replay *p = &b->replay;
+    int64_t none = 0;
+    move_account(m, &p->books);
+    move_trade(m, &p->trade[0]);
+    real(m, &p->turnover);
+    int64_t *const all[] = {&p->held, &p->ambiguous, &p->unsized, &p->refused.no_margin, &p->refused.costs_above,
+        &b->bars, &b->entry, &b->held, &b->equity, &b->refusals, &b->rows.time[1], &b->rows.open[1], &b->rows.high[1],
+        &b->rows.low[1], &b->rows.close[1], b->rows.spread ? &b->rows.spread[1] : &none};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) whole(m, all[i]);
+    flag(m, &b->overdue);
+    CHECK(m->count <= BOOKS_NUMBERS, "%d numbers", m->count);
+}
+
+void books_save(const books *b, int64_t to[BOOKS_NUMBERS]) {
+    books copy = *b; // its arrays are the same; saving only reads
+    memset(to, 0, BOOKS_NUMBERS * sizeof *to);
+    move_all(&(mover){.at = to, .save = true}, &copy);
+}
+
+bool books_load(books *b, const int64_t from[BOOKS_NUMBERS]) {
+    int64_t copy[BOOKS_NUMBERS];
+    memcpy(copy, from, sizeof copy);
+    move_all(&(mover){.at = copy}, b);
+    const account *a = &b->replay.books;
+    bool has = a->units != 0;
+    return a->state == ACCOUNT_OK && b->bars >= 0 && b->held >= has && (has || !b->held) &&
+           (unsigned)b->replay.trade[0].reason < ACCOUNT_REASONS;
+}
+
+// Trades
+
+bool books_write_trades(const char *path, const books_trade *trade, int64_t count, const account_rules *r, err *e) {
+    size_t n = (size_t)count + 1;
+    int64_t *time = malloc(2 * n * sizeof *time);
+    replay_trade *list = malloc(n * sizeof *list);
+    quotes q = {.time = time};
+    replay p = {.quotes = &q, .rules = *r, .trade = list, .trades = count};
+    bool ok = (time && list) || err_run(e, "no memory for %lld trades", (long long)count);
+    for (int64_t i = 0; ok && i < count; i++) {
+        list[i] = trade[i].trade;
+        list[i].entry = 2 * i;
+        list[i].exit = 2 * i + 1;
+        time[2 * i] = trade[i].entry;
+        time[2 * i + 1] = trade[i].exit;
+    }
+    ok = ok && trades_write(path, &p, e);
+    free(list);
+    free(time);
+    return ok;
+}

@@ -1,0 +1,30 @@
+// Intents for another program: a line of JSON each, at the end of a file or a pipe.
+//
+//   {"id": 12, "symbol": "XAUUSD", "position": -3.5, "units": -3.5, "stop": 2360.1, "target": 0, "price": 2351.4,
+//    "decided": "2025-05-13 01:45", "until": "2025-05-13 02:00", "repeat": false}
+//
+// `position` is the number of lots that is wanted, not an order for the difference: carrying a line out twice changes
+// nothing. Ids rise by one in a state; a program that keeps the last id it has carried out for a symbol passes over any
+// line whose id is not larger. `repeat`: the line may have been written before. Prices of 0: none. Times are UTC.
+#ifndef TRADEWIND_LIVE_INTENTS_H
+#define TRADEWIND_LIVE_INTENTS_H
+
+#include "base/json.h"
+#include "live/session.h"
+
+typedef struct {
+    char *path; // NULL: not opened
+    int fd;
+} intents;
+
+// Opens a file or a pipe to append to, "-" for standard output. A pipe needs a reader.
+bool intents_open(intents *to, const char *path, err *e);
+void intents_close(intents *to);
+
+// Writes a line, whole or not at all. False where it cannot be written.
+bool intents_put(intents *to, const session_intent *i, err *e);
+
+// The same as an object; a new reference.
+json_t *intents_json(const session_intent *i);
+
+#endif

@@ -1,0 +1,562 @@
+#include "live/journal.h"
+
+#include "base/file.h"
+#include "base/format.h"
+#include "base/json.h"
+#include "base/network.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
+#include <zlib.h>
+
+enum { FORMAT = 1, LOG_MOST = 1000, BUSY_MS = 2000, APPLICATION = 0x74776c76 }; // "twlv"
+
+static const char schema[] =
+    "BEGIN IMMEDIATE;"
+    "PRAGMA application_id = 1953983606;"
+    "PRAGMA user_version = 1;"
+    "CREATE TABLE IF NOT EXISTS words (key TEXT PRIMARY KEY, text TEXT) WITHOUT ROWID;"
+    "CREATE TABLE IF NOT EXISTS bars (symbol TEXT, frame INTEGER, time INTEGER, end INTEGER, open REAL, high REAL,"
+    "  low REAL, close REAL, volume REAL, spread REAL, PRIMARY KEY (symbol, frame, time)) WITHOUT ROWID;"
+    "CREATE TABLE IF NOT EXISTS decisions (symbol TEXT, time INTEGER, end INTEGER, kind TEXT, inputs INTEGER,"
+    "  answer TEXT, score REAL, volatility REAL, side INTEGER, units INTEGER, stop INTEGER, target INTEGER,"
+    "  changes INTEGER, equity INTEGER, why TEXT, made REAL, PRIMARY KEY (symbol, time)) WITHOUT ROWID;"
+    "CREATE TABLE IF NOT EXISTS intents (id INTEGER PRIMARY KEY, symbol TEXT, time INTEGER, until INTEGER,"
+    "  units INTEGER, lots INTEGER, stop INTEGER, target INTEGER, price INTEGER, sent INTEGER, status TEXT,"
+    "  filled INTEGER);"
+    "CREATE INDEX IF NOT EXISTS intents_of ON intents (symbol, id);"
+    "CREATE TABLE IF NOT EXISTS trades (id INTEGER PRIMARY KEY, symbol TEXT, units INTEGER, entry INTEGER,"
+    "  exit INTEGER, entry_price INTEGER, exit_price INTEGER, result INTEGER, commission INTEGER, swap INTEGER,"
+    "  reason TEXT, value INTEGER, traded REAL, cost REAL);"
+    "CREATE INDEX IF NOT EXISTS trades_of ON trades (symbol, id);"
+    "CREATE TABLE IF NOT EXISTS books (symbol TEXT PRIMARY KEY, time INTEGER, units INTEGER, stop INTEGER,"
+    "  target INTEGER, cash INTEGER, equity INTEGER, entry INTEGER, entry_price INTEGER, held INTEGER,"
+    "  order_units INTEGER, order_stop INTEGER, order_target INTEGER, numbers BLOB) WITHOUT ROWID;"
+    "CREATE TABLE IF NOT EXISTS states (symbol TEXT PRIMARY KEY, time INTEGER, state BLOB);"
+    "CREATE TABLE IF NOT EXISTS events (id INTEGER PRIMARY KEY, at REAL, time INTEGER, symbol TEXT, kind TEXT,"
+    "  answer TEXT, text TEXT);"
+    "COMMIT;";
+
+typedef enum {
+    PUT_BAR,
+    PUT_DECISION,
+    PUT_INTENT,
+    PUT_FILLED,
+    PUT_SENT,
+    PUT_TRADE,
+    PUT_BOOKS,
+    PUT_STATE,
+    PUT_EVENT,
+    PUT_WORD,
+    BEGIN,
+    COMMIT,
+    STATEMENTS
+} statement;
+
+static const char *const text_of[STATEMENTS] = {
+    [PUT_BAR] = "INSERT OR REPLACE INTO bars VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
+    [PUT_DECISION] = ("INSERT OR REPLACE INTO decisions VALUES"
+                      " (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)"),
+    [PUT_INTENT] = ("INSERT INTO intents (symbol, time, until, units, lots, stop, target, price, sent, status) VALUES"
+                    " (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, 0, 'open')"),
+    [PUT_FILLED] = ("UPDATE intents SET status = ?2, filled = ?3 WHERE id ="
+                    " (SELECT max(id) FROM intents WHERE symbol = ?1) AND status = 'open'"),
+    [PUT_SENT] = "UPDATE intents SET sent = 1 WHERE id = ?1",
+    [PUT_TRADE] = ("INSERT INTO trades (symbol, units, entry, exit, entry_price, exit_price, result, commission, swap,"
+                   " reason, value, traded, cost) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)"),
+    [PUT_BOOKS] = ("INSERT OR REPLACE INTO books VALUES"
+                   " (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)"),
+    [PUT_STATE] = "INSERT OR REPLACE INTO states VALUES (?1, ?2, ?3)",
+    [PUT_EVENT] = "INSERT INTO events (at, time, symbol, kind, answer, text) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+    [PUT_WORD] = "INSERT OR REPLACE INTO words VALUES (?1, ?2)",
+    [BEGIN] = "BEGIN IMMEDIATE",
+    [COMMIT] = "COMMIT",
+};
+
+struct journal {
+    sqlite3 *file;
+    char *path;
+    int lock;
+    bool open; // a transaction
+    int waits; // pages in the log beside the file
+    sqlite3_stmt *statement[STATEMENTS];
+    err trouble; // of the transaction
+};
+
+const char *decision_kind_name(decision_kind k) {
+    static const char *const names[DECISION_KINDS] = {"made", "caught_up", "held", "cold"};
+    return names[k];
+}
+
+// Failures
+
+static bool fail(journal *j, const char *what, err *e) {
+    int code = j->file ? sqlite3_errcode(j->file) : SQLITE_NOMEM;
+    const char *why = j->file ? sqlite3_errmsg(j->file) : "out of memory";
+    NEED(code != SQLITE_NOMEM, "%s: out of memory", j->path);
+    if (code == SQLITE_NOTADB || code == SQLITE_CORRUPT)
+        return err_input(e, "%s: is damaged, or no state of a session: %s", j->path, why);
+    if (code == SQLITE_READONLY || code == SQLITE_CANTOPEN || code == SQLITE_PERM)
+        return err_input(e, "%s: %s: %s; name another place with --state", j->path, what, why);
+    if (code == SQLITE_BUSY || code == SQLITE_LOCKED)
+        return err_run(e, "%s: %s: another program has it locked", j->path, what);
+    return err_run(e, "%s: %s: %s", j->path, what, why);
+}
+
+// The first failure of a transaction stands for it.
+static void note(journal *j, const char *what) {
+    if (!j->trouble.kind) fail(j, what, &j->trouble);
+}
+
+const char *journal_trouble(const journal *j) {
+    return j->trouble.kind ? j->trouble.text : "";
+}
+
+// Opening
+
+// A second session would write a second book.
+static bool take_lock(journal *j, err *e) {
+    char *path = NULL;
+    NEED(asprintf(&path, "%s.lock", j->path) >= 0, "out of memory for a path");
+    j->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    bool ok = j->lock >= 0 || file_fail(e, path, "cannot be written", errno);
+    if (ok && flock(j->lock, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
+        ok = err_input(e,
+            "%s: another session writes to it; stop that one first (tradewind live --stop), or name another --state",
+            j->path);
+    free(path);
+    return ok;
+}
+
+static int number_of(sqlite3 *file, const char *sql) {
+    sqlite3_stmt *st = NULL;
+    bool ok = sqlite3_prepare_v2(file, sql, -1, &st, NULL) == SQLITE_OK && sqlite3_step(st) == SQLITE_ROW;
+    int n = ok ? sqlite3_column_int(st, 0) : -1;
+    sqlite3_finalize(st);
+    return n;
+}
+
+static bool is_ours(journal *j, err *e) {
+    int application = number_of(j->file, "PRAGMA application_id"), version = number_of(j->file, "PRAGMA user_version");
+    if (application < 0) return fail(j, "cannot be read", e);
+    if (application == 0 && number_of(j->file, "SELECT count(*) FROM sqlite_master") == 0) return true;
+    if (application != APPLICATION)
+        return err_input(e, "%s: is another program's database; name another file with --state", j->path);
+    return format_known(j->path, version, FORMAT, e);
+}
+
+static int on_commit(void *arg, sqlite3 *file, const char *name, int pages) {
+    journal *j = arg;
+    (void)file;
+    (void)name;
+    j->waits = pages;
+    return SQLITE_OK;
+}
+
+void journal_rest(journal *j) {
+    if (j->waits < LOG_MOST) return;
+    j->waits = 0;
+    sqlite3_wal_checkpoint_v2(j->file, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
+}
+
+static bool prepare(journal *j, bool power, err *e) {
+    char sql[160];
+    snprintf(sql, sizeof sql, "PRAGMA journal_mode = %s; PRAGMA synchronous = %s; PRAGMA temp_store = MEMORY",
+        network_of(j->path) ? "DELETE" : "WAL", power ? "FULL" : "NORMAL");
+    sqlite3_busy_timeout(j->file, BUSY_MS);
+    sqlite3_wal_hook(j->file, on_commit, j);
+    if (!is_ours(j, e)) return false;
+    if (sqlite3_exec(j->file, sql, NULL, NULL, NULL) != SQLITE_OK ||
+        sqlite3_exec(j->file, schema, NULL, NULL, NULL) != SQLITE_OK)
+        return fail(j, "cannot be written", e);
+    for (int k = 0; k < STATEMENTS; k++)
+        if (sqlite3_prepare_v3(j->file, text_of[k], -1, SQLITE_PREPARE_PERSISTENT, &j->statement[k], NULL) != SQLITE_OK)
+            return fail(j, "cannot be read", e);
+    return true;
+}
+
+static journal *make(const char *path) {
+    journal *j = calloc(1, sizeof *j);
+    NEED(j && (j->path = strdup(path)), "out of memory for a journal");
+    j->lock = -1;
+    return j;
+}
+
+journal *journal_open(const char *path, bool power, err *e) {
+    journal *j = make(path);
+    bool ok = take_lock(j, e);
+    if (ok && sqlite3_open_v2(path, &j->file, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL) != SQLITE_OK)
+        ok = fail(j, "cannot be opened", e);
+    if (ok && prepare(j, power, e)) return j;
+    journal_close(j);
+    return NULL;
+}
+
+journal *journal_read(const char *path, err *e) {
+    journal *j = make(path);
+    bool ok = access(path, R_OK) == 0 || file_fail(e, path, "cannot be read", errno);
+    if (ok && sqlite3_open_v2(path, &j->file, SQLITE_OPEN_READWRITE, NULL) != SQLITE_OK)
+        ok = fail(j, "cannot be opened", e);
+    if (ok) sqlite3_busy_timeout(j->file, BUSY_MS);
+    if (ok && is_ours(j, e)) return j;
+    journal_close(j);
+    return NULL;
+}
+
+void journal_close(journal *j) {
+    if (!j) return;
+    for (int k = 0; k < STATEMENTS; k++) sqlite3_finalize(j->statement[k]);
+    sqlite3_close(j->file);
+    if (j->lock >= 0) close(j->lock);
+    free(j->path);
+    free(j);
+}
+
+// Transactions
+
+static bool step(journal *j, statement k) {
+    sqlite3_stmt *st = j->statement[k];
+    int rc = sqlite3_step(st);
+    if (rc != SQLITE_DONE) note(j, "cannot be written");
+    sqlite3_reset(st);
+    sqlite3_clear_bindings(st);
+    return rc == SQLITE_DONE;
+}
+
+bool journal_begin(journal *j, err *e) {
+    CHECK(!j->open, "a transaction in a transaction");
+    j->trouble = (err){0};
+    j->open = step(j, BEGIN);
+    if (!j->open) *e = j->trouble;
+    return j->open;
+}
+
+void journal_abandon(journal *j) {
+    if (j->open && !sqlite3_get_autocommit(j->file)) sqlite3_exec(j->file, "ROLLBACK", NULL, NULL, NULL);
+    j->open = false;
+}
+
+bool journal_commit(journal *j, err *e) {
+    if (!j->trouble.kind && step(j, COMMIT)) {
+        j->open = false;
+        return true;
+    }
+    journal_abandon(j);
+    *e = j->trouble;
+    return false;
+}
+
+// Rows. A value is bound in its place, from 1 on.
+
+static void put_text(sqlite3_stmt *st, int at, const char *text) {
+    sqlite3_bind_text(st, at, text, -1, SQLITE_TRANSIENT);
+}
+
+static void put_real(sqlite3_stmt *st, int at, double v) {
+    if (isnan(v))
+        sqlite3_bind_null(st, at);
+    else
+        sqlite3_bind_double(st, at, v);
+}
+
+static void put_whole(sqlite3_stmt *st, int at, const int64_t *v, int count) {
+    for (int i = 0; i < count; i++) sqlite3_bind_int64(st, at + i, v[i]);
+}
+
+void journal_put_bar(journal *j, const char *symbol, int frame, const bar *b) {
+    sqlite3_stmt *st = j->statement[PUT_BAR];
+    const double price[] = {b->open, b->high, b->low, b->close, b->volume, b->spread};
+    put_text(st, 1, symbol);
+    put_whole(st, 2, (const int64_t[]){frame, b->time, b->end}, 3);
+    for (int i = 0; i < 6; i++) sqlite3_bind_double(st, 5 + i, price[i]);
+    step(j, PUT_BAR);
+}
+
+// The answer as a list of numbers that read back to the same floats.
+static void put_answer(sqlite3_stmt *st, int at, const journal_decision *d) {
+    enum { EACH = 24, FIRST = 64 };
+    char text[EACH * FIRST + 2], *to = text;
+    int64_t n = d->width < FIRST ? d->width : FIRST;
+    if (!n) return;
+    for (int64_t i = 0; i < n; i++) to += sprintf(to, "%c%.9g", i ? ',' : '[', (double)d->answer[i]);
+    strcpy(to, "]");
+    put_text(st, at, text);
+}
+
+void journal_put_decision(journal *j, const journal_decision *d) {
+    sqlite3_stmt *st = j->statement[PUT_DECISION];
+    put_text(st, 1, d->symbol);
+    put_whole(st, 2, (const int64_t[]){d->bar.time, d->bar.end}, 2);
+    put_text(st, 4, decision_kind_name(d->kind));
+    if (d->inputs >= 0) sqlite3_bind_int64(st, 5, d->inputs);
+    put_answer(st, 6, d);
+    put_real(st, 7, d->score);
+    put_real(st, 8, d->volatility);
+    put_whole(
+        st, 9, (const int64_t[]){d->side, d->order.units, d->order.stop, d->order.target, d->changes, d->equity}, 6);
+    if (d->why) put_text(st, 15, d->why);
+    sqlite3_bind_double(st, 16, d->made);
+    step(j, PUT_DECISION);
+}
+
+int64_t journal_put_intent(journal *j, const journal_intent *i) {
+    sqlite3_stmt *st = j->statement[PUT_INTENT];
+    put_text(st, 1, i->symbol);
+    put_whole(st, 2,
+        (const int64_t[]){i->time, i->until, i->order.units, i->lots, i->order.stop, i->order.target, i->price}, 7);
+    return step(j, PUT_INTENT) ? sqlite3_last_insert_rowid(j->file) : 0;
+}
+
+void journal_put_filled(journal *j, const char *symbol, int64_t bar, bool refused) {
+    sqlite3_stmt *st = j->statement[PUT_FILLED];
+    put_text(st, 1, symbol);
+    put_text(st, 2, refused ? "refused" : "filled");
+    sqlite3_bind_int64(st, 3, bar);
+    step(j, PUT_FILLED);
+}
+
+void journal_put_sent(journal *j, int64_t id) {
+    sqlite3_bind_int64(j->statement[PUT_SENT], 1, id);
+    step(j, PUT_SENT);
+}
+
+void journal_put_trade(journal *j, const char *symbol, const books_trade *t) {
+    sqlite3_stmt *st = j->statement[PUT_TRADE];
+    const replay_trade *x = &t->trade;
+    put_text(st, 1, symbol);
+    put_whole(st, 2,
+        (const int64_t[]){
+            x->units, t->entry, t->exit, x->entry_price, x->exit_price, x->result, x->commission, x->swap},
+        8);
+    put_text(st, 10, account_reason_name(x->reason));
+    sqlite3_bind_int64(st, 11, x->value);
+    sqlite3_bind_double(st, 12, x->traded);
+    sqlite3_bind_double(st, 13, x->cost);
+    step(j, PUT_TRADE);
+}
+
+typedef struct {
+    int64_t number[BOOKS_NUMBERS];
+    int64_t order[4]; // there is one, and it
+    int64_t sum;
+} kept_books;
+
+static int64_t sum_of(const kept_books *k) {
+    return (int64_t)crc32_z(crc32(0, NULL, 0), (const unsigned char *)k, offsetof(kept_books, sum));
+}
+
+static int64_t price_of(const account *a, int64_t at) {
+    return llabs(at) == ACCOUNT_NEVER ? 0 : a->units < 0 ? -at : at;
+}
+
+void journal_put_books(journal *j, const journal_books *b) {
+    sqlite3_stmt *st = j->statement[PUT_BOOKS];
+    const account *a = &b->now->replay.books;
+    const replay_trade *open = &b->now->replay.trade[0];
+    kept_books k = {.order = {b->has_order, b->order.units, b->order.stop, b->order.target}};
+    books_save(b->now, k.number);
+    k.sum = sum_of(&k);
+    put_text(st, 1, b->symbol);
+    put_whole(st, 2,
+        (const int64_t[]){b->time, a->units, price_of(a, a->stop), price_of(a, a->target), a->cash, b->now->equity}, 6);
+    if (a->units) put_whole(st, 8, (const int64_t[]){b->now->entry, open->entry_price, b->now->held}, 3);
+    if (b->has_order) put_whole(st, 11, k.order + 1, 3);
+    sqlite3_bind_blob(st, 14, &k, sizeof k, SQLITE_TRANSIENT);
+    step(j, PUT_BOOKS);
+}
+
+void journal_put_state(journal *j, const char *symbol, int64_t time, const void *state, size_t bytes) {
+    sqlite3_stmt *st = j->statement[PUT_STATE];
+    put_text(st, 1, symbol);
+    sqlite3_bind_int64(st, 2, time);
+    sqlite3_bind_blob64(st, 3, state, bytes, SQLITE_TRANSIENT);
+    step(j, PUT_STATE);
+}
+
+void journal_put_event(
+    journal *j, double at, int64_t time, const char *symbol, const char *kind, const char *answer, const char *text) {
+    sqlite3_stmt *st = j->statement[PUT_EVENT];
+    sqlite3_bind_double(st, 1, at);
+    if (time != INT64_MIN) sqlite3_bind_int64(st, 2, time);
+    put_text(st, 3, symbol);
+    put_text(st, 4, kind);
+    put_text(st, 5, answer);
+    put_text(st, 6, text);
+    step(j, PUT_EVENT);
+}
+
+void journal_put_word(journal *j, const char *key, const char *text) {
+    put_text(j->statement[PUT_WORD], 1, key);
+    put_text(j->statement[PUT_WORD], 2, text);
+    step(j, PUT_WORD);
+}
+
+// Reading
+
+static sqlite3_stmt *ask(journal *j, const char *sql, const char *symbol) {
+    sqlite3_stmt *st = NULL;
+    NEED(sqlite3_prepare_v2(j->file, sql, -1, &st, NULL) != SQLITE_NOMEM, "%s: out of memory", j->path);
+    if (st && symbol) put_text(st, 1, symbol);
+    return st;
+}
+
+static const char *text_at(sqlite3_stmt *st, int column) {
+    const char *text = (const char *)sqlite3_column_text(st, column);
+    return text ? text : "";
+}
+
+char *journal_word(journal *j, const char *key) {
+    sqlite3_stmt *st = ask(j, "SELECT text FROM words WHERE key = ?1", key);
+    char *text = NULL;
+    if (st && sqlite3_step(st) == SQLITE_ROW) {
+        text = strdup(text_at(st, 0));
+        NEED(text, "out of memory for a word");
+    }
+    sqlite3_finalize(st);
+    return text;
+}
+
+bool journal_take_books(
+    journal *j, const char *symbol, books *now, int64_t *time, bool *has_order, account_order *order, err *e) {
+    sqlite3_stmt *st = ask(j, "SELECT time, numbers FROM books WHERE symbol = ?1", symbol);
+    bool there = st && sqlite3_step(st) == SQLITE_ROW, whole = false;
+    kept_books k;
+    if (there) {
+        *time = sqlite3_column_int64(st, 0);
+        whole = sqlite3_column_bytes(st, 1) == (int)sizeof k;
+        if (whole) memcpy(&k, sqlite3_column_blob(st, 1), sizeof k);
+        whole = whole && k.sum == sum_of(&k) && books_load(now, k.number);
+    }
+    sqlite3_finalize(st);
+    if (!there) return false;
+    if (!whole) return err_input(e, "%s: the books of %s are damaged", j->path, *symbol ? symbol : "the instrument");
+    *has_order = k.order[0] != 0;
+    *order = (account_order){k.order[1], k.order[2], k.order[3]};
+    return true;
+}
+
+void *journal_take_state(journal *j, const char *symbol, int64_t *time, size_t *bytes) {
+    sqlite3_stmt *st = ask(j, "SELECT time, state FROM states WHERE symbol = ?1", symbol);
+    void *state = NULL;
+    if (st && sqlite3_step(st) == SQLITE_ROW) {
+        *time = sqlite3_column_int64(st, 0);
+        *bytes = (size_t)sqlite3_column_bytes(st, 1);
+        state = malloc(*bytes + 1);
+        NEED(state, "out of memory for a state of %zu bytes", *bytes);
+        if (*bytes) memcpy(state, sqlite3_column_blob(st, 1), *bytes);
+    }
+    sqlite3_finalize(st);
+    return state;
+}
+
+bar *journal_bars(journal *j, const char *symbol, int frame, int64_t after, int64_t most, int64_t *count) {
+    sqlite3_stmt *st = ask(j,
+        "SELECT * FROM (SELECT time, end, open, high, low, close, volume, spread FROM bars WHERE symbol = ?1 AND"
+        " frame = ?2 AND end > ?3 ORDER BY time DESC LIMIT ?4) ORDER BY time",
+        symbol);
+    bar *all = NULL;
+    size_t room = 0;
+    *count = 0;
+    if (st) put_whole(st, 2, (const int64_t[]){frame, after, most}, 3);
+    while (st && sqlite3_step(st) == SQLITE_ROW) {
+        if ((size_t)*count == room) {
+            room = room ? 2 * room : 64;
+            all = realloc(all, room * sizeof *all);
+            NEED(all, "out of memory for bars");
+        }
+        all[(*count)++] = (bar){sqlite3_column_int64(st, 0), sqlite3_column_int64(st, 1), sqlite3_column_double(st, 2),
+            sqlite3_column_double(st, 3), sqlite3_column_double(st, 4), sqlite3_column_double(st, 5),
+            sqlite3_column_double(st, 6), sqlite3_column_double(st, 7)};
+    }
+    sqlite3_finalize(st);
+    return all;
+}
+
+static account_reason reason_of(const char *name) {
+    int k = 0;
+    while (k + 1 < ACCOUNT_REASONS && strcmp(account_reason_name((account_reason)k), name) != 0) k++;
+    return (account_reason)k;
+}
+
+books_trade *journal_trades(journal *j, const char *symbol, int64_t *count) {
+    sqlite3_stmt *st = ask(j,
+        "SELECT units, entry, exit, entry_price, exit_price, result, commission, swap, reason, value, traded, cost"
+        " FROM trades WHERE symbol = ?1 ORDER BY id",
+        symbol);
+    books_trade *all = malloc(sizeof *all);
+    size_t room = 1;
+    *count = 0;
+    while (st && sqlite3_step(st) == SQLITE_ROW) {
+        if ((size_t)*count + 1 >= room) all = realloc(all, (room *= 2) * sizeof *all);
+        NEED(all, "out of memory for trades");
+        all[(*count)++] = (books_trade){.trade = {.units = sqlite3_column_int64(st, 0),
+                                            .entry_price = sqlite3_column_int64(st, 3),
+                                            .exit_price = sqlite3_column_int64(st, 4),
+                                            .result = sqlite3_column_int64(st, 5),
+                                            .commission = sqlite3_column_int64(st, 6),
+                                            .swap = sqlite3_column_int64(st, 7),
+                                            .reason = reason_of(text_at(st, 8)),
+                                            .value = sqlite3_column_int64(st, 9),
+                                            .traded = sqlite3_column_double(st, 10),
+                                            .cost = sqlite3_column_double(st, 11)},
+            .entry = sqlite3_column_int64(st, 1),
+            .exit = sqlite3_column_int64(st, 2)};
+    }
+    sqlite3_finalize(st);
+    return all;
+}
+
+bool journal_newest_intent(journal *j, const char *symbol, journal_intent *to) {
+    sqlite3_stmt *st = ask(j,
+        "SELECT id, time, until, units, lots, stop, target, price, sent FROM intents WHERE symbol = ?1"
+        " ORDER BY id DESC LIMIT 1",
+        symbol);
+    bool there = st && sqlite3_step(st) == SQLITE_ROW;
+    if (there) {
+        *to = (journal_intent){.id = sqlite3_column_int64(st, 0),
+            .time = sqlite3_column_int64(st, 1),
+            .until = sqlite3_column_int64(st, 2),
+            .order = {sqlite3_column_int64(st, 3), sqlite3_column_int64(st, 5), sqlite3_column_int64(st, 6)},
+            .lots = sqlite3_column_int64(st, 4),
+            .price = sqlite3_column_int64(st, 7),
+            .sent = sqlite3_column_int(st, 8) != 0};
+        snprintf(to->symbol, sizeof to->symbol, "%s", symbol);
+    }
+    sqlite3_finalize(st);
+    return there;
+}
+
+static json_t *value_at(sqlite3_stmt *st, int column) {
+    switch (sqlite3_column_type(st, column)) {
+    case SQLITE_INTEGER: return json_integer(sqlite3_column_int64(st, column));
+    case SQLITE_FLOAT: return json_number(sqlite3_column_double(st, column));
+    case SQLITE_TEXT: return json_string(text_at(st, column));
+    default: return json_null();
+    }
+}
+
+json_t *journal_rows(journal *j, const char *sql, const char *symbol, err *e) {
+    sqlite3_stmt *st = ask(j, sql, symbol);
+    json_t *all = json_array();
+    int rc = SQLITE_ERROR;
+    while (st && (rc = sqlite3_step(st)) == SQLITE_ROW) {
+        json_t *row = json_object();
+        for (int c = 0; c < sqlite3_column_count(st); c++)
+            json_object_set_new(row, sqlite3_column_name(st, c), value_at(st, c));
+        json_array_append_new(all, row);
+    }
+    if (rc != SQLITE_DONE) {
+        fail(j, "cannot be read", e);
+        json_decref(all);
+        all = NULL;
+    }
+    sqlite3_finalize(st);
+    return all;
+}

@@ -1,0 +1,228 @@
+// A bar of the finest frame: from its close to the intent.
+#include "live/session_work.h"
+
+#include "base/json.h"
+#include "task/market.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+void session_note(session *s, int k, int64_t time, const char *kind, limits_answer answer, const char *text) {
+    const char *symbol = k < 0 ? "" : s->trader[k].symbol, *word = limits_answer_key(answer);
+    journal_put_event(s->journal, s->now, time, symbol, kind, word, text);
+    if (s->listener.event) s->listener.event(s->listener.arg, symbol, time, kind, word, text);
+}
+
+// What is made of one bar.
+typedef struct {
+    trader *t;
+    int k;
+    const feed_event *ev;
+    journal_decision out;
+    limits_verdict verdict;
+    account_order next;
+    journal_intent intent;
+} deal;
+
+// A verdict of this bar: into the journal, and joined with the others.
+static void judge(session *s, deal *d, limits_verdict v) {
+    if (v.answer >= LIMITS_NOTE) session_note(s, d->k, d->ev->bar.time, limits_rule_key(v.rule), v.answer, v.text);
+    limits_worse(&d->verdict, &v);
+}
+
+// Fills what was decided at the close before.
+static bool fill(session *s, deal *d, err *e) {
+    trader *t = d->t;
+    const bar *b = &d->ev->bar;
+    books_trade ended[BOOKS_TRADES_MOST];
+    int64_t refusals = t->books.refusals;
+    int n = books_bar(&t->books, b, t->has_order ? &t->order : NULL, ended, e);
+    if (n < 0) return false;
+    if (t->has_order) journal_put_filled(s->journal, t->symbol, b->time, t->books.refusals > refusals);
+    for (int i = 0; i < n; i++) journal_put_trade(s->journal, t->symbol, &ended[i]);
+    t->has_order = false;
+    return true;
+}
+
+// The position that stays as it is.
+static account_order keep(const account *a) {
+    int side = a->units > 0 ? 1 : -1;
+    if (!a->units) return (account_order){0};
+    return (account_order){
+        a->units, a->stop == -ACCOUNT_NEVER ? 0 : side * a->stop, a->target == ACCOUNT_NEVER ? 0 : side * a->target};
+}
+
+static bool is_same_side(int64_t a, int64_t b) {
+    return (a > 0 && b > 0) || (a < 0 && b < 0);
+}
+
+static bool shrinks(const account *a, const account_order *o) {
+    return !o->units || (is_same_side(a->units, o->units) && llabs(o->units) < llabs(a->units));
+}
+
+// The order that a verdict leaves.
+static void restrict_to(const account *a, limits_answer answer, account_order *o) {
+    if (answer < LIMITS_SKIP) return;
+    if (answer > LIMITS_SKIP)
+        *o = (account_order){0};
+    else if (a->units && !is_same_side(a->units, o->units))
+        *o = (account_order){0};
+    else if (!shrinks(a, o))
+        *o = keep(a);
+}
+
+static double lots_of(const account_rules *r, int64_t units) {
+    return (double)units / (double)r->contract;
+}
+
+static void limit_position(session *s, deal *d) {
+    const replay *p = &d->t->books.replay;
+    double close = (double)d->t->books.rows.close[1] / 1e8, allowed;
+    double wanted = lots_of(&p->rules, d->next.units), held = lots_of(&p->rules, p->books.units);
+    int64_t lots;
+    bool over = false;
+    if (!follow_changes(&p->books, &d->next) || !d->next.units) return;
+    limits_verdict v = limits_position(&s->limits, &d->t->limits, wanted, held,
+        close * ((double)p->rules.contract / 1e8), (double)d->t->books.equity / 1e8, &allowed);
+    if (v.answer == LIMITS_PASS) return;
+    if (v.answer >= LIMITS_NOTE) session_note(s, d->k, d->ev->bar.time, limits_rule_key(v.rule), v.answer, v.text);
+    if (v.answer > LIMITS_SKIP) limits_worse(&d->verdict, &v);
+    if (v.answer < LIMITS_SKIP) return;
+    if (allowed != wanted && account_fixed(allowed, &lots)) d->next.units = account_units(&p->rules, lots, &over);
+    if (over || !d->next.units) d->next = (account_order){0};
+    d->out.kind = DECISION_HELD;
+}
+
+static void limit_order(session *s, deal *d) {
+    const account *a = &d->t->books.replay.books;
+    if (!follow_changes(a, &d->next)) return;
+    bool less = shrinks(a, &d->next);
+    limits_verdict v = limits_order(&s->limits, &d->t->limits, d->ev->at, less);
+    if (v.answer == LIMITS_PASS) return;
+    judge(s, d, v);
+    if (v.answer >= LIMITS_SKIP) restrict_to(a, v.answer, &d->next);
+}
+
+static void limit(session *s, deal *d) {
+    const account *a = &d->t->books.replay.books;
+    account_order was = d->next;
+    restrict_to(a, d->verdict.answer, &d->next);
+    limit_position(s, d);
+    limit_order(s, d);
+    if (memcmp(&was, &d->next, sizeof was) != 0) {
+        d->out.kind = DECISION_HELD;
+        d->out.why = d->verdict.text[0] ? d->verdict.text : "cut to the largest position";
+    }
+}
+
+// The model's answer and the decision that it leads to.
+static bool answer(session *s, deal *d, err *e) {
+    trader *t = d->t;
+    journal_decision *o = &d->out;
+    int64_t outside, of, close = t->books.rows.close[1];
+    if (!live_model_answer(&s->model, d->k, s->answer, e)) return false;
+    o->inputs = board_sum(s->board, d->k);
+    o->answer = s->answer;
+    o->width = s->model.width;
+    limits_verdict finite = limits_answers(&s->limits, &t->limits, s->answer, (size_t)s->model.width);
+    if (finite.answer != LIMITS_PASS) o->width = 0;
+    judge(s, d, finite);
+    live_model_outside(&s->model, d->k, s->limits.outside_by, &outside, &of);
+    judge(s, d, limits_outside(&s->limits, &t->limits, (size_t)outside, (size_t)of));
+    o->score = finite.answer != LIMITS_PASS
+                   ? (double)NAN
+                   : market_answer(&s->model.trained, &s->label, s->answer, (double)close / 1e8);
+    o->side = decide_side(&t->record.rule, o->score);
+    decide_prediction at = {o->score, o->volatility, close};
+    o->kind = DECISION_MADE;
+    books_decide(&t->books, &t->record.rule, &at, &d->next);
+    limit(s, d);
+    return true;
+}
+
+static void order(session *s, deal *d) {
+    trader *t = d->t;
+    const account *a = &t->books.replay.books;
+    const bar *b = &d->ev->bar;
+    d->out.order = d->next;
+    if (!(d->out.changes = follow_changes(a, &d->next))) return;
+    t->order = d->next;
+    t->has_order = true;
+    const account_rules *r = &t->books.replay.rules;
+    d->intent = (journal_intent){.time = b->end,
+        .until = b->end + s->span[0],
+        .order = d->next,
+        .lots = (int64_t)account_round((account_wide)d->next.units * ACCOUNT_ONE, r->contract),
+        .price = t->books.rows.close[1]};
+    strcpy(d->intent.symbol, t->symbol);
+    d->intent.id = journal_put_intent(s->journal, &d->intent);
+    s->tally.intents++;
+}
+
+static void keep_limits(session *s, const trader *t) {
+    char key[BARS_SYMBOL_ROOM + 8], *text = limits_save(&t->limits);
+    snprintf(key, sizeof key, "limits:%s", t->symbol);
+    journal_put_word(s->journal, key, text);
+    free(text);
+}
+
+static void count(session *s, const deal *d) {
+    s->tally.bars++;
+    s->tally.caught += d->out.kind == DECISION_CAUGHT;
+    s->tally.cold += d->out.kind == DECISION_COLD;
+    s->tally.decided += d->out.kind == DECISION_MADE || d->out.kind == DECISION_HELD;
+    s->tally.held += d->out.kind == DECISION_HELD;
+}
+
+// Everything of a bar, inside its transaction.
+static bool take(session *s, deal *d, err *e) {
+    trader *t = d->t;
+    const bar *b = &d->ev->bar;
+    if (!fill(s, d, e)) return false;
+    limits_stale(&s->limits, &t->limits, d->ev->at, 0);
+    d->out = (journal_decision){
+        .symbol = t->symbol, .bar = *b, .made = d->ev->at, .inputs = -1, .equity = t->books.equity, .score = NAN};
+    d->out.volatility = session_push(s, d->k, b);
+    d->verdict = t->before;
+    t->before = LIMITS_FINE;
+    judge(s, d, limits_equity(&s->limits, &t->limits, d->ev->at, t->books.equity));
+    limits_verdict stands = limits_standing(&s->limits, &t->limits);
+    limits_worse(&d->verdict, &stands);
+    d->next = keep(&t->books.replay.books);
+    d->out.kind = d->ev->history ? DECISION_CAUGHT : DECISION_COLD;
+    if (!d->ev->history && board_ready(s->board, d->k)) {
+        if (!answer(s, d, e)) return false;
+    } else {
+        books_pass(&t->books, &t->record.rule);
+        if (d->verdict.answer > LIMITS_SKIP && !d->ev->history) limit(s, d);
+    }
+    order(s, d);
+    journal_put_bar(s->journal, t->symbol, 0, b);
+    journal_put_decision(s->journal, &d->out);
+    if (t->unsent) journal_put_sent(s->journal, t->unsent);
+    t->time = b->time;
+    t->end = b->end;
+    journal_put_books(s->journal, &(journal_books){t->symbol, t->time, &t->books, t->has_order, t->order});
+    keep_limits(s, t);
+    if (!t->kept || ++t->unsaved >= STATE_EVERY) session_save_state(s, d->k);
+    return true;
+}
+
+bool session_bar(session *s, int k, const feed_event *ev, err *e) {
+    deal d = {.t = &s->trader[k], .k = k, .ev = ev, .verdict = LIMITS_FINE};
+    if (!journal_begin(s->journal, e)) return false;
+    if (!take(s, &d, e)) {
+        journal_abandon(s->journal);
+        return false;
+    }
+    if (!journal_commit(s->journal, e)) return false;
+    count(s, &d);
+    d.t->kept = true;
+    d.t->unsent = 0;
+    if (!d.out.changes) return true;
+    session_intent i = {d.intent, false};
+    if (s->listener.intent) s->listener.intent(s->listener.arg, &i);
+    d.t->unsent = d.intent.id;
+    return true;
+}

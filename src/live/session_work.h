@@ -1,0 +1,79 @@
+// Shared by the files of a session, and private to them.
+#ifndef TRADEWIND_LIVE_SESSION_WORK_H
+#define TRADEWIND_LIVE_SESSION_WORK_H
+
+#include "data/volatility.h"
+#include "live/session.h"
+
+enum { STATE_EVERY = 512 }; // bars between two states of the features
+
+// Seconds that a bar waits for a coarser one that should have closed with it.
+static const double WAIT_FOR_COARSE = 2;
+
+// One instrument.
+typedef struct {
+    char symbol[BARS_SYMBOL_ROOM]; // "" where the data have one without a name
+    int64_t series;                // of the run's data
+    rule_record record;
+    int64_t point;
+    books books;
+    volatility *meter;
+    limits_state limits;
+    limits_verdict before; // of notes and looks since the last bar
+    account_order order;   // decided at the last close
+    bool has_order, kept;  // `kept`: the journal has books of it
+    int64_t time, end;     // of the newest bar
+    int64_t unsaved;       // bars since the last state
+    int64_t unsent;        // intent to be noted as sent with the next bar; 0: none
+    bool waits;            // for a coarser bar
+    feed_event waiting;
+    int64_t closed[FRAMES_MOST]; // end of the newest coarser bar, and the open of the first finest bar behind it
+    int64_t begun[FRAMES_MOST];
+    int64_t warmed;
+} trader;
+
+struct session {
+    session_options options;
+    trained own; // the run on its own data, until the session begins
+    bool owns, cold;
+    session_listener listener;
+    board *board;
+    live_model model;
+    journal *journal;
+    limits limits;
+    account_terms terms;
+    account_rules rules; // of the first instrument, for showing
+    build_options label;
+    char *tz, *columns;
+    bars_options reading;
+    unsigned made; // frames that are made here: bits
+    int64_t span[FRAMES_MOST];
+    int frames, traders;
+    trader *trader;
+    float *answer;
+    char weights[WEIGHTS_IDENTITY_ROOM];
+    session_tally tally;
+    double now; // of the newest event
+};
+
+// Warms up: from the run's data, or from files.
+bool session_warm_data(session *s, const dataset *d, int64_t until, err *e);
+bool session_warm_files(session *s, const char *const *file, int files, int64_t until, err *e);
+
+// A bar of the finest frame into features and volatility; what the rule needs of it.
+double session_push(session *s, int k, const bar *b);
+
+// The state of an instrument's features and volatility, and back.
+void session_save_state(session *s, int k);
+bool session_load_state(session *s, int k, err *e);
+
+// Takes a bar of the finest frame.
+bool session_bar(session *s, int k, const feed_event *ev, err *e);
+
+// Closes an instrument's position at once, in a transaction of its own: the order fills at the next open.
+bool session_go_flat(session *s, int k, err *e);
+
+// An event for the journal, inside a transaction, and for the listener.
+void session_note(session *s, int k, int64_t time, const char *kind, limits_answer answer, const char *text);
+
+#endif

@@ -1,0 +1,32 @@
+// Runs that are watched together: each with its tail and its story, found in the directories that a user names.
+#ifndef TRADEWIND_WATCH_WATCHED_H
+#define TRADEWIND_WATCH_WATCHED_H
+
+#include "watch/story.h"
+#include "watch/tail.h"
+
+typedef struct {
+    tail *tail;
+    tail_cursor cursor;
+    story *story;
+} watched_run;
+
+typedef struct {
+    const char *const *dir;
+    int dirs;
+    watched_run *run;
+    int runs;
+} watched;
+
+// Directories of runs stand for themselves; of walks and ensembles, for their parts; others for the runs in them, or
+// for a run to come where there are none. The names live as long as this.
+void watched_open(watched *w, const char *const *dir, int dirs);
+void watched_close(watched *w);
+
+// Looks for runs that have begun since; true where there are some. Those that are known keep their places.
+bool watched_look(watched *w);
+
+// Follows one of them; true where something is new.
+bool watched_poll(watched_run *r);
+
+#endif

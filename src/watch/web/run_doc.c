@@ -1,0 +1,284 @@
+#include "watch/web/run_doc.h"
+
+#include "run/outline.h"
+#include "run/results.h"
+#include "run/run.h"
+#include "watch/verdict.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+// Descriptions
+
+static void value_of(const char *text, const char *key, char *to, size_t room) {
+    char *value = text ? outline_value(text, key) : NULL;
+    snprintf(to, room, "%s", value ? value : "");
+    free(value);
+}
+
+static double number_of(const char *text, const char *key) {
+    char value[64], *end;
+    value_of(text, key, value, sizeof value);
+    double v = strtod(value, &end);
+    return end == value ? NAN : v;
+}
+
+// A text of a file as JSON can hold it: what is no UTF-8 becomes "?".
+static json_t *text_json(const char *text) {
+    if (!text) return json_null();
+    json_t *is = json_string(text);
+    if (is) return is;
+    char *plain = strdup(text);
+    NEED(plain, "out of memory for a text");
+    for (char *c = plain; *c; c++)
+        if ((unsigned char)*c >= 0x80) *c = '?';
+    is = json_string(plain);
+    free(plain);
+    return is;
+}
+
+// A description and a plan: of run.db, or the files where that cannot be read.
+typedef struct {
+    const char *config, *plan;
+    char *own_config, *own_plan;
+} texts;
+
+static texts texts_of(const run_doc *d) {
+    const view_summary *s = view_sum(d->view);
+    texts t = {.config = s->config, .plan = s->plan};
+    if (!t.config || !*t.config) t.config = t.own_config = run_text(d->dir, "config.yaml");
+    if (!t.plan || !*t.plan) t.plan = t.own_plan = run_text(d->dir, "plan.yaml");
+    return t;
+}
+
+static void texts_done(texts *t) {
+    free(t->own_config);
+    free(t->own_plan);
+}
+
+static bool has_file(const char *dir, const char *name) {
+    char *path = run_path(dir, name);
+    bool is = access(path, R_OK) == 0;
+    free(path);
+    return is;
+}
+
+// run, walk, ensemble, agent.
+static const char *kind_of(const run_doc *d, const texts *t) {
+    char env[64];
+    if (d->parts) {
+        char *member = run_path(d->dir, "member_1");
+        bool ensemble = run_is(member);
+        free(member);
+        return ensemble ? "ensemble" : "walk";
+    }
+    value_of(t->config, "agent.env", env, sizeof env);
+    return env[0] ? "agent" : "run";
+}
+
+// Progress
+
+typedef struct {
+    double planned; // epochs or steps; NAN: not known
+    double share;   // of it that is done
+    double left;    // seconds
+} progress;
+
+// An epoch's samples stand in the plan as "69832 from 0".
+static progress progress_of(const view_summary *s, const texts *t) {
+    double steps = number_of(t->config, "agent.total_timesteps"), samples = number_of(t->plan, "samples.train");
+    progress p = {.planned = number_of(t->config, "train.epochs"), .share = NAN, .left = NAN};
+    if (!isnan(steps) && steps > 0) {
+        p.planned = steps;
+        p.share = (double)s->step / steps;
+    } else if (p.planned > 0) {
+        double begun = s->begun && samples > 0 ? (double)s->done / samples : 0;
+        p.share = ((double)s->epochs + fmin(begun, 1)) / p.planned;
+    }
+    p.share = fmin(p.share, 1);
+    double whole = s->epochs ? (double)s->epochs / p.planned : NAN;
+    if (!isnan(steps) && steps > 0) whole = p.share;
+    if (strcmp(s->status, "running") == 0 && whole > 0 && s->seconds > 0)
+        p.left = s->seconds / whole * fmax(1 - p.share, 0);
+    return p;
+}
+
+// Short
+
+static json_t *spark_json(const view *v) {
+    strip_point p[2 * VIEW_SPARK + 4];
+    json_t *list = json_array();
+    int n = view_spark(v, p);
+    for (int i = 0; i < n; i++) json_array_append_new(list, json_real(p[i].y));
+    return list;
+}
+
+static json_t *short_of(const run_doc *d, const texts *t) {
+    const view_summary *s = view_sum(d->view);
+    progress p = progress_of(s, t);
+    char model[64], device[128], set[256], metric[64], env[64];
+    value_of(t->config, "model.kind", model, sizeof model);
+    value_of(t->config, "data.set", set, sizeof set);
+    value_of(t->config, "train.metric", metric, sizeof metric);
+    value_of(t->config, "agent.env", env, sizeof env);
+    value_of(t->plan, "device", device, sizeof device);
+    if (t->config && outline_has(t->config, "data.bars")) snprintf(set, sizeof set, "bars");
+    json_t *doc = json_pack("{s:s, s:o, s:s?, s:s, s:s, s:b}", "id", d->id, "name", text_json(d->name), "parent",
+        d->parent, "kind", kind_of(d, t), "status", s->status, "known", view_known(d->view));
+    const struct {
+        const char *key;
+        json_t *value;
+    } more[] = {{"model", text_json(env[0] ? "ppo" : model)}, {"data", text_json(env[0] ? env : set)},
+        {"device", text_json(device)}, {"version", text_json(s->version)}, {"note", text_json(s->note)},
+        {"trouble", text_json(s->trouble)}, {"started", json_number(s->started)}, {"changed", json_number(s->changed)},
+        {"seconds", json_number(s->seconds)}, {"epochs", json_integer(s->epochs)}, {"step", json_integer(s->step)},
+        {"best_epoch", json_integer(s->best_epoch)}, {"begun", json_integer(s->begun)},
+        {"planned", json_number(p.planned)}, {"progress", json_number(p.share)}, {"left", json_number(p.left)},
+        {"metric", text_json(metric)}, {"main", text_json(view_main(d->view))},
+        {"best", json_number(view_main_best(d->view))}, {"spark", spark_json(d->view)}};
+    for (size_t i = 0; i < sizeof more / sizeof *more; i++) json_object_set_new(doc, more[i].key, more[i].value);
+    return doc;
+}
+
+json_t *run_doc_short(const run_doc *d) {
+    texts t = texts_of(d);
+    json_t *doc = short_of(d, &t);
+    texts_done(&t);
+    return doc;
+}
+
+// Verdicts
+
+// Values of a curve, one an epoch from the first; the caller frees them. A curve that was thinned has none.
+static double *values_of(const view *v, const char *name, int *count) {
+    const view_curve *c = view_find(v, name);
+    *count = 0;
+    if (!c || c->values.each > 1 || !c->values.cells) return NULL;
+    double *list = malloc((size_t)c->values.cells * sizeof *list);
+    NEED(list, "out of memory for values");
+    for (int i = 0; i < c->values.cells; i++) list[i] = c->values.cell[i].low.y;
+    *count = c->values.cells;
+    return list;
+}
+
+// The mean of a device's curve over the last cells, and the most of all.
+static void late_of(const view *v, const char *name, double *mean, double *late_most, double *most) {
+    enum { LATE = 60 };
+    const view_curve *c = view_find(v, name);
+    *mean = *late_most = *most = NAN;
+    if (!c || !c->values.cells) return;
+    double sum = 0;
+    int from = c->values.cells > LATE ? c->values.cells - LATE : 0;
+    for (int i = 0; i < c->values.cells; i++) {
+        const strip_cell *cell = &c->values.cell[i];
+        *most = fmax(*most, cell->high.y);
+        if (i < from) continue;
+        *late_most = fmax(*late_most, cell->high.y);
+        sum += (cell->low.y + cell->high.y) / 2;
+    }
+    *mean = sum / (c->values.cells - from);
+}
+
+static double limit_of(const texts *t) {
+    double gb = number_of(t->config, "gpu_optimization.max_memory_gb");
+    return gb > 0 ? gb * 1073741824.0 : NAN;
+}
+
+static verdict_figures figures_of(const run_doc *d, const texts *t) {
+    const view *v = d->view;
+    const view_summary *s = view_sum(v);
+    verdict_figures f = {
+        .parameters = number_of(t->plan, "parameters"), .patience = number_of(t->config, "train.patience")};
+    double unused;
+    char device[128], residency[32];
+    value_of(t->plan, "device", device, sizeof device);
+    value_of(t->plan, "residency", residency, sizeof residency);
+    f.card = device[0] && strncmp(device, "cpu", 3) != 0;
+    f.streamed = strcmp(residency, "host") == 0;
+    late_of(v, "device/utilisation", &f.utilisation, &unused, &unused);
+    late_of(v, "device/clock", &f.clock, &unused, &f.clock_most);
+    late_of(v, "device/temperature", &unused, &f.temperature, &unused);
+    late_of(v, "device/power", &f.power, &unused, &f.power_most);
+    late_of(v, "device/memory_process", &unused, &unused, &f.process);
+    late_of(v, "device/memory_used", &unused, &unused, &f.used);
+    late_of(v, "device/memory_total", &unused, &unused, &f.total);
+    f.limit = limit_of(t);
+    f.steps = (double)s->step;
+    f.skipped = view_last(v, "steps_skipped");
+    f.step_seconds = s->step && s->epochs ? s->seconds / (double)s->step : NAN;
+    f.loss = values_of(v, "validation/loss", &f.losses);
+    f.rate = values_of(v, "epoch/samples_per_s", &f.rates);
+    return f;
+}
+
+static json_t *verdicts_json(const run_doc *d, const texts *t) {
+    verdict said[VERDICTS_MOST];
+    verdict_figures f = figures_of(d, t);
+    int n = verdicts(&f, said);
+    json_t *list = json_array();
+    for (int i = 0; i < n; i++)
+        json_array_append_new(list, json_pack("{s:s, s:s, s:o}", "about", said[i].about, "grade",
+                                        verdict_word(said[i].grade), "text", text_json(said[i].text)));
+    free((void *)(uintptr_t)f.loss);
+    free((void *)(uintptr_t)f.rate);
+    return list;
+}
+
+// Whole
+
+static json_t *curves_json(const view *v) {
+    json_t *list = json_array();
+    for (int i = 0; i < view_curves(v); i++) {
+        const view_curve *c = view_curve_at(v, i);
+        static const char *const of[] = {"epoch", "epoch", "step", "time"};
+        json_array_append_new(
+            list, json_pack("{s:o, s:s, s:I, s:I, s:o, s:o, s:o}", "name", text_json(c->name), "over", of[c->kind],
+                      "count", (json_int_t)c->values.count, "missing", (json_int_t)c->values.missing, "last",
+                      json_number(view_last(v, c->name)), "best", json_number(view_best(v, c->name)), "to",
+                      json_number(c->values.count ? c->values.last.x : NAN)));
+    }
+    return list;
+}
+
+static json_t *events_json(const view *v) {
+    json_t *list = json_array();
+    for (int i = 0; i < view_events(v); i++) {
+        const view_event *e = view_event_at(v, i);
+        json_array_append_new(list, json_pack("{s:o, s:I, s:o, s:o}", "time", json_number(e->time), "step",
+                                        (json_int_t)e->step, "kind", text_json(e->kind), "text", text_json(e->text)));
+    }
+    return list;
+}
+
+static json_t *confusion_json(const view *v) {
+    const char *text = view_sum(v)->confusion;
+    err unused;
+    json_t *m = text ? json_read(text, strlen(text), &unused) : NULL;
+    return m ? m : json_null();
+}
+
+static json_t *documents_json(const char *dir) {
+    json_t *list = json_array();
+    for (int k = 0; k < RESULTS_KINDS; k++)
+        if (has_file(dir, results_name((results_kind)k)))
+            json_array_append_new(list, json_string(results_name((results_kind)k)));
+    return list;
+}
+
+json_t *run_doc_whole(const run_doc *d) {
+    texts t = texts_of(d);
+    json_t *doc = short_of(d, &t);
+    const struct {
+        const char *key;
+        json_t *value;
+    } more[] = {{"directory", text_json(d->dir)}, {"curves", curves_json(d->view)}, {"events", events_json(d->view)},
+        {"confusion", confusion_json(d->view)}, {"verdicts", verdicts_json(d, &t)},
+        {"documents", documents_json(d->dir)}, {"report", json_boolean(has_file(d->dir, "report.html"))},
+        {"limit", json_number(limit_of(&t))}, {"config", text_json(t.config)}, {"plan", text_json(t.plan)}};
+    for (size_t i = 0; i < sizeof more / sizeof *more; i++) json_object_set_new(doc, more[i].key, more[i].value);
+    texts_done(&t);
+    return doc;
+}

@@ -1,0 +1,268 @@
+// tradewind live from outside: a replay gives the answers and trades of a backtest of the same bars, wherever the
+// history ends and however bars come; a session goes on where it ended; what is refused.
+#include "cli/program.h"
+#include "data/walk.h"
+#include "live/kept.h"
+#include "support.h"
+
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+enum { N = 2000, SPAN = 300 };
+
+static const char barrier[] = "label: {kind: barrier, up: 1.5, down: 1, limit: 6}",
+                  forecast[] = "label: {kind: forecast, horizon: 4}";
+
+static void put_bars(const char *path, const bar *all, int64_t from, int64_t count) {
+    FILE *f = fopen(path, "w");
+    assert_non_null(f);
+    fputs("time,open,high,low,close,tick_volume,spread\n", f);
+    for (const bar *b = all + from; b < all + from + count; b++)
+        fprintf(f, "%lld,%.9g,%.9g,%.9g,%.9g,%.0f,%.0f\n", (long long)b->time, b->open, b->high, b->low, b->close,
+            b->volume, b->spread);
+    fclose(f);
+}
+
+static void train(const char *dir, const char *model, const char *label, const char *more) {
+    char text[640];
+    snprintf(text, sizeof text,
+        "data: {bars: {fast: train.csv}, frames: [1h], vector: %s, windows: {fast: 12, slow: 4}, %s,\n"
+        "  features: {fast: [return, body, rsi_14], slow: [return, natr_14]}}\nmodel: {%s}\n"
+        "train: {epochs: 1, batch_size: 128%s}\nrun: {dir: %s}\n",
+        strstr(model, "lstm") ? "true" : "false", label, model, more, dir);
+    put_text("run.yaml", text);
+    assert_int_equal(RUN("train", "run.yaml", "-q", "--device", "cpu"), 0);
+}
+
+static int setup(void **state) {
+    if (support_enter(state)) return -1;
+    walk_put("train.csv", N, SPAN, 4);
+    walk_put("b.csv", N, SPAN, 5);
+    return 0;
+}
+
+// Answers of `predict` in the form of the journal's: a line a bar, its close and its numbers.
+static char *predicted(const char *run, int width) {
+    char data[] = "data.bars.fast=b.csv", *text, *to = NULL, *save = NULL;
+    size_t bytes = 0;
+    assert_int_equal(RUN("predict", run, data, "--latest", "100000", "-o", "p.csv", "-q", "--device", "cpu"), 0);
+    text = slurp("p.csv");
+    FILE *f = open_memstream(&to, &bytes);
+    char *header = strtok_r(text, "\n", &save);
+    int before = 0, place = 0;
+    for (char *name = strtok(header, ","); name; name = strtok(NULL, ","), place++)
+        if (strncmp(name, "p_", 2) == 0 || strncmp(name, "forecast", 8) == 0 || strncmp(name, "prob", 4) == 0)
+            before = before ? before : place;
+    for (char *line; (line = strtok_r(NULL, "\n", &save));) {
+        char *cell = line;
+        for (int i = 0; i < before; i++) cell = strchr(cell, ',') + 1;
+        fputc('[', f);
+        for (int k = 0; k < width; k++) {
+            fprintf(f, "%s%.*s", k ? "," : "", (int)strcspn(cell, ",\n"), cell);
+            cell += strcspn(cell, ",");
+            cell += *cell == ',';
+        }
+        fputs("]\n", f);
+    }
+    fclose(f);
+    free(text);
+    return to;
+}
+
+static const char answers[] = "SELECT answer FROM decisions WHERE answer IS NOT NULL ORDER BY time";
+
+#define REPLAY(run, ...) RUN("live", run, "--feed", "replay:b.csv", "-q", __VA_ARGS__)
+
+static void check_replay(const char *run, int width) {
+    char state[64];
+    snprintf(state, sizeof state, "%s.db", run);
+    assert_int_equal(RUN("backtest", run, "--bars", "b.csv", "--trades", "bt.csv", "-q", "account.spread=0.0001"), 0);
+    assert_int_equal(
+        REPLAY(run, "--history", "none", "--state", state, "--trades", "lv.csv", "account.spread=0.0001"), 0);
+    same_bytes("bt.csv", "lv.csv");
+    char *is = kept_rows(state, answers), *want = predicted(run, width);
+    if (strcmp(is, want) != 0) fail_msg("%s: answers differ:\n%.200s\n---\n%.200s", run, is, want);
+    assert_true(strlen(want) > 100 && kept_number(state, "SELECT count(*) FROM trades") > 1);
+    free(is);
+    free(want);
+}
+
+static void a_replay_is_a_backtest(void **state) {
+    (void)state;
+    train("lstm", "kind: lstm, hidden: {fast: 8, slow: 4}", barrier, "");
+    check_replay("lstm", 3);
+    train("mlp", "kind: mlp, widths: '8'", barrier, "");
+    check_replay("mlp", 3);
+    train("transformer", "kind: transformer, width: 8, heads: 2, layers: 1", barrier, "");
+    check_replay("transformer", 3);
+    train("nbeats", "kind: nbeats", forecast, "");
+    check_replay("nbeats", 4);
+}
+
+static void so_is_one_of_an_ensemble(void **state) {
+    (void)state;
+    train("three", "kind: mlp, widths: '8'", barrier, ", ensemble: 3");
+    check_replay("three", 3);
+    train("threef", "kind: mlp, widths: '8'", forecast, ", ensemble: 3");
+    check_replay("threef", 4);
+}
+
+// The history is the first bars, the feed all others: what is decided is the same from there on.
+static void the_history_may_end_anywhere(void **state) {
+    (void)state;
+    static const int cuts[] = {2, 57, 800, 1333};
+    bar *all = walk_bars(N, SPAN, 5);
+    train("lstm", "kind: lstm, hidden: {fast: 8, slow: 4}", barrier, "");
+    assert_int_equal(REPLAY("lstm", "--history", "none", "--state", "whole.db"), 0);
+    for (size_t i = 0; i < sizeof cuts / sizeof *cuts; i++) {
+        char sql[200], name[32];
+        snprintf(name, sizeof name, "cut%zu.db", i);
+        put_bars("first.csv", all, 0, cuts[i]);
+        put_bars("rest.csv", all, cuts[i], N - cuts[i]);
+        assert_int_equal(
+            RUN("live", "lstm", "--feed", "replay:rest.csv", "-q", "--history", "first.csv", "--state", name), 0);
+        snprintf(sql, sizeof sql,
+            "SELECT time, inputs, answer, score, volatility, side FROM decisions WHERE answer IS NOT NULL AND time >= "
+            "%lld ORDER BY time",
+            (long long)all[cuts[i]].time);
+        char *is = kept_rows(name, sql), *want = kept_rows("whole.db", sql);
+        if (strcmp(is, want) != 0) fail_msg("cut at %d:\n%.200s\n---\n%.200s", cuts[i], is, want);
+        assert_true(strlen(want) > 1000);
+        free(is);
+        free(want);
+    }
+    free(all);
+}
+
+// The run's own data are the history up to the feed's first bar.
+static void the_runs_data_are_the_history(void **state) {
+    (void)state;
+    bar *all = walk_bars(N, SPAN, 4);
+    train("mlp", "kind: mlp, widths: '8'", barrier, "");
+    put_bars("rest.csv", all, 1500, N - 1500);
+    assert_int_equal(RUN("live", "mlp", "--feed", "replay:train.csv", "-q", "--state", "whole.db"), 0);
+    assert_int_equal(RUN("live", "mlp", "--feed", "replay:rest.csv", "--state", "rest.db"), 0);
+    matches("out", "\nposition +warmed up with 1,500 bars to ");
+    assert_int_equal(kept_number("rest.db", "SELECT count(*) FROM decisions"), N - 1500);
+    assert_int_equal(kept_number("rest.db", "SELECT count(*) FROM decisions WHERE answer IS NULL"), 0);
+    char sql[200];
+    snprintf(sql, sizeof sql, "SELECT time, inputs, answer FROM decisions WHERE time >= %lld ORDER BY time",
+        (long long)all[1500].time);
+    char *is = kept_rows("rest.db", sql), *want = kept_rows("whole.db", sql);
+    assert_string_equal(is, want);
+    free(is);
+    free(want);
+    free(all);
+}
+
+// A session that ends with its file and goes on with a longer one has what one session over all has.
+static void a_session_goes_on(void **state) {
+    (void)state;
+    bar *all = walk_bars(N, SPAN, 5);
+    train("lstm", "kind: lstm, hidden: {fast: 8, slow: 4}", barrier, "");
+    assert_int_equal(REPLAY("lstm", "--history", "none", "--state", "whole.db"), 0);
+    static const int ends[] = {1, 300, 1200, 1201, 1900, N};
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+        put_bars("part.csv", all, 0, ends[i] < 2 ? 2 : ends[i]);
+        assert_int_equal(
+            RUN("live", "lstm", "--feed", "replay:part.csv", "-q", "--history", "none", "--state", "parts.db"), 0);
+    }
+    kept_same("whole.db", "parts.db");
+    // The same file again changes nothing.
+    assert_int_equal(REPLAY("lstm", "--history", "none", "--state", "parts.db"), 0);
+    kept_same("whole.db", "parts.db");
+    free(all);
+}
+
+static void lines_are_bars_too(void **state) {
+    (void)state;
+    train("mlp", "kind: mlp, widths: '8'", barrier, "");
+    assert_int_equal(REPLAY("mlp", "--history", "none", "--state", "whole.db"), 0);
+    char line[600];
+    snprintf(line, sizeof line,
+        "(head -n 700 b.csv; sleep 0.2; tail -n +701 b.csv | head -n 900; sleep 0.1; tail -n +1601 b.csv) | %s live "
+        "mlp "
+        "--feed - -q --history none --state lines.db live.late=none live.stale=none live.max_loss=none "
+        "live.max_day_loss=none live.max_exposure=none live.max_orders=none live.outside_share=none",
+        TRADEWIND_BINARY);
+    assert_int_equal(system(line), 0);
+    kept_same("whole.db", "lines.db");
+}
+
+static void intents_are_lines(void **state) {
+    (void)state;
+    train("mlp", "kind: mlp, widths: '8'", barrier, "");
+    assert_int_equal(REPLAY("mlp", "--history", "none", "--state", "s.db", "--exec", "intents.jsonl"), 0);
+    char *text = slurp("intents.jsonl"), *save = NULL;
+    int64_t lines = 0;
+    for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+        json_t *all = json_loads(line, 0, NULL);
+        assert_non_null(all);
+        assert_int_equal(json_integer_value(json_object_get(all, "id")), ++lines);
+        json_decref(all);
+    }
+    assert_int_equal(lines, kept_number("s.db", "SELECT count(*) FROM intents"));
+    assert_int_equal(lines, kept_number("s.db", "SELECT count(*) FROM intents WHERE sent"));
+    assert_true(lines > 20);
+    free(text);
+}
+
+static void mistakes_are_told(void **state) {
+    (void)state;
+    train("mlp", "kind: mlp, widths: '8'", barrier, "");
+    assert_int_equal(RUN("live", "mlp"), 2);
+    matches("err", "no feed given");
+    assert_int_equal(RUN("live", "--feed", "replay:b.csv"), 2);
+    assert_int_equal(REPLAY("mlp", "account.day_close=on"), 2);
+    matches("err", "account.day_close");
+    assert_int_equal(REPLAY("mlp", "--symbol", "X"), 2);
+    matches("err", "no such instrument");
+    assert_int_equal(REPLAY("mlp", "--state", "b.csv"), 2);
+    matches("err", "b\\.csv: is damaged, or no state of a session");
+    assert_int_equal(RUN("live", "--status", "nothing.db"), 2);
+}
+
+static void it_is_stopped_and_cleared(void **state) {
+    (void)state;
+    train("mlp", "kind: mlp, widths: '8'", barrier, "");
+    assert_int_equal(REPLAY("mlp", "--history", "none", "--state", "s.db"), 0);
+    assert_int_equal(RUN("live", "--status", "s.db", "--json"), 0);
+    json_t *all = last_line();
+    assert_int_equal(json_array_size(json_object_get(all, "books")), 1);
+    assert_true(json_is_false(json_object_get(all, "running")));
+    json_decref(all);
+    assert_int_equal(RUN("live", "--stop", "s.db"), 0);
+    bar *more = walk_bars(N + 50, SPAN, 5);
+    put_bars("b.csv", more, 0, N + 50);
+    free(more);
+    assert_int_equal(REPLAY("mlp", "--history", "none", "--state", "s.db"), 0);
+    assert_int_equal(kept_number("s.db", "SELECT units FROM books"), 0);
+    assert_int_equal(REPLAY("mlp", "--history", "none", "--state", "s.db"), 2);
+    matches("err", "was stopped");
+    assert_int_equal(REPLAY("mlp", "--history", "none", "--state", "s.db", "--clear"), 0);
+    assert_int_equal(kept_number("s.db", "SELECT count(*) FROM decisions"), N + 50);
+    walk_put("b.csv", N, SPAN, 5);
+}
+
+int main(void) {
+    program_use(TRADEWIND_BINARY);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_replay_is_a_backtest, setup, support_leave),
+        cmocka_unit_test_setup_teardown(so_is_one_of_an_ensemble, setup, support_leave),
+        cmocka_unit_test_setup_teardown(the_history_may_end_anywhere, setup, support_leave),
+        cmocka_unit_test_setup_teardown(the_runs_data_are_the_history, setup, support_leave),
+        cmocka_unit_test_setup_teardown(a_session_goes_on, setup, support_leave),
+        cmocka_unit_test_setup_teardown(lines_are_bars_too, setup, support_leave),
+        cmocka_unit_test_setup_teardown(intents_are_lines, setup, support_leave),
+        cmocka_unit_test_setup_teardown(it_is_stopped_and_cleared, setup, support_leave),
+        cmocka_unit_test_setup_teardown(mistakes_are_told, setup, support_leave),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
