@@ -3,6 +3,7 @@
 #include "base/term.h"
 #include "cli/ask.h"
 #include "cli/cli.h"
+#include "cli/live_drift.h"
 #include "cli/live_show.h"
 #include "live/intents.h"
 #include "live/newest.h"
@@ -287,6 +288,14 @@ static bool check_trades(const live *v, err *e) {
     return output_may_replace(path, OUTPUT_TRADES, inputs, 2, e);
 }
 
+// A limit that ended the session is a failure; a wish is none.
+static bool tell_stop(const live *v, err *e) {
+    limits_rule by = session_stopped_by(v->session);
+    if (by == LIMITS_RULES || by == LIMIT_KILL) return true;
+    return err_run(e, "%s: stopped by the limit %s; `tradewind live --status` says more, --clear takes it back",
+        v->state, limits_rule_key(by));
+}
+
 static bool trade(live *v, err *e) {
     const char *exec = cli_given(v->o, "--exec");
     session_listener l = {on_intent, on_event, v};
@@ -303,7 +312,7 @@ static bool trade(live *v, err *e) {
         live_show_end(v->o, v->session, &v->as,
             &(live_end){clock_seconds() - v->began, cli_given(v->o, "--latency") ? &v->latency : NULL,
                 v->temporary[0] ? NULL : v->state, cli_given(v->o, "--trades")});
-    return ok;
+    return ok && tell_stop(v, e);
 }
 
 static void close_all(live *v) {
@@ -320,10 +329,12 @@ static bool run(const cli_options *o, err *e) {
     const char *status = cli_given(o, "--status"), *stop = cli_given(o, "--stop");
     if (status) return live_show_status(o, status, e);
     if (stop) return live_ask_stop(o, stop, e);
+    if (cli_given(o, "--drift")) return live_drift(o, cli_given(o, "--drift"), e);
     live *v = calloc(1, sizeof *v);
     NEED(v, "out of memory for a session");
     v->o = o;
     v->exec.fd = -1;
+    cli_watch_signals();
     sigaction(SIGUSR1, &(struct sigaction){.sa_handler = on_kill}, NULL);
     bool ok = ask(v, e) && trade(v, e);
     close_all(v);
@@ -354,8 +365,10 @@ const cli_command cli_live = {"live", "RUN --feed FEED [key=value...]", "a train
     "  --latency           at the end, times from the arrival of a bar to the committed decision\n"
     "  --clear             take back a stop: by a limit, --stop, or the signal USR1\n"
     "  --status STATE      show positions, books and events of a session, running or not\n"
+    "  --drift STATE       compare the newest answers of a session with the run's validation\n"
+    "  --last N            how many of them (default: 1000)\n"
     "  --stop STATE        ask a session to close its positions and end\n"
     "Limits are keys of the section live: (train --help lists them). A replay is compared with a backtest, so that\n"
     "limits of the account act there only where they are given here as KEY=VALUE.\n",
-    more, NULL, WORDS_MOST, run, "--feed --history --state --symbol --exec --trades --status --stop",
+    more, NULL, WORDS_MOST, run, "--feed --history --state --symbol --exec --trades --status --stop --drift --last",
     "--build --latency --clear"};

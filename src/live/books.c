@@ -165,8 +165,9 @@ static void move_account(mover *m, account *a) {
 static void move_all(mover *m, books *b) {
     replay *p = &b->replay;
     int64_t none = 0;
+    replay_trade ended = {0}; // where nothing is open
     move_account(m, &p->books);
-    move_trade(m, &p->trade[0]);
+    move_trade(m, p->books.units ? &p->trade[0] : &ended);
     real(m, &p->turnover);
     int64_t *const all[] = {&p->held, &p->ambiguous, &p->unsized, &p->refused.no_margin, &p->refused.costs_above,
         &b->bars, &b->entry, &b->held, &b->equity, &b->refusals, &b->rows.time[1], &b->rows.open[1], &b->rows.high[1],

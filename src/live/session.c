@@ -125,6 +125,18 @@ static bool take_rule(session *s, trader *t, const char *settings) {
     return ok && t->point > 0;
 }
 
+// For those who score the answers later (live/drift.h).
+static void keep_meaning(session *s) {
+    json_t *label = build_label_json(&s->label);
+    char *text = json_dumps(label, JSON_COMPACT | JSON_REAL_PRECISION(17)), *dir = trained_dir(s->options.run.run);
+    NEED(text && dir, "out of memory for a label");
+    journal_put_word(s->journal, "label", text);
+    journal_put_word(s->journal, "run", dir);
+    json_decref(label);
+    free(text);
+    free(dir);
+}
+
 static bool keep_rule(session *s, const trader *t, const char *settings, err *e) {
     char key[BARS_SYMBOL_ROOM + 8];
     json_t *all = json_pack("{s:s, s:s, s:I, s:o}", "settings", settings, "weights", s->weights, "point",
@@ -134,6 +146,7 @@ static bool keep_rule(session *s, const trader *t, const char *settings, err *e)
     NEED(text, "out of memory for a rule");
     bool ok = journal_begin(s->journal, e);
     if (ok) journal_put_word(s->journal, rule_key(t, key), text);
+    if (ok) keep_meaning(s);
     free(text);
     return ok && journal_commit(s->journal, e);
 }
@@ -544,6 +557,12 @@ bool session_is_stopped(const session *s) {
     for (int k = 0; k < s->traders; k++)
         if (s->trader[k].limits.stopped) return true;
     return false;
+}
+
+limits_rule session_stopped_by(const session *s) {
+    for (int k = 0; k < s->traders; k++)
+        if (s->trader[k].limits.stopped) return s->trader[k].limits.stopped_by;
+    return LIMITS_RULES;
 }
 
 bool session_is_over(const session *s) {

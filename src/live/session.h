@@ -101,6 +101,9 @@ bool session_clear(session *s, double now, err *e);
 // True once a stop was asked for, by a rule or by session_kill, and no position is left.
 bool session_is_over(const session *s);
 
+// The rule that said stop first; LIMITS_RULES where none has.
+limits_rule session_stopped_by(const session *s);
+
 // True where a stop stands from the beginning: it needs session_clear.
 bool session_is_stopped(const session *s);
 

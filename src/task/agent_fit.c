@@ -129,6 +129,16 @@ static bool judge(fit *f, agent_ended *i, agent_score *s, err *e) {
     return true;
 }
 
+// The line with the time that is left, where nothing stops the run before, memory and utilisation.
+static void log_iteration(fit *f, const agent_ended *i, const char *line) {
+    const agent_settings *s = &f->task.agent;
+    char text[LINE_ROOM];
+    double rest = (double)(agent_iterations(f->agent) * s->envs * s->steps - i->report->total_timesteps);
+    snprintf(text, sizeof text, "%s", line);
+    records_add_state(agent_keeper_records(f->keeper), i->fps > 0 ? rest / i->fps : NAN, text, sizeof text);
+    log_line(f->log, "%s", text);
+}
+
 // Lines are for people: one a second, and every evaluation.
 static bool tell_iteration(fit *f, const agent_ended *i) {
     const agent_settings *s = &f->task.agent;
@@ -140,7 +150,7 @@ static bool tell_iteration(fit *f, const agent_ended *i) {
         agent_lines_score(i->report, i->score, i->best, line, sizeof line);
     else
         agent_lines_iteration(i->report, line, sizeof line);
-    if (due) log_line(f->log, "%s", line);
+    if (due) log_iteration(f, i, line);
     return tell(f, &(task_event){.kind = TASK_ITERATION,
                        .line = due ? line : NULL,
                        .iteration = {.task = &f->task,

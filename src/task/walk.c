@@ -1,5 +1,6 @@
 #include "task/walk.h"
 
+#include "run/hook.h"
 #include "run/results.h"
 #include "run/run.h"
 #include "task/fit.h"
@@ -337,6 +338,20 @@ static bool suits_agents(const task *t, err *e) {
            config_fail(c, "walk.importance", e, "importance of columns is not measured for agents; leave it out");
 }
 
+// The end of a walk, for the command of on_event; its folds tell nothing by themselves.
+static void tell_hook(const walk *w, hook_event k, const char *text) {
+    const settings *s = &w->all.settings;
+    char why[256];
+    hook *h = hook_new(&(hook_options){.command = s->on_event, .events = s->events, .dir = s->dir});
+    hook_tell(h, k, text, json_pack("{s:i}", "folds", w->works));
+    hook_finish(h);
+    if (hook_tick(h, why, sizeof why)) {
+        if (w->place) db_event(run_db(w->place), 0, "on_event", why);
+        tell(w, (task_event){.kind = TASK_WARNING, .line = why});
+    }
+    hook_free(h);
+}
+
 static bool walk_all(walk *w, err *e) {
     bool stopped = false;
     if (w->all.settings.walk.fold)
@@ -348,6 +363,7 @@ static bool walk_all(walk *w, err *e) {
     bool ok = plan_walk(w, e) && open_place(w, e) && carry_out(w, &stopped, e);
     const char *status = !ok ? "failed" : stopped ? "stopped" : "done";
     if (w->place) db_status(run_db(w->place), status, ok ? "" : e->text);
+    tell_hook(w, !ok ? HOOK_FAILED : stopped ? HOOK_STOP : HOOK_FINISHED, ok ? status : e->text);
     if (ok && stopped) tell(w, (task_event){.kind = TASK_WALK_STOPPED, .member = {.dir = w->all.settings.dir}});
     return ok;
 }

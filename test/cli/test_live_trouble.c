@@ -1,0 +1,226 @@
+// tradewind live in trouble: disks that are full, states that are locked, limits that are reached, bars that come twice
+// or otherwise, bars that came while nobody could trade.
+#include "cli/program.h"
+#include "data/walk.h"
+#include "fault/kinds.h"
+#include "live/kept.h"
+#include "support.h"
+
+#include <fcntl.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <sqlite3.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+enum { N = 900, SPAN = 300 };
+
+static const char header[] = "time,open,high,low,close,tick_volume,spread\n";
+
+static void put_bar(FILE *f, const bar *b, double by) {
+    fprintf(f, "%lld,%.9g,%.9g,%.9g,%.9g,%.0f,%.0f\n", (long long)b->time, b->open * by, b->high * by, b->low * by,
+        b->close * by, b->volume, b->spread);
+}
+
+static void put_part(const char *path, int64_t count) {
+    bar *all = walk_bars(N, SPAN, 5);
+    FILE *f = fopen(path, "w");
+    assert_non_null(f);
+    fputs(header, f);
+    for (int64_t i = 0; i < count; i++) put_bar(f, &all[i], 1);
+    fclose(f);
+    free(all);
+}
+
+#define WORDS(state, ...)                                                                                              \
+    "live", "mlp", "--feed", "replay:b.csv", "-q", "--history", "none", "--state", state, __VA_ARGS__
+
+static int setup(void **state) {
+    if (support_enter(state)) return -1;
+    program_use(TRADEWIND_BINARY);
+    walk_put("train.csv", 1200, SPAN, 4);
+    walk_put("b.csv", N, SPAN, 5);
+    put_text("run.yaml", "data: {bars: {fast: train.csv}, vector: false, windows: {fast: 8},\n"
+                         "  label: {kind: barrier, up: 1, down: 1, limit: 4}, features: {fast: [return, body]}}\n"
+                         "model: {kind: mlp, widths: '8'}\ntrain: {epochs: 1, batch_size: 128}\nrun: {dir: mlp}\n"
+                         "signal: {threshold: 0.2}\n");
+    if (RUN("train", "run.yaml", "-q", "--device", "cpu") != 0) return -1;
+    return RUN(WORDS("whole.db", "live.durable=process"));
+}
+
+// Writes that fail, one in each start: it says so, and loses nothing.
+static void a_full_disk_is_told(void **state) {
+    (void)state;
+    int told = 0, status = -1;
+    for (int at = 40; at < 4000 && status != 0; at += 271) {
+        fault f = {.call = "write", .at = at, .how = "fail"};
+        const char *const words[] = {WORDS("k.db", "live.durable=process"), NULL};
+        pid_t child = fault_start(words, &f, NULL);
+        assert_int_equal(waitpid(child, &status, 0), child);
+        assert_true(WIFEXITED(status));
+        if (status == 0) break;
+        assert_int_equal(WEXITSTATUS(status), 1);
+        matches("err", "^tradewind: k\\.db: cannot be [a-z]+: ");
+        told++;
+    }
+    if (status != 0) assert_int_equal(RUN(WORDS("k.db", "live.durable=process")), 0);
+    assert_true(told >= 2);
+    kept_same("whole.db", "k.db");
+}
+
+// What was sent elsewhere is made flat where the session cannot keep books.
+static void positions_elsewhere_are_closed(void **state) {
+    (void)state;
+    fault f = {.call = "write", .at = 1500, .how = "fail"};
+    const char *const words[] = {WORDS("k.db", "--exec", "intents.jsonl"), NULL};
+    int status;
+    pid_t child = fault_start(words, &f, NULL);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(WEXITSTATUS(status), 1);
+    char *text = slurp("intents.jsonl");
+    char *last = strrchr(text, '{');
+    assert_true(last && strstr(last, "\"position\":0.0"));
+    free(text);
+}
+
+static void a_locked_state_is_told(void **state) {
+    (void)state;
+    sqlite3 *db;
+    assert_int_equal(RUN(WORDS("k.db", "live.durable=process")), 0);
+    assert_int_equal(sqlite3_open("k.db", &db), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(db, "BEGIN IMMEDIATE", NULL, NULL, NULL), SQLITE_OK);
+    assert_int_equal(RUN(WORDS("k.db", "live.durable=process")), 1);
+    matches("err", "k\\.db: cannot be written: another program has it locked");
+    sqlite3_close(db);
+    int fd = open("k.db.lock", O_RDWR);
+    assert_int_equal(flock(fd, LOCK_EX), 0);
+    assert_int_equal(RUN(WORDS("k.db", "live.durable=process")), 2);
+    matches("err", "k\\.db: another session writes to it");
+    close(fd);
+    assert_int_equal(RUN(WORDS("no/such/k.db", "live.durable=process")), 2);
+    matches("err", "no/such/k\\.db");
+}
+
+// Limits
+
+static void positions_are_cut(void **state) {
+    (void)state;
+    assert_int_equal(RUN(WORDS("k.db", "live.max_lots=2")), 0);
+    assert_int_equal(kept_number("k.db", "SELECT max(abs(units)) FROM trades"), 200000000);
+    assert_true(kept_number("k.db", "SELECT count(*) FROM events WHERE kind = 'position' AND answer = 'skip'") > 5);
+    assert_true(kept_number("k.db", "SELECT count(*) FROM decisions WHERE kind = 'held' AND why <> ''") > 5);
+}
+
+// The day's loss: flat, and nothing is opened before the next day; also where the session was begun anew meanwhile.
+static void a_days_loss_ends_the_day(void **state) {
+    (void)state;
+    static const char opened[] = "SELECT count(*) FROM trades t JOIN events e ON e.kind = 'day_loss' WHERE t.entry > "
+                                 "e.time + 600 AND t.entry / 86400 = e.time / 86400";
+    const char *const limit = "live.max_day_loss=0.004";
+    assert_int_equal(RUN(WORDS("k.db", limit)), 0);
+    assert_true(kept_number("k.db", "SELECT count(*) FROM events WHERE kind = 'day_loss' AND answer = 'flat'") > 0);
+    assert_int_equal(kept_number("k.db", opened), 0);
+    for (int64_t bars = 300; bars <= N; bars += 100) {
+        put_part("b.csv", bars);
+        assert_int_equal(RUN(WORDS("parts.db", limit)), 0);
+    }
+    kept_same("k.db", "parts.db");
+}
+
+static void the_whole_loss_stops(void **state) {
+    (void)state;
+    assert_int_equal(RUN(WORDS("k.db", "live.max_loss=0.01")), 1);
+    matches("err", "stopped by the limit loss");
+    assert_int_equal(kept_number("k.db", "SELECT units FROM books"), 0);
+    assert_int_equal(RUN(WORDS("k.db", "live.max_loss=0.01")), 2);
+    matches("err", "was stopped");
+    assert_int_equal(RUN("live", "--status", "k.db"), 0);
+    matches("out", "loss +stop +equity ");
+}
+
+static void orders_are_counted(void **state) {
+    (void)state;
+    // By the feed's clock bars are minutes apart, so that one order a minute is no limit.
+    assert_int_equal(RUN(WORDS("k.db", "live.max_orders=1")), 0);
+    kept_same("whole.db", "k.db");
+}
+
+// Inputs
+
+static void strange_inputs_are_skipped(void **state) {
+    (void)state;
+    assert_int_equal(RUN(WORDS("k.db", "live.outside_share=0", "live.outside_by=1")), 0);
+    assert_true(kept_number("k.db", "SELECT count(*) FROM events WHERE kind = 'outside' AND answer = 'skip'") > 10);
+    assert_int_equal(
+        kept_number("k.db", "SELECT count(*) FROM intents i JOIN events e ON e.kind = 'outside' AND e.time = i.time - "
+                            "300 AND i.units <> 0"),
+        0);
+}
+
+// Bars
+
+// Every fifth bar comes again, and every seventh with other figures.
+static void what_was_decided_stays(void **state) {
+    (void)state;
+    bar *all = walk_bars(N, SPAN, 5);
+    FILE *f = fopen("odd.csv", "w");
+    assert_non_null(f);
+    fputs(header, f);
+    for (int i = 0; i < N; i++) {
+        put_bar(f, &all[i], 1);
+        if (i % 5 == 0) put_bar(f, &all[i], 1);
+        if (i % 7 == 0) put_bar(f, &all[i], 1.01);
+    }
+    fclose(f);
+    free(all);
+    char line[512];
+    snprintf(line, sizeof line,
+        "%s live mlp --feed - -q --history none --state k.db live.late=none live.stale=none live.max_exposure=none "
+        "live.max_loss=none live.max_day_loss=none live.max_orders=none live.outside_share=none < odd.csv",
+        TRADEWIND_BINARY);
+    assert_int_equal(system(line), 0);
+    kept_same("whole.db", "k.db");
+    assert_int_equal(kept_number("k.db", "SELECT count(*) FROM events WHERE kind = 'revised'"), (N + 6) / 7);
+}
+
+// Bars that lay in the file when the session came back are taken without a decision; books and features take them.
+static void gaps_are_caught_up(void **state) {
+    (void)state;
+    put_part("b.csv", 600);
+    assert_int_equal(RUN(WORDS("k.db", "live.durable=process")), 0);
+    int64_t intents = kept_number("k.db", "SELECT count(*) FROM intents");
+    put_part("grown.csv", N);
+    pid_t child = program_start("out", (const char *const[]){"live", "mlp", "--feed", "grown.csv", "-q", "--history",
+                                           "none", "--state", "k.db", NULL});
+    for (int i = 0; i < 1000 && kept_number("k.db", "SELECT count(*) FROM decisions") < N - 1; i++) usleep(20000);
+    kill(child, SIGTERM);
+    assert_int_equal(program_finish(child), 0);
+    int64_t taken = kept_number("k.db", "SELECT count(*) FROM decisions");
+    assert_true(taken >= N - 1);
+    assert_int_equal(kept_number("k.db", "SELECT count(*) FROM decisions WHERE kind = 'caught_up'"), taken - 600);
+    assert_int_equal(kept_number("k.db", "SELECT count(*) FROM intents"), intents);
+}
+
+int main(void) {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, support_leave)
+    const struct CMUnitTest tests[] = {
+        TEST(a_full_disk_is_told),
+        TEST(positions_elsewhere_are_closed),
+        TEST(a_locked_state_is_told),
+        TEST(positions_are_cut),
+        TEST(a_days_loss_ends_the_day),
+        TEST(the_whole_loss_stops),
+        TEST(orders_are_counted),
+        TEST(strange_inputs_are_skipped),
+        TEST(what_was_decided_stays),
+        TEST(gaps_are_caught_up),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
