@@ -26,6 +26,8 @@ void agent_show(const agent_task *t, FILE *out) {
         agent_lines_data(t, world, sizeof world);
         fprintf(out, "data      %s\n", world);
     }
+    if (agent_lines_left(t, world, sizeof world)) fprintf(out, "left out  %s\n", world);
+    if (agent_lines_idle(t, world, sizeof world)) fprintf(out, "warning   %s\n", world);
     agent_lines_model(t, world, sizeof world);
     fprintf(out, "model     %s\n", world);
     if (t->agent.micro < t->agent.batch) {

@@ -74,7 +74,7 @@ static void log_key(void *arg, const told_key *k) {
 
 static void tell_begin(fit *f) {
     const agent_task *t = &f->task;
-    char device[IDENTITY_ROOM], card[LINE_ROOM], world[LINE_ROOM], split[LINE_ROOM];
+    char device[IDENTITY_ROOM], card[LINE_ROOM], world[LINE_ROOM], more[LINE_ROOM];
     device_identity is;
     t->device->identify(t->queue, &is);
     identity_text(&is, device, sizeof device);
@@ -86,9 +86,11 @@ static void tell_begin(fit *f) {
     agent_lines_world(t, world, sizeof world);
     log_line(f->log, "environment: %s", world);
     if (t->agent.micro < t->agent.batch) {
-        agent_lines_split(t, split, sizeof split);
-        log_line(f->log, "split: %s", split);
+        agent_lines_split(t, more, sizeof more);
+        log_line(f->log, "split: %s", more);
     }
+    if (agent_lines_left(t, more, sizeof more)) log_line(f->log, "left out: %s", more);
+    if (agent_lines_idle(t, more, sizeof more)) log_line(f->log, "warning: %s", more);
     tell(f, &(task_event){.kind = TASK_AGENT_BEGIN,
                 .line = world,
                 .agent = {.task = t,
@@ -103,7 +105,7 @@ static void tell_begin(fit *f) {
 // Iterations
 
 static bool is_early(const fit *f) {
-    return f->stop.patience && stop_now(&f->stop);
+    return f->stop.patience && stop_now(&f->stop) && !agent_is_over(f->agent);
 }
 
 // Steps of all environments in this process.
