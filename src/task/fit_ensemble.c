@@ -184,7 +184,7 @@ static bool open_ensemble(fit_members *m, err *e) {
     m->en = (ensemble){o, all, {.dir = dir, .of = all->settings.ensemble, .plan = &m->plan}};
     char *config = plan_ensemble(&m->en, &m->plan, e) ? task_description_text(all->config, e) : NULL;
     m->run = !config ? NULL : o->resume || o->restart ? run_resume(dir, e) : run_begin(dir, e);
-    bool ok = m->run && (!o->resume || goes_on(&m->en, e)) && run_write(m->run, "config.yaml", config, e);
+    bool ok = m->run && (!o->resume || goes_on(&m->en, e)) && run_put_description(m->run, config, e);
     if (ok) db_run(run_db(m->run), o->version, config, "");
     free(config);
     m->description = run_path(dir, "config.yaml");
