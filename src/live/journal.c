@@ -97,13 +97,19 @@ const char *decision_kind_name(decision_kind k) {
 
 // Failures
 
+// A place that another name mends; too many open files, or a disk that fails, it does not.
+static bool is_bad_place(const journal *j) {
+    int why = sqlite3_system_errno(j->file);
+    return why != EMFILE && why != ENFILE && why != EIO && why != ENOSPC;
+}
+
 static bool fail(journal *j, const char *what, err *e) {
     int code = j->file ? sqlite3_errcode(j->file) : SQLITE_NOMEM;
     const char *why = j->file ? sqlite3_errmsg(j->file) : "out of memory";
     NEED(code != SQLITE_NOMEM, "%s: out of memory", j->path);
     if (code == SQLITE_NOTADB || code == SQLITE_CORRUPT)
         return err_input(e, "%s: is damaged, or no state of a session: %s", j->path, why);
-    if (code == SQLITE_READONLY || code == SQLITE_CANTOPEN || code == SQLITE_PERM)
+    if ((code == SQLITE_READONLY || code == SQLITE_CANTOPEN || code == SQLITE_PERM) && is_bad_place(j))
         return err_input(e, "%s: %s: %s; name another place with --state", j->path, what, why);
     if (code == SQLITE_BUSY || code == SQLITE_LOCKED)
         return err_run(e, "%s: %s: another program has it locked", j->path, what);
@@ -145,8 +151,9 @@ static int number_of(sqlite3 *file, const char *sql) {
 
 static bool is_ours(journal *j, err *e) {
     int application = number_of(j->file, "PRAGMA application_id"), version = number_of(j->file, "PRAGMA user_version");
-    if (application < 0) return fail(j, "cannot be read", e);
-    if (application == 0 && number_of(j->file, "SELECT count(*) FROM sqlite_master") == 0) return true;
+    int tables = application || version < 0 ? 1 : number_of(j->file, "SELECT count(*) FROM sqlite_master");
+    if (application < 0 || version < 0 || tables < 0) return fail(j, "cannot be read", e);
+    if (application == 0 && tables == 0) return true;
     if (application != APPLICATION)
         return err_input(e, "%s: is another program's database; name another file with --state", j->path);
     return format_known(j->path, version, FORMAT, e);
@@ -256,7 +263,7 @@ bool journal_commit(journal *j, err *e) {
 // Rows. A value is bound in its place, from 1 on.
 
 static void put_text(sqlite3_stmt *st, int at, const char *text) {
-    sqlite3_bind_text(st, at, text, -1, SQLITE_TRANSIENT);
+    NEED(sqlite3_bind_text(st, at, text, -1, SQLITE_TRANSIENT) == SQLITE_OK, "out of memory for a row of the state");
 }
 
 static void put_real(sqlite3_stmt *st, int at, double v) {
@@ -368,7 +375,7 @@ void journal_put_books(journal *j, const journal_books *b) {
         (const int64_t[]){b->time, a->units, price_of(a, a->stop), price_of(a, a->target), a->cash, b->now->equity}, 6);
     if (a->units) put_whole(st, 8, (const int64_t[]){b->now->entry, open->entry_price, b->now->held}, 3);
     if (b->has_order) put_whole(st, 11, k.order + 1, 3);
-    sqlite3_bind_blob(st, 14, &k, sizeof k, SQLITE_TRANSIENT);
+    NEED(sqlite3_bind_blob(st, 14, &k, sizeof k, SQLITE_TRANSIENT) == SQLITE_OK, "out of memory for the books");
     step(j, PUT_BOOKS);
 }
 
@@ -376,7 +383,7 @@ void journal_put_state(journal *j, const char *symbol, int64_t time, const void 
     sqlite3_stmt *st = j->statement[PUT_STATE];
     put_text(st, 1, symbol);
     sqlite3_bind_int64(st, 2, time);
-    sqlite3_bind_blob64(st, 3, state, bytes, SQLITE_TRANSIENT);
+    NEED(sqlite3_bind_blob64(st, 3, state, bytes, SQLITE_TRANSIENT) == SQLITE_OK, "out of memory for the state");
     step(j, PUT_STATE);
 }
 

@@ -127,6 +127,7 @@ static tail_news unreadable(tail *f) {
     err why;
     if (!image_whole(f->image)) return moving(f);
     sqlite3 *file = image_file(f->image);
+    NEED(sqlite3_errcode(file) != SQLITE_NOMEM, "%s/run.db: cannot be read: out of memory", f->dir);
     err_input(&why, "%s/run.db: cannot be read: %s", f->dir, sqlite3_errmsg(file));
     return broken(f, &why);
 }

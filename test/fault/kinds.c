@@ -95,6 +95,16 @@ static void same_page(void) {
     same_bytes("whole", "page.html");
 }
 
+static void same_trades(void) {
+    same_bytes("whole", "trades.csv");
+}
+
+// Whoever looks at a run changes nothing there.
+static void same_run_and_text(void) {
+    same_bytes("whole", "out");
+    kinds_shell("diff -r watched judged");
+}
+
 static void same_gathered(void) {
     same_bytes("whole/walk.json", "made/walk.json");
 }
@@ -149,6 +159,12 @@ const kind kinds[] = {
         NULL, NULL},
     {"backtest", "rm -rf made && cp -r first made", {"backtest", "made", "--trades", "made/trades.csv"}, NULL, "made",
         same_backtest, true, "", NULL},
+    {"live", "rm -rf live.db* trades.csv",
+        {"live", "judged", "--feed", "replay:new.csv", "--history", "past.csv", "--state", "live.db", "--trades",
+            "trades.csv"},
+        NULL, "trades.csv", same_trades, true, NULL, NULL},
+    {"watch", "rm -rf watched && cp -r judged watched", {"watch", "judged", "--json"}, NULL, "out", same_run_and_text,
+        false, NULL, NULL},
     {"report", "rm -rf page*", {"report", "judged", "-o", "page.html"}, NULL, "page.html", same_page, true, NULL, NULL},
     {"sweep", NULL, {"backtest", "first", "--sweep", "signal.threshold=0.35,0.4"}, NULL, "out", same_text, false, NULL,
         NULL},
@@ -318,6 +334,7 @@ void kinds_enter(bool card) {
     put_descriptions();
     walk_put("bars.csv", 3000, 300, 1);
     kinds_shell("rm -rf first half judged folds player team && head -n 2900 bars.csv >cut.csv");
+    kinds_shell("head -n 2940 bars.csv >past.csv && (head -n 1 bars.csv && tail -n 60 bars.csv) >new.csv");
     assert_int_equal(RUN("import", "bars.csv", "-o", "train.npz", "--frames=1h", "-q"), 0);
     assert_int_equal(RUN("import", "cut.csv", "-o", "old.npz", "--frames=1h", "-q"), 0);
     train_as("run.dir=first", "train.epochs=2", device);
