@@ -196,6 +196,7 @@ static void actions_are_told_bar_by_bar(void **state) {
     works(RUN("predict", "made", "-o", "p.npz", "--part", "all")); // its own output may be replaced
     refuses(RUN("predict", "made", "-o", "bars.csv"), "bars.csv: is there and is not an output of predict");
     refuses(RUN("predict", "made", "-o", "set.npz"), "set.npz: is both input and output");
+    refuses(RUN("predict", "made", "-o", "p.csv", "--part", "latest"), "--part: latest is no part of an agent's data");
     refuses(RUN("predict", "made", "--latest", "0"), "--latest 0: must be a number of bars");
 }
 
