@@ -148,9 +148,15 @@ static void on_done(const cli_options *o, progress *bar, const task_agent_done_e
     free(resume);
 }
 
+// An iteration that takes long moves the bar too.
+static bool on_acting(progress *bar, double steps) {
+    progress_at(bar, steps, "in an iteration");
+    return !cli_interrupted();
+}
+
 bool agent_show_event(const cli_options *o, progress *bar, const task_event *e) {
     if (e->kind == TASK_AGENT_BEGIN) on_begin(o, bar, e);
     if (e->kind == TASK_AGENT_DONE) on_done(o, bar, &e->agent_done);
-    if (e->kind == TASK_ACTING) return !cli_interrupted();
+    if (e->kind == TASK_ACTING) return on_acting(bar, e->steps);
     return e->kind != TASK_ITERATION || on_iteration(o, bar, e);
 }

@@ -20,12 +20,13 @@ typedef struct {
     run *run;
     log_file *log; // the run's
     agent_keeper *keeper;
-    monitor *monitor; // or NULL
-    stop stop;        // the best evaluation
-    bool stopped;     // it was asked to stop
-    double next;      // when an iteration's line is due again, as clock_seconds has it
-    int64_t first;    // iterations that were done before
-    double begun;     // when this process's first iteration began, as clock_seconds has it
+    monitor *monitor;  // or NULL
+    stop stop;         // the best evaluation
+    bool stopped;      // it was asked to stop
+    int64_t iteration; // iterations before the one that is under way
+    double next;       // when an iteration's line is due again, as clock_seconds has it
+    int64_t first;     // iterations that were done before
+    double begun;      // when this process's first iteration began, as clock_seconds has it
 } fit;
 
 static bool tell(const fit *f, const task_event *e) {
@@ -114,7 +115,9 @@ static int64_t steps_here(const fit *f) {
 }
 
 static bool go_on(void *arg, double share) {
-    return tell(arg, &(task_event){.kind = TASK_ACTING, .share = share});
+    const fit *f = arg;
+    double rows = (double)(f->task.agent.envs * f->task.agent.steps);
+    return tell(f, &(task_event){.kind = TASK_ACTING, .steps = ((double)f->iteration + share) * rows});
 }
 
 // Evaluates where it is time; false where that fails.
@@ -175,6 +178,7 @@ static bool iterate(fit *f, err *e) {
     agent_report r;
     agent_score s;
     agent_ended i = {.report = &r};
+    f->iteration = agent_iteration(f->agent);
     if (!agent_iterate(f->agent, &r, e) || (!r.stopped && !judge(f, &i, &s, e))) return false;
     if (r.stopped || f->stopped) return give_up(f, e);
     i.fps = (double)steps_here(f) / (clock_seconds() - f->begun);

@@ -173,7 +173,8 @@ typedef struct {
             double share;       // of all that is to do, from 0 to 1
         } tuning;
         task_walk_event walk;
-        double share; // WALK_STEP: of all folds; ACTING: of a rollout, a pass or an evaluation; from 0 to 1
+        double share; // WALK_STEP: of all folds, from 0 to 1
+        double steps; // ACTING: of all environments so far, a share of the iteration's included
         task_fold_event fold;
         task_tested_event tested;
         task_model_event model;

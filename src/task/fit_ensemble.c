@@ -190,7 +190,7 @@ bool fit_ensemble(const task_options *o, const task *all, err *e) {
     ensemble en = {o, all, {.dir = dir, .of = all->settings.ensemble, .plan = &plan}};
     char *config = plan_ensemble(&en, &plan, e) ? task_description_text(all->config, e) : NULL;
     run *r = !config ? NULL : o->resume ? run_resume(dir, e) : run_begin(dir, e);
-    bool ok = r && (!o->resume || goes_on(&en, e)) && run_write(r, "config.yaml", config, e);
+    bool ok = r && (!o->resume || goes_on(&en, e)) && run_put_description(r, config, e);
     if (ok) {
         db_run(run_db(r), o->version, config, "");
         task_tell(&o->listener,

@@ -163,9 +163,9 @@ static bool are_of_one_set(const walk *w, err *e) {
     for (int i = 0; ok && i < w->works; i++) {
         chosen plan;
         char differs[256];
-        if (!members_plan(w->work[i].dir, &plan) ||
-            !chosen_set_differs(&plan, &w->plan.chosen, differs, sizeof differs))
-            continue;
+        bool there;
+        if (!members_plan(w->work[i].dir, &plan, &there, e)) return false;
+        if (!there || !chosen_set_differs(&plan, &w->plan.chosen, differs, sizeof differs)) continue;
         ok = err_input(e,
             "%s: was trained on other data than those here: %s; gather with the data that all folds were trained on, "
             "or "
@@ -216,7 +216,7 @@ static bool open_place(walk *w, err *e) {
         w->place = there ? run_resume(dir, e) : run_begin(dir, e);
         w->goes_on = there;
         ok = w->place && (!there || members_same(dir, config, NULL, e)) &&
-             (w->w->gather || run_write(w->place, "config.yaml", config, e));
+             (w->w->gather || run_put_description(w->place, config, e));
     }
     if (ok && w->place && run_earlier(w->place))
         tell(w, (task_event){.kind = TASK_WALK_EARLIER, .member = {.dir = dir, .earlier = run_earlier(w->place)}});
