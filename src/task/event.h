@@ -93,7 +93,8 @@ typedef struct {
     const struct agent_task *agent; // the first one's; NULL: folds are models
     const scheme_folds *folds;
     int works;   // that this process trains
-    int jobs;    // at once
+    int seeds;   // of each fold
+    int jobs;    // runs at once
     int threads; // of each
 } task_walk_event;
 
@@ -102,6 +103,7 @@ typedef struct {
     const char *dir;
     const train_result *result; // NULL where it failed; of an agent epochs are its iterations
     const metric *metric;       // by which an epoch is best; NULL: an iteration of an agent, by its mean reward
+    bool already;               // it was trained before
 } task_fold_event;
 
 typedef struct {

@@ -66,6 +66,12 @@ static void same_folds(void) {
     same_in("whole/fold_02", "made/fold_02");
 }
 
+static void same_seeds(void) {
+    same_bytes("whole/walk.json", "made/walk.json");
+    same_in("whole/fold_02/member_1", "made/fold_02/member_1");
+    same_in("whole/fold_02/member_2", "made/fold_02/member_2");
+}
+
 static void same_evaluation(void) {
     same_bytes("whole", "first/evaluation.json");
 }
@@ -134,6 +140,10 @@ const kind kinds[] = {
     {"walk", "rm -rf made*",
         {"walk", "run.yaml", "walk.train=120", "walk.validation=40", "walk.test=80", "walk.jobs=1"}, "--resume", "made",
         same_folds, true, NULL, "scheme: rolling"},
+    {"seeds", "rm -rf made*",
+        {"walk", "run.yaml", "walk.train=120", "walk.validation=40", "walk.test=80", "walk.jobs=1", "walk.folds=1",
+            "train.ensemble=2", "train.epochs=1"},
+        "--resume", "made", same_seeds, true, NULL, "scheme: rolling"},
     {"agents", "rm -rf made*", {"walk", "trade.yaml"}, "--resume", "made", same_folds, true, NULL, "environment: "},
     {"gather", "rm -rf made && cp -r folds made", {"walk", "folds.yaml", "--gather"}, NULL, "made", same_gathered, true,
         NULL, NULL},
