@@ -36,7 +36,7 @@ install: all ## put tradewind on the PATH: PREFIX=/usr/local, DESTDIR for packag
 	install $(BUILD)/tradewind $(HOME_OF)
 	if [ -f $(BUILD)/tradewind-cuda.so ]; then install -m 644 $(BUILD)/tradewind-cuda.so $(HOME_OF); fi
 	ln -sf ../lib/tradewind/tradewind $(DESTDIR)$(PREFIX)/bin/tradewind
-	install -m 644 examples/*.yaml examples/*.mq5 $(DESTDIR)$(PREFIX)/share/tradewind/examples
+	install -m 644 examples/*.yaml examples/*.mq5 examples/*.service $(DESTDIR)$(PREFIX)/share/tradewind/examples
 
 uninstall: ## take it away again
 	rm -rf $(HOME_OF) $(DESTDIR)$(PREFIX)/share/tradewind $(DESTDIR)$(PREFIX)/bin/tradewind

@@ -3,6 +3,7 @@
 #include "base/term.h"
 #include "cli/ask.h"
 #include "cli/cli.h"
+#include "cli/live_drift.h"
 #include "cli/live_show.h"
 #include "live/candidate.h"
 #include "live/intents.h"
@@ -31,6 +32,7 @@ typedef struct {
     char *run, *state, *stop; // `stop`: the file whose coming ends the session
     char temporary[64];       // state of a rehearsal that keeps none; "": it is kept
     session *session;
+    hours *hours; // of the instruments
     intents exec;
     err lost; // an intent could not be given
     double began, looked, searched;
@@ -159,6 +161,8 @@ static bool open_feeds(live *v, err *e) {
     const limits *l = session_limits(v->session);
     for (int k = 0; k < n && k < LIST_MOST; k++) wanted[k] = session_at(v->session, k).symbol;
     bool named = wanted[0][0] != 0 && n <= LIST_MOST;
+    v->hours = hours_new();
+    if (!session_hours(v->session, v->hours, e)) return false;
     for (int i = 0; i < v->feeds; i++) {
         feed_options f = {.from = v->from[i],
             .bars = session_reading(v->session),
@@ -167,7 +171,9 @@ static bool open_feeds(live *v, err *e) {
             .symbol = n == 1 ? wanted[0] : NULL,
             .wanted = wanted,
             .wanted_count = named && n > 1 ? n : 0,
-            .late = l->late};
+            .late = l->late,
+            .missing = hours_missing,
+            .arg = v->hours};
         if (!(v->feed[i] = live_feed_open(&f, e))) return false;
         session_tell_known(v->session, v->feed[i]);
     }
@@ -347,6 +353,7 @@ static bool trade(live *v, err *e) {
 static void close_all(live *v) {
     session_close(v->session);
     for (int i = 0; i < v->feeds; i++) live_feed_close(v->feed[i]);
+    hours_free(v->hours);
     intents_close(&v->exec);
     if (v->temporary[0]) live_forget_state(v->temporary);
     candidate_done(&v->taken);
@@ -359,6 +366,7 @@ static bool run(const cli_options *o, err *e) {
     const char *status = cli_given(o, "--status"), *stop = cli_given(o, "--stop");
     if (status) return live_show_status(o, status, e);
     if (stop) return live_ask_stop(o, stop, e);
+    if (cli_given(o, "--drift")) return live_drift(o, cli_given(o, "--drift"), e);
     live *v = calloc(1, sizeof *v);
     NEED(v, "out of memory for a session");
     v->o = o;
@@ -397,8 +405,11 @@ const cli_command cli_live = {"live", "RUN --feed FEED [key=value...]", "a train
     "has\n"
     "                      the rule of a backtest replaces the model, without a pause\n"
     "  --status STATE      show positions, books and events of a session, running or not\n"
+    "  --drift STATE       compare the newest answers of a session with the run's validation\n"
+    "  --last N            how many of them (default: 1000)\n"
     "  --stop STATE        ask a session to close its positions and end\n"
     "Limits are keys of the section live: (train --help lists them). A replay is compared with a backtest, so that\n"
     "limits of the account act there only where they are given here as KEY=VALUE.\n",
-    more, NULL, WORDS_MOST, run, "--feed --history --state --symbol --exec --trades --model-dir --status --stop",
+    more, NULL, WORDS_MOST, run,
+    "--feed --history --state --symbol --exec --trades --model-dir --status --stop --drift --last",
     "--build --latency --clear"};

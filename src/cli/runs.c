@@ -76,35 +76,46 @@ static void print_json(const char *dir, const look *l) {
     json_line(stdout, all);
 }
 
-static void print_look(const char *dir, const look *l, bool json) {
+// Cells keep to their columns; names of directories have the room that the longest needs.
+#define ROW "%-*s %-10s %-18s %7s %6s %10s %18s %10s  %s\n"
+
+static void print_look(const char *dir, const look *l, int width) {
     const db_summary *s = &l->sum;
-    char when[32], model[48], loss[16] = "-";
-    if (!isnan(l->loss)) snprintf(loss, sizeof loss, "%.4g", l->loss);
+    char when[32], model[48], loss[16] = "-", metric[32] = "-", epochs[24], best[24] = "-", seconds[32];
+    if (s->best_epoch && !isnan(l->loss)) snprintf(loss, sizeof loss, "%.4g", l->loss);
+    if (s->best_epoch && l->title) snprintf(metric, sizeof metric, "%s %.4g", l->title, l->value);
     snprintf(model, sizeof model, "%s", l->model);
     if (l->members) snprintf(model, sizeof model, "%s x%d", l->model, l->members);
     if (l->folds) snprintf(model, sizeof model, "%s walk", l->model);
     if (l->agent[0]) snprintf(model, sizeof model, "%s", l->agent);
     when_text(when, sizeof when, (int64_t)s->started / 60 * 60);
-    if (json)
-        print_json(dir, l);
-    else if (s->best_epoch)
-        printf("%-32s %-8s %-12s %7lld %6lld %10s %5s %8.4g %10.1f  %s\n", dir, l->status, model, (long long)s->epochs,
-            (long long)s->best_epoch, loss, l->title ? l->title : "", l->value, s->seconds, when);
-    else
-        printf("%-32s %-8s %-12s %7lld %6s %10s %14s %10.1f  %s\n", dir, l->status, model, (long long)s->epochs, "-",
-            "-", "-", s->seconds, when);
+    snprintf(epochs, sizeof epochs, "%lld", (long long)s->epochs);
+    if (s->best_epoch) snprintf(best, sizeof best, "%lld", (long long)s->best_epoch);
+    snprintf(seconds, sizeof seconds, "%.1f", s->seconds);
+    printf(ROW, width, dir, l->status, model, epochs, best, loss, metric, seconds, when);
 }
 
 // A run that cannot be read is a line like the others.
-static void print_run(const char *dir, bool json) {
+static void print_run(const char *dir, int width, bool json) {
     look l;
     err why;
-    if (look_at_run(dir, &l, &why))
-        print_look(dir, &l, json);
+    bool read = look_at_run(dir, &l, &why);
+    if (read && json)
+        print_json(dir, &l);
+    else if (read)
+        print_look(dir, &l, width);
     else if (json)
         json_line(stdout, json_pack("{s:s, s:s, s:s}", "run", dir, "status", "unreadable", "why", why.text));
     else
-        printf("%-32s %s\n", dir, why.text);
+        printf("%-*s %s\n", width, dir, why.text);
+}
+
+// Columns for the names of directories, within bounds.
+static int widest(const found *f) {
+    size_t most = 32;
+    for (int i = 0; i < f->count; i++)
+        if (strlen(f->dir[i]) > most) most = strlen(f->dir[i]);
+    return most > 80 ? 80 : (int)most;
 }
 
 static bool list(const cli_options *o, err *e) {
@@ -114,11 +125,12 @@ static bool list(const cli_options *o, err *e) {
     if (stat(dir, &st) != 0) return err_input(e, "%s: cannot be read: %s", dir, strerror(errno));
     if (!S_ISDIR(st.st_mode)) return err_input(e, "%s: is not a directory", dir);
     search(dir, 0, &f);
+    int width = widest(&f);
     if (f.count) qsort(f.dir, (size_t)f.count, sizeof *f.dir, by_name);
     if (f.count && !o->json)
-        printf("%-32s %-8s %-12s %7s %6s %10s %14s %10s  %s\n", "run", "status", "model", "epochs", "best", "val. loss",
-            "val. metric", "seconds", "started (UTC)");
-    for (int i = 0; i < f.count; i++) print_run(f.dir[i], o->json);
+        printf(ROW, width, "run", "status", "model", "epochs", "best", "val. loss", "val. metric", "seconds",
+            "started (UTC)");
+    for (int i = 0; i < f.count; i++) print_run(f.dir[i], width, o->json);
     for (int i = 0; i < f.count; i++) free(f.dir[i]);
     free(f.dir);
     return f.count > 0 || err_input(e, "%s: no runs found in it", dir);

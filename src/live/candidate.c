@@ -79,7 +79,6 @@ bool candidate_find(candidate *c, const char *dir, int64_t after) {
         free(run);
     }
     if (d) closedir(d);
-    if (c->run) weights_identity(c->run, c->weights);
     return c->run != NULL;
 }
 

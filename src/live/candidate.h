@@ -9,8 +9,7 @@
 #include "task/rule_file.h"
 
 typedef struct {
-    char *run; // directory, which candidate_done frees
-    char weights[WEIGHTS_IDENTITY_ROOM];
+    char *run;    // directory, which candidate_done frees
     int64_t made; // when the weights were written
 } candidate;
 

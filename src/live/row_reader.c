@@ -137,7 +137,7 @@ static bool shape_zone(shape *s, const row_reader *r, err *e) {
 // Finds the layout of a text's first lines, which it copies.
 static bool shape_find(shape *s, const row_reader *r, text head, err *e) {
     err why = {0};
-    text first, rest;
+    text first = {"", 0}, rest;
     *s = (shape){.header = malloc(head.size + 1)};
     NEED(s->header, "no memory to read %s", r->name);
     memcpy(s->header, head.at, head.size);

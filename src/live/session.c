@@ -1,6 +1,7 @@
 #include "live/session.h"
 
 #include "base/json.h"
+#include "base/text.h"
 #include "live/session_work.h"
 #include "task/backtest_work.h"
 #include "task/keys.h"
@@ -125,6 +126,18 @@ static bool take_rule(session *s, trader *t, const char *settings) {
     return ok && t->point > 0;
 }
 
+// For those who score the answers later (live/drift.h).
+static void keep_meaning(session *s) {
+    json_t *label = build_label_json(&s->label);
+    char *text = json_dumps(label, JSON_COMPACT | JSON_REAL_PRECISION(17)), *dir = trained_dir(s->options.run.run);
+    NEED(text && dir, "out of memory for a label");
+    journal_put_word(s->journal, "label", text);
+    journal_put_word(s->journal, "run", dir);
+    json_decref(label);
+    free(text);
+    free(dir);
+}
+
 static bool keep_rule(session *s, const trader *t, const char *settings, err *e) {
     char key[BARS_SYMBOL_ROOM + 8];
     json_t *all = json_pack("{s:s, s:s, s:I, s:o}", "settings", settings, "weights", s->weights, "point",
@@ -134,6 +147,7 @@ static bool keep_rule(session *s, const trader *t, const char *settings, err *e)
     NEED(text, "out of memory for a rule");
     bool ok = journal_begin(s->journal, e);
     if (ok) journal_put_word(s->journal, rule_key(t, key), text);
+    if (ok) keep_meaning(s);
     free(text);
     return ok && journal_commit(s->journal, e);
 }
@@ -156,10 +170,10 @@ static void put_rate(FILE *f, const account_rate *r) {
 // Settings of the description that a rule follows from, as a text that the caller frees.
 static bool settings_text(const task *t, const account_terms *a, char **text, err *e) {
     signal_settings s;
-    size_t bytes = 0;
+    text_out to;
     if (!signal_read(t->config, &s, e)) return false;
-    FILE *f = open_memstream(text, &bytes);
-    NEED(f, "out of memory for settings");
+    text_open(&to);
+    FILE *f = to.out;
     const double real[] = {s.threshold, s.stop, s.target, s.size, a->cash, a->leverage, a->margin_call, a->contract,
         a->lot_step, a->point};
     const account_rate *const rate[] = {&a->spread, &a->commission, &a->slippage, &a->swap_long, &a->swap_short};
@@ -167,14 +181,14 @@ static bool settings_text(const task *t, const account_terms *a, char **text, er
     for (size_t i = 0; i < sizeof rate / sizeof *rate; i++) put_rate(f, rate[i]);
     fprintf(f, "%lld,%d,%d,%d,%d,%d,%d", (long long)s.hold, (int)s.exit, (int)s.sizing, a->last_open, a->target_first,
         a->entry_stop, a->shorts);
-    NEED(fclose(f) == 0, "out of memory for settings");
+    *text = text_close(&to);
+    NEED(*text, "out of memory for settings");
     return true;
 }
 
 static bool make_traders(session *s, trained *own, const char *run, err *e) {
     char *settings = NULL;
-    bool ok = settings_text(&own->task, &s->terms, &settings, e);
-    weights_identity(run, s->weights);
+    bool ok = settings_text(&own->task, &s->terms, &settings, e) && weights_identity(run, s->weights, e);
     for (int k = 0; ok && k < s->traders; k++) {
         trader *t = &s->trader[k];
         bool known = take_rule(s, t, settings);
@@ -342,8 +356,9 @@ bool session_replace(session *s, const char *run, double now, err *e) {
     trained_options as = s->options.run;
     as.run = run;
     s->now = now;
-    if (!read_rule(s, run, &rule, e) || !open_model(s, &as, e)) return false;
-    weights_identity(run, s->weights);
+    char weights[WEIGHTS_IDENTITY_ROOM];
+    if (!read_rule(s, run, &rule, e) || !weights_identity(run, weights, e) || !open_model(s, &as, e)) return false;
+    memcpy(s->weights, weights, sizeof weights);
     for (int k = 0; k < s->traders; k++) s->trader[k].record = rule;
     snprintf(text, sizeof text, "%.200s answers from here on", run);
     return note_in_transaction(s, -1, INT64_MIN, "model", LIMITS_NOTE, text, e);

@@ -20,12 +20,13 @@ typedef struct {
     run *run;
     log_file *log; // the run's
     agent_keeper *keeper;
-    monitor *monitor; // or NULL
-    stop stop;        // the best evaluation
-    bool stopped;     // it was asked to stop
-    double next;      // when an iteration's line is due again, as clock_seconds has it
-    int64_t first;    // iterations that were done before
-    double begun;     // when this process's first iteration began, as clock_seconds has it
+    monitor *monitor;  // or NULL
+    stop stop;         // the best evaluation
+    bool stopped;      // it was asked to stop
+    int64_t iteration; // iterations before the one that is under way
+    double next;       // when an iteration's line is due again, as clock_seconds has it
+    int64_t first;     // iterations that were done before
+    double begun;      // when this process's first iteration began, as clock_seconds has it
 } fit;
 
 static bool tell(const fit *f, const task_event *e) {
@@ -74,7 +75,7 @@ static void log_key(void *arg, const told_key *k) {
 
 static void tell_begin(fit *f) {
     const agent_task *t = &f->task;
-    char device[IDENTITY_ROOM], card[LINE_ROOM], world[LINE_ROOM], split[LINE_ROOM];
+    char device[IDENTITY_ROOM], card[LINE_ROOM], world[LINE_ROOM], more[LINE_ROOM];
     device_identity is;
     t->device->identify(t->queue, &is);
     identity_text(&is, device, sizeof device);
@@ -86,9 +87,11 @@ static void tell_begin(fit *f) {
     agent_lines_world(t, world, sizeof world);
     log_line(f->log, "environment: %s", world);
     if (t->agent.micro < t->agent.batch) {
-        agent_lines_split(t, split, sizeof split);
-        log_line(f->log, "split: %s", split);
+        agent_lines_split(t, more, sizeof more);
+        log_line(f->log, "split: %s", more);
     }
+    if (agent_lines_left(t, more, sizeof more)) log_line(f->log, "left out: %s", more);
+    if (agent_lines_idle(t, more, sizeof more)) log_line(f->log, "warning: %s", more);
     tell(f, &(task_event){.kind = TASK_AGENT_BEGIN,
                 .line = world,
                 .agent = {.task = t,
@@ -103,7 +106,7 @@ static void tell_begin(fit *f) {
 // Iterations
 
 static bool is_early(const fit *f) {
-    return f->stop.patience && stop_now(&f->stop);
+    return f->stop.patience && stop_now(&f->stop) && !agent_is_over(f->agent);
 }
 
 // Steps of all environments in this process.
@@ -112,7 +115,9 @@ static int64_t steps_here(const fit *f) {
 }
 
 static bool go_on(void *arg, double share) {
-    return tell(arg, &(task_event){.kind = TASK_ACTING, .share = share});
+    const fit *f = arg;
+    double rows = (double)(f->task.agent.envs * f->task.agent.steps);
+    return tell(f, &(task_event){.kind = TASK_ACTING, .steps = ((double)f->iteration + share) * rows});
 }
 
 // Evaluates where it is time; false where that fails.
@@ -129,6 +134,16 @@ static bool judge(fit *f, agent_ended *i, agent_score *s, err *e) {
     return true;
 }
 
+// The line with the time that is left, where nothing stops the run before, memory and utilisation.
+static void log_iteration(fit *f, const agent_ended *i, const char *line) {
+    const agent_settings *s = &f->task.agent;
+    char text[LINE_ROOM];
+    double rest = (double)(agent_iterations(f->agent) * s->envs * s->steps - i->report->total_timesteps);
+    snprintf(text, sizeof text, "%s", line);
+    records_add_state(agent_keeper_records(f->keeper), i->fps > 0 ? rest / i->fps : NAN, text, sizeof text);
+    log_line(f->log, "%s", text);
+}
+
 // Lines are for people: one a second, and every evaluation.
 static bool tell_iteration(fit *f, const agent_ended *i) {
     const agent_settings *s = &f->task.agent;
@@ -140,7 +155,7 @@ static bool tell_iteration(fit *f, const agent_ended *i) {
         agent_lines_score(i->report, i->score, i->best, line, sizeof line);
     else
         agent_lines_iteration(i->report, line, sizeof line);
-    if (due) log_line(f->log, "%s", line);
+    if (due) log_iteration(f, i, line);
     return tell(f, &(task_event){.kind = TASK_ITERATION,
                        .line = due ? line : NULL,
                        .iteration = {.task = &f->task,
@@ -163,6 +178,7 @@ static bool iterate(fit *f, err *e) {
     agent_report r;
     agent_score s;
     agent_ended i = {.report = &r};
+    f->iteration = agent_iteration(f->agent);
     if (!agent_iterate(f->agent, &r, e) || (!r.stopped && !judge(f, &i, &s, e))) return false;
     if (r.stopped || f->stopped) return give_up(f, e);
     i.fps = (double)steps_here(f) / (clock_seconds() - f->begun);

@@ -72,14 +72,40 @@ static bool on_change(void *arg, const change_report *r, err *e) {
     return budget_holds(&f->task->budget, f->task->device, f->task->queue, e);
 }
 
+// To the end of all epochs, where nothing stops the run before.
+static double seconds_left(const fit *f, const epoch_report *r) {
+    const settings *s = &f->task->settings;
+    if (r->last) return 0;
+    return s->steps ? NAN : (double)(s->epochs - r->epoch) * r->seconds;
+}
+
+// For the command of on_event: the metric by which the epoch is the best, or the loss where its score does not have it.
+static void tell_best(const fit *f, const epoch_report *r) {
+    const score *v = &r->validation;
+    const struct {
+        const char *name;
+        double value;
+    } all[] = {{"mcc", v->mcc}, {"accuracy", v->accuracy}, {"macro_f1", v->macro_f1}, {"mae", v->mae},
+        {"rmse", v->rmse}, {"smape", v->smape}, {"mase", v->mase}};
+    const char *name = "loss";
+    double value = v->loss;
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        if (strcmp(all[i].name, f->metric->name) != 0 || isnan(all[i].value)) continue;
+        name = all[i].name;
+        value = all[i].value;
+    }
+    records_best(keeper_records(f->keeper), r->update, r->epoch, name, value);
+}
+
 // The line comes first: should saving fail, the log ends with the reason.
 static void on_epoch(void *arg, const epoch_report *r) {
     fit *f = arg;
     char line[LINE_ROOM];
     lines_epoch(r, f->task->job.forecasts, line, sizeof line);
-    log_line(f->log, "%s", line);
     tell(f, (task_event){.kind = TASK_EPOCH, .line = line, .epoch = r});
-    keeper_epoch(f->keeper, r);
+    records_add_state(keeper_records(f->keeper), seconds_left(f, r), line, sizeof line);
+    log_line(f->log, "%s", line);
+    if (keeper_epoch(f->keeper, r) && r->best) tell_best(f, r);
 }
 
 // Before the first step

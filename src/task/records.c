@@ -1,12 +1,16 @@
 #include "task/records.h"
 
 #include "base/clock.h"
+#include "base/json.h"
+#include "base/term.h"
 #include "run/aside.h"
 #include "run/command.h"
+#include "run/hook.h"
 #include "run/outline.h"
 #include "task/describe.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +21,12 @@ struct records {
     char *newest;
     uint64_t newest_update;
     bool resumed, warned;
+    hook *hook;           // the command of on_event, or NULL
+    const char *finished; // what it is told at the end; NULL: nothing. A run that is through may still have failed
+    db_sample_row seen;   // the last sample; of utilisation, the sum and the number since the last line
+    double busy;
+    int busy_samples;
+    bool has_seen;
     double due; // when the next checkpoint is
 };
 
@@ -29,12 +39,30 @@ records *records_new(const records_options *o) {
     NEED(r, "out of memory for a run's records");
     r->o = *o;
     r->plan = chosen_write(o->plan);
+    if (!o->settings->walk.fold) // a walk tells of itself
+        r->hook = hook_new(
+            &(hook_options){.command = o->settings->on_event, .events = o->settings->events, .dir = run_dir(o->run)});
     set_due(r);
     return r;
 }
 
+static json_t *step_json(uint64_t update) {
+    return json_pack("{s:I}", "step", (json_int_t)update);
+}
+
+static void hear(records *r) {
+    char why[256];
+    if (!hook_tick(r->hook, why, sizeof why)) return;
+    log_line(run_log(r->o.run), "warning: %s", why);
+    db_event(run_db(r->o.run), r->newest_update, "on_event", why);
+}
+
 void records_free(records *r) {
     if (!r) return;
+    if (r->finished) hook_tell(r->hook, HOOK_FINISHED, r->finished, step_json(r->newest_update));
+    hook_finish(r->hook);
+    hear(r);
+    hook_free(r->hook);
     free(r->plan);
     free(r->newest);
     free(r);
@@ -47,12 +75,13 @@ const char *records_plan(const records *r) {
 bool records_describe(records *r, err *e) {
     db_run(run_db(r->o.run), r->o.version, r->o.config, r->plan);
     if (!r->resumed) db_event(run_db(r->o.run), 0, "start", "");
-    return run_write(r->o.run, "config.yaml", r->o.config, e) && run_write(r->o.run, "plan.yaml", r->plan, e);
+    return run_put_description(r->o.run, r->o.config, e) && run_write(r->o.run, "plan.yaml", r->plan, e);
 }
 
 // Checkpoints
 
 bool records_due(records *r) {
+    hear(r);
     db_tick(run_db(r->o.run));
     return r->o.settings->checkpoint_minutes > 0 && clock_seconds() >= r->due;
 }
@@ -86,14 +115,46 @@ void records_warn(records *r) {
     log_line(run_log(r->o.run), "warning: %s", why.text);
 }
 
+static void note_sample(records *r, const db_sample_row *row) {
+    r->seen = *row;
+    r->has_seen = true;
+    if (row->utilisation < 0) return;
+    r->busy += row->utilisation;
+    r->busy_samples++;
+}
+
+void records_add_state(records *r, double left, char *text, size_t room) {
+    char eta[24];
+    size_t n = strlen(text);
+    term_eta(eta, sizeof eta, left);
+    if (isfinite(left)) n += (size_t)snprintf(text + n, room - n, "  ETA %s", eta);
+    double memory = r->seen.memory_process >= 0 ? r->seen.memory_process : r->seen.memory_used;
+    if (n < room && r->has_seen && memory >= 0)
+        n += (size_t)snprintf(text + n, room - n, "  memory %.0f MB", memory / 1e6);
+    if (n < room && r->busy_samples) snprintf(text + n, room - n, "  utilisation %.0f %%", r->busy / r->busy_samples);
+    r->busy = 0;
+    r->busy_samples = 0;
+}
+
+void records_best(records *r, uint64_t update, int64_t epoch, const char *metric, double value) {
+    char text[96];
+    if (!r->hook) return;
+    snprintf(text, sizeof text, "epoch %lld: %s %.6g", (long long)epoch, metric, value);
+    hook_tell(r->hook, HOOK_BEST, text,
+        json_pack("{s:I, s:I, s:s, s:o}", "step", (json_int_t)update, "epoch", (json_int_t)epoch, "metric", metric,
+            "value", json_number(value)));
+}
+
 void records_samples(records *r, monitor *m, uint64_t update) {
     db_sample_row row;
     char warning[256];
     while (monitor_take(m, &row, warning, sizeof warning)) {
         db_sample(run_db(r->o.run), &row);
+        note_sample(r, &row);
         if (!warning[0]) continue;
         log_line(run_log(r->o.run), "warning: %s", warning);
         db_event(run_db(r->o.run), update, "memory", warning);
+        hook_tell(r->hook, HOOK_MEMORY, warning, step_json(update));
         task_tell(&r->o.listener, &(task_event){.kind = TASK_WARNING, .task = r->o.task, .line = warning});
     }
 }
@@ -119,17 +180,21 @@ void records_unwatch(records *r, monitor *m, uint64_t update) {
 
 void records_stop(records *r) {
     db_event(run_db(r->o.run), r->newest_update, "stop", "by a signal");
+    hook_tell(r->hook, HOOK_STOP, "stopped by a signal", step_json(r->newest_update));
 }
 
 void records_conclude(records *r, bool stopped, bool early) {
     db_status(run_db(r->o.run), stopped ? "stopped" : "done", early ? "stopped early" : "");
     db_sync(run_db(r->o.run));
+    if (!stopped) r->finished = early ? "stopped early" : "done";
 }
 
 void records_fail(records *r, const char *why) {
     log_line(run_log(r->o.run), "ended: %s", why);
     db_status(run_db(r->o.run), "failed", why);
     db_sync(run_db(r->o.run));
+    r->finished = NULL;
+    hook_tell(r->hook, HOOK_FAILED, why, step_json(r->newest_update));
 }
 
 void records_tell_lost(const records *r) {

@@ -49,6 +49,13 @@ const char *records_newest(const records *r, uint64_t *update);
 // Says once in the log that run.db is behind.
 void records_warn(records *r);
 
+// Appends to a line of the log what the monitor has shown since the last such line, and the time that is left in
+// seconds (NaN: not known): "  ETA 0:21  memory 87 MB  utilisation 29 %".
+void records_add_state(records *r, double left, char *text, size_t room);
+
+// The best so far, for the command of on_event: a metric's name and value, and the epoch or iteration.
+void records_best(records *r, uint64_t update, int64_t epoch, const char *metric, double value);
+
 // Takes what the monitor, which may be NULL, has seen since the last call to run.db; `update`: steps taken. Warnings go
 // to the log and to run.db too, and are told.
 void records_samples(records *r, monitor *m, uint64_t update);

@@ -3,6 +3,7 @@
 #include "data/set.h"
 #include "env/account_terms.h"
 #include "graph/dtype.h"
+#include "run/hook.h"
 #include "train/agent_keys.h"
 #include "train/live_keys.h"
 #include "train/signal_keys.h"
@@ -199,6 +200,11 @@ static const config_key run_keys[] = {
         FREE | UNTUNED},
     {"train.init_from", CONFIG_TEXT, NULL, 0, 0, NULL, "weights to start from: FILE.safetensors",
         FREE | UNTUNED | PATH},
+    {"on_event.command", CONFIG_TEXT, NULL, 0, 0, NULL,
+        "a command of the shell that gets events of the run as JSON on its standard input (doc/watch.md)",
+        FREE | UNTUNED},
+    {"on_event.events", CONFIG_LIST, NULL, 0, 0, NULL, "which: finished, failed, best, memory, stop (all unless given)",
+        FREE | UNTUNED},
 };
 
 // All keys in one table, in the order in which people read them.
@@ -462,6 +468,23 @@ static bool read_limit(const config *c, settings *s, err *e) {
     return config_fail(c, fraction, e, "max_memory_gb is given too; leave one of them out");
 }
 
+static bool read_events(const config *c, settings *s, err *e) {
+    static const char path[] = "on_event.events";
+    hook_event k;
+    s->events = (1u << HOOK_EVENTS) - 1;
+    if (!config_given(c, path)) return true;
+    if (!s->on_event) return config_fail(c, path, e, "there is no on_event.command that could be told");
+    s->events = 0;
+    for (size_t i = 0; i < config_items(c, path); i++) {
+        const char *word = config_item(c, path, i);
+        if (!hook_event_find(word, &k))
+            return config_fail(
+                c, path, e, "%.40s: unknown event; finished, failed, best, memory and stop are known", word);
+        s->events |= 1u << k;
+    }
+    return true;
+}
+
 bool settings_read(const config *c, settings *s, err *e) {
     *s = (settings){0};
     read_data(c, s);
@@ -482,6 +505,7 @@ bool settings_read(const config *c, settings *s, err *e) {
     s->checkpoint_every = config_int(c, "train.checkpoint_every");
     s->checkpoint_minutes = config_real(c, "train.checkpoint_minutes");
     s->keep_checkpoints = config_int(c, "train.keep_checkpoints");
+    s->on_event = config_text(c, "on_event.command");
     s->init_from = config_text(c, "train.init_from");
     if (!read_force(c, s, e) || !read_split(c, s, e) || !read_limit(c, s, e) || !optimizer_read(c, &s->optimizer, e) ||
         !read_schedule(c, s, e))
@@ -489,7 +513,7 @@ bool settings_read(const config *c, settings *s, err *e) {
     if (s->split.train + s->split.validation > 1)
         return config_fail(c, "data.split.train", e, "train and validation add up to more than 1; lower one of them");
     if (!s->dir[0]) return config_fail(c, "run.dir", e, "is empty; name a directory");
-    return read_loss(c, s, e) && walk_read(c, &s->walk, e);
+    return read_loss(c, s, e) && walk_read(c, &s->walk, e) && read_events(c, s, e);
 }
 
 const metric *settings_metric(const config *c, unsigned task, err *e) {

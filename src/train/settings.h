@@ -78,6 +78,8 @@ typedef struct {
     double checkpoint_minutes;
     int64_t keep_checkpoints;
     const char *init_from; // NULL: initial weights by the seed
+    const char *on_event;  // the command that is told events (run/hook.h), or NULL
+    unsigned events;       // which, as bits
 } settings;
 
 // The table of all keys. From any thread.

@@ -189,6 +189,7 @@ static void bad_lines_are_named(void **state) {
     row_reader *r = reader_of(&o, 0);
     feed_raw raw;
     refused(r, "{\"time\": 1704215100", "stdin:7: ");
+    refused(r, "{}", "stdin:7: ");
     refused(r, "{\"time\": 1704215100}", "stdin:7: has no column named open");
     refused(r, "{\"time\":1704215100,\"open\":1,\"high\":2,\"low\":1,\"close\":2}", "does not say its span");
     refused(
