@@ -28,12 +28,14 @@ struct sequence {
     int last;             // found last
     feed_event event[EVENTS_MOST];
     int events, given;
+    int64_t ahead_told; // open of the newest bar of the future that was told
 };
 
 sequence *sequence_new(const sequence_rules *r) {
     sequence *s = calloc(1, sizeof *s);
     NEED(s, "no memory for a feed");
     s->rules = *r;
+    s->ahead_told = INT64_MIN;
     return s;
 }
 
@@ -144,7 +146,8 @@ static void give(sequence *s, series *r, const feed_event *ev, const feed_event 
     }
     double late = now - (double)ev->bar.end, most = s->rules.options->late;
     if (s->rules.machine && most > 0 && late > most && !history) {
-        snprintf(text, sizeof text, "came %.1f s after its close", late);
+        char span[32];
+        snprintf(text, sizeof text, "came %s after its close", when_span_text(span, sizeof span, (int64_t)late));
         describe(note(s, &out, FEED_LATE), text);
     }
     put(s, &out);
@@ -186,8 +189,10 @@ static void take_new(sequence *s, series *r, const feed_raw *raw, double now) {
         r->holds = false;
         give(s, r, &r->held, ev, now);
     }
+    // A row that was written behind its close is no unfinished one.
+    bool finished = s->rules.machine && raw->written >= (double)ev->bar.end;
     // A later bar that is held back has opened, so this one has closed.
-    bool closed = raw->state == FEED_CLOSED || (raw->state == FEED_AS_TOLD && !s->rules.hold) ||
+    bool closed = raw->state == FEED_CLOSED || (raw->state == FEED_AS_TOLD && (!s->rules.hold || finished)) ||
                   (r->holds && ev->bar.time < r->held.bar.time);
     if (!closed) {
         r->held = *ev;
@@ -196,6 +201,26 @@ static void take_new(sequence *s, series *r, const feed_raw *raw, double now) {
     }
     if (r->holds && ev->bar.time == r->held.bar.time) r->holds = false;
     give(s, r, ev, ev, now);
+}
+
+// A bar of the future: one that opens later, or that has closed before its time. Long bars may be done early, as a day
+// of a stock exchange is in the evening.
+static bool is_ahead(const sequence *s, const feed_raw *raw, double now) {
+    const feed_event *ev = &raw->event;
+    double early = fmax(AHEAD_MOST, (double)ev->span / 2);
+    bool closed = raw->state == FEED_CLOSED || (raw->state == FEED_AS_TOLD && !s->rules.hold);
+    return (double)ev->bar.time > now + AHEAD_MOST || (closed && (double)ev->bar.end > now + early);
+}
+
+// Once for each moment: a source that repeats its rows is not to repeat this.
+static void tell_ahead(sequence *s, const feed_event *ev, double now) {
+    char text[96], span[32];
+    if (ev->bar.time <= s->ahead_told) return;
+    s->ahead_told = ev->bar.time;
+    snprintf(text, sizeof text, "ends %s after now; is the zone of the feed right?",
+        when_span_text(span, sizeof span, (int64_t)((double)ev->bar.end - now)));
+    describe(note(s, ev, FEED_UNREADABLE), text);
+    s->event[0].at = now;
 }
 
 void sequence_take(sequence *s, const feed_raw *raw, double now) {
@@ -209,12 +234,8 @@ void sequence_take(sequence *s, const feed_raw *raw, double now) {
         return;
     }
     if (!feed_wants(s->rules.options, ev->symbol, ev->span)) return;
-    if (s->rules.machine && (double)ev->bar.time > now + AHEAD_MOST) {
-        char text[96];
-        snprintf(text, sizeof text, "opens %.1f h after now; is the zone of the feed right?",
-            ((double)ev->bar.time - now) / 3600);
-        describe(note(s, ev, FEED_UNREADABLE), text);
-        s->event[0].at = now;
+    if (s->rules.machine && is_ahead(s, raw, now)) {
+        tell_ahead(s, ev, now);
         return;
     }
     series *r = find(s, ev->symbol, ev->span);

@@ -8,11 +8,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+// Rows up to which a run that has ended is compared with its sums: of more it would take seconds.
+enum { VOUCH_MOST = 200000 };
+
 struct view {
     char *dir;
     tail *db; // NULL: the view rests
     tail_cursor cursor;
-    bool known; // the summary is
+    bool known;  // the summary is
+    bool behind; // rows could not be read at the last look
     view_summary sum;
     char *config, *plan;
     int curves;
@@ -220,12 +224,12 @@ static void add_rows(view *v, const db_news *n, int64_t sample) {
     for (int i = 0; i < n->events; i++) add_event(v, &n->event[i]);
 }
 
-// Reads all that has come.
-static void read_rows(view *v) {
+// Reads all that has come; false where that is not possible at this moment.
+static bool read_rows(view *v) {
     tail_rows rows;
     do {
         int64_t sample = v->cursor.at.sample;
-        if (!tail_read(v->db, &v->cursor, &rows)) return;
+        if (!tail_read(v->db, &v->cursor, &rows)) return false;
         if (rows.again) {
             tail_cursor at = v->cursor;
             forget_rows(v);
@@ -235,6 +239,7 @@ static void read_rows(view *v) {
         }
         add_rows(v, rows.rows, sample);
     } while (rows.more);
+    return true;
 }
 
 // The main curve
@@ -278,19 +283,30 @@ static void take_state(view *v, const tail_now *now) {
     s->changed = now->run.changed;
 }
 
+// Figures of a run that has ended are not shown where a bit of them has flipped.
+static void vouch(view *v) {
+    err why;
+    int64_t rows = 0;
+    for (int i = 0; i < v->curves; i++) rows += v->curve[i].values.count;
+    if (strcmp(v->sum.status, "running") == 0 || rows > VOUCH_MOST || tail_vouch(v->db, &why)) return;
+    snprintf(v->sum.trouble, sizeof v->sum.trouble, "%.*s", (int)sizeof v->sum.trouble - 1, why.text);
+    forget_rows(v);
+}
+
 bool view_refresh(view *v) {
     bool rested = !v->db;
     if (rested) {
         v->db = tail_open(v->dir);
         forget_rows(v);
     }
-    if (tail_poll(v->db) == TAIL_SAME && !rested) return false;
+    if (tail_poll(v->db) == TAIL_SAME && !rested && !v->behind) return false;
     const tail_now *now = tail_at(v->db);
     take_state(v, now);
     if (rested) forget_counts(v);
-    if (now->state == TAIL_READY) read_rows(v);
+    v->behind = now->state == TAIL_READY && !read_rows(v);
+    if (now->state == TAIL_READY && !v->behind) vouch(v);
     choose_main(v);
-    v->known = now->state != TAIL_UNREADY;
+    v->known |= now->state != TAIL_UNREADY && !v->behind;
     return v->known;
 }
 
