@@ -1,6 +1,7 @@
 // Actions of a trained agent on their way to a file of comma-separated values, an .npz or the screen.
 #include "base/file.h"
 #include "base/term.h"
+#include "base/text.h"
 #include "cli/age.h"
 #include "cli/agent_commands.h"
 #include "cli/ask.h"
@@ -42,13 +43,12 @@ static bool write_csv(const agent_answers *a, const char *path, err *e) {
     file_writer w;
     bool ok = file_writer_open(&w, path, e);
     for (int64_t i = 0; ok && i < a->count; i += ROWS) {
-        char *text = NULL;
-        size_t bytes = 0;
-        FILE *f = open_memstream(&text, &bytes);
-        if (f && i == 0) print_head(a, f);
-        for (int64_t k = i; f && k < i + ROWS && k < a->count; k++) print_row(a, k, f);
-        ok = (f && fclose(f) == 0 && text) || err_run(e, "%s: out of memory", path);
-        ok = ok && file_writer_write(&w, text, bytes, e);
+        text_out t;
+        text_open(&t);
+        if (i == 0) print_head(a, t.out);
+        for (int64_t k = i; k < i + ROWS && k < a->count; k++) print_row(a, k, t.out);
+        char *text = text_close(&t);
+        ok = text ? file_writer_write(&w, text, t.bytes, e) : err_run(e, "%s: out of memory", path);
         free(text);
     }
     ok = ok && file_writer_commit(&w, e);

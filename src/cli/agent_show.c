@@ -26,6 +26,8 @@ void agent_show(const agent_task *t, FILE *out) {
         agent_lines_data(t, world, sizeof world);
         fprintf(out, "data      %s\n", world);
     }
+    if (agent_lines_left(t, world, sizeof world)) fprintf(out, "left out  %s\n", world);
+    if (agent_lines_idle(t, world, sizeof world)) fprintf(out, "warning   %s\n", world);
     agent_lines_model(t, world, sizeof world);
     fprintf(out, "model     %s\n", world);
     if (t->agent.micro < t->agent.batch) {
@@ -146,9 +148,15 @@ static void on_done(const cli_options *o, progress *bar, const task_agent_done_e
     free(resume);
 }
 
+// An iteration that takes long moves the bar too.
+static bool on_acting(progress *bar, double steps) {
+    progress_at(bar, steps, "in an iteration");
+    return !cli_interrupted();
+}
+
 bool agent_show_event(const cli_options *o, progress *bar, const task_event *e) {
     if (e->kind == TASK_AGENT_BEGIN) on_begin(o, bar, e);
     if (e->kind == TASK_AGENT_DONE) on_done(o, bar, &e->agent_done);
-    if (e->kind == TASK_ACTING) return !cli_interrupted();
+    if (e->kind == TASK_ACTING) return on_acting(bar, e->steps);
     return e->kind != TASK_ITERATION || on_iteration(o, bar, e);
 }

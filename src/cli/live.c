@@ -31,6 +31,7 @@ typedef struct {
     char *run, *state, *stop; // `stop`: the file whose coming ends the session
     char temporary[64];       // state of a rehearsal that keeps none; "": it is kept
     session *session;
+    hours *hours; // of the instruments
     intents exec;
     err lost; // an intent could not be given
     double began, looked;
@@ -157,6 +158,8 @@ static bool open_feeds(live *v, err *e) {
     const limits *l = session_limits(v->session);
     for (int k = 0; k < n && k < LIST_MOST; k++) wanted[k] = session_at(v->session, k).symbol;
     bool named = wanted[0][0] != 0 && n <= LIST_MOST;
+    v->hours = hours_new();
+    if (!session_hours(v->session, v->hours, e)) return false;
     for (int i = 0; i < v->feeds; i++) {
         feed_options f = {.from = v->from[i],
             .bars = session_reading(v->session),
@@ -165,7 +168,9 @@ static bool open_feeds(live *v, err *e) {
             .symbol = n == 1 ? wanted[0] : NULL,
             .wanted = wanted,
             .wanted_count = named && n > 1 ? n : 0,
-            .late = l->late};
+            .late = l->late,
+            .missing = hours_missing,
+            .arg = v->hours};
         if (!(v->feed[i] = live_feed_open(&f, e))) return false;
         session_tell_known(v->session, v->feed[i]);
     }
@@ -318,6 +323,7 @@ static bool trade(live *v, err *e) {
 static void close_all(live *v) {
     session_close(v->session);
     for (int i = 0; i < v->feeds; i++) live_feed_close(v->feed[i]);
+    hours_free(v->hours);
     intents_close(&v->exec);
     if (v->temporary[0]) live_forget_state(v->temporary);
     free(v->run);

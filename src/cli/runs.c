@@ -73,23 +73,23 @@ static void print_json(const char *dir, const look *l) {
     json_line(stdout, all);
 }
 
-static void print_look(const char *dir, const look *l, bool json) {
+// Cells keep to their columns; names of directories have the room that the longest needs.
+#define ROW "%-*s %-10s %-18s %7s %6s %10s %18s %10s  %s\n"
+
+static void print_look(const char *dir, const look *l, int width) {
     const db_summary *s = &l->sum;
-    char when[32], model[48], loss[16] = "-";
-    if (!isnan(l->loss)) snprintf(loss, sizeof loss, "%.4g", l->loss);
+    char when[32], model[48], loss[16] = "-", metric[32] = "-", epochs[24], best[24] = "-", seconds[32];
+    if (s->best_epoch && !isnan(l->loss)) snprintf(loss, sizeof loss, "%.4g", l->loss);
+    if (s->best_epoch && l->title) snprintf(metric, sizeof metric, "%s %.4g", l->title, l->value);
     snprintf(model, sizeof model, "%s", l->model);
     if (l->members) snprintf(model, sizeof model, "%s x%d", l->model, l->members);
     if (l->folds) snprintf(model, sizeof model, "%s walk", l->model);
     if (l->agent[0]) snprintf(model, sizeof model, "%s", l->agent);
     when_text(when, sizeof when, (int64_t)s->started / 60 * 60);
-    if (json)
-        print_json(dir, l);
-    else if (s->best_epoch)
-        printf("%-32s %-8s %-12s %7lld %6lld %10s %5s %8.4g %10.1f  %s\n", dir, l->status, model, (long long)s->epochs,
-            (long long)s->best_epoch, loss, l->title ? l->title : "", l->value, s->seconds, when);
-    else
-        printf("%-32s %-8s %-12s %7lld %6s %10s %14s %10.1f  %s\n", dir, l->status, model, (long long)s->epochs, "-",
-            "-", "-", s->seconds, when);
+    snprintf(epochs, sizeof epochs, "%lld", (long long)s->epochs);
+    if (s->best_epoch) snprintf(best, sizeof best, "%lld", (long long)s->best_epoch);
+    snprintf(seconds, sizeof seconds, "%.1f", s->seconds);
+    printf(ROW, width, dir, l->status, model, epochs, best, loss, metric, seconds, when);
 }
 
 // Sorting and filters
@@ -103,13 +103,15 @@ typedef struct {
 } row;
 
 // A run that cannot be read is a line like the others.
-static void print_run(const row *r, bool json) {
-    if (r->read)
-        print_look(r->dir, &r->look, json);
+static void print_run(const row *r, int width, bool json) {
+    if (r->read && json)
+        print_json(r->dir, &r->look);
+    else if (r->read)
+        print_look(r->dir, &r->look, width);
     else if (json)
         json_line(stdout, json_pack("{s:s, s:s, s:s}", "run", r->dir, "status", "unreadable", "why", r->why.text));
     else
-        printf("%-32s %s\n", r->dir, r->why.text);
+        printf("%-*s %s\n", width, r->dir, r->why.text);
 }
 
 typedef struct {
@@ -178,9 +180,9 @@ static bool has_word(const char *list, const char *word, size_t length) {
 // "status=done", "model=lstm", "tag=WORD", or a key of the description; != for all others.
 static bool passes(const row *r, const char *filter) {
     const char *equals = strchr(filter, '=');
-    bool not = equals > filter && equals[-1] == '!';
+    bool unlike = equals > filter && equals[-1] == '!';
     char key[128], text[512];
-    snprintf(key, sizeof key, "%.*s", (int)(equals - filter - not ), filter);
+    snprintf(key, sizeof key, "%.*s", (int)(equals - filter - unlike), filter);
     const char *wanted = equals + 1;
     bool tag = strcmp(key, "tag") == 0, is;
     char *config = run_text(r->dir, "config.yaml");
@@ -195,7 +197,7 @@ static bool passes(const row *r, const char *filter) {
         is = strcmp(r->read ? r->look.status : "unreadable", wanted) == 0;
     else
         is = tag ? has_word(text, wanted, strlen(wanted)) : strcmp(text, wanted) == 0;
-    return is != not ;
+    return is != unlike;
 }
 
 static bool passes_all(const cli_options *o, const row *r) {
@@ -215,9 +217,17 @@ static bool check_filters(const cli_options *o, err *e) {
     return true;
 }
 
+// Columns for the names of directories, within bounds.
+static int widest(const found *f) {
+    size_t most = 32;
+    for (int i = 0; i < f->count; i++)
+        if (strlen(f->dir[i]) > most) most = strlen(f->dir[i]);
+    return most > 80 ? 80 : (int)most;
+}
+
 static bool print_found(const cli_options *o, const found *f, err *e) {
     sorting by;
-    int shown = 0;
+    int shown = 0, width = widest(f);
     if (!read_sorting(o, &by, e) || !check_filters(o, e)) return false;
     row *rows = calloc((size_t)f->count + 1, sizeof *rows), **shows = calloc((size_t)f->count + 1, sizeof *shows);
     NEED(rows && shows, "out of memory for a table of runs");
@@ -229,9 +239,9 @@ static bool print_found(const cli_options *o, const found *f, err *e) {
     }
     if (shown) qsort_r(shows, (size_t)shown, sizeof *shows, compare_rows, &by);
     if (shown && !o->json)
-        printf("%-32s %-8s %-12s %7s %6s %10s %14s %10s  %s\n", "run", "status", "model", "epochs", "best", "val. loss",
-            "val. metric", "seconds", "started (UTC)");
-    for (int i = 0; i < shown; i++) print_run(shows[i], o->json);
+        printf(ROW, width, "run", "status", "model", "epochs", "best", "val. loss", "val. metric", "seconds",
+            "started (UTC)");
+    for (int i = 0; i < shown; i++) print_run(shows[i], width, o->json);
     free(rows);
     free(shows);
     if (!shown && f->count && !o->json && !o->quiet)

@@ -2,6 +2,7 @@
 
 #include "base/json.h"
 #include "base/term.h"
+#include "base/text.h"
 #include "graph/dtype.h"
 #include "graph/identity.h"
 #include "task/fit.h"
@@ -15,11 +16,11 @@ static const char *counted(char *text, size_t room, int64_t n) {
 }
 
 char *show_bars(const task_event *e, bool whole) {
-    char *text = NULL, words[128];
-    size_t bytes;
+    char words[128];
+    text_out t;
     const sources *from = e->bars.from;
-    FILE *out = open_memstream(&text, &bytes);
-    NEED(out, "out of memory for a report");
+    text_open(&t);
+    FILE *out = t.out;
     for (int i = 0; i < from->files; i++)
         (whole ? bars_report_print : bars_report_brief)(out, from->file[i].path, &from->file[i].bars);
     for (int i = 0; i < from->build.frames; i++)
@@ -29,7 +30,8 @@ char *show_bars(const task_event *e, bool whole) {
                 e->bars.report->stale[i] == 1 ? " sees" : "s see", from->build.frame[i].name);
     if (from->forced)
         fprintf(out, "forced    kept although refused: %s\n", bars_force_text(words, sizeof words, from->forced));
-    NEED(fclose(out) == 0 && text, "out of memory for a report");
+    char *text = text_close(&t);
+    NEED(text, "out of memory for a report");
     return text;
 }
 

@@ -44,19 +44,23 @@ static void show_first(const view *v, const task_event *e) {
 
 static void on_begin(view *v, const task_event *e) {
     const task_walk_event *w = &e->walk;
+    char seeds[32] = "";
     v->agents = w->agent != NULL;
     if (says_text(v)) {
         show_first(v, e);
-        printf("folds     %lld, %d of them here, %d at once on %d thread%s each; the data above are the first one's\n",
-            (long long)w->folds->count, w->works, w->jobs, w->threads, term_s(w->threads));
+        if (w->seeds > 1) snprintf(seeds, sizeof seeds, " with %d seeds each", w->seeds);
+        printf(
+            "folds     %lld, %d of them here%s, %d%s at once on %d thread%s each; the data above are the first one's\n",
+            (long long)w->folds->count, w->works, seeds, w->jobs, w->seeds > 1 ? " runs" : "", w->threads,
+            term_s(w->threads));
         for (int64_t i = 0; i < w->folds->count; i++)
             if (w->folds->fold[i].why[0])
                 printf("left out  fold %lld: %s\n", (long long)w->folds->fold[i].number + 1, w->folds->fold[i].why);
         fflush(stdout);
     }
     if (v->o->json)
-        json_line(stdout, json_pack("{s:I, s:i, s:i, s:i}", "folds", (json_int_t)w->folds->count, "here", w->works,
-                              "jobs", w->jobs, "threads", w->threads));
+        json_line(stdout, json_pack("{s:I, s:i, s:i, s:i, s:i}", "folds", (json_int_t)w->folds->count, "here", w->works,
+                              "seeds", w->seeds, "jobs", w->jobs, "threads", w->threads));
     if (v->agents && !v->o->quiet) show_agent_keys(w->agent, v->o->json, stdout);
     free(v->bars);
     v->bars = NULL;
@@ -90,6 +94,8 @@ static void on_fold(view *v, const task_event *e) {
     if (!says_text(v)) return;
     if (!r)
         printf("fold %3lld  failed: %s\n", (long long)f->number, e->line);
+    else if (f->already)
+        printf("fold %3lld  was trained before\n", (long long)f->number);
     else if (r->best_epoch && !r->interrupted)
         printf("fold %3lld  %lld %s%s, best %lld: validation %s %s\n", (long long)f->number, (long long)r->epochs, unit,
             term_s(r->epochs), (long long)r->best_epoch, f->metric ? f->metric->title : "reward",

@@ -6,6 +6,7 @@
 #include <string.h>
 
 enum { DAYS = 7, PERIODS = 8, HALF_YEAR = 26, HANDFUL = 8, SHORT = 4, FULL_LEAST = 15, SEASONS = 2, TELL_LEAST = 2 };
+enum { AHEAD = 3660 }; // days behind the rows whose hours are known
 
 // A period ends where hours changed.
 struct bars_hours {
@@ -14,7 +15,7 @@ struct bars_hours {
     int64_t first, last; // cells of the first and the last bar, counted from that Monday
     uint8_t *seen;       // [weeks][DAYS * slots]
     bool *active;        // [weeks]: has a bar
-    uint8_t *summer;     // [weeks * DAYS]: bits of bars_seasons
+    uint8_t *summer;     // [weeks * DAYS + AHEAD]: bits of bars_seasons
     int periods;
     int64_t bound[PERIODS + 1]; // weeks
     bars_seasons rule;
@@ -57,7 +58,7 @@ static bool mark_summers(bars_hours *h, err *e) {
     when_zone *z = when_zone_new("mt5", e); // New York's clock and seven hours
     size_t hint = 0;
     if (!z) return false;
-    for (int64_t i = 0; i < h->weeks * DAYS; i++) {
+    for (int64_t i = 0; i < h->weeks * DAYS + AHEAD; i++) {
         int64_t noon = (h->monday + i) * WHEN_DAY + WHEN_DAY / 2;
         bool new_york = when_local(z, noon, &hint) - noon == 3 * WHEN_HOUR;
         h->summer[i] = (uint8_t)((new_york ? BARS_SEASONS_NEW_YORK : 0) |
@@ -217,7 +218,7 @@ static bool fill(bars_hours *h, const rows *r, size_t from, const when_zone *z, 
     size_t cells = (size_t)(DAYS * h->slots), weeks = (size_t)h->weeks;
     h->seen = calloc(weeks * cells, 1);
     h->active = calloc(weeks, sizeof *h->active);
-    h->summer = calloc(weeks * DAYS, 1);
+    h->summer = calloc(weeks * DAYS + AHEAD, 1);
     h->count = calloc(cells, sizeof *h->count);
     h->possible = calloc(cells, sizeof *h->possible);
     int32_t *before = calloc(cells, sizeof *before);
@@ -272,7 +273,7 @@ static const int32_t *day_of(const bars_hours *h, int64_t day) {
 
 int64_t bars_hours_between(const bars_hours *h, int64_t a, int64_t b) {
     int64_t from = cell_of(h, a), to = cell_of(h, b), sum = 0;
-    if (from < 0 || to <= from || to >= h->weeks * DAYS * h->slots) return 0;
+    if (from < 0 || to <= from || to >= (h->weeks * DAYS + AHEAD) * h->slots) return 0;
     int64_t first = from / h->slots, last = to / h->slots;
     for (int64_t day = first; day <= last; day++) {
         const int32_t *open = day_of(h, day);

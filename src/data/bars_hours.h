@@ -20,7 +20,8 @@ typedef struct bars_hours bars_hours;
 bars_hours *bars_hours_new(const rows *r, size_t from, const when_zone *z, int64_t span, err *e);
 void bars_hours_free(bars_hours *h);
 
-// Open slots between the slots of two moments on the file's clock, both not counted.
+// Open slots between the slots of two moments on the file's clock, both not counted. Hours at the end of the rows hold
+// for ten years more.
 int64_t bars_hours_between(const bars_hours *h, int64_t a, int64_t b);
 
 // The largest share of days that have a bar at one time of day: Tuesdays to Thursdays with any bar (of daily files, in

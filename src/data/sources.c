@@ -1,5 +1,6 @@
 #include "data/sources.h"
 
+#include "base/text.h"
 #include "data/npz.h"
 #include "data/text_file.h"
 #include "data/when.h"
@@ -141,14 +142,13 @@ static bool read_records(bars *b, const char *path, const bars_options *o, err *
     bars_options with = o ? *o : (bars_options){0};
     if (!with.written && !stat(path, &st)) with.written = (int64_t)st.st_mtime;
     npz_stream *s[FIELDS] = {0};
-    char *text = NULL;
-    size_t bytes = 0;
+    text_out t;
     if (!npz_open(&z, path, e)) return false;
-    FILE *out = open_memstream(&text, &bytes);
-    bool ok =
-        out ? open_fields(&z, s, e) && print_records(&z, s, out, e) : err_run(e, "%s: no memory to read it", path);
-    if (out && fclose(out) != 0 && ok) ok = err_run(e, "%s: no memory to read it", path);
-    ok = ok && bars_parse(b, path, text, bytes, &with, e);
+    text_open(&t);
+    bool ok = open_fields(&z, s, e) && print_records(&z, s, t.out, e);
+    char *text = text_close(&t);
+    if (ok && !text) ok = err_run(e, "%s: no memory to read it", path);
+    ok = ok && bars_parse(b, path, text, t.bytes, &with, e);
     for (int i = 0; i < FIELDS; i++) npz_stream_close(s[i]);
     free(text);
     npz_close(&z);

@@ -1,5 +1,6 @@
 #include "live/exchange.h"
 
+#include "base/text.h"
 #include "data/bars_number.h"
 #include "data/bars_rows.h"
 
@@ -130,16 +131,18 @@ bool exchange_status_open(exchange_status *s, const char *bytes, size_t size, er
 }
 
 char *exchange_targets(int64_t epoch, int64_t seq, int64_t now, const feed_target *t, int count, size_t *size) {
-    char *text = NULL;
-    FILE *f = open_memstream(&text, size);
-    NEED(f, "no memory for target positions");
+    text_out to;
+    text_open(&to);
+    FILE *f = to.out;
     fprintf(f, "tradewind-targets 1\nepoch %lld\nseq %lld\nwritten %lld\n", (long long)epoch, (long long)seq,
         (long long)now);
     for (int i = 0; i < count; i++)
         fprintf(f, "target %lld %s %.8f %.10g %.10g %lld %lld\n", (long long)t[i].id, t[i].symbol, t[i].lots, t[i].stop,
             t[i].target, (long long)t[i].decided, (long long)t[i].until);
-    NEED(!fflush(f), "no memory for target positions");
-    fprintf(f, "crc %08x\n", (unsigned)crc32(0, (const unsigned char *)text, (unsigned)*size));
-    NEED(!fclose(f), "no memory for target positions");
+    NEED(!fflush(f) && !to.failed, "no memory for target positions");
+    fprintf(f, "crc %08x\n", (unsigned)crc32(0, (const unsigned char *)to.text, (unsigned)to.bytes));
+    char *text = text_close(&to);
+    NEED(text, "no memory for target positions");
+    *size = to.bytes;
     return text;
 }

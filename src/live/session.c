@@ -1,6 +1,7 @@
 #include "live/session.h"
 
 #include "base/json.h"
+#include "base/text.h"
 #include "live/session_work.h"
 #include "task/backtest_work.h"
 #include "task/keys.h"
@@ -169,10 +170,10 @@ static void put_rate(FILE *f, const account_rate *r) {
 // Settings of the description that a rule follows from, as a text that the caller frees.
 static bool settings_text(const task *t, const account_terms *a, char **text, err *e) {
     signal_settings s;
-    size_t bytes = 0;
+    text_out to;
     if (!signal_read(t->config, &s, e)) return false;
-    FILE *f = open_memstream(text, &bytes);
-    NEED(f, "out of memory for settings");
+    text_open(&to);
+    FILE *f = to.out;
     const double real[] = {s.threshold, s.stop, s.target, s.size, a->cash, a->leverage, a->margin_call, a->contract,
         a->lot_step, a->point};
     const account_rate *const rate[] = {&a->spread, &a->commission, &a->slippage, &a->swap_long, &a->swap_short};
@@ -180,14 +181,14 @@ static bool settings_text(const task *t, const account_terms *a, char **text, er
     for (size_t i = 0; i < sizeof rate / sizeof *rate; i++) put_rate(f, rate[i]);
     fprintf(f, "%lld,%d,%d,%d,%d,%d,%d", (long long)s.hold, (int)s.exit, (int)s.sizing, a->last_open, a->target_first,
         a->entry_stop, a->shorts);
-    NEED(fclose(f) == 0, "out of memory for settings");
+    *text = text_close(&to);
+    NEED(*text, "out of memory for settings");
     return true;
 }
 
 static bool make_traders(session *s, trained *own, const char *run, err *e) {
     char *settings = NULL;
-    bool ok = settings_text(&own->task, &s->terms, &settings, e);
-    weights_identity(run, s->weights);
+    bool ok = settings_text(&own->task, &s->terms, &settings, e) && weights_identity(run, s->weights, e);
     for (int k = 0; ok && k < s->traders; k++) {
         trader *t = &s->trader[k];
         bool known = take_rule(s, t, settings);

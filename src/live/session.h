@@ -14,6 +14,7 @@
 #define TRADEWIND_LIVE_SESSION_H
 
 #include "live/feed.h"
+#include "live/hours.h"
 #include "live/journal.h"
 #include "live/limits.h"
 #include "live/model.h"
@@ -71,6 +72,10 @@ int session_spans(const session *s, int64_t span[FEED_SPANS_MOST]);
 
 // How the bar files of the run were read: zone, order of dates, columns. Texts live as long as the session.
 bars_options session_reading(const session *s);
+
+// Learns the hours of the instruments from the run's data, for telling missing bars from a closed market. Before
+// session_begin.
+bool session_hours(const session *s, hours *h, err *e);
 
 // The limits of the description, as they act.
 const limits *session_limits(const session *s);

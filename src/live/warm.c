@@ -70,6 +70,23 @@ bool session_warm_data(session *s, const dataset *d, int64_t until, err *e) {
     return true;
 }
 
+bool session_hours(const session *s, hours *h, err *e) {
+    const dataset *d = s->own.task.data;
+    CHECK(s->owns, "the hours of a session that has begun");
+    bool ok = true;
+    for (int k = 0; ok && k < s->traders; k++)
+        for (int f = 0; ok && f < s->frames; f++) {
+            const bar_table *t = &d->stream[f].bars;
+            int64_t of = s->trader[k].series, count = t->start[of + 1] - t->start[of];
+            bar *all = malloc(((size_t)count + 1) * sizeof *all);
+            if (!all) return err_run(e, "no memory for %lld bars", (long long)count);
+            for (int64_t i = 0; i < count; i++) all[i] = dataset_bar(t, t->start[of] + i);
+            ok = hours_learn(h, s->trader[k].symbol, s->span[f], s->tz, all, count, e);
+            free(all);
+        }
+    return ok;
+}
+
 // Files
 
 static int frame_of(const session *s, int64_t span) {

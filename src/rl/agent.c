@@ -33,9 +33,9 @@ bool agent_check(const agent_settings *s, err *e) {
         return err_input(
             e, "agent.noise: %s has choices, not numbers, as actions; noise is for those", env_name(s->world.env.kind));
     if (s->batch != s->micro && (s->entropy_bound > 0 || s->value_bound > 0))
-        return err_input(e, "agent.entropy_bound and agent.value_loss_bound are of a whole minibatch, which then "
-                            "cannot be split: leave "
-                            "gpu_optimization.gradient_accumulation_steps out");
+        return err_input(e,
+            "agent.entropy_bound and agent.value_loss_bound are of a whole minibatch, which then cannot be split: "
+            "leave gpu_optimization.gradient_accumulation_steps out");
     return true;
 }
 
@@ -200,23 +200,30 @@ static bool seek(agent *a, agent_graph_kind k, step_cursor c, err *e) {
     return program_seek(a->program[k], &c, e);
 }
 
-// Steps of a program from one question whether to go on to the next. A card plays behind the host, which waits for it
-// now and then, so that little is left to do when the answer is no.
+// Plays that a card is given before the host waits for it, so that little is left to do when it is to stop.
+enum { PLAYS_AT_ONCE = 256 };
+
+// Steps of a program from one question whether to go on to the next.
 static int64_t stride_of(const agent *a, agent_graph_kind k) {
-    enum { AT_ONCE = 256 };
     if (a->at.device->host_memory) return 1;
     int64_t together = options(a, k).together;
-    return together ? AT_ONCE / together * together : AT_ONCE;
+    return together ? PLAYS_AT_ONCE / together * together : PLAYS_AT_ONCE;
 }
 
-// Plays a program so often, unless it is stopped in between.
-static bool play(agent *a, agent_graph_kind k, int64_t times, err *e) {
+// Waits for a card where the iteration may be given up.
+static bool catch_up(agent *a, err *e) {
+    return !a->undo || a->at.device->host_memory || a->at.device->sync(a->at.queue, e);
+}
+
+// Plays a program so often, unless it is stopped in between. `phase` is what is done of the iteration by then, in
+// rollouts and passes: a rollout and each pass count alike.
+static bool play(agent *a, agent_graph_kind k, int64_t times, double phase, err *e) {
     int64_t stride = stride_of(a, k);
     for (int64_t done = 0; done < times; done += stride) {
         int64_t n = times - done < stride ? times - done : stride;
-        if (!program_play_steps(a->program[k], n, e)) return false;
-        if (a->undo && !a->at.device->host_memory && !a->at.device->sync(a->at.queue, e)) return false;
-        if (!agent_asks(a, (double)(done + n) / (double)times)) return false;
+        if (!program_play_steps(a->program[k], n, e) || !catch_up(a, e)) return false;
+        double share = k == GRAPH_ACT || k == GRAPH_MINIBATCH ? (double)(done + n) / (double)times : 0;
+        if (!agent_asks(a, phase + share)) return false;
     }
     return true;
 }
@@ -224,16 +231,16 @@ static bool play(agent *a, agent_graph_kind k, int64_t times, err *e) {
 // Values of what lies behind the rollout. Environments that begin anew draw as the next rollout's first step would.
 static bool look_beyond(agent *a, uint64_t next, err *e) {
     uint64_t row = (uint64_t)(a->z.cut * a->s.envs);
-    if (!seek(a, GRAPH_LAST, (step_cursor){.position = next - row, .row = row}, e) || !play(a, GRAPH_LAST, 1, e))
+    if (!seek(a, GRAPH_LAST, (step_cursor){.position = next - row, .row = row}, e) || !play(a, GRAPH_LAST, 1, 1, e))
         return false;
-    return !a->z.cut || (seek(a, GRAPH_ENDS, (step_cursor){.count = row}, e) && play(a, GRAPH_ENDS, a->z.cut, e));
+    return !a->z.cut || (seek(a, GRAPH_ENDS, (step_cursor){.count = row}, e) && play(a, GRAPH_ENDS, a->z.cut, 1, e));
 }
 
 static bool roll_out(agent *a, err *e) {
     uint64_t begin = (uint64_t)(a->iteration * a->z.rows), next = begin + (uint64_t)a->z.rows;
-    if (a->program[GRAPH_BEGIN] && !play(a, GRAPH_BEGIN, 1, e)) return false;
-    return seek(a, GRAPH_ACT, (step_cursor){.position = begin}, e) && play(a, GRAPH_ACT, a->s.steps, e) &&
-           look_beyond(a, next, e) && play(a, GRAPH_ADVANTAGE, 1, e);
+    if (a->program[GRAPH_BEGIN] && !play(a, GRAPH_BEGIN, 1, 0, e)) return false;
+    return seek(a, GRAPH_ACT, (step_cursor){.position = begin}, e) && play(a, GRAPH_ACT, a->s.steps, 0, e) &&
+           look_beyond(a, next, e) && play(a, GRAPH_ADVANTAGE, 1, 1, e);
 }
 
 static bool read_table(agent *a, agent_graph_kind k, tensor t, float *to, err *e) {
@@ -289,19 +296,21 @@ static bool write_knobs(agent *a, agent_report *r, err *e) {
            store_progress_write(a->store, &p, e);
 }
 
-// One pass over the rollout.
-static bool pass_over(agent *a, err *e) {
+// One pass over the rollout, behind `before` others.
+static bool pass_over(agent *a, int64_t before, err *e) {
     program *p = a->program[GRAPH_MINIBATCH];
     int64_t steps = a->z.rows / a->s.batch, parts = a->s.batch / a->s.micro;
     step_cursor c = {.count = (uint64_t)a->z.samples, .epoch = (uint32_t)a->passes, .shuffle = 1};
     if (!seek(a, GRAPH_MINIBATCH, c, e)) return false;
     a->passes++;
     a->updates += (uint64_t)steps;
-    if (parts == 1) return play(a, GRAPH_MINIBATCH, steps, e);
+    if (parts == 1) return play(a, GRAPH_MINIBATCH, steps, (double)(1 + before), e);
     for (int64_t i = 0; i < steps; i++) {
         for (int64_t k = 0; k < parts; k++)
             if (!program_play(p, k ? PASS_NEXT : PASS_FIRST, e)) return false;
-        if (!program_play(p, PASS_UPDATE, e) || !agent_asks(a, (double)(i + 1) / (double)steps)) return false;
+        if (!program_play(p, PASS_UPDATE, e)) return false;
+        if (i % (PLAYS_AT_ONCE / 8) == 0 && !catch_up(a, e)) return false;
+        if (!agent_asks(a, (double)(1 + before) + (double)(i + 1) / (double)steps)) return false;
     }
     return true;
 }
@@ -314,7 +323,7 @@ static bool move_gate(agent *a, double gate[GATE_COUNT], bool write, err *e) {
 
 static bool update(agent *a, double gate[GATE_COUNT], err *e) {
     for (int64_t k = 0; k < a->s.epochs; k++) {
-        if (!pass_over(a, e) || !move_gate(a, gate, false, e)) return false;
+        if (!pass_over(a, k, e) || !move_gate(a, gate, false, e)) return false;
         if (gate[GATE_STOPPED] != 0 || k + 1 == a->s.epochs) break;
         gate[GATE_EPOCH_KL] = gate[GATE_EPOCH_COUNT] = 0;
         if (!move_gate(a, gate, true, e)) return false;
@@ -376,8 +385,9 @@ void agent_watch(agent *a, agent_go_on *go_on, void *arg) {
     a->seconds = INFINITY; // how long an iteration takes is not known
 }
 
-bool agent_asks(agent *a, double share) {
-    a->stopped = a->undo && !a->go_on(a->go_on_arg, share);
+bool agent_asks(agent *a, double phases) {
+    double all = (double)(1 + a->s.epochs);
+    a->stopped = a->undo && !a->go_on(a->go_on_arg, phases < all ? phases / all : 1);
     return !a->stopped;
 }
 

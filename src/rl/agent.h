@@ -123,9 +123,9 @@ agent_memory agent_measure(const agent_place *at, const agent_settings *s, const
 // Bytes of the host for tables of a rollout that are read back.
 size_t agent_host_bytes(const agent_settings *s);
 
-// Asked between steps of a rollout, between minibatches and between steps of an evaluation, with the share of these
-// that is done. Returning false gives the iteration up, as if it had not begun, so that it can be stopped in its midst.
-// Iterations that take less than a quarter of a second are not asked.
+// Asked between steps of a rollout, between minibatches and between steps of an evaluation, with the share of the
+// iteration that is done, 1 in an evaluation. Returning false gives the iteration up, as if it had not begun, so that
+// it can be stopped in its midst. Iterations that take less than a quarter of a second are not asked.
 typedef bool agent_go_on(void *arg, double share);
 void agent_watch(agent *a, agent_go_on *go_on, void *arg);
 

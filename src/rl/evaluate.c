@@ -65,7 +65,7 @@ bool agent_evaluate(agent *a, agent_score *s, err *e) {
     for (int64_t i = 0; ok && ended < n && i < STEPS_MOST; i++) {
         ok = play_step(a, e);
         if (ok) ended = take_ended(a, total, total + n, over);
-        ok = ok && agent_asks(a, (double)ended / (double)n);
+        ok = ok && agent_asks(a, (double)(1 + a->s.epochs));
     }
     a->seconds += clock_seconds() - began;
     if (ok && ended < n) ok = err_run(e, "an episode has not ended after %d steps; set agent.limit", STEPS_MOST);

@@ -42,9 +42,9 @@ struct agent {
 int agent_states(const agent *a, agent_state *list);
 size_t agent_state_bytes(const agent *a, agent_state s);
 
-// Asks whether to go on, with the share of the present work that is done; false once it is to stop. An iteration that
-// cannot be undone goes on.
-bool agent_asks(agent *a, double share);
+// Asks whether to go on, when so much of the iteration is done, a rollout and each pass counting 1; false once it is to
+// stop. An iteration that cannot be undone goes on.
+bool agent_asks(agent *a, double phases);
 
 // Bytes of the moments of observations; 0 where there are none.
 size_t agent_moments_bytes(const agent *a);

@@ -1,6 +1,7 @@
 #include "run/command.h"
 
 #include "base/err.h"
+#include "base/text.h"
 #include "run/run.h"
 
 #include <stdio.h>
@@ -20,17 +21,17 @@ static void write_word(const char *word, FILE *out) {
 }
 
 char *command_words(const char *name, const char *const *word, int words, const char *options) {
-    char *text = NULL;
-    size_t bytes;
-    FILE *out = open_memstream(&text, &bytes);
-    NEED(out, "out of memory for a line");
+    text_out t;
+    text_open(&t);
+    FILE *out = t.out;
     fprintf(out, "tradewind %s", name);
     for (int i = 0; i < words; i++) {
         fputc(' ', out);
         write_word(word[i], out);
     }
     if (*options) fprintf(out, " %s", options);
-    NEED(fclose(out) == 0 && text, "out of memory for a line");
+    char *text = text_close(&t);
+    NEED(text, "out of memory for a line");
     return text;
 }
 

@@ -35,7 +35,7 @@ static void read_line(outline *o, arena *a, char *line, const char **section) {
     int depth = (int)strspn(line, " ") / 2;
     char *key = line + strspn(line, " "), *colon = strstr(key, ": ");
     size_t n = strlen(key);
-    if (!n || depth >= DEPTH_MOST) return;
+    if (!n || *key == '#' || depth >= DEPTH_MOST) return;
     if (!colon && key[n - 1] == ':') {
         key[n - 1] = 0;
         section[depth] = key;

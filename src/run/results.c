@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "base/format.h"
 #include "run/run.h"
+#include "run/sum.h"
 
 #include <errno.h>
 #include <math.h>
@@ -18,7 +19,8 @@ static const size_t bytes_most = (size_t)64 << 20;
 static const char *const names[RESULTS_KINDS] = {[RESULTS_EVALUATION] = "evaluation.json",
     [RESULTS_BACKTEST] = "backtest.json",
     [RESULTS_SIGNAL] = "signal.json",
-    [RESULTS_WALK] = "walk.json"};
+    [RESULTS_WALK] = "walk.json",
+    [RESULTS_MEMORY] = "memory.json"};
 
 const char *results_name(results_kind k) {
     return names[k];
@@ -93,8 +95,15 @@ static const place walk[] = {{"scheme", TEXT}, {"folds", LIST}, {"folds[]", OBJE
     {"groups[].samples", NUMBER}, {"paths", LIST}, {"paths[]", OBJECT}, {"paths[].number", NUMBER},
     {"paths[].folds", LIST}, {"paths[].folds[]", NUMBER}, {0}};
 
-static const place *const shapes[RESULTS_KINDS] = {
-    [RESULTS_EVALUATION] = evaluation, [RESULTS_BACKTEST] = backtest, [RESULTS_SIGNAL] = signal, [RESULTS_WALK] = walk};
+static const place memory[] = {{"rows", NUMBER}, {"instructions", NUMBER}, {"backward", NUMBER}, {"peak", NUMBER},
+    {"floor", NUMBER}, {"bytes", OBJECT}, {"bytes.*", NUMBER}, {"blocks", LIST}, {"blocks[]", OBJECT},
+    {"blocks[].name", TEXT}, {"blocks[].kind", TEXT}, {"blocks[].*", NUMBER}, {0}};
+
+static const place *const shapes[RESULTS_KINDS] = {[RESULTS_EVALUATION] = evaluation,
+    [RESULTS_BACKTEST] = backtest,
+    [RESULTS_SIGNAL] = signal,
+    [RESULTS_WALK] = walk,
+    [RESULTS_MEMORY] = memory};
 
 static const char *const wanted[] = {
     [OBJECT] = "is no object", [LIST] = "is no list", [NUMBER] = "is no number", [TEXT] = "is no text"};
@@ -171,6 +180,39 @@ static bool check_value(const checker *c, const char *rule, const char *path, co
     return !json_is_array(v) || check_list(c, rule, path, v);
 }
 
+// Sums
+
+static char *text_of(const json_t *doc) {
+    char *text = json_dumps(doc, JSON_INDENT(1) | JSON_REAL_PRECISION(15));
+    CHECK(text, "a document cannot be written as JSON");
+    return text;
+}
+
+// Adds the sum of all else as the last key.
+static void add_sum(json_t *doc) {
+    char *text = text_of(doc), sum[SUM_ROOM];
+    sum_of_text(text, sum);
+    json_object_set_new(doc, "sum", json_string(sum));
+    free(text);
+}
+
+// Takes the sum out of a document and compares it. One without a sum passes: earlier programs wrote none.
+static bool take_sum(json_t *doc, const char *path, err *e) {
+    char sum[SUM_ROOM], *text = NULL;
+    json_t *kept = json_incref(json_object_get(doc, "sum"));
+    bool ok = !kept;
+    if (kept) {
+        json_object_del(doc, "sum");
+        text = text_of(doc);
+        sum_of_text(text, sum);
+        ok = json_is_string(kept) && strcmp(json_string_value(kept), sum) == 0;
+    }
+    json_decref(kept);
+    free(text);
+    return ok ||
+           err_input(e, "%s: its sum does not fit what it holds; the file was changed or damaged, make it anew", path);
+}
+
 // Reading
 
 static json_t *parse(const char *path, results_kind k, const char *text, size_t bytes, err *e) {
@@ -184,7 +226,8 @@ static json_t *parse(const char *path, results_kind k, const char *text, size_t 
     json_t *version = json_object_get(doc, "version");
     bool ok = json_is_integer(version) && json_integer_value(version) > 0;
     if (!ok) err_input(e, "%s: has no version; it is no result of tradewind, or damaged", path);
-    ok = ok && format_known(path, json_integer_value(version), VERSION, e) && check_object(&c, "", "", doc);
+    ok = ok && format_known(path, json_integer_value(version), VERSION, e) && check_object(&c, "", "", doc) &&
+         take_sum(doc, path, e);
     if (ok) return doc;
     json_decref(doc);
     return NULL;
@@ -207,8 +250,7 @@ bool results_read(const char *dir, results_kind k, json_t **doc, err *e) {
 
 static bool put(const char *path, json_t *doc, err *e) {
     file_writer w;
-    char *text = json_dumps(doc, JSON_INDENT(1) | JSON_REAL_PRECISION(15));
-    CHECK(text, "a document of %s cannot be written as JSON", path);
+    char *text = text_of(doc);
     bool ok = file_writer_open(&w, path, e) && file_writer_write(&w, text, strlen(text), e) &&
               file_writer_write(&w, "\n", 1, e) && file_writer_commit(&w, e);
     file_writer_abandon(&w);
@@ -220,6 +262,7 @@ bool results_write(const char *dir, results_kind k, json_t *doc, err *e) {
     CHECK(json_is_object(doc), "a document must be an object");
     json_t *whole = json_pack("{s:i}", "version", VERSION);
     json_join(whole, doc);
+    add_sum(whole);
     char *path = run_path(dir, names[k]);
     bool ok = put(path, whole, e);
     json_decref(whole);

@@ -4,6 +4,7 @@
 #include "run/aside.h"
 #include "run/checkpoint.h"
 #include "run/command.h"
+#include "run/sum.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -14,6 +15,8 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+enum { TEXT_MOST = 1 << 20 };
 
 struct run {
     char *dir;
@@ -282,12 +285,19 @@ const char *run_earlier(const run *r) {
     return r->earlier;
 }
 
-char *run_text(const char *dir, const char *name) {
-    enum { TEXT_MOST = 1 << 20 };
-    err unused;
+bool run_read(const char *dir, const char *name, char **text, err *e) {
+    err why = {0};
     size_t bytes;
-    char *path = run_path(dir, name), *text = file_read(path, TEXT_MOST, &bytes, &unused);
+    char *path = run_path(dir, name);
+    bool there = access(path, F_OK) == 0;
+    *text = there ? file_read(path, TEXT_MOST, &bytes, &why) : NULL;
     free(path);
+    return why.kind != ERR_RUN || err_run(e, "%s", why.text);
+}
+
+char *run_text(const char *dir, const char *name) {
+    char *text;
+    run_read(dir, name, &text, NULL);
     return text;
 }
 
@@ -305,8 +315,43 @@ bool run_write(const run *r, const char *name, const char *text, err *e) {
     return write_text(r->dir, name, text, e);
 }
 
+// Descriptions. The last line is a comment with the sum of those before it.
+
+static const char sum_line[] = "# sum of the lines above: ";
+
+static bool write_description(const char *dir, const char *config, err *e) {
+    char sum[SUM_ROOM], *text = NULL;
+    sum_of_text(config, sum);
+    NEED(asprintf(&text, "%s%s%s\n", config, sum_line, sum) >= 0, "out of memory for the description");
+    bool ok = write_text(dir, "config.yaml", text, e);
+    free(text);
+    return ok;
+}
+
+bool run_put_description(const run *r, const char *config, err *e) {
+    return write_description(r->dir, config, e);
+}
+
 bool run_describe(const char *dir, const char *config, err *e) {
-    return file_make_dirs(dir, e) && has_place(dir, e) && write_text(dir, "config.yaml", config, e);
+    return file_make_dirs(dir, e) && has_place(dir, e) && write_description(dir, config, e);
+}
+
+bool run_description_changed(const char *file) {
+    err unused;
+    size_t bytes;
+    char sum[SUM_ROOM], want[SUM_ROOM + 1], *text = file_read(file, TEXT_MOST, &bytes, &unused), *at = text,
+                                            *last = NULL;
+    while (at && (at = strstr(at, sum_line))) last = at++;
+    if (!last) {
+        free(text);
+        return false;
+    }
+    *last = 0;
+    sum_of_text(text, sum);
+    snprintf(want, sizeof want, "%s\n", sum);
+    bool changed = strcmp(last + strlen(sum_line), want) != 0;
+    free(text);
+    return changed;
 }
 
 void run_each_fold(const char *dir, void (*use)(void *arg, const char *dir), void *arg) {

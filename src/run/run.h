@@ -7,6 +7,7 @@
 //   run.db               numbers of steps and epochs (run/db.h)
 //   best.safetensors     the best epoch's weights
 //   last.safetensors, checkpoint_*.safetensors   (run/checkpoint.h)
+//   memory.json          the memory plan, block by block (run/results.h)
 //   evaluation.json, backtest.json, walk.json   what commands found out later (run/results.h)
 //   predictions_PART.npz answers to a part, as evaluate got them
 //   report.html, report/ a page and its figures
@@ -47,10 +48,21 @@ char *run_path(const char *dir, const char *name);
 // where files have such names that no run has written.
 bool run_describe(const char *dir, const char *config, err *e);
 
-// A text file of a directory, such as config.yaml, which the caller frees; NULL where it cannot be read.
+// A text file of a directory, such as config.yaml, which the caller frees; NULL where it is not there, or is no text.
+// False where the reading of it fails.
+bool run_read(const char *dir, const char *name, char **text, err *e);
+
+// The same; NULL also where the reading fails.
 char *run_text(const char *dir, const char *name);
 
-// Puts a text file in place, whole.
+// Puts the run's description in place, whole, as config.yaml; its last line is a comment with the sum of those above.
+bool run_put_description(const run *r, const char *config, err *e);
+
+// True where a run's config.yaml is not as it was written, by that sum. Without that line, which a user may remove, it
+// is taken as it is.
+bool run_description_changed(const char *file);
+
+// Puts another text file in place, whole.
 bool run_write(const run *r, const char *name, const char *text, err *e);
 
 // True where a run has written into a directory, by files that runs alone leave.

@@ -24,6 +24,10 @@ static int by_key(const void *a, const void *b) {
     return strcmp(((const safetensors_note *)a)->key, ((const safetensors_note *)b)->key);
 }
 
+void sum_of_text(const char *text, char sum[SUM_ROOM]) {
+    snprintf(sum, SUM_ROOM, "%08lx", sum_bytes(crc32(0, NULL, 0), text, strlen(text)));
+}
+
 // Notes by rising key, then tensors in the file's order, in which empty ones have no place.
 static uLong sum_all(safetensors_note *notes, int note_count, const safetensors_entry *entries, int count) {
     uLong sum = crc32(0, NULL, 0);

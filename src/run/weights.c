@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <zlib.h>
 
 enum { NOTES_MOST = 16 };
@@ -45,29 +46,31 @@ safetensors *weights_open(const char *path, err *e) {
     return NULL;
 }
 
-// The sum of a file as the text of its note; false where there is none.
-static bool sum_of(const char *dir, char *to, size_t room) {
-    err unused;
+// The sum of a file as the text of its note; "" where there is none.
+static bool sum_of(const char *dir, char *to, size_t room, err *e) {
+    err why = {0};
     char *path = run_path(dir, "best.safetensors");
-    safetensors *f = safetensors_open(path, &unused);
+    bool there = access(path, F_OK) == 0;
+    safetensors *f = there ? safetensors_open(path, &why) : NULL;
     const char *sum = f ? safetensors_metadata(f, "sum") : NULL;
-    if (sum) snprintf(to, room, "%s", sum);
+    snprintf(to, room, "%s", sum ? sum : "");
     safetensors_close(f);
     free(path);
-    return sum != NULL;
+    return why.kind != ERR_RUN || err_run(e, "%s", why.text);
 }
 
-void weights_identity(const char *dir, char text[WEIGHTS_IDENTITY_ROOM]) {
+bool weights_identity(const char *dir, char text[WEIGHTS_IDENTITY_ROOM], err *e) {
     char sum[WEIGHTS_IDENTITY_ROOM], name[32];
     unsigned long all = 0;
-    text[0] = 0;
-    if (sum_of(dir, text, WEIGHTS_IDENTITY_ROOM)) return;
+    if (!sum_of(dir, text, WEIGHTS_IDENTITY_ROOM, e)) return false;
+    if (text[0]) return true;
     for (int k = 1;; k++) {
         snprintf(name, sizeof name, "member_%d", k);
         char *member = run_path(dir, name);
-        bool there = sum_of(member, sum, sizeof sum);
+        bool ok = sum_of(member, sum, sizeof sum, e);
         free(member);
-        if (!there) break;
+        if (!ok) return false;
+        if (!sum[0]) return true;
         all = crc32(all, (const unsigned char *)sum, (unsigned)strlen(sum) + 1);
         snprintf(text, WEIGHTS_IDENTITY_ROOM, "%d:%08lx", k, all);
     }

@@ -16,8 +16,9 @@ bool weights_write(const char *path, const safetensors_entry *entries, int count
 safetensors *weights_open(const char *path, err *e);
 
 // Identity of the best weights in a run's directory, or of all members of an ensemble: made of the sums of the files,
-// so that other weights have another one. "" where it is not known: files that are not there, or without a sum.
+// so that other weights have another one. "" where it is not known: files that are not there, damaged, or without a
+// sum. False where the reading of one fails.
 enum { WEIGHTS_IDENTITY_ROOM = 24 };
-void weights_identity(const char *dir, char text[WEIGHTS_IDENTITY_ROOM]);
+bool weights_identity(const char *dir, char text[WEIGHTS_IDENTITY_ROOM], err *e);
 
 #endif

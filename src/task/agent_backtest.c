@@ -87,8 +87,7 @@ bool agent_backtest_run(backtested *b, const trained_agent *t, const agent_pass 
     const play_run *r = &p->run[run];
     const market_stretch *s = &t->task.world.test.item[r->stretch];
     *b = (backtested){0};
-    agent_backtest_about(b, t, NULL);
-    bool ok = open_account(b, t, d->panel ? d->panel_names[s->rules] : NULL, e);
+    bool ok = agent_backtest_about(b, t, NULL, e) && open_account(b, t, d->panel ? d->panel_names[s->rules] : NULL, e);
     if (ok) b->quotes = agent_backtest_bars(b, t, s);
     if (ok && list_orders(b, p, r, e) && fill_orders(b, e)) return true;
     bool idle = e->kind == ERR_INPUT && b->replay.equity && !b->replay.books.state;
@@ -98,7 +97,7 @@ bool agent_backtest_run(backtested *b, const trained_agent *t, const agent_pass 
 
 // Trading
 
-void agent_backtest_about(backtested *b, const trained_agent *t, const char *run) {
+bool agent_backtest_about(backtested *b, const trained_agent *t, const char *run, err *e) {
     const agent_data *w = &t->task.world;
     b->agent = true;
     b->market_of_agent = t->task.agent.test.env.market;
@@ -107,17 +106,15 @@ void agent_backtest_about(backtested *b, const trained_agent *t, const char *run
     b->trained_on = t->notes.trained_on;
     b->warnings = t->notes.warnings;
     memcpy(b->warning, t->notes.warning, sizeof b->warning);
-    if (!run) return;
-    weights_identity(run, b->rule.weights);
-    backtest_work_trials(b, t->task.config, run);
+    return !run || (weights_identity(run, b->rule.weights, e) && backtest_work_trials(b, t->task.config, run, e));
 }
 
 bool agent_backtest_trade(backtested *b, trained_agent *t, const char *symbol, const char *run, err *e) {
     market_stretch s;
     agent_pass p = {0};
     *b = (backtested){0};
-    agent_backtest_about(b, t, run);
-    bool ok = open_account(b, t, symbol, e) && find_stretch(b, t, &s, e) && play(t, &s, &p, e);
+    bool ok = agent_backtest_about(b, t, run, e) && open_account(b, t, symbol, e) && find_stretch(b, t, &s, e) &&
+              play(t, &s, &p, e);
     if (ok) {
         b->quotes = agent_backtest_bars(b, t, &s);
         ok = list_orders(b, &p, &p.run[0], e) && agent_backtest_replay(b, run, e);

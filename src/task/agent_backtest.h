@@ -27,7 +27,7 @@ bool agent_backtest_keys(const trained_options *o, err *e);
 
 // Takes over what is told about an agent and its data; `run` is the directory beside which trials are looked for, NULL:
 // none are.
-void agent_backtest_about(backtested *b, const trained_agent *t, const char *run);
+bool agent_backtest_about(backtested *b, const trained_agent *t, const char *run, err *e);
 
 // Bars of a stretch, a view of those of the instrument.
 quotes agent_backtest_bars(const backtested *b, const trained_agent *t, const market_stretch *s);

@@ -127,14 +127,13 @@ static bool play(chain *x, link *now, const link *next, err *e) {
     return true;
 }
 
-static void note(chain *x, const link *l) {
+static bool note(chain *x, const link *l, err *e) {
     backtested *b = &x->w->all;
     int64_t before = b->trained_on, here = l->agent.notes.trained_on;
-    if (!x->w->traded)
-        agent_backtest_about(b, &l->agent, x->c->o->run.run);
-    else if (before >= 0)
-        b->trained_on = here < 0 ? -1 : before + here;
+    if (!x->w->traded && !agent_backtest_about(b, &l->agent, x->c->o->run.run, e)) return false;
+    if (x->w->traded && before >= 0) b->trained_on = here < 0 ? -1 : before + here;
     x->w->traded++;
+    return true;
 }
 
 // The account's bars, from the first one that an agent sees to the end of the data: cut when the last one is known.
@@ -168,8 +167,7 @@ static bool play_all(chain *x, err *e) {
     if (!now->fold) return err_input(e, "%s: no fold can be traded: %s", x->c->o->run.run, x->w->fold[0].why);
     if (!begin(x, now, e)) return false;
     while (now->fold && !x->ruined) {
-        if (!open_next(x, next, e) || !play(x, now, next, e)) return false;
-        note(x, now);
+        if (!open_next(x, next, e) || !play(x, now, next, e) || !note(x, now, e)) return false;
         bars = now->fold->to + 1 - x->first;
         bars += x->ruined && next->fold; // where what is open is closed
         link_close(now);

@@ -8,6 +8,7 @@
 #include "task/agent_lines.h"
 #include "task/keys.h"
 #include "task/lines.h"
+#include "task/memory_map.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,12 +21,13 @@ typedef struct {
     run *run;
     log_file *log; // the run's
     agent_keeper *keeper;
-    monitor *monitor; // or NULL
-    stop stop;        // the best evaluation
-    bool stopped;     // it was asked to stop
-    double next;      // when an iteration's line is due again, as clock_seconds has it
-    int64_t first;    // iterations that were done before
-    double begun;     // when this process's first iteration began, as clock_seconds has it
+    monitor *monitor;  // or NULL
+    stop stop;         // the best evaluation
+    bool stopped;      // it was asked to stop
+    int64_t iteration; // iterations before the one that is under way
+    double next;       // when an iteration's line is due again, as clock_seconds has it
+    int64_t first;     // iterations that were done before
+    double begun;      // when this process's first iteration began, as clock_seconds has it
 } fit;
 
 static bool tell(const fit *f, const task_event *e) {
@@ -73,8 +75,9 @@ static void log_key(void *arg, const told_key *k) {
 }
 
 static void tell_begin(fit *f) {
+    err why;
     const agent_task *t = &f->task;
-    char device[IDENTITY_ROOM], card[LINE_ROOM], world[LINE_ROOM], split[LINE_ROOM];
+    char device[IDENTITY_ROOM], card[LINE_ROOM], world[LINE_ROOM], more[LINE_ROOM];
     device_identity is;
     t->device->identify(t->queue, &is);
     identity_text(&is, device, sizeof device);
@@ -86,9 +89,11 @@ static void tell_begin(fit *f) {
     agent_lines_world(t, world, sizeof world);
     log_line(f->log, "environment: %s", world);
     if (t->agent.micro < t->agent.batch) {
-        agent_lines_split(t, split, sizeof split);
-        log_line(f->log, "split: %s", split);
+        agent_lines_split(t, more, sizeof more);
+        log_line(f->log, "split: %s", more);
     }
+    if (agent_lines_left(t, more, sizeof more)) log_line(f->log, "left out: %s", more);
+    if (agent_lines_idle(t, more, sizeof more)) log_line(f->log, "warning: %s", more);
     tell(f, &(task_event){.kind = TASK_AGENT_BEGIN,
                 .line = world,
                 .agent = {.task = t,
@@ -98,12 +103,14 @@ static void tell_begin(fit *f) {
                     .card = counted ? card : NULL,
                     .earlier = run_earlier(f->run),
                     .dir = run_dir(f->run)}});
+    if (!memory_map_write(run_dir(f->run), agent_plan(f->agent), agent_graph(f->agent), NULL, f->log, &why))
+        tell(f, &(task_event){.kind = TASK_WARNING, .line = why.text});
 }
 
 // Iterations
 
 static bool is_early(const fit *f) {
-    return f->stop.patience && stop_now(&f->stop);
+    return f->stop.patience && stop_now(&f->stop) && !agent_is_over(f->agent);
 }
 
 // Steps of all environments in this process.
@@ -112,7 +119,9 @@ static int64_t steps_here(const fit *f) {
 }
 
 static bool go_on(void *arg, double share) {
-    return tell(arg, &(task_event){.kind = TASK_ACTING, .share = share});
+    const fit *f = arg;
+    double rows = (double)(f->task.agent.envs * f->task.agent.steps);
+    return tell(f, &(task_event){.kind = TASK_ACTING, .steps = ((double)f->iteration + share) * rows});
 }
 
 // Evaluates where it is time; false where that fails.
@@ -173,6 +182,7 @@ static bool iterate(fit *f, err *e) {
     agent_report r;
     agent_score s;
     agent_ended i = {.report = &r};
+    f->iteration = agent_iteration(f->agent);
     if (!agent_iterate(f->agent, &r, e) || (!r.stopped && !judge(f, &i, &s, e))) return false;
     if (r.stopped || f->stopped) return give_up(f, e);
     i.fps = (double)steps_here(f) / (clock_seconds() - f->begun);

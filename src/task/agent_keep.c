@@ -168,6 +168,16 @@ bool agent_keeper_conclude(agent_keeper *k, bool stopped, bool early) {
 
 // Resuming
 
+// A run has no fewer steps than it has taken.
+static bool has_steps_left(const agent_keeper *k, const char *path, err *e) {
+    char done[32], asked[32];
+    if (agent_iteration(k->o.agent) <= agent_iterations(k->o.agent)) return true;
+    term_count(done, sizeof done, (double)timesteps(k));
+    term_count(asked, sizeof asked, (double)k->o.task->agent.total);
+    return config_fail(k->o.task->config, "agent.total_timesteps", e,
+        "%s are asked for, and %s stands at step %s; give as many or more, or begin another run", asked, path, done);
+}
+
 bool agent_keeper_resume(agent_keeper *k, err *e) {
     char *path, where[96];
     double extra[EXTRAS];
@@ -175,6 +185,7 @@ bool agent_keeper_resume(agent_keeper *k, err *e) {
     if (!s) return false;
     bool ok = agent_restore(k->o.agent, s, path, extra, EXTRAS, e);
     safetensors_close(s);
+    ok = ok && has_steps_left(k, path, e);
     if (!ok) {
         free(path);
         return false;

@@ -66,3 +66,22 @@ void agent_lines_data(const agent_task *t, char *text, size_t room) {
     snprintf(text, room, "%s bars of %s to train on, %s of %s; %d numbers observed", train, d->task.data->name, test,
         d->part, env_shape_of(&t->agent.world.env).observation);
 }
+
+bool agent_lines_left(const agent_task *t, char *text, size_t room) {
+    const agent_stretches *s = &t->world.train;
+    char bars[32];
+    int limit = (int)t->agent.world.env.limit;
+    if (!t->world.open || !s->left_out) return false;
+    term_count(bars, sizeof bars, (double)s->left_bars);
+    snprintf(text, room,
+        "%lld stretch%s of the training part, %s bars in all, %s shorter than an episode of %d steps and left out; a "
+        "lower agent.limit takes more",
+        (long long)s->left_out, s->left_out == 1 ? "" : "es", bars, s->left_out == 1 ? "is" : "are", limit);
+    return true;
+}
+
+bool agent_lines_idle(const agent_task *t, char *text, size_t room) {
+    if (!t->world.open || !t->world.idle[0]) return false;
+    snprintf(text, room, "never traded: %s", t->world.idle);
+    return true;
+}

@@ -22,4 +22,9 @@ void agent_lines_split(const agent_task *t, char *text, size_t room);
 // "4,200 bars of gold.npz to train on, 900 of validation; 21 numbers observed": of environments that have data.
 void agent_lines_data(const agent_task *t, char *text, size_t room);
 
+// Stretches that are too short for an episode; instruments that the account can never trade. False where there are
+// none.
+bool agent_lines_left(const agent_task *t, char *text, size_t room);
+bool agent_lines_idle(const agent_task *t, char *text, size_t room);
+
 #endif

@@ -161,6 +161,10 @@ static int64_t add_stretches(agent_stretches *p, const agent_market *m, const re
         if (first < earliest) first = earliest;
         int64_t bars = from[k].end - first;
         if (bars > longest) longest = bars;
+        if (bars < least && bars > 0) {
+            p->left_out++;
+            p->left_bars += bars;
+        }
         if (bars < least) continue;
         p->item[p->count++] = (market_stretch){first, from[k].end, k, p->orders};
         p->orders += bars - 1;

@@ -44,6 +44,8 @@ typedef struct {
     int64_t count;
     market_stretch *item; // [count]
     int64_t orders;       // that can be decided in all of them
+    int64_t left_out;     // stretches that are too short
+    int64_t left_bars;    // their bars
 } agent_stretches;
 
 // Stretches that a part, of the dataset that `m` was made of, has behind the first lags, as far as an episode of

@@ -31,7 +31,8 @@ static int64_t parts_of(const agent_task *t, const chosen *c) {
 // none of this minibatch's.
 static int64_t parts_there(const agent_task *t) {
     chosen was;
-    if (t->options.resume && members_plan(t->settings.dir, &was)) return parts_of(t, &was);
+    bool there;
+    if (t->options.resume && members_plan(t->settings.dir, &was, &there, NULL) && there) return parts_of(t, &was);
     return t->options.like ? parts_of(t, t->options.like) : 0;
 }
 

@@ -22,7 +22,10 @@ static bool check_data(const trained_agent *t, const char *dir, err *e) {
     chosen was, is = {0};
     char differs[400];
     const task *own = &t->task.world.task;
-    if (!t->task.world.open || own->options.whole || !members_plan(dir, &was)) return true;
+    bool there;
+    if (!t->task.world.open || own->options.whole) return true;
+    if (!members_plan(dir, &was, &there, e)) return false;
+    if (!there) return true;
     task_chosen_data(own, &is);
     return !chosen_data_differ(&was, &is, differs, sizeof differs) ||
            err_input(e,

@@ -1,6 +1,7 @@
 #include "task/agent_world.h"
 
 #include "data/when.h"
+#include "task/agent_idle.h"
 
 #include <string.h>
 
@@ -65,7 +66,9 @@ static bool make_market(agent_data *d, const agent_settings *s, err *e) {
     const split_part *tested;
     return take_part(d, &tested, e) && account_terms_read(t->config, &terms, e) && leaves_room(d, s, &terms, e) &&
            agent_market_make(&d->market, t->data, s->world.env.market.lags, t->scaler, &terms, e) &&
-           make_stretches(d, tested, s->world.env.limit, e);
+           make_stretches(d, tested, s->world.env.limit, e) &&
+           (t->options.trained ||
+               agent_idle_check(&d->market, &d->train, t->data, s->world.env.market.size, d->idle, sizeof d->idle, e));
 }
 
 // Evaluations have one episode for each stretch, from its first bar to its last.

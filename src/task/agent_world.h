@@ -11,6 +11,7 @@ typedef struct {
     task task; // description, data, split and scale
     agent_market market;
     agent_stretches train, test;
+    char idle[240];   // an instrument that the account can never trade, in words; "": none
     const char *part; // that evaluations trade: "validation", "test", "all" or "latest"
 } agent_data;
 

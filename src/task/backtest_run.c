@@ -20,8 +20,7 @@ static bool make_rule(backtested *b, trained *t, const backtest_run_options *o, 
 
 static bool trade(backtested *b, trained *t, const backtest_run_options *o, err *e) {
     int64_t from, to;
-    if (!backtest_work_tradable(t, o->run.run, e)) return false;
-    backtest_work_about(b, t, o->run.run);
+    if (!backtest_work_tradable(t, o->run.run, e) || !backtest_work_about(b, t, o->run.run, e)) return false;
     if (o->bars || o->run.data) snprintf(b->part, sizeof b->part, "all");
     if (o->bars) snprintf(b->data, sizeof b->data, "%s", o->bars);
     return market_open(&b->market, t, &(market_options){o->symbol, o->bars}, &b->terms, e) &&

@@ -105,14 +105,13 @@ static bool answer(backtested_walk *w, backtest_fold *f, trained *t, const char 
     return market_score(&b->market, t, &f->part, &f->from, &f->to, e);
 }
 
-static void note_fold(backtested_walk *w, const trained *t, const char *walk) {
+static bool note_fold(backtested_walk *w, const trained *t, const char *walk, err *e) {
     backtested *b = &w->all;
     int64_t before = b->trained_on;
-    if (is_first(w))
-        backtest_work_about(b, t, walk);
-    else if (before >= 0)
-        b->trained_on = t->notes.trained_on < 0 ? -1 : before + t->notes.trained_on;
+    if (is_first(w) && !backtest_work_about(b, t, walk, e)) return false;
+    if (!is_first(w) && before >= 0) b->trained_on = t->notes.trained_on < 0 ? -1 : before + t->notes.trained_on;
     w->traded++;
+    return true;
 }
 
 static bool open_fold(backtested_walk *w, int64_t i, const backtest_run_options *o, const source *s, err *e) {
@@ -128,8 +127,8 @@ static bool open_fold(backtested_walk *w, int64_t i, const backtest_run_options 
     as.finished = true;
     bool ok = trained_open(&t, &as, e);
     if (ok) {
-        ok = backtest_work_rule(&f->rule, &w->all.terms, &t, dir, o->symbol, e) && answer(w, f, &t, o->symbol, e);
-        if (ok) note_fold(w, &t, o->run.run);
+        ok = backtest_work_rule(&f->rule, &w->all.terms, &t, dir, o->symbol, e) && answer(w, f, &t, o->symbol, e) &&
+             note_fold(w, &t, o->run.run, e);
         trained_close(&t);
     }
     free(dir);

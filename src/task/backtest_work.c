@@ -61,8 +61,7 @@ bool backtest_work_rule(rule_record *r, account_terms *terms, trained *t, const 
     if (ok) {
         decide_rule_make(&r->rule, &s, &m.label, market_bars_a_year(&m, 0, to));
         snprintf(r->symbol, sizeof r->symbol, "%s", m.symbol);
-        weights_identity(run, r->weights);
-        ok = market_measure(&m, t, r->rule.volatility_bars, e) &&
+        ok = weights_identity(run, r->weights, e) && market_measure(&m, t, r->rule.volatility_bars, e) &&
              (s.threshold != SIGNAL_AUTO || fit(r, terms, &m, from, to, e));
     }
     market_close(&m);
@@ -106,7 +105,7 @@ static void note_unused(void *arg, const told_key *k) {
         other ? ", which has no effect on a backtest" : "");
 }
 
-void backtest_work_about(backtested *b, const trained *t, const char *run) {
+bool backtest_work_about(backtested *b, const trained *t, const char *run, err *e) {
     snprintf(b->part, sizeof b->part, "%s", t->part);
     snprintf(b->data, sizeof b->data, "%s", t->task.data->name);
     b->trained_on = t->notes.trained_on;
@@ -114,13 +113,13 @@ void backtest_work_about(backtested *b, const trained *t, const char *run) {
     task_each_key(&t->task, note_unused, &(noter){&t->task, b});
     b->warnings = t->notes.warnings;
     memcpy(b->warning, t->notes.warning, sizeof b->warning);
-    backtest_work_trials(b, t->task.config, run);
+    return backtest_work_trials(b, t->task.config, run, e);
 }
 
-void backtest_work_trials(backtested *b, const config *c, const char *run) {
+bool backtest_work_trials(backtested *b, const config *c, const char *run, err *e) {
     b->trials = report_trials(c);
     b->trials_given = b->trials != SIGNAL_AUTO;
-    if (!b->trials_given) b->trials = trials_count(run);
+    return b->trials_given || trials_count(run, &b->trials, e);
 }
 
 // Trading
@@ -128,11 +127,11 @@ void backtest_work_trials(backtested *b, const config *c, const char *run) {
 bool backtest_work_judge(backtested *b, judge_options *how, const char *run, err *e) {
     json_t *daily = document_daily(&b->replay);
     overfit over;
-    b->compared = trials_overfit(run, daily, &over);
+    bool ok = trials_overfit(run, daily, &over, &b->compared, e);
     json_decref(daily);
     how->trials = (double)b->trials;
     how->overfit = b->compared ? &over : NULL;
-    return judge(&b->replay, &b->terms, how, &b->stats, e);
+    return ok && judge(&b->replay, &b->terms, how, &b->stats, e);
 }
 
 // Outcomes are log returns over the bars that the label looks ahead.

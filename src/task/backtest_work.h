@@ -19,10 +19,10 @@ bool backtest_work_tradable(const trained *t, const char *run, err *e);
 bool backtest_work_keys(const trained_options *o, err *e);
 
 // Takes over the data's name, overrides without effect, warnings and number of trials.
-void backtest_work_about(backtested *b, const trained *t, const char *run);
+bool backtest_work_about(backtested *b, const trained *t, const char *run, err *e);
 
 // Takes over the number of trials: that of the description, or of the runs beside `run`.
-void backtest_work_trials(backtested *b, const config *c, const char *run);
+bool backtest_work_trials(backtested *b, const config *c, const char *run, err *e);
 
 // Statistics of a replay that has ended, with the trials and with overfitting among the runs beside `run`.
 bool backtest_work_judge(backtested *b, judge_options *how, const char *run, err *e);

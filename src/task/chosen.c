@@ -1,5 +1,6 @@
 #include "task/chosen.h"
 
+#include "base/text.h"
 #include "graph/dtype.h"
 #include "graph/identity.h"
 #include "run/outline.h"
@@ -32,10 +33,10 @@ static void write_samples(const chosen *c, FILE *f) {
 }
 
 char *chosen_write(const chosen *c) {
-    char *text = NULL, device[IDENTITY_ROOM];
-    size_t bytes = 0;
-    FILE *f = open_memstream(&text, &bytes);
-    NEED(f, "out of memory for the plan");
+    char device[IDENTITY_ROOM];
+    text_out t;
+    text_open(&t);
+    FILE *f = t.out;
     identity_plan(&c->device, device, sizeof device);
     fprintf(f, "device: %s\nprecision: %s\n", device, precision_name(c->precision));
     fprintf(f, "micro_batch: %" PRId64 "\naccumulation: %" PRId64 "\nagain: %d\nresidency: %s\n", c->micro, c->parts,
@@ -46,7 +47,8 @@ char *chosen_write(const chosen *c) {
     fprintf(f, "parameters: %" PRId64 "\n", c->parameters);
     if (c->summed) fprintf(f, "data_sum: %08" PRIx32 "\n", c->data_sum);
     write_samples(c, f);
-    NEED(fclose(f) == 0 && text, "out of memory for the plan");
+    char *text = text_close(&t);
+    NEED(text, "out of memory for the plan");
     return text;
 }
 

@@ -1,6 +1,7 @@
 #include "task/data_notes.h"
 
 #include "data/when.h"
+#include "run/run.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -28,10 +29,19 @@ static void count_trained_on(data_notes *n, const task *t, const char *part, con
     }
 }
 
+static void check_description(data_notes *n, const char *file) {
+    if (!run_description_changed(file)) return;
+    snprintf(n->warning[n->warnings++], DATA_WARNING_ROOM,
+        "%s was changed after the run, so these may be other samples than the weights' own; put it back, or remove its "
+        "last line",
+        file);
+}
+
 bool data_notes_make(data_notes *n, const task *t, const char *part, const split_part *samples, const safetensors *f,
     const char *path, err *e) {
     contract *was, *is;
     *n = (data_notes){.trained_on = -1};
+    check_description(n, t->options.description.file);
     if (!contract_read(&was, f, path, e)) return false;
     if (!was) return true;
     is = task_contract(t);

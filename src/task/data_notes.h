@@ -1,11 +1,11 @@
 // Notes about data that fit trained weights and may yet not be meant for them: read on another clock, of other
-// instruments, or of the time that the weights were trained on.
+// instruments, of the time that the weights were trained on, or by a description that was changed since.
 #ifndef TRADEWIND_TASK_DATA_NOTES_H
 #define TRADEWIND_TASK_DATA_NOTES_H
 
 #include "task/open.h"
 
-enum { DATA_WARNINGS = 2, DATA_WARNING_ROOM = 400 };
+enum { DATA_WARNINGS = 3, DATA_WARNING_ROOM = 400 };
 
 typedef struct {
     int64_t trained_on;  // samples within the time that the weights were trained on; -1: not known

@@ -1,6 +1,7 @@
 #include "task/describe.h"
 
 #include "base/file.h"
+#include "base/text.h"
 #include "data/sources.h"
 #include "run/run.h"
 #include "train/agent_keys.h"
@@ -164,11 +165,10 @@ config *task_describe(const task_description *d, settings *s, err *e) {
 // Text
 
 static char *write_text(const config *c, err *e) {
-    char *text = NULL;
-    size_t bytes = 0;
-    FILE *f = open_memstream(&text, &bytes);
-    bool ok = f && config_write(c, f);
-    if (f) ok = fclose(f) == 0 && ok;
+    text_out t;
+    text_open(&t);
+    bool ok = config_write(c, t.out);
+    char *text = text_close(&t);
     if (ok && text) return text;
     free(text);
     err_run(e, "out of memory for the description");
@@ -184,11 +184,11 @@ char *task_description_text(const config *c, err *e) {
 }
 
 char *task_description_complete(const char *text) {
-    err unused;
-    config *c = config_read("config.yaml", text, strlen(text), settings_keys(), settings_key_count(), &unused);
-    char *whole = c && config_check(c, &unused) ? write_text(c, &unused) : NULL;
+    err why = {0};
+    config *c = config_read("config.yaml", text, strlen(text), settings_keys(), settings_key_count(), &why);
+    char *whole = c && config_check(c, &why) ? write_text(c, &why) : NULL;
     config_free(c);
-    if (!whole) whole = strdup(text);
+    if (!whole && why.kind != ERR_RUN) whole = strdup(text);
     NEED(whole, "out of memory for the description");
     return whole;
 }

@@ -93,7 +93,8 @@ typedef struct {
     const struct agent_task *agent; // the first one's; NULL: folds are models
     const scheme_folds *folds;
     int works;   // that this process trains
-    int jobs;    // at once
+    int seeds;   // of each fold
+    int jobs;    // runs at once
     int threads; // of each
 } task_walk_event;
 
@@ -102,6 +103,7 @@ typedef struct {
     const char *dir;
     const train_result *result; // NULL where it failed; of an agent epochs are its iterations
     const metric *metric;       // by which an epoch is best; NULL: an iteration of an agent, by its mean reward
+    bool already;               // it was trained before
 } task_fold_event;
 
 typedef struct {
@@ -173,7 +175,8 @@ typedef struct {
             double share;       // of all that is to do, from 0 to 1
         } tuning;
         task_walk_event walk;
-        double share; // WALK_STEP: of all folds; ACTING: of a rollout, a pass or an evaluation; from 0 to 1
+        double share; // WALK_STEP: of all folds, from 0 to 1
+        double steps; // ACTING: of all environments so far, a share of the iteration's included
         task_fold_event fold;
         task_tested_event tested;
         task_model_event model;

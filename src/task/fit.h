@@ -29,8 +29,34 @@ bool fit_begin_from(const task *t, trainer *tr, const contract *is, char **unlik
 // Sets the metric by which an epoch is best; NULL where train.metric does not fit the data.
 const metric *fit_judge_by(const task *t, trainer *tr, err *e);
 
-// All members; `all` is the ensemble's description.
-bool fit_ensemble(const task_options *o, const task *all, err *e);
+// All members, one after another.
+bool fit_ensemble(const task_options *o, err *e);
+
+// An ensemble whose members the caller trains, some of them at once if he likes: they share its directory, its plan and
+// nothing else, so that each has the bits that it has alone.
+typedef struct fit_members fit_members;
+
+// Plans the ensemble, and begins its directory or goes on with it. `o` and its listener must outlive it. NULL on
+// failure.
+fit_members *fit_members_open(const task_options *o, err *e);
+int fit_members_count(const fit_members *m);
+
+// Trains a member, from 1, or goes on with it, or passes it over where that has been done. Different members may be
+// trained by several threads; each tells its own listener.
+bool fit_members_train(const fit_members *m, int number, const task_listener *listener, bool *stopped, err *e);
+
+// Says in run.db how the ensemble has ended: `stopped` before all were trained, or with the reason of a failure
+// (ERR_NONE: none). `m` may be NULL.
+void fit_members_close(fit_members *m, bool stopped, const err *why);
+
+// A description, and options that fit what lies in its directory; ERR_INPUT where they do not go together. The
+// description is to be closed.
+typedef struct {
+    task described;
+    task_options options;
+} fit_orders;
+
+bool fit_prepare(fit_orders *f, const task_options *o, err *e);
 
 // False where a batch is so far beyond the training samples that most of its memory is never filled: ERR_INPUT. A run
 // that goes on keeps its own.

@@ -165,39 +165,90 @@ static bool goes_on(const ensemble *en, err *e) {
     return ok;
 }
 
-static bool train_members(ensemble *en, run *r, err *e) {
-    bool ok = true, stopped = false;
-    char *description = run_path(en->member.dir, "config.yaml");
-    task_options by = *en->o;
-    by.description.file = description; // the file that was given may change, or may be moved, before the last member
-    by.description.text = NULL;
-    by.checked = true; // where the plan was made
-    en->o = &by;
-    while (ok && !stopped && en->member.number < en->member.of) {
-        en->member.number++;
-        ok = train_member(en, &stopped, e);
-    }
-    free(description);
-    const char *failed = !ok && e->kind == ERR_RUN ? "failed" : "stopped";
-    db_status(run_db(r), ok && !stopped ? "done" : failed, ok ? "" : e->text);
-    if (ok) tell(en, TASK_ENSEMBLE_DONE, stopped);
+// An ensemble whose directory is open.
+struct fit_members {
+    fit_orders orders;
+    task_options o; // of members
+    ensemble en;
+    chosen plan;
+    char *description; // path of the ensemble's config.yaml
+    run *run;
+};
+
+// Opens the directory. From here on its own description is read: the file that was given may change, or may be moved,
+// before the last member.
+static bool open_ensemble(fit_members *m, err *e) {
+    const task_options *o = &m->orders.options;
+    const task *all = &m->orders.described;
+    const char *dir = all->settings.dir;
+    m->en = (ensemble){o, all, {.dir = dir, .of = all->settings.ensemble, .plan = &m->plan}};
+    char *config = plan_ensemble(&m->en, &m->plan, e) ? task_description_text(all->config, e) : NULL;
+    m->run = !config ? NULL : o->resume || o->restart ? run_resume(dir, e) : run_begin(dir, e);
+    bool ok = m->run && (!o->resume || goes_on(&m->en, e)) && run_put_description(m->run, config, e);
+    if (ok) db_run(run_db(m->run), o->version, config, "");
+    free(config);
+    m->description = run_path(dir, "config.yaml");
+    m->o = *o;
+    m->o.description.file = m->description;
+    m->o.description.text = NULL;
+    m->o.checked = true; // where the plan was made
+    m->en.o = &m->o;
     return ok;
 }
 
-bool fit_ensemble(const task_options *o, const task *all, err *e) {
-    const char *dir = all->settings.dir;
-    chosen plan;
-    ensemble en = {o, all, {.dir = dir, .of = all->settings.ensemble, .plan = &plan}};
-    char *config = plan_ensemble(&en, &plan, e) ? task_description_text(all->config, e) : NULL;
-    run *r = !config ? NULL : o->resume ? run_resume(dir, e) : run_begin(dir, e);
-    bool ok = r && (!o->resume || goes_on(&en, e)) && run_write(r, "config.yaml", config, e);
-    if (ok) {
-        db_run(run_db(r), o->version, config, "");
-        task_tell(&o->listener,
-            &(task_event){.kind = TASK_ENSEMBLE_BEGIN, .member = {.dir = dir, .earlier = run_earlier(r)}});
-        ok = train_members(&en, r, e);
+static void members_free(fit_members *m) {
+    run_close(m->run);
+    free(m->description);
+    task_close(&m->orders.described);
+    free(m);
+}
+
+fit_members *fit_members_open(const task_options *o, err *e) {
+    fit_members *m = calloc(1, sizeof *m);
+    NEED(m, "out of memory for an ensemble");
+    if (!fit_prepare(&m->orders, o, e)) {
+        free(m);
+        return NULL;
     }
-    run_close(r);
-    free(config);
+    if (open_ensemble(m, e)) {
+        const task_member_event begins = {.dir = m->en.member.dir, .earlier = run_earlier(m->run)};
+        task_tell(&m->o.listener, &(task_event){.kind = TASK_ENSEMBLE_BEGIN, .member = begins});
+        return m;
+    }
+    members_free(m);
+    return NULL;
+}
+
+int fit_members_count(const fit_members *m) {
+    return m->en.member.of;
+}
+
+bool fit_members_train(const fit_members *m, int number, const task_listener *listener, bool *stopped, err *e) {
+    task_options o = m->o;
+    ensemble en = m->en;
+    o.listener = *listener;
+    en.o = &o;
+    en.member.number = number;
+    return train_member(&en, stopped, e);
+}
+
+void fit_members_close(fit_members *m, bool stopped, const err *why) {
+    if (!m) return;
+    bool ok = why->kind == ERR_NONE;
+    const char *failed = !ok && why->kind == ERR_RUN ? "failed" : "stopped";
+    db_status(run_db(m->run), ok && !stopped ? "done" : failed, ok ? "" : why->text);
+    if (ok) tell(&m->en, TASK_ENSEMBLE_DONE, stopped);
+    members_free(m);
+}
+
+bool fit_ensemble(const task_options *o, err *e) {
+    bool ok = true, stopped = false;
+    err why = {0};
+    fit_members *m = fit_members_open(o, e);
+    if (!m) return false;
+    for (int k = 1; ok && !stopped && k <= fit_members_count(m); k++)
+        ok = fit_members_train(m, k, &o->listener, &stopped, &why);
+    if (!ok) *e = why;
+    fit_members_close(m, stopped, &why);
     return ok;
 }

@@ -43,25 +43,34 @@ bool fit_can_go_on(const char *dir) {
     return saved && (run_is(dir) || run_was_in(dir));
 }
 
-bool task_fit(const task_options *o, err *e) {
-    task described;
-    task_options as = *o;
-    bool stopped = false;
-    if (!task_describe_run(&described, o, e)) return false;
-    bool several = described.settings.ensemble > 1;
-    const char *dir = described.settings.dir;
+bool fit_prepare(fit_orders *f, const task_options *o, err *e) {
+    task *described = &f->described;
+    task_options *as = &f->options;
+    *as = *o;
+    if (!task_describe_run(described, o, e)) return false;
+    bool several = described->settings.ensemble > 1;
+    const char *dir = described->settings.dir;
     int members = o->resume && !several ? members_of(dir) : 0;
-    if (o->resume && !several && !members && run_has_no_checkpoint(dir)) {
-        as.resume = false;
-        as.restart = true;
+    // An ensemble that was killed before it had a description goes on from its beginning, as a run without checkpoints.
+    bool bare = several ? !run_is(dir) && run_was_in(dir) : !members && run_has_no_checkpoint(dir);
+    if (o->resume && bare) {
+        as->resume = false;
+        as->restart = true;
     }
-    bool stays = as.resume || (as.restart && !run_has_weights(dir)), ok = stays || keeps_inputs(&described, e);
+    bool stays = as->resume || (as->restart && !run_has_weights(dir)), ok = stays || keeps_inputs(described, e);
     if (ok && stays) ok = is_no_walk(dir, e);
     if (members) ok = err_input(e, "%s: holds an ensemble of %d; set train.ensemble=%d", dir, members, members);
-    if (ok && agent_given(described.config))
-        ok = agent_fit(&as, e);
-    else if (ok)
-        ok = several ? fit_ensemble(&as, &described, e) : fit_run(&as, NULL, &stopped, e);
-    task_close(&described);
+    if (!ok) task_close(described);
     return ok;
+}
+
+bool task_fit(const task_options *o, err *e) {
+    fit_orders f;
+    bool stopped = false;
+    if (!fit_prepare(&f, o, e)) return false;
+    bool agent = agent_given(f.described.config), several = !agent && f.described.settings.ensemble > 1, ok = true;
+    if (agent) ok = agent_fit(&f.options, e);
+    if (!agent && !several) ok = fit_run(&f.options, NULL, &stopped, e);
+    task_close(&f.described);
+    return several ? fit_ensemble(o, e) : ok;
 }

@@ -1,6 +1,7 @@
 #include "task/keeper.h"
 
 #include "base/clock.h"
+#include "base/text.h"
 #include "run/checkpoint.h"
 
 #include <inttypes.h>
@@ -103,13 +104,12 @@ static bool save_last(keeper *k, bool ended) {
 
 // The confusion matrix as JSON, rows are true classes, which the caller frees.
 static char *matrix_text(const int64_t *count, int K) {
-    char *text = NULL;
-    size_t bytes;
-    FILE *f = open_memstream(&text, &bytes);
-    NEED(f, "out of memory for a confusion matrix");
+    text_out t;
+    text_open(&t);
     for (int i = 0; i < K * K; i++)
-        fprintf(f, "%s%" PRId64 "%s", i == 0 ? "[[" : i % K ? ", " : "], [", count[i], i == K * K - 1 ? "]]" : "");
-    NEED(fclose(f) == 0 && text, "out of memory for a confusion matrix");
+        fprintf(t.out, "%s%" PRId64 "%s", i == 0 ? "[[" : i % K ? ", " : "], [", count[i], i == K * K - 1 ? "]]" : "");
+    char *text = text_close(&t);
+    NEED(text, "out of memory for a confusion matrix");
     return text;
 }
 

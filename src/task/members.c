@@ -51,17 +51,23 @@ bool members_begun(const char *dir, err *e) {
     return there;
 }
 
-// Reads the plan of a directory; false where it cannot be read.
-static bool plan_of(const char *dir, chosen *c) {
-    char *text = run_text(dir, "plan.yaml");
-    bool ok = text && chosen_read(c, text);
+static bool read_plan(const char *dir, chosen *c, bool *there, err *e) {
+    char *text;
+    bool ok = run_read(dir, "plan.yaml", &text, e);
+    *there = text && chosen_read(c, text);
     free(text);
     return ok;
 }
 
-bool members_plan(const char *dir, chosen *c) {
+// False also where it cannot be read.
+static bool plan_of(const char *dir, chosen *c) {
+    bool there;
+    return read_plan(dir, c, &there, NULL) && there;
+}
+
+bool members_plan(const char *dir, chosen *c, bool *there, err *e) {
     char *first = members_dir(dir, 1);
-    bool ok = plan_of(dir, c) || plan_of(first, c);
+    bool ok = read_plan(dir, c, there, e) && (*there || read_plan(first, c, there, e));
     free(first);
     return ok;
 }

@@ -13,8 +13,9 @@ int members_of(const char *dir);
 // The directory of member k, from 1; the caller frees it.
 char *members_dir(const char *dir, int k);
 
-// Reads the plan of a run, or of an ensemble, which has none, that of its first member; false where it cannot be read.
-bool members_plan(const char *dir, chosen *c);
+// Reads the plan of a run, or of an ensemble, which has none, that of its first member. `there` is false where there is
+// none, or a damaged one. False where the reading of it fails.
+bool members_plan(const char *dir, chosen *c, bool *there, err *e);
 
 // True where a member has a whole checkpoint to go on from. Else `e` is ERR_RUN where one cannot be read now.
 bool members_begun(const char *dir, err *e);

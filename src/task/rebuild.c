@@ -1,5 +1,6 @@
 #include "task/rebuild.h"
 
+#include "base/text.h"
 #include "data/when.h"
 
 #include <errno.h>
@@ -41,12 +42,11 @@ static bool replace_file(rebuild *r, const task *t, const char *file, const char
 // A set of import
 
 static void put_columns(rebuild *r, const stream *s) {
-    char *list = NULL;
-    size_t bytes = 0;
-    FILE *f = open_memstream(&list, &bytes);
-    NEED(f, "out of memory for columns");
-    for (int64_t i = 0; i < s->series.width; i++) fprintf(f, "%s\"%s\"", i ? "," : "", s->series.columns[i]);
-    NEED(fclose(f) == 0, "out of memory for columns");
+    text_out t;
+    text_open(&t);
+    for (int64_t i = 0; i < s->series.width; i++) fprintf(t.out, "%s\"%s\"", i ? "," : "", s->series.columns[i]);
+    char *list = text_close(&t);
+    NEED(list, "out of memory for columns");
     put(r, "data.features.%s=[%s]", s->name, list);
     free(list);
 }

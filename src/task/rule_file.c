@@ -96,7 +96,7 @@ bool rule_read(const char *dir, rule_record *r, bool *there, err *e) {
     if (!doc) return true;
     bool ok = rule_from_json(doc, r);
     json_decref(doc);
-    weights_identity(dir, now);
+    if (!weights_identity(dir, now, e)) return false;
     *there = ok && now[0] && strcmp(now, r->weights) == 0;
     return ok ||
            err_input(e, "%s/%s: a value is missing or out of its range; make it anew with `tradewind backtest %s`", dir,

@@ -144,9 +144,10 @@ static bool make(swept *s, trained *t, const backtest_run_options *o, const grid
     NEED(w.of, "out of memory for %lld settings", (long long)g->settings);
     int64_t trials = report_trials(t->task.config);
     bool given = trials != SIGNAL_AUTO;
-    if (!given) trials = trials_count(o->run.run) - 1 + g->settings;
-    bool ok = backtest_work_tradable(t, o->run.run, e) && read_settings(&w, t->task.config, g, e) &&
-              prepare(&w, t, o, g, p, e) && sweep_make(&s->all, g->settings, (double)trials, play, &w, p, e);
+    bool ok = given || trials_count(o->run.run, &trials, e);
+    if (!given) trials += g->settings - 1;
+    ok = ok && backtest_work_tradable(t, o->run.run, e) && read_settings(&w, t->task.config, g, e) &&
+         prepare(&w, t, o, g, p, e) && sweep_make(&s->all, g->settings, (double)trials, play, &w, p, e);
     if (ok) describe(s, &w, t);
     s->all.trials_given = given;
     market_close(&w.market);

@@ -7,6 +7,7 @@
 #include "task/members.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +15,7 @@
 
 enum { DEPTH_MOST = 4, TRIALS_MOST = 100000 };
 
-typedef void use_fn(void *arg, const char *dir);
+typedef bool use_fn(void *arg, const char *dir, err *e);
 
 typedef struct {
     chosen plan;    // of the run that is asked about
@@ -22,23 +23,29 @@ typedef struct {
     int64_t count, room;
     use_fn *use; // gets the directory of each but the first; or NULL
     void *arg;
+    err *e;
+    bool failed; // with the reason in `e`
 } trials;
 
 typedef struct {
     chosen *plan;
-    bool found;
+    bool found, ok;
+    err *e;
 } finding;
 
 static void take_plan(void *arg, const char *fold) {
     finding *f = arg;
-    f->found = f->found || members_plan(fold, f->plan);
+    if (f->ok && !f->found) f->ok = members_plan(fold, f->plan, &f->found, f->e);
 }
 
-// Folds of a walk, which has no plan, are of the same data: any of them stands for it.
-static bool read_plan(const char *dir, chosen *plan) {
-    finding f = {plan, members_plan(dir, plan)};
-    if (!f.found) run_each_fold(dir, take_plan, &f);
-    return f.found;
+// Folds of a walk, which has no plan, are of the same data: any of them stands for it. `there` is false where there is
+// none.
+static bool read_plan(const char *dir, chosen *plan, bool *there, err *e) {
+    finding f = {plan, .ok = true, .e = e};
+    f.ok = members_plan(dir, plan, &f.found, e);
+    if (f.ok && !f.found) run_each_fold(dir, take_plan, &f);
+    *there = f.found;
+    return f.ok;
 }
 
 // By the sum of the file or bars; data that come from no file by their samples.
@@ -61,26 +68,32 @@ static uint64_t hash_lines(char *text) {
     return sum;
 }
 
-// A description without seed and place.
-static bool hash_description(const char *dir, uint64_t *hash) {
-    err unused;
+// A description without seed and place. `there` is false where it is damaged.
+static bool hash_description(const char *dir, uint64_t *hash, bool *there, err *e) {
+    err why = {0};
     settings s;
     char *file = run_path(dir, "config.yaml");
     task_description d = {.file = file, .seed = "0", .after = {{"run.dir", "."}}};
-    config *c = task_describe(&d, &s, &unused);
-    char *text = c ? task_description_text(c, &unused) : NULL;
+    config *c = task_describe(&d, &s, &why);
+    char *text = c ? task_description_text(c, &why) : NULL;
+    *there = text != NULL;
     if (text) *hash = hash_lines(text);
-    bool ok = text != NULL;
     free(text);
     config_free(c);
     free(file);
-    return ok;
+    if (*there || why.kind != ERR_RUN) return true;
+    *e = why;
+    return false;
 }
 
 static void add(trials *t, const char *dir) {
     chosen plan;
     uint64_t hash;
-    if (!read_plan(dir, &plan) || !same_data(&plan, &t->plan) || !hash_description(dir, &hash)) return;
+    bool there = false;
+    t->failed = t->failed || !read_plan(dir, &plan, &there, t->e);
+    if (t->failed || !there || !same_data(&plan, &t->plan)) return;
+    t->failed = !hash_description(dir, &hash, &there, t->e);
+    if (t->failed || !there) return;
     for (int64_t i = 0; i < t->count; i++)
         if (t->hash[i] == hash) return;
     if (t->count == TRIALS_MOST) return;
@@ -90,7 +103,7 @@ static void add(trials *t, const char *dir) {
         NEED(t->hash, "out of memory for a list of runs");
     }
     t->hash[t->count++] = hash;
-    if (t->use && t->count > 1) t->use(t->arg, dir);
+    if (t->use && t->count > 1) t->failed = !t->use(t->arg, dir, t->e);
 }
 
 static bool is_directory(const char *path) {
@@ -102,7 +115,10 @@ static bool is_directory(const char *path) {
 static void search(trials *t, const char *dir, int depth) {
     bool run = run_is(dir);
     if (run) add(t, dir);
+    errno = 0;
     DIR *d = depth < DEPTH_MOST ? opendir(dir) : NULL;
+    NEED(d || errno != ENOMEM, "out of memory to look into %s", dir);
+    if (errno && !t->failed) t->failed = !err_run(t->e, "%s: cannot be read: %s", dir, strerror(errno));
     for (const struct dirent *each; d && (each = readdir(d));) {
         if (each->d_name[0] == '.' || (run && run_owns(each->d_name))) continue;
         char *path = run_path(dir, each->d_name);
@@ -121,11 +137,14 @@ static bool cut_name(char *path) {
 }
 
 // Finds the trials; that of the run itself, or of the whole that it is a part of, comes first.
-static int64_t find(const char *run, use_fn *use, void *arg) {
-    trials t = {.use = use, .arg = arg};
+static bool find(const char *run, use_fn *use, void *arg, int64_t *count, err *e) {
+    trials t = {.use = use, .arg = arg, .e = e};
+    errno = 0;
     char *whole = realpath(run, NULL);
-    bool part = whole && read_plan(run, &t.plan);
-    while (part) {
+    NEED(whole || errno != ENOMEM, "out of memory for a path");
+    bool part = false;
+    t.failed = whole && !read_plan(run, &t.plan, &part, e);
+    while (part && !t.failed) {
         char *own = strdup(whole);
         NEED(own, "out of memory for a path");
         part = cut_name(whole);
@@ -135,11 +154,12 @@ static int64_t find(const char *run, use_fn *use, void *arg) {
     }
     free(whole);
     free(t.hash);
-    return t.count > 1 ? t.count : 1;
+    *count = t.count > 1 ? t.count : 1;
+    return !t.failed;
 }
 
-int64_t trials_count(const char *run) {
-    return find(run, NULL, NULL);
+bool trials_count(const char *run, int64_t *count, err *e) {
+    return find(run, NULL, NULL, count, e);
 }
 
 // Overfitting
@@ -166,29 +186,36 @@ static void compare(compared *c, json_t *equity) {
     c->count++;
 }
 
-static void take_backtest(void *arg, const char *dir) {
+static bool take_backtest(void *arg, const char *dir, err *e) {
     compared *c = arg;
     json_t *doc;
-    err unused;
-    if (!results_read(dir, RESULTS_BACKTEST, &doc, &unused) || !doc) return;
+    if (!results_read(dir, RESULTS_BACKTEST, &doc, e)) return e->kind != ERR_RUN;
+    if (!doc) return true;
     json_t *equity = results_get(doc, "daily.equity");
     bool same = equity && json_equal(results_get(doc, "daily.day"), results_get(c->daily, "day"));
     if (same && json_array_size(equity) == (size_t)c->days + 1) compare(c, equity);
     json_decref(doc);
+    return true;
 }
 
-int64_t trials_overfit(const char *run, json_t *daily, overfit *to) {
+bool trials_overfit(const char *run, json_t *daily, overfit *to, int64_t *compared_runs, err *e) {
+    int64_t unused;
     json_t *equity = results_get(daily, "equity");
     compared c = {.daily = daily, .days = (int64_t)json_array_size(equity) - 1};
-    if (c.days < 2 * OVERFIT_BLOCKS) return 0;
+    *compared_runs = 0;
+    if (c.days < 2 * OVERFIT_BLOCKS) return true;
     compare(&c, equity);
-    if (c.count) find(run, take_backtest, &c);
+    if (c.count && !find(run, take_backtest, &c, &unused, e)) {
+        free(c.back);
+        return false;
+    }
     double *table = malloc((size_t)(c.days * c.count + 1) * sizeof *table);
     NEED(table, "out of memory for the returns of %lld runs", (long long)c.count);
     for (int64_t k = 0; k < c.count; k++)
         for (int64_t i = 0; i < c.days; i++) table[i * c.count + k] = c.back[k * c.days + i];
-    bool ok = c.count > 1 && overfit_make(table, c.days, c.count, OVERFIT_BLOCKS, to, NULL);
+    err why = {0};
+    if (c.count > 1 && overfit_make(table, c.days, c.count, OVERFIT_BLOCKS, to, &why)) *compared_runs = c.count;
     free(table);
     free(c.back);
-    return ok ? c.count : 0;
+    return why.kind != ERR_RUN || err_run(e, "%s", why.text);
 }

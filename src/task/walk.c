@@ -35,7 +35,9 @@ typedef struct {
     int works;
     fold_work *work;     // [works] folds of this process, in order
     const split **parts; // [works] of them
-    walk_run *run;       // [works]
+    int seeds;           // of a fold: members of its ensemble, or 1
+    walk_run *run;       // [works * seeds]
+    walk_seeds *shared;  // [works], where there are several seeds
     char *file;          // WALK/config.yaml
     run *place;          // the directory, held; NULL for a shard
     bool goes_on;        // with what is there
@@ -88,14 +90,15 @@ static bool is_mine(const walk *w, int64_t i) {
     return !w->w->shards || i % w->w->shards == w->w->shard - 1;
 }
 
-static const scheme_fold *fold_of(const walk *w, int work) {
-    return &w->folds.fold[w->work[work].at];
+static int runs_of(const walk *w) {
+    return w->works * w->seeds;
 }
 
 // Work of this process: folds that can be made and are of its shard.
 static void list_work(walk *w) {
     const char *dir = w->all.settings.dir;
     bool warm = w->all.settings.walk.warm;
+    w->seeds = w->all.settings.ensemble;
     w->work = calloc((size_t)w->folds.count + 1, sizeof *w->work);
     w->parts = calloc((size_t)w->folds.count + 1, sizeof *w->parts);
     NEED(w->work && w->parts, "out of memory for %lld folds", (long long)w->folds.count);
@@ -137,6 +140,7 @@ static void tell_plan(const walk *w) {
                 .walk = {.agent = p->agents ? &p->agent : NULL,
                     .folds = &w->folds,
                     .works = w->works,
+                    .seeds = w->seeds,
                     .jobs = p->jobs,
                     .threads = p->threads}});
     if (t) tell(w, (task_event){.kind = TASK_KEYS, .task = t});
@@ -148,7 +152,7 @@ static bool plan_walk(walk *w, err *e) {
         .data = w->data,
         .parts = w->parts,
         .folds = w->works,
-        .runs = w->works};
+        .runs = runs_of(w)};
     if (!walk_plan_open(&w->plan, &o, e)) return false;
     if (!w->w->gather) tell_plan(w);
     return true;
@@ -163,9 +167,9 @@ static bool are_of_one_set(const walk *w, err *e) {
     for (int i = 0; ok && i < w->works; i++) {
         chosen plan;
         char differs[256];
-        if (!members_plan(w->work[i].dir, &plan) ||
-            !chosen_set_differs(&plan, &w->plan.chosen, differs, sizeof differs))
-            continue;
+        bool there;
+        if (!members_plan(w->work[i].dir, &plan, &there, e)) return false;
+        if (!there || !chosen_set_differs(&plan, &w->plan.chosen, differs, sizeof differs)) continue;
         ok = err_input(e,
             "%s: was trained on other data than those here: %s; gather with the data that all folds were trained on, "
             "or "
@@ -216,7 +220,7 @@ static bool open_place(walk *w, err *e) {
         w->place = there ? run_resume(dir, e) : run_begin(dir, e);
         w->goes_on = there;
         ok = w->place && (!there || members_same(dir, config, NULL, e)) &&
-             (w->w->gather || run_write(w->place, "config.yaml", config, e));
+             (w->w->gather || run_put_description(w->place, config, e));
     }
     if (ok && w->place && run_earlier(w->place))
         tell(w, (task_event){.kind = TASK_WALK_EARLIER, .member = {.dir = dir, .earlier = run_earlier(w->place)}});
@@ -235,49 +239,66 @@ static bool on_progress(void *arg, double share) {
     return tell(w, (task_event){.kind = TASK_WALK_STEP, .share = share});
 }
 
+// A fold is told when its last seed has ended: with its failure, or the result of the last one that was trained now.
 static void on_ended(void *arg, int i) {
     const walk *w = arg;
-    const walk_run *r = &w->run[i];
-    if (r->lost[0]) tell(w, (task_event){.kind = TASK_LOST, .line = r->lost});
+    const walk_run *first = &w->run[i - i % w->seeds], *r = first, *last = &w->run[i];
+    const fold_work *f = &w->work[i / w->seeds];
+    if (last->lost[0]) tell(w, (task_event){.kind = TASK_LOST, .line = last->lost});
+    if (i % w->seeds != w->seeds - 1) return;
+    for (const walk_run *k = first; k <= last && r->ok; k++)
+        if (!k->ok || !k->already) r = k;
     tell(w, (task_event){.kind = TASK_FOLD,
                 .line = r->ok ? NULL : r->why.text,
-                .fold = {.number = fold_of(w, i)->number + 1,
-                    .dir = w->work[i].dir,
+                .fold = {.number = w->folds.fold[f->at].number + 1,
+                    .dir = f->dir,
                     .result = r->ok ? &r->result : NULL,
-                    .metric = r->metric}});
+                    .metric = r->metric,
+                    .already = r->ok && r->already}});
 }
 
 // The first failure stands for all; other folds are kept.
 static bool judge_runs(const walk *w, bool *stopped, err *e) {
     *stopped = false;
-    for (int i = 0; i < w->works; i++) {
+    for (int i = 0; i < runs_of(w); i++) {
         const walk_run *r = &w->run[i];
         if (!r->begun || r->stopped) *stopped = true;
         if (!r->begun || r->ok) continue;
-        err_run(
-            e, "fold %s: %s; other folds are kept, and --resume tries this one again", w->work[i].word, r->why.text);
+        err_run(e, "fold %s: %s; other folds are kept, and --resume tries this one again", w->work[i / w->seeds].word,
+            r->why.text);
         e->kind = r->why.kind;
         return false;
     }
     return true;
 }
 
+static void order_fold(walk *w, int i) {
+    walk_run *r = &w->run[i * w->seeds];
+    task_options *o = &r->options;
+    *o = options_of(w, &w->work[i], w->file, true);
+    o->description.text = NULL;
+    o->devices.options.threads = w->plan.threads;
+    o->devices.options.several = w->plan.jobs > 1;
+    o->like = &w->plan.chosen;
+    o->place = walk_plan_room(&w->plan);
+    o->resume = (w->goes_on || w->w->shards) && fit_can_go_on(w->work[i].dir);
+    if (w->seeds == 1) return;
+    walk_seeds_init(&w->shared[i], o, w->seeds);
+    for (int k = 0; k < w->seeds; k++) {
+        r[k].seeds = &w->shared[i];
+        r[k].member = k + 1;
+    }
+}
+
 static bool train_folds(walk *w, bool *stopped, err *e) {
     walk_view v = {on_progress, on_ended, w};
+    int runs = runs_of(w);
     if (!walk_plan_take(&w->plan, e)) return false;
-    w->run = calloc((size_t)w->works, sizeof *w->run);
-    NEED(w->run, "out of memory for %d folds", w->works);
-    for (int i = 0; i < w->works; i++) {
-        task_options *o = &w->run[i].options;
-        *o = options_of(w, &w->work[i], w->file, true);
-        o->description.text = NULL;
-        o->devices.options.threads = w->plan.threads;
-        o->devices.options.several = w->plan.jobs > 1;
-        o->like = &w->plan.chosen;
-        o->place = walk_plan_room(&w->plan);
-        o->resume = (w->goes_on || w->w->shards) && fit_can_go_on(w->work[i].dir);
-    }
-    bool ok = walk_jobs(w->run, w->works, w->plan.jobs, &v, e) && judge_runs(w, stopped, e);
+    w->run = calloc((size_t)runs, sizeof *w->run);
+    w->shared = calloc((size_t)w->works, sizeof *w->shared);
+    NEED(w->run && w->shared, "out of memory for %d runs", runs);
+    for (int i = 0; i < w->works; i++) order_fold(w, i);
+    bool ok = walk_jobs(w->run, runs, w->plan.jobs, &v, e) && judge_runs(w, stopped, e);
     walk_plan_close(&w->plan); // the test opens the device anew for each fold
     return ok;
 }
@@ -293,6 +314,7 @@ static bool carry_out(walk *w, bool *stopped, err *e) {
                          .kind = w->all.settings.walk.scheme.kind,
                          .folds = &w->folds,
                          .agents = agent_given(w->all.config),
+                         .gathered = w->w->gather,
                          .importance = w->all.settings.walk.importance},
         stopped, e);
 }
@@ -356,6 +378,7 @@ static void walk_close(walk *w) {
     free(w->work);
     free(w->parts);
     free(w->run);
+    free(w->shared);
     free(w->file);
     scheme_done(&w->folds);
     dataset_free(w->data);

@@ -1,9 +1,6 @@
 #include "task/walk_jobs.h"
 
-#include "task/fit.h"
-
 #include <errno.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,6 +32,7 @@ static bool on_event(void *arg, const task_event *e) {
     switch (e->kind) {
     case TASK_BEGIN: atomic_store(&r->all, e->begin.all_samples); break;
     case TASK_STEP: atomic_store(&r->at, (double)((e->step.epoch - 1) * e->step.total + e->step.done)); break;
+    case TASK_MEMBER: r->already = e->member.already; break;
     case TASK_DONE:
         r->result = *e->done.result;
         r->metric = e->done.metric;
@@ -49,10 +47,52 @@ static bool on_event(void *arg, const task_event *e) {
     return !atomic_load(r->stop);
 }
 
+// Seeds
+
+void walk_seeds_init(walk_seeds *s, const task_options *o, int count) {
+    *s = (walk_seeds){.options = *o, .left = count};
+    pthread_mutex_init(&s->mutex, NULL);
+}
+
+// The others wait for the one that opens the ensemble. One that cannot be opened fails for all.
+static bool open_seeds(walk_seeds *s, err *e) {
+    pthread_mutex_lock(&s->mutex);
+    if (!s->members && s->why.kind == ERR_NONE) s->members = fit_members_open(&s->options, &s->why);
+    bool open = s->members != NULL;
+    if (!open) *e = s->why;
+    pthread_mutex_unlock(&s->mutex);
+    return open;
+}
+
+static void close_seeds(walk_seeds *s) {
+    fit_members_close(s->members, s->stopped || s->left > 0, &s->why);
+    s->members = NULL;
+}
+
+static void end_seed(walk_seeds *s, const walk_run *r) {
+    pthread_mutex_lock(&s->mutex);
+    s->stopped |= r->stopped;
+    if (!r->ok && s->why.kind == ERR_NONE) s->why = r->why;
+    if (--s->left == 0) close_seeds(s);
+    pthread_mutex_unlock(&s->mutex);
+}
+
+// Seeds behind a failure are trained all the same.
+static void train_seed(walk_run *r, const task_listener *l) {
+    r->ok = open_seeds(r->seeds, &r->why) && fit_members_train(r->seeds->members, r->member, l, &r->stopped, &r->why);
+    end_seed(r->seeds, r);
+}
+
+// Runs
+
 static void carry_out(walk_run *r) {
+    task_listener l = {on_event, r};
     r->begun = true;
-    r->options.listener = (task_listener){on_event, r};
-    r->ok = task_fit(&r->options, &r->why);
+    r->options.listener = l;
+    if (r->seeds)
+        train_seed(r, &l);
+    else
+        r->ok = task_fit(&r->options, &r->why);
 }
 
 static void *work(void *arg) {
@@ -124,6 +164,11 @@ bool walk_jobs(walk_run *run, int count, int jobs, const walk_view *v, err *e) {
     if (failed) atomic_store(&s.stop, true);
     if (started) watch(&s, v);
     for (int i = 0; i < started; i++) pthread_join(thread[i], NULL);
+    for (int i = 0; i < count; i++) {
+        if (run[i].member != 1) continue;
+        close_seeds(run[i].seeds);
+        pthread_mutex_destroy(&run[i].seeds->mutex);
+    }
     pthread_cond_destroy(&s.changed);
     pthread_mutex_destroy(&s.mutex);
     free(thread);

@@ -200,12 +200,18 @@ static json_t *walk_json(const walk_tested *w, const totals *all, json_t *rows, 
     return doc;
 }
 
+// Folds that were trained here and are not there are a failure.
+static bool refuse_empty(const walk_tested *w, const json_t *rows, err *e) {
+    err_input(e, "%s: no fold is trained yet: %s", w->dir,
+        json_string_value(json_object_get(json_array_get(rows, 0), "reason")));
+    if (!w->gathered) e->kind = ERR_RUN;
+    return false;
+}
+
 static bool finish(const walk_tested *w, json_t *doc, err *e) {
     json_t *rows = json_object_get(doc, "folds");
     int64_t missing = count_missing(rows);
-    if (!json_integer_value(json_object_get(doc, "done")))
-        return err_input(e, "%s: no fold is trained yet: %s", w->dir,
-            json_string_value(json_object_get(json_array_get(rows, 0), "reason")));
+    if (!json_integer_value(json_object_get(doc, "done"))) return refuse_empty(w, rows, e);
     if (!results_write(w->dir, RESULTS_WALK, json_incref(doc), e)) return false;
     task_tell(&w->o->listener, &(task_event){.kind = TASK_WALK_DONE, .tested = {.dir = w->dir, .doc = doc}});
     if (!missing) return true;

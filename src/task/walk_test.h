@@ -15,6 +15,7 @@ typedef struct {
     scheme_kind kind;
     const scheme_folds *folds;
     bool agents;     // folds are agents
+    bool gathered;   // they were trained by other processes
     bool importance; // of columns is measured in every fold
 } walk_tested;
 

@@ -111,8 +111,15 @@ static void read_documents(facts *f) {
         if (!results_read(f->dir, (results_kind)k, &f->doc[k], &f->trouble[f->troubles])) f->troubles++;
 }
 
+// A text of the run; one that is there and cannot be read is told.
+static char *text_of(facts *f, const char *name) {
+    char *text;
+    if (!run_read(f->dir, name, &text, &f->trouble[f->troubles])) f->troubles++;
+    return text;
+}
+
 static void read_description(facts *f) {
-    f->config = run_text(f->dir, "config.yaml");
+    f->config = text_of(f, "config.yaml");
     value_of(f->config, "model.kind", f->model, sizeof f->model);
     value_of(f->config, "agent.env", f->agent, sizeof f->agent);
     value_of(f->config, "data.set", f->data, sizeof f->data);
@@ -123,7 +130,7 @@ static void read_description(facts *f) {
 // A walk's plans and curves are its folds'.
 static void read_run(facts *f) {
     char *db = run_path(f->dir, "run.db");
-    f->plan = run_text(f->dir, "plan.yaml");
+    f->plan = text_of(f, "plan.yaml");
     value_of(f->plan, "device", f->device, sizeof f->device);
     f->has_sum = read_db(f, db, &f->trouble[f->troubles]);
     if (!f->has_sum) f->troubles++;

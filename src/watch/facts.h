@@ -10,7 +10,7 @@
 #include "run/results.h"
 #include "watch/trace.h"
 
-enum { FACTS_CURVES_MOST = 64, FACTS_TROUBLES_MOST = RESULTS_KINDS + 1 };
+enum { FACTS_CURVES_MOST = 64, FACTS_TROUBLES_MOST = RESULTS_KINDS + 3 };
 
 // A metric of a part, epoch by epoch.
 typedef struct {

@@ -1,6 +1,7 @@
 #include "watch/report.h"
 
 #include "base/file.h"
+#include "base/text.h"
 #include "run/run.h"
 #include "watch/page.h"
 #include "watch/summary.h"
@@ -99,12 +100,11 @@ static bool put(const char *path, const char *text, err *e) {
 }
 
 static bool write_page(const work *w, const facts *f, const json_t *summary, err *e) {
-    char *text = NULL;
-    size_t bytes;
-    FILE *out = open_memstream(&text, &bytes);
-    NEED(out, "out of memory for a page");
-    page_write(&(page){f, summary, w->figure, w->figures}, out);
-    NEED(fclose(out) == 0 && text, "out of memory for a page");
+    text_out t;
+    text_open(&t);
+    page_write(&(page){f, summary, w->figure, w->figures}, t.out);
+    char *text = text_close(&t);
+    NEED(text, "out of memory for a page");
     bool ok = put(w->page, text, e);
     free(text);
     return ok;

@@ -172,7 +172,11 @@ static void note_stale(json_t *notes, const facts *f) {
 static void note_stale_backtest(json_t *notes, const facts *f) {
     char now[WEIGHTS_IDENTITY_ROOM];
     const char *then = json_string_value(results_get(f->doc[RESULTS_BACKTEST], "weights"));
-    weights_identity(f->dir, now);
+    err e;
+    if (!weights_identity(f->dir, now, &e)) {
+        json_array_append_new(notes, words(e.text));
+        return;
+    }
     if (!then || !now[0] || strcmp(then, now) == 0) return;
     json_array_append_new(
         notes, words("the backtest is of other weights than those that are there now; backtest again"));

@@ -28,8 +28,8 @@ const char svg_style[] =
 
 void svg_open(svg *s, const char *name, int width, int height, const char *title) {
     *s = (svg){.width = width, .height = height, .name = name, .title = title};
-    s->out = open_memstream(&s->text, &s->bytes);
-    NEED(s->out, "out of memory for a figure");
+    text_open(&s->shapes);
+    s->out = s->shapes.out;
 }
 
 void svg_describe(svg *s, const char *fmt, ...) {
@@ -40,10 +40,10 @@ void svg_describe(svg *s, const char *fmt, ...) {
 }
 
 static char *whole(svg *s, bool file) {
-    char *text = NULL;
-    size_t bytes;
-    FILE *out = open_memstream(&text, &bytes);
-    NEED(out && fflush(s->out) == 0, "out of memory for a figure");
+    text_out t;
+    text_open(&t);
+    FILE *out = t.out;
+    NEED(fflush(s->out) == 0 && !s->shapes.failed, "out of memory for a figure");
     if (file) fprintf(out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n" RESULTS_REPORT_MARK "\n");
     fprintf(out, "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\"", s->width, s->height);
     if (file) fprintf(out, " width=\"%d\" height=\"%d\" style=\"background:var(--paper)\"", s->width, s->height);
@@ -54,9 +54,10 @@ static char *whole(svg *s, bool file) {
     markup_text(out, s->about);
     fputs("</desc>\n", out);
     if (file) fprintf(out, "<style>\n%s</style>\n", svg_style);
-    fwrite(s->text, 1, s->bytes, out);
+    fwrite(s->shapes.text, 1, s->shapes.bytes, out);
     fputs("</svg>\n", out);
-    NEED(fclose(out) == 0 && text, "out of memory for a figure");
+    char *text = text_close(&t);
+    NEED(text, "out of memory for a figure");
     return text;
 }
 
@@ -69,8 +70,7 @@ char *svg_file(svg *s) {
 }
 
 void svg_close(svg *s) {
-    fclose(s->out);
-    free(s->text);
+    free(text_close(&s->shapes));
 }
 
 void svg_line(svg *s, const char *class, svg_point a, svg_point b) {

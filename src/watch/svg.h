@@ -5,13 +5,11 @@
 #ifndef TRADEWIND_WATCH_SVG_H
 #define TRADEWIND_WATCH_SVG_H
 
-#include <stddef.h>
-#include <stdio.h>
+#include "base/text.h"
 
 typedef struct {
-    FILE *out;
-    char *text;
-    size_t bytes;
+    text_out shapes;
+    FILE *out; // of the shapes
     int width, height;
     const char *name, *title;
     char about[512];

@@ -222,6 +222,30 @@ static void warm_folds_and_ensembles(void **state) {
         RUN("walk", "walk.yaml", "--device=cpu", "walk.folds=2", "train.ensemble=2", "run.dir=both", "--resume"), 0);
 }
 
+// Seeds of folds are runs of their own: side by side, one after another, killed, or by `train`, they have the same
+// bits.
+static void seeds_run_side_by_side(void **state) {
+    (void)state;
+    static const char *const words[] = {
+        "walk", "walk.yaml", "--device=cpu", "walk.jobs=3", "walk.folds=2", "train.ensemble=3", NULL};
+    put_walk("");
+    print_message("killed %d of %d\n", walk_killed(words, KILLS), KILLS);
+    matches("out", "\nfolds +2, 2 of them here with 3 seeds each, 3 runs at once on 1 thread each");
+    matches("out", "\nfold +[0-9]+ +was trained before\n");
+    assert_int_equal(
+        RUN("walk", "walk.yaml", "--device=cpu", "walk.jobs=1", "walk.folds=2", "train.ensemble=3", "run.dir=one"), 0);
+    matches("out", "\nfold +[0-9]+ +3 epochs, best [1-3]: ");
+    same_walks("whole", "one");
+    assert_int_equal(system("cp $(ls -d one/fold_* | head -1)/config.yaml fold.yaml"), 0);
+    assert_int_equal(RUN("train", "fold.yaml", "--device=cpu", "run.dir=alone", "-q"), 0);
+    assert_int_equal(system("mv $(ls -d one/fold_* | head -1) first"), 0);
+    same_runs("first/member_3", "alone/member_3");
+    // A seed that fails is told; those beside it are kept, and so is the ensemble's place.
+    assert_int_equal(
+        RUN("walk", "walk.yaml", "--device=cpu", "walk.folds=2", "train.ensemble=4", "run.dir=whole", "--resume"), 2);
+    matches("err", "train.ensemble");
+}
+
 static void a_walk_sets_the_earlier_aside(void **state) {
     (void)state;
     put_walk("");
@@ -321,6 +345,7 @@ int main(void) {
         TEST(killed_walks_go_on),
         TEST(a_fold_is_a_run),
         TEST(warm_folds_and_ensembles),
+        TEST(seeds_run_side_by_side),
         TEST(a_walk_sets_the_earlier_aside),
         TEST(damaged_folds_are_told),
         TEST(incomplete_walks_are_told),

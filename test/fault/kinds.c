@@ -66,8 +66,37 @@ static void same_folds(void) {
     same_in("whole/fold_02", "made/fold_02");
 }
 
+static void same_seeds(void) {
+    same_bytes("whole/walk.json", "made/walk.json");
+    same_in("whole/fold_02/member_1", "made/fold_02/member_1");
+    same_in("whole/fold_02/member_2", "made/fold_02/member_2");
+}
+
 static void same_evaluation(void) {
     same_bytes("whole", "first/evaluation.json");
+}
+
+static void same_models(void) {
+    same_in("whole/a", "made/a");
+    same_in("whole/b", "made/b");
+}
+
+static void same_backtest(void) {
+    static const char *const files[] = {"signal.json", "backtest.json", "trades.csv"};
+    char x[64], y[64];
+    for (int i = 0; i < 3; i++) {
+        snprintf(x, sizeof x, "whole/%s", files[i]);
+        snprintf(y, sizeof y, "made/%s", files[i]);
+        same_bytes(x, y);
+    }
+}
+
+static void same_page(void) {
+    same_bytes("whole", "page.html");
+}
+
+static void same_gathered(void) {
+    same_bytes("whole/walk.json", "made/walk.json");
 }
 
 static void same_text(void) {
@@ -96,6 +125,8 @@ const kind kinds[] = {
     {"ensemble", "rm -rf made*", {"train", "run.yaml", "train.ensemble=2"}, "--resume", "made", same_members, true, "",
         "ensemble: 2"},
     {"agent", "rm -rf made*", {"train", "agent.yaml"}, "--resume", "made", same_run, true, NULL, "environment: "},
+    {"market", "rm -rf made*", {"train", "market.yaml"}, "--resume", "made", same_run, true, NULL, "environment: "},
+    {"models", "rm -rf made*", {"train", "a.yaml", "b.yaml"}, "--resume", "made", same_models, true, NULL, "trivial: "},
     {"tune", "rm -rf wisdom", {"tune", "run.yaml", "--batches=64", "--seconds=1"}, NULL, "wisdom", same_wisdom, true,
         "", NULL},
     {"import", "rm -f set.npz", {"import", "bars.csv", "-o", "set.npz", "--frames=1h"}, NULL, "set.npz", same_set, true,
@@ -103,12 +134,25 @@ const kind kinds[] = {
     {"append", "cp old.npz set.npz", {"import", "--append", "set.npz", "bars.csv"}, NULL, "set.npz", same_set, true,
         NULL, NULL},
     {"predict", "rm -f p.csv", {"predict", "first", "-o", "p.csv"}, NULL, "p.csv", same_answers, true, "", NULL},
+    {"team", "rm -f p.csv", {"predict", "team", "-o", "p.csv"}, NULL, "p.csv", same_answers, true, NULL, NULL},
     {"evaluate", "rm -f first/evaluation.json first/predictions_*", {"evaluate", "first"}, NULL,
         "first/evaluation.json", same_evaluation, true, "", NULL},
     {"walk", "rm -rf made*",
         {"walk", "run.yaml", "walk.train=120", "walk.validation=40", "walk.test=80", "walk.jobs=1"}, "--resume", "made",
         same_folds, true, NULL, "scheme: rolling"},
+    {"seeds", "rm -rf made*",
+        {"walk", "run.yaml", "walk.train=120", "walk.validation=40", "walk.test=80", "walk.jobs=1", "walk.folds=1",
+            "train.ensemble=2", "train.epochs=1"},
+        "--resume", "made", same_seeds, true, NULL, "scheme: rolling"},
     {"agents", "rm -rf made*", {"walk", "trade.yaml"}, "--resume", "made", same_folds, true, NULL, "environment: "},
+    {"gather", "rm -rf made && cp -r folds made", {"walk", "folds.yaml", "--gather"}, NULL, "made", same_gathered, true,
+        NULL, NULL},
+    {"backtest", "rm -rf made && cp -r first made", {"backtest", "made", "--trades", "made/trades.csv"}, NULL, "made",
+        same_backtest, true, "", NULL},
+    {"report", "rm -rf page*", {"report", "judged", "-o", "page.html"}, NULL, "page.html", same_page, true, NULL, NULL},
+    {"sweep", NULL, {"backtest", "first", "--sweep", "signal.threshold=0.35,0.4"}, NULL, "out", same_text, false, NULL,
+        NULL},
+    {"play", NULL, {"evaluate", "player"}, NULL, "out", same_text, false, NULL, NULL},
     {"inspect", NULL, {"inspect", "first"}, NULL, "out", same_text, false, NULL, NULL},
     {"inspect set", NULL, {"inspect", "train.npz"}, NULL, "out", same_but_figures, false, NULL, NULL},
     {"plan", NULL, {"plan", "run.yaml"}, NULL, "out", same_but_figures, false, "", NULL},
@@ -126,7 +170,8 @@ static void list_words(const kind *k, bool card, bool again, const char **words)
     for (; k->words[n]; n++) words[n] = k->words[n];
     words[n++] = card ? "--device=auto" : "--device=cpu";
     words[n++] = "--threads=1";
-    if (again && k->again && access("made/config.yaml", F_OK) == 0) words[n++] = k->again;
+    bool begun = access("made/config.yaml", F_OK) == 0 || access("made/a/config.yaml", F_OK) == 0;
+    if (again && k->again && begun) words[n++] = k->again;
     words[n] = NULL;
 }
 
@@ -195,6 +240,12 @@ bool *kind_places(int64_t all) {
     return first;
 }
 
+bool kind_told(void) {
+    if (file_holds("err", "\n")) return true;
+    kinds_shell("for f in out whole.out; do grep '^note ' $f >$f.notes || true; done");
+    return system("cmp -s out.notes whole.out.notes") != 0;
+}
+
 bool kind_changed(void) {
     long long all, opening, changes = 1;
     FILE *f = fopen("count", "r");
@@ -207,7 +258,7 @@ bool kind_changed(void) {
 void kind_whole(const kind *k, bool card) {
     char line[128];
     if (kind_run(k, card, NULL) != 0) is_empty("err");
-    snprintf(line, sizeof line, "rm -rf whole && cp -r %s whole", k->left);
+    snprintf(line, sizeof line, "rm -rf whole && cp -r %s whole && cp out whole.out", k->left);
     kinds_shell(line);
 }
 
@@ -219,15 +270,16 @@ static void train_as(const char *dir, const char *epochs, const char *device) {
     assert_int_equal(program_finish(fault_start(words, NULL, NULL)), 0);
 }
 
-void kinds_enter(bool card) {
-    const char *device = card ? "--device=cuda" : "--device=cpu";
-    program_copy(TRADEWIND_BINARY, FAKE_CARD_THIS);
+static void put_descriptions(void) {
     put_text("run.yaml",
-        "data: {set: train.npz, windows: {fast: 8, slow: 4}}\n"
+        "data: {set: train.npz, windows: {fast: 8, slow: 4}, split: {embargo: 10}}\n"
         "model: {kind: mlp, widths: 6}\n"
         "train: {epochs: 2, batch_size: 64, checkpoint_minutes: 0.0001, checkpoint_every: 1, patience: 9}\n"
         "run: {dir: made}\n"
         "gpu_optimization: {memory_monitoring: false}\n");
+    kinds_shell("sed -e 's/epochs: 2/epochs: 1/' -e 's/made/made\\/a/' run.yaml >a.yaml");
+    kinds_shell("sed -e 's/widths: 6/widths: 5/' -e 's/made\\/a/made\\/b/' a.yaml >b.yaml");
+    kinds_shell("(cat run.yaml && echo 'walk: {train: 120, validation: 40, test: 80, jobs: 1}') >folds.yaml");
     put_text("agent.yaml",
         "agent: {env: cartpole, n_envs: 2, n_steps: 16, batch_size: 16, n_epochs: 2, total_timesteps: 96,\n"
         "  evaluate_every: 1, evaluate_episodes: 2, limit: 20, normalize_observation: true}\n"
@@ -244,10 +296,31 @@ void kinds_enter(bool card) {
         "walk: {train: 120, validation: 40, test: 80, jobs: 1}\n"
         "run: {dir: made}\n"
         "gpu_optimization: {memory_monitoring: false}\n");
+    kinds_shell("grep -v walk: trade.yaml >market.yaml");
+}
+
+// Directories of commands that need more than a run: judged, with all that report draws; folds, those of a walk that
+// are not gathered; player, an agent's; team, an ensemble's.
+static void put_used(const char *device) {
+    kinds_shell("cp -r first judged");
+    assert_int_equal(RUN("evaluate", "judged", "--threads=1", "-q", device), 0);
+    assert_int_equal(RUN("backtest", "judged", "--threads=1", "-q", device), 0);
+    assert_int_equal(RUN("walk", "folds.yaml", "--threads=1", "-q", "run.dir=folds", "--device=cpu"), 0);
+    assert_int_equal(RUN("train", "agent.yaml", "--threads=1", "-q", "run.dir=player", "--device=cpu"), 0);
+    assert_int_equal(
+        RUN("train", "run.yaml", "--threads=1", "-q", "run.dir=team", "train.ensemble=2", "--device=cpu"), 0);
+    kinds_shell("rm folds/walk.json");
+}
+
+void kinds_enter(bool card) {
+    const char *device = card ? "--device=cuda" : "--device=cpu";
+    program_copy(TRADEWIND_BINARY, FAKE_CARD_THIS);
+    put_descriptions();
     walk_put("bars.csv", 3000, 300, 1);
-    kinds_shell("rm -rf first half && head -n 2900 bars.csv >cut.csv");
+    kinds_shell("rm -rf first half judged folds player team && head -n 2900 bars.csv >cut.csv");
     assert_int_equal(RUN("import", "bars.csv", "-o", "train.npz", "--frames=1h", "-q"), 0);
     assert_int_equal(RUN("import", "cut.csv", "-o", "old.npz", "--frames=1h", "-q"), 0);
     train_as("run.dir=first", "train.epochs=2", device);
     train_as("run.dir=half", "train.epochs=1", device);
+    put_used(device);
 }

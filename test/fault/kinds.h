@@ -61,6 +61,10 @@ void kind_calls(int64_t *all, int64_t *opening);
 // place. The caller frees it.
 bool *kind_places(int64_t all);
 
+// True where the last command has a word of trouble: a line on standard error, or a note that the undisturbed one has
+// not.
+bool kind_told(void);
+
 // False where the last command with the shim has made no call that could change a file; a killed one counts none.
 bool kind_changed(void);
 

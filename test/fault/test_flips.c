@@ -3,7 +3,8 @@
 // were. No flip is believed.
 //
 // Readers are called in this process; whatever they accept is tried with the program itself, whose result is compared.
-// TRADEWIND_FLIPS is the number of flips over all kinds of files, 450 where it is not set.
+// TRADEWIND_FLIPS is the number of flips over all kinds of files, 450 where it is not set; TRADEWIND_FLIPS_ONLY names
+// the one kind whose share is tried.
 #include "base/file.h"
 #include "cli/program.h"
 #include "cpu/cpu.h"
@@ -11,6 +12,7 @@
 #include "data/walk.h"
 #include "run/checkpoint.h"
 #include "run/db.h"
+#include "run/results.h"
 #include "run/same.h"
 #include "run/weights.h"
 #include "support.h"
@@ -32,7 +34,8 @@ typedef enum { REFUSED, TOLD, NO_EFFECT, OUTCOMES } outcome;
 typedef struct kind {
     const char *name, *path;
     outcome (*read)(const struct kind *k, int64_t nth);
-    const char *set; // of a set: the stem of its run's names
+    const char *stem; // of its run's names
+    results_kind document;
 } kind;
 
 static void shell(const char *fmt, ...) {
@@ -68,6 +71,18 @@ static outcome read_weights(const kind *k, int64_t nth) {
     return NO_EFFECT;
 }
 
+// The weights of an agent play as they did.
+static outcome read_agent(const kind *k, int64_t nth) {
+    err e;
+    (void)nth;
+    safetensors *s = weights_open(k->path, &e);
+    if (!s) return refuse(k, &e);
+    safetensors_close(s);
+    assert_int_equal(RUN("evaluate", "played", "--json", "--device=cpu"), 0);
+    same_bytes("out", "whole.played");
+    return NO_EFFECT;
+}
+
 // Checkpoints
 
 typedef struct {
@@ -81,11 +96,13 @@ static void damaged(void *arg, const char *why) {
     snprintf(c->text, sizeof c->text, "%s", why);
 }
 
-// The run goes on, and ends as the one that was never stopped.
-static void resume(const char *description, const char *set, const char *whole) {
-    char data[64];
-    snprintf(data, sizeof data, "data.set=%s", set);
-    if (RUN("train", description, data, "--resume", "--device=cpu", "-q") != 0) matches("err", "^$");
+// The run goes on, on its own set or on `set`, and ends as the one that was never stopped.
+static void resume(const char *stem, const char *set) {
+    char description[64], whole[64], data[64];
+    snprintf(description, sizeof description, "%s.yaml", stem);
+    snprintf(whole, sizeof whole, "whole_%s", stem);
+    snprintf(data, sizeof data, "data.set=%s", set ? set : "");
+    if (RUN("train", description, "--resume", "--device=cpu", "-q", set ? data : NULL) != 0) matches("err", "^$");
     same_runs(whole, "made");
 }
 
@@ -107,7 +124,7 @@ static outcome read_checkpoint(const kind *k, int64_t nth) {
         return TOLD;
     }
     shell("rm -rf made && cp -r %s made", dir);
-    resume("bars.yaml", "bars.npz", "whole_bars");
+    resume(k->stem, NULL);
     return NO_EFFECT;
 }
 
@@ -115,16 +132,13 @@ static outcome read_checkpoint(const kind *k, int64_t nth) {
 
 static outcome read_set(const kind *k, int64_t nth) {
     err e;
-    char description[64], whole[64];
     (void)nth;
     dataset *d = source_open_file(k->path, &e);
     bool ok = d && source_check(d, &(task_listener){0}, &e);
     dataset_free(d);
     if (!ok) return refuse(k, &e);
-    snprintf(description, sizeof description, "%s.yaml", k->set);
-    snprintf(whole, sizeof whole, "whole_%s", k->set);
-    shell("rm -rf made && cp -r half_%s made", k->set);
-    resume(description, k->path, whole);
+    shell("rm -rf made && cp -r half_%s made", k->stem);
+    resume(k->stem, k->path);
     return NO_EFFECT;
 }
 
@@ -225,6 +239,54 @@ static char *put_wisdom(void) {
     return wisdom_path(&key, &e);
 }
 
+// Documents of results, and descriptions
+
+static json_t *documents[RESULTS_KINDS]; // of the files as they were
+
+// What it holds is what it held; keys that no reader knows may be more.
+static outcome read_document(const kind *k, int64_t nth) {
+    err e;
+    json_t *is, *value;
+    const char *key;
+    (void)nth;
+    if (!results_read("judged", k->document, &is, &e)) return refuse(k, &e);
+    json_object_foreach(documents[k->document], key, value) {
+        if (!json_equal(value, json_object_get(is, key))) fail_msg("another %s is believed", key);
+    }
+    json_decref(is);
+    return NO_EFFECT;
+}
+
+// A description that has changed since is refused or told, or means the same.
+static outcome read_description(const kind *k, int64_t nth) {
+    (void)nth;
+    int status = RUN("predict", "judged", "-o", "p.csv", "--device=cpu");
+    if (status != 0) {
+        complains(status, ".*");
+        return REFUSED;
+    }
+    if (file_holds("out", k->path)) return TOLD;
+    same_bytes("p.csv", "judged.csv");
+    return NO_EFFECT;
+}
+
+// The folder of `put_documents` holds a walk too, which is one more document.
+static void put_documents(void) {
+    err e;
+    shell("cp -r whole_bars judged");
+    assert_int_equal(RUN("evaluate", "judged", "--device=cpu", "-q"), 0);
+    assert_int_equal(RUN("backtest", "judged", "--device=cpu", "-q"), 0);
+    assert_int_equal(RUN("predict", "judged", "-o", "judged.csv", "--device=cpu"), 0);
+    assert_int_equal(RUN("walk", "bars.yaml", "walk.train=120", "walk.validation=40", "walk.test=80", "walk.jobs=1",
+                         "run.dir=walked", "train.epochs=1", "--device=cpu", "-q"),
+        0);
+    shell("cp walked/walk.json judged");
+    for (int k = 0; k < RESULTS_KINDS; k++) {
+        support_ok(results_read("judged", (results_kind)k, &documents[k], &e), &e);
+        assert_non_null(documents[k]);
+    }
+}
+
 // Inputs
 
 // Windows as numpy would save them.
@@ -266,11 +328,27 @@ static void put_runs(const char *stem) {
     assert_int_equal(RUN("train", description, half, "train.epochs=1", "--device=cpu", "-q"), 0);
 }
 
-// A directory of a run with one checkpoint to flip and the oldest one beside it.
-static void put_checkpoint(const char *dir, const char *name) {
-    shell("cp -r half_bars %s && cd %s && ls -v checkpoint_step_* | sed 1d | grep -vx '%s' | xargs rm -f", dir, dir,
-        name);
-    shell("cd %s && ls last.safetensors checkpoint_epoch_* | grep -vx '%s' | xargs rm -f", dir, name);
+// An agent's runs, and a run of it that has ended, to be played.
+static void put_agent(void) {
+    put_text("agent.yaml",
+        "agent: {env: cartpole, n_envs: 2, n_steps: 16, batch_size: 16, n_epochs: 2, total_timesteps: 96,\n"
+        "  evaluate_every: 1, evaluate_episodes: 2, limit: 20, normalize_observation: true}\n"
+        "model: {widths: 6}\n"
+        "train: {checkpoint_minutes: 1.0e-9, checkpoint_every: 1, keep_checkpoints: 0}\n"
+        "run: {dir: made}\n"
+        "gpu_optimization: {memory_monitoring: false}\n");
+    if (RUN("train", "agent.yaml", "--device=cpu", "-q") != 0) matches("err", "^$");
+    shell("mv made whole_agent && cp -r whole_agent played");
+    assert_int_equal(
+        RUN("train", "agent.yaml", "run.dir=half_agent", "agent.total_timesteps=64", "--device=cpu", "-q"), 0);
+    assert_int_equal(RUN("evaluate", "played", "--json", "--device=cpu"), 0);
+    shell("mv out whole.played");
+}
+
+// A directory with two checkpoints of a run: one to flip, and an earlier one beside it.
+static void put_checkpoint(const char *dir, const char *from, const char *name, const char *beside) {
+    shell("cp -r %s %s && cd %s && ls last.safetensors checkpoint_* | grep -vx -e '%s' -e '%s' | xargs rm -f", from,
+        dir, dir, name, beside);
 }
 
 // Rows of all that is shown, and pages that are free, as a run that went on leaves them.
@@ -296,15 +374,18 @@ static void put_inputs(char newest[64]) {
     put_runs("compact");
     shell("cp -r whole_bars used && cp -r whole_bars shown");
     assert_int_equal(RUN("predict", "used", "-o", "whole.csv", "--part=all", "--device=cpu", "-q"), 0);
-    shell("cd half_bars && ls -v checkpoint_step_* | tail -1 | tr -d '\\n' > ../newest");
-    char *text = slurp("newest");
-    snprintf(newest, 64, "%s", text);
-    free(text);
-    put_checkpoint("of_last", "last.safetensors");
-    put_checkpoint("of_epoch", "checkpoint_epoch_1.safetensors");
-    put_checkpoint("of_step", newest);
+    shell("cd half_bars && ls -v checkpoint_step_* | sed -n '1p;$p' | tr '\\n' ' ' > ../ends");
+    char *ends = slurp("ends"), oldest[64];
+    assert_int_equal(sscanf(ends, "%63s %63s", oldest, newest), 2);
+    free(ends);
+    put_checkpoint("of_last", "half_bars", "last.safetensors", oldest);
+    put_checkpoint("of_epoch", "half_bars", "checkpoint_epoch_1.safetensors", oldest);
+    put_checkpoint("of_step", "half_bars", newest, oldest);
     put_rows("shown/run.db");
     put_shown();
+    put_agent();
+    put_checkpoint("of_agent", "half_agent", "last.safetensors", "checkpoint_epoch_1.safetensors");
+    put_documents();
 }
 
 // Flipping
@@ -337,26 +418,34 @@ static void flip(const kind *k, int64_t count, dice *d, int64_t total[OUTCOMES])
 
 static void no_flip_is_believed(void **state) {
     (void)state;
-    const char *given = getenv("TRADEWIND_FLIPS");
+    const char *given = getenv("TRADEWIND_FLIPS"), *only = getenv("TRADEWIND_FLIPS_ONLY");
     int64_t all = given ? atoll(given) : 450;
     char newest[64], step[128];
     put_inputs(newest);
     snprintf(step, sizeof step, "of_step/%s", newest);
     char *wisdom = put_wisdom();
     const kind kinds[] = {
-        {"best weights", "used/best.safetensors", read_weights, NULL},
-        {"last checkpoint", "of_last/last.safetensors", read_checkpoint, NULL},
-        {"checkpoint of an epoch", "of_epoch/checkpoint_epoch_1.safetensors", read_checkpoint, NULL},
-        {"checkpoint of a step", step, read_checkpoint, NULL},
-        {"set of bars", "bars.npz", read_set, "bars"},
-        {"windows", "windows.npz", read_set, "windows"},
-        {"compact set", "compact.npz", read_set, "compact"},
-        {"run.db", "shown/run.db", read_db, NULL},
-        {"tuning", wisdom, read_wisdom, NULL},
+        {"best weights", "used/best.safetensors", read_weights, .stem = "bars"},
+        {"last checkpoint", "of_last/last.safetensors", read_checkpoint, .stem = "bars"},
+        {"checkpoint of an epoch", "of_epoch/checkpoint_epoch_1.safetensors", read_checkpoint, .stem = "bars"},
+        {"checkpoint of a step", step, read_checkpoint, .stem = "bars"},
+        {"an agent's weights", "played/best.safetensors", read_agent, .stem = "agent"},
+        {"an agent's checkpoint", "of_agent/last.safetensors", read_checkpoint, .stem = "agent"},
+        {"set of bars", "bars.npz", read_set, .stem = "bars"},
+        {"windows", "windows.npz", read_set, .stem = "windows"},
+        {"compact set", "compact.npz", read_set, .stem = "compact"},
+        {"run.db", "shown/run.db", read_db, .stem = "bars"},
+        {"tuning", wisdom, read_wisdom, .stem = "bars"},
+        {"description", "judged/config.yaml", read_description, .stem = "bars"},
+        {"evaluation.json", "judged/evaluation.json", read_document, .document = RESULTS_EVALUATION},
+        {"backtest.json", "judged/backtest.json", read_document, .document = RESULTS_BACKTEST},
+        {"signal.json", "judged/signal.json", read_document, .document = RESULTS_SIGNAL},
+        {"walk.json", "judged/walk.json", read_document, .document = RESULTS_WALK},
     };
     const int64_t count = sizeof kinds / sizeof *kinds;
     dice d = {.seed = 11};
     for (int64_t i = 0; i < count; i++) {
+        if (only && strcmp(only, kinds[i].name) != 0) continue;
         int64_t total[OUTCOMES] = {0}, n = all * (i + 1) / count - all * i / count;
         flip(&kinds[i], n, &d, total);
         print_message("%-24s %6lld flips: %lld refused, %lld told, %lld without effect\n", kinds[i].name, (long long)n,
@@ -366,6 +455,7 @@ static void no_flip_is_believed(void **state) {
     free(wisdom);
     free(inspected);
     free(listed);
+    for (int k = 0; k < RESULTS_KINDS; k++) json_decref(documents[k]);
 }
 
 int main(void) {

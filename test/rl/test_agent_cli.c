@@ -205,6 +205,10 @@ static void what_differs_is_refused_by_key(void **state) {
     matches("out", "\nover +the run had ended after iteration 10; a larger agent.total_timesteps goes on\n");
     assert_int_equal(train("run.dir=made", "--resume", "agent.total_timesteps=704"), 0);
     assert_true(ask("made/run.db", "SELECT max(epoch) FROM epochs") == 11);
+    // Fewer steps than were taken are refused, and the description stays.
+    assert_int_equal(train("run.dir=made", "--resume", "agent.total_timesteps=320"), 2);
+    matches("err", "agent.total_timesteps: 320 are asked for, and made/last.safetensors stands at step 704; ");
+    assert_true(file_holds("made/config.yaml", "total_timesteps: 704"));
     assert_int_equal(train("run.dir=falls", "agent.clip_range=lin_0.2", NULL), 0);
     refuses(RUN("train", "falls/config.yaml", "--device=cpu", "--resume", "agent.total_timesteps=704"),
         "agent.total_timesteps is 704, was 640; ");
@@ -245,6 +249,39 @@ static void patience_counts_evaluations(void **state) {
     assert_int_equal(RUN("train", "made/config.yaml", "--device=cpu", "--resume", "train.patience=2"), 0);
     assert_true(ask("made/run.db", "SELECT max(epoch) FROM epochs") == 9);
     assert_true(ask("made/run.db", "SELECT sum(best) FROM epochs") == 1);
+    // Patience that runs out with the last step has stopped nothing.
+    const char *const whole[] = {"train", "run.yaml", "--device=cpu", "agent.learning_rate=0", "train.patience=2",
+        "agent.total_timesteps=576", "run.dir=whole", NULL};
+    assert_int_equal(program_finish(program_start("out", whole)), 0);
+    assert_false(file_holds("out", "stopped early"));
+    assert_int_equal(RUN("train", "whole/config.yaml", "--device=cpu", "--resume"), 0);
+    matches("out", "\nover +the run had ended after iteration 9; a larger agent.total_timesteps goes on\n");
+}
+
+// Offset of a text in the line of a file that begins with another; -1: there is no such line.
+static long column_of(const char *path, const char *line, const char *text) {
+    char *all = slurp(path), *at = all;
+    while (at && strncmp(at, line, strlen(line)) != 0) at = (at = strchr(at, '\n')) ? at + 1 : NULL;
+    const char *found = at ? strstr(at, text) : NULL;
+    long column = found ? (long)(found - at) : -1;
+    free(all);
+    return column;
+}
+
+// Names and rewards that are long.
+static void a_table_keeps_its_columns(void **state) {
+    (void)state;
+    const char *const words[] = {"train", "run.yaml", "--device=cpu", "agent.env=cartpole_positions",
+        "run.dir=a_directory_whose_name_is_longer_than_others", NULL};
+    assert_int_equal(program_finish(program_start("out", words)), 0);
+    const char *const far[] = {"train", "run.yaml", "--device=cpu", "agent.env=pendulum", "agent.limit=20000",
+        "agent.evaluate_episodes=1", "run.dir=made", NULL};
+    assert_int_equal(program_finish(program_start("out", far)), 0);
+    assert_int_equal(RUN("runs", "."), 0);
+    matches("out", "reward -[0-9.]+e\\+0[45] ");
+    long ends = column_of("out", "./made", "\n");
+    assert_true(ends > 0 && column_of("out", "./a_directory", "\n") == ends);
+    assert_true(column_of("out", "run ", "started (UTC)") + (long)strlen("2026-01-01 00:00") == ends);
 }
 
 static void an_earlier_run_is_set_aside(void **state) {
@@ -319,6 +356,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(what_differs_is_refused_by_key, enter, support_leave),
         cmocka_unit_test_setup_teardown(an_agent_of_a_market_keeps_its_data, enter, support_leave),
         cmocka_unit_test_setup_teardown(patience_counts_evaluations, enter, support_leave),
+        cmocka_unit_test_setup_teardown(a_table_keeps_its_columns, enter, support_leave),
         cmocka_unit_test_setup_teardown(an_earlier_run_is_set_aside, enter, support_leave),
         cmocka_unit_test_setup_teardown(bad_input_is_told, enter, support_leave),
         cmocka_unit_test_setup_teardown(failures_are_told, enter, support_leave),

@@ -4,6 +4,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,6 +27,9 @@ static void check(const char *new, bool (*skip)(const char *path), int count, co
 static void differences_are_named(void **state) {
     (void)state;
     check(old, NULL, 0, "");
+    char commented[512];
+    snprintf(commented, sizeof commented, "%s  # a comment: it means nothing\n", old);
+    check(commented, NULL, 0, "");
     // The order of lines says nothing.
     check("train:\n  list: [a, b]\n  seed: 1\ndata:\n  windows:\n    slow: 20\n    fast: 50\n  set: \"a: b.npz\"\n",
         NULL, 0, "");
@@ -55,7 +59,7 @@ static void values_are_found(void **state) {
 // Whatever stands in a file's note: nothing is written beyond the room.
 static void odd_texts_do_no_harm(void **state) {
     (void)state;
-    static const char *const odd[] = {"", "\n\n", ":", ": ", "      deep: 1\n", "a", "a:\nb:\n  :\n  : x\n",
+    static const char *const odd[] = {"", "\n\n", ":", ": ", "      deep: 1\n", "a", "# a: b\n", "a:\nb:\n  :\n  : x\n",
         "                                                  far: 1\n"};
     char text[16];
     for (size_t i = 0; i < sizeof odd / sizeof *odd; i++) {

@@ -1,6 +1,7 @@
 // Results in a run's directory: written whole, read within bounds; damaged and newer documents are told by name.
 #include "run/results.h"
 
+#include "cli/program.h"
 #include "support.h"
 
 #include <math.h>
@@ -36,7 +37,11 @@ static const char walk[] =
     "\"status\":\"done\",\"reason\":\"\"}],\"metrics\":{\"mcc\":0.1},\"classes\":[\"a\",\"b\"],\"confusion\":[[1,2],[3,"
     "4]]}";
 
-static const char *const valid[RESULTS_KINDS] = {evaluation, backtest, rule, walk};
+static const char memory[] =
+    "{\"version\":1,\"rows\":512,\"instructions\":9,\"peak\":4096,\"blocks\":[{\"name\":\"lstm\",\"kind\":\"reserve\","
+    "\"first\":0,\"last\":3,\"offset\":0,\"bytes\":4096}],\"bytes\":{\"data\":1}}";
+
+static const char *const valid[RESULTS_KINDS] = {evaluation, backtest, rule, walk, memory};
 
 static bool read_text(results_kind k, const char *text, size_t bytes, err *e) {
     json_t *doc;
@@ -135,6 +140,34 @@ static void mangled_documents_are_read_or_refused(void **state) {
     assert_true(read > 50 && refused > 500);
 }
 
+// Every bit of a document that was written: it is refused then, or says the same.
+static void every_flipped_bit_is_found(void **state) {
+    (void)state;
+    err e;
+    json_t *was = json_loads(rule, 0, NULL), *is;
+    support_ok(results_write(".", RESULTS_SIGNAL, json_incref(was), &e), &e);
+    char *text = slurp("signal.json");
+    size_t n = strlen(text);
+    int refused = 0, same = 0;
+    for (size_t i = 0; i < 8 * n; i++) {
+        text[i / 8] ^= (char)(1 << i % 8);
+        if (read_text(RESULTS_SIGNAL, text, n, &e)) {
+            support_ok(results_read(".", RESULTS_SIGNAL, &is, &e), &e);
+            const char *key;
+            json_t *value;
+            json_object_foreach(was, key, value) assert_true(json_equal(value, json_object_get(is, key)));
+            json_decref(is);
+            same++;
+        } else {
+            refused++;
+        }
+        text[i / 8] ^= (char)(1 << i % 8);
+    }
+    free(text);
+    json_decref(was);
+    assert_true(refused > 8 * same);
+}
+
 static void parts_are_set_one_by_one(void **state) {
     (void)state;
     err e = {0};
@@ -166,6 +199,7 @@ int main(void) {
         TEST(damaged_documents_are_told),
         TEST(huge_documents_are_refused),
         TEST(mangled_documents_are_read_or_refused),
+        TEST(every_flipped_bit_is_found),
         TEST(parts_are_set_one_by_one),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

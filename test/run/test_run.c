@@ -179,6 +179,30 @@ static void what_no_run_has_written_is_not_replaced(void **state) {
     assert_true(there("made/notes") && there("made/run.db"));
 }
 
+// Every bit of a description: a flip is noticed, or was in the comment alone.
+static void a_changed_description_is_noticed(void **state) {
+    (void)state;
+    static const char text[] = "data:\n  set: synthetic\ntrain:\n  epochs: 2\n";
+    err e = {0};
+    run *r = run_begin("made", &e);
+    support_ok(r && run_put_description(r, text, &e), &e);
+    run_close(r);
+    assert_false(run_description_changed("made/config.yaml") || run_description_changed("none"));
+    char *whole = run_text("made", "config.yaml");
+    size_t n = strlen(whole);
+    for (size_t i = 0; i < 8 * n; i++) {
+        whole[i / 8] ^= (char)(1 << i % 8);
+        support_put("made/config.yaml", whole, n);
+        bool same = strncmp(whole, text, sizeof text - 1) == 0;
+        if (!same && whole[i / 8] && !run_description_changed("made/config.yaml"))
+            fail_msg("byte %zu, bit %zu", i / 8, i % 8);
+        whole[i / 8] ^= (char)(1 << i % 8);
+    }
+    support_put("made/config.yaml", text, sizeof text - 1); // as earlier programs, or users, leave it
+    assert_false(run_description_changed("made/config.yaml"));
+    free(whole);
+}
+
 static void files_that_a_run_moves_are_known(void **state) {
     (void)state;
     put_member("made/member_1", true);
@@ -202,6 +226,7 @@ int main(void) {
         TEST(a_run_in_use_is_left_alone),
         TEST(a_run_that_was_set_aside_is_named),
         TEST(what_no_run_has_written_is_not_replaced),
+        TEST(a_changed_description_is_noticed),
         TEST(files_that_a_run_moves_are_known),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -291,6 +291,24 @@ static void an_account_that_cannot_trade_is_told(void **state) {
     matches("out", "\nwarning +account: no order could be filled: ");
 }
 
+// An account that can never trade is refused where it would be trained; short stretches are told.
+static void training_tells_what_is_not_traded(void **state) {
+    (void)state;
+    refuses(RUN("train", "run.yaml", "run.dir=none", "account.lot_step=1000"),
+        "account: no order can ever be opened: 0.95 of the equity in a full position are below the lot step of 1000 "
+        "lots");
+    refuses(RUN("train", "run.yaml", "run.dir=none", "account.spread=0.09"),
+        "account: no order can ever be opened: the cash of 100000 does not cover the margin and the costs");
+    assert_int_not_equal(access("none", F_OK), 0);
+    walk_put("other.csv", 3000, 900, 2);
+    kinds_shell("head -n 1200 bars.csv >brief.csv");
+    works(RUN("import", "--symbol", "AAA", "other.csv", "--symbol", "BBB", "brief.csv", "-o", "two.npz", "-q"));
+    works(RUN("train", "run.yaml", "--device=cpu", "data.set=two.npz", "run.dir=both", "agent.limit=500"));
+    matches("out",
+        "\nleft out +1 stretch of the training part, [0-9]+ bars in all, is shorter than an episode of 500 steps");
+    assert_true(file_holds("both/training_log.txt", "left out: 1 stretch of the training part"));
+}
+
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, enter, support_leave)
     struct CMUnitTest tests[] = {
@@ -305,6 +323,7 @@ int main(void) {
         TEST(an_evaluation_has_accounts_and_is_kept),
         TEST(accounts_of_several_instruments_are_drawn),
         TEST(an_account_that_cannot_trade_is_told),
+        TEST(training_tells_what_is_not_traded),
     };
     return parts_run("agent_use", tests, sizeof tests / sizeof *tests);
 }

@@ -67,8 +67,8 @@ static void field_init(field *f, int64_t train, bool walk) {
     }
     if (walk) f->rules.slippage.share = (int64_t)(deviation / 2 * 1e10);
     if (!walk) f->rules.spread.share = (int64_t)(amplitude / 20 * 1e10);
-    f->part[0] = (agent_stretches){"train stretches", 1, &f->stretch[0], train - LAGS};
-    f->part[1] = (agent_stretches){"test stretches", 1, &f->stretch[1], TESTED - 1};
+    f->part[0] = (agent_stretches){"train stretches", 1, &f->stretch[0], train - LAGS, 0, 0};
+    f->part[1] = (agent_stretches){"test stretches", 1, &f->stretch[1], TESTED - 1, 0, 0};
 }
 
 static void field_done(field *f) {

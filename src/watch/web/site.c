@@ -1,6 +1,7 @@
 #include "watch/web/site.h"
 
 #include "base/clock.h"
+#include "base/text.h"
 #include "run/outline.h"
 #include "run/results.h"
 #include "run/run.h"
@@ -300,10 +301,11 @@ static void put_curve(FILE *out, view *v, const view_curve *c, const request *r,
 }
 
 char *site_series(site *s, const request *r, size_t *bytes) {
-    char *text = NULL;
+    text_out t;
     strip_point *points = malloc((2 * POINTS_MOST + 4) * sizeof *points);
-    FILE *out = open_memstream(&text, bytes);
-    NEED(points && out, "out of memory for curves");
+    NEED(points, "out of memory for curves");
+    text_open(&t);
+    FILE *out = t.out;
     pthread_mutex_lock(&s->lock);
     entry *e = wanted(s, r->id);
     fputs("{\"series\":[", out);
@@ -315,17 +317,18 @@ char *site_series(site *s, const request *r, size_t *bytes) {
     }
     fputs("]}", out);
     pthread_mutex_unlock(&s->lock);
-    bool ok = fclose(out) == 0 && e;
+    char *text = text_close(&t);
+    NEED(text, "out of memory for curves");
+    *bytes = t.bytes;
     free(points);
-    if (ok) return text;
+    if (e) return text;
     free(text);
     return NULL;
 }
 
 char *site_metrics(site *s, size_t *bytes) {
-    char *text = NULL;
-    FILE *out = open_memstream(&text, bytes);
-    NEED(out, "out of memory for metrics");
+    text_out t;
+    text_open(&t);
     site_refresh(s, tell_nobody, NULL);
     pthread_mutex_lock(&s->lock);
     const view **views = calloc((size_t)s->count + 1, sizeof *views);
@@ -336,10 +339,12 @@ char *site_metrics(site *s, size_t *bytes) {
         views[i] = s->entry[i]->view;
         names[i] = s->entry[i]->name;
     }
-    scrape_write(out, names, views, s->count);
+    scrape_write(t.out, names, views, s->count);
     free(views);
     free(names);
     pthread_mutex_unlock(&s->lock);
-    NEED(fclose(out) == 0, "out of memory for metrics");
+    char *text = text_close(&t);
+    NEED(text, "out of memory for metrics");
+    *bytes = t.bytes;
     return text;
 }

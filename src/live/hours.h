@@ -1,0 +1,24 @@
+// Hours of the instruments that a session follows, as their history shows them: a hole in a feed is told as missing
+// bars only where the market was open.
+#ifndef TRADEWIND_LIVE_HOURS_H
+#define TRADEWIND_LIVE_HOURS_H
+
+#include "base/err.h"
+#include "data/bar.h"
+
+typedef struct hours hours;
+
+// Knows no market.
+hours *hours_new(void);
+void hours_free(hours *h);
+
+// Learns the hours of a symbol and a span from its bars, times rising, on the clock of a zone (data/when.h; NULL: UTC).
+// The newest year of them counts; spans over a day and fewer than four weeks of bars teach nothing. ERR_INPUT where the
+// zone is none.
+bool hours_learn(hours *h, const char *symbol, int64_t span, const char *tz, const bar *bars, int64_t count, err *e);
+
+// Bars that the market should have had between two opens, both not counted: feed_options.missing, with the hours as
+// `arg`. Where they are not known, all bars of holes of up to 12 spans, and none of longer ones.
+int64_t hours_missing(const void *arg, const char *symbol, int64_t span, int64_t from, int64_t to);
+
+#endif
