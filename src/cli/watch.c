@@ -19,4 +19,4 @@ const cli_command cli_watch = {"watch", "[RUN...] [--web PORT]", "runs as they g
     "Nothing is written, and no run is made to wait. Keys: q quit, ? help, m metric, +/- zoom, Tab the next run.\n"
     "  --once              print one frame as text, of $LINES and $COLUMNS, and end\n"
     "  --json              print the figures of each run, and end\n",
-    print_more, NULL, WORDS_MOST, run, WATCH_WEB_VALUES, WATCH_TERM_FLAGS};
+    print_more, NULL, WORDS_MOST, run, WATCH_WEB_VALUES, WATCH_TERM_FLAGS " " WATCH_WEB_FLAGS};

@@ -1,6 +1,7 @@
 #include "cli/watch_web.h"
 
 #include "base/json.h"
+#include "watch/board.h"
 #include "watch/csv.h"
 #include "watch/web/server.h"
 
@@ -19,10 +20,12 @@ const char watch_web_help[] =
     "shown.\n"
     "                      The connection is not encrypted: an SSH tunnel is the safer way\n"
     "  --host NAME         answer to this name too, as behind a proxy; may be given again\n"
-    "  --csv TABLE         print a table of the run's run.db as CSV: epochs, metrics, steps, samples, events, run\n";
+    "  --csv TABLE         print a table of the run's run.db as CSV: epochs, metrics, steps, samples, events, run\n"
+    "  --tensorboard       write an event file of TensorBoard beside the run's run.db, and go on until the run ends\n";
 
 bool watch_web_asked(const cli_options *o) {
-    return cli_given(o, "--web") || cli_given(o, "--csv") || cli_given(o, "--bind") || cli_given(o, "--host");
+    return cli_given(o, "--web") || cli_given(o, "--csv") || cli_given(o, "--bind") || cli_given(o, "--host") ||
+           cli_given(o, "--tensorboard");
 }
 
 static bool read_port(const char *text, int *port, err *e) {
@@ -74,8 +77,31 @@ static bool print_table(const char *dir, const char *table, err *e) {
     return ok;
 }
 
+// Follows the run in a process of its own, which is why `train` has no such option: nothing here can slow it.
+static bool write_events(const cli_options *o, const char *dir, err *e) {
+    static const struct timespec pause = {.tv_nsec = 500000000};
+    bool running = true, ok = true;
+    board *b = board_open(dir, e);
+    if (!b) return false;
+    cli_watch_signals();
+    for (bool first = true; ok && running && !cli_interrupted(); first = false) {
+        if (!first) nanosleep(&pause, NULL);
+        ok = board_go_on(b, &running, e);
+        if (ok && first && !o->json && !o->quiet)
+            printf("events    %s%s\n", board_path(b), running ? "; Ctrl-C ends it, the run goes on" : "");
+        fflush(stdout);
+    }
+    if (ok && o->json)
+        json_line(stdout, json_pack("{s:s, s:I}", "events", board_path(b), "values", (json_int_t)board_values(b)));
+    else if (ok && !o->quiet)
+        printf("values    %lld\n", (long long)board_values(b));
+    board_close(b);
+    return ok;
+}
+
 bool watch_web(const cli_options *o, err *e) {
     const char *dir = o->words ? o->word[0] : "runs", *table = cli_given(o, "--csv");
     if (o->words > 1) return err_input(e, "%s: one directory is enough; runs below it are shown", o->word[1]);
+    if (cli_given(o, "--tensorboard")) return write_events(o, dir, e);
     return table ? print_table(dir, table, e) : serve(o, dir, e);
 }

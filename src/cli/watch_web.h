@@ -4,8 +4,9 @@
 
 #include "cli/cli.h"
 
-// Options of it; one of them, with the directory (or "runs"), decides what is done.
+// Options of it, with a value and without.
 #define WATCH_WEB_VALUES "--web --bind --host --csv"
+#define WATCH_WEB_FLAGS  "--tensorboard"
 
 // True where one of the options was given that make it this part's work.
 bool watch_web_asked(const cli_options *o);

@@ -82,7 +82,8 @@ char *when_span_text(char *buf, size_t n, int64_t seconds) {
         snprintf(buf, n, "%lld %s%s", (long long)(seconds / whole), whole == WHEN_WEEK ? "week" : "month",
             seconds == whole ? "" : "s");
     else if (seconds >= WHEN_DAY)
-        snprintf(buf, n, "%.3g day%s", v / WHEN_DAY, seconds == WHEN_DAY ? "" : "s");
+        snprintf(
+            buf, n, v < 1000.0 * WHEN_DAY ? "%.3g day%s" : "%.0f day%s", v / WHEN_DAY, seconds == WHEN_DAY ? "" : "s");
     else if (seconds >= 3600)
         snprintf(buf, n, "%.3g h", v / 3600);
     else if (seconds >= 60)

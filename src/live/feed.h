@@ -14,8 +14,8 @@
 //     was given is never taken back, so such a bar changes nothing that was decided;
 //   - a note before a bar that came late or after a hole.
 // A source may know that a bar has closed (replay, mt5, a line by default, "closed" of a JSON line). Else the newest
-// bar is held back, and replaced by newer rows of the same stamp, until a later one opens or, where `grace` asks for
-// it, the clock has passed its close.
+// bar is held back, and replaced by newer rows of the same stamp, until a later one opens, its row was written behind
+// its close by the machine's clock, or, where `grace` asks for it, the clock has passed its close.
 //
 // Nothing here waits beyond the time given, reads ahead without bound, or believes a number before it is checked as
 // data/bars.h does. A line that cannot be read is a note; the feed goes on. A feed belongs to one thread.

@@ -19,7 +19,8 @@ typedef enum {
 typedef struct {
     feed_event event; // without `at`; `received` may be 0: now. `bar.end` is set
     feed_state state;
-    bool again; // a repeat is expected, as the source is read anew: it is told only where its figures are others
+    bool again;     // a repeat is expected, as the source is read anew: it is told only where its figures are others
+    double written; // when its row was written, seconds since 1970: behind the bar's close it has closed; 0: not known
 } feed_raw;
 
 typedef struct {

@@ -1,5 +1,7 @@
 #include "live/limits.h"
 
+#include "data/when.h"
+
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -86,7 +88,9 @@ limits_verdict limits_stale(const limits *l, limits_state *s, double now, double
     bool was = s->is_stale;
     s->is_stale = l->stale > 0 && due > 0 && now - due >= l->stale;
     if (was || !s->is_stale) return LIMITS_FINE;
-    return broken(l, s, LIMIT_STALE, "no bar for %.0f s after one was due", now - due);
+    char span[32];
+    return broken(l, s, LIMIT_STALE, "no bar for %s after one was due",
+        when_span_text(span, sizeof span, (int64_t)fmin(now - due, 1e12)));
 }
 
 limits_verdict limits_clock(const limits *l, limits_state *s, double machine, double steady) {

@@ -144,7 +144,8 @@ static void give(sequence *s, series *r, const feed_event *ev, const feed_event 
     }
     double late = now - (double)ev->bar.end, most = s->rules.options->late;
     if (s->rules.machine && most > 0 && late > most && !history) {
-        snprintf(text, sizeof text, "came %.1f s after its close", late);
+        char span[32];
+        snprintf(text, sizeof text, "came %s after its close", when_span_text(span, sizeof span, (int64_t)late));
         describe(note(s, &out, FEED_LATE), text);
     }
     put(s, &out);
@@ -186,8 +187,10 @@ static void take_new(sequence *s, series *r, const feed_raw *raw, double now) {
         r->holds = false;
         give(s, r, &r->held, ev, now);
     }
+    // A row that was written behind its close is no unfinished one.
+    bool finished = s->rules.machine && raw->written >= (double)ev->bar.end;
     // A later bar that is held back has opened, so this one has closed.
-    bool closed = raw->state == FEED_CLOSED || (raw->state == FEED_AS_TOLD && !s->rules.hold) ||
+    bool closed = raw->state == FEED_CLOSED || (raw->state == FEED_AS_TOLD && (!s->rules.hold || finished)) ||
                   (r->holds && ev->bar.time < r->held.bar.time);
     if (!closed) {
         r->held = *ev;

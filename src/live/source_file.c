@@ -42,7 +42,8 @@ typedef struct {
 typedef struct {
     grown *file[FEED_PARTS_MOST];
     int files;
-    bool by_open; // newest rows are held back, so that an open is what closes the row before it
+    bool holds;   // newest rows are held back
+    bool machine; // the clock is the machine's
     double looked, poll;
     feed_note note; // of a file, to be told before anything else; FEED_NOTES: none
     const grown *noted;
@@ -85,6 +86,7 @@ static bool open_file(grown *g, err *e) {
     g->device = st.st_dev;
     g->inode = st.st_ino;
     g->size = -1;
+    g->written = st.st_mtim;
     rewind_file(g);
     return true;
 }
@@ -192,15 +194,23 @@ static bool read_row(grown *g) {
         if (!g->has) continue;
         g->raw.event.received = clock_seconds();
         g->raw.event.history = g->first;
+        g->raw.written = (double)g->written.tv_sec + (double)g->written.tv_nsec * 1e-9;
         g->raw.again = g->first || g->again;
     }
     return g->has;
 }
 
+// The moment at which a row tells of a bar that has closed: its own close, or, where it is held back, its open, which
+// closes the bar before it.
+static int64_t tells_at(const source *s, const feed_raw *raw) {
+    const bar *b = &raw->event.bar;
+    bool closed = !s->holds || raw->state == FEED_CLOSED || (s->machine && raw->written >= (double)b->end);
+    return closed && raw->state != FEED_UNFINISHED ? b->end : b->time;
+}
+
 static bool comes_before(const source *s, const feed_raw *a, const feed_raw *b) {
     if (a->event.kind == FEED_NOTE || b->event.kind == FEED_NOTE) return a->event.kind == FEED_NOTE;
-    int64_t x = s->by_open ? a->event.bar.time : a->event.bar.end;
-    int64_t y = s->by_open ? b->event.bar.time : b->event.bar.end;
+    int64_t x = tells_at(s, a), y = tells_at(s, b);
     return x != y ? x < y : a->event.span > b->event.span;
 }
 
@@ -321,7 +331,8 @@ static void *open_files(const char *where, const feed_options *o, err *e) {
     NEED(s, "no memory for a feed");
     s->note = FEED_NOTES;
     s->poll = o->poll;
-    s->by_open = o->hold == FEED_HOLD_NEWEST;
+    s->holds = o->hold == FEED_HOLD_NEWEST;
+    s->machine = o->clock == FEED_CLOCK_MACHINE;
     bool ok = true;
     for (int i = 0; ok && i < parts; i++) {
         grown *g = s->file[s->files++] = calloc(1, sizeof *g);

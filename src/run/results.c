@@ -19,7 +19,8 @@ static const size_t bytes_most = (size_t)64 << 20;
 static const char *const names[RESULTS_KINDS] = {[RESULTS_EVALUATION] = "evaluation.json",
     [RESULTS_BACKTEST] = "backtest.json",
     [RESULTS_SIGNAL] = "signal.json",
-    [RESULTS_WALK] = "walk.json"};
+    [RESULTS_WALK] = "walk.json",
+    [RESULTS_MEMORY] = "memory.json"};
 
 const char *results_name(results_kind k) {
     return names[k];
@@ -94,8 +95,15 @@ static const place walk[] = {{"scheme", TEXT}, {"folds", LIST}, {"folds[]", OBJE
     {"groups[].samples", NUMBER}, {"paths", LIST}, {"paths[]", OBJECT}, {"paths[].number", NUMBER},
     {"paths[].folds", LIST}, {"paths[].folds[]", NUMBER}, {0}};
 
-static const place *const shapes[RESULTS_KINDS] = {
-    [RESULTS_EVALUATION] = evaluation, [RESULTS_BACKTEST] = backtest, [RESULTS_SIGNAL] = signal, [RESULTS_WALK] = walk};
+static const place memory[] = {{"rows", NUMBER}, {"instructions", NUMBER}, {"backward", NUMBER}, {"peak", NUMBER},
+    {"floor", NUMBER}, {"bytes", OBJECT}, {"bytes.*", NUMBER}, {"blocks", LIST}, {"blocks[]", OBJECT},
+    {"blocks[].name", TEXT}, {"blocks[].kind", TEXT}, {"blocks[].*", NUMBER}, {0}};
+
+static const place *const shapes[RESULTS_KINDS] = {[RESULTS_EVALUATION] = evaluation,
+    [RESULTS_BACKTEST] = backtest,
+    [RESULTS_SIGNAL] = signal,
+    [RESULTS_WALK] = walk,
+    [RESULTS_MEMORY] = memory};
 
 static const char *const wanted[] = {
     [OBJECT] = "is no object", [LIST] = "is no list", [NUMBER] = "is no number", [TEXT] = "is no text"};

@@ -4,6 +4,7 @@
 //   backtest.json     by backtest: assumptions, statistics, equity, days, months, trades, price
 //   signal.json       by backtest: the rule that makes positions of predictions, as it was fitted
 //   walk.json         by walk, in the walk's directory: its folds
+//   memory.json       by train: where every block of the memory plan lies, and when it is alive
 //
 // A document is an object with "version", a number that grows where an older program could not read it any more: newer
 // ones are refused by name; and with "sum", over all else, which readers compare and do not see. It is replaced whole
@@ -16,7 +17,14 @@
 #include "base/err.h"
 #include "base/json.h"
 
-typedef enum { RESULTS_EVALUATION, RESULTS_BACKTEST, RESULTS_SIGNAL, RESULTS_WALK, RESULTS_KINDS } results_kind;
+typedef enum {
+    RESULTS_EVALUATION,
+    RESULTS_BACKTEST,
+    RESULTS_SIGNAL,
+    RESULTS_WALK,
+    RESULTS_MEMORY,
+    RESULTS_KINDS
+} results_kind;
 
 // Points that a writer leaves at most in a list that is drawn.
 enum { RESULTS_POINTS_MOST = 2000 };

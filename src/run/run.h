@@ -7,6 +7,7 @@
 //   run.db               numbers of steps and epochs (run/db.h)
 //   best.safetensors     the best epoch's weights
 //   last.safetensors, checkpoint_*.safetensors   (run/checkpoint.h)
+//   memory.json          the memory plan, block by block (run/results.h)
 //   evaluation.json, backtest.json, walk.json   what commands found out later (run/results.h)
 //   predictions_PART.npz answers to a part, as evaluate got them
 //   report.html, report/ a page and its figures

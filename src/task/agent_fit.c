@@ -8,6 +8,7 @@
 #include "task/agent_lines.h"
 #include "task/keys.h"
 #include "task/lines.h"
+#include "task/memory_map.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -74,6 +75,7 @@ static void log_key(void *arg, const told_key *k) {
 }
 
 static void tell_begin(fit *f) {
+    err why;
     const agent_task *t = &f->task;
     char device[IDENTITY_ROOM], card[LINE_ROOM], world[LINE_ROOM], more[LINE_ROOM];
     device_identity is;
@@ -101,6 +103,8 @@ static void tell_begin(fit *f) {
                     .card = counted ? card : NULL,
                     .earlier = run_earlier(f->run),
                     .dir = run_dir(f->run)}});
+    if (!memory_map_write(run_dir(f->run), agent_plan(f->agent), agent_graph(f->agent), NULL, f->log, &why))
+        tell(f, &(task_event){.kind = TASK_WARNING, .line = why.text});
 }
 
 // Iterations

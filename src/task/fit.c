@@ -8,6 +8,7 @@
 #include "task/keeper.h"
 #include "task/keys.h"
 #include "task/lines.h"
+#include "task/memory_map.h"
 #include "train/series.h"
 
 #include <inttypes.h>
@@ -228,6 +229,16 @@ static bool score_trivial(const fit *f, skill_table *t, char line[LINE_ROOM], er
     return true;
 }
 
+// Where the picture of memory cannot be written, that is told, and the run goes on.
+static void keep_memory(const fit *f) {
+    err why;
+    const engine *x = trainer_engine(f->trainer);
+    engine_memory m = engine_measure(x);
+    const plan *p = program_plan(engine_steps(trainer_engine(f->trainer)));
+    if (!memory_map_write(run_dir(f->run), p, trainer_job(f->trainer)->g, &m, f->log, &why))
+        tell(f, (task_event){.kind = TASK_WARNING, .line = why.text});
+}
+
 // The first member speaks for all of an ensemble.
 static void tell_network(const fit *f) {
     char line[LINE_ROOM];
@@ -256,6 +267,7 @@ static bool tell_begin(const fit *f, err *e) {
                     .all_samples = (double)job_all_samples(&t->split, &t->settings),
                     .trivial = &scores}});
     if (f->unlike) tell(f, (task_event){.kind = TASK_WARNING, .line = f->unlike});
+    keep_memory(f);
     tell_network(f);
     skill_done(&scores);
     return true;

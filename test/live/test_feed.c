@@ -146,6 +146,21 @@ static void growing_file_holds_its_newest_row(void **state) {
     live_feed_close(f);
 }
 
+// A program that appends each bar when it is over: no bar waits for the next one.
+static void closed_rows_come_at_once(void **state) {
+    (void)state;
+    char row[SCRIPT_ROOM];
+    script_file("c.csv", 0, 2);
+    feed_options o = script_options("c.csv");
+    o.clock = FEED_CLOCK_MACHINE;
+    live_feed *f = script_open(&o);
+    script_gives(f, "0h, 1h");
+    script_row(row, sizeof row, 2, 0);
+    script_append("c.csv", row);
+    script_gives(f, "2");
+    live_feed_close(f);
+}
+
 // Writes bytes over others in place.
 static void overwrite(const char *path, off_t at, const char *text) {
     int fd = open(path, O_WRONLY);
@@ -237,6 +252,12 @@ static void several_files_come_in_order(void **state) {
     script_gives(f, "XAU 0h, XAU 1h, XAU 0h, XAU 2h, XAU 3h, XAU 4h, XAU 3h, XAU 5h, XAU 6h, XAU 7h, XAU 6h, XAU 8h");
     assert_int_equal(live_feed_series(f), 2);
     live_feed_close(f);
+    // By the machine's clock all have closed; a slow bar comes with the fast one that closes with it.
+    o.clock = FEED_CLOCK_MACHINE;
+    f = script_open(&o);
+    script_gives(f, "XAU 0h, XAU 1h, XAU 0h, XAU 2h, XAU 3h, XAU 4h, XAU 3h, XAU 5h, XAU 6h, XAU 7h, XAU 6h, XAU 8h, "
+                    "XAU 9h, XAU 9h");
+    live_feed_close(f);
 }
 
 static void files_that_are_none_are_refused(void **state) {
@@ -320,6 +341,7 @@ int main(void) {
         cmocka_unit_test(no_call_waits_beyond_its_time),
         cmocka_unit_test(utf16_is_read),
         cmocka_unit_test_setup_teardown(growing_file_holds_its_newest_row, support_enter, support_leave),
+        cmocka_unit_test_setup_teardown(closed_rows_come_at_once, support_enter, support_leave),
         cmocka_unit_test_setup_teardown(last_row_may_be_written_over, support_enter, support_leave),
         cmocka_unit_test_setup_teardown(shortened_file_is_read_again, support_enter, support_leave),
         cmocka_unit_test_setup_teardown(other_file_in_its_place_is_noticed, support_enter, support_leave),

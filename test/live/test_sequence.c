@@ -124,6 +124,29 @@ static void clock_ends_a_held_bar_where_asked(void **state) {
     came(&d, "0, doubled 0, revised 0, 1");
 }
 
+// A row is final where it was written behind its close; one that was seen before it may still change.
+static void rows_written_late_have_closed(void **state) {
+    (void)state;
+    desk d = {0};
+    desk_open(&d, true, true);
+    for (int n = 0; n < 3; n++) {
+        feed_raw raw = raw_of("", n, 20, FEED_AS_TOLD);
+        double end = (double)raw.event.bar.end;
+        raw.written = end - 0.1;
+        take_raw(&d, &raw, end + 10);
+        raw.event.bar.close = 21;
+        raw.written = end;
+        take_raw(&d, &raw, end + 10);
+        take_raw(&d, &raw, end + 10); // seen again
+    }
+    came(&d, "0, doubled 0, 1, doubled 1, 2, doubled 2");
+    desk_open(&d, true, false); // by the clock of the bars nothing is known of it
+    feed_raw raw = raw_of("", 0, 20, FEED_AS_TOLD);
+    raw.written = 1e10;
+    take_raw(&d, &raw, 1e10);
+    came(&d, "");
+}
+
 static void source_may_know(void **state) {
     (void)state;
     desk d = {0};
@@ -294,6 +317,7 @@ int main(void) {
         cmocka_unit_test(newest_bar_is_held_back),
         cmocka_unit_test(held_bar_has_its_last_figures),
         cmocka_unit_test(clock_ends_a_held_bar_where_asked),
+        cmocka_unit_test(rows_written_late_have_closed),
         cmocka_unit_test(source_may_know),
         cmocka_unit_test(what_was_given_stays),
         cmocka_unit_test(revision_has_both_bars),

@@ -37,7 +37,11 @@ static const char walk[] =
     "\"status\":\"done\",\"reason\":\"\"}],\"metrics\":{\"mcc\":0.1},\"classes\":[\"a\",\"b\"],\"confusion\":[[1,2],[3,"
     "4]]}";
 
-static const char *const valid[RESULTS_KINDS] = {evaluation, backtest, rule, walk};
+static const char memory[] =
+    "{\"version\":1,\"rows\":512,\"instructions\":9,\"peak\":4096,\"blocks\":[{\"name\":\"lstm\",\"kind\":\"reserve\","
+    "\"first\":0,\"last\":3,\"offset\":0,\"bytes\":4096}],\"bytes\":{\"data\":1}}";
+
+static const char *const valid[RESULTS_KINDS] = {evaluation, backtest, rule, walk, memory};
 
 static bool read_text(results_kind k, const char *text, size_t bytes, err *e) {
     json_t *doc;

@@ -202,6 +202,21 @@ static void shows_the_page_and_its_documents(void **state) {
     end();
 }
 
+// promtool is of Debian's package prometheus.
+static void prometheus_reads_the_metrics(void **state) {
+    (void)state;
+    db_close(put_run("one", "done"));
+    db_close(put_run("two \\ \"quoted\"", NULL));
+    begin(&plain);
+    becomes("/metrics", "metric=\"mcc\"} 0.05");
+    put_text("metrics", strstr(get("/metrics"), "\r\n\r\n") + 4);
+    if (system("command -v promtool >/dev/null") == 0)
+        assert_int_equal(system("promtool check metrics < metrics"), 0);
+    else
+        puts("skipped: promtool is not installed");
+    end();
+}
+
 static void tables_are_csv(void **state) {
     (void)state;
     db_close(put_run("one", "done"));
@@ -397,7 +412,6 @@ static void a_live_run_is_told(void **state) {
     begin(&plain);
     int fd = listen_from(NULL);
     hear_until(fd, "event: reset");
-    hear_until(fd, "event: run\n");
     snprintf(target, sizeof target, "%s", of_run("one", "/series?name=validation/mcc"));
     gives(target, 200, "\"count\":5");
     put_epochs(d, 6, 8);
@@ -439,9 +453,9 @@ static void wrong_addresses_are_told(void **state) {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, support_enter, support_leave)
 
 int main(void) {
-    const struct CMUnitTest tests[] = {TEST(shows_the_page_and_its_documents), TEST(tables_are_csv),
-        TEST(strangers_are_refused), TEST(a_token_opens_what_is_not_local), TEST(huge_requests_end_alone),
-        TEST(a_thousand_connections_keep_nobody_away), TEST(one_bad_run_spoils_no_other), TEST(a_live_run_is_told),
-        TEST(wrong_addresses_are_told)};
+    const struct CMUnitTest tests[] = {TEST(shows_the_page_and_its_documents), TEST(prometheus_reads_the_metrics),
+        TEST(tables_are_csv), TEST(strangers_are_refused), TEST(a_token_opens_what_is_not_local),
+        TEST(huge_requests_end_alone), TEST(a_thousand_connections_keep_nobody_away), TEST(one_bad_run_spoils_no_other),
+        TEST(a_live_run_is_told), TEST(wrong_addresses_are_told)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

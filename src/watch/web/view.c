@@ -12,7 +12,8 @@ struct view {
     char *dir;
     tail *db; // NULL: the view rests
     tail_cursor cursor;
-    bool known; // the summary is
+    bool known;  // the summary is
+    bool behind; // rows could not be read at the last look
     view_summary sum;
     char *config, *plan;
     int curves;
@@ -220,12 +221,12 @@ static void add_rows(view *v, const db_news *n, int64_t sample) {
     for (int i = 0; i < n->events; i++) add_event(v, &n->event[i]);
 }
 
-// Reads all that has come.
-static void read_rows(view *v) {
+// Reads all that has come; false where that is not possible at this moment.
+static bool read_rows(view *v) {
     tail_rows rows;
     do {
         int64_t sample = v->cursor.at.sample;
-        if (!tail_read(v->db, &v->cursor, &rows)) return;
+        if (!tail_read(v->db, &v->cursor, &rows)) return false;
         if (rows.again) {
             tail_cursor at = v->cursor;
             forget_rows(v);
@@ -235,6 +236,7 @@ static void read_rows(view *v) {
         }
         add_rows(v, rows.rows, sample);
     } while (rows.more);
+    return true;
 }
 
 // The main curve
@@ -284,13 +286,13 @@ bool view_refresh(view *v) {
         v->db = tail_open(v->dir);
         forget_rows(v);
     }
-    if (tail_poll(v->db) == TAIL_SAME && !rested) return false;
+    if (tail_poll(v->db) == TAIL_SAME && !rested && !v->behind) return false;
     const tail_now *now = tail_at(v->db);
     take_state(v, now);
     if (rested) forget_counts(v);
-    if (now->state == TAIL_READY) read_rows(v);
+    v->behind = now->state == TAIL_READY && !read_rows(v);
     choose_main(v);
-    v->known = now->state != TAIL_UNREADY;
+    v->known |= now->state != TAIL_UNREADY && !v->behind;
     return v->known;
 }
 

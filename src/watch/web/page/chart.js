@@ -8,6 +8,7 @@ import { el, known, moment, number, put, scroll, table } from "./pieces.js";
 const HEIGHT = 220;
 const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 const WHOLE = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11].flatMap((k) => [1, 2, 5].map((n) => n * 10 ** k)); // steps of an axis of counts
+const BINARY = [10, 20, 30, 40].flatMap((k) => [1, 2, 5, 10, 20, 50, 100, 200, 500].map((n) => n * 2 ** k)); // of bytes
 const DASHES = [[], [6, 4], [2, 3], [9, 3, 2, 3]];
 
 // The window of all charts over an axis: null shows all.
@@ -21,6 +22,9 @@ export class Windows {
   get any() { return this.at.size > 0; }
   clear() { for (const over of [...this.at.keys()]) this.set(over, null); }
 }
+
+// A moment on an axis whose marks are `step` seconds apart.
+const tick = (v, step) => (step >= 86400 ? moment(v).slice(0, 10) : step >= 60 ? moment(v).slice(11) : moment(v, true).slice(11));
 
 // What all charts of a view share.
 export class Look {
@@ -155,8 +159,8 @@ export class Chart {
     return {
       width: Math.max(this.plot.clientWidth, 120), height: HEIGHT, series: [{ label: this.over }, ...lists], legend: { show: false },
       cursor: { drag: { x: true, y: false, setScale: false }, points: { size: 6 }, y: false },
-      scales: { x: { time, range: (u, low, high) => this.look.windows.get(this.over) ?? (known(low) && low < high ? [low, high] : this.extent()) }, y: { distr: this.look.log ? 3 : 1, range: (u, low, high) => this.range(low, high) } },
-      axes: [{ ...axis, size: 30, space: 64, ...(time ? {} : { incrs: WHOLE, values: (u, list) => list.map((v) => number(v, 6)) }) }, { ...axis, size: 58, values: (u, list) => list.map((v) => (v === null ? "" : this.format(v))) }],
+      scales: { x: { time, range: () => this.look.windows.get(this.over) ?? this.extent() }, y: { distr: this.look.log ? 3 : 1, range: (u, low, high) => this.range(low, high) } },
+      axes: [{ ...axis, size: 30, space: 64, ...(time ? { values: (u, list, axis, space, step) => list.map((v) => tick(v, step)) } : { incrs: WHOLE, values: (u, list) => list.map((v) => number(v, 6)) }) }, { ...axis, size: 58, ...(this.binary ? { incrs: BINARY } : {}), values: (u, list) => list.map((v) => (v === null ? "" : this.format(v))) }],
       hooks: { setSelect: [(u) => this.selected(u)], setCursor: [(u) => this.point(u)], draw: [(u) => this.drawLimit(u)], ready: [(u) => u.over.addEventListener("dblclick", () => this.look.windows.set(this.over, null))] },
     };
   }
@@ -178,6 +182,7 @@ export class Chart {
     c.lineWidth = devicePixelRatio;
     c.beginPath(); c.moveTo(left, y); c.lineTo(left + width, y); c.stroke();
     c.font = `${11 * devicePixelRatio}px system-ui, sans-serif`;
+    c.textAlign = "left";
     c.fillText(this.limit.label, left + 6 * devicePixelRatio, y + 14 * devicePixelRatio);
     c.restore();
   }
@@ -209,7 +214,7 @@ export class Chart {
     const i = u.cursor.idx, offset = this.look.smooth ? this.curves.length : 0, texts = [];
     for (let k = 0; k < this.curves.length; k++) {
       const c = this.curves[k], list = u.data[1 + offset + k] ?? [];
-      if (c.quiet) continue;
+      if (c.quiet || c.silent) continue;
       let at = i ?? list.length - 1;
       while (at > 0 && !known(list[at])) at--;
       if (known(list[at])) texts.push(this.curves.length > 1 ? `${c.short ?? c.label} ${this.format(list[at])}` : this.format(list[at]));

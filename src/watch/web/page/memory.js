@@ -23,6 +23,13 @@ function line(y, text, name) {
   return [l, t];
 }
 
+// Bytes that the limit leaves to the slab's planned part, once all that lasts is counted; null where that is not known.
+function roomOf(plan, limit) {
+  if (!limit || !plan.bytes) return null;
+  const lasting = Object.entries(plan.bytes).reduce((sum, [key, n]) => sum + (key === "activations" ? 0 : n), 0);
+  return limit > lasting ? limit - lasting : null;
+}
+
 // Figures of the whole of memory, as parts of a bar up to the limit.
 function parts(plan, limit) {
   const names = { base: "base", data: "data", weights: "weights", gradients: "gradients", moments: "moments", states: "states", staging: "staging", activations: "activations", tables: "tables" };
@@ -34,12 +41,13 @@ function parts(plan, limit) {
 }
 
 export function memoryMap(plan, limit) {
-  const blocks = plan.blocks ?? [], top = plan.peak * 1.08 || 1;
+  const blocks = plan.blocks ?? [], room = roomOf(plan, limit), near = room !== null && room < 2.5 * plan.peak;
+  const top = (near ? Math.max(room, plan.peak) : plan.peak) * 1.08 || 1;
   const x = (i) => LEFT + ((WIDTH - LEFT) * i) / Math.max(1, plan.instructions), y = (b) => (HEIGHT - BOTTOM) * (1 - b / top);
   const marks = [0, 0.25, 0.5, 0.75, 1].map((s) => el("text", { x: LEFT - 8, y: y(plan.peak * s) + 4, "text-anchor": "end" }, bytes(plan.peak * s)));
   const turn = plan.backward ?? null;
   const svg = el("svg", { class: "map", viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-label": `Memory plan: ${blocks.length} blocks over ${plan.instructions} instructions, ${bytes(plan.peak)} at the peak` },
-    blocks.map((b) => rectangle(b, plan, x, y)), marks, line(y(plan.peak), `peak ${bytes(plan.peak)}`, "--ink"),
+    blocks.map((b) => rectangle(b, plan, x, y)), marks, line(y(plan.peak), `peak ${bytes(plan.peak)}`, "--ink"), near ? line(y(room), `limit: room for ${bytes(room)}`, "--poor") : null,
     turn === null ? null : [el("text", { x: (LEFT + x(turn)) / 2, y: HEIGHT - 6, "text-anchor": "middle" }, "forward"), el("text", { x: (x(turn) + WIDTH) / 2, y: HEIGHT - 6, "text-anchor": "middle" }, "backward")]);
   const legend = el("ul", { class: "legend" }, KINDS.filter(([kind]) => blocks.some((b) => b.kind === kind)).map(([kind, name]) => {
     const dot = el("span", { class: "dot", "aria-hidden": "true" });
@@ -49,6 +57,6 @@ export function memoryMap(plan, limit) {
   const largest = [...blocks].sort((a, b) => b.bytes - a.bytes).slice(0, 40);
   return el("section", { "aria-label": "Memory plan" }, el("div", { class: "section-head" }, el("h2", {}, "Memory plan")),
     el("figure", {}, el("div", { class: "head" }, el("h3", {}, "The slab over a micro-batch"), el("span", { class: "now" }, `${number(blocks.length)} blocks`)), svg, legend,
-      el("p", { class: "note" }, "Each block is as wide as its life and as tall as its bytes. Blocks whose lives do not meet share memory."),
+      el("p", { class: "note" }, "Each block is as wide as its life and as tall as its bytes. Blocks whose lives do not meet share memory.", room !== null && !near ? ` The limit has room for ${bytes(room)}.` : ""),
       el("details", {}, el("summary", {}, "Table"), scroll("Largest blocks", table("The largest blocks", [{ title: "block" }, { title: "kind" }, { title: "bytes", number: true }, { title: "at", number: true }, { title: "alive", number: true }], largest.map((b) => [b.name, b.kind, bytes(b.bytes), bytes(b.offset), `${b.first} – ${b.last}`]))), parts(plan, limit))));
 }

@@ -28,7 +28,8 @@ export function number(v, digits = 4) {
   if (Number.isInteger(v) && size < 1e15) return v.toLocaleString("en");
   if (size >= 1e5) return v.toLocaleString("en", { maximumFractionDigits: 0 });
   if (size < 1e-4) return v.toExponential(2);
-  return String(Number(v.toPrecision(digits)));
+  const rounded = Number(v.toPrecision(digits));
+  return size >= 1000 ? rounded.toLocaleString("en") : String(rounded);
 }
 
 export function bytes(v) {
@@ -41,6 +42,7 @@ export function bytes(v) {
 
 export function span(seconds) {
   if (!known(seconds)) return "–";
+  if (seconds < 10) return `${seconds.toFixed(1)} s`;
   if (seconds < 90) return `${Math.round(seconds)} s`;
   const minutes = Math.round(seconds / 60);
   if (minutes < 90) return `${minutes} min`;
@@ -89,7 +91,7 @@ export function matrix(counts, names) {
   const cell = (n, row, k, i) => {
     const sum = row.reduce((a, b) => a + b, 0), share = sum ? n / sum : 0;
     const td = el("td", {}, number(n), el("small", {}, `${(100 * share).toFixed(0)} %`));
-    td.style.background = `rgba(var(--shade), ${(0.06 + 0.5 * share).toFixed(3)})`;
+    td.style.background = `rgba(var(--shade), ${(0.06 + 0.32 * share).toFixed(3)})`;
     if (k === i) td.style.fontWeight = "650";
     return td;
   };

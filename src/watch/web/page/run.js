@@ -200,7 +200,7 @@ export class RunView {
           if (this.several && n.quiet) continue;
           const part = n.quiet || this.several ? (n.part === "train" ? 1 : 0) : 0;
           const color = this.several ? COLORS[i % COLORS.length] : n.part === "train" ? "--c1" : "--c0";
-          charts.get(c.title).curves.push({ run: d.id, name: n.name, label: [this.several ? d.name : null, n.part || (this.several ? null : c.title)].filter(Boolean).join(" "), short: this.several ? d.name : n.part, color, dash: n.part === "train" ? 1 : part, quiet: n.quiet });
+          charts.get(c.title).curves.push({ run: d.id, name: n.name, label: [this.several ? d.name : null, n.part || (this.several ? null : c.title)].filter(Boolean).join(" "), short: this.several ? d.name : n.part, color, dash: n.part === "train" ? 1 : part, quiet: n.quiet, silent: this.several && n.part === "train" });
         }
       }
     });
@@ -221,7 +221,7 @@ export class RunView {
     this.charts.forEach((c) => { if (c.element.parentNode === place) c.wanted = false; });
     const limit = known(this.doc.limit) && !this.several ? { value: this.doc.limit, label: `limit ${bytes(this.doc.limit)}` } : null;
     const charts = [
-      { title: "memory", format: bytes, limit, names: [["memory_process", "this run"], ...(this.several || this.doc.device?.startsWith("cpu") ? [] : [["memory_others", "others"]])] },
+      { title: "memory", format: bytes, binary: true, limit, names: [["memory_process", "this run"], ...(this.several || this.doc.device?.startsWith("cpu") ? [] : [["memory_others", "others"]])] },
       { title: "utilisation", format: (v) => `${number(v, 3)} %`, names: [["utilisation", "utilisation"]] },
       { title: "temperature", format: (v) => `${number(v, 3)} °C`, names: [["temperature", "temperature"]] },
       { title: "power", format: (v) => `${number(v, 3)} W`, names: [["power", "power"]] },
@@ -303,7 +303,7 @@ export class RunView {
     this.shown = JSON.stringify(rows);
     const text = JSON.stringify(rows).length;
     put(this.settings, el("section", { "aria-label": "Settings" }, el("div", { class: "section-head" }, el("h2", {}, "Settings")),
-      this.several ? el("div", { class: "panel" }, el("h3", {}, different.length ? `${different.length} settings differ` : "All settings are the same"), different.length ? scroll("Settings that differ", table(null, columns, different.map((r) => r.cells))) : null) : null,
+      this.several ? el("div", { class: "panel" }, el("h3", {}, different.length ? `${different.length} ${different.length === 1 ? "setting differs" : "settings differ"}` : "All settings are the same"), different.length ? scroll("Settings that differ", table(null, columns, different.map((r) => r.cells))) : null) : null,
       el("details", { "data-size": text }, el("summary", {}, `Description, ${keys.length} keys`), scroll("Description", table(null, columns, rows))),
       el("details", {}, el("summary", {}, "Plan"), scroll("Plan", table(null, columns, rowsOf(plans, planned))))));
   }

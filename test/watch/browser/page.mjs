@@ -1,0 +1,184 @@
+// The page of `tradewind watch --web` in a real browser: a live run's curve grows, zoom and pan, runs over each other,
+// the server goes and comes back, no message on the console, no serious fault that axe finds, at 390 and 1,400 pixels.
+//
+//   node page.mjs TRADEWIND CHROMIUM DIRECTORY [PICTURES]
+//
+// DIRECTORY has the runs "quick" and "other", trained, and "million", whose steps/loss has a million values with peaks.
+import { spawn } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { chromium } from "playwright-core";
+
+const [, , tradewind, executablePath, directory, pictures] = process.argv;
+const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+const PATIENCE = 60000;
+const args = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage"];
+
+let failures = 0;
+const check = (ok, what) => { if (!ok) { failures++; console.error(`page: ${what}`); } };
+
+// Waits until something is true in the page.
+async function becomes(page, what, isTrue, argument) {
+  try { await page.waitForFunction(isTrue, argument, { timeout: PATIENCE, polling: 100 }); }
+  catch { check(false, `never: ${what}`); }
+}
+
+function serve(port) {
+  const child = spawn(tradewind, ["watch", "--web", String(port), "--json", directory], { stdio: ["ignore", "pipe", "inherit"] });
+  return new Promise((done) => child.stdout.once("data", (line) => done({ child, url: JSON.parse(line).url })));
+}
+
+const stop = (child) => new Promise((done) => { child.once("exit", done); child.kill("SIGTERM"); });
+
+// Messages of the console; those of the network alone while the server is away are meant.
+function listen(page) {
+  const said = { away: false };
+  page.on("console", (m) => { if (["error", "warning"].includes(m.type()) && !(said.away && /net::|Failed to load/.test(m.text()))) check(false, `the console says: ${m.text()}`); });
+  page.on("pageerror", (e) => check(false, `the page fails: ${e.message}`));
+  return said;
+}
+
+async function sound(page, where) {
+  await page.evaluate(axe);
+  const { violations } = await page.evaluate(() => window.axe.run(document, { resultTypes: ["violations"] }));
+  for (const v of violations.filter((v) => ["serious", "critical"].includes(v.impact)))
+    check(false, `${where}: ${v.id}: ${v.help}: ${v.nodes.slice(0, 3).map((n) => n.html.slice(0, 120)).join(" ")}`);
+  const over = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+  check(over <= 0, `${where}: wider than the window by ${over} pixels`);
+}
+
+async function picture(page, name) {
+  if (pictures) await page.screenshot({ path: `${pictures}/${name}.png`, fullPage: true });
+}
+
+const open = async (page, name) => {
+  await page.locator("#runs a", { hasText: new RegExp(`^${name}$`) }).click();
+  await page.locator("h1", { hasText: name }).waitFor({ timeout: PATIENCE });
+};
+const pointsOf = (title) => Number(document.querySelector(`[data-chart="${title}"]`)?.dataset.points ?? 0);
+
+async function zooms(page) {
+  const plot = page.locator('[data-chart="loss by step"] .plot');
+  await becomes(page, "loss by step is drawn", pointsOf, "loss by step");
+  const range = () => page.evaluate(() => document.querySelector('[data-chart="loss by step"] .now').textContent);
+  await plot.scrollIntoViewIfNeeded();
+  const box = await plot.boundingBox();
+  const before = await page.locator('[data-chart="loss by step"]').getAttribute("data-points");
+  await page.mouse.move(box.x + box.width * 0.4, box.y + 80);
+  await page.mouse.down();
+  await page.mouse.move(box.x + box.width * 0.6, box.y + 90, { steps: 6 });
+  await page.mouse.up();
+  await becomes(page, "a zoomed chart has fewer points", (n) => Number(document.querySelector('[data-chart="loss by step"]').dataset.points) < n, Number(before));
+  await plot.focus();
+  for (const key of ["ArrowRight", "+", "-", "ArrowLeft"]) await page.keyboard.press(key);
+  await page.keyboard.press("0");
+  await becomes(page, "0 shows all again", (n) => Number(document.querySelector('[data-chart="loss by step"]').dataset.points) >= n, Number(before));
+  await page.locator("#smooth").fill("0.8");
+  await page.getByRole("button", { name: "Log scale" }).click();
+  await page.locator('[data-chart="loss by step"] summary').click();
+  check((await page.locator('[data-chart="loss by step"] tbody tr').count()) > 3, "a chart has its table");
+  await page.getByRole("button", { name: "Log scale" }).click();
+  await page.locator("#smooth").fill("0");
+  check((await range()) !== "", "a chart tells its newest value");
+}
+
+async function compares(page) {
+  for (const name of ["quick", "other"]) {
+    const box = page.getByRole("checkbox", { name: `Lay ${name} over others` });
+    if (!(await box.isChecked())) await box.check();
+  }
+  for (const name of ["million", "live"]) {
+    const box = page.getByRole("checkbox", { name: `Lay ${name} over others` });
+    if ((await box.count()) && (await box.isChecked())) await box.uncheck();
+  }
+  await page.locator("h1", { hasText: "2 runs over each other" }).waitFor({ timeout: PATIENCE });
+  await page.getByText(/settings? differs?/).first().waitFor({ timeout: PATIENCE });
+  check((await page.locator("table", { hasText: "train.seed" }).count()) > 0, "settings that differ are shown");
+  await becomes(page, "both runs are drawn", pointsOf, "mcc");
+  check((await page.locator('[data-chart="mcc"] .legend li').count()) === 4, "the legend has both runs, each with two parts");
+}
+
+async function lives(page, said, port) {
+  const run = spawn(tradewind, ["train", `${directory}/../run.yaml`, `run.dir=${directory}/live`, "train.epochs=2000", "train.patience=2000", "-q"], { stdio: "ignore" });
+  try {
+    await page.locator("#runs a", { hasText: /^live$/ }).waitFor({ timeout: PATIENCE });
+    await open(page, "live");
+    await becomes(page, "a live run's curve has points", (n) => Number(document.querySelector('[data-chart="loss"]')?.dataset.points ?? 0) > n, 2);
+    const then = await page.evaluate(pointsOf, "loss");
+    await becomes(page, "a live run's curve grows", (n) => Number(document.querySelector('[data-chart="loss"]')?.dataset.points ?? 0) > n, then);
+    said.away = true;
+    await stop(port.server.child);
+    await becomes(page, "the page says that it has lost the server", () => document.getElementById("link").dataset.state === "lost");
+    port.server = await serve(port.number);
+    await becomes(page, "the page comes back", () => document.getElementById("link").dataset.state === "live");
+    said.away = false;
+    const again = await page.evaluate(pointsOf, "loss");
+    await becomes(page, "the curve goes on after the server has started anew", (n) => Number(document.querySelector('[data-chart="loss"]')?.dataset.points ?? 0) > n, again);
+    await sound(page, "a live run");
+    await picture(page, "live");
+  } finally {
+    run.kill("SIGKILL");
+  }
+}
+
+async function shows(browser, url, width, scheme) {
+  const page = await browser.newPage({ viewport: { width, height: 900 }, colorScheme: scheme });
+  const where = `${width} pixels, ${scheme}`;
+  listen(page);
+  await page.goto(url);
+  await page.locator("#runs .item").first().waitFor({ timeout: PATIENCE });
+  await sound(page, `the list at ${where}`);
+  await picture(page, `list_${width}_${scheme}`);
+  await open(page, "quick");
+  await page.locator('[data-chart="loss"]').scrollIntoViewIfNeeded();
+  await becomes(page, "curves are drawn", pointsOf, "loss");
+  await page.locator('section[aria-label="Memory plan"]').waitFor({ timeout: PATIENCE });
+  for (const summary of await page.locator("main summary").all()) await summary.click();
+  await sound(page, `a run at ${where}`);
+  for (const summary of await page.locator("main summary").all()) await summary.click();
+  for (const figure of await page.locator("figure").all()) await figure.scrollIntoViewIfNeeded();
+  await page.evaluate(() => scrollTo(0, 0));
+  await picture(page, `run_${width}_${scheme}`);
+  await page.close();
+}
+
+// A million values: every peak is there at every zoom, and the server stays small.
+async function millions(page, port) {
+  const start = Date.now();
+  await open(page, "million");
+  await becomes(page, "a million values are drawn", pointsOf, "loss by step");
+  console.log(`page: first curve of a million values after ${Date.now() - start} ms`);
+  const [, id] = /run\/([0-9a-f]{16})/.exec(page.url());
+  for (const [from, to] of [["", ""], [600000, 700000], [654000, 655000], [654300, 654340]]) {
+    const begun = Date.now(), window = from === "" ? "" : `&from=${from}&to=${to}`;
+    const { series } = await (await fetch(`${port.server.url}api/runs/${id}/series?name=steps/loss&points=800${window}`)).json();
+    const at = series[0].x.indexOf(654321);
+    check(at >= 0 && series[0].y[at] === 1000, `the peak at step 654,321 is missing in the window ${from} to ${to}`);
+    check(series[0].x.length <= 1604, "more points than were asked for");
+    console.log(`page: window ${from}-${to}: ${series[0].x.length} points in ${Date.now() - begun} ms`);
+  }
+  const status = readFileSync(`/proc/${port.server.child.pid}/status`, "utf8"), kb = Number(/VmHWM:\s+(\d+)/.exec(status)[1]);
+  console.log(`page: the server has taken ${(kb / 1024).toFixed(1)} MB at most`);
+  check(kb < 50 * 1024, `the server takes ${kb} KB, more than 50 MB`);
+}
+
+const port = { server: await serve(0) };
+port.number = Number(new URL(port.server.url).port);
+const browser = await chromium.launch({ executablePath, args });
+try {
+  for (const [width, scheme] of [[390, "light"], [1400, "light"], [1400, "dark"], [390, "dark"]]) await shows(browser, port.server.url, width, scheme);
+  const page = await browser.newPage({ viewport: { width: 1400, height: 1000 } }), said = listen(page);
+  await page.goto(port.server.url);
+  await open(page, "quick");
+  await zooms(page);
+  await compares(page);
+  await sound(page, "two runs");
+  await picture(page, "two");
+  await millions(page, port);
+  await lives(page, said, port);
+} finally {
+  await browser.close();
+  await stop(port.server.child);
+}
+if (!failures) console.log("page: all is well");
+process.exit(failures ? 1 : 0);
