@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include "cli/age.h"
 #include "cli/agent_commands.h"
+#include "cli/answers.h"
 #include "cli/ask.h"
 #include "cli/use.h"
 #include "data/when.h"
@@ -27,7 +28,8 @@ static void print_row(const agent_answers *a, int64_t i, FILE *f) {
     char open[32], close[32], equity[40];
     fprintf(f, "%s,%s,%.10g", when_moment_text(open, sizeof open, x->bar.time),
         when_moment_text(close, sizeof close, x->bar.end), x->bar.close);
-    if (a->data->panel) fprintf(f, ",%s", a->data->panel_names[x->series]);
+    if (a->data->panel) fputc(',', f);
+    if (a->data->panel) answers_print_name("", a->data->panel_names[x->series], f);
     fprintf(f, ",%d,", x->is->side);
     if (a->numbers)
         fprintf(f, "%.9g,%.9g", (double)x->is->action[0], x->share);

@@ -16,8 +16,7 @@ json_t *answers_late(const answers *a, int64_t series) {
 
 // A file of comma-separated values
 
-// A cell, quoted where it must be.
-static void print_name(const char *begin, const char *name, FILE *f) {
+void answers_print_name(const char *begin, const char *name, FILE *f) {
     if (!name[strcspn(name, ",\" ")]) {
         fprintf(f, "%s%s", begin, name);
         return;
@@ -55,7 +54,7 @@ static void print_head(const answers *a, FILE *f) {
     for (int k = 0; k < d->classes; k++) {
         char name[CLASS_NAME_ROOM];
         fputc(',', f);
-        print_name("p_", dataset_class_name(d, k, name), f);
+        answers_print_name("p_", dataset_class_name(d, k, name), f);
     }
     fputc('\n', f);
 }
@@ -75,7 +74,7 @@ static void print_place(const answers *a, int64_t i, FILE *f) {
         first = false;
     }
     if (d->panel && !first) fputc(',', f);
-    if (d->panel) print_name("", a->name[i], f);
+    if (d->panel) answers_print_name("", a->name[i], f);
     if (!a->signal) return;
     fputc(',', f);
     if (!isnan(a->signal[i])) fprintf(f, "%d", (int)a->signal[i]);
@@ -89,9 +88,9 @@ static void print_row(const answers *a, int64_t i, FILE *f) {
     print_place(a, i, f);
     if (a->choice) {
         if (d->label) fputc(',', f);
-        if (d->label && known) print_name("", dataset_class_name(d, (int)d->label[sample], name), f);
+        if (d->label && known) answers_print_name("", dataset_class_name(d, (int)d->label[sample], name), f);
         fputc(',', f);
-        print_name("", dataset_class_name(d, (int)a->choice[i], name), f);
+        answers_print_name("", dataset_class_name(d, (int)a->choice[i], name), f);
     }
     for (int64_t h = 0; !a->choice && !a->future && h < H; h++) {
         fputc(',', f);

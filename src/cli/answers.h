@@ -5,8 +5,13 @@
 #include "base/json.h"
 #include "task/answers.h"
 
+#include <stdio.h>
+
 // Writes the answers. The file appears whole or not at all.
 bool answers_write_csv(const answers *a, const char *path, err *e);
+
+// Writes a cell: a text behind `begin`, quoted where it must be.
+void answers_print_name(const char *begin, const char *name, FILE *f);
 
 // Complaints about the newest bars of the coarser streams of a series, as texts; -1: of all. NULL where nothing is,
 // or the answers are not for the newest bars.

@@ -28,12 +28,14 @@ struct sequence {
     int last;             // found last
     feed_event event[EVENTS_MOST];
     int events, given;
+    int64_t ahead_told; // open of the newest bar of the future that was told
 };
 
 sequence *sequence_new(const sequence_rules *r) {
     sequence *s = calloc(1, sizeof *s);
     NEED(s, "no memory for a feed");
     s->rules = *r;
+    s->ahead_told = INT64_MIN;
     return s;
 }
 
@@ -201,6 +203,26 @@ static void take_new(sequence *s, series *r, const feed_raw *raw, double now) {
     give(s, r, ev, ev, now);
 }
 
+// A bar of the future: one that opens later, or that has closed before its time. Long bars may be done early, as a day
+// of a stock exchange is in the evening.
+static bool is_ahead(const sequence *s, const feed_raw *raw, double now) {
+    const feed_event *ev = &raw->event;
+    double early = fmax(AHEAD_MOST, (double)ev->span / 2);
+    bool closed = raw->state == FEED_CLOSED || (raw->state == FEED_AS_TOLD && !s->rules.hold);
+    return (double)ev->bar.time > now + AHEAD_MOST || (closed && (double)ev->bar.end > now + early);
+}
+
+// Once for each moment: a source that repeats its rows is not to repeat this.
+static void tell_ahead(sequence *s, const feed_event *ev, double now) {
+    char text[96], span[32];
+    if (ev->bar.time <= s->ahead_told) return;
+    s->ahead_told = ev->bar.time;
+    snprintf(text, sizeof text, "ends %s after now; is the zone of the feed right?",
+        when_span_text(span, sizeof span, (int64_t)((double)ev->bar.end - now)));
+    describe(note(s, ev, FEED_UNREADABLE), text);
+    s->event[0].at = now;
+}
+
 void sequence_take(sequence *s, const feed_raw *raw, double now) {
     CHECK(s->given == s->events, "%d events were not given", s->events - s->given);
     s->events = s->given = 0;
@@ -212,12 +234,8 @@ void sequence_take(sequence *s, const feed_raw *raw, double now) {
         return;
     }
     if (!feed_wants(s->rules.options, ev->symbol, ev->span)) return;
-    if (s->rules.machine && (double)ev->bar.time > now + AHEAD_MOST) {
-        char text[96];
-        snprintf(text, sizeof text, "opens %.1f h after now; is the zone of the feed right?",
-            ((double)ev->bar.time - now) / 3600);
-        describe(note(s, ev, FEED_UNREADABLE), text);
-        s->event[0].at = now;
+    if (s->rules.machine && is_ahead(s, raw, now)) {
+        tell_ahead(s, ev, now);
         return;
     }
     series *r = find(s, ev->symbol, ev->span);

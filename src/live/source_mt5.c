@@ -31,6 +31,7 @@ typedef struct {
 // A document of bars.
 typedef struct {
     char name[NAME_ROOM];
+    char symbol[BARS_SYMBOL_ROOM];
     sight seen;
     int64_t epoch, seq; // of the newest one that was read
     bool torn;          // what was seen last is
@@ -59,7 +60,7 @@ typedef struct {
     int64_t epoch, seq; // of the target positions
     feed_target *target;
     int targets;
-    bool sends;
+    bool sends, nameless; // one of them waits for its symbol
 } source;
 
 static void free_paper(paper *p) {
@@ -183,6 +184,7 @@ static feed_answer load(source *s, paper *p, feed_raw *raw, err *e) {
         free(bytes);
         return FEED_FAILED;
     }
+    memcpy(p->symbol, b.symbol, sizeof p->symbol);
     p->epoch = b.head.epoch;
     p->seq = b.head.seq;
     p->history = !p->known;
@@ -325,6 +327,33 @@ static bool write_targets(source *s, err *e) {
     return !code || file_fail(e, s->folder, "its targets.txt cannot be written", code);
 }
 
+// Symbols of the bars that have come: how many, two at most, and one of them.
+static int count_symbols(const source *s, const char **one) {
+    *one = NULL;
+    for (int i = 0; i < s->papers; i++) {
+        const char *symbol = s->paper[i]->symbol;
+        if (*one && *symbol && strcmp(*one, symbol) != 0) return 2;
+        if (*symbol) *one = symbol;
+    }
+    return *one != NULL;
+}
+
+// A position of data without a symbol is one of the only symbol that the advisor has. Until that is known it waits.
+static bool name_targets(source *s, err *e) {
+    const char *one;
+    int symbols = count_symbols(s, &one);
+    s->nameless = false;
+    for (int i = 0; i < s->targets; i++) {
+        feed_target *t = &s->target[i];
+        if (*t->symbol) continue;
+        if (symbols > 1 || s->targets > 1)
+            return err_input(e, "%s: a target position names no symbol, and the advisor has several", s->folder);
+        if (symbols) memcpy(t->symbol, one, strlen(one) + 1);
+        s->nameless = !symbols;
+    }
+    return true;
+}
+
 static bool put_targets(void *arg, const feed_target *t, int count, err *e) {
     source *s = arg;
     CHECK(count >= 0 && count <= FEED_SERIES_MOST, "%d target positions", count);
@@ -335,14 +364,15 @@ static bool put_targets(void *arg, const feed_target *t, int count, err *e) {
     s->target = copy;
     s->targets = count;
     s->sends = true;
-    return write_targets(s, e);
+    return name_targets(s, e) && (s->nameless || write_targets(s, e));
 }
 
 static feed_answer next_event(void *arg, feed_raw *raw, err *e) {
     source *s = arg;
     double now = clock_seconds();
     // The advisor goes flat where this heartbeat stays away. A try that fails is made again.
-    if (s->sends && now - s->beat > BEAT_EVERY) write_targets(s, NULL);
+    if (s->nameless && !name_targets(s, e)) return FEED_FAILED;
+    if (s->sends && !s->nameless && now - s->beat > BEAT_EVERY) write_targets(s, NULL);
     if (take_row(s, raw)) return FEED_GOT;
     if (now - s->looked < s->own.poll) return FEED_NOTHING;
     feed_answer a = look(s, raw, e);

@@ -60,7 +60,7 @@ static bool open_task(trained_agent *t, const trained_options *o, const safetens
         .trained = true,
         .saved = told ? f : NULL,
         .saved_path = t->weights,
-        .whole = strcmp(part, "all") == 0 || strcmp(part, "latest") == 0};
+        .whole = o->latest || strcmp(part, "all") == 0};
     task_change *to = as.description.before;
     if (told) *to++ = (task_change){"data.scale", scale_saved(f)};
     if (o->data) {

@@ -273,6 +273,25 @@ static void targets_are_replaced_whole(void **state) {
     live_feed_close(f);
 }
 
+static void position_without_a_symbol_is_of_the_only_one(void **state) {
+    (void)state;
+    char text[4096];
+    exchange_head h;
+    advisor a = usual;
+    err e = {0};
+    feed_target t = {.id = 1, .lots = 1};
+    live_feed *f = open_exchange("UTC+2");
+    support_ok(live_feed_put_targets(f, &t, 1, &e), &e); // it waits, as nothing is known yet
+    script_gives(f, "");
+    assert_true(access("x/targets.txt", F_OK) != 0);
+    write_bars(&a, 0, 2);
+    script_gives(f, "GOLD 0h, GOLD 1h");
+    script_gives(f, "");
+    read_targets(text, sizeof text, &h);
+    assert_non_null(strstr(text, "\ntarget 1 GOLD 1.0"));
+    live_feed_close(f);
+}
+
 static void silence_needs_no_file(void **state) {
     (void)state;
     exchange_bars b;
@@ -300,6 +319,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(clock_of_the_server_is_checked, support_enter, support_leave),
         cmocka_unit_test_setup_teardown(refusals_are_told_once, support_enter, support_leave),
         cmocka_unit_test_setup_teardown(targets_are_replaced_whole, support_enter, support_leave),
+        cmocka_unit_test_setup_teardown(position_without_a_symbol_is_of_the_only_one, support_enter, support_leave),
         cmocka_unit_test(silence_needs_no_file),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -254,6 +254,7 @@ static void answers_are_finite(void **state) {
     const float good[] = {0.2f, 0.3f, 0.5f}, bad[] = {0.2f, NAN, INFINITY};
     is_fine(limits_answers(&l, &s, good, 3));
     says(&s, limits_answers(&l, &s, bad, 3), LIMIT_NON_FINITE, LIMITS_FLAT, 1);
+    for (int i = 1; i < 3; i++) says(&s, limits_answers(&l, &s, &bad[i], 1), LIMIT_NON_FINITE, LIMITS_FLAT, 1 + i);
 }
 
 static void inputs_are_like_those_of_training(void **state) {

@@ -194,7 +194,10 @@ static void late_bars_are_told(void **state) {
     desk_open(&d, false, true);
     take(&d, 0, 20, 60);
     take(&d, 1, 20, 61);
-    came(&d, "0, late 1, 1");
+    feed_raw old = raw_of("", 4, 20, FEED_CLOSED); // what lies in a source is neither late nor behind a hole
+    old.event.history = true;
+    take_raw(&d, &old, 0x1p40);
+    came(&d, "0, late 1, 1, 4h");
     desk_open(&d, false, false); // bars of the past by their own clock
     take(&d, 0, 20, 1e6);
     came(&d, "0");
@@ -255,8 +258,20 @@ static void future_bars_are_refused(void **state) {
     desk_open(&d, false, true);
     take(&d, 0, 20, 0);
     take(&d, 30, 20, -7200);
+    take(&d, 30, 20, -7200);
     take(&d, 1, 20, 0);
     came(&d, "0, unreadable 30, 1");
+    // A bar that is said to have closed half an hour or half its span early.
+    desk_open(&d, false, true);
+    feed_raw hour = raw_of("", 0, 20, FEED_CLOSED), day = hour;
+    hour.event.span = 3600;
+    hour.event.bar.end = hour.event.bar.time + 3600;
+    take_raw(&d, &hour, (double)hour.event.bar.time + 1790);
+    take_raw(&d, &hour, (double)hour.event.bar.time + 1810);
+    day.event.span = 86400;
+    day.event.bar.end = day.event.bar.time + 86400;
+    take_raw(&d, &day, (double)day.event.bar.time + 50000);
+    came(&d, "unreadable 0, 0, 0");
 }
 
 static void series_are_bounded(void **state) {

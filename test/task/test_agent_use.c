@@ -196,6 +196,7 @@ static void actions_are_told_bar_by_bar(void **state) {
     works(RUN("predict", "made", "-o", "p.npz", "--part", "all")); // its own output may be replaced
     refuses(RUN("predict", "made", "-o", "bars.csv"), "bars.csv: is there and is not an output of predict");
     refuses(RUN("predict", "made", "-o", "set.npz"), "set.npz: is both input and output");
+    refuses(RUN("predict", "made", "-o", "p.csv", "--part", "latest"), "--part: latest is no part of an agent's data");
     refuses(RUN("predict", "made", "--latest", "0"), "--latest 0: must be a number of bars");
 }
 
@@ -213,6 +214,11 @@ static void the_newest_bar_is_answered(void **state) {
     assert_string_equal(newest, same);
     free(newest);
     free(same);
+    // The pass begins behind the training part, which is 0.7 of the samples.
+    works(RUN("predict", "made", "--latest", "100000", "-o", "pass.csv", "--json"));
+    double passed = number("bars");
+    works(RUN("predict", "made", "--part", "all", "-o", "pass.csv", "--json"));
+    assert_true(passed < 0.4 * number("bars") && passed > 0.2 * number("bars"));
     works(RUN("predict", "made", "--latest", "2"));
     matches("out", "^pass +greedy, from 20[^\n]* UTC, over [0-9,]+ bars, with a cash of 100000.00 at the beginning\n");
     matches("out", "\nclosed 20[^\n]* UTC  close [^\n]*  signal -?[01]  position [^\n]*  equity [^\n]*\n$");

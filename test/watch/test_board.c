@@ -40,7 +40,7 @@ static bool read_back(const board *b) {
 static void values_are_those_of_run_db(void **state) {
     (void)state;
     err e = {0};
-    bool running;
+    bool running = false;
     assert_int_equal(mkdir("made", 0777), 0);
     db *d = db_open("made/run.db");
     db_run(d, "0.1", "", "");

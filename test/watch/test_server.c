@@ -351,8 +351,15 @@ static void one_bad_run_spoils_no_other(void **state) {
     unlink("bad/run.db-wal");
     put_text("bad/run.db", "this is no database, and long enough to be one of some bytes");
     assert_int_equal(truncate("half/run.db", 5000), 0);
+    db_close(put_run("flipped", "done"));
+    sqlite3 *file;
+    assert_int_equal(sqlite3_open("flipped/run.db", &file), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(file, "UPDATE metrics SET value = 9 WHERE epoch = 2", NULL, NULL, NULL), SQLITE_OK);
+    sqlite3_close(file);
     begin(&plain);
     gives("/api/runs", 200, "good");
+    becomes(of_run("flipped", ""), "do not fit their sum");
+    gives(of_run("flipped", "/series?name=validation/mcc"), 200, "{\"series\":[]}");
     becomes(of_run("bad", ""), "\"trouble\":\"./bad/run.db");
     assert_int_equal(status_of(get(of_run("half", ""))), 200);
     assert_int_equal(status_of(get(of_run("half", "/series?name=validation/mcc"))), 200);
