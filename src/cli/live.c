@@ -5,6 +5,7 @@
 #include "cli/cli.h"
 #include "cli/live_drift.h"
 #include "cli/live_show.h"
+#include "live/candidate.h"
 #include "live/intents.h"
 #include "live/newest.h"
 #include "task/output.h"
@@ -19,7 +20,7 @@
 
 enum { LIST_MOST = OWN_MOST };
 
-static const double look_every = 1, wait_most = 0.25;
+static const double look_every = 1, wait_most = 0.25, search_every = 30;
 
 // A session that runs, and everything around it.
 typedef struct {
@@ -34,7 +35,9 @@ typedef struct {
     hours *hours; // of the instruments
     intents exec;
     err lost; // an intent could not be given
-    double began, looked;
+    double began, looked, searched;
+    int64_t newest;  // when the weights of the model, or of a candidate that was refused, were made
+    candidate taken; // the run that has replaced the first one
     live_latency latency;
     progress bar;
 } live;
@@ -203,6 +206,31 @@ static bool is_asked_to_stop(live *v) {
     return true;
 }
 
+// A newer model that has passed its own evaluation takes over. One that does not fit is told, once.
+static bool search(live *v, err *e) {
+    const char *dir = cli_given(v->o, "--model-dir");
+    double now = clock_seconds();
+    candidate c;
+    err why = {0};
+    if (!dir || (v->searched > 0 && now - v->searched < search_every)) return true;
+    v->searched = now;
+    if (!v->newest) v->newest = candidate_made(v->run);
+    if (!candidate_find(&c, dir, v->newest)) return true;
+    v->newest = c.made;
+    if (session_replace(v->session, c.run, live_feed_now(v->feed[0]), &why)) {
+        candidate_done(&v->taken);
+        v->taken = c;
+        return true;
+    }
+    candidate_done(&c);
+    if (why.kind == ERR_RUN) {
+        *e = why;
+        return false;
+    }
+    live_show_event(v->o, &(live_event){"", INT64_MIN, "model", "refused", why.text}, &v->bar);
+    return true;
+}
+
 static bool look(live *v, err *e) {
     double now = clock_seconds();
     if (now - v->looked < look_every) return true;
@@ -214,6 +242,7 @@ static bool look(live *v, err *e) {
                 by_signal ? "the signal USR1" : "tradewind live --stop, or the file beside the state", e))
             return false;
     }
+    if (!search(v, e)) return false;
     return v->as.rehearsal || session_look(v->session, live_feed_now(v->feed[0]), now, e);
 }
 
@@ -253,6 +282,7 @@ static bool begin(live *v, err *e) {
     bool bar = t == TURN_GOT && (ev.kind == FEED_BAR || ev.span);
     if (!session_begin(v->session, bar ? ev.bar.time : INT64_MAX, e)) return false;
     live_show_begin(v->o, v->session, &v->as, v->from, v->feeds);
+    if (!search(v, e)) return false;
     session_repeat(v->session);
     if (v->lost.kind) *e = v->lost;
     return !v->lost.kind && (t != TURN_GOT || take(v, &ev, e));
@@ -326,6 +356,7 @@ static void close_all(live *v) {
     hours_free(v->hours);
     intents_close(&v->exec);
     if (v->temporary[0]) live_forget_state(v->temporary);
+    candidate_done(&v->taken);
     free(v->run);
     free(v->state);
     free(v->stop);
@@ -370,11 +401,15 @@ const cli_command cli_live = {"live", "RUN --feed FEED [key=value...]", "a train
     "  --trades FILE       at the end, write all trades as `backtest --trades` does\n"
     "  --latency           at the end, times from the arrival of a bar to the committed decision\n"
     "  --clear             take back a stop: by a limit, --stop, or the signal USR1\n"
+    "  --model-dir DIR     the newest run below DIR that is trained, evaluated as better than trivial answers, and "
+    "has\n"
+    "                      the rule of a backtest replaces the model, without a pause\n"
     "  --status STATE      show positions, books and events of a session, running or not\n"
     "  --drift STATE       compare the newest answers of a session with the run's validation\n"
     "  --last N            how many of them (default: 1000)\n"
     "  --stop STATE        ask a session to close its positions and end\n"
     "Limits are keys of the section live: (train --help lists them). A replay is compared with a backtest, so that\n"
     "limits of the account act there only where they are given here as KEY=VALUE.\n",
-    more, NULL, WORDS_MOST, run, "--feed --history --state --symbol --exec --trades --status --stop --drift --last",
+    more, NULL, WORDS_MOST, run,
+    "--feed --history --state --symbol --exec --trades --model-dir --status --stop --drift --last",
     "--build --latency --clear"};

@@ -85,9 +85,9 @@ static void show_instrument(const session *s, int k, bool verbose) {
         printf("%-9s goes on behind %s, equity %s\n", name_of(v.symbol), moment(when, v.time), n);
     } else if (v.time != INT64_MIN) {
         printf("%-9s warmed up with %s bars to %s", name_of(v.symbol), n, moment(when, v.time));
-        printf(v.needs ? "; %lld more are needed before the first answer\n" : "\n", (long long)v.needs);
+        printf(v.needs ? "; about %lld more are needed before the first answer\n" : "\n", (long long)v.needs);
     } else {
-        printf("%-9s begins with the feed; %lld bars are needed before the first answer\n", name_of(v.symbol),
+        printf("%-9s begins with the feed; about %lld bars are needed before the first answer\n", name_of(v.symbol),
             (long long)v.needs);
     }
     if (k == 0 || verbose) printf("signal    %s\n", decide_text(v.rule, text, sizeof text));

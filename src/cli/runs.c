@@ -3,6 +3,7 @@
 #include "cli/cli.h"
 #include "cli/look.h"
 #include "data/when.h"
+#include "run/outline.h"
 #include "run/run.h"
 #include "task/members.h"
 #include "task/walk.h"
@@ -64,10 +65,6 @@ static void search(const char *dir, int depth, found *f) {
     if (d) closedir(d);
 }
 
-static int by_name(const void *a, const void *b) {
-    return strverscmp(*(char *const *)a, *(char *const *)b);
-}
-
 static void print_json(const char *dir, const look *l) {
     const db_summary *s = &l->sum;
     json_t *all = json_pack("{s:s, s:s, s:s, s:o, s:I, s:I}", "run", dir, "status", l->status, "model", l->model,
@@ -95,19 +92,129 @@ static void print_look(const char *dir, const look *l, int width) {
     printf(ROW, width, dir, l->status, model, epochs, best, loss, metric, seconds, when);
 }
 
-// A run that cannot be read is a line like the others.
-static void print_run(const char *dir, int width, bool json) {
-    look l;
+// Sorting and filters
+
+// A run of the table; one that cannot be read has a reason.
+typedef struct {
+    char *dir;
+    bool read;
+    look look;
     err why;
-    bool read = look_at_run(dir, &l, &why);
-    if (read && json)
-        print_json(dir, &l);
-    else if (read)
-        print_look(dir, &l, width);
+} row;
+
+// A run that cannot be read is a line like the others.
+static void print_run(const row *r, int width, bool json) {
+    if (r->read && json)
+        print_json(r->dir, &r->look);
+    else if (r->read)
+        print_look(r->dir, &r->look, width);
     else if (json)
-        json_line(stdout, json_pack("{s:s, s:s, s:s}", "run", dir, "status", "unreadable", "why", why.text));
+        json_line(stdout, json_pack("{s:s, s:s, s:s}", "run", r->dir, "status", "unreadable", "why", r->why.text));
     else
-        printf("%-*s %s\n", width, dir, why.text);
+        printf("%-*s %s\n", width, r->dir, r->why.text);
+}
+
+typedef struct {
+    const char *name;
+    double (*of)(const row *r); // NaN: the run has none; NULL: by name
+} order;
+
+static double by_started(const row *r) {
+    return r->look.sum.started;
+}
+
+static double by_epochs(const row *r) {
+    return (double)r->look.sum.epochs;
+}
+
+static double by_loss(const row *r) {
+    return r->look.loss;
+}
+
+static double by_metric(const row *r) {
+    return r->look.title ? r->look.value : NAN;
+}
+
+static double by_seconds(const row *r) {
+    return r->look.sum.seconds;
+}
+
+static const order orders[] = {{"name", NULL}, {"started", by_started}, {"epochs", by_epochs}, {"loss", by_loss},
+    {"metric", by_metric}, {"seconds", by_seconds}};
+enum { ORDERS = sizeof orders / sizeof *orders };
+
+typedef struct {
+    const order *by;
+    bool reverse;
+} sorting;
+
+// Runs without the value come last, in either direction.
+static int compare_rows(const void *a, const void *b, void *arg) {
+    const row *x = *(row *const *)a, *y = *(row *const *)b;
+    const sorting *s = arg;
+    double u = s->by->of && x->read ? s->by->of(x) : NAN, v = s->by->of && y->read ? s->by->of(y) : NAN;
+    int order = isnan(u) || isnan(v) ? isnan(u) - isnan(v) : (u > v) - (u < v);
+    if (order && (isnan(u) || isnan(v))) return order;
+    if (!order) order = strverscmp(x->dir, y->dir);
+    return s->reverse ? -order : order;
+}
+
+static bool read_sorting(const cli_options *o, sorting *s, err *e) {
+    const char *name = cli_given(o, "--sort");
+    *s = (sorting){&orders[0], cli_given(o, "--reverse") != NULL};
+    if (!name) return true;
+    for (int i = 0; i < ORDERS; i++)
+        if (strcmp(orders[i].name, name) == 0) {
+            s->by = &orders[i];
+            return true;
+        }
+    return err_input(e, "--sort %.40s: must be name, started, epochs, loss, metric or seconds", name);
+}
+
+static bool has_word(const char *list, const char *word, size_t length) {
+    for (const char *at = list; *at; at += strcspn(at, ", []\"'"), at += strspn(at, ", []\"'"))
+        if (strcspn(at, ", []\"'") == length && strncmp(at, word, length) == 0) return true;
+    return false;
+}
+
+// "status=done", "model=lstm", "tag=WORD", or a key of the description; != for all others.
+static bool passes(const row *r, const char *filter) {
+    const char *equals = strchr(filter, '=');
+    bool unlike = equals > filter && equals[-1] == '!';
+    char key[128], text[512];
+    snprintf(key, sizeof key, "%.*s", (int)(equals - filter - unlike), filter);
+    const char *wanted = equals + 1;
+    bool tag = strcmp(key, "tag") == 0, is;
+    char *config = run_text(r->dir, "config.yaml");
+    char *value = config ? outline_value(config, tag                         ? "run.tags"
+                                                 : strcmp(key, "model") == 0 ? "model.kind"
+                                                                             : key)
+                         : NULL;
+    snprintf(text, sizeof text, "%s", value ? value : "");
+    free(value);
+    free(config);
+    if (strcmp(key, "status") == 0)
+        is = strcmp(r->read ? r->look.status : "unreadable", wanted) == 0;
+    else
+        is = tag ? has_word(text, wanted, strlen(wanted)) : strcmp(text, wanted) == 0;
+    return is != unlike;
+}
+
+static bool passes_all(const cli_options *o, const row *r) {
+    for (int i = 0; i < o->owns; i++)
+        if (strcmp(o->own[i].name, "--filter") == 0 && !passes(r, o->own[i].value)) return false;
+    return true;
+}
+
+static bool check_filters(const cli_options *o, err *e) {
+    for (int i = 0; i < o->owns; i++) {
+        const char *equals = strcmp(o->own[i].name, "--filter") == 0 ? strchr(o->own[i].value, '=') : "=";
+        if (!equals || equals == o->own[i].value)
+            return err_input(e,
+                "--filter %.60s: must be KEY=VALUE or KEY!=VALUE, such as status=done, tag=gold, train.seed=2",
+                o->own[i].value);
+    }
+    return true;
 }
 
 // Columns for the names of directories, within bounds.
@@ -118,6 +225,30 @@ static int widest(const found *f) {
     return most > 80 ? 80 : (int)most;
 }
 
+static bool print_found(const cli_options *o, const found *f, err *e) {
+    sorting by;
+    int shown = 0, width = widest(f);
+    if (!read_sorting(o, &by, e) || !check_filters(o, e)) return false;
+    row *rows = calloc((size_t)f->count + 1, sizeof *rows), **shows = calloc((size_t)f->count + 1, sizeof *shows);
+    NEED(rows && shows, "out of memory for a table of runs");
+    for (int i = 0; i < f->count; i++) {
+        row *r = &rows[i]; // it stays there: a look points into itself
+        r->dir = f->dir[i];
+        r->read = look_at_run(r->dir, &r->look, &r->why);
+        if (passes_all(o, r)) shows[shown++] = r;
+    }
+    if (shown) qsort_r(shows, (size_t)shown, sizeof *shows, compare_rows, &by);
+    if (shown && !o->json)
+        printf(ROW, width, "run", "status", "model", "epochs", "best", "val. loss", "val. metric", "seconds",
+            "started (UTC)");
+    for (int i = 0; i < shown; i++) print_run(shows[i], width, o->json);
+    free(rows);
+    free(shows);
+    if (!shown && f->count && !o->json && !o->quiet)
+        fprintf(stderr, "tradewind: none of %d runs passes the filter\n", f->count);
+    return true;
+}
+
 static bool list(const cli_options *o, err *e) {
     const char *dir = o->words ? o->word[0] : "runs";
     found f = {0};
@@ -125,17 +256,17 @@ static bool list(const cli_options *o, err *e) {
     if (stat(dir, &st) != 0) return err_input(e, "%s: cannot be read: %s", dir, strerror(errno));
     if (!S_ISDIR(st.st_mode)) return err_input(e, "%s: is not a directory", dir);
     search(dir, 0, &f);
-    int width = widest(&f);
-    if (f.count) qsort(f.dir, (size_t)f.count, sizeof *f.dir, by_name);
-    if (f.count && !o->json)
-        printf(ROW, width, "run", "status", "model", "epochs", "best", "val. loss", "val. metric", "seconds",
-            "started (UTC)");
-    for (int i = 0; i < f.count; i++) print_run(f.dir[i], width, o->json);
+    bool ok = print_found(o, &f, e);
     for (int i = 0; i < f.count; i++) free(f.dir[i]);
     free(f.dir);
-    return f.count > 0 || err_input(e, "%s: no runs found in it", dir);
+    return ok && (f.count > 0 || err_input(e, "%s: no runs found in it", dir));
 }
 
 const cli_command cli_runs = {"runs", "[DIR]", "a table of the runs below a directory (default: runs)",
-    "Status is running, done, stopped (by a signal), failed, or killed (ended without a word).\n", NULL, NULL, 1, list,
-    NULL, NULL};
+    "Status is running, done, stopped (by a signal), failed, or killed (ended without a word).\n"
+    "  --sort KEY          by name (default), started, epochs, loss, metric or seconds\n"
+    "  --reverse           the other way round\n"
+    "  --filter KEY=VALUE  only runs with this status, model, tag (of run.tags) or value of a key, such as "
+    "train.seed=2;\n"
+    "                      KEY!=VALUE: without it. All must hold where several are given\n",
+    NULL, NULL, 1, list, "--sort --filter", "--reverse"};

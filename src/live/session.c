@@ -247,15 +247,38 @@ static bool prepare(session *s, err *e) {
            make_traders(s, &s->own, o->run.run, e) && make_board(s, &s->own, e) && restore(s, &s->cold, e);
 }
 
+static void close_model(session *s) {
+    if (s->model) live_model_close(s->model);
+    free(s->model);
+    free(s->answer);
+    s->model = NULL;
+    s->answer = NULL;
+}
+
+// Opens a model on the board; it takes the place of the one before only where nothing fails.
+static bool open_model(session *s, const trained_options *run, err *e) {
+    live_model *m = calloc(1, sizeof *m);
+    NEED(m, "out of memory for a model");
+    float *answer = NULL;
+    bool ok = live_model_open(m, &(model_options){*run, s->board}, e);
+    if (ok && !(answer = calloc((size_t)m->width, sizeof *answer))) ok = err_run(e, "no memory for an answer");
+    if (!ok) {
+        live_model_close(m);
+        free(m);
+        return false;
+    }
+    close_model(s);
+    s->model = m;
+    s->answer = answer;
+    return true;
+}
+
 session *session_open(const session_options *o, const session_listener *l, err *e) {
     session *s = calloc(1, sizeof *s);
     NEED(s, "out of memory for a session");
     s->options = *o;
     s->listener = *l;
-    bool ok = prepare(s, e) && live_model_open(&s->model, &(model_options){o->run, s->board}, e);
-    if (ok && !(s->answer = calloc((size_t)s->model.width, sizeof *s->answer)))
-        ok = err_run(e, "no memory for an answer");
-    if (ok) return s;
+    if (prepare(s, e) && open_model(s, &o->run, e)) return s;
     session_close(s);
     return NULL;
 }
@@ -294,13 +317,51 @@ void session_close(session *s) {
         volatility_free(s->trader[k].meter);
     }
     free(s->trader);
-    live_model_close(&s->model);
+    close_model(s);
     journal_close(s->journal);
     board_free(s->board);
-    free(s->answer);
     free(s->tz);
     free(s->columns);
     free(s);
+}
+
+// Another model
+
+static bool note_in_transaction(
+    session *s, int k, int64_t time, const char *kind, limits_answer a, const char *text, err *e) {
+    if (!journal_begin(s->journal, e)) return false;
+    session_note(s, k, time, kind, a, text);
+    return journal_commit(s->journal, e);
+}
+
+// The rule of a run that takes over. An account is of one instrument, and so is a rule.
+static bool read_rule(const session *s, const char *run, rule_record *to, err *e) {
+    bool there;
+    if (!rule_read(run, to, &there, e)) return false;
+    if (!there) return err_input(e, "%s: has no rule for its weights; make it with `tradewind backtest %s`", run, run);
+    for (int k = 0; k < s->traders; k++) {
+        const trader *t = &s->trader[k];
+        if (strcmp(to->symbol, t->symbol) != 0)
+            return err_input(e, "%s: its rule is of %s, and %s is traded", run, to->symbol, t->symbol);
+        if (to->rule.volatility_bars != t->record.rule.volatility_bars)
+            return err_input(e, "%s: measures volatility over %lld bars, and %lld were measured here", run,
+                (long long)to->rule.volatility_bars, (long long)t->record.rule.volatility_bars);
+    }
+    return true;
+}
+
+bool session_replace(session *s, const char *run, double now, err *e) {
+    rule_record rule;
+    char text[300];
+    trained_options as = s->options.run;
+    as.run = run;
+    s->now = now;
+    char weights[WEIGHTS_IDENTITY_ROOM];
+    if (!read_rule(s, run, &rule, e) || !weights_identity(run, weights, e) || !open_model(s, &as, e)) return false;
+    memcpy(s->weights, weights, sizeof weights);
+    for (int k = 0; k < s->traders; k++) s->trader[k].record = rule;
+    snprintf(text, sizeof text, "%.200s answers from here on", run);
+    return note_in_transaction(s, -1, INT64_MIN, "model", LIMITS_NOTE, text, e);
 }
 
 // The feed
@@ -439,13 +500,6 @@ bool session_flush(session *s, err *e) {
 }
 
 // Notes
-
-static bool note_in_transaction(
-    session *s, int k, int64_t time, const char *kind, limits_answer a, const char *text, err *e) {
-    if (!journal_begin(s->journal, e)) return false;
-    session_note(s, k, time, kind, a, text);
-    return journal_commit(s->journal, e);
-}
 
 static bool take_note(session *s, const feed_event *ev, err *e) {
     int k = trader_of(s, ev->symbol);
@@ -592,7 +646,7 @@ session_view session_at(const session *s, int k) {
 }
 
 const live_model *session_model(const session *s) {
-    return &s->model;
+    return s->model;
 }
 
 journal *session_journal(session *s) {

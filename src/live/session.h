@@ -103,6 +103,11 @@ bool session_flush(session *s, err *e);
 bool session_kill(session *s, double now, const char *why, err *e);
 bool session_clear(session *s, double now, err *e);
 
+// Puts another run in the place of the model, with the rule that its `backtest` has kept. Features, books and what was
+// decided stay; the next bar is answered by it. ERR_INPUT where its inputs, its rule or its instrument are others: then
+// the model stays. The text of `run` must outlive the session.
+bool session_replace(session *s, const char *run, double now, err *e);
+
 // True once a stop was asked for, by a rule or by session_kill, and no position is left.
 bool session_is_over(const session *s);
 

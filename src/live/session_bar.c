@@ -121,18 +121,18 @@ static bool answer(session *s, deal *d, err *e) {
     trader *t = d->t;
     journal_decision *o = &d->out;
     int64_t outside, of, close = t->books.rows.close[1];
-    if (!live_model_answer(&s->model, d->k, s->answer, e)) return false;
+    if (!live_model_answer(s->model, d->k, s->answer, e)) return false;
     o->inputs = board_sum(s->board, d->k);
     o->answer = s->answer;
-    o->width = s->model.width;
-    limits_verdict finite = limits_answers(&s->limits, &t->limits, s->answer, (size_t)s->model.width);
+    o->width = s->model->width;
+    limits_verdict finite = limits_answers(&s->limits, &t->limits, s->answer, (size_t)s->model->width);
     if (finite.answer != LIMITS_PASS) o->width = 0;
     judge(s, d, finite);
-    live_model_outside(&s->model, d->k, s->limits.outside_by, &outside, &of);
+    live_model_outside(s->model, d->k, s->limits.outside_by, &outside, &of);
     judge(s, d, limits_outside(&s->limits, &t->limits, (size_t)outside, (size_t)of));
     o->score = finite.answer != LIMITS_PASS
                    ? (double)NAN
-                   : market_answer(&s->model.trained, &s->label, s->answer, (double)close / 1e8);
+                   : market_answer(&s->model->trained, &s->label, s->answer, (double)close / 1e8);
     o->side = decide_side(&t->record.rule, o->score);
     decide_prediction at = {o->score, o->volatility, close};
     o->kind = DECISION_MADE;

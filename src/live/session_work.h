@@ -38,7 +38,7 @@ struct session {
     bool owns, cold;
     session_listener listener;
     board *board;
-    live_model model;
+    live_model *model; // stays where it is, until another takes its place
     journal *journal;
     limits limits;
     account_terms terms;

@@ -66,22 +66,39 @@ static void tell(char *text, size_t room, int nth, const char *path, const char 
         is ? is : "not given", VALUE_SHOWN, was ? was : "not given");
 }
 
-int outline_compare(const char *was, const char *is, bool (*skip)(const char *path), char *text, size_t room) {
+void outline_each_difference(const char *was, const char *is,
+    void (*use)(void *arg, const char *path, const char *was, const char *is), void *arg) {
     arena a;
-    int different = 0, i = 0, k = 0;
+    int i = 0, k = 0;
     arena_init(&a);
     outline x = read_outline(&a, was), y = read_outline(&a, is);
-    if (room) text[0] = 0;
     while (i < x.count || k < y.count) {
         int order = i == x.count ? 1 : k == y.count ? -1 : by_path(&x.leaf[i], &y.leaf[k]);
         const leaf *old = order <= 0 ? &x.leaf[i++] : NULL, *new = order >= 0 ? &y.leaf[k++] : NULL;
         const char *path = old ? old->path : new->path;
         if (old && new &&strcmp(old->value, new->value) == 0) continue;
-        if (skip && skip(path)) continue;
-        tell(text, room, different++, path, old ? old->value : NULL, new ? new->value : NULL);
+        use(arg, path, old ? old->value : NULL, new ? new->value : NULL);
     }
     arena_done(&a);
-    return different;
+}
+
+typedef struct {
+    bool (*skip)(const char *path);
+    char *text;
+    size_t room;
+    int different;
+} teller;
+
+static void tell_difference(void *arg, const char *path, const char *was, const char *is) {
+    teller *t = arg;
+    if (!t->skip || !t->skip(path)) tell(t->text, t->room, t->different++, path, was, is);
+}
+
+int outline_compare(const char *was, const char *is, bool (*skip)(const char *path), char *text, size_t room) {
+    teller t = {skip, text, room, 0};
+    if (room) text[0] = 0;
+    outline_each_difference(was, is, tell_difference, &t);
+    return t.different;
 }
 
 char *outline_value(const char *text, const char *path) {

@@ -12,6 +12,10 @@
 // "train.seed is 2, was 1; train.epochs is 9, was 8".
 int outline_compare(const char *was, const char *is, bool (*skip)(const char *path), char *text, size_t room);
 
+// Calls `use` with every path that differs, and its values; NULL: it is not given.
+void outline_each_difference(const char *was, const char *is,
+    void (*use)(void *arg, const char *path, const char *was, const char *is), void *arg);
+
 // The value of a path, which the caller frees; NULL where there is none.
 char *outline_value(const char *text, const char *path);
 

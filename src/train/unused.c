@@ -272,6 +272,7 @@ static const struct {
     {"walk", NULL},
     {"walk.*", of_walk},
     {"run.dir", NULL},
+    {"run.tags", NULL},
     {"on_event.*", NULL},
     {"run.device", NULL},
     {"account.*", NULL},

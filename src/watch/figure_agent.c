@@ -10,6 +10,11 @@ static const struct {
 } curves[] = {{"rollout/ep_rew_mean", "last 100 episodes"}, {"eval/mean_reward", "evaluations"}};
 enum { CURVES = sizeof curves / sizeof *curves };
 
+// Curves of a walk are its folds'.
+static bool is_trained_here(const facts *f) {
+    return f->is_run;
+}
+
 static bool has_reward(const facts *f) {
     bool some = false;
     for (int i = 0; i < CURVES; i++) some |= facts_curve(f, "", curves[i].name) != NULL;
@@ -44,6 +49,7 @@ const figure figure_reward = {.name = "reward",
     .title = "Learning curve: reward",
     .section = "Training",
     .of = FIGURE_OF_AGENTS,
+    .applies = is_trained_here,
     .has = has_reward,
     .draw = draw_reward,
     .why = "no episode has ended"};

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -34,7 +35,8 @@ static void train(const char *dir, const char *model, const char *label, const c
     char text[640];
     snprintf(text, sizeof text,
         "data: {bars: {fast: train.csv}, frames: [1h], vector: %s, windows: {fast: 12, slow: 4}, %s,\n"
-        "  features: {fast: [return, body, rsi_14], slow: [return, natr_14]}}\nmodel: {%s}\n"
+        "  split: {train: 0.5, validation: 0.2}, features: {fast: [return, body, rsi_14], slow: [return, "
+        "natr_14]}}\nmodel: {%s}\n"
         "train: {epochs: 1, batch_size: 128%s}\nrun: {dir: %s}\n",
         strstr(model, "lstm") ? "true" : "false", label, model, more, dir);
     put_text("run.yaml", text);
@@ -251,6 +253,69 @@ static void it_is_stopped_and_cleared(void **state) {
     walk_put("b.csv", N, SPAN, 5);
 }
 
+// Two instruments in one process, each with its own account: those of two backtests.
+static void several_are_traded_at_once(void **state) {
+    (void)state;
+    FILE *f = fopen("two.csv", "w");
+    assert_non_null(f);
+    fputs("symbol,time,open,high,low,close,tick_volume,spread\n", f);
+    for (int k = 0; k < 2; k++) {
+        bar *all = walk_bars(N, SPAN, 8 + (uint64_t)k);
+        for (const bar *b = all; b < all + N; b++)
+            fprintf(f, "%s,%lld,%.9g,%.9g,%.9g,%.9g,%.0f,%.0f\n", k ? "BBB" : "AAA", (long long)b->time, b->open,
+                b->high, b->low, b->close, b->volume, b->spread);
+        free(all);
+    }
+    fclose(f);
+    put_text("run.yaml", "data: {set: two.npz, windows: {fast: 12, slow: 4}}\nmodel: {kind: mlp, widths: '8', symbol: "
+                         "true}\ntrain: {epochs: 1, batch_size: 128}\nrun: {dir: two}\nsignal: {threshold: 0.34}\n");
+    assert_int_equal(RUN("import", "two.csv", "--frames", "1h", "--features", "slow=return", "--types", "compact", "-o",
+                         "two.npz", "-q"),
+        0);
+    assert_int_equal(RUN("train", "run.yaml", "-q", "--device", "cpu"), 0);
+    assert_int_equal(RUN("live", "two", "--feed", "replay:two.csv", "-q", "--history", "none", "--state", "two.db"), 0);
+    for (int k = 0; k < 2; k++) {
+        const char *symbol = k ? "BBB" : "AAA";
+        char sql[120];
+        assert_int_equal(RUN("predict", "two", "--latest", "100000", "-o", "p.csv", "-q", "--device", "cpu"), 0);
+        snprintf(sql, sizeof sql, "SELECT count(*) FROM decisions WHERE symbol = '%s' AND answer IS NOT NULL", symbol);
+        assert_true(kept_number("two.db", sql) > 500);
+        assert_int_equal(RUN("live", "two", "--feed", "replay:two.csv", "-q", "--history", "none", "--symbol", symbol,
+                             "--state", k ? "b.db" : "a.db", "--trades", "lv.csv"),
+            0);
+        assert_int_equal(
+            RUN("backtest", "two", "--part", "all", "--symbol", symbol, "--trades", "bt.csv", "-q", "--device", "cpu"),
+            0);
+        same_bytes("bt.csv", "lv.csv");
+        snprintf(sql, sizeof sql, "SELECT entry, exit, result FROM trades WHERE symbol = '%s' ORDER BY id", symbol);
+        char *both = kept_rows("two.db", sql), *one = kept_rows(k ? "b.db" : "a.db", sql);
+        assert_string_equal(both, one);
+        free(both);
+        free(one);
+    }
+}
+
+// A newer run that has passed takes over; one that has not does not.
+static void a_newer_model_takes_over(void **state) {
+    (void)state;
+    train("models/a", "kind: mlp, widths: '8'", barrier, "");
+    train("models/b", "kind: mlp, widths: '8'", barrier, ", seed: 7");
+    assert_int_equal(utimes("models/a/best.safetensors", (struct timeval[]){{1700000000, 0}, {1700000000, 0}}), 0);
+    assert_int_equal(REPLAY("models/a", "--history", "none", "--state", "a.db"), 0);
+    assert_int_equal(REPLAY("models/b", "--history", "none", "--state", "b.db", "signal.threshold=0.2"), 0);
+    assert_int_equal(REPLAY("models/a", "--history", "none", "--state", "same.db", "--model-dir", "models"), 0);
+    kept_same("a.db", "same.db");
+    assert_int_equal(RUN("backtest", "models/b", "-q", "signal.threshold=0.2"), 0);
+    put_text("models/b/evaluation.json",
+        "{\"version\": 1, \"parts\": {\"test\": {\"scores\": [{\"verdict\": \"better\"}]}}}");
+    assert_int_equal(REPLAY("models/a", "--history", "none", "--state", "new.db", "--model-dir", "models"), 0);
+    char *is = kept_rows("new.db", answers), *want = kept_rows("b.db", answers);
+    assert_string_equal(is, want);
+    free(is);
+    free(want);
+    assert_int_equal(kept_number("new.db", "SELECT count(*) FROM events WHERE kind = 'model'"), 1);
+}
+
 int main(void) {
     program_use(TRADEWIND_BINARY);
     const struct CMUnitTest tests[] = {
@@ -262,6 +327,8 @@ int main(void) {
         cmocka_unit_test_setup_teardown(lines_are_bars_too, setup, support_leave),
         cmocka_unit_test_setup_teardown(intents_are_lines, setup, support_leave),
         cmocka_unit_test_setup_teardown(it_is_stopped_and_cleared, setup, support_leave),
+        cmocka_unit_test_setup_teardown(several_are_traded_at_once, setup, support_leave),
+        cmocka_unit_test_setup_teardown(a_newer_model_takes_over, setup, support_leave),
         cmocka_unit_test_setup_teardown(mistakes_are_told, setup, support_leave),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

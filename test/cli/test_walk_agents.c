@@ -94,6 +94,7 @@ static void a_fold_is_a_run(void **state) {
     assert_true(fabs(number("mean_reward") - figure(last, "metrics", "reward")) < 1e-8);
     assert_int_equal(RUN("runs", "."), 0);
     assert_int_equal(RUN("report", "made"), 0);
+    assert_false(file_holds("out", "Learning curve") || file_holds("out", "Greedy pass")); // they are the folds'
     json_decref(doc);
 }
 

@@ -85,11 +85,39 @@ static void mistakes_are_told(void **state) {
     complains(RUN("watch", "empty"), "there is no terminal to draw on; --once prints a frame, --json figures");
 }
 
+static int count_lines(const char *path, const char *a, const char *b) {
+    char line[4096];
+    int n = 0;
+    FILE *f = fopen(path, "r");
+    assert_non_null(f);
+    while (fgets(line, sizeof line, f)) n += strstr(line, a) && strstr(line, b);
+    fclose(f);
+    return n;
+}
+
+// A watcher only reads: it takes no lock, and opens nothing in the run's directory for writing.
+static void the_run_is_left_alone(void **state) {
+    (void)state;
+    if (system("strace -o /dev/null true 2>no") != 0) skip();
+    db *d = put_run("one");
+    assert_int_equal(system("strace -f -o calls " TRADEWIND_BINARY " watch --once one >out"), 0);
+    assert_true(count_lines("calls", "one/run.db\"", "O_RDONLY") > 0);
+    assert_int_equal(count_lines("calls", "one/", "O_RDWR"), 0);
+    assert_int_equal(count_lines("calls", "one/", "O_WRONLY"), 0);
+    assert_int_equal(count_lines("calls", "one/", "O_CREAT"), 0);
+    assert_int_equal(count_lines("calls", "F_SETLK", ""), 0);
+    assert_int_equal(count_lines("calls", "F_OFD_SETLK", ""), 0);
+    assert_int_equal(count_lines("calls", "flock(", ""), 0);
+    assert_int_equal(count_lines("calls", "unlink", "one/"), 0);
+    db_close(d);
+}
+
 int main(void) {
     program_use(TRADEWIND_BINARY);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_frame_and_figures, support_enter, support_leave),
         cmocka_unit_test_setup_teardown(runs_of_a_directory, support_enter, support_leave),
+        cmocka_unit_test_setup_teardown(the_run_is_left_alone, support_enter, support_leave),
         cmocka_unit_test_setup_teardown(mistakes_are_told, support_enter, support_leave),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

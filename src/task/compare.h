@@ -1,0 +1,29 @@
+// Two runs compared: is the difference between their scores more than noise?
+//
+// Where both keep answers to the same samples (predictions_PART.npz, by evaluate), the answers are compared in pairs by
+// the block bootstrap (train/bootstrap.h), for these weights. Where both are ensembles, members trained with other
+// seeds are compared by Welch's interval, for runs of this description. Else nothing can be told.
+#ifndef TRADEWIND_TASK_COMPARE_H
+#define TRADEWIND_TASK_COMPARE_H
+
+#include "train/bootstrap.h"
+
+typedef enum { COMPARE_NOTHING, COMPARE_ANSWERS, COMPARE_SEEDS } compare_way;
+
+typedef struct {
+    compare_way way;
+    char part[16], metric[16]; // of answers the part; MCC, or MAE of forecasts; of seeds train.metric
+    int64_t samples;           // that both have answered; of seeds 0
+    int members[2];            // of seeds
+    double score[2], difference;
+    interval range; // 95 % of the difference, the second less the first; NaN where there are too few samples
+    char why[256];  // of COMPARE_NOTHING
+} comparison;
+
+// ERR_RUN where memory is short. Files that cannot be read are none.
+bool compare_runs(const char *first, const char *second, comparison *c, err *e);
+
+// The interval of the difference of two means, the second less the first, by Welch.
+interval compare_means(const double *a, int n, const double *b, int m);
+
+#endif
