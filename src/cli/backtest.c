@@ -317,8 +317,8 @@ static bool test_run(const asked *a, const cli_options *o, err *e) {
 
 static void add_walk(assumptions *to, const asked *a, const backtested_walk *w) {
     char tests[96];
-    snprintf(tests, sizeof tests, "tests of %lld fold%s%s", (long long)w->traded, term_s(w->traded),
-        w->paths ? ", lines below are of path 1" : "");
+    snprintf(tests, sizeof tests, "tests of %lld %s%s%s", (long long)w->traded, w->paths ? "group" : "fold",
+        term_s(w->traded), w->paths ? ", lines below are of path 1" : "");
     if (w->paths) backtest_paths_add(to, w);
     add_answers(to, a, &w->all, tests);
     backtest_folds_add(to, w);

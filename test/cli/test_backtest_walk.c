@@ -211,6 +211,10 @@ static void paths_are_put_together(void **state) {
         0);
     assert_true(file_holds("choices/report.html", "tradewind backtest choices"));
     complains(RUN("backtest", "choices", "--trades", "t.csv"), "--trades: every path of cpcv has its own; .*");
+    // The first path has 4 groups, two of which one fold answers for.
+    assert_int_equal(RUN("backtest", "choices"), 0);
+    matches("out", "\nanswers +[0-9,]+ of choices, tests of 4 groups, lines below are of path 1\n");
+    matches("out", "\nfitted +[0-3] of 3 thresholds earned their costs on validation\n");
     assert_int_equal(RUN("backtest", "choices", "signal.threshold=0.05", PLAIN, "--json"), 0);
     json_t *line = last_line(), *folds = read_doc("choices", RESULTS_WALK),
            *doc = read_doc("choices", RESULTS_BACKTEST);

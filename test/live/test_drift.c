@@ -16,10 +16,13 @@
 enum { BARS = 41 };
 
 // Closes rise by 1 at even bars and fall by 1 at odd ones; of every answer but one in four the class is right.
-static void write_journal(double sure) {
+static void write_journal(double sure, bool forecasts) {
     build_options o = build_defaults;
     err e = {0};
     o.direction = (label_direction_options){.horizon = 1, .classes = 3};
+    if (forecasts) o.label = BUILD_FORECAST;
+    o.horizon = 2;
+    o.value = LABEL_CLOSE;
     journal *j = journal_open("s.db", false, &e);
     support_ok(j && journal_begin(j, &e), &e);
     json_t *label = build_label_json(&o);
@@ -31,9 +34,12 @@ static void write_journal(double sure) {
         b.close = n % 2 ? 101 : 100;
         int right = n % 2 ? LABEL_DOWN : LABEL_UP, said = n % 4 == 3 ? LABEL_UP : right;
         float answer[3];
-        for (int k = 0; k < 3; k++) answer[k] = (float)(k == said ? sure : (1 - sure) / 2);
-        journal_decision d = {
-            .symbol = "GOLD", .bar = b, .answer = answer, .width = 3, .kind = n % 5 ? DECISION_MADE : DECISION_HELD};
+        for (int k = 0; k < 3; k++) answer[k] = forecasts ? 100.75f : (float)(k == said ? sure : (1 - sure) / 2);
+        journal_decision d = {.symbol = "GOLD",
+            .bar = b,
+            .answer = answer,
+            .width = forecasts ? 2 : 3,
+            .kind = n % 5 ? DECISION_MADE : DECISION_HELD};
         journal_put_bar(j, "GOLD", 0, &b);
         journal_put_decision(j, &d);
         if (n == 7) journal_put_event(j, 0, b.time, "GOLD", "outside", "skip", "");
@@ -52,7 +58,7 @@ static void scores_are_those_of_the_labels(void **state) {
     (void)state;
     err e = {0};
     drift d;
-    write_journal(0.8);
+    write_journal(0.8, false);
     journal *j = journal_read("s.db", &e);
     support_ok(j && drift_make(j, "GOLD", 1000, NULL, &d, &e), &e);
     assert_int_equal(d.answers, BARS);
@@ -98,7 +104,7 @@ static void validation_is_compared_with(void **state) {
     support_ok(drift_reference("run", &then, &e), &e);
     assert_true(then.samples == 4000 && then.log_loss == 0.25 && then.mcc == 0.5 && isnan(then.accuracy));
     assert_true(is(then.calibration, 0.25) && is(then.share[0], 0.25) && is(then.share[2], 0.75));
-    write_journal(0.8);
+    write_journal(0.8, false);
     journal *j = journal_read("s.db", &e);
     support_ok(j && drift_make(j, "GOLD", 1000, &then, &d, &e), &e);
     double apart = (d.scores.log_loss - 0.25) / (d.deviation * sqrt(1.0 / (BARS - 1) + 1.0 / 4000));
@@ -106,6 +112,18 @@ static void validation_is_compared_with(void **state) {
     then.log_loss = -1;
     support_ok(drift_make(j, "GOLD", 1000, &then, &d, &e), &e);
     assert_true(drift_is_worse(&d));
+    journal_close(j);
+}
+
+static void forecasts_are_judged_by_what_came(void **state) {
+    (void)state;
+    err e = {0};
+    drift d;
+    write_journal(0, true);
+    journal *j = journal_read("s.db", &e);
+    support_ok(j && drift_make(j, "GOLD", 1000, NULL, &d, &e), &e);
+    assert_true(d.classes == 0 && d.answers == BARS && d.scores.samples == BARS - 2);
+    assert_true(is(d.scores.mae, 0.5) && isnan(d.scores.log_loss)); // of 0.75 and 0.25
     journal_close(j);
 }
 
@@ -125,6 +143,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(scores_are_those_of_the_labels, support_enter, support_leave),
         cmocka_unit_test_setup_teardown(validation_is_compared_with, support_enter, support_leave),
+        cmocka_unit_test_setup_teardown(forecasts_are_judged_by_what_came, support_enter, support_leave),
         cmocka_unit_test_setup_teardown(states_without_a_label_are_refused, support_enter, support_leave),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -194,7 +194,10 @@ static void late_bars_are_told(void **state) {
     desk_open(&d, false, true);
     take(&d, 0, 20, 60);
     take(&d, 1, 20, 61);
-    came(&d, "0, late 1, 1");
+    feed_raw old = raw_of("", 4, 20, FEED_CLOSED); // what lies in a source is neither late nor behind a hole
+    old.event.history = true;
+    take_raw(&d, &old, 0x1p40);
+    came(&d, "0, late 1, 1, 4h");
     desk_open(&d, false, false); // bars of the past by their own clock
     take(&d, 0, 20, 1e6);
     came(&d, "0");

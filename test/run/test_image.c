@@ -188,8 +188,9 @@ static void what_is_no_database_is_refused(void **state) {
     err e;
     image *m = image_new("run.db");
     assert_int_equal(image_look(m), IMAGE_GONE);
-    support_put(
-        "run.db", "no database, but a text that is longer than the head of one, so that it is looked at in full. ", 96);
+    static const char text[] = "no database, but a text that is longer than the head of one, so that it is looked at; "
+                               "which it is by its first bytes";
+    support_put("run.db", text, sizeof text);
     pass_time(0.1);
     assert_int_equal(image_take(m, &e), IMAGE_BAD);
     assert_int_equal(e.kind, ERR_INPUT);
