@@ -76,7 +76,7 @@ async function zooms(page) {
   await page.locator("#smooth").fill("0.8");
   await page.getByRole("button", { name: "Log scale" }).click();
   await page.locator('[data-chart="loss by step"] summary').click();
-  check((await page.locator('[data-chart="loss by step"] tbody tr').count()) > 3, "a chart has its table");
+  await becomes(page, "a chart has its table", () => document.querySelectorAll('[data-chart="loss by step"] tbody tr').length > 3);
   await page.getByRole("button", { name: "Log scale" }).click();
   await page.locator("#smooth").fill("0");
   check((await range()) !== "", "a chart tells its newest value");
@@ -93,9 +93,9 @@ async function compares(page) {
   }
   await page.locator("h1", { hasText: "2 runs over each other" }).waitFor({ timeout: PATIENCE });
   await page.getByText(/settings? differs?/).first().waitFor({ timeout: PATIENCE });
-  check((await page.locator("table", { hasText: "train.seed" }).count()) > 0, "settings that differ are shown");
+  await becomes(page, "settings that differ are shown", () => [...document.querySelectorAll("main .panel table")].some((t) => t.textContent.includes("train.seed")));
   await becomes(page, "both runs are drawn", pointsOf, "mcc");
-  check((await page.locator('[data-chart="mcc"] .legend li').count()) === 4, "the legend has both runs, each with two parts");
+  await becomes(page, "the legend has both runs, each with two parts", () => document.querySelectorAll('[data-chart="mcc"] .legend li').length === 4);
 }
 
 async function lives(page, said, port) {

@@ -211,6 +211,7 @@ export class RunView {
     this.sweep(this.figures);
     if (!sorted.length && !this.figures.childElementCount) this.figures.append(el("p", { class: "empty" }, "No curves yet."));
     else if (sorted.length) this.figures.querySelector(".empty")?.remove();
+    this.figures.closest("section").hidden = !sorted.length && ["walk", "ensemble"].includes(this.doc.kind); // their parts have curves
     this.more.hidden = sorted.length <= SHOWN;
     this.more.textContent = this.all ? "Show fewer" : `Show ${sorted.length - SHOWN} more`;
   }
