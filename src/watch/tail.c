@@ -13,6 +13,9 @@
 
 enum { ROWS_AT_ONCE = 16384 };
 
+// Largest run.db whose rows are compared with their sums: tens of milliseconds.
+enum { VOUCHED_BYTES = 32 << 20 };
+
 static const double QUIET = 10;       // seconds without a row, after which the run's process is looked for
 static const double LOOK_AGAIN = 2;   // seconds between such looks
 static const double MOVING_LONG = 10; // a journal that stays so long was left by a killed process
@@ -132,36 +135,47 @@ static tail_news unreadable(tail *f) {
     return broken(f, &why);
 }
 
-static bool is_newer(tail *f, int64_t *version) {
+// A number that SQLite has for a pragma; 0 where it cannot be read.
+static int64_t pragma(tail *f, const char *query) {
     sqlite3_stmt *st = NULL;
-    *version = 0;
-    if (sqlite3_prepare_v2(image_file(f->image), "PRAGMA user_version", -1, &st, NULL) == SQLITE_OK &&
-        sqlite3_step(st) == SQLITE_ROW)
-        *version = sqlite3_column_int64(st, 0);
+    int64_t value = 0;
+    if (sqlite3_prepare_v2(image_file(f->image), query, -1, &st, NULL) == SQLITE_OK && sqlite3_step(st) == SQLITE_ROW)
+        value = sqlite3_column_int64(st, 0);
     sqlite3_finalize(st);
-    return *version > DB_VERSION;
+    return value;
+}
+
+// Rows of a run that has ended are compared with their sums, once: a run that goes on would be read whole at each look.
+static bool has_flipped(tail *f, const db_now *now, err *why) {
+    if (!now->status[0] || strcmp(now->status, "running") == 0) return false;
+    if (pragma(f, "PRAGMA page_count") * pragma(f, "PRAGMA page_size") > VOUCHED_BYTES) return false;
+    char *path = run_path(f->dir, "run.db");
+    bool fits = db_vouch(image_file(f->image), path, why);
+    free(path);
+    return !fits;
+}
+
+// Reasons for which rows of a whole image are not shown.
+static bool is_unfit(tail *f, const db_now *now, err *why) {
+    int64_t version = pragma(f, "PRAGMA user_version");
+    if (version <= DB_VERSION) return has_flipped(f, now, why);
+    err_input(why, "%s/run.db: was written by a newer tradewind (format %lld, this program reads up to %d); update",
+        f->dir, (long long)version, DB_VERSION);
+    return true;
 }
 
 static tail_news take(tail *f) {
     err why;
-    int64_t version;
     db_now now;
     image_state state = image_take(f->image, &why);
     if (state == IMAGE_MOVING) return moving(f);
     if (state == IMAGE_BAD) return broken(f, &why);
     if (!db_now_read(image_file(f->image), &now)) return unreadable(f);
-    bool newer = is_newer(f, &version);
-    if (!image_whole(f->image)) {
+    bool unfit = is_unfit(f, &now, &why), whole = image_whole(f->image);
+    if (whole) f->moving_since = 0;
+    if (unfit || !whole) {
         db_now_done(&now);
-        return moving(f);
-    }
-    f->moving_since = 0;
-    if (newer) {
-        db_now_done(&now);
-        err_input(&why,
-            "%s/run.db: was written by a newer tradewind (format %lld, this program reads up to %d); update", f->dir,
-            (long long)version, DB_VERSION);
-        return broken(f, &why);
+        return whole ? broken(f, &why) : moving(f);
     }
     if (!f->ready || f->opened != image_count(f->image) || went_back(&f->now.run, &now)) f->now.life++;
     f->opened = image_count(f->image);
@@ -213,15 +227,6 @@ bool tail_each_table(tail *f, void (*use)(void *arg, const char *name, bool know
 
 bool tail_each_row(tail *f, const char *table, db_use_row *use, void *arg) {
     return is_readable(f) && db_each_row(image_file(f->image), table, use, arg) && image_whole(f->image);
-}
-
-// Pages that moved meanwhile prove nothing.
-bool tail_vouch(tail *f, err *e) {
-    if (!is_readable(f)) return true;
-    char *path = run_path(f->dir, "run.db");
-    bool fits = db_vouch(image_file(f->image), path, e);
-    free(path);
-    return fits || !image_whole(f->image);
 }
 
 // Parts

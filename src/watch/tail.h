@@ -1,8 +1,10 @@
 // Following a run: what its directory shows while it goes on, and the rows of run.db that have come since a cursor.
 //
 // A follower takes no lock, writes nothing, and is never waited for (run/image.h). A poll of a run where nothing
-// happens costs two calls of the system. The directory may be missing, come later, be replaced by another run, or go.
-// Walks and ensembles are followed through their parts' directories, each a run.
+// happens costs two calls of the system. Rows of a run that has ended are compared with their sums before they are
+// handed out, unless its file is larger than 32 MB: where a bit has flipped it is broken. The directory may be missing,
+// come later, be replaced by another run, or go. Walks and ensembles are followed through their parts' directories,
+// each a run.
 //
 //   tail *f = tail_open("runs/one");
 //   tail_cursor c = {0};
@@ -70,10 +72,6 @@ bool tail_read(tail *f, tail_cursor *c, tail_rows *out);
 // and then what was used must be thrown away.
 bool tail_each_table(tail *f, void (*use)(void *arg, const char *name, bool known), void *arg);
 bool tail_each_row(tail *f, const char *table, db_use_row *use, void *arg);
-
-// Compares all rows with their sums, which takes a moment where there are many. False, with the reason, where they
-// differ: a bit has flipped.
-bool tail_vouch(tail *f, err *e);
 
 // Folds of a walk and members of an ensemble that have begun, in order: their directories, NULL at the end. The caller
 // frees all of it by tail_parts_free.

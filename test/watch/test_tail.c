@@ -91,8 +91,6 @@ static void rows_come_once(void **state) {
     r = rows_of(f, &late);
     assert_true(r.rows->epochs == 2 && r.rows->metrics == 4 && r.rows->steps == 20);
     assert_true(tail_at(f)->run.best_epoch == 2);
-    err e;
-    assert_true(tail_vouch(f, &e));
     db_status(d, "done", "");
     db_close(d);
     poll_news(f);
@@ -249,6 +247,30 @@ static void a_newer_file_is_refused_by_name(void **state) {
     tail_close(f);
 }
 
+static void change(const char *query) {
+    sqlite3 *file;
+    assert_int_equal(sqlite3_open("run/run.db", &file), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(file, query, NULL, NULL, NULL), SQLITE_OK);
+    sqlite3_close(file);
+}
+
+static void a_flipped_row_of_a_run_that_ended_is_told(void **state) {
+    (void)state;
+    db *d = begin("run");
+    epoch(d, 1);
+    db_status(d, "done", "");
+    db_close(d);
+    tail *f = tail_open("run");
+    tail_cursor c = {0};
+    tail_rows r;
+    poll_state(f, TAIL_READY);
+    change("UPDATE metrics SET value = 9 WHERE epoch = 1");
+    poll_state(f, TAIL_BROKEN);
+    assert_non_null(strstr(tail_at(f)->trouble.text, "do not fit their sum"));
+    assert_false(tail_read(f, &c, &r));
+    tail_close(f);
+}
+
 static void parts_are_found(void **state) {
     (void)state;
     static const char *const made[] = {"w", "w/fold_2", "w/fold_10", "w/fold_1", "w/fold_1.1", "w/other"};
@@ -279,6 +301,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(what_cannot_be_read_is_told_and_mends, support_enter, support_leave),
         cmocka_unit_test_setup_teardown(tables_that_are_not_known_are_listed, support_enter, support_leave),
         cmocka_unit_test_setup_teardown(a_newer_file_is_refused_by_name, support_enter, support_leave),
+        cmocka_unit_test_setup_teardown(a_flipped_row_of_a_run_that_ended_is_told, support_enter, support_leave),
         cmocka_unit_test_setup_teardown(parts_are_found, support_enter, support_leave),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

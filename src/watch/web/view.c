@@ -8,9 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-// Rows up to which a run that has ended is compared with its sums: of more it would take seconds.
-enum { VOUCH_MOST = 200000 };
-
 struct view {
     char *dir;
     tail *db; // NULL: the view rests
@@ -283,16 +280,6 @@ static void take_state(view *v, const tail_now *now) {
     s->changed = now->run.changed;
 }
 
-// Figures of a run that has ended are not shown where a bit of them has flipped.
-static void vouch(view *v) {
-    err why;
-    int64_t rows = 0;
-    for (int i = 0; i < v->curves; i++) rows += v->curve[i].values.count;
-    if (strcmp(v->sum.status, "running") == 0 || rows > VOUCH_MOST || tail_vouch(v->db, &why)) return;
-    snprintf(v->sum.trouble, sizeof v->sum.trouble, "%.*s", (int)sizeof v->sum.trouble - 1, why.text);
-    forget_rows(v);
-}
-
 bool view_refresh(view *v) {
     bool rested = !v->db;
     if (rested) {
@@ -304,7 +291,7 @@ bool view_refresh(view *v) {
     take_state(v, now);
     if (rested) forget_counts(v);
     v->behind = now->state == TAIL_READY && !read_rows(v);
-    if (now->state == TAIL_READY && !v->behind) vouch(v);
+    if (now->state == TAIL_BROKEN) forget_rows(v);
     choose_main(v);
     v->known |= now->state != TAIL_UNREADY && !v->behind;
     return v->known;
