@@ -35,7 +35,7 @@ static void link_close(link *l) {
 static bool open_account(chain *x, const link *l, err *e) {
     backtested *b = &x->w->all;
     const task *t = &l->agent.task.world.task;
-    if (x->begun) return true;
+    if (b->market.quotes.count) return true;
     return account_terms_read(t->config, &b->terms, e) && market_choose(&b->market, t->data, x->c->o->symbol, e) &&
            market_quote(&b->market.quotes, t->data, b->market.series, &b->terms, e);
 }
