@@ -298,7 +298,7 @@ static bool check_stopped(live *v, err *e) {
                v->state, v->state);
 }
 
-// What is bought elsewhere is sold elsewhere where the session cannot go on with its books.
+// Positions bought elsewhere are sold elsewhere where the session cannot go on with its books.
 static void leave(live *v) {
     session_intent flat = {.repeat = false};
     err unused;

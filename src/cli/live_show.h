@@ -1,4 +1,4 @@
-// What `tradewind live` prints: its beginning, intents, events, its end; the state of a session from outside.
+// Lines that `tradewind live` prints: its beginning, intents, events, its end; the state of a session from outside.
 #ifndef TRADEWIND_CLI_LIVE_SHOW_H
 #define TRADEWIND_CLI_LIVE_SHOW_H
 

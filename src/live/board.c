@@ -339,7 +339,7 @@ int64_t board_waiting(const board *b, int series, int frame) {
     return l->waits ? l->wait[l->waits - 1].end : INT64_MIN;
 }
 
-// What is seen
+// Observation
 
 static int64_t seen_rows(const board *b, int series, int frame) {
     int64_t rows = b->instrument[series].lane[frame].rows;

@@ -15,7 +15,7 @@
 
 typedef struct board board;
 
-// What a trained model's data say of it.
+// Facts of an instrument that a trained model's data hold.
 typedef struct {
     const dataset *like;   // of bars; names, columns, types and words are taken from it
     const int64_t *window; // [streams]

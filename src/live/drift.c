@@ -23,7 +23,7 @@ char *drift_run(journal *j) {
 static const drift_scores unknown = {
     .log_loss = NAN, .accuracy = NAN, .mcc = NAN, .calibration = NAN, .share = {NAN}, .mae = NAN};
 
-// What a run has on validation
+// Scores of a run on validation
 
 // The mean difference of probability and share, from an evaluation's bins.
 static double calibration_of(json_t *classes) {

@@ -172,7 +172,7 @@ limits_verdict limits_order(const limits *l, limits_state *s, double now, bool s
     return shrinks && !held_back && v.answer > LIMITS_NOTE ? LIMITS_FINE : v;
 }
 
-// What stands
+// Standing answers
 
 static void stand(limits_verdict *v, const limits *l, limits_rule r, const char *text) {
     limits_verdict other = {.answer = l->answer[r], .rule = r};

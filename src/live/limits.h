@@ -22,7 +22,7 @@
 
 #include <stddef.h>
 
-// What must survive a restart. Money is that of env/account.h: 1e-8.
+// State that must survive a restart. Money is that of env/account.h: 1e-8.
 typedef struct {
     int64_t start_equity; // at the beginning; 0: not known yet
     int64_t last_equity;  // newest
@@ -69,10 +69,10 @@ limits_verdict limits_stale(const limits *l, limits_state *s, double now, double
 // after a restart only finds that the machine's clock went back.
 limits_verdict limits_clock(const limits *l, limits_state *s, double machine, double steady);
 
-// What a model answered: any that is not finite breaks the rule.
+// Answers of a model: any that is not finite breaks the rule.
 limits_verdict limits_answers(const limits *l, limits_state *s, const float *answer, size_t count);
 
-// What a model was given, scaled as it was given: mean 0 and deviation 1 of what training saw. Inputs that are not
+// Inputs of a model, scaled as it was given them: mean 0 and deviation 1 of what training saw. Inputs that are not
 // finite count as outside.
 limits_verdict limits_inputs(const limits *l, limits_state *s, const float *scaled, size_t count);
 
@@ -89,7 +89,7 @@ limits_verdict limits_position(
 // only close or shrink are counted but never held back, unless the answer is stop.
 limits_verdict limits_order(const limits *l, limits_state *s, double now, bool shrinks);
 
-// What stands, whatever this bar says: stopped, whole loss, the day over, stale. Answers ignore and note do not stand.
+// Answers that stand, whatever this bar says: stopped, whole loss, the day over, stale. Answers ignore and note do not stand.
 limits_verdict limits_standing(const limits *l, const limits_state *s);
 
 // Takes back a stop and a whole loss, at the user's word: the loss is counted from this equity on.

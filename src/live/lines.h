@@ -1,6 +1,6 @@
 // Bytes that arrive piece by piece, as lines. Text is UTF-8 or, as MetaTrader writes it, UTF-16; the first bytes tell.
 //
-// Of a line longer than FEED_LINE_MOST nothing is kept: it comes out once as LINES_LONG. Memory is in the struct.
+// A line longer than FEED_LINE_MOST is not kept: it comes out once as LINES_LONG. Memory is in the struct.
 #ifndef TRADEWIND_LIVE_LINES_H
 #define TRADEWIND_LIVE_LINES_H
 
@@ -39,7 +39,7 @@ typedef enum { LINES_NONE, LINES_GOT, LINES_LONG } lines_answer;
 // The next whole line, without its end and blanks around it; valid until the next call.
 lines_answer lines_next(lines *l, text *line);
 
-// What is left without an end of line, as a line.
+// The rest without an end of line, as a line.
 lines_answer lines_rest(lines *l, text *line);
 
 #endif

@@ -385,7 +385,7 @@ static shape *keyed_shape(row_reader *r, err *e) {
     return shape_find(s, r, header, e) ? s : NULL;
 }
 
-// What is wrong, without the place in the made-up table.
+// The reason, without the place in the made-up table.
 static const char *behind_place(const row_reader *r, const char *text) {
     size_t n = strlen(r->name);
     if (strncmp(text, r->name, n) != 0 || text[n] != ':') return text;

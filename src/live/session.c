@@ -200,7 +200,7 @@ static bool make_traders(session *s, trained *own, const char *run, err *e) {
     return ok;
 }
 
-// What the journal knows
+// Knowledge of the journal
 
 static bool take_limits(session *s, trader *t, err *e) {
     char key[BARS_SYMBOL_ROOM + 8];
@@ -505,7 +505,7 @@ static bool take_note(session *s, const feed_event *ev, err *e) {
     int k = trader_of(s, ev->symbol);
     limits_verdict v = LIMITS_FINE;
     bool of_series = k >= 0 && ev->span;
-    // What lies behind the bars of the past is no surprise.
+    // Notes of bars of the past are no surprise.
     if (of_series && (ev->history || ev->bar.time <= s->trader[k].time) && ev->note != FEED_REVISED) return true;
     if (of_series) v = limits_feed(&s->limits, &s->trader[k].limits, ev);
     if (of_series) limits_worse(&s->trader[k].before, &v);

@@ -14,7 +14,7 @@ void session_note(session *s, int k, int64_t time, const char *kind, limits_answ
     if (s->listener.event) s->listener.event(s->listener.arg, symbol, time, kind, word, text);
 }
 
-// What is made of one bar.
+// The decision made of one bar.
 typedef struct {
     trader *t;
     int k;

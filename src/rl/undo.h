@@ -1,4 +1,4 @@
-// What an iteration changes of an agent, as it was before, so that an iteration that is given up leaves no trace. For
+// State of an agent that an iteration changes, as it was before, so that an iteration that is given up leaves no trace. For
 // the files of src/rl alone.
 //
 // It is on the host, as large as weights, moments and states. An iteration that was short is not worth it: whoever

@@ -22,7 +22,7 @@ static const double STAMP_SECONDS = 0.05;
 
 static const char mark[16] = "SQLite format 3";
 
-// What tells two states of a file apart.
+// Marks by which two states of a file differ.
 typedef struct {
     bool there;
     dev_t device;

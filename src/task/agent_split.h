@@ -18,7 +18,7 @@ bool agent_split_is_open(const agent_task *t);
 // which keys shrink the plan further.
 void agent_split_choose(agent_task *t);
 
-// What the split that takes the least memory needs.
+// Memory of the split that takes the least.
 demand agent_split_least(const agent_task *t);
 
 #endif

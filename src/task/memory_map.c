@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-// What owns a block: its kind, and a name for people.
+// The owner of a block: its kind, and a name for people.
 static json_t *block_json(const plan *p, const graph *g, int i) {
     const plan_block *b = &p->block[i];
     plan_owner w = p->owner[i];

@@ -57,7 +57,8 @@ void roll_done(roll *r);
 // Compares what was known at t in the whole dataset and in one with another future; `reach`: bars that a label needs.
 bool same_past(const roll *whole, const roll *other, int64_t t, future f, int64_t reach, check_report *r, err *e);
 
-// What an agent of a description sees on the whole dataset. Features are as they are: scales have a rule of their own.
+// Observations of a description's agent on the whole dataset. Features are as they are: scales have a rule of their
+// own.
 typedef struct {
     const dataset *whole;
     agent_settings settings;

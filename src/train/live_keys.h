@@ -4,7 +4,7 @@
 
 #include "base/config.h"
 
-// What a broken rule leads to, from mild to severe. `pass`: no rule is broken.
+// Answers to a broken rule, from mild to severe. `pass`: no rule is broken.
 typedef enum { LIMITS_PASS, LIMITS_IGNORE, LIMITS_NOTE, LIMITS_SKIP, LIMITS_FLAT, LIMITS_STOP } limits_answer;
 
 // Rules. limits.def has a row for each: its key, its usual answer and its sentence.

@@ -17,7 +17,7 @@ enum {
     ROWS_ENOUGH = 14
 };
 
-// What can be drawn
+// Characters that can be drawn
 
 typedef struct {
     char name[64];

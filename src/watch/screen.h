@@ -7,7 +7,7 @@
 #include "watch/story.h"
 #include "watch/tail.h"
 
-// What the user has chosen.
+// Choices of the user.
 typedef struct {
     int run, runs;  // shown, from 0; of how many
     int curve;      // of screen_curves

@@ -21,7 +21,7 @@ typedef struct {
     char kind[16], text[200];
 } story_event;
 
-// What the monitor showed, over seconds since its first sample.
+// Samples of the monitor, over seconds since its first sample.
 typedef enum {
     GAUGE_PROCESS,
     GAUGE_USED,

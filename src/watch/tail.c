@@ -103,7 +103,7 @@ static tail_news moving(tail *f) {
     return f->now.state == TAIL_READY ? TAIL_SAME : enter(f, TAIL_UNREADY);
 }
 
-// Whether the process of a run that says running is still there; only asked where nothing is written.
+// True where a run says running and its process is gone; only asked where nothing is written.
 static bool look_for_process(tail *f) {
     double now = clock_seconds();
     bool running = strcmp(f->now.run.status, "running") == 0;

@@ -75,7 +75,7 @@ static void a_full_disk_is_told(void **state) {
     kept_same("whole.db", "k.db");
 }
 
-// What was sent elsewhere is made flat where the session cannot keep books.
+// Positions sent elsewhere are made flat where the session cannot keep books.
 static void positions_elsewhere_are_closed(void **state) {
     (void)state;
     fault f = {.call = "write", .at = 1500, .how = "fail"};

@@ -243,7 +243,7 @@ static char *put_wisdom(void) {
 
 static json_t *documents[RESULTS_KINDS]; // of the files as they were
 
-// What it holds is what it held; keys that no reader knows may be more.
+// Its content is as before; keys that no reader knows may be more.
 static outcome read_document(const kind *k, int64_t nth) {
     err e;
     json_t *is, *value;

@@ -1,4 +1,4 @@
-// What a live session has kept, for tests: rows of its state as text, so that two sessions can be compared.
+// The content of a live session's state, for tests: rows of its state as text, so that two sessions can be compared.
 #ifndef TRADEWIND_TEST_LIVE_KEPT_H
 #define TRADEWIND_TEST_LIVE_KEPT_H
 

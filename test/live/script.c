@@ -92,7 +92,7 @@ void script_take(live_feed *f, double seconds, char *log, size_t room) {
 
 void script_gives(live_feed *f, const char *log) {
     char got[4096];
-    // What is expected comes soon; where it does not, the machine may be slow.
+    // The expected event comes soon; where it does not, the machine may be slow.
     for (int tries = 0; tries < 200; tries++) {
         size_t used = tries ? strlen(got) : 0;
         if (!used) *got = 0;

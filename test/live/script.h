@@ -1,4 +1,4 @@
-// What tests of feeds share: bars with figures of their own, and what a feed has given, as a line.
+// Helpers of the tests of feeds: bars with figures of their own, and what a feed has given, as a line.
 #ifndef TRADEWIND_TEST_LIVE_SCRIPT_H
 #define TRADEWIND_TEST_LIVE_SCRIPT_H
 

@@ -248,7 +248,7 @@ static void several_files_come_in_order(void **state) {
     o.spans = spans;
     o.span_count = 2;
     live_feed *f = script_open(&o);
-    // Of a moment the slow bar comes first; the newest of each is held.
+    // At the same moment the slow bar comes first; the newest of each is held.
     script_gives(f, "XAU 0h, XAU 1h, XAU 0h, XAU 2h, XAU 3h, XAU 4h, XAU 3h, XAU 5h, XAU 6h, XAU 7h, XAU 6h, XAU 8h");
     assert_int_equal(live_feed_series(f), 2);
     live_feed_close(f);

@@ -235,7 +235,7 @@ static int64_t field(const char *text, const char *key) {
     return strtoll(at + strlen(key), NULL, 10);
 }
 
-// What the advisor reads.
+// The advisor's reading.
 static void read_targets(char *text, size_t room, exchange_head *h) {
     FILE *f = fopen("x/targets.txt", "r");
     err e = {0};

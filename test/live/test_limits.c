@@ -95,7 +95,7 @@ static void position_is_cut(void **state) {
     // By value: 1,000 of equity holds half a lot of 2,000.
     says(&s, limits_position(&l, &s, 1, 0, 2000, 1000, &allowed), LIMIT_POSITION, LIMITS_SKIP, 2);
     assert_true(fabs(allowed - 0.5) < 1e-6);
-    // What is held may stay and shrink, but not grow.
+    // A held position may stay and shrink, but not grow.
     is_fine(limits_position(&l, &s, 3, 4, 100, 1000, &allowed));
     assert_true(allowed == 3);
     limits_position(&l, &s, 5, 4, 100, 1000, &allowed);

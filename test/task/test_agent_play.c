@@ -171,7 +171,7 @@ static void check_chances(const agent_pass *p) {
     }
 }
 
-// Of choices and numbers, with and without a memory, observations as they are and normalised.
+// Choices and numbers, with and without a memory, observations as they are and normalised.
 static void a_pass_is_the_evaluation(void **state) {
     (void)state;
     for (int k = 0; k < 4; k++) {

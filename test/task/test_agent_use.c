@@ -70,7 +70,7 @@ static int64_t check_books(const char *run, const char *part, const char *const 
             agent_market_bar(&t.task.world.market, t.task.world.task.data, p.bar[i].row));
         assert_true(b.quotes.time[i] == at.time && b.replay.equity[i] == p.bar[i].equity);
     }
-    // What is open at the end is closed by the replay alone.
+    // A position open at the end is closed by the replay alone.
     const play_bar *last = &p.bar[p.bars - 1];
     if (!last->units) assert_true(b.replay.equity[p.bars - 1] == last->equity);
     int64_t trades = b.replay.trades;

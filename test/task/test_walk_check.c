@@ -326,7 +326,7 @@ static void an_observation_less_the_mean_of_all(void **state) {
     finds(CHECK_INPUTS, CHECK_WEIGHTS);
 }
 
-// What is planted for models is found for agents too.
+// Leaks planted for models are found for agents too.
 static void leaks_of_data_reach_agents(void **state) {
     (void)state;
     described = trader;

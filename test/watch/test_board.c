@@ -28,7 +28,7 @@ static void put_epoch(db *d, int64_t i) {
     db_sync(d);
 }
 
-// What the other reader says of the file, or false where there is no Python.
+// The other reader's text of the file, or false where there is no Python.
 static bool read_back(const board *b) {
     char command[1024];
     if (system("python3 -c 0 2>/dev/null") != 0) return false;

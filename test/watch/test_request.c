@@ -1,4 +1,4 @@
-// What strangers send to the server: targets, queries, cookies and hosts.
+// Texts that strangers send to the server: targets, queries, cookies and hosts.
 #include "watch/web/request.h"
 
 #include <setjmp.h>

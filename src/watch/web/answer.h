@@ -1,4 +1,4 @@
-// What the server says to a request: a document, a part of the page, a table, or a refusal.
+// Answers of the server to a request: a document, a part of the page, a table, or a refusal.
 #ifndef TRADEWIND_WATCH_WEB_ANSWER_H
 #define TRADEWIND_WATCH_WEB_ANSWER_H
 

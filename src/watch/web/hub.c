@@ -49,7 +49,7 @@ void hub_free(hub *h) {
 
 // Clients
 
-// What a client gets next, if there is something. The lock is held.
+// The next piece for a client, if there is one. The lock is held.
 static bool prepare(client *c) {
     hub *h = c->hub;
     int n = 0;

@@ -105,7 +105,7 @@ static enum MHD_Result send_events(server *s, struct MHD_Connection *c) {
     return send_response(c, MHD_HTTP_OK, r, &a);
 }
 
-// Who may ask
+// Access
 
 static bool knows_token(const server *s, struct MHD_Connection *c) {
     static const char bearer[] = "Bearer ";

@@ -1,7 +1,7 @@
 // The server of `tradewind watch --web`: the page, its documents, events and metrics of the runs below a directory, on
 // libmicrohttpd. It reads, and writes nothing; a few threads answer, the caller's looks for news.
 //
-// What keeps strangers out: it listens on the loopback device unless told otherwise, where it asks for a token; it
+// Strangers are kept out: it listens on the loopback device unless told otherwise, where it asks for a token; it
 // answers only where the request's Host is an address or a known name; runs are found by ids of its list, never by a
 // path; requests, connections and their times are bounded (guard.h).
 #ifndef TRADEWIND_WATCH_WEB_SERVER_H

@@ -30,7 +30,7 @@ typedef struct {
 
 typedef struct view view;
 
-// What a run says of itself.
+// Summary of a run, as it says itself.
 typedef struct {
     char status[16], version[32]; // status: "killed" where nobody trains there any more; "" where it is not known
     char note[400];
