@@ -46,7 +46,7 @@ int fit_members_count(const fit_members *m);
 bool fit_members_train(const fit_members *m, int number, const task_listener *listener, bool *stopped, err *e);
 
 // Says in run.db how the ensemble has ended: `stopped` before all were trained, or with the reason of a failure
-// (ERR_NONE: none). `m` may be NULL.
+// (NULL: none). `m` may be NULL.
 void fit_members_close(fit_members *m, bool stopped, const err *why);
 
 // A description, and options that fit what lies in its directory; ERR_INPUT where they do not go together. The

@@ -234,21 +234,18 @@ bool fit_members_train(const fit_members *m, int number, const task_listener *li
 
 void fit_members_close(fit_members *m, bool stopped, const err *why) {
     if (!m) return;
-    bool ok = why->kind == ERR_NONE;
-    const char *failed = !ok && why->kind == ERR_RUN ? "failed" : "stopped";
-    db_status(run_db(m->run), ok && !stopped ? "done" : failed, ok ? "" : why->text);
-    if (ok) tell(&m->en, TASK_ENSEMBLE_DONE, stopped);
+    const char *ended = why && why->kind == ERR_RUN ? "failed" : why || stopped ? "stopped" : "done";
+    db_status(run_db(m->run), ended, why ? why->text : "");
+    if (!why) tell(&m->en, TASK_ENSEMBLE_DONE, stopped);
     members_free(m);
 }
 
 bool fit_ensemble(const task_options *o, err *e) {
     bool ok = true, stopped = false;
-    err why = {0};
     fit_members *m = fit_members_open(o, e);
     if (!m) return false;
     for (int k = 1; ok && !stopped && k <= fit_members_count(m); k++)
-        ok = fit_members_train(m, k, &o->listener, &stopped, &why);
-    if (!ok) *e = why;
-    fit_members_close(m, stopped, &why);
+        ok = fit_members_train(m, k, &o->listener, &stopped, e);
+    fit_members_close(m, stopped, ok ? NULL : e);
     return ok;
 }

@@ -57,7 +57,9 @@ void walk_seeds_init(walk_seeds *s, const task_options *o, int count) {
 // The others wait for the one that opens the ensemble. One that cannot be opened fails for all.
 static bool open_seeds(walk_seeds *s, err *e) {
     pthread_mutex_lock(&s->mutex);
-    if (!s->members && s->why.kind == ERR_NONE) s->members = fit_members_open(&s->options, &s->why);
+    err why;
+    bool failed = s->why.kind != ERR_NONE;
+    if (!s->members && !failed && !(s->members = fit_members_open(&s->options, &why))) s->why = why;
     bool open = s->members != NULL;
     if (!open) *e = s->why;
     pthread_mutex_unlock(&s->mutex);
@@ -65,7 +67,7 @@ static bool open_seeds(walk_seeds *s, err *e) {
 }
 
 static void close_seeds(walk_seeds *s) {
-    fit_members_close(s->members, s->stopped || s->left > 0, &s->why);
+    fit_members_close(s->members, s->stopped || s->left > 0, s->why.kind == ERR_NONE ? NULL : &s->why);
     s->members = NULL;
 }
 

@@ -133,7 +133,7 @@ static void parts_are_evaluated_and_predicted(void **state) {
     assert_int_equal(RUN("predict", "made", "-o", "v.csv"), 0);
     matches("v.csv", "^sample,series,target_1,.*,target_6,forecast_1,.*\n[0-9]+,S0,");
     assert_int_equal(RUN("runs", "."), 0);
-    matches("out", "\\./made +done +nbeats +3 +[123] +[0-9.e-]+ sMAPE +[0-9.]+ ");
+    matches("out", "\\./made +done +nbeats +3 +[123] +[0-9.e-]+ +sMAPE +[0-9.]+ ");
     assert_int_equal(RUN("inspect", "made"), 0);
     matches("out", "\nbest +epoch [123], validation loss [0-9.e-]+, sMAPE [0-9.]+\n");
     assert_int_equal(RUN("train", "run.yaml", "-q", "train.epochs=1", "train.loss=quantile", "run.dir=q"), 0);
